@@ -62,15 +62,3 @@ func goldKernel(rows int, out, in [][]byte, coef []uint64, n int, add bool) {
 		in, coef, add = in[inputs:], coef[2*rows*inputs:], true
 	}
 }
-
-// The kernels read inputs slices from in on and write n symbols of 1, 2 or 4 from out
-// on.
-
-//go:noescape
-func goldKernel1(out, in *[]byte, coef *uint64, inputs, n int, add bool)
-
-//go:noescape
-func goldKernel2(out, in *[]byte, coef *uint64, inputs, n int, add bool)
-
-//go:noescape
-func goldKernel4(out, in *[]byte, coef *uint64, inputs, n int, add bool)

@@ -13359,3 +13359,2631 @@ loop:
 end:
 	VZEROUPPER
 	RET
+
+// func primeNarrow1x1(out *[]byte, in *[]byte, coef *uint32, inputs int, chunk int, n int, q uint64, neg uint64, add bool)
+// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV
+TEXT ·primeNarrow1x1(SB), NOSPLIT, $0-65
+	MOVQ         out+0(FP), DI
+	MOVQ         in+8(FP), SI
+	MOVQ         coef+16(FP), DX
+	MOVQ         inputs+24(FP), R8
+	MOVQ         n+40(FP), BX
+	MOVQ         chunk+32(FP), R9
+	MOVQ         q+48(FP), AX
+	VPBROADCASTD AX, Z20
+	MOVQ         neg+56(FP), AX
+	VPBROADCASTD AX, Z21
+	VPSLLD       $0x10, Z20, Z22
+	XORQ         CX, CX
+	CMPQ         CX, BX
+	JGE          done
+
+block:
+	MOVQ        BX, AX
+	SUBQ        CX, AX
+	MOVQ        $0x00000010, R10
+	CMPQ        AX, R10
+	CMOVQGT     R10, AX
+	MOVQ        $-1, R10
+	SHLXQ       AX, R10, R10
+	NOTQ        R10
+	KMOVW       R10, K1
+	VPXORQ      Z0, Z0, Z0
+	CMPB        add+64(FP), $0x00
+	JEQ         begun
+	MOVQ        (DI), AX
+	VPMOVZXBD.Z (AX)(CX*1), K1, Z0
+	VPSLLD      $0x10, Z0, Z0
+
+begun:
+	MOVQ SI, R10
+	MOVQ DX, R11
+	MOVQ R8, R12
+	SHRQ $0x01, R12
+	JEQ  last
+
+chunks:
+	MOVQ    R9, R13
+	CMPQ    R12, R13
+	CMOVQLT R12, R13
+	SUBQ    R13, R12
+
+inputs:
+	MOVQ         (R10), AX
+	VPMOVZXBD.Z  (AX)(CX*1), K1, Z4
+	MOVQ         24(R10), AX
+	VPMOVZXBD.Z  (AX)(CX*1), K1, Z6
+	VPSLLD       $0x10, Z6, Z6
+	VPORD        Z6, Z4, Z4
+	VPBROADCASTD (R11), Z5
+	VPMADDWD     Z5, Z4, Z5
+	VPADDD       Z5, Z0, Z0
+	ADDQ         $0x00000030, R10
+	ADDQ         $0x00000004, R11
+	DECQ         R13
+	JNE          inputs
+	VPSUBD       Z22, Z0, Z5
+	VPMINUD      Z5, Z0, Z0
+	TESTQ        R12, R12
+	JNE          chunks
+
+last:
+	TESTQ        $0x00000001, R8
+	JEQ          end
+	MOVQ         (R10), AX
+	VPMOVZXBD.Z  (AX)(CX*1), K1, Z4
+	VPBROADCASTD (R11), Z5
+	VPMADDWD     Z5, Z4, Z5
+	VPADDD       Z5, Z0, Z0
+	VPSUBD       Z22, Z0, Z5
+	VPMINUD      Z5, Z0, Z0
+
+end:
+	VPMULLW Z0, Z21, Z5
+	VPMULLD Z5, Z20, Z5
+	VPADDD  Z5, Z0, Z0
+	VPSRLD  $0x10, Z0, Z0
+	VPSUBD  Z20, Z0, Z5
+	VPMINUD Z5, Z0, Z0
+	MOVQ    (DI), AX
+	VPMOVDB Z0, K1, (AX)(CX*1)
+	ADDQ    $0x00000010, CX
+	CMPQ    CX, BX
+	JLT     block
+
+done:
+	VZEROUPPER
+	RET
+
+// func primeNarrow1x2(out *[]byte, in *[]byte, coef *uint32, inputs int, chunk int, n int, q uint64, neg uint64, add bool)
+// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV
+TEXT ·primeNarrow1x2(SB), NOSPLIT, $0-65
+	MOVQ         out+0(FP), DI
+	MOVQ         in+8(FP), SI
+	MOVQ         coef+16(FP), DX
+	MOVQ         inputs+24(FP), R8
+	MOVQ         n+40(FP), BX
+	MOVQ         chunk+32(FP), R9
+	MOVQ         q+48(FP), AX
+	VPBROADCASTD AX, Z20
+	MOVQ         neg+56(FP), AX
+	VPBROADCASTD AX, Z21
+	VPSLLD       $0x10, Z20, Z22
+	XORQ         CX, CX
+	CMPQ         CX, BX
+	JGE          done
+
+block:
+	MOVQ        BX, AX
+	SUBQ        CX, AX
+	MOVQ        $0x00000010, R10
+	CMPQ        AX, R10
+	CMOVQGT     R10, AX
+	MOVQ        $-1, R10
+	SHLXQ       AX, R10, R10
+	NOTQ        R10
+	KMOVW       R10, K1
+	VPXORQ      Z0, Z0, Z0
+	VPXORQ      Z1, Z1, Z1
+	CMPB        add+64(FP), $0x00
+	JEQ         begun
+	MOVQ        (DI), AX
+	VPMOVZXBD.Z (AX)(CX*1), K1, Z0
+	VPSLLD      $0x10, Z0, Z0
+	MOVQ        24(DI), AX
+	VPMOVZXBD.Z (AX)(CX*1), K1, Z1
+	VPSLLD      $0x10, Z1, Z1
+
+begun:
+	MOVQ SI, R10
+	MOVQ DX, R11
+	MOVQ R8, R12
+	SHRQ $0x01, R12
+	JEQ  last
+
+chunks:
+	MOVQ    R9, R13
+	CMPQ    R12, R13
+	CMOVQLT R12, R13
+	SUBQ    R13, R12
+
+inputs:
+	MOVQ         (R10), AX
+	VPMOVZXBD.Z  (AX)(CX*1), K1, Z4
+	MOVQ         24(R10), AX
+	VPMOVZXBD.Z  (AX)(CX*1), K1, Z6
+	VPSLLD       $0x10, Z6, Z6
+	VPORD        Z6, Z4, Z4
+	VPBROADCASTD (R11), Z5
+	VPMADDWD     Z5, Z4, Z5
+	VPADDD       Z5, Z0, Z0
+	VPBROADCASTD 4(R11), Z5
+	VPMADDWD     Z5, Z4, Z5
+	VPADDD       Z5, Z1, Z1
+	ADDQ         $0x00000030, R10
+	ADDQ         $0x00000008, R11
+	DECQ         R13
+	JNE          inputs
+	VPSUBD       Z22, Z0, Z5
+	VPMINUD      Z5, Z0, Z0
+	VPSUBD       Z22, Z1, Z5
+	VPMINUD      Z5, Z1, Z1
+	TESTQ        R12, R12
+	JNE          chunks
+
+last:
+	TESTQ        $0x00000001, R8
+	JEQ          end
+	MOVQ         (R10), AX
+	VPMOVZXBD.Z  (AX)(CX*1), K1, Z4
+	VPBROADCASTD (R11), Z5
+	VPMADDWD     Z5, Z4, Z5
+	VPADDD       Z5, Z0, Z0
+	VPBROADCASTD 4(R11), Z5
+	VPMADDWD     Z5, Z4, Z5
+	VPADDD       Z5, Z1, Z1
+	VPSUBD       Z22, Z0, Z5
+	VPMINUD      Z5, Z0, Z0
+	VPSUBD       Z22, Z1, Z5
+	VPMINUD      Z5, Z1, Z1
+
+end:
+	VPMULLW Z0, Z21, Z5
+	VPMULLD Z5, Z20, Z5
+	VPADDD  Z5, Z0, Z0
+	VPSRLD  $0x10, Z0, Z0
+	VPSUBD  Z20, Z0, Z5
+	VPMINUD Z5, Z0, Z0
+	MOVQ    (DI), AX
+	VPMOVDB Z0, K1, (AX)(CX*1)
+	VPMULLW Z1, Z21, Z5
+	VPMULLD Z5, Z20, Z5
+	VPADDD  Z5, Z1, Z1
+	VPSRLD  $0x10, Z1, Z1
+	VPSUBD  Z20, Z1, Z5
+	VPMINUD Z5, Z1, Z1
+	MOVQ    24(DI), AX
+	VPMOVDB Z1, K1, (AX)(CX*1)
+	ADDQ    $0x00000010, CX
+	CMPQ    CX, BX
+	JLT     block
+
+done:
+	VZEROUPPER
+	RET
+
+// func primeNarrow1x4(out *[]byte, in *[]byte, coef *uint32, inputs int, chunk int, n int, q uint64, neg uint64, add bool)
+// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV
+TEXT ·primeNarrow1x4(SB), NOSPLIT, $0-65
+	MOVQ         out+0(FP), DI
+	MOVQ         in+8(FP), SI
+	MOVQ         coef+16(FP), DX
+	MOVQ         inputs+24(FP), R8
+	MOVQ         n+40(FP), BX
+	MOVQ         chunk+32(FP), R9
+	MOVQ         q+48(FP), AX
+	VPBROADCASTD AX, Z20
+	MOVQ         neg+56(FP), AX
+	VPBROADCASTD AX, Z21
+	VPSLLD       $0x10, Z20, Z22
+	XORQ         CX, CX
+	CMPQ         CX, BX
+	JGE          done
+
+block:
+	MOVQ        BX, AX
+	SUBQ        CX, AX
+	MOVQ        $0x00000010, R10
+	CMPQ        AX, R10
+	CMOVQGT     R10, AX
+	MOVQ        $-1, R10
+	SHLXQ       AX, R10, R10
+	NOTQ        R10
+	KMOVW       R10, K1
+	VPXORQ      Z0, Z0, Z0
+	VPXORQ      Z1, Z1, Z1
+	VPXORQ      Z2, Z2, Z2
+	VPXORQ      Z3, Z3, Z3
+	CMPB        add+64(FP), $0x00
+	JEQ         begun
+	MOVQ        (DI), AX
+	VPMOVZXBD.Z (AX)(CX*1), K1, Z0
+	VPSLLD      $0x10, Z0, Z0
+	MOVQ        24(DI), AX
+	VPMOVZXBD.Z (AX)(CX*1), K1, Z1
+	VPSLLD      $0x10, Z1, Z1
+	MOVQ        48(DI), AX
+	VPMOVZXBD.Z (AX)(CX*1), K1, Z2
+	VPSLLD      $0x10, Z2, Z2
+	MOVQ        72(DI), AX
+	VPMOVZXBD.Z (AX)(CX*1), K1, Z3
+	VPSLLD      $0x10, Z3, Z3
+
+begun:
+	MOVQ SI, R10
+	MOVQ DX, R11
+	MOVQ R8, R12
+	SHRQ $0x01, R12
+	JEQ  last
+
+chunks:
+	MOVQ    R9, R13
+	CMPQ    R12, R13
+	CMOVQLT R12, R13
+	SUBQ    R13, R12
+
+inputs:
+	MOVQ         (R10), AX
+	VPMOVZXBD.Z  (AX)(CX*1), K1, Z4
+	MOVQ         24(R10), AX
+	VPMOVZXBD.Z  (AX)(CX*1), K1, Z6
+	VPSLLD       $0x10, Z6, Z6
+	VPORD        Z6, Z4, Z4
+	VPBROADCASTD (R11), Z5
+	VPMADDWD     Z5, Z4, Z5
+	VPADDD       Z5, Z0, Z0
+	VPBROADCASTD 4(R11), Z5
+	VPMADDWD     Z5, Z4, Z5
+	VPADDD       Z5, Z1, Z1
+	VPBROADCASTD 8(R11), Z5
+	VPMADDWD     Z5, Z4, Z5
+	VPADDD       Z5, Z2, Z2
+	VPBROADCASTD 12(R11), Z5
+	VPMADDWD     Z5, Z4, Z5
+	VPADDD       Z5, Z3, Z3
+	ADDQ         $0x00000030, R10
+	ADDQ         $0x00000010, R11
+	DECQ         R13
+	JNE          inputs
+	VPSUBD       Z22, Z0, Z5
+	VPMINUD      Z5, Z0, Z0
+	VPSUBD       Z22, Z1, Z5
+	VPMINUD      Z5, Z1, Z1
+	VPSUBD       Z22, Z2, Z5
+	VPMINUD      Z5, Z2, Z2
+	VPSUBD       Z22, Z3, Z5
+	VPMINUD      Z5, Z3, Z3
+	TESTQ        R12, R12
+	JNE          chunks
+
+last:
+	TESTQ        $0x00000001, R8
+	JEQ          end
+	MOVQ         (R10), AX
+	VPMOVZXBD.Z  (AX)(CX*1), K1, Z4
+	VPBROADCASTD (R11), Z5
+	VPMADDWD     Z5, Z4, Z5
+	VPADDD       Z5, Z0, Z0
+	VPBROADCASTD 4(R11), Z5
+	VPMADDWD     Z5, Z4, Z5
+	VPADDD       Z5, Z1, Z1
+	VPBROADCASTD 8(R11), Z5
+	VPMADDWD     Z5, Z4, Z5
+	VPADDD       Z5, Z2, Z2
+	VPBROADCASTD 12(R11), Z5
+	VPMADDWD     Z5, Z4, Z5
+	VPADDD       Z5, Z3, Z3
+	VPSUBD       Z22, Z0, Z5
+	VPMINUD      Z5, Z0, Z0
+	VPSUBD       Z22, Z1, Z5
+	VPMINUD      Z5, Z1, Z1
+	VPSUBD       Z22, Z2, Z5
+	VPMINUD      Z5, Z2, Z2
+	VPSUBD       Z22, Z3, Z5
+	VPMINUD      Z5, Z3, Z3
+
+end:
+	VPMULLW Z0, Z21, Z5
+	VPMULLD Z5, Z20, Z5
+	VPADDD  Z5, Z0, Z0
+	VPSRLD  $0x10, Z0, Z0
+	VPSUBD  Z20, Z0, Z5
+	VPMINUD Z5, Z0, Z0
+	MOVQ    (DI), AX
+	VPMOVDB Z0, K1, (AX)(CX*1)
+	VPMULLW Z1, Z21, Z5
+	VPMULLD Z5, Z20, Z5
+	VPADDD  Z5, Z1, Z1
+	VPSRLD  $0x10, Z1, Z1
+	VPSUBD  Z20, Z1, Z5
+	VPMINUD Z5, Z1, Z1
+	MOVQ    24(DI), AX
+	VPMOVDB Z1, K1, (AX)(CX*1)
+	VPMULLW Z2, Z21, Z5
+	VPMULLD Z5, Z20, Z5
+	VPADDD  Z5, Z2, Z2
+	VPSRLD  $0x10, Z2, Z2
+	VPSUBD  Z20, Z2, Z5
+	VPMINUD Z5, Z2, Z2
+	MOVQ    48(DI), AX
+	VPMOVDB Z2, K1, (AX)(CX*1)
+	VPMULLW Z3, Z21, Z5
+	VPMULLD Z5, Z20, Z5
+	VPADDD  Z5, Z3, Z3
+	VPSRLD  $0x10, Z3, Z3
+	VPSUBD  Z20, Z3, Z5
+	VPMINUD Z5, Z3, Z3
+	MOVQ    72(DI), AX
+	VPMOVDB Z3, K1, (AX)(CX*1)
+	ADDQ    $0x00000010, CX
+	CMPQ    CX, BX
+	JLT     block
+
+done:
+	VZEROUPPER
+	RET
+
+// func primeNarrow2x1(out *[]byte, in *[]byte, coef *uint32, inputs int, chunk int, n int, q uint64, neg uint64, add bool)
+// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV
+TEXT ·primeNarrow2x1(SB), NOSPLIT, $0-65
+	MOVQ         out+0(FP), DI
+	MOVQ         in+8(FP), SI
+	MOVQ         coef+16(FP), DX
+	MOVQ         inputs+24(FP), R8
+	MOVQ         n+40(FP), BX
+	MOVQ         chunk+32(FP), R9
+	MOVQ         q+48(FP), AX
+	VPBROADCASTD AX, Z20
+	MOVQ         neg+56(FP), AX
+	VPBROADCASTD AX, Z21
+	VPSLLD       $0x10, Z20, Z22
+	XORQ         CX, CX
+	CMPQ         CX, BX
+	JGE          done
+
+block:
+	MOVQ        BX, AX
+	SUBQ        CX, AX
+	MOVQ        $0x00000010, R10
+	CMPQ        AX, R10
+	CMOVQGT     R10, AX
+	MOVQ        $-1, R10
+	SHLXQ       AX, R10, R10
+	NOTQ        R10
+	KMOVW       R10, K1
+	VPXORQ      Z0, Z0, Z0
+	CMPB        add+64(FP), $0x00
+	JEQ         begun
+	MOVQ        (DI), AX
+	VPMOVZXWD.Z (AX)(CX*2), K1, Z0
+	VPSLLD      $0x10, Z0, Z0
+
+begun:
+	MOVQ SI, R10
+	MOVQ DX, R11
+	MOVQ R8, R12
+	SHRQ $0x01, R12
+	JEQ  last
+
+chunks:
+	MOVQ    R9, R13
+	CMPQ    R12, R13
+	CMOVQLT R12, R13
+	SUBQ    R13, R12
+
+inputs:
+	MOVQ         (R10), AX
+	VPMOVZXWD.Z  (AX)(CX*2), K1, Z4
+	MOVQ         24(R10), AX
+	VPMOVZXWD.Z  (AX)(CX*2), K1, Z6
+	VPSLLD       $0x10, Z6, Z6
+	VPORD        Z6, Z4, Z4
+	VPBROADCASTD (R11), Z5
+	VPMADDWD     Z5, Z4, Z5
+	VPADDD       Z5, Z0, Z0
+	ADDQ         $0x00000030, R10
+	ADDQ         $0x00000004, R11
+	DECQ         R13
+	JNE          inputs
+	VPSUBD       Z22, Z0, Z5
+	VPMINUD      Z5, Z0, Z0
+	TESTQ        R12, R12
+	JNE          chunks
+
+last:
+	TESTQ        $0x00000001, R8
+	JEQ          end
+	MOVQ         (R10), AX
+	VPMOVZXWD.Z  (AX)(CX*2), K1, Z4
+	VPBROADCASTD (R11), Z5
+	VPMADDWD     Z5, Z4, Z5
+	VPADDD       Z5, Z0, Z0
+	VPSUBD       Z22, Z0, Z5
+	VPMINUD      Z5, Z0, Z0
+
+end:
+	VPMULLW Z0, Z21, Z5
+	VPMULLD Z5, Z20, Z5
+	VPADDD  Z5, Z0, Z0
+	VPSRLD  $0x10, Z0, Z0
+	VPSUBD  Z20, Z0, Z5
+	VPMINUD Z5, Z0, Z0
+	MOVQ    (DI), AX
+	VPMOVDW Z0, K1, (AX)(CX*2)
+	ADDQ    $0x00000010, CX
+	CMPQ    CX, BX
+	JLT     block
+
+done:
+	VZEROUPPER
+	RET
+
+// func primeNarrow2x2(out *[]byte, in *[]byte, coef *uint32, inputs int, chunk int, n int, q uint64, neg uint64, add bool)
+// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV
+TEXT ·primeNarrow2x2(SB), NOSPLIT, $0-65
+	MOVQ         out+0(FP), DI
+	MOVQ         in+8(FP), SI
+	MOVQ         coef+16(FP), DX
+	MOVQ         inputs+24(FP), R8
+	MOVQ         n+40(FP), BX
+	MOVQ         chunk+32(FP), R9
+	MOVQ         q+48(FP), AX
+	VPBROADCASTD AX, Z20
+	MOVQ         neg+56(FP), AX
+	VPBROADCASTD AX, Z21
+	VPSLLD       $0x10, Z20, Z22
+	XORQ         CX, CX
+	CMPQ         CX, BX
+	JGE          done
+
+block:
+	MOVQ        BX, AX
+	SUBQ        CX, AX
+	MOVQ        $0x00000010, R10
+	CMPQ        AX, R10
+	CMOVQGT     R10, AX
+	MOVQ        $-1, R10
+	SHLXQ       AX, R10, R10
+	NOTQ        R10
+	KMOVW       R10, K1
+	VPXORQ      Z0, Z0, Z0
+	VPXORQ      Z1, Z1, Z1
+	CMPB        add+64(FP), $0x00
+	JEQ         begun
+	MOVQ        (DI), AX
+	VPMOVZXWD.Z (AX)(CX*2), K1, Z0
+	VPSLLD      $0x10, Z0, Z0
+	MOVQ        24(DI), AX
+	VPMOVZXWD.Z (AX)(CX*2), K1, Z1
+	VPSLLD      $0x10, Z1, Z1
+
+begun:
+	MOVQ SI, R10
+	MOVQ DX, R11
+	MOVQ R8, R12
+	SHRQ $0x01, R12
+	JEQ  last
+
+chunks:
+	MOVQ    R9, R13
+	CMPQ    R12, R13
+	CMOVQLT R12, R13
+	SUBQ    R13, R12
+
+inputs:
+	MOVQ         (R10), AX
+	VPMOVZXWD.Z  (AX)(CX*2), K1, Z4
+	MOVQ         24(R10), AX
+	VPMOVZXWD.Z  (AX)(CX*2), K1, Z6
+	VPSLLD       $0x10, Z6, Z6
+	VPORD        Z6, Z4, Z4
+	VPBROADCASTD (R11), Z5
+	VPMADDWD     Z5, Z4, Z5
+	VPADDD       Z5, Z0, Z0
+	VPBROADCASTD 4(R11), Z5
+	VPMADDWD     Z5, Z4, Z5
+	VPADDD       Z5, Z1, Z1
+	ADDQ         $0x00000030, R10
+	ADDQ         $0x00000008, R11
+	DECQ         R13
+	JNE          inputs
+	VPSUBD       Z22, Z0, Z5
+	VPMINUD      Z5, Z0, Z0
+	VPSUBD       Z22, Z1, Z5
+	VPMINUD      Z5, Z1, Z1
+	TESTQ        R12, R12
+	JNE          chunks
+
+last:
+	TESTQ        $0x00000001, R8
+	JEQ          end
+	MOVQ         (R10), AX
+	VPMOVZXWD.Z  (AX)(CX*2), K1, Z4
+	VPBROADCASTD (R11), Z5
+	VPMADDWD     Z5, Z4, Z5
+	VPADDD       Z5, Z0, Z0
+	VPBROADCASTD 4(R11), Z5
+	VPMADDWD     Z5, Z4, Z5
+	VPADDD       Z5, Z1, Z1
+	VPSUBD       Z22, Z0, Z5
+	VPMINUD      Z5, Z0, Z0
+	VPSUBD       Z22, Z1, Z5
+	VPMINUD      Z5, Z1, Z1
+
+end:
+	VPMULLW Z0, Z21, Z5
+	VPMULLD Z5, Z20, Z5
+	VPADDD  Z5, Z0, Z0
+	VPSRLD  $0x10, Z0, Z0
+	VPSUBD  Z20, Z0, Z5
+	VPMINUD Z5, Z0, Z0
+	MOVQ    (DI), AX
+	VPMOVDW Z0, K1, (AX)(CX*2)
+	VPMULLW Z1, Z21, Z5
+	VPMULLD Z5, Z20, Z5
+	VPADDD  Z5, Z1, Z1
+	VPSRLD  $0x10, Z1, Z1
+	VPSUBD  Z20, Z1, Z5
+	VPMINUD Z5, Z1, Z1
+	MOVQ    24(DI), AX
+	VPMOVDW Z1, K1, (AX)(CX*2)
+	ADDQ    $0x00000010, CX
+	CMPQ    CX, BX
+	JLT     block
+
+done:
+	VZEROUPPER
+	RET
+
+// func primeNarrow2x4(out *[]byte, in *[]byte, coef *uint32, inputs int, chunk int, n int, q uint64, neg uint64, add bool)
+// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV
+TEXT ·primeNarrow2x4(SB), NOSPLIT, $0-65
+	MOVQ         out+0(FP), DI
+	MOVQ         in+8(FP), SI
+	MOVQ         coef+16(FP), DX
+	MOVQ         inputs+24(FP), R8
+	MOVQ         n+40(FP), BX
+	MOVQ         chunk+32(FP), R9
+	MOVQ         q+48(FP), AX
+	VPBROADCASTD AX, Z20
+	MOVQ         neg+56(FP), AX
+	VPBROADCASTD AX, Z21
+	VPSLLD       $0x10, Z20, Z22
+	XORQ         CX, CX
+	CMPQ         CX, BX
+	JGE          done
+
+block:
+	MOVQ        BX, AX
+	SUBQ        CX, AX
+	MOVQ        $0x00000010, R10
+	CMPQ        AX, R10
+	CMOVQGT     R10, AX
+	MOVQ        $-1, R10
+	SHLXQ       AX, R10, R10
+	NOTQ        R10
+	KMOVW       R10, K1
+	VPXORQ      Z0, Z0, Z0
+	VPXORQ      Z1, Z1, Z1
+	VPXORQ      Z2, Z2, Z2
+	VPXORQ      Z3, Z3, Z3
+	CMPB        add+64(FP), $0x00
+	JEQ         begun
+	MOVQ        (DI), AX
+	VPMOVZXWD.Z (AX)(CX*2), K1, Z0
+	VPSLLD      $0x10, Z0, Z0
+	MOVQ        24(DI), AX
+	VPMOVZXWD.Z (AX)(CX*2), K1, Z1
+	VPSLLD      $0x10, Z1, Z1
+	MOVQ        48(DI), AX
+	VPMOVZXWD.Z (AX)(CX*2), K1, Z2
+	VPSLLD      $0x10, Z2, Z2
+	MOVQ        72(DI), AX
+	VPMOVZXWD.Z (AX)(CX*2), K1, Z3
+	VPSLLD      $0x10, Z3, Z3
+
+begun:
+	MOVQ SI, R10
+	MOVQ DX, R11
+	MOVQ R8, R12
+	SHRQ $0x01, R12
+	JEQ  last
+
+chunks:
+	MOVQ    R9, R13
+	CMPQ    R12, R13
+	CMOVQLT R12, R13
+	SUBQ    R13, R12
+
+inputs:
+	MOVQ         (R10), AX
+	VPMOVZXWD.Z  (AX)(CX*2), K1, Z4
+	MOVQ         24(R10), AX
+	VPMOVZXWD.Z  (AX)(CX*2), K1, Z6
+	VPSLLD       $0x10, Z6, Z6
+	VPORD        Z6, Z4, Z4
+	VPBROADCASTD (R11), Z5
+	VPMADDWD     Z5, Z4, Z5
+	VPADDD       Z5, Z0, Z0
+	VPBROADCASTD 4(R11), Z5
+	VPMADDWD     Z5, Z4, Z5
+	VPADDD       Z5, Z1, Z1
+	VPBROADCASTD 8(R11), Z5
+	VPMADDWD     Z5, Z4, Z5
+	VPADDD       Z5, Z2, Z2
+	VPBROADCASTD 12(R11), Z5
+	VPMADDWD     Z5, Z4, Z5
+	VPADDD       Z5, Z3, Z3
+	ADDQ         $0x00000030, R10
+	ADDQ         $0x00000010, R11
+	DECQ         R13
+	JNE          inputs
+	VPSUBD       Z22, Z0, Z5
+	VPMINUD      Z5, Z0, Z0
+	VPSUBD       Z22, Z1, Z5
+	VPMINUD      Z5, Z1, Z1
+	VPSUBD       Z22, Z2, Z5
+	VPMINUD      Z5, Z2, Z2
+	VPSUBD       Z22, Z3, Z5
+	VPMINUD      Z5, Z3, Z3
+	TESTQ        R12, R12
+	JNE          chunks
+
+last:
+	TESTQ        $0x00000001, R8
+	JEQ          end
+	MOVQ         (R10), AX
+	VPMOVZXWD.Z  (AX)(CX*2), K1, Z4
+	VPBROADCASTD (R11), Z5
+	VPMADDWD     Z5, Z4, Z5
+	VPADDD       Z5, Z0, Z0
+	VPBROADCASTD 4(R11), Z5
+	VPMADDWD     Z5, Z4, Z5
+	VPADDD       Z5, Z1, Z1
+	VPBROADCASTD 8(R11), Z5
+	VPMADDWD     Z5, Z4, Z5
+	VPADDD       Z5, Z2, Z2
+	VPBROADCASTD 12(R11), Z5
+	VPMADDWD     Z5, Z4, Z5
+	VPADDD       Z5, Z3, Z3
+	VPSUBD       Z22, Z0, Z5
+	VPMINUD      Z5, Z0, Z0
+	VPSUBD       Z22, Z1, Z5
+	VPMINUD      Z5, Z1, Z1
+	VPSUBD       Z22, Z2, Z5
+	VPMINUD      Z5, Z2, Z2
+	VPSUBD       Z22, Z3, Z5
+	VPMINUD      Z5, Z3, Z3
+
+end:
+	VPMULLW Z0, Z21, Z5
+	VPMULLD Z5, Z20, Z5
+	VPADDD  Z5, Z0, Z0
+	VPSRLD  $0x10, Z0, Z0
+	VPSUBD  Z20, Z0, Z5
+	VPMINUD Z5, Z0, Z0
+	MOVQ    (DI), AX
+	VPMOVDW Z0, K1, (AX)(CX*2)
+	VPMULLW Z1, Z21, Z5
+	VPMULLD Z5, Z20, Z5
+	VPADDD  Z5, Z1, Z1
+	VPSRLD  $0x10, Z1, Z1
+	VPSUBD  Z20, Z1, Z5
+	VPMINUD Z5, Z1, Z1
+	MOVQ    24(DI), AX
+	VPMOVDW Z1, K1, (AX)(CX*2)
+	VPMULLW Z2, Z21, Z5
+	VPMULLD Z5, Z20, Z5
+	VPADDD  Z5, Z2, Z2
+	VPSRLD  $0x10, Z2, Z2
+	VPSUBD  Z20, Z2, Z5
+	VPMINUD Z5, Z2, Z2
+	MOVQ    48(DI), AX
+	VPMOVDW Z2, K1, (AX)(CX*2)
+	VPMULLW Z3, Z21, Z5
+	VPMULLD Z5, Z20, Z5
+	VPADDD  Z5, Z3, Z3
+	VPSRLD  $0x10, Z3, Z3
+	VPSUBD  Z20, Z3, Z5
+	VPMINUD Z5, Z3, Z3
+	MOVQ    72(DI), AX
+	VPMOVDW Z3, K1, (AX)(CX*2)
+	ADDQ    $0x00000010, CX
+	CMPQ    CX, BX
+	JLT     block
+
+done:
+	VZEROUPPER
+	RET
+
+// func primeWide2x1(out *[]byte, in *[]byte, coef *uint32, inputs int, chunk int, n int, q uint64, neg uint64, add bool)
+// Requires: AVX, AVX512F, BMI2, CMOV
+TEXT ·primeWide2x1(SB), NOSPLIT, $0-65
+	MOVQ         out+0(FP), DI
+	MOVQ         in+8(FP), SI
+	MOVQ         coef+16(FP), DX
+	MOVQ         inputs+24(FP), R8
+	MOVQ         n+40(FP), BX
+	MOVQ         chunk+32(FP), R9
+	MOVQ         q+48(FP), AX
+	VPBROADCASTQ AX, Z20
+	MOVQ         neg+56(FP), AX
+	VPBROADCASTQ AX, Z21
+	VPSLLQ       $0x20, Z20, Z22
+	XORQ         CX, CX
+	CMPQ         CX, BX
+	JGE          done
+
+block:
+	MOVQ        BX, AX
+	SUBQ        CX, AX
+	MOVQ        $0x00000008, R10
+	CMPQ        AX, R10
+	CMOVQGT     R10, AX
+	MOVQ        $-1, R10
+	SHLXQ       AX, R10, R10
+	NOTQ        R10
+	KMOVW       R10, K1
+	VPXORQ      Z0, Z0, Z0
+	CMPB        add+64(FP), $0x00
+	JEQ         begun
+	MOVQ        (DI), AX
+	VPMOVZXWQ.Z (AX)(CX*2), K1, Z0
+	VPSLLQ      $0x20, Z0, Z0
+
+begun:
+	MOVQ SI, R10
+	MOVQ DX, R11
+	MOVQ R8, R12
+
+chunks:
+	MOVQ    R9, R13
+	CMPQ    R12, R13
+	CMOVQLT R12, R13
+	SUBQ    R13, R12
+
+inputs:
+	MOVQ          (R10), AX
+	VPMOVZXWQ.Z   (AX)(CX*2), K1, Z4
+	VPMULUDQ.BCST (R11), Z4, Z5
+	VPADDQ        Z5, Z0, Z0
+	ADDQ          $0x00000018, R10
+	ADDQ          $0x00000008, R11
+	DECQ          R13
+	JNE           inputs
+	VPSUBQ        Z22, Z0, Z5
+	VPMINUQ       Z5, Z0, Z0
+	TESTQ         R12, R12
+	JNE           chunks
+	VPMULUDQ      Z0, Z21, Z5
+	VPMULUDQ      Z5, Z20, Z5
+	VPADDQ        Z5, Z0, Z0
+	VPSRLQ        $0x20, Z0, Z0
+	VPSUBQ        Z20, Z0, Z5
+	VPMINUQ       Z5, Z0, Z0
+	MOVQ          (DI), AX
+	VPMOVQW       Z0, K1, (AX)(CX*2)
+	ADDQ          $0x00000008, CX
+	CMPQ          CX, BX
+	JLT           block
+
+done:
+	VZEROUPPER
+	RET
+
+// func primeWide2x2(out *[]byte, in *[]byte, coef *uint32, inputs int, chunk int, n int, q uint64, neg uint64, add bool)
+// Requires: AVX, AVX512F, BMI2, CMOV
+TEXT ·primeWide2x2(SB), NOSPLIT, $0-65
+	MOVQ         out+0(FP), DI
+	MOVQ         in+8(FP), SI
+	MOVQ         coef+16(FP), DX
+	MOVQ         inputs+24(FP), R8
+	MOVQ         n+40(FP), BX
+	MOVQ         chunk+32(FP), R9
+	MOVQ         q+48(FP), AX
+	VPBROADCASTQ AX, Z20
+	MOVQ         neg+56(FP), AX
+	VPBROADCASTQ AX, Z21
+	VPSLLQ       $0x20, Z20, Z22
+	XORQ         CX, CX
+	CMPQ         CX, BX
+	JGE          done
+
+block:
+	MOVQ        BX, AX
+	SUBQ        CX, AX
+	MOVQ        $0x00000008, R10
+	CMPQ        AX, R10
+	CMOVQGT     R10, AX
+	MOVQ        $-1, R10
+	SHLXQ       AX, R10, R10
+	NOTQ        R10
+	KMOVW       R10, K1
+	VPXORQ      Z0, Z0, Z0
+	VPXORQ      Z1, Z1, Z1
+	CMPB        add+64(FP), $0x00
+	JEQ         begun
+	MOVQ        (DI), AX
+	VPMOVZXWQ.Z (AX)(CX*2), K1, Z0
+	VPSLLQ      $0x20, Z0, Z0
+	MOVQ        24(DI), AX
+	VPMOVZXWQ.Z (AX)(CX*2), K1, Z1
+	VPSLLQ      $0x20, Z1, Z1
+
+begun:
+	MOVQ SI, R10
+	MOVQ DX, R11
+	MOVQ R8, R12
+
+chunks:
+	MOVQ    R9, R13
+	CMPQ    R12, R13
+	CMOVQLT R12, R13
+	SUBQ    R13, R12
+
+inputs:
+	MOVQ          (R10), AX
+	VPMOVZXWQ.Z   (AX)(CX*2), K1, Z4
+	VPMULUDQ.BCST (R11), Z4, Z5
+	VPADDQ        Z5, Z0, Z0
+	VPMULUDQ.BCST 8(R11), Z4, Z5
+	VPADDQ        Z5, Z1, Z1
+	ADDQ          $0x00000018, R10
+	ADDQ          $0x00000010, R11
+	DECQ          R13
+	JNE           inputs
+	VPSUBQ        Z22, Z0, Z5
+	VPMINUQ       Z5, Z0, Z0
+	VPSUBQ        Z22, Z1, Z5
+	VPMINUQ       Z5, Z1, Z1
+	TESTQ         R12, R12
+	JNE           chunks
+	VPMULUDQ      Z0, Z21, Z5
+	VPMULUDQ      Z5, Z20, Z5
+	VPADDQ        Z5, Z0, Z0
+	VPSRLQ        $0x20, Z0, Z0
+	VPSUBQ        Z20, Z0, Z5
+	VPMINUQ       Z5, Z0, Z0
+	MOVQ          (DI), AX
+	VPMOVQW       Z0, K1, (AX)(CX*2)
+	VPMULUDQ      Z1, Z21, Z5
+	VPMULUDQ      Z5, Z20, Z5
+	VPADDQ        Z5, Z1, Z1
+	VPSRLQ        $0x20, Z1, Z1
+	VPSUBQ        Z20, Z1, Z5
+	VPMINUQ       Z5, Z1, Z1
+	MOVQ          24(DI), AX
+	VPMOVQW       Z1, K1, (AX)(CX*2)
+	ADDQ          $0x00000008, CX
+	CMPQ          CX, BX
+	JLT           block
+
+done:
+	VZEROUPPER
+	RET
+
+// func primeWide2x4(out *[]byte, in *[]byte, coef *uint32, inputs int, chunk int, n int, q uint64, neg uint64, add bool)
+// Requires: AVX, AVX512F, BMI2, CMOV
+TEXT ·primeWide2x4(SB), NOSPLIT, $0-65
+	MOVQ         out+0(FP), DI
+	MOVQ         in+8(FP), SI
+	MOVQ         coef+16(FP), DX
+	MOVQ         inputs+24(FP), R8
+	MOVQ         n+40(FP), BX
+	MOVQ         chunk+32(FP), R9
+	MOVQ         q+48(FP), AX
+	VPBROADCASTQ AX, Z20
+	MOVQ         neg+56(FP), AX
+	VPBROADCASTQ AX, Z21
+	VPSLLQ       $0x20, Z20, Z22
+	XORQ         CX, CX
+	CMPQ         CX, BX
+	JGE          done
+
+block:
+	MOVQ        BX, AX
+	SUBQ        CX, AX
+	MOVQ        $0x00000008, R10
+	CMPQ        AX, R10
+	CMOVQGT     R10, AX
+	MOVQ        $-1, R10
+	SHLXQ       AX, R10, R10
+	NOTQ        R10
+	KMOVW       R10, K1
+	VPXORQ      Z0, Z0, Z0
+	VPXORQ      Z1, Z1, Z1
+	VPXORQ      Z2, Z2, Z2
+	VPXORQ      Z3, Z3, Z3
+	CMPB        add+64(FP), $0x00
+	JEQ         begun
+	MOVQ        (DI), AX
+	VPMOVZXWQ.Z (AX)(CX*2), K1, Z0
+	VPSLLQ      $0x20, Z0, Z0
+	MOVQ        24(DI), AX
+	VPMOVZXWQ.Z (AX)(CX*2), K1, Z1
+	VPSLLQ      $0x20, Z1, Z1
+	MOVQ        48(DI), AX
+	VPMOVZXWQ.Z (AX)(CX*2), K1, Z2
+	VPSLLQ      $0x20, Z2, Z2
+	MOVQ        72(DI), AX
+	VPMOVZXWQ.Z (AX)(CX*2), K1, Z3
+	VPSLLQ      $0x20, Z3, Z3
+
+begun:
+	MOVQ SI, R10
+	MOVQ DX, R11
+	MOVQ R8, R12
+
+chunks:
+	MOVQ    R9, R13
+	CMPQ    R12, R13
+	CMOVQLT R12, R13
+	SUBQ    R13, R12
+
+inputs:
+	MOVQ          (R10), AX
+	VPMOVZXWQ.Z   (AX)(CX*2), K1, Z4
+	VPMULUDQ.BCST (R11), Z4, Z5
+	VPADDQ        Z5, Z0, Z0
+	VPMULUDQ.BCST 8(R11), Z4, Z5
+	VPADDQ        Z5, Z1, Z1
+	VPMULUDQ.BCST 16(R11), Z4, Z5
+	VPADDQ        Z5, Z2, Z2
+	VPMULUDQ.BCST 24(R11), Z4, Z5
+	VPADDQ        Z5, Z3, Z3
+	ADDQ          $0x00000018, R10
+	ADDQ          $0x00000020, R11
+	DECQ          R13
+	JNE           inputs
+	VPSUBQ        Z22, Z0, Z5
+	VPMINUQ       Z5, Z0, Z0
+	VPSUBQ        Z22, Z1, Z5
+	VPMINUQ       Z5, Z1, Z1
+	VPSUBQ        Z22, Z2, Z5
+	VPMINUQ       Z5, Z2, Z2
+	VPSUBQ        Z22, Z3, Z5
+	VPMINUQ       Z5, Z3, Z3
+	TESTQ         R12, R12
+	JNE           chunks
+	VPMULUDQ      Z0, Z21, Z5
+	VPMULUDQ      Z5, Z20, Z5
+	VPADDQ        Z5, Z0, Z0
+	VPSRLQ        $0x20, Z0, Z0
+	VPSUBQ        Z20, Z0, Z5
+	VPMINUQ       Z5, Z0, Z0
+	MOVQ          (DI), AX
+	VPMOVQW       Z0, K1, (AX)(CX*2)
+	VPMULUDQ      Z1, Z21, Z5
+	VPMULUDQ      Z5, Z20, Z5
+	VPADDQ        Z5, Z1, Z1
+	VPSRLQ        $0x20, Z1, Z1
+	VPSUBQ        Z20, Z1, Z5
+	VPMINUQ       Z5, Z1, Z1
+	MOVQ          24(DI), AX
+	VPMOVQW       Z1, K1, (AX)(CX*2)
+	VPMULUDQ      Z2, Z21, Z5
+	VPMULUDQ      Z5, Z20, Z5
+	VPADDQ        Z5, Z2, Z2
+	VPSRLQ        $0x20, Z2, Z2
+	VPSUBQ        Z20, Z2, Z5
+	VPMINUQ       Z5, Z2, Z2
+	MOVQ          48(DI), AX
+	VPMOVQW       Z2, K1, (AX)(CX*2)
+	VPMULUDQ      Z3, Z21, Z5
+	VPMULUDQ      Z5, Z20, Z5
+	VPADDQ        Z5, Z3, Z3
+	VPSRLQ        $0x20, Z3, Z3
+	VPSUBQ        Z20, Z3, Z5
+	VPMINUQ       Z5, Z3, Z3
+	MOVQ          72(DI), AX
+	VPMOVQW       Z3, K1, (AX)(CX*2)
+	ADDQ          $0x00000008, CX
+	CMPQ          CX, BX
+	JLT           block
+
+done:
+	VZEROUPPER
+	RET
+
+// func primeWide4x1(out *[]byte, in *[]byte, coef *uint32, inputs int, chunk int, n int, q uint64, neg uint64, add bool)
+// Requires: AVX, AVX512F, BMI2, CMOV
+TEXT ·primeWide4x1(SB), NOSPLIT, $0-65
+	MOVQ         out+0(FP), DI
+	MOVQ         in+8(FP), SI
+	MOVQ         coef+16(FP), DX
+	MOVQ         inputs+24(FP), R8
+	MOVQ         n+40(FP), BX
+	MOVQ         chunk+32(FP), R9
+	MOVQ         q+48(FP), AX
+	VPBROADCASTQ AX, Z20
+	MOVQ         neg+56(FP), AX
+	VPBROADCASTQ AX, Z21
+	VPSLLQ       $0x20, Z20, Z22
+	XORQ         CX, CX
+	CMPQ         CX, BX
+	JGE          done
+
+block:
+	MOVQ        BX, AX
+	SUBQ        CX, AX
+	MOVQ        $0x00000008, R10
+	CMPQ        AX, R10
+	CMOVQGT     R10, AX
+	MOVQ        $-1, R10
+	SHLXQ       AX, R10, R10
+	NOTQ        R10
+	KMOVW       R10, K1
+	VPXORQ      Z0, Z0, Z0
+	CMPB        add+64(FP), $0x00
+	JEQ         begun
+	MOVQ        (DI), AX
+	VPMOVZXDQ.Z (AX)(CX*4), K1, Z0
+	VPSLLQ      $0x20, Z0, Z0
+
+begun:
+	MOVQ SI, R10
+	MOVQ DX, R11
+	MOVQ R8, R12
+
+chunks:
+	MOVQ    R9, R13
+	CMPQ    R12, R13
+	CMOVQLT R12, R13
+	SUBQ    R13, R12
+
+inputs:
+	MOVQ          (R10), AX
+	VPMOVZXDQ.Z   (AX)(CX*4), K1, Z4
+	VPMULUDQ.BCST (R11), Z4, Z5
+	VPADDQ        Z5, Z0, Z0
+	ADDQ          $0x00000018, R10
+	ADDQ          $0x00000008, R11
+	DECQ          R13
+	JNE           inputs
+	VPSUBQ        Z22, Z0, Z5
+	VPMINUQ       Z5, Z0, Z0
+	TESTQ         R12, R12
+	JNE           chunks
+	VPMULUDQ      Z0, Z21, Z5
+	VPMULUDQ      Z5, Z20, Z5
+	VPADDQ        Z5, Z0, Z0
+	VPSRLQ        $0x20, Z0, Z0
+	VPSUBQ        Z20, Z0, Z5
+	VPMINUQ       Z5, Z0, Z0
+	MOVQ          (DI), AX
+	VPMOVQD       Z0, K1, (AX)(CX*4)
+	ADDQ          $0x00000008, CX
+	CMPQ          CX, BX
+	JLT           block
+
+done:
+	VZEROUPPER
+	RET
+
+// func primeWide4x2(out *[]byte, in *[]byte, coef *uint32, inputs int, chunk int, n int, q uint64, neg uint64, add bool)
+// Requires: AVX, AVX512F, BMI2, CMOV
+TEXT ·primeWide4x2(SB), NOSPLIT, $0-65
+	MOVQ         out+0(FP), DI
+	MOVQ         in+8(FP), SI
+	MOVQ         coef+16(FP), DX
+	MOVQ         inputs+24(FP), R8
+	MOVQ         n+40(FP), BX
+	MOVQ         chunk+32(FP), R9
+	MOVQ         q+48(FP), AX
+	VPBROADCASTQ AX, Z20
+	MOVQ         neg+56(FP), AX
+	VPBROADCASTQ AX, Z21
+	VPSLLQ       $0x20, Z20, Z22
+	XORQ         CX, CX
+	CMPQ         CX, BX
+	JGE          done
+
+block:
+	MOVQ        BX, AX
+	SUBQ        CX, AX
+	MOVQ        $0x00000008, R10
+	CMPQ        AX, R10
+	CMOVQGT     R10, AX
+	MOVQ        $-1, R10
+	SHLXQ       AX, R10, R10
+	NOTQ        R10
+	KMOVW       R10, K1
+	VPXORQ      Z0, Z0, Z0
+	VPXORQ      Z1, Z1, Z1
+	CMPB        add+64(FP), $0x00
+	JEQ         begun
+	MOVQ        (DI), AX
+	VPMOVZXDQ.Z (AX)(CX*4), K1, Z0
+	VPSLLQ      $0x20, Z0, Z0
+	MOVQ        24(DI), AX
+	VPMOVZXDQ.Z (AX)(CX*4), K1, Z1
+	VPSLLQ      $0x20, Z1, Z1
+
+begun:
+	MOVQ SI, R10
+	MOVQ DX, R11
+	MOVQ R8, R12
+
+chunks:
+	MOVQ    R9, R13
+	CMPQ    R12, R13
+	CMOVQLT R12, R13
+	SUBQ    R13, R12
+
+inputs:
+	MOVQ          (R10), AX
+	VPMOVZXDQ.Z   (AX)(CX*4), K1, Z4
+	VPMULUDQ.BCST (R11), Z4, Z5
+	VPADDQ        Z5, Z0, Z0
+	VPMULUDQ.BCST 8(R11), Z4, Z5
+	VPADDQ        Z5, Z1, Z1
+	ADDQ          $0x00000018, R10
+	ADDQ          $0x00000010, R11
+	DECQ          R13
+	JNE           inputs
+	VPSUBQ        Z22, Z0, Z5
+	VPMINUQ       Z5, Z0, Z0
+	VPSUBQ        Z22, Z1, Z5
+	VPMINUQ       Z5, Z1, Z1
+	TESTQ         R12, R12
+	JNE           chunks
+	VPMULUDQ      Z0, Z21, Z5
+	VPMULUDQ      Z5, Z20, Z5
+	VPADDQ        Z5, Z0, Z0
+	VPSRLQ        $0x20, Z0, Z0
+	VPSUBQ        Z20, Z0, Z5
+	VPMINUQ       Z5, Z0, Z0
+	MOVQ          (DI), AX
+	VPMOVQD       Z0, K1, (AX)(CX*4)
+	VPMULUDQ      Z1, Z21, Z5
+	VPMULUDQ      Z5, Z20, Z5
+	VPADDQ        Z5, Z1, Z1
+	VPSRLQ        $0x20, Z1, Z1
+	VPSUBQ        Z20, Z1, Z5
+	VPMINUQ       Z5, Z1, Z1
+	MOVQ          24(DI), AX
+	VPMOVQD       Z1, K1, (AX)(CX*4)
+	ADDQ          $0x00000008, CX
+	CMPQ          CX, BX
+	JLT           block
+
+done:
+	VZEROUPPER
+	RET
+
+// func primeWide4x4(out *[]byte, in *[]byte, coef *uint32, inputs int, chunk int, n int, q uint64, neg uint64, add bool)
+// Requires: AVX, AVX512F, BMI2, CMOV
+TEXT ·primeWide4x4(SB), NOSPLIT, $0-65
+	MOVQ         out+0(FP), DI
+	MOVQ         in+8(FP), SI
+	MOVQ         coef+16(FP), DX
+	MOVQ         inputs+24(FP), R8
+	MOVQ         n+40(FP), BX
+	MOVQ         chunk+32(FP), R9
+	MOVQ         q+48(FP), AX
+	VPBROADCASTQ AX, Z20
+	MOVQ         neg+56(FP), AX
+	VPBROADCASTQ AX, Z21
+	VPSLLQ       $0x20, Z20, Z22
+	XORQ         CX, CX
+	CMPQ         CX, BX
+	JGE          done
+
+block:
+	MOVQ        BX, AX
+	SUBQ        CX, AX
+	MOVQ        $0x00000008, R10
+	CMPQ        AX, R10
+	CMOVQGT     R10, AX
+	MOVQ        $-1, R10
+	SHLXQ       AX, R10, R10
+	NOTQ        R10
+	KMOVW       R10, K1
+	VPXORQ      Z0, Z0, Z0
+	VPXORQ      Z1, Z1, Z1
+	VPXORQ      Z2, Z2, Z2
+	VPXORQ      Z3, Z3, Z3
+	CMPB        add+64(FP), $0x00
+	JEQ         begun
+	MOVQ        (DI), AX
+	VPMOVZXDQ.Z (AX)(CX*4), K1, Z0
+	VPSLLQ      $0x20, Z0, Z0
+	MOVQ        24(DI), AX
+	VPMOVZXDQ.Z (AX)(CX*4), K1, Z1
+	VPSLLQ      $0x20, Z1, Z1
+	MOVQ        48(DI), AX
+	VPMOVZXDQ.Z (AX)(CX*4), K1, Z2
+	VPSLLQ      $0x20, Z2, Z2
+	MOVQ        72(DI), AX
+	VPMOVZXDQ.Z (AX)(CX*4), K1, Z3
+	VPSLLQ      $0x20, Z3, Z3
+
+begun:
+	MOVQ SI, R10
+	MOVQ DX, R11
+	MOVQ R8, R12
+
+chunks:
+	MOVQ    R9, R13
+	CMPQ    R12, R13
+	CMOVQLT R12, R13
+	SUBQ    R13, R12
+
+inputs:
+	MOVQ          (R10), AX
+	VPMOVZXDQ.Z   (AX)(CX*4), K1, Z4
+	VPMULUDQ.BCST (R11), Z4, Z5
+	VPADDQ        Z5, Z0, Z0
+	VPMULUDQ.BCST 8(R11), Z4, Z5
+	VPADDQ        Z5, Z1, Z1
+	VPMULUDQ.BCST 16(R11), Z4, Z5
+	VPADDQ        Z5, Z2, Z2
+	VPMULUDQ.BCST 24(R11), Z4, Z5
+	VPADDQ        Z5, Z3, Z3
+	ADDQ          $0x00000018, R10
+	ADDQ          $0x00000020, R11
+	DECQ          R13
+	JNE           inputs
+	VPSUBQ        Z22, Z0, Z5
+	VPMINUQ       Z5, Z0, Z0
+	VPSUBQ        Z22, Z1, Z5
+	VPMINUQ       Z5, Z1, Z1
+	VPSUBQ        Z22, Z2, Z5
+	VPMINUQ       Z5, Z2, Z2
+	VPSUBQ        Z22, Z3, Z5
+	VPMINUQ       Z5, Z3, Z3
+	TESTQ         R12, R12
+	JNE           chunks
+	VPMULUDQ      Z0, Z21, Z5
+	VPMULUDQ      Z5, Z20, Z5
+	VPADDQ        Z5, Z0, Z0
+	VPSRLQ        $0x20, Z0, Z0
+	VPSUBQ        Z20, Z0, Z5
+	VPMINUQ       Z5, Z0, Z0
+	MOVQ          (DI), AX
+	VPMOVQD       Z0, K1, (AX)(CX*4)
+	VPMULUDQ      Z1, Z21, Z5
+	VPMULUDQ      Z5, Z20, Z5
+	VPADDQ        Z5, Z1, Z1
+	VPSRLQ        $0x20, Z1, Z1
+	VPSUBQ        Z20, Z1, Z5
+	VPMINUQ       Z5, Z1, Z1
+	MOVQ          24(DI), AX
+	VPMOVQD       Z1, K1, (AX)(CX*4)
+	VPMULUDQ      Z2, Z21, Z5
+	VPMULUDQ      Z5, Z20, Z5
+	VPADDQ        Z5, Z2, Z2
+	VPSRLQ        $0x20, Z2, Z2
+	VPSUBQ        Z20, Z2, Z5
+	VPMINUQ       Z5, Z2, Z2
+	MOVQ          48(DI), AX
+	VPMOVQD       Z2, K1, (AX)(CX*4)
+	VPMULUDQ      Z3, Z21, Z5
+	VPMULUDQ      Z5, Z20, Z5
+	VPADDQ        Z5, Z3, Z3
+	VPSRLQ        $0x20, Z3, Z3
+	VPSUBQ        Z20, Z3, Z5
+	VPMINUQ       Z5, Z3, Z3
+	MOVQ          72(DI), AX
+	VPMOVQD       Z3, K1, (AX)(CX*4)
+	ADDQ          $0x00000008, CX
+	CMPQ          CX, BX
+	JLT           block
+
+done:
+	VZEROUPPER
+	RET
+
+// func goldKernel1(out *[]byte, in *[]byte, coef *uint64, inputs int, n int, add bool)
+// Requires: AVX, AVX512F, AVX512IFMA, BMI2, CMOV
+TEXT ·goldKernel1(SB), NOSPLIT, $0-41
+	MOVQ         out+0(FP), DI
+	MOVQ         in+8(FP), SI
+	MOVQ         coef+16(FP), DX
+	MOVQ         inputs+24(FP), R8
+	MOVQ         n+32(FP), BX
+	MOVQ         $0x000fffffffffffff, AX
+	VPBROADCASTQ AX, Z20
+	MOVQ         $0x00000000ffffffff, AX
+	VPBROADCASTQ AX, Z21
+	MOVQ         $0xffffffff00000001, AX
+	VPBROADCASTQ AX, Z22
+	XORQ         CX, CX
+	CMPQ         CX, BX
+	JGE          done
+
+block:
+	MOVQ        BX, AX
+	SUBQ        CX, AX
+	MOVQ        $0x00000008, R10
+	CMPQ        AX, R10
+	CMOVQGT     R10, AX
+	MOVQ        $-1, R10
+	SHLXQ       AX, R10, R10
+	NOTQ        R10
+	KMOVW       R10, K1
+	VPXORQ      Z0, Z0, Z0
+	VPXORQ      Z1, Z1, Z1
+	VPXORQ      Z2, Z2, Z2
+	CMPB        add+40(FP), $0x00
+	JEQ         begun
+	MOVQ        (DI), AX
+	VMOVDQU64.Z (AX)(CX*8), K1, Z0
+	VPSRLQ      $0x34, Z0, Z1
+	VPANDQ      Z20, Z0, Z0
+
+begun:
+	MOVQ SI, R10
+	MOVQ DX, R11
+	MOVQ R8, R12
+
+inputs:
+	MOVQ             (R10), AX
+	VMOVDQU64.Z      (AX)(CX*8), K1, Z12
+	VPSRLQ           $0x34, Z12, Z13
+	VPMADD52LUQ.BCST (R11), Z12, Z0
+	VPMADD52HUQ.BCST (R11), Z12, Z1
+	VPMADD52HUQ.BCST (R11), Z13, Z2
+	VPMADD52LUQ.BCST (R11), Z13, Z1
+	VPMADD52HUQ.BCST 8(R11), Z12, Z2
+	VPMADD52LUQ.BCST 8(R11), Z12, Z1
+	VPMADD52LUQ.BCST 8(R11), Z13, Z2
+	ADDQ             $0x00000018, R10
+	ADDQ             $0x00000010, R11
+	DECQ             R12
+	JNE              inputs
+	VPSRLQ           $0x34, Z0, Z14
+	VPADDQ           Z14, Z1, Z1
+	VPANDQ           Z20, Z0, Z0
+	VPSRLQ           $0x34, Z1, Z14
+	VPADDQ           Z14, Z2, Z2
+	VPANDQ           Z20, Z1, Z1
+	VPSLLQ           $0x34, Z1, Z14
+	VPORQ            Z14, Z0, Z0
+	VPSRLQ           $0x0c, Z1, Z1
+	VPSLLQ           $0x28, Z2, Z14
+	VPORQ            Z14, Z1, Z1
+	VPSRLQ           $0x18, Z2, Z2
+	VPSRLQ           $0x20, Z1, Z14
+	VPCMPUQ          $0x01, Z14, Z0, K2
+	VPSUBQ           Z14, Z0, Z0
+	VPSUBQ           Z21, Z0, K2, Z0
+	VPANDQ           Z21, Z1, Z1
+	VPSLLQ           $0x20, Z1, Z14
+	VPSUBQ           Z1, Z14, Z14
+	VPADDQ           Z14, Z0, Z0
+	VPCMPUQ          $0x01, Z14, Z0, K2
+	VPADDQ           Z21, Z0, K2, Z0
+	VPSLLQ           $0x20, Z2, Z2
+	VPCMPUQ          $0x01, Z2, Z0, K2
+	VPSUBQ           Z2, Z0, Z0
+	VPSUBQ           Z21, Z0, K2, Z0
+	VPSUBQ           Z22, Z0, Z14
+	VPMINUQ          Z14, Z0, Z0
+	MOVQ             (DI), AX
+	VMOVDQU64        Z0, K1, (AX)(CX*8)
+	ADDQ             $0x00000008, CX
+	CMPQ             CX, BX
+	JLT              block
+
+done:
+	VZEROUPPER
+	RET
+
+// func goldKernel2(out *[]byte, in *[]byte, coef *uint64, inputs int, n int, add bool)
+// Requires: AVX, AVX512F, AVX512IFMA, BMI2, CMOV
+TEXT ·goldKernel2(SB), NOSPLIT, $0-41
+	MOVQ         out+0(FP), DI
+	MOVQ         in+8(FP), SI
+	MOVQ         coef+16(FP), DX
+	MOVQ         inputs+24(FP), R8
+	MOVQ         n+32(FP), BX
+	MOVQ         $0x000fffffffffffff, AX
+	VPBROADCASTQ AX, Z20
+	MOVQ         $0x00000000ffffffff, AX
+	VPBROADCASTQ AX, Z21
+	MOVQ         $0xffffffff00000001, AX
+	VPBROADCASTQ AX, Z22
+	XORQ         CX, CX
+	CMPQ         CX, BX
+	JGE          done
+
+block:
+	MOVQ        BX, AX
+	SUBQ        CX, AX
+	MOVQ        $0x00000008, R10
+	CMPQ        AX, R10
+	CMOVQGT     R10, AX
+	MOVQ        $-1, R10
+	SHLXQ       AX, R10, R10
+	NOTQ        R10
+	KMOVW       R10, K1
+	VPXORQ      Z0, Z0, Z0
+	VPXORQ      Z1, Z1, Z1
+	VPXORQ      Z2, Z2, Z2
+	VPXORQ      Z3, Z3, Z3
+	VPXORQ      Z4, Z4, Z4
+	VPXORQ      Z5, Z5, Z5
+	CMPB        add+40(FP), $0x00
+	JEQ         begun
+	MOVQ        (DI), AX
+	VMOVDQU64.Z (AX)(CX*8), K1, Z0
+	VPSRLQ      $0x34, Z0, Z1
+	VPANDQ      Z20, Z0, Z0
+	MOVQ        24(DI), AX
+	VMOVDQU64.Z (AX)(CX*8), K1, Z3
+	VPSRLQ      $0x34, Z3, Z4
+	VPANDQ      Z20, Z3, Z3
+
+begun:
+	MOVQ SI, R10
+	MOVQ DX, R11
+	MOVQ R8, R12
+
+inputs:
+	MOVQ             (R10), AX
+	VMOVDQU64.Z      (AX)(CX*8), K1, Z12
+	VPSRLQ           $0x34, Z12, Z13
+	VPMADD52LUQ.BCST (R11), Z12, Z0
+	VPMADD52HUQ.BCST (R11), Z12, Z1
+	VPMADD52HUQ.BCST (R11), Z13, Z2
+	VPMADD52LUQ.BCST (R11), Z13, Z1
+	VPMADD52HUQ.BCST 8(R11), Z12, Z2
+	VPMADD52LUQ.BCST 8(R11), Z12, Z1
+	VPMADD52LUQ.BCST 8(R11), Z13, Z2
+	VPMADD52LUQ.BCST 16(R11), Z12, Z3
+	VPMADD52HUQ.BCST 16(R11), Z12, Z4
+	VPMADD52HUQ.BCST 16(R11), Z13, Z5
+	VPMADD52LUQ.BCST 16(R11), Z13, Z4
+	VPMADD52HUQ.BCST 24(R11), Z12, Z5
+	VPMADD52LUQ.BCST 24(R11), Z12, Z4
+	VPMADD52LUQ.BCST 24(R11), Z13, Z5
+	ADDQ             $0x00000018, R10
+	ADDQ             $0x00000020, R11
+	DECQ             R12
+	JNE              inputs
+	VPSRLQ           $0x34, Z0, Z14
+	VPADDQ           Z14, Z1, Z1
+	VPANDQ           Z20, Z0, Z0
+	VPSRLQ           $0x34, Z1, Z14
+	VPADDQ           Z14, Z2, Z2
+	VPANDQ           Z20, Z1, Z1
+	VPSLLQ           $0x34, Z1, Z14
+	VPORQ            Z14, Z0, Z0
+	VPSRLQ           $0x0c, Z1, Z1
+	VPSLLQ           $0x28, Z2, Z14
+	VPORQ            Z14, Z1, Z1
+	VPSRLQ           $0x18, Z2, Z2
+	VPSRLQ           $0x20, Z1, Z14
+	VPCMPUQ          $0x01, Z14, Z0, K2
+	VPSUBQ           Z14, Z0, Z0
+	VPSUBQ           Z21, Z0, K2, Z0
+	VPANDQ           Z21, Z1, Z1
+	VPSLLQ           $0x20, Z1, Z14
+	VPSUBQ           Z1, Z14, Z14
+	VPADDQ           Z14, Z0, Z0
+	VPCMPUQ          $0x01, Z14, Z0, K2
+	VPADDQ           Z21, Z0, K2, Z0
+	VPSLLQ           $0x20, Z2, Z2
+	VPCMPUQ          $0x01, Z2, Z0, K2
+	VPSUBQ           Z2, Z0, Z0
+	VPSUBQ           Z21, Z0, K2, Z0
+	VPSUBQ           Z22, Z0, Z14
+	VPMINUQ          Z14, Z0, Z0
+	MOVQ             (DI), AX
+	VMOVDQU64        Z0, K1, (AX)(CX*8)
+	VPSRLQ           $0x34, Z3, Z14
+	VPADDQ           Z14, Z4, Z4
+	VPANDQ           Z20, Z3, Z3
+	VPSRLQ           $0x34, Z4, Z14
+	VPADDQ           Z14, Z5, Z5
+	VPANDQ           Z20, Z4, Z4
+	VPSLLQ           $0x34, Z4, Z14
+	VPORQ            Z14, Z3, Z3
+	VPSRLQ           $0x0c, Z4, Z4
+	VPSLLQ           $0x28, Z5, Z14
+	VPORQ            Z14, Z4, Z4
+	VPSRLQ           $0x18, Z5, Z5
+	VPSRLQ           $0x20, Z4, Z14
+	VPCMPUQ          $0x01, Z14, Z3, K2
+	VPSUBQ           Z14, Z3, Z3
+	VPSUBQ           Z21, Z3, K2, Z3
+	VPANDQ           Z21, Z4, Z4
+	VPSLLQ           $0x20, Z4, Z14
+	VPSUBQ           Z4, Z14, Z14
+	VPADDQ           Z14, Z3, Z3
+	VPCMPUQ          $0x01, Z14, Z3, K2
+	VPADDQ           Z21, Z3, K2, Z3
+	VPSLLQ           $0x20, Z5, Z5
+	VPCMPUQ          $0x01, Z5, Z3, K2
+	VPSUBQ           Z5, Z3, Z3
+	VPSUBQ           Z21, Z3, K2, Z3
+	VPSUBQ           Z22, Z3, Z14
+	VPMINUQ          Z14, Z3, Z3
+	MOVQ             24(DI), AX
+	VMOVDQU64        Z3, K1, (AX)(CX*8)
+	ADDQ             $0x00000008, CX
+	CMPQ             CX, BX
+	JLT              block
+
+done:
+	VZEROUPPER
+	RET
+
+// func goldKernel4(out *[]byte, in *[]byte, coef *uint64, inputs int, n int, add bool)
+// Requires: AVX, AVX512F, AVX512IFMA, BMI2, CMOV
+TEXT ·goldKernel4(SB), NOSPLIT, $0-41
+	MOVQ         out+0(FP), DI
+	MOVQ         in+8(FP), SI
+	MOVQ         coef+16(FP), DX
+	MOVQ         inputs+24(FP), R8
+	MOVQ         n+32(FP), BX
+	MOVQ         $0x000fffffffffffff, AX
+	VPBROADCASTQ AX, Z20
+	MOVQ         $0x00000000ffffffff, AX
+	VPBROADCASTQ AX, Z21
+	MOVQ         $0xffffffff00000001, AX
+	VPBROADCASTQ AX, Z22
+	XORQ         CX, CX
+	CMPQ         CX, BX
+	JGE          done
+
+block:
+	MOVQ        BX, AX
+	SUBQ        CX, AX
+	MOVQ        $0x00000008, R10
+	CMPQ        AX, R10
+	CMOVQGT     R10, AX
+	MOVQ        $-1, R10
+	SHLXQ       AX, R10, R10
+	NOTQ        R10
+	KMOVW       R10, K1
+	VPXORQ      Z0, Z0, Z0
+	VPXORQ      Z1, Z1, Z1
+	VPXORQ      Z2, Z2, Z2
+	VPXORQ      Z3, Z3, Z3
+	VPXORQ      Z4, Z4, Z4
+	VPXORQ      Z5, Z5, Z5
+	VPXORQ      Z6, Z6, Z6
+	VPXORQ      Z7, Z7, Z7
+	VPXORQ      Z8, Z8, Z8
+	VPXORQ      Z9, Z9, Z9
+	VPXORQ      Z10, Z10, Z10
+	VPXORQ      Z11, Z11, Z11
+	CMPB        add+40(FP), $0x00
+	JEQ         begun
+	MOVQ        (DI), AX
+	VMOVDQU64.Z (AX)(CX*8), K1, Z0
+	VPSRLQ      $0x34, Z0, Z1
+	VPANDQ      Z20, Z0, Z0
+	MOVQ        24(DI), AX
+	VMOVDQU64.Z (AX)(CX*8), K1, Z3
+	VPSRLQ      $0x34, Z3, Z4
+	VPANDQ      Z20, Z3, Z3
+	MOVQ        48(DI), AX
+	VMOVDQU64.Z (AX)(CX*8), K1, Z6
+	VPSRLQ      $0x34, Z6, Z7
+	VPANDQ      Z20, Z6, Z6
+	MOVQ        72(DI), AX
+	VMOVDQU64.Z (AX)(CX*8), K1, Z9
+	VPSRLQ      $0x34, Z9, Z10
+	VPANDQ      Z20, Z9, Z9
+
+begun:
+	MOVQ SI, R10
+	MOVQ DX, R11
+	MOVQ R8, R12
+
+inputs:
+	MOVQ             (R10), AX
+	VMOVDQU64.Z      (AX)(CX*8), K1, Z12
+	VPSRLQ           $0x34, Z12, Z13
+	VPMADD52LUQ.BCST (R11), Z12, Z0
+	VPMADD52HUQ.BCST (R11), Z12, Z1
+	VPMADD52HUQ.BCST (R11), Z13, Z2
+	VPMADD52LUQ.BCST (R11), Z13, Z1
+	VPMADD52HUQ.BCST 8(R11), Z12, Z2
+	VPMADD52LUQ.BCST 8(R11), Z12, Z1
+	VPMADD52LUQ.BCST 8(R11), Z13, Z2
+	VPMADD52LUQ.BCST 16(R11), Z12, Z3
+	VPMADD52HUQ.BCST 16(R11), Z12, Z4
+	VPMADD52HUQ.BCST 16(R11), Z13, Z5
+	VPMADD52LUQ.BCST 16(R11), Z13, Z4
+	VPMADD52HUQ.BCST 24(R11), Z12, Z5
+	VPMADD52LUQ.BCST 24(R11), Z12, Z4
+	VPMADD52LUQ.BCST 24(R11), Z13, Z5
+	VPMADD52LUQ.BCST 32(R11), Z12, Z6
+	VPMADD52HUQ.BCST 32(R11), Z12, Z7
+	VPMADD52HUQ.BCST 32(R11), Z13, Z8
+	VPMADD52LUQ.BCST 32(R11), Z13, Z7
+	VPMADD52HUQ.BCST 40(R11), Z12, Z8
+	VPMADD52LUQ.BCST 40(R11), Z12, Z7
+	VPMADD52LUQ.BCST 40(R11), Z13, Z8
+	VPMADD52LUQ.BCST 48(R11), Z12, Z9
+	VPMADD52HUQ.BCST 48(R11), Z12, Z10
+	VPMADD52HUQ.BCST 48(R11), Z13, Z11
+	VPMADD52LUQ.BCST 48(R11), Z13, Z10
+	VPMADD52HUQ.BCST 56(R11), Z12, Z11
+	VPMADD52LUQ.BCST 56(R11), Z12, Z10
+	VPMADD52LUQ.BCST 56(R11), Z13, Z11
+	ADDQ             $0x00000018, R10
+	ADDQ             $0x00000040, R11
+	DECQ             R12
+	JNE              inputs
+	VPSRLQ           $0x34, Z0, Z14
+	VPADDQ           Z14, Z1, Z1
+	VPANDQ           Z20, Z0, Z0
+	VPSRLQ           $0x34, Z1, Z14
+	VPADDQ           Z14, Z2, Z2
+	VPANDQ           Z20, Z1, Z1
+	VPSLLQ           $0x34, Z1, Z14
+	VPORQ            Z14, Z0, Z0
+	VPSRLQ           $0x0c, Z1, Z1
+	VPSLLQ           $0x28, Z2, Z14
+	VPORQ            Z14, Z1, Z1
+	VPSRLQ           $0x18, Z2, Z2
+	VPSRLQ           $0x20, Z1, Z14
+	VPCMPUQ          $0x01, Z14, Z0, K2
+	VPSUBQ           Z14, Z0, Z0
+	VPSUBQ           Z21, Z0, K2, Z0
+	VPANDQ           Z21, Z1, Z1
+	VPSLLQ           $0x20, Z1, Z14
+	VPSUBQ           Z1, Z14, Z14
+	VPADDQ           Z14, Z0, Z0
+	VPCMPUQ          $0x01, Z14, Z0, K2
+	VPADDQ           Z21, Z0, K2, Z0
+	VPSLLQ           $0x20, Z2, Z2
+	VPCMPUQ          $0x01, Z2, Z0, K2
+	VPSUBQ           Z2, Z0, Z0
+	VPSUBQ           Z21, Z0, K2, Z0
+	VPSUBQ           Z22, Z0, Z14
+	VPMINUQ          Z14, Z0, Z0
+	MOVQ             (DI), AX
+	VMOVDQU64        Z0, K1, (AX)(CX*8)
+	VPSRLQ           $0x34, Z3, Z14
+	VPADDQ           Z14, Z4, Z4
+	VPANDQ           Z20, Z3, Z3
+	VPSRLQ           $0x34, Z4, Z14
+	VPADDQ           Z14, Z5, Z5
+	VPANDQ           Z20, Z4, Z4
+	VPSLLQ           $0x34, Z4, Z14
+	VPORQ            Z14, Z3, Z3
+	VPSRLQ           $0x0c, Z4, Z4
+	VPSLLQ           $0x28, Z5, Z14
+	VPORQ            Z14, Z4, Z4
+	VPSRLQ           $0x18, Z5, Z5
+	VPSRLQ           $0x20, Z4, Z14
+	VPCMPUQ          $0x01, Z14, Z3, K2
+	VPSUBQ           Z14, Z3, Z3
+	VPSUBQ           Z21, Z3, K2, Z3
+	VPANDQ           Z21, Z4, Z4
+	VPSLLQ           $0x20, Z4, Z14
+	VPSUBQ           Z4, Z14, Z14
+	VPADDQ           Z14, Z3, Z3
+	VPCMPUQ          $0x01, Z14, Z3, K2
+	VPADDQ           Z21, Z3, K2, Z3
+	VPSLLQ           $0x20, Z5, Z5
+	VPCMPUQ          $0x01, Z5, Z3, K2
+	VPSUBQ           Z5, Z3, Z3
+	VPSUBQ           Z21, Z3, K2, Z3
+	VPSUBQ           Z22, Z3, Z14
+	VPMINUQ          Z14, Z3, Z3
+	MOVQ             24(DI), AX
+	VMOVDQU64        Z3, K1, (AX)(CX*8)
+	VPSRLQ           $0x34, Z6, Z14
+	VPADDQ           Z14, Z7, Z7
+	VPANDQ           Z20, Z6, Z6
+	VPSRLQ           $0x34, Z7, Z14
+	VPADDQ           Z14, Z8, Z8
+	VPANDQ           Z20, Z7, Z7
+	VPSLLQ           $0x34, Z7, Z14
+	VPORQ            Z14, Z6, Z6
+	VPSRLQ           $0x0c, Z7, Z7
+	VPSLLQ           $0x28, Z8, Z14
+	VPORQ            Z14, Z7, Z7
+	VPSRLQ           $0x18, Z8, Z8
+	VPSRLQ           $0x20, Z7, Z14
+	VPCMPUQ          $0x01, Z14, Z6, K2
+	VPSUBQ           Z14, Z6, Z6
+	VPSUBQ           Z21, Z6, K2, Z6
+	VPANDQ           Z21, Z7, Z7
+	VPSLLQ           $0x20, Z7, Z14
+	VPSUBQ           Z7, Z14, Z14
+	VPADDQ           Z14, Z6, Z6
+	VPCMPUQ          $0x01, Z14, Z6, K2
+	VPADDQ           Z21, Z6, K2, Z6
+	VPSLLQ           $0x20, Z8, Z8
+	VPCMPUQ          $0x01, Z8, Z6, K2
+	VPSUBQ           Z8, Z6, Z6
+	VPSUBQ           Z21, Z6, K2, Z6
+	VPSUBQ           Z22, Z6, Z14
+	VPMINUQ          Z14, Z6, Z6
+	MOVQ             48(DI), AX
+	VMOVDQU64        Z6, K1, (AX)(CX*8)
+	VPSRLQ           $0x34, Z9, Z14
+	VPADDQ           Z14, Z10, Z10
+	VPANDQ           Z20, Z9, Z9
+	VPSRLQ           $0x34, Z10, Z14
+	VPADDQ           Z14, Z11, Z11
+	VPANDQ           Z20, Z10, Z10
+	VPSLLQ           $0x34, Z10, Z14
+	VPORQ            Z14, Z9, Z9
+	VPSRLQ           $0x0c, Z10, Z10
+	VPSLLQ           $0x28, Z11, Z14
+	VPORQ            Z14, Z10, Z10
+	VPSRLQ           $0x18, Z11, Z11
+	VPSRLQ           $0x20, Z10, Z14
+	VPCMPUQ          $0x01, Z14, Z9, K2
+	VPSUBQ           Z14, Z9, Z9
+	VPSUBQ           Z21, Z9, K2, Z9
+	VPANDQ           Z21, Z10, Z10
+	VPSLLQ           $0x20, Z10, Z14
+	VPSUBQ           Z10, Z14, Z14
+	VPADDQ           Z14, Z9, Z9
+	VPCMPUQ          $0x01, Z14, Z9, K2
+	VPADDQ           Z21, Z9, K2, Z9
+	VPSLLQ           $0x20, Z11, Z11
+	VPCMPUQ          $0x01, Z11, Z9, K2
+	VPSUBQ           Z11, Z9, Z9
+	VPSUBQ           Z21, Z9, K2, Z9
+	VPSUBQ           Z22, Z9, Z14
+	VPMINUQ          Z14, Z9, Z9
+	MOVQ             72(DI), AX
+	VMOVDQU64        Z9, K1, (AX)(CX*8)
+	ADDQ             $0x00000008, CX
+	CMPQ             CX, BX
+	JLT              block
+
+done:
+	VZEROUPPER
+	RET
+
+// func scalarKernel1(out *[]byte, in *[]byte, coef *uint64, constants *uint64, inputs int, n int, add bool)
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512IFMA, AVX512VBMI2, BMI2, CMOV
+TEXT ·scalarKernel1(SB), NOSPLIT, $0-49
+	MOVQ         out+0(FP), DI
+	MOVQ         in+8(FP), SI
+	MOVQ         coef+16(FP), DX
+	MOVQ         inputs+32(FP), R8
+	MOVQ         n+40(FP), BX
+	MOVQ         constants+24(FP), R13
+	SHLQ         $0x05, BX
+	MOVQ         $0x000fffffffffffff, AX
+	VPBROADCASTQ AX, Z31
+	XORQ         CX, CX
+	CMPQ         CX, BX
+	JGE          done
+
+block:
+	MOVQ        BX, AX
+	SUBQ        CX, AX
+	SHRQ        $0x03, AX
+	MOVQ        $0x00000020, R10
+	CMPQ        AX, R10
+	CMOVQGT     R10, AX
+	MOVQ        $-1, R10
+	SHLXQ       AX, R10, R10
+	NOTQ        R10
+	KMOVD       R10, K1
+	KSHIFTRD    $0x08, K1, K2
+	KSHIFTRD    $0x10, K1, K3
+	KSHIFTRD    $0x18, K1, K4
+	VPXORQ      Z0, Z0, Z0
+	VPXORQ      Z1, Z1, Z1
+	VPXORQ      Z2, Z2, Z2
+	VPXORQ      Z3, Z3, Z3
+	VPXORQ      Z4, Z4, Z4
+	VPXORQ      Z5, Z5, Z5
+	VPXORQ      Z6, Z6, Z6
+	VPXORQ      Z7, Z7, Z7
+	VPXORQ      Z8, Z8, Z8
+	VPXORQ      Z9, Z9, Z9
+	CMPB        add+48(FP), $0x00
+	JEQ         begun
+	MOVQ        (DI), AX
+	VMOVDQU64.Z (AX)(CX*1), K1, Z20
+	VMOVDQU64.Z 64(AX)(CX*1), K2, Z21
+	VMOVDQU64.Z 128(AX)(CX*1), K3, Z22
+	VMOVDQU64.Z 192(AX)(CX*1), K4, Z23
+	VPUNPCKLQDQ Z21, Z20, Z25
+	VPUNPCKHQDQ Z21, Z20, Z26
+	VPUNPCKLQDQ Z23, Z22, Z27
+	VPUNPCKHQDQ Z23, Z22, Z28
+	VSHUFI64X2  $0x88, Z27, Z25, Z20
+	VSHUFI64X2  $0x88, Z28, Z26, Z21
+	VSHUFI64X2  $0xdd, Z27, Z25, Z22
+	VSHUFI64X2  $0xdd, Z28, Z26, Z23
+	VPSHRDQ     $0x34, Z21, Z20, Z25
+	VPSHRDQ     $0x28, Z22, Z21, Z26
+	VPSHRDQ     $0x1c, Z23, Z22, Z27
+	VPSRLQ      $0x10, Z23, Z28
+	VPANDQ      Z31, Z20, Z5
+	VPANDQ      Z31, Z25, Z6
+	VPANDQ      Z31, Z26, Z7
+	VPANDQ      Z31, Z27, Z8
+	VPANDQ      Z31, Z28, Z9
+
+begun:
+	MOVQ SI, R10
+	MOVQ DX, R11
+	MOVQ R8, R12
+
+inputs:
+	MOVQ             (R10), AX
+	VMOVDQU64.Z      (AX)(CX*1), K1, Z20
+	VMOVDQU64.Z      64(AX)(CX*1), K2, Z21
+	VMOVDQU64.Z      128(AX)(CX*1), K3, Z22
+	VMOVDQU64.Z      192(AX)(CX*1), K4, Z23
+	VPUNPCKLQDQ      Z21, Z20, Z25
+	VPUNPCKHQDQ      Z21, Z20, Z26
+	VPUNPCKLQDQ      Z23, Z22, Z27
+	VPUNPCKHQDQ      Z23, Z22, Z28
+	VSHUFI64X2       $0x88, Z27, Z25, Z20
+	VSHUFI64X2       $0x88, Z28, Z26, Z21
+	VSHUFI64X2       $0xdd, Z27, Z25, Z22
+	VSHUFI64X2       $0xdd, Z28, Z26, Z23
+	VPSHRDQ          $0x34, Z21, Z20, Z25
+	VPSHRDQ          $0x28, Z22, Z21, Z26
+	VPSHRDQ          $0x1c, Z23, Z22, Z27
+	VPSRLQ           $0x10, Z23, Z28
+	VPMADD52LUQ.BCST (R11), Z20, Z0
+	VPMADD52LUQ.BCST (R11), Z25, Z1
+	VPMADD52LUQ.BCST (R11), Z26, Z2
+	VPMADD52LUQ.BCST (R11), Z27, Z3
+	VPMADD52LUQ.BCST (R11), Z28, Z4
+	VPMADD52HUQ.BCST (R11), Z20, Z1
+	VPMADD52HUQ.BCST (R11), Z25, Z2
+	VPMADD52HUQ.BCST (R11), Z26, Z3
+	VPMADD52HUQ.BCST (R11), Z27, Z4
+	VPMADD52HUQ.BCST (R11), Z28, Z5
+	VPMADD52LUQ.BCST 8(R11), Z20, Z1
+	VPMADD52LUQ.BCST 8(R11), Z25, Z2
+	VPMADD52LUQ.BCST 8(R11), Z26, Z3
+	VPMADD52LUQ.BCST 8(R11), Z27, Z4
+	VPMADD52LUQ.BCST 8(R11), Z28, Z5
+	VPMADD52HUQ.BCST 8(R11), Z20, Z2
+	VPMADD52HUQ.BCST 8(R11), Z25, Z3
+	VPMADD52HUQ.BCST 8(R11), Z26, Z4
+	VPMADD52HUQ.BCST 8(R11), Z27, Z5
+	VPMADD52HUQ.BCST 8(R11), Z28, Z6
+	VPMADD52LUQ.BCST 16(R11), Z20, Z2
+	VPMADD52LUQ.BCST 16(R11), Z25, Z3
+	VPMADD52LUQ.BCST 16(R11), Z26, Z4
+	VPMADD52LUQ.BCST 16(R11), Z27, Z5
+	VPMADD52LUQ.BCST 16(R11), Z28, Z6
+	VPMADD52HUQ.BCST 16(R11), Z20, Z3
+	VPMADD52HUQ.BCST 16(R11), Z25, Z4
+	VPMADD52HUQ.BCST 16(R11), Z26, Z5
+	VPMADD52HUQ.BCST 16(R11), Z27, Z6
+	VPMADD52HUQ.BCST 16(R11), Z28, Z7
+	VPMADD52LUQ.BCST 24(R11), Z20, Z3
+	VPMADD52LUQ.BCST 24(R11), Z25, Z4
+	VPMADD52LUQ.BCST 24(R11), Z26, Z5
+	VPMADD52LUQ.BCST 24(R11), Z27, Z6
+	VPMADD52LUQ.BCST 24(R11), Z28, Z7
+	VPMADD52HUQ.BCST 24(R11), Z20, Z4
+	VPMADD52HUQ.BCST 24(R11), Z25, Z5
+	VPMADD52HUQ.BCST 24(R11), Z26, Z6
+	VPMADD52HUQ.BCST 24(R11), Z27, Z7
+	VPMADD52HUQ.BCST 24(R11), Z28, Z8
+	VPMADD52LUQ.BCST 32(R11), Z20, Z4
+	VPMADD52LUQ.BCST 32(R11), Z25, Z5
+	VPMADD52LUQ.BCST 32(R11), Z26, Z6
+	VPMADD52LUQ.BCST 32(R11), Z27, Z7
+	VPMADD52LUQ.BCST 32(R11), Z28, Z8
+	VPMADD52HUQ.BCST 32(R11), Z20, Z5
+	VPMADD52HUQ.BCST 32(R11), Z25, Z6
+	VPMADD52HUQ.BCST 32(R11), Z26, Z7
+	VPMADD52HUQ.BCST 32(R11), Z27, Z8
+	VPMADD52HUQ.BCST 32(R11), Z28, Z9
+	ADDQ             $0x00000018, R10
+	ADDQ             $0x00000028, R11
+	DECQ             R12
+	JNE              inputs
+	VPXORQ           Z20, Z20, Z20
+	VPMADD52LUQ.BCST (R13), Z0, Z20
+	VPMADD52LUQ.BCST 8(R13), Z20, Z0
+	VPMADD52LUQ.BCST 16(R13), Z20, Z1
+	VPMADD52LUQ.BCST 24(R13), Z20, Z2
+	VPMADD52LUQ.BCST 32(R13), Z20, Z3
+	VPMADD52LUQ.BCST 40(R13), Z20, Z4
+	VPMADD52HUQ.BCST 8(R13), Z20, Z1
+	VPMADD52HUQ.BCST 16(R13), Z20, Z2
+	VPMADD52HUQ.BCST 24(R13), Z20, Z3
+	VPMADD52HUQ.BCST 32(R13), Z20, Z4
+	VPMADD52HUQ.BCST 40(R13), Z20, Z5
+	VPSRLQ           $0x34, Z0, Z20
+	VPADDQ           Z20, Z1, Z1
+	VPXORQ           Z20, Z20, Z20
+	VPMADD52LUQ.BCST (R13), Z1, Z20
+	VPMADD52LUQ.BCST 8(R13), Z20, Z1
+	VPMADD52LUQ.BCST 16(R13), Z20, Z2
+	VPMADD52LUQ.BCST 24(R13), Z20, Z3
+	VPMADD52LUQ.BCST 32(R13), Z20, Z4
+	VPMADD52LUQ.BCST 40(R13), Z20, Z5
+	VPMADD52HUQ.BCST 8(R13), Z20, Z2
+	VPMADD52HUQ.BCST 16(R13), Z20, Z3
+	VPMADD52HUQ.BCST 24(R13), Z20, Z4
+	VPMADD52HUQ.BCST 32(R13), Z20, Z5
+	VPMADD52HUQ.BCST 40(R13), Z20, Z6
+	VPSRLQ           $0x34, Z1, Z20
+	VPADDQ           Z20, Z2, Z2
+	VPXORQ           Z20, Z20, Z20
+	VPMADD52LUQ.BCST (R13), Z2, Z20
+	VPMADD52LUQ.BCST 8(R13), Z20, Z2
+	VPMADD52LUQ.BCST 16(R13), Z20, Z3
+	VPMADD52LUQ.BCST 24(R13), Z20, Z4
+	VPMADD52LUQ.BCST 32(R13), Z20, Z5
+	VPMADD52LUQ.BCST 40(R13), Z20, Z6
+	VPMADD52HUQ.BCST 8(R13), Z20, Z3
+	VPMADD52HUQ.BCST 16(R13), Z20, Z4
+	VPMADD52HUQ.BCST 24(R13), Z20, Z5
+	VPMADD52HUQ.BCST 32(R13), Z20, Z6
+	VPMADD52HUQ.BCST 40(R13), Z20, Z7
+	VPSRLQ           $0x34, Z2, Z20
+	VPADDQ           Z20, Z3, Z3
+	VPXORQ           Z20, Z20, Z20
+	VPMADD52LUQ.BCST (R13), Z3, Z20
+	VPMADD52LUQ.BCST 8(R13), Z20, Z3
+	VPMADD52LUQ.BCST 16(R13), Z20, Z4
+	VPMADD52LUQ.BCST 24(R13), Z20, Z5
+	VPMADD52LUQ.BCST 32(R13), Z20, Z6
+	VPMADD52LUQ.BCST 40(R13), Z20, Z7
+	VPMADD52HUQ.BCST 8(R13), Z20, Z4
+	VPMADD52HUQ.BCST 16(R13), Z20, Z5
+	VPMADD52HUQ.BCST 24(R13), Z20, Z6
+	VPMADD52HUQ.BCST 32(R13), Z20, Z7
+	VPMADD52HUQ.BCST 40(R13), Z20, Z8
+	VPSRLQ           $0x34, Z3, Z20
+	VPADDQ           Z20, Z4, Z4
+	VPXORQ           Z20, Z20, Z20
+	VPMADD52LUQ.BCST (R13), Z4, Z20
+	VPMADD52LUQ.BCST 8(R13), Z20, Z4
+	VPMADD52LUQ.BCST 16(R13), Z20, Z5
+	VPMADD52LUQ.BCST 24(R13), Z20, Z6
+	VPMADD52LUQ.BCST 32(R13), Z20, Z7
+	VPMADD52LUQ.BCST 40(R13), Z20, Z8
+	VPMADD52HUQ.BCST 8(R13), Z20, Z5
+	VPMADD52HUQ.BCST 16(R13), Z20, Z6
+	VPMADD52HUQ.BCST 24(R13), Z20, Z7
+	VPMADD52HUQ.BCST 32(R13), Z20, Z8
+	VPMADD52HUQ.BCST 40(R13), Z20, Z9
+	VPSRLQ           $0x34, Z4, Z20
+	VPADDQ           Z20, Z5, Z5
+	VPSRLQ           $0x34, Z5, Z20
+	VPADDQ           Z20, Z6, Z6
+	VPANDQ           Z31, Z5, Z5
+	VPSRLQ           $0x34, Z6, Z20
+	VPADDQ           Z20, Z7, Z7
+	VPANDQ           Z31, Z6, Z6
+	VPSRLQ           $0x34, Z7, Z20
+	VPADDQ           Z20, Z8, Z8
+	VPANDQ           Z31, Z7, Z7
+	VPSRLQ           $0x34, Z8, Z20
+	VPADDQ           Z20, Z9, Z9
+	VPANDQ           Z31, Z8, Z8
+	VPSUBQ.BCST      8(R13), Z5, Z20
+	VPSUBQ.BCST      16(R13), Z6, Z21
+	VPSUBQ.BCST      24(R13), Z7, Z22
+	VPSUBQ.BCST      32(R13), Z8, Z23
+	VPSUBQ.BCST      40(R13), Z9, Z24
+	VPSRAQ           $0x3f, Z20, Z25
+	VPADDQ           Z25, Z21, Z21
+	VPSRAQ           $0x3f, Z21, Z25
+	VPADDQ           Z25, Z22, Z22
+	VPSRAQ           $0x3f, Z22, Z25
+	VPADDQ           Z25, Z23, Z23
+	VPSRAQ           $0x3f, Z23, Z25
+	VPADDQ           Z25, Z24, Z24
+	VPMOVQ2M         Z24, K5
+	KNOTB            K5, K5
+	VPANDQ           Z31, Z20, K5, Z5
+	VPANDQ           Z31, Z21, K5, Z6
+	VPANDQ           Z31, Z22, K5, Z7
+	VPANDQ           Z31, Z23, K5, Z8
+	VPANDQ           Z31, Z24, K5, Z9
+	CMPB             add+48(FP), $0x00
+	JEQ              store
+	VPSUBQ.BCST      8(R13), Z5, Z20
+	VPSUBQ.BCST      16(R13), Z6, Z21
+	VPSUBQ.BCST      24(R13), Z7, Z22
+	VPSUBQ.BCST      32(R13), Z8, Z23
+	VPSUBQ.BCST      40(R13), Z9, Z24
+	VPSRAQ           $0x3f, Z20, Z25
+	VPADDQ           Z25, Z21, Z21
+	VPSRAQ           $0x3f, Z21, Z25
+	VPADDQ           Z25, Z22, Z22
+	VPSRAQ           $0x3f, Z22, Z25
+	VPADDQ           Z25, Z23, Z23
+	VPSRAQ           $0x3f, Z23, Z25
+	VPADDQ           Z25, Z24, Z24
+	VPMOVQ2M         Z24, K5
+	KNOTB            K5, K5
+	VPANDQ           Z31, Z20, K5, Z5
+	VPANDQ           Z31, Z21, K5, Z6
+	VPANDQ           Z31, Z22, K5, Z7
+	VPANDQ           Z31, Z23, K5, Z8
+	VPANDQ           Z31, Z24, K5, Z9
+
+store:
+	VPSLLQ      $0x34, Z6, Z20
+	VPORQ       Z5, Z20, Z20
+	VPSRLQ      $0x0c, Z6, Z21
+	VPSLLQ      $0x28, Z7, Z25
+	VPORQ       Z25, Z21, Z21
+	VPSRLQ      $0x18, Z7, Z22
+	VPSLLQ      $0x1c, Z8, Z25
+	VPORQ       Z25, Z22, Z22
+	VPSRLQ      $0x24, Z8, Z23
+	VPSLLQ      $0x10, Z9, Z25
+	VPORQ       Z25, Z23, Z23
+	VPUNPCKLQDQ Z21, Z20, Z25
+	VPUNPCKHQDQ Z21, Z20, Z26
+	VPUNPCKLQDQ Z23, Z22, Z27
+	VPUNPCKHQDQ Z23, Z22, Z28
+	VSHUFI64X2  $0x44, Z27, Z25, Z20
+	VSHUFI64X2  $0x44, Z28, Z26, Z21
+	VSHUFI64X2  $0xee, Z27, Z25, Z22
+	VSHUFI64X2  $0xee, Z28, Z26, Z23
+	VSHUFI64X2  $0xd8, Z20, Z20, Z20
+	VSHUFI64X2  $0xd8, Z21, Z21, Z21
+	VSHUFI64X2  $0xd8, Z22, Z22, Z22
+	VSHUFI64X2  $0xd8, Z23, Z23, Z23
+	MOVQ        (DI), AX
+	VMOVDQU64   Z20, K1, (AX)(CX*1)
+	VMOVDQU64   Z21, K2, 64(AX)(CX*1)
+	VMOVDQU64   Z22, K3, 128(AX)(CX*1)
+	VMOVDQU64   Z23, K4, 192(AX)(CX*1)
+	ADDQ        $0x00000100, CX
+	CMPQ        CX, BX
+	JLT         block
+
+done:
+	VZEROUPPER
+	RET
+
+// func scalarKernel2(out *[]byte, in *[]byte, coef *uint64, constants *uint64, inputs int, n int, add bool)
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512IFMA, AVX512VBMI2, BMI2, CMOV
+TEXT ·scalarKernel2(SB), NOSPLIT, $0-49
+	MOVQ         out+0(FP), DI
+	MOVQ         in+8(FP), SI
+	MOVQ         coef+16(FP), DX
+	MOVQ         inputs+32(FP), R8
+	MOVQ         n+40(FP), BX
+	MOVQ         constants+24(FP), R13
+	SHLQ         $0x05, BX
+	MOVQ         $0x000fffffffffffff, AX
+	VPBROADCASTQ AX, Z31
+	XORQ         CX, CX
+	CMPQ         CX, BX
+	JGE          done
+
+block:
+	MOVQ        BX, AX
+	SUBQ        CX, AX
+	SHRQ        $0x03, AX
+	MOVQ        $0x00000020, R10
+	CMPQ        AX, R10
+	CMOVQGT     R10, AX
+	MOVQ        $-1, R10
+	SHLXQ       AX, R10, R10
+	NOTQ        R10
+	KMOVD       R10, K1
+	KSHIFTRD    $0x08, K1, K2
+	KSHIFTRD    $0x10, K1, K3
+	KSHIFTRD    $0x18, K1, K4
+	VPXORQ      Z0, Z0, Z0
+	VPXORQ      Z1, Z1, Z1
+	VPXORQ      Z2, Z2, Z2
+	VPXORQ      Z3, Z3, Z3
+	VPXORQ      Z4, Z4, Z4
+	VPXORQ      Z5, Z5, Z5
+	VPXORQ      Z6, Z6, Z6
+	VPXORQ      Z7, Z7, Z7
+	VPXORQ      Z8, Z8, Z8
+	VPXORQ      Z9, Z9, Z9
+	VPXORQ      Z10, Z10, Z10
+	VPXORQ      Z11, Z11, Z11
+	VPXORQ      Z12, Z12, Z12
+	VPXORQ      Z13, Z13, Z13
+	VPXORQ      Z14, Z14, Z14
+	VPXORQ      Z15, Z15, Z15
+	VPXORQ      Z16, Z16, Z16
+	VPXORQ      Z17, Z17, Z17
+	VPXORQ      Z18, Z18, Z18
+	VPXORQ      Z19, Z19, Z19
+	CMPB        add+48(FP), $0x00
+	JEQ         begun
+	MOVQ        (DI), AX
+	VMOVDQU64.Z (AX)(CX*1), K1, Z20
+	VMOVDQU64.Z 64(AX)(CX*1), K2, Z21
+	VMOVDQU64.Z 128(AX)(CX*1), K3, Z22
+	VMOVDQU64.Z 192(AX)(CX*1), K4, Z23
+	VPUNPCKLQDQ Z21, Z20, Z25
+	VPUNPCKHQDQ Z21, Z20, Z26
+	VPUNPCKLQDQ Z23, Z22, Z27
+	VPUNPCKHQDQ Z23, Z22, Z28
+	VSHUFI64X2  $0x88, Z27, Z25, Z20
+	VSHUFI64X2  $0x88, Z28, Z26, Z21
+	VSHUFI64X2  $0xdd, Z27, Z25, Z22
+	VSHUFI64X2  $0xdd, Z28, Z26, Z23
+	VPSHRDQ     $0x34, Z21, Z20, Z25
+	VPSHRDQ     $0x28, Z22, Z21, Z26
+	VPSHRDQ     $0x1c, Z23, Z22, Z27
+	VPSRLQ      $0x10, Z23, Z28
+	VPANDQ      Z31, Z20, Z5
+	VPANDQ      Z31, Z25, Z6
+	VPANDQ      Z31, Z26, Z7
+	VPANDQ      Z31, Z27, Z8
+	VPANDQ      Z31, Z28, Z9
+	MOVQ        24(DI), AX
+	VMOVDQU64.Z (AX)(CX*1), K1, Z20
+	VMOVDQU64.Z 64(AX)(CX*1), K2, Z21
+	VMOVDQU64.Z 128(AX)(CX*1), K3, Z22
+	VMOVDQU64.Z 192(AX)(CX*1), K4, Z23
+	VPUNPCKLQDQ Z21, Z20, Z25
+	VPUNPCKHQDQ Z21, Z20, Z26
+	VPUNPCKLQDQ Z23, Z22, Z27
+	VPUNPCKHQDQ Z23, Z22, Z28
+	VSHUFI64X2  $0x88, Z27, Z25, Z20
+	VSHUFI64X2  $0x88, Z28, Z26, Z21
+	VSHUFI64X2  $0xdd, Z27, Z25, Z22
+	VSHUFI64X2  $0xdd, Z28, Z26, Z23
+	VPSHRDQ     $0x34, Z21, Z20, Z25
+	VPSHRDQ     $0x28, Z22, Z21, Z26
+	VPSHRDQ     $0x1c, Z23, Z22, Z27
+	VPSRLQ      $0x10, Z23, Z28
+	VPANDQ      Z31, Z20, Z15
+	VPANDQ      Z31, Z25, Z16
+	VPANDQ      Z31, Z26, Z17
+	VPANDQ      Z31, Z27, Z18
+	VPANDQ      Z31, Z28, Z19
+
+begun:
+	MOVQ SI, R10
+	MOVQ DX, R11
+	MOVQ R8, R12
+
+inputs:
+	MOVQ             (R10), AX
+	VMOVDQU64.Z      (AX)(CX*1), K1, Z20
+	VMOVDQU64.Z      64(AX)(CX*1), K2, Z21
+	VMOVDQU64.Z      128(AX)(CX*1), K3, Z22
+	VMOVDQU64.Z      192(AX)(CX*1), K4, Z23
+	VPUNPCKLQDQ      Z21, Z20, Z25
+	VPUNPCKHQDQ      Z21, Z20, Z26
+	VPUNPCKLQDQ      Z23, Z22, Z27
+	VPUNPCKHQDQ      Z23, Z22, Z28
+	VSHUFI64X2       $0x88, Z27, Z25, Z20
+	VSHUFI64X2       $0x88, Z28, Z26, Z21
+	VSHUFI64X2       $0xdd, Z27, Z25, Z22
+	VSHUFI64X2       $0xdd, Z28, Z26, Z23
+	VPSHRDQ          $0x34, Z21, Z20, Z25
+	VPSHRDQ          $0x28, Z22, Z21, Z26
+	VPSHRDQ          $0x1c, Z23, Z22, Z27
+	VPSRLQ           $0x10, Z23, Z28
+	VPMADD52LUQ.BCST (R11), Z20, Z0
+	VPMADD52LUQ.BCST (R11), Z25, Z1
+	VPMADD52LUQ.BCST (R11), Z26, Z2
+	VPMADD52LUQ.BCST (R11), Z27, Z3
+	VPMADD52LUQ.BCST (R11), Z28, Z4
+	VPMADD52HUQ.BCST (R11), Z20, Z1
+	VPMADD52HUQ.BCST (R11), Z25, Z2
+	VPMADD52HUQ.BCST (R11), Z26, Z3
+	VPMADD52HUQ.BCST (R11), Z27, Z4
+	VPMADD52HUQ.BCST (R11), Z28, Z5
+	VPMADD52LUQ.BCST 8(R11), Z20, Z1
+	VPMADD52LUQ.BCST 8(R11), Z25, Z2
+	VPMADD52LUQ.BCST 8(R11), Z26, Z3
+	VPMADD52LUQ.BCST 8(R11), Z27, Z4
+	VPMADD52LUQ.BCST 8(R11), Z28, Z5
+	VPMADD52HUQ.BCST 8(R11), Z20, Z2
+	VPMADD52HUQ.BCST 8(R11), Z25, Z3
+	VPMADD52HUQ.BCST 8(R11), Z26, Z4
+	VPMADD52HUQ.BCST 8(R11), Z27, Z5
+	VPMADD52HUQ.BCST 8(R11), Z28, Z6
+	VPMADD52LUQ.BCST 16(R11), Z20, Z2
+	VPMADD52LUQ.BCST 16(R11), Z25, Z3
+	VPMADD52LUQ.BCST 16(R11), Z26, Z4
+	VPMADD52LUQ.BCST 16(R11), Z27, Z5
+	VPMADD52LUQ.BCST 16(R11), Z28, Z6
+	VPMADD52HUQ.BCST 16(R11), Z20, Z3
+	VPMADD52HUQ.BCST 16(R11), Z25, Z4
+	VPMADD52HUQ.BCST 16(R11), Z26, Z5
+	VPMADD52HUQ.BCST 16(R11), Z27, Z6
+	VPMADD52HUQ.BCST 16(R11), Z28, Z7
+	VPMADD52LUQ.BCST 24(R11), Z20, Z3
+	VPMADD52LUQ.BCST 24(R11), Z25, Z4
+	VPMADD52LUQ.BCST 24(R11), Z26, Z5
+	VPMADD52LUQ.BCST 24(R11), Z27, Z6
+	VPMADD52LUQ.BCST 24(R11), Z28, Z7
+	VPMADD52HUQ.BCST 24(R11), Z20, Z4
+	VPMADD52HUQ.BCST 24(R11), Z25, Z5
+	VPMADD52HUQ.BCST 24(R11), Z26, Z6
+	VPMADD52HUQ.BCST 24(R11), Z27, Z7
+	VPMADD52HUQ.BCST 24(R11), Z28, Z8
+	VPMADD52LUQ.BCST 32(R11), Z20, Z4
+	VPMADD52LUQ.BCST 32(R11), Z25, Z5
+	VPMADD52LUQ.BCST 32(R11), Z26, Z6
+	VPMADD52LUQ.BCST 32(R11), Z27, Z7
+	VPMADD52LUQ.BCST 32(R11), Z28, Z8
+	VPMADD52HUQ.BCST 32(R11), Z20, Z5
+	VPMADD52HUQ.BCST 32(R11), Z25, Z6
+	VPMADD52HUQ.BCST 32(R11), Z26, Z7
+	VPMADD52HUQ.BCST 32(R11), Z27, Z8
+	VPMADD52HUQ.BCST 32(R11), Z28, Z9
+	VPMADD52LUQ.BCST 40(R11), Z20, Z10
+	VPMADD52LUQ.BCST 40(R11), Z25, Z11
+	VPMADD52LUQ.BCST 40(R11), Z26, Z12
+	VPMADD52LUQ.BCST 40(R11), Z27, Z13
+	VPMADD52LUQ.BCST 40(R11), Z28, Z14
+	VPMADD52HUQ.BCST 40(R11), Z20, Z11
+	VPMADD52HUQ.BCST 40(R11), Z25, Z12
+	VPMADD52HUQ.BCST 40(R11), Z26, Z13
+	VPMADD52HUQ.BCST 40(R11), Z27, Z14
+	VPMADD52HUQ.BCST 40(R11), Z28, Z15
+	VPMADD52LUQ.BCST 48(R11), Z20, Z11
+	VPMADD52LUQ.BCST 48(R11), Z25, Z12
+	VPMADD52LUQ.BCST 48(R11), Z26, Z13
+	VPMADD52LUQ.BCST 48(R11), Z27, Z14
+	VPMADD52LUQ.BCST 48(R11), Z28, Z15
+	VPMADD52HUQ.BCST 48(R11), Z20, Z12
+	VPMADD52HUQ.BCST 48(R11), Z25, Z13
+	VPMADD52HUQ.BCST 48(R11), Z26, Z14
+	VPMADD52HUQ.BCST 48(R11), Z27, Z15
+	VPMADD52HUQ.BCST 48(R11), Z28, Z16
+	VPMADD52LUQ.BCST 56(R11), Z20, Z12
+	VPMADD52LUQ.BCST 56(R11), Z25, Z13
+	VPMADD52LUQ.BCST 56(R11), Z26, Z14
+	VPMADD52LUQ.BCST 56(R11), Z27, Z15
+	VPMADD52LUQ.BCST 56(R11), Z28, Z16
+	VPMADD52HUQ.BCST 56(R11), Z20, Z13
+	VPMADD52HUQ.BCST 56(R11), Z25, Z14
+	VPMADD52HUQ.BCST 56(R11), Z26, Z15
+	VPMADD52HUQ.BCST 56(R11), Z27, Z16
+	VPMADD52HUQ.BCST 56(R11), Z28, Z17
+	VPMADD52LUQ.BCST 64(R11), Z20, Z13
+	VPMADD52LUQ.BCST 64(R11), Z25, Z14
+	VPMADD52LUQ.BCST 64(R11), Z26, Z15
+	VPMADD52LUQ.BCST 64(R11), Z27, Z16
+	VPMADD52LUQ.BCST 64(R11), Z28, Z17
+	VPMADD52HUQ.BCST 64(R11), Z20, Z14
+	VPMADD52HUQ.BCST 64(R11), Z25, Z15
+	VPMADD52HUQ.BCST 64(R11), Z26, Z16
+	VPMADD52HUQ.BCST 64(R11), Z27, Z17
+	VPMADD52HUQ.BCST 64(R11), Z28, Z18
+	VPMADD52LUQ.BCST 72(R11), Z20, Z14
+	VPMADD52LUQ.BCST 72(R11), Z25, Z15
+	VPMADD52LUQ.BCST 72(R11), Z26, Z16
+	VPMADD52LUQ.BCST 72(R11), Z27, Z17
+	VPMADD52LUQ.BCST 72(R11), Z28, Z18
+	VPMADD52HUQ.BCST 72(R11), Z20, Z15
+	VPMADD52HUQ.BCST 72(R11), Z25, Z16
+	VPMADD52HUQ.BCST 72(R11), Z26, Z17
+	VPMADD52HUQ.BCST 72(R11), Z27, Z18
+	VPMADD52HUQ.BCST 72(R11), Z28, Z19
+	ADDQ             $0x00000018, R10
+	ADDQ             $0x00000050, R11
+	DECQ             R12
+	JNE              inputs
+	VPXORQ           Z20, Z20, Z20
+	VPMADD52LUQ.BCST (R13), Z0, Z20
+	VPMADD52LUQ.BCST 8(R13), Z20, Z0
+	VPMADD52LUQ.BCST 16(R13), Z20, Z1
+	VPMADD52LUQ.BCST 24(R13), Z20, Z2
+	VPMADD52LUQ.BCST 32(R13), Z20, Z3
+	VPMADD52LUQ.BCST 40(R13), Z20, Z4
+	VPMADD52HUQ.BCST 8(R13), Z20, Z1
+	VPMADD52HUQ.BCST 16(R13), Z20, Z2
+	VPMADD52HUQ.BCST 24(R13), Z20, Z3
+	VPMADD52HUQ.BCST 32(R13), Z20, Z4
+	VPMADD52HUQ.BCST 40(R13), Z20, Z5
+	VPSRLQ           $0x34, Z0, Z20
+	VPADDQ           Z20, Z1, Z1
+	VPXORQ           Z20, Z20, Z20
+	VPMADD52LUQ.BCST (R13), Z1, Z20
+	VPMADD52LUQ.BCST 8(R13), Z20, Z1
+	VPMADD52LUQ.BCST 16(R13), Z20, Z2
+	VPMADD52LUQ.BCST 24(R13), Z20, Z3
+	VPMADD52LUQ.BCST 32(R13), Z20, Z4
+	VPMADD52LUQ.BCST 40(R13), Z20, Z5
+	VPMADD52HUQ.BCST 8(R13), Z20, Z2
+	VPMADD52HUQ.BCST 16(R13), Z20, Z3
+	VPMADD52HUQ.BCST 24(R13), Z20, Z4
+	VPMADD52HUQ.BCST 32(R13), Z20, Z5
+	VPMADD52HUQ.BCST 40(R13), Z20, Z6
+	VPSRLQ           $0x34, Z1, Z20
+	VPADDQ           Z20, Z2, Z2
+	VPXORQ           Z20, Z20, Z20
+	VPMADD52LUQ.BCST (R13), Z2, Z20
+	VPMADD52LUQ.BCST 8(R13), Z20, Z2
+	VPMADD52LUQ.BCST 16(R13), Z20, Z3
+	VPMADD52LUQ.BCST 24(R13), Z20, Z4
+	VPMADD52LUQ.BCST 32(R13), Z20, Z5
+	VPMADD52LUQ.BCST 40(R13), Z20, Z6
+	VPMADD52HUQ.BCST 8(R13), Z20, Z3
+	VPMADD52HUQ.BCST 16(R13), Z20, Z4
+	VPMADD52HUQ.BCST 24(R13), Z20, Z5
+	VPMADD52HUQ.BCST 32(R13), Z20, Z6
+	VPMADD52HUQ.BCST 40(R13), Z20, Z7
+	VPSRLQ           $0x34, Z2, Z20
+	VPADDQ           Z20, Z3, Z3
+	VPXORQ           Z20, Z20, Z20
+	VPMADD52LUQ.BCST (R13), Z3, Z20
+	VPMADD52LUQ.BCST 8(R13), Z20, Z3
+	VPMADD52LUQ.BCST 16(R13), Z20, Z4
+	VPMADD52LUQ.BCST 24(R13), Z20, Z5
+	VPMADD52LUQ.BCST 32(R13), Z20, Z6
+	VPMADD52LUQ.BCST 40(R13), Z20, Z7
+	VPMADD52HUQ.BCST 8(R13), Z20, Z4
+	VPMADD52HUQ.BCST 16(R13), Z20, Z5
+	VPMADD52HUQ.BCST 24(R13), Z20, Z6
+	VPMADD52HUQ.BCST 32(R13), Z20, Z7
+	VPMADD52HUQ.BCST 40(R13), Z20, Z8
+	VPSRLQ           $0x34, Z3, Z20
+	VPADDQ           Z20, Z4, Z4
+	VPXORQ           Z20, Z20, Z20
+	VPMADD52LUQ.BCST (R13), Z4, Z20
+	VPMADD52LUQ.BCST 8(R13), Z20, Z4
+	VPMADD52LUQ.BCST 16(R13), Z20, Z5
+	VPMADD52LUQ.BCST 24(R13), Z20, Z6
+	VPMADD52LUQ.BCST 32(R13), Z20, Z7
+	VPMADD52LUQ.BCST 40(R13), Z20, Z8
+	VPMADD52HUQ.BCST 8(R13), Z20, Z5
+	VPMADD52HUQ.BCST 16(R13), Z20, Z6
+	VPMADD52HUQ.BCST 24(R13), Z20, Z7
+	VPMADD52HUQ.BCST 32(R13), Z20, Z8
+	VPMADD52HUQ.BCST 40(R13), Z20, Z9
+	VPSRLQ           $0x34, Z4, Z20
+	VPADDQ           Z20, Z5, Z5
+	VPSRLQ           $0x34, Z5, Z20
+	VPADDQ           Z20, Z6, Z6
+	VPANDQ           Z31, Z5, Z5
+	VPSRLQ           $0x34, Z6, Z20
+	VPADDQ           Z20, Z7, Z7
+	VPANDQ           Z31, Z6, Z6
+	VPSRLQ           $0x34, Z7, Z20
+	VPADDQ           Z20, Z8, Z8
+	VPANDQ           Z31, Z7, Z7
+	VPSRLQ           $0x34, Z8, Z20
+	VPADDQ           Z20, Z9, Z9
+	VPANDQ           Z31, Z8, Z8
+	VPXORQ           Z20, Z20, Z20
+	VPMADD52LUQ.BCST (R13), Z10, Z20
+	VPMADD52LUQ.BCST 8(R13), Z20, Z10
+	VPMADD52LUQ.BCST 16(R13), Z20, Z11
+	VPMADD52LUQ.BCST 24(R13), Z20, Z12
+	VPMADD52LUQ.BCST 32(R13), Z20, Z13
+	VPMADD52LUQ.BCST 40(R13), Z20, Z14
+	VPMADD52HUQ.BCST 8(R13), Z20, Z11
+	VPMADD52HUQ.BCST 16(R13), Z20, Z12
+	VPMADD52HUQ.BCST 24(R13), Z20, Z13
+	VPMADD52HUQ.BCST 32(R13), Z20, Z14
+	VPMADD52HUQ.BCST 40(R13), Z20, Z15
+	VPSRLQ           $0x34, Z10, Z20
+	VPADDQ           Z20, Z11, Z11
+	VPXORQ           Z20, Z20, Z20
+	VPMADD52LUQ.BCST (R13), Z11, Z20
+	VPMADD52LUQ.BCST 8(R13), Z20, Z11
+	VPMADD52LUQ.BCST 16(R13), Z20, Z12
+	VPMADD52LUQ.BCST 24(R13), Z20, Z13
+	VPMADD52LUQ.BCST 32(R13), Z20, Z14
+	VPMADD52LUQ.BCST 40(R13), Z20, Z15
+	VPMADD52HUQ.BCST 8(R13), Z20, Z12
+	VPMADD52HUQ.BCST 16(R13), Z20, Z13
+	VPMADD52HUQ.BCST 24(R13), Z20, Z14
+	VPMADD52HUQ.BCST 32(R13), Z20, Z15
+	VPMADD52HUQ.BCST 40(R13), Z20, Z16
+	VPSRLQ           $0x34, Z11, Z20
+	VPADDQ           Z20, Z12, Z12
+	VPXORQ           Z20, Z20, Z20
+	VPMADD52LUQ.BCST (R13), Z12, Z20
+	VPMADD52LUQ.BCST 8(R13), Z20, Z12
+	VPMADD52LUQ.BCST 16(R13), Z20, Z13
+	VPMADD52LUQ.BCST 24(R13), Z20, Z14
+	VPMADD52LUQ.BCST 32(R13), Z20, Z15
+	VPMADD52LUQ.BCST 40(R13), Z20, Z16
+	VPMADD52HUQ.BCST 8(R13), Z20, Z13
+	VPMADD52HUQ.BCST 16(R13), Z20, Z14
+	VPMADD52HUQ.BCST 24(R13), Z20, Z15
+	VPMADD52HUQ.BCST 32(R13), Z20, Z16
+	VPMADD52HUQ.BCST 40(R13), Z20, Z17
+	VPSRLQ           $0x34, Z12, Z20
+	VPADDQ           Z20, Z13, Z13
+	VPXORQ           Z20, Z20, Z20
+	VPMADD52LUQ.BCST (R13), Z13, Z20
+	VPMADD52LUQ.BCST 8(R13), Z20, Z13
+	VPMADD52LUQ.BCST 16(R13), Z20, Z14
+	VPMADD52LUQ.BCST 24(R13), Z20, Z15
+	VPMADD52LUQ.BCST 32(R13), Z20, Z16
+	VPMADD52LUQ.BCST 40(R13), Z20, Z17
+	VPMADD52HUQ.BCST 8(R13), Z20, Z14
+	VPMADD52HUQ.BCST 16(R13), Z20, Z15
+	VPMADD52HUQ.BCST 24(R13), Z20, Z16
+	VPMADD52HUQ.BCST 32(R13), Z20, Z17
+	VPMADD52HUQ.BCST 40(R13), Z20, Z18
+	VPSRLQ           $0x34, Z13, Z20
+	VPADDQ           Z20, Z14, Z14
+	VPXORQ           Z20, Z20, Z20
+	VPMADD52LUQ.BCST (R13), Z14, Z20
+	VPMADD52LUQ.BCST 8(R13), Z20, Z14
+	VPMADD52LUQ.BCST 16(R13), Z20, Z15
+	VPMADD52LUQ.BCST 24(R13), Z20, Z16
+	VPMADD52LUQ.BCST 32(R13), Z20, Z17
+	VPMADD52LUQ.BCST 40(R13), Z20, Z18
+	VPMADD52HUQ.BCST 8(R13), Z20, Z15
+	VPMADD52HUQ.BCST 16(R13), Z20, Z16
+	VPMADD52HUQ.BCST 24(R13), Z20, Z17
+	VPMADD52HUQ.BCST 32(R13), Z20, Z18
+	VPMADD52HUQ.BCST 40(R13), Z20, Z19
+	VPSRLQ           $0x34, Z14, Z20
+	VPADDQ           Z20, Z15, Z15
+	VPSRLQ           $0x34, Z15, Z20
+	VPADDQ           Z20, Z16, Z16
+	VPANDQ           Z31, Z15, Z15
+	VPSRLQ           $0x34, Z16, Z20
+	VPADDQ           Z20, Z17, Z17
+	VPANDQ           Z31, Z16, Z16
+	VPSRLQ           $0x34, Z17, Z20
+	VPADDQ           Z20, Z18, Z18
+	VPANDQ           Z31, Z17, Z17
+	VPSRLQ           $0x34, Z18, Z20
+	VPADDQ           Z20, Z19, Z19
+	VPANDQ           Z31, Z18, Z18
+	VPSUBQ.BCST      8(R13), Z5, Z20
+	VPSUBQ.BCST      16(R13), Z6, Z21
+	VPSUBQ.BCST      24(R13), Z7, Z22
+	VPSUBQ.BCST      32(R13), Z8, Z23
+	VPSUBQ.BCST      40(R13), Z9, Z24
+	VPSRAQ           $0x3f, Z20, Z25
+	VPADDQ           Z25, Z21, Z21
+	VPSRAQ           $0x3f, Z21, Z25
+	VPADDQ           Z25, Z22, Z22
+	VPSRAQ           $0x3f, Z22, Z25
+	VPADDQ           Z25, Z23, Z23
+	VPSRAQ           $0x3f, Z23, Z25
+	VPADDQ           Z25, Z24, Z24
+	VPMOVQ2M         Z24, K5
+	KNOTB            K5, K5
+	VPANDQ           Z31, Z20, K5, Z5
+	VPANDQ           Z31, Z21, K5, Z6
+	VPANDQ           Z31, Z22, K5, Z7
+	VPANDQ           Z31, Z23, K5, Z8
+	VPANDQ           Z31, Z24, K5, Z9
+	VPSUBQ.BCST      8(R13), Z15, Z20
+	VPSUBQ.BCST      16(R13), Z16, Z21
+	VPSUBQ.BCST      24(R13), Z17, Z22
+	VPSUBQ.BCST      32(R13), Z18, Z23
+	VPSUBQ.BCST      40(R13), Z19, Z24
+	VPSRAQ           $0x3f, Z20, Z25
+	VPADDQ           Z25, Z21, Z21
+	VPSRAQ           $0x3f, Z21, Z25
+	VPADDQ           Z25, Z22, Z22
+	VPSRAQ           $0x3f, Z22, Z25
+	VPADDQ           Z25, Z23, Z23
+	VPSRAQ           $0x3f, Z23, Z25
+	VPADDQ           Z25, Z24, Z24
+	VPMOVQ2M         Z24, K5
+	KNOTB            K5, K5
+	VPANDQ           Z31, Z20, K5, Z15
+	VPANDQ           Z31, Z21, K5, Z16
+	VPANDQ           Z31, Z22, K5, Z17
+	VPANDQ           Z31, Z23, K5, Z18
+	VPANDQ           Z31, Z24, K5, Z19
+	CMPB             add+48(FP), $0x00
+	JEQ              store
+	VPSUBQ.BCST      8(R13), Z5, Z20
+	VPSUBQ.BCST      16(R13), Z6, Z21
+	VPSUBQ.BCST      24(R13), Z7, Z22
+	VPSUBQ.BCST      32(R13), Z8, Z23
+	VPSUBQ.BCST      40(R13), Z9, Z24
+	VPSRAQ           $0x3f, Z20, Z25
+	VPADDQ           Z25, Z21, Z21
+	VPSRAQ           $0x3f, Z21, Z25
+	VPADDQ           Z25, Z22, Z22
+	VPSRAQ           $0x3f, Z22, Z25
+	VPADDQ           Z25, Z23, Z23
+	VPSRAQ           $0x3f, Z23, Z25
+	VPADDQ           Z25, Z24, Z24
+	VPMOVQ2M         Z24, K5
+	KNOTB            K5, K5
+	VPANDQ           Z31, Z20, K5, Z5
+	VPANDQ           Z31, Z21, K5, Z6
+	VPANDQ           Z31, Z22, K5, Z7
+	VPANDQ           Z31, Z23, K5, Z8
+	VPANDQ           Z31, Z24, K5, Z9
+	VPSUBQ.BCST      8(R13), Z15, Z20
+	VPSUBQ.BCST      16(R13), Z16, Z21
+	VPSUBQ.BCST      24(R13), Z17, Z22
+	VPSUBQ.BCST      32(R13), Z18, Z23
+	VPSUBQ.BCST      40(R13), Z19, Z24
+	VPSRAQ           $0x3f, Z20, Z25
+	VPADDQ           Z25, Z21, Z21
+	VPSRAQ           $0x3f, Z21, Z25
+	VPADDQ           Z25, Z22, Z22
+	VPSRAQ           $0x3f, Z22, Z25
+	VPADDQ           Z25, Z23, Z23
+	VPSRAQ           $0x3f, Z23, Z25
+	VPADDQ           Z25, Z24, Z24
+	VPMOVQ2M         Z24, K5
+	KNOTB            K5, K5
+	VPANDQ           Z31, Z20, K5, Z15
+	VPANDQ           Z31, Z21, K5, Z16
+	VPANDQ           Z31, Z22, K5, Z17
+	VPANDQ           Z31, Z23, K5, Z18
+	VPANDQ           Z31, Z24, K5, Z19
+
+store:
+	VPSLLQ      $0x34, Z6, Z20
+	VPORQ       Z5, Z20, Z20
+	VPSRLQ      $0x0c, Z6, Z21
+	VPSLLQ      $0x28, Z7, Z25
+	VPORQ       Z25, Z21, Z21
+	VPSRLQ      $0x18, Z7, Z22
+	VPSLLQ      $0x1c, Z8, Z25
+	VPORQ       Z25, Z22, Z22
+	VPSRLQ      $0x24, Z8, Z23
+	VPSLLQ      $0x10, Z9, Z25
+	VPORQ       Z25, Z23, Z23
+	VPUNPCKLQDQ Z21, Z20, Z25
+	VPUNPCKHQDQ Z21, Z20, Z26
+	VPUNPCKLQDQ Z23, Z22, Z27
+	VPUNPCKHQDQ Z23, Z22, Z28
+	VSHUFI64X2  $0x44, Z27, Z25, Z20
+	VSHUFI64X2  $0x44, Z28, Z26, Z21
+	VSHUFI64X2  $0xee, Z27, Z25, Z22
+	VSHUFI64X2  $0xee, Z28, Z26, Z23
+	VSHUFI64X2  $0xd8, Z20, Z20, Z20
+	VSHUFI64X2  $0xd8, Z21, Z21, Z21
+	VSHUFI64X2  $0xd8, Z22, Z22, Z22
+	VSHUFI64X2  $0xd8, Z23, Z23, Z23
+	MOVQ        (DI), AX
+	VMOVDQU64   Z20, K1, (AX)(CX*1)
+	VMOVDQU64   Z21, K2, 64(AX)(CX*1)
+	VMOVDQU64   Z22, K3, 128(AX)(CX*1)
+	VMOVDQU64   Z23, K4, 192(AX)(CX*1)
+	VPSLLQ      $0x34, Z16, Z20
+	VPORQ       Z15, Z20, Z20
+	VPSRLQ      $0x0c, Z16, Z21
+	VPSLLQ      $0x28, Z17, Z25
+	VPORQ       Z25, Z21, Z21
+	VPSRLQ      $0x18, Z17, Z22
+	VPSLLQ      $0x1c, Z18, Z25
+	VPORQ       Z25, Z22, Z22
+	VPSRLQ      $0x24, Z18, Z23
+	VPSLLQ      $0x10, Z19, Z25
+	VPORQ       Z25, Z23, Z23
+	VPUNPCKLQDQ Z21, Z20, Z25
+	VPUNPCKHQDQ Z21, Z20, Z26
+	VPUNPCKLQDQ Z23, Z22, Z27
+	VPUNPCKHQDQ Z23, Z22, Z28
+	VSHUFI64X2  $0x44, Z27, Z25, Z20
+	VSHUFI64X2  $0x44, Z28, Z26, Z21
+	VSHUFI64X2  $0xee, Z27, Z25, Z22
+	VSHUFI64X2  $0xee, Z28, Z26, Z23
+	VSHUFI64X2  $0xd8, Z20, Z20, Z20
+	VSHUFI64X2  $0xd8, Z21, Z21, Z21
+	VSHUFI64X2  $0xd8, Z22, Z22, Z22
+	VSHUFI64X2  $0xd8, Z23, Z23, Z23
+	MOVQ        24(DI), AX
+	VMOVDQU64   Z20, K1, (AX)(CX*1)
+	VMOVDQU64   Z21, K2, 64(AX)(CX*1)
+	VMOVDQU64   Z22, K3, 128(AX)(CX*1)
+	VMOVDQU64   Z23, K4, 192(AX)(CX*1)
+	ADDQ        $0x00000100, CX
+	CMPQ        CX, BX
+	JLT         block
+
+done:
+	VZEROUPPER
+	RET

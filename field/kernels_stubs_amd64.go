@@ -240,3 +240,54 @@ func toPlanesAVX2(dst *byte, src *byte, n int)
 
 //go:noescape
 func fromPlanesAVX2(dst *byte, src *byte, n int)
+
+//go:noescape
+func primeNarrow1x1(out *[]byte, in *[]byte, coef *uint32, inputs int, chunk int, n int, q uint64, neg uint64, add bool)
+
+//go:noescape
+func primeNarrow1x2(out *[]byte, in *[]byte, coef *uint32, inputs int, chunk int, n int, q uint64, neg uint64, add bool)
+
+//go:noescape
+func primeNarrow1x4(out *[]byte, in *[]byte, coef *uint32, inputs int, chunk int, n int, q uint64, neg uint64, add bool)
+
+//go:noescape
+func primeNarrow2x1(out *[]byte, in *[]byte, coef *uint32, inputs int, chunk int, n int, q uint64, neg uint64, add bool)
+
+//go:noescape
+func primeNarrow2x2(out *[]byte, in *[]byte, coef *uint32, inputs int, chunk int, n int, q uint64, neg uint64, add bool)
+
+//go:noescape
+func primeNarrow2x4(out *[]byte, in *[]byte, coef *uint32, inputs int, chunk int, n int, q uint64, neg uint64, add bool)
+
+//go:noescape
+func primeWide2x1(out *[]byte, in *[]byte, coef *uint32, inputs int, chunk int, n int, q uint64, neg uint64, add bool)
+
+//go:noescape
+func primeWide2x2(out *[]byte, in *[]byte, coef *uint32, inputs int, chunk int, n int, q uint64, neg uint64, add bool)
+
+//go:noescape
+func primeWide2x4(out *[]byte, in *[]byte, coef *uint32, inputs int, chunk int, n int, q uint64, neg uint64, add bool)
+
+//go:noescape
+func primeWide4x1(out *[]byte, in *[]byte, coef *uint32, inputs int, chunk int, n int, q uint64, neg uint64, add bool)
+
+//go:noescape
+func primeWide4x2(out *[]byte, in *[]byte, coef *uint32, inputs int, chunk int, n int, q uint64, neg uint64, add bool)
+
+//go:noescape
+func primeWide4x4(out *[]byte, in *[]byte, coef *uint32, inputs int, chunk int, n int, q uint64, neg uint64, add bool)
+
+//go:noescape
+func goldKernel1(out *[]byte, in *[]byte, coef *uint64, inputs int, n int, add bool)
+
+//go:noescape
+func goldKernel2(out *[]byte, in *[]byte, coef *uint64, inputs int, n int, add bool)
+
+//go:noescape
+func goldKernel4(out *[]byte, in *[]byte, coef *uint64, inputs int, n int, add bool)
+
+//go:noescape
+func scalarKernel1(out *[]byte, in *[]byte, coef *uint64, constants *uint64, inputs int, n int, add bool)
+
+//go:noescape
+func scalarKernel2(out *[]byte, in *[]byte, coef *uint64, constants *uint64, inputs int, n int, add bool)

@@ -82,11 +82,3 @@ func (l *scalarLanes) kernel(rows int, out, in [][]byte, coef []uint64, n int, a
 		in, coef, add = in[inputs:], coef[5*rows*inputs:], true
 	}
 }
-
-// The kernels read inputs slices from in on and write n symbols of 1 or 2 from out on.
-
-//go:noescape
-func scalarKernel1(out, in *[]byte, coef, constants *uint64, inputs, n int, add bool)
-
-//go:noescape
-func scalarKernel2(out, in *[]byte, coef, constants *uint64, inputs, n int, add bool)

@@ -1,5 +1,4 @@
-// Command gen writes the kernels of the binary fields for amd64, or with -arch arm64 for
-// that. It is a module of its own, so that the library does not depend on the generator.
+// Command gen writes the kernels of package field for amd64, or with -arch arm64 for that. It is a module of its own, so that the library does not depend on the generator.
 package main
 
 import (
@@ -59,6 +58,19 @@ func main() {
 		}
 		i.planes("toPlanes", true)
 		i.planes("fromPlanes", false)
+	}
+	for _, l := range primeLanes {
+		for _, symbol := range l.symbols {
+			for _, rows := range []int{1, 2, 4} {
+				l.kernel(symbol, rows)
+			}
+		}
+	}
+	for _, rows := range []int{1, 2, 4} {
+		goldilocks(rows)
+	}
+	for _, rows := range []int{1, 2} {
+		scalars(rows)
 	}
 	Generate()
 }
