@@ -53,19 +53,15 @@ type Entry struct {
 	Room   int64 `json:"room,omitempty"`   // bytes behind it that are left to it: it has grown before
 }
 
-// time returns the time of the last change.
 func (e *Entry) time() time.Time { return time.Unix(e.Seconds, e.Nanoseconds) }
 
-// sameTime reports whether two entries have one time of the last change.
 func (e *Entry) sameTime(o *Entry) bool {
 	return e.Seconds == o.Seconds && e.Nanoseconds == o.Nanoseconds
 }
 
-// attributes are values by name.
 type attributes map[Name][]byte
 
-// MarshalJSON has names that are not UTF-8 written as those of files are, which encoding/json
-// does not do for strings.
+// MarshalJSON writes names that are not UTF-8 as [Name] does, which encoding/json does not do for strings.
 func (a attributes) MarshalJSON() ([]byte, error) {
 	texts := map[string][]byte{}
 	for name, value := range a {
@@ -84,8 +80,7 @@ type owner struct {
 	GID int64 `json:"gid"`
 }
 
-// sameMeta reports whether two entries have one mode, owner and attributes, as far as these are
-// known.
+// sameMeta reports whether two entries have one mode, owner and attributes, as far as these are known.
 func (e *Entry) sameMeta(o *Entry) bool {
 	if e.Mode != o.Mode {
 		return false
@@ -96,13 +91,12 @@ func (e *Entry) sameMeta(o *Entry) bool {
 	return *e.Owner == *o.Owner && maps.EqualFunc(e.Attributes, o.Attributes, bytes.Equal)
 }
 
-// A Name is bytes. In JSON it is a string where these are UTF-8 and do not begin with
-// "base64:", and else "base64:" and their code.
+// A Name is bytes. In JSON it is a string where these are UTF-8 and do not begin with "base64:", and else "base64:" and
+// their code.
 type Name string
 
 const coded = "base64:"
 
-// MarshalText implements encoding.TextMarshaler.
 func (n Name) MarshalText() ([]byte, error) {
 	if utf8.ValidString(string(n)) && !strings.HasPrefix(string(n), coded) {
 		return []byte(n), nil
@@ -110,7 +104,6 @@ func (n Name) MarshalText() ([]byte, error) {
 	return []byte(coded + base64.StdEncoding.EncodeToString([]byte(n))), nil
 }
 
-// UnmarshalText implements encoding.TextUnmarshaler.
 func (n *Name) UnmarshalText(text []byte) error {
 	rest, ok := strings.CutPrefix(string(text), coded)
 	if !ok {
@@ -122,36 +115,29 @@ func (n *Name) UnmarshalText(text []byte) error {
 	return err
 }
 
-// unixMode returns the mode as [Entry] has it.
+// specialModes are the bits of [Entry.Mode] beyond the permissions, by those of fs.FileMode.
+var specialModes = map[fs.FileMode]uint32{fs.ModeSetuid: 0o4000, fs.ModeSetgid: 0o2000, fs.ModeSticky: 0o1000}
+
 func unixMode(m fs.FileMode) uint32 {
 	bits := uint32(m.Perm())
-	for _, b := range []struct {
-		of  fs.FileMode
-		bit uint32
-	}{{fs.ModeSetuid, 0o4000}, {fs.ModeSetgid, 0o2000}, {fs.ModeSticky, 0o1000}} {
-		if m&b.of != 0 {
-			bits |= b.bit
+	for special, bit := range specialModes {
+		if m&special != 0 {
+			bits |= bit
 		}
 	}
 	return bits
 }
 
-// fileMode is the reverse of unixMode.
 func fileMode(bits uint32) fs.FileMode {
 	m := fs.FileMode(bits & 0o777)
-	if bits&0o4000 != 0 {
-		m |= fs.ModeSetuid
-	}
-	if bits&0o2000 != 0 {
-		m |= fs.ModeSetgid
-	}
-	if bits&0o1000 != 0 {
-		m |= fs.ModeSticky
+	for special, bit := range specialModes {
+		if bits&bit != 0 {
+			m |= special
+		}
 	}
 	return m
 }
 
-// joinPath returns the path of a name below a directory.
 func joinPath(dir string, p Name) string { return filepath.Join(dir, filepath.FromSlash(string(p))) }
 
 // A listing is what lies below a node's directory but for .volley.
@@ -200,14 +186,13 @@ func (l *listing) link() {
 	first := map[disk.FileID]Name{}
 	for i := range l.entries {
 		e, id := &l.entries[i], l.files[i]
-		if id == (disk.FileID{}) {
-			continue
-		}
-		if first[id] == "" {
+		switch {
+		case id == (disk.FileID{}):
+		case first[id] == "":
 			first[id] = e.Path
-			continue
+		default:
+			e.Type, e.Target = typeLink, first[id]
 		}
-		e.Type, e.Target = typeLink, first[id]
 	}
 }
 
@@ -217,8 +202,7 @@ func (l *listing) linked(a, b Name) bool {
 	return i >= 0 && j >= 0 && l.files[i] != (disk.FileID{}) && l.files[i] == l.files[j]
 }
 
-// mostPath bounds the bytes of a path, as PATH_MAX does. Directories that lie in each other
-// without an end would take memory and time by the square of their number.
+// mostPath bounds the bytes of a path, as PATH_MAX does: nested directories take memory by the square of their number.
 const mostPath = 4096
 
 // add adds a name and all below it.
@@ -289,12 +273,13 @@ func entryOf(dir disk.Dir, name string, info fs.FileInfo) (Entry, error) {
 			return e, err
 		}
 		for attribute, value := range list {
-			if keptAttribute(attribute) {
-				if e.Attributes == nil {
-					e.Attributes = attributes{}
-				}
-				e.Attributes[Name(attribute)] = []byte(value)
+			if strings.HasPrefix(attribute, "system.") && !strings.HasPrefix(attribute, "system.posix_acl_") {
+				continue // made up by the file system
 			}
+			if e.Attributes == nil {
+				e.Attributes = attributes{}
+			}
+			e.Attributes[Name(attribute)] = []byte(value)
 		}
 	}
 	switch {
@@ -400,13 +385,11 @@ func allocate(list, earlier []Entry, most int64) int64 {
 	return allocate(list, earlier, 0)
 }
 
-// mostGaps bounds the gaps that are tried for a file, so that placing many files takes no time
-// in proportion to their square.
+// mostGaps bounds the gaps that are tried for a file: placing many files takes no time by the square of their number.
 const mostGaps = 100
 
 // placed returns for each entry the earlier one whose place it takes, or nil: the one that it was, under any name, or
-// another of its length. What the place holds decides on what is coded, so that a wrong guess costs no more than a new
-// place.
+// another of its length. A wrong guess costs no more than a new place.
 func placed(list, earlier []Entry) []*Entry {
 	type key struct {
 		path  Name
@@ -454,8 +437,7 @@ func room(e, was *Entry) int64 {
 	return max(0, min(n, e.Size/8))
 }
 
-// data is the data of a node: its files at their places, with zeros between and after them.
-// It reads for one goroutine at a time.
+// data is a node's data: its files at their places, with zeros between and after them. One goroutine reads it at a time.
 type data struct {
 	dir disk.Dir // nil: there is nothing
 	extents
@@ -565,14 +547,12 @@ func (d *data) file(i int) (disk.File, error) {
 	})
 }
 
-// changedMeanwhile says that a file is not as it was listed: with what that was, another one's
-// owner and mode would be taken for its.
+// changedMeanwhile says that a file is not as it was listed: it would get another file's owner and mode.
 func changedMeanwhile(path string) error {
 	return inputf("%s has changed while it was protected: leave files alone meanwhile, and run again", path)
 }
 
-// length returns how long a file is, which may be shorter than its entry says. It is that of
-// the entry where nobody can tell.
+// length returns how long a file is, which may be shorter than its entry says, or, if nobody can tell, the entry's length.
 func (d *data) length(i int) int64 {
 	if d.memory != nil {
 		return d.extents[i].Size
@@ -631,16 +611,10 @@ func (d *data) ReadAt(p []byte, offset int64) (int, error) {
 
 func (d *data) close() { d.handles.close() }
 
-// keptAttribute reports whether an extended attribute is protected. Others of "system." are
-// made up by the file system.
-func keptAttribute(name string) bool {
-	return !strings.HasPrefix(name, "system.") || strings.HasPrefix(name, "system.posix_acl_")
-}
-
 // capability is the attribute that lets a program do what else root alone may.
 const capability = "security.capability"
 
-// cause returns the innermost error of err: it names no file.
+// cause returns the innermost error of err, which names no file.
 func cause(err error) error {
 	for errors.Unwrap(err) != nil {
 		err = errors.Unwrap(err)
@@ -648,9 +622,8 @@ func cause(err error) error {
 	return err
 }
 
-// setMeta gives what e is its owner, mode, attributes and time, and returns what of these the
-// process may not set. Without its owner a file does not get what would let everybody act as
-// the owner.
+// setMeta gives what e is its owner, mode, attributes and time, and returns what of these the process may not set. Without
+// its owner a file gets no bits and attributes that let everybody act as the owner.
 func setMeta(dir disk.Dir, name string, e *Entry) (unset []string, err error) {
 	mode, owned := e.Mode, e.Owner != nil
 	if owned {
