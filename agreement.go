@@ -19,10 +19,9 @@ import (
 	"volley/transport"
 )
 
-// Greet compares with all other ranks what this one is to do, and by which version of Volley.
-// All ranks call it, before they say anything else. It returns a *[collective.PeerError] where
-// they differ, which names the ranks. A wait for one message is bounded by the timeout, unless
-// that is 0.
+// Greet compares with all other ranks what this one is to do, and by which version of Volley. All ranks call it, before
+// they say anything else. It returns a *[collective.PeerError] where they differ, which names the ranks. A wait for one
+// message is bounded by the timeout, unless that is 0.
 func Greet(ctx context.Context, t transport.Transport, verb string, timeout time.Duration) error {
 	_, err := collective.New(t, timeout).Greet(ctx, collective.Greeting{Verb: verb, Version: Version},
 		func([]uint64) bool { return true }, func([][]byte) error { return nil })

@@ -122,9 +122,8 @@ func NewEncoder(a matrix.Matrix, opts ...Option) (*Encoder, error) {
 	return &Encoder{matrix: a, problem: problem, options: o, entries: entries, sessions: map[int][]*session{}}, nil
 }
 
-// Plan returns the plan that the encoder runs on packets of the given number of
-// symbols, the longest of all, when the model of processor 0 is its own. It
-// returns an error when the algorithm cannot compute the matrix.
+// Plan returns the plan that the encoder runs on packets of the given number of symbols, the longest of all, when the
+// model of processor 0 is its own. It returns an error when the algorithm cannot compute the matrix.
 func (e *Encoder) Plan(symbols int64) (plan.Plan, error) {
 	c, err := e.choose(e.model(symbols))
 	if err != nil {
@@ -163,14 +162,12 @@ func (e *Encoder) choose(m sim.Model) (*choice, error) {
 	return c, nil
 }
 
-// Encode runs an all-to-all encode as the processor with the transport's rank
-// and returns its coded packet: with x_i the packet of processor i, padded with
-// zero symbols to the longest of all, it is Σ_i A[i][rank]·x_i. Every processor of
-// the transport calls Encode with an equal matrix and equal options.
+// Encode runs an all-to-all encode as the processor with the transport's rank and returns its coded packet: with x_i
+// the packet of processor i, padded with zero symbols to the longest of all, it is Σ_i A[i][rank]·x_i. Every processor
+// of the transport calls Encode with an equal matrix and equal options.
 //
-// A packet is a vector of symbols as package field describes, so its length is
-// a multiple of the symbol size. Encode only reads it, and the coded packet is new
-// memory. The errors are those of [NewEncoder] and [Encoder.Run].
+// A packet is a vector of symbols as package field describes, so its length is a multiple of the symbol size. Encode
+// only reads it, and the coded packet is new memory. The errors are those of [NewEncoder] and [Encoder.Run].
 func Encode(ctx context.Context, t transport.Transport, a matrix.Matrix, packet []byte, opts ...Option) ([]byte, *Report, error) {
 	e, err := NewEncoder(a, opts...)
 	if err != nil {
@@ -180,8 +177,7 @@ func Encode(ctx context.Context, t transport.Transport, a matrix.Matrix, packet 
 	return e.Encode(ctx, t, packet)
 }
 
-// Encode is [Encoder.Run] for one processor, whose packet is in memory. It returns the
-// coded packet in new memory.
+// Encode is [Encoder.Run] for one processor, whose packet is in memory. It returns the coded packet in new memory.
 func (e *Encoder) Encode(ctx context.Context, t transport.Transport, packet []byte) ([]byte, *Report, error) {
 	var coded []byte
 	report, err := e.Run(ctx, t, Packet{Data: packet, Result: &coded})
@@ -194,17 +190,15 @@ func (e *Encoder) Encode(ctx context.Context, t transport.Transport, packet []by
 // Problem returns what the encoder plans for.
 func (e *Encoder) Problem() *algo.Problem { return e.problem }
 
-// Run runs an all-to-all encode as the processors at the transport's rank, which
-// [executor.Hosted] names: there is a packet for each, in order. A transport of as many
-// ranks as processors has one at each rank; the only rank of a local.New(1) has all, and
-// runs them on all cores. See [Encode] for what the packets are. The report counts what all
+// Run runs an all-to-all encode as the processors at the transport's rank, which [executor.Hosted] names: there is a
+// packet for each, in order. A transport of as many ranks as processors has one at each rank; the only rank of a
+// local.New(1) has all, and runs them on all cores. See [Encode] for what the packets are. The report counts what all
 // processors at the rank did. Runs of one transport follow one another.
 //
-// Before any data moves the processors compare what they are about to do, unless they have done
-// so in an earlier run, see [WithPacketBytes]. Then they check the result, see [WithCheck]: Run
-// returns nil only when the coded packets of all processors are right. A failure ends the run at all
-// processors; the transport is then of no more use, nor is what has been written.
-// The error is, or wraps,
+// Before any data moves the processors compare what they are about to do, unless they have done so in an earlier run,
+// see [WithPacketBytes]. Then they check the result, see [WithCheck]: Run returns nil only when the coded packets of
+// all processors are right. A failure ends the run at all processors; the transport is then of no more use, nor is what
+// has been written. The error is, or wraps,
 //
 //   - a *[collective.PeerError], at every processor, where they are other programs, versions or verbs;
 //   - a *[DisagreementError], at every processor, where they have different matrices
@@ -403,8 +397,7 @@ func IsInputError(err error) bool {
 // MemoryError says that the bound of [WithMemory] is too low for the algorithm.
 type MemoryError = executor.MemoryError
 
-// planHash identifies a run: two processors with equal hashes send each other
-// what the other expects.
+// planHash identifies a run: two processors with equal hashes send each other what the other expects.
 func planHash(p plan.Plan, a matrix.Matrix, g own) []byte {
 	info := p.Info()
 	h := sha256.New()

@@ -61,19 +61,17 @@ func defaults() options {
 // "auto", takes the one of least model time.
 func WithAlgorithm(name string) Option { return func(o *options) { o.algorithm = name } }
 
-// WithNetwork sets the network that the plan is chosen for, with one link per node. Messages
-// share the link, so that the plan has as many at a time as suits it. Packets are cut into pieces
-// where that is cheaper, see [WithWholePackets]. The network of processor 0 is used by all. The
-// default is [DefaultNetwork].
+// WithNetwork sets the network that the plan is chosen for, with one link per node. Messages share the link, so that
+// the plan has as many at a time as suits it. Packets are cut into pieces where that is cheaper, see
+// [WithWholePackets]. The network of processor 0 is used by all. The default is [DefaultNetwork].
 func WithNetwork(n sim.Network) Option {
 	return func(o *options) { o.network, o.paper, o.ports = n, false, 0 }
 }
 
-// WithPaperModel chooses the plan by the model of the paper instead of a network's. A processor
-// sends, and receives, at most p messages at a time, each over a port of its own; more than K-1
-// count as K-1. A message takes β to start, and τ for each byte. Packets stay whole where every
-// processor is source and sink, unless [WithAlgorithm] names an algorithm that cuts them. β and τ
-// of processor 0 are used by all; all processors give this model, or none.
+// WithPaperModel chooses the plan by the model of the paper instead of a network's. A processor sends, and receives, at
+// most p messages at a time, each over a port of its own; more than K-1 count as K-1. A message takes β to start, and τ
+// for each byte. Packets stay whole where every processor is source and sink, unless [WithAlgorithm] names an algorithm
+// that cuts them. β and τ of processor 0 are used by all; all processors give this model, or none.
 func WithPaperModel(p int, beta time.Duration, tau sim.PerByte) Option {
 	return func(o *options) { o.network, o.paper, o.ports, o.beta, o.tau = sim.Network{}, true, p, beta, tau }
 }
@@ -81,20 +79,17 @@ func WithPaperModel(p int, beta time.Duration, tau sim.PerByte) Option {
 // WithWholePackets keeps packets whole: no plan cuts them into pieces.
 func WithWholePackets() Option { return func(o *options) { o.whole = true } }
 
-// WithMemory bounds the bytes of packets that a processor holds at a time, received
-// ones included; longer packets go in segments. It is no allowance for what [Encode]
-// takes and returns. The default is 64 MiB.
+// WithMemory bounds the bytes of packets that a processor holds at a time, received ones included; longer packets go in
+// segments. It is no allowance for what [Encode] takes and returns. The default is 64 MiB.
 func WithMemory(bytes int64) Option { return func(o *options) { o.memory = bytes } }
 
-// WithPacketBytes declares that no packet of any run is longer, and lets each coded packet have
-// this length: shorter packets are padded with zeros to it. Then an [Encoder] agrees with the
-// others in the first run on a transport, and each later run on it starts with data. It keeps the
-// last four transports of a rank for this. All ranks use the same encoder for a run. The default,
-// 0, finds out the longest packet in every run.
+// WithPacketBytes declares that no packet of any run is longer, and lets each coded packet have this length: shorter
+// packets are padded with zeros to it. Then an [Encoder] agrees with the others in the first run on a transport, and
+// each later run on it starts with data. It keeps the last four transports of a rank for this. All ranks use the same
+// encoder for a run. The default, 0, finds out the longest packet in every run.
 func WithPacketBytes(n int64) Option { return func(o *options) { o.packetBytes = n } }
 
-// WithTimeout bounds the wait for one message to come, or to be taken. The default
-// is 30 s; 0 means no bound.
+// WithTimeout bounds the wait for one message to come, or to be taken. The default is 30 s; 0 means no bound.
 func WithTimeout(d time.Duration) Option { return func(o *options) { o.timeout = d } }
 
 // WithCheck says whether the result is checked by random linear combinations before
@@ -102,27 +97,23 @@ func WithTimeout(d time.Duration) Option { return func(o *options) { o.timeout =
 // makes every processor wait until all have succeeded. The default is true.
 func WithCheck(on bool) Option { return func(o *options) { o.check = on } }
 
-// WithOrder says which processor is to obtain which coded packet. The default,
-// [algo.Natural], gives processor k that of column k; [algo.Any] lets the plan
-// relabel them where that saves a round, and [Report].Columns says how.
+// WithOrder says which processor is to obtain which coded packet. The default, [algo.Natural], gives processor k that
+// of column k; [algo.Any] lets the plan relabel them where that saves a round, and [Report].Columns says how.
 func WithOrder(order algo.Order) Option { return func(o *options) { o.order = order } }
 
-// WithSeparateSinks says that the R sinks hold no data: with K sources, sink s is
-// processor K+s. Otherwise it is processor s, which is a source as well if there are
-// more than s. It makes a difference only to matrices that are not square, and makes
-// processors that are source and sink two of a square one.
+// WithSeparateSinks says that the R sinks hold no data: with K sources, sink s is processor K+s. Otherwise it is
+// processor s, which is a source as well if there are more than s. It makes a difference only to matrices that are not
+// square, and makes processors that are source and sink two of a square one.
 func WithSeparateSinks() Option { return func(o *options) { o.separate = true } }
 
-// WithLimits bounds what the plan may take. The zero [algo.Limits], which are the default,
-// have no limits.
+// WithLimits bounds what the plan may take. The zero [algo.Limits], which are the default, have no limits.
 func WithLimits(l algo.Limits) Option { return func(o *options) { o.limits = l } }
 
 // WithGamma sets γ, the time a multiply-add takes on a byte, for the choice of algorithm.
 // That of processor 0 is used by all. The default is 0: coding is taken to cost nothing.
 func WithGamma(t sim.PerByte) Option { return func(o *options) { o.gamma = t } }
 
-// WithTrace records what is done when, of all ranks of the encoder in this process. The
-// default, nil, records nothing.
+// WithTrace records what is done when, of all ranks of the encoder in this process. The default, nil, records nothing.
 func WithTrace(r *trace.Recorder) Option { return func(o *options) { o.trace = r } }
 
 func (o *options) validate() error {

@@ -9,9 +9,8 @@ import (
 	"volley/field"
 )
 
-// A Packet is the packet of a processor and where its coded packet goes, each in memory or
-// behind a reader or writer. A processor that is no source has no packet, and one that is no
-// sink has no place for a coded packet.
+// A Packet is the packet of a processor and where its coded packet goes, each in memory or behind a reader or writer. A
+// processor that is no source has no packet, and one that is no sink has no place for a coded packet.
 type Packet struct {
 	Data   []byte      // the packet in memory, used where it lies and only read
 	Source io.ReaderAt // unless nil, reads the packet in place of Data
@@ -21,8 +20,7 @@ type Packet struct {
 	// processors: in that of *Result where it has room, else in new memory.
 	Result *[]byte
 
-	// Coded, unless nil, takes the coded packet in place of Result, from offset 0 in
-	// ascending order.
+	// Coded, unless nil, takes the coded packet in place of Result, from offset 0 in ascending order.
 	Coded io.WriterAt
 }
 
@@ -83,8 +81,7 @@ func (p *Packet) output(n int64) executor.Output {
 	return executor.Output{Memory: *p.Result}
 }
 
-// A SymbolError says that a packet holds a symbol that is no element of the
-// field.
+// A SymbolError says that a packet holds a symbol that is no element of the field.
 type SymbolError struct {
 	Field  string        // its name
 	Name   string        // of the file, where the reader of the packet has a method Name

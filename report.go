@@ -8,9 +8,8 @@ import (
 	"volley/sim"
 )
 
-// A Report says what a run did. That of one processor counts what this processor
-// sent and computed; [Merge] puts the reports of all together. Its JSON form is
-// the object that the command line prints.
+// A Report says what a run did. That of one processor counts what this processor sent and computed; [Merge] puts the
+// reports of all together. Its JSON form is the object that the command line prints.
 type Report struct {
 	Algorithm  string `json:"algorithm"`
 	Parameters string `json:"parameters"`
@@ -42,8 +41,7 @@ type Report struct {
 	ControlRounds int   `json:"control_rounds"`
 	ControlBytes  int64 `json:"control_bytes"` // sent by the busiest processor
 
-	// Columns says, where the coded packets are relabelled, which column of the
-	// matrix each processor has.
+	// Columns says, where the coded packets are relabelled, which column of the matrix each processor has.
 	Columns []int `json:"columns,omitempty"`
 
 	Notes []string `json:"notes,omitempty"` // the structure used, how an order came about
@@ -96,8 +94,7 @@ func (r *Report) BoundMinCut() (c2 int, ok bool) {
 	return c2, ok && r.Sinks == 0 && r.Pieces <= 1 && r.C1 == r.BoundC1
 }
 
-// Merge returns the report of a whole run from those of its processors, of which
-// there is at least one.
+// Merge returns the report of a whole run from those of its processors, of which there is at least one.
 func Merge(reports []*Report) *Report {
 	all := *reports[0]
 	all.Rounds = make([]plan.RoundTraffic, len(reports[0].Rounds))

@@ -15,8 +15,7 @@ import (
 // round, of which no plan has more than 2^20.
 const maxReport = 96 << 20
 
-// A ReportError says why a text is no report: the Reason, and its Line from 1, or 0 where it is
-// about no line.
+// A ReportError says why a text is no report: the Reason, and its Line from 1, or 0 where it is about no line.
 type ReportError = located.Error
 
 // ReadReport reads the JSON form of a report, such as volley encode --json prints. Keys that

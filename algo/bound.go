@@ -51,10 +51,9 @@ func leastTraffic(k, r int, separate bool, ports int) (packets, links int) {
 	return packets, processors * ports
 }
 
-// BoundCut returns what the function [BoundCut] does for the shape of the problem, of one port
-// where the planner chooses them: what a processor has to send, or to receive. ok is false
-// where the matrix has a zero in the column of a sink and the row of a source on another
-// processor, and where its entries are too many to look at.
+// BoundCut returns what the function [BoundCut] does for the shape of the problem, of one port where the planner
+// chooses them: what a processor has to send, or to receive. ok is false where the matrix has a zero in the column of a
+// sink and the row of a source on another processor, and where its entries are too many to look at.
 func (p *Problem) BoundCut() (c2 float64, ok bool) {
 	k, r := p.Matrix.Rows(), p.Matrix.Cols()
 	c2 = BoundCut(k, r, p.Separate, max(1, p.Ports)) // a network has one link
@@ -76,14 +75,12 @@ func (p *Problem) BoundCut() (c2 float64, ok bool) {
 
 const mostEntries = 1 << 20
 
-// BoundC1 is the least number of rounds of a plan for a matrix with a row
-// without zeros: ⌈log_{p+1} K⌉, as a packet reaches at most (p+1)^t processors in
-// t rounds (paper, section "Lower Bounds", first lemma).
+// BoundC1 is the least number of rounds of a plan for a matrix with a row without zeros: ⌈log_{p+1} K⌉, as a packet
+// reaches at most (p+1)^t processors in t rounds (paper, section "Lower Bounds", first lemma).
 func BoundC1(k, ports int) int { return schedule.Clog(k, ports) }
 
-// BoundC2 is the least C2 of a schedule that can compute every matrix: the least
-// T with p²T² - p(p-2)T + 2(1-K) >= 0, from counting codings (paper, section
-// "Lower Bounds", second lemma). The count is exact for fields that are large
+// BoundC2 is the least C2 of a schedule that can compute every matrix: the least T with p²T² - p(p-2)T + 2(1-K) >= 0,
+// from counting codings (paper, section "Lower Bounds", second lemma). The count is exact for fields that are large
 // against K; for tiny fields the true bound may be lower.
 func BoundC2(k, ports int) int {
 	t := 0
@@ -93,10 +90,9 @@ func BoundC2(k, ports int) int {
 	return t
 }
 
-// BoundMinCut is the least C2 of a schedule for every matrix that has the least
-// C1, for K = (p+1)^T: Σ_t min((p+1)^(t-1), (p+1)^(T-t)) for t = 1 … T. The first
-// term bounds what a processor can know when round t begins, the second how many
-// results it can still reach. ok is false for other K.
+// BoundMinCut is the least C2 of a schedule for every matrix that has the least C1, for K = (p+1)^T: Σ_t
+// min((p+1)^(t-1), (p+1)^(T-t)) for t = 1 … T. The first term bounds what a processor can know when round t begins, the
+// second how many results it can still reach. ok is false for other K.
 func BoundMinCut(k, ports int) (c2 int, ok bool) {
 	after := 1
 	for after < k {

@@ -30,17 +30,15 @@ type Rejection struct {
 	Reason    error
 }
 
-// Candidates returns the plans of every registered algorithm that can solve the
-// problem, in registry order, with their costs, those that break a limit included;
-// and, of the algorithms that take matrices on a condition, those that cannot and why.
-// Where the planner chooses the ports, plans are left out that another one beats in rounds,
-// messages, packets and multiply-adds. Where the problem's context ends they are not all.
+// Candidates returns the plans of every registered algorithm that can solve the problem, in registry order, with their
+// costs, those that break a limit included; and, of the algorithms that take matrices on a condition, those that cannot
+// and why. Where the planner chooses the ports, plans are left out that another one beats in rounds, messages, packets
+// and multiply-adds. Where the problem's context ends they are not all.
 func Candidates(p *Problem, model sim.Model) ([]Candidate, []Rejection) {
 	return CandidatesAmong(registry, p, model)
 }
 
-// CandidatesAmong is [Candidates] for a part of the registry; of one algorithm it is a rejection
-// whatever the reason.
+// CandidatesAmong is [Candidates] for a part of the registry; of one algorithm it is a rejection whatever the reason.
 func CandidatesAmong(algorithms []Algorithm, p *Problem, model sim.Model) (list []Candidate, rejected []Rejection) {
 	p = p.under(model)
 	choices := p.portChoices()
@@ -72,8 +70,7 @@ func CandidatesAmong(algorithms []Algorithm, p *Problem, model sim.Model) (list 
 	return list, rejected
 }
 
-// unbeaten returns the candidates that no other one beats in all that counts on a network; of
-// equal ones the first.
+// unbeaten returns the candidates that no other one beats in all that counts on a network; of equal ones the first.
 func unbeaten(list []Candidate) []Candidate {
 	beats := func(a, b Candidate) bool { return beats(a.Cost, b.Cost) && (a.Broken == "" || b.Broken != "") }
 	var best []Candidate
@@ -133,9 +130,8 @@ func (p *Problem) minds(model sim.Model) bool {
 	return model.Gamma > 0 && !free || p.Limits.Memory > 0 || p.Limits.Compute > 0
 }
 
-// A LimitError says that every plan there is breaks a limit, and which limits would
-// do: each of them alone is the least of any plan that keeps the others, and -1
-// where no plan does.
+// A LimitError says that every plan there is breaks a limit, and which limits would do: each of them alone is the least
+// of any plan that keeps the others, and -1 where no plan does.
 type LimitError struct {
 	Limits     Limits
 	Whole      bool // packets, which every plan cuts
@@ -204,11 +200,9 @@ func least(a, b int) int {
 	return min(a, b)
 }
 
-// Choose returns, of the plans of the named algorithm, or for [Auto] of all, the
-// one of least model time that keeps the limits; ties go to more ports, then to the one
-// named first in the registry. All processors choose alike. It returns an error for an unknown
-// name, that of [Algorithm.Plans], and a *[LimitError] where no plan keeps the
-// limits.
+// Choose returns, of the plans of the named algorithm, or for [Auto] of all, the one of least model time that keeps the
+// limits; ties go to more ports, then to the one named first in the registry. All processors choose alike. It returns
+// an error for an unknown name, that of [Algorithm.Plans], and a *[LimitError] where no plan keeps the limits.
 func Choose(name string, p *Problem, model sim.Model) (plan.Plan, error) {
 	if name == Auto {
 		return ChooseAmong(registry, p, model)
@@ -220,8 +214,7 @@ func Choose(name string, p *Problem, model sim.Model) (plan.Plan, error) {
 	return ChooseAmong([]Algorithm{a}, p, model)
 }
 
-// ChooseAmong is [Choose] for a part of the registry, in its order: one algorithm, or the
-// universal one and others.
+// ChooseAmong is [Choose] for a part of the registry, in its order: one algorithm, or the universal one and others.
 func ChooseAmong(algorithms []Algorithm, p *Problem, model sim.Model) (plan.Plan, error) {
 	p = p.under(model)
 	if p.inMemory && len(algorithms) > 1 && p.Limits == (Limits{}) {

@@ -1,9 +1,8 @@
 // Package algo compiles encoding problems to plans: the registry of algorithms, the planner
 // that chooses among their plans, and lower bounds.
 //
-// [Choose] takes the plan of least model time; [Algorithms] and [Lookup] name what it
-// chooses from, and [Register] adds an algorithm of one's own. [Relay] has plans for other
-// traffic.
+// [Choose] takes the plan of least model time; [Algorithms] and [Lookup] name what it chooses from, and [Register] adds
+// an algorithm of one's own. [Relay] has plans for other traffic.
 //
 // The algorithms are in packages of their own, each of which imports only those before it:
 //
@@ -12,7 +11,6 @@
 //   - internal/structured: products of layers, for matrices with structure;
 //   - internal/sinks: sources and sinks, and exchanges of slices.
 //
-// Throughout, K is the number of processors, p the number of ports, clog(n) the
-// least t with (p+1)^t >= n, and the source "paper" is C. Wang and N. Raviv,
-// "All-to-All Encode in Synchronous Systems" (arXiv:2205.05183).
+// Throughout, K is the number of processors, p the number of ports, clog(n) the least t with (p+1)^t >= n, and the
+// source "paper" is C. Wang and N. Raviv, "All-to-All Encode in Synchronous Systems" (arXiv:2205.05183).
 package algo

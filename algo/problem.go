@@ -14,16 +14,13 @@ import (
 	"volley/sim"
 )
 
-// ErrStructure is wrapped by the errors of algorithms for matrices with a structure
-// that the one given has not.
+// ErrStructure is wrapped by the errors of algorithms for matrices with a structure that the one given has not.
 var ErrStructure = schedule.ErrStructure
 
-// A Problem is a matrix to compute: K sources hold a packet each, row by row, and R
-// sinks obtain the columns.
+// A Problem is a matrix to compute: K sources hold a packet each, row by row, and R sinks obtain the columns.
 //
-// In a square problem K = R and every processor is both. Otherwise source k is
-// processor k, and sink s is processor s as well, so that there are max(K, R)
-// processors; where sinks are separate, it is processor K+s, of K+R.
+// In a square problem K = R and every processor is both. Otherwise source k is processor k, and sink s is processor s
+// as well, so that there are max(K, R) processors; where sinks are separate, it is processor K+s, of K+R.
 type Problem struct {
 	Matrix   matrix.Matrix
 	Separate bool
@@ -51,16 +48,13 @@ type Limits struct {
 	Compute int // multiply-adds per symbol, of a processor; 0: any number
 }
 
-// A RoundLimit bounds the rounds of a plan. The zero value is no bound; [FewestPlus]
-// makes the others.
+// A RoundLimit bounds the rounds of a plan. The zero value is no bound; [FewestPlus] makes the others.
 type RoundLimit struct{ n int } // rounds above one less than the fewest; 0: any number
 
-// FewestPlus allows n rounds more than the fewest that any plan for the problem has; a
-// negative n allows any number.
+// FewestPlus allows n rounds more than the fewest that any plan for the problem has; a negative n allows any number.
 func FewestPlus(n int) RoundLimit { return RoundLimit{max(0, min(n, math.MaxInt-1)+1)} }
 
-// Over returns how many rounds above the fewest are allowed, and -1 where any
-// number is.
+// Over returns how many rounds above the fewest are allowed, and -1 where any number is.
 func (l RoundLimit) Over() int { return l.n - 1 }
 
 // Task returns what the plan is for, without the limits.
@@ -85,8 +79,7 @@ const (
 // String returns "natural" or "any".
 func (o Order) String() string { return [...]string{"natural", "any"}[o] }
 
-// Source returns the row of the matrix that multiplies the packet of a processor; ok
-// is false where it has none.
+// Source returns the row of the matrix that multiplies the packet of a processor; ok is false where it has none.
 func (p *Problem) Source(proc int) (row int, ok bool) { return p.Task().Source(proc) }
 
 // Sink returns which sink a processor is; ok is false where it is none.
@@ -106,9 +99,8 @@ func (p *Problem) mostPorts() int {
 	return p.Ports
 }
 
-// portChoices returns the ports to look for plans with, the most first. On a network a stage of
-// radix r has r-1 messages at once: the radices are the roots of the sizes of groups, and powers
-// of two, as layers have them.
+// portChoices returns the ports to look for plans with, the most first. On a network a stage of radix r has r-1
+// messages at once: the radices are the roots of the sizes of groups, and powers of two, as layers have them.
 func (p *Problem) portChoices() []int {
 	if p.Ports > 0 {
 		return []int{p.Ports}
@@ -159,9 +151,8 @@ func NewProblem(m matrix.Matrix, ports int, order Order) (*Problem, error) {
 	return p, p.Prepare()
 }
 
-// Prepare checks a problem that was written down, and makes it ready for
-// [Algorithm.Plans]; more ports than there are other processors count as those. It
-// returns an error for no sources or sinks, ports below 0 or negative limits.
+// Prepare checks a problem that was written down, and makes it ready for [Algorithm.Plans]; more ports than there are
+// other processors count as those. It returns an error for no sources or sinks, ports below 0 or negative limits.
 func (p *Problem) Prepare() error {
 	m := p.Matrix
 	if m.Rows() < 1 || m.Cols() < 1 {
@@ -190,12 +181,10 @@ func (p *Problem) Prepare() error {
 // long search for plans asks now and then, and gives up.
 func (p *Problem) Ended() error { return p.Task().Ended() }
 
-// Hopeless reports whether a plan of C1 and C2 packets is of no use any more, as one that is
-// as cheap is known.
+// Hopeless reports whether a plan of C1 and C2 packets is of no use any more, as one that is as cheap is known.
 func (p *Problem) Hopeless(c sim.Cost) bool { return p.late != nil && p.late(c) }
 
-// MostRounds returns the largest number of rounds that the limits allow, and -1
-// where they allow any.
+// MostRounds returns the largest number of rounds that the limits allow, and -1 where they allow any.
 func (p *Problem) MostRounds() int {
 	over := p.Limits.Rounds.Over()
 	if over < 0 {
@@ -251,9 +240,8 @@ func (p *Problem) Structure() (text string, found bool) {
 	return "none found", false
 }
 
-// Ports returns the ports that K processors use of those they have: more than
-// K-1 count as K-1, but never less than 1. It returns an error when ports is
-// below 1.
+// Ports returns the ports that K processors use of those they have: more than K-1 count as K-1, but never less than 1.
+// It returns an error when ports is below 1.
 func Ports(k, ports int) (int, error) {
 	if ports < 1 {
 		return 0, fmt.Errorf("algo: %d ports: want 1 or more", ports)

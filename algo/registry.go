@@ -32,12 +32,10 @@ type Algorithm struct {
 	// it does not take one is worth knowing.
 	Conditional bool `json:"-"`
 
-	// Make returns the plans for a problem, one or more: those of which none is worse than
-	// another in both C1 and C2, the fewest rounds first. Each passes [plan.Validate] and
-	// computes the matrix, in the order that the problem asks for. The error wraps
-	// [schedule.ErrStructure] where the algorithm has no plan for the problem. Make may be called by
-	// several goroutines at once; it returns equal plans for equal problems, as all
-	// processors plan by themselves.
+	// Make returns the plans for a problem, one or more: those of which none is worse than another in both C1 and C2,
+	// the fewest rounds first. Each passes [plan.Validate] and computes the matrix, in the order that the problem asks
+	// for. The error wraps [schedule.ErrStructure] where the algorithm has no plan for the problem. Make may be called
+	// by several goroutines at once; it returns equal plans for equal problems, as all processors plan by themselves.
 	Make func(p *Problem) ([]plan.Plan, error) `json:"-"`
 
 	// With returns the plan with parameters of one's own, which [Lookup] reads after the name:
@@ -50,11 +48,10 @@ type Algorithm struct {
 // are registered later come last.
 func Algorithms() []Algorithm { return slices.Clone(registry) }
 
-// Register adds an algorithm to the registry, and so to the planner. Programs call it
-// before they plan anything, such as from an init function: it must not run at the same
-// time as anything else of this package. All processors of a run register the same
-// algorithms in the same order. It returns an error for an algorithm without a name or
-// Make, and for a name that is taken, as "auto" is.
+// Register adds an algorithm to the registry, and so to the planner. Programs call it before they plan anything, such
+// as from an init function: it must not run at the same time as anything else of this package. All processors of a run
+// register the same algorithms in the same order. It returns an error for an algorithm without a name or Make, and for
+// a name that is taken, as "auto" is.
 func Register(a Algorithm) error {
 	if a.Name == "" || a.Make == nil {
 		return fmt.Errorf("algo: cannot register algorithm %q: want a name, and a function that makes plans", a.Name)
@@ -255,9 +252,8 @@ func stepped(name string, step func(size, ports int) schedule.Step) func(p *Prob
 	}
 }
 
-// Lookup returns the algorithm of that name. With parameters after a colon, as in
-// "exchange:8,8" or "universal:4,4", it returns one that has only the plan with these, see
-// [NameOf]. The error lists the names there are.
+// Lookup returns the algorithm of that name. With parameters after a colon, as in "exchange:8,8" or "universal:4,4", it
+// returns one that has only the plan with these, see [NameOf]. The error lists the names there are.
 func Lookup(name string) (Algorithm, error) {
 	family, text, given := strings.Cut(name, ":")
 	var names []string
@@ -330,10 +326,9 @@ func NameOf(i plan.Info) string {
 	return strings.TrimSuffix(i.Algorithm+":"+strings.Join(lists, "/"), ":")
 }
 
-// Plans returns the algorithm's plans for a problem: one for an algorithm that
-// takes every matrix; for a family, those of which none is worse than another in
-// both C1 and C2, the fewest rounds first. The error wraps [schedule.ErrStructure] where
-// the matrix has not the structure that the algorithm needs; it is the cause of the
+// Plans returns the algorithm's plans for a problem: one for an algorithm that takes every matrix; for a family, those
+// of which none is worse than another in both C1 and C2, the fewest rounds first. The error wraps
+// [schedule.ErrStructure] where the matrix has not the structure that the algorithm needs; it is the cause of the
 // problem's context where that ends. The problem says how many ports there are.
 func (a Algorithm) Plans(p *Problem) ([]plan.Plan, error) {
 	if err := p.Ended(); err != nil {
@@ -352,9 +347,8 @@ func (a Algorithm) Plans(p *Problem) ([]plan.Plan, error) {
 	return plans, err
 }
 
-// Compile returns the plan of [Algorithm.Plans] with the least C2 for a square matrix
-// in natural order; of an algorithm for every matrix, with the fewest rounds. The
-// errors are those of [NewProblem] and [Algorithm.Plans].
+// Compile returns the plan of [Algorithm.Plans] with the least C2 for a square matrix in natural order; of an algorithm
+// for every matrix, with the fewest rounds. The errors are those of [NewProblem] and [Algorithm.Plans].
 func (a Algorithm) Compile(m matrix.Matrix, ports int) (plan.Plan, error) {
 	p, err := NewProblem(m, ports, Natural)
 	if err != nil {

@@ -21,14 +21,12 @@ import (
 	"volley/transport"
 )
 
-// A Decoding says what [Decode] does. All ranks give the same, except for Coded, Survivors and
-// the directory.
+// A Decoding says what [Decode] does. All ranks give the same, except for Coded, Survivors and the directory.
 type Decoding struct {
 	Options
 
-	// Coded is a directory that Encode has made. Ranks share it or have their own, each with some
-	// of the files; {rank} in it stands for the number of the rank. A rank that has lost its
-	// directory takes the manifest of another one.
+	// Coded is a directory that Encode has made. Ranks share it or have their own, each with some of the files; {rank}
+	// in it stands for the number of the rank. A rank that has lost its directory takes the manifest of another one.
 	Coded string
 
 	// Survivors are files of inputs, whatever their names are now: their lengths and SHA-256 tell
@@ -44,14 +42,12 @@ type Decoded struct {
 	From   []string       // the coded files that were decoded from, one for each input that was lost
 }
 
-// Decode decodes the inputs of an [Encode] into a directory, those that have survived too. Each
-// gets the last part of the name it had; input.<k> if two of these are equal or one cannot be a
-// file of the directory. Each is compared with its SHA-256 in the manifest before any of them
-// gets its name.
+// Decode decodes the inputs of an [Encode] into a directory, those that have survived too. Each gets the last part of
+// the name it had; input.<k> if two of these are equal or one cannot be a file of the directory. Each is compared with
+// its SHA-256 in the manifest before any of them gets its name.
 //
-// Every rank of t calls it. A rank writes the inputs that it has. An input that is lost goes to
-// the rank of its processor. Where that rank has survivors of others, it goes to a rank that has
-// fewer.
+// Every rank of t calls it. A rank writes the inputs that it has. An input that is lost goes to the rank of its
+// processor. Where that rank has survivors of others, it goes to a rank that has fewer.
 //
 // The errors are an [*InputError], also where too few files are left, a [*WrongError], a
 // [*ChangedError], those of volley.Encoder.Run and of the file system.
@@ -168,12 +164,10 @@ func (j *decodeJob) write() (*volley.Report, error) {
 	return report, j.commit(func() error { return dir.CommitFiles(perm) })
 }
 
-// checkOutput returns an error when files of the output directory may not be
-// replaced, or are among the sources.
+// checkOutput returns an error when files of the output directory may not be replaced, or are among the sources.
 func (j *decodeJob) checkOutput() error { return j.check(j.sources, j.names, false) }
 
-// openManifest reads the manifest, which all ranks have in common, and finds the survivors that this
-// one names.
+// openManifest reads the manifest, which all ranks have in common, and finds the survivors that this one names.
 func (j *decodeJob) openManifest() error {
 	if j.d.Coded == "" {
 		return j.together(func() error { return inputf("no directory of coded files: name what volley encode -o has made") })

@@ -1,11 +1,10 @@
 package coded
 
-// A directory that gets a result is written like this. Files are written under hidden names
-// and synced. Then a journal that lists them is renamed into place: that is the commit, and
-// after it the files get their names. Whoever finds a journal takes the files it lists for
-// those of the names they are to get, so that a run that is killed leaves the earlier result
-// or its own, whole. A lock keeps two runs from writing one directory; the next run that has
-// the lock does what the journal lists and removes other hidden files.
+// A directory that gets a result is written like this. Files are written under hidden names and synced. Then a journal
+// that lists them is renamed into place: that is the commit, and after it the files get their names. Whoever finds a
+// journal takes the files it lists for those of the names they are to get, so that a run that is killed leaves the
+// earlier result or its own, whole. A lock keeps two runs from writing one directory; the next run that has the lock
+// does what the journal lists and removes other hidden files.
 
 import (
 	"cmp"
@@ -28,8 +27,7 @@ import (
 // hidden begins the names of files that are not committed yet.
 const hidden = atomicfile.Hidden
 
-// LockName is the name of the file whose lock a run that writes a directory has, and one
-// that reads it has shared.
+// LockName is the name of the file whose lock a run that writes a directory has, and one that reads it has shared.
 const LockName = hidden + "lock"
 
 // ErrExists says that the directory holds the result of an earlier run.
@@ -72,11 +70,10 @@ type directory struct {
 	promised bool
 }
 
-// create prepares the directory for files, those of a result with a manifest or others: it makes it
-// where it does not exist, takes the lock, finishes what an interrupted run has committed and
-// removes what else one has left. It returns a [*disk.BusyError] where another run has the
-// lock, and an error wrapping exists when one of the names is there and replace is false. All is
-// then as it was.
+// create prepares the directory for files, those of a result with a manifest or others: it makes it where it does not
+// exist, takes the lock, finishes what an interrupted run has committed and removes what else one has left. It returns
+// a [*disk.BusyError] where another run has the lock, and an error wrapping exists when one of the names is there and
+// replace is false. All is then as it was.
 func create(at place, names []string, exists error, replace bool) (_ *directory, err error) {
 	at.Disk = cmp.Or(at.Disk, disk.OS)
 	at.Holder.Run = cmp.Or(at.Holder.Run, newRun())
@@ -148,8 +145,7 @@ func (d *directory) lock() (err error) {
 	return err
 }
 
-// clean finishes what an interrupted run has committed, and removes what else there is of
-// such.
+// clean finishes what an interrupted run has committed, and removes what else there is of such.
 func (d *directory) clean() error {
 	j, err := readJournal(d.dir)
 	if err != nil {
@@ -267,8 +263,7 @@ func isName(name string) bool {
 		!strings.Contains(name, "\x00")
 }
 
-// Create opens a new file that Commit will give the name. It may be called for
-// one name only once.
+// Create opens a new file that Commit will give the name. It may be called for one name only once.
 func (d *directory) Create(name string) (*newFile, error) {
 	if err := d.free(name); err != nil {
 		return nil, err
@@ -332,11 +327,10 @@ func (f *newFile) Write(p []byte) (int, error) {
 // Sum returns the length and the SHA-256, in hexadecimal, of what was written.
 func (f *newFile) Sum() (int64, string) { return f.size, hex.EncodeToString(f.digest.Sum(nil)) }
 
-// Commit puts the files and the manifest in the place of an earlier result, and gives them the
-// permissions, of which the umask takes some; their owner may read and write them. Files that
-// the new one does not have are removed. Whatever happens, the directory then holds the
-// earlier result or the new one as a whole, as [readStored] finds it; after an error, Discard
-// removes what is not needed.
+// Commit puts the files and the manifest in the place of an earlier result, and gives them the permissions, of which
+// the umask takes some; their owner may read and write them. Files that the new one does not have are removed. Whatever
+// happens, the directory then holds the earlier result or the new one as a whole, as [readStored] finds it; after an
+// error, Discard removes what is not needed.
 func (d *directory) Commit(m *Manifest, perm fs.FileMode) error {
 	text, err := m.seal()
 	if err != nil {

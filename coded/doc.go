@@ -1,17 +1,15 @@
 // Package coded encodes files into a directory of coded files, and decodes them again.
 //
-// [Encode] reads a packet of each processor, from a file. It writes a coded
-// file for each processor that obtains a coded packet, and a [Manifest], which says what
-// they are. [Decode] reads such a directory and the inputs that have survived, and writes
-// all inputs. With K inputs and the default Cauchy matrix, any K of the inputs and coded
-// files are enough.
+// [Encode] reads a packet of each processor, from a file. It writes a coded file for each processor that obtains a
+// coded packet, and a [Manifest], which says what they are. [Decode] reads such a directory and the inputs that have
+// survived, and writes all inputs. With K inputs and the default Cauchy matrix, any K of the inputs and coded files are
+// enough.
 //
 // [DecodePackets] does without files: packets that are in memory come back from coded packets
 // that volley.Encode has made.
 //
-// All three run on any transport. Every rank calls the function and names what it has; ranks may
-// share directories or have their own. Package transport/local has one rank that does
-// everything: local.New(1)[0].
+// All three run on any transport. Every rank calls the function and names what it has; ranks may share directories or
+// have their own. Package transport/local has one rank that does everything: local.New(1)[0].
 //
 //	report, err := coded.Encode(ctx, t, coded.Encoding{
 //		Field: f, Matrix: matrix.Spec{Family: "cauchy"}, Files: []string{"/local/ckpt.{rank}"},

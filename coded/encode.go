@@ -19,10 +19,9 @@ type Encoding struct {
 	Field  field.Field
 	Matrix matrix.Spec // of the packets' rows, and a column for each processor that gets a coded file
 
-	// Files are the files of the packets. A directory stands for the regular files in it in name
-	// order, names with a leading dot left out. Where there are several ranks they are
-	// those of this rank's processors, or all K of them. A single name with {rank} in it stands for
-	// a file of each processor, whose number goes in.
+	// Files are the files of the packets. A directory stands for the regular files in it in name order, names with a
+	// leading dot left out. Where there are several ranks they are those of this rank's processors, or all K of them. A
+	// single name with {rank} in it stands for a file of each processor, whose number goes in.
 	Files []string
 
 	Processors int  // K; 0: as many as packets, or one for each rank

@@ -42,8 +42,7 @@ func (j *encodeJob) open() (*filePackets, error) {
 	return p, nil
 }
 
-// A span is which packets, and which coded packets, are those of the processors that
-// live at this rank.
+// A span is which packets, and which coded packets, are those of the processors that live at this rank.
 type span struct {
 	k, sinks   int // all there are
 	first, end int // packets here

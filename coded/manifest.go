@@ -40,28 +40,24 @@ type Manifest struct {
 	SymbolBytes      int   `json:"symbol_bytes"`       // of a symbol in a coded file
 	SymbolsPerPacket int64 `json:"symbols_per_packet"` // initial packets are padded to it with zeros
 
-	// BitsPerSymbol says how input bytes became symbols: as a little-endian
-	// stream of that many bits for each symbol. It is 0 where the inputs were
-	// symbols already.
+	// BitsPerSymbol says how input bytes became symbols: as a little-endian stream of that many bits for each symbol.
+	// It is 0 where the inputs were symbols already.
 	BitsPerSymbol int `json:"bits_per_symbol"`
 
 	Files  []Entry `json:"files"`
 	Inputs []Entry `json:"inputs"`
 
-	// SHA256 is that of the text of the manifest without these digits. Manifests had none
-	// once.
+	// SHA256 is that of the text of the manifest without these digits. Manifests had none once.
 	SHA256 string `json:"sha256,omitempty"`
 }
 
-// Matrix is the matrix A of a run, without need of the files that it may have
-// come from.
+// Matrix is the matrix A of a run, without need of the files that it may have come from.
 type Matrix struct {
 	Family  string `json:"family"`          // as the command line takes it, such as "random:7"
 	Inverse bool   `json:"inverse"`         // A is the inverse of that
 	Order   string `json:"order,omitempty"` // of the columns, where it is not natural
 
-	// Columns says which column of A each coded file has, where that is not the
-	// one of its own number.
+	// Columns says which column of A each coded file has, where that is not the one of its own number.
 	Columns []int      `json:"columns,omitempty"`
 	Points  []PointSet `json:"points,omitempty"`  // of families that have points
 	Entries [][]string `json:"entries,omitempty"` // rows of decimal symbol codes, of a matrix from a file
@@ -82,12 +78,10 @@ type Entry struct {
 	SHA256    string `json:"sha256"`
 }
 
-// codedName matches the names that a manifest may give to files, none of which
-// leads out of the directory.
+// codedName matches the names that a manifest may give to files, none of which leads out of the directory.
 var codedName = regexp.MustCompile(`^coded\.[0-9]+$`)
 
-// CodedName returns the name of the coded file of a processor: its number in as
-// many digits as the last one has.
+// CodedName returns the name of the coded file of a processor: its number in as many digits as the last one has.
 func CodedName(proc, processors int) string {
 	return fmt.Sprintf("coded.%0*d", len(fmt.Sprint(processors-1)), proc)
 }
@@ -111,9 +105,8 @@ var sealOf = regexp.MustCompile(`"sha256"\s*:\s*"([0-9a-f]{64})"\s*}\s*$`)
 
 var errSeal = errors.New("damaged: the text has another SHA-256 than it says; without the key sha256 it is not checked")
 
-// ReadManifest reads a manifest. It returns an error for another format or
-// version, for a file name that is not one of a coded file, and where the manifest has
-// another SHA-256 than it says.
+// ReadManifest reads a manifest. It returns an error for another format or version, for a file name that is not one of
+// a coded file, and where the manifest has another SHA-256 than it says.
 func ReadManifest(path string) (*Manifest, error) {
 	dir, err := disk.OS.Open(filepath.Dir(path))
 	if err != nil {
@@ -231,8 +224,7 @@ func (m *Manifest) Validate() error {
 	})
 }
 
-// validate returns an error unless the list has an entry for each processor in
-// order.
+// validate returns an error unless the list has an entry for each processor in order.
 func validate(key string, list []Entry, processors int, more func(Entry) error) error {
 	if len(list) != processors {
 		return fmt.Errorf("%s: %d of them: want %d", key, len(list), processors)

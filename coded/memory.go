@@ -14,14 +14,12 @@ import (
 	"volley/transport"
 )
 
-// A MemoryDecoding says what [DecodePackets] decodes. All ranks give the same Matrix, Timeout and
-// Options.
+// A MemoryDecoding says what [DecodePackets] decodes. All ranks give the same Matrix, Timeout and Options.
 type MemoryDecoding struct {
 	Matrix matrix.Matrix // A, by which the packets were encoded: K rows, and a column for each coded packet
 
-	// Inputs are the packets that have survived at this rank, and Coded its coded packets, by
-	// their numbers. They are vectors of symbols, which are only read. A packet may be shorter than
-	// the coded packets, which have one length.
+	// Inputs are the packets that have survived at this rank, and Coded its coded packets, by their numbers. They are
+	// vectors of symbols, which are only read. A packet may be shorter than the coded packets, which have one length.
 	Inputs, Coded map[int][]byte
 
 	Timeout time.Duration // of the wait for a message; 0 is no bound

@@ -37,8 +37,7 @@ type Options struct {
 	// are the same at all ranks. Nil is the defaults.
 	Encoder func(f field.Field, symbols int64) ([]volley.Option, error)
 
-	// Job says that there may be several ranks, so that files are named as for several also where
-	// there is one.
+	// Job says that there may be several ranks, so that files are named as for several also where there is one.
 	Job bool
 
 	// PerRank is how many processors each rank has to have; 0 is as many as come to it.
@@ -112,8 +111,7 @@ func (r *run) fail(err error) error {
 	return err
 }
 
-// together does work here, such as syncing files, and returns when all ranks have done
-// theirs, however long that takes.
+// together does work here, such as syncing files, and returns when all ranks have done theirs, however long that takes.
 func (r *run) together(work func() error) error {
 	return collective.Steady(r.ctx, r.t, r.Timeout, func(context.Context) error { return work() })
 }
@@ -162,8 +160,7 @@ func (r *run) check(reads, names []string, manifest bool) error {
 	return nil
 }
 
-// place returns Dir, for all ranks of the run. Check is called again when nobody else can
-// change it any more.
+// place returns Dir, for all ranks of the run. Check is called again when nobody else can change it any more.
 func (r *run) place(check func() error) (place, error) {
 	// The last rank removes the directory, whichever has made it. None has, before all have come to the exchange.
 	at := place{Path: r.Dir, Check: check, Undo: disk.Unmake(disk.OS, r.Dir)}
@@ -207,8 +204,7 @@ func (r *run) found(d *directory) {
 	}
 }
 
-// encode runs the encoder on packets of at most that many symbols. It returns the report of
-// all ranks.
+// encode runs the encoder on packets of at most that many symbols. It returns the report of all ranks.
 func (r *run) encode(e *volley.Encoder, p packets, symbols int64) (*volley.Report, error) {
 	problem := e.Problem()
 	a := problem.Matrix

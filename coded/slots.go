@@ -28,8 +28,7 @@ func newHeld(ranks, k, r int) *held {
 	return &held{ranks, slices.Repeat([]int{-1}, k), slices.Repeat([]int{-1}, r)}
 }
 
-// has says that a rank has packet n of a list. Of several ranks the one counts in which the
-// slot of that number is.
+// has says that a rank has packet n of a list. Of several ranks the one counts in which the slot of that number is.
 func (h *held) has(list []int, n, rank int) {
 	if first, end := h.hosted(rank); list[n] < 0 || first <= n && n < end {
 		list[n] = rank
@@ -78,9 +77,8 @@ func (h *held) preferred() []int {
 	return append(near, far...)
 }
 
-// slots deals the inputs at hand and the chosen coded packets out to slots, as many at their own
-// ranks as there is room for. An input that is lost is a result where its own slot has a
-// coded packet, as far as that can be.
+// slots deals the inputs at hand and the chosen coded packets out to slots, as many at their own ranks as there is room
+// for. An input that is lost is a result where its own slot has a coded packet, as far as that can be.
 func (h *held) slots(chosen []int) []slot {
 	slots := make([]slot, len(h.inputs))
 	for p := range slots {

@@ -1,11 +1,10 @@
 // Package collective has what ranks of a transport do together around a run: greet, allgather,
 // barrier, and work that takes long.
 //
-// All ranks call the same functions in the same order. Where one fails, it aborts the group:
-// all others return a *transport.AbortError that names the rank, unless they have failed
-// themselves, and the transport is of no more use. Where all ranks find the same error in what
-// they know of each other, they meet once more before they return it, see [Comm.Alike]: else
-// the first to abort would hide the error of the others.
+// All ranks call the same functions in the same order. Where one fails, it aborts the group: all others return a
+// *transport.AbortError that names the rank, unless they have failed themselves, and the transport is of no more use.
+// Where all ranks find the same error in what they know of each other, they meet once more before they return it, see
+// [Comm.Alike]: else the first to abort would hide the error of the others.
 package collective
 
 import (
@@ -32,24 +31,21 @@ type Comm struct {
 	first   int // round of the tags of a collective
 }
 
-// New returns the Comm of a transport. A wait for one message is bounded by the timeout,
-// unless that is 0.
+// New returns the Comm of a transport. A wait for one message is bounded by the timeout, unless that is 0.
 func New(t transport.Transport, timeout time.Duration) *Comm { return &Comm{t: t, timeout: timeout} }
 
 // Beside returns a Comm of the same transport with tags of its own: what a rank says there is not taken
 // for what it says to c. It counts by itself.
 func (c *Comm) Beside() *Comm { return &Comm{t: c.t, timeout: c.timeout, first: mostRounds} }
 
-// mostRecord bounds what a rank may tell all others at once: the longest are lists of files and
-// traces.
+// mostRecord bounds what a rank may tell all others at once: the longest are lists of files and traces.
 const mostRecord = 1 << 28
 
 // mostShort is how long records may be that travel along with their lengths, in bytes.
 const mostShort = 504
 
-// Allgatherv gives the record of every rank, of any length up to 256 MiB, to all of them. A wait
-// for one message is bounded by the timeout, unless that is 0. It returns an error where a rank
-// announces a longer record.
+// Allgatherv gives the record of every rank, of any length up to 256 MiB, to all of them. A wait for one message is
+// bounded by the timeout, unless that is 0. It returns an error where a rank announces a longer record.
 func Allgatherv(ctx context.Context, t transport.Transport, record []byte, timeout time.Duration) ([][]byte, error) {
 	c := New(t, timeout)
 	heads, err := c.Allgather(ctx, headOf(record))
@@ -90,8 +86,7 @@ func (c *Comm) rest(ctx context.Context, heads [][]byte, record []byte) (_ [][]b
 	return records, nil
 }
 
-// AllgatherValues is [Allgatherv] of values, by their JSON. It also returns an error where that
-// of a rank is no T.
+// AllgatherValues is [Allgatherv] of values, by their JSON. It also returns an error where that of a rank is no T.
 func AllgatherValues[T any](ctx context.Context, t transport.Transport, mine T, timeout time.Duration) ([]T, error) {
 	record, err := json.Marshal(mine)
 	if err != nil {
@@ -119,13 +114,12 @@ func values[T any](records [][]byte) ([]T, error) {
 // less. It is short, as other ranks may have other timeouts.
 const beat = time.Second
 
-// Steady has every rank do work of its own, such as syncing files, that may take longer than
-// the timeout. Meanwhile the ranks exchange signs of life: a wait for one is bounded by the
-// timeout, unless that is 0. Steady returns nil when the work of all ranks has succeeded.
-// Where work fails at some ranks, these return the errors of their work. They abort the group
-// when the others have finished or a beat has passed; the others then return the
-// [transport.AbortError], and the contexts of their works end. All ranks call Steady. The work
-// does not use t, and it has ended when Steady returns.
+// Steady has every rank do work of its own, such as syncing files, that may take longer than the timeout. Meanwhile the
+// ranks exchange signs of life: a wait for one is bounded by the timeout, unless that is 0. Steady returns nil when the
+// work of all ranks has succeeded. Where work fails at some ranks, these return the errors of their work. They abort
+// the group when the others have finished or a beat has passed; the others then return the [transport.AbortError], and
+// the contexts of their works end. All ranks call Steady. The work does not use t, and it has ended when Steady
+// returns.
 func Steady(ctx context.Context, t transport.Transport, timeout time.Duration, work func(context.Context) error) error {
 	return New(t, timeout).Steady(ctx, work)
 }
@@ -232,9 +226,8 @@ func (c *Comm) steady(ctx context.Context, wanted bool, work func(context.Contex
 	}
 }
 
-// radix is how many times more ranks each round of a collective reaches: 8 ranks in one round and 64
-// in two. Messages are short. More of them at a time would save rounds, and cost the hosts more
-// than a round among many ranks.
+// radix is how many times more ranks each round of a collective reaches: 8 ranks in one round and 64 in two. Messages
+// are short. More of them at a time would save rounds, and cost the hosts more than a round among many ranks.
 const radix = 8
 
 // evenRadix returns the least radix with which k ranks take no more rounds: fewer messages for 16 ranks, 4 and 4
@@ -256,11 +249,10 @@ func evenRadix(k int) int {
 // mostRounds is how many rounds a collective has at most, of 8^8 ranks.
 const mostRounds = transport.ControlRounds / 2
 
-// rounds lets this rank hear from all others, directly or through others, and all others from it
-// (Bruck et al., 1997). In every round it sends to the ranks span, 2·span, … below its own what it
-// has heard from the span ranks that begin with itself, and receives the same from those above.
-// message returns what goes to the rank that is distance below, and how many bytes come
-// from the one as far above, which take is given.
+// rounds lets this rank hear from all others, directly or through others, and all others from it (Bruck et al., 1997).
+// In every round it sends to the ranks span, 2·span, … below its own what it has heard from the span ranks that begin
+// with itself, and receives the same from those above. message returns what goes to the rank that is distance below,
+// and how many bytes come from the one as far above, which take is given.
 func (c *Comm) rounds(message func(span, distance int) (send []byte, receive int), take func(distance int, data []byte) error) executor.Beside {
 	k, rank := c.t.Size(), c.t.Rank()
 	number, span, left, radix := c.first, 1, 0, radix
@@ -293,8 +285,7 @@ func (c *Comm) rounds(message func(span, distance int) (send []byte, receive int
 	}
 }
 
-// run runs a collective by itself. What a message says counts before the error of a send, whose
-// receiver may have gone.
+// run runs a collective by itself. What a message says counts before the error of a send, whose receiver may have gone.
 func (c *Comm) run(ctx context.Context, b executor.Beside) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -379,8 +370,7 @@ func (c *Comm) Barrier(ctx context.Context) error {
 	return c.run(ctx, c.rounds(func(_, _ int) ([]byte, int) { return nil, 0 }, func(int, []byte) error { return nil }))
 }
 
-// Barrier returns when all ranks have come to it. A wait for one message is bounded by the
-// timeout, unless that is 0.
+// Barrier returns when all ranks have come to it. A wait for one message is bounded by the timeout, unless that is 0.
 func Barrier(ctx context.Context, t transport.Transport, timeout time.Duration) error {
 	return New(t, timeout).Barrier(ctx)
 }

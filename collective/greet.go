@@ -17,9 +17,8 @@ import (
 // Protocol is the version of what ranks say to each other after they have greeted.
 const Protocol = 13
 
-// A hello is what every rank tells all others where they differ, whatever it is to do. No later
-// version changes its form, nor how it travels, nor what goes before it (see Comm.Greet): so any
-// two versions can say which they are.
+// A hello is what every rank tells all others where they differ, whatever it is to do. No later version changes its
+// form, nor how it travels, nor what goes before it (see Comm.Greet): so any two versions can say which they are.
 type hello struct {
 	Magic    [8]byte
 	Protocol uint32
@@ -33,9 +32,8 @@ const helloBytes = 256
 
 var helloMagic = [8]byte([]byte("volley\r\n"))
 
-// A PeerError says that ranks are not the same program, or are not to do the same: then all
-// ranks return it. Where one says what Volley does not say, some may only hear that others have
-// stopped.
+// A PeerError says that ranks are not the same program, or are not to do the same: then all ranks return it. Where one
+// says what Volley does not say, some may only hear that others have stopped.
 type PeerError struct {
 	Reason string
 	differ bool // all have greeted, and all find this
@@ -56,14 +54,12 @@ type Greeting struct {
 	Own           []uint64 // may differ, at most MostOwn; with Terms at most 184 bytes
 }
 
-// Greet compares the greetings of all ranks, which all send before they say anything else, and
-// returns the largest that a rank has of each word of its own. It compares digests, in messages of
-// 152 bytes.
+// Greet compares the greetings of all ranks, which all send before they say anything else, and returns the largest that
+// a rank has of each word of its own. It compares digests, in messages of 152 bytes.
 //
-// Where greetings differ, or agree refuses the words, all ranks exchange whole greetings. Greet
-// then returns a [*PeerError] where verb or version differ, and else the error of differ, which
-// is given the terms and words of all, and room after them. All ranks return an error that has a
-// method AtAllRanks which says so.
+// Where greetings differ, or agree refuses the words, all ranks exchange whole greetings. Greet then returns a
+// [*PeerError] where verb or version differ, and else the error of differ, which is given the terms and words of all,
+// and room after them. All ranks return an error that has a method AtAllRanks which says so.
 func (c *Comm) Greet(ctx context.Context, g Greeting, agree func(own []uint64) bool, differ func(said [][]byte) error) ([]uint64, error) {
 	said, err := binary.Append(slices.Clone(g.Terms), binary.LittleEndian, g.Own)
 	if err != nil {
@@ -125,10 +121,9 @@ func (c *Comm) largest(ctx context.Context, words []uint64) error {
 	}))
 }
 
-// Resume is run in place of Greet, beside other messages, by a rank that goes on by an earlier
-// agreement, which has the id. It lets the rank below know, and finds out whether the rank above
-// does the same by the same agreement. So a rank that greets instead finds out, and aborts the group
-// before others have waited for it in vain.
+// Resume is run in place of Greet, beside other messages, by a rank that goes on by an earlier agreement, which has the
+// id. It lets the rank below know, and finds out whether the rank above does the same by the same agreement. So a rank
+// that greets instead finds out, and aborts the group before others have waited for it in vain.
 func (c *Comm) Resume(id uint64) executor.Beside {
 	k, rank := c.t.Size(), c.t.Rank()
 	return func(over *transport.Transfer, err error) ([]*transport.Transfer, error) {

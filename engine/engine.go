@@ -28,8 +28,7 @@ type Run struct {
 	Ports      Ports  // to listen at; zero: any
 	Secret     Secret
 
-	// Files with a cluster's certificate of this process, its key, and the authority of all ranks: instead of
-	// a secret.
+	// Files with a cluster's certificate of this process, its key, and the authority of all ranks: instead of a secret.
 	Certificate, Key, Authority string
 }
 
@@ -77,8 +76,7 @@ type Place struct {
 	Sets func(said [][]byte) [][]int
 }
 
-// Listen binds this rank's port. It refuses to listen on anything but loopback without a secret or
-// certificates.
+// Listen binds this rank's port. It refuses to listen on anything but loopback without a secret or certificates.
 func Listen(run Run) (*Place, error) {
 	if run.Size < 1 || run.Rank < 0 || run.Rank >= run.Size {
 		return nil, grpc.Inputf("rank %d of %d: want ranks from 0 to below their number", run.Rank, run.Size)

@@ -10,10 +10,9 @@ import (
 	"volley/transport/grpc"
 )
 
-// Slurm returns the place of a task in a Slurm step, from the variables that srun sets, or false where there
-// is none or the step has one task. The tasks meet at the first host of the step, on one of the ports
-// that follows from job and step: steps of one host seldom have the same. Where the user has placed the tasks
-// (srun -m arbitrary), Meet is empty.
+// Slurm returns the place of a task in a Slurm step, from the variables that srun sets, or false where there is none or
+// the step has one task. The tasks meet at the first host of the step, on one of the ports that follows from job and
+// step: steps of one host seldom have the same. Where the user has placed the tasks (srun -m arbitrary), Meet is empty.
 func Slurm(getenv func(string) string, ports Ports) (run Run, ok bool, err error) {
 	run.Size, err = strconv.Atoi(getenv("SLURM_STEP_NUM_TASKS"))
 	if err != nil || run.Size < 2 {

@@ -62,8 +62,7 @@ type code struct {
 	of      int64           // bytes of a chunk, for which Full has made
 }
 
-// making returns what makes all parity, for chunks of so many bytes. The options are the same
-// each time.
+// making returns what makes all parity, for chunks of so many bytes. The options are the same each time.
 func (c *code) making(o *Options, bytes int64) (_ *repair, err error) {
 	if c.made != nil && (c.layout == Striped || c.of == bytes) {
 		return c.made, nil
@@ -95,8 +94,7 @@ func (c *code) making(o *Options, bytes int64) (_ *repair, err error) {
 	return r, err
 }
 
-// newCode returns the code of a layout. It returns an error that says why a layout does
-// not do for K and R.
+// newCode returns the code of a layout. It returns an error that says why a layout does not do for K and R.
 func newCode(k, r int, layout, name string) (*code, error) {
 	c := &code{k: k, r: r, layout: layout}
 	switch {

@@ -57,8 +57,7 @@ func (x *target) commit() error {
 	return x.commitMeta()
 }
 
-// rename gives what was made its name. Where there cannot be such a name, that holds up nothing
-// else.
+// rename gives what was made its name. Where there cannot be such a name, that holds up nothing else.
 func (x *target) rename(made string, e *Entry, synced map[string]bool) error {
 	err := x.setAside(e)
 	if err == nil {

@@ -44,9 +44,8 @@ func newestOf(states []*state, g int64) int64 {
 	return newest
 }
 
-// decide finds out the generation that is in force: see the package's documentation. believe
-// names a node, by its directory or number, whose newest generation it then is. The errors are
-// [*InputError]s, the same at all ranks.
+// decide finds out the generation that is in force: see the package's documentation. believe names a node, by its
+// directory or number, whose newest generation it then is. The errors are [*InputError]s, the same at all ranks.
 func decide(states []*state, believe string) (c current, err error) {
 	k := len(states)
 	c.newest = newestOf(states, 0)
@@ -143,9 +142,8 @@ func decide(states []*state, believe string) (c current, err error) {
 	return force(in)
 }
 
-// alone reports whether a single node holds a generation, while another node that is there has
-// other manifests, or has files and nothing that says that it is of a group: one node does not
-// decide about what lies at others.
+// alone reports whether a single node holds a generation, while another node that is there has other manifests, or has
+// files and nothing that says that it is of a group: one node does not decide about what lies at others.
 func (x *claim) alone(states []*state) bool {
 	return len(x.holders) == 1 && slices.ContainsFunc(states, func(s *state) bool {
 		return s != states[x.holders[0]] && !s.Lost && s.Failing == "" && (len(s.Held) > 0 || s.Node < 0)
@@ -171,8 +169,7 @@ func newerThan(claims []*claim, x *claim) bool {
 	return slices.ContainsFunc(claims, func(y *claim) bool { return len(y.committed) > 0 && y.generation > x.generation })
 }
 
-// alikeGroup returns an error that names a node which is of another group than most, or another
-// node of this one.
+// alikeGroup returns an error that names a node which is of another group than most, or another node of this one.
 func alikeGroup(states []*state) error {
 	count := map[string]int{} // of nodes that say which group they are of
 	for _, s := range states {

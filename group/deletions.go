@@ -17,8 +17,7 @@ type shrinkage struct {
 	Empty, Less, Unlikely bool     `json:",omitempty"`
 }
 
-// shrunk compares the files of a node with those that were protected. A file that was emptied
-// counts as deleted.
+// shrunk compares the files of a node with those that were protected. A file that was emptied counts as deleted.
 func shrunk(was, now []Entry, most float64) shrinkage {
 	var x shrinkage
 	sizes := map[Name]int64{}
@@ -62,8 +61,7 @@ func shrunk(was, now []Entry, most float64) shrinkage {
 // mostNamed is how many files of a node an error names.
 const mostNamed = 5
 
-// compareDeleted returns an error where more is gone than is usual: to protect the rest would
-// make an accident final.
+// compareDeleted returns an error where more is gone than is usual: to protect the rest would make an accident final.
 func (s *session) compareDeleted(ctx context.Context, found []scanned, o *ProtectOptions, r *ProtectReport) error {
 	less := 0
 	for _, x := range found {

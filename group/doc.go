@@ -1,17 +1,15 @@
 // Package group protects the files of a group of nodes: each keeps, beside its own data,
 // parity from which the data of any R lost nodes comes back.
 //
-// A node, or member, is a directory. [Protect] writes parity and records into its .volley,
-// [Verify] compares everything with the records, and [Recover] brings back what is lost or
-// damaged. All nodes of a group take part, through a transport: those at one rank are
-// consecutive, as [executor.Hosted] deals them out. No node ever holds what all of them
-// have. docs/format.md describes what is stored.
+// A node, or member, is a directory. [Protect] writes parity and records into its .volley, [Verify] compares everything
+// with the records, and [Recover] brings back what is lost or damaged. All nodes of a group take part, through a
+// transport: those at one rank are consecutive, as [executor.Hosted] deals them out. No node ever holds what all of
+// them have. docs/format.md describes what is stored.
 //
 // # Generations
 //
-// Every run of Protect makes a generation: a manifest, which has the digests of the records of
-// all K nodes, and at each node its parity, its record and parity of all records. The SHA-256 of
-// the manifest, its root, names the generation.
+// Every run of Protect makes a generation: a manifest, which has the digests of the records of all K nodes, and at each
+// node its parity, its record and parity of all records. The SHA-256 of the manifest, its root, names the generation.
 //
 //	held       a node has the manifest, and it is committed, or everything that belongs to it
 //	           is there and right (complete)
@@ -42,10 +40,9 @@
 //
 // # Keys
 //
-// With Options.Key a manifest has an HMAC, and only manifests that were made with the key count.
-// Every member that runs a verb has the key, and could make one. A generation that was in force
-// once stays what it was: a node that shows it again is stale, and where all that count do, the
-// group is rolled back.
+// With Options.Key a manifest has an HMAC, and only manifests that were made with the key count. Every member that runs
+// a verb has the key, and could make one. A generation that was in force once stays what it was: a node that shows it
+// again is stale, and where all that count do, the group is rolled back.
 //
 //	no key     refused where a manifest with an HMAC is committed, or pending and nothing else is committed
 //	the key    Protect gives it to a group that has none, where all nodes that are not lost hold

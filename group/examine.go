@@ -12,8 +12,7 @@ import (
 	"volley/internal/disk"
 )
 
-// What is the matter with a file of a node, or the whole of it: see the package's
-// documentation.
+// What is the matter with a file of a node, or the whole of it: see the package's documentation.
 const (
 	Whole       = "whole"
 	Lost        = "lost"        // a node
@@ -208,8 +207,7 @@ func (m *Manifest) lostRows(x *Member) [][]int {
 	return list
 }
 
-// compareStale compares a node that was left behind, with an earlier generation, with what it
-// had then.
+// compareStale compares a node that was left behind, with an earlier generation, with what it had then.
 func (s *session) compareStale(ctx context.Context, n *node) (*compared, *Member, error) {
 	st := s.states[n.index]
 	if st.of(s.current) != nil {
@@ -358,8 +356,7 @@ func (l *listing) unreadable(p Name) error {
 	}
 }
 
-// foreign finds out whether a directory in which nothing says whose node it is has other files
-// than the node had.
+// foreign finds out whether a directory in which nothing says whose node it is has other files than the node had.
 func (s *session) foreign(n *node, x *Member, c *condition, is *compared) {
 	st := s.states[n.index]
 	if st.Node >= 0 || len(st.Held) > 0 || !st.Files {

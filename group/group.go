@@ -86,8 +86,7 @@ const (
 	WaySets         Way = "Sets"   // none of this package: package sets has one for each group
 )
 
-// An InputError says what the caller has to change: directories, options, or too much that is
-// lost.
+// An InputError says what the caller has to change: directories, options, or too much that is lost.
 type InputError struct {
 	error
 	Way Way // the option with which the verb goes on; "": there is none
@@ -103,8 +102,7 @@ func inputf(format string, args ...any) error {
 	return &InputError{error: fmt.Errorf(format, args...)}
 }
 
-// IsInputError reports whether the caller has to change something: the error is an [*InputError] or a
-// [*TooManyError].
+// IsInputError reports whether the caller has to change something: the error is an [*InputError] or a [*TooManyError].
 func IsInputError(err error) bool {
 	return errors.As(err, new(*InputError)) || errors.As(err, new(*TooManyError))
 }

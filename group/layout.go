@@ -25,8 +25,7 @@ type candidate struct {
 	code *code // nil: it does not do
 }
 
-// candidates returns all layouts, or an error where none will do, or the one asked for will
-// not.
+// candidates returns all layouts, or an error where none will do, or the one asked for will not.
 func candidates(k int, o *ProtectOptions, name string) ([]candidate, error) {
 	if o.Layout != "" && o.Layout != Full && o.Layout != Striped {
 		return nil, inputf("layout %q: want full or striped", o.Layout)

@@ -155,8 +155,7 @@ func (m *Manifest) encode(key []byte) ([]byte, error) {
 	return disk.Seal(text), nil
 }
 
-// DecodeManifest reads a manifest as it is stored, and checks it, but not with which key it was
-// made.
+// DecodeManifest reads a manifest as it is stored, and checks it, but not with which key it was made.
 func DecodeManifest(data []byte) (*Manifest, error) {
 	text, mac, err := unsealKeyed(data)
 	if err != nil {

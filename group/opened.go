@@ -126,8 +126,7 @@ func (n *node) inOpened(e *openedDir, f func(disk.Dir) error) error {
 	return errors.Join(err, dir.Close())
 }
 
-// end makes new names last, and gives directories their modes and times, those inside before
-// those that they lie in.
+// end makes new names last, and gives directories their modes and times, those inside before those that they lie in.
 func (x *target) end(synced map[string]bool) error {
 	n := x.node
 	slices.SortFunc(x.opened, func(a, b openedDir) int { return strings.Compare(string(b.Path), string(a.Path)) })

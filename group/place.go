@@ -23,8 +23,7 @@ func (p Part) Valid() bool {
 	return p == Part{} || 0 <= p.Set && p.Set < p.Sets && p.Sets <= mostSets
 }
 
-// An Identity is which node of which group a directory says that it is. Node is -1 where it says
-// nothing.
+// An Identity is which node of which group a directory says that it is. Node is -1 where it says nothing.
 type Identity struct {
 	Group string `json:"group"`
 	Node  int    `json:"node"`
@@ -68,8 +67,7 @@ func identify(d disk.Disk, dir string) Identity {
 	return is
 }
 
-// whose returns the node whose own record a directory without a good node.json has; -1: none, or several have
-// the same.
+// whose returns the node whose own record a directory without a good node.json has; -1: none, or several have the same.
 func (m *Manifest) whose(dir disk.Dir) int {
 	is, err := disk.SumText(dir, recordPath(m.Generation), mostRecord)
 	same := func(r Record) bool { return err == nil && r.SHA256 == is }

@@ -31,9 +31,8 @@ type ProtectOptions struct {
 	// of an earlier run.
 	Exclude []string
 
-	// MaxDeleted is the share of a node's files, or of their bytes, that may be gone since
-	// the last run; 0: DefaultMaxDeleted. More looks like an accident, unless as much is
-	// gone at half of the nodes or more.
+	// MaxDeleted is the share of a node's files, or of their bytes, that may be gone since the last run; 0:
+	// DefaultMaxDeleted. More looks like an accident, unless as much is gone at half of the nodes or more.
 	MaxDeleted float64
 
 	// Retain is how many of the snapshots that are in force, or can be recovered, stay: older ones are removed
@@ -83,12 +82,11 @@ type NodePlan struct {
 	Changes []Finding `json:"changes,omitempty"` // New, Changed and Deleted
 }
 
-// Protect makes the parity of the directories of all nodes, each a node's: with it and the
-// records, both in .volley, [Recover] brings back any o.Tolerate of them. Those at the
-// transport's rank are given, in order. Blocks in which no node has changed since it was
-// last called keep their parity. What is lost or damaged has to be recovered before, unless
-// o.Force is set. Where far more is gone at a node than is usual, it refuses to make that
-// final, unless o.AllowDeleted is set.
+// Protect makes the parity of the directories of all nodes, each a node's: with it and the records, both in .volley,
+// [Recover] brings back any o.Tolerate of them. Those at the transport's rank are given, in order. Blocks in which no
+// node has changed since it was last called keep their parity. What is lost or damaged has to be recovered before,
+// unless o.Force is set. Where far more is gone at a node than is usual, it refuses to make that final, unless
+// o.AllowDeleted is set.
 //
 // Every byte is read once: what is coded is what its digest is of. An earlier protection is
 // in force until the new one is complete at all nodes. After an error, or the end of a process
@@ -228,8 +226,7 @@ func protect(ctx context.Context, s *session, o ProtectOptions) (*ProtectReport,
 	return r, nil
 }
 
-// complete returns an error where a node lacks what it had: to protect the rest would make
-// the loss for good.
+// complete returns an error where a node lacks what it had: to protect the rest would make the loss for good.
 func (s *session) complete(force bool) error {
 	for n, x := range s.states {
 		if x.Failing != "" {
@@ -403,8 +400,7 @@ func changes(now, was []Entry) (n, anew int64, list []Finding) {
 	return n, anew, list
 }
 
-// write writes parity, records and manifest of a generation, which is not in force yet. It
-// returns its root.
+// write writes parity, records and manifest of a generation, which is not in force yet. It returns its root.
 func (s *session) write(ctx context.Context, m *Manifest, works []*work, o *ProtectOptions, r *ProtectReport) (root string, err error) {
 	p, err := s.newPass(m, works)
 	if err != nil {
@@ -517,8 +513,7 @@ func unchanged(w *work) error {
 	return nil
 }
 
-// commit puts a generation in force that all nodes have, and removes what was before when all
-// have done so.
+// commit puts a generation in force that all nodes have, and removes what was before when all have done so.
 func (s *session) commit(ctx context.Context, m *Manifest, root string) error {
 	// From the first of these on it is the one that counts.
 	if err := s.here(func(_ int, n *node) error { return n.rollForward(m.Generation, root) }); err != nil {

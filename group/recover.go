@@ -24,9 +24,8 @@ type RecoverOptions struct {
 	Beyond bool // try although more nodes are lost than the group tolerates
 	DryRun bool // write nothing
 
-	// To, unless empty, is a directory in which the data of lost nodes comes back, that of node 3 in
-	// To/node.3, and nothing else is written. Where ranks are on several machines, it is on that of the lost
-	// node's rank.
+	// To, unless empty, is a directory in which the data of lost nodes comes back, that of node 3 in To/node.3, and
+	// nothing else is written. Where ranks are on several machines, it is on that of the lost node's rank.
 	To string
 }
 
@@ -76,11 +75,10 @@ func (r *RecoverReport) Incomplete() error {
 	return &IncompleteError{what}
 }
 
-// Recover brings back what is lost or damaged at any node, as it was protected: files with
-// their names, modes and times, parity and manifests. It writes nothing at a node that is
-// whole, and no file before its digests are right. Files that were changed since stay as they
-// are unless o.Revert is set, and count as lost where others need them. Where a file takes the
-// place of another, that is kept in .volley/replaced.
+// Recover brings back what is lost or damaged at any node, as it was protected: files with their names, modes and
+// times, parity and manifests. It writes nothing at a node that is whole, and no file before its digests are right.
+// Files that were changed since stay as they are unless o.Revert is set, and count as lost where others need them.
+// Where a file takes the place of another, that is kept in .volley/replaced.
 //
 // What cannot be brought back, as too much else is damaged or changed, or a node cannot be
 // written to, is in the report, and the rest is recovered.
@@ -88,11 +86,10 @@ func (r *RecoverReport) Incomplete() error {
 // With Latest, Recover takes the newest snapshot that comes back whole. It renames newer ones, which are then no
 // snapshots any more.
 //
-// It returns a *[TooManyError], at every rank, where more nodes are lost than the group
-// tolerates, unless o.Beyond is set, and an [*InputError] for directories that are not those
-// of a group; nothing has been written then. The error is a [*disk.BusyError] where another
-// run uses a node. After an error, or the end of a process at any moment, calling it again
-// completes it.
+// It returns a *[TooManyError], at every rank, where more nodes are lost than the group tolerates, unless o.Beyond is
+// set, and an [*InputError] for directories that are not those of a group; nothing has been written then. The error is
+// a [*disk.BusyError] where another run uses a node. After an error, or the end of a process at any moment, calling it
+// again completes it.
 func Recover(ctx context.Context, t transport.Transport, dirs []string, o RecoverOptions) (*RecoverReport, error) {
 	args := fmt.Sprintf("revert %v, beyond %v, dry run %v, to %q", o.Revert, o.Beyond, o.DryRun, o.To)
 	writes := !o.DryRun && o.To == ""
@@ -281,8 +278,7 @@ func (s *session) unprotected() error {
 	return inputf("the group is not protected: no node has a manifest that counts")
 }
 
-// recoverable returns an error where a directory is not that of its node, or too many are
-// lost.
+// recoverable returns an error where a directory is not that of its node, or too many are lost.
 func (s *session) recoverable(conditions []*condition, beyond bool) error {
 	few := &TooManyError{Tolerate: s.manifest.Tolerate, Possible: s.manifest.Layout == Full && s.gone == nil}
 	for n, c := range conditions {

@@ -9,9 +9,8 @@ import (
 	"volley/internal/disk"
 )
 
-// stage makes a directory that nobody else may write to, wherever the node lies: what is made
-// in it gets its owner, mode and attributes there, and is nobody else's file. Its path is for
-// giving that its name.
+// stage makes a directory that nobody else may write to, wherever the node lies: what is made in it gets its owner,
+// mode and attributes there, and is nobody else's file. Its path is for giving that its name.
 func (n *node) stage() (disk.Dir, error) {
 	err := n.dir.Mkdir(metaPath(stageName), 0o700)
 	if errors.Is(err, fs.ErrExist) {

@@ -180,8 +180,7 @@ type held struct {
 // interrupted reports whether a recovery of the node was interrupted.
 func (s *state) interrupted() bool { return slices.Contains(s.Left, stageName) }
 
-// load looks at a node. The key, if there is one, tells manifests that were
-// made with it.
+// load looks at a node. The key, if there is one, tells manifests that were made with it.
 func (n *node) load(key []byte) *state {
 	s := &state{Dir: n.given, Node: -1}
 	if n.dir == nil {
@@ -267,9 +266,8 @@ func (n *node) exposed(entries []fs.DirEntry) []string {
 	return list
 }
 
-// makePrivate closes to others what is in .volley: parity tells what is in the files of other
-// nodes. What is another user's stays as it is, which load finds. A file of several names stays,
-// too: the others may be anywhere.
+// makePrivate closes to others what is in .volley: parity tells what is in the files of other nodes. What is another
+// user's stays as it is, which load finds. A file of several names stays, too: the others may be anywhere.
 func (n *node) makePrivate() {
 	entries, _ := n.dir.ReadDir(metaName)
 	for _, name := range n.exposed(entries) {
@@ -378,9 +376,8 @@ func (n *node) settle(m *Manifest) error {
 	return n.clean(m.Generation)
 }
 
-// clean removes what interrupted runs have left, what is of generations before and after g, and
-// a manifest of g that is pending yet, which is another. It is called when all nodes have
-// committed g.
+// clean removes what interrupted runs have left, what is of generations before and after g, and a manifest of g that is
+// pending yet, which is another. It is called when all nodes have committed g.
 func (n *node) clean(g int64) error {
 	// Manifests go first: what they speak of is there as long as they are.
 	for _, manifests := range []bool{true, false} {

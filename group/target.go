@@ -12,8 +12,7 @@ import (
 	"volley/internal/disk"
 )
 
-// A target is a node that is written to. Everything lies under temporary names in its .volley
-// until it is committed.
+// A target is a node that is written to. Everything lies under temporary names in its .volley until it is committed.
 type target struct {
 	s         *session
 	node      *node

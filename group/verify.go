@@ -48,9 +48,8 @@ type VerifyReport struct {
 	Seconds    float64      `json:"seconds"`
 }
 
-// Verify compares the data, parity and manifests of all nodes with the digests in the
-// manifest. Glance compares names, lengths, times and modes only. The report says what is found; that
-// is no error.
+// Verify compares the data, parity and manifests of all nodes with the digests in the manifest. Glance compares names,
+// lengths, times and modes only. The report says what is found; that is no error.
 func Verify(ctx context.Context, t transport.Transport, dirs []string, o VerifyOptions) (*VerifyReport, error) {
 	name := "verify"
 	if o.Glance {

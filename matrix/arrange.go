@@ -28,12 +28,10 @@ func (w *arranged) natural() bool {
 // only where they say it themselves, as those of [CosetPoints] do.
 const mostSearched = 1 << 17
 
-// findTower looks for the composition of folds of largest degree of which every
-// one of the point sets, all equally long, is a union of full fibres, and arranges
-// each of them. Only monomials count where the order of the coefficients matters;
-// else subspaces are tried as well. Of a subgroup, or a
-// subspace, the largest is found; of mixed towers perhaps not. Sets whose fibres are
-// made of the same processors get the same labels.
+// findTower looks for the composition of folds of largest degree of which every one of the point sets, all equally
+// long, is a union of full fibres, and arranges each of them. Only monomials count where the order of the coefficients
+// matters; else subspaces are tried as well. Of a subgroup, or a subspace, the largest is found; of mixed towers
+// perhaps not. Sets whose fibres are made of the same processors get the same labels.
 //
 // It takes O(n) field operations for each fold that succeeds.
 func findTower(f field.Field, sets [][]field.Element, onlyMonomials bool) []*arranged {
@@ -104,9 +102,8 @@ func foldAll(sets []*climbed, p fold) bool {
 	return true
 }
 
-// fibres groups the points by their image, in order of first appearance. It
-// returns false unless every fibre is full: unless n points have n/r images, as a map
-// of degree r takes no more than r points to one.
+// fibres groups the points by their image, in order of first appearance. It returns false unless every fibre is full:
+// unless n points have n/r images, as a map of degree r takes no more than r points to one.
 func (p fold) fibres(points []field.Element) (images []field.Element, members [][]int, ok bool) {
 	node := make(map[field.Element]int, len(points)/p.radix)
 	for k, z := range points {

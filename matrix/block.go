@@ -7,8 +7,7 @@ import (
 	"volley/field"
 )
 
-// Block returns the rows first … first+rows-1 of m, on demand: a view that follows
-// m, with what structure is known:
+// Block returns the rows first … first+rows-1 of m, on demand: a view that follows m, with what structure is known:
 //
 //	Cauchy        a Cauchy matrix on some of the x
 //	Lagrange      diagonal · Lagrange · diagonal, on some of the ω
@@ -130,9 +129,8 @@ func (m vandermonde) split(b *rowBlock) {
 	b.right = func(j int) field.Element { return m.At(b.first, j) }
 }
 
-// split makes the block the matrix of a smaller transform where the basis splits
-// into products, X_(first+i) = X_first·X_i: where first and i have no bit in common,
-// and all of i are below h.
+// split makes the block the matrix of a smaller transform where the basis splits into products, X_(first+i) =
+// X_first·X_i: where first and i have no bit in common, and all of i are below h.
 func (m *lch) split(b *rowBlock) {
 	e := bits.TrailingZeros(uint(b.rows))
 	if b.rows != 1<<e || e > len(m.norm) || b.first%b.rows != 0 {

@@ -81,8 +81,7 @@ func (b *builder) set(name string, meaning func(word string) (Points, error)) (P
 	return p, nil
 }
 
-// letter returns the name of a number of points for people: what, but "K" for a
-// square matrix.
+// letter returns the name of a number of points for people: what, but "K" for a square matrix.
 func (b *builder) letter(what string) string {
 	if b.k == b.r {
 		return "K"
@@ -90,8 +89,7 @@ func (b *builder) letter(what string) string {
 	return what
 }
 
-// firstPoints returns what a word means for the first n points, on cosets of z
-// elements. What names n, "K" or "R".
+// firstPoints returns what a word means for the first n points, on cosets of z elements. What names n, "K" or "R".
 func (b *builder) firstPoints(word, what string, n, z int) (Points, error) {
 	err := checkElements(word+" points", b.f, b.letter(what), int64(n), 0, word != "codes")
 	switch {
@@ -105,9 +103,8 @@ func (b *builder) firstPoints(word, what string, n, z int) (Points, error) {
 	return newCosetPoints(b.f, n, z, 0), nil
 }
 
-// nextPoints returns what a word means for the R points after the first K. On cosets,
-// where there are too few and the points may be among the first, they are on those from
-// number 1 on; apart says that they may not.
+// nextPoints returns what a word means for the R points after the first K. On cosets, where there are too few and the
+// points may be among the first, they are on those from number 1 on; apart says that they may not.
 func (b *builder) nextPoints(word string, z int, apart bool) (Points, error) {
 	err := checkElements(word+" points", b.f, "K + R", int64(b.k)+int64(b.r), 0, word != "codes")
 	first := b.k / z

@@ -37,9 +37,8 @@ func buildCauchy(b *builder) (Matrix, error) {
 //
 //	A[i][j] = 1/(x_i - y_j), x_i = code i, y_j = code k+j
 //
-// Over 2^8 these are the coefficients of r parity shards over k data shards in
-// klauspost/reedsolomon (WithCauchyMatrix) and ISA-L (gf_gen_cauchy1_matrix).
-// It is an error where k+r > q, for then there are too few codes.
+// Over 2^8 these are the coefficients of r parity shards over k data shards in klauspost/reedsolomon (WithCauchyMatrix)
+// and ISA-L (gf_gen_cauchy1_matrix). It is an error where k+r > q, for then there are too few codes.
 func Cauchy(f field.Field, k, r int) (Matrix, error) {
 	if err := checkBoth("cauchy", f, k, r, 0); err != nil {
 		return nil, err
@@ -47,13 +46,11 @@ func Cauchy(f field.Field, k, r int) (Matrix, error) {
 	return named{cauchy{codes(f, 0, k), codes(f, k, r)}, "cauchy"}, nil
 }
 
-// CauchyOn returns the Cauchy matrix with a row per point of x and a column per
-// point of y, on demand:
+// CauchyOn returns the Cauchy matrix with a row per point of x and a column per point of y, on demand:
 //
 //	A[i][j] = 1/(x_i - y_j)
 //
-// It is an error where the fields differ or two of all the points are equal.
-// Every square submatrix is then invertible.
+// It is an error where the fields differ or two of all the points are equal. Every square submatrix is then invertible.
 func CauchyOn(x, y Points) (Matrix, error) {
 	f := x.Field()
 	if !sameField(f, y.Field()) {

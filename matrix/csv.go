@@ -11,13 +11,11 @@ import (
 	"volley/field"
 )
 
-// FromCSV reads a matrix: a line per row, the entries as decimal symbol codes
-// with commas between them. Spaces around entries, blank lines and lines that
-// begin with '#' count for nothing. The format is that of [encoding/csv].
+// FromCSV reads a matrix: a line per row, the entries as decimal symbol codes with commas between them. Spaces around
+// entries, blank lines and lines that begin with '#' count for nothing. The format is that of [encoding/csv].
 //
-// The error names the file, by the given name, and the line, the column of the
-// matrix (both from 1) and the text at fault. A matrix over 4 GiB and a row over
-// 4 MiB of text are errors.
+// The error names the file, by the given name, and the line, the column of the matrix (both from 1) and the text at
+// fault. A matrix over 4 GiB and a row over 4 MiB of text are errors.
 func FromCSV(f field.Field, r io.Reader, name string) (*Dense, error) {
 	d, _, err := readCSV(f, r, name, maxSize)
 	return d, err
@@ -27,8 +25,7 @@ func FromCSV(f field.Field, r io.Reader, name string) (*Dense, error) {
 // largest square matrix takes about 1 MiB.
 const maxRecord = 4 << 20
 
-// readCSV is FromCSV, except that it stores the first keep rows only. It
-// returns how many rows there are.
+// readCSV is FromCSV, except that it stores the first keep rows only. It returns how many rows there are.
 func readCSV(f field.Field, r io.Reader, name string, keep int) (*Dense, int, error) {
 	fail := func(line int, format string, args ...any) (*Dense, int, error) {
 		return nil, 0, fmt.Errorf("matrix: %s line %d: %w", name, line, fmt.Errorf(format, args...))

@@ -8,9 +8,8 @@ import (
 	"volley/field"
 )
 
-// Dense is a matrix whose entries are stored, row by row, as symbols of
-// [field.Field.SymbolBytes] bytes each. Its methods may be called concurrently,
-// except [Dense.Set], which must not overlap any other.
+// Dense is a matrix whose entries are stored, row by row, as symbols of [field.Field.SymbolBytes] bytes each. Its
+// methods may be called concurrently, except [Dense.Set], which must not overlap any other.
 type Dense struct {
 	f          field.Field
 	rows, cols int
@@ -21,8 +20,7 @@ type Dense struct {
 
 var _ Matrix = (*Dense)(nil)
 
-// NewDense returns the rows×cols matrix of zeros. It panics when rows or cols
-// is negative.
+// NewDense returns the rows×cols matrix of zeros. It panics when rows or cols is negative.
 func NewDense(f field.Field, rows, cols int) *Dense {
 	if rows < 0 || cols < 0 {
 		panic(fmt.Sprintf("matrix: NewDense: shape %d×%d", rows, cols))
@@ -81,8 +79,7 @@ func (d *Dense) At(i, j int) field.Element {
 	return field.Symbol(d.f, d.data[(i*d.cols+j)*d.size:])
 }
 
-// Set sets the entry in row i and column j to e, which must be an element of
-// the field.
+// Set sets the entry in row i and column j to e, which must be an element of the field.
 func (d *Dense) Set(i, j int, e field.Element) {
 	checkEntry(i, j, d.rows, d.cols)
 	if d.id.Load() != nil { // Load is cheaper than Store, and filling a matrix sets much
@@ -95,8 +92,7 @@ func (d *Dense) put(i, j int, e field.Element) {
 	field.PutSymbol(d.f, d.data[(i*d.cols+j)*d.size:], e)
 }
 
-// Row returns row i as a packet of Cols() symbols. It is the matrix's own
-// memory, to be read only.
+// Row returns row i as a packet of Cols() symbols. It is the matrix's own memory, to be read only.
 func (d *Dense) Row(i int) []byte {
 	if uint(i) >= uint(d.rows) {
 		panic(fmt.Sprintf("matrix: row %d of a %d×%d matrix", i, d.rows, d.cols))

@@ -27,8 +27,7 @@ var dftFamily = Family{
 //
 //	A[i][j] = ω^(ij), ω = g^((q-1)/K)
 //
-// K must divide q-1, for ω to have the order K; the error names divisors
-// near K.
+// K must divide q-1, for ω to have the order K; the error names divisors near K.
 func DFT(f field.Field, k int) (Matrix, error) {
 	if err := checkSize("K", k); err != nil {
 		return nil, err
@@ -42,13 +41,11 @@ func DFT(f field.Field, k int) (Matrix, error) {
 	return &dft{shape: shape{f, k, k}, omega: omega, powers: newPowers(f, omega, k), scale: field.One, radices: primeFactors(k)}, nil
 }
 
-// DFTReversed returns the matrix of [DFT] with its columns in the order in which a
-// butterfly leaves them:
+// DFTReversed returns the matrix of [DFT] with its columns in the order in which a butterfly leaves them:
 //
 //	A[i][j] = ω^(i·rev(j))
 //
-// where rev reverses digits over the ascending prime factors of K, as in
-// [CosetPoints].
+// where rev reverses digits over the ascending prime factors of K, as in [CosetPoints].
 func DFTReversed(f field.Field, k int) (Matrix, error) {
 	m, err := DFT(f, k)
 	if err != nil {
@@ -123,9 +120,8 @@ func unitCount(f field.Field) *big.Int {
 	return new(big.Int).Sub(f.Order(), big.NewInt(1))
 }
 
-// dftAdvice names what would do in place of k: the divisors of q-1 next to k,
-// as far as a short search finds them, and a small prime field that has a
-// DFT of size k.
+// dftAdvice names what would do in place of k: the divisors of q-1 next to k, as far as a short search finds them, and
+// a small prime field that has a DFT of size k.
 func dftAdvice(f field.Field, k int) string {
 	const steps = 1 << 16
 	units := unitCount(f)

@@ -12,9 +12,8 @@ func (d *Dense) Rank() int {
 	return len(d.eliminate().rows)
 }
 
-// Echelon returns the reduced row echelon form of the matrix, without rows of zeros,
-// in O(rows·cols·rank) field operations. Row e of form has its leading one in column
-// pivots[e], where the other rows have zeros; pivots ascend.
+// Echelon returns the reduced row echelon form of the matrix, without rows of zeros, in O(rows·cols·rank) field
+// operations. Row e of form has its leading one in column pivots[e], where the other rows have zeros; pivots ascend.
 //
 // The columns of the matrix at the pivots are the leftmost basis of all its columns,
 // and column j is the sum of form[e][j] times column pivots[e].
@@ -32,9 +31,8 @@ func (d *Dense) Echelon() (form *Dense, pivots []int) {
 	return form, pivots
 }
 
-// Inverse returns the inverse, in O(K³) field operations. The error wraps
-// [ErrSingular] where there is none; a matrix that is not square is an error
-// too.
+// Inverse returns the inverse, in O(K³) field operations. The error wraps [ErrSingular] where there is none; a matrix
+// that is not square is an error too.
 func (d *Dense) Inverse() (*Dense, error) {
 	if err := checkSquare(d); err != nil {
 		return nil, err
@@ -55,13 +53,11 @@ func (d *Dense) Inverse() (*Dense, error) {
 	return out, nil
 }
 
-// panel is the number of rows eliminated together: enough for Combine to run
-// over many sources at once, few against K.
+// panel is the number of rows eliminated together: enough for Combine to run over many sources at once, few against K.
 const panel = 32
 
-// An elimination is a set of reduced rows: row b of [A | I], brought to the
-// form in which it has the unit at column pivots[b] of the left half and all
-// others have a zero there.
+// An elimination is a set of reduced rows: row b of [A | I], brought to the form in which it has the unit at column
+// pivots[b] of the left half and all others have a zero there.
 //
 // Pivot columns are unit columns, so they need no memory: the right half's
 // column of the same row is kept in their place.
@@ -127,8 +123,7 @@ func (e *elimination) subtract(row []byte, rows [][]byte, pivots []int) []byte {
 	return e.combine(row)
 }
 
-// normalize returns row / row[p], with the right half's unit in place of the
-// pivot.
+// normalize returns row / row[p], with the right half's unit in place of the pivot.
 func (e *elimination) normalize(row []byte, p int) []byte {
 	e.coef = append(e.coef[:0], e.d.f.Inv(e.symbol(row, p)))
 	e.src = append(e.src[:0], row)
@@ -136,8 +131,7 @@ func (e *elimination) normalize(row []byte, p int) []byte {
 	return e.combine(row)
 }
 
-// combine returns Σ coef[i]·src[i]; the memory of row, which is a source, is
-// used for a later result.
+// combine returns Σ coef[i]·src[i]; the memory of row, which is a source, is used for a later result.
 func (e *elimination) combine(row []byte) []byte {
 	dst := e.spare
 	e.d.f.Combine(dst, e.coef, e.src)

@@ -22,8 +22,7 @@ type Family struct {
 	listed bool                        // the argument is a file that lists the entries
 }
 
-// families is the registry, in the order of the command line's help. Each row stands in
-// the file of its matrix.
+// families is the registry, in the order of the command line's help. Each row stands in the file of its matrix.
 var families = []Family{
 	cauchyFamily,
 	ftiFamily,

@@ -28,9 +28,8 @@ func buildLagrange(b *builder) (Matrix, error) {
 //
 //	A[i][j] = Φ_i(α_j), Φ_i(z) = Π_(l≠i) (z - ω_l)/(ω_i - ω_l)
 //
-// The two sets may have points in common. It is the matrix of Lagrange coded
-// computing and, where the sets are disjoint, the parity part of a systematic
-// Reed–Solomon code. It is an error where the fields differ.
+// The two sets may have points in common. It is the matrix of Lagrange coded computing and, where the sets are
+// disjoint, the parity part of a systematic Reed–Solomon code. It is an error where the fields differ.
 //
 // A row and a column first asked for cost O(K) field operations each, or as much
 // as the structure of the points leaves of them; the entries after that a few.

@@ -9,10 +9,9 @@ import (
 	"volley/field"
 )
 
-// A Layer is a K×K matrix that is block-diagonal but for the order of its rows
-// and columns: a partition of the indexes into groups of equal size, and one
-// small matrix per group. A group is the indexes that differ only in certain
-// digits of a mixed-radix number; nothing is stored per index.
+// A Layer is a K×K matrix that is block-diagonal but for the order of its rows and columns: a partition of the indexes
+// into groups of equal size, and one small matrix per group. A group is the indexes that differ only in certain digits
+// of a mixed-radix number; nothing is stored per index.
 //
 // The matrices with structure are products of layers (see [Factor]), first layer
 // leftmost: the row vector x goes through them in order.
@@ -102,9 +101,8 @@ func Transposed(layers []Layer) []Layer {
 	return list
 }
 
-// Inverted returns the inverse of a product of layers whose matrices are
-// invertible. A group's inverse is computed when first asked for, and kept; asking
-// panics where there is none.
+// Inverted returns the inverse of a product of layers whose matrices are invertible. A group's inverse is computed when
+// first asked for, and kept; asking panics where there is none.
 func Inverted(layers []Layer) []Layer {
 	list := make([]Layer, len(layers))
 	for t, l := range layers {
@@ -149,9 +147,8 @@ func toggle(name, prefix string) string {
 	return prefix + name
 }
 
-// scaleRows multiplies a product of layers from the left by the diagonal matrix of
-// d(k), in its first layer, and scaleColumns from the right, in its last. A
-// diagonal costs no communication.
+// scaleRows multiplies a product of layers from the left by the diagonal matrix of d(k), in its first layer, and
+// scaleColumns from the right, in its last. A diagonal costs no communication.
 func scaleRows(layers []Layer, d func(k int) field.Element) {
 	l := &layers[0]
 	f, at, part := l.f, l.at, l.Partition
@@ -164,8 +161,7 @@ func scaleColumns(layers []Layer, d func(k int) field.Element) {
 	l.at = func(group, i, j int) field.Element { return f.Mul(at(group, i, j), d(part.Member(group, j))) }
 }
 
-// Span returns the partition of what [Fuse] makes of the layers. It multiplies no
-// matrices.
+// Span returns the partition of what [Fuse] makes of the layers. It multiplies no matrices.
 func Span(layers []Layer) Partition {
 	p := layers[0].Partition
 	for _, l := range layers[1:] {
@@ -174,9 +170,8 @@ func Span(layers []Layer) Partition {
 	return p
 }
 
-// Fuse returns the product of one or more layers as a single layer: its groups are
-// the connected components of theirs. A row of a group's matrix is evaluated from
-// the parts when first asked for, and kept.
+// Fuse returns the product of one or more layers as a single layer: its groups are the connected components of theirs.
+// A row of a group's matrix is evaluated from the parts when first asked for, and kept.
 func Fuse(layers []Layer) Layer {
 	if len(layers) == 1 {
 		return layers[0]

@@ -20,9 +20,8 @@ var lchFamily = Family{
 //
 //	A[l][j] = s_h(j)^w · Π_t (s_t(j)/s_t(2^t))^(l_t), t = 0 … h-1
 //
-// so that the initial packets are the coefficients of a polynomial in a basis of
-// one polynomial of each degree, and the coded packets its values. The
-// field has characteristic 2; it is an error where it has not, or where k or r > q.
+// so that the initial packets are the coefficients of a polynomial in a basis of one polynomial of each degree, and the
+// coded packets its values. The field has characteristic 2; it is an error where it has not, or where k or r > q.
 func LCH(f field.Field, k, r int) (Matrix, error) {
 	if !isBinary(f) {
 		return nil, fmt.Errorf("matrix: lch over %s: the additive FFT needs characteristic 2: want a field such as 2^8 or 2^16", f.Name())

@@ -7,19 +7,16 @@ import (
 	"volley/field"
 )
 
-// A Matrix is a matrix over a finite field. Implementations are safe for
-// concurrent use.
+// A Matrix is a matrix over a finite field. Implementations are safe for concurrent use.
 type Matrix interface {
 	// Field returns the field of the entries.
 	Field() field.Field
 
-	// Rows and Cols return the shape: one row per initial packet and one column
-	// per coded packet.
+	// Rows and Cols return the shape: one row per initial packet and one column per coded packet.
 	Rows() int
 	Cols() int
 
-	// At returns A[i][j]; the same one at every call. It panics when i is
-	// outside [0, Rows()) or j outside [0, Cols()).
+	// At returns A[i][j]; the same one at every call. It panics when i is outside [0, Rows()) or j outside [0, Cols()).
 	At(i, j int) field.Element
 
 	// ID names the matrix: two matrices over the same field with equal shapes
@@ -27,8 +24,7 @@ type Matrix interface {
 	ID() string
 }
 
-// maxSize bounds rows, columns and points, so that a row and a column index
-// together fit in 64 bits on every platform.
+// maxSize bounds rows, columns and points, so that a row and a column index together fit in 64 bits on every platform.
 const maxSize = math.MaxInt32
 
 // checkShape returns an error when k is no number of rows, or r no number of columns.
@@ -39,8 +35,7 @@ func checkShape(k, r int) error {
 	return checkSize("R", r)
 }
 
-// checkSize returns an error when n is no number of rows, columns or points.
-// What names the thing counted.
+// checkSize returns an error when n is no number of rows, columns or points. What names the thing counted.
 func checkSize(what string, n int) error {
 	if n < 1 || n > maxSize {
 		return fmt.Errorf("matrix: %s = %d: want 1 to %d", what, n, maxSize)
@@ -89,8 +84,7 @@ func unit(diagonal bool) field.Element {
 	return field.Element{}
 }
 
-// Transpose returns the matrix with entries m[j][i], on demand: a view that
-// follows m.
+// Transpose returns the matrix with entries m[j][i], on demand: a view that follows m.
 func Transpose(m Matrix) Matrix {
 	if t, ok := m.(transpose); ok {
 		return t.m

@@ -16,12 +16,10 @@ type Points interface {
 	// Len returns the number of points.
 	Len() int
 
-	// At returns point k; the same one at every call. It panics when k is
-	// outside [0, Len()).
+	// At returns point k; the same one at every call. It panics when k is outside [0, Len()).
 	At(k int) field.Element
 
-	// ID names the points: two sequences over the same field with equal lengths
-	// and IDs are equal.
+	// ID names the points: two sequences over the same field with equal lengths and IDs are equal.
 	ID() string
 }
 
@@ -31,8 +29,7 @@ func checkPoint(k, n int) {
 	}
 }
 
-// A sequence is n points from number first on of one that goes on. Its parts are
-// sequences.
+// A sequence is n points from number first on of one that goes on. Its parts are sequences.
 type sequence struct {
 	f        field.Field
 	first, n int
@@ -104,8 +101,7 @@ func checkBoth(name string, f field.Field, k, r int, more int64) error {
 	return checkElements(name, f, "K + R", int64(k)+int64(r), more, false)
 }
 
-// largerField continues the advice of an error with a field of at least n
-// elements, where there is one to name.
+// largerField continues the advice of an error with a field of at least n elements, where there is one to name.
 func largerField(n uint64) string {
 	for _, f := range []struct {
 		order uint64
@@ -126,9 +122,8 @@ func shifted(name string, first int) string {
 	return fmt.Sprintf("%s+%d", name, first)
 }
 
-// CosetPoints returns n points on cosets of a multiplicative subgroup, on
-// demand. With Z = gcd(n, q-1) and n = M·Z, the points of one coset are next to
-// each other, in the order that a butterfly without reordering leaves them in:
+// CosetPoints returns n points on cosets of a multiplicative subgroup, on demand. With Z = gcd(n, q-1) and n = M·Z, the
+// points of one coset are next to each other, in the order that a butterfly without reordering leaves them in:
 //
 //	point j + Z·i = g^i·β^rev(j), β = g^((q-1)/Z), 0 <= i < M, 0 <= j < Z
 //
@@ -140,9 +135,8 @@ func shifted(name string, first int) string {
 // It is an error where M > (q-1)/Z, that is n > q-1: there are no more cosets.
 func CosetPoints(f field.Field, n int) (Points, error) { return ShiftedCosetPoints(f, n, 0) }
 
-// ShiftedCosetPoints returns the points of [CosetPoints] times g^first: n points
-// on the M cosets from number first on. It is an error where the field has fewer
-// than first+M cosets of Z points, or n > q-1.
+// ShiftedCosetPoints returns the points of [CosetPoints] times g^first: n points on the M cosets from number first on.
+// It is an error where the field has fewer than first+M cosets of Z points, or n > q-1.
 func ShiftedCosetPoints(f field.Field, n, first int) (Points, error) {
 	if err := checkSize("points", n); err != nil {
 		return nil, err

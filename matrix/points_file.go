@@ -13,9 +13,8 @@ import (
 // ReadPoints reads points: decimal symbol codes with white space or commas
 // between them, on any number of lines. Lines that begin with '#' are comments.
 //
-// The error names the file, by the given name, and the line (from 1) and the
-// text at fault; for a point given twice, both its places. A line over 16 MiB and more than 2^24
-// points are an error.
+// The error names the file, by the given name, and the line (from 1) and the text at fault; for a point given twice,
+// both its places. A line over 16 MiB and more than 2^24 points are an error.
 func ReadPoints(f field.Field, r io.Reader, name string) (Points, error) {
 	var points []field.Element
 	seen := make(map[field.Element]int) // line of each point

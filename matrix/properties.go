@@ -6,8 +6,7 @@ import (
 	"volley/field"
 )
 
-// A family may tell of its matrices more than their entries, each by a method that
-// its type may have:
+// A family may tell of its matrices more than their entries, each by a method that its type may have:
 //
 //	pointSets() []PointSet                   the points that define it: [PointSetsOf]
 //	superregular() bool                      that no minor is zero: [Superregular]
@@ -17,9 +16,8 @@ import (
 //	split(b *rowBlock)                       some rows as a product with diagonals
 //	factor() *Factorisation                  layers; nil: none known: [Factor]
 
-// A PointSet is one of the point sets that define a matrix: "x" and "y" of a
-// Cauchy matrix, "omega" and "alpha" of a Lagrange matrix, "alpha" of a Vandermonde
-// matrix.
+// A PointSet is one of the point sets that define a matrix: "x" and "y" of a Cauchy matrix, "omega" and "alpha" of a
+// Lagrange matrix, "alpha" of a Vandermonde matrix.
 type PointSet struct {
 	Name   string
 	Points Points

@@ -26,8 +26,7 @@ var randomFamily = Family{
 	},
 }
 
-// Random returns the rows×cols matrix of independent uniform entries, on
-// demand.
+// Random returns the rows×cols matrix of independent uniform entries, on demand.
 //
 // A[i][j] is a function of q, seed, i and j, never to change: what
 // [field.Sampler] draws from [rand.PCG] with the seeds seed and i·2^32 + j.

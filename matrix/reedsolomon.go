@@ -43,15 +43,13 @@ var rsJerasureFamily = Family{
 	build:   func(b *builder) (Matrix, error) { return ReedSolomonJerasure(b.f, b.k, b.r) },
 }
 
-// The matrices of Reed–Solomon libraries are k×r: they have the coefficients of r
-// parity shards over k data shards. Coded packet j is parity shard j when initial
-// packet i is data shard i. Over 2^8 they are those of klauspost/reedsolomon, entry by
-// entry. The code is MDS when any k of the k+r shards determine all.
+// The matrices of Reed–Solomon libraries are k×r: they have the coefficients of r parity shards over k data shards.
+// Coded packet j is parity shard j when initial packet i is data shard i. Over 2^8 they are those of
+// klauspost/reedsolomon, entry by entry. The code is MDS when any k of the k+r shards determine all.
 
-// ReedSolomonVandermonde returns the k×r matrix of klauspost/reedsolomon by default:
-// the Vandermonde matrix of the codes 0 … k+r-1, multiplied to begin with the
-// identity. The data are the values at the codes 0 … k-1 of a polynomial of degree
-// below k, and the parity its values at the codes k … k+r-1 ([Lagrange]), on demand.
+// ReedSolomonVandermonde returns the k×r matrix of klauspost/reedsolomon by default: the Vandermonde matrix of the
+// codes 0 … k+r-1, multiplied to begin with the identity. The data are the values at the codes 0 … k-1 of a polynomial
+// of degree below k, and the parity its values at the codes k … k+r-1 ([Lagrange]), on demand.
 //
 // The code is MDS. It is an error where k+r > q.
 func ReedSolomonVandermonde(f field.Field, k, r int) (Matrix, error) {
@@ -74,15 +72,13 @@ func ReedSolomonCauchy(f field.Field, k, r int) (Matrix, error) {
 	return named{m, "rs:cauchy"}, nil
 }
 
-// ReedSolomonPAR1 returns the k×r matrix of PAR1, and of klauspost/reedsolomon's
-// WithPAR1Matrix, on demand:
+// ReedSolomonPAR1 returns the k×r matrix of PAR1, and of klauspost/reedsolomon's WithPAR1Matrix, on demand:
 //
 //	A[i][j] = (i+1)^j, i+1 a symbol code
 //
-// The square matrix is invertible, but from some k on the code is not MDS: there are k
-// of the shards that do not determine the others. Over 2^w that is so from k = r = 4 on:
-// as 1 ⊕ 2 ⊕ 3 = 0, parity shards 0, 1 and 3 do not determine data shards 0, 1 and 2.
-// It is an error where k > q-1.
+// The square matrix is invertible, but from some k on the code is not MDS: there are k of the shards that do not
+// determine the others. Over 2^w that is so from k = r = 4 on: as 1 ⊕ 2 ⊕ 3 = 0, parity shards 0, 1 and 3 do not
+// determine data shards 0, 1 and 2. It is an error where k > q-1.
 func ReedSolomonPAR1(f field.Field, k, r int) (Matrix, error) {
 	const id = "rs:par1"
 	if err := checkShape(k, r); err != nil {
@@ -125,17 +121,14 @@ func ReedSolomonPAR2(f field.Field, k, r int) (Matrix, error) {
 	return named{Transpose(vandermonde{alpha, r}), id}, nil
 }
 
-// ReedSolomonJerasure returns the k×r matrix of Jerasure's
-// reed_sol_vandermonde_coding_matrix, and of klauspost/reedsolomon's
-// WithJerasureMatrix, on demand. It is that of a code of polynomial values at the codes
-// 0 … k+r-2 and of the leading coefficient, with shards multiplied such that row 0 and
-// column 0 are ones:
+// ReedSolomonJerasure returns the k×r matrix of Jerasure's reed_sol_vandermonde_coding_matrix, and of
+// klauspost/reedsolomon's WithJerasureMatrix, on demand. It is that of a code of polynomial values at the codes 0 …
+// k+r-2 and of the leading coefficient, with shards multiplied such that row 0 and column 0 are ones:
 //
 //	A[i][j] = (k-i)·(k+j) / (k·(k+j-i)), 0 <= j < r-1
 //	A[i][r-1] = (k-i) / k
 //
-// for symbol codes i, k and k+j, and r > 1. The code is MDS. It is an error where
-// k+r-1 > q.
+// for symbol codes i, k and k+j, and r > 1. The code is MDS. It is an error where k+r-1 > q.
 func ReedSolomonJerasure(f field.Field, k, r int) (Matrix, error) {
 	const id = "rs:jerasure"
 	if err := checkBoth(id, f, k, r, -1); err != nil {

@@ -13,19 +13,17 @@ import (
 // A Spec names a matrix independently of its field and of K and R, the numbers of
 // its rows and columns: the packets there are, and those wanted.
 //
-// Point sets are words or files of [ReadPoints]; an empty one is the default.
-// The words, and what they are for the K points of omega; alpha has the R points
-// that come next, and a vandermonde matrix R as if these were omega's:
+// Point sets are words or files of [ReadPoints]; an empty one is the default. The words, and what they are for the K
+// points of omega; alpha has the R points that come next, and a vandermonde matrix R as if these were omega's:
 //
 //	coset    [CosetPoints]: the default, except for cauchy
 //	powers   g^0 … g^(K-1); alpha g^K … g^(K+R-1), an error where K+R > q-1
 //	codes    symbol codes 0 … K-1; alpha K … K+R-1: the default for cauchy
 //
-// The points of omega and alpha on cosets are on cosets of one size, Z = gcd(K, R,
-// q-1), each in the order of CosetPoints: omega has the cosets 0 … K/Z-1 and alpha
-// the next R/Z. So all rows, and every [Block] of them in multiples of Z, have the
-// structure that the columns have. Where these do not fit, K+R > q-1, alpha has the
-// cosets 1 … R/Z: that is a lagrange matrix still, but no cauchy matrix.
+// The points of omega and alpha on cosets are on cosets of one size, Z = gcd(K, R, q-1), each in the order of
+// CosetPoints: omega has the cosets 0 … K/Z-1 and alpha the next R/Z. So all rows, and every [Block] of them in
+// multiples of Z, have the structure that the columns have. Where these do not fit, K+R > q-1, alpha has the cosets 1 …
+// R/Z: that is a lagrange matrix still, but no cauchy matrix.
 type Spec struct {
 	Family   string // the name of one of [Families]
 	Argument string // the family's argument
@@ -51,8 +49,7 @@ func (s Spec) OpenFile(name string) (io.ReadCloser, error) {
 // order that is cheaper is for others to make use of.
 var orders = []string{"natural", "reversed", "any"}
 
-// ParseSpec reads a family's name and, after a colon, its argument, such as
-// "dft" or "random:7". It opens no file.
+// ParseSpec reads a family's name and, after a colon, its argument, such as "dft" or "random:7". It opens no file.
 func ParseSpec(s string) (Spec, error) {
 	name, argument, colon := s, "", false
 	if _, err := findFamily(s); err != nil { // the colon of "rs:cauchy" is part of the name
@@ -71,8 +68,7 @@ func ParseSpec(s string) (Spec, error) {
 	return Spec{Family: name, Argument: argument}, nil
 }
 
-// DefaultField returns the name of the field to take where none is named: that
-// of the family, or the given one.
+// DefaultField returns the name of the field to take where none is named: that of the family, or the given one.
 func (s Spec) DefaultField(usual string) string {
 	if f, err := findFamily(s.Family); err == nil && f.Field != "" {
 		return f.Field
@@ -80,8 +76,7 @@ func (s Spec) DefaultField(usual string) string {
 	return usual
 }
 
-// Listed reports whether the entries come from a file, and so are known only by
-// listing them.
+// Listed reports whether the entries come from a file, and so are known only by listing them.
 func (s Spec) Listed() bool {
 	f, err := findFamily(s.Family)
 	return err == nil && f.listed
@@ -101,18 +96,16 @@ func (s Spec) Files() []string {
 	return names
 }
 
-// Build returns the k×r matrix over f that s names, for k sources and r sinks. It reads
-// the files that s names; the matrix is on demand unless it comes from a file or is an
-// inverse ([Inverse]). It is an error where k and r differ for an inverse, or for a
-// family that is square only.
+// Build returns the k×r matrix over f that s names, for k sources and r sinks. It reads the files that s names; the
+// matrix is on demand unless it comes from a file or is an inverse ([Inverse]). It is an error where k and r differ for
+// an inverse, or for a family that is square only.
 func (s Spec) Build(f field.Field, k, r int) (Matrix, error) {
 	return s.build(&builder{Spec: s, f: f, k: k, r: r})
 }
 
-// BuildFrom is Build from values in place of names, as a manifest has them: it
-// returns the matrix with the point sets that [PointSetsOf] gave, for a family that
-// takes points, and with the given entries, for the family "file". It reads no
-// file, and what the Points, Omega and Alpha of s are does not matter.
+// BuildFrom is Build from values in place of names, as a manifest has them: it returns the matrix with the point sets
+// that [PointSetsOf] gave, for a family that takes points, and with the given entries, for the family "file". It reads
+// no file, and what the Points, Omega and Alpha of s are does not matter.
 //
 // It is the matrix that was built; its ID may be another where the points came from
 // a file or are called so by two words.

@@ -9,8 +9,7 @@ import (
 	"volley/field"
 )
 
-// A fold is the polynomial map π(z) = z^r + b·z, r a prime. It takes the r points of a
-// full fibre to one:
+// A fold is the polynomial map π(z) = z^r + b·z, r a prime. It takes the r points of a full fibre to one:
 //
 //	b = 0                            cosets of the r-th roots of unity
 //	b = -c^(r-1), characteristic r   cosets of the multiples of c: subspaces
@@ -53,8 +52,7 @@ type tower struct {
 	n     int
 	folds []fold
 
-	// value returns π_(t-1)(…π_0(point)…) for the point of a label; it does not
-	// depend on the digits j_0 … j_(t-1).
+	// value returns π_(t-1)(…π_0(point)…) for the point of a label; it does not depend on the digits j_0 … j_(t-1).
 	value func(t, label int) field.Element
 }
 
@@ -89,13 +87,11 @@ func (w *tower) structured() bool { return len(w.folds) > 0 || w.n == 1 }
 //
 //	z^j_0 · π_0(z)^j_1 · (π_1·π_0)(z)^j_2 · … · Π(z)^i
 //
-// and column k is the value at the point with label k. Where the folds are
-// monomials, that is the coefficient of z^k: a Vandermonde matrix (paper,
-// section "Generalization"; its stages are those of its section "Computing a DFT
-// Matrix" with the powers of the representatives merged in). For other folds: the
-// additive FFT of Lin, Chung and Han (FOCS 2014), and the same idea for any tower. Of a fold
-// z^2 + c·z what it folds is divided by c, as there: two points then have coefficients v and
-// v+1, which a butterfly makes by one product.
+// and column k is the value at the point with label k. Where the folds are monomials, that is the coefficient of z^k: a
+// Vandermonde matrix (paper, section "Generalization"; its stages are those of its section "Computing a DFT Matrix"
+// with the powers of the representatives merged in). For other folds: the additive FFT of Lin, Chung and Han (FOCS
+// 2014), and the same idea for any tower. Of a fold z^2 + c·z what it folds is divided by c, as there: two points then
+// have coefficients v and v+1, which a butterfly makes by one product.
 func (w *tower) layers() []Layer {
 	var list []Layer
 	z := w.z()

@@ -26,9 +26,8 @@ var vandermondeFamily = Family{
 //
 //	A[i][j] = α_j^i
 //
-// The coded packets are a polynomial's values, the initial packets its
-// coefficients. An entry costs O(log K) multiplications. The matrix is
-// invertible, as points are distinct.
+// The coded packets are a polynomial's values, the initial packets its coefficients. An entry costs O(log K)
+// multiplications. The matrix is invertible, as points are distinct.
 func Vandermonde(points Points) Matrix { return vandermonde{points, points.Len()} }
 
 // A vandermonde has a number of rows, and as many columns as there are points.

@@ -8,9 +8,8 @@ import (
 	"text/tabwriter"
 )
 
-// Describe writes the plan for people: a row per processor, a column per round,
-// and in each cell the messages that the processor sends, with their content in
-// the words of [Content.String]. It returns the errors of [Follow] and of w.
+// Describe writes the plan for people: a row per processor, a column per round, and in each cell the messages that the
+// processor sends, with their content in the words of [Content.String]. It returns the errors of [Follow] and of w.
 func Describe(w io.Writer, p Plan) error {
 	f, err := Follow(p)
 	if err != nil {
@@ -92,8 +91,7 @@ func DescribeProgram(w io.Writer, p Plan, proc int) error {
 	return err
 }
 
-// String returns the combination as a sum, such as "s0 + 7·s3", and "0" when it
-// is empty.
+// String returns the combination as a sum, such as "s0 + 7·s3", and "0" when it is empty.
 func (c Combination) String() string {
 	if len(c) == 0 {
 		return "0"

@@ -9,9 +9,8 @@ import (
 	"volley/field"
 )
 
-// A Flow says, for every slot of a plan, which initial packets it is made of
-// and which coded packets it goes into. It looks at which coefficients are zero
-// and not at their values, so it is a picture, not a proof: see package verify.
+// A Flow says, for every slot of a plan, which initial packets it is made of and which coded packets it goes into. It
+// looks at which coefficients are zero and not at their values, so it is a picture, not a proof: see package verify.
 type Flow struct {
 	slots   [][]flowSlot     // by processor and slot
 	results map[int]*big.Int // by column: the rows that reach it
@@ -45,10 +44,9 @@ func packetName(letter string, index, pieces int) string {
 	return fmt.Sprintf("%s%d", letter, index)
 }
 
-// String returns what people call the content: "x3" for an initial packet, "y4"
-// for a coded packet, "y4(x0,x2..x3)" for the part of y4 that comes from x0, x2
-// and x3, "x0+x1" for a combination that goes into several coded packets, "0"
-// for one of nothing.
+// String returns what people call the content: "x3" for an initial packet, "y4" for a coded packet, "y4(x0,x2..x3)" for
+// the part of y4 that comes from x0, x2 and x3, "x0+x1" for a combination that goes into several coded packets, "0" for
+// one of nothing.
 func (c Content) String() string {
 	switch {
 	case len(c.Rows) == 0:
@@ -98,9 +96,8 @@ func Runs(list []int) []Run {
 	return runs
 }
 
-// Follow traces every packet through the plan, which has to be valid. It takes
-// memory in proportion to all slots times rows and columns, so it is for plans
-// that people look at. It returns the errors of [Plan].Program.
+// Follow traces every packet through the plan, which has to be valid. It takes memory in proportion to all slots times
+// rows and columns, so it is for plans that people look at. It returns the errors of [Plan].Program.
 func Follow(p Plan) (*Flow, error) {
 	m, err := Materialize(p)
 	if err != nil {

@@ -13,8 +13,7 @@ import (
 	"volley/field"
 )
 
-// Format and Version name the JSON form of a plan. A decoder refuses every
-// other version.
+// Format and Version name the JSON form of a plan. A decoder refuses every other version.
 const (
 	Format  = "volley-plan"
 	Version = 1
@@ -93,8 +92,7 @@ func (t *Term) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// Encode writes the JSON form of p, a program at a time: its memory is that of
-// the largest program.
+// Encode writes the JSON form of p, a program at a time: its memory is that of the largest program.
 func Encode(w io.Writer, p Plan) error {
 	info := p.Info()
 	h := header{
@@ -127,8 +125,7 @@ func Encode(w io.Writer, p Plan) error {
 	return nil
 }
 
-// EncodeProgram writes one element of the programs list of [Encode]: the JSON
-// form of one processor's program.
+// EncodeProgram writes one element of the programs list of [Encode]: the JSON form of one processor's program.
 func EncodeProgram(w io.Writer, p Plan, proc int) error {
 	data, err := programJSON(p, proc)
 	if err != nil {
@@ -158,9 +155,8 @@ func programJSON(p Plan, proc int) ([]byte, error) {
 	return json.Marshal(file)
 }
 
-// Decode reads the JSON form of a plan and validates it: a plan that Decode
-// returns meets every rule of [Validate]. It returns an error for another
-// format or version, an unknown key, data after the plan, and a *[ValidationError].
+// Decode reads the JSON form of a plan and validates it: a plan that Decode returns meets every rule of [Validate]. It
+// returns an error for another format or version, an unknown key, data after the plan, and a *[ValidationError].
 func Decode(r io.Reader) (*Materialized, error) {
 	var file struct {
 		header

@@ -67,8 +67,7 @@ type Message struct {
 	Received       Slot   // of the receiver: the first of as many, one after the other
 }
 
-// Messages returns the messages of every round of a valid plan: by receiver, and as it
-// receives them.
+// Messages returns the messages of every round of a valid plan: by receiver, and as it receives them.
 func (m *Materialized) Messages() [][]Message {
 	rounds := make([][]Message, m.Common.Rounds())
 	for k, prog := range m.Programs {

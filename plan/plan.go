@@ -2,9 +2,8 @@ package plan
 
 import "volley/field"
 
-// A Slot is an index into a processor's memory, from 0. Memory is append-only:
-// slots 0 … Inputs-1 are the processor's own packets; each combination computed
-// and each element received takes the next slot, in program order.
+// A Slot is an index into a processor's memory, from 0. Memory is append-only: slots 0 … Inputs-1 are the processor's
+// own packets; each combination computed and each element received takes the next slot, in program order.
 type Slot = int
 
 // A Term is one summand of a linear combination.
@@ -16,8 +15,7 @@ type Term struct {
 // A Combination is the sum of its terms; an empty one is the zero packet.
 type Combination []Term
 
-// A Send is one message: the packets in Slots leave on Port for the same port
-// of processor Dst.
+// A Send is one message: the packets in Slots leave on Port for the same port of processor Dst.
 //
 // Invariant: 0 <= Port < p, Dst is another processor, len(Slots) >= 1.
 type Send struct {
@@ -26,11 +24,9 @@ type Send struct {
 	Slots []Slot `json:"slots"`
 }
 
-// A Recv is the other end of a [Send]: Count elements arrive on Port from
-// processor Src and take the next Count slots.
+// A Recv is the other end of a [Send]: Count elements arrive on Port from processor Src and take the next Count slots.
 //
-// Invariant: Src has a Send to this processor in the same round on the same Port, of
-// Count slots.
+// Invariant: Src has a Send to this processor in the same round on the same Port, of Count slots.
 type Recv struct {
 	Port  int `json:"port"`
 	Src   int `json:"src"`
@@ -57,8 +53,7 @@ type Program struct {
 	Outputs []Slot        // where the results lie
 }
 
-// A Schedule is a [Program] without its coding: who sends how much to whom, but
-// no coefficients.
+// A Schedule is a [Program] without its coding: who sends how much to whom, but no coefficients.
 type Schedule struct {
 	Inputs  int // own packets
 	Outputs int // results
@@ -124,17 +119,15 @@ type Class struct {
 	Count          int
 }
 
-// A Plan is a schedule and a coding for all processors. Implementations make
-// schedules and programs on demand, one processor at a time, and are safe for
-// concurrent use. The processor argument is in [0, Info().Processors).
+// A Plan is a schedule and a coding for all processors. Implementations make schedules and programs on demand, one
+// processor at a time, and are safe for concurrent use. The processor argument is in [0, Info().Processors).
 type Plan interface {
 	Info() Info
 
 	// Schedule returns what the processor sends and receives.
 	Schedule(proc int) Schedule
 
-	// Program returns the processor's program. It returns an error when the
-	// coding cannot be computed.
+	// Program returns the processor's program. It returns an error when the coding cannot be computed.
 	Program(proc int) (*Program, error)
 
 	// Classes partitions the processors; the counts add up to K.
@@ -168,8 +161,7 @@ func (p *Program) Schedule() Schedule {
 	return s
 }
 
-// Terms returns the number of terms of all combinations of the program: its
-// multiply-adds per symbol.
+// Terms returns the number of terms of all combinations of the program: its multiply-adds per symbol.
 func (p *Program) Terms() int {
 	n := 0
 	for _, c := range p.Compute {

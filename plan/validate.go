@@ -28,8 +28,7 @@ const (
 	RuleProgram     Rule = "program"     // the program can be made
 )
 
-// A Violation is one breach of a rule. Round, Port and Slot are -1 where they
-// do not apply.
+// A Violation is one breach of a rule. Round, Port and Slot are -1 where they do not apply.
 type Violation struct {
 	Rule  Rule   `json:"rule"`
 	Proc  int    `json:"processor"`
@@ -55,8 +54,7 @@ func (v Violation) String() string {
 	return b.String()
 }
 
-// maxViolations bounds what a ValidationError holds: a wrong plan is usually
-// wrong everywhere.
+// maxViolations bounds what a ValidationError holds: a wrong plan is usually wrong everywhere.
 const maxViolations = 100
 
 // A ValidationError lists the breaches found, at most 100 of them.
@@ -73,14 +71,12 @@ func (e *ValidationError) Error() string {
 	return s
 }
 
-// Validate checks the plan against the model: at most p messages out and p in
-// per processor and round, none to oneself, every receive matched by one send,
-// only slots that exist, coefficients in the field, and what the plan says of
-// itself (rounds, classes, schedules). It makes every program once, so it takes
-// time in proportion to the whole plan. The error is a *[ValidationError].
+// Validate checks the plan against the model: at most p messages out and p in per processor and round, none to oneself,
+// every receive matched by one send, only slots that exist, coefficients in the field, and what the plan says of itself
+// (rounds, classes, schedules). It makes every program once, so it takes time in proportion to the whole plan. The
+// error is a *[ValidationError].
 //
-// Whether the plan computes the right matrix is another question: see package
-// verify.
+// Whether the plan computes the right matrix is another question: see package verify.
 func Validate(p Plan) error {
 	info := p.Info()
 	v := &validator{
@@ -150,8 +146,7 @@ func (v *validator) report(x Violation) {
 	}
 }
 
-// shape checks what the plan says of its size and reports whether the rest can
-// be checked.
+// shape checks what the plan says of its size and reports whether the rest can be checked.
 func (v *validator) shape() bool {
 	if k := v.info.Processors; k < 1 {
 		v.report(Violation{RuleProcessor, 0, -1, -1, -1, fmt.Sprint(k, " processors"), "1 or more"})
@@ -206,8 +201,7 @@ func (v *validator) program(k int, prog *Program) {
 	}
 }
 
-// combinations checks a list of combinations and returns the slots there are
-// after it.
+// combinations checks a list of combinations and returns the slots there are after it.
 func (v *validator) combinations(k, t, slots int, list []Combination) int {
 	for _, c := range list {
 		for _, term := range c {
@@ -227,8 +221,7 @@ func (v *validator) slot(k, t, port int, slot, slots int) {
 	}
 }
 
-// end checks one end of a message and reports whether the message can be
-// identified at all.
+// end checks one end of a message and reports whether the message can be identified at all.
 func (v *validator) end(k, t, port, partner, count int, used []bool) bool {
 	if port < 0 || port >= len(used) {
 		v.report(Violation{RulePort, k, t, port, -1, fmt.Sprint("port ", port), fmt.Sprintf("one of [0, %d)", len(used))})
@@ -281,8 +274,7 @@ func (v *validator) unmatched() {
 	}
 }
 
-// pieces checks that the indexes of a processor's packets, rows or columns, come in
-// whole packets of pieces.
+// pieces checks that the indexes of a processor's packets, rows or columns, come in whole packets of pieces.
 func (v *validator) pieces(k int, what string, n int, index func(i int) int) {
 	pieces := max(1, v.info.Pieces)
 	if n%pieces != 0 {

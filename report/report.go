@@ -1,5 +1,4 @@
-// Package report prints tables: as aligned text, as CSV and as JSON, all from
-// one definition of the columns.
+// Package report prints tables: as aligned text, as CSV and as JSON, all from one definition of the columns.
 package report
 
 import (
@@ -25,9 +24,8 @@ type Column[R any] struct {
 	// Text formats the cell for the text form; nil means as fmt.Sprint does.
 	Text func(any) string
 
-	// Join, unless empty, puts the cell and unit of the text form behind those of
-	// the column before, after this string and without a heading. A narrow table
-	// is easier to read; programs want a value to a column.
+	// Join, unless empty, puts the cell and unit of the text form behind those of the column before, after this string
+	// and without a heading. A narrow table is easier to read; programs want a value to a column.
 	Join string
 }
 
@@ -45,8 +43,7 @@ func (c Column[R]) text(r R) string {
 
 func (c Column[R]) head() string { return cmp.Or(c.Head, c.Name) }
 
-// Text writes the rows as an aligned table under a line of headings and, where a
-// column has one, a line of units.
+// Text writes the rows as an aligned table under a line of headings and, where a column has one, a line of units.
 func Text[R any](w io.Writer, columns []Column[R], rows []R) error {
 	lines := [][]string{nil} // cells
 	units := false
@@ -97,9 +94,8 @@ func align(w io.Writer, lines [][]string) error {
 	return err
 }
 
-// Records writes each row as a paragraph: the first cell, and under it a line for
-// each other that is not empty, without units. It is for cells too long for a
-// table.
+// Records writes each row as a paragraph: the first cell, and under it a line for each other that is not empty, without
+// units. It is for cells too long for a table.
 func Records[R any](w io.Writer, columns []Column[R], rows []R) error {
 	var lines [][]string
 	for i, r := range rows {
@@ -163,8 +159,7 @@ func writeJSON[R any](w io.Writer, columns []Column[R], rows []R) error {
 // Formats are the names that [Write] takes.
 var Formats = []string{"text", "csv", "json"}
 
-// Write writes the rows in the named format. It returns an error that lists the
-// formats for another name.
+// Write writes the rows in the named format. It returns an error that lists the formats for another name.
 func Write[R any](w io.Writer, format string, columns []Column[R], rows []R) error {
 	switch format {
 	case "text":

@@ -5,10 +5,9 @@ import (
 	"slices"
 )
 
-// Front returns the Pareto front of a list by C1 and C2 in packets, the fewest rounds
-// first: every entry but those that another one beats in one of the two and at least
-// equals in the other. Of entries that cost the same Front returns the first. It asks for
-// the cost of an entry once.
+// Front returns the Pareto front of a list by C1 and C2 in packets, the fewest rounds first: every entry but those that
+// another one beats in one of the two and at least equals in the other. Of entries that cost the same Front returns the
+// first. It asks for the cost of an entry once.
 func Front[T any](list []T, costOf func(T) Cost) []T {
 	type costed struct {
 		entry  T

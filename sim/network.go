@@ -10,10 +10,9 @@ import (
 	"time"
 )
 
-// A Network is a network with one link per node, in the words of LogGP: A. Alexandrov, M.
-// Ionescu, K. Schauser, C. Scheiman, "LogGP: Incorporating Long Messages into the LogP Model",
-// SPAA 1995. A round in which the busiest node exchanges m messages and b bytes takes
-// L + o·m + G(m)·b.
+// A Network is a network with one link per node, in the words of LogGP: A. Alexandrov, M. Ionescu, K. Schauser, C.
+// Scheiman, "LogGP: Incorporating Long Messages into the LogP Model", SPAA 1995. A round in which the busiest node
+// exchanges m messages and b bytes takes L + o·m + G(m)·b.
 type Network struct {
 	Latency  time.Duration `json:"latency_ns"`  // L, per round
 	Overhead time.Duration `json:"overhead_ns"` // o, per message of a node
@@ -56,8 +55,7 @@ func (g *Gaps) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// Gap returns G(n), between two entries on the line that joins them, and outside as the
-// nearest.
+// Gap returns G(n), between two entries on the line that joins them, and outside as the nearest.
 func (n Network) Gap(messages int) PerByte {
 	list := n.Gaps.Entries()
 	i, found := slices.BinarySearchFunc(list, messages, func(g Gap, m int) int { return int(g.Messages) - m })
@@ -144,11 +142,10 @@ const ProcessGamma = PerByte(0.1e-9)
 
 var rateLatency = regexp.MustCompile(`^([0-9.]+)(k|m|g|t)bit/([0-9.]+(?:ns|us|µs|ms|s))$`)
 
-// ParseNetwork reads a network RATE/LATENCY such as "10gbit/20us", or "wan", which is
-// 1gbit/30ms, or "process": between processors in one process messages take no time for their
-// bytes, which stay where they are. Otherwise data get [Goodput] of the rate. The overhead of a message is a tenth of the
-// latency, but 0.5 µs at least, as with a network card that reads memory by itself, and 20 µs
-// at most, as with a kernel's TCP.
+// ParseNetwork reads a network RATE/LATENCY such as "10gbit/20us", or "wan", which is 1gbit/30ms, or "process": between
+// processors in one process messages take no time for their bytes, which stay where they are. Otherwise data get
+// [Goodput] of the rate. The overhead of a message is a tenth of the latency, but 0.5 µs at least, as with a network
+// card that reads memory by itself, and 20 µs at most, as with a kernel's TCP.
 func ParseNetwork(name string) (Network, error) {
 	text := name
 	switch name {

@@ -12,9 +12,8 @@ import (
 	"volley/plan"
 )
 
-// Cost is what a plan costs, counted from the schedules of all processors: C1 and C2 of the
-// model of Wang and Raviv (arXiv:2205.05183, introduction), and what the busiest processor
-// exchanges, for the model of a [Network].
+// Cost is what a plan costs, counted from the schedules of all processors: C1 and C2 of the model of Wang and Raviv
+// (arXiv:2205.05183, introduction), and what the busiest processor exchanges, for the model of a [Network].
 type Cost struct {
 	C1     int                 // rounds
 	C2     int                 // elements: the largest message of each round, summed
@@ -98,8 +97,7 @@ func (m Model) element(c Cost) float64 {
 	return math.Ceil(float64(m.Symbols())/float64(max(1, c.Pieces))) * float64(max(1, m.SymbolBytes))
 }
 
-// RoundTimes returns the parts of [Model.Time] that the messages of each round take, for a cost
-// that was counted.
+// RoundTimes returns the parts of [Model.Time] that the messages of each round take, for a cost that was counted.
 func (m Model) RoundTimes(c Cost) []time.Duration {
 	list := make([]time.Duration, len(c.Rounds))
 	for t, r := range c.Rounds {
@@ -120,9 +118,8 @@ func (m Model) Floor() Model {
 	return m
 }
 
-// MultiplyAdds counts C3, the multiply-adds per symbol at the busiest processor:
-// the terms of all combinations of its program. One processor of each class is
-// looked at, so where A has zeros a sister of it may have a few terms more. The
+// MultiplyAdds counts C3, the multiply-adds per symbol at the busiest processor: the terms of all combinations of its
+// program. One processor of each class is looked at, so where A has zeros a sister of it may have a few terms more. The
 // error is that of plan.Plan's Program.
 func MultiplyAdds(p plan.Plan) (int, error) {
 	most := 0
@@ -174,12 +171,11 @@ func (m Model) Paper() bool { return m.Network == Network{} }
 // Symbols returns how many symbols a packet has.
 func (m Model) Symbols() int64 { return m.Bytes / int64(max(1, m.SymbolBytes)) }
 
-// Time returns the time of a plan, and the longest duration where that is longer. In both
-// models coding takes C3·W·γ, all of it after the messages, and an element of a plan that
-// cuts packets into pieces has so much fewer bytes. Messages take C1·β + C2·W·τ in the model
-// of the paper. On a network they take L + o·m + G(m)·b in each round that has any, for the
-// m messages and b bytes of the busiest processor; where these were not counted, the least
-// that C1 and C2 allow.
+// Time returns the time of a plan, and the longest duration where that is longer. In both models coding takes C3·W·γ,
+// all of it after the messages, and an element of a plan that cuts packets into pieces has so much fewer bytes.
+// Messages take C1·β + C2·W·τ in the model of the paper. On a network they take L + o·m + G(m)·b in each round that has
+// any, for the m messages and b bytes of the busiest processor; where these were not counted, the least that C1 and C2
+// allow.
 func (m Model) Time(c Cost) time.Duration {
 	element := m.element(c)
 	ns := float64(c.C1)*float64(m.Beta) + float64(c.C2)*float64(m.Tau)*element*float64(time.Second)

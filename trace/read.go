@@ -17,8 +17,7 @@ import (
 // MaxBytes is the length of the longest trace that [ReadEvents] reads.
 const MaxBytes = 256 << 20
 
-// The largest numbers of a trace: more than any run has, and little enough for sums not to
-// overflow.
+// The largest numbers of a trace: more than any run has, and little enough for sums not to overflow.
 const (
 	maxNumber = math.MaxInt32
 	maxMicros = 1e12    // 11 days
@@ -29,9 +28,8 @@ const (
 // A FormatError says why a file is no trace: its Line, from 1, and the Reason.
 type FormatError = located.Error
 
-// ReadEvents reads what [Recorder.WriteTo] has written: the spans in the order of the file, which
-// is that in which they began. Their Start counts from the first of them. Keys
-// that other tools have added are passed over.
+// ReadEvents reads what [Recorder.WriteTo] has written: the spans in the order of the file, which is that in which they
+// began. Their Start counts from the first of them. Keys that other tools have added are passed over.
 //
 // It takes memory in proportion to the file, of at most [MaxBytes] bytes. The error is a
 // *[FormatError], or that of r.

@@ -110,8 +110,7 @@ func (r *Recorder) End(e Event) {
 // Events returns what was recorded so far, in the order in which it ended.
 func (r *Recorder) Events() []Event { return r.Since(0) }
 
-// Since returns what was recorded after the first n events, of which there are as many, in
-// the order in which it ended.
+// Since returns what was recorded after the first n events, of which there are as many, in the order in which it ended.
 func (r *Recorder) Since(n int) []Event {
 	if r == nil {
 		return nil
@@ -121,9 +120,8 @@ func (r *Recorder) Since(n int) []Event {
 	return slices.Clone(r.events[n:])
 }
 
-// Merge adds the events of another recorder, such as that of another process. Where both
-// have agreed on a run, they are moved so that they did at one time, as far as a message
-// takes none: clocks of machines differ.
+// Merge adds the events of another recorder, such as that of another process. Where both have agreed on a run, they are
+// moved so that they did at one time, as far as a message takes none: clocks of machines differ.
 func (r *Recorder) Merge(events []Event) {
 	if r == nil {
 		return

@@ -1,8 +1,7 @@
 // Package transport carries messages between the ranks of a group.
 //
-// A transport knows bytes and ranks and nothing else: no plans, no fields. Rank
-// r of a group of n is the same participant everywhere, 0 <= r < n; above this
-// package rank r is processor r.
+// A transport knows bytes and ranks and nothing else: no plans, no fields. Rank r of a group of n is the same
+// participant everywhere, 0 <= r < n; above this package rank r is processor r.
 //
 // The package transporttest holds the suite that every implementation passes.
 package transport
@@ -16,9 +15,8 @@ import (
 	"time"
 )
 
-// A Tag tells messages between the same two ranks apart. Messages with the same
-// sender, receiver and tag arrive in the order in which they were sent; nothing
-// is promised about messages with different tags.
+// A Tag tells messages between the same two ranks apart. Messages with the same sender, receiver and tag arrive in the
+// order in which they were sent; nothing is promised about messages with different tags.
 type Tag struct {
 	Round, Port int
 }
@@ -63,10 +61,9 @@ type Queue interface {
 	// not say that the receiver has made use of it. With the transfer Wait returns the error of it,
 	// a *[LengthError] when the message did not have the lengths asked for, or else what broke.
 	//
-	// Without a transfer it returns an *[AbortError] after an abort, and the cause of ctx when
-	// that ends. What is under way stays so: after an abort, or when nobody waits any more,
-	// memory of its parts may be read or written at any later time. It is then never reused or
-	// unmapped, only left to the garbage collector.
+	// Without a transfer it returns an *[AbortError] after an abort, and the cause of ctx when that ends. What is under
+	// way stays so: after an abort, or when nobody waits any more, memory of its parts may be read or written at any
+	// later time. It is then never reused or unmapped, only left to the garbage collector.
 	//
 	// Wait also waits where nothing is under way.
 	Wait(ctx context.Context) (*Transfer, error)
@@ -85,9 +82,8 @@ func Gather(q Queue, receives int) {
 // A send may be over only when its receiver has posted the receive, so a rank that waits for
 // its sends before it posts its receives may wait for itself.
 //
-// Any number of goroutines use a Transport at once, each with a queue and tags of its own, and
-// no wait of one holds up another. Abort may be called at any time; Close, when no Post or Wait
-// is under way.
+// Any number of goroutines use a Transport at once, each with a queue and tags of its own, and no wait of one holds up
+// another. Abort may be called at any time; Close, when no Post or Wait is under way.
 type Transport interface {
 	// Rank returns this rank, in [0, Size()).
 	Rank() int
@@ -98,15 +94,13 @@ type Transport interface {
 	// NewQueue returns an empty queue. It holds nothing that would have to be given back.
 	NewQueue() Queue
 
-	// Abort ends the group: every wait under way or begun later, at every rank,
-	// returns an *AbortError with this rank and cause. Only the first abort of a
-	// group counts; of aborts that cross on a network, each rank may count
-	// another as the first, and keeps to it.
+	// Abort ends the group: every wait under way or begun later, at every rank, returns an *AbortError with this rank
+	// and cause. Only the first abort of a group counts; of aborts that cross on a network, each rank may count another
+	// as the first, and keeps to it.
 	Abort(cause error)
 
-	// Close gives back what this end holds. Messages whose sends are over still
-	// arrive, and so does an abort. After it only Abort may be called, perhaps
-	// without effect.
+	// Close gives back what this end holds. Messages whose sends are over still arrive, and so does an abort. After it
+	// only Abort may be called, perhaps without effect.
 	Close() error
 }
 
@@ -182,9 +176,8 @@ type Inquirer interface {
 // milliseconds, unless the machine is overloaded.
 const answerTime = 2 * time.Second
 
-// Blame says why a rank keeps others waiting: it follows the waits from it to the one that
-// waits for nobody or does not answer, and names that. The text is empty where t is no
-// [Inquirer].
+// Blame says why a rank keeps others waiting: it follows the waits from it to the one that waits for nobody or does not
+// answer, and names that. The text is empty where t is no [Inquirer].
 func Blame(t Transport, rank int) string {
 	q, ok := t.(Inquirer)
 	if !ok {
@@ -234,9 +227,8 @@ func (e *AbortError) Error() string { return fmt.Sprintf("rank %d stopped: %v", 
 // Unwrap returns the cause.
 func (e *AbortError) Unwrap() error { return e.Cause }
 
-// A LengthError says that a message does not have the parts its receiver asked
-// for. A transport that carries no part boundaries notices only a wrong sum;
-// Got is then that sum alone.
+// A LengthError says that a message does not have the parts its receiver asked for. A transport that carries no part
+// boundaries notices only a wrong sum; Got is then that sum alone.
 type LengthError struct {
 	Src       int
 	Tag       Tag

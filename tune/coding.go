@@ -52,9 +52,8 @@ func (m *meter) coding(ctx context.Context, fields []field.Field, end float64) (
 	return list, nil
 }
 
-// gamma returns the least time of a multiply-add on a byte, in seconds, for packets
-// of n bytes, and how much more, relative to it, the median of the samples is. It
-// takes about the time of the share.
+// gamma returns the least time of a multiply-add on a byte, in seconds, for packets of n bytes, and how much more,
+// relative to it, the median of the samples is. It takes about the time of the share.
 func (m *meter) gamma(ctx context.Context, c *combiner, n int, share float64) (least, spread float64, err error) {
 	end := m.elapsed + share
 	meeting := math.Inf(1) // least seconds until all have heard that all are through with nothing
@@ -91,10 +90,9 @@ func (m *meter) gamma(ctx context.Context, c *combiner, n int, share float64) (l
 	return least / (sources * blockBytes), spread, nil
 }
 
-// together has all ranks do something so many times, and returns the seconds that
-// the slowest takes for itself, and those from when the first begins to when all
-// have heard that all are through. A rank that waits for a CPU begins late, so for
-// itself it may be quick.
+// together has all ranks do something so many times, and returns the seconds that the slowest takes for itself, and
+// those from when the first begins to when all have heard that all are through. A rank that waits for a CPU begins
+// late, so for itself it may be quick.
 func (m *meter) together(ctx context.Context, times int, do func()) (own, whole float64, err error) {
 	if ctx.Err() != nil { // though no message may be late
 		return 0, 0, context.Cause(ctx)
@@ -155,8 +153,7 @@ func newCombiner(f field.Field, packets [][]byte) *combiner {
 	return c
 }
 
-// combine combines the next block of packets of n bytes, after the last one the
-// first again.
+// combine combines the next block of packets of n bytes, after the last one the first again.
 func (c *combiner) combine(n int) {
 	if c.next >= n {
 		c.next = 0

@@ -33,9 +33,8 @@ const Variable = "VOLLEY_TUNE"
 
 const off = "off"
 
-// Path returns the file that runs read: the one that [Variable] names, or
-// volley/tune.json in the user's configuration directory. It is empty where the
-// variable is "off". It returns an error where the user has no such directory.
+// Path returns the file that runs read: the one that [Variable] names, or volley/tune.json in the user's configuration
+// directory. It is empty where the variable is "off". It returns an error where the user has no such directory.
 func Path() (string, error) {
 	switch named := os.Getenv(Variable); named {
 	case "":
@@ -51,11 +50,10 @@ func Path() (string, error) {
 	return filepath.Join(dir, "volley", "tune.json"), nil
 }
 
-// Find returns the result in the file of [Path] that fits a place best, or nil where none
-// does: of the same transport, on one host or on several as there. Of these it is one on the
-// same hosts, else one of about as many ranks, else the newest. What the place does not say
-// may be anything. There is none, either, where nothing was measured yet or [Variable] is
-// "off"; a file that the variable names has to be there.
+// Find returns the result in the file of [Path] that fits a place best, or nil where none does: of the same transport,
+// on one host or on several as there. Of these it is one on the same hosts, else one of about as many ranks, else the
+// newest. What the place does not say may be anything. There is none, either, where nothing was measured yet or
+// [Variable] is "off"; a file that the variable names has to be there.
 func Find(at Place) (*Result, error) {
 	path, err := Path()
 	if err != nil || path == "" {
@@ -170,9 +168,8 @@ func (r *Result) validate() error {
 	return nil
 }
 
-// Check returns the results in the file at path that [Result.Save] keeps. It returns an error
-// where Save must not write there: something would be lost, or it is no file. Where the error
-// wraps [ErrOld] Save replaces the file.
+// Check returns the results in the file at path that [Result.Save] keeps. It returns an error where Save must not write
+// there: something would be lost, or it is no file. Where the error wraps [ErrOld] Save replaces the file.
 func Check(path string) ([]*Result, error) {
 	info, err := os.Stat(path)
 	switch {
@@ -188,10 +185,9 @@ func Check(path string) ([]*Result, error) {
 	return Load(path)
 }
 
-// Save adds the result to the file at path, in place of an earlier one of the same place, and
-// makes the directory if need be. The file is there whole, or as it was before. One of an
-// older version is replaced. What [Check] refuses Save does, too. Several may save at a time:
-// the file PATH.lock keeps them apart.
+// Save adds the result to the file at path, in place of an earlier one of the same place, and makes the directory if
+// need be. The file is there whole, or as it was before. One of an older version is replaced. What [Check] refuses Save
+// does, too. Several may save at a time: the file PATH.lock keeps them apart.
 func (r *Result) Save(path string) error {
 	if target, err := filepath.EvalSymlinks(path); err == nil {
 		path = target // the link stays one

@@ -16,13 +16,11 @@ const (
 	shows   = 0.1
 )
 
-// fit returns the network L + o·n + G·bytes that is nearest to the points, the last of which is
-// that of the most bytes in the most messages, by
-// weighted medians of slopes: H. Theil, "A rank-invariant method of linear and polynomial
-// regression analysis", 1950; P. K. Sen, "Estimates of the Regression Coefficient Based on
-// Kendall's Tau", 1968. A few points that are off do not move a median. The error of a time is
-// taken to be in proportion to it, so a slope weighs as much as it is known. First comes G,
-// from points of as many messages, then o, from what G leaves, then L.
+// fit returns the network L + o·n + G·bytes that is nearest to the points, the last of which is that of the most bytes
+// in the most messages, by weighted medians of slopes: H. Theil, "A rank-invariant method of linear and polynomial
+// regression analysis", 1950; P. K. Sen, "Estimates of the Regression Coefficient Based on Kendall's Tau", 1968. A few
+// points that are off do not move a median. The error of a time is taken to be in proportion to it, so a slope weighs
+// as much as it is known. First comes G, from points of as many messages, then o, from what G leaves, then L.
 func fit(points []Point) sim.Network {
 	byteSlopes := func(messages int) float64 { // 0 is any number
 		var list slopes

@@ -26,9 +26,8 @@ const (
 	roundsPerSample = 2
 )
 
-// counts returns the numbers of messages of a round that are measured among k ranks: 1, 3, √k and
-// k−1. There are two or more, as else nothing tells L from o: 3 messages between 2 ranks have
-// the same receiver.
+// counts returns the numbers of messages of a round that are measured among k ranks: 1, 3, √k and k−1. There are two or
+// more, as else nothing tells L from o: 3 messages between 2 ranks have the same receiver.
 func counts(k int) []int {
 	list := []int{1, 3, int(math.Round(math.Sqrt(float64(k)))), k - 1}
 	slices.Sort(list)
@@ -37,8 +36,7 @@ func counts(k int) []int {
 
 // meter is one rank that measures.
 //
-// Whatever decides how it goes on is the greatest value of all ranks, which all
-// know; so all decide alike.
+// Whatever decides how it goes on is the greatest value of all ranks, which all know; so all decide alike.
 type meter struct {
 	t     transport.Transport
 	start time.Time
@@ -120,8 +118,7 @@ func (m *meter) trade(ctx context.Context, transfers ...*transport.Transfer) err
 	return nil
 }
 
-// round sends so many messages of size bytes to the ranks that follow, and receives as many
-// from those before.
+// round sends so many messages of size bytes to the ranks that follow, and receives as many from those before.
 func (m *meter) round(ctx context.Context, messages, size int) error {
 	rank, k, at := m.t.Rank(), m.t.Size(), m.place(messages*size)
 	tag := transport.Tag{Round: timedRound}
@@ -139,8 +136,7 @@ func (m *meter) round(ctx context.Context, messages, size int) error {
 	return m.trade(ctx, transfers...)
 }
 
-// sample returns the seconds that a round takes at the slowest rank, as the mean of a few after
-// a barrier.
+// sample returns the seconds that a round takes at the slowest rank, as the mean of a few after a barrier.
 func (m *meter) sample(ctx context.Context, p Point) (float64, error) {
 	if err := m.agree(ctx, nil); err != nil {
 		return 0, err

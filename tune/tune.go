@@ -1,6 +1,5 @@
-// Package tune measures what the cost models have to know of a machine: L, o and G of
-// its network, which [sim.Network] explains, and γ, the time of a multiply-add on a byte.
-// The figures go into a small file that later runs read.
+// Package tune measures what the cost models have to know of a machine: L, o and G of its network, which [sim.Network]
+// explains, and γ, the time of a multiply-add on a byte. The figures go into a small file that later runs read.
 package tune
 
 import (
@@ -53,8 +52,7 @@ type Result struct {
 	Coding  []Coding    `json:"coding"`  // by field, in the order asked for
 }
 
-// A Point is the time of rounds in which every rank sends, and receives, some messages of
-// equal sizes.
+// A Point is the time of rounds in which every rank sends, and receives, some messages of equal sizes.
 type Point struct {
 	Messages int     `json:"messages"` // n
 	Bytes    int     `json:"bytes"`    // of all of them together
@@ -99,23 +97,20 @@ func (r *Result) Gamma(fieldName string, bytes int64) (_ sim.PerByte, ok bool) {
 // DefaultTime is a good time for [Measure].
 const DefaultTime = 5 * time.Second
 
-// Measure measures the transport and the arithmetic of the fields, in about that time; a slow
-// network takes longer. Every rank of the transport calls it, with equal fields and times;
-// there have to be two or more. All obtain the same figures, each with the date, machine and
-// place of its own; the ranks of the place are those of the transport.
+// Measure measures the transport and the arithmetic of the fields, in about that time; a slow network takes longer.
+// Every rank of the transport calls it, with equal fields and times; there have to be two or more. All obtain the same
+// figures, each with the date, machine and place of its own; the ranks of the place are those of the transport.
 //
-// Rounds are timed in which every rank sends 1, 3, √K or K−1 messages of 1 B to 1 MiB together
-// to the ranks that follow, in turns, two of a kind after a barrier. Then all ranks combine
-// packets at once. It is always the slowest rank whose time counts, so where ranks share CPUs
-// or a link, that is in all figures. Rounds of up to 64 KiB find their data in the cache, as what a plan
-// has just computed is; longer ones find it in memory. Where the fit is bad, see [Result.Fits], the network is measured
-// once more, and the better fit counts.
+// Rounds are timed in which every rank sends 1, 3, √K or K−1 messages of 1 B to 1 MiB together to the ranks that
+// follow, in turns, two of a kind after a barrier. Then all ranks combine packets at once. It is always the slowest
+// rank whose time counts, so where ranks share CPUs or a link, that is in all figures. Rounds of up to 64 KiB find
+// their data in the cache, as what a plan has just computed is; longer ones find it in memory. Where the fit is bad,
+// see [Result.Fits], the network is measured once more, and the better fit counts.
 //
 // Progress, unless nil, hears after each sample how much more time has passed, and at first, and where the network is
 // measured once more, how much more is to come.
 //
-// A failure ends the group, as in a run; the error is then that of a transfer, or
-// the cause of ctx.
+// A failure ends the group, as in a run; the error is then that of a transfer, or the cause of ctx.
 func Measure(ctx context.Context, t transport.Transport, at Place, fields []field.Field, d time.Duration, progress func(done, more time.Duration)) (*Result, error) {
 	if progress == nil {
 		progress = func(_, _ time.Duration) {}

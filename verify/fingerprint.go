@@ -15,20 +15,18 @@ import (
 // use the same one, drawn afresh for the run.
 type Seed [32]byte
 
-// Fingerprints are short linear functions of packets, drawn at random. A packet is cut into
-// blocks of B symbols, the last one padded with zeros, and these into batches of 32. Of them e sums
-// Σ_g s_{c,g}·Σ_b r_{c,b}·block_{g,b} are taken, for c = 1 … e, with r and s drawn from the seed. The sums
-// together are cut into blocks of 32 bytes, and of these m such sums are taken. Of each of the m one symbol is
-// left: the sum of its symbols with random coefficients.
+// Fingerprints are short linear functions of packets, drawn at random. A packet is cut into blocks of B symbols, the
+// last one padded with zeros, and these into batches of 32. Of them e sums Σ_g s_{c,g}·Σ_b r_{c,b}·block_{g,b} are
+// taken, for c = 1 … e, with r and s drawn from the seed. The sums together are cut into blocks of 32 bytes, and of
+// these m such sums are taken. Of each of the m one symbol is left: the sum of its symbols with random coefficients.
 //
-// It is linear. If y = Σ_i a_i·x_i then the fingerprint of y is Σ_i a_i times that of x_i, for the same seed.
-// If y is any other packet over the field, the difference is not zero at some position of some block. Whatever
-// it is elsewhere, r and s cancel it in a sum only where each has one of its q values: with probability at most
-// 2/q in each of the e sums, and at most 3/q in each of the m symbols. So a wrong y has the right fingerprint
-// with probability at most (2/q)^e + (3/q)^m. Exactly it is 1-(1-1/q)^2 and 1-(1-1/q)^3, and e and m are the least
-// with which each power is at most 2^-33: a wrong y passes with probability 2^-32 at most. This takes a y that does
-// not depend on the seed. So a run is checked by comparing its outputs' fingerprints, 6 bytes over 2^8, with the
-// combinations of its inputs'.
+// It is linear. If y = Σ_i a_i·x_i then the fingerprint of y is Σ_i a_i times that of x_i, for the same seed. If y is
+// any other packet over the field, the difference is not zero at some position of some block. Whatever it is elsewhere,
+// r and s cancel it in a sum only where each has one of its q values: with probability at most 2/q in each of the e
+// sums, and at most 3/q in each of the m symbols. So a wrong y has the right fingerprint with probability at most
+// (2/q)^e + (3/q)^m. Exactly it is 1-(1-1/q)^2 and 1-(1-1/q)^3, and e and m are the least with which each power is at
+// most 2^-33: a wrong y passes with probability 2^-32 at most. This takes a y that does not depend on the seed. So a
+// run is checked by comparing its outputs' fingerprints, 6 bytes over 2^8, with the combinations of its inputs'.
 //
 // Packets of one length are added side by side: random numbers are drawn once for all of them.
 type Fingerprints struct {
@@ -63,10 +61,9 @@ func symbols(f field.Field, elements float64) int {
 	return int(math.Ceil(-33 / math.Log2(zero)))
 }
 
-// BlockSymbols returns B for packets of the given number of symbols, W: the power of two next
-// to √W, but 64 to 2048, and no more than hold a packet. Longer blocks need fewer random
-// numbers, shorter ones less work on the sums. Packets in pieces are cut where blocks end: the
-// blocks are short enough to lengthen a piece by 1/32 at most.
+// BlockSymbols returns B for packets of the given number of symbols, W: the power of two next to √W, but 64 to 2048,
+// and no more than hold a packet. Longer blocks need fewer random numbers, shorter ones less work on the sums. Packets
+// in pieces are cut where blocks end: the blocks are short enough to lengthen a piece by 1/32 at most.
 func BlockSymbols(symbols int64, pieces int) int {
 	power := max(6, min(11, bits.Len64(uint64(symbols))/2))
 	block := int64(1) << min(power, bits.Len64(uint64(max(1, symbols)-1)))

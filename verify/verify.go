@@ -1,10 +1,9 @@
 // Package verify establishes what a plan computes, independently of the
 // algorithm that made it, and whether a finished run computed it.
 //
-// A plan computes exactly one matrix, its transfer matrix: run it on unit
-// vectors and read off the results. A plan is right exactly when that equals
-// the matrix asked for. [Check] checks this; it takes K² symbols and more, so it
-// is for tests and for people who want to be sure.
+// A plan computes exactly one matrix, its transfer matrix: run it on unit vectors and read off the results. A plan is
+// right exactly when that equals the matrix asked for. [Check] checks this; it takes K² symbols and more, so it is for
+// tests and for people who want to be sure.
 //
 // A finished run on real packets is checked by random linear combinations that
 // move a few hundred bytes: see [Fingerprints].
@@ -48,11 +47,10 @@ func (e *MismatchError) Error() string {
 	return s
 }
 
-// Check checks that p obeys the rules of the model and computes a, exactly, over the
-// field of both. It returns nil, a *plan.ValidationError, a *MismatchError,
-// or an error when the shapes or fields of p and a differ or a program cannot be
-// made. Where p cuts packets into pieces, the rows and columns of a may be whole
-// packets, all pieces of which are coded alike.
+// Check checks that p obeys the rules of the model and computes a, exactly, over the field of both. It returns nil, a
+// *plan.ValidationError, a *MismatchError, or an error when the shapes or fields of p and a differ or a program cannot
+// be made. Where p cuts packets into pieces, the rows and columns of a may be whole packets, all pieces of which are
+// coded alike.
 func Check(p plan.Plan, a matrix.Matrix) error {
 	info := p.Info()
 	if info.Field.Name() != a.Field().Name() {
@@ -97,8 +95,7 @@ func Check(p plan.Plan, a matrix.Matrix) error {
 	return nil
 }
 
-// InPieces returns the matrix of the pieces of packets, n of each, of which every one is
-// coded by a.
+// InPieces returns the matrix of the pieces of packets, n of each, of which every one is coded by a.
 func InPieces(a matrix.Matrix, n int) matrix.Matrix {
 	if n == 1 {
 		return a
@@ -121,8 +118,7 @@ func (m inPieces) At(i, j int) field.Element {
 	return m.Matrix.At(i/m.pieces, j/m.pieces)
 }
 
-// A Memory is what lies in the slots of one processor, as combinations of the initial
-// packets.
+// A Memory is what lies in the slots of one processor, as combinations of the initial packets.
 type Memory struct {
 	field field.Field
 	bytes int      // of a packet

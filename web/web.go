@@ -1,6 +1,5 @@
-// Package web serves the page of volley explore: files that are built from this folder and
-// embedded, and the methods of package internal/explore, which it asks. npm run build makes
-// the files.
+// Package web serves the page of volley explore: files that are built from this folder and embedded, and the methods of
+// package internal/explore, which it asks. npm run build makes the files.
 package web
 
 import (

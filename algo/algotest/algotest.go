@@ -12,9 +12,8 @@ import (
 	"volley/plan"
 )
 
-// Compile returns the plan of least C2 of the named algorithm for a square matrix: spec
-// as [matrix.ParseSpec] reads it, over the named field, for K processors. Changes are
-// made to what spec names.
+// Compile returns the plan of least C2 of the named algorithm for a square matrix: spec as [matrix.ParseSpec] reads it,
+// over the named field, for K processors. Changes are made to what spec names.
 func Compile(t testing.TB, algorithm, fieldName, spec string, k, ports int, changes ...func(*matrix.Spec)) plan.Plan {
 	t.Helper()
 	s, err := matrix.ParseSpec(spec)
@@ -49,9 +48,8 @@ func Random(t testing.TB, f field.Field, k int, seed uint64) matrix.Matrix {
 	return a
 }
 
-// Layer returns a layer of groups of the given sizes, whose members lie
-// interleaved among the processors, with random matrices, and the matrix of the
-// whole layer.
+// Layer returns a layer of groups of the given sizes, whose members lie interleaved among the processors, with random
+// matrices, and the matrix of the whole layer.
 func Layer(t testing.TB, f field.Field, step schedule.Step, sizes []int, seed uint64) (schedule.Partition, *matrix.Dense) {
 	t.Helper()
 	k := 0

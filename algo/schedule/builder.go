@@ -19,9 +19,8 @@ type Builder struct {
 	Coding  bool        // false: only the schedule is wanted, combinations stay empty
 }
 
-// Compute makes the combination the next slot. It has so many terms where no
-// coefficient is zero. When only the schedule is wanted the function is not called,
-// so that a schedule costs no coefficients.
+// Compute makes the combination the next slot. It has so many terms where no coefficient is zero. When only the
+// schedule is wanted the function is not called, so that a schedule costs no coefficients.
 func (b *Builder) Compute(terms int, combination func() plan.Combination) plan.Slot {
 	b.terms += terms
 	var c plan.Combination
@@ -38,8 +37,7 @@ func (b *Builder) Send(port, dst int, slots []plan.Slot) {
 	b.round.Sends = append(b.round.Sends, plan.Send{Port: port, Dst: dst, Slots: slots})
 }
 
-// Receive receives count elements from processor src in this round and returns
-// the slots that they take.
+// Receive receives count elements from processor src in this round and returns the slots that they take.
 func (b *Builder) Receive(port, src, count int) []plan.Slot {
 	b.round.Recvs = append(b.round.Recvs, plan.Recv{Port: port, Src: src, Count: count})
 	slots := make([]plan.Slot, count)
@@ -56,8 +54,7 @@ func (b *Builder) EndRound() {
 	b.round = plan.Round{}
 }
 
-// finish returns the program with its outputs; what was computed since the last
-// round ended is its final computation.
+// finish returns the program with its outputs; what was computed since the last round ended is its final computation.
 func (b *Builder) finish(outputs []plan.Slot) *plan.Program {
 	b.program.Compute = b.round.Compute
 	b.program.Outputs = outputs
@@ -71,8 +68,7 @@ func (b *Builder) schedule() plan.Schedule {
 	return s
 }
 
-// Inputs makes the processor's own packets, before anything else, and returns their
-// slots.
+// Inputs makes the processor's own packets, before anything else, and returns their slots.
 func (b *Builder) Inputs(n int) []plan.Slot {
 	b.slots, b.program.Inputs = n, n
 	list := make([]plan.Slot, n)
@@ -82,8 +78,7 @@ func (b *Builder) Inputs(n int) []plan.Slot {
 	return list
 }
 
-// An Addend is a part of a sum: slots, weighted or not, or the terms of a combination that
-// is not computed by itself.
+// An Addend is a part of a sum: slots, weighted or not, or the terms of a combination that is not computed by itself.
 type Addend struct {
 	slots       []plan.Slot
 	coef        func(i int) field.Element // of slots[i]; nil: one
@@ -139,10 +134,9 @@ func (a Addend) weight(i int) field.Element {
 	return a.coef(i)
 }
 
-// Transposed writes a part of a program backwards: what the part would send is received,
-// what it would receive is sent, and what it would copy is added up. Write makes inputs,
-// computes by [Builder.Total] of slots, weighted or not, and returns outputs of the part as
-// it is forwards, -1 for none. Own has an input of the transposed part for each of these
+// Transposed writes a part of a program backwards: what the part would send is received, what it would receive is sent,
+// and what it would copy is added up. Write makes inputs, computes by [Builder.Total] of slots, weighted or not, and
+// returns outputs of the part as it is forwards, -1 for none. Own has an input of the transposed part for each of these
 // outputs, nil for none. Transposed returns the slot of a sum for each of these inputs.
 func (b *Builder) Transposed(write func(forward *Builder) (outputs []plan.Slot, own [][]Addend)) []plan.Slot {
 	forward := &Builder{totals: map[plan.Slot][]Addend{}}
@@ -198,8 +192,7 @@ func (b *Builder) Transposed(write func(forward *Builder) (outputs []plan.Slot, 
 	return slots
 }
 
-// A Sum collects the terms of a combination. Zero coefficients are left out:
-// they would be work without effect.
+// A Sum collects the terms of a combination. Zero coefficients are left out: they would be work without effect.
 type Sum plan.Combination
 
 // Add adds a term.

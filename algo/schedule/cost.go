@@ -22,8 +22,7 @@ func Clog(n, ports int) int {
 	return t
 }
 
-// Undominated returns the plans that no other one beats, the fewest rounds first;
-// of equal ones the first.
+// Undominated returns the plans that no other one beats, the fewest rounds first; of equal ones the first.
 func Undominated(plans []plan.Plan) []plan.Plan {
 	return sim.Front(plans, sim.Count)
 }

@@ -5,8 +5,7 @@ import (
 	"volley/plan"
 )
 
-// A Group is a set of processors that together compute one matrix, as one of
-// its members sees it.
+// A Group is a set of processors that together compute one matrix, as one of its members sees it.
 type Group struct {
 	Size   int                          // members
 	Index  int                          // of this member, in [0, Size)
@@ -14,8 +13,7 @@ type Group struct {
 	At     func(i, j int) field.Element // the group's matrix: row i is member i's packet
 }
 
-// Around returns the index of the member d places further on, cyclically; d may
-// be negative.
+// Around returns the index of the member d places further on, cyclically; d may be negative.
 func (g Group) Around(d int) int {
 	return ((g.Index+d)%g.Size + g.Size) % g.Size
 }
@@ -25,9 +23,8 @@ func Everyone(size, proc int) Group {
 	return Group{Size: size, Index: proc, Member: func(i int) int { return i }}
 }
 
-// A Step is a schedule for one group. It is made for a number of ports and a
-// largest group size, and any group up to that size can run it in the same
-// rounds, so that all groups stay in step.
+// A Step is a schedule for one group. It is made for a number of ports and a largest group size, and any group up to
+// that size can run it in the same rounds, so that all groups stay in step.
 type Step interface {
 	// Parameters says what the step chose, such as "m=4 n=4".
 	Parameters() string
@@ -44,8 +41,7 @@ type Step interface {
 	Encode(b *Builder, g Group, in plan.Slot) plan.Slot
 }
 
-// A Partition is a partition of the processors into groups that run one step side
-// by side.
+// A Partition is a partition of the processors into groups that run one step side by side.
 type Partition struct {
 	Step    Step
 	Group   func(proc int) Group // as the processor sees it

@@ -13,16 +13,14 @@ type Plan struct {
 	// and returns the slots of its outputs.
 	Write func(b *Builder, proc int) (outputs []plan.Slot)
 
-	// Kinds returns the classes. Where it is nil, or returns nil, every processor is on its
-	// own.
+	// Kinds returns the classes. Where it is nil, or returns nil, every processor is on its own.
 	Kinds func() []plan.Class
 
 	// Least, where it has Nodes, is what the plan costs at least, by which the planner need not
 	// count plans that are too dear.
 	Least sim.Cost
 
-	// RowOf and ColumnOf say where inputs and outputs belong; nil: each processor has one,
-	// and its own number.
+	// RowOf and ColumnOf say where inputs and outputs belong; nil: each processor has one, and its own number.
 	RowOf, ColumnOf func(proc, i int) int
 }
 

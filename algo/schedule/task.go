@@ -30,8 +30,7 @@ func (t Task) Processors() int {
 // Square reports whether every processor is source and sink.
 func (t Task) Square() bool { return !t.Separate && t.Matrix.Rows() == t.Matrix.Cols() }
 
-// Source returns the row of the matrix that multiplies the packet of a processor; ok
-// is false where it has none.
+// Source returns the row of the matrix that multiplies the packet of a processor; ok is false where it has none.
 func (t Task) Source(proc int) (row int, ok bool) { return proc, proc < t.Matrix.Rows() }
 
 // Sink returns which sink a processor is; ok is false where it is none.
@@ -59,8 +58,7 @@ func (t Task) Ended() error {
 	return context.Cause(t.Context)
 }
 
-// ErrStructure is wrapped by the errors of algorithms for matrices with a structure
-// that the one given has not.
+// ErrStructure is wrapped by the errors of algorithms for matrices with a structure that the one given has not.
 var ErrStructure = errors.New("the matrix has no such structure")
 
 // A Misfit says why an algorithm has no plan for a problem. It is an [ErrStructure].

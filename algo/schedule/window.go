@@ -5,9 +5,8 @@ import (
 	"volley/plan"
 )
 
-// A WindowRound is one round of a window schedule: the window of offsets grows from
-// [0, from) to [0, to), or shrinks the other way, and chunks hold the offsets in
-// between, one for each port.
+// A WindowRound is one round of a window schedule: the window of offsets grows from [0, from) to [0, to), or shrinks
+// the other way, and chunks hold the offsets in between, one for each port.
 type WindowRound struct {
 	From, To int
 	Chunks   []Chunk
@@ -16,9 +15,8 @@ type WindowRound struct {
 // A Chunk is the run of offsets [at, at+count).
 type Chunk struct{ At, Count int }
 
-// WindowRounds grows a window from 1 to m in clog(m) rounds: each round takes it
-// (p+1)-fold, only the last one stops short. The new offsets are dealt to the
-// ports in chunks of equal size, so that the round's largest message has
+// WindowRounds grows a window from 1 to m in clog(m) rounds: each round takes it (p+1)-fold, only the last one stops
+// short. The new offsets are dealt to the ports in chunks of equal size, so that the round's largest message has
 // ⌈(to-from)/p⌉ elements and all of them together ⌈(m-1)/p⌉.
 func WindowRounds(m, ports int) []WindowRound { return WindowRoundsFrom(1, m, ports) }
 
@@ -38,17 +36,14 @@ func WindowRoundsFrom(from, m, ports int) []WindowRound {
 	return list
 }
 
-// Cut returns the part of the chunk below limit; its count is 0 or less when
-// there is none.
+// Cut returns the part of the chunk below limit; its count is 0 or less when there is none.
 func (c Chunk) Cut(limit int) Chunk { return Chunk{c.At, min(c.Count, limit-c.At)} }
 
-// A Window is the slots of what the members 0, 1, … places back have: a packet each, or a
-// unit of several.
+// A Window is the slots of what the members 0, 1, … places back have: a packet each, or a unit of several.
 type Window []plan.Slot
 
-// Sums returns what the window adds to each part of the result of the member offset places
-// on. With a unit of more than one packet entry i·unit + x of the group's matrix is that of
-// part x of member i.
+// Sums returns what the window adds to each part of the result of the member offset places on. With a unit of more than
+// one packet entry i·unit + x of the group's matrix is that of part x of member i.
 func (w Window) Sums(g Group, offset, unit int) [][]Addend {
 	w = w[:max(0, min(len(w), (g.Size-offset)*unit))]
 	sums := make([][]Addend, unit)
@@ -62,9 +57,8 @@ func (w Window) Sums(g Group, offset, unit int) [][]Addend {
 	return sums
 }
 
-// Gather runs the rounds as an allgather of windows: it returns the slots of what the
-// members 0 … most-1 strides back have, in as many slots as the unit in. Rounds that would
-// take the window beyond most are empty.
+// Gather runs the rounds as an allgather of windows: it returns the slots of what the members 0 … most-1 strides back
+// have, in as many slots as the unit in. Rounds that would take the window beyond most are empty.
 func Gather(b *Builder, g Group, stages []WindowRound, stride, most int, in []plan.Slot) Window {
 	unit := len(in)
 	held := append(make(Window, 0, most*unit), in...)

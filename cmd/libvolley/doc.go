@@ -1,7 +1,6 @@
 //go:build !mpi
 
-// Libvolley is the library for C and Fortran programs that use MPI. It is built with the
-// tag mpi, see volley.h.
+// Libvolley is the library for C and Fortran programs that use MPI. It is built with the tag mpi, see volley.h.
 package main
 
 import "log"

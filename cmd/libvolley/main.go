@@ -1,7 +1,6 @@
 //go:build mpi
 
-// Libvolley is the library for C and Fortran programs that use MPI; volley.h says what is
-// in it.
+// Libvolley is the library for C and Fortran programs that use MPI; volley.h says what is in it.
 package main
 
 // #cgo !mpich pkg-config: mpi
@@ -172,8 +171,7 @@ func groupOptions(o *C.volley_group_options) (g group.Options, err error) {
 	return g, err
 }
 
-// drive calls f with this process's endpoint, which may be kept for later calls, and returns what the
-// C function does.
+// drive calls f with this process's endpoint, which may be kept for later calls, and returns what the C function does.
 func drive(comm C.MPI_Fint, keep bool, f func(*mpi.Endpoint) error) C.int {
 	return result(mpi.Drive(int(comm), keep, aborting(f)))
 }
@@ -214,8 +212,7 @@ func timeoutOf(seconds C.double) time.Duration {
 	return max(0, time.Duration(float64(seconds)*float64(time.Second)))
 }
 
-// networkOf returns the network of that name or, without one, that of the processes of e as far as
-// is known.
+// networkOf returns the network of that name or, without one, that of the processes of e as far as is known.
 func networkOf(e *mpi.Endpoint, name *C.char) (sim.Network, error) {
 	if text := C.GoString(name); text != "" {
 		n, err := sim.ParseNetwork(text)
@@ -246,8 +243,7 @@ func modelOf(e *mpi.Endpoint, o *C.volley_options) (volley.Option, error) {
 	return volley.WithPaperModel(int(o.ports), volley.DefaultBeta, volley.DefaultTau), nil
 }
 
-// codeOf returns the matrix of the processes of e, the encoder's options but the model, and its
-// timeout.
+// codeOf returns the matrix of the processes of e, the encoder's options but the model, and its timeout.
 func codeOf(e *mpi.Endpoint, o *C.volley_options) (matrix.Matrix, []volley.Option, time.Duration, error) {
 	timeout := timeoutOf(o.timeout)
 	f, err := field.Parse(cmp.Or(C.GoString(o.field), "2^8"))
@@ -272,8 +268,7 @@ func codeOf(e *mpi.Endpoint, o *C.volley_options) (matrix.Matrix, []volley.Optio
 	return a, options, timeout, nil
 }
 
-// encoders are those of the last calls. A call with the same arguments uses one again, with its
-// plans and programs.
+// encoders are those of the last calls. A call with the same arguments uses one again, with its plans and programs.
 var encoders struct {
 	sync.Mutex
 	list []keptEncoder // the last ones first

@@ -206,8 +206,7 @@ func (x *Child) End(patience time.Duration) {
 	<-x.ended
 }
 
-// Stop closes the standard input of the program, which ends it, and does not wait. After a time it ends the
-// connection.
+// Stop closes the standard input of the program, which ends it, and does not wait. After a time it ends the connection.
 func (x *Child) Stop(patience time.Duration) {
 	x.in.Close()
 	time.AfterFunc(patience, func() { x.cmd.Process.Kill() })
@@ -224,8 +223,7 @@ func quoteProgram(path string) string {
 	return quote(cmp.Or(path, "volley"))
 }
 
-// copying returns the command that takes a program from standard input, compares its digest, runs it
-// and removes it.
+// copying returns the command that takes a program from standard input, compares its digest, runs it and removes it.
 func copying(program []byte, verb string) string {
 	script := `umask 077; d=$(mktemp -d) || exit 1
 dd iflag=fullblock bs=%d count=1 of="$d/volley" 2>/dev/null

@@ -1,6 +1,5 @@
-// Package sets cuts the nodes of many hosts into sets, each of which is a group of its own (package group):
-// [Choose] says which nodes are a set. As far as it can, it takes no two nodes of a set from one failure domain, such
-// as a rack.
+// Package sets cuts the nodes of many hosts into sets, each of which is a group of its own (package group): [Choose]
+// says which nodes are a set. As far as it can, it takes no two nodes of a set from one failure domain, such as a rack.
 //
 // Nothing but the groups themselves is stored: a directory says which node of which group it is, how many nodes that
 // has, and which of how many sets it is. So the sets are found again in whatever order the nodes come, a choice that was

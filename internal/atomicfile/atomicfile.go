@@ -16,10 +16,9 @@ import (
 // Hidden begins the names of files that are not there yet.
 const Hidden = ".volley-"
 
-// Write writes data to path, in place of an earlier file, under another name in the same
-// directory at first: the file is there whole, or as it was before, and its name lasts. The
-// error is an *fs.PathError of Op "open" where there can be no file at all, and nothing was
-// written.
+// Write writes data to path, in place of an earlier file, under another name in the same directory at first: the file
+// is there whole, or as it was before, and its name lasts. The error is an *fs.PathError of Op "open" where there can
+// be no file at all, and nothing was written.
 func Write(path string, data []byte) error { return Stream(path, writing(data)) }
 
 func writing(data []byte) func(io.Writer) error {

@@ -113,8 +113,7 @@ func (s *session) conclude(code int) int {
 	return code
 }
 
-// end ends a session with an error, which one process of all says, and returns the exit
-// code.
+// end ends a session with an error, which one process of all says, and returns the exit code.
 func (s *session) end(err error) int {
 	host, _ := os.Hostname()
 	mine := ending{Code: exitCode(err), Host: host, Values: s.values}

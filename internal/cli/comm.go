@@ -29,8 +29,7 @@ type comm struct {
 	name string // as --comm takes it
 	doc  string
 
-	// join returns this process's place, or an error where the others do not come within
-	// the time of the flags.
+	// join returns this process's place, or an error where the others do not come within the time of the flags.
 	join func(ctx context.Context, o *joining) (*party, error)
 }
 
@@ -82,9 +81,8 @@ type party struct {
 	host   string // what the user calls that of this process
 	gather func(ctx context.Context, record []byte, limit time.Duration) ([]json.RawMessage, error)
 
-	// part, unless nil, tells the processes how each of them ended, so that one of them says
-	// it for all. It returns what this one is to say, and the exit code. If some do not
-	// come, it ends the whole job and does not return.
+	// part, unless nil, tells the processes how each of them ended, so that one of them says it for all. It returns
+	// what this one is to say, and the exit code. If some do not come, it ends the whole job and does not return.
 	part func(mine ending, s *session) (code int)
 
 	// Where the processes are in sets, Transport is that of this one's set, the name of which part says with the
@@ -100,8 +98,7 @@ const rankWord = "{rank}"
 // job reports whether there may be other processes: then each has its own files.
 func (p *party) job() bool { return p.part != nil }
 
-// A session is a run of the command line. The verb that joins others leaves the party
-// there, and errors come out by it.
+// A session is a run of the command line. The verb that joins others leaves the party there, and errors come out by it.
 type session struct {
 	verb  string // what this process does
 	party *party

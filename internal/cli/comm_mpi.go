@@ -20,8 +20,7 @@ func init() {
 	comms = append(comms, comm{"mpi", "by MPI, in the processes that mpirun starts", joinMPI})
 }
 
-// joinMPI makes this process one of its job. It takes a second group for the end, as the
-// first may be broken by then.
+// joinMPI makes this process one of its job. It takes a second group for the end, as the first may be broken by then.
 func joinMPI(ctx context.Context, o *joining) (*party, error) {
 	limit := o.timeout
 	var e, last *mpi.Endpoint

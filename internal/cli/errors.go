@@ -93,8 +93,7 @@ func message(err error) string {
 	return selection.Message(err)
 }
 
-// flagFor says by which flag an error of the library can be mended, which knows none; ""
-// where there is none.
+// flagFor says by which flag an error of the library can be mended, which knows none; "" where there is none.
 func flagFor(err error) string {
 	limit := new(algo.LimitError)
 	switch {

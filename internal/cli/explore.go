@@ -97,8 +97,7 @@ func loopback(address net.Addr) bool {
 	return ok && tcp.IP.IsLoopback()
 }
 
-// reachable returns an address by which this machine reaches a listener that may listen on
-// all of its addresses.
+// reachable returns an address by which this machine reaches a listener that may listen on all of its addresses.
 func reachable(address string) string {
 	host, port, err := net.SplitHostPort(address)
 	if ip := net.ParseIP(host); err == nil && ip != nil && ip.IsUnspecified() {

@@ -18,8 +18,7 @@ var flagGroups = []string{"Override", "Matrix", "Plan", "Limit", "Cost model", "
 // groupKey is the annotation that names the group of a flag.
 const groupKey = "group"
 
-// flagGroup puts the flags that are added until the function it returns is called into a
-// group.
+// flagGroup puts the flags that are added until the function it returns is called into a group.
 func flagGroup(cmd *cobra.Command, name string) (end func()) {
 	cmd.Flags().SortFlags = false // the usual ones first
 	before := map[string]bool{}
@@ -36,8 +35,7 @@ func flagGroup(cmd *cobra.Command, name string) (end func()) {
 // helpWidth is how many columns the help has.
 const helpWidth = 80
 
-// tuningGroups are the groups of flags that few runs need: the verbs for operators leave
-// them to the topic tuning.
+// tuningGroups are the groups of flags that few runs need: the verbs for operators leave them to the topic tuning.
 var tuningGroups = []string{"Limit", "Cost model"}
 
 // forOperators leaves the flags of tuning out of the verb's help.
@@ -52,8 +50,7 @@ func usageTemplate(of *cobra.Command) string {
 	return strings.Replace(t, "Additional help topics:", "Topics:", 1)
 }
 
-// flagsInGroups lists the flags of a verb as --help does, in the order in which they were
-// added.
+// flagsInGroups lists the flags of a verb as --help does, in the order in which they were added.
 func flagsInGroups(cmd *cobra.Command) string {
 	sets := map[string]*pflag.FlagSet{}
 	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {

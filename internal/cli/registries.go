@@ -38,8 +38,7 @@ func newFields() *cobra.Command {
 	return registry("fields", "List the finite fields", report.Text, columns, field.Kinds, "")
 }
 
-// registry makes a verb that prints a table of what there is; text writes its text
-// form, and the note comes after that.
+// registry makes a verb that prints a table of what there is; text writes its text form, and the note comes after that.
 func registry[R any](name, short string, text func(io.Writer, []report.Column[R], []R) error,
 	columns []report.Column[R], rows func() []R, note string) *cobra.Command {
 	var o outputFlags

@@ -32,8 +32,7 @@ type tuneOptions struct {
 	json, dryRun bool
 }
 
-// tunedFields are those measured by default: of each way to do arithmetic the
-// usual ones.
+// tunedFields are those measured by default: of each way to do arithmetic the usual ones.
 const tunedFields = "2^8,2^16,257,babybear,koalabear,goldilocks,bls12-381,bn254"
 
 // mostTuneMemory is as much as all processors may take to measure.

@@ -1,6 +1,5 @@
-// Package comparison counts what algorithms cost, to compare them: for many K, numbers of
-// ports and limits of rounds, with the lower bounds; and of the plans for one K the times
-// over the sizes of packets.
+// Package comparison counts what algorithms cost, to compare them: for many K, numbers of ports and limits of rounds,
+// with the lower bounds; and of the plans for one K the times over the sizes of packets.
 package comparison
 
 import (
@@ -138,8 +137,7 @@ type Row struct {
 	Chosen  *Plan           // what the planner takes; nil if it was not asked, or has none
 }
 
-// MinCut returns the lower bound of C2 in the fewest rounds; ok is false where it is not
-// known.
+// MinCut returns the lower bound of C2 in the fewest rounds; ok is false where it is not known.
 func (r Row) MinCut() (c2 int, ok bool) {
 	if r.Used == 0 || !r.Square { // no ports are given
 		return 0, false
@@ -169,9 +167,8 @@ func (c *Comparison) planOf(name string, x algo.Candidate) Plan {
 	return Plan{Algorithm: name, Parameters: x.Plan.Info().Parameters, Cost: x.Cost, Memory: x.Memory}
 }
 
-// Rows counts all rows, one setting after the other. It leaves only algorithms in c that
-// exist at some K. The error is a *selection.Error where there is nothing to compare, or
-// a plan is too large to simulate; or that of ctx.
+// Rows counts all rows, one setting after the other. It leaves only algorithms in c that exist at some K. The error is
+// a *selection.Error where there is nothing to compare, or a plan is too large to simulate; or that of ctx.
 func (c *Comparison) Rows(ctx context.Context) ([]Row, error) {
 	rows := make([]Row, len(c.Settings)*len(c.Processors))
 	var missing error // why the matrix does not exist, at the last K where it does not
@@ -286,8 +283,7 @@ func (c *Comparison) bound(ctx context.Context, r *Row) error {
 	return nil
 }
 
-// count counts the costs for the matrix a. Of a family of plans it is that of least
-// model time.
+// count counts the costs for the matrix a. Of a family of plans it is that of least model time.
 func (c *Comparison) count(ctx context.Context, r *Row, a matrix.Matrix) error {
 	p, err := c.problem(ctx, r.Setting, a)
 	if err != nil {

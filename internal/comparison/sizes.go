@@ -53,8 +53,7 @@ func (c *Comparison) Crossings(plans []Plan, sizes []float64) []Crossing {
 	return list
 }
 
-// Cheapest returns the index of the first of the plans that take the least time on packets
-// of so many bytes.
+// Cheapest returns the index of the first of the plans that take the least time on packets of so many bytes.
 func (c *Comparison) Cheapest(plans []Plan, bytes float64) int {
 	best := 0
 	for i, p := range plans {

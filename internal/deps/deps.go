@@ -1,3 +1,2 @@
-// Package deps holds no code: its test holds the table of which package of the
-// module may import which.
+// Package deps holds no code: its test holds the table of which package of the module may import which.
 package deps

@@ -9,8 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// byDescriptor names a file by the descriptor of its directory, as extended attributes have
-// no calls that take one.
+// byDescriptor names a file by the descriptor of its directory, as extended attributes have no calls that take one.
 func byDescriptor(fd int, name string) string { return fmt.Sprintf("/proc/self/fd/%d/%s", fd, name) }
 
 // attributes returns the extended attributes of what has a name, of a symbolic link its own.

@@ -26,10 +26,9 @@ type Disk interface {
 	Open(path string) (Dir, error)
 }
 
-// A Dir is an open directory. Names are relative, their parts separated by slashes; "." is
-// the directory itself. No name leads out of it, and none is followed through a symbolic
-// link: where a part of a name is one, the error is syscall.ENOTDIR. Errors are those of
-// package os.
+// A Dir is an open directory. Names are relative, their parts separated by slashes; "." is the directory itself. No
+// name leads out of it, and none is followed through a symbolic link: where a part of a name is one, the error is
+// syscall.ENOTDIR. Errors are those of package os.
 type Dir interface {
 	// Path returns the path without symbolic links in it.
 	Path() string
@@ -53,9 +52,8 @@ type Dir interface {
 	// Chown sets the user and the group, of a symbolic link those of the link itself.
 	Chown(name string, uid, gid int) error
 
-	// Attributes returns the extended attributes that this process may read, access
-	// control lists and capabilities among them. SetAttribute sets one, RemoveAttribute takes
-	// one away. They are bytes.
+	// Attributes returns the extended attributes that this process may read, access control lists and capabilities
+	// among them. SetAttribute sets one, RemoveAttribute takes one away. They are bytes.
 	Attributes(name string) (map[string]string, error)
 	SetAttribute(name, attribute, value string) error
 	RemoveAttribute(name, attribute string) error
@@ -70,9 +68,8 @@ type Dir interface {
 	// symbolic links, too, which cannot be synced by themselves.
 	SyncAll() error
 
-	// Lock takes a lock on a file, which it makes if need be. It does not wait: the error
-	// is a [*BusyError] where another run has it. The kernel drops it with the process.
-	// Unlock removes the file if asked to.
+	// Lock takes a lock on a file, which it makes if need be. It does not wait: the error is a [*BusyError] where
+	// another run has it. The kernel drops it with the process. Unlock removes the file if asked to.
 	Lock(name string, shared bool, holder Holder) (unlock func(remove bool), err error)
 
 	Close() error
@@ -321,8 +318,7 @@ func Make(d Disk, dir string, perm fs.FileMode) (undo func(), err error) {
 	return undo, nil
 }
 
-// MkdirAll makes a directory below d and those above it that are missing, and makes their
-// names last.
+// MkdirAll makes a directory below d and those above it that are missing, and makes their names last.
 func MkdirAll(d Dir, name string, perm fs.FileMode) error {
 	if info, err := d.Lstat(name); err == nil {
 		if !info.IsDir() {
@@ -342,9 +338,8 @@ func MkdirAll(d Dir, name string, perm fs.FileMode) error {
 	return d.SyncDir(up)
 }
 
-// Discard removes a file, or a directory with the files in it. A directory in it that is not
-// empty stays, and so does the directory itself: somebody may have moved there what only others
-// may remove.
+// Discard removes a file, or a directory with the files in it. A directory in it that is not empty stays, and so does
+// the directory itself: somebody may have moved there what only others may remove.
 func Discard(d Dir, name string) error {
 	info, err := d.Lstat(name)
 	if err != nil {

@@ -79,8 +79,7 @@ func alive(h Holder) bool {
 	return err != nil || host != h.Host || running(h.PID)
 }
 
-// holderTime is how long a run may take from the lock to its name in it, and from its name to
-// the end of the lock.
+// holderTime is how long a run may take from the lock to its name in it, and from its name to the end of the lock.
 const holderTime = 500 * time.Millisecond
 
 func (d *osDir) Lock(name string, shared bool, holder Holder) (func(remove bool), error) {

@@ -34,8 +34,7 @@ var OS Disk = osDisk{}
 
 type osDisk struct{}
 
-// Open follows a symbolic link that is the directory itself, as who gave the path means the directory
-// behind it.
+// Open follows a symbolic link that is the directory itself, as who gave the path means the directory behind it.
 func (osDisk) Open(path string) (Dir, error) {
 	whole, err := filepath.Abs(path)
 	if err == nil {
@@ -157,8 +156,7 @@ func (d *osDir) walk(name string) (*os.Root, error) {
 	return at, nil
 }
 
-// openDir opens a directory that is no symbolic link, also not one that takes its place just
-// now.
+// openDir opens a directory that is no symbolic link, also not one that takes its place just now.
 func openDir(parent *os.Root, name string) (*os.Root, error) {
 	before, err := parent.Lstat(name)
 	switch {

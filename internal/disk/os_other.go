@@ -49,8 +49,7 @@ func Linked(fs.FileInfo) FileID { return FileID{} }
 // Sparse knows nothing.
 func Sparse(fs.FileInfo) bool { return false }
 
-// Changed returns the time at which a file or what is known of it changed: here that of its
-// content.
+// Changed returns the time at which a file or what is known of it changed: here that of its content.
 func Changed(info fs.FileInfo) time.Time { return info.ModTime() }
 
 // syncDir does nothing where directories cannot be synced.

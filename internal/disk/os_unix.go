@@ -57,8 +57,7 @@ func (d *osDir) link(from *os.Root, old string, to *os.Root, name string) error 
 	return two("link", from, to, func(a, b int) error { return unix.Linkat(a, old, b, name, 0) })
 }
 
-// Changed returns the time at which a file or what is known of it changed, which nobody can
-// set.
+// Changed returns the time at which a file or what is known of it changed, which nobody can set.
 func Changed(info fs.FileInfo) time.Time {
 	if s, ok := info.Sys().(*syscall.Stat_t); ok {
 		return changeTime(s)

@@ -8,8 +8,7 @@ import (
 	"volley/plan"
 )
 
-// The most cells along a side of a heat map, rounds with figures of their own, and offsets
-// of each of them.
+// The most cells along a side of a heat map, rounds with figures of their own, and offsets of each of them.
 const (
 	mostCells   = 256
 	mostRounds  = 2048
@@ -37,8 +36,7 @@ type offset struct {
 	Messages int `json:"messages"`
 }
 
-// aggregateOf counts the messages of p. It holds one schedule at a time. The error is that
-// of ctx.
+// aggregateOf counts the messages of p. It holds one schedule at a time. The error is that of ctx.
 func aggregateOf(ctx context.Context, p plan.Plan) (*aggregate, error) {
 	info := p.Info()
 	k, rounds := info.Processors, info.Rounds()

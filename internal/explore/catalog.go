@@ -11,9 +11,8 @@ import (
 	"volley/matrix"
 )
 
-// The most processors of which the page shows every message, 3^4, with so many
-// coefficients in all memories, the most processors it takes, and the most rows of a matrix
-// that it inverts.
+// The most processors of which the page shows every message, 3^4, with so many coefficients in all memories, the most
+// processors it takes, and the most rows of a matrix that it inverts.
 const (
 	mostDetailed     = 81
 	mostCoefficients = 1 << 21

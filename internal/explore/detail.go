@@ -10,8 +10,7 @@ import (
 	"volley/verify"
 )
 
-// detail is every message and every slot of a plan, with the numbers in it, and how its
-// transfer matrix comes about.
+// detail is every message and every slot of a plan, with the numbers in it, and how its transfer matrix comes about.
 type detail struct {
 	Inputs      [][]int     `json:"inputs"`  // by processor: rows of A
 	Outputs     [][]output  `json:"outputs"` // by processor
@@ -21,9 +20,8 @@ type detail struct {
 	Memory      [][]slot    `json:"memory"` // by processor
 	Matrix      [][]string  `json:"matrix"` // A
 
-	// Partial has, for t = 0 … C1, the entries of the transfer matrix that change when
-	// what was received in round t-1 is counted: at t = 0 all that is received is zero,
-	// and in the end it is A.
+	// Partial has, for t = 0 … C1, the entries of the transfer matrix that change when what was received in round t-1
+	// is counted: at t = 0 all that is received is zero, and in the end it is A.
 	Partial    [][]entry  `json:"partial"`
 	Mismatches []mismatch `json:"mismatches"` // with A in the end
 }
@@ -127,8 +125,7 @@ func detailOf(ctx context.Context, p plan.Plan, a matrix.Matrix) (*detail, error
 	return t.detail, nil
 }
 
-// slotsOf returns the slots of all memories together, as one processor of each class has
-// them.
+// slotsOf returns the slots of all memories together, as one processor of each class has them.
 func slotsOf(p plan.Plan) int {
 	n := 0
 	for _, c := range p.Classes() {
@@ -182,8 +179,7 @@ func (t *tracer) add(k int, s slot, sum plan.Combination) {
 	t.detail.Memory[k] = append(t.detail.Memory[k], s)
 }
 
-// fill finds out how the transfer matrix comes about, and compares it with a. The error is
-// the cause of ctx.
+// fill finds out how the transfer matrix comes about, and compares it with a. The error is the cause of ctx.
 func (t *tracer) fill(ctx context.Context, a matrix.Matrix) error {
 	f := t.Common.Field
 	for row := range a.Rows() {

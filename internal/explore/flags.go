@@ -11,8 +11,7 @@ import (
 	"volley/internal/selection"
 )
 
-// flags are the flags of the command line, by their long names. An empty text stands for
-// the default.
+// flags are the flags of the command line, by their long names. An empty text stands for the default.
 type flags map[string]string
 
 // newFlagSet returns the flags that the page has, with their defaults.
@@ -61,9 +60,8 @@ func (f flags) parse() (*selection.Selection, error) {
 	return s, nil
 }
 
-// command returns the command line of a verb with the flags that are not at their defaults,
-// as a shell takes it, and more arguments. A field or points that are given are other than
-// the default of some matrix.
+// command returns the command line of a verb with the flags that are not at their defaults, as a shell takes it, and
+// more arguments. A field or points that are given are other than the default of some matrix.
 func (f flags) command(verb string, more ...string) string {
 	set, _ := newFlagSet()
 	words := []string{"volley", verb}

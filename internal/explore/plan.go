@@ -112,8 +112,7 @@ type planCost struct {
 	Times       []float64           `json:"times"` // of the rounds' messages, in the model
 }
 
-// planNetwork is LogGP's L, o and G of one message, in seconds, and what the busiest processor
-// exchanges.
+// planNetwork is LogGP's L, o and G of one message, in seconds, and what the busiest processor exchanges.
 type planNetwork struct {
 	Latency  float64     `json:"latency"`
 	Overhead float64     `json:"overhead"`

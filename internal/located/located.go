@@ -87,9 +87,8 @@ func reason(err error) string {
 	return fmt.Sprintf("%s: %s does not fit there", goNames.ReplaceAllString(kind.Field, ""), kind.Value)
 }
 
-// List calls each before each element of the list that a text has under a key, up to the first
-// error: each takes the element from the decoder. The text is an object that [Read] has returned. The
-// error is an *[Error].
+// List calls each before each element of the list that a text has under a key, up to the first error: each takes the
+// element from the decoder. The text is an object that [Read] has returned. The error is an *[Error].
 func List(text []byte, key string, each func(d *json.Decoder) error) error {
 	d := json.NewDecoder(bytes.NewReader(text))
 	next := func() json.Token {

@@ -1,6 +1,5 @@
-// Package selection is how people select a matrix, a plan and a cost model: the flags that
-// the verbs of the command line have in common, which the page of volley explore has too,
-// and what they stand for.
+// Package selection is how people select a matrix, a plan and a cost model: the flags that the verbs of the command
+// line have in common, which the page of volley explore has too, and what they stand for.
 package selection
 
 import (
@@ -83,9 +82,8 @@ func markf(flag, format string, args ...any) error {
 	return &Error{flag, fmt.Errorf(format, args...)}
 }
 
-// packages are the prefixes of errors of the library, which mean little to who sets flags.
-// Messages of ours do not begin with a word that the user chose: a file may be named
-// "matrix".
+// packages are the prefixes of errors of the library, which mean little to who sets flags. Messages of ours do not
+// begin with a word that the user chose: a file may be named "matrix".
 var packages = regexp.MustCompile(`^(algo|bench|executor|field|matrix|plan|sim|verify|volley): `)
 
 // Message returns what to show of an error, in one line.
@@ -119,8 +117,7 @@ const UsualField = "2^8"
 // orders lists the values of --order.
 var orders = []string{"natural", "reversed", "any"}
 
-// AddMatrix adds the flags that select a matrix. When they have been parsed, SetDefaults
-// is to be called.
+// AddMatrix adds the flags that select a matrix. When they have been parsed, SetDefaults is to be called.
 func (s *Selection) AddMatrix(f *pflag.FlagSet) {
 	s.flags = f
 	f.StringVar(&s.Field, "field", UsualField, "finite `FIELD`, one that volley fields lists; for fti 2^16")
@@ -178,8 +175,7 @@ const (
 	PaperModel   = "paper"
 )
 
-// AddModel adds the flags of the cost model, which is the one of that name unless --model says
-// another.
+// AddModel adds the flags of the cost model, which is the one of that name unless --model says another.
 func (s *Selection) AddModel(f *pflag.FlagSet, usual string) {
 	f.StringVar(&s.ByModel, "model", usual, "`MODEL` of costs: network, or that of the paper: paper")
 	s.AddNetwork(f)
@@ -294,9 +290,8 @@ func (s *Selection) BuildFor(spec matrix.Spec, f field.Field, k int) (matrix.Mat
 	return a, mark("matrix", err)
 }
 
-// Model returns the cost model for packets of the given number of symbols over f: as the
-// flags say, else as volley tune has measured, else by default. The error is an *Error
-// or that of a file of volley tune.
+// Model returns the cost model for packets of the given number of symbols over f: as the flags say, else as volley tune
+// has measured, else by default. The error is an *Error or that of a file of volley tune.
 func (s *Selection) Model(f field.Field, symbols int64) (sim.Model, error) {
 	m := sim.Model{Bytes: symbols * int64(f.SymbolBytes()), SymbolBytes: f.SymbolBytes()}
 	if err := s.checkModel(); err != nil {

@@ -52,9 +52,8 @@ func Flip(pick Pick, part, offset, bit int) Fault {
 	}}
 }
 
-// Truncate cuts the message after its first n bytes: the part that holds byte n
-// gets shorter, the parts after it are gone. A message of n bytes or fewer is
-// sent as it is.
+// Truncate cuts the message after its first n bytes: the part that holds byte n gets shorter, the parts after it are
+// gone. A message of n bytes or fewer is sent as it is.
 func Truncate(pick Pick, n int) Fault {
 	return Fault{picks: pick, strike: func(m message) []message {
 		left := n
@@ -79,9 +78,8 @@ func Duplicate(pick Pick) Fault {
 	}}
 }
 
-// Hang stops the rank when it sends, or would hear, its first message of this round or a
-// later one. From then on nothing is sent, received or aborted, and every Wait
-// blocks until its ctx ends.
+// Hang stops the rank when it sends, or would hear, its first message of this round or a later one. From then on
+// nothing is sent, received or aborted, and every Wait blocks until its ctx ends.
 func Hang(round int) Fault { return Fault{state: hung, round: round} }
 
 // Die is like [Hang], but every Wait returns [ErrDead] at once.

@@ -194,8 +194,7 @@ func (e *Endpoint) Inquire(ctx context.Context, rank int) (int, time.Duration, e
 	return -1, 0, fmt.Errorf("rank %d does not answer: %w", rank, err)
 }
 
-// Abort ends the run; the first one that this rank hears of counts for it. After Close it does
-// nothing.
+// Abort ends the run; the first one that this rank hears of counts for it. After Close it does nothing.
 func (e *Endpoint) Abort(cause error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -239,8 +238,7 @@ func (e *Endpoint) hearAbort() {
 // closeTime bounds how long Close waits for peers to say that they have read everything.
 const closeTime = 3 * time.Second
 
-// Close gives up what is under way. It returns when every peer has what was sent to it, or does
-// not say so for a while.
+// Close gives up what is under way. It returns when every peer has what was sent to it, or does not say so for a while.
 func (e *Endpoint) Close() error {
 	e.mu.Lock()
 	if e.closed {

@@ -27,8 +27,7 @@ type stream interface {
 // connectTime bounds how long a rank tries to reach another one: many ranks of a busy machine take long.
 const connectTime = time.Minute
 
-// helloKey is the metadata by which a rank opens a stream: protocol, session, its own rank, and the one
-// it means.
+// helloKey is the metadata by which a rank opens a stream: protocol, session, its own rank, and the one it means.
 const (
 	helloKey  = "volley-hello"
 	helloForm = "%d %s %d %d"

@@ -259,8 +259,7 @@ type slot struct {
 	piece int // of the owner's
 }
 
-// requests are those of a communicator. What MPI takes lists of is in C memory, as it is
-// written between calls.
+// requests are those of a communicator. What MPI takes lists of is in C memory, as it is written between calls.
 type requests struct {
 	slots  []slot // the request of each is in lists
 	idle   []int
@@ -372,8 +371,7 @@ func (g *communicator) peek(src int) (tag int, ok bool, err error) {
 	return int(t), err == nil && there != 0, err
 }
 
-// discard takes the next message with a tag from a rank and returns its length; ok is false
-// where none has come.
+// discard takes the next message with a tag from a rank and returns its length; ok is false where none has come.
 func (g *communicator) discard(src, tag int) (bytes int, ok bool, err error) {
 	var there, n C.int
 	err = failed("MPI_Mrecv", C.volley_discard(C.int(src), C.int(tag), g.comm, &there, &n))
@@ -435,8 +433,7 @@ func (g *communicator) findNeighbours() error {
 	return nil
 }
 
-// machine returns a number of this machine, or of the network that it is given there, such as a
-// container's.
+// machine returns a number of this machine, or of the network that it is given there, such as a container's.
 func machine() int64 {
 	name, _ := os.Hostname()
 	boot, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")

@@ -166,8 +166,7 @@ func (e *Endpoint) end(err *transport.AbortError) {
 	}
 }
 
-// Abort ends the group; the first one that this rank hears of counts for it. After Close it does
-// nothing.
+// Abort ends the group; the first one that this rank hears of counts for it. After Close it does nothing.
 func (e *Endpoint) Abort(cause error) {
 	call(func() {
 		if e.abort != nil || e.closed {

@@ -11,8 +11,7 @@ import (
 	"volley/transport"
 )
 
-// An Endpoint is this process's rank of a group. Any number of goroutines may use it at
-// once.
+// An Endpoint is this process's rank of a group. Any number of goroutines may use it at once.
 type Endpoint struct {
 	*communicator
 	streamShift int // of tags
@@ -48,10 +47,9 @@ var (
 	_ transport.CoreSharer = (*Endpoint)(nil)
 )
 
-// controlTag is the tag of control messages. That of another message has one more than the
-// number of its stream, bits that depend on the lengths of its parts, and a bit that says whether
-// more pieces follow. A message of other lengths than were asked for is so never put into memory
-// that is too short.
+// controlTag is the tag of control messages. That of another message has one more than the number of its stream, bits
+// that depend on the lengths of its parts, and a bit that says whether more pieces follow. A message of other lengths
+// than were asked for is so never put into memory that is too short.
 const (
 	controlTag = 0
 	moreBit    = 1
@@ -140,12 +138,10 @@ func (e *Endpoint) tagOf(t transport.Tag, parts [][]byte) (int, error) {
 	return (1+number)<<e.streamShift | lengthHash(parts, e.streamShift-1)<<1, nil
 }
 
-// abortDrain is how long Close waits for control messages, such as those of an abort, to be
-// on their way.
+// abortDrain is how long Close waits for control messages, such as those of an abort, to be on their way.
 const abortDrain = 2 * time.Second
 
-// Close gives up what is still under way. What was sent still arrives: progress goes on in
-// the background.
+// Close gives up what is still under way. What was sent still arrives: progress goes on in the background.
 func (e *Endpoint) Close() (err error) {
 	e.drain()
 	call(func() { err = e.close() })

@@ -52,9 +52,8 @@ func call(f func()) {
 	<-done
 }
 
-// How often endpoints make progress in the background where nobody waits, and where somebody
-// does. Waking up is not cheap: the runtime looks after a process that does, every 20 µs for a
-// while.
+// How often endpoints make progress in the background where nobody waits, and where somebody does. Waking up is not
+// cheap: the runtime looks after a process that does, every 20 µs for a while.
 const (
 	progressEvery = 5 * time.Millisecond
 	progressIdle  = 50 * time.Millisecond
@@ -157,11 +156,10 @@ const whole = -1
 // All processes of the job call it, after [Init].
 func Split(set, place int) (*Endpoint, error) { return newEndpoint(nil, set, place) }
 
-// Drive calls f with this process's rank of a duplicate of a communicator, which is given
-// by its Fortran handle (MPI_Comm_c2f). All its processes call it. It is for what a C
-// program calls that has started MPI: while f runs, it is this thread that calls MPI where
-// the library wants no other, and afterwards nothing of this package does. Where keep is set, f gets the
-// same endpoint in all such calls on the communicator, until that is freed. When one has failed, all
+// Drive calls f with this process's rank of a duplicate of a communicator, which is given by its Fortran handle
+// (MPI_Comm_c2f). All its processes call it. It is for what a C program calls that has started MPI: while f runs, it is
+// this thread that calls MPI where the library wants no other, and afterwards nothing of this package does. Where keep
+// is set, f gets the same endpoint in all such calls on the communicator, until that is freed. When one has failed, all
 // later ones do. With MPI_THREAD_MULTIPLE several threads may call it at once.
 func Drive(handle int, keep bool, f func(*Endpoint) error) error {
 	runtime.LockOSThread()

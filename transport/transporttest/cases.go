@@ -17,8 +17,7 @@ import (
 // No result depends on it; a fault may go unnoticed where it is too short.
 const pause = 20 * time.Millisecond
 
-// never is the tag of messages that lack their sender or receiver; small, since
-// a transport may have few bits for it.
+// never is the tag of messages that lack their sender or receiver; small, since a transport may have few bits for it.
 var never = transport.Tag{Round: 1000}
 
 // Cases returns all tests, each for a group of its own.
@@ -386,8 +385,7 @@ func ctxEnds(d endpoint) {
 	mustDo("after a wait that was given up", d.pass(transport.Tag{}, 10))
 }
 
-// unwanted wraps what a Wait returned, so that a rank which another one's
-// failure stopped is not heard.
+// unwanted wraps what a Wait returned, so that a rank which another one's failure stopped is not heard.
 func unwanted(err error, want string) error {
 	if err == nil {
 		return fmt.Errorf("got no error; want %s", want)

@@ -11,8 +11,7 @@ import (
 	"volley/transport"
 )
 
-// A message has bytes that follow from what it says of itself, so that
-// both its ends know them.
+// A message has bytes that follow from what it says of itself, so that both its ends know them.
 type message struct {
 	src, dst int
 	tag      transport.Tag
@@ -80,8 +79,7 @@ func (d endpoint) fromPrev(tag transport.Tag, serial int, lengths ...int) messag
 	return message{d.prev(), d.Rank(), tag, serial, lengths}
 }
 
-// partner returns the other rank of this rank's pair (0, 1), (2, 3) …; the last
-// of an odd number has none.
+// partner returns the other rank of this rank's pair (0, 1), (2, 3) …; the last of an odd number has none.
 func (d endpoint) partner() (r int, ok bool) {
 	r = d.Rank() ^ 1
 	return r, r < d.Size()

@@ -66,8 +66,7 @@ type Case struct {
 	Name     string
 	MinRanks int // it runs on any group of at least this many
 
-	// Body is what one rank does. It talks to the other ranks through tr alone,
-	// and all its waits end with ctx.
+	// Body is what one rank does. It talks to the other ranks through tr alone, and all its waits end with ctx.
 	Body func(ctx context.Context, tr transport.Transport) error
 }
 
@@ -101,10 +100,9 @@ func (c Case) run(ctx context.Context, tr transport.Transport, limit, grace time
 	}
 }
 
-// Run runs all cases on groups of several sizes whose ranks live in this
-// process. The factory returns the ranks of a new group of n, in order; Run
-// closes them. At the end no more goroutines may run than at the start, so no
-// parallel test may run beside it.
+// Run runs all cases on groups of several sizes whose ranks live in this process. The factory returns the ranks of a
+// new group of n, in order; Run closes them. At the end no more goroutines may run than at the start, so no parallel
+// test may run beside it.
 func Run(t *testing.T, factory func(t *testing.T, n int) []transport.Transport) {
 	t.Helper()
 	before := runtime.NumGoroutine()
@@ -166,8 +164,7 @@ func runGroup(ctx context.Context, c Case, group []transport.Transport, limit, g
 	return slices.DeleteFunc(errs, func(err error) bool { return err == nil })
 }
 
-// leak waits until no more than before goroutines run. After the patience it
-// returns the stacks of all that do.
+// leak waits until no more than before goroutines run. After the patience it returns the stacks of all that do.
 func leak(before int, patience time.Duration) string {
 	for end := time.Now().Add(patience); runtime.NumGoroutine() > before; time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(end) {

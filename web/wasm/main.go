@@ -1,9 +1,8 @@
 //go:build js && wasm
 
-// Command wasm is the engine of the page where no server is. In a web worker it sets the
-// function volleyCall(method, request, line), which calls line with every line of the
-// answer. It returns {done, cancel}: a promise, and a function that ends the call. Calls run
-// one after the other.
+// Command wasm is the engine of the page where no server is. In a web worker it sets the function volleyCall(method,
+// request, line), which calls line with every line of the answer. It returns {done, cancel}: a promise, and a function
+// that ends the call. Calls run one after the other.
 package main
 
 import (

@@ -13,9 +13,8 @@ import (
 	"volley/sim"
 )
 
-// ExchangePlans returns the plans that hand out slices: with M the larger one of K and
-// R, packets are cut into M pieces, and each of M processors computes one piece of all
-// results.
+// ExchangePlans returns the plans that hand out slices: with M the larger one of K and R, packets are cut into M
+// pieces, and each of M processors computes one piece of all results.
 //
 //	problem  every A, every K, R and p, but for one source and one sink that are apart
 //	cost     with radices r_0·…·r_(d-1) >= M for the way there and others for the way
@@ -25,16 +24,14 @@ import (
 //	source   J. Bruck et al., IEEE TPDS 8(11), 1997 (index), for one way; R. Rabenseifner,
 //	         ICCS 2004, for R = 1; the two ways around any A, and the sums on the way, ours
 //
-// On the way there, slice h of every packet goes to helper h, by an index algorithm: the
-// offset from the source to the helper is a number of digits in the radices, and in
-// stage t slices move by digit t. Where slices of more than R sources for one helper have
-// met, their R parts of results go on instead. Helper h computes slice h of each result,
-// and on the way back it goes to the sink, the stages in reverse; where more than K
-// results share a way, the K slices of packets go on and the results are computed later.
+// On the way there, slice h of every packet goes to helper h, by an index algorithm: the offset from the source to the
+// helper is a number of digits in the radices, and in stage t slices move by digit t. Where slices of more than R
+// sources for one helper have met, their R parts of results go on instead. Helper h computes slice h of each result,
+// and on the way back it goes to the sink, the stages in reverse; where more than K results share a way, the K slices
+// of packets go on and the results are computed later.
 //
-// Of a matrix that is a product of layers, which fact is unless it is nil, a helper computes
-// its slice by the layers, one after the other: it multiplies by Σ of their sizes per symbol,
-// not by K.
+// Of a matrix that is a product of layers, which fact is unless it is nil, a helper computes its slice by the layers,
+// one after the other: it multiplies by Σ of their sizes per symbol, not by K.
 func ExchangePlans(t schedule.Task, fact *matrix.Factorisation) ([]plan.Plan, error) {
 	there, back := exchanges(t)
 	if err := there.small(t, fact); err != nil {
@@ -88,8 +85,7 @@ func ExchangeWith(t schedule.Task, fact *matrix.Factorisation, parameters [][]in
 	return exchangePlan(t, fact, parameters[0], parameters[len(parameters)-1]), nil
 }
 
-// fits returns an error unless each radix has digits to move, and all together have a digit
-// for every offset.
+// fits returns an error unless each radix has digits to move, and all together have a digit for every offset.
 func (e exchange) fits(radices []int) error {
 	weight := 1
 	for _, r := range radices {
@@ -182,8 +178,7 @@ func power(r, n int) int {
 // An exchange is the way of slices between ends and helpers. Forwards every end, a source,
 // hands out its packet; transposed every end, a sink, is handed its result.
 //
-// Positions 0 … M-1 are the helpers'; ends are at positions 0, 1, … as well, whatever
-// processors they are.
+// Positions 0 … M-1 are the helpers'; ends are at positions 0, 1, … as well, whatever processors they are.
 type exchange struct {
 	helpers, ports int
 	ends, others   int  // others are those at the other end of the other way
@@ -234,8 +229,7 @@ type digitStage struct {
 	rounds       [][]int // the digits that move in each round, one for each port
 }
 
-// digitStages returns the stages for radices. Where ends are away, even digit 0 moves in
-// the first one.
+// digitStages returns the stages for radices. Where ends are away, even digit 0 moves in the first one.
 func (e exchange) digitStages(radices []int) []digitStage {
 	var list []digitStage
 	weight := 1
@@ -274,8 +268,7 @@ func (e exchange) offsets(st digitStage, digit int) []int {
 // window returns how many positions share what moves on by an offset.
 func (e exchange) window(st digitStage, offset int) int { return min(st.weight, e.helpers-offset) }
 
-// estimate returns a bound on the cost of one way, which is met where all processors
-// take part.
+// estimate returns a bound on the cost of one way, which is met where all processors take part.
 func (e exchange) estimate(radices []int) sim.Cost {
 	var c sim.Cost
 	for _, st := range e.digitStages(radices) {

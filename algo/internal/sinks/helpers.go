@@ -8,9 +8,8 @@ import (
 	"volley/plan"
 )
 
-// HelpersPlans returns the plans in which the processors that are not sinks compute the
-// results: with H of them, packets are cut into S segments of H slices, and helper h computes
-// slice h of every segment of all results.
+// HelpersPlans returns the plans in which the processors that are not sinks compute the results: with H of them,
+// packets are cut into S segments of H slices, and helper h computes slice h of every segment of all results.
 //
 //	problem  R sinks among K > 2R sources, or K > R sources and R sinks apart; every A, every p
 //	cost     with N processors, C1 = (S+1)·⌈(N-1)/p⌉, C2 = C1/(S·H) packets; for sinks among

@@ -21,11 +21,10 @@ import (
 //	         of min(K, R) (TestSinksCost)
 //	source   paper, remark on N > K processors, for one n; the others ours
 //
-// For K >= R the sources form n groups, each of which computes its part of every
-// result in one universal step, all groups at once; then each result is added up on a
-// (p+1)-ary tree. For K < R it goes the other way round: the packets are broadcast to
-// n groups of sinks. Where ⌈B/min(K, R)⌉ groups are one too many for the processors,
-// the last one is filled up with the processors of the other side.
+// For K >= R the sources form n groups, each of which computes its part of every result in one universal step, all
+// groups at once; then each result is added up on a (p+1)-ary tree. For K < R it goes the other way round: the packets
+// are broadcast to n groups of sinks. Where ⌈B/min(K, R)⌉ groups are one too many for the processors, the last one is
+// filled up with the processors of the other side.
 func Plans(t schedule.Task) ([]plan.Plan, error) {
 	if err := mustHaveSinks(t, "sinks"); err != nil {
 		return nil, err
@@ -37,8 +36,7 @@ func Plans(t schedule.Task) ([]plan.Plan, error) {
 	return plans, nil
 }
 
-// mustHaveSinks returns an error that wraps [schedule.ErrStructure] where every processor is
-// source and sink.
+// mustHaveSinks returns an error that wraps [schedule.ErrStructure] where every processor is source and sink.
 func mustHaveSinks(t schedule.Task, algorithm string) error {
 	if !t.Square() {
 		return nil
@@ -213,9 +211,8 @@ func (w *way) merged(s int) bool {
 	return w.carrier(0, s) == s
 }
 
-// communicator returns communicator s: at position 0 the one of the smaller side, then one
-// member of each group, where they are others than that one. Group 0 is last if its member
-// leads a communicator as well.
+// communicator returns communicator s: at position 0 the one of the smaller side, then one member of each group, where
+// they are others than that one. Group 0 is last if its member leads a communicator as well.
 func (w *way) communicator(s int) schedule.Communicator {
 	c := schedule.Communicator{Size: w.n + 1}
 	if w.merged(s) {

@@ -65,8 +65,7 @@ func SplitPlans(t schedule.Task) ([]plan.Plan, error) {
 // mostSlices bounds the pieces of a packet: a program has K terms for each.
 const mostSlices = 512
 
-// splitPlan returns the plan with groups of a size, radices for the ways there and back, and
-// a step for the groups.
+// splitPlan returns the plan with groups of a size, radices for the ways there and back, and a step for the groups.
 func splitPlan(t schedule.Task, size int, first, last []int, step *universal.Step) *schedule.Plan {
 	way := exchange{helpers: size, ports: t.Ports, ends: size, others: size, step: 1}
 	there, back := way, way

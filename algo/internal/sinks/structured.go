@@ -11,8 +11,7 @@ import (
 	"volley/plan"
 )
 
-// StructuredPlans returns the plans for sources and sinks whose groups have
-// matrices with structure.
+// StructuredPlans returns the plans for sources and sinks whose groups have matrices with structure.
 //
 //	problem  K×R matrices whose blocks of R rows, or of K columns, have a structure of
 //	         the same shape: Cauchy, Lagrange and Reed-Solomon matrices on points that
@@ -24,9 +23,8 @@ import (
 //	         (TestSinksStructured)
 //	source   ours
 //
-// It is [Plans] with the layers of the blocks, fused, instead of a universal step.
-// Where they leave the results in another order, nothing is permuted: what a member
-// ends with joins the communicator of that result.
+// It is [Plans] with the layers of the blocks, fused, instead of a universal step. Where they leave the results in
+// another order, nothing is permuted: what a member ends with joins the communicator of that result.
 func StructuredPlans(t schedule.Task) ([]plan.Plan, error) {
 	const name = "sinks-structured"
 	if err := mustHaveSinks(t, name); err != nil {
@@ -43,8 +41,7 @@ func StructuredPlans(t schedule.Task) ([]plan.Plan, error) {
 	return plans, nil
 }
 
-// structuredWays returns the undominated ways to fuse the layers of the groups'
-// matrices, but for a single layer.
+// structuredWays returns the undominated ways to fuse the layers of the groups' matrices, but for a single layer.
 func structuredWays(t schedule.Task, name string) ([]*way, error) {
 	g := sides(t)
 	none := func(why string) error {
@@ -66,8 +63,7 @@ func structuredWays(t schedule.Task, name string) ([]*way, error) {
 	return list, nil
 }
 
-// BlockFactors returns the factorisations of the groups' matrices, or why they are of no
-// use.
+// BlockFactors returns the factorisations of the groups' matrices, or why they are of no use.
 func BlockFactors(t schedule.Task) (facts []*matrix.Factorisation, why string) {
 	g := sides(t)
 	size := g.few()
@@ -95,8 +91,7 @@ func BlockFactors(t schedule.Task) (facts []*matrix.Factorisation, why string) {
 	return facts, ""
 }
 
-// sameShape reports whether layers have groups of the same sizes, however they are
-// fused.
+// sameShape reports whether layers have groups of the same sizes, however they are fused.
 func sameShape(a, b []matrix.Layer) bool {
 	if len(a) != len(b) {
 		return false
@@ -111,8 +106,7 @@ func sameShape(a, b []matrix.Layer) bool {
 	return true
 }
 
-// fusedGroups returns the way to run the layers of all groups, fused up to each of the
-// cuts.
+// fusedGroups returns the way to run the layers of all groups, fused up to each of the cuts.
 func fusedGroups(t schedule.Task, g grouping, facts []*matrix.Factorisation, cuts []int) *way {
 	w := &way{grouping: g, notes: []string{"structure of the blocks: " + facts[0].Structure}}
 	var sizes []string

@@ -5,9 +5,8 @@ import (
 	"volley/plan"
 )
 
-// permutation is one round in which packets change places: that of processor k
-// goes to processor to(k), and from(k) is where its new one comes from. It takes
-// 1/1, or nothing at all at processors that keep their own.
+// permutation is one round in which packets change places: that of processor k goes to processor to(k), and from(k) is
+// where its new one comes from. It takes 1/1, or nothing at all at processors that keep their own.
 type permutation struct {
 	size     int
 	to, from func(k int) int

@@ -24,11 +24,10 @@ const (
 	AcrossMiddle        // always across it: "folded"
 )
 
-// Plans returns the plans, under a name, of a matrix of a family. Fact is the matrix as a
-// product of layers, or nil. There is a plan for each way to fuse neighbouring layers that
-// no other way beats in C1 and C2. Every fused layer is one universal step on its groups.
-// All layers fused into one are the universal algorithm, in natural order whatever the
-// layers need: that is the plan only where there is no other.
+// Plans returns the plans, under a name, of a matrix of a family. Fact is the matrix as a product of layers, or nil.
+// There is a plan for each way to fuse neighbouring layers that no other way beats in C1 and C2. Every fused layer is
+// one universal step on its groups. All layers fused into one are the universal algorithm, in natural order whatever
+// the layers need: that is the plan only where there is no other.
 func Plans(name, family string, mode Fusing, t schedule.Task, fact *matrix.Factorisation, anyOrder bool) ([]plan.Plan, error) {
 	if fact == nil || fact.Name != family {
 		return nil, &familyError{name, t.Matrix}
@@ -55,8 +54,7 @@ func Plans(name, family string, mode Fusing, t schedule.Task, fact *matrix.Facto
 	return schedule.Undominated(plans), nil
 }
 
-// A familyError says that a matrix is not of an algorithm's family. It wraps
-// [schedule.ErrStructure].
+// A familyError says that a matrix is not of an algorithm's family. It wraps [schedule.ErrStructure].
 type familyError struct {
 	algorithm string
 	matrix    matrix.Matrix
@@ -78,8 +76,7 @@ func Short(id string) string {
 	return id
 }
 
-// fused returns the plan for a factorisation whose layers are fused up to each of
-// the cuts.
+// fused returns the plan for a factorisation whose layers are fused up to each of the cuts.
 func fused(t schedule.Task, name string, fact *matrix.Factorisation, cuts []int, anyOrder bool) plan.Plan {
 	k := t.Matrix.Rows()
 	notes := []string{"structure: " + fact.Structure}
@@ -133,11 +130,10 @@ func isBinary(f field.Field) bool {
 	return f.Characteristic().IsUint64() && f.Characteristic().Uint64() == 2
 }
 
-// leastWork returns the way to fuse neighbouring layers that takes a processor the least work, as
-// the ends of the fused runs. In characteristic 2 reading and writing a packet is as much work as three
-// multiply-adds, and two layers of butterflies on one side of the middle are one kernel, with a product
-// for each packet; in others products take nearly all. By measurement. All layers fused into one would be
-// a direct product, and are left out.
+// leastWork returns the way to fuse neighbouring layers that takes a processor the least work, as the ends of the fused
+// runs. In characteristic 2 reading and writing a packet is as much work as three multiply-adds, and two layers of
+// butterflies on one side of the middle are one kernel, with a product for each packet; in others products take nearly
+// all. By measurement. All layers fused into one would be a direct product, and are left out.
 func leastWork(fact *matrix.Factorisation, allowed func(i, j int) bool) []int {
 	layers, pass := fact.Layers, 0
 	binary := len(layers) > 0 && isBinary(layers[0].Field())
@@ -169,8 +165,7 @@ func leastWork(fact *matrix.Factorisation, allowed func(i, j int) bool) []int {
 	return cuts
 }
 
-// OnGroups returns the layer that runs a step on the groups of a layer of
-// the matrix.
+// OnGroups returns the layer that runs a step on the groups of a layer of the matrix.
 func OnGroups(l matrix.Layer, step *universal.Step, labels matrix.Labels) schedule.Partition {
 	size := l.Size()
 	step.Name = l.Name
@@ -185,10 +180,9 @@ func OnGroups(l matrix.Layer, step *universal.Step, labels matrix.Labels) schedu
 	}}
 }
 
-// Fusions returns the ways to fuse neighbouring layers that no other way beats in
-// C1 and C2, as the ends of the fused runs. Allowed says which runs may be fused; none
-// may span all processors, which the universal algorithm does. The cost
-// of a run is that of a step on the groups of what it spans: no matrices are multiplied.
+// Fusions returns the ways to fuse neighbouring layers that no other way beats in C1 and C2, as the ends of the fused
+// runs. Allowed says which runs may be fused; none may span all processors, which the universal algorithm does. The
+// cost of a run is that of a step on the groups of what it spans: no matrices are multiplied.
 func Fusions(layers []matrix.Layer, ports int, allowed func(i, j int) bool) [][]int {
 	if len(layers) == 0 {
 		return nil

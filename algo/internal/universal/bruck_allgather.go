@@ -2,9 +2,8 @@ package universal
 
 import "volley/plan"
 
-// bruckAllgather gathers all packets at every processor; each then computes its
-// own result. It is the universal step with a window of all processors and one
-// stride.
+// bruckAllgather gathers all packets at every processor; each then computes its own result. It is the universal step
+// with a window of all processors and one stride.
 //
 //	problem  every A, every K and p
 //	cost     C1 = clog(K), C2 = ⌈(K-1)/p⌉ (TestBaselineCosts)

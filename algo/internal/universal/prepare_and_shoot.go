@@ -20,9 +20,8 @@ import (
 //	         ((p+1)^(L/2+1) + (p+1)^(L/2) - 2)/p; and where K < m·n every offset is
 //	         given to one intermediate, so that nothing has to be subtracted
 //
-// Elements that happen to be zero, also those for offsets of K and more, are
-// sent and counted: a universal schedule does not look at A. Only messages to
-// oneself are left out.
+// Elements that happen to be zero, also those for offsets of K and more, are sent and counted: a universal schedule
+// does not look at A. Only messages to oneself are left out.
 type prepareAndShoot struct {
 	size, ports, m, n int
 }

@@ -6,9 +6,8 @@ import (
 	"volley/plan"
 )
 
-// Rectangular is the universal step for groups of which some members have no packet,
-// or want no result: packets that do not exist, sums of none and sums that nobody
-// wants are left out.
+// Rectangular is the universal step for groups of which some members have no packet, or want no result: packets that do
+// not exist, sums of none and sums that nobody wants are left out.
 //
 //	problem  every matrix with a row or column for some of the members of a group
 //	cost     at most that of [Step] on groups of the largest size

@@ -18,19 +18,17 @@ import (
 //	source   paper, section "Prepare and Shoot", generalised; the paper's own
 //	         windows are [NewPrepareAndShoot]'s
 //
-// The offset δ = (s-r) mod K between a packet's home r and a result's home s is
-// split as δ = l·m + i with 0 <= i < m. Packet x_r reaches the intermediate
-// r + i in the prepare phase; there it joins the partial sum for s = r + i + l·m,
-// which the shoot phase reduces along the stride m. Each offset has exactly one
-// intermediate, so nothing is counted twice when m·n > K.
+// The offset δ = (s-r) mod K between a packet's home r and a result's home s is split as δ = l·m + i with 0 <= i < m.
+// Packet x_r reaches the intermediate r + i in the prepare phase; there it joins the partial sum for s = r + i + l·m,
+// which the shoot phase reduces along the stride m. Each offset has exactly one intermediate, so nothing is counted
+// twice when m·n > K.
 type Step struct {
 	size, m, n     int
 	prepare, shoot []schedule.WindowRound
 	Name           string // of its one phase; empty: prepare and shoot apart
 }
 
-// New returns the step with window m and n strides for groups of up to
-// size processors, m·n >= size.
+// New returns the step with window m and n strides for groups of up to size processors, m·n >= size.
 func New(size, ports, m, n int) *Step {
 	return &Step{size: size, m: m, n: n, prepare: schedule.WindowRounds(m, ports), shoot: schedule.WindowRounds(n, ports)}
 }
@@ -41,9 +39,8 @@ func Tuned(size, ports int) *Step {
 	return New(size, ports, m, n)
 }
 
-// Tune returns the window and the strides of least C2 for groups of size
-// processors; ties go to fewer rounds, then to the smaller window. The rounds
-// are at most over more than the fewest possible.
+// Tune returns the window and the strides of least C2 for groups of size processors; ties go to fewer rounds, then to
+// the smaller window. The rounds are at most over more than the fewest possible.
 func Tune(size, ports, over int) (m, n int) {
 	bestC1, bestC2 := 0, -1
 	most := schedule.Clog(size, ports) + over
@@ -68,9 +65,8 @@ func Cost(m, n, ports int) sim.Cost {
 // Cost is the cost of the step.
 func (s *Step) Cost(ports int) sim.Cost { return Cost(s.m, s.n, ports) }
 
-// Plans returns the plan with the fewest rounds and, where a round more
-// lowers C2, those with more, up to most above the fewest, or any number if that is
-// negative; frugally, those as well that other windows make, see [frugal].
+// Plans returns the plan with the fewest rounds and, where a round more lowers C2, those with more, up to most above
+// the fewest, or any number if that is negative; frugally, those as well that other windows make, see [frugal].
 func Plans(t schedule.Task, most int, frugally bool) ([]plan.Plan, error) {
 	if err := t.MustBeSquare("universal"); err != nil {
 		return nil, err
@@ -105,9 +101,8 @@ func PlanWith(t schedule.Task, parameters [][]int) (plan.Plan, error) {
 	return schedule.OnAll("universal", New(k, t.Ports, parameters[0][0], parameters[0][1]), t), nil
 }
 
-// frugal returns the plans that no other window beats in rounds, packets, memory and
-// multiply-adds together: where these are limited, another window than the tuned
-// one may do.
+// frugal returns the plans that no other window beats in rounds, packets, memory and multiply-adds together: where
+// these are limited, another window than the tuned one may do.
 func frugal(t schedule.Task) []plan.Plan {
 	k := t.Matrix.Rows()
 	type window struct {
@@ -154,8 +149,7 @@ func (s *Step) Encode(b *schedule.Builder, g schedule.Group, in plan.Slot) plan.
 	return s.EncodeUnit(b, g, []plan.Slot{in})[0]
 }
 
-// EncodeUnit is Encode where each member has, and obtains, a unit of several packets, see
-// [schedule.Window.Sums].
+// EncodeUnit is Encode where each member has, and obtains, a unit of several packets, see [schedule.Window.Sums].
 func (s *Step) EncodeUnit(b *schedule.Builder, g schedule.Group, in []plan.Slot) []plan.Slot {
 	held := schedule.Gather(b, g, s.prepare, 1, min(s.m, g.Size), in)
 	strides := schedule.Ceil(g.Size, s.m) // beyond these there is no offset below g.Size

@@ -1,5 +1,4 @@
-// Package disktest is disks for tests: temporary directories in memory, and locks that nobody
-// else sees.
+// Package disktest is disks for tests: temporary directories in memory, and locks that nobody else sees.
 package disktest
 
 import (
@@ -10,8 +9,7 @@ import (
 	"volley/internal/disk"
 )
 
-// Lockless is a disk of the machine whose locks reach nobody else, as on some shared file
-// systems.
+// Lockless is a disk of the machine whose locks reach nobody else, as on some shared file systems.
 type Lockless struct{ disk.Disk }
 
 // Open implements [disk.Disk].
