@@ -30,7 +30,7 @@ type kernels struct {
 	planes []kernel // of two in planes; to-from is a multiple of planesGroup
 
 	// These are for n bytes, a multiple of planesGroup.
-	butterflies          [2]butterflies // of symbols of one byte, perhaps none, and of two in planes
+	butterflies          [2]butterflies // of symbols of one byte, and of two in planes
 	toPlanes, fromPlanes func(dst, src *byte, n int)
 }
 

@@ -11,8 +11,8 @@ func findKernels() []*kernels {
 		pairs:  []kernel{pairs1NEON, pairs2NEON, pairs3NEON, pairs4NEON},
 		planes: []kernel{planes1NEON, planes2NEON, planes3NEON, planes4NEON},
 		butterflies: [2]butterflies{
-			{}, // none for bytes
-			{butterflyNEON, inverseButterflyNEON, butterfliesNEON, inverseButterfliesNEON},
+			{butterflyBytesNEON, inverseButterflyBytesNEON, butterfliesBytesNEON, inverseButterfliesBytesNEON},
+			{butterflyPlanesNEON, inverseButterflyPlanesNEON, butterfliesPlanesNEON, inverseButterfliesPlanesNEON},
 		},
 		toPlanes:   toPlanesNEON,
 		fromPlanes: fromPlanesNEON,

@@ -44,16 +44,28 @@ func planes3NEON(out *[]byte, in *[]byte, columns *uint32, count int, coefs *byt
 func planes4NEON(out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, add bool)
 
 //go:noescape
-func butterflyNEON(out0 *byte, out1 *byte, in0 *byte, in1 *byte, coef *byte, n int)
+func butterflyBytesNEON(out0 *byte, out1 *byte, in0 *byte, in1 *byte, coef *byte, n int)
 
 //go:noescape
-func butterfliesNEON(out *[]byte, in *[]byte, coefs *byte, n int)
+func butterfliesBytesNEON(out *[]byte, in *[]byte, coefs *byte, n int)
 
 //go:noescape
-func inverseButterflyNEON(out0 *byte, out1 *byte, in0 *byte, in1 *byte, coef *byte, n int)
+func butterflyPlanesNEON(out0 *byte, out1 *byte, in0 *byte, in1 *byte, coef *byte, n int)
 
 //go:noescape
-func inverseButterfliesNEON(out *[]byte, in *[]byte, coefs *byte, n int)
+func butterfliesPlanesNEON(out *[]byte, in *[]byte, coefs *byte, n int)
+
+//go:noescape
+func inverseButterflyBytesNEON(out0 *byte, out1 *byte, in0 *byte, in1 *byte, coef *byte, n int)
+
+//go:noescape
+func inverseButterfliesBytesNEON(out *[]byte, in *[]byte, coefs *byte, n int)
+
+//go:noescape
+func inverseButterflyPlanesNEON(out0 *byte, out1 *byte, in0 *byte, in1 *byte, coef *byte, n int)
+
+//go:noescape
+func inverseButterfliesPlanesNEON(out *[]byte, in *[]byte, coefs *byte, n int)
 
 //go:noescape
 func toPlanesNEON(dst *byte, src *byte, n int)

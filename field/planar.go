@@ -71,7 +71,7 @@ func (f *binaryField) kernelMap(rows [][]Element, planes bool) Map {
 	shape := shapeOf(f, rows)
 	general := newKernelMap(f, shape, currentKernels, rows, planes)
 	switch {
-	case f.symbolBytes == 2 && !planes, general.butterflies().one == nil:
+	case f.symbolBytes == 2 && !planes:
 	case shape == mapShape{2, 2}:
 		return f.findButterfly(rows, general)
 	case shape == mapShape{4, 4}:
