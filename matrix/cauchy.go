@@ -107,7 +107,7 @@ func (m cauchy) factor() *Factorisation {
 	right := func(label int) field.Element { return f.Inv(w[0].vanishing(w[1].value(0, label))) }
 	if w[0].additive() { // the diagonals are the same in each coset, and the layers outside stay butterflies
 		rows, columns = rows[fact.Half-1:], columns[:fact.Half+1]
-		z, ofCoset, atCoset := w[0].z(), perGroup(left), perGroup(right)
+		z, ofCoset, atCoset := w[0].z(), perLabel(w[0].n, left), perLabel(w[0].n, right)
 		left = func(label int) field.Element { return ofCoset(label - label%z) }
 		right = func(label int) field.Element { return atCoset(label - label%z) }
 	}

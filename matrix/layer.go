@@ -112,30 +112,45 @@ func Inverted(layers []Layer) []Layer {
 }
 
 func (l Layer) inverted() Layer {
-	n := l.Size()
+	n, f := l.Size(), l.f
 	forward := l.at
-	inverse := perGroup(func(group int) *Dense {
-		d := DenseFunc(l.f, n, n, func(i, j int) field.Element { return forward(group, i, j) })
-		inv, err := d.Inverse()
+	inverse := perLabel(l.K, func(group int) []field.Element {
+		a := make([]field.Element, 0, n*n)
+		for i := range n * n {
+			a = append(a, forward(group, i/n, i%n))
+		}
+		if n == 2 { // as of a butterfly
+			if det := f.Sub(f.Mul(a[0], a[3]), f.Mul(a[1], a[2])); !det.IsZero() {
+				c := f.Inv(det)
+				minus := f.Sub(field.Element{}, c)
+				return []field.Element{f.Mul(c, a[3]), f.Mul(minus, a[1]), f.Mul(minus, a[2]), f.Mul(c, a[0])}
+			}
+		}
+		inv, err := DenseFunc(f, n, n, func(i, j int) field.Element { return a[i*n+j] }).Inverse()
 		if err != nil {
 			panic(fmt.Sprintf("matrix: layer %s, group of %d: %v", l.Name, group, err))
 		}
-		return inv
+		for i := range a {
+			a[i] = inv.At(i/n, i%n)
+		}
+		return a
 	})
 	l.Name = toggle(l.Name, "inverse ")
-	l.at = func(group, i, j int) field.Element { return inverse(group).At(i, j) }
+	l.at = func(group, i, j int) field.Element { return inverse(group)[i*n+j] }
 	return l
 }
 
-// perGroup keeps what make makes for each group.
-func perGroup[T any](make func(group int) T) func(group int) T {
-	var kept sync.Map // group → func() T
-	return func(group int) T {
-		once, ok := kept.Load(group)
-		if !ok {
-			once, _ = kept.LoadOrStore(group, sync.OnceValue(func() T { return make(group) }))
-		}
-		return once.(func() T)()
+// perLabel keeps what of returns for each label below k, which is asked for once.
+func perLabel[T any](k int, of func(label int) T) func(label int) T {
+	type kept struct {
+		once  sync.Once
+		value T
+	}
+	all := sync.OnceValue(func() []kept { return make([]kept, k) })
+	return func(label int) T {
+		l := &all()[label]
+		l.once.Do(func() { l.value = of(label) })
+		return l.value
 	}
 }
 
@@ -151,13 +166,13 @@ func toggle(name, prefix string) string {
 // scaleColumns from the right, in its last. A diagonal costs no communication.
 func scaleRows(layers []Layer, d func(k int) field.Element) {
 	l := &layers[0]
-	f, at, part := l.f, l.at, l.Partition
+	f, at, part, d := l.f, l.at, l.Partition, perLabel(l.K, d)
 	l.at = func(group, i, j int) field.Element { return f.Mul(d(part.Member(group, i)), at(group, i, j)) }
 }
 
 func scaleColumns(layers []Layer, d func(k int) field.Element) {
 	l := &layers[len(layers)-1]
-	f, at, part := l.f, l.at, l.Partition
+	f, at, part, d := l.f, l.at, l.Partition, perLabel(l.K, d)
 	l.at = func(group, i, j int) field.Element { return f.Mul(at(group, i, j), d(part.Member(group, j))) }
 }
 
@@ -178,28 +193,47 @@ func Fuse(layers []Layer) Layer {
 	}
 	part := Span(layers)
 	f, n := layers[0].f, part.Size()
+	// The groups of a layer in a group of the span, each by its first member less that of the span's and the indexes of all.
 	type group struct {
-		member []int       // by index
-		index  map[int]int // of a member
-		rows   []func() []field.Element
+		first  int
+		member []int
 	}
-	groups := perGroup(func(first int) *group {
-		g := &group{make([]int, n), make(map[int]int, n), make([]func() []field.Element, n)}
-		for i := range n {
-			g.member[i] = part.Member(first, i)
-			g.index[g.member[i]] = i
-		}
-		for i := range n {
-			g.rows[i] = sync.OnceValue(func() []field.Element {
-				row := make([]field.Element, n)
-				row[i] = field.One
-				for _, l := range layers {
-					row = l.apply(row, g.member, g.index)
+	inside := sync.OnceValue(func() [][]group {
+		list := make([][]group, len(layers))
+		for t, l := range layers {
+			for i := range n {
+				first := part.Member(0, i)
+				if l.Group(first) != first {
+					continue
 				}
-				return row
-			})
+				g := group{first: first}
+				for a := range l.Size() {
+					g.member = append(g.member, part.Index(l.Member(first, a)))
+				}
+				list[t] = append(list[t], g)
+			}
 		}
-		return g
+		return list
+	})
+	rows := perLabel(part.K, func(label int) []field.Element {
+		first := part.Group(label)
+		row, next := make([]field.Element, n), make([]field.Element, n)
+		row[part.Index(label)] = field.One
+		for t, l := range layers {
+			clear(next)
+			for _, g := range inside()[t] {
+				for a, i := range g.member {
+					if row[i].IsZero() {
+						continue
+					}
+					for b, j := range g.member {
+						next[j] = f.Add(next[j], f.Mul(row[i], l.at(first+g.first, a, b)))
+					}
+				}
+			}
+			row, next = next, row
+		}
+		return row
 	})
 	name := layers[0].Name
 	for _, l := range layers[1:] {
@@ -207,25 +241,7 @@ func Fuse(layers []Layer) Layer {
 			name = "fused"
 		}
 	}
-	return Layer{name, part, f, func(first, i, j int) field.Element { return groups(first).rows[i]()[j] }}
-}
-
-// apply multiplies a row vector by the part of the layer on some of the indexes,
-// which are whole groups: entry i of the vector is that of index member[i].
-func (l Layer) apply(row []field.Element, member []int, index map[int]int) []field.Element {
-	out := make([]field.Element, len(row))
-	n := l.Size()
-	for i, v := range row {
-		if v.IsZero() {
-			continue
-		}
-		group, a := l.Group(member[i]), l.Index(member[i])
-		for b := range n {
-			at := index[l.Member(group, b)]
-			out[at] = l.f.Add(out[at], l.f.Mul(v, l.at(group, a, b)))
-		}
-	}
-	return out
+	return Layer{name, part, f, func(first, i, j int) field.Element { return rows(part.Member(first, i))[j] }}
 }
 
 // String describes the partition, such as "4 groups of 2: {0 4} {1 5} …".

@@ -104,9 +104,29 @@ func (w *tower) layers() []Layer {
 		if radix == 2 && t < len(w.folds) && !w.folds[t].linear.IsZero() {
 			unit = w.f.Inv(w.folds[t].linear)
 		}
-		list = append(list, Layer{name, part, w.f, func(group, i, j int) field.Element {
-			return field.Exp(w.f, w.f.Mul(unit, w.value(t, part.Member(group, j))), uint64(i))
-		}})
+		value := func(label int) field.Element {
+			if unit == field.One {
+				return w.value(t, label)
+			}
+			return w.f.Mul(unit, w.value(t, label))
+		}
+		at := func(group, i, j int) field.Element {
+			if i == 0 {
+				return field.One
+			}
+			return value(part.Member(group, j))
+		}
+		if radix > 2 {
+			powers := perLabel(w.n, func(label int) []field.Element {
+				list, v := []field.Element{field.One}, value(label)
+				for len(list) < radix {
+					list = append(list, w.f.Mul(list[len(list)-1], v))
+				}
+				return list
+			})
+			at = func(group, i, j int) field.Element { return powers(part.Member(group, j))[i] }
+		}
+		list = append(list, Layer{name, part, w.f, at})
 	}
 	stage("draw", len(w.folds), z, w.n/z)
 	for t := len(w.folds) - 1; t >= 0; t-- {
