@@ -14,15 +14,17 @@ import (
 type compiler struct {
 	x        *Executable
 	field    field.Field
-	planar   field.Planar  // unless nil, maps are those of planes
-	minus    field.Element // -1
-	programs []*plan.Program
+	planar   field.Planar    // unless nil, maps are those of planes
+	minus    field.Element   // -1
+	programs []*plan.Program // of each processor, or one of all together
 
-	values []value
-	zero   int // the value that is zero, or -1
-	rounds []round
-	steps  [][]int // the values that each has to compute or send
-	ends   []int   // the values of the outputs
+	values  []value
+	terms   []term          // room for those of values to come
+	entries []field.Element // room for those of a map
+	zero    int             // the value that is zero, or -1
+	rounds  []round
+	steps   [][]int // the values that each has to compute or send
+	ends    []int   // the values of the outputs
 }
 
 // A round of the plan has messages of other ranks, with values for locations.
@@ -45,17 +47,21 @@ var passes = []func(*compiler){
 
 // A value is an element: an input, one received, or a sum of others.
 type value struct {
-	kind    valueKind
-	terms   []term
-	uses    int        // in sums
-	convert conversion // of its one source
-	kept    bool       // in the memory of the segment
-	receive int        // with which it comes
-	step    int        // in which it is computed, or -1
-	depth   int        // operations that it is from what needs none
-	batch   *batch
-	at      location
-	last    int // batch that needs it
+	kind      valueKind
+	convert   conversion // of its one source
+	kept      bool       // in the memory of the segment
+	uses      int32      // in sums
+	terms     []term
+	receive   int32 // with which it comes
+	step      int32 // in which it is computed, or -1
+	depth     int32 // operations that it is from what needs none
+	last      int32 // batch that needs it
+	product   int32 // one that is a multiple of it, or 0
+	next      int32 // of the element that it is a multiple of, another multiple, or 0
+	converted int32 // the value that it is converted to, or 0
+	batch     *batch
+	first     *batch // one of which it is the first source
+	at        location
 }
 
 type valueKind uint8
@@ -81,21 +87,21 @@ func (c *compiler) add(v value) int {
 // follow runs the programs side by side, round by round, on values.
 func (c *compiler) follow() error {
 	x := c.x
-	slots := make([][]int, len(c.programs)) // of each processor: values
-	rounds, outputs := 0, 0
+	slots := make([][]int, len(c.programs)) // of each program: values
+	rounds, size := 0, 0
+	for _, program := range c.programs {
+		size += program.Inputs + len(program.Compute)
+		for _, r := range program.Rounds {
+			size += len(r.Compute)
+		}
+		rounds = max(rounds, len(program.Rounds))
+		x.work += program.Terms()
+	}
+	c.values = make([]value, 0, size+x.inputs)
 	for i, program := range c.programs {
 		for range program.Inputs {
 			slots[i] = append(slots[i], c.add(value{kind: inputValue, kept: true}))
 		}
-		x.processors = append(x.processors, processor{
-			inputs:  span{x.inputs, x.inputs + program.Inputs},
-			outputs: span{outputs, outputs + len(program.Outputs)},
-			traffic: Traffic{MultiplyAdds: program.Terms(), Rounds: make([]plan.RoundTraffic, len(program.Rounds))},
-		})
-		x.inputs += program.Inputs
-		outputs += len(program.Outputs)
-		x.work += program.Terms()
-		rounds = max(rounds, len(program.Rounds))
 	}
 	sentTo, heardFrom := map[int]bool{}, map[int]bool{}
 	for t := range rounds {
@@ -121,7 +127,6 @@ func (c *compiler) follow() error {
 		}
 		for _, slot := range program.Outputs {
 			c.ends = append(c.ends, slots[i][slot])
-			x.outputs = append(x.outputs, result{proc: i})
 		}
 	}
 	return nil
@@ -142,11 +147,7 @@ func (c *compiler) followRound(t int, slots [][]int) (round, error) {
 		for _, sum := range program.Rounds[t].Compute {
 			slots[i] = append(slots[i], c.sum(sum, slots[i]))
 		}
-		traffic := &x.processors[i].traffic.Rounds[t]
 		for _, s := range program.Rounds[t].Sends {
-			traffic.Messages++
-			traffic.Largest = max(traffic.Largest, len(s.Slots))
-			x.processors[i].elements += int64(len(s.Slots))
 			values := make([]int, len(s.Slots))
 			for n, slot := range s.Slots {
 				values[n] = slots[i][slot]
@@ -192,7 +193,7 @@ func (c *compiler) followRound(t int, slots [][]int) (round, error) {
 
 // sum returns the value of a combination of the values in slots.
 func (c *compiler) sum(x plan.Combination, slots []int) int {
-	terms := make([]term, 0, len(x))
+	terms := c.room(len(x))
 	for _, t := range x {
 		terms = append(terms, term{slots[t.Slot], t.Coef})
 	}
@@ -208,10 +209,33 @@ func (c *compiler) sum(x plan.Combination, slots []int) int {
 	return c.add(value{kind: sumValue, terms: terms})
 }
 
+// termRoom is how many terms room is made for at a time.
+const termRoom = 1 << 12
+
+// room returns an empty list with room for n terms.
+func (c *compiler) room(n int) []term {
+	if n > len(c.terms) {
+		c.terms = make([]term, max(n, termRoom))
+	}
+	list := c.terms[:0:n]
+	c.terms = c.terms[n:]
+	return list
+}
+
+// byValue is the order of terms.
+func byValue(a, b term) int { return a.value - b.value }
+
+// sortTerms puts terms in the order of their values.
+func sortTerms(terms []term) {
+	if !slices.IsSortedFunc(terms, byValue) {
+		slices.SortStableFunc(terms, byValue)
+	}
+}
+
 // tidy puts terms in the order of their values, adds up those of one value, and
 // leaves out what is zero.
 func (c *compiler) tidy(terms []term) []term {
-	slices.SortStableFunc(terms, func(a, b term) int { return a.value - b.value })
+	sortTerms(terms)
 	kept := terms[:0]
 	for _, t := range terms {
 		if v := &c.values[t.value]; v.kind == sumValue && len(v.terms) == 0 {

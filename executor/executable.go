@@ -123,13 +123,31 @@ func Prepare(p plan.Plan, rank, ranks int) (*Executable, error) {
 		return nil, fmt.Errorf("a plan for %d processors at rank %d of %d", info.Processors, rank, ranks)
 	}
 	first, end := Hosted(info.Processors, rank, ranks)
-	programs, err := programsOf(p, first, end)
-	if err != nil {
-		return nil, err
-	}
 	minus := info.Field.Sub(field.Element{}, field.One)
 	x := &Executable{plan: p, rank: rank, ranks: ranks, planRounds: info.Rounds(), first: first, binary: minus == field.One}
-	c := &compiler{x: x, field: info.Field, minus: minus, programs: programs, zero: -1}
+	c := &compiler{x: x, field: info.Field, minus: minus, zero: -1}
+	if j, ok := p.(plan.Joint); ok && ranks == 1 {
+		if all, zeros := j.Joint(); all != nil {
+			c.programs = []*plan.Program{all}
+			alike := len(p.Classes()) == 1
+			var s plan.Schedule
+			for proc := range end {
+				if proc == 0 || !alike {
+					s = p.Schedule(proc)
+				}
+				x.addProcessor(s, zeros[proc])
+			}
+		}
+	}
+	if c.programs == nil {
+		var err error
+		if c.programs, err = programsOf(p, first, end); err != nil {
+			return nil, err
+		}
+		for _, program := range c.programs {
+			x.addProcessor(program.Schedule(), 0)
+		}
+	}
 	if err := c.follow(); err != nil {
 		return nil, err
 	}
@@ -137,6 +155,28 @@ func Prepare(p plan.Plan, rank, ranks int) (*Executable, error) {
 		pass(c)
 	}
 	return x, nil
+}
+
+// addProcessor adds a processor with that schedule, less terms that are zero.
+func (x *Executable) addProcessor(s plan.Schedule, zeros int) {
+	p := processor{
+		inputs:  span{x.inputs, x.inputs + s.Inputs},
+		outputs: span{len(x.outputs), len(x.outputs) + s.Outputs},
+		traffic: Traffic{MultiplyAdds: s.Terms - zeros, Rounds: make([]plan.RoundTraffic, len(s.Rounds))},
+	}
+	for t, r := range s.Rounds {
+		traffic := &p.traffic.Rounds[t]
+		traffic.Messages = len(r.Sends)
+		for _, sent := range r.Sends {
+			traffic.Largest = max(traffic.Largest, sent.Count)
+			p.elements += int64(sent.Count)
+		}
+	}
+	for range s.Outputs {
+		x.outputs = append(x.outputs, result{proc: len(x.processors)})
+	}
+	x.inputs += s.Inputs
+	x.processors = append(x.processors, p)
 }
 
 // programsOf returns the programs of processors [first, end).

@@ -1,7 +1,6 @@
 package executor
 
 import (
-	"encoding/binary"
 	"slices"
 
 	"volley/field"
@@ -57,6 +56,7 @@ func (c *compiler) locate() {
 // A batch is values that one operation computes.
 type batch struct {
 	values  []int
+	next    *batch // with the same first source
 	ordered bool
 }
 
@@ -70,23 +70,31 @@ func (c *compiler) order() {
 // orderStep orders what a step computes, back from what it has to compute: an element is
 // made just before it is first needed, while what it takes is likely to be in the cache.
 func (c *compiler) orderStep(step int) (order []*batch) {
-	batches := map[string]*batch{}
-	var all []*batch
-	var key []byte
+	var all []*batch // that another may take the sources of
+	same := func(b *batch, v *value) bool {
+		w := &c.values[b.values[0]]
+		return w.convert == v.convert && slices.EqualFunc(w.terms, v.terms, func(a, b term) bool { return a.value == b.value })
+	}
+	var nothing *batch // the sums of no terms
 	for id := range c.values {
 		v := &c.values[id]
-		if v.kind != sumValue || v.step != step {
+		if v.kind != sumValue || int(v.step) != step {
 			continue
 		}
-		key = append(key[:0], byte(v.convert))
-		for _, t := range v.terms {
-			key = binary.AppendUvarint(key, uint64(t.value))
+		head := &nothing
+		if len(v.terms) > 0 {
+			head = &c.values[v.terms[0].value].first
 		}
-		b := batches[string(key)]
+		b := *head
+		for b != nil && (c.values[b.values[0]].step != v.step || !same(b, v)) {
+			b = b.next
+		}
 		if b == nil {
-			b = new(batch)
-			batches[string(key)] = b
-			all = append(all, b)
+			b = &batch{next: *head}
+			*head = b
+			if len(v.terms) > fewSources {
+				all = append(all, b)
+			}
 		}
 		b.values = append(b.values, id)
 		v.batch = b
@@ -95,7 +103,7 @@ func (c *compiler) orderStep(step int) (order []*batch) {
 	var visit func(id int)
 	visit = func(id int) {
 		v := &c.values[id]
-		if v.kind != sumValue || v.step != step || v.batch.ordered {
+		if v.kind != sumValue || int(v.step) != step || v.batch.ordered {
 			return
 		}
 		v.batch.ordered = true
@@ -113,7 +121,7 @@ func (c *compiler) orderStep(step int) (order []*batch) {
 // fewSources is of how many sources it takes more to look for a batch that takes others.
 const fewSources = 4
 
-// join lets a batch have the map of another that has all its sources and few besides, with
+// join lets a batch, of more sources than few, have the map of another that has all its sources and few besides, with
 // zeros: dense matrices have some, and a map of many outputs reads its inputs once. Both
 // are of one depth, so that neither needs the other.
 func (c *compiler) join(batches []*batch) {
@@ -122,9 +130,6 @@ func (c *compiler) join(batches []*batch) {
 	hosts := map[int][]*batch{} // by source
 	for _, b := range batches {
 		own := terms(b)
-		if len(own) <= fewSources {
-			return
-		}
 		i := slices.IndexFunc(hosts[own[0].value], func(h *batch) bool {
 			return len(terms(h))*7 <= len(own)*8 && includes(terms(h), own) &&
 				c.values[b.values[0]].depth == c.values[h.values[0]].depth
@@ -173,12 +178,12 @@ func (c *compiler) operations(order []*batch) []operation {
 	x := c.x
 	for n, b := range order {
 		for _, t := range c.values[b.values[0]].terms {
-			c.values[t.value].last = n
+			c.values[t.value].last = int32(n)
 		}
 	}
 	var free []location
 	blocks := 0
-	maps := map[string]field.Map{}
+	maps := map[smallMap]field.Map{}
 	var operations []operation
 	for n, b := range order {
 		terms := c.values[b.values[0]].terms
@@ -186,7 +191,7 @@ func (c *compiler) operations(order []*batch) []operation {
 		spare := -1 // a term that the sum takes over
 		for i, t := range terms {
 			if v := &c.values[t.value]; len(b.values) == 1 && !c.values[b.values[0]].kept && len(terms) > 1 &&
-				t.coef == field.One && c.scratch(v) && v.last == n {
+				t.coef == field.One && c.scratch(v) && int(v.last) == n {
 				spare = i
 				break
 			}
@@ -213,7 +218,7 @@ func (c *compiler) operations(order []*batch) []operation {
 				continue
 			}
 			op.in = append(op.in, v.at)
-			if c.scratch(v) && v.last == n {
+			if c.scratch(v) && int(v.last) == n {
 				free = append(free, v.at)
 			}
 		}
@@ -235,13 +240,16 @@ func (c *compiler) scratch(v *value) bool { return v.kind == sumValue && !v.kept
 const fewEntries = 16
 
 // newMap returns the map of a batch, without the given term.
-func (c *compiler) newMap(b *batch, without int, known map[string]field.Map) field.Map {
-	rows := make([][]field.Element, len(b.values))
-	var key []byte
-	for r, id := range b.values {
+func (c *compiler) newMap(b *batch, without int, known map[smallMap]field.Map) field.Map {
+	columns := len(c.values[b.values[0]].terms)
+	if without >= 0 {
+		columns--
+	}
+	entries := c.entries[:0]
+	for _, id := range b.values {
 		for i, t := range c.values[id].terms {
 			if i != without {
-				rows[r] = append(rows[r], t.coef)
+				entries = append(entries, t.coef)
 			}
 		}
 	}
@@ -249,21 +257,22 @@ func (c *compiler) newMap(b *batch, without int, known map[string]field.Map) fie
 	if c.planar != nil {
 		build = c.planar.PlanarMap
 	}
-	if len(rows)*len(rows[0]) > fewEntries {
-		return build(rows)
+	c.entries = entries
+	if len(entries) > fewEntries {
+		return build(slices.Collect(slices.Chunk(slices.Clone(entries), columns)))
 	}
-	key = binary.AppendUvarint(key, uint64(len(rows)))
-	for _, row := range rows {
-		for _, e := range row {
-			for _, limb := range e {
-				key = binary.AppendUvarint(key, limb)
-			}
-		}
-	}
-	m := known[string(key)]
+	key := smallMap{outputs: len(b.values)}
+	copy(key.entries[:], entries)
+	m := known[key]
 	if m == nil {
-		m = build(rows)
-		known[string(key)] = m
+		m = build(slices.Collect(slices.Chunk(slices.Clone(entries), columns)))
+		known[key] = m
 	}
 	return m
+}
+
+// A smallMap is a map of few entries, row by row.
+type smallMap struct {
+	outputs int
+	entries [fewEntries]field.Element
 }

@@ -13,20 +13,20 @@ func (c *compiler) shareProducts() {
 	if c.x.binary {
 		return
 	}
-	scaled := map[int][]int{} // products of an element, by it
 	for id := range c.values {
 		v := &c.values[id]
 		if v.isProduct() {
-			scaled[v.terms[0].value] = append(scaled[v.terms[0].value], id)
+			of := &c.values[v.terms[0].value]
+			v.next, of.product = of.product, int32(id)
 			continue
 		}
 		for n, t := range v.terms {
-			for _, s := range scaled[t.value] {
+			for s := c.values[t.value].product; s != 0; s = c.values[s].next {
 				switch coef := c.values[s].terms[0].coef; {
 				case t.coef == coef:
-					v.terms[n] = term{s, field.One}
+					v.terms[n] = term{int(s), field.One}
 				case c.field.Add(t.coef, coef).IsZero():
-					v.terms[n] = term{s, c.minus}
+					v.terms[n] = term{int(s), c.minus}
 				default:
 					continue
 				}
@@ -116,12 +116,12 @@ func (c *compiler) convert() {
 	if f, ok := c.field.(field.Planar); ok && operands >= planesPay*conversions {
 		c.planar, ofInputs, often = f, toPlanes, 1
 	}
-	converted := map[int]int{} // values, by their sources
 	convert := func(id int, to conversion) int {
-		if _, ok := converted[id]; !ok {
-			converted[id] = c.add(value{kind: sumValue, terms: []term{{id, field.One}}, convert: to, kept: to == fromPlanes})
+		if c.values[id].converted == 0 {
+			terms := append(c.room(1), term{id, field.One})
+			c.values[id].converted = int32(c.add(value{kind: sumValue, terms: terms, convert: to, kept: to == fromPlanes}))
 		}
-		return converted[id]
+		return int(c.values[id].converted)
 	}
 	for id := range len(c.values) {
 		terms := c.values[id].terms
@@ -130,7 +130,7 @@ func (c *compiler) convert() {
 				terms[n].value = convert(t.value, ofInputs)
 			}
 		}
-		slices.SortFunc(terms, func(a, b term) int { return a.value - b.value })
+		sortTerms(terms)
 	}
 	for o, id := range c.ends {
 		if v := &c.values[id]; c.planar != nil && v.kind == sumValue && len(v.terms) > 0 && v.convert != fromPlanes {

@@ -15,9 +15,9 @@ func (c *compiler) sources(list []int, id int, seen map[int]bool) []int {
 	v := &c.values[id]
 	switch {
 	case v.kind == receivedValue:
-		return append(list, v.receive)
+		return append(list, int(v.receive))
 	case v.step >= 0:
-		return append(list, ^v.step)
+		return append(list, ^int(v.step))
 	case seen[id]:
 		return list
 	}
@@ -52,7 +52,7 @@ func (c *compiler) assignSteps() {
 	for _, r := range c.rounds {
 		for _, m := range r.receives {
 			for k := range m.count {
-				c.values[m.at+k].receive = len(x.receives)
+				c.values[m.at+k].receive = int32(len(x.receives))
 			}
 			x.receives = append(x.receives, m)
 		}
@@ -123,13 +123,13 @@ func (c *compiler) addStep(s step, values, needs []int) {
 	demand = func(id int) {
 		v := &c.values[id]
 		switch {
-		case v.kind != sumValue || v.step == number:
+		case v.kind != sumValue || int(v.step) == number:
 			return
 		case v.step >= 0:
-			needs = append(needs, ^v.step)
+			needs = append(needs, ^int(v.step))
 			return
 		}
-		v.step = number
+		v.step = int32(number)
 		for _, t := range v.terms {
 			demand(t.value)
 			v.depth = max(v.depth, 1+c.values[t.value].depth)

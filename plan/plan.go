@@ -139,6 +139,17 @@ type Plan interface {
 	Column(proc, output int) int
 }
 
+// A Joint is a plan that may know what all processors compute together, where no message has to be
+// sent between them.
+type Joint interface {
+	Plan
+
+	// Joint returns nil, or a program without rounds: its inputs, and its outputs, are those of all
+	// processors in order. With it come the terms that each processor's own program leaves out of
+	// those in its schedule, as their coefficients are zero.
+	Joint() (all *Program, zeros []int)
+}
+
 // Schedule returns the schedule of the program, with the terms that it has.
 func (p *Program) Schedule() Schedule {
 	s := Schedule{

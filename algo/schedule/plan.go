@@ -13,6 +13,9 @@ type Plan struct {
 	// and returns the slots of its outputs.
 	Write func(b *Builder, proc int) (outputs []plan.Slot)
 
+	// Together, where it is not nil, writes the program of [plan.Joint].
+	Together func() (all *plan.Program, zeros []int)
+
 	// Kinds returns the classes. Where it is nil, or returns nil, every processor is on its own.
 	Kinds func() []plan.Class
 
@@ -39,6 +42,14 @@ func (p *Plan) Schedule(proc int) plan.Schedule { return p.build(proc, false).sc
 
 // Program returns the program of a processor. The error is nil.
 func (p *Plan) Program(proc int) (*plan.Program, error) { return &p.build(proc, true).program, nil }
+
+// Joint returns what all processors compute together, or nil.
+func (p *Plan) Joint() (all *plan.Program, zeros []int) {
+	if p.Together == nil {
+		return nil, nil
+	}
+	return p.Together()
+}
 
 // Classes partitions the processors by their schedules.
 func (p *Plan) Classes() []plan.Class {

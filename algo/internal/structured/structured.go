@@ -89,18 +89,24 @@ func fused(t schedule.Task, name string, fact *matrix.Factorisation, cuts []int,
 		return l
 	}
 	var layers []schedule.Partition
+	var blocks []block
 	var sizes []string
 	from := 0
 	for _, to := range cuts {
-		block := matrix.Fuse(fact.Layers[from:to])
-		lines = append(lines, fmt.Sprintf("layer %d, %s: %v", len(layers), block.Name, block.Partition))
-		layers = append(layers, OnGroups(block, stepOf(block.Size(), t), fact.In))
-		sizes = append(sizes, fmt.Sprint(block.Size()))
+		l := matrix.Fuse(fact.Layers[from:to])
+		lines = append(lines, fmt.Sprintf("layer %d, %s: %v", len(layers), l.Name, l.Partition))
+		blocks = append(blocks, block{l, stepOf(l.Size(), t)})
+		layers = append(layers, OnGroups(l, blocks[len(layers)].step, fact.In))
+		sizes = append(sizes, fmt.Sprint(l.Size()))
 		from = to
 	}
 	parameters := "groups " + strings.Join(sizes, "·")
 	column := func(proc int) int { return fact.Out.Processor(fact.In.Label(proc)) }
 	relabelled := !fact.Natural(k)
+	ends := fact.Out
+	if relabelled && anyOrder {
+		ends = fact.In
+	}
 	if relabelled && !anyOrder {
 		parameters += " permute"
 		lines = append(lines, fmt.Sprintf("layer %d, permute: one round of one packet", len(layers)))
@@ -109,6 +115,7 @@ func fused(t schedule.Task, name string, fact *matrix.Factorisation, cuts []int,
 		relabelled = false
 	}
 	l := schedule.Compile(name, parameters, t.Matrix.Field(), k, t.Ports, layers...)
+	l.Together = func() (*plan.Program, []int) { return together(blocks, fact.In, ends) }
 	if relabelled {
 		l.Common.Parameters += " relabelled"
 		notes = append(notes, "relabelled: the columns are not in natural order")
@@ -116,6 +123,61 @@ func fused(t schedule.Task, name string, fact *matrix.Factorisation, cuts []int,
 	}
 	l.Common.Notes, l.Common.Layers = notes, lines
 	return l
+}
+
+// A block is a layer and the step that its groups run.
+type block struct {
+	matrix.Layer
+	step *universal.Step
+}
+
+// together returns the layers as one program, from the label that each processor begins with to the
+// one that it ends with. In odd characteristic butterflies x ± c·y make the product once.
+func together(blocks []block, first, last matrix.Labels) (p *plan.Program, zeros []int) {
+	k, f := blocks[0].K, blocks[0].Field()
+	p, zeros = &plan.Program{Inputs: k}, make([]int, k)
+	at := make([]plan.Slot, k) // of each label
+	for proc := range k {
+		at[first.Label(proc)] = proc
+	}
+	next := k
+	compute := func(c plan.Combination) plan.Slot {
+		p.Compute = append(p.Compute, c)
+		next++
+		return next - 1
+	}
+	odd, minus := !isBinary(f), f.Sub(field.Element{}, field.One)
+	for _, l := range blocks {
+		n := l.Size()
+		terms, members := make([]plan.Term, k*n), make([]int, n)
+		for group := range k {
+			if l.Group(group) != group {
+				continue
+			}
+			mine := terms[: n*n : n*n] // of member j from j·n on
+			terms = terms[n*n:]
+			for i := range n {
+				members[i] = l.Member(group, i)
+				for j := range n {
+					mine[j*n+i] = plan.Term{Slot: at[members[i]], Coef: l.At(group, i, j)}
+					if mine[j*n+i].Coef.IsZero() {
+						zeros[first.Processor(l.Member(group, l.step.Home(n, i, j)))]++
+					}
+				}
+				if c := mine[i].Coef; n == 2 && odd && c != field.One && !c.IsZero() && f.Add(c, mine[2+i].Coef).IsZero() {
+					product := compute(plan.Combination{mine[i]})
+					mine[i], mine[2+i] = plan.Term{Slot: product, Coef: field.One}, plan.Term{Slot: product, Coef: minus}
+				}
+			}
+			for j, member := range members {
+				at[member] = compute(mine[j*n:][:n:n])
+			}
+		}
+	}
+	for proc := range k {
+		p.Outputs = append(p.Outputs, at[last.Label(proc)])
+	}
+	return p, zeros
 }
 
 // stepOf returns the step on groups of a size.

@@ -134,6 +134,9 @@ func frugal(t schedule.Task) []plan.Plan {
 	return plans
 }
 
+// Home returns the member of a group that multiplies the packet of member i for the result of member j.
+func (s *Step) Home(size, i, j int) int { return (i + (j-i+size)%size%s.m) % size }
+
 func (s *Step) Parameters() string { return fmt.Sprintf("m=%d n=%d", s.m, s.n) }
 
 func (s *Step) Phases() []plan.Phase {
