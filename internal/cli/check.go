@@ -179,7 +179,7 @@ func (r *planReport) print(w io.Writer) error {
 	if r.MinCut > 0 {
 		minCut = fmt.Sprintf("; in %s %d", printable.Count(r.C1, "round"), r.MinCut)
 	}
-	_, err := printable.Fprintf(w, `plan       %s, %s, p = %d, field %s
+	return printable.Fprintf(w, `plan       %s, %s, p = %d, field %s
 C1         %s, lower bound for all matrices %d
 C2         %s, lower bound for all matrices %s%s
 C3         %s per symbol
@@ -188,7 +188,6 @@ result     %s
 `, name, shape, r.Ports, r.Field,
 		printable.Count(r.C1, "round"), r.BoundC1, packetCount(r.C2), report.Number(r.BoundC2), minCut,
 		printable.Count(r.C3, "multiply-add"), packetCount(r.Memory), result)
-	return err
 }
 
 // packetCount returns "1 packet", "2.5 packets".

@@ -69,7 +69,7 @@ func runExplore(cmd *cobra.Command, o *exploreOptions) error {
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(listener) }()
 	at := "http://" + reachable(listener.Addr().String()) + "/?token=" + token
-	if _, err := printable.Fprintf(cmd.OutOrStdout(), "%s\n", at); err != nil {
+	if err := printable.Fprintf(cmd.OutOrStdout(), "%s\n", at); err != nil {
 		server.Close()
 		return err
 	}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -154,9 +155,26 @@ func wayOn(err error) error {
 	return err
 }
 
-// finish prints the report of a verb at rank 0, as JSON if asked, or says what can be done
-// about the error with which the verb ended.
-func (o *groupOptions) finish(cmd *cobra.Command, w io.Writer, err error, report any, text func(io.Writer) error) error {
+// onSets runs a verb of the library on each set of the nodes here and prints the reports. options are part of x, and
+// verdict, unless nil, says after that what the report comes to.
+func onSets[O, R any](o *groupOptions, cmd *cobra.Command, args []string, x *O, options *group.Options, verb func(context.Context, transport.Transport, []string, O) (R, error),
+	print func(w io.Writer, r R, all bool) error, verdict func(R) error) error {
+	dirs, err := o.begin(cmd, args, options)
+	if err != nil {
+		return err
+	}
+	return o.inSets(cmd, dirs, func(t transport.Transport, dirs []string, _ group.Part, w io.Writer) error {
+		r, err := verb(cmd.Context(), t, dirs, *x)
+		if err := finish(o, cmd, w, r, err, print); err != nil || verdict == nil {
+			return err
+		}
+		return verdict(r)
+	})
+}
+
+// finish prints the report of a verb at rank 0, as JSON if asked, or says what can be done about the error with which
+// the verb ended.
+func finish[R any](o *groupOptions, cmd *cobra.Command, w io.Writer, report R, err error, print func(w io.Writer, r R, all bool) error) error {
 	switch {
 	case err != nil:
 		return wayOn(err)
@@ -167,7 +185,7 @@ func (o *groupOptions) finish(cmd *cobra.Command, w io.Writer, err error, report
 	if o.json {
 		return writeJSON(w, report)
 	}
-	return text(w)
+	return print(w, report, verbose(cmd))
 }
 
 const protectHelp = `Protect the files in directories, one for each node: any R nodes may be lost.
@@ -215,7 +233,7 @@ func newProtect() *cobra.Command {
 				if err == nil && o.Assumed != "" && (o.json || p.DryRun || verbose(cmd)) {
 					r.Notes = append(r.Notes, o.Assumed)
 				}
-				return o.finish(cmd, w, err, r, func(w io.Writer) error { return printProtect(w, r, p.DryRun, verbose(cmd)) })
+				return finish(o, cmd, w, r, err, func(w io.Writer, r *group.ProtectReport, all bool) error { return printProtect(w, r, p.DryRun, all) })
 			})
 		},
 	}
@@ -271,8 +289,7 @@ func printProtect(w io.Writer, r *group.ProtectReport, dry, all bool) error {
 				printFindings(w, x.Changes, all)
 			}
 		}
-		_, err := printable.Fprintf(w, "parity     %s at each node\nnothing written: a dry run\n", size(r.ParityBytes))
-		return err
+		return printable.Fprintf(w, "parity     %s at each node\nnothing written: a dry run\n", size(r.ParityBytes))
 	}
 	for _, step := range r.Removed {
 		printable.Fprintf(w, "removed    step-%d\n", step)
@@ -281,17 +298,15 @@ func printProtect(w io.Writer, r *group.ProtectReport, dry, all bool) error {
 	if r.Coded < r.Blocks {
 		kept = "; the others are as before"
 	}
-	_, err := printable.Fprintf(w, `parity     %s at each node, and %s of records
+	return printable.Fprintf(w, `parity     %s at each node, and %s of records
 coded      %d of %s of each chunk%s
 traffic    %s sent by the busiest node
 time       %.3f s
 protected, generation %d
 `, size(r.ParityBytes), size(r.RecordBytes), r.Coded, printable.Count(r.Blocks, "block"), kept,
 		size(r.Traffic.MostSent), r.Seconds, r.Generation)
-	return err
 }
 
-// printStep prints which snapshot it is, if it is one.
 func printStep(w io.Writer, step *int64) {
 	if step != nil {
 		printable.Fprintf(w, "snapshot   step-%d\n", *step)
@@ -304,27 +319,20 @@ verify reads every file, the parity and the records, and compares their
 digests. The exit code is 3 unless all is whole. More: volley help groups`
 
 func newVerify() *cobra.Command {
-	o := &groupOptions{}
-	v := group.VerifyOptions{}
-	cmd := &cobra.Command{
+	return newExamining(&cobra.Command{
 		Use:   "verify [flags] DIR...",
 		Short: "Say which nodes and files of a protected group are whole",
 		Long:  verifyHelp,
 		Example: `  volley verify node.0 node.1 node.2 node.3 node.4
   volley verify --json a:/data b:/data c:/data`,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			dirs, err := o.begin(cmd, args, &v.Options)
-			if err != nil {
-				return err
-			}
-			return o.inSets(cmd, dirs, func(t transport.Transport, dirs []string, _ group.Part, w io.Writer) error {
-				r, err := group.Verify(cmd.Context(), t, dirs, v)
-				if err := o.finish(cmd, w, err, r, func(w io.Writer) error { return printVerify(w, r, verbose(cmd)) }); err != nil {
-					return err
-				}
-				return brokenOf(r)
-			})
-		},
+	}, group.VerifyOptions{}, printVerify, brokenOf)
+}
+
+// newExamining makes cmd the verb that examines the nodes.
+func newExamining(cmd *cobra.Command, v group.VerifyOptions, print func(io.Writer, *group.VerifyReport, bool) error, verdict func(*group.VerifyReport) error) *cobra.Command {
+	o := &groupOptions{}
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		return onSets(o, cmd, args, &v, &v.Options, group.Verify, print, verdict)
 	}
 	o.addSnapshots(cmd, "latest", latestUsage)
 	o.add(cmd)
@@ -332,9 +340,16 @@ func newVerify() *cobra.Command {
 }
 
 func printVerify(w io.Writer, r *group.VerifyReport, all bool) error {
-	head := ""
+	head, tail := "", ""
 	if r.Whole {
 		head = "whole: "
+		var findings []group.Finding
+		for _, n := range r.Nodes {
+			findings = append(findings, n.Findings...)
+		}
+		if findings != nil {
+			tail = "; " + counts(findings)
+		}
 	}
 	if all || !r.Whole {
 		printNodes(w, r.Nodes, all)
@@ -346,21 +361,8 @@ func printVerify(w io.Writer, r *group.VerifyReport, all bool) error {
 	if r.Step != nil {
 		head += fmt.Sprintf("step-%d, ", *r.Step)
 	}
-	_, err := printable.Fprintf(w, "%s%s, layout %s, any %d may be lost, generation %d, compared by %s%s\n",
-		head, printable.Count(len(r.Nodes), "node"), r.Layout, r.Tolerate, r.Generation, r.Digest, harmless(r))
-	return err
-}
-
-// harmless counts what verify finds at a whole group.
-func harmless(r *group.VerifyReport) (text string) {
-	var all []group.Finding
-	for _, n := range r.Nodes {
-		all = append(all, n.Findings...)
-	}
-	if r.Whole && all != nil {
-		text = "; " + counts(all)
-	}
-	return text
+	return printable.Fprintf(w, "%s%s, layout %s, any %d may be lost, generation %d, compared by %s%s\n",
+		head, printable.Count(len(r.Nodes), "node"), r.Layout, r.Tolerate, r.Generation, r.Digest, tail)
 }
 
 const statusHelp = `Say how the nodes of a protected group are, by a glance at each of them.
@@ -371,35 +373,18 @@ missing. The exit code is 3 where something is lost or damaged; files that have
 changed since volley protect are no damage. More: volley help groups`
 
 func newStatus() *cobra.Command {
-	o := &groupOptions{}
-	v := group.VerifyOptions{Glance: true}
-	cmd := &cobra.Command{
+	return newExamining(&cobra.Command{
 		Use:   "status [flags] DIR...",
 		Short: "Say at a glance how the nodes of a group are",
 		Long:  statusHelp,
 		Example: `  volley status node.0 node.1 node.2 node.3 node.4
   volley status --json a:/data b:/data c:/data`,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			dirs, err := o.begin(cmd, args, &v.Options)
-			if err != nil {
-				return err
-			}
-			return o.inSets(cmd, dirs, func(t transport.Transport, dirs []string, _ group.Part, w io.Writer) error {
-				r, err := group.Verify(cmd.Context(), t, dirs, v)
-				if err := o.finish(cmd, w, err, r, func(w io.Writer) error { return printStatus(w, r, verbose(cmd)) }); err != nil {
-					return err
-				}
-				changed := func(n group.NodeReport) bool { return n.Status == group.Changed || n.Status == group.Whole }
-				if r.Protected && !slices.ContainsFunc(r.Nodes, func(n group.NodeReport) bool { return !changed(n) }) {
-					return nil
-				}
-				return brokenOf(r)
-			})
-		},
-	}
-	o.addSnapshots(cmd, "latest", latestUsage)
-	o.add(cmd)
-	return cmd
+	}, group.VerifyOptions{Glance: true}, printStatus, func(r *group.VerifyReport) error {
+		if r.Protected && !slices.ContainsFunc(r.Nodes, func(n group.NodeReport) bool { return n.Status != group.Changed && n.Status != group.Whole }) {
+			return nil
+		}
+		return brokenOf(r)
+	})
 }
 
 func printStatus(w io.Writer, r *group.VerifyReport, all bool) error {
@@ -422,9 +407,8 @@ func printStatus(w io.Writer, r *group.VerifyReport, all bool) error {
 	if !r.Protected {
 		return nil
 	}
-	_, err := printable.Fprintf(w, "%s, layout %s, generation %d of %s\ntolerates the loss of %d; %d more may be lost now\n",
+	return printable.Fprintf(w, "%s, layout %s, generation %d of %s\ntolerates the loss of %d; %d more may be lost now\n",
 		printable.Count(len(r.Nodes), "node"), r.Layout, r.Generation, r.Since.Format(time.DateTime), r.Tolerate, r.MayLose)
-	return err
 }
 
 // counts says how many findings there are of each kind.
@@ -465,11 +449,10 @@ func printLines[T any](w io.Writer, list []T, all bool, line func(T) string) {
 
 func printNodes(w io.Writer, nodes []group.NodeReport, all bool) {
 	for _, n := range nodes {
-		switch back := n.Recovered; back {
-		case nil:
+		if n.Recovered == nil {
 			printable.Fprintf(w, "node %d  %s  %s\n", n.Node, n.Status, n.Dir)
-		default:
-			printable.Fprintf(w, "recovered node %d: %s  %s\n", n.Node, recovered(back), n.Dir)
+		} else {
+			printable.Fprintf(w, "recovered node %d: %s  %s\n", n.Node, recovered(n.Recovered), n.Dir)
 		}
 		printFindings(w, n.Findings, all)
 	}
@@ -540,17 +523,9 @@ func newRecover() *cobra.Command {
   volley recover --latest a:/ckpt b:/ckpt c:/ckpt
   mpirun -n 8 volley recover --comm mpi /local/ckpt`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			dirs, err := o.begin(cmd, args, &x.Options)
-			if err != nil {
-				return err
-			}
-			return o.inSets(cmd, dirs, func(t transport.Transport, dirs []string, _ group.Part, w io.Writer) error {
-				r, err := group.Recover(cmd.Context(), t, dirs, x)
-				if err := o.finish(cmd, w, err, r, func(w io.Writer) error { return printRecover(w, r, x.DryRun, verbose(cmd)) }); err != nil {
-					return err
-				}
-				return r.Incomplete()
-			})
+			return onSets(o, cmd, args, &x, &x.Options, group.Recover, func(w io.Writer, r *group.RecoverReport, all bool) error {
+				return printRecover(w, r, x.DryRun, all)
+			}, (*group.RecoverReport).Incomplete)
 		},
 	}
 	f := cmd.Flags()
@@ -579,8 +554,7 @@ func printRecover(w io.Writer, r *group.RecoverReport, dry, all bool) error {
 		printable.Fprintf(w, "not recovered: %s\n", text)
 	}
 	if dry {
-		_, err := printable.Fprintf(w, "nothing written: a dry run\n")
-		return err
+		return printable.Fprintf(w, "nothing written: a dry run\n")
 	}
 	switch {
 	case !slices.ContainsFunc(r.Nodes, func(n group.NodeReport) bool { return n.Status != group.Whole }):
@@ -588,6 +562,5 @@ func printRecover(w io.Writer, r *group.RecoverReport, dry, all bool) error {
 	case !slices.ContainsFunc(r.Nodes, func(n group.NodeReport) bool { return n.Recovered != nil }):
 		printable.Fprintf(w, "nothing to recover\n")
 	}
-	_, err := printable.Fprintf(w, "time       %.3f s; the busiest node sent %s\n", r.Seconds, humanize.IBytes(uint64(r.Traffic.MostSent)))
-	return err
+	return printable.Fprintf(w, "time       %.3f s; the busiest node sent %s\n", r.Seconds, humanize.IBytes(uint64(r.Traffic.MostSent)))
 }

@@ -519,7 +519,7 @@ func (l *launch) next(x *far) (m said, err error) {
 			return m, nil
 		}
 		l.mu.Lock()
-		_, err := printable.Fprintf(l.stdout, "%s", printable.Lines(string(m.Out)))
+		err := printable.Fprintf(l.stdout, "%s", printable.Lines(string(m.Out)))
 		l.mu.Unlock()
 		if err != nil {
 			return m, err

@@ -128,7 +128,7 @@ func (o *tuneOptions) printPairs(w io.Writer) error {
 		}},
 	}, o.pairs)
 	if err == nil {
-		_, err = printable.Fprintf(w, "\n")
+		err = printable.Fprintf(w, "\n")
 	}
 	return err
 }

@@ -109,7 +109,7 @@ func (o *planOptions) print(w io.Writer, encoder *volley.Encoder, symbols int64,
 		if found {
 			text += "; not used"
 		}
-		if _, err := printable.Fprintf(w, "structure: %s\n", text); err != nil {
+		if err := printable.Fprintf(w, "structure: %s\n", text); err != nil {
 			return err
 		}
 	}
@@ -155,7 +155,7 @@ func writeCost(w io.Writer, r *volley.Report, model sim.Model) error {
 		sum = " = " + strings.Join(largest, " + ")
 	}
 	amount, bound := packetsOf(r)
-	_, err := printable.Fprintf(w, `C1 = %s (lower bound for every matrix: %d)
+	return printable.Fprintf(w, `C1 = %s (lower bound for every matrix: %d)
 C2 = %s%s (lower bound for every matrix: %s%s)
 C3 = %s per symbol
 time = %s = %s for packets of %s
@@ -163,7 +163,6 @@ time = %s = %s for packets of %s
 		amount, sum, bound, minCut,
 		printable.Count(r.C3, "multiply-add"),
 		formula, report.Seconds(r.Seconds), printable.Count(int(r.SymbolsPerPacket), "symbol"))
-	return err
 }
 
 // writeFronts prints what auto chooses from by the model; after that of a network also by that

@@ -17,7 +17,6 @@ import (
 	"volley/internal/atomicfile"
 	"volley/internal/disk"
 	"volley/internal/printable"
-	"volley/transport"
 )
 
 const resizeHelp = `Add nodes to a protected group, or remove some.
@@ -42,23 +41,16 @@ func newResize() *cobra.Command {
   volley resize --remove c:/data --group group.yaml
   volley resize --add e:/data --tolerate 2 --group group.yaml`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			dirs, err := o.begin(cmd, args, &x.Options)
-			if err != nil {
-				return err
-			}
 			x.MaxDeleted = max(x.MaxDeleted, math.SmallestNonzeroFloat64) // 0 is none at all
-			return o.inSets(cmd, dirs, func(t transport.Transport, dirs []string, _ group.Part, w io.Writer) error {
-				r, err := group.Resize(cmd.Context(), t, dirs, x)
-				return o.finish(cmd, w, err, r, func(w io.Writer) error {
-					for _, dir := range r.Added {
-						printable.Fprintf(w, "added      %s\n", dir)
-					}
-					for _, dir := range r.Removed {
-						printable.Fprintf(w, "removed    %s, whose files stay\n", dir)
-					}
-					return printProtect(w, r.ProtectReport, x.DryRun, verbose(cmd))
-				})
-			})
+			return onSets(o, cmd, args, &x, &x.Options, group.Resize, func(w io.Writer, r *group.ResizeReport, all bool) error {
+				for _, dir := range r.Added {
+					printable.Fprintf(w, "added      %s\n", dir)
+				}
+				for _, dir := range r.Removed {
+					printable.Fprintf(w, "removed    %s, whose files stay\n", dir)
+				}
+				return printProtect(w, r.ProtectReport, x.DryRun, all)
+			}, nil)
 		},
 	}
 	f := cmd.Flags()

@@ -139,7 +139,7 @@ func (o *runOptions) print(w io.Writer, r *volley.Report, remark string) error {
 			order += " …"
 		}
 	}
-	_, err := printable.Fprintf(w, `%s of %s over %s, matrix %s
+	return printable.Fprintf(w, `%s of %s over %s, matrix %s
 algorithm  %s, p = %d
 %sorder      %s
 C1         %s, lower bound for all matrices %d
@@ -154,7 +154,6 @@ time       %.3f s%s
 		printable.Count(r.C1, "round"), r.BoundC1, amount, bound,
 		printable.Count(r.C3, "multiply-add"),
 		printable.Lines(traffic), check, r.Seconds, overhead, remark)
-	return err
 }
 
 // packetsOf writes C2 and its bound in packets.

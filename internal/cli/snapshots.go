@@ -10,7 +10,6 @@ import (
 	"volley/group"
 	"volley/internal/printable"
 	"volley/report"
-	"volley/transport"
 )
 
 const snapshotsHelp = `List the snapshots of the nodes of a group: directories step-N in their roots.
@@ -31,14 +30,7 @@ func newSnapshots() *cobra.Command {
   volley snapshots --json a:/ckpt b:/ckpt c:/ckpt`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var options group.Options
-			dirs, err := o.begin(cmd, args, &options)
-			if err != nil {
-				return err
-			}
-			return o.inSets(cmd, dirs, func(t transport.Transport, dirs []string, _ group.Part, w io.Writer) error {
-				r, err := group.Snapshots(cmd.Context(), t, dirs, options)
-				return o.finish(cmd, w, err, r, func(w io.Writer) error { return printSnapshots(w, r) })
-			})
+			return onSets(o, cmd, args, &options, &options, group.Snapshots, printSnapshots, nil)
 		},
 	}
 	o.add(cmd)
@@ -48,11 +40,10 @@ func newSnapshots() *cobra.Command {
 	return cmd
 }
 
-func printSnapshots(w io.Writer, r *group.SnapshotsReport) error {
+func printSnapshots(w io.Writer, r *group.SnapshotsReport, _ bool) error {
 	printNotes(w, r.Notes)
 	if len(r.Snapshots) == 0 {
-		_, err := printable.Fprintf(w, "no root has a directory step-N (N a number without leading zeros)\n")
-		return err
+		return printable.Fprintf(w, "no root has a directory step-N (N a number without leading zeros)\n")
 	}
 	return report.Text(w, []report.Column[group.Snapshot]{
 		{Name: "step", Value: func(x group.Snapshot) any { return x.Step }},

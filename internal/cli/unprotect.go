@@ -8,7 +8,6 @@ import (
 
 	"volley/group"
 	"volley/internal/printable"
-	"volley/transport"
 )
 
 const unprotectHelp = `End the protection of a group: remove the .volley of every node.
@@ -28,16 +27,10 @@ func newUnprotect() *cobra.Command {
 		Long:    unprotectHelp,
 		Example: `  volley unprotect --yes a:/data b:/data c:/data`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			dirs, err := o.begin(cmd, args, &u.Options)
-			if err != nil {
-				return err
-			}
 			u.DryRun = !yes
-			return o.inSets(cmd, dirs, func(t transport.Transport, dirs []string, _ group.Part, w io.Writer) error {
-				r, err := group.Unprotect(cmd.Context(), t, dirs, u)
-				if err := o.finish(cmd, w, err, r, func(w io.Writer) error { return printUnprotect(w, r, yes, verbose(cmd)) }); err != nil {
-					return err
-				}
+			return onSets(o, cmd, args, &u, &u.Options, group.Unprotect, func(w io.Writer, r *group.UnprotectReport, all bool) error {
+				return printUnprotect(w, r, yes, all)
+			}, func(*group.UnprotectReport) error {
 				if !yes {
 					return usagef("nothing is removed: --yes removes the protection")
 				}
@@ -57,9 +50,7 @@ func printUnprotect(w io.Writer, r *group.UnprotectReport, yes, all bool) error 
 	printNodes(w, r.Nodes, all)
 	printNotes(w, r.Notes)
 	if !yes {
-		_, err := printable.Fprintf(w, "in force: generation %d, any %d may be lost, %s of parity at each node\n", r.Generation, r.Tolerate, humanize.IBytes(uint64(r.ParityBytes)))
-		return err
+		return printable.Fprintf(w, "in force: generation %d, any %d may be lost, %s of parity at each node\n", r.Generation, r.Tolerate, humanize.IBytes(uint64(r.ParityBytes)))
 	}
-	_, err := printable.Fprintf(w, "the protection is removed: nothing comes back any more\n")
-	return err
+	return printable.Fprintf(w, "the protection is removed: nothing comes back any more\n")
 }

@@ -29,9 +29,8 @@ func newVersion() *cobra.Command {
 					}
 				}
 			}
-			_, err := printable.Fprintf(cmd.OutOrStdout(), "volley %s\ncommit   %s\ngo       %s, %s/%s\nkernels  %s\ncomm     %s\n",
+			return printable.Fprintf(cmd.OutOrStdout(), "volley %s\ncommit   %s\ngo       %s, %s/%s\nkernels  %s\ncomm     %s\n",
 				volley.Version, commit, runtime.Version(), runtime.GOOS, runtime.GOARCH, field.Kernels(), strings.Join(commNames()[1:], ", "))
-			return err
 		},
 	}
 }

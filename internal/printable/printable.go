@@ -34,9 +34,9 @@ func Text(s string) string {
 // Lines is an argument of [Fprintf] that is written as it is: text of the program's own.
 type Lines string
 
-// Fprintf is fmt.Fprintf, except that only the format begins lines: arguments that are text,
+// Fprintf is fmt.Fprintf without the count, except that only the format begins lines: arguments that are text,
 // have a text or consist of such go through [Text].
-func Fprintf(w io.Writer, format string, args ...any) (int, error) {
+func Fprintf(w io.Writer, format string, args ...any) error {
 	shown := make([]any, len(args))
 	for i, arg := range args {
 		shown[i] = arg
@@ -53,7 +53,8 @@ func Fprintf(w io.Writer, format string, args ...any) (int, error) {
 			}
 		}
 	}
-	return fmt.Fprintf(w, format, shown...)
+	_, err := fmt.Fprintf(w, format, shown...)
+	return err
 }
 
 // text is an argument.
