@@ -184,7 +184,6 @@ func (e *Encoder) keeps(t transport.Transport) bool {
 	return e.options.packetBytes > 0 && t.Size() > 1 && reflect.ValueOf(t).Comparable()
 }
 
-// session returns the session of a transport, for the next run of it, or nil.
 func (e *Encoder) session(t transport.Transport) *session {
 	if !e.keeps(t) {
 		return nil

@@ -192,7 +192,6 @@ func (p *Problem) limitError(list []Candidate) *LimitError {
 	return e
 }
 
-// least returns the smaller one, where a is known.
 func least(a, b int) int {
 	if a < 0 {
 		return b

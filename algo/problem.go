@@ -91,7 +91,6 @@ func (p *Problem) Bounds() (c1, c2 int) {
 	return bounds(p.Matrix.Rows(), p.Matrix.Cols(), p.Separate, p.mostPorts(), 1)
 }
 
-// mostPorts returns the most ports that a plan may have.
 func (p *Problem) mostPorts() int {
 	if p.Ports == 0 {
 		return max(1, p.Processors()-1)
@@ -133,7 +132,6 @@ func (p *Problem) under(model sim.Model) *Problem {
 	return &own
 }
 
-// with returns the problem for so many ports.
 func (p *Problem) with(ports int) *Problem {
 	own := *p
 	own.Ports = ports

@@ -74,7 +74,6 @@ type share struct {
 	of   []int
 }
 
-// A relayHop is a message.
 type relayHop struct {
 	number   int // those of earlier codewords go first
 	src, dst int
@@ -202,7 +201,6 @@ func (r *relay) leads() [][]int {
 // gives returns how many elements a source sends the lead: its packets, or a sum for each sink.
 func (w *relayWord) gives(s share) int { return min(len(s.of), len(w.Sinks)) }
 
-// hop adds a message.
 func (r *relay) hop(src, dst int, after []*relayHop, parts func() []relayPart, arrive func([]plan.Slot)) *relayHop {
 	h := &relayHop{number: len(r.hops), src: src, dst: dst, waits: len(after), parts: parts, arrive: arrive}
 	for _, before := range after {

@@ -114,7 +114,6 @@ func (c *code) inverted() (matrix.Matrix, error) {
 	return matrix.Inverse(a)
 }
 
-// either returns plain or its inverse.
 func (c *code) either(inverse bool) (_ matrix.Matrix, err error) {
 	if !inverse {
 		return c.plain, nil

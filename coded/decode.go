@@ -58,7 +58,6 @@ func Decode(ctx context.Context, t transport.Transport, d Decoding) (*Decoded, e
 	return result, j.fail(err)
 }
 
-// decodeJob is a decode at this rank.
 type decodeJob struct {
 	run
 	d         Decoding
@@ -108,7 +107,6 @@ func (j *decodeJob) do() (*Decoded, error) {
 	return result, err
 }
 
-// compile makes the encoder.
 func (j *decodeJob) compile() error {
 	m := j.stored.Manifest
 	options, err := j.options(j.stored.field, m.SymbolsPerPacket)
@@ -128,7 +126,6 @@ func inOrder(options []volley.Option) []volley.Option {
 	return append(slices.Clip(options), volley.WithOrder(algo.Natural))
 }
 
-// write decodes into the output directory.
 func (j *decodeJob) write() (*volley.Report, error) {
 	if there, err := os.Stat(j.Dir); err == nil && disk.Among(there, []string{j.stored.path}) {
 		j.stored.Close() // or it would wait for itself
@@ -271,7 +268,6 @@ func (j *decodeJob) shareManifest(missing error) error {
 	return err
 }
 
-// load checks the manifest and makes the code of it.
 func (c *stored) load() (err error) {
 	m := c.Manifest
 	if err = m.Validate(); err != nil {
@@ -284,7 +280,6 @@ func (c *stored) load() (err error) {
 	return err
 }
 
-// checkField checks what the manifest says of symbols.
 func (c *stored) checkField() (err error) {
 	m := c.Manifest
 	if c.field, err = field.Parse(m.Field); err != nil {

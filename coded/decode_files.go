@@ -41,7 +41,6 @@ type filesAtHand struct {
 	unfit   []string          // survivors that are left out, and why
 }
 
-// atSlot is a slot of this rank.
 type atSlot struct {
 	slot
 	packet io.ReaderAt
@@ -218,7 +217,6 @@ type codedFiles struct {
 	out   []string // why it is left out; empty where it is not
 }
 
-// stat finds the coded files that are there, and have the right length.
 func (h *filesAtHand) stat() (*codedFiles, error) {
 	n := h.Manifest.CodedPackets()
 	mine := make([]string, n) // why they are not here
@@ -463,7 +461,6 @@ func (h *filesAtHand) fileOf(s slot) (f packetFile, here bool) {
 	return f, here
 }
 
-// bytes returns the length of the file of a slot's packet.
 func (h *filesAtHand) bytes(s slot) int64 {
 	if s.coded >= 0 {
 		return h.Manifest.SymbolsPerPacket * int64(h.Manifest.SymbolBytes)

@@ -137,7 +137,6 @@ func create(at place, names []string, exists error, replace bool) (_ *directory,
 	})
 }
 
-// newRun returns a name for a run.
 func newRun() string { return rand.Text()[:8] }
 
 func (d *directory) lock() (err error) {
@@ -172,7 +171,6 @@ func (d *directory) clean() error {
 	return nil
 }
 
-// manifests are the names of the manifest.
 var manifests = []string{ManifestName, CopyName}
 
 // check returns an error where one of the files exists.

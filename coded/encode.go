@@ -39,7 +39,6 @@ func Encode(ctx context.Context, t transport.Transport, e Encoding) (*volley.Rep
 	return report, j.fail(err)
 }
 
-// encodeJob is an encode at this rank.
 type encodeJob struct {
 	run
 	e       Encoding

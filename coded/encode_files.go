@@ -193,7 +193,6 @@ type packetFile struct {
 	info  fs.FileInfo // when it was opened
 }
 
-// openPacket opens a regular file.
 func openPacket(name string) (packetFile, error) {
 	info, err := os.Stat(name)
 	if err != nil {
@@ -273,7 +272,6 @@ func (p *filePackets) open(name string) error {
 	return nil
 }
 
-// symbols returns the length of the longest packet here.
 func (p *filePackets) symbols() int64 {
 	most := int64(0)
 	for _, in := range p.inputs {
@@ -333,7 +331,6 @@ func (p *filePackets) targets() []string {
 	return names
 }
 
-// create makes the files of the coded packets here.
 func (p *filePackets) create(dir *directory) error {
 	for _, name := range p.targets()[p.to:p.toEnd] {
 		f, err := dir.Create(name)

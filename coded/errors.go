@@ -40,7 +40,6 @@ func input(err error) error {
 
 func inputf(format string, args ...any) error { return input(fmt.Errorf(format, args...)) }
 
-// option says what is wrong with an option.
 func option(name, format string, args ...any) error {
 	return &InputError{name, fmt.Errorf(format, args...)}
 }

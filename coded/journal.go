@@ -12,7 +12,6 @@ import (
 	"volley/internal/disk"
 )
 
-// journalName is the name of the journal of a commit that is not finished.
 const journalName = hidden + "commit.json"
 
 const (

@@ -167,7 +167,6 @@ func (h *packetsAtHand) packet(s slot) []byte {
 	return h.d.Inputs[s.input]
 }
 
-// bytes returns the length of the packet of a slot.
 func (h *packetsAtHand) bytes(s slot) int64 {
 	if s.coded >= 0 {
 		return h.length
@@ -209,7 +208,6 @@ func (h *packetsAtHand) sink(p int, to *volley.Packet) {
 	}
 }
 
-// memory is a packet that is written where it lies.
 type memory []byte
 
 func (m memory) WriteAt(p []byte, offset int64) (int, error) {

@@ -78,7 +78,6 @@ type run struct {
 	verb string
 }
 
-// warn tells the caller.
 func (r *run) warn(format string, args ...any) {
 	if r.Warn != nil {
 		r.Warn(fmt.Sprintf(format, args...))
@@ -96,7 +95,6 @@ func (r *run) checkRanks(processors int) error {
 	return nil
 }
 
-// log says what is done.
 func (r *run) log(text string, args ...any) {
 	if r.Log != nil {
 		r.Log.Info(text, args...)
@@ -124,7 +122,6 @@ func exchange[T any](r *run, mine T) ([]T, error) {
 	return collective.AllgatherValues(r.ctx, r.t, mine, r.Timeout)
 }
 
-// options returns the options of the encoder.
 func (r *run) options(f field.Field, symbols int64) (all []volley.Option, err error) {
 	if r.Encoder != nil {
 		if all, err = r.Encoder(f, symbols); err != nil {

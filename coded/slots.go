@@ -35,7 +35,6 @@ func (h *held) has(list []int, n, rank int) {
 	}
 }
 
-// lost returns the inputs that no rank has.
 func (h *held) lost() (lost []int) {
 	for k, rank := range h.inputs {
 		if rank < 0 {
@@ -45,7 +44,6 @@ func (h *held) lost() (lost []int) {
 	return lost
 }
 
-// hosted returns the slots of a rank.
 func (h *held) hosted(rank int) (first, end int) {
 	return executor.Hosted(len(h.inputs), rank, h.ranks)
 }
@@ -132,7 +130,6 @@ func (h *held) slots(chosen []int) []slot {
 	return slots
 }
 
-// numbers returns 0 to n-1.
 func numbers(n int) []int {
 	list := make([]int, n)
 	for i := range list {

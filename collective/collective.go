@@ -99,7 +99,6 @@ func AllgatherValues[T any](ctx context.Context, t transport.Transport, mine T, 
 	return values[T](records)
 }
 
-// values returns what records say.
 func values[T any](records [][]byte) ([]T, error) {
 	all := make([]T, len(records))
 	for r, record := range records {

@@ -11,7 +11,6 @@ type blocks struct {
 	rows []int // ascending; only the last block of a chunk may be short
 }
 
-// bytes returns how long the packet is.
 func (b blocks) bytes() int64 {
 	var n int64
 	for _, row := range b.rows {

@@ -54,13 +54,11 @@ const (
 	headerBytes   = 512
 )
 
-// newParityHeader returns the header at a rank, for a manifest of so many bytes.
 func newParityHeader(m *Manifest, rank, manifest int) *parityHeader {
 	files := m.recordFiles(rank)
 	return &parityHeader{ParityFormat, ParityVersion, rank, m.parityBytes(), int64(manifest), files[0].stored(), files[1].stored()}
 }
 
-// bytes returns the length of header and parts.
 func (h *parityHeader) bytes() int64 {
 	return headerBytes + h.Parity + h.Manifest + h.Record + h.RecordParity
 }
@@ -121,7 +119,6 @@ func parseParity(memory []byte) (*parityHeader, error) {
 	return h, nil
 }
 
-// bufferEntries are those of the record of a rank: a file of every buffer, one after the other.
 func bufferEntries(sizes []int64) entries {
 	list := entries{{Path: ".", Type: typeDir}}
 	var at int64
@@ -132,7 +129,6 @@ func bufferEntries(sizes []int64) entries {
 	return list
 }
 
-// sizesOf returns the lengths of buffers.
 func sizesOf(buffers [][]byte) []int64 {
 	sizes := make([]int64, len(buffers))
 	for i, b := range buffers {
@@ -141,7 +137,6 @@ func sizesOf(buffers [][]byte) []int64 {
 	return sizes
 }
 
-// hold has the data of a rank be that of buffers.
 func (d *data) hold(buffers [][]byte) {
 	d.memory = slices.DeleteFunc(slices.Clone(buffers), func(b []byte) bool { return len(b) == 0 })
 }
@@ -286,7 +281,6 @@ func BufferSizes(ctx context.Context, t transport.Transport, parity []byte, o Bu
 	return sizes, parityBytes, err
 }
 
-// bufferSizes returns the lengths of the buffers that this rank has protected.
 func (s *session) bufferSizes() (sizes []int64, err error) {
 	n := s.nodes[0]
 	list := s.members[n.index].Entries
@@ -517,7 +511,6 @@ func (s *session) recoverBuffers(ctx context.Context, buffers [][]byte, parity [
 	return s.together(ctx)
 }
 
-// blocks returns how many are not as they were.
 func (c *condition) blocks() (n int) {
 	for _, rows := range slices.Concat(c.Data, c.Parity) {
 		n += len(rows)

@@ -76,7 +76,6 @@ func (x *target) rename(made string, e *Entry, synced map[string]bool) error {
 	return err
 }
 
-// commitLinks gives files their other names.
 func (x *target) commitLinks(synced map[string]bool) error {
 	for _, i := range x.others {
 		e := &x.member.Entries[i]
@@ -97,7 +96,6 @@ func (x *target) commitLinks(synced map[string]bool) error {
 	return nil
 }
 
-// setMeta gives what comes back its owner, mode, attributes and time.
 func (x *target) setMeta(dir disk.Dir, name string, e *Entry) error {
 	unset, err := setMeta(dir, name, e)
 	for _, what := range unset {
@@ -153,7 +151,6 @@ func (x *target) commitSymlinks(synced map[string]bool) error {
 	return nil
 }
 
-// commitMeta puts what is Volley's in place.
 func (x *target) commitMeta() error {
 	n, g := x.node, x.s.generation
 	if x.parity != nil {

@@ -9,14 +9,12 @@ import (
 	"strings"
 )
 
-// A current is the generation that is in force.
 type current struct {
 	generation int64  // 0: the group was never protected
 	root       string // SHA-256 of its manifest
 	newest     int64  // generation that a new one comes after
 }
 
-// A claim is a generation as some nodes have it.
 type claim struct {
 	generation int64
 	root       string
@@ -229,7 +227,6 @@ func alikeGroup(states []*state) error {
 	return nil
 }
 
-// whoHas tells which generations each node has.
 func whoHas(states []*state) string {
 	var list []string
 	for _, s := range states {
@@ -259,7 +256,6 @@ func whoHas(states []*state) string {
 	return strings.Join(list, "; ")
 }
 
-// nodeNamed returns the node of a directory as it was given, or of a number.
 func nodeNamed(states []*state, name string) (int, error) {
 	at := -1
 	for n, s := range states {

@@ -21,7 +21,6 @@ const (
 	XXH3   = "xxh3" // 128 bits, against accidents: whoever can write a node can make up data that has a given one
 )
 
-// digestBytes is how long the digests are.
 var digestBytes = map[string]int{SHA256: sha256.Size, BLAKE3: 32, XXH3: 16}
 
 // checkDigest returns an error where there is no such digest, or it is of no use with a key.
@@ -35,7 +34,6 @@ func checkDigest(name string, key []byte) error {
 	return nil
 }
 
-// appendSum appends the digest of a part.
 func (m *Manifest) appendSum(to, part []byte) []byte {
 	switch m.Digest {
 	case SHA256:
@@ -58,7 +56,6 @@ type pairing struct {
 	to, part []byte // that wait for another part
 }
 
-// add has the digest of a part written.
 func (p *pairing) add(to, part []byte) {
 	switch {
 	case p.m.Digest != SHA256:
@@ -71,7 +68,6 @@ func (p *pairing) add(to, part []byte) {
 	}
 }
 
-// flush has all digests written.
 func (p *pairing) flush() {
 	if p.part != nil {
 		p.m.appendSum(p.to[:0], p.part)
@@ -79,13 +75,11 @@ func (p *pairing) flush() {
 	}
 }
 
-// digestOf returns digest number i of a list.
 func (m *Manifest) digestOf(list []byte, i int) []byte {
 	n := digestBytes[m.Digest]
 	return list[i*n:][:n]
 }
 
-// sameDigest reports whether a part has digest number i of a list.
 func (m *Manifest) sameDigest(part, list []byte, i int) bool {
 	return bytes.Equal(m.appendSum(nil, part), m.digestOf(list, i))
 }

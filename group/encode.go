@@ -30,7 +30,6 @@ type Traffic struct {
 	sent []int64 // by node here
 }
 
-// add adds the traffic of a run that followed.
 func (t *Traffic) add(o *Traffic) {
 	if t.Plan == noPlan {
 		t.Plan = o.Plan
@@ -47,10 +46,8 @@ func (t *Traffic) add(o *Traffic) {
 // noPlan is the plan where nothing had to be coded.
 const noPlan = "none"
 
-// traffic returns that of no run yet.
 func (s *session) traffic() Traffic { return Traffic{Plan: noPlan, sent: make([]int64, len(s.nodes))} }
 
-// repair brings back the given blocks of symbols.
 func (s *session) repair(ctx context.Context, r *repair, b blocks, input func(symbol) executor.Input, output func(symbol) executor.Output) (*Traffic, error) {
 	p, err := r.compile(&s.Options, b.bytes())
 	if err == nil && r.executable == nil {
@@ -103,7 +100,6 @@ func (s *session) repair(ctx context.Context, r *repair, b blocks, input func(sy
 // mostSegment bounds what is run of every packet at a time, beside the memory.
 const mostSegment = 4 << 20
 
-// model returns the cost model for packets of so many bytes.
 func (o *Options) model(f field.Field, bytes int64) sim.Model {
 	return sim.Model{Network: o.Network, Gamma: o.Gamma, Bytes: bytes, SymbolBytes: f.SymbolBytes()}
 }

@@ -84,7 +84,6 @@ func (c *condition) status() string {
 	return Changed
 }
 
-// note adds a finding.
 func (c *condition) note(p Name, what string, why error) {
 	f := Finding{Path: p, What: what}
 	if why != nil {
@@ -175,7 +174,6 @@ func (s *session) examine(ctx context.Context, n *node, quickly, revert bool, re
 	return c, s.examineParity(ctx, n, x, c, read)
 }
 
-// examineMeta looks at what of Volley's a node has.
 func (s *session) examineMeta(n *node, c *condition) {
 	st := s.states[n.index]
 	h := st.of(s.current)
@@ -377,7 +375,6 @@ func (s *session) foreign(n *node, x *Member, c *condition, is *compared) {
 	c.Foreign = 2*match < there
 }
 
-// examineParity compares a node's parity.
 func (s *session) examineParity(ctx context.Context, n *node, x *Member, c *condition, read *reading) error {
 	m := s.manifest
 	f, err := n.openParity(s.generation)
@@ -428,7 +425,6 @@ func (s *session) examineAll(ctx context.Context, from int, quickly, revert bool
 	})
 }
 
-// read tells of that many bytes that have been read.
 func (s *session) read(n int64) { s.progress(n, 0) }
 
 // conditions gives what every node is found to be like to all.

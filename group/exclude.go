@@ -17,7 +17,6 @@ const (
 // excludes are patterns, in the syntax of gitignore, of what is not protected. They are relative to the node's directory.
 type excludes []string
 
-// validate returns an error that names a pattern which is none.
 func (x excludes) validate() error {
 	if len(x) > mostExcludes {
 		return fmt.Errorf("exclude: %d patterns: want %d or fewer", len(x), mostExcludes)

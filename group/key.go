@@ -73,7 +73,6 @@ func macOf(key []byte, of string, text []byte) string {
 
 func sameMAC(a, b string) bool { return hmac.Equal([]byte(a), []byte(b)) }
 
-// sealKeyed adds a line with the SHA-256 and the HMAC to a line of JSON.
 func sealKeyed(text []byte, mac string) []byte {
 	return fmt.Appendf(slices.Clip(text), "\n{\"sha256\":%q,\"hmac_sha256\":%q}\n", disk.Sum(text), mac)
 }
@@ -94,7 +93,6 @@ func unsealKeyed(data []byte) (text []byte, mac string, err error) {
 	return line, of.MAC, nil
 }
 
-// madeWith reports whether a manifest, as stored, was made with a key.
 func madeWith(key, data []byte) bool {
 	text, mac, err := unsealKeyed(data)
 	return err == nil && len(key) > 0 && sameMAC(mac, macOf(key, ofManifest, text))

@@ -19,7 +19,6 @@ type Cost struct {
 	Why         string  `json:"why,omitempty"` // it is not possible
 }
 
-// A candidate is a layout that may do.
 type candidate struct {
 	Cost
 	code *code // nil: it does not do

@@ -71,7 +71,6 @@ type Member struct {
 	Parity []byte `json:"parity"`
 }
 
-// rows returns how many blocks a chunk has.
 func (m *Manifest) rows() int { return int((m.ChunkBytes + m.BlockBytes - 1) / m.BlockBytes) }
 
 // block returns where in a chunk the block of a row begins, and how long it is.
@@ -114,17 +113,14 @@ func (m *Manifest) number(row, chunk, chunks int) int {
 	return row*chunks + chunk
 }
 
-// parityBytes returns the length of the parity of a node.
 func (m *Manifest) parityBytes() int64 { return int64(m.ParityChunks) * m.ChunkBytes }
 
-// A segment is the part of a file in a block.
 type segment struct {
 	file       int // of the extents
 	at, n      int64
 	row, chunk int
 }
 
-// segments returns those of files, in the order of their places.
 func (m *Manifest) segments(x extents) []segment {
 	var list []segment
 	for i := range x {
@@ -139,7 +135,6 @@ func (m *Manifest) segments(x extents) []segment {
 	return list
 }
 
-// code returns the code of the manifest.
 func (m *Manifest) code() (*code, error) { return newCode(m.Nodes, m.Tolerate, m.Layout, m.Matrix) }
 
 // encode returns the manifest as it is stored: a line of JSON, and one with its SHA-256 and, where
@@ -181,7 +176,6 @@ func DecodeManifest(data []byte) (*Manifest, error) {
 	return m, m.validate()
 }
 
-// A versionError says that a manifest has a version that this program does not know.
 type versionError struct{ version int }
 
 func (e *versionError) Error() string {
@@ -215,7 +209,6 @@ func isSHA256(text string) bool {
 	return err == nil && len(text) == 64
 }
 
-// validateCode checks what says how parity is made.
 func (m *Manifest) validateCode() error {
 	c, err := m.code()
 	switch {
@@ -277,7 +270,6 @@ func unpack(record []byte) ([]byte, error) {
 	return text, err
 }
 
-// decodeMember reads the record of a node, and checks it.
 func (m *Manifest) decodeMember(record []byte) (*Member, error) {
 	text, err := unpack(record)
 	if err != nil {
@@ -342,7 +334,6 @@ func (m *Manifest) countSegments(x extents) int64 {
 	return n
 }
 
-// entries are those of a record.
 type entries []Entry
 
 // UnmarshalJSON checks each entry as it comes: of a text of many empty ones it makes no long list.

@@ -89,7 +89,6 @@ func (n *node) close() {
 // Apart returns an error where one of directories here is, or lies in, another. It makes and changes none of them.
 func Apart(dirs []string) error { return apart(disk.OS, dirs, dirs) }
 
-// apart checks the nodes here.
 func (s *session) apart() error {
 	var dirs, given []string
 	for _, n := range s.nodes {

@@ -25,7 +25,6 @@ type pass struct {
 	traffic Traffic
 }
 
-// earlierData is what a node had.
 type earlierData struct {
 	m       *Manifest
 	member  *Member
@@ -35,7 +34,6 @@ type earlierData struct {
 	entries map[Name]*Entry
 }
 
-// newPass begins a pass of works that have their data, and get their digests.
 func (s *session) newPass(m *Manifest, works []*work) (*pass, error) {
 	c, err := m.code()
 	if err != nil {
@@ -179,7 +177,6 @@ func (p *pass) run(ctx context.Context) error {
 	return err
 }
 
-// window codes a window that was read.
 func (p *pass) window(ctx context.Context, windows []*window) error {
 	s, m, here := p.s, p.m, p.s.nodes[0].index
 	first, end := windows[0].first, windows[0].end

@@ -15,7 +15,6 @@ type Part struct {
 	Sets int `json:"sets,omitempty"`
 }
 
-// mostSets bounds Sets.
 const mostSets = 1 << 12
 
 // Valid reports whether there may be such a part.

@@ -98,12 +98,10 @@ func Protect(ctx context.Context, t transport.Transport, dirs []string, o Protec
 	})
 }
 
-// args returns the options on which all ranks agree.
 func (o *ProtectOptions) args() string {
 	return fmt.Sprintf("tolerate %d, layout %q, matrix %q, digest %q, exclude %v %q, force %v, dry run %v, deleted %v %v, part %v, retain %d", o.Tolerate, o.Layout, o.Matrix, o.Digest, o.Exclude != nil, o.Exclude, o.Force, o.DryRun, o.MaxDeleted, o.AllowDeleted, o.Part, o.Retain)
 }
 
-// work is a node that is being protected.
 type work struct {
 	*node
 	listing *listing
@@ -491,7 +489,6 @@ func (p *pass) make(ctx context.Context, record func(*work) ([]byte, error)) (te
 	return text, files, err
 }
 
-// unchanged returns an error where the files of a node are not as they were scanned.
 func unchanged(w *work) error {
 	l, err := scan(w.dir, true, w.listing.without)
 	if err != nil {

@@ -22,7 +22,6 @@ type recordFile struct {
 	comes   bool     // the node lacks it
 }
 
-// stored returns how long the file is.
 func (f *recordFile) stored() int64 { return int64(base64.StdEncoding.EncodedLen(int(f.bytes))) }
 
 // recordChunks returns how many chunks the record of a node has, and the parity of records. One node
@@ -36,7 +35,6 @@ func (m *Manifest) recordChunks() (data, parity int) {
 	return m.Nodes - parity, parity
 }
 
-// recordCode returns the code of the records.
 func (m *Manifest) recordCode() (*code, error) {
 	_, parity := m.recordChunks()
 	return newCode(m.Nodes, parity, Striped, Cauchy)
@@ -85,7 +83,6 @@ func (n *node) read(f *recordFile) (text []byte, err error) {
 	return text, err
 }
 
-// text returns the content of the file.
 func (f *recordFile) text() []byte { return base64.StdEncoding.AppendEncode(nil, f.chunks[:f.bytes]) }
 
 // fewBytes is the length of packets from which on few bytes are worth more than few messages.
@@ -106,7 +103,6 @@ func (s *session) bring(ctx context.Context, r *repair, bytes int64, places map[
 	return err
 }
 
-// fetch gets the manifest in force, and the records of the nodes here.
 func (s *session) fetch(ctx context.Context) error {
 	has := func(x *state) bool { return x.of(s.current) != nil }
 	for _, n := range s.nodes {

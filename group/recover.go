@@ -188,7 +188,6 @@ func recoverGroup(ctx context.Context, s *session, o RecoverOptions) (*RecoverRe
 	return r, nil
 }
 
-// A survey says what nodes lack.
 type survey struct {
 	conditions []*condition
 	repairs    []blockRepair      // that have to run
@@ -264,7 +263,6 @@ func (s *session) openOut(ctx context.Context, to string, r *RecoverReport) erro
 	})
 }
 
-// restores reports whether what a node lacks is to come back.
 func (s *session) restores(n int) bool { return s.out == nil || s.out[n] }
 
 // unprotected returns the error of a group that has no generation in force.
@@ -392,7 +390,6 @@ type blockRepair struct {
 	blocks blocks
 }
 
-// A lostBlock is a block that cannot be brought back.
 type lostBlock struct {
 	symbol
 	row int
@@ -568,7 +565,6 @@ func (s *session) runOn(ctx context.Context, list []blockRepair, from func(symbo
 	return nil
 }
 
-// unreadable is what cannot be opened.
 type unreadable struct{ err error }
 
 func (u unreadable) ReadAt([]byte, int64) (int, error) { return 0, u.err }

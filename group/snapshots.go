@@ -85,7 +85,6 @@ func Snapshots(ctx context.Context, t transport.Transport, roots []string, o Opt
 // protected reports whether all nodes have a snapshot as it was protected, or can get it back.
 func (x Snapshot) protected() bool { return x.State == InForce || x.State == Recoverable }
 
-// stepName returns the name of a snapshot's directory in a root.
 func stepName(step int64) string { return fmt.Sprint("step-", step) }
 
 // stepOf returns the snapshot of which a directory is, or was until it was set aside.
@@ -102,7 +101,6 @@ var stepNames = regexp.MustCompile(`^step-(0|[1-9][0-9]*)(?:\.aside-.*)?$`)
 
 func newestFirst(a, b int64) int { return cmp.Compare(b, a) }
 
-// snapshot returns the directory of a snapshot in the root of a node.
 func (n *node) snapshot(step int64) *node {
 	return &node{
 		index: n.index, absent: n.absent, root: n.root, rootName: n.rootName,
@@ -147,14 +145,12 @@ func identifyRoot(d disk.Disk, root string) Identity {
 	return Identity{Node: -1, Empty: err == nil && steps == nil}
 }
 
-// A rootState is what a root has.
 type rootState struct {
 	Dir     string
 	Failing string // why it cannot be read
 	Steps   map[int64]*state
 }
 
-// surroundings are the snapshots that there are.
 type surroundings struct {
 	roots  []rootState // by node
 	list   []Snapshot  // the newest first
@@ -215,7 +211,6 @@ func (f *surroundings) steps() (steps []int64) {
 	return steps
 }
 
-// judge says how a snapshot is.
 func (f *surroundings) judge(step int64, o *Options) Snapshot {
 	x := Snapshot{Step: step, State: Incomplete, Present: []int{}, Holders: []int{}}
 	var states []*state

@@ -41,17 +41,14 @@ func (n *node) stage() (disk.Dir, error) {
 	return dir, nil
 }
 
-// sameOwner reports whether two files are one user's.
 func sameOwner(a, b fs.FileInfo) bool {
 	uid, _, _ := disk.Owner(a)
 	other, _, _ := disk.Owner(b)
 	return uid == other
 }
 
-// staged returns the path of what was made.
 func staged(name string) string { return metaPath(stageName + "/" + name) }
 
-// create makes a file of that length.
 func (x *target) create(name string, size int64) (disk.File, error) {
 	f, err := x.stage.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {

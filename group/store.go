@@ -57,13 +57,11 @@ type node struct {
 	unread   map[int64]error   // generations whose manifest, or own record, the disk does not give
 }
 
-// loaded is what a node has of a generation.
 type loaded struct {
 	manifest *Manifest
 	text     []byte // as stored
 }
 
-// identity is what node.json holds.
 type identity struct {
 	Format string `json:"format"`
 	Group  string `json:"group"`
@@ -104,7 +102,6 @@ func (n *node) in(m *Manifest) int {
 	return placeIn(n.id.Place, n.id.Next, m.Nodes)
 }
 
-// readIdentity reads node.json.
 func readIdentity(d disk.Dir) (id identity, err error) {
 	text, err := disk.ReadText(d, metaPath(nodeFile), mostNode)
 	if err == nil {
@@ -125,7 +122,6 @@ func readIdentity(d disk.Dir) (id identity, err error) {
 	return id, err
 }
 
-// metaPath returns the name of a file of .volley.
 func metaPath(name string) string { return path.Join(metaName, name) }
 
 func manifestPath(g int64) string     { return metaPath(fmt.Sprint(manifestName, g, ".json")) }
@@ -134,7 +130,6 @@ func parityPath(g int64) string       { return metaPath(fmt.Sprint(parityName, g
 func recordPath(g int64) string       { return metaPath(fmt.Sprint(recordName, g)) }
 func recordParityPath(g int64) string { return metaPath(fmt.Sprint(parityOfRecords, g)) }
 
-// path returns the whole path of an entry.
 func (n *node) path(p Name) string {
 	return joinPath(n.given, p)
 }
@@ -177,7 +172,6 @@ type held struct {
 	Records    []int `json:",omitempty"` // which of the record files are there and right
 }
 
-// interrupted reports whether a recovery of the node was interrupted.
 func (s *state) interrupted() bool { return slices.Contains(s.Left, stageName) }
 
 // load looks at a node. The key, if there is one, tells manifests that were made with it.
@@ -338,7 +332,6 @@ func empty(own []fs.DirEntry) bool {
 	return !slices.ContainsFunc(own, func(e fs.DirEntry) bool { return e.Name() != lockFile && !leftover(e.Name()) })
 }
 
-// nameOf takes a name of .volley apart that belongs to a generation.
 func nameOf(name string) (kind string, g int64, ok bool) {
 	parts := generationName.FindStringSubmatch(name)
 	if parts == nil {
@@ -461,7 +454,6 @@ func (n *node) create(name string) (disk.File, error) {
 	return n.dir.OpenFile(metaPath(name), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 }
 
-// openParity opens the parity of a generation.
 func (n *node) openParity(g int64) (disk.File, error) {
 	if n.dir == nil {
 		return nil, fs.ErrNotExist

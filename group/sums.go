@@ -78,7 +78,6 @@ func (c *comparer) block(row, chunk int, to []byte, use bool) {
 	c.unsettled = append(c.unsettled, unsettled{row, chunk, first, c.next})
 }
 
-// settle compares the blocks that were read.
 func (c *comparer) settle() {
 	c.flush()
 	for _, b := range c.unsettled {
@@ -111,7 +110,6 @@ func newSums(m *Manifest, files extents) *sums {
 	return &sums{pairing: pairing{m: m}, files: files, list: list, digests: make([]byte, len(list)*digestBytes[m.Digest])}
 }
 
-// add takes the next block.
 func (s *sums) add(at int64, block []byte) {
 	for ; s.next < len(s.list) && s.list[s.next].at < at+int64(len(block)); s.next++ {
 		x := s.list[s.next]
@@ -195,18 +193,15 @@ func (m *Manifest) compareParity(ctx context.Context, parity io.ReaderAt, x *Mem
 	return bad, err
 }
 
-// readParity reads a parity block, and reports whether it is that of a record.
 func (m *Manifest) readParity(parity io.ReaderAt, x *Member, row, chunk int, to []byte) bool {
 	n, _ := parity.ReadAt(to, m.offsetOf(row, chunk, m.ParityChunks))
 	return n == len(to) && m.sameParity(x, row, chunk, to)
 }
 
-// sameParity reports whether a parity block is that of a record.
 func (m *Manifest) sameParity(x *Member, row, chunk int, block []byte) bool {
 	return m.sameDigest(block, x.Parity, m.number(row, chunk, m.ParityChunks))
 }
 
-// allRows returns the rows of a chunk.
 func (m *Manifest) allRows() []int {
 	var rows []int
 	for row := range m.rows() {
@@ -215,7 +210,6 @@ func (m *Manifest) allRows() []int {
 	return rows
 }
 
-// all returns, by chunk, all rows.
 func all(m *Manifest, chunks int) [][]int { return slices.Repeat([][]int{m.allRows()}, chunks) }
 
 // errDamaged says that a file has rotted.

@@ -226,7 +226,6 @@ func (x *target) write(p []byte, at int64) error {
 	})
 }
 
-// file opens a file that comes back.
 func (x *target) file(p Name) (disk.File, error) {
 	return x.handles.get(p, func() (disk.File, error) { return x.stage.OpenFile(x.temporary[p], os.O_RDWR, 0) })
 }
@@ -255,7 +254,6 @@ func (x *target) finish() error {
 	return nil
 }
 
-// discard removes what was not committed.
 func (x *target) discard() {
 	x.handles.close()
 	if x.parity != nil {

@@ -74,7 +74,6 @@ func (a attributes) MarshalJSON() ([]byte, error) {
 	return json.Marshal(texts)
 }
 
-// An owner is the user and the group that something belongs to, by their numbers.
 type owner struct {
 	UID int64 `json:"uid"`
 	GID int64 `json:"gid"`
@@ -181,7 +180,6 @@ func scan(dir disk.Dir, strictly bool, without excludes) (*listing, error) {
 	return sorted, nil
 }
 
-// link makes the names of a file but for the first links to it.
 func (l *listing) link() {
 	first := map[disk.FileID]Name{}
 	for i := range l.entries {
@@ -196,7 +194,6 @@ func (l *listing) link() {
 	}
 }
 
-// linked reports whether two names are of one file.
 func (l *listing) linked(a, b Name) bool {
 	i, j := l.find(a), l.find(b)
 	return i >= 0 && j >= 0 && l.files[i] != (disk.FileID{}) && l.files[i] == l.files[j]
@@ -205,7 +202,6 @@ func (l *listing) linked(a, b Name) bool {
 // mostPath bounds the bytes of a path, as PATH_MAX does: nested directories take memory by the square of their number.
 const mostPath = 4096
 
-// add adds a name and all below it.
 func (l *listing) add(dir disk.Dir, name string, strictly bool) error {
 	unless := func(err error) error {
 		if strictly || errors.Is(err, fs.ErrNotExist) && name == "." {
@@ -252,7 +248,6 @@ func (l *listing) add(dir disk.Dir, name string, strictly bool) error {
 	return nil
 }
 
-// find returns the number of an entry, or -1.
 func (l *listing) find(p Name) int {
 	i, ok := slices.BinarySearchFunc(l.entries, p, func(e Entry, p Name) int { return strings.Compare(string(e.Path), string(p)) })
 	if !ok {

@@ -20,19 +20,16 @@ type window struct {
 	changed      []int  // rows that protect has to code: they are not as they were, or have lost their parity
 }
 
-// span returns how many bytes of a chunk the window has.
 func (w *window) span() int64 {
 	offset, n := w.m.block(w.end - 1)
 	return offset + n - int64(w.first)*w.m.BlockBytes
 }
 
-// block returns the block of a row and chunk of data or parity.
 func (w *window) block(of []byte, row, chunk int) []byte {
 	_, n := w.m.block(row)
 	return of[int64(chunk)*w.span()+int64(row-w.first)*w.m.BlockBytes:][:n]
 }
 
-// row returns the blocks of all chunks in a row.
 func (w *window) row(of []byte, row, chunks int) (blocks [][]byte) {
 	for chunk := range chunks {
 		blocks = append(blocks, w.block(of, row, chunk))

@@ -80,7 +80,6 @@ func (m *rowBlock) At(i, j int) field.Element {
 	return m.of.At(m.first+i, j)
 }
 
-// factor returns the factorisation of inner with the diagonals in its outer layers.
 func (m *rowBlock) factor() *Factorisation {
 	if m.inner == nil {
 		return nil

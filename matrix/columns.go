@@ -39,7 +39,6 @@ func (m *permuted) ID() string {
 	return fmt.Sprintf("columns(%s; %x)", m.Matrix.ID(), sha256.Sum256(fmt.Append(nil, m.columns)))
 }
 
-// factor returns the factorisation of m under other labels.
 func (m *permuted) factor() *Factorisation {
 	fact := Factor(m.Matrix)
 	if fact == nil {

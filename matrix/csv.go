@@ -84,7 +84,6 @@ func readCSV(f field.Field, r io.Reader, name string, keep int) (*Dense, int, er
 	return d, rows, nil
 }
 
-// count returns "1 value", "2 values".
 func count(n int, what string) string {
 	if n == 1 {
 		return fmt.Sprintf("%d %s", n, what)

@@ -51,7 +51,6 @@ func DenseOf(m Matrix) *Dense {
 	return DenseFunc(m.Field(), m.Rows(), m.Cols(), m.At)
 }
 
-// stored returns the dense matrix behind m, or nil where there is none.
 func stored(m Matrix) *Dense {
 	switch m := m.(type) {
 	case *Dense:

@@ -42,7 +42,6 @@ var families = []Family{
 // Families returns the table of matrices that [ParseSpec] knows.
 func Families() []Family { return slices.Clone(families) }
 
-// findFamily returns the family of that name.
 func findFamily(name string) (Family, error) {
 	if i := slices.IndexFunc(families, func(f Family) bool { return f.Name == name }); i >= 0 {
 		return families[i], nil

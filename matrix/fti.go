@@ -33,7 +33,6 @@ func FTI(f field.Field, k int) (Matrix, error) {
 	return named{cauchy{x, y}, "fti"}, nil
 }
 
-// negated returns the points with their signs changed.
 func (p *sequence) negated() *sequence {
 	return &sequence{p.f, p.first, p.n, func(first, n int) string { return "-" + p.id(first, n) },
 		func(k int) field.Element { return p.f.Sub(field.Element{}, p.at(k)) }}

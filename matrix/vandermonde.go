@@ -52,7 +52,6 @@ func (m vandermonde) columnBlock(first, columns int) Matrix {
 	return vandermonde{part(m.points, first, columns), m.rows}
 }
 
-// factor finds the cosets that the points are made of, and arranges them.
 func (m vandermonde) factor() *Factorisation {
 	points := m.points
 	const name = "draw-and-loose"

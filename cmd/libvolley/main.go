@@ -34,7 +34,6 @@ import (
 // main is not called.
 func main() {}
 
-// note keeps the error of this thread's last call.
 func note(text string) {
 	c := C.CString(text)
 	defer C.free(unsafe.Pointer(c))
@@ -311,7 +310,6 @@ func encoderOf(e *mpi.Endpoint, o *C.volley_options) (*volley.Encoder, error) {
 	return last.encoder, nil
 }
 
-// encode encodes with the others of e.
 func encode(e *mpi.Endpoint, packet, result []byte, o *C.volley_options) error {
 	encoder, err := encoderOf(e, o)
 	if err != nil {

@@ -164,7 +164,6 @@ func (c *choice) find(size int) error {
 	return nil
 }
 
-// add adds free places.
 func (s *Set) add(n int) {
 	for ; n > 0; n-- {
 		s.places = append(s.places, -1)

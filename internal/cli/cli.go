@@ -278,7 +278,6 @@ func (s *session) say(level slog.Level, x saying) {
 	slog.Log(context.Background(), level, x.Text, "verb", s.verb, "host", x.Host, at)
 }
 
-// rank returns that of this process.
 func (s *session) rank() int {
 	if s.party == nil {
 		return 0
@@ -286,7 +285,6 @@ func (s *session) rank() int {
 	return s.party.Rank()
 }
 
-// pass passes a line on that another process has on its stderr: a record of its log, or what is to become one.
 func pass(w io.Writer, host, line string) {
 	if text := printable.Text(line); strings.HasPrefix(text, "{") && json.Valid([]byte(text)) {
 		printable.Fprintf(w, "%s\n", text)
@@ -295,7 +293,6 @@ func pass(w io.Writer, host, line string) {
 	}
 }
 
-// flagError says what is wrong with a flag.
 func flagError(cmd *cobra.Command, err error) error {
 	if invalid := new(pflag.InvalidValueError); errors.As(err, &invalid) {
 		flag := invalid.GetFlag()

@@ -46,7 +46,6 @@ var comms = []comm{
 // missing says of values of --comm why this program has not got them.
 var missing = map[string]string{}
 
-// findComm returns the comm of that name.
 func findComm(name string) (comm, error) {
 	for _, c := range comms {
 		if c.name == name {
@@ -61,7 +60,6 @@ func findComm(name string) (comm, error) {
 
 func commNames() []string { return names(comms, func(c comm) string { return c.name }) }
 
-// commUsage is the help of --comm.
 func commUsage() string {
 	var list []string
 	for _, c := range comms {
@@ -191,7 +189,6 @@ func (p *party) meet(ctx context.Context, limit time.Duration) (err error) {
 	return err
 }
 
-// place returns where a run of k processors is.
 func (p *party) place(k int) tune.Place {
 	return tune.Place{Transport: p.name, Hosts: p.hosts, Ranks: k}
 }
@@ -224,7 +221,6 @@ func (o *joining) add(f *pflag.FlagSet, whose string) {
 	o.addProgress(f)
 }
 
-// addProgress adds the flags of what a verb prints beside its report.
 func (o *joining) addProgress(f *pflag.FlagSet) {
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "print errors and warnings only, and --json")
 	f.DurationVar(&o.every, "progress", 0, "`TIME` between lines of progress of each process (default: a bar on a terminal, else a line each 10s)")
@@ -237,7 +233,6 @@ func (o *joining) addComm(f *pflag.FlagSet) {
 	o.ranks.add(f)
 }
 
-// memoryBytes returns the value of --memory.
 func (o *joining) memoryBytes() (int64, error) {
 	n, err := selection.ParseSize(o.memory)
 	if err != nil || n == 0 {

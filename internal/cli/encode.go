@@ -62,7 +62,6 @@ func runEncode(cmd *cobra.Command, o *encodeOptions, args []string) error {
 	return o.print(cmd.OutOrStdout(), report, fmt.Sprintf("coded packets in %s", o.output))
 }
 
-// encoding returns what the flags say.
 func (o *encodeOptions) encoding(cmd *cobra.Command, args []string) (e coded.Encoding, err error) {
 	options, err := o.prepare(cmd, &o.choice)
 	if err != nil {

@@ -7,7 +7,6 @@ import (
 	"time"
 )
 
-// An ending is how a verb ended in a process.
 type ending struct {
 	Text  string // the error, empty where there was none
 	Host  string // where

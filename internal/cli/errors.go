@@ -45,7 +45,6 @@ type exitError struct {
 
 func (e exitError) Unwrap() error { return e.error }
 
-// ExitCode returns the code.
 func (e exitError) ExitCode() int { return e.code }
 
 // usage marks err, unless nil or with an exit code of its own, as the caller's to mend.

@@ -91,7 +91,6 @@ func runExplore(cmd *cobra.Command, o *exploreOptions) error {
 	return nil
 }
 
-// loopback reports whether only this machine reaches an address.
 func loopback(address net.Addr) bool {
 	tcp, ok := address.(*net.TCPAddr)
 	return ok && tcp.IP.IsLoopback()
@@ -114,7 +113,6 @@ func ofAddress(err error) error {
 	return err
 }
 
-// hasBrowser reports whether there is a screen for one.
 func hasBrowser() bool {
 	switch runtime.GOOS {
 	case "darwin", "windows":

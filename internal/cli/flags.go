@@ -32,7 +32,6 @@ func flagGroup(cmd *cobra.Command, name string) (end func()) {
 	}
 }
 
-// helpWidth is how many columns the help has.
 const helpWidth = 80
 
 // tuningGroups are the groups of flags that few runs need: the verbs for operators leave them to the topic tuning.
@@ -82,12 +81,10 @@ func flagsInGroups(cmd *cobra.Command) string {
 	return strings.Join(parts, "\n\n")
 }
 
-// flagUsages lists flags within the width of the help.
 func flagUsages(set *pflag.FlagSet) string {
 	return strings.TrimRight(set.FlagUsagesWrapped(helpWidth), " \n")
 }
 
-// noArguments refuses positional arguments.
 func noArguments(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		return usagef("%s takes no argument, got %q: see %s --help", cmd.CommandPath(), args[0], cmd.CommandPath())

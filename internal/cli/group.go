@@ -23,7 +23,6 @@ import (
 	"volley/transport"
 )
 
-// groupOptions is the flags of the verbs for groups of nodes.
 type groupOptions struct {
 	choice // of which only the network is used
 	joining
@@ -411,7 +410,6 @@ func printStatus(w io.Writer, r *group.VerifyReport, all bool) error {
 		printable.Count(len(r.Nodes), "node"), r.Layout, r.Generation, r.Since.Format(time.DateTime), r.Tolerate, r.MayLose)
 }
 
-// counts says how many findings there are of each kind.
 func counts(findings []group.Finding) string {
 	of := map[string]int{}
 	for _, f := range findings {
@@ -430,7 +428,6 @@ func printNotes(w io.Writer, notes []string) {
 	}
 }
 
-// verbose reports whether all is to be printed.
 func verbose(cmd *cobra.Command) bool { return cmd.Flag("verbose").Value.String() == "true" }
 
 // mostLines is how many lines of a kind are printed without -v.

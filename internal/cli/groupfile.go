@@ -24,10 +24,8 @@ const groupFlag = "group"
 var groupKeys = []string{"tolerate", "layout", "matrix", "digest", "exclude", "max-deleted", "key", "group-size", "domain", "root", "retain",
 	"ssh", "remote-path", "port", "bind", "memory", "timeout", "network", "limit-rate", "cores", "nice"}
 
-// mostGroupFile bounds a group file, in bytes.
 const mostGroupFile = 16 << 20
 
-// A groupFile is what a group file has.
 type groupFile struct {
 	flags   map[string][]string
 	lines   map[string]int
@@ -139,7 +137,6 @@ func parseGroup(base string, text []byte) (*groupFile, error) {
 	return g, err
 }
 
-// pairs calls f for what a mapping has.
 func pairs(of *yaml.Node, what string, f func(key string, at, value *yaml.Node) error) error {
 	if of.Kind != yaml.MappingNode {
 		return fmt.Errorf("%d: %s: want lines KEY: VALUE", of.Line, what)
@@ -215,7 +212,6 @@ directory in the place of the lost one. A member may have a line domain: what
 fails together, such as its rack, for --group-size. Nothing else reads or
 changes the file.`
 
-// newGroup returns the verb that writes group files.
 func newGroup() *cobra.Command {
 	var output string
 	init := &cobra.Command{

@@ -142,7 +142,6 @@ type launch struct {
 	cause   error // that the launch found first
 }
 
-// A far is a rank as the launch sees it.
 type far struct {
 	ssh.Address
 	host string // that the user has named

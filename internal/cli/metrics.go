@@ -69,7 +69,6 @@ func values(report any) map[string]float64 {
 	return v
 }
 
-// metricsFlag is the flag that names the file.
 const metricsFlag = "metrics"
 
 // note keeps the values of a report. Of several sets it keeps the sum, or what is the worst of them.

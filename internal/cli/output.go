@@ -19,7 +19,6 @@ import (
 	"volley/internal/atomicfile"
 )
 
-// standard is the name of standard input, and of standard output.
 const standard = "-"
 
 // openInput opens a file that the command line names; standard input is for one of them.

@@ -30,7 +30,6 @@ type pair struct {
 	Error     string  `json:"error,omitempty"` // why it does not
 }
 
-// tuned is what volley tune --json prints.
 type tuned struct {
 	Pairs []pair `json:"pairs,omitempty"`
 	*tune.Result
@@ -100,7 +99,6 @@ func toOpen(from, to string, ports engine.Ports) string {
 	return fmt.Sprintf("open TCP port %s of %s for %s, or with --port %v these", port, host, source, engine.UsualPorts)
 }
 
-// printPairs prints the table of pairs.
 func (o *tuneOptions) printPairs(w io.Writer) error {
 	if o.json {
 		return writeJSON(w, tuned{Pairs: o.pairs})

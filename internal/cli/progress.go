@@ -25,7 +25,6 @@ type meter struct {
 	told        time.Time
 }
 
-// usualEvery is the time between lines of progress.
 const usualEvery = 10 * time.Second
 
 // newMeter returns the meter of a session, with lines as often as asked for: 0 is a bar where stderr is a terminal.

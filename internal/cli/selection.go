@@ -10,7 +10,6 @@ import (
 // --help.
 type choice struct{ selection.Selection }
 
-// addMatrix adds the flags that select a matrix.
 func (c *choice) addMatrix(cmd *cobra.Command) {
 	defer flagGroup(cmd, "Matrix")()
 	c.AddMatrix(cmd.Flags())

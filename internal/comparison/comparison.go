@@ -220,7 +220,6 @@ func (c *Comparison) nothing(missing error) error {
 	return faultf(c.Selection.LimitFlag(), "no plan keeps the limits at any K: allow more with --rounds-over, --max-memory or --max-compute, or leave --whole out")
 }
 
-// matrix returns that for K processors.
 func (c *Comparison) matrix(k int) (matrix.Matrix, error) {
 	if c.Given {
 		return c.Selection.BuildFor(c.Spec, c.Field, k)
@@ -244,7 +243,6 @@ func (m withoutZeros) At(i, j int) field.Element {
 	return field.One
 }
 
-// problem returns the problem of computing a in the setting.
 func (c *Comparison) problem(ctx context.Context, s Setting, a matrix.Matrix) (*algo.Problem, error) {
 	o := c.Selection
 	p := &algo.Problem{Matrix: a, Separate: o.Separate, Ports: s.Ports, Order: o.PlanOrder(), Limits: o.Limits, Whole: o.Whole, Context: ctx}

@@ -135,7 +135,6 @@ func (d *osDir) split(name string) (up, last string, err error) {
 	return filepath.Dir(name), filepath.Base(name), nil
 }
 
-// walk opens a directory part by part.
 func (d *osDir) walk(name string) (*os.Root, error) {
 	at := d.root
 	way := ""

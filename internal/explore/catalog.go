@@ -20,7 +20,6 @@ const (
 	mostInverted     = 256
 )
 
-// catalogue is what there is to choose from.
 type catalogue struct {
 	Version      string           `json:"version"`
 	Flags        []flagEntry      `json:"flags"`
@@ -37,7 +36,6 @@ type flagEntry struct {
 	Usage   string `json:"usage"`
 }
 
-// catalog answers with the registries.
 func catalog(context.Context, struct{}, func(any) error) (*catalogue, error) {
 	c := &catalogue{
 		Version: volley.Version, MostDetailed: mostDetailed,

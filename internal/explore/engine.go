@@ -95,7 +95,7 @@ func list[T any](s []T) []T {
 	return s
 }
 
-// call calls a method. A panic is an error of it: the page goes on.
+// A panic is an error of the call: the page goes on.
 func call(ctx context.Context, name string, request []byte, event func(any) error) (result any, err error) {
 	m, ok := methods[name]
 	if !ok {

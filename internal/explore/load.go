@@ -41,7 +41,6 @@ type loaded struct {
 	Run    *timeline      `json:"run,omitempty"`
 }
 
-// A roundModel is what the model says of a round.
 type roundModel struct {
 	Seconds float64 `json:"seconds"`
 	Largest int     `json:"largest_message"` // elements; 0 where only their bytes are known

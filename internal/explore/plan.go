@@ -35,7 +35,6 @@ func (f flags) ask(ctx context.Context) (*question, error) {
 	return q, q.prepare(ctx)
 }
 
-// prepare makes the encoder of the matrix.
 func (q *question) prepare(ctx context.Context) (err error) {
 	if q.bytes, err = q.Bytes(); err != nil {
 		return err

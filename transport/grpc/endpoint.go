@@ -72,7 +72,6 @@ func (e *Endpoint) here() (n int) {
 	return n
 }
 
-// A transfer is one under way.
 type transfer struct {
 	*transport.Transfer
 	queue   *queue
@@ -114,7 +113,6 @@ func (t *transfer) wrote(n int) {
 	}
 }
 
-// A queue is a [transport.Queue].
 type queue struct {
 	*waits.Queue
 	e *Endpoint
@@ -149,7 +147,6 @@ func (q *queue) Post(transfers ...*transport.Transfer) {
 	}
 }
 
-// peer returns another rank.
 func (e *Endpoint) peer(r int) (*peer, error) {
 	if r < 0 || r >= e.Size() || r == e.rank {
 		return nil, fmt.Errorf("rank %d is not another rank of the run of %d", r, e.Size())

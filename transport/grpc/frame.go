@@ -164,7 +164,6 @@ func readFrame(from *mem.Reader) (*frame, error) {
 	return f, nil
 }
 
-// rest returns what is left of a frame.
 func rest(from *mem.Reader) []byte {
 	data := make([]byte, from.Remaining())
 	io.ReadFull(from, data) // it lies in memory

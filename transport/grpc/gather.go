@@ -200,7 +200,7 @@ func (l *Listener) answer(ctx context.Context, text []byte) ([]byte, error) {
 	return json.Marshal(said)
 }
 
-// add notes the record of a rank. A contradiction ends the gathering for all.
+// A contradiction ends the gathering for all.
 func (l *Listener) add(g *gathering, call context.Context, r Record) {
 	size := len(g.calls)
 	switch {

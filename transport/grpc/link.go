@@ -132,7 +132,6 @@ func (p *peer) serve(s stream) error {
 	}
 }
 
-// write sends frames until the stream ends.
 func (p *peer) write(s stream, done <-chan struct{}) {
 	for {
 		p.e.mu.Lock()
@@ -222,7 +221,6 @@ func (l *Listener) admit(ctx context.Context) (*peer, error) {
 	}
 }
 
-// refused logs a connection that is refused.
 func (l *Listener) refused(who string, err error) {
 	slog.Warn("refused a connection", "from", who, "because", err)
 }

@@ -51,7 +51,6 @@ type line struct {
 	coming          []*transfer // receives whose rest has not come
 }
 
-// early is the head of a message that came before its receive was posted.
 type early struct {
 	size int
 	data []byte
@@ -65,7 +64,6 @@ func newPeer(e *Endpoint, rank int) *peer {
 	}
 }
 
-// line returns the line of a tag.
 func (p *peer) line(tag transport.Tag) *line {
 	l := p.lines[tag]
 	if l == nil {
@@ -75,7 +73,6 @@ func (p *peer) line(tag transport.Tag) *line {
 	return l
 }
 
-// pull takes the first that matches out of a list.
 func pull[T any](list *[]T, matches func(T) bool) (first T, ok bool) {
 	i := slices.IndexFunc(*list, matches)
 	if i < 0 {
@@ -86,7 +83,6 @@ func pull[T any](list *[]T, matches func(T) bool) (first T, ok bool) {
 	return first, true
 }
 
-// pop takes the first out of a list.
 func pop[T any](list *[]T) (first T, ok bool) { return pull(list, func(T) bool { return true }) }
 
 // push has a frame sent before all rests.
@@ -113,7 +109,6 @@ func (p *peer) clear(t *transfer) {
 	p.push(&frame{kind: clearFrame, a: uint32(t.Tag.Round), b: uint32(t.Tag.Port), c: t.number, n: uint64(t.size)})
 }
 
-// tellAbort sends the abort that counts for this rank.
 func (p *peer) tellAbort() {
 	why := p.e.abort.Cause.Error()
 	why = strings.ToValidUTF8(why[:min(len(why), textBytes)], "")
@@ -167,7 +162,6 @@ func (p *peer) cleared(t *transfer, size uint64) {
 	p.signal()
 }
 
-// next returns what to send next, or nil.
 func (p *peer) next() *frame {
 	if len(p.urgent) > 0 {
 		f := p.urgent[0]
@@ -325,7 +319,6 @@ func (p *peer) takeHead(tag transport.Tag, size uint64, from *mem.Reader) error 
 	return nil
 }
 
-// leave notes that the peer has closed: sends to it fail.
 func (p *peer) leave() {
 	p.left = true
 	for _, l := range p.lines {

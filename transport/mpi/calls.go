@@ -308,7 +308,6 @@ func (g *communicator) post() {
 	}
 }
 
-// end makes a slot idle and tells its owner.
 func (s *requests) end(index, bytes, from int, err error) {
 	r := s.slots[index]
 	s.slots[index] = slot{}
@@ -378,7 +377,6 @@ func (g *communicator) discard(src, tag int) (bytes int, ok bool, err error) {
 	return int(n), err == nil && there != 0, err
 }
 
-// A communicator is a group of ranks.
 type communicator struct {
 	comm C.MPI_Comm
 	requests

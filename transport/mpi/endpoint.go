@@ -124,7 +124,6 @@ func (e *Endpoint) shiftStreams() {
 	e.streamShift = 1 + max(1, min(mostHashBits, bits.Len(uint(e.mostTag))-bits.Len(streams)-1))
 }
 
-// tagOf returns MPI's tag for a message of ours.
 func (e *Endpoint) tagOf(t transport.Tag, parts [][]byte) (int, error) {
 	number := t.Round*fewPorts + t.Port
 	fits := t.Round < manyRounds

@@ -157,7 +157,6 @@ func (q *queue) stop() {
 	}
 }
 
-// signal wakes the wait of a queue.
 func (q *queue) signal() {
 	select {
 	case q.wake <- struct{}{}:
@@ -276,7 +275,6 @@ func (e *Endpoint) buffer(n int) []byte {
 	return make([]byte, n)
 }
 
-// start begins a transfer.
 func (e *Endpoint) start(q *queue, what *transport.Transfer) {
 	t := new(transfer)
 	if n := len(e.idleTransfers); n > 0 {
@@ -398,7 +396,6 @@ func (t *transfer) ended(i, bytes, from int, err error) {
 	t.end()
 }
 
-// end makes a transfer over.
 func (t *transfer) end() {
 	q, e := t.queue, t.queue.e
 	q.over = append(q.over, result{t.Transfer, t.err})
@@ -419,12 +416,10 @@ func (t *transfer) end() {
 	e.idleTransfers = append(e.idleTransfers, t)
 }
 
-// fail notes what is wrong with a transfer.
 func (t *transfer) fail(err error) {
 	t.err = fmt.Errorf("rank %d: %v, %v: %w", t.queue.e.rank, t.Transfer, t.Tag, err)
 }
 
-// wrong notes that a message has another length.
 func (t *transfer) wrong(bytes int) {
 	t.err = &transport.LengthError{Src: t.Rank, Tag: t.Tag, Got: []int{bytes}, Want: t.Lengths()}
 }

@@ -70,7 +70,6 @@ type failure struct{ error }
 
 func fail(format string, args ...any) { panic(failure{fmt.Errorf(format, args...)}) }
 
-// must fails where there is an error.
 func must(err error) {
 	if err != nil {
 		fail("%w", err)
@@ -403,7 +402,6 @@ func (d endpoint) connect() error {
 	return err
 }
 
-// stop is what a rank aborts with.
 func stop(rank int) error { return fmt.Errorf("stop of rank %d", rank) }
 
 // stoppedBy returns an error unless err says that rank aborted with its stop.

@@ -23,13 +23,11 @@ func (l message) String() string {
 	return fmt.Sprintf("message %d from rank %d to rank %d, %v", l.serial, l.src, l.dst, l.tag)
 }
 
-// fill writes the bytes of a part.
 func (l message) fill(part int, b []byte) {
 	seed := sha256.Sum256(fmt.Append(nil, l.src, l.dst, l.tag.Round, l.tag.Port, l.serial, part))
 	rand.NewChaCha8(seed).Read(b)
 }
 
-// parts returns the parts in new memory.
 func (l message) parts() [][]byte {
 	parts := make([][]byte, len(l.lengths))
 	for i, n := range l.lengths {
@@ -39,7 +37,6 @@ func (l message) parts() [][]byte {
 	return parts
 }
 
-// check returns an error unless the parts are those of l.
 func (l message) check(parts [][]byte) error {
 	if len(parts) != len(l.lengths) {
 		return fmt.Errorf("%v: got %d parts, want %d", l, len(parts), len(l.lengths))
@@ -104,7 +101,6 @@ type pending struct {
 	queue transport.Queue
 }
 
-// post starts this end of a message.
 func (d endpoint) post(l message) pending { return d.start(l, d.transfer(l)) }
 
 func (d endpoint) start(l message, t *transport.Transfer) pending {

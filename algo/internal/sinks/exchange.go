@@ -190,7 +190,6 @@ type exchange struct {
 	stages         []digitStage
 }
 
-// exchanges returns the ways there and back, without stages.
 func exchanges(t schedule.Task) (there, back exchange) {
 	k, r, a := t.Matrix.Rows(), t.Matrix.Cols(), t.Matrix
 	there = exchange{helpers: max(k, r), ports: t.Ports, ends: k, others: r, away: t.Separate && k < r, step: 1, coef: a.At}
@@ -340,7 +339,6 @@ func (e exchange) rounds() int {
 	return n
 }
 
-// dotted returns numbers with dots between them.
 func dotted(list []int) string {
 	s := make([]string, len(list))
 	for i, n := range list {

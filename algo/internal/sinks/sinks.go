@@ -104,7 +104,6 @@ func (g grouping) largest() int {
 	return (g.many() + g.n - 1) / g.n
 }
 
-// member returns the processor that is member i of a group.
 func (g grouping) member(group, i int) int {
 	if i < g.real(group) {
 		return g.manyAt(g.first(group) + i)
