@@ -75,8 +75,8 @@ func (p *Problem) BoundCut() (c2 float64, ok bool) {
 
 const mostEntries = 1 << 20
 
-// BoundC1 is the least number of rounds of a plan for a matrix with a row without zeros: ⌈log_{p+1} K⌉, as a packet
-// reaches at most (p+1)^t processors in t rounds (paper, section "Lower Bounds", first lemma).
+// BoundC1 is the least number of rounds for a matrix with a row without zeros: ⌈log_{p+1} K⌉ (paper, section "Lower Bounds",
+// first lemma).
 func BoundC1(k, ports int) int { return schedule.Clog(k, ports) }
 
 // BoundC2 is the least C2 of a schedule that can compute every matrix: the least T with p²T² - p(p-2)T + 2(1-K) >= 0,

@@ -122,9 +122,8 @@ func (p *Problem) candidate(q plan.Plan, cost sim.Cost, model sim.Model) Candida
 	return c
 }
 
-// minds reports whether memory or the work of coding matter. Where they do not, no
-// baseline beats the universal algorithm, which has the fewest rounds and no more
-// packets. In one process, where bytes take no time, a baseline would save arithmetic alone.
+// minds reports whether memory or the work of coding matter. Else no baseline beats the universal algorithm, which has the
+// fewest rounds and no more packets.
 func (p *Problem) minds(model sim.Model) bool {
 	free := p.Ports == 0 && model.Network.Gap(1) == 0
 	return model.Gamma > 0 && !free || p.Limits.Memory > 0 || p.Limits.Compute > 0

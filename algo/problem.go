@@ -85,8 +85,7 @@ func (p *Problem) Source(proc int) (row int, ok bool) { return p.Task().Source(p
 // Sink returns which sink a processor is; ok is false where it is none.
 func (p *Problem) Sink(proc int) (sink int, ok bool) { return p.Task().Sink(proc) }
 
-// Bounds returns C1 and C2 that no schedule of whole packets for every matrix of the shape goes
-// below, as [Bounds] does for a plan.
+// Bounds returns C1 and C2 that no schedule of whole packets for every matrix of the shape goes below; see [Bounds].
 func (p *Problem) Bounds() (c1, c2 int) {
 	return bounds(p.Matrix.Rows(), p.Matrix.Cols(), p.Separate, p.mostPorts(), 1)
 }
@@ -138,9 +137,8 @@ func (p *Problem) with(ports int) *Problem {
 	return &own
 }
 
-// NewProblem returns the square problem of m without limits, in which more ports
-// than K-1 count as K-1. It returns an error when m is not square or ports is below
-// 0.
+// NewProblem returns the square problem of m without limits. More ports than K-1 count as K-1. It is an error when m is not
+// square or ports is below 0.
 func NewProblem(m matrix.Matrix, ports int, order Order) (*Problem, error) {
 	if m.Rows() < 1 || m.Cols() != m.Rows() {
 		return nil, fmt.Errorf("algo: matrix of %d rows and %d columns: an all-to-all encode needs a square one", m.Rows(), m.Cols())
@@ -175,8 +173,7 @@ func (p *Problem) Prepare() error {
 	return nil
 }
 
-// Ended returns the cause of the problem's context once that has ended, and nil before. A
-// long search for plans asks now and then, and gives up.
+// Ended returns the cause of the problem's context once that has ended, for long searches, and nil before.
 func (p *Problem) Ended() error { return p.Task().Ended() }
 
 // Hopeless reports whether a plan of C1 and C2 packets is of no use any more, as one that is as cheap is known.
@@ -191,8 +188,7 @@ func (p *Problem) MostRounds() int {
 	return p.fewest() + over
 }
 
-// fewestRounds returns the fewest rounds of any plan: where every processor is source and sink,
-// the universal algorithm meets the lower bound.
+// fewestRounds returns the fewest rounds of any plan, which the universal algorithm meets where all are sources and sinks.
 func (p *Problem) fewestRounds() int {
 	bound, _ := p.Bounds()
 	if p.Square() {
@@ -225,8 +221,7 @@ func (p *Problem) cuts(q plan.Plan) bool { return p.Whole && q.Info().PieceCount
 // Factorisation returns [matrix.Factor] of the matrix of a square problem, and nil for others.
 func (p *Problem) Factorisation() *matrix.Factorisation { return p.factor() }
 
-// Structure says what structure the matrix, or its blocks for sources and sinks, was
-// found to have, for people; found is false where it was none.
+// Structure says for people what structure the matrix, or its blocks, was found to have; found is false without any.
 func (p *Problem) Structure() (text string, found bool) {
 	if p.Square() {
 		if fact := p.factor(); fact != nil {

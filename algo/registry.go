@@ -28,8 +28,7 @@ type Algorithm struct {
 	// Structured says that the algorithm has no plan for some square matrices.
 	Structured bool `json:"structured"`
 
-	// Conditional says that it takes any matrix that meets a condition, so that why
-	// it does not take one is worth knowing.
+	// Conditional says that it takes matrices on a condition, so that why it does not take one is worth knowing.
 	Conditional bool `json:"-"`
 
 	// Make returns the plans for a problem, one or more: those of which none is worse than another in both C1 and C2,
@@ -44,8 +43,7 @@ type Algorithm struct {
 	With func(p *Problem, parameters [][]int) (plan.Plan, error) `json:"-"`
 }
 
-// Algorithms returns the registry, in the order in which people should read it: those that
-// are registered later come last.
+// Algorithms returns the registry in the order in which people should read it, later registrations last.
 func Algorithms() []Algorithm { return slices.Clone(registry) }
 
 // Register adds an algorithm to the registry, and so to the planner. Programs call it before they plan anything, such

@@ -12,15 +12,13 @@ import (
 // A Place is a packet of a processor: one of its inputs or outputs.
 type Place struct{ Proc, Index int }
 
-// A Codeword says what some packets are to be: output Sinks[j] is the sum over i of
-// Coefficients[j][i] times input Sources[i].
+// A Codeword says what packets are to be: output Sinks[j] is the sum over i of Coefficients[j][i] times input Sources[i].
 type Codeword struct {
 	Sources, Sinks []Place
 	Coefficients   [][]field.Element
 }
 
-// A RelayProblem is several codewords among processors that hold and obtain several
-// packets each, such as the stripes of a group of storage nodes.
+// A RelayProblem is codewords among processors with several packets each, such as the stripes of a storage group.
 type RelayProblem struct {
 	Field           field.Field
 	Ports           int
@@ -165,8 +163,7 @@ func (w *relayWord) own(proc int) []int {
 	return nil
 }
 
-// leads returns the leads of all pieces of the codewords. Piece by piece it takes the processor
-// that then has the least to send, or receive; the first of the sinks, or else of the sources.
+// leads returns the leads of all pieces: each time the sink, or else source, that then has least to send or receive.
 func (r *relay) leads() [][]int {
 	sent, received := make([]int, len(r.Inputs)), make([]int, len(r.Inputs)) // without what leads do
 	own := make([][]int, len(r.words))                                       // of each processor, what a lead spares

@@ -9,8 +9,7 @@ import (
 	"volley/matrix"
 )
 
-// code is the code of a manifest, with the generator matrix [I | A]: K inputs and
-// K coded packets. A is plain or its inverse.
+// code is the code of a manifest, with the generator matrix [I | A]. A is plain or its inverse.
 type code struct {
 	plain   matrix.Matrix
 	inverse bool

@@ -321,8 +321,7 @@ func (c *stored) sources() []string {
 	return paths
 }
 
-// outputNames returns names for the inputs: the last parts of those they had or,
-// where these will not do, numbers. It reports whether that is so.
+// outputNames returns the last parts of the inputs' names or, where these will not do, numbers, and which it was.
 func outputNames(inputs []Entry) (names []string, renamed bool) {
 	seen := map[string]bool{}
 	for _, in := range inputs {

@@ -88,8 +88,7 @@ func (h *filesAtHand) open(name string) (packetFile, error) {
 	return f, err
 }
 
-// match finds out which inputs the survivors are, and leaves out those that are none. A file that
-// several ranks see is read by one of them.
+// match finds out which inputs the survivors are, and leaves out others. Of several ranks one reads a file all see.
 func (h *filesAtHand) match(names []string) error {
 	var files []packetFile
 	for _, name := range names {
@@ -154,8 +153,7 @@ func (h *filesAtHand) match(names []string) error {
 	return nil
 }
 
-// mine returns the files that this rank is to read: those that no other rank sees and, of others,
-// those that it is to read for all. Files are one where path, length and times are equal.
+// mine returns the files that this rank is to read, of those that several see. Path, length and times tell a file.
 func (h *filesAtHand) mine(files []packetFile) ([]packetFile, error) {
 	if h.run.t.Size() == 1 {
 		return files, nil
@@ -256,8 +254,7 @@ func (h *filesAtHand) stat() (*codedFiles, error) {
 	return c, nil
 }
 
-// pick decides what to decode from: all inputs that have survived and, for those that are lost,
-// coded files whose SHA-256 is right.
+// pick decides what to decode from: the inputs at hand and, for lost ones, coded files whose SHA-256 is right.
 func (h *filesAtHand) pick() error {
 	k, ranks := h.Manifest.Processors, h.run.t.Size()
 	at := newHeld(ranks, k, h.Manifest.CodedPackets())
@@ -352,8 +349,7 @@ func (h *filesAtHand) sufficient(at *held, c *codedFiles, lost []int) ([]int, er
 	}
 }
 
-// check has every rank open its coded files of these, and leaves out those that are damaged. It
-// reports whether there are such.
+// check has every rank open its coded files of these, leaves out damaged ones, and reports whether there are any.
 func (h *filesAtHand) check(at *held, c *codedFiles, chosen []int) (damaged bool, err error) {
 	mine := map[int]string{} // why it is left out
 	err = h.run.together(func() error {
@@ -493,8 +489,7 @@ func (h *filesAtHand) from(s slot) io.ReaderAt {
 
 func (h *filesAtHand) to(p int) io.WriterAt { return h.scratch[p] }
 
-// create makes the files of the results here. Packets of this rank whose slots are at another
-// one go there, into files without names.
+// create makes the files of the results here. Packets for slots at other ranks go there, into files without names.
 func (h *filesAtHand) create(dir *directory) error {
 	err := h.run.together(func() error {
 		for i := range h.here {

@@ -252,8 +252,7 @@ type newFile struct {
 // longestName is the bytes that file systems allow in a name.
 const longestName = 255
 
-// validName reports whether a file of a directory may have that name: one that
-// neither leads elsewhere nor is that of a file not committed.
+// validName reports whether a file of a directory may have that name, which neither leads elsewhere nor is hidden.
 func validName(name string) bool { return isName(name) && !strings.HasPrefix(name, hidden) }
 
 func isName(name string) bool {
@@ -360,8 +359,7 @@ func (d *directory) Commit(m *Manifest, perm fs.FileMode) error {
 	return d.commit(j, perm|0o600)
 }
 
-// CommitFiles puts the files in the place of those that have their names, as [directory.Commit]
-// does, without a manifest.
+// CommitFiles puts the files in place of those with their names, as [directory.Commit] does, without a manifest.
 func (d *directory) CommitFiles(perm fs.FileMode) error {
 	var j journal
 	for _, name := range d.names { // also those that other processes have written here
@@ -459,8 +457,7 @@ func (d *directory) permissions() (fs.FileMode, error) {
 	return info.Mode().Perm(), nil
 }
 
-// Discard removes what was written and is not committed, and the directories that
-// create made, and lets go of the lock. It does nothing after a commit has succeeded.
+// Discard removes what was written and is not committed, and made directories, and lets go of the lock.
 func (d *directory) Discard() {
 	for _, f := range d.files {
 		f.Close()

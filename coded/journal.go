@@ -60,8 +60,7 @@ func (j *journal) write(dir disk.Dir, perm fs.FileMode) error {
 // mostText is the bytes that a manifest or a journal may have.
 const mostText = 1 << 30
 
-// readJournal returns the journal, or nil where there is none. It follows no link, as it was not
-// the user who named the file.
+// readJournal returns the journal, or nil where there is none. It follows no link: the user did not name the file.
 func readJournal(dir disk.Dir) (*journal, error) {
 	if info, err := dir.Lstat(journalName); err == nil && !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("%s is not a regular file: no run of volley has left it; remove it", filepath.Join(dir.Path(), journalName))
@@ -98,8 +97,7 @@ func parseJournal(text []byte) (*journal, error) {
 	if j.Format != journalFormat || j.Version != journalVersion {
 		return nil, fmt.Errorf("format %q version %d: want %q version %d", j.Format, j.Version, journalFormat, journalVersion)
 	}
-	// Whoever may write into the directory can forge a journal: it speaks of what a run may rename
-	// and remove, and of nothing else.
+	// Whoever may write into the directory can forge a journal: it speaks only of what a run may rename and remove.
 	j.from = map[string]string{}
 	for _, f := range j.Files {
 		if !strings.HasPrefix(f.From, hidden) || !isName(f.From) || f.From == LockName || f.From == journalName || !validName(f.To) || j.from[f.To] != "" {

@@ -69,8 +69,7 @@ type PointSet struct {
 	Values []string `json:"values"` // decimal symbol codes
 }
 
-// An Entry is a file of the manifest: a coded file of the directory, or an input
-// that a processor's initial packet was read from.
+// An Entry is a file of the manifest: a coded file of the directory, or an input of a processor.
 type Entry struct {
 	Name      string `json:"name"`
 	Processor int    `json:"processor"`
@@ -187,8 +186,7 @@ func (m *Manifest) CodedPackets() int {
 	return m.Processors
 }
 
-// Validate returns an error when m is not as a run writes it, as far as can be
-// told without the field. It names the key at fault.
+// Validate returns an error when m is not as a run writes it, as far as the field does not matter. It names the key.
 func (m *Manifest) Validate() error {
 	switch {
 	case m.Processors < 1:

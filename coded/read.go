@@ -73,8 +73,7 @@ func (r *stored) Close() {
 	r.close = func() {}
 }
 
-// openStored is [readStored] with a shared lock, unless the disk is for reading only. It returns a
-// [*disk.BusyError] where a run writes the directory.
+// openStored is [readStored] with a shared lock, or a [*disk.BusyError], unless the disk is for reading only.
 func openStored(path string, holder disk.Holder) (_ *stored, err error) {
 	dir, err := disk.OS.Open(path)
 	if err != nil {

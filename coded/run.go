@@ -131,8 +131,8 @@ func (r *run) options(f field.Field, symbols int64) (all []volley.Option, err er
 	return append(all, volley.WithTimeout(r.Timeout), volley.WithTrace(r.Trace)), nil
 }
 
-// check returns an error when files of these names may not be written to Dir, or the run
-// would lose one of the files that it reads. With a manifest, this is about whole results.
+// check returns an error when files of these names may not be written to Dir, or the run would lose what it reads. With a
+// manifest, this is about whole results.
 func (r *run) check(reads, names []string, manifest bool) error {
 	all, shown, exists := names, names, ErrFileExists
 	if manifest {

@@ -48,8 +48,7 @@ func (h *held) hosted(rank int) (first, end int) {
 	return executor.Hosted(len(h.inputs), rank, h.ranks)
 }
 
-// preferred returns the coded packets at hand, first those of ranks that have fewer inputs than
-// slots: they need not be sent to another rank.
+// preferred returns the coded packets at hand, first those of ranks with fewer inputs than slots, where they can stay.
 func (h *held) preferred() []int {
 	room := make([]int, h.ranks)
 	for rank := range room {

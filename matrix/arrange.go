@@ -24,8 +24,7 @@ func (w *arranged) natural() bool {
 	return true
 }
 
-// mostSearched is how many points are searched for structure; of more it is known
-// only where they say it themselves, as those of [CosetPoints] do.
+// mostSearched is how many points are searched for structure; of more it is known only where they say it themselves.
 const mostSearched = 1 << 17
 
 // findTower looks for the composition of folds of largest degree of which every one of the point sets, all equally

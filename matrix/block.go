@@ -55,8 +55,7 @@ func (t transpose) rowBlock(first, rows int) Matrix {
 	return nil
 }
 
-// A rowBlock is some of the rows of a matrix and, where inner is not nil, the
-// product of the diagonal matrix of left, inner, and the diagonal matrix of right.
+// A rowBlock is rows of a matrix and, unless inner is nil, the product of the diagonals left and right around inner.
 type rowBlock struct {
 	of          Matrix
 	first, rows int

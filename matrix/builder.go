@@ -24,8 +24,7 @@ type builder struct {
 // pointWords lists the words for point sets.
 var pointWords = []string{"coset", "powers", "codes"}
 
-// points returns the given set of points or, where none are given, those that name
-// stands for: one of [pointWords], of which meaning returns the points, or a file.
+// points returns the given set or, if none, what name stands for: one of [pointWords], by meaning, or a file.
 func (b *builder) points(set, name string, meaning func(word string) (Points, error)) (Points, error) {
 	if b.given {
 		return b.set(set, meaning)
@@ -59,8 +58,7 @@ func (b *builder) size(set string) (n int, want string) {
 	return b.r, fmt.Sprintf("R = %d: want one for each sink", b.r)
 }
 
-// set returns the given point set of that name: where a word has the same points,
-// those of the word, whose structure is known.
+// set returns the given point set of that name, or the word's where the points are the same: its structure is known.
 func (b *builder) set(name string, meaning func(word string) (Points, error)) (Points, error) {
 	i := slices.IndexFunc(b.sets, func(s PointSet) bool { return s.Name == name })
 	if i < 0 {

@@ -21,8 +21,7 @@ func FromCSV(f field.Field, r io.Reader, name string) (*Dense, error) {
 	return d, err
 }
 
-// maxRecord bounds the text of one row and the comments before it. A row of the
-// largest square matrix takes about 1 MiB.
+// maxRecord bounds the text of one row and its comments; one of the largest square matrix takes about 1 MiB.
 const maxRecord = 4 << 20
 
 // readCSV is FromCSV, except that it stores the first keep rows only. It returns how many rows there are.
@@ -106,8 +105,7 @@ func (l *limitedReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// WriteCSV writes m as [FromCSV] reads it: a line of decimal values, with
-// commas between them, per row. It stores no more than a row at a time.
+// WriteCSV writes m as [FromCSV] reads it: a line of decimal values with commas per row, of which it stores one.
 func WriteCSV(w io.Writer, m Matrix) error {
 	out := bufio.NewWriter(w)
 	for i := range m.Rows() {

@@ -29,8 +29,7 @@ func NewDense(f field.Field, rows, cols int) *Dense {
 	return &Dense{f: f, rows: rows, cols: cols, size: size, data: make([]byte, rows*cols*size)}
 }
 
-// DenseFunc returns the rows×cols matrix of the entries at(i, j), which must be
-// elements of the field. It panics when rows or cols is negative.
+// DenseFunc returns the rows×cols matrix of the entries at(i, j) in the field. It panics for negative rows or cols.
 func DenseFunc(f field.Field, rows, cols int, at func(i, j int) field.Element) *Dense {
 	d := NewDense(f, rows, cols)
 	for i := range rows {
@@ -113,8 +112,7 @@ func (d *Dense) ID() string {
 	return id
 }
 
-// Mul returns a·b, with entries Σ_k a[i][k]·b[k][j]. The error says how fields
-// or shapes (a.Cols() and b.Rows()) disagree.
+// Mul returns a·b, with entries Σ_k a[i][k]·b[k][j]. The error says how fields or shapes disagree.
 func Mul(a, b Matrix) (*Dense, error) {
 	f := a.Field()
 	if !sameField(f, b.Field()) {

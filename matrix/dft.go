@@ -54,8 +54,7 @@ func DFTReversed(f field.Field, k int) (Matrix, error) {
 	return &reversedDFT{m.(*dft), false}, nil
 }
 
-// IsReversed reports whether the columns of m are in digit-reversed order, as those of
-// [DFTReversed] are, or, of its inverse, the rows.
+// IsReversed reports whether the columns of m, or its inverse's rows, are in digit-reversed order as of [DFTReversed].
 func IsReversed(m Matrix) bool {
 	if n, ok := m.(named); ok {
 		m = n.Matrix
@@ -154,8 +153,7 @@ func dftAdvice(f field.Field, k int) string {
 	return strings.Join(advice, ", or ")
 }
 
-// factor returns the stages of a DFT, in natural order of the inputs, top digit
-// first: label l obtains the value at ω^rev(l).
+// factor returns the stages of a DFT, inputs in natural order, top digit first: label l obtains the value at ω^rev(l).
 func (m *dft) factor() *Factorisation {
 	forward, backward := m.radices, slices.Clone(m.radices)
 	slices.Reverse(backward)

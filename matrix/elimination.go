@@ -41,8 +41,7 @@ func (d *Dense) Inverse() (*Dense, error) {
 	if len(e.rows) < d.rows {
 		return nil, fmt.Errorf("%w: rank %d of %d", ErrSingular, len(e.rows), d.rows)
 	}
-	// Reduced row b has its left unit in column pivots[b], and keeps the right
-	// half's column r where the left half's column pivots[r] was.
+	// Row b has its left unit in column pivots[b], and the right half's column r where the left's pivots[r] was.
 	out := NewDense(d.f, d.rows, d.cols)
 	for b, row := range e.rows {
 		dst := out.Row(e.pivots[b])
@@ -71,8 +70,7 @@ type elimination struct {
 	src   [][]byte
 }
 
-// eliminate reduces the rows of d, leaving out those that depend on rows before
-// them (Gauss–Jordan elimination by panels of rows).
+// eliminate reduces the rows of d, without those that depend on rows before (Gauss–Jordan by panels of rows).
 func (d *Dense) eliminate() *elimination {
 	e := &elimination{d: d, spare: make([]byte, d.cols*d.size)}
 	isPivot := make([]bool, d.cols)

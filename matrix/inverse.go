@@ -7,12 +7,10 @@ import (
 	"volley/field"
 )
 
-// ErrSingular is wrapped by the errors of [Inverse] and [Dense.Inverse] where a
-// square matrix has no inverse. Their text goes on with the rank.
+// ErrSingular is wrapped by the errors of [Inverse] and [Dense.Inverse] without an inverse; the text gives the rank.
 var ErrSingular = errors.New("matrix is singular")
 
-// maxDenseBytes bounds the dense matrices made from what a user names, so that
-// a mistyped K is an error and not an exhausted machine.
+// maxDenseBytes bounds the dense matrices that are made: a mistyped K is an error and not an exhausted machine.
 const maxDenseBytes = 4 << 30
 
 // Inverse returns the inverse of m under the ID "inverse(" + m.ID() + ")".

@@ -132,8 +132,7 @@ func arrangeBoth(omega, alpha Points) []*arranged {
 	return findTower(omega.Field(), [][]field.Element{elements(omega), elements(alpha)}, false)
 }
 
-// factorLagrange returns the factorisation from values at the points of w[0] to
-// values at those of w[1], through the coefficients.
+// factorLagrange returns the factorisation from values at w[0]'s points, through coefficients, to values at w[1]'s.
 func factorLagrange(name string, w []*arranged) *Factorisation {
 	if len(w) == 0 || !w[0].structured() {
 		return nil

@@ -26,12 +26,10 @@ type Layer struct {
 // Field returns the field of the entries.
 func (l Layer) Field() field.Field { return l.f }
 
-// At returns the entry (i, j) of the matrix of a group, which is named as
-// [Partition.Group] does. Row i is of the group's member i, as column i.
+// At returns entry (i, j) of the matrix of a group, named as [Partition.Group] does, between its members i and j.
 func (l Layer) At(group, i, j int) field.Element { return l.at(group, i, j) }
 
-// A Partition splits 0 … K-1 into groups of equal size: k and k' share a group
-// when they differ only in the partition's digits.
+// A Partition splits 0 … K-1 into groups of equal size of those that differ only in the partition's digits.
 type Partition struct {
 	K      int
 	digits []digit // ascending weights; member 0 has zeros there
@@ -76,8 +74,7 @@ func (p Partition) Member(group, i int) int {
 	return group
 }
 
-// join returns the partition whose groups are the connected components of both.
-// The digits of both belong to one mixed-radix system.
+// join returns the partition whose groups are the connected components of both, whose digits are of one radix system.
 func (p Partition) join(q Partition) Partition {
 	digits := slices.Clone(p.digits)
 	for _, d := range q.digits {

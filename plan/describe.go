@@ -43,8 +43,7 @@ func Describe(w io.Writer, p Plan) error {
 	return tw.Flush()
 }
 
-// DescribeProgram writes one processor's program for people: per round what it
-// computes, sends and receives, slot by slot.
+// DescribeProgram writes a processor's program for people: what it computes, sends and receives in each round, by slot.
 func DescribeProgram(w io.Writer, p Plan, proc int) error {
 	prog, err := p.Program(proc)
 	if err != nil {

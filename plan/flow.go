@@ -32,8 +32,7 @@ type Content struct {
 	Pieces  int   // that rows and columns count, where they are no whole packets
 }
 
-// InitialName and CodedName return what people call the packet of a row or column
-// of a plan: "x3", "y4", and "x3.0" for the first piece of x3, where packets are cut.
+// InitialName names the packet of a row, and CodedName that of a column: "x3", "y4", or "x3.0" for the first piece of x3.
 func (i Info) InitialName(row int) string  { return packetName("x", row, i.Pieces) }
 func (i Info) CodedName(column int) string { return packetName("y", column, i.Pieces) }
 
@@ -78,8 +77,7 @@ func (c Content) ranges(separator string) string {
 // A Run is consecutive numbers.
 type Run struct{ First, Count int }
 
-// Runs splits ascending numbers into runs. Two numbers are shown as they are, so a run has
-// one number, or three or more.
+// Runs splits ascending numbers into runs of one number, or of three or more.
 func Runs(list []int) []Run {
 	var runs []Run
 	for i := 0; i < len(list); {

@@ -50,8 +50,7 @@ type output struct {
 	Column int `json:"column"`
 }
 
-// MarshalJSON writes each term as [slot, "coefficient"]. The coefficient is a string, so
-// that readers whose numbers are floats keep all of its digits.
+// MarshalJSON writes each term as [slot, "coefficient"]: a string, as readers whose numbers are floats would lose digits.
 func (c Combination) MarshalJSON() ([]byte, error) {
 	data := []byte{'['}
 	for i, t := range c {

@@ -2,8 +2,7 @@ package plan
 
 import "fmt"
 
-// A Materialized plan holds every program in memory: what a JSON file holds,
-// and what a test changes to see a check fail.
+// A Materialized plan holds every program in memory, as a JSON file does.
 type Materialized struct {
 	Common   Info
 	Programs []*Program // by processor
@@ -11,8 +10,7 @@ type Materialized struct {
 	Columns  [][]int    // by processor and output
 }
 
-// Materialize makes every program of p. Its memory is that of all programs
-// together. It returns the first error of [Plan].Program.
+// Materialize makes every program of p, all in memory. It returns the first error of [Plan].Program.
 func Materialize(p Plan) (*Materialized, error) {
 	info := p.Info()
 	m := &Materialized{Common: info}

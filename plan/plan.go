@@ -15,36 +15,30 @@ type Term struct {
 // A Combination is the sum of its terms; an empty one is the zero packet.
 type Combination []Term
 
-// A Send is one message: the packets in Slots leave on Port for the same port of processor Dst.
-//
-// Invariant: 0 <= Port < p, Dst is another processor, len(Slots) >= 1.
+// A Send is a message: the packets in Slots, one or more, leave on Port, below p, for the same port of another processor.
 type Send struct {
 	Port  int    `json:"port"`
 	Dst   int    `json:"dst"`
 	Slots []Slot `json:"slots"`
 }
 
-// A Recv is the other end of a [Send]: Count elements arrive on Port from processor Src and take the next Count slots.
-//
-// Invariant: Src has a Send to this processor in the same round on the same Port, of Count slots.
+// A Recv is the other end of a [Send] of the same round, port and count: Count elements from processor Src take the next
+// slots.
 type Recv struct {
 	Port  int `json:"port"`
 	Src   int `json:"src"`
 	Count int `json:"count"`
 }
 
-// A Round is one synchronous step of one processor: it computes, then sends,
-// then receives. Terms and Sends name only slots that exist by then.
-//
-// Invariant: no two Sends have one Port, nor two Recvs; Recvs are in port order.
+// A Round is one synchronous step of one processor: it computes, sends and then receives. Terms and Sends name only slots
+// that exist by then. No two Sends have one Port, nor two Recvs, which are in port order.
 type Round struct {
 	Compute []Combination `json:"compute"`
 	Sends   []Send        `json:"sends"`
 	Recvs   []Recv        `json:"recvs"`
 }
 
-// A Program is one processor's part of a plan. [Validate] checks the invariants of it
-// and of its parts, each under the name of a [Rule].
+// A Program is one processor's part of a plan. [Validate] checks its invariants, each under the name of a [Rule].
 type Program struct {
 	Proc    int           // the processor, in [0, K)
 	Inputs  int           // own packets, in slots 0 … Inputs-1
@@ -112,8 +106,7 @@ type RoundTraffic struct {
 	Messages int `json:"messages"`        // messages sent
 }
 
-// A Class stands for Count processors whose schedules are the same up to the
-// names of their partners, so that they send and receive as much in each round.
+// A Class stands for Count processors whose schedules differ only in the names of their partners.
 type Class struct {
 	Representative int
 	Count          int
@@ -186,8 +179,7 @@ func (p *Program) Terms() int {
 	return n
 }
 
-// MemorySlots returns the size of the largest processor memory of the plan, in
-// packets, when nothing is forgotten. It looks at one processor of each class.
+// MemorySlots returns the packets of the largest processor memory of the plan, when nothing is forgotten.
 func MemorySlots(p Plan) int {
 	most := 0
 	for _, class := range p.Classes() {

@@ -21,15 +21,14 @@ type Tag struct {
 	Round, Port int
 }
 
-// ControlRounds is how many rounds of tags are for what ranks say to each other besides running
-// a plan: those of plans follow. So neither is ever taken for the other.
+// ControlRounds is how many rounds of tags are for what ranks say besides running a plan, whose tags follow.
 const ControlRounds = 16
 
 // String returns, for example, "round 3 port 0".
 func (t Tag) String() string { return fmt.Sprintf("round %d port %d", t.Round, t.Port) }
 
-// A Transfer is one message, as its sender or its receiver sees it. From Post until it is over
-// neither it nor the memory of its parts may be changed, and parts to be received not read.
+// A Transfer is one message at its sender or receiver. From Post until it is over nobody changes it or its parts, or reads
+// parts that are received.
 type Transfer struct {
 	Rank    int // the other one
 	Tag     Tag
@@ -158,8 +157,7 @@ func Cores(t Transport) int {
 	return cores
 }
 
-// Overlaps reports whether messages travel while a rank computes, which is so unless t is a
-// [CoreSharer] that says otherwise.
+// Overlaps reports whether messages travel while a rank computes: so they do unless a [CoreSharer] says otherwise.
 func Overlaps(t Transport) bool {
 	s, ok := t.(CoreSharer)
 	return !ok || s.Overlaps()
@@ -172,8 +170,7 @@ type Inquirer interface {
 	Inquire(ctx context.Context, rank int) (whom int, since time.Duration, err error)
 }
 
-// answerTime is how long Blame waits for an answer: one that computes answers in
-// milliseconds, unless the machine is overloaded.
+// answerTime is how long Blame waits for an answer, which takes milliseconds unless the machine is overloaded.
 const answerTime = 2 * time.Second
 
 // Blame says why a rank keeps others waiting: it follows the waits from it to the one that waits for nobody or does not

@@ -7,8 +7,7 @@ import (
 	"volley/plan"
 )
 
-// A Builder writes one processor's program, round by round. Within a round,
-// Compute and Send come before Receive, and Receive is called in port order.
+// A Builder writes one processor's program, round by round: Compute and Send, then Receive in port order.
 type Builder struct {
 	program plan.Program
 	round   plan.Round
@@ -99,8 +98,7 @@ func Combined(terms int, combination func() plan.Combination) []Addend {
 	return []Addend{{terms: terms, combination: combination}}
 }
 
-// Total returns the slot of a sum of addends. Where that is a single slot nothing is
-// computed; the sum of none is a packet of zeros.
+// Total returns the slot of a sum of addends, a packet of zeros for none. For a single slot nothing is computed.
 func (b *Builder) Total(list []Addend) plan.Slot {
 	if len(list) == 1 && len(list[0].slots) == 1 && list[0].coef == nil {
 		return list[0].slots[0]

@@ -6,8 +6,7 @@ import (
 	"volley/plan"
 )
 
-// A Communicator is the processors that add up parts of one packet, or that all obtain one,
-// as one of them sees it. Position 0 is where it begins or ends.
+// A Communicator is the processors that add up parts of one packet, or all obtain one; at position 0 it begins or ends.
 type Communicator struct {
 	Size   int
 	At     int               // this one's position
@@ -44,8 +43,7 @@ func Broadcast(b *Builder, rounds []WindowRound, comms []Communicator) []plan.Sl
 	return have
 }
 
-// Reduce is a broadcast in communicators transposed: it adds up their parts. It returns the
-// slot of the sum where this processor is at position 0 of one of them, and else -1.
+// Reduce is a transposed broadcast: it adds up parts and returns the sum's slot at position 0, and else -1.
 func Reduce(b *Builder, rounds []WindowRound, comms []Communicator) plan.Slot {
 	own := make([][]Addend, len(comms))
 	lead := slices.IndexFunc(comms, func(c Communicator) bool { return c.At == 0 })

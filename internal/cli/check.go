@@ -129,8 +129,7 @@ func (r *planReport) cost(p *plan.Materialized) {
 	}
 }
 
-// compare compares the plan with the matrix that the flags select. Where that is another
-// one the error says in which entry first, and its exit code is exitWrong.
+// compare compares the plan with the selected matrix. The error names the first wrong entry, with exit code exitWrong.
 func (o *checkOptions) compare(cmd *cobra.Command, p *plan.Materialized, r *planReport) error {
 	if !cmd.Flags().Changed("field") {
 		o.Field = r.Field

@@ -25,11 +25,9 @@ import (
 	"volley/transport"
 )
 
-// Main runs the command line and returns the exit code. An interrupt stops a
-// running verb, which then leaves nothing half written.
+// Main runs the command line and returns the exit code. An interrupt stops a verb, which leaves nothing half written.
 func Main(args []string, stdout, stderr io.Writer) int {
-	// With it the collector runs first at 32 MiB, and not several times while a run makes its buffers. No page of it is
-	// touched.
+	// With it the collector runs first at 32 MiB, and not several times while a run makes its buffers. No page is touched.
 	ballast := make([]byte, 16<<20)
 	defer runtime.KeepAlive(ballast)
 	ctx, cancel := context.WithCancelCause(context.Background())
@@ -253,8 +251,7 @@ func logTo(w io.Writer, verbose, json bool) {
 	}
 }
 
-// say prints an error or a warning, or logs it where the log is JSON: with the rank and the host where it was found,
-// which are those of this process unless it knows others.
+// say prints an error or a warning, or logs it where the log is JSON, with its rank and host: by default this process's.
 func (s *session) say(level slog.Level, x saying) {
 	if x.Text == "" { // a launch has said it
 		return

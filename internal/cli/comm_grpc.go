@@ -46,8 +46,7 @@ func (o *rankFlags) add(f *pflag.FlagSet) {
 	}
 }
 
-// launchers are the variables in which a launcher of processes tells each of them how many
-// there are in the step it is of. Others tell what a whole allocation has.
+// launchers are the variables that tell each process how many there are in its step, not in a whole allocation.
 const (
 	ofOpenMPI = "OMPI_COMM_WORLD_SIZE"
 	ofPMI     = "PMI_SIZE"

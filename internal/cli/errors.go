@@ -72,8 +72,7 @@ var (
 	errSaid = errors.New("")
 )
 
-// message returns what to print of an error, in one line: the failure itself,
-// without who heard of it, and that of one processor where several failed.
+// message returns what to print of an error, in one line: of several processors' errors the failure itself.
 func message(err error) string {
 	symbol, changed, aborted := new(volley.SymbolError), new(coded.ChangedError), new(transport.AbortError)
 	switch {

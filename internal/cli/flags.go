@@ -11,8 +11,7 @@ import (
 // rankGroup is the group of flags that the topic ranks lists, and no verb.
 const rankGroup = "Rank"
 
-// flagGroups are the headings under which --help lists flags that verbs have in common,
-// in this order, after those of the verb itself.
+// flagGroups are the headings of flags that verbs have in common, in the order of --help, after the verb's own.
 var flagGroups = []string{"Override", "Matrix", "Plan", "Limit", "Cost model", "Run"}
 
 // groupKey is the annotation that names the group of a flag.

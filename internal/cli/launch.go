@@ -425,8 +425,7 @@ func (l *launch) meet(ctx context.Context) error {
 	return l.verdict(ctx)
 }
 
-// standIn starts ranks for the nodes that cannot be reached, where the files of lost nodes are to come,
-// or else at a host that is reached. Empty directories are lost nodes, too.
+// standIn starts ranks in place of nodes that cannot be reached or are empty: where their files are to come, or at any host.
 func (l *launch) standIn() error {
 	at := l.to
 	if at == nil {

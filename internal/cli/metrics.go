@@ -14,8 +14,7 @@ import (
 	"volley/internal/printable"
 )
 
-// gauges are the metrics of a run, with what they say. All are gauges, which OpenMetrics and the text format that a
-// node exporter reads write alike.
+// gauges are the metrics of a run. OpenMetrics and the text format of a node exporter write gauges alike.
 var gauges = map[string]string{
 	"success":                    "1 where the last run ended with exit code 0, or else 0",
 	"exit_code":                  "of the last run",
@@ -92,8 +91,7 @@ func (s *session) note(values map[string]float64) {
 	}
 }
 
-// writeMetrics writes the gauges of a run, in place of those of an earlier one. The time of the last success stays
-// where the run failed.
+// writeMetrics writes the gauges of a run over those of an earlier one, whose last success stays where the run failed.
 func (s *session) writeMetrics(code int) error {
 	v, now := maps.Clone(s.values), float64(time.Now().Unix())
 	if v == nil {

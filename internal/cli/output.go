@@ -120,8 +120,7 @@ func writeFile(flag, name string, write func(io.Writer) error) error {
 	return err
 }
 
-// checkOutputFile refuses a name, given with a flag, that is no place for a file; empty is
-// none. Instead says what else may be done.
+// checkOutputFile refuses a name, unless empty, that is no place for a file. Instead says what else may be done.
 func checkOutputFile(flag, name, instead string) error {
 	if name == "" {
 		return nil

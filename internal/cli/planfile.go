@@ -15,8 +15,7 @@ import (
 // mostPlan is the bytes that the file of a plan may have.
 const mostPlan = 1 << 30
 
-// readPlan reads the file of a plan. The error is the caller's to mend, and wraps a
-// *[plan.ValidationError] where the plan breaks a rule.
+// readPlan reads the file of a plan. The error wraps a *[plan.ValidationError] where the plan breaks a rule.
 func readPlan(s *session, name string) (*plan.Materialized, error) {
 	data, err := s.readAtMost(name, mostPlan)
 	if err != nil {

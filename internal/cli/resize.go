@@ -71,8 +71,7 @@ func newResize() *cobra.Command {
 	return cmd
 }
 
-// resizing has the verb take the directories that it adds as arguments, too. Where a group file names the others,
-// that gets what has changed once it is in force.
+// resizing has the verb take the directories that it adds as arguments, too, and rewrites a group file once in force.
 func resizing(cmd *cobra.Command) {
 	plain := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {

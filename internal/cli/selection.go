@@ -6,8 +6,7 @@ import (
 	"volley/internal/selection"
 )
 
-// A choice is the flags by which every verb selects a matrix and a plan, in the groups of
-// --help.
+// A choice is the flags by which every verb selects a matrix and a plan, in the groups of --help.
 type choice struct{ selection.Selection }
 
 func (c *choice) addMatrix(cmd *cobra.Command) {

@@ -154,8 +154,7 @@ func (o *joining) says(rank, size int) []byte {
 	return text
 }
 
-// share returns the ranks of each set by what all ranks have said, in the order of their nodes. Where there are no
-// sets it is one. This process is a rank.
+// share returns the ranks of each set, or of all as one, by what ranks have said, in the order of their nodes.
 func (o *joining) share(said [][]byte, rank int) (ranks [][]int) {
 	all, members, ids := make([]rankSays, len(said)), make([]sets.Member, len(said)), make([]group.Identity, len(said))
 	for r, text := range said {

@@ -9,8 +9,7 @@ import (
 	"volley/internal/disk"
 )
 
-// checkTrace returns an error when there can be no trace, or its file may not be replaced,
-// is a source, or is one of the names that the output directory gets.
+// checkTrace refuses a trace whose file may not be replaced, is a source, or is one that the output directory gets.
 func (o *runOptions) checkTrace(sources, names []string) error {
 	if o.trace == "" {
 		return nil

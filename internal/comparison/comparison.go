@@ -21,8 +21,7 @@ import (
 
 // A Comparison is what is to be compared.
 type Comparison struct {
-	// Selection has the shape of the matrix, its order, and the limits. Where it names
-	// algorithms, these may cut packets.
+	// Selection has the matrix's shape and order, and the limits. Algorithms that it names may cut packets.
 	Selection *selection.Selection
 
 	Field      field.Field
@@ -37,8 +36,7 @@ type Comparison struct {
 	AllPlans bool   // keep all plans of a row, not only the cheapest ones
 	Frugal   bool   // have plans, too, that only limits of memory and work make worth it
 
-	// Look, unless nil, is called with the cheapest plan of each algorithm for K processors in a
-	// setting. Its error ends the comparison.
+	// Look, unless nil, is called with each algorithm's cheapest plan for K processors. Its error ends the comparison.
 	Look func(ctx context.Context, k int, s Setting, p *Plan, q plan.Plan) error
 
 	unsuited error // why the last algorithm that does not exist at some K does not
@@ -72,8 +70,7 @@ type Setting struct {
 	Over  int // most rounds over the fewest; -1: any number
 }
 
-// Settings returns those of lists of ports and of rounds over the fewest, such as 1,2,4..8;
-// of an empty one of rounds: any number. The error is a *selection.Error.
+// Settings returns those of lists of ports and of rounds over the fewest, such as 1,2,4..8, or a *selection.Error.
 func Settings(ports, over string) ([]Setting, error) {
 	p, err := selection.ParseNumbers(ports, 0, selection.LargestK)
 	if err != nil {

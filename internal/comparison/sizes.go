@@ -30,8 +30,7 @@ func Sizes(from, to int64) []float64 {
 	return sizes
 }
 
-// Crossings returns where, on the way through the sizes, another of the plans becomes the
-// cheapest, to a byte or 0.05 %.
+// Crossings returns the sizes at which another plan becomes the cheapest, to a byte or 0.05 %.
 func (c *Comparison) Crossings(plans []Plan, sizes []float64) []Crossing {
 	var list []Crossing
 	var search func(a, b float64)

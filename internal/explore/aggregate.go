@@ -15,8 +15,7 @@ const (
 	mostOffsets = 16
 )
 
-// aggregate is how much a plan sends, of any number of processors: bins of processors and
-// rounds, all but perhaps the last one equally large.
+// aggregate is how much a plan sends: bins of processors and rounds, all but perhaps the last one equally large.
 type aggregate struct {
 	ProcessorBin int           `json:"processor_bin"` // processors in a bin
 	RoundBin     int           `json:"round_bin"`     // rounds in a bin

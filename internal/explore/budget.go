@@ -17,8 +17,7 @@ import (
 // Budget is the bytes that all requests together may take of memory.
 const Budget = 2 << 30
 
-// shares is what a request takes of it at most, some garbage included, within the bounds that there are on what it asks
-// (TestShares).
+// shares is what a request takes of it at most, within the bounds on what it asks (TestShares).
 var shares = map[string]int64{
 	"plan": 544 << 20, "cost": 192 << 20, "sizes": 192 << 20, "load": 800 << 20, "run": 960 << 20, "protect": 192 << 20,
 }
@@ -47,8 +46,7 @@ func Admit(ctx context.Context, method string) (most int64, release func(), err 
 	return most, func() { memory.Release(share) }, nil
 }
 
-// bounded returns what the flags select, for at most so many processors: for some K or, where there are none, for that
-// of the flags. The error is a *selection.Error.
+// bounded returns what the flags select, for at most so many processors: for some K, or that of the flags.
 func (f flags) bounded(mostK int, ks []int) (*selection.Selection, error) {
 	s, err := f.parse()
 	if err != nil {
@@ -69,8 +67,7 @@ func (f flags) bounded(mostK int, ks []int) (*selection.Selection, error) {
 	return s, invertible(s, most)
 }
 
-// bounded returns an error where a number of s is larger than the page takes. K is at most
-// mostK, and so are the sinks, or both together where they are apart.
+// bounded returns an error where s is larger than the page takes: K, the sinks, or both together where they are apart.
 func bounded(s *selection.Selection, mostK int) error {
 	over := func(flag string, n int, what string, most int) error {
 		return at(flag, fmt.Errorf("%d %s: the page takes %d at most; the command line, without the page, takes more", n, what, most))
@@ -105,8 +102,7 @@ func bounded(s *selection.Selection, mostK int) error {
 	return nil
 }
 
-// invertible returns an error where the inverse of a matrix of k rows would take long: the
-// computing cannot be cancelled.
+// invertible returns an error where the inverse of a matrix of k rows would take long, as it cannot be cancelled.
 func invertible(s *selection.Selection, k int) error {
 	spec, err := s.Spec()
 	if err != nil || !s.Inverse || k <= mostInverted || spec.Family == "dft" || spec.Family == "lagrange" {

@@ -176,8 +176,7 @@ func compareSizes(ctx context.Context, request sizesRequest, _ func(any) error) 
 	return a, nil
 }
 
-// bounds returns the smallest and the largest size, and puts the usual ones where none is
-// named. The error is a *selection.Error.
+// bounds returns the smallest and the largest size, by default the usual ones, or a *selection.Error.
 func (r *sizesRequest) bounds() (from, to int64, err error) {
 	r.From, r.To = cmp.Or(strings.TrimSpace(r.From), usualFrom), cmp.Or(strings.TrimSpace(r.To), usualTo)
 	if from, err = selection.ParseSize(r.From); err != nil {
@@ -197,8 +196,7 @@ func (r *sizesRequest) bounds() (from, to int64, err error) {
 	return from, to, nil
 }
 
-// comparison returns a comparison of the algorithms named, or of all, for some K or that of
-// the flags. The error is a *selection.Error.
+// comparison returns a comparison of the algorithms named, or of all, for some K or that of the flags.
 func (f flags) comparison(names string, ks []int) (*comparison.Comparison, error) {
 	s, err := f.bounded(largestCompared, ks)
 	if err != nil {

@@ -40,8 +40,7 @@ func answer[Q, R any](f func(ctx context.Context, request Q, event func(any) err
 	}
 }
 
-// at marks err, unless nil, as one that belongs beside a field of the page: one of a flag,
-// or of what the page has besides.
+// at marks err, unless nil, as one that belongs beside a field of the page.
 func at(field string, err error) error {
 	if err == nil {
 		return nil

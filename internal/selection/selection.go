@@ -82,8 +82,7 @@ func markf(flag, format string, args ...any) error {
 	return &Error{flag, fmt.Errorf(format, args...)}
 }
 
-// packages are the prefixes of errors of the library, which mean little to who sets flags. Messages of ours do not
-// begin with a word that the user chose: a file may be named "matrix".
+// packages are the prefixes of the library's errors, which mean little to who sets flags.
 var packages = regexp.MustCompile(`^(algo|bench|executor|field|matrix|plan|sim|verify|volley): `)
 
 // Message returns what to show of an error, in one line.
@@ -206,8 +205,7 @@ func MakeList(f *pflag.FlagSet, name string, list *string) {
 	one.Usage += "; or a list as for -k"
 }
 
-// checkModel returns an *Error where flags that were given are those of another model than
-// --model says.
+// checkModel returns an *Error where given flags are those of another model than --model says.
 func (s *Selection) checkModel() error {
 	others, other := []string{"ports", "beta", "tau"}, PaperModel
 	switch s.ByModel {

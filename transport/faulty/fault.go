@@ -7,8 +7,7 @@ import (
 	"volley/transport"
 )
 
-// A Pick says which sends of a rank a fault strikes. They are counted from 0 as the rank begins them, by whichever
-// goroutine.
+// A Pick says which sends of a rank a fault strikes, counted from 0 as the rank begins them.
 type Pick func(number int, send *transport.Transfer) bool
 
 // To picks the sends to rank dst with this tag.
@@ -38,8 +37,7 @@ func Drop(pick Pick) Fault {
 	return Fault{picks: pick, strike: func(message) []message { return []message{} }}
 }
 
-// Flip flips one bit, 0 being the lowest, of a byte of a part of the message. A
-// message without that bit is sent as it is.
+// Flip flips one bit, 0 being the lowest, of a byte of a part. A message without that bit is sent as it is.
 func Flip(pick Pick, part, offset, bit int) Fault {
 	return Fault{picks: pick, strike: func(m message) []message {
 		if part >= len(m) || offset >= len(m[part]) || bit > 7 {

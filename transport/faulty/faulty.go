@@ -140,8 +140,7 @@ func (q *queue) send(x *transport.Transfer, messages []message) {
 	}
 }
 
-// Wait waits as [transport.Queue] says. A rank that is to stop in a round does so before it
-// hears of a message of that round.
+// Wait waits as [transport.Queue] says. A rank that is to stop in a round stops before it hears of a message of it.
 func (q *queue) Wait(ctx context.Context) (*transport.Transfer, error) {
 	t := q.t
 	if err := t.stopped(ctx); err != nil {

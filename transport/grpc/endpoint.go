@@ -154,8 +154,7 @@ func (e *Endpoint) peer(r int) (*peer, error) {
 	return e.peers[r], nil
 }
 
-// Inquire asks a rank for whom it has waited the longest, and for how long; -1 is nobody.
-// It returns an error where no answer comes until ctx or the run ends.
+// Inquire asks a rank for whom it has waited longest, and for how long; -1 is nobody. It fails when ctx or the run ends.
 func (e *Endpoint) Inquire(ctx context.Context, rank int) (int, time.Duration, error) {
 	to := make(chan answer, 1)
 	e.mu.Lock()

@@ -34,8 +34,7 @@ const (
 	// headBytes bounds the data of a head.
 	headBytes = 64 << 10
 
-	// earlyBytes bounds the data of heads that a rank holds of one peer, and earlyHeads their
-	// number and that of clear-to-sends.
+	// earlyBytes bounds the data of heads held of one peer, and earlyHeads their number and that of clear-to-sends.
 	earlyBytes = 1 << 20
 	earlyHeads = 1 << 16
 

@@ -63,8 +63,7 @@ type Listener struct {
 	met        []context.Context // of the first one: each ends with its rank
 }
 
-// Serve accepts connections of a run of so many ranks until Close. Security says whom; nil is anybody, without
-// encryption.
+// Serve accepts connections of a run of so many ranks until Close. Security says whom; nil is anybody, unencrypted.
 func Serve(at net.Listener, size int, security *tls.Config) *Listener {
 	l := &Listener{buffer: max(leastBuffer, min(frameBytes, allBuffers/size)), joined: make(chan struct{}), gathered: map[string]*gathering{}, begun: make(chan struct{}), security: insecure.NewCredentials()}
 	if security != nil {
@@ -109,8 +108,7 @@ func (l *Listener) client(address string, never func(error), listened bool) (*rp
 		}))
 }
 
-// Join makes this process a rank of a run: addresses are those of all ranks, and session tells the run from
-// others. It is called once. The endpoint is to be closed before the listener.
+// Join makes this process a rank of the run that session names. It is called once; close the endpoint before the listener.
 func (l *Listener) Join(rank int, addresses []string, session string) *Endpoint {
 	e := &Endpoint{listener: l, rank: rank, addresses: slices.Clone(addresses), session: session, aborted: make(chan struct{}), answers: map[uint64]chan answer{}}
 	e.waits = waits.New(e.aborted, func() error { return e.abort })
@@ -135,8 +133,7 @@ func (l *Listener) Close() error {
 	return nil
 }
 
-// gate is the listener for gRPC's server. Of too many handshakes under way the oldest ends: who may connect
-// needs milliseconds.
+// gate is the listener for gRPC's server. Of too many handshakes under way the oldest ends.
 type gate struct {
 	net.Listener
 	l *Listener

@@ -40,8 +40,7 @@ type peer struct {
 	lines map[transport.Tag]*line
 }
 
-// A line has the messages of a tag: the i-th that is sent meets the i-th receive. It is kept: tags are few and come
-// again.
+// A line has the messages of a tag: the i-th that is sent meets the i-th receive. It is kept, as tags are few.
 type line struct {
 	sends, receives uint32      // so far
 	held            []*transfer // sends whose rest waits for a clear-to-send
@@ -98,9 +97,8 @@ func (p *peer) signal() {
 	}
 }
 
-// clear sends the clear-to-send of a receive, once. Where the message has another length the sender drops it. All long
-// messages of which the receives are posted may come at a time: were it one after the other, a link would be idle whenever
-// two ranks want the same sender's message.
+// clear sends the clear-to-send of a receive, once; of another length the sender drops it. All long messages whose receives
+// are posted may come at a time: else links would be idle whenever two ranks want the same sender's message.
 func (p *peer) clear(t *transfer) {
 	if t.cleared {
 		return

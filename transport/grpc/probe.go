@@ -24,8 +24,7 @@ const (
 	roundTrips = 10
 )
 
-// Probe opens a connection to the listener of another rank and measures it: round trips, and then more and more
-// bytes until they take a tenth of a second.
+// Probe measures a connection to another rank's listener: round trips, then ever more bytes up to a tenth of a second.
 func (l *Listener) Probe(ctx context.Context, address string) (p Probe, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

@@ -247,8 +247,7 @@ func failed(doing string, code C.int) error {
 	return &mpiError{doing, code}
 }
 
-// An owner has requests, and hears which of them is over: bytes is how many a receive got, or -1
-// where it was cancelled, and from their sender.
+// An owner hears which of its requests is over, how many bytes came (-1: it was cancelled), and from whom.
 type owner interface {
 	ended(piece, bytes, from int, err error)
 }
@@ -321,10 +320,9 @@ func (s *requests) poll() error {
 	return s.note(C.volley_poll(&s.lists))
 }
 
-// pollFor polls until so many receives are over, or anything for 0, a control message has come, somebody else wants
-// the lock, or mostPoll has passed. Nothing has come for the time waited; it spins for spin. Where ranks are crowded,
-// it yields its core between polls after 1 ms. It sleeps in C, as the runtime's own timers are for milliseconds and
-// what it does around each of many short calls takes more than the polls.
+// pollFor polls until so many receives are over, or anything for 0, a control message has come, somebody else wants the
+// lock, or mostPoll has passed. Nothing has come for the time waited; it spins for spin. Where ranks are crowded, it yields
+// its core between polls after 1 ms. It sleeps in C, as the runtime's timers are for milliseconds.
 func (s *requests) pollFor(receives int, waited, spin time.Duration, apart, crowded bool, wanted *atomic.Int32) error {
 	code := C.volley_poll_for(&s.lists, C.int(receives), C.long(waited), C.long(time.Since(s.overAt)), C.long(s.pace), C.long(mostPoll),
 		C.long(spin), C.bool(apart), C.bool(crowded), (*C.int)(unsafe.Pointer(wanted)))
@@ -362,8 +360,7 @@ func (s *requests) drop() { C.volley_drop(&s.lists) }
 // anyRank stands for the sender of a message from whomever.
 const anyRank = -1
 
-// peek returns the tag of the first message from a rank that no receive was waiting for; ok
-// is false where there is none.
+// peek returns the tag of the first message from a rank that no receive was waiting for; ok is false without one.
 func (g *communicator) peek(src int) (tag int, ok bool, err error) {
 	var there, t C.int
 	err = failed("MPI_Iprobe", C.volley_peek(C.int(src), g.comm, &there, &t))

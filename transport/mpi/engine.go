@@ -59,8 +59,7 @@ const (
 	progressIdle  = 50 * time.Millisecond
 )
 
-// progressAll lets all endpoints make progress while their users compute, so that what is under
-// way goes on and the questions of others are answered. It returns what ends it.
+// progressAll has all endpoints make progress while their users compute, until the function it returns is called.
 func progressAll() (end func()) {
 	stop, gone := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -97,8 +96,7 @@ func progressAll() (end func()) {
 	}
 }
 
-// start starts MPI where it is not started. A thread of its own does it, and is the one
-// that calls MPI where the library wants a single one.
+// start starts MPI unless it is started, in the thread that is to call MPI where the library wants a single one.
 func start() error {
 	engine.Lock()
 	defer engine.Unlock()
@@ -140,8 +138,7 @@ func serve(calls chan func()) {
 	engine.started, engine.driver, engine.open = true, calls, map[*Endpoint]bool{}
 }
 
-// Init starts MPI, unless that was done, and returns this process's rank of a duplicate of
-// MPI_COMM_WORLD. All processes of the job call it. [Finalize] ends MPI.
+// Init starts MPI if need be, and returns this process's rank of a duplicate of MPI_COMM_WORLD. All processes call it.
 func Init() (*Endpoint, error) {
 	if err := start(); err != nil {
 		return nil, err

@@ -40,8 +40,7 @@ func (e *Endpoint) clear() {
 	})
 }
 
-// lengthsAfter is how long nothing is over before it is looked whether a message has come with
-// other lengths, and then how often.
+// lengthsAfter is how long nothing is over before, and then how often, messages of other lengths are looked for.
 const lengthsAfter = 20 * time.Millisecond
 
 // checkLengths looks for messages of other lengths than were asked for, whose tags say so. The

@@ -13,8 +13,7 @@ import (
 	"volley/transport"
 )
 
-// pause is long enough that another rank is likely to have come to its wait.
-// No result depends on it; a fault may go unnoticed where it is too short.
+// pause is likely to be enough for another rank to come to its wait. No result depends on it.
 const pause = 20 * time.Millisecond
 
 // never is the tag of messages that lack their sender or receiver; small, since a transport may have few bits for it.
@@ -222,8 +221,7 @@ func bufferFree(d endpoint) {
 	}
 }
 
-// oneByOne has a queue in which a message comes while others do not, and that is posted to
-// while somebody waits for it. What the context of a wait has left comes to the next.
+// oneByOne has a queue in which messages come one by one, and that is posted to while somebody waits for it.
 func oneByOne(d endpoint) {
 	const count = 5
 	q := d.NewQueue()
@@ -268,8 +266,7 @@ func oneByOne(d endpoint) {
 	must(d.finish(coming))
 }
 
-// sideBySide has goroutines of one rank that trade by tags of their own, and one that waits
-// for what another goroutine sends only later.
+// sideBySide has goroutines of one rank trade by tags of their own, and one wait for what another sends only later.
 func sideBySide(d endpoint) {
 	const lanes, rounds = 4, 25
 	errs := make([]error, lanes+2)
@@ -392,8 +389,7 @@ func unwanted(err error, want string) error {
 	return fmt.Errorf("got error %w; want %s", err, want)
 }
 
-// connect passes a message, for what a transport does when ranks first talk. A
-// rank that is through with it may abort while others wait, which is no failure.
+// connect passes a message. A rank that is through with it may abort while others wait, which is no failure.
 func (d endpoint) connect() error {
 	err := d.pass(transport.Tag{}, 10)
 	if _, ok := errors.AsType[*transport.AbortError](err); ok {
@@ -404,8 +400,7 @@ func (d endpoint) connect() error {
 
 func stop(rank int) error { return fmt.Errorf("stop of rank %d", rank) }
 
-// stoppedBy returns an error unless err says that rank aborted with its stop.
-// Only the text of a cause gets to other processes.
+// stoppedBy returns an error unless err says that rank aborted with its stop, of which other processes get the text only.
 func stoppedBy(rank int, err error) error {
 	aborted, ok := errors.AsType[*transport.AbortError](err)
 	if !ok {

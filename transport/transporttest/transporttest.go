@@ -37,8 +37,7 @@ import (
 	"volley/transport"
 )
 
-// Free returns an address of loopback at which nobody listens. Its port is none that the kernel gives to connections,
-// of which other tests have many.
+// Free returns an address of loopback at which nobody listens, with a port that the kernel gives to no connection.
 func Free(t testing.TB) string {
 	for {
 		at, err := net.Listen("tcp", fmt.Sprint("127.0.0.1:", 10_000+rand.IntN(20_000)))
@@ -70,8 +69,7 @@ type Case struct {
 	Body func(ctx context.Context, tr transport.Transport) error
 }
 
-// Run runs the case as the rank of tr, which it closes, and returns what is
-// wrong. It returns even where a wait of tr does not end.
+// Run runs the case as the rank of tr, which it closes, and returns what is wrong, even where a wait does not end.
 func (c Case) Run(ctx context.Context, tr transport.Transport) error {
 	return c.run(ctx, tr, Limit, grace)
 }

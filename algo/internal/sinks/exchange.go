@@ -67,8 +67,7 @@ func ExchangePlans(t schedule.Task, fact *matrix.Factorisation) ([]plan.Plan, er
 	return plans, nil
 }
 
-// ExchangeWith returns the plan with the radices of parameters: for the way there and, unless
-// they are the same, for the way back.
+// ExchangeWith returns the plan with the radices of parameters: of the way there and, unless the same, of the way back.
 func ExchangeWith(t schedule.Task, fact *matrix.Factorisation, parameters [][]int) (plan.Plan, error) {
 	there, _ := exchanges(t)
 	if err := there.small(t, fact); err != nil {
@@ -118,8 +117,7 @@ func (e exchange) small(t schedule.Task, fact *matrix.Factorisation) error {
 		e.ends, e.others, e.helpers, most))
 }
 
-// local returns the layers by which a helper computes its slice, neighbours fused where that
-// takes no more multiply-adds, and so fewer slots; nil where the whole matrix takes no more.
+// local returns the layers by which a helper computes its slice, fused where that saves work; nil: the whole matrix does.
 func local(fact *matrix.Factorisation) []matrix.Layer {
 	if fact == nil {
 		return nil
@@ -144,8 +142,7 @@ func local(fact *matrix.Factorisation) []matrix.Layer {
 	return list
 }
 
-// radices returns lists of radices with a product of at least m: for each number of
-// digits one, as equal as may be, and each a multiple of the ports and one more.
+// radices returns lists of radices with a product of at least m, as equal as may be and each a multiple of p+1 and one.
 func radices(m, ports int) [][]int {
 	var lists [][]int
 	for digits := 1; digits <= schedule.Clog(m, ports); digits++ {
@@ -254,8 +251,7 @@ func (e exchange) digitStages(radices []int) []digitStage {
 	return list
 }
 
-// offsets returns the offsets that move by a digit in a stage. What has moved before
-// is left out: they are multiples of the stage's weight.
+// offsets returns the offsets that move by a digit in a stage: multiples of its weight, as the rest has moved before.
 func (e exchange) offsets(st digitStage, digit int) []int {
 	var list []int
 	for offset := digit * st.weight; offset < e.helpers; offset += st.next {
@@ -347,8 +343,7 @@ func dotted(list []int) string {
 	return strings.Join(s, "·")
 }
 
-// A bundle is what a processor knows of one slice: slices of ends as they were, and parts
-// of what others want of them that have been added up.
+// A bundle is what a processor knows of one slice: slices of ends, and sums of what others want of them.
 type bundle struct {
 	ends []int         // nearest first
 	raw  []plan.Slot   // of the slices of these ends
@@ -458,8 +453,7 @@ func (e exchange) collect(b *schedule.Builder, proc int, own []plan.Slot) *bundl
 	return held[0]
 }
 
-// handOn returns the slots of a bundle, which n ends share: of their slices, or of what
-// the others want of them if that is less.
+// handOn returns the slots of a bundle that n ends share: of their slices, or of what others want of them if less.
 func (e exchange) handOn(b *schedule.Builder, u *bundle, n int) []plan.Slot {
 	if n <= e.others {
 		return u.raw

@@ -45,8 +45,7 @@ func mustHaveSinks(t schedule.Task, algorithm string) error {
 		algorithm, t.Matrix.Rows(), schedule.ErrStructure)
 }
 
-// A grouping partitions the processors of the larger side, sources or sinks, into
-// groups. Group g has part g of them, in order.
+// A grouping partitions the processors of the larger side, sources or sinks, into groups, each a part of them in order.
 type grouping struct {
 	sources, sinks int
 	separate       bool
@@ -164,8 +163,7 @@ func (w *way) phases() []plan.Phase {
 	return list
 }
 
-// encode writes the rounds of a member of a group, whose packet lies in slot in if it
-// has one, and returns the slot of its result, or -1.
+// encode writes the rounds of a group's member, with its packet in slot in if any, and returns its result's slot or -1.
 func (w *way) encode(b *schedule.Builder, a matrix.Matrix, group, i int, in plan.Slot) plan.Slot {
 	if w.layers == nil {
 		return w.step.Encode(b, w.group(a, group, i), in)
@@ -179,8 +177,7 @@ func (w *way) encode(b *schedule.Builder, a matrix.Matrix, group, i int, in plan
 	return in
 }
 
-// carrier returns the member of a group that ends with the part of result s, or that
-// begins with packet s; carries is the reverse.
+// carrier returns the member of a group that ends with the part of result s, or begins with packet s.
 func (w *way) carrier(group, s int) int {
 	switch {
 	case w.layers == nil:
@@ -201,8 +198,7 @@ func (w *way) carries(group, i int) int {
 	return w.in[group].Processor(w.out[group].Label(i))
 }
 
-// merged reports whether the one of the smaller side that communicator s is for is a member of
-// a group that carries the same.
+// merged reports whether the one that communicator s is for is a member of a group that carries the same.
 func (w *way) merged(s int) bool {
 	if w.separate {
 		return w.padded && s >= w.real(w.n-1)
@@ -231,8 +227,7 @@ func (w *way) communicator(s int) schedule.Communicator {
 	return c
 }
 
-// communicators returns the communicators that a processor is in, the one it leads first,
-// and which of them is that of what it carries in its group: -1 for none.
+// communicators returns a processor's communicators, the one it leads first, and which is of what it carries; -1: none.
 func (w *way) communicators(proc int) (list []schedule.Communicator, carried int) {
 	lead := proc - w.fewAt(0)
 	if lead >= 0 && lead < w.few() {
@@ -271,8 +266,7 @@ func (w *way) most() int {
 	return w.n
 }
 
-// ways returns the ways of one universal step in groups, with the fewest rounds and with
-// one more. Of the numbers of groups with one largest size the least is enough.
+// ways returns the ways of one universal step in groups, with the fewest rounds and with one more.
 func ways(t schedule.Task) []*way {
 	base := sides(t)
 	var list []*way
@@ -389,8 +383,7 @@ func (q *groupPlan) write(b *schedule.Builder, proc int) []plan.Slot {
 	return []plan.Slot{result}
 }
 
-// kinds puts together the processors at the same place in groups of the same size
-// that send and receive alike in their communicators.
+// kinds puts together the processors at the same place in groups of one size that send and receive alike.
 func (q *groupPlan) kinds() []plan.Class {
 	type position struct{ at, size int }
 	type kind struct {

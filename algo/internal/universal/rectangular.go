@@ -14,16 +14,14 @@ import (
 //	source   [Step]
 type Rectangular struct{ *Step }
 
-// A SparseGroup is a group in which some members are sources and some are sinks, as one
-// of them sees it. At is asked for the entries of sources and sinks only.
+// A SparseGroup is a group in which some members are sources and some are sinks. At is asked for their entries only.
 type SparseGroup struct {
 	schedule.Group
 	Has   func(i int) bool // whether member i has a packet; some member has
 	Wants func(i int) bool // whether it wants a result
 }
 
-// Encode writes the rounds of one member, whose packet lies in slot in if it has one,
-// and returns the slot of its result, or -1.
+// Encode writes the rounds of a member, with its packet in slot in if any, and returns its result's slot or -1.
 func (s Rectangular) Encode(b *schedule.Builder, g SparseGroup, in plan.Slot) plan.Slot {
 	var own []plan.Slot
 	if g.Has(g.Index) {
@@ -68,8 +66,7 @@ func (s Rectangular) sum(g SparseGroup, held []heldPacket, offset int) []schedul
 // A heldPacket is the packet of the member so many strides back.
 type heldPacket struct{ offset, slot int }
 
-// gather is [schedule.Gather] of the packets that exist: in stage t member i receives that of
-// an offset if comes says so.
+// gather is [schedule.Gather] of packets that exist: in stage t member i gets that of an offset if comes says so.
 func gather(b *schedule.Builder, g schedule.Group, stages []schedule.WindowRound, stride, most int, own []plan.Slot,
 	comes func(i, t, offset int) bool) []heldPacket {
 	var held []heldPacket
@@ -109,8 +106,7 @@ func gather(b *schedule.Builder, g schedule.Group, stages []schedule.WindowRound
 	return held
 }
 
-// some reports whether member i has anything to add up for the member l strides on
-// when the rounds from t on, which come first, are over.
+// some reports whether member i has anything to add up for the member l strides on after the rounds from t on.
 func (s Rectangular) some(g SparseGroup, i, t, l int) bool {
 	for back := range min(s.m, g.Size-l*s.m) {
 		if g.Has((i - back + g.Size) % g.Size) {

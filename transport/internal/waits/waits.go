@@ -1,5 +1,4 @@
-// Package waits is the bookkeeping of completion queues that transports share: which transfers are under way,
-// which are over, and for whom a rank waits.
+// Package waits is the bookkeeping of completion queues: which transfers are under way or over, and whom a rank waits for.
 package waits
 
 import (
@@ -25,8 +24,7 @@ func New(aborted <-chan struct{}, cause func() error) *All {
 	return &All{aborted: aborted, cause: cause}
 }
 
-// Oldest returns for whom the rank has waited the longest, and for how long; -1 is nobody. A wait that was given up
-// counts: those who give up at the same time ask why.
+// Oldest returns whom the rank has waited for the longest, and for how long; -1 is nobody. Waits given up count, too.
 func (w *All) Oldest() (rank int, waited time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
