@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"math/rand/v2"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -25,9 +26,11 @@ type check struct {
 	plan       plan.Plan
 	t          transport.Transport
 	comm       *collective.Comm
+	seed       verify.Seed
 	first, end int // processors here
 
 	prints []*verify.Fingerprints // of each processor here: of its packet, if it is a source, and of its result
+	ends   [][][]byte             // what these are when all packets were added
 	took   atomic.Int64           // ns that fingerprints took during the run, of all processors together
 }
 
@@ -35,8 +38,7 @@ type check struct {
 func (e *Encoder) newCheck(t transport.Transport, c *collective.Comm, p plan.Plan, seed uint64, block int) *check {
 	x := &check{e: e, plan: p, t: t, comm: c.Beside()}
 	x.first, x.end = executor.Hosted(e.problem.Processors(), t.Rank(), t.Size())
-	var key verify.Seed
-	binary.LittleEndian.PutUint64(key[:], seed)
+	binary.LittleEndian.PutUint64(x.seed[:], seed)
 	for k := x.first; k < x.end; k++ {
 		_, source := e.problem.Source(k)
 		_, sink := e.problem.Sink(k)
@@ -44,7 +46,7 @@ func (e *Encoder) newCheck(t transport.Transport, c *collective.Comm, p plan.Pla
 		if source && sink {
 			packets = 2
 		}
-		x.prints = append(x.prints, verify.NewFingerprints(e.matrix.Field(), key, block, packets))
+		x.prints = append(x.prints, verify.NewFingerprints(e.matrix.Field(), x.seed, block, packets))
 	}
 	return x
 }
@@ -71,111 +73,169 @@ func (x *check) observe(proc int, inputs, outputs [][]byte) error {
 	return nil
 }
 
-// mostEntries is up to how many entries of the matrix every rank looks at: then it finds out by itself
-// that all coded packets are right, and needs no second exchange to hear it.
+// mostEntries is up to how many entries of a matrix without layers every rank looks at: then it finds out by itself
+// which coded packets are wrong, even if another rank has other entries.
 const mostEntries = 64 * 64
 
-// finish waits until the coded packets of all processors are there and are right.
+// finish waits until the coded packets of all processors are there and are right. Where there are more entries, a sum
+// over all ranks tells, and no rank has to know the fingerprints of all.
 func (x *check) finish(ctx context.Context) error {
-	records, err := x.comm.Allgather(ctx, x.record())
+	for _, p := range x.prints {
+		x.ends = append(x.ends, p.Bytes())
+	}
+	all := x.e.problem.Factorisation() == nil && x.e.matrix.Rows()*x.e.matrix.Cols() <= mostEntries
+	if !all {
+		sum, err := x.comm.Sum(ctx, x.difference(), x.add)
+		if err != nil || bytes.Count(sum, []byte{0}) == len(sum) {
+			return err
+		}
+	}
+	return x.compare(ctx, all)
+}
+
+// add adds a vector to a sum.
+func (x *check) add(sum, more []byte) {
+	x.e.matrix.Field().Combine(sum, []field.Element{field.One, field.One}, [][]byte{bytes.Clone(sum), more})
+}
+
+// mostParts is how many packets are combined at a time.
+const mostParts = 256
+
+// combine returns Σ coef(i)·packets[i·n:(i+1)·n], of packets in one piece of memory.
+func (x *check) combine(coef func(i int) field.Element, packets []byte, n int) []byte {
+	sum, count := make([]byte, n), len(packets)/n
+	coefs, parts := make([]field.Element, 1, min(count, mostParts)+1), make([][]byte, 1, min(count, mostParts)+1)
+	coefs[0], parts[0] = field.One, make([]byte, n)
+	for i := range count {
+		coefs, parts = append(coefs, coef(i)), append(parts, packets[i*n:][:n])
+		if len(parts) > mostParts || i+1 == count {
+			x.e.matrix.Field().Combine(sum, coefs, parts)
+			copy(parts[0], sum)
+			coefs, parts = coefs[:1], parts[:1]
+		}
+	}
+	return sum
+}
+
+// difference returns what the packets here add to the sum: the weighted fingerprints that all coded packets are to have
+// by the initial packets here, less those that the coded packets here have.
+func (x *check) difference() []byte {
+	f, a := x.e.matrix.Field(), x.e.entries()
+	weights := verify.Weights(f, x.seed, a.Cols())
+	n := len(weights) / a.Cols()
+	sum := make([]byte, n)
+	weigh := func(print, weights []byte, sign field.Element) {
+		for at := 0; at < n; at += f.SymbolBytes() {
+			product := f.Mul(sign, f.Mul(field.Symbol(f, print[at:]), field.Symbol(f, weights[at:])))
+			field.PutSymbol(f, sum[at:], f.Add(field.Symbol(f, sum[at:]), product))
+		}
+	}
+	type source struct {
+		row   int
+		print []byte
+	}
+	var sources []source
+	for i, ends := range x.ends {
+		if row, ok := x.e.problem.Source(x.first + i); ok {
+			sources = append(sources, source{row, ends[0]})
+		}
+		if _, ok := x.e.problem.Sink(x.first + i); ok {
+			weigh(ends[len(ends)-1], weights[x.column(x.first+i)*n:], f.Sub(field.Element{}, field.One))
+		}
+	}
+	if fact := x.e.problem.Factorisation(); fact != nil && len(sources) > fact.Work() {
+		prints := slices.Repeat([][]byte{make([]byte, n)}, a.Rows())
+		rand.Shuffle(len(sources), func(i, j int) { sources[i], sources[j] = sources[j], sources[i] })
+		for _, s := range sources[1:] { // not all: structure that was found might be wrong
+			prints[s.row] = s.print
+		}
+		for column, print := range fact.Times(prints) {
+			weigh(print, weights[column*n:], field.One)
+		}
+		sources = sources[:1]
+	}
+	rows := make([][]byte, len(sources)) // of the matrix times the weights
+	x.share(len(rows), func(i int) {
+		rows[i] = x.combine(func(column int) field.Element { return a.At(sources[i].row, column) }, weights, n)
+	})
+	for i, s := range sources {
+		weigh(s.print, rows[i], field.One)
+	}
+	return sum
+}
+
+// share does something for all i below n, each of which takes as many entries as there are processors, on all cores
+// where that pays.
+func (x *check) share(n int, do func(i int)) {
+	var next atomic.Int64
+	work := func() {
+		for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
+			do(i)
+		}
+	}
+	if n*x.e.problem.Processors() <= mostEntries {
+		work()
+		return
+	}
+	var workers sync.WaitGroup
+	for range min(n, runtime.GOMAXPROCS(0)) {
+		workers.Go(work)
+	}
+	workers.Wait()
+}
+
+// column returns the column of the matrix that a sink gets.
+func (x *check) column(proc int) int { return x.plan.Column(proc, 0) / x.plan.Info().PieceCount() }
+
+// compare tells all ranks the fingerprints of the packets of all, and compares those of the coded packets here, or of all,
+// with what the initial packets make them. It returns nil where they are right.
+func (x *check) compare(ctx context.Context, all bool) error {
+	n, k := len(x.ends[0][0]), x.e.problem.Processors()
+	record := make([]byte, (k+x.t.Size()-1)/x.t.Size()*2*n) // as long at all ranks
+	for i, ends := range x.ends {                           // of a source or a sink alone, one, which is both
+		copy(record[2*i*n:], ends[0])
+		copy(record[(2*i+1)*n:], ends[len(ends)-1])
+	}
+	records, err := x.comm.Allgather(ctx, record)
 	if err != nil {
 		return err
 	}
-	n := x.e.problem.Processors()
-	in, out := make([][]byte, n), make([][]byte, n)
+	a := x.e.entries()
+	initial, coded := make([]byte, a.Rows()*n), make([][]byte, k)
 	for rank, record := range records {
-		first, end := executor.Hosted(n, rank, x.t.Size())
-		length := len(record) / (2 * x.most())
-		for k := first; k < end; k++ {
-			both := record[(k-first)*2*length:]
-			in[k], out[k] = both[:length], both[length:][:length]
+		first, end := executor.Hosted(k, rank, x.t.Size())
+		for proc := first; proc < end; proc++ {
+			both := record[2*(proc-first)*n:]
+			coded[proc] = both[n:][:n]
+			if row, source := x.e.problem.Source(proc); source {
+				copy(initial[row*n:][:n], both)
+			}
 		}
 	}
-	all := x.e.problem.Factorisation() != nil || x.e.matrix.Rows()*x.e.matrix.Cols() <= mostEntries
 	first, end := x.first, x.end
 	if all {
-		first, end = 0, n
+		first, end = 0, k
 	}
-	wrong := -1
-	for i, want := range x.expect(in, first, end) {
-		k := first + i
-		switch here := x.first <= k && k < x.end; {
-		case want == nil || bytes.Equal(want, out[k]):
-		case here:
-			return &verify.CheckError{Proc: k}
-		case wrong < 0:
-			wrong = k
+	wrong := make([]bool, end-first)
+	x.share(len(wrong), func(i int) {
+		if _, sink := x.e.problem.Sink(first + i); sink {
+			column := x.column(first + i)
+			want := x.combine(func(row int) field.Element { return a.At(row, column) }, initial, n)
+			wrong[i] = !bytes.Equal(want, coded[first+i])
+		}
+	})
+	for i, is := range wrong {
+		if is && x.first <= first+i && first+i < x.end {
+			return &verify.CheckError{Proc: first + i}
 		}
 	}
-	if wrong >= 0 { // which its own rank says to all, too
-		return &transport.AbortError{Rank: executor.RankOf(wrong, n, x.t.Size()), Cause: &verify.CheckError{Proc: wrong}}
+	if i := slices.Index(wrong, true); i >= 0 { // which its own rank says to all, too
+		return &transport.AbortError{Rank: executor.RankOf(i, k, x.t.Size()), Cause: &verify.CheckError{Proc: i}}
 	}
 	if all {
 		return nil
 	}
 	return x.comm.Barrier(ctx) // who failed has aborted instead
-}
-
-// most returns the largest number of processors at a rank.
-func (x *check) most() int { return (x.e.problem.Processors() + x.t.Size() - 1) / x.t.Size() }
-
-// record returns the fingerprints of the packets here, two of each processor, as long as at any rank.
-func (x *check) record() []byte {
-	var record []byte
-	length := 0
-	for _, p := range x.prints {
-		all := p.Bytes() // of a source or a sink alone, one, which is both
-		length = len(all[0])
-		record = append(append(record, all[0]...), all[len(all)-1]...)
-	}
-	return append(record, make([]byte, (x.most()-len(x.prints))*2*length)...)
-}
-
-// expect returns the fingerprints that the outputs of processors [first, end) are to have by those of all
-// inputs, nil for one that has none.
-func (x *check) expect(in [][]byte, first, end int) [][]byte {
-	sources := make([][]byte, x.e.matrix.Rows())
-	for k, print := range in {
-		if row, source := x.e.problem.Source(k); source {
-			sources[row] = print
-		}
-	}
-	a := x.e.entries()
-	var products [][]byte // by column
-	if fact := x.e.problem.Factorisation(); fact != nil && end-first > 1 {
-		products = fact.Times(sources)
-	}
-	byEntries := first + rand.IntN(end-first) // this one in any case: structure that was found might be wrong
-	want := make([][]byte, end-first)
-	var next atomic.Int64
-	work := func() {
-		for k := first + int(next.Add(1)) - 1; k < end; k = first + int(next.Add(1)) - 1 {
-			if _, sink := x.e.problem.Sink(k); !sink {
-				continue
-			}
-			column := x.plan.Column(k, 0) / x.plan.Info().PieceCount()
-			if products != nil && k != byEntries {
-				want[k-first] = products[column]
-				continue
-			}
-			entries := make([]field.Element, len(sources))
-			for row := range entries {
-				entries[row] = a.At(row, column)
-			}
-			want[k-first] = make([]byte, len(in[0]))
-			x.e.matrix.Field().Combine(want[k-first], entries, sources)
-		}
-	}
-	if (end-first)*len(sources) <= mostEntries {
-		work()
-		return want
-	}
-	var workers sync.WaitGroup
-	for range min(end-first, runtime.GOMAXPROCS(0)) {
-		workers.Go(work)
-	}
-	workers.Wait()
-	return want
 }
 
 // observed returns how long fingerprints have taken during the run, on as many cores as there are.

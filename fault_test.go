@@ -21,6 +21,7 @@ import (
 	"volley/matrix"
 	"volley/transport"
 	"volley/transport/faulty"
+	"volley/transport/local"
 	"volley/verify"
 )
 
@@ -307,6 +308,82 @@ func TestInvalidData(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestFlippedDataOfMany is the same where the ranks add up what is wrong: of many processors, and of matrices that are
+// products of layers.
+func TestFlippedDataOfMany(t *testing.T) {
+	for _, c := range []struct {
+		field, family string
+		k             int
+	}{{"2^8", "random", 66}, {"257", "dft", 16}} {
+		f := fieldtest.Parse(t, c.field)
+		a, err := matrix.Spec{Family: c.family, Argument: map[string]string{"random": "1"}[c.family]}.Build(f, c.k, c.k)
+		if err != nil {
+			t.Fatal(err)
+		}
+		packets := randomPackets(f, slices.Repeat([]int{9}, c.k)...)
+		want := product(a, packets)
+		for _, ranks := range []int{c.k, 5, 1} {
+			for _, check := range []bool{false, true} {
+				members := alike(a, packets, volley.WithAlgorithm("universal"), volley.WithPaperModel(2, volley.DefaultBeta, volley.DefaultTau), volley.WithCheck(check))
+				if ranks < c.k { // several processors at a rank: nothing is flipped
+					hosted(t, members, ranks, want)
+					continue
+				}
+				pick := sends(t, members, 3)[0]
+				members[3].faults = []faulty.Fault{faulty.Flip(pick, 1, f.SymbolBytes(), 0)}
+				results := encode(t.Context(), members)
+				if results[3].idle > 0 {
+					t.Fatalf("%s: never struck", c.field)
+				}
+				spoilt, caught := wrong(results, want), 0
+				for j, r := range results {
+					switch failed, aborted := new(verify.CheckError), new(transport.AbortError); {
+					case !check:
+						if r.err != nil || len(spoilt) == 0 {
+							t.Errorf("%s: unchecked: processor %d: %v; %d are wrong", c.field, j, r.err, len(spoilt))
+						}
+					case !errors.As(r.err, &failed) || want[failed.Proc] == nil:
+						t.Errorf("%s: processor %d: %v", c.field, j, r.err)
+					case !errors.As(r.err, &aborted):
+						if caught++; failed.Proc != j {
+							t.Errorf("%s: processor %d: %v", c.field, j, r.err)
+						}
+					}
+				}
+				if check && caught == 0 {
+					t.Errorf("%s: no processor says that its packet is wrong", c.field)
+				}
+			}
+		}
+	}
+}
+
+// hosted runs the members at fewer ranks, and compares.
+func hosted(t *testing.T, members []member, ranks int, want [][]byte) {
+	t.Helper()
+	e, err := volley.NewEncoder(members[0].matrix, members[0].opts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	coded := make([][]byte, len(members))
+	if err := local.Run(t.Context(), ranks, func(ctx context.Context, tr transport.Transport) error {
+		first, end := executor.Hosted(len(members), tr.Rank(), ranks)
+		var packets []volley.Packet
+		for k := first; k < end; k++ {
+			packets = append(packets, volley.Packet{Data: members[k].packet, Result: &coded[k]})
+		}
+		_, err := e.Run(ctx, tr, packets...)
+		return err
+	}); err != nil {
+		t.Error(err)
+	}
+	for k := range coded {
+		if !bytes.Equal(coded[k], want[k]) {
+			t.Errorf("%d ranks: processor %d: %x, want %x", ranks, k, coded[k], want[k])
+		}
 	}
 }
 

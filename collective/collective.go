@@ -8,6 +8,7 @@
 package collective
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/binary"
@@ -245,6 +246,14 @@ func evenRadix(k int) int {
 	return least
 }
 
+// radix returns the radix of the rounds: beside greetings, whose messages stay the same, an even one.
+func (c *Comm) radix() int {
+	if c.first > 0 {
+		return evenRadix(c.t.Size())
+	}
+	return radix
+}
+
 // mostRounds is how many rounds a collective has at most, of 8^8 ranks.
 const mostRounds = transport.ControlRounds / 2
 
@@ -254,10 +263,7 @@ const mostRounds = transport.ControlRounds / 2
 // and how many bytes come from the one as far above, which take is given.
 func (c *Comm) rounds(message func(span, distance int) (send []byte, receive int), take func(distance int, data []byte) error) executor.Beside {
 	k, rank := c.t.Size(), c.t.Rank()
-	number, span, left, radix := c.first, 1, 0, radix
-	if c.first > 0 { // beside greetings, whose messages stay the same
-		radix = evenRadix(k)
-	}
+	number, span, left, radix := c.first, 1, 0, c.radix()
 	return func(over *transport.Transfer, err error) (receives []*transport.Transfer, _ error) {
 		if over != nil {
 			if err == nil && over.Receive {
@@ -362,6 +368,41 @@ func (c *Comm) Allgather(ctx context.Context, record []byte) ([][]byte, error) {
 		records[(c.t.Rank()+i)%k] = heard[i*n:][:n:n]
 	}
 	return records, nil
+}
+
+// Sum returns the sum of the vectors of all ranks, which are equally long. add adds a vector to a sum; in which order
+// does not matter. It takes as many messages as [Comm.Allgather], of two vectors and a digest each: so all ranks that
+// return a sum return the same.
+func (c *Comm) Sum(ctx context.Context, vector []byte, add func(sum, more []byte)) ([]byte, error) {
+	k, n := c.t.Size(), len(vector)
+	var said []byte // the sums of the span ranks from this one on, and of the k mod span ranks
+	sums, span, reach := append(slices.Clone(vector), make([]byte, n)...), 1, 1
+	err := c.run(ctx, c.rounds(func(now, distance int) ([]byte, int) {
+		if distance == now { // the round begins
+			sum := digest(sums)
+			said, span, reach = slices.Concat(sums, sum[:]), now, min(k, now*c.radix())
+			if k%reach >= span {
+				copy(sums[n:], said[:n])
+			}
+		}
+		return said, len(said)
+	}, func(distance int, data []byte) error {
+		spans, rest := data[:n], data[n:2*n]
+		if sum := digest(data[:2*n]); !bytes.Equal(sum[:], data[2*n:]) {
+			return fmt.Errorf("volley: the sum of rank %d arrived damaged", (c.t.Rank()+distance)%k)
+		}
+		if distance+span > reach {
+			spans = rest // of the last ranks
+		}
+		add(sums[:n], spans)
+		if left := k%reach - distance; left >= span {
+			add(sums[n:], data[:n])
+		} else if left >= 0 {
+			add(sums[n:], rest)
+		}
+		return nil
+	}))
+	return sums[:n], err
 }
 
 // Barrier returns when all ranks have come to it.

@@ -130,7 +130,7 @@ func TestGreetMany(t *testing.T) {
 // TestGreetForm keeps the form of greetings, which other versions rely on.
 func TestGreetForm(t *testing.T) {
 	record := sealed("encode", Version, []byte{1, 2})
-	want := "volley\r\n" + "\x0d\x00\x00\x00" + "encode" + strings.Repeat("\x00", 14) + Version + strings.Repeat("\x00", 32-len(Version)) + "\x01\x02" + strings.Repeat("\x00", 182)
+	want := "volley\r\n" + "\x0e\x00\x00\x00" + "encode" + strings.Repeat("\x00", 14) + Version + strings.Repeat("\x00", 32-len(Version)) + "\x01\x02" + strings.Repeat("\x00", 182)
 	sum := sha256.Sum256([]byte(want))
 	if want += string(sum[:8]); string(record) != want {
 		t.Errorf("got %q, want %q", record, want)
@@ -325,4 +325,44 @@ func FuzzUnsealed(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestSum gives all ranks the sum of all vectors, in as many rounds as records take, on tags of both kinds.
+func TestSum(t *testing.T) {
+	add := func(sum, more []byte) {
+		for i := range sum {
+			sum[i] += more[i]
+		}
+	}
+	for n := 1; n <= 300; n += 1 + n/20 {
+		for _, beside := range []bool{false, true} {
+			for r, err := range ranks(t, n, func(ctx context.Context, tr transport.Transport) error {
+				c := New(tr, time.Minute)
+				if beside {
+					c = c.Beside()
+				}
+				r := tr.Rank()
+				var want [3]byte
+				for i := range n {
+					add(want[:], []byte{byte(i), byte(i * i), 1})
+				}
+				got, err := c.Sum(ctx, []byte{byte(r), byte(r * r), 1}, add)
+				if err == nil && !bytes.Equal(got, want[:]) {
+					t.Errorf("rank %d of %d, beside %v: %v, want %v", r, n, beside, got, want)
+				}
+				other := New(tr, time.Minute)
+				if beside {
+					other = other.Beside()
+				}
+				if _, failed := other.Allgather(ctx, nil); failed == nil && err == nil && c.Rounds != other.Rounds {
+					t.Errorf("rank %d of %d, beside %v: %d rounds, want %d", r, n, beside, c.Rounds, other.Rounds)
+				}
+				return err
+			}) {
+				if err != nil {
+					t.Errorf("rank %d of %d, beside %v: %v", r, n, beside, err)
+				}
+			}
+		}
+	}
 }

@@ -114,6 +114,14 @@ func product(list []int) string {
 	return strings.Join(s, "·")
 }
 
+// Work returns how many multiply-adds of a packet the layers take for each row.
+func (f *Factorisation) Work() (n int) {
+	for _, l := range f.Layers {
+		n += l.Size()
+	}
+	return n
+}
+
 // Times returns x·A: a packet for each column, from x, which has one for each row, all of one
 // length. It takes the multiply-adds of the layers.
 func (f *Factorisation) Times(x [][]byte) [][]byte {

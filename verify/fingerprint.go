@@ -24,9 +24,10 @@ type Seed [32]byte
 // any other packet over the field, the difference is not zero at some position of some block. Whatever it is elsewhere,
 // r and s cancel it in a sum only where each has one of its q values: with probability at most 2/q in each of the e
 // sums, and at most 3/q in each of the m symbols. So a wrong y has the right fingerprint with probability at most
-// (2/q)^e + (3/q)^m. Exactly it is 1-(1-1/q)^2 and 1-(1-1/q)^3, and e and m are the least with which each power is at
-// most 2^-33: a wrong y passes with probability 2^-32 at most. This takes a y that does not depend on the seed. So a
-// run is checked by comparing its outputs' fingerprints, 6 bytes over 2^8, with the combinations of its inputs'.
+// (2/q)^e + (3/q)^m, and (2/q)^e + (4/q)^m where it is one of several whose differences are added up with [Weights].
+// Exactly it is 1-(1-1/q)^2 and 1-(1-1/q)^4, and e and m are the least with which each power is at most 2^-33: a wrong
+// y passes with probability 2^-32 at most. This takes a y that does not depend on the seed. So a run
+// is checked by comparing its outputs' fingerprints, 6 bytes over 2^8, with the combinations of its inputs'.
 //
 // Packets of one length are added side by side: random numbers are drawn once for all of them.
 type Fingerprints struct {
@@ -72,6 +73,16 @@ func BlockSymbols(symbols int64, pieces int) int {
 		block /= 2
 	}
 	return int(block)
+}
+
+// Weights returns random numbers for so many fingerprints, as many for each as it has symbols. Each symbol of a
+// fingerprint is multiplied by its own. Where one of the fingerprints is not zero, a symbol of the sum of all is zero
+// only if that of this fingerprint is, or if its weight is one of its q values.
+func Weights(f field.Field, seed Seed, count int) []byte {
+	seed[len(seed)-1] ^= 2 // other numbers than those of fingerprints
+	weights, draw := make([]byte, count*symbols(f, 4)*f.SymbolBytes()), field.NewSampler(f)
+	draw.Fill(weights, rand.NewChaCha8(seed).Uint64)
+	return weights
 }
 
 // NewFingerprints returns the fingerprints of so many empty packets, to be cut into blocks of blockSymbols
@@ -187,7 +198,7 @@ func (p *Fingerprints) Bytes() [][]byte {
 	f, n := p.field, p.field.SymbolBytes()
 	seed := p.seed
 	seed[len(seed)-1] ^= 1 // other numbers than those of the blocks
-	short := newFingerprints(f, seed, max(1, shortBytes/n), len(p.sums), symbols(f, 3))
+	short := newFingerprints(f, seed, max(1, shortBytes/n), len(p.sums), symbols(f, 4))
 	all := make([][]byte, len(p.sums))
 	for i, sums := range p.end() {
 		all[i] = slices.Concat(sums...)

@@ -56,7 +56,7 @@ func TestFingerprintDefinition(t *testing.T) {
 		f := fieldNamed(t, name)
 		packet := symbols(f, rand.New(rand.NewPCG(1, 2)), n)
 		seed := verify.Seed{7}
-		e, m := least(f, 2), least(f, 3)
+		e, m := least(f, 2), least(f, 4)
 		sums, _ := schoolbook(f, seed, symbolsOf(f, packet), 64, e)
 		seed[31] = 1
 		short, draw := schoolbook(f, seed, slices.Concat(sums...), max(1, 32/f.SymbolBytes()), m)
@@ -185,13 +185,30 @@ func TestFingerprintKeepsNoData(t *testing.T) {
 	runtime.KeepAlive(p)
 }
 
+// TestWeights has weights for each fingerprint, which a seed always gives, and which are not those of a fingerprint.
+func TestWeights(t *testing.T) {
+	for _, name := range fingerprintFields {
+		f := fieldNamed(t, name)
+		each := len(fingerprint(f, verify.Seed{1}, nil))
+		weights := verify.Weights(f, verify.Seed{1}, 100)
+		if len(weights) != 100*each || f.FirstInvalid(weights) >= 0 || !bytes.Equal(weights, verify.Weights(f, verify.Seed{1}, 100)) {
+			t.Errorf("%s: %d bytes of weights for fingerprints of %d, or not of the field, or not the same again", name, len(weights), each)
+		}
+		_, draw := schoolbook(f, verify.Seed{1}, nil, 64, 1)
+		drawn := draw(len(weights) / f.SymbolBytes())
+		if bytes.Equal(weights, verify.Weights(f, verify.Seed{2}, 100)) || slices.Equal(symbolsOf(f, weights), drawn) {
+			t.Errorf("%s: the weights of another seed, or the numbers of the blocks", name)
+		}
+	}
+}
+
 // TestFingerprintSize checks m and B. A packet without symbols has a fingerprint too, of zeros.
 func TestFingerprintSize(t *testing.T) {
 	for _, name := range append([]string{"3", "2^5", "2^12", "65521", "bls12-381"}, fingerprintFields...) {
 		f := fieldNamed(t, name)
 		empty := fingerprint(f, verify.Seed{1}, nil)
-		if m := len(empty) / f.SymbolBytes(); m != least(f, 3) {
-			t.Errorf("%s: %d symbols, want %d", name, m, least(f, 3))
+		if m := len(empty) / f.SymbolBytes(); m != least(f, 4) {
+			t.Errorf("%s: %d symbols, want %d", name, m, least(f, 4))
 		}
 		if !bytes.Equal(empty, make([]byte, len(empty))) {
 			t.Errorf("%s: the fingerprint of nothing is %x", name, empty)
