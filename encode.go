@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"volley/algo"
@@ -29,6 +30,7 @@ type Encoder struct {
 	matrix  matrix.Matrix
 	problem *algo.Problem
 	options options
+	key     *problemKey          // nil: plans are the encoder's own
 	entries func() matrix.Matrix // the matrix, for checks: they take all entries of a small one without structure in each run
 
 	mu       sync.Mutex         // guards what follows
@@ -42,8 +44,9 @@ const mostChoices = 4
 // A choice is a plan and what is worth making once for all processors and runs.
 type choice struct {
 	plan.Plan
-	by    sim.Model // chosen by it
-	slots int       // plan.MemorySlots
+	by    sim.Model              // chosen by it
+	slots int                    // plan.MemorySlots
+	kept  atomic.Pointer[cached] // by which later encoders find it; nil: they do not
 
 	mu          sync.Mutex // guards what follows
 	executables map[executableKey]*executor.Executable
@@ -82,8 +85,11 @@ func (c *choice) executable(rank, ranks int) (*executor.Executable, error) {
 		return nil, err
 	}
 	c.mu.Lock()
-	defer c.mu.Unlock()
 	c.executables[key] = x
+	c.mu.Unlock()
+	if kept := c.kept.Load(); kept != nil {
+		planned.grow(kept, x.Bytes())
+	}
 	return x, nil
 }
 
@@ -102,7 +108,16 @@ func NewEncoder(a matrix.Matrix, opts ...Option) (*Encoder, error) {
 	if o.plan != nil {
 		problem.Ports = o.plan.Info().Ports
 	}
-	if err := problem.Prepare(); err != nil {
+	e := &Encoder{matrix: a, sessions: map[int][]*session{}}
+	if key, shared := keyOf(problem); shared {
+		e.key = &key
+		known, _, err := get(planned, key, problemBytes*int64(a.Rows()+a.Cols()), func() (*algo.Problem, error) { return problem, problem.Prepare() })
+		if err != nil {
+			return nil, err
+		}
+		own := *known // which callers may change
+		problem = &own
+	} else if err := problem.Prepare(); err != nil {
 		return nil, err
 	}
 	if n := int64(a.Field().SymbolBytes()); o.packetBytes%n != 0 {
@@ -113,14 +128,25 @@ func NewEncoder(a matrix.Matrix, opts ...Option) (*Encoder, error) {
 			return nil, err
 		}
 	}
-	entries := sync.OnceValue(func() matrix.Matrix {
+	e.problem, e.options = problem, o
+	e.entries = sync.OnceValue(func() matrix.Matrix {
 		if a.Rows()*a.Cols() > mostEntries || problem.Factorisation() != nil {
 			return a
 		}
-		return matrix.DenseFunc(a.Field(), a.Rows(), a.Cols(), a.At)
+		dense := func() (matrix.Matrix, error) { return matrix.DenseFunc(a.Field(), a.Rows(), a.Cols(), a.At), nil }
+		if e.key == nil {
+			d, _ := dense()
+			return d
+		}
+		d, _, _ := get(planned, entriesKey{*e.key}, int64(a.Rows()*a.Cols()*a.Field().SymbolBytes()), dense)
+		return d
 	})
-	return &Encoder{matrix: a, problem: problem, options: o, entries: entries, sessions: map[int][]*session{}}, nil
+	return e, nil
 }
+
+// problemBytes is about what a problem takes for each row and column, with the structure found in it; and a plan by
+// itself.
+const problemBytes = 200
 
 // Plan returns the plan that the encoder runs on packets of the given number of symbols, the longest of all, when the
 // model of processor 0 is its own. It returns an error when the algorithm cannot compute the matrix.
@@ -146,6 +172,22 @@ func (e *Encoder) choose(m sim.Model) (*choice, error) {
 	defer e.mu.Unlock()
 	i := slices.IndexFunc(e.choices, func(c *choice) bool { return c.by == m || e.options.plan != nil })
 	if i < 0 {
+		c, err := e.newChoice(m)
+		if err != nil {
+			return nil, err
+		}
+		i = len(e.choices)
+		e.choices = append(e.choices, c)
+	}
+	c := e.choices[i]
+	e.choices = slices.Insert(slices.Delete(e.choices, i, i+1), 0, c)
+	e.choices = e.choices[:min(len(e.choices), mostChoices)]
+	return c, nil
+}
+
+// newChoice returns the plan by the model, which is that of an earlier encoder where there is one.
+func (e *Encoder) newChoice(m sim.Model) (*choice, error) {
+	choose := func() (*choice, error) {
 		p := e.options.plan
 		if p == nil {
 			var err error
@@ -153,13 +195,16 @@ func (e *Encoder) choose(m sim.Model) (*choice, error) {
 				return nil, err
 			}
 		}
-		i = len(e.choices)
-		e.choices = append(e.choices, &choice{Plan: p, by: m, slots: plan.MemorySlots(p), executables: map[executableKey]*executor.Executable{}})
+		return &choice{Plan: p, by: m, slots: plan.MemorySlots(p), executables: map[executableKey]*executor.Executable{}}, nil
 	}
-	c := e.choices[i]
-	e.choices = slices.Insert(slices.Delete(e.choices, i, i+1), 0, c)
-	e.choices = e.choices[:min(len(e.choices), mostChoices)]
-	return c, nil
+	if e.key == nil || e.options.plan != nil {
+		return choose()
+	}
+	c, kept, err := get(planned, choiceKey{*e.key, e.options.algorithm, m}, problemBytes, choose)
+	if err == nil {
+		c.kept.Store(kept)
+	}
+	return c, err
 }
 
 // Encode runs an all-to-all encode as the processor with the transport's rank and returns its coded packet: with x_i

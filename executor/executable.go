@@ -157,6 +157,18 @@ func Prepare(p plan.Plan, rank, ranks int) (*Executable, error) {
 	return x, nil
 }
 
+// Bytes returns about how much memory the executable takes: for each operation, and for each entry of its map, of which
+// the field has a form of its own, and a plan of layers keeps the element.
+func (x *Executable) Bytes() int64 {
+	n := 300 * len(x.processors)
+	for _, s := range x.steps {
+		for _, op := range s.operations {
+			n += 150 + 8*(len(op.out)+len(op.in)) + 80*len(op.out)*len(op.in)
+		}
+	}
+	return int64(n)
+}
+
 // addProcessor adds a processor with that schedule, less terms that are zero.
 func (x *Executable) addProcessor(s plan.Schedule, zeros int) {
 	p := processor{

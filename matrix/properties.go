@@ -1,6 +1,7 @@
 package matrix
 
 import (
+	"reflect"
 	"slices"
 
 	"volley/field"
@@ -38,6 +39,33 @@ func PointSetsOf(m Matrix) []PointSet {
 func Superregular(m Matrix) bool {
 	s, ok := m.(interface{ superregular() bool })
 	return ok && s.superregular()
+}
+
+// Fixed reports whether it is certain that nothing changes the entries of m, and that its ID tells them apart from those
+// of others over the field: this package made it, on demand, and its field and points are of this module, too.
+func Fixed(m Matrix) bool {
+	switch m := m.(type) {
+	case named:
+		return Fixed(m.Matrix)
+	case transpose:
+		return Fixed(m.m)
+	case inverted:
+		return Fixed(m.of)
+	case *permuted:
+		return Fixed(m.Matrix)
+	case *rowBlock:
+		return Fixed(m.of)
+	case *dft, *reversedDFT, *lch, *formula, cauchy, *lagrange, vandermonde:
+		f, err := field.Parse(m.Field().Name())
+		return err == nil && reflect.TypeOf(f) == reflect.TypeOf(m.Field()) && !slices.ContainsFunc(PointSetsOf(m), func(s PointSet) bool {
+			switch s.Points.(type) {
+			case *sequence, *cosetPoints:
+				return false
+			}
+			return true
+		})
+	}
+	return false
 }
 
 func (n named) pointSets() []PointSet { return PointSetsOf(n.Matrix) }

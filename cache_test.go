@@ -1,0 +1,266 @@
+package volley
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+
+	"volley/algo"
+	"volley/field"
+	"volley/matrix"
+	"volley/plan"
+	"volley/sim"
+	"volley/transport/local"
+)
+
+func mustField(t *testing.T, name string) field.Field {
+	t.Helper()
+	f, err := field.Parse(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+func mustBuild(t *testing.T, f, name string, k, r int) matrix.Matrix {
+	t.Helper()
+	spec, err := matrix.ParseSpec(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := spec.Build(mustField(t, f), k, r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// TestCacheShares makes encoders for equal problems, which share one plan, and for others, which do not.
+func TestCacheShares(t *testing.T) {
+	slow, err := sim.ParseNetwork("wan")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const symbols = 1 << 10
+	planOf := func(a matrix.Matrix, options ...Option) plan.Plan {
+		t.Helper()
+		e, err := NewEncoder(a, options...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := e.Plan(symbols)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	seen := map[plan.Plan]string{}
+	for _, c := range []struct {
+		field, matrix string
+		k, r          int
+		options       []Option
+	}{
+		{"2^8", "cauchy", 16, 16, nil},
+		{"2^16", "cauchy", 16, 16, nil},
+		{"2^8", "cauchy", 17, 17, nil},
+		{"2^8", "cauchy", 16, 4, nil},
+		{"2^8", "cauchy", 16, 4, []Option{WithSeparateSinks()}},
+		{"2^8", "random:1", 16, 16, nil},
+		{"2^8", "random:2", 16, 16, nil},
+		{"2^8", "cauchy", 16, 16, []Option{WithAlgorithm("universal")}},
+		{"2^8", "cauchy", 16, 16, []Option{WithNetwork(slow)}},
+		{"2^8", "cauchy", 16, 16, []Option{WithPaperModel(1, DefaultBeta, DefaultTau)}},
+		{"2^8", "cauchy", 16, 16, []Option{WithPaperModel(2, DefaultBeta, DefaultTau)}},
+		{"2^8", "cauchy", 16, 16, []Option{WithWholePackets()}},
+		{"2^8", "cauchy", 16, 16, []Option{WithOrder(algo.Any)}},
+		{"2^8", "cauchy", 16, 16, []Option{WithLimits(algo.Limits{Memory: 100})}},
+		{"2^8", "cauchy", 16, 16, []Option{WithGamma(1e-9)}},
+		{"257", "dft", 16, 16, nil},
+		{"2^8", "lagrange", 16, 16, nil},
+	} {
+		name := fmt.Sprintf("%s over %s, %d×%d, %d options", c.matrix, c.field, c.k, c.r, len(c.options))
+		p := planOf(mustBuild(t, c.field, c.matrix, c.k, c.r), c.options...)
+		if other, ok := seen[p]; ok {
+			t.Errorf("%s has the plan of %s", name, other)
+		}
+		seen[p] = name
+		if again := planOf(mustBuild(t, c.field, c.matrix, c.k, c.r), c.options...); again != p {
+			t.Errorf("%s: a second encoder has another plan", name)
+		}
+	}
+}
+
+// A pretender is a caller's own matrix: it has the ID and the shape of another.
+type pretender struct{ matrix.Matrix }
+
+func (m pretender) At(i, j int) field.Element {
+	return m.Matrix.Field().Add(m.Matrix.At(i, j), field.One)
+}
+
+// pretended points are a caller's own.
+type pretended struct{ matrix.Points }
+
+func (p pretended) At(k int) field.Element { return p.Points.At((k + 1) % p.Len()) }
+
+// TestCacheKeepsNothingUncertain encodes by matrices with the ID of one that was planned for, or whose entries have
+// changed since: none gets what was made for the other.
+func TestCacheKeepsNothingUncertain(t *testing.T) {
+	const k, size = 8, 64
+	in := make([]byte, k*size)
+	for i := range in {
+		in[i] = byte(7*i + i/size)
+	}
+	check := func(a matrix.Matrix) {
+		t.Helper()
+		f := a.Field()
+		packets, out := make([]Packet, k), make([][]byte, k)
+		src := make([][]byte, k)
+		for i := range packets {
+			src[i] = in[i*size:][:size]
+			packets[i] = Packet{Data: src[i], Result: &out[i]}
+		}
+		e, err := NewEncoder(a)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := e.Run(context.Background(), local.New(1)[0], packets...); err != nil {
+			t.Fatal(err)
+		}
+		want, column := make([]byte, size), make([]field.Element, k)
+		for j := range out {
+			for i := range column {
+				column[i] = a.At(i, j)
+			}
+			if f.Combine(want, column, src); !bytes.Equal(out[j], want) {
+				t.Errorf("%s: coded packet %d is wrong", a.ID(), j)
+			}
+		}
+	}
+	known := mustBuild(t, "2^8", "cauchy", k, k)
+	check(known)
+	check(pretender{known})
+	dense := matrix.DenseOf(known)
+	check(dense)
+	same := matrix.DenseOf(known)
+	dense.Set(1, 2, field.Code(99))
+	check(dense)
+	check(same)
+
+	sets := matrix.PointSetsOf(known)
+	own, err := matrix.CauchyOn(pretended{sets[0].Points}, sets[1].Points)
+	if err != nil {
+		t.Fatal(err)
+	}
+	theirs, err := matrix.CauchyOn(sets[0].Points, sets[1].Points)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if own.ID() != theirs.ID() {
+		t.Fatalf("IDs %s and %s", own.ID(), theirs.ID())
+	}
+	check(theirs)
+	check(own)
+	for _, a := range []matrix.Matrix{pretender{known}, dense, own, matrix.Transpose(own), matrix.Transpose(dense)} {
+		if matrix.Fixed(a) {
+			t.Errorf("%s of type %T is said to be fixed", a.ID(), a)
+		}
+	}
+}
+
+// TestCacheBounds fills a cache: what was used least recently goes, and what grows counts.
+func TestCacheBounds(t *testing.T) {
+	c := &cache{most: 100}
+	made := 0
+	ask := func(key int) *cached {
+		t.Helper()
+		value, x, err := get(c, key, 40, func() (int, error) { made++; return -key, nil })
+		if value != -key || err != nil {
+			t.Fatalf("key %d: %d, %v", key, value, err)
+		}
+		return x
+	}
+	for _, step := range []struct{ key, made int }{{1, 1}, {2, 2}, {1, 2}, {3, 3}, {1, 3}, {2, 4}} {
+		if ask(step.key); made != step.made {
+			t.Errorf("after key %d: made %d times, want %d", step.key, made, step.made)
+		}
+	}
+	c.grow(ask(1), 40) // 2 has to go
+	if ask(1); made != 4 || c.bytes != 80 {
+		t.Errorf("made %d times, %d bytes: want 4 and 80", made, c.bytes)
+	}
+	x := ask(2)
+	if c.grow(x, 1000); c.bytes != 0 || len(c.entries) != 0 || c.order.Len() != 0 {
+		t.Errorf("%d bytes in %d entries after one was too much", c.bytes, len(c.entries))
+	}
+	if c.grow(x, 1000); c.bytes != 0 { // what was dropped counts no more
+		t.Errorf("%d bytes", c.bytes)
+	}
+	failure := errors.New("not now")
+	if _, _, err := get(c, 5, 40, func() (int, error) { return 0, failure }); err != failure || len(c.entries) != 0 || c.bytes != 0 {
+		t.Errorf("error %v, and %d entries of %d bytes are kept", err, len(c.entries), c.bytes)
+	}
+	ask(5)
+	func() {
+		defer func() { _ = recover() }()
+		_, _, _ = get(c, 6, 40, func() (int, error) { panic("made nothing") })
+	}()
+	ask(6)
+}
+
+// TestSetCacheBytes keeps nothing, and an encoder goes on with what it has.
+func TestSetCacheBytes(t *testing.T) {
+	SetCacheBytes(0)
+	defer SetCacheBytes(DefaultCacheBytes)
+	var first plan.Plan
+	for n := range 2 {
+		e, err := NewEncoder(mustBuild(t, "2^8", "cauchy", 12, 12))
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := e.Plan(100)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if again, err := e.Plan(100); again != p || err != nil {
+			t.Errorf("the encoder forgets its plan (%v)", err)
+		}
+		if n == 0 {
+			first = p
+		} else if p == first {
+			t.Error("a plan was kept")
+		}
+	}
+}
+
+// TestCacheTogether has encoders of several goroutines plan, run and drop at the same time.
+func TestCacheTogether(t *testing.T) {
+	defer SetCacheBytes(DefaultCacheBytes)
+	var all sync.WaitGroup
+	for n := range 8 {
+		k := 8 + n%2*8
+		a := mustBuild(t, "2^8", "cauchy", k, k)
+		all.Go(func() {
+			for range 5 {
+				e, err := NewEncoder(a)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				packets, out := make([]Packet, k), make([][]byte, k)
+				for i := range packets {
+					packets[i] = Packet{Data: make([]byte, 100), Result: &out[i]}
+				}
+				if _, err := e.Run(context.Background(), local.New(1)[0], packets...); err != nil {
+					t.Error(err)
+				}
+				if n == 0 {
+					SetCacheBytes(10 << 10)
+				}
+			}
+		})
+	}
+	all.Wait()
+}
