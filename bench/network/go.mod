@@ -7,7 +7,6 @@ require (
 	golang.org/x/sys v0.49.0
 	volley v0.0.0
 	volley/bench v0.0.0
-	volley/research v0.0.0
 )
 
 require (
@@ -22,6 +21,7 @@ require (
 	github.com/golang/freetype v0.0.0-20170609003504-e2365dfdc4a0 // indirect
 	github.com/klauspost/cpuid/v2 v2.3.0 // indirect
 	github.com/klauspost/reedsolomon v1.14.2 // indirect
+	github.com/spf13/pflag v1.0.9 // indirect
 	golang.org/x/image v0.30.0 // indirect
 	golang.org/x/net v0.60.0 // indirect
 	golang.org/x/text v0.42.0 // indirect
@@ -34,5 +34,4 @@ require (
 replace (
 	volley => ../..
 	volley/bench => ../
-	volley/research => ../../research
 )

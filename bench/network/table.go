@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"volley/bench"
-	"volley/research/plot"
+	"volley/internal/draw"
 )
 
 // Marks in a document between which the tables stand.
@@ -39,7 +39,11 @@ func table(args []string) error {
 	files := map[string][]byte{}
 	for _, part := range parts(cells) {
 		var drawing bytes.Buffer
-		if err := plot.SVG(&drawing, draw(part)); err != nil {
+		picture, err := chartOf(part).Picture()
+		if err == nil {
+			err = picture.Write(&drawing, "svg")
+		}
+		if err != nil {
 			return err
 		}
 		files[name+part.chart] = drawing.Bytes()
@@ -206,7 +210,7 @@ func tables(cells []Cell, chart string) string {
 	})
 	fmt.Fprintf(&b, "\nMeasured on:\n\n* %s\n", strings.Join(machines, "\n* "))
 	for _, p := range parts(cells) {
-		fmt.Fprintf(&b, "\n### %s\n\n![%s](%s%s)\n", p.title, draw(p).Title, chart, p.chart)
+		fmt.Fprintf(&b, "\n### %s\n\n![%s](%s%s)\n", p.title, chartOf(p).Title, chart, p.chart)
 		b.WriteString("\nTime over that of others, least to greatest over all packets and matrices:\n\n")
 		p.ranges(&b)
 		for _, name := range distinct(p.cells, title) {
@@ -367,27 +371,27 @@ func timed(c Cell, name string) string {
 	return text
 }
 
-// draw draws the ratio to the best peer that codes against the size of packets, for the
+// chartOf draws the ratio to the best peer that codes against the size of packets, for the
 // first matrix and warm cores where there are such.
-func draw(p part) plot.Chart {
-	chart := plot.Chart{
+func chartOf(p part) draw.Chart {
+	chart := draw.Chart{
 		Title: p.title + ": time over the best peer's", Subtitle: strings.ToLower(title(p.cells[0])[:1]) + title(p.cells[0])[1:],
-		X: plot.Axis{Label: "packet", Log: true, Binary: true, Format: func(x float64) string { return bench.Size(int64(x)) }},
-		Y: plot.Axis{Label: "Volley / best peer; below 1 Volley is faster", Log: true, Binary: true},
+		X: draw.Axis{Label: "packet", Log: true, Binary: true, Format: func(x float64) string { return bench.Size(int64(x)) }},
+		Y: draw.Axis{Label: "Volley / best peer; below 1 Volley is faster", Log: true, Binary: true},
 	}
-	one := plot.Series{Name: "as fast as the best peer", Reference: true}
-	var then []plot.Series
+	one := draw.Series{Name: "as fast as the best peer", Reference: true}
+	var then []draw.Series
 	for i, name := range distinct(p.cells, series) {
-		now := plot.Series{Name: name, Colour: i}
-		before := plot.Series{Name: name + ", before", Colour: i, Dashes: 1}
+		now := draw.Series{Name: name, Colour: i}
+		before := draw.Series{Name: name + ", before", Colour: i, Dashes: 1}
 		for _, c := range p.cells {
 			if series(c) != name || title(c) != title(p.cells[0]) || c.Pause != p.cells[0].Pause {
 				continue
 			}
-			one.Points = append(one.Points, plot.Point{X: float64(c.Size), Y: 1})
-			add := func(s *plot.Series, c Cell) {
+			one.Points = append(one.Points, draw.Point{X: float64(c.Size), Y: 1})
+			add := func(s *draw.Series, c Cell) {
 				if x := c.ratio(bare, peers...); x > 0 {
-					s.Points = append(s.Points, plot.Point{X: float64(c.Size), Y: x})
+					s.Points = append(s.Points, draw.Point{X: float64(c.Size), Y: x})
 				}
 			}
 			add(&now, c)
@@ -398,7 +402,7 @@ func draw(p part) plot.Chart {
 			then = append(then, before)
 		}
 	}
-	slices.SortFunc(one.Points, func(a, b plot.Point) int { return cmp.Compare(a.X, b.X) })
+	slices.SortFunc(one.Points, func(a, b draw.Point) int { return cmp.Compare(a.X, b.X) })
 	chart.Series = append(append(chart.Series, then...), one)
 	return chart
 }

@@ -1,11 +1,15 @@
 package cli
 
 import (
+	"cmp"
 	"io"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"volley/internal/comparison"
+	"volley/internal/draw"
 	"volley/internal/selection"
 	"volley/report"
 )
@@ -16,6 +20,7 @@ type costOptions struct {
 	processors string
 	portList   string
 	overList   string
+	plot       string
 }
 
 const costHelp = `Compare what the algorithms cost, for many K.
@@ -32,6 +37,7 @@ func newCost() *cobra.Command {
 		Long:  costHelp,
 		Example: `  volley cost -k 2..64
   volley cost -k 8,16,32,64 -p 2 --size 64KiB -o costs.csv
+  volley cost -k 2..256 --plot ratio -o ratio.pdf
   volley cost --field 257 --matrix lagrange -k 16,24,32,48,64,96,128`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runCost(cmd, o) },
@@ -47,7 +53,8 @@ func newCost() *cobra.Command {
 	selection.MakeList(f, "ports", &o.portList)
 	selection.MakeList(f, "rounds-over", &o.overList)
 	o.AddSize(f)
-	o.outputFlags.add(f, report.Formats...)
+	o.outputFlags.add(f, slices.Concat(report.Formats, draw.Formats)...)
+	f.StringVar(&o.plot, "plot", draw.Costs[0], "`WHAT` a picture shows against K: "+strings.Join(draw.Costs, ", "))
 	return cmd
 }
 
@@ -66,7 +73,16 @@ func runCost(cmd *cobra.Command, o *costOptions) error {
 	if err != nil {
 		return err
 	}
-	return o.write(cmd, func(w io.Writer) error { return report.Write(w, o.format, job.columns(), rows) })
+	return o.write(cmd, func(w io.Writer) error {
+		if !o.draws() {
+			return report.Write(w, o.format, job.columns(), rows)
+		}
+		picture, err := draw.Cost(&job.Comparison, rows, o.plot, nil).Picture()
+		if err != nil {
+			return usagef("--plot %s: every value is 0, which has no place on its axis: want a larger K, or β or τ", o.plot)
+		}
+		return picture.Write(w, o.format)
+	})
 }
 
 // prepare checks all arguments.
@@ -75,7 +91,7 @@ func (o *costOptions) prepare(cmd *cobra.Command) (*costJob, error) {
 		Selection: &o.Selection, Given: cmd.Flags().Changed("matrix"),
 	}}
 	err := o.settle(cmd.Flags())
-	if err != nil {
+	if err = cmp.Or(err, checkFormat("--plot", o.plot, draw.Costs...)); err != nil {
 		return nil, err
 	}
 	if job.Processors, err = selection.ParseProcessors(o.processors); err != nil {

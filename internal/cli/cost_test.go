@@ -21,7 +21,7 @@ func TestCostOutput(t *testing.T) {
 	}
 	mustRun(t, "cost", "-k", "4", "-o", name) // replaces it
 	before := readFile(t, name)
-	for _, args := range []string{"-k 1 -p 0", "-k x", "-k 4 --format svg"} {
+	for _, args := range []string{"-k 1 -p 0", "-k x", "-k 4 --format eps"} {
 		if r := volleyRun(append([]string{"cost", "-o", name}, strings.Fields(args)...)...); r.code != exitUsage {
 			t.Errorf("%s: exit %d", args, r.code)
 		}
@@ -88,12 +88,61 @@ func TestOutputSuffix(t *testing.T) {
 	if out := mustRun(t, "group", "init", "-o", "-", "--tolerate", "1", "a", "b"); out != string(readFile(t, "group.yaml")) {
 		t.Errorf("%q", out)
 	}
-	if r := volleyRun("plan", "-k", "3", "-o", "a.SVG"); r.code != exitUsage || !strings.HasSuffix(r.stderr, "; volley explore draws, and saves pictures\n") {
-		t.Errorf("%+v", r)
-	}
 	name := filepath.Join(t.TempDir(), "a.json")
 	if r := volleyRun("plan", "-k", "3", "--why", "-o", name); r.code != exitUsage || !strings.Contains(r.stderr, "--why") {
 		t.Errorf("%+v", r)
+	}
+}
+
+// TestPictures checks that each verb draws in each format, that a file is what would be printed, and that none is left
+// where there is nothing to draw.
+func TestPictures(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for _, c := range []struct{ args, text string }{
+		{"plan --model paper -k 4", "K = 4, p = 1"},
+		{"plan -k 4 --network 100mbit/1ms", "exchange"},
+		{"cost -k 2..9", "lower bound in the fewest rounds"},
+		{"cost -k 2..9 --plot c1 -p 1,2 --rounds-over 0", "universal, p = 2"},
+		{"cost -k 2..9 --plot ratio --algorithm universal", "C2 / lower bound of C2"},
+		{"cost -k 8,16 --plot time --matrix cauchy --inverse --model network", "inverse of matrix cauchy over 2"},
+		{"matrix --field 257 --matrix dft -k 8 --order reversed", "order reversed: 8 × 8, field 257"},
+		{"matrix -k 5 --sinks 2 --inverse=false", "5 × 2"},
+	} {
+		for format, begins := range map[string]string{"svg": "<?xml", "png": "\x89PNG", "pdf": "%PDF-", "tex": "%% "} {
+			name := "a." + strings.ToUpper(format)
+			args := strings.Fields(c.args)
+			if out := mustRun(t, append(args, "-o", name)...); out != "" {
+				t.Errorf("%s: printed %q", c.args, out)
+			}
+			got := string(readFile(t, name))
+			if !strings.HasPrefix(got, begins) || got != mustRun(t, append(args, "--format", format)...) {
+				t.Errorf("%s: %.40q in %s", c.args, got, name)
+			}
+			if (format == "svg" || format == "tex") && !strings.Contains(got, c.text) {
+				t.Errorf("%s: no %q in %s", c.args, c.text, got)
+			}
+			os.Remove(name)
+		}
+	}
+	for args, want := range map[string]string{
+		"plan --model paper -k 65":              "65 processors in 7 rounds are too many to draw: want at most 64 processors and 64 rounds",
+		"plan -k 4 --processor 1":               "leave it out",
+		"plan -k 4 --why":                       "leave --processor and other formats out",
+		"matrix --field 2^16 -k 257 --sinks 10": "257 × 10 entries are too many to draw: want at most 256 × 256",
+	} {
+		if r := volleyRun(append(strings.Fields(args), "-o", "a.svg")...); r.code != exitUsage || !strings.Contains(r.stderr, want) || len(listDir(t, ".")) > 0 {
+			t.Errorf("%s: %+v, %v", args, r, listDir(t, "."))
+		}
+	}
+	if out := mustRun(t, "plan", "-k", "4", "-o", "-"); out != mustRun(t, "plan", "-k", "4") {
+		t.Errorf("-o - printed %q", out)
+	}
+}
+
+// TestReadmePicture keeps the picture of the README up to date.
+func TestReadmePicture(t *testing.T) {
+	if want := string(readFile(t, "../../docs/schedule.svg")); mustRun(t, "plan", "--model", "paper", "-k", "8", "--format", "svg") != want {
+		t.Error("docs/schedule.svg is out of date: look at the new picture and write it with volley plan --model paper -k 8 -o docs/schedule.svg")
 	}
 }
 
@@ -109,7 +158,9 @@ func TestCostUsage(t *testing.T) {
 		{"--algorithm universal,dft", "--matrix"},
 		{"--algorithm ,", `""`},
 		{"-k 1..65536 -p 1,2", "65536 rows"},
-		{"--format svg", "want one of text, csv, json"},
+		{"--format eps", "want one of text, csv, json, svg, png, pdf, tex"},
+		{"--plot c3 -o c.svg", "want one of c2, c1, ratio, time"},
+		{"-k 1 -o c.svg", "want a larger K"},
 		{"--size 1KiB..1MiB", "--size"},
 		{"--matrix cauchy --algorithm lagrange -k 4", "lagrange"},
 		{"-k 16 --field 257 --matrix lagrange --algorithm lagrange --rounds-over 0", "--rounds-over"},

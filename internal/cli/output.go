@@ -17,6 +17,7 @@ import (
 	"golang.org/x/term"
 
 	"volley/internal/atomicfile"
+	"volley/internal/draw"
 )
 
 const standard = "-"
@@ -67,11 +68,7 @@ func (o *outputFlags) settle(f *pflag.FlagSet) error {
 	if len(suffix) > 1 && !f.Changed("format") && !f.Changed("json") {
 		i := slices.Index(o.suffixes(), strings.ToLower(suffix))
 		if i < 0 {
-			pictures := ""
-			if slices.Contains([]string{".svg", ".png", ".pdf"}, strings.ToLower(suffix)) {
-				pictures = "; volley explore draws, and saves pictures"
-			}
-			return usagef("-o %s: unknown suffix %s: want %s, or name the format with --format%s", o.file, suffix, strings.Join(o.suffixes(), ", "), pictures)
+			return usagef("-o %s: unknown suffix %s: want %s, or name the format with --format", o.file, suffix, strings.Join(o.suffixes(), ", "))
 		}
 		o.format = o.formats[i]
 	}
@@ -80,6 +77,9 @@ func (o *outputFlags) settle(f *pflag.FlagSet) error {
 	}
 	return checkOutputFile("-o", o.file, ", or leave -o out to print")
 }
+
+// draws reports whether the format is that of a picture.
+func (o *outputFlags) draws() bool { return slices.Contains(draw.Formats, o.format) }
 
 // write writes what a verb prints: to the file, whole or not at all, or to stdout.
 func (o *outputFlags) write(cmd *cobra.Command, print func(io.Writer) error) error {

@@ -12,6 +12,7 @@ import (
 
 	"volley"
 	"volley/algo"
+	"volley/internal/draw"
 	"volley/internal/printable"
 	"volley/internal/selection"
 	"volley/plan"
@@ -47,6 +48,7 @@ func newPlan() *cobra.Command {
 		Example: `  volley plan -k 4
   volley plan -k 64 --network 100mbit/1ms --size 16KiB --why
   volley plan -k 16 --model paper -p 3 -o plan.json
+  volley plan -k 8 --model paper -o schedule.pdf
   volley plan -k 1000 --field 2^16 --processor 12 --json`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runPlan(cmd, o) },
@@ -55,7 +57,7 @@ func newPlan() *cobra.Command {
 	o.AddProcessors(cmd.Flags())
 	o.addPlan(cmd)
 	f := cmd.Flags()
-	o.outputFlags.add(f, "text", "json")
+	o.outputFlags.add(f, append([]string{"text", "json"}, draw.Formats...)...)
 	f.IntVar(&o.processor, "processor", -1, "show only the program of this `PROCESSOR`")
 	o.AddSize(f)
 	f.BoolVar(&o.why, "why", false, "show the table that auto chooses from")
@@ -68,7 +70,10 @@ func runPlan(cmd *cobra.Command, o *planOptions) error {
 	}
 	one := cmd.Flags().Changed("processor")
 	if o.why && (one || o.format != "text") {
-		return usagef("--why prints a table as text: leave --processor and JSON out")
+		return usagef("--why prints a table as text: leave --processor and other formats out")
+	}
+	if one && o.draws() {
+		return usagef("--processor: a picture shows all processors: leave it out")
 	}
 	a, err := o.Build()
 	if err != nil {
@@ -114,6 +119,12 @@ func (o *planOptions) print(w io.Writer, encoder *volley.Encoder, symbols int64,
 		}
 	}
 	switch {
+	case o.draws():
+		picture, err := draw.Schedule(p)
+		if err != nil {
+			return usage(err)
+		}
+		return picture.Write(w, o.format)
 	case o.format == "json" && one:
 		return plan.EncodeProgram(w, p, o.processor)
 	case o.format == "json":

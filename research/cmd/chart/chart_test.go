@@ -40,11 +40,11 @@ func seriesOf(t *testing.T, svg string) []string {
 func TestPlots(t *testing.T) {
 	universal := []string{"universal", "prepare-and-shoot", "bruck-allgather", "ring-allgather", "direct", "central", "lower bound", "processors, K"}
 	for args, want := range map[string][]string{
-		"-k 2..40 --plot c1":    append([]string{"C1, rounds", "any matrix over 2^8, p = 1, β = 20 µs, τ = 0.8 ns, packets of 1 MiB"}, universal...),
+		"-k 2..40 --plot c1":    append([]string{"C1, rounds", "any matrix over 2^8, p = 1, β = 20µs, τ = 0.8 ns/B, packets of 1MiB"}, universal...),
 		"-k 2..40":              append([]string{"C2, packets", "lower bound in the fewest rounds"}, universal...),
 		"-k 2..40 --plot ratio": append([]string{"C2 / lower bound of C2"}, universal...),
-		"-k 2..40 --plot time --tau 3us --field 257":               append([]string{"time", "any matrix over 257, p = 1, β = 20 µs, τ = 3 µs, packets of 1 MiB"}, universal...),
-		"-k 2..9 --plot ratio -p 1,3 --algorithm universal,direct": {"universal, p = 1", "universal, p = 3", "direct, p = 1", "direct, p = 3", "lower bound"},
+		"-k 2..40 --plot time --tau 3us --field 257":               append([]string{"time", "any matrix over 257, p = 1, β = 20µs, τ = 3 µs/B, packets of 1MiB"}, universal...),
+		"-k 2..9 --plot ratio -p 1,3 --algorithm universal,direct": {"universal, p = 1", "universal, p = 3", "direct, p = 1", "direct, p = 3", "lower bound, p = 3"},
 		"-k 2..9 --rounds-over 0,1 --algorithm universal":          {"universal, over = 0", "universal, over = 1", "lower bound, over = 1"},
 		"-k 4,8 --plot time --jitter 0.2 --repeat 3 --algorithm universal": {
 			"universal, median", "universal, 95 %", "lower bound", "lognormal jitter of 0.2, 3 runs, seed 1",

@@ -1,5 +1,5 @@
-// Chart draws what the algorithms cost, as SVG and PNG that a paper can print: the figures of
-// volley cost. It is no part of volley, as the fonts are a third of a program.
+// Chart draws what the algorithms cost beyond what volley cost draws: against the size of a packet, against what a
+// processor may hold or do, and over simulated runs with jitter and stragglers.
 package main
 
 import (
@@ -22,9 +22,9 @@ import (
 
 	"volley/internal/atomicfile"
 	"volley/internal/comparison"
+	"volley/internal/draw"
 	"volley/internal/selection"
 	_ "volley/research"
-	"volley/research/plot"
 	"volley/research/simulate"
 )
 
@@ -59,7 +59,7 @@ func main() {
 
 // run draws the chart of a command line and returns the exit code: 2 for a wrong argument.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	err := draw(ctx, args, stdout)
+	err := execute(ctx, args, stdout)
 	if err == nil {
 		return 0
 	}
@@ -76,7 +76,7 @@ func faultf(flag, format string, args ...any) error {
 }
 
 // plots are the values of --plot.
-var plots = []string{"c1", "c2", "ratio", "time", "size", "memory", "compute"}
+var plots = append(slices.Clone(draw.Costs), "size", "memory", "compute")
 
 // A costJob is a comparison to draw.
 type costJob struct {
@@ -91,7 +91,7 @@ type costJob struct {
 	runs  string                        // what they are
 }
 
-func draw(ctx context.Context, args []string, stdout io.Writer) error {
+func execute(ctx context.Context, args []string, stdout io.Writer) error {
 	j := &costJob{}
 	if help, err := j.parse(args); help != "" || err != nil {
 		fmt.Fprint(stdout, help)
@@ -101,11 +101,13 @@ func draw(ctx context.Context, args []string, stdout io.Writer) error {
 	if err != nil {
 		return err
 	}
-	write := map[string]func(io.Writer, plot.Chart) error{"": plot.SVG, ".svg": plot.SVG, ".png": plot.PNG, ".pdf": plot.PDF, ".tex": plot.TeX, ".csv": writePoints}[filepath.Ext(j.output)]
 	var drawing bytes.Buffer
-	err = write(&drawing, j.chart(rows))
-	if errors.Is(err, plot.ErrEmpty) {
+	if c, end := j.chart(rows), filepath.Ext(j.output); end == ".csv" {
+		err = writePoints(&drawing, c)
+	} else if picture, empty := c.Picture(); empty != nil {
 		return faultf("plot", "--plot %s: every value there is is 0, which has no place on its axis: want a larger K, or β or τ", j.plot)
+	} else {
+		err = picture.Write(&drawing, cmp.Or(strings.TrimPrefix(end, "."), "svg"))
 	}
 	if err != nil {
 		return err
@@ -148,7 +150,7 @@ func (j *costJob) parse(args []string) (help string, err error) {
 	switch end := filepath.Ext(j.output); {
 	case !slices.Contains(plots, j.plot):
 		return "", faultf("plot", "--plot %q: want one of %s", j.plot, strings.Join(plots, ", "))
-	case j.output != "" && !slices.Contains([]string{".svg", ".png", ".pdf", ".tex", ".csv"}, end):
+	case j.output != "" && !slices.Contains(append([]string{"csv"}, draw.Formats...), strings.TrimPrefix(end, ".")):
 		return "", faultf("output", "-o %s: want a name that ends with .svg, .png, .pdf, .tex or .csv", j.output)
 	case j.noise.given() && (j.plot != "time" || s.ByModel == selection.NetworkModel):
 		return "", faultf("jitter", "--jitter and --stragglers simulate the links of --model paper and change times only: leave them out, or draw --plot time by that model")
@@ -184,7 +186,7 @@ func (j *costJob) parse(args []string) (help string, err error) {
 }
 
 // writePoints writes the points of a chart as CSV.
-func writePoints(w io.Writer, c plot.Chart) error {
+func writePoints(w io.Writer, c draw.Chart) error {
 	out := csv.NewWriter(w)
 	out.Write([]string{"series", c.X.Label, c.Y.Label})
 	for _, s := range c.Series {

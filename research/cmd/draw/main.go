@@ -1,5 +1,4 @@
-// Draw makes a picture of a schedule for a paper, from a plan that volley plan --json
-// prints or anybody else has written.
+// Draw makes a picture of a schedule from a plan that anybody has written, as volley plan -o does of its own.
 package main
 
 import (
@@ -8,42 +7,41 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"volley/internal/atomicfile"
+	"volley/internal/draw"
 	"volley/internal/selection"
 	"volley/plan"
-	"volley/research/draw"
 )
 
 const usage = `Draw a schedule from a plan as JSON: as SVG, or by the suffix of FILE as .svg,
-.pdf, or .tex for LaTeX.
+.png, .pdf, or .tex for LaTeX.
 
-  volley plan -k 16 --model paper -p 3 --json | draw [-o FILE]
+  draw [-o FILE] < plan.json
 `
 
 func main() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
 
-// mostProcessors is how many columns can be told apart.
-const mostProcessors = 64
-
 // run draws the plan that it reads and returns the exit code: 2 where that is no plan to draw.
 func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	write, output := draw.SVG, ""
+	format, output := "svg", ""
 	if len(args) == 2 && args[0] == "-o" {
 		output = args[1]
-		write = map[string]func(io.Writer, plan.Plan) error{".svg": draw.SVG, ".pdf": draw.PDF, ".tex": draw.TeX}[filepath.Ext(output)]
+		format = strings.TrimPrefix(filepath.Ext(output), ".")
 	}
-	if len(args) > 0 && output == "" || write == nil {
+	if len(args) > 0 && output == "" || !slices.Contains(draw.Formats, format) {
 		fmt.Fprint(stderr, usage)
 		return 2
 	}
 	p, err := plan.Decode(stdin)
-	if err == nil && p.Common.Processors > mostProcessors {
-		err = fmt.Errorf("%d processors are too many to draw: want %d at most", p.Common.Processors, mostProcessors)
-	}
 	var drawing bytes.Buffer
 	if err == nil {
-		err = write(&drawing, p)
+		var picture *draw.Picture
+		if picture, err = draw.Schedule(p); err == nil {
+			err = picture.Write(&drawing, format)
+		}
 	}
 	if err != nil {
 		fmt.Fprintln(stderr, "draw:", selection.Message(err))

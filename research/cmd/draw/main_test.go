@@ -29,7 +29,7 @@ func TestPicture(t *testing.T) {
 	}
 	want, err := os.ReadFile("../../../docs/schedule.svg")
 	if err != nil || !bytes.Equal(stdout.Bytes(), want) {
-		t.Errorf("docs/schedule.svg is not what volley plan --model paper -k 8 --format json | draw makes: %v", err)
+		t.Errorf("docs/schedule.svg is not what draw makes of its plan: %v", err)
 	}
 }
 
@@ -55,8 +55,8 @@ func TestRefuses(t *testing.T) {
 	}{
 		{nil, "", "draw: decode: EOF"},
 		{nil, `{"format":"volley-plan","version":7}`, "version 7"},
-		{nil, planned(t, "65").String(), "65 processors are too many to draw: want 64 at most"},
-		{[]string{"schedule.svg"}, "", "volley plan"},
+		{nil, planned(t, "65").String(), "want at most 64 processors"},
+		{[]string{"schedule.svg"}, "", "plan.json"},
 		{[]string{"-o", "schedule.eps"}, planned(t, "4").String(), ".pdf"},
 	} {
 		var stdout, stderr strings.Builder

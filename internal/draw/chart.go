@@ -1,0 +1,270 @@
+package draw
+
+import (
+	"errors"
+	"math"
+	"strings"
+
+	"github.com/dustin/go-humanize"
+)
+
+// A Chart is what to draw of numbers. Series differ in colour, dashes and markers, so that they can be told apart
+// without colour.
+type Chart struct {
+	Title    string
+	Subtitle string // one line for each line of it
+	X, Y     Axis
+	Series   []Series // the first ones of the legend first
+}
+
+// An Axis is one axis of a chart.
+type Axis struct {
+	Label  string               // with its unit
+	Log    bool                 // values of 0 and less are left out
+	Binary bool                 // of a log axis: ticks are powers of two, not of ten
+	Format func(float64) string // of a tick; nil is a plain number
+}
+
+// A Series is a line of a chart, or points that no line joins.
+type Series struct {
+	Name      string
+	Points    []Point // in order; NaN is a gap
+	Reference bool    // a bound to compare the others with: thin and black
+	Scattered bool    // no line
+	Colour    int     // which of the colours, from 0
+	Dashes    int     // which of the dashes, from 0; 0 is a line without
+}
+
+// A Point is a point in the units of the axes.
+type Point struct{ X, Y float64 }
+
+// ErrEmpty is the error of a chart without a point.
+var ErrEmpty = errors.New("no point to draw")
+
+const (
+	chartWidth  = 720.0
+	chartHeight = 420.0
+	thumbnail   = 46.0
+	mostTicks   = 9 // with labels
+	mostPowers  = 12
+	mostMarked  = 20 // points of a line which all have a marker
+)
+
+// colours are those of Okabe and Ito without yellow, which is too pale for lines.
+var (
+	colours = []uint32{0x0072B2, 0xD55E00, 0x009E73, 0xCC79A7, 0xE69F00, 0x56B4E9, 0x777777}
+	dashes  = [][]float64{nil, {9, 4}, {3, 3}, {12, 3, 3, 3}, {5, 3}, {12, 3, 3, 3, 3, 3}}
+)
+
+// A scale is an axis with its place.
+type scale struct {
+	Axis
+	low, high float64 // values
+	from, to  float64 // where they are
+}
+
+func newScale(a Axis) *scale { return &scale{Axis: a, low: math.Inf(1), high: math.Inf(-1)} }
+
+func (s *scale) shows(v float64) bool {
+	return !math.IsNaN(v) && !math.IsInf(v, 0) && (v > 0 || !s.Log)
+}
+
+func (s *scale) at(v float64) float64 {
+	low, high := s.low, s.high
+	if s.Log {
+		v, low, high = math.Log(v), math.Log(low), math.Log(high)
+	}
+	return s.from + (v-low)/(high-low)*(s.to-s.from)
+}
+
+// widen keeps the data off the ends of an axis by a share of it, and an axis of one value from having no length.
+func (s *scale) widen(share float64) {
+	switch {
+	case s.Log && s.low == s.high:
+		s.low, s.high = s.low/2, s.high*2
+	case s.Log:
+		by := math.Pow(s.high/s.low, share)
+		s.low, s.high = s.low/by, s.high*by
+	case s.low == s.high:
+		s.low, s.high = s.low-1, s.high+1
+	default:
+		by := share * (s.high - s.low)
+		s.low, s.high = s.low-by, s.high+by
+	}
+}
+
+// ticks calls yield with the values of ticks, and with whether they have labels.
+func (s *scale) ticks(yield func(v float64, major bool)) {
+	decades := math.Log10(s.high / s.low)
+	visit := func(v float64, major bool) {
+		if slack := 1e-9 * (s.high - s.low); v >= s.low-slack && v <= s.high+slack {
+			yield(v, major)
+		}
+	}
+	switch {
+	case !s.Log || s.high < 4*s.low: // multiples of 1, 2 or 5 times a power of ten
+		step := math.Pow(10, math.Floor(math.Log10((s.high-s.low)/mostTicks)))
+		for i := 0; (s.high-s.low)/step > mostTicks; i++ {
+			step *= []float64{2, 2.5, 2}[i%3]
+		}
+		for i := math.Floor(s.low / step); i <= math.Ceil(s.high/step); i++ {
+			visit(i*step, true)
+		}
+	case s.Binary:
+		most := mostPowers
+		if s.Format != nil {
+			most = mostTicks
+		}
+		every := math.Ceil(decades * math.Log2(10) / float64(most))
+		for e := math.Floor(math.Log2(s.low)); e <= math.Ceil(math.Log2(s.high)); e++ {
+			visit(math.Exp2(e), math.Mod(e, every) == 0)
+		}
+	default:
+		every := math.Ceil(decades / mostTicks)
+		for e := math.Floor(math.Log10(s.low)); e <= math.Ceil(math.Log10(s.high)); e++ {
+			visit(math.Pow(10, e), math.Mod(e, every) == 0)
+			for m := 2.0; m < 10 && every == 1; m++ {
+				visit(m*math.Pow(10, e), decades <= 3 && (m == 2 || m == 5))
+			}
+		}
+	}
+}
+
+func (s *scale) label(v float64) string {
+	if s.Format != nil {
+		return s.Format(v)
+	}
+	return humanize.Commaf(math.Round(v*1e9) / 1e9)
+}
+
+// Picture draws the chart. The error is [ErrEmpty].
+func (c Chart) Picture() (*Picture, error) {
+	x, y := newScale(c.X), newScale(c.Y)
+	var list []Series
+	names := 0.0
+	for _, s := range c.Series {
+		empty := true
+		for _, q := range s.Points {
+			if x.shows(q.X) && y.shows(q.Y) {
+				x.low, x.high, y.low, y.high = min(x.low, q.X), max(x.high, q.X), min(y.low, q.Y), max(y.high, q.Y)
+				empty = false
+			}
+		}
+		if !empty {
+			list, names = append(list, s), max(names, width(s.Name, fontText))
+		}
+	}
+	if len(list) == 0 {
+		return nil, ErrEmpty
+	}
+	x.widen(0)
+	y.widen(0.04)
+	p := &Picture{title: c.Title, width: chartWidth}
+	top := margin
+	if c.Title != "" {
+		p.text(margin, margin+fontTitle-2, start, fontTitle, ink, c.Title)
+		top += fontTitle + 8
+	}
+	if c.Subtitle != "" {
+		top = p.lines(margin, top+fontText-2, chartWidth-2*margin, strings.Split(c.Subtitle, "\n")...) - fontText + 6
+	}
+	legend := chartWidth - margin - thumbnail - names - 8
+	p.height = max(chartHeight, top+fontText+20*float64(len(list))+margin)
+	labels := 0.0
+	y.ticks(func(v float64, major bool) {
+		if major {
+			labels = max(labels, width(y.label(v), fontText))
+		}
+	})
+	x.from, x.to = margin+labels+10, legend-24
+	y.from, y.to = p.height-margin-2*fontText-16, top+fontText+12
+	p.text(margin, top+fontText-2, start, fontText, ink, c.Y.Label)
+	p.text((x.from+x.to)/2, p.height-margin, middle, fontText, ink, c.X.Label)
+	x.ticks(func(v float64, major bool) {
+		p.tick(major, point{x.at(v), y.to}, point{x.at(v), y.from}, point{0, 1})
+		if major {
+			p.text(x.at(v), y.from+8+fontText, middle, fontText, ink, x.label(v))
+		}
+	})
+	y.ticks(func(v float64, major bool) {
+		p.tick(major, point{x.to, y.at(v)}, point{x.from, y.at(v)}, point{-1, 0})
+		if major {
+			p.text(x.from-9, y.at(v)+4, end, fontText, ink, y.label(v))
+		}
+	})
+	p.line(ink, 0.7, point{x.from, y.to}, point{x.from, y.from}, point{x.to, y.from})
+	for i, s := range list {
+		var pieces [][]point
+		var all []point
+		gap := true
+		for _, q := range s.Points {
+			if !x.shows(q.X) || !y.shows(q.Y) {
+				gap = true
+				continue
+			}
+			if gap {
+				pieces = append(pieces, nil)
+			}
+			at := point{x.at(q.X), y.at(q.Y)}
+			gap, all, pieces[len(pieces)-1] = false, append(all, at), append(pieces[len(pieces)-1], at)
+		}
+		at := top + fontText + 20*float64(i)
+		p.text(legend+thumbnail+8, at+4, start, fontText, ink, s.Name)
+		p.series(s, i, append(pieces, []point{{legend, at}, {legend + thumbnail, at}}))
+		// Lines that lie on each other have their markers in different places.
+		every := 1
+		if len(all) > mostMarked && !s.Scattered {
+			every = len(all) / 8
+		}
+		for n, q := range append(all, point{legend + thumbnail/2, at}) {
+			if n%every == i%every || n == len(all) {
+				p.marker(s, i, q)
+			}
+		}
+	}
+	return p, nil
+}
+
+// tick draws a tick outwards from an axis and, for those with labels, a line of the grid.
+func (p *Picture) tick(major bool, across, axis, outwards point) {
+	length := 3.0
+	if major {
+		p.line(0xE2E2E2, 0.7, across, axis)
+		length = 6
+	}
+	p.line(ink, 0.7, axis, point{axis.x + length*outwards.x, axis.y + length*outwards.y})
+}
+
+// series draws the lines of a series.
+func (p *Picture) series(s Series, order int, pieces [][]point) {
+	if s.Scattered {
+		return
+	}
+	line := shape{colour: colours[s.Colour%len(colours)], width: 1.9, paths: pieces}
+	if s.Dashes > 0 {
+		line.dashes = dashes[1+(s.Dashes-1)%(len(dashes)-1)]
+	}
+	if s.Reference {
+		line.colour, line.width = ink, 1.2
+	}
+	p.shapes = append(p.shapes, line)
+}
+
+// marker draws a marker of a series: a polygon, and a cross for points of a reference, which has no others.
+func (p *Picture) marker(s Series, order int, at point) {
+	if s.Reference {
+		if s.Scattered {
+			p.line(ink, 1.2, point{at.x - 3, at.y}, point{at.x + 3, at.y})
+			p.line(ink, 1.2, point{at.x, at.y - 3}, point{at.x, at.y + 3})
+		}
+		return
+	}
+	var corners []point
+	turn := []float64{0, 0.5}[order/4%2]
+	sides := []int{24, 4, 3, 5}[order%4]
+	for i := range sides {
+		sin, cos := math.Sincos(2*math.Pi*(float64(i)+turn)/float64(sides) + math.Pi/2)
+		corners = append(corners, point{at.x + 3.8*cos, at.y - 3.8*sin})
+	}
+	p.fill(colours[s.Colour%len(colours)], corners...)
+}

@@ -1,0 +1,128 @@
+package draw
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"volley/internal/comparison"
+	"volley/report"
+	"volley/sim"
+)
+
+// Costs are what [Cost] draws.
+var Costs = []string{"c2", "c1", "ratio", "time"}
+
+// A Curve is a series of a chart: what it draws of each row, NaN where there is nothing.
+type Curve struct {
+	Series
+	Value func(comparison.Row) float64
+}
+
+// Cost draws one of [Costs] of the rows of a comparison against K, with lower bounds. Unless others are given, there is
+// a curve for each algorithm.
+func Cost(c *comparison.Comparison, rows []comparison.Row, what string, curves [][]Curve) Chart {
+	x := Axis{Label: "processors, K", Log: true, Binary: true}
+	chart := Chart{Title: "Packets against processors", X: x, Y: Axis{Label: "C2, packets", Log: true}, Subtitle: Subtitle(c, true)}
+	value := func(p comparison.Plan, r comparison.Row) float64 { return p.Cost.PacketC2() }
+	bounds := []Curve{{Series: Series{Name: "lower bound", Reference: true}, Value: func(r comparison.Row) float64 { return float64(r.C2) }}}
+	if c.Given {
+		bounds[0].Name += ", every matrix"
+	}
+	switch what {
+	case "c1":
+		chart.Title, chart.Y.Label = "Rounds against processors", "C1, rounds"
+		value = func(p comparison.Plan, _ comparison.Row) float64 { return float64(p.Cost.C1) }
+		bounds[0].Value = func(r comparison.Row) float64 { return float64(r.C1) }
+	case "c2":
+		fewest := Series{Name: "lower bound in the fewest rounds", Reference: true, Scattered: true}
+		bounds = append(bounds, Curve{Series: fewest, Value: func(r comparison.Row) float64 {
+			b, _ := r.MinCut() // or 0, which no log axis shows
+			return float64(b)
+		}})
+	case "ratio":
+		chart.Title, chart.Y = "Packets over their lower bound", Axis{Label: "C2 / lower bound of C2"}
+		value = func(p comparison.Plan, r comparison.Row) float64 { return p.Cost.PacketC2() / float64(r.C2) }
+		bounds[0].Value = func(r comparison.Row) float64 { return float64(r.C2) / float64(r.C2) }
+	case "time":
+		chart.Title, chart.Y = "Time against processors", Axis{Label: "time", Log: true, Format: func(v float64) string { return report.Seconds(v) }}
+		value = func(p comparison.Plan, _ comparison.Row) float64 { return c.Model.Time(p.Cost).Seconds() }
+		bounds[0].Value = func(r comparison.Row) float64 { return c.Model.Time(sim.Cost{C1: r.C1, C2: r.C2}).Seconds() }
+	}
+	usual := curves == nil
+	for i, a := range c.Algorithms {
+		if usual {
+			curves = append(curves, []Curve{{Series: Series{Name: a.Name, Colour: i, Dashes: i}, Value: func(r comparison.Row) float64 {
+				if p, ok := r.Costs[a.Name]; ok {
+					return value(p, r)
+				}
+				return math.NaN()
+			}}})
+		}
+	}
+	low, high := math.Inf(1), 0.0
+	for _, group := range append(curves, bounds) {
+		for i, at := range c.Settings {
+			for _, x := range group {
+				line := x.Series
+				if len(c.Settings) > 1 && (x.Reference || usual) {
+					line.Dashes = i
+				}
+				line.Name += settingName(at, c.Settings)
+				for _, r := range rows {
+					if r.Setting != at {
+						continue
+					}
+					v := x.Value(r)
+					line.Points = append(line.Points, Point{float64(r.K), v})
+					if v > 0 && !math.IsInf(v, 0) { // nor NaN
+						low, high = min(low, v), max(high, v)
+					}
+				}
+				chart.Series = append(chart.Series, line)
+			}
+		}
+	}
+	chart.Y.Log = chart.Y.Log || high > 8*low
+	return chart
+}
+
+// settingName says what is special about one of several settings.
+func settingName(s comparison.Setting, all []comparison.Setting) (name string) {
+	if slices.ContainsFunc(all, func(o comparison.Setting) bool { return o.Ports != s.Ports }) {
+		name += fmt.Sprintf(", p = %d", s.Ports)
+	}
+	if slices.ContainsFunc(all, func(o comparison.Setting) bool { return o.Over != s.Over }) {
+		name += fmt.Sprintf(", over = %d", s.Over)
+	}
+	return name
+}
+
+// Subtitle says what is compared, and for packets of which size unless the chart has several.
+func Subtitle(c *comparison.Comparison, sized bool) string {
+	text := "any matrix over " + c.Field.Name()
+	if c.Given {
+		text = "matrix " + c.Selection.Matrix + " over " + c.Field.Name()
+		if c.Selection.Inverse {
+			text = "inverse of " + text
+		}
+	}
+	if at := c.Settings[0]; len(c.Settings) == 1 && at.Over >= 0 {
+		text += fmt.Sprintf(", rounds over the fewest ≤ %d", at.Over)
+	}
+	if c.Model.Paper() {
+		if len(c.Settings) == 1 {
+			text += fmt.Sprint(", p = ", c.Settings[0].Ports)
+		}
+		text += fmt.Sprintf(", β = %v, τ = %v", c.Model.Beta, c.Model.Tau)
+	} else {
+		text += ", " + c.Model.Network.String()
+	}
+	if c.Model.Gamma > 0 {
+		text += fmt.Sprintf(", γ = %v", c.Model.Gamma)
+	}
+	if sized {
+		text += ", packets of " + c.Selection.Size
+	}
+	return text
+}

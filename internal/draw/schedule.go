@@ -1,0 +1,472 @@
+package draw
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"volley/internal/printable"
+	"volley/plan"
+)
+
+const (
+	mostProcessors = 64 // whose columns can be told apart
+	mostRounds     = 64 // of a picture of 2 m
+
+	minColumn = 60.0
+	maxColumn = 110.0
+
+	// With more than manyProcessors columns are narrow. With those, or more than manyMessages in a round, only emphasised
+	// arrows have labels, in at most maxRows rows.
+	manyProcessors = 24
+	manyMessages   = 100
+	narrowColumn   = 28.0
+	maxRows        = 6
+
+	rowHeight = 11.0 // of a label
+	circle    = 11.0 // its radius
+)
+
+// The colours of Okabe and Ito, which colour-blind people can tell apart. With more ports than colours, arrows are
+// dashed.
+var (
+	portColours  = []uint32{0x000000, 0xD55E00, 0x0072B2, 0x009E73, 0xCC79A7, 0xE69F00, 0x56B4E9}
+	spreadColour = uint32(0xF4EB71) // where x0 goes
+	gatherColour = uint32(0x80C7EF) // where y0 comes from
+	bandColours  = []uint32{0xF2F2F2, white}
+)
+
+// A schedule is what a picture shows of a plan, and where its columns and rows lie.
+type schedule struct {
+	info    plan.Info
+	phases  []string // by round
+	inputs  []string // by processor: "x3"
+	outputs []string // by processor: "y3"
+	rounds  [][]*message
+	source  int        // the processor that has x0, or -1
+	sink    int        // the processor that has y0 in the end, or -1
+	all     []*message // those that are emphasised last
+
+	left, right float64 // the sides, half a column from the outer processors
+	column      float64
+	gutter      float64   // beyond each side, for what sticks out
+	top, bottom float64   // the centres of the circles
+	bands       []float64 // the upper edges of the rounds, and the lower one of the last
+}
+
+type message struct {
+	plan.Message
+	round int
+	// span is how many columns the arrow goes to the right, or to the left when negative. One that leaves the drawing
+	// comes in again at the other side.
+	span    int
+	content []plan.Content
+	spreads bool     // it carries x0, as it is or in a sum
+	gathers bool     // it goes into y0
+	lines   []string // of the label; none where it has none, or no room for it
+	row     int      // of the last line, counted upwards from the tails of the arrows
+}
+
+// focus reports whether the message is part of a tree that is emphasised.
+func (m *message) focus() bool { return m.spreads || m.gathers }
+
+// width is that of the arrow.
+func (m *message) width() float64 {
+	if m.focus() {
+		return 2
+	}
+	return 1
+}
+
+// Schedule draws the schedule of p, which has to be valid: processors are columns, rounds are rows, and messages are
+// arrows labelled with what they carry, in the words of [plan.Content.String]. Two trees are emphasised: where x0 goes
+// and where y0 comes from. The error is that of [plan.Follow], or says that there are too many processors or rounds.
+func Schedule(p plan.Plan) (*Picture, error) {
+	i := p.Info()
+	if i.Processors > mostProcessors || i.Rounds() > mostRounds {
+		return nil, fmt.Errorf("%d processors in %d rounds are too many to draw: want at most %d processors and %d rounds", i.Processors, i.Rounds(), mostProcessors, mostRounds)
+	}
+	s, err := collect(p)
+	if err != nil {
+		return nil, err
+	}
+	s.place()
+	return s.draw(), nil
+}
+
+// collect reads the schedule of a plan.
+func collect(p plan.Plan) (*schedule, error) {
+	m, err := plan.Materialize(p)
+	if err != nil {
+		return nil, err
+	}
+	flow, err := plan.Follow(m)
+	if err != nil {
+		return nil, err
+	}
+	s := &schedule{info: m.Common, phases: m.Common.PhaseOf(), source: -1, sink: -1}
+	names := func(name func(int) string, pieces []int) string {
+		var list []int
+		for _, i := range pieces {
+			list = append(list, i/max(1, s.info.Pieces))
+		}
+		slices.Sort(list)
+		var texts []string
+		for _, r := range plan.Runs(slices.Compact(list)) {
+			texts = append(texts, run(name, r))
+		}
+		return strings.Join(texts, " ")
+	}
+	var whole plan.Info // names whole packets
+	for k := range m.Programs {
+		s.inputs = append(s.inputs, names(whole.InitialName, m.Rows[k]))
+		s.outputs = append(s.outputs, names(whole.CodedName, m.Columns[k]))
+		if slices.Contains(m.Rows[k], 0) {
+			s.source = k
+		}
+		if slices.Contains(m.Columns[k], 0) {
+			s.sink = k
+		}
+	}
+	for t, messages := range m.Messages() {
+		slices.SortFunc(messages, func(x, y plan.Message) int {
+			return cmp.Or(cmp.Compare(x.Port, y.Port), cmp.Compare(x.Src, y.Src))
+		})
+		s.rounds = append(s.rounds, nil)
+		for _, x := range messages {
+			m := &message{Message: x, round: t, span: x.Dst - x.Src}
+			for i, slot := range x.Slots {
+				sent := flow.Content(x.Src, slot)
+				m.content = append(m.content, sent)
+				m.spreads = m.spreads || slices.Contains(sent.Rows, 0)
+				m.gathers = m.gathers || len(sent.Rows) > 0 && slices.Contains(flow.Content(x.Dst, x.Received+i).Columns, 0)
+			}
+			s.rounds[t] = append(s.rounds[t], m)
+		}
+		// Where all processors send equally far, arrows take the short way around, and are parallel; two that cross say more.
+		for port, far := range s.shifts(t) {
+			for _, m := range s.rounds[t] {
+				if m.Port == port && s.info.Processors > 2 {
+					m.span = far
+					if 2*far > s.info.Processors {
+						m.span -= s.info.Processors
+					}
+				}
+			}
+		}
+	}
+	s.all = slices.Concat(s.rounds...)
+	slices.SortStableFunc(s.all, func(a, b *message) int { return cmp.Compare(a.width(), b.width()) })
+	return s, nil
+}
+
+// shifts returns, by port, how far all processors send in a round, where that is equally far.
+func (s *schedule) shifts(round int) map[int]int {
+	k := s.info.Processors
+	count, far := map[[2]int]int{}, map[int]int{}
+	for _, m := range s.rounds[round] {
+		to := [2]int{m.Port, (m.Dst - m.Src + k) % k}
+		if count[to]++; count[to] == k {
+			far[m.Port] = to[1]
+		}
+	}
+	return far
+}
+
+// heading returns what stands at the left of a round, such as "k → k+3, k+6" where all processors do the same.
+func (s *schedule) heading(round int) []string {
+	lines := []string{fmt.Sprint("round ", round), s.phases[round]}
+	if far := s.shifts(round); len(far) > 0 && len(far)*s.info.Processors == len(s.rounds[round]) {
+		var to []string
+		for _, port := range slices.Sorted(maps.Keys(far)) {
+			to = append(to, fmt.Sprintf("k+%d", far[port]))
+		}
+		lines = append(lines, fit("k → "+strings.Join(to, ", "), 110, fontText))
+	}
+	return lines
+}
+
+// place chooses the columns by the widths of the labels, and then the rounds by the rows that the labels take.
+func (s *schedule) place() {
+	k := s.info.Processors
+	many := k > manyProcessors
+	crowded := many || slices.ContainsFunc(s.rounds, func(list []*message) bool { return len(list) > manyMessages })
+	widest, headings := 0.0, 0.0
+	for t, list := range s.rounds {
+		for _, line := range s.heading(t) {
+			headings = max(headings, 8+width(line, fontText))
+		}
+		for _, m := range list {
+			if !crowded {
+				m.lines = label(m.content, 2, 88)
+			} else if m.focus() {
+				m.lines = label(m.content, 1, 70)
+			}
+			for _, line := range m.lines {
+				widest = max(widest, 10+width(line, fontLabel))
+			}
+		}
+	}
+	sides := 12 + width(fmt.Sprint("from ", k-1), fontLabel)
+	s.column = narrowColumn
+	if !many {
+		s.column = max(minColumn, widest, min(maxColumn, (488-headings-2*sides)/float64(k)))
+	}
+	s.gutter = max(sides, widest-s.column/2)
+	s.left = margin + headings + s.gutter
+	s.right = s.left + float64(k)*s.column
+	s.top = margin + 2*fontTitle + fontText + 2*circle
+	y := s.top + circle + 10
+	for t, list := range s.rounds {
+		s.bands = append(s.bands, y)
+		if s.placeLabels(list, crowded); len(list) == 0 {
+			y += 56
+			continue
+		}
+		span := 0
+		for _, m := range list {
+			span = max(span, m.span, -m.span)
+		}
+		y = s.departs(t) + 64 + 6*float64(min(span, 16))
+	}
+	s.bands = append(s.bands, y)
+	s.bottom = y + circle + 10
+}
+
+// placeLabels places each label of a round next to the tail of its arrow, on the side to which that goes, in the
+// lowest row where it does not touch another. Where it is crowded some may find no place.
+func (s *schedule) placeLabels(list []*message, crowded bool) {
+	var taken []box
+	for _, m := range list {
+		if len(m.lines) == 0 {
+			continue
+		}
+		x, anchor := s.tail(m)
+		b := box{math.Inf(1), 0, math.Inf(-1), float64(len(m.lines))}
+		for _, line := range m.lines {
+			c := covers(x, 0, anchor, fontLabel, line)
+			b.left, b.right = min(b.left, c.left-2), max(b.right, c.right+2)
+		}
+		for ; slices.ContainsFunc(taken, b.overlaps); m.row++ {
+			b.top++
+			b.bottom++
+		}
+		if crowded && m.row >= maxRows {
+			m.lines = nil
+			continue
+		}
+		taken = append(taken, b)
+	}
+}
+
+// tail returns where the label of a message begins or ends.
+func (s *schedule) tail(m *message) (x, anchor float64) {
+	if m.span < 0 {
+		return s.x(m.Src) - 5, end
+	}
+	return s.x(m.Src) + 5, start
+}
+
+func (s *schedule) x(processor int) float64 { return s.left + (float64(processor)+0.5)*s.column }
+
+// departs and arrives are the heights at which a round's arrows begin, below the labels, and end.
+func (s *schedule) departs(round int) float64 {
+	rows := 0
+	for _, m := range s.rounds[round] {
+		rows = max(rows, m.row+len(m.lines))
+	}
+	return s.bands[round] + 8 + rowHeight*float64(rows)
+}
+func (s *schedule) arrives(round int) float64 { return s.bands[round+1] - 4 }
+
+// A segment is a straight line.
+type segment struct{ from, to point }
+
+// shift moves the segment sideways.
+func (s segment) shift(by float64) segment {
+	dx, dy := s.to.x-s.from.x, s.to.y-s.from.y
+	n := math.Hypot(dx, dy)
+	x, y := -by*dy/n, by*dx/n
+	return segment{point{s.from.x + x, s.from.y + y}, point{s.to.x + x, s.to.y + y}}
+}
+
+// shorter cuts so much off the end of the segment.
+func (s segment) shorter(by float64) segment {
+	keep := 1 - by/math.Hypot(s.to.x-s.from.x, s.to.y-s.from.y)
+	return segment{s.from, point{s.from.x + keep*(s.to.x-s.from.x), s.from.y + keep*(s.to.y-s.from.y)}}
+}
+
+// pieces returns the lines of an arrow, the last with its head. The drawing is a cylinder, cut open at the sides.
+func (s *schedule) pieces(m *message) []segment {
+	from, to := point{s.x(m.Src), s.departs(m.round)}, point{s.x(m.Dst), s.arrives(m.round)}
+	out, in := s.right, s.left
+	switch column := m.Src + m.span; {
+	case column < 0:
+		out, in = s.left, s.right
+	case column < s.info.Processors:
+		return []segment{{from, to}}
+	}
+	y := from.y + (out-from.x)/(float64(m.span)*s.column)*(to.y-from.y)
+	return []segment{{from, point{out, y}}, {point{in, y}, to}}
+}
+
+// arrow draws a segment of an arrow.
+func (p *Picture) arrow(s segment, port int, width float64, faint, head bool) {
+	colour := portColours[port%len(portColours)]
+	if faint {
+		colour = colour>>1&0x7F7F7F + 0x808080 // half of it on white
+	}
+	if head {
+		base, half := s.shorter(5+2*width), 1.5+1.2*width
+		wing := segment{base.to, s.to}
+		p.fill(colour, s.to, wing.shift(half).from, wing.shift(-half).from)
+		s = base
+	}
+	p.line(colour, width, s.from, s.to)
+	if n := float64(port / len(portColours)); n > 0 {
+		p.shapes[len(p.shapes)-1].dashes = []float64{2 + 3*n, 3}
+	}
+}
+
+// draw draws from what lies lowest to what lies on top.
+func (s *schedule) draw() *Picture {
+	p := &Picture{title: s.title()}
+	p.width = max(520, s.right+s.gutter+margin, covers(margin, 0, start, fontTitle, p.title).right+margin)
+	p.text(margin, margin+fontTitle, start, fontTitle, ink, p.title)
+	for t := range s.rounds {
+		p.fill(bandColours[t%2], box{margin, s.bands[t], s.right + s.gutter, s.bands[t+1]}.corners()...)
+		for i, line := range s.heading(t) {
+			p.text(margin+8, s.bands[t]+18+15*float64(i), start, fontText, ink, line)
+		}
+	}
+	for k := range s.inputs {
+		p.line(0xBBBBBB, 1, point{s.x(k), s.top}, point{s.x(k), s.bottom})
+	}
+	s.trails(p)
+	wraps := false
+	for _, m := range s.all {
+		pieces := s.pieces(m)
+		wraps = wraps || len(pieces) > 1
+		for i, piece := range pieces {
+			p.arrow(piece, m.Port, m.width(), !m.focus(), i == len(pieces)-1)
+		}
+	}
+	for k := range s.inputs {
+		for i, y := range []float64{s.top, s.bottom} {
+			at := [][]point{{{s.x(k), y}}}
+			p.shapes = append(p.shapes, shape{paths: at, colour: white, radius: circle}, shape{paths: at, colour: 0x333333, width: 1, radius: circle})
+			p.text(s.x(k), y+4, middle, fontText, ink, fmt.Sprint(k))
+			p.text(s.x(k), y+[]float64{-circle - 6, circle + fontText + 3}[i], middle, fontText, ink, fit([]string{s.inputs[k], s.outputs[k]}[i], s.column-4, fontText))
+		}
+	}
+	s.labels(p)
+	s.legend(p, wraps)
+	return p
+}
+
+func (s *schedule) title() string {
+	name := s.info.Algorithm
+	if s.info.Parameters != "" {
+		name += " (" + s.info.Parameters + ")"
+	}
+	return fmt.Sprintf("%s: K = %d, p = %d, field %s, %s", name, s.info.Processors, s.info.Ports, s.info.Field.Name(), printable.Count(s.info.Rounds(), "round"))
+}
+
+// trails emphasises the arrows of the two trees, and what a tree takes of each processor's line: from its first
+// message there to the last one from there.
+func (s *schedule) trails(p *Picture) {
+	for i, colour := range []uint32{spreadColour, gatherColour} {
+		side := float64(1 - 2*i)
+		from, to := slices.Repeat([]float64{math.Inf(1)}, len(s.inputs)), make([]float64, len(s.inputs))
+		for _, m := range s.all {
+			if !m.spreads && i == 0 || !m.gathers && i == 1 {
+				continue
+			}
+			from[m.Dst], to[m.Src] = min(from[m.Dst], s.arrives(m.round)), max(to[m.Src], s.departs(m.round))
+			pieces := s.pieces(m)
+			pieces[len(pieces)-1] = pieces[len(pieces)-1].shorter(5)
+			for _, piece := range pieces {
+				width := 9.0
+				if m.spreads && m.gathers {
+					piece, width = piece.shift(3*side), 5
+				}
+				p.line(colour, width, piece.from, piece.to)
+			}
+		}
+		if i == 0 && s.source >= 0 {
+			from[s.source] = s.top + circle
+		}
+		if i == 1 && s.sink >= 0 {
+			to[s.sink] = s.bottom - circle
+		}
+		for k := range from {
+			if x := s.x(k) - 3*side; from[k] < to[k] {
+				p.line(colour, 5, point{x, from[k]}, point{x, to[k]})
+			}
+		}
+	}
+}
+
+// labels writes what the messages carry, and at the sides where arrows go, above their ends, and where they come from,
+// below their beginnings, as far as there is room.
+func (s *schedule) labels(p *Picture) {
+	var taken []box
+	put := func(m *message, x, y, anchor float64, text string) {
+		b := covers(x, y, anchor, fontLabel, text)
+		taken = append(taken, b)
+		p.fill(bandColours[m.round%2], box{b.left - 1, b.top, b.right + 1, b.bottom}.corners()...)
+		p.text(x, y, anchor, fontLabel, portColours[m.Port%len(portColours)], text)
+	}
+	for _, m := range s.all {
+		x, anchor := s.tail(m)
+		for i, line := range m.lines {
+			put(m, x, s.departs(m.round)-4-rowHeight*float64(m.row+len(m.lines)-1-i), anchor, line)
+		}
+	}
+	for _, m := range slices.Backward(s.all) {
+		pieces := s.pieces(m)
+		if len(pieces) == 1 || len(m.lines) == 0 {
+			continue
+		}
+		for i, at := range []point{pieces[0].to, pieces[1].from} {
+			x, anchor := at.x+5, start
+			if at.x == s.left {
+				x, anchor = at.x-5, end
+			}
+			y, text := at.y+8*float64(i), fmt.Sprint([]string{"to ", "from "}[i], []int{m.Dst, m.Src}[i])
+			if !slices.ContainsFunc(taken, covers(x, y, anchor, fontLabel, text).overlaps) {
+				put(m, x, y, anchor, text)
+			}
+		}
+	}
+}
+
+// legend explains what there is to be explained, below the drawing, and gives the picture its height.
+func (s *schedule) legend(p *Picture, wraps bool) {
+	x, y := margin, s.bottom+circle+2*fontText+26
+	entry := func(text string, sample func(segment)) {
+		w := 54 + width(text, fontText)
+		if x > margin && x+w > p.width {
+			x, y = margin, y+20
+		}
+		sample(segment{point{x + 4, y - 4}, point{x + 28, y - 4}})
+		p.text(x+36, y, start, fontText, ink, text)
+		x += w
+	}
+	for i, text := range []string{"where " + s.info.InitialName(0) + " goes", "where " + s.info.CodedName(0) + " comes from"} {
+		entry(text, func(at segment) { p.line([]uint32{spreadColour, gatherColour}[i], 9, at.from, at.to) })
+	}
+	for port := range s.info.Ports {
+		if s.info.Ports > 1 {
+			entry(fmt.Sprint("port ", port), func(at segment) { p.arrow(at, port, 1.5, false, true) })
+		}
+	}
+	notes := "Columns are processors, rows are rounds. x: initial packets; y: coded packets. y1(x0): the part of y1 that x0 makes."
+	if wraps {
+		notes += " Arrows that leave at one side come in at the other."
+	}
+	p.height = p.lines(margin, y+22, p.width-2*margin, notes) + margin - fontText
+}
