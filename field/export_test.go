@@ -17,7 +17,7 @@ func Portable(name string) Field {
 		f.simd = nil
 		return f
 	case *gold:
-		f.simd = false
+		f.simd = nil
 		return f
 	case *scalars[bls12381.Element, *bls12381.Element]:
 		f.simd = nil

@@ -11,7 +11,7 @@ import (
 // times as fast as the vectors of gnark-crypto, which lack vector instructions.
 type gold struct {
 	common
-	simd bool // there are vector instructions
+	simd *laneKernels // nil without vector instructions
 }
 
 const (
@@ -21,7 +21,7 @@ const (
 
 func newGoldilocks(name string) *gold {
 	q := Code(goldOrder)
-	return &gold{newCommon(name, q, 1, q, goldGenerator), goldLanes}
+	return &gold{newCommon(name, q, 1, q, goldGenerator), newGoldLanes()}
 }
 
 func (f *gold) Add(a, b Element) Element {
@@ -49,15 +49,16 @@ func (f *gold) Inv(a Element) Element {
 const goldBlock = 128
 
 func (f *gold) Map(rows [][]Element) Map {
-	if m := f.laneMap(rows); m != nil {
-		return m
+	if f.simd != nil {
+		return f.simd.newMap(shapeOf(f, rows), rows)
 	}
 	return newRowMap(f, rows, 8*goldBlock, goldRow)
 }
 
 func (f *gold) Combine(dst []byte, coef []Element, src [][]byte) {
 	f.checkCombine(dst, coef, src)
-	if f.laneCombine(dst, coef, src) {
+	if f.simd != nil && len(src) > 0 {
+		f.simd.combine(dst, coef, src)
 		return
 	}
 	combineRow(dst, coef, src, 8*goldBlock, goldRow)

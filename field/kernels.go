@@ -6,41 +6,35 @@ import (
 	"unsafe"
 )
 
-//go:generate env GOWORK=off go -C internal/gen run . -out ../../kernels_amd64.s -stubs ../../kernels_stubs_amd64.go -pkg field
-//go:generate env GOWORK=off go -C internal/gen run . -arch arm64 -out ../../kernels_arm64.s -stubs ../../kernels_stubs_arm64.go
+//go:generate env GOWORK=off go -C internal/gen run . -out ../../kernels_amd64.s -declarations ../../kernels_stubs_amd64.go
+//go:generate env GOWORK=off go -C internal/gen run . -arch arm64 -out ../../kernels_arm64.s -declarations ../../kernels_stubs_arm64.go
 
-// A kernel sets out[i] = Σ_k coefs[k][i]·in[columns[k]], or adds that, in the bytes
-// from ≤ . < to of packets, for the fixed number of outputs that it is written for.
-// columns are count offsets into the array of slices in; a coefficient has the form
-// that coefTable.append gives it.
-type kernel func(out, in *[]byte, columns *uint32, count int, coefs *byte, from, to int, add bool)
-
-// kernels are those for one set of instructions.
+// kernels say what those for one set of instructions need. They are functions that field/internal/gen
+// declares, all called with the path:
+//
+//   - combineKernel sets out[i] = Σ_k coefs[k][i]·in[columns[k]] for so many rows i, or adds that, in the
+//     bytes from ≤ . < to of packets. columns are count offsets into the array of slices in; a coefficient
+//     has the form that coefTable.append gives it. With 0 rows it sets one to the sum of the columns.
+//   - butterflyKernel sets out0 = in0 + c·in1, out1 = out0 + in1; the inverse out1 = in0 + in1,
+//     out0 = in0 + c·out1. butterfliesKernel is for butterfliesMap. Symbols of two bytes are in planes.
+//   - planesKernel changes the layout, to planes or back. Those three are for n bytes, a multiple of
+//     planesGroup.
 type kernels struct {
+	path   int
 	name   string
 	affine bool // coefficients are matrices of bits, else tables of nibbles
 
-	// granule is the power of two that to-from is a multiple of, in kernels of the
-	// usual layout.
+	// granule is the power of two that to-from is a multiple of; planesGroup where symbols are in planes.
 	granule int
-
-	sum    kernel   // for one output, all coefficients being 1
-	bytes  []kernel // for symbols of one byte; bytes[i] for i+1 outputs
-	pairs  []kernel // of two
-	planes []kernel // of two in planes; to-from is a multiple of planesGroup
-
-	// These are for n bytes, a multiple of planesGroup.
-	butterflies          [2]butterflies // of symbols of one byte, and of two in planes
-	toPlanes, fromPlanes func(dst, src *byte, n int)
+	rows    int // at most, in combineKernel
 }
 
-// butterflies are the kernels of butterflyMap and butterfliesMap.
-type butterflies struct {
-	one        func(out0, out1, in0, in1, coef *byte, n int) // out0 = in0 + c·in1, out1 = out0 + in1
-	oneInverse func(out0, out1, in0, in1, coef *byte, n int) // out1 = in0 + in1, out0 = in0 + c·out1
-
-	four, fourInverse func(out, in *[]byte, coefs *byte, n int) // or nil
-}
+// The layouts of symbols in combineKernel: bytes, pairs of them, and pairs in planes.
+const (
+	inBytes = iota
+	inPairs
+	inPlanes
+)
 
 // kernelPaths are the kernels that this processor can run, the best first.
 var kernelPaths = findKernels()
@@ -200,7 +194,7 @@ type kernelMap struct {
 
 func newKernelMap(f *binaryField, shape mapShape, path *kernels, rows [][]Element, planes bool) *kernelMap {
 	m := &kernelMap{mapShape: shape, path: path, symbolBytes: f.symbolBytes, planes: planes}
-	most := len(path.bytes)
+	most := path.rows
 	for first := 0; first < len(rows); {
 		if isSum(rows[first]) {
 			m.add(f, rows, first, 1)
@@ -286,30 +280,27 @@ func (m *kernelMap) Apply(out, in [][]byte, add bool) {
 	done := 0
 	if m.planes {
 		done = n &^ (planesGroup - 1)
-		m.run(m.path.planes, out, in, 0, done, add)
+		m.run(inPlanes, out, in, 0, done, add)
 	}
 	m.usual(out, in, done, n, add)
 }
 
 // usual applies the map to bytes in the usual layout.
 func (m *kernelMap) usual(out, in [][]byte, from, to int, add bool) {
-	table := m.path.pairs
-	if m.symbolBytes == 1 {
-		table = m.path.bytes
-	}
+	layout := inBytes + m.symbolBytes - 1
 	whole := from + (to-from)&^(m.path.granule-1)
-	m.run(table, out, in, from, whole, add)
+	m.run(layout, out, in, from, whole, add)
 	if whole < to {
 		t := tailPool.Get().(*tail)
 		o, i := t.begin(out, in, whole, add)
-		m.run(table, o, i, 0, m.path.granule, add)
+		m.run(layout, o, i, 0, m.path.granule, add)
 		t.end(out, whole)
 	}
 }
 
-func (m *kernelMap) run(table []kernel, out, in [][]byte, from, to int, add bool) {
+func (m *kernelMap) run(layout int, out, in [][]byte, from, to int, add bool) {
 	for ; from < to; from += partBytes(m.inputs) {
-		m.runPart(table, out, in, from, min(to, from+partBytes(m.inputs)), add)
+		m.runPart(layout, out, in, from, min(to, from+partBytes(m.inputs)), add)
 	}
 }
 
@@ -319,16 +310,16 @@ func partBytes(inputs int) int {
 	return max(1<<10, cacheBytes/inputs&^(1<<10-1))
 }
 
-func (m *kernelMap) runPart(table []kernel, out, in [][]byte, from, to int, add bool) {
+func (m *kernelMap) runPart(layout int, out, in [][]byte, from, to int, add bool) {
 	for k := range m.groups {
 		g := &m.groups[k]
 		if g.sum {
-			m.path.sum(&out[g.first], &in[0], unsafe.SliceData(g.columns), len(g.columns), nil, from, to, add)
+			combineKernel(m.path.path, 0, layout, &out[g.first], &in[0], unsafe.SliceData(g.columns), len(g.columns), nil, from, to, add)
 			continue
 		}
-		apply, size, chunk := table[g.rows-1], len(g.coefs)/len(g.columns), chunkColumns
+		size, chunk := len(g.coefs)/len(g.columns), chunkColumns
 		for at := 0; at < len(g.columns); at += chunk {
-			apply(&out[g.first], &in[0], &g.columns[at], min(chunk, len(g.columns)-at), &g.coefs[at*size], from, to, add || at > 0)
+			combineKernel(m.path.path, g.rows, layout, &out[g.first], &in[0], &g.columns[at], min(chunk, len(g.columns)-at), &g.coefs[at*size], from, to, add || at > 0)
 		}
 	}
 }
@@ -403,7 +394,10 @@ func (f *binaryField) combineWith(path *kernels, dst []byte, coef []Element, src
 		f.combineWith(path, outs[0], coef, ins, coefs)
 		t.end([][]byte{dst}, whole)
 	}
-	table, sum, out := f.coefTable(path), isSum(coef), [1][]byte{dst}
+	table, rows, out := f.coefTable(path), 1, [1][]byte{dst}
+	if isSum(coef) {
+		rows = 0
+	}
 	for from := 0; from < whole; from += blockBytes {
 		to := min(from+blockBytes, whole)
 		for at, add := 0, false; at < len(src) || !add; add = true {
@@ -415,11 +409,11 @@ func (f *binaryField) combineWith(path *kernels, dst []byte, coef []Element, src
 				}
 				columns[n] = uint32(at) * sliceBytes
 				n++
-				if !sum {
+				if rows > 0 {
 					coefs = table.append(coefs, coef[at][0])
 				}
 			}
-			combineOne(path, f.symbolBytes, sum, &out[0], unsafe.SliceData(src), &columns[0], n, unsafe.SliceData(coefs), from, to, add)
+			combineKernel(path.path, rows, inBytes+f.symbolBytes-1, &out[0], unsafe.SliceData(src), &columns[0], n, unsafe.SliceData(coefs), from, to, add)
 		}
 	}
 }

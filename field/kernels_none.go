@@ -5,6 +5,18 @@ package field
 // findKernels finds none: there are kernels for amd64 and arm64 only.
 func findKernels() []*kernels { return nil }
 
-func combineOne(path *kernels, symbolBytes int, sum bool, out, in *[]byte, columns *uint32, count int, coefs *byte, from, to int, add bool) {
-	panic("field: no kernels")
+const noKernels = "field: no kernels"
+
+func combineKernel(path, rows, layout int, out, in *[]byte, columns *uint32, count int, coefs *byte, from, to int, add bool) {
+	panic(noKernels)
 }
+
+func butterflyKernel(path, symbolBytes, inverse int, out0, out1, in0, in1, coef *byte, n int) {
+	panic(noKernels)
+}
+
+func butterfliesKernel(path, symbolBytes, inverse int, out, in *[]byte, coefs *byte, n int) {
+	panic(noKernels)
+}
+
+func planesKernel(path, to int, dst, src *byte, n int) { panic(noKernels) }

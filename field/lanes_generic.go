@@ -4,26 +4,15 @@ package field
 
 import "math/big"
 
-// primeLanes are for AVX-512 only.
-type primeLanes struct{}
+// laneKernels are for AVX-512 only.
+type laneKernels struct{}
 
-func newPrimeLanes(uint64) *primeLanes { return nil }
+func newPrimeLanes(*prime) *laneKernels { return nil }
 
-func (f *prime) laneMap([][]Element) Map { return nil }
+func newGoldLanes() *laneKernels { return nil }
 
-func (f *prime) laneCombine([]byte, []Element, [][]byte) bool { return false }
+func newScalarLanes(*big.Int, func(Element) Element) *laneKernels { return nil }
 
-const goldLanes = false
+func (l *laneKernels) newMap(mapShape, [][]Element) Map { return nil }
 
-func (f *gold) laneMap([][]Element) Map { return nil }
-
-func (f *gold) laneCombine([]byte, []Element, [][]byte) bool { return false }
-
-// scalarLanes are for AVX-512 only.
-type scalarLanes struct{}
-
-func newScalarLanes(*big.Int, func(Element) Element) *scalarLanes { return nil }
-
-func (l *scalarLanes) newMap(mapShape, [][]Element) Map { return nil }
-
-func (l *scalarLanes) combine([]byte, []Element, [][]byte) {}
+func (l *laneKernels) combine([]byte, []Element, [][]byte) {}

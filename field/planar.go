@@ -13,7 +13,7 @@ const planesGroup = 128
 func (f *binary16) ToPlanes(dst, src []byte) {
 	n := f.checkPlanes("ToPlanes", dst, src)
 	if currentKernels != nil {
-		currentKernels.toPlanes(unsafe.SliceData(dst), unsafe.SliceData(src), n)
+		planesKernel(currentKernels.path, 1, unsafe.SliceData(dst), unsafe.SliceData(src), n)
 	} else {
 		for at := 0; at < n; at += planesGroup {
 			d, s := dst[at:at+planesGroup], src[at:at+planesGroup]
@@ -28,7 +28,7 @@ func (f *binary16) ToPlanes(dst, src []byte) {
 func (f *binary16) FromPlanes(dst, src []byte) {
 	n := f.checkPlanes("FromPlanes", dst, src)
 	if currentKernels != nil {
-		currentKernels.fromPlanes(unsafe.SliceData(dst), unsafe.SliceData(src), n)
+		planesKernel(currentKernels.path, 0, unsafe.SliceData(dst), unsafe.SliceData(src), n)
 	} else {
 		for at := 0; at < n; at += planesGroup {
 			d, s := dst[at:at+planesGroup], src[at:at+planesGroup]
@@ -82,15 +82,15 @@ func (f *binaryField) kernelMap(rows [][]Element, planes bool) Map {
 
 // findButterfly returns the map as a butterfly if it is one.
 func (f *binaryField) findButterfly(rows [][]Element, general *kernelMap) Map {
-	a, b, table, kernels := rows[0], rows[1], f.coefTable(general.path), general.butterflies()
+	a, b, table := rows[0], rows[1], f.coefTable(general.path)
 	for first := range 2 { // the input x of x + c·y and x + (c+1)·y
 		if y := 1 - first; a[first] == One && b[first] == One && a[y][0]^b[y][0] == 1 {
-			return &butterflyMap{general, kernels.one, 0, first, table.append(nil, a[y][0])}
+			return &butterflyMap{general, 0, 0, first, table.append(nil, a[y][0])}
 		}
 	}
 	for first := range 2 { // the output x + c·(x+y), the other being x+y
 		if x, y := rows[first], rows[1-first]; y[0] == One && y[1] == One && x[0][0]^x[1][0] == 1 {
-			return &butterflyMap{general, kernels.oneInverse, first, 0, table.append(nil, x[1][0])}
+			return &butterflyMap{general, 1, first, 0, table.append(nil, x[1][0])}
 		}
 	}
 	return general
@@ -104,7 +104,7 @@ func (f *binaryField) findButterflies(rows [][]Element, general *kernelMap) Map 
 			at[i][j] = rows[i][j][0]
 		}
 	}
-	inverse := false
+	inverse := 0
 	a, b, c, d := at[0][2], at[0][3]^at[1][3], at[0][1], at[2][1]
 	product := [4][4]uint64{
 		{1, c, a, f.mul(c, b)},
@@ -113,7 +113,7 @@ func (f *binaryField) findButterflies(rows [][]Element, general *kernelMap) Map 
 		{1, d ^ 1, a ^ 1, f.mul(d^1, b^1)},
 	}
 	if at != product {
-		inverse = true
+		inverse = 1
 		a, b, c, d = at[0][0]^at[0][1]^1, at[1][2], at[2][1], at[2][3]
 		product = [4][4]uint64{
 			{f.mul(a^1, c^1), f.mul(a^1, c), f.mul(a, d^1), f.mul(a, d)},
@@ -132,14 +132,11 @@ func (f *binaryField) findButterflies(rows [][]Element, general *kernelMap) Map 
 	return m
 }
 
-// butterflies returns the kernels for the layout of the map.
-func (m *kernelMap) butterflies() *butterflies { return &m.path.butterflies[m.symbolBytes-1] }
-
 // butterfliesMap is a map of four packets by four products: two layers of a
 // fast Fourier transform, which go through memory once.
 type butterfliesMap struct {
-	*kernelMap // does all else
-	inverse    bool
+	*kernelMap        // does all else
+	inverse    int    // 1 for the inverse
 	coefs      []byte // of the butterflies of 0 and 2, 1 and 3, 0 and 1, 2 and 3
 }
 
@@ -150,41 +147,17 @@ func (m *butterfliesMap) Apply(out, in [][]byte, add bool) {
 	}
 	n := m.check(out, in, m.symbolBytes)
 	done := n &^ (planesGroup - 1)
-	switch kernels := m.butterflies(); {
-	case kernels.four == nil:
-		m.oneByOne(out, in, done)
-	case m.inverse:
-		kernels.fourInverse(&out[0], &in[0], &m.coefs[0], done)
-	default:
-		kernels.four(&out[0], &in[0], &m.coefs[0], done)
-	}
+	butterfliesKernel(m.path.path, m.symbolBytes, m.inverse, &out[0], &in[0], &m.coefs[0], done)
 	if done < n {
 		m.usual(out, in, done, n, false)
-	}
-}
-
-// oneByOne applies the butterflies of the second layer in place.
-func (m *butterfliesMap) oneByOne(out, in [][]byte, n int) {
-	size, apply, order := len(m.coefs)/4, m.butterflies().one, [4]int{0, 1, 2, 3}
-	if m.inverse {
-		apply, order = m.butterflies().oneInverse, [4]int{2, 3, 0, 1}
-	}
-	from := in
-	for k, which := range order {
-		pair := [4][2]int{{0, 2}, {1, 3}, {0, 1}, {2, 3}}[which]
-		if k == 2 {
-			from = out
-		}
-		x, y := pair[0], pair[1]
-		apply(unsafe.SliceData(out[x]), unsafe.SliceData(out[y]), unsafe.SliceData(from[x]), unsafe.SliceData(from[y]), &m.coefs[size*which], n)
 	}
 }
 
 // butterflyMap is a map of two packets that needs only one product: a layer
 // of a fast Fourier transform is made of such maps.
 type butterflyMap struct {
-	*kernelMap // does all else
-	apply      func(out0, out1, in0, in1, coef *byte, n int)
+	*kernelMap        // does all else
+	inverse    int    // 1 for the inverse
 	out, in    int    // which packets are out0 and in0
 	coef       []byte // c
 }
@@ -196,7 +169,7 @@ func (m *butterflyMap) Apply(out, in [][]byte, add bool) {
 	}
 	n := m.check(out, in, m.symbolBytes)
 	done := n &^ (planesGroup - 1)
-	m.apply(unsafe.SliceData(out[m.out]), unsafe.SliceData(out[1-m.out]), unsafe.SliceData(in[m.in]), unsafe.SliceData(in[1-m.in]), &m.coef[0], done)
+	butterflyKernel(m.path.path, m.symbolBytes, m.inverse, unsafe.SliceData(out[m.out]), unsafe.SliceData(out[1-m.out]), unsafe.SliceData(in[m.in]), unsafe.SliceData(in[1-m.in]), &m.coef[0], done)
 	if done < n {
 		m.usual(out, in, done, n, false)
 	}

@@ -18,7 +18,7 @@ type prime struct {
 	mask    uint64
 	limit   int // products that may be added to a reduced lane
 
-	simd *primeLanes // nil without vector instructions
+	simd *laneKernels // nil without vector instructions
 }
 
 // minPaired is the number of products that a lane must have room for.
@@ -40,7 +40,7 @@ func newPrime(q uint64) *prime {
 		f.mask |= f.mask << 32
 		f.words /= 2
 	}
-	f.simd = newPrimeLanes(q)
+	f.simd = newPrimeLanes(f)
 	return f
 }
 
@@ -101,15 +101,16 @@ func (f *prime) reduceWords(acc []uint64) {
 }
 
 func (f *prime) Map(rows [][]Element) Map {
-	if m := f.laneMap(rows); m != nil {
-		return m
+	if f.simd != nil {
+		return f.simd.newMap(shapeOf(f, rows), rows)
 	}
 	return newRowMap(f, rows, f.block(), f.row)
 }
 
 func (f *prime) Combine(dst []byte, coef []Element, src [][]byte) {
 	f.checkCombine(dst, coef, src)
-	if f.laneCombine(dst, coef, src) {
+	if f.simd != nil && len(src) > 0 {
+		f.simd.combine(dst, coef, src)
 		return
 	}
 	combineRow(dst, coef, src, f.block(), f.row)

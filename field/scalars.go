@@ -18,7 +18,7 @@ type scalars[E ~[4]uint64, PE scalar[E]] struct {
 	operands sync.Pool // of *[2]E
 	scratch  sync.Pool // of *vectorScratch[E]
 
-	simd *scalarLanes // nil without vector instructions
+	simd *laneKernels // nil without vector instructions
 	lift E            // 2^260 in Montgomery form
 }
 
@@ -80,7 +80,7 @@ func (f *scalars[E, PE]) montgomery(c Element) E {
 	return E(f.with(c, c, func(x, _ PE) { x.Mul(x, &f.square) }))
 }
 
-// lifted returns 2^260·c, the Montgomery form of [scalarLanes].
+// lifted returns 2^260·c, the Montgomery form of [newScalarLanes].
 func (f *scalars[E, PE]) lifted(c Element) Element {
 	return f.with(c, c, func(x, _ PE) { x.Mul(x, &f.lift) })
 }

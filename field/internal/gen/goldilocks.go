@@ -10,14 +10,13 @@ import (
 
 // goldilocks writes the kernel of q = 2^64-2^32+1 for so many outputs, eight symbols at a time, as sums of
 // three words of 52 bits and more. A coefficient is 16 bytes: its code, and the upper 12 bits of that.
-func goldilocks(rows int) {
+func goldilocks(kind, rows int) {
 	x, high, t := reg.Z12, reg.Z13, reg.Z14 // an input, and its upper 12 bits
 	low52, low32, q := reg.Z20, reg.Z21, reg.Z22
 	sums := zmm[:3*rows]
 	row := func(r int) (low, mid, high vector) { return sums[3*r], sums[3*r+1], sums[3*r+2] }
 	k := &laneKernel{
-		name: fmt.Sprint("goldKernel", rows), signature: "func(out, in *[]byte, coef *uint64, inputs, n int, add bool)",
-		rows: rows, sums: sums, step: 8,
+		name: laneEntry.kernel(fmt.Sprint("goldilocks", rows), kind, rows), rows: rows, sums: sums, step: 8,
 		constants: func() {
 			broadcast(1<<52-1, low52)
 			broadcast(1<<32-1, low32)

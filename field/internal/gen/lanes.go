@@ -2,6 +2,7 @@ package main
 
 import (
 	. "github.com/mmcloughlin/avo/build"
+	"github.com/mmcloughlin/avo/ir"
 	. "github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
 )
@@ -11,15 +12,15 @@ import (
 // registers until they are stored. Register names say what is in them; K1 to K4 are the symbols of the
 // block that there are, and AX and R13 are for anything.
 type laneKernel struct {
-	name, signature string
-	rows            int
-	sums            []vector
-	step            int         // what a block adds to rAt
-	constants       func()      // sets the registers of constants, and rEnd in the unit of rAt
-	mask            func()      // sets K1 to K4
-	begin           func(r int) // sets the sums of a row to what the output has
-	inputs          func()      // adds all inputs
-	finish          func()      // reduces and stores the sums
+	name      string
+	rows      int
+	sums      []vector
+	step      int         // what a block adds to rAt
+	constants func()      // sets the registers of constants, and rEnd in the unit of rAt
+	mask      func()      // sets K1 to K4
+	begin     func(r int) // sets the sums of a row to what the output has
+	inputs    func()      // adds all inputs
+	finish    func()      // reduces and stores the sums
 }
 
 var (
@@ -34,8 +35,7 @@ var (
 const headerBytes = 24 // of a slice
 
 func (k *laneKernel) write() {
-	TEXT(k.name, NOSPLIT, k.signature)
-	Pragma("noescape")
+	begin(laneEntry, k.name)
 	Load(Param("out"), rOut)
 	Load(Param("in"), rIn)
 	Load(Param("coef"), rCoef)
@@ -70,11 +70,7 @@ func (k *laneKernel) write() {
 
 // ifAdd runs body where outputs are added to.
 func ifAdd(label string, body func()) {
-	add, err := Param("add").Resolve()
-	if err != nil {
-		panic(err)
-	}
-	CMPB(add.Addr, U8(0))
+	CMPB(parameter("add"), U8(0))
 	JEQ(LabelRef(label))
 	body()
 	Label(label)
@@ -82,6 +78,7 @@ func ifAdd(label string, body func()) {
 
 // each runs body, which adds so many inputs with coefficients of so many bytes in all, count times.
 func each(label string, inputs, coefs int, count reg.GPPhysical, body func()) {
+	Instruction(&ir.Instruction{Opcode: "PCALIGN", Operands: []Op{U8(64)}})
 	Label(label)
 	body()
 	ADDQ(U32(inputs*headerBytes), rNext)

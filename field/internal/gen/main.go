@@ -5,15 +5,16 @@ import (
 	"flag"
 	"fmt"
 	"log"
-	"strings"
 
 	. "github.com/mmcloughlin/avo/build"
+	"github.com/mmcloughlin/avo/ir"
 	. "github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
 )
 
 // An isa is a set of instructions to write kernels in.
 type isa struct {
+	path   int    // its index
 	name   string // of which the names of the kernels end
 	bytes  int    // of a vector
 	affine bool   // products by GF2P8AFFINEQB, else by tables of nibbles
@@ -22,57 +23,95 @@ type isa struct {
 }
 
 var isas = []isa{
-	{"GFNI512", 64, true, 4, 8},
-	{"GFNI256", 32, true, 0, 4},
-	{"AVX2", 32, false, 0, 4},
+	{0, "GFNI512", 64, true, 4, 8},
+	{0, "GFNI256", 32, true, 0, 4},
+	{0, "AVX2", 32, false, 0, 4},
 }
 
 func main() {
 	arch := flag.String("arch", "amd64", "architecture of the kernels: amd64 or arm64")
+	declarations := flag.String("declarations", "", "Go file of the entries")
 	flag.Parse()
 	if *arch == "arm64" {
-		if err := writeNEON(flag.Lookup("out").Value.String(), flag.Lookup("stubs").Value.String()); err != nil {
+		if err := writeNEON(flag.Lookup("out").Value.String()); err != nil {
 			log.Fatal(err)
 		}
-		return
+	} else {
+		writeAMD64()
 	}
+	if err := writeDeclarations(*declarations); err != nil {
+		log.Fatal(err)
+	}
+}
+
+// writeAMD64 writes the kernels for amd64.
+func writeAMD64() {
 	ConstraintExpr("!purego")
-	for _, i := range isas {
+	for path, i := range isas {
+		i.path = path
 		i.sum()
-		for rows := 1; rows <= i.rows; rows++ {
-			i.product(1, false, rows)
-		}
-		for rows := 1; rows <= i.rows; rows++ {
-			i.product(2, false, rows)
-		}
-		for rows := 1; rows <= i.rows; rows++ {
-			i.product(2, true, rows)
+		for _, l := range []layout{inBytes, inPairs, inPlanes} {
+			for rows := 1; rows <= i.rows; rows++ {
+				i.product(l, rows)
+			}
 		}
 		for symbol := 1; symbol <= 2; symbol++ {
-			i.butterfly(symbol, false)
-			i.butterfly(symbol, true)
-			if i.affine || symbol == 1 { // tables of nibbles leave too few registers for pairs
-				i.butterflies(symbol, false)
-				i.butterflies(symbol, true)
+			for _, inverse := range []bool{false, true} {
+				i.butterfly(symbol, inverse)
+				i.butterflies(symbol, inverse)
 			}
 		}
 		i.planes("toPlanes", true)
 		i.planes("fromPlanes", false)
 	}
+	kind := 0
 	for _, l := range primeLanes {
 		for _, symbol := range l.symbols {
 			for _, rows := range []int{1, 2, 4} {
-				l.kernel(symbol, rows)
+				l.kernel(kind, symbol, rows)
 			}
+			kind++
 		}
 	}
 	for _, rows := range []int{1, 2, 4} {
-		goldilocks(rows)
+		goldilocks(kind, rows)
 	}
+	kind++
 	for _, rows := range []int{1, 2} {
-		scalars(rows)
+		scalars(kind, rows)
+	}
+	for _, e := range entries {
+		begin(e, e.name)
+		Pragma("noescape")
+		e.write(avoJumper{})
 	}
 	Generate()
+}
+
+// begin begins a kernel of an entry, or the entry.
+func begin(e *entry, name string) { TEXT(name, NOSPLIT, "func("+e.parameters()+")") }
+
+// avoJumper is a [jumper].
+type avoJumper struct{}
+
+func (avoJumper) jumpIfAtLeast(key string, value int, label string) {
+	CMPQ(parameter(key), U8(value))
+	JGE(LabelRef(label))
+}
+
+func (avoJumper) place(label string) { Label(label) }
+
+func (avoJumper) jumpTo(kernel string) {
+	Instruction(&ir.Instruction{Opcode: "JMP", Operands: []Op{LabelRef("·" + kernel + "(SB)")}, IsTerminal: true})
+}
+
+// parameter returns where a parameter of the function is.
+func parameter(name string) Mem {
+	p, err := Param(name).Resolve()
+	if err != nil {
+		log.Fatal(err)
+	}
+	return p.Addr
 }
 
 // groupBytes is the length of a group of symbols in planes: so many low bytes as high
@@ -142,15 +181,6 @@ func (i isa) xor2(a Op, b, dst vector) {
 	}
 	i.xor(a, dst)
 	i.xor(b, dst)
-}
-
-// and sets dst = src·mask, bit by bit.
-func (i isa) and(mask, src, dst vector) {
-	if i.bytes == 64 {
-		VPANDQ(mask, src, dst)
-	} else {
-		VPAND(mask, src, dst)
-	}
 }
 
 // zero sets v to zero.
@@ -382,23 +412,22 @@ type kernel struct {
 	out, in, columns  reg.Register
 	count, coefs, pos reg.Register
 	to, add           reg.Register
-	label             func(string) string
 	blocks            int
 }
 
-const signature = "func(out, in *[]byte, columns *uint32, count int, coefs *byte, from, to int, add bool)"
-
 // start begins the function and loads its arguments.
-func (i isa) start(name string, symbol, rows int) *kernel {
+func (i isa) start(name string, l layout, rows int) *kernel {
 	used = 0
-	TEXT(name, NOSPLIT, signature)
-	Pragma("noescape")
-	k := &kernel{isa: i, symbol: symbol, rows: rows}
+	begin(combineEntry, combineEntry.kernel(name+i.name, i.path, rows, int(l)))
+	k := &kernel{isa: i, rows: max(rows, 1)}
+	if rows > 0 {
+		k.symbol = l.symbol()
+	}
 	k.out = Load(Param("out"), GP64())
 	k.in = Load(Param("in"), GP64())
 	k.columns = Load(Param("columns"), GP64())
 	k.count = Load(Param("count"), GP64())
-	if symbol > 0 {
+	if k.symbol > 0 {
 		k.coefs = Load(Param("coefs"), GP64())
 	}
 	k.pos = Load(Param("from"), GP64())
@@ -581,7 +610,7 @@ func (i isa) end() {
 
 // sum writes the kernel for one row of ones.
 func (i isa) sum() {
-	k := i.start("sum"+i.name, 0, 1)
+	k := i.start("sum", inBytes, 0)
 	var parts []part
 	for n := range 4 {
 		parts = append(parts, part{n * i.bytes, nil})
@@ -597,16 +626,10 @@ func (i isa) sum() {
 }
 
 // product writes the kernel for so many rows.
-func (i isa) product(symbol int, planes bool, rows int) {
-	name := fmt.Sprintf("bytes%d", rows)
-	switch {
-	case planes:
-		name = fmt.Sprintf("planes%d", rows)
-	case symbol == 2:
-		name = fmt.Sprintf("pairs%d", rows)
-	}
-	k := i.start(name+i.name, symbol, rows)
-	if symbol == 2 && !planes {
+func (i isa) product(l layout, rows int) {
+	planes := l == inPlanes
+	k := i.start(fmt.Sprint(l.name(), rows), l, rows)
+	if l == inPairs {
 		k.halves = i.vector()
 		i.move(halves(), k.halves)
 	}
@@ -636,14 +659,6 @@ func (i isa) product(symbol int, planes bool, rows int) {
 		k.loop(64, parts(0, 32))
 	}
 	i.end()
-}
-
-// butterflyName returns the name of a kernel of butterflies, for symbols of one byte or of two in planes.
-func butterflyName(name string, symbol int, inverse bool) string {
-	if inverse {
-		name = "inverse" + strings.ToUpper(name[:1]) + name[1:]
-	}
-	return name + [...]string{1: "Bytes", 2: "Planes"}[symbol]
 }
 
 // units calls do for what of a group a butterfly works on at a time: with the offsets of a vector, or
@@ -711,8 +726,7 @@ func (p products) loadMatrices(coefs reg.Register, symbol, n int) []vector {
 // (x, y) → (x + c·y, x + c·y + y), or its inverse (x, y) → (x + c·(x+y), x + y).
 func (i isa) butterfly(symbol int, inverse bool) {
 	used = 0
-	TEXT(butterflyName("butterfly", symbol, inverse)+i.name, NOSPLIT, "func(out0, out1, in0, in1, coef *byte, n int)")
-	Pragma("noescape")
+	begin(butterflyEntry, butterflyEntry.butterfly(i.name, i.path, symbol, inverse))
 	var out, in [2]reg.Register
 	for k := range out {
 		out[k] = Load(Param(fmt.Sprintf("out%d", k)), GP64())
@@ -726,8 +740,7 @@ func (i isa) butterfly(symbol int, inverse bool) {
 // the inverse.
 func (i isa) butterflies(symbol int, inverse bool) {
 	used = 0
-	TEXT(butterflyName("butterflies", symbol, inverse)+i.name, NOSPLIT, "func(out, in *[]byte, coefs *byte, n int)")
-	Pragma("noescape")
+	begin(butterfliesEntry, butterfliesEntry.butterfly(i.name, i.path, symbol, inverse))
 	var out, in [4]reg.Register
 	o, e := Load(Param("out"), GP64()), Load(Param("in"), GP64())
 	for k := range out {
@@ -789,8 +802,7 @@ func (i isa) network(symbol int, inverse bool, out, in []reg.Register, coefs reg
 // planes writes the change of layout of whole groups.
 func (i isa) planes(name string, to bool) {
 	used = 0
-	TEXT(name+i.name, NOSPLIT, "func(dst, src *byte, n int)")
-	Pragma("noescape")
+	begin(planesEntry, planesEntry.kernel(name+i.name, i.path, flagOf(to)))
 	dst := Load(Param("dst"), GP64())
 	src := Load(Param("src"), GP64())
 	n := Load(Param("n"), GP64())

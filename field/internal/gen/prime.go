@@ -17,51 +17,48 @@ type primeSymbol struct {
 
 // A primeLane is a kind of lanes for primes below 2^31, with what instructions there are for it.
 type primeLane struct {
-	name      string
-	lanes     int            // in a vector
-	bits      int            // of R, half a lane
-	word      reg.GPPhysical // that broadcast takes
-	broadcast func(ops ...Op)
-	symbols   [2]primeSymbol
+	name    string
+	lanes   int             // in a vector
+	bits    int             // of R, half a lane
+	spread  func(ops ...Op) // a word in memory
+	symbols [2]primeSymbol
 
 	add, sub, min, left, right func(ops ...Op)
 
 	multiply                   func(coef Mem, x, product vector)
-	coef                       int             // bytes of a coefficient, or of a pair
 	timesInverse, timesModulus func(ops ...Op) // sum·(-1/q) mod R, and that times q
 	pairs                      bool
 }
 
 // primeLanes: an instruction multiplies and adds two inputs, in the halves of a narrow lane, with
-// coefficients likewise; coef and chunk count such pairs, and the last input may be without a peer.
+// coefficients likewise, a word for two; chunk counts such pairs, and the last input may be without a peer.
 var primeLanes = []primeLane{
 	{
-		name: "Narrow", lanes: 16, bits: 16, word: reg.EAX, broadcast: VPBROADCASTD,
+		name: "Narrow", lanes: 16, bits: 16, spread: VPBROADCASTD,
 		symbols: [2]primeSymbol{{1, VPMOVZXBD_Z, VPMOVDB}, {2, VPMOVZXWD_Z, VPMOVDW}},
 		add:     VPADDD, sub: VPSUBD, min: VPMINUD, left: VPSLLD, right: VPSRLD,
 		multiply: func(coef Mem, x, product vector) {
 			VPBROADCASTD(coef, product)
 			VPMADDWD(product, x, product)
 		},
-		coef:         4,
 		timesInverse: VPMULLW,
 		timesModulus: VPMULLD,
 		pairs:        true,
 	},
 	{
-		name: "Wide", lanes: 8, bits: 32, word: reg.RAX, broadcast: VPBROADCASTQ,
+		name: "Wide", lanes: 8, bits: 32, spread: VPBROADCASTQ,
 		symbols: [2]primeSymbol{{2, VPMOVZXWQ_Z, VPMOVQW}, {4, VPMOVZXDQ_Z, VPMOVQD}},
 		add:     VPADDQ, sub: VPSUBQ, min: VPMINUQ, left: VPSLLQ, right: VPSRLQ,
 		multiply:     func(coef Mem, x, product vector) { VPMULUDQ_BCST(coef, x, product) },
-		coef:         8,
 		timesInverse: VPMULUDQ,
 		timesModulus: VPMULUDQ,
 	},
 }
 
 // kernel writes the kernel for so many outputs of symbols of so many bytes. Sums are kept below q·R, and
-// as many products (chunk) as keep them below 2·q·R are added between.
-func (l primeLane) kernel(symbol primeSymbol, rows int) {
+// as many products (chunk) as keep them below 2·q·R are added between. The constants are chunk, q and -1/q
+// mod R.
+func (l primeLane) kernel(kind int, symbol primeSymbol, rows int) {
 	x, t, odd := reg.Z4, reg.Z5, reg.Z6
 	q, neg, qR := reg.Z20, reg.Z21, reg.Z22
 	rChunk, rChunkLeft := reg.R9, reg.R13
@@ -70,17 +67,14 @@ func (l primeLane) kernel(symbol primeSymbol, rows int) {
 		symbol.load(packet(header, index, symbol.bytes), reg.K1, to)
 	}
 	k := &laneKernel{
-		name:      fmt.Sprintf("prime%s%dx%d", l.name, symbol.bytes, rows),
-		signature: "func(out, in *[]byte, coef *uint32, inputs, chunk, n int, q, neg uint64, add bool)",
-		rows:      rows, sums: sums, step: l.lanes,
+		name: laneEntry.kernel(fmt.Sprintf("prime%s%dx%d", l.name, symbol.bytes, rows), kind, rows), rows: rows, sums: sums, step: l.lanes,
 		mask: func() { maskOf(l.lanes, 0, KMOVW, reg.K1) },
 	}
 	k.constants = func() {
-		Load(Param("chunk"), rChunk)
-		Load(Param("q"), reg.RAX)
-		l.broadcast(l.word, q)
-		Load(Param("neg"), reg.RAX)
-		l.broadcast(l.word, neg)
+		Load(Param("constants"), reg.RAX)
+		MOVQ(Mem{Base: reg.RAX}, rChunk)
+		l.spread(Mem{Base: reg.RAX, Disp: 8}, q)
+		l.spread(Mem{Base: reg.RAX, Disp: 16}, neg)
 		l.left(U8(l.bits), q, qR)
 	}
 	k.begin = func(r int) {
@@ -98,7 +92,7 @@ func (l primeLane) kernel(symbol primeSymbol, rows int) {
 	}
 	multiply := func() {
 		for r, sum := range sums {
-			l.multiply(Mem{Base: rFactors, Disp: l.coef * r}, x, t)
+			l.multiply(Mem{Base: rFactors, Disp: 8 * r}, x, t)
 			l.add(t, sum, sum)
 		}
 	}
@@ -116,7 +110,7 @@ func (l primeLane) kernel(symbol primeSymbol, rows int) {
 		CMPQ(rLeft, rChunkLeft)
 		CMOVQLT(rLeft, rChunkLeft)
 		SUBQ(rChunkLeft, rLeft)
-		each("inputs", inputs, l.coef*rows, rChunkLeft, func() {
+		each("inputs", inputs, 8*rows, rChunkLeft, func() {
 			load(rNext, 0, x)
 			if l.pairs {
 				load(rNext, 1, odd)

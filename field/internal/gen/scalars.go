@@ -11,7 +11,7 @@ import (
 // scalars writes the kernel of primes of 32 bytes for so many outputs, eight symbols at a time, as sums of
 // ten words of 52 bits and more, which Montgomery's way takes to five. The constants are -1/q mod 2^52 and
 // the words of q.
-func scalars(rows int) {
+func scalars(kind, rows int) {
 	const words = 5
 	x := []vector{reg.Z20, reg.Z25, reg.Z26, reg.Z27, reg.Z28} // an input
 	four, pairs := zmm[20:24], zmm[25:29]                      // limbs of 64 bits, and on the way to them
@@ -25,8 +25,7 @@ func scalars(rows int) {
 	code := func(r int) []vector { return sum(r)[words:] } // once reduced
 
 	k := &laneKernel{
-		name: fmt.Sprint("scalarKernel", rows), signature: "func(out, in *[]byte, coef, constants *uint64, inputs, n int, add bool)",
-		rows: rows, sums: sums, step: 256,
+		name: laneEntry.kernel(fmt.Sprint("scalars", rows), kind, rows), rows: rows, sums: sums, step: 256,
 		constants: func() {
 			Load(Param("constants"), rConstants)
 			SHLQ(U8(5), rEnd)
