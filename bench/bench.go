@@ -8,7 +8,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"runtime"
+	"runtime/pprof"
 	"slices"
 	"strings"
 	"time"
@@ -78,24 +81,28 @@ type Options struct {
 	Algorithms []string       // of encodes; nil is [algo.Auto]
 	Iterations int            // that count, 1 or more; one more goes before them
 	Progress   func(done int) // unless nil, is called after each iteration
+	Profiles   string         // a directory for profiles of the CPU, unless empty; see [Case.Measure]
 }
 
 // A Result is what was measured of one algorithm. Times are medians, in seconds.
 type Result struct {
-	Case, Field string
-	Size        int64 // bytes of a packet
-	K, Ports    int
-	Algorithm   string
-	C1          int     // rounds
-	C2          float64 // packets
-	C3          int     // multiply-adds per symbol
-	Seconds     float64 // of a run without the final check
-	Check       float64 // seconds of the final check, in one run; 0 where there is none
-	Compile     float64 // share of the first run in which programs were made ready
-	Wrong       int     // coded packets that are not what they should be
-	Peer        string
-	PeerSeconds float64
-	CopySeconds float64 // to copy all packets once; 0 where that is the peer
+	Case        string  `json:"case"`
+	Field       string  `json:"field"`
+	Size        int64   `json:"size"` // bytes of a packet
+	K           int     `json:"K"`
+	Ports       int     `json:"p"`
+	Algorithm   string  `json:"algorithm"`
+	C1          int     `json:"C1"`            // rounds
+	C2          float64 `json:"C2"`            // packets
+	C3          int     `json:"C3"`            // multiply-adds per symbol
+	Seconds     float64 `json:"seconds"`       // of a run without the final check
+	Check       float64 `json:"check_seconds"` // seconds of the final check, in one run; 0 where there is none
+	Compile     float64 `json:"compile_share"` // share of the first run in which programs were made ready
+	Wrong       int     `json:"wrong"`         // coded packets that are not what they should be
+	Peer        string  `json:"peer"`
+	PeerSeconds float64 `json:"peer_seconds"`
+	CopySeconds float64 `json:"memcpy_seconds"` // to copy all packets once; 0 where that is the peer
+	Machine
 }
 
 // AlgorithmBandwidth is K packets over the time of a run, in bytes per second.
@@ -124,7 +131,8 @@ type run func(ctx context.Context, check bool) (*volley.Report, error)
 // Measure measures K processors with packets of size bytes: a result for each algorithm
 // that takes the matrix. Each iteration runs every algorithm, the peer and memcpy once,
 // one after the other, so that what else the machine does meets all of them. Where no
-// algorithm takes the matrix the error is that of the last.
+// algorithm takes the matrix the error is that of the last. A profile is of runs without
+// the final check, for a few seconds, and its name is the case, K and the algorithm.
 func (c Case) Measure(ctx context.Context, k int, size int64, o Options) ([]Result, error) {
 	if err := c.Check(k, size); err != nil {
 		return nil, err
@@ -134,6 +142,10 @@ func (c Case) Measure(ctx context.Context, k int, size int64, o Options) ([]Resu
 	}
 	if len(o.Algorithms) == 0 || c.plain {
 		o.Algorithms = []string{algo.Auto}
+	}
+	machine := This()
+	if err := machine.checkSet(); err != nil {
+		return nil, err
 	}
 	w, err := c.build(k, size)
 	if err != nil {
@@ -167,6 +179,7 @@ func (c Case) Measure(ctx context.Context, k int, size int64, o Options) ([]Resu
 			}
 			if i == 0 {
 				results[a] = c.result(k, size, r)
+				results[a].Machine = machine
 			}
 			ours[a] = append(ours[a], seconds)
 		}
@@ -209,8 +222,36 @@ func (c Case) Measure(ctx context.Context, k int, size int64, o Options) ([]Resu
 		if !c.plain {
 			r.CopySeconds = Median(copies[1:])
 		}
+		if o.Profiles != "" {
+			name := filepath.Join(o.Profiles, fmt.Sprintf("%s-%d-%s.pprof", c.Name, k, r.Algorithm))
+			if err := profile(name, func() error { _, err := one(ctx, false); return err }); err != nil {
+				return nil, err
+			}
+		}
 	}
 	return results, nil
+}
+
+// profileTime is how long runs are profiled: for some hundred samples.
+const profileTime = 3 * time.Second
+
+// profile writes a profile of the CPU while run runs, again and again.
+func profile(name string, run func() error) (err error) {
+	file, err := os.Create(name)
+	if err != nil {
+		return fmt.Errorf("bench: profile: %w", err)
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	if err := pprof.StartCPUProfile(file); err != nil {
+		return fmt.Errorf("bench: profile: %w", err)
+	}
+	defer pprof.StopCPUProfile()
+	for start := time.Now(); time.Since(start) < profileTime; {
+		if err := run(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // result is what the report of a first run tells.

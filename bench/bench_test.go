@@ -7,6 +7,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -187,16 +190,16 @@ func TestCheck(t *testing.T) {
 
 // TestWrite writes a row in each format.
 func TestWrite(t *testing.T) {
-	m := Machine{CPU: "a CPU", Cores: 2, Go: "go1", Instructions: []string{"AVX2"}}
+	m := Machine{CPU: "a CPU", Cores: 2, Go: "go1", Instructions: "AVX2", Kernels: "AVX2", Set: "all"}
 	results := []Result{
 		{
 			Case: "dense", Field: "2^8", Size: 1 << 20, K: 4, Ports: 1, Algorithm: "universal", C1: 2, C2: 2, C3: 5,
-			Seconds: 1.5e-3, Check: 2e-4, Compile: 0.25, Peer: "klauspost", PeerSeconds: 1e-3, CopySeconds: 1.2e-4,
+			Seconds: 1.5e-3, Check: 2e-4, Compile: 0.25, Peer: "klauspost", PeerSeconds: 1e-3, CopySeconds: 1.2e-4, Machine: m,
 		},
-		{Case: "allgather", Size: 1000, K: 2, C2: 1.5, Seconds: 1, Peer: "memcpy", PeerSeconds: 1},
+		{Case: "allgather", Size: 1000, K: 2, C2: 1.5, Seconds: 1, Peer: "memcpy", PeerSeconds: 1, Machine: m},
 	}
 	var b bytes.Buffer
-	if err := Write(&b, "text", m, results); err != nil {
+	if err := Write(&b, "text", results); err != nil {
 		t.Fatal(err)
 	}
 	lines := strings.Split(b.String(), "\n")
@@ -207,20 +210,62 @@ func TestWrite(t *testing.T) {
 		t.Error(lines[0])
 	}
 	b.Reset()
-	if err := Write(&b, "csv", m, results); err != nil {
+	if err := Write(&b, "csv", results); err != nil {
 		t.Fatal(err)
 	}
 	rows, err := csv.NewReader(&b).ReadAll()
-	if err != nil || len(rows) != 3 || strings.Join(rows[0][len(rows[0])-4:], " ") != "cpu cores go instructions" || rows[1][len(rows[1])-3] != "2" {
+	if err != nil || len(rows) != 3 || strings.Join(rows[0][len(rows[0])-6:], " ") != "cpu cores go instructions kernels set" || rows[1][len(rows[1])-5] != "2" {
 		t.Errorf("%v, %v", rows, err)
 	}
 	b.Reset()
-	if err := Write(&b, "json", m, results); err != nil {
+	if err := Write(&b, "json", results); err != nil {
 		t.Fatal(err)
 	}
 	var table struct{ Rows []map[string]any }
 	if err := json.Unmarshal(b.Bytes(), &table); err != nil || table.Rows[0]["ratio"] != 1.5 || table.Rows[0]["cpu"] != "a CPU" || table.Rows[1]["memcpy_seconds"] != nil {
 		t.Errorf("%v, %v", table, err)
+	}
+	var again struct{ Rows []Result }
+	if err := json.Unmarshal(b.Bytes(), &again); err != nil || !slices.Equal(again.Rows, results) {
+		t.Errorf("%+v, %v, want %+v", again, err, results)
+	}
+	lesser := results[0]
+	lesser.Set, lesser.Seconds, lesser.Wrong = "avx2", 2e-3, 3
+	b.Reset()
+	if err := Write(&b, "text", append(results, lesser)); err != nil {
+		t.Fatal(err)
+	}
+	lines = strings.Split(b.String(), "\n")
+	if want := "dense 2^8 1 MiB 4 universal klauspost 1.50 2.00 3"; strings.Join(strings.Fields(lines[4]), " ") != want {
+		t.Errorf("%s, want %s", lines[4], want)
+	}
+}
+
+// TestCheckSet refuses figures of kernels that a set leaves out.
+func TestCheckSet(t *testing.T) {
+	for _, m := range []Machine{
+		{Set: "no-gfni", Kernels: "GFNI and AVX"}, {Set: "avx2", Kernels: "GFNI and AVX-512"}, {Set: "none", Kernels: "AVX2"}, {Set: "much"},
+	} {
+		if err := m.checkSet(); err == nil || !strings.Contains(err.Error(), m.Set) {
+			t.Errorf("%+v: %v", m, err)
+		}
+	}
+	if err := This().checkSet(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestProfiles writes a profile of runs.
+func TestProfiles(t *testing.T) {
+	dir := t.TempDir()
+	if _, err := denseCase.Measure(t.Context(), 4, 100, Options{Algorithms: []string{"universal"}, Iterations: 1, Profiles: dir}); err != nil {
+		t.Fatal(err)
+	}
+	if data, err := os.ReadFile(filepath.Join(dir, "dense-4-universal.pprof")); err != nil || len(data) == 0 {
+		t.Errorf("%d bytes, %v", len(data), err)
+	}
+	if _, err := denseCase.Measure(t.Context(), 4, 100, Options{Iterations: 1, Profiles: filepath.Join(dir, "none")}); !errors.Is(err, os.ErrNotExist) {
+		t.Error(err)
 	}
 }
 

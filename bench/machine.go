@@ -6,15 +6,21 @@ import (
 	"runtime"
 	"strings"
 
+	"github.com/consensys/gnark-crypto/utils/cpu"
 	"github.com/klauspost/cpuid/v2"
+
+	"volley/bench/instructions"
+	"volley/field"
 )
 
 // A Machine is where figures are from.
 type Machine struct {
-	CPU          string   // its model
-	Cores        int      // that this process may use
-	Go           string   // version
-	Instructions []string // sets of vector instructions that kernels make use of
+	CPU          string `json:"cpu"`          // its model
+	Cores        int    `json:"cores"`        // that this process may use
+	Go           string `json:"go"`           // version
+	Instructions string `json:"instructions"` // the vector instructions that kernels make use of
+	Kernels      string `json:"kernels"`      // of binary fields, as [field.Kernels] has it
+	Set          string `json:"set"`          // of the instructions that this process keeps to
 }
 
 // vectors are the sets of instructions that kernels of the fields or the peers have a
@@ -25,15 +31,31 @@ var vectors = []cpuid.FeatureID{
 
 // This returns the machine that the program runs on.
 func This() Machine {
-	m := Machine{CPU: cmp.Or(strings.TrimSpace(cpuid.CPU.BrandName), "CPU "+runtime.GOARCH), Cores: runtime.GOMAXPROCS(0), Go: runtime.Version()}
+	var has []string
 	for _, v := range vectors {
 		if cpuid.CPU.Has(v) {
-			m.Instructions = append(m.Instructions, v.String())
+			has = append(has, v.String())
 		}
 	}
-	return m
+	return Machine{
+		CPU: cmp.Or(strings.TrimSpace(cpuid.CPU.BrandName), "CPU "+runtime.GOARCH), Cores: runtime.GOMAXPROCS(0), Go: runtime.Version(),
+		Instructions: strings.Join(has, " "), Kernels: field.Kernels(), Set: instructions.Current(),
+	}
 }
 
 func (m Machine) String() string {
-	return strings.TrimSpace(fmt.Sprintf("%s, GOMAXPROCS %d, %s %s", m.CPU, m.Cores, m.Go, strings.Join(m.Instructions, " ")))
+	return strings.TrimSpace(fmt.Sprintf("%s, GOMAXPROCS %d, %s %s", m.CPU, m.Cores, m.Go, m.Instructions))
+}
+
+// checkSet returns an error where kernels were chosen that the set of instructions leaves out.
+func (m Machine) checkSet() error {
+	vectors := cpu.SupportAVX512 // of gnark-crypto, and of our prime fields
+	switch {
+	case m.Set == instructions.All,
+		m.Set == instructions.NoGFNI && !strings.Contains(m.Kernels, "GFNI"),
+		m.Set == instructions.AVX2 && m.Kernels == "AVX2" && !vectors,
+		m.Set == instructions.None && m.Kernels == "generic Go" && !vectors:
+		return nil
+	}
+	return fmt.Errorf("bench: cannot keep to the instructions %q: this process has the kernels %q, vectors of 512 bits in prime fields: %v", m.Set, m.Kernels, vectors)
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/klauspost/reedsolomon"
 
+	"volley/bench/instructions"
 	"volley/field"
 	"volley/matrix"
 )
@@ -118,7 +119,15 @@ var leopardCase = Case{
 // returns where its parity will be.
 func (w *workload) reedSolomon(data [][]byte, option reedsolomon.Option) (parity [][]byte, err error) {
 	k := len(data)
-	encoder, err := reedsolomon.New(k, k, option)
+	options := []reedsolomon.Option{option}
+	switch instructions.Current() { // for which it was initialized too early
+	case instructions.AVX2:
+		options = append(options, reedsolomon.WithAVX512(false))
+		fallthrough
+	case instructions.NoGFNI:
+		options = append(options, reedsolomon.WithGFNI(false), reedsolomon.WithAVXGFNI(false))
+	}
+	encoder, err := reedsolomon.New(k, k, options...)
 	if err != nil {
 		return nil, fmt.Errorf("bench: klauspost/reedsolomon: %w", err)
 	}

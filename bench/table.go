@@ -3,21 +3,76 @@ package bench
 import (
 	"fmt"
 	"io"
-	"strings"
+	"slices"
 
 	"volley/report"
 )
 
 // Write writes the results as a table: text under a line for the machine; csv and json
-// with the machine in every row, so that those of several can be put together.
-func Write(w io.Writer, format string, m Machine, results []Result) error {
+// with the machine in every row, so that those of several can be put together. Of results
+// of several sets of instructions the text has the ratios only.
+func Write(w io.Writer, format string, results []Result) error {
 	if format != "text" {
-		return report.Write(w, format, append(columns(), machineColumns(m)...), results)
+		return report.Write(w, format, append(columns(), machineColumns()...), results)
 	}
-	if _, err := fmt.Fprintf(w, "%v\n\n", m); err != nil {
+	if len(results) == 0 {
+		return nil
+	}
+	if _, err := fmt.Fprintf(w, "%v\n\n", results[0].Machine); err != nil {
 		return err
 	}
+	if slices.ContainsFunc(results, func(r Result) bool { return r.Set != results[0].Set }) {
+		return writeSets(w, results)
+	}
 	return report.Write(w, format, columns(), results)
+}
+
+// writeSets writes a line for each case and K, and in it the ratio for each set of instructions.
+func writeSets(w io.Writer, results []Result) error {
+	type column = report.Column[[]Result]
+	var rows [][]Result
+	var sets []string
+	for _, r := range results {
+		if !slices.Contains(sets, r.Set) {
+			sets = append(sets, r.Set)
+		}
+		// Two results of the same algorithm and set, which is the same set twice, are two rows.
+		i := slices.IndexFunc(rows, func(row []Result) bool {
+			return row[0].Case == r.Case && row[0].K == r.K && row[0].Size == r.Size && row[0].Algorithm == r.Algorithm &&
+				!slices.ContainsFunc(row, func(other Result) bool { return other.Set == r.Set })
+		})
+		if i < 0 {
+			rows = append(rows, []Result{r})
+		} else {
+			rows[i] = append(rows[i], r)
+		}
+	}
+	list := []column{
+		{Name: "case", Value: func(row []Result) any { return row[0].Case }},
+		{Name: "field", Value: func(row []Result) any { return row[0].Field }},
+		{Name: "size", Value: func(row []Result) any { return row[0].Size }, Text: func(v any) string { return Size(v.(int64)) }},
+		{Name: "K", Value: func(row []Result) any { return row[0].K }},
+		{Name: "algorithm", Value: func(row []Result) any { return row[0].Algorithm }},
+		{Name: "peer", Value: func(row []Result) any { return row[0].Peer }},
+	}
+	for _, set := range sets {
+		list = append(list, column{Name: set, Unit: "ratio", Text: ratio, Value: func(row []Result) any {
+			for _, r := range row {
+				if r.Set == set {
+					return r.Ratio()
+				}
+			}
+			return nil
+		}})
+	}
+	list = append(list, column{Name: "#wrong", Value: func(row []Result) any {
+		wrong := 0
+		for _, r := range row {
+			wrong += r.Wrong
+		}
+		return wrong
+	}})
+	return report.Write(w, "text", list, rows)
 }
 
 func columns() []report.Column[Result] {
@@ -45,12 +100,15 @@ func columns() []report.Column[Result] {
 	}
 }
 
-func machineColumns(m Machine) []report.Column[Result] {
-	same := func(name string, value any) report.Column[Result] {
-		return report.Column[Result]{Name: name, Value: func(Result) any { return value }}
-	}
-	return []report.Column[Result]{
-		same("cpu", m.CPU), same("cores", m.Cores), same("go", m.Go), same("instructions", strings.Join(m.Instructions, " ")),
+func machineColumns() []report.Column[Result] {
+	type column = report.Column[Result]
+	return []column{
+		{Name: "cpu", Value: func(r Result) any { return r.CPU }},
+		{Name: "cores", Value: func(r Result) any { return r.Cores }},
+		{Name: "go", Value: func(r Result) any { return r.Go }},
+		{Name: "instructions", Value: func(r Result) any { return r.Instructions }},
+		{Name: "kernels", Value: func(r Result) any { return r.Kernels }},
+		{Name: "set", Value: func(r Result) any { return r.Set }},
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 
 	"volley/algo"
 	"volley/bench"
+	"volley/bench/instructions"
 	"volley/internal/printable"
 	"volley/internal/selection"
 	"volley/report"
@@ -25,10 +26,16 @@ const usage = `Measure the speed of encoding against other libraries, in the sam
 
   speed --case dense -k 4,16 --size 64KiB -n 3
   speed --case dft -k 8 --size 4KiB -n 2 --algorithm dft --format csv
+  speed --instructions all,no-gfni,avx2,none
 
 All processors are in this process, and packets in memory. Let the machine be
 idle. docs/metrics.md explains the table. The exit code is 3 where a coded
 packet is wrong.
+
+With --instructions both sides do without some of the processor's instructions,
+in a process for each set: all, no-gfni (GFNI), avx2 (GFNI and AVX-512), none
+(assembly). The table then has the ratios only; csv and json have everything.
+For none the go command builds speed once more, and runs in the checkout.
 
 Flags:
 `
@@ -69,6 +76,8 @@ type options struct {
 	size       string
 	algorithms string
 	iterations int
+	sets       string
+	profiles   string
 	format     string
 }
 
@@ -87,6 +96,8 @@ func speed(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	f.StringVar(&o.size, "size", "", "`BYTES` of a packet (default: that of each case)")
 	f.StringVar(&o.algorithms, "algorithm", algo.Auto, "`NAMES` that volley algorithms lists, or auto, with commas")
 	f.VarP(selection.AtLeast{Value: &o.iterations, Least: 1, Unset: 0}, "iterations", "n", "`N`, how often each is run after a first time")
+	f.StringVar(&o.sets, "instructions", "", "`SETS` of instructions to keep to, with commas: "+strings.Join(instructions.Sets, ", "))
+	f.StringVar(&o.profiles, "profiles", "", "`DIR` for profiles of the CPU, one of each row, for go tool pprof")
 	f.StringVar(&o.format, "format", "text", "`FORMAT`: "+strings.Join(report.Formats, ", "))
 	switch err := f.Parse(args); {
 	case errors.Is(err, pflag.ErrHelp):
@@ -102,11 +113,16 @@ func speed(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	results, err := o.measure(ctx, stderr, list, algorithms)
+	var results []bench.Result
+	if o.sets == "" {
+		results, err = o.measure(ctx, stderr, list, algorithms)
+	} else {
+		results, err = o.measureSets(ctx, stderr, f)
+	}
 	if err != nil {
 		return err
 	}
-	if err := bench.Write(stdout, o.format, bench.This(), results); err != nil {
+	if err := bench.Write(stdout, o.format, results); err != nil {
 		return err
 	}
 	return checkResults(results)
@@ -141,6 +157,14 @@ func (o *options) prepare() (list []measurement, algorithms []string, err error)
 			}
 		}
 		algorithms = append(algorithms, name)
+	}
+	for _, set := range selection.Names(o.sets) {
+		if o.sets != "" && !slices.Contains(instructions.Sets, set) {
+			return nil, nil, usagef("--instructions %q: want some of %s", set, strings.Join(instructions.Sets, ", "))
+		}
+	}
+	if o.profiles != "" && o.sets != "" {
+		return nil, nil, usagef("--profiles takes no --instructions")
 	}
 	var ks []int
 	if o.processors != "" {
@@ -193,7 +217,7 @@ func (o *options) measure(ctx context.Context, stderr io.Writer, list []measurem
 			}
 		}
 		say(0)
-		some, err := m.Measure(ctx, m.k, m.size, bench.Options{Algorithms: algorithms, Iterations: o.iterations, Progress: say})
+		some, err := m.Measure(ctx, m.k, m.size, bench.Options{Algorithms: algorithms, Iterations: o.iterations, Progress: say, Profiles: o.profiles})
 		switch {
 		case errors.Is(err, algo.ErrStructure):
 			unsuited = err

@@ -4,10 +4,14 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"volley/bench"
+	"volley/bench/instructions"
+	"volley/field"
 )
 
 // TestBench measures little, and checks which rows there are.
@@ -48,6 +52,8 @@ func TestBenchRefuses(t *testing.T) {
 		"--case dense -k 4 --algorithm dft": "no such structure",
 		"-n 0":                              "want a number, 1 or more",
 		"--format svg":                      "want one of text, csv, json",
+		"--instructions sse":                `--instructions "sse": want some of all, no-gfni`,
+		"--instructions all --profiles x":   "--profiles takes no --instructions",
 		"packets":                           "takes flags only",
 	} {
 		var stdout, stderr strings.Builder
@@ -63,5 +69,33 @@ func TestBenchRefuses(t *testing.T) {
 	var stdout strings.Builder
 	if code := run(t.Context(), []string{"--help"}, &stdout, io.Discard); code != 0 || !strings.Contains(stdout.String(), "--case CASES") || !strings.Contains(stdout.String(), "leopard") {
 		t.Errorf("exit %d, %s", code, stdout.String())
+	}
+}
+
+// TestInstructions measures with every set of instructions: a set is refused where the kernels are others.
+func TestInstructions(t *testing.T) {
+	sets := instructions.Sets
+	if field.Kernels() != "AVX2" && !strings.HasPrefix(field.Kernels(), "GFNI") {
+		sets = []string{instructions.All, instructions.None}
+	}
+	program := filepath.Join(t.TempDir(), "speed")
+	if out, err := exec.Command("go", "build", "-o", program, ".").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	var stderr strings.Builder
+	c := exec.Command(program, "--case=dense,dft", "-k", "4", "--size", "128", "-n", "1", "--instructions", strings.Join(sets, ","), "--format", "json")
+	c.Stderr = &stderr
+	out, err := c.Output()
+	if err != nil {
+		t.Fatalf("%v: %s", err, stderr.String())
+	}
+	var table struct{ Rows []bench.Result }
+	if err := json.Unmarshal(out, &table); err != nil || len(table.Rows) != 2*len(sets) {
+		t.Fatalf("%d rows, %v", len(table.Rows), err)
+	}
+	for i, r := range table.Rows {
+		if r.Set != sets[i/2] || r.Wrong != 0 || r.Set == instructions.None && r.Kernels != "generic Go" {
+			t.Errorf("%+v", r)
+		}
 	}
 }

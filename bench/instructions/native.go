@@ -1,0 +1,5 @@
+//go:build !purego && !noasm
+
+package instructions
+
+const generic = false
