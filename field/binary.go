@@ -35,11 +35,14 @@ func newBinary(name string, r *ring) Field {
 
 // vectors reports whether the field is that of klauspost/reedsolomon, F_{2^8} by 0x11d.
 // Where there are no kernels here, the library may have some, as for ppc64le.
-func (f *binaryField) vectors() bool { return f.poly == 0x11d }
+func (f *binaryField) vectors() bool { return libraryVectors && f.poly == 0x11d }
 
 func (f *binaryField) Map(rows [][]Element) Map {
 	if currentKernels != nil {
 		return f.kernelMap(rows, false)
+	}
+	if f.symbolBytes == 1 && len(rows) > 2 && !f.vectors() {
+		return f.packedMap(rows)
 	}
 	return newRowMap(f, rows, blockBytes, f.row)
 }

@@ -54,7 +54,7 @@ func (f *binary16) checkPlanes(op string, dst, src []byte) int {
 
 func (f *binary16) PlanarMap(rows [][]Element) Map {
 	if currentKernels == nil {
-		return &tableMap{shapeOf(f, rows), f, rows}
+		return f.packedMap(rows)
 	}
 	return f.kernelMap(rows, true)
 }
@@ -173,55 +173,4 @@ func (m *butterflyMap) Apply(out, in [][]byte, add bool) {
 	if done < n {
 		m.usual(out, in, done, n, false)
 	}
-}
-
-// tableMap is a map in planes by tables.
-type tableMap struct {
-	mapShape
-	field *binary16
-	rows  [][]Element
-}
-
-func (m *tableMap) Apply(out, in [][]byte, add bool) {
-	m.check(out, in, m.field.symbolBytes)
-	var t table16
-	for i, dst := range out {
-		if !add {
-			clear(dst)
-		}
-		for j, src := range in {
-			switch c := m.rows[i][j][0]; c {
-			case 0:
-			case 1:
-				xor(dst, src)
-			default:
-				m.field.setTable(&t, c)
-				t.mulAddPlanes(dst, src)
-			}
-		}
-	}
-}
-
-// mulAddPlanes is mulAdd in planes.
-func (t *table16) mulAddPlanes(dst, src []byte) {
-	for ; len(dst) >= planesGroup; dst, src = dst[planesGroup:], src[planesGroup:] {
-		for k := 0; k < planesGroup/2; k += 4 {
-			low, high := src[k:k+4], src[k+planesGroup/2:][:4]
-			y := (t.lo[low[3]]^t.hi[high[3]])<<48 ^ (t.lo[low[2]]^t.hi[high[2]])<<32 ^
-				(t.lo[low[1]]^t.hi[high[1]])<<16 ^ t.lo[low[0]] ^ t.hi[high[0]]
-			// The bytes of y are l0 h0 l1 h1 l2 h2 l3 h3.
-			a := y & 0x00ff00ff00ff00ff
-			b := y >> 8 & 0x00ff00ff00ff00ff
-			d, e := dst[k:k+4], dst[k+planesGroup/2:][:4]
-			le.PutUint32(d, le.Uint32(d)^gather(a))
-			le.PutUint32(e, le.Uint32(e)^gather(b))
-		}
-	}
-	t.mulAdd(dst, src)
-}
-
-// gather returns the even bytes of x, the odd ones of which are 0.
-func gather(x uint64) uint32 {
-	x |= x >> 8
-	return uint32(x&0xffff | x>>16&0xffff0000)
 }

@@ -21,7 +21,7 @@ type rowMap struct {
 	row                rowFunc
 }
 
-func newRowMap(f Field, rows [][]Element, block int, row rowFunc) Map {
+func newRowMap(f Field, rows [][]Element, block int, row rowFunc) *rowMap {
 	m := &rowMap{mapShape: shapeOf(f, rows), symbolBytes: f.SymbolBytes(), block: block, row: row}
 	for _, coef := range rows {
 		m.rows = append(m.rows, slices.Clone(coef))

@@ -1,0 +1,6 @@
+//go:build !noasm
+
+package field
+
+// libraryVectors is whether klauspost/reedsolomon may have vector instructions.
+const libraryVectors = true

@@ -1,0 +1,5 @@
+//go:build noasm
+
+package field
+
+const libraryVectors = false
