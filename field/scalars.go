@@ -2,6 +2,7 @@ package field
 
 import (
 	"math/big"
+	"slices"
 	"sync"
 )
 
@@ -89,7 +90,11 @@ func (f *scalars[E, PE]) Map(rows [][]Element) Map {
 	if shape := shapeOf(f, rows); f.simd != nil && !f.unitary(rows) {
 		return f.simd.newMap(shape, rows)
 	}
-	return newRowMap(f, rows, 32*vectorSymbols, f.row)
+	m := newRowMap(f, rows, 32*vectorSymbols, f.row)
+	if m.mapShape == (mapShape{1, 1}) || m.mapShape == (mapShape{2, 2}) && slices.Equal(slices.Concat(rows...), []Element{One, One, One, f.minusOne}) {
+		return &layerMap[E]{m, &f.vectors, f.montgomery(rows[0][0])}
+	}
+	return m
 }
 
 func (f *scalars[E, PE]) Combine(dst []byte, coef []Element, src [][]byte) {

@@ -89,3 +89,32 @@ func (f *scalars[E, PE]) unitary(rows [][]Element) bool {
 	}
 	return true
 }
+
+// layerMap is one of the maps that transforms are made of: c·x, or x+y and x-y. It does at once what a row does
+// step by step, which takes as long as the arithmetic where packets are short.
+type layerMap[E any] struct {
+	*rowMap // does all else
+	vectors *vectors[E]
+	c       E // in Montgomery form
+}
+
+func (m *layerMap[E]) Apply(out, in [][]byte, add bool) {
+	m.check(out, in, m.symbolBytes)
+	var x, z [2][]E
+	views := !add
+	for k := range out {
+		var one, two bool
+		x[k], one = view[E](in[k])
+		z[k], two = view[E](out[k])
+		views = views && one && two
+	}
+	switch {
+	case !views:
+		m.rowMap.Apply(out, in, add)
+	case len(out) == 1:
+		m.vectors.scale(z[0], x[0], &m.c)
+	default:
+		m.vectors.add(z[0], x[0], x[1])
+		m.vectors.sub(z[1], x[0], x[1])
+	}
+}
