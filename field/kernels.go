@@ -27,6 +27,7 @@ type kernels struct {
 	// granule is the power of two that to-from is a multiple of; planesGroup where symbols are in planes.
 	granule int
 	rows    int // at most, in combineKernel
+	most    int // rows at most of bytes; more than rows pay where they are all of a map
 }
 
 // The layouts of symbols in combineKernel: bytes, pairs of them, and pairs in planes.
@@ -195,6 +196,9 @@ type kernelMap struct {
 func newKernelMap(f *binaryField, shape mapShape, path *kernels, rows [][]Element, planes bool) *kernelMap {
 	m := &kernelMap{mapShape: shape, path: path, symbolBytes: f.symbolBytes, planes: planes}
 	most := path.rows
+	if f.symbolBytes == 1 && len(rows) <= path.most {
+		most = path.most
+	}
 	for first := 0; first < len(rows); {
 		if isSum(rows[first]) {
 			m.add(f, rows, first, 1)

@@ -166,7 +166,8 @@ func TestKernelPaths(t *testing.T) {
 func testPath(t *testing.T, f Field) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	type shape struct{ outputs, inputs int }
-	shapes := []shape{{1, 1}, {2, 2}, {2, 3}, {3, 2}, {4, 4}, {4, 9}, {5, 5}, {6, 1}, {7, 7}, {8, 8}, {9, 4}, {17, 70}}
+	shapes := []shape{{1, 1}, {2, 2}, {2, 3}, {3, 2}, {4, 4}, {4, 9}, {5, 5}, {6, 1}, {7, 7}, {8, 8}, {9, 4},
+		{10, 1}, {11, 1}, {12, 34}, {13, 1}, {14, 1}, {15, 1}, {16, 5}, {17, 70}}
 	lengths := []int{0, 2, 62, 64, 66, 128, 130, 190, 256, 258, 382, 514, 770}
 	if f.SymbolBytes() == 1 {
 		lengths = append(lengths, 1, 63, 65, 127, 129, 255)

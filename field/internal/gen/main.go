@@ -20,12 +20,13 @@ type isa struct {
 	affine bool   // products by GF2P8AFFINEQB, else by tables of nibbles
 	wide   int    // rows up to which a kernel works on two groups at a time
 	rows   int    // of the largest kernel
+	most   int    // rows of the largest kernel for bytes, which works on half a group above rows
 }
 
 var isas = []isa{
-	{0, "GFNI512", 64, true, 4, 8},
-	{0, "GFNI256", 32, true, 0, 4},
-	{0, "AVX2", 32, false, 0, 4},
+	{0, "GFNI512", 64, true, 4, 8, 16},
+	{0, "GFNI256", 32, true, 0, 4, 4},
+	{0, "AVX2", 32, false, 0, 4, 4},
 }
 
 func main() {
@@ -51,7 +52,7 @@ func writeAMD64() {
 		i.path = path
 		i.sum()
 		for _, l := range []layout{inBytes, inPairs, inPlanes} {
-			for rows := 1; rows <= i.rows; rows++ {
+			for rows := 1; rows <= i.rows || l == inBytes && rows <= i.most; rows++ {
 				i.product(l, rows)
 			}
 		}
@@ -117,6 +118,10 @@ func parameter(name string) Mem {
 // groupBytes is the length of a group of symbols in planes: so many low bytes as high
 // ones.
 const groupBytes = 128
+
+// ahead is how many bytes before they are needed the largest kernels fetch inputs into the second
+// cache: the processor follows fewer streams by itself than they have.
+const ahead = 1024
 
 // used is how many registers of vectors are taken. They are dealt out here, as avo
 // would take Y16 to Y31 for what must do without AVX-512.
@@ -300,7 +305,14 @@ func (p products) addOne(rows int, coefs reg.Register, x []vector, sums [][]vect
 	if p.affine {
 		m, n, t, u := p.vector(), p.vector(), p.vector(), p.vector()
 		for r := range rows {
-			VPBROADCASTQ(Mem{Base: coefs, Disp: 8 * r}, m)
+			at, of := Mem{Base: coefs, Disp: 8 * r}, Mem{Base: coefs, Disp: 8 * (rows + r)}
+			if len(sums[r]) == 1 && len(x) == 2 {
+				VGF2P8AFFINEQB_BCST(U8(0), at, x[0], t)
+				VGF2P8AFFINEQB_BCST(U8(0), of, x[1], u)
+				p.xor2(t, u, sums[r][0])
+				continue
+			}
+			VPBROADCASTQ(at, m)
 			if len(x) == len(sums[r]) {
 				for k := range x {
 					VGF2P8AFFINEQB(U8(0), m, x[k], t)
@@ -308,7 +320,7 @@ func (p products) addOne(rows int, coefs reg.Register, x []vector, sums [][]vect
 				}
 				continue
 			}
-			VPBROADCASTQ(Mem{Base: coefs, Disp: 8 * (rows + r)}, n)
+			VPBROADCASTQ(of, n)
 			for k, sum := range sums[r] {
 				VGF2P8AFFINEQB(U8(0), m, x[k], t)
 				VGF2P8AFFINEQB(U8(0), n, x[len(sums[r])+k], u)
@@ -510,6 +522,9 @@ func (k *kernel) next(columns int, column, coef reg.Register, parts []part, sums
 		}
 		for _, part := range parts {
 			v := k.vector()
+			if k.rows > k.isa.rows && part.mask == nil {
+				PREFETCHT1(at.Offset(part.disp + ahead))
+			}
 			k.load(at, part, v)
 			x = append(x, v)
 		}
@@ -590,12 +605,16 @@ func (k *kernel) rest() {
 	CMOVQGT(t, full)
 	BZHIQ(full, ones, mask)
 	KMOVQ(mask, parts[0].mask)
-	SUBQ(U32(64), n)
-	CMOVQLT(zero, n)
-	CMPQ(n, t)
-	CMOVQGT(t, n)
-	BZHIQ(n, ones, mask)
-	KMOVQ(mask, parts[1].mask)
+	if k.rows > k.isa.rows {
+		parts = parts[:1]
+	} else {
+		SUBQ(U32(64), n)
+		CMOVQLT(zero, n)
+		CMPQ(n, t)
+		CMOVQGT(t, n)
+		BZHIQ(n, ones, mask)
+		KMOVQ(mask, parts[1].mask)
+	}
 	k.block(parts, true)
 	ADDQ(U32(128), k.pos)
 	JMP(LabelRef("rest"))
@@ -647,7 +666,10 @@ func (i isa) product(l layout, rows int) {
 		if rows <= i.wide {
 			k.loop(256, parts(0, 64, 128, 192))
 		}
-		if rows > i.wide || planes {
+		switch {
+		case rows > i.rows:
+			k.loop(64, parts(0))
+		case rows > i.wide || planes:
 			k.loop(128, parts(0, 64))
 		}
 		if !planes {
