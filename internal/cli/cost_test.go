@@ -97,6 +97,7 @@ func TestOutputSuffix(t *testing.T) {
 // TestPictures checks that each verb draws in each format, that a file is what would be printed, and that none is left
 // where there is nothing to draw.
 func TestPictures(t *testing.T) {
+	t.Setenv("VOLLEY_TUNE", "off")
 	t.Chdir(t.TempDir())
 	for _, c := range []struct{ args, text string }{
 		{"plan --model paper -k 4", "K = 4, p = 1"},
@@ -141,6 +142,7 @@ func TestPictures(t *testing.T) {
 
 // TestReadmePicture keeps the picture of the README up to date.
 func TestReadmePicture(t *testing.T) {
+	t.Setenv("VOLLEY_TUNE", "off")
 	if want := string(readFile(t, "../../docs/schedule.svg")); mustRun(t, "plan", "--model", "paper", "-k", "8", "--format", "svg") != want {
 		t.Error("docs/schedule.svg is out of date: look at the new picture and write it with volley plan --model paper -k 8 -o docs/schedule.svg")
 	}

@@ -3,6 +3,7 @@ package draw
 import (
 	"errors"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/dustin/go-humanize"
@@ -28,7 +29,7 @@ type Axis struct {
 // A Series is a line of a chart, or points that no line joins.
 type Series struct {
 	Name      string
-	Points    []Point // in order; NaN is a gap
+	Points    []Point // in order; NaN is left out
 	Reference bool    // a bound to compare the others with: thin and black
 	Scattered bool    // no line
 	Colour    int     // which of the colours, from 0
@@ -45,8 +46,7 @@ const (
 	chartWidth  = 720.0
 	chartHeight = 420.0
 	thumbnail   = 46.0
-	mostTicks   = 9 // with labels
-	mostPowers  = 12
+	mostTicks   = 9  // with labels
 	mostMarked  = 20 // points of a line which all have a marker
 )
 
@@ -59,82 +59,83 @@ var (
 // A scale is an axis with its place.
 type scale struct {
 	Axis
-	low, high float64 // values
+	low, high float64 // values, of a log axis their logarithms to base 2
 	from, to  float64 // where they are
 }
 
 func newScale(a Axis) *scale { return &scale{Axis: a, low: math.Inf(1), high: math.Inf(-1)} }
 
-func (s *scale) shows(v float64) bool {
-	return !math.IsNaN(v) && !math.IsInf(v, 0) && (v > 0 || !s.Log)
+// value returns a value as low and high are.
+func (s *scale) value(v float64) float64 {
+	if s.Log {
+		return math.Log2(v)
+	}
+	return v
 }
 
+func (s *scale) shows(v float64) bool { return !math.IsNaN(s.value(v)) && !math.IsInf(s.value(v), 0) }
+
 func (s *scale) at(v float64) float64 {
-	low, high := s.low, s.high
-	if s.Log {
-		v, low, high = math.Log(v), math.Log(low), math.Log(high)
-	}
-	return s.from + (v-low)/(high-low)*(s.to-s.from)
+	return s.from + (s.value(v)-s.low)/(s.high-s.low)*(s.to-s.from)
 }
 
 // widen keeps the data off the ends of an axis by a share of it, and an axis of one value from having no length.
 func (s *scale) widen(share float64) {
-	switch {
-	case s.Log && s.low == s.high:
-		s.low, s.high = s.low/2, s.high*2
-	case s.Log:
-		by := math.Pow(s.high/s.low, share)
-		s.low, s.high = s.low/by, s.high*by
-	case s.low == s.high:
-		s.low, s.high = s.low-1, s.high+1
-	default:
-		by := share * (s.high - s.low)
-		s.low, s.high = s.low-by, s.high+by
+	by := share * (s.high - s.low)
+	if s.low == s.high {
+		by = 1
 	}
+	s.low, s.high = s.low-by, s.high+by
 }
 
-// ticks calls yield with the values of ticks, and with whether they have labels.
-func (s *scale) ticks(yield func(v float64, major bool)) {
-	decades := math.Log10(s.high / s.low)
-	visit := func(v float64, major bool) {
-		if slack := 1e-9 * (s.high - s.low); v >= s.low-slack && v <= s.high+slack {
-			yield(v, major)
-		}
+// A tick is at a value of an axis; a minor one has no label.
+type tick struct {
+	value float64
+	label string
+}
+
+func (s *scale) ticks() (list []tick) {
+	low, high := s.low, s.high
+	if s.Log {
+		low, high = math.Exp2(low), math.Exp2(high)
 	}
+	add := func(v float64, labelled bool) {
+		if slack := 1e-9 * (high - low); v < low-slack || v > high+slack {
+			return
+		}
+		label := ""
+		if labelled && s.Format != nil {
+			label = s.Format(v)
+		} else if labelled {
+			label = humanize.Commaf(math.Round(v*1e9) / 1e9)
+		}
+		list = append(list, tick{v, label})
+	}
+	decades := math.Log10(high / low)
 	switch {
-	case !s.Log || s.high < 4*s.low: // multiples of 1, 2 or 5 times a power of ten
-		step := math.Pow(10, math.Floor(math.Log10((s.high-s.low)/mostTicks)))
-		for i := 0; (s.high-s.low)/step > mostTicks; i++ {
+	case !s.Log || high < 4*low: // multiples of 1, 2 or 5 times a power of ten
+		step := math.Pow(10, math.Floor(math.Log10((high-low)/mostTicks)))
+		for i := 0; (high-low)/step > mostTicks; i++ {
 			step *= []float64{2, 2.5, 2}[i%3]
 		}
-		for i := math.Floor(s.low / step); i <= math.Ceil(s.high/step); i++ {
-			visit(i*step, true)
+		for i := math.Floor(low / step); i <= math.Ceil(high/step); i++ {
+			add(i*step, true)
 		}
 	case s.Binary:
-		most := mostPowers
-		if s.Format != nil {
-			most = mostTicks
-		}
-		every := math.Ceil(decades * math.Log2(10) / float64(most))
-		for e := math.Floor(math.Log2(s.low)); e <= math.Ceil(math.Log2(s.high)); e++ {
-			visit(math.Exp2(e), math.Mod(e, every) == 0)
+		every := math.Ceil((s.high - s.low) / mostTicks)
+		for e := math.Floor(s.low); e <= math.Ceil(s.high); e++ {
+			add(math.Exp2(e), math.Mod(e, every) == 0)
 		}
 	default:
 		every := math.Ceil(decades / mostTicks)
-		for e := math.Floor(math.Log10(s.low)); e <= math.Ceil(math.Log10(s.high)); e++ {
-			visit(math.Pow(10, e), math.Mod(e, every) == 0)
+		for e := math.Floor(math.Log10(low)); e <= math.Ceil(math.Log10(high)); e++ {
+			add(math.Pow(10, e), math.Mod(e, every) == 0)
 			for m := 2.0; m < 10 && every == 1; m++ {
-				visit(m*math.Pow(10, e), decades <= 3 && (m == 2 || m == 5))
+				add(m*math.Pow(10, e), decades <= 1 || decades <= 3 && (m == 2 || m == 5))
 			}
 		}
 	}
-}
-
-func (s *scale) label(v float64) string {
-	if s.Format != nil {
-		return s.Format(v)
-	}
-	return humanize.Commaf(math.Round(v*1e9) / 1e9)
+	return list
 }
 
 // Picture draws the chart. The error is [ErrEmpty].
@@ -143,14 +144,12 @@ func (c Chart) Picture() (*Picture, error) {
 	var list []Series
 	names := 0.0
 	for _, s := range c.Series {
-		empty := true
+		s.Points = slices.DeleteFunc(slices.Clone(s.Points), func(q Point) bool { return !x.shows(q.X) || !y.shows(q.Y) })
 		for _, q := range s.Points {
-			if x.shows(q.X) && y.shows(q.Y) {
-				x.low, x.high, y.low, y.high = min(x.low, q.X), max(x.high, q.X), min(y.low, q.Y), max(y.high, q.Y)
-				empty = false
-			}
+			u, v := x.value(q.X), y.value(q.Y)
+			x.low, x.high, y.low, y.high = min(x.low, u), max(x.high, u), min(y.low, v), max(y.high, v)
 		}
-		if !empty {
+		if len(s.Points) > 0 {
 			list, names = append(list, s), max(names, width(s.Name, fontText))
 		}
 	}
@@ -160,57 +159,37 @@ func (c Chart) Picture() (*Picture, error) {
 	x.widen(0)
 	y.widen(0.04)
 	p := &Picture{title: c.Title, width: chartWidth}
-	top := margin
-	if c.Title != "" {
-		p.text(margin, margin+fontTitle-2, start, fontTitle, ink, c.Title)
-		top += fontTitle + 8
-	}
-	if c.Subtitle != "" {
-		top = p.lines(margin, top+fontText-2, chartWidth-2*margin, strings.Split(c.Subtitle, "\n")...) - fontText + 6
-	}
+	p.text(margin, margin+fontTitle-2, start, fontTitle, ink, c.Title)
+	top := p.lines(margin, margin+fontTitle+fontText+6, chartWidth-2*margin, strings.Split(c.Subtitle, "\n")...) - fontText + 6
 	legend := chartWidth - margin - thumbnail - names - 8
 	p.height = max(chartHeight, top+fontText+20*float64(len(list))+margin)
 	labels := 0.0
-	y.ticks(func(v float64, major bool) {
-		if major {
-			labels = max(labels, width(y.label(v), fontText))
-		}
-	})
+	for _, t := range y.ticks() {
+		labels = max(labels, width(t.label, fontText))
+	}
 	x.from, x.to = margin+labels+10, legend-24
 	y.from, y.to = p.height-margin-2*fontText-16, top+fontText+12
 	p.text(margin, top+fontText-2, start, fontText, ink, c.Y.Label)
 	p.text((x.from+x.to)/2, p.height-margin, middle, fontText, ink, c.X.Label)
-	x.ticks(func(v float64, major bool) {
-		p.tick(major, point{x.at(v), y.to}, point{x.at(v), y.from}, point{0, 1})
-		if major {
-			p.text(x.at(v), y.from+8+fontText, middle, fontText, ink, x.label(v))
-		}
-	})
-	y.ticks(func(v float64, major bool) {
-		p.tick(major, point{x.to, y.at(v)}, point{x.from, y.at(v)}, point{-1, 0})
-		if major {
-			p.text(x.from-9, y.at(v)+4, end, fontText, ink, y.label(v))
-		}
-	})
+	for _, t := range x.ticks() {
+		at := x.at(t.value)
+		p.tick(t, point{at, y.to}, point{at, y.from}, point{at, y.from + 5})
+		p.text(at, y.from+8+fontText, middle, fontText, ink, t.label)
+	}
+	for _, t := range y.ticks() {
+		at := y.at(t.value)
+		p.tick(t, point{x.to, at}, point{x.from, at}, point{x.from - 5, at})
+		p.text(x.from-9, at+4, end, fontText, ink, t.label)
+	}
 	p.line(ink, 0.7, point{x.from, y.to}, point{x.from, y.from}, point{x.to, y.from})
 	for i, s := range list {
-		var pieces [][]point
 		var all []point
-		gap := true
 		for _, q := range s.Points {
-			if !x.shows(q.X) || !y.shows(q.Y) {
-				gap = true
-				continue
-			}
-			if gap {
-				pieces = append(pieces, nil)
-			}
-			at := point{x.at(q.X), y.at(q.Y)}
-			gap, all, pieces[len(pieces)-1] = false, append(all, at), append(pieces[len(pieces)-1], at)
+			all = append(all, point{x.at(q.X), y.at(q.Y)})
 		}
 		at := top + fontText + 20*float64(i)
 		p.text(legend+thumbnail+8, at+4, start, fontText, ink, s.Name)
-		p.series(s, i, append(pieces, []point{{legend, at}, {legend + thumbnail, at}}))
+		p.series(s, all, []point{{legend, at}, {legend + thumbnail, at}})
 		// Lines that lie on each other have their markers in different places.
 		every := 1
 		if len(all) > mostMarked && !s.Scattered {
@@ -225,18 +204,16 @@ func (c Chart) Picture() (*Picture, error) {
 	return p, nil
 }
 
-// tick draws a tick outwards from an axis and, for those with labels, a line of the grid.
-func (p *Picture) tick(major bool, across, axis, outwards point) {
-	length := 3.0
-	if major {
+// tick draws a tick from an axis outwards, and for those with labels a line of the grid across.
+func (p *Picture) tick(t tick, across, axis, outwards point) {
+	if t.label != "" {
 		p.line(0xE2E2E2, 0.7, across, axis)
-		length = 6
 	}
-	p.line(ink, 0.7, axis, point{axis.x + length*outwards.x, axis.y + length*outwards.y})
+	p.line(ink, 0.7, axis, outwards)
 }
 
 // series draws the lines of a series.
-func (p *Picture) series(s Series, order int, pieces [][]point) {
+func (p *Picture) series(s Series, pieces ...[]point) {
 	if s.Scattered {
 		return
 	}

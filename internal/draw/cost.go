@@ -13,7 +13,7 @@ import (
 // Costs are what [Cost] draws.
 var Costs = []string{"c2", "c1", "ratio", "time"}
 
-// A Curve is a series of a chart: what it draws of each row, NaN where there is nothing.
+// A Curve is a series of a chart: what it draws of each row, 0 where there is nothing.
 type Curve struct {
 	Series
 	Value func(comparison.Row) float64
@@ -41,7 +41,7 @@ func Cost(c *comparison.Comparison, rows []comparison.Row, what string, curves [
 			return float64(b)
 		}})
 	case "ratio":
-		chart.Title, chart.Y = "Packets over their lower bound", Axis{Label: "C2 / lower bound of C2"}
+		chart.Title, chart.Y = "Packets over their lower bound", Axis{Label: "C2 / lower bound of C2", Log: true}
 		value = func(p comparison.Plan, r comparison.Row) float64 { return p.Cost.PacketC2() / float64(r.C2) }
 		bounds[0].Value = func(r comparison.Row) float64 { return float64(r.C2) / float64(r.C2) }
 	case "time":
@@ -60,7 +60,6 @@ func Cost(c *comparison.Comparison, rows []comparison.Row, what string, curves [
 			}}})
 		}
 	}
-	low, high := math.Inf(1), 0.0
 	for _, group := range append(curves, bounds) {
 		for i, at := range c.Settings {
 			for _, x := range group {
@@ -70,20 +69,14 @@ func Cost(c *comparison.Comparison, rows []comparison.Row, what string, curves [
 				}
 				line.Name += settingName(at, c.Settings)
 				for _, r := range rows {
-					if r.Setting != at {
-						continue
-					}
-					v := x.Value(r)
-					line.Points = append(line.Points, Point{float64(r.K), v})
-					if v > 0 && !math.IsInf(v, 0) { // nor NaN
-						low, high = min(low, v), max(high, v)
+					if r.Setting == at {
+						line.Points = append(line.Points, Point{float64(r.K), x.Value(r)})
 					}
 				}
 				chart.Series = append(chart.Series, line)
 			}
 		}
 	}
-	chart.Y.Log = chart.Y.Log || high > 8*low
 	return chart
 }
 

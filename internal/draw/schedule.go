@@ -107,29 +107,24 @@ func collect(p plan.Plan) (*schedule, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &schedule{info: m.Common, phases: m.Common.PhaseOf(), source: -1, sink: -1}
-	names := func(name func(int) string, pieces []int) string {
+	s := &schedule{info: m.Common, phases: m.Common.PhaseOf()}
+	first := func(list []int) bool { return slices.Contains(list, 0) }
+	s.source, s.sink = slices.IndexFunc(m.Rows, first), slices.IndexFunc(m.Columns, first)
+	names := func(name func(int) string, pieces []int) (text string) {
 		var list []int
 		for _, i := range pieces {
 			list = append(list, i/max(1, s.info.Pieces))
 		}
 		slices.Sort(list)
-		var texts []string
 		for _, r := range plan.Runs(slices.Compact(list)) {
-			texts = append(texts, run(name, r))
+			text += " " + run(name, r)
 		}
-		return strings.Join(texts, " ")
+		return strings.TrimSpace(text)
 	}
 	var whole plan.Info // names whole packets
 	for k := range m.Programs {
 		s.inputs = append(s.inputs, names(whole.InitialName, m.Rows[k]))
 		s.outputs = append(s.outputs, names(whole.CodedName, m.Columns[k]))
-		if slices.Contains(m.Rows[k], 0) {
-			s.source = k
-		}
-		if slices.Contains(m.Columns[k], 0) {
-			s.sink = k
-		}
 	}
 	for t, messages := range m.Messages() {
 		slices.SortFunc(messages, func(x, y plan.Message) int {
@@ -141,20 +136,16 @@ func collect(p plan.Plan) (*schedule, error) {
 			for i, slot := range x.Slots {
 				sent := flow.Content(x.Src, slot)
 				m.content = append(m.content, sent)
-				m.spreads = m.spreads || slices.Contains(sent.Rows, 0)
-				m.gathers = m.gathers || len(sent.Rows) > 0 && slices.Contains(flow.Content(x.Dst, x.Received+i).Columns, 0)
+				m.spreads = m.spreads || first(sent.Rows)
+				m.gathers = m.gathers || len(sent.Rows) > 0 && first(flow.Content(x.Dst, x.Received+i).Columns)
 			}
 			s.rounds[t] = append(s.rounds[t], m)
 		}
 		// Where all processors send equally far, arrows take the short way around, and are parallel; two that cross say more.
-		for port, far := range s.shifts(t) {
-			for _, m := range s.rounds[t] {
-				if m.Port == port && s.info.Processors > 2 {
-					m.span = far
-					if 2*far > s.info.Processors {
-						m.span -= s.info.Processors
-					}
-				}
+		shifts, k := s.shifts(t), s.info.Processors
+		for _, m := range s.rounds[t] {
+			if far, ok := shifts[m.Port]; ok && k > 2 {
+				m.span = far - 2*far/(k+1)*k
 			}
 		}
 	}
@@ -222,10 +213,7 @@ func (s *schedule) place() {
 	y := s.top + circle + 10
 	for t, list := range s.rounds {
 		s.bands = append(s.bands, y)
-		if s.placeLabels(list, crowded); len(list) == 0 {
-			y += 56
-			continue
-		}
+		s.placeLabels(list, crowded)
 		span := 0
 		for _, m := range list {
 			span = max(span, m.span, -m.span)
@@ -303,11 +291,11 @@ func (s segment) shorter(by float64) segment {
 func (s *schedule) pieces(m *message) []segment {
 	from, to := point{s.x(m.Src), s.departs(m.round)}, point{s.x(m.Dst), s.arrives(m.round)}
 	out, in := s.right, s.left
-	switch column := m.Src + m.span; {
-	case column < 0:
-		out, in = s.left, s.right
-	case column < s.info.Processors:
+	if m.Src+m.span == m.Dst {
 		return []segment{{from, to}}
+	}
+	if m.span < 0 {
+		out, in = s.left, s.right
 	}
 	y := from.y + (out-from.x)/(float64(m.span)*s.column)*(to.y-from.y)
 	return []segment{{from, point{out, y}}, {point{in, y}, to}}

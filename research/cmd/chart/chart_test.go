@@ -17,6 +17,12 @@ import (
 	"testing"
 )
 
+// TestMain leaves out what volley tune has measured on this machine.
+func TestMain(m *testing.M) {
+	os.Setenv("VOLLEY_TUNE", "off")
+	os.Exit(m.Run())
+}
+
 // seriesOf returns the texts of a drawing, read strictly.
 func seriesOf(t *testing.T, svg string) []string {
 	t.Helper()
