@@ -46,6 +46,8 @@ type Manifest struct {
 
 	Part
 
+	Names []Name `json:"names,omitempty"` // of the directories, by node: the whole path, or as Options.Names has it
+
 	Records []Record `json:"members"` // by node
 
 	mac string // HMAC of it, as stored; "": it was made without a key
@@ -186,6 +188,9 @@ func (e *versionError) Error() string {
 func (m *Manifest) validate() error {
 	if len(m.Records) != m.Nodes { // which bounds what a code may take
 		return fmt.Errorf("members: %d of %d nodes", len(m.Records), m.Nodes)
+	}
+	if m.Names != nil && len(m.Names) != m.Nodes {
+		return fmt.Errorf("names: %d of %d nodes", len(m.Names), m.Nodes)
 	}
 	if err := m.validateCode(); err != nil {
 		return err

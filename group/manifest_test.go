@@ -28,6 +28,7 @@ func TestManifestRefused(t *testing.T) {
 		{"version 1", func(m *Manifest) { m.Version = 1 }, "version: 1"},
 		{"version 5", func(m *Manifest) { m.Version = 5 }, "version: 5"},
 		{"a record less", func(m *Manifest) { m.Records = m.Records[1:] }, "members: 1 of 2 nodes"},
+		{"a name less", func(m *Manifest) { m.Names = []Name{"a"} }, "names: 1 of 2 nodes"},
 		{"a record more", func(m *Manifest) { m.Records = append(m.Records, m.Records[0]) }, "members: 3 of 2 nodes"},
 		{"R", func(m *Manifest) { m.Tolerate = 2 }, "cannot tolerate the loss of 2 of 2 nodes: want 1 to 1"},
 		{"layout", func(m *Manifest) { m.Layout = "wide" }, `layout "wide", matrix "cauchy"`},

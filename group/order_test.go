@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -46,6 +47,28 @@ func TestOrder(t *testing.T) {
 	}
 }
 
+// TestOrderOfNames recovers lost nodes, and an unreadable one, whose directories are given in another order under the
+// names that they had: each gets its own files back, also where another node says that the names were others.
+func TestOrderOfNames(t *testing.T) {
+	at := trees(t, 5, 6, 3000, 7)
+	_, err := protect(1, at, group.ProtectOptions{Tolerate: 3})
+	must(t, err)
+	before := listings(t, at)
+	t.Chdir(filepath.Dir(at[1]))
+	for _, n := range []int{1, 2, 3} {
+		must(t, os.RemoveAll(at[n]))
+	}
+	r, err := recoverAll(1, []string{at[0], at[3], at[2], filepath.Base(at[1]), at[4]})
+	must(t, err)
+	for n, x := range r.Nodes {
+		if filepath.Base(x.Dir) != filepath.Base(at[n]) {
+			t.Errorf("node %d is %s, want %s", n, x.Dir, at[n])
+		}
+	}
+	compare(t, "in another order", before, listings(t, at))
+	whole(t, 1, at)
+}
+
 // TestIdentify looks at directories that are there, are not, and have something in them.
 func TestIdentify(t *testing.T) {
 	dirs := trees(t, 3, 2, 100, 1)
@@ -64,10 +87,10 @@ func TestIdentify(t *testing.T) {
 		"far too large":  {fmt.Sprintf(`{"format":"volley-group","group":%q,"node":%d}`, is.Group, math.MaxInt), is},
 		"below 0":        {fmt.Sprintf(`{"format":"volley-group","group":%q,"node":-7,"nodes":3}`, is.Group), is},
 		"of few":         {fmt.Sprintf(`{"format":"volley-group","group":%q,"node":3,"nodes":3}`, is.Group), is},
-		"of other nodes": {`{"format":"volley-group","group":"other","node":1,"nodes":3}`, group.Identity{Group: "other", Node: 1, Nodes: 3, Held: true}},
+		"of other nodes": {`{"format":"volley-group","group":"other","node":1,"nodes":3}`, group.Identity{Group: "other", Node: 1, Nodes: 3, Held: true, Name: is.Name, Names: is.Names}},
 	} {
 		must(t, os.WriteFile(file, disk.Seal([]byte(c.text)), 0o600))
-		if got := group.Identify(dirs[2]); got != c.want {
+		if got := group.Identify(dirs[2]); !reflect.DeepEqual(got, c.want) {
 			t.Errorf("%s: %+v: want %+v", what, got, c.want)
 		}
 	}
@@ -83,7 +106,7 @@ func TestIdentify(t *testing.T) {
 		if !strings.HasSuffix(c.name, "/") && c.name != first {
 			must(t, os.WriteFile(filepath.Join(at, c.name), nil, 0o600))
 		}
-		if is := group.Identify(filepath.Join(at, first)); is != (group.Identity{Node: -1, Empty: c.empty}) {
+		if is := group.Identify(filepath.Join(at, first)); !reflect.DeepEqual(is, group.Identity{Node: -1, Empty: c.empty, Name: is.Name}) {
 			t.Errorf("%s: %+v", c.name, is)
 		}
 	}
@@ -97,6 +120,19 @@ func TestOrderOf(t *testing.T) {
 		}
 		return list
 	}
+	// named gives directories names: a letter, or those of all in a group
+	named := func(ids []group.Identity, names ...string) []group.Identity {
+		for i, text := range names {
+			if ids[i].Node < 0 {
+				ids[i].Name = group.Name(text)
+				continue
+			}
+			for _, name := range text {
+				ids[i].Names = append(ids[i].Names, group.Name(name))
+			}
+		}
+		return ids
+	}
 	strange := id(1, 0, 2)
 	strange[1].Group = "h"
 	for _, c := range []struct {
@@ -107,7 +143,12 @@ func TestOrderOf(t *testing.T) {
 		{id(2, 0, 1), []int{1, 2, 0}},
 		{id(2, -1, 0, -1), []int{2, 1, 0, 3}},
 		{id(-1, -1, 1, 0), []int{3, 2, 0, 1}},
-		{id(1, 1, -1), []int{0, 1, 2}}, // contradictions
+		{named(id(0, -1, -1, 3), "abcd", "", "", "abcd"), []int{0, 1, 2, 3}},
+		{named(id(3, -1, -1, 0), "abcd", "c", "b", "abcd"), []int{3, 2, 1, 0}},
+		{named(id(0, -1, -1, 3, 4), "axbxe", "c", "x", "axbxe", "axbxe"), []int{0, 1, 2, 3, 4}}, // two of one name
+		{named(id(0, -1, -1, 3, 4), "acbde", "b", "c", "abcde", "abcde"), []int{0, 1, 2, 3, 4}}, // one against two
+		{named(id(0, -1, -1, 3), "abcde", "c", "b", "abc"), []int{0, 1, 2, 3}},                  // of another size
+		{id(1, 1, -1), []int{0, 1, 2}},                                                          // contradictions
 		{id(3, 1, 0), []int{0, 1, 2}},
 		{strange, []int{0, 1, 2}},
 	} {

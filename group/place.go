@@ -3,6 +3,7 @@ package group
 import (
 	"errors"
 	"io/fs"
+	"path/filepath"
 	"slices"
 
 	"volley/internal/disk"
@@ -31,36 +32,53 @@ type Identity struct {
 	Next  Place `json:"next,omitzero"`   // in the group that it is resized to
 	Held  bool  `json:"held,omitempty"`  // there is a manifest, so that a protect has come that far
 	Empty bool  `json:"empty,omitempty"` // there is no directory, or nothing in it: a node that is it is lost
+
+	Name  Name   `json:"name,omitempty"`  // of the directory, by which its group knows it: its whole path, or as Options.Names has it
+	Names []Name `json:"names,omitempty"` // of the directories of the group when it was last protected, by node
+}
+
+func whole(dir string) Name {
+	if path, err := filepath.Abs(dir); err == nil {
+		dir = path
+	}
+	return Name(dir)
 }
 
 // Identify returns what a directory says. A verb reads it anew, once it has the lock.
 func Identify(dir string) Identity { return identify(disk.OS, dir) }
 
-func identify(d disk.Disk, dir string) Identity {
+func identify(d disk.Disk, dir string) (is Identity) {
 	at, err := d.Open(dir)
+	defer func() { is.Name = whole(dir) }()
 	if err != nil {
 		return Identity{Node: -1, Empty: errors.Is(err, fs.ErrNotExist)}
 	}
 	defer at.Close()
 	id, err := readIdentity(at)
 	files, own, failed := contents(at)
-	is := Identity{Group: id.Group, Node: id.Node, Nodes: id.Nodes, Part: id.Part, Next: id.Next}
+	is = Identity{Group: id.Group, Node: id.Node, Nodes: id.Nodes, Part: id.Part, Next: id.Next}
 	if err != nil {
 		is = Identity{Node: -1, Empty: failed == nil && !files && empty(own)}
 	}
+	var newest int64
 	for _, e := range own {
 		kind, _, ok := nameOf(e.Name())
 		if !ok || kind != manifestName && kind != pendingName {
 			continue
 		}
-		if is.Held = true; is.Nodes > 0 {
+		is.Held = true
+		text, _ := disk.ReadText(at, metaPath(e.Name()), mostManifest)
+		m, wrong := DecodeManifest(text)
+		if wrong != nil {
 			continue
 		}
-		text, _ := disk.ReadText(at, metaPath(e.Name()), mostManifest)
-		if m, wrong := DecodeManifest(text); wrong == nil {
+		if is.Nodes == 0 {
 			if n := m.whose(at); n >= 0 {
-				is = Identity{Group: m.Group, Node: n, Nodes: m.Nodes, Part: m.Part, Held: true}
+				is = Identity{Group: m.Group, Node: n, Nodes: m.Nodes, Part: m.Part, Held: true, Names: is.Names}
 			}
+		}
+		if kind == manifestName && m.Generation > newest {
+			is.Names, newest = m.Names, m.Generation
 		}
 	}
 	return is
@@ -78,7 +96,7 @@ func (m *Manifest) whose(dir disk.Dir) int {
 }
 
 // Order returns, by node of the group, which of the directories is its: those that say which node they
-// are keep their places, and the others take the places that are free, in their order. Where
+// are keep their places. The others take the free places of their names, and then those that are left, in their order. Where
 // directories contradict each other, which the verbs report, it is the order in which they are given.
 func Order(ids []Identity) []int {
 	order := make([]int, len(ids))
@@ -98,9 +116,30 @@ func Order(ids []Identity) []int {
 		order[n], group = i, id.Group
 	}
 	for i, id := range ids {
-		if id.Node < 0 {
+		if n := named(ids, id, order); n >= 0 {
+			order[n] = i
+		}
+	}
+	for i := range ids {
+		if !slices.Contains(order, i) {
 			order[slices.Index(order, -1)] = i
 		}
 	}
 	return order
+}
+
+// named returns the free place that most directories know by the name of one that does not say which node it is; -1:
+// there is none.
+func named(ids []Identity, of Identity, order []int) int {
+	best, votes := -1, make([]int, len(ids))
+	for _, id := range ids {
+		n := slices.Index(id.Names, of.Name)
+		if of.Node >= 0 || len(id.Names) != len(ids) || n < 0 || order[n] >= 0 || slices.Contains(id.Names[n+1:], of.Name) {
+			continue
+		}
+		if votes[n]++; best < 0 || votes[n] > votes[best] {
+			best = n
+		}
+	}
+	return best
 }

@@ -166,7 +166,7 @@ func protect(ctx context.Context, s *session, o ProtectOptions) (*ProtectReport,
 	}()
 	r := &ProtectReport{Step: s.step, Nodes: s.k, Tolerate: o.Tolerate, Matrix: m.Matrix, Digest: m.Digest, Generation: m.Generation, Notes: s.notes()}
 	for _, x := range s.states {
-		r.Places = append(r.Places, x.Dir)
+		r.Places, m.Names = append(r.Places, x.Dir), append(m.Names, x.Name)
 	}
 	if err := s.compareDeleted(ctx, found, &o, r); err != nil {
 		return nil, err

@@ -124,6 +124,7 @@ func (s *session) look(ctx context.Context, dirs []string, v verb) error {
 		if failing[i] == "" {
 			x = n.load(s.Key)
 		}
+		x.Name = n.name
 		x.Added = s.resizing != nil && slices.Contains(s.resizing.Add, n.given)
 		return x, ctx.Err()
 	}); err != nil {
@@ -226,9 +227,9 @@ func (s *session) place(dirs []string) error {
 	first, _ := executor.Hosted(s.k, s.t.Rank(), s.t.Size())
 	ids := make([]Identity, len(dirs))
 	for i, dir := range dirs {
-		n := &node{index: first + i, at: dir, given: dir}
+		n := &node{index: first + i, at: dir, given: dir, name: whole(dir)}
 		if s.Names != nil {
-			n.given = s.Names[i]
+			n.given, n.name = s.Names[i], Name(s.Names[i])
 		}
 		if s.Absent != nil {
 			n.absent = s.Absent[i]
@@ -238,6 +239,7 @@ func (s *session) place(dirs []string) error {
 			n.root, n.rootName = n.at, n.given
 			ids[i] = identifyRoot(s.disk, dir)
 		}
+		ids[i].Name = n.name
 	}
 	if s.t.Size() > 1 {
 		return nil

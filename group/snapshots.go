@@ -103,7 +103,7 @@ func newestFirst(a, b int64) int { return cmp.Compare(b, a) }
 
 func (n *node) snapshot(step int64) *node {
 	return &node{
-		index: n.index, absent: n.absent, root: n.root, rootName: n.rootName,
+		index: n.index, name: n.name, absent: n.absent, root: n.root, rootName: n.rootName,
 		at: filepath.Join(n.root, stepName(step)), given: joinPath(n.rootName, Name(stepName(step))),
 	}
 }
@@ -138,11 +138,11 @@ func identifyRoot(d disk.Disk, root string) Identity {
 	steps, err := stepsIn(d, root)
 	for _, step := range steps {
 		if is := identify(d, filepath.Join(root, stepName(step))); is.Node >= 0 {
-			is.Group = ""
+			is.Group, is.Name = "", whole(root)
 			return is
 		}
 	}
-	return Identity{Node: -1, Empty: err == nil && steps == nil}
+	return Identity{Node: -1, Name: whole(root), Empty: err == nil && steps == nil}
 }
 
 type rootState struct {

@@ -44,6 +44,7 @@ type node struct {
 	index    int
 	at       string   // its directory
 	given    string   // what the caller calls that
+	name     Name     // of it, or of its root: see Manifest.Names
 	absent   string   // why it cannot be reached
 	root     string   // in which the directory is a snapshot; "": it is none
 	rootName string   // what the caller calls the root
@@ -137,6 +138,7 @@ func (n *node) path(p Name) string {
 // A state is what is found of a node before anything else is looked at.
 type state struct {
 	Dir         string   `json:",omitempty"`
+	Name        Name     `json:",omitempty"` // see Manifest.Names
 	Lost        bool     `json:",omitempty"` // no directory, or nothing in it but what a recovery began with
 	Failing     string   `json:",omitempty"` // why it cannot be read
 	Unreachable bool     `json:",omitempty"` // it is failing as it cannot be reached

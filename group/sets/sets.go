@@ -291,6 +291,15 @@ func (c *choice) finish(s *Set) Set {
 			s.places[slices.Index(s.places, -1)] = i
 		}
 	}
+	if places := slices.Clone(s.places); !slices.Contains(places, -1) {
+		ids := make([]group.Identity, len(places))
+		for n, i := range places {
+			ids[n] = c.members[i].Identity
+		}
+		for n, i := range group.Order(ids) {
+			s.places[n] = places[i]
+		}
+	}
 	for _, i := range s.places {
 		if i >= 0 {
 			s.Members = append(s.Members, i)

@@ -329,6 +329,7 @@ func (l *launch) run(cmd *cobra.Command) error {
 		var added []bool
 		add, _ := cmd.Flags().GetStringArray("add")
 		for _, x := range l.ranks {
+			x.Node.Name = group.Name(x.start.Name)
 			ids, names, added = append(ids, x.Node), append(names, x.start.Name), append(added, slices.Contains(add, x.start.Name))
 		}
 		order := group.Order(ids)
@@ -352,6 +353,7 @@ func (l *launch) run(cmd *cobra.Command) error {
 func (l *launch) inSets(cmd *cobra.Command) error {
 	var members []sets.Member
 	for _, x := range l.ranks {
+		x.Node.Name = group.Name(x.start.Name)
 		m := sets.Member{Name: x.start.Name, Identity: x.Node}
 		if slices.ContainsFunc(members, func(o sets.Member) bool { return o.Name == m.Name }) {
 			return usagef("%s is there twice: give every node its own", m.Name)
