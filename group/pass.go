@@ -2,8 +2,10 @@ package group
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
+	"os"
 	"slices"
 	"sort"
 
@@ -32,6 +34,8 @@ type earlierData struct {
 	next    int // of the list
 	files   extents
 	entries map[Name]*Entry
+	times   map[[3]int64][]*Entry // files by length and time
+	found   map[Name]bool         // files now that were seen to hold what they may have been
 }
 
 func (s *session) newPass(m *Manifest, works []*work) (*pass, error) {
@@ -75,10 +79,14 @@ func (p *pass) open(force bool) error {
 // earlier returns what a node had in the generation in force.
 func (s *session) earlier(n *node) *earlierData {
 	x := s.members[n.index]
-	e := &earlierData{m: s.manifest, member: x, files: extentsOf(x.Entries), entries: map[Name]*Entry{}}
+	e := &earlierData{m: s.manifest, member: x, files: extentsOf(x.Entries), entries: map[Name]*Entry{}, times: map[[3]int64][]*Entry{}, found: map[Name]bool{}}
 	e.list = s.manifest.segments(e.files)
 	for i := range x.Entries {
-		e.entries[x.Entries[i].Path] = &x.Entries[i]
+		was := &x.Entries[i]
+		e.entries[was.Path] = was
+		if key := [3]int64{was.Size, was.Seconds, was.Nanoseconds}; was.Type == typeFile && was.Size > 0 {
+			e.times[key] = append(e.times[key], was)
+		}
 	}
 	return e
 }
@@ -92,47 +100,96 @@ func (e *earlierData) untouched(now *Entry) *Entry {
 	return was
 }
 
-// rotten says that a file has the length and time that it had, and holds something else.
-func (n *work) rotten(p Name) error {
-	if n.force {
+// were returns what a file may have been: what had its name, length and time, or else the files that had its length and
+// time, and that are not there any more as they were. Times of whole seconds, or of very many files, may be made up, and
+// tell nothing of names.
+func (n *work) were(now *Entry) (list []*Entry) {
+	if was := n.earlier.untouched(now); was != nil {
+		return []*Entry{was}
+	}
+	alike := n.earlier.times[[3]int64{now.Size, now.Seconds, now.Nanoseconds}]
+	if now.Nanoseconds == 0 || len(alike) > mostAlike {
 		return nil
 	}
-	return &InputError{Way: WayForce, error: errDamaged(joinPath(n.given, p))}
+	for _, was := range alike {
+		if i := n.listing.find(was.Path); i < 0 || n.earlier.untouched(&n.listing.entries[i]) == nil {
+			list = append(list, was)
+		}
+	}
+	return list
 }
 
-// compareMoved compares files that have the length and time that they had, and that are cut into other segments
-// than before, with what they were.
+// mostAlike is how many files of one length and time are told apart by what they hold.
+const mostAlike = 100
+
+// rotten returns an error where a file holds none of what it may have been.
+func (n *work) rotten(ctx context.Context, now *Entry, were []*Entry) error {
+	if n.force || len(were) == 0 || n.earlier.found[now.Path] {
+		return nil
+	}
+	for _, was := range were {
+		same, err := n.holds(ctx, now.Path, was)
+		if n.earlier.found[now.Path] = same; same || err != nil {
+			return err
+		}
+	}
+	return &InputError{Way: WayForce, error: errDamaged(joinPath(n.given, now.Path), joinPath(n.given, were[0].Path))}
+}
+
+// holds reports whether a file holds what one did in the generation in force.
+func (n *work) holds(ctx context.Context, p Name, was *Entry) (bool, error) {
+	f, err := n.dir.OpenFile(string(p), os.O_RDONLY, 0)
+	if err != nil {
+		return false, err
+	}
+	defer f.Close()
+	e := n.earlier
+	block := make([]byte, min(e.m.BlockBytes, e.m.ChunkBytes))
+	first := sort.Search(len(e.list), func(j int) bool { return e.list[j].at >= was.Offset })
+	for j := first; j < len(e.list) && e.list[j].at < was.Offset+was.Size; j++ {
+		g := e.list[j]
+		if _, err := f.ReadAt(block[:g.n], g.at-was.Offset); err != nil || ctx.Err() != nil {
+			return false, cmp.Or(context.Cause(ctx), err)
+		}
+		if !e.m.sameDigest(block[:g.n], e.member.Segments, j) {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// compareMoved compares files that have the length and time that they had, under this name or another, and that are cut
+// into other segments than before, with what they were.
 func (n *work) compareMoved(ctx context.Context, m *Manifest, follows bool) error {
 	if n.earlier == nil {
 		return nil
 	}
 	if follows {
-		if err := n.compareCut(m); err != nil {
+		if err := n.compareCut(ctx, m); err != nil {
 			return err
 		}
 	}
-	moved := map[Name]bool{}
 	for i := range n.listing.entries {
 		e := &n.listing.entries[i]
-		if was := n.earlier.untouched(e); e.Type == typeFile && was != nil && (!follows || was.Offset != e.Offset) {
-			moved[e.Path] = true
+		if e.Type != typeFile || e.Size == 0 {
+			continue
+		}
+		were := n.were(e)
+		if follows && slices.ContainsFunc(were, func(was *Entry) bool {
+			return was.Offset == e.Offset && (was.Path == e.Path || m.ChunkBytes == n.earlier.m.ChunkBytes)
+		}) {
+			continue // its segments are compared as they are read
+		}
+		if err := n.rotten(ctx, e, were); err != nil {
+			return err
 		}
 	}
-	if len(moved) == 0 {
-		return nil
-	}
-	other, err := n.earlier.m.compareFiles(ctx, n.dir, n.earlier.member, moved)
-	for p := range other {
-		if err == nil {
-			err = n.rotten(p)
-		}
-	}
-	return err
+	return nil
 }
 
 // compareCut compares what lies in the only row whose blocks have another length than before, as chunks have grown or
 // shrunk: the digests of the pass are of other segments.
-func (n *work) compareCut(m *Manifest) error {
+func (n *work) compareCut(ctx context.Context, m *Manifest) error {
 	e := n.earlier
 	if m.ChunkBytes == e.m.ChunkBytes {
 		return nil
@@ -148,7 +205,7 @@ func (n *work) compareCut(m *Manifest) error {
 		}
 		_, err := n.data.ReadAt(block[:g.n], g.at)
 		if err == nil && !m.sameDigest(block[:g.n], e.member.Segments, j) {
-			err = n.rotten(was.Path)
+			err = n.rotten(ctx, &n.listing.entries[i], []*Entry{was})
 		}
 		if err != nil {
 			return err
@@ -237,7 +294,7 @@ func (n *work) read(ctx context.Context, w *window, prints *verify.Fingerprints)
 		}
 		n.sums.flush()
 		prints.Add(w.row(w.data, row, m.DataChunks)...)
-		same, err := n.same(m, row, before)
+		same, err := n.same(ctx, m, row, before)
 		if err != nil {
 			return err
 		}
@@ -250,7 +307,7 @@ func (n *work) read(ctx context.Context, w *window, prints *verify.Fingerprints)
 
 // same reports whether a row, whose segments are those from before on, is as it was. The error
 // is that of a file that has rotted.
-func (n *work) same(m *Manifest, row, before int) (bool, error) {
+func (n *work) same(ctx context.Context, m *Manifest, row, before int) (bool, error) {
 	e := n.earlier
 	if e == nil || !m.keeps(e.m) {
 		return false, nil
@@ -281,13 +338,18 @@ func (n *work) same(m *Manifest, row, before int) (bool, error) {
 			continue
 		}
 		same = false
-		if j == e.next || e.list[j].at != g.at || e.list[j].n != g.n || e.files[e.list[j].file].Path != file.Path || e.files[e.list[j].file].Offset != file.Offset {
+		if j == e.next || e.list[j].at != g.at || e.list[j].n != g.n || e.files[e.list[j].file].Offset != file.Offset {
 			continue
 		}
-		if e.untouched(file) != nil {
-			if err := n.rotten(file.Path); err != nil {
-				return false, err
-			}
+		were := n.were(file)
+		if !slices.ContainsFunc(were, func(was *Entry) bool { return was.Offset == file.Offset }) {
+			continue
+		}
+		if err := n.rotten(ctx, file, were); err != nil {
+			return false, err
+		}
+		if len(were) == 1 && !n.force { // it does not always hold the same
+			return false, changedMeanwhile(joinPath(n.given, file.Path))
 		}
 	}
 	return same, nil

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-
-	"volley/internal/disk"
 )
 
 // compared is how what is there of a node's data compares with a record.
@@ -157,22 +155,6 @@ func (s *sums) wrong(x *Member, at int64, block []byte) *Entry {
 	return nil
 }
 
-// compareFiles returns which of some files are not as a record says.
-func (m *Manifest) compareFiles(ctx context.Context, dir disk.Dir, x *Member, some map[Name]bool) (map[Name]bool, error) {
-	other := func(e Entry) bool { return !some[e.Path] }
-	these := &Member{Entries: slices.DeleteFunc(slices.Clone(x.Entries), other)}
-	files := extentsOf(x.Entries)
-	for i, g := range m.segments(files) {
-		if some[files[g.file].Path] {
-			these.Segments = append(these.Segments, m.digestOf(x.Segments, i)...)
-		}
-	}
-	d := newData(dir, these.Entries, true)
-	defer d.close()
-	is, err := m.compare(ctx, d, these, nil)
-	return is.files, err
-}
-
 // compareParity returns, by chunk, the rows of a node's parity that are not as they were. It calls done,
 // unless nil, with the bytes that it has read.
 func (m *Manifest) compareParity(ctx context.Context, parity io.ReaderAt, x *Member, done func(n int64)) ([][]int, error) {
@@ -212,9 +194,13 @@ func (m *Manifest) allRows() []int {
 
 func all(m *Manifest, chunks int) [][]int { return slices.Repeat([][]int{m.allRows()}, chunks) }
 
-// errDamaged says that a file has rotted.
-func errDamaged(path string) error {
-	return fmt.Errorf("%s is damaged: it has the length and time that it had when it was protected, and holds something else. Recover it first", path)
+// errDamaged says that a file has rotted, which had a name.
+func errDamaged(path, was string) error {
+	what := "it"
+	if path != was {
+		what = was
+	}
+	return fmt.Errorf("%s is damaged: it has the length and time that %s had when it was protected, and holds something else. Recover %s first", path, what, what)
 }
 
 // wrongFile says that what was recovered of a file is not what was protected.
