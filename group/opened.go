@@ -57,7 +57,7 @@ func (x *target) begin() error {
 			return err
 		}
 		info, err := x.stage.Lstat(name)
-		if err != nil {
+		if err = errors.Join(err, x.stage.SyncDir(name)); err != nil { // mode and owner last before the name does
 			return err
 		}
 		x.made[e.Path] = name
