@@ -39,7 +39,21 @@ type Ports struct{ First, Last int }
 var UsualPorts = Ports{7000, 7063}
 
 // String returns the range as ParsePorts reads it.
-func (p Ports) String() string { return fmt.Sprintf("%d-%d", p.First, p.Last) }
+func (p Ports) String() string {
+	if p == (Ports{}) {
+		return ""
+	}
+	return fmt.Sprintf("%d-%d", p.First, p.Last)
+}
+
+// MarshalText returns the range as ParsePorts reads it.
+func (p Ports) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
+
+// UnmarshalText reads a range as ParsePorts does.
+func (p *Ports) UnmarshalText(text []byte) (err error) {
+	*p, err = ParsePorts(string(text))
+	return err
+}
 
 // ParsePorts reads a range such as 7000-7063, or one port. Empty is any port.
 func ParsePorts(text string) (p Ports, err error) {

@@ -293,7 +293,9 @@ func pass(w io.Writer, host, line string) {
 func flagError(cmd *cobra.Command, err error) error {
 	if invalid := new(pflag.InvalidValueError); errors.As(err, &invalid) {
 		flag := invalid.GetFlag()
-		err = fmt.Errorf("--%s %q: want %s", flag.Name, invalid.GetValue(), selection.Wanted(flag))
+		if err = fmt.Errorf("--%s: %w", flag.Name, invalid.Unwrap()); selection.Wanted(flag) != "" {
+			err = fmt.Errorf("--%s %q: want %s", flag.Name, invalid.GetValue(), selection.Wanted(flag))
+		}
 	}
 	return usagef("%w: see %s --help", err, cmd.CommandPath())
 }

@@ -23,7 +23,7 @@ type rankFlags struct {
 	Secret     string // a file
 	Bind       string
 	Advertise  string
-	Ports      string
+	Ports      engine.Ports
 
 	Certificate, Key, Authority string
 }
@@ -37,7 +37,7 @@ func (o *rankFlags) add(f *pflag.FlagSet) {
 	f.StringVar(&o.Secret, "secret", "", "`FILE` with the secret of the run: 64 hexadecimal digits, as openssl rand -hex 32 prints; - is standard input, fd:N a descriptor (default: "+engine.SecretVariable+")")
 	f.StringVar(&o.Bind, "bind", "", "`HOST` to listen at (default: all interfaces, or loopback where --meet is)")
 	f.StringVar(&o.Advertise, "advertise", "", "`HOST` or HOST:PORT at which others reach this process (default: that of the route to --meet)")
-	f.StringVar(&o.Ports, "port", engine.UsualPorts.String(), "`PORTS` to listen at")
+	f.TextVar(&o.Ports, "port", engine.UsualPorts, "`PORTS` to listen at")
 	f.StringVar(&o.Certificate, "tls-cert", "", "`FILE` with this process's certificate, instead of a secret")
 	f.StringVar(&o.Key, "tls-key", "", "`FILE` with its key")
 	f.StringVar(&o.Authority, "tls-ca", "", "`FILE` with the authority of all certificates: who has one of it may take part")
@@ -92,11 +92,7 @@ func (o *joining) engine() (string, error) {
 
 // run returns the place of this process: flags count before what launchers say.
 func (o *rankFlags) run() (run engine.Run, err error) {
-	ports, err := engine.ParsePorts(o.Ports)
-	if err != nil {
-		return run, usagef("--port: %w", err)
-	}
-	run, slurm, err := engine.Slurm(os.Getenv, cmp.Or(ports, engine.UsualPorts))
+	run, slurm, err := engine.Slurm(os.Getenv, cmp.Or(o.Ports, engine.UsualPorts))
 	if err != nil {
 		return run, err
 	}
@@ -114,7 +110,7 @@ func (o *rankFlags) run() (run engine.Run, err error) {
 	if run.Meet == "" || run.Size == 0 {
 		return run, usagef("--comm grpc: rank %d does not know how many ranks there are or where they meet: --size and --meet say it", run.Rank)
 	}
-	run.Ports, run.Bind, run.Advertise = ports, o.Bind, o.Advertise
+	run.Ports, run.Bind, run.Advertise = o.Ports, o.Bind, o.Advertise
 	run.Certificate, run.Key, run.Authority = o.Certificate, o.Key, o.Authority
 	if run.Certificate+run.Key+run.Authority == "" {
 		if run.Secret, err = engine.ReadSecret(o.Secret); err != nil {

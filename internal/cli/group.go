@@ -101,7 +101,7 @@ func (o *groupOptions) begin(cmd *cobra.Command, args []string, options *group.O
 	if err != nil {
 		return nil, err
 	}
-	o.Place, o.Process = o.party.place(max(o.party.Size(), len(args))), !o.party.job()
+	o.Place, o.Process, o.Lenient = o.party.place(max(o.party.Size(), len(args))), !o.party.job(), true
 	m, err := o.Model(bytes, 1)
 	if err != nil {
 		return nil, err

@@ -147,6 +147,7 @@ func TestGroupFileErrors(t *testing.T) {
 		"members:\n- dir: a\n- dir: b\n  domain: x\n- dir: c\n":                                  "group.yaml:3: member 1: some members have a domain",
 		"members:\n- dir: a\n- dir: '-h:/b'\n":                                                   `group.yaml:3: member 1: "-h:/b": "-h" is no host`,
 		"\ntolerate: many\nmembers: [dir: a, dir: b]":                                            `group.yaml:2: --tolerate "many": want a whole number`,
+		"tolerate: 1\nport: 70000\nmembers: [dir: a, dir: b]":                                    `group.yaml:2: --port: ports "70000": want a range such as 7000-7063`,
 		"tolerate: [1, 2]\nmembers: [dir: a, dir: b]":                                            "group.yaml:1: tolerate: want a value",
 		"key: group.key\nmembers: [dir: a, dir: b]":                                              `group.yaml:1: key: "group.key": want an absolute path`,
 		"a: &x {b: 1}\nmembers: [dir: *x]":                                                       "group.yaml:1: a: want members",

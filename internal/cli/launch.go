@@ -256,16 +256,14 @@ func (l *launch) deal(cmd *cobra.Command, at []ssh.Address) error {
 }
 
 // agree settles how the ranks listen, and who may connect.
-func (l *launch) agree(cmd *cobra.Command) (err error) {
+func (l *launch) agree(cmd *cobra.Command) error {
 	value := func(name string) string { return cmd.Flags().Lookup(name).Value.String() }
 	l.terms = engine.Run{Bind: value("bind"), Certificate: value("tls-cert"), Key: value("tls-key"), Authority: value("tls-ca")}
 	if l.terms.Certificate+l.terms.Key+l.terms.Authority == "" {
 		l.terms.Secret = engine.NewSecret()
 	}
 	if cmd.Flags().Changed("port") {
-		if l.terms.Ports, err = engine.ParsePorts(value("port")); err != nil {
-			return usagef("--port: %w", err)
-		}
+		return cmd.Flags().GetText("port", &l.terms.Ports)
 	}
 	return nil
 }

@@ -68,7 +68,7 @@ func (o *runOptions) prepare(cmd *cobra.Command, plan *choice) (c coded.Options,
 	if o.trace != "" {
 		o.recorder = trace.New()
 	}
-	if o.party.job() {
+	if plan.Lenient = true; o.party.job() {
 		plan.Place = o.party.place(o.party.Size())
 	} else {
 		plan.Place, plan.Process = o.party.place(0), true // as many as there will be packets

@@ -220,6 +220,17 @@ func TestAssumed(t *testing.T) {
 			t.Errorf("%s: %s\nwant %q: %v", c.verb, got, want, c.measured)
 		}
 	}
+	for what, path := range map[string]string{"a directory": dir, "not JSON": filepath.Join(args[0], "data"), "missing": filepath.Join(dir, "none")} {
+		os.Setenv(tune.Variable, path)
+		for _, verb := range []string{"verify", "status", "protect --tolerate 1", "recover", "encode --dry-run"} {
+			if r := volleyRun(append(strings.Fields(verb), args...)...); r.code != exitOK || !strings.Contains(r.stderr, path) {
+				t.Errorf("%s, the file of tune is %s: %+v", verb, what, r)
+			}
+		}
+		if r := volleyRun("plan", "-k", "3"); r.code == exitOK || !strings.Contains(r.stderr, path) || !strings.Contains(r.stderr, tune.Variable) {
+			t.Errorf("plan, the file of tune is %s: %+v", what, r)
+		}
+	}
 	os.Setenv(tune.Variable, "off")
 	if got := mustRun(t, append([]string{"encode", "--dry-run"}, args...)...); strings.Contains(got, "volley tune") {
 		t.Errorf("with nothing measured: %s", got)

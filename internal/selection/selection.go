@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"regexp"
 	"slices"
 	"strconv"
@@ -48,6 +49,7 @@ type Selection struct {
 	Limits     algo.Limits
 	Place      tune.Place // of the run that the model is for
 	Process    bool       // the run is in one process
+	Lenient    bool       // a model does without a file of volley tune that cannot be read
 
 	// Open opens the files of a matrix and of its points; nil is [os.Open].
 	Open func(name string) (io.ReadCloser, error)
@@ -296,7 +298,9 @@ func (s *Selection) Model(f field.Field, symbols int64) (sim.Model, error) {
 		return m, err
 	}
 	measured, err := tune.Find(s.Place)
-	if err != nil {
+	if err != nil && s.Lenient {
+		slog.Warn("plans are chosen without what volley tune has measured: " + err.Error())
+	} else if err != nil {
 		return m, mark("model", err)
 	}
 	s.Assumed = ""
