@@ -16,7 +16,8 @@ import (
 //     bytes from ≤ . < to of packets. columns are count offsets into the array of slices in; a coefficient
 //     has the form that coefTable.append gives it. With 0 rows it sets one to the sum of the columns.
 //   - butterflyKernel sets out0 = in0 + c·in1, out1 = out0 + in1; the inverse out1 = in0 + in1,
-//     out0 = in0 + c·out1. butterfliesKernel is for butterfliesMap. Symbols of two bytes are in planes.
+//     out0 = in0 + c·out1. butterfliesKernel does four, as for butterflyMap. Symbols of two bytes are
+//     in planes.
 //   - planesKernel changes the layout, to planes or back. Those three are for n bytes, a multiple of
 //     planesGroup.
 type kernels struct {

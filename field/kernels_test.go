@@ -135,7 +135,7 @@ func TestButterfliesAreFound(t *testing.T) {
 					}
 				}
 				for kind, rows := range pathRows(f, rng, 4, 4) {
-					_, got := build(rows).(*butterfliesMap)
+					_, got := build(rows).(*butterflyMap)
 					want := kind == "four butterflies false true" || kind == "four butterflies true false"
 					if got != want {
 						t.Errorf("%s: %s: coefficients %s: found to be butterflies: %v", path.name, name, kind, got)

@@ -125,41 +125,20 @@ func (f *binaryField) findButterflies(rows [][]Element, general *kernelMap) Map 
 	if at != product {
 		return general
 	}
-	m := &butterfliesMap{kernelMap: general, inverse: inverse}
+	m := &butterflyMap{kernelMap: general, inverse: inverse}
 	for _, k := range []uint64{a, b, c, d} {
 		m.coefs = f.coefTable(general.path).append(m.coefs, k)
 	}
 	return m
 }
 
-// butterfliesMap is a map of four packets by four products: two layers of a
-// fast Fourier transform, which go through memory once.
-type butterfliesMap struct {
-	*kernelMap        // does all else
-	inverse    int    // 1 for the inverse
-	coefs      []byte // of the butterflies of 0 and 2, 1 and 3, 0 and 1, 2 and 3
-}
-
-func (m *butterfliesMap) Apply(out, in [][]byte, add bool) {
-	if add {
-		m.kernelMap.Apply(out, in, add)
-		return
-	}
-	n := m.check(out, in, m.symbolBytes)
-	done := n &^ (planesGroup - 1)
-	butterfliesKernel(m.path.path, m.symbolBytes, m.inverse, &out[0], &in[0], &m.coefs[0], done)
-	if done < n {
-		m.usual(out, in, done, n, false)
-	}
-}
-
-// butterflyMap is a map of two packets that needs only one product: a layer
-// of a fast Fourier transform is made of such maps.
+// butterflyMap is a map of two packets that needs only one product, or one of four packets by four: one or
+// two layers of a fast Fourier transform, which go through memory once.
 type butterflyMap struct {
 	*kernelMap        // does all else
 	inverse    int    // 1 for the inverse
-	out, in    int    // which packets are out0 and in0
-	coef       []byte // c
+	out, in    int    // which packets are out0 and in0, of two
+	coefs      []byte // c, or those of the butterflies of 0 and 2, 1 and 3, 0 and 1, 2 and 3
 }
 
 func (m *butterflyMap) Apply(out, in [][]byte, add bool) {
@@ -169,7 +148,11 @@ func (m *butterflyMap) Apply(out, in [][]byte, add bool) {
 	}
 	n := m.check(out, in, m.symbolBytes)
 	done := n &^ (planesGroup - 1)
-	butterflyKernel(m.path.path, m.symbolBytes, m.inverse, unsafe.SliceData(out[m.out]), unsafe.SliceData(out[1-m.out]), unsafe.SliceData(in[m.in]), unsafe.SliceData(in[1-m.in]), &m.coef[0], done)
+	if m.inputs == 4 {
+		butterfliesKernel(m.path.path, m.symbolBytes, m.inverse, &out[0], &in[0], &m.coefs[0], done)
+	} else {
+		butterflyKernel(m.path.path, m.symbolBytes, m.inverse, unsafe.SliceData(out[m.out]), unsafe.SliceData(out[1-m.out]), unsafe.SliceData(in[m.in]), unsafe.SliceData(in[1-m.in]), &m.coefs[0], done)
+	}
 	if done < n {
 		m.usual(out, in, done, n, false)
 	}
