@@ -411,6 +411,10 @@ func TestMatrix(t *testing.T) {
 		t.Errorf("%q, want %q", got, want)
 	}
 	checkPlaces(t, "small", p)
+	if p, err = Matrix(small, "file:a\x01<b>"); err != nil {
+		t.Fatal(err)
+	}
+	read(t, p)
 	large := of(256, 200)
 	if p, err = Matrix(large, "large"); err != nil {
 		t.Fatal(err)

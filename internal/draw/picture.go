@@ -22,6 +22,8 @@ import (
 	"gonum.org/v1/plot/vg/vgimg"
 	"gonum.org/v1/plot/vg/vgsvg"
 	"gonum.org/v1/plot/vg/vgtex"
+
+	"volley/internal/printable"
 )
 
 // Formats are the formats of [Picture.Write]. Tex is a pgfpicture, for \input in a document that loads package pgf.
@@ -106,7 +108,7 @@ func covers(x, y, anchor, size float64, text string) box {
 }
 
 func (p *Picture) text(x, y, anchor, size float64, colour uint32, text string) {
-	if text != "" {
+	if text = printable.Text(text); text != "" {
 		at := point{covers(x, y, anchor, size, text).left, y}
 		p.shapes = append(p.shapes, shape{paths: [][]point{{at}}, colour: colour, size: size, anchor: anchor, text: text})
 	}
@@ -149,10 +151,11 @@ func (p *Picture) Write(w io.Writer, format string) error {
 	var b bytes.Buffer
 	canvas.WriteTo(&b) // a Buffer returns no errors
 	// The title is for people who cannot see the picture. Where the font is missing, texts keep their widths.
-	text := strings.Replace(b.String(), "xlink\">", "xlink\" role=\"img\">\n<title>"+html.EscapeString(p.title)+"</title>", 1)
+	text := strings.Replace(b.String(), "xlink\">", "xlink\" role=\"img\">\n<title>"+html.EscapeString(printable.Text(p.title))+"</title>", 1)
 	text = strings.ReplaceAll(text, "font-family:"+sans+";", "font-family:'"+sans+"',Arial,Helvetica,sans-serif;")
 	for _, s := range p.shapes {
-		if before, after, found := strings.Cut(text, "<text x"); found && s.text != "" {
+		if s.text != "" {
+			before, after, _ := strings.Cut(text, "<text x")
 			if _, err := fmt.Fprintf(w, `%s<text textLength="%.1f" lengthAdjust="spacingAndGlyphs" x`, before, 0.75*width(s.text, s.size)); err != nil {
 				return err
 			}
