@@ -146,9 +146,14 @@ func (e *Encoder) greeting(rank int, size int64) greeting {
 		Own: own{Bytes: size},
 	}
 	if rank == 0 {
-		g.Own = own{Bytes: size, Seed: rand.Uint64(), Network: e.options.network, Beta: int64(e.options.beta), Tau: e.options.tau, Gamma: e.options.gamma}
+		g.Own = e.first(size)
 	}
 	return g
+}
+
+// first returns what rank 0 says of its own.
+func (e *Encoder) first(size int64) own {
+	return own{Bytes: size, Seed: rand.Uint64(), Network: e.options.network, Beta: int64(e.options.beta), Tau: e.options.tau, Gamma: e.options.gamma}
 }
 
 // A session is what all ranks have agreed on over one transport.
@@ -169,7 +174,11 @@ func (e *Encoder) agree(ctx context.Context, c *collective.Comm, t transport.Tra
 		shared.Seed += s.runs // no two runs have the same
 		return shared, []executor.Beside{c.Resume(shared.Seed)}, nil
 	}
-	shared, err = e.greet(ctx, c, t, max(size, e.options.packetBytes))
+	size = max(size, e.options.packetBytes)
+	if shared = e.first(size); t.Size() == 1 && shared.impossible() == "" {
+		return shared, nil, nil // nobody says otherwise
+	}
+	shared, err = e.greet(ctx, c, t, size)
 	if err == nil && e.keeps(t) {
 		e.mu.Lock()
 		defer e.mu.Unlock()
