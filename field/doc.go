@@ -29,7 +29,7 @@
 //
 //   - F_{2^w}: on amd64, kernels in assembly for whole maps, of which Combine is one:
 //     products by matrices of bits (GFNI, with AVX-512 or AVX) or by tables of nibbles
-//     (AVX2). Elsewhere, and with the build tag purego, F_{2^8} by 0x11d has the vector
+//     (AVX-512 or AVX2). Elsewhere, and with the build tag purego, F_{2^8} by 0x11d has the vector
 //     instructions of klauspost/reedsolomon, unless the tag is noasm. Maps of other
 //     fields look up 8 bytes of outputs at once. Combine has products by table, or, over
 //     many sources, sums by xor for each bit of the coefficients and one Horner scheme

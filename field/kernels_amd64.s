@@ -13586,6 +13586,8202 @@ end:
 	VZEROUPPER
 	RET
 
+// func sumAVX512<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, add bool)
+// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV
+TEXT ·sumAVX512<>(SB), NOSPLIT, $0-81
+	MOVQ         out+24(FP), AX
+	MOVQ         in+32(FP), CX
+	MOVQ         columns+40(FP), DX
+	MOVQ         count+48(FP), BX
+	MOVQ         from+64(FP), SI
+	MOVQ         to+72(FP), DI
+	MOVB         add+80(FP), R8
+	MOVL         $0x0f0f0f0f, R9
+	VMOVD        R9, X0
+	VPBROADCASTD X0, Z0
+
+loop0:
+	LEAQ   256(SI), R9
+	CMPQ   R9, DI
+	JGT    end0
+	VPXORQ Z1, Z1, Z1
+	VPXORQ Z2, Z2, Z2
+	VPXORQ Z3, Z3, Z3
+	VPXORQ Z4, Z4, Z4
+	MOVQ   DX, R9
+	MOVQ   BX, R10
+	TESTQ  R10, R10
+	JE     summed1
+
+column1:
+	MOVL   (R9), R11
+	MOVQ   (CX)(R11*1), R11
+	VPXORQ (R11)(SI*1), Z1, Z1
+	VPXORQ 64(R11)(SI*1), Z2, Z2
+	VPXORQ 128(R11)(SI*1), Z3, Z3
+	VPXORQ 192(R11)(SI*1), Z4, Z4
+	ADDQ   $0x00000004, R9
+	DECQ   R10
+	JNE    column1
+
+summed1:
+	TESTB     R8, R8
+	JNE       add1
+	MOVQ      (AX), R9
+	VMOVDQU64 Z1, (R9)(SI*1)
+	VMOVDQU64 Z2, 64(R9)(SI*1)
+	VMOVDQU64 Z3, 128(R9)(SI*1)
+	VMOVDQU64 Z4, 192(R9)(SI*1)
+	JMP       done1
+
+add1:
+	MOVQ      (AX), R9
+	VPXORQ    (R9)(SI*1), Z1, Z1
+	VMOVDQU64 Z1, (R9)(SI*1)
+	VPXORQ    64(R9)(SI*1), Z2, Z2
+	VMOVDQU64 Z2, 64(R9)(SI*1)
+	VPXORQ    128(R9)(SI*1), Z3, Z3
+	VMOVDQU64 Z3, 128(R9)(SI*1)
+	VPXORQ    192(R9)(SI*1), Z4, Z4
+	VMOVDQU64 Z4, 192(R9)(SI*1)
+
+done1:
+	ADDQ $0x00000100, SI
+	JMP  loop0
+
+end0:
+rest:
+	MOVQ    DI, R9
+	SUBQ    SI, R9
+	JLE     end
+	XORQ    R11, R11
+	MOVQ    $-1, R10
+	CMPQ    R9, $0x00000040
+	MOVQ    R9, R12
+	MOVQ    $0x00000040, R13
+	CMOVQGT R13, R12
+	BZHIQ   R12, R10, R12
+	KMOVQ   R12, K1
+	SUBQ    $0x00000040, R9
+	CMOVQLT R11, R9
+	CMPQ    R9, R13
+	CMOVQGT R13, R9
+	BZHIQ   R9, R10, R12
+	KMOVQ   R12, K2
+	VPXORQ  Z1, Z1, Z1
+	VPXORQ  Z2, Z2, Z2
+	MOVQ    DX, R9
+	MOVQ    BX, R10
+	TESTQ   R10, R10
+	JE      summed2
+
+column2:
+	MOVL       (R9), R11
+	MOVQ       (CX)(R11*1), R11
+	VMOVDQU8.Z (R11)(SI*1), K1, Z3
+	VMOVDQU8.Z 64(R11)(SI*1), K2, Z4
+	VPXORQ     Z3, Z1, Z1
+	VPXORQ     Z4, Z2, Z2
+	ADDQ       $0x00000004, R9
+	DECQ       R10
+	JNE        column2
+
+summed2:
+	TESTB    R8, R8
+	JNE      add2
+	MOVQ     (AX), R9
+	VMOVDQU8 Z1, K1, (R9)(SI*1)
+	VMOVDQU8 Z2, K2, 64(R9)(SI*1)
+	JMP      done2
+
+add2:
+	MOVQ       (AX), R9
+	VMOVDQU8.Z (R9)(SI*1), K1, Z3
+	VPXORQ     Z3, Z1, Z1
+	VMOVDQU8   Z1, K1, (R9)(SI*1)
+	VMOVDQU8.Z 64(R9)(SI*1), K2, Z3
+	VPXORQ     Z3, Z2, Z2
+	VMOVDQU8   Z2, K2, 64(R9)(SI*1)
+
+done2:
+	ADDQ $0x00000080, SI
+	JMP  rest
+
+end:
+	VZEROUPPER
+	RET
+
+// func bytes1AVX512<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, add bool)
+// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV
+TEXT ·bytes1AVX512<>(SB), NOSPLIT, $0-81
+	MOVQ         out+24(FP), AX
+	MOVQ         in+32(FP), CX
+	MOVQ         columns+40(FP), DX
+	MOVQ         count+48(FP), BX
+	MOVQ         coefs+56(FP), SI
+	MOVQ         from+64(FP), DI
+	MOVQ         to+72(FP), R8
+	MOVB         add+80(FP), R9
+	MOVL         $0x0f0f0f0f, R10
+	VMOVD        R10, X0
+	VPBROADCASTD X0, Z0
+
+loop0:
+	LEAQ   128(DI), R10
+	CMPQ   R10, R8
+	JGT    end0
+	VPXORQ Z1, Z1, Z1
+	VPXORQ Z2, Z2, Z2
+	MOVQ   DX, R10
+	MOVQ   SI, R11
+	MOVQ   BX, R12
+	TESTQ  R12, R12
+	JE     summed1
+
+column1:
+	MOVL            (R10), R13
+	MOVQ            (CX)(R13*1), R13
+	VMOVDQU64       (R13)(DI*1), Z3
+	VMOVDQU64       64(R13)(DI*1), Z4
+	VPSRLQ          $0x04, Z3, Z5
+	VPANDQ          Z0, Z3, Z3
+	VPANDQ          Z0, Z5, Z5
+	VPSRLQ          $0x04, Z4, Z6
+	VPANDQ          Z0, Z4, Z4
+	VPANDQ          Z0, Z6, Z6
+	VBROADCASTI32X4 (R11), Z7
+	VBROADCASTI32X4 16(R11), Z9
+	VPSHUFB         Z3, Z7, Z10
+	VPSHUFB         Z5, Z9, Z8
+	VPTERNLOGQ      $0x96, Z10, Z8, Z1
+	VPSHUFB         Z4, Z7, Z10
+	VPSHUFB         Z6, Z9, Z8
+	VPTERNLOGQ      $0x96, Z10, Z8, Z2
+	ADDQ            $0x00000004, R10
+	ADDQ            $0x00000020, R11
+	DECQ            R12
+	JNE             column1
+
+summed1:
+	TESTB     R9, R9
+	JNE       add1
+	MOVQ      (AX), R10
+	VMOVDQU64 Z1, (R10)(DI*1)
+	VMOVDQU64 Z2, 64(R10)(DI*1)
+	JMP       done1
+
+add1:
+	MOVQ      (AX), R10
+	VPXORQ    (R10)(DI*1), Z1, Z1
+	VMOVDQU64 Z1, (R10)(DI*1)
+	VPXORQ    64(R10)(DI*1), Z2, Z2
+	VMOVDQU64 Z2, 64(R10)(DI*1)
+
+done1:
+	ADDQ $0x00000080, DI
+	JMP  loop0
+
+end0:
+rest:
+	MOVQ    R8, R10
+	SUBQ    DI, R10
+	JLE     end
+	XORQ    R12, R12
+	MOVQ    $-1, R11
+	CMPQ    R10, $0x00000040
+	MOVQ    R10, R13
+	MOVQ    $0x00000040, R14
+	CMOVQGT R14, R13
+	BZHIQ   R13, R11, R13
+	KMOVQ   R13, K1
+	SUBQ    $0x00000040, R10
+	CMOVQLT R12, R10
+	CMPQ    R10, R14
+	CMOVQGT R14, R10
+	BZHIQ   R10, R11, R13
+	KMOVQ   R13, K2
+	VPXORQ  Z1, Z1, Z1
+	VPXORQ  Z2, Z2, Z2
+	MOVQ    DX, R10
+	MOVQ    SI, R11
+	MOVQ    BX, R12
+	TESTQ   R12, R12
+	JE      summed2
+
+column2:
+	MOVL            (R10), R13
+	MOVQ            (CX)(R13*1), R13
+	VMOVDQU8.Z      (R13)(DI*1), K1, Z3
+	VMOVDQU8.Z      64(R13)(DI*1), K2, Z4
+	VPSRLQ          $0x04, Z3, Z5
+	VPANDQ          Z0, Z3, Z3
+	VPANDQ          Z0, Z5, Z5
+	VPSRLQ          $0x04, Z4, Z6
+	VPANDQ          Z0, Z4, Z4
+	VPANDQ          Z0, Z6, Z6
+	VBROADCASTI32X4 (R11), Z7
+	VBROADCASTI32X4 16(R11), Z9
+	VPSHUFB         Z3, Z7, Z10
+	VPSHUFB         Z5, Z9, Z8
+	VPTERNLOGQ      $0x96, Z10, Z8, Z1
+	VPSHUFB         Z4, Z7, Z10
+	VPSHUFB         Z6, Z9, Z8
+	VPTERNLOGQ      $0x96, Z10, Z8, Z2
+	ADDQ            $0x00000004, R10
+	ADDQ            $0x00000020, R11
+	DECQ            R12
+	JNE             column2
+
+summed2:
+	TESTB    R9, R9
+	JNE      add2
+	MOVQ     (AX), R10
+	VMOVDQU8 Z1, K1, (R10)(DI*1)
+	VMOVDQU8 Z2, K2, 64(R10)(DI*1)
+	JMP      done2
+
+add2:
+	MOVQ       (AX), R10
+	VMOVDQU8.Z (R10)(DI*1), K1, Z3
+	VPXORQ     Z3, Z1, Z1
+	VMOVDQU8   Z1, K1, (R10)(DI*1)
+	VMOVDQU8.Z 64(R10)(DI*1), K2, Z3
+	VPXORQ     Z3, Z2, Z2
+	VMOVDQU8   Z2, K2, 64(R10)(DI*1)
+
+done2:
+	ADDQ $0x00000080, DI
+	JMP  rest
+
+end:
+	VZEROUPPER
+	RET
+
+// func bytes2AVX512<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, add bool)
+// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV
+TEXT ·bytes2AVX512<>(SB), NOSPLIT, $0-81
+	MOVQ         out+24(FP), AX
+	MOVQ         in+32(FP), CX
+	MOVQ         columns+40(FP), DX
+	MOVQ         count+48(FP), BX
+	MOVQ         coefs+56(FP), SI
+	MOVQ         from+64(FP), DI
+	MOVQ         to+72(FP), R8
+	MOVB         add+80(FP), R9
+	MOVL         $0x0f0f0f0f, R10
+	VMOVD        R10, X0
+	VPBROADCASTD X0, Z0
+
+loop0:
+	LEAQ   128(DI), R10
+	CMPQ   R10, R8
+	JGT    end0
+	VPXORQ Z1, Z1, Z1
+	VPXORQ Z2, Z2, Z2
+	VPXORQ Z3, Z3, Z3
+	VPXORQ Z4, Z4, Z4
+	MOVQ   DX, R10
+	MOVQ   SI, R11
+	MOVQ   BX, R12
+	TESTQ  R12, R12
+	JE     summed1
+
+column1:
+	MOVL            (R10), R13
+	MOVQ            (CX)(R13*1), R13
+	VMOVDQU64       (R13)(DI*1), Z5
+	VMOVDQU64       64(R13)(DI*1), Z6
+	VPSRLQ          $0x04, Z5, Z7
+	VPANDQ          Z0, Z5, Z5
+	VPANDQ          Z0, Z7, Z7
+	VPSRLQ          $0x04, Z6, Z8
+	VPANDQ          Z0, Z6, Z6
+	VPANDQ          Z0, Z8, Z8
+	VBROADCASTI32X4 (R11), Z9
+	VBROADCASTI32X4 16(R11), Z11
+	VPSHUFB         Z5, Z9, Z12
+	VPSHUFB         Z7, Z11, Z10
+	VPTERNLOGQ      $0x96, Z12, Z10, Z1
+	VPSHUFB         Z6, Z9, Z12
+	VPSHUFB         Z8, Z11, Z10
+	VPTERNLOGQ      $0x96, Z12, Z10, Z2
+	VBROADCASTI32X4 32(R11), Z9
+	VBROADCASTI32X4 48(R11), Z11
+	VPSHUFB         Z5, Z9, Z12
+	VPSHUFB         Z7, Z11, Z10
+	VPTERNLOGQ      $0x96, Z12, Z10, Z3
+	VPSHUFB         Z6, Z9, Z12
+	VPSHUFB         Z8, Z11, Z10
+	VPTERNLOGQ      $0x96, Z12, Z10, Z4
+	ADDQ            $0x00000004, R10
+	ADDQ            $0x00000040, R11
+	DECQ            R12
+	JNE             column1
+
+summed1:
+	TESTB     R9, R9
+	JNE       add1
+	MOVQ      (AX), R10
+	VMOVDQU64 Z1, (R10)(DI*1)
+	VMOVDQU64 Z2, 64(R10)(DI*1)
+	MOVQ      24(AX), R10
+	VMOVDQU64 Z3, (R10)(DI*1)
+	VMOVDQU64 Z4, 64(R10)(DI*1)
+	JMP       done1
+
+add1:
+	MOVQ      (AX), R10
+	VPXORQ    (R10)(DI*1), Z1, Z1
+	VMOVDQU64 Z1, (R10)(DI*1)
+	VPXORQ    64(R10)(DI*1), Z2, Z2
+	VMOVDQU64 Z2, 64(R10)(DI*1)
+	MOVQ      24(AX), R10
+	VPXORQ    (R10)(DI*1), Z3, Z3
+	VMOVDQU64 Z3, (R10)(DI*1)
+	VPXORQ    64(R10)(DI*1), Z4, Z4
+	VMOVDQU64 Z4, 64(R10)(DI*1)
+
+done1:
+	ADDQ $0x00000080, DI
+	JMP  loop0
+
+end0:
+rest:
+	MOVQ    R8, R10
+	SUBQ    DI, R10
+	JLE     end
+	XORQ    R12, R12
+	MOVQ    $-1, R11
+	CMPQ    R10, $0x00000040
+	MOVQ    R10, R13
+	MOVQ    $0x00000040, R14
+	CMOVQGT R14, R13
+	BZHIQ   R13, R11, R13
+	KMOVQ   R13, K1
+	SUBQ    $0x00000040, R10
+	CMOVQLT R12, R10
+	CMPQ    R10, R14
+	CMOVQGT R14, R10
+	BZHIQ   R10, R11, R13
+	KMOVQ   R13, K2
+	VPXORQ  Z1, Z1, Z1
+	VPXORQ  Z2, Z2, Z2
+	VPXORQ  Z3, Z3, Z3
+	VPXORQ  Z4, Z4, Z4
+	MOVQ    DX, R10
+	MOVQ    SI, R11
+	MOVQ    BX, R12
+	TESTQ   R12, R12
+	JE      summed2
+
+column2:
+	MOVL            (R10), R13
+	MOVQ            (CX)(R13*1), R13
+	VMOVDQU8.Z      (R13)(DI*1), K1, Z5
+	VMOVDQU8.Z      64(R13)(DI*1), K2, Z6
+	VPSRLQ          $0x04, Z5, Z7
+	VPANDQ          Z0, Z5, Z5
+	VPANDQ          Z0, Z7, Z7
+	VPSRLQ          $0x04, Z6, Z8
+	VPANDQ          Z0, Z6, Z6
+	VPANDQ          Z0, Z8, Z8
+	VBROADCASTI32X4 (R11), Z9
+	VBROADCASTI32X4 16(R11), Z11
+	VPSHUFB         Z5, Z9, Z12
+	VPSHUFB         Z7, Z11, Z10
+	VPTERNLOGQ      $0x96, Z12, Z10, Z1
+	VPSHUFB         Z6, Z9, Z12
+	VPSHUFB         Z8, Z11, Z10
+	VPTERNLOGQ      $0x96, Z12, Z10, Z2
+	VBROADCASTI32X4 32(R11), Z9
+	VBROADCASTI32X4 48(R11), Z11
+	VPSHUFB         Z5, Z9, Z12
+	VPSHUFB         Z7, Z11, Z10
+	VPTERNLOGQ      $0x96, Z12, Z10, Z3
+	VPSHUFB         Z6, Z9, Z12
+	VPSHUFB         Z8, Z11, Z10
+	VPTERNLOGQ      $0x96, Z12, Z10, Z4
+	ADDQ            $0x00000004, R10
+	ADDQ            $0x00000040, R11
+	DECQ            R12
+	JNE             column2
+
+summed2:
+	TESTB    R9, R9
+	JNE      add2
+	MOVQ     (AX), R10
+	VMOVDQU8 Z1, K1, (R10)(DI*1)
+	VMOVDQU8 Z2, K2, 64(R10)(DI*1)
+	MOVQ     24(AX), R10
+	VMOVDQU8 Z3, K1, (R10)(DI*1)
+	VMOVDQU8 Z4, K2, 64(R10)(DI*1)
+	JMP      done2
+
+add2:
+	MOVQ       (AX), R10
+	VMOVDQU8.Z (R10)(DI*1), K1, Z5
+	VPXORQ     Z5, Z1, Z1
+	VMOVDQU8   Z1, K1, (R10)(DI*1)
+	VMOVDQU8.Z 64(R10)(DI*1), K2, Z5
+	VPXORQ     Z5, Z2, Z2
+	VMOVDQU8   Z2, K2, 64(R10)(DI*1)
+	MOVQ       24(AX), R10
+	VMOVDQU8.Z (R10)(DI*1), K1, Z5
+	VPXORQ     Z5, Z3, Z3
+	VMOVDQU8   Z3, K1, (R10)(DI*1)
+	VMOVDQU8.Z 64(R10)(DI*1), K2, Z5
+	VPXORQ     Z5, Z4, Z4
+	VMOVDQU8   Z4, K2, 64(R10)(DI*1)
+
+done2:
+	ADDQ $0x00000080, DI
+	JMP  rest
+
+end:
+	VZEROUPPER
+	RET
+
+// func bytes3AVX512<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, add bool)
+// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV
+TEXT ·bytes3AVX512<>(SB), NOSPLIT, $0-81
+	MOVQ         out+24(FP), AX
+	MOVQ         in+32(FP), CX
+	MOVQ         columns+40(FP), DX
+	MOVQ         count+48(FP), BX
+	MOVQ         coefs+56(FP), SI
+	MOVQ         from+64(FP), DI
+	MOVQ         to+72(FP), R8
+	MOVB         add+80(FP), R9
+	MOVL         $0x0f0f0f0f, R10
+	VMOVD        R10, X0
+	VPBROADCASTD X0, Z0
+
+loop0:
+	LEAQ   128(DI), R10
+	CMPQ   R10, R8
+	JGT    end0
+	VPXORQ Z1, Z1, Z1
+	VPXORQ Z2, Z2, Z2
+	VPXORQ Z3, Z3, Z3
+	VPXORQ Z4, Z4, Z4
+	VPXORQ Z5, Z5, Z5
+	VPXORQ Z6, Z6, Z6
+	MOVQ   DX, R10
+	MOVQ   SI, R11
+	MOVQ   BX, R12
+	TESTQ  R12, R12
+	JE     summed1
+
+column1:
+	MOVL            (R10), R13
+	MOVQ            (CX)(R13*1), R13
+	VMOVDQU64       (R13)(DI*1), Z7
+	VMOVDQU64       64(R13)(DI*1), Z8
+	VPSRLQ          $0x04, Z7, Z9
+	VPANDQ          Z0, Z7, Z7
+	VPANDQ          Z0, Z9, Z9
+	VPSRLQ          $0x04, Z8, Z10
+	VPANDQ          Z0, Z8, Z8
+	VPANDQ          Z0, Z10, Z10
+	VBROADCASTI32X4 (R11), Z11
+	VBROADCASTI32X4 16(R11), Z13
+	VPSHUFB         Z7, Z11, Z14
+	VPSHUFB         Z9, Z13, Z12
+	VPTERNLOGQ      $0x96, Z14, Z12, Z1
+	VPSHUFB         Z8, Z11, Z14
+	VPSHUFB         Z10, Z13, Z12
+	VPTERNLOGQ      $0x96, Z14, Z12, Z2
+	VBROADCASTI32X4 32(R11), Z11
+	VBROADCASTI32X4 48(R11), Z13
+	VPSHUFB         Z7, Z11, Z14
+	VPSHUFB         Z9, Z13, Z12
+	VPTERNLOGQ      $0x96, Z14, Z12, Z3
+	VPSHUFB         Z8, Z11, Z14
+	VPSHUFB         Z10, Z13, Z12
+	VPTERNLOGQ      $0x96, Z14, Z12, Z4
+	VBROADCASTI32X4 64(R11), Z11
+	VBROADCASTI32X4 80(R11), Z13
+	VPSHUFB         Z7, Z11, Z14
+	VPSHUFB         Z9, Z13, Z12
+	VPTERNLOGQ      $0x96, Z14, Z12, Z5
+	VPSHUFB         Z8, Z11, Z14
+	VPSHUFB         Z10, Z13, Z12
+	VPTERNLOGQ      $0x96, Z14, Z12, Z6
+	ADDQ            $0x00000004, R10
+	ADDQ            $0x00000060, R11
+	DECQ            R12
+	JNE             column1
+
+summed1:
+	TESTB     R9, R9
+	JNE       add1
+	MOVQ      (AX), R10
+	VMOVDQU64 Z1, (R10)(DI*1)
+	VMOVDQU64 Z2, 64(R10)(DI*1)
+	MOVQ      24(AX), R10
+	VMOVDQU64 Z3, (R10)(DI*1)
+	VMOVDQU64 Z4, 64(R10)(DI*1)
+	MOVQ      48(AX), R10
+	VMOVDQU64 Z5, (R10)(DI*1)
+	VMOVDQU64 Z6, 64(R10)(DI*1)
+	JMP       done1
+
+add1:
+	MOVQ      (AX), R10
+	VPXORQ    (R10)(DI*1), Z1, Z1
+	VMOVDQU64 Z1, (R10)(DI*1)
+	VPXORQ    64(R10)(DI*1), Z2, Z2
+	VMOVDQU64 Z2, 64(R10)(DI*1)
+	MOVQ      24(AX), R10
+	VPXORQ    (R10)(DI*1), Z3, Z3
+	VMOVDQU64 Z3, (R10)(DI*1)
+	VPXORQ    64(R10)(DI*1), Z4, Z4
+	VMOVDQU64 Z4, 64(R10)(DI*1)
+	MOVQ      48(AX), R10
+	VPXORQ    (R10)(DI*1), Z5, Z5
+	VMOVDQU64 Z5, (R10)(DI*1)
+	VPXORQ    64(R10)(DI*1), Z6, Z6
+	VMOVDQU64 Z6, 64(R10)(DI*1)
+
+done1:
+	ADDQ $0x00000080, DI
+	JMP  loop0
+
+end0:
+rest:
+	MOVQ    R8, R10
+	SUBQ    DI, R10
+	JLE     end
+	XORQ    R12, R12
+	MOVQ    $-1, R11
+	CMPQ    R10, $0x00000040
+	MOVQ    R10, R13
+	MOVQ    $0x00000040, R14
+	CMOVQGT R14, R13
+	BZHIQ   R13, R11, R13
+	KMOVQ   R13, K1
+	SUBQ    $0x00000040, R10
+	CMOVQLT R12, R10
+	CMPQ    R10, R14
+	CMOVQGT R14, R10
+	BZHIQ   R10, R11, R13
+	KMOVQ   R13, K2
+	VPXORQ  Z1, Z1, Z1
+	VPXORQ  Z2, Z2, Z2
+	VPXORQ  Z3, Z3, Z3
+	VPXORQ  Z4, Z4, Z4
+	VPXORQ  Z5, Z5, Z5
+	VPXORQ  Z6, Z6, Z6
+	MOVQ    DX, R10
+	MOVQ    SI, R11
+	MOVQ    BX, R12
+	TESTQ   R12, R12
+	JE      summed2
+
+column2:
+	MOVL            (R10), R13
+	MOVQ            (CX)(R13*1), R13
+	VMOVDQU8.Z      (R13)(DI*1), K1, Z7
+	VMOVDQU8.Z      64(R13)(DI*1), K2, Z8
+	VPSRLQ          $0x04, Z7, Z9
+	VPANDQ          Z0, Z7, Z7
+	VPANDQ          Z0, Z9, Z9
+	VPSRLQ          $0x04, Z8, Z10
+	VPANDQ          Z0, Z8, Z8
+	VPANDQ          Z0, Z10, Z10
+	VBROADCASTI32X4 (R11), Z11
+	VBROADCASTI32X4 16(R11), Z13
+	VPSHUFB         Z7, Z11, Z14
+	VPSHUFB         Z9, Z13, Z12
+	VPTERNLOGQ      $0x96, Z14, Z12, Z1
+	VPSHUFB         Z8, Z11, Z14
+	VPSHUFB         Z10, Z13, Z12
+	VPTERNLOGQ      $0x96, Z14, Z12, Z2
+	VBROADCASTI32X4 32(R11), Z11
+	VBROADCASTI32X4 48(R11), Z13
+	VPSHUFB         Z7, Z11, Z14
+	VPSHUFB         Z9, Z13, Z12
+	VPTERNLOGQ      $0x96, Z14, Z12, Z3
+	VPSHUFB         Z8, Z11, Z14
+	VPSHUFB         Z10, Z13, Z12
+	VPTERNLOGQ      $0x96, Z14, Z12, Z4
+	VBROADCASTI32X4 64(R11), Z11
+	VBROADCASTI32X4 80(R11), Z13
+	VPSHUFB         Z7, Z11, Z14
+	VPSHUFB         Z9, Z13, Z12
+	VPTERNLOGQ      $0x96, Z14, Z12, Z5
+	VPSHUFB         Z8, Z11, Z14
+	VPSHUFB         Z10, Z13, Z12
+	VPTERNLOGQ      $0x96, Z14, Z12, Z6
+	ADDQ            $0x00000004, R10
+	ADDQ            $0x00000060, R11
+	DECQ            R12
+	JNE             column2
+
+summed2:
+	TESTB    R9, R9
+	JNE      add2
+	MOVQ     (AX), R10
+	VMOVDQU8 Z1, K1, (R10)(DI*1)
+	VMOVDQU8 Z2, K2, 64(R10)(DI*1)
+	MOVQ     24(AX), R10
+	VMOVDQU8 Z3, K1, (R10)(DI*1)
+	VMOVDQU8 Z4, K2, 64(R10)(DI*1)
+	MOVQ     48(AX), R10
+	VMOVDQU8 Z5, K1, (R10)(DI*1)
+	VMOVDQU8 Z6, K2, 64(R10)(DI*1)
+	JMP      done2
+
+add2:
+	MOVQ       (AX), R10
+	VMOVDQU8.Z (R10)(DI*1), K1, Z7
+	VPXORQ     Z7, Z1, Z1
+	VMOVDQU8   Z1, K1, (R10)(DI*1)
+	VMOVDQU8.Z 64(R10)(DI*1), K2, Z7
+	VPXORQ     Z7, Z2, Z2
+	VMOVDQU8   Z2, K2, 64(R10)(DI*1)
+	MOVQ       24(AX), R10
+	VMOVDQU8.Z (R10)(DI*1), K1, Z7
+	VPXORQ     Z7, Z3, Z3
+	VMOVDQU8   Z3, K1, (R10)(DI*1)
+	VMOVDQU8.Z 64(R10)(DI*1), K2, Z7
+	VPXORQ     Z7, Z4, Z4
+	VMOVDQU8   Z4, K2, 64(R10)(DI*1)
+	MOVQ       48(AX), R10
+	VMOVDQU8.Z (R10)(DI*1), K1, Z7
+	VPXORQ     Z7, Z5, Z5
+	VMOVDQU8   Z5, K1, (R10)(DI*1)
+	VMOVDQU8.Z 64(R10)(DI*1), K2, Z7
+	VPXORQ     Z7, Z6, Z6
+	VMOVDQU8   Z6, K2, 64(R10)(DI*1)
+
+done2:
+	ADDQ $0x00000080, DI
+	JMP  rest
+
+end:
+	VZEROUPPER
+	RET
+
+// func bytes4AVX512<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, add bool)
+// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV
+TEXT ·bytes4AVX512<>(SB), NOSPLIT, $0-81
+	MOVQ         out+24(FP), AX
+	MOVQ         in+32(FP), CX
+	MOVQ         columns+40(FP), DX
+	MOVQ         count+48(FP), BX
+	MOVQ         coefs+56(FP), SI
+	MOVQ         from+64(FP), DI
+	MOVQ         to+72(FP), R8
+	MOVB         add+80(FP), R9
+	MOVL         $0x0f0f0f0f, R10
+	VMOVD        R10, X0
+	VPBROADCASTD X0, Z0
+
+loop0:
+	LEAQ   128(DI), R10
+	CMPQ   R10, R8
+	JGT    end0
+	VPXORQ Z1, Z1, Z1
+	VPXORQ Z2, Z2, Z2
+	VPXORQ Z3, Z3, Z3
+	VPXORQ Z4, Z4, Z4
+	VPXORQ Z5, Z5, Z5
+	VPXORQ Z6, Z6, Z6
+	VPXORQ Z7, Z7, Z7
+	VPXORQ Z8, Z8, Z8
+	MOVQ   DX, R10
+	MOVQ   SI, R11
+	MOVQ   BX, R12
+	TESTQ  R12, R12
+	JE     summed1
+
+column1:
+	MOVL            (R10), R13
+	MOVQ            (CX)(R13*1), R13
+	VMOVDQU64       (R13)(DI*1), Z9
+	VMOVDQU64       64(R13)(DI*1), Z10
+	VPSRLQ          $0x04, Z9, Z11
+	VPANDQ          Z0, Z9, Z9
+	VPANDQ          Z0, Z11, Z11
+	VPSRLQ          $0x04, Z10, Z12
+	VPANDQ          Z0, Z10, Z10
+	VPANDQ          Z0, Z12, Z12
+	VBROADCASTI32X4 (R11), Z13
+	VBROADCASTI32X4 16(R11), Z15
+	VPSHUFB         Z9, Z13, Z16
+	VPSHUFB         Z11, Z15, Z14
+	VPTERNLOGQ      $0x96, Z16, Z14, Z1
+	VPSHUFB         Z10, Z13, Z16
+	VPSHUFB         Z12, Z15, Z14
+	VPTERNLOGQ      $0x96, Z16, Z14, Z2
+	VBROADCASTI32X4 32(R11), Z13
+	VBROADCASTI32X4 48(R11), Z15
+	VPSHUFB         Z9, Z13, Z16
+	VPSHUFB         Z11, Z15, Z14
+	VPTERNLOGQ      $0x96, Z16, Z14, Z3
+	VPSHUFB         Z10, Z13, Z16
+	VPSHUFB         Z12, Z15, Z14
+	VPTERNLOGQ      $0x96, Z16, Z14, Z4
+	VBROADCASTI32X4 64(R11), Z13
+	VBROADCASTI32X4 80(R11), Z15
+	VPSHUFB         Z9, Z13, Z16
+	VPSHUFB         Z11, Z15, Z14
+	VPTERNLOGQ      $0x96, Z16, Z14, Z5
+	VPSHUFB         Z10, Z13, Z16
+	VPSHUFB         Z12, Z15, Z14
+	VPTERNLOGQ      $0x96, Z16, Z14, Z6
+	VBROADCASTI32X4 96(R11), Z13
+	VBROADCASTI32X4 112(R11), Z15
+	VPSHUFB         Z9, Z13, Z16
+	VPSHUFB         Z11, Z15, Z14
+	VPTERNLOGQ      $0x96, Z16, Z14, Z7
+	VPSHUFB         Z10, Z13, Z16
+	VPSHUFB         Z12, Z15, Z14
+	VPTERNLOGQ      $0x96, Z16, Z14, Z8
+	ADDQ            $0x00000004, R10
+	ADDQ            $0x00000080, R11
+	DECQ            R12
+	JNE             column1
+
+summed1:
+	TESTB     R9, R9
+	JNE       add1
+	MOVQ      (AX), R10
+	VMOVDQU64 Z1, (R10)(DI*1)
+	VMOVDQU64 Z2, 64(R10)(DI*1)
+	MOVQ      24(AX), R10
+	VMOVDQU64 Z3, (R10)(DI*1)
+	VMOVDQU64 Z4, 64(R10)(DI*1)
+	MOVQ      48(AX), R10
+	VMOVDQU64 Z5, (R10)(DI*1)
+	VMOVDQU64 Z6, 64(R10)(DI*1)
+	MOVQ      72(AX), R10
+	VMOVDQU64 Z7, (R10)(DI*1)
+	VMOVDQU64 Z8, 64(R10)(DI*1)
+	JMP       done1
+
+add1:
+	MOVQ      (AX), R10
+	VPXORQ    (R10)(DI*1), Z1, Z1
+	VMOVDQU64 Z1, (R10)(DI*1)
+	VPXORQ    64(R10)(DI*1), Z2, Z2
+	VMOVDQU64 Z2, 64(R10)(DI*1)
+	MOVQ      24(AX), R10
+	VPXORQ    (R10)(DI*1), Z3, Z3
+	VMOVDQU64 Z3, (R10)(DI*1)
+	VPXORQ    64(R10)(DI*1), Z4, Z4
+	VMOVDQU64 Z4, 64(R10)(DI*1)
+	MOVQ      48(AX), R10
+	VPXORQ    (R10)(DI*1), Z5, Z5
+	VMOVDQU64 Z5, (R10)(DI*1)
+	VPXORQ    64(R10)(DI*1), Z6, Z6
+	VMOVDQU64 Z6, 64(R10)(DI*1)
+	MOVQ      72(AX), R10
+	VPXORQ    (R10)(DI*1), Z7, Z7
+	VMOVDQU64 Z7, (R10)(DI*1)
+	VPXORQ    64(R10)(DI*1), Z8, Z8
+	VMOVDQU64 Z8, 64(R10)(DI*1)
+
+done1:
+	ADDQ $0x00000080, DI
+	JMP  loop0
+
+end0:
+rest:
+	MOVQ    R8, R10
+	SUBQ    DI, R10
+	JLE     end
+	XORQ    R12, R12
+	MOVQ    $-1, R11
+	CMPQ    R10, $0x00000040
+	MOVQ    R10, R13
+	MOVQ    $0x00000040, R14
+	CMOVQGT R14, R13
+	BZHIQ   R13, R11, R13
+	KMOVQ   R13, K1
+	SUBQ    $0x00000040, R10
+	CMOVQLT R12, R10
+	CMPQ    R10, R14
+	CMOVQGT R14, R10
+	BZHIQ   R10, R11, R13
+	KMOVQ   R13, K2
+	VPXORQ  Z1, Z1, Z1
+	VPXORQ  Z2, Z2, Z2
+	VPXORQ  Z3, Z3, Z3
+	VPXORQ  Z4, Z4, Z4
+	VPXORQ  Z5, Z5, Z5
+	VPXORQ  Z6, Z6, Z6
+	VPXORQ  Z7, Z7, Z7
+	VPXORQ  Z8, Z8, Z8
+	MOVQ    DX, R10
+	MOVQ    SI, R11
+	MOVQ    BX, R12
+	TESTQ   R12, R12
+	JE      summed2
+
+column2:
+	MOVL            (R10), R13
+	MOVQ            (CX)(R13*1), R13
+	VMOVDQU8.Z      (R13)(DI*1), K1, Z9
+	VMOVDQU8.Z      64(R13)(DI*1), K2, Z10
+	VPSRLQ          $0x04, Z9, Z11
+	VPANDQ          Z0, Z9, Z9
+	VPANDQ          Z0, Z11, Z11
+	VPSRLQ          $0x04, Z10, Z12
+	VPANDQ          Z0, Z10, Z10
+	VPANDQ          Z0, Z12, Z12
+	VBROADCASTI32X4 (R11), Z13
+	VBROADCASTI32X4 16(R11), Z15
+	VPSHUFB         Z9, Z13, Z16
+	VPSHUFB         Z11, Z15, Z14
+	VPTERNLOGQ      $0x96, Z16, Z14, Z1
+	VPSHUFB         Z10, Z13, Z16
+	VPSHUFB         Z12, Z15, Z14
+	VPTERNLOGQ      $0x96, Z16, Z14, Z2
+	VBROADCASTI32X4 32(R11), Z13
+	VBROADCASTI32X4 48(R11), Z15
+	VPSHUFB         Z9, Z13, Z16
+	VPSHUFB         Z11, Z15, Z14
+	VPTERNLOGQ      $0x96, Z16, Z14, Z3
+	VPSHUFB         Z10, Z13, Z16
+	VPSHUFB         Z12, Z15, Z14
+	VPTERNLOGQ      $0x96, Z16, Z14, Z4
+	VBROADCASTI32X4 64(R11), Z13
+	VBROADCASTI32X4 80(R11), Z15
+	VPSHUFB         Z9, Z13, Z16
+	VPSHUFB         Z11, Z15, Z14
+	VPTERNLOGQ      $0x96, Z16, Z14, Z5
+	VPSHUFB         Z10, Z13, Z16
+	VPSHUFB         Z12, Z15, Z14
+	VPTERNLOGQ      $0x96, Z16, Z14, Z6
+	VBROADCASTI32X4 96(R11), Z13
+	VBROADCASTI32X4 112(R11), Z15
+	VPSHUFB         Z9, Z13, Z16
+	VPSHUFB         Z11, Z15, Z14
+	VPTERNLOGQ      $0x96, Z16, Z14, Z7
+	VPSHUFB         Z10, Z13, Z16
+	VPSHUFB         Z12, Z15, Z14
+	VPTERNLOGQ      $0x96, Z16, Z14, Z8
+	ADDQ            $0x00000004, R10
+	ADDQ            $0x00000080, R11
+	DECQ            R12
+	JNE             column2
+
+summed2:
+	TESTB    R9, R9
+	JNE      add2
+	MOVQ     (AX), R10
+	VMOVDQU8 Z1, K1, (R10)(DI*1)
+	VMOVDQU8 Z2, K2, 64(R10)(DI*1)
+	MOVQ     24(AX), R10
+	VMOVDQU8 Z3, K1, (R10)(DI*1)
+	VMOVDQU8 Z4, K2, 64(R10)(DI*1)
+	MOVQ     48(AX), R10
+	VMOVDQU8 Z5, K1, (R10)(DI*1)
+	VMOVDQU8 Z6, K2, 64(R10)(DI*1)
+	MOVQ     72(AX), R10
+	VMOVDQU8 Z7, K1, (R10)(DI*1)
+	VMOVDQU8 Z8, K2, 64(R10)(DI*1)
+	JMP      done2
+
+add2:
+	MOVQ       (AX), R10
+	VMOVDQU8.Z (R10)(DI*1), K1, Z9
+	VPXORQ     Z9, Z1, Z1
+	VMOVDQU8   Z1, K1, (R10)(DI*1)
+	VMOVDQU8.Z 64(R10)(DI*1), K2, Z9
+	VPXORQ     Z9, Z2, Z2
+	VMOVDQU8   Z2, K2, 64(R10)(DI*1)
+	MOVQ       24(AX), R10
+	VMOVDQU8.Z (R10)(DI*1), K1, Z9
+	VPXORQ     Z9, Z3, Z3
+	VMOVDQU8   Z3, K1, (R10)(DI*1)
+	VMOVDQU8.Z 64(R10)(DI*1), K2, Z9
+	VPXORQ     Z9, Z4, Z4
+	VMOVDQU8   Z4, K2, 64(R10)(DI*1)
+	MOVQ       48(AX), R10
+	VMOVDQU8.Z (R10)(DI*1), K1, Z9
+	VPXORQ     Z9, Z5, Z5
+	VMOVDQU8   Z5, K1, (R10)(DI*1)
+	VMOVDQU8.Z 64(R10)(DI*1), K2, Z9
+	VPXORQ     Z9, Z6, Z6
+	VMOVDQU8   Z6, K2, 64(R10)(DI*1)
+	MOVQ       72(AX), R10
+	VMOVDQU8.Z (R10)(DI*1), K1, Z9
+	VPXORQ     Z9, Z7, Z7
+	VMOVDQU8   Z7, K1, (R10)(DI*1)
+	VMOVDQU8.Z 64(R10)(DI*1), K2, Z9
+	VPXORQ     Z9, Z8, Z8
+	VMOVDQU8   Z8, K2, 64(R10)(DI*1)
+
+done2:
+	ADDQ $0x00000080, DI
+	JMP  rest
+
+end:
+	VZEROUPPER
+	RET
+
+// func bytes5AVX512<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, add bool)
+// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV
+TEXT ·bytes5AVX512<>(SB), NOSPLIT, $0-81
+	MOVQ         out+24(FP), AX
+	MOVQ         in+32(FP), CX
+	MOVQ         columns+40(FP), DX
+	MOVQ         count+48(FP), BX
+	MOVQ         coefs+56(FP), SI
+	MOVQ         from+64(FP), DI
+	MOVQ         to+72(FP), R8
+	MOVB         add+80(FP), R9
+	MOVL         $0x0f0f0f0f, R10
+	VMOVD        R10, X0
+	VPBROADCASTD X0, Z0
+
+loop0:
+	LEAQ   128(DI), R10
+	CMPQ   R10, R8
+	JGT    end0
+	VPXORQ Z1, Z1, Z1
+	VPXORQ Z2, Z2, Z2
+	VPXORQ Z3, Z3, Z3
+	VPXORQ Z4, Z4, Z4
+	VPXORQ Z5, Z5, Z5
+	VPXORQ Z6, Z6, Z6
+	VPXORQ Z7, Z7, Z7
+	VPXORQ Z8, Z8, Z8
+	VPXORQ Z9, Z9, Z9
+	VPXORQ Z10, Z10, Z10
+	MOVQ   DX, R10
+	MOVQ   SI, R11
+	MOVQ   BX, R12
+	TESTQ  R12, R12
+	JE     summed1
+
+column1:
+	MOVL            (R10), R13
+	MOVQ            (CX)(R13*1), R13
+	VMOVDQU64       (R13)(DI*1), Z11
+	VMOVDQU64       64(R13)(DI*1), Z12
+	VPSRLQ          $0x04, Z11, Z13
+	VPANDQ          Z0, Z11, Z11
+	VPANDQ          Z0, Z13, Z13
+	VPSRLQ          $0x04, Z12, Z14
+	VPANDQ          Z0, Z12, Z12
+	VPANDQ          Z0, Z14, Z14
+	VBROADCASTI32X4 (R11), Z15
+	VBROADCASTI32X4 16(R11), Z17
+	VPSHUFB         Z11, Z15, Z18
+	VPSHUFB         Z13, Z17, Z16
+	VPTERNLOGQ      $0x96, Z18, Z16, Z1
+	VPSHUFB         Z12, Z15, Z18
+	VPSHUFB         Z14, Z17, Z16
+	VPTERNLOGQ      $0x96, Z18, Z16, Z2
+	VBROADCASTI32X4 32(R11), Z15
+	VBROADCASTI32X4 48(R11), Z17
+	VPSHUFB         Z11, Z15, Z18
+	VPSHUFB         Z13, Z17, Z16
+	VPTERNLOGQ      $0x96, Z18, Z16, Z3
+	VPSHUFB         Z12, Z15, Z18
+	VPSHUFB         Z14, Z17, Z16
+	VPTERNLOGQ      $0x96, Z18, Z16, Z4
+	VBROADCASTI32X4 64(R11), Z15
+	VBROADCASTI32X4 80(R11), Z17
+	VPSHUFB         Z11, Z15, Z18
+	VPSHUFB         Z13, Z17, Z16
+	VPTERNLOGQ      $0x96, Z18, Z16, Z5
+	VPSHUFB         Z12, Z15, Z18
+	VPSHUFB         Z14, Z17, Z16
+	VPTERNLOGQ      $0x96, Z18, Z16, Z6
+	VBROADCASTI32X4 96(R11), Z15
+	VBROADCASTI32X4 112(R11), Z17
+	VPSHUFB         Z11, Z15, Z18
+	VPSHUFB         Z13, Z17, Z16
+	VPTERNLOGQ      $0x96, Z18, Z16, Z7
+	VPSHUFB         Z12, Z15, Z18
+	VPSHUFB         Z14, Z17, Z16
+	VPTERNLOGQ      $0x96, Z18, Z16, Z8
+	VBROADCASTI32X4 128(R11), Z15
+	VBROADCASTI32X4 144(R11), Z17
+	VPSHUFB         Z11, Z15, Z18
+	VPSHUFB         Z13, Z17, Z16
+	VPTERNLOGQ      $0x96, Z18, Z16, Z9
+	VPSHUFB         Z12, Z15, Z18
+	VPSHUFB         Z14, Z17, Z16
+	VPTERNLOGQ      $0x96, Z18, Z16, Z10
+	ADDQ            $0x00000004, R10
+	ADDQ            $0x000000a0, R11
+	DECQ            R12
+	JNE             column1
+
+summed1:
+	TESTB     R9, R9
+	JNE       add1
+	MOVQ      (AX), R10
+	VMOVDQU64 Z1, (R10)(DI*1)
+	VMOVDQU64 Z2, 64(R10)(DI*1)
+	MOVQ      24(AX), R10
+	VMOVDQU64 Z3, (R10)(DI*1)
+	VMOVDQU64 Z4, 64(R10)(DI*1)
+	MOVQ      48(AX), R10
+	VMOVDQU64 Z5, (R10)(DI*1)
+	VMOVDQU64 Z6, 64(R10)(DI*1)
+	MOVQ      72(AX), R10
+	VMOVDQU64 Z7, (R10)(DI*1)
+	VMOVDQU64 Z8, 64(R10)(DI*1)
+	MOVQ      96(AX), R10
+	VMOVDQU64 Z9, (R10)(DI*1)
+	VMOVDQU64 Z10, 64(R10)(DI*1)
+	JMP       done1
+
+add1:
+	MOVQ      (AX), R10
+	VPXORQ    (R10)(DI*1), Z1, Z1
+	VMOVDQU64 Z1, (R10)(DI*1)
+	VPXORQ    64(R10)(DI*1), Z2, Z2
+	VMOVDQU64 Z2, 64(R10)(DI*1)
+	MOVQ      24(AX), R10
+	VPXORQ    (R10)(DI*1), Z3, Z3
+	VMOVDQU64 Z3, (R10)(DI*1)
+	VPXORQ    64(R10)(DI*1), Z4, Z4
+	VMOVDQU64 Z4, 64(R10)(DI*1)
+	MOVQ      48(AX), R10
+	VPXORQ    (R10)(DI*1), Z5, Z5
+	VMOVDQU64 Z5, (R10)(DI*1)
+	VPXORQ    64(R10)(DI*1), Z6, Z6
+	VMOVDQU64 Z6, 64(R10)(DI*1)
+	MOVQ      72(AX), R10
+	VPXORQ    (R10)(DI*1), Z7, Z7
+	VMOVDQU64 Z7, (R10)(DI*1)
+	VPXORQ    64(R10)(DI*1), Z8, Z8
+	VMOVDQU64 Z8, 64(R10)(DI*1)
+	MOVQ      96(AX), R10
+	VPXORQ    (R10)(DI*1), Z9, Z9
+	VMOVDQU64 Z9, (R10)(DI*1)
+	VPXORQ    64(R10)(DI*1), Z10, Z10
+	VMOVDQU64 Z10, 64(R10)(DI*1)
+
+done1:
+	ADDQ $0x00000080, DI
+	JMP  loop0
+
+end0:
+rest:
+	MOVQ    R8, R10
+	SUBQ    DI, R10
+	JLE     end
+	XORQ    R12, R12
+	MOVQ    $-1, R11
+	CMPQ    R10, $0x00000040
+	MOVQ    R10, R13
+	MOVQ    $0x00000040, R14
+	CMOVQGT R14, R13
+	BZHIQ   R13, R11, R13
+	KMOVQ   R13, K1
+	SUBQ    $0x00000040, R10
+	CMOVQLT R12, R10
+	CMPQ    R10, R14
+	CMOVQGT R14, R10
+	BZHIQ   R10, R11, R13
+	KMOVQ   R13, K2
+	VPXORQ  Z1, Z1, Z1
+	VPXORQ  Z2, Z2, Z2
+	VPXORQ  Z3, Z3, Z3
+	VPXORQ  Z4, Z4, Z4
+	VPXORQ  Z5, Z5, Z5
+	VPXORQ  Z6, Z6, Z6
+	VPXORQ  Z7, Z7, Z7
+	VPXORQ  Z8, Z8, Z8
+	VPXORQ  Z9, Z9, Z9
+	VPXORQ  Z10, Z10, Z10
+	MOVQ    DX, R10
+	MOVQ    SI, R11
+	MOVQ    BX, R12
+	TESTQ   R12, R12
+	JE      summed2
+
+column2:
+	MOVL            (R10), R13
+	MOVQ            (CX)(R13*1), R13
+	VMOVDQU8.Z      (R13)(DI*1), K1, Z11
+	VMOVDQU8.Z      64(R13)(DI*1), K2, Z12
+	VPSRLQ          $0x04, Z11, Z13
+	VPANDQ          Z0, Z11, Z11
+	VPANDQ          Z0, Z13, Z13
+	VPSRLQ          $0x04, Z12, Z14
+	VPANDQ          Z0, Z12, Z12
+	VPANDQ          Z0, Z14, Z14
+	VBROADCASTI32X4 (R11), Z15
+	VBROADCASTI32X4 16(R11), Z17
+	VPSHUFB         Z11, Z15, Z18
+	VPSHUFB         Z13, Z17, Z16
+	VPTERNLOGQ      $0x96, Z18, Z16, Z1
+	VPSHUFB         Z12, Z15, Z18
+	VPSHUFB         Z14, Z17, Z16
+	VPTERNLOGQ      $0x96, Z18, Z16, Z2
+	VBROADCASTI32X4 32(R11), Z15
+	VBROADCASTI32X4 48(R11), Z17
+	VPSHUFB         Z11, Z15, Z18
+	VPSHUFB         Z13, Z17, Z16
+	VPTERNLOGQ      $0x96, Z18, Z16, Z3
+	VPSHUFB         Z12, Z15, Z18
+	VPSHUFB         Z14, Z17, Z16
+	VPTERNLOGQ      $0x96, Z18, Z16, Z4
+	VBROADCASTI32X4 64(R11), Z15
+	VBROADCASTI32X4 80(R11), Z17
+	VPSHUFB         Z11, Z15, Z18
+	VPSHUFB         Z13, Z17, Z16
+	VPTERNLOGQ      $0x96, Z18, Z16, Z5
+	VPSHUFB         Z12, Z15, Z18
+	VPSHUFB         Z14, Z17, Z16
+	VPTERNLOGQ      $0x96, Z18, Z16, Z6
+	VBROADCASTI32X4 96(R11), Z15
+	VBROADCASTI32X4 112(R11), Z17
+	VPSHUFB         Z11, Z15, Z18
+	VPSHUFB         Z13, Z17, Z16
+	VPTERNLOGQ      $0x96, Z18, Z16, Z7
+	VPSHUFB         Z12, Z15, Z18
+	VPSHUFB         Z14, Z17, Z16
+	VPTERNLOGQ      $0x96, Z18, Z16, Z8
+	VBROADCASTI32X4 128(R11), Z15
+	VBROADCASTI32X4 144(R11), Z17
+	VPSHUFB         Z11, Z15, Z18
+	VPSHUFB         Z13, Z17, Z16
+	VPTERNLOGQ      $0x96, Z18, Z16, Z9
+	VPSHUFB         Z12, Z15, Z18
+	VPSHUFB         Z14, Z17, Z16
+	VPTERNLOGQ      $0x96, Z18, Z16, Z10
+	ADDQ            $0x00000004, R10
+	ADDQ            $0x000000a0, R11
+	DECQ            R12
+	JNE             column2
+
+summed2:
+	TESTB    R9, R9
+	JNE      add2
+	MOVQ     (AX), R10
+	VMOVDQU8 Z1, K1, (R10)(DI*1)
+	VMOVDQU8 Z2, K2, 64(R10)(DI*1)
+	MOVQ     24(AX), R10
+	VMOVDQU8 Z3, K1, (R10)(DI*1)
+	VMOVDQU8 Z4, K2, 64(R10)(DI*1)
+	MOVQ     48(AX), R10
+	VMOVDQU8 Z5, K1, (R10)(DI*1)
+	VMOVDQU8 Z6, K2, 64(R10)(DI*1)
+	MOVQ     72(AX), R10
+	VMOVDQU8 Z7, K1, (R10)(DI*1)
+	VMOVDQU8 Z8, K2, 64(R10)(DI*1)
+	MOVQ     96(AX), R10
+	VMOVDQU8 Z9, K1, (R10)(DI*1)
+	VMOVDQU8 Z10, K2, 64(R10)(DI*1)
+	JMP      done2
+
+add2:
+	MOVQ       (AX), R10
+	VMOVDQU8.Z (R10)(DI*1), K1, Z11
+	VPXORQ     Z11, Z1, Z1
+	VMOVDQU8   Z1, K1, (R10)(DI*1)
+	VMOVDQU8.Z 64(R10)(DI*1), K2, Z11
+	VPXORQ     Z11, Z2, Z2
+	VMOVDQU8   Z2, K2, 64(R10)(DI*1)
+	MOVQ       24(AX), R10
+	VMOVDQU8.Z (R10)(DI*1), K1, Z11
+	VPXORQ     Z11, Z3, Z3
+	VMOVDQU8   Z3, K1, (R10)(DI*1)
+	VMOVDQU8.Z 64(R10)(DI*1), K2, Z11
+	VPXORQ     Z11, Z4, Z4
+	VMOVDQU8   Z4, K2, 64(R10)(DI*1)
+	MOVQ       48(AX), R10
+	VMOVDQU8.Z (R10)(DI*1), K1, Z11
+	VPXORQ     Z11, Z5, Z5
+	VMOVDQU8   Z5, K1, (R10)(DI*1)
+	VMOVDQU8.Z 64(R10)(DI*1), K2, Z11
+	VPXORQ     Z11, Z6, Z6
+	VMOVDQU8   Z6, K2, 64(R10)(DI*1)
+	MOVQ       72(AX), R10
+	VMOVDQU8.Z (R10)(DI*1), K1, Z11
+	VPXORQ     Z11, Z7, Z7
+	VMOVDQU8   Z7, K1, (R10)(DI*1)
+	VMOVDQU8.Z 64(R10)(DI*1), K2, Z11
+	VPXORQ     Z11, Z8, Z8
+	VMOVDQU8   Z8, K2, 64(R10)(DI*1)
+	MOVQ       96(AX), R10
+	VMOVDQU8.Z (R10)(DI*1), K1, Z11
+	VPXORQ     Z11, Z9, Z9
+	VMOVDQU8   Z9, K1, (R10)(DI*1)
+	VMOVDQU8.Z 64(R10)(DI*1), K2, Z11
+	VPXORQ     Z11, Z10, Z10
+	VMOVDQU8   Z10, K2, 64(R10)(DI*1)
+
+done2:
+	ADDQ $0x00000080, DI
+	JMP  rest
+
+end:
+	VZEROUPPER
+	RET
+
+// func bytes6AVX512<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, add bool)
+// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV
+TEXT ·bytes6AVX512<>(SB), NOSPLIT, $0-81
+	MOVQ         out+24(FP), AX
+	MOVQ         in+32(FP), CX
+	MOVQ         columns+40(FP), DX
+	MOVQ         count+48(FP), BX
+	MOVQ         coefs+56(FP), SI
+	MOVQ         from+64(FP), DI
+	MOVQ         to+72(FP), R8
+	MOVB         add+80(FP), R9
+	MOVL         $0x0f0f0f0f, R10
+	VMOVD        R10, X0
+	VPBROADCASTD X0, Z0
+
+loop0:
+	LEAQ   128(DI), R10
+	CMPQ   R10, R8
+	JGT    end0
+	VPXORQ Z1, Z1, Z1
+	VPXORQ Z2, Z2, Z2
+	VPXORQ Z3, Z3, Z3
+	VPXORQ Z4, Z4, Z4
+	VPXORQ Z5, Z5, Z5
+	VPXORQ Z6, Z6, Z6
+	VPXORQ Z7, Z7, Z7
+	VPXORQ Z8, Z8, Z8
+	VPXORQ Z9, Z9, Z9
+	VPXORQ Z10, Z10, Z10
+	VPXORQ Z11, Z11, Z11
+	VPXORQ Z12, Z12, Z12
+	MOVQ   DX, R10
+	MOVQ   SI, R11
+	MOVQ   BX, R12
+	TESTQ  R12, R12
+	JE     summed1
+
+column1:
+	MOVL            (R10), R13
+	MOVQ            (CX)(R13*1), R13
+	VMOVDQU64       (R13)(DI*1), Z13
+	VMOVDQU64       64(R13)(DI*1), Z14
+	VPSRLQ          $0x04, Z13, Z15
+	VPANDQ          Z0, Z13, Z13
+	VPANDQ          Z0, Z15, Z15
+	VPSRLQ          $0x04, Z14, Z16
+	VPANDQ          Z0, Z14, Z14
+	VPANDQ          Z0, Z16, Z16
+	VBROADCASTI32X4 (R11), Z17
+	VBROADCASTI32X4 16(R11), Z19
+	VPSHUFB         Z13, Z17, Z20
+	VPSHUFB         Z15, Z19, Z18
+	VPTERNLOGQ      $0x96, Z20, Z18, Z1
+	VPSHUFB         Z14, Z17, Z20
+	VPSHUFB         Z16, Z19, Z18
+	VPTERNLOGQ      $0x96, Z20, Z18, Z2
+	VBROADCASTI32X4 32(R11), Z17
+	VBROADCASTI32X4 48(R11), Z19
+	VPSHUFB         Z13, Z17, Z20
+	VPSHUFB         Z15, Z19, Z18
+	VPTERNLOGQ      $0x96, Z20, Z18, Z3
+	VPSHUFB         Z14, Z17, Z20
+	VPSHUFB         Z16, Z19, Z18
+	VPTERNLOGQ      $0x96, Z20, Z18, Z4
+	VBROADCASTI32X4 64(R11), Z17
+	VBROADCASTI32X4 80(R11), Z19
+	VPSHUFB         Z13, Z17, Z20
+	VPSHUFB         Z15, Z19, Z18
+	VPTERNLOGQ      $0x96, Z20, Z18, Z5
+	VPSHUFB         Z14, Z17, Z20
+	VPSHUFB         Z16, Z19, Z18
+	VPTERNLOGQ      $0x96, Z20, Z18, Z6
+	VBROADCASTI32X4 96(R11), Z17
+	VBROADCASTI32X4 112(R11), Z19
+	VPSHUFB         Z13, Z17, Z20
+	VPSHUFB         Z15, Z19, Z18
+	VPTERNLOGQ      $0x96, Z20, Z18, Z7
+	VPSHUFB         Z14, Z17, Z20
+	VPSHUFB         Z16, Z19, Z18
+	VPTERNLOGQ      $0x96, Z20, Z18, Z8
+	VBROADCASTI32X4 128(R11), Z17
+	VBROADCASTI32X4 144(R11), Z19
+	VPSHUFB         Z13, Z17, Z20
+	VPSHUFB         Z15, Z19, Z18
+	VPTERNLOGQ      $0x96, Z20, Z18, Z9
+	VPSHUFB         Z14, Z17, Z20
+	VPSHUFB         Z16, Z19, Z18
+	VPTERNLOGQ      $0x96, Z20, Z18, Z10
+	VBROADCASTI32X4 160(R11), Z17
+	VBROADCASTI32X4 176(R11), Z19
+	VPSHUFB         Z13, Z17, Z20
+	VPSHUFB         Z15, Z19, Z18
+	VPTERNLOGQ      $0x96, Z20, Z18, Z11
+	VPSHUFB         Z14, Z17, Z20
+	VPSHUFB         Z16, Z19, Z18
+	VPTERNLOGQ      $0x96, Z20, Z18, Z12
+	ADDQ            $0x00000004, R10
+	ADDQ            $0x000000c0, R11
+	DECQ            R12
+	JNE             column1
+
+summed1:
+	TESTB     R9, R9
+	JNE       add1
+	MOVQ      (AX), R10
+	VMOVDQU64 Z1, (R10)(DI*1)
+	VMOVDQU64 Z2, 64(R10)(DI*1)
+	MOVQ      24(AX), R10
+	VMOVDQU64 Z3, (R10)(DI*1)
+	VMOVDQU64 Z4, 64(R10)(DI*1)
+	MOVQ      48(AX), R10
+	VMOVDQU64 Z5, (R10)(DI*1)
+	VMOVDQU64 Z6, 64(R10)(DI*1)
+	MOVQ      72(AX), R10
+	VMOVDQU64 Z7, (R10)(DI*1)
+	VMOVDQU64 Z8, 64(R10)(DI*1)
+	MOVQ      96(AX), R10
+	VMOVDQU64 Z9, (R10)(DI*1)
+	VMOVDQU64 Z10, 64(R10)(DI*1)
+	MOVQ      120(AX), R10
+	VMOVDQU64 Z11, (R10)(DI*1)
+	VMOVDQU64 Z12, 64(R10)(DI*1)
+	JMP       done1
+
+add1:
+	MOVQ      (AX), R10
+	VPXORQ    (R10)(DI*1), Z1, Z1
+	VMOVDQU64 Z1, (R10)(DI*1)
+	VPXORQ    64(R10)(DI*1), Z2, Z2
+	VMOVDQU64 Z2, 64(R10)(DI*1)
+	MOVQ      24(AX), R10
+	VPXORQ    (R10)(DI*1), Z3, Z3
+	VMOVDQU64 Z3, (R10)(DI*1)
+	VPXORQ    64(R10)(DI*1), Z4, Z4
+	VMOVDQU64 Z4, 64(R10)(DI*1)
+	MOVQ      48(AX), R10
+	VPXORQ    (R10)(DI*1), Z5, Z5
+	VMOVDQU64 Z5, (R10)(DI*1)
+	VPXORQ    64(R10)(DI*1), Z6, Z6
+	VMOVDQU64 Z6, 64(R10)(DI*1)
+	MOVQ      72(AX), R10
+	VPXORQ    (R10)(DI*1), Z7, Z7
+	VMOVDQU64 Z7, (R10)(DI*1)
+	VPXORQ    64(R10)(DI*1), Z8, Z8
+	VMOVDQU64 Z8, 64(R10)(DI*1)
+	MOVQ      96(AX), R10
+	VPXORQ    (R10)(DI*1), Z9, Z9
+	VMOVDQU64 Z9, (R10)(DI*1)
+	VPXORQ    64(R10)(DI*1), Z10, Z10
+	VMOVDQU64 Z10, 64(R10)(DI*1)
+	MOVQ      120(AX), R10
+	VPXORQ    (R10)(DI*1), Z11, Z11
+	VMOVDQU64 Z11, (R10)(DI*1)
+	VPXORQ    64(R10)(DI*1), Z12, Z12
+	VMOVDQU64 Z12, 64(R10)(DI*1)
+
+done1:
+	ADDQ $0x00000080, DI
+	JMP  loop0
+
+end0:
+rest:
+	MOVQ    R8, R10
+	SUBQ    DI, R10
+	JLE     end
+	XORQ    R12, R12
+	MOVQ    $-1, R11
+	CMPQ    R10, $0x00000040
+	MOVQ    R10, R13
+	MOVQ    $0x00000040, R14
+	CMOVQGT R14, R13
+	BZHIQ   R13, R11, R13
+	KMOVQ   R13, K1
+	SUBQ    $0x00000040, R10
+	CMOVQLT R12, R10
+	CMPQ    R10, R14
+	CMOVQGT R14, R10
+	BZHIQ   R10, R11, R13
+	KMOVQ   R13, K2
+	VPXORQ  Z1, Z1, Z1
+	VPXORQ  Z2, Z2, Z2
+	VPXORQ  Z3, Z3, Z3
+	VPXORQ  Z4, Z4, Z4
+	VPXORQ  Z5, Z5, Z5
+	VPXORQ  Z6, Z6, Z6
+	VPXORQ  Z7, Z7, Z7
+	VPXORQ  Z8, Z8, Z8
+	VPXORQ  Z9, Z9, Z9
+	VPXORQ  Z10, Z10, Z10
+	VPXORQ  Z11, Z11, Z11
+	VPXORQ  Z12, Z12, Z12
+	MOVQ    DX, R10
+	MOVQ    SI, R11
+	MOVQ    BX, R12
+	TESTQ   R12, R12
+	JE      summed2
+
+column2:
+	MOVL            (R10), R13
+	MOVQ            (CX)(R13*1), R13
+	VMOVDQU8.Z      (R13)(DI*1), K1, Z13
+	VMOVDQU8.Z      64(R13)(DI*1), K2, Z14
+	VPSRLQ          $0x04, Z13, Z15
+	VPANDQ          Z0, Z13, Z13
+	VPANDQ          Z0, Z15, Z15
+	VPSRLQ          $0x04, Z14, Z16
+	VPANDQ          Z0, Z14, Z14
+	VPANDQ          Z0, Z16, Z16
+	VBROADCASTI32X4 (R11), Z17
+	VBROADCASTI32X4 16(R11), Z19
+	VPSHUFB         Z13, Z17, Z20
+	VPSHUFB         Z15, Z19, Z18
+	VPTERNLOGQ      $0x96, Z20, Z18, Z1
+	VPSHUFB         Z14, Z17, Z20
+	VPSHUFB         Z16, Z19, Z18
+	VPTERNLOGQ      $0x96, Z20, Z18, Z2
+	VBROADCASTI32X4 32(R11), Z17
+	VBROADCASTI32X4 48(R11), Z19
+	VPSHUFB         Z13, Z17, Z20
+	VPSHUFB         Z15, Z19, Z18
+	VPTERNLOGQ      $0x96, Z20, Z18, Z3
+	VPSHUFB         Z14, Z17, Z20
+	VPSHUFB         Z16, Z19, Z18
+	VPTERNLOGQ      $0x96, Z20, Z18, Z4
+	VBROADCASTI32X4 64(R11), Z17
+	VBROADCASTI32X4 80(R11), Z19
+	VPSHUFB         Z13, Z17, Z20
+	VPSHUFB         Z15, Z19, Z18
+	VPTERNLOGQ      $0x96, Z20, Z18, Z5
+	VPSHUFB         Z14, Z17, Z20
+	VPSHUFB         Z16, Z19, Z18
+	VPTERNLOGQ      $0x96, Z20, Z18, Z6
+	VBROADCASTI32X4 96(R11), Z17
+	VBROADCASTI32X4 112(R11), Z19
+	VPSHUFB         Z13, Z17, Z20
+	VPSHUFB         Z15, Z19, Z18
+	VPTERNLOGQ      $0x96, Z20, Z18, Z7
+	VPSHUFB         Z14, Z17, Z20
+	VPSHUFB         Z16, Z19, Z18
+	VPTERNLOGQ      $0x96, Z20, Z18, Z8
+	VBROADCASTI32X4 128(R11), Z17
+	VBROADCASTI32X4 144(R11), Z19
+	VPSHUFB         Z13, Z17, Z20
+	VPSHUFB         Z15, Z19, Z18
+	VPTERNLOGQ      $0x96, Z20, Z18, Z9
+	VPSHUFB         Z14, Z17, Z20
+	VPSHUFB         Z16, Z19, Z18
+	VPTERNLOGQ      $0x96, Z20, Z18, Z10
+	VBROADCASTI32X4 160(R11), Z17
+	VBROADCASTI32X4 176(R11), Z19
+	VPSHUFB         Z13, Z17, Z20
+	VPSHUFB         Z15, Z19, Z18
+	VPTERNLOGQ      $0x96, Z20, Z18, Z11
+	VPSHUFB         Z14, Z17, Z20
+	VPSHUFB         Z16, Z19, Z18
+	VPTERNLOGQ      $0x96, Z20, Z18, Z12
+	ADDQ            $0x00000004, R10
+	ADDQ            $0x000000c0, R11
+	DECQ            R12
+	JNE             column2
+
+summed2:
+	TESTB    R9, R9
+	JNE      add2
+	MOVQ     (AX), R10
+	VMOVDQU8 Z1, K1, (R10)(DI*1)
+	VMOVDQU8 Z2, K2, 64(R10)(DI*1)
+	MOVQ     24(AX), R10
+	VMOVDQU8 Z3, K1, (R10)(DI*1)
+	VMOVDQU8 Z4, K2, 64(R10)(DI*1)
+	MOVQ     48(AX), R10
+	VMOVDQU8 Z5, K1, (R10)(DI*1)
+	VMOVDQU8 Z6, K2, 64(R10)(DI*1)
+	MOVQ     72(AX), R10
+	VMOVDQU8 Z7, K1, (R10)(DI*1)
+	VMOVDQU8 Z8, K2, 64(R10)(DI*1)
+	MOVQ     96(AX), R10
+	VMOVDQU8 Z9, K1, (R10)(DI*1)
+	VMOVDQU8 Z10, K2, 64(R10)(DI*1)
+	MOVQ     120(AX), R10
+	VMOVDQU8 Z11, K1, (R10)(DI*1)
+	VMOVDQU8 Z12, K2, 64(R10)(DI*1)
+	JMP      done2
+
+add2:
+	MOVQ       (AX), R10
+	VMOVDQU8.Z (R10)(DI*1), K1, Z13
+	VPXORQ     Z13, Z1, Z1
+	VMOVDQU8   Z1, K1, (R10)(DI*1)
+	VMOVDQU8.Z 64(R10)(DI*1), K2, Z13
+	VPXORQ     Z13, Z2, Z2
+	VMOVDQU8   Z2, K2, 64(R10)(DI*1)
+	MOVQ       24(AX), R10
+	VMOVDQU8.Z (R10)(DI*1), K1, Z13
+	VPXORQ     Z13, Z3, Z3
+	VMOVDQU8   Z3, K1, (R10)(DI*1)
+	VMOVDQU8.Z 64(R10)(DI*1), K2, Z13
+	VPXORQ     Z13, Z4, Z4
+	VMOVDQU8   Z4, K2, 64(R10)(DI*1)
+	MOVQ       48(AX), R10
+	VMOVDQU8.Z (R10)(DI*1), K1, Z13
+	VPXORQ     Z13, Z5, Z5
+	VMOVDQU8   Z5, K1, (R10)(DI*1)
+	VMOVDQU8.Z 64(R10)(DI*1), K2, Z13
+	VPXORQ     Z13, Z6, Z6
+	VMOVDQU8   Z6, K2, 64(R10)(DI*1)
+	MOVQ       72(AX), R10
+	VMOVDQU8.Z (R10)(DI*1), K1, Z13
+	VPXORQ     Z13, Z7, Z7
+	VMOVDQU8   Z7, K1, (R10)(DI*1)
+	VMOVDQU8.Z 64(R10)(DI*1), K2, Z13
+	VPXORQ     Z13, Z8, Z8
+	VMOVDQU8   Z8, K2, 64(R10)(DI*1)
+	MOVQ       96(AX), R10
+	VMOVDQU8.Z (R10)(DI*1), K1, Z13
+	VPXORQ     Z13, Z9, Z9
+	VMOVDQU8   Z9, K1, (R10)(DI*1)
+	VMOVDQU8.Z 64(R10)(DI*1), K2, Z13
+	VPXORQ     Z13, Z10, Z10
+	VMOVDQU8   Z10, K2, 64(R10)(DI*1)
+	MOVQ       120(AX), R10
+	VMOVDQU8.Z (R10)(DI*1), K1, Z13
+	VPXORQ     Z13, Z11, Z11
+	VMOVDQU8   Z11, K1, (R10)(DI*1)
+	VMOVDQU8.Z 64(R10)(DI*1), K2, Z13
+	VPXORQ     Z13, Z12, Z12
+	VMOVDQU8   Z12, K2, 64(R10)(DI*1)
+
+done2:
+	ADDQ $0x00000080, DI
+	JMP  rest
+
+end:
+	VZEROUPPER
+	RET
+
+// func bytes7AVX512<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, add bool)
+// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV
+TEXT ·bytes7AVX512<>(SB), NOSPLIT, $0-81
+	MOVQ         out+24(FP), AX
+	MOVQ         in+32(FP), CX
+	MOVQ         columns+40(FP), DX
+	MOVQ         count+48(FP), BX
+	MOVQ         coefs+56(FP), SI
+	MOVQ         from+64(FP), DI
+	MOVQ         to+72(FP), R8
+	MOVB         add+80(FP), R9
+	MOVL         $0x0f0f0f0f, R10
+	VMOVD        R10, X0
+	VPBROADCASTD X0, Z0
+
+loop0:
+	LEAQ   128(DI), R10
+	CMPQ   R10, R8
+	JGT    end0
+	VPXORQ Z1, Z1, Z1
+	VPXORQ Z2, Z2, Z2
+	VPXORQ Z3, Z3, Z3
+	VPXORQ Z4, Z4, Z4
+	VPXORQ Z5, Z5, Z5
+	VPXORQ Z6, Z6, Z6
+	VPXORQ Z7, Z7, Z7
+	VPXORQ Z8, Z8, Z8
+	VPXORQ Z9, Z9, Z9
+	VPXORQ Z10, Z10, Z10
+	VPXORQ Z11, Z11, Z11
+	VPXORQ Z12, Z12, Z12
+	VPXORQ Z13, Z13, Z13
+	VPXORQ Z14, Z14, Z14
+	MOVQ   DX, R10
+	MOVQ   SI, R11
+	MOVQ   BX, R12
+	TESTQ  R12, R12
+	JE     summed1
+
+column1:
+	MOVL            (R10), R13
+	MOVQ            (CX)(R13*1), R13
+	VMOVDQU64       (R13)(DI*1), Z15
+	VMOVDQU64       64(R13)(DI*1), Z16
+	VPSRLQ          $0x04, Z15, Z17
+	VPANDQ          Z0, Z15, Z15
+	VPANDQ          Z0, Z17, Z17
+	VPSRLQ          $0x04, Z16, Z18
+	VPANDQ          Z0, Z16, Z16
+	VPANDQ          Z0, Z18, Z18
+	VBROADCASTI32X4 (R11), Z19
+	VBROADCASTI32X4 16(R11), Z21
+	VPSHUFB         Z15, Z19, Z22
+	VPSHUFB         Z17, Z21, Z20
+	VPTERNLOGQ      $0x96, Z22, Z20, Z1
+	VPSHUFB         Z16, Z19, Z22
+	VPSHUFB         Z18, Z21, Z20
+	VPTERNLOGQ      $0x96, Z22, Z20, Z2
+	VBROADCASTI32X4 32(R11), Z19
+	VBROADCASTI32X4 48(R11), Z21
+	VPSHUFB         Z15, Z19, Z22
+	VPSHUFB         Z17, Z21, Z20
+	VPTERNLOGQ      $0x96, Z22, Z20, Z3
+	VPSHUFB         Z16, Z19, Z22
+	VPSHUFB         Z18, Z21, Z20
+	VPTERNLOGQ      $0x96, Z22, Z20, Z4
+	VBROADCASTI32X4 64(R11), Z19
+	VBROADCASTI32X4 80(R11), Z21
+	VPSHUFB         Z15, Z19, Z22
+	VPSHUFB         Z17, Z21, Z20
+	VPTERNLOGQ      $0x96, Z22, Z20, Z5
+	VPSHUFB         Z16, Z19, Z22
+	VPSHUFB         Z18, Z21, Z20
+	VPTERNLOGQ      $0x96, Z22, Z20, Z6
+	VBROADCASTI32X4 96(R11), Z19
+	VBROADCASTI32X4 112(R11), Z21
+	VPSHUFB         Z15, Z19, Z22
+	VPSHUFB         Z17, Z21, Z20
+	VPTERNLOGQ      $0x96, Z22, Z20, Z7
+	VPSHUFB         Z16, Z19, Z22
+	VPSHUFB         Z18, Z21, Z20
+	VPTERNLOGQ      $0x96, Z22, Z20, Z8
+	VBROADCASTI32X4 128(R11), Z19
+	VBROADCASTI32X4 144(R11), Z21
+	VPSHUFB         Z15, Z19, Z22
+	VPSHUFB         Z17, Z21, Z20
+	VPTERNLOGQ      $0x96, Z22, Z20, Z9
+	VPSHUFB         Z16, Z19, Z22
+	VPSHUFB         Z18, Z21, Z20
+	VPTERNLOGQ      $0x96, Z22, Z20, Z10
+	VBROADCASTI32X4 160(R11), Z19
+	VBROADCASTI32X4 176(R11), Z21
+	VPSHUFB         Z15, Z19, Z22
+	VPSHUFB         Z17, Z21, Z20
+	VPTERNLOGQ      $0x96, Z22, Z20, Z11
+	VPSHUFB         Z16, Z19, Z22
+	VPSHUFB         Z18, Z21, Z20
+	VPTERNLOGQ      $0x96, Z22, Z20, Z12
+	VBROADCASTI32X4 192(R11), Z19
+	VBROADCASTI32X4 208(R11), Z21
+	VPSHUFB         Z15, Z19, Z22
+	VPSHUFB         Z17, Z21, Z20
+	VPTERNLOGQ      $0x96, Z22, Z20, Z13
+	VPSHUFB         Z16, Z19, Z22
+	VPSHUFB         Z18, Z21, Z20
+	VPTERNLOGQ      $0x96, Z22, Z20, Z14
+	ADDQ            $0x00000004, R10
+	ADDQ            $0x000000e0, R11
+	DECQ            R12
+	JNE             column1
+
+summed1:
+	TESTB     R9, R9
+	JNE       add1
+	MOVQ      (AX), R10
+	VMOVDQU64 Z1, (R10)(DI*1)
+	VMOVDQU64 Z2, 64(R10)(DI*1)
+	MOVQ      24(AX), R10
+	VMOVDQU64 Z3, (R10)(DI*1)
+	VMOVDQU64 Z4, 64(R10)(DI*1)
+	MOVQ      48(AX), R10
+	VMOVDQU64 Z5, (R10)(DI*1)
+	VMOVDQU64 Z6, 64(R10)(DI*1)
+	MOVQ      72(AX), R10
+	VMOVDQU64 Z7, (R10)(DI*1)
+	VMOVDQU64 Z8, 64(R10)(DI*1)
+	MOVQ      96(AX), R10
+	VMOVDQU64 Z9, (R10)(DI*1)
+	VMOVDQU64 Z10, 64(R10)(DI*1)
+	MOVQ      120(AX), R10
+	VMOVDQU64 Z11, (R10)(DI*1)
+	VMOVDQU64 Z12, 64(R10)(DI*1)
+	MOVQ      144(AX), R10
+	VMOVDQU64 Z13, (R10)(DI*1)
+	VMOVDQU64 Z14, 64(R10)(DI*1)
+	JMP       done1
+
+add1:
+	MOVQ      (AX), R10
+	VPXORQ    (R10)(DI*1), Z1, Z1
+	VMOVDQU64 Z1, (R10)(DI*1)
+	VPXORQ    64(R10)(DI*1), Z2, Z2
+	VMOVDQU64 Z2, 64(R10)(DI*1)
+	MOVQ      24(AX), R10
+	VPXORQ    (R10)(DI*1), Z3, Z3
+	VMOVDQU64 Z3, (R10)(DI*1)
+	VPXORQ    64(R10)(DI*1), Z4, Z4
+	VMOVDQU64 Z4, 64(R10)(DI*1)
+	MOVQ      48(AX), R10
+	VPXORQ    (R10)(DI*1), Z5, Z5
+	VMOVDQU64 Z5, (R10)(DI*1)
+	VPXORQ    64(R10)(DI*1), Z6, Z6
+	VMOVDQU64 Z6, 64(R10)(DI*1)
+	MOVQ      72(AX), R10
+	VPXORQ    (R10)(DI*1), Z7, Z7
+	VMOVDQU64 Z7, (R10)(DI*1)
+	VPXORQ    64(R10)(DI*1), Z8, Z8
+	VMOVDQU64 Z8, 64(R10)(DI*1)
+	MOVQ      96(AX), R10
+	VPXORQ    (R10)(DI*1), Z9, Z9
+	VMOVDQU64 Z9, (R10)(DI*1)
+	VPXORQ    64(R10)(DI*1), Z10, Z10
+	VMOVDQU64 Z10, 64(R10)(DI*1)
+	MOVQ      120(AX), R10
+	VPXORQ    (R10)(DI*1), Z11, Z11
+	VMOVDQU64 Z11, (R10)(DI*1)
+	VPXORQ    64(R10)(DI*1), Z12, Z12
+	VMOVDQU64 Z12, 64(R10)(DI*1)
+	MOVQ      144(AX), R10
+	VPXORQ    (R10)(DI*1), Z13, Z13
+	VMOVDQU64 Z13, (R10)(DI*1)
+	VPXORQ    64(R10)(DI*1), Z14, Z14
+	VMOVDQU64 Z14, 64(R10)(DI*1)
+
+done1:
+	ADDQ $0x00000080, DI
+	JMP  loop0
+
+end0:
+rest:
+	MOVQ    R8, R10
+	SUBQ    DI, R10
+	JLE     end
+	XORQ    R12, R12
+	MOVQ    $-1, R11
+	CMPQ    R10, $0x00000040
+	MOVQ    R10, R13
+	MOVQ    $0x00000040, R14
+	CMOVQGT R14, R13
+	BZHIQ   R13, R11, R13
+	KMOVQ   R13, K1
+	SUBQ    $0x00000040, R10
+	CMOVQLT R12, R10
+	CMPQ    R10, R14
+	CMOVQGT R14, R10
+	BZHIQ   R10, R11, R13
+	KMOVQ   R13, K2
+	VPXORQ  Z1, Z1, Z1
+	VPXORQ  Z2, Z2, Z2
+	VPXORQ  Z3, Z3, Z3
+	VPXORQ  Z4, Z4, Z4
+	VPXORQ  Z5, Z5, Z5
+	VPXORQ  Z6, Z6, Z6
+	VPXORQ  Z7, Z7, Z7
+	VPXORQ  Z8, Z8, Z8
+	VPXORQ  Z9, Z9, Z9
+	VPXORQ  Z10, Z10, Z10
+	VPXORQ  Z11, Z11, Z11
+	VPXORQ  Z12, Z12, Z12
+	VPXORQ  Z13, Z13, Z13
+	VPXORQ  Z14, Z14, Z14
+	MOVQ    DX, R10
+	MOVQ    SI, R11
+	MOVQ    BX, R12
+	TESTQ   R12, R12
+	JE      summed2
+
+column2:
+	MOVL            (R10), R13
+	MOVQ            (CX)(R13*1), R13
+	VMOVDQU8.Z      (R13)(DI*1), K1, Z15
+	VMOVDQU8.Z      64(R13)(DI*1), K2, Z16
+	VPSRLQ          $0x04, Z15, Z17
+	VPANDQ          Z0, Z15, Z15
+	VPANDQ          Z0, Z17, Z17
+	VPSRLQ          $0x04, Z16, Z18
+	VPANDQ          Z0, Z16, Z16
+	VPANDQ          Z0, Z18, Z18
+	VBROADCASTI32X4 (R11), Z19
+	VBROADCASTI32X4 16(R11), Z21
+	VPSHUFB         Z15, Z19, Z22
+	VPSHUFB         Z17, Z21, Z20
+	VPTERNLOGQ      $0x96, Z22, Z20, Z1
+	VPSHUFB         Z16, Z19, Z22
+	VPSHUFB         Z18, Z21, Z20
+	VPTERNLOGQ      $0x96, Z22, Z20, Z2
+	VBROADCASTI32X4 32(R11), Z19
+	VBROADCASTI32X4 48(R11), Z21
+	VPSHUFB         Z15, Z19, Z22
+	VPSHUFB         Z17, Z21, Z20
+	VPTERNLOGQ      $0x96, Z22, Z20, Z3
+	VPSHUFB         Z16, Z19, Z22
+	VPSHUFB         Z18, Z21, Z20
+	VPTERNLOGQ      $0x96, Z22, Z20, Z4
+	VBROADCASTI32X4 64(R11), Z19
+	VBROADCASTI32X4 80(R11), Z21
+	VPSHUFB         Z15, Z19, Z22
+	VPSHUFB         Z17, Z21, Z20
+	VPTERNLOGQ      $0x96, Z22, Z20, Z5
+	VPSHUFB         Z16, Z19, Z22
+	VPSHUFB         Z18, Z21, Z20
+	VPTERNLOGQ      $0x96, Z22, Z20, Z6
+	VBROADCASTI32X4 96(R11), Z19
+	VBROADCASTI32X4 112(R11), Z21
+	VPSHUFB         Z15, Z19, Z22
+	VPSHUFB         Z17, Z21, Z20
+	VPTERNLOGQ      $0x96, Z22, Z20, Z7
+	VPSHUFB         Z16, Z19, Z22
+	VPSHUFB         Z18, Z21, Z20
+	VPTERNLOGQ      $0x96, Z22, Z20, Z8
+	VBROADCASTI32X4 128(R11), Z19
+	VBROADCASTI32X4 144(R11), Z21
+	VPSHUFB         Z15, Z19, Z22
+	VPSHUFB         Z17, Z21, Z20
+	VPTERNLOGQ      $0x96, Z22, Z20, Z9
+	VPSHUFB         Z16, Z19, Z22
+	VPSHUFB         Z18, Z21, Z20
+	VPTERNLOGQ      $0x96, Z22, Z20, Z10
+	VBROADCASTI32X4 160(R11), Z19
+	VBROADCASTI32X4 176(R11), Z21
+	VPSHUFB         Z15, Z19, Z22
+	VPSHUFB         Z17, Z21, Z20
+	VPTERNLOGQ      $0x96, Z22, Z20, Z11
+	VPSHUFB         Z16, Z19, Z22
+	VPSHUFB         Z18, Z21, Z20
+	VPTERNLOGQ      $0x96, Z22, Z20, Z12
+	VBROADCASTI32X4 192(R11), Z19
+	VBROADCASTI32X4 208(R11), Z21
+	VPSHUFB         Z15, Z19, Z22
+	VPSHUFB         Z17, Z21, Z20
+	VPTERNLOGQ      $0x96, Z22, Z20, Z13
+	VPSHUFB         Z16, Z19, Z22
+	VPSHUFB         Z18, Z21, Z20
+	VPTERNLOGQ      $0x96, Z22, Z20, Z14
+	ADDQ            $0x00000004, R10
+	ADDQ            $0x000000e0, R11
+	DECQ            R12
+	JNE             column2
+
+summed2:
+	TESTB    R9, R9
+	JNE      add2
+	MOVQ     (AX), R10
+	VMOVDQU8 Z1, K1, (R10)(DI*1)
+	VMOVDQU8 Z2, K2, 64(R10)(DI*1)
+	MOVQ     24(AX), R10
+	VMOVDQU8 Z3, K1, (R10)(DI*1)
+	VMOVDQU8 Z4, K2, 64(R10)(DI*1)
+	MOVQ     48(AX), R10
+	VMOVDQU8 Z5, K1, (R10)(DI*1)
+	VMOVDQU8 Z6, K2, 64(R10)(DI*1)
+	MOVQ     72(AX), R10
+	VMOVDQU8 Z7, K1, (R10)(DI*1)
+	VMOVDQU8 Z8, K2, 64(R10)(DI*1)
+	MOVQ     96(AX), R10
+	VMOVDQU8 Z9, K1, (R10)(DI*1)
+	VMOVDQU8 Z10, K2, 64(R10)(DI*1)
+	MOVQ     120(AX), R10
+	VMOVDQU8 Z11, K1, (R10)(DI*1)
+	VMOVDQU8 Z12, K2, 64(R10)(DI*1)
+	MOVQ     144(AX), R10
+	VMOVDQU8 Z13, K1, (R10)(DI*1)
+	VMOVDQU8 Z14, K2, 64(R10)(DI*1)
+	JMP      done2
+
+add2:
+	MOVQ       (AX), R10
+	VMOVDQU8.Z (R10)(DI*1), K1, Z15
+	VPXORQ     Z15, Z1, Z1
+	VMOVDQU8   Z1, K1, (R10)(DI*1)
+	VMOVDQU8.Z 64(R10)(DI*1), K2, Z15
+	VPXORQ     Z15, Z2, Z2
+	VMOVDQU8   Z2, K2, 64(R10)(DI*1)
+	MOVQ       24(AX), R10
+	VMOVDQU8.Z (R10)(DI*1), K1, Z15
+	VPXORQ     Z15, Z3, Z3
+	VMOVDQU8   Z3, K1, (R10)(DI*1)
+	VMOVDQU8.Z 64(R10)(DI*1), K2, Z15
+	VPXORQ     Z15, Z4, Z4
+	VMOVDQU8   Z4, K2, 64(R10)(DI*1)
+	MOVQ       48(AX), R10
+	VMOVDQU8.Z (R10)(DI*1), K1, Z15
+	VPXORQ     Z15, Z5, Z5
+	VMOVDQU8   Z5, K1, (R10)(DI*1)
+	VMOVDQU8.Z 64(R10)(DI*1), K2, Z15
+	VPXORQ     Z15, Z6, Z6
+	VMOVDQU8   Z6, K2, 64(R10)(DI*1)
+	MOVQ       72(AX), R10
+	VMOVDQU8.Z (R10)(DI*1), K1, Z15
+	VPXORQ     Z15, Z7, Z7
+	VMOVDQU8   Z7, K1, (R10)(DI*1)
+	VMOVDQU8.Z 64(R10)(DI*1), K2, Z15
+	VPXORQ     Z15, Z8, Z8
+	VMOVDQU8   Z8, K2, 64(R10)(DI*1)
+	MOVQ       96(AX), R10
+	VMOVDQU8.Z (R10)(DI*1), K1, Z15
+	VPXORQ     Z15, Z9, Z9
+	VMOVDQU8   Z9, K1, (R10)(DI*1)
+	VMOVDQU8.Z 64(R10)(DI*1), K2, Z15
+	VPXORQ     Z15, Z10, Z10
+	VMOVDQU8   Z10, K2, 64(R10)(DI*1)
+	MOVQ       120(AX), R10
+	VMOVDQU8.Z (R10)(DI*1), K1, Z15
+	VPXORQ     Z15, Z11, Z11
+	VMOVDQU8   Z11, K1, (R10)(DI*1)
+	VMOVDQU8.Z 64(R10)(DI*1), K2, Z15
+	VPXORQ     Z15, Z12, Z12
+	VMOVDQU8   Z12, K2, 64(R10)(DI*1)
+	MOVQ       144(AX), R10
+	VMOVDQU8.Z (R10)(DI*1), K1, Z15
+	VPXORQ     Z15, Z13, Z13
+	VMOVDQU8   Z13, K1, (R10)(DI*1)
+	VMOVDQU8.Z 64(R10)(DI*1), K2, Z15
+	VPXORQ     Z15, Z14, Z14
+	VMOVDQU8   Z14, K2, 64(R10)(DI*1)
+
+done2:
+	ADDQ $0x00000080, DI
+	JMP  rest
+
+end:
+	VZEROUPPER
+	RET
+
+// func bytes8AVX512<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, add bool)
+// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV
+TEXT ·bytes8AVX512<>(SB), NOSPLIT, $0-81
+	MOVQ         out+24(FP), AX
+	MOVQ         in+32(FP), CX
+	MOVQ         columns+40(FP), DX
+	MOVQ         count+48(FP), BX
+	MOVQ         coefs+56(FP), SI
+	MOVQ         from+64(FP), DI
+	MOVQ         to+72(FP), R8
+	MOVB         add+80(FP), R9
+	MOVL         $0x0f0f0f0f, R10
+	VMOVD        R10, X0
+	VPBROADCASTD X0, Z0
+
+loop0:
+	LEAQ   128(DI), R10
+	CMPQ   R10, R8
+	JGT    end0
+	VPXORQ Z1, Z1, Z1
+	VPXORQ Z2, Z2, Z2
+	VPXORQ Z3, Z3, Z3
+	VPXORQ Z4, Z4, Z4
+	VPXORQ Z5, Z5, Z5
+	VPXORQ Z6, Z6, Z6
+	VPXORQ Z7, Z7, Z7
+	VPXORQ Z8, Z8, Z8
+	VPXORQ Z9, Z9, Z9
+	VPXORQ Z10, Z10, Z10
+	VPXORQ Z11, Z11, Z11
+	VPXORQ Z12, Z12, Z12
+	VPXORQ Z13, Z13, Z13
+	VPXORQ Z14, Z14, Z14
+	VPXORQ Z15, Z15, Z15
+	VPXORQ Z16, Z16, Z16
+	MOVQ   DX, R10
+	MOVQ   SI, R11
+	MOVQ   BX, R12
+	TESTQ  R12, R12
+	JE     summed1
+
+column1:
+	MOVL            (R10), R13
+	MOVQ            (CX)(R13*1), R13
+	VMOVDQU64       (R13)(DI*1), Z17
+	VMOVDQU64       64(R13)(DI*1), Z18
+	VPSRLQ          $0x04, Z17, Z19
+	VPANDQ          Z0, Z17, Z17
+	VPANDQ          Z0, Z19, Z19
+	VPSRLQ          $0x04, Z18, Z20
+	VPANDQ          Z0, Z18, Z18
+	VPANDQ          Z0, Z20, Z20
+	VBROADCASTI32X4 (R11), Z21
+	VBROADCASTI32X4 16(R11), Z23
+	VPSHUFB         Z17, Z21, Z24
+	VPSHUFB         Z19, Z23, Z22
+	VPTERNLOGQ      $0x96, Z24, Z22, Z1
+	VPSHUFB         Z18, Z21, Z24
+	VPSHUFB         Z20, Z23, Z22
+	VPTERNLOGQ      $0x96, Z24, Z22, Z2
+	VBROADCASTI32X4 32(R11), Z21
+	VBROADCASTI32X4 48(R11), Z23
+	VPSHUFB         Z17, Z21, Z24
+	VPSHUFB         Z19, Z23, Z22
+	VPTERNLOGQ      $0x96, Z24, Z22, Z3
+	VPSHUFB         Z18, Z21, Z24
+	VPSHUFB         Z20, Z23, Z22
+	VPTERNLOGQ      $0x96, Z24, Z22, Z4
+	VBROADCASTI32X4 64(R11), Z21
+	VBROADCASTI32X4 80(R11), Z23
+	VPSHUFB         Z17, Z21, Z24
+	VPSHUFB         Z19, Z23, Z22
+	VPTERNLOGQ      $0x96, Z24, Z22, Z5
+	VPSHUFB         Z18, Z21, Z24
+	VPSHUFB         Z20, Z23, Z22
+	VPTERNLOGQ      $0x96, Z24, Z22, Z6
+	VBROADCASTI32X4 96(R11), Z21
+	VBROADCASTI32X4 112(R11), Z23
+	VPSHUFB         Z17, Z21, Z24
+	VPSHUFB         Z19, Z23, Z22
+	VPTERNLOGQ      $0x96, Z24, Z22, Z7
+	VPSHUFB         Z18, Z21, Z24
+	VPSHUFB         Z20, Z23, Z22
+	VPTERNLOGQ      $0x96, Z24, Z22, Z8
+	VBROADCASTI32X4 128(R11), Z21
+	VBROADCASTI32X4 144(R11), Z23
+	VPSHUFB         Z17, Z21, Z24
+	VPSHUFB         Z19, Z23, Z22
+	VPTERNLOGQ      $0x96, Z24, Z22, Z9
+	VPSHUFB         Z18, Z21, Z24
+	VPSHUFB         Z20, Z23, Z22
+	VPTERNLOGQ      $0x96, Z24, Z22, Z10
+	VBROADCASTI32X4 160(R11), Z21
+	VBROADCASTI32X4 176(R11), Z23
+	VPSHUFB         Z17, Z21, Z24
+	VPSHUFB         Z19, Z23, Z22
+	VPTERNLOGQ      $0x96, Z24, Z22, Z11
+	VPSHUFB         Z18, Z21, Z24
+	VPSHUFB         Z20, Z23, Z22
+	VPTERNLOGQ      $0x96, Z24, Z22, Z12
+	VBROADCASTI32X4 192(R11), Z21
+	VBROADCASTI32X4 208(R11), Z23
+	VPSHUFB         Z17, Z21, Z24
+	VPSHUFB         Z19, Z23, Z22
+	VPTERNLOGQ      $0x96, Z24, Z22, Z13
+	VPSHUFB         Z18, Z21, Z24
+	VPSHUFB         Z20, Z23, Z22
+	VPTERNLOGQ      $0x96, Z24, Z22, Z14
+	VBROADCASTI32X4 224(R11), Z21
+	VBROADCASTI32X4 240(R11), Z23
+	VPSHUFB         Z17, Z21, Z24
+	VPSHUFB         Z19, Z23, Z22
+	VPTERNLOGQ      $0x96, Z24, Z22, Z15
+	VPSHUFB         Z18, Z21, Z24
+	VPSHUFB         Z20, Z23, Z22
+	VPTERNLOGQ      $0x96, Z24, Z22, Z16
+	ADDQ            $0x00000004, R10
+	ADDQ            $0x00000100, R11
+	DECQ            R12
+	JNE             column1
+
+summed1:
+	TESTB     R9, R9
+	JNE       add1
+	MOVQ      (AX), R10
+	VMOVDQU64 Z1, (R10)(DI*1)
+	VMOVDQU64 Z2, 64(R10)(DI*1)
+	MOVQ      24(AX), R10
+	VMOVDQU64 Z3, (R10)(DI*1)
+	VMOVDQU64 Z4, 64(R10)(DI*1)
+	MOVQ      48(AX), R10
+	VMOVDQU64 Z5, (R10)(DI*1)
+	VMOVDQU64 Z6, 64(R10)(DI*1)
+	MOVQ      72(AX), R10
+	VMOVDQU64 Z7, (R10)(DI*1)
+	VMOVDQU64 Z8, 64(R10)(DI*1)
+	MOVQ      96(AX), R10
+	VMOVDQU64 Z9, (R10)(DI*1)
+	VMOVDQU64 Z10, 64(R10)(DI*1)
+	MOVQ      120(AX), R10
+	VMOVDQU64 Z11, (R10)(DI*1)
+	VMOVDQU64 Z12, 64(R10)(DI*1)
+	MOVQ      144(AX), R10
+	VMOVDQU64 Z13, (R10)(DI*1)
+	VMOVDQU64 Z14, 64(R10)(DI*1)
+	MOVQ      168(AX), R10
+	VMOVDQU64 Z15, (R10)(DI*1)
+	VMOVDQU64 Z16, 64(R10)(DI*1)
+	JMP       done1
+
+add1:
+	MOVQ      (AX), R10
+	VPXORQ    (R10)(DI*1), Z1, Z1
+	VMOVDQU64 Z1, (R10)(DI*1)
+	VPXORQ    64(R10)(DI*1), Z2, Z2
+	VMOVDQU64 Z2, 64(R10)(DI*1)
+	MOVQ      24(AX), R10
+	VPXORQ    (R10)(DI*1), Z3, Z3
+	VMOVDQU64 Z3, (R10)(DI*1)
+	VPXORQ    64(R10)(DI*1), Z4, Z4
+	VMOVDQU64 Z4, 64(R10)(DI*1)
+	MOVQ      48(AX), R10
+	VPXORQ    (R10)(DI*1), Z5, Z5
+	VMOVDQU64 Z5, (R10)(DI*1)
+	VPXORQ    64(R10)(DI*1), Z6, Z6
+	VMOVDQU64 Z6, 64(R10)(DI*1)
+	MOVQ      72(AX), R10
+	VPXORQ    (R10)(DI*1), Z7, Z7
+	VMOVDQU64 Z7, (R10)(DI*1)
+	VPXORQ    64(R10)(DI*1), Z8, Z8
+	VMOVDQU64 Z8, 64(R10)(DI*1)
+	MOVQ      96(AX), R10
+	VPXORQ    (R10)(DI*1), Z9, Z9
+	VMOVDQU64 Z9, (R10)(DI*1)
+	VPXORQ    64(R10)(DI*1), Z10, Z10
+	VMOVDQU64 Z10, 64(R10)(DI*1)
+	MOVQ      120(AX), R10
+	VPXORQ    (R10)(DI*1), Z11, Z11
+	VMOVDQU64 Z11, (R10)(DI*1)
+	VPXORQ    64(R10)(DI*1), Z12, Z12
+	VMOVDQU64 Z12, 64(R10)(DI*1)
+	MOVQ      144(AX), R10
+	VPXORQ    (R10)(DI*1), Z13, Z13
+	VMOVDQU64 Z13, (R10)(DI*1)
+	VPXORQ    64(R10)(DI*1), Z14, Z14
+	VMOVDQU64 Z14, 64(R10)(DI*1)
+	MOVQ      168(AX), R10
+	VPXORQ    (R10)(DI*1), Z15, Z15
+	VMOVDQU64 Z15, (R10)(DI*1)
+	VPXORQ    64(R10)(DI*1), Z16, Z16
+	VMOVDQU64 Z16, 64(R10)(DI*1)
+
+done1:
+	ADDQ $0x00000080, DI
+	JMP  loop0
+
+end0:
+rest:
+	MOVQ    R8, R10
+	SUBQ    DI, R10
+	JLE     end
+	XORQ    R12, R12
+	MOVQ    $-1, R11
+	CMPQ    R10, $0x00000040
+	MOVQ    R10, R13
+	MOVQ    $0x00000040, R14
+	CMOVQGT R14, R13
+	BZHIQ   R13, R11, R13
+	KMOVQ   R13, K1
+	SUBQ    $0x00000040, R10
+	CMOVQLT R12, R10
+	CMPQ    R10, R14
+	CMOVQGT R14, R10
+	BZHIQ   R10, R11, R13
+	KMOVQ   R13, K2
+	VPXORQ  Z1, Z1, Z1
+	VPXORQ  Z2, Z2, Z2
+	VPXORQ  Z3, Z3, Z3
+	VPXORQ  Z4, Z4, Z4
+	VPXORQ  Z5, Z5, Z5
+	VPXORQ  Z6, Z6, Z6
+	VPXORQ  Z7, Z7, Z7
+	VPXORQ  Z8, Z8, Z8
+	VPXORQ  Z9, Z9, Z9
+	VPXORQ  Z10, Z10, Z10
+	VPXORQ  Z11, Z11, Z11
+	VPXORQ  Z12, Z12, Z12
+	VPXORQ  Z13, Z13, Z13
+	VPXORQ  Z14, Z14, Z14
+	VPXORQ  Z15, Z15, Z15
+	VPXORQ  Z16, Z16, Z16
+	MOVQ    DX, R10
+	MOVQ    SI, R11
+	MOVQ    BX, R12
+	TESTQ   R12, R12
+	JE      summed2
+
+column2:
+	MOVL            (R10), R13
+	MOVQ            (CX)(R13*1), R13
+	VMOVDQU8.Z      (R13)(DI*1), K1, Z17
+	VMOVDQU8.Z      64(R13)(DI*1), K2, Z18
+	VPSRLQ          $0x04, Z17, Z19
+	VPANDQ          Z0, Z17, Z17
+	VPANDQ          Z0, Z19, Z19
+	VPSRLQ          $0x04, Z18, Z20
+	VPANDQ          Z0, Z18, Z18
+	VPANDQ          Z0, Z20, Z20
+	VBROADCASTI32X4 (R11), Z21
+	VBROADCASTI32X4 16(R11), Z23
+	VPSHUFB         Z17, Z21, Z24
+	VPSHUFB         Z19, Z23, Z22
+	VPTERNLOGQ      $0x96, Z24, Z22, Z1
+	VPSHUFB         Z18, Z21, Z24
+	VPSHUFB         Z20, Z23, Z22
+	VPTERNLOGQ      $0x96, Z24, Z22, Z2
+	VBROADCASTI32X4 32(R11), Z21
+	VBROADCASTI32X4 48(R11), Z23
+	VPSHUFB         Z17, Z21, Z24
+	VPSHUFB         Z19, Z23, Z22
+	VPTERNLOGQ      $0x96, Z24, Z22, Z3
+	VPSHUFB         Z18, Z21, Z24
+	VPSHUFB         Z20, Z23, Z22
+	VPTERNLOGQ      $0x96, Z24, Z22, Z4
+	VBROADCASTI32X4 64(R11), Z21
+	VBROADCASTI32X4 80(R11), Z23
+	VPSHUFB         Z17, Z21, Z24
+	VPSHUFB         Z19, Z23, Z22
+	VPTERNLOGQ      $0x96, Z24, Z22, Z5
+	VPSHUFB         Z18, Z21, Z24
+	VPSHUFB         Z20, Z23, Z22
+	VPTERNLOGQ      $0x96, Z24, Z22, Z6
+	VBROADCASTI32X4 96(R11), Z21
+	VBROADCASTI32X4 112(R11), Z23
+	VPSHUFB         Z17, Z21, Z24
+	VPSHUFB         Z19, Z23, Z22
+	VPTERNLOGQ      $0x96, Z24, Z22, Z7
+	VPSHUFB         Z18, Z21, Z24
+	VPSHUFB         Z20, Z23, Z22
+	VPTERNLOGQ      $0x96, Z24, Z22, Z8
+	VBROADCASTI32X4 128(R11), Z21
+	VBROADCASTI32X4 144(R11), Z23
+	VPSHUFB         Z17, Z21, Z24
+	VPSHUFB         Z19, Z23, Z22
+	VPTERNLOGQ      $0x96, Z24, Z22, Z9
+	VPSHUFB         Z18, Z21, Z24
+	VPSHUFB         Z20, Z23, Z22
+	VPTERNLOGQ      $0x96, Z24, Z22, Z10
+	VBROADCASTI32X4 160(R11), Z21
+	VBROADCASTI32X4 176(R11), Z23
+	VPSHUFB         Z17, Z21, Z24
+	VPSHUFB         Z19, Z23, Z22
+	VPTERNLOGQ      $0x96, Z24, Z22, Z11
+	VPSHUFB         Z18, Z21, Z24
+	VPSHUFB         Z20, Z23, Z22
+	VPTERNLOGQ      $0x96, Z24, Z22, Z12
+	VBROADCASTI32X4 192(R11), Z21
+	VBROADCASTI32X4 208(R11), Z23
+	VPSHUFB         Z17, Z21, Z24
+	VPSHUFB         Z19, Z23, Z22
+	VPTERNLOGQ      $0x96, Z24, Z22, Z13
+	VPSHUFB         Z18, Z21, Z24
+	VPSHUFB         Z20, Z23, Z22
+	VPTERNLOGQ      $0x96, Z24, Z22, Z14
+	VBROADCASTI32X4 224(R11), Z21
+	VBROADCASTI32X4 240(R11), Z23
+	VPSHUFB         Z17, Z21, Z24
+	VPSHUFB         Z19, Z23, Z22
+	VPTERNLOGQ      $0x96, Z24, Z22, Z15
+	VPSHUFB         Z18, Z21, Z24
+	VPSHUFB         Z20, Z23, Z22
+	VPTERNLOGQ      $0x96, Z24, Z22, Z16
+	ADDQ            $0x00000004, R10
+	ADDQ            $0x00000100, R11
+	DECQ            R12
+	JNE             column2
+
+summed2:
+	TESTB    R9, R9
+	JNE      add2
+	MOVQ     (AX), R10
+	VMOVDQU8 Z1, K1, (R10)(DI*1)
+	VMOVDQU8 Z2, K2, 64(R10)(DI*1)
+	MOVQ     24(AX), R10
+	VMOVDQU8 Z3, K1, (R10)(DI*1)
+	VMOVDQU8 Z4, K2, 64(R10)(DI*1)
+	MOVQ     48(AX), R10
+	VMOVDQU8 Z5, K1, (R10)(DI*1)
+	VMOVDQU8 Z6, K2, 64(R10)(DI*1)
+	MOVQ     72(AX), R10
+	VMOVDQU8 Z7, K1, (R10)(DI*1)
+	VMOVDQU8 Z8, K2, 64(R10)(DI*1)
+	MOVQ     96(AX), R10
+	VMOVDQU8 Z9, K1, (R10)(DI*1)
+	VMOVDQU8 Z10, K2, 64(R10)(DI*1)
+	MOVQ     120(AX), R10
+	VMOVDQU8 Z11, K1, (R10)(DI*1)
+	VMOVDQU8 Z12, K2, 64(R10)(DI*1)
+	MOVQ     144(AX), R10
+	VMOVDQU8 Z13, K1, (R10)(DI*1)
+	VMOVDQU8 Z14, K2, 64(R10)(DI*1)
+	MOVQ     168(AX), R10
+	VMOVDQU8 Z15, K1, (R10)(DI*1)
+	VMOVDQU8 Z16, K2, 64(R10)(DI*1)
+	JMP      done2
+
+add2:
+	MOVQ       (AX), R10
+	VMOVDQU8.Z (R10)(DI*1), K1, Z17
+	VPXORQ     Z17, Z1, Z1
+	VMOVDQU8   Z1, K1, (R10)(DI*1)
+	VMOVDQU8.Z 64(R10)(DI*1), K2, Z17
+	VPXORQ     Z17, Z2, Z2
+	VMOVDQU8   Z2, K2, 64(R10)(DI*1)
+	MOVQ       24(AX), R10
+	VMOVDQU8.Z (R10)(DI*1), K1, Z17
+	VPXORQ     Z17, Z3, Z3
+	VMOVDQU8   Z3, K1, (R10)(DI*1)
+	VMOVDQU8.Z 64(R10)(DI*1), K2, Z17
+	VPXORQ     Z17, Z4, Z4
+	VMOVDQU8   Z4, K2, 64(R10)(DI*1)
+	MOVQ       48(AX), R10
+	VMOVDQU8.Z (R10)(DI*1), K1, Z17
+	VPXORQ     Z17, Z5, Z5
+	VMOVDQU8   Z5, K1, (R10)(DI*1)
+	VMOVDQU8.Z 64(R10)(DI*1), K2, Z17
+	VPXORQ     Z17, Z6, Z6
+	VMOVDQU8   Z6, K2, 64(R10)(DI*1)
+	MOVQ       72(AX), R10
+	VMOVDQU8.Z (R10)(DI*1), K1, Z17
+	VPXORQ     Z17, Z7, Z7
+	VMOVDQU8   Z7, K1, (R10)(DI*1)
+	VMOVDQU8.Z 64(R10)(DI*1), K2, Z17
+	VPXORQ     Z17, Z8, Z8
+	VMOVDQU8   Z8, K2, 64(R10)(DI*1)
+	MOVQ       96(AX), R10
+	VMOVDQU8.Z (R10)(DI*1), K1, Z17
+	VPXORQ     Z17, Z9, Z9
+	VMOVDQU8   Z9, K1, (R10)(DI*1)
+	VMOVDQU8.Z 64(R10)(DI*1), K2, Z17
+	VPXORQ     Z17, Z10, Z10
+	VMOVDQU8   Z10, K2, 64(R10)(DI*1)
+	MOVQ       120(AX), R10
+	VMOVDQU8.Z (R10)(DI*1), K1, Z17
+	VPXORQ     Z17, Z11, Z11
+	VMOVDQU8   Z11, K1, (R10)(DI*1)
+	VMOVDQU8.Z 64(R10)(DI*1), K2, Z17
+	VPXORQ     Z17, Z12, Z12
+	VMOVDQU8   Z12, K2, 64(R10)(DI*1)
+	MOVQ       144(AX), R10
+	VMOVDQU8.Z (R10)(DI*1), K1, Z17
+	VPXORQ     Z17, Z13, Z13
+	VMOVDQU8   Z13, K1, (R10)(DI*1)
+	VMOVDQU8.Z 64(R10)(DI*1), K2, Z17
+	VPXORQ     Z17, Z14, Z14
+	VMOVDQU8   Z14, K2, 64(R10)(DI*1)
+	MOVQ       168(AX), R10
+	VMOVDQU8.Z (R10)(DI*1), K1, Z17
+	VPXORQ     Z17, Z15, Z15
+	VMOVDQU8   Z15, K1, (R10)(DI*1)
+	VMOVDQU8.Z 64(R10)(DI*1), K2, Z17
+	VPXORQ     Z17, Z16, Z16
+	VMOVDQU8   Z16, K2, 64(R10)(DI*1)
+
+done2:
+	ADDQ $0x00000080, DI
+	JMP  rest
+
+end:
+	VZEROUPPER
+	RET
+
+// func pairs1AVX512<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, add bool)
+// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV
+TEXT ·pairs1AVX512<>(SB), NOSPLIT, $0-81
+	MOVQ         out+24(FP), AX
+	MOVQ         in+32(FP), CX
+	MOVQ         columns+40(FP), DX
+	MOVQ         count+48(FP), BX
+	MOVQ         coefs+56(FP), SI
+	MOVQ         from+64(FP), DI
+	MOVQ         to+72(FP), R8
+	MOVB         add+80(FP), R9
+	MOVL         $0x0f0f0f0f, R10
+	VMOVD        R10, X0
+	VPBROADCASTD X0, Z0
+	VMOVDQU64    halves<>+0(SB), Z1
+
+loop0:
+	LEAQ   128(DI), R10
+	CMPQ   R10, R8
+	JGT    end0
+	VPXORQ Z2, Z2, Z2
+	VPXORQ Z3, Z3, Z3
+	MOVQ   DX, R10
+	MOVQ   SI, R11
+	MOVQ   BX, R12
+	TESTQ  R12, R12
+	JE     summed1
+
+column1:
+	MOVL            (R10), R13
+	MOVQ            (CX)(R13*1), R13
+	VMOVDQU64       (R13)(DI*1), Z4
+	VMOVDQU64       64(R13)(DI*1), Z5
+	VPSHUFB         Z1, Z4, Z4
+	VPSHUFB         Z1, Z5, Z5
+	VPUNPCKLQDQ     Z5, Z4, Z6
+	VPUNPCKHQDQ     Z5, Z4, Z5
+	VMOVDQU64       Z6, Z4
+	VPSRLQ          $0x04, Z4, Z6
+	VPANDQ          Z0, Z4, Z4
+	VPANDQ          Z0, Z6, Z6
+	VPSRLQ          $0x04, Z5, Z7
+	VPANDQ          Z0, Z5, Z5
+	VPANDQ          Z0, Z7, Z7
+	VBROADCASTI32X4 (R11), Z8
+	VPSHUFB         Z4, Z8, Z8
+	VBROADCASTI32X4 16(R11), Z9
+	VPSHUFB         Z6, Z9, Z9
+	VPTERNLOGQ      $0x96, Z8, Z9, Z2
+	VBROADCASTI32X4 32(R11), Z8
+	VPSHUFB         Z5, Z8, Z8
+	VBROADCASTI32X4 48(R11), Z9
+	VPSHUFB         Z7, Z9, Z9
+	VPTERNLOGQ      $0x96, Z8, Z9, Z2
+	VBROADCASTI32X4 64(R11), Z8
+	VPSHUFB         Z4, Z8, Z8
+	VBROADCASTI32X4 80(R11), Z9
+	VPSHUFB         Z6, Z9, Z9
+	VPTERNLOGQ      $0x96, Z8, Z9, Z3
+	VBROADCASTI32X4 96(R11), Z8
+	VPSHUFB         Z5, Z8, Z8
+	VBROADCASTI32X4 112(R11), Z9
+	VPSHUFB         Z7, Z9, Z9
+	VPTERNLOGQ      $0x96, Z8, Z9, Z3
+	ADDQ            $0x00000004, R10
+	ADDQ            $0x00000080, R11
+	DECQ            R12
+	JNE             column1
+
+summed1:
+	VPUNPCKLBW Z3, Z2, Z4
+	VPUNPCKHBW Z3, Z2, Z3
+	VMOVDQU64  Z4, Z2
+	TESTB      R9, R9
+	JNE        add1
+	MOVQ       (AX), R10
+	VMOVDQU64  Z2, (R10)(DI*1)
+	VMOVDQU64  Z3, 64(R10)(DI*1)
+	JMP        done1
+
+add1:
+	MOVQ      (AX), R10
+	VPXORQ    (R10)(DI*1), Z2, Z2
+	VMOVDQU64 Z2, (R10)(DI*1)
+	VPXORQ    64(R10)(DI*1), Z3, Z3
+	VMOVDQU64 Z3, 64(R10)(DI*1)
+
+done1:
+	ADDQ $0x00000080, DI
+	JMP  loop0
+
+end0:
+rest:
+	MOVQ    R8, R10
+	SUBQ    DI, R10
+	JLE     end
+	XORQ    R12, R12
+	MOVQ    $-1, R11
+	CMPQ    R10, $0x00000040
+	MOVQ    R10, R13
+	MOVQ    $0x00000040, R14
+	CMOVQGT R14, R13
+	BZHIQ   R13, R11, R13
+	KMOVQ   R13, K1
+	SUBQ    $0x00000040, R10
+	CMOVQLT R12, R10
+	CMPQ    R10, R14
+	CMOVQGT R14, R10
+	BZHIQ   R10, R11, R13
+	KMOVQ   R13, K2
+	VPXORQ  Z2, Z2, Z2
+	VPXORQ  Z3, Z3, Z3
+	MOVQ    DX, R10
+	MOVQ    SI, R11
+	MOVQ    BX, R12
+	TESTQ   R12, R12
+	JE      summed2
+
+column2:
+	MOVL            (R10), R13
+	MOVQ            (CX)(R13*1), R13
+	VMOVDQU8.Z      (R13)(DI*1), K1, Z4
+	VMOVDQU8.Z      64(R13)(DI*1), K2, Z5
+	VPSHUFB         Z1, Z4, Z4
+	VPSHUFB         Z1, Z5, Z5
+	VPUNPCKLQDQ     Z5, Z4, Z6
+	VPUNPCKHQDQ     Z5, Z4, Z5
+	VMOVDQU64       Z6, Z4
+	VPSRLQ          $0x04, Z4, Z6
+	VPANDQ          Z0, Z4, Z4
+	VPANDQ          Z0, Z6, Z6
+	VPSRLQ          $0x04, Z5, Z7
+	VPANDQ          Z0, Z5, Z5
+	VPANDQ          Z0, Z7, Z7
+	VBROADCASTI32X4 (R11), Z8
+	VPSHUFB         Z4, Z8, Z8
+	VBROADCASTI32X4 16(R11), Z9
+	VPSHUFB         Z6, Z9, Z9
+	VPTERNLOGQ      $0x96, Z8, Z9, Z2
+	VBROADCASTI32X4 32(R11), Z8
+	VPSHUFB         Z5, Z8, Z8
+	VBROADCASTI32X4 48(R11), Z9
+	VPSHUFB         Z7, Z9, Z9
+	VPTERNLOGQ      $0x96, Z8, Z9, Z2
+	VBROADCASTI32X4 64(R11), Z8
+	VPSHUFB         Z4, Z8, Z8
+	VBROADCASTI32X4 80(R11), Z9
+	VPSHUFB         Z6, Z9, Z9
+	VPTERNLOGQ      $0x96, Z8, Z9, Z3
+	VBROADCASTI32X4 96(R11), Z8
+	VPSHUFB         Z5, Z8, Z8
+	VBROADCASTI32X4 112(R11), Z9
+	VPSHUFB         Z7, Z9, Z9
+	VPTERNLOGQ      $0x96, Z8, Z9, Z3
+	ADDQ            $0x00000004, R10
+	ADDQ            $0x00000080, R11
+	DECQ            R12
+	JNE             column2
+
+summed2:
+	VPUNPCKLBW Z3, Z2, Z4
+	VPUNPCKHBW Z3, Z2, Z3
+	VMOVDQU64  Z4, Z2
+	TESTB      R9, R9
+	JNE        add2
+	MOVQ       (AX), R10
+	VMOVDQU8   Z2, K1, (R10)(DI*1)
+	VMOVDQU8   Z3, K2, 64(R10)(DI*1)
+	JMP        done2
+
+add2:
+	MOVQ       (AX), R10
+	VMOVDQU8.Z (R10)(DI*1), K1, Z4
+	VPXORQ     Z4, Z2, Z2
+	VMOVDQU8   Z2, K1, (R10)(DI*1)
+	VMOVDQU8.Z 64(R10)(DI*1), K2, Z4
+	VPXORQ     Z4, Z3, Z3
+	VMOVDQU8   Z3, K2, 64(R10)(DI*1)
+
+done2:
+	ADDQ $0x00000080, DI
+	JMP  rest
+
+end:
+	VZEROUPPER
+	RET
+
+// func pairs2AVX512<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, add bool)
+// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV
+TEXT ·pairs2AVX512<>(SB), NOSPLIT, $0-81
+	MOVQ         out+24(FP), AX
+	MOVQ         in+32(FP), CX
+	MOVQ         columns+40(FP), DX
+	MOVQ         count+48(FP), BX
+	MOVQ         coefs+56(FP), SI
+	MOVQ         from+64(FP), DI
+	MOVQ         to+72(FP), R8
+	MOVB         add+80(FP), R9
+	MOVL         $0x0f0f0f0f, R10
+	VMOVD        R10, X0
+	VPBROADCASTD X0, Z0
+	VMOVDQU64    halves<>+0(SB), Z1
+
+loop0:
+	LEAQ   128(DI), R10
+	CMPQ   R10, R8
+	JGT    end0
+	VPXORQ Z2, Z2, Z2
+	VPXORQ Z3, Z3, Z3
+	VPXORQ Z4, Z4, Z4
+	VPXORQ Z5, Z5, Z5
+	MOVQ   DX, R10
+	MOVQ   SI, R11
+	MOVQ   BX, R12
+	TESTQ  R12, R12
+	JE     summed1
+
+column1:
+	MOVL            (R10), R13
+	MOVQ            (CX)(R13*1), R13
+	VMOVDQU64       (R13)(DI*1), Z6
+	VMOVDQU64       64(R13)(DI*1), Z7
+	VPSHUFB         Z1, Z6, Z6
+	VPSHUFB         Z1, Z7, Z7
+	VPUNPCKLQDQ     Z7, Z6, Z8
+	VPUNPCKHQDQ     Z7, Z6, Z7
+	VMOVDQU64       Z8, Z6
+	VPSRLQ          $0x04, Z6, Z8
+	VPANDQ          Z0, Z6, Z6
+	VPANDQ          Z0, Z8, Z8
+	VPSRLQ          $0x04, Z7, Z9
+	VPANDQ          Z0, Z7, Z7
+	VPANDQ          Z0, Z9, Z9
+	VBROADCASTI32X4 (R11), Z10
+	VPSHUFB         Z6, Z10, Z10
+	VBROADCASTI32X4 16(R11), Z11
+	VPSHUFB         Z8, Z11, Z11
+	VPTERNLOGQ      $0x96, Z10, Z11, Z2
+	VBROADCASTI32X4 32(R11), Z10
+	VPSHUFB         Z7, Z10, Z10
+	VBROADCASTI32X4 48(R11), Z11
+	VPSHUFB         Z9, Z11, Z11
+	VPTERNLOGQ      $0x96, Z10, Z11, Z2
+	VBROADCASTI32X4 64(R11), Z10
+	VPSHUFB         Z6, Z10, Z10
+	VBROADCASTI32X4 80(R11), Z11
+	VPSHUFB         Z8, Z11, Z11
+	VPTERNLOGQ      $0x96, Z10, Z11, Z3
+	VBROADCASTI32X4 96(R11), Z10
+	VPSHUFB         Z7, Z10, Z10
+	VBROADCASTI32X4 112(R11), Z11
+	VPSHUFB         Z9, Z11, Z11
+	VPTERNLOGQ      $0x96, Z10, Z11, Z3
+	VBROADCASTI32X4 128(R11), Z10
+	VPSHUFB         Z6, Z10, Z10
+	VBROADCASTI32X4 144(R11), Z11
+	VPSHUFB         Z8, Z11, Z11
+	VPTERNLOGQ      $0x96, Z10, Z11, Z4
+	VBROADCASTI32X4 160(R11), Z10
+	VPSHUFB         Z7, Z10, Z10
+	VBROADCASTI32X4 176(R11), Z11
+	VPSHUFB         Z9, Z11, Z11
+	VPTERNLOGQ      $0x96, Z10, Z11, Z4
+	VBROADCASTI32X4 192(R11), Z10
+	VPSHUFB         Z6, Z10, Z10
+	VBROADCASTI32X4 208(R11), Z11
+	VPSHUFB         Z8, Z11, Z11
+	VPTERNLOGQ      $0x96, Z10, Z11, Z5
+	VBROADCASTI32X4 224(R11), Z10
+	VPSHUFB         Z7, Z10, Z10
+	VBROADCASTI32X4 240(R11), Z11
+	VPSHUFB         Z9, Z11, Z11
+	VPTERNLOGQ      $0x96, Z10, Z11, Z5
+	ADDQ            $0x00000004, R10
+	ADDQ            $0x00000100, R11
+	DECQ            R12
+	JNE             column1
+
+summed1:
+	VPUNPCKLBW Z3, Z2, Z6
+	VPUNPCKHBW Z3, Z2, Z3
+	VMOVDQU64  Z6, Z2
+	VPUNPCKLBW Z5, Z4, Z6
+	VPUNPCKHBW Z5, Z4, Z5
+	VMOVDQU64  Z6, Z4
+	TESTB      R9, R9
+	JNE        add1
+	MOVQ       (AX), R10
+	VMOVDQU64  Z2, (R10)(DI*1)
+	VMOVDQU64  Z3, 64(R10)(DI*1)
+	MOVQ       24(AX), R10
+	VMOVDQU64  Z4, (R10)(DI*1)
+	VMOVDQU64  Z5, 64(R10)(DI*1)
+	JMP        done1
+
+add1:
+	MOVQ      (AX), R10
+	VPXORQ    (R10)(DI*1), Z2, Z2
+	VMOVDQU64 Z2, (R10)(DI*1)
+	VPXORQ    64(R10)(DI*1), Z3, Z3
+	VMOVDQU64 Z3, 64(R10)(DI*1)
+	MOVQ      24(AX), R10
+	VPXORQ    (R10)(DI*1), Z4, Z4
+	VMOVDQU64 Z4, (R10)(DI*1)
+	VPXORQ    64(R10)(DI*1), Z5, Z5
+	VMOVDQU64 Z5, 64(R10)(DI*1)
+
+done1:
+	ADDQ $0x00000080, DI
+	JMP  loop0
+
+end0:
+rest:
+	MOVQ    R8, R10
+	SUBQ    DI, R10
+	JLE     end
+	XORQ    R12, R12
+	MOVQ    $-1, R11
+	CMPQ    R10, $0x00000040
+	MOVQ    R10, R13
+	MOVQ    $0x00000040, R14
+	CMOVQGT R14, R13
+	BZHIQ   R13, R11, R13
+	KMOVQ   R13, K1
+	SUBQ    $0x00000040, R10
+	CMOVQLT R12, R10
+	CMPQ    R10, R14
+	CMOVQGT R14, R10
+	BZHIQ   R10, R11, R13
+	KMOVQ   R13, K2
+	VPXORQ  Z2, Z2, Z2
+	VPXORQ  Z3, Z3, Z3
+	VPXORQ  Z4, Z4, Z4
+	VPXORQ  Z5, Z5, Z5
+	MOVQ    DX, R10
+	MOVQ    SI, R11
+	MOVQ    BX, R12
+	TESTQ   R12, R12
+	JE      summed2
+
+column2:
+	MOVL            (R10), R13
+	MOVQ            (CX)(R13*1), R13
+	VMOVDQU8.Z      (R13)(DI*1), K1, Z6
+	VMOVDQU8.Z      64(R13)(DI*1), K2, Z7
+	VPSHUFB         Z1, Z6, Z6
+	VPSHUFB         Z1, Z7, Z7
+	VPUNPCKLQDQ     Z7, Z6, Z8
+	VPUNPCKHQDQ     Z7, Z6, Z7
+	VMOVDQU64       Z8, Z6
+	VPSRLQ          $0x04, Z6, Z8
+	VPANDQ          Z0, Z6, Z6
+	VPANDQ          Z0, Z8, Z8
+	VPSRLQ          $0x04, Z7, Z9
+	VPANDQ          Z0, Z7, Z7
+	VPANDQ          Z0, Z9, Z9
+	VBROADCASTI32X4 (R11), Z10
+	VPSHUFB         Z6, Z10, Z10
+	VBROADCASTI32X4 16(R11), Z11
+	VPSHUFB         Z8, Z11, Z11
+	VPTERNLOGQ      $0x96, Z10, Z11, Z2
+	VBROADCASTI32X4 32(R11), Z10
+	VPSHUFB         Z7, Z10, Z10
+	VBROADCASTI32X4 48(R11), Z11
+	VPSHUFB         Z9, Z11, Z11
+	VPTERNLOGQ      $0x96, Z10, Z11, Z2
+	VBROADCASTI32X4 64(R11), Z10
+	VPSHUFB         Z6, Z10, Z10
+	VBROADCASTI32X4 80(R11), Z11
+	VPSHUFB         Z8, Z11, Z11
+	VPTERNLOGQ      $0x96, Z10, Z11, Z3
+	VBROADCASTI32X4 96(R11), Z10
+	VPSHUFB         Z7, Z10, Z10
+	VBROADCASTI32X4 112(R11), Z11
+	VPSHUFB         Z9, Z11, Z11
+	VPTERNLOGQ      $0x96, Z10, Z11, Z3
+	VBROADCASTI32X4 128(R11), Z10
+	VPSHUFB         Z6, Z10, Z10
+	VBROADCASTI32X4 144(R11), Z11
+	VPSHUFB         Z8, Z11, Z11
+	VPTERNLOGQ      $0x96, Z10, Z11, Z4
+	VBROADCASTI32X4 160(R11), Z10
+	VPSHUFB         Z7, Z10, Z10
+	VBROADCASTI32X4 176(R11), Z11
+	VPSHUFB         Z9, Z11, Z11
+	VPTERNLOGQ      $0x96, Z10, Z11, Z4
+	VBROADCASTI32X4 192(R11), Z10
+	VPSHUFB         Z6, Z10, Z10
+	VBROADCASTI32X4 208(R11), Z11
+	VPSHUFB         Z8, Z11, Z11
+	VPTERNLOGQ      $0x96, Z10, Z11, Z5
+	VBROADCASTI32X4 224(R11), Z10
+	VPSHUFB         Z7, Z10, Z10
+	VBROADCASTI32X4 240(R11), Z11
+	VPSHUFB         Z9, Z11, Z11
+	VPTERNLOGQ      $0x96, Z10, Z11, Z5
+	ADDQ            $0x00000004, R10
+	ADDQ            $0x00000100, R11
+	DECQ            R12
+	JNE             column2
+
+summed2:
+	VPUNPCKLBW Z3, Z2, Z6
+	VPUNPCKHBW Z3, Z2, Z3
+	VMOVDQU64  Z6, Z2
+	VPUNPCKLBW Z5, Z4, Z6
+	VPUNPCKHBW Z5, Z4, Z5
+	VMOVDQU64  Z6, Z4
+	TESTB      R9, R9
+	JNE        add2
+	MOVQ       (AX), R10
+	VMOVDQU8   Z2, K1, (R10)(DI*1)
+	VMOVDQU8   Z3, K2, 64(R10)(DI*1)
+	MOVQ       24(AX), R10
+	VMOVDQU8   Z4, K1, (R10)(DI*1)
+	VMOVDQU8   Z5, K2, 64(R10)(DI*1)
+	JMP        done2
+
+add2:
+	MOVQ       (AX), R10
+	VMOVDQU8.Z (R10)(DI*1), K1, Z6
+	VPXORQ     Z6, Z2, Z2
+	VMOVDQU8   Z2, K1, (R10)(DI*1)
+	VMOVDQU8.Z 64(R10)(DI*1), K2, Z6
+	VPXORQ     Z6, Z3, Z3
+	VMOVDQU8   Z3, K2, 64(R10)(DI*1)
+	MOVQ       24(AX), R10
+	VMOVDQU8.Z (R10)(DI*1), K1, Z6
+	VPXORQ     Z6, Z4, Z4
+	VMOVDQU8   Z4, K1, (R10)(DI*1)
+	VMOVDQU8.Z 64(R10)(DI*1), K2, Z6
+	VPXORQ     Z6, Z5, Z5
+	VMOVDQU8   Z5, K2, 64(R10)(DI*1)
+
+done2:
+	ADDQ $0x00000080, DI
+	JMP  rest
+
+end:
+	VZEROUPPER
+	RET
+
+// func pairs3AVX512<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, add bool)
+// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV
+TEXT ·pairs3AVX512<>(SB), NOSPLIT, $0-81
+	MOVQ         out+24(FP), AX
+	MOVQ         in+32(FP), CX
+	MOVQ         columns+40(FP), DX
+	MOVQ         count+48(FP), BX
+	MOVQ         coefs+56(FP), SI
+	MOVQ         from+64(FP), DI
+	MOVQ         to+72(FP), R8
+	MOVB         add+80(FP), R9
+	MOVL         $0x0f0f0f0f, R10
+	VMOVD        R10, X0
+	VPBROADCASTD X0, Z0
+	VMOVDQU64    halves<>+0(SB), Z1
+
+loop0:
+	LEAQ   128(DI), R10
+	CMPQ   R10, R8
+	JGT    end0
+	VPXORQ Z2, Z2, Z2
+	VPXORQ Z3, Z3, Z3
+	VPXORQ Z4, Z4, Z4
+	VPXORQ Z5, Z5, Z5
+	VPXORQ Z6, Z6, Z6
+	VPXORQ Z7, Z7, Z7
+	MOVQ   DX, R10
+	MOVQ   SI, R11
+	MOVQ   BX, R12
+	TESTQ  R12, R12
+	JE     summed1
+
+column1:
+	MOVL            (R10), R13
+	MOVQ            (CX)(R13*1), R13
+	VMOVDQU64       (R13)(DI*1), Z8
+	VMOVDQU64       64(R13)(DI*1), Z9
+	VPSHUFB         Z1, Z8, Z8
+	VPSHUFB         Z1, Z9, Z9
+	VPUNPCKLQDQ     Z9, Z8, Z10
+	VPUNPCKHQDQ     Z9, Z8, Z9
+	VMOVDQU64       Z10, Z8
+	VPSRLQ          $0x04, Z8, Z10
+	VPANDQ          Z0, Z8, Z8
+	VPANDQ          Z0, Z10, Z10
+	VPSRLQ          $0x04, Z9, Z11
+	VPANDQ          Z0, Z9, Z9
+	VPANDQ          Z0, Z11, Z11
+	VBROADCASTI32X4 (R11), Z12
+	VPSHUFB         Z8, Z12, Z12
+	VBROADCASTI32X4 16(R11), Z13
+	VPSHUFB         Z10, Z13, Z13
+	VPTERNLOGQ      $0x96, Z12, Z13, Z2
+	VBROADCASTI32X4 32(R11), Z12
+	VPSHUFB         Z9, Z12, Z12
+	VBROADCASTI32X4 48(R11), Z13
+	VPSHUFB         Z11, Z13, Z13
+	VPTERNLOGQ      $0x96, Z12, Z13, Z2
+	VBROADCASTI32X4 64(R11), Z12
+	VPSHUFB         Z8, Z12, Z12
+	VBROADCASTI32X4 80(R11), Z13
+	VPSHUFB         Z10, Z13, Z13
+	VPTERNLOGQ      $0x96, Z12, Z13, Z3
+	VBROADCASTI32X4 96(R11), Z12
+	VPSHUFB         Z9, Z12, Z12
+	VBROADCASTI32X4 112(R11), Z13
+	VPSHUFB         Z11, Z13, Z13
+	VPTERNLOGQ      $0x96, Z12, Z13, Z3
+	VBROADCASTI32X4 128(R11), Z12
+	VPSHUFB         Z8, Z12, Z12
+	VBROADCASTI32X4 144(R11), Z13
+	VPSHUFB         Z10, Z13, Z13
+	VPTERNLOGQ      $0x96, Z12, Z13, Z4
+	VBROADCASTI32X4 160(R11), Z12
+	VPSHUFB         Z9, Z12, Z12
+	VBROADCASTI32X4 176(R11), Z13
+	VPSHUFB         Z11, Z13, Z13
+	VPTERNLOGQ      $0x96, Z12, Z13, Z4
+	VBROADCASTI32X4 192(R11), Z12
+	VPSHUFB         Z8, Z12, Z12
+	VBROADCASTI32X4 208(R11), Z13
+	VPSHUFB         Z10, Z13, Z13
+	VPTERNLOGQ      $0x96, Z12, Z13, Z5
+	VBROADCASTI32X4 224(R11), Z12
+	VPSHUFB         Z9, Z12, Z12
+	VBROADCASTI32X4 240(R11), Z13
+	VPSHUFB         Z11, Z13, Z13
+	VPTERNLOGQ      $0x96, Z12, Z13, Z5
+	VBROADCASTI32X4 256(R11), Z12
+	VPSHUFB         Z8, Z12, Z12
+	VBROADCASTI32X4 272(R11), Z13
+	VPSHUFB         Z10, Z13, Z13
+	VPTERNLOGQ      $0x96, Z12, Z13, Z6
+	VBROADCASTI32X4 288(R11), Z12
+	VPSHUFB         Z9, Z12, Z12
+	VBROADCASTI32X4 304(R11), Z13
+	VPSHUFB         Z11, Z13, Z13
+	VPTERNLOGQ      $0x96, Z12, Z13, Z6
+	VBROADCASTI32X4 320(R11), Z12
+	VPSHUFB         Z8, Z12, Z12
+	VBROADCASTI32X4 336(R11), Z13
+	VPSHUFB         Z10, Z13, Z13
+	VPTERNLOGQ      $0x96, Z12, Z13, Z7
+	VBROADCASTI32X4 352(R11), Z12
+	VPSHUFB         Z9, Z12, Z12
+	VBROADCASTI32X4 368(R11), Z13
+	VPSHUFB         Z11, Z13, Z13
+	VPTERNLOGQ      $0x96, Z12, Z13, Z7
+	ADDQ            $0x00000004, R10
+	ADDQ            $0x00000180, R11
+	DECQ            R12
+	JNE             column1
+
+summed1:
+	VPUNPCKLBW Z3, Z2, Z8
+	VPUNPCKHBW Z3, Z2, Z3
+	VMOVDQU64  Z8, Z2
+	VPUNPCKLBW Z5, Z4, Z8
+	VPUNPCKHBW Z5, Z4, Z5
+	VMOVDQU64  Z8, Z4
+	VPUNPCKLBW Z7, Z6, Z8
+	VPUNPCKHBW Z7, Z6, Z7
+	VMOVDQU64  Z8, Z6
+	TESTB      R9, R9
+	JNE        add1
+	MOVQ       (AX), R10
+	VMOVDQU64  Z2, (R10)(DI*1)
+	VMOVDQU64  Z3, 64(R10)(DI*1)
+	MOVQ       24(AX), R10
+	VMOVDQU64  Z4, (R10)(DI*1)
+	VMOVDQU64  Z5, 64(R10)(DI*1)
+	MOVQ       48(AX), R10
+	VMOVDQU64  Z6, (R10)(DI*1)
+	VMOVDQU64  Z7, 64(R10)(DI*1)
+	JMP        done1
+
+add1:
+	MOVQ      (AX), R10
+	VPXORQ    (R10)(DI*1), Z2, Z2
+	VMOVDQU64 Z2, (R10)(DI*1)
+	VPXORQ    64(R10)(DI*1), Z3, Z3
+	VMOVDQU64 Z3, 64(R10)(DI*1)
+	MOVQ      24(AX), R10
+	VPXORQ    (R10)(DI*1), Z4, Z4
+	VMOVDQU64 Z4, (R10)(DI*1)
+	VPXORQ    64(R10)(DI*1), Z5, Z5
+	VMOVDQU64 Z5, 64(R10)(DI*1)
+	MOVQ      48(AX), R10
+	VPXORQ    (R10)(DI*1), Z6, Z6
+	VMOVDQU64 Z6, (R10)(DI*1)
+	VPXORQ    64(R10)(DI*1), Z7, Z7
+	VMOVDQU64 Z7, 64(R10)(DI*1)
+
+done1:
+	ADDQ $0x00000080, DI
+	JMP  loop0
+
+end0:
+rest:
+	MOVQ    R8, R10
+	SUBQ    DI, R10
+	JLE     end
+	XORQ    R12, R12
+	MOVQ    $-1, R11
+	CMPQ    R10, $0x00000040
+	MOVQ    R10, R13
+	MOVQ    $0x00000040, R14
+	CMOVQGT R14, R13
+	BZHIQ   R13, R11, R13
+	KMOVQ   R13, K1
+	SUBQ    $0x00000040, R10
+	CMOVQLT R12, R10
+	CMPQ    R10, R14
+	CMOVQGT R14, R10
+	BZHIQ   R10, R11, R13
+	KMOVQ   R13, K2
+	VPXORQ  Z2, Z2, Z2
+	VPXORQ  Z3, Z3, Z3
+	VPXORQ  Z4, Z4, Z4
+	VPXORQ  Z5, Z5, Z5
+	VPXORQ  Z6, Z6, Z6
+	VPXORQ  Z7, Z7, Z7
+	MOVQ    DX, R10
+	MOVQ    SI, R11
+	MOVQ    BX, R12
+	TESTQ   R12, R12
+	JE      summed2
+
+column2:
+	MOVL            (R10), R13
+	MOVQ            (CX)(R13*1), R13
+	VMOVDQU8.Z      (R13)(DI*1), K1, Z8
+	VMOVDQU8.Z      64(R13)(DI*1), K2, Z9
+	VPSHUFB         Z1, Z8, Z8
+	VPSHUFB         Z1, Z9, Z9
+	VPUNPCKLQDQ     Z9, Z8, Z10
+	VPUNPCKHQDQ     Z9, Z8, Z9
+	VMOVDQU64       Z10, Z8
+	VPSRLQ          $0x04, Z8, Z10
+	VPANDQ          Z0, Z8, Z8
+	VPANDQ          Z0, Z10, Z10
+	VPSRLQ          $0x04, Z9, Z11
+	VPANDQ          Z0, Z9, Z9
+	VPANDQ          Z0, Z11, Z11
+	VBROADCASTI32X4 (R11), Z12
+	VPSHUFB         Z8, Z12, Z12
+	VBROADCASTI32X4 16(R11), Z13
+	VPSHUFB         Z10, Z13, Z13
+	VPTERNLOGQ      $0x96, Z12, Z13, Z2
+	VBROADCASTI32X4 32(R11), Z12
+	VPSHUFB         Z9, Z12, Z12
+	VBROADCASTI32X4 48(R11), Z13
+	VPSHUFB         Z11, Z13, Z13
+	VPTERNLOGQ      $0x96, Z12, Z13, Z2
+	VBROADCASTI32X4 64(R11), Z12
+	VPSHUFB         Z8, Z12, Z12
+	VBROADCASTI32X4 80(R11), Z13
+	VPSHUFB         Z10, Z13, Z13
+	VPTERNLOGQ      $0x96, Z12, Z13, Z3
+	VBROADCASTI32X4 96(R11), Z12
+	VPSHUFB         Z9, Z12, Z12
+	VBROADCASTI32X4 112(R11), Z13
+	VPSHUFB         Z11, Z13, Z13
+	VPTERNLOGQ      $0x96, Z12, Z13, Z3
+	VBROADCASTI32X4 128(R11), Z12
+	VPSHUFB         Z8, Z12, Z12
+	VBROADCASTI32X4 144(R11), Z13
+	VPSHUFB         Z10, Z13, Z13
+	VPTERNLOGQ      $0x96, Z12, Z13, Z4
+	VBROADCASTI32X4 160(R11), Z12
+	VPSHUFB         Z9, Z12, Z12
+	VBROADCASTI32X4 176(R11), Z13
+	VPSHUFB         Z11, Z13, Z13
+	VPTERNLOGQ      $0x96, Z12, Z13, Z4
+	VBROADCASTI32X4 192(R11), Z12
+	VPSHUFB         Z8, Z12, Z12
+	VBROADCASTI32X4 208(R11), Z13
+	VPSHUFB         Z10, Z13, Z13
+	VPTERNLOGQ      $0x96, Z12, Z13, Z5
+	VBROADCASTI32X4 224(R11), Z12
+	VPSHUFB         Z9, Z12, Z12
+	VBROADCASTI32X4 240(R11), Z13
+	VPSHUFB         Z11, Z13, Z13
+	VPTERNLOGQ      $0x96, Z12, Z13, Z5
+	VBROADCASTI32X4 256(R11), Z12
+	VPSHUFB         Z8, Z12, Z12
+	VBROADCASTI32X4 272(R11), Z13
+	VPSHUFB         Z10, Z13, Z13
+	VPTERNLOGQ      $0x96, Z12, Z13, Z6
+	VBROADCASTI32X4 288(R11), Z12
+	VPSHUFB         Z9, Z12, Z12
+	VBROADCASTI32X4 304(R11), Z13
+	VPSHUFB         Z11, Z13, Z13
+	VPTERNLOGQ      $0x96, Z12, Z13, Z6
+	VBROADCASTI32X4 320(R11), Z12
+	VPSHUFB         Z8, Z12, Z12
+	VBROADCASTI32X4 336(R11), Z13
+	VPSHUFB         Z10, Z13, Z13
+	VPTERNLOGQ      $0x96, Z12, Z13, Z7
+	VBROADCASTI32X4 352(R11), Z12
+	VPSHUFB         Z9, Z12, Z12
+	VBROADCASTI32X4 368(R11), Z13
+	VPSHUFB         Z11, Z13, Z13
+	VPTERNLOGQ      $0x96, Z12, Z13, Z7
+	ADDQ            $0x00000004, R10
+	ADDQ            $0x00000180, R11
+	DECQ            R12
+	JNE             column2
+
+summed2:
+	VPUNPCKLBW Z3, Z2, Z8
+	VPUNPCKHBW Z3, Z2, Z3
+	VMOVDQU64  Z8, Z2
+	VPUNPCKLBW Z5, Z4, Z8
+	VPUNPCKHBW Z5, Z4, Z5
+	VMOVDQU64  Z8, Z4
+	VPUNPCKLBW Z7, Z6, Z8
+	VPUNPCKHBW Z7, Z6, Z7
+	VMOVDQU64  Z8, Z6
+	TESTB      R9, R9
+	JNE        add2
+	MOVQ       (AX), R10
+	VMOVDQU8   Z2, K1, (R10)(DI*1)
+	VMOVDQU8   Z3, K2, 64(R10)(DI*1)
+	MOVQ       24(AX), R10
+	VMOVDQU8   Z4, K1, (R10)(DI*1)
+	VMOVDQU8   Z5, K2, 64(R10)(DI*1)
+	MOVQ       48(AX), R10
+	VMOVDQU8   Z6, K1, (R10)(DI*1)
+	VMOVDQU8   Z7, K2, 64(R10)(DI*1)
+	JMP        done2
+
+add2:
+	MOVQ       (AX), R10
+	VMOVDQU8.Z (R10)(DI*1), K1, Z8
+	VPXORQ     Z8, Z2, Z2
+	VMOVDQU8   Z2, K1, (R10)(DI*1)
+	VMOVDQU8.Z 64(R10)(DI*1), K2, Z8
+	VPXORQ     Z8, Z3, Z3
+	VMOVDQU8   Z3, K2, 64(R10)(DI*1)
+	MOVQ       24(AX), R10
+	VMOVDQU8.Z (R10)(DI*1), K1, Z8
+	VPXORQ     Z8, Z4, Z4
+	VMOVDQU8   Z4, K1, (R10)(DI*1)
+	VMOVDQU8.Z 64(R10)(DI*1), K2, Z8
+	VPXORQ     Z8, Z5, Z5
+	VMOVDQU8   Z5, K2, 64(R10)(DI*1)
+	MOVQ       48(AX), R10
+	VMOVDQU8.Z (R10)(DI*1), K1, Z8
+	VPXORQ     Z8, Z6, Z6
+	VMOVDQU8   Z6, K1, (R10)(DI*1)
+	VMOVDQU8.Z 64(R10)(DI*1), K2, Z8
+	VPXORQ     Z8, Z7, Z7
+	VMOVDQU8   Z7, K2, 64(R10)(DI*1)
+
+done2:
+	ADDQ $0x00000080, DI
+	JMP  rest
+
+end:
+	VZEROUPPER
+	RET
+
+// func pairs4AVX512<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, add bool)
+// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV
+TEXT ·pairs4AVX512<>(SB), NOSPLIT, $0-81
+	MOVQ         out+24(FP), AX
+	MOVQ         in+32(FP), CX
+	MOVQ         columns+40(FP), DX
+	MOVQ         count+48(FP), BX
+	MOVQ         coefs+56(FP), SI
+	MOVQ         from+64(FP), DI
+	MOVQ         to+72(FP), R8
+	MOVB         add+80(FP), R9
+	MOVL         $0x0f0f0f0f, R10
+	VMOVD        R10, X0
+	VPBROADCASTD X0, Z0
+	VMOVDQU64    halves<>+0(SB), Z1
+
+loop0:
+	LEAQ   128(DI), R10
+	CMPQ   R10, R8
+	JGT    end0
+	VPXORQ Z2, Z2, Z2
+	VPXORQ Z3, Z3, Z3
+	VPXORQ Z4, Z4, Z4
+	VPXORQ Z5, Z5, Z5
+	VPXORQ Z6, Z6, Z6
+	VPXORQ Z7, Z7, Z7
+	VPXORQ Z8, Z8, Z8
+	VPXORQ Z9, Z9, Z9
+	MOVQ   DX, R10
+	MOVQ   SI, R11
+	MOVQ   BX, R12
+	TESTQ  R12, R12
+	JE     summed1
+
+column1:
+	MOVL            (R10), R13
+	MOVQ            (CX)(R13*1), R13
+	VMOVDQU64       (R13)(DI*1), Z10
+	VMOVDQU64       64(R13)(DI*1), Z11
+	VPSHUFB         Z1, Z10, Z10
+	VPSHUFB         Z1, Z11, Z11
+	VPUNPCKLQDQ     Z11, Z10, Z12
+	VPUNPCKHQDQ     Z11, Z10, Z11
+	VMOVDQU64       Z12, Z10
+	VPSRLQ          $0x04, Z10, Z12
+	VPANDQ          Z0, Z10, Z10
+	VPANDQ          Z0, Z12, Z12
+	VPSRLQ          $0x04, Z11, Z13
+	VPANDQ          Z0, Z11, Z11
+	VPANDQ          Z0, Z13, Z13
+	VBROADCASTI32X4 (R11), Z14
+	VPSHUFB         Z10, Z14, Z14
+	VBROADCASTI32X4 16(R11), Z15
+	VPSHUFB         Z12, Z15, Z15
+	VPTERNLOGQ      $0x96, Z14, Z15, Z2
+	VBROADCASTI32X4 32(R11), Z14
+	VPSHUFB         Z11, Z14, Z14
+	VBROADCASTI32X4 48(R11), Z15
+	VPSHUFB         Z13, Z15, Z15
+	VPTERNLOGQ      $0x96, Z14, Z15, Z2
+	VBROADCASTI32X4 64(R11), Z14
+	VPSHUFB         Z10, Z14, Z14
+	VBROADCASTI32X4 80(R11), Z15
+	VPSHUFB         Z12, Z15, Z15
+	VPTERNLOGQ      $0x96, Z14, Z15, Z3
+	VBROADCASTI32X4 96(R11), Z14
+	VPSHUFB         Z11, Z14, Z14
+	VBROADCASTI32X4 112(R11), Z15
+	VPSHUFB         Z13, Z15, Z15
+	VPTERNLOGQ      $0x96, Z14, Z15, Z3
+	VBROADCASTI32X4 128(R11), Z14
+	VPSHUFB         Z10, Z14, Z14
+	VBROADCASTI32X4 144(R11), Z15
+	VPSHUFB         Z12, Z15, Z15
+	VPTERNLOGQ      $0x96, Z14, Z15, Z4
+	VBROADCASTI32X4 160(R11), Z14
+	VPSHUFB         Z11, Z14, Z14
+	VBROADCASTI32X4 176(R11), Z15
+	VPSHUFB         Z13, Z15, Z15
+	VPTERNLOGQ      $0x96, Z14, Z15, Z4
+	VBROADCASTI32X4 192(R11), Z14
+	VPSHUFB         Z10, Z14, Z14
+	VBROADCASTI32X4 208(R11), Z15
+	VPSHUFB         Z12, Z15, Z15
+	VPTERNLOGQ      $0x96, Z14, Z15, Z5
+	VBROADCASTI32X4 224(R11), Z14
+	VPSHUFB         Z11, Z14, Z14
+	VBROADCASTI32X4 240(R11), Z15
+	VPSHUFB         Z13, Z15, Z15
+	VPTERNLOGQ      $0x96, Z14, Z15, Z5
+	VBROADCASTI32X4 256(R11), Z14
+	VPSHUFB         Z10, Z14, Z14
+	VBROADCASTI32X4 272(R11), Z15
+	VPSHUFB         Z12, Z15, Z15
+	VPTERNLOGQ      $0x96, Z14, Z15, Z6
+	VBROADCASTI32X4 288(R11), Z14
+	VPSHUFB         Z11, Z14, Z14
+	VBROADCASTI32X4 304(R11), Z15
+	VPSHUFB         Z13, Z15, Z15
+	VPTERNLOGQ      $0x96, Z14, Z15, Z6
+	VBROADCASTI32X4 320(R11), Z14
+	VPSHUFB         Z10, Z14, Z14
+	VBROADCASTI32X4 336(R11), Z15
+	VPSHUFB         Z12, Z15, Z15
+	VPTERNLOGQ      $0x96, Z14, Z15, Z7
+	VBROADCASTI32X4 352(R11), Z14
+	VPSHUFB         Z11, Z14, Z14
+	VBROADCASTI32X4 368(R11), Z15
+	VPSHUFB         Z13, Z15, Z15
+	VPTERNLOGQ      $0x96, Z14, Z15, Z7
+	VBROADCASTI32X4 384(R11), Z14
+	VPSHUFB         Z10, Z14, Z14
+	VBROADCASTI32X4 400(R11), Z15
+	VPSHUFB         Z12, Z15, Z15
+	VPTERNLOGQ      $0x96, Z14, Z15, Z8
+	VBROADCASTI32X4 416(R11), Z14
+	VPSHUFB         Z11, Z14, Z14
+	VBROADCASTI32X4 432(R11), Z15
+	VPSHUFB         Z13, Z15, Z15
+	VPTERNLOGQ      $0x96, Z14, Z15, Z8
+	VBROADCASTI32X4 448(R11), Z14
+	VPSHUFB         Z10, Z14, Z14
+	VBROADCASTI32X4 464(R11), Z15
+	VPSHUFB         Z12, Z15, Z15
+	VPTERNLOGQ      $0x96, Z14, Z15, Z9
+	VBROADCASTI32X4 480(R11), Z14
+	VPSHUFB         Z11, Z14, Z14
+	VBROADCASTI32X4 496(R11), Z15
+	VPSHUFB         Z13, Z15, Z15
+	VPTERNLOGQ      $0x96, Z14, Z15, Z9
+	ADDQ            $0x00000004, R10
+	ADDQ            $0x00000200, R11
+	DECQ            R12
+	JNE             column1
+
+summed1:
+	VPUNPCKLBW Z3, Z2, Z10
+	VPUNPCKHBW Z3, Z2, Z3
+	VMOVDQU64  Z10, Z2
+	VPUNPCKLBW Z5, Z4, Z10
+	VPUNPCKHBW Z5, Z4, Z5
+	VMOVDQU64  Z10, Z4
+	VPUNPCKLBW Z7, Z6, Z10
+	VPUNPCKHBW Z7, Z6, Z7
+	VMOVDQU64  Z10, Z6
+	VPUNPCKLBW Z9, Z8, Z10
+	VPUNPCKHBW Z9, Z8, Z9
+	VMOVDQU64  Z10, Z8
+	TESTB      R9, R9
+	JNE        add1
+	MOVQ       (AX), R10
+	VMOVDQU64  Z2, (R10)(DI*1)
+	VMOVDQU64  Z3, 64(R10)(DI*1)
+	MOVQ       24(AX), R10
+	VMOVDQU64  Z4, (R10)(DI*1)
+	VMOVDQU64  Z5, 64(R10)(DI*1)
+	MOVQ       48(AX), R10
+	VMOVDQU64  Z6, (R10)(DI*1)
+	VMOVDQU64  Z7, 64(R10)(DI*1)
+	MOVQ       72(AX), R10
+	VMOVDQU64  Z8, (R10)(DI*1)
+	VMOVDQU64  Z9, 64(R10)(DI*1)
+	JMP        done1
+
+add1:
+	MOVQ      (AX), R10
+	VPXORQ    (R10)(DI*1), Z2, Z2
+	VMOVDQU64 Z2, (R10)(DI*1)
+	VPXORQ    64(R10)(DI*1), Z3, Z3
+	VMOVDQU64 Z3, 64(R10)(DI*1)
+	MOVQ      24(AX), R10
+	VPXORQ    (R10)(DI*1), Z4, Z4
+	VMOVDQU64 Z4, (R10)(DI*1)
+	VPXORQ    64(R10)(DI*1), Z5, Z5
+	VMOVDQU64 Z5, 64(R10)(DI*1)
+	MOVQ      48(AX), R10
+	VPXORQ    (R10)(DI*1), Z6, Z6
+	VMOVDQU64 Z6, (R10)(DI*1)
+	VPXORQ    64(R10)(DI*1), Z7, Z7
+	VMOVDQU64 Z7, 64(R10)(DI*1)
+	MOVQ      72(AX), R10
+	VPXORQ    (R10)(DI*1), Z8, Z8
+	VMOVDQU64 Z8, (R10)(DI*1)
+	VPXORQ    64(R10)(DI*1), Z9, Z9
+	VMOVDQU64 Z9, 64(R10)(DI*1)
+
+done1:
+	ADDQ $0x00000080, DI
+	JMP  loop0
+
+end0:
+rest:
+	MOVQ    R8, R10
+	SUBQ    DI, R10
+	JLE     end
+	XORQ    R12, R12
+	MOVQ    $-1, R11
+	CMPQ    R10, $0x00000040
+	MOVQ    R10, R13
+	MOVQ    $0x00000040, R14
+	CMOVQGT R14, R13
+	BZHIQ   R13, R11, R13
+	KMOVQ   R13, K1
+	SUBQ    $0x00000040, R10
+	CMOVQLT R12, R10
+	CMPQ    R10, R14
+	CMOVQGT R14, R10
+	BZHIQ   R10, R11, R13
+	KMOVQ   R13, K2
+	VPXORQ  Z2, Z2, Z2
+	VPXORQ  Z3, Z3, Z3
+	VPXORQ  Z4, Z4, Z4
+	VPXORQ  Z5, Z5, Z5
+	VPXORQ  Z6, Z6, Z6
+	VPXORQ  Z7, Z7, Z7
+	VPXORQ  Z8, Z8, Z8
+	VPXORQ  Z9, Z9, Z9
+	MOVQ    DX, R10
+	MOVQ    SI, R11
+	MOVQ    BX, R12
+	TESTQ   R12, R12
+	JE      summed2
+
+column2:
+	MOVL            (R10), R13
+	MOVQ            (CX)(R13*1), R13
+	VMOVDQU8.Z      (R13)(DI*1), K1, Z10
+	VMOVDQU8.Z      64(R13)(DI*1), K2, Z11
+	VPSHUFB         Z1, Z10, Z10
+	VPSHUFB         Z1, Z11, Z11
+	VPUNPCKLQDQ     Z11, Z10, Z12
+	VPUNPCKHQDQ     Z11, Z10, Z11
+	VMOVDQU64       Z12, Z10
+	VPSRLQ          $0x04, Z10, Z12
+	VPANDQ          Z0, Z10, Z10
+	VPANDQ          Z0, Z12, Z12
+	VPSRLQ          $0x04, Z11, Z13
+	VPANDQ          Z0, Z11, Z11
+	VPANDQ          Z0, Z13, Z13
+	VBROADCASTI32X4 (R11), Z14
+	VPSHUFB         Z10, Z14, Z14
+	VBROADCASTI32X4 16(R11), Z15
+	VPSHUFB         Z12, Z15, Z15
+	VPTERNLOGQ      $0x96, Z14, Z15, Z2
+	VBROADCASTI32X4 32(R11), Z14
+	VPSHUFB         Z11, Z14, Z14
+	VBROADCASTI32X4 48(R11), Z15
+	VPSHUFB         Z13, Z15, Z15
+	VPTERNLOGQ      $0x96, Z14, Z15, Z2
+	VBROADCASTI32X4 64(R11), Z14
+	VPSHUFB         Z10, Z14, Z14
+	VBROADCASTI32X4 80(R11), Z15
+	VPSHUFB         Z12, Z15, Z15
+	VPTERNLOGQ      $0x96, Z14, Z15, Z3
+	VBROADCASTI32X4 96(R11), Z14
+	VPSHUFB         Z11, Z14, Z14
+	VBROADCASTI32X4 112(R11), Z15
+	VPSHUFB         Z13, Z15, Z15
+	VPTERNLOGQ      $0x96, Z14, Z15, Z3
+	VBROADCASTI32X4 128(R11), Z14
+	VPSHUFB         Z10, Z14, Z14
+	VBROADCASTI32X4 144(R11), Z15
+	VPSHUFB         Z12, Z15, Z15
+	VPTERNLOGQ      $0x96, Z14, Z15, Z4
+	VBROADCASTI32X4 160(R11), Z14
+	VPSHUFB         Z11, Z14, Z14
+	VBROADCASTI32X4 176(R11), Z15
+	VPSHUFB         Z13, Z15, Z15
+	VPTERNLOGQ      $0x96, Z14, Z15, Z4
+	VBROADCASTI32X4 192(R11), Z14
+	VPSHUFB         Z10, Z14, Z14
+	VBROADCASTI32X4 208(R11), Z15
+	VPSHUFB         Z12, Z15, Z15
+	VPTERNLOGQ      $0x96, Z14, Z15, Z5
+	VBROADCASTI32X4 224(R11), Z14
+	VPSHUFB         Z11, Z14, Z14
+	VBROADCASTI32X4 240(R11), Z15
+	VPSHUFB         Z13, Z15, Z15
+	VPTERNLOGQ      $0x96, Z14, Z15, Z5
+	VBROADCASTI32X4 256(R11), Z14
+	VPSHUFB         Z10, Z14, Z14
+	VBROADCASTI32X4 272(R11), Z15
+	VPSHUFB         Z12, Z15, Z15
+	VPTERNLOGQ      $0x96, Z14, Z15, Z6
+	VBROADCASTI32X4 288(R11), Z14
+	VPSHUFB         Z11, Z14, Z14
+	VBROADCASTI32X4 304(R11), Z15
+	VPSHUFB         Z13, Z15, Z15
+	VPTERNLOGQ      $0x96, Z14, Z15, Z6
+	VBROADCASTI32X4 320(R11), Z14
+	VPSHUFB         Z10, Z14, Z14
+	VBROADCASTI32X4 336(R11), Z15
+	VPSHUFB         Z12, Z15, Z15
+	VPTERNLOGQ      $0x96, Z14, Z15, Z7
+	VBROADCASTI32X4 352(R11), Z14
+	VPSHUFB         Z11, Z14, Z14
+	VBROADCASTI32X4 368(R11), Z15
+	VPSHUFB         Z13, Z15, Z15
+	VPTERNLOGQ      $0x96, Z14, Z15, Z7
+	VBROADCASTI32X4 384(R11), Z14
+	VPSHUFB         Z10, Z14, Z14
+	VBROADCASTI32X4 400(R11), Z15
+	VPSHUFB         Z12, Z15, Z15
+	VPTERNLOGQ      $0x96, Z14, Z15, Z8
+	VBROADCASTI32X4 416(R11), Z14
+	VPSHUFB         Z11, Z14, Z14
+	VBROADCASTI32X4 432(R11), Z15
+	VPSHUFB         Z13, Z15, Z15
+	VPTERNLOGQ      $0x96, Z14, Z15, Z8
+	VBROADCASTI32X4 448(R11), Z14
+	VPSHUFB         Z10, Z14, Z14
+	VBROADCASTI32X4 464(R11), Z15
+	VPSHUFB         Z12, Z15, Z15
+	VPTERNLOGQ      $0x96, Z14, Z15, Z9
+	VBROADCASTI32X4 480(R11), Z14
+	VPSHUFB         Z11, Z14, Z14
+	VBROADCASTI32X4 496(R11), Z15
+	VPSHUFB         Z13, Z15, Z15
+	VPTERNLOGQ      $0x96, Z14, Z15, Z9
+	ADDQ            $0x00000004, R10
+	ADDQ            $0x00000200, R11
+	DECQ            R12
+	JNE             column2
+
+summed2:
+	VPUNPCKLBW Z3, Z2, Z10
+	VPUNPCKHBW Z3, Z2, Z3
+	VMOVDQU64  Z10, Z2
+	VPUNPCKLBW Z5, Z4, Z10
+	VPUNPCKHBW Z5, Z4, Z5
+	VMOVDQU64  Z10, Z4
+	VPUNPCKLBW Z7, Z6, Z10
+	VPUNPCKHBW Z7, Z6, Z7
+	VMOVDQU64  Z10, Z6
+	VPUNPCKLBW Z9, Z8, Z10
+	VPUNPCKHBW Z9, Z8, Z9
+	VMOVDQU64  Z10, Z8
+	TESTB      R9, R9
+	JNE        add2
+	MOVQ       (AX), R10
+	VMOVDQU8   Z2, K1, (R10)(DI*1)
+	VMOVDQU8   Z3, K2, 64(R10)(DI*1)
+	MOVQ       24(AX), R10
+	VMOVDQU8   Z4, K1, (R10)(DI*1)
+	VMOVDQU8   Z5, K2, 64(R10)(DI*1)
+	MOVQ       48(AX), R10
+	VMOVDQU8   Z6, K1, (R10)(DI*1)
+	VMOVDQU8   Z7, K2, 64(R10)(DI*1)
+	MOVQ       72(AX), R10
+	VMOVDQU8   Z8, K1, (R10)(DI*1)
+	VMOVDQU8   Z9, K2, 64(R10)(DI*1)
+	JMP        done2
+
+add2:
+	MOVQ       (AX), R10
+	VMOVDQU8.Z (R10)(DI*1), K1, Z10
+	VPXORQ     Z10, Z2, Z2
+	VMOVDQU8   Z2, K1, (R10)(DI*1)
+	VMOVDQU8.Z 64(R10)(DI*1), K2, Z10
+	VPXORQ     Z10, Z3, Z3
+	VMOVDQU8   Z3, K2, 64(R10)(DI*1)
+	MOVQ       24(AX), R10
+	VMOVDQU8.Z (R10)(DI*1), K1, Z10
+	VPXORQ     Z10, Z4, Z4
+	VMOVDQU8   Z4, K1, (R10)(DI*1)
+	VMOVDQU8.Z 64(R10)(DI*1), K2, Z10
+	VPXORQ     Z10, Z5, Z5
+	VMOVDQU8   Z5, K2, 64(R10)(DI*1)
+	MOVQ       48(AX), R10
+	VMOVDQU8.Z (R10)(DI*1), K1, Z10
+	VPXORQ     Z10, Z6, Z6
+	VMOVDQU8   Z6, K1, (R10)(DI*1)
+	VMOVDQU8.Z 64(R10)(DI*1), K2, Z10
+	VPXORQ     Z10, Z7, Z7
+	VMOVDQU8   Z7, K2, 64(R10)(DI*1)
+	MOVQ       72(AX), R10
+	VMOVDQU8.Z (R10)(DI*1), K1, Z10
+	VPXORQ     Z10, Z8, Z8
+	VMOVDQU8   Z8, K1, (R10)(DI*1)
+	VMOVDQU8.Z 64(R10)(DI*1), K2, Z10
+	VPXORQ     Z10, Z9, Z9
+	VMOVDQU8   Z9, K2, 64(R10)(DI*1)
+
+done2:
+	ADDQ $0x00000080, DI
+	JMP  rest
+
+end:
+	VZEROUPPER
+	RET
+
+// func pairs5AVX512<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, add bool)
+// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV
+TEXT ·pairs5AVX512<>(SB), NOSPLIT, $0-81
+	MOVQ         out+24(FP), AX
+	MOVQ         in+32(FP), CX
+	MOVQ         columns+40(FP), DX
+	MOVQ         count+48(FP), BX
+	MOVQ         coefs+56(FP), SI
+	MOVQ         from+64(FP), DI
+	MOVQ         to+72(FP), R8
+	MOVB         add+80(FP), R9
+	MOVL         $0x0f0f0f0f, R10
+	VMOVD        R10, X0
+	VPBROADCASTD X0, Z0
+	VMOVDQU64    halves<>+0(SB), Z1
+
+loop0:
+	LEAQ   128(DI), R10
+	CMPQ   R10, R8
+	JGT    end0
+	VPXORQ Z2, Z2, Z2
+	VPXORQ Z3, Z3, Z3
+	VPXORQ Z4, Z4, Z4
+	VPXORQ Z5, Z5, Z5
+	VPXORQ Z6, Z6, Z6
+	VPXORQ Z7, Z7, Z7
+	VPXORQ Z8, Z8, Z8
+	VPXORQ Z9, Z9, Z9
+	VPXORQ Z10, Z10, Z10
+	VPXORQ Z11, Z11, Z11
+	MOVQ   DX, R10
+	MOVQ   SI, R11
+	MOVQ   BX, R12
+	TESTQ  R12, R12
+	JE     summed1
+
+column1:
+	MOVL            (R10), R13
+	MOVQ            (CX)(R13*1), R13
+	VMOVDQU64       (R13)(DI*1), Z12
+	VMOVDQU64       64(R13)(DI*1), Z13
+	VPSHUFB         Z1, Z12, Z12
+	VPSHUFB         Z1, Z13, Z13
+	VPUNPCKLQDQ     Z13, Z12, Z14
+	VPUNPCKHQDQ     Z13, Z12, Z13
+	VMOVDQU64       Z14, Z12
+	VPSRLQ          $0x04, Z12, Z14
+	VPANDQ          Z0, Z12, Z12
+	VPANDQ          Z0, Z14, Z14
+	VPSRLQ          $0x04, Z13, Z15
+	VPANDQ          Z0, Z13, Z13
+	VPANDQ          Z0, Z15, Z15
+	VBROADCASTI32X4 (R11), Z16
+	VPSHUFB         Z12, Z16, Z16
+	VBROADCASTI32X4 16(R11), Z17
+	VPSHUFB         Z14, Z17, Z17
+	VPTERNLOGQ      $0x96, Z16, Z17, Z2
+	VBROADCASTI32X4 32(R11), Z16
+	VPSHUFB         Z13, Z16, Z16
+	VBROADCASTI32X4 48(R11), Z17
+	VPSHUFB         Z15, Z17, Z17
+	VPTERNLOGQ      $0x96, Z16, Z17, Z2
+	VBROADCASTI32X4 64(R11), Z16
+	VPSHUFB         Z12, Z16, Z16
+	VBROADCASTI32X4 80(R11), Z17
+	VPSHUFB         Z14, Z17, Z17
+	VPTERNLOGQ      $0x96, Z16, Z17, Z3
+	VBROADCASTI32X4 96(R11), Z16
+	VPSHUFB         Z13, Z16, Z16
+	VBROADCASTI32X4 112(R11), Z17
+	VPSHUFB         Z15, Z17, Z17
+	VPTERNLOGQ      $0x96, Z16, Z17, Z3
+	VBROADCASTI32X4 128(R11), Z16
+	VPSHUFB         Z12, Z16, Z16
+	VBROADCASTI32X4 144(R11), Z17
+	VPSHUFB         Z14, Z17, Z17
+	VPTERNLOGQ      $0x96, Z16, Z17, Z4
+	VBROADCASTI32X4 160(R11), Z16
+	VPSHUFB         Z13, Z16, Z16
+	VBROADCASTI32X4 176(R11), Z17
+	VPSHUFB         Z15, Z17, Z17
+	VPTERNLOGQ      $0x96, Z16, Z17, Z4
+	VBROADCASTI32X4 192(R11), Z16
+	VPSHUFB         Z12, Z16, Z16
+	VBROADCASTI32X4 208(R11), Z17
+	VPSHUFB         Z14, Z17, Z17
+	VPTERNLOGQ      $0x96, Z16, Z17, Z5
+	VBROADCASTI32X4 224(R11), Z16
+	VPSHUFB         Z13, Z16, Z16
+	VBROADCASTI32X4 240(R11), Z17
+	VPSHUFB         Z15, Z17, Z17
+	VPTERNLOGQ      $0x96, Z16, Z17, Z5
+	VBROADCASTI32X4 256(R11), Z16
+	VPSHUFB         Z12, Z16, Z16
+	VBROADCASTI32X4 272(R11), Z17
+	VPSHUFB         Z14, Z17, Z17
+	VPTERNLOGQ      $0x96, Z16, Z17, Z6
+	VBROADCASTI32X4 288(R11), Z16
+	VPSHUFB         Z13, Z16, Z16
+	VBROADCASTI32X4 304(R11), Z17
+	VPSHUFB         Z15, Z17, Z17
+	VPTERNLOGQ      $0x96, Z16, Z17, Z6
+	VBROADCASTI32X4 320(R11), Z16
+	VPSHUFB         Z12, Z16, Z16
+	VBROADCASTI32X4 336(R11), Z17
+	VPSHUFB         Z14, Z17, Z17
+	VPTERNLOGQ      $0x96, Z16, Z17, Z7
+	VBROADCASTI32X4 352(R11), Z16
+	VPSHUFB         Z13, Z16, Z16
+	VBROADCASTI32X4 368(R11), Z17
+	VPSHUFB         Z15, Z17, Z17
+	VPTERNLOGQ      $0x96, Z16, Z17, Z7
+	VBROADCASTI32X4 384(R11), Z16
+	VPSHUFB         Z12, Z16, Z16
+	VBROADCASTI32X4 400(R11), Z17
+	VPSHUFB         Z14, Z17, Z17
+	VPTERNLOGQ      $0x96, Z16, Z17, Z8
+	VBROADCASTI32X4 416(R11), Z16
+	VPSHUFB         Z13, Z16, Z16
+	VBROADCASTI32X4 432(R11), Z17
+	VPSHUFB         Z15, Z17, Z17
+	VPTERNLOGQ      $0x96, Z16, Z17, Z8
+	VBROADCASTI32X4 448(R11), Z16
+	VPSHUFB         Z12, Z16, Z16
+	VBROADCASTI32X4 464(R11), Z17
+	VPSHUFB         Z14, Z17, Z17
+	VPTERNLOGQ      $0x96, Z16, Z17, Z9
+	VBROADCASTI32X4 480(R11), Z16
+	VPSHUFB         Z13, Z16, Z16
+	VBROADCASTI32X4 496(R11), Z17
+	VPSHUFB         Z15, Z17, Z17
+	VPTERNLOGQ      $0x96, Z16, Z17, Z9
+	VBROADCASTI32X4 512(R11), Z16
+	VPSHUFB         Z12, Z16, Z16
+	VBROADCASTI32X4 528(R11), Z17
+	VPSHUFB         Z14, Z17, Z17
+	VPTERNLOGQ      $0x96, Z16, Z17, Z10
+	VBROADCASTI32X4 544(R11), Z16
+	VPSHUFB         Z13, Z16, Z16
+	VBROADCASTI32X4 560(R11), Z17
+	VPSHUFB         Z15, Z17, Z17
+	VPTERNLOGQ      $0x96, Z16, Z17, Z10
+	VBROADCASTI32X4 576(R11), Z16
+	VPSHUFB         Z12, Z16, Z16
+	VBROADCASTI32X4 592(R11), Z17
+	VPSHUFB         Z14, Z17, Z17
+	VPTERNLOGQ      $0x96, Z16, Z17, Z11
+	VBROADCASTI32X4 608(R11), Z16
+	VPSHUFB         Z13, Z16, Z16
+	VBROADCASTI32X4 624(R11), Z17
+	VPSHUFB         Z15, Z17, Z17
+	VPTERNLOGQ      $0x96, Z16, Z17, Z11
+	ADDQ            $0x00000004, R10
+	ADDQ            $0x00000280, R11
+	DECQ            R12
+	JNE             column1
+
+summed1:
+	VPUNPCKLBW Z3, Z2, Z12
+	VPUNPCKHBW Z3, Z2, Z3
+	VMOVDQU64  Z12, Z2
+	VPUNPCKLBW Z5, Z4, Z12
+	VPUNPCKHBW Z5, Z4, Z5
+	VMOVDQU64  Z12, Z4
+	VPUNPCKLBW Z7, Z6, Z12
+	VPUNPCKHBW Z7, Z6, Z7
+	VMOVDQU64  Z12, Z6
+	VPUNPCKLBW Z9, Z8, Z12
+	VPUNPCKHBW Z9, Z8, Z9
+	VMOVDQU64  Z12, Z8
+	VPUNPCKLBW Z11, Z10, Z12
+	VPUNPCKHBW Z11, Z10, Z11
+	VMOVDQU64  Z12, Z10
+	TESTB      R9, R9
+	JNE        add1
+	MOVQ       (AX), R10
+	VMOVDQU64  Z2, (R10)(DI*1)
+	VMOVDQU64  Z3, 64(R10)(DI*1)
+	MOVQ       24(AX), R10
+	VMOVDQU64  Z4, (R10)(DI*1)
+	VMOVDQU64  Z5, 64(R10)(DI*1)
+	MOVQ       48(AX), R10
+	VMOVDQU64  Z6, (R10)(DI*1)
+	VMOVDQU64  Z7, 64(R10)(DI*1)
+	MOVQ       72(AX), R10
+	VMOVDQU64  Z8, (R10)(DI*1)
+	VMOVDQU64  Z9, 64(R10)(DI*1)
+	MOVQ       96(AX), R10
+	VMOVDQU64  Z10, (R10)(DI*1)
+	VMOVDQU64  Z11, 64(R10)(DI*1)
+	JMP        done1
+
+add1:
+	MOVQ      (AX), R10
+	VPXORQ    (R10)(DI*1), Z2, Z2
+	VMOVDQU64 Z2, (R10)(DI*1)
+	VPXORQ    64(R10)(DI*1), Z3, Z3
+	VMOVDQU64 Z3, 64(R10)(DI*1)
+	MOVQ      24(AX), R10
+	VPXORQ    (R10)(DI*1), Z4, Z4
+	VMOVDQU64 Z4, (R10)(DI*1)
+	VPXORQ    64(R10)(DI*1), Z5, Z5
+	VMOVDQU64 Z5, 64(R10)(DI*1)
+	MOVQ      48(AX), R10
+	VPXORQ    (R10)(DI*1), Z6, Z6
+	VMOVDQU64 Z6, (R10)(DI*1)
+	VPXORQ    64(R10)(DI*1), Z7, Z7
+	VMOVDQU64 Z7, 64(R10)(DI*1)
+	MOVQ      72(AX), R10
+	VPXORQ    (R10)(DI*1), Z8, Z8
+	VMOVDQU64 Z8, (R10)(DI*1)
+	VPXORQ    64(R10)(DI*1), Z9, Z9
+	VMOVDQU64 Z9, 64(R10)(DI*1)
+	MOVQ      96(AX), R10
+	VPXORQ    (R10)(DI*1), Z10, Z10
+	VMOVDQU64 Z10, (R10)(DI*1)
+	VPXORQ    64(R10)(DI*1), Z11, Z11
+	VMOVDQU64 Z11, 64(R10)(DI*1)
+
+done1:
+	ADDQ $0x00000080, DI
+	JMP  loop0
+
+end0:
+rest:
+	MOVQ    R8, R10
+	SUBQ    DI, R10
+	JLE     end
+	XORQ    R12, R12
+	MOVQ    $-1, R11
+	CMPQ    R10, $0x00000040
+	MOVQ    R10, R13
+	MOVQ    $0x00000040, R14
+	CMOVQGT R14, R13
+	BZHIQ   R13, R11, R13
+	KMOVQ   R13, K1
+	SUBQ    $0x00000040, R10
+	CMOVQLT R12, R10
+	CMPQ    R10, R14
+	CMOVQGT R14, R10
+	BZHIQ   R10, R11, R13
+	KMOVQ   R13, K2
+	VPXORQ  Z2, Z2, Z2
+	VPXORQ  Z3, Z3, Z3
+	VPXORQ  Z4, Z4, Z4
+	VPXORQ  Z5, Z5, Z5
+	VPXORQ  Z6, Z6, Z6
+	VPXORQ  Z7, Z7, Z7
+	VPXORQ  Z8, Z8, Z8
+	VPXORQ  Z9, Z9, Z9
+	VPXORQ  Z10, Z10, Z10
+	VPXORQ  Z11, Z11, Z11
+	MOVQ    DX, R10
+	MOVQ    SI, R11
+	MOVQ    BX, R12
+	TESTQ   R12, R12
+	JE      summed2
+
+column2:
+	MOVL            (R10), R13
+	MOVQ            (CX)(R13*1), R13
+	VMOVDQU8.Z      (R13)(DI*1), K1, Z12
+	VMOVDQU8.Z      64(R13)(DI*1), K2, Z13
+	VPSHUFB         Z1, Z12, Z12
+	VPSHUFB         Z1, Z13, Z13
+	VPUNPCKLQDQ     Z13, Z12, Z14
+	VPUNPCKHQDQ     Z13, Z12, Z13
+	VMOVDQU64       Z14, Z12
+	VPSRLQ          $0x04, Z12, Z14
+	VPANDQ          Z0, Z12, Z12
+	VPANDQ          Z0, Z14, Z14
+	VPSRLQ          $0x04, Z13, Z15
+	VPANDQ          Z0, Z13, Z13
+	VPANDQ          Z0, Z15, Z15
+	VBROADCASTI32X4 (R11), Z16
+	VPSHUFB         Z12, Z16, Z16
+	VBROADCASTI32X4 16(R11), Z17
+	VPSHUFB         Z14, Z17, Z17
+	VPTERNLOGQ      $0x96, Z16, Z17, Z2
+	VBROADCASTI32X4 32(R11), Z16
+	VPSHUFB         Z13, Z16, Z16
+	VBROADCASTI32X4 48(R11), Z17
+	VPSHUFB         Z15, Z17, Z17
+	VPTERNLOGQ      $0x96, Z16, Z17, Z2
+	VBROADCASTI32X4 64(R11), Z16
+	VPSHUFB         Z12, Z16, Z16
+	VBROADCASTI32X4 80(R11), Z17
+	VPSHUFB         Z14, Z17, Z17
+	VPTERNLOGQ      $0x96, Z16, Z17, Z3
+	VBROADCASTI32X4 96(R11), Z16
+	VPSHUFB         Z13, Z16, Z16
+	VBROADCASTI32X4 112(R11), Z17
+	VPSHUFB         Z15, Z17, Z17
+	VPTERNLOGQ      $0x96, Z16, Z17, Z3
+	VBROADCASTI32X4 128(R11), Z16
+	VPSHUFB         Z12, Z16, Z16
+	VBROADCASTI32X4 144(R11), Z17
+	VPSHUFB         Z14, Z17, Z17
+	VPTERNLOGQ      $0x96, Z16, Z17, Z4
+	VBROADCASTI32X4 160(R11), Z16
+	VPSHUFB         Z13, Z16, Z16
+	VBROADCASTI32X4 176(R11), Z17
+	VPSHUFB         Z15, Z17, Z17
+	VPTERNLOGQ      $0x96, Z16, Z17, Z4
+	VBROADCASTI32X4 192(R11), Z16
+	VPSHUFB         Z12, Z16, Z16
+	VBROADCASTI32X4 208(R11), Z17
+	VPSHUFB         Z14, Z17, Z17
+	VPTERNLOGQ      $0x96, Z16, Z17, Z5
+	VBROADCASTI32X4 224(R11), Z16
+	VPSHUFB         Z13, Z16, Z16
+	VBROADCASTI32X4 240(R11), Z17
+	VPSHUFB         Z15, Z17, Z17
+	VPTERNLOGQ      $0x96, Z16, Z17, Z5
+	VBROADCASTI32X4 256(R11), Z16
+	VPSHUFB         Z12, Z16, Z16
+	VBROADCASTI32X4 272(R11), Z17
+	VPSHUFB         Z14, Z17, Z17
+	VPTERNLOGQ      $0x96, Z16, Z17, Z6
+	VBROADCASTI32X4 288(R11), Z16
+	VPSHUFB         Z13, Z16, Z16
+	VBROADCASTI32X4 304(R11), Z17
+	VPSHUFB         Z15, Z17, Z17
+	VPTERNLOGQ      $0x96, Z16, Z17, Z6
+	VBROADCASTI32X4 320(R11), Z16
+	VPSHUFB         Z12, Z16, Z16
+	VBROADCASTI32X4 336(R11), Z17
+	VPSHUFB         Z14, Z17, Z17
+	VPTERNLOGQ      $0x96, Z16, Z17, Z7
+	VBROADCASTI32X4 352(R11), Z16
+	VPSHUFB         Z13, Z16, Z16
+	VBROADCASTI32X4 368(R11), Z17
+	VPSHUFB         Z15, Z17, Z17
+	VPTERNLOGQ      $0x96, Z16, Z17, Z7
+	VBROADCASTI32X4 384(R11), Z16
+	VPSHUFB         Z12, Z16, Z16
+	VBROADCASTI32X4 400(R11), Z17
+	VPSHUFB         Z14, Z17, Z17
+	VPTERNLOGQ      $0x96, Z16, Z17, Z8
+	VBROADCASTI32X4 416(R11), Z16
+	VPSHUFB         Z13, Z16, Z16
+	VBROADCASTI32X4 432(R11), Z17
+	VPSHUFB         Z15, Z17, Z17
+	VPTERNLOGQ      $0x96, Z16, Z17, Z8
+	VBROADCASTI32X4 448(R11), Z16
+	VPSHUFB         Z12, Z16, Z16
+	VBROADCASTI32X4 464(R11), Z17
+	VPSHUFB         Z14, Z17, Z17
+	VPTERNLOGQ      $0x96, Z16, Z17, Z9
+	VBROADCASTI32X4 480(R11), Z16
+	VPSHUFB         Z13, Z16, Z16
+	VBROADCASTI32X4 496(R11), Z17
+	VPSHUFB         Z15, Z17, Z17
+	VPTERNLOGQ      $0x96, Z16, Z17, Z9
+	VBROADCASTI32X4 512(R11), Z16
+	VPSHUFB         Z12, Z16, Z16
+	VBROADCASTI32X4 528(R11), Z17
+	VPSHUFB         Z14, Z17, Z17
+	VPTERNLOGQ      $0x96, Z16, Z17, Z10
+	VBROADCASTI32X4 544(R11), Z16
+	VPSHUFB         Z13, Z16, Z16
+	VBROADCASTI32X4 560(R11), Z17
+	VPSHUFB         Z15, Z17, Z17
+	VPTERNLOGQ      $0x96, Z16, Z17, Z10
+	VBROADCASTI32X4 576(R11), Z16
+	VPSHUFB         Z12, Z16, Z16
+	VBROADCASTI32X4 592(R11), Z17
+	VPSHUFB         Z14, Z17, Z17
+	VPTERNLOGQ      $0x96, Z16, Z17, Z11
+	VBROADCASTI32X4 608(R11), Z16
+	VPSHUFB         Z13, Z16, Z16
+	VBROADCASTI32X4 624(R11), Z17
+	VPSHUFB         Z15, Z17, Z17
+	VPTERNLOGQ      $0x96, Z16, Z17, Z11
+	ADDQ            $0x00000004, R10
+	ADDQ            $0x00000280, R11
+	DECQ            R12
+	JNE             column2
+
+summed2:
+	VPUNPCKLBW Z3, Z2, Z12
+	VPUNPCKHBW Z3, Z2, Z3
+	VMOVDQU64  Z12, Z2
+	VPUNPCKLBW Z5, Z4, Z12
+	VPUNPCKHBW Z5, Z4, Z5
+	VMOVDQU64  Z12, Z4
+	VPUNPCKLBW Z7, Z6, Z12
+	VPUNPCKHBW Z7, Z6, Z7
+	VMOVDQU64  Z12, Z6
+	VPUNPCKLBW Z9, Z8, Z12
+	VPUNPCKHBW Z9, Z8, Z9
+	VMOVDQU64  Z12, Z8
+	VPUNPCKLBW Z11, Z10, Z12
+	VPUNPCKHBW Z11, Z10, Z11
+	VMOVDQU64  Z12, Z10
+	TESTB      R9, R9
+	JNE        add2
+	MOVQ       (AX), R10
+	VMOVDQU8   Z2, K1, (R10)(DI*1)
+	VMOVDQU8   Z3, K2, 64(R10)(DI*1)
+	MOVQ       24(AX), R10
+	VMOVDQU8   Z4, K1, (R10)(DI*1)
+	VMOVDQU8   Z5, K2, 64(R10)(DI*1)
+	MOVQ       48(AX), R10
+	VMOVDQU8   Z6, K1, (R10)(DI*1)
+	VMOVDQU8   Z7, K2, 64(R10)(DI*1)
+	MOVQ       72(AX), R10
+	VMOVDQU8   Z8, K1, (R10)(DI*1)
+	VMOVDQU8   Z9, K2, 64(R10)(DI*1)
+	MOVQ       96(AX), R10
+	VMOVDQU8   Z10, K1, (R10)(DI*1)
+	VMOVDQU8   Z11, K2, 64(R10)(DI*1)
+	JMP        done2
+
+add2:
+	MOVQ       (AX), R10
+	VMOVDQU8.Z (R10)(DI*1), K1, Z12
+	VPXORQ     Z12, Z2, Z2
+	VMOVDQU8   Z2, K1, (R10)(DI*1)
+	VMOVDQU8.Z 64(R10)(DI*1), K2, Z12
+	VPXORQ     Z12, Z3, Z3
+	VMOVDQU8   Z3, K2, 64(R10)(DI*1)
+	MOVQ       24(AX), R10
+	VMOVDQU8.Z (R10)(DI*1), K1, Z12
+	VPXORQ     Z12, Z4, Z4
+	VMOVDQU8   Z4, K1, (R10)(DI*1)
+	VMOVDQU8.Z 64(R10)(DI*1), K2, Z12
+	VPXORQ     Z12, Z5, Z5
+	VMOVDQU8   Z5, K2, 64(R10)(DI*1)
+	MOVQ       48(AX), R10
+	VMOVDQU8.Z (R10)(DI*1), K1, Z12
+	VPXORQ     Z12, Z6, Z6
+	VMOVDQU8   Z6, K1, (R10)(DI*1)
+	VMOVDQU8.Z 64(R10)(DI*1), K2, Z12
+	VPXORQ     Z12, Z7, Z7
+	VMOVDQU8   Z7, K2, 64(R10)(DI*1)
+	MOVQ       72(AX), R10
+	VMOVDQU8.Z (R10)(DI*1), K1, Z12
+	VPXORQ     Z12, Z8, Z8
+	VMOVDQU8   Z8, K1, (R10)(DI*1)
+	VMOVDQU8.Z 64(R10)(DI*1), K2, Z12
+	VPXORQ     Z12, Z9, Z9
+	VMOVDQU8   Z9, K2, 64(R10)(DI*1)
+	MOVQ       96(AX), R10
+	VMOVDQU8.Z (R10)(DI*1), K1, Z12
+	VPXORQ     Z12, Z10, Z10
+	VMOVDQU8   Z10, K1, (R10)(DI*1)
+	VMOVDQU8.Z 64(R10)(DI*1), K2, Z12
+	VPXORQ     Z12, Z11, Z11
+	VMOVDQU8   Z11, K2, 64(R10)(DI*1)
+
+done2:
+	ADDQ $0x00000080, DI
+	JMP  rest
+
+end:
+	VZEROUPPER
+	RET
+
+// func pairs6AVX512<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, add bool)
+// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV
+TEXT ·pairs6AVX512<>(SB), NOSPLIT, $0-81
+	MOVQ         out+24(FP), AX
+	MOVQ         in+32(FP), CX
+	MOVQ         columns+40(FP), DX
+	MOVQ         count+48(FP), BX
+	MOVQ         coefs+56(FP), SI
+	MOVQ         from+64(FP), DI
+	MOVQ         to+72(FP), R8
+	MOVB         add+80(FP), R9
+	MOVL         $0x0f0f0f0f, R10
+	VMOVD        R10, X0
+	VPBROADCASTD X0, Z0
+	VMOVDQU64    halves<>+0(SB), Z1
+
+loop0:
+	LEAQ   128(DI), R10
+	CMPQ   R10, R8
+	JGT    end0
+	VPXORQ Z2, Z2, Z2
+	VPXORQ Z3, Z3, Z3
+	VPXORQ Z4, Z4, Z4
+	VPXORQ Z5, Z5, Z5
+	VPXORQ Z6, Z6, Z6
+	VPXORQ Z7, Z7, Z7
+	VPXORQ Z8, Z8, Z8
+	VPXORQ Z9, Z9, Z9
+	VPXORQ Z10, Z10, Z10
+	VPXORQ Z11, Z11, Z11
+	VPXORQ Z12, Z12, Z12
+	VPXORQ Z13, Z13, Z13
+	MOVQ   DX, R10
+	MOVQ   SI, R11
+	MOVQ   BX, R12
+	TESTQ  R12, R12
+	JE     summed1
+
+column1:
+	MOVL            (R10), R13
+	MOVQ            (CX)(R13*1), R13
+	VMOVDQU64       (R13)(DI*1), Z14
+	VMOVDQU64       64(R13)(DI*1), Z15
+	VPSHUFB         Z1, Z14, Z14
+	VPSHUFB         Z1, Z15, Z15
+	VPUNPCKLQDQ     Z15, Z14, Z16
+	VPUNPCKHQDQ     Z15, Z14, Z15
+	VMOVDQU64       Z16, Z14
+	VPSRLQ          $0x04, Z14, Z16
+	VPANDQ          Z0, Z14, Z14
+	VPANDQ          Z0, Z16, Z16
+	VPSRLQ          $0x04, Z15, Z17
+	VPANDQ          Z0, Z15, Z15
+	VPANDQ          Z0, Z17, Z17
+	VBROADCASTI32X4 (R11), Z18
+	VPSHUFB         Z14, Z18, Z18
+	VBROADCASTI32X4 16(R11), Z19
+	VPSHUFB         Z16, Z19, Z19
+	VPTERNLOGQ      $0x96, Z18, Z19, Z2
+	VBROADCASTI32X4 32(R11), Z18
+	VPSHUFB         Z15, Z18, Z18
+	VBROADCASTI32X4 48(R11), Z19
+	VPSHUFB         Z17, Z19, Z19
+	VPTERNLOGQ      $0x96, Z18, Z19, Z2
+	VBROADCASTI32X4 64(R11), Z18
+	VPSHUFB         Z14, Z18, Z18
+	VBROADCASTI32X4 80(R11), Z19
+	VPSHUFB         Z16, Z19, Z19
+	VPTERNLOGQ      $0x96, Z18, Z19, Z3
+	VBROADCASTI32X4 96(R11), Z18
+	VPSHUFB         Z15, Z18, Z18
+	VBROADCASTI32X4 112(R11), Z19
+	VPSHUFB         Z17, Z19, Z19
+	VPTERNLOGQ      $0x96, Z18, Z19, Z3
+	VBROADCASTI32X4 128(R11), Z18
+	VPSHUFB         Z14, Z18, Z18
+	VBROADCASTI32X4 144(R11), Z19
+	VPSHUFB         Z16, Z19, Z19
+	VPTERNLOGQ      $0x96, Z18, Z19, Z4
+	VBROADCASTI32X4 160(R11), Z18
+	VPSHUFB         Z15, Z18, Z18
+	VBROADCASTI32X4 176(R11), Z19
+	VPSHUFB         Z17, Z19, Z19
+	VPTERNLOGQ      $0x96, Z18, Z19, Z4
+	VBROADCASTI32X4 192(R11), Z18
+	VPSHUFB         Z14, Z18, Z18
+	VBROADCASTI32X4 208(R11), Z19
+	VPSHUFB         Z16, Z19, Z19
+	VPTERNLOGQ      $0x96, Z18, Z19, Z5
+	VBROADCASTI32X4 224(R11), Z18
+	VPSHUFB         Z15, Z18, Z18
+	VBROADCASTI32X4 240(R11), Z19
+	VPSHUFB         Z17, Z19, Z19
+	VPTERNLOGQ      $0x96, Z18, Z19, Z5
+	VBROADCASTI32X4 256(R11), Z18
+	VPSHUFB         Z14, Z18, Z18
+	VBROADCASTI32X4 272(R11), Z19
+	VPSHUFB         Z16, Z19, Z19
+	VPTERNLOGQ      $0x96, Z18, Z19, Z6
+	VBROADCASTI32X4 288(R11), Z18
+	VPSHUFB         Z15, Z18, Z18
+	VBROADCASTI32X4 304(R11), Z19
+	VPSHUFB         Z17, Z19, Z19
+	VPTERNLOGQ      $0x96, Z18, Z19, Z6
+	VBROADCASTI32X4 320(R11), Z18
+	VPSHUFB         Z14, Z18, Z18
+	VBROADCASTI32X4 336(R11), Z19
+	VPSHUFB         Z16, Z19, Z19
+	VPTERNLOGQ      $0x96, Z18, Z19, Z7
+	VBROADCASTI32X4 352(R11), Z18
+	VPSHUFB         Z15, Z18, Z18
+	VBROADCASTI32X4 368(R11), Z19
+	VPSHUFB         Z17, Z19, Z19
+	VPTERNLOGQ      $0x96, Z18, Z19, Z7
+	VBROADCASTI32X4 384(R11), Z18
+	VPSHUFB         Z14, Z18, Z18
+	VBROADCASTI32X4 400(R11), Z19
+	VPSHUFB         Z16, Z19, Z19
+	VPTERNLOGQ      $0x96, Z18, Z19, Z8
+	VBROADCASTI32X4 416(R11), Z18
+	VPSHUFB         Z15, Z18, Z18
+	VBROADCASTI32X4 432(R11), Z19
+	VPSHUFB         Z17, Z19, Z19
+	VPTERNLOGQ      $0x96, Z18, Z19, Z8
+	VBROADCASTI32X4 448(R11), Z18
+	VPSHUFB         Z14, Z18, Z18
+	VBROADCASTI32X4 464(R11), Z19
+	VPSHUFB         Z16, Z19, Z19
+	VPTERNLOGQ      $0x96, Z18, Z19, Z9
+	VBROADCASTI32X4 480(R11), Z18
+	VPSHUFB         Z15, Z18, Z18
+	VBROADCASTI32X4 496(R11), Z19
+	VPSHUFB         Z17, Z19, Z19
+	VPTERNLOGQ      $0x96, Z18, Z19, Z9
+	VBROADCASTI32X4 512(R11), Z18
+	VPSHUFB         Z14, Z18, Z18
+	VBROADCASTI32X4 528(R11), Z19
+	VPSHUFB         Z16, Z19, Z19
+	VPTERNLOGQ      $0x96, Z18, Z19, Z10
+	VBROADCASTI32X4 544(R11), Z18
+	VPSHUFB         Z15, Z18, Z18
+	VBROADCASTI32X4 560(R11), Z19
+	VPSHUFB         Z17, Z19, Z19
+	VPTERNLOGQ      $0x96, Z18, Z19, Z10
+	VBROADCASTI32X4 576(R11), Z18
+	VPSHUFB         Z14, Z18, Z18
+	VBROADCASTI32X4 592(R11), Z19
+	VPSHUFB         Z16, Z19, Z19
+	VPTERNLOGQ      $0x96, Z18, Z19, Z11
+	VBROADCASTI32X4 608(R11), Z18
+	VPSHUFB         Z15, Z18, Z18
+	VBROADCASTI32X4 624(R11), Z19
+	VPSHUFB         Z17, Z19, Z19
+	VPTERNLOGQ      $0x96, Z18, Z19, Z11
+	VBROADCASTI32X4 640(R11), Z18
+	VPSHUFB         Z14, Z18, Z18
+	VBROADCASTI32X4 656(R11), Z19
+	VPSHUFB         Z16, Z19, Z19
+	VPTERNLOGQ      $0x96, Z18, Z19, Z12
+	VBROADCASTI32X4 672(R11), Z18
+	VPSHUFB         Z15, Z18, Z18
+	VBROADCASTI32X4 688(R11), Z19
+	VPSHUFB         Z17, Z19, Z19
+	VPTERNLOGQ      $0x96, Z18, Z19, Z12
+	VBROADCASTI32X4 704(R11), Z18
+	VPSHUFB         Z14, Z18, Z18
+	VBROADCASTI32X4 720(R11), Z19
+	VPSHUFB         Z16, Z19, Z19
+	VPTERNLOGQ      $0x96, Z18, Z19, Z13
+	VBROADCASTI32X4 736(R11), Z18
+	VPSHUFB         Z15, Z18, Z18
+	VBROADCASTI32X4 752(R11), Z19
+	VPSHUFB         Z17, Z19, Z19
+	VPTERNLOGQ      $0x96, Z18, Z19, Z13
+	ADDQ            $0x00000004, R10
+	ADDQ            $0x00000300, R11
+	DECQ            R12
+	JNE             column1
+
+summed1:
+	VPUNPCKLBW Z3, Z2, Z14
+	VPUNPCKHBW Z3, Z2, Z3
+	VMOVDQU64  Z14, Z2
+	VPUNPCKLBW Z5, Z4, Z14
+	VPUNPCKHBW Z5, Z4, Z5
+	VMOVDQU64  Z14, Z4
+	VPUNPCKLBW Z7, Z6, Z14
+	VPUNPCKHBW Z7, Z6, Z7
+	VMOVDQU64  Z14, Z6
+	VPUNPCKLBW Z9, Z8, Z14
+	VPUNPCKHBW Z9, Z8, Z9
+	VMOVDQU64  Z14, Z8
+	VPUNPCKLBW Z11, Z10, Z14
+	VPUNPCKHBW Z11, Z10, Z11
+	VMOVDQU64  Z14, Z10
+	VPUNPCKLBW Z13, Z12, Z14
+	VPUNPCKHBW Z13, Z12, Z13
+	VMOVDQU64  Z14, Z12
+	TESTB      R9, R9
+	JNE        add1
+	MOVQ       (AX), R10
+	VMOVDQU64  Z2, (R10)(DI*1)
+	VMOVDQU64  Z3, 64(R10)(DI*1)
+	MOVQ       24(AX), R10
+	VMOVDQU64  Z4, (R10)(DI*1)
+	VMOVDQU64  Z5, 64(R10)(DI*1)
+	MOVQ       48(AX), R10
+	VMOVDQU64  Z6, (R10)(DI*1)
+	VMOVDQU64  Z7, 64(R10)(DI*1)
+	MOVQ       72(AX), R10
+	VMOVDQU64  Z8, (R10)(DI*1)
+	VMOVDQU64  Z9, 64(R10)(DI*1)
+	MOVQ       96(AX), R10
+	VMOVDQU64  Z10, (R10)(DI*1)
+	VMOVDQU64  Z11, 64(R10)(DI*1)
+	MOVQ       120(AX), R10
+	VMOVDQU64  Z12, (R10)(DI*1)
+	VMOVDQU64  Z13, 64(R10)(DI*1)
+	JMP        done1
+
+add1:
+	MOVQ      (AX), R10
+	VPXORQ    (R10)(DI*1), Z2, Z2
+	VMOVDQU64 Z2, (R10)(DI*1)
+	VPXORQ    64(R10)(DI*1), Z3, Z3
+	VMOVDQU64 Z3, 64(R10)(DI*1)
+	MOVQ      24(AX), R10
+	VPXORQ    (R10)(DI*1), Z4, Z4
+	VMOVDQU64 Z4, (R10)(DI*1)
+	VPXORQ    64(R10)(DI*1), Z5, Z5
+	VMOVDQU64 Z5, 64(R10)(DI*1)
+	MOVQ      48(AX), R10
+	VPXORQ    (R10)(DI*1), Z6, Z6
+	VMOVDQU64 Z6, (R10)(DI*1)
+	VPXORQ    64(R10)(DI*1), Z7, Z7
+	VMOVDQU64 Z7, 64(R10)(DI*1)
+	MOVQ      72(AX), R10
+	VPXORQ    (R10)(DI*1), Z8, Z8
+	VMOVDQU64 Z8, (R10)(DI*1)
+	VPXORQ    64(R10)(DI*1), Z9, Z9
+	VMOVDQU64 Z9, 64(R10)(DI*1)
+	MOVQ      96(AX), R10
+	VPXORQ    (R10)(DI*1), Z10, Z10
+	VMOVDQU64 Z10, (R10)(DI*1)
+	VPXORQ    64(R10)(DI*1), Z11, Z11
+	VMOVDQU64 Z11, 64(R10)(DI*1)
+	MOVQ      120(AX), R10
+	VPXORQ    (R10)(DI*1), Z12, Z12
+	VMOVDQU64 Z12, (R10)(DI*1)
+	VPXORQ    64(R10)(DI*1), Z13, Z13
+	VMOVDQU64 Z13, 64(R10)(DI*1)
+
+done1:
+	ADDQ $0x00000080, DI
+	JMP  loop0
+
+end0:
+rest:
+	MOVQ    R8, R10
+	SUBQ    DI, R10
+	JLE     end
+	XORQ    R12, R12
+	MOVQ    $-1, R11
+	CMPQ    R10, $0x00000040
+	MOVQ    R10, R13
+	MOVQ    $0x00000040, R14
+	CMOVQGT R14, R13
+	BZHIQ   R13, R11, R13
+	KMOVQ   R13, K1
+	SUBQ    $0x00000040, R10
+	CMOVQLT R12, R10
+	CMPQ    R10, R14
+	CMOVQGT R14, R10
+	BZHIQ   R10, R11, R13
+	KMOVQ   R13, K2
+	VPXORQ  Z2, Z2, Z2
+	VPXORQ  Z3, Z3, Z3
+	VPXORQ  Z4, Z4, Z4
+	VPXORQ  Z5, Z5, Z5
+	VPXORQ  Z6, Z6, Z6
+	VPXORQ  Z7, Z7, Z7
+	VPXORQ  Z8, Z8, Z8
+	VPXORQ  Z9, Z9, Z9
+	VPXORQ  Z10, Z10, Z10
+	VPXORQ  Z11, Z11, Z11
+	VPXORQ  Z12, Z12, Z12
+	VPXORQ  Z13, Z13, Z13
+	MOVQ    DX, R10
+	MOVQ    SI, R11
+	MOVQ    BX, R12
+	TESTQ   R12, R12
+	JE      summed2
+
+column2:
+	MOVL            (R10), R13
+	MOVQ            (CX)(R13*1), R13
+	VMOVDQU8.Z      (R13)(DI*1), K1, Z14
+	VMOVDQU8.Z      64(R13)(DI*1), K2, Z15
+	VPSHUFB         Z1, Z14, Z14
+	VPSHUFB         Z1, Z15, Z15
+	VPUNPCKLQDQ     Z15, Z14, Z16
+	VPUNPCKHQDQ     Z15, Z14, Z15
+	VMOVDQU64       Z16, Z14
+	VPSRLQ          $0x04, Z14, Z16
+	VPANDQ          Z0, Z14, Z14
+	VPANDQ          Z0, Z16, Z16
+	VPSRLQ          $0x04, Z15, Z17
+	VPANDQ          Z0, Z15, Z15
+	VPANDQ          Z0, Z17, Z17
+	VBROADCASTI32X4 (R11), Z18
+	VPSHUFB         Z14, Z18, Z18
+	VBROADCASTI32X4 16(R11), Z19
+	VPSHUFB         Z16, Z19, Z19
+	VPTERNLOGQ      $0x96, Z18, Z19, Z2
+	VBROADCASTI32X4 32(R11), Z18
+	VPSHUFB         Z15, Z18, Z18
+	VBROADCASTI32X4 48(R11), Z19
+	VPSHUFB         Z17, Z19, Z19
+	VPTERNLOGQ      $0x96, Z18, Z19, Z2
+	VBROADCASTI32X4 64(R11), Z18
+	VPSHUFB         Z14, Z18, Z18
+	VBROADCASTI32X4 80(R11), Z19
+	VPSHUFB         Z16, Z19, Z19
+	VPTERNLOGQ      $0x96, Z18, Z19, Z3
+	VBROADCASTI32X4 96(R11), Z18
+	VPSHUFB         Z15, Z18, Z18
+	VBROADCASTI32X4 112(R11), Z19
+	VPSHUFB         Z17, Z19, Z19
+	VPTERNLOGQ      $0x96, Z18, Z19, Z3
+	VBROADCASTI32X4 128(R11), Z18
+	VPSHUFB         Z14, Z18, Z18
+	VBROADCASTI32X4 144(R11), Z19
+	VPSHUFB         Z16, Z19, Z19
+	VPTERNLOGQ      $0x96, Z18, Z19, Z4
+	VBROADCASTI32X4 160(R11), Z18
+	VPSHUFB         Z15, Z18, Z18
+	VBROADCASTI32X4 176(R11), Z19
+	VPSHUFB         Z17, Z19, Z19
+	VPTERNLOGQ      $0x96, Z18, Z19, Z4
+	VBROADCASTI32X4 192(R11), Z18
+	VPSHUFB         Z14, Z18, Z18
+	VBROADCASTI32X4 208(R11), Z19
+	VPSHUFB         Z16, Z19, Z19
+	VPTERNLOGQ      $0x96, Z18, Z19, Z5
+	VBROADCASTI32X4 224(R11), Z18
+	VPSHUFB         Z15, Z18, Z18
+	VBROADCASTI32X4 240(R11), Z19
+	VPSHUFB         Z17, Z19, Z19
+	VPTERNLOGQ      $0x96, Z18, Z19, Z5
+	VBROADCASTI32X4 256(R11), Z18
+	VPSHUFB         Z14, Z18, Z18
+	VBROADCASTI32X4 272(R11), Z19
+	VPSHUFB         Z16, Z19, Z19
+	VPTERNLOGQ      $0x96, Z18, Z19, Z6
+	VBROADCASTI32X4 288(R11), Z18
+	VPSHUFB         Z15, Z18, Z18
+	VBROADCASTI32X4 304(R11), Z19
+	VPSHUFB         Z17, Z19, Z19
+	VPTERNLOGQ      $0x96, Z18, Z19, Z6
+	VBROADCASTI32X4 320(R11), Z18
+	VPSHUFB         Z14, Z18, Z18
+	VBROADCASTI32X4 336(R11), Z19
+	VPSHUFB         Z16, Z19, Z19
+	VPTERNLOGQ      $0x96, Z18, Z19, Z7
+	VBROADCASTI32X4 352(R11), Z18
+	VPSHUFB         Z15, Z18, Z18
+	VBROADCASTI32X4 368(R11), Z19
+	VPSHUFB         Z17, Z19, Z19
+	VPTERNLOGQ      $0x96, Z18, Z19, Z7
+	VBROADCASTI32X4 384(R11), Z18
+	VPSHUFB         Z14, Z18, Z18
+	VBROADCASTI32X4 400(R11), Z19
+	VPSHUFB         Z16, Z19, Z19
+	VPTERNLOGQ      $0x96, Z18, Z19, Z8
+	VBROADCASTI32X4 416(R11), Z18
+	VPSHUFB         Z15, Z18, Z18
+	VBROADCASTI32X4 432(R11), Z19
+	VPSHUFB         Z17, Z19, Z19
+	VPTERNLOGQ      $0x96, Z18, Z19, Z8
+	VBROADCASTI32X4 448(R11), Z18
+	VPSHUFB         Z14, Z18, Z18
+	VBROADCASTI32X4 464(R11), Z19
+	VPSHUFB         Z16, Z19, Z19
+	VPTERNLOGQ      $0x96, Z18, Z19, Z9
+	VBROADCASTI32X4 480(R11), Z18
+	VPSHUFB         Z15, Z18, Z18
+	VBROADCASTI32X4 496(R11), Z19
+	VPSHUFB         Z17, Z19, Z19
+	VPTERNLOGQ      $0x96, Z18, Z19, Z9
+	VBROADCASTI32X4 512(R11), Z18
+	VPSHUFB         Z14, Z18, Z18
+	VBROADCASTI32X4 528(R11), Z19
+	VPSHUFB         Z16, Z19, Z19
+	VPTERNLOGQ      $0x96, Z18, Z19, Z10
+	VBROADCASTI32X4 544(R11), Z18
+	VPSHUFB         Z15, Z18, Z18
+	VBROADCASTI32X4 560(R11), Z19
+	VPSHUFB         Z17, Z19, Z19
+	VPTERNLOGQ      $0x96, Z18, Z19, Z10
+	VBROADCASTI32X4 576(R11), Z18
+	VPSHUFB         Z14, Z18, Z18
+	VBROADCASTI32X4 592(R11), Z19
+	VPSHUFB         Z16, Z19, Z19
+	VPTERNLOGQ      $0x96, Z18, Z19, Z11
+	VBROADCASTI32X4 608(R11), Z18
+	VPSHUFB         Z15, Z18, Z18
+	VBROADCASTI32X4 624(R11), Z19
+	VPSHUFB         Z17, Z19, Z19
+	VPTERNLOGQ      $0x96, Z18, Z19, Z11
+	VBROADCASTI32X4 640(R11), Z18
+	VPSHUFB         Z14, Z18, Z18
+	VBROADCASTI32X4 656(R11), Z19
+	VPSHUFB         Z16, Z19, Z19
+	VPTERNLOGQ      $0x96, Z18, Z19, Z12
+	VBROADCASTI32X4 672(R11), Z18
+	VPSHUFB         Z15, Z18, Z18
+	VBROADCASTI32X4 688(R11), Z19
+	VPSHUFB         Z17, Z19, Z19
+	VPTERNLOGQ      $0x96, Z18, Z19, Z12
+	VBROADCASTI32X4 704(R11), Z18
+	VPSHUFB         Z14, Z18, Z18
+	VBROADCASTI32X4 720(R11), Z19
+	VPSHUFB         Z16, Z19, Z19
+	VPTERNLOGQ      $0x96, Z18, Z19, Z13
+	VBROADCASTI32X4 736(R11), Z18
+	VPSHUFB         Z15, Z18, Z18
+	VBROADCASTI32X4 752(R11), Z19
+	VPSHUFB         Z17, Z19, Z19
+	VPTERNLOGQ      $0x96, Z18, Z19, Z13
+	ADDQ            $0x00000004, R10
+	ADDQ            $0x00000300, R11
+	DECQ            R12
+	JNE             column2
+
+summed2:
+	VPUNPCKLBW Z3, Z2, Z14
+	VPUNPCKHBW Z3, Z2, Z3
+	VMOVDQU64  Z14, Z2
+	VPUNPCKLBW Z5, Z4, Z14
+	VPUNPCKHBW Z5, Z4, Z5
+	VMOVDQU64  Z14, Z4
+	VPUNPCKLBW Z7, Z6, Z14
+	VPUNPCKHBW Z7, Z6, Z7
+	VMOVDQU64  Z14, Z6
+	VPUNPCKLBW Z9, Z8, Z14
+	VPUNPCKHBW Z9, Z8, Z9
+	VMOVDQU64  Z14, Z8
+	VPUNPCKLBW Z11, Z10, Z14
+	VPUNPCKHBW Z11, Z10, Z11
+	VMOVDQU64  Z14, Z10
+	VPUNPCKLBW Z13, Z12, Z14
+	VPUNPCKHBW Z13, Z12, Z13
+	VMOVDQU64  Z14, Z12
+	TESTB      R9, R9
+	JNE        add2
+	MOVQ       (AX), R10
+	VMOVDQU8   Z2, K1, (R10)(DI*1)
+	VMOVDQU8   Z3, K2, 64(R10)(DI*1)
+	MOVQ       24(AX), R10
+	VMOVDQU8   Z4, K1, (R10)(DI*1)
+	VMOVDQU8   Z5, K2, 64(R10)(DI*1)
+	MOVQ       48(AX), R10
+	VMOVDQU8   Z6, K1, (R10)(DI*1)
+	VMOVDQU8   Z7, K2, 64(R10)(DI*1)
+	MOVQ       72(AX), R10
+	VMOVDQU8   Z8, K1, (R10)(DI*1)
+	VMOVDQU8   Z9, K2, 64(R10)(DI*1)
+	MOVQ       96(AX), R10
+	VMOVDQU8   Z10, K1, (R10)(DI*1)
+	VMOVDQU8   Z11, K2, 64(R10)(DI*1)
+	MOVQ       120(AX), R10
+	VMOVDQU8   Z12, K1, (R10)(DI*1)
+	VMOVDQU8   Z13, K2, 64(R10)(DI*1)
+	JMP        done2
+
+add2:
+	MOVQ       (AX), R10
+	VMOVDQU8.Z (R10)(DI*1), K1, Z14
+	VPXORQ     Z14, Z2, Z2
+	VMOVDQU8   Z2, K1, (R10)(DI*1)
+	VMOVDQU8.Z 64(R10)(DI*1), K2, Z14
+	VPXORQ     Z14, Z3, Z3
+	VMOVDQU8   Z3, K2, 64(R10)(DI*1)
+	MOVQ       24(AX), R10
+	VMOVDQU8.Z (R10)(DI*1), K1, Z14
+	VPXORQ     Z14, Z4, Z4
+	VMOVDQU8   Z4, K1, (R10)(DI*1)
+	VMOVDQU8.Z 64(R10)(DI*1), K2, Z14
+	VPXORQ     Z14, Z5, Z5
+	VMOVDQU8   Z5, K2, 64(R10)(DI*1)
+	MOVQ       48(AX), R10
+	VMOVDQU8.Z (R10)(DI*1), K1, Z14
+	VPXORQ     Z14, Z6, Z6
+	VMOVDQU8   Z6, K1, (R10)(DI*1)
+	VMOVDQU8.Z 64(R10)(DI*1), K2, Z14
+	VPXORQ     Z14, Z7, Z7
+	VMOVDQU8   Z7, K2, 64(R10)(DI*1)
+	MOVQ       72(AX), R10
+	VMOVDQU8.Z (R10)(DI*1), K1, Z14
+	VPXORQ     Z14, Z8, Z8
+	VMOVDQU8   Z8, K1, (R10)(DI*1)
+	VMOVDQU8.Z 64(R10)(DI*1), K2, Z14
+	VPXORQ     Z14, Z9, Z9
+	VMOVDQU8   Z9, K2, 64(R10)(DI*1)
+	MOVQ       96(AX), R10
+	VMOVDQU8.Z (R10)(DI*1), K1, Z14
+	VPXORQ     Z14, Z10, Z10
+	VMOVDQU8   Z10, K1, (R10)(DI*1)
+	VMOVDQU8.Z 64(R10)(DI*1), K2, Z14
+	VPXORQ     Z14, Z11, Z11
+	VMOVDQU8   Z11, K2, 64(R10)(DI*1)
+	MOVQ       120(AX), R10
+	VMOVDQU8.Z (R10)(DI*1), K1, Z14
+	VPXORQ     Z14, Z12, Z12
+	VMOVDQU8   Z12, K1, (R10)(DI*1)
+	VMOVDQU8.Z 64(R10)(DI*1), K2, Z14
+	VPXORQ     Z14, Z13, Z13
+	VMOVDQU8   Z13, K2, 64(R10)(DI*1)
+
+done2:
+	ADDQ $0x00000080, DI
+	JMP  rest
+
+end:
+	VZEROUPPER
+	RET
+
+// func pairs7AVX512<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, add bool)
+// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV
+TEXT ·pairs7AVX512<>(SB), NOSPLIT, $0-81
+	MOVQ         out+24(FP), AX
+	MOVQ         in+32(FP), CX
+	MOVQ         columns+40(FP), DX
+	MOVQ         count+48(FP), BX
+	MOVQ         coefs+56(FP), SI
+	MOVQ         from+64(FP), DI
+	MOVQ         to+72(FP), R8
+	MOVB         add+80(FP), R9
+	MOVL         $0x0f0f0f0f, R10
+	VMOVD        R10, X0
+	VPBROADCASTD X0, Z0
+	VMOVDQU64    halves<>+0(SB), Z1
+
+loop0:
+	LEAQ   128(DI), R10
+	CMPQ   R10, R8
+	JGT    end0
+	VPXORQ Z2, Z2, Z2
+	VPXORQ Z3, Z3, Z3
+	VPXORQ Z4, Z4, Z4
+	VPXORQ Z5, Z5, Z5
+	VPXORQ Z6, Z6, Z6
+	VPXORQ Z7, Z7, Z7
+	VPXORQ Z8, Z8, Z8
+	VPXORQ Z9, Z9, Z9
+	VPXORQ Z10, Z10, Z10
+	VPXORQ Z11, Z11, Z11
+	VPXORQ Z12, Z12, Z12
+	VPXORQ Z13, Z13, Z13
+	VPXORQ Z14, Z14, Z14
+	VPXORQ Z15, Z15, Z15
+	MOVQ   DX, R10
+	MOVQ   SI, R11
+	MOVQ   BX, R12
+	TESTQ  R12, R12
+	JE     summed1
+
+column1:
+	MOVL            (R10), R13
+	MOVQ            (CX)(R13*1), R13
+	VMOVDQU64       (R13)(DI*1), Z16
+	VMOVDQU64       64(R13)(DI*1), Z17
+	VPSHUFB         Z1, Z16, Z16
+	VPSHUFB         Z1, Z17, Z17
+	VPUNPCKLQDQ     Z17, Z16, Z18
+	VPUNPCKHQDQ     Z17, Z16, Z17
+	VMOVDQU64       Z18, Z16
+	VPSRLQ          $0x04, Z16, Z18
+	VPANDQ          Z0, Z16, Z16
+	VPANDQ          Z0, Z18, Z18
+	VPSRLQ          $0x04, Z17, Z19
+	VPANDQ          Z0, Z17, Z17
+	VPANDQ          Z0, Z19, Z19
+	VBROADCASTI32X4 (R11), Z20
+	VPSHUFB         Z16, Z20, Z20
+	VBROADCASTI32X4 16(R11), Z21
+	VPSHUFB         Z18, Z21, Z21
+	VPTERNLOGQ      $0x96, Z20, Z21, Z2
+	VBROADCASTI32X4 32(R11), Z20
+	VPSHUFB         Z17, Z20, Z20
+	VBROADCASTI32X4 48(R11), Z21
+	VPSHUFB         Z19, Z21, Z21
+	VPTERNLOGQ      $0x96, Z20, Z21, Z2
+	VBROADCASTI32X4 64(R11), Z20
+	VPSHUFB         Z16, Z20, Z20
+	VBROADCASTI32X4 80(R11), Z21
+	VPSHUFB         Z18, Z21, Z21
+	VPTERNLOGQ      $0x96, Z20, Z21, Z3
+	VBROADCASTI32X4 96(R11), Z20
+	VPSHUFB         Z17, Z20, Z20
+	VBROADCASTI32X4 112(R11), Z21
+	VPSHUFB         Z19, Z21, Z21
+	VPTERNLOGQ      $0x96, Z20, Z21, Z3
+	VBROADCASTI32X4 128(R11), Z20
+	VPSHUFB         Z16, Z20, Z20
+	VBROADCASTI32X4 144(R11), Z21
+	VPSHUFB         Z18, Z21, Z21
+	VPTERNLOGQ      $0x96, Z20, Z21, Z4
+	VBROADCASTI32X4 160(R11), Z20
+	VPSHUFB         Z17, Z20, Z20
+	VBROADCASTI32X4 176(R11), Z21
+	VPSHUFB         Z19, Z21, Z21
+	VPTERNLOGQ      $0x96, Z20, Z21, Z4
+	VBROADCASTI32X4 192(R11), Z20
+	VPSHUFB         Z16, Z20, Z20
+	VBROADCASTI32X4 208(R11), Z21
+	VPSHUFB         Z18, Z21, Z21
+	VPTERNLOGQ      $0x96, Z20, Z21, Z5
+	VBROADCASTI32X4 224(R11), Z20
+	VPSHUFB         Z17, Z20, Z20
+	VBROADCASTI32X4 240(R11), Z21
+	VPSHUFB         Z19, Z21, Z21
+	VPTERNLOGQ      $0x96, Z20, Z21, Z5
+	VBROADCASTI32X4 256(R11), Z20
+	VPSHUFB         Z16, Z20, Z20
+	VBROADCASTI32X4 272(R11), Z21
+	VPSHUFB         Z18, Z21, Z21
+	VPTERNLOGQ      $0x96, Z20, Z21, Z6
+	VBROADCASTI32X4 288(R11), Z20
+	VPSHUFB         Z17, Z20, Z20
+	VBROADCASTI32X4 304(R11), Z21
+	VPSHUFB         Z19, Z21, Z21
+	VPTERNLOGQ      $0x96, Z20, Z21, Z6
+	VBROADCASTI32X4 320(R11), Z20
+	VPSHUFB         Z16, Z20, Z20
+	VBROADCASTI32X4 336(R11), Z21
+	VPSHUFB         Z18, Z21, Z21
+	VPTERNLOGQ      $0x96, Z20, Z21, Z7
+	VBROADCASTI32X4 352(R11), Z20
+	VPSHUFB         Z17, Z20, Z20
+	VBROADCASTI32X4 368(R11), Z21
+	VPSHUFB         Z19, Z21, Z21
+	VPTERNLOGQ      $0x96, Z20, Z21, Z7
+	VBROADCASTI32X4 384(R11), Z20
+	VPSHUFB         Z16, Z20, Z20
+	VBROADCASTI32X4 400(R11), Z21
+	VPSHUFB         Z18, Z21, Z21
+	VPTERNLOGQ      $0x96, Z20, Z21, Z8
+	VBROADCASTI32X4 416(R11), Z20
+	VPSHUFB         Z17, Z20, Z20
+	VBROADCASTI32X4 432(R11), Z21
+	VPSHUFB         Z19, Z21, Z21
+	VPTERNLOGQ      $0x96, Z20, Z21, Z8
+	VBROADCASTI32X4 448(R11), Z20
+	VPSHUFB         Z16, Z20, Z20
+	VBROADCASTI32X4 464(R11), Z21
+	VPSHUFB         Z18, Z21, Z21
+	VPTERNLOGQ      $0x96, Z20, Z21, Z9
+	VBROADCASTI32X4 480(R11), Z20
+	VPSHUFB         Z17, Z20, Z20
+	VBROADCASTI32X4 496(R11), Z21
+	VPSHUFB         Z19, Z21, Z21
+	VPTERNLOGQ      $0x96, Z20, Z21, Z9
+	VBROADCASTI32X4 512(R11), Z20
+	VPSHUFB         Z16, Z20, Z20
+	VBROADCASTI32X4 528(R11), Z21
+	VPSHUFB         Z18, Z21, Z21
+	VPTERNLOGQ      $0x96, Z20, Z21, Z10
+	VBROADCASTI32X4 544(R11), Z20
+	VPSHUFB         Z17, Z20, Z20
+	VBROADCASTI32X4 560(R11), Z21
+	VPSHUFB         Z19, Z21, Z21
+	VPTERNLOGQ      $0x96, Z20, Z21, Z10
+	VBROADCASTI32X4 576(R11), Z20
+	VPSHUFB         Z16, Z20, Z20
+	VBROADCASTI32X4 592(R11), Z21
+	VPSHUFB         Z18, Z21, Z21
+	VPTERNLOGQ      $0x96, Z20, Z21, Z11
+	VBROADCASTI32X4 608(R11), Z20
+	VPSHUFB         Z17, Z20, Z20
+	VBROADCASTI32X4 624(R11), Z21
+	VPSHUFB         Z19, Z21, Z21
+	VPTERNLOGQ      $0x96, Z20, Z21, Z11
+	VBROADCASTI32X4 640(R11), Z20
+	VPSHUFB         Z16, Z20, Z20
+	VBROADCASTI32X4 656(R11), Z21
+	VPSHUFB         Z18, Z21, Z21
+	VPTERNLOGQ      $0x96, Z20, Z21, Z12
+	VBROADCASTI32X4 672(R11), Z20
+	VPSHUFB         Z17, Z20, Z20
+	VBROADCASTI32X4 688(R11), Z21
+	VPSHUFB         Z19, Z21, Z21
+	VPTERNLOGQ      $0x96, Z20, Z21, Z12
+	VBROADCASTI32X4 704(R11), Z20
+	VPSHUFB         Z16, Z20, Z20
+	VBROADCASTI32X4 720(R11), Z21
+	VPSHUFB         Z18, Z21, Z21
+	VPTERNLOGQ      $0x96, Z20, Z21, Z13
+	VBROADCASTI32X4 736(R11), Z20
+	VPSHUFB         Z17, Z20, Z20
+	VBROADCASTI32X4 752(R11), Z21
+	VPSHUFB         Z19, Z21, Z21
+	VPTERNLOGQ      $0x96, Z20, Z21, Z13
+	VBROADCASTI32X4 768(R11), Z20
+	VPSHUFB         Z16, Z20, Z20
+	VBROADCASTI32X4 784(R11), Z21
+	VPSHUFB         Z18, Z21, Z21
+	VPTERNLOGQ      $0x96, Z20, Z21, Z14
+	VBROADCASTI32X4 800(R11), Z20
+	VPSHUFB         Z17, Z20, Z20
+	VBROADCASTI32X4 816(R11), Z21
+	VPSHUFB         Z19, Z21, Z21
+	VPTERNLOGQ      $0x96, Z20, Z21, Z14
+	VBROADCASTI32X4 832(R11), Z20
+	VPSHUFB         Z16, Z20, Z20
+	VBROADCASTI32X4 848(R11), Z21
+	VPSHUFB         Z18, Z21, Z21
+	VPTERNLOGQ      $0x96, Z20, Z21, Z15
+	VBROADCASTI32X4 864(R11), Z20
+	VPSHUFB         Z17, Z20, Z20
+	VBROADCASTI32X4 880(R11), Z21
+	VPSHUFB         Z19, Z21, Z21
+	VPTERNLOGQ      $0x96, Z20, Z21, Z15
+	ADDQ            $0x00000004, R10
+	ADDQ            $0x00000380, R11
+	DECQ            R12
+	JNE             column1
+
+summed1:
+	VPUNPCKLBW Z3, Z2, Z16
+	VPUNPCKHBW Z3, Z2, Z3
+	VMOVDQU64  Z16, Z2
+	VPUNPCKLBW Z5, Z4, Z16
+	VPUNPCKHBW Z5, Z4, Z5
+	VMOVDQU64  Z16, Z4
+	VPUNPCKLBW Z7, Z6, Z16
+	VPUNPCKHBW Z7, Z6, Z7
+	VMOVDQU64  Z16, Z6
+	VPUNPCKLBW Z9, Z8, Z16
+	VPUNPCKHBW Z9, Z8, Z9
+	VMOVDQU64  Z16, Z8
+	VPUNPCKLBW Z11, Z10, Z16
+	VPUNPCKHBW Z11, Z10, Z11
+	VMOVDQU64  Z16, Z10
+	VPUNPCKLBW Z13, Z12, Z16
+	VPUNPCKHBW Z13, Z12, Z13
+	VMOVDQU64  Z16, Z12
+	VPUNPCKLBW Z15, Z14, Z16
+	VPUNPCKHBW Z15, Z14, Z15
+	VMOVDQU64  Z16, Z14
+	TESTB      R9, R9
+	JNE        add1
+	MOVQ       (AX), R10
+	VMOVDQU64  Z2, (R10)(DI*1)
+	VMOVDQU64  Z3, 64(R10)(DI*1)
+	MOVQ       24(AX), R10
+	VMOVDQU64  Z4, (R10)(DI*1)
+	VMOVDQU64  Z5, 64(R10)(DI*1)
+	MOVQ       48(AX), R10
+	VMOVDQU64  Z6, (R10)(DI*1)
+	VMOVDQU64  Z7, 64(R10)(DI*1)
+	MOVQ       72(AX), R10
+	VMOVDQU64  Z8, (R10)(DI*1)
+	VMOVDQU64  Z9, 64(R10)(DI*1)
+	MOVQ       96(AX), R10
+	VMOVDQU64  Z10, (R10)(DI*1)
+	VMOVDQU64  Z11, 64(R10)(DI*1)
+	MOVQ       120(AX), R10
+	VMOVDQU64  Z12, (R10)(DI*1)
+	VMOVDQU64  Z13, 64(R10)(DI*1)
+	MOVQ       144(AX), R10
+	VMOVDQU64  Z14, (R10)(DI*1)
+	VMOVDQU64  Z15, 64(R10)(DI*1)
+	JMP        done1
+
+add1:
+	MOVQ      (AX), R10
+	VPXORQ    (R10)(DI*1), Z2, Z2
+	VMOVDQU64 Z2, (R10)(DI*1)
+	VPXORQ    64(R10)(DI*1), Z3, Z3
+	VMOVDQU64 Z3, 64(R10)(DI*1)
+	MOVQ      24(AX), R10
+	VPXORQ    (R10)(DI*1), Z4, Z4
+	VMOVDQU64 Z4, (R10)(DI*1)
+	VPXORQ    64(R10)(DI*1), Z5, Z5
+	VMOVDQU64 Z5, 64(R10)(DI*1)
+	MOVQ      48(AX), R10
+	VPXORQ    (R10)(DI*1), Z6, Z6
+	VMOVDQU64 Z6, (R10)(DI*1)
+	VPXORQ    64(R10)(DI*1), Z7, Z7
+	VMOVDQU64 Z7, 64(R10)(DI*1)
+	MOVQ      72(AX), R10
+	VPXORQ    (R10)(DI*1), Z8, Z8
+	VMOVDQU64 Z8, (R10)(DI*1)
+	VPXORQ    64(R10)(DI*1), Z9, Z9
+	VMOVDQU64 Z9, 64(R10)(DI*1)
+	MOVQ      96(AX), R10
+	VPXORQ    (R10)(DI*1), Z10, Z10
+	VMOVDQU64 Z10, (R10)(DI*1)
+	VPXORQ    64(R10)(DI*1), Z11, Z11
+	VMOVDQU64 Z11, 64(R10)(DI*1)
+	MOVQ      120(AX), R10
+	VPXORQ    (R10)(DI*1), Z12, Z12
+	VMOVDQU64 Z12, (R10)(DI*1)
+	VPXORQ    64(R10)(DI*1), Z13, Z13
+	VMOVDQU64 Z13, 64(R10)(DI*1)
+	MOVQ      144(AX), R10
+	VPXORQ    (R10)(DI*1), Z14, Z14
+	VMOVDQU64 Z14, (R10)(DI*1)
+	VPXORQ    64(R10)(DI*1), Z15, Z15
+	VMOVDQU64 Z15, 64(R10)(DI*1)
+
+done1:
+	ADDQ $0x00000080, DI
+	JMP  loop0
+
+end0:
+rest:
+	MOVQ    R8, R10
+	SUBQ    DI, R10
+	JLE     end
+	XORQ    R12, R12
+	MOVQ    $-1, R11
+	CMPQ    R10, $0x00000040
+	MOVQ    R10, R13
+	MOVQ    $0x00000040, R14
+	CMOVQGT R14, R13
+	BZHIQ   R13, R11, R13
+	KMOVQ   R13, K1
+	SUBQ    $0x00000040, R10
+	CMOVQLT R12, R10
+	CMPQ    R10, R14
+	CMOVQGT R14, R10
+	BZHIQ   R10, R11, R13
+	KMOVQ   R13, K2
+	VPXORQ  Z2, Z2, Z2
+	VPXORQ  Z3, Z3, Z3
+	VPXORQ  Z4, Z4, Z4
+	VPXORQ  Z5, Z5, Z5
+	VPXORQ  Z6, Z6, Z6
+	VPXORQ  Z7, Z7, Z7
+	VPXORQ  Z8, Z8, Z8
+	VPXORQ  Z9, Z9, Z9
+	VPXORQ  Z10, Z10, Z10
+	VPXORQ  Z11, Z11, Z11
+	VPXORQ  Z12, Z12, Z12
+	VPXORQ  Z13, Z13, Z13
+	VPXORQ  Z14, Z14, Z14
+	VPXORQ  Z15, Z15, Z15
+	MOVQ    DX, R10
+	MOVQ    SI, R11
+	MOVQ    BX, R12
+	TESTQ   R12, R12
+	JE      summed2
+
+column2:
+	MOVL            (R10), R13
+	MOVQ            (CX)(R13*1), R13
+	VMOVDQU8.Z      (R13)(DI*1), K1, Z16
+	VMOVDQU8.Z      64(R13)(DI*1), K2, Z17
+	VPSHUFB         Z1, Z16, Z16
+	VPSHUFB         Z1, Z17, Z17
+	VPUNPCKLQDQ     Z17, Z16, Z18
+	VPUNPCKHQDQ     Z17, Z16, Z17
+	VMOVDQU64       Z18, Z16
+	VPSRLQ          $0x04, Z16, Z18
+	VPANDQ          Z0, Z16, Z16
+	VPANDQ          Z0, Z18, Z18
+	VPSRLQ          $0x04, Z17, Z19
+	VPANDQ          Z0, Z17, Z17
+	VPANDQ          Z0, Z19, Z19
+	VBROADCASTI32X4 (R11), Z20
+	VPSHUFB         Z16, Z20, Z20
+	VBROADCASTI32X4 16(R11), Z21
+	VPSHUFB         Z18, Z21, Z21
+	VPTERNLOGQ      $0x96, Z20, Z21, Z2
+	VBROADCASTI32X4 32(R11), Z20
+	VPSHUFB         Z17, Z20, Z20
+	VBROADCASTI32X4 48(R11), Z21
+	VPSHUFB         Z19, Z21, Z21
+	VPTERNLOGQ      $0x96, Z20, Z21, Z2
+	VBROADCASTI32X4 64(R11), Z20
+	VPSHUFB         Z16, Z20, Z20
+	VBROADCASTI32X4 80(R11), Z21
+	VPSHUFB         Z18, Z21, Z21
+	VPTERNLOGQ      $0x96, Z20, Z21, Z3
+	VBROADCASTI32X4 96(R11), Z20
+	VPSHUFB         Z17, Z20, Z20
+	VBROADCASTI32X4 112(R11), Z21
+	VPSHUFB         Z19, Z21, Z21
+	VPTERNLOGQ      $0x96, Z20, Z21, Z3
+	VBROADCASTI32X4 128(R11), Z20
+	VPSHUFB         Z16, Z20, Z20
+	VBROADCASTI32X4 144(R11), Z21
+	VPSHUFB         Z18, Z21, Z21
+	VPTERNLOGQ      $0x96, Z20, Z21, Z4
+	VBROADCASTI32X4 160(R11), Z20
+	VPSHUFB         Z17, Z20, Z20
+	VBROADCASTI32X4 176(R11), Z21
+	VPSHUFB         Z19, Z21, Z21
+	VPTERNLOGQ      $0x96, Z20, Z21, Z4
+	VBROADCASTI32X4 192(R11), Z20
+	VPSHUFB         Z16, Z20, Z20
+	VBROADCASTI32X4 208(R11), Z21
+	VPSHUFB         Z18, Z21, Z21
+	VPTERNLOGQ      $0x96, Z20, Z21, Z5
+	VBROADCASTI32X4 224(R11), Z20
+	VPSHUFB         Z17, Z20, Z20
+	VBROADCASTI32X4 240(R11), Z21
+	VPSHUFB         Z19, Z21, Z21
+	VPTERNLOGQ      $0x96, Z20, Z21, Z5
+	VBROADCASTI32X4 256(R11), Z20
+	VPSHUFB         Z16, Z20, Z20
+	VBROADCASTI32X4 272(R11), Z21
+	VPSHUFB         Z18, Z21, Z21
+	VPTERNLOGQ      $0x96, Z20, Z21, Z6
+	VBROADCASTI32X4 288(R11), Z20
+	VPSHUFB         Z17, Z20, Z20
+	VBROADCASTI32X4 304(R11), Z21
+	VPSHUFB         Z19, Z21, Z21
+	VPTERNLOGQ      $0x96, Z20, Z21, Z6
+	VBROADCASTI32X4 320(R11), Z20
+	VPSHUFB         Z16, Z20, Z20
+	VBROADCASTI32X4 336(R11), Z21
+	VPSHUFB         Z18, Z21, Z21
+	VPTERNLOGQ      $0x96, Z20, Z21, Z7
+	VBROADCASTI32X4 352(R11), Z20
+	VPSHUFB         Z17, Z20, Z20
+	VBROADCASTI32X4 368(R11), Z21
+	VPSHUFB         Z19, Z21, Z21
+	VPTERNLOGQ      $0x96, Z20, Z21, Z7
+	VBROADCASTI32X4 384(R11), Z20
+	VPSHUFB         Z16, Z20, Z20
+	VBROADCASTI32X4 400(R11), Z21
+	VPSHUFB         Z18, Z21, Z21
+	VPTERNLOGQ      $0x96, Z20, Z21, Z8
+	VBROADCASTI32X4 416(R11), Z20
+	VPSHUFB         Z17, Z20, Z20
+	VBROADCASTI32X4 432(R11), Z21
+	VPSHUFB         Z19, Z21, Z21
+	VPTERNLOGQ      $0x96, Z20, Z21, Z8
+	VBROADCASTI32X4 448(R11), Z20
+	VPSHUFB         Z16, Z20, Z20
+	VBROADCASTI32X4 464(R11), Z21
+	VPSHUFB         Z18, Z21, Z21
+	VPTERNLOGQ      $0x96, Z20, Z21, Z9
+	VBROADCASTI32X4 480(R11), Z20
+	VPSHUFB         Z17, Z20, Z20
+	VBROADCASTI32X4 496(R11), Z21
+	VPSHUFB         Z19, Z21, Z21
+	VPTERNLOGQ      $0x96, Z20, Z21, Z9
+	VBROADCASTI32X4 512(R11), Z20
+	VPSHUFB         Z16, Z20, Z20
+	VBROADCASTI32X4 528(R11), Z21
+	VPSHUFB         Z18, Z21, Z21
+	VPTERNLOGQ      $0x96, Z20, Z21, Z10
+	VBROADCASTI32X4 544(R11), Z20
+	VPSHUFB         Z17, Z20, Z20
+	VBROADCASTI32X4 560(R11), Z21
+	VPSHUFB         Z19, Z21, Z21
+	VPTERNLOGQ      $0x96, Z20, Z21, Z10
+	VBROADCASTI32X4 576(R11), Z20
+	VPSHUFB         Z16, Z20, Z20
+	VBROADCASTI32X4 592(R11), Z21
+	VPSHUFB         Z18, Z21, Z21
+	VPTERNLOGQ      $0x96, Z20, Z21, Z11
+	VBROADCASTI32X4 608(R11), Z20
+	VPSHUFB         Z17, Z20, Z20
+	VBROADCASTI32X4 624(R11), Z21
+	VPSHUFB         Z19, Z21, Z21
+	VPTERNLOGQ      $0x96, Z20, Z21, Z11
+	VBROADCASTI32X4 640(R11), Z20
+	VPSHUFB         Z16, Z20, Z20
+	VBROADCASTI32X4 656(R11), Z21
+	VPSHUFB         Z18, Z21, Z21
+	VPTERNLOGQ      $0x96, Z20, Z21, Z12
+	VBROADCASTI32X4 672(R11), Z20
+	VPSHUFB         Z17, Z20, Z20
+	VBROADCASTI32X4 688(R11), Z21
+	VPSHUFB         Z19, Z21, Z21
+	VPTERNLOGQ      $0x96, Z20, Z21, Z12
+	VBROADCASTI32X4 704(R11), Z20
+	VPSHUFB         Z16, Z20, Z20
+	VBROADCASTI32X4 720(R11), Z21
+	VPSHUFB         Z18, Z21, Z21
+	VPTERNLOGQ      $0x96, Z20, Z21, Z13
+	VBROADCASTI32X4 736(R11), Z20
+	VPSHUFB         Z17, Z20, Z20
+	VBROADCASTI32X4 752(R11), Z21
+	VPSHUFB         Z19, Z21, Z21
+	VPTERNLOGQ      $0x96, Z20, Z21, Z13
+	VBROADCASTI32X4 768(R11), Z20
+	VPSHUFB         Z16, Z20, Z20
+	VBROADCASTI32X4 784(R11), Z21
+	VPSHUFB         Z18, Z21, Z21
+	VPTERNLOGQ      $0x96, Z20, Z21, Z14
+	VBROADCASTI32X4 800(R11), Z20
+	VPSHUFB         Z17, Z20, Z20
+	VBROADCASTI32X4 816(R11), Z21
+	VPSHUFB         Z19, Z21, Z21
+	VPTERNLOGQ      $0x96, Z20, Z21, Z14
+	VBROADCASTI32X4 832(R11), Z20
+	VPSHUFB         Z16, Z20, Z20
+	VBROADCASTI32X4 848(R11), Z21
+	VPSHUFB         Z18, Z21, Z21
+	VPTERNLOGQ      $0x96, Z20, Z21, Z15
+	VBROADCASTI32X4 864(R11), Z20
+	VPSHUFB         Z17, Z20, Z20
+	VBROADCASTI32X4 880(R11), Z21
+	VPSHUFB         Z19, Z21, Z21
+	VPTERNLOGQ      $0x96, Z20, Z21, Z15
+	ADDQ            $0x00000004, R10
+	ADDQ            $0x00000380, R11
+	DECQ            R12
+	JNE             column2
+
+summed2:
+	VPUNPCKLBW Z3, Z2, Z16
+	VPUNPCKHBW Z3, Z2, Z3
+	VMOVDQU64  Z16, Z2
+	VPUNPCKLBW Z5, Z4, Z16
+	VPUNPCKHBW Z5, Z4, Z5
+	VMOVDQU64  Z16, Z4
+	VPUNPCKLBW Z7, Z6, Z16
+	VPUNPCKHBW Z7, Z6, Z7
+	VMOVDQU64  Z16, Z6
+	VPUNPCKLBW Z9, Z8, Z16
+	VPUNPCKHBW Z9, Z8, Z9
+	VMOVDQU64  Z16, Z8
+	VPUNPCKLBW Z11, Z10, Z16
+	VPUNPCKHBW Z11, Z10, Z11
+	VMOVDQU64  Z16, Z10
+	VPUNPCKLBW Z13, Z12, Z16
+	VPUNPCKHBW Z13, Z12, Z13
+	VMOVDQU64  Z16, Z12
+	VPUNPCKLBW Z15, Z14, Z16
+	VPUNPCKHBW Z15, Z14, Z15
+	VMOVDQU64  Z16, Z14
+	TESTB      R9, R9
+	JNE        add2
+	MOVQ       (AX), R10
+	VMOVDQU8   Z2, K1, (R10)(DI*1)
+	VMOVDQU8   Z3, K2, 64(R10)(DI*1)
+	MOVQ       24(AX), R10
+	VMOVDQU8   Z4, K1, (R10)(DI*1)
+	VMOVDQU8   Z5, K2, 64(R10)(DI*1)
+	MOVQ       48(AX), R10
+	VMOVDQU8   Z6, K1, (R10)(DI*1)
+	VMOVDQU8   Z7, K2, 64(R10)(DI*1)
+	MOVQ       72(AX), R10
+	VMOVDQU8   Z8, K1, (R10)(DI*1)
+	VMOVDQU8   Z9, K2, 64(R10)(DI*1)
+	MOVQ       96(AX), R10
+	VMOVDQU8   Z10, K1, (R10)(DI*1)
+	VMOVDQU8   Z11, K2, 64(R10)(DI*1)
+	MOVQ       120(AX), R10
+	VMOVDQU8   Z12, K1, (R10)(DI*1)
+	VMOVDQU8   Z13, K2, 64(R10)(DI*1)
+	MOVQ       144(AX), R10
+	VMOVDQU8   Z14, K1, (R10)(DI*1)
+	VMOVDQU8   Z15, K2, 64(R10)(DI*1)
+	JMP        done2
+
+add2:
+	MOVQ       (AX), R10
+	VMOVDQU8.Z (R10)(DI*1), K1, Z16
+	VPXORQ     Z16, Z2, Z2
+	VMOVDQU8   Z2, K1, (R10)(DI*1)
+	VMOVDQU8.Z 64(R10)(DI*1), K2, Z16
+	VPXORQ     Z16, Z3, Z3
+	VMOVDQU8   Z3, K2, 64(R10)(DI*1)
+	MOVQ       24(AX), R10
+	VMOVDQU8.Z (R10)(DI*1), K1, Z16
+	VPXORQ     Z16, Z4, Z4
+	VMOVDQU8   Z4, K1, (R10)(DI*1)
+	VMOVDQU8.Z 64(R10)(DI*1), K2, Z16
+	VPXORQ     Z16, Z5, Z5
+	VMOVDQU8   Z5, K2, 64(R10)(DI*1)
+	MOVQ       48(AX), R10
+	VMOVDQU8.Z (R10)(DI*1), K1, Z16
+	VPXORQ     Z16, Z6, Z6
+	VMOVDQU8   Z6, K1, (R10)(DI*1)
+	VMOVDQU8.Z 64(R10)(DI*1), K2, Z16
+	VPXORQ     Z16, Z7, Z7
+	VMOVDQU8   Z7, K2, 64(R10)(DI*1)
+	MOVQ       72(AX), R10
+	VMOVDQU8.Z (R10)(DI*1), K1, Z16
+	VPXORQ     Z16, Z8, Z8
+	VMOVDQU8   Z8, K1, (R10)(DI*1)
+	VMOVDQU8.Z 64(R10)(DI*1), K2, Z16
+	VPXORQ     Z16, Z9, Z9
+	VMOVDQU8   Z9, K2, 64(R10)(DI*1)
+	MOVQ       96(AX), R10
+	VMOVDQU8.Z (R10)(DI*1), K1, Z16
+	VPXORQ     Z16, Z10, Z10
+	VMOVDQU8   Z10, K1, (R10)(DI*1)
+	VMOVDQU8.Z 64(R10)(DI*1), K2, Z16
+	VPXORQ     Z16, Z11, Z11
+	VMOVDQU8   Z11, K2, 64(R10)(DI*1)
+	MOVQ       120(AX), R10
+	VMOVDQU8.Z (R10)(DI*1), K1, Z16
+	VPXORQ     Z16, Z12, Z12
+	VMOVDQU8   Z12, K1, (R10)(DI*1)
+	VMOVDQU8.Z 64(R10)(DI*1), K2, Z16
+	VPXORQ     Z16, Z13, Z13
+	VMOVDQU8   Z13, K2, 64(R10)(DI*1)
+	MOVQ       144(AX), R10
+	VMOVDQU8.Z (R10)(DI*1), K1, Z16
+	VPXORQ     Z16, Z14, Z14
+	VMOVDQU8   Z14, K1, (R10)(DI*1)
+	VMOVDQU8.Z 64(R10)(DI*1), K2, Z16
+	VPXORQ     Z16, Z15, Z15
+	VMOVDQU8   Z15, K2, 64(R10)(DI*1)
+
+done2:
+	ADDQ $0x00000080, DI
+	JMP  rest
+
+end:
+	VZEROUPPER
+	RET
+
+// func pairs8AVX512<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, add bool)
+// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV
+TEXT ·pairs8AVX512<>(SB), NOSPLIT, $0-81
+	MOVQ         out+24(FP), AX
+	MOVQ         in+32(FP), CX
+	MOVQ         columns+40(FP), DX
+	MOVQ         count+48(FP), BX
+	MOVQ         coefs+56(FP), SI
+	MOVQ         from+64(FP), DI
+	MOVQ         to+72(FP), R8
+	MOVB         add+80(FP), R9
+	MOVL         $0x0f0f0f0f, R10
+	VMOVD        R10, X0
+	VPBROADCASTD X0, Z0
+	VMOVDQU64    halves<>+0(SB), Z1
+
+loop0:
+	LEAQ   128(DI), R10
+	CMPQ   R10, R8
+	JGT    end0
+	VPXORQ Z2, Z2, Z2
+	VPXORQ Z3, Z3, Z3
+	VPXORQ Z4, Z4, Z4
+	VPXORQ Z5, Z5, Z5
+	VPXORQ Z6, Z6, Z6
+	VPXORQ Z7, Z7, Z7
+	VPXORQ Z8, Z8, Z8
+	VPXORQ Z9, Z9, Z9
+	VPXORQ Z10, Z10, Z10
+	VPXORQ Z11, Z11, Z11
+	VPXORQ Z12, Z12, Z12
+	VPXORQ Z13, Z13, Z13
+	VPXORQ Z14, Z14, Z14
+	VPXORQ Z15, Z15, Z15
+	VPXORQ Z16, Z16, Z16
+	VPXORQ Z17, Z17, Z17
+	MOVQ   DX, R10
+	MOVQ   SI, R11
+	MOVQ   BX, R12
+	TESTQ  R12, R12
+	JE     summed1
+
+column1:
+	MOVL            (R10), R13
+	MOVQ            (CX)(R13*1), R13
+	VMOVDQU64       (R13)(DI*1), Z18
+	VMOVDQU64       64(R13)(DI*1), Z19
+	VPSHUFB         Z1, Z18, Z18
+	VPSHUFB         Z1, Z19, Z19
+	VPUNPCKLQDQ     Z19, Z18, Z20
+	VPUNPCKHQDQ     Z19, Z18, Z19
+	VMOVDQU64       Z20, Z18
+	VPSRLQ          $0x04, Z18, Z20
+	VPANDQ          Z0, Z18, Z18
+	VPANDQ          Z0, Z20, Z20
+	VPSRLQ          $0x04, Z19, Z21
+	VPANDQ          Z0, Z19, Z19
+	VPANDQ          Z0, Z21, Z21
+	VBROADCASTI32X4 (R11), Z22
+	VPSHUFB         Z18, Z22, Z22
+	VBROADCASTI32X4 16(R11), Z23
+	VPSHUFB         Z20, Z23, Z23
+	VPTERNLOGQ      $0x96, Z22, Z23, Z2
+	VBROADCASTI32X4 32(R11), Z22
+	VPSHUFB         Z19, Z22, Z22
+	VBROADCASTI32X4 48(R11), Z23
+	VPSHUFB         Z21, Z23, Z23
+	VPTERNLOGQ      $0x96, Z22, Z23, Z2
+	VBROADCASTI32X4 64(R11), Z22
+	VPSHUFB         Z18, Z22, Z22
+	VBROADCASTI32X4 80(R11), Z23
+	VPSHUFB         Z20, Z23, Z23
+	VPTERNLOGQ      $0x96, Z22, Z23, Z3
+	VBROADCASTI32X4 96(R11), Z22
+	VPSHUFB         Z19, Z22, Z22
+	VBROADCASTI32X4 112(R11), Z23
+	VPSHUFB         Z21, Z23, Z23
+	VPTERNLOGQ      $0x96, Z22, Z23, Z3
+	VBROADCASTI32X4 128(R11), Z22
+	VPSHUFB         Z18, Z22, Z22
+	VBROADCASTI32X4 144(R11), Z23
+	VPSHUFB         Z20, Z23, Z23
+	VPTERNLOGQ      $0x96, Z22, Z23, Z4
+	VBROADCASTI32X4 160(R11), Z22
+	VPSHUFB         Z19, Z22, Z22
+	VBROADCASTI32X4 176(R11), Z23
+	VPSHUFB         Z21, Z23, Z23
+	VPTERNLOGQ      $0x96, Z22, Z23, Z4
+	VBROADCASTI32X4 192(R11), Z22
+	VPSHUFB         Z18, Z22, Z22
+	VBROADCASTI32X4 208(R11), Z23
+	VPSHUFB         Z20, Z23, Z23
+	VPTERNLOGQ      $0x96, Z22, Z23, Z5
+	VBROADCASTI32X4 224(R11), Z22
+	VPSHUFB         Z19, Z22, Z22
+	VBROADCASTI32X4 240(R11), Z23
+	VPSHUFB         Z21, Z23, Z23
+	VPTERNLOGQ      $0x96, Z22, Z23, Z5
+	VBROADCASTI32X4 256(R11), Z22
+	VPSHUFB         Z18, Z22, Z22
+	VBROADCASTI32X4 272(R11), Z23
+	VPSHUFB         Z20, Z23, Z23
+	VPTERNLOGQ      $0x96, Z22, Z23, Z6
+	VBROADCASTI32X4 288(R11), Z22
+	VPSHUFB         Z19, Z22, Z22
+	VBROADCASTI32X4 304(R11), Z23
+	VPSHUFB         Z21, Z23, Z23
+	VPTERNLOGQ      $0x96, Z22, Z23, Z6
+	VBROADCASTI32X4 320(R11), Z22
+	VPSHUFB         Z18, Z22, Z22
+	VBROADCASTI32X4 336(R11), Z23
+	VPSHUFB         Z20, Z23, Z23
+	VPTERNLOGQ      $0x96, Z22, Z23, Z7
+	VBROADCASTI32X4 352(R11), Z22
+	VPSHUFB         Z19, Z22, Z22
+	VBROADCASTI32X4 368(R11), Z23
+	VPSHUFB         Z21, Z23, Z23
+	VPTERNLOGQ      $0x96, Z22, Z23, Z7
+	VBROADCASTI32X4 384(R11), Z22
+	VPSHUFB         Z18, Z22, Z22
+	VBROADCASTI32X4 400(R11), Z23
+	VPSHUFB         Z20, Z23, Z23
+	VPTERNLOGQ      $0x96, Z22, Z23, Z8
+	VBROADCASTI32X4 416(R11), Z22
+	VPSHUFB         Z19, Z22, Z22
+	VBROADCASTI32X4 432(R11), Z23
+	VPSHUFB         Z21, Z23, Z23
+	VPTERNLOGQ      $0x96, Z22, Z23, Z8
+	VBROADCASTI32X4 448(R11), Z22
+	VPSHUFB         Z18, Z22, Z22
+	VBROADCASTI32X4 464(R11), Z23
+	VPSHUFB         Z20, Z23, Z23
+	VPTERNLOGQ      $0x96, Z22, Z23, Z9
+	VBROADCASTI32X4 480(R11), Z22
+	VPSHUFB         Z19, Z22, Z22
+	VBROADCASTI32X4 496(R11), Z23
+	VPSHUFB         Z21, Z23, Z23
+	VPTERNLOGQ      $0x96, Z22, Z23, Z9
+	VBROADCASTI32X4 512(R11), Z22
+	VPSHUFB         Z18, Z22, Z22
+	VBROADCASTI32X4 528(R11), Z23
+	VPSHUFB         Z20, Z23, Z23
+	VPTERNLOGQ      $0x96, Z22, Z23, Z10
+	VBROADCASTI32X4 544(R11), Z22
+	VPSHUFB         Z19, Z22, Z22
+	VBROADCASTI32X4 560(R11), Z23
+	VPSHUFB         Z21, Z23, Z23
+	VPTERNLOGQ      $0x96, Z22, Z23, Z10
+	VBROADCASTI32X4 576(R11), Z22
+	VPSHUFB         Z18, Z22, Z22
+	VBROADCASTI32X4 592(R11), Z23
+	VPSHUFB         Z20, Z23, Z23
+	VPTERNLOGQ      $0x96, Z22, Z23, Z11
+	VBROADCASTI32X4 608(R11), Z22
+	VPSHUFB         Z19, Z22, Z22
+	VBROADCASTI32X4 624(R11), Z23
+	VPSHUFB         Z21, Z23, Z23
+	VPTERNLOGQ      $0x96, Z22, Z23, Z11
+	VBROADCASTI32X4 640(R11), Z22
+	VPSHUFB         Z18, Z22, Z22
+	VBROADCASTI32X4 656(R11), Z23
+	VPSHUFB         Z20, Z23, Z23
+	VPTERNLOGQ      $0x96, Z22, Z23, Z12
+	VBROADCASTI32X4 672(R11), Z22
+	VPSHUFB         Z19, Z22, Z22
+	VBROADCASTI32X4 688(R11), Z23
+	VPSHUFB         Z21, Z23, Z23
+	VPTERNLOGQ      $0x96, Z22, Z23, Z12
+	VBROADCASTI32X4 704(R11), Z22
+	VPSHUFB         Z18, Z22, Z22
+	VBROADCASTI32X4 720(R11), Z23
+	VPSHUFB         Z20, Z23, Z23
+	VPTERNLOGQ      $0x96, Z22, Z23, Z13
+	VBROADCASTI32X4 736(R11), Z22
+	VPSHUFB         Z19, Z22, Z22
+	VBROADCASTI32X4 752(R11), Z23
+	VPSHUFB         Z21, Z23, Z23
+	VPTERNLOGQ      $0x96, Z22, Z23, Z13
+	VBROADCASTI32X4 768(R11), Z22
+	VPSHUFB         Z18, Z22, Z22
+	VBROADCASTI32X4 784(R11), Z23
+	VPSHUFB         Z20, Z23, Z23
+	VPTERNLOGQ      $0x96, Z22, Z23, Z14
+	VBROADCASTI32X4 800(R11), Z22
+	VPSHUFB         Z19, Z22, Z22
+	VBROADCASTI32X4 816(R11), Z23
+	VPSHUFB         Z21, Z23, Z23
+	VPTERNLOGQ      $0x96, Z22, Z23, Z14
+	VBROADCASTI32X4 832(R11), Z22
+	VPSHUFB         Z18, Z22, Z22
+	VBROADCASTI32X4 848(R11), Z23
+	VPSHUFB         Z20, Z23, Z23
+	VPTERNLOGQ      $0x96, Z22, Z23, Z15
+	VBROADCASTI32X4 864(R11), Z22
+	VPSHUFB         Z19, Z22, Z22
+	VBROADCASTI32X4 880(R11), Z23
+	VPSHUFB         Z21, Z23, Z23
+	VPTERNLOGQ      $0x96, Z22, Z23, Z15
+	VBROADCASTI32X4 896(R11), Z22
+	VPSHUFB         Z18, Z22, Z22
+	VBROADCASTI32X4 912(R11), Z23
+	VPSHUFB         Z20, Z23, Z23
+	VPTERNLOGQ      $0x96, Z22, Z23, Z16
+	VBROADCASTI32X4 928(R11), Z22
+	VPSHUFB         Z19, Z22, Z22
+	VBROADCASTI32X4 944(R11), Z23
+	VPSHUFB         Z21, Z23, Z23
+	VPTERNLOGQ      $0x96, Z22, Z23, Z16
+	VBROADCASTI32X4 960(R11), Z22
+	VPSHUFB         Z18, Z22, Z22
+	VBROADCASTI32X4 976(R11), Z23
+	VPSHUFB         Z20, Z23, Z23
+	VPTERNLOGQ      $0x96, Z22, Z23, Z17
+	VBROADCASTI32X4 992(R11), Z22
+	VPSHUFB         Z19, Z22, Z22
+	VBROADCASTI32X4 1008(R11), Z23
+	VPSHUFB         Z21, Z23, Z23
+	VPTERNLOGQ      $0x96, Z22, Z23, Z17
+	ADDQ            $0x00000004, R10
+	ADDQ            $0x00000400, R11
+	DECQ            R12
+	JNE             column1
+
+summed1:
+	VPUNPCKLBW Z3, Z2, Z18
+	VPUNPCKHBW Z3, Z2, Z3
+	VMOVDQU64  Z18, Z2
+	VPUNPCKLBW Z5, Z4, Z18
+	VPUNPCKHBW Z5, Z4, Z5
+	VMOVDQU64  Z18, Z4
+	VPUNPCKLBW Z7, Z6, Z18
+	VPUNPCKHBW Z7, Z6, Z7
+	VMOVDQU64  Z18, Z6
+	VPUNPCKLBW Z9, Z8, Z18
+	VPUNPCKHBW Z9, Z8, Z9
+	VMOVDQU64  Z18, Z8
+	VPUNPCKLBW Z11, Z10, Z18
+	VPUNPCKHBW Z11, Z10, Z11
+	VMOVDQU64  Z18, Z10
+	VPUNPCKLBW Z13, Z12, Z18
+	VPUNPCKHBW Z13, Z12, Z13
+	VMOVDQU64  Z18, Z12
+	VPUNPCKLBW Z15, Z14, Z18
+	VPUNPCKHBW Z15, Z14, Z15
+	VMOVDQU64  Z18, Z14
+	VPUNPCKLBW Z17, Z16, Z18
+	VPUNPCKHBW Z17, Z16, Z17
+	VMOVDQU64  Z18, Z16
+	TESTB      R9, R9
+	JNE        add1
+	MOVQ       (AX), R10
+	VMOVDQU64  Z2, (R10)(DI*1)
+	VMOVDQU64  Z3, 64(R10)(DI*1)
+	MOVQ       24(AX), R10
+	VMOVDQU64  Z4, (R10)(DI*1)
+	VMOVDQU64  Z5, 64(R10)(DI*1)
+	MOVQ       48(AX), R10
+	VMOVDQU64  Z6, (R10)(DI*1)
+	VMOVDQU64  Z7, 64(R10)(DI*1)
+	MOVQ       72(AX), R10
+	VMOVDQU64  Z8, (R10)(DI*1)
+	VMOVDQU64  Z9, 64(R10)(DI*1)
+	MOVQ       96(AX), R10
+	VMOVDQU64  Z10, (R10)(DI*1)
+	VMOVDQU64  Z11, 64(R10)(DI*1)
+	MOVQ       120(AX), R10
+	VMOVDQU64  Z12, (R10)(DI*1)
+	VMOVDQU64  Z13, 64(R10)(DI*1)
+	MOVQ       144(AX), R10
+	VMOVDQU64  Z14, (R10)(DI*1)
+	VMOVDQU64  Z15, 64(R10)(DI*1)
+	MOVQ       168(AX), R10
+	VMOVDQU64  Z16, (R10)(DI*1)
+	VMOVDQU64  Z17, 64(R10)(DI*1)
+	JMP        done1
+
+add1:
+	MOVQ      (AX), R10
+	VPXORQ    (R10)(DI*1), Z2, Z2
+	VMOVDQU64 Z2, (R10)(DI*1)
+	VPXORQ    64(R10)(DI*1), Z3, Z3
+	VMOVDQU64 Z3, 64(R10)(DI*1)
+	MOVQ      24(AX), R10
+	VPXORQ    (R10)(DI*1), Z4, Z4
+	VMOVDQU64 Z4, (R10)(DI*1)
+	VPXORQ    64(R10)(DI*1), Z5, Z5
+	VMOVDQU64 Z5, 64(R10)(DI*1)
+	MOVQ      48(AX), R10
+	VPXORQ    (R10)(DI*1), Z6, Z6
+	VMOVDQU64 Z6, (R10)(DI*1)
+	VPXORQ    64(R10)(DI*1), Z7, Z7
+	VMOVDQU64 Z7, 64(R10)(DI*1)
+	MOVQ      72(AX), R10
+	VPXORQ    (R10)(DI*1), Z8, Z8
+	VMOVDQU64 Z8, (R10)(DI*1)
+	VPXORQ    64(R10)(DI*1), Z9, Z9
+	VMOVDQU64 Z9, 64(R10)(DI*1)
+	MOVQ      96(AX), R10
+	VPXORQ    (R10)(DI*1), Z10, Z10
+	VMOVDQU64 Z10, (R10)(DI*1)
+	VPXORQ    64(R10)(DI*1), Z11, Z11
+	VMOVDQU64 Z11, 64(R10)(DI*1)
+	MOVQ      120(AX), R10
+	VPXORQ    (R10)(DI*1), Z12, Z12
+	VMOVDQU64 Z12, (R10)(DI*1)
+	VPXORQ    64(R10)(DI*1), Z13, Z13
+	VMOVDQU64 Z13, 64(R10)(DI*1)
+	MOVQ      144(AX), R10
+	VPXORQ    (R10)(DI*1), Z14, Z14
+	VMOVDQU64 Z14, (R10)(DI*1)
+	VPXORQ    64(R10)(DI*1), Z15, Z15
+	VMOVDQU64 Z15, 64(R10)(DI*1)
+	MOVQ      168(AX), R10
+	VPXORQ    (R10)(DI*1), Z16, Z16
+	VMOVDQU64 Z16, (R10)(DI*1)
+	VPXORQ    64(R10)(DI*1), Z17, Z17
+	VMOVDQU64 Z17, 64(R10)(DI*1)
+
+done1:
+	ADDQ $0x00000080, DI
+	JMP  loop0
+
+end0:
+rest:
+	MOVQ    R8, R10
+	SUBQ    DI, R10
+	JLE     end
+	XORQ    R12, R12
+	MOVQ    $-1, R11
+	CMPQ    R10, $0x00000040
+	MOVQ    R10, R13
+	MOVQ    $0x00000040, R14
+	CMOVQGT R14, R13
+	BZHIQ   R13, R11, R13
+	KMOVQ   R13, K1
+	SUBQ    $0x00000040, R10
+	CMOVQLT R12, R10
+	CMPQ    R10, R14
+	CMOVQGT R14, R10
+	BZHIQ   R10, R11, R13
+	KMOVQ   R13, K2
+	VPXORQ  Z2, Z2, Z2
+	VPXORQ  Z3, Z3, Z3
+	VPXORQ  Z4, Z4, Z4
+	VPXORQ  Z5, Z5, Z5
+	VPXORQ  Z6, Z6, Z6
+	VPXORQ  Z7, Z7, Z7
+	VPXORQ  Z8, Z8, Z8
+	VPXORQ  Z9, Z9, Z9
+	VPXORQ  Z10, Z10, Z10
+	VPXORQ  Z11, Z11, Z11
+	VPXORQ  Z12, Z12, Z12
+	VPXORQ  Z13, Z13, Z13
+	VPXORQ  Z14, Z14, Z14
+	VPXORQ  Z15, Z15, Z15
+	VPXORQ  Z16, Z16, Z16
+	VPXORQ  Z17, Z17, Z17
+	MOVQ    DX, R10
+	MOVQ    SI, R11
+	MOVQ    BX, R12
+	TESTQ   R12, R12
+	JE      summed2
+
+column2:
+	MOVL            (R10), R13
+	MOVQ            (CX)(R13*1), R13
+	VMOVDQU8.Z      (R13)(DI*1), K1, Z18
+	VMOVDQU8.Z      64(R13)(DI*1), K2, Z19
+	VPSHUFB         Z1, Z18, Z18
+	VPSHUFB         Z1, Z19, Z19
+	VPUNPCKLQDQ     Z19, Z18, Z20
+	VPUNPCKHQDQ     Z19, Z18, Z19
+	VMOVDQU64       Z20, Z18
+	VPSRLQ          $0x04, Z18, Z20
+	VPANDQ          Z0, Z18, Z18
+	VPANDQ          Z0, Z20, Z20
+	VPSRLQ          $0x04, Z19, Z21
+	VPANDQ          Z0, Z19, Z19
+	VPANDQ          Z0, Z21, Z21
+	VBROADCASTI32X4 (R11), Z22
+	VPSHUFB         Z18, Z22, Z22
+	VBROADCASTI32X4 16(R11), Z23
+	VPSHUFB         Z20, Z23, Z23
+	VPTERNLOGQ      $0x96, Z22, Z23, Z2
+	VBROADCASTI32X4 32(R11), Z22
+	VPSHUFB         Z19, Z22, Z22
+	VBROADCASTI32X4 48(R11), Z23
+	VPSHUFB         Z21, Z23, Z23
+	VPTERNLOGQ      $0x96, Z22, Z23, Z2
+	VBROADCASTI32X4 64(R11), Z22
+	VPSHUFB         Z18, Z22, Z22
+	VBROADCASTI32X4 80(R11), Z23
+	VPSHUFB         Z20, Z23, Z23
+	VPTERNLOGQ      $0x96, Z22, Z23, Z3
+	VBROADCASTI32X4 96(R11), Z22
+	VPSHUFB         Z19, Z22, Z22
+	VBROADCASTI32X4 112(R11), Z23
+	VPSHUFB         Z21, Z23, Z23
+	VPTERNLOGQ      $0x96, Z22, Z23, Z3
+	VBROADCASTI32X4 128(R11), Z22
+	VPSHUFB         Z18, Z22, Z22
+	VBROADCASTI32X4 144(R11), Z23
+	VPSHUFB         Z20, Z23, Z23
+	VPTERNLOGQ      $0x96, Z22, Z23, Z4
+	VBROADCASTI32X4 160(R11), Z22
+	VPSHUFB         Z19, Z22, Z22
+	VBROADCASTI32X4 176(R11), Z23
+	VPSHUFB         Z21, Z23, Z23
+	VPTERNLOGQ      $0x96, Z22, Z23, Z4
+	VBROADCASTI32X4 192(R11), Z22
+	VPSHUFB         Z18, Z22, Z22
+	VBROADCASTI32X4 208(R11), Z23
+	VPSHUFB         Z20, Z23, Z23
+	VPTERNLOGQ      $0x96, Z22, Z23, Z5
+	VBROADCASTI32X4 224(R11), Z22
+	VPSHUFB         Z19, Z22, Z22
+	VBROADCASTI32X4 240(R11), Z23
+	VPSHUFB         Z21, Z23, Z23
+	VPTERNLOGQ      $0x96, Z22, Z23, Z5
+	VBROADCASTI32X4 256(R11), Z22
+	VPSHUFB         Z18, Z22, Z22
+	VBROADCASTI32X4 272(R11), Z23
+	VPSHUFB         Z20, Z23, Z23
+	VPTERNLOGQ      $0x96, Z22, Z23, Z6
+	VBROADCASTI32X4 288(R11), Z22
+	VPSHUFB         Z19, Z22, Z22
+	VBROADCASTI32X4 304(R11), Z23
+	VPSHUFB         Z21, Z23, Z23
+	VPTERNLOGQ      $0x96, Z22, Z23, Z6
+	VBROADCASTI32X4 320(R11), Z22
+	VPSHUFB         Z18, Z22, Z22
+	VBROADCASTI32X4 336(R11), Z23
+	VPSHUFB         Z20, Z23, Z23
+	VPTERNLOGQ      $0x96, Z22, Z23, Z7
+	VBROADCASTI32X4 352(R11), Z22
+	VPSHUFB         Z19, Z22, Z22
+	VBROADCASTI32X4 368(R11), Z23
+	VPSHUFB         Z21, Z23, Z23
+	VPTERNLOGQ      $0x96, Z22, Z23, Z7
+	VBROADCASTI32X4 384(R11), Z22
+	VPSHUFB         Z18, Z22, Z22
+	VBROADCASTI32X4 400(R11), Z23
+	VPSHUFB         Z20, Z23, Z23
+	VPTERNLOGQ      $0x96, Z22, Z23, Z8
+	VBROADCASTI32X4 416(R11), Z22
+	VPSHUFB         Z19, Z22, Z22
+	VBROADCASTI32X4 432(R11), Z23
+	VPSHUFB         Z21, Z23, Z23
+	VPTERNLOGQ      $0x96, Z22, Z23, Z8
+	VBROADCASTI32X4 448(R11), Z22
+	VPSHUFB         Z18, Z22, Z22
+	VBROADCASTI32X4 464(R11), Z23
+	VPSHUFB         Z20, Z23, Z23
+	VPTERNLOGQ      $0x96, Z22, Z23, Z9
+	VBROADCASTI32X4 480(R11), Z22
+	VPSHUFB         Z19, Z22, Z22
+	VBROADCASTI32X4 496(R11), Z23
+	VPSHUFB         Z21, Z23, Z23
+	VPTERNLOGQ      $0x96, Z22, Z23, Z9
+	VBROADCASTI32X4 512(R11), Z22
+	VPSHUFB         Z18, Z22, Z22
+	VBROADCASTI32X4 528(R11), Z23
+	VPSHUFB         Z20, Z23, Z23
+	VPTERNLOGQ      $0x96, Z22, Z23, Z10
+	VBROADCASTI32X4 544(R11), Z22
+	VPSHUFB         Z19, Z22, Z22
+	VBROADCASTI32X4 560(R11), Z23
+	VPSHUFB         Z21, Z23, Z23
+	VPTERNLOGQ      $0x96, Z22, Z23, Z10
+	VBROADCASTI32X4 576(R11), Z22
+	VPSHUFB         Z18, Z22, Z22
+	VBROADCASTI32X4 592(R11), Z23
+	VPSHUFB         Z20, Z23, Z23
+	VPTERNLOGQ      $0x96, Z22, Z23, Z11
+	VBROADCASTI32X4 608(R11), Z22
+	VPSHUFB         Z19, Z22, Z22
+	VBROADCASTI32X4 624(R11), Z23
+	VPSHUFB         Z21, Z23, Z23
+	VPTERNLOGQ      $0x96, Z22, Z23, Z11
+	VBROADCASTI32X4 640(R11), Z22
+	VPSHUFB         Z18, Z22, Z22
+	VBROADCASTI32X4 656(R11), Z23
+	VPSHUFB         Z20, Z23, Z23
+	VPTERNLOGQ      $0x96, Z22, Z23, Z12
+	VBROADCASTI32X4 672(R11), Z22
+	VPSHUFB         Z19, Z22, Z22
+	VBROADCASTI32X4 688(R11), Z23
+	VPSHUFB         Z21, Z23, Z23
+	VPTERNLOGQ      $0x96, Z22, Z23, Z12
+	VBROADCASTI32X4 704(R11), Z22
+	VPSHUFB         Z18, Z22, Z22
+	VBROADCASTI32X4 720(R11), Z23
+	VPSHUFB         Z20, Z23, Z23
+	VPTERNLOGQ      $0x96, Z22, Z23, Z13
+	VBROADCASTI32X4 736(R11), Z22
+	VPSHUFB         Z19, Z22, Z22
+	VBROADCASTI32X4 752(R11), Z23
+	VPSHUFB         Z21, Z23, Z23
+	VPTERNLOGQ      $0x96, Z22, Z23, Z13
+	VBROADCASTI32X4 768(R11), Z22
+	VPSHUFB         Z18, Z22, Z22
+	VBROADCASTI32X4 784(R11), Z23
+	VPSHUFB         Z20, Z23, Z23
+	VPTERNLOGQ      $0x96, Z22, Z23, Z14
+	VBROADCASTI32X4 800(R11), Z22
+	VPSHUFB         Z19, Z22, Z22
+	VBROADCASTI32X4 816(R11), Z23
+	VPSHUFB         Z21, Z23, Z23
+	VPTERNLOGQ      $0x96, Z22, Z23, Z14
+	VBROADCASTI32X4 832(R11), Z22
+	VPSHUFB         Z18, Z22, Z22
+	VBROADCASTI32X4 848(R11), Z23
+	VPSHUFB         Z20, Z23, Z23
+	VPTERNLOGQ      $0x96, Z22, Z23, Z15
+	VBROADCASTI32X4 864(R11), Z22
+	VPSHUFB         Z19, Z22, Z22
+	VBROADCASTI32X4 880(R11), Z23
+	VPSHUFB         Z21, Z23, Z23
+	VPTERNLOGQ      $0x96, Z22, Z23, Z15
+	VBROADCASTI32X4 896(R11), Z22
+	VPSHUFB         Z18, Z22, Z22
+	VBROADCASTI32X4 912(R11), Z23
+	VPSHUFB         Z20, Z23, Z23
+	VPTERNLOGQ      $0x96, Z22, Z23, Z16
+	VBROADCASTI32X4 928(R11), Z22
+	VPSHUFB         Z19, Z22, Z22
+	VBROADCASTI32X4 944(R11), Z23
+	VPSHUFB         Z21, Z23, Z23
+	VPTERNLOGQ      $0x96, Z22, Z23, Z16
+	VBROADCASTI32X4 960(R11), Z22
+	VPSHUFB         Z18, Z22, Z22
+	VBROADCASTI32X4 976(R11), Z23
+	VPSHUFB         Z20, Z23, Z23
+	VPTERNLOGQ      $0x96, Z22, Z23, Z17
+	VBROADCASTI32X4 992(R11), Z22
+	VPSHUFB         Z19, Z22, Z22
+	VBROADCASTI32X4 1008(R11), Z23
+	VPSHUFB         Z21, Z23, Z23
+	VPTERNLOGQ      $0x96, Z22, Z23, Z17
+	ADDQ            $0x00000004, R10
+	ADDQ            $0x00000400, R11
+	DECQ            R12
+	JNE             column2
+
+summed2:
+	VPUNPCKLBW Z3, Z2, Z18
+	VPUNPCKHBW Z3, Z2, Z3
+	VMOVDQU64  Z18, Z2
+	VPUNPCKLBW Z5, Z4, Z18
+	VPUNPCKHBW Z5, Z4, Z5
+	VMOVDQU64  Z18, Z4
+	VPUNPCKLBW Z7, Z6, Z18
+	VPUNPCKHBW Z7, Z6, Z7
+	VMOVDQU64  Z18, Z6
+	VPUNPCKLBW Z9, Z8, Z18
+	VPUNPCKHBW Z9, Z8, Z9
+	VMOVDQU64  Z18, Z8
+	VPUNPCKLBW Z11, Z10, Z18
+	VPUNPCKHBW Z11, Z10, Z11
+	VMOVDQU64  Z18, Z10
+	VPUNPCKLBW Z13, Z12, Z18
+	VPUNPCKHBW Z13, Z12, Z13
+	VMOVDQU64  Z18, Z12
+	VPUNPCKLBW Z15, Z14, Z18
+	VPUNPCKHBW Z15, Z14, Z15
+	VMOVDQU64  Z18, Z14
+	VPUNPCKLBW Z17, Z16, Z18
+	VPUNPCKHBW Z17, Z16, Z17
+	VMOVDQU64  Z18, Z16
+	TESTB      R9, R9
+	JNE        add2
+	MOVQ       (AX), R10
+	VMOVDQU8   Z2, K1, (R10)(DI*1)
+	VMOVDQU8   Z3, K2, 64(R10)(DI*1)
+	MOVQ       24(AX), R10
+	VMOVDQU8   Z4, K1, (R10)(DI*1)
+	VMOVDQU8   Z5, K2, 64(R10)(DI*1)
+	MOVQ       48(AX), R10
+	VMOVDQU8   Z6, K1, (R10)(DI*1)
+	VMOVDQU8   Z7, K2, 64(R10)(DI*1)
+	MOVQ       72(AX), R10
+	VMOVDQU8   Z8, K1, (R10)(DI*1)
+	VMOVDQU8   Z9, K2, 64(R10)(DI*1)
+	MOVQ       96(AX), R10
+	VMOVDQU8   Z10, K1, (R10)(DI*1)
+	VMOVDQU8   Z11, K2, 64(R10)(DI*1)
+	MOVQ       120(AX), R10
+	VMOVDQU8   Z12, K1, (R10)(DI*1)
+	VMOVDQU8   Z13, K2, 64(R10)(DI*1)
+	MOVQ       144(AX), R10
+	VMOVDQU8   Z14, K1, (R10)(DI*1)
+	VMOVDQU8   Z15, K2, 64(R10)(DI*1)
+	MOVQ       168(AX), R10
+	VMOVDQU8   Z16, K1, (R10)(DI*1)
+	VMOVDQU8   Z17, K2, 64(R10)(DI*1)
+	JMP        done2
+
+add2:
+	MOVQ       (AX), R10
+	VMOVDQU8.Z (R10)(DI*1), K1, Z18
+	VPXORQ     Z18, Z2, Z2
+	VMOVDQU8   Z2, K1, (R10)(DI*1)
+	VMOVDQU8.Z 64(R10)(DI*1), K2, Z18
+	VPXORQ     Z18, Z3, Z3
+	VMOVDQU8   Z3, K2, 64(R10)(DI*1)
+	MOVQ       24(AX), R10
+	VMOVDQU8.Z (R10)(DI*1), K1, Z18
+	VPXORQ     Z18, Z4, Z4
+	VMOVDQU8   Z4, K1, (R10)(DI*1)
+	VMOVDQU8.Z 64(R10)(DI*1), K2, Z18
+	VPXORQ     Z18, Z5, Z5
+	VMOVDQU8   Z5, K2, 64(R10)(DI*1)
+	MOVQ       48(AX), R10
+	VMOVDQU8.Z (R10)(DI*1), K1, Z18
+	VPXORQ     Z18, Z6, Z6
+	VMOVDQU8   Z6, K1, (R10)(DI*1)
+	VMOVDQU8.Z 64(R10)(DI*1), K2, Z18
+	VPXORQ     Z18, Z7, Z7
+	VMOVDQU8   Z7, K2, 64(R10)(DI*1)
+	MOVQ       72(AX), R10
+	VMOVDQU8.Z (R10)(DI*1), K1, Z18
+	VPXORQ     Z18, Z8, Z8
+	VMOVDQU8   Z8, K1, (R10)(DI*1)
+	VMOVDQU8.Z 64(R10)(DI*1), K2, Z18
+	VPXORQ     Z18, Z9, Z9
+	VMOVDQU8   Z9, K2, 64(R10)(DI*1)
+	MOVQ       96(AX), R10
+	VMOVDQU8.Z (R10)(DI*1), K1, Z18
+	VPXORQ     Z18, Z10, Z10
+	VMOVDQU8   Z10, K1, (R10)(DI*1)
+	VMOVDQU8.Z 64(R10)(DI*1), K2, Z18
+	VPXORQ     Z18, Z11, Z11
+	VMOVDQU8   Z11, K2, 64(R10)(DI*1)
+	MOVQ       120(AX), R10
+	VMOVDQU8.Z (R10)(DI*1), K1, Z18
+	VPXORQ     Z18, Z12, Z12
+	VMOVDQU8   Z12, K1, (R10)(DI*1)
+	VMOVDQU8.Z 64(R10)(DI*1), K2, Z18
+	VPXORQ     Z18, Z13, Z13
+	VMOVDQU8   Z13, K2, 64(R10)(DI*1)
+	MOVQ       144(AX), R10
+	VMOVDQU8.Z (R10)(DI*1), K1, Z18
+	VPXORQ     Z18, Z14, Z14
+	VMOVDQU8   Z14, K1, (R10)(DI*1)
+	VMOVDQU8.Z 64(R10)(DI*1), K2, Z18
+	VPXORQ     Z18, Z15, Z15
+	VMOVDQU8   Z15, K2, 64(R10)(DI*1)
+	MOVQ       168(AX), R10
+	VMOVDQU8.Z (R10)(DI*1), K1, Z18
+	VPXORQ     Z18, Z16, Z16
+	VMOVDQU8   Z16, K1, (R10)(DI*1)
+	VMOVDQU8.Z 64(R10)(DI*1), K2, Z18
+	VPXORQ     Z18, Z17, Z17
+	VMOVDQU8   Z17, K2, 64(R10)(DI*1)
+
+done2:
+	ADDQ $0x00000080, DI
+	JMP  rest
+
+end:
+	VZEROUPPER
+	RET
+
+// func planes1AVX512<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, add bool)
+// Requires: AVX, AVX512BW, AVX512F
+TEXT ·planes1AVX512<>(SB), NOSPLIT, $0-81
+	MOVQ         out+24(FP), AX
+	MOVQ         in+32(FP), CX
+	MOVQ         columns+40(FP), DX
+	MOVQ         count+48(FP), BX
+	MOVQ         coefs+56(FP), SI
+	MOVQ         from+64(FP), DI
+	MOVQ         to+72(FP), R8
+	MOVB         add+80(FP), R9
+	MOVL         $0x0f0f0f0f, R10
+	VMOVD        R10, X0
+	VPBROADCASTD X0, Z0
+
+loop0:
+	LEAQ   128(DI), R10
+	CMPQ   R10, R8
+	JGT    end0
+	VPXORQ Z1, Z1, Z1
+	VPXORQ Z2, Z2, Z2
+	MOVQ   DX, R10
+	MOVQ   SI, R11
+	MOVQ   BX, R12
+	TESTQ  R12, R12
+	JE     summed1
+
+column1:
+	MOVL            (R10), R13
+	MOVQ            (CX)(R13*1), R13
+	VMOVDQU64       (R13)(DI*1), Z3
+	VMOVDQU64       64(R13)(DI*1), Z4
+	VPSRLQ          $0x04, Z3, Z5
+	VPANDQ          Z0, Z3, Z3
+	VPANDQ          Z0, Z5, Z5
+	VPSRLQ          $0x04, Z4, Z6
+	VPANDQ          Z0, Z4, Z4
+	VPANDQ          Z0, Z6, Z6
+	VBROADCASTI32X4 (R11), Z7
+	VPSHUFB         Z3, Z7, Z7
+	VBROADCASTI32X4 16(R11), Z8
+	VPSHUFB         Z5, Z8, Z8
+	VPTERNLOGQ      $0x96, Z7, Z8, Z1
+	VBROADCASTI32X4 32(R11), Z7
+	VPSHUFB         Z4, Z7, Z7
+	VBROADCASTI32X4 48(R11), Z8
+	VPSHUFB         Z6, Z8, Z8
+	VPTERNLOGQ      $0x96, Z7, Z8, Z1
+	VBROADCASTI32X4 64(R11), Z7
+	VPSHUFB         Z3, Z7, Z7
+	VBROADCASTI32X4 80(R11), Z8
+	VPSHUFB         Z5, Z8, Z8
+	VPTERNLOGQ      $0x96, Z7, Z8, Z2
+	VBROADCASTI32X4 96(R11), Z7
+	VPSHUFB         Z4, Z7, Z7
+	VBROADCASTI32X4 112(R11), Z8
+	VPSHUFB         Z6, Z8, Z8
+	VPTERNLOGQ      $0x96, Z7, Z8, Z2
+	ADDQ            $0x00000004, R10
+	ADDQ            $0x00000080, R11
+	DECQ            R12
+	JNE             column1
+
+summed1:
+	TESTB     R9, R9
+	JNE       add1
+	MOVQ      (AX), R10
+	VMOVDQU64 Z1, (R10)(DI*1)
+	VMOVDQU64 Z2, 64(R10)(DI*1)
+	JMP       done1
+
+add1:
+	MOVQ      (AX), R10
+	VPXORQ    (R10)(DI*1), Z1, Z1
+	VMOVDQU64 Z1, (R10)(DI*1)
+	VPXORQ    64(R10)(DI*1), Z2, Z2
+	VMOVDQU64 Z2, 64(R10)(DI*1)
+
+done1:
+	ADDQ $0x00000080, DI
+	JMP  loop0
+
+end0:
+	VZEROUPPER
+	RET
+
+// func planes2AVX512<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, add bool)
+// Requires: AVX, AVX512BW, AVX512F
+TEXT ·planes2AVX512<>(SB), NOSPLIT, $0-81
+	MOVQ         out+24(FP), AX
+	MOVQ         in+32(FP), CX
+	MOVQ         columns+40(FP), DX
+	MOVQ         count+48(FP), BX
+	MOVQ         coefs+56(FP), SI
+	MOVQ         from+64(FP), DI
+	MOVQ         to+72(FP), R8
+	MOVB         add+80(FP), R9
+	MOVL         $0x0f0f0f0f, R10
+	VMOVD        R10, X0
+	VPBROADCASTD X0, Z0
+
+loop0:
+	LEAQ   128(DI), R10
+	CMPQ   R10, R8
+	JGT    end0
+	VPXORQ Z1, Z1, Z1
+	VPXORQ Z2, Z2, Z2
+	VPXORQ Z3, Z3, Z3
+	VPXORQ Z4, Z4, Z4
+	MOVQ   DX, R10
+	MOVQ   SI, R11
+	MOVQ   BX, R12
+	TESTQ  R12, R12
+	JE     summed1
+
+column1:
+	MOVL            (R10), R13
+	MOVQ            (CX)(R13*1), R13
+	VMOVDQU64       (R13)(DI*1), Z5
+	VMOVDQU64       64(R13)(DI*1), Z6
+	VPSRLQ          $0x04, Z5, Z7
+	VPANDQ          Z0, Z5, Z5
+	VPANDQ          Z0, Z7, Z7
+	VPSRLQ          $0x04, Z6, Z8
+	VPANDQ          Z0, Z6, Z6
+	VPANDQ          Z0, Z8, Z8
+	VBROADCASTI32X4 (R11), Z9
+	VPSHUFB         Z5, Z9, Z9
+	VBROADCASTI32X4 16(R11), Z10
+	VPSHUFB         Z7, Z10, Z10
+	VPTERNLOGQ      $0x96, Z9, Z10, Z1
+	VBROADCASTI32X4 32(R11), Z9
+	VPSHUFB         Z6, Z9, Z9
+	VBROADCASTI32X4 48(R11), Z10
+	VPSHUFB         Z8, Z10, Z10
+	VPTERNLOGQ      $0x96, Z9, Z10, Z1
+	VBROADCASTI32X4 64(R11), Z9
+	VPSHUFB         Z5, Z9, Z9
+	VBROADCASTI32X4 80(R11), Z10
+	VPSHUFB         Z7, Z10, Z10
+	VPTERNLOGQ      $0x96, Z9, Z10, Z2
+	VBROADCASTI32X4 96(R11), Z9
+	VPSHUFB         Z6, Z9, Z9
+	VBROADCASTI32X4 112(R11), Z10
+	VPSHUFB         Z8, Z10, Z10
+	VPTERNLOGQ      $0x96, Z9, Z10, Z2
+	VBROADCASTI32X4 128(R11), Z9
+	VPSHUFB         Z5, Z9, Z9
+	VBROADCASTI32X4 144(R11), Z10
+	VPSHUFB         Z7, Z10, Z10
+	VPTERNLOGQ      $0x96, Z9, Z10, Z3
+	VBROADCASTI32X4 160(R11), Z9
+	VPSHUFB         Z6, Z9, Z9
+	VBROADCASTI32X4 176(R11), Z10
+	VPSHUFB         Z8, Z10, Z10
+	VPTERNLOGQ      $0x96, Z9, Z10, Z3
+	VBROADCASTI32X4 192(R11), Z9
+	VPSHUFB         Z5, Z9, Z9
+	VBROADCASTI32X4 208(R11), Z10
+	VPSHUFB         Z7, Z10, Z10
+	VPTERNLOGQ      $0x96, Z9, Z10, Z4
+	VBROADCASTI32X4 224(R11), Z9
+	VPSHUFB         Z6, Z9, Z9
+	VBROADCASTI32X4 240(R11), Z10
+	VPSHUFB         Z8, Z10, Z10
+	VPTERNLOGQ      $0x96, Z9, Z10, Z4
+	ADDQ            $0x00000004, R10
+	ADDQ            $0x00000100, R11
+	DECQ            R12
+	JNE             column1
+
+summed1:
+	TESTB     R9, R9
+	JNE       add1
+	MOVQ      (AX), R10
+	VMOVDQU64 Z1, (R10)(DI*1)
+	VMOVDQU64 Z2, 64(R10)(DI*1)
+	MOVQ      24(AX), R10
+	VMOVDQU64 Z3, (R10)(DI*1)
+	VMOVDQU64 Z4, 64(R10)(DI*1)
+	JMP       done1
+
+add1:
+	MOVQ      (AX), R10
+	VPXORQ    (R10)(DI*1), Z1, Z1
+	VMOVDQU64 Z1, (R10)(DI*1)
+	VPXORQ    64(R10)(DI*1), Z2, Z2
+	VMOVDQU64 Z2, 64(R10)(DI*1)
+	MOVQ      24(AX), R10
+	VPXORQ    (R10)(DI*1), Z3, Z3
+	VMOVDQU64 Z3, (R10)(DI*1)
+	VPXORQ    64(R10)(DI*1), Z4, Z4
+	VMOVDQU64 Z4, 64(R10)(DI*1)
+
+done1:
+	ADDQ $0x00000080, DI
+	JMP  loop0
+
+end0:
+	VZEROUPPER
+	RET
+
+// func planes3AVX512<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, add bool)
+// Requires: AVX, AVX512BW, AVX512F
+TEXT ·planes3AVX512<>(SB), NOSPLIT, $0-81
+	MOVQ         out+24(FP), AX
+	MOVQ         in+32(FP), CX
+	MOVQ         columns+40(FP), DX
+	MOVQ         count+48(FP), BX
+	MOVQ         coefs+56(FP), SI
+	MOVQ         from+64(FP), DI
+	MOVQ         to+72(FP), R8
+	MOVB         add+80(FP), R9
+	MOVL         $0x0f0f0f0f, R10
+	VMOVD        R10, X0
+	VPBROADCASTD X0, Z0
+
+loop0:
+	LEAQ   128(DI), R10
+	CMPQ   R10, R8
+	JGT    end0
+	VPXORQ Z1, Z1, Z1
+	VPXORQ Z2, Z2, Z2
+	VPXORQ Z3, Z3, Z3
+	VPXORQ Z4, Z4, Z4
+	VPXORQ Z5, Z5, Z5
+	VPXORQ Z6, Z6, Z6
+	MOVQ   DX, R10
+	MOVQ   SI, R11
+	MOVQ   BX, R12
+	TESTQ  R12, R12
+	JE     summed1
+
+column1:
+	MOVL            (R10), R13
+	MOVQ            (CX)(R13*1), R13
+	VMOVDQU64       (R13)(DI*1), Z7
+	VMOVDQU64       64(R13)(DI*1), Z8
+	VPSRLQ          $0x04, Z7, Z9
+	VPANDQ          Z0, Z7, Z7
+	VPANDQ          Z0, Z9, Z9
+	VPSRLQ          $0x04, Z8, Z10
+	VPANDQ          Z0, Z8, Z8
+	VPANDQ          Z0, Z10, Z10
+	VBROADCASTI32X4 (R11), Z11
+	VPSHUFB         Z7, Z11, Z11
+	VBROADCASTI32X4 16(R11), Z12
+	VPSHUFB         Z9, Z12, Z12
+	VPTERNLOGQ      $0x96, Z11, Z12, Z1
+	VBROADCASTI32X4 32(R11), Z11
+	VPSHUFB         Z8, Z11, Z11
+	VBROADCASTI32X4 48(R11), Z12
+	VPSHUFB         Z10, Z12, Z12
+	VPTERNLOGQ      $0x96, Z11, Z12, Z1
+	VBROADCASTI32X4 64(R11), Z11
+	VPSHUFB         Z7, Z11, Z11
+	VBROADCASTI32X4 80(R11), Z12
+	VPSHUFB         Z9, Z12, Z12
+	VPTERNLOGQ      $0x96, Z11, Z12, Z2
+	VBROADCASTI32X4 96(R11), Z11
+	VPSHUFB         Z8, Z11, Z11
+	VBROADCASTI32X4 112(R11), Z12
+	VPSHUFB         Z10, Z12, Z12
+	VPTERNLOGQ      $0x96, Z11, Z12, Z2
+	VBROADCASTI32X4 128(R11), Z11
+	VPSHUFB         Z7, Z11, Z11
+	VBROADCASTI32X4 144(R11), Z12
+	VPSHUFB         Z9, Z12, Z12
+	VPTERNLOGQ      $0x96, Z11, Z12, Z3
+	VBROADCASTI32X4 160(R11), Z11
+	VPSHUFB         Z8, Z11, Z11
+	VBROADCASTI32X4 176(R11), Z12
+	VPSHUFB         Z10, Z12, Z12
+	VPTERNLOGQ      $0x96, Z11, Z12, Z3
+	VBROADCASTI32X4 192(R11), Z11
+	VPSHUFB         Z7, Z11, Z11
+	VBROADCASTI32X4 208(R11), Z12
+	VPSHUFB         Z9, Z12, Z12
+	VPTERNLOGQ      $0x96, Z11, Z12, Z4
+	VBROADCASTI32X4 224(R11), Z11
+	VPSHUFB         Z8, Z11, Z11
+	VBROADCASTI32X4 240(R11), Z12
+	VPSHUFB         Z10, Z12, Z12
+	VPTERNLOGQ      $0x96, Z11, Z12, Z4
+	VBROADCASTI32X4 256(R11), Z11
+	VPSHUFB         Z7, Z11, Z11
+	VBROADCASTI32X4 272(R11), Z12
+	VPSHUFB         Z9, Z12, Z12
+	VPTERNLOGQ      $0x96, Z11, Z12, Z5
+	VBROADCASTI32X4 288(R11), Z11
+	VPSHUFB         Z8, Z11, Z11
+	VBROADCASTI32X4 304(R11), Z12
+	VPSHUFB         Z10, Z12, Z12
+	VPTERNLOGQ      $0x96, Z11, Z12, Z5
+	VBROADCASTI32X4 320(R11), Z11
+	VPSHUFB         Z7, Z11, Z11
+	VBROADCASTI32X4 336(R11), Z12
+	VPSHUFB         Z9, Z12, Z12
+	VPTERNLOGQ      $0x96, Z11, Z12, Z6
+	VBROADCASTI32X4 352(R11), Z11
+	VPSHUFB         Z8, Z11, Z11
+	VBROADCASTI32X4 368(R11), Z12
+	VPSHUFB         Z10, Z12, Z12
+	VPTERNLOGQ      $0x96, Z11, Z12, Z6
+	ADDQ            $0x00000004, R10
+	ADDQ            $0x00000180, R11
+	DECQ            R12
+	JNE             column1
+
+summed1:
+	TESTB     R9, R9
+	JNE       add1
+	MOVQ      (AX), R10
+	VMOVDQU64 Z1, (R10)(DI*1)
+	VMOVDQU64 Z2, 64(R10)(DI*1)
+	MOVQ      24(AX), R10
+	VMOVDQU64 Z3, (R10)(DI*1)
+	VMOVDQU64 Z4, 64(R10)(DI*1)
+	MOVQ      48(AX), R10
+	VMOVDQU64 Z5, (R10)(DI*1)
+	VMOVDQU64 Z6, 64(R10)(DI*1)
+	JMP       done1
+
+add1:
+	MOVQ      (AX), R10
+	VPXORQ    (R10)(DI*1), Z1, Z1
+	VMOVDQU64 Z1, (R10)(DI*1)
+	VPXORQ    64(R10)(DI*1), Z2, Z2
+	VMOVDQU64 Z2, 64(R10)(DI*1)
+	MOVQ      24(AX), R10
+	VPXORQ    (R10)(DI*1), Z3, Z3
+	VMOVDQU64 Z3, (R10)(DI*1)
+	VPXORQ    64(R10)(DI*1), Z4, Z4
+	VMOVDQU64 Z4, 64(R10)(DI*1)
+	MOVQ      48(AX), R10
+	VPXORQ    (R10)(DI*1), Z5, Z5
+	VMOVDQU64 Z5, (R10)(DI*1)
+	VPXORQ    64(R10)(DI*1), Z6, Z6
+	VMOVDQU64 Z6, 64(R10)(DI*1)
+
+done1:
+	ADDQ $0x00000080, DI
+	JMP  loop0
+
+end0:
+	VZEROUPPER
+	RET
+
+// func planes4AVX512<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, add bool)
+// Requires: AVX, AVX512BW, AVX512F
+TEXT ·planes4AVX512<>(SB), NOSPLIT, $0-81
+	MOVQ         out+24(FP), AX
+	MOVQ         in+32(FP), CX
+	MOVQ         columns+40(FP), DX
+	MOVQ         count+48(FP), BX
+	MOVQ         coefs+56(FP), SI
+	MOVQ         from+64(FP), DI
+	MOVQ         to+72(FP), R8
+	MOVB         add+80(FP), R9
+	MOVL         $0x0f0f0f0f, R10
+	VMOVD        R10, X0
+	VPBROADCASTD X0, Z0
+
+loop0:
+	LEAQ   128(DI), R10
+	CMPQ   R10, R8
+	JGT    end0
+	VPXORQ Z1, Z1, Z1
+	VPXORQ Z2, Z2, Z2
+	VPXORQ Z3, Z3, Z3
+	VPXORQ Z4, Z4, Z4
+	VPXORQ Z5, Z5, Z5
+	VPXORQ Z6, Z6, Z6
+	VPXORQ Z7, Z7, Z7
+	VPXORQ Z8, Z8, Z8
+	MOVQ   DX, R10
+	MOVQ   SI, R11
+	MOVQ   BX, R12
+	TESTQ  R12, R12
+	JE     summed1
+
+column1:
+	MOVL            (R10), R13
+	MOVQ            (CX)(R13*1), R13
+	VMOVDQU64       (R13)(DI*1), Z9
+	VMOVDQU64       64(R13)(DI*1), Z10
+	VPSRLQ          $0x04, Z9, Z11
+	VPANDQ          Z0, Z9, Z9
+	VPANDQ          Z0, Z11, Z11
+	VPSRLQ          $0x04, Z10, Z12
+	VPANDQ          Z0, Z10, Z10
+	VPANDQ          Z0, Z12, Z12
+	VBROADCASTI32X4 (R11), Z13
+	VPSHUFB         Z9, Z13, Z13
+	VBROADCASTI32X4 16(R11), Z14
+	VPSHUFB         Z11, Z14, Z14
+	VPTERNLOGQ      $0x96, Z13, Z14, Z1
+	VBROADCASTI32X4 32(R11), Z13
+	VPSHUFB         Z10, Z13, Z13
+	VBROADCASTI32X4 48(R11), Z14
+	VPSHUFB         Z12, Z14, Z14
+	VPTERNLOGQ      $0x96, Z13, Z14, Z1
+	VBROADCASTI32X4 64(R11), Z13
+	VPSHUFB         Z9, Z13, Z13
+	VBROADCASTI32X4 80(R11), Z14
+	VPSHUFB         Z11, Z14, Z14
+	VPTERNLOGQ      $0x96, Z13, Z14, Z2
+	VBROADCASTI32X4 96(R11), Z13
+	VPSHUFB         Z10, Z13, Z13
+	VBROADCASTI32X4 112(R11), Z14
+	VPSHUFB         Z12, Z14, Z14
+	VPTERNLOGQ      $0x96, Z13, Z14, Z2
+	VBROADCASTI32X4 128(R11), Z13
+	VPSHUFB         Z9, Z13, Z13
+	VBROADCASTI32X4 144(R11), Z14
+	VPSHUFB         Z11, Z14, Z14
+	VPTERNLOGQ      $0x96, Z13, Z14, Z3
+	VBROADCASTI32X4 160(R11), Z13
+	VPSHUFB         Z10, Z13, Z13
+	VBROADCASTI32X4 176(R11), Z14
+	VPSHUFB         Z12, Z14, Z14
+	VPTERNLOGQ      $0x96, Z13, Z14, Z3
+	VBROADCASTI32X4 192(R11), Z13
+	VPSHUFB         Z9, Z13, Z13
+	VBROADCASTI32X4 208(R11), Z14
+	VPSHUFB         Z11, Z14, Z14
+	VPTERNLOGQ      $0x96, Z13, Z14, Z4
+	VBROADCASTI32X4 224(R11), Z13
+	VPSHUFB         Z10, Z13, Z13
+	VBROADCASTI32X4 240(R11), Z14
+	VPSHUFB         Z12, Z14, Z14
+	VPTERNLOGQ      $0x96, Z13, Z14, Z4
+	VBROADCASTI32X4 256(R11), Z13
+	VPSHUFB         Z9, Z13, Z13
+	VBROADCASTI32X4 272(R11), Z14
+	VPSHUFB         Z11, Z14, Z14
+	VPTERNLOGQ      $0x96, Z13, Z14, Z5
+	VBROADCASTI32X4 288(R11), Z13
+	VPSHUFB         Z10, Z13, Z13
+	VBROADCASTI32X4 304(R11), Z14
+	VPSHUFB         Z12, Z14, Z14
+	VPTERNLOGQ      $0x96, Z13, Z14, Z5
+	VBROADCASTI32X4 320(R11), Z13
+	VPSHUFB         Z9, Z13, Z13
+	VBROADCASTI32X4 336(R11), Z14
+	VPSHUFB         Z11, Z14, Z14
+	VPTERNLOGQ      $0x96, Z13, Z14, Z6
+	VBROADCASTI32X4 352(R11), Z13
+	VPSHUFB         Z10, Z13, Z13
+	VBROADCASTI32X4 368(R11), Z14
+	VPSHUFB         Z12, Z14, Z14
+	VPTERNLOGQ      $0x96, Z13, Z14, Z6
+	VBROADCASTI32X4 384(R11), Z13
+	VPSHUFB         Z9, Z13, Z13
+	VBROADCASTI32X4 400(R11), Z14
+	VPSHUFB         Z11, Z14, Z14
+	VPTERNLOGQ      $0x96, Z13, Z14, Z7
+	VBROADCASTI32X4 416(R11), Z13
+	VPSHUFB         Z10, Z13, Z13
+	VBROADCASTI32X4 432(R11), Z14
+	VPSHUFB         Z12, Z14, Z14
+	VPTERNLOGQ      $0x96, Z13, Z14, Z7
+	VBROADCASTI32X4 448(R11), Z13
+	VPSHUFB         Z9, Z13, Z13
+	VBROADCASTI32X4 464(R11), Z14
+	VPSHUFB         Z11, Z14, Z14
+	VPTERNLOGQ      $0x96, Z13, Z14, Z8
+	VBROADCASTI32X4 480(R11), Z13
+	VPSHUFB         Z10, Z13, Z13
+	VBROADCASTI32X4 496(R11), Z14
+	VPSHUFB         Z12, Z14, Z14
+	VPTERNLOGQ      $0x96, Z13, Z14, Z8
+	ADDQ            $0x00000004, R10
+	ADDQ            $0x00000200, R11
+	DECQ            R12
+	JNE             column1
+
+summed1:
+	TESTB     R9, R9
+	JNE       add1
+	MOVQ      (AX), R10
+	VMOVDQU64 Z1, (R10)(DI*1)
+	VMOVDQU64 Z2, 64(R10)(DI*1)
+	MOVQ      24(AX), R10
+	VMOVDQU64 Z3, (R10)(DI*1)
+	VMOVDQU64 Z4, 64(R10)(DI*1)
+	MOVQ      48(AX), R10
+	VMOVDQU64 Z5, (R10)(DI*1)
+	VMOVDQU64 Z6, 64(R10)(DI*1)
+	MOVQ      72(AX), R10
+	VMOVDQU64 Z7, (R10)(DI*1)
+	VMOVDQU64 Z8, 64(R10)(DI*1)
+	JMP       done1
+
+add1:
+	MOVQ      (AX), R10
+	VPXORQ    (R10)(DI*1), Z1, Z1
+	VMOVDQU64 Z1, (R10)(DI*1)
+	VPXORQ    64(R10)(DI*1), Z2, Z2
+	VMOVDQU64 Z2, 64(R10)(DI*1)
+	MOVQ      24(AX), R10
+	VPXORQ    (R10)(DI*1), Z3, Z3
+	VMOVDQU64 Z3, (R10)(DI*1)
+	VPXORQ    64(R10)(DI*1), Z4, Z4
+	VMOVDQU64 Z4, 64(R10)(DI*1)
+	MOVQ      48(AX), R10
+	VPXORQ    (R10)(DI*1), Z5, Z5
+	VMOVDQU64 Z5, (R10)(DI*1)
+	VPXORQ    64(R10)(DI*1), Z6, Z6
+	VMOVDQU64 Z6, 64(R10)(DI*1)
+	MOVQ      72(AX), R10
+	VPXORQ    (R10)(DI*1), Z7, Z7
+	VMOVDQU64 Z7, (R10)(DI*1)
+	VPXORQ    64(R10)(DI*1), Z8, Z8
+	VMOVDQU64 Z8, 64(R10)(DI*1)
+
+done1:
+	ADDQ $0x00000080, DI
+	JMP  loop0
+
+end0:
+	VZEROUPPER
+	RET
+
+// func planes5AVX512<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, add bool)
+// Requires: AVX, AVX512BW, AVX512F
+TEXT ·planes5AVX512<>(SB), NOSPLIT, $0-81
+	MOVQ         out+24(FP), AX
+	MOVQ         in+32(FP), CX
+	MOVQ         columns+40(FP), DX
+	MOVQ         count+48(FP), BX
+	MOVQ         coefs+56(FP), SI
+	MOVQ         from+64(FP), DI
+	MOVQ         to+72(FP), R8
+	MOVB         add+80(FP), R9
+	MOVL         $0x0f0f0f0f, R10
+	VMOVD        R10, X0
+	VPBROADCASTD X0, Z0
+
+loop0:
+	LEAQ   128(DI), R10
+	CMPQ   R10, R8
+	JGT    end0
+	VPXORQ Z1, Z1, Z1
+	VPXORQ Z2, Z2, Z2
+	VPXORQ Z3, Z3, Z3
+	VPXORQ Z4, Z4, Z4
+	VPXORQ Z5, Z5, Z5
+	VPXORQ Z6, Z6, Z6
+	VPXORQ Z7, Z7, Z7
+	VPXORQ Z8, Z8, Z8
+	VPXORQ Z9, Z9, Z9
+	VPXORQ Z10, Z10, Z10
+	MOVQ   DX, R10
+	MOVQ   SI, R11
+	MOVQ   BX, R12
+	TESTQ  R12, R12
+	JE     summed1
+
+column1:
+	MOVL            (R10), R13
+	MOVQ            (CX)(R13*1), R13
+	VMOVDQU64       (R13)(DI*1), Z11
+	VMOVDQU64       64(R13)(DI*1), Z12
+	VPSRLQ          $0x04, Z11, Z13
+	VPANDQ          Z0, Z11, Z11
+	VPANDQ          Z0, Z13, Z13
+	VPSRLQ          $0x04, Z12, Z14
+	VPANDQ          Z0, Z12, Z12
+	VPANDQ          Z0, Z14, Z14
+	VBROADCASTI32X4 (R11), Z15
+	VPSHUFB         Z11, Z15, Z15
+	VBROADCASTI32X4 16(R11), Z16
+	VPSHUFB         Z13, Z16, Z16
+	VPTERNLOGQ      $0x96, Z15, Z16, Z1
+	VBROADCASTI32X4 32(R11), Z15
+	VPSHUFB         Z12, Z15, Z15
+	VBROADCASTI32X4 48(R11), Z16
+	VPSHUFB         Z14, Z16, Z16
+	VPTERNLOGQ      $0x96, Z15, Z16, Z1
+	VBROADCASTI32X4 64(R11), Z15
+	VPSHUFB         Z11, Z15, Z15
+	VBROADCASTI32X4 80(R11), Z16
+	VPSHUFB         Z13, Z16, Z16
+	VPTERNLOGQ      $0x96, Z15, Z16, Z2
+	VBROADCASTI32X4 96(R11), Z15
+	VPSHUFB         Z12, Z15, Z15
+	VBROADCASTI32X4 112(R11), Z16
+	VPSHUFB         Z14, Z16, Z16
+	VPTERNLOGQ      $0x96, Z15, Z16, Z2
+	VBROADCASTI32X4 128(R11), Z15
+	VPSHUFB         Z11, Z15, Z15
+	VBROADCASTI32X4 144(R11), Z16
+	VPSHUFB         Z13, Z16, Z16
+	VPTERNLOGQ      $0x96, Z15, Z16, Z3
+	VBROADCASTI32X4 160(R11), Z15
+	VPSHUFB         Z12, Z15, Z15
+	VBROADCASTI32X4 176(R11), Z16
+	VPSHUFB         Z14, Z16, Z16
+	VPTERNLOGQ      $0x96, Z15, Z16, Z3
+	VBROADCASTI32X4 192(R11), Z15
+	VPSHUFB         Z11, Z15, Z15
+	VBROADCASTI32X4 208(R11), Z16
+	VPSHUFB         Z13, Z16, Z16
+	VPTERNLOGQ      $0x96, Z15, Z16, Z4
+	VBROADCASTI32X4 224(R11), Z15
+	VPSHUFB         Z12, Z15, Z15
+	VBROADCASTI32X4 240(R11), Z16
+	VPSHUFB         Z14, Z16, Z16
+	VPTERNLOGQ      $0x96, Z15, Z16, Z4
+	VBROADCASTI32X4 256(R11), Z15
+	VPSHUFB         Z11, Z15, Z15
+	VBROADCASTI32X4 272(R11), Z16
+	VPSHUFB         Z13, Z16, Z16
+	VPTERNLOGQ      $0x96, Z15, Z16, Z5
+	VBROADCASTI32X4 288(R11), Z15
+	VPSHUFB         Z12, Z15, Z15
+	VBROADCASTI32X4 304(R11), Z16
+	VPSHUFB         Z14, Z16, Z16
+	VPTERNLOGQ      $0x96, Z15, Z16, Z5
+	VBROADCASTI32X4 320(R11), Z15
+	VPSHUFB         Z11, Z15, Z15
+	VBROADCASTI32X4 336(R11), Z16
+	VPSHUFB         Z13, Z16, Z16
+	VPTERNLOGQ      $0x96, Z15, Z16, Z6
+	VBROADCASTI32X4 352(R11), Z15
+	VPSHUFB         Z12, Z15, Z15
+	VBROADCASTI32X4 368(R11), Z16
+	VPSHUFB         Z14, Z16, Z16
+	VPTERNLOGQ      $0x96, Z15, Z16, Z6
+	VBROADCASTI32X4 384(R11), Z15
+	VPSHUFB         Z11, Z15, Z15
+	VBROADCASTI32X4 400(R11), Z16
+	VPSHUFB         Z13, Z16, Z16
+	VPTERNLOGQ      $0x96, Z15, Z16, Z7
+	VBROADCASTI32X4 416(R11), Z15
+	VPSHUFB         Z12, Z15, Z15
+	VBROADCASTI32X4 432(R11), Z16
+	VPSHUFB         Z14, Z16, Z16
+	VPTERNLOGQ      $0x96, Z15, Z16, Z7
+	VBROADCASTI32X4 448(R11), Z15
+	VPSHUFB         Z11, Z15, Z15
+	VBROADCASTI32X4 464(R11), Z16
+	VPSHUFB         Z13, Z16, Z16
+	VPTERNLOGQ      $0x96, Z15, Z16, Z8
+	VBROADCASTI32X4 480(R11), Z15
+	VPSHUFB         Z12, Z15, Z15
+	VBROADCASTI32X4 496(R11), Z16
+	VPSHUFB         Z14, Z16, Z16
+	VPTERNLOGQ      $0x96, Z15, Z16, Z8
+	VBROADCASTI32X4 512(R11), Z15
+	VPSHUFB         Z11, Z15, Z15
+	VBROADCASTI32X4 528(R11), Z16
+	VPSHUFB         Z13, Z16, Z16
+	VPTERNLOGQ      $0x96, Z15, Z16, Z9
+	VBROADCASTI32X4 544(R11), Z15
+	VPSHUFB         Z12, Z15, Z15
+	VBROADCASTI32X4 560(R11), Z16
+	VPSHUFB         Z14, Z16, Z16
+	VPTERNLOGQ      $0x96, Z15, Z16, Z9
+	VBROADCASTI32X4 576(R11), Z15
+	VPSHUFB         Z11, Z15, Z15
+	VBROADCASTI32X4 592(R11), Z16
+	VPSHUFB         Z13, Z16, Z16
+	VPTERNLOGQ      $0x96, Z15, Z16, Z10
+	VBROADCASTI32X4 608(R11), Z15
+	VPSHUFB         Z12, Z15, Z15
+	VBROADCASTI32X4 624(R11), Z16
+	VPSHUFB         Z14, Z16, Z16
+	VPTERNLOGQ      $0x96, Z15, Z16, Z10
+	ADDQ            $0x00000004, R10
+	ADDQ            $0x00000280, R11
+	DECQ            R12
+	JNE             column1
+
+summed1:
+	TESTB     R9, R9
+	JNE       add1
+	MOVQ      (AX), R10
+	VMOVDQU64 Z1, (R10)(DI*1)
+	VMOVDQU64 Z2, 64(R10)(DI*1)
+	MOVQ      24(AX), R10
+	VMOVDQU64 Z3, (R10)(DI*1)
+	VMOVDQU64 Z4, 64(R10)(DI*1)
+	MOVQ      48(AX), R10
+	VMOVDQU64 Z5, (R10)(DI*1)
+	VMOVDQU64 Z6, 64(R10)(DI*1)
+	MOVQ      72(AX), R10
+	VMOVDQU64 Z7, (R10)(DI*1)
+	VMOVDQU64 Z8, 64(R10)(DI*1)
+	MOVQ      96(AX), R10
+	VMOVDQU64 Z9, (R10)(DI*1)
+	VMOVDQU64 Z10, 64(R10)(DI*1)
+	JMP       done1
+
+add1:
+	MOVQ      (AX), R10
+	VPXORQ    (R10)(DI*1), Z1, Z1
+	VMOVDQU64 Z1, (R10)(DI*1)
+	VPXORQ    64(R10)(DI*1), Z2, Z2
+	VMOVDQU64 Z2, 64(R10)(DI*1)
+	MOVQ      24(AX), R10
+	VPXORQ    (R10)(DI*1), Z3, Z3
+	VMOVDQU64 Z3, (R10)(DI*1)
+	VPXORQ    64(R10)(DI*1), Z4, Z4
+	VMOVDQU64 Z4, 64(R10)(DI*1)
+	MOVQ      48(AX), R10
+	VPXORQ    (R10)(DI*1), Z5, Z5
+	VMOVDQU64 Z5, (R10)(DI*1)
+	VPXORQ    64(R10)(DI*1), Z6, Z6
+	VMOVDQU64 Z6, 64(R10)(DI*1)
+	MOVQ      72(AX), R10
+	VPXORQ    (R10)(DI*1), Z7, Z7
+	VMOVDQU64 Z7, (R10)(DI*1)
+	VPXORQ    64(R10)(DI*1), Z8, Z8
+	VMOVDQU64 Z8, 64(R10)(DI*1)
+	MOVQ      96(AX), R10
+	VPXORQ    (R10)(DI*1), Z9, Z9
+	VMOVDQU64 Z9, (R10)(DI*1)
+	VPXORQ    64(R10)(DI*1), Z10, Z10
+	VMOVDQU64 Z10, 64(R10)(DI*1)
+
+done1:
+	ADDQ $0x00000080, DI
+	JMP  loop0
+
+end0:
+	VZEROUPPER
+	RET
+
+// func planes6AVX512<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, add bool)
+// Requires: AVX, AVX512BW, AVX512F
+TEXT ·planes6AVX512<>(SB), NOSPLIT, $0-81
+	MOVQ         out+24(FP), AX
+	MOVQ         in+32(FP), CX
+	MOVQ         columns+40(FP), DX
+	MOVQ         count+48(FP), BX
+	MOVQ         coefs+56(FP), SI
+	MOVQ         from+64(FP), DI
+	MOVQ         to+72(FP), R8
+	MOVB         add+80(FP), R9
+	MOVL         $0x0f0f0f0f, R10
+	VMOVD        R10, X0
+	VPBROADCASTD X0, Z0
+
+loop0:
+	LEAQ   128(DI), R10
+	CMPQ   R10, R8
+	JGT    end0
+	VPXORQ Z1, Z1, Z1
+	VPXORQ Z2, Z2, Z2
+	VPXORQ Z3, Z3, Z3
+	VPXORQ Z4, Z4, Z4
+	VPXORQ Z5, Z5, Z5
+	VPXORQ Z6, Z6, Z6
+	VPXORQ Z7, Z7, Z7
+	VPXORQ Z8, Z8, Z8
+	VPXORQ Z9, Z9, Z9
+	VPXORQ Z10, Z10, Z10
+	VPXORQ Z11, Z11, Z11
+	VPXORQ Z12, Z12, Z12
+	MOVQ   DX, R10
+	MOVQ   SI, R11
+	MOVQ   BX, R12
+	TESTQ  R12, R12
+	JE     summed1
+
+column1:
+	MOVL            (R10), R13
+	MOVQ            (CX)(R13*1), R13
+	VMOVDQU64       (R13)(DI*1), Z13
+	VMOVDQU64       64(R13)(DI*1), Z14
+	VPSRLQ          $0x04, Z13, Z15
+	VPANDQ          Z0, Z13, Z13
+	VPANDQ          Z0, Z15, Z15
+	VPSRLQ          $0x04, Z14, Z16
+	VPANDQ          Z0, Z14, Z14
+	VPANDQ          Z0, Z16, Z16
+	VBROADCASTI32X4 (R11), Z17
+	VPSHUFB         Z13, Z17, Z17
+	VBROADCASTI32X4 16(R11), Z18
+	VPSHUFB         Z15, Z18, Z18
+	VPTERNLOGQ      $0x96, Z17, Z18, Z1
+	VBROADCASTI32X4 32(R11), Z17
+	VPSHUFB         Z14, Z17, Z17
+	VBROADCASTI32X4 48(R11), Z18
+	VPSHUFB         Z16, Z18, Z18
+	VPTERNLOGQ      $0x96, Z17, Z18, Z1
+	VBROADCASTI32X4 64(R11), Z17
+	VPSHUFB         Z13, Z17, Z17
+	VBROADCASTI32X4 80(R11), Z18
+	VPSHUFB         Z15, Z18, Z18
+	VPTERNLOGQ      $0x96, Z17, Z18, Z2
+	VBROADCASTI32X4 96(R11), Z17
+	VPSHUFB         Z14, Z17, Z17
+	VBROADCASTI32X4 112(R11), Z18
+	VPSHUFB         Z16, Z18, Z18
+	VPTERNLOGQ      $0x96, Z17, Z18, Z2
+	VBROADCASTI32X4 128(R11), Z17
+	VPSHUFB         Z13, Z17, Z17
+	VBROADCASTI32X4 144(R11), Z18
+	VPSHUFB         Z15, Z18, Z18
+	VPTERNLOGQ      $0x96, Z17, Z18, Z3
+	VBROADCASTI32X4 160(R11), Z17
+	VPSHUFB         Z14, Z17, Z17
+	VBROADCASTI32X4 176(R11), Z18
+	VPSHUFB         Z16, Z18, Z18
+	VPTERNLOGQ      $0x96, Z17, Z18, Z3
+	VBROADCASTI32X4 192(R11), Z17
+	VPSHUFB         Z13, Z17, Z17
+	VBROADCASTI32X4 208(R11), Z18
+	VPSHUFB         Z15, Z18, Z18
+	VPTERNLOGQ      $0x96, Z17, Z18, Z4
+	VBROADCASTI32X4 224(R11), Z17
+	VPSHUFB         Z14, Z17, Z17
+	VBROADCASTI32X4 240(R11), Z18
+	VPSHUFB         Z16, Z18, Z18
+	VPTERNLOGQ      $0x96, Z17, Z18, Z4
+	VBROADCASTI32X4 256(R11), Z17
+	VPSHUFB         Z13, Z17, Z17
+	VBROADCASTI32X4 272(R11), Z18
+	VPSHUFB         Z15, Z18, Z18
+	VPTERNLOGQ      $0x96, Z17, Z18, Z5
+	VBROADCASTI32X4 288(R11), Z17
+	VPSHUFB         Z14, Z17, Z17
+	VBROADCASTI32X4 304(R11), Z18
+	VPSHUFB         Z16, Z18, Z18
+	VPTERNLOGQ      $0x96, Z17, Z18, Z5
+	VBROADCASTI32X4 320(R11), Z17
+	VPSHUFB         Z13, Z17, Z17
+	VBROADCASTI32X4 336(R11), Z18
+	VPSHUFB         Z15, Z18, Z18
+	VPTERNLOGQ      $0x96, Z17, Z18, Z6
+	VBROADCASTI32X4 352(R11), Z17
+	VPSHUFB         Z14, Z17, Z17
+	VBROADCASTI32X4 368(R11), Z18
+	VPSHUFB         Z16, Z18, Z18
+	VPTERNLOGQ      $0x96, Z17, Z18, Z6
+	VBROADCASTI32X4 384(R11), Z17
+	VPSHUFB         Z13, Z17, Z17
+	VBROADCASTI32X4 400(R11), Z18
+	VPSHUFB         Z15, Z18, Z18
+	VPTERNLOGQ      $0x96, Z17, Z18, Z7
+	VBROADCASTI32X4 416(R11), Z17
+	VPSHUFB         Z14, Z17, Z17
+	VBROADCASTI32X4 432(R11), Z18
+	VPSHUFB         Z16, Z18, Z18
+	VPTERNLOGQ      $0x96, Z17, Z18, Z7
+	VBROADCASTI32X4 448(R11), Z17
+	VPSHUFB         Z13, Z17, Z17
+	VBROADCASTI32X4 464(R11), Z18
+	VPSHUFB         Z15, Z18, Z18
+	VPTERNLOGQ      $0x96, Z17, Z18, Z8
+	VBROADCASTI32X4 480(R11), Z17
+	VPSHUFB         Z14, Z17, Z17
+	VBROADCASTI32X4 496(R11), Z18
+	VPSHUFB         Z16, Z18, Z18
+	VPTERNLOGQ      $0x96, Z17, Z18, Z8
+	VBROADCASTI32X4 512(R11), Z17
+	VPSHUFB         Z13, Z17, Z17
+	VBROADCASTI32X4 528(R11), Z18
+	VPSHUFB         Z15, Z18, Z18
+	VPTERNLOGQ      $0x96, Z17, Z18, Z9
+	VBROADCASTI32X4 544(R11), Z17
+	VPSHUFB         Z14, Z17, Z17
+	VBROADCASTI32X4 560(R11), Z18
+	VPSHUFB         Z16, Z18, Z18
+	VPTERNLOGQ      $0x96, Z17, Z18, Z9
+	VBROADCASTI32X4 576(R11), Z17
+	VPSHUFB         Z13, Z17, Z17
+	VBROADCASTI32X4 592(R11), Z18
+	VPSHUFB         Z15, Z18, Z18
+	VPTERNLOGQ      $0x96, Z17, Z18, Z10
+	VBROADCASTI32X4 608(R11), Z17
+	VPSHUFB         Z14, Z17, Z17
+	VBROADCASTI32X4 624(R11), Z18
+	VPSHUFB         Z16, Z18, Z18
+	VPTERNLOGQ      $0x96, Z17, Z18, Z10
+	VBROADCASTI32X4 640(R11), Z17
+	VPSHUFB         Z13, Z17, Z17
+	VBROADCASTI32X4 656(R11), Z18
+	VPSHUFB         Z15, Z18, Z18
+	VPTERNLOGQ      $0x96, Z17, Z18, Z11
+	VBROADCASTI32X4 672(R11), Z17
+	VPSHUFB         Z14, Z17, Z17
+	VBROADCASTI32X4 688(R11), Z18
+	VPSHUFB         Z16, Z18, Z18
+	VPTERNLOGQ      $0x96, Z17, Z18, Z11
+	VBROADCASTI32X4 704(R11), Z17
+	VPSHUFB         Z13, Z17, Z17
+	VBROADCASTI32X4 720(R11), Z18
+	VPSHUFB         Z15, Z18, Z18
+	VPTERNLOGQ      $0x96, Z17, Z18, Z12
+	VBROADCASTI32X4 736(R11), Z17
+	VPSHUFB         Z14, Z17, Z17
+	VBROADCASTI32X4 752(R11), Z18
+	VPSHUFB         Z16, Z18, Z18
+	VPTERNLOGQ      $0x96, Z17, Z18, Z12
+	ADDQ            $0x00000004, R10
+	ADDQ            $0x00000300, R11
+	DECQ            R12
+	JNE             column1
+
+summed1:
+	TESTB     R9, R9
+	JNE       add1
+	MOVQ      (AX), R10
+	VMOVDQU64 Z1, (R10)(DI*1)
+	VMOVDQU64 Z2, 64(R10)(DI*1)
+	MOVQ      24(AX), R10
+	VMOVDQU64 Z3, (R10)(DI*1)
+	VMOVDQU64 Z4, 64(R10)(DI*1)
+	MOVQ      48(AX), R10
+	VMOVDQU64 Z5, (R10)(DI*1)
+	VMOVDQU64 Z6, 64(R10)(DI*1)
+	MOVQ      72(AX), R10
+	VMOVDQU64 Z7, (R10)(DI*1)
+	VMOVDQU64 Z8, 64(R10)(DI*1)
+	MOVQ      96(AX), R10
+	VMOVDQU64 Z9, (R10)(DI*1)
+	VMOVDQU64 Z10, 64(R10)(DI*1)
+	MOVQ      120(AX), R10
+	VMOVDQU64 Z11, (R10)(DI*1)
+	VMOVDQU64 Z12, 64(R10)(DI*1)
+	JMP       done1
+
+add1:
+	MOVQ      (AX), R10
+	VPXORQ    (R10)(DI*1), Z1, Z1
+	VMOVDQU64 Z1, (R10)(DI*1)
+	VPXORQ    64(R10)(DI*1), Z2, Z2
+	VMOVDQU64 Z2, 64(R10)(DI*1)
+	MOVQ      24(AX), R10
+	VPXORQ    (R10)(DI*1), Z3, Z3
+	VMOVDQU64 Z3, (R10)(DI*1)
+	VPXORQ    64(R10)(DI*1), Z4, Z4
+	VMOVDQU64 Z4, 64(R10)(DI*1)
+	MOVQ      48(AX), R10
+	VPXORQ    (R10)(DI*1), Z5, Z5
+	VMOVDQU64 Z5, (R10)(DI*1)
+	VPXORQ    64(R10)(DI*1), Z6, Z6
+	VMOVDQU64 Z6, 64(R10)(DI*1)
+	MOVQ      72(AX), R10
+	VPXORQ    (R10)(DI*1), Z7, Z7
+	VMOVDQU64 Z7, (R10)(DI*1)
+	VPXORQ    64(R10)(DI*1), Z8, Z8
+	VMOVDQU64 Z8, 64(R10)(DI*1)
+	MOVQ      96(AX), R10
+	VPXORQ    (R10)(DI*1), Z9, Z9
+	VMOVDQU64 Z9, (R10)(DI*1)
+	VPXORQ    64(R10)(DI*1), Z10, Z10
+	VMOVDQU64 Z10, 64(R10)(DI*1)
+	MOVQ      120(AX), R10
+	VPXORQ    (R10)(DI*1), Z11, Z11
+	VMOVDQU64 Z11, (R10)(DI*1)
+	VPXORQ    64(R10)(DI*1), Z12, Z12
+	VMOVDQU64 Z12, 64(R10)(DI*1)
+
+done1:
+	ADDQ $0x00000080, DI
+	JMP  loop0
+
+end0:
+	VZEROUPPER
+	RET
+
+// func planes7AVX512<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, add bool)
+// Requires: AVX, AVX512BW, AVX512F
+TEXT ·planes7AVX512<>(SB), NOSPLIT, $0-81
+	MOVQ         out+24(FP), AX
+	MOVQ         in+32(FP), CX
+	MOVQ         columns+40(FP), DX
+	MOVQ         count+48(FP), BX
+	MOVQ         coefs+56(FP), SI
+	MOVQ         from+64(FP), DI
+	MOVQ         to+72(FP), R8
+	MOVB         add+80(FP), R9
+	MOVL         $0x0f0f0f0f, R10
+	VMOVD        R10, X0
+	VPBROADCASTD X0, Z0
+
+loop0:
+	LEAQ   128(DI), R10
+	CMPQ   R10, R8
+	JGT    end0
+	VPXORQ Z1, Z1, Z1
+	VPXORQ Z2, Z2, Z2
+	VPXORQ Z3, Z3, Z3
+	VPXORQ Z4, Z4, Z4
+	VPXORQ Z5, Z5, Z5
+	VPXORQ Z6, Z6, Z6
+	VPXORQ Z7, Z7, Z7
+	VPXORQ Z8, Z8, Z8
+	VPXORQ Z9, Z9, Z9
+	VPXORQ Z10, Z10, Z10
+	VPXORQ Z11, Z11, Z11
+	VPXORQ Z12, Z12, Z12
+	VPXORQ Z13, Z13, Z13
+	VPXORQ Z14, Z14, Z14
+	MOVQ   DX, R10
+	MOVQ   SI, R11
+	MOVQ   BX, R12
+	TESTQ  R12, R12
+	JE     summed1
+
+column1:
+	MOVL            (R10), R13
+	MOVQ            (CX)(R13*1), R13
+	VMOVDQU64       (R13)(DI*1), Z15
+	VMOVDQU64       64(R13)(DI*1), Z16
+	VPSRLQ          $0x04, Z15, Z17
+	VPANDQ          Z0, Z15, Z15
+	VPANDQ          Z0, Z17, Z17
+	VPSRLQ          $0x04, Z16, Z18
+	VPANDQ          Z0, Z16, Z16
+	VPANDQ          Z0, Z18, Z18
+	VBROADCASTI32X4 (R11), Z19
+	VPSHUFB         Z15, Z19, Z19
+	VBROADCASTI32X4 16(R11), Z20
+	VPSHUFB         Z17, Z20, Z20
+	VPTERNLOGQ      $0x96, Z19, Z20, Z1
+	VBROADCASTI32X4 32(R11), Z19
+	VPSHUFB         Z16, Z19, Z19
+	VBROADCASTI32X4 48(R11), Z20
+	VPSHUFB         Z18, Z20, Z20
+	VPTERNLOGQ      $0x96, Z19, Z20, Z1
+	VBROADCASTI32X4 64(R11), Z19
+	VPSHUFB         Z15, Z19, Z19
+	VBROADCASTI32X4 80(R11), Z20
+	VPSHUFB         Z17, Z20, Z20
+	VPTERNLOGQ      $0x96, Z19, Z20, Z2
+	VBROADCASTI32X4 96(R11), Z19
+	VPSHUFB         Z16, Z19, Z19
+	VBROADCASTI32X4 112(R11), Z20
+	VPSHUFB         Z18, Z20, Z20
+	VPTERNLOGQ      $0x96, Z19, Z20, Z2
+	VBROADCASTI32X4 128(R11), Z19
+	VPSHUFB         Z15, Z19, Z19
+	VBROADCASTI32X4 144(R11), Z20
+	VPSHUFB         Z17, Z20, Z20
+	VPTERNLOGQ      $0x96, Z19, Z20, Z3
+	VBROADCASTI32X4 160(R11), Z19
+	VPSHUFB         Z16, Z19, Z19
+	VBROADCASTI32X4 176(R11), Z20
+	VPSHUFB         Z18, Z20, Z20
+	VPTERNLOGQ      $0x96, Z19, Z20, Z3
+	VBROADCASTI32X4 192(R11), Z19
+	VPSHUFB         Z15, Z19, Z19
+	VBROADCASTI32X4 208(R11), Z20
+	VPSHUFB         Z17, Z20, Z20
+	VPTERNLOGQ      $0x96, Z19, Z20, Z4
+	VBROADCASTI32X4 224(R11), Z19
+	VPSHUFB         Z16, Z19, Z19
+	VBROADCASTI32X4 240(R11), Z20
+	VPSHUFB         Z18, Z20, Z20
+	VPTERNLOGQ      $0x96, Z19, Z20, Z4
+	VBROADCASTI32X4 256(R11), Z19
+	VPSHUFB         Z15, Z19, Z19
+	VBROADCASTI32X4 272(R11), Z20
+	VPSHUFB         Z17, Z20, Z20
+	VPTERNLOGQ      $0x96, Z19, Z20, Z5
+	VBROADCASTI32X4 288(R11), Z19
+	VPSHUFB         Z16, Z19, Z19
+	VBROADCASTI32X4 304(R11), Z20
+	VPSHUFB         Z18, Z20, Z20
+	VPTERNLOGQ      $0x96, Z19, Z20, Z5
+	VBROADCASTI32X4 320(R11), Z19
+	VPSHUFB         Z15, Z19, Z19
+	VBROADCASTI32X4 336(R11), Z20
+	VPSHUFB         Z17, Z20, Z20
+	VPTERNLOGQ      $0x96, Z19, Z20, Z6
+	VBROADCASTI32X4 352(R11), Z19
+	VPSHUFB         Z16, Z19, Z19
+	VBROADCASTI32X4 368(R11), Z20
+	VPSHUFB         Z18, Z20, Z20
+	VPTERNLOGQ      $0x96, Z19, Z20, Z6
+	VBROADCASTI32X4 384(R11), Z19
+	VPSHUFB         Z15, Z19, Z19
+	VBROADCASTI32X4 400(R11), Z20
+	VPSHUFB         Z17, Z20, Z20
+	VPTERNLOGQ      $0x96, Z19, Z20, Z7
+	VBROADCASTI32X4 416(R11), Z19
+	VPSHUFB         Z16, Z19, Z19
+	VBROADCASTI32X4 432(R11), Z20
+	VPSHUFB         Z18, Z20, Z20
+	VPTERNLOGQ      $0x96, Z19, Z20, Z7
+	VBROADCASTI32X4 448(R11), Z19
+	VPSHUFB         Z15, Z19, Z19
+	VBROADCASTI32X4 464(R11), Z20
+	VPSHUFB         Z17, Z20, Z20
+	VPTERNLOGQ      $0x96, Z19, Z20, Z8
+	VBROADCASTI32X4 480(R11), Z19
+	VPSHUFB         Z16, Z19, Z19
+	VBROADCASTI32X4 496(R11), Z20
+	VPSHUFB         Z18, Z20, Z20
+	VPTERNLOGQ      $0x96, Z19, Z20, Z8
+	VBROADCASTI32X4 512(R11), Z19
+	VPSHUFB         Z15, Z19, Z19
+	VBROADCASTI32X4 528(R11), Z20
+	VPSHUFB         Z17, Z20, Z20
+	VPTERNLOGQ      $0x96, Z19, Z20, Z9
+	VBROADCASTI32X4 544(R11), Z19
+	VPSHUFB         Z16, Z19, Z19
+	VBROADCASTI32X4 560(R11), Z20
+	VPSHUFB         Z18, Z20, Z20
+	VPTERNLOGQ      $0x96, Z19, Z20, Z9
+	VBROADCASTI32X4 576(R11), Z19
+	VPSHUFB         Z15, Z19, Z19
+	VBROADCASTI32X4 592(R11), Z20
+	VPSHUFB         Z17, Z20, Z20
+	VPTERNLOGQ      $0x96, Z19, Z20, Z10
+	VBROADCASTI32X4 608(R11), Z19
+	VPSHUFB         Z16, Z19, Z19
+	VBROADCASTI32X4 624(R11), Z20
+	VPSHUFB         Z18, Z20, Z20
+	VPTERNLOGQ      $0x96, Z19, Z20, Z10
+	VBROADCASTI32X4 640(R11), Z19
+	VPSHUFB         Z15, Z19, Z19
+	VBROADCASTI32X4 656(R11), Z20
+	VPSHUFB         Z17, Z20, Z20
+	VPTERNLOGQ      $0x96, Z19, Z20, Z11
+	VBROADCASTI32X4 672(R11), Z19
+	VPSHUFB         Z16, Z19, Z19
+	VBROADCASTI32X4 688(R11), Z20
+	VPSHUFB         Z18, Z20, Z20
+	VPTERNLOGQ      $0x96, Z19, Z20, Z11
+	VBROADCASTI32X4 704(R11), Z19
+	VPSHUFB         Z15, Z19, Z19
+	VBROADCASTI32X4 720(R11), Z20
+	VPSHUFB         Z17, Z20, Z20
+	VPTERNLOGQ      $0x96, Z19, Z20, Z12
+	VBROADCASTI32X4 736(R11), Z19
+	VPSHUFB         Z16, Z19, Z19
+	VBROADCASTI32X4 752(R11), Z20
+	VPSHUFB         Z18, Z20, Z20
+	VPTERNLOGQ      $0x96, Z19, Z20, Z12
+	VBROADCASTI32X4 768(R11), Z19
+	VPSHUFB         Z15, Z19, Z19
+	VBROADCASTI32X4 784(R11), Z20
+	VPSHUFB         Z17, Z20, Z20
+	VPTERNLOGQ      $0x96, Z19, Z20, Z13
+	VBROADCASTI32X4 800(R11), Z19
+	VPSHUFB         Z16, Z19, Z19
+	VBROADCASTI32X4 816(R11), Z20
+	VPSHUFB         Z18, Z20, Z20
+	VPTERNLOGQ      $0x96, Z19, Z20, Z13
+	VBROADCASTI32X4 832(R11), Z19
+	VPSHUFB         Z15, Z19, Z19
+	VBROADCASTI32X4 848(R11), Z20
+	VPSHUFB         Z17, Z20, Z20
+	VPTERNLOGQ      $0x96, Z19, Z20, Z14
+	VBROADCASTI32X4 864(R11), Z19
+	VPSHUFB         Z16, Z19, Z19
+	VBROADCASTI32X4 880(R11), Z20
+	VPSHUFB         Z18, Z20, Z20
+	VPTERNLOGQ      $0x96, Z19, Z20, Z14
+	ADDQ            $0x00000004, R10
+	ADDQ            $0x00000380, R11
+	DECQ            R12
+	JNE             column1
+
+summed1:
+	TESTB     R9, R9
+	JNE       add1
+	MOVQ      (AX), R10
+	VMOVDQU64 Z1, (R10)(DI*1)
+	VMOVDQU64 Z2, 64(R10)(DI*1)
+	MOVQ      24(AX), R10
+	VMOVDQU64 Z3, (R10)(DI*1)
+	VMOVDQU64 Z4, 64(R10)(DI*1)
+	MOVQ      48(AX), R10
+	VMOVDQU64 Z5, (R10)(DI*1)
+	VMOVDQU64 Z6, 64(R10)(DI*1)
+	MOVQ      72(AX), R10
+	VMOVDQU64 Z7, (R10)(DI*1)
+	VMOVDQU64 Z8, 64(R10)(DI*1)
+	MOVQ      96(AX), R10
+	VMOVDQU64 Z9, (R10)(DI*1)
+	VMOVDQU64 Z10, 64(R10)(DI*1)
+	MOVQ      120(AX), R10
+	VMOVDQU64 Z11, (R10)(DI*1)
+	VMOVDQU64 Z12, 64(R10)(DI*1)
+	MOVQ      144(AX), R10
+	VMOVDQU64 Z13, (R10)(DI*1)
+	VMOVDQU64 Z14, 64(R10)(DI*1)
+	JMP       done1
+
+add1:
+	MOVQ      (AX), R10
+	VPXORQ    (R10)(DI*1), Z1, Z1
+	VMOVDQU64 Z1, (R10)(DI*1)
+	VPXORQ    64(R10)(DI*1), Z2, Z2
+	VMOVDQU64 Z2, 64(R10)(DI*1)
+	MOVQ      24(AX), R10
+	VPXORQ    (R10)(DI*1), Z3, Z3
+	VMOVDQU64 Z3, (R10)(DI*1)
+	VPXORQ    64(R10)(DI*1), Z4, Z4
+	VMOVDQU64 Z4, 64(R10)(DI*1)
+	MOVQ      48(AX), R10
+	VPXORQ    (R10)(DI*1), Z5, Z5
+	VMOVDQU64 Z5, (R10)(DI*1)
+	VPXORQ    64(R10)(DI*1), Z6, Z6
+	VMOVDQU64 Z6, 64(R10)(DI*1)
+	MOVQ      72(AX), R10
+	VPXORQ    (R10)(DI*1), Z7, Z7
+	VMOVDQU64 Z7, (R10)(DI*1)
+	VPXORQ    64(R10)(DI*1), Z8, Z8
+	VMOVDQU64 Z8, 64(R10)(DI*1)
+	MOVQ      96(AX), R10
+	VPXORQ    (R10)(DI*1), Z9, Z9
+	VMOVDQU64 Z9, (R10)(DI*1)
+	VPXORQ    64(R10)(DI*1), Z10, Z10
+	VMOVDQU64 Z10, 64(R10)(DI*1)
+	MOVQ      120(AX), R10
+	VPXORQ    (R10)(DI*1), Z11, Z11
+	VMOVDQU64 Z11, (R10)(DI*1)
+	VPXORQ    64(R10)(DI*1), Z12, Z12
+	VMOVDQU64 Z12, 64(R10)(DI*1)
+	MOVQ      144(AX), R10
+	VPXORQ    (R10)(DI*1), Z13, Z13
+	VMOVDQU64 Z13, (R10)(DI*1)
+	VPXORQ    64(R10)(DI*1), Z14, Z14
+	VMOVDQU64 Z14, 64(R10)(DI*1)
+
+done1:
+	ADDQ $0x00000080, DI
+	JMP  loop0
+
+end0:
+	VZEROUPPER
+	RET
+
+// func planes8AVX512<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, add bool)
+// Requires: AVX, AVX512BW, AVX512F
+TEXT ·planes8AVX512<>(SB), NOSPLIT, $0-81
+	MOVQ         out+24(FP), AX
+	MOVQ         in+32(FP), CX
+	MOVQ         columns+40(FP), DX
+	MOVQ         count+48(FP), BX
+	MOVQ         coefs+56(FP), SI
+	MOVQ         from+64(FP), DI
+	MOVQ         to+72(FP), R8
+	MOVB         add+80(FP), R9
+	MOVL         $0x0f0f0f0f, R10
+	VMOVD        R10, X0
+	VPBROADCASTD X0, Z0
+
+loop0:
+	LEAQ   128(DI), R10
+	CMPQ   R10, R8
+	JGT    end0
+	VPXORQ Z1, Z1, Z1
+	VPXORQ Z2, Z2, Z2
+	VPXORQ Z3, Z3, Z3
+	VPXORQ Z4, Z4, Z4
+	VPXORQ Z5, Z5, Z5
+	VPXORQ Z6, Z6, Z6
+	VPXORQ Z7, Z7, Z7
+	VPXORQ Z8, Z8, Z8
+	VPXORQ Z9, Z9, Z9
+	VPXORQ Z10, Z10, Z10
+	VPXORQ Z11, Z11, Z11
+	VPXORQ Z12, Z12, Z12
+	VPXORQ Z13, Z13, Z13
+	VPXORQ Z14, Z14, Z14
+	VPXORQ Z15, Z15, Z15
+	VPXORQ Z16, Z16, Z16
+	MOVQ   DX, R10
+	MOVQ   SI, R11
+	MOVQ   BX, R12
+	TESTQ  R12, R12
+	JE     summed1
+
+column1:
+	MOVL            (R10), R13
+	MOVQ            (CX)(R13*1), R13
+	VMOVDQU64       (R13)(DI*1), Z17
+	VMOVDQU64       64(R13)(DI*1), Z18
+	VPSRLQ          $0x04, Z17, Z19
+	VPANDQ          Z0, Z17, Z17
+	VPANDQ          Z0, Z19, Z19
+	VPSRLQ          $0x04, Z18, Z20
+	VPANDQ          Z0, Z18, Z18
+	VPANDQ          Z0, Z20, Z20
+	VBROADCASTI32X4 (R11), Z21
+	VPSHUFB         Z17, Z21, Z21
+	VBROADCASTI32X4 16(R11), Z22
+	VPSHUFB         Z19, Z22, Z22
+	VPTERNLOGQ      $0x96, Z21, Z22, Z1
+	VBROADCASTI32X4 32(R11), Z21
+	VPSHUFB         Z18, Z21, Z21
+	VBROADCASTI32X4 48(R11), Z22
+	VPSHUFB         Z20, Z22, Z22
+	VPTERNLOGQ      $0x96, Z21, Z22, Z1
+	VBROADCASTI32X4 64(R11), Z21
+	VPSHUFB         Z17, Z21, Z21
+	VBROADCASTI32X4 80(R11), Z22
+	VPSHUFB         Z19, Z22, Z22
+	VPTERNLOGQ      $0x96, Z21, Z22, Z2
+	VBROADCASTI32X4 96(R11), Z21
+	VPSHUFB         Z18, Z21, Z21
+	VBROADCASTI32X4 112(R11), Z22
+	VPSHUFB         Z20, Z22, Z22
+	VPTERNLOGQ      $0x96, Z21, Z22, Z2
+	VBROADCASTI32X4 128(R11), Z21
+	VPSHUFB         Z17, Z21, Z21
+	VBROADCASTI32X4 144(R11), Z22
+	VPSHUFB         Z19, Z22, Z22
+	VPTERNLOGQ      $0x96, Z21, Z22, Z3
+	VBROADCASTI32X4 160(R11), Z21
+	VPSHUFB         Z18, Z21, Z21
+	VBROADCASTI32X4 176(R11), Z22
+	VPSHUFB         Z20, Z22, Z22
+	VPTERNLOGQ      $0x96, Z21, Z22, Z3
+	VBROADCASTI32X4 192(R11), Z21
+	VPSHUFB         Z17, Z21, Z21
+	VBROADCASTI32X4 208(R11), Z22
+	VPSHUFB         Z19, Z22, Z22
+	VPTERNLOGQ      $0x96, Z21, Z22, Z4
+	VBROADCASTI32X4 224(R11), Z21
+	VPSHUFB         Z18, Z21, Z21
+	VBROADCASTI32X4 240(R11), Z22
+	VPSHUFB         Z20, Z22, Z22
+	VPTERNLOGQ      $0x96, Z21, Z22, Z4
+	VBROADCASTI32X4 256(R11), Z21
+	VPSHUFB         Z17, Z21, Z21
+	VBROADCASTI32X4 272(R11), Z22
+	VPSHUFB         Z19, Z22, Z22
+	VPTERNLOGQ      $0x96, Z21, Z22, Z5
+	VBROADCASTI32X4 288(R11), Z21
+	VPSHUFB         Z18, Z21, Z21
+	VBROADCASTI32X4 304(R11), Z22
+	VPSHUFB         Z20, Z22, Z22
+	VPTERNLOGQ      $0x96, Z21, Z22, Z5
+	VBROADCASTI32X4 320(R11), Z21
+	VPSHUFB         Z17, Z21, Z21
+	VBROADCASTI32X4 336(R11), Z22
+	VPSHUFB         Z19, Z22, Z22
+	VPTERNLOGQ      $0x96, Z21, Z22, Z6
+	VBROADCASTI32X4 352(R11), Z21
+	VPSHUFB         Z18, Z21, Z21
+	VBROADCASTI32X4 368(R11), Z22
+	VPSHUFB         Z20, Z22, Z22
+	VPTERNLOGQ      $0x96, Z21, Z22, Z6
+	VBROADCASTI32X4 384(R11), Z21
+	VPSHUFB         Z17, Z21, Z21
+	VBROADCASTI32X4 400(R11), Z22
+	VPSHUFB         Z19, Z22, Z22
+	VPTERNLOGQ      $0x96, Z21, Z22, Z7
+	VBROADCASTI32X4 416(R11), Z21
+	VPSHUFB         Z18, Z21, Z21
+	VBROADCASTI32X4 432(R11), Z22
+	VPSHUFB         Z20, Z22, Z22
+	VPTERNLOGQ      $0x96, Z21, Z22, Z7
+	VBROADCASTI32X4 448(R11), Z21
+	VPSHUFB         Z17, Z21, Z21
+	VBROADCASTI32X4 464(R11), Z22
+	VPSHUFB         Z19, Z22, Z22
+	VPTERNLOGQ      $0x96, Z21, Z22, Z8
+	VBROADCASTI32X4 480(R11), Z21
+	VPSHUFB         Z18, Z21, Z21
+	VBROADCASTI32X4 496(R11), Z22
+	VPSHUFB         Z20, Z22, Z22
+	VPTERNLOGQ      $0x96, Z21, Z22, Z8
+	VBROADCASTI32X4 512(R11), Z21
+	VPSHUFB         Z17, Z21, Z21
+	VBROADCASTI32X4 528(R11), Z22
+	VPSHUFB         Z19, Z22, Z22
+	VPTERNLOGQ      $0x96, Z21, Z22, Z9
+	VBROADCASTI32X4 544(R11), Z21
+	VPSHUFB         Z18, Z21, Z21
+	VBROADCASTI32X4 560(R11), Z22
+	VPSHUFB         Z20, Z22, Z22
+	VPTERNLOGQ      $0x96, Z21, Z22, Z9
+	VBROADCASTI32X4 576(R11), Z21
+	VPSHUFB         Z17, Z21, Z21
+	VBROADCASTI32X4 592(R11), Z22
+	VPSHUFB         Z19, Z22, Z22
+	VPTERNLOGQ      $0x96, Z21, Z22, Z10
+	VBROADCASTI32X4 608(R11), Z21
+	VPSHUFB         Z18, Z21, Z21
+	VBROADCASTI32X4 624(R11), Z22
+	VPSHUFB         Z20, Z22, Z22
+	VPTERNLOGQ      $0x96, Z21, Z22, Z10
+	VBROADCASTI32X4 640(R11), Z21
+	VPSHUFB         Z17, Z21, Z21
+	VBROADCASTI32X4 656(R11), Z22
+	VPSHUFB         Z19, Z22, Z22
+	VPTERNLOGQ      $0x96, Z21, Z22, Z11
+	VBROADCASTI32X4 672(R11), Z21
+	VPSHUFB         Z18, Z21, Z21
+	VBROADCASTI32X4 688(R11), Z22
+	VPSHUFB         Z20, Z22, Z22
+	VPTERNLOGQ      $0x96, Z21, Z22, Z11
+	VBROADCASTI32X4 704(R11), Z21
+	VPSHUFB         Z17, Z21, Z21
+	VBROADCASTI32X4 720(R11), Z22
+	VPSHUFB         Z19, Z22, Z22
+	VPTERNLOGQ      $0x96, Z21, Z22, Z12
+	VBROADCASTI32X4 736(R11), Z21
+	VPSHUFB         Z18, Z21, Z21
+	VBROADCASTI32X4 752(R11), Z22
+	VPSHUFB         Z20, Z22, Z22
+	VPTERNLOGQ      $0x96, Z21, Z22, Z12
+	VBROADCASTI32X4 768(R11), Z21
+	VPSHUFB         Z17, Z21, Z21
+	VBROADCASTI32X4 784(R11), Z22
+	VPSHUFB         Z19, Z22, Z22
+	VPTERNLOGQ      $0x96, Z21, Z22, Z13
+	VBROADCASTI32X4 800(R11), Z21
+	VPSHUFB         Z18, Z21, Z21
+	VBROADCASTI32X4 816(R11), Z22
+	VPSHUFB         Z20, Z22, Z22
+	VPTERNLOGQ      $0x96, Z21, Z22, Z13
+	VBROADCASTI32X4 832(R11), Z21
+	VPSHUFB         Z17, Z21, Z21
+	VBROADCASTI32X4 848(R11), Z22
+	VPSHUFB         Z19, Z22, Z22
+	VPTERNLOGQ      $0x96, Z21, Z22, Z14
+	VBROADCASTI32X4 864(R11), Z21
+	VPSHUFB         Z18, Z21, Z21
+	VBROADCASTI32X4 880(R11), Z22
+	VPSHUFB         Z20, Z22, Z22
+	VPTERNLOGQ      $0x96, Z21, Z22, Z14
+	VBROADCASTI32X4 896(R11), Z21
+	VPSHUFB         Z17, Z21, Z21
+	VBROADCASTI32X4 912(R11), Z22
+	VPSHUFB         Z19, Z22, Z22
+	VPTERNLOGQ      $0x96, Z21, Z22, Z15
+	VBROADCASTI32X4 928(R11), Z21
+	VPSHUFB         Z18, Z21, Z21
+	VBROADCASTI32X4 944(R11), Z22
+	VPSHUFB         Z20, Z22, Z22
+	VPTERNLOGQ      $0x96, Z21, Z22, Z15
+	VBROADCASTI32X4 960(R11), Z21
+	VPSHUFB         Z17, Z21, Z21
+	VBROADCASTI32X4 976(R11), Z22
+	VPSHUFB         Z19, Z22, Z22
+	VPTERNLOGQ      $0x96, Z21, Z22, Z16
+	VBROADCASTI32X4 992(R11), Z21
+	VPSHUFB         Z18, Z21, Z21
+	VBROADCASTI32X4 1008(R11), Z22
+	VPSHUFB         Z20, Z22, Z22
+	VPTERNLOGQ      $0x96, Z21, Z22, Z16
+	ADDQ            $0x00000004, R10
+	ADDQ            $0x00000400, R11
+	DECQ            R12
+	JNE             column1
+
+summed1:
+	TESTB     R9, R9
+	JNE       add1
+	MOVQ      (AX), R10
+	VMOVDQU64 Z1, (R10)(DI*1)
+	VMOVDQU64 Z2, 64(R10)(DI*1)
+	MOVQ      24(AX), R10
+	VMOVDQU64 Z3, (R10)(DI*1)
+	VMOVDQU64 Z4, 64(R10)(DI*1)
+	MOVQ      48(AX), R10
+	VMOVDQU64 Z5, (R10)(DI*1)
+	VMOVDQU64 Z6, 64(R10)(DI*1)
+	MOVQ      72(AX), R10
+	VMOVDQU64 Z7, (R10)(DI*1)
+	VMOVDQU64 Z8, 64(R10)(DI*1)
+	MOVQ      96(AX), R10
+	VMOVDQU64 Z9, (R10)(DI*1)
+	VMOVDQU64 Z10, 64(R10)(DI*1)
+	MOVQ      120(AX), R10
+	VMOVDQU64 Z11, (R10)(DI*1)
+	VMOVDQU64 Z12, 64(R10)(DI*1)
+	MOVQ      144(AX), R10
+	VMOVDQU64 Z13, (R10)(DI*1)
+	VMOVDQU64 Z14, 64(R10)(DI*1)
+	MOVQ      168(AX), R10
+	VMOVDQU64 Z15, (R10)(DI*1)
+	VMOVDQU64 Z16, 64(R10)(DI*1)
+	JMP       done1
+
+add1:
+	MOVQ      (AX), R10
+	VPXORQ    (R10)(DI*1), Z1, Z1
+	VMOVDQU64 Z1, (R10)(DI*1)
+	VPXORQ    64(R10)(DI*1), Z2, Z2
+	VMOVDQU64 Z2, 64(R10)(DI*1)
+	MOVQ      24(AX), R10
+	VPXORQ    (R10)(DI*1), Z3, Z3
+	VMOVDQU64 Z3, (R10)(DI*1)
+	VPXORQ    64(R10)(DI*1), Z4, Z4
+	VMOVDQU64 Z4, 64(R10)(DI*1)
+	MOVQ      48(AX), R10
+	VPXORQ    (R10)(DI*1), Z5, Z5
+	VMOVDQU64 Z5, (R10)(DI*1)
+	VPXORQ    64(R10)(DI*1), Z6, Z6
+	VMOVDQU64 Z6, 64(R10)(DI*1)
+	MOVQ      72(AX), R10
+	VPXORQ    (R10)(DI*1), Z7, Z7
+	VMOVDQU64 Z7, (R10)(DI*1)
+	VPXORQ    64(R10)(DI*1), Z8, Z8
+	VMOVDQU64 Z8, 64(R10)(DI*1)
+	MOVQ      96(AX), R10
+	VPXORQ    (R10)(DI*1), Z9, Z9
+	VMOVDQU64 Z9, (R10)(DI*1)
+	VPXORQ    64(R10)(DI*1), Z10, Z10
+	VMOVDQU64 Z10, 64(R10)(DI*1)
+	MOVQ      120(AX), R10
+	VPXORQ    (R10)(DI*1), Z11, Z11
+	VMOVDQU64 Z11, (R10)(DI*1)
+	VPXORQ    64(R10)(DI*1), Z12, Z12
+	VMOVDQU64 Z12, 64(R10)(DI*1)
+	MOVQ      144(AX), R10
+	VPXORQ    (R10)(DI*1), Z13, Z13
+	VMOVDQU64 Z13, (R10)(DI*1)
+	VPXORQ    64(R10)(DI*1), Z14, Z14
+	VMOVDQU64 Z14, 64(R10)(DI*1)
+	MOVQ      168(AX), R10
+	VPXORQ    (R10)(DI*1), Z15, Z15
+	VMOVDQU64 Z15, (R10)(DI*1)
+	VPXORQ    64(R10)(DI*1), Z16, Z16
+	VMOVDQU64 Z16, 64(R10)(DI*1)
+
+done1:
+	ADDQ $0x00000080, DI
+	JMP  loop0
+
+end0:
+	VZEROUPPER
+	RET
+
+// func butterfly1AVX512<>(path int, symbolBytes int, inverse int, out0 *byte, out1 *byte, in0 *byte, in1 *byte, coef *byte, n int)
+// Requires: AVX, AVX512BW, AVX512F
+TEXT ·butterfly1AVX512<>(SB), NOSPLIT, $0-72
+	MOVQ         out0+24(FP), AX
+	MOVQ         in0+40(FP), CX
+	MOVQ         out1+32(FP), DX
+	MOVQ         in1+48(FP), BX
+	MOVQ         coef+56(FP), SI
+	MOVQ         n+64(FP), DI
+	MOVL         $0x0f0f0f0f, R8
+	VMOVD        R8, X0
+	VPBROADCASTD X0, Z0
+	XORQ         R8, R8
+	CMPQ         R8, DI
+	JGE          end
+
+loop:
+	VMOVDQU64       (CX)(R8*1), Z1
+	VMOVDQU64       (BX)(R8*1), Z2
+	VMOVDQU64       Z2, Z3
+	LEAQ            (SI), R9
+	VPSRLQ          $0x04, Z3, Z4
+	VPANDQ          Z0, Z3, Z3
+	VPANDQ          Z0, Z4, Z4
+	VBROADCASTI32X4 (R9), Z5
+	VBROADCASTI32X4 16(R9), Z7
+	VPSHUFB         Z3, Z5, Z8
+	VPSHUFB         Z4, Z7, Z6
+	VPTERNLOGQ      $0x96, Z8, Z6, Z1
+	VPXORQ          Z1, Z2, Z2
+	VMOVDQU64       Z1, (AX)(R8*1)
+	VMOVDQU64       Z2, (DX)(R8*1)
+	VMOVDQU64       64(CX)(R8*1), Z1
+	VMOVDQU64       64(BX)(R8*1), Z2
+	VMOVDQU64       Z2, Z3
+	LEAQ            (SI), R9
+	VPSRLQ          $0x04, Z3, Z4
+	VPANDQ          Z0, Z3, Z3
+	VPANDQ          Z0, Z4, Z4
+	VBROADCASTI32X4 (R9), Z5
+	VBROADCASTI32X4 16(R9), Z7
+	VPSHUFB         Z3, Z5, Z8
+	VPSHUFB         Z4, Z7, Z6
+	VPTERNLOGQ      $0x96, Z8, Z6, Z1
+	VPXORQ          Z1, Z2, Z2
+	VMOVDQU64       Z1, 64(AX)(R8*1)
+	VMOVDQU64       Z2, 64(DX)(R8*1)
+	ADDQ            $0x00000080, R8
+	CMPQ            R8, DI
+	JLT             loop
+
+end:
+	VZEROUPPER
+	RET
+
+// func butterflies1AVX512<>(path int, symbolBytes int, inverse int, out *[]byte, in *[]byte, coefs *byte, n int)
+// Requires: AVX, AVX512BW, AVX512F
+TEXT ·butterflies1AVX512<>(SB), NOSPLIT, $0-56
+	MOVQ         out+24(FP), AX
+	MOVQ         in+32(FP), CX
+	MOVQ         (AX), DX
+	MOVQ         (CX), BX
+	MOVQ         24(AX), SI
+	MOVQ         24(CX), DI
+	MOVQ         48(AX), R8
+	MOVQ         48(CX), R9
+	MOVQ         72(AX), AX
+	MOVQ         72(CX), CX
+	MOVQ         coefs+40(FP), R10
+	MOVQ         n+48(FP), R11
+	MOVL         $0x0f0f0f0f, R12
+	VMOVD        R12, X0
+	VPBROADCASTD X0, Z0
+	XORQ         R12, R12
+	CMPQ         R12, R11
+	JGE          end
+
+loop:
+	VMOVDQU64       (BX)(R12*1), Z1
+	VMOVDQU64       (DI)(R12*1), Z2
+	VMOVDQU64       (R9)(R12*1), Z3
+	VMOVDQU64       (CX)(R12*1), Z4
+	VMOVDQU64       Z3, Z5
+	LEAQ            (R10), R13
+	VPSRLQ          $0x04, Z5, Z6
+	VPANDQ          Z0, Z5, Z5
+	VPANDQ          Z0, Z6, Z6
+	VBROADCASTI32X4 (R13), Z7
+	VBROADCASTI32X4 16(R13), Z9
+	VPSHUFB         Z5, Z7, Z10
+	VPSHUFB         Z6, Z9, Z8
+	VPTERNLOGQ      $0x96, Z10, Z8, Z1
+	VPXORQ          Z1, Z3, Z3
+	VMOVDQU64       Z4, Z5
+	LEAQ            32(R10), R13
+	VPSRLQ          $0x04, Z5, Z6
+	VPANDQ          Z0, Z5, Z5
+	VPANDQ          Z0, Z6, Z6
+	VBROADCASTI32X4 (R13), Z7
+	VBROADCASTI32X4 16(R13), Z9
+	VPSHUFB         Z5, Z7, Z10
+	VPSHUFB         Z6, Z9, Z8
+	VPTERNLOGQ      $0x96, Z10, Z8, Z2
+	VPXORQ          Z2, Z4, Z4
+	VMOVDQU64       Z2, Z5
+	LEAQ            64(R10), R13
+	VPSRLQ          $0x04, Z5, Z6
+	VPANDQ          Z0, Z5, Z5
+	VPANDQ          Z0, Z6, Z6
+	VBROADCASTI32X4 (R13), Z7
+	VBROADCASTI32X4 16(R13), Z9
+	VPSHUFB         Z5, Z7, Z10
+	VPSHUFB         Z6, Z9, Z8
+	VPTERNLOGQ      $0x96, Z10, Z8, Z1
+	VPXORQ          Z1, Z2, Z2
+	VMOVDQU64       Z4, Z5
+	LEAQ            96(R10), R13
+	VPSRLQ          $0x04, Z5, Z6
+	VPANDQ          Z0, Z5, Z5
+	VPANDQ          Z0, Z6, Z6
+	VBROADCASTI32X4 (R13), Z7
+	VBROADCASTI32X4 16(R13), Z9
+	VPSHUFB         Z5, Z7, Z10
+	VPSHUFB         Z6, Z9, Z8
+	VPTERNLOGQ      $0x96, Z10, Z8, Z3
+	VPXORQ          Z3, Z4, Z4
+	VMOVDQU64       Z1, (DX)(R12*1)
+	VMOVDQU64       Z2, (SI)(R12*1)
+	VMOVDQU64       Z3, (R8)(R12*1)
+	VMOVDQU64       Z4, (AX)(R12*1)
+	VMOVDQU64       64(BX)(R12*1), Z1
+	VMOVDQU64       64(DI)(R12*1), Z2
+	VMOVDQU64       64(R9)(R12*1), Z3
+	VMOVDQU64       64(CX)(R12*1), Z4
+	VMOVDQU64       Z3, Z5
+	LEAQ            (R10), R13
+	VPSRLQ          $0x04, Z5, Z6
+	VPANDQ          Z0, Z5, Z5
+	VPANDQ          Z0, Z6, Z6
+	VBROADCASTI32X4 (R13), Z7
+	VBROADCASTI32X4 16(R13), Z9
+	VPSHUFB         Z5, Z7, Z10
+	VPSHUFB         Z6, Z9, Z8
+	VPTERNLOGQ      $0x96, Z10, Z8, Z1
+	VPXORQ          Z1, Z3, Z3
+	VMOVDQU64       Z4, Z5
+	LEAQ            32(R10), R13
+	VPSRLQ          $0x04, Z5, Z6
+	VPANDQ          Z0, Z5, Z5
+	VPANDQ          Z0, Z6, Z6
+	VBROADCASTI32X4 (R13), Z7
+	VBROADCASTI32X4 16(R13), Z9
+	VPSHUFB         Z5, Z7, Z10
+	VPSHUFB         Z6, Z9, Z8
+	VPTERNLOGQ      $0x96, Z10, Z8, Z2
+	VPXORQ          Z2, Z4, Z4
+	VMOVDQU64       Z2, Z5
+	LEAQ            64(R10), R13
+	VPSRLQ          $0x04, Z5, Z6
+	VPANDQ          Z0, Z5, Z5
+	VPANDQ          Z0, Z6, Z6
+	VBROADCASTI32X4 (R13), Z7
+	VBROADCASTI32X4 16(R13), Z9
+	VPSHUFB         Z5, Z7, Z10
+	VPSHUFB         Z6, Z9, Z8
+	VPTERNLOGQ      $0x96, Z10, Z8, Z1
+	VPXORQ          Z1, Z2, Z2
+	VMOVDQU64       Z4, Z5
+	LEAQ            96(R10), R13
+	VPSRLQ          $0x04, Z5, Z6
+	VPANDQ          Z0, Z5, Z5
+	VPANDQ          Z0, Z6, Z6
+	VBROADCASTI32X4 (R13), Z7
+	VBROADCASTI32X4 16(R13), Z9
+	VPSHUFB         Z5, Z7, Z10
+	VPSHUFB         Z6, Z9, Z8
+	VPTERNLOGQ      $0x96, Z10, Z8, Z3
+	VPXORQ          Z3, Z4, Z4
+	VMOVDQU64       Z1, 64(DX)(R12*1)
+	VMOVDQU64       Z2, 64(SI)(R12*1)
+	VMOVDQU64       Z3, 64(R8)(R12*1)
+	VMOVDQU64       Z4, 64(AX)(R12*1)
+	ADDQ            $0x00000080, R12
+	CMPQ            R12, R11
+	JLT             loop
+
+end:
+	VZEROUPPER
+	RET
+
+// func inverseButterfly1AVX512<>(path int, symbolBytes int, inverse int, out0 *byte, out1 *byte, in0 *byte, in1 *byte, coef *byte, n int)
+// Requires: AVX, AVX512BW, AVX512F
+TEXT ·inverseButterfly1AVX512<>(SB), NOSPLIT, $0-72
+	MOVQ         out0+24(FP), AX
+	MOVQ         in0+40(FP), CX
+	MOVQ         out1+32(FP), DX
+	MOVQ         in1+48(FP), BX
+	MOVQ         coef+56(FP), SI
+	MOVQ         n+64(FP), DI
+	MOVL         $0x0f0f0f0f, R8
+	VMOVD        R8, X0
+	VPBROADCASTD X0, Z0
+	XORQ         R8, R8
+	CMPQ         R8, DI
+	JGE          end
+
+loop:
+	VMOVDQU64       (CX)(R8*1), Z1
+	VMOVDQU64       (BX)(R8*1), Z2
+	VPXORQ          Z1, Z2, Z2
+	VMOVDQU64       Z2, Z3
+	LEAQ            (SI), R9
+	VPSRLQ          $0x04, Z3, Z4
+	VPANDQ          Z0, Z3, Z3
+	VPANDQ          Z0, Z4, Z4
+	VBROADCASTI32X4 (R9), Z5
+	VBROADCASTI32X4 16(R9), Z7
+	VPSHUFB         Z3, Z5, Z8
+	VPSHUFB         Z4, Z7, Z6
+	VPTERNLOGQ      $0x96, Z8, Z6, Z1
+	VMOVDQU64       Z1, (AX)(R8*1)
+	VMOVDQU64       Z2, (DX)(R8*1)
+	VMOVDQU64       64(CX)(R8*1), Z1
+	VMOVDQU64       64(BX)(R8*1), Z2
+	VPXORQ          Z1, Z2, Z2
+	VMOVDQU64       Z2, Z3
+	LEAQ            (SI), R9
+	VPSRLQ          $0x04, Z3, Z4
+	VPANDQ          Z0, Z3, Z3
+	VPANDQ          Z0, Z4, Z4
+	VBROADCASTI32X4 (R9), Z5
+	VBROADCASTI32X4 16(R9), Z7
+	VPSHUFB         Z3, Z5, Z8
+	VPSHUFB         Z4, Z7, Z6
+	VPTERNLOGQ      $0x96, Z8, Z6, Z1
+	VMOVDQU64       Z1, 64(AX)(R8*1)
+	VMOVDQU64       Z2, 64(DX)(R8*1)
+	ADDQ            $0x00000080, R8
+	CMPQ            R8, DI
+	JLT             loop
+
+end:
+	VZEROUPPER
+	RET
+
+// func inverseButterflies1AVX512<>(path int, symbolBytes int, inverse int, out *[]byte, in *[]byte, coefs *byte, n int)
+// Requires: AVX, AVX512BW, AVX512F
+TEXT ·inverseButterflies1AVX512<>(SB), NOSPLIT, $0-56
+	MOVQ         out+24(FP), AX
+	MOVQ         in+32(FP), CX
+	MOVQ         (AX), DX
+	MOVQ         (CX), BX
+	MOVQ         24(AX), SI
+	MOVQ         24(CX), DI
+	MOVQ         48(AX), R8
+	MOVQ         48(CX), R9
+	MOVQ         72(AX), AX
+	MOVQ         72(CX), CX
+	MOVQ         coefs+40(FP), R10
+	MOVQ         n+48(FP), R11
+	MOVL         $0x0f0f0f0f, R12
+	VMOVD        R12, X0
+	VPBROADCASTD X0, Z0
+	XORQ         R12, R12
+	CMPQ         R12, R11
+	JGE          end
+
+loop:
+	VMOVDQU64       (BX)(R12*1), Z1
+	VMOVDQU64       (DI)(R12*1), Z2
+	VMOVDQU64       (R9)(R12*1), Z3
+	VMOVDQU64       (CX)(R12*1), Z4
+	VPXORQ          Z3, Z4, Z4
+	VMOVDQU64       Z4, Z5
+	LEAQ            96(R10), R13
+	VPSRLQ          $0x04, Z5, Z6
+	VPANDQ          Z0, Z5, Z5
+	VPANDQ          Z0, Z6, Z6
+	VBROADCASTI32X4 (R13), Z7
+	VBROADCASTI32X4 16(R13), Z9
+	VPSHUFB         Z5, Z7, Z10
+	VPSHUFB         Z6, Z9, Z8
+	VPTERNLOGQ      $0x96, Z10, Z8, Z3
+	VPXORQ          Z1, Z2, Z2
+	VMOVDQU64       Z2, Z5
+	LEAQ            64(R10), R13
+	VPSRLQ          $0x04, Z5, Z6
+	VPANDQ          Z0, Z5, Z5
+	VPANDQ          Z0, Z6, Z6
+	VBROADCASTI32X4 (R13), Z7
+	VBROADCASTI32X4 16(R13), Z9
+	VPSHUFB         Z5, Z7, Z10
+	VPSHUFB         Z6, Z9, Z8
+	VPTERNLOGQ      $0x96, Z10, Z8, Z1
+	VPXORQ          Z2, Z4, Z4
+	VMOVDQU64       Z4, Z5
+	LEAQ            32(R10), R13
+	VPSRLQ          $0x04, Z5, Z6
+	VPANDQ          Z0, Z5, Z5
+	VPANDQ          Z0, Z6, Z6
+	VBROADCASTI32X4 (R13), Z7
+	VBROADCASTI32X4 16(R13), Z9
+	VPSHUFB         Z5, Z7, Z10
+	VPSHUFB         Z6, Z9, Z8
+	VPTERNLOGQ      $0x96, Z10, Z8, Z2
+	VPXORQ          Z1, Z3, Z3
+	VMOVDQU64       Z3, Z5
+	LEAQ            (R10), R13
+	VPSRLQ          $0x04, Z5, Z6
+	VPANDQ          Z0, Z5, Z5
+	VPANDQ          Z0, Z6, Z6
+	VBROADCASTI32X4 (R13), Z7
+	VBROADCASTI32X4 16(R13), Z9
+	VPSHUFB         Z5, Z7, Z10
+	VPSHUFB         Z6, Z9, Z8
+	VPTERNLOGQ      $0x96, Z10, Z8, Z1
+	VMOVDQU64       Z1, (DX)(R12*1)
+	VMOVDQU64       Z2, (SI)(R12*1)
+	VMOVDQU64       Z3, (R8)(R12*1)
+	VMOVDQU64       Z4, (AX)(R12*1)
+	VMOVDQU64       64(BX)(R12*1), Z1
+	VMOVDQU64       64(DI)(R12*1), Z2
+	VMOVDQU64       64(R9)(R12*1), Z3
+	VMOVDQU64       64(CX)(R12*1), Z4
+	VPXORQ          Z3, Z4, Z4
+	VMOVDQU64       Z4, Z5
+	LEAQ            96(R10), R13
+	VPSRLQ          $0x04, Z5, Z6
+	VPANDQ          Z0, Z5, Z5
+	VPANDQ          Z0, Z6, Z6
+	VBROADCASTI32X4 (R13), Z7
+	VBROADCASTI32X4 16(R13), Z9
+	VPSHUFB         Z5, Z7, Z10
+	VPSHUFB         Z6, Z9, Z8
+	VPTERNLOGQ      $0x96, Z10, Z8, Z3
+	VPXORQ          Z1, Z2, Z2
+	VMOVDQU64       Z2, Z5
+	LEAQ            64(R10), R13
+	VPSRLQ          $0x04, Z5, Z6
+	VPANDQ          Z0, Z5, Z5
+	VPANDQ          Z0, Z6, Z6
+	VBROADCASTI32X4 (R13), Z7
+	VBROADCASTI32X4 16(R13), Z9
+	VPSHUFB         Z5, Z7, Z10
+	VPSHUFB         Z6, Z9, Z8
+	VPTERNLOGQ      $0x96, Z10, Z8, Z1
+	VPXORQ          Z2, Z4, Z4
+	VMOVDQU64       Z4, Z5
+	LEAQ            32(R10), R13
+	VPSRLQ          $0x04, Z5, Z6
+	VPANDQ          Z0, Z5, Z5
+	VPANDQ          Z0, Z6, Z6
+	VBROADCASTI32X4 (R13), Z7
+	VBROADCASTI32X4 16(R13), Z9
+	VPSHUFB         Z5, Z7, Z10
+	VPSHUFB         Z6, Z9, Z8
+	VPTERNLOGQ      $0x96, Z10, Z8, Z2
+	VPXORQ          Z1, Z3, Z3
+	VMOVDQU64       Z3, Z5
+	LEAQ            (R10), R13
+	VPSRLQ          $0x04, Z5, Z6
+	VPANDQ          Z0, Z5, Z5
+	VPANDQ          Z0, Z6, Z6
+	VBROADCASTI32X4 (R13), Z7
+	VBROADCASTI32X4 16(R13), Z9
+	VPSHUFB         Z5, Z7, Z10
+	VPSHUFB         Z6, Z9, Z8
+	VPTERNLOGQ      $0x96, Z10, Z8, Z1
+	VMOVDQU64       Z1, 64(DX)(R12*1)
+	VMOVDQU64       Z2, 64(SI)(R12*1)
+	VMOVDQU64       Z3, 64(R8)(R12*1)
+	VMOVDQU64       Z4, 64(AX)(R12*1)
+	ADDQ            $0x00000080, R12
+	CMPQ            R12, R11
+	JLT             loop
+
+end:
+	VZEROUPPER
+	RET
+
+// func butterfly2AVX512<>(path int, symbolBytes int, inverse int, out0 *byte, out1 *byte, in0 *byte, in1 *byte, coef *byte, n int)
+// Requires: AVX, AVX512BW, AVX512F
+TEXT ·butterfly2AVX512<>(SB), NOSPLIT, $0-72
+	MOVQ         out0+24(FP), AX
+	MOVQ         in0+40(FP), CX
+	MOVQ         out1+32(FP), DX
+	MOVQ         in1+48(FP), BX
+	MOVQ         coef+56(FP), SI
+	MOVQ         n+64(FP), DI
+	MOVL         $0x0f0f0f0f, R8
+	VMOVD        R8, X0
+	VPBROADCASTD X0, Z0
+	XORQ         R8, R8
+	CMPQ         R8, DI
+	JGE          end
+
+loop:
+	VMOVDQU64       (CX)(R8*1), Z1
+	VMOVDQU64       64(CX)(R8*1), Z2
+	VMOVDQU64       (BX)(R8*1), Z3
+	VMOVDQU64       64(BX)(R8*1), Z4
+	VMOVDQU64       Z3, Z5
+	VMOVDQU64       Z4, Z6
+	LEAQ            (SI), R9
+	VPSRLQ          $0x04, Z5, Z7
+	VPANDQ          Z0, Z5, Z5
+	VPANDQ          Z0, Z7, Z7
+	VPSRLQ          $0x04, Z6, Z8
+	VPANDQ          Z0, Z6, Z6
+	VPANDQ          Z0, Z8, Z8
+	VBROADCASTI32X4 (R9), Z9
+	VPSHUFB         Z5, Z9, Z9
+	VBROADCASTI32X4 16(R9), Z10
+	VPSHUFB         Z7, Z10, Z10
+	VPTERNLOGQ      $0x96, Z9, Z10, Z1
+	VBROADCASTI32X4 32(R9), Z9
+	VPSHUFB         Z6, Z9, Z9
+	VBROADCASTI32X4 48(R9), Z10
+	VPSHUFB         Z8, Z10, Z10
+	VPTERNLOGQ      $0x96, Z9, Z10, Z1
+	VBROADCASTI32X4 64(R9), Z9
+	VPSHUFB         Z5, Z9, Z9
+	VBROADCASTI32X4 80(R9), Z10
+	VPSHUFB         Z7, Z10, Z10
+	VPTERNLOGQ      $0x96, Z9, Z10, Z2
+	VBROADCASTI32X4 96(R9), Z9
+	VPSHUFB         Z6, Z9, Z9
+	VBROADCASTI32X4 112(R9), Z10
+	VPSHUFB         Z8, Z10, Z10
+	VPTERNLOGQ      $0x96, Z9, Z10, Z2
+	VPXORQ          Z1, Z3, Z3
+	VPXORQ          Z2, Z4, Z4
+	VMOVDQU64       Z1, (AX)(R8*1)
+	VMOVDQU64       Z2, 64(AX)(R8*1)
+	VMOVDQU64       Z3, (DX)(R8*1)
+	VMOVDQU64       Z4, 64(DX)(R8*1)
+	ADDQ            $0x00000080, R8
+	CMPQ            R8, DI
+	JLT             loop
+
+end:
+	VZEROUPPER
+	RET
+
+// func butterflies2AVX512<>(path int, symbolBytes int, inverse int, out *[]byte, in *[]byte, coefs *byte, n int)
+// Requires: AVX, AVX512BW, AVX512F
+TEXT ·butterflies2AVX512<>(SB), NOSPLIT, $0-56
+	MOVQ         out+24(FP), AX
+	MOVQ         in+32(FP), CX
+	MOVQ         (AX), DX
+	MOVQ         (CX), BX
+	MOVQ         24(AX), SI
+	MOVQ         24(CX), DI
+	MOVQ         48(AX), R8
+	MOVQ         48(CX), R9
+	MOVQ         72(AX), AX
+	MOVQ         72(CX), CX
+	MOVQ         coefs+40(FP), R10
+	MOVQ         n+48(FP), R11
+	MOVL         $0x0f0f0f0f, R12
+	VMOVD        R12, X0
+	VPBROADCASTD X0, Z0
+	XORQ         R12, R12
+	CMPQ         R12, R11
+	JGE          end
+
+loop:
+	VMOVDQU64       (BX)(R12*1), Z1
+	VMOVDQU64       64(BX)(R12*1), Z2
+	VMOVDQU64       (DI)(R12*1), Z3
+	VMOVDQU64       64(DI)(R12*1), Z4
+	VMOVDQU64       (R9)(R12*1), Z5
+	VMOVDQU64       64(R9)(R12*1), Z6
+	VMOVDQU64       (CX)(R12*1), Z7
+	VMOVDQU64       64(CX)(R12*1), Z8
+	VMOVDQU64       Z5, Z9
+	VMOVDQU64       Z6, Z10
+	LEAQ            (R10), R13
+	VPSRLQ          $0x04, Z9, Z11
+	VPANDQ          Z0, Z9, Z9
+	VPANDQ          Z0, Z11, Z11
+	VPSRLQ          $0x04, Z10, Z12
+	VPANDQ          Z0, Z10, Z10
+	VPANDQ          Z0, Z12, Z12
+	VBROADCASTI32X4 (R13), Z13
+	VPSHUFB         Z9, Z13, Z13
+	VBROADCASTI32X4 16(R13), Z14
+	VPSHUFB         Z11, Z14, Z14
+	VPTERNLOGQ      $0x96, Z13, Z14, Z1
+	VBROADCASTI32X4 32(R13), Z13
+	VPSHUFB         Z10, Z13, Z13
+	VBROADCASTI32X4 48(R13), Z14
+	VPSHUFB         Z12, Z14, Z14
+	VPTERNLOGQ      $0x96, Z13, Z14, Z1
+	VBROADCASTI32X4 64(R13), Z13
+	VPSHUFB         Z9, Z13, Z13
+	VBROADCASTI32X4 80(R13), Z14
+	VPSHUFB         Z11, Z14, Z14
+	VPTERNLOGQ      $0x96, Z13, Z14, Z2
+	VBROADCASTI32X4 96(R13), Z13
+	VPSHUFB         Z10, Z13, Z13
+	VBROADCASTI32X4 112(R13), Z14
+	VPSHUFB         Z12, Z14, Z14
+	VPTERNLOGQ      $0x96, Z13, Z14, Z2
+	VPXORQ          Z1, Z5, Z5
+	VPXORQ          Z2, Z6, Z6
+	VMOVDQU64       Z7, Z9
+	VMOVDQU64       Z8, Z10
+	LEAQ            128(R10), R13
+	VPSRLQ          $0x04, Z9, Z11
+	VPANDQ          Z0, Z9, Z9
+	VPANDQ          Z0, Z11, Z11
+	VPSRLQ          $0x04, Z10, Z12
+	VPANDQ          Z0, Z10, Z10
+	VPANDQ          Z0, Z12, Z12
+	VBROADCASTI32X4 (R13), Z13
+	VPSHUFB         Z9, Z13, Z13
+	VBROADCASTI32X4 16(R13), Z14
+	VPSHUFB         Z11, Z14, Z14
+	VPTERNLOGQ      $0x96, Z13, Z14, Z3
+	VBROADCASTI32X4 32(R13), Z13
+	VPSHUFB         Z10, Z13, Z13
+	VBROADCASTI32X4 48(R13), Z14
+	VPSHUFB         Z12, Z14, Z14
+	VPTERNLOGQ      $0x96, Z13, Z14, Z3
+	VBROADCASTI32X4 64(R13), Z13
+	VPSHUFB         Z9, Z13, Z13
+	VBROADCASTI32X4 80(R13), Z14
+	VPSHUFB         Z11, Z14, Z14
+	VPTERNLOGQ      $0x96, Z13, Z14, Z4
+	VBROADCASTI32X4 96(R13), Z13
+	VPSHUFB         Z10, Z13, Z13
+	VBROADCASTI32X4 112(R13), Z14
+	VPSHUFB         Z12, Z14, Z14
+	VPTERNLOGQ      $0x96, Z13, Z14, Z4
+	VPXORQ          Z3, Z7, Z7
+	VPXORQ          Z4, Z8, Z8
+	VMOVDQU64       Z3, Z9
+	VMOVDQU64       Z4, Z10
+	LEAQ            256(R10), R13
+	VPSRLQ          $0x04, Z9, Z11
+	VPANDQ          Z0, Z9, Z9
+	VPANDQ          Z0, Z11, Z11
+	VPSRLQ          $0x04, Z10, Z12
+	VPANDQ          Z0, Z10, Z10
+	VPANDQ          Z0, Z12, Z12
+	VBROADCASTI32X4 (R13), Z13
+	VPSHUFB         Z9, Z13, Z13
+	VBROADCASTI32X4 16(R13), Z14
+	VPSHUFB         Z11, Z14, Z14
+	VPTERNLOGQ      $0x96, Z13, Z14, Z1
+	VBROADCASTI32X4 32(R13), Z13
+	VPSHUFB         Z10, Z13, Z13
+	VBROADCASTI32X4 48(R13), Z14
+	VPSHUFB         Z12, Z14, Z14
+	VPTERNLOGQ      $0x96, Z13, Z14, Z1
+	VBROADCASTI32X4 64(R13), Z13
+	VPSHUFB         Z9, Z13, Z13
+	VBROADCASTI32X4 80(R13), Z14
+	VPSHUFB         Z11, Z14, Z14
+	VPTERNLOGQ      $0x96, Z13, Z14, Z2
+	VBROADCASTI32X4 96(R13), Z13
+	VPSHUFB         Z10, Z13, Z13
+	VBROADCASTI32X4 112(R13), Z14
+	VPSHUFB         Z12, Z14, Z14
+	VPTERNLOGQ      $0x96, Z13, Z14, Z2
+	VPXORQ          Z1, Z3, Z3
+	VPXORQ          Z2, Z4, Z4
+	VMOVDQU64       Z7, Z9
+	VMOVDQU64       Z8, Z10
+	LEAQ            384(R10), R13
+	VPSRLQ          $0x04, Z9, Z11
+	VPANDQ          Z0, Z9, Z9
+	VPANDQ          Z0, Z11, Z11
+	VPSRLQ          $0x04, Z10, Z12
+	VPANDQ          Z0, Z10, Z10
+	VPANDQ          Z0, Z12, Z12
+	VBROADCASTI32X4 (R13), Z13
+	VPSHUFB         Z9, Z13, Z13
+	VBROADCASTI32X4 16(R13), Z14
+	VPSHUFB         Z11, Z14, Z14
+	VPTERNLOGQ      $0x96, Z13, Z14, Z5
+	VBROADCASTI32X4 32(R13), Z13
+	VPSHUFB         Z10, Z13, Z13
+	VBROADCASTI32X4 48(R13), Z14
+	VPSHUFB         Z12, Z14, Z14
+	VPTERNLOGQ      $0x96, Z13, Z14, Z5
+	VBROADCASTI32X4 64(R13), Z13
+	VPSHUFB         Z9, Z13, Z13
+	VBROADCASTI32X4 80(R13), Z14
+	VPSHUFB         Z11, Z14, Z14
+	VPTERNLOGQ      $0x96, Z13, Z14, Z6
+	VBROADCASTI32X4 96(R13), Z13
+	VPSHUFB         Z10, Z13, Z13
+	VBROADCASTI32X4 112(R13), Z14
+	VPSHUFB         Z12, Z14, Z14
+	VPTERNLOGQ      $0x96, Z13, Z14, Z6
+	VPXORQ          Z5, Z7, Z7
+	VPXORQ          Z6, Z8, Z8
+	VMOVDQU64       Z1, (DX)(R12*1)
+	VMOVDQU64       Z2, 64(DX)(R12*1)
+	VMOVDQU64       Z3, (SI)(R12*1)
+	VMOVDQU64       Z4, 64(SI)(R12*1)
+	VMOVDQU64       Z5, (R8)(R12*1)
+	VMOVDQU64       Z6, 64(R8)(R12*1)
+	VMOVDQU64       Z7, (AX)(R12*1)
+	VMOVDQU64       Z8, 64(AX)(R12*1)
+	ADDQ            $0x00000080, R12
+	CMPQ            R12, R11
+	JLT             loop
+
+end:
+	VZEROUPPER
+	RET
+
+// func inverseButterfly2AVX512<>(path int, symbolBytes int, inverse int, out0 *byte, out1 *byte, in0 *byte, in1 *byte, coef *byte, n int)
+// Requires: AVX, AVX512BW, AVX512F
+TEXT ·inverseButterfly2AVX512<>(SB), NOSPLIT, $0-72
+	MOVQ         out0+24(FP), AX
+	MOVQ         in0+40(FP), CX
+	MOVQ         out1+32(FP), DX
+	MOVQ         in1+48(FP), BX
+	MOVQ         coef+56(FP), SI
+	MOVQ         n+64(FP), DI
+	MOVL         $0x0f0f0f0f, R8
+	VMOVD        R8, X0
+	VPBROADCASTD X0, Z0
+	XORQ         R8, R8
+	CMPQ         R8, DI
+	JGE          end
+
+loop:
+	VMOVDQU64       (CX)(R8*1), Z1
+	VMOVDQU64       64(CX)(R8*1), Z2
+	VMOVDQU64       (BX)(R8*1), Z3
+	VMOVDQU64       64(BX)(R8*1), Z4
+	VPXORQ          Z1, Z3, Z3
+	VPXORQ          Z2, Z4, Z4
+	VMOVDQU64       Z3, Z5
+	VMOVDQU64       Z4, Z6
+	LEAQ            (SI), R9
+	VPSRLQ          $0x04, Z5, Z7
+	VPANDQ          Z0, Z5, Z5
+	VPANDQ          Z0, Z7, Z7
+	VPSRLQ          $0x04, Z6, Z8
+	VPANDQ          Z0, Z6, Z6
+	VPANDQ          Z0, Z8, Z8
+	VBROADCASTI32X4 (R9), Z9
+	VPSHUFB         Z5, Z9, Z9
+	VBROADCASTI32X4 16(R9), Z10
+	VPSHUFB         Z7, Z10, Z10
+	VPTERNLOGQ      $0x96, Z9, Z10, Z1
+	VBROADCASTI32X4 32(R9), Z9
+	VPSHUFB         Z6, Z9, Z9
+	VBROADCASTI32X4 48(R9), Z10
+	VPSHUFB         Z8, Z10, Z10
+	VPTERNLOGQ      $0x96, Z9, Z10, Z1
+	VBROADCASTI32X4 64(R9), Z9
+	VPSHUFB         Z5, Z9, Z9
+	VBROADCASTI32X4 80(R9), Z10
+	VPSHUFB         Z7, Z10, Z10
+	VPTERNLOGQ      $0x96, Z9, Z10, Z2
+	VBROADCASTI32X4 96(R9), Z9
+	VPSHUFB         Z6, Z9, Z9
+	VBROADCASTI32X4 112(R9), Z10
+	VPSHUFB         Z8, Z10, Z10
+	VPTERNLOGQ      $0x96, Z9, Z10, Z2
+	VMOVDQU64       Z1, (AX)(R8*1)
+	VMOVDQU64       Z2, 64(AX)(R8*1)
+	VMOVDQU64       Z3, (DX)(R8*1)
+	VMOVDQU64       Z4, 64(DX)(R8*1)
+	ADDQ            $0x00000080, R8
+	CMPQ            R8, DI
+	JLT             loop
+
+end:
+	VZEROUPPER
+	RET
+
+// func inverseButterflies2AVX512<>(path int, symbolBytes int, inverse int, out *[]byte, in *[]byte, coefs *byte, n int)
+// Requires: AVX, AVX512BW, AVX512F
+TEXT ·inverseButterflies2AVX512<>(SB), NOSPLIT, $0-56
+	MOVQ         out+24(FP), AX
+	MOVQ         in+32(FP), CX
+	MOVQ         (AX), DX
+	MOVQ         (CX), BX
+	MOVQ         24(AX), SI
+	MOVQ         24(CX), DI
+	MOVQ         48(AX), R8
+	MOVQ         48(CX), R9
+	MOVQ         72(AX), AX
+	MOVQ         72(CX), CX
+	MOVQ         coefs+40(FP), R10
+	MOVQ         n+48(FP), R11
+	MOVL         $0x0f0f0f0f, R12
+	VMOVD        R12, X0
+	VPBROADCASTD X0, Z0
+	XORQ         R12, R12
+	CMPQ         R12, R11
+	JGE          end
+
+loop:
+	VMOVDQU64       (BX)(R12*1), Z1
+	VMOVDQU64       64(BX)(R12*1), Z2
+	VMOVDQU64       (DI)(R12*1), Z3
+	VMOVDQU64       64(DI)(R12*1), Z4
+	VMOVDQU64       (R9)(R12*1), Z5
+	VMOVDQU64       64(R9)(R12*1), Z6
+	VMOVDQU64       (CX)(R12*1), Z7
+	VMOVDQU64       64(CX)(R12*1), Z8
+	VPXORQ          Z5, Z7, Z7
+	VPXORQ          Z6, Z8, Z8
+	VMOVDQU64       Z7, Z9
+	VMOVDQU64       Z8, Z10
+	LEAQ            384(R10), R13
+	VPSRLQ          $0x04, Z9, Z11
+	VPANDQ          Z0, Z9, Z9
+	VPANDQ          Z0, Z11, Z11
+	VPSRLQ          $0x04, Z10, Z12
+	VPANDQ          Z0, Z10, Z10
+	VPANDQ          Z0, Z12, Z12
+	VBROADCASTI32X4 (R13), Z13
+	VPSHUFB         Z9, Z13, Z13
+	VBROADCASTI32X4 16(R13), Z14
+	VPSHUFB         Z11, Z14, Z14
+	VPTERNLOGQ      $0x96, Z13, Z14, Z5
+	VBROADCASTI32X4 32(R13), Z13
+	VPSHUFB         Z10, Z13, Z13
+	VBROADCASTI32X4 48(R13), Z14
+	VPSHUFB         Z12, Z14, Z14
+	VPTERNLOGQ      $0x96, Z13, Z14, Z5
+	VBROADCASTI32X4 64(R13), Z13
+	VPSHUFB         Z9, Z13, Z13
+	VBROADCASTI32X4 80(R13), Z14
+	VPSHUFB         Z11, Z14, Z14
+	VPTERNLOGQ      $0x96, Z13, Z14, Z6
+	VBROADCASTI32X4 96(R13), Z13
+	VPSHUFB         Z10, Z13, Z13
+	VBROADCASTI32X4 112(R13), Z14
+	VPSHUFB         Z12, Z14, Z14
+	VPTERNLOGQ      $0x96, Z13, Z14, Z6
+	VPXORQ          Z1, Z3, Z3
+	VPXORQ          Z2, Z4, Z4
+	VMOVDQU64       Z3, Z9
+	VMOVDQU64       Z4, Z10
+	LEAQ            256(R10), R13
+	VPSRLQ          $0x04, Z9, Z11
+	VPANDQ          Z0, Z9, Z9
+	VPANDQ          Z0, Z11, Z11
+	VPSRLQ          $0x04, Z10, Z12
+	VPANDQ          Z0, Z10, Z10
+	VPANDQ          Z0, Z12, Z12
+	VBROADCASTI32X4 (R13), Z13
+	VPSHUFB         Z9, Z13, Z13
+	VBROADCASTI32X4 16(R13), Z14
+	VPSHUFB         Z11, Z14, Z14
+	VPTERNLOGQ      $0x96, Z13, Z14, Z1
+	VBROADCASTI32X4 32(R13), Z13
+	VPSHUFB         Z10, Z13, Z13
+	VBROADCASTI32X4 48(R13), Z14
+	VPSHUFB         Z12, Z14, Z14
+	VPTERNLOGQ      $0x96, Z13, Z14, Z1
+	VBROADCASTI32X4 64(R13), Z13
+	VPSHUFB         Z9, Z13, Z13
+	VBROADCASTI32X4 80(R13), Z14
+	VPSHUFB         Z11, Z14, Z14
+	VPTERNLOGQ      $0x96, Z13, Z14, Z2
+	VBROADCASTI32X4 96(R13), Z13
+	VPSHUFB         Z10, Z13, Z13
+	VBROADCASTI32X4 112(R13), Z14
+	VPSHUFB         Z12, Z14, Z14
+	VPTERNLOGQ      $0x96, Z13, Z14, Z2
+	VPXORQ          Z3, Z7, Z7
+	VPXORQ          Z4, Z8, Z8
+	VMOVDQU64       Z7, Z9
+	VMOVDQU64       Z8, Z10
+	LEAQ            128(R10), R13
+	VPSRLQ          $0x04, Z9, Z11
+	VPANDQ          Z0, Z9, Z9
+	VPANDQ          Z0, Z11, Z11
+	VPSRLQ          $0x04, Z10, Z12
+	VPANDQ          Z0, Z10, Z10
+	VPANDQ          Z0, Z12, Z12
+	VBROADCASTI32X4 (R13), Z13
+	VPSHUFB         Z9, Z13, Z13
+	VBROADCASTI32X4 16(R13), Z14
+	VPSHUFB         Z11, Z14, Z14
+	VPTERNLOGQ      $0x96, Z13, Z14, Z3
+	VBROADCASTI32X4 32(R13), Z13
+	VPSHUFB         Z10, Z13, Z13
+	VBROADCASTI32X4 48(R13), Z14
+	VPSHUFB         Z12, Z14, Z14
+	VPTERNLOGQ      $0x96, Z13, Z14, Z3
+	VBROADCASTI32X4 64(R13), Z13
+	VPSHUFB         Z9, Z13, Z13
+	VBROADCASTI32X4 80(R13), Z14
+	VPSHUFB         Z11, Z14, Z14
+	VPTERNLOGQ      $0x96, Z13, Z14, Z4
+	VBROADCASTI32X4 96(R13), Z13
+	VPSHUFB         Z10, Z13, Z13
+	VBROADCASTI32X4 112(R13), Z14
+	VPSHUFB         Z12, Z14, Z14
+	VPTERNLOGQ      $0x96, Z13, Z14, Z4
+	VPXORQ          Z1, Z5, Z5
+	VPXORQ          Z2, Z6, Z6
+	VMOVDQU64       Z5, Z9
+	VMOVDQU64       Z6, Z10
+	LEAQ            (R10), R13
+	VPSRLQ          $0x04, Z9, Z11
+	VPANDQ          Z0, Z9, Z9
+	VPANDQ          Z0, Z11, Z11
+	VPSRLQ          $0x04, Z10, Z12
+	VPANDQ          Z0, Z10, Z10
+	VPANDQ          Z0, Z12, Z12
+	VBROADCASTI32X4 (R13), Z13
+	VPSHUFB         Z9, Z13, Z13
+	VBROADCASTI32X4 16(R13), Z14
+	VPSHUFB         Z11, Z14, Z14
+	VPTERNLOGQ      $0x96, Z13, Z14, Z1
+	VBROADCASTI32X4 32(R13), Z13
+	VPSHUFB         Z10, Z13, Z13
+	VBROADCASTI32X4 48(R13), Z14
+	VPSHUFB         Z12, Z14, Z14
+	VPTERNLOGQ      $0x96, Z13, Z14, Z1
+	VBROADCASTI32X4 64(R13), Z13
+	VPSHUFB         Z9, Z13, Z13
+	VBROADCASTI32X4 80(R13), Z14
+	VPSHUFB         Z11, Z14, Z14
+	VPTERNLOGQ      $0x96, Z13, Z14, Z2
+	VBROADCASTI32X4 96(R13), Z13
+	VPSHUFB         Z10, Z13, Z13
+	VBROADCASTI32X4 112(R13), Z14
+	VPSHUFB         Z12, Z14, Z14
+	VPTERNLOGQ      $0x96, Z13, Z14, Z2
+	VMOVDQU64       Z1, (DX)(R12*1)
+	VMOVDQU64       Z2, 64(DX)(R12*1)
+	VMOVDQU64       Z3, (SI)(R12*1)
+	VMOVDQU64       Z4, 64(SI)(R12*1)
+	VMOVDQU64       Z5, (R8)(R12*1)
+	VMOVDQU64       Z6, 64(R8)(R12*1)
+	VMOVDQU64       Z7, (AX)(R12*1)
+	VMOVDQU64       Z8, 64(AX)(R12*1)
+	ADDQ            $0x00000080, R12
+	CMPQ            R12, R11
+	JLT             loop
+
+end:
+	VZEROUPPER
+	RET
+
+// func toPlanesAVX512<>(path int, to int, dst *byte, src *byte, n int)
+// Requires: AVX, AVX512BW, AVX512F
+TEXT ·toPlanesAVX512<>(SB), NOSPLIT, $0-40
+	MOVQ      dst+16(FP), AX
+	MOVQ      src+24(FP), CX
+	MOVQ      n+32(FP), DX
+	VMOVDQU64 halves<>+0(SB), Z0
+	VMOVDQU64 order<>+0(SB), Z1
+	XORQ      BX, BX
+	CMPQ      BX, DX
+	JGE       end
+
+loop:
+	VMOVDQU64   (CX)(BX*1), Z2
+	VMOVDQU64   64(CX)(BX*1), Z3
+	VPSHUFB     Z0, Z2, Z2
+	VPSHUFB     Z0, Z3, Z3
+	VPUNPCKLQDQ Z3, Z2, Z4
+	VPUNPCKHQDQ Z3, Z2, Z3
+	VMOVDQU64   Z4, Z2
+	VPERMQ      Z2, Z1, Z2
+	VPERMQ      Z3, Z1, Z3
+	VMOVDQU64   Z2, (AX)(BX*1)
+	VMOVDQU64   Z3, 64(AX)(BX*1)
+	ADDQ        $0x00000080, BX
+	CMPQ        BX, DX
+	JLT         loop
+
+end:
+	VZEROUPPER
+	RET
+
+// func fromPlanesAVX512<>(path int, to int, dst *byte, src *byte, n int)
+// Requires: AVX, AVX512BW, AVX512F
+TEXT ·fromPlanesAVX512<>(SB), NOSPLIT, $0-40
+	MOVQ      dst+16(FP), AX
+	MOVQ      src+24(FP), CX
+	MOVQ      n+32(FP), DX
+	VMOVDQU64 disorder<>+0(SB), Z1
+	XORQ      BX, BX
+	CMPQ      BX, DX
+	JGE       end
+
+loop:
+	VMOVDQU64  (CX)(BX*1), Z2
+	VMOVDQU64  64(CX)(BX*1), Z3
+	VPERMQ     Z2, Z1, Z2
+	VPERMQ     Z3, Z1, Z3
+	VPUNPCKLBW Z3, Z2, Z4
+	VPUNPCKHBW Z3, Z2, Z3
+	VMOVDQU64  Z4, Z2
+	VMOVDQU64  Z2, (AX)(BX*1)
+	VMOVDQU64  Z3, 64(AX)(BX*1)
+	ADDQ       $0x00000080, BX
+	CMPQ       BX, DX
+	JLT        loop
+
+end:
+	VZEROUPPER
+	RET
+
 // func sumAVX2<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, add bool)
 // Requires: AVX, AVX2
 TEXT ·sumAVX2<>(SB), NOSPLIT, $0-81
@@ -14163,28 +22359,28 @@ column1:
 	VPAND          Y0, Y7, Y7
 	VBROADCASTI128 (R11), Y8
 	VPSHUFB        Y4, Y8, Y8
+	VBROADCASTI128 16(R11), Y9
+	VPSHUFB        Y6, Y9, Y9
 	VPXOR          Y8, Y2, Y2
-	VBROADCASTI128 16(R11), Y8
-	VPSHUFB        Y6, Y8, Y8
-	VPXOR          Y8, Y2, Y2
+	VPXOR          Y9, Y2, Y2
 	VBROADCASTI128 32(R11), Y8
 	VPSHUFB        Y5, Y8, Y8
+	VBROADCASTI128 48(R11), Y9
+	VPSHUFB        Y7, Y9, Y9
 	VPXOR          Y8, Y2, Y2
-	VBROADCASTI128 48(R11), Y8
-	VPSHUFB        Y7, Y8, Y8
-	VPXOR          Y8, Y2, Y2
+	VPXOR          Y9, Y2, Y2
 	VBROADCASTI128 64(R11), Y8
 	VPSHUFB        Y4, Y8, Y8
+	VBROADCASTI128 80(R11), Y9
+	VPSHUFB        Y6, Y9, Y9
 	VPXOR          Y8, Y3, Y3
-	VBROADCASTI128 80(R11), Y8
-	VPSHUFB        Y6, Y8, Y8
-	VPXOR          Y8, Y3, Y3
+	VPXOR          Y9, Y3, Y3
 	VBROADCASTI128 96(R11), Y8
 	VPSHUFB        Y5, Y8, Y8
+	VBROADCASTI128 112(R11), Y9
+	VPSHUFB        Y7, Y9, Y9
 	VPXOR          Y8, Y3, Y3
-	VBROADCASTI128 112(R11), Y8
-	VPSHUFB        Y7, Y8, Y8
-	VPXOR          Y8, Y3, Y3
+	VPXOR          Y9, Y3, Y3
 	ADDQ           $0x00000004, R10
 	ADDQ           $0x00000080, R11
 	DECQ           R12
@@ -14264,52 +22460,52 @@ column1:
 	VPAND          Y0, Y9, Y9
 	VBROADCASTI128 (R11), Y10
 	VPSHUFB        Y6, Y10, Y10
+	VBROADCASTI128 16(R11), Y11
+	VPSHUFB        Y8, Y11, Y11
 	VPXOR          Y10, Y2, Y2
-	VBROADCASTI128 16(R11), Y10
-	VPSHUFB        Y8, Y10, Y10
-	VPXOR          Y10, Y2, Y2
+	VPXOR          Y11, Y2, Y2
 	VBROADCASTI128 32(R11), Y10
 	VPSHUFB        Y7, Y10, Y10
+	VBROADCASTI128 48(R11), Y11
+	VPSHUFB        Y9, Y11, Y11
 	VPXOR          Y10, Y2, Y2
-	VBROADCASTI128 48(R11), Y10
-	VPSHUFB        Y9, Y10, Y10
-	VPXOR          Y10, Y2, Y2
+	VPXOR          Y11, Y2, Y2
 	VBROADCASTI128 64(R11), Y10
 	VPSHUFB        Y6, Y10, Y10
+	VBROADCASTI128 80(R11), Y11
+	VPSHUFB        Y8, Y11, Y11
 	VPXOR          Y10, Y3, Y3
-	VBROADCASTI128 80(R11), Y10
-	VPSHUFB        Y8, Y10, Y10
-	VPXOR          Y10, Y3, Y3
+	VPXOR          Y11, Y3, Y3
 	VBROADCASTI128 96(R11), Y10
 	VPSHUFB        Y7, Y10, Y10
+	VBROADCASTI128 112(R11), Y11
+	VPSHUFB        Y9, Y11, Y11
 	VPXOR          Y10, Y3, Y3
-	VBROADCASTI128 112(R11), Y10
-	VPSHUFB        Y9, Y10, Y10
-	VPXOR          Y10, Y3, Y3
+	VPXOR          Y11, Y3, Y3
 	VBROADCASTI128 128(R11), Y10
 	VPSHUFB        Y6, Y10, Y10
+	VBROADCASTI128 144(R11), Y11
+	VPSHUFB        Y8, Y11, Y11
 	VPXOR          Y10, Y4, Y4
-	VBROADCASTI128 144(R11), Y10
-	VPSHUFB        Y8, Y10, Y10
-	VPXOR          Y10, Y4, Y4
+	VPXOR          Y11, Y4, Y4
 	VBROADCASTI128 160(R11), Y10
 	VPSHUFB        Y7, Y10, Y10
+	VBROADCASTI128 176(R11), Y11
+	VPSHUFB        Y9, Y11, Y11
 	VPXOR          Y10, Y4, Y4
-	VBROADCASTI128 176(R11), Y10
-	VPSHUFB        Y9, Y10, Y10
-	VPXOR          Y10, Y4, Y4
+	VPXOR          Y11, Y4, Y4
 	VBROADCASTI128 192(R11), Y10
 	VPSHUFB        Y6, Y10, Y10
+	VBROADCASTI128 208(R11), Y11
+	VPSHUFB        Y8, Y11, Y11
 	VPXOR          Y10, Y5, Y5
-	VBROADCASTI128 208(R11), Y10
-	VPSHUFB        Y8, Y10, Y10
-	VPXOR          Y10, Y5, Y5
+	VPXOR          Y11, Y5, Y5
 	VBROADCASTI128 224(R11), Y10
 	VPSHUFB        Y7, Y10, Y10
+	VBROADCASTI128 240(R11), Y11
+	VPSHUFB        Y9, Y11, Y11
 	VPXOR          Y10, Y5, Y5
-	VBROADCASTI128 240(R11), Y10
-	VPSHUFB        Y9, Y10, Y10
-	VPXOR          Y10, Y5, Y5
+	VPXOR          Y11, Y5, Y5
 	ADDQ           $0x00000004, R10
 	ADDQ           $0x00000100, R11
 	DECQ           R12
@@ -14402,76 +22598,76 @@ column1:
 	VPAND          Y0, Y11, Y11
 	VBROADCASTI128 (R11), Y12
 	VPSHUFB        Y8, Y12, Y12
+	VBROADCASTI128 16(R11), Y13
+	VPSHUFB        Y10, Y13, Y13
 	VPXOR          Y12, Y2, Y2
-	VBROADCASTI128 16(R11), Y12
-	VPSHUFB        Y10, Y12, Y12
-	VPXOR          Y12, Y2, Y2
+	VPXOR          Y13, Y2, Y2
 	VBROADCASTI128 32(R11), Y12
 	VPSHUFB        Y9, Y12, Y12
+	VBROADCASTI128 48(R11), Y13
+	VPSHUFB        Y11, Y13, Y13
 	VPXOR          Y12, Y2, Y2
-	VBROADCASTI128 48(R11), Y12
-	VPSHUFB        Y11, Y12, Y12
-	VPXOR          Y12, Y2, Y2
+	VPXOR          Y13, Y2, Y2
 	VBROADCASTI128 64(R11), Y12
 	VPSHUFB        Y8, Y12, Y12
+	VBROADCASTI128 80(R11), Y13
+	VPSHUFB        Y10, Y13, Y13
 	VPXOR          Y12, Y3, Y3
-	VBROADCASTI128 80(R11), Y12
-	VPSHUFB        Y10, Y12, Y12
-	VPXOR          Y12, Y3, Y3
+	VPXOR          Y13, Y3, Y3
 	VBROADCASTI128 96(R11), Y12
 	VPSHUFB        Y9, Y12, Y12
+	VBROADCASTI128 112(R11), Y13
+	VPSHUFB        Y11, Y13, Y13
 	VPXOR          Y12, Y3, Y3
-	VBROADCASTI128 112(R11), Y12
-	VPSHUFB        Y11, Y12, Y12
-	VPXOR          Y12, Y3, Y3
+	VPXOR          Y13, Y3, Y3
 	VBROADCASTI128 128(R11), Y12
 	VPSHUFB        Y8, Y12, Y12
+	VBROADCASTI128 144(R11), Y13
+	VPSHUFB        Y10, Y13, Y13
 	VPXOR          Y12, Y4, Y4
-	VBROADCASTI128 144(R11), Y12
-	VPSHUFB        Y10, Y12, Y12
-	VPXOR          Y12, Y4, Y4
+	VPXOR          Y13, Y4, Y4
 	VBROADCASTI128 160(R11), Y12
 	VPSHUFB        Y9, Y12, Y12
+	VBROADCASTI128 176(R11), Y13
+	VPSHUFB        Y11, Y13, Y13
 	VPXOR          Y12, Y4, Y4
-	VBROADCASTI128 176(R11), Y12
-	VPSHUFB        Y11, Y12, Y12
-	VPXOR          Y12, Y4, Y4
+	VPXOR          Y13, Y4, Y4
 	VBROADCASTI128 192(R11), Y12
 	VPSHUFB        Y8, Y12, Y12
+	VBROADCASTI128 208(R11), Y13
+	VPSHUFB        Y10, Y13, Y13
 	VPXOR          Y12, Y5, Y5
-	VBROADCASTI128 208(R11), Y12
-	VPSHUFB        Y10, Y12, Y12
-	VPXOR          Y12, Y5, Y5
+	VPXOR          Y13, Y5, Y5
 	VBROADCASTI128 224(R11), Y12
 	VPSHUFB        Y9, Y12, Y12
+	VBROADCASTI128 240(R11), Y13
+	VPSHUFB        Y11, Y13, Y13
 	VPXOR          Y12, Y5, Y5
-	VBROADCASTI128 240(R11), Y12
-	VPSHUFB        Y11, Y12, Y12
-	VPXOR          Y12, Y5, Y5
+	VPXOR          Y13, Y5, Y5
 	VBROADCASTI128 256(R11), Y12
 	VPSHUFB        Y8, Y12, Y12
+	VBROADCASTI128 272(R11), Y13
+	VPSHUFB        Y10, Y13, Y13
 	VPXOR          Y12, Y6, Y6
-	VBROADCASTI128 272(R11), Y12
-	VPSHUFB        Y10, Y12, Y12
-	VPXOR          Y12, Y6, Y6
+	VPXOR          Y13, Y6, Y6
 	VBROADCASTI128 288(R11), Y12
 	VPSHUFB        Y9, Y12, Y12
+	VBROADCASTI128 304(R11), Y13
+	VPSHUFB        Y11, Y13, Y13
 	VPXOR          Y12, Y6, Y6
-	VBROADCASTI128 304(R11), Y12
-	VPSHUFB        Y11, Y12, Y12
-	VPXOR          Y12, Y6, Y6
+	VPXOR          Y13, Y6, Y6
 	VBROADCASTI128 320(R11), Y12
 	VPSHUFB        Y8, Y12, Y12
+	VBROADCASTI128 336(R11), Y13
+	VPSHUFB        Y10, Y13, Y13
 	VPXOR          Y12, Y7, Y7
-	VBROADCASTI128 336(R11), Y12
-	VPSHUFB        Y10, Y12, Y12
-	VPXOR          Y12, Y7, Y7
+	VPXOR          Y13, Y7, Y7
 	VBROADCASTI128 352(R11), Y12
 	VPSHUFB        Y9, Y12, Y12
+	VBROADCASTI128 368(R11), Y13
+	VPSHUFB        Y11, Y13, Y13
 	VPXOR          Y12, Y7, Y7
-	VBROADCASTI128 368(R11), Y12
-	VPSHUFB        Y11, Y12, Y12
-	VPXOR          Y12, Y7, Y7
+	VPXOR          Y13, Y7, Y7
 	ADDQ           $0x00000004, R10
 	ADDQ           $0x00000180, R11
 	DECQ           R12
@@ -14577,100 +22773,100 @@ column1:
 	VPAND          Y0, Y13, Y13
 	VBROADCASTI128 (R11), Y14
 	VPSHUFB        Y10, Y14, Y14
+	VBROADCASTI128 16(R11), Y15
+	VPSHUFB        Y12, Y15, Y15
 	VPXOR          Y14, Y2, Y2
-	VBROADCASTI128 16(R11), Y14
-	VPSHUFB        Y12, Y14, Y14
-	VPXOR          Y14, Y2, Y2
+	VPXOR          Y15, Y2, Y2
 	VBROADCASTI128 32(R11), Y14
 	VPSHUFB        Y11, Y14, Y14
+	VBROADCASTI128 48(R11), Y15
+	VPSHUFB        Y13, Y15, Y15
 	VPXOR          Y14, Y2, Y2
-	VBROADCASTI128 48(R11), Y14
-	VPSHUFB        Y13, Y14, Y14
-	VPXOR          Y14, Y2, Y2
+	VPXOR          Y15, Y2, Y2
 	VBROADCASTI128 64(R11), Y14
 	VPSHUFB        Y10, Y14, Y14
+	VBROADCASTI128 80(R11), Y15
+	VPSHUFB        Y12, Y15, Y15
 	VPXOR          Y14, Y3, Y3
-	VBROADCASTI128 80(R11), Y14
-	VPSHUFB        Y12, Y14, Y14
-	VPXOR          Y14, Y3, Y3
+	VPXOR          Y15, Y3, Y3
 	VBROADCASTI128 96(R11), Y14
 	VPSHUFB        Y11, Y14, Y14
+	VBROADCASTI128 112(R11), Y15
+	VPSHUFB        Y13, Y15, Y15
 	VPXOR          Y14, Y3, Y3
-	VBROADCASTI128 112(R11), Y14
-	VPSHUFB        Y13, Y14, Y14
-	VPXOR          Y14, Y3, Y3
+	VPXOR          Y15, Y3, Y3
 	VBROADCASTI128 128(R11), Y14
 	VPSHUFB        Y10, Y14, Y14
+	VBROADCASTI128 144(R11), Y15
+	VPSHUFB        Y12, Y15, Y15
 	VPXOR          Y14, Y4, Y4
-	VBROADCASTI128 144(R11), Y14
-	VPSHUFB        Y12, Y14, Y14
-	VPXOR          Y14, Y4, Y4
+	VPXOR          Y15, Y4, Y4
 	VBROADCASTI128 160(R11), Y14
 	VPSHUFB        Y11, Y14, Y14
+	VBROADCASTI128 176(R11), Y15
+	VPSHUFB        Y13, Y15, Y15
 	VPXOR          Y14, Y4, Y4
-	VBROADCASTI128 176(R11), Y14
-	VPSHUFB        Y13, Y14, Y14
-	VPXOR          Y14, Y4, Y4
+	VPXOR          Y15, Y4, Y4
 	VBROADCASTI128 192(R11), Y14
 	VPSHUFB        Y10, Y14, Y14
+	VBROADCASTI128 208(R11), Y15
+	VPSHUFB        Y12, Y15, Y15
 	VPXOR          Y14, Y5, Y5
-	VBROADCASTI128 208(R11), Y14
-	VPSHUFB        Y12, Y14, Y14
-	VPXOR          Y14, Y5, Y5
+	VPXOR          Y15, Y5, Y5
 	VBROADCASTI128 224(R11), Y14
 	VPSHUFB        Y11, Y14, Y14
+	VBROADCASTI128 240(R11), Y15
+	VPSHUFB        Y13, Y15, Y15
 	VPXOR          Y14, Y5, Y5
-	VBROADCASTI128 240(R11), Y14
-	VPSHUFB        Y13, Y14, Y14
-	VPXOR          Y14, Y5, Y5
+	VPXOR          Y15, Y5, Y5
 	VBROADCASTI128 256(R11), Y14
 	VPSHUFB        Y10, Y14, Y14
+	VBROADCASTI128 272(R11), Y15
+	VPSHUFB        Y12, Y15, Y15
 	VPXOR          Y14, Y6, Y6
-	VBROADCASTI128 272(R11), Y14
-	VPSHUFB        Y12, Y14, Y14
-	VPXOR          Y14, Y6, Y6
+	VPXOR          Y15, Y6, Y6
 	VBROADCASTI128 288(R11), Y14
 	VPSHUFB        Y11, Y14, Y14
+	VBROADCASTI128 304(R11), Y15
+	VPSHUFB        Y13, Y15, Y15
 	VPXOR          Y14, Y6, Y6
-	VBROADCASTI128 304(R11), Y14
-	VPSHUFB        Y13, Y14, Y14
-	VPXOR          Y14, Y6, Y6
+	VPXOR          Y15, Y6, Y6
 	VBROADCASTI128 320(R11), Y14
 	VPSHUFB        Y10, Y14, Y14
+	VBROADCASTI128 336(R11), Y15
+	VPSHUFB        Y12, Y15, Y15
 	VPXOR          Y14, Y7, Y7
-	VBROADCASTI128 336(R11), Y14
-	VPSHUFB        Y12, Y14, Y14
-	VPXOR          Y14, Y7, Y7
+	VPXOR          Y15, Y7, Y7
 	VBROADCASTI128 352(R11), Y14
 	VPSHUFB        Y11, Y14, Y14
+	VBROADCASTI128 368(R11), Y15
+	VPSHUFB        Y13, Y15, Y15
 	VPXOR          Y14, Y7, Y7
-	VBROADCASTI128 368(R11), Y14
-	VPSHUFB        Y13, Y14, Y14
-	VPXOR          Y14, Y7, Y7
+	VPXOR          Y15, Y7, Y7
 	VBROADCASTI128 384(R11), Y14
 	VPSHUFB        Y10, Y14, Y14
+	VBROADCASTI128 400(R11), Y15
+	VPSHUFB        Y12, Y15, Y15
 	VPXOR          Y14, Y8, Y8
-	VBROADCASTI128 400(R11), Y14
-	VPSHUFB        Y12, Y14, Y14
-	VPXOR          Y14, Y8, Y8
+	VPXOR          Y15, Y8, Y8
 	VBROADCASTI128 416(R11), Y14
 	VPSHUFB        Y11, Y14, Y14
+	VBROADCASTI128 432(R11), Y15
+	VPSHUFB        Y13, Y15, Y15
 	VPXOR          Y14, Y8, Y8
-	VBROADCASTI128 432(R11), Y14
-	VPSHUFB        Y13, Y14, Y14
-	VPXOR          Y14, Y8, Y8
+	VPXOR          Y15, Y8, Y8
 	VBROADCASTI128 448(R11), Y14
 	VPSHUFB        Y10, Y14, Y14
+	VBROADCASTI128 464(R11), Y15
+	VPSHUFB        Y12, Y15, Y15
 	VPXOR          Y14, Y9, Y9
-	VBROADCASTI128 464(R11), Y14
-	VPSHUFB        Y12, Y14, Y14
-	VPXOR          Y14, Y9, Y9
+	VPXOR          Y15, Y9, Y9
 	VBROADCASTI128 480(R11), Y14
 	VPSHUFB        Y11, Y14, Y14
+	VBROADCASTI128 496(R11), Y15
+	VPSHUFB        Y13, Y15, Y15
 	VPXOR          Y14, Y9, Y9
-	VBROADCASTI128 496(R11), Y14
-	VPSHUFB        Y13, Y14, Y14
-	VPXOR          Y14, Y9, Y9
+	VPXOR          Y15, Y9, Y9
 	ADDQ           $0x00000004, R10
 	ADDQ           $0x00000200, R11
 	DECQ           R12
@@ -14775,28 +22971,28 @@ column1:
 	VPAND          Y0, Y6, Y6
 	VBROADCASTI128 (R11), Y7
 	VPSHUFB        Y3, Y7, Y7
+	VBROADCASTI128 16(R11), Y8
+	VPSHUFB        Y5, Y8, Y8
 	VPXOR          Y7, Y1, Y1
-	VBROADCASTI128 16(R11), Y7
-	VPSHUFB        Y5, Y7, Y7
-	VPXOR          Y7, Y1, Y1
+	VPXOR          Y8, Y1, Y1
 	VBROADCASTI128 32(R11), Y7
 	VPSHUFB        Y4, Y7, Y7
+	VBROADCASTI128 48(R11), Y8
+	VPSHUFB        Y6, Y8, Y8
 	VPXOR          Y7, Y1, Y1
-	VBROADCASTI128 48(R11), Y7
-	VPSHUFB        Y6, Y7, Y7
-	VPXOR          Y7, Y1, Y1
+	VPXOR          Y8, Y1, Y1
 	VBROADCASTI128 64(R11), Y7
 	VPSHUFB        Y3, Y7, Y7
+	VBROADCASTI128 80(R11), Y8
+	VPSHUFB        Y5, Y8, Y8
 	VPXOR          Y7, Y2, Y2
-	VBROADCASTI128 80(R11), Y7
-	VPSHUFB        Y5, Y7, Y7
-	VPXOR          Y7, Y2, Y2
+	VPXOR          Y8, Y2, Y2
 	VBROADCASTI128 96(R11), Y7
 	VPSHUFB        Y4, Y7, Y7
+	VBROADCASTI128 112(R11), Y8
+	VPSHUFB        Y6, Y8, Y8
 	VPXOR          Y7, Y2, Y2
-	VBROADCASTI128 112(R11), Y7
-	VPSHUFB        Y6, Y7, Y7
-	VPXOR          Y7, Y2, Y2
+	VPXOR          Y8, Y2, Y2
 	ADDQ           $0x00000004, R10
 	ADDQ           $0x00000080, R11
 	DECQ           R12
@@ -14839,28 +23035,28 @@ column2:
 	VPAND          Y0, Y6, Y6
 	VBROADCASTI128 (R11), Y7
 	VPSHUFB        Y3, Y7, Y7
+	VBROADCASTI128 16(R11), Y8
+	VPSHUFB        Y5, Y8, Y8
 	VPXOR          Y7, Y1, Y1
-	VBROADCASTI128 16(R11), Y7
-	VPSHUFB        Y5, Y7, Y7
-	VPXOR          Y7, Y1, Y1
+	VPXOR          Y8, Y1, Y1
 	VBROADCASTI128 32(R11), Y7
 	VPSHUFB        Y4, Y7, Y7
+	VBROADCASTI128 48(R11), Y8
+	VPSHUFB        Y6, Y8, Y8
 	VPXOR          Y7, Y1, Y1
-	VBROADCASTI128 48(R11), Y7
-	VPSHUFB        Y6, Y7, Y7
-	VPXOR          Y7, Y1, Y1
+	VPXOR          Y8, Y1, Y1
 	VBROADCASTI128 64(R11), Y7
 	VPSHUFB        Y3, Y7, Y7
+	VBROADCASTI128 80(R11), Y8
+	VPSHUFB        Y5, Y8, Y8
 	VPXOR          Y7, Y2, Y2
-	VBROADCASTI128 80(R11), Y7
-	VPSHUFB        Y5, Y7, Y7
-	VPXOR          Y7, Y2, Y2
+	VPXOR          Y8, Y2, Y2
 	VBROADCASTI128 96(R11), Y7
 	VPSHUFB        Y4, Y7, Y7
+	VBROADCASTI128 112(R11), Y8
+	VPSHUFB        Y6, Y8, Y8
 	VPXOR          Y7, Y2, Y2
-	VBROADCASTI128 112(R11), Y7
-	VPSHUFB        Y6, Y7, Y7
-	VPXOR          Y7, Y2, Y2
+	VPXOR          Y8, Y2, Y2
 	ADDQ           $0x00000004, R10
 	ADDQ           $0x00000080, R11
 	DECQ           R12
@@ -14931,52 +23127,52 @@ column1:
 	VPAND          Y0, Y8, Y8
 	VBROADCASTI128 (R11), Y9
 	VPSHUFB        Y5, Y9, Y9
+	VBROADCASTI128 16(R11), Y10
+	VPSHUFB        Y7, Y10, Y10
 	VPXOR          Y9, Y1, Y1
-	VBROADCASTI128 16(R11), Y9
-	VPSHUFB        Y7, Y9, Y9
-	VPXOR          Y9, Y1, Y1
+	VPXOR          Y10, Y1, Y1
 	VBROADCASTI128 32(R11), Y9
 	VPSHUFB        Y6, Y9, Y9
+	VBROADCASTI128 48(R11), Y10
+	VPSHUFB        Y8, Y10, Y10
 	VPXOR          Y9, Y1, Y1
-	VBROADCASTI128 48(R11), Y9
-	VPSHUFB        Y8, Y9, Y9
-	VPXOR          Y9, Y1, Y1
+	VPXOR          Y10, Y1, Y1
 	VBROADCASTI128 64(R11), Y9
 	VPSHUFB        Y5, Y9, Y9
+	VBROADCASTI128 80(R11), Y10
+	VPSHUFB        Y7, Y10, Y10
 	VPXOR          Y9, Y2, Y2
-	VBROADCASTI128 80(R11), Y9
-	VPSHUFB        Y7, Y9, Y9
-	VPXOR          Y9, Y2, Y2
+	VPXOR          Y10, Y2, Y2
 	VBROADCASTI128 96(R11), Y9
 	VPSHUFB        Y6, Y9, Y9
+	VBROADCASTI128 112(R11), Y10
+	VPSHUFB        Y8, Y10, Y10
 	VPXOR          Y9, Y2, Y2
-	VBROADCASTI128 112(R11), Y9
-	VPSHUFB        Y8, Y9, Y9
-	VPXOR          Y9, Y2, Y2
+	VPXOR          Y10, Y2, Y2
 	VBROADCASTI128 128(R11), Y9
 	VPSHUFB        Y5, Y9, Y9
+	VBROADCASTI128 144(R11), Y10
+	VPSHUFB        Y7, Y10, Y10
 	VPXOR          Y9, Y3, Y3
-	VBROADCASTI128 144(R11), Y9
-	VPSHUFB        Y7, Y9, Y9
-	VPXOR          Y9, Y3, Y3
+	VPXOR          Y10, Y3, Y3
 	VBROADCASTI128 160(R11), Y9
 	VPSHUFB        Y6, Y9, Y9
+	VBROADCASTI128 176(R11), Y10
+	VPSHUFB        Y8, Y10, Y10
 	VPXOR          Y9, Y3, Y3
-	VBROADCASTI128 176(R11), Y9
-	VPSHUFB        Y8, Y9, Y9
-	VPXOR          Y9, Y3, Y3
+	VPXOR          Y10, Y3, Y3
 	VBROADCASTI128 192(R11), Y9
 	VPSHUFB        Y5, Y9, Y9
+	VBROADCASTI128 208(R11), Y10
+	VPSHUFB        Y7, Y10, Y10
 	VPXOR          Y9, Y4, Y4
-	VBROADCASTI128 208(R11), Y9
-	VPSHUFB        Y7, Y9, Y9
-	VPXOR          Y9, Y4, Y4
+	VPXOR          Y10, Y4, Y4
 	VBROADCASTI128 224(R11), Y9
 	VPSHUFB        Y6, Y9, Y9
+	VBROADCASTI128 240(R11), Y10
+	VPSHUFB        Y8, Y10, Y10
 	VPXOR          Y9, Y4, Y4
-	VBROADCASTI128 240(R11), Y9
-	VPSHUFB        Y8, Y9, Y9
-	VPXOR          Y9, Y4, Y4
+	VPXOR          Y10, Y4, Y4
 	ADDQ           $0x00000004, R10
 	ADDQ           $0x00000100, R11
 	DECQ           R12
@@ -15029,52 +23225,52 @@ column2:
 	VPAND          Y0, Y8, Y8
 	VBROADCASTI128 (R11), Y9
 	VPSHUFB        Y5, Y9, Y9
+	VBROADCASTI128 16(R11), Y10
+	VPSHUFB        Y7, Y10, Y10
 	VPXOR          Y9, Y1, Y1
-	VBROADCASTI128 16(R11), Y9
-	VPSHUFB        Y7, Y9, Y9
-	VPXOR          Y9, Y1, Y1
+	VPXOR          Y10, Y1, Y1
 	VBROADCASTI128 32(R11), Y9
 	VPSHUFB        Y6, Y9, Y9
+	VBROADCASTI128 48(R11), Y10
+	VPSHUFB        Y8, Y10, Y10
 	VPXOR          Y9, Y1, Y1
-	VBROADCASTI128 48(R11), Y9
-	VPSHUFB        Y8, Y9, Y9
-	VPXOR          Y9, Y1, Y1
+	VPXOR          Y10, Y1, Y1
 	VBROADCASTI128 64(R11), Y9
 	VPSHUFB        Y5, Y9, Y9
+	VBROADCASTI128 80(R11), Y10
+	VPSHUFB        Y7, Y10, Y10
 	VPXOR          Y9, Y2, Y2
-	VBROADCASTI128 80(R11), Y9
-	VPSHUFB        Y7, Y9, Y9
-	VPXOR          Y9, Y2, Y2
+	VPXOR          Y10, Y2, Y2
 	VBROADCASTI128 96(R11), Y9
 	VPSHUFB        Y6, Y9, Y9
+	VBROADCASTI128 112(R11), Y10
+	VPSHUFB        Y8, Y10, Y10
 	VPXOR          Y9, Y2, Y2
-	VBROADCASTI128 112(R11), Y9
-	VPSHUFB        Y8, Y9, Y9
-	VPXOR          Y9, Y2, Y2
+	VPXOR          Y10, Y2, Y2
 	VBROADCASTI128 128(R11), Y9
 	VPSHUFB        Y5, Y9, Y9
+	VBROADCASTI128 144(R11), Y10
+	VPSHUFB        Y7, Y10, Y10
 	VPXOR          Y9, Y3, Y3
-	VBROADCASTI128 144(R11), Y9
-	VPSHUFB        Y7, Y9, Y9
-	VPXOR          Y9, Y3, Y3
+	VPXOR          Y10, Y3, Y3
 	VBROADCASTI128 160(R11), Y9
 	VPSHUFB        Y6, Y9, Y9
+	VBROADCASTI128 176(R11), Y10
+	VPSHUFB        Y8, Y10, Y10
 	VPXOR          Y9, Y3, Y3
-	VBROADCASTI128 176(R11), Y9
-	VPSHUFB        Y8, Y9, Y9
-	VPXOR          Y9, Y3, Y3
+	VPXOR          Y10, Y3, Y3
 	VBROADCASTI128 192(R11), Y9
 	VPSHUFB        Y5, Y9, Y9
+	VBROADCASTI128 208(R11), Y10
+	VPSHUFB        Y7, Y10, Y10
 	VPXOR          Y9, Y4, Y4
-	VBROADCASTI128 208(R11), Y9
-	VPSHUFB        Y7, Y9, Y9
-	VPXOR          Y9, Y4, Y4
+	VPXOR          Y10, Y4, Y4
 	VBROADCASTI128 224(R11), Y9
 	VPSHUFB        Y6, Y9, Y9
+	VBROADCASTI128 240(R11), Y10
+	VPSHUFB        Y8, Y10, Y10
 	VPXOR          Y9, Y4, Y4
-	VBROADCASTI128 240(R11), Y9
-	VPSHUFB        Y8, Y9, Y9
-	VPXOR          Y9, Y4, Y4
+	VPXOR          Y10, Y4, Y4
 	ADDQ           $0x00000004, R10
 	ADDQ           $0x00000100, R11
 	DECQ           R12
@@ -15155,76 +23351,76 @@ column1:
 	VPAND          Y0, Y10, Y10
 	VBROADCASTI128 (R11), Y11
 	VPSHUFB        Y7, Y11, Y11
+	VBROADCASTI128 16(R11), Y12
+	VPSHUFB        Y9, Y12, Y12
 	VPXOR          Y11, Y1, Y1
-	VBROADCASTI128 16(R11), Y11
-	VPSHUFB        Y9, Y11, Y11
-	VPXOR          Y11, Y1, Y1
+	VPXOR          Y12, Y1, Y1
 	VBROADCASTI128 32(R11), Y11
 	VPSHUFB        Y8, Y11, Y11
+	VBROADCASTI128 48(R11), Y12
+	VPSHUFB        Y10, Y12, Y12
 	VPXOR          Y11, Y1, Y1
-	VBROADCASTI128 48(R11), Y11
-	VPSHUFB        Y10, Y11, Y11
-	VPXOR          Y11, Y1, Y1
+	VPXOR          Y12, Y1, Y1
 	VBROADCASTI128 64(R11), Y11
 	VPSHUFB        Y7, Y11, Y11
+	VBROADCASTI128 80(R11), Y12
+	VPSHUFB        Y9, Y12, Y12
 	VPXOR          Y11, Y2, Y2
-	VBROADCASTI128 80(R11), Y11
-	VPSHUFB        Y9, Y11, Y11
-	VPXOR          Y11, Y2, Y2
+	VPXOR          Y12, Y2, Y2
 	VBROADCASTI128 96(R11), Y11
 	VPSHUFB        Y8, Y11, Y11
+	VBROADCASTI128 112(R11), Y12
+	VPSHUFB        Y10, Y12, Y12
 	VPXOR          Y11, Y2, Y2
-	VBROADCASTI128 112(R11), Y11
-	VPSHUFB        Y10, Y11, Y11
-	VPXOR          Y11, Y2, Y2
+	VPXOR          Y12, Y2, Y2
 	VBROADCASTI128 128(R11), Y11
 	VPSHUFB        Y7, Y11, Y11
+	VBROADCASTI128 144(R11), Y12
+	VPSHUFB        Y9, Y12, Y12
 	VPXOR          Y11, Y3, Y3
-	VBROADCASTI128 144(R11), Y11
-	VPSHUFB        Y9, Y11, Y11
-	VPXOR          Y11, Y3, Y3
+	VPXOR          Y12, Y3, Y3
 	VBROADCASTI128 160(R11), Y11
 	VPSHUFB        Y8, Y11, Y11
+	VBROADCASTI128 176(R11), Y12
+	VPSHUFB        Y10, Y12, Y12
 	VPXOR          Y11, Y3, Y3
-	VBROADCASTI128 176(R11), Y11
-	VPSHUFB        Y10, Y11, Y11
-	VPXOR          Y11, Y3, Y3
+	VPXOR          Y12, Y3, Y3
 	VBROADCASTI128 192(R11), Y11
 	VPSHUFB        Y7, Y11, Y11
+	VBROADCASTI128 208(R11), Y12
+	VPSHUFB        Y9, Y12, Y12
 	VPXOR          Y11, Y4, Y4
-	VBROADCASTI128 208(R11), Y11
-	VPSHUFB        Y9, Y11, Y11
-	VPXOR          Y11, Y4, Y4
+	VPXOR          Y12, Y4, Y4
 	VBROADCASTI128 224(R11), Y11
 	VPSHUFB        Y8, Y11, Y11
+	VBROADCASTI128 240(R11), Y12
+	VPSHUFB        Y10, Y12, Y12
 	VPXOR          Y11, Y4, Y4
-	VBROADCASTI128 240(R11), Y11
-	VPSHUFB        Y10, Y11, Y11
-	VPXOR          Y11, Y4, Y4
+	VPXOR          Y12, Y4, Y4
 	VBROADCASTI128 256(R11), Y11
 	VPSHUFB        Y7, Y11, Y11
+	VBROADCASTI128 272(R11), Y12
+	VPSHUFB        Y9, Y12, Y12
 	VPXOR          Y11, Y5, Y5
-	VBROADCASTI128 272(R11), Y11
-	VPSHUFB        Y9, Y11, Y11
-	VPXOR          Y11, Y5, Y5
+	VPXOR          Y12, Y5, Y5
 	VBROADCASTI128 288(R11), Y11
 	VPSHUFB        Y8, Y11, Y11
+	VBROADCASTI128 304(R11), Y12
+	VPSHUFB        Y10, Y12, Y12
 	VPXOR          Y11, Y5, Y5
-	VBROADCASTI128 304(R11), Y11
-	VPSHUFB        Y10, Y11, Y11
-	VPXOR          Y11, Y5, Y5
+	VPXOR          Y12, Y5, Y5
 	VBROADCASTI128 320(R11), Y11
 	VPSHUFB        Y7, Y11, Y11
+	VBROADCASTI128 336(R11), Y12
+	VPSHUFB        Y9, Y12, Y12
 	VPXOR          Y11, Y6, Y6
-	VBROADCASTI128 336(R11), Y11
-	VPSHUFB        Y9, Y11, Y11
-	VPXOR          Y11, Y6, Y6
+	VPXOR          Y12, Y6, Y6
 	VBROADCASTI128 352(R11), Y11
 	VPSHUFB        Y8, Y11, Y11
+	VBROADCASTI128 368(R11), Y12
+	VPSHUFB        Y10, Y12, Y12
 	VPXOR          Y11, Y6, Y6
-	VBROADCASTI128 368(R11), Y11
-	VPSHUFB        Y10, Y11, Y11
-	VPXOR          Y11, Y6, Y6
+	VPXOR          Y12, Y6, Y6
 	ADDQ           $0x00000004, R10
 	ADDQ           $0x00000180, R11
 	DECQ           R12
@@ -15287,76 +23483,76 @@ column2:
 	VPAND          Y0, Y10, Y10
 	VBROADCASTI128 (R11), Y11
 	VPSHUFB        Y7, Y11, Y11
+	VBROADCASTI128 16(R11), Y12
+	VPSHUFB        Y9, Y12, Y12
 	VPXOR          Y11, Y1, Y1
-	VBROADCASTI128 16(R11), Y11
-	VPSHUFB        Y9, Y11, Y11
-	VPXOR          Y11, Y1, Y1
+	VPXOR          Y12, Y1, Y1
 	VBROADCASTI128 32(R11), Y11
 	VPSHUFB        Y8, Y11, Y11
+	VBROADCASTI128 48(R11), Y12
+	VPSHUFB        Y10, Y12, Y12
 	VPXOR          Y11, Y1, Y1
-	VBROADCASTI128 48(R11), Y11
-	VPSHUFB        Y10, Y11, Y11
-	VPXOR          Y11, Y1, Y1
+	VPXOR          Y12, Y1, Y1
 	VBROADCASTI128 64(R11), Y11
 	VPSHUFB        Y7, Y11, Y11
+	VBROADCASTI128 80(R11), Y12
+	VPSHUFB        Y9, Y12, Y12
 	VPXOR          Y11, Y2, Y2
-	VBROADCASTI128 80(R11), Y11
-	VPSHUFB        Y9, Y11, Y11
-	VPXOR          Y11, Y2, Y2
+	VPXOR          Y12, Y2, Y2
 	VBROADCASTI128 96(R11), Y11
 	VPSHUFB        Y8, Y11, Y11
+	VBROADCASTI128 112(R11), Y12
+	VPSHUFB        Y10, Y12, Y12
 	VPXOR          Y11, Y2, Y2
-	VBROADCASTI128 112(R11), Y11
-	VPSHUFB        Y10, Y11, Y11
-	VPXOR          Y11, Y2, Y2
+	VPXOR          Y12, Y2, Y2
 	VBROADCASTI128 128(R11), Y11
 	VPSHUFB        Y7, Y11, Y11
+	VBROADCASTI128 144(R11), Y12
+	VPSHUFB        Y9, Y12, Y12
 	VPXOR          Y11, Y3, Y3
-	VBROADCASTI128 144(R11), Y11
-	VPSHUFB        Y9, Y11, Y11
-	VPXOR          Y11, Y3, Y3
+	VPXOR          Y12, Y3, Y3
 	VBROADCASTI128 160(R11), Y11
 	VPSHUFB        Y8, Y11, Y11
+	VBROADCASTI128 176(R11), Y12
+	VPSHUFB        Y10, Y12, Y12
 	VPXOR          Y11, Y3, Y3
-	VBROADCASTI128 176(R11), Y11
-	VPSHUFB        Y10, Y11, Y11
-	VPXOR          Y11, Y3, Y3
+	VPXOR          Y12, Y3, Y3
 	VBROADCASTI128 192(R11), Y11
 	VPSHUFB        Y7, Y11, Y11
+	VBROADCASTI128 208(R11), Y12
+	VPSHUFB        Y9, Y12, Y12
 	VPXOR          Y11, Y4, Y4
-	VBROADCASTI128 208(R11), Y11
-	VPSHUFB        Y9, Y11, Y11
-	VPXOR          Y11, Y4, Y4
+	VPXOR          Y12, Y4, Y4
 	VBROADCASTI128 224(R11), Y11
 	VPSHUFB        Y8, Y11, Y11
+	VBROADCASTI128 240(R11), Y12
+	VPSHUFB        Y10, Y12, Y12
 	VPXOR          Y11, Y4, Y4
-	VBROADCASTI128 240(R11), Y11
-	VPSHUFB        Y10, Y11, Y11
-	VPXOR          Y11, Y4, Y4
+	VPXOR          Y12, Y4, Y4
 	VBROADCASTI128 256(R11), Y11
 	VPSHUFB        Y7, Y11, Y11
+	VBROADCASTI128 272(R11), Y12
+	VPSHUFB        Y9, Y12, Y12
 	VPXOR          Y11, Y5, Y5
-	VBROADCASTI128 272(R11), Y11
-	VPSHUFB        Y9, Y11, Y11
-	VPXOR          Y11, Y5, Y5
+	VPXOR          Y12, Y5, Y5
 	VBROADCASTI128 288(R11), Y11
 	VPSHUFB        Y8, Y11, Y11
+	VBROADCASTI128 304(R11), Y12
+	VPSHUFB        Y10, Y12, Y12
 	VPXOR          Y11, Y5, Y5
-	VBROADCASTI128 304(R11), Y11
-	VPSHUFB        Y10, Y11, Y11
-	VPXOR          Y11, Y5, Y5
+	VPXOR          Y12, Y5, Y5
 	VBROADCASTI128 320(R11), Y11
 	VPSHUFB        Y7, Y11, Y11
+	VBROADCASTI128 336(R11), Y12
+	VPSHUFB        Y9, Y12, Y12
 	VPXOR          Y11, Y6, Y6
-	VBROADCASTI128 336(R11), Y11
-	VPSHUFB        Y9, Y11, Y11
-	VPXOR          Y11, Y6, Y6
+	VPXOR          Y12, Y6, Y6
 	VBROADCASTI128 352(R11), Y11
 	VPSHUFB        Y8, Y11, Y11
+	VBROADCASTI128 368(R11), Y12
+	VPSHUFB        Y10, Y12, Y12
 	VPXOR          Y11, Y6, Y6
-	VBROADCASTI128 368(R11), Y11
-	VPSHUFB        Y10, Y11, Y11
-	VPXOR          Y11, Y6, Y6
+	VPXOR          Y12, Y6, Y6
 	ADDQ           $0x00000004, R10
 	ADDQ           $0x00000180, R11
 	DECQ           R12
@@ -15447,100 +23643,100 @@ column1:
 	VPAND          Y0, Y12, Y12
 	VBROADCASTI128 (R11), Y13
 	VPSHUFB        Y9, Y13, Y13
+	VBROADCASTI128 16(R11), Y14
+	VPSHUFB        Y11, Y14, Y14
 	VPXOR          Y13, Y1, Y1
-	VBROADCASTI128 16(R11), Y13
-	VPSHUFB        Y11, Y13, Y13
-	VPXOR          Y13, Y1, Y1
+	VPXOR          Y14, Y1, Y1
 	VBROADCASTI128 32(R11), Y13
 	VPSHUFB        Y10, Y13, Y13
+	VBROADCASTI128 48(R11), Y14
+	VPSHUFB        Y12, Y14, Y14
 	VPXOR          Y13, Y1, Y1
-	VBROADCASTI128 48(R11), Y13
-	VPSHUFB        Y12, Y13, Y13
-	VPXOR          Y13, Y1, Y1
+	VPXOR          Y14, Y1, Y1
 	VBROADCASTI128 64(R11), Y13
 	VPSHUFB        Y9, Y13, Y13
+	VBROADCASTI128 80(R11), Y14
+	VPSHUFB        Y11, Y14, Y14
 	VPXOR          Y13, Y2, Y2
-	VBROADCASTI128 80(R11), Y13
-	VPSHUFB        Y11, Y13, Y13
-	VPXOR          Y13, Y2, Y2
+	VPXOR          Y14, Y2, Y2
 	VBROADCASTI128 96(R11), Y13
 	VPSHUFB        Y10, Y13, Y13
+	VBROADCASTI128 112(R11), Y14
+	VPSHUFB        Y12, Y14, Y14
 	VPXOR          Y13, Y2, Y2
-	VBROADCASTI128 112(R11), Y13
-	VPSHUFB        Y12, Y13, Y13
-	VPXOR          Y13, Y2, Y2
+	VPXOR          Y14, Y2, Y2
 	VBROADCASTI128 128(R11), Y13
 	VPSHUFB        Y9, Y13, Y13
+	VBROADCASTI128 144(R11), Y14
+	VPSHUFB        Y11, Y14, Y14
 	VPXOR          Y13, Y3, Y3
-	VBROADCASTI128 144(R11), Y13
-	VPSHUFB        Y11, Y13, Y13
-	VPXOR          Y13, Y3, Y3
+	VPXOR          Y14, Y3, Y3
 	VBROADCASTI128 160(R11), Y13
 	VPSHUFB        Y10, Y13, Y13
+	VBROADCASTI128 176(R11), Y14
+	VPSHUFB        Y12, Y14, Y14
 	VPXOR          Y13, Y3, Y3
-	VBROADCASTI128 176(R11), Y13
-	VPSHUFB        Y12, Y13, Y13
-	VPXOR          Y13, Y3, Y3
+	VPXOR          Y14, Y3, Y3
 	VBROADCASTI128 192(R11), Y13
 	VPSHUFB        Y9, Y13, Y13
+	VBROADCASTI128 208(R11), Y14
+	VPSHUFB        Y11, Y14, Y14
 	VPXOR          Y13, Y4, Y4
-	VBROADCASTI128 208(R11), Y13
-	VPSHUFB        Y11, Y13, Y13
-	VPXOR          Y13, Y4, Y4
+	VPXOR          Y14, Y4, Y4
 	VBROADCASTI128 224(R11), Y13
 	VPSHUFB        Y10, Y13, Y13
+	VBROADCASTI128 240(R11), Y14
+	VPSHUFB        Y12, Y14, Y14
 	VPXOR          Y13, Y4, Y4
-	VBROADCASTI128 240(R11), Y13
-	VPSHUFB        Y12, Y13, Y13
-	VPXOR          Y13, Y4, Y4
+	VPXOR          Y14, Y4, Y4
 	VBROADCASTI128 256(R11), Y13
 	VPSHUFB        Y9, Y13, Y13
+	VBROADCASTI128 272(R11), Y14
+	VPSHUFB        Y11, Y14, Y14
 	VPXOR          Y13, Y5, Y5
-	VBROADCASTI128 272(R11), Y13
-	VPSHUFB        Y11, Y13, Y13
-	VPXOR          Y13, Y5, Y5
+	VPXOR          Y14, Y5, Y5
 	VBROADCASTI128 288(R11), Y13
 	VPSHUFB        Y10, Y13, Y13
+	VBROADCASTI128 304(R11), Y14
+	VPSHUFB        Y12, Y14, Y14
 	VPXOR          Y13, Y5, Y5
-	VBROADCASTI128 304(R11), Y13
-	VPSHUFB        Y12, Y13, Y13
-	VPXOR          Y13, Y5, Y5
+	VPXOR          Y14, Y5, Y5
 	VBROADCASTI128 320(R11), Y13
 	VPSHUFB        Y9, Y13, Y13
+	VBROADCASTI128 336(R11), Y14
+	VPSHUFB        Y11, Y14, Y14
 	VPXOR          Y13, Y6, Y6
-	VBROADCASTI128 336(R11), Y13
-	VPSHUFB        Y11, Y13, Y13
-	VPXOR          Y13, Y6, Y6
+	VPXOR          Y14, Y6, Y6
 	VBROADCASTI128 352(R11), Y13
 	VPSHUFB        Y10, Y13, Y13
+	VBROADCASTI128 368(R11), Y14
+	VPSHUFB        Y12, Y14, Y14
 	VPXOR          Y13, Y6, Y6
-	VBROADCASTI128 368(R11), Y13
-	VPSHUFB        Y12, Y13, Y13
-	VPXOR          Y13, Y6, Y6
+	VPXOR          Y14, Y6, Y6
 	VBROADCASTI128 384(R11), Y13
 	VPSHUFB        Y9, Y13, Y13
+	VBROADCASTI128 400(R11), Y14
+	VPSHUFB        Y11, Y14, Y14
 	VPXOR          Y13, Y7, Y7
-	VBROADCASTI128 400(R11), Y13
-	VPSHUFB        Y11, Y13, Y13
-	VPXOR          Y13, Y7, Y7
+	VPXOR          Y14, Y7, Y7
 	VBROADCASTI128 416(R11), Y13
 	VPSHUFB        Y10, Y13, Y13
+	VBROADCASTI128 432(R11), Y14
+	VPSHUFB        Y12, Y14, Y14
 	VPXOR          Y13, Y7, Y7
-	VBROADCASTI128 432(R11), Y13
-	VPSHUFB        Y12, Y13, Y13
-	VPXOR          Y13, Y7, Y7
+	VPXOR          Y14, Y7, Y7
 	VBROADCASTI128 448(R11), Y13
 	VPSHUFB        Y9, Y13, Y13
+	VBROADCASTI128 464(R11), Y14
+	VPSHUFB        Y11, Y14, Y14
 	VPXOR          Y13, Y8, Y8
-	VBROADCASTI128 464(R11), Y13
-	VPSHUFB        Y11, Y13, Y13
-	VPXOR          Y13, Y8, Y8
+	VPXOR          Y14, Y8, Y8
 	VBROADCASTI128 480(R11), Y13
 	VPSHUFB        Y10, Y13, Y13
+	VBROADCASTI128 496(R11), Y14
+	VPSHUFB        Y12, Y14, Y14
 	VPXOR          Y13, Y8, Y8
-	VBROADCASTI128 496(R11), Y13
-	VPSHUFB        Y12, Y13, Y13
-	VPXOR          Y13, Y8, Y8
+	VPXOR          Y14, Y8, Y8
 	ADDQ           $0x00000004, R10
 	ADDQ           $0x00000200, R11
 	DECQ           R12
@@ -15613,100 +23809,100 @@ column2:
 	VPAND          Y0, Y12, Y12
 	VBROADCASTI128 (R11), Y13
 	VPSHUFB        Y9, Y13, Y13
+	VBROADCASTI128 16(R11), Y14
+	VPSHUFB        Y11, Y14, Y14
 	VPXOR          Y13, Y1, Y1
-	VBROADCASTI128 16(R11), Y13
-	VPSHUFB        Y11, Y13, Y13
-	VPXOR          Y13, Y1, Y1
+	VPXOR          Y14, Y1, Y1
 	VBROADCASTI128 32(R11), Y13
 	VPSHUFB        Y10, Y13, Y13
+	VBROADCASTI128 48(R11), Y14
+	VPSHUFB        Y12, Y14, Y14
 	VPXOR          Y13, Y1, Y1
-	VBROADCASTI128 48(R11), Y13
-	VPSHUFB        Y12, Y13, Y13
-	VPXOR          Y13, Y1, Y1
+	VPXOR          Y14, Y1, Y1
 	VBROADCASTI128 64(R11), Y13
 	VPSHUFB        Y9, Y13, Y13
+	VBROADCASTI128 80(R11), Y14
+	VPSHUFB        Y11, Y14, Y14
 	VPXOR          Y13, Y2, Y2
-	VBROADCASTI128 80(R11), Y13
-	VPSHUFB        Y11, Y13, Y13
-	VPXOR          Y13, Y2, Y2
+	VPXOR          Y14, Y2, Y2
 	VBROADCASTI128 96(R11), Y13
 	VPSHUFB        Y10, Y13, Y13
+	VBROADCASTI128 112(R11), Y14
+	VPSHUFB        Y12, Y14, Y14
 	VPXOR          Y13, Y2, Y2
-	VBROADCASTI128 112(R11), Y13
-	VPSHUFB        Y12, Y13, Y13
-	VPXOR          Y13, Y2, Y2
+	VPXOR          Y14, Y2, Y2
 	VBROADCASTI128 128(R11), Y13
 	VPSHUFB        Y9, Y13, Y13
+	VBROADCASTI128 144(R11), Y14
+	VPSHUFB        Y11, Y14, Y14
 	VPXOR          Y13, Y3, Y3
-	VBROADCASTI128 144(R11), Y13
-	VPSHUFB        Y11, Y13, Y13
-	VPXOR          Y13, Y3, Y3
+	VPXOR          Y14, Y3, Y3
 	VBROADCASTI128 160(R11), Y13
 	VPSHUFB        Y10, Y13, Y13
+	VBROADCASTI128 176(R11), Y14
+	VPSHUFB        Y12, Y14, Y14
 	VPXOR          Y13, Y3, Y3
-	VBROADCASTI128 176(R11), Y13
-	VPSHUFB        Y12, Y13, Y13
-	VPXOR          Y13, Y3, Y3
+	VPXOR          Y14, Y3, Y3
 	VBROADCASTI128 192(R11), Y13
 	VPSHUFB        Y9, Y13, Y13
+	VBROADCASTI128 208(R11), Y14
+	VPSHUFB        Y11, Y14, Y14
 	VPXOR          Y13, Y4, Y4
-	VBROADCASTI128 208(R11), Y13
-	VPSHUFB        Y11, Y13, Y13
-	VPXOR          Y13, Y4, Y4
+	VPXOR          Y14, Y4, Y4
 	VBROADCASTI128 224(R11), Y13
 	VPSHUFB        Y10, Y13, Y13
+	VBROADCASTI128 240(R11), Y14
+	VPSHUFB        Y12, Y14, Y14
 	VPXOR          Y13, Y4, Y4
-	VBROADCASTI128 240(R11), Y13
-	VPSHUFB        Y12, Y13, Y13
-	VPXOR          Y13, Y4, Y4
+	VPXOR          Y14, Y4, Y4
 	VBROADCASTI128 256(R11), Y13
 	VPSHUFB        Y9, Y13, Y13
+	VBROADCASTI128 272(R11), Y14
+	VPSHUFB        Y11, Y14, Y14
 	VPXOR          Y13, Y5, Y5
-	VBROADCASTI128 272(R11), Y13
-	VPSHUFB        Y11, Y13, Y13
-	VPXOR          Y13, Y5, Y5
+	VPXOR          Y14, Y5, Y5
 	VBROADCASTI128 288(R11), Y13
 	VPSHUFB        Y10, Y13, Y13
+	VBROADCASTI128 304(R11), Y14
+	VPSHUFB        Y12, Y14, Y14
 	VPXOR          Y13, Y5, Y5
-	VBROADCASTI128 304(R11), Y13
-	VPSHUFB        Y12, Y13, Y13
-	VPXOR          Y13, Y5, Y5
+	VPXOR          Y14, Y5, Y5
 	VBROADCASTI128 320(R11), Y13
 	VPSHUFB        Y9, Y13, Y13
+	VBROADCASTI128 336(R11), Y14
+	VPSHUFB        Y11, Y14, Y14
 	VPXOR          Y13, Y6, Y6
-	VBROADCASTI128 336(R11), Y13
-	VPSHUFB        Y11, Y13, Y13
-	VPXOR          Y13, Y6, Y6
+	VPXOR          Y14, Y6, Y6
 	VBROADCASTI128 352(R11), Y13
 	VPSHUFB        Y10, Y13, Y13
+	VBROADCASTI128 368(R11), Y14
+	VPSHUFB        Y12, Y14, Y14
 	VPXOR          Y13, Y6, Y6
-	VBROADCASTI128 368(R11), Y13
-	VPSHUFB        Y12, Y13, Y13
-	VPXOR          Y13, Y6, Y6
+	VPXOR          Y14, Y6, Y6
 	VBROADCASTI128 384(R11), Y13
 	VPSHUFB        Y9, Y13, Y13
+	VBROADCASTI128 400(R11), Y14
+	VPSHUFB        Y11, Y14, Y14
 	VPXOR          Y13, Y7, Y7
-	VBROADCASTI128 400(R11), Y13
-	VPSHUFB        Y11, Y13, Y13
-	VPXOR          Y13, Y7, Y7
+	VPXOR          Y14, Y7, Y7
 	VBROADCASTI128 416(R11), Y13
 	VPSHUFB        Y10, Y13, Y13
+	VBROADCASTI128 432(R11), Y14
+	VPSHUFB        Y12, Y14, Y14
 	VPXOR          Y13, Y7, Y7
-	VBROADCASTI128 432(R11), Y13
-	VPSHUFB        Y12, Y13, Y13
-	VPXOR          Y13, Y7, Y7
+	VPXOR          Y14, Y7, Y7
 	VBROADCASTI128 448(R11), Y13
 	VPSHUFB        Y9, Y13, Y13
+	VBROADCASTI128 464(R11), Y14
+	VPSHUFB        Y11, Y14, Y14
 	VPXOR          Y13, Y8, Y8
-	VBROADCASTI128 464(R11), Y13
-	VPSHUFB        Y11, Y13, Y13
-	VPXOR          Y13, Y8, Y8
+	VPXOR          Y14, Y8, Y8
 	VBROADCASTI128 480(R11), Y13
 	VPSHUFB        Y10, Y13, Y13
+	VBROADCASTI128 496(R11), Y14
+	VPSHUFB        Y12, Y14, Y14
 	VPXOR          Y13, Y8, Y8
-	VBROADCASTI128 496(R11), Y13
-	VPSHUFB        Y12, Y13, Y13
-	VPXOR          Y13, Y8, Y8
+	VPXOR          Y14, Y8, Y8
 	ADDQ           $0x00000004, R10
 	ADDQ           $0x00000200, R11
 	DECQ           R12
@@ -16479,28 +24675,28 @@ loop:
 	VPAND          Y0, Y8, Y8
 	VBROADCASTI128 (R9), Y9
 	VPSHUFB        Y5, Y9, Y9
+	VBROADCASTI128 16(R9), Y10
+	VPSHUFB        Y7, Y10, Y10
 	VPXOR          Y9, Y1, Y1
-	VBROADCASTI128 16(R9), Y9
-	VPSHUFB        Y7, Y9, Y9
-	VPXOR          Y9, Y1, Y1
+	VPXOR          Y10, Y1, Y1
 	VBROADCASTI128 32(R9), Y9
 	VPSHUFB        Y6, Y9, Y9
+	VBROADCASTI128 48(R9), Y10
+	VPSHUFB        Y8, Y10, Y10
 	VPXOR          Y9, Y1, Y1
-	VBROADCASTI128 48(R9), Y9
-	VPSHUFB        Y8, Y9, Y9
-	VPXOR          Y9, Y1, Y1
+	VPXOR          Y10, Y1, Y1
 	VBROADCASTI128 64(R9), Y9
 	VPSHUFB        Y5, Y9, Y9
+	VBROADCASTI128 80(R9), Y10
+	VPSHUFB        Y7, Y10, Y10
 	VPXOR          Y9, Y2, Y2
-	VBROADCASTI128 80(R9), Y9
-	VPSHUFB        Y7, Y9, Y9
-	VPXOR          Y9, Y2, Y2
+	VPXOR          Y10, Y2, Y2
 	VBROADCASTI128 96(R9), Y9
 	VPSHUFB        Y6, Y9, Y9
+	VBROADCASTI128 112(R9), Y10
+	VPSHUFB        Y8, Y10, Y10
 	VPXOR          Y9, Y2, Y2
-	VBROADCASTI128 112(R9), Y9
-	VPSHUFB        Y8, Y9, Y9
-	VPXOR          Y9, Y2, Y2
+	VPXOR          Y10, Y2, Y2
 	VPXOR          Y1, Y3, Y3
 	VPXOR          Y2, Y4, Y4
 	VMOVDQU        Y1, (AX)(R8*1)
@@ -16522,28 +24718,28 @@ loop:
 	VPAND          Y0, Y8, Y8
 	VBROADCASTI128 (R9), Y9
 	VPSHUFB        Y5, Y9, Y9
+	VBROADCASTI128 16(R9), Y10
+	VPSHUFB        Y7, Y10, Y10
 	VPXOR          Y9, Y1, Y1
-	VBROADCASTI128 16(R9), Y9
-	VPSHUFB        Y7, Y9, Y9
-	VPXOR          Y9, Y1, Y1
+	VPXOR          Y10, Y1, Y1
 	VBROADCASTI128 32(R9), Y9
 	VPSHUFB        Y6, Y9, Y9
+	VBROADCASTI128 48(R9), Y10
+	VPSHUFB        Y8, Y10, Y10
 	VPXOR          Y9, Y1, Y1
-	VBROADCASTI128 48(R9), Y9
-	VPSHUFB        Y8, Y9, Y9
-	VPXOR          Y9, Y1, Y1
+	VPXOR          Y10, Y1, Y1
 	VBROADCASTI128 64(R9), Y9
 	VPSHUFB        Y5, Y9, Y9
+	VBROADCASTI128 80(R9), Y10
+	VPSHUFB        Y7, Y10, Y10
 	VPXOR          Y9, Y2, Y2
-	VBROADCASTI128 80(R9), Y9
-	VPSHUFB        Y7, Y9, Y9
-	VPXOR          Y9, Y2, Y2
+	VPXOR          Y10, Y2, Y2
 	VBROADCASTI128 96(R9), Y9
 	VPSHUFB        Y6, Y9, Y9
+	VBROADCASTI128 112(R9), Y10
+	VPSHUFB        Y8, Y10, Y10
 	VPXOR          Y9, Y2, Y2
-	VBROADCASTI128 112(R9), Y9
-	VPSHUFB        Y8, Y9, Y9
-	VPXOR          Y9, Y2, Y2
+	VPXOR          Y10, Y2, Y2
 	VPXOR          Y1, Y3, Y3
 	VPXOR          Y2, Y4, Y4
 	VMOVDQU        Y1, 32(AX)(R8*1)
@@ -16600,28 +24796,28 @@ loop:
 	VPAND          Y0, Y12, Y12
 	VBROADCASTI128 (R13), Y13
 	VPSHUFB        Y9, Y13, Y13
+	VBROADCASTI128 16(R13), Y14
+	VPSHUFB        Y11, Y14, Y14
 	VPXOR          Y13, Y1, Y1
-	VBROADCASTI128 16(R13), Y13
-	VPSHUFB        Y11, Y13, Y13
-	VPXOR          Y13, Y1, Y1
+	VPXOR          Y14, Y1, Y1
 	VBROADCASTI128 32(R13), Y13
 	VPSHUFB        Y10, Y13, Y13
+	VBROADCASTI128 48(R13), Y14
+	VPSHUFB        Y12, Y14, Y14
 	VPXOR          Y13, Y1, Y1
-	VBROADCASTI128 48(R13), Y13
-	VPSHUFB        Y12, Y13, Y13
-	VPXOR          Y13, Y1, Y1
+	VPXOR          Y14, Y1, Y1
 	VBROADCASTI128 64(R13), Y13
 	VPSHUFB        Y9, Y13, Y13
+	VBROADCASTI128 80(R13), Y14
+	VPSHUFB        Y11, Y14, Y14
 	VPXOR          Y13, Y2, Y2
-	VBROADCASTI128 80(R13), Y13
-	VPSHUFB        Y11, Y13, Y13
-	VPXOR          Y13, Y2, Y2
+	VPXOR          Y14, Y2, Y2
 	VBROADCASTI128 96(R13), Y13
 	VPSHUFB        Y10, Y13, Y13
+	VBROADCASTI128 112(R13), Y14
+	VPSHUFB        Y12, Y14, Y14
 	VPXOR          Y13, Y2, Y2
-	VBROADCASTI128 112(R13), Y13
-	VPSHUFB        Y12, Y13, Y13
-	VPXOR          Y13, Y2, Y2
+	VPXOR          Y14, Y2, Y2
 	VPXOR          Y1, Y5, Y5
 	VPXOR          Y2, Y6, Y6
 	VMOVDQU        Y7, Y9
@@ -16635,28 +24831,28 @@ loop:
 	VPAND          Y0, Y12, Y12
 	VBROADCASTI128 (R13), Y13
 	VPSHUFB        Y9, Y13, Y13
+	VBROADCASTI128 16(R13), Y14
+	VPSHUFB        Y11, Y14, Y14
 	VPXOR          Y13, Y3, Y3
-	VBROADCASTI128 16(R13), Y13
-	VPSHUFB        Y11, Y13, Y13
-	VPXOR          Y13, Y3, Y3
+	VPXOR          Y14, Y3, Y3
 	VBROADCASTI128 32(R13), Y13
 	VPSHUFB        Y10, Y13, Y13
+	VBROADCASTI128 48(R13), Y14
+	VPSHUFB        Y12, Y14, Y14
 	VPXOR          Y13, Y3, Y3
-	VBROADCASTI128 48(R13), Y13
-	VPSHUFB        Y12, Y13, Y13
-	VPXOR          Y13, Y3, Y3
+	VPXOR          Y14, Y3, Y3
 	VBROADCASTI128 64(R13), Y13
 	VPSHUFB        Y9, Y13, Y13
+	VBROADCASTI128 80(R13), Y14
+	VPSHUFB        Y11, Y14, Y14
 	VPXOR          Y13, Y4, Y4
-	VBROADCASTI128 80(R13), Y13
-	VPSHUFB        Y11, Y13, Y13
-	VPXOR          Y13, Y4, Y4
+	VPXOR          Y14, Y4, Y4
 	VBROADCASTI128 96(R13), Y13
 	VPSHUFB        Y10, Y13, Y13
+	VBROADCASTI128 112(R13), Y14
+	VPSHUFB        Y12, Y14, Y14
 	VPXOR          Y13, Y4, Y4
-	VBROADCASTI128 112(R13), Y13
-	VPSHUFB        Y12, Y13, Y13
-	VPXOR          Y13, Y4, Y4
+	VPXOR          Y14, Y4, Y4
 	VPXOR          Y3, Y7, Y7
 	VPXOR          Y4, Y8, Y8
 	VMOVDQU        Y3, Y9
@@ -16670,28 +24866,28 @@ loop:
 	VPAND          Y0, Y12, Y12
 	VBROADCASTI128 (R13), Y13
 	VPSHUFB        Y9, Y13, Y13
+	VBROADCASTI128 16(R13), Y14
+	VPSHUFB        Y11, Y14, Y14
 	VPXOR          Y13, Y1, Y1
-	VBROADCASTI128 16(R13), Y13
-	VPSHUFB        Y11, Y13, Y13
-	VPXOR          Y13, Y1, Y1
+	VPXOR          Y14, Y1, Y1
 	VBROADCASTI128 32(R13), Y13
 	VPSHUFB        Y10, Y13, Y13
+	VBROADCASTI128 48(R13), Y14
+	VPSHUFB        Y12, Y14, Y14
 	VPXOR          Y13, Y1, Y1
-	VBROADCASTI128 48(R13), Y13
-	VPSHUFB        Y12, Y13, Y13
-	VPXOR          Y13, Y1, Y1
+	VPXOR          Y14, Y1, Y1
 	VBROADCASTI128 64(R13), Y13
 	VPSHUFB        Y9, Y13, Y13
+	VBROADCASTI128 80(R13), Y14
+	VPSHUFB        Y11, Y14, Y14
 	VPXOR          Y13, Y2, Y2
-	VBROADCASTI128 80(R13), Y13
-	VPSHUFB        Y11, Y13, Y13
-	VPXOR          Y13, Y2, Y2
+	VPXOR          Y14, Y2, Y2
 	VBROADCASTI128 96(R13), Y13
 	VPSHUFB        Y10, Y13, Y13
+	VBROADCASTI128 112(R13), Y14
+	VPSHUFB        Y12, Y14, Y14
 	VPXOR          Y13, Y2, Y2
-	VBROADCASTI128 112(R13), Y13
-	VPSHUFB        Y12, Y13, Y13
-	VPXOR          Y13, Y2, Y2
+	VPXOR          Y14, Y2, Y2
 	VPXOR          Y1, Y3, Y3
 	VPXOR          Y2, Y4, Y4
 	VMOVDQU        Y7, Y9
@@ -16705,28 +24901,28 @@ loop:
 	VPAND          Y0, Y12, Y12
 	VBROADCASTI128 (R13), Y13
 	VPSHUFB        Y9, Y13, Y13
+	VBROADCASTI128 16(R13), Y14
+	VPSHUFB        Y11, Y14, Y14
 	VPXOR          Y13, Y5, Y5
-	VBROADCASTI128 16(R13), Y13
-	VPSHUFB        Y11, Y13, Y13
-	VPXOR          Y13, Y5, Y5
+	VPXOR          Y14, Y5, Y5
 	VBROADCASTI128 32(R13), Y13
 	VPSHUFB        Y10, Y13, Y13
+	VBROADCASTI128 48(R13), Y14
+	VPSHUFB        Y12, Y14, Y14
 	VPXOR          Y13, Y5, Y5
-	VBROADCASTI128 48(R13), Y13
-	VPSHUFB        Y12, Y13, Y13
-	VPXOR          Y13, Y5, Y5
+	VPXOR          Y14, Y5, Y5
 	VBROADCASTI128 64(R13), Y13
 	VPSHUFB        Y9, Y13, Y13
+	VBROADCASTI128 80(R13), Y14
+	VPSHUFB        Y11, Y14, Y14
 	VPXOR          Y13, Y6, Y6
-	VBROADCASTI128 80(R13), Y13
-	VPSHUFB        Y11, Y13, Y13
-	VPXOR          Y13, Y6, Y6
+	VPXOR          Y14, Y6, Y6
 	VBROADCASTI128 96(R13), Y13
 	VPSHUFB        Y10, Y13, Y13
+	VBROADCASTI128 112(R13), Y14
+	VPSHUFB        Y12, Y14, Y14
 	VPXOR          Y13, Y6, Y6
-	VBROADCASTI128 112(R13), Y13
-	VPSHUFB        Y12, Y13, Y13
-	VPXOR          Y13, Y6, Y6
+	VPXOR          Y14, Y6, Y6
 	VPXOR          Y5, Y7, Y7
 	VPXOR          Y6, Y8, Y8
 	VMOVDQU        Y1, (DX)(R12*1)
@@ -16756,28 +24952,28 @@ loop:
 	VPAND          Y0, Y12, Y12
 	VBROADCASTI128 (R13), Y13
 	VPSHUFB        Y9, Y13, Y13
+	VBROADCASTI128 16(R13), Y14
+	VPSHUFB        Y11, Y14, Y14
 	VPXOR          Y13, Y1, Y1
-	VBROADCASTI128 16(R13), Y13
-	VPSHUFB        Y11, Y13, Y13
-	VPXOR          Y13, Y1, Y1
+	VPXOR          Y14, Y1, Y1
 	VBROADCASTI128 32(R13), Y13
 	VPSHUFB        Y10, Y13, Y13
+	VBROADCASTI128 48(R13), Y14
+	VPSHUFB        Y12, Y14, Y14
 	VPXOR          Y13, Y1, Y1
-	VBROADCASTI128 48(R13), Y13
-	VPSHUFB        Y12, Y13, Y13
-	VPXOR          Y13, Y1, Y1
+	VPXOR          Y14, Y1, Y1
 	VBROADCASTI128 64(R13), Y13
 	VPSHUFB        Y9, Y13, Y13
+	VBROADCASTI128 80(R13), Y14
+	VPSHUFB        Y11, Y14, Y14
 	VPXOR          Y13, Y2, Y2
-	VBROADCASTI128 80(R13), Y13
-	VPSHUFB        Y11, Y13, Y13
-	VPXOR          Y13, Y2, Y2
+	VPXOR          Y14, Y2, Y2
 	VBROADCASTI128 96(R13), Y13
 	VPSHUFB        Y10, Y13, Y13
+	VBROADCASTI128 112(R13), Y14
+	VPSHUFB        Y12, Y14, Y14
 	VPXOR          Y13, Y2, Y2
-	VBROADCASTI128 112(R13), Y13
-	VPSHUFB        Y12, Y13, Y13
-	VPXOR          Y13, Y2, Y2
+	VPXOR          Y14, Y2, Y2
 	VPXOR          Y1, Y5, Y5
 	VPXOR          Y2, Y6, Y6
 	VMOVDQU        Y7, Y9
@@ -16791,28 +24987,28 @@ loop:
 	VPAND          Y0, Y12, Y12
 	VBROADCASTI128 (R13), Y13
 	VPSHUFB        Y9, Y13, Y13
+	VBROADCASTI128 16(R13), Y14
+	VPSHUFB        Y11, Y14, Y14
 	VPXOR          Y13, Y3, Y3
-	VBROADCASTI128 16(R13), Y13
-	VPSHUFB        Y11, Y13, Y13
-	VPXOR          Y13, Y3, Y3
+	VPXOR          Y14, Y3, Y3
 	VBROADCASTI128 32(R13), Y13
 	VPSHUFB        Y10, Y13, Y13
+	VBROADCASTI128 48(R13), Y14
+	VPSHUFB        Y12, Y14, Y14
 	VPXOR          Y13, Y3, Y3
-	VBROADCASTI128 48(R13), Y13
-	VPSHUFB        Y12, Y13, Y13
-	VPXOR          Y13, Y3, Y3
+	VPXOR          Y14, Y3, Y3
 	VBROADCASTI128 64(R13), Y13
 	VPSHUFB        Y9, Y13, Y13
+	VBROADCASTI128 80(R13), Y14
+	VPSHUFB        Y11, Y14, Y14
 	VPXOR          Y13, Y4, Y4
-	VBROADCASTI128 80(R13), Y13
-	VPSHUFB        Y11, Y13, Y13
-	VPXOR          Y13, Y4, Y4
+	VPXOR          Y14, Y4, Y4
 	VBROADCASTI128 96(R13), Y13
 	VPSHUFB        Y10, Y13, Y13
+	VBROADCASTI128 112(R13), Y14
+	VPSHUFB        Y12, Y14, Y14
 	VPXOR          Y13, Y4, Y4
-	VBROADCASTI128 112(R13), Y13
-	VPSHUFB        Y12, Y13, Y13
-	VPXOR          Y13, Y4, Y4
+	VPXOR          Y14, Y4, Y4
 	VPXOR          Y3, Y7, Y7
 	VPXOR          Y4, Y8, Y8
 	VMOVDQU        Y3, Y9
@@ -16826,28 +25022,28 @@ loop:
 	VPAND          Y0, Y12, Y12
 	VBROADCASTI128 (R13), Y13
 	VPSHUFB        Y9, Y13, Y13
+	VBROADCASTI128 16(R13), Y14
+	VPSHUFB        Y11, Y14, Y14
 	VPXOR          Y13, Y1, Y1
-	VBROADCASTI128 16(R13), Y13
-	VPSHUFB        Y11, Y13, Y13
-	VPXOR          Y13, Y1, Y1
+	VPXOR          Y14, Y1, Y1
 	VBROADCASTI128 32(R13), Y13
 	VPSHUFB        Y10, Y13, Y13
+	VBROADCASTI128 48(R13), Y14
+	VPSHUFB        Y12, Y14, Y14
 	VPXOR          Y13, Y1, Y1
-	VBROADCASTI128 48(R13), Y13
-	VPSHUFB        Y12, Y13, Y13
-	VPXOR          Y13, Y1, Y1
+	VPXOR          Y14, Y1, Y1
 	VBROADCASTI128 64(R13), Y13
 	VPSHUFB        Y9, Y13, Y13
+	VBROADCASTI128 80(R13), Y14
+	VPSHUFB        Y11, Y14, Y14
 	VPXOR          Y13, Y2, Y2
-	VBROADCASTI128 80(R13), Y13
-	VPSHUFB        Y11, Y13, Y13
-	VPXOR          Y13, Y2, Y2
+	VPXOR          Y14, Y2, Y2
 	VBROADCASTI128 96(R13), Y13
 	VPSHUFB        Y10, Y13, Y13
+	VBROADCASTI128 112(R13), Y14
+	VPSHUFB        Y12, Y14, Y14
 	VPXOR          Y13, Y2, Y2
-	VBROADCASTI128 112(R13), Y13
-	VPSHUFB        Y12, Y13, Y13
-	VPXOR          Y13, Y2, Y2
+	VPXOR          Y14, Y2, Y2
 	VPXOR          Y1, Y3, Y3
 	VPXOR          Y2, Y4, Y4
 	VMOVDQU        Y7, Y9
@@ -16861,28 +25057,28 @@ loop:
 	VPAND          Y0, Y12, Y12
 	VBROADCASTI128 (R13), Y13
 	VPSHUFB        Y9, Y13, Y13
+	VBROADCASTI128 16(R13), Y14
+	VPSHUFB        Y11, Y14, Y14
 	VPXOR          Y13, Y5, Y5
-	VBROADCASTI128 16(R13), Y13
-	VPSHUFB        Y11, Y13, Y13
-	VPXOR          Y13, Y5, Y5
+	VPXOR          Y14, Y5, Y5
 	VBROADCASTI128 32(R13), Y13
 	VPSHUFB        Y10, Y13, Y13
+	VBROADCASTI128 48(R13), Y14
+	VPSHUFB        Y12, Y14, Y14
 	VPXOR          Y13, Y5, Y5
-	VBROADCASTI128 48(R13), Y13
-	VPSHUFB        Y12, Y13, Y13
-	VPXOR          Y13, Y5, Y5
+	VPXOR          Y14, Y5, Y5
 	VBROADCASTI128 64(R13), Y13
 	VPSHUFB        Y9, Y13, Y13
+	VBROADCASTI128 80(R13), Y14
+	VPSHUFB        Y11, Y14, Y14
 	VPXOR          Y13, Y6, Y6
-	VBROADCASTI128 80(R13), Y13
-	VPSHUFB        Y11, Y13, Y13
-	VPXOR          Y13, Y6, Y6
+	VPXOR          Y14, Y6, Y6
 	VBROADCASTI128 96(R13), Y13
 	VPSHUFB        Y10, Y13, Y13
+	VBROADCASTI128 112(R13), Y14
+	VPSHUFB        Y12, Y14, Y14
 	VPXOR          Y13, Y6, Y6
-	VBROADCASTI128 112(R13), Y13
-	VPSHUFB        Y12, Y13, Y13
-	VPXOR          Y13, Y6, Y6
+	VPXOR          Y14, Y6, Y6
 	VPXOR          Y5, Y7, Y7
 	VPXOR          Y6, Y8, Y8
 	VMOVDQU        Y1, 32(DX)(R12*1)
@@ -16935,28 +25131,28 @@ loop:
 	VPAND          Y0, Y8, Y8
 	VBROADCASTI128 (R9), Y9
 	VPSHUFB        Y5, Y9, Y9
+	VBROADCASTI128 16(R9), Y10
+	VPSHUFB        Y7, Y10, Y10
 	VPXOR          Y9, Y1, Y1
-	VBROADCASTI128 16(R9), Y9
-	VPSHUFB        Y7, Y9, Y9
-	VPXOR          Y9, Y1, Y1
+	VPXOR          Y10, Y1, Y1
 	VBROADCASTI128 32(R9), Y9
 	VPSHUFB        Y6, Y9, Y9
+	VBROADCASTI128 48(R9), Y10
+	VPSHUFB        Y8, Y10, Y10
 	VPXOR          Y9, Y1, Y1
-	VBROADCASTI128 48(R9), Y9
-	VPSHUFB        Y8, Y9, Y9
-	VPXOR          Y9, Y1, Y1
+	VPXOR          Y10, Y1, Y1
 	VBROADCASTI128 64(R9), Y9
 	VPSHUFB        Y5, Y9, Y9
+	VBROADCASTI128 80(R9), Y10
+	VPSHUFB        Y7, Y10, Y10
 	VPXOR          Y9, Y2, Y2
-	VBROADCASTI128 80(R9), Y9
-	VPSHUFB        Y7, Y9, Y9
-	VPXOR          Y9, Y2, Y2
+	VPXOR          Y10, Y2, Y2
 	VBROADCASTI128 96(R9), Y9
 	VPSHUFB        Y6, Y9, Y9
+	VBROADCASTI128 112(R9), Y10
+	VPSHUFB        Y8, Y10, Y10
 	VPXOR          Y9, Y2, Y2
-	VBROADCASTI128 112(R9), Y9
-	VPSHUFB        Y8, Y9, Y9
-	VPXOR          Y9, Y2, Y2
+	VPXOR          Y10, Y2, Y2
 	VMOVDQU        Y1, (AX)(R8*1)
 	VMOVDQU        Y2, 64(AX)(R8*1)
 	VMOVDQU        Y3, (DX)(R8*1)
@@ -16978,28 +25174,28 @@ loop:
 	VPAND          Y0, Y8, Y8
 	VBROADCASTI128 (R9), Y9
 	VPSHUFB        Y5, Y9, Y9
+	VBROADCASTI128 16(R9), Y10
+	VPSHUFB        Y7, Y10, Y10
 	VPXOR          Y9, Y1, Y1
-	VBROADCASTI128 16(R9), Y9
-	VPSHUFB        Y7, Y9, Y9
-	VPXOR          Y9, Y1, Y1
+	VPXOR          Y10, Y1, Y1
 	VBROADCASTI128 32(R9), Y9
 	VPSHUFB        Y6, Y9, Y9
+	VBROADCASTI128 48(R9), Y10
+	VPSHUFB        Y8, Y10, Y10
 	VPXOR          Y9, Y1, Y1
-	VBROADCASTI128 48(R9), Y9
-	VPSHUFB        Y8, Y9, Y9
-	VPXOR          Y9, Y1, Y1
+	VPXOR          Y10, Y1, Y1
 	VBROADCASTI128 64(R9), Y9
 	VPSHUFB        Y5, Y9, Y9
+	VBROADCASTI128 80(R9), Y10
+	VPSHUFB        Y7, Y10, Y10
 	VPXOR          Y9, Y2, Y2
-	VBROADCASTI128 80(R9), Y9
-	VPSHUFB        Y7, Y9, Y9
-	VPXOR          Y9, Y2, Y2
+	VPXOR          Y10, Y2, Y2
 	VBROADCASTI128 96(R9), Y9
 	VPSHUFB        Y6, Y9, Y9
+	VBROADCASTI128 112(R9), Y10
+	VPSHUFB        Y8, Y10, Y10
 	VPXOR          Y9, Y2, Y2
-	VBROADCASTI128 112(R9), Y9
-	VPSHUFB        Y8, Y9, Y9
-	VPXOR          Y9, Y2, Y2
+	VPXOR          Y10, Y2, Y2
 	VMOVDQU        Y1, 32(AX)(R8*1)
 	VMOVDQU        Y2, 96(AX)(R8*1)
 	VMOVDQU        Y3, 32(DX)(R8*1)
@@ -17056,28 +25252,28 @@ loop:
 	VPAND          Y0, Y12, Y12
 	VBROADCASTI128 (R13), Y13
 	VPSHUFB        Y9, Y13, Y13
+	VBROADCASTI128 16(R13), Y14
+	VPSHUFB        Y11, Y14, Y14
 	VPXOR          Y13, Y5, Y5
-	VBROADCASTI128 16(R13), Y13
-	VPSHUFB        Y11, Y13, Y13
-	VPXOR          Y13, Y5, Y5
+	VPXOR          Y14, Y5, Y5
 	VBROADCASTI128 32(R13), Y13
 	VPSHUFB        Y10, Y13, Y13
+	VBROADCASTI128 48(R13), Y14
+	VPSHUFB        Y12, Y14, Y14
 	VPXOR          Y13, Y5, Y5
-	VBROADCASTI128 48(R13), Y13
-	VPSHUFB        Y12, Y13, Y13
-	VPXOR          Y13, Y5, Y5
+	VPXOR          Y14, Y5, Y5
 	VBROADCASTI128 64(R13), Y13
 	VPSHUFB        Y9, Y13, Y13
+	VBROADCASTI128 80(R13), Y14
+	VPSHUFB        Y11, Y14, Y14
 	VPXOR          Y13, Y6, Y6
-	VBROADCASTI128 80(R13), Y13
-	VPSHUFB        Y11, Y13, Y13
-	VPXOR          Y13, Y6, Y6
+	VPXOR          Y14, Y6, Y6
 	VBROADCASTI128 96(R13), Y13
 	VPSHUFB        Y10, Y13, Y13
+	VBROADCASTI128 112(R13), Y14
+	VPSHUFB        Y12, Y14, Y14
 	VPXOR          Y13, Y6, Y6
-	VBROADCASTI128 112(R13), Y13
-	VPSHUFB        Y12, Y13, Y13
-	VPXOR          Y13, Y6, Y6
+	VPXOR          Y14, Y6, Y6
 	VPXOR          Y1, Y3, Y3
 	VPXOR          Y2, Y4, Y4
 	VMOVDQU        Y3, Y9
@@ -17091,28 +25287,28 @@ loop:
 	VPAND          Y0, Y12, Y12
 	VBROADCASTI128 (R13), Y13
 	VPSHUFB        Y9, Y13, Y13
+	VBROADCASTI128 16(R13), Y14
+	VPSHUFB        Y11, Y14, Y14
 	VPXOR          Y13, Y1, Y1
-	VBROADCASTI128 16(R13), Y13
-	VPSHUFB        Y11, Y13, Y13
-	VPXOR          Y13, Y1, Y1
+	VPXOR          Y14, Y1, Y1
 	VBROADCASTI128 32(R13), Y13
 	VPSHUFB        Y10, Y13, Y13
+	VBROADCASTI128 48(R13), Y14
+	VPSHUFB        Y12, Y14, Y14
 	VPXOR          Y13, Y1, Y1
-	VBROADCASTI128 48(R13), Y13
-	VPSHUFB        Y12, Y13, Y13
-	VPXOR          Y13, Y1, Y1
+	VPXOR          Y14, Y1, Y1
 	VBROADCASTI128 64(R13), Y13
 	VPSHUFB        Y9, Y13, Y13
+	VBROADCASTI128 80(R13), Y14
+	VPSHUFB        Y11, Y14, Y14
 	VPXOR          Y13, Y2, Y2
-	VBROADCASTI128 80(R13), Y13
-	VPSHUFB        Y11, Y13, Y13
-	VPXOR          Y13, Y2, Y2
+	VPXOR          Y14, Y2, Y2
 	VBROADCASTI128 96(R13), Y13
 	VPSHUFB        Y10, Y13, Y13
+	VBROADCASTI128 112(R13), Y14
+	VPSHUFB        Y12, Y14, Y14
 	VPXOR          Y13, Y2, Y2
-	VBROADCASTI128 112(R13), Y13
-	VPSHUFB        Y12, Y13, Y13
-	VPXOR          Y13, Y2, Y2
+	VPXOR          Y14, Y2, Y2
 	VPXOR          Y3, Y7, Y7
 	VPXOR          Y4, Y8, Y8
 	VMOVDQU        Y7, Y9
@@ -17126,28 +25322,28 @@ loop:
 	VPAND          Y0, Y12, Y12
 	VBROADCASTI128 (R13), Y13
 	VPSHUFB        Y9, Y13, Y13
+	VBROADCASTI128 16(R13), Y14
+	VPSHUFB        Y11, Y14, Y14
 	VPXOR          Y13, Y3, Y3
-	VBROADCASTI128 16(R13), Y13
-	VPSHUFB        Y11, Y13, Y13
-	VPXOR          Y13, Y3, Y3
+	VPXOR          Y14, Y3, Y3
 	VBROADCASTI128 32(R13), Y13
 	VPSHUFB        Y10, Y13, Y13
+	VBROADCASTI128 48(R13), Y14
+	VPSHUFB        Y12, Y14, Y14
 	VPXOR          Y13, Y3, Y3
-	VBROADCASTI128 48(R13), Y13
-	VPSHUFB        Y12, Y13, Y13
-	VPXOR          Y13, Y3, Y3
+	VPXOR          Y14, Y3, Y3
 	VBROADCASTI128 64(R13), Y13
 	VPSHUFB        Y9, Y13, Y13
+	VBROADCASTI128 80(R13), Y14
+	VPSHUFB        Y11, Y14, Y14
 	VPXOR          Y13, Y4, Y4
-	VBROADCASTI128 80(R13), Y13
-	VPSHUFB        Y11, Y13, Y13
-	VPXOR          Y13, Y4, Y4
+	VPXOR          Y14, Y4, Y4
 	VBROADCASTI128 96(R13), Y13
 	VPSHUFB        Y10, Y13, Y13
+	VBROADCASTI128 112(R13), Y14
+	VPSHUFB        Y12, Y14, Y14
 	VPXOR          Y13, Y4, Y4
-	VBROADCASTI128 112(R13), Y13
-	VPSHUFB        Y12, Y13, Y13
-	VPXOR          Y13, Y4, Y4
+	VPXOR          Y14, Y4, Y4
 	VPXOR          Y1, Y5, Y5
 	VPXOR          Y2, Y6, Y6
 	VMOVDQU        Y5, Y9
@@ -17161,28 +25357,28 @@ loop:
 	VPAND          Y0, Y12, Y12
 	VBROADCASTI128 (R13), Y13
 	VPSHUFB        Y9, Y13, Y13
+	VBROADCASTI128 16(R13), Y14
+	VPSHUFB        Y11, Y14, Y14
 	VPXOR          Y13, Y1, Y1
-	VBROADCASTI128 16(R13), Y13
-	VPSHUFB        Y11, Y13, Y13
-	VPXOR          Y13, Y1, Y1
+	VPXOR          Y14, Y1, Y1
 	VBROADCASTI128 32(R13), Y13
 	VPSHUFB        Y10, Y13, Y13
+	VBROADCASTI128 48(R13), Y14
+	VPSHUFB        Y12, Y14, Y14
 	VPXOR          Y13, Y1, Y1
-	VBROADCASTI128 48(R13), Y13
-	VPSHUFB        Y12, Y13, Y13
-	VPXOR          Y13, Y1, Y1
+	VPXOR          Y14, Y1, Y1
 	VBROADCASTI128 64(R13), Y13
 	VPSHUFB        Y9, Y13, Y13
+	VBROADCASTI128 80(R13), Y14
+	VPSHUFB        Y11, Y14, Y14
 	VPXOR          Y13, Y2, Y2
-	VBROADCASTI128 80(R13), Y13
-	VPSHUFB        Y11, Y13, Y13
-	VPXOR          Y13, Y2, Y2
+	VPXOR          Y14, Y2, Y2
 	VBROADCASTI128 96(R13), Y13
 	VPSHUFB        Y10, Y13, Y13
+	VBROADCASTI128 112(R13), Y14
+	VPSHUFB        Y12, Y14, Y14
 	VPXOR          Y13, Y2, Y2
-	VBROADCASTI128 112(R13), Y13
-	VPSHUFB        Y12, Y13, Y13
-	VPXOR          Y13, Y2, Y2
+	VPXOR          Y14, Y2, Y2
 	VMOVDQU        Y1, (DX)(R12*1)
 	VMOVDQU        Y2, 64(DX)(R12*1)
 	VMOVDQU        Y3, (SI)(R12*1)
@@ -17212,28 +25408,28 @@ loop:
 	VPAND          Y0, Y12, Y12
 	VBROADCASTI128 (R13), Y13
 	VPSHUFB        Y9, Y13, Y13
+	VBROADCASTI128 16(R13), Y14
+	VPSHUFB        Y11, Y14, Y14
 	VPXOR          Y13, Y5, Y5
-	VBROADCASTI128 16(R13), Y13
-	VPSHUFB        Y11, Y13, Y13
-	VPXOR          Y13, Y5, Y5
+	VPXOR          Y14, Y5, Y5
 	VBROADCASTI128 32(R13), Y13
 	VPSHUFB        Y10, Y13, Y13
+	VBROADCASTI128 48(R13), Y14
+	VPSHUFB        Y12, Y14, Y14
 	VPXOR          Y13, Y5, Y5
-	VBROADCASTI128 48(R13), Y13
-	VPSHUFB        Y12, Y13, Y13
-	VPXOR          Y13, Y5, Y5
+	VPXOR          Y14, Y5, Y5
 	VBROADCASTI128 64(R13), Y13
 	VPSHUFB        Y9, Y13, Y13
+	VBROADCASTI128 80(R13), Y14
+	VPSHUFB        Y11, Y14, Y14
 	VPXOR          Y13, Y6, Y6
-	VBROADCASTI128 80(R13), Y13
-	VPSHUFB        Y11, Y13, Y13
-	VPXOR          Y13, Y6, Y6
+	VPXOR          Y14, Y6, Y6
 	VBROADCASTI128 96(R13), Y13
 	VPSHUFB        Y10, Y13, Y13
+	VBROADCASTI128 112(R13), Y14
+	VPSHUFB        Y12, Y14, Y14
 	VPXOR          Y13, Y6, Y6
-	VBROADCASTI128 112(R13), Y13
-	VPSHUFB        Y12, Y13, Y13
-	VPXOR          Y13, Y6, Y6
+	VPXOR          Y14, Y6, Y6
 	VPXOR          Y1, Y3, Y3
 	VPXOR          Y2, Y4, Y4
 	VMOVDQU        Y3, Y9
@@ -17247,28 +25443,28 @@ loop:
 	VPAND          Y0, Y12, Y12
 	VBROADCASTI128 (R13), Y13
 	VPSHUFB        Y9, Y13, Y13
+	VBROADCASTI128 16(R13), Y14
+	VPSHUFB        Y11, Y14, Y14
 	VPXOR          Y13, Y1, Y1
-	VBROADCASTI128 16(R13), Y13
-	VPSHUFB        Y11, Y13, Y13
-	VPXOR          Y13, Y1, Y1
+	VPXOR          Y14, Y1, Y1
 	VBROADCASTI128 32(R13), Y13
 	VPSHUFB        Y10, Y13, Y13
+	VBROADCASTI128 48(R13), Y14
+	VPSHUFB        Y12, Y14, Y14
 	VPXOR          Y13, Y1, Y1
-	VBROADCASTI128 48(R13), Y13
-	VPSHUFB        Y12, Y13, Y13
-	VPXOR          Y13, Y1, Y1
+	VPXOR          Y14, Y1, Y1
 	VBROADCASTI128 64(R13), Y13
 	VPSHUFB        Y9, Y13, Y13
+	VBROADCASTI128 80(R13), Y14
+	VPSHUFB        Y11, Y14, Y14
 	VPXOR          Y13, Y2, Y2
-	VBROADCASTI128 80(R13), Y13
-	VPSHUFB        Y11, Y13, Y13
-	VPXOR          Y13, Y2, Y2
+	VPXOR          Y14, Y2, Y2
 	VBROADCASTI128 96(R13), Y13
 	VPSHUFB        Y10, Y13, Y13
+	VBROADCASTI128 112(R13), Y14
+	VPSHUFB        Y12, Y14, Y14
 	VPXOR          Y13, Y2, Y2
-	VBROADCASTI128 112(R13), Y13
-	VPSHUFB        Y12, Y13, Y13
-	VPXOR          Y13, Y2, Y2
+	VPXOR          Y14, Y2, Y2
 	VPXOR          Y3, Y7, Y7
 	VPXOR          Y4, Y8, Y8
 	VMOVDQU        Y7, Y9
@@ -17282,28 +25478,28 @@ loop:
 	VPAND          Y0, Y12, Y12
 	VBROADCASTI128 (R13), Y13
 	VPSHUFB        Y9, Y13, Y13
+	VBROADCASTI128 16(R13), Y14
+	VPSHUFB        Y11, Y14, Y14
 	VPXOR          Y13, Y3, Y3
-	VBROADCASTI128 16(R13), Y13
-	VPSHUFB        Y11, Y13, Y13
-	VPXOR          Y13, Y3, Y3
+	VPXOR          Y14, Y3, Y3
 	VBROADCASTI128 32(R13), Y13
 	VPSHUFB        Y10, Y13, Y13
+	VBROADCASTI128 48(R13), Y14
+	VPSHUFB        Y12, Y14, Y14
 	VPXOR          Y13, Y3, Y3
-	VBROADCASTI128 48(R13), Y13
-	VPSHUFB        Y12, Y13, Y13
-	VPXOR          Y13, Y3, Y3
+	VPXOR          Y14, Y3, Y3
 	VBROADCASTI128 64(R13), Y13
 	VPSHUFB        Y9, Y13, Y13
+	VBROADCASTI128 80(R13), Y14
+	VPSHUFB        Y11, Y14, Y14
 	VPXOR          Y13, Y4, Y4
-	VBROADCASTI128 80(R13), Y13
-	VPSHUFB        Y11, Y13, Y13
-	VPXOR          Y13, Y4, Y4
+	VPXOR          Y14, Y4, Y4
 	VBROADCASTI128 96(R13), Y13
 	VPSHUFB        Y10, Y13, Y13
+	VBROADCASTI128 112(R13), Y14
+	VPSHUFB        Y12, Y14, Y14
 	VPXOR          Y13, Y4, Y4
-	VBROADCASTI128 112(R13), Y13
-	VPSHUFB        Y12, Y13, Y13
-	VPXOR          Y13, Y4, Y4
+	VPXOR          Y14, Y4, Y4
 	VPXOR          Y1, Y5, Y5
 	VPXOR          Y2, Y6, Y6
 	VMOVDQU        Y5, Y9
@@ -17317,28 +25513,28 @@ loop:
 	VPAND          Y0, Y12, Y12
 	VBROADCASTI128 (R13), Y13
 	VPSHUFB        Y9, Y13, Y13
+	VBROADCASTI128 16(R13), Y14
+	VPSHUFB        Y11, Y14, Y14
 	VPXOR          Y13, Y1, Y1
-	VBROADCASTI128 16(R13), Y13
-	VPSHUFB        Y11, Y13, Y13
-	VPXOR          Y13, Y1, Y1
+	VPXOR          Y14, Y1, Y1
 	VBROADCASTI128 32(R13), Y13
 	VPSHUFB        Y10, Y13, Y13
+	VBROADCASTI128 48(R13), Y14
+	VPSHUFB        Y12, Y14, Y14
 	VPXOR          Y13, Y1, Y1
-	VBROADCASTI128 48(R13), Y13
-	VPSHUFB        Y12, Y13, Y13
-	VPXOR          Y13, Y1, Y1
+	VPXOR          Y14, Y1, Y1
 	VBROADCASTI128 64(R13), Y13
 	VPSHUFB        Y9, Y13, Y13
+	VBROADCASTI128 80(R13), Y14
+	VPSHUFB        Y11, Y14, Y14
 	VPXOR          Y13, Y2, Y2
-	VBROADCASTI128 80(R13), Y13
-	VPSHUFB        Y11, Y13, Y13
-	VPXOR          Y13, Y2, Y2
+	VPXOR          Y14, Y2, Y2
 	VBROADCASTI128 96(R13), Y13
 	VPSHUFB        Y10, Y13, Y13
+	VBROADCASTI128 112(R13), Y14
+	VPSHUFB        Y12, Y14, Y14
 	VPXOR          Y13, Y2, Y2
-	VBROADCASTI128 112(R13), Y13
-	VPSHUFB        Y12, Y13, Y13
-	VPXOR          Y13, Y2, Y2
+	VPXOR          Y14, Y2, Y2
 	VMOVDQU        Y1, 32(DX)(R12*1)
 	VMOVDQU        Y2, 96(DX)(R12*1)
 	VMOVDQU        Y3, 32(SI)(R12*1)
@@ -20299,92 +28495,217 @@ from46:
 	JMP ·planes4GFNI256<>(SB)
 
 from34:
-	CMPQ rows+8(FP), $0x02
+	CMPQ path+0(FP), $0x03
 	JGE  from47
-	CMPQ rows+8(FP), $0x01
+	CMPQ rows+8(FP), $0x04
 	JGE  from48
-	JMP  ·sumAVX2<>(SB)
-
-from48:
-	CMPQ layout+16(FP), $0x01
+	CMPQ rows+8(FP), $0x02
 	JGE  from49
-	JMP  ·bytes1AVX2<>(SB)
-
-from49:
-	CMPQ layout+16(FP), $0x02
+	CMPQ rows+8(FP), $0x01
 	JGE  from50
-	JMP  ·pairs1AVX2<>(SB)
+	JMP  ·sumAVX512<>(SB)
 
 from50:
-	JMP ·planes1AVX2<>(SB)
-
-from47:
-	CMPQ rows+8(FP), $0x03
-	JGE  from51
 	CMPQ layout+16(FP), $0x01
-	JGE  from52
-	JMP  ·bytes2AVX2<>(SB)
-
-from52:
-	CMPQ layout+16(FP), $0x02
-	JGE  from53
-	JMP  ·pairs2AVX2<>(SB)
-
-from53:
-	JMP ·planes2AVX2<>(SB)
+	JGE  from51
+	JMP  ·bytes1AVX512<>(SB)
 
 from51:
-	CMPQ rows+8(FP), $0x04
-	JGE  from54
-	CMPQ layout+16(FP), $0x01
-	JGE  from55
-	JMP  ·bytes3AVX2<>(SB)
-
-from55:
 	CMPQ layout+16(FP), $0x02
-	JGE  from56
-	JMP  ·pairs3AVX2<>(SB)
+	JGE  from52
+	JMP  ·pairs1AVX512<>(SB)
 
-from56:
-	JMP ·planes3AVX2<>(SB)
+from52:
+	JMP ·planes1AVX512<>(SB)
+
+from49:
+	CMPQ rows+8(FP), $0x03
+	JGE  from53
+	CMPQ layout+16(FP), $0x01
+	JGE  from54
+	JMP  ·bytes2AVX512<>(SB)
 
 from54:
+	CMPQ layout+16(FP), $0x02
+	JGE  from55
+	JMP  ·pairs2AVX512<>(SB)
+
+from55:
+	JMP ·planes2AVX512<>(SB)
+
+from53:
 	CMPQ layout+16(FP), $0x01
+	JGE  from56
+	JMP  ·bytes3AVX512<>(SB)
+
+from56:
+	CMPQ layout+16(FP), $0x02
 	JGE  from57
-	JMP  ·bytes4AVX2<>(SB)
+	JMP  ·pairs3AVX512<>(SB)
 
 from57:
-	CMPQ layout+16(FP), $0x02
+	JMP ·planes3AVX512<>(SB)
+
+from48:
+	CMPQ rows+8(FP), $0x06
 	JGE  from58
-	JMP  ·pairs4AVX2<>(SB)
+	CMPQ rows+8(FP), $0x05
+	JGE  from59
+	CMPQ layout+16(FP), $0x01
+	JGE  from60
+	JMP  ·bytes4AVX512<>(SB)
+
+from60:
+	CMPQ layout+16(FP), $0x02
+	JGE  from61
+	JMP  ·pairs4AVX512<>(SB)
+
+from61:
+	JMP ·planes4AVX512<>(SB)
+
+from59:
+	CMPQ layout+16(FP), $0x01
+	JGE  from62
+	JMP  ·bytes5AVX512<>(SB)
+
+from62:
+	CMPQ layout+16(FP), $0x02
+	JGE  from63
+	JMP  ·pairs5AVX512<>(SB)
+
+from63:
+	JMP ·planes5AVX512<>(SB)
 
 from58:
+	CMPQ rows+8(FP), $0x07
+	JGE  from64
+	CMPQ layout+16(FP), $0x01
+	JGE  from65
+	JMP  ·bytes6AVX512<>(SB)
+
+from65:
+	CMPQ layout+16(FP), $0x02
+	JGE  from66
+	JMP  ·pairs6AVX512<>(SB)
+
+from66:
+	JMP ·planes6AVX512<>(SB)
+
+from64:
+	CMPQ rows+8(FP), $0x08
+	JGE  from67
+	CMPQ layout+16(FP), $0x01
+	JGE  from68
+	JMP  ·bytes7AVX512<>(SB)
+
+from68:
+	CMPQ layout+16(FP), $0x02
+	JGE  from69
+	JMP  ·pairs7AVX512<>(SB)
+
+from69:
+	JMP ·planes7AVX512<>(SB)
+
+from67:
+	CMPQ layout+16(FP), $0x01
+	JGE  from70
+	JMP  ·bytes8AVX512<>(SB)
+
+from70:
+	CMPQ layout+16(FP), $0x02
+	JGE  from71
+	JMP  ·pairs8AVX512<>(SB)
+
+from71:
+	JMP ·planes8AVX512<>(SB)
+
+from47:
+	CMPQ rows+8(FP), $0x02
+	JGE  from72
+	CMPQ rows+8(FP), $0x01
+	JGE  from73
+	JMP  ·sumAVX2<>(SB)
+
+from73:
+	CMPQ layout+16(FP), $0x01
+	JGE  from74
+	JMP  ·bytes1AVX2<>(SB)
+
+from74:
+	CMPQ layout+16(FP), $0x02
+	JGE  from75
+	JMP  ·pairs1AVX2<>(SB)
+
+from75:
+	JMP ·planes1AVX2<>(SB)
+
+from72:
+	CMPQ rows+8(FP), $0x03
+	JGE  from76
+	CMPQ layout+16(FP), $0x01
+	JGE  from77
+	JMP  ·bytes2AVX2<>(SB)
+
+from77:
+	CMPQ layout+16(FP), $0x02
+	JGE  from78
+	JMP  ·pairs2AVX2<>(SB)
+
+from78:
+	JMP ·planes2AVX2<>(SB)
+
+from76:
+	CMPQ rows+8(FP), $0x04
+	JGE  from79
+	CMPQ layout+16(FP), $0x01
+	JGE  from80
+	JMP  ·bytes3AVX2<>(SB)
+
+from80:
+	CMPQ layout+16(FP), $0x02
+	JGE  from81
+	JMP  ·pairs3AVX2<>(SB)
+
+from81:
+	JMP ·planes3AVX2<>(SB)
+
+from79:
+	CMPQ layout+16(FP), $0x01
+	JGE  from82
+	JMP  ·bytes4AVX2<>(SB)
+
+from82:
+	CMPQ layout+16(FP), $0x02
+	JGE  from83
+	JMP  ·pairs4AVX2<>(SB)
+
+from83:
 	JMP ·planes4AVX2<>(SB)
 
 // func butterflyKernel(path int, symbolBytes int, inverse int, out0 *byte, out1 *byte, in0 *byte, in1 *byte, coef *byte, n int)
 TEXT ·butterflyKernel(SB), NOSPLIT, $0-72
-	CMPQ path+0(FP), $0x01
+	CMPQ path+0(FP), $0x02
 	JGE  from1
-	CMPQ symbolBytes+8(FP), $0x02
+	CMPQ path+0(FP), $0x01
 	JGE  from2
-	CMPQ inverse+16(FP), $0x01
+	CMPQ symbolBytes+8(FP), $0x02
 	JGE  from3
-	JMP  ·butterfly1GFNI512<>(SB)
-
-from3:
-	JMP ·inverseButterfly1GFNI512<>(SB)
-
-from2:
 	CMPQ inverse+16(FP), $0x01
 	JGE  from4
-	JMP  ·butterfly2GFNI512<>(SB)
+	JMP  ·butterfly1GFNI512<>(SB)
 
 from4:
+	JMP ·inverseButterfly1GFNI512<>(SB)
+
+from3:
+	CMPQ inverse+16(FP), $0x01
+	JGE  from5
+	JMP  ·butterfly2GFNI512<>(SB)
+
+from5:
 	JMP ·inverseButterfly2GFNI512<>(SB)
 
-from1:
-	CMPQ path+0(FP), $0x02
-	JGE  from5
+from2:
 	CMPQ symbolBytes+8(FP), $0x02
 	JGE  from6
 	CMPQ inverse+16(FP), $0x01
@@ -20402,48 +28723,68 @@ from6:
 from8:
 	JMP ·inverseButterfly2GFNI256<>(SB)
 
-from5:
-	CMPQ symbolBytes+8(FP), $0x02
+from1:
+	CMPQ path+0(FP), $0x03
 	JGE  from9
-	CMPQ inverse+16(FP), $0x01
+	CMPQ symbolBytes+8(FP), $0x02
 	JGE  from10
-	JMP  ·butterfly1AVX2<>(SB)
-
-from10:
-	JMP ·inverseButterfly1AVX2<>(SB)
-
-from9:
 	CMPQ inverse+16(FP), $0x01
 	JGE  from11
-	JMP  ·butterfly2AVX2<>(SB)
+	JMP  ·butterfly1AVX512<>(SB)
 
 from11:
+	JMP ·inverseButterfly1AVX512<>(SB)
+
+from10:
+	CMPQ inverse+16(FP), $0x01
+	JGE  from12
+	JMP  ·butterfly2AVX512<>(SB)
+
+from12:
+	JMP ·inverseButterfly2AVX512<>(SB)
+
+from9:
+	CMPQ symbolBytes+8(FP), $0x02
+	JGE  from13
+	CMPQ inverse+16(FP), $0x01
+	JGE  from14
+	JMP  ·butterfly1AVX2<>(SB)
+
+from14:
+	JMP ·inverseButterfly1AVX2<>(SB)
+
+from13:
+	CMPQ inverse+16(FP), $0x01
+	JGE  from15
+	JMP  ·butterfly2AVX2<>(SB)
+
+from15:
 	JMP ·inverseButterfly2AVX2<>(SB)
 
 // func butterfliesKernel(path int, symbolBytes int, inverse int, out *[]byte, in *[]byte, coefs *byte, n int)
 TEXT ·butterfliesKernel(SB), NOSPLIT, $0-56
-	CMPQ path+0(FP), $0x01
+	CMPQ path+0(FP), $0x02
 	JGE  from1
-	CMPQ symbolBytes+8(FP), $0x02
+	CMPQ path+0(FP), $0x01
 	JGE  from2
-	CMPQ inverse+16(FP), $0x01
+	CMPQ symbolBytes+8(FP), $0x02
 	JGE  from3
-	JMP  ·butterflies1GFNI512<>(SB)
-
-from3:
-	JMP ·inverseButterflies1GFNI512<>(SB)
-
-from2:
 	CMPQ inverse+16(FP), $0x01
 	JGE  from4
-	JMP  ·butterflies2GFNI512<>(SB)
+	JMP  ·butterflies1GFNI512<>(SB)
 
 from4:
+	JMP ·inverseButterflies1GFNI512<>(SB)
+
+from3:
+	CMPQ inverse+16(FP), $0x01
+	JGE  from5
+	JMP  ·butterflies2GFNI512<>(SB)
+
+from5:
 	JMP ·inverseButterflies2GFNI512<>(SB)
 
-from1:
-	CMPQ path+0(FP), $0x02
-	JGE  from5
+from2:
 	CMPQ symbolBytes+8(FP), $0x02
 	JGE  from6
 	CMPQ inverse+16(FP), $0x01
@@ -20461,38 +28802,58 @@ from6:
 from8:
 	JMP ·inverseButterflies2GFNI256<>(SB)
 
-from5:
-	CMPQ symbolBytes+8(FP), $0x02
+from1:
+	CMPQ path+0(FP), $0x03
 	JGE  from9
-	CMPQ inverse+16(FP), $0x01
+	CMPQ symbolBytes+8(FP), $0x02
 	JGE  from10
-	JMP  ·butterflies1AVX2<>(SB)
-
-from10:
-	JMP ·inverseButterflies1AVX2<>(SB)
-
-from9:
 	CMPQ inverse+16(FP), $0x01
 	JGE  from11
-	JMP  ·butterflies2AVX2<>(SB)
+	JMP  ·butterflies1AVX512<>(SB)
 
 from11:
+	JMP ·inverseButterflies1AVX512<>(SB)
+
+from10:
+	CMPQ inverse+16(FP), $0x01
+	JGE  from12
+	JMP  ·butterflies2AVX512<>(SB)
+
+from12:
+	JMP ·inverseButterflies2AVX512<>(SB)
+
+from9:
+	CMPQ symbolBytes+8(FP), $0x02
+	JGE  from13
+	CMPQ inverse+16(FP), $0x01
+	JGE  from14
+	JMP  ·butterflies1AVX2<>(SB)
+
+from14:
+	JMP ·inverseButterflies1AVX2<>(SB)
+
+from13:
+	CMPQ inverse+16(FP), $0x01
+	JGE  from15
+	JMP  ·butterflies2AVX2<>(SB)
+
+from15:
 	JMP ·inverseButterflies2AVX2<>(SB)
 
 // func planesKernel(path int, to int, dst *byte, src *byte, n int)
 TEXT ·planesKernel(SB), NOSPLIT, $0-40
-	CMPQ path+0(FP), $0x01
+	CMPQ path+0(FP), $0x02
 	JGE  from1
-	CMPQ to+8(FP), $0x01
+	CMPQ path+0(FP), $0x01
 	JGE  from2
+	CMPQ to+8(FP), $0x01
+	JGE  from3
 	JMP  ·fromPlanesGFNI512<>(SB)
 
-from2:
+from3:
 	JMP ·toPlanesGFNI512<>(SB)
 
-from1:
-	CMPQ path+0(FP), $0x02
-	JGE  from3
+from2:
 	CMPQ to+8(FP), $0x01
 	JGE  from4
 	JMP  ·fromPlanesGFNI256<>(SB)
@@ -20500,12 +28861,22 @@ from1:
 from4:
 	JMP ·toPlanesGFNI256<>(SB)
 
-from3:
-	CMPQ to+8(FP), $0x01
+from1:
+	CMPQ path+0(FP), $0x03
 	JGE  from5
-	JMP  ·fromPlanesAVX2<>(SB)
+	CMPQ to+8(FP), $0x01
+	JGE  from6
+	JMP  ·fromPlanesAVX512<>(SB)
+
+from6:
+	JMP ·toPlanesAVX512<>(SB)
 
 from5:
+	CMPQ to+8(FP), $0x01
+	JGE  from7
+	JMP  ·fromPlanesAVX2<>(SB)
+
+from7:
 	JMP ·toPlanesAVX2<>(SB)
 
 // func laneKernel(kind int, rows int, out *[]byte, in *[]byte, coef *uint64, constants *uint64, inputs int, n int, add bool)

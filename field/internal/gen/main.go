@@ -26,6 +26,7 @@ type isa struct {
 var isas = []isa{
 	{0, "GFNI512", 64, true, 4, 8, 16},
 	{0, "GFNI256", 32, true, 0, 4, 4},
+	{0, "AVX512", 64, false, 0, 8, 8},
 	{0, "AVX2", 32, false, 0, 4, 4},
 }
 
@@ -188,6 +189,15 @@ func (i isa) xor2(a Op, b, dst vector) {
 	i.xor(b, dst)
 }
 
+// mask sets v to v·mask, bit by bit.
+func (i isa) mask(mask, v vector) {
+	if i.bytes == 64 {
+		VPANDQ(mask, v, v)
+	} else {
+		VPAND(mask, v, v)
+	}
+}
+
 // zero sets v to zero.
 func (i isa) zero(v vector) {
 	if i.bytes == 64 {
@@ -292,9 +302,18 @@ func (i isa) coefBytes(symbol int) int {
 func (p products) nibbles(v vector) (low, high vector) {
 	high = p.vector()
 	VPSRLQ(U8(4), v, high)
-	VPAND(p.low, v, v)
-	VPAND(p.low, high, high)
+	p.mask(p.low, v)
+	p.mask(p.low, high)
 	return v, high
+}
+
+// table loads a table of nibbles.
+func (p products) table(at Mem, dst vector) {
+	if p.bytes == 64 {
+		VBROADCASTI32X4(at, dst)
+	} else {
+		VBROADCASTI128(at, dst)
+	}
 }
 
 // addOne adds the products of the bytes in each of x with coefficients of rows, from
@@ -334,9 +353,22 @@ func (p products) addOne(rows int, coefs reg.Register, x []vector, sums [][]vect
 		parts[k][0], parts[k][1] = p.nibbles(x[k])
 	}
 	m, u := p.vector(), p.vector()
+	if p.bytes == 64 { // registers for two tables, for one xor of two products
+		n, t := p.vector(), p.vector()
+		for r := range rows {
+			p.table(Mem{Base: coefs, Disp: 32 * r}, m)
+			p.table(Mem{Base: coefs, Disp: 32*r + 16}, n)
+			for k := range x {
+				VPSHUFB(parts[k][0], m, t)
+				VPSHUFB(parts[k][1], n, u)
+				p.xor2(t, u, sums[r][k])
+			}
+		}
+		return
+	}
 	for r := range rows {
 		for half := range 2 {
-			VBROADCASTI128(Mem{Base: coefs, Disp: 32*r + 16*half}, m)
+			p.table(Mem{Base: coefs, Disp: 32*r + 16*half}, m)
 			for k := range x {
 				t := m
 				if k < len(x)-1 {
@@ -381,13 +413,16 @@ func (p products) addTwo(rows int, coefs reg.Register, x []vector, sums [][]vect
 	var parts [4]vector
 	parts[0], parts[1] = p.nibbles(x[0])
 	parts[2], parts[3] = p.nibbles(x[1])
-	t := p.vector()
+	t, u := p.vector(), p.vector()
 	for r := range rows {
 		for half := range 2 {
-			for k := range parts {
-				VBROADCASTI128(Mem{Base: coefs, Disp: 128*r + 64*half + 16*k}, t)
+			for k := 0; k < len(parts); k += 2 {
+				at := Mem{Base: coefs, Disp: 128*r + 64*half + 16*k}
+				p.table(at, t)
 				VPSHUFB(parts[k], t, t)
-				p.xor(t, sums[r][half])
+				p.table(at.Offset(16), u)
+				VPSHUFB(parts[k+1], u, u)
+				p.xor2(t, u, sums[r][half])
 			}
 		}
 	}
