@@ -370,50 +370,41 @@ func (d *directory) CommitFiles(perm fs.FileMode) error {
 
 // commit does what the journal lists.
 func (d *directory) commit(j journal, perm fs.FileMode) error {
-	err := d.Together(func() error {
-		err := d.sync(perm)
-		d.promised = err == nil
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	err = d.Together(func() error {
-		if d.unlock == nil {
-			return nil
-		}
-		for _, f := range j.Files {
-			if err := d.free(f.To); err != nil {
-				return err
+	for _, step := range []func() error{
+		func() error {
+			err := d.sync(perm)
+			d.promised = err == nil
+			return err
+		}, func() error {
+			if d.unlock == nil {
+				return nil
 			}
-		}
-		return j.write(d.dir, perm)
-	})
-	if err != nil {
-		return err
-	}
-	err = d.Together(func() error {
-		if d.unlock != nil {
-			return nil
-		}
-		for _, f := range d.files { // those that this machine knows of for certain
-			if err := d.dir.Rename(f.draft, f.name); err != nil {
-				return err
+			for _, f := range j.Files {
+				if err := d.free(f.To); err != nil {
+					return err
+				}
 			}
+			return j.write(d.dir, perm)
+		}, func() error {
+			if d.unlock != nil {
+				return nil
+			}
+			for _, f := range d.files { // those that this machine knows of for certain
+				if err := d.dir.Rename(f.draft, f.name); err != nil {
+					return err
+				}
+			}
+			return d.dir.SyncDir(".")
+		}, func() error {
+			if d.unlock == nil {
+				return nil
+			}
+			return j.finish(d.dir)
+		},
+	} {
+		if err := d.Together(step); err != nil {
+			return err
 		}
-		return d.dir.SyncDir(".")
-	})
-	if err != nil {
-		return err
-	}
-	err = d.Together(func() error {
-		if d.unlock == nil {
-			return nil
-		}
-		return j.finish(d.dir)
-	})
-	if err != nil {
-		return err
 	}
 	d.files, d.undo = nil, func() {}
 	d.Discard()

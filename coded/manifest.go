@@ -102,8 +102,6 @@ func (m *Manifest) seal() ([]byte, error) {
 // sealOf finds the digits of the SHA-256 at the end of a manifest.
 var sealOf = regexp.MustCompile(`"sha256"\s*:\s*"([0-9a-f]{64})"\s*}\s*$`)
 
-var errSeal = errors.New("damaged: the text has another SHA-256 than it says; without the key sha256 it is not checked")
-
 // ReadManifest reads a manifest. It returns an error for another format or version, for a file name that is not one of
 // a coded file, and where the manifest has another SHA-256 than it says.
 func ReadManifest(path string) (*Manifest, error) {
@@ -155,11 +153,8 @@ func ParseManifest(data []byte) (*Manifest, error) {
 	}
 	if m.SHA256 != "" {
 		at := sealOf.FindSubmatchIndex(data)
-		if at == nil {
-			return nil, errSeal
-		}
-		if m.SHA256 != disk.Sum(slices.Concat(data[:at[2]], data[at[3]:])) {
-			return nil, errSeal
+		if at == nil || m.SHA256 != disk.Sum(slices.Concat(data[:at[2]], data[at[3]:])) {
+			return nil, errors.New("damaged: the text has another SHA-256 than it says; without the key sha256 it is not checked")
 		}
 	}
 	for _, f := range m.Files {

@@ -63,24 +63,20 @@ func (r *run) moveOne(m move, size int64) error {
 	buffer := make([]byte, min(size, m.bytes))
 	for offset := int64(0); offset < m.bytes; offset += size {
 		part := buffer[:min(size, m.bytes-offset)]
+		pass := transport.Receive
 		if m.from != nil {
+			pass = transport.Send
 			if n, err := m.from.ReadAt(part, offset); n < len(part) {
 				return err
 			}
-			if err := r.wait(func(ctx context.Context) error {
-				return transport.Send(ctx, r.t, m.rank, tag, part)
-			}, m); err != nil {
+		}
+		if err := r.wait(func(ctx context.Context) error { return pass(ctx, r.t, m.rank, tag, part) }, m); err != nil {
+			return err
+		}
+		if m.to != nil {
+			if _, err := m.to.WriteAt(part, offset); err != nil {
 				return err
 			}
-			continue
-		}
-		if err := r.wait(func(ctx context.Context) error {
-			return transport.Receive(ctx, r.t, m.rank, tag, part)
-		}, m); err != nil {
-			return err
-		}
-		if _, err := m.to.WriteAt(part, offset); err != nil {
-			return err
 		}
 	}
 	return nil

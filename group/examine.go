@@ -180,16 +180,15 @@ func (s *session) examineMeta(n *node, c *condition) {
 	if st.Node < 0 {
 		c.note(metaName+"/"+nodeFile, Damaged, nil)
 	}
-	switch {
-	case h == nil:
+	if h == nil {
 		c.note(Name(manifestPath(s.generation)), Damaged, nil)
-	default:
-		files := s.manifest.recordFiles(n.in(s.manifest))
-		c.Manifest = len(h.Records) == len(files)
-		for i, f := range files {
-			if !slices.Contains(h.Records, i) {
-				c.note(Name(f.path), Damaged, nil)
-			}
+		return
+	}
+	files := s.manifest.recordFiles(n.in(s.manifest))
+	c.Manifest = len(h.Records) == len(files)
+	for i, f := range files {
+		if !slices.Contains(h.Records, i) {
+			c.note(Name(f.path), Damaged, nil)
 		}
 	}
 }

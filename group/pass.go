@@ -316,24 +316,13 @@ func (n *work) same(ctx context.Context, m *Manifest, row, before int) (bool, er
 	for e.next < len(e.list) && e.list[e.next].row == row {
 		e.next++
 	}
-	same := row < e.m.rows() && e.next-was == n.sums.next-before
-	if same {
-		_, now := m.block(row)
-		_, then := e.m.block(row)
-		same = now == then
-	}
+	_, now := m.block(row)
+	_, then := e.m.block(row)
+	same := row < e.m.rows() && e.next-was == n.sums.next-before && now == then
 	for i := before; i < n.sums.next; i++ {
 		g := n.sums.list[i]
 		file := &n.sums.files[g.file]
-		j, _ := slices.BinarySearchFunc(e.list[was:e.next], g.at, func(o segment, at int64) int {
-			switch {
-			case o.at < at:
-				return -1
-			case o.at > at:
-				return 1
-			}
-			return 0
-		})
+		j, _ := slices.BinarySearchFunc(e.list[was:e.next], g.at, func(o segment, at int64) int { return cmp.Compare(o.at, at) })
 		if j += was; j < e.next && e.list[j].at == g.at && e.list[j].n == g.n && bytes.Equal(m.digestOf(e.member.Segments, j), m.digestOf(n.sums.digests, i)) {
 			continue
 		}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -201,14 +202,10 @@ func (s *session) lookAround(ctx context.Context) (*surroundings, error) {
 // steps returns all steps of which a root has a directory, the newest first.
 func (f *surroundings) steps() (steps []int64) {
 	for _, x := range f.roots {
-		for step := range x.Steps {
-			if !slices.Contains(steps, step) {
-				steps = append(steps, step)
-			}
-		}
+		steps = slices.AppendSeq(steps, maps.Keys(x.Steps))
 	}
 	slices.SortFunc(steps, newestFirst)
-	return steps
+	return slices.Compact(steps)
 }
 
 func (f *surroundings) judge(step int64, o *Options) Snapshot {

@@ -340,26 +340,22 @@ func (s *Selection) Model(f field.Field, symbols int64) (sim.Model, error) {
 	default:
 		m.Network, s.Assumed = volley.DefaultNetwork(), "chosen for the network "+usualNetwork+", a preset: volley tune measures yours"
 	}
-	if s.Beta != "" {
-		seconds, err := ParseDuration("beta", s.Beta)
+	for _, x := range []struct {
+		flag, text string
+		set        func(seconds float64)
+	}{
+		{"beta", s.Beta, func(t float64) { m.Beta = time.Duration(t * float64(time.Second)) }},
+		{"tau", s.Tau, func(t float64) { m.Tau = sim.PerByte(t) }},
+		{"gamma", s.Gamma, func(t float64) { m.Gamma = sim.PerByte(t) }},
+	} {
+		if x.text == "" {
+			continue
+		}
+		seconds, err := ParseDuration(x.flag, x.text)
 		if err != nil {
 			return m, err
 		}
-		m.Beta = time.Duration(seconds * float64(time.Second))
-	}
-	if s.Tau != "" {
-		seconds, err := ParseDuration("tau", s.Tau)
-		if err != nil {
-			return m, err
-		}
-		m.Tau = sim.PerByte(seconds)
-	}
-	if s.Gamma != "" {
-		seconds, err := ParseDuration("gamma", s.Gamma)
-		if err != nil {
-			return m, err
-		}
-		m.Gamma = sim.PerByte(seconds)
+		x.set(seconds)
 	}
 	return m, nil
 }
