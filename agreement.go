@@ -107,8 +107,7 @@ func (o own) impossible() string {
 	return ""
 }
 
-// A DisagreementError says that processors were started with different
-// arguments. All processors of a run return the same one.
+// A DisagreementError says that processors were started with different arguments. All of a run return the same one.
 type DisagreementError struct {
 	Processors []int    // who differ, ascending
 	With       int      // from this processor, with which the most agree
@@ -166,8 +165,7 @@ type session struct {
 // mostSessions bounds the transports that an encoder keeps for each rank.
 const mostSessions = 4
 
-// agree returns what all ranks agree on for a run, and where it is an earlier agreement what is to find
-// out beside the run that the others go by the same.
+// agree returns what all ranks agree on for a run or, of an earlier agreement, what is to find out that others go by it.
 func (e *Encoder) agree(ctx context.Context, c *collective.Comm, t transport.Transport, size int64) (shared own, resume []executor.Beside, err error) {
 	if s := e.session(t); s != nil {
 		shared = s.shared
@@ -221,8 +219,7 @@ func (e *Encoder) forget(t transport.Transport) {
 	e.sessions[t.Rank()] = slices.DeleteFunc(e.sessions[t.Rank()], func(s *session) bool { return s.t == t })
 }
 
-// greet exchanges greetings. It returns the length of the longest packet and what processor 0
-// says, or a *DisagreementError.
+// greet exchanges greetings, and returns the longest packet's length and what processor 0 says, or a *DisagreementError.
 func (e *Encoder) greet(ctx context.Context, c *collective.Comm, t transport.Transport, size int64) (own, error) {
 	g := e.greeting(t.Rank(), size)
 	said, err := binary.Append(nil, binary.LittleEndian, g.Terms)
@@ -272,8 +269,7 @@ var aspects = []struct {
 	{"limits", func(a, b terms) bool { return a.Limits == b.Limits }},
 }
 
-// compare returns a *DisagreementError where the terms of greetings differ, which it numbers by
-// rank, or else the error of one that says what cannot be.
+// compare returns a *DisagreementError where the terms of greetings differ, by rank, or the error of an impossible one.
 func compare(said [][]byte) error {
 	all := make([]greeting, len(said))
 	for r, data := range said {

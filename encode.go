@@ -24,8 +24,7 @@ import (
 	"volley/verify"
 )
 
-// An Encoder computes one matrix on any packets, in any number of runs. It is
-// safe for concurrent use: processors of one process share one.
+// An Encoder computes one matrix on any packets, in any number of runs, also at once by processors of one process.
 type Encoder struct {
 	matrix  matrix.Matrix
 	problem *algo.Problem
@@ -93,8 +92,7 @@ func (c *choice) executable(rank, ranks int) (*executor.Executable, error) {
 	return x, nil
 }
 
-// NewEncoder returns an encoder for the matrix a. It returns an error when a has no rows or
-// no columns, or an option is out of range.
+// NewEncoder returns an encoder for the matrix a, or an error when a has no rows or columns or an option is out of range.
 func NewEncoder(a matrix.Matrix, opts ...Option) (*Encoder, error) {
 	o := defaults()
 	for _, option := range opts {
@@ -165,8 +163,7 @@ func (e *Encoder) model(symbols int64) sim.Model {
 	return sim.Model{Network: o.network, Beta: o.beta, Tau: o.tau, Gamma: o.gamma, Bytes: symbols * int64(n), SymbolBytes: n}
 }
 
-// choose returns the plan by the model, an earlier choice where there is one. A plan that is
-// given is the same by every model.
+// choose returns the plan by the model, an earlier choice where there is one; a plan that is given is the same by all.
 func (e *Encoder) choose(m sim.Model) (*choice, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -412,8 +409,7 @@ func (c *choice) segment(bytes, memory, align int64, ranks int, overlaps bool) (
 	return n, false, nil // two are too much
 }
 
-// maxSegment bounds a segment at the only rank below what memory would allow: past it,
-// longer segments only push each other out of the caches.
+// maxSegment bounds a segment at the only rank: longer ones only push each other out of the caches.
 const maxSegment = 256 << 10
 
 // minMessage is how many bytes of an element go in a message at least, where memory allows:
@@ -432,8 +428,7 @@ func (e inputError) Unwrap() error { return e.error }
 
 func inputf(format string, args ...any) error { return inputError{fmt.Errorf(format, args...)} }
 
-// IsInputError reports whether an error of a run is the caller's to mend: wrong symbols, packets or options,
-// processors that disagree, or options that no plan keeps.
+// IsInputError reports whether an error of a run is the caller's to mend: wrong packets or options, or a disagreement.
 func IsInputError(err error) bool {
 	return errors.As(err, new(inputError)) || errors.As(err, new(*PlanError)) || errors.As(err, new(*SymbolError)) || errors.As(err, new(*collective.PeerError)) || errors.As(err, new(*DisagreementError)) || errors.As(err, new(*MemoryError)) ||
 		errors.As(err, new(*algo.LimitError)) || errors.Is(err, algo.ErrStructure)

@@ -17,8 +17,7 @@ import (
 // says. That takes K² symbols and more.
 func WithPlan(p plan.Plan) Option { return func(o *options) { o.plan = p } }
 
-// A PlanError says why the plan of [WithPlan] does not do for a matrix. It wraps a
-// *plan.ValidationError or a *verify.MismatchError where that is the reason.
+// A PlanError says why the plan of [WithPlan] does not do. It may wrap a *plan.ValidationError or a *verify.MismatchError.
 type PlanError struct{ Reason error }
 
 func (e *PlanError) Error() string {
@@ -29,8 +28,7 @@ func (e *PlanError) Error() string {
 // Unwrap returns the reason.
 func (e *PlanError) Unwrap() error { return e.Reason }
 
-// checkGiven returns a *[PlanError] unless the problem's matrix is what p computes, and
-// names p in the options as others that run it do.
+// checkGiven returns a *[PlanError] unless p computes the problem's matrix, and names p in the options.
 func (o *options) checkGiven(p plan.Plan, problem *algo.Problem) error {
 	if err := verify.Check(p, problem.Matrix); err != nil {
 		return &PlanError{err}

@@ -10,8 +10,7 @@ import (
 	"volley/trace"
 )
 
-// An Option changes how a run is done. All processors of a run give the same
-// options, except [WithTimeout] and [WithTrace].
+// An Option changes a run. All processors give the same options, except [WithTimeout] and [WithTrace].
 type Option func(*options)
 
 type options struct {
@@ -57,8 +56,7 @@ func defaults() options {
 	return options{algorithm: algo.Auto, network: DefaultNetwork(), memory: DefaultMemory, timeout: DefaultTimeout, check: true}
 }
 
-// WithAlgorithm names the algorithm, as [algo.Algorithms] lists them. The default,
-// "auto", takes the one of least model time.
+// WithAlgorithm names one of [algo.Algorithms]. The default, "auto", takes the one of least model time.
 func WithAlgorithm(name string) Option { return func(o *options) { o.algorithm = name } }
 
 // WithNetwork sets the network that the plan is chosen for, with one link per node. Messages share the link, so that

@@ -16,8 +16,7 @@ type Packet struct {
 	Source io.ReaderAt // unless nil, reads the packet in place of Data
 	Size   int64       // bytes of Source
 
-	// Result gets the coded packet in memory, which is as long as the longest packet of all
-	// processors: in that of *Result where it has room, else in new memory.
+	// Result gets the coded packet, as long as the longest of all: in the room of *Result or in new memory.
 	Result *[]byte
 
 	// Coded, unless nil, takes the coded packet in place of Result, from offset 0 in ascending order.

@@ -87,8 +87,7 @@ func (r *Report) total() {
 	r.C2Packets = sim.Cost{C2: r.C2, Pieces: r.Pieces}.PacketC2()
 }
 
-// BoundMinCut returns the least C2 of a schedule for every matrix in as few rounds as the
-// plan has; ok is false where none is known, see [algo.BoundMinCut].
+// BoundMinCut returns the least C2 of a schedule for every matrix in the plan's rounds, see [algo.BoundMinCut].
 func (r *Report) BoundMinCut() (c2 int, ok bool) {
 	c2, ok = algo.BoundMinCut(r.K, r.Ports)
 	return c2, ok && r.Sinks == 0 && r.Pieces <= 1 && r.C1 == r.BoundC1

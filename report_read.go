@@ -11,8 +11,7 @@ import (
 	"volley/internal/located"
 )
 
-// maxReport is the length of the longest report that is read: it has 64 bytes for each
-// round, of which no plan has more than 2^20.
+// maxReport is the length of the longest report that is read: 64 bytes for each round of at most 2^20.
 const maxReport = 96 << 20
 
 // A ReportError says why a text is no report: the Reason, and its Line from 1, or 0 where it is about no line.

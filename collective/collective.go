@@ -35,8 +35,7 @@ type Comm struct {
 // New returns the Comm of a transport. A wait for one message is bounded by the timeout, unless that is 0.
 func New(t transport.Transport, timeout time.Duration) *Comm { return &Comm{t: t, timeout: timeout} }
 
-// Beside returns a Comm of the same transport with tags of its own: what a rank says there is not taken
-// for what it says to c. It counts by itself.
+// Beside returns a Comm of the same transport with tags of its own, which counts by itself.
 func (c *Comm) Beside() *Comm { return &Comm{t: c.t, timeout: c.timeout, first: mostRounds} }
 
 // mostRecord bounds what a rank may tell all others at once: the longest are lists of files and traces.
@@ -110,8 +109,7 @@ func values[T any](records [][]byte) ([]T, error) {
 	return all, nil
 }
 
-// beat is how long a rank that is at work may be silent, unless a quarter of its timeout is
-// less. It is short, as other ranks may have other timeouts.
+// beat is how long a working rank may be silent, or a quarter of its timeout: others may have shorter ones.
 const beat = time.Second
 
 // Steady has every rank do work of its own, such as syncing files, that may take longer than the timeout. Meanwhile the
@@ -230,8 +228,7 @@ func (c *Comm) steady(ctx context.Context, wanted bool, work func(context.Contex
 // are short. More of them at a time would save rounds, and cost the hosts more than a round among many ranks.
 const radix = 8
 
-// evenRadix returns the least radix with which k ranks take no more rounds: fewer messages for 16 ranks, 4 and 4
-// times as many in place of 8 and 2.
+// evenRadix returns the least radix with which k ranks take no more rounds, as 4 for 16 ranks: fewer messages.
 func evenRadix(k int) int {
 	rounds := func(radix int) (n int) {
 		for reach := 1; reach < k; reach *= radix {
@@ -415,8 +412,7 @@ func Barrier(ctx context.Context, t transport.Transport, timeout time.Duration) 
 	return New(t, timeout).Barrier(ctx)
 }
 
-// Alike returns err, which all ranks find alike in what they know of each other, once all have
-// come to it: so each returns its own error, and not that another rank has aborted.
+// Alike returns err, which all ranks find alike, once all have come to it, so that each returns its own.
 func (c *Comm) Alike(ctx context.Context, err error) error {
 	c.Barrier(ctx)
 	return err

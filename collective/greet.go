@@ -94,8 +94,7 @@ func (c *Comm) Greet(ctx context.Context, g Greeting, agree func(own []uint64) b
 	return nil, err
 }
 
-// greetingWords are a digest, its complement, and the words of a rank's own. The largest of both
-// digests are complements of each other where all are equal.
+// greetingWords are a digest, its complement, and a rank's own words. Where all digests are equal, so are the largest.
 const greetingWords = 2 + MostOwn
 
 // What words in a message are.

@@ -4,8 +4,7 @@ package engine
 
 import "golang.org/x/sys/unix"
 
-// forbidCore has the kernel write no core file of this process, which would have the secret. A limit of 1
-// also keeps Linux from piping one to a program.
+// forbidCore has the kernel write no core file, with the secret in it. A limit of 1 keeps Linux from piping one, too.
 func forbidCore() error {
 	var limit unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_CORE, &limit); err != nil {

@@ -18,8 +18,7 @@ import (
 	"volley/transport/grpc"
 )
 
-// A Run is the place of a process in a run. A parent gives it to its child as JSON, over standard input: an
-// argument would show the secret to all users of the machine.
+// A Run is the place of a process in a run. A parent gives it over standard input: arguments show secrets to all users.
 type Run struct {
 	Rank, Size int
 	Meet       string // host:port at which rank 0 listens, at any port for 0; empty where Join is given the addresses
@@ -189,8 +188,7 @@ func (r *Run) listen(meetPort string) (net.Listener, error) {
 // Address returns the host:port at which others reach this rank, to be told to who makes the table for Join.
 func (p *Place) Address() string { return p.address }
 
-// Join brings the ranks together. Table has the addresses of all of them; nil is that they meet at rank 0,
-// within the time (0: any). Close the endpoint before the place.
+// Join brings the ranks together, at the addresses of a table or, for nil, at rank 0 within the time (0: any).
 func (p *Place) Join(ctx context.Context, table []string, limit time.Duration) (*grpc.Endpoint, error) {
 	said := make([][]byte, len(table))
 	for r, address := range table {

@@ -23,8 +23,7 @@ import (
 	"volley/transport/grpc"
 )
 
-// A Secret is 32 random bytes that the ranks of a run share. As text it is 64 hexadecimal digits; printed
-// it is not shown. The zero Secret is none.
+// A Secret is 32 random bytes that ranks share: 64 hexadecimal digits as text, and never printed. Zero is none.
 type Secret struct{ bytes [32]byte }
 
 // SecretVariable is the environment variable with the secret of a run.

@@ -27,16 +27,14 @@ type ProtectOptions struct {
 	Force    bool   // protect what is there, although nodes are lost or files damaged
 	DryRun   bool   // write nothing
 
-	// Exclude are patterns of what is not protected, as in .gitignore at the top of each node's directory; nil: those
-	// of an earlier run.
+	// Exclude are patterns of what is not protected, as of .gitignore at the top of a node; nil: as in an earlier run.
 	Exclude []string
 
 	// MaxDeleted is the share of a node's files, or of their bytes, that may be gone since the last run; 0:
 	// DefaultMaxDeleted. More looks like an accident, unless as much is gone at half of the nodes or more.
 	MaxDeleted float64
 
-	// Retain is how many of the snapshots that are in force, or can be recovered, stay: older ones are removed
-	// when this one is in force at every node. 0: all stay.
+	// Retain is how many snapshots in force or recoverable stay when this one is in force everywhere. 0: all.
 	Retain int
 
 	// AllowDeleted is for more, and for a node at which nothing is left.
@@ -360,8 +358,7 @@ func (s *session) settle(m *Manifest, works []*work, found []scanned, layouts []
 	return nil
 }
 
-// changes returns how many bytes of files are not as they were, or lie elsewhere, and how many of these come to a place
-// where no file began or to its end, and what is new, changed or gone.
+// changes returns bytes of files that have changed or moved, how many of these come to new places, and what differs.
 func changes(now, was []Entry) (n, anew int64, list []Finding) {
 	then, at := map[Name]*Entry{}, map[int64]*Entry{}
 	for i := range was {
@@ -448,8 +445,7 @@ func (s *session) write(ctx context.Context, m *Manifest, works []*work, o *Prot
 	})
 }
 
-// make codes everything, and returns the manifest as it is stored, and the record files of the nodes here. Record
-// returns the record of a node, once its parity is made.
+// make codes everything and returns the manifest as stored, and the record files here. Record makes a node's record.
 func (p *pass) make(ctx context.Context, record func(*work) ([]byte, error)) (text []byte, files [][]recordFile, err error) {
 	s, m := p.s, p.m
 	if err := p.run(ctx); err != nil {

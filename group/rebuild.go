@@ -17,8 +17,7 @@ type reading struct {
 	badParity [][]int // by chunk: rows
 }
 
-// rebuildable reports whether nodes are lost, no more than may be, and the others can be read and hold the generation in
-// force. Record files that they lack have been fetched.
+// rebuildable reports whether nodes are lost, no more than may be, and the others can be read and hold the generation.
 func (s *session) rebuildable() bool {
 	lost := 0
 	for _, x := range s.states {

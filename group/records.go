@@ -24,8 +24,7 @@ type recordFile struct {
 
 func (f *recordFile) stored() int64 { return int64(base64.StdEncoding.EncodedLen(int(f.bytes))) }
 
-// recordChunks returns how many chunks the record of a node has, and the parity of records. One node
-// more may be lost than of data: a record that has rotted takes nothing from the nodes that are lost.
+// recordChunks returns how many chunks of data and parity records have: one node more may be lost than of data.
 func (m *Manifest) recordChunks() (data, parity int) {
 	most := m.Tolerate
 	if m.Layout == Full {
@@ -148,8 +147,7 @@ func (s *session) fetch(ctx context.Context) error {
 	return s.fetchRecords(ctx)
 }
 
-// fetchRecords reads the records of the nodes here. What these lack of record files comes back in
-// memory: recover writes it.
+// fetchRecords reads the records of the nodes here. Record files that these lack come back in memory.
 func (s *session) fetchRecords(ctx context.Context) error {
 	m := s.manifest
 	c, err := m.recordCode()
@@ -232,8 +230,7 @@ func (s *session) fetchRecords(ctx context.Context) error {
 	return nil
 }
 
-// codeRecords makes the parity of records, and returns the record files of the nodes here. The manifest has the lengths
-// of all records, and gets the digests.
+// codeRecords makes the parity of records, notes the digests in the manifest, and returns the record files here.
 func (s *session) codeRecords(ctx context.Context, m *Manifest, records [][]byte) ([][]recordFile, error) {
 	c, err := m.recordCode()
 	if err != nil {

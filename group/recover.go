@@ -395,8 +395,7 @@ type lostBlock struct {
 	row int
 }
 
-// planRepairs returns the repairs that bring back what they can, and the blocks of data that
-// they cannot. Rows of which the same is bad go together.
+// planRepairs returns the repairs, of rows in which the same is bad together, and the blocks that do not come back.
 func (s *session) planRepairs(conditions []*condition) ([]blockRepair, map[lostBlock]bool, error) {
 	m := s.manifest
 	c, err := m.code()

@@ -249,8 +249,7 @@ func (s *session) leave(ctx context.Context, before, k int, o *ResizeOptions) (e
 	return err
 }
 
-// stays returns an error where nodes are not as they were protected, or added ones are of another group. Of a node that
-// is removed all may be lost if force is set.
+// stays returns an error where nodes are not as they were protected, unless force gives up removed ones, or are foreign.
 func (s *session) stays(k int, force bool) error {
 	for n, x := range s.states {
 		h := x.of(s.current)

@@ -221,8 +221,7 @@ func (s *session) meet(ctx context.Context, nodes int, v verb) error {
 	return nil
 }
 
-// place makes the nodes of the directories here, in the order in which they say that they are.
-// Those at other ranks are in order: see Order.
+// place makes the nodes of the directories here, in the order that they say; those of other ranks are in order.
 func (s *session) place(dirs []string) error {
 	first, _ := executor.Hosted(s.k, s.t.Rank(), s.t.Size())
 	ids := make([]Identity, len(dirs))
@@ -263,8 +262,7 @@ func (s *session) place(dirs []string) error {
 	return nil
 }
 
-// open opens and locks the nodes here, member 0 before all others: of two runs at once that
-// write, the one that has it wins. It returns why nodes cannot be read.
+// open opens and locks the nodes here, member 0 first: it decides between two runs. It returns why nodes cannot be read.
 func (s *session) open(ctx context.Context, v verb, holder disk.Holder) ([]string, error) {
 	if err := s.apart(); err != nil {
 		return nil, err
@@ -313,8 +311,7 @@ func (s *session) end() {
 	}
 }
 
-// name returns what to call a node: its directory, with its number where others have one of
-// the same name, each at its machine.
+// name returns what to call a node: its directory, with its number where others are called the same.
 func (s *session) name(n int) string {
 	dir := s.states[n].Dir
 	for i, x := range s.states {
@@ -355,8 +352,7 @@ func exchange[T any](ctx context.Context, s *session, mine []T) ([]T, error) {
 	return byNode(s, all, err)
 }
 
-// collect calls f for all nodes at this rank, as each does, and gives what it returns of every node to all of them,
-// in order.
+// collect calls f for all nodes at this rank, as each does, and gives all ranks what it returns of every node, in order.
 func collect[T any](ctx context.Context, s *session, f func(ctx context.Context, i int, n *node) (T, error)) ([]T, error) {
 	all, err := collective.SteadyValues(ctx, s.t, s.Timeout, func(ctx context.Context) ([]T, error) {
 		mine := make([]T, len(s.nodes))
@@ -384,8 +380,7 @@ func (s *session) together(ctx context.Context) error {
 	return collective.Barrier(ctx, s.t, s.Timeout)
 }
 
-// alike returns an error that all ranks find in what they know of each other, once all have
-// come to it: each is to return its own, and not that another has stopped.
+// alike returns an error that all ranks find, once all have come to it, so that each returns its own.
 func (s *session) alike(ctx context.Context, err error) error {
 	s.agreed = true
 	return collective.New(s.t, s.Timeout).Alike(ctx, err)

@@ -131,8 +131,7 @@ func stepsIn(d disk.Disk, root string) (steps []int64, err error) {
 	return steps, err
 }
 
-// IdentifyRoot returns which node a root is by its newest snapshot that says so. Group is left out: each snapshot has
-// its own.
+// IdentifyRoot returns which node a root is by its newest snapshot that says so, without the group.
 func IdentifyRoot(root string) Identity { return identifyRoot(disk.OS, root) }
 
 func identifyRoot(d disk.Disk, root string) Identity {
@@ -338,8 +337,7 @@ func (s *session) choose(found *surroundings, v verb) (int64, error) {
 	return 0, inputf("%s is not at every node: %s. A node that has lost its snapshots gets the latest back by recover", what, strings.Join(list, "; "))
 }
 
-// setAside renames snapshots that are newer than the one that was recovered: what runs on from here writes them anew,
-// and a mixture of old and new is not to be protected.
+// setAside renames snapshots newer than the recovered one, so that no mixture of old and new files is protected.
 func (s *session) setAside(ctx context.Context, r *RecoverReport, writes bool) error {
 	newer := func(x Snapshot) bool { return x.Step > *s.step }
 	for _, x := range s.around.list {
@@ -354,8 +352,7 @@ func (s *session) setAside(ctx context.Context, r *RecoverReport, writes bool) e
 	return err
 }
 
-// retire removes the snapshots that are older than the newest protected ones, as many as are to be retained. The one that
-// was protected is in force at every node by now.
+// retire removes snapshots older than the newest protected ones that are retained. This one is in force everywhere.
 func (s *session) retire(ctx context.Context, retain int, r *ProtectReport) (err error) {
 	if s.around, err = s.lookAround(ctx); err != nil {
 		return err
@@ -372,8 +369,7 @@ func (s *session) retire(ctx context.Context, retain int, r *ProtectReport) (err
 	return err
 }
 
-// clear renames snapshots at all nodes, but for those that another run uses, and removes what has been renamed so if
-// asked to. A snapshot has its name, and is whole, or has it no more. It returns which are gone everywhere.
+// clear renames, and removes if asked to, snapshots that no other run uses, and returns which are gone everywhere.
 func (s *session) clear(ctx context.Context, which func(Snapshot) bool, remove bool, notes *[]string) (gone []int64, err error) {
 	for _, x := range s.around.list {
 		if which(x) {

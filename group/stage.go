@@ -61,8 +61,7 @@ func (x *target) create(name string, size int64) (disk.File, error) {
 	return f, nil
 }
 
-// unstage removes the directory in which everything was made. It stays, empty, where directories of the
-// node are open yet: the next recovery closes them.
+// unstage removes the stage. It stays, empty, where directories of the node are open yet, for the next recovery.
 func (x *target) unstage() error {
 	if x.stage == nil {
 		return nil

@@ -32,8 +32,7 @@ const (
 	replacedName    = "replaced"
 )
 
-// What files that are read as a whole may have, in bytes. A manifest of version 1, which is only
-// recognised, holds the records of all nodes.
+// The most bytes of files that are read as a whole. Manifests of version 1, only recognised, have all records.
 const (
 	mostNode     = 4 << 10
 	mostManifest = 256 << 20
@@ -315,8 +314,7 @@ func leftover(name string) bool {
 	return strings.HasPrefix(name, temporary) || strings.HasPrefix(name, atomicfile.Hidden)
 }
 
-// contents reports whether a directory has files that are not Volley's, and returns what is in .volley. A
-// directory that is not there has nothing.
+// contents reports whether a directory, if it is there, has files that are not Volley's, and what is in .volley.
 func contents(d disk.Dir) (files bool, own []fs.DirEntry, err error) {
 	all, err := d.ReadDir(".")
 	if err == nil {
@@ -345,8 +343,7 @@ func nameOf(name string) (kind string, g int64, ok bool) {
 
 var generationName = regexp.MustCompile(`^(?:(manifest\.|pending\.)([1-9][0-9]*)\.json|(parity\.|record\.|recordparity\.)([1-9][0-9]*))$`)
 
-// rollForward puts the pending manifest of a generation in force at the node, if it is that of
-// the root: two runs may have made different ones under one number.
+// rollForward puts a pending manifest in force at the node if it has the root: two runs may have made different ones.
 func (n *node) rollForward(g int64, root string) error {
 	is, err := disk.SumText(n.dir, pendingPath(g), mostManifest)
 	if disk.Failed(err) {
@@ -371,8 +368,7 @@ func (n *node) settle(m *Manifest) error {
 	return n.clean(m.Generation)
 }
 
-// clean removes what interrupted runs have left, what is of generations before and after g, and a manifest of g that is
-// pending yet, which is another. It is called when all nodes have committed g.
+// clean removes what interrupted runs have left, and all of generations but g. All nodes have committed g.
 func (n *node) clean(g int64) error {
 	// Manifests go first: what they speak of is there as long as they are.
 	for _, manifests := range []bool{true, false} {
@@ -424,8 +420,7 @@ func (n *node) drop(g int64) error {
 // sync makes the names in .volley last.
 func (n *node) sync() error { return n.dir.SyncDir(metaName) }
 
-// identify writes node.json, and makes the name of .volley itself last: it is called before
-// anything counts on what lies in it.
+// identify writes node.json, and makes .volley itself last, before anything counts on what lies in it.
 func (n *node) identify(m *Manifest) error {
 	id := identity{Format: Format, Group: m.Group, Place: Place{n.index, m.Nodes}, Part: m.Part}
 	if n.was != (Place{}) {
@@ -447,8 +442,7 @@ func (n *node) write(name string, text []byte) error {
 	return atomicfile.WriteIn(n.dir, metaPath(name), text, 0o600)
 }
 
-// create makes a file of .volley. What has the name goes: it may be another name of a file
-// that is not to be written to.
+// create makes a file of .volley, in place of what has the name, which may be another name of some file.
 func (n *node) create(name string) (disk.File, error) {
 	if err := disk.Discard(n.dir, metaPath(name)); err != nil {
 		return nil, err

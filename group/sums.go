@@ -15,8 +15,7 @@ type compared struct {
 	failing map[Name]error // those of them that the disk does not give
 }
 
-// compare reads what is there of a node's data, and compares it with its record. It calls done, unless nil, with the
-// bytes that it has read.
+// compare reads a node's data and compares it with its record. It calls done, unless nil, with the bytes read.
 func (m *Manifest) compare(ctx context.Context, d *data, x *Member, done func(n int64)) (*compared, error) {
 	c := newComparer(m, d, x)
 	buffers := make([]byte, 2*min(m.BlockBytes, m.ChunkBytes))
@@ -93,8 +92,7 @@ func (c *comparer) settle() {
 	c.unsettled = c.unsettled[:0]
 }
 
-// sums takes the digests of segments, in the order of their places. Those of blocks that were added are there after a
-// flush.
+// sums takes the digests of segments in order. Those of blocks that were added are there after a flush.
 type sums struct {
 	pairing
 	files   extents

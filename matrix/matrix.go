@@ -19,8 +19,7 @@ type Matrix interface {
 	// At returns A[i][j]; the same one at every call. It panics when i is outside [0, Rows()) or j outside [0, Cols()).
 	At(i, j int) field.Element
 
-	// ID names the matrix: two matrices over the same field with equal shapes
-	// and IDs are equal entry by entry. Equal matrices may have different IDs.
+	// ID names the matrix: of one field and shape, equal IDs mean equal entries, and equal matrices may have two.
 	ID() string
 }
 

@@ -7,8 +7,7 @@ import (
 	"volley/field"
 )
 
-// Points is a sequence of distinct field elements, those at which the matrices
-// of polynomial codes evaluate. Implementations are safe for concurrent use.
+// Points is a sequence of distinct field elements, safe for concurrent use: where polynomial codes evaluate.
 type Points interface {
 	// Field returns the field of the points.
 	Field() field.Field
@@ -78,8 +77,7 @@ func newPowerPoints(f field.Field, first, n int) *sequence {
 	return &sequence{f, first, n, func(first, _ int) string { return shifted("powers", first) }, newPowers(f, f.Generator(), first+n).at}
 }
 
-// checkElements returns an error when f has fewer than n + more elements, or nonzero ones, which
-// points or a matrix of that name take. What names n, such as "K + R".
+// checkElements returns an error when f has fewer than n + more (nonzero) elements for name; what names n, as "K + R".
 func checkElements(name string, f field.Field, what string, n, more int64, nonzero bool) error {
 	there, of, larger := f.Order(), "elements", n+more
 	if nonzero {
@@ -159,8 +157,7 @@ func cosetSize(f field.Field, n int) int {
 	return int(new(big.Int).GCD(nil, nil, unitCount(f), big.NewInt(int64(n))).Int64())
 }
 
-// newCosetPoints returns n points on the cosets of z elements from number first on,
-// which begin again after the last. It takes z that divide both n and q-1.
+// newCosetPoints returns n points on the cosets of z elements from number first on, cyclically; z divides n and q-1.
 func newCosetPoints(f field.Field, n, z, first int) *cosetPoints {
 	units := unitCount(f)
 	return &cosetPoints{
@@ -200,8 +197,7 @@ func (p *cosetPoints) At(k int) field.Element {
 	return f.Mul(p.base, f.Mul(p.shifts.at(i), p.coset.at(reverseDigits(j, p.radices))))
 }
 
-// reverseDigits returns the number whose digits over the reversed radices are
-// those of j, least significant digit of j first.
+// reverseDigits returns the number whose digits over the reversed radices are those of j, the least first.
 func reverseDigits(j int, radices []int) int {
 	rev := 0
 	for _, r := range radices {

@@ -8,8 +8,7 @@ import (
 	"volley/field"
 )
 
-// NewPoints returns a copy of the given points. It returns an error where a point is no
-// element of the field, or where two points are equal.
+// NewPoints returns a copy of the given points, or an error where one is no element of the field or there twice.
 func NewPoints(f field.Field, points []field.Element) (Points, error) {
 	if err := checkSize("points", len(points)); err != nil {
 		return nil, err

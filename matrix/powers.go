@@ -2,8 +2,7 @@ package matrix
 
 import "volley/field"
 
-// powers gives base^0 … base^(n-1) by table: one table per digit of the exponent, so that a power is a product of few
-// entries and the tables stay small at any n.
+// powers gives base^0 … base^(n-1) by a small table per digit of the exponent.
 type powers struct {
 	f      field.Field
 	tables [][]field.Element

@@ -24,8 +24,7 @@ type PointSet struct {
 	Points Points
 }
 
-// PointSetsOf returns the point sets that define m, and nothing when m is not
-// defined by points or has been changed since, as by [Inverse].
+// PointSetsOf returns the point sets that define m, and nothing when there are none or m was changed, as by [Inverse].
 func PointSetsOf(m Matrix) []PointSet {
 	if m, ok := m.(interface{ pointSets() []PointSet }); ok {
 		return m.pointSets()

@@ -45,8 +45,7 @@ func (s Spec) OpenFile(name string) (io.ReadCloser, error) {
 	return os.Open(name)
 }
 
-// orders lists what Spec.Order may be. That "any" lets the columns come in an
-// order that is cheaper is for others to make use of.
+// orders lists what Spec.Order may be. Others make use of "any", which lets columns come in a cheaper order.
 var orders = []string{"natural", "reversed", "any"}
 
 // ParseSpec reads a family's name and, after a colon, its argument, such as "dft" or "random:7". It opens no file.

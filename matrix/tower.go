@@ -195,8 +195,7 @@ func (w *tower) String() string {
 	return fmt.Sprintf("%s of a composition of degree %d: %s", count(w.n/z, "full fibre"), z, strings.Join(folds, ", "))
 }
 
-// cosetTower returns the tower of points on multiplicative cosets whose order is
-// that of labels, all folds being monomials of the given prime degrees.
+// cosetTower returns the tower of points on cosets in the order of labels, of monomial folds of these prime degrees.
 func cosetTower(f field.Field, n int, radices []int, point func(label int) field.Element) *tower {
 	w := &tower{f: f, n: n}
 	for _, r := range radices {

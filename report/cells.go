@@ -7,8 +7,7 @@ import (
 	"time"
 )
 
-// Seconds writes a time in seconds in three digits, with its unit. Seconds and [Number]
-// are for [Column].Text where the values are float64.
+// Seconds writes a time in seconds in three digits, with its unit. Seconds and [Number] are for [Column].Text of float64s.
 func Seconds(v any) string {
 	seconds := v.(float64)
 	if 0 < seconds && seconds < 1e-6 {

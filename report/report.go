@@ -74,8 +74,7 @@ func Text[R any](w io.Writer, columns []Column[R], rows []R) error {
 	return align(w, lines)
 }
 
-// align writes lines of cells such that cells of the same place begin below each
-// other. A line of one cell stands for itself.
+// align writes lines of cells so that cells of one place begin below each other. A line of one cell stands for itself.
 func align(w io.Writer, lines [][]string) error {
 	var table, trimmed bytes.Buffer
 	tw := tabwriter.NewWriter(&table, 0, 0, 2, ' ', 0)

@@ -19,8 +19,7 @@ type Network struct {
 	Gaps     Gaps          `json:"gaps"`        // G
 }
 
-// Gaps are G by the messages that a node has under way, rising; entries of 0 messages at the
-// end are none. A network whose link does not mind has one entry.
+// Gaps are G by the messages that a node has under way, rising, and then entries of 0 messages, which are none.
 type Gaps [4]Gap
 
 // A Gap is G, the time a byte takes on the link, with so many messages under way.
@@ -96,8 +95,7 @@ func (n Network) Round(messages int, bytes float64) float64 {
 	return float64(n.Latency) + float64(messages)*float64(n.Overhead) + float64(n.Gap(messages))*bytes*float64(time.Second)
 }
 
-// Validate returns an error unless the times are 0 or more and at most an hour, and the gaps,
-// one or more, are by rising numbers of messages.
+// Validate returns an error unless times are 0 to an hour, and gaps, one or more, are by rising numbers of messages.
 func (n Network) Validate() error {
 	for _, d := range []time.Duration{n.Latency, n.Overhead} {
 		if d < 0 || d > time.Hour {

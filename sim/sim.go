@@ -1,5 +1,4 @@
-// Package sim tells what a plan costs without running it: it counts messages
-// and adds up model time. It has no clock and moves no bytes.
+// Package sim tells what a plan costs without running it: it counts messages and adds up model time.
 package sim
 
 import (
@@ -52,15 +51,13 @@ func (c Cost) NodePackets() float64 {
 func (c Cost) PacketC2() float64 { return float64(c.C2) / float64(max(1, c.Pieces)) }
 func (c Cost) PacketC3() int     { return (c.C3 + max(1, c.Pieces) - 1) / max(1, c.Pieces) }
 
-// Count counts the cost of p from one schedule per class of processors, so in
-// time and memory independent of K where all processors are alike.
+// Count counts the cost of p from one schedule per class of processors, so independent of K where all are alike.
 func Count(p plan.Plan) Cost {
 	c, _ := CountUntil(p, func(Cost) bool { return false })
 	return c
 }
 
-// CountUntil is [Count] that gives up, and returns false, once enough says so of what was
-// counted of the first classes: each class can only add to it.
+// CountUntil is [Count] that gives up, and returns false, once enough says so of the classes that were counted.
 func CountUntil(p plan.Plan, enough func(Cost) bool) (Cost, bool) {
 	c := Cost{C1: p.Info().Rounds(), Pieces: p.Info().PieceCount()}
 	c.Rounds, c.Nodes = make([]plan.RoundTraffic, c.C1), make([]NodeRound, c.C1)
@@ -133,8 +130,7 @@ func MultiplyAdds(p plan.Plan) (int, error) {
 	return most, nil
 }
 
-// PerByte is a time for each byte, in seconds: of a message to pass, or of a
-// multiply-add to be done. It is far less than the nanosecond of a [time.Duration].
+// PerByte is a time for each byte, in seconds: of a message to pass, or of a multiply-add to be done.
 type PerByte float64
 
 // String returns the time in the unit that suits it, such as "0.8 ns/B".

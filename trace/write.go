@@ -46,8 +46,7 @@ var rowNames = map[Row]string{
 	RunRow: "run", FirstLane: "lane 0", SecondLane: "lane 1",
 }
 
-// WriteTo writes all events as trace-event JSON: a process for each rank, a thread for
-// each row. Times count from the first event. The error is that of w.
+// WriteTo writes all events as trace-event JSON: a process for each rank, a thread for each row, times from the first.
 func (r *Recorder) WriteTo(w io.Writer) (int64, error) {
 	events := r.Events()
 	slices.SortStableFunc(events, func(a, b Event) int {

@@ -115,8 +115,7 @@ func (m *meter) together(ctx context.Context, times int, do func()) (own, whole 
 	return values[0], values[1], err
 }
 
-// fitting returns how many times, from 1 to most, something that takes that many
-// seconds once can be done in the share of time.
+// fitting returns how many times, from 1 to most, what takes that many seconds once can be done in the share.
 func fitting(share, once float64, most int) int {
 	if once*float64(most) <= share {
 		return most

@@ -27,8 +27,7 @@ const (
 	Version = 3
 )
 
-// Variable is the environment variable that names another file than the usual one,
-// or is "off" where none is to be read or written.
+// Variable is the environment variable that names another file than the usual one, or is "off" for none.
 const Variable = "VOLLEY_TUNE"
 
 const off = "off"

@@ -23,8 +23,7 @@ func Everyone(size, proc int) Group {
 	return Group{Size: size, Index: proc, Member: func(i int) int { return i }}
 }
 
-// A Step is a schedule for one group. It is made for a number of ports and a largest group size, and any group up to
-// that size can run it in the same rounds, so that all groups stay in step.
+// A Step is a schedule for one group, made for a number of ports and a largest size: smaller groups keep its rounds.
 type Step interface {
 	// Parameters says what the step chose, such as "m=4 n=4".
 	Parameters() string
@@ -32,12 +31,10 @@ type Step interface {
 	// Phases names the rounds, in order.
 	Phases() []plan.Phase
 
-	// Classes partitions the members of a group of the largest size by their
-	// schedules, as plan.Plan's Classes does the processors.
+	// Classes partitions the members of a largest group by their schedules, as plan.Plan's does the processors.
 	Classes() []plan.Class
 
-	// Encode writes the rounds of one member, whose packet lies in slot in, and
-	// returns the slot of its result Σ_i At(i, Index)·x_i.
+	// Encode writes the rounds of a member, with its packet in slot in, and returns the slot of Σ_i At(i, Index)·x_i.
 	Encode(b *Builder, g Group, in plan.Slot) plan.Slot
 }
 
@@ -49,8 +46,7 @@ type Partition struct {
 	Uniform bool                 // all groups are as large as the step's largest
 }
 
-// Whole returns the partition that runs a step on all processors as one group, with
-// the entries at of its matrix, which may be nil where only the schedule is wanted.
+// Whole returns the partition that runs a step on all as one group; its entries at may be nil for a schedule alone.
 func Whole(s Step, size int, at func(i, j int) field.Element) Partition {
 	return Partition{Step: s, Whole: true, Uniform: true, Group: func(proc int) Group {
 		g := Everyone(size, proc)
@@ -62,8 +58,7 @@ func Whole(s Step, size int, at func(i, j int) field.Element) Partition {
 // Alike is the classes of a group whose members all have the same schedule.
 func Alike(size int) []plan.Class { return []plan.Class{{Representative: 0, Count: size}} }
 
-// Compile returns the plan that runs the layers one after the other: A is the product of
-// the layers' block matrices, first layer leftmost.
+// Compile returns the plan that runs the layers in order: A is the product of their block matrices, first leftmost.
 func Compile(name, parameters string, f field.Field, processors, ports int, layers ...Partition) *Plan {
 	var phases []plan.Phase
 	for _, l := range layers {
@@ -85,8 +80,7 @@ func Compile(name, parameters string, f field.Field, processors, ports int, laye
 	}
 }
 
-// kinds returns the classes of the one layer whose members differ in their schedules, where
-// no more than one has such and it spans all processors; else nil.
+// kinds returns the classes of the one layer with several schedules, if it spans all processors, and else nil.
 func kinds(processors int, layers []Partition) []plan.Class {
 	classes := Alike(processors)
 	differ := 0
@@ -113,8 +107,7 @@ func OnAll(name string, s Step, t Task) *Plan {
 	return Compile(name, s.Parameters(), t.Matrix.Field(), k, t.Ports, Whole(s, k, t.Matrix.At))
 }
 
-// Joined returns the phases without those of no rounds, and with neighbours of one name,
-// as layers of one kind have, as one.
+// Joined returns the phases without those of no rounds, and with neighbours of one name as one.
 func Joined(phases []plan.Phase) []plan.Phase {
 	var list []plan.Phase
 	for _, ph := range phases {

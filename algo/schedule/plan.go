@@ -9,8 +9,7 @@ import (
 type Plan struct {
 	Common plan.Info
 
-	// Write writes the program of a processor, which begins with its inputs if it has any,
-	// and returns the slots of its outputs.
+	// Write writes the program of a processor, from its inputs if any, and returns the slots of its outputs.
 	Write func(b *Builder, proc int) (outputs []plan.Slot)
 
 	// Together, where it is not nil, writes the program of [plan.Joint].
@@ -19,8 +18,7 @@ type Plan struct {
 	// Kinds returns the classes. Where it is nil, or returns nil, every processor is on its own.
 	Kinds func() []plan.Class
 
-	// Least, where it has Nodes, is what the plan costs at least, by which the planner need not
-	// count plans that are too dear.
+	// Least, where it has Nodes, is a lower bound of the cost, so that the planner need not count dear plans.
 	Least sim.Cost
 
 	// RowOf and ColumnOf say where inputs and outputs belong; nil: each processor has one, and its own number.

@@ -152,8 +152,7 @@ func volleyRecover(comm C.MPI_Fint, path *C.char, o *C.volley_group_options) C.i
 	}, err).do(comm)
 }
 
-// directoryOptions returns the directory of this process's node and the options of both functions for
-// directories, but the network.
+// directoryOptions returns the directory of this process's node and both functions' options but the network.
 func directoryOptions(path *C.char, o *C.volley_group_options) (dirs []string, g group.Options, err error) {
 	dir := C.GoString(path)
 	if dir == "" {

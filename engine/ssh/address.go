@@ -1,5 +1,4 @@
-// Package ssh starts a program on other hosts by OpenSSH's client, and talks with it by messages over
-// its standard input and output.
+// Package ssh starts a program on other hosts by OpenSSH's client, and exchanges messages over its standard streams.
 package ssh
 
 import (

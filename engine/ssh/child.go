@@ -24,8 +24,7 @@ type Client struct {
 	Here    []string // the program on this machine, for addresses without a host
 	Verb    string   // its only argument
 
-	// Copy has the program of Here[0] copied to a temporary file there, which is removed when it has
-	// ended. Program is then not used.
+	// Copy has Here[0] copied to a temporary file there for the time of the run, in place of Program.
 	Copy bool
 
 	// Limit is how long a host, or the program there, may be silent before it counts as dead; 0: a minute.
@@ -63,8 +62,7 @@ const (
 // silence is how long a side that says nothing, not even a beat, counts as there. Tests shorten it.
 var silence = time.Minute
 
-// options are for every ssh: no terminal and no ports for each of many sessions, and a host that is dead is noticed.
-// That takes ssh one interval more than it counts.
+// options are for every ssh: no terminal, no ports, and a dead host is noticed, one interval later than it counts.
 func (c *Client) options() []string {
 	seconds := int(min(cmp.Or(c.Limit, silence), silence/2) / time.Second)
 	interval := max(1, seconds/6)
@@ -141,8 +139,7 @@ func (x *Child) Send(v any) error {
 	return nil
 }
 
-// Receive receives a message. Its error says how the program ended. A program that has greeted and then says
-// nothing for too long is killed: it may be stopped.
+// Receive receives a message. Its error says how the program ended; one that says nothing for too long is killed.
 func (x *Child) Receive(v any) error {
 	late := time.AfterFunc(x.silence, func() {
 		if x.greeted.Load() { // else a user may be typing a password

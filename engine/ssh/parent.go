@@ -18,8 +18,7 @@ type Parent struct {
 // ErrGone says that the program that has started this one has ended, or its connection.
 var ErrGone = errors.New("the connection to where volley was started has ended")
 
-// Greet tells the parent that messages follow. Gone is called once, when the parent has closed this
-// program's standard input, or has said nothing for a minute.
+// Greet tells the parent that messages follow. Gone is called once, when the parent has ended or is silent for a minute.
 func Greet(in io.Reader, out io.Writer, gone func()) (*Parent, error) {
 	p := &Parent{&sender{to: out}, make(chan []byte, 4)}
 	once := sync.OnceFunc(gone)

@@ -12,8 +12,7 @@ import (
 // byDescriptor names a file by the descriptor of its directory, as extended attributes have no calls that take one.
 func byDescriptor(fd int, name string) string { return fmt.Sprintf("/proc/self/fd/%d/%s", fd, name) }
 
-// attributes returns the extended attributes of what has a name, of a symbolic link its own.
-// A file system that has none has an empty list.
+// attributes returns the extended attributes of a name, of a symbolic link its own, if the file system has such.
 func attributes(dir *os.Root, name string) (map[string]string, error) {
 	list := map[string]string{}
 	return list, at(dir, "listxattr", name, func(fd int) error {
@@ -42,8 +41,7 @@ func attributes(dir *os.Root, name string) (map[string]string, error) {
 	})
 }
 
-// filled returns what a call writes into a buffer. Most is short, and Linux has nothing longer
-// than 64 KiB: neither values nor all names.
+// filled returns what a call writes into a buffer. Most is short, and Linux has nothing longer than 64 KiB.
 func filled(call func(to []byte) (int, error)) (string, error) {
 	var few [512]byte
 	n, err := call(few[:])

@@ -64,8 +64,7 @@ type Dir interface {
 	// SyncDir makes the names in a directory last, and its mode and time.
 	SyncDir(name string) error
 
-	// SyncAll makes everything last that was written to the file system of the directory,
-	// symbolic links, too, which cannot be synced by themselves.
+	// SyncAll makes everything written to the directory's file system last, symbolic links, too.
 	SyncAll() error
 
 	// Lock takes a lock on a file, which it makes if need be. It does not wait: the error is a [*BusyError] where
@@ -139,8 +138,7 @@ func Among(file fs.FileInfo, names []string) bool {
 	})
 }
 
-// ReadText returns the content of a regular file of at most that many bytes, none of which is
-// zero: a hole in a file costs whoever made it nothing, and would cost its reader memory.
+// ReadText returns a regular file of at most that many bytes, none of them zero: a hole costs its maker nothing.
 func ReadText(d Dir, name string, most int64) ([]byte, error) {
 	var text bytes.Buffer
 	err := readText(d, name, most, &text)
@@ -182,8 +180,7 @@ func Reason(err error) string {
 	return err.Error()
 }
 
-// Failed reports whether an error says that the disk does not give what is there, and not that
-// nothing is there, or another thing than was to be read.
+// Failed reports whether an error says that the disk does not give what is there, and not that there is nothing.
 func Failed(err error) bool {
 	failed := syscall.Errno(0)
 	return errors.As(err, &failed) && failed != syscall.ENOENT
@@ -251,8 +248,7 @@ func nearest(d Disk, dir string) (at Dir, above string, missing []string, err er
 	return at, above, missing, err
 }
 
-// Whole returns the path of a directory without symbolic links in it. A directory that is missing has the one that it
-// would get.
+// Whole returns the path of a directory without symbolic links in it, or the one that a missing directory would get.
 func Whole(d Disk, dir string) (string, error) {
 	at, _, missing, err := nearest(d, dir)
 	if err != nil {

@@ -92,8 +92,7 @@ func (d *osDir) Lock(name string, shared bool, holder Holder) (func(remove bool)
 	}
 }
 
-// tryLock is Lock, once. Patience is for how long an error may be that of another run which is
-// just taking the lock, or giving it back.
+// tryLock is Lock, once. Patience is for how long an error may be that of a run just taking or giving back the lock.
 func (d *osDir) tryLock(name string, shared bool, holder Holder) (unlock func(remove bool), patience time.Duration, err error) {
 	file := filepath.Join(d.path, filepath.FromSlash(name))
 	access := os.O_RDWR
@@ -174,8 +173,7 @@ func (d *osDir) has(l *flock.Flock, name string) bool {
 	return err == nil && err2 == nil && os.SameFile(mine, there)
 }
 
-// overwrite writes the file of a lock, which is there. One of several names is not a lock:
-// somebody would have another file overwritten.
+// overwrite writes the file of a lock. One of several names is not a lock: it may be another's file.
 func (d *osDir) overwrite(name string, text []byte) error {
 	f, err := d.OpenFile(name, os.O_WRONLY, 0)
 	if err != nil {

@@ -68,12 +68,10 @@ type osDir struct {
 
 func (d *osDir) Path() string { return d.path }
 
-// errLink says that a part of a name is a symbolic link. os.Root follows those that stay
-// inside: whoever may write at one place of a node would have others written to.
+// errLink says that a part of a name is a symbolic link. os.Root follows those that stay inside, to other nodes' files.
 var errLink = fmt.Errorf("is a symbolic link: %w", syscall.ENOTDIR)
 
-// in calls f with the directory that a name lies in, and its last part. The parts before it
-// are directories and no symbolic links.
+// in calls f with the directory that a name lies in, through no symbolic links, and its last part.
 func (d *osDir) in(name string, f func(parent *os.Root, last string) error) error {
 	d.forget()
 	up, last, err := d.split(name)
@@ -331,8 +329,7 @@ func (d *osDir) Remove(name string) error {
 	return d.in(name, func(parent *os.Root, last string) error { return parent.Remove(last) })
 }
 
-// Chmod opens a directory for it. A file lies in a directory that others cannot write to, or
-// they have it changed to one of its neighbours at most.
+// Chmod opens a directory for it. A file's directory is not others' to write to, or they reach its neighbours at most.
 func (d *osDir) Chmod(name string, mode fs.FileMode) error {
 	return d.in(name, func(parent *os.Root, last string) error {
 		info, err := parent.Lstat(last)
@@ -394,8 +391,7 @@ func (d *osDir) Close() error {
 	return d.root.Close()
 }
 
-// ReadSecret returns up to most bytes of a file that nobody but its owner can read or change, who is the caller
-// or root.
+// ReadSecret returns up to most bytes of a file that only its owner, the caller or root, can read or change.
 func ReadSecret(path string, most int64) ([]byte, error) {
 	f, info, err := OpenInput(path)
 	if err != nil {

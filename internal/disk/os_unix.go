@@ -112,8 +112,7 @@ func Sparse(info fs.FileInfo) bool {
 // blockUnit is the bytes of what stat counts as a block.
 const blockUnit = 512
 
-// Permissions returns what files that this process makes of a file may allow: its group's
-// rights only where they get the same group.
+// Permissions returns what files that this process makes of a file may allow: group rights only of the same group.
 func Permissions(info fs.FileInfo) fs.FileMode {
 	if _, gid, ok := Owner(info); ok && gid != int64(os.Getegid()) {
 		return info.Mode().Perm() &^ 0o070

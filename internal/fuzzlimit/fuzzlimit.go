@@ -7,16 +7,14 @@ import (
 	"time"
 )
 
-// The limits are so wide that a busy machine keeps them. What asks for memory by a number that
-// it has read, or goes through all values of one, is far beyond them.
+// The limits are so wide that a busy machine keeps them, and far below memory asked for by a number that was read.
 const (
 	longest = 20 * time.Second
 	base    = 64 << 20
 	perByte = 1 << 10
 )
 
-// Hold begins to measure. What it returns ends that, and fails the test where more was taken
-// than an input of n bytes may take. Memory is all that was allocated meanwhile in the process.
+// Hold begins to measure. What it returns fails the test where more was allocated than n bytes of input may take.
 func Hold(t testing.TB, n int) (end func()) {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)

@@ -1,5 +1,4 @@
-// Package printable writes text for people: what others have chosen, such as names of files,
-// cannot end a line, move the cursor or turn the direction of writing.
+// Package printable writes text for people: names that others have chosen cannot end a line or move the cursor.
 package printable
 
 import (
@@ -12,8 +11,7 @@ import (
 	"unicode/utf8"
 )
 
-// Text returns s with an escape, as in Go, for every line break, control and direction character,
-// and every byte that is no UTF-8. What it returns it leaves as it is.
+// Text returns s with a Go escape for every line break, control and direction character, and byte that is no UTF-8.
 func Text(s string) string {
 	var b strings.Builder
 	for len(s) > 0 {

@@ -25,8 +25,7 @@ import (
 	"volley/tune"
 )
 
-// A Selection is the values of the flags. The zero value has no flags yet: those that are
-// wanted are added first, which sets their defaults, and parsed by the caller.
+// A Selection is the values of the flags: the caller adds those that are wanted, which sets defaults, and parses them.
 type Selection struct {
 	Field      string
 	Matrix     string

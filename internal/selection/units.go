@@ -22,8 +22,7 @@ func ParseSize(text string) (int64, error) {
 // longest is more than any network takes for anything.
 const longest = time.Hour
 
-// ParseDuration reads the duration of a flag in seconds: a number and a unit. Unlike
-// time.ParseDuration's it may be a fraction of a nanosecond. The error is an *Error.
+// ParseDuration reads a flag's duration in seconds, which may be a fraction of a nanosecond, or returns an *Error.
 func ParseDuration(flag, s string) (float64, error) {
 	const digits = "0123456789."
 	unit := strings.TrimLeft(s, digits)

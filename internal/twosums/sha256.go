@@ -1,5 +1,4 @@
-// Package twosums takes the SHA-256 of two messages at a time. The processor's instructions for SHA-256 wait for each
-// other within a message: those of the other message fill the gaps.
+// Package twosums takes the SHA-256 of two messages at once: instructions of one fill the waits of the other.
 package twosums
 
 import "crypto/sha256"

@@ -1,7 +1,6 @@
 //go:build !verifyall
 
-// Package verifyall tells tests whether they are to check all that they can, as make verify-all
-// wants it, or what takes a minute or two altogether.
+// Package verifyall tells tests whether to check all they can, as make verify-all wants, or a minute or two's worth.
 package verifyall
 
 // Enabled reports whether the tag verifyall is set.

@@ -5,8 +5,7 @@ import (
 	"syscall"
 )
 
-// InMemory lets the temporary directories of tests lie in memory, unless the environment names a
-// place or there is little room: most tests sync often, and need no disk for that.
+// InMemory lets tests' temporary directories lie in memory, if there is room and the environment names no place.
 func InMemory() {
 	const shared, noexec, room = "/dev/shm", 8, 1 << 30
 	var s syscall.Statfs_t
