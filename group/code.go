@@ -41,8 +41,7 @@ type symbol struct {
 	index  int // among the node's chunks of the kind
 }
 
-// A codeword is chunks that depend on each other: parity[j] is the sum of
-// coefficient(i, j)·data[i]. Any len(data) of its symbols determine all.
+// A codeword's parity[j] is the sum of coefficient(i, j)·data[i]. Any len(data) of its symbols determine all.
 type codeword struct {
 	data, parity []symbol
 	coefficient  func(i, j int) field.Element
@@ -196,8 +195,7 @@ const mostAtOnce = 256
 // leastPiece is how many bytes a message is worth having.
 const leastPiece = 64 << 10
 
-// repairing returns the relay that brings back the wanted symbols from those that are not
-// bad, and the wanted symbols of codewords that have lost more than they may.
+// repairing returns the relay that brings wanted symbols back from those not bad, and those that cannot come back.
 func (c *code) repairing(bad, wanted map[symbol]bool) (_ *repair, lost []symbol, err error) {
 	r := &repair{inputs: make([][]symbol, c.k), outputs: make([][]symbol, c.k)}
 	r.problem = algo.RelayProblem{Field: c.field}

@@ -13,8 +13,7 @@ import (
 	"volley/internal/disk"
 )
 
-// commit puts the generation in force at the node, and gives everything that comes back its
-// name: directories, files and links, the parity, and at last the manifest.
+// commit puts the generation in force at the node, and names what comes back: the manifest is last.
 func (x *target) commit() error {
 	if err := x.node.rollForward(x.s.generation, x.s.root); err != nil || x.stage == nil {
 		return err

@@ -25,8 +25,7 @@ type claim struct {
 	committed  []int // of the holders
 }
 
-// mostAhead is how far a name in .volley may be ahead of the generation in force. Runs that are
-// interrupted leave far fewer; a number beyond is made up, and would leave none for new ones.
+// mostAhead is how far a name in .volley may be ahead of the generation in force: more is made up, and leaves none.
 const mostAhead = 1 << 20
 
 // newestOf returns the newest generation of which any node has a file, g being in force.
@@ -151,8 +150,7 @@ func (x *claim) alone(states []*state) bool {
 // orEmpty ends an error about what a directory says of itself.
 const orEmpty = ". If one of them is not to be trusted, move it away and give an empty directory in its place"
 
-// everywhere reports whether all nodes have a generation but those that are lost. A group that
-// was never protected is not, while it is protected for the first time.
+// everywhere reports whether all nodes but lost ones have a generation, as they do not before the first is complete.
 func everywhere(states []*state, x *claim) bool {
 	for n, s := range states {
 		if !s.Lost && s.Failing == "" && !slices.Contains(x.has, n) {

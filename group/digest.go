@@ -49,8 +49,7 @@ func (m *Manifest) appendSum(to, part []byte) []byte {
 	panic(fmt.Sprintf("group: digest %q", m.Digest))
 }
 
-// A pairing takes digests of parts, two at a time where that takes less time. A part stays as it is until the next one
-// is added, or flush is called.
+// A pairing digests parts, two at a time where that is faster. A part stays as it is until the next add, or flush.
 type pairing struct {
 	m        *Manifest
 	to, part []byte // that wait for another part

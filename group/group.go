@@ -18,16 +18,14 @@ type Options struct {
 	Network sim.Network   // that plans are chosen for; the zero one: volley.DefaultNetwork
 	Gamma   sim.PerByte   // γ, of a multiply-add on a byte
 
-	// Believe names a node by its directory or number. Its newest generation is in force if
-	// the nodes contradict each other.
+	// Believe names, by directory or number, a node whose newest generation is in force if the nodes disagree.
 	Believe string
 
 	// Names are what to call the directories at this rank, where others have the same ones at
 	// other machines; nil: as they are given. Believe uses these names.
 	Names []string
 
-	// Absent says of directories at this rank why they cannot be reached; "" or nil: they can be.
-	// Such a node is unreachable.
+	// Absent says of directories at this rank why they are unreachable; "" or nil: they are not.
 	Absent []string
 
 	// Part is what Protect notes at the nodes; the zero one keeps what is noted.
@@ -45,8 +43,7 @@ type Options struct {
 	Roots bool  `json:"-"` // ranks compare them as part of what they are to do
 	Step  int64 `json:"-"`
 
-	// Progress, unless nil, is called with how many more bytes of the nodes at this rank are done, and how many more
-	// have to be. Goroutines call it at once.
+	// Progress, unless nil, is called, also at once, with how many more bytes of nodes here are done, and are to be.
 	Progress func(done, more int64) `json:"-"`
 
 	passed map[int64]string // snapshots that turned out not to come back, and why; nil: there is no other to take
@@ -125,8 +122,7 @@ func (e *TooManyError) Error() string {
 	return text
 }
 
-// A WrongError says that something that was recovered is not what was protected, or that parity
-// does not fit the data. Nothing of it has been kept.
+// A WrongError says that what was recovered is not what was protected, or parity does not fit. Nothing of it is kept.
 type WrongError struct{ what string }
 
 // ExitCode returns the exit code of the command line where a result is wrong.

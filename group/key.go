@@ -77,8 +77,7 @@ func sealKeyed(text []byte, mac string) []byte {
 	return fmt.Appendf(slices.Clip(text), "\n{\"sha256\":%q,\"hmac_sha256\":%q}\n", disk.Sum(text), mac)
 }
 
-// unsealKeyed returns the line of JSON if it is what was sealed, and the HMAC that goes with it,
-// which it does not check.
+// unsealKeyed returns the line of JSON if it is what was sealed, and its HMAC, which it does not check.
 func unsealKeyed(data []byte) (text []byte, mac string, err error) {
 	if text, err = disk.Unseal(data); err == nil {
 		return text, "", nil
@@ -138,8 +137,7 @@ func vouch(states []*state, o *Options, protect bool) (adopt bool, err error) {
 	return false, nil
 }
 
-// withdraw takes manifests from the states: those that interrupted runs have left, or those that
-// are not to be believed.
+// withdraw takes manifests from the states: what interrupted runs have left, or what is not to be believed.
 func withdraw(states []*state, which func(held) bool, left bool) {
 	for _, s := range states {
 		s.Held = slices.DeleteFunc(s.Held, func(h held) bool {

@@ -122,8 +122,7 @@ func Estimate(nodes, tolerate int, layout string, bytes int64, network sim.Netwo
 	return protect, recovery, recovery.of(r, c, o, m.ChunkBytes)
 }
 
-// chooseLayout returns the candidate asked for, else that of before, else striped, which
-// stores least, unless full is much faster by the model.
+// chooseLayout returns the candidate asked for, else that of before, else striped, unless full is much faster.
 func chooseLayout(o *ProtectOptions, matrix string, list []candidate, earlier *Manifest) *candidate {
 	asked := o.Layout
 	switch {

@@ -23,8 +23,7 @@ const (
 	Version = 4
 )
 
-// A Manifest says how the parity of a generation was made, and whose records belong to it.
-// All nodes of a group have the same.
+// A Manifest says how the parity of a generation was made, and of what records. All nodes have the same.
 type Manifest struct {
 	Format     string `json:"format"`
 	Version    int    `json:"version"`
@@ -65,8 +64,7 @@ type Member struct {
 	Bytes   int64   `json:"bytes"` // of its data, with what is between files
 	Entries entries `json:"entries"`
 
-	// Digests of its segments, in the order of their places, one after the other. A segment
-	// is the part of a file in a block.
+	// Digests of its segments, its parts in the blocks, in the order of their places, one after the other.
 	Segments []byte `json:"segments"`
 
 	// Digests of its parity blocks, in the order of their places.
@@ -139,8 +137,7 @@ func (m *Manifest) segments(x extents) []segment {
 
 func (m *Manifest) code() (*code, error) { return newCode(m.Nodes, m.Tolerate, m.Layout, m.Matrix) }
 
-// encode returns the manifest as it is stored: a line of JSON, and one with its SHA-256 and, where
-// there is a key, its HMAC.
+// encode returns the manifest as it is stored: a line of JSON, and one with its SHA-256 and, with a key, its HMAC.
 func (m *Manifest) encode(key []byte) ([]byte, error) {
 	text, err := json.Marshal(m)
 	if err != nil {
@@ -257,8 +254,7 @@ func pack(text []byte) []byte {
 	return b.Bytes()
 }
 
-// unpack is the reverse of pack: what a short record may take of memory is bounded. The record of a process that has
-// protected buffers is not compressed.
+// unpack is the reverse of pack, with bounded memory. The record of protected buffers is not compressed.
 func unpack(record []byte) ([]byte, error) {
 	if bytes.HasPrefix(record, []byte("{")) {
 		return record, nil
@@ -327,8 +323,7 @@ func (m *Manifest) validateMember(x *Member) error {
 	return nil
 }
 
-// countSegments returns how many segments there are, which may be far more than there is
-// memory for: so a record has to have their digests first.
+// countSegments returns how many segments there are: more than memory may hold, so a record has their digests first.
 func (m *Manifest) countSegments(x extents) int64 {
 	var n int64
 	for i := range x {
@@ -422,15 +417,13 @@ func (m *Manifest) geometry(most int64, earlier *Manifest) {
 	}
 }
 
-// follows reports whether the parity of an earlier generation can be that of this one, where
-// nothing has changed: it is made in the same way.
+// follows reports whether the parity of an earlier generation is made in the way of this one.
 func (m *Manifest) follows(earlier *Manifest) bool {
 	return earlier != nil && earlier.Digest == m.Digest && earlier.Layout == m.Layout && earlier.Nodes == m.Nodes &&
 		earlier.Tolerate == m.Tolerate && cmp.Or(earlier.Matrix, Cauchy) == cmp.Or(m.Matrix, Cauchy)
 }
 
-// keeps reports whether the parity of an earlier generation can be kept, row by row: m follows it,
-// and has blocks of the same length.
+// keeps reports whether rows of an earlier generation's parity can be kept: m follows it with blocks as long.
 func (m *Manifest) keeps(earlier *Manifest) bool {
 	return m.follows(earlier) && m.BlockBytes == earlier.BlockBytes
 }

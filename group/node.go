@@ -11,8 +11,7 @@ import (
 	"volley/internal/disk"
 )
 
-// open opens and locks a node. A missing one stays closed, unless the verb makes it. Where
-// another run removes what it has made itself, and not used, it begins again.
+// open opens and locks a node. A missing one stays closed unless the verb makes it; one removed meanwhile is retried.
 func (n *node) open(d disk.Disk, v verb, holder disk.Holder) (err error) {
 	for range openTimes {
 		if err = n.tryOpen(d, v, holder); !errors.Is(err, fs.ErrNotExist) {

@@ -9,8 +9,7 @@ import (
 	"volley/internal/disk"
 )
 
-// A Part says which of several groups a group is that were chosen together, as package sets does. The zero one
-// says nothing.
+// A Part says which of several groups, chosen together by package sets, a group is. The zero one says nothing.
 type Part struct {
 	Set  int `json:"set,omitempty"` // from 0
 	Sets int `json:"sets,omitempty"`

@@ -56,8 +56,7 @@ func (s *session) newTarget(n *node, c *condition) *target {
 	return &target{s: s, node: n, member: s.members[n.index], condition: c, temporary: map[Name]string{}, made: map[Name]string{}}
 }
 
-// prepare makes what comes back: files of the right length, with the parts that are there still.
-// What cannot come back, as something is in its way, is blocked.
+// prepare makes files of the right length, with the parts that are there still. What is in the way blocks them.
 func (x *target) prepare(ctx context.Context) (err error) {
 	n, c, m := x.node, x.condition, x.s.manifest
 	if x.stage != nil { // it was rebuilt
@@ -121,8 +120,7 @@ func (x *target) otherName(e *Entry) string {
 	return fmt.Sprintf("%s: it is another name of %s", x.node.path(e.Path), x.node.path(e.Target))
 }
 
-// inTheWay returns an error where an entry cannot come back: above it is what is no directory, or
-// in its place a directory.
+// inTheWay returns an error where above an entry is no directory, or in its place a directory.
 func (x *target) inTheWay(e *Entry, coming map[Name]bool) error {
 	for up := path.Dir(string(e.Path)); up != "."; up = path.Dir(up) {
 		info, err := x.node.dir.Lstat(up)
@@ -189,8 +187,7 @@ func (x *target) copyGood(ctx context.Context) error {
 	})
 }
 
-// put takes a block that was recovered, or is right: it is compared with its digests, and
-// written where it is of what comes back.
+// put compares a block, recovered or right, with its digests, and writes it where it is of what comes back.
 func (x *target) put(of symbol, row int, block []byte) error {
 	m := x.s.manifest
 	if of.parity {

@@ -90,8 +90,7 @@ func (e *Entry) sameMeta(o *Entry) bool {
 	return *e.Owner == *o.Owner && maps.EqualFunc(e.Attributes, o.Attributes, bytes.Equal)
 }
 
-// A Name is bytes. In JSON it is a string where these are UTF-8 and do not begin with "base64:", and else "base64:" and
-// their code.
+// A Name is bytes. In JSON it is a string where they are UTF-8 without "base64:" in front, else "base64:" and code.
 type Name string
 
 const coded = "base64:"

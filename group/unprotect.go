@@ -70,8 +70,7 @@ func (s *session) ending() bool {
 	return slices.ContainsFunc(s.states, marked) && !slices.ContainsFunc(s.states, func(x *state) bool { return len(x.Held) > 0 && !marked(x) })
 }
 
-// losesNothing says how the nodes from one on are. It returns an error where their files would be lost with their
-// protection.
+// losesNothing returns an error where files of the nodes from one on would be lost with their protection.
 func (s *session) losesNothing(ctx context.Context, from int, force bool) (list []NodeReport, err error) {
 	if err := s.each(ctx, func(_ context.Context, _ int, n *node) error {
 		if n.dir == nil || n.index < from {

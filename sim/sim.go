@@ -46,8 +46,7 @@ func (c Cost) NodePackets() float64 {
 	return float64(c.NodeElements()) / float64(max(1, c.Pieces))
 }
 
-// PacketC2 returns C2 in packets, and PacketC3 the multiply-adds per symbol of a packet,
-// rounded up: C2 and C3 count those of pieces, where packets are cut.
+// PacketC2 returns C2 in packets, and PacketC3 C3 of a packet, rounded up; C2 and C3 are those of pieces.
 func (c Cost) PacketC2() float64 { return float64(c.C2) / float64(max(1, c.Pieces)) }
 func (c Cost) PacketC3() int     { return (c.C3 + max(1, c.Pieces) - 1) / max(1, c.Pieces) }
 

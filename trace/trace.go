@@ -119,8 +119,7 @@ func (r *Recorder) Since(n int) []Event {
 	return slices.Clone(r.events[n:])
 }
 
-// Merge adds the events of another recorder, such as that of another process. Where both have agreed on a run, they are
-// moved so that they did at one time, as far as a message takes none: clocks of machines differ.
+// Merge adds another recorder's events, moved so that both agreed on a run at one time: clocks of machines differ.
 func (r *Recorder) Merge(events []Event) {
 	if r == nil {
 		return

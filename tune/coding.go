@@ -52,8 +52,7 @@ func (m *meter) coding(ctx context.Context, fields []field.Field, end float64) (
 	return list, nil
 }
 
-// gamma returns the least time of a multiply-add on a byte, in seconds, for packets of n bytes, and how much more,
-// relative to it, the median of the samples is. It takes about the time of the share.
+// gamma returns the least time of a multiply-add on a byte, in seconds, and by which share the median is more.
 func (m *meter) gamma(ctx context.Context, c *combiner, n int, share float64) (least, spread float64, err error) {
 	end := m.elapsed + share
 	meeting := math.Inf(1) // least seconds until all have heard that all are through with nothing

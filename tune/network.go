@@ -49,8 +49,7 @@ type meter struct {
 	next     int // of both, what a round takes that is not in the cache
 }
 
-// mostCached is how many bytes a round takes from the cache. A plan has just computed what is short; long packets
-// are in memory.
+// mostCached is how many bytes a round takes from the cache, where what was just computed is; more is in memory.
 const mostCached = 64 << 10
 
 // place returns where in outgoing and incoming so many bytes of a round are.
@@ -77,8 +76,7 @@ const (
 	agreeRound
 )
 
-// agree sets every value to the greatest of all ranks. All ranks return at about
-// the same time: none before the last has called it.
+// agree sets every value to the greatest of all ranks. No rank returns before the last has called it.
 func (m *meter) agree(ctx context.Context, values []float64) error {
 	rank, n := m.t.Rank(), m.t.Size()
 	for step, distance := 0, 1; distance < n; step, distance = step+1, 2*distance {

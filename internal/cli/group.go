@@ -171,8 +171,7 @@ func onSets[O, R any](o *groupOptions, cmd *cobra.Command, args []string, x *O, 
 	})
 }
 
-// finish prints the report of a verb at rank 0, as JSON if asked, or says what can be done about the error with which
-// the verb ended.
+// finish prints the report of a verb at rank 0, as JSON if asked, or what can be done about the error that ended it.
 func finish[R any](o *groupOptions, cmd *cobra.Command, w io.Writer, report R, err error, print func(w io.Writer, r R, all bool) error) error {
 	switch {
 	case err != nil:

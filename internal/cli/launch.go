@@ -213,8 +213,7 @@ func (l *launch) deal(cmd *cobra.Command, at []ssh.Address) error {
 			return err
 		}
 	}
-	// A set whose nodes cannot all be reached does not hold up the others. Which place a lost node has, recover
-	// cannot tell before it has seen all.
+	// One set does not hold up the others. Recover knows a lost node's place only when it has seen all.
 	l.missing = cmd.Name() == "status" || cmd.Name() == snapshotsVerb || l.sets.size != 0 && cmd.Name() != "recover"
 	if f := cmd.Flags().Lookup("to"); f != nil && f.Changed {
 		a, err := ssh.Parse(f.Value.String())

@@ -135,14 +135,12 @@ static int volley_poll(volley_requests *r) {
 	return MPI_SUCCESS;
 }
 
-// How the process sleeps between polls. Waking by sockets is relied on where by
-// experience what is over comes with it; within a host it comes by memory.
+// How the process sleeps between polls. Sockets wake it where by experience they bring what is over.
 static int volley_trust;   // how often it did of late
 static long volley_found;  // when sockets were looked for,
 static long volley_search; // and how long that took
 
-// Until when a wait for another machine spins for 1 ms at most: while others took the core from a spin, which a
-// socket would have got back sooner.
+// Until when a wait for another machine spins for 1 ms at most: others had taken the core from a spin.
 static long volley_taken;
 
 static void volley_learn(int woken) {
@@ -183,8 +181,7 @@ static int volley_poll_for(volley_requests *r, int weight, long waited, long idl
 		if (rc != MPI_SUCCESS || r->over > 0 && weight <= 0 || *wanted > 0 || passed > limit) return rc;
 		spun = waited + passed < (apart && begun + passed < volley_taken ? 1000000 : spin);
 		if (spun) {
-			// To a rank that has something to send. In short waits that is left to the library: to yield
-			// twice for each look would cost two changes of the running rank.
+			// To a rank that has something to send. In short waits the library yields: to do so twice costs two switches.
 			if (crowded && waited + passed > 1000000) sched_yield();
 			continue;
 		}

@@ -14,8 +14,7 @@ import (
 	"volley/transport"
 )
 
-// A controlMessage is one that the ranks' endpoints send each other. One field is set, or, of
-// an answer, the last three.
+// A controlMessage is between endpoints. One field is set or, of an answer, the last three.
 type controlMessage struct {
 	Abort   *string `json:",omitempty"` // why the sender ended the group
 	Clear   int     `json:",omitempty"` // clear-to-send: MPI's tag of a message to the sender
@@ -25,8 +24,7 @@ type controlMessage struct {
 	Seconds float64 `json:",omitempty"` // for so long
 }
 
-// controlBytes is how long a control message may be. Texts are cut to an eighth of it: JSON
-// may need six bytes for one of theirs.
+// controlBytes bounds a control message. Texts are cut to an eighth of it: JSON may need six bytes for one.
 const controlBytes = 2 << 10
 
 // answer is what a rank says of itself.
@@ -104,8 +102,7 @@ func (r *controlReceive) ended(_, bytes, from int, err error) {
 	}
 }
 
-// Inquire asks a rank for whom it has waited the longest, and for how long; -1 is nobody.
-// It returns an error where no answer comes until ctx or the group ends.
+// Inquire asks a rank for whom it has waited the longest, and for how long; -1 is nobody. It waits until ctx ends.
 func (e *Endpoint) Inquire(ctx context.Context, rank int) (int, time.Duration, error) {
 	if rank < 0 || rank >= e.size || rank == e.rank {
 		return -1, 0, fmt.Errorf("rank %d cannot ask rank %d: not another rank of the group of %d", e.rank, rank, e.size)
@@ -141,8 +138,7 @@ func (e *Endpoint) Inquire(ctx context.Context, rank int) (int, time.Duration, e
 	}
 }
 
-// oldestWait returns whom this rank has waited for the longest, or -1. A wait that was given up counts: those who give
-// up at the same time ask why.
+// oldestWait returns whom this rank has waited for the longest, or -1. A wait given up counts: others ask why.
 func (e *Endpoint) oldestWait() (rank int, waited time.Duration) {
 	var oldest *transfer
 	for _, t := range append(e.underWay(), e.held...) {

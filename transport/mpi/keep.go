@@ -8,8 +8,7 @@ package mpi
 extern void volleyForget(int);
 extern void volleyFinish(void);
 
-// volley_forget is called when a communicator is freed, or its attribute deleted. At the end of MPI
-// it is too late to free anything.
+// volley_forget is called when a communicator is freed, or its attribute deleted; at MPI's end nothing can be freed.
 static int volley_forget(MPI_Comm comm, int key, void *id, void *extra) {
 	int ended = 0;
 	MPI_Finalized(&ended);
