@@ -300,8 +300,8 @@ var errSpecial = errors.New("only files, directories and symbolic links can be p
 // allocate sets the places of the files of a node and returns where its data ends. Files that had a place in an earlier
 // record keep it, by [placed], so that they need not be coded again, unless they would end after most. A file that has
 // outgrown its place pushes the files behind it away; where these have more bytes than it had, it moves itself. Files
-// without a place take the first gap that holds them. Where gaps and room come to more than half of the files' bytes, the last files are laid anew, and all
-// behind the first gap if that is not enough.
+// without a place take the first gap that holds them. Where gaps and room come to more than half of the files' bytes,
+// the last files are laid anew, and all behind the first gap if that is not enough.
 func allocate(list, earlier []Entry, most int64) int64 {
 	var total int64
 	type file struct {
