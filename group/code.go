@@ -79,7 +79,8 @@ func (c *code) making(o *Options, bytes int64) (_ *repair, err error) {
 		return r, err
 	}
 	if c.encoder == nil {
-		if c.encoder, err = volley.NewEncoder(c.matrix, o.volleyOptions()...); err != nil {
+		if c.encoder, err = volley.NewEncoder(c.matrix, volley.WithMemory(o.Memory), volley.WithTimeout(o.Timeout),
+			volley.WithNetwork(o.Network), volley.WithGamma(o.Gamma)); err != nil {
 			return nil, err
 		}
 	}

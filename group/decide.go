@@ -124,7 +124,8 @@ func decide(states []*state, believe string) (c current, err error) {
 	if doubt && in == nil && !slices.ContainsFunc(claims, given) {
 		return force(claims[slices.IndexFunc(claims, func(x *claim) bool { return len(x.committed) > 0 })])
 	}
-	if doubt && (in == nil || newerThan(claims, in)) {
+	newer := func(x *claim) bool { return len(x.committed) > 0 && x.generation > in.generation }
+	if doubt && (in == nil || slices.ContainsFunc(claims, newer)) {
 		i := slices.IndexFunc(claims, func(x *claim) bool {
 			return len(x.committed) > 0 && x.nodes != k && len(x.has) >= x.nodes-x.tolerate && !x.alone(states)
 		})
@@ -158,11 +159,6 @@ func everywhere(states []*state, x *claim) bool {
 		}
 	}
 	return true
-}
-
-// newerThan reports whether a node has committed a generation after x.
-func newerThan(claims []*claim, x *claim) bool {
-	return slices.ContainsFunc(claims, func(y *claim) bool { return len(y.committed) > 0 && y.generation > x.generation })
 }
 
 // alikeGroup returns an error that names a node which is of another group than most, or another node of this one.

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"time"
 
-	"volley"
 	"volley/executor"
 	"volley/field"
 	"volley/internal/disk"
@@ -102,13 +101,6 @@ const mostSegment = 4 << 20
 
 func (o *Options) model(f field.Field, bytes int64) sim.Model {
 	return sim.Model{Network: o.Network, Gamma: o.Gamma, Bytes: bytes, SymbolBytes: f.SymbolBytes()}
-}
-
-// volleyOptions are those of an all-to-all encode.
-func (o *Options) volleyOptions() []volley.Option {
-	return []volley.Option{
-		volley.WithMemory(o.Memory), volley.WithTimeout(o.Timeout), volley.WithNetwork(o.Network), volley.WithGamma(o.Gamma),
-	}
 }
 
 // A check compares random combinations of all chunks, which obey the code as the chunks do.

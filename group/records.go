@@ -87,17 +87,13 @@ func (f *recordFile) text() []byte { return base64.StdEncoding.AppendEncode(nil,
 // fewBytes is the length of packets from which on few bytes are worth more than few messages.
 const fewBytes = 1 << 20
 
-// oneBlock is all of chunks of that length.
-func oneBlock(bytes int64) blocks {
-	return blocks{&Manifest{ChunkBytes: bytes, BlockBytes: bytes}, []int{0}}
-}
-
 // bring runs a repair of symbols which, at the nodes here, have their places in memory.
 func (s *session) bring(ctx context.Context, r *repair, bytes int64, places map[symbol][]byte) error {
 	if r.plan == nil && len(r.problem.Codewords) == 0 {
 		return nil
 	}
-	_, err := s.repair(ctx, r, oneBlock(bytes), func(x symbol) executor.Input { return executor.Input{Memory: places[x]} },
+	oneBlock := blocks{&Manifest{ChunkBytes: bytes, BlockBytes: bytes}, []int{0}}
+	_, err := s.repair(ctx, r, oneBlock, func(x symbol) executor.Input { return executor.Input{Memory: places[x]} },
 		func(x symbol) executor.Output { return executor.Output{Memory: places[x]} })
 	return err
 }

@@ -43,7 +43,8 @@ func Lagrange(omega, alpha Points) (Matrix, error) {
 
 // newLagrange is Lagrange for points over one field.
 func newLagrange(omega, alpha Points) *lagrange {
-	return &lagrange{omega: omega, alpha: alpha, tower: sync.OnceValue(func() *arranged { return pointTower(omega) }),
+	largest := func() *arranged { return findTower(omega.Field(), [][]field.Element{elements(omega)}, false)[0] }
+	return &lagrange{omega: omega, alpha: alpha, tower: sync.OnceValue(largest),
 		rows: make([]lazyElement, omega.Len()), columns: make([]lazyElement, alpha.Len())}
 }
 
@@ -103,11 +104,6 @@ func (m *lagrange) weight(i int) field.Element {
 		t := m.tower()
 		return m.Field().Inv(t.derivative(t.label[i]))
 	})
-}
-
-// pointTower returns the tower of largest degree in one set of points.
-func pointTower(p Points) *arranged {
-	return findTower(p.Field(), [][]field.Element{elements(p)}, false)[0]
 }
 
 // elements lists the points.

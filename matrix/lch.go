@@ -23,7 +23,7 @@ var lchFamily = Family{
 // so that the initial packets are the coefficients of a polynomial in a basis of one polynomial of each degree, and the
 // coded packets its values. The field has characteristic 2; it is an error where it has not, or where k or r > q.
 func LCH(f field.Field, k, r int) (Matrix, error) {
-	if !isBinary(f) {
+	if !f.Characteristic().IsUint64() || f.Characteristic().Uint64() != 2 {
 		return nil, fmt.Errorf("matrix: lch over %s: the additive FFT needs characteristic 2: want a field such as 2^8 or 2^16", f.Name())
 	}
 	if err := checkShape(k, r); err != nil {
@@ -53,10 +53,6 @@ func LCH(f field.Field, k, r int) (Matrix, error) {
 		return z
 	}
 	return m, nil
-}
-
-func isBinary(f field.Field) bool {
-	return f.Characteristic().IsUint64() && f.Characteristic().Uint64() == 2
 }
 
 type lch struct {

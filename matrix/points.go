@@ -1,8 +1,14 @@
 package matrix
 
 import (
+	"bufio"
+	"crypto/sha256"
+	"errors"
 	"fmt"
+	"io"
 	"math/big"
+	"slices"
+	"strings"
 
 	"volley/field"
 )
@@ -228,3 +234,81 @@ func primeFactors(n int) []int {
 	}
 	return primes
 }
+
+// NewPoints returns a copy of the given points, or an error where one is no element of the field or there twice.
+func NewPoints(f field.Field, points []field.Element) (Points, error) {
+	if err := checkSize("points", len(points)); err != nil {
+		return nil, err
+	}
+	seen := make(map[field.Element]int, len(points))
+	for k, e := range points {
+		if !field.Contains(f, e) {
+			return nil, fmt.Errorf("matrix: point %d = %v is outside the field %s", k, e, f.Name())
+		}
+		if first, ok := seen[e]; ok {
+			return nil, fmt.Errorf("matrix: the points %d and %d are both %v: want distinct points", first, k, e)
+		}
+		seen[e] = k
+	}
+	return listed(f, slices.Clone(points)), nil
+}
+
+// listed returns points that are stored. Their ID is "points:" and their SHA-256, in hexadecimal.
+func listed(f field.Field, points []field.Element) *sequence {
+	h := sha256.New()
+	symbol := make([]byte, f.SymbolBytes())
+	for _, e := range points {
+		field.PutSymbol(f, symbol, e)
+		h.Write(symbol)
+	}
+	return &sequence{f, 0, len(points), wholeID(fmt.Sprintf("points:%x", h.Sum(nil)), len(points)), func(k int) field.Element { return points[k] }}
+}
+
+// ReadPoints reads points: decimal symbol codes with white space or commas
+// between them, on any number of lines. Lines that begin with '#' are comments.
+//
+// The error names the file, by the given name, and the line (from 1) and the text at fault; for a point given twice,
+// both its places. A line over 16 MiB and more than 2^24 points are an error.
+func ReadPoints(f field.Field, r io.Reader, name string) (Points, error) {
+	var points []field.Element
+	seen := make(map[field.Element]int) // line of each point
+	in := bufio.NewScanner(r)
+	in.Buffer(nil, maxLine)
+	line := 1
+	for ; in.Scan(); line++ {
+		texts := strings.FieldsFunc(in.Text(), func(c rune) bool { return strings.ContainsRune(" \t\r,", c) })
+		if len(texts) > 0 && texts[0][0] == '#' {
+			continue
+		}
+		for _, text := range texts {
+			e, err := field.ParseElement(f, text)
+			if err != nil {
+				return nil, fmt.Errorf("matrix: %s line %d: %w", name, line, err)
+			}
+			if first, ok := seen[e]; ok {
+				return nil, fmt.Errorf("matrix: %s line %d: the point %v is on line %d already: want distinct points", name, line, e, first)
+			}
+			if len(points) == maxFilePoints {
+				return nil, fmt.Errorf("matrix: %s line %d: more than %d points", name, line, maxFilePoints)
+			}
+			seen[e] = line
+			points = append(points, e)
+		}
+	}
+	if err := in.Err(); err != nil {
+		if errors.Is(err, bufio.ErrTooLong) {
+			err = fmt.Errorf("a line of more than %d MiB", maxLine>>20)
+		}
+		return nil, fmt.Errorf("matrix: %s line %d: %w", name, line, err)
+	}
+	if len(points) == 0 {
+		return nil, fmt.Errorf("matrix: %s has no points: want decimal values", name)
+	}
+	return listed(f, points), nil
+}
+
+// maxLine bounds a line, in bytes.
+const maxLine = 16 << 20
+
+// maxFilePoints bounds the memory ReadPoints takes, to a few GiB.
+const maxFilePoints = 1 << 24
