@@ -1,5 +1,4 @@
 package volley
 
-// Version is the version of the module. A build may give another one, by
-// -ldflags "-X volley.Version=…": ranks of different versions do not work together.
+// Version is the version of the module, or what a build gives by -ldflags "-X volley.Version=…". Ranks have the same.
 var Version = "0.2.0"

@@ -17,8 +17,7 @@ type code struct {
 	other   matrix.Matrix // the inverse of plain, once it is needed
 }
 
-// codeOf rebuilds the code of a manifest, from which comes all that the names of a matrix may stand for: points,
-// entries. It is the one place that knows how a matrix.Spec is stored.
+// codeOf rebuilds the code of a manifest. It is the one place that knows how a matrix.Spec is stored.
 func codeOf(m Matrix, f field.Field, k, sinks int) (*code, error) {
 	spec, err := matrix.ParseSpec(m.Family)
 	if err != nil {
@@ -100,8 +99,7 @@ func (c *code) matrix() (matrix.Matrix, error) {
 	return matrix.Columns(a, c.columns)
 }
 
-// inverted returns the inverse of A: the decode matrix when all coded packets are there and nothing else is. It has the
-// structure that A has. The error wraps matrix.ErrSingular where there is none.
+// inverted returns the inverse of A, with the structure that A has. The error wraps matrix.ErrSingular without one.
 func (c *code) inverted() (matrix.Matrix, error) {
 	if c.columns == nil {
 		return c.either(!c.inverse)
@@ -123,8 +121,7 @@ func (c *code) either(inverse bool) (_ matrix.Matrix, err error) {
 	return c.other, err
 }
 
-// independent returns coded packets, the first of the given ones, that tell as much of the lost inputs as all of these:
-// columns of A that are a basis in the rows of lost inputs.
+// independent returns the first of the coded packets whose columns of A are a basis in the rows of lost inputs.
 func independent(a matrix.Matrix, lost, coded []int) []int {
 	_, pivots := part(a, lost, coded).Echelon()
 	chosen := make([]int, len(pivots))

@@ -431,8 +431,7 @@ func (d *directory) sync(perm fs.FileMode) error {
 	return d.dir.SyncDir(".")
 }
 
-// permissions returns what a new file of the directory may have: the umask has its say, or the
-// directory's access list. An empty file tells, as the umask itself can only be read by setting it.
+// permissions returns what a new file of the directory may have: by an empty file, as asking the umask sets it.
 func (d *directory) permissions() (fs.FileMode, error) {
 	name := hidden + rand.Text()[:8]
 	f, err := d.dir.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)

@@ -214,8 +214,7 @@ func openPacket(name string) (packetFile, error) {
 	return packetFile{f, info.Size(), info}, nil
 }
 
-// unchanged returns a *ChangedError unless the file is as it was when it was opened, and
-// has its name still. A program may write to it without that: what was read is what counts.
+// unchanged returns a *ChangedError unless the file is as it was when opened, under its name: what was read counts.
 func (f packetFile) unchanged() error {
 	now, err := f.Stat()
 	if err != nil {

@@ -9,8 +9,7 @@ import (
 	"volley/internal/printable"
 )
 
-// An InputError says that what the caller gives cannot be used: a file, an option, a
-// directory, or too few packets to decode from.
+// An InputError says that a file, an option or a directory cannot be used, or too few packets are there to decode.
 type InputError struct {
 	Option string // that is not right: the name of a field such as "PerRank"; empty where it is none
 	Err    error

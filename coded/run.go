@@ -26,15 +26,13 @@ type Options struct {
 	// their own. It may be empty in a dry run.
 	Dir string
 
-	// Replace allows to replace an earlier result in Dir. Without it, that is an error which
-	// wraps ErrExists or ErrFileExists.
+	// Replace replaces an earlier result in Dir, which is else an error that wraps ErrExists or ErrFileExists.
 	Replace bool
 
 	// DryRun only estimates what the run would do, and writes nothing.
 	DryRun bool
 
-	// Encoder returns the options of the encoder for packets of that many symbols over f, which
-	// are the same at all ranks. Nil is the defaults.
+	// Encoder returns the options for packets of so many symbols over f, the same at all ranks; nil: the defaults.
 	Encoder func(f field.Field, symbols int64) ([]volley.Option, error)
 
 	// Job says that there may be several ranks, so that files are named as for several also where there is one.
@@ -54,12 +52,10 @@ type Options struct {
 	// nobody else can change it. Its error ends the run.
 	Guard func(reads, names []string) error
 
-	// Finish, unless nil, is called when the result is there and right and has not got its names
-	// yet. Its error ends the run and leaves Dir as it was.
+	// Finish, unless nil, is called when the result is right and has no names yet. After its error Dir is as it was.
 	Finish func() error
 
-	// Progress, unless nil, is called with how many more bytes of the result this rank has written, and how many
-	// more it has to. Goroutines call it at once.
+	// Progress, unless nil, is called, also at once, with how many more bytes of the result are written, and are to be.
 	Progress func(done, more int64)
 
 	// Warn, unless nil, is called with what the caller may want to know, such as that a coded

@@ -74,8 +74,7 @@ func (h *held) preferred() []int {
 	return append(near, far...)
 }
 
-// slots deals the inputs at hand and the chosen coded packets out to slots, as many at their own ranks as there is room
-// for. An input that is lost is a result where its own slot has a coded packet, as far as that can be.
+// slots deals inputs at hand and chosen coded packets out to slots, as far as can be at their own ranks and results.
 func (h *held) slots(chosen []int) []slot {
 	slots := make([]slot, len(h.inputs))
 	for p := range slots {

@@ -224,8 +224,7 @@ func (c *Comm) steady(ctx context.Context, wanted bool, work func(context.Contex
 	}
 }
 
-// radix is how many times more ranks each round of a collective reaches: 8 ranks in one round and 64 in two. Messages
-// are short. More of them at a time would save rounds, and cost the hosts more than a round among many ranks.
+// radix is how many times more ranks each round reaches. More would save rounds, and cost hosts more among many ranks.
 const radix = 8
 
 // evenRadix returns the least radix with which k ranks take no more rounds, as 4 for 16 ranks: fewer messages.

@@ -101,8 +101,7 @@ func foldAll(sets []*climbed, p fold) bool {
 	return true
 }
 
-// fibres groups the points by their image, in order of first appearance. It returns false unless every fibre is full:
-// unless n points have n/r images, as a map of degree r takes no more than r points to one.
+// fibres groups the points by their image, in order of first appearance. It returns false unless every fibre is full.
 func (p fold) fibres(points []field.Element) (images []field.Element, members [][]int, ok bool) {
 	node := make(map[field.Element]int, len(points)/p.radix)
 	for k, z := range points {
@@ -122,8 +121,7 @@ func (p fold) fibres(points []field.Element) (images []field.Element, members []
 	return images, members, true
 }
 
-// foldsOf yields the folds of prime degree r that may have full fibres in all the
-// sets, which are equally long: of a full fibre of z^r the sums of z^j, j < r, are zero.
+// foldsOf yields the folds of prime degree r that may have full fibres in all sets: of one, Σ z^j = 0 for 0 < j < r.
 func foldsOf(f field.Field, r int, sets [][]field.Element, onlyMonomials bool) func(yield func(fold) bool) {
 	return func(yield func(fold) bool) {
 		radix := big.NewInt(int64(r))

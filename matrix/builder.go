@@ -120,8 +120,7 @@ func (b *builder) nextPoints(word string, z int, apart bool) (Points, error) {
 	return newCosetPoints(b.f, b.r, z, first), nil // from 1 on, of all q-1 points, in another order
 }
 
-// pair returns the points omega and alpha, which as given sets have those names;
-// usual is the word where nothing is said, and apart says that they may not share points.
+// pair returns the points omega and alpha, as given or by the usual word; apart says that they may not share points.
 func (b *builder) pair(omega, alpha, usual string, apart bool) (Points, Points, error) {
 	z := cosetSize(b.f, gcd(b.k, b.r))
 	x, err := b.points(omega, cmp.Or(b.Omega, usual), func(word string) (Points, error) {

@@ -8,8 +8,7 @@ import (
 	"volley/field"
 )
 
-// Columns returns the matrix whose column k is column columns[k] of the square matrix m, on demand: a view that follows
-// m and keeps its structure. Columns returns an error where columns is no permutation or m is not square.
+// Columns returns a view of the square matrix m whose column k is column columns[k], a permutation; else an error.
 func Columns(m Matrix, columns []int) (Matrix, error) {
 	k := m.Cols()
 	place := make([]int, k)

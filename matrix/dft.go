@@ -119,8 +119,7 @@ func unitCount(f field.Field) *big.Int {
 	return new(big.Int).Sub(f.Order(), big.NewInt(1))
 }
 
-// dftAdvice names what would do in place of k: the divisors of q-1 next to k, as far as a short search finds them, and
-// a small prime field that has a DFT of size k.
+// dftAdvice names what would do in place of k: near divisors of q-1, and a small prime field with a DFT of size k.
 func dftAdvice(f field.Field, k int) string {
 	const steps = 1 << 16
 	units := unitCount(f)

@@ -159,8 +159,7 @@ func toggle(name, prefix string) string {
 	return prefix + name
 }
 
-// scaleRows multiplies a product of layers from the left by the diagonal matrix of d(k), in its first layer, and
-// scaleColumns from the right, in its last. A diagonal costs no communication.
+// scaleRows multiplies layers by the diagonal of d(k) from the left, in the first; scaleColumns from the right.
 func scaleRows(layers []Layer, d func(k int) field.Element) {
 	l := &layers[0]
 	f, at, part, d := l.f, l.at, l.Partition, perLabel(l.K, d)

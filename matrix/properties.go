@@ -32,8 +32,7 @@ func PointSetsOf(m Matrix) []PointSet {
 	return nil
 }
 
-// Superregular reports whether no minor of m is zero by the way it was made: it is a
-// Cauchy matrix, or a Lagrange matrix between sets of points that have none in common.
+// Superregular reports whether m by its making has no zero minor: Cauchy, or Lagrange between disjoint sets of points.
 // It looks at no entries, so it may be false of a matrix that has that property.
 func Superregular(m Matrix) bool {
 	s, ok := m.(interface{ superregular() bool })

@@ -11,8 +11,7 @@ import (
 	"volley/field"
 )
 
-// Seed selects the random combinations of a fingerprint. All processors of a run
-// use the same one, drawn afresh for the run.
+// Seed selects the random combinations of a fingerprint, for all processors of a run, which draws it afresh.
 type Seed [32]byte
 
 // Fingerprints are short linear functions of packets, drawn at random. A packet is cut into blocks of B symbols, the
@@ -85,8 +84,7 @@ func Weights(f field.Field, seed Seed, count int) []byte {
 	return weights
 }
 
-// NewFingerprints returns the fingerprints of so many empty packets, to be cut into blocks of blockSymbols
-// symbols, see [BlockSymbols].
+// NewFingerprints returns the fingerprints of so many empty packets in blocks of that many symbols, see [BlockSymbols].
 func NewFingerprints(f field.Field, seed Seed, blockSymbols, packets int) *Fingerprints {
 	return newFingerprints(f, seed, blockSymbols, packets, symbols(f, 2))
 }

@@ -143,8 +143,7 @@ func (m *Memory) compute(list []plan.Combination) {
 	}
 }
 
-// Trace runs a valid plan on unit vectors, all processors in lockstep, and returns their
-// memories in the end. The error is the cause of ctx.
+// Trace runs a valid plan on unit vectors and returns all memories in the end. The error is the cause of ctx.
 func Trace(ctx context.Context, p *plan.Materialized) ([]*Memory, error) {
 	f := p.Common.Field
 	all := make([]*Memory, p.Common.Processors)

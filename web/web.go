@@ -1,5 +1,4 @@
-// Package web serves the page of volley explore: files that are built from this folder and embedded, and the methods of
-// package internal/explore, which it asks. npm run build makes the files.
+// Package web serves the page of volley explore, as npm run build makes it, and the methods of package explore.
 package web
 
 import (
@@ -67,8 +66,7 @@ func Handler(token string) http.Handler {
 	return guard(token, mux)
 }
 
-// guard refuses requests without the token and those that come by way of other pages, and
-// lets the page load nothing from elsewhere.
+// guard refuses requests without the token or by way of other pages, and lets the page load nothing from elsewhere.
 func guard(token string, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !local(r) {
@@ -102,8 +100,7 @@ func cookieName(r *http.Request) string {
 	return "volley-" + port
 }
 
-// local reports whether a request names an address, or localhost, and comes from the page
-// itself. A name could be made to mean this machine by anybody.
+// local reports whether a request from the page itself names an address or localhost: other names may be anybody's.
 func local(r *http.Request) bool {
 	host, _, err := net.SplitHostPort(r.Host)
 	if err != nil {

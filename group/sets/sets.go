@@ -185,8 +185,7 @@ func (c *choice) cut(members, size int) error {
 	return nil
 }
 
-// hint gives members without a place the sets that they would have if nobody had one. Directories that were lost so
-// come back to where they were.
+// hint gives members without a place the sets that they would have if nobody had one, so lost ones come back there.
 func (c *choice) hint(size int) {
 	first := &choice{members: c.members, in: make([]*Set, len(c.members))}
 	if len(c.free) == len(c.members) || first.cut(len(c.members), size) != nil {
@@ -224,8 +223,7 @@ func (c *choice) deal() {
 	}
 }
 
-// place gives a member a set in which its domain has fewer than most. Where such sets are full, another member moves
-// from one of them.
+// place gives a member a set in which its domain has fewer than most, for which another member may move.
 func (c *choice) place(i, most int, seen map[*Set]bool) bool {
 	for _, s := range c.sets {
 		if s.room > 0 && c.fits(i, s, most) {

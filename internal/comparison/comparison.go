@@ -94,8 +94,7 @@ func Settings(ports, over string) ([]Setting, error) {
 	return list, nil
 }
 
-// Algorithms returns those of a list of names; of an empty one, all. Unless the matrix is
-// given, they are those for any matrix. The error is a *selection.Error.
+// Algorithms returns those of a list of names or, of "", all, for any matrix if none is given, or a *selection.Error.
 func Algorithms(names string, given bool) ([]algo.Algorithm, error) {
 	if names == "" {
 		return slices.DeleteFunc(algo.Algorithms(), func(a algo.Algorithm) bool { return a.Structured && !given }), nil
@@ -155,8 +154,7 @@ func (p Plan) String() string {
 	return fmt.Sprintf("%d/%s", p.Cost.C1, strconv.FormatFloat(p.Cost.PacketC2(), 'g', 6, 64))
 }
 
-// planOf returns what is kept of a candidate. Where the planner chooses the ports, they share a
-// link: C2 is then what the busiest processor sends, or receives, through it.
+// planOf keeps a candidate. Where the planner chooses the ports, C2 is what the busiest processor has on its link.
 func (c *Comparison) planOf(name string, x algo.Candidate) Plan {
 	if !c.Model.Paper() {
 		x.Cost.C2 = x.Cost.NodeElements()

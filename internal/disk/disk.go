@@ -236,8 +236,7 @@ func readText(d Dir, name string, most int64, to io.Writer) error {
 	return nil
 }
 
-// nearest opens a directory or, where it is missing, the nearest one above it that is there. It returns the path of
-// that, and the names that are missing below it.
+// nearest opens a directory, or the nearest one above it that is there, and returns its path and the missing names.
 func nearest(d Disk, dir string) (at Dir, above string, missing []string, err error) {
 	above = filepath.Clean(dir)
 	at, err = d.Open(above)
@@ -284,8 +283,7 @@ func removeEmpty(d Disk, above string, names []string) {
 	}
 }
 
-// Make makes a directory and those above it that are missing, and makes their names last. Undo
-// removes those it has made, as far as they are empty.
+// Make makes a directory and those missing above it, lastingly. Undo removes those it has made, while empty.
 func Make(d Disk, dir string, perm fs.FileMode) (undo func(), err error) {
 	at, above, missing, err := nearest(d, dir)
 	if err != nil {

@@ -219,8 +219,7 @@ func (t *tracer) fill(ctx context.Context, a matrix.Matrix) error {
 	return nil
 }
 
-// parts splits the packet in a slot of processor k by when what it is made of came: part 0
-// is made of the processor's inputs, part r+1 of what it received in round r.
+// parts splits a slot of processor k: part 0 is made of its inputs, part r+1 of what it received in round r.
 func (t *tracer) parts(k int, s plan.Slot) [][]field.Element {
 	f, memory := t.Common.Field, t.detail.Memory[k]
 	weights := make([]field.Element, s+1) // of every slot in slot s, once the later ones are done

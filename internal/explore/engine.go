@@ -61,8 +61,7 @@ type problem struct {
 	Message string `json:"message"`
 }
 
-// Answer writes the answer of the method to the request, lines of JSON as the package says.
-// It returns false where the answer is an error, and the error of w.
+// Answer writes the answer as the package says: ok is false where it is an error, and err is that of w.
 func Answer(ctx context.Context, name string, request []byte, w io.Writer) (ok bool, err error) {
 	var mutex sync.Mutex // of w
 	put := func(l line) error {

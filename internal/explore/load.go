@@ -57,8 +57,7 @@ func modelOf(rounds []plan.RoundTraffic, pieces int, m sim.Model) []roundModel {
 	return list
 }
 
-// modelOfTrace returns what the model says of each round of a trace, where τ is that of a
-// byte: a trace says no more of messages. Segments are of one message.
+// modelOfTrace returns the model of each round of a trace in segments of one message, where τ is that of a byte.
 func modelOfTrace(x *timeline, m sim.Model) []roundModel {
 	type message struct{ round, processor, port int }
 	bytes := map[message]int64{}

@@ -70,8 +70,7 @@ type sampleRun struct {
 	recorder *trace.Recorder
 }
 
-// run encodes random packets with what the flags select, each processor at a rank of its
-// own in this process, and says in between what it does. It ends with ctx.
+// run encodes random packets with what the flags select, a rank to a processor, and tells of it. It ends with ctx.
 func run(ctx context.Context, request runRequest, event func(any) error) (*runAnswer, error) {
 	r, err := request.prepare(ctx)
 	if err != nil {

@@ -32,8 +32,7 @@ func Text(s string) string {
 // Lines is an argument of [Fprintf] that is written as it is: text of the program's own.
 type Lines string
 
-// Fprintf is fmt.Fprintf without the count, except that only the format begins lines: arguments that are text,
-// have a text or consist of such go through [Text].
+// Fprintf is fmt.Fprintf where only the format begins lines: arguments that are or have text go through [Text].
 func Fprintf(w io.Writer, format string, args ...any) error {
 	shown := make([]any, len(args))
 	for i, arg := range args {

@@ -1,5 +1,4 @@
-// Package selection is how people select a matrix, a plan and a cost model: the flags that the verbs of the command
-// line have in common, which the page of volley explore has too, and what they stand for.
+// Package selection has the flags for a matrix, a plan and a cost model, for verbs and the page, and what they mean.
 package selection
 
 import (
@@ -289,8 +288,7 @@ func (s *Selection) BuildFor(spec matrix.Spec, f field.Field, k int) (matrix.Mat
 	return a, mark("matrix", err)
 }
 
-// Model returns the cost model for packets of the given number of symbols over f: as the flags say, else as volley tune
-// has measured, else by default. The error is an *Error or that of a file of volley tune.
+// Model returns the cost model for packets of so many symbols over f: by the flags, volley tune's file, or default.
 func (s *Selection) Model(f field.Field, symbols int64) (sim.Model, error) {
 	m := sim.Model{Bytes: symbols * int64(f.SymbolBytes()), SymbolBytes: f.SymbolBytes()}
 	if err := s.checkModel(); err != nil {

@@ -142,8 +142,7 @@ func newGroup(t *testing.T, factory func(t *testing.T, n int) []transport.Transp
 	return group
 }
 
-// runGroup runs c as every rank of the group and returns what is wrong, by
-// rank. When one rank fails the others are stopped, and not heard.
+// runGroup runs c as every rank and returns what is wrong by rank. When one fails the others are stopped, not heard.
 func runGroup(ctx context.Context, c Case, group []transport.Transport, limit, grace time.Duration) []error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
