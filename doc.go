@@ -12,6 +12,5 @@
 // [NewEncoder] makes an [Encoder] once for many runs, and for packets that do not fit in memory. Processors of one
 // process talk over package transport/local, whose Run starts them.
 //
-// What a run costs is C1 rounds and C2 packets sent one after the other, so about
-// C1·β + C2·W·τ for packets of W bytes; see package plan for all words.
+// A run costs C1 rounds and C2 packets in turn, about C1·β + C2·W·τ for packets of W bytes; see package plan.
 package volley

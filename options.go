@@ -90,9 +90,8 @@ func WithPacketBytes(n int64) Option { return func(o *options) { o.packetBytes =
 // WithTimeout bounds the wait for one message to come, or to be taken. The default is 30 s; 0 means no bound.
 func WithTimeout(d time.Duration) Option { return func(o *options) { o.timeout = d } }
 
-// WithCheck says whether the result is checked by random linear combinations before
-// a run returns: a wrong coded packet passes with a probability of about 2^-32. It also
-// makes every processor wait until all have succeeded. The default is true.
+// WithCheck says whether random linear combinations check the result before a run returns: a wrong coded packet passes
+// with a probability of about 2^-32. It also makes every processor wait until all have succeeded. Default: true.
 func WithCheck(on bool) Option { return func(o *options) { o.check = on } }
 
 // WithOrder says which processor is to obtain which coded packet. The default, [algo.Natural], gives processor k that

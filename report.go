@@ -51,10 +51,9 @@ type Report struct {
 	Verified bool    `json:"verified"`
 	Seconds  float64 `json:"seconds"`
 
-	// AgreeSeconds, CompileSeconds and CheckSeconds are the parts of Seconds that took the
-	// agreement of all ranks with which a run begins, and their waiting for the last one to
-	// come to it; making the programs ready, which later runs of an encoder spare; and the
-	// final check, with the fingerprints that a rank took while it did nothing else for the run.
+	// AgreeSeconds, CompileSeconds and CheckSeconds are the parts of Seconds for the agreement of all ranks with which
+	// a run begins, and the wait for the last of them; making the programs ready, which later runs of an encoder spare;
+	// and the final check, with the fingerprints that a rank took while it did nothing else for the run.
 	AgreeSeconds   float64 `json:"agree_seconds"`
 	CompileSeconds float64 `json:"compile_seconds"`
 	CheckSeconds   float64 `json:"check_seconds"`

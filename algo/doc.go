@@ -1,5 +1,4 @@
-// Package algo compiles encoding problems to plans: the registry of algorithms, the planner
-// that chooses among their plans, and lower bounds.
+// Package algo compiles encoding problems to plans: the registry of algorithms, the planner, and lower bounds.
 //
 // [Choose] takes the plan of least model time; [Algorithms] and [Lookup] name what it chooses from, and [Register] adds
 // an algorithm of one's own. [Relay] has plans for other traffic.

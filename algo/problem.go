@@ -208,9 +208,8 @@ func (p *Problem) fewestRounds() int {
 	return max(fewest, bound)
 }
 
-// WholeFor reports whether packets are to stay whole where the named algorithm, or [Auto], plans:
-// where that is asked for, and in the model of the paper, with its ports, where every processor is
-// source and sink and no algorithm is named.
+// WholeFor reports whether packets stay whole where the named algorithm, or [Auto], plans: where that is asked for, and
+// in the model of the paper, with its ports, where every processor is source and sink and no algorithm is named.
 func (p *Problem) WholeFor(name string) bool {
 	return p.Whole || p.Ports > 0 && name == Auto && p.Square()
 }

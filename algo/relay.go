@@ -29,8 +29,7 @@ type RelayProblem struct {
 
 // Relay returns a plan for codewords that share the ports of their processors. Each piece of a codeword goes through
 // one of its sources or sinks, its lead, which obtains what the others add and sends the sinks their outputs: n+s-1
-// messages for sources and sinks on n+s processors, the fewest that connect them. Leads take turns such that the
-// busiest processor has little to do.
+// messages for sources and sinks on n+s processors, the fewest that connect them. Leads take turns to spread the work.
 //
 // Messages are dealt out to rounds in order, each to the first in which both ports are
 // free. It returns an error for places that do not exist or are obtained twice or never.

@@ -48,9 +48,8 @@ type place struct {
 	// Undo, unless nil, removes the directories that the run makes, as far as they are empty.
 	Undo func()
 
-	// Together, unless nil, is for several processes that run at once. They may write one
-	// directory or several, each its own files and all the same manifest. It does the work
-	// here and returns when all processes have done theirs; all call it as often.
+	// Together, unless nil, is for processes that run at once. They write one directory or several, each its own files
+	// and all the same manifest. It does the work here and returns when all have done theirs; all call it as often.
 	Together func(work func() error) error
 }
 
@@ -197,9 +196,8 @@ func check(d disk.Disk, path string, names []string, exists error, replace bool)
 	return nil
 }
 
-// replaces returns the paths that a run replaces or removes when it writes files
-// of the given names and, if asked, a manifest: these, the files that the manifest there is
-// lists, and what an interrupted run has left. Not all of them need exist.
+// replaces returns the paths that a run replaces or removes when it writes files of the given names and, if asked, a
+// manifest: these, the files that the manifest there is lists, and what a run has left. Not all of them need exist.
 func replaces(path string, names []string, manifest bool) []string {
 	names = slices.Clone(names)
 	if manifest {

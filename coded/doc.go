@@ -1,12 +1,10 @@
 // Package coded encodes files into a directory of coded files, and decodes them again.
 //
-// [Encode] reads a packet of each processor, from a file. It writes a coded file for each processor that obtains a
-// coded packet, and a [Manifest], which says what they are. [Decode] reads such a directory and the inputs that have
-// survived, and writes all inputs. With K inputs and the default Cauchy matrix, any K of the inputs and coded files are
-// enough.
+// [Encode] reads a packet of each processor, and writes a coded file for each processor that obtains a coded packet,
+// and a [Manifest], which says what they are. [Decode] reads such a directory and the inputs that have survived, and
+// writes all. With K inputs and the default Cauchy matrix, any K of the inputs and coded files are enough.
 //
-// [DecodePackets] does without files: packets that are in memory come back from coded packets
-// that volley.Encode has made.
+// [DecodePackets] does without files: packets in memory come back from coded packets that volley.Encode has made.
 //
 // All three run on any transport. Every rank calls the function and names what it has; ranks may share directories or
 // have their own. Package transport/local has one rank that does everything: local.New(1)[0].
@@ -20,7 +18,6 @@
 //		Options: coded.Options{Dir: "/local/back", Timeout: volley.DefaultTimeout},
 //	})
 //
-// A run that fails or is killed leaves the directory that it writes as it was, or with the
-// whole new result. Two runs cannot write one directory at once. When a function fails at one
-// rank it fails at all: the others return a *transport.AbortError.
+// A run that fails or is killed leaves its directory as it was, or with the whole new result. Two runs cannot write one
+// directory at once. When a function fails at one rank it fails at all: the others return a *transport.AbortError.
 package coded

@@ -30,9 +30,8 @@ type Encoding struct {
 	Symbols    bool // the bytes of the packets are symbols already; else they are packed
 }
 
-// Encode encodes packets into a directory of coded files, with a manifest. Every rank of t
-// calls it. The errors are an [*InputError], a [*ChangedError], those of volley.Encoder.Run and
-// of the file system. The report is that of all ranks.
+// Encode encodes packets into coded files with a manifest. Every rank of t calls it. The errors are an [*InputError], a
+// [*ChangedError], those of volley.Encoder.Run and of the file system. The report is that of all ranks.
 func Encode(ctx context.Context, t transport.Transport, e Encoding) (*volley.Report, error) {
 	j := &encodeJob{run: run{Options: e.Options, ctx: ctx, t: t, verb: "encode"}, e: e}
 	report, err := j.do()

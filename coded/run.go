@@ -22,8 +22,7 @@ import (
 
 // Options are what [Encode] and [Decode] have in common.
 type Options struct {
-	// Dir is the directory that gets the result; it is made if need be. Ranks share it or have
-	// their own. It may be empty in a dry run.
+	// Dir gets the result, and is made if need be. Ranks share it or have their own. It may be empty in a dry run.
 	Dir string
 
 	// Replace replaces an earlier result in Dir, which is else an error that wraps ErrExists or ErrFileExists.
@@ -47,9 +46,8 @@ type Options struct {
 	// Trace, unless nil, records what the ranks do; that of each rank gets the events of all.
 	Trace *trace.Recorder
 
-	// Guard, unless nil, is called with the files that this rank may read and the names of those
-	// that Dir gets, before anything is written, and again at one of the ranks that share Dir when
-	// nobody else can change it. Its error ends the run.
+	// Guard, unless nil, gets the files that this rank may read and the names of those that Dir gets, before anything
+	// is written, and again at one of the ranks that share Dir when nobody else can change it. Its error ends the run.
 	Guard func(reads, names []string) error
 
 	// Finish, unless nil, is called when the result is right and has no names yet. After its error Dir is as it was.

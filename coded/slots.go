@@ -160,8 +160,7 @@ func (c *code) decoder(slots []slot, sinks int) (matrix.Matrix, error) {
 	if len(lost) == 0 {
 		return d, nil
 	}
-	// With S the inputs kept, L those lost, C the coded packets:
-	// y_C = x_S·A_SC + x_L·A_LC, so x_L = (y_C - y_S·A_SC)·A_LC^-1.
+	// With S inputs kept, L those lost, C the coded packets: y_C = x_S·A_SC + x_L·A_LC, x_L = (y_C - y_S·A_SC)·A_LC^-1.
 	a, err := c.matrix()
 	if err != nil {
 		return nil, err

@@ -1,5 +1,4 @@
-// Package collective has what ranks of a transport do together around a run: greet, allgather,
-// barrier, and work that takes long.
+// Package collective has what ranks do together around a run: greet, allgather, barrier, and work that takes long.
 //
 // All ranks call the same functions in the same order. Where one fails, it aborts the group: all others return a
 // *transport.AbortError that names the rank, unless they have failed themselves, and the transport is of no more use.
@@ -116,8 +115,7 @@ const beat = time.Second
 // ranks exchange signs of life: a wait for one is bounded by the timeout, unless that is 0. Steady returns nil when the
 // work of all ranks has succeeded. Where work fails at some ranks, these return the errors of their work. They abort
 // the group when the others have finished or a beat has passed; the others then return the [transport.AbortError], and
-// the contexts of their works end. All ranks call Steady. The work does not use t, and it has ended when Steady
-// returns.
+// the contexts of their works end. All ranks call Steady. The work does not use t, and has ended when Steady returns.
 func Steady(ctx context.Context, t transport.Transport, timeout time.Duration, work func(context.Context) error) error {
 	return New(t, timeout).Steady(ctx, work)
 }

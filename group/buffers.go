@@ -35,8 +35,7 @@ type BuffersReport struct {
 	Seconds float64  `json:"seconds"`
 }
 
-// The parity of buffers begins with a header, zeros after it to headerBytes, and has the parts whose lengths the header
-// gives, in this order.
+// The parity of buffers has a header, zeros to headerBytes, and the parts whose lengths it gives, in this order.
 type parityHeader struct {
 	Format       string `json:"format"`
 	Version      int    `json:"version"`
@@ -267,8 +266,7 @@ type memory []byte
 func (m memory) WriteAt(p []byte, at int64) (int, error) { return copy(m[at:], p), nil }
 
 // BufferSizes returns the lengths of the buffers that this rank has protected, and that of the parity at the rank that
-// has most: what a rank that has lost both has to make. Its parity is nil. All ranks call it. The errors are those of
-// [RecoverBuffers].
+// has most: what a rank that has lost both has to make. Its parity is nil. All ranks call it. Errors: [RecoverBuffers].
 func BufferSizes(ctx context.Context, t transport.Transport, parity []byte, o BuffersOptions) (sizes []int64, parityBytes int64, err error) {
 	_, err = buffering(ctx, t, o, verb{name: "buffer sizes"}, func(s *session) (none struct{}, err error) {
 		if err := s.hold(ctx, parity, parity == nil); err != nil {

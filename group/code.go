@@ -244,9 +244,8 @@ const (
 	mostMessages = 1 << 18 // of a plan
 )
 
-// solve returns the symbols from which the wanted ones of a codeword come back, these, and
-// the coefficients: of each wanted one, by source; none where too many are bad. Of the parity
-// it takes that of nodes that have helped least, and counts it.
+// solve returns the symbols from which wanted ones of a codeword come, these, and the coefficients: of each wanted one,
+// by source; none where too many are bad. Of the parity it takes that of nodes that have helped least, and counts it.
 func (c *code) solve(w *codeword, bad, wanted map[symbol]bool, helped []int) (from, want []symbol, rows [][]field.Element, err error) {
 	var missing []int // data
 	for i, s := range w.data {

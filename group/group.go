@@ -31,9 +31,8 @@ type Options struct {
 	// Part is what Protect notes at the nodes; the zero one keeps what is noted.
 	Part
 
-	// Key authenticates manifests: those made with another key or none do not count. All ranks
-	// give the same; [ReadKey] reads it. Without Key, a group that has one is refused, unless
-	// NoKey is set: then nothing is checked, and Protect makes manifests without HMAC.
+	// Key authenticates manifests: only those made with it count. All ranks give the same; [ReadKey] reads it. Without
+	// Key, a group that has one is refused, unless NoKey is set: then nothing is checked, and manifests have no HMAC.
 	Key   []byte
 	NoKey bool
 

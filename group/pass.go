@@ -13,9 +13,8 @@ import (
 	"volley/verify"
 )
 
-// A pass reads the data of the nodes once, window by window: some rows at a time, which are
-// in memory while their digests are taken and they are coded. Meanwhile the next window is read.
-// Rows in which no node has changed keep their parity.
+// A pass reads the data of the nodes once, by windows: some rows at a time, which are in memory while their digests are
+// taken and they are coded. Meanwhile the next window is read. Rows in which no node has changed keep their parity.
 type pass struct {
 	s       *session
 	m       *Manifest

@@ -83,13 +83,11 @@ type NodePlan struct {
 // Protect makes the parity of the directories of all nodes, each a node's: with it and the records, both in .volley,
 // [Recover] brings back any o.Tolerate of them. Those at the transport's rank are given, in order. Blocks in which no
 // node has changed since it was last called keep their parity. What is lost or damaged has to be recovered before,
-// unless o.Force is set. Where far more is gone at a node than is usual, it refuses to make that final, unless
-// o.AllowDeleted is set.
+// unless o.Force is set. Where more is gone than is usual, it refuses to make that final, unless o.AllowDeleted is set.
 //
-// Every byte is read once: what is coded is what its digest is of. An earlier protection is
-// in force until the new one is complete at all nodes. After an error, or the end of a process
-// at any moment, calling it again completes it. It returns an [*InputError] for directories
-// that cannot be protected so, and a [*disk.BusyError] where another run uses a node.
+// Every byte is read once: what is coded is what its digest is of. An earlier protection is in force until the new one
+// is complete at all nodes. After an error, or the end of a process at any moment, a new call completes it. It returns
+// an [*InputError] for directories that cannot be protected so, and a [*disk.BusyError] where another run uses a node.
 func Protect(ctx context.Context, t transport.Transport, dirs []string, o ProtectOptions) (*ProtectReport, error) {
 	return run(ctx, t, dirs, o.Options, verb{name: "protect", args: o.args(), writes: !o.DryRun, needs: true}, func(ctx context.Context, s *session) (*ProtectReport, error) {
 		return protect(ctx, s, o)

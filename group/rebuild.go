@@ -33,10 +33,9 @@ func (s *session) rebuildable() bool {
 	return lost > 0 && lost <= s.manifest.Tolerate && s.gone == nil
 }
 
-// rebuild brings back what lost nodes had while it examines the others: it reads these once, and codes what it takes the
-// digests of. It adds the lost nodes here to the targets, and the rows that it has coded to rows. The conditions are as
-// if there was nothing to bring back in rows in which all was right; in the others all that is lost has to come
-// back yet.
+// rebuild brings back what lost nodes had while it examines the others: it reads these once, and codes what it takes
+// the digests of. It adds the lost nodes here to the targets, and the rows that it has coded to rows. The conditions
+// are as if nothing came back in rows in which all was right; in the others all that is lost has to come back yet.
 func (s *session) rebuild(ctx context.Context, revert bool, targets map[int]*target, rows map[int]bool, traffic *Traffic) ([]*condition, error) {
 	m := s.manifest
 	conditions, err := s.conditions(ctx, func(ctx context.Context, _ int, n *node) (*condition, error) {

@@ -30,9 +30,8 @@ type ResizeReport struct {
 // of all nodes, new and removed ones too. Files of removed nodes stay, and their .volley goes.
 //
 // The earlier protection is in force until the new one is complete at all nodes. After an error, or the end of a
-// process at any moment, the group is protected with the nodes that it had or with those that it is to have, and
-// calling it again completes it. Resize reads the removed nodes, and returns an [*InputError] where they are lost or
-// damaged, unless o.Force is set.
+// process, the group is protected with the nodes that it had or is to have, and calling it again completes it. Resize
+// reads the removed nodes, and returns an [*InputError] where they are lost or damaged, unless o.Force is set.
 //
 // With several ranks they are in the order of [Resized]. Where nodes are removed, each has one node.
 func Resize(ctx context.Context, t transport.Transport, dirs []string, o ResizeOptions) (*ResizeReport, error) {

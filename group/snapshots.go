@@ -54,8 +54,7 @@ type SnapshotsReport struct {
 
 // Snapshots lists the snapshots of roots: directories step-N, N a decimal number without leading zeros. Other names do
 // not count, so that whoever writes a snapshot gives it its name when it is complete. A root belongs to the node that
-// its newest snapshot says, and one that says nothing takes a place that is free. It reads no file but manifests and
-// records.
+// its newest snapshot says, and one that says nothing takes a free place. It reads no file but manifests and records.
 func Snapshots(ctx context.Context, t transport.Transport, roots []string, o Options) (*SnapshotsReport, error) {
 	o.Roots = true
 	return meeting(ctx, t, o, func(s *session) (*SnapshotsReport, error) {

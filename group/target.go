@@ -37,9 +37,8 @@ type target struct {
 	opened    []openedDir
 }
 
-// try calls f, unless the node is left out. An error of f leaves it out: one node that cannot be
-// written to does not hold up the others. Only the end of the run, and recovered data that is
-// wrong, concern all of them: these errors it returns.
+// try calls f, unless the node is left out. An error of f leaves it out: one node that cannot be written to does not
+// hold up the others. Only the end of the run, and recovered data that is wrong, concern all of them: these it returns.
 func (x *target) try(ctx context.Context, f func() error) error {
 	if x.failed != nil {
 		return nil

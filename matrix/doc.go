@@ -1,5 +1,4 @@
-// Package matrix holds the matrices a system encodes with: dense ones, and
-// families whose entries are computed on demand.
+// Package matrix holds matrices to encode with: dense ones, and families whose entries are computed on demand.
 //
 // A[i][j] multiplies initial packet i in coded packet j:
 //

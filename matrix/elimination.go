@@ -58,8 +58,7 @@ const panel = 32
 // An elimination is a set of reduced rows: row b of [A | I], brought to the form in which it has the unit at column
 // pivots[b] of the left half and all others have a zero there.
 //
-// Pivot columns are unit columns, so they need no memory: the right half's
-// column of the same row is kept in their place.
+// Pivot columns are unit columns, and need no memory: the right half's column of the same row is kept in their place.
 type elimination struct {
 	d      *Dense
 	rows   [][]byte

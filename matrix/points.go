@@ -264,8 +264,7 @@ func listed(f field.Field, points []field.Element) *sequence {
 	return &sequence{f, 0, len(points), wholeID(fmt.Sprintf("points:%x", h.Sum(nil)), len(points)), func(k int) field.Element { return points[k] }}
 }
 
-// ReadPoints reads points: decimal symbol codes with white space or commas
-// between them, on any number of lines. Lines that begin with '#' are comments.
+// ReadPoints reads points: decimal symbol codes between white space or commas. Lines that begin with '#' are comments.
 //
 // The error names the file, by the given name, and the line (from 1) and the text at fault; for a point given twice,
 // both its places. A line over 16 MiB and more than 2^24 points are an error.

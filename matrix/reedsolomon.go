@@ -138,9 +138,8 @@ func ReedSolomonJerasure(f field.Field, k, r int) (Matrix, error) {
 		if i == 0 || j == 0 {
 			return field.One
 		}
-		// Elimination makes it the Lagrange matrix Φ_i(y_j), with the leading
-		// coefficient of Φ_i in the last column. Rows are divided by column 0 and then
-		// columns by row 0, and of Φ_i(y) = w_i·Π(y - x_m) / (y - x_i) these remain.
+		// Elimination makes it the Lagrange matrix Φ_i(y_j), with the leading coefficient of Φ_i in the last column.
+		// Rows are divided by column 0, then columns by row 0, and of Φ_i(y) = w_i·Π(y - x_m) / (y - x_i) these remain.
 		x, first, y := field.Code(uint64(i)), field.Code(uint64(k)), field.Code(uint64(k)+uint64(j))
 		numerator, denominator := f.Sub(first, x), first
 		if j < r-1 {

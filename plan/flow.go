@@ -44,8 +44,7 @@ func packetName(letter string, index, pieces int) string {
 }
 
 // String returns what people call the content: "x3" for an initial packet, "y4" for a coded packet, "y4(x0,x2..x3)" for
-// the part of y4 that comes from x0, x2 and x3, "x0+x1" for a combination that goes into several coded packets, "0" for
-// one of nothing.
+// the part of y4 that comes from x0, x2 and x3, "x0+x1" for a combination for several coded packets, "0" for nothing.
 func (c Content) String() string {
 	switch {
 	case len(c.Rows) == 0:

@@ -22,8 +22,7 @@ type Send struct {
 	Slots []Slot `json:"slots"`
 }
 
-// A Recv is the other end of a [Send] of the same round, port and count: Count elements from processor Src take the next
-// slots.
+// A Recv is the other end of a [Send] of the same round, port and count: Count elements from Src take the next slots.
 type Recv struct {
 	Port  int `json:"port"`
 	Src   int `json:"src"`

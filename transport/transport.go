@@ -45,8 +45,7 @@ func (t *Transfer) String() string {
 	return fmt.Sprintf("send to rank %d", t.Rank)
 }
 
-// A Queue is a completion queue: transfers are posted together, and Wait names each when it is
-// over, one by one and in any order.
+// A Queue is a completion queue: transfers are posted together, and Wait names each when over, one by one in any order.
 //
 // One goroutine at a time waits for a queue. Others may post meanwhile.
 type Queue interface {

@@ -195,8 +195,7 @@ func (m *meter) network(ctx context.Context, budget float64) ([]Point, error) {
 	return points, nil
 }
 
-// typical returns the median of blocks of samples, of each of which the least counts: what
-// else the machine does makes a sample longer, never shorter.
+// typical returns the median of blocks of samples, of each of which the least counts: other work only makes it longer.
 func typical(samples []float64) float64 {
 	var least []float64
 	for block := range slices.Chunk(samples, max(1, min(perBlock, len(samples)/perBlock))) {

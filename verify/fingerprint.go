@@ -121,9 +121,8 @@ func (p *Fingerprints) elements(n int) []field.Element {
 	return p.drawn
 }
 
-// Add adds the next bytes of every packet, of all as many. Their symbols belong to the field. Add keeps none of
-// them. Where it adds no whole blocks, zeros follow them: then all packets that are compared are to be added in the
-// same parts.
+// Add adds the next bytes of every packet, of all as many. Symbols belong to the field. Add keeps none of them. Where
+// it adds no whole blocks, zeros follow them: then all packets that are compared are to be added in the same parts.
 func (p *Fingerprints) Add(parts ...[]byte) {
 	for at := 0; at < len(parts[0]); {
 		first := p.number % batch

@@ -1,12 +1,10 @@
-// Package verify establishes what a plan computes, independently of the
-// algorithm that made it, and whether a finished run computed it.
+// Package verify establishes what a plan computes, independently of the algorithm that made it, and whether a run has.
 //
 // A plan computes exactly one matrix, its transfer matrix: run it on unit vectors and read off the results. A plan is
 // right exactly when that equals the matrix asked for. [Check] checks this; it takes K² symbols and more, so it is for
 // tests and for people who want to be sure.
 //
-// A finished run on real packets is checked by random linear combinations that
-// move a few hundred bytes: see [Fingerprints].
+// A finished run on real packets is checked by random linear combinations of a few hundred bytes: see [Fingerprints].
 package verify
 
 import (
@@ -49,8 +47,7 @@ func (e *MismatchError) Error() string {
 
 // Check checks that p obeys the rules of the model and computes a, exactly, over the field of both. It returns nil, a
 // *plan.ValidationError, a *MismatchError, or an error when the shapes or fields of p and a differ or a program cannot
-// be made. Where p cuts packets into pieces, the rows and columns of a may be whole packets, all pieces of which are
-// coded alike.
+// be made. Where p cuts packets into pieces, a may be of whole packets, all pieces of which are coded alike.
 func Check(p plan.Plan, a matrix.Matrix) error {
 	info := p.Info()
 	if info.Field.Name() != a.Field().Name() {

@@ -45,9 +45,8 @@ func NewServer(token string) *http.Server {
 
 // Handler returns the page, and under api/ the methods that it calls.
 //
-// It answers only who has the token, in the query as token= or in the cookie that the page
-// is then given; only what asks for this machine by a name that no other has; and no page
-// from elsewhere: the methods compute for whoever may call them.
+// It answers only who has the token, in the query as token= or in the cookie that the page gets; only what asks for
+// this machine by a name that no other has; and no page from elsewhere: the methods compute for whoever may call them.
 func Handler(token string) http.Handler {
 	files, err := fs.Sub(dist, "dist")
 	if err != nil {

@@ -14,10 +14,9 @@ type Communicator struct {
 	Have   plan.Slot         // that of its own part; -1: none
 }
 
-// Broadcast writes broadcasts in communicators on (p+1)-ary trees, all at once, in as many
-// rounds as the largest takes: C1 = C2 = clog(size). Position 0 of each has a packet, and in
-// the end all have it. A processor may be in two communicators if it is in the last position
-// of one of them and the first of the other. It returns the slot of the packet of each.
+// Broadcast writes broadcasts in communicators on (p+1)-ary trees, all at once, in as many rounds as the largest takes:
+// C1 = C2 = clog(size). Position 0 of each has a packet, and all get it. A processor may be in two communicators if it
+// is in the last position of one of them and the first of the other. It returns the slot of the packet of each.
 func Broadcast(b *Builder, rounds []WindowRound, comms []Communicator) []plan.Slot {
 	have := make([]plan.Slot, len(comms))
 	for i, c := range comms {

@@ -214,8 +214,7 @@ func (c *choice) hint(size int) {
 }
 
 // deal gives the members without a place their sets: as many as possible so that no domain has two in a set, as many of
-// the others so that none has three, and so on. It finds the augmenting paths of a maximum flow from
-// domains to sets (L. Ford, D. Fulkerson, 1956).
+// the others so that none has three, and so on. It augments a flow from domains to sets (L. Ford, D. Fulkerson, 1956).
 func (c *choice) deal() {
 	left := slices.DeleteFunc(slices.Clone(c.free), func(i int) bool { return c.in[i] != nil })
 	for most := 1; len(left) > 0; most++ {

@@ -84,8 +84,7 @@ type party struct {
 	part func(mine ending, s *session) (code int)
 
 	// Where the processes are in sets, Transport is that of this one's set, the name of which part says with the
-	// ending. apart does the work of it. Over MPI, where processes may not end before others, it returns when
-	// all sets have done theirs.
+	// ending. apart does the work of it. Over MPI, where processes may not end before others, it waits for all sets.
 	set   string
 	apart func(work func())
 }

@@ -1,6 +1,5 @@
-// Package disk is the file system as the packages that keep data see it: directories, and
-// what lies below them by relative names. Every call that can fail or be the last one before
-// a crash goes through [Disk] and [Dir], so that tests can make each of them fail.
+// Package disk is the file system for packages that keep data: directories, and relative names below them. Every call
+// that can fail or be the last before a crash goes through [Disk] and [Dir], so that tests can make each of them fail.
 package disk
 
 import (

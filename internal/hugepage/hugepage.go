@@ -7,8 +7,7 @@ import "unsafe"
 const size = 2 << 20
 
 // Make returns n bytes, all zero. If they are as long as a huge page, they begin at one, and the system is asked for
-// such: the first touch then takes one fault in place of 512, and what another process copies from there as many fewer
-// look-ups.
+// such: the first touch then takes one fault in place of 512, and another process's copy as many fewer look-ups.
 func Make(n int) []byte {
 	if n < size {
 		return make([]byte, n)

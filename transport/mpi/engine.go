@@ -227,8 +227,7 @@ var begun sync.WaitGroup
 // turn is held while the engine is started or ends for C programs.
 var turn sync.Mutex
 
-// engage starts the engine for a call of a C program, unless it is started for another one. It returns what this thread
-// is to call.
+// engage starts the engine for a call of a C program, if no other has it, and returns what this thread is to call.
 func engage() (calls chan func(), err error) {
 	turn.Lock()
 	defer turn.Unlock()

@@ -190,9 +190,8 @@ func (e *Endpoint) went(err error) {
 	e.post()
 }
 
-// A transfer is one under way: its pieces are MPI messages. Parts of more than packBytes are
-// pieces by themselves, and shorter ones are packed together. To another machine no piece has more
-// than fragmentBytes. A transfer that is over serves again, with its lists.
+// A transfer is one under way: its pieces are MPI messages. Parts of more than packBytes are pieces, and shorter ones
+// packed together. To another machine no piece has more than fragmentBytes. One that is over serves again.
 type transfer struct {
 	*transport.Transfer
 	queue  *queue

@@ -99,9 +99,8 @@ func (e exchange) fits(radices []int) error {
 	return nil
 }
 
-// small returns an error unless there are 2 slices of a packet or more, and not too many: a
-// program has a combination of all packets for every slice of a result, which by layers has
-// few terms; where processors are not all alike their schedules are counted one by one.
+// small returns an error unless there are 2 slices of a packet or more, and not too many: programs combine all packets
+// for every slice, by layers in few terms; where processors are not all alike their schedules are counted one by one.
 func (e exchange) small(t schedule.Task, fact *matrix.Factorisation) error {
 	most := 256
 	if t.Square() {

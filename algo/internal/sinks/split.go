@@ -10,9 +10,8 @@ import (
 	"volley/sim"
 )
 
-// SplitPlans returns the plans between universal and exchange: the processors form groups of
-// s, which split their packets into s slices by an exchange, run universal on the K/s groups
-// with all slices at once, and join the slices of the results by an exchange.
+// SplitPlans returns the plans between universal and exchange: the processors form groups of s, which split their
+// packets into s slices by exchange, run universal on K/s groups, and join the slices of the results by an exchange.
 //
 //	problem  any A, K a multiple of s; every processor is source and sink
 //	cost     with radices of s for the way there and back, C1 = Σ ⌈(r_t-1)/p⌉ of both +

@@ -7,8 +7,7 @@ import (
 	"volley/plan"
 )
 
-// prepareAndShoot is the paper's universal step, with its strides and its order
-// of rounds: prepare goes from far to near, shoot from near to far.
+// prepareAndShoot is the paper's universal step, its strides and rounds: prepare goes far to near, shoot near to far.
 //
 //	problem  every A, every K and p
 //	cost     C1 = clog(K), C2 = (m-1)/p + (n-1)/p with m = (p+1)^Tp, n = (p+1)^Ts;

@@ -10,8 +10,7 @@ import (
 	"volley/sim"
 )
 
-// Step is the tuned universal step: prepare-and-shoot with a window m and
-// n strides of any size instead of powers of p+1.
+// Step is the tuned universal step: prepare-and-shoot with a window m and n strides of any size, not powers of p+1.
 //
 //	problem  every A, every K and p
 //	cost     C1 = clog(m) + clog(n), C2 = ⌈(m-1)/p⌉ + ⌈(n-1)/p⌉, for the m, n with
