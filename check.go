@@ -30,6 +30,7 @@ type check struct {
 	first, end int // processors here
 
 	prints []*verify.Fingerprints // of each processor here: of its packet, if it is a source, and of its result
+	block  int                    // symbols
 	ends   [][][]byte             // what these are when all packets were added
 	took   atomic.Int64           // ns that fingerprints took during the run, of all processors together
 }
@@ -39,15 +40,7 @@ func (e *Encoder) newCheck(t transport.Transport, c *collective.Comm, p plan.Pla
 	x := &check{e: e, plan: p, t: t, comm: c.Beside()}
 	x.first, x.end = executor.Hosted(e.problem.Processors(), t.Rank(), t.Size())
 	binary.LittleEndian.PutUint64(x.seed[:], seed)
-	for k := x.first; k < x.end; k++ {
-		_, source := e.problem.Source(k)
-		_, sink := e.problem.Sink(k)
-		packets := 1
-		if source && sink {
-			packets = 2
-		}
-		x.prints = append(x.prints, verify.NewFingerprints(e.matrix.Field(), x.seed, block, packets))
-	}
+	x.block, x.prints = block, make([]*verify.Fingerprints, x.end-x.first)
 	return x
 }
 
@@ -67,7 +60,11 @@ func (x *check) observe(proc int, inputs, outputs [][]byte) error {
 		if i < len(outputs) {
 			parts = append(parts, outputs[i])
 		}
-		x.prints[proc-x.first].Add(parts...)
+		print := &x.prints[proc-x.first]
+		if *print == nil { // not before: thousands of ranks may wait for messages
+			*print = verify.NewFingerprints(x.e.matrix.Field(), x.seed, x.block, len(parts))
+		}
+		(*print).Add(parts...)
 	}
 	x.took.Add(int64(time.Since(began)))
 	return nil
@@ -83,9 +80,12 @@ func (x *check) finish(ctx context.Context) error {
 	for _, p := range x.prints {
 		x.ends = append(x.ends, p.Bytes())
 	}
+	clear(x.prints)
 	all := x.e.problem.Factorisation() == nil && x.e.matrix.Rows()*x.e.matrix.Cols() <= mostEntries
 	if !all {
-		sum, err := x.comm.Sum(ctx, x.difference(), x.add)
+		var own []byte
+		onCore(func() { own = x.difference() })
+		sum, err := x.comm.Sum(ctx, own, x.add)
 		if err != nil || bytes.Count(sum, []byte{0}) == len(sum) {
 			return err
 		}

@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -70,16 +71,43 @@ func (e *Encoder) reportOf(c *choice, shared own) *Report {
 
 type executableKey struct{ rank, ranks int }
 
+// mostReady is up to how many ranks of a process have the maps of a plan ready for kernels.
+const mostReady = 64
+
+// cores has a place for each goroutine that may take memory for what no message has to wait for: of thousands of ranks
+// in a process all others wait.
+var cores = make(chan struct{}, runtime.GOMAXPROCS(0))
+
+// onCore does something when there is a place. The stack that it takes is not the caller's, which waits with it.
+func onCore(do func()) {
+	cores <- struct{}{}
+	done := make(chan struct{})
+	go func() {
+		do()
+		<-cores
+		close(done)
+	}()
+	<-done
+}
+
 // executable returns the plan ready to run at a rank.
-func (c *choice) executable(rank, ranks int) (*executor.Executable, error) {
+func (c *choice) executable(rank, ranks int) (x *executor.Executable, err error) {
 	key := executableKey{rank, ranks}
 	c.mu.Lock()
-	x := c.executables[key]
+	x = c.executables[key]
 	c.mu.Unlock()
 	if x != nil {
 		return x, nil
 	}
-	x, err := executor.Prepare(c.Plan, rank, ranks)
+	onCore(func() {
+		prepare := executor.Prepare
+		c.mu.Lock()
+		if len(c.executables) >= mostReady {
+			prepare = executor.PrepareCompact
+		}
+		c.mu.Unlock()
+		x, err = prepare(c.Plan, rank, ranks)
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -2,8 +2,10 @@ package volley_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"math/big"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -19,7 +21,10 @@ import (
 	"volley/executor"
 	"volley/field"
 	"volley/field/fieldtest"
+	"volley/internal/race"
 	"volley/matrix"
+	"volley/sim"
+	"volley/transport"
 	"volley/transport/local"
 )
 
@@ -351,6 +356,49 @@ func TestManyProcessors(t *testing.T) {
 		var e *volley.DisagreementError
 		if !errors.As(r.err, &e) || len(e.Processors) != 1 || e.Processors[0] != 100 || e.In[0] != "ports" {
 			t.Fatalf("processor %d: %v, want that processor 100 differs in ports", j, r.err)
+		}
+	}
+}
+
+// TestMemoryOfRanks bounds what each of 1,024 ranks of a process allocates in a run: by layers 167 KiB, and 457 where
+// each has 1,024 coefficients. These were 463 and 830 when every rank kept the fingerprints of all.
+func TestMemoryOfRanks(t *testing.T) {
+	if race.Enabled {
+		t.Skip("the race detector allocates, too")
+	}
+	const k = 1024
+	network, err := sim.ParseNetwork("process")
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := build(t, fieldtest.Parse(t, "2^16"), matrix.Spec{Family: "cauchy"}, k)
+	for _, c := range []struct {
+		name string
+		most uint64 // bytes
+		opts []volley.Option
+	}{
+		{"layers", 250 << 10, []volley.Option{volley.WithNetwork(network), volley.WithGamma(sim.ProcessGamma), volley.WithTimeout(0)}},
+		{"universal", 680 << 10, []volley.Option{volley.WithAlgorithm("universal"), volley.WithTimeout(0)}},
+	} {
+		e, err := volley.NewEncoder(a, c.opts...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := e.Plan(32); err != nil {
+			t.Fatal(err)
+		}
+		packet := make([]byte, 64)
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		if err := local.Run(t.Context(), k, func(ctx context.Context, tr transport.Transport) error {
+			_, _, err := e.Encode(ctx, tr, packet)
+			return err
+		}); err != nil {
+			t.Fatal(err)
+		}
+		runtime.ReadMemStats(&after)
+		if each := (after.TotalAlloc - before.TotalAlloc) / k; each > c.most {
+			t.Errorf("%s: each of %d ranks allocates %d KiB, want %d at most", c.name, k, each>>10, c.most>>10)
 		}
 	}
 }

@@ -11,7 +11,9 @@ import (
 type arena struct {
 	data []byte
 	used int
-	of   *arenas
+
+	packets [][]byte // room for those of a worker
+	of      *arenas
 }
 
 // arenas hold arenas that were freed. To make one anew costs as much as to add something to
@@ -31,6 +33,15 @@ var segments, scratches arenas
 // apart is what buffers lie apart: packets are often as long as a power of two, and equal
 // offsets in many of them would share few sets of a cache.
 const apart = 192
+
+// spacing returns how far apart buffers of n bytes lie: short ones do not, of which many thousand ranks of a process
+// have hundreds each.
+func spacing(n int) int {
+	if n < 8*apart {
+		return 0
+	}
+	return apart
+}
 
 // leastScratch is how long the scratch memory of a worker is at least: short ones next to
 // each other made one of two workers a third slower than the other.
@@ -52,7 +63,7 @@ func (s *arenas) take(size int) *arena {
 // take returns n bytes.
 func (a *arena) take(n int) []byte {
 	b := a.data[a.used:][:n:n]
-	a.used += n + apart
+	a.used += n + spacing(n)
 	return b
 }
 

@@ -14,8 +14,9 @@ import (
 type compiler struct {
 	x        *Executable
 	field    field.Field
-	planar   field.Planar    // unless nil, maps are those of planes
-	minus    field.Element   // -1
+	planar   field.Planar  // unless nil, maps are those of planes
+	minus    field.Element // -1
+	compact  bool
 	programs []*plan.Program // of each processor, or one of all together
 
 	values  []value
@@ -209,13 +210,13 @@ func (c *compiler) sum(x plan.Combination, slots []int) int {
 	return c.add(value{kind: sumValue, terms: terms})
 }
 
-// termRoom is how many terms room is made for at a time.
+// termRoom is up to how many terms room is made for at a time.
 const termRoom = 1 << 12
 
 // room returns an empty list with room for n terms.
 func (c *compiler) room(n int) []term {
 	if n > len(c.terms) {
-		c.terms = make([]term, max(n, termRoom))
+		c.terms = make([]term, max(n, min(termRoom, c.x.work)))
 	}
 	list := c.terms[:0:n]
 	c.terms = c.terms[n:]

@@ -1,6 +1,8 @@
 package executor
 
-// A worker is the memory of a goroutine.
+import "slices"
+
+// A worker is the memory of a goroutine while it computes: of many ranks in a process few do at a time.
 type worker struct {
 	memory  *arena
 	scratch []byte
@@ -56,13 +58,38 @@ func (l *lane) compute(s int) {
 	switch blocks := l.blocks(l.element); {
 	case len(l.operations) == 0:
 	case !l.x.shared(l.element):
+		l.equip(l.workers[:1])
 		for b := range blocks {
 			l.computeBlock(0, b)
 		}
+		l.release(l.workers[:1])
 	default:
+		l.equip(l.workers)
 		l.pool.share(blocks, l.block)
+		l.release(l.workers)
 	}
 	l.computed(s, began)
+}
+
+// equip gives workers their memory.
+func (l *lane) equip(workers []worker) {
+	x := l.x
+	for i := range workers {
+		w := &workers[i]
+		w.memory = scratches.take(max(x.scratch*l.stride, min(x.scratch, 1)*leastScratch))
+		w.scratch, w.packets = w.memory.take(x.scratch*l.stride), slices.Grow(w.memory.packets[:0], x.widest)[:x.widest]
+	}
+}
+
+// release takes the memory back.
+func (l *lane) release(workers []worker) {
+	for i := range workers {
+		w := &workers[i]
+		clear(w.packets)
+		w.memory.packets = w.packets
+		w.memory.free()
+		*w = worker{}
+	}
 }
 
 // computeBlock applies the operations to block b.

@@ -86,7 +86,7 @@ type operation struct {
 
 // A location is one of an element: in the memory of the segment, or ^i in block i of the
 // scratch memory.
-type location int
+type location int32
 
 // A conversion copies an element, perhaps into another layout.
 type conversion uint8
@@ -118,6 +118,16 @@ type receive struct {
 // Prepare makes the executable of a rank. It returns an error when a program cannot be
 // made, or sends and receives of processors here do not agree.
 func Prepare(p plan.Plan, rank, ranks int) (*Executable, error) {
+	return prepare(p, rank, ranks, false)
+}
+
+// PrepareCompact is [Prepare] for one of many ranks of a process. The executable holds the coefficients of its maps as
+// they are in packets, a quarter or less of what kernels want, and makes a map ready whenever it computes with it.
+func PrepareCompact(p plan.Plan, rank, ranks int) (*Executable, error) {
+	return prepare(p, rank, ranks, true)
+}
+
+func prepare(p plan.Plan, rank, ranks int, compact bool) (*Executable, error) {
 	info := p.Info()
 	if ranks < 1 || ranks > info.Processors || rank < 0 || rank >= ranks {
 		return nil, fmt.Errorf("a plan for %d processors at rank %d of %d", info.Processors, rank, ranks)
@@ -125,7 +135,7 @@ func Prepare(p plan.Plan, rank, ranks int) (*Executable, error) {
 	first, end := Hosted(info.Processors, rank, ranks)
 	minus := info.Field.Sub(field.Element{}, field.One)
 	x := &Executable{plan: p, rank: rank, ranks: ranks, planRounds: info.Rounds(), first: first, binary: minus == field.One}
-	c := &compiler{x: x, field: info.Field, minus: minus, zero: -1}
+	c := &compiler{x: x, field: info.Field, minus: minus, zero: -1, compact: compact}
 	if j, ok := p.(plan.Joint); ok && ranks == 1 {
 		if all, zeros := j.Joint(); all != nil {
 			c.programs = []*plan.Program{all}

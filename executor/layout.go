@@ -187,7 +187,7 @@ func (c *compiler) operations(order []*batch) []operation {
 	var operations []operation
 	for n, b := range order {
 		terms := c.values[b.values[0]].terms
-		op := operation{}
+		op := operation{out: make([]location, 0, len(b.values)), in: make([]location, 0, len(terms))}
 		spare := -1 // a term that the sum takes over
 		for i, t := range terms {
 			if v := &c.values[t.value]; len(b.values) == 1 && !c.values[b.values[0]].kept && len(terms) > 1 &&
@@ -258,7 +258,11 @@ func (c *compiler) newMap(b *batch, without int, known map[smallMap]field.Map) f
 		build = c.planar.PlanarMap
 	}
 	c.entries = entries
-	if len(entries) > fewEntries {
+	switch {
+	case len(entries) <= fewEntries:
+	case c.compact:
+		return newCompactMap(c.field, build, entries, columns)
+	default:
 		return build(slices.Collect(slices.Chunk(slices.Clone(entries), columns)))
 	}
 	key := smallMap{outputs: len(b.values)}
@@ -269,6 +273,31 @@ func (c *compiler) newMap(b *batch, without int, known map[smallMap]field.Map) f
 		known[key] = m
 	}
 	return m
+}
+
+// A compactMap is made ready whenever it is applied.
+type compactMap struct {
+	field   field.Field
+	build   func([][]field.Element) field.Map
+	columns int
+	entries []byte // symbols, row by row
+}
+
+func newCompactMap(f field.Field, build func([][]field.Element) field.Map, entries []field.Element, columns int) field.Map {
+	m := &compactMap{f, build, columns, make([]byte, len(entries)*f.SymbolBytes())}
+	for i, e := range entries {
+		field.PutSymbol(f, m.entries[i*f.SymbolBytes():], e)
+	}
+	return m
+}
+
+// Apply is that of [field.Map].
+func (m *compactMap) Apply(out, in [][]byte, add bool) {
+	entries := make([]field.Element, 0, len(m.entries)/m.field.SymbolBytes())
+	for symbol := range slices.Chunk(m.entries, m.field.SymbolBytes()) {
+		entries = append(entries, field.Symbol(m.field, symbol))
+	}
+	m.build(slices.Collect(slices.Chunk(entries, m.columns))).Apply(out, in, add)
 }
 
 // A smallMap is a map of few entries, row by row.

@@ -165,24 +165,16 @@ func (l *lane) allocate() {
 		}
 	}
 	size := l.at(0).element
-	l.arena = segments.take(len(lack) * (size + apart))
+	l.arena = segments.take(len(lack) * (size + spacing(size)))
 	for _, i := range lack {
 		l.buffers[i] = l.arena.take(size)
 		l.memory[i] = l.buffers[i] // for good, where it is of no packet
 	}
-	for range l.workersFor(l.blocks(size)) {
-		memory := scratches.take(max(x.scratch*l.stride, min(x.scratch, 1)*leastScratch))
-		l.workers = append(l.workers, worker{memory, memory.take(x.scratch * l.stride), make([][]byte, x.widest)})
-	}
+	l.workers = make([]worker, l.workersFor(l.blocks(size)))
 }
 
 // free gives the memory back. It is not called after an error: others may be reading it.
-func (l *lane) free() {
-	l.arena.free()
-	for i := range l.workers {
-		l.workers[i].memory.free()
-	}
-}
+func (l *lane) free() { l.arena.free() }
 
 // traffic returns what each processor sent.
 func (r *run) traffic(lanes []*lane) []Traffic {

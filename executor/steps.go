@@ -49,6 +49,11 @@ func (c *compiler) waits(id int) bool {
 // step that needs it.
 func (c *compiler) assignSteps() {
 	x := c.x
+	receives, sends := 0, 0
+	for _, r := range c.rounds {
+		receives, sends = receives+len(r.receives), sends+len(r.sends)
+	}
+	x.receives, x.sends = make([]receive, 0, receives), make([]send, 0, sends)
 	for _, r := range c.rounds {
 		for _, m := range r.receives {
 			for k := range m.count {

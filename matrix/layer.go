@@ -211,7 +211,7 @@ func Fuse(layers []Layer) Layer {
 		}
 		return list
 	})
-	rows := perLabel(part.K, func(label int) []field.Element {
+	rows := perLabel(part.K, func(label int) []byte { // symbols: there may be millions
 		first := part.Group(label)
 		row, next := make([]field.Element, n), make([]field.Element, n)
 		row[part.Index(label)] = field.One
@@ -229,7 +229,11 @@ func Fuse(layers []Layer) Layer {
 			}
 			row, next = next, row
 		}
-		return row
+		symbols := make([]byte, n*f.SymbolBytes())
+		for j, e := range row {
+			field.PutSymbol(f, symbols[j*f.SymbolBytes():], e)
+		}
+		return symbols
 	})
 	name := layers[0].Name
 	for _, l := range layers[1:] {
@@ -237,7 +241,9 @@ func Fuse(layers []Layer) Layer {
 			name = "fused"
 		}
 	}
-	return Layer{name, part, f, func(first, i, j int) field.Element { return rows(part.Member(first, i))[j] }}
+	return Layer{name, part, f, func(first, i, j int) field.Element {
+		return field.Symbol(f, rows(part.Member(first, i))[j*f.SymbolBytes():])
+	}}
 }
 
 // String describes the partition, such as "4 groups of 2: {0 4} {1 5} …".

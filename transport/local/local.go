@@ -118,7 +118,7 @@ func (e *Endpoint) meet(key stream, h half) (other half, met bool) {
 	list := e.halves[key]
 	if len(list) > 0 && list[0].Receive != h.Receive {
 		other = list[0]
-		if list = slices.Delete(list, 0, 1); len(list) == 0 && len(e.halves) > keptStreams {
+		if list = slices.Delete(list, 0, 1); len(list) == 0 && len(e.halves)*e.Size() > keptStreams {
 			delete(e.halves, key)
 		} else {
 			e.halves[key] = list
@@ -133,8 +133,8 @@ func (e *Endpoint) meet(key stream, h half) (other half, met bool) {
 	return half{}, false
 }
 
-// keptStreams bounds the lists that are kept when they are empty: the next run has the same tags.
-const keptStreams = 64
+// keptStreams bounds the lists that all ranks together keep when they are empty: the next run has the same tags.
+const keptStreams = 1 << 14
 
 // copyTo gives the message to the half that receives it, and ends both.
 func (h half) copyTo(to half, src int) {
