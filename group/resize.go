@@ -94,16 +94,6 @@ func Resized(names []string, ids []Identity, added []bool, remove []string) ([]i
 	return append(order, gone...), nil
 }
 
-// fewer is a transport of the first ranks of another.
-type fewer struct {
-	transport.Transport
-	size int
-}
-
-func (t fewer) Size() int      { return t.size }
-func (t fewer) Cores() int     { return transport.Cores(t.Transport) }
-func (t fewer) Overlaps() bool { return transport.Overlaps(t.Transport) }
-
 // resize does what Resize does, once all nodes have been looked at.
 func (s *session) resize(ctx context.Context, v verb, o *ResizeOptions) (*ResizeReport, error) {
 	k, r := s.k-len(o.Remove), &ResizeReport{}
@@ -138,7 +128,11 @@ func (s *session) resize(ctx context.Context, v verb, o *ResizeOptions) (*Resize
 	to := *s // with the nodes that there are to be
 	to.k, to.states, to.nodes = k, s.states[:k], slices.DeleteFunc(slices.Clone(s.nodes), func(n *node) bool { return n.index >= k })
 	if s.t.Size() > 1 && k < s.k {
-		to.t = fewer{s.t, k}
+		ranks := make([]int, k)
+		for r := range ranks {
+			ranks[r] = r
+		}
+		to.t = transport.Subset(s.t, ranks)
 	}
 	if len(to.nodes) > 0 {
 		if newest.Nodes == k { // an earlier run has come that far

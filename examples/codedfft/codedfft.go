@@ -14,7 +14,6 @@ import (
 	"github.com/consensys/gnark-crypto/utils"
 
 	"volley"
-	"volley/examples/internal/subset"
 	"volley/field"
 	"volley/matrix"
 	"volley/transport"
@@ -209,7 +208,7 @@ func (t *Transform) decode(ctx context.Context, tr transport.Transport, result [
 	if !slices.Contains(present, tr.Rank()) {
 		result = nil // a part of it, perhaps
 	}
-	return volley.Encode(ctx, subset.New(tr, ranks), a, result, append(slices.Clone(t.Options), volley.WithSeparateSinks())...)
+	return volley.Encode(ctx, transport.Subset(tr, ranks), a, result, append(slices.Clone(t.Options), volley.WithSeparateSinks())...)
 }
 
 func (t *Transform) decoding(present, late []int) (matrix.Matrix, error) {

@@ -9,7 +9,7 @@ import (
 	"slices"
 
 	"volley"
-	"volley/examples/internal/subset"
+	"volley/examples/internal/elements"
 	"volley/field"
 	"volley/matrix"
 	"volley/transport"
@@ -266,8 +266,8 @@ func (s *Scheme) findLiar(ctx context.Context, t transport.Transport, result []b
 		}
 	}
 	sum := func(name string, mine []field.Element) ([]field.Element, error) {
-		total, err := s.encode(ctx, t, name, present, ones, packetOf(f, mine), phases)
-		return symbolsOf(f, total), err
+		total, err := s.encode(ctx, t, name, present, ones, elements.Pack(f, mine), phases)
+		return elements.Unpack(f, total), err
 	}
 
 	sampler := field.NewSampler(f)
@@ -276,7 +276,7 @@ func (s *Scheme) findLiar(ctx context.Context, t transport.Transport, result []b
 		return -1, err
 	}
 	var mark field.Element
-	for _, x := range symbolsOf(f, result) {
+	for _, x := range elements.Unpack(f, result) {
 		mark = f.Mul(f.Add(mark, x), rho[0])
 	}
 
@@ -331,30 +331,12 @@ func (s *Scheme) locate(syndromes []field.Element, present []int) (int, error) {
 // encode runs an all-to-all encode among some of the ranks of t, this one with
 // them, and adds it to the phases.
 func (s *Scheme) encode(ctx context.Context, t transport.Transport, name string, ranks []int, a matrix.Matrix, packet []byte, phases *[]Phase) ([]byte, error) {
-	coded, report, err := volley.Encode(ctx, subset.New(t, ranks), a, packet, s.options...)
+	coded, report, err := volley.Encode(ctx, transport.Subset(t, ranks), a, packet, s.options...)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	*phases = append(*phases, Phase{name, len(ranks), report})
 	return coded, nil
-}
-
-func packetOf(f field.Field, symbols []field.Element) []byte {
-	size := f.SymbolBytes()
-	packet := make([]byte, len(symbols)*size)
-	for i, e := range symbols {
-		field.PutSymbol(f, packet[i*size:], e)
-	}
-	return packet
-}
-
-func symbolsOf(f field.Field, packet []byte) []field.Element {
-	size := f.SymbolBytes()
-	symbols := make([]field.Element, len(packet)/size)
-	for i := range symbols {
-		symbols[i] = field.Symbol(f, packet[i*size:])
-	}
-	return symbols
 }
 
 func cryptoSource() uint64 {

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"volley"
+	"volley/examples/internal/elements"
 	"volley/field"
 	"volley/transport"
 	"volley/transport/local"
@@ -38,13 +39,13 @@ func newComputation(t *testing.T, shards, groups, degree int, options ...volley.
 		t.Fatal(err)
 	}
 	c := &computation{Scheme: s, rng: rand.New(rand.NewPCG(uint64(shards), uint64(groups)))}
-	a, b := symbolsOf(f, randomPacket(f, c.rng, symbols)), symbolsOf(f, randomPacket(f, c.rng, symbols))
+	a, b := elements.Unpack(f, randomPacket(f, c.rng, symbols)), elements.Unpack(f, randomPacket(f, c.rng, symbols))
 	c.compute = func(x []byte) []byte {
-		y := symbolsOf(f, x)
+		y := elements.Unpack(f, x)
 		for i, v := range y {
 			y[i] = f.Add(f.Mul(a[i], field.Exp(f, v, uint64(degree))), f.Mul(b[i], v))
 		}
-		return packetOf(f, y)
+		return elements.Pack(f, y)
 	}
 	for range shards {
 		x := randomPacket(f, c.rng, symbols)

@@ -20,6 +20,7 @@ import (
 	"text/tabwriter"
 
 	"volley"
+	"volley/examples/internal/elements"
 	"volley/field"
 	"volley/matrix"
 	"volley/transport"
@@ -200,13 +201,13 @@ func merge(processors [][]Phase) []Phase {
 
 // quadratic returns the function a·x² + b·x, symbol by symbol.
 func quadratic(f field.Field, a, b []byte) func(x []byte) []byte {
-	as, bs := symbolsOf(f, a), symbolsOf(f, b)
+	as, bs := elements.Unpack(f, a), elements.Unpack(f, b)
 	return func(x []byte) []byte {
-		y := symbolsOf(f, x)
+		y := elements.Unpack(f, x)
 		for i := range y {
 			y[i] = f.Mul(y[i], f.Add(f.Mul(as[i], y[i]), bs[i]))
 		}
-		return packetOf(f, y)
+		return elements.Pack(f, y)
 	}
 }
 
@@ -216,5 +217,5 @@ func randomPacket(f field.Field, rng *rand.Rand, symbols int) []byte {
 	for i := range list {
 		list[i] = sampler.Draw(rng.Uint64)
 	}
-	return packetOf(f, list)
+	return elements.Pack(f, list)
 }

@@ -8,7 +8,7 @@ import (
 
 	"volley"
 	"volley/collective"
-	"volley/examples/internal/subset"
+	"volley/examples/internal/elements"
 	"volley/field"
 	"volley/matrix"
 	"volley/transport"
@@ -120,11 +120,11 @@ type Node struct {
 // Genesis runs as the node of the transport's rank, before the first round. balances are
 // those of shard i at node i < K, and nil at others.
 func (s *Scheme) Genesis(ctx context.Context, t transport.Transport, balances []field.Element) (*Node, error) {
-	coded, _, err := s.encoder.Encode(ctx, t, packetOf(s.Field, balances))
+	coded, _, err := s.encoder.Encode(ctx, t, elements.Pack(s.Field, balances))
 	if err != nil {
 		return nil, err
 	}
-	return &Node{State: symbolsOf(s.Field, coded)}, nil
+	return &Node{State: elements.Unpack(s.Field, coded)}, nil
 }
 
 // A Verdict is what all nodes know after a round.
@@ -142,17 +142,17 @@ type Verdict struct {
 // It returns ErrWrong where more nodes than s.Tolerates() are wrong.
 func (s *Scheme) Round(ctx context.Context, t transport.Transport, node *Node, block []field.Element, rho field.Element) (*Verdict, error) {
 	f := s.Field
-	packet, report, err := s.encoder.Encode(ctx, t, packetOf(f, block))
+	packet, report, err := s.encoder.Encode(ctx, t, elements.Pack(f, block))
 	if err != nil {
 		return nil, fmt.Errorf("blocks: %w", err)
 	}
-	coded := symbolsOf(f, packet)
+	coded := elements.Unpack(f, packet)
 
 	mine := s.verify(node.State, coded, rho)
 	if node.Lie != nil {
 		mine = node.Lie(mine)
 	}
-	said, err := collective.Allgatherv(ctx, t, packetOf(f, []field.Element{mine}), 30*time.Second)
+	said, err := collective.Allgatherv(ctx, t, elements.Pack(f, []field.Element{mine}), 30*time.Second)
 	if err != nil {
 		return nil, fmt.Errorf("verdicts: %w", err)
 	}
@@ -218,10 +218,10 @@ func (s *Scheme) expel(ctx context.Context, t transport.Transport, change []fiel
 	}
 	var packet []byte
 	if slices.Index(order, t.Rank()) < s.Shards {
-		packet = packetOf(s.Field, change)
+		packet = elements.Pack(s.Field, change)
 	}
-	part, report, err := volley.Encode(ctx, subset.New(t, order), a, packet, s.options...)
-	return symbolsOf(s.Field, part), report, err
+	part, report, err := volley.Encode(ctx, transport.Subset(t, order), a, packet, s.options...)
+	return elements.Unpack(s.Field, part), report, err
 }
 
 func lied(v *Verdict, w int) int {
@@ -279,22 +279,4 @@ func (s *Scheme) Audit(states [][]field.Element) (balances [][]field.Element, wr
 	}
 	slices.Sort(wrong)
 	return balances, slices.Compact(wrong), nil
-}
-
-func packetOf(f field.Field, symbols []field.Element) []byte {
-	size := f.SymbolBytes()
-	packet := make([]byte, len(symbols)*size)
-	for i, e := range symbols {
-		field.PutSymbol(f, packet[i*size:], e)
-	}
-	return packet
-}
-
-func symbolsOf(f field.Field, packet []byte) []field.Element {
-	size := f.SymbolBytes()
-	symbols := make([]field.Element, len(packet)/size)
-	for i := range symbols {
-		symbols[i] = field.Symbol(f, packet[i*size:])
-	}
-	return symbols
 }

@@ -1,0 +1,93 @@
+package transport
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+)
+
+// Subset returns the end of t in the group of the given ranks, of which t's is one: rank i of the group is rank ranks[i]
+// of t. All of them give the same. Groups may be at work at the same time, as long as no two ranks are in both.
+//
+// An abort is that of all ranks of t; the [AbortError] of one that is not in the group has rank -1. Close closes t.
+func Subset(t Transport, ranks []int) Transport {
+	g := &subset{t, slices.Clone(ranks), slices.Repeat([]int{-1}, t.Size())}
+	for i, r := range ranks {
+		g.of[r] = i
+	}
+	return g
+}
+
+type subset struct {
+	Transport
+	ranks []int // of the transport, by rank of the group
+	of    []int // the reverse; -1: not in the group
+}
+
+func (g *subset) Rank() int { return g.of[g.Transport.Rank()] }
+func (g *subset) Size() int { return len(g.ranks) }
+func (g *subset) NewQueue() Queue {
+	return &subsetQueue{Queue: g.Transport.NewQueue(), g: g, posted: map[*Transfer]*Transfer{}}
+}
+
+// Cores, Overlaps and Inquire are those of the transport.
+func (g *subset) Cores() int     { return Cores(g.Transport) }
+func (g *subset) Overlaps() bool { return Overlaps(g.Transport) }
+func (g *subset) Inquire(ctx context.Context, rank int) (int, time.Duration, error) {
+	q, ok := g.Transport.(Inquirer)
+	if !ok {
+		return -1, 0, errors.New("the transport cannot ask others")
+	}
+	whom, since, err := q.Inquire(ctx, g.ranks[rank])
+	if err == nil && whom >= 0 {
+		whom = g.of[whom]
+	}
+	return whom, since, err
+}
+
+// has reports whether there is another rank of that number.
+func (g *subset) has(rank int) bool { return rank >= 0 && rank < len(g.ranks) && rank != g.Rank() }
+
+type subsetQueue struct {
+	Queue
+	g *subset
+
+	mu     sync.Mutex
+	posted map[*Transfer]*Transfer // of the transport's queue: those of this one
+}
+
+// Gather is as [Gather] says.
+func (q *subsetQueue) Gather(receives int) { Gather(q.Queue, receives) }
+
+func (q *subsetQueue) Post(transfers ...*Transfer) {
+	list := make([]*Transfer, len(transfers))
+	q.mu.Lock()
+	for i, t := range transfers {
+		its := *t
+		if its.Rank = -1; q.g.has(t.Rank) {
+			its.Rank = q.g.ranks[t.Rank]
+		}
+		list[i], q.posted[&its] = &its, t
+	}
+	q.mu.Unlock()
+	q.Queue.Post(list...)
+}
+
+func (q *subsetQueue) Wait(ctx context.Context) (*Transfer, error) {
+	its, err := q.Queue.Wait(ctx)
+	if aborted, ok := errors.AsType[*AbortError](err); ok {
+		err = &AbortError{q.g.of[aborted.Rank], aborted.Cause}
+	} else if wrong, ok := errors.AsType[*LengthError](err); ok {
+		err = &LengthError{q.g.of[wrong.Src], wrong.Tag, wrong.Got, wrong.Want}
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	t := q.posted[its]
+	if delete(q.posted, its); t != nil && !q.g.has(t.Rank) {
+		err = fmt.Errorf("%v: it is no other rank of the group of %d", t, len(q.g.ranks))
+	}
+	return t, err
+}
