@@ -61,11 +61,15 @@ func runSession(ctx context.Context, s *session, args []string, stdout, stderr i
 		}
 	}
 	cmd.SetArgs(args)
-	cmd.SetOut(clearing{stdout, s})
+	out := &clearing{Writer: stdout, s: s}
+	cmd.SetOut(out)
 	cmd.SetErr(stderr)
 	s.begun, s.stderr = time.Now(), stderr
 	ctx = context.WithValue(ctx, sessionKey{}, s)
 	err := cmd.ExecuteContext(ctx)
+	if out.failed != nil && (err == nil || errors.Is(err, out.failed)) { // without what the writer was at
+		err = out.failed
+	}
 	verb, rest, unknown := cmd.Find(args)
 	if err != nil && s.verb == "" {
 		s.scan(verb, rest)
@@ -116,7 +120,9 @@ func (s *session) end(err error) int {
 	host, _ := os.Hostname()
 	mine := ending{Code: exitCode(err), Host: host, Values: s.values}
 	if err != nil {
-		mine.Text = message(err)
+		if mine.Text = message(err); s.stdin == nil {
+			mine.Text = dash.ReplaceAllString(mine.Text, "${1}standard input$2")
+		}
 	}
 	if s.party != nil {
 		mine.Set = s.party.set
@@ -233,7 +239,7 @@ func newCommand(stderr io.Writer) *cobra.Command {
 		}
 		cmd.AddCommand(verb)
 	}
-	cmd.AddCommand(newRank(), newGroup(), newPlan(), newCheck(), newCost(), newMatrix(), newExplore(), newAlgorithms(), newFields(), newVersion())
+	cmd.AddCommand(newRank(), newGroup(), stoppable(newPlan()), stoppable(newCheck()), stoppable(newCost()), stoppable(newMatrix()), newExplore(), newAlgorithms(), newFields(), newVersion())
 	cmd.AddCommand(newTopics()...)
 	return cmd
 }

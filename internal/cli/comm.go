@@ -105,7 +105,8 @@ type session struct {
 
 	domains map[string]string // failure domains by directory, of the group file
 
-	stdin  io.Reader // nil: it is read already
+	stdin  io.Reader  // nil: it is read already
+	file   sync.Mutex // is held by what writes the file of -o
 	stderr io.Writer
 	meter  *meter // nil: there is none
 

@@ -97,6 +97,9 @@ func (o *costOptions) prepare(cmd *cobra.Command) (*costJob, error) {
 	if job.Processors, err = selection.ParseProcessors(o.processors); err != nil {
 		return nil, usagef("-k %q: %w", o.processors, err)
 	}
+	if spec, err := o.Spec(); err == nil && len(job.Processors) > 1 && slices.Contains(spec.Files(), standard) {
+		return nil, usagef("-: standard input can be read once, and -k has %d numbers: name a file, or one number", len(job.Processors))
+	}
 	if job.Settings, err = comparison.Settings(o.portList, o.overList); err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -21,6 +22,9 @@ import (
 )
 
 const standard = "-"
+
+// dash is the name of standard input, once it is read, in what libraries say of a file.
+var dash = regexp.MustCompile(`(^| )-( has | is |,? line |: EOF)`)
 
 // openInput opens a file that the command line names; standard input is for one of them.
 func (s *session) openInput(name string) (io.ReadCloser, error) {
@@ -83,10 +87,14 @@ func (o *outputFlags) draws() bool { return slices.Contains(draw.Formats, o.form
 
 // write writes what a verb prints: to the file, whole or not at all, or to stdout.
 func (o *outputFlags) write(cmd *cobra.Command, print func(io.Writer) error) error {
+	ctx := cmd.Context()
 	if o.file == "" {
-		return print(cmd.OutOrStdout())
+		return print(stopping{cmd.OutOrStdout(), ctx})
 	}
-	return writeFile("-o", o.file, print)
+	file := &sessionOf(ctx).file
+	file.Lock()
+	defer file.Unlock()
+	return writeFile("-o", o.file, func(w io.Writer) error { return print(stopping{w, ctx}) })
 }
 
 // checkFormat refuses the value of a flag that is none of those.

@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"context"
+	"fmt"
 	"io"
 	"log/slog"
 	"os"
@@ -10,7 +12,9 @@ import (
 
 	"github.com/dustin/go-humanize"
 	"github.com/schollz/progressbar/v3"
+	"github.com/spf13/cobra"
 
+	"volley/internal/disk"
 	"volley/internal/printable"
 )
 
@@ -91,15 +95,52 @@ func (m *meter) clear() {
 	}
 }
 
-// A clearing writer takes the bar away before anything is written.
+// A clearing writer of stdout takes the bar away before anything is written, and keeps its last error.
 type clearing struct {
 	io.Writer
-	s *session
+	s      *session
+	failed error
 }
 
-func (w clearing) Write(p []byte) (int, error) {
+func (w *clearing) Write(p []byte) (int, error) {
 	w.s.meter.clear()
+	n, err := w.Writer.Write(p)
+	if err != nil {
+		w.failed = fmt.Errorf("cannot print to standard output: %s", disk.Reason(err))
+		return n, w.failed
+	}
+	return n, nil
+}
+
+// stopping has what a verb writes end by an interrupt.
+type stopping struct {
+	io.Writer
+	ctx context.Context
+}
+
+func (w stopping) Write(p []byte) (int, error) {
+	if w.ctx.Err() != nil {
+		return 0, context.Cause(w.ctx)
+	}
 	return w.Writer.Write(p)
+}
+
+// stoppable has an interrupt end a verb that computes and prints. Where it writes a file, its next write fails, and
+// nothing is left of that.
+func stoppable(cmd *cobra.Command) *cobra.Command {
+	plain := cmd.RunE
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		done := make(chan error, 1)
+		go func() { done <- plain(cmd, args) }()
+		select {
+		case err := <-done:
+			return err
+		case <-cmd.Context().Done():
+			sessionOf(cmd.Context()).file.Lock() // for good
+			return context.Cause(cmd.Context())
+		}
+	}
+	return cmd
 }
 
 // progress returns what hears how far this rank is, or nil: nobody does.

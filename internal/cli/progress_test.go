@@ -145,7 +145,7 @@ func TestMeter(t *testing.T) {
 	if text := stderr.String(); !strings.Contains(text, "50%") || !strings.Contains(text, "75%") || strings.Contains(text, "\n") {
 		t.Errorf("%q", text)
 	}
-	fmt.Fprint(clearing{&stdout, s}, "a report")
+	fmt.Fprint(&clearing{Writer: &stdout, s: s}, "a report")
 	if text := stderr.String(); !strings.HasSuffix(text, " \r") || stdout.String() != "a report" {
 		t.Errorf("%q, %q", text, &stdout)
 	}

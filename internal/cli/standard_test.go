@@ -3,9 +3,12 @@ package cli
 import (
 	"bytes"
 	"context"
+	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -22,6 +25,68 @@ func TestMatrixInverse(t *testing.T) {
 		if code != 0 || !strings.Contains(stdout.String(), want) {
 			t.Errorf("%s: exit %d, %s%s: want %q", args, code, stdout.String(), stderr.String(), want)
 		}
+	}
+}
+
+// TestStandardFull prints what does not fit: every verb fails, and names standard output.
+func TestStandardFull(t *testing.T) {
+	t.Setenv("VOLLEY_TUNE", "off")
+	for _, args := range []string{
+		"plan -k 4", "plan -k 4 --json", "plan -k 4 --why", "plan -k 4 --processor 1 --json", "matrix -k 4", "matrix -k 4 --json",
+		"cost -k 4", "cost -k 4 --json", "algorithms", "fields --format csv", "version", "help", "plan --help", "help matrices", "group init -o - a b",
+	} {
+		var stderr bytes.Buffer
+		code := run(context.Background(), strings.Fields(args), full{}, &stderr)
+		if want := "volley: cannot print to standard output: no space left on device\n"; code != exitFailed || stderr.String() != want {
+			t.Errorf("%s: exit %d, %q: want %q", args, code, stderr.String(), want)
+		}
+	}
+}
+
+// full is a full disk.
+type full struct{}
+
+func (full) Write([]byte) (int, error) {
+	return 0, &fs.PathError{Op: "write", Path: "/dev/stdout", Err: syscall.ENOSPC}
+}
+
+// TestInterruptedCompute interrupts verbs that compute and print for as long as one lets them: exit code 130, and no file.
+func TestInterruptedCompute(t *testing.T) {
+	t.Setenv("VOLLEY_TUNE", "off")
+	dir := t.TempDir()
+	for _, args := range []string{
+		"matrix --matrix file:-", "matrix --matrix file:- -o " + dir + "/a.csv", "plan --matrix file:- -o " + dir + "/p.json", "cost --matrix file:- -k 4", "check -",
+		"matrix --field 2^16 -k 30000", "matrix --field 2^16 -k 30000 --json",
+	} {
+		cmd := exec.Command(asProcess(t), strings.Fields(args)...)
+		var stderr bytes.Buffer
+		cmd.Stderr = &stderr
+		in, err := cmd.StdinPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, err := cmd.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(args+" ", "- ") {
+			_, err = in.Write(bytes.Repeat([]byte("#\n"), 1<<17)) // more than a pipe holds: it is being read
+		} else {
+			_, err = out.Read(make([]byte, 1))
+		}
+		if err != nil {
+			t.Error(err)
+		}
+		cmd.Process.Signal(os.Interrupt)
+		if cmd.Wait(); cmd.ProcessState.ExitCode() != exitInterrupted || stderr.String() != "volley: interrupted\n" {
+			t.Errorf("%s: %v, %s", args, cmd.ProcessState, &stderr)
+		}
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("left: %v, %v", left, err)
 	}
 }
 
@@ -60,7 +125,15 @@ func TestStandard(t *testing.T) {
 		{csv, "encode --matrix file:- -o " + dir + "/coded " + packets, 0, "verified"},
 		{plan, "check - --matrix file:-", 2, "standard input can be read once"},
 		{"1 2", "matrix --matrix cauchy --omega - --alpha - -k 2", 2, "standard input can be read once"},
-		{"1,x", "matrix --matrix file:-", 2, "line 1"},
+		{"1,x", "matrix --matrix file:-", 2, "volley: standard input line 1: "},
+		{"", "matrix --matrix file:-", 2, "volley: standard input has no values"},
+		{"", "matrix --matrix vandermonde --points - -k 3", 2, "volley: standard input has no points"},
+		{csv, "matrix --matrix file:- -k 3", 2, "volley: standard input is 4×4"},
+		{"", "check -", 2, "the plan standard input: EOF"},
+		{"{\n1", "check -", 2, "the plan standard input, line 2"},
+		{csv, "cost --matrix file:- -k 4 -p 1,2", 0, "4  2"},
+		{csv, "cost --matrix file:- -k 4,4", 2, "-k has 2 numbers"},
+		{"1 2 3", "cost --matrix vandermonde --points - -k 2..3", 2, "-k has 2 numbers"},
 	} {
 		code, stdout, stderr := volley(c.stdin, c.args)
 		text := stdout
