@@ -94,6 +94,38 @@ func (f *fleet) ended(t *testing.T) {
 	}
 }
 
+// TestLaunchOrder loses two hosts and names them in another order, as one group and as a set: each gets its own files back.
+func TestLaunchOrder(t *testing.T) {
+	f := newFleet(t)
+	dirs := writeNodes(t, 4, 20_000)
+	for _, flags := range [][]string{{"--tolerate", "2"}, {"--tolerate", "2", "--group-size", "4"}} {
+		at := func(verb string, order ...int) []string {
+			list := slices.Concat([]string{verb}, f.flags, flags)
+			if verb == "recover" {
+				list = slices.Concat([]string{verb}, f.flags, flags[2:])
+			}
+			for _, n := range order {
+				list = append(list, fmt.Sprintf("host%d:%s", n, dirs[n]))
+			}
+			return list
+		}
+		if r := volleyRun(at("protect", 0, 1, 2, 3)...); r.code != exitOK {
+			t.Fatalf("%+v", r)
+		}
+		want := contents(t, dirs)
+		removeAll(t, dirs[1], dirs[2])
+		if r := volleyRun(at("recover", 0, 2, 1, 3)...); r.code != exitOK {
+			t.Fatalf("%+v", r)
+		}
+		if got := contents(t, dirs); !slices.Equal(got, want) {
+			t.Errorf("%v: %q, want %q", flags, got, want)
+		}
+		for _, dir := range dirs {
+			removeAll(t, filepath.Join(dir, ".volley"))
+		}
+	}
+}
+
 // TestLaunch protects hosts, loses one, and replaces it in another order.
 func TestLaunch(t *testing.T) {
 	f := newFleet(t)
