@@ -274,6 +274,7 @@ func TestForgedSize(t *testing.T) {
 	line, _, _ := bytes.Cut(text, []byte("\n"))
 	line = bytes.Replace(line, []byte(`"nodes":3`), []byte(`"nodes":4`), 1)
 	line = bytes.Replace(line, []byte(`"data_chunks":2`), []byte(`"data_chunks":3`), 1)
+	line = bytes.Replace(line, []byte(`"names":[`), []byte(`"names":["x",`), 1)
 	line = bytes.Replace(line, []byte(`"generation":1`), []byte(`"generation":5`), 1)
 	line = bytes.Replace(line, []byte(`"members":[`), []byte(`"members":[{"bytes":1,"sha256":"`+strings.Repeat("0", 64)+`","parity_sha256":"`+strings.Repeat("0", 64)+`"},`), 1)
 	if err := os.WriteFile(filepath.Join(meta, "manifest.5.json"), sealed(line), 0o600); err != nil {

@@ -100,7 +100,7 @@ func Message(err error) string {
 
 // Wanted says what a flag takes that can be wrong by itself, such as "a whole number".
 func Wanted(flag *pflag.Flag) string {
-	what := map[string]string{"int": "a whole number", "duration": "a duration such as 30s", "bool": "true or false"}[flag.Value.Type()]
+	what := map[string]string{"int": "a whole number", "int64": "a whole number", "duration": "a duration such as 30s", "bool": "true or false"}[flag.Value.Type()]
 	switch f := flag.Value.(type) {
 	case AtLeast:
 		what += fmt.Sprintf(", %d or more", f.Least)
