@@ -125,7 +125,7 @@ func (s *session) look(ctx context.Context, dirs []string, v verb) error {
 			x = n.load(s.Key)
 		}
 		x.Name = n.name
-		x.Added = s.resizing != nil && slices.Contains(s.resizing.Add, n.given)
+		x.Added = n.added
 		return x, ctx.Err()
 	}); err != nil {
 		return err
@@ -233,6 +233,7 @@ func (s *session) place(dirs []string) error {
 		if s.Absent != nil {
 			n.absent = s.Absent[i]
 		}
+		n.added = s.resizing != nil && slices.Contains(s.resizing.Add, n.given)
 		s.nodes = append(s.nodes, n)
 		if ids[i] = identify(s.disk, dir); s.Roots {
 			n.root, n.rootName = n.at, n.given
@@ -248,7 +249,7 @@ func (s *session) place(dirs []string) error {
 		var names []string
 		var added []bool
 		for _, n := range given {
-			names, added = append(names, n.given), append(added, slices.Contains(s.resizing.Add, n.given))
+			names, added = append(names, n.given), append(added, n.added)
 		}
 		var err error
 		if order, err = Resized(names, ids, added, s.resizing.Remove); err != nil {

@@ -45,6 +45,7 @@ type node struct {
 	given    string   // what the caller calls that
 	name     Name     // of it, or of its root: see Manifest.Names
 	absent   string   // why it cannot be reached
+	added    bool     // to a group that is resized
 	root     string   // in which the directory is a snapshot; "": it is none
 	rootName string   // what the caller calls the root
 	id       identity // that it says of itself; Nodes is 0 where it says none

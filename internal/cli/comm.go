@@ -103,7 +103,7 @@ type session struct {
 	at    *place // in a launch; nil: there is none
 	leads bool   // it has heard how all processes ended
 
-	domains map[string]string // failure domains by directory, of the group file
+	group groupFile // that names the nodes, if one does
 
 	stdin  io.Reader  // nil: it is read already
 	file   sync.Mutex // is held by what writes the file of -o

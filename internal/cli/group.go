@@ -71,7 +71,7 @@ func (o *groupOptions) add(cmd *cobra.Command) {
 
 // begin joins the others, sets the library's options and returns the directories of the nodes here.
 func (o *groupOptions) begin(cmd *cobra.Command, args []string, options *group.Options) (dirs []string, err error) {
-	o.dirs, o.roots, o.sets.domains = args, ofRoots(cmd), sessionOf(cmd.Context()).domains
+	o.dirs, o.roots, o.sets.domains = args, ofRoots(cmd), sessionOf(cmd.Context()).group.domains
 	if err := o.join(cmd.Context()); err != nil {
 		return nil, err
 	}

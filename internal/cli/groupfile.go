@@ -63,7 +63,7 @@ func grouped(cmd *cobra.Command) {
 				}
 			}
 		}
-		sessionOf(cmd.Context()).domains = g.domains
+		sessionOf(cmd.Context()).group = *g
 		return plain(cmd, g.dirs)
 	}
 }

@@ -99,10 +99,11 @@ func resizing(cmd *cobra.Command) {
 					return usagef("--remove %s: want a directory as %s names it", name, file)
 				}
 			}
-			if g, err := readGroup(file); err == nil && g.flags["root"] != nil {
+			g := &sessionOf(cmd.Context()).group
+			if g.flags["root"] != nil {
 				return usagef("--%s %s: it is of roots of snapshots: edit its members, and the next snapshot is protected with these", groupFlag, file)
 			}
-			if sessionOf(cmd.Context()).domains != nil && add != nil {
+			if g.domains != nil && add != nil {
 				return usagef("--%s %s: its members have domains, which --add cannot give: name the directories, and then add the member to the file", groupFlag, file)
 			}
 			f.Lookup("add").Value.(pflag.SliceValue).Replace(add)
@@ -131,7 +132,7 @@ func resizing(cmd *cobra.Command) {
 
 // rewriteGroup adds members to a group file, and removes some.
 func rewriteGroup(name string, add, remove []string, tolerate string) error {
-	g, err := readGroup(name) // by this name: directories that are relative lie beside it
+	g, err := readGroup(name) // as it is by now, and by this name: directories that are relative lie beside it
 	if err != nil {
 		return err
 	}

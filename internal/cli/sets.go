@@ -47,7 +47,7 @@ func (o *setOptions) check(cmd *cobra.Command) error {
 	if o.size != 0 && ofRoots(cmd) {
 		return usagef("--group-size: snapshots are of one group: leave it out, and name the roots of one set")
 	}
-	if o.domains = sessionOf(cmd.Context()).domains; o.domain != "" && o.variable() == o.domain {
+	if o.domains = sessionOf(cmd.Context()).group.domains; o.domain != "" && o.variable() == o.domain {
 		return usagef("--domain %s: want env:NAME, or a group file with the domain of each member: volley group init --help", o.domain)
 	}
 	if o.size == 0 && o.domain != "" {

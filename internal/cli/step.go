@@ -36,7 +36,7 @@ func runStep(cmd *cobra.Command, launcher []string, program string, args []strin
 	}
 	sessionOf(cmd.Context()).metrics = "" // rank 0 writes them
 	without := []string{"launch", "remote-path", groupFlag}
-	if sessionOf(cmd.Context()).domains != nil { // each process reads the group file, which has them
+	if sessionOf(cmd.Context()).group.domains != nil { // each process reads the group file, which has them
 		without, args = without[:2], nil
 	}
 	line := append(append(launcher, program), forwarded(cmd, without...)...)

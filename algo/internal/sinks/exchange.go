@@ -91,7 +91,7 @@ func (e exchange) fits(radices []int) error {
 		if r < 2 || r > e.helpers || weight >= e.helpers {
 			return schedule.Misfit(fmt.Sprintf("algo: exchange with radices %s for %d slices of a packet: radix %d: want 2 to %d, and none after their product has reached that", dotted(radices), e.helpers, r, e.helpers))
 		}
-		weight = int(min(int64(weight)*int64(r), 1<<30))
+		weight = capped(weight, r)
 	}
 	if weight < e.helpers {
 		return schedule.Misfit(fmt.Sprintf("algo: exchange with radices %s for %d slices of a packet: their product is %d: want as many as slices, or more", dotted(radices), e.helpers, weight))
@@ -141,6 +141,9 @@ func local(fact *matrix.Factorisation) []matrix.Layer {
 	return list
 }
 
+// capped returns a product, or 2^30 where it is larger.
+func capped(a, b int) int { return int(min(int64(a)*int64(b), 1<<30)) }
+
 // radices returns lists of radices with a product of at least m, as equal as may be and each a multiple of p+1 and one.
 func radices(m, ports int) [][]int {
 	var lists [][]int
@@ -166,7 +169,7 @@ func radices(m, ports int) [][]int {
 func power(r, n int) int {
 	v := 1
 	for range n {
-		v = int(min(int64(v)*int64(r), 1<<30))
+		v = capped(v, r)
 	}
 	return v
 }
