@@ -2,12 +2,14 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"os"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/dustin/go-humanize"
@@ -105,11 +107,11 @@ type clearing struct {
 func (w *clearing) Write(p []byte) (int, error) {
 	w.s.meter.clear()
 	n, err := w.Writer.Write(p)
-	if err != nil {
+	if err != nil && !errors.Is(err, syscall.EPIPE) { // of which there is nobody to tell
 		w.failed = fmt.Errorf("cannot print to standard output: %s", disk.Reason(err))
 		return n, w.failed
 	}
-	return n, nil
+	return n, err
 }
 
 // stopping has what a verb writes end by an interrupt.
