@@ -94,8 +94,10 @@ func runPlan(cmd *cobra.Command, o *planOptions) error {
 	if err != nil {
 		return usage(err)
 	}
-	if _, err := encoder.Plan(symbols); err != nil { // before there is a file
-		return err
+	if !o.why {
+		if _, err := encoder.Plan(symbols); err != nil { // before there is a file
+			return err
+		}
 	}
 	return o.write(cmd, func(w io.Writer) error {
 		if o.why {
