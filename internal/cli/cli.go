@@ -67,8 +67,8 @@ func runSession(ctx context.Context, s *session, args []string, stdout, stderr i
 	s.begun, s.stderr = time.Now(), stderr
 	ctx = context.WithValue(ctx, sessionKey{}, s)
 	err := cmd.ExecuteContext(ctx)
-	if out.failed != nil && (err == nil || errors.Is(err, out.failed)) { // without what the writer was at
-		err = out.failed
+	if failed := out.failed.Load(); failed != nil && (err == nil || errors.Is(err, *failed)) { // without what the writer was at
+		err = *failed
 	}
 	verb, rest, unknown := cmd.Find(args)
 	if err != nil && s.verb == "" {
@@ -120,7 +120,7 @@ func (s *session) end(err error) int {
 	host, _ := os.Hostname()
 	mine := ending{Code: exitCode(err), Host: host, Values: s.values}
 	if err != nil {
-		if mine.Text = message(err); s.stdin == nil {
+		if mine.Text = message(err); s.read.Load() {
 			mine.Text = dash.ReplaceAllString(mine.Text, "${1}standard input$2")
 		}
 	}

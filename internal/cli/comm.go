@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -105,8 +106,9 @@ type session struct {
 
 	group groupFile // that names the nodes, if one does
 
-	stdin  io.Reader  // nil: it is read already
-	file   sync.Mutex // is held by what writes the file of -o
+	stdin  io.Reader
+	read   atomic.Bool // stdin is, or is being
+	file   sync.Mutex  // is held by what writes the file of -o
 	stderr io.Writer
 	meter  *meter // nil: there is none
 

@@ -33,12 +33,10 @@ func (s *session) openInput(name string) (io.ReadCloser, error) {
 		return os.Open(name)
 	case s.at != nil || s.party != nil && s.party.job():
 		return nil, usagef("-: each process of several has a standard input of its own: name a file")
-	case s.stdin == nil:
+	case s.read.Swap(true):
 		return nil, usagef("-: standard input can be read once: name a file for the other")
 	}
-	in := s.stdin
-	s.stdin = nil
-	return io.NopCloser(in), nil
+	return io.NopCloser(s.stdin), nil
 }
 
 // outputFlags are the flags of a verb that prints one stream: its format, and the file for it.

@@ -9,6 +9,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -101,15 +102,15 @@ func (m *meter) clear() {
 type clearing struct {
 	io.Writer
 	s      *session
-	failed error
+	failed atomic.Pointer[error] // by a verb that may go on after an interrupt
 }
 
 func (w *clearing) Write(p []byte) (int, error) {
 	w.s.meter.clear()
 	n, err := w.Writer.Write(p)
 	if err != nil && !errors.Is(err, syscall.EPIPE) { // of which there is nobody to tell
-		w.failed = fmt.Errorf("cannot print to standard output: %s", disk.Reason(err))
-		return n, w.failed
+		err = fmt.Errorf("cannot print to standard output: %s", disk.Reason(err))
+		w.failed.Store(&err)
 	}
 	return n, err
 }
