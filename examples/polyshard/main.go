@@ -1,6 +1,6 @@
 // The program polyshard keeps a ledger of 32 shards at 128 nodes, none of which stores a
 // shard: coded states and verification of coded blocks, with encoding and update by
-// all-to-all encodes. Nodes that give wrong verdicts are found.
+// all-to-all encodes. Byzantine nodes lie in every step, and are found.
 //
 // In polyshard.go is what one would take from here. The nodes are goroutines of this
 // process, and the ledger is compared with one that is kept in one place.
@@ -37,17 +37,18 @@ type Block struct{ Pays, Receives []int64 }
 
 // A Round is a block for each shard.
 type Round struct {
-	Before  [][]field.Element // balances of the shards
-	Blocks  [][]field.Element
-	Invalid []int         // shards whose block is to be rejected
-	Rho     field.Element // drawn after the blocks are encoded
+	Before   [][]field.Element // balances of the shards
+	Blocks   [][]field.Element
+	Invalid  []int // shards whose block is invalid
+	Rejected []int // and, where there are some, those whose proposer is Byzantine
+	Beacon   Beacon
 }
 
 // A Ledger is kept in one place: the balances of each shard.
 type Ledger [][]int64
 
-// Apply applies a block to a shard, and reports whether it is valid.
-func (l Ledger) Apply(shard int, b Block) bool {
+// Valid reports whether a shard can have the block.
+func (l Ledger) Valid(shard int, b Block) bool {
 	var created int64
 	for i, pays := range b.Pays {
 		if pays < 0 || b.Receives[i] < 0 || pays > l[shard][i] {
@@ -55,13 +56,7 @@ func (l Ledger) Apply(shard int, b Block) bool {
 		}
 		created += b.Receives[i] - pays
 	}
-	if created != 0 {
-		return false
-	}
-	for i := range b.Pays {
-		l[shard][i] += b.Receives[i] - b.Pays[i]
-	}
-	return true
+	return created == 0
 }
 
 // random returns a valid block.
@@ -100,8 +95,9 @@ func (b Block) symbols(f field.Field, balances []int64) []field.Element {
 }
 
 // play returns some rounds, and the ledger after them. In every second round one shard
-// proposes to pay more than it has, and another to create coins.
-func play(f field.Field, rng *rand.Rand, shards, accounts, rounds int) (list []Round, l Ledger) {
+// proposes to pay more than it has, and another to create coins. The liars lie then, so that
+// blocks that they have proposed are rejected, too.
+func play(f field.Field, rng *rand.Rand, shards, accounts, rounds int, liars []int) (list []Round, l Ledger) {
 	l = make(Ledger, shards)
 	for i := range l {
 		for range accounts {
@@ -110,8 +106,12 @@ func play(f field.Field, rng *rand.Rand, shards, accounts, rounds int) (list []R
 	}
 	sampler := field.NewSampler(f)
 	for n := range rounds {
-		r := Round{Rho: sampler.Draw(rng.Uint64)}
+		seed := rng.Uint64()
+		r := Round{Beacon: func(draw int) field.Element {
+			return sampler.Draw(rand.New(rand.NewPCG(seed, uint64(draw))).Uint64)
+		}}
 		bad := rng.Perm(shards)[:2]
+		var blocks []Block
 		for i := range l {
 			b := l.random(i, rng)
 			if n%2 == 1 && i == bad[0] {
@@ -122,9 +122,18 @@ func play(f field.Field, rng *rand.Rand, shards, accounts, rounds int) (list []R
 				b.Receives[0]++
 			}
 			r.Before = append(r.Before, coins(l[i]))
-			r.Blocks = append(r.Blocks, b.symbols(f, l[i]))
-			if !l.Apply(i, b) {
+			r.Blocks, blocks = append(r.Blocks, b.symbols(f, l[i])), append(blocks, b)
+			if !l.Valid(i, b) {
 				r.Invalid = append(r.Invalid, i)
+			}
+		}
+		for i, b := range blocks {
+			if slices.Contains(r.Invalid, i) || len(r.Invalid) > 0 && slices.Contains(liars, i) {
+				r.Rejected = append(r.Rejected, i)
+				continue
+			}
+			for account := range b.Pays {
+				l[i][account] += b.Receives[account] - b.Pays[account]
 			}
 		}
 		list = append(list, r)
@@ -142,7 +151,7 @@ func coins(balances []int64) []field.Element {
 
 // simulate runs all nodes. lies returns the lie of a node in a round, or
 // nil. It returns the verdict of each round, in which all nodes agree, and what all nodes store.
-func simulate(ctx context.Context, s *Scheme, rounds []Round, lies func(round, node int) func(field.Element) field.Element) ([]*Verdict, [][]field.Element, error) {
+func simulate(ctx context.Context, s *Scheme, rounds []Round, lies func(round, node int) Lie) ([]*Verdict, [][]field.Element, error) {
 	verdicts, states := make([][]*Verdict, s.Nodes), make([][]field.Element, s.Nodes)
 	err := local.Run(ctx, s.Nodes, func(ctx context.Context, t transport.Transport) error {
 		w := t.Rank()
@@ -159,7 +168,7 @@ func simulate(ctx context.Context, s *Scheme, rounds []Round, lies func(round, n
 				block = r.Blocks[w]
 			}
 			node.Lie = lies(n, w)
-			v, err := s.Round(ctx, t, node, block, r.Rho)
+			v, err := s.Round(ctx, t, node, block, r.Beacon)
 			if err != nil {
 				return fmt.Errorf("round %d: %w", n+1, err)
 			}
@@ -172,28 +181,27 @@ func simulate(ctx context.Context, s *Scheme, rounds []Round, lies func(round, n
 		return nil, nil, err
 	}
 	for n, v := range verdicts[0] {
-		var encoded, expelled []*volley.Report
+		var encoded, reencoded []*volley.Report
 		for w := range verdicts {
 			other := verdicts[w][n]
 			if !slices.Equal(other.Liars, v.Liars) || !slices.Equal(other.Rejected, v.Rejected) {
 				return nil, nil, fmt.Errorf("round %d: nodes 0 and %d have different verdicts", n+1, w)
 			}
-			if encoded = append(encoded, other.Encoded); other.Expelled != nil {
-				expelled = append(expelled, other.Expelled)
+			if encoded = append(encoded, other.Encoded); other.Reencoded != nil {
+				reencoded = append(reencoded, other.Reencoded)
 			}
 		}
-		if v.Encoded = volley.Merge(encoded); len(expelled) > 0 {
-			v.Expelled = volley.Merge(expelled)
+		if v.Encoded = volley.Merge(encoded); len(reencoded) > 0 {
+			v.Reencoded = volley.Merge(reencoded)
 		}
 	}
 	return verdicts[0], states, nil
 }
 
 // collude returns the lies of nodes that agree on the verdicts that they pretend: as if all
-// blocks were valid. Where all are valid, these nodes say anything.
-func collude(s *Scheme, rounds []Round, liars []int, rng *rand.Rand) func(round, node int) func(field.Element) field.Element {
+// blocks were valid. Where all are valid, and in all other steps, these nodes say anything.
+func collude(s *Scheme, rounds []Round, liars []int, rng *rand.Rand) func(round, node int) Lie {
 	f := s.Field
-	code := s.encoder.Problem().Matrix
 	lies := make([]map[int]field.Element, len(rounds)) // by round and node: what is added to the verdict
 	sampler := field.NewSampler(f)
 	for n, r := range rounds {
@@ -203,17 +211,23 @@ func collude(s *Scheme, rounds []Round, liars []int, rng *rand.Rand) func(round,
 				lies[n][w] = sampler.Draw(rng.Uint64)
 			}
 			for _, i := range r.Invalid {
-				truth := s.verify(r.Before[i], r.Blocks[i], r.Rho)
-				lies[n][w] = f.Sub(lies[n][w], f.Mul(truth, code.At(i, w)))
+				truth := s.verify(r.Before[i], r.Blocks[i], r.Beacon(0))
+				lies[n][w] = f.Sub(lies[n][w], f.Mul(truth, s.code.At(i, w)))
 			}
 		}
 	}
-	return func(round, node int) func(field.Element) field.Element {
+	return func(round, node int) Lie {
 		lie, ok := lies[round][node]
 		if !ok {
 			return nil
 		}
-		return func(verdict field.Element) field.Element { return f.Add(verdict, lie) }
+		return func(_ Step, truth []field.Element) []field.Element {
+			said := slices.Clone(truth)
+			for i := range said {
+				said[i] = f.Add(said[i], lie)
+			}
+			return said
+		}
 	}
 }
 
@@ -228,24 +242,27 @@ func demonstrate(ctx context.Context, w io.Writer, seed uint64) error {
 		return err
 	}
 	rng := rand.New(rand.NewPCG(seed, 0))
-	list, after := play(f, rng, shards, accounts, rounds)
 	byzantine := rng.Perm(nodes)[:s.Tolerates()]
 	slices.Sort(byzantine)
 	fmt.Fprintf(w, "%d shards of %d accounts over %s, %d nodes; %d may be Byzantine\n", shards, accounts, f.Name(), nodes, s.Tolerates())
 
 	var verdicts []*Verdict
 	for _, liars := range [][]int{nil, byzantine} {
+		list, after := play(f, rand.New(rand.NewPCG(seed, 1)), shards, accounts, rounds, liars)
 		var states [][]field.Element
 		if verdicts, states, err = simulate(ctx, s, list, collude(s, list, liars, rng)); err != nil {
 			return err
 		}
 		fmt.Fprintf(w, "\n%d Byzantine nodes %v\n", len(liars), liars)
 		table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-		fmt.Fprintln(table, "  round\tinvalid blocks\trejected\twrong verdicts")
+		fmt.Fprintln(table, "  round\tinvalid blocks\trejected\tliars found")
 		for n, v := range verdicts {
 			found := fmt.Sprint(len(v.Liars))
 			if slices.Equal(v.Liars, liars) && len(liars) > 0 {
 				found = fmt.Sprintf("all %d, by name", len(liars))
+			}
+			if !slices.Equal(v.Rejected, list[n].Rejected) {
+				return fmt.Errorf("round %d: rejected %v, want %v", n+1, v.Rejected, list[n].Rejected)
 			}
 			fmt.Fprintf(table, "  %d\t%v\t%v\t%s\n", n+1, list[n].Invalid, v.Rejected, found)
 		}
@@ -274,7 +291,8 @@ func demonstrate(ctx context.Context, w io.Writer, seed uint64) error {
 	}
 	phase("encode blocks", verdicts[1].Encoded)
 	fmt.Fprintf(table, "  exchange verdicts\t1\t\t%d\tevery verdict to every node\n", nodes-1)
-	phase("expel invalid blocks", verdicts[1].Expelled)
+	phase("encode changes of valid blocks", verdicts[1].Reencoded)
+	fmt.Fprintf(table, "  exchange checks of these\t2\t\t%d\ttwo symbols to every node\n", nodes-1)
 	fmt.Fprintf(table, "  instead of encode\t%d\t\t%d\tevery block to every node\n", s.blockSymbols(), shards)
 	table.Flush()
 	fmt.Fprintf(w, "A node stores %d balances of %d, and verifies one block instead of %d.\n", accounts, shards*accounts, shards)

@@ -26,12 +26,16 @@ const Bits = 16
 // degree 2, f(S, X) = 0 for a valid block. So the verdicts of the nodes are the values of
 // f(s(z), x(z)), of 2·(K-1)+1 terms, at the α_w: a Reed–Solomon code, whose decoder finds wrong
 // verdicts, and the verdict f(S_i, X_i) of each shard.
+//
+// Where blocks are invalid, the changes of the valid ones are encoded once more. Two further words
+// of such codes show whether each proposer has sent the change of the block that was verified.
 type Scheme struct {
 	Field                   field.Field
 	Shards, Nodes, Accounts int // K, N, accounts of a shard
 
 	omega, alpha []field.Element
-	encoder      *volley.Encoder // K packets to N nodes
+	code         *matrix.Dense   // K×N
+	encoder      *volley.Encoder // by the code
 	decoder      *Decoder        // of values at α
 	options      []volley.Option
 }
@@ -53,7 +57,7 @@ func NewScheme(f field.Field, shards, nodes, accounts int, options ...volley.Opt
 	for w := range nodes {
 		s.alpha = append(s.alpha, sets[1].Points.At(w))
 	}
-	s.decoder = NewDecoder(f, s.alpha)
+	s.code, s.decoder = matrix.DenseFunc(f, shards, nodes, a.At), NewDecoder(f, s.alpha)
 	s.encoder, err = volley.NewEncoder(a, options...)
 	return s, err
 }
@@ -109,12 +113,38 @@ func (s *Scheme) verify(state, block []field.Element, rho field.Element) field.E
 	return verdict
 }
 
+// changes returns what each account receives less what it pays, of a block, coded or not.
+func (s *Scheme) changes(block []field.Element) []field.Element {
+	pays, receives, _ := s.amounts(block)
+	for i := range receives {
+		receives[i] = s.Field.Sub(receives[i], pays[i])
+	}
+	return receives
+}
+
+// A Step is one in which a Byzantine node may say what is not so.
+type Step int
+
+const (
+	SayVerdict Step = iota // one symbol
+	SendChange             // once more as the proposer of a block, to be encoded: a symbol for each account
+	SayChecks              // of the second encode, two symbols
+)
+
+// A Lie returns what a Byzantine node says in place of the truth.
+type Lie func(step Step, truth []field.Element) []field.Element
+
 // A Node is what one node stores and does.
 type Node struct {
 	State []field.Element // the coded shard, a symbol for each account
+	Lie   Lie             // nil at an honest node
+}
 
-	// Lie, unless nil, changes the verdict of a Byzantine node.
-	Lie func(verdict field.Element) field.Element
+func (n *Node) says(step Step, truth ...field.Element) []field.Element {
+	if n.Lie == nil {
+		return truth
+	}
+	return n.Lie(step, truth)
 }
 
 // Genesis runs as the node of the transport's rank, before the first round. balances are
@@ -129,134 +159,123 @@ func (s *Scheme) Genesis(ctx context.Context, t transport.Transport, balances []
 
 // A Verdict is what all nodes know after a round.
 type Verdict struct {
-	Liars    []int // nodes whose verdict was wrong
-	Rejected []int // shards whose block is invalid
-	Encoded  *volley.Report
-	Expelled *volley.Report // nil where no block is invalid
+	Liars     []int // nodes that have lied
+	Rejected  []int // shards whose block is invalid, or whose proposer lied when it sent the change again
+	Encoded   *volley.Report
+	Reencoded *volley.Report // nil where no block is invalid
 }
 
+// A Beacon returns the public random numbers of a round, the same at all nodes. Nobody knows one before it is drawn.
+type Beacon func(draw int) field.Element
+
 // Round runs one round as the node of the transport's rank. block is that of shard i at node
-// i < K, and nil at others. rho is a public random number, the same at all nodes, which
-// nobody knows before the blocks are encoded.
+// i < K, and nil at others.
 //
 // It returns ErrWrong where more nodes than s.Tolerates() are wrong.
-func (s *Scheme) Round(ctx context.Context, t transport.Transport, node *Node, block []field.Element, rho field.Element) (*Verdict, error) {
+func (s *Scheme) Round(ctx context.Context, t transport.Transport, node *Node, block []field.Element, beacon Beacon) (*Verdict, error) {
 	f := s.Field
 	packet, report, err := s.encoder.Encode(ctx, t, elements.Pack(f, block))
 	if err != nil {
 		return nil, fmt.Errorf("blocks: %w", err)
 	}
 	coded := elements.Unpack(f, packet)
-
-	mine := s.verify(node.State, coded, rho)
-	if node.Lie != nil {
-		mine = node.Lie(mine)
-	}
-	said, err := collective.Allgatherv(ctx, t, elements.Pack(f, []field.Element{mine}), 30*time.Second)
-	if err != nil {
-		return nil, fmt.Errorf("verdicts: %w", err)
-	}
-	verdicts := make([]field.Element, s.Nodes)
-	for w, symbol := range said {
-		if len(symbol) == f.SymbolBytes() && f.FirstInvalid(symbol) < 0 {
-			verdicts[w] = field.Symbol(f, symbol) // else it is 0, right or wrong
-		}
-	}
 	v := &Verdict{Encoded: report}
-	p, liars, err := s.decoder.Decode(verdicts, s.terms())
+	verdicts, err := s.agree(ctx, t, node.says(SayVerdict, s.verify(node.State, coded, beacon(0))), s.terms(), v)
 	if err != nil {
 		return nil, fmt.Errorf("verdicts: %w", err)
 	}
-	v.Liars = liars
 	for i, z := range s.omega {
-		if !p.at(f, z).IsZero() {
+		if !verdicts[0].at(f, z).IsZero() {
 			v.Rejected = append(v.Rejected, i)
 		}
 	}
 
-	change := make([]field.Element, s.Accounts)
-	pays, receives, _ := s.amounts(coded)
-	for i := range change {
-		change[i] = f.Sub(receives[i], pays[i])
-	}
-	without := make([]field.Element, s.Accounts)
+	change := s.changes(coded)
 	if len(v.Rejected) > 0 {
-		if without, v.Expelled, err = s.expel(ctx, t, change, v); err != nil {
-			return nil, fmt.Errorf("expel: %w", err)
+		if block != nil {
+			block = s.changes(block)
+		}
+		if change, err = s.reencode(ctx, t, node, block, change, beacon, v); err != nil {
+			return nil, fmt.Errorf("changes of valid blocks: %w", err)
 		}
 	}
 	for i := range change {
-		node.State[i] = f.Add(node.State[i], f.Sub(change[i], without[i]))
+		node.State[i] = f.Add(node.State[i], change[i])
 	}
 	return v, nil
 }
 
-// expel returns the part of the node's coded change that is due to invalid blocks. It is one
-// more all-to-all encode, from the changes of K nodes that have not lied: these determine the
-// changes of all shards, and so the part of the invalid ones at every node. The shard's own word is
-// not needed.
-func (s *Scheme) expel(ctx context.Context, t transport.Transport, change []field.Element, v *Verdict) ([]field.Element, *volley.Report, error) {
-	order := make([]int, s.Nodes) // the K nodes first
-	for w := range order {
-		order[w] = w
-	}
-	slices.SortStableFunc(order, func(a, b int) int { return lied(v, a) - lied(v, b) })
-	honest, all := make([]field.Element, s.Shards), make([]field.Element, s.Nodes)
-	for c, w := range order {
-		if all[c] = s.alpha[w]; c < s.Shards {
-			honest[c] = s.alpha[w]
-		}
-	}
-	var invalid []field.Element
-	for _, i := range v.Rejected {
-		invalid = append(invalid, s.omega[i])
-	}
-	a, err := s.expulsion(honest, invalid, all)
-	if err != nil {
-		t.Abort(err)
-		return nil, nil, err
-	}
-	var packet []byte
-	if slices.Index(order, t.Rank()) < s.Shards {
-		packet = elements.Pack(s.Field, change)
-	}
-	part, report, err := volley.Encode(ctx, transport.Subset(t, order), a, packet, s.options...)
-	return elements.Unpack(s.Field, part), report, err
-}
-
-func lied(v *Verdict, w int) int {
-	if slices.Contains(v.Liars, w) {
-		return 1
-	}
-	return 0
-}
-
-// expulsion returns the matrix from a polynomial's values at K points to the values at other
-// points of the polynomial that agrees with it at the invalid ω and is 0 at the others.
-func (s *Scheme) expulsion(honest, invalid, all []field.Element) (matrix.Matrix, error) {
-	lagrange := func(from, to []field.Element) (matrix.Matrix, error) {
-		x, err := matrix.NewPoints(s.Field, from)
-		if err != nil {
-			return nil, err
-		}
-		y, err := matrix.NewPoints(s.Field, to)
-		if err != nil {
-			return nil, err
-		}
-		return matrix.Lagrange(x, y)
-	}
-	changes, err := lagrange(honest, invalid)
+// agree exchanges some symbols of each node. It returns the polynomials, of so many terms each, whose
+// values the symbols are, and adds the nodes where they are not to the liars.
+func (s *Scheme) agree(ctx context.Context, t transport.Transport, mine []field.Element, terms int, v *Verdict) ([]polynomial, error) {
+	f := s.Field
+	said, err := collective.Allgatherv(ctx, t, elements.Pack(f, mine), 30*time.Second)
 	if err != nil {
 		return nil, err
 	}
-	coded, err := lagrange(s.omega, all)
-	if err != nil {
-		return nil, err
+	polynomials := make([]polynomial, len(mine))
+	for n := range polynomials {
+		word := make([]field.Element, s.Nodes)
+		for w, symbols := range said {
+			if len(symbols) == len(mine)*f.SymbolBytes() && f.FirstInvalid(symbols) < 0 {
+				word[w] = field.Symbol(f, symbols[n*f.SymbolBytes():]) // else it is 0, right or wrong
+			}
+		}
+		p, liars, err := s.decoder.Decode(word, terms)
+		if err != nil {
+			return nil, err
+		}
+		polynomials[n] = p
+		v.Liars = append(v.Liars, liars...)
 	}
-	rows := matrix.DenseFunc(s.Field, len(invalid), len(all), func(i, c int) field.Element {
-		return coded.At(slices.Index(s.omega, invalid[i]), c)
-	})
-	return matrix.Mul(changes, rows)
+	slices.Sort(v.Liars)
+	v.Liars = slices.Compact(v.Liars)
+	return polynomials, nil
+}
+
+// reencode returns the node's coded change by the blocks that are valid. Their proposers send
+// the changes once more, by one more all-to-all encode. mine is the change of the node's own
+// block, and nil at a node that proposes none; coded is the coded change by all blocks.
+//
+// A proposer may send another change now. Each node knows the coded change by all blocks, from the
+// first encode. A random combination of its symbols is a value of the polynomial that has the
+// combinations of the true changes at ω. The same combination of what the second encode gave
+// shows at ω what was sent. The block of a proposer that lied is rejected, too.
+func (s *Scheme) reencode(ctx context.Context, t transport.Transport, node *Node, mine, coded []field.Element, beacon Beacon, v *Verdict) ([]field.Element, error) {
+	f := s.Field
+	for draw := 1; ; draw++ {
+		var packet []byte
+		if mine != nil {
+			packet = elements.Pack(f, node.says(SendChange, mine...))
+		}
+		valid := matrix.DenseFunc(f, s.Shards, s.Nodes, func(i, w int) (zero field.Element) {
+			if slices.Contains(v.Rejected, i) {
+				return zero
+			}
+			return s.code.At(i, w)
+		})
+		packet, report, err := volley.Encode(ctx, t, valid, packet, s.options...)
+		if err != nil {
+			return nil, err
+		}
+		v.Reencoded = report
+		change, rho := elements.Unpack(f, packet), beacon(draw)
+		checks, err := s.agree(ctx, t, node.says(SayChecks, polynomial(coded).at(f, rho), polynomial(change).at(f, rho)), s.Shards, v)
+		if err != nil {
+			return nil, fmt.Errorf("checks: %w", err)
+		}
+		var lied []int
+		for i, z := range s.omega {
+			if !slices.Contains(v.Rejected, i) && checks[0].at(f, z) != checks[1].at(f, z) {
+				lied = append(lied, i)
+			}
+		}
+		if len(lied) == 0 {
+			return change, nil
+		}
+		v.Rejected, v.Liars = append(v.Rejected, lied...), append(v.Liars, lied...)
+		slices.Sort(v.Rejected)
+	}
 }
 
 // Audit returns the balances of all shards from what the nodes say that they store, and the

@@ -93,14 +93,14 @@ func TestVerify(t *testing.T) {
 }
 
 // small returns a scheme that tolerates four wrong nodes of 16, and rounds with invalid blocks.
-func small(t *testing.T) (*Scheme, []Round, Ledger) {
+func small(t *testing.T, liars ...int) (*Scheme, []Round, Ledger) {
 	t.Helper()
 	f := goldilocks(t)
 	s, err := NewScheme(f, 4, 16, 2)
 	if err != nil {
 		t.Fatal(err)
 	}
-	rounds, after := play(f, rand.New(rand.NewPCG(3, 4)), s.Shards, s.Accounts, 3)
+	rounds, after := play(f, rand.New(rand.NewPCG(3, 4)), s.Shards, s.Accounts, 3, liars)
 	if s.Tolerates() != 4 || len(rounds[1].Invalid) != 2 {
 		t.Fatalf("tolerates %d, invalid %v", s.Tolerates(), rounds[1].Invalid)
 	}
@@ -109,18 +109,18 @@ func small(t *testing.T) (*Scheme, []Round, Ledger) {
 
 // TestByzantine has any number of nodes that may be wrong, and compares the ledgers.
 func TestByzantine(t *testing.T) {
-	s, rounds, after := small(t)
-	rng := rand.New(rand.NewPCG(5, 6))
-	for n := range s.Tolerates() + 1 {
-		liars := rng.Perm(s.Nodes)[:n]
+	for n := range 5 {
+		rng := rand.New(rand.NewPCG(5, uint64(n)))
+		liars := rng.Perm(16)[:n]
 		slices.Sort(liars)
+		s, rounds, after := small(t, liars...)
 		verdicts, states, err := simulate(t.Context(), s, rounds, collude(s, rounds, liars, rng))
 		if err != nil {
 			t.Fatal(err)
 		}
 		for i, v := range verdicts {
-			if !slices.Equal(v.Liars, liars) || !slices.Equal(v.Rejected, rounds[i].Invalid) {
-				t.Errorf("liars %v, round %d: found %v, rejected %v, want %v", liars, i+1, v.Liars, v.Rejected, rounds[i].Invalid)
+			if !slices.Equal(v.Liars, liars) || !slices.Equal(v.Rejected, rounds[i].Rejected) {
+				t.Errorf("liars %v, round %d: found %v, rejected %v, want %v", liars, i+1, v.Liars, v.Rejected, rounds[i].Rejected)
 			}
 		}
 		for _, w := range rng.Perm(s.Nodes)[:6] { // (16-4)/2 may be wrong
@@ -133,6 +133,52 @@ func TestByzantine(t *testing.T) {
 		for i, b := range balances {
 			if !slices.Equal(b, coins(after[i])) {
 				t.Errorf("liars %v: shard %d has %v coins, want %v", liars, i, b, after[i])
+			}
+		}
+	}
+}
+
+// TestSteps has nodes that lie in one step alone, each in all its symbols or in one of them.
+func TestSteps(t *testing.T) {
+	for step, symbols := range map[Step]int{SayVerdict: 1, SendChange: 2, SayChecks: 2} {
+		for symbol := range symbols {
+			honest, before, _ := small(t)
+			valid := slices.DeleteFunc([]int{0, 1, 2, 3}, func(i int) bool { return slices.Contains(before[1].Invalid, i) })
+			var proposers []int // that lie about a valid block, which is then rejected
+			if step == SendChange {
+				proposers = valid[1:]
+			}
+			s, rounds, after := small(t, proposers...)
+			liars := append(slices.Clone(valid[1:]), 7, 15)
+			verdicts, states, err := simulate(t.Context(), s, rounds, func(round, node int) Lie {
+				if round != 1 || !slices.Contains(liars, node) {
+					return nil
+				}
+				return func(at Step, truth []field.Element) []field.Element {
+					said := slices.Clone(truth)
+					if at == step {
+						said[symbol] = s.Field.Add(said[symbol], field.One)
+					}
+					return said
+				}
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if step == SendChange { // the others have proposed nothing
+				liars = proposers
+			}
+			if v := verdicts[1]; !slices.Equal(v.Liars, liars) || !slices.Equal(v.Rejected, rounds[1].Rejected) {
+				t.Errorf("step %d, symbol %d: found %v, want %v; rejected %v, want %v", step, symbol, v.Liars, liars, v.Rejected, rounds[1].Rejected)
+			}
+			balances, wrong, err := honest.Audit(states)
+			if err != nil || len(wrong) > 0 {
+				t.Fatalf("step %d: audit: %v, %v are wrong", step, err, wrong)
+			}
+			for i, b := range balances {
+				if !slices.Equal(b, coins(after[i])) {
+					t.Errorf("step %d, symbol %d: shard %d has %v coins, want %v", step, symbol, i, b, after[i])
+				}
 			}
 		}
 	}
@@ -151,7 +197,7 @@ func TestTooMany(t *testing.T) {
 	// Twelve that agree make the four others look wrong, and the invalid blocks valid.
 	honest := slices.Sorted(slices.Values(liars[12:]))
 	lie := collude(s, rounds, liars[:12], rng)
-	verdicts, _, err := simulate(t.Context(), s, rounds, func(round, node int) func(field.Element) field.Element {
+	verdicts, _, err := simulate(t.Context(), s, rounds, func(round, node int) Lie {
 		if round == 1 {
 			return lie(round, node)
 		}
