@@ -13,7 +13,7 @@ type binaryField struct {
 
 	affine, nibbles coefTable // where there are kernels
 
-	row rowFunc // where there are none
+	mulAdd func(dst, src []byte, c uint64) // where there are none: sets dst = dst + c·src, c neither 0 nor 1
 }
 
 func newBinary(name string, r *ring) Field {
@@ -21,14 +21,16 @@ func newBinary(name string, r *ring) Field {
 	if len(kernelPaths) > 0 {
 		f.affine, f.nibbles = newCoefTable(f, true), newCoefTable(f, false)
 	}
+	f.block, f.row = blockBytes, f.tableRow
 	switch {
 	case r.m > 8:
-		f.row = f.row16
+		f.mulAdd = f.mulAdd16
 		return &binary16{f}
 	case f.vectors():
-		f.row = vectorRow
+		f.row = libraryRow
 	default:
-		f.row = newTable8(f).row
+		table := f.products()
+		f.mulAdd = func(dst, src []byte, c uint64) { mulAdd8(dst, src, &table[c]) }
 	}
 	return f
 }
@@ -44,16 +46,16 @@ func (f *binaryField) Map(rows [][]Element) Map {
 	if f.symbolBytes == 1 && len(rows) > 2 && !f.vectors() {
 		return f.packedMap(rows)
 	}
-	return newRowMap(f, rows, blockBytes, f.row)
+	return f.newRowMap(rows)
 }
 
 func (f *binaryField) Combine(dst []byte, coef []Element, src [][]byte) {
-	f.checkCombine(dst, coef, src)
-	if currentKernels != nil {
-		f.combineKernels(currentKernels, dst, coef, src)
+	if currentKernels == nil {
+		f.common.Combine(dst, coef, src)
 		return
 	}
-	combineRow(dst, coef, src, blockBytes, f.row)
+	f.checkCombine(dst, coef, src)
+	f.combineKernels(currentKernels, dst, coef, src)
 }
 
 func (f *binaryField) Add(a, b Element) Element { return Code(a[0] ^ b[0]) }
@@ -69,8 +71,8 @@ var lowLevel reedsolomon.LowLevel
 // xor sets dst = dst + src.
 func xor(dst, src []byte) { lowLevel.GalMulSliceXor(1, src, dst) }
 
-// vectorRow is the row by the library.
-func vectorRow(dst []byte, coef []Element, in [][]byte, lo, hi int, add bool) {
+// libraryRow is the row by the library.
+func libraryRow(dst []byte, coef []Element, in [][]byte, lo, hi int, add bool) {
 	for j, s := range in {
 		switch c := byte(coef[j][0]); {
 		case c == 0:
@@ -86,13 +88,8 @@ func vectorRow(dst []byte, coef []Element, in [][]byte, lo, hi int, add bool) {
 	}
 }
 
-// tableRow is the row by tables: mulAdd sets dst = dst + c·src, c neither 0 nor 1.
-// Of many sources sums for each power of X are faster.
-func (f *binaryField) tableRow(dst []byte, coef []Element, in [][]byte, lo, hi int, add bool, mulAdd func(dst, src []byte, c uint64)) {
-	if f.powersPay(len(in), len(dst)) {
-		f.powersRow(dst, coef, in, lo, add)
-		return
-	}
+// tableRow is the row by mulAdd.
+func (f *binaryField) tableRow(dst []byte, coef []Element, in [][]byte, lo, hi int, add bool) {
 	if !add {
 		clear(dst)
 	}
@@ -102,21 +99,16 @@ func (f *binaryField) tableRow(dst []byte, coef []Element, in [][]byte, lo, hi i
 		case 1:
 			xor(dst, s[lo:hi])
 		default:
-			mulAdd(dst, s[lo:hi], c)
+			f.mulAdd(dst, s[lo:hi], c)
 		}
 	}
 }
 
-// table8 is the whole multiplication table of F_{2^w}, w <= 8.
-type table8 struct {
-	*binaryField
-	rows [][256]byte // rows[c][x] = c·x, linear in x also beyond q
-}
-
-func newTable8(f *binaryField) *table8 {
-	t := &table8{f, make([][256]byte, f.q)}
-	for c := range t.rows {
-		row, cx := &t.rows[c], uint64(c)
+// products returns the whole multiplication table of F_{2^w}, w <= 8: [c][x] is c·x, linear in x also beyond q.
+func (f *binaryField) products() [][256]byte {
+	table := make([][256]byte, f.q)
+	for c := range table {
+		row, cx := &table[c], uint64(c)
 		for n := 1; n < 256; n *= 2 {
 			for i, v := range row[:n] {
 				row[n+i] = v ^ byte(cx)
@@ -124,14 +116,10 @@ func newTable8(f *binaryField) *table8 {
 			cx = f.times(cx)
 		}
 	}
-	return t
+	return table
 }
 
-func (t *table8) row(dst []byte, coef []Element, in [][]byte, lo, hi int, add bool) {
-	t.tableRow(dst, coef, in, lo, hi, add, func(dst, src []byte, c uint64) { mulAdd8(dst, src, &t.rows[c]) })
-}
-
-// mulAdd8 sets dst = dst + c·src, row being that of c.
+// mulAdd8 is mulAdd for symbols of one byte, row having the products with c.
 func mulAdd8(dst, src []byte, row *[256]byte) {
 	n := len(dst) &^ 7
 	for k := 0; k < n; k += 8 {
@@ -148,41 +136,23 @@ func mulAdd8(dst, src []byte, row *[256]byte) {
 // binary16 is F_{2^w}, 8 < w <= 16: it is [Planar].
 type binary16 struct{ *binaryField }
 
-// minTable is the number of bytes from which making a table for a coefficient
-// pays.
+// minTable is the number of bytes from which making tables for a coefficient pays.
 const minTable = 512
 
-// row16 is the row for symbols of two bytes.
-func (f *binaryField) row16(dst []byte, coef []Element, in [][]byte, lo, hi int, add bool) {
+// mulAdd16 is mulAdd for symbols of two bytes: by tables of the products with symbols that have only a low or only a
+// high byte, or without any preparation. Words of 64 bits spare it conversions.
+func (f *binaryField) mulAdd16(dst, src []byte, c uint64) {
 	if len(dst) < minTable {
-		f.tableRow(dst, coef, in, lo, hi, add, f.mulAddShort)
+		logc := int(f.log[c])
+		for k := 0; k+2 <= len(dst); k += 2 {
+			if x := uint64(le.Uint16(src[k:])) & (f.q - 1); x != 0 {
+				le.PutUint16(dst[k:], le.Uint16(dst[k:])^f.exp[logc+int(f.log[x])])
+			}
+		}
 		return
 	}
-	var t table16
-	f.tableRow(dst, coef, in, lo, hi, add, func(dst, src []byte, c uint64) {
-		f.setTable(&t, c)
-		t.mulAdd(dst, src)
-	})
-}
-
-// mulAddShort sets dst = dst + c·src without any preparation.
-func (f *binaryField) mulAddShort(dst, src []byte, c uint64) {
-	logc := int(f.log[c])
-	for k := 0; k+2 <= len(dst); k += 2 {
-		if x := uint64(le.Uint16(src[k:])) & (f.q - 1); x != 0 {
-			le.PutUint16(dst[k:], le.Uint16(dst[k:])^f.exp[logc+int(f.log[x])])
-		}
-	}
-}
-
-// table16 holds the products of one coefficient with the symbols that have only
-// a low or only a high byte. Words of 64 bits spare the kernel conversions.
-type table16 struct {
-	lo, hi [256]uint64
-}
-
-func (f *binaryField) setTable(t *table16, c uint64) {
-	for _, half := range []*[256]uint64{&t.lo, &t.hi} {
+	var low, high [256]uint64
+	for _, half := range []*[256]uint64{&low, &high} {
 		for n := 1; n < 256; n *= 2 {
 			known, next := half[:n], half[n:2*n]
 			for i, v := range known {
@@ -191,18 +161,10 @@ func (f *binaryField) setTable(t *table16, c uint64) {
 			c = f.times(c)
 		}
 	}
-}
-
-// mulAdd sets dst = dst + c·src for the coefficient c of the table.
-func (t *table16) mulAdd(dst, src []byte) {
-	n := len(dst) &^ 7
-	for k := 0; k < n; k += 8 {
-		s, d := src[k:k+8], dst[k:k+8]
-		y := (t.lo[s[6]]^t.hi[s[7]])<<48 ^ (t.lo[s[4]]^t.hi[s[5]])<<32 ^
-			(t.lo[s[2]]^t.hi[s[3]])<<16 ^ t.lo[s[0]] ^ t.hi[s[1]]
-		le.PutUint64(d, le.Uint64(d)^y)
-	}
-	for k := n; k < len(dst); k += 2 {
-		le.PutUint16(dst[k:], le.Uint16(dst[k:])^uint16(t.lo[src[k]]^t.hi[src[k+1]]))
+	for k := 0; k < len(dst); k += 8 {
+		x := load8(src[k:])
+		y := (low[x>>48&0xff]^high[x>>56])<<48 ^ (low[x>>32&0xff]^high[x>>40&0xff])<<32 ^
+			(low[x>>16&0xff]^high[x>>24&0xff])<<16 ^ low[x&0xff] ^ high[x>>8&0xff]
+		store8(dst[k:], load8(dst[k:])^y)
 	}
 }

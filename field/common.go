@@ -18,6 +18,10 @@ type common struct {
 	order          Element // q; below 2^256, so that it fits
 	symbolBytes    int
 	generator      uint64
+
+	row   rowFunc // what Combine and Map do to a block of so many bytes
+	block int
+	simd  *laneKernels // do it instead, unless nil
 }
 
 func newCommon(name string, p Element, m int, q Element, generator uint64) common {
@@ -28,7 +32,7 @@ func newCommon(name string, p Element, m int, q Element, generator uint64) commo
 			n = 32
 		}
 	}
-	return common{name, p, m, q, n, generator}
+	return common{name: name, characteristic: p, m: m, order: q, symbolBytes: n, generator: generator}
 }
 
 func (c *common) Name() string             { return c.name }
@@ -40,43 +44,26 @@ func (c *common) Generator() Element       { return Code(c.generator) }
 func (c *common) contains(e Element) bool  { return e.Less(c.order) }
 
 func (c *common) FirstInvalid(packet []byte) int {
-	q := c.order[0]
-	switch c.symbolBytes {
-	case 1:
-		if q == 1<<8 {
-			return -1
+	n, q := c.symbolBytes, c.order[0]
+	if c.order == Code(1<<(8*n)) {
+		return -1
+	}
+	for i := 0; i+n <= len(packet); i += n {
+		invalid := false
+		switch n {
+		case 1:
+			invalid = uint64(packet[i]) >= q
+		case 2:
+			invalid = uint64(le.Uint16(packet[i:])) >= q
+		case 4:
+			invalid = uint64(le.Uint32(packet[i:])) >= q
+		case 8:
+			invalid = le.Uint64(packet[i:]) >= q
+		case 32:
+			invalid = !load32(packet[i:]).Less(c.order)
 		}
-		for i, b := range packet {
-			if uint64(b) >= q {
-				return i
-			}
-		}
-	case 2:
-		if q == 1<<16 {
-			return -1
-		}
-		for i := 0; i+2 <= len(packet); i += 2 {
-			if uint64(le.Uint16(packet[i:])) >= q {
-				return i / 2
-			}
-		}
-	case 4:
-		for i := 0; i+4 <= len(packet); i += 4 {
-			if uint64(le.Uint32(packet[i:])) >= q {
-				return i / 4
-			}
-		}
-	case 8:
-		for i := 0; i+8 <= len(packet); i += 8 {
-			if le.Uint64(packet[i:]) >= q {
-				return i / 8
-			}
-		}
-	case 32:
-		for i := 0; i+32 <= len(packet); i += 32 {
-			if !load32(packet[i:]).Less(c.order) {
-				return i / 32
-			}
+		if invalid {
+			return i / n
 		}
 	}
 	return -1

@@ -31,9 +31,7 @@
 //     products by matrices of bits (GFNI, with AVX-512 or AVX) or by tables of nibbles
 //     (AVX-512 or AVX2). Elsewhere, and with the build tag purego, F_{2^8} by 0x11d has the vector
 //     instructions of klauspost/reedsolomon, unless the tag is noasm. Maps of other
-//     fields look up 8 bytes of outputs at once. Combine has products by table, or, over
-//     many sources, sums by xor for each bit of the coefficients and one Horner scheme
-//     at the end.
+//     fields look up 8 bytes of outputs at once, and Combine has products by table.
 //   - primes below 2^31: 64-bit sums of products, reduced when the next could
 //     overflow.
 //   - F_{p^m}, p odd: by logarithms, symbol by symbol; no code in use has such a field

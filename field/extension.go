@@ -23,6 +23,7 @@ func newExtension(name string, r *ring) *extension {
 			f.zech[k] = f.log[a]
 		}
 	}
+	f.block, f.row = blockBytes, f.addRow
 	return f
 }
 
@@ -64,14 +65,7 @@ func (f *extension) minus(a uint64) uint64 {
 	return uint64(f.exp[int(f.log[a])+len(f.zech)/2])
 }
 
-func (f *extension) Map(rows [][]Element) Map { return newRowMap(f, rows, blockBytes, f.row) }
-
-func (f *extension) Combine(dst []byte, coef []Element, src [][]byte) {
-	f.checkCombine(dst, coef, src)
-	combineRow(dst, coef, src, blockBytes, f.row)
-}
-
-func (f *extension) row(dst []byte, coef []Element, in [][]byte, lo, hi int, add bool) {
+func (f *extension) addRow(dst []byte, coef []Element, in [][]byte, lo, hi int, add bool) {
 	if !add {
 		clear(dst)
 	}

@@ -9,10 +9,7 @@ import (
 // gold is F_q for q = 2^64-2^32+1: elements by gnark-crypto, with codes and
 // Montgomery forms as in [scalars], and packets by kernels of its own, many
 // times as fast as the vectors of gnark-crypto, which lack vector instructions.
-type gold struct {
-	common
-	simd *laneKernels // nil without vector instructions
-}
+type gold struct{ common }
 
 const (
 	goldOrder     = 1<<64 - 1<<32 + 1
@@ -21,7 +18,9 @@ const (
 
 func newGoldilocks(name string) *gold {
 	q := Code(goldOrder)
-	return &gold{newCommon(name, q, 1, q, goldGenerator), newGoldLanes()}
+	f := &gold{newCommon(name, q, 1, q, goldGenerator)}
+	f.block, f.row, f.simd = 8*goldBlock, goldRow, newGoldLanes()
+	return f
 }
 
 func (f *gold) Add(a, b Element) Element {
@@ -47,22 +46,6 @@ func (f *gold) Inv(a Element) Element {
 
 // goldBlock is how many symbols are worked on at a time.
 const goldBlock = 128
-
-func (f *gold) Map(rows [][]Element) Map {
-	if f.simd != nil {
-		return f.simd.newMap(shapeOf(f, rows), rows)
-	}
-	return newRowMap(f, rows, 8*goldBlock, goldRow)
-}
-
-func (f *gold) Combine(dst []byte, coef []Element, src [][]byte) {
-	f.checkCombine(dst, coef, src)
-	if f.simd != nil && len(src) > 0 {
-		f.simd.combine(dst, coef, src)
-		return
-	}
-	combineRow(dst, coef, src, 8*goldBlock, goldRow)
-}
 
 // goldRow sets dst, a block, to Σ coef[j]·in[j][lo:hi], or adds that to dst. It sums
 // products in three words and reduces the sums once. Inputs are added four at a time,

@@ -30,13 +30,13 @@ type Planar interface {
 type mapShape struct{ outputs, inputs int }
 
 // shapeOf panics unless rows are those of a map.
-func shapeOf(f Field, rows [][]Element) mapShape {
+func (c *common) shapeOf(rows [][]Element) mapShape {
 	if len(rows) == 0 || len(rows[0]) == 0 {
-		panic(fmt.Sprintf("field %s: Map: no rows or no columns", f.Name()))
+		panic(fmt.Sprintf("field %s: Map: no rows or no columns", c.name))
 	}
 	for i, row := range rows {
 		if len(row) != len(rows[0]) {
-			panic(fmt.Sprintf("field %s: Map: len(rows[%d])=%d, len(rows[0])=%d", f.Name(), i, len(row), len(rows[0])))
+			panic(fmt.Sprintf("field %s: Map: len(rows[%d])=%d, len(rows[0])=%d", c.name, i, len(row), len(rows[0])))
 		}
 	}
 	return mapShape{len(rows), len(rows[0])}

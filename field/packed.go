@@ -27,7 +27,7 @@ var packedPool = sync.Pool{New: func() any { return new(packedScratch) }}
 
 // packedMap returns the map; where it only adds up, words of packets need no tables.
 func (f *binaryField) packedMap(rows [][]Element) Map {
-	m := newRowMap(f, rows, blockBytes, f.row)
+	m := f.newRowMap(rows)
 	for _, row := range rows {
 		if !isSum(row) {
 			return &packedMap{m, f}

@@ -68,7 +68,7 @@ func (f *binary16) PlanarMap(rows [][]Element) Map {
 // butterflies: of the first kind on packets 0 and 2, 1 and 3, then 0 and 1, 2 and 3; or
 // of the second kind, in the opposite order.
 func (f *binaryField) kernelMap(rows [][]Element, planes bool) Map {
-	shape := shapeOf(f, rows)
+	shape := f.shapeOf(rows)
 	general := newKernelMap(f, shape, currentKernels, rows, planes)
 	switch {
 	case f.symbolBytes == 2 && !planes:

@@ -17,8 +17,6 @@ type prime struct {
 	shift   uint
 	mask    uint64
 	limit   int // products that may be added to a reduced lane
-
-	simd *laneKernels // nil without vector instructions
 }
 
 // minPaired is the number of products that a lane must have room for.
@@ -40,7 +38,7 @@ func newPrime(q uint64) *prime {
 		f.mask |= f.mask << 32
 		f.words /= 2
 	}
-	f.simd = newPrimeLanes(f)
+	f.block, f.row, f.simd = primeWords/f.words*8, f.sum, newPrimeLanes(f)
 	return f
 }
 
@@ -100,30 +98,11 @@ func (f *prime) reduceWords(acc []uint64) {
 	}
 }
 
-func (f *prime) Map(rows [][]Element) Map {
-	if f.simd != nil {
-		return f.simd.newMap(shapeOf(f, rows), rows)
-	}
-	return newRowMap(f, rows, f.block(), f.row)
-}
-
-func (f *prime) Combine(dst []byte, coef []Element, src [][]byte) {
-	f.checkCombine(dst, coef, src)
-	if f.simd != nil && len(src) > 0 {
-		f.simd.combine(dst, coef, src)
-		return
-	}
-	combineRow(dst, coef, src, f.block(), f.row)
-}
-
 // primeWords is how many words of sums there are.
 const primeWords = 512
 
-// block returns how much of a packet they hold.
-func (f *prime) block() int { return primeWords / f.words * 8 }
-
-// row sets dst, a block, to Σ coef[j]·in[j][lo:hi], or adds that to dst.
-func (f *prime) row(dst []byte, coef []Element, in [][]byte, lo, hi int, add bool) {
+// sum sets dst, a block, to Σ coef[j]·in[j][lo:hi], or adds that to dst.
+func (f *prime) sum(dst []byte, coef []Element, in [][]byte, lo, hi int, add bool) {
 	var sums [primeWords]uint64
 	acc := sums[:(hi-lo+7)/8*f.words]
 	room := f.limit

@@ -5,24 +5,34 @@ import "slices"
 // A rowFunc sets dst, a block of a packet, to Σ coef[j]·in[j][lo:hi], or adds that to dst.
 type rowFunc func(dst []byte, coef []Element, in [][]byte, lo, hi int, add bool)
 
-// combineRow is Combine by a rowFunc, for blocks of so many bytes.
-func combineRow(dst []byte, coef []Element, src [][]byte, block int, row rowFunc) {
-	for lo := 0; lo < len(dst); lo += block {
-		hi := min(lo+block, len(dst))
-		row(dst[lo:hi], coef, src, lo, hi, false)
+func (c *common) Combine(dst []byte, coef []Element, src [][]byte) {
+	c.checkCombine(dst, coef, src)
+	if c.simd != nil && len(src) > 0 {
+		c.simd.combine(dst, coef, src)
+		return
 	}
+	for lo := 0; lo < len(dst); lo += c.block {
+		hi := min(lo+c.block, len(dst))
+		c.row(dst[lo:hi], coef, src, lo, hi, false)
+	}
+}
+
+func (c *common) Map(rows [][]Element) Map {
+	if c.simd != nil {
+		return c.simd.newMap(c.shapeOf(rows), rows)
+	}
+	return c.newRowMap(rows)
 }
 
 // rowMap applies the rows one at a time, to a block of the packets.
 type rowMap struct {
 	mapShape
-	symbolBytes, block int // bytes
-	rows               [][]Element
-	row                rowFunc
+	*common
+	rows [][]Element
 }
 
-func newRowMap(f Field, rows [][]Element, block int, row rowFunc) *rowMap {
-	m := &rowMap{mapShape: shapeOf(f, rows), symbolBytes: f.SymbolBytes(), block: block, row: row}
+func (c *common) newRowMap(rows [][]Element) *rowMap {
+	m := &rowMap{c.shapeOf(rows), c, nil}
 	for _, coef := range rows {
 		m.rows = append(m.rows, slices.Clone(coef))
 	}

@@ -18,9 +18,7 @@ type scalars[E ~[4]uint64, PE scalar[E]] struct {
 	one      E         // limbs 1: a product with it takes it back
 	operands sync.Pool // of *[2]E
 	scratch  sync.Pool // of *vectorScratch[E]
-
-	simd *laneKernels // nil without vector instructions
-	lift E            // 2^260 in Montgomery form
+	lift     E         // 2^260 in Montgomery form
 }
 
 // A scalar is a pointer to an element of gnark-crypto. Each method sets it to
@@ -45,7 +43,7 @@ func newScalars[E ~[4]uint64, PE scalar[E]](name string, order *big.Int, generat
 	f.minusOne = f.Sub(Element{}, One)
 	PE(&f.square).SetBigInt(new(big.Int).Lsh(big.NewInt(1), 256)) // R in Montgomery form
 	PE(&f.lift).SetBigInt(new(big.Int).Lsh(big.NewInt(1), 260))
-	f.simd = newScalarLanes(order, f.lifted)
+	f.block, f.row, f.simd = 32*vectorSymbols, f.vectorRow, newScalarLanes(order, f.lifted)
 	return f
 }
 
@@ -87,23 +85,14 @@ func (f *scalars[E, PE]) lifted(c Element) Element {
 }
 
 func (f *scalars[E, PE]) Map(rows [][]Element) Map {
-	if shape := shapeOf(f, rows); f.simd != nil && !f.unitary(rows) {
-		return f.simd.newMap(shape, rows)
+	if f.simd != nil && !f.unitary(rows) {
+		return f.simd.newMap(f.shapeOf(rows), rows)
 	}
-	m := newRowMap(f, rows, 32*vectorSymbols, f.row)
+	m := f.newRowMap(rows)
 	if m.mapShape == (mapShape{1, 1}) || m.mapShape == (mapShape{2, 2}) && slices.Equal(slices.Concat(rows...), []Element{One, One, One, f.minusOne}) {
 		return &layerMap[E]{m, &f.vectors, f.montgomery(rows[0][0])}
 	}
 	return m
-}
-
-func (f *scalars[E, PE]) Combine(dst []byte, coef []Element, src [][]byte) {
-	f.checkCombine(dst, coef, src)
-	if f.simd != nil && len(src) > 1 {
-		f.simd.combine(dst, coef, src)
-		return
-	}
-	combineRow(dst, coef, src, 32*vectorSymbols, f.row)
 }
 
 // loadScalars sets z to the symbols of src.

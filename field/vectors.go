@@ -21,8 +21,8 @@ type vectorScratch[E any] struct {
 	c             E // a coefficient in Montgomery form
 }
 
-// row is a rowFunc by vectors.
-func (f *scalars[E, PE]) row(dst []byte, coef []Element, in [][]byte, lo, hi int, add bool) {
+// vectorRow is a rowFunc by vectors.
+func (f *scalars[E, PE]) vectorRow(dst []byte, coef []Element, in [][]byte, lo, hi int, add bool) {
 	t := f.scratch.Get().(*vectorScratch[E])
 	defer f.scratch.Put(t)
 	z, viewed := view[E](dst)
