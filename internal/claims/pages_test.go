@@ -159,6 +159,14 @@ func TestVersion(t *testing.T) {
 	}
 }
 
+// TestCitation checks that each work has the authors that the format requires.
+func TestCitation(t *testing.T) {
+	text := read(t, filepath.Join(repository(t), "CITATION.cff"))
+	if works, authors := strings.Count(text, "title: "), strings.Count(text, "authors:\n"); works != 3 || authors != works {
+		t.Errorf("%d works, of which %d have authors", works, authors)
+	}
+}
+
 // TestModule makes a program in a module of its own, as docs/library.md says, and runs it without
 // a network.
 func TestModule(t *testing.T) {
