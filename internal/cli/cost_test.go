@@ -47,7 +47,7 @@ func TestCostOutput(t *testing.T) {
 func TestOutputSuffix(t *testing.T) {
 	for _, c := range []struct{ verb, file, format string }{
 		{"plan -k 3", "a.txt", "text"}, {"plan -k 3", "a.json", "json"}, {"plan -k 3 --why", "why", "text"},
-		{"plan -k 3 --processor 1", "A.JSON", "json"}, {"plan -k 3 --json", "a.txt", "json"},
+		{"plan -k 3", "a.csv", "csv"}, {"plan -k 3 --processor 1", "A.JSON", "json"}, {"plan -k 3 --json", "a.txt", "json"},
 		{"cost -k 3", "a.csv", "csv"}, {"cost -k 3", "a.b", "text"}, {"cost -k 3", "a.dat --format csv", "csv"},
 		{"matrix -k 3", "a", "csv"}, {"matrix -k 3", "a.json", "json"}, {"matrix -k 3", "a.json --format csv", "csv"},
 		{"algorithms", "a.csv", "csv"}, {"fields", "a.json", "json"}, {"matrix -k 3 --json", "-", "json"},

@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"encoding/json"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -145,6 +147,17 @@ func TestVersion(t *testing.T) {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in %s", want, text)
 		}
+	}
+	var v struct {
+		Version, Commit, Go, System, Kernels string
+		Comm                                 []string
+	}
+	if err := json.Unmarshal([]byte(mustRun(t, "version", "--json")), &v); err != nil {
+		t.Fatal(err)
+	}
+	if again := fmt.Sprintf("volley %s\ncommit   %s\ngo       %s, %s\nkernels  %s\ncomm     %s\n",
+		v.Version, v.Commit, v.Go, v.System, v.Kernels, strings.Join(v.Comm, ", ")); again != text {
+		t.Errorf("--json has %+v, want what is in\n%s", v, text)
 	}
 }
 

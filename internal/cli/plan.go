@@ -33,7 +33,7 @@ It is the schedule that encode runs over such a network on packets of --size;
 in one process, that of --network process --whole. In the text, →2: x0 is a
 message to processor 2 that carries packet x0, x0.3 is piece 3 of it, and
 y5(x0,x1) stands for the part of the coded packet y5 that comes from x0 and x1.
-Rounds and processors count from 0.`
+Rounds and processors count from 0. CSV has a line for each message.`
 
 // Above this many processors the text says what the plan costs, not what every
 // processor does.
@@ -57,7 +57,7 @@ func newPlan() *cobra.Command {
 	o.AddProcessors(cmd.Flags())
 	o.addPlan(cmd)
 	f := cmd.Flags()
-	o.outputFlags.add(f, append([]string{"text", "json"}, draw.Formats...)...)
+	o.outputFlags.add(f, append(slices.Clone(report.Formats), draw.Formats...)...)
 	f.IntVar(&o.processor, "processor", -1, "show only the program of this `PROCESSOR`")
 	o.AddSize(f)
 	f.BoolVar(&o.why, "why", false, "show the table that auto chooses from")
@@ -130,6 +130,8 @@ func (o *planOptions) print(w io.Writer, encoder *volley.Encoder, symbols int64,
 			return usage(err)
 		}
 		return picture.Write(w, o.format)
+	case o.format == "csv":
+		return o.writeMessages(w, p)
 	case o.format == "json" && one:
 		return plan.EncodeProgram(w, p, o.processor)
 	case o.format == "json":
@@ -150,6 +152,40 @@ func (o *planOptions) print(w io.Writer, encoder *volley.Encoder, symbols int64,
 		return err
 	}
 	return writeCost(w, r, model)
+}
+
+// writeMessages writes a line for each message, of --processor those that it sends.
+func (o *planOptions) writeMessages(w io.Writer, p plan.Plan) error {
+	type message struct {
+		round, from int
+		plan.Send
+	}
+	var rows []message
+	info := p.Info()
+	for k := range info.Processors {
+		if o.processor >= 0 && k != o.processor {
+			continue
+		}
+		program, err := p.Program(k)
+		if err != nil {
+			return err
+		}
+		for t, r := range program.Rounds {
+			for _, s := range r.Sends {
+				rows = append(rows, message{t, k, s})
+			}
+		}
+	}
+	slices.SortStableFunc(rows, func(a, b message) int { return a.round - b.round })
+	phases := info.PhaseOf()
+	return report.Write(w, "csv", []report.Column[message]{
+		{Name: "round", Value: func(m message) any { return m.round }},
+		{Name: "phase", Value: func(m message) any { return phases[m.round] }},
+		{Name: "from", Value: func(m message) any { return m.from }},
+		{Name: "to", Value: func(m message) any { return m.Dst }},
+		{Name: "port", Value: func(m message) any { return m.Port }},
+		{Name: "packets", Value: func(m message) any { return float64(len(m.Slots)) / float64(info.PieceCount()) }},
+	}, rows)
 }
 
 // writeCost prints the costs of the plan and the bounds.

@@ -4,9 +4,12 @@ import (
 	"bytes"
 	"encoding/csv"
 	"encoding/json"
+	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -40,6 +43,61 @@ func TestPlanJSON(t *testing.T) {
 		}
 		if err := verify.Check(p, a); err != nil {
 			t.Errorf("%v: %v", flags, err)
+		}
+	}
+}
+
+// TestPlanCSV compares the messages with those of the plan as JSON, and counts packets in pieces.
+func TestPlanCSV(t *testing.T) {
+	want := `round,phase,from,to,port,packets
+0,prepare,0,1,0,1
+0,prepare,1,2,0,1
+0,prepare,2,3,0,1
+0,prepare,3,0,0,1
+1,shoot,0,2,0,1
+1,shoot,1,3,0,1
+1,shoot,2,0,0,1
+1,shoot,3,1,0,1
+`
+	if got := mustRun(t, "plan", "--model", "paper", "-k", "4", "--format", "csv"); got != want {
+		t.Errorf("%s, want\n%s", got, want)
+	}
+	flags := []string{"plan", "-k", "9", "--network", "100mbit/1ms", "--algorithm", "exchange"}
+	p, err := plan.Decode(strings.NewReader(mustRun(t, append(flags, "--json")...)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	sent := make(map[string]int) // by processor, and of all
+	for k := range p.Info().Processors {
+		program, err := p.Program(k)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range program.Rounds {
+			for _, s := range r.Sends {
+				sent[fmt.Sprint(k)] += len(s.Slots)
+				sent[""] += len(s.Slots)
+			}
+		}
+	}
+	for _, one := range []string{"", "0", "4"} {
+		args := append(slices.Clone(flags), "--format", "csv")
+		if one != "" {
+			args = append(args, "--processor", one)
+		}
+		rows, err := csv.NewReader(strings.NewReader(mustRun(t, args...))).ReadAll()
+		if err != nil {
+			t.Fatal(err)
+		}
+		packets := 0.0
+		for _, row := range rows[1:] {
+			n, err := strconv.ParseFloat(row[5], 64)
+			if packets += n; err != nil || one != "" && row[2] != one {
+				t.Errorf("processor %q: %v", one, row)
+			}
+		}
+		if want := float64(sent[one]) / float64(p.Info().PieceCount()); math.Abs(packets-want) > 1e-9 || p.Info().PieceCount() < 2 {
+			t.Errorf("processor %q: %v packets, want %v in %d pieces", one, packets, want, p.Info().PieceCount())
 		}
 	}
 }

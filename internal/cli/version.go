@@ -13,24 +13,37 @@ import (
 )
 
 func newVersion() *cobra.Command {
-	return &cobra.Command{
+	asJSON := false
+	cmd := &cobra.Command{
 		Use:   "version",
 		Short: "Say which version this is, and how it was built",
 		Args:  noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			commit := "unknown"
+			v := struct {
+				Version string   `json:"version"`
+				Commit  string   `json:"commit"`
+				Go      string   `json:"go"`
+				System  string   `json:"system"`
+				Kernels string   `json:"kernels"`
+				Comm    []string `json:"comm"`
+			}{volley.Version, "unknown", runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH, field.Kernels(), commNames()[1:]}
 			if info, ok := debug.ReadBuildInfo(); ok {
 				for _, s := range info.Settings {
 					switch {
 					case s.Key == "vcs.revision":
-						commit = s.Value
+						v.Commit = s.Value
 					case s.Key == "vcs.modified" && s.Value == "true":
-						commit += ", with changes"
+						v.Commit += ", with changes"
 					}
 				}
 			}
-			return printable.Fprintf(cmd.OutOrStdout(), "volley %s\ncommit   %s\ngo       %s, %s/%s\nkernels  %s\ncomm     %s\n",
-				volley.Version, commit, runtime.Version(), runtime.GOOS, runtime.GOARCH, field.Kernels(), strings.Join(commNames()[1:], ", "))
+			if asJSON {
+				return writeJSON(cmd.OutOrStdout(), v)
+			}
+			return printable.Fprintf(cmd.OutOrStdout(), "volley %s\ncommit   %s\ngo       %s, %s\nkernels  %s\ncomm     %s\n",
+				v.Version, v.Commit, v.Go, v.System, v.Kernels, strings.Join(v.Comm, ", "))
 		},
 	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print it as JSON")
+	return cmd
 }
