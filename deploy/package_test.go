@@ -26,21 +26,25 @@ func TestMan(t *testing.T) {
 	if out, err := c.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	for _, cmd := range cli.Command().Commands() {
+	list := cli.Command().Commands()
+	for i := 0; i < len(list); i++ {
+		cmd := list[i]
+		list = append(list, cmd.Commands()...)
 		section, want := "1", "Sep 2001"
-		if !cmd.Runnable() {
+		if cmd.IsAdditionalHelpTopicCommand() {
 			section = "7"
 		}
 		if cmd.Hidden || cmd.Name() == "completion" || cmd.Name() == "help" {
 			continue
 		}
-		page := read(t, filepath.Join(dir, "volley-"+cmd.Name()+"."+section))
+		name := strings.ReplaceAll(cmd.CommandPath(), " ", "-")
+		page := read(t, filepath.Join(dir, name+"."+section))
 		if !strings.Contains(page, want) || !strings.Contains(page, cmd.Short) {
-			t.Errorf("volley-%s(%s) lacks %q or %q: %s", cmd.Name(), section, want, cmd.Short, page)
+			t.Errorf("%s(%s) lacks %q or %q: %s", name, section, want, cmd.Short, page)
 		}
 		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
 			if !f.Hidden && !strings.Contains(page, "--"+f.Name) {
-				t.Errorf("volley-%s(1) lacks --%s", cmd.Name(), f.Name)
+				t.Errorf("%s(1) lacks --%s", name, f.Name)
 			}
 		})
 	}

@@ -1,4 +1,5 @@
-// Man writes the man pages of volley into a directory: volley(1), volley-VERB(1) for each verb, and volley-TOPIC(7).
+// Man writes the man pages of volley into a directory: volley(1), volley-VERB(1) for each verb, volley-group-init(1),
+// and volley-TOPIC(7).
 package main
 
 import (
@@ -33,18 +34,17 @@ func write(dir string) error {
 		now = time.Unix(seconds, 0).UTC()
 	}
 	root := cli.Command()
-	root.DisableAutoGenTag = true
-	for _, cmd := range append([]*cobra.Command{root}, root.Commands()...) {
+	list := []*cobra.Command{root}
+	for i := 0; i < len(list); i++ {
+		cmd := list[i]
 		section := "1"
 		if cmd.IsAdditionalHelpTopicCommand() {
 			section = "7"
 		} else if !cmd.IsAvailableCommand() {
 			continue
 		}
-		name := cmd.Name()
-		if cmd != root {
-			name = "volley-" + name
-		}
+		list = append(list, cmd.Commands()...)
+		name := strings.ReplaceAll(cmd.CommandPath(), " ", "-")
 		cmd.DisableAutoGenTag = true
 		cmd.Long = blocks(cmd.Long)
 		page, err := os.Create(filepath.Join(dir, name+"."+section))
