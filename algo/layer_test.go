@@ -40,20 +40,20 @@ func TestLayers(t *testing.T) {
 					continue
 				}
 				step := algorithm.step(largest, ports)
-				first, a := algotest.Layer(t, f, step, sizes, 1)
+				first, a := randomLayer(t, f, step, sizes, 1)
 				p := schedule.Compile("layer", "", f, k, ports, first)
 				if err := verify.Check(p, a); err != nil {
 					t.Errorf("%s: %v", name, err)
 					continue
 				}
-				one, _ := algotest.Layer(t, f, step, []int{largest}, 1)
+				one, _ := randomLayer(t, f, step, []int{largest}, 1)
 				want := sim.Count(schedule.Compile("layer", "", f, largest, ports, one))
 				if got := sim.Count(p); got.C1 != want.C1 || got.C2 != want.C2 {
 					t.Errorf("%s: %d/%d, the largest group alone %d/%d", name, got.C1, got.C2, want.C1, want.C2)
 				}
-				second, b := algotest.Layer(t, f, step, sizes[:1], 7)
+				second, b := randomLayer(t, f, step, sizes[:1], 7)
 				if sizes[0] != k {
-					second, b = algotest.Layer(t, f, algorithm.step(k, ports), []int{k}, 7)
+					second, b = randomLayer(t, f, algorithm.step(k, ports), []int{k}, 7)
 				}
 				product, err := matrix.Mul(a, b)
 				if err != nil {
@@ -65,4 +65,43 @@ func TestLayers(t *testing.T) {
 			}
 		}
 	}
+}
+
+// randomLayer returns a layer of groups of the given sizes, whose members lie interleaved among the processors, with random
+// matrices, and the matrix of the whole layer.
+func randomLayer(t testing.TB, f field.Field, step schedule.Step, sizes []int, seed uint64) (schedule.Partition, *matrix.Dense) {
+	t.Helper()
+	k := 0
+	for _, n := range sizes {
+		k += n
+	}
+	// Deal the processors to the groups in turn, until each is full.
+	members := make([][]int, len(sizes))
+	groupOf, indexOf := make([]int, k), make([]int, k)
+	for proc, g := 0, 0; proc < k; g = (g + 1) % len(sizes) {
+		if len(members[g]) < sizes[g] {
+			groupOf[proc], indexOf[proc] = g, len(members[g])
+			members[g] = append(members[g], proc)
+			proc++
+		}
+	}
+	whole := matrix.NewDense(f, k, k)
+	parts := make([]matrix.Matrix, len(sizes))
+	for g, n := range sizes {
+		a := algotest.Random(t, f, n, seed+uint64(g))
+		parts[g] = a
+		for i := range n {
+			for j := range n {
+				whole.Set(members[g][i], members[g][j], a.At(i, j))
+			}
+		}
+	}
+	return schedule.Partition{Step: step, Group: func(proc int) schedule.Group {
+		g := groupOf[proc]
+		return schedule.Group{
+			Size: sizes[g], Index: indexOf[proc],
+			Member: func(i int) int { return members[g][i] },
+			At:     parts[g].At,
+		}
+	}}, whole
 }

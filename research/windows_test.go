@@ -236,7 +236,21 @@ func TestWindowsOnGroups(t *testing.T) {
 	f := fieldtest.Parse(t, "goldilocks")
 	for _, c := range []struct{ size, ports, over int }{{7, 1, 0}, {24, 1, 1}, {16, 2, 0}, {48, 4, 0}} {
 		step := newWindows(windowTable(c.size, c.ports, c.over)[0], c.ports)
-		l, a := algotest.Layer(t, f, step, []int{c.size, c.size, c.size}, 5)
+		const groups = 3 // interleaved
+		var parts [groups]matrix.Matrix
+		for g := range parts {
+			parts[g] = algotest.Random(t, f, c.size, uint64(5+g))
+		}
+		a := matrix.DenseFunc(f, groups*c.size, groups*c.size, func(i, j int) (e field.Element) {
+			if i%groups == j%groups {
+				e = parts[i%groups].At(i/groups, j/groups)
+			}
+			return e
+		})
+		l := schedule.Partition{Step: step, Group: func(proc int) schedule.Group {
+			member := func(i int) int { return groups*i + proc%groups }
+			return schedule.Group{Size: c.size, Index: proc / groups, Member: member, At: parts[proc%groups].At}
+		}}
 		for _, seed := range []int{0, 1} {
 			in := l
 			in.Uniform = true
