@@ -81,29 +81,13 @@ func modelOfTrace(x *timeline, m sim.Model) []roundModel {
 
 // ownPlan returns a plan of the user's own. A is the matrix of the flags, if they name one; else it is what the plan computes.
 func ownPlan(ctx context.Context, m *plan.Materialized, s *selection.Selection, model sim.Model) (*planAnswer, error) {
-	i, c := m.Info(), sim.Count(m)
-	a := &planAnswer{Info: describe(i), Candidates: []candidate{}, Rejected: []rejection{}, OwnMatrix: s == nil, Cost: planCost{
-		C1: c.C1, C2: c.C2, C3: c.PacketC3(), PacketsC2: c.PacketC2(), Seconds: model.Time(c).Seconds(), Bytes: model.Bytes, PacketBytes: model.Bytes,
-		Rounds: list(c.Rounds), Beta: model.Beta.Seconds(), Tau: model.Tau, Gamma: model.Gamma, Times: []float64{},
-	}}
-	for _, d := range model.RoundTimes(c) {
-		a.Cost.Times = append(a.Cost.Times, d.Seconds())
-	}
-	var err error
-	if a.Aggregate, err = aggregateOf(ctx, m); err != nil || i.Processors > mostDetailed || slotsOf(m)*i.Rows > mostCoefficients {
-		return a, err
-	}
-	n := i.PieceCount()
+	i, n := m.Info(), m.Info().PieceCount()
+	a := &planAnswer{Info: describe(i), Candidates: []candidate{}, Rejected: []rejection{}, OwnMatrix: s == nil, Cost: costOf(sim.Count(m), model)}
 	build := func() (matrix.Matrix, error) { return computedBy(ctx, m) }
 	if s != nil {
 		s.Processors, s.Sinks, s.Field, build = i.Rows/n, i.Columns/n, i.Field.Name(), s.Build
 	}
-	with, err := build()
-	if err != nil {
-		return nil, err
-	}
-	a.Detail, err = detailOf(ctx, m, with)
-	return a, err
+	return a, a.show(ctx, m, build)
 }
 
 // computedBy returns the matrix that a plan computes. Its entries are those of the first pieces of packets.
@@ -159,23 +143,22 @@ func load(ctx context.Context, request loadRequest, _ func(any) error) (*loaded,
 	wrong := func(err error) error {
 		return at("file", fmt.Errorf("%s: %w: want what volley encode prints with --json, or writes with --trace", name, err))
 	}
-	answer := new(loaded)
-	head := request.Text[:min(len(request.Text), 200)]
-	if strings.Contains(head, `"volley-manifest"`) {
-		answer.Kind = "plan"
-		if len(request.Text) > mostPlan {
-			return nil, at("file", fmt.Errorf("%s: %d bytes: the page reads manifests of %d at most", name, len(request.Text), mostPlan))
-		}
+	answer, what := &loaded{Kind: "plan"}, ""
+	switch head := request.Text[:min(len(request.Text), 200)]; {
+	case strings.Contains(head, `"volley-manifest"`):
+		what = "manifests"
+	case strings.Contains(head, `"volley-plan"`):
+		what = "plans"
+	}
+	switch {
+	case what != "" && len(request.Text) > mostPlan:
+		return nil, at("file", fmt.Errorf("%s: %d bytes: the page reads %s of %d at most", name, len(request.Text), what, mostPlan))
+	case what == "manifests":
 		if answer.Plan, err = encodedPlan(ctx, request.Text, s); err != nil && ctx.Err() == nil {
 			err = at("file", fmt.Errorf("%s: %s", name, selection.Message(err)))
 		}
 		return answer, err
-	}
-	if strings.Contains(head, `"volley-plan"`) {
-		answer.Kind = "plan"
-		if len(request.Text) > mostPlan {
-			return nil, at("file", fmt.Errorf("%s: %d bytes: the page reads plans of %d at most", name, len(request.Text), mostPlan))
-		}
+	case what == "plans":
 		p, err := plan.Decode(strings.NewReader(request.Text))
 		if err == nil && p.Common.Processors > mostProcessors {
 			err = fmt.Errorf("%d processors, and the page shows %d at most", p.Common.Processors, mostProcessors)
@@ -196,8 +179,7 @@ func load(ctx context.Context, request loadRequest, _ func(any) error) (*loaded,
 		}
 		answer.Plan, err = ownPlan(ctx, p, s, m)
 		return answer, err
-	}
-	if strings.Contains(request.Text, `"traceEvents"`) {
+	case strings.Contains(request.Text, `"traceEvents"`):
 		answer.Kind = "trace"
 		if answer.Run, err = loadTrace(request.Text); err != nil {
 			return nil, wrong(err)

@@ -165,17 +165,20 @@ func (q *question) answer(ctx context.Context) (*planAnswer, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	if a.Aggregate, err = aggregateOf(ctx, p); err != nil {
-		return nil, err
+	return a, a.show(ctx, p, func() (matrix.Matrix, error) { return q.matrix, nil })
+}
+
+// show adds what the plan sends and, unless that is too much, each message, beside the matrix A. The error is that of ctx
+// or of build, which returns A.
+func (a *planAnswer) show(ctx context.Context, p plan.Plan, build func() (matrix.Matrix, error)) (err error) {
+	if a.Aggregate, err = aggregateOf(ctx, p); err != nil || a.Info.Processors > mostDetailed || slotsOf(p)*a.Info.Rows > mostCoefficients {
+		return err
 	}
-	if a.Info.Processors > mostDetailed {
-		return a, nil
+	with, err := build()
+	if err == nil {
+		a.Detail, err = detailOf(ctx, p, with)
 	}
-	if slotsOf(p)*a.Info.Rows > mostCoefficients {
-		return a, nil
-	}
-	a.Detail, err = detailOf(ctx, p, q.matrix)
-	return a, err
+	return err
 }
 
 func describe(i plan.Info) planInfo {
@@ -186,22 +189,28 @@ func describe(i plan.Info) planInfo {
 	}
 }
 
+// costOf returns what was counted, and its times in a model.
+func costOf(c sim.Cost, m sim.Model) planCost {
+	cost := planCost{
+		C1: c.C1, C2: c.C2, C3: c.PacketC3(), PacketsC2: c.PacketC2(), Seconds: m.Time(c).Seconds(), Bytes: m.Bytes, PacketBytes: m.Bytes,
+		Rounds: list(c.Rounds), Beta: m.Beta.Seconds(), Tau: m.Tau, Gamma: m.Gamma, Times: []float64{},
+	}
+	for _, d := range m.RoundTimes(c) {
+		cost.Times = append(cost.Times, d.Seconds())
+	}
+	return cost
+}
+
 func (q *question) cost(p plan.Plan) (planCost, error) {
 	r, err := q.encoder.Estimate(q.model.Symbols())
 	if err != nil {
 		return planCost{}, at("algorithm", err)
 	}
-	c := planCost{
-		C1: r.C1, C2: r.C2, C3: r.C3, PacketsC2: r.C2Packets, BoundC1: r.BoundC1, BoundC2: r.BoundC2,
-		Seconds: r.Seconds, Bytes: q.bytes, PacketBytes: r.PacketBytes, Rounds: list(r.Rounds),
-		Beta: q.model.Beta.Seconds(), Tau: q.model.Tau, Gamma: q.model.Gamma, Times: []float64{},
-	}
 	counted := sim.Count(p)
+	c := costOf(counted, q.model)
+	c.Bytes, c.C3, c.Seconds, c.BoundC1, c.BoundC2 = q.bytes, r.C3, r.Seconds, r.BoundC1, r.BoundC2 // fused sums count
 	if n := q.model.Network; !q.model.Paper() {
 		c.Network = &planNetwork{n.Latency.Seconds(), n.Overhead.Seconds(), n.Gap(1), counted.Messages(), counted.NodePackets()}
-	}
-	for _, d := range q.model.RoundTimes(counted) {
-		c.Times = append(c.Times, d.Seconds())
 	}
 	if b, ok := r.BoundMinCut(); ok {
 		c.MinCut = &b
