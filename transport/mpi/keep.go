@@ -3,54 +3,7 @@
 package mpi
 
 /*
-#include <mpi.h>
-
-extern void volleyForget(int);
-extern void volleyFinish(void);
-
-// volley_forget is called when a communicator is freed, or its attribute deleted; at MPI's end nothing can be freed.
-static int volley_forget(MPI_Comm comm, int key, void *id, void *extra) {
-	int ended = 0;
-	MPI_Finalized(&ended);
-	if (!ended) volleyForget((int)(long)id);
-	return MPI_SUCCESS;
-}
-
-// volley_key is the key of the attribute that names an endpoint, which a duplicate does not have.
-static int volley_key(int *key) {
-	static int made = MPI_KEYVAL_INVALID;
-	int rc = made != MPI_KEYVAL_INVALID ? MPI_SUCCESS : MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, volley_forget, &made, NULL);
-	*key = made;
-	return rc;
-}
-
-// volley_finish is called by MPI_Finalize, before anything else.
-static int volley_finish(MPI_Comm comm, int key, void *value, void *extra) {
-	volleyFinish();
-	return MPI_SUCCESS;
-}
-
-static int volley_before_finalize(void) {
-	static int key = MPI_KEYVAL_INVALID;
-	if (key != MPI_KEYVAL_INVALID) return MPI_SUCCESS;
-	int rc = MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, volley_finish, &key, NULL);
-	return rc == MPI_SUCCESS ? MPI_Comm_set_attr(MPI_COMM_SELF, key, NULL) : rc;
-}
-
-static int volley_kept(MPI_Fint comm, int *id) {
-	int key, there = 0;
-	void *value;
-	int rc = volley_key(&key);
-	if (rc == MPI_SUCCESS) rc = MPI_Comm_get_attr(MPI_Comm_f2c(comm), key, &value, &there);
-	*id = there ? (int)(long)value : 0;
-	return rc;
-}
-
-static int volley_keep(MPI_Fint comm, int id) {
-	int key;
-	int rc = volley_key(&key);
-	return rc == MPI_SUCCESS ? MPI_Comm_set_attr(MPI_Comm_f2c(comm), key, (void *)(long)id) : rc;
-}
+#include "keep.h"
 */
 import "C"
 
