@@ -26,7 +26,7 @@ var allowed = map[string][]string{
 	"algo/internal/universal":  {"algo/schedule", "field", "plan", "sim"},
 	"algo/internal/structured": {"algo/internal/universal", "algo/schedule", "field", "matrix", "plan", "sim"},
 	"algo/internal/sinks":      {"algo/internal/structured", "algo/internal/universal", "algo/schedule", "field", "matrix", "plan", "sim"},
-	"algo/algotest":            {"algo", "algo/schedule", "field", "field/fieldtest", "matrix", "plan"},
+	"algo/algotest":            {"algo", "field", "field/fieldtest", "matrix", "plan"},
 	"verify":                   {"field", "matrix", "plan"},
 	"transport":                {},
 	"transport/internal/waits": {"transport"},
