@@ -58,8 +58,26 @@ test("the command is what the command line takes", async () => {
   await done(opened);
 });
 
+test("of the many plans on a network those are drawn that are the best of their algorithm somewhere; a button shows all", async () => {
+  const opened = await explorer.open("#/cost?k=16&model=network&ks=2..4");
+  const { page } = opened;
+  const drawn = page.locator("figure[data-chart=sizes] g[data-line]");
+  await drawn.first().waitFor();
+  const few = await drawn.count();
+  const rows = await page.locator("table[data-table=plans] tbody tr").count();
+  assert.equal(few, rows);
+  const all = page.getByRole("button", { name: /^All \d+ plans$/ });
+  const many = Number((await all.textContent()).match(/\d+/)[0]);
+  assert.ok(few < many, `${few} of ${many}`);
+  await all.click();
+  await page.waitForFunction((n) => document.querySelectorAll("figure[data-chart=sizes] g[data-line]").length === n, many);
+  await page.getByRole("button", { name: "Only the best plans" }).click();
+  await page.waitForFunction((n) => document.querySelectorAll("figure[data-chart=sizes] g[data-line]").length === n, few);
+  await done(opened);
+});
+
 test("fields of the cost view that are wrong say so, and the charts stay", async () => {
-  const opened = await explorer.open("#/cost");
+  const opened = await explorer.open("#/cost?ks=2..8"); // few, as each is counted anew after a mistake
   const { page } = opened;
   for (const chart of ["c1", "c2", "sizes"]) await page.locator(`figure[data-chart=${chart}] svg`).waitFor();
   for (const [field, text] of [["ks", "2.."], ["ks", "0"], ["ks", "1..5000"], ["from", "small"], ["to", "1B"]]) {
@@ -67,7 +85,7 @@ test("fields of the cost view that are wrong say so, and the charts stay", async
     await input.fill(text);
     await page.locator('main input[aria-invalid="true"]').first().waitFor();
     assert.ok((await page.locator("figure[data-chart] svg").count()) >= 3);
-    await input.fill("");
+    await input.fill(field === "ks" ? "2..8" : "");
     await page.locator('main input[aria-invalid="true"]').waitFor({ state: "detached" });
   }
   await done(opened);

@@ -40,6 +40,7 @@ test("numbers that make no group say so", async () => {
     const before = await input.inputValue();
     await input.fill(text);
     await page.locator(`#protect-${name}-error`).waitFor();
+    assert.equal(await page.locator("thead th").count(), 5, "the last good group stays");
     await input.fill(before);
     await page.locator(`#protect-${name}-error`).waitFor({ state: "detached" });
   }
@@ -63,6 +64,20 @@ test("protecting and bringing back take the time of the chosen network", async (
   await page.locator("select[name=net]").selectOption("200gbit/2us");
   await page.getByText("on a network of 200 Gbit/s, 2 µs").waitFor();
   await page.waitForFunction((fast) => parseFloat([...document.querySelectorAll("dl div")].find((d) => d.textContent.includes("protect, all")).querySelector("dd").textContent) < fast / 10, fast);
+  await done(opened);
+});
+
+test("at 390 px every node of a group is in sight", async () => {
+  const opened = await explorer.open("", { viewport: { width: 390, height: 900 } });
+  const { page } = opened;
+  for (const nodes of [16, 20, 64]) {
+    await explorer.load(opened, `#/protect?nodes=${nodes}`);
+    await page.getByText(`All ${nodes} nodes are there`).waitFor();
+    const last = page.locator("thead th button").last();
+    if (nodes <= 16) assert.equal(await last.textContent(), `${nodes - 1}`);
+    const right = await page.locator("main :is(.scroll table, svg[role=img])").evaluate((e) => e.getBoundingClientRect().right);
+    assert.ok(right <= 390, `${nodes} nodes: to ${right} px`);
+  }
   await done(opened);
 });
 

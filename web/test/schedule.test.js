@@ -159,6 +159,16 @@ test("addresses that make no sense show the page, and what is wrong", async () =
   await done(wrong);
 });
 
+test("one processor, sources and sinks: the sentence above the picture says who they are", async () => {
+  const opened = await explorer.open("");
+  for (const [hash, says] of [["#/schedule?k=1", "One machine has a packet of data"], ["#/schedule?k=3&sinks=8", "3 machines have a packet of data each. In"], ["#/schedule?k=3&sinks=8", "all 8 machines get a mixture"],
+    ["#/schedule?k=8&sinks=3", "3 of 8 machines get a mixture"], ["#/schedule?k=500", "500 machines have a packet of data each."]]) {
+    await explorer.load(opened, hash);
+    await opened.page.locator(".summary").getByText(says).waitFor();
+  }
+  await done(opened);
+});
+
 test("nothing is wider than the window at 390 px", async () => {
   const opened = await explorer.show("#/schedule?k=8&model=network&axis=time", { viewport: { width: 390, height: 900 } });
   assert.ok((await opened.page.evaluate(() => document.documentElement.scrollWidth)) <= 390);
@@ -250,13 +260,13 @@ test("who opens the page is guided through the rounds, once", async () => {
   await guide.getByText("Each circle at the top is a processor").waitFor();
   await page.getByText("before round 0").waitFor();
   await guide.getByRole("button", { name: "Start" }).click();
-  await guide.getByText("Round 0, prepare: 8 messages, all at the same time. Processor 0 sends its packet x0 to processor 1.").waitFor();
+  await guide.getByText("Round 0, prepare: 8 messages, all at the same time. Processor 0 sends processor 1 its packet x0.").waitFor();
   await page.getByText("after 1 round of 3").waitFor();
   for (let rounds = 2; rounds <= 3; rounds++) {
     await guide.getByRole("button", { name: "Next round" }).click();
     await page.getByText(`after ${rounds} rounds of 3`).waitFor();
   }
-  await guide.getByText("4 packets together. It would take 7 if each processor sent its packet to all others.").waitFor();
+  await guide.getByText("4 packets together. If each processor sent its packet to all others, these would be 7").waitFor();
   await guide.getByRole("button", { name: "Look around" }).click();
   await guide.waitFor({ state: "detached" });
   await page.reload();
@@ -318,9 +328,12 @@ test("at 390 px the picture comes first, and the form behind a button", async ()
   const { page } = opened;
   const field = page.locator("input[name=processors]");
   assert.equal(await field.isVisible(), false);
-  await page.getByRole("button", { name: "Examples, and what is planned" }).click();
+  await page.getByRole("button", { name: "Examples and settings" }).click();
   await field.fill("4");
   await page.waitForFunction(() => document.querySelectorAll("path.arrow").length === 8);
+  await page.getByRole("button", { name: "DFT", exact: true }).click(); // and its picture, not the form
+  await page.locator(".heading").getByText("field 17").waitFor();
+  assert.equal(await field.isVisible(), false);
   for (const hash of ["#/protect?nodes=16", "#/proof?k=8", "#/cost?k=16", "#/run?k=8", "#/figures?figure=dft"]) {
     await page.evaluate((h) => (location.hash = h), hash);
     await page.locator("main :is(svg, table)").first().waitFor();

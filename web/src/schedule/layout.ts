@@ -75,7 +75,7 @@ export const sizes = { title: 12, label: 11, side: 10, line: 13 };
 const margin = 1;
 const labelled = 16; // with more processors only some arrows have labels
 const narrow = 520;
-const narrowest = 7;
+const narrowest = 4;
 const widest = 120;
 const manyRounds = 24;
 
@@ -201,7 +201,9 @@ export function labelsOf(l: Layout, s: Schedule, arrows: Drawn[], wide: number):
   const placed: Text[] = [];
   for (const d of arrows) {
     const slots = carried(s.detail, d.arrow.message);
-    const [line = ""] = s.plan.info.pieces > 1 ? [aboutPieces(s.detail, slots)] : shorten(slots, 1, sizes.label, wide);
+    // Of several sums one is named: the next would stand at the tail of another arrow.
+    const most = slots.length > 1 && arrows.length > 1 ? Math.min(wide, Math.max(l.column - 8, 84)) : wide;
+    const [line = ""] = s.plan.info.pieces > 1 ? [aboutPieces(s.detail, slots)] : shorten(slots, 1, sizes.label, most);
     const { x, y } = d.pieces[0]![0];
     const sides = d.arrow.span < 0 ? (["end", "start"] as const) : (["start", "end"] as const);
     for (const anchor of sides) {
