@@ -67,6 +67,7 @@ export function browse() {
 export async function open(browser, url, options = {}) {
   const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, reducedMotion: "reduce", ...options });
   if (inFirefox && options.colorScheme === "dark") await context.addInitScript(() => location.protocol === "http:" && localStorage.setItem("volley-theme", "dark"));
+  context.setDefaultTimeout(120_000); // no test is decided by how busy the machine is
   const page = await context.newPage();
   const problems = [];
   page.on("console", (message) => {
