@@ -14,7 +14,7 @@ import (
 //
 // An abort is that of all ranks of t; the [AbortError] of one that is not in the group has rank -1. Close closes t.
 func Subset(t Transport, ranks []int) Transport {
-	g := &subset{t, slices.Clone(ranks), slices.Repeat([]int{-1}, t.Size())}
+	g := &subset{Around{t}, slices.Clone(ranks), slices.Repeat([]int{-1}, t.Size())}
 	for i, r := range ranks {
 		g.of[r] = i
 	}
@@ -22,7 +22,7 @@ func Subset(t Transport, ranks []int) Transport {
 }
 
 type subset struct {
-	Transport
+	Around
 	ranks []int // of the transport, by rank of the group
 	of    []int // the reverse; -1: not in the group
 }
@@ -33,15 +33,8 @@ func (g *subset) NewQueue() Queue {
 	return &subsetQueue{Queue: g.Transport.NewQueue(), g: g, posted: map[*Transfer]*Transfer{}}
 }
 
-// Cores, Overlaps and Inquire are those of the transport.
-func (g *subset) Cores() int     { return Cores(g.Transport) }
-func (g *subset) Overlaps() bool { return Overlaps(g.Transport) }
 func (g *subset) Inquire(ctx context.Context, rank int) (int, time.Duration, error) {
-	q, ok := g.Transport.(Inquirer)
-	if !ok {
-		return -1, 0, errors.New("the transport cannot ask others")
-	}
-	whom, since, err := q.Inquire(ctx, g.ranks[rank])
+	whom, since, err := g.Around.Inquire(ctx, g.ranks[rank])
 	if err == nil && whom >= 0 {
 		whom = g.of[whom]
 	}

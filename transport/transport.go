@@ -169,6 +169,23 @@ type Inquirer interface {
 	Inquire(ctx context.Context, rank int) (whom int, since time.Duration, err error)
 }
 
+// Around is embedded by a Transport around another one, of which it has the methods of [CoreSharer] and [Inquirer].
+type Around struct{ Transport }
+
+// Cores is [Cores].
+func (a Around) Cores() int { return Cores(a.Transport) }
+
+// Overlaps is [Overlaps].
+func (a Around) Overlaps() bool { return Overlaps(a.Transport) }
+
+// Inquire asks the other one, or returns an error where that is no [Inquirer].
+func (a Around) Inquire(ctx context.Context, rank int) (whom int, since time.Duration, err error) {
+	if q, ok := a.Transport.(Inquirer); ok {
+		return q.Inquire(ctx, rank)
+	}
+	return -1, 0, errors.New("the transport cannot ask others")
+}
+
 // answerTime is how long Blame waits for an answer, which takes milliseconds unless the machine is overloaded.
 const answerTime = 2 * time.Second
 

@@ -13,7 +13,6 @@ import (
 	"context"
 	"errors"
 	"sync"
-	"time"
 
 	"volley/transport"
 )
@@ -23,8 +22,8 @@ var ErrDead = errors.New("faulty: this rank is dead")
 
 // A Transport is one rank's end of a group, with faults.
 type Transport struct {
-	transport.Transport // below
-	faults              []Fault
+	transport.Around // what is below
+	faults           []Fault
 
 	mu     sync.Mutex // guards what follows, and the start of transfers below
 	state  state
@@ -47,7 +46,7 @@ const (
 
 // New wraps a rank's transport. Faults that strike the same send do so in the order given.
 func New(t transport.Transport, faults ...Fault) *Transport {
-	return &Transport{Transport: t, faults: faults, struck: make([]bool, len(faults))}
+	return &Transport{Around: transport.Around{Transport: t}, faults: faults, struck: make([]bool, len(faults))}
 }
 
 // Idle returns how many faults have not struck yet, so that a test can tell that it tested something.
@@ -60,15 +59,6 @@ func (t *Transport) Idle() (n int) {
 		}
 	}
 	return n
-}
-
-// Inquire asks below, if that can be asked.
-func (t *Transport) Inquire(ctx context.Context, rank int) (int, time.Duration, error) {
-	q, ok := t.Transport.(transport.Inquirer)
-	if !ok {
-		return -1, 0, errors.New("faulty: the transport below asks nobody")
-	}
-	return q.Inquire(ctx, rank)
 }
 
 // A queue is a queue below, with the faults.

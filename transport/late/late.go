@@ -3,7 +3,6 @@ package late
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"time"
 
@@ -11,7 +10,7 @@ import (
 )
 
 type late struct {
-	transport.Transport
+	transport.Around
 	ctx   context.Context
 	delay func(*transport.Transfer) time.Duration
 
@@ -29,7 +28,7 @@ type stream struct {
 // New returns a transport that sends each message so much later than it is posted, or when ctx has ended, and those to
 // one receiver with one tag in their order. Calls of delay do not overlap. Close waits until all are sent.
 func New(ctx context.Context, t transport.Transport, delay func(*transport.Transfer) time.Duration) transport.Transport {
-	return &late{Transport: t, ctx: ctx, delay: delay, last: map[stream]chan struct{}{}}
+	return &late{Around: transport.Around{Transport: t}, ctx: ctx, delay: delay, last: map[stream]chan struct{}{}}
 }
 
 // Limit returns a transport that sends so many bytes a second on average. A message goes, at once, when those before
@@ -48,16 +47,6 @@ func Limit(ctx context.Context, t transport.Transport, rate int64) transport.Tra
 		}
 		return delay
 	})
-}
-
-// Cores, Overlaps and Inquire are those of the transport.
-func (l *late) Cores() int     { return transport.Cores(l.Transport) }
-func (l *late) Overlaps() bool { return transport.Overlaps(l.Transport) }
-func (l *late) Inquire(ctx context.Context, rank int) (int, time.Duration, error) {
-	if q, ok := l.Transport.(transport.Inquirer); ok {
-		return q.Inquire(ctx, rank)
-	}
-	return -1, 0, errors.New("the transport cannot ask others")
 }
 
 type queue struct {
