@@ -65,6 +65,27 @@ func TestGroupFullDisk(t *testing.T) {
 	}
 }
 
+// TestGroupFullToTheLastByte recovers another node where a whole one has no room for a single byte, and verifies.
+func TestGroupFullToTheLastByte(t *testing.T) {
+	disk := t.TempDir()
+	cmd := exec.Command("unshare", "-rm", "sh", "-c", `mkdir "$0/a" "$0/b" "$0/c" && mount -t tmpfs -o size=1m none "$0/a" && mkdir "$0/a/n" &&
+		for n in a/n b c; do head -c 5000 /dev/urandom >"$0/$n/x"; done && cp "$0/b/x" "$0/x" &&
+		"$1" protect --quiet --tolerate 1 "$0/a/n" "$0/b" "$0/c" && { head -c 2000000 /dev/zero >"$0/a/filler"; rm -r "$0/b"; } 2>/dev/null
+		"$1" recover --quiet "$0/a/n" "$0/b" "$0/c"; echo "exit $?"; cmp "$0/x" "$0/b/x" && echo same
+		"$1" verify --quiet "$0/a/n" "$0/b" "$0/c"; echo "exit $?"; "$1" protect --tolerate 1 "$0/a/n" "$0/b" "$0/c"; echo "exit $?"`, disk, asProcess(t))
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Run(); err != nil {
+		if os.Getenv("CI") != "" || !strings.Contains(stderr.String(), "unshare") {
+			t.Fatalf("%v: %s", err, &stderr)
+		}
+		t.Skipf("no tmpfs: %v: %s", err, &stderr)
+	}
+	if got := stdout.String(); got != "exit 0\nsame\nexit 0\nexit 1\n" || strings.Contains(stderr.String(), "cannot be read") || !strings.Contains(stderr.String(), "no space left") {
+		t.Errorf("printed %q: %s", got, &stderr)
+	}
+}
+
 // TestGroupHiding protects a file that has data and says that its length is 0.
 func TestGroupHiding(t *testing.T) {
 	base := t.TempDir()

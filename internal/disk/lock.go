@@ -8,6 +8,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	"github.com/gofrs/flock"
@@ -141,7 +142,8 @@ func (d *osDir) tryLock(name string, shared bool, holder Holder) (unlock func(re
 	if err == nil {
 		err = d.overwrite(name, text)
 	}
-	if err != nil && (!shared || errors.Is(err, errNames)) { // who only reads may not be able to write
+	full := errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) // it can be read, and its lock goes without a name
+	if err != nil && !full && (!shared || errors.Is(err, errNames)) {        // who only reads may not be able to write
 		l.Close()
 		return nil, 0, err
 	}
