@@ -276,7 +276,7 @@ func compareEntries(x *Member, c *condition, is, old *compared, before *Member, 
 			}
 		case file && (now.Size != e.Size || is.files[e.Path]):
 			switch {
-			case failing != nil: // who knows what it is
+			case failing != nil && !errors.Is(failing, fs.ErrPermission): // who knows what it is
 				what = Damaged
 			case stale:
 				what = Stale

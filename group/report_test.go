@@ -328,3 +328,19 @@ func TestErrors(t *testing.T) {
 		"/d: an interrupted run has left pending.3.json in its .volley, which the next protect or recover removes",
 	})
 }
+
+// TestForbidden has a file that the user may not read: verify says so, and goes by its time as for others.
+func TestForbidden(t *testing.T) {
+	w := newWorld(3, 1, Striped)
+	must(t, w.protect())
+	for _, want := range []Finding{{Path: "plain", What: Damaged, Why: "permission denied"}, {Path: "plain", What: Changed, Why: "permission denied"}} {
+		r, err := w.verifyBy(failing(w.Process(), syscall.EACCES, "open", "/n1/plain"), VerifyOptions{})
+		must(t, err)
+		if !slices.Equal(r.Nodes[1].Findings, []Finding{want}) {
+			t.Errorf("%+v, want %+v", r.Nodes[1].Findings, want)
+		}
+		at, err := w.Lstat("/n1/plain")
+		must(t, err)
+		w.SetTime("/n1/plain", at.ModTime().Add(1))
+	}
+}

@@ -584,7 +584,7 @@ func (d *data) ReadAt(p []byte, offset int64) (int, error) {
 			return nil
 		case d.lenient:
 			clear(part[n:])
-			if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrPermission) {
+			if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, fs.ErrNotExist) {
 				if d.failing == nil {
 					d.failing = map[Name]error{}
 				}
