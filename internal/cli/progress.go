@@ -53,15 +53,15 @@ func (m *meter) add(done, more int64) {
 	m.done += done
 	m.total = max(m.done, m.total+more) // a rank may find less to do than it said
 	switch {
-	case m.done == 0:
-	case m.every > 0 && time.Since(m.told) >= m.every:
+	case m.total == 0:
+	case m.every > 0 && m.done > 0 && time.Since(m.told) >= m.every:
 		m.tell()
 	case m.every > 0:
 	case m.bar == nil:
 		m.bar = progressbar.NewOptions64(m.total,
 			progressbar.OptionSetWriter(m.s.stderr), progressbar.OptionShowBytes(!m.timed()), progressbar.OptionUseIECUnits(true),
 			progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionFullWidth())
-		fallthrough
+		m.bar.StartWithoutRender() // or the first rate is that of no time
 	default:
 		m.bar.ChangeMax64(m.total)
 		m.bar.Set64(min(m.done, m.total-1)) // one that is full does not move any more, and there may be more to do

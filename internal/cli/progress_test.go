@@ -139,10 +139,11 @@ func TestMeter(t *testing.T) {
 	s := &session{stderr: &stderr, verb: "protect"}
 	s.meter = &meter{s: s}
 	s.meter.add(0, 1<<20)
+	time.Sleep(150 * time.Millisecond)
 	s.meter.add(1<<19, 0)
 	time.Sleep(150 * time.Millisecond) // it is drawn no more often
 	s.meter.add(1<<18, 0)
-	if text := stderr.String(); !strings.Contains(text, "50%") || !strings.Contains(text, "75%") || strings.Contains(text, "\n") {
+	if text := stderr.String(); strings.Contains(text, "GiB/s") || !strings.Contains(text, "50%") || !strings.Contains(text, "75%") || strings.Contains(text, "\n") {
 		t.Errorf("%q", text)
 	}
 	fmt.Fprint(&clearing{Writer: &stdout, s: s}, "a report")
