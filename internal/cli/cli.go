@@ -56,9 +56,7 @@ func runSession(ctx context.Context, s *session, args []string, stdout, stderr i
 	logTo(stderr, false, false)                     // until the flags are known
 	cmd := newCommand(stderr)
 	if len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) { // a shell asks
-		for _, verb := range append(cmd.Commands(), cmd) {
-			completeValues(verb)
-		}
+		completeValues(cmd)
 	}
 	cmd.SetArgs(args)
 	out := &clearing{Writer: stdout, s: s}
@@ -318,6 +316,15 @@ func newHelp() *cobra.Command {
 			}
 			verb.InitDefaultHelpFlag()
 			return verb.Help()
+		},
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, _ string) (list []cobra.Completion, _ cobra.ShellCompDirective) {
+			verb, _, _ := cmd.Root().Find(args)
+			for _, x := range verb.Commands() {
+				if !x.Hidden {
+					list = append(list, cobra.CompletionWithDesc(x.Name(), x.Short))
+				}
+			}
+			return list, cobra.ShellCompDirectiveNoFileComp
 		},
 	}
 }

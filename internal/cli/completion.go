@@ -12,7 +12,8 @@ import (
 	"volley/matrix"
 )
 
-// completeValues has the shell complete the values of a verb's flags, and directories for what names one.
+// completeValues has the shell complete the values of a verb's flags, and directories for what names one; of its own
+// verbs, too.
 func completeValues(cmd *cobra.Command) {
 	values := map[string][]string{
 		"algorithm":  append(names(algo.Algorithms(), func(a algo.Algorithm) string { return a.Name }), algo.Auto),
@@ -39,6 +40,9 @@ func completeValues(cmd *cobra.Command) {
 			cmd.MarkFlagDirname(f.Name)
 		}
 	})
+	for _, verb := range cmd.Commands() {
+		completeValues(verb)
+	}
 }
 
 func names[T any](of []T, name func(T) string) []string {

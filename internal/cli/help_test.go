@@ -182,6 +182,9 @@ func TestCompletion(t *testing.T) {
 		"verify --log-format": "text\njson\n:4\n",
 		"encode --output":     ":16\n", // directories
 		"recover":             ":16\n",
+		"group init":          ":16\n",
+		"group init --matrix": "cauchy\nfti\n:4\n",
+		"help":                "groups\tHow directories of nodes are protected\n",
 	} {
 		args := append([]string{"__complete"}, strings.Fields(line)...)
 		if text := mustRun(t, append(args, "")...); !strings.Contains(text, want) {
