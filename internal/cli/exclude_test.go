@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"volley/group"
@@ -65,6 +66,9 @@ func TestExclude(t *testing.T) {
 	var r group.ProtectReport
 	if err := json.Unmarshal([]byte(do(exitOK, "protect", "--tolerate", "2", "--json")), &r); err != nil || !slices.Equal(r.Exclude, []string{"ckpt", "sub", "empty"}) || r.Files != 3 {
 		t.Errorf("%v: %+v", err, r)
+	}
+	if text := do(exitOK, "protect", "--tolerate", "2", "--exclude", "", "--dry-run"); strings.Contains(text, "excluded") {
+		t.Errorf("%q", text)
 	}
 	r = group.ProtectReport{}
 	if err := json.Unmarshal([]byte(do(exitOK, "protect", "--tolerate", "2", "--exclude", "", "--json")), &r); err != nil || r.Exclude != nil || r.Files < 16 {

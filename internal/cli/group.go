@@ -273,7 +273,7 @@ func printProtect(w io.Writer, r *group.ProtectReport, dry, all bool) error {
 		deleted = fmt.Sprintf("; %s deleted or emptied since the last run", printable.Count(r.Deleted, "file"))
 	}
 	printable.Fprintf(w, "data       %s in %s%s\n", size(r.DataBytes), printable.Count(r.Files, "file"), deleted)
-	if r.Exclude != nil {
+	if len(r.Exclude) > 0 {
 		printable.Fprintf(w, "excluded   %s\n", printable.List(r.Exclude))
 	}
 	if dry {

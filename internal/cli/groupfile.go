@@ -39,6 +39,9 @@ func grouped(cmd *cobra.Command) {
 	name := cmd.Flags().String(groupFlag, "", "`FILE` with the directories of the group and its flags: volley group init writes one")
 	plain := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := named(cmd.Flags(), args); err != nil {
+			return err
+		}
 		if !cmd.Flags().Changed(groupFlag) {
 			return plain(cmd, args)
 		}
@@ -66,6 +69,23 @@ func grouped(cmd *cobra.Command) {
 		sessionOf(cmd.Context()).group = *g
 		return plain(cmd, g.dirs)
 	}
+}
+
+// named returns an error where a directory or file has an empty name, as by a variable of a script that is not set.
+func named(f *pflag.FlagSet, dirs []string) (err error) {
+	if slices.Contains(dirs, "") {
+		return usagef("a directory has an empty name: is a variable not set?")
+	}
+	f.Visit(func(f *pflag.Flag) {
+		values := []string{f.Value.String()}
+		if list, many := f.Value.(pflag.SliceValue); many {
+			values = list.GetSlice()
+		}
+		if what, _ := pflag.UnquoteUsage(f); slices.Contains(values, "") && slices.Contains([]string{"DIR", "FILE", "NODE"}, what) {
+			err = usagef("--%s: the %s has an empty name: is a variable not set?", f.Name, what)
+		}
+	})
+	return err
 }
 
 // readGroup reads a group file. Directories here that are relative lie beside it.
@@ -121,10 +141,11 @@ func parseGroup(base string, text []byte) (*groupFile, error) {
 		}
 		g.lines[key] = at.Line
 		for _, v := range list {
-			if v.Kind != yaml.ScalarNode || v.Value == "" {
+			text := textOf(v)
+			if text == "" {
 				return fmt.Errorf("%d: %s: want a value", v.Line, key)
 			}
-			g.flags[key] = append(g.flags[key], v.Value)
+			g.flags[key] = append(g.flags[key], text)
 		}
 		if key == "key" && value.Value != "none" && !filepath.IsAbs(value.Value) {
 			return fmt.Errorf("%d: key: %q: want an absolute path", at.Line, value.Value)
@@ -135,6 +156,18 @@ func parseGroup(base string, text []byte) (*groupFile, error) {
 		err = fmt.Errorf("%d: members: %d: a group has 2 or more", doc.Line, len(g.dirs))
 	}
 	return g, err
+}
+
+// textOf returns a value, or "" where it is none. YAML has what is no UTF-8 in base64.
+func textOf(value *yaml.Node) (text string) {
+	switch {
+	case value.Kind != yaml.ScalarNode:
+		return ""
+	case value.ShortTag() == "!!binary":
+		value.Decode(&text)
+		return text
+	}
+	return value.Value
 }
 
 func pairs(of *yaml.Node, what string, f func(key string, at, value *yaml.Node) error) error {
@@ -168,10 +201,12 @@ func (g *groupFile) addMembers(base string, list *yaml.Node) error {
 		var dir, domain string
 		err := pairs(m, fmt.Sprint("member ", i), func(key string, at, value *yaml.Node) error {
 			to := map[string]*string{"dir": &dir, "domain": &domain}[key]
-			if to == nil || value.Kind != yaml.ScalarNode || value.Value == "" {
+			if to != nil {
+				*to = textOf(value)
+			}
+			if to == nil || *to == "" {
 				return wrong(at.Line, "%s: want dir: DIR, and domain: what fails together", key)
 			}
-			*to = value.Value
 			return nil
 		})
 		if err != nil {
@@ -209,8 +244,8 @@ const groupInitHelp = `Write a group file: the directories of a group and its fl
 Every verb of groups takes it as --group FILE, in place of directories and
 flags. The file is YAML, to be edited by hand: after a loss put the new
 directory in the place of the lost one. A member may have a line domain: what
-fails together, such as its rack, for --group-size. Nothing else reads or
-changes the file.`
+fails together, such as its rack, for --group-size. Only resize changes the
+file.`
 
 func newGroup() *cobra.Command {
 	var output string
@@ -274,6 +309,15 @@ func absolute(dir string) string {
 
 // groupText returns a group file. Directories here become absolute.
 func groupText(f *pflag.FlagSet, dirs []string) ([]byte, error) {
+	if err := named(f, dirs); err != nil {
+		return nil, err
+	}
+	if len(dirs) < 2 {
+		return nil, usagef("need at least 2 directories, got %d", len(dirs))
+	}
+	if r, _ := f.GetInt("tolerate"); f.Changed("tolerate") && (r < 1 || r >= len(dirs)) {
+		return nil, usagef("cannot tolerate the loss of %d of %d nodes: want 1 to %d", r, len(dirs), len(dirs)-1)
+	}
 	of := &yaml.Node{Kind: yaml.MappingNode}
 	for _, key := range groupKeys {
 		flag := f.Lookup(key)

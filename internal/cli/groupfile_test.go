@@ -160,8 +160,17 @@ func TestGroupFileErrors(t *testing.T) {
 			t.Errorf("%.80q: %d, %s: want %q", text, r.code, r.stderr, want)
 		}
 	}
-	if r := volleyRun("group", "init", "-o", filepath.Join(dir, "x"), "a"); r.code != exitUsage || !strings.Contains(r.stderr, "a group has 2 or more") {
-		t.Errorf("%+v", r)
+	for want, args := range map[string][]string{
+		"need at least 2 directories, got 1":                        {"a"},
+		"cannot tolerate the loss of 2 of 2 nodes: want 1 to 1":     {"a", "b", "--tolerate", "2"},
+		"cannot tolerate the loss of 0 of 2 nodes":                  {"a", "b", "--tolerate", "0"},
+		"a directory has an empty name: is a variable not set?":     {"a", "b", ""},
+		"--key: the FILE has an empty name: is a variable not set?": {"a", "b", "--key", ""},
+	} {
+		r := volleyRun(append([]string{"group", "init", "-o", filepath.Join(dir, "x")}, args...)...)
+		if _, err := os.Lstat(filepath.Join(dir, "x")); r.code != exitUsage || !strings.Contains(r.stderr, want) || err == nil {
+			t.Errorf("%q: %+v", args, r)
+		}
 	}
 	shell(t, `mkfifo "$1"`, filepath.Join(dir, "pipe")) // which nobody writes
 	for name, want := range map[string]string{filepath.Join(dir, "pipe"): "is a named pipe", dir: "is a directory", "/dev/null": "is a device"} {
@@ -183,6 +192,47 @@ func TestGroupFileErrors(t *testing.T) {
 	}
 	if r := volleyRun("group", "init", "a", "b"); r.code != exitUsage || !strings.Contains(r.stderr, "-o FILE") {
 		t.Errorf("%+v", r)
+	}
+}
+
+// TestGroupFileNames has names of any bytes: what group init writes is what protect takes.
+func TestGroupFileNames(t *testing.T) {
+	base, file := t.TempDir(), filepath.Join(t.TempDir(), "group.yaml")
+	var dirs []string
+	for _, name := range []string{"\xff\xfe", "a\nb", "- 'x': \"#", "1e3", "null"} {
+		dirs = append(dirs, filepath.Join(base, name))
+		if err := os.Mkdir(dirs[len(dirs)-1], 0o700); err != nil {
+			t.Skipf("the file system refuses %q: %v", name, err)
+		}
+	}
+	mustRun(t, append([]string{"group", "init", "--tolerate", "1", "--exclude", "\xffx", "-o", file}, dirs...)...)
+	if g, err := readGroup(file); err != nil || !slices.Equal(g.dirs, dirs) || !slices.Equal(g.flags["exclude"], []string{"\xffx"}) {
+		t.Fatalf("%+v, %v: %s", g, err, readFile(t, file))
+	}
+	mustRun(t, "protect", "--group", file)
+	mustRun(t, "resize", "--remove", dirs[4], "--group", file)
+	if g, err := readGroup(file); err != nil || !slices.Equal(g.dirs, dirs[:4]) {
+		t.Errorf("%+v, %v", g, err)
+	}
+	rewrite(t, file, []byte("members: [dir: !!binary '?', dir: b]"))
+	if r := volleyRun("status", "--group", file); r.code != exitUsage || !strings.Contains(r.stderr, "group.yaml:1: member 0: dir: want dir: DIR") {
+		t.Errorf("%+v", r)
+	}
+}
+
+// TestEmptyNames gives verbs of groups an empty name in place of a directory or file: nothing is done.
+func TestEmptyNames(t *testing.T) {
+	dirs := writeNodes(t, 3, 100)
+	t.Chdir(t.TempDir()) // no node, and none to become one
+	for _, args := range [][]string{{"protect", "--tolerate", "1", ""}, {"status", ""}, {"recover", ""}, {"resize", "--add", ""}, {"resize", "--remove", ""}, {"recover", "--to", ""}, {"protect", "--tolerate", "1", "--key", ""}, {"verify", "--group", ""}} {
+		if r := volleyRun(append(args, dirs...)...); r.code != exitUsage || !strings.Contains(r.stderr, "has an empty name: is a variable not set?") {
+			t.Errorf("%q: %+v", args, r)
+		}
+	}
+	for _, dir := range append(dirs, ".") {
+		if _, err := os.Lstat(filepath.Join(dir, ".volley")); err == nil {
+			t.Errorf("%s has a .volley", dir)
+		}
 	}
 }
 
