@@ -121,7 +121,7 @@ func (x *check) combine(coef func(i int) field.Element, packets []byte, n int) [
 // by the initial packets here, less those that the coded packets here have.
 func (x *check) difference() []byte {
 	f, a := x.e.matrix.Field(), x.e.entries()
-	weights := verify.Weights(f, x.seed, a.Cols())
+	weights := x.e.weightsOf(x.seed)
 	n := len(weights) / a.Cols()
 	sum := make([]byte, n)
 	weigh := func(print, weights []byte, sign field.Element) {

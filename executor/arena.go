@@ -43,7 +43,7 @@ func spacing(n int) int {
 	return apart
 }
 
-// leastScratch is how long the scratch memory of a worker is at least: short ones next to
+// leastScratch is how long the scratch memory of one of several workers is at least: short ones next to
 // each other made one of two workers a third slower than the other.
 const leastScratch = 1 << 20
 

@@ -125,7 +125,7 @@ func TestAhead(t *testing.T) {
 	}
 	for s, step := range x.steps[:len(x.steps)-1] { // the last one has no messages
 		for n, from := range receives {
-			last := from+8 <= step.round && (n == 2 || receives[n+1]+8 > step.round)
+			last := from+8 <= int(step.round) && (n == 2 || receives[n+1]+8 > int(step.round))
 			if got := slices.Contains(x.receives[n].wakes, s); got != last {
 				t.Errorf("messages of round %d wait for the one that is received in round %d: %v, want %v", step.round, from, got, last)
 			}

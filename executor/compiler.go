@@ -104,7 +104,7 @@ func (c *compiler) follow() error {
 			slots[i] = append(slots[i], c.add(value{kind: inputValue, kept: true}))
 		}
 	}
-	sentTo, heardFrom := map[int]bool{}, map[int]bool{}
+	sentTo, heardFrom := map[int32]bool{}, map[int32]bool{}
 	for t := range rounds {
 		r, err := c.followRound(t, slots)
 		if err != nil {
@@ -154,7 +154,7 @@ func (c *compiler) followRound(t int, slots [][]int) (round, error) {
 				values[n] = slots[i][slot]
 			}
 			if rank := RankOf(s.Dst, k, x.ranks); rank != x.rank {
-				r.sends = append(r.sends, send{message{src: x.first + i, dst: s.Dst, rank: rank, round: t, port: s.Port}, values})
+				r.sends = append(r.sends, send{messageOf(x.first+i, s.Dst, rank, t, s.Port), values})
 			} else {
 				here[port{s.Dst, s.Port}] = values
 			}
@@ -167,7 +167,7 @@ func (c *compiler) followRound(t int, slots [][]int) (round, error) {
 		for _, v := range program.Rounds[t].Recvs {
 			proc := x.first + i
 			if rank := RankOf(v.Src, k, x.ranks); rank != x.rank {
-				r.receives = append(r.receives, receive{message{src: v.Src, dst: proc, rank: rank, round: t, port: v.Port}, len(c.values), v.Count, nil})
+				r.receives = append(r.receives, receive{messageOf(v.Src, proc, rank, t, v.Port), int32(len(c.values)), int32(v.Count), nil})
 				for range v.Count {
 					slots[i] = append(slots[i], c.add(value{kind: receivedValue, kept: true}))
 				}
@@ -187,8 +187,8 @@ func (c *compiler) followRound(t int, slots [][]int) (round, error) {
 	}
 	// Messages of one round, port and pair of ranks arrive in order: that of their senders. Both
 	// ranks have to find the same one first.
-	slices.SortStableFunc(r.sends, func(a, b send) int { return cmp.Or(a.port-b.port, a.src-b.src) })
-	slices.SortStableFunc(r.receives, func(a, b receive) int { return cmp.Or(a.port-b.port, a.src-b.src) })
+	slices.SortStableFunc(r.sends, func(a, b send) int { return int(cmp.Or(a.port-b.port, a.src-b.src)) })
+	slices.SortStableFunc(r.receives, func(a, b receive) int { return int(cmp.Or(a.port-b.port, a.src-b.src)) })
 	return r, nil
 }
 

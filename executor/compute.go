@@ -37,7 +37,7 @@ func (x *Executable) shared(n int) bool {
 // chooseBlocks chooses the length of a block, for elements of n bytes.
 func (r *run) chooseBlocks(n int) {
 	each := cacheBytes / max(1, r.x.scratch)
-	each = min(max(each, leastBlock), mostBlock)
+	each = min(max(each, leastBlock), mostBlock, n)
 	if share := n / r.workersFor(n); share < each && r.x.shared(n) {
 		each = share // a block for every core
 	}
@@ -76,7 +76,7 @@ func (l *lane) equip(workers []worker) {
 	x := l.x
 	for i := range workers {
 		w := &workers[i]
-		w.memory = scratches.take(max(x.scratch*l.stride, min(x.scratch, 1)*leastScratch))
+		w.memory = scratches.take(max(x.scratch*l.stride, min(x.scratch, len(workers)-1, 1)*leastScratch))
 		w.scratch, w.packets = w.memory.take(x.scratch*l.stride), slices.Grow(w.memory.packets[:0], x.widest)[:x.widest]
 	}
 }

@@ -37,9 +37,9 @@ type Executable struct {
 	inputs   int
 	received int
 	computed int // of these, those that are sent, put out or needed in later rounds
+	between  int // received or computed, and not put out
 
 	outputs  []result
-	outputOf []int // of an element received or computed: the output that it is, or -1
 	steps    []step
 	sends    []send       // in the order of steps
 	receives []receive    // in the order of rounds
@@ -62,17 +62,18 @@ type span struct{ first, end int }
 
 // A result says which element is an output.
 type result struct {
-	proc int // that it is of, of those here
-	at   int // in the memory of the segment
+	proc  int  // that it is of, of those here
+	at    int  // in the memory of the segment
+	first bool // of the outputs that are the element, which is no input
 }
 
 // A step computes, and then sends to other ranks, as soon as what it needs is received. The last
 // one computes outputs.
 type step struct {
-	round      int // of its messages
+	round      int32 // of its messages
+	needs      int32 // receives and steps
 	operations []operation
 	sends      span
-	needs      int   // receives and steps
 	wakes      []int // steps that need it, in order
 }
 
@@ -100,8 +101,12 @@ const (
 
 // A message is one between a processor here and one at another rank.
 type message struct {
-	src, dst, rank, round, port int
+	src, dst, rank, round, port int32
 	first                       bool // of those to this rank, or from it
+}
+
+func messageOf(src, dst, rank, round, port int) message {
+	return message{src: int32(src), dst: int32(dst), rank: int32(rank), round: int32(round), port: int32(port)}
 }
 
 type send struct {
@@ -111,7 +116,7 @@ type send struct {
 
 type receive struct {
 	message
-	at, count int   // in memory
+	at, count int32 // in memory
 	wakes     []int // steps that need it, in order
 }
 

@@ -29,7 +29,6 @@ func (c *compiler) assignMemory() {
 	place(inputValue, 0)
 	x.received = place(receivedValue, x.inputs)
 	x.computed = place(sumValue, x.inputs+x.received)
-	x.outputOf = slices.Repeat([]int{-1}, x.received+x.computed)
 }
 
 // locate turns values into locations.
@@ -42,13 +41,16 @@ func (c *compiler) locate() {
 	}
 	for i := range x.receives {
 		m := &x.receives[i]
-		m.at = int(c.values[m.at].at)
+		m.at = int32(c.values[m.at].at)
 	}
+	x.between = x.received + x.computed
+	put := make([]bool, x.inputs+x.between) // out already
 	for o, id := range c.ends {
-		at := int(c.values[id].at)
-		x.outputs[o].at = at
-		if i := at - x.inputs; i >= 0 && x.outputOf[i] < 0 {
-			x.outputOf[i] = o
+		r := &x.outputs[o]
+		r.at = int(c.values[id].at)
+		if r.first = r.at >= x.inputs && !put[r.at]; r.first {
+			put[r.at] = true
+			x.between--
 		}
 	}
 }
@@ -253,38 +255,41 @@ func (c *compiler) newMap(b *batch, without int, known map[smallMap]field.Map) f
 			}
 		}
 	}
-	build := c.field.Map
-	if c.planar != nil {
-		build = c.planar.PlanarMap
-	}
 	c.entries = entries
 	switch {
-	case len(entries) <= fewEntries:
 	case c.compact:
-		return newCompactMap(c.field, build, entries, columns)
-	default:
-		return build(slices.Collect(slices.Chunk(slices.Clone(entries), columns)))
+		return newCompactMap(c.x, entries)
+	case len(entries) > fewEntries:
+		return c.x.newMap(slices.Clone(entries), columns)
 	}
 	key := smallMap{outputs: len(b.values)}
 	copy(key.entries[:], entries)
 	m := known[key]
 	if m == nil {
-		m = build(slices.Collect(slices.Chunk(slices.Clone(entries), columns)))
+		m = c.x.newMap(slices.Clone(entries), columns)
 		known[key] = m
 	}
 	return m
 }
 
+// newMap returns a map of entries, row by row.
+func (x *Executable) newMap(entries []field.Element, columns int) field.Map {
+	rows := slices.Collect(slices.Chunk(entries, columns))
+	if x.planar != nil {
+		return x.planar.PlanarMap(rows)
+	}
+	return x.plan.Info().Field.Map(rows)
+}
+
 // A compactMap is made ready whenever it is applied.
 type compactMap struct {
-	field   field.Field
-	build   func([][]field.Element) field.Map
-	columns int
+	x       *Executable
 	entries []byte // symbols, row by row
 }
 
-func newCompactMap(f field.Field, build func([][]field.Element) field.Map, entries []field.Element, columns int) field.Map {
-	m := &compactMap{f, build, columns, make([]byte, len(entries)*f.SymbolBytes())}
+func newCompactMap(x *Executable, entries []field.Element) field.Map {
+	f := x.plan.Info().Field
+	m := &compactMap{x, make([]byte, len(entries)*f.SymbolBytes())}
 	for i, e := range entries {
 		field.PutSymbol(f, m.entries[i*f.SymbolBytes():], e)
 	}
@@ -293,11 +298,12 @@ func newCompactMap(f field.Field, build func([][]field.Element) field.Map, entri
 
 // Apply is that of [field.Map].
 func (m *compactMap) Apply(out, in [][]byte, add bool) {
-	entries := make([]field.Element, 0, len(m.entries)/m.field.SymbolBytes())
-	for symbol := range slices.Chunk(m.entries, m.field.SymbolBytes()) {
-		entries = append(entries, field.Symbol(m.field, symbol))
+	f := m.x.plan.Info().Field
+	entries := make([]field.Element, 0, len(m.entries)/f.SymbolBytes())
+	for symbol := range slices.Chunk(m.entries, f.SymbolBytes()) {
+		entries = append(entries, field.Symbol(f, symbol))
 	}
-	m.build(slices.Collect(slices.Chunk(entries, m.columns))).Apply(out, in, add)
+	m.x.newMap(entries, len(in)).Apply(out, in, add)
 }
 
 // A smallMap is a map of few entries, row by row.

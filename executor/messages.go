@@ -29,7 +29,7 @@ func (l *lane) runSteps(ctx context.Context) error {
 	x := l.x
 	l.ready = l.ready[:0]
 	for s := range x.steps {
-		if l.needs[s] = x.steps[s].needs; l.needs[s] == 0 {
+		if l.needs[s] = int(x.steps[s].needs); l.needs[s] == 0 {
 			l.ready = append(l.ready, s)
 		}
 	}
@@ -96,7 +96,7 @@ func (l *lane) postReceives() {
 	all := l.x.receives
 	for l.posted < len(all) && all[l.posted].round < all[l.oldest].round+roundsAhead {
 		m, t := &all[l.posted], &l.receives[l.posted]
-		t.Parts = t.Parts[:0]
+		t.Parts = slices.Grow(t.Parts[:0], 1+int(m.count))
 		if l.hasHeader(&m.message) {
 			t.Parts = append(t.Parts, make([]byte, len(l.Header)))
 		}
@@ -112,7 +112,7 @@ func (l *lane) postReceives() {
 // send has message k posted.
 func (l *lane) send(k int) {
 	m, t := &l.x.sends[k], &l.sends[k]
-	t.Parts = t.Parts[:0]
+	t.Parts = slices.Grow(t.Parts[:0], 1+len(m.slots))
 	if l.hasHeader(&m.message) {
 		t.Parts = append(t.Parts, l.Header)
 		l.headerBytes += int64(len(l.Header))
@@ -127,7 +127,7 @@ func (l *lane) send(k int) {
 
 // add has a transfer posted with the next ones.
 func (l *lane) add(t *transfer, m *message) {
-	t.Rank, t.Tag = m.rank, transport.Tag{Round: transport.ControlRounds + l.number*l.x.planRounds + m.round, Port: m.port}
+	t.Rank, t.Tag = int(m.rank), transport.Tag{Round: transport.ControlRounds + l.number*l.x.planRounds + int(m.round), Port: int(m.port)}
 	t.began = l.Trace.Now()
 	l.batch = append(l.batch, &t.Transfer)
 }
@@ -180,7 +180,7 @@ func (l *lane) await(ctx context.Context) error {
 	m, sent := &l.x.sends[id], &l.sends[id]
 	l.recordMessage(trace.Settle, trace.Send, &m.message, len(m.slots), began, sent.began)
 	if err != nil {
-		return of(m.src, fmt.Errorf("round %d: send to processor %d: %w", m.round, m.dst, err))
+		return of(int(m.src), fmt.Errorf("round %d: send to processor %d: %w", m.round, m.dst, err))
 	}
 	sent.over = true
 	l.sending--
@@ -190,18 +190,18 @@ func (l *lane) await(ctx context.Context) error {
 // received notes that a message is there, or that it has failed.
 func (l *lane) received(id int, began int64, err error) error {
 	m, t := &l.x.receives[id], &l.receives[id]
-	l.recordMessage(trace.Wait, trace.Receive, &m.message, m.count, began, t.began)
+	l.recordMessage(trace.Wait, trace.Receive, &m.message, int(m.count), began, t.began)
 	if wrong, ok := err.(*transport.LengthError); ok { // its round is that of the plan, not of the lane
 		named := *wrong
-		named.Tag.Round = m.round
+		named.Tag.Round = int(m.round)
 		err = &named
 	}
 	if err != nil {
-		return of(m.dst, fmt.Errorf("round %d: receive from processor %d: %w", m.round, m.src, err))
+		return of(int(m.dst), fmt.Errorf("round %d: receive from processor %d: %w", m.round, m.src, err))
 	}
 	if l.hasHeader(&m.message) {
-		if err := l.Check(m.rank, t.Parts[0]); err != nil {
-			return of(m.dst, fmt.Errorf("round %d: %w", m.round, err))
+		if err := l.Check(int(m.rank), t.Parts[0]); err != nil {
+			return of(int(m.dst), fmt.Errorf("round %d: %w", m.round, err))
 		}
 	}
 	t.over = true

@@ -80,7 +80,7 @@ func (l *lane) readInputs() error {
 func (l *lane) readInput(i int, packet Input) error {
 	begin, length := l.piece(i)
 	offset := l.offset + int64(begin)
-	lies := l.put(i, packet.inMemory(), offset, length)
+	lies := l.put(i, &l.buffers[i], packet.inMemory(), offset, length)
 	element := l.memory[i]
 	l.inputs[i] = element[:length]
 	if !lies {
@@ -106,26 +106,26 @@ func (p Input) readAt(to []byte, offset int64) (int, error) {
 
 // locateOutputs finds out where the outputs of the segment are to lie in memory.
 func (l *lane) locateOutputs() {
-	for i, o := range l.x.outputOf {
-		if o >= 0 {
+	for o, result := range l.x.outputs {
+		if result.first {
 			begin, length := l.piece(o)
-			l.written[o] = l.put(l.x.inputs+i, l.Outputs[o/l.pieces].inMemory(), l.offset+int64(begin), length)
+			l.written[o] = l.put(result.at, &l.buffers[l.x.inputs+o], l.Outputs[o/l.pieces].inMemory(), l.offset+int64(begin), length)
 		}
 	}
 }
 
 // put sets element i to where it lies in its packet, which is nil unless it is in memory, or
-// else to a buffer, and reports which. An element whose last bytes are padding, after
+// else to its buffer, and reports which. An element whose last bytes are padding, after
 // length, is nowhere whole.
-func (l *lane) put(i int, packet []byte, offset int64, length int) (lies bool) {
+func (l *lane) put(i int, buffer *[]byte, packet []byte, offset int64, length int) (lies bool) {
 	if lies = packet != nil && length == l.element && offset+int64(length) <= int64(len(packet)); lies {
 		l.memory[i] = packet[offset:][:length:length]
 		return true
 	}
-	if len(l.buffers[i]) < l.element { // the end of a packet in memory has none yet
-		l.buffers[i] = make([]byte, l.element)
+	if len(*buffer) < l.element { // the end of a packet in memory has none yet
+		*buffer = make([]byte, l.element)
 	}
-	l.memory[i] = l.buffers[i][:l.element]
+	l.memory[i] = (*buffer)[:l.element]
 	return false
 }
 

@@ -35,7 +35,7 @@ type lane struct {
 	watchdog Watchdog
 
 	memory  [][]byte // elements: inputs, received, computed
-	buffers [][]byte // for memory, nil for what lies elsewhere
+	buffers [][]byte // for inputs and outputs, nil for what lies elsewhere
 	inputs  [][]byte // without padding
 	outputs [][]byte // without padding
 	written []bool   // the output was computed where it is to lie
@@ -110,7 +110,7 @@ func newRun(t transport.Transport, job Job) (*run, error) {
 // inPlace reports whether nothing but scratch memory is needed and nobody is to see or be
 // sent a segment, so that cutting packets would only cost time.
 func (r *run) inPlace() bool {
-	if r.x.ranks > 1 || r.Observe != nil || r.pieces > 1 || slices.Contains(r.x.outputOf, -1) {
+	if r.x.ranks > 1 || r.Observe != nil || r.pieces > 1 || r.x.between > 0 {
 		return false
 	}
 	return !slices.ContainsFunc(r.Inputs, func(in Input) bool { return in.Reader != nil || int64(len(in.Memory)) < r.Bytes }) &&
@@ -133,9 +133,8 @@ func (r *run) newLanes() []*lane {
 
 func (r *run) newLane(number int) *lane {
 	x := r.x
-	elements := x.inputs + x.received + x.computed
 	l := &lane{
-		run: r, number: number, memory: make([][]byte, elements), buffers: make([][]byte, elements),
+		run: r, number: number, memory: make([][]byte, x.inputs+x.received+x.computed), buffers: make([][]byte, x.inputs+len(x.outputs)),
 		inputs: make([][]byte, x.inputs), outputs: make([][]byte, len(x.outputs)), written: make([]bool, len(x.outputs)),
 		refused: make([]error, len(x.processors)), sends: make([]transfer, len(x.sends)), receives: make([]transfer, len(x.receives)),
 		needs: make([]int, len(x.steps)), pool: workerPool{cores: r.cores},
@@ -153,22 +152,29 @@ func (r *run) newLane(number int) *lane {
 // allocate finds memory for what does not lie in memory already.
 func (l *lane) allocate() {
 	x := l.x
-	var lack []int
+	var lack []int // buffers
 	for i := range l.inputs {
 		if l.Inputs[i/l.pieces].Reader != nil {
 			lack = append(lack, i)
 		}
 	}
-	for i, o := range x.outputOf {
-		if o < 0 || l.Outputs[o/l.pieces].Writer != nil {
-			lack = append(lack, x.inputs+i)
+	for o, result := range x.outputs {
+		if result.first && l.Outputs[o/l.pieces].Writer != nil {
+			lack = append(lack, x.inputs+o)
+		}
+		if result.first {
+			l.memory[result.at] = []byte{} // until it is known where
 		}
 	}
 	size := l.at(0).element
-	l.arena = segments.take(len(lack) * (size + spacing(size)))
+	l.arena = segments.take((len(lack) + x.between) * (size + spacing(size)))
 	for _, i := range lack {
 		l.buffers[i] = l.arena.take(size)
-		l.memory[i] = l.buffers[i] // for good, where it is of no packet
+	}
+	for i := x.inputs; i < len(l.memory); i++ {
+		if l.memory[i] == nil {
+			l.memory[i] = l.arena.take(size) // for good
+		}
 	}
 	l.workers = make([]worker, l.workersFor(l.blocks(size)))
 }

@@ -67,7 +67,7 @@ func (c *compiler) assignSteps() {
 		due   int
 	)
 	for _, r := range c.rounds {
-		type stream struct{ rank, port int }
+		type stream struct{ rank, port int32 }
 		streams := map[stream][]int{} // what its messages need, which go in order
 		for _, m := range r.sends {
 			key := stream{m.rank, m.port}
@@ -80,7 +80,7 @@ func (c *compiler) assignSteps() {
 		slices.SortStableFunc(order, func(a, b int) int {
 			return cmp.Or(len(needs[a])-len(needs[b]), slices.Compare(needs[a], needs[b]))
 		})
-		for ; due < len(x.receives) && x.receives[due].round+roundsAhead <= r.number; due++ {
+		for ; due < len(x.receives) && int(x.receives[due].round)+roundsAhead <= r.number; due++ {
 			if due > 0 && x.receives[due].round > x.receives[due-1].round {
 				ahead = ahead[:0]
 			}
@@ -110,7 +110,7 @@ func (c *compiler) assignSteps() {
 					values = append(values, id)
 				}
 			}
-			c.addStep(step{round: r.number, sends: span{first, len(x.sends)}}, values, slices.Concat(needs[order[0]], ahead))
+			c.addStep(step{round: int32(r.number), sends: span{first, len(x.sends)}}, values, slices.Concat(needs[order[0]], ahead))
 			order = order[n:]
 		}
 	}
@@ -118,7 +118,8 @@ func (c *compiler) assignSteps() {
 	for n := range x.receives {
 		all = append(all, n)
 	}
-	c.addStep(step{round: x.planRounds, sends: span{len(x.sends), len(x.sends)}}, c.ends, all)
+	c.addStep(step{round: int32(x.planRounds), sends: span{len(x.sends), len(x.sends)}}, c.ends, all)
+	x.steps = slices.Clone(x.steps) // without room for more
 }
 
 // addStep adds a step that is to have values, and what they take.
@@ -152,7 +153,7 @@ func (c *compiler) addStep(s step, values, needs []int) {
 			x.steps[^n].wakes = append(x.steps[^n].wakes, number)
 		}
 	}
-	s.needs = len(needs)
+	s.needs = int32(len(needs))
 	c.steps = append(c.steps, values)
 	x.steps = append(x.steps, s)
 }

@@ -34,7 +34,7 @@ func (l *lane) timed(kind trace.Kind, packets int, do func() error) error {
 // computed records the computing of a step.
 func (l *lane) computed(s int, began int64) {
 	e := l.all(trace.Code)
-	if e.Round = l.x.steps[s].round; s == len(l.x.steps)-1 {
+	if e.Round = int(l.x.steps[s].round); s == len(l.x.steps)-1 {
 		e.Round = trace.AfterRounds
 	}
 	l.record(e, l.row(), began)
@@ -47,7 +47,7 @@ func (l *lane) recordMessage(wait, way trace.Kind, m *message, elements int, wai
 		here, partner = m.dst, m.src
 	}
 	e := trace.Event{
-		Kind: wait, First: here, Last: here, Round: m.round, Port: m.port, Peer: m.rank, Partner: partner,
+		Kind: wait, First: int(here), Last: int(here), Round: int(m.round), Port: int(m.port), Peer: int(m.rank), Partner: int(partner),
 		Bytes: int64(elements) * int64(l.element),
 	}
 	l.record(e, l.row(), waiting)

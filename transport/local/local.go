@@ -27,8 +27,10 @@ type Endpoint struct {
 	aborted chan struct{} // one per rank: a single one for all would be fought over
 	waits   *waits.All
 
-	mu     sync.Mutex // guards what follows
-	halves map[stream][]half
+	mu     sync.Mutex       // guards what follows
+	oldest map[stream]int32 // of the halves that wait
+	halves []half           // that wait, and free ones
+	free   int32            // a free half, or none
 	closed bool
 }
 
@@ -49,7 +51,7 @@ func New(n int) []*Endpoint {
 	for r := range g.ends {
 		aborted := make(chan struct{})
 		all := waits.New(aborted, func() error { return g.abort.Load() })
-		g.ends[r] = &Endpoint{group: g, rank: r, aborted: aborted, waits: all, halves: map[stream][]half{}}
+		g.ends[r] = &Endpoint{group: g, rank: r, aborted: aborted, waits: all, oldest: map[stream]int32{}, free: none}
 	}
 	return slices.Clone(g.ends)
 }
@@ -77,12 +79,12 @@ func (e *Endpoint) Close() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.closed = true
-	for _, halves := range e.halves {
-		for _, h := range halves {
-			h.finish(e.closedError())
+	for _, i := range e.oldest {
+		for ; i != none; i = e.halves[i].next {
+			e.halves[i].finish(e.closedError())
 		}
 	}
-	clear(e.halves)
+	e.oldest, e.halves, e.free = nil, nil, none
 	return nil
 }
 
@@ -103,38 +105,51 @@ type stream struct {
 	tag transport.Tag
 }
 
-// A half is a transfer at one of its ends. Those in the list of a stream lack the other half:
+// A half is a transfer at one of its ends. Those of a stream that wait lack the other half:
 // either all are sends or all are receives.
 type half struct {
 	*transport.Transfer
 	queue *queue
+	next  int32 // of the stream, or of the free ones
 }
+
+const none = -1
 
 // meet returns the oldest half of a stream to this rank that goes with h; else h now waits for
 // its own.
 func (e *Endpoint) meet(key stream, h half) (other half, met bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	list := e.halves[key]
-	if len(list) > 0 && list[0].Receive != h.Receive {
-		other = list[0]
-		if list = slices.Delete(list, 0, 1); len(list) == 0 && len(e.halves)*e.Size() > keptStreams {
-			delete(e.halves, key)
-		} else {
-			e.halves[key] = list
+	i, waits := e.oldest[key]
+	if waits && e.halves[i].Receive != h.Receive {
+		other = e.halves[i]
+		if e.oldest[key] = other.next; other.next == none {
+			delete(e.oldest, key)
 		}
+		e.halves[i], e.free = half{next: e.free}, i
 		return other, true
 	}
 	if e.closed {
 		h.finish(e.closedError())
-	} else {
-		e.halves[key] = append(list, h)
+		return half{}, false
 	}
+	at := e.free
+	if at == none {
+		at, e.halves = int32(len(e.halves)), append(e.halves, half{})
+	} else {
+		e.free = e.halves[at].next
+	}
+	e.halves[at] = h
+	if !waits {
+		e.oldest[key] = at
+		return half{}, false
+	}
+	for e.halves[i].next != none {
+		i = e.halves[i].next
+	}
+	e.halves[i].next = at
 	return half{}, false
 }
-
-// keptStreams bounds the lists that all ranks together keep when they are empty: the next run has the same tags.
-const keptStreams = 1 << 14
 
 // copyTo gives the message to the half that receives it, and ends both.
 func (h half) copyTo(to half, src int) {
@@ -167,7 +182,7 @@ func (q *queue) Post(transfers ...*transport.Transfer) {
 	e := q.end
 	for _, t := range transfers {
 		q.Begin(t)
-		h := half{t, q}
+		h := half{t, q, none}
 		if !e.isPeer(t.Rank) {
 			h.finish(fmt.Errorf("rank %d cannot %v: not another rank of the group of %d", e.rank, t, e.Size()))
 		} else if abort := e.group.abort.Load(); abort != nil { // nothing goes to those who have not heard of it
