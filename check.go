@@ -117,19 +117,43 @@ func (x *check) combine(coef func(i int) field.Element, packets []byte, n int) [
 	return sum
 }
 
+// A drawing is what the ranks of a process share in the check of a run.
+type drawing struct {
+	seed     verify.Seed
+	weights  []byte   // verify.Weights, of the coded packets
+	asked    int      // rows of the matrix
+	products [][]byte // of the rows with the weights
+}
+
+// draw returns the weights of a run. Where this process asks for so many rows of the matrix that layers take less, it
+// also returns the products of all rows with the weights, and how many of the rows that are asked for are to be looked
+// at all the same: structure that was found might be wrong.
+func (e *Encoder) draw(seed verify.Seed, rows int) (weights []byte, products [][]byte, look int) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	d := &e.drawn
+	if d.weights == nil || d.seed != seed {
+		*d = drawing{seed: seed, weights: verify.Weights(e.matrix.Field(), seed, e.matrix.Cols())}
+	}
+	if d.asked == 0 {
+		look = min(1, rows)
+	}
+	d.asked += rows
+	fact := e.problem.Factorisation()
+	if fact == nil || d.asked <= fact.Work() {
+		return d.weights, nil, rows
+	}
+	if d.products == nil {
+		columns := slices.Chunk(d.weights, len(d.weights)/e.matrix.Cols())
+		d.products = fact.Transposed().Times(slices.Collect(columns))
+	}
+	return d.weights, d.products, look
+}
+
 // difference returns what the packets here add to the sum: the weighted fingerprints that all coded packets are to have
 // by the initial packets here, less those that the coded packets here have.
 func (x *check) difference() []byte {
 	f, a := x.e.matrix.Field(), x.e.entries()
-	weights := x.e.weightsOf(x.seed)
-	n := len(weights) / a.Cols()
-	sum := make([]byte, n)
-	weigh := func(print, weights []byte, sign field.Element) {
-		for at := 0; at < n; at += f.SymbolBytes() {
-			product := f.Mul(sign, f.Mul(field.Symbol(f, print[at:]), field.Symbol(f, weights[at:])))
-			field.PutSymbol(f, sum[at:], f.Add(field.Symbol(f, sum[at:]), product))
-		}
-	}
 	type source struct {
 		row   int
 		print []byte
@@ -139,27 +163,31 @@ func (x *check) difference() []byte {
 		if row, ok := x.e.problem.Source(x.first + i); ok {
 			sources = append(sources, source{row, ends[0]})
 		}
+	}
+	weights, products, look := x.e.draw(x.seed, len(sources))
+	n := len(weights) / a.Cols()
+	sum := make([]byte, n)
+	weigh := func(print, weights []byte, sign field.Element) {
+		for at := 0; at < n; at += f.SymbolBytes() {
+			product := f.Mul(sign, f.Mul(field.Symbol(f, print[at:]), field.Symbol(f, weights[at:])))
+			field.PutSymbol(f, sum[at:], f.Add(field.Symbol(f, sum[at:]), product))
+		}
+	}
+	for i, ends := range x.ends {
 		if _, ok := x.e.problem.Sink(x.first + i); ok {
 			weigh(ends[len(ends)-1], weights[x.column(x.first+i)*n:], f.Sub(field.Element{}, field.One))
 		}
 	}
-	if fact := x.e.problem.Factorisation(); fact != nil && len(sources) > fact.Work() {
-		prints := slices.Repeat([][]byte{make([]byte, n)}, a.Rows())
-		rand.Shuffle(len(sources), func(i, j int) { sources[i], sources[j] = sources[j], sources[i] })
-		for _, s := range sources[1:] { // not all: structure that was found might be wrong
-			prints[s.row] = s.print
-		}
-		for column, print := range fact.Times(prints) {
-			weigh(print, weights[column*n:], field.One)
-		}
-		sources = sources[:1]
+	rand.Shuffle(len(sources), func(i, j int) { sources[i], sources[j] = sources[j], sources[i] })
+	for _, s := range sources[look:] {
+		weigh(s.print, products[s.row], field.One)
 	}
-	rows := make([][]byte, len(sources)) // of the matrix times the weights
-	x.share(len(rows), func(i int) {
-		rows[i] = x.combine(func(column int) field.Element { return a.At(sources[i].row, column) }, weights, n)
+	looked := make([][]byte, look)
+	x.share(look, func(i int) {
+		looked[i] = x.combine(func(column int) field.Element { return a.At(sources[i].row, column) }, weights, n)
 	})
-	for i, s := range sources {
-		weigh(s.print, rows[i], field.One)
+	for i, product := range looked {
+		weigh(sources[i].print, product, field.One)
 	}
 	return sum
 }

@@ -36,18 +36,7 @@ type Encoder struct {
 	mu       sync.Mutex         // guards what follows
 	choices  []*choice          // the last ones first, which later runs mostly use again
 	sessions map[int][]*session // by rank, the last ones first
-	seed     verify.Seed        // of the last check
-	weights  []byte             // its verify.Weights, the same for all ranks
-}
-
-// weightsOf returns the weights of the fingerprints of all coded packets.
-func (e *Encoder) weightsOf(seed verify.Seed) []byte {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.weights == nil || e.seed != seed {
-		e.seed, e.weights = seed, verify.Weights(e.matrix.Field(), seed, e.matrix.Cols())
-	}
-	return e.weights
+	drawn    drawing
 }
 
 // mostChoices bounds the plans that an encoder keeps for packets of other sizes.

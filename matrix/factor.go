@@ -75,7 +75,10 @@ func Factor(m Matrix) *Factorisation {
 
 func (m named) factor() *Factorisation     { return Factor(m.Matrix) }
 func (m inverted) factor() *Factorisation  { return Factor(m.of).backwards(Inverted) }
-func (m transpose) factor() *Factorisation { return Factor(m.m).backwards(Transposed) }
+func (m transpose) factor() *Factorisation { return Factor(m.m).Transposed() }
+
+// Transposed returns the factorisation of the transpose.
+func (f *Factorisation) Transposed() *Factorisation { return f.backwards(Transposed) }
 
 // between returns the factorisation of the product of three matrices: the diagonal
 // matrix of left(label), that of f, and the diagonal one of right(label), where nil is
