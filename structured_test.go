@@ -7,6 +7,7 @@ import (
 	"math/big"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/consensys/gnark-crypto/ecc/bls12-381/fr"
@@ -360,13 +361,21 @@ func TestManyProcessors(t *testing.T) {
 	}
 }
 
-// TestMemoryOfRanks bounds what each of 1,024 ranks of a process allocates in a run: by layers 167 KiB, and 457 where
-// each has 1,024 coefficients. These were 463 and 830 when every rank kept the fingerprints of all.
+// onWrite is called by WriteAt.
+type onWrite func()
+
+func (f onWrite) WriteAt(p []byte, _ int64) (int, error) {
+	f()
+	return len(p), nil
+}
+
+// TestMemoryOfRanks bounds what each of 1,024 ranks of a process allocates in a run, by layers 128 KiB, and 414 where
+// each has 1,024 coefficients; and what each holds, stack included, when all of them have their results: 39 and 38.
 func TestMemoryOfRanks(t *testing.T) {
 	if race.Enabled {
 		t.Skip("the race detector allocates, too")
 	}
-	const k = 1024
+	const k, mostHeld = 1024, 48 << 10
 	network, err := sim.ParseNetwork("process")
 	if err != nil {
 		t.Fatal(err)
@@ -377,8 +386,8 @@ func TestMemoryOfRanks(t *testing.T) {
 		most uint64 // bytes
 		opts []volley.Option
 	}{
-		{"layers", 250 << 10, []volley.Option{volley.WithNetwork(network), volley.WithGamma(sim.ProcessGamma), volley.WithTimeout(0)}},
-		{"universal", 680 << 10, []volley.Option{volley.WithAlgorithm("universal"), volley.WithTimeout(0)}},
+		{"layers", 190 << 10, []volley.Option{volley.WithNetwork(network), volley.WithGamma(sim.ProcessGamma), volley.WithTimeout(0)}},
+		{"universal", 620 << 10, []volley.Option{volley.WithAlgorithm("universal"), volley.WithTimeout(0)}},
 	} {
 		e, err := volley.NewEncoder(a, c.opts...)
 		if err != nil {
@@ -389,14 +398,31 @@ func TestMemoryOfRanks(t *testing.T) {
 		}
 		packet := make([]byte, 64)
 		var before, after runtime.MemStats
+		runtime.GC()
 		runtime.ReadMemStats(&before)
+		var held runtime.MemStats
+		var computed sync.WaitGroup
+		computed.Add(k)
+		measured := make(chan struct{})
+		go func() {
+			computed.Wait()
+			runtime.GC()
+			runtime.ReadMemStats(&held)
+			close(measured)
+		}()
 		if err := local.Run(t.Context(), k, func(ctx context.Context, tr transport.Transport) error {
-			_, _, err := e.Encode(ctx, tr, packet)
+			_, err := e.Run(ctx, tr, volley.Packet{Data: packet, Coded: onWrite(func() {
+				computed.Done()
+				<-measured
+			})})
 			return err
 		}); err != nil {
 			t.Fatal(err)
 		}
 		runtime.ReadMemStats(&after)
+		if each := (held.HeapAlloc + held.StackInuse - before.HeapAlloc - before.StackInuse) / k; each > mostHeld {
+			t.Errorf("%s: each of %d ranks holds %d KiB, want %d at most", c.name, k, each>>10, mostHeld>>10)
+		}
 		if each := (after.TotalAlloc - before.TotalAlloc) / k; each > c.most {
 			t.Errorf("%s: each of %d ranks allocates %d KiB, want %d at most", c.name, k, each>>10, c.most>>10)
 		}
