@@ -27,10 +27,13 @@ const usage = `Run every processor at a rank of its own, all in this process, on
 and say what time and memory that takes.
 
   ranks -k 4096 --field 2^16 --size 64B
-  ranks -k 10000 --field 2^16 --matrix random:1 --size 64B
+  ranks -k 10000 --field 70001 --matrix dft --size 64B
+  ranks -k 4096 --field 2^16 --matrix random:1 --size 64B --network 10gbit/20us
 
 The result is checked by random linear combinations. Memory is the most that the
-process had resident (Linux), or what Go has taken from the system.
+process had resident (Linux), or what Go has taken from the system. Without
+--network messages cost next to nothing, and a matrix without structure has a
+message from each rank to each other one.
 
 Flags:
 `
