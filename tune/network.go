@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"volley/collective"
 	"volley/transport"
 )
 
@@ -70,56 +71,25 @@ func (m *meter) reach(elapsed float64) {
 	m.elapsed = elapsed
 }
 
-// Rounds of tags: of the messages that are timed, and of those that agree.
-const (
-	timedRound = iota
-	agreeRound
-)
-
 // agree sets every value to the greatest of all ranks. No rank returns before the last has called it.
 func (m *meter) agree(ctx context.Context, values []float64) error {
-	rank, n := m.t.Rank(), m.t.Size()
-	for step, distance := 0, 1; distance < n; step, distance = step+1, 2*distance {
-		record := make([]byte, 0, 8*len(values))
-		for _, v := range values {
-			record = binary.LittleEndian.AppendUint64(record, math.Float64bits(v))
-		}
-		theirs := make([]byte, len(record))
-		tag := transport.Tag{Round: agreeRound + step}
-		if err := m.trade(ctx,
-			&transport.Transfer{Rank: (rank + n - distance) % n, Tag: tag, Parts: [][]byte{theirs}, Receive: true},
-			&transport.Transfer{Rank: (rank + distance) % n, Tag: tag, Parts: [][]byte{record}}); err != nil {
-			return err
-		}
+	var record []byte
+	for _, v := range values {
+		record = binary.LittleEndian.AppendUint64(record, math.Float64bits(v))
+	}
+	all, err := collective.New(m.t, 0).Allgather(ctx, record)
+	for _, theirs := range all {
 		for i := range values {
 			values[i] = max(values[i], math.Float64frombits(binary.LittleEndian.Uint64(theirs[8*i:])))
 		}
 	}
-	return nil
-}
-
-// trade posts transfers, as many receives as sends, and waits for all of them.
-func (m *meter) trade(ctx context.Context, transfers ...*transport.Transfer) error {
-	q := m.t.NewQueue()
-	q.Post(transfers...)
-	receives := len(transfers) / 2
-	for range transfers {
-		transport.Gather(q, receives)
-		t, err := q.Wait(ctx)
-		if err != nil {
-			return err
-		}
-		if t.Receive {
-			receives--
-		}
-	}
-	return nil
+	return err
 }
 
 // round sends so many messages of size bytes to the ranks that follow, and receives as many from those before.
 func (m *meter) round(ctx context.Context, messages, size int) error {
 	rank, k, at := m.t.Rank(), m.t.Size(), m.place(messages*size)
-	tag := transport.Tag{Round: timedRound}
+	tag := transport.Tag{Round: transport.ControlRounds} // after those of agree
 	var transfers []*transport.Transfer
 	for i := range messages {
 		transfers = append(transfers, &transport.Transfer{
@@ -131,7 +101,19 @@ func (m *meter) round(ctx context.Context, messages, size int) error {
 			Rank: (rank + 1 + i%(k-1)) % k, Tag: tag, Parts: [][]byte{m.outgoing[at+i*size:][:size]},
 		})
 	}
-	return m.trade(ctx, transfers...)
+	q, receives := m.t.NewQueue(), messages
+	q.Post(transfers...)
+	for range transfers {
+		transport.Gather(q, receives)
+		t, err := q.Wait(ctx)
+		if err != nil {
+			return err
+		}
+		if t.Receive {
+			receives--
+		}
+	}
+	return nil
 }
 
 // sample returns the seconds that a round takes at the slowest rank, as the mean of a few after a barrier.

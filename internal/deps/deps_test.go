@@ -41,7 +41,7 @@ var allowed = map[string][]string{
 	"trace":                    {"internal/located"},
 	"executor":                 {"field", "internal/hugepage", "plan", "trace", "transport"},
 	"report":                   {},
-	"tune":                     {"field", "internal/atomicfile", "internal/located", "sim", "transport"},
+	"tune":                     {"collective", "field", "internal/atomicfile", "internal/located", "sim", "transport"},
 	"collective":               {"executor", "transport"},
 	"":                         {"algo", "collective", "executor", "field", "internal/located", "matrix", "plan", "sim", "trace", "transport", "verify"},
 	"group":                    {"", "algo", "collective", "executor", "field", "internal/atomicfile", "internal/disk", "internal/hugepage", "internal/printable", "internal/twosums", "matrix", "plan", "sim", "transport", "verify"},
