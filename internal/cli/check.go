@@ -20,22 +20,11 @@ type checkOptions struct {
 	json   bool
 }
 
-const checkHelp = `Check a plan of your own: its rules, the matrix it computes, and its costs.
-
-PLAN is a file as volley plan -o plan.json writes it, or - for stdin;
-docs/format.md describes it. Without --matrix only the rules of the model are
-checked. The exit code is 2 where the plan breaks a rule, and 3 where it
-computes another matrix.`
-
 func newCheck() *cobra.Command {
 	o := &checkOptions{}
 	cmd := &cobra.Command{
 		Use:   "check [flags] PLAN",
 		Short: "Check a plan of your own: rules, matrix and costs",
-		Long:  checkHelp,
-		Example: `  volley plan -k 16 -o plan.json
-  volley check plan.json --matrix cauchy
-  volley encode --plan plan.json -o encoded examples/packets`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return usagef("want one PLAN, got %d: see volley check --help", len(args))

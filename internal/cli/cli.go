@@ -155,20 +155,6 @@ func (s *session) hear(all []*ending) {
 	}
 }
 
-const longHelp = `Volley encodes data where it is: each of K machines ends with a coded file.
-
-No machine collects all data. With the default matrix, any K of the 2K input
-and coded files bring the others back. Volley also protects directories, so
-that any R of them may be lost.
-
-Begin with
-  volley encode -o encoded DIR          a coded file for each file in DIR
-  volley decode encoded -o back [FILE]  the inputs, from what is left of both
-  volley protect --tolerate 2 DIR...    any 2 of these directories may be lost
-
-Exit codes: 0 done; 1 the run failed; 2 usage or bad input; 3 the result failed
-verification; 130 interrupted.`
-
 // Command returns the command line, for its man pages.
 func Command() *cobra.Command { return newCommand(io.Discard) }
 
@@ -178,7 +164,6 @@ func newCommand(stderr io.Writer) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:                        "volley",
 		Short:                      "All-to-all encode",
-		Long:                       longHelp,
 		Version:                    volley.Version,
 		SuggestionsMinimumDistance: 2,
 		SilenceErrors:              true,
@@ -239,6 +224,7 @@ func newCommand(stderr io.Writer) *cobra.Command {
 	}
 	cmd.AddCommand(newRank(), newGroup(), stoppable(newPlan()), stoppable(newCheck()), stoppable(newCost()), stoppable(newMatrix()), newExplore(), newAlgorithms(), newFields(), newVersion())
 	cmd.AddCommand(newTopics()...)
+	document(cmd)
 	return cmd
 }
 

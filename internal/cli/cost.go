@@ -23,24 +23,13 @@ type costOptions struct {
 	plot       string
 }
 
-const costHelp = `Compare what the algorithms cost, for many K.
-
-The table has rounds (C1), packets (C2) and the time by the cost model of each
-algorithm, beside the lower bounds. Without --matrix it has the algorithms for
-any matrix. More: volley help costs`
-
 func newCost() *cobra.Command {
 	o := &costOptions{}
 	cmd := &cobra.Command{
 		Use:   "cost [flags] [-k K]",
 		Short: "Compare the costs of the algorithms, for many K",
-		Long:  costHelp,
-		Example: `  volley cost -k 2..64
-  volley cost -k 8,16,32,64 -p 2 --size 64KiB -o costs.csv
-  volley cost -k 2..256 --plot ratio -o ratio.pdf
-  volley cost --field 257 --matrix lagrange -k 16,24,32,48,64,96,128`,
-		Args: noArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error { return runCost(cmd, o) },
+		Args:  noArguments,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return runCost(cmd, o) },
 	}
 	o.addMatrix(cmd)
 	f := cmd.Flags()

@@ -14,24 +14,12 @@ type decodeOptions struct {
 	runOptions
 }
 
-const decodeHelp = `Decode lost inputs from coded files and the inputs that have survived.
-
-DIR is what volley encode -o DIR has made. Each SURVIVOR is an input, whatever
-its name is now. For each input that is lost, decode takes a coded file. With a
-cauchy matrix any will do; with others some sets do not. Survivors are
-preferred to coded files, and coded files that are missing or damaged are left
-out. DIR2 gets all inputs, each compared with its SHA-256. More: volley help
-files`
-
 func newDecode() *cobra.Command {
 	o := &decodeOptions{}
 	cmd := &cobra.Command{
 		Use:   "decode [flags] DIR [SURVIVOR...] -o DIR2",
 		Short: "Decode the inputs from coded files and surviving inputs",
-		Long:  decodeHelp,
-		Example: `  volley decode encoded -o back
-  volley decode encoded examples/packets/node-00.ckpt -o back2`,
-		RunE: func(cmd *cobra.Command, args []string) error { return runDecode(cmd, o, args) },
+		RunE:  func(cmd *cobra.Command, args []string) error { return runDecode(cmd, o, args) },
 	}
 	forOperators(cmd)
 	o.addPlan(cmd)

@@ -17,24 +17,12 @@ type encodeOptions struct {
 	plan    string // file
 }
 
-const encodeHelp = `Encode files: each of K processors has one file and gets one coded file.
-
-Each PACKET is a file, or a directory that stands for the files in it. Shorter
-packets are padded with zeros for coding. DIR gets the coded files and
-manifest.json, which describes them; a run that fails or is killed leaves DIR
-as it was. With --sinks R only R processors get a coded file: the first ones
-or, with --separate, R more that have no PACKET. More, with MPI: volley help
-files`
-
 func newEncode() *cobra.Command {
 	o := &encodeOptions{}
 	cmd := &cobra.Command{
 		Use:   "encode [flags] -o DIR PACKET...",
 		Short: "Encode files: one in and one out for each processor",
-		Long:  encodeHelp,
-		Example: `  volley encode -o encoded examples/packets
-  volley encode --sinks 4 -o coded2 -k 8 'examples/packets/node-0{rank}.ckpt'`,
-		RunE: func(cmd *cobra.Command, args []string) error { return runEncode(cmd, o, args) },
+		RunE:  func(cmd *cobra.Command, args []string) error { return runEncode(cmd, o, args) },
 	}
 	forOperators(cmd)
 	o.addMatrix(cmd)

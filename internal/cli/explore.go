@@ -17,13 +17,6 @@ import (
 	"volley/web"
 )
 
-const exploreHelp = `Show schedules, costs and runs in a browser.
-
-The page is in this binary and needs no network. It draws up to 81 processors
-message by message, and up to 1,024 in heat maps. It answers only whoever opens
-the address that it prints, which has a random token in it. It listens on this
-machine only, unless --public is given. Ctrl-C ends it.`
-
 type exploreOptions struct {
 	addr   string
 	open   bool
@@ -35,11 +28,8 @@ func newExplore() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "explore [flags]",
 		Short: "See schedules, costs and runs in a browser",
-		Long:  exploreHelp,
-		Example: `  volley explore
-  volley explore --addr 127.0.0.1:9000 --open=false`,
-		Args: noArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error { return runExplore(cmd, o) },
+		Args:  noArguments,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return runExplore(cmd, o) },
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.addr, "addr", "127.0.0.1:8080", "`ADDRESS` to serve on; port 0 takes a free one")

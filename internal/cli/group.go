@@ -186,25 +186,12 @@ func finish[R any](o *groupOptions, cmd *cobra.Command, w io.Writer, report R, e
 	return print(w, report, verbose(cmd))
 }
 
-const protectHelp = `Protect the files in directories, one for each node: any R nodes may be lost.
-
-Each DIR gets a directory .volley with parity and records, from which volley
-recover brings back lost nodes and damaged files. Run protect again after files
-have changed: it codes only blocks that changed. Leave the files alone while it
-runs. Recover a lost node or a damaged file first: protecting would make the
-loss permanent. More: volley help groups`
-
 func newProtect() *cobra.Command {
 	o := &groupOptions{}
 	p := group.ProtectOptions{}
 	cmd := &cobra.Command{
 		Use:   "protect --tolerate R [flags] DIR...",
 		Short: "Protect the files of a group of nodes by parity at each of them",
-		Long:  protectHelp,
-		Example: `  volley protect --tolerate 2 node.0 node.1 node.2 node.3 node.4
-  volley protect --tolerate 1 a:/data b:/data c:/data
-  volley protect --tolerate 1 --root --retain 2 a:/ckpt b:/ckpt c:/ckpt
-  mpirun -n 8 volley protect --comm mpi --tolerate 2 /local/ckpt`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.sets.forget = p.Force
 			dirs, err := o.begin(cmd, args, &p.Options)
@@ -311,18 +298,10 @@ func printStep(w io.Writer, step *int64) {
 	}
 }
 
-const verifyHelp = `Verify that the files of protected nodes are as they were protected.
-
-verify reads every file, the parity and the records, and compares their
-digests. The exit code is 3 unless all is whole. More: volley help groups`
-
 func newVerify() *cobra.Command {
 	return newExamining(&cobra.Command{
 		Use:   "verify [flags] DIR...",
 		Short: "Say which nodes and files of a protected group are whole",
-		Long:  verifyHelp,
-		Example: `  volley verify node.0 node.1 node.2 node.3 node.4
-  volley verify --json a:/data b:/data c:/data`,
 	}, group.VerifyOptions{}, printVerify, brokenOf)
 }
 
@@ -363,20 +342,10 @@ func printVerify(w io.Writer, r *group.VerifyReport, all bool) error {
 		head, printable.Count(len(r.Nodes), "node"), r.Layout, r.Tolerate, r.Generation, r.Digest, tail)
 }
 
-const statusHelp = `Say how the nodes of a protected group are, by a glance at each of them.
-
-status compares names, lengths and times, and reads no file: volley verify
-does. It changes nothing, and says how the group is also where nodes are
-missing. The exit code is 3 where something is lost or damaged; files that have
-changed since volley protect are no damage. More: volley help groups`
-
 func newStatus() *cobra.Command {
 	return newExamining(&cobra.Command{
 		Use:   "status [flags] DIR...",
 		Short: "Say at a glance how the nodes of a group are",
-		Long:  statusHelp,
-		Example: `  volley status node.0 node.1 node.2 node.3 node.4
-  volley status --json a:/data b:/data c:/data`,
 	}, group.VerifyOptions{Glance: true}, printStatus, func(r *group.VerifyReport) error {
 		if r.Protected && !slices.ContainsFunc(r.Nodes, func(n group.NodeReport) bool { return n.Status != group.Changed && n.Status != group.Whole }) {
 			return nil
@@ -499,25 +468,12 @@ func brokenOf(r *group.VerifyReport) error {
 	return wrongf("not whole: %s", printable.List(names))
 }
 
-const recoverHelp = `Recover lost nodes and damaged files of a protected group.
-
-Name all nodes, lost ones too. For a node whose disk fails, name another, empty
-directory in its place. Empty directories take the places that are free, in
-their order. No file gets its name before its digest is right. If more nodes
-are lost than --tolerate said, nothing is written, and the exit code is 2. --to
-copies the files of lost nodes out and changes nothing in the group. More:
-volley help groups`
-
 func newRecover() *cobra.Command {
 	o := &groupOptions{}
 	x := group.RecoverOptions{}
 	cmd := &cobra.Command{
 		Use:   "recover [flags] DIR...",
 		Short: "Recover lost nodes and damaged files of a protected group",
-		Long:  recoverHelp,
-		Example: `  volley recover node.0 node.1 node.2 node.3 node.4
-  volley recover --latest a:/ckpt b:/ckpt c:/ckpt
-  mpirun -n 8 volley recover --comm mpi /local/ckpt`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return onSets(o, cmd, args, &x, &x.Options, group.Recover, func(w io.Writer, r *group.RecoverReport, all bool) error {
 				return printRecover(w, r, x.DryRun, all)

@@ -239,22 +239,11 @@ func (g *groupFile) addMembers(base string, list *yaml.Node) error {
 	return nil
 }
 
-const groupInitHelp = `Write a group file: the directories of a group and its flags.
-
-Every verb of groups takes it as --group FILE, in place of directories and
-flags. The file is YAML, to be edited by hand: after a loss put the new
-directory in the place of the lost one. A member may have a line domain: what
-fails together, such as its rack, for --group-size. Only resize changes the
-file.`
-
 func newGroup() *cobra.Command {
 	var output string
 	init := &cobra.Command{
 		Use:   "init [flags] -o FILE DIR...",
 		Short: "Write a group file",
-		Long:  groupInitHelp,
-		Example: `  volley group init --tolerate 2 -o group.yaml a:/data b:/data c:/data d:/data
-  volley protect --group group.yaml`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if output == "" {
 				return usagef("say with -o FILE where the group file comes")

@@ -40,10 +40,13 @@ func TestHelp(t *testing.T) {
 			t.Errorf("%s: %d paragraphs after the line of purpose, want one", verb.Name(), paragraphs)
 		}
 	}
-	for _, topic := range newTopics() {
+	for _, topic := range newCommand(io.Discard).Commands() {
+		if topic.Runnable() {
+			continue
+		}
 		for _, args := range [][]string{{"help", topic.Name()}, {topic.Name(), "--help"}} {
 			help := mustRun(t, args...)
-			if !strings.HasPrefix(help, topic.Long) {
+			if topic.Long == "" || !strings.HasPrefix(help, topic.Long) {
 				t.Errorf("%v: %s", args, help)
 			}
 			checkWidth(t, topic.Name(), help)

@@ -20,24 +20,13 @@ type matrixOptions struct {
 	outputFlags
 }
 
-const matrixHelp = `Print the matrix A that encode uses with the same flags.
-
-A has K rows of R values in decimal: row i for the initial packet of processor
-i, column j for the coded packet of sink j. R is the number of sinks, which is
-K without --sinks. Lines that begin with # give the points of A, and its order,
-if it has some. The output can be read back with --matrix file:A.csv. With
---inverse these lines are of the matrix that is inverted: --order comes first.
-The matrices there are: volley help matrices`
-
 func newMatrix() *cobra.Command {
 	o := &matrixOptions{}
 	cmd := &cobra.Command{
-		Use:     "matrix [flags] -k K",
-		Short:   "Print the matrix that encode uses",
-		Long:    matrixHelp,
-		Example: "  volley matrix --field 257 --matrix dft -k 8 -o A.csv\n  volley matrix --matrix lch -k 60 -o zeros.svg\n  volley matrix --matrix rs:vandermonde -k 10 --sinks 4",
-		Args:    noArguments,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return runMatrix(cmd, o) },
+		Use:   "matrix [flags] -k K",
+		Short: "Print the matrix that encode uses",
+		Args:  noArguments,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return runMatrix(cmd, o) },
 	}
 	o.addMatrix(cmd)
 	o.AddProcessors(cmd.Flags())

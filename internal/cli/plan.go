@@ -27,14 +27,6 @@ type planOptions struct {
 	why       bool
 }
 
-const planHelp = `Show a schedule: who sends what to whom in each round, and what that costs.
-
-It is the schedule that encode runs over such a network on packets of --size;
-in one process, that of --network process --whole. In the text, →2: x0 is a
-message to processor 2 that carries packet x0, x0.3 is piece 3 of it, and
-y5(x0,x1) stands for the part of the coded packet y5 that comes from x0 and x1.
-Rounds and processors count from 0. CSV has a line for each message.`
-
 // Above this many processors the text says what the plan costs, not what every
 // processor does.
 const mostShown = 64
@@ -44,14 +36,8 @@ func newPlan() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "plan [flags] -k K",
 		Short: "Show a schedule: per round who sends what to whom",
-		Long:  planHelp,
-		Example: `  volley plan -k 4
-  volley plan -k 64 --network 100mbit/1ms --size 16KiB --why
-  volley plan -k 16 --model paper -p 3 -o plan.json
-  volley plan -k 8 --model paper -o schedule.pdf
-  volley plan -k 1000 --field 2^16 --processor 12 --json`,
-		Args: noArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error { return runPlan(cmd, o) },
+		Args:  noArguments,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return runPlan(cmd, o) },
 	}
 	o.addMatrix(cmd)
 	o.AddProcessors(cmd.Flags())

@@ -19,14 +19,6 @@ import (
 	"volley/internal/printable"
 )
 
-const resizeHelp = `Add nodes to a protected group, or remove some.
-
-Name the directories that the group has, or its file. --add names a new one.
---remove names one that leaves: its files stay, and its .volley goes. The
-protection that was there stays in force until the new one is complete at all
-nodes. A run that was cut off is completed by the same command again. With
---group the file gets the new directories at the end.`
-
 const resizeVerb = "resize"
 
 func newResize() *cobra.Command {
@@ -36,10 +28,6 @@ func newResize() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "resize [--add DIR]... [--remove NODE]... [flags] DIR...",
 		Short: "Add nodes to a protected group, or remove some",
-		Long:  resizeHelp,
-		Example: `  volley resize --add e:/data a:/data b:/data c:/data d:/data
-  volley resize --remove c:/data --group group.yaml
-  volley resize --add e:/data --tolerate 2 --group group.yaml`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			x.MaxDeleted = max(x.MaxDeleted, math.SmallestNonzeroFloat64) // 0 is none at all
 			return onSets(o, cmd, args, &x, &x.Options, group.Resize, func(w io.Writer, r *group.ResizeReport, all bool) error {

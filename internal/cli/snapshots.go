@@ -12,22 +12,11 @@ import (
 	"volley/report"
 )
 
-const snapshotsHelp = `List the snapshots of the nodes of a group: directories step-N in their roots.
-
-Each DIR is a root, one for each node. A snapshot is in force where every node
-has it as it was protected, and recoverable where lost nodes can be recovered:
-volley recover --latest takes the newest of both. Whoever writes a snapshot
-gives it the name step-N when it is complete; other names do not count. More:
-volley help groups`
-
 func newSnapshots() *cobra.Command {
 	o := &groupOptions{step: group.Latest}
 	cmd := &cobra.Command{
 		Use:   snapshotsVerb + " [flags] DIR...",
 		Short: "List the snapshots of a group of nodes",
-		Long:  snapshotsHelp,
-		Example: `  volley snapshots a:/ckpt b:/ckpt c:/ckpt
-  volley snapshots --json a:/ckpt b:/ckpt c:/ckpt`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var options group.Options
 			return onSets(o, cmd, args, &options, &options, group.Snapshots, printSnapshots, nil)

@@ -16,26 +16,30 @@ import (
 // newTopics returns what "volley help TOPIC" explains: commands that do nothing.
 func newTopics() []*cobra.Command {
 	return []*cobra.Command{
-		{Use: "files", Short: "What encode and decode read and write", Long: topic("files", "")},
-		{Use: "groups", Short: "How directories of nodes are protected", Long: topic("groups", "")},
-		{Use: "tuning", Short: "Flags that decide which schedule is chosen", Long: topic("tuning", tuningFlags())},
-		{Use: "ranks", Short: "How processes on several machines make one run", Long: topic("ranks", rankUsages())},
-		{Use: "costs", Short: "The tables of volley cost", Long: topic("costs", "")},
-		{Use: "matrices", Short: "The matrices there are", Long: topic("matrices", families())},
-		{Use: "measuring", Short: "How volley tune measures", Long: topic("measuring", "")},
+		{Use: "files", Short: "What encode and decode read and write"},
+		{Use: "groups", Short: "How directories of nodes are protected"},
+		{Use: "tuning", Short: "Flags that decide which schedule is chosen", Long: tuningFlags()},
+		{Use: "ranks", Short: "How processes on several machines make one run", Long: rankUsages()},
+		{Use: "costs", Short: "The tables of volley cost"},
+		{Use: "matrices", Short: "The matrices there are", Long: families()},
+		{Use: "measuring", Short: "How volley tune measures"},
 	}
 }
 
-//go:embed topics
-var topics embed.FS
+//go:embed help
+var helpFiles embed.FS
 
-// topic returns the text of a topic, and a list after it.
-func topic(name, list string) string {
-	text, err := topics.ReadFile("topics/" + name + ".txt")
-	if err != nil {
-		panic(err)
+// document gives a command and those below it the text and the examples that their files have. What a command says
+// already comes after the text.
+func document(cmd *cobra.Command) {
+	text, err := helpFiles.ReadFile("help/" + strings.ReplaceAll(cmd.CommandPath(), " ", "-") + ".txt")
+	if err == nil { // the others have no more to say than their flags
+		long, examples, _ := strings.Cut(string(text), "\nExamples:\n")
+		cmd.Long, cmd.Example = strings.TrimSpace(long+cmd.Long), strings.TrimRight(examples, "\n")
 	}
-	return strings.TrimSpace(string(text) + list)
+	for _, verb := range cmd.Commands() {
+		document(verb)
+	}
 }
 
 // tuningFlags lists the flags of tuning.

@@ -40,27 +40,12 @@ const mostTuneMemory = 4 << 30
 
 const tuneVerb = "tune"
 
-const tuneHelp = `Check and measure the network, and the arithmetic, for later runs.
-
-Between hosts, tune first connects every pair, both ways, and prints address,
-handshake, delay and rate. If a pair cannot connect, it says what to open, and
-measures nothing else. HOST: stands for a host that ssh reaches; a Slurm step
-and the flags of ranks need none. Then tune measures a round of messages among
-all processors. A round in which each sends n messages, b bytes together, takes
-L + o·n + G(n)·b. It also measures γ, the time of a multiply-add on a byte.
-Later runs on these hosts take the result, which each host stores. Let the
-machines be idle. More: volley help measuring`
-
 func newTune() *cobra.Command {
 	o := &tuneOptions{}
 	cmd := &cobra.Command{
 		Use:     tuneVerb + " [flags] [HOST:...]",
 		Aliases: []string{"check-network"},
 		Short:   "Check and measure the network, and γ of fields, for later runs",
-		Long:    tuneHelp,
-		Example: `  volley tune a: b: c:
-  volley tune --dry-run --time 500ms
-  volley tune --dry-run --time 200ms --field 2^8,goldilocks -k 4 --json`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return usagef("%q is no host: write HOST:, as in volley tune a: b: c:", args[0])

@@ -10,22 +10,13 @@ import (
 	"volley/internal/printable"
 )
 
-const unprotectHelp = `End the protection of a group: remove the .volley of every node.
-
-Your files stay as they are. unprotect reads them first, and refuses where
-something is lost or damaged, as it could not be recovered afterwards. Without
---yes it says what is in force, and removes nothing. A run that was cut off is
-completed by the next one.`
-
 func newUnprotect() *cobra.Command {
 	o := &groupOptions{}
 	u := group.UnprotectOptions{}
 	var yes bool
 	cmd := &cobra.Command{
-		Use:     "unprotect [flags] DIR...",
-		Short:   "End the protection of a group of nodes",
-		Long:    unprotectHelp,
-		Example: `  volley unprotect --yes a:/data b:/data c:/data`,
+		Use:   "unprotect [flags] DIR...",
+		Short: "End the protection of a group of nodes",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			u.DryRun = !yes
 			return onSets(o, cmd, args, &u, &u.Options, group.Unprotect, func(w io.Writer, r *group.UnprotectReport, all bool) error {
