@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -255,35 +254,26 @@ func (d *osDir) Mkdir(name string, perm fs.FileMode) error {
 	return d.in(name, func(parent *os.Root, last string) error { return parent.Mkdir(last, perm) })
 }
 
-func (d *osDir) Lstat(name string) (info fs.FileInfo, err error) {
+// read returns what f does of the directory that a name lies in, and of its last part. It changes nothing.
+func read[T any](d *osDir, name string, f func(parent *os.Root, last string) (T, error)) (is T, err error) {
 	err = d.reading(name, func(parent *os.Root, last string) error {
-		info, err = parent.Lstat(last)
+		is, err = f(parent, last)
 		return err
 	})
-	return info, err
+	return is, err
 }
+
+func (d *osDir) Lstat(name string) (fs.FileInfo, error) { return read(d, name, (*os.Root).Lstat) }
 
 func (d *osDir) ReadDir(name string) (list []fs.DirEntry, err error) {
 	err = d.inDir(name, func(dir *os.Root) error {
-		f, err := dir.Open(".")
-		if err != nil {
-			return err
-		}
-		defer f.Close()
-		list, err = f.ReadDir(-1)
+		list, err = fs.ReadDir(dir.FS(), ".")
 		return err
 	})
-	slices.SortFunc(list, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
 	return list, err
 }
 
-func (d *osDir) Readlink(name string) (target string, err error) {
-	err = d.reading(name, func(parent *os.Root, last string) error {
-		target, err = parent.Readlink(last)
-		return err
-	})
-	return target, err
-}
+func (d *osDir) Readlink(name string) (string, error) { return read(d, name, (*os.Root).Readlink) }
 
 func (d *osDir) Symlink(target, name string) error {
 	return d.linkError(target, name, d.in(name, func(parent *os.Root, last string) error { return parent.Symlink(target, last) }))
@@ -358,13 +348,7 @@ func (d *osDir) SetTime(name string, at time.Time) error {
 	return d.in(name, func(parent *os.Root, last string) error { return setTime(parent, last, at) })
 }
 
-func (d *osDir) Attributes(name string) (list map[string]string, err error) {
-	err = d.reading(name, func(parent *os.Root, last string) error {
-		list, err = attributes(parent, last)
-		return err
-	})
-	return list, err
-}
+func (d *osDir) Attributes(name string) (map[string]string, error) { return read(d, name, attributes) }
 
 func (d *osDir) SetAttribute(name, attribute, value string) error {
 	return d.in(name, func(parent *os.Root, last string) error { return setAttribute(parent, last, attribute, value) })
