@@ -5,17 +5,17 @@ package tune
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/klauspost/cpuid/v2"
 
+	"volley/collective"
 	"volley/field"
 	"volley/sim"
 	"volley/transport"
@@ -178,20 +178,15 @@ func (r *Result) Fits() bool { return r.Residual() <= mostResidual }
 
 // compareTerms returns an error, at every rank, unless all were called alike.
 func (m *meter) compareTerms(ctx context.Context, fields []field.Field, d time.Duration) error {
-	h := sha256.New()
-	fmt.Fprintf(h, "%d %v", Version, d)
+	terms := fmt.Sprintf("%d %v", Version, d)
 	for _, f := range fields {
-		fmt.Fprintf(h, " %s", f.Name())
+		terms += " " + f.Name()
 	}
-	terms := float64(binary.LittleEndian.Uint64(h.Sum(nil)) >> 16) // without loss
-	most := []float64{terms, -terms}
-	if err := m.agree(ctx, most); err != nil {
-		return err
-	}
-	if most[0] != -most[1] {
+	all, err := collective.AllgatherValues(ctx, m.t, terms, 0)
+	if slices.ContainsFunc(all, func(theirs string) bool { return theirs != all[0] }) {
 		return errors.New("the ranks were started with different fields or times: start all alike")
 	}
-	return nil
+	return err
 }
 
 // rounded returns x in six digits: none of those after them was measured.
