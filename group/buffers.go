@@ -122,7 +122,7 @@ func bufferEntries(sizes []int64) entries {
 	list := entries{{Path: ".", Type: typeDir}}
 	var at int64
 	for i, n := range sizes {
-		list = append(list, Entry{Path: Name(fmt.Sprint(i)), Type: typeFile, Size: n, Offset: at})
+		list = append(list, &Entry{Path: Name(fmt.Sprint(i)), Type: typeFile, Size: n, Offset: at})
 		at += n
 	}
 	return list

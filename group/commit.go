@@ -22,8 +22,7 @@ func (x *target) commit() error {
 		return err
 	}
 	synced := map[string]bool{} // directories in which there are new names
-	for _, i := range x.others {
-		e := &x.member.Entries[i]
+	for _, e := range x.others {
 		if x.made[e.Path] == "" {
 			continue
 		}
@@ -32,8 +31,7 @@ func (x *target) commit() error {
 		}
 	}
 	before := len(x.left)
-	for i := range x.files {
-		e := &x.files[i]
+	for _, e := range x.files {
 		if err := x.rename(x.temporary[e.Path], e, synced); err != nil {
 			return err
 		}
@@ -47,7 +45,7 @@ func (x *target) commit() error {
 		return err
 	}
 	x.back.Others = len(x.others) - (len(x.left) - before)
-	if slices.ContainsFunc(x.others, func(i int) bool { return x.member.Entries[i].Path == "." }) {
+	if slices.ContainsFunc(x.others, func(e *Entry) bool { return e.Path == "." }) {
 		x.back.Others-- // that is the node
 	}
 	if err := x.end(synced); err != nil {
@@ -76,8 +74,7 @@ func (x *target) rename(made string, e *Entry, synced map[string]bool) error {
 }
 
 func (x *target) commitLinks(synced map[string]bool) error {
-	for _, i := range x.others {
-		e := &x.member.Entries[i]
+	for i, e := range x.others {
 		if e.Type != typeLink {
 			continue
 		}
@@ -124,8 +121,8 @@ func (x *target) notSet() []string {
 func (x *target) commitSymlinks(synced map[string]bool) error {
 	n := x.node
 	links := map[string]*Entry{}
-	for _, i := range x.others {
-		if e := &x.member.Entries[i]; e.Type == typeSymlink {
+	for i, e := range x.others {
+		if e.Type == typeSymlink {
 			name := fmt.Sprint("link-", i)
 			links[name] = e
 			if err := x.stage.Symlink(string(e.Target), name); err != nil {

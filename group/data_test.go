@@ -29,12 +29,12 @@ func TestDataErrors(t *testing.T) {
 		{Entry{Path: "gone", Type: typeFile, Size: 5, Offset: 2}, "no such file", "\x00\x00\x00\x00\x00\x00\x00\x00"},
 		{Entry{Path: ".", Type: typeFile, Size: 5, Offset: 2}, "no regular file", "\x00\x00\x00\x00\x00\x00\x00\x00"},
 	} {
-		_, err := newData(d, []Entry{c.entry}, false).ReadAt(make([]byte, 8), 0)
+		_, err := newData(d, []*Entry{&c.entry}, false).ReadAt(make([]byte, 8), 0)
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v: want %q", c.entry.Path, err, c.want)
 		}
 		content := make([]byte, 8)
-		if n, err := newData(d, []Entry{c.entry}, true).ReadAt(content, 0); n != 8 || err != nil || string(content) != c.there {
+		if n, err := newData(d, []*Entry{&c.entry}, true).ReadAt(content, 0); n != 8 || err != nil || string(content) != c.there {
 			t.Errorf("%s: %d, %v, %q: want %q", c.entry.Path, n, err, content, c.there)
 		}
 	}

@@ -18,20 +18,18 @@ type shrinkage struct {
 }
 
 // shrunk compares the files of a node with those that were protected. A file that was emptied counts as deleted.
-func shrunk(was, now []Entry, most float64) shrinkage {
+func shrunk(was, now []*Entry, most float64) shrinkage {
 	var x shrinkage
 	sizes := map[Name]int64{}
 	emptied, shorter := map[Name]bool{}, map[Name]bool{}
-	for i := range was {
-		e := &was[i]
+	for _, e := range was {
 		if e.Type == typeFile {
 			x.Were++
 			x.WereBytes += e.Size
 			sizes[e.Path] = e.Size
 		}
 	}
-	for i := range now {
-		e := &now[i]
+	for _, e := range now {
 		size, known := sizes[e.Path]
 		if e.Type != typeFile && (e.Type != typeLink || !known) {
 			continue

@@ -53,9 +53,9 @@ type condition struct {
 
 	// Of nodes here alone:
 	listing *listing
-	restore []int // entries that are to come back
-	parity  bool  // is to be written anew
-	earlier bool  // there is some, which may be right in part
+	restore []*Entry // that are to come back
+	parity  bool     // is to be written anew
+	earlier bool     // there is some, which may be right in part
 }
 
 // whole reports whether nothing is the matter that takes anything from the protection.
@@ -119,10 +119,7 @@ func (s *session) examine(ctx context.Context, n *node, quickly, revert bool, re
 	}
 	if c.Failing != "" || c.Lost {
 		if c.Data, c.Parity, c.parity = m.lostRows(x), all(m, m.ParityChunks), true; c.Lost && c.Failing == "" {
-			for i := range x.Entries {
-				c.restore = append(c.restore, i)
-			}
-			c.Touched = c.Data
+			c.restore, c.Touched = slices.Clone(x.Entries), c.Data
 		}
 		return c, nil
 	}
@@ -158,11 +155,7 @@ func (s *session) examine(ctx context.Context, n *node, quickly, revert bool, re
 		}
 		return c, nil
 	}
-	var restored []Entry
-	for _, i := range c.restore {
-		restored = append(restored, x.Entries[i])
-	}
-	touched := extentsOf(restored)
+	touched := extentsOf(c.restore)
 	for chunk, rows := range c.Data {
 		for _, row := range rows {
 			_, length := m.block(row)
@@ -219,7 +212,7 @@ func (s *session) compareStale(ctx context.Context, n *node) (*compared, *Member
 	if last == nil || n.in(last.manifest) >= last.manifest.Nodes {
 		return nil, nil, nil
 	}
-	text, err := n.read(&last.manifest.recordFiles(n.in(last.manifest))[0])
+	text, err := n.read(last.manifest.recordFiles(n.in(last.manifest))[0])
 	if disk.Failed(err) {
 		return nil, nil, err
 	}
@@ -240,25 +233,23 @@ func (s *session) compareStale(ctx context.Context, n *node) (*compared, *Member
 func compareEntries(x *Member, c *condition, is, old *compared, before *Member, revert bool) {
 	then := map[Name]*Entry{}
 	if before != nil {
-		for i := range before.Entries {
-			then[before.Entries[i].Path] = &before.Entries[i]
+		for _, e := range before.Entries {
+			then[e.Path] = e
 		}
 	}
-	known := make([]bool, len(c.listing.entries))
-	for i := range x.Entries {
-		e := &x.Entries[i]
-		at := c.listing.find(e.Path)
-		if at < 0 {
+	known := map[*Entry]bool{}
+	for _, e := range x.Entries {
+		now := c.listing.find(e.Path)
+		if now == nil {
 			what, why := Missing, c.listing.unreadable(e.Path)
 			if why != nil {
 				what = Damaged
 			}
 			c.note(e.Path, what, why)
-			c.restore = append(c.restore, i)
+			c.restore = append(c.restore, e)
 			continue
 		}
-		known[at] = true
-		now := &c.listing.entries[at]
+		known[now] = true
 		what := ""
 		o := then[e.Path]
 		stale := o != nil && o.Type == now.Type && o.Target == now.Target && o.Size == now.Size && !old.files[e.Path]
@@ -293,12 +284,12 @@ func compareEntries(x *Member, c *condition, is, old *compared, before *Member, 
 		}
 		c.note(e.Path, what, failing)
 		if what != Metadata && (what != Changed || revert) {
-			c.restore = append(c.restore, i)
+			c.restore = append(c.restore, e)
 		}
 	}
 	compareLinks(x, c)
-	for at, is := range known {
-		if e := &c.listing.entries[at]; !is && e.Path != "." {
+	for _, e := range c.listing.entries {
+		if !known[e] && e.Path != "." {
 			c.note(e.Path, New, nil)
 		}
 	}
@@ -307,7 +298,7 @@ func compareEntries(x *Member, c *condition, is, old *compared, before *Member, 
 
 // relinked returns what is the matter with a name that was another one of a file.
 func (l *listing) relinked(e *Entry) string {
-	now := &l.entries[l.find(e.Path)]
+	now := l.find(e.Path)
 	switch file := now.Type == typeFile || now.Type == typeLink; {
 	case l.linked(e.Path, e.Target):
 		return ""
@@ -324,14 +315,13 @@ func compareLinks(x *Member, c *condition) {
 		what[f.Path] = f.What
 	}
 	coming := map[Name]bool{}
-	for _, i := range c.restore {
-		coming[x.Entries[i].Path] = true
+	for _, e := range c.restore {
+		coming[e.Path] = true
 	}
-	for i := range x.Entries {
-		e := &x.Entries[i]
+	for _, e := range x.Entries {
 		if e.Type == typeLink && coming[e.Target] && !coming[e.Path] && c.listing.linked(e.Path, e.Target) {
 			c.note(e.Path, what[e.Target], nil)
-			c.restore = append(c.restore, i)
+			c.restore = append(c.restore, e)
 		}
 	}
 }
@@ -360,14 +350,13 @@ func (s *session) foreign(n *node, x *Member, c *condition, is *compared) {
 		return
 	}
 	there, match := 0, 0
-	for i := range c.listing.entries {
-		if c.listing.entries[i].Type == typeFile {
+	for _, e := range c.listing.entries {
+		if e.Type == typeFile {
 			there++
 		}
 	}
-	for i := range x.Entries {
-		e := &x.Entries[i]
-		if at := c.listing.find(e.Path); e.Type == typeFile && at >= 0 && c.listing.entries[at].Size == e.Size && !is.files[e.Path] {
+	for _, e := range x.Entries {
+		if now := c.listing.find(e.Path); e.Type == typeFile && now != nil && now.Size == e.Size && !is.files[e.Path] {
 			match++
 		}
 	}

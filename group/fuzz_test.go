@@ -55,7 +55,7 @@ func fuzzManifest() *Manifest {
 func FuzzDecodeMember(f *testing.F) {
 	m := fuzzManifest()
 	digest := make([]byte, 32)
-	text, err := json.Marshal(&Member{Bytes: 3, Segments: digest, Parity: digest, Entries: []Entry{
+	text, err := json.Marshal(&Member{Bytes: 3, Segments: digest, Parity: digest, Entries: []*Entry{
 		{Path: ".", Type: typeDir, Mode: 0o755}, {Path: "\xff", Type: typeFile, Size: 3}, {Path: "l", Type: typeSymlink, Target: "x"},
 	}})
 	if err != nil {

@@ -25,16 +25,16 @@ type candidate struct {
 }
 
 // candidates returns all layouts, or an error where none will do, or the one asked for will not.
-func candidates(k int, o *ProtectOptions, name string) ([]candidate, error) {
+func candidates(k int, o *ProtectOptions, name string) ([]*candidate, error) {
 	if o.Layout != "" && o.Layout != Full && o.Layout != Striped {
 		return nil, inputf("layout %q: want full or striped", o.Layout)
 	}
-	var list []candidate
+	var list []*candidate
 	var why error // the last one says what is wrong with the numbers, unless it is the matrix
 	possible := false
 	for _, layout := range []string{Full, Striped} {
 		c, err := newCode(k, o.Tolerate, layout, name)
-		x := candidate{Cost: Cost{Layout: layout, Possible: err == nil}, code: c}
+		x := &candidate{Cost: Cost{Layout: layout, Possible: err == nil}, code: c}
 		if err != nil {
 			x.Why = err.Error()
 		}
@@ -53,9 +53,8 @@ func candidates(k int, o *ProtectOptions, name string) ([]candidate, error) {
 }
 
 // cost sets what candidates take for that much data at the node that has most.
-func (s *session) cost(list []candidate, most int64) error {
-	for i := range list {
-		x := &list[i]
+func (s *session) cost(list []*candidate, most int64) error {
+	for _, x := range list {
 		if x.code == nil {
 			continue
 		}
@@ -123,7 +122,7 @@ func Estimate(nodes, tolerate int, layout string, bytes int64, network sim.Netwo
 }
 
 // chooseLayout returns the candidate asked for, else that of before, else striped, unless full is much faster.
-func chooseLayout(o *ProtectOptions, matrix string, list []candidate, earlier *Manifest) *candidate {
+func chooseLayout(o *ProtectOptions, matrix string, list []*candidate, earlier *Manifest) *candidate {
 	asked := o.Layout
 	switch {
 	case asked != "":
@@ -133,8 +132,7 @@ func chooseLayout(o *ProtectOptions, matrix string, list []candidate, earlier *M
 		asked = earlier.Layout
 	}
 	var best *candidate
-	for i := range list {
-		x := &list[i]
+	for _, x := range list {
 		if x.code == nil || asked != "" && asked != x.Layout {
 			continue
 		}

@@ -297,8 +297,8 @@ func (m *Manifest) validateMember(x *Member) error {
 	}
 	seen := map[Name]string{}
 	var end int64
-	for i := range x.Entries {
-		seen[x.Entries[i].Path] = x.Entries[i].Type
+	for _, e := range x.Entries {
+		seen[e.Path] = e.Type
 	}
 	list := extentsOf(x.Entries)
 	for _, e := range list {
@@ -307,8 +307,8 @@ func (m *Manifest) validateMember(x *Member) error {
 		}
 		end = e.Offset + e.Size
 	}
-	for i := range x.Entries {
-		if e := &x.Entries[i]; e.Type == typeLink && seen[e.Target] != typeFile {
+	for _, e := range x.Entries {
+		if e.Type == typeLink && seen[e.Target] != typeFile {
 			return fmt.Errorf("entries: %q: the file of which it is a name is not among them", string(e.Path))
 		}
 	}
@@ -334,7 +334,7 @@ func (m *Manifest) countSegments(x extents) int64 {
 	return n
 }
 
-type entries []Entry
+type entries []*Entry
 
 // UnmarshalJSON checks each entry as it comes: of a text of many empty ones it makes no long list.
 func (list *entries) UnmarshalJSON(text []byte) error {
@@ -344,8 +344,8 @@ func (list *entries) UnmarshalJSON(text []byte) error {
 	}
 	*list = nil // of a key that is there twice the last one counts
 	for seen := map[Name]string{}; d.More(); {
-		var e Entry
-		if err := d.Decode(&e); err != nil {
+		e := new(Entry)
+		if err := d.Decode(e); err != nil {
 			return fmt.Errorf("entries: %w", err)
 		}
 		if err := e.validate(seen); err != nil {

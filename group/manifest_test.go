@@ -104,8 +104,8 @@ func TestMemberRefused(t *testing.T) {
 	}
 	m := fuzzManifest()
 	m.ChunkBytes, m.BlockBytes = 16, 8
-	add := func(e Entry) func(*Member) { return func(x *Member) { x.Entries = append(x.Entries, e) } }
-	at := func(i int, change func(*Entry)) func(*Member) { return func(x *Member) { change(&x.Entries[i]) } }
+	add := func(e Entry) func(*Member) { return func(x *Member) { x.Entries = append(x.Entries, &e) } }
+	at := func(i int, change func(*Entry)) func(*Member) { return func(x *Member) { change(x.Entries[i]) } }
 	for _, c := range []struct {
 		what   string
 		change func(x *Member)
@@ -150,7 +150,7 @@ func TestMemberRefused(t *testing.T) {
 		{"a file for a directory", at(3, func(e *Entry) { e.Path = "f/g" }), "its directory is not among them"},
 		{"no root", at(0, func(e *Entry) { e.Path = "e" }), "its directory is not among them"},
 	} {
-		x := &Member{Bytes: 13, Parity: make([]byte, 64), Segments: make([]byte, 96), Entries: []Entry{
+		x := &Member{Bytes: 13, Parity: make([]byte, 64), Segments: make([]byte, 96), Entries: []*Entry{
 			{Path: ".", Type: typeDir, Mode: 0o755}, {Path: "d", Type: typeDir}, {Path: "f", Type: typeFile, Size: 10},
 			{Path: "d/g", Type: typeFile, Size: 3, Offset: 10}, {Path: "l", Type: typeSymlink, Target: "x"},
 		}}

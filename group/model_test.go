@@ -463,7 +463,7 @@ func (m *model) hasMeta(s *state, x *node, c current) bool {
 	defer p.Kill()
 	x.dir, _ = p.Open(x.given)
 	l := x.held[c.generation]
-	text, err := x.read(&l.manifest.recordFiles(n)[0])
+	text, err := x.read(l.manifest.recordFiles(n)[0])
 	if err != nil {
 		return false
 	}

@@ -24,24 +24,23 @@ type openedDir struct {
 func (x *target) begin() error {
 	n := x.node
 	noted := map[Name]bool{}
-	note := func(e Entry, info fs.FileInfo) {
+	note := func(e *Entry, info fs.FileInfo) {
 		if !noted[e.Path] {
 			noted[e.Path] = true
-			x.opened = append(x.opened, openedDir{e, disk.Inode(info)})
+			x.opened = append(x.opened, &openedDir{*e, disk.Inode(info)})
 		}
 	}
 	within := map[Name]bool{} // directories in which something comes back
-	for _, i := range x.others {
-		e := x.member.Entries[i]
+	for i, e := range x.others {
 		within[Name(path.Dir(string(e.Path)))] = true
 		if e.Type != typeDir {
 			continue
 		}
-		open := e // all that it is to be, if the run is interrupted
+		open := *e // all that it is to be, if the run is interrupted
 		open.Mode |= 0o700
 		if info, err := n.dir.Lstat(string(e.Path)); err == nil && info.IsDir() { // the node's own, or it could not be read
 			note(e, info)
-			if err := n.inOpened(&x.opened[len(x.opened)-1], func(dir disk.Dir) error {
+			if err := n.inOpened(x.opened[len(x.opened)-1], func(dir disk.Dir) error {
 				_, err := setMeta(dir, ".", &open)
 				return err
 			}); err != nil && !errors.Is(err, fs.ErrPermission) { // which end notes
@@ -73,9 +72,8 @@ func (x *target) begin() error {
 		}
 	}
 	interrupted := x.s.states[n.index].interrupted()
-	var locked []openedDir
-	for i := range x.member.Entries {
-		was := &x.member.Entries[i]
+	var locked []*openedDir
+	for _, was := range x.member.Entries {
 		if was.Type != typeDir || !within[was.Path] && !interrupted {
 			continue
 		}
@@ -91,7 +89,7 @@ func (x *target) begin() error {
 			return err
 		}
 		if within[e.Path] && e.Mode&0o300 != 0o300 {
-			locked = append(locked, openedDir{e, disk.Inode(info)})
+			locked = append(locked, &openedDir{*e, disk.Inode(info)})
 		}
 		if !disturbed[e.Path] {
 			e.Seconds, e.Nanoseconds = was.Seconds, was.Nanoseconds
@@ -104,8 +102,7 @@ func (x *target) begin() error {
 	if err := n.identify(x.s.manifest); err != nil { // which makes the stage last, too
 		return err
 	}
-	for i := range locked {
-		e := &locked[i]
+	for _, e := range locked {
 		if err := n.inOpened(e, func(dir disk.Dir) error { return dir.Chmod(".", fileMode(e.Mode|0o700)) }); err != nil {
 			return err
 		}
@@ -129,9 +126,8 @@ func (n *node) inOpened(e *openedDir, f func(disk.Dir) error) error {
 // end makes new names last, and gives directories their modes and times, those inside before those that they lie in.
 func (x *target) end(synced map[string]bool) error {
 	n := x.node
-	slices.SortFunc(x.opened, func(a, b openedDir) int { return strings.Compare(string(b.Path), string(a.Path)) })
-	for i := range x.opened {
-		e := &x.opened[i]
+	slices.SortFunc(x.opened, func(a, b *openedDir) int { return strings.Compare(string(b.Path), string(a.Path)) })
+	for _, e := range x.opened {
 		switch err := n.inOpened(e, func(dir disk.Dir) error { return x.setMeta(dir, ".", &e.Entry) }); {
 		case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
 			continue // somebody has removed it

@@ -72,7 +72,7 @@ func TestChooseLayout(t *testing.T) {
 		{"before it tolerated less", ProtectOptions{Tolerate: 2}, Cauchy, 9, 1, &Manifest{Layout: Full, Tolerate: 1}, Striped},
 		{"full does not do", ProtectOptions{}, Cauchy, -1, 9, nil, Striped},
 	} {
-		list := []candidate{{Cost: Cost{Layout: Full, Seconds: x.full}}, {Cost: Cost{Layout: Striped, Seconds: x.striped}}}
+		list := []*candidate{{Cost: Cost{Layout: Full, Seconds: x.full}}, {Cost: Cost{Layout: Striped, Seconds: x.striped}}}
 		for i := range list {
 			if list[i].Seconds > 0 {
 				list[i].code = &code{}
@@ -188,7 +188,7 @@ func TestForeign(t *testing.T) {
 		there, match int
 		want         bool
 	}{{0, 0, false}, {1, 0, true}, {1, 1, false}, {2, 1, false}, {3, 1, true}, {4, 2, false}, {5, 2, true}, {8, 4, false}, {9, 4, true}} {
-		c, m := &condition{listing: &listing{}}, &Member{Entries: []Entry{{Path: "a", Type: typeDir}, file("z", 3)}}
+		c, m := &condition{listing: &listing{}}, &Member{Entries: []*Entry{{Path: "a", Type: typeDir}, file("z", 3)}}
 		for i := range x.there {
 			e := file(fmt.Sprint("f", i), 3)
 			c.listing.entries = append(c.listing.entries, e)
@@ -196,8 +196,7 @@ func TestForeign(t *testing.T) {
 			case i < x.match:
 				m.Entries = append(m.Entries, e)
 			case i%2 == 0:
-				e.Size = 4
-				m.Entries = append(m.Entries, e)
+				m.Entries = append(m.Entries, file(fmt.Sprint("f", i), 4))
 			}
 		}
 		is := &compared{files: map[Name]bool{}}
@@ -254,7 +253,7 @@ func TestModes(t *testing.T) {
 		}
 		l, err := scan(odd, false, nil)
 		must(t, err)
-		if e := l.entries[l.find("plain")]; e.Type != kind || len(l.bad) != 0 {
+		if e := l.find("plain"); e.Type != kind || len(l.bad) != 0 {
 			t.Errorf("%v: %+v, %v", mode, e, l.bad)
 		}
 	}

@@ -80,8 +80,7 @@ func (s *session) earlier(n *node) *earlierData {
 	x := s.members[n.index]
 	e := &earlierData{m: s.manifest, member: x, files: extentsOf(x.Entries), entries: map[Name]*Entry{}, times: map[[3]int64][]*Entry{}, found: map[Name]bool{}}
 	e.list = s.manifest.segments(e.files)
-	for i := range x.Entries {
-		was := &x.Entries[i]
+	for _, was := range x.Entries {
 		e.entries[was.Path] = was
 		if key := [3]int64{was.Size, was.Seconds, was.Nanoseconds}; was.Type == typeFile && was.Size > 0 {
 			e.times[key] = append(e.times[key], was)
@@ -111,7 +110,7 @@ func (n *work) were(now *Entry) (list []*Entry) {
 		return nil
 	}
 	for _, was := range alike {
-		if i := n.listing.find(was.Path); i < 0 || n.earlier.untouched(&n.listing.entries[i]) == nil {
+		if is := n.listing.find(was.Path); is == nil || n.earlier.untouched(is) == nil {
 			list = append(list, was)
 		}
 	}
@@ -168,8 +167,7 @@ func (n *work) compareMoved(ctx context.Context, m *Manifest, follows bool) erro
 			return err
 		}
 	}
-	for i := range n.listing.entries {
-		e := &n.listing.entries[i]
+	for _, e := range n.listing.entries {
 		if e.Type != typeFile || e.Size == 0 {
 			continue
 		}
@@ -198,13 +196,13 @@ func (n *work) compareCut(ctx context.Context, m *Manifest) error {
 	first := sort.Search(len(e.list), func(j int) bool { return e.list[j].row >= row })
 	for j := first; j < len(e.list) && e.list[j].row == row; j++ {
 		g := e.list[j]
-		was, i := &e.files[g.file], n.listing.find(e.files[g.file].Path)
-		if i < 0 || n.listing.entries[i].Offset != was.Offset || e.untouched(&n.listing.entries[i]) == nil {
+		was, is := e.files[g.file], n.listing.find(e.files[g.file].Path)
+		if is == nil || is.Offset != was.Offset || e.untouched(is) == nil {
 			continue
 		}
 		_, err := n.data.ReadAt(block[:g.n], g.at)
 		if err == nil && !m.sameDigest(block[:g.n], e.member.Segments, j) {
-			err = n.rotten(ctx, &n.listing.entries[i], []*Entry{was})
+			err = n.rotten(ctx, is, []*Entry{was})
 		}
 		if err != nil {
 			return err
@@ -320,7 +318,7 @@ func (n *work) same(ctx context.Context, m *Manifest, row, before int) (bool, er
 	same := row < e.m.rows() && e.next-was == n.sums.next-before && now == then
 	for i := before; i < n.sums.next; i++ {
 		g := n.sums.list[i]
-		file := &n.sums.files[g.file]
+		file := n.sums.files[g.file]
 		j, _ := slices.BinarySearchFunc(e.list[was:e.next], g.at, func(o segment, at int64) int { return cmp.Compare(o.at, at) })
 		if j += was; j < e.next && e.list[j].at == g.at && e.list[j].n == g.n && bytes.Equal(m.digestOf(e.member.Segments, j), m.digestOf(n.sums.digests, i)) {
 			continue

@@ -15,12 +15,21 @@ import (
 	"volley/internal/disk"
 )
 
-func file(name string, size int64) Entry {
-	return Entry{Path: Name(name), Type: typeFile, Size: size}
+func file(name string, size int64) *Entry {
+	return &Entry{Path: Name(name), Type: typeFile, Size: size}
+}
+
+// copied returns copies of entries.
+func copied(list []*Entry) (copies []*Entry) {
+	for _, e := range list {
+		is := *e
+		copies = append(copies, &is)
+	}
+	return copies
 }
 
 // offsets returns where files lie.
-func offsets(list []Entry) map[Name]int64 {
+func offsets(list []*Entry) map[Name]int64 {
 	of := map[Name]int64{}
 	for _, e := range list {
 		of[e.Path] = e.Offset
@@ -29,8 +38,8 @@ func offsets(list []Entry) map[Name]int64 {
 }
 
 // drawFiles draws some files at no places.
-func drawFiles(t *rapid.T, least int) []Entry {
-	var list []Entry
+func drawFiles(t *rapid.T, least int) []*Entry {
+	var list []*Entry
 	for i, size := range rapid.SliceOfN(rapid.Int64Range(0, 50), least, 20).Draw(t, "sizes") {
 		list = append(list, file(fmt.Sprint("f", i), size))
 	}
@@ -38,7 +47,7 @@ func drawFiles(t *rapid.T, least int) []Entry {
 }
 
 // apartAndWithin fails unless files lie apart, and before the end, where one of them ends.
-func apartAndWithin(t *rapid.T, list []Entry, end int64) {
+func apartAndWithin(t *rapid.T, list []*Entry, end int64) {
 	t.Helper()
 	var at int64
 	for _, e := range extentsOf(list) {
@@ -53,7 +62,7 @@ func apartAndWithin(t *rapid.T, list []Entry, end int64) {
 }
 
 // bytesOf returns how many bytes files have.
-func bytesOf(list []Entry) (n int64) {
+func bytesOf(list []*Entry) (n int64) {
 	for _, e := range list {
 		n += e.Size
 	}
@@ -71,7 +80,7 @@ func TestPlace(t *testing.T) {
 			t.Fatalf("%d bytes take %d", total, end)
 		}
 		// The same again.
-		was := slices.Clone(list)
+		was := copied(list)
 		if again := allocate(list, was, mostChunk); again != end || !reflect.DeepEqual(list, was) {
 			t.Fatalf("nothing has changed, and %v became %v", was, list)
 		}
@@ -80,7 +89,7 @@ func TestPlace(t *testing.T) {
 		changed, pushed := was[i].Path, int64(0)
 		switch rapid.IntRange(0, 4).Draw(t, "how") {
 		case 0:
-			list = slices.Delete(slices.Clone(was), i, i+1)
+			list = slices.Delete(copied(was), i, i+1)
 		case 1:
 			list[i].Size += rapid.Int64Range(1, 100).Draw(t, "more")
 			pushed = list[i].Size
@@ -135,13 +144,13 @@ func TestRoom(t *testing.T) {
 func TestPlaceEdits(t *testing.T) {
 	for seed := range uint64(20) {
 		rng := rand.New(rand.NewPCG(seed, 1))
-		var list []Entry
+		var list []*Entry
 		var written, laid int64
 		for step := range 300 {
-			was := slices.Clone(list)
+			was := copied(list)
 			for range 1 + rng.IntN(3) {
 				name := Name(fmt.Sprint("f", rng.IntN(30)))
-				i := slices.IndexFunc(list, func(e Entry) bool { return e.Path == name })
+				i := slices.IndexFunc(list, func(e *Entry) bool { return e.Path == name })
 				switch how := rng.IntN(6); {
 				case i < 0:
 					list = append(list, file(string(name), 1+rng.Int64N(4<<20)))
@@ -178,7 +187,7 @@ func TestPlaceEdits(t *testing.T) {
 			for _, e := range list {
 				laid += max(0, e.Size-starts[e.Offset])
 			}
-			again := slices.Clone(list)
+			again := copied(list)
 			if allocate(again, list, mostChunk); !reflect.DeepEqual(again, list) {
 				t.Fatalf("seed %d, step %d: nothing has changed, and %v became %v", seed, step, list, again)
 			}
@@ -191,32 +200,32 @@ func TestPlaceEdits(t *testing.T) {
 
 // TestPlaceGaps checks which place a file gets.
 func TestPlaceGaps(t *testing.T) {
-	at := func(name string, offset, size int64) Entry {
+	at := func(name string, offset, size int64) *Entry {
 		e := file(name, size)
 		e.Offset = offset
 		return e
 	}
-	was := []Entry{at("a", 0, 10), at("b", 10, 10), at("c", 20, 10), at("d", 30, 100)}
+	was := []*Entry{at("a", 0, 10), at("b", 10, 10), at("c", 20, 10), at("d", 30, 100)}
 	for _, x := range []struct {
 		what string
-		list []Entry
+		list []*Entry
 		most int64
 		want []int64
 		end  int64
 	}{
-		{"the gap that it fits", []Entry{file("a", 10), file("c", 10), file("d", 100), file("new", 10)}, mostChunk, []int64{0, 20, 30, 10}, 130},
-		{"part of a gap, and the rest of it", []Entry{file("a", 10), file("c", 10), file("d", 100), file("x", 4), file("y", 6)}, mostChunk, []int64{0, 20, 30, 10, 14}, 130},
-		{"no gap is long enough", []Entry{file("a", 10), file("c", 10), file("d", 100), file("new", 11)}, mostChunk, []int64{0, 20, 30, 130}, 141},
-		{"the first gap is too short", []Entry{file("b", 10), file("d", 100), file("c", 5), file("new", 15)}, mostChunk, []int64{10, 30, 20, 130}, 145},
-		{"it pushes the next away", []Entry{file("a", 11), file("b", 10), file("c", 10), file("d", 100)}, mostChunk, []int64{0, 130, 20, 30}, 140},
-		{"the next is longer than it", []Entry{file("a", 10), file("b", 10), file("c", 11), file("d", 100)}, mostChunk, []int64{0, 10, 130, 30}, 141},
-		{"renamed", []Entry{file("a", 10), file("e", 10), file("c", 10), file("f", 100)}, mostChunk, []int64{0, 10, 20, 30}, 130},
-		{"a copy", []Entry{file("a", 10), file("b", 10), file("b2", 10), file("c", 10), file("d", 100)}, mostChunk, []int64{0, 10, 130, 20, 30}, 140},
-		{"it grows at the end", []Entry{file("a", 10), file("b", 10), file("c", 10), file("d", 150)}, mostChunk, []int64{0, 10, 20, 30}, 180},
-		{"it was empty", []Entry{file("a", 10), file("b", 0), file("c", 10), file("d", 100)}, mostChunk, []int64{0, 0, 20, 30}, 130},
-		{"less than half is gaps", []Entry{file("c", 10), file("a", 10)}, mostChunk, []int64{20, 0}, 30},
-		{"more than half would be gaps", []Entry{file("d", 20)}, mostChunk, []int64{0}, 20},
-		{"afresh", []Entry{file("c", 10), file("d", 100)}, 0, []int64{0, 10}, 110},
+		{"the gap that it fits", []*Entry{file("a", 10), file("c", 10), file("d", 100), file("new", 10)}, mostChunk, []int64{0, 20, 30, 10}, 130},
+		{"part of a gap, and the rest of it", []*Entry{file("a", 10), file("c", 10), file("d", 100), file("x", 4), file("y", 6)}, mostChunk, []int64{0, 20, 30, 10, 14}, 130},
+		{"no gap is long enough", []*Entry{file("a", 10), file("c", 10), file("d", 100), file("new", 11)}, mostChunk, []int64{0, 20, 30, 130}, 141},
+		{"the first gap is too short", []*Entry{file("b", 10), file("d", 100), file("c", 5), file("new", 15)}, mostChunk, []int64{10, 30, 20, 130}, 145},
+		{"it pushes the next away", []*Entry{file("a", 11), file("b", 10), file("c", 10), file("d", 100)}, mostChunk, []int64{0, 130, 20, 30}, 140},
+		{"the next is longer than it", []*Entry{file("a", 10), file("b", 10), file("c", 11), file("d", 100)}, mostChunk, []int64{0, 10, 130, 30}, 141},
+		{"renamed", []*Entry{file("a", 10), file("e", 10), file("c", 10), file("f", 100)}, mostChunk, []int64{0, 10, 20, 30}, 130},
+		{"a copy", []*Entry{file("a", 10), file("b", 10), file("b2", 10), file("c", 10), file("d", 100)}, mostChunk, []int64{0, 10, 130, 20, 30}, 140},
+		{"it grows at the end", []*Entry{file("a", 10), file("b", 10), file("c", 10), file("d", 150)}, mostChunk, []int64{0, 10, 20, 30}, 180},
+		{"it was empty", []*Entry{file("a", 10), file("b", 0), file("c", 10), file("d", 100)}, mostChunk, []int64{0, 0, 20, 30}, 130},
+		{"less than half is gaps", []*Entry{file("c", 10), file("a", 10)}, mostChunk, []int64{20, 0}, 30},
+		{"more than half would be gaps", []*Entry{file("d", 20)}, mostChunk, []int64{0}, 20},
+		{"afresh", []*Entry{file("c", 10), file("d", 100)}, 0, []int64{0, 10}, 110},
 	} {
 		end := allocate(x.list, was, x.most)
 		var is []int64
@@ -231,14 +240,14 @@ func TestPlaceGaps(t *testing.T) {
 
 // TestPlacePushes checks which files one that grows pushes away.
 func TestPlacePushes(t *testing.T) {
-	was := []Entry{file("a", 100), file("b", 5), file("c", 10), file("d", 300)}
+	was := []*Entry{file("a", 100), file("b", 5), file("c", 10), file("d", 300)}
 	allocate(was, nil, mostChunk)
 	for grown, want := range map[int64][]int64{ // places, and the room of a
 		104: {0, 415, 420, 115, 11}, // room as far as the next that is long
 		115: {0, 415, 420, 115, 0},
 		116: {415, 100, 105, 115, 14},
 	} {
-		list := slices.Clone(was)
+		list := copied(was)
 		list[0].Size = grown
 		allocate(list, was, mostChunk)
 		if is := []int64{list[0].Offset, list[1].Offset, list[2].Offset, list[3].Offset, list[0].Room}; !slices.Equal(is, want) {
@@ -285,7 +294,7 @@ func TestBlocks(t *testing.T) {
 		}
 		list := drawFiles(t, 0)
 		allocate(list, nil, mostChunk)
-		list = slices.DeleteFunc(list, func(e Entry) bool { return e.Offset+e.Size > int64(m.DataChunks)*m.ChunkBytes })
+		list = slices.DeleteFunc(list, func(e *Entry) bool { return e.Offset+e.Size > int64(m.DataChunks)*m.ChunkBytes })
 		files := extentsOf(list)
 		covered := make([]int64, len(files))
 		for i, g := range m.segments(files) {
@@ -443,30 +452,30 @@ func TestBlockPackets(t *testing.T) {
 
 // TestShrunk checks when a node looks as if its files were gone by accident.
 func TestShrunk(t *testing.T) {
-	dir := Entry{Path: "d", Type: typeDir}
+	dir := &Entry{Path: "d", Type: typeDir}
 	for _, x := range []struct {
 		what     string
-		was, now []Entry
+		was, now []*Entry
 		most     float64
 		want     shrinkage
 	}{
 		{"nothing was there", nil, nil, 0.5, shrinkage{}},
-		{"directories only", []Entry{dir}, nil, 0.5, shrinkage{}},
-		{"all is there", []Entry{file("a", 5), dir}, []Entry{file("a", 5)}, 0.5, shrinkage{Files: 1, Were: 1, Bytes: 5, WereBytes: 5}},
-		{"all is gone", []Entry{file("a", 5), file("b", 5)}, []Entry{dir}, 0.5, shrinkage{Were: 2, WereBytes: 10, Deleted: 2, First: []string{"a", "b"}, Empty: true, Less: true}},
-		{"all is gone, and all may", []Entry{file("a", 5)}, nil, 1, shrinkage{Were: 1, WereBytes: 5, Deleted: 1, First: []string{"a"}, Empty: true}},
-		{"half is gone", []Entry{file("a", 5), file("b", 5)}, []Entry{file("b", 5)}, 0.5, shrinkage{Files: 1, Were: 2, Bytes: 5, WereBytes: 10, Deleted: 1, First: []string{"a"}}},
-		{"half may not be gone", []Entry{file("a", 5), file("b", 5)}, []Entry{file("b", 5)}, 0.4, shrinkage{Files: 1, Were: 2, Bytes: 5, WereBytes: 10, Deleted: 1, First: []string{"a"}, Less: true}},
-		{"half the files, and fewer bytes", []Entry{file("a", 6), file("b", 5)}, []Entry{file("b", 5)}, 0.5, shrinkage{Files: 1, Were: 2, Bytes: 5, WereBytes: 11, Deleted: 1, First: []string{"a"}, Less: true}},
-		{"most bytes, and few files", []Entry{file("a", 1), file("b", 1), file("c", 9)}, []Entry{file("c", 9)}, 0.5, shrinkage{Files: 1, Were: 3, Bytes: 9, WereBytes: 11, Deleted: 2, First: []string{"a", "b"}, Less: true}},
-		{"new ones make up for it", []Entry{file("a", 5), file("b", 5)}, []Entry{file("c", 5), file("d", 5)}, 0.5, shrinkage{Files: 2, Were: 2, Bytes: 10, WereBytes: 10, Deleted: 2, First: []string{"a", "b"}}},
-		{"emptied", []Entry{file("a", 5)}, []Entry{file("a", 0)}, 0.5, shrinkage{Were: 1, WereBytes: 5, Deleted: 1, First: []string{"a"}, Empty: true, Less: true}},
-		{"empty before", []Entry{file("a", 0), file("b", 1)}, []Entry{file("a", 0), file("b", 1)}, 0.5, shrinkage{Files: 2, Were: 2, Bytes: 1, WereBytes: 1}},
-		{"shorter", []Entry{file("a", 5), file("b", 5), file("c", 0)}, []Entry{file("a", 4), file("b", 6), file("c", 0)}, 0.5, shrinkage{Files: 3, Were: 3, Bytes: 10, WereBytes: 10, Shorter: 1, First: []string{"a"}}},
-		{"one emptied, one shorter, one gone", []Entry{file("a", 5), file("b", 5), file("c", 5), file("d", 5)}, []Entry{file("a", 0), dir, file("b", 1), file("d", 5)}, 0.5,
+		{"directories only", []*Entry{dir}, nil, 0.5, shrinkage{}},
+		{"all is there", []*Entry{file("a", 5), dir}, []*Entry{file("a", 5)}, 0.5, shrinkage{Files: 1, Were: 1, Bytes: 5, WereBytes: 5}},
+		{"all is gone", []*Entry{file("a", 5), file("b", 5)}, []*Entry{dir}, 0.5, shrinkage{Were: 2, WereBytes: 10, Deleted: 2, First: []string{"a", "b"}, Empty: true, Less: true}},
+		{"all is gone, and all may", []*Entry{file("a", 5)}, nil, 1, shrinkage{Were: 1, WereBytes: 5, Deleted: 1, First: []string{"a"}, Empty: true}},
+		{"half is gone", []*Entry{file("a", 5), file("b", 5)}, []*Entry{file("b", 5)}, 0.5, shrinkage{Files: 1, Were: 2, Bytes: 5, WereBytes: 10, Deleted: 1, First: []string{"a"}}},
+		{"half may not be gone", []*Entry{file("a", 5), file("b", 5)}, []*Entry{file("b", 5)}, 0.4, shrinkage{Files: 1, Were: 2, Bytes: 5, WereBytes: 10, Deleted: 1, First: []string{"a"}, Less: true}},
+		{"half the files, and fewer bytes", []*Entry{file("a", 6), file("b", 5)}, []*Entry{file("b", 5)}, 0.5, shrinkage{Files: 1, Were: 2, Bytes: 5, WereBytes: 11, Deleted: 1, First: []string{"a"}, Less: true}},
+		{"most bytes, and few files", []*Entry{file("a", 1), file("b", 1), file("c", 9)}, []*Entry{file("c", 9)}, 0.5, shrinkage{Files: 1, Were: 3, Bytes: 9, WereBytes: 11, Deleted: 2, First: []string{"a", "b"}, Less: true}},
+		{"new ones make up for it", []*Entry{file("a", 5), file("b", 5)}, []*Entry{file("c", 5), file("d", 5)}, 0.5, shrinkage{Files: 2, Were: 2, Bytes: 10, WereBytes: 10, Deleted: 2, First: []string{"a", "b"}}},
+		{"emptied", []*Entry{file("a", 5)}, []*Entry{file("a", 0)}, 0.5, shrinkage{Were: 1, WereBytes: 5, Deleted: 1, First: []string{"a"}, Empty: true, Less: true}},
+		{"empty before", []*Entry{file("a", 0), file("b", 1)}, []*Entry{file("a", 0), file("b", 1)}, 0.5, shrinkage{Files: 2, Were: 2, Bytes: 1, WereBytes: 1}},
+		{"shorter", []*Entry{file("a", 5), file("b", 5), file("c", 0)}, []*Entry{file("a", 4), file("b", 6), file("c", 0)}, 0.5, shrinkage{Files: 3, Were: 3, Bytes: 10, WereBytes: 10, Shorter: 1, First: []string{"a"}}},
+		{"one emptied, one shorter, one gone", []*Entry{file("a", 5), file("b", 5), file("c", 5), file("d", 5)}, []*Entry{file("a", 0), dir, file("b", 1), file("d", 5)}, 0.5,
 			shrinkage{Files: 2, Were: 4, Bytes: 6, WereBytes: 20, Deleted: 2, Shorter: 1, First: []string{"c", "a", "b"}, Less: true}},
-		{"became a directory", []Entry{file("d", 1)}, []Entry{dir}, 0.5, shrinkage{Were: 1, WereBytes: 1, Deleted: 1, First: []string{"d"}, Empty: true, Less: true}},
-		{"many", []Entry{file("a", 1), file("b", 1), file("c", 1), file("d", 1), file("e", 1), file("f", 1), file("g", 1)}, []Entry{file("g", 0)}, 0.5,
+		{"became a directory", []*Entry{file("d", 1)}, []*Entry{dir}, 0.5, shrinkage{Were: 1, WereBytes: 1, Deleted: 1, First: []string{"d"}, Empty: true, Less: true}},
+		{"many", []*Entry{file("a", 1), file("b", 1), file("c", 1), file("d", 1), file("e", 1), file("f", 1), file("g", 1)}, []*Entry{file("g", 0)}, 0.5,
 			shrinkage{Were: 7, WereBytes: 7, Deleted: 7, First: []string{"a", "b", "c", "d", "e", "g"}, Empty: true, Less: true}},
 	} {
 		if is := shrunk(x.was, x.now, x.most); fmt.Sprintf("%+v", is) != fmt.Sprintf("%+v", x.want) {

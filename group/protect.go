@@ -102,7 +102,7 @@ type work struct {
 	*node
 	listing *listing
 	data    *data
-	before  []Entry // whose places its files take
+	before  []*Entry // whose places its files take
 	member  Member
 
 	// Of the pass:
@@ -129,26 +129,21 @@ func protect(ctx context.Context, s *session, o ProtectOptions) (*ProtectReport,
 		}
 	}
 	m.Matrix, m.Digest = cmp.Or(m.Matrix, Cauchy), cmp.Or(m.Digest, SHA256)
-	if o.Retain < 0 {
-		return nil, s.alike(ctx, inputf("%d snapshots to retain: want 0 or more", o.Retain))
-	}
 	layouts, err := candidates(s.k, &o, m.Matrix)
-	if err == nil {
-		err = checkDigest(m.Digest, s.Key)
-	}
-	if wrong := m.Exclude.validate(); err == nil && wrong != nil {
+	switch wrong := m.Exclude.validate(); {
+	case err != nil:
+	case o.Retain < 0:
+		err = inputf("%d snapshots to retain: want 0 or more", o.Retain)
+	case wrong != nil:
 		err = inputf("%w", wrong)
-	}
-	if err == nil && m.Generation > mostGeneration {
+	case m.Generation > mostGeneration:
 		err = inputf("the group is at generation %d, after which there is no other: recover what is missing, remove the %s of all nodes, and protect it as a new group", s.newest, metaName)
+	case o.MaxDeleted < 0 || o.MaxDeleted > 1:
+		err = inputf("a share of %v of the files: want 0 to 1", o.MaxDeleted)
+	default:
+		err = cmp.Or(checkDigest(m.Digest, s.Key), s.complete(o.Force))
 	}
 	if err != nil {
-		return nil, s.alike(ctx, err)
-	}
-	if o.MaxDeleted < 0 || o.MaxDeleted > 1 {
-		return nil, s.alike(ctx, inputf("a share of %v of the files: want 0 to 1", o.MaxDeleted))
-	}
-	if err := s.complete(o.Force); err != nil {
 		return nil, s.alike(ctx, err)
 	}
 	works, found, err := s.scan(ctx, m, &o)
@@ -266,7 +261,7 @@ func (s *session) scan(ctx context.Context, m *Manifest, o *ProtectOptions) ([]*
 			return x, err
 		}
 		before := s.entries(n.index)
-		kept := slices.DeleteFunc(slices.Clone(before), func(e Entry) bool { return m.Exclude.entry(&e) })
+		kept := slices.DeleteFunc(slices.Clone(before), m.Exclude.entry)
 		x.Left = shrunk(kept, l.entries, cmp.Or(o.MaxDeleted, DefaultMaxDeleted))
 		if m.Matrix != FTI { // whose files lie without gaps, in the order of their names
 			works[i].before = before
@@ -292,8 +287,7 @@ func (s *session) scan(ctx context.Context, m *Manifest, o *ProtectOptions) ([]*
 
 // hiding returns an error that names a file which has data, and a length of 0.
 func (n *node) hiding(l *listing) error {
-	for i := range l.entries {
-		e := &l.entries[i]
+	for _, e := range l.entries {
 		if e.Type != typeFile || e.Size > 0 {
 			continue
 		}
@@ -311,7 +305,7 @@ func (n *node) hiding(l *listing) error {
 }
 
 // entries returns those that were protected at a node here.
-func (s *session) entries(n int) []Entry {
+func (s *session) entries(n int) []*Entry {
 	if x := s.members[n]; x != nil {
 		return x.Entries
 	}
@@ -319,7 +313,7 @@ func (s *session) entries(n int) []Entry {
 }
 
 // settle decides on the layout, and where everything lies.
-func (s *session) settle(m *Manifest, works []*work, found []scanned, layouts []candidate, o *ProtectOptions, r *ProtectReport) error {
+func (s *session) settle(m *Manifest, works []*work, found []scanned, layouts []*candidate, o *ProtectOptions, r *ProtectReport) error {
 	earlier := s.manifest
 	var most, fresh, anew int64
 	for _, x := range found {
@@ -347,7 +341,6 @@ func (s *session) settle(m *Manifest, works []*work, found []scanned, layouts []
 	m.geometry(most, earlier)
 	for _, w := range works {
 		w.data = newData(w.dir, w.listing.entries, false)
-		w.data.listing = w.listing
 		w.member = Member{Bytes: found[w.index].End, Entries: w.listing.entries}
 		if !m.follows(earlier) {
 			w.member.Bytes = found[w.index].Fresh
@@ -357,16 +350,14 @@ func (s *session) settle(m *Manifest, works []*work, found []scanned, layouts []
 }
 
 // changes returns bytes of files that have changed or moved, how many of these come to new places, and what differs.
-func changes(now, was []Entry) (n, anew int64, list []Finding) {
+func changes(now, was []*Entry) (n, anew int64, list []Finding) {
 	then, at := map[Name]*Entry{}, map[int64]*Entry{}
-	for i := range was {
-		e := &was[i]
+	for _, e := range was {
 		if then[e.Path] = e; e.Type == typeFile && e.Size > 0 {
 			at[e.Offset] = e
 		}
 	}
-	for i := range now {
-		e := &now[i]
+	for _, e := range now {
 		o := then[e.Path]
 		delete(then, e.Path)
 		same := o != nil && o.Type == e.Type && o.Size == e.Size && o.Target == e.Target && (e.Type != typeFile || o.sameTime(e))
@@ -385,9 +376,9 @@ func changes(now, was []Entry) (n, anew int64, list []Finding) {
 		}
 		anew += max(0, e.Size-o.Size)
 	}
-	for i := range was {
-		if then[was[i].Path] != nil {
-			list = append(list, Finding{Path: was[i].Path, What: Deleted})
+	for _, e := range was {
+		if then[e.Path] != nil {
+			list = append(list, Finding{Path: e.Path, What: Deleted})
 		}
 	}
 	return n, anew, list
@@ -444,7 +435,7 @@ func (s *session) write(ctx context.Context, m *Manifest, works []*work, o *Prot
 }
 
 // make codes everything and returns the manifest as stored, and the record files here. Record makes a node's record.
-func (p *pass) make(ctx context.Context, record func(*work) ([]byte, error)) (text []byte, files [][]recordFile, err error) {
+func (p *pass) make(ctx context.Context, record func(*work) ([]byte, error)) (text []byte, files [][]*recordFile, err error) {
 	s, m := p.s, p.m
 	if err := p.run(ctx); err != nil {
 		return nil, nil, err
@@ -488,13 +479,12 @@ func unchanged(w *work) error {
 	if err != nil {
 		return err
 	}
-	for i := range w.listing.entries {
-		e := &w.listing.entries[i]
+	for i, e := range w.listing.entries {
 		if i >= len(l.entries) || l.entries[i].Path != e.Path {
 			return inputf("%s: files have come or gone while they were protected: leave them alone meanwhile, and run again", w.given)
 		}
-		n := &l.entries[i]
-		if n.Type != e.Type || n.Size != e.Size || n.Target != e.Target || e.Type == typeFile && (!n.sameTime(e) || l.touches[i] != w.listing.touches[i]) {
+		n := l.entries[i]
+		if n.Type != e.Type || n.Size != e.Size || n.Target != e.Target || e.Type == typeFile && (!n.sameTime(e) || n.touch != e.touch) {
 			return changedMeanwhile(joinPath(w.given, e.Path))
 		}
 	}

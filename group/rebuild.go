@@ -3,17 +3,15 @@ package group
 import (
 	"context"
 	"errors"
-	"io"
 	"slices"
 
 	"volley/executor"
-	"volley/internal/disk"
 )
 
 // A reading is what a rebuild has found of a node that is not lost.
 type reading struct {
 	data      *comparer
-	parity    io.ReaderAt
+	parity    parityReader
 	badParity [][]int // by chunk: rows
 }
 
@@ -59,9 +57,7 @@ func (s *session) rebuild(ctx context.Context, revert bool, targets map[int]*tar
 				continue
 			}
 			x.data.d.close()
-			if f, ok := x.parity.(disk.File); ok {
-				f.Close()
-			}
+			x.parity.Close()
 		}
 	}()
 	for i, n := range s.nodes {
@@ -71,12 +67,7 @@ func (s *session) rebuild(ctx context.Context, revert bool, targets map[int]*tar
 			continue
 		}
 		x := s.members[n.index]
-		readings[i] = &reading{newComparer(m, newData(n.dir, x.Entries, true), x), nil, make([][]int, m.ParityChunks)}
-		if f, err := n.openParity(s.generation); err == nil {
-			readings[i].parity = f
-		} else {
-			readings[i].parity = unreadable{err}
-		}
+		readings[i] = &reading{newComparer(m, newData(n.dir, x.Entries, true), x), n.parityOf(s.generation), make([][]int, m.ParityChunks)}
 	}
 	if err := s.each(ctx, func(ctx context.Context, _ int, n *node) error {
 		if x := targets[n.index]; x != nil {

@@ -50,7 +50,7 @@ func (m *Manifest) recordChunk() int64 {
 }
 
 // recordFiles returns those of a node, that of its own record first.
-func (m *Manifest) recordFiles(n int) []recordFile {
+func (m *Manifest) recordFiles(n int) []*recordFile {
 	chunks := func(parity bool, count int) (list []symbol) {
 		for i := range count {
 			list = append(list, symbol{n, parity, i})
@@ -59,7 +59,7 @@ func (m *Manifest) recordFiles(n int) []recordFile {
 	}
 	data, parity := m.recordChunks()
 	own := &m.Records[n]
-	return []recordFile{
+	return []*recordFile{
 		{path: recordPath(m.Generation), bytes: own.Bytes, sha256: own.SHA256, symbols: chunks(false, data)},
 		{path: recordParityPath(m.Generation), bytes: int64(parity) * m.recordChunk(), sha256: own.Parity, symbols: chunks(true, parity)},
 	}
@@ -177,7 +177,7 @@ func (s *session) fetchRecords(ctx context.Context) error {
 	// If a record is gone nothing comes back: nothing that is there need be as long as the manifest says of it.
 	comes := len(bad) > 0 && s.gone == nil
 	chunk := m.recordChunk()
-	var files []recordFile // of the nodes here that are read or come back
+	var files []*recordFile // of the nodes here that are read or come back
 	places := map[symbol][]byte{}
 	for _, n := range s.nodes {
 		for i, f := range m.recordFiles(n.index) {
@@ -186,7 +186,7 @@ func (s *session) fetchRecords(ctx context.Context) error {
 				continue
 			}
 			if there {
-				if f.chunks, err = n.read(&f); err != nil {
+				if f.chunks, err = n.read(f); err != nil {
 					return err
 				}
 			}
@@ -227,17 +227,16 @@ func (s *session) fetchRecords(ctx context.Context) error {
 }
 
 // codeRecords makes the parity of records, notes the digests in the manifest, and returns the record files here.
-func (s *session) codeRecords(ctx context.Context, m *Manifest, records [][]byte) ([][]recordFile, error) {
+func (s *session) codeRecords(ctx context.Context, m *Manifest, records [][]byte) ([][]*recordFile, error) {
 	c, err := m.recordCode()
 	if err != nil {
 		return nil, err
 	}
 	chunk, places := m.recordChunk(), map[symbol][]byte{}
-	var files [][]recordFile
+	var files [][]*recordFile
 	for i, n := range s.nodes {
 		list := m.recordFiles(n.index)
-		for j := range list {
-			f := &list[j]
+		for _, f := range list {
 			f.chunks = make([]byte, int64(len(f.symbols))*chunk)
 			for at, x := range f.symbols {
 				places[x] = f.chunks[int64(at)*chunk:][:chunk]
@@ -265,8 +264,8 @@ func (s *session) codeRecords(ctx context.Context, m *Manifest, records [][]byte
 	folds := check.folds()
 	var mine []coded
 	for i, list := range files {
-		for j := range list {
-			list[j].content = list[j].text()
+		for _, f := range list {
+			f.content = f.text()
 		}
 		mine = append(mine, coded{Record{list[0].bytes, disk.Sum(list[0].content), disk.Sum(list[1].content)}, folds[i]})
 	}

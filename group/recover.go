@@ -473,7 +473,7 @@ func (s *session) giveUp(n *node, c *condition, beyond map[lostBlock]bool) []str
 		}
 	}
 	for i := range x.Entries {
-		if e := &x.Entries[i]; e.Type == typeLink && gone[e.Target] {
+		if e := x.Entries[i]; e.Type == typeLink && gone[e.Target] {
 			gone[e.Path] = true
 		}
 	}
@@ -484,12 +484,11 @@ func (s *session) giveUp(n *node, c *condition, beyond map[lostBlock]bool) []str
 			left = append(left, fmt.Sprintf("%s: too many nodes are lost, damaged or changed to make all of it again: it stays as it is", n.path(Name(parityPath(s.generation)))))
 		}
 	}
-	c.restore = slices.DeleteFunc(c.restore, func(i int) bool {
-		p := x.Entries[i].Path
-		if gone[p] {
-			left = append(left, fmt.Sprintf("%s: too many nodes are lost, damaged or changed in some of its blocks", n.path(p)))
+	c.restore = slices.DeleteFunc(c.restore, func(e *Entry) bool {
+		if gone[e.Path] {
+			left = append(left, fmt.Sprintf("%s: too many nodes are lost, damaged or changed in some of its blocks", n.path(e.Path)))
 		}
-		return gone[p]
+		return gone[e.Path]
 	})
 	return left
 }
@@ -505,24 +504,18 @@ func setOf(list []symbol) map[symbol]bool {
 // runRepairs runs repairs, one after the other. What nobody is to write is thrown away.
 func (s *session) runRepairs(ctx context.Context, list []blockRepair, targets map[int]*target, traffic *Traffic) error {
 	sources := map[int]*data{}
-	parity := map[int]io.ReaderAt{}
+	parity := map[int]parityReader{}
 	defer func() {
 		for _, d := range sources {
 			d.close()
 		}
 		for _, f := range parity {
-			if f, ok := f.(disk.File); ok {
-				f.Close()
-			}
+			f.Close()
 		}
 	}()
 	for _, n := range s.nodes {
 		sources[n.index] = newData(n.dir, s.members[n.index].Entries, true)
-		if f, err := n.openParity(s.generation); err == nil {
-			parity[n.index] = f
-		} else {
-			parity[n.index] = unreadable{err} // that of a lost node, which nobody reads
-		}
+		parity[n.index] = n.parityOf(s.generation)
 	}
 	return s.runOn(ctx, list, func(x symbol) io.ReaderAt {
 		if x.parity {
@@ -564,6 +557,22 @@ func (s *session) runOn(ctx context.Context, list []blockRepair, from func(symbo
 	return nil
 }
 
+type parityReader interface {
+	io.ReaderAt
+	io.Closer
+}
+
+// parityOf returns the parity of a node; reading what cannot be opened, such as that of a lost node, fails.
+func (n *node) parityOf(g int64) parityReader {
+	f, err := n.openParity(g)
+	if err != nil {
+		return unreadable{err}
+	}
+	return f
+}
+
 type unreadable struct{ err error }
 
 func (u unreadable) ReadAt([]byte, int64) (int, error) { return 0, u.err }
+
+func (unreadable) Close() error { return nil }

@@ -228,7 +228,7 @@ func (s *session) leave(ctx context.Context, before, k int, o *ResizeOptions) (e
 	s.members = map[int]*Member{}
 	for _, n := range s.nodes {
 		if x := s.states[n.index]; !x.Added && x.of(s.current) != nil && x.Node >= 0 {
-			text, err := n.read(&s.manifest.recordFiles(x.Node)[0])
+			text, err := n.read(s.manifest.recordFiles(x.Node)[0])
 			if err == nil {
 				s.members[n.index], err = s.manifest.decodeMember(text)
 			}

@@ -147,7 +147,7 @@ func (s *sums) wrong(x *Member, at int64, block []byte) *Entry {
 	for i := first; i < len(s.list) && s.list[i].at < at+int64(len(block)); i++ {
 		g := s.list[i]
 		if !s.m.sameDigest(block[g.at-at:][:g.n], x.Segments, i) {
-			return &s.files[g.file]
+			return s.files[g.file]
 		}
 	}
 	return nil

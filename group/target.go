@@ -1,6 +1,7 @@
 package group
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,13 +20,13 @@ type target struct {
 	member    *Member
 	condition *condition
 	sums      *sums           // of the member
-	files     []Entry         // that come back
+	files     []*Entry        // that come back
 	stage     disk.Dir        // in which everything that comes back is made
 	temporary map[Name]string // where the files lie in it until then
 	made      map[Name]string // where directories do
 	handles   handles[Name]
 	extents             // of files
-	others    []int     // entries that come back and are no files
+	others    []*Entry  // that come back and are no files
 	parity    disk.File // nil: it is right as it is
 	failed    error     // why the node is left out from here on: see try
 	blocked   []string  // what cannot come back, and why
@@ -34,7 +35,7 @@ type target struct {
 	replaced  []Name
 	notes     []string
 	unset     map[string][]Name // what of entries could not be set
-	opened    []openedDir
+	opened    []*openedDir
 }
 
 // try calls f, unless the node is left out. An error of f leaves it out: one node that cannot be written to does not
@@ -72,19 +73,18 @@ func (x *target) prepare(ctx context.Context) (err error) {
 	}
 	x.sums = newSums(m, extentsOf(x.member.Entries))
 	coming := map[Name]bool{}
-	for _, i := range c.restore {
-		coming[x.member.Entries[i].Path] = true
+	for _, e := range c.restore {
+		coming[e.Path] = true
 	}
 	stay := map[Name]bool{}
-	for i, at := range c.restore {
-		e := x.member.Entries[at]
-		if err := x.inTheWay(&e, coming); err != nil {
+	for i, e := range c.restore {
+		if err := x.inTheWay(e, coming); err != nil {
 			x.blocked = append(x.blocked, err.Error())
 			stay[e.Path] = true
 			continue
 		}
 		if e.Type != typeFile {
-			x.others = append(x.others, at)
+			x.others = append(x.others, e)
 			continue
 		}
 		name := fmt.Sprint(i)
@@ -97,8 +97,7 @@ func (x *target) prepare(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	x.others = slices.DeleteFunc(x.others, func(at int) bool {
-		e := &x.member.Entries[at]
+	x.others = slices.DeleteFunc(x.others, func(e *Entry) bool {
 		if e.Type == typeLink && stay[e.Target] {
 			x.blocked = append(x.blocked, x.otherName(e))
 			return true
@@ -139,7 +138,7 @@ func (x *target) copyGood(ctx context.Context) error {
 	d := newData(x.node.dir, x.member.Entries, true)
 	defer d.close()
 	for i, g := range x.sums.list {
-		file := &x.sums.files[g.file]
+		file := x.sums.files[g.file]
 		if x.temporary[file.Path] == "" {
 			continue
 		}
@@ -229,18 +228,13 @@ func (x *target) file(p Name) (disk.File, error) {
 // finish gives all files that come back their modes and times, and makes them last.
 func (x *target) finish() error {
 	x.handles.close()
-	for i := range x.files {
-		e := &x.files[i]
+	for _, e := range x.files {
 		name := x.temporary[e.Path]
 		f, err := x.stage.OpenFile(name, os.O_RDWR, 0)
 		if err != nil {
 			return err
 		}
-		err = x.setMeta(x.stage, name, e)
-		if err == nil {
-			err = f.Sync()
-		}
-		if err = errors.Join(err, f.Close()); err != nil {
+		if err := cmp.Or(x.setMeta(x.stage, name, e), f.Sync(), f.Close()); err != nil {
 			return err
 		}
 	}

@@ -51,6 +51,10 @@ type Entry struct {
 	Size   int64 `json:"size,omitempty"`   // bytes
 	Offset int64 `json:"offset,omitempty"` // in the node's data
 	Room   int64 `json:"room,omitempty"`   // bytes behind it that are left to it: it has grown before
+
+	// Of entries of a listing:
+	touch touch
+	file  disk.FileID // zero for what is no file, or has one name only
 }
 
 func (e *Entry) time() time.Time { return time.Unix(e.Seconds, e.Nanoseconds) }
@@ -140,9 +144,7 @@ func joinPath(dir string, p Name) string { return filepath.Join(dir, filepath.Fr
 
 // A listing is what lies below a node's directory but for .volley.
 type listing struct {
-	entries []Entry       // in the order of their paths
-	touches []touch       // by entry
-	files   []disk.FileID // by entry; zero for what is no file, or has one name only
+	entries []*Entry // in the order of their paths
 	bad     map[Name]error
 	without excludes // what is left out
 }
@@ -165,37 +167,23 @@ func scan(dir disk.Dir, strictly bool, without excludes) (*listing, error) {
 	if err := l.add(dir, ".", strictly); err != nil {
 		return nil, err
 	}
-	order := make([]int, len(l.entries))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortFunc(order, func(a, b int) int { return strings.Compare(string(l.entries[a].Path), string(l.entries[b].Path)) })
-	sorted := &listing{bad: l.bad, without: without}
-	for _, i := range order {
-		sorted.entries, sorted.touches = append(sorted.entries, l.entries[i]), append(sorted.touches, l.touches[i])
-		sorted.files = append(sorted.files, l.files[i])
-	}
-	sorted.link()
-	return sorted, nil
-}
-
-func (l *listing) link() {
+	slices.SortFunc(l.entries, func(a, b *Entry) int { return strings.Compare(string(a.Path), string(b.Path)) })
 	first := map[disk.FileID]Name{}
-	for i := range l.entries {
-		e, id := &l.entries[i], l.files[i]
+	for _, e := range l.entries {
 		switch {
-		case id == (disk.FileID{}):
-		case first[id] == "":
-			first[id] = e.Path
+		case e.file == (disk.FileID{}):
+		case first[e.file] == "":
+			first[e.file] = e.Path
 		default:
-			e.Type, e.Target = typeLink, first[id]
+			e.Type, e.Target = typeLink, first[e.file]
 		}
 	}
+	return l, nil
 }
 
 func (l *listing) linked(a, b Name) bool {
-	i, j := l.find(a), l.find(b)
-	return i >= 0 && j >= 0 && l.files[i] != (disk.FileID{}) && l.files[i] == l.files[j]
+	x, y := l.find(a), l.find(b)
+	return x != nil && y != nil && x.file != (disk.FileID{}) && x.file == y.file
 }
 
 // mostPath bounds the bytes of a path, as PATH_MAX does: nested directories take memory by the square of their number.
@@ -222,8 +210,8 @@ func (l *listing) add(dir disk.Dir, name string, strictly bool) error {
 	if err != nil && (strictly || !errors.Is(err, errSpecial)) {
 		return unless(err)
 	}
-	l.entries, l.touches = append(l.entries, e), append(l.touches, touchOf(info))
-	l.files = append(l.files, disk.Linked(info))
+	e.touch, e.file = touchOf(info), disk.Linked(info)
+	l.entries = append(l.entries, e)
 	if e.Type != typeDir {
 		return nil
 	}
@@ -247,17 +235,18 @@ func (l *listing) add(dir disk.Dir, name string, strictly bool) error {
 	return nil
 }
 
-func (l *listing) find(p Name) int {
-	i, ok := slices.BinarySearchFunc(l.entries, p, func(e Entry, p Name) int { return strings.Compare(string(e.Path), string(p)) })
+// find returns the entry of a path, or nil.
+func (l *listing) find(p Name) *Entry {
+	i, ok := slices.BinarySearchFunc(l.entries, p, func(e *Entry, p Name) int { return strings.Compare(string(e.Path), string(p)) })
 	if !ok {
-		return -1
+		return nil
 	}
-	return i
+	return l.entries[i]
 }
 
-func entryOf(dir disk.Dir, name string, info fs.FileInfo) (Entry, error) {
+func entryOf(dir disk.Dir, name string, info fs.FileInfo) (*Entry, error) {
 	at := info.ModTime()
-	e := Entry{Path: Name(name), Mode: unixMode(info.Mode()), Seconds: at.Unix(), Nanoseconds: int64(at.Nanosecond())}
+	e := &Entry{Path: Name(name), Mode: unixMode(info.Mode()), Seconds: at.Unix(), Nanoseconds: int64(at.Nanosecond())}
 	if uid, gid, ok := disk.Owner(info); ok {
 		e.Owner = &owner{uid, gid}
 	}
@@ -302,7 +291,7 @@ var errSpecial = errors.New("only files, directories and symbolic links can be p
 // outgrown its place pushes the files behind it away; where these have more bytes than it had, it moves itself. Files
 // without a place take the first gap that holds them. Where gaps and room come to more than half of the files' bytes,
 // the last files are laid anew, and all behind the first gap if that is not enough.
-func allocate(list, earlier []Entry, most int64) int64 {
+func allocate(list, earlier []*Entry, most int64) int64 {
 	var total int64
 	type file struct {
 		*Entry
@@ -310,8 +299,7 @@ func allocate(list, earlier []Entry, most int64) int64 {
 	}
 	var kept, others []file
 	was := placed(list, earlier)
-	for i := range list {
-		e := &list[i]
+	for i, e := range list {
 		if e.Offset, e.Room = 0, 0; e.Type != typeFile || e.Size == 0 {
 			continue
 		}
@@ -384,7 +372,7 @@ const mostGaps = 100
 
 // placed returns for each entry the earlier one whose place it takes, or nil: the one that it was, under any name, or
 // another of its length. A wrong guess costs no more than a new place.
-func placed(list, earlier []Entry) []*Entry {
+func placed(list, earlier []*Entry) []*Entry {
 	type key struct {
 		path  Name
 		size  int64
@@ -402,14 +390,14 @@ func placed(list, earlier []Entry) []*Entry {
 	} {
 		left := map[key]int{} // the number behind that of the first with a key, and next that of the one after it
 		for i := range slices.Backward(earlier) {
-			if e := &earlier[i]; !taken[i] && e.Type == typeFile && e.Size > 0 {
+			if e := earlier[i]; !taken[i] && e.Type == typeFile && e.Size > 0 {
 				left[of(e)], next[i] = i+1, left[of(e)]
 			}
 		}
 		for i := range list {
-			if e := &list[i]; was[i] == nil && e.Type == typeFile && e.Size > 0 && len(left) > 0 {
+			if e := list[i]; was[i] == nil && e.Type == typeFile && e.Size > 0 && len(left) > 0 {
 				if n := left[of(e)] - 1; n >= 0 {
-					was[i], taken[n], left[of(e)] = &earlier[n], true, next[n]
+					was[i], taken[n], left[of(e)] = earlier[n], true, next[n]
 				}
 			}
 		}
@@ -436,27 +424,26 @@ type data struct {
 	dir disk.Dir // nil: there is nothing
 	extents
 	lenient bool           // what cannot be read is zeros
-	listing *listing       // with it, another file than was listed is an error
 	failing map[Name]error // of these, files that are there, which the disk does not give
 	handles handles[int]
 	memory  [][]byte // in place of the files of the extents; nil: they are files
 }
 
-func newData(dir disk.Dir, list []Entry, lenient bool) *data {
+func newData(dir disk.Dir, list []*Entry, lenient bool) *data {
 	return &data{dir: dir, extents: extentsOf(list), lenient: lenient}
 }
 
 // extents are files that are not empty, by where they lie in a node's data.
-type extents []Entry
+type extents []*Entry
 
-func extentsOf(list []Entry) extents {
+func extentsOf(list []*Entry) extents {
 	var x extents
 	for _, e := range list {
 		if e.Type == typeFile && e.Size > 0 {
 			x = append(x, e)
 		}
 	}
-	slices.SortStableFunc(x, func(a, b Entry) int { return cmp.Compare(a.Offset, b.Offset) })
+	slices.SortStableFunc(x, func(a, b *Entry) int { return cmp.Compare(a.Offset, b.Offset) })
 	return x
 }
 
@@ -474,7 +461,7 @@ func (x extents) any(offset, n int64) bool {
 // overlapping calls f for those that have some of the n bytes from offset on.
 func (x extents) overlapping(offset, n int64, f func(i int, e *Entry, from, to int64) error) error {
 	for i := x.from(offset); i < len(x) && x[i].Offset < offset+n; i++ {
-		e := &x[i]
+		e := x[i]
 		if err := f(i, e, max(offset, e.Offset), min(offset+n, e.Offset+e.Size)); err != nil {
 			return err
 		}
@@ -526,11 +513,11 @@ func (d *data) file(i int) (disk.File, error) {
 			return nil, fs.ErrNotExist
 		}
 		f, err := d.dir.OpenFile(string(d.extents[i].Path), os.O_RDONLY, 0)
-		if err != nil || d.listing == nil {
+		if err != nil || d.extents[i].touch == (touch{}) { // it comes from no listing
 			return f, err
 		}
 		info, err := f.Stat()
-		if err == nil && touchOf(info) != d.listing.touches[d.listing.find(d.extents[i].Path)] {
+		if err == nil && touchOf(info) != d.extents[i].touch {
 			err = changedMeanwhile(f.Name())
 		}
 		if err != nil {
