@@ -416,13 +416,7 @@ func (d *directory) sync(perm fs.FileMode) error {
 		return err
 	}
 	for _, f := range d.files {
-		if err := f.Chmod(perm & most); err != nil {
-			return err
-		}
-		if err := f.Sync(); err != nil {
-			return err
-		}
-		if err := f.Close(); err != nil {
+		if err := cmp.Or(f.Chmod(perm&most), f.Sync(), f.Close()); err != nil {
 			return err
 		}
 	}

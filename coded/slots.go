@@ -128,18 +128,14 @@ func (h *held) slots(chosen []int) []slot {
 	return slots
 }
 
-func numbers(n int) []int {
-	list := make([]int, n)
-	for i := range list {
-		list[i] = i
-	}
-	return list
-}
-
 // decoder returns the matrix D with x = y·D for the packets y of slots and their results x.
 func (c *code) decoder(slots []slot, sinks int) (matrix.Matrix, error) {
 	k, f := len(slots), c.plain.Field()
-	if sinks == k && !slices.ContainsFunc(numbers(k), func(p int) bool { return slots[p].coded != p || slots[p].result != p }) {
+	inverse := sinks == k
+	for p, s := range slots {
+		inverse = inverse && s.coded == p && s.result == p
+	}
+	if inverse {
 		return c.inverted()
 	}
 	if err := matrix.CheckDense(f, k, k); err != nil {
@@ -165,17 +161,17 @@ func (c *code) decoder(slots []slot, sinks int) (matrix.Matrix, error) {
 	if err != nil {
 		return nil, err
 	}
-	inverse, err := part(a, lost, columns).Inverse()
+	back, err := part(a, lost, columns).Inverse()
 	if err != nil {
 		return nil, err
 	}
-	known, err := matrix.Mul(part(a, kept, columns), inverse)
+	known, err := matrix.Mul(part(a, kept, columns), back)
 	if err != nil {
 		return nil, err
 	}
 	for i, l := range lostAt {
 		for j, p := range lostAt {
-			d.Set(p, l, inverse.At(j, i))
+			d.Set(p, l, back.At(j, i))
 		}
 		for j, p := range keptAt {
 			d.Set(p, l, f.Sub(field.Element{}, known.At(j, i)))
