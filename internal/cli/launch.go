@@ -367,29 +367,19 @@ func (l *launch) inSets(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	var wg sync.WaitGroup
-	for n, r := range reports {
-		if r.err != nil {
-			continue
-		}
+	asJSON, _ := cmd.Flags().GetBool("json")
+	return runSets(cmd.Context(), l.stdout, asJSON, reports, -1, func(n int, r *setReport) error {
 		set := &launch{Client: l.Client, stdout: &r.body, meter: l.meter, group: true, terms: l.terms, part: r.part()}
 		for _, i := range list[n].Members {
 			set.ranks = append(set.ranks, l.ranks[i])
 		}
-		wg.Go(func() {
-			if r.err = set.meet(cmd.Context()); errors.Is(r.err, errSaid) {
-				list, _ := set.ended()
-				var texts []string
-				for _, x := range list {
-					texts = append(texts, x.String())
-				}
-				r.Error = strings.Join(texts, "; ")
-			}
-		})
-	}
-	wg.Wait()
-	asJSON, _ := cmd.Flags().GetBool("json")
-	return printSets(cmd.Context(), l.stdout, asJSON, reports)
+		err := set.meet(cmd.Context())
+		if errors.Is(err, errSaid) {
+			list, _ := set.ended()
+			r.Error = strings.Join(names(list, saying.String), "; ")
+		}
+		return err
+	})
 }
 
 // meet has the ranks meet, and waits for their ends.

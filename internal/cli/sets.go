@@ -13,10 +13,10 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"golang.org/x/sync/errgroup"
 
 	"volley/group"
 	"volley/group/sets"
@@ -242,6 +242,19 @@ func (r *setReport) print(w io.Writer, asJSON bool) error {
 	return err
 }
 
+// runSets runs the sets that are there side by side, so many at a time, and prints their reports.
+func runSets(ctx context.Context, stdout io.Writer, asJSON bool, reports []*setReport, limit int, run func(n int, r *setReport) error) error {
+	var all errgroup.Group
+	all.SetLimit(limit)
+	for n, r := range reports {
+		if r.err == nil {
+			all.Go(func() error { r.err = run(n, r); return nil })
+		}
+	}
+	all.Wait()
+	return printSets(ctx, stdout, asJSON, reports)
+}
+
 // printSets prints the reports of all sets, and says which have failed. It returns the exit code of the first of these.
 func printSets(ctx context.Context, stdout io.Writer, asJSON bool, reports []*setReport) error {
 	code := exitOK
@@ -316,18 +329,7 @@ func (o *groupOptions) inSets(cmd *cobra.Command, dirs []string, verb func(t tra
 	if err != nil {
 		return err
 	}
-	limit := make(chan struct{}, runtime.GOMAXPROCS(0))
-	var wg sync.WaitGroup
-	for _, r := range reports {
-		if r.err != nil {
-			continue
-		}
-		limit <- struct{}{}
-		wg.Go(func() {
-			defer func() { <-limit }()
-			r.err = verb(local.New(1)[0], r.Dirs, r.part(), &r.body)
-		})
-	}
-	wg.Wait()
-	return printSets(cmd.Context(), out, o.json, reports)
+	return runSets(cmd.Context(), out, o.json, reports, runtime.GOMAXPROCS(0), func(_ int, r *setReport) error {
+		return verb(local.New(1)[0], r.Dirs, r.part(), &r.body)
+	})
 }
