@@ -14,15 +14,20 @@ import (
 type compiler struct {
 	x        *Executable
 	field    field.Field
-	planar   field.Planar  // unless nil, maps are those of planes
-	minus    field.Element // -1
+	planar   field.Planar // unless nil, maps are those of planes
+	minus    coef         // -1
 	compact  bool
 	programs []*plan.Program // of each processor, or one of all together
 
 	values  []value
-	terms   []term          // room for those of values to come
-	entries []field.Element // room for those of a map
-	zero    int             // the value that is zero, or -1
+	terms   room[term]
+	batches room[batch]
+	ids     room[int]       // values of batches
+	entries []coef          // of a map
+	short   bool            // codes fit into a coef; else there are
+	coefs   []field.Element // by number, and
+	numbers map[field.Element]coef
+	zero    int // the value that is zero, or -1
 	rounds  []round
 	steps   [][]int // the values that each has to compute or send
 	ends    []int   // the values of the outputs
@@ -75,8 +80,44 @@ const (
 
 type term struct {
 	value int
-	coef  field.Element
+	coef  coef
 }
+
+// A coef stands for a coefficient: its code where that is short, which keeps terms short.
+type coef uint32
+
+// The coefficients that are their own codes in every field.
+const (
+	zeroCoef coef = iota
+	oneCoef
+)
+
+// coefOf returns what stands for an element.
+func (c *compiler) coefOf(e field.Element) coef {
+	if c.short || e == field.One || e.IsZero() {
+		return coef(e[0])
+	}
+	x, known := c.numbers[e]
+	if !known {
+		if c.numbers == nil {
+			c.numbers, c.coefs = map[field.Element]coef{}, []field.Element{{}, field.One}
+		}
+		x = coef(len(c.coefs))
+		c.numbers[e], c.coefs = x, append(c.coefs, e)
+	}
+	return x
+}
+
+// element is the inverse of coefOf.
+func (c *compiler) element(x coef) field.Element {
+	if c.short || x <= oneCoef {
+		return field.Code(uint64(x))
+	}
+	return c.coefs[x]
+}
+
+// plus returns the sum of coefficients.
+func (c *compiler) plus(a, b coef) coef { return c.coefOf(c.field.Add(c.element(a), c.element(b))) }
 
 // add returns a new value.
 func (c *compiler) add(v value) int {
@@ -100,6 +141,7 @@ func (c *compiler) follow() error {
 	}
 	c.values = make([]value, 0, size+x.inputs)
 	for i, program := range c.programs {
+		slots[i] = make([]int, 0, program.Inputs+len(program.Compute))
 		for range program.Inputs {
 			slots[i] = append(slots[i], c.add(value{kind: inputValue, kept: true}))
 		}
@@ -194,9 +236,9 @@ func (c *compiler) followRound(t int, slots [][]int) (round, error) {
 
 // sum returns the value of a combination of the values in slots.
 func (c *compiler) sum(x plan.Combination, slots []int) int {
-	terms := c.room(len(x))
+	terms := c.terms.take(len(x), c.x.work)
 	for _, t := range x {
-		terms = append(terms, term{slots[t.Slot], t.Coef})
+		terms = append(terms, term{slots[t.Slot], c.coefOf(t.Coef)})
 	}
 	terms = c.tidy(terms)
 	switch {
@@ -204,23 +246,10 @@ func (c *compiler) sum(x plan.Combination, slots []int) int {
 		return c.zero
 	case len(terms) == 0:
 		c.zero = len(c.values)
-	case len(terms) == 1 && terms[0].coef == field.One:
+	case len(terms) == 1 && terms[0].coef == oneCoef:
 		return terms[0].value
 	}
 	return c.add(value{kind: sumValue, terms: terms})
-}
-
-// termRoom is up to how many terms room is made for at a time.
-const termRoom = 1 << 12
-
-// room returns an empty list with room for n terms.
-func (c *compiler) room(n int) []term {
-	if n > len(c.terms) {
-		c.terms = make([]term, max(n, min(termRoom, c.x.work)))
-	}
-	list := c.terms[:0:n]
-	c.terms = c.terms[n:]
-	return list
 }
 
 // byValue is the order of terms.
@@ -243,10 +272,10 @@ func (c *compiler) tidy(terms []term) []term {
 			continue
 		}
 		if n := len(kept); n > 0 && kept[n-1].value == t.value {
-			kept[n-1].coef = c.field.Add(kept[n-1].coef, t.coef)
+			kept[n-1].coef = c.plus(kept[n-1].coef, t.coef)
 			continue
 		}
 		kept = append(kept, t)
 	}
-	return slices.DeleteFunc(kept, func(t term) bool { return t.coef.IsZero() })
+	return slices.DeleteFunc(kept, func(t term) bool { return t.coef == zeroCoef })
 }

@@ -62,6 +62,22 @@ type batch struct {
 	ordered bool
 }
 
+// A room is where short lists are made, many in one allocation.
+type room[T any] []T
+
+// mostRoom is up to how many entries a room is made for at a time, unless a list takes more.
+const mostRoom = 1 << 12
+
+// take returns an empty list with room for n, of up to so many that are still to come.
+func (r *room[T]) take(n, coming int) []T {
+	if n > len(*r) {
+		*r = make([]T, max(n, min(mostRoom, coming)))
+	}
+	list := (*r)[:0:n]
+	*r = (*r)[n:]
+	return list
+}
+
 // order says which operations compute the values of each step.
 func (c *compiler) order() {
 	for i := range c.steps {
@@ -92,7 +108,8 @@ func (c *compiler) orderStep(step int) (order []*batch) {
 			b = b.next
 		}
 		if b == nil {
-			b = &batch{next: *head}
+			b = &c.batches.take(1, len(c.values)-id)[:1][0]
+			b.next, b.values = *head, c.ids.take(max(1, len(v.terms)), len(c.values)-id)
 			*head = b
 			if len(v.terms) > fewSources {
 				all = append(all, b)
@@ -178,22 +195,27 @@ func spread(terms, over []term) []term {
 // blocks of the scratch memory, each of which is used again as soon as it is free.
 func (c *compiler) operations(order []*batch) []operation {
 	x := c.x
+	size := 0
 	for n, b := range order {
-		for _, t := range c.values[b.values[0]].terms {
+		terms := c.values[b.values[0]].terms
+		for _, t := range terms {
 			c.values[t.value].last = int32(n)
 		}
+		size += len(b.values) + len(terms)
 	}
 	var free []location
 	blocks := 0
 	maps := map[smallMap]field.Map{}
-	var operations []operation
+	operations, locations := make([]operation, 0, len(order)), make([]location, size)
 	for n, b := range order {
 		terms := c.values[b.values[0]].terms
-		op := operation{out: make([]location, 0, len(b.values)), in: make([]location, 0, len(terms))}
+		op := operation{out: locations[:0:len(b.values)]}
+		locations = locations[len(b.values):]
+		op.in, locations = locations[:0:len(terms)], locations[len(terms):]
 		spare := -1 // a term that the sum takes over
 		for i, t := range terms {
 			if v := &c.values[t.value]; len(b.values) == 1 && !c.values[b.values[0]].kept && len(terms) > 1 &&
-				t.coef == field.One && c.scratch(v) && int(v.last) == n {
+				t.coef == oneCoef && c.scratch(v) && int(v.last) == n {
 				spare = i
 				break
 			}
@@ -256,17 +278,22 @@ func (c *compiler) newMap(b *batch, without int, known map[smallMap]field.Map) f
 		}
 	}
 	c.entries = entries
-	switch {
-	case c.compact:
-		return newCompactMap(c.x, entries)
-	case len(entries) > fewEntries:
-		return c.x.newMap(slices.Clone(entries), columns)
+	few, key := len(entries) <= fewEntries && !c.compact, smallMap{outputs: len(b.values)}
+	if few {
+		copy(key.entries[:], entries)
+		if m := known[key]; m != nil {
+			return m
+		}
 	}
-	key := smallMap{outputs: len(b.values)}
-	copy(key.entries[:], entries)
-	m := known[key]
-	if m == nil {
-		m = c.x.newMap(slices.Clone(entries), columns)
+	elements := make([]field.Element, len(entries))
+	for i, x := range entries {
+		elements[i] = c.element(x)
+	}
+	if c.compact {
+		return newCompactMap(c.x, elements)
+	}
+	m := c.x.newMap(elements, columns)
+	if few {
 		known[key] = m
 	}
 	return m
@@ -309,5 +336,5 @@ func (m *compactMap) Apply(out, in [][]byte, add bool) {
 // A smallMap is a map of few entries, row by row.
 type smallMap struct {
 	outputs int
-	entries [fewEntries]field.Element
+	entries [fewEntries]coef
 }

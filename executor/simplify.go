@@ -24,8 +24,8 @@ func (c *compiler) shareProducts() {
 			for s := c.values[t.value].product; s != 0; s = c.values[s].next {
 				switch coef := c.values[s].terms[0].coef; {
 				case t.coef == coef:
-					v.terms[n] = term{int(s), field.One}
-				case c.field.Add(t.coef, coef).IsZero():
+					v.terms[n] = term{int(s), oneCoef}
+				case c.plus(t.coef, coef) == zeroCoef:
 					v.terms[n] = term{int(s), c.minus}
 				default:
 					continue
@@ -63,7 +63,7 @@ func (c *compiler) inlineSums() {
 		var terms []term
 		for n, t := range v.terms {
 			s := &c.values[t.value]
-			alone := s.uses == 1 && (c.x.binary || s.isProduct() || t.coef == field.One)
+			alone := s.uses == 1 && (c.x.binary || s.isProduct() || t.coef == oneCoef)
 			if s.kind != sumValue || s.kept || !alone && !(c.x.binary && s.isProduct()) {
 				if terms != nil {
 					terms = append(terms, t)
@@ -74,7 +74,7 @@ func (c *compiler) inlineSums() {
 				terms = slices.Clone(v.terms[:n])
 			}
 			for _, u := range s.terms {
-				terms = append(terms, term{u.value, c.field.Mul(t.coef, u.coef)})
+				terms = append(terms, term{u.value, c.coefOf(c.field.Mul(c.element(t.coef), c.element(u.coef)))})
 			}
 		}
 		if terms != nil {
@@ -119,7 +119,7 @@ func (c *compiler) convert() {
 	}
 	convert := func(id int, to conversion) int {
 		if c.values[id].converted == 0 {
-			terms := append(c.room(1), term{id, field.One})
+			terms := append(c.terms.take(1, c.x.inputs+len(c.ends)), term{id, oneCoef})
 			c.values[id].converted = int32(c.add(value{kind: sumValue, terms: terms, convert: to, kept: to == fromPlanes}))
 		}
 		return int(c.values[id].converted)

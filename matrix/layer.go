@@ -21,6 +21,9 @@ type Layer struct {
 
 	f  field.Field
 	at func(group, i, j int) field.Element
+
+	// alike is a weight: groups that differ in digits of lower weights only have one matrix.
+	alike int
 }
 
 // Field returns the field of the entries.
@@ -28,6 +31,9 @@ func (l Layer) Field() field.Field { return l.f }
 
 // At returns entry (i, j) of the matrix of a group, named as [Partition.Group] does, between its members i and j.
 func (l Layer) At(group, i, j int) field.Element { return l.at(group, i, j) }
+
+// first returns the first group that has the matrix of a group.
+func (l Layer) first(group int) int { return group - group%l.alike }
 
 // A Partition splits 0 … K-1 into groups of equal size of those that differ only in the partition's digits.
 type Partition struct {
@@ -133,7 +139,8 @@ func (l Layer) inverted() Layer {
 		return a
 	})
 	l.Name = toggle(l.Name, "inverse ")
-	l.at = func(group, i, j int) field.Element { return inverse(group)[i*n+j] }
+	first := l.first
+	l.at = func(group, i, j int) field.Element { return inverse(first(group))[i*n+j] }
 	return l
 }
 
@@ -164,12 +171,14 @@ func scaleRows(layers []Layer, d func(k int) field.Element) {
 	l := &layers[0]
 	f, at, part, d := l.f, l.at, l.Partition, perLabel(l.K, d)
 	l.at = func(group, i, j int) field.Element { return f.Mul(d(part.Member(group, i)), at(group, i, j)) }
+	l.alike = 1
 }
 
 func scaleColumns(layers []Layer, d func(k int) field.Element) {
 	l := &layers[len(layers)-1]
 	f, at, part, d := l.f, l.at, l.Partition, perLabel(l.K, d)
 	l.at = func(group, i, j int) field.Element { return f.Mul(at(group, i, j), d(part.Member(group, j))) }
+	l.alike = 1
 }
 
 // Span returns the partition of what [Fuse] makes of the layers. It multiplies no matrices.
@@ -212,8 +221,8 @@ func Fuse(layers []Layer) Layer {
 		return list
 	})
 	rows := perLabel(part.K, func(label int) []byte { // symbols: there may be millions
-		first := part.Group(label)
-		row, next := make([]field.Element, n), make([]field.Element, n)
+		first, both := part.Group(label), make([]field.Element, 2*n)
+		row, next := both[:n], both[n:]
 		row[part.Index(label)] = field.One
 		for t, l := range layers {
 			clear(next)
@@ -235,15 +244,17 @@ func Fuse(layers []Layer) Layer {
 		}
 		return symbols
 	})
-	name := layers[0].Name
+	fused := Layer{Name: layers[0].Name, Partition: part, f: f, alike: layers[0].alike}
 	for _, l := range layers[1:] {
-		if l.Name != name {
-			name = "fused"
+		fused.alike = min(fused.alike, l.alike)
+		if l.Name != fused.Name {
+			fused.Name = "fused"
 		}
 	}
-	return Layer{name, part, f, func(first, i, j int) field.Element {
-		return field.Symbol(f, rows(part.Member(first, i))[j*f.SymbolBytes():])
-	}}
+	fused.at = func(group, i, j int) field.Element {
+		return field.Symbol(f, rows(part.Member(fused.first(group), i))[j*f.SymbolBytes():])
+	}
+	return fused
 }
 
 // String describes the partition, such as "4 groups of 2: {0 4} {1 5} …".

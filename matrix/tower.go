@@ -104,29 +104,24 @@ func (w *tower) layers() []Layer {
 		if radix == 2 && t < len(w.folds) && !w.folds[t].linear.IsZero() {
 			unit = w.f.Inv(w.folds[t].linear)
 		}
-		value := func(label int) field.Element {
-			if unit == field.One {
-				return w.value(t, label)
-			}
-			return w.f.Mul(unit, w.value(t, label))
-		}
+		value := perLabel(w.n/weight, func(i int) field.Element { return w.f.Mul(unit, w.value(t, i*weight)) })
 		at := func(group, i, j int) field.Element {
 			if i == 0 {
 				return field.One
 			}
-			return value(part.Member(group, j))
+			return value(part.Member(group, j) / weight)
 		}
 		if radix > 2 {
-			powers := perLabel(w.n, func(label int) []field.Element {
-				list, v := []field.Element{field.One}, value(label)
+			powers := perLabel(w.n/weight, func(i int) []field.Element {
+				list, v := []field.Element{field.One}, value(i)
 				for len(list) < radix {
 					list = append(list, w.f.Mul(list[len(list)-1], v))
 				}
 				return list
 			})
-			at = func(group, i, j int) field.Element { return powers(part.Member(group, j))[i] }
+			at = func(group, i, j int) field.Element { return powers(part.Member(group, j) / weight)[i] }
 		}
-		list = append(list, Layer{name, part, w.f, at})
+		list = append(list, Layer{name, part, w.f, at, weight})
 	}
 	stage("draw", len(w.folds), z, w.n/z)
 	for t := len(w.folds) - 1; t >= 0; t-- {
