@@ -409,8 +409,8 @@ func (q *groupPlan) kinds() []plan.Class {
 		_, k.sink = q.task.Sink(proc)
 		if group, i, ok := q.memberOf(proc); ok {
 			k.size, k.real, k.member = q.size(group), q.real(group), i
-			if q.layers != nil {
-				k.member = 0 // all do the same
+			if q.layers != nil || k.real == k.size && k.size == q.few() {
+				k.member = 0 // all do the same, in a group of layers or of a square matrix
 			}
 		}
 		var comms []string
