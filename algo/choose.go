@@ -1,6 +1,7 @@
 package algo
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -85,8 +86,8 @@ func unbeaten(list []Candidate) []Candidate {
 
 // leastCost returns what is known of the cost of a plan before it is counted.
 func leastCost(q plan.Plan) sim.Cost {
-	if own, ok := q.(*schedule.Plan); ok && own.Least.Nodes != nil {
-		return own.Least
+	if c, known := schedule.Least(q); known {
+		return c
 	}
 	return sim.Cost{C1: q.Info().Rounds()}
 }
@@ -218,50 +219,88 @@ func ChooseAmong(algorithms []Algorithm, p *Problem, model sim.Model) (plan.Plan
 	if p.inMemory && len(algorithms) > 1 && p.Limits == (Limits{}) {
 		p.Whole = true // pieces are as much arithmetic, in more and shorter parts
 	}
-	var best plan.Plan
-	shortest := time.Duration(math.MaxInt64)
-	floor := model.Floor()
-	late := func(c sim.Cost) bool {
-		return best != nil && floor.Time(c) >= shortest
+	// The plans that promise most are counted first: the others need not be counted to the end, or at all.
+	type option struct {
+		plan.Plan
+		least sim.Cost
+		floor time.Duration
+		order int
 	}
-	var broken []Candidate
+	var options []option
 	var reasons []error
+	some := []int{0, p.Matrix.Rows() / 2} // sources, and a sink
+	if p.Separate {
+		some = append(some, p.Matrix.Rows())
+	}
+	floor := model.Floor()
+	byFloor := func(a, b option) int { return cmp.Compare(a.floor, b.floor) }
+	looked, known := 0, time.Duration(math.MaxInt64)
+	p.late = func(c sim.Cost) bool { // for long searches: the plan that promises most so far is counted
+		if looked < len(options) {
+			looked = len(options)
+			if c := p.Evaluate(slices.MinFunc(options, byFloor).Plan, model); c.Broken == "" {
+				known = min(known, c.Time)
+			}
+		}
+		return floor.Time(c) >= known
+	}
 	skip := len(algorithms) > 1 && !p.minds(model)
 	for _, ports := range p.portChoices() {
 		p := p.with(ports)
-		p.late = late
 		reasons = nil // are the same for all
 		for _, a := range algorithms {
 			if a.Baseline && skip {
 				continue
 			}
 			plans, err := a.Plans(p)
-			if ended := p.Ended(); ended != nil {
-				return nil, ended
-			}
 			if err != nil {
 				reasons = append(reasons, err)
 			}
 			for _, q := range plans {
-				if late(leastCost(q)) { // nothing needs to be counted
-					continue
+				if ended := p.Ended(); ended != nil {
+					return nil, ended
 				}
-				cost, all := sim.CountUntil(q, late)
-				if !all {
-					continue
+				o := option{q, leastCost(q), math.MaxInt64, len(options)}
+				switch _, known := schedule.Least(q); {
+				case !known && !p.Square():
+					o.least = sim.AtLeast(q, some...)
+					fallthrough
+				case known:
+					o.floor = floor.Time(o.least)
 				}
-				switch c := p.candidate(q, cost, model); {
-				case c.Broken != "":
-					broken = append(broken, c)
-				case best == nil || c.Time < shortest:
-					best, shortest = q, c.Time
-				}
+				options = append(options, o)
+			}
+			if ended := p.Ended(); ended != nil {
+				return nil, ended
 			}
 		}
 	}
+	slices.SortStableFunc(options, byFloor)
+	var best option
+	shortest := time.Duration(math.MaxInt64)
+	var broken []Candidate
+	for _, o := range options {
+		late := func(c sim.Cost) bool {
+			t := floor.Time(c)
+			return best.Plan != nil && (t > shortest || t == shortest && o.order > best.order)
+		}
+		if late(o.least) {
+			continue
+		}
+		cost, all := sim.CountUntil(o.Plan, late)
+		if !all {
+			continue
+		}
+		switch c := p.candidate(o.Plan, cost, model); {
+		case c.Broken != "":
+			broken = append(broken, c)
+		case best.Plan == nil || c.Time < shortest || c.Time == shortest && o.order < best.order:
+			best, shortest = o, c.Time
+		}
+	}
 	switch {
-	case best != nil:
-		return best, nil
+	case best.Plan != nil:
+		return best.Plan, nil
 	case len(broken) > 0:
 		return nil, p.limitError(broken)
 	}

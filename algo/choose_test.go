@@ -257,8 +257,9 @@ func TestChooseLeast(t *testing.T) {
 				model := sim.Model{Network: n, Bytes: bytes, Gamma: 1e-10}
 				list, _ := algo.Candidates(p, model)
 				for _, c := range list {
-					if own, ok := c.Plan.(*schedule.Plan); ok && model.Floor().Time(own.Least) > c.Time {
-						t.Errorf("%s takes %v, and by itself at least %v", algo.NameOf(c.Plan.Info()), c.Time, model.Time(own.Least))
+					least, known := schedule.Least(c.Plan)
+					if model.Floor().Time(least) > c.Time || known && (least.C1 != c.Cost.C1 || least.C2 != c.Cost.C2) {
+						t.Errorf("%s takes %d/%d, %v, and by itself %d/%d, at least %v", algo.NameOf(c.Plan.Info()), c.Cost.C1, c.Cost.C2, c.Time, least.C1, least.C2, model.Time(least))
 					}
 				}
 				least := slices.MinFunc(list, func(a, b algo.Candidate) int { return int(a.Time - b.Time) })
@@ -266,6 +267,24 @@ func TestChooseLeast(t *testing.T) {
 					t.Errorf("%+v, %v, %d bytes: %s takes %v, %s %v", c, n, bytes, algo.NameOf(q.Info()), model.Time(sim.Count(q)), algo.NameOf(least.Plan.Info()), least.Time)
 				}
 			}
+		}
+	}
+}
+
+// TestChooseCounts bounds the memory that choosing among plans for thousands of processors allocates, by which it
+// counts few of them, and few processors of each.
+func TestChooseCounts(t *testing.T) {
+	for _, c := range []struct {
+		k, r     int
+		separate bool
+	}{{2000, 2000, false}, {2000, 2000, true}, {2000, 100, false}, {2000, 300, true}} {
+		p := &algo.Problem{Matrix: must(matrix.Cauchy(fieldtest.Parse(t, "2^16"), c.k, c.r))(t), Separate: c.separate}
+		if err := p.Prepare(); err != nil {
+			t.Fatal(err)
+		}
+		model := sim.Model{Network: sim.Network{Latency: 20 * time.Microsecond, Overhead: 2 * time.Microsecond, Gaps: sim.Gaps{{Messages: 1, PerByte: 1e-9}}}, Bytes: 1 << 20}
+		if n := testing.AllocsPerRun(1, func() { must(algo.Choose(algo.Auto, p, model))(t) }); n > 400_000 {
+			t.Errorf("K = %d, R = %d: %v allocations, want 400,000 at most", c.k, c.r, n)
 		}
 	}
 }

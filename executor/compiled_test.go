@@ -95,6 +95,22 @@ func TestCompiled(t *testing.T) {
 	}
 }
 
+// TestPrepareAllocates bounds what making an executable allocates: three times for an operation.
+func TestPrepareAllocates(t *testing.T) {
+	p := algotest.Compile(t, "additive-fft", "2^16", "lch", 1024, 1)
+	operations := 0
+	allocated := testing.AllocsPerRun(1, func() {
+		x, err := Prepare(p, 0, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		operations = len(x.steps[0].operations)
+	})
+	if most := 3 * float64(operations); allocated > most {
+		t.Errorf("%v allocations for %d operations, want %v at most", allocated, operations, most)
+	}
+}
+
 // TestAhead has processor 0 send in 30 rounds and receive in rounds 0, 1 and 12: what it sends waits for the last
 // message that it was to have 8 rounds ago, also where that came in an earlier round.
 func TestAhead(t *testing.T) {

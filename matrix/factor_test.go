@@ -396,6 +396,24 @@ func TestFuse(t *testing.T) {
 	}
 }
 
+// TestFuseAlike counts the entries of which fused layers are made: of groups that have one matrix once.
+func TestFuseAlike(t *testing.T) {
+	m, err := LCH(fieldtest.Parse(t, "2^16"), 256, 256)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for first, most := range map[int]int{0: 24, 2: 4 * 24, 4: 16 * 24, 6: 64 * 24} { // 4 rows, with 6 terms each
+		layers, entries := slices.Clone(Factor(m).Layers[first:first+2]), 0
+		for i := range layers {
+			at := layers[i].at
+			layers[i].at = func(group, i, j int) field.Element { entries++; return at(group, i, j) }
+		}
+		if multiplied([]Layer{Fuse(layers)}); entries == 0 || entries > most {
+			t.Errorf("layers %d and %d take %d entries, want %d at most", first, first+1, entries, most)
+		}
+	}
+}
+
 // TestFactorAnyPoints factors matrices on points drawn at random, of which some by
 // chance, or because they are a fibre, have structure: what is found is right.
 func TestFactorAnyPoints(t *testing.T) {

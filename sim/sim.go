@@ -58,34 +58,48 @@ func Count(p plan.Plan) Cost {
 
 // CountUntil is [Count] that gives up, and returns false, once enough says so of the classes that were counted.
 func CountUntil(p plan.Plan, enough func(Cost) bool) (Cost, bool) {
-	c := Cost{C1: p.Info().Rounds(), Pieces: p.Info().PieceCount()}
-	c.Rounds, c.Nodes = make([]plan.RoundTraffic, c.C1), make([]NodeRound, c.C1)
+	c := nothing(p)
 	for _, class := range p.Classes() {
-		s := p.Schedule(class.Representative)
-		c.C3, c.Slots = max(c.C3, s.Terms), max(c.Slots, s.Slots)
-		for t, r := range s.Rounds {
-			c.Rounds[t].Messages += class.Count * len(r.Sends)
-			sent, received := 0, 0
-			for _, x := range r.Sends {
-				c.Rounds[t].Largest = max(c.Rounds[t].Largest, x.Count)
-				sent += x.Count
-			}
-			for _, x := range r.Recvs {
-				received += x.Count
-			}
-			most := &c.Nodes[t]
-			most.Messages = max(most.Messages, len(r.Sends), len(r.Recvs))
-			most.Elements = max(most.Elements, sent, received)
-		}
-		c.C2 = 0
-		for _, r := range c.Rounds {
-			c.C2 += r.Largest
-		}
+		c.add(p.Schedule(class.Representative), class.Count)
 		if enough(c) {
 			return c, false
 		}
 	}
 	return c, true
+}
+
+// AtLeast counts some processors only: no plan costs less than these.
+func AtLeast(p plan.Plan, processors ...int) Cost {
+	c := nothing(p)
+	for _, proc := range processors {
+		c.add(p.Schedule(proc), 1)
+	}
+	return c
+}
+
+func nothing(p plan.Plan) Cost {
+	rounds := p.Info().Rounds()
+	return Cost{C1: rounds, Pieces: p.Info().PieceCount(), Rounds: make([]plan.RoundTraffic, rounds), Nodes: make([]NodeRound, rounds)}
+}
+
+// add adds processors that have one schedule.
+func (c *Cost) add(s plan.Schedule, count int) {
+	c.C2, c.C3, c.Slots = 0, max(c.C3, s.Terms), max(c.Slots, s.Slots)
+	for t, r := range s.Rounds {
+		c.Rounds[t].Messages += count * len(r.Sends)
+		sent, received := 0, 0
+		for _, x := range r.Sends {
+			c.Rounds[t].Largest = max(c.Rounds[t].Largest, x.Count)
+			sent += x.Count
+		}
+		for _, x := range r.Recvs {
+			received += x.Count
+		}
+		most := &c.Nodes[t]
+		most.Messages = max(most.Messages, len(r.Sends), len(r.Recvs))
+		most.Elements = max(most.Elements, sent, received)
+		c.C2 += c.Rounds[t].Largest
+	}
 }
 
 // element returns the bytes of an element of a plan: the last piece of a packet is filled up.

@@ -24,5 +24,18 @@ func Clog(n, ports int) int {
 
 // Undominated returns the plans that no other one beats, the fewest rounds first; of equal ones the first.
 func Undominated(plans []plan.Plan) []plan.Plan {
-	return sim.Front(plans, sim.Count)
+	return sim.Front(plans, func(p plan.Plan) sim.Cost {
+		if c, known := Least(p); known {
+			return c
+		}
+		return sim.Count(p)
+	})
+}
+
+// Least returns the C1 and C2 of a plan and a bound of what else it costs, where these are known without counting.
+func Least(p plan.Plan) (c sim.Cost, known bool) {
+	if own, ok := p.(*Plan); ok && own.Least.Nodes != nil {
+		return own.Least, true
+	}
+	return sim.Cost{}, false
 }

@@ -3,6 +3,7 @@ package schedule
 import (
 	"volley/field"
 	"volley/plan"
+	"volley/sim"
 )
 
 // A Group is a set of processors that together compute one matrix, as one of its members sees it.
@@ -69,6 +70,7 @@ func Compile(name, parameters string, f field.Field, processors, ports int, laye
 			Algorithm: name, Parameters: parameters, Field: f,
 			Processors: processors, Ports: ports, Rows: processors, Columns: processors, Phases: Joined(phases),
 		},
+		Least: least(layers),
 		Write: func(b *Builder, proc int) []plan.Slot {
 			slots := b.Inputs(1)
 			for _, l := range layers {
@@ -78,6 +80,23 @@ func Compile(name, parameters string, f field.Field, processors, ports int, laye
 		},
 		Kinds: func() []plan.Class { return kinds(processors, layers) },
 	}
+}
+
+// A Bounded step knows what a member of a largest group sends in each round, and C1 and C2.
+type Bounded interface{ Least() sim.Cost }
+
+// least returns the sum of what the steps of layers know, or nothing where one does not.
+func least(layers []Partition) sim.Cost {
+	sum := sim.Cost{Pieces: 1, Nodes: []sim.NodeRound{}}
+	for _, l := range layers {
+		step, ok := l.Step.(Bounded)
+		if !ok || !l.Uniform {
+			return sim.Cost{}
+		}
+		c := step.Least()
+		sum.C1, sum.C2, sum.Nodes = sum.C1+c.C1, sum.C2+c.C2, append(sum.Nodes, c.Nodes...)
+	}
+	return sum
 }
 
 // kinds returns the classes of the one layer with several schedules, if it spans all processors, and else nil.

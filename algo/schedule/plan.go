@@ -18,7 +18,7 @@ type Plan struct {
 	// Kinds returns the classes. Where it is nil, or returns nil, every processor is on its own.
 	Kinds func() []plan.Class
 
-	// Least, where it has Nodes, is a lower bound of the cost, so that the planner need not count dear plans.
+	// Least, where it has Nodes, is C1, C2 and a lower bound of the cost: the planner need not count dear plans.
 	Least sim.Cost
 
 	// RowOf and ColumnOf say where inputs and outputs belong; nil: each processor has one, and its own number.

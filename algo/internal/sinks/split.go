@@ -23,8 +23,8 @@ func SplitPlans(t schedule.Task) ([]plan.Plan, error) {
 		return nil, err
 	}
 	type option struct {
-		plan.Plan
-		cost sim.Cost
+		cost  sim.Cost
+		build func() *schedule.Plan
 	}
 	var options []option
 	k := t.Matrix.Rows()
@@ -34,19 +34,23 @@ func SplitPlans(t schedule.Task) ([]plan.Plan, error) {
 		}
 		way := exchange{helpers: size, ports: t.Ports, ends: size, others: size}
 		lists := radices(size, t.Ports)
-		for i, there := range lists {
-			for _, back := range lists[i:] {
-				for over := range 3 {
-					m, n := universal.Tune(k/size, t.Ports, over)
-					a, b, c := way.estimate(there), way.estimate(back), universal.Cost(m, n, t.Ports)
-					middle := slices.Repeat([]sim.NodeRound{{Messages: 1}}, c.C1)
-					middle[0].Elements = c.C2 * size
-					cost := sim.Cost{
-						C1: a.C1 + b.C1 + c.C1, C2: a.C2 + b.C2 + c.C2*size, Pieces: size, Nodes: slices.Concat(a.Nodes, middle, b.Nodes),
-					}
-					p := splitPlan(t, size, there, back, universal.New(k/size, t.Ports, m, n))
-					p.Least = cost
-					options = append(options, option{p, cost})
+		var costs []sim.Cost
+		for _, list := range lists {
+			costs = append(costs, way.estimate(list))
+		}
+		for over := range 3 {
+			m, n := universal.Tune(k/size, t.Ports, over)
+			step := universal.New(k/size, t.Ports, m, n)
+			c := step.Least()
+			for i := range c.Nodes {
+				c.Nodes[i].Elements *= size
+			}
+			for i, a := range costs {
+				for j, b := range costs[i:] {
+					cost := sim.Cost{C1: a.C1 + b.C1 + c.C1, C2: a.C2 + b.C2 + c.C2*size, Pieces: size, Nodes: slices.Concat(a.Nodes, c.Nodes, b.Nodes)}
+					options = append(options, option{cost, func() *schedule.Plan {
+						return splitPlan(t, size, lists[i], lists[i+j], step)
+					}})
 				}
 			}
 		}
@@ -56,7 +60,9 @@ func SplitPlans(t schedule.Task) ([]plan.Plan, error) {
 	}
 	var plans []plan.Plan
 	for _, o := range sim.Front(options, func(o option) sim.Cost { return o.cost }) {
-		plans = append(plans, o.Plan)
+		p := o.build()
+		p.Least = o.cost
+		plans = append(plans, p)
 	}
 	return plans, nil
 }

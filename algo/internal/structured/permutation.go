@@ -3,6 +3,7 @@ package structured
 import (
 	"volley/algo/schedule"
 	"volley/plan"
+	"volley/sim"
 )
 
 // permutation is one round in which packets change places: that of processor k goes to processor to(k), and from(k) is
@@ -35,6 +36,16 @@ func (s *permutation) Classes() []plan.Class {
 		}
 	}
 	return list
+}
+
+// Least is that of [schedule.Bounded].
+func (s *permutation) Least() sim.Cost {
+	for k := range s.size {
+		if s.to(k) != k {
+			return sim.Cost{C1: 1, C2: 1, Nodes: []sim.NodeRound{{Messages: 1, Elements: 1}}}
+		}
+	}
+	return sim.Cost{C1: 1, Nodes: make([]sim.NodeRound, 1)}
 }
 
 func (s *permutation) Encode(b *schedule.Builder, g schedule.Group, in plan.Slot) plan.Slot {

@@ -148,6 +148,24 @@ func (s *Step) Phases() []plan.Phase {
 
 func (s *Step) Classes() []plan.Class { return schedule.Alike(s.size) }
 
+// Least is that of [schedule.Bounded].
+func (s *Step) Least() (c sim.Cost) {
+	for i, stages := range [][]schedule.WindowRound{s.prepare, s.shoot} {
+		most := []int{min(s.m, s.size), schedule.Ceil(s.size, s.m)}[i]
+		for _, st := range stages {
+			var round sim.NodeRound
+			largest := 0
+			for _, chunk := range st.Chunks {
+				if n := chunk.Cut(most).Count; n > 0 {
+					round.Messages, round.Elements, largest = round.Messages+1, round.Elements+n, max(largest, n)
+				}
+			}
+			c.C1, c.C2, c.Nodes = c.C1+1, c.C2+largest, append(c.Nodes, round)
+		}
+	}
+	return c
+}
+
 func (s *Step) Encode(b *schedule.Builder, g schedule.Group, in plan.Slot) plan.Slot {
 	return s.EncodeUnit(b, g, []plan.Slot{in})[0]
 }
