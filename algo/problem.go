@@ -105,6 +105,9 @@ func (p *Problem) portChoices() []int {
 	}
 	most := p.mostPorts()
 	if p.inMemory {
+		if most >= 1024 { // where each processor is a rank, messages from all to all take gigabytes
+			most = 63
+		}
 		return []int{most}
 	}
 	large, small := max(p.Matrix.Rows(), p.Matrix.Cols()), min(p.Matrix.Rows(), p.Matrix.Cols())

@@ -32,8 +32,8 @@ and say what time and memory that takes.
 
 The result is checked by random linear combinations. Memory is the most that the
 process had resident (Linux), or what Go has taken from the system. Without
---network messages cost next to nothing, and a matrix without structure has a
-message from each rank to each other one.
+--network messages cost next to nothing, and up to 1,024 ranks of a matrix
+without structure have a message from each rank to each other one.
 
 Flags:
 `
