@@ -24,8 +24,8 @@ import (
 const fakeSrun = `#!/bin/bash
 n=${1#-n}; shift
 export SLURM_STEP_NUM_TASKS=$n SLURM_STEP_NODELIST=localhost SLURM_JOB_ID=%d
+trap 'n=0; kill -TERM $(jobs -p)' TERM # before there are any, on a busy machine too
 for ((i = 0; i < n; i++)); do SLURM_PROCID=$i "${@//RANK/$i}" & pids+=($!); done
-trap 'kill -TERM "${pids[@]}"' TERM
 most=0
 for p in "${pids[@]}"; do
 	while :; do wait "$p"; code=$?; kill -0 "$p" 2>/dev/null || break; done
