@@ -83,7 +83,7 @@ func TestBuffers(t *testing.T) {
 	for _, c := range []struct {
 		n    int
 		mode string
-	}{{1, "single"}, {2, "single"}, {5, "single"}, {2, "multiple"}, {5, "multiple"}, {3, "finalize"}, {3, "memory"}} {
+	}{{1, "single"}, {2, "single"}, {5, "single"}, {2, "multiple"}, {5, "multiple"}, {3, "finalize"}, {3, "signals"}, {3, "memory"}} {
 		out := mpirun(t, c.n, program, c.mode)
 		if t.Logf("%d processes, %s: %s", c.n, c.mode, out); !strings.Contains(out, "done") {
 			t.Error("a process has not come to the end")

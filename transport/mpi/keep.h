@@ -3,14 +3,27 @@
 #define VOLLEY_KEEP_H
 
 #include <mpi.h>
+#include <signal.h>
+#include <stdlib.h>
 
 extern void volleyForget(int);
 extern void volleyFinish(void);
+
+// volley_signal_stack gives this thread a signal stack for good if it has none: Go ends the process at a signal without
+// one. The faulthandler of Python takes its own away before the interpreter ends MPI.
+static void volley_signal_stack(void) {
+	const size_t size = 1 << 16;
+	stack_t stack;
+	if (sigaltstack(NULL, &stack) != 0 || !(stack.ss_flags & SS_DISABLE)) return;
+	stack = (stack_t){.ss_sp = malloc(size), .ss_size = size};
+	if (stack.ss_sp != NULL) sigaltstack(&stack, NULL);
+}
 
 // volley_forget is called when a communicator is freed, or its attribute deleted; at MPI's end nothing can be freed.
 static int volley_forget(MPI_Comm comm, int key, void *id, void *extra) {
 	int ended = 0;
 	MPI_Finalized(&ended);
+	volley_signal_stack();
 	if (!ended) volleyForget((int)(long)id);
 	return MPI_SUCCESS;
 }
@@ -25,6 +38,7 @@ static int volley_key(int *key) {
 
 // volley_finish is called by MPI_Finalize, before anything else.
 static int volley_finish(MPI_Comm comm, int key, void *value, void *extra) {
+	volley_signal_stack();
 	volleyFinish();
 	return MPI_SUCCESS;
 }

@@ -1,6 +1,9 @@
 /* Buffers and requests: what the calls return, with errors in between. "single" has MPI let one thread call it. "memory"
- * measures what protecting takes. "finalize" ends MPI while a request is open. */
+ * measures what protecting takes. "finalize" ends MPI while a request is open, and "signals" does
+ * so in a thread without a signal stack, which gets signals. */
+#define _GNU_SOURCE
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -152,6 +155,12 @@ static void takes(void) {
 	if (recover > 128 << 10) expect("memory to recover", recover, 128 << 10, "");
 }
 
+/* send_signals sends the signal by which Go's runtime preempts. */
+static void *send_signals(void *to) {
+	for (;; pthread_testcancel()) pthread_kill(*(pthread_t *)to, SIGURG);
+	return NULL;
+}
+
 int main(int argc, char **argv) {
 	int provided, multiple = strcmp(argv[1], "single") != 0;
 	MPI_Init_thread(&argc, &argv, multiple ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, &provided);
@@ -164,12 +173,29 @@ int main(int argc, char **argv) {
 	volley_request request = 5;
 	if (strcmp(argv[1], "memory") == 0) {
 		takes();
-	} else if (strcmp(argv[1], "finalize") == 0) {
+	} else if (strcmp(argv[1], "finalize") == 0 || strcmp(argv[1], "signals") == 0) {
+		static char memory[1 << 16];
+		stack_t own = {.ss_sp = memory, .ss_size = sizeof memory}, none = {.ss_flags = SS_DISABLE};
+		int signals = strcmp(argv[1], "signals") == 0;
+		if (signals) sigaltstack(&own, NULL);
 		volley_buffer other[buffers];
 		make(other, 9000000, 4);
 		expect("bytes", volley_parity_bytes(MPI_COMM_WORLD, other, buffers, 1, NULL, &room), VOLLEY_OK, "");
 		expect("start", volley_protect_buffers_start(MPI_COMM_WORLD, other, buffers, 1, malloc(room), room, NULL, &request), VOLLEY_OK, "");
+		pthread_t sender, self = pthread_self();
+		if (signals) { /* Python's faulthandler takes its stack away before mpi4py ends MPI */
+			MPI_Comm keeps[300];
+			unsigned char packet[8] = {1}, coded[8];
+			for (int i = 0; i < 300; i++) {
+				MPI_Comm_dup(MPI_COMM_WORLD, &keeps[i]);
+				expect("encode", volley_encode(keeps[i], packet, 8, coded, 8, &(volley_options){.packet_bytes = 8}), VOLLEY_OK, "");
+			}
+			sigaltstack(&none, NULL);
+			pthread_create(&sender, NULL, send_signals, &self);
+			for (int i = 0; i < 300; i++) MPI_Comm_free(&keeps[i]);
+		}
 		MPI_Finalize();
+		if (signals) pthread_cancel(sender), pthread_join(sender, NULL);
 		int done;
 		expect("test after MPI", volley_test(&request, &done), VOLLEY_OK, "");
 		if (!done) expect("over after MPI", -1, 0, "");
