@@ -3,14 +3,15 @@ package transport_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
 	"volley/transport"
 )
 
-// waits is a rank of a group in which each waits for another; -1 is nobody, -2 does not
-// answer.
+// waits is a rank of a group in which each waits for another; -1 is nobody, -2 does not answer, and asking -3 ends the
+// group.
 type waits struct {
 	transport.Transport
 	rank int
@@ -20,8 +21,11 @@ type waits struct {
 func (w waits) Rank() int { return w.rank }
 
 func (w waits) Inquire(_ context.Context, rank int) (int, time.Duration, error) {
-	if w.list[rank] == -2 {
+	switch w.list[rank] {
+	case -2:
 		return -1, 0, errors.New("no answer")
+	case -3:
+		return -1, 0, fmt.Errorf("rank %d does not answer: %w", rank, &transport.AbortError{Cause: errors.New("no memory")})
 	}
 	return w.list[rank], time.Second, nil
 }
@@ -34,6 +38,7 @@ func TestBlame(t *testing.T) {
 	}{
 		{1, []int{1, -1}, "rank 1 waits for nobody: it computes, reads or writes, or it hangs"},
 		{1, []int{1, -2}, "rank 1 does not answer"},
+		{1, []int{1, 2, -3}, ""},
 		{1, []int{1, 2, -2}, "rank 2 does not answer (rank 1 waits for rank 2)"},
 		{3, []int{3, 2, -1, 1}, "rank 2 waits for nobody: it computes, reads or writes, or it hangs (rank 3 waits for rank 1, that for rank 2)"},
 		{1, []int{1, 0}, "rank 1 waits for rank 0: their messages are under way, or the plan is wrong"},

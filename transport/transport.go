@@ -190,7 +190,7 @@ func (a Around) Inquire(ctx context.Context, rank int) (whom int, since time.Dur
 const answerTime = 2 * time.Second
 
 // Blame says why a rank keeps others waiting: it follows the waits from it to the one that waits for nobody or does not
-// answer, and names that. The text is empty where t is no [Inquirer].
+// answer, and names that. The text is empty where t is no [Inquirer], or the group ends meanwhile.
 func Blame(t Transport, rank int) string {
 	q, ok := t.(Inquirer)
 	if !ok {
@@ -202,7 +202,10 @@ func Blame(t Transport, rank int) string {
 		ctx, cancel := context.WithTimeout(context.Background(), answerTime)
 		whom, _, err := q.Inquire(ctx, last)
 		cancel()
+		var ended *AbortError
 		switch {
+		case errors.As(err, &ended): // the others will say why
+			return ""
 		case err != nil:
 			return fmt.Sprintf("rank %d does not answer%s", last, waits(chain))
 		case whom < 0:
