@@ -102,16 +102,11 @@ func (m cauchy) factor() *Factorisation {
 	if fact == nil || len(fact.Layers) == 0 {
 		return nil
 	}
-	rows, columns := fact.Layers, fact.Layers
-	left := func(label int) field.Element { return f.Sub(field.Element{}, w[0].derivative(label)) }
-	right := func(label int) field.Element { return f.Inv(w[0].vanishing(w[1].value(0, label))) }
+	rows, columns, alike := fact.Layers, fact.Layers, 1
 	if w[0].additive() { // the diagonals are the same in each coset, and the layers outside stay butterflies
-		rows, columns = rows[fact.Half-1:], columns[:fact.Half+1]
-		z, ofCoset, atCoset := w[0].z(), perLabel(w[0].n, left), perLabel(w[0].n, right)
-		left = func(label int) field.Element { return ofCoset(label - label%z) }
-		right = func(label int) field.Element { return atCoset(label - label%z) }
+		rows, columns, alike = rows[fact.Half-1:], columns[:fact.Half+1], w[0].z()
 	}
-	scaleRows(rows, left)
-	scaleColumns(columns, right)
+	scaleRows(rows, alike, func(label int) field.Element { return f.Sub(field.Element{}, w[0].derivative(label)) })
+	scaleColumns(columns, alike, func(label int) field.Element { return f.Inv(w[0].vanishing(w[1].value(0, label))) })
 	return fact
 }

@@ -173,7 +173,7 @@ func (m *dft) factor() *Factorisation {
 		fact.Layers[t].Name = "stage"
 	}
 	if m.scale != field.One {
-		scaleRows(fact.Layers, func(int) field.Element { return m.scale })
+		scaleRows(fact.Layers, fact.Layers[0].K, func(int) field.Element { return m.scale })
 	}
 	return fact
 }

@@ -89,10 +89,10 @@ func (f *Factorisation) between(left, right func(label int) field.Element) *Fact
 		return nil
 	}
 	if left != nil {
-		scaleRows(f.Layers, left)
+		scaleRows(f.Layers, 1, left)
 	}
 	if right != nil {
-		scaleColumns(f.Layers, right)
+		scaleColumns(f.Layers, 1, right)
 	}
 	return f
 }

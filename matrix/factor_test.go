@@ -396,20 +396,24 @@ func TestFuse(t *testing.T) {
 	}
 }
 
-// TestFuseAlike counts the entries of which fused layers are made: of groups that have one matrix once.
+// TestFuseAlike counts the entries of which fused layers are made: of groups that have one matrix once. The matrices in
+// the middle of a Cauchy matrix on cosets are one for all of a coset.
 func TestFuseAlike(t *testing.T) {
-	m, err := LCH(fieldtest.Parse(t, "2^16"), 256, 256)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for first, most := range map[int]int{0: 24, 2: 4 * 24, 4: 16 * 24, 6: 64 * 24} { // 4 rows, with 6 terms each
-		layers, entries := slices.Clone(Factor(m).Layers[first:first+2]), 0
+	f := fieldtest.Parse(t, "2^16")
+	lch, cauchy := must(LCH(f, 256, 256))(t), must(Cauchy(f, 48, 48))(t)
+	for _, c := range []struct {
+		m           Matrix
+		first, most int
+	}{ // 4 rows of an LCH matrix, with 6 terms each; 3 of 3 and 3
+		{lch, 0, 24}, {lch, 2, 4 * 24}, {lch, 4, 16 * 24}, {lch, 6, 64 * 24}, {cauchy, 4, 18},
+	} {
+		layers, entries := slices.Clone(Factor(c.m).Layers[c.first:c.first+2]), 0
 		for i := range layers {
 			at := layers[i].at
 			layers[i].at = func(group, i, j int) field.Element { entries++; return at(group, i, j) }
 		}
-		if multiplied([]Layer{Fuse(layers)}); entries == 0 || entries > most {
-			t.Errorf("layers %d and %d take %d entries, want %d at most", first, first+1, entries, most)
+		if multiplied([]Layer{Fuse(layers)}); entries == 0 || entries > c.most {
+			t.Errorf("%s: layers %d and %d take %d entries, want %d at most", c.m.ID(), c.first, c.first+1, entries, c.most)
 		}
 	}
 }

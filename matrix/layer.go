@@ -166,19 +166,20 @@ func toggle(name, prefix string) string {
 	return prefix + name
 }
 
-// scaleRows multiplies layers by the diagonal of d(k) from the left, in the first; scaleColumns from the right.
-func scaleRows(layers []Layer, d func(k int) field.Element) {
+// scaleRows multiplies layers by the diagonal of d(k) from the left, in the first; scaleColumns from the right. The d of
+// labels that differ in digits of weights below alike only are equal.
+func scaleRows(layers []Layer, alike int, d func(k int) field.Element) {
 	l := &layers[0]
-	f, at, part, d := l.f, l.at, l.Partition, perLabel(l.K, d)
-	l.at = func(group, i, j int) field.Element { return f.Mul(d(part.Member(group, i)), at(group, i, j)) }
-	l.alike = 1
+	f, at, part, of := l.f, l.at, l.Partition, perLabel(l.K/alike, func(i int) field.Element { return d(i * alike) })
+	l.at = func(group, i, j int) field.Element { return f.Mul(of(part.Member(group, i)/alike), at(group, i, j)) }
+	l.alike = min(l.alike, alike)
 }
 
-func scaleColumns(layers []Layer, d func(k int) field.Element) {
+func scaleColumns(layers []Layer, alike int, d func(k int) field.Element) {
 	l := &layers[len(layers)-1]
-	f, at, part, d := l.f, l.at, l.Partition, perLabel(l.K, d)
-	l.at = func(group, i, j int) field.Element { return f.Mul(at(group, i, j), d(part.Member(group, j))) }
-	l.alike = 1
+	f, at, part, of := l.f, l.at, l.Partition, perLabel(l.K/alike, func(i int) field.Element { return d(i * alike) })
+	l.at = func(group, i, j int) field.Element { return f.Mul(at(group, i, j), of(part.Member(group, j)/alike)) }
+	l.alike = min(l.alike, alike)
 }
 
 // Span returns the partition of what [Fuse] makes of the layers. It multiplies no matrices.
@@ -191,58 +192,37 @@ func Span(layers []Layer) Partition {
 }
 
 // Fuse returns the product of one or more layers as a single layer: its groups are the connected components of theirs.
-// A row of a group's matrix is evaluated from the parts when first asked for, and kept.
+// A group's matrix is multiplied when first asked for, and kept.
 func Fuse(layers []Layer) Layer {
-	if len(layers) == 1 {
+	last := len(layers) - 1
+	if last == 0 {
 		return layers[0]
 	}
 	part := Span(layers)
 	f, n := layers[0].f, part.Size()
-	// The groups of a layer in a group of the span, each by its first member less that of the span's and the indexes of all.
-	type group struct {
-		first  int
-		member []int
+	// row is what a layer has in a row of a group, and the members that they are for.
+	row := func(l Layer, group, i int, each func(j int, e field.Element)) {
+		of, a := l.Group(part.Member(group, i)), l.Index(part.Member(group, i))
+		for b := range l.Size() {
+			each(part.Index(l.Member(of, b)), l.at(of, a, b))
+		}
 	}
-	inside := sync.OnceValue(func() [][]group {
-		list := make([][]group, len(layers))
-		for t, l := range layers {
+	products := perLabel(part.K, func(group int) *Dense {
+		d := NewDense(f, n, n)
+		for i := range n {
+			row(layers[last], group, i, func(j int, e field.Element) { d.put(i, j, e) })
+		}
+		for _, l := range slices.Backward(layers[:last]) {
+			next := NewDense(f, n, n)
 			for i := range n {
-				first := part.Member(0, i)
-				if l.Group(first) != first {
-					continue
-				}
-				g := group{first: first}
-				for a := range l.Size() {
-					g.member = append(g.member, part.Index(l.Member(first, a)))
-				}
-				list[t] = append(list[t], g)
+				var coefs []field.Element
+				var rows [][]byte
+				row(l, group, i, func(j int, e field.Element) { coefs, rows = append(coefs, e), append(rows, d.Row(j)) })
+				f.Combine(next.Row(i), coefs, rows)
 			}
+			d = next
 		}
-		return list
-	})
-	rows := perLabel(part.K, func(label int) []byte { // symbols: there may be millions
-		first, both := part.Group(label), make([]field.Element, 2*n)
-		row, next := both[:n], both[n:]
-		row[part.Index(label)] = field.One
-		for t, l := range layers {
-			clear(next)
-			for _, g := range inside()[t] {
-				for a, i := range g.member {
-					if row[i].IsZero() {
-						continue
-					}
-					for b, j := range g.member {
-						next[j] = f.Add(next[j], f.Mul(row[i], l.at(first+g.first, a, b)))
-					}
-				}
-			}
-			row, next = next, row
-		}
-		symbols := make([]byte, n*f.SymbolBytes())
-		for j, e := range row {
-			field.PutSymbol(f, symbols[j*f.SymbolBytes():], e)
-		}
-		return symbols
+		return d
 	})
 	fused := Layer{Name: layers[0].Name, Partition: part, f: f, alike: layers[0].alike}
 	for _, l := range layers[1:] {
@@ -251,9 +231,7 @@ func Fuse(layers []Layer) Layer {
 			fused.Name = "fused"
 		}
 	}
-	fused.at = func(group, i, j int) field.Element {
-		return field.Symbol(f, rows(part.Member(fused.first(group), i))[j*f.SymbolBytes():])
-	}
+	fused.at = func(group, i, j int) field.Element { return products(fused.first(group)).At(i, j) }
 	return fused
 }
 

@@ -183,7 +183,9 @@ func together(blocks []block, first, last matrix.Labels) (p *plan.Program, zeros
 
 // stepOf returns the step on groups of a size.
 func stepOf(size int, t schedule.Task) *universal.Step {
-	if t.InMemory && isBinary(t.Matrix.Field()) { // every member obtains all: the fewest multiply-adds
+	// In one process every member obtains all, for the fewest multiply-adds, unless that is much memory for each.
+	const mostHeld = 256
+	if t.InMemory && isBinary(t.Matrix.Field()) && size <= mostHeld {
 		return universal.New(size, t.Ports, size, 1)
 	}
 	return universal.Tuned(size, t.Ports)
