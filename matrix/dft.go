@@ -103,7 +103,7 @@ func (m *dft) At(i, j int) field.Element {
 func (m *dft) inverse() Matrix         { return m.backward() }
 func (m *reversedDFT) inverse() Matrix { return &reversedDFT{m.dft.backward(), !m.rows} }
 
-// backward returns the matrix of entries ω^(-ij)/K. Its ID is that of m.
+// backward returns the inverse: the matrix of entries ω^(-ij)/K, where m has no scale. Its ID is that of m.
 func (m *dft) backward() *dft {
 	// K divides q-1, so it is not zero in the field.
 	k, err := field.FromInt(new(big.Int).Mod(big.NewInt(int64(m.rows)), m.f.Characteristic()))
@@ -111,7 +111,7 @@ func (m *dft) backward() *dft {
 		panic(err)
 	}
 	omega := m.f.Inv(m.omega)
-	return &dft{shape: m.shape, omega: omega, powers: newPowers(m.f, omega, m.rows), scale: m.f.Inv(k), radices: m.radices}
+	return &dft{shape: m.shape, omega: omega, powers: newPowers(m.f, omega, m.rows), scale: m.f.Inv(m.f.Mul(k, m.scale)), radices: m.radices}
 }
 
 // unitCount returns q-1, the number of nonzero elements.

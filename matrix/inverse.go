@@ -15,16 +15,17 @@ const maxDenseBytes = 4 << 30
 
 // Inverse returns the inverse of m under the ID "inverse(" + m.ID() + ")".
 //
-// The inverses of [DFT] and [Lagrange] matrices are on demand. Inverse computes and
-// stores any other: K×K symbols, in O(K³) field operations. It returns an error where
-// that takes over 4 GiB. The error wraps [ErrSingular] where there is no inverse.
+// The inverses of [DFT], [Lagrange] and [Cauchy] matrices, and of transposes of these,
+// are on demand. Inverse computes and stores any other: K×K symbols, in O(K³) field
+// operations. It returns an error where that takes over 4 GiB. The error wraps
+// [ErrSingular] where there is no inverse.
 func Inverse(m Matrix) (Matrix, error) {
 	if err := checkSquare(m); err != nil {
 		return nil, err
 	}
 	id := "inverse(" + m.ID() + ")"
-	if m, ok := m.(interface{ inverse() Matrix }); ok {
-		return named{m.inverse(), id}, nil
+	if inv := onDemand(m); inv != nil {
+		return named{inv, id}, nil
 	}
 	if err := CheckDense(m.Field(), m.Rows(), m.Cols()); err != nil {
 		return nil, fmt.Errorf("matrix: %s: %w", id, err)
@@ -38,6 +39,21 @@ func Inverse(m Matrix) (Matrix, error) {
 		return nil, fmt.Errorf("matrix: %s: %w", id, err)
 	}
 	return inverted{inv, m}, nil
+}
+
+// onDemand returns the inverse of a square matrix that has a formula for it, or nil.
+func onDemand(m Matrix) Matrix {
+	switch m := m.(type) {
+	case named:
+		return onDemand(m.Matrix)
+	case transpose:
+		if inv := onDemand(m.m); inv != nil {
+			return Transpose(inv)
+		}
+	case interface{ inverse() Matrix }:
+		return m.inverse()
+	}
+	return nil
 }
 
 // An inverted matrix is stored and remembers what it is the inverse of.
