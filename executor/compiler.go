@@ -19,18 +19,19 @@ type compiler struct {
 	compact  bool
 	programs []*plan.Program // of each processor, or one of all together
 
-	values  []value
-	terms   room[term]
-	batches room[batch]
-	ids     room[int]       // values of batches
-	entries []coef          // of a map
-	short   bool            // codes fit into a coef; else there are
-	coefs   []field.Element // by number, and
-	numbers map[field.Element]coef
-	zero    int // the value that is zero, or -1
-	rounds  []round
-	steps   [][]int // the values that each has to compute or send
-	ends    []int   // the values of the outputs
+	values   []value
+	terms    room[term]
+	batches  room[batch]
+	ids      room[int]       // values of batches
+	entries  []coef          // of a map, and
+	elements []field.Element // what these are
+	short    bool            // codes fit into a coef; else there are
+	coefs    []field.Element // by number, and
+	numbers  map[field.Element]coef
+	zero     int // the value that is zero, or -1
+	rounds   []round
+	steps    [][]int // the values that each has to compute or send
+	ends     []int   // the values of the outputs
 }
 
 // A round of the plan has messages of other ranks, with values for locations.
@@ -139,7 +140,7 @@ func (c *compiler) follow() error {
 		rounds = max(rounds, len(program.Rounds))
 		x.work += program.Terms()
 	}
-	c.values = make([]value, 0, size+x.inputs)
+	c.values = make([]value, 0, size+2*x.inputs+len(x.outputs)) // some are converted
 	for i, program := range c.programs {
 		slots[i] = make([]int, 0, program.Inputs+len(program.Compute))
 		for range program.Inputs {

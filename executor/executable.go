@@ -140,6 +140,7 @@ func prepare(p plan.Plan, rank, ranks int, compact bool) (*Executable, error) {
 	first, end := Hosted(info.Processors, rank, ranks)
 	minus := info.Field.Sub(field.Element{}, field.One)
 	x := &Executable{plan: p, rank: rank, ranks: ranks, planRounds: info.Rounds(), first: first, binary: minus == field.One}
+	x.processors, x.outputs = make([]processor, 0, end-first), make([]result, 0, end-first)
 	c := &compiler{x: x, field: info.Field, short: info.Field.SymbolBytes() <= 4, zero: -1, compact: compact}
 	c.minus = c.coefOf(minus)
 	if j, ok := p.(plan.Joint); ok && ranks == 1 {

@@ -285,14 +285,14 @@ func (c *compiler) newMap(b *batch, without int, known map[smallMap]field.Map) f
 			return m
 		}
 	}
-	elements := make([]field.Element, len(entries))
-	for i, x := range entries {
-		elements[i] = c.element(x)
+	c.elements = c.elements[:0]
+	for _, x := range entries {
+		c.elements = append(c.elements, c.element(x))
 	}
 	if c.compact {
-		return newCompactMap(c.x, elements)
+		return newCompactMap(c.x, c.elements)
 	}
-	m := c.x.newMap(elements, columns)
+	m := c.x.newMap(c.elements, columns)
 	if few {
 		known[key] = m
 	}
@@ -301,7 +301,7 @@ func (c *compiler) newMap(b *batch, without int, known map[smallMap]field.Map) f
 
 // newMap returns a map of entries, row by row.
 func (x *Executable) newMap(entries []field.Element, columns int) field.Map {
-	rows := slices.Collect(slices.Chunk(entries, columns))
+	rows := slices.AppendSeq(make([][]field.Element, 0, len(entries)/columns), slices.Chunk(entries, columns))
 	if x.planar != nil {
 		return x.planar.PlanarMap(rows)
 	}

@@ -98,7 +98,7 @@ type Field interface {
 
 	// Map makes the linear map with the given rows ready: rows[i][j] multiplies
 	// input j in output i. rows is non-empty and rectangular; Map panics when it
-	// is not.
+	// is not. The map does not keep rows.
 	Map(rows [][]Element) Map
 
 	// FirstInvalid returns the index of the first symbol of the packet that is

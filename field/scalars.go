@@ -2,7 +2,6 @@ package field
 
 import (
 	"math/big"
-	"slices"
 	"sync"
 )
 
@@ -85,14 +84,23 @@ func (f *scalars[E, PE]) lifted(c Element) Element {
 }
 
 func (f *scalars[E, PE]) Map(rows [][]Element) Map {
-	if f.simd != nil && !f.unitary(rows) {
-		return f.simd.newMap(f.shapeOf(rows), rows)
+	shape := f.shapeOf(rows)
+	for x := range 2 { // of x + c·y and x - c·y
+		if y := 1 - x; shape == (mapShape{2, 2}) && rows[0][x] == One && rows[1][x] == One && f.Add(rows[0][y], rows[1][y]).IsZero() {
+			m := &layerMap[E]{rowMap: f.newRowMap(rows), vectors: &f.vectors, x: x}
+			if c := rows[0][y]; c != One {
+				m.product = f.Map([][]Element{{c}})
+			}
+			return m
+		}
 	}
-	m := f.newRowMap(rows)
-	if m.mapShape == (mapShape{1, 1}) || m.mapShape == (mapShape{2, 2}) && slices.Equal(slices.Concat(rows...), []Element{One, One, One, f.minusOne}) {
-		return &layerMap[E]{m, &f.vectors, f.montgomery(rows[0][0])}
+	switch {
+	case f.simd != nil && !f.unitary(rows):
+		return f.simd.newMap(shape, rows)
+	case shape == mapShape{1, 1}:
+		return &layerMap[E]{rowMap: f.newRowMap(rows), vectors: &f.vectors, c: f.montgomery(rows[0][0])}
 	}
-	return m
+	return f.newRowMap(rows)
 }
 
 // loadScalars sets z to the symbols of src.

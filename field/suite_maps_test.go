@@ -115,6 +115,8 @@ func (s *suite) mapRows(rng *rand.Rand, outputs, inputs int) map[string][][]fiel
 		kinds["of a butterfly"] = [][]field.Element{{field.One, c}, {field.One, s.Add(c, field.One)}}
 		kinds["of the inverse of one"] = [][]field.Element{{s.Add(c, field.One), c}, {field.One, field.One}}
 		kinds["of a sum and a difference"] = [][]field.Element{{field.One, field.One}, {field.One, special[3]}}
+		kinds["1 and ±c"] = [][]field.Element{{field.One, c}, {field.One, s.Mul(special[3], c)}}
+		kinds["±c and 1"] = [][]field.Element{{c, field.One}, {s.Mul(special[3], c), field.One}}
 	}
 	return kinds
 }

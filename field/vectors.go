@@ -8,7 +8,7 @@ package field
 // They are functions with types, not methods of a type parameter: of those the
 // compiler does not know that they keep no pointers, and allocates the slices.
 type vectors[E any] struct {
-	add, sub func(z, x, y []E)    // z may be x
+	add, sub func(z, x, y []E)    // z may be x or y
 	scale    func(z, x []E, c *E) // z = c·x, with c in Montgomery form
 }
 
@@ -90,12 +90,14 @@ func (f *scalars[E, PE]) unitary(rows [][]Element) bool {
 	return true
 }
 
-// layerMap is one of the maps that transforms are made of: c·x, or x+y and x-y. It does at once what a row does
-// step by step, which takes as long as the arithmetic where packets are short.
+// layerMap is one of the maps that transforms are made of: c·x, or x+c·y and x-c·y with one product. It does at once
+// what a row does step by step, which takes as long as the arithmetic where packets are short.
 type layerMap[E any] struct {
 	*rowMap // does all else
 	vectors *vectors[E]
-	c       E // in Montgomery form
+	c       E   // of c·x, in Montgomery form
+	x       int // which input x is, of two
+	product Map // c·y; nil where that is y
 }
 
 func (m *layerMap[E]) Apply(out, in [][]byte, add bool) {
@@ -114,7 +116,12 @@ func (m *layerMap[E]) Apply(out, in [][]byte, add bool) {
 	case len(out) == 1:
 		m.vectors.scale(z[0], x[0], &m.c)
 	default:
-		m.vectors.add(z[0], x[0], x[1])
-		m.vectors.sub(z[1], x[0], x[1])
+		y := x[1-m.x]
+		if m.product != nil {
+			m.product.Apply(out[1:], in[1-m.x:][:1], false)
+			y = z[1]
+		}
+		m.vectors.add(z[0], x[m.x], y)
+		m.vectors.sub(z[1], x[m.x], y)
 	}
 }

@@ -32,8 +32,8 @@ func (l Layer) Field() field.Field { return l.f }
 // At returns entry (i, j) of the matrix of a group, named as [Partition.Group] does, between its members i and j.
 func (l Layer) At(group, i, j int) field.Element { return l.at(group, i, j) }
 
-// first returns the first group that has the matrix of a group.
-func (l Layer) first(group int) int { return group - group%l.alike }
+// First returns the first group that has the matrix of a group, as far as it is known: all in between have it, too.
+func (l Layer) First(group int) int { return group - group%l.alike }
 
 // A Partition splits 0 … K-1 into groups of equal size of those that differ only in the partition's digits.
 type Partition struct {
@@ -139,7 +139,7 @@ func (l Layer) inverted() Layer {
 		return a
 	})
 	l.Name = toggle(l.Name, "inverse ")
-	first := l.first
+	first := l.First
 	l.at = func(group, i, j int) field.Element { return inverse(first(group))[i*n+j] }
 	return l
 }
@@ -231,7 +231,7 @@ func Fuse(layers []Layer) Layer {
 			fused.Name = "fused"
 		}
 	}
-	fused.at = func(group, i, j int) field.Element { return products(fused.first(group)).At(i, j) }
+	fused.at = func(group, i, j int) field.Element { return products(fused.First(group)).At(i, j) }
 	return fused
 }
 

@@ -133,45 +133,39 @@ type block struct {
 }
 
 // together returns the layers as one program, from the label that each processor begins with to the
-// one that it ends with. In odd characteristic butterflies x ± c·y make the product once.
+// one that it ends with.
 func together(blocks []block, first, last matrix.Labels) (p *plan.Program, zeros []int) {
-	k, f := blocks[0].K, blocks[0].Field()
-	p, zeros = &plan.Program{Inputs: k}, make([]int, k)
+	k := blocks[0].K
+	p, zeros = &plan.Program{Inputs: k, Compute: make([]plan.Combination, 0, k*len(blocks))}, make([]int, k)
 	at := make([]plan.Slot, k) // of each label
 	for proc := range k {
 		at[first.Label(proc)] = proc
 	}
-	next := k
-	compute := func(c plan.Combination) plan.Slot {
-		p.Compute = append(p.Compute, c)
-		next++
-		return next - 1
-	}
-	odd, minus := !isBinary(f), f.Sub(field.Element{}, field.One)
 	for _, l := range blocks {
-		n := l.Size()
-		terms, members := make([]plan.Term, k*n), make([]int, n)
+		n, same := l.Size(), -1
+		terms, members, entries := make([]plan.Term, k*n), make([]int, n), make([]field.Element, n*n)
 		for group := range k {
 			if l.Group(group) != group {
 				continue
 			}
-			mine := terms[: n*n : n*n] // of member j from j·n on
-			terms = terms[n*n:]
-			for i := range n {
-				members[i] = l.Member(group, i)
-				for j := range n {
-					mine[j*n+i] = plan.Term{Slot: at[members[i]], Coef: l.At(group, i, j)}
-					if mine[j*n+i].Coef.IsZero() {
-						zeros[first.Processor(l.Member(group, l.step.Home(n, i, j)))]++
-					}
-				}
-				if c := mine[i].Coef; n == 2 && odd && c != field.One && !c.IsZero() && f.Add(c, mine[2+i].Coef).IsZero() {
-					product := compute(plan.Combination{mine[i]})
-					mine[i], mine[2+i] = plan.Term{Slot: product, Coef: field.One}, plan.Term{Slot: product, Coef: minus}
+			if alike := l.First(group); alike != same {
+				same = alike
+				for e := range entries { // column by column
+					entries[e] = l.At(group, e%n, e/n)
 				}
 			}
-			for j, member := range members {
-				at[member] = compute(mine[j*n:][:n:n])
+			for i := range n {
+				members[i] = l.Member(group, i)
+			}
+			for e, c := range entries {
+				terms[e] = plan.Term{Slot: at[members[e%n]], Coef: c}
+				if c.IsZero() {
+					zeros[first.Processor(members[l.step.Home(n, e%n, e/n)])]++
+				}
+			}
+			for _, member := range members {
+				at[member] = k + len(p.Compute)
+				p.Compute, terms = append(p.Compute, terms[:n:n]), terms[n:]
 			}
 		}
 	}
