@@ -131,6 +131,7 @@ func (m *cauchyInverse) inverse() Matrix        { return m.of }
 func (m *cauchyInverse) factor() *Factorisation { return m.of.factor().backwards(Inverted) }
 
 func (m *cauchyInverse) At(j, i int) field.Element {
+	checkEntry(j, i, m.Rows(), m.Cols())
 	f := m.Field()
 	left, right := f.Mul(m.xy.vanishing(j), m.yx.weight(j)), f.Mul(m.yx.vanishing(i), m.xy.weight(i))
 	return f.Mul(f.Mul(left, right), f.Sub(field.Element{}, m.of.At(i, j)))
