@@ -308,11 +308,14 @@ func (x *Executable) newMap(entries []field.Element, columns int) field.Map {
 	return x.plan.Info().Field.Map(rows)
 }
 
-// A compactMap is made ready whenever it is applied.
+// A compactMap is made ready whenever it is applied, a block at a time: ready, it is up to 64 times as large, and
+// thousands of ranks may be at it.
 type compactMap struct {
 	x       *Executable
 	entries []byte // symbols, row by row
 }
+
+const compactBlock = 1024 // entries
 
 func newCompactMap(x *Executable, entries []field.Element) field.Map {
 	f := x.plan.Info().Field
@@ -326,11 +329,23 @@ func newCompactMap(x *Executable, entries []field.Element) field.Map {
 // Apply is that of [field.Map].
 func (m *compactMap) Apply(out, in [][]byte, add bool) {
 	f := m.x.plan.Info().Field
-	entries := make([]field.Element, 0, len(m.entries)/f.SymbolBytes())
-	for symbol := range slices.Chunk(m.entries, f.SymbolBytes()) {
-		entries = append(entries, field.Symbol(f, symbol))
+	n := f.SymbolBytes()
+	columns := min(len(in), compactBlock)
+	rows := min(len(out), compactBlock/columns)
+	entries := make([]field.Element, 0, rows*columns)
+	for top := 0; top < len(out); top += rows {
+		bottom := min(top+rows, len(out))
+		for left := 0; left < len(in); left += columns {
+			right := min(left+columns, len(in))
+			entries = entries[:0]
+			for row := top; row < bottom; row++ {
+				for symbol := range slices.Chunk(m.entries[(row*len(in)+left)*n:(row*len(in)+right)*n], n) {
+					entries = append(entries, field.Symbol(f, symbol))
+				}
+			}
+			m.x.newMap(entries, right-left).Apply(out[top:bottom], in[left:right], add || left > 0)
+		}
 	}
-	m.x.newMap(entries, len(in)).Apply(out, in, add)
 }
 
 // A smallMap is a map of few entries, row by row.
