@@ -104,7 +104,7 @@ func TestTuneProgress(t *testing.T) {
 			lines = append(lines, strings.TrimSpace(line))
 		}
 	}
-	if r.code != exitOK || len(lines) < 10 || !strings.Contains(lines[0], "s of 300ms, ") {
+	if r.code != exitOK || len(lines) < 10 || !strings.HasPrefix(lines[0], "volley: tune --dry-run: ") || !strings.Contains(lines[0], "s of 300ms, ") {
 		t.Fatalf("%+v", r)
 	}
 	if last := lines[len(lines)-1]; !strings.Contains(last, "ms of ") && !strings.Contains(last, "s of ") || strings.Contains(last, "B") {
