@@ -166,8 +166,8 @@ func toggle(name, prefix string) string {
 	return prefix + name
 }
 
-// scaleRows multiplies layers by the diagonal of d(k) from the left, in the first; scaleColumns from the right. The d of
-// labels that differ in digits of weights below alike only are equal.
+// scaleRows multiplies layers by the diagonal of d(k) from the left, in the first; scaleColumns from the right. Labels
+// with the same quotient by alike have the same d.
 func scaleRows(layers []Layer, alike int, d func(k int) field.Element) {
 	l := &layers[0]
 	f, at, part, of := l.f, l.at, l.Partition, perLabel(l.K/alike, func(i int) field.Element { return d(i * alike) })
@@ -200,7 +200,7 @@ func Fuse(layers []Layer) Layer {
 	}
 	part := Span(layers)
 	f, n := layers[0].f, part.Size()
-	// row is what a layer has in a row of a group, and the members that they are for.
+	// row calls each with the entries that a layer has in row i of a group, and with their columns j.
 	row := func(l Layer, group, i int, each func(j int, e field.Element)) {
 		of, a := l.Group(part.Member(group, i)), l.Index(part.Member(group, i))
 		for b := range l.Size() {
@@ -214,9 +214,10 @@ func Fuse(layers []Layer) Layer {
 		}
 		for _, l := range slices.Backward(layers[:last]) {
 			next := NewDense(f, n, n)
+			var coefs []field.Element
+			var rows [][]byte
 			for i := range n {
-				var coefs []field.Element
-				var rows [][]byte
+				coefs, rows = coefs[:0], rows[:0]
 				row(l, group, i, func(j int, e field.Element) { coefs, rows = append(coefs, e), append(rows, d.Row(j)) })
 				f.Combine(next.Row(i), coefs, rows)
 			}

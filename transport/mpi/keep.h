@@ -9,8 +9,8 @@
 extern void volleyForget(int);
 extern void volleyFinish(void);
 
-// volley_signal_stack gives this thread a signal stack for good if it has none: Go ends the process at a signal without
-// one. The faulthandler of Python takes its own away before the interpreter ends MPI.
+// volley_signal_stack gives this thread a signal stack, for good, unless it has one. A signal that meets Go code without
+// one ends the process. Python's faulthandler takes its stack away before MPI ends.
 static void volley_signal_stack(void) {
 	const size_t size = 1 << 16;
 	stack_t stack;
@@ -23,8 +23,9 @@ static void volley_signal_stack(void) {
 static int volley_forget(MPI_Comm comm, int key, void *id, void *extra) {
 	int ended = 0;
 	MPI_Finalized(&ended);
+	if (ended) return MPI_SUCCESS;
 	volley_signal_stack();
-	if (!ended) volleyForget((int)(long)id);
+	volleyForget((int)(long)id);
 	return MPI_SUCCESS;
 }
 
