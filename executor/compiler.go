@@ -3,6 +3,7 @@ package executor
 import (
 	"cmp"
 	"fmt"
+	"math/bits"
 	"slices"
 
 	"volley/field"
@@ -17,21 +18,24 @@ type compiler struct {
 	planar   field.Planar // unless nil, maps are those of planes
 	minus    coef         // -1
 	compact  bool
-	programs []*plan.Program // of each processor, or one of all together
+	programs []*plan.Program // of each processor
 
+	// Lists have no pointers in them, and say where something is by its number. To fill memory takes page faults, in a
+	// first run more time than all else, and the garbage collector has nothing to look for.
 	values   []value
-	terms    room[term]
-	batches  room[batch]
-	ids      room[int]       // values of batches
-	entries  []coef          // of a map, and
-	elements []field.Element // what these are
+	terms    []term          // of all values
+	batches  []batch         // from 1
+	maps     []smallMap      // from 1, and
+	numbered table           // of these
+	entries  []coef          // of maps, and
+	elements []field.Element // what those of one are
 	short    bool            // codes fit into a coef; else there are
 	coefs    []field.Element // by number, and
-	numbers  map[field.Element]coef
-	zero     int // the value that is zero, or -1
+	numbers  table           // of these
+	zero     int32           // the value that is zero, or -1
 	rounds   []round
-	steps    [][]int // the values that each has to compute or send
-	ends     []int   // the values of the outputs
+	steps    [][]int32 // the values that each has to compute or send
+	ends     []int32   // the values of the outputs
 }
 
 // A round of the plan has messages of other ranks, with values for locations.
@@ -58,16 +62,18 @@ type value struct {
 	convert   conversion // of its one source
 	kept      bool       // in the memory of the segment
 	uses      int32      // in sums
-	terms     []term
-	receive   int32 // with which it comes
-	step      int32 // in which it is computed, or -1
-	depth     int32 // operations that it is from what needs none
-	last      int32 // batch that needs it
-	product   int32 // one that is a multiple of it, or 0
-	next      int32 // of the element that it is a multiple of, another multiple, or 0
-	converted int32 // the value that it is converted to, or 0
-	batch     *batch
-	first     *batch // one of which it is the first source
+	from      int32      // of its terms, the first
+	count     int32      // of these
+	receive   int32      // with which it comes
+	step      int32      // in which it is computed, or -1
+	depth     int32      // operations that it is from what needs none
+	last      int32      // batch that needs it
+	product   int32      // one that is a multiple of it, or 0
+	next      int32      // of the element that it is a multiple of, another multiple, or 0
+	converted int32      // the value that it is converted to, or 0
+	batch     int32      // that computes it
+	same      int32      // the next value of its batch, or 0
+	first     int32      // a batch of which it is the first source, or 0
 	at        location
 }
 
@@ -80,8 +86,14 @@ const (
 )
 
 type term struct {
-	value int
+	value int32
 	coef  coef
+}
+
+// termsOf returns the terms of a value.
+func (c *compiler) termsOf(id int32) []term {
+	v := &c.values[id]
+	return c.terms[v.from:][:v.count:v.count]
 }
 
 // A coef stands for a coefficient: its code where that is short, which keeps terms short.
@@ -98,15 +110,58 @@ func (c *compiler) coefOf(e field.Element) coef {
 	if c.short || e == field.One || e.IsZero() {
 		return coef(e[0])
 	}
-	x, known := c.numbers[e]
-	if !known {
-		if c.numbers == nil {
-			c.numbers, c.coefs = map[field.Element]coef{}, []field.Element{{}, field.One}
-		}
-		x = coef(len(c.coefs))
-		c.numbers[e], c.coefs = x, append(c.coefs, e)
+	if c.coefs == nil {
+		c.coefs = []field.Element{{}, field.One}
 	}
-	return x
+	x := c.numbers.find(hash(e[:]), int32(len(c.coefs)), func(x int32) bool { return c.coefs[x] == e })
+	if int(x) == len(c.coefs) {
+		c.coefs = append(c.coefs, e)
+	}
+	return coef(x)
+}
+
+// A table finds the number of something by its hash. The numbers are not 0.
+type table struct {
+	slots []numbered
+	used  int
+}
+
+type numbered struct {
+	hash   uint32
+	number int32
+}
+
+// hash returns the hash of numbers.
+func hash[T ~uint32 | ~uint64](list []T) uint32 {
+	h := uint64(len(list))
+	for _, x := range list {
+		h = (bits.RotateLeft64(h, 29) ^ uint64(x)) * 0x9e3779b97f4a7c15
+	}
+	return uint32(h >> 32)
+}
+
+// find returns a number of that hash that is the same, or else the fresh one, which it keeps.
+func (t *table) find(h uint32, fresh int32, same func(number int32) bool) int32 {
+	if 2*t.used >= len(t.slots) {
+		old := t.slots
+		*t = table{slots: make([]numbered, max(64, 4*len(old)))}
+		for _, s := range old {
+			if s.number != 0 {
+				t.find(s.hash, s.number, func(int32) bool { return false })
+			}
+		}
+	}
+	for i := h; ; i++ {
+		s := &t.slots[i%uint32(len(t.slots))]
+		switch {
+		case s.number == 0:
+			*s = numbered{h, fresh}
+			t.used++
+			return fresh
+		case s.hash == h && same(s.number):
+			return s.number
+		}
+	}
 }
 
 // element is the inverse of coefOf.
@@ -121,16 +176,41 @@ func (c *compiler) element(x coef) field.Element {
 func (c *compiler) plus(a, b coef) coef { return c.coefOf(c.field.Add(c.element(a), c.element(b))) }
 
 // add returns a new value.
-func (c *compiler) add(v value) int {
+func (c *compiler) add(v value) int32 {
 	v.step = -1
 	c.values = append(c.values, v)
-	return len(c.values) - 1
+	return int32(len(c.values) - 1)
+}
+
+// followTogether follows what all processors compute together. It subtracts what their own programs leave out.
+func (c *compiler) followTogether(all *plan.Together) {
+	x := c.x
+	x.work = all.Terms
+	c.makeRoom(x.inputs + all.Combinations)
+	slots := make([]int32, 0, x.inputs+all.Combinations)
+	for range x.inputs {
+		slots = append(slots, c.add(value{kind: inputValue, kept: true}))
+	}
+	outputs, zeros := all.Each(func(sum plan.Combination) { slots = append(slots, c.sum(sum, slots)) })
+	for _, slot := range outputs {
+		c.ends = append(c.ends, slots[slot])
+	}
+	for i, n := range zeros {
+		x.processors[i].traffic.MultiplyAdds -= n
+	}
+}
+
+// makeRoom makes room for so many values, and for inputs and outputs that are converted.
+func (c *compiler) makeRoom(values int) {
+	converted := c.x.inputs + len(c.x.outputs)
+	c.values, c.terms = make([]value, 0, values+converted), make([]term, 0, c.x.work+converted)
+	c.ends = make([]int32, 0, len(c.x.outputs))
 }
 
 // follow runs the programs side by side, round by round, on values.
 func (c *compiler) follow() error {
 	x := c.x
-	slots := make([][]int, len(c.programs)) // of each program: values
+	slots := make([][]int32, len(c.programs)) // of each program: values
 	rounds, size := 0, 0
 	for _, program := range c.programs {
 		size += program.Inputs + len(program.Compute)
@@ -140,9 +220,9 @@ func (c *compiler) follow() error {
 		rounds = max(rounds, len(program.Rounds))
 		x.work += program.Terms()
 	}
-	c.values = make([]value, 0, size+2*x.inputs+len(x.outputs)) // some are converted
+	c.makeRoom(size)
 	for i, program := range c.programs {
-		slots[i] = make([]int, 0, program.Inputs+len(program.Compute))
+		slots[i] = make([]int32, 0, program.Inputs+len(program.Compute))
 		for range program.Inputs {
 			slots[i] = append(slots[i], c.add(value{kind: inputValue, kept: true}))
 		}
@@ -178,11 +258,11 @@ func (c *compiler) follow() error {
 
 // followRound adds the values of round t to the slots, and returns the messages of other
 // ranks. Those of processors here take none.
-func (c *compiler) followRound(t int, slots [][]int) (round, error) {
+func (c *compiler) followRound(t int, slots [][]int32) (round, error) {
 	type port struct{ dst, port int }
 	x := c.x
 	k := x.plan.Info().Processors
-	here := map[port][]int{} // messages between processors here
+	here := map[port][]int32{} // messages between processors here
 	r := round{number: t}
 	for i, program := range c.programs {
 		if t >= len(program.Rounds) {
@@ -192,7 +272,7 @@ func (c *compiler) followRound(t int, slots [][]int) (round, error) {
 			slots[i] = append(slots[i], c.sum(sum, slots[i]))
 		}
 		for _, s := range program.Rounds[t].Sends {
-			values := make([]int, len(s.Slots))
+			values := make([]int32, len(s.Slots))
 			for n, slot := range s.Slots {
 				values[n] = slots[i][slot]
 			}
@@ -236,25 +316,27 @@ func (c *compiler) followRound(t int, slots [][]int) (round, error) {
 }
 
 // sum returns the value of a combination of the values in slots.
-func (c *compiler) sum(x plan.Combination, slots []int) int {
-	terms := c.terms.take(len(x), c.x.work)
+func (c *compiler) sum(x plan.Combination, slots []int32) int32 {
+	from := len(c.terms)
 	for _, t := range x {
-		terms = append(terms, term{slots[t.Slot], c.coefOf(t.Coef)})
+		c.terms = append(c.terms, term{slots[t.Slot], c.coefOf(t.Coef)})
 	}
-	terms = c.tidy(terms)
+	terms := c.tidy(c.terms[from:])
+	c.terms = c.terms[:from+len(terms)]
 	switch {
 	case len(terms) == 0 && c.zero >= 0:
 		return c.zero
 	case len(terms) == 0:
-		c.zero = len(c.values)
+		c.zero = int32(len(c.values))
 	case len(terms) == 1 && terms[0].coef == oneCoef:
+		c.terms = c.terms[:from]
 		return terms[0].value
 	}
-	return c.add(value{kind: sumValue, terms: terms})
+	return c.add(value{kind: sumValue, from: int32(from), count: int32(len(terms))})
 }
 
 // byValue is the order of terms.
-func byValue(a, b term) int { return a.value - b.value }
+func byValue(a, b term) int { return int(a.value - b.value) }
 
 // sortTerms puts terms in the order of their values.
 func sortTerms(terms []term) {
@@ -269,7 +351,7 @@ func (c *compiler) tidy(terms []term) []term {
 	sortTerms(terms)
 	kept := terms[:0]
 	for _, t := range terms {
-		if v := &c.values[t.value]; v.kind == sumValue && len(v.terms) == 0 {
+		if v := &c.values[t.value]; v.kind == sumValue && v.count == 0 {
 			continue
 		}
 		if n := len(kept); n > 0 && kept[n-1].value == t.value {

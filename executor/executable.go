@@ -111,7 +111,7 @@ func messageOf(src, dst, rank, round, port int) message {
 
 type send struct {
 	message
-	slots []int // in memory
+	slots []int32 // in memory
 }
 
 type receive struct {
@@ -143,30 +143,30 @@ func prepare(p plan.Plan, rank, ranks int, compact bool) (*Executable, error) {
 	x.processors, x.outputs = make([]processor, 0, end-first), make([]result, 0, end-first)
 	c := &compiler{x: x, field: info.Field, short: info.Field.SymbolBytes() <= 4, zero: -1, compact: compact}
 	c.minus = c.coefOf(minus)
+	var all *plan.Together
 	if j, ok := p.(plan.Joint); ok && ranks == 1 {
-		if all, zeros := j.Joint(); all != nil {
-			c.programs = []*plan.Program{all}
-			alike := len(p.Classes()) == 1
-			var s plan.Schedule
-			for proc := range end {
-				if proc == 0 || !alike {
-					s = p.Schedule(proc)
-				}
-				x.addProcessor(s, zeros[proc])
-			}
-		}
+		all = j.Joint()
 	}
-	if c.programs == nil {
+	if all != nil {
+		alike := 1
+		if len(p.Classes()) == 1 {
+			alike = end
+		}
+		for proc := 0; proc < end; proc += alike {
+			x.addProcessors(p.Schedule(proc), alike)
+		}
+		c.followTogether(all)
+	} else {
 		var err error
 		if c.programs, err = programsOf(p, first, end); err != nil {
 			return nil, err
 		}
 		for _, program := range c.programs {
-			x.addProcessor(program.Schedule(), 0)
+			x.addProcessors(program.Schedule(), 1)
 		}
-	}
-	if err := c.follow(); err != nil {
-		return nil, err
+		if err := c.follow(); err != nil {
+			return nil, err
+		}
 	}
 	for _, pass := range passes {
 		pass(c)
@@ -186,13 +186,9 @@ func (x *Executable) Bytes() int64 {
 	return int64(n)
 }
 
-// addProcessor adds a processor with that schedule, less terms that are zero.
-func (x *Executable) addProcessor(s plan.Schedule, zeros int) {
-	p := processor{
-		inputs:  span{x.inputs, x.inputs + s.Inputs},
-		outputs: span{len(x.outputs), len(x.outputs) + s.Outputs},
-		traffic: Traffic{MultiplyAdds: s.Terms - zeros, Rounds: make([]plan.RoundTraffic, len(s.Rounds))},
-	}
+// addProcessors adds so many processors with that schedule.
+func (x *Executable) addProcessors(s plan.Schedule, count int) {
+	p := processor{traffic: Traffic{MultiplyAdds: s.Terms, Rounds: make([]plan.RoundTraffic, len(s.Rounds))}}
 	for t, r := range s.Rounds {
 		traffic := &p.traffic.Rounds[t]
 		traffic.Messages = len(r.Sends)
@@ -201,11 +197,14 @@ func (x *Executable) addProcessor(s plan.Schedule, zeros int) {
 			p.elements += int64(sent.Count)
 		}
 	}
-	for range s.Outputs {
-		x.outputs = append(x.outputs, result{proc: len(x.processors)})
+	for range count {
+		p.inputs, p.outputs = span{x.inputs, x.inputs + s.Inputs}, span{len(x.outputs), len(x.outputs) + s.Outputs}
+		for range s.Outputs {
+			x.outputs = append(x.outputs, result{proc: len(x.processors)})
+		}
+		x.inputs += s.Inputs
+		x.processors = append(x.processors, p)
 	}
-	x.inputs += s.Inputs
-	x.processors = append(x.processors, p)
 }
 
 // programsOf returns the programs of processors [first, end).

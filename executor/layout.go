@@ -1,6 +1,7 @@
 package executor
 
 import (
+	"iter"
 	"slices"
 
 	"volley/field"
@@ -10,8 +11,8 @@ import (
 // in the memory of the segment. What a later step needs is kept, too.
 func (c *compiler) assignMemory() {
 	x := c.x
-	for id := range c.values {
-		for _, t := range c.values[id].terms {
+	for id := range int32(len(c.values)) {
+		for _, t := range c.termsOf(id) {
 			if s := &c.values[t.value]; s.kind == sumValue && s.step < c.values[id].step {
 				s.kept = true
 			}
@@ -36,7 +37,7 @@ func (c *compiler) locate() {
 	x := c.x
 	for _, m := range x.sends {
 		for n, id := range m.slots {
-			m.slots[n] = int(c.values[id].at)
+			m.slots[n] = int32(c.values[id].at)
 		}
 	}
 	for i := range x.receives {
@@ -55,78 +56,77 @@ func (c *compiler) locate() {
 	}
 }
 
-// A batch is values that one operation computes.
+// A batch is values that one operation computes: the head and those that follow it, up to the tail.
 type batch struct {
-	values  []int
-	next    *batch // with the same first source
-	ordered bool
-}
-
-// A room is where short lists are made, many in one allocation.
-type room[T any] []T
-
-// mostRoom is up to how many entries a room is made for at a time, unless a list takes more.
-const mostRoom = 1 << 12
-
-// take returns an empty list with room for n, of up to so many that are still to come.
-func (r *room[T]) take(n, coming int) []T {
-	if n > len(*r) {
-		*r = make([]T, max(n, min(mostRoom, coming)))
-	}
-	list := (*r)[:0:n]
-	*r = (*r)[n:]
-	return list
+	head, tail int32
+	count      int32
+	next       int32 // batch with the same first source, or 0
+	ordered    bool
 }
 
 // order says which operations compute the values of each step.
 func (c *compiler) order() {
+	c.batches, c.maps = make([]batch, 1, 1+len(c.values)), make([]smallMap, 1)
 	for i := range c.steps {
-		c.x.steps[i].operations = c.operations(c.orderStep(i))
+		c.x.steps[i].operations = c.operations(c.orderStep(int32(i)))
+	}
+}
+
+// valuesOf goes through the values of a batch.
+func (c *compiler) valuesOf(b *batch) iter.Seq[int32] {
+	return func(yield func(int32) bool) {
+		for id := b.head; yield(id) && id != b.tail; {
+			id = c.values[id].same
+		}
 	}
 }
 
 // orderStep orders what a step computes, back from what it has to compute: an element is
 // made just before it is first needed, while what it takes is likely to be in the cache.
-func (c *compiler) orderStep(step int) (order []*batch) {
-	var all []*batch // that another may take the sources of
-	same := func(b *batch, v *value) bool {
-		w := &c.values[b.values[0]]
-		return w.convert == v.convert && slices.EqualFunc(w.terms, v.terms, func(a, b term) bool { return a.value == b.value })
+func (c *compiler) orderStep(step int32) (order []int32) {
+	var all []int32 // that another may take the sources of
+	same := func(a, b int32) bool {
+		return c.values[a].convert == c.values[b].convert && c.values[a].step == c.values[b].step &&
+			slices.EqualFunc(c.termsOf(a), c.termsOf(b), func(a, b term) bool { return a.value == b.value })
 	}
-	var nothing *batch // the sums of no terms
-	for id := range c.values {
+	var nothing int32 // the sums of no terms
+	before := len(c.batches)
+	for id := range int32(len(c.values)) {
 		v := &c.values[id]
-		if v.kind != sumValue || int(v.step) != step {
+		if v.kind != sumValue || v.step != step {
 			continue
 		}
-		head := &nothing
-		if len(v.terms) > 0 {
-			head = &c.values[v.terms[0].value].first
+		first := &nothing
+		if v.count > 0 {
+			first = &c.values[c.terms[v.from].value].first
 		}
-		b := *head
-		for b != nil && (c.values[b.values[0]].step != v.step || !same(b, v)) {
-			b = b.next
+		b := *first
+		for b != 0 && !same(c.batches[b].head, id) {
+			b = c.batches[b].next
 		}
-		if b == nil {
-			b = &c.batches.take(1, len(c.values)-id)[:1][0]
-			b.next, b.values = *head, c.ids.take(max(1, len(v.terms)), len(c.values)-id)
-			*head = b
-			if len(v.terms) > fewSources {
+		if b == 0 {
+			b = int32(len(c.batches))
+			c.batches = append(c.batches, batch{head: id, tail: id, next: *first})
+			*first = b
+			if v.count > fewSources {
 				all = append(all, b)
 			}
 		}
-		b.values = append(b.values, id)
-		v.batch = b
+		in := &c.batches[b]
+		c.values[in.tail].same = id
+		in.tail, v.batch = id, b
+		in.count++
 	}
 	c.join(all)
-	var visit func(id int)
-	visit = func(id int) {
+	order = make([]int32, 0, len(c.batches)-before)
+	var visit func(id int32)
+	visit = func(id int32) {
 		v := &c.values[id]
-		if v.kind != sumValue || int(v.step) != step || v.batch.ordered {
+		if v.kind != sumValue || v.step != step || c.batches[v.batch].ordered {
 			return
 		}
-		v.batch.ordered = true
-		for _, t := range v.terms {
+		c.batches[v.batch].ordered = true
+		for _, t := range c.termsOf(id) {
 			visit(t.value)
 		}
 		order = append(order, v.batch)
@@ -143,15 +143,15 @@ const fewSources = 4
 // join lets a batch, of more sources than few, have the map of another that has all its sources and few besides, with
 // zeros: dense matrices have some, and a map of many outputs reads its inputs once. Both
 // are of one depth, so that neither needs the other.
-func (c *compiler) join(batches []*batch) {
-	terms := func(b *batch) []term { return c.values[b.values[0]].terms }
-	slices.SortStableFunc(batches, func(a, b *batch) int { return len(terms(b)) - len(terms(a)) })
-	hosts := map[int][]*batch{} // by source
+func (c *compiler) join(batches []int32) {
+	head := func(b int32) int32 { return c.batches[b].head }
+	terms := func(b int32) []term { return c.termsOf(head(b)) }
+	slices.SortStableFunc(batches, func(a, b int32) int { return len(terms(b)) - len(terms(a)) })
+	hosts := map[int32][]int32{} // by source
 	for _, b := range batches {
 		own := terms(b)
-		i := slices.IndexFunc(hosts[own[0].value], func(h *batch) bool {
-			return len(terms(h))*7 <= len(own)*8 && includes(terms(h), own) &&
-				c.values[b.values[0]].depth == c.values[h.values[0]].depth
+		i := slices.IndexFunc(hosts[own[0].value], func(h int32) bool {
+			return len(terms(h))*7 <= len(own)*8 && includes(terms(h), own) && c.values[head(b)].depth == c.values[head(h)].depth
 		})
 		if i < 0 {
 			for _, t := range own {
@@ -160,11 +160,13 @@ func (c *compiler) join(batches []*batch) {
 			continue
 		}
 		h := hosts[own[0].value][i]
-		for _, id := range b.values {
-			c.values[id].terms = spread(c.values[id].terms, terms(h))
+		to, joining := &c.batches[h], &c.batches[b]
+		for id := range c.valuesOf(joining) {
+			c.spread(id, terms(h))
 			c.values[id].batch = h
 		}
-		h.values = append(h.values, b.values...)
+		c.values[to.tail].same, to.tail = joining.head, joining.tail
+		to.count += joining.count
 	}
 }
 
@@ -179,48 +181,50 @@ func includes(all, some []term) bool {
 	return len(some) == 0
 }
 
-// spread returns terms of the values of others, which include them all.
-func spread(terms, over []term) []term {
-	list := make([]term, len(over))
-	for i, t := range over {
-		list[i].value = t.value
+// spread gives a value terms of the values of others, which include all its own.
+func (c *compiler) spread(id int32, over []term) {
+	terms := c.termsOf(id)
+	v := &c.values[id]
+	v.from, v.count = int32(len(c.terms)), int32(len(over))
+	for _, t := range over {
+		t.coef = zeroCoef
 		if len(terms) > 0 && terms[0].value == t.value {
-			list[i], terms = terms[0], terms[1:]
+			t, terms = terms[0], terms[1:]
 		}
+		c.terms = append(c.terms, t)
 	}
-	return list
 }
 
 // operations makes the operations of batches in order, and gives the elements that only they need
 // blocks of the scratch memory, each of which is used again as soon as it is free.
-func (c *compiler) operations(order []*batch) []operation {
+func (c *compiler) operations(order []int32) []operation {
 	x := c.x
 	size := 0
 	for n, b := range order {
-		terms := c.values[b.values[0]].terms
+		terms := c.termsOf(c.batches[b].head)
 		for _, t := range terms {
 			c.values[t.value].last = int32(n)
 		}
-		size += len(b.values) + len(terms)
+		size += int(c.batches[b].count) + len(terms)
 	}
 	var free []location
 	blocks := 0
-	maps := map[smallMap]field.Map{}
 	operations, locations := make([]operation, 0, len(order)), make([]location, size)
-	for n, b := range order {
-		terms := c.values[b.values[0]].terms
-		op := operation{out: locations[:0:len(b.values)]}
-		locations = locations[len(b.values):]
+	for n, number := range order {
+		b := &c.batches[number]
+		head, terms := &c.values[b.head], c.termsOf(b.head)
+		op := operation{out: locations[:0:b.count]}
+		locations = locations[b.count:]
 		op.in, locations = locations[:0:len(terms)], locations[len(terms):]
 		spare := -1 // a term that the sum takes over
 		for i, t := range terms {
-			if v := &c.values[t.value]; len(b.values) == 1 && !c.values[b.values[0]].kept && len(terms) > 1 &&
+			if v := &c.values[t.value]; b.count == 1 && !head.kept && len(terms) > 1 &&
 				t.coef == oneCoef && c.scratch(v) && int(v.last) == n {
 				spare = i
 				break
 			}
 		}
-		for _, id := range b.values {
+		for id := range c.valuesOf(b) {
 			v := &c.values[id]
 			switch {
 			case v.kept:
@@ -246,8 +250,8 @@ func (c *compiler) operations(order []*batch) []operation {
 				free = append(free, v.at)
 			}
 		}
-		if op.convert = c.values[b.values[0]].convert; len(terms) > 0 && op.convert == notConverted {
-			op.of = c.newMap(b, spare, maps)
+		if op.convert = head.convert; len(terms) > 0 && op.convert == notConverted {
+			op.of = c.newMap(b, spare)
 		}
 		x.widest = max(x.widest, len(op.out)+len(op.in))
 		operations = append(operations, op)
@@ -264,28 +268,36 @@ func (c *compiler) scratch(v *value) bool { return v.kind == sumValue && !v.kept
 const fewEntries = 16
 
 // newMap returns the map of a batch, without the given term.
-func (c *compiler) newMap(b *batch, without int, known map[smallMap]field.Map) field.Map {
-	columns := len(c.values[b.values[0]].terms)
+func (c *compiler) newMap(b *batch, without int) field.Map {
+	columns := int(c.values[b.head].count)
 	if without >= 0 {
 		columns--
 	}
-	entries := c.entries[:0]
-	for _, id := range b.values {
-		for i, t := range c.values[id].terms {
+	from := len(c.entries)
+	c.entries = slices.Grow(c.entries, int(b.count)*columns)
+	for id := range c.valuesOf(b) {
+		for i, t := range c.termsOf(id) {
 			if i != without {
-				entries = append(entries, t.coef)
+				c.entries = append(c.entries, t.coef)
 			}
 		}
 	}
-	c.entries = entries
-	few, key := len(entries) <= fewEntries && !c.compact, smallMap{outputs: len(b.values)}
+	entries := c.entries[from:]
+	few := len(entries) <= fewEntries && !c.compact
 	if few {
-		copy(key.entries[:], entries)
-		if m := known[key]; m != nil {
-			return m
+		fresh := int32(len(c.maps))
+		known := c.numbered.find(hash(entries), fresh, func(number int32) bool {
+			m := &c.maps[number]
+			return m.columns == columns && slices.Equal(c.entries[m.from:m.end], entries)
+		})
+		if known != fresh {
+			c.entries = c.entries[:from]
+			return c.maps[known].Map
 		}
+	} else {
+		c.entries = c.entries[:from]
 	}
-	c.elements = c.elements[:0]
+	c.elements = slices.Grow(c.elements[:0], len(entries))
 	for _, x := range entries {
 		c.elements = append(c.elements, c.element(x))
 	}
@@ -294,7 +306,7 @@ func (c *compiler) newMap(b *batch, without int, known map[smallMap]field.Map) f
 	}
 	m := c.x.newMap(c.elements, columns)
 	if few {
-		known[key] = m
+		c.maps = append(c.maps, smallMap{m, columns, from, len(c.entries)})
 	}
 	return m
 }
@@ -348,8 +360,8 @@ func (m *compactMap) Apply(out, in [][]byte, add bool) {
 	}
 }
 
-// A smallMap is a map of few entries, row by row.
+// A smallMap is a map of few entries.
 type smallMap struct {
-	outputs int
-	entries [fewEntries]coef
+	field.Map
+	columns, from, end int // of the compiler's entries, row by row
 }

@@ -13,20 +13,20 @@ func (c *compiler) shareProducts() {
 	if c.x.binary {
 		return
 	}
-	for id := range c.values {
-		v := &c.values[id]
+	for id := range int32(len(c.values)) {
+		v, terms := &c.values[id], c.termsOf(id)
 		if v.isProduct() {
-			of := &c.values[v.terms[0].value]
-			v.next, of.product = of.product, int32(id)
+			of := &c.values[terms[0].value]
+			v.next, of.product = of.product, id
 			continue
 		}
-		for n, t := range v.terms {
+		for n, t := range terms {
 			for s := c.values[t.value].product; s != 0; s = c.values[s].next {
-				switch coef := c.values[s].terms[0].coef; {
+				switch coef := c.termsOf(s)[0].coef; {
 				case t.coef == coef:
-					v.terms[n] = term{int(s), oneCoef}
+					terms[n] = term{s, oneCoef}
 				case c.plus(t.coef, coef) == zeroCoef:
-					v.terms[n] = term{int(s), c.minus}
+					terms[n] = term{s, c.minus}
 				default:
 					continue
 				}
@@ -36,7 +36,7 @@ func (c *compiler) shareProducts() {
 	}
 }
 
-func (v *value) isProduct() bool { return v.kind == sumValue && len(v.terms) == 1 }
+func (v *value) isProduct() bool { return v.kind == sumValue && v.count == 1 }
 
 // inlineSums lets the sum that needs another one, which no other sum does and nobody is sent, add
 // up its terms itself: that is as much arithmetic, and one sum less to write and read. In other
@@ -53,33 +53,35 @@ func (c *compiler) inlineSums() {
 			}
 		}
 	}
-	for id := range c.values {
-		for _, t := range c.values[id].terms {
+	for id := range int32(len(c.values)) {
+		for _, t := range c.termsOf(id) {
 			c.values[t.value].uses++
 		}
 	}
-	for id := range c.values {
-		v := &c.values[id]
-		var terms []term
-		for n, t := range v.terms {
-			s := &c.values[t.value]
-			alone := s.uses == 1 && (c.x.binary || s.isProduct() || t.coef == oneCoef)
-			if s.kind != sumValue || s.kept || !alone && !(c.x.binary && s.isProduct()) {
-				if terms != nil {
-					terms = append(terms, t)
-				}
+	inlined := func(t term) bool {
+		s := &c.values[t.value]
+		alone := s.uses == 1 && (c.x.binary || s.isProduct() || t.coef == oneCoef)
+		return s.kind == sumValue && !s.kept && (alone || c.x.binary && s.isProduct())
+	}
+	for id := range int32(len(c.values)) {
+		old := c.termsOf(id)
+		if !slices.ContainsFunc(old, inlined) {
+			continue
+		}
+		from := len(c.terms)
+		for _, t := range old {
+			if !inlined(t) {
+				c.terms = append(c.terms, t)
 				continue
 			}
-			if terms == nil {
-				terms = slices.Clone(v.terms[:n])
-			}
-			for _, u := range s.terms {
-				terms = append(terms, term{u.value, c.coefOf(c.field.Mul(c.element(t.coef), c.element(u.coef)))})
+			for _, u := range c.termsOf(t.value) {
+				c.terms = append(c.terms, term{u.value, c.coefOf(c.field.Mul(c.element(t.coef), c.element(u.coef)))})
 			}
 		}
-		if terms != nil {
-			v.terms = c.tidy(terms)
-		}
+		terms := c.tidy(c.terms[from:])
+		c.terms = c.terms[:from+len(terms)]
+		v := &c.values[id]
+		v.from, v.count = int32(from), int32(len(terms))
 	}
 }
 
@@ -102,13 +104,13 @@ func (c *compiler) convert() {
 	}
 	operands, conversions := 0, c.x.inputs+len(c.ends)
 	uses := make([]int, c.x.inputs) // now that sums are final
-	for id := range c.values {
-		v := &c.values[id]
-		if v.kind == sumValue {
-			operands += 1 + len(v.terms)
+	for id := range int32(len(c.values)) {
+		if c.values[id].kind == sumValue {
+			operands++
 		}
-		for _, t := range v.terms {
-			if t.value < len(uses) {
+		for _, t := range c.termsOf(id) {
+			operands++
+			if int(t.value) < len(uses) {
 				uses[t.value]++
 			}
 		}
@@ -117,24 +119,25 @@ func (c *compiler) convert() {
 	if f, ok := c.field.(field.Planar); ok && operands >= planesPay*conversions {
 		c.planar, ofInputs, often = f, toPlanes, 1
 	}
-	convert := func(id int, to conversion) int {
+	convert := func(id int32, to conversion) int32 {
 		if c.values[id].converted == 0 {
-			terms := append(c.terms.take(1, c.x.inputs+len(c.ends)), term{id, oneCoef})
-			c.values[id].converted = int32(c.add(value{kind: sumValue, terms: terms, convert: to, kept: to == fromPlanes}))
+			c.terms = append(c.terms, term{id, oneCoef})
+			v := value{kind: sumValue, convert: to, kept: to == fromPlanes, from: int32(len(c.terms) - 1), count: 1}
+			c.values[id].converted = c.add(v)
 		}
-		return int(c.values[id].converted)
+		return c.values[id].converted
 	}
-	for id := range len(c.values) {
-		terms := c.values[id].terms
-		for n, t := range terms {
+	for id := range int32(len(c.values)) {
+		for n, t := range c.termsOf(id) {
 			if c.values[t.value].kind == inputValue && uses[t.value] >= often {
-				terms[n].value = convert(t.value, ofInputs)
+				as := convert(t.value, ofInputs)
+				c.termsOf(id)[n].value = as
 			}
 		}
-		sortTerms(terms)
+		sortTerms(c.termsOf(id))
 	}
 	for o, id := range c.ends {
-		if v := &c.values[id]; c.planar != nil && v.kind == sumValue && len(v.terms) > 0 && v.convert != fromPlanes {
+		if v := &c.values[id]; c.planar != nil && v.kind == sumValue && v.count > 0 && v.convert != fromPlanes {
 			v.kept = false
 			c.ends[o] = convert(id, fromPlanes)
 		}

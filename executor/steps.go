@@ -11,7 +11,7 @@ const roundsAhead = 8
 
 // sources appends what has to be there before a value can be computed: receive i as i, and an
 // earlier step s as ^s.
-func (c *compiler) sources(list []int, id int, seen map[int]bool) []int {
+func (c *compiler) sources(list []int, id int32, seen map[int32]bool) []int {
 	v := &c.values[id]
 	switch {
 	case v.kind == receivedValue:
@@ -22,15 +22,15 @@ func (c *compiler) sources(list []int, id int, seen map[int]bool) []int {
 		return list
 	}
 	seen[id] = true
-	for _, t := range v.terms {
+	for _, t := range c.termsOf(id) {
 		list = c.sources(list, t.value, seen)
 	}
 	return list
 }
 
 // sortedSources returns a list with what has to be there before values can be computed, each once.
-func (c *compiler) sortedSources(list []int, values ...int) []int {
-	seen := map[int]bool{}
+func (c *compiler) sortedSources(list []int, values ...int32) []int {
+	seen := map[int32]bool{}
 	for _, id := range values {
 		list = c.sources(list, id, seen)
 	}
@@ -39,7 +39,7 @@ func (c *compiler) sortedSources(list []int, values ...int) []int {
 }
 
 // waits reports whether a value is a sum that no step has yet.
-func (c *compiler) waits(id int) bool {
+func (c *compiler) waits(id int32) bool {
 	v := &c.values[id]
 	return v.kind == sumValue && v.step < 0
 }
@@ -97,7 +97,7 @@ func (c *compiler) assignSteps() {
 			for n < len(order) && slices.Equal(needs[order[n]], needs[order[0]]) {
 				n++
 			}
-			var values []int
+			var values []int32
 			first := len(x.sends)
 			for _, k := range order[:n] {
 				values = append(values, r.sends[k].slots...)
@@ -123,10 +123,10 @@ func (c *compiler) assignSteps() {
 }
 
 // addStep adds a step that is to have values, and what they take.
-func (c *compiler) addStep(s step, values, needs []int) {
+func (c *compiler) addStep(s step, values []int32, needs []int) {
 	x, number := c.x, len(c.steps)
-	var demand func(id int)
-	demand = func(id int) {
+	var demand func(id int32)
+	demand = func(id int32) {
 		v := &c.values[id]
 		switch {
 		case v.kind != sumValue || int(v.step) == number:
@@ -136,7 +136,7 @@ func (c *compiler) addStep(s step, values, needs []int) {
 			return
 		}
 		v.step = int32(number)
-		for _, t := range v.terms {
+		for _, t := range c.termsOf(id) {
 			demand(t.value)
 			v.depth = max(v.depth, 1+c.values[t.value].depth)
 		}

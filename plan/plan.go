@@ -136,10 +136,17 @@ type Plan interface {
 type Joint interface {
 	Plan
 
-	// Joint returns nil, or a program without rounds: its inputs, and its outputs, are those of all
-	// processors in order. With it come the terms that each processor's own program leaves out of
-	// those in its schedule, as their coefficients are zero.
-	Joint() (all *Program, zeros []int)
+	// Joint returns nil where it does not.
+	Joint() *Together
+}
+
+// Together is a program without rounds: its inputs, and its outputs, are those of all processors in order.
+type Together struct {
+	Combinations, Terms int // numbers of these, at most
+
+	// Each computes one combination after the other, which is gone after the call. It returns the outputs, and the terms
+	// that each processor's own program leaves out of those in its schedule, as their coefficients are zero.
+	Each func(compute func(Combination)) (outputs []Slot, zeros []int)
 }
 
 // Schedule returns the schedule of the program, with the terms that it has.

@@ -12,8 +12,8 @@ type Plan struct {
 	// Write writes the program of a processor, from its inputs if any, and returns the slots of its outputs.
 	Write func(b *Builder, proc int) (outputs []plan.Slot)
 
-	// Together, where it is not nil, writes the program of [plan.Joint].
-	Together func() (all *plan.Program, zeros []int)
+	// Together is that of [plan.Joint], or nil.
+	Together *plan.Together
 
 	// Kinds returns the classes. Where it is nil, or returns nil, every processor is on its own.
 	Kinds func() []plan.Class
@@ -42,12 +42,7 @@ func (p *Plan) Schedule(proc int) plan.Schedule { return p.build(proc, false).sc
 func (p *Plan) Program(proc int) (*plan.Program, error) { return &p.build(proc, true).program, nil }
 
 // Joint returns what all processors compute together, or nil.
-func (p *Plan) Joint() (all *plan.Program, zeros []int) {
-	if p.Together == nil {
-		return nil, nil
-	}
-	return p.Together()
-}
+func (p *Plan) Joint() *plan.Together { return p.Together }
 
 // Classes partitions the processors by their schedules.
 func (p *Plan) Classes() []plan.Class {

@@ -116,7 +116,7 @@ func fused(t schedule.Task, name string, fact *matrix.Factorisation, cuts []int,
 		relabelled = false
 	}
 	l := schedule.Compile(name, parameters, t.Matrix.Field(), k, t.Ports, layers...)
-	l.Together = func() (*plan.Program, []int) { return together(blocks, fact.In, ends) }
+	l.Together = together(blocks, fact.In, ends)
 	if relabelled {
 		l.Common.Parameters += " relabelled"
 		notes = append(notes, "relabelled: the columns are not in natural order")
@@ -134,45 +134,52 @@ type block struct {
 
 // together returns the layers as one program, from the label that each processor begins with to the
 // one that it ends with.
-func together(blocks []block, first, last matrix.Labels) (p *plan.Program, zeros []int) {
+func together(blocks []block, first, last matrix.Labels) *plan.Together {
 	k := blocks[0].K
-	p, zeros = &plan.Program{Inputs: k, Compute: make([]plan.Combination, 0, k*len(blocks))}, make([]int, k)
-	at := make([]plan.Slot, k) // of each label
-	for proc := range k {
-		at[first.Label(proc)] = proc
-	}
+	p := &plan.Together{Combinations: k * len(blocks)}
 	for _, l := range blocks {
-		n, same := l.Size(), -1
-		terms, members, entries := make([]plan.Term, k*n), make([]int, n), make([]field.Element, n*n)
-		for group := range k {
-			if l.Group(group) != group {
-				continue
-			}
-			if alike := l.First(group); alike != same {
-				same = alike
-				for e := range entries { // column by column
-					entries[e] = l.At(group, e%n, e/n)
+		p.Terms += k * l.Size()
+	}
+	p.Each = func(compute func(plan.Combination)) (outputs []plan.Slot, zeros []int) {
+		zeros = make([]int, k)
+		at, next := make([]plan.Slot, k), k // of each label
+		for proc := range k {
+			at[first.Label(proc)] = proc
+		}
+		for _, l := range blocks {
+			n, same := l.Size(), -1
+			terms, members := make([]plan.Term, n*n), make([]int, n) // column by column
+			for group := range k {
+				if l.Group(group) != group {
+					continue
 				}
-			}
-			for i := range n {
-				members[i] = l.Member(group, i)
-			}
-			for e, c := range entries {
-				terms[e] = plan.Term{Slot: at[members[e%n]], Coef: c}
-				if c.IsZero() {
-					zeros[first.Processor(members[l.step.Home(n, e%n, e/n)])]++
+				if alike := l.First(group); alike != same {
+					same = alike
+					for e := range terms {
+						terms[e].Coef = l.At(group, e%n, e/n)
+					}
 				}
-			}
-			for _, member := range members {
-				at[member] = k + len(p.Compute)
-				p.Compute, terms = append(p.Compute, terms[:n:n]), terms[n:]
+				for i := range n {
+					members[i] = l.Member(group, i)
+				}
+				for e := range terms {
+					t := &terms[e]
+					if t.Slot = at[members[e%n]]; t.Coef.IsZero() {
+						zeros[first.Processor(members[l.step.Home(n, e%n, e/n)])]++
+					}
+				}
+				for i, member := range members {
+					compute(terms[i*n:][:n])
+					at[member], next = next, next+1
+				}
 			}
 		}
+		for proc := range k {
+			outputs = append(outputs, at[last.Label(proc)])
+		}
+		return outputs, zeros
 	}
-	for proc := range k {
-		p.Outputs = append(p.Outputs, at[last.Label(proc)])
-	}
-	return p, zeros
+	return p
 }
 
 // stepOf returns the step on groups of a size.
