@@ -111,28 +111,13 @@ func (m cauchy) factor() *Factorisation {
 	return fact
 }
 
-// A cauchyInverse is the inverse of a square Cauchy matrix, Cauchy between two diagonals:
+// inverse returns a Cauchy matrix between two diagonals:
 //
 //	B[j][i] = P(y_j)/Q'(y_j) · 1/(y_j - x_i) · Q(x_i)/P'(x_i), P(z) = Π (z - x_k), Q(z) = Π (z - y_k)
-type cauchyInverse struct {
-	of     cauchy
-	xy, yx *lagrange
-}
-
 func (m cauchy) inverse() Matrix {
-	return &cauchyInverse{m, newLagrange(m.x, m.y), newLagrange(m.y, m.x)}
-}
-
-func (m *cauchyInverse) Field() field.Field     { return m.of.Field() }
-func (m *cauchyInverse) Rows() int              { return m.of.Cols() }
-func (m *cauchyInverse) Cols() int              { return m.of.Rows() }
-func (m *cauchyInverse) ID() string             { return "inverse(" + m.of.ID() + ")" }
-func (m *cauchyInverse) inverse() Matrix        { return m.of }
-func (m *cauchyInverse) factor() *Factorisation { return m.of.factor().backwards(Inverted) }
-
-func (m *cauchyInverse) At(j, i int) field.Element {
-	checkEntry(j, i, m.Rows(), m.Cols())
-	f := m.Field()
-	left, right := f.Mul(m.xy.vanishing(j), m.yx.weight(j)), f.Mul(m.yx.vanishing(i), m.xy.weight(i))
-	return f.Mul(f.Mul(left, right), f.Sub(field.Element{}, m.of.At(i, j)))
+	f, xy, yx := m.Field(), newLagrange(m.x, m.y), newLagrange(m.y, m.x)
+	return inverted{m, func(j, i int) field.Element {
+		left, right := f.Mul(xy.vanishing(j), yx.weight(j)), f.Mul(yx.vanishing(i), xy.weight(i))
+		return f.Mul(f.Mul(left, right), f.Sub(field.Element{}, m.At(i, j)))
+	}}
 }

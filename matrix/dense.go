@@ -56,8 +56,6 @@ func stored(m Matrix) *Dense {
 		return m
 	case named:
 		return stored(m.Matrix)
-	case inverted:
-		return m.Dense
 	}
 	return nil
 }

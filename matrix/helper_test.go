@@ -150,5 +150,5 @@ func Identity(f field.Field, k int) Matrix {
 	if k < 0 {
 		panic(fmt.Sprintf("matrix: Identity: k = %d", k))
 	}
-	return &formula{shape{f, k, k}, "identity", func(i, j int) field.Element { return unit(i == j) }}
+	return &formula{shape{f, k, k}, "identity", func(i, j int) field.Element { return unit(i == j) }, false}
 }

@@ -3,6 +3,7 @@ package matrix
 import (
 	"errors"
 	"fmt"
+	"sync"
 
 	"volley/field"
 )
@@ -15,10 +16,10 @@ const maxDenseBytes = 4 << 30
 
 // Inverse returns the inverse of m under the ID "inverse(" + m.ID() + ")".
 //
-// The inverses of [DFT], [Lagrange] and [Cauchy] matrices, and of transposes of these,
-// are on demand. Inverse computes and stores any other: K×K symbols, in O(K³) field
-// operations. It returns an error where that takes over 4 GiB. The error wraps
-// [ErrSingular] where there is no inverse.
+// The inverses of [DFT], [Lagrange], [Cauchy] and [Vandermonde] matrices, and of transposes of these, are on demand. Any
+// other is stored: K×K symbols, in O(K³) field operations, of [LCH] and [ReedSolomonJerasure] when an entry is first
+// asked for. Inverse returns an error where that takes over 4 GiB. The error wraps [ErrSingular] where there is no
+// inverse.
 func Inverse(m Matrix) (Matrix, error) {
 	if err := checkSquare(m); err != nil {
 		return nil, err
@@ -30,15 +31,39 @@ func Inverse(m Matrix) (Matrix, error) {
 	if err := CheckDense(m.Field(), m.Rows(), m.Cols()); err != nil {
 		return nil, fmt.Errorf("matrix: %s: %w", id, err)
 	}
-	d := stored(m)
-	if d == nil {
-		d = DenseOf(m)
+	inverse := sync.OnceValues(func() (*Dense, error) {
+		if d := stored(m); d != nil {
+			return d.Inverse()
+		}
+		return DenseOf(m).Inverse()
+	})
+	if !invertible(m) {
+		if _, err := inverse(); err != nil {
+			return nil, fmt.Errorf("matrix: %s: %w", id, err)
+		}
 	}
-	inv, err := d.Inverse()
-	if err != nil {
-		return nil, fmt.Errorf("matrix: %s: %w", id, err)
+	return inverted{m, func(i, j int) field.Element {
+		d, err := inverse()
+		if err != nil {
+			panic(err) // of a matrix that has one
+		}
+		return d.At(i, j)
+	}}, nil
+}
+
+// invertible reports whether m is known to have an inverse, by its making.
+func invertible(m Matrix) bool {
+	switch m := m.(type) {
+	case named:
+		return invertible(m.Matrix)
+	case transpose:
+		return invertible(m.m)
+	case *formula:
+		return m.regular
+	case *lch: // values of one polynomial of each degree
+		return true
 	}
-	return inverted{inv, m}, nil
+	return false
 }
 
 // onDemand returns the inverse of a square matrix that has a formula for it, or nil.
@@ -56,13 +81,22 @@ func onDemand(m Matrix) Matrix {
 	return nil
 }
 
-// An inverted matrix is stored and remembers what it is the inverse of.
+// An inverted matrix remembers what it is the inverse of.
 type inverted struct {
-	*Dense
 	of Matrix
+	at func(i, j int) field.Element
 }
 
-func (m inverted) ID() string { return "inverse(" + m.of.ID() + ")" }
+func (m inverted) Field() field.Field { return m.of.Field() }
+func (m inverted) Rows() int          { return m.of.Cols() }
+func (m inverted) Cols() int          { return m.of.Rows() }
+func (m inverted) ID() string         { return "inverse(" + m.of.ID() + ")" }
+func (m inverted) inverse() Matrix    { return m.of }
+
+func (m inverted) At(i, j int) field.Element {
+	checkEntry(i, j, m.Rows(), m.Cols())
+	return m.at(i, j)
+}
 
 // checkSquare returns an error when m is not square.
 func checkSquare(m Matrix) error {

@@ -49,8 +49,6 @@ func Fixed(m Matrix) bool {
 		return Fixed(m.m)
 	case inverted:
 		return Fixed(m.of)
-	case *cauchyInverse:
-		return Fixed(m.of)
 	case *permuted:
 		return Fixed(m.Matrix)
 	case *rowBlock:

@@ -147,5 +147,5 @@ func ReedSolomonJerasure(f field.Field, k, r int) (Matrix, error) {
 			denominator = f.Mul(denominator, f.Sub(y, x))
 		}
 		return f.Mul(numerator, f.Inv(denominator))
-	}}, nil
+	}, true}, nil
 }

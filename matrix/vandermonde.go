@@ -2,6 +2,8 @@ package matrix
 
 import (
 	"cmp"
+	"slices"
+	"sync"
 
 	"volley/field"
 )
@@ -44,6 +46,47 @@ func (m vandermonde) ID() string         { return "vandermonde(" + m.points.ID()
 func (m vandermonde) At(i, j int) field.Element {
 	checkEntry(i, j, m.rows, m.points.Len())
 	return field.Exp(m.Field(), m.points.At(j), uint64(i))
+}
+
+// inverse returns the coefficients of Φ_j, which is 1 at α_j and 0 at the other points, in row j.
+func (m vandermonde) inverse() Matrix {
+	f, n, size := m.Field(), m.rows, m.Field().SymbolBytes()
+	vanishing := sync.OnceValue(func() []field.Element { // coefficients of Π (z - α_l), from that of 1 on
+		p := append(make([]field.Element, 0, n+1), field.One)
+		for l := range n {
+			a := m.points.At(l)
+			p = append(p, field.One)
+			for i := l; i > 0; i-- {
+				p[i] = f.Sub(p[i-1], f.Mul(a, p[i]))
+			}
+			p[0] = f.Sub(field.Element{}, f.Mul(a, p[0]))
+		}
+		return p
+	})
+	rows := make([]struct {
+		once    sync.Once
+		symbols []byte
+	}, n)
+	return inverted{m, func(j, i int) field.Element {
+		row := &rows[j]
+		row.once.Do(func() {
+			p, a := vanishing(), m.points.At(j)
+			quotient, value := make([]field.Element, n), field.Element{} // by z - α_j, and what it is at α_j
+			for i := range slices.Backward(quotient) {
+				quotient[i] = p[i+1]
+				if i < n-1 {
+					quotient[i] = f.Add(p[i+1], f.Mul(a, quotient[i+1]))
+				}
+				value = f.Add(f.Mul(value, a), quotient[i])
+			}
+			weight := f.Inv(value)
+			row.symbols = make([]byte, n*size)
+			for i, c := range quotient {
+				field.PutSymbol(f, row.symbols[i*size:], f.Mul(c, weight))
+			}
+		})
+		return field.Symbol(f, row.symbols[i*size:])
+	}}
 }
 
 func (m vandermonde) pointSets() []PointSet { return []PointSet{{"alpha", m.points}} }
