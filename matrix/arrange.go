@@ -152,7 +152,7 @@ func subspaces(f field.Field, r int, points []field.Element, yield func(fold) bo
 	there := setOf(points)
 	for _, z := range points[1:] {
 		c := f.Sub(z, points[0])
-		if !there[f.Add(points[1], c)] {
+		if slices.ContainsFunc(points, func(z field.Element) bool { return !there[f.Add(z, c)] }) {
 			continue
 		}
 		b := f.Sub(field.Element{}, field.Exp(f, c, uint64(r-1)))

@@ -128,16 +128,17 @@ func (m Model) Floor() Model {
 	return m
 }
 
-// mostLooked bounds the coefficients that are looked at: those of an inverse are dear, of a million any.
+// mostLooked bounds the coefficients that are looked at, in all programs: those of an inverse are dear, of a million any.
 const mostLooked = 1 << 17
 
 // MultiplyAdds counts C3, the multiply-adds per symbol at the busiest processor: the terms of all combinations of its
 // program. One processor of each class is looked at, so where A has zeros a sister of it may have a few terms more; of
-// a very long program, all coefficients count as nonzero. The error is that of plan.Plan's Program.
+// very long programs, and very many, all coefficients count as nonzero. The error is that of plan.Plan's Program.
 func MultiplyAdds(p plan.Plan) (int, error) {
-	most := 0
+	most, looked := 0, 0
 	for _, class := range p.Classes() {
-		if terms := p.Schedule(class.Representative).Terms; terms > mostLooked {
+		terms := p.Schedule(class.Representative).Terms
+		if looked += terms; looked > mostLooked {
 			most = max(most, terms)
 			continue
 		}

@@ -150,6 +150,18 @@ func TestMultiplyAdds(t *testing.T) {
 	if c3, err := sim.MultiplyAdds(failing{uneven(t)}); c3 != 0 || !errors.Is(err, errSingular) {
 		t.Errorf("C3 = %d, %v, want the error of the program", c3, err)
 	}
+	if c3, err := sim.MultiplyAdds(long{failing{uneven(t)}}); c3 != 1<<17+1 || err != nil {
+		t.Errorf("C3 = %d, %v, want that of the schedule: the programs are too long to be made", c3, err)
+	}
+}
+
+// long is a plan of more terms than are looked at.
+type long struct{ plan.Plan }
+
+func (l long) Schedule(proc int) plan.Schedule {
+	s := l.Plan.Schedule(proc)
+	s.Terms = 1<<17 + 1
+	return s
 }
 
 func TestPacketCost(t *testing.T) {
