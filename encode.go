@@ -367,6 +367,7 @@ func (e *Encoder) run(ctx context.Context, t transport.Transport, packets []Pack
 		},
 		Beside:  resume,
 		Timeout: e.options.timeout, Trace: e.options.trace,
+		Inputs: make([]executor.Input, 0, len(packets)), Outputs: make([]executor.Output, 0, len(packets)),
 	}
 	for i, packet := range packets {
 		if _, source := e.problem.Source(first + i); source {
@@ -397,16 +398,11 @@ func (e *Encoder) run(ctx context.Context, t transport.Transport, packets []Pack
 		c.Rounds += x.comm.Rounds
 		c.Bytes += x.comm.Bytes
 	}
-	var reports []*Report
-	for i := range traffic {
-		one := *r
-		one.count(&traffic[i])
-		one.ControlRounds += c.Rounds
-		one.ControlBytes += c.Bytes
-		one.Seconds = time.Since(start).Seconds()
-		reports = append(reports, &one)
-	}
-	return Merge(reports), nil
+	r.count(traffic)
+	r.ControlRounds += c.Rounds
+	r.ControlBytes += c.Bytes
+	r.Seconds = time.Since(start).Seconds()
+	return r, nil
 }
 
 // segment returns how many bytes of packets are run at a time, a multiple of align, and

@@ -59,14 +59,28 @@ type Report struct {
 	CheckSeconds   float64 `json:"check_seconds"`
 }
 
-// count fills in what was counted.
-func (r *Report) count(t *executor.Traffic) {
-	r.C3 = sim.Cost{C3: t.MultiplyAdds, Pieces: r.Pieces}.PacketC3()
-	r.Segments = t.Segments
-	r.BytesSentMax = t.Bytes
-	r.ControlBytes += t.HeaderBytes
-	r.Rounds = append(r.Rounds, t.Rounds...)
+// count adds what processors of a rank, one at least, sent and computed: a report for each would take longer than
+// encoding short packets.
+func (r *Report) count(traffic []executor.Traffic) {
+	r.Segments, r.Rounds = traffic[0].Segments, make([]plan.RoundTraffic, len(traffic[0].Rounds))
+	c3, headers := 0, int64(0)
+	for i := range traffic {
+		t := &traffic[i]
+		addRounds(r.Rounds, t.Rounds)
+		c3, headers = max(c3, t.MultiplyAdds), max(headers, t.HeaderBytes)
+		r.BytesSentMax = max(r.BytesSentMax, t.Bytes)
+	}
+	r.C3 = sim.Cost{C3: c3, Pieces: r.Pieces}.PacketC3()
+	r.ControlBytes += headers
 	r.total()
+}
+
+// addRounds adds what others sent, round by round.
+func addRounds(all, rounds []plan.RoundTraffic) {
+	for t, x := range rounds {
+		all[t].Largest = max(all[t].Largest, x.Largest)
+		all[t].Messages += x.Messages
+	}
 }
 
 // BareSeconds returns the part of Seconds that took the encode itself.
@@ -97,10 +111,7 @@ func Merge(reports []*Report) *Report {
 	all := *reports[0]
 	all.Rounds = make([]plan.RoundTraffic, len(reports[0].Rounds))
 	for _, r := range reports {
-		for t, x := range r.Rounds {
-			all.Rounds[t].Largest = max(all.Rounds[t].Largest, x.Largest)
-			all.Rounds[t].Messages += x.Messages
-		}
+		addRounds(all.Rounds, r.Rounds)
 		all.C3 = max(all.C3, r.C3)
 		all.BytesSentMax = max(all.BytesSentMax, r.BytesSentMax)
 		all.ControlBytes = max(all.ControlBytes, r.ControlBytes)

@@ -184,10 +184,12 @@ func (l *lane) free() { l.arena.free() }
 
 // traffic returns what each processor sent.
 func (r *run) traffic(lanes []*lane) []Traffic {
-	var all []Traffic
+	all := make([]Traffic, 0, len(r.x.processors))
+	rounds := make([]plan.RoundTraffic, 0, len(r.x.processors)*len(r.x.processors[0].traffic.Rounds))
 	for i, proc := range r.x.processors {
-		t := proc.traffic
-		t.Rounds = append([]plan.RoundTraffic{}, t.Rounds...)
+		t, begin := proc.traffic, len(rounds)
+		rounds = append(rounds, t.Rounds...)
+		t.Rounds = rounds[begin:len(rounds):len(rounds)]
 		for _, l := range lanes {
 			t.Bytes += proc.elements * l.elementSum
 			t.Segments += l.segments
