@@ -76,10 +76,17 @@ func (c Case) Check(k int, size int64) error {
 	return nil
 }
 
+// MostTime ends the iterations of a row before there are as many as were asked for, as a peer without assembly takes
+// seconds for each. There are LeastIterations at least.
+var MostTime = 10 * time.Second
+
+// LeastIterations is how many iterations MostTime leaves.
+const LeastIterations = 3
+
 // Options say how to measure.
 type Options struct {
 	Algorithms []string       // of encodes; nil is [algo.Auto]
-	Iterations int            // that count, 1 or more; one more goes before them
+	Iterations int            // that count, 1 or more; one more goes before them; see [MostTime]
 	Progress   func(done int) // unless nil, is called after each iteration
 	Profiles   string         // a directory for profiles of the CPU, unless empty; see [Case.Measure]
 }
@@ -95,6 +102,7 @@ type Result struct {
 	C1          int     `json:"C1"`            // rounds
 	C2          float64 `json:"C2"`            // packets
 	C3          int     `json:"C3"`            // multiply-adds per symbol
+	Iterations  int     `json:"iterations"`    // that count
 	Seconds     float64 `json:"seconds"`       // of a run without the final check
 	Check       float64 `json:"check_seconds"` // seconds of the final check, in one run; 0 where there is none
 	Compile     float64 `json:"compile_share"` // share of the first run in which programs were made ready
@@ -170,7 +178,11 @@ func (c Case) Measure(ctx context.Context, k int, size int64, o Options) ([]Resu
 	ours := make([][]float64, len(runs))
 	var peers, copies []float64
 	runtime.GC() // of what building has left
+	began := time.Now()
 	for i := range o.Iterations + 1 {
+		if i > LeastIterations && time.Since(began) > MostTime {
+			break
+		}
 		for a, one := range runs {
 			var r *volley.Report
 			seconds, err := timed(ctx, func() (err error) { r, err = one(ctx, false); return err })
@@ -218,7 +230,7 @@ func (c Case) Measure(ctx context.Context, k int, size int64, o Options) ([]Resu
 		} else {
 			r.Check = report.CheckSeconds
 		}
-		r.Seconds, r.PeerSeconds = Median(ours[a][1:]), Median(peers[1:])
+		r.Iterations, r.Seconds, r.PeerSeconds = len(peers)-1, Median(ours[a][1:]), Median(peers[1:])
 		if !c.plain {
 			r.CopySeconds = Median(copies[1:])
 		}

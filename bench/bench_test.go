@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"volley"
 	"volley/algo"
@@ -58,10 +59,22 @@ func TestMeasure(t *testing.T) {
 				if (r.Check == 0 || r.CopySeconds == 0 || r.C3 == 0) != c.plain {
 					t.Errorf("%s: check %v, memcpy %v, C3 %d", c.Name, r.Check, r.CopySeconds, r.C3)
 				}
-				if r.Field != c.Field || r.Peer != c.Peer || r.K != s.k || r.Size != s.size {
+				if r.Iterations != 2 || r.Field != c.Field || r.Peer != c.Peer || r.K != s.k || r.Size != s.size {
 					t.Errorf("%s: %+v", c.Name, r)
 				}
 			}
+		}
+	}
+}
+
+// TestMostTime measures a row that has no time.
+func TestMostTime(t *testing.T) {
+	defer func(before time.Duration) { MostTime = before }(MostTime)
+	MostTime = 0
+	for asked, want := range map[int]int{2: 2, 50: LeastIterations} {
+		r, err := denseCase.Measure(t.Context(), 4, 8, Options{Iterations: asked})
+		if err != nil || r[0].Iterations != want {
+			t.Errorf("of %d iterations: %v, %v, want %d", asked, r, err, want)
 		}
 	}
 }
@@ -194,7 +207,7 @@ func TestWrite(t *testing.T) {
 	results := []Result{
 		{
 			Case: "dense", Field: "2^8", Size: 1 << 20, K: 4, Ports: 1, Algorithm: "universal", C1: 2, C2: 2, C3: 5,
-			Seconds: 1.5e-3, Check: 2e-4, Compile: 0.25, Peer: "klauspost", PeerSeconds: 1e-3, CopySeconds: 1.2e-4, Machine: m,
+			Iterations: 9, Seconds: 1.5e-3, Check: 2e-4, Compile: 0.25, Peer: "klauspost", PeerSeconds: 1e-3, CopySeconds: 1.2e-4, Machine: m,
 		},
 		{Case: "allgather", Size: 1000, K: 2, C2: 1.5, Seconds: 1, Peer: "memcpy", PeerSeconds: 1, Machine: m},
 	}
@@ -203,7 +216,7 @@ func TestWrite(t *testing.T) {
 		t.Fatal(err)
 	}
 	lines := strings.Split(b.String(), "\n")
-	if want := "dense 2^8 1 MiB 4 1 universal 2 2 5 1.5ms 200µs 25 % 2.8 1.4 0 klauspost 1ms 1.50 120µs"; strings.Join(strings.Fields(lines[4]), " ") != want {
+	if want := "dense 2^8 1 MiB 4 1 universal 2 2 5 9 1.5ms 200µs 25 % 2.8 1.4 0 klauspost 1ms 1.50 120µs"; strings.Join(strings.Fields(lines[4]), " ") != want {
 		t.Errorf("%s, want %s", lines[4], want)
 	}
 	if lines[0] != "a CPU, GOMAXPROCS 2, go1 AVX2" {

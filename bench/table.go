@@ -87,6 +87,7 @@ func columns() []report.Column[Result] {
 		{Name: "C1", Unit: "rounds", Value: func(r Result) any { return r.C1 }},
 		{Name: "C2", Unit: "packets", Value: func(r Result) any { return r.C2 }, Text: report.Number},
 		{Name: "C3", Unit: "per symbol", Value: func(r Result) any { return r.C3 }},
+		{Name: "iterations", Head: "runs", Value: func(r Result) any { return r.Iterations }},
 		{Name: "seconds", Head: "time", Unit: "median", Value: func(r Result) any { return r.Seconds }, Text: report.Seconds},
 		{Name: "check_seconds", Head: "check", Value: func(r Result) any { return positive(r.Check) }, Text: report.Seconds},
 		{Name: "compile_share", Head: "compile", Unit: "first run", Value: func(r Result) any { return r.Compile }, Text: percent},
