@@ -85,17 +85,14 @@ func (x *check) finish(ctx context.Context) error {
 	if !all {
 		var own []byte
 		onCore(func() { own = x.difference() })
-		sum, err := x.comm.Sum(ctx, own, x.add)
+		sum, err := x.comm.Sum(ctx, own, func(sum, more []byte) {
+			x.e.matrix.Field().Combine(sum, []field.Element{field.One, field.One}, [][]byte{bytes.Clone(sum), more})
+		})
 		if err != nil || bytes.Count(sum, []byte{0}) == len(sum) {
 			return err
 		}
 	}
 	return x.compare(ctx, all)
-}
-
-// add adds a vector to a sum.
-func (x *check) add(sum, more []byte) {
-	x.e.matrix.Field().Combine(sum, []field.Element{field.One, field.One}, [][]byte{bytes.Clone(sum), more})
 }
 
 // mostParts is how many packets are combined at a time.

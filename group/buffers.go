@@ -339,10 +339,8 @@ func (n *node) look(parity, key []byte, x *state) {
 	}
 	m, parts := l.manifest, h.parts(parity)
 	x.Node, x.Group = h.Rank, m.Group
-	is := held{
-		Generation: m.Generation, Group: m.Group, Nodes: m.Nodes, Tolerate: m.Tolerate, Root: disk.Sum(l.text), Bytes: int64(len(l.text)),
-		Committed: true, Keyed: m.mac != "", Vouched: madeWith(key, l.text),
-	}
+	is := l.held(key)
+	is.Committed = true
 	n.held, n.stored = map[int64]*loaded{m.Generation: l}, map[string][]byte{}
 	for i, f := range m.recordFiles(h.Rank) {
 		part := [][]byte{parts.record, parts.recordParity}[i]

@@ -41,7 +41,7 @@ func newestOf(states []*state, g int64) int64 {
 	return newest
 }
 
-// decide finds out the generation that is in force: see the package's documentation. believe names a node, by its
+// decide finds out the generation that is in force, by docs/format.md. believe names a node, by its
 // directory or number, whose newest generation it then is. The errors are [*InputError]s, the same at all ranks.
 func decide(states []*state, believe string) (c current, err error) {
 	k := len(states)

@@ -46,7 +46,7 @@ func stateOf(letter byte, n, k, r int) *state {
 	return s
 }
 
-// supportOf is what the rule in the package's documentation asks of a generation.
+// supportOf is what the rule in docs/format.md asks of a generation.
 type supportOf struct {
 	has, committed, counting, there int
 	holders, others                 int // of all nodes; that are there, and hold others or have files and no name

@@ -12,7 +12,7 @@ import (
 	"volley/internal/disk"
 )
 
-// What is the matter with a file of a node, or the whole of it: see the package's documentation.
+// What is the matter with a file of a node, or the whole of it: docs/format.md and docs/protect.md have the words.
 const (
 	Whole       = "whole"
 	Lost        = "lost"        // a node
@@ -159,7 +159,8 @@ func (s *session) examine(ctx context.Context, n *node, quickly, revert bool, re
 	for chunk, rows := range c.Data {
 		for _, row := range rows {
 			_, length := m.block(row)
-			if touched.any(m.offsetOf(row, chunk, m.DataChunks), length) {
+			at := m.offsetOf(row, chunk, m.DataChunks)
+			if first := touched.from(at); first < len(touched) && touched[first].Offset < at+length {
 				c.Touched[chunk] = append(c.Touched[chunk], row)
 			}
 		}

@@ -98,6 +98,9 @@ func inputf(format string, args ...any) error {
 	return &InputError{error: fmt.Errorf(format, args...)}
 }
 
+// Inputf is fmt.Errorf for an [InputError] of packages that choose groups.
+func Inputf(format string, args ...any) error { return inputf(format, args...) }
+
 // IsInputError reports whether the caller has to change something: the error is an [*InputError] or a [*TooManyError].
 func IsInputError(err error) bool {
 	return errors.As(err, new(*InputError)) || errors.As(err, new(*TooManyError))

@@ -260,7 +260,10 @@ func (s *session) scan(ctx context.Context, m *Manifest, o *ProtectOptions) ([]*
 		if err != nil {
 			return x, err
 		}
-		before := s.entries(n.index)
+		var before []*Entry // that were protected
+		if x := s.members[n.index]; x != nil {
+			before = x.Entries
+		}
 		kept := slices.DeleteFunc(slices.Clone(before), m.Exclude.entry)
 		x.Left = shrunk(kept, l.entries, cmp.Or(o.MaxDeleted, DefaultMaxDeleted))
 		if m.Matrix != FTI { // whose files lie without gaps, in the order of their names
@@ -300,14 +303,6 @@ func (n *node) hiding(l *listing) error {
 		if got > 0 {
 			return inputf("%s has data, and says that its length is 0, as files in /proc do: move it away", n.path(e.Path))
 		}
-	}
-	return nil
-}
-
-// entries returns those that were protected at a node here.
-func (s *session) entries(n int) []*Entry {
-	if x := s.members[n]; x != nil {
-		return x.Entries
 	}
 	return nil
 }

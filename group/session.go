@@ -67,17 +67,24 @@ type terms struct {
 // run does a verb's work on a session.
 func run[T any](ctx context.Context, t transport.Transport, dirs []string, o Options, v verb, f func(context.Context, *session) (T, error)) (T, error) {
 	return meeting(ctx, t, o, func(s *session) (result T, err error) {
-		if err = s.begin(ctx, dirs, v); err == nil {
-			result, err = f(ctx, s)
+		if err = s.look(ctx, dirs, v); err == nil {
+			err = s.find(ctx, v)
 		}
-		return result, err
+		if err != nil {
+			return result, err
+		}
+		return f(ctx, s)
 	})
 }
 
 // meeting calls f with a session, and tells the other ranks of an error.
 func meeting[T any](ctx context.Context, t transport.Transport, o Options, f func(*session) (T, error)) (result T, err error) {
 	s := &session{Options: o, t: t}
-	defer s.end()
+	defer func() {
+		for _, n := range s.nodes {
+			n.close()
+		}
+	}()
 	result, err = f(s)
 	if err == nil && ctx.Err() != nil {
 		err = context.Cause(ctx)
@@ -90,14 +97,6 @@ func meeting[T any](ctx context.Context, t transport.Transport, o Options, f fun
 		t.Abort(err)
 	}
 	return result, err
-}
-
-// begin takes the directories of the nodes at this rank, and finds out what is in force.
-func (s *session) begin(ctx context.Context, dirs []string, v verb) error {
-	if err := s.look(ctx, dirs, v); err != nil {
-		return err
-	}
-	return s.find(ctx, v)
 }
 
 // look takes the directories of the nodes at this rank, locks them, and looks what all nodes hold.
@@ -303,13 +302,6 @@ func (s *session) open(ctx context.Context, v verb, holder disk.Holder) ([]strin
 		}
 	}
 	return failing, nil
-}
-
-// end gives back what the session has.
-func (s *session) end() {
-	for _, n := range s.nodes {
-		n.close()
-	}
 }
 
 // name returns what to call a node: its directory, with its number where others are called the same.

@@ -231,12 +231,11 @@ func (n *node) load(key []byte) *state {
 			s.bad(n, name, err)
 			continue
 		}
-		h := n.complete(l)
+		h := n.complete(l, key)
 		h.Committed = kind == manifestName
 		if info, err := n.dir.Lstat(metaPath(name)); err == nil {
 			h.Since = info.ModTime()
 		}
-		h.Keyed, h.Vouched = l.manifest.mac != "", madeWith(key, l.text)
 		if i := slices.IndexFunc(s.Held, func(o held) bool { return o.Generation == g }); i >= 0 {
 			if h.Committed { // which is read first, by their names
 				s.Held[i], n.held[g] = h, l
@@ -286,10 +285,19 @@ func (s *state) bad(n *node, name string, err error) {
 	s.Bad = append(s.Bad, fmt.Sprintf("%s: %v", filepath.Join(n.given, metaName, name), err))
 }
 
-// complete reads the records of a generation that a node has, and looks for the parity.
-func (n *node) complete(l *loaded) held {
+// held returns what a manifest says, which the key may vouch for.
+func (l *loaded) held(key []byte) held {
 	m := l.manifest
-	h := held{Generation: m.Generation, Group: m.Group, Nodes: m.Nodes, Tolerate: m.Tolerate, Root: disk.Sum(l.text), Bytes: int64(len(l.text))}
+	return held{
+		Generation: m.Generation, Group: m.Group, Nodes: m.Nodes, Tolerate: m.Tolerate, Root: disk.Sum(l.text), Bytes: int64(len(l.text)),
+		Keyed: m.mac != "", Vouched: madeWith(key, l.text),
+	}
+}
+
+// complete reads the records of a generation that a node has, and looks for the parity.
+func (n *node) complete(l *loaded, key []byte) held {
+	m := l.manifest
+	h := l.held(key)
 	info, err := n.dir.Lstat(parityPath(m.Generation))
 	h.Complete = err == nil && info.Size() == m.parityBytes()
 	at := n.in(m)

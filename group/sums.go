@@ -80,7 +80,7 @@ func (c *comparer) settle() {
 	for _, b := range c.unsettled {
 		same := true
 		for i := b.first; i < b.end; i++ {
-			if !c.same(c.x, i) {
+			if !bytes.Equal(c.m.digestOf(c.digests, i), c.m.digestOf(c.x.Segments, i)) {
 				same = false
 				c.compared.files[c.d.extents[c.list[i].file].Path] = true
 			}
@@ -128,11 +128,6 @@ func (s *sums) skip(end int64, d *data) bool {
 	}
 	s.next = i
 	return true
-}
-
-// same reports whether a segment is as in a record with the same files.
-func (s *sums) same(x *Member, i int) bool {
-	return bytes.Equal(s.m.digestOf(s.digests, i), s.m.digestOf(x.Segments, i))
 }
 
 // wrong returns the first file of which a block that was recovered has something else than a record says; nil: there is

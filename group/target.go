@@ -208,7 +208,7 @@ func (x *target) put(of symbol, row int, block []byte) error {
 // write writes a part of the node's data into the files that come back.
 func (x *target) write(p []byte, at int64) error {
 	return x.overlapping(at, int64(len(p)), func(_ int, e *Entry, from, to int64) error {
-		f, err := x.file(e.Path)
+		f, err := x.handles.get(e.Path, func() (disk.File, error) { return x.stage.OpenFile(x.temporary[e.Path], os.O_RDWR, 0) })
 		if err != nil {
 			return err
 		}
@@ -219,10 +219,6 @@ func (x *target) write(p []byte, at int64) error {
 		_, err = f.WriteAt(part, from-e.Offset)
 		return err
 	})
-}
-
-func (x *target) file(p Name) (disk.File, error) {
-	return x.handles.get(p, func() (disk.File, error) { return x.stage.OpenFile(x.temporary[p], os.O_RDWR, 0) })
 }
 
 // finish gives all files that come back their modes and times, and makes them last.

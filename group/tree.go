@@ -452,12 +452,6 @@ func (x extents) from(offset int64) int {
 	return sort.Search(len(x), func(i int) bool { return x[i].Offset+x[i].Size > offset })
 }
 
-// any reports whether one of them has some of the n bytes from offset on.
-func (x extents) any(offset, n int64) bool {
-	first := x.from(offset)
-	return first < len(x) && x[first].Offset < offset+n
-}
-
 // overlapping calls f for those that have some of the n bytes from offset on.
 func (x extents) overlapping(offset, n int64, f func(i int, e *Entry, from, to int64) error) error {
 	for i := x.from(offset); i < len(x) && x[i].Offset < offset+n; i++ {

@@ -68,7 +68,7 @@ func DescribeProgram(w io.Writer, p Plan, proc int) error {
 		r := prog.Rounds[t]
 		compute(r.Compute)
 		for _, s := range r.Sends {
-			fmt.Fprintf(&b, "  send to %d on port %d: %s\n", s.Dst, s.Port, slotList(s.Slots))
+			fmt.Fprintf(&b, "  send to %d on port %d: %s\n", s.Dst, s.Port, slotList(s.Slots, slotName))
 		}
 		for _, v := range r.Recvs {
 			var slots []Slot
@@ -76,7 +76,7 @@ func DescribeProgram(w io.Writer, p Plan, proc int) error {
 				slots = append(slots, slot)
 				slot++
 			}
-			fmt.Fprintf(&b, "  receive from %d on port %d: %s\n", v.Src, v.Port, slotList(slots))
+			fmt.Fprintf(&b, "  receive from %d on port %d: %s\n", v.Src, v.Port, slotList(slots, slotName))
 		}
 	}
 	if len(prog.Outputs) > 0 {
@@ -97,7 +97,7 @@ func (c Combination) String() string {
 	}
 	terms := make([]string, len(c))
 	for i, term := range c {
-		terms[i] = fmt.Sprintf("s%d", term.Slot)
+		terms[i] = slotName(term.Slot)
 		if coef := term.Coef.String(); coef != "1" {
 			terms[i] = coef + "·" + terms[i]
 		}
@@ -131,17 +131,15 @@ func head(i Info) string {
 
 // list names the content of several slots.
 func (f *Flow) list(proc int, slots []Slot) string {
+	return slotList(slots, func(s Slot) string { return f.Content(proc, s).String() })
+}
+
+func slotList(slots []Slot, name func(Slot) string) string {
 	names := make([]string, len(slots))
 	for i, s := range slots {
-		names[i] = f.Content(proc, s).String()
+		names[i] = name(s)
 	}
 	return strings.Join(names, " ")
 }
 
-func slotList(slots []Slot) string {
-	names := make([]string, len(slots))
-	for i, s := range slots {
-		names[i] = fmt.Sprintf("s%d", s)
-	}
-	return strings.Join(names, " ")
-}
+func slotName(s Slot) string { return fmt.Sprintf("s%d", s) }

@@ -64,17 +64,21 @@ func (c Content) String() string {
 func (c Content) ranges(separator string) string {
 	var parts []string
 	for _, r := range Runs(c.Rows) {
-		part := packetName("x", r.First, c.Pieces)
-		if r.Count > 1 {
-			part += ".." + packetName("x", r.First+r.Count-1, c.Pieces)
-		}
-		parts = append(parts, part)
+		parts = append(parts, r.Named(Info{Pieces: c.Pieces}.InitialName))
 	}
 	return strings.Join(parts, separator)
 }
 
 // A Run is consecutive numbers.
 type Run struct{ First, Count int }
+
+// Named returns names of packets, such as "x4..x6".
+func (r Run) Named(name func(int) string) string {
+	if r.Count == 1 {
+		return name(r.First)
+	}
+	return name(r.First) + ".." + name(r.First+r.Count-1)
+}
 
 // Runs splits ascending numbers into runs of one number, or of three or more.
 func Runs(list []int) []Run {

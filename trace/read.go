@@ -7,7 +7,6 @@ import (
 	"io"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -190,18 +189,12 @@ func (e *Event) describe(r record) (err error) {
 
 // processors reads what span has written.
 func processors(name, text string) (first, last int, err error) {
-	if rest, ok := strings.CutPrefix(text, "processor "); ok {
-		if n, err := strconv.ParseUint(rest, 10, 31); err == nil {
-			return int(n), int(n), nil
-		}
+	if n, _ := fmt.Sscanf(text, "processors %d–%d", &first, &last); n < 2 {
+		fmt.Sscanf(text, "processor %d", &first)
+		last = first
 	}
-	if rest, ok := strings.CutPrefix(text, "processors "); ok {
-		a, b, _ := strings.Cut(rest, "–")
-		first, err := strconv.ParseUint(a, 10, 31)
-		last, wrong := strconv.ParseUint(b, 10, 31)
-		if err == nil && wrong == nil && first <= last {
-			return int(first), int(last), nil
-		}
+	if 0 <= first && first <= last && last <= maxNumber && text == span(first, last) {
+		return first, last, nil
 	}
 	return 0, 0, fmt.Errorf("args.%s: %q: want processor 3, or processors 4–7", name, text)
 }

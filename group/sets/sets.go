@@ -33,16 +33,6 @@ type Set struct {
 	room    int            // places for more
 }
 
-// An Error says what is wrong with the members, or with what was asked for.
-type Error struct{ text string }
-
-func (e *Error) Error() string { return e.text }
-
-// ExitCode returns 2, that of bad input.
-func (e *Error) ExitCode() int { return 2 }
-
-func errorf(format string, args ...any) error { return &Error{fmt.Sprintf(format, args...)} }
-
 // A choice is one under way.
 type choice struct {
 	members []Member
@@ -64,7 +54,7 @@ type choice struct {
 // say nothing any more, get the places that they had.
 func Choose(members []Member, size int, apart bool) ([]Set, error) {
 	if size < 2 || len(members) < 2 {
-		return nil, errorf("%d directories in sets of at most %d: want 2 or more of both", len(members), size)
+		return nil, group.Inputf("%d directories in sets of at most %d: want 2 or more of both", len(members), size)
 	}
 	c := &choice{members: members, in: make([]*Set, len(members))}
 	if err := c.find(size); err != nil {
@@ -151,11 +141,11 @@ func (c *choice) find(size int) error {
 		s := c.sets[at]
 		n := max(m.Nodes, m.Node+1)
 		if n > size {
-			return errorf("%s is in a set of %d members, and sets of at most %d are asked for: a set keeps its members. To choose anew, move the .volley of all members away", m.Name, n, size)
+			return group.Inputf("%s is in a set of %d members, and sets of at most %d are asked for: a set keeps its members. To choose anew, move the .volley of all members away", m.Name, n, size)
 		}
 		s.add(n - len(s.places))
 		if other := s.places[m.Node]; other >= 0 {
-			return errorf("%s and %s both say that they are node %d of a set: leave one of them out", c.members[other].Name, m.Name, m.Node)
+			return group.Inputf("%s and %s both say that they are node %d of a set: leave one of them out", c.members[other].Name, m.Name, m.Node)
 		}
 		s.places[m.Node] = i
 		s.domains[m.Domain]++
@@ -175,7 +165,7 @@ func (s *Set) add(n int) {
 func (c *choice) cut(members, size int) error {
 	n := (members + size - 1) / size
 	if members/n < 2 {
-		return errorf("directories that are in no set: %d; in sets of 2 to %d one of them would be alone: name more of them, or leave some out", members, size)
+		return group.Inputf("directories that are in no set: %d; in sets of 2 to %d one of them would be alone: name more of them, or leave some out", members, size)
 	}
 	for i := range n {
 		s := &Set{domains: map[string]int{}}
@@ -278,7 +268,7 @@ func (c *choice) sharing(sets []*Set) error {
 	if size := (len(c.members) - 1) / (n - 1); len(sets) == len(c.sets) && len(c.members)/n > 1 {
 		advice = fmt.Sprintf("sets of at most %d keep them apart", size)
 	}
-	return errorf("failure domain %s has %d directories without a set, and there are %d new sets: two of them would be in one set, and be lost together; %s", worst, n, len(sets), advice)
+	return group.Inputf("failure domain %s has %d directories without a set, and there are %d new sets: two of them would be in one set, and be lost together; %s", worst, n, len(sets), advice)
 }
 
 // finish gives the members of a set that had no place the free ones, in order.

@@ -41,9 +41,12 @@ func newExplore() *cobra.Command {
 func runExplore(cmd *cobra.Command, o *exploreOptions) error {
 	listener, err := net.Listen("tcp", o.addr)
 	if err != nil {
-		return usagef("--addr %s: %w: choose another, such as 127.0.0.1:0 for any free port", o.addr, ofAddress(err))
+		if op := new(net.OpError); errors.As(err, &op) {
+			err = op.Err // without the address
+		}
+		return usagef("--addr %s: %w: choose another, such as 127.0.0.1:0 for any free port", o.addr, err)
 	}
-	if !loopback(listener.Addr()) {
+	if tcp, ok := listener.Addr().(*net.TCPAddr); !ok || !tcp.IP.IsLoopback() {
 		if !o.public {
 			listener.Close()
 			return usagef("--addr %s: other machines would reach it, and whoever has the token can compute here: take 127.0.0.1 or [::1], or add --public", o.addr)
@@ -81,11 +84,6 @@ func runExplore(cmd *cobra.Command, o *exploreOptions) error {
 	return nil
 }
 
-func loopback(address net.Addr) bool {
-	tcp, ok := address.(*net.TCPAddr)
-	return ok && tcp.IP.IsLoopback()
-}
-
 // reachable returns an address by which this machine reaches a listener that may listen on all of its addresses.
 func reachable(address string) string {
 	host, port, err := net.SplitHostPort(address)
@@ -93,14 +91,6 @@ func reachable(address string) string {
 		return net.JoinHostPort("localhost", port)
 	}
 	return address
-}
-
-// ofAddress returns what is wrong with an address, without the address.
-func ofAddress(err error) error {
-	if op := new(net.OpError); errors.As(err, &op) {
-		return op.Err
-	}
-	return err
 }
 
 func hasBrowser() bool {

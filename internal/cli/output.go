@@ -15,7 +15,6 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"golang.org/x/term"
 
 	"volley/internal/atomicfile"
 	"volley/internal/draw"
@@ -101,11 +100,6 @@ func checkFormat(flag, format string, formats ...string) error {
 		return usagef("%s %q: want one of %s", flag, format, strings.Join(formats, ", "))
 	}
 	return nil
-}
-
-func isTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd()))
 }
 
 func writeJSON(w io.Writer, v any) error {

@@ -16,6 +16,7 @@ import (
 	"github.com/dustin/go-humanize"
 	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/cobra"
+	"golang.org/x/term"
 
 	"volley/internal/disk"
 	"volley/internal/printable"
@@ -36,7 +37,7 @@ const usualEvery = 10 * time.Second
 
 // newMeter returns the meter of a session, with lines as often as asked for: 0 is a bar where stderr is a terminal.
 func newMeter(s *session, every time.Duration) *meter {
-	if every == 0 && (s.json || !isTerminal(s.stderr)) {
+	if f, ok := s.stderr.(*os.File); every == 0 && (s.json || !ok || !term.IsTerminal(int(f.Fd()))) {
 		every = usualEvery
 	}
 	s.meter = &meter{s: s, every: every, told: time.Now()}

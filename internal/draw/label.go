@@ -29,7 +29,7 @@ func label(content []plan.Content, lines int, wide float64) []string {
 	for i, list := range [][]int{rows, columns} {
 		slices.Sort(list)
 		for _, r := range plan.Runs(list) {
-			texts = append(texts, run([]func(int) string{names.InitialName, names.CodedName}[i], r))
+			texts = append(texts, r.Named([]func(int) string{names.InitialName, names.CodedName}[i]))
 			packets = append(packets, r.Count)
 		}
 	}
@@ -53,14 +53,6 @@ func label(content []plan.Content, lines int, wide float64) []string {
 			return list
 		}
 	}
-}
-
-// run names a run of packets, such as "x4..x6".
-func run(name func(int) string, r plan.Run) string {
-	if r.Count == 1 {
-		return name(r.First)
-	}
-	return name(r.First) + ".." + name(r.First+r.Count-1)
 }
 
 // wrap joins pieces of text, which have their own spaces, to lines.

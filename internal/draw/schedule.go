@@ -117,7 +117,7 @@ func collect(p plan.Plan) (*schedule, error) {
 		}
 		slices.Sort(list)
 		for _, r := range plan.Runs(slices.Compact(list)) {
-			text += " " + run(name, r)
+			text += " " + r.Named(name)
 		}
 		return strings.TrimSpace(text)
 	}

@@ -129,12 +129,6 @@ func (request runRequest) prepare(ctx context.Context) (*sampleRun, error) {
 	return r, nil
 }
 
-// memory is what the executor may take for each processor.
-func (r *sampleRun) memory() int64 {
-	n := int64(r.question.encoder.Problem().Processors())
-	return min(volley.DefaultMemory, mostMemory/n)
-}
-
 // slow makes messages take a β, and τ so much longer as β becomes.
 func (r *sampleRun) slow(beta string) error {
 	if beta == "" {
@@ -211,7 +205,7 @@ func (r *sampleRun) encode(ctx context.Context, cancel context.CancelCauseFunc) 
 	n := problem.Processors()
 	encoder, err := volley.NewEncoder(q.matrix, append(q.Options(q.model),
 		volley.WithTrace(r.recorder), volley.WithCheck(true), volley.WithTimeout(longestStall),
-		volley.WithMemory(r.memory()))...)
+		volley.WithMemory(min(volley.DefaultMemory, mostMemory/int64(n))))...)
 	if err != nil {
 		return nil, err
 	}
