@@ -59,9 +59,6 @@ type Options struct {
 	// Warn, unless nil, is called with what the caller may want to know, such as that a coded
 	// file is damaged and left out. A text has one line, and names of files as they are.
 	Warn func(text string)
-
-	// Log, unless nil, gets what is done.
-	Log *slog.Logger
 }
 
 // A run is one of Encode or Decode at this rank.
@@ -87,12 +84,6 @@ func (r *run) checkRanks(processors int) error {
 		return option("PerRank", "%s for %s", printable.Count(ranks, "process"), printable.Count(processors, "processor"))
 	}
 	return nil
-}
-
-func (r *run) log(text string, args ...any) {
-	if r.Log != nil {
-		r.Log.Info(text, args...)
-	}
 }
 
 // fail ends the run at all ranks.
@@ -188,10 +179,10 @@ type packets interface {
 // found logs what earlier runs had left in the directory.
 func (r *run) found(d *directory) {
 	if d.Finished {
-		r.log("finished what an interrupted run had committed", "directory", d.Path)
+		slog.Debug("finished what an interrupted run had committed", "directory", d.Path)
 	}
 	if len(d.Removed) > 0 {
-		r.log("removed what interrupted runs had left", "directory", d.Path, "files", d.Removed)
+		slog.Debug("removed what interrupted runs had left", "directory", d.Path, "files", d.Removed)
 	}
 }
 
@@ -199,7 +190,7 @@ func (r *run) found(d *directory) {
 func (r *run) encode(e *volley.Encoder, p packets, symbols int64) (*volley.Report, error) {
 	problem := e.Problem()
 	a := problem.Matrix
-	r.log(r.verb[:len(r.verb)-1]+"ing", "processors", problem.Processors(), "field", a.Field().Name(), "matrix", a.ID())
+	slog.Debug(r.verb[:len(r.verb)-1]+"ing", "processors", problem.Processors(), "field", a.Field().Name(), "matrix", a.ID())
 	first, end := executor.Hosted(problem.Processors(), r.t.Rank(), r.t.Size())
 	var mine []volley.Packet
 	for k := first; k < end; k++ {

@@ -10,11 +10,11 @@ import (
 
 // A shrinkage is how much a node has now of what was protected.
 type shrinkage struct {
-	Files, Were           int      `json:",omitempty"`
-	Bytes, WereBytes      int64    `json:",omitempty"`
-	Deleted, Shorter      int      `json:",omitempty"`
-	First                 []string `json:",omitempty"` // of what was deleted, or is shorter
-	Empty, Less, Unlikely bool     `json:",omitempty"`
+	Files, Were      int      `json:",omitempty"`
+	Bytes, WereBytes int64    `json:",omitempty"`
+	Deleted, Shorter int      `json:",omitempty"`
+	First            []string `json:",omitempty"` // of what was deleted, or is shorter
+	Empty, Less      bool     `json:",omitempty"`
 }
 
 // shrunk compares the files of a node with those that were protected. A file that was emptied counts as deleted.

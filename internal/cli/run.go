@@ -85,7 +85,7 @@ func (o *runOptions) prepare(cmd *cobra.Command, plan *choice) (c coded.Options,
 			return append(plan.Options(model), volley.WithMemory(memory), volley.WithCheck(o.check == "full")), err
 		},
 		Guard: o.checkTrace, Finish: o.writeTrace, Progress: o.progress(sessionOf(cmd.Context())),
-		Log: slog.Default(), Warn: func(text string) { sessionOf(cmd.Context()).say(slog.LevelWarn, saying{Text: text}) },
+		Warn: func(text string) { sessionOf(cmd.Context()).say(slog.LevelWarn, saying{Text: text}) },
 	}, nil
 }
 

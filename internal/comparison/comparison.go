@@ -34,7 +34,6 @@ type Comparison struct {
 
 	Planner  string // unless empty: find out what the planner takes, with this for algorithm
 	AllPlans bool   // keep all plans of a row, not only the cheapest ones
-	Frugal   bool   // have plans, too, that only limits of memory and work make worth it
 
 	// Look, unless nil, is called with each algorithm's cheapest plan for K processors. Its error ends the comparison.
 	Look func(ctx context.Context, k int, s Setting, p *Plan, q plan.Plan) error
@@ -242,9 +241,6 @@ func (c *Comparison) problem(ctx context.Context, s Setting, a matrix.Matrix) (*
 	o := c.Selection
 	p := &algo.Problem{Matrix: a, Separate: o.Separate, Ports: s.Ports, Order: o.PlanOrder(), Limits: o.Limits, Whole: o.Whole, Context: ctx}
 	p.Limits.Rounds = algo.FewestPlus(s.Over)
-	if c.Frugal && p.Limits == (algo.Limits{Rounds: p.Limits.Rounds}) {
-		p.Limits.Memory, p.Limits.Compute = math.MaxInt32, math.MaxInt32
-	}
 	if c.Model.Paper() { // which has ports
 		if _, err := algo.Ports(1, s.Ports); err != nil {
 			return nil, &selection.Error{Flag: "ports", Err: err}

@@ -215,22 +215,6 @@ func TestRows(t *testing.T) {
 	}
 }
 
-// TestFrugal checks that plans for small memories are there when asked for, and that a
-// limit stays as it is.
-func TestFrugal(t *testing.T) {
-	count := func(frugal bool, args ...string) int {
-		c := compare(t, append(args, "-k", "64", "--matrix", "cauchy")...)
-		c.Frugal = frugal
-		return len(row(t, c).Plans)
-	}
-	if more, usual := count(true), count(false); more <= usual {
-		t.Errorf("%d plans, usually %d", more, usual)
-	}
-	if more, usual := count(true, "--max-memory", "1000"), count(false, "--max-memory", "1000"); more != usual {
-		t.Errorf("%d plans, usually %d", more, usual)
-	}
-}
-
 // TestFaults checks which flag an error is of.
 func TestFaults(t *testing.T) {
 	for _, c := range []struct{ ports, over, flag string }{

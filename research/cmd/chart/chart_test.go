@@ -75,6 +75,28 @@ func TestPlots(t *testing.T) {
 	}
 }
 
+// TestFrugal checks that plans for small memories are there where they are drawn, and that a limit stays as it is.
+func TestFrugal(t *testing.T) {
+	count := func(args string) int {
+		t.Helper()
+		j := &costJob{}
+		if _, err := j.parse(strings.Fields("--matrix cauchy -k 64 " + args)); err != nil {
+			t.Fatal(err)
+		}
+		rows, err := j.Rows(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(rows[0].Plans)
+	}
+	if more, usual := count("--plot memory"), count("--plot size"); more <= usual {
+		t.Errorf("%d plans, usually %d", more, usual)
+	}
+	if more, usual := count("--plot memory --max-memory 1000"), count("--plot size --max-memory 1000"); more != usual {
+		t.Errorf("%d plans, usually %d", more, usual)
+	}
+}
+
 // chartOf returns what a command line prints.
 func chartOf(t *testing.T, args string) string {
 	t.Helper()

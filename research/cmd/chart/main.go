@@ -156,7 +156,10 @@ func (j *costJob) parse(args []string) (help string, err error) {
 	case j.noise.given() && (j.plot != "time" || s.ByModel == selection.NetworkModel):
 		return "", faultf("jitter", "--jitter and --stragglers simulate the links of --model paper and change times only: leave them out, or draw --plot time by that model")
 	}
-	j.Comparison = comparison.Comparison{Selection: s, Given: f.Changed("matrix"), AllPlans: j.sweeps() || j.trades(), Frugal: j.trades()}
+	j.Comparison = comparison.Comparison{Selection: s, Given: f.Changed("matrix"), AllPlans: j.sweeps() || j.trades()}
+	if l := &s.Limits; j.trades() && l.Memory == 0 && l.Compute == 0 { // plans, too, that only limits make worth it
+		l.Memory, l.Compute = math.MaxInt32, math.MaxInt32
+	}
 	if j.Processors, err = selection.ParseProcessors(processors); err != nil {
 		return "", faultf("processors", "-k %q: %w", processors, err)
 	}
