@@ -235,11 +235,16 @@ func TestDryRun(t *testing.T) {
 // starts.
 func asProcess(t *testing.T) string {
 	t.Helper()
+	t.Setenv(asCommand, "1")
+	return thisProgram(t)
+}
+
+func thisProgram(t *testing.T) string {
+	t.Helper()
 	path, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Setenv(asCommand, "1")
 	return path
 }
 

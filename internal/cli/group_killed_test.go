@@ -217,6 +217,7 @@ func (g *pairGroup) completeKilled(t *testing.T, when string, rng *rand.Rand, k 
 
 // TestGroupKilled kills every verb on groups at random moments.
 func TestGroupKilled(t *testing.T) {
+	t.Parallel()
 	times := *groupKills
 	if testing.Short() {
 		times = 1

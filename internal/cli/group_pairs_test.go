@@ -33,8 +33,8 @@ type program struct {
 // newProgram returns a run of this program, as the command, that has not begun.
 func newProgram(t *testing.T, args ...string) *program {
 	t.Helper()
-	p := &program{Cmd: exec.CommandContext(t.Context(), asProcess(t), args...)}
-	p.Env = os.Environ()
+	p := &program{Cmd: exec.CommandContext(t.Context(), thisProgram(t), args...)}
+	p.Env = append(os.Environ(), asCommand+"=1")
 	p.Stdout, p.Stderr = &p.stdout, &p.stderr
 	return p
 }
@@ -274,6 +274,7 @@ func checkPair(t *testing.T, when string, verbs [2]pairVerb, results [2]result, 
 // TestGroupPairs runs any two verbs at once on one group: of two that do not only read, one
 // wins, the other says who has it, and the group is whole.
 func TestGroupPairs(t *testing.T) {
+	t.Parallel()
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	rng := rand.New(rand.NewPCG(seed, 1))
@@ -334,6 +335,7 @@ func (g *pairGroup) atOnce(t *testing.T, rng *rand.Rand, verbs [2]pairVerb) (res
 
 // TestGroupFirstPairs protects for the first time twice at once, and with verify.
 func TestGroupFirstPairs(t *testing.T) {
+	t.Parallel()
 	rng := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 2))
 	g := newPairGroup(t, 300_000, false)
 	first := pairVerb{name: "first protect", args: []string{"protect", "--tolerate", "2"}, codes: []int{0}}
@@ -350,6 +352,7 @@ func TestGroupFirstPairs(t *testing.T) {
 // TestGroupBusy stops each verb while it holds its locks: the other one is refused then, or
 // succeeds where both only read, and the one that was stopped ends as if nothing had been.
 func TestGroupBusy(t *testing.T) {
+	t.Parallel()
 	rng := rand.New(rand.NewPCG(1, 2))
 	g := newPairGroup(t, 300_000, true)
 	for _, a := range pairVerbs {

@@ -61,6 +61,7 @@ func (m *misused) bounded(code int, args []string, wants ...string) string {
 // TestGroupSymlinks puts symbolic links in the places of directories and of what is Volley's: no
 // verb reads, writes or removes anything behind them.
 func TestGroupSymlinks(t *testing.T) {
+	t.Parallel()
 	t.Run("directory", func(t *testing.T) {
 		m := misuse(t, 4, 20_000)
 		m.protect()
@@ -126,6 +127,7 @@ func TestGroupSymlinks(t *testing.T) {
 // TestGroupSpecialFiles puts pipes, devices and links to endless ones in the places of files: no
 // verb waits for them, or reads them.
 func TestGroupSpecialFiles(t *testing.T) {
+	t.Parallel()
 	kinds := map[string]string{"pipe": "mkfifo %s", "zero": "ln -s /dev/zero %s", "hole": "truncate -s 1T %s", "socket": "python3 -c 'import socket; socket.socket(socket.AF_UNIX).bind(\"%s\")'"}
 	if os.Getuid() == 0 {
 		kinds["device"] = "mknod %s c 1 5"
@@ -347,6 +349,7 @@ func TestGroupDefaultACL(t *testing.T) {
 // TestGroupMovedIntoMeta has the user of a node move a directory in which others have files to names in
 // .volley that verbs remove: those files stay.
 func TestGroupMovedIntoMeta(t *testing.T) {
+	t.Parallel()
 	for _, name := range []string{"tmp-x", ".volley-x", "tmp-parity", "tmp-stage", "manifest.7.json", "pending.2.json", "parity.9", "member.1.9.json", "recordparity.9", "record.9"} {
 		for _, args := range [][]string{{"recover"}, {"protect", "--tolerate", "2"}} {
 			m := misuse(t, 4, 20_000)
