@@ -34,7 +34,8 @@ module: ## gives the module another path, in every import: make module NAME=host
 
 race: ## the race detector, where goroutines meet
 	go test -race . ./executor ./trace ./transport/... ./tune ./coded ./collective ./internal/disk/... ./internal/explore
-	go test -race -p 3 -skip '^Test(Group(Busy|FirstPairs|Killed|Pairs|SpecialFiles|Symlinks|Metadata|Owners|Private|JournalForged|DefaultACL|MovedIntoMeta|Mounted|Deep)|Misuse|(En|De)codeKilled|TwoEncodes|HangUp|Hostile|HostileNode|Forged.*|HugeNames|Ranks.*|Launch.*|.*Crash|DecideHostile|Flips|Losses16|Model|PowerCutAfter|SnapshotsLosses|Overhead|PlacesKept|Python.*|Decode|DecodeLarge|CheckLarge|EncodeEqualsReedSolomon|Examples|Pictures)$$' ./engine/... ./internal/cli ./group # what is left out runs processes, or repeats for long what others do; engine waits
+	go test -race -p 3 -skip '^Test(.*Crash|DecideHostile|Flips|Losses16|Model|PowerCutAfter|SnapshotsLosses|Overhead|PlacesKept|Python.*)$$' ./engine/... ./group # what is left out runs processes, or repeats for long what others do; engine waits
+	go test -race -run '^Test(Interrupt.*|(Cost|Decode|Tune)Interrupted|CostInterrupt|Busy|HangUp|Explore.*|Launch(Missing|Progress)|Sets|Sets(Lost|Domains)|Progress|ProgressRanks|TuneProgress|Meter|Limits|Terminal|Metrics|Trace|Group|GroupErrors|SetsMany)$$' ./internal/cli # where it has goroutines of its own: signals, servers, hosts, sets, bars
 	go test -race -skip '^TestSimulateLarge$$' ./research/simulate # one goroutine computes that, for long
 
 PYTHON = python3
@@ -85,7 +86,7 @@ site: ## web/site, the page as static files
 	@echo "$$(gzip -9 -c web/site/volley.wasm | wc -c) bytes of WebAssembly, compressed"
 
 browser: site web/node_modules/.package-lock.json ## the page in real browsers; needs Node.js, npm, Chromium and Firefox
-	cd web && npm test && node test/measure.js
+	cd web && npm test
 
 verify-all: ## transfer matrices of every algorithm, family, field, sources and sinks, and the large claims; about an hour
 	go test -tags verifyall -run TestVerifyAll -v -timeout 1h ./algo/... ./research ./group

@@ -47,7 +47,7 @@ func TestFirstMinutes(t *testing.T) {
 				t.Errorf("%d commands: were they found?", len(said))
 			}
 			shell := exec.Command("bash", "-c", script)
-			shell.Env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"), "GOWORK=", "GOFLAGS=",
+			shell.Env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"), "GOWORK=",
 				"OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1", "OMPI_MCA_rmaps_base_oversubscribe=1")
 			out, err := shell.CombinedOutput()
 			if err != nil {
