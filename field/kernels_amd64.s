@@ -25036,6 +25036,816 @@ column1:
 	ADDQ           $0x00000004, R10
 	ADDQ           $0x00000080, R11
 	DECQ           R12
+	JEQ            summed1
+	MOVL           (R10), R13
+	MOVQ           (CX)(R13*1), R13
+	VMOVDQU        (R13)(DI*1), Y9
+	VMOVDQU        32(R13)(DI*1), Y10
+	VPSRLQ         $0x04, Y9, Y11
+	VPAND          Y0, Y9, Y9
+	VPAND          Y0, Y11, Y11
+	VPSRLQ         $0x04, Y10, Y12
+	VPAND          Y0, Y10, Y10
+	VPAND          Y0, Y12, Y12
+	VBROADCASTI128 (R11), Y13
+	VPSHUFB        Y9, Y13, Y14
+	VPXOR          Y14, Y1, Y1
+	VPSHUFB        Y10, Y13, Y13
+	VPXOR          Y13, Y2, Y2
+	VBROADCASTI128 16(R11), Y13
+	VPSHUFB        Y11, Y13, Y14
+	VPXOR          Y14, Y1, Y1
+	VPSHUFB        Y12, Y13, Y13
+	VPXOR          Y13, Y2, Y2
+	VBROADCASTI128 32(R11), Y13
+	VPSHUFB        Y9, Y13, Y14
+	VPXOR          Y14, Y3, Y3
+	VPSHUFB        Y10, Y13, Y13
+	VPXOR          Y13, Y4, Y4
+	VBROADCASTI128 48(R11), Y13
+	VPSHUFB        Y11, Y13, Y14
+	VPXOR          Y14, Y3, Y3
+	VPSHUFB        Y12, Y13, Y13
+	VPXOR          Y13, Y4, Y4
+	VBROADCASTI128 64(R11), Y13
+	VPSHUFB        Y9, Y13, Y14
+	VPXOR          Y14, Y5, Y5
+	VPSHUFB        Y10, Y13, Y13
+	VPXOR          Y13, Y6, Y6
+	VBROADCASTI128 80(R11), Y13
+	VPSHUFB        Y11, Y13, Y14
+	VPXOR          Y14, Y5, Y5
+	VPSHUFB        Y12, Y13, Y13
+	VPXOR          Y13, Y6, Y6
+	VBROADCASTI128 96(R11), Y13
+	VPSHUFB        Y9, Y13, Y14
+	VPXOR          Y14, Y7, Y7
+	VPSHUFB        Y10, Y13, Y13
+	VPXOR          Y13, Y8, Y8
+	VBROADCASTI128 112(R11), Y13
+	VPSHUFB        Y11, Y13, Y14
+	VPXOR          Y14, Y7, Y7
+	VPSHUFB        Y12, Y13, Y13
+	VPXOR          Y13, Y8, Y8
+	ADDQ           $0x00000004, R10
+	ADDQ           $0x00000080, R11
+	DECQ           R12
+	JEQ            summed1
+	MOVL           (R10), R13
+	MOVQ           (CX)(R13*1), R13
+	VMOVDQU        (R13)(DI*1), Y9
+	VMOVDQU        32(R13)(DI*1), Y10
+	VPSRLQ         $0x04, Y9, Y11
+	VPAND          Y0, Y9, Y9
+	VPAND          Y0, Y11, Y11
+	VPSRLQ         $0x04, Y10, Y12
+	VPAND          Y0, Y10, Y10
+	VPAND          Y0, Y12, Y12
+	VBROADCASTI128 (R11), Y13
+	VPSHUFB        Y9, Y13, Y14
+	VPXOR          Y14, Y1, Y1
+	VPSHUFB        Y10, Y13, Y13
+	VPXOR          Y13, Y2, Y2
+	VBROADCASTI128 16(R11), Y13
+	VPSHUFB        Y11, Y13, Y14
+	VPXOR          Y14, Y1, Y1
+	VPSHUFB        Y12, Y13, Y13
+	VPXOR          Y13, Y2, Y2
+	VBROADCASTI128 32(R11), Y13
+	VPSHUFB        Y9, Y13, Y14
+	VPXOR          Y14, Y3, Y3
+	VPSHUFB        Y10, Y13, Y13
+	VPXOR          Y13, Y4, Y4
+	VBROADCASTI128 48(R11), Y13
+	VPSHUFB        Y11, Y13, Y14
+	VPXOR          Y14, Y3, Y3
+	VPSHUFB        Y12, Y13, Y13
+	VPXOR          Y13, Y4, Y4
+	VBROADCASTI128 64(R11), Y13
+	VPSHUFB        Y9, Y13, Y14
+	VPXOR          Y14, Y5, Y5
+	VPSHUFB        Y10, Y13, Y13
+	VPXOR          Y13, Y6, Y6
+	VBROADCASTI128 80(R11), Y13
+	VPSHUFB        Y11, Y13, Y14
+	VPXOR          Y14, Y5, Y5
+	VPSHUFB        Y12, Y13, Y13
+	VPXOR          Y13, Y6, Y6
+	VBROADCASTI128 96(R11), Y13
+	VPSHUFB        Y9, Y13, Y14
+	VPXOR          Y14, Y7, Y7
+	VPSHUFB        Y10, Y13, Y13
+	VPXOR          Y13, Y8, Y8
+	VBROADCASTI128 112(R11), Y13
+	VPSHUFB        Y11, Y13, Y14
+	VPXOR          Y14, Y7, Y7
+	VPSHUFB        Y12, Y13, Y13
+	VPXOR          Y13, Y8, Y8
+	ADDQ           $0x00000004, R10
+	ADDQ           $0x00000080, R11
+	DECQ           R12
+	JEQ            summed1
+	MOVL           (R10), R13
+	MOVQ           (CX)(R13*1), R13
+	VMOVDQU        (R13)(DI*1), Y9
+	VMOVDQU        32(R13)(DI*1), Y10
+	VPSRLQ         $0x04, Y9, Y11
+	VPAND          Y0, Y9, Y9
+	VPAND          Y0, Y11, Y11
+	VPSRLQ         $0x04, Y10, Y12
+	VPAND          Y0, Y10, Y10
+	VPAND          Y0, Y12, Y12
+	VBROADCASTI128 (R11), Y13
+	VPSHUFB        Y9, Y13, Y14
+	VPXOR          Y14, Y1, Y1
+	VPSHUFB        Y10, Y13, Y13
+	VPXOR          Y13, Y2, Y2
+	VBROADCASTI128 16(R11), Y13
+	VPSHUFB        Y11, Y13, Y14
+	VPXOR          Y14, Y1, Y1
+	VPSHUFB        Y12, Y13, Y13
+	VPXOR          Y13, Y2, Y2
+	VBROADCASTI128 32(R11), Y13
+	VPSHUFB        Y9, Y13, Y14
+	VPXOR          Y14, Y3, Y3
+	VPSHUFB        Y10, Y13, Y13
+	VPXOR          Y13, Y4, Y4
+	VBROADCASTI128 48(R11), Y13
+	VPSHUFB        Y11, Y13, Y14
+	VPXOR          Y14, Y3, Y3
+	VPSHUFB        Y12, Y13, Y13
+	VPXOR          Y13, Y4, Y4
+	VBROADCASTI128 64(R11), Y13
+	VPSHUFB        Y9, Y13, Y14
+	VPXOR          Y14, Y5, Y5
+	VPSHUFB        Y10, Y13, Y13
+	VPXOR          Y13, Y6, Y6
+	VBROADCASTI128 80(R11), Y13
+	VPSHUFB        Y11, Y13, Y14
+	VPXOR          Y14, Y5, Y5
+	VPSHUFB        Y12, Y13, Y13
+	VPXOR          Y13, Y6, Y6
+	VBROADCASTI128 96(R11), Y13
+	VPSHUFB        Y9, Y13, Y14
+	VPXOR          Y14, Y7, Y7
+	VPSHUFB        Y10, Y13, Y13
+	VPXOR          Y13, Y8, Y8
+	VBROADCASTI128 112(R11), Y13
+	VPSHUFB        Y11, Y13, Y14
+	VPXOR          Y14, Y7, Y7
+	VPSHUFB        Y12, Y13, Y13
+	VPXOR          Y13, Y8, Y8
+	ADDQ           $0x00000004, R10
+	ADDQ           $0x00000080, R11
+	DECQ           R12
+	JEQ            summed1
+	MOVL           (R10), R13
+	MOVQ           (CX)(R13*1), R13
+	VMOVDQU        (R13)(DI*1), Y9
+	VMOVDQU        32(R13)(DI*1), Y10
+	VPSRLQ         $0x04, Y9, Y11
+	VPAND          Y0, Y9, Y9
+	VPAND          Y0, Y11, Y11
+	VPSRLQ         $0x04, Y10, Y12
+	VPAND          Y0, Y10, Y10
+	VPAND          Y0, Y12, Y12
+	VBROADCASTI128 (R11), Y13
+	VPSHUFB        Y9, Y13, Y14
+	VPXOR          Y14, Y1, Y1
+	VPSHUFB        Y10, Y13, Y13
+	VPXOR          Y13, Y2, Y2
+	VBROADCASTI128 16(R11), Y13
+	VPSHUFB        Y11, Y13, Y14
+	VPXOR          Y14, Y1, Y1
+	VPSHUFB        Y12, Y13, Y13
+	VPXOR          Y13, Y2, Y2
+	VBROADCASTI128 32(R11), Y13
+	VPSHUFB        Y9, Y13, Y14
+	VPXOR          Y14, Y3, Y3
+	VPSHUFB        Y10, Y13, Y13
+	VPXOR          Y13, Y4, Y4
+	VBROADCASTI128 48(R11), Y13
+	VPSHUFB        Y11, Y13, Y14
+	VPXOR          Y14, Y3, Y3
+	VPSHUFB        Y12, Y13, Y13
+	VPXOR          Y13, Y4, Y4
+	VBROADCASTI128 64(R11), Y13
+	VPSHUFB        Y9, Y13, Y14
+	VPXOR          Y14, Y5, Y5
+	VPSHUFB        Y10, Y13, Y13
+	VPXOR          Y13, Y6, Y6
+	VBROADCASTI128 80(R11), Y13
+	VPSHUFB        Y11, Y13, Y14
+	VPXOR          Y14, Y5, Y5
+	VPSHUFB        Y12, Y13, Y13
+	VPXOR          Y13, Y6, Y6
+	VBROADCASTI128 96(R11), Y13
+	VPSHUFB        Y9, Y13, Y14
+	VPXOR          Y14, Y7, Y7
+	VPSHUFB        Y10, Y13, Y13
+	VPXOR          Y13, Y8, Y8
+	VBROADCASTI128 112(R11), Y13
+	VPSHUFB        Y11, Y13, Y14
+	VPXOR          Y14, Y7, Y7
+	VPSHUFB        Y12, Y13, Y13
+	VPXOR          Y13, Y8, Y8
+	ADDQ           $0x00000004, R10
+	ADDQ           $0x00000080, R11
+	DECQ           R12
+	JEQ            summed1
+	MOVL           (R10), R13
+	MOVQ           (CX)(R13*1), R13
+	VMOVDQU        (R13)(DI*1), Y9
+	VMOVDQU        32(R13)(DI*1), Y10
+	VPSRLQ         $0x04, Y9, Y11
+	VPAND          Y0, Y9, Y9
+	VPAND          Y0, Y11, Y11
+	VPSRLQ         $0x04, Y10, Y12
+	VPAND          Y0, Y10, Y10
+	VPAND          Y0, Y12, Y12
+	VBROADCASTI128 (R11), Y13
+	VPSHUFB        Y9, Y13, Y14
+	VPXOR          Y14, Y1, Y1
+	VPSHUFB        Y10, Y13, Y13
+	VPXOR          Y13, Y2, Y2
+	VBROADCASTI128 16(R11), Y13
+	VPSHUFB        Y11, Y13, Y14
+	VPXOR          Y14, Y1, Y1
+	VPSHUFB        Y12, Y13, Y13
+	VPXOR          Y13, Y2, Y2
+	VBROADCASTI128 32(R11), Y13
+	VPSHUFB        Y9, Y13, Y14
+	VPXOR          Y14, Y3, Y3
+	VPSHUFB        Y10, Y13, Y13
+	VPXOR          Y13, Y4, Y4
+	VBROADCASTI128 48(R11), Y13
+	VPSHUFB        Y11, Y13, Y14
+	VPXOR          Y14, Y3, Y3
+	VPSHUFB        Y12, Y13, Y13
+	VPXOR          Y13, Y4, Y4
+	VBROADCASTI128 64(R11), Y13
+	VPSHUFB        Y9, Y13, Y14
+	VPXOR          Y14, Y5, Y5
+	VPSHUFB        Y10, Y13, Y13
+	VPXOR          Y13, Y6, Y6
+	VBROADCASTI128 80(R11), Y13
+	VPSHUFB        Y11, Y13, Y14
+	VPXOR          Y14, Y5, Y5
+	VPSHUFB        Y12, Y13, Y13
+	VPXOR          Y13, Y6, Y6
+	VBROADCASTI128 96(R11), Y13
+	VPSHUFB        Y9, Y13, Y14
+	VPXOR          Y14, Y7, Y7
+	VPSHUFB        Y10, Y13, Y13
+	VPXOR          Y13, Y8, Y8
+	VBROADCASTI128 112(R11), Y13
+	VPSHUFB        Y11, Y13, Y14
+	VPXOR          Y14, Y7, Y7
+	VPSHUFB        Y12, Y13, Y13
+	VPXOR          Y13, Y8, Y8
+	ADDQ           $0x00000004, R10
+	ADDQ           $0x00000080, R11
+	DECQ           R12
+	JEQ            summed1
+	MOVL           (R10), R13
+	MOVQ           (CX)(R13*1), R13
+	VMOVDQU        (R13)(DI*1), Y9
+	VMOVDQU        32(R13)(DI*1), Y10
+	VPSRLQ         $0x04, Y9, Y11
+	VPAND          Y0, Y9, Y9
+	VPAND          Y0, Y11, Y11
+	VPSRLQ         $0x04, Y10, Y12
+	VPAND          Y0, Y10, Y10
+	VPAND          Y0, Y12, Y12
+	VBROADCASTI128 (R11), Y13
+	VPSHUFB        Y9, Y13, Y14
+	VPXOR          Y14, Y1, Y1
+	VPSHUFB        Y10, Y13, Y13
+	VPXOR          Y13, Y2, Y2
+	VBROADCASTI128 16(R11), Y13
+	VPSHUFB        Y11, Y13, Y14
+	VPXOR          Y14, Y1, Y1
+	VPSHUFB        Y12, Y13, Y13
+	VPXOR          Y13, Y2, Y2
+	VBROADCASTI128 32(R11), Y13
+	VPSHUFB        Y9, Y13, Y14
+	VPXOR          Y14, Y3, Y3
+	VPSHUFB        Y10, Y13, Y13
+	VPXOR          Y13, Y4, Y4
+	VBROADCASTI128 48(R11), Y13
+	VPSHUFB        Y11, Y13, Y14
+	VPXOR          Y14, Y3, Y3
+	VPSHUFB        Y12, Y13, Y13
+	VPXOR          Y13, Y4, Y4
+	VBROADCASTI128 64(R11), Y13
+	VPSHUFB        Y9, Y13, Y14
+	VPXOR          Y14, Y5, Y5
+	VPSHUFB        Y10, Y13, Y13
+	VPXOR          Y13, Y6, Y6
+	VBROADCASTI128 80(R11), Y13
+	VPSHUFB        Y11, Y13, Y14
+	VPXOR          Y14, Y5, Y5
+	VPSHUFB        Y12, Y13, Y13
+	VPXOR          Y13, Y6, Y6
+	VBROADCASTI128 96(R11), Y13
+	VPSHUFB        Y9, Y13, Y14
+	VPXOR          Y14, Y7, Y7
+	VPSHUFB        Y10, Y13, Y13
+	VPXOR          Y13, Y8, Y8
+	VBROADCASTI128 112(R11), Y13
+	VPSHUFB        Y11, Y13, Y14
+	VPXOR          Y14, Y7, Y7
+	VPSHUFB        Y12, Y13, Y13
+	VPXOR          Y13, Y8, Y8
+	ADDQ           $0x00000004, R10
+	ADDQ           $0x00000080, R11
+	DECQ           R12
+	JEQ            summed1
+	MOVL           (R10), R13
+	MOVQ           (CX)(R13*1), R13
+	VMOVDQU        (R13)(DI*1), Y9
+	VMOVDQU        32(R13)(DI*1), Y10
+	VPSRLQ         $0x04, Y9, Y11
+	VPAND          Y0, Y9, Y9
+	VPAND          Y0, Y11, Y11
+	VPSRLQ         $0x04, Y10, Y12
+	VPAND          Y0, Y10, Y10
+	VPAND          Y0, Y12, Y12
+	VBROADCASTI128 (R11), Y13
+	VPSHUFB        Y9, Y13, Y14
+	VPXOR          Y14, Y1, Y1
+	VPSHUFB        Y10, Y13, Y13
+	VPXOR          Y13, Y2, Y2
+	VBROADCASTI128 16(R11), Y13
+	VPSHUFB        Y11, Y13, Y14
+	VPXOR          Y14, Y1, Y1
+	VPSHUFB        Y12, Y13, Y13
+	VPXOR          Y13, Y2, Y2
+	VBROADCASTI128 32(R11), Y13
+	VPSHUFB        Y9, Y13, Y14
+	VPXOR          Y14, Y3, Y3
+	VPSHUFB        Y10, Y13, Y13
+	VPXOR          Y13, Y4, Y4
+	VBROADCASTI128 48(R11), Y13
+	VPSHUFB        Y11, Y13, Y14
+	VPXOR          Y14, Y3, Y3
+	VPSHUFB        Y12, Y13, Y13
+	VPXOR          Y13, Y4, Y4
+	VBROADCASTI128 64(R11), Y13
+	VPSHUFB        Y9, Y13, Y14
+	VPXOR          Y14, Y5, Y5
+	VPSHUFB        Y10, Y13, Y13
+	VPXOR          Y13, Y6, Y6
+	VBROADCASTI128 80(R11), Y13
+	VPSHUFB        Y11, Y13, Y14
+	VPXOR          Y14, Y5, Y5
+	VPSHUFB        Y12, Y13, Y13
+	VPXOR          Y13, Y6, Y6
+	VBROADCASTI128 96(R11), Y13
+	VPSHUFB        Y9, Y13, Y14
+	VPXOR          Y14, Y7, Y7
+	VPSHUFB        Y10, Y13, Y13
+	VPXOR          Y13, Y8, Y8
+	VBROADCASTI128 112(R11), Y13
+	VPSHUFB        Y11, Y13, Y14
+	VPXOR          Y14, Y7, Y7
+	VPSHUFB        Y12, Y13, Y13
+	VPXOR          Y13, Y8, Y8
+	ADDQ           $0x00000004, R10
+	ADDQ           $0x00000080, R11
+	DECQ           R12
+	JEQ            summed1
+	MOVL           (R10), R13
+	MOVQ           (CX)(R13*1), R13
+	VMOVDQU        (R13)(DI*1), Y9
+	VMOVDQU        32(R13)(DI*1), Y10
+	VPSRLQ         $0x04, Y9, Y11
+	VPAND          Y0, Y9, Y9
+	VPAND          Y0, Y11, Y11
+	VPSRLQ         $0x04, Y10, Y12
+	VPAND          Y0, Y10, Y10
+	VPAND          Y0, Y12, Y12
+	VBROADCASTI128 (R11), Y13
+	VPSHUFB        Y9, Y13, Y14
+	VPXOR          Y14, Y1, Y1
+	VPSHUFB        Y10, Y13, Y13
+	VPXOR          Y13, Y2, Y2
+	VBROADCASTI128 16(R11), Y13
+	VPSHUFB        Y11, Y13, Y14
+	VPXOR          Y14, Y1, Y1
+	VPSHUFB        Y12, Y13, Y13
+	VPXOR          Y13, Y2, Y2
+	VBROADCASTI128 32(R11), Y13
+	VPSHUFB        Y9, Y13, Y14
+	VPXOR          Y14, Y3, Y3
+	VPSHUFB        Y10, Y13, Y13
+	VPXOR          Y13, Y4, Y4
+	VBROADCASTI128 48(R11), Y13
+	VPSHUFB        Y11, Y13, Y14
+	VPXOR          Y14, Y3, Y3
+	VPSHUFB        Y12, Y13, Y13
+	VPXOR          Y13, Y4, Y4
+	VBROADCASTI128 64(R11), Y13
+	VPSHUFB        Y9, Y13, Y14
+	VPXOR          Y14, Y5, Y5
+	VPSHUFB        Y10, Y13, Y13
+	VPXOR          Y13, Y6, Y6
+	VBROADCASTI128 80(R11), Y13
+	VPSHUFB        Y11, Y13, Y14
+	VPXOR          Y14, Y5, Y5
+	VPSHUFB        Y12, Y13, Y13
+	VPXOR          Y13, Y6, Y6
+	VBROADCASTI128 96(R11), Y13
+	VPSHUFB        Y9, Y13, Y14
+	VPXOR          Y14, Y7, Y7
+	VPSHUFB        Y10, Y13, Y13
+	VPXOR          Y13, Y8, Y8
+	VBROADCASTI128 112(R11), Y13
+	VPSHUFB        Y11, Y13, Y14
+	VPXOR          Y14, Y7, Y7
+	VPSHUFB        Y12, Y13, Y13
+	VPXOR          Y13, Y8, Y8
+	ADDQ           $0x00000004, R10
+	ADDQ           $0x00000080, R11
+	DECQ           R12
+	JEQ            summed1
+	MOVL           (R10), R13
+	MOVQ           (CX)(R13*1), R13
+	VMOVDQU        (R13)(DI*1), Y9
+	VMOVDQU        32(R13)(DI*1), Y10
+	VPSRLQ         $0x04, Y9, Y11
+	VPAND          Y0, Y9, Y9
+	VPAND          Y0, Y11, Y11
+	VPSRLQ         $0x04, Y10, Y12
+	VPAND          Y0, Y10, Y10
+	VPAND          Y0, Y12, Y12
+	VBROADCASTI128 (R11), Y13
+	VPSHUFB        Y9, Y13, Y14
+	VPXOR          Y14, Y1, Y1
+	VPSHUFB        Y10, Y13, Y13
+	VPXOR          Y13, Y2, Y2
+	VBROADCASTI128 16(R11), Y13
+	VPSHUFB        Y11, Y13, Y14
+	VPXOR          Y14, Y1, Y1
+	VPSHUFB        Y12, Y13, Y13
+	VPXOR          Y13, Y2, Y2
+	VBROADCASTI128 32(R11), Y13
+	VPSHUFB        Y9, Y13, Y14
+	VPXOR          Y14, Y3, Y3
+	VPSHUFB        Y10, Y13, Y13
+	VPXOR          Y13, Y4, Y4
+	VBROADCASTI128 48(R11), Y13
+	VPSHUFB        Y11, Y13, Y14
+	VPXOR          Y14, Y3, Y3
+	VPSHUFB        Y12, Y13, Y13
+	VPXOR          Y13, Y4, Y4
+	VBROADCASTI128 64(R11), Y13
+	VPSHUFB        Y9, Y13, Y14
+	VPXOR          Y14, Y5, Y5
+	VPSHUFB        Y10, Y13, Y13
+	VPXOR          Y13, Y6, Y6
+	VBROADCASTI128 80(R11), Y13
+	VPSHUFB        Y11, Y13, Y14
+	VPXOR          Y14, Y5, Y5
+	VPSHUFB        Y12, Y13, Y13
+	VPXOR          Y13, Y6, Y6
+	VBROADCASTI128 96(R11), Y13
+	VPSHUFB        Y9, Y13, Y14
+	VPXOR          Y14, Y7, Y7
+	VPSHUFB        Y10, Y13, Y13
+	VPXOR          Y13, Y8, Y8
+	VBROADCASTI128 112(R11), Y13
+	VPSHUFB        Y11, Y13, Y14
+	VPXOR          Y14, Y7, Y7
+	VPSHUFB        Y12, Y13, Y13
+	VPXOR          Y13, Y8, Y8
+	ADDQ           $0x00000004, R10
+	ADDQ           $0x00000080, R11
+	DECQ           R12
+	JEQ            summed1
+	MOVL           (R10), R13
+	MOVQ           (CX)(R13*1), R13
+	VMOVDQU        (R13)(DI*1), Y9
+	VMOVDQU        32(R13)(DI*1), Y10
+	VPSRLQ         $0x04, Y9, Y11
+	VPAND          Y0, Y9, Y9
+	VPAND          Y0, Y11, Y11
+	VPSRLQ         $0x04, Y10, Y12
+	VPAND          Y0, Y10, Y10
+	VPAND          Y0, Y12, Y12
+	VBROADCASTI128 (R11), Y13
+	VPSHUFB        Y9, Y13, Y14
+	VPXOR          Y14, Y1, Y1
+	VPSHUFB        Y10, Y13, Y13
+	VPXOR          Y13, Y2, Y2
+	VBROADCASTI128 16(R11), Y13
+	VPSHUFB        Y11, Y13, Y14
+	VPXOR          Y14, Y1, Y1
+	VPSHUFB        Y12, Y13, Y13
+	VPXOR          Y13, Y2, Y2
+	VBROADCASTI128 32(R11), Y13
+	VPSHUFB        Y9, Y13, Y14
+	VPXOR          Y14, Y3, Y3
+	VPSHUFB        Y10, Y13, Y13
+	VPXOR          Y13, Y4, Y4
+	VBROADCASTI128 48(R11), Y13
+	VPSHUFB        Y11, Y13, Y14
+	VPXOR          Y14, Y3, Y3
+	VPSHUFB        Y12, Y13, Y13
+	VPXOR          Y13, Y4, Y4
+	VBROADCASTI128 64(R11), Y13
+	VPSHUFB        Y9, Y13, Y14
+	VPXOR          Y14, Y5, Y5
+	VPSHUFB        Y10, Y13, Y13
+	VPXOR          Y13, Y6, Y6
+	VBROADCASTI128 80(R11), Y13
+	VPSHUFB        Y11, Y13, Y14
+	VPXOR          Y14, Y5, Y5
+	VPSHUFB        Y12, Y13, Y13
+	VPXOR          Y13, Y6, Y6
+	VBROADCASTI128 96(R11), Y13
+	VPSHUFB        Y9, Y13, Y14
+	VPXOR          Y14, Y7, Y7
+	VPSHUFB        Y10, Y13, Y13
+	VPXOR          Y13, Y8, Y8
+	VBROADCASTI128 112(R11), Y13
+	VPSHUFB        Y11, Y13, Y14
+	VPXOR          Y14, Y7, Y7
+	VPSHUFB        Y12, Y13, Y13
+	VPXOR          Y13, Y8, Y8
+	ADDQ           $0x00000004, R10
+	ADDQ           $0x00000080, R11
+	DECQ           R12
+	JEQ            summed1
+	MOVL           (R10), R13
+	MOVQ           (CX)(R13*1), R13
+	VMOVDQU        (R13)(DI*1), Y9
+	VMOVDQU        32(R13)(DI*1), Y10
+	VPSRLQ         $0x04, Y9, Y11
+	VPAND          Y0, Y9, Y9
+	VPAND          Y0, Y11, Y11
+	VPSRLQ         $0x04, Y10, Y12
+	VPAND          Y0, Y10, Y10
+	VPAND          Y0, Y12, Y12
+	VBROADCASTI128 (R11), Y13
+	VPSHUFB        Y9, Y13, Y14
+	VPXOR          Y14, Y1, Y1
+	VPSHUFB        Y10, Y13, Y13
+	VPXOR          Y13, Y2, Y2
+	VBROADCASTI128 16(R11), Y13
+	VPSHUFB        Y11, Y13, Y14
+	VPXOR          Y14, Y1, Y1
+	VPSHUFB        Y12, Y13, Y13
+	VPXOR          Y13, Y2, Y2
+	VBROADCASTI128 32(R11), Y13
+	VPSHUFB        Y9, Y13, Y14
+	VPXOR          Y14, Y3, Y3
+	VPSHUFB        Y10, Y13, Y13
+	VPXOR          Y13, Y4, Y4
+	VBROADCASTI128 48(R11), Y13
+	VPSHUFB        Y11, Y13, Y14
+	VPXOR          Y14, Y3, Y3
+	VPSHUFB        Y12, Y13, Y13
+	VPXOR          Y13, Y4, Y4
+	VBROADCASTI128 64(R11), Y13
+	VPSHUFB        Y9, Y13, Y14
+	VPXOR          Y14, Y5, Y5
+	VPSHUFB        Y10, Y13, Y13
+	VPXOR          Y13, Y6, Y6
+	VBROADCASTI128 80(R11), Y13
+	VPSHUFB        Y11, Y13, Y14
+	VPXOR          Y14, Y5, Y5
+	VPSHUFB        Y12, Y13, Y13
+	VPXOR          Y13, Y6, Y6
+	VBROADCASTI128 96(R11), Y13
+	VPSHUFB        Y9, Y13, Y14
+	VPXOR          Y14, Y7, Y7
+	VPSHUFB        Y10, Y13, Y13
+	VPXOR          Y13, Y8, Y8
+	VBROADCASTI128 112(R11), Y13
+	VPSHUFB        Y11, Y13, Y14
+	VPXOR          Y14, Y7, Y7
+	VPSHUFB        Y12, Y13, Y13
+	VPXOR          Y13, Y8, Y8
+	ADDQ           $0x00000004, R10
+	ADDQ           $0x00000080, R11
+	DECQ           R12
+	JEQ            summed1
+	MOVL           (R10), R13
+	MOVQ           (CX)(R13*1), R13
+	VMOVDQU        (R13)(DI*1), Y9
+	VMOVDQU        32(R13)(DI*1), Y10
+	VPSRLQ         $0x04, Y9, Y11
+	VPAND          Y0, Y9, Y9
+	VPAND          Y0, Y11, Y11
+	VPSRLQ         $0x04, Y10, Y12
+	VPAND          Y0, Y10, Y10
+	VPAND          Y0, Y12, Y12
+	VBROADCASTI128 (R11), Y13
+	VPSHUFB        Y9, Y13, Y14
+	VPXOR          Y14, Y1, Y1
+	VPSHUFB        Y10, Y13, Y13
+	VPXOR          Y13, Y2, Y2
+	VBROADCASTI128 16(R11), Y13
+	VPSHUFB        Y11, Y13, Y14
+	VPXOR          Y14, Y1, Y1
+	VPSHUFB        Y12, Y13, Y13
+	VPXOR          Y13, Y2, Y2
+	VBROADCASTI128 32(R11), Y13
+	VPSHUFB        Y9, Y13, Y14
+	VPXOR          Y14, Y3, Y3
+	VPSHUFB        Y10, Y13, Y13
+	VPXOR          Y13, Y4, Y4
+	VBROADCASTI128 48(R11), Y13
+	VPSHUFB        Y11, Y13, Y14
+	VPXOR          Y14, Y3, Y3
+	VPSHUFB        Y12, Y13, Y13
+	VPXOR          Y13, Y4, Y4
+	VBROADCASTI128 64(R11), Y13
+	VPSHUFB        Y9, Y13, Y14
+	VPXOR          Y14, Y5, Y5
+	VPSHUFB        Y10, Y13, Y13
+	VPXOR          Y13, Y6, Y6
+	VBROADCASTI128 80(R11), Y13
+	VPSHUFB        Y11, Y13, Y14
+	VPXOR          Y14, Y5, Y5
+	VPSHUFB        Y12, Y13, Y13
+	VPXOR          Y13, Y6, Y6
+	VBROADCASTI128 96(R11), Y13
+	VPSHUFB        Y9, Y13, Y14
+	VPXOR          Y14, Y7, Y7
+	VPSHUFB        Y10, Y13, Y13
+	VPXOR          Y13, Y8, Y8
+	VBROADCASTI128 112(R11), Y13
+	VPSHUFB        Y11, Y13, Y14
+	VPXOR          Y14, Y7, Y7
+	VPSHUFB        Y12, Y13, Y13
+	VPXOR          Y13, Y8, Y8
+	ADDQ           $0x00000004, R10
+	ADDQ           $0x00000080, R11
+	DECQ           R12
+	JEQ            summed1
+	MOVL           (R10), R13
+	MOVQ           (CX)(R13*1), R13
+	VMOVDQU        (R13)(DI*1), Y9
+	VMOVDQU        32(R13)(DI*1), Y10
+	VPSRLQ         $0x04, Y9, Y11
+	VPAND          Y0, Y9, Y9
+	VPAND          Y0, Y11, Y11
+	VPSRLQ         $0x04, Y10, Y12
+	VPAND          Y0, Y10, Y10
+	VPAND          Y0, Y12, Y12
+	VBROADCASTI128 (R11), Y13
+	VPSHUFB        Y9, Y13, Y14
+	VPXOR          Y14, Y1, Y1
+	VPSHUFB        Y10, Y13, Y13
+	VPXOR          Y13, Y2, Y2
+	VBROADCASTI128 16(R11), Y13
+	VPSHUFB        Y11, Y13, Y14
+	VPXOR          Y14, Y1, Y1
+	VPSHUFB        Y12, Y13, Y13
+	VPXOR          Y13, Y2, Y2
+	VBROADCASTI128 32(R11), Y13
+	VPSHUFB        Y9, Y13, Y14
+	VPXOR          Y14, Y3, Y3
+	VPSHUFB        Y10, Y13, Y13
+	VPXOR          Y13, Y4, Y4
+	VBROADCASTI128 48(R11), Y13
+	VPSHUFB        Y11, Y13, Y14
+	VPXOR          Y14, Y3, Y3
+	VPSHUFB        Y12, Y13, Y13
+	VPXOR          Y13, Y4, Y4
+	VBROADCASTI128 64(R11), Y13
+	VPSHUFB        Y9, Y13, Y14
+	VPXOR          Y14, Y5, Y5
+	VPSHUFB        Y10, Y13, Y13
+	VPXOR          Y13, Y6, Y6
+	VBROADCASTI128 80(R11), Y13
+	VPSHUFB        Y11, Y13, Y14
+	VPXOR          Y14, Y5, Y5
+	VPSHUFB        Y12, Y13, Y13
+	VPXOR          Y13, Y6, Y6
+	VBROADCASTI128 96(R11), Y13
+	VPSHUFB        Y9, Y13, Y14
+	VPXOR          Y14, Y7, Y7
+	VPSHUFB        Y10, Y13, Y13
+	VPXOR          Y13, Y8, Y8
+	VBROADCASTI128 112(R11), Y13
+	VPSHUFB        Y11, Y13, Y14
+	VPXOR          Y14, Y7, Y7
+	VPSHUFB        Y12, Y13, Y13
+	VPXOR          Y13, Y8, Y8
+	ADDQ           $0x00000004, R10
+	ADDQ           $0x00000080, R11
+	DECQ           R12
+	JEQ            summed1
+	MOVL           (R10), R13
+	MOVQ           (CX)(R13*1), R13
+	VMOVDQU        (R13)(DI*1), Y9
+	VMOVDQU        32(R13)(DI*1), Y10
+	VPSRLQ         $0x04, Y9, Y11
+	VPAND          Y0, Y9, Y9
+	VPAND          Y0, Y11, Y11
+	VPSRLQ         $0x04, Y10, Y12
+	VPAND          Y0, Y10, Y10
+	VPAND          Y0, Y12, Y12
+	VBROADCASTI128 (R11), Y13
+	VPSHUFB        Y9, Y13, Y14
+	VPXOR          Y14, Y1, Y1
+	VPSHUFB        Y10, Y13, Y13
+	VPXOR          Y13, Y2, Y2
+	VBROADCASTI128 16(R11), Y13
+	VPSHUFB        Y11, Y13, Y14
+	VPXOR          Y14, Y1, Y1
+	VPSHUFB        Y12, Y13, Y13
+	VPXOR          Y13, Y2, Y2
+	VBROADCASTI128 32(R11), Y13
+	VPSHUFB        Y9, Y13, Y14
+	VPXOR          Y14, Y3, Y3
+	VPSHUFB        Y10, Y13, Y13
+	VPXOR          Y13, Y4, Y4
+	VBROADCASTI128 48(R11), Y13
+	VPSHUFB        Y11, Y13, Y14
+	VPXOR          Y14, Y3, Y3
+	VPSHUFB        Y12, Y13, Y13
+	VPXOR          Y13, Y4, Y4
+	VBROADCASTI128 64(R11), Y13
+	VPSHUFB        Y9, Y13, Y14
+	VPXOR          Y14, Y5, Y5
+	VPSHUFB        Y10, Y13, Y13
+	VPXOR          Y13, Y6, Y6
+	VBROADCASTI128 80(R11), Y13
+	VPSHUFB        Y11, Y13, Y14
+	VPXOR          Y14, Y5, Y5
+	VPSHUFB        Y12, Y13, Y13
+	VPXOR          Y13, Y6, Y6
+	VBROADCASTI128 96(R11), Y13
+	VPSHUFB        Y9, Y13, Y14
+	VPXOR          Y14, Y7, Y7
+	VPSHUFB        Y10, Y13, Y13
+	VPXOR          Y13, Y8, Y8
+	VBROADCASTI128 112(R11), Y13
+	VPSHUFB        Y11, Y13, Y14
+	VPXOR          Y14, Y7, Y7
+	VPSHUFB        Y12, Y13, Y13
+	VPXOR          Y13, Y8, Y8
+	ADDQ           $0x00000004, R10
+	ADDQ           $0x00000080, R11
+	DECQ           R12
+	JEQ            summed1
+	MOVL           (R10), R13
+	MOVQ           (CX)(R13*1), R13
+	VMOVDQU        (R13)(DI*1), Y9
+	VMOVDQU        32(R13)(DI*1), Y10
+	VPSRLQ         $0x04, Y9, Y11
+	VPAND          Y0, Y9, Y9
+	VPAND          Y0, Y11, Y11
+	VPSRLQ         $0x04, Y10, Y12
+	VPAND          Y0, Y10, Y10
+	VPAND          Y0, Y12, Y12
+	VBROADCASTI128 (R11), Y13
+	VPSHUFB        Y9, Y13, Y14
+	VPXOR          Y14, Y1, Y1
+	VPSHUFB        Y10, Y13, Y13
+	VPXOR          Y13, Y2, Y2
+	VBROADCASTI128 16(R11), Y13
+	VPSHUFB        Y11, Y13, Y14
+	VPXOR          Y14, Y1, Y1
+	VPSHUFB        Y12, Y13, Y13
+	VPXOR          Y13, Y2, Y2
+	VBROADCASTI128 32(R11), Y13
+	VPSHUFB        Y9, Y13, Y14
+	VPXOR          Y14, Y3, Y3
+	VPSHUFB        Y10, Y13, Y13
+	VPXOR          Y13, Y4, Y4
+	VBROADCASTI128 48(R11), Y13
+	VPSHUFB        Y11, Y13, Y14
+	VPXOR          Y14, Y3, Y3
+	VPSHUFB        Y12, Y13, Y13
+	VPXOR          Y13, Y4, Y4
+	VBROADCASTI128 64(R11), Y13
+	VPSHUFB        Y9, Y13, Y14
+	VPXOR          Y14, Y5, Y5
+	VPSHUFB        Y10, Y13, Y13
+	VPXOR          Y13, Y6, Y6
+	VBROADCASTI128 80(R11), Y13
+	VPSHUFB        Y11, Y13, Y14
+	VPXOR          Y14, Y5, Y5
+	VPSHUFB        Y12, Y13, Y13
+	VPXOR          Y13, Y6, Y6
+	VBROADCASTI128 96(R11), Y13
+	VPSHUFB        Y9, Y13, Y14
+	VPXOR          Y14, Y7, Y7
+	VPSHUFB        Y10, Y13, Y13
+	VPXOR          Y13, Y8, Y8
+	VBROADCASTI128 112(R11), Y13
+	VPSHUFB        Y11, Y13, Y14
+	VPXOR          Y14, Y7, Y7
+	VPSHUFB        Y12, Y13, Y13
+	VPXOR          Y13, Y8, Y8
+	ADDQ           $0x00000004, R10
+	ADDQ           $0x00000080, R11
+	DECQ           R12
 	JNE            column1
 
 summed1:

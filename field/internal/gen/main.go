@@ -124,10 +124,6 @@ const groupBytes = 128
 // cache: the processor follows fewer streams by itself than they have.
 const ahead = 1024
 
-// streams is how many inputs the largest kernels read by instructions of their own, which is by what processors tell
-// streams apart and fetch them ahead: so 16 inputs from memory take half the time.
-const streams = 16
-
 // used is how many registers of vectors are taken. They are dealt out here, as avo
 // would take Y16 to Y31 for what must do without AVX-512.
 var used int
@@ -511,12 +507,10 @@ func (k *kernel) block(parts []part, interleaved bool) {
 		SUBQ(U32(2), left)
 		JLT(LabelRef(name("last")))
 		Label(name("columns"))
-		if k.rows > k.isa.rows && parts[0].mask == nil {
-			for range streams/2 - 1 {
-				k.next(2, column, coef, parts, sums, interleaved)
-				SUBQ(U32(2), left)
-				JLT(LabelRef(name("last")))
-			}
+		for range k.streams(parts)/2 - 1 {
+			k.next(2, column, coef, parts, sums, interleaved)
+			SUBQ(U32(2), left)
+			JLT(LabelRef(name("last")))
 		}
 		k.next(2, column, coef, parts, sums, interleaved)
 		SUBQ(U32(2), left)
@@ -529,6 +523,11 @@ func (k *kernel) block(parts []part, interleaved bool) {
 		TESTQ(left, left)
 		JE(LabelRef(name("summed")))
 		Label(name("column"))
+		for range k.streams(parts) - 1 {
+			k.next(1, column, coef, parts, sums, interleaved)
+			DECQ(left)
+			JEQ(LabelRef(name("summed")))
+		}
 		k.next(1, column, coef, parts, sums, interleaved)
 		DECQ(left)
 		JNE(LabelRef(name("column")))
@@ -549,6 +548,18 @@ func (k *kernel) block(parts []part, interleaved bool) {
 	Label(name("add"))
 	k.finish(parts, sums, true)
 	Label(name("done"))
+}
+
+// streams returns how many inputs are read by instructions of their own, which is by what processors tell streams apart
+// and fetch them ahead: the kernels that read inputs from memory take half the time so where these are 16.
+func (k *kernel) streams(parts []part) int {
+	switch {
+	case parts[0].mask != nil || k.symbol != 1:
+		return 1
+	case k.rows > k.isa.rows, k.name == "AVX2" && k.rows == k.isa.rows:
+		return 16
+	}
+	return 1
 }
 
 // next adds the products with so many columns to the sums, and moves on.
