@@ -29,11 +29,9 @@ require (
 	google.golang.org/genproto/googleapis/rpc v0.0.0-20260817212433-ac3dfec99bb1 // indirect
 	google.golang.org/grpc v1.85.0 // indirect
 	google.golang.org/protobuf v1.36.12 // indirect
-	volley/research v0.0.0
 )
 
 replace (
 	volley => ../..
 	volley/bench => ../
-	volley/research => ../../research
 )

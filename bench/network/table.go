@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"volley/bench"
-	"volley/research/chart"
+	"volley/internal/draw"
 )
 
 // Marks in a document between which the tables stand.
@@ -373,38 +373,38 @@ func timed(c Cell, name string) string {
 
 // chartOf draws the ratio to the best peer that codes against the size of packets, for the
 // first matrix and warm cores where there are such.
-func chartOf(p part) chart.Chart {
-	c := chart.Chart{
+func chartOf(p part) draw.Chart {
+	chart := draw.Chart{
 		Title: p.title + ": time over the best peer's", Subtitle: strings.ToLower(title(p.cells[0])[:1]) + title(p.cells[0])[1:],
-		X: chart.Axis{Label: "packet", Log: true, Binary: true, Format: func(x float64) string { return bench.Size(int64(x)) }},
-		Y: chart.Axis{Label: "Volley / best peer; below 1 Volley is faster", Log: true, Binary: true},
+		X: draw.Axis{Label: "packet", Log: true, Binary: true, Format: func(x float64) string { return bench.Size(int64(x)) }},
+		Y: draw.Axis{Label: "Volley / best peer; below 1 Volley is faster", Log: true, Binary: true},
 	}
-	one := chart.Series{Name: "as fast as the best peer", Reference: true}
-	var then []chart.Series
+	one := draw.Series{Name: "as fast as the best peer", Reference: true}
+	var then []draw.Series
 	for i, name := range distinct(p.cells, series) {
-		now := chart.Series{Name: name, Colour: i}
-		before := chart.Series{Name: name + ", before", Colour: i, Dashes: 1}
-		for _, cell := range p.cells {
-			if series(cell) != name || title(cell) != title(p.cells[0]) || cell.Pause != p.cells[0].Pause {
+		now := draw.Series{Name: name, Colour: i}
+		before := draw.Series{Name: name + ", before", Colour: i, Dashes: 1}
+		for _, c := range p.cells {
+			if series(c) != name || title(c) != title(p.cells[0]) || c.Pause != p.cells[0].Pause {
 				continue
 			}
-			one.Points = append(one.Points, chart.Point{X: float64(cell.Size), Y: 1})
-			add := func(s *chart.Series, c Cell) {
+			one.Points = append(one.Points, draw.Point{X: float64(c.Size), Y: 1})
+			add := func(s *draw.Series, c Cell) {
 				if x := c.ratio(bare, peers...); x > 0 {
-					s.Points = append(s.Points, chart.Point{X: float64(c.Size), Y: x})
+					s.Points = append(s.Points, draw.Point{X: float64(c.Size), Y: x})
 				}
 			}
-			add(&now, cell)
-			add(&before, p.before[cell.setting()])
+			add(&now, c)
+			add(&before, p.before[c.setting()])
 		}
-		c.Series = append(c.Series, now)
+		chart.Series = append(chart.Series, now)
 		if len(before.Points) > 0 {
 			then = append(then, before)
 		}
 	}
-	slices.SortFunc(one.Points, func(a, b chart.Point) int { return cmp.Compare(a.X, b.X) })
-	c.Series = append(append(c.Series, then...), one)
-	return c
+	slices.SortFunc(one.Points, func(a, b draw.Point) int { return cmp.Compare(a.X, b.X) })
+	chart.Series = append(append(chart.Series, then...), one)
+	return chart
 }
 
 // series names a line of a chart.

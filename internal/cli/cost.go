@@ -1,12 +1,15 @@
 package cli
 
 import (
+	"cmp"
 	"io"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"volley/internal/comparison"
+	"volley/internal/draw"
 	"volley/internal/selection"
 	"volley/report"
 )
@@ -17,6 +20,7 @@ type costOptions struct {
 	processors string
 	portList   string
 	overList   string
+	plot       string
 }
 
 func newCost() *cobra.Command {
@@ -38,7 +42,8 @@ func newCost() *cobra.Command {
 	selection.MakeList(f, "ports", &o.portList)
 	selection.MakeList(f, "rounds-over", &o.overList)
 	o.AddSize(f)
-	o.outputFlags.add(f, report.Formats...)
+	o.outputFlags.add(f, slices.Concat(report.Formats, draw.Formats)...)
+	f.StringVar(&o.plot, "plot", draw.Costs[0], "`WHAT` a picture shows against K: "+strings.Join(draw.Costs, ", "))
 	return cmd
 }
 
@@ -57,7 +62,16 @@ func runCost(cmd *cobra.Command, o *costOptions) error {
 	if err != nil {
 		return err
 	}
-	return o.write(cmd, func(w io.Writer) error { return report.Write(w, o.format, job.columns(), rows) })
+	return o.write(cmd, func(w io.Writer) error {
+		if !o.draws() {
+			return report.Write(w, o.format, job.columns(), rows)
+		}
+		picture, err := draw.Cost(&job.Comparison, rows, o.plot, nil).Picture()
+		if err != nil {
+			return usagef("--plot %s: every value is 0, which has no place on its axis: want a larger K, or β or τ", o.plot)
+		}
+		return picture.Write(w, o.format)
+	})
 }
 
 // prepare checks all arguments.
@@ -65,10 +79,10 @@ func (o *costOptions) prepare(cmd *cobra.Command) (*costJob, error) {
 	job := &costJob{costOptions: o, Comparison: comparison.Comparison{
 		Selection: &o.Selection, Given: cmd.Flags().Changed("matrix"),
 	}}
-	if err := o.settle(cmd.Flags()); err != nil {
+	err := o.settle(cmd.Flags())
+	if err = cmp.Or(err, checkFormat("--plot", o.plot, draw.Costs...)); err != nil {
 		return nil, err
 	}
-	var err error
 	if job.Processors, err = selection.ParseProcessors(o.processors); err != nil {
 		return nil, usagef("-k %q: %w", o.processors, err)
 	}

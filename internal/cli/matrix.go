@@ -3,12 +3,14 @@ package cli
 import (
 	"bufio"
 	"encoding/json"
+	"fmt"
 	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"volley/field"
+	"volley/internal/draw"
 	"volley/internal/printable"
 	"volley/matrix"
 )
@@ -28,7 +30,7 @@ func newMatrix() *cobra.Command {
 	}
 	o.addMatrix(cmd)
 	o.AddProcessors(cmd.Flags())
-	o.outputFlags.add(cmd.Flags(), "csv", "json")
+	o.outputFlags.add(cmd.Flags(), append([]string{"csv", "json"}, draw.Formats...)...)
 	return cmd
 }
 
@@ -54,6 +56,13 @@ func runMatrix(cmd *cobra.Command, o *matrixOptions) error {
 
 // print prints the matrix in the format of the flags.
 func (o *matrixOptions) print(to io.Writer, a matrix.Matrix, points []matrix.PointSet) error {
+	if o.draws() {
+		picture, err := draw.Matrix(a, o.title(a))
+		if err != nil {
+			return usage(err)
+		}
+		return picture.Write(to, o.format)
+	}
 	w := bufio.NewWriter(to)
 	if o.format == "json" {
 		writeMatrixJSON(w, o, a, points)
@@ -72,6 +81,18 @@ func (o *matrixOptions) print(to io.Writer, a matrix.Matrix, points []matrix.Poi
 		}
 	}
 	return w.Flush()
+}
+
+// title names the matrix above its picture.
+func (o *matrixOptions) title(a matrix.Matrix) string {
+	title := o.Matrix
+	if o.Inverse {
+		title = "inverse of " + title
+	}
+	if o.Order != "natural" {
+		title += ", order " + o.Order
+	}
+	return fmt.Sprintf("%s: %d × %d, field %s", title, a.Rows(), a.Cols(), a.Field().Name())
 }
 
 // writeMatrixJSON writes the matrix row by row.

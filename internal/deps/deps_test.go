@@ -65,7 +65,7 @@ var allowed = map[string][]string{
 	},
 	"internal/comparison": {"algo", "field", "internal/selection", "matrix", "plan", "sim"},
 	"internal/selection":  {"", "algo", "field", "internal/printable", "matrix", "sim", "tune"},
-	"internal/draw":       {"internal/printable", "plan"},
+	"internal/draw":       {"internal/comparison", "internal/printable", "matrix", "plan", "report", "sim"},
 	"internal/cli": {
 		"", "algo", "coded", "collective", "engine", "engine/ssh", "executor", "field", "group", "group/sets", "internal/atomicfile", "internal/comparison", "internal/disk", "internal/draw", "internal/located", "internal/printable", "internal/selection", "matrix", "plan", "report", "sim",
 		"trace", "transport", "transport/late", "transport/local", "transport/mpi", "tune", "verify", "web",

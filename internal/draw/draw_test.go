@@ -16,6 +16,7 @@ import (
 	"volley/algo"
 	"volley/algo/algotest"
 	"volley/field"
+	"volley/matrix"
 	"volley/plan"
 )
 
@@ -113,16 +114,16 @@ func checkPlaces(t *testing.T, name string, p *Picture) {
 	for _, s := range p.shapes {
 		for _, path := range s.paths {
 			for _, at := range path {
-				if at.X < 0 || at.X > p.Width || at.Y < 0 || at.Y > p.Height {
-					t.Errorf("%s: %v leaves the picture of %v × %v", name, at, p.Width, p.Height)
+				if at.x < 0 || at.x > p.width || at.y < 0 || at.y > p.height {
+					t.Errorf("%s: %v leaves the picture of %v × %v", name, at, p.width, p.height)
 				}
 			}
 		}
 		if s.text == "" {
 			continue
 		}
-		b := covers(s.paths[0][0].X, s.paths[0][0].Y, start, s.size, s.text)
-		if b.right > p.Width {
+		b := covers(s.paths[0][0].x, s.paths[0][0].y, start, s.size, s.text)
+		if b.right > p.width {
 			t.Errorf("%s: %q is cut off", name, s.text)
 		}
 		if slices.ContainsFunc(taken, b.overlaps) {
@@ -264,8 +265,8 @@ func TestFormats(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if size := img.Bounds().Size(); math.Abs(float64(size.X)-2*p.Width) > 1 || math.Abs(float64(size.Y)-2*p.Height) > 1 {
-		t.Errorf("an image of %v, want twice %v × %v", size, p.Width, p.Height)
+	if size := img.Bounds().Size(); math.Abs(float64(size.X)-2*p.width) > 1 || math.Abs(float64(size.Y)-2*p.height) > 1 {
+		t.Errorf("an image of %v, want twice %v × %v", size, p.width, p.height)
 	}
 	colours := map[any]int{}
 	for y := range img.Bounds().Dy() {
@@ -277,7 +278,7 @@ func TestFormats(t *testing.T) {
 		t.Errorf("%d colours: nothing drawn", len(colours))
 	}
 	page := bytesOf(t, p, "pdf")
-	if size := fmt.Sprintf("/MediaBox [0 0 %.2f %.2f]", 0.75*p.Width, 0.75*p.Height); !bytes.HasPrefix(page, []byte("%PDF-")) || !bytes.Contains(page, []byte(size)) {
+	if size := fmt.Sprintf("/MediaBox [0 0 %.2f %.2f]", 0.75*p.width, 0.75*p.height); !bytes.HasPrefix(page, []byte("%PDF-")) || !bytes.Contains(page, []byte(size)) {
 		t.Errorf("no page of %s", size)
 	}
 	picture := string(bytesOf(t, p, "tex"))
@@ -305,6 +306,138 @@ func TestFormats(t *testing.T) {
 		if err != nil || !bytes.Contains(text, []byte(want)) {
 			t.Errorf("%v: no %q in %q", err, want, text)
 		}
+	}
+}
+
+// chart has a series for each style, one with a gap and one that an axis cannot show.
+func chart(n int) Chart {
+	c := Chart{
+		Title: "A <title> & more", Subtitle: "β = 20 µs\nτ = 0.8 ns",
+		X: Axis{Label: "processors, K", Log: true, Binary: true},
+		Y: Axis{Label: "time", Log: true, Format: func(v float64) string { return fmt.Sprintf("%g s", v) }},
+	}
+	for i := range n {
+		s := Series{Name: fmt.Sprintf("series <%d>", i), Colour: i, Dashes: i, Reference: i == 3, Scattered: i == 4}
+		for k := range 40 {
+			s.Points = append(s.Points, Point{X: float64(k + 1), Y: float64((i + 1) * k)})
+		}
+		s.Points[10].Y, s.Points[20].Y = math.NaN(), math.Inf(1)
+		c.Series = append(c.Series, s)
+	}
+	c.Series = append(c.Series, Series{Name: "nothing", Points: []Point{{0, 1}, {1, 0}, {math.NaN(), 1}}})
+	return c
+}
+
+func TestChart(t *testing.T) {
+	for _, n := range []int{1, 6, 40} {
+		p, err := chart(n).Picture()
+		if err != nil {
+			t.Fatal(err)
+		}
+		list, _ := read(t, p)
+		want := []string{"A <title> & more", "β = 20 µs", "τ = 0.8 ns", "processors, K", "time", "2", "32", "10 s"}
+		for i := range n {
+			want = append(want, fmt.Sprintf("series <%d>", i))
+		}
+		for _, text := range want {
+			if !slices.Contains(list, text) {
+				t.Errorf("no text %q in %q", text, list)
+			}
+		}
+		if slices.Contains(list, "nothing") {
+			t.Error("a series without points is in the legend")
+		}
+		checkPlaces(t, fmt.Sprint(n, " series"), p)
+	}
+	empty := Chart{Y: Axis{Log: true}, Series: []Series{{Name: "a", Points: []Point{{1, 0}}}}}
+	if _, err := empty.Picture(); !errors.Is(err, ErrEmpty) {
+		t.Errorf("a chart of nothing: %v", err)
+	}
+}
+
+// TestAxes draws what is hard for an axis: one value, values of 0, tiny and huge ranges.
+func TestAxes(t *testing.T) {
+	for _, points := range [][]Point{
+		{{1, 1}}, {{5, 5}, {5, 5}}, {{1e-9, 1e9}, {1e9, 1e-9}}, {{3, 1}, {4, 1}}, {{48, 1.2}, {64, 1.3}}, {{1, 1e-100}, {2, 1e100}},
+		{{1000000, 1}, {1000001, 1}},
+	} {
+		for _, log := range []bool{true, false} {
+			for _, binary := range []bool{true, false} {
+				c := Chart{X: Axis{Log: log, Binary: binary}, Y: Axis{Log: log}, Series: []Series{{Name: "a", Points: points}}}
+				p, err := c.Picture()
+				if err != nil {
+					t.Errorf("%v: %v", points, err)
+					continue
+				}
+				if list, _ := read(t, p); len(list) < 4 || len(list) > 2+2*20 {
+					t.Errorf("%v, log %v, binary %v: %q", points, log, binary, list)
+				}
+			}
+		}
+	}
+}
+
+func TestMatrix(t *testing.T) {
+	f, err := field.Parse("257")
+	if err != nil {
+		t.Fatal(err)
+	}
+	of := func(rows, cols int) matrix.Matrix {
+		t.Helper()
+		a, err := matrix.Random(f, rows, cols, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return a
+	}
+	small := of(8, 5)
+	p, err := Matrix(small, "small")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"small"} // of SVG
+	for i := range 8 {
+		for j := range 5 {
+			want = append(want, small.At(i, j).String())
+		}
+	}
+	for j := range 5 {
+		want = append(want, fmt.Sprint("y", j))
+	}
+	for i := range 8 {
+		want = append(want, fmt.Sprint("x", i))
+	}
+	if got, _ := read(t, p); !slices.Equal(got, append(want, "small")) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	checkPlaces(t, "small", p)
+	if p, err = Matrix(small, "file:a\x01<b>"); err != nil {
+		t.Fatal(err)
+	}
+	read(t, p)
+	large := of(256, 200)
+	if p, err = Matrix(large, "large"); err != nil {
+		t.Fatal(err)
+	}
+	checkPlaces(t, "large", p)
+	got, filled := 0, 0
+	for _, s := range p.shapes {
+		if s.width > 2 {
+			got += len(s.paths)
+		}
+	}
+	for i := range 256 {
+		for j := range 200 {
+			if !large.At(i, j).IsZero() {
+				filled++
+			}
+		}
+	}
+	if got != filled || filled == 256*200 {
+		t.Errorf("%d cells, want %d", got, filled)
+	}
+	if _, err := Matrix(of(257, 3), ""); err == nil || !strings.Contains(err.Error(), "at most 256 × 256") {
+		t.Errorf("257 rows: %v", err)
 	}
 }
 

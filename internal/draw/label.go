@@ -40,7 +40,7 @@ func label(content []plan.Content, lines int, wide float64) []string {
 		left := len(content)
 		for i, text := range texts[:shown] {
 			left -= packets[i]
-			if text = fit(text, wide*float64(lines)*0.9, fontLabel) + " "; Width(text, fontLabel) > wide {
+			if text = fit(text, wide*float64(lines)*0.9, fontLabel) + " "; width(text, fontLabel) > wide {
 				words = append(words, strings.SplitAfter(text, ",")...)
 			} else {
 				words = append(words, text)
@@ -60,7 +60,7 @@ func wrap(pieces []string, wide, size float64) []string {
 	lines := []string{""}
 	for _, piece := range pieces {
 		last := &lines[len(lines)-1]
-		if joined := *last + piece; *last == "" || Width(strings.TrimSpace(joined), size) <= wide {
+		if joined := *last + piece; *last == "" || width(strings.TrimSpace(joined), size) <= wide {
 			*last = joined
 		} else {
 			lines = append(lines, piece)
@@ -79,7 +79,7 @@ func fit(text string, wide, size float64) string {
 		end = "…)"
 	}
 	short := text
-	for cut := len(text) - 1; cut > 3 && Width(short, size) > wide; cut-- {
+	for cut := len(text) - 1; cut > 3 && width(short, size) > wide; cut-- {
 		short = strings.TrimRight(text[:cut], ",+.x") + end
 	}
 	return short

@@ -1,4 +1,4 @@
-// Package draw makes pictures for papers and talks: of schedules here, of costs and matrices in research/chart.
+// Package draw makes pictures for papers and talks: of schedules, of costs and of matrices.
 //
 // A picture is a list of shapes with their places in units of CSS, of which 96 are an inch; y goes down.
 // Each format is written from that list.
@@ -31,17 +31,16 @@ var Formats = []string{"svg", "png", "pdf", "tex"}
 
 // A Picture is a drawing whose parts have their places.
 type Picture struct {
-	Title         string
-	Width, Height float64
+	title         string
+	width, height float64
 	shapes        []shape
 }
 
-// A Point is in units of the picture; y goes down.
-type Point struct{ X, Y float64 }
+type point struct{ x, y float64 }
 
 // A shape is a text, circles, lines, or areas.
 type shape struct {
-	paths  [][]Point // the text begins at the first point of all, and the circles are around first points
+	paths  [][]point // the text begins at the first point of all, and the circles are around first points
 	colour uint32    // 0xRRGGBB
 	width  float64   // of lines; an area has none
 	dashes []float64
@@ -51,15 +50,13 @@ type shape struct {
 	anchor float64 // of the text: where its width is to be kept in another font
 }
 
-// Sizes and the colour of text that pictures have in common.
 const (
-	Margin    = 16.0
-	FontTitle = 16.0
-	FontText  = 12.0
-	Ink       = 0x1A1A1A
-
 	sans      = "Liberation Sans"
+	margin    = 16.0
+	fontTitle = 16.0
+	fontText  = 12.0
 	fontLabel = 10.0
+	ink       = 0x1A1A1A
 	white     = 0xFFFFFF
 )
 
@@ -72,32 +69,25 @@ func face(size float64) font.Face {
 // unit is a unit of a picture.
 const unit = vg.Inch / 96
 
-// Width returns the width of a text.
-func Width(text string, size float64) float64 {
+// width returns the width of a text.
+func width(text string, size float64) float64 {
 	f := face(size)
 	return float64(f.Width(text) / unit)
 }
 
-// Line draws a line through points.
-func (p *Picture) Line(colour uint32, width float64, points ...Point) {
-	p.Stroke(colour, width, nil, points)
+func (p *Picture) line(colour uint32, width float64, points ...point) {
+	p.shapes = append(p.shapes, shape{paths: [][]point{points}, colour: colour, width: width})
 }
 
-// Stroke draws lines of one kind; nil dashes are none.
-func (p *Picture) Stroke(colour uint32, width float64, dashes []float64, paths ...[]Point) {
-	p.shapes = append(p.shapes, shape{paths: paths, colour: colour, width: width, dashes: dashes})
-}
-
-// Fill fills a polygon.
-func (p *Picture) Fill(colour uint32, points ...Point) {
-	p.shapes = append(p.shapes, shape{paths: [][]Point{points}, colour: colour})
+func (p *Picture) fill(colour uint32, points ...point) {
+	p.shapes = append(p.shapes, shape{paths: [][]point{points}, colour: colour})
 }
 
 // A box is a rectangle, such as a text covers.
 type box struct{ left, top, right, bottom float64 }
 
-func (b box) corners() []Point {
-	return []Point{{b.left, b.top}, {b.right, b.top}, {b.right, b.bottom}, {b.left, b.bottom}}
+func (b box) corners() []point {
+	return []point{{b.left, b.top}, {b.right, b.top}, {b.right, b.bottom}, {b.left, b.bottom}}
 }
 
 func (b box) overlaps(o box) bool {
@@ -113,23 +103,22 @@ const (
 
 // covers returns what a text covers whose baseline is at y.
 func covers(x, y, anchor, size float64, text string) box {
-	w := Width(text, size)
+	w := width(text, size)
 	return box{x - anchor*w, y - 0.8*size, x + (1-anchor)*w, y + 0.2*size}
 }
 
-// Text writes a text whose baseline is at y. The anchor is where x is in its width, from 0 to 1.
-func (p *Picture) Text(x, y, anchor, size float64, colour uint32, text string) {
+func (p *Picture) text(x, y, anchor, size float64, colour uint32, text string) {
 	if text = printable.Text(text); text != "" {
-		at := Point{covers(x, y, anchor, size, text).left, y}
-		p.shapes = append(p.shapes, shape{paths: [][]Point{{at}}, colour: colour, size: size, anchor: anchor, text: text})
+		at := point{covers(x, y, anchor, size, text).left, y}
+		p.shapes = append(p.shapes, shape{paths: [][]point{{at}}, colour: colour, size: size, anchor: anchor, text: text})
 	}
 }
 
-// Lines writes lines of text below each other, broken where they are too wide, and returns where the next one comes.
-func (p *Picture) Lines(x, y, width float64, lines ...string) float64 {
+// lines writes lines of text below each other, broken where they are too wide, and returns where the next one comes.
+func (p *Picture) lines(x, y, width float64, lines ...string) float64 {
 	for _, line := range lines {
-		for _, part := range wrap(strings.SplitAfter(line, " "), width, FontText) {
-			p.Text(x, y, start, FontText, Ink, part)
+		for _, part := range wrap(strings.SplitAfter(line, " "), width, fontText) {
+			p.text(x, y, start, fontText, ink, part)
 			y += 16
 		}
 	}
@@ -138,7 +127,7 @@ func (p *Picture) Lines(x, y, width float64, lines ...string) float64 {
 
 // Write writes the picture. The same picture has the same bytes.
 func (p *Picture) Write(w io.Writer, format string) error {
-	wide, high := vg.Length(p.Width)*unit, vg.Length(p.Height)*unit
+	wide, high := vg.Length(p.width)*unit, vg.Length(p.height)*unit
 	switch format {
 	case "pdf":
 		return p.pdf(w)
@@ -149,7 +138,7 @@ func (p *Picture) Write(w io.Writer, format string) error {
 		return err
 	case "png":
 		dpi := 192
-		if p.Width*p.Height > 12e6 { // the image takes 16 bytes of memory for each, and is copied once
+		if p.width*p.height > 12e6 { // the image takes 16 bytes of memory for each, and is copied once
 			dpi = 96
 		}
 		canvas := vgimg.PngCanvas{Canvas: vgimg.NewWith(vgimg.UseWH(wide, high), vgimg.UseDPI(dpi))}
@@ -162,12 +151,12 @@ func (p *Picture) Write(w io.Writer, format string) error {
 	var b bytes.Buffer
 	canvas.WriteTo(&b) // a Buffer returns no errors
 	// The title is for people who cannot see the picture. Where the font is missing, texts keep their widths.
-	text := strings.Replace(b.String(), "xlink\">", "xlink\" role=\"img\">\n<title>"+html.EscapeString(printable.Text(p.Title))+"</title>", 1)
+	text := strings.Replace(b.String(), "xlink\">", "xlink\" role=\"img\">\n<title>"+html.EscapeString(printable.Text(p.title))+"</title>", 1)
 	text = strings.ReplaceAll(text, "font-family:"+sans+";", "font-family:'"+sans+"',Arial,Helvetica,sans-serif;")
 	for _, s := range p.shapes {
 		if s.text != "" {
 			before, after, _ := strings.Cut(text, "<text x")
-			if _, err := fmt.Fprintf(w, `%s<text textLength="%.1f" lengthAdjust="spacingAndGlyphs" x`, before, 0.75*Width(s.text, s.size)); err != nil {
+			if _, err := fmt.Fprintf(w, `%s<text textLength="%.1f" lengthAdjust="spacingAndGlyphs" x`, before, 0.75*width(s.text, s.size)); err != nil {
 				return err
 			}
 			text = after
@@ -178,8 +167,8 @@ func (p *Picture) Write(w io.Writer, format string) error {
 }
 
 func (p *Picture) paint(c vg.Canvas) {
-	at := func(q Point) vg.Point { return vg.Point{X: vg.Length(q.X) * unit, Y: vg.Length(p.Height-q.Y) * unit} }
-	background := shape{paths: [][]Point{box{right: p.Width, bottom: p.Height}.corners()}, colour: white}
+	at := func(q point) vg.Point { return vg.Point{X: vg.Length(q.x) * unit, Y: vg.Length(p.height-q.y) * unit} }
+	background := shape{paths: [][]point{box{right: p.width, bottom: p.height}.corners()}, colour: white}
 	for _, s := range append([]shape{background}, p.shapes...) {
 		c.SetColor(color.NRGBA{byte(s.colour >> 16), byte(s.colour >> 8), byte(s.colour), 255})
 		if t, ok := c.(*texCanvas); ok {
@@ -218,11 +207,11 @@ func (p *Picture) paint(c vg.Canvas) {
 // embeds the whole font, and needs a place for temporary files.
 func (p *Picture) pdf(w io.Writer) error {
 	const points = 72.0 / 96
-	doc := fpdf.NewCustom(&fpdf.InitType{UnitStr: "pt", Size: fpdf.SizeType{Wd: points * p.Width, Ht: points * p.Height}})
+	doc := fpdf.NewCustom(&fpdf.InitType{UnitStr: "pt", Size: fpdf.SizeType{Wd: points * p.width, Ht: points * p.height}})
 	doc.SetCreationDate(time.Unix(0, 0).UTC())
 	doc.SetModificationDate(time.Unix(0, 0).UTC())
 	doc.SetCatalogSort(true)
-	doc.SetTitle(p.Title, true)
+	doc.SetTitle(p.title, true)
 	doc.AddUTF8FontFromBytes(sans, "", liberationsansregular.TTF)
 	doc.AddPage()
 	for _, s := range p.shapes {
@@ -241,7 +230,7 @@ func (p *Picture) pdf(w io.Writer) error {
 			style = "F"
 		}
 		for _, path := range s.paths {
-			x, y := points*path[0].X, points*path[0].Y
+			x, y := points*path[0].x, points*path[0].y
 			switch {
 			case s.text != "":
 				doc.SetFont(sans, "", points*s.size)
@@ -251,7 +240,7 @@ func (p *Picture) pdf(w io.Writer) error {
 			default:
 				doc.MoveTo(x, y)
 				for _, q := range path[1:] {
-					doc.LineTo(points*q.X, points*q.Y)
+					doc.LineTo(points*q.x, points*q.y)
 				}
 				doc.DrawPath(style)
 			}

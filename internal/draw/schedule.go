@@ -175,7 +175,7 @@ func (s *schedule) heading(round int) []string {
 		for _, port := range slices.Sorted(maps.Keys(far)) {
 			to = append(to, fmt.Sprintf("k+%d", far[port]))
 		}
-		lines = append(lines, fit("k → "+strings.Join(to, ", "), 110, FontText))
+		lines = append(lines, fit("k → "+strings.Join(to, ", "), 110, fontText))
 	}
 	return lines
 }
@@ -188,7 +188,7 @@ func (s *schedule) place() {
 	widest, headings := 0.0, 0.0
 	for t, list := range s.rounds {
 		for _, line := range s.heading(t) {
-			headings = max(headings, 8+Width(line, FontText))
+			headings = max(headings, 8+width(line, fontText))
 		}
 		for _, m := range list {
 			if !crowded {
@@ -197,19 +197,19 @@ func (s *schedule) place() {
 				m.lines = label(m.content, 1, 70)
 			}
 			for _, line := range m.lines {
-				widest = max(widest, 10+Width(line, fontLabel))
+				widest = max(widest, 10+width(line, fontLabel))
 			}
 		}
 	}
-	sides := 12 + Width(fmt.Sprint("from ", k-1), fontLabel)
+	sides := 12 + width(fmt.Sprint("from ", k-1), fontLabel)
 	s.column = narrowColumn
 	if !many {
 		s.column = max(minColumn, widest, min(maxColumn, (488-headings-2*sides)/float64(k)))
 	}
 	s.gutter = max(sides, widest-s.column/2)
-	s.left = Margin + headings + s.gutter
+	s.left = margin + headings + s.gutter
 	s.right = s.left + float64(k)*s.column
-	s.top = Margin + 2*FontTitle + FontText + 2*circle
+	s.top = margin + 2*fontTitle + fontText + 2*circle
 	y := s.top + circle + 10
 	for t, list := range s.rounds {
 		s.bands = append(s.bands, y)
@@ -271,25 +271,25 @@ func (s *schedule) departs(round int) float64 {
 func (s *schedule) arrives(round int) float64 { return s.bands[round+1] - 4 }
 
 // A segment is a straight line.
-type segment struct{ from, to Point }
+type segment struct{ from, to point }
 
 // shift moves the segment sideways.
 func (s segment) shift(by float64) segment {
-	dx, dy := s.to.X-s.from.X, s.to.Y-s.from.Y
+	dx, dy := s.to.x-s.from.x, s.to.y-s.from.y
 	n := math.Hypot(dx, dy)
 	x, y := -by*dy/n, by*dx/n
-	return segment{Point{s.from.X + x, s.from.Y + y}, Point{s.to.X + x, s.to.Y + y}}
+	return segment{point{s.from.x + x, s.from.y + y}, point{s.to.x + x, s.to.y + y}}
 }
 
 // shorter cuts so much off the end of the segment.
 func (s segment) shorter(by float64) segment {
-	keep := 1 - by/math.Hypot(s.to.X-s.from.X, s.to.Y-s.from.Y)
-	return segment{s.from, Point{s.from.X + keep*(s.to.X-s.from.X), s.from.Y + keep*(s.to.Y-s.from.Y)}}
+	keep := 1 - by/math.Hypot(s.to.x-s.from.x, s.to.y-s.from.y)
+	return segment{s.from, point{s.from.x + keep*(s.to.x-s.from.x), s.from.y + keep*(s.to.y-s.from.y)}}
 }
 
 // pieces returns the lines of an arrow, the last with its head. The drawing is a cylinder, cut open at the sides.
 func (s *schedule) pieces(m *message) []segment {
-	from, to := Point{s.x(m.Src), s.departs(m.round)}, Point{s.x(m.Dst), s.arrives(m.round)}
+	from, to := point{s.x(m.Src), s.departs(m.round)}, point{s.x(m.Dst), s.arrives(m.round)}
 	out, in := s.right, s.left
 	if m.Src+m.span == m.Dst {
 		return []segment{{from, to}}
@@ -297,8 +297,8 @@ func (s *schedule) pieces(m *message) []segment {
 	if m.span < 0 {
 		out, in = s.left, s.right
 	}
-	y := from.Y + (out-from.X)/(float64(m.span)*s.column)*(to.Y-from.Y)
-	return []segment{{from, Point{out, y}}, {Point{in, y}, to}}
+	y := from.y + (out-from.x)/(float64(m.span)*s.column)*(to.y-from.y)
+	return []segment{{from, point{out, y}}, {point{in, y}, to}}
 }
 
 // arrow draws a segment of an arrow.
@@ -310,10 +310,10 @@ func (p *Picture) arrow(s segment, port int, width float64, faint, head bool) {
 	if head {
 		base, half := s.shorter(5+2*width), 1.5+1.2*width
 		wing := segment{base.to, s.to}
-		p.Fill(colour, s.to, wing.shift(half).from, wing.shift(-half).from)
+		p.fill(colour, s.to, wing.shift(half).from, wing.shift(-half).from)
 		s = base
 	}
-	p.Line(colour, width, s.from, s.to)
+	p.line(colour, width, s.from, s.to)
 	if n := float64(port / len(portColours)); n > 0 {
 		p.shapes[len(p.shapes)-1].dashes = []float64{2 + 3*n, 3}
 	}
@@ -321,17 +321,17 @@ func (p *Picture) arrow(s segment, port int, width float64, faint, head bool) {
 
 // draw draws from what lies lowest to what lies on top.
 func (s *schedule) draw() *Picture {
-	p := &Picture{Title: s.title()}
-	p.Width = max(520, s.right+s.gutter+Margin, covers(Margin, 0, start, FontTitle, p.Title).right+Margin)
-	p.Text(Margin, Margin+FontTitle, start, FontTitle, Ink, p.Title)
+	p := &Picture{title: s.title()}
+	p.width = max(520, s.right+s.gutter+margin, covers(margin, 0, start, fontTitle, p.title).right+margin)
+	p.text(margin, margin+fontTitle, start, fontTitle, ink, p.title)
 	for t := range s.rounds {
-		p.Fill(bandColours[t%2], box{Margin, s.bands[t], s.right + s.gutter, s.bands[t+1]}.corners()...)
+		p.fill(bandColours[t%2], box{margin, s.bands[t], s.right + s.gutter, s.bands[t+1]}.corners()...)
 		for i, line := range s.heading(t) {
-			p.Text(Margin+8, s.bands[t]+18+15*float64(i), start, FontText, Ink, line)
+			p.text(margin+8, s.bands[t]+18+15*float64(i), start, fontText, ink, line)
 		}
 	}
 	for k := range s.inputs {
-		p.Line(0xBBBBBB, 1, Point{s.x(k), s.top}, Point{s.x(k), s.bottom})
+		p.line(0xBBBBBB, 1, point{s.x(k), s.top}, point{s.x(k), s.bottom})
 	}
 	s.trails(p)
 	wraps := false
@@ -344,10 +344,10 @@ func (s *schedule) draw() *Picture {
 	}
 	for k := range s.inputs {
 		for i, y := range []float64{s.top, s.bottom} {
-			at := [][]Point{{{s.x(k), y}}}
+			at := [][]point{{{s.x(k), y}}}
 			p.shapes = append(p.shapes, shape{paths: at, colour: white, radius: circle}, shape{paths: at, colour: 0x333333, width: 1, radius: circle})
-			p.Text(s.x(k), y+4, middle, FontText, Ink, fmt.Sprint(k))
-			p.Text(s.x(k), y+[]float64{-circle - 6, circle + FontText + 3}[i], middle, FontText, Ink, fit([]string{s.inputs[k], s.outputs[k]}[i], s.column-4, FontText))
+			p.text(s.x(k), y+4, middle, fontText, ink, fmt.Sprint(k))
+			p.text(s.x(k), y+[]float64{-circle - 6, circle + fontText + 3}[i], middle, fontText, ink, fit([]string{s.inputs[k], s.outputs[k]}[i], s.column-4, fontText))
 		}
 	}
 	s.labels(p)
@@ -381,7 +381,7 @@ func (s *schedule) trails(p *Picture) {
 				if m.spreads && m.gathers {
 					piece, width = piece.shift(3*side), 5
 				}
-				p.Line(colour, width, piece.from, piece.to)
+				p.line(colour, width, piece.from, piece.to)
 			}
 		}
 		if i == 0 && s.source >= 0 {
@@ -392,7 +392,7 @@ func (s *schedule) trails(p *Picture) {
 		}
 		for k := range from {
 			if x := s.x(k) - 3*side; from[k] < to[k] {
-				p.Line(colour, 5, Point{x, from[k]}, Point{x, to[k]})
+				p.line(colour, 5, point{x, from[k]}, point{x, to[k]})
 			}
 		}
 	}
@@ -405,8 +405,8 @@ func (s *schedule) labels(p *Picture) {
 	put := func(m *message, x, y, anchor float64, text string) {
 		b := covers(x, y, anchor, fontLabel, text)
 		taken = append(taken, b)
-		p.Fill(bandColours[m.round%2], box{b.left - 1, b.top, b.right + 1, b.bottom}.corners()...)
-		p.Text(x, y, anchor, fontLabel, portColours[m.Port%len(portColours)], text)
+		p.fill(bandColours[m.round%2], box{b.left - 1, b.top, b.right + 1, b.bottom}.corners()...)
+		p.text(x, y, anchor, fontLabel, portColours[m.Port%len(portColours)], text)
 	}
 	for _, m := range s.all {
 		x, anchor := s.tail(m)
@@ -419,12 +419,12 @@ func (s *schedule) labels(p *Picture) {
 		if len(pieces) == 1 || len(m.lines) == 0 {
 			continue
 		}
-		for i, at := range []Point{pieces[0].to, pieces[1].from} {
-			x, anchor := at.X+5, start
-			if at.X == s.left {
-				x, anchor = at.X-5, end
+		for i, at := range []point{pieces[0].to, pieces[1].from} {
+			x, anchor := at.x+5, start
+			if at.x == s.left {
+				x, anchor = at.x-5, end
 			}
-			y, text := at.Y+8*float64(i), fmt.Sprint([]string{"to ", "from "}[i], []int{m.Dst, m.Src}[i])
+			y, text := at.y+8*float64(i), fmt.Sprint([]string{"to ", "from "}[i], []int{m.Dst, m.Src}[i])
 			if !slices.ContainsFunc(taken, covers(x, y, anchor, fontLabel, text).overlaps) {
 				put(m, x, y, anchor, text)
 			}
@@ -434,18 +434,18 @@ func (s *schedule) labels(p *Picture) {
 
 // legend explains what there is to be explained, below the drawing, and gives the picture its height.
 func (s *schedule) legend(p *Picture, wraps bool) {
-	x, y := Margin, s.bottom+circle+2*FontText+26
+	x, y := margin, s.bottom+circle+2*fontText+26
 	entry := func(text string, sample func(segment)) {
-		w := 54 + Width(text, FontText)
-		if x > Margin && x+w > p.Width {
-			x, y = Margin, y+20
+		w := 54 + width(text, fontText)
+		if x > margin && x+w > p.width {
+			x, y = margin, y+20
 		}
-		sample(segment{Point{x + 4, y - 4}, Point{x + 28, y - 4}})
-		p.Text(x+36, y, start, FontText, Ink, text)
+		sample(segment{point{x + 4, y - 4}, point{x + 28, y - 4}})
+		p.text(x+36, y, start, fontText, ink, text)
 		x += w
 	}
 	for i, text := range []string{"where " + s.info.InitialName(0) + " goes", "where " + s.info.CodedName(0) + " comes from"} {
-		entry(text, func(at segment) { p.Line([]uint32{spreadColour, gatherColour}[i], 9, at.from, at.to) })
+		entry(text, func(at segment) { p.line([]uint32{spreadColour, gatherColour}[i], 9, at.from, at.to) })
 	}
 	for port := range s.info.Ports {
 		if s.info.Ports > 1 {
@@ -456,5 +456,5 @@ func (s *schedule) legend(p *Picture, wraps bool) {
 	if wraps {
 		notes += " Arrows that leave at one side come in at the other."
 	}
-	p.Height = p.Lines(Margin, y+22, p.Width-2*Margin, notes) + Margin - FontText
+	p.height = p.lines(margin, y+22, p.width-2*margin, notes) + margin - fontText
 }

@@ -10,22 +10,22 @@ import (
 	"github.com/dustin/go-humanize"
 
 	"volley/internal/comparison"
+	"volley/internal/draw"
 	"volley/report"
-	"volley/research/chart"
 )
 
-// draw returns what --plot says.
-func (j *costJob) draw(rows []comparison.Row) chart.Chart {
-	var c chart.Chart
+// chart returns what --plot says.
+func (j *costJob) chart(rows []comparison.Row) draw.Chart {
+	var c draw.Chart
 	switch {
 	case j.sweeps():
 		c = j.sizeChart(rows[0])
 	case j.trades():
 		c = j.tradeChart(rows[0])
 	default:
-		c = chart.Cost(&j.Comparison, rows, j.plot, j.curves())
+		c = draw.Cost(&j.Comparison, rows, j.plot, j.curves())
 	}
-	c.Subtitle = chart.Subtitle(&j.Comparison, !j.sweeps())
+	c.Subtitle = draw.Subtitle(&j.Comparison, !j.sweeps())
 	if j.AllPlans {
 		c.Subtitle += fmt.Sprintf(", K = %d", j.Processors[0])
 	}
@@ -36,10 +36,10 @@ func (j *costJob) draw(rows []comparison.Row) chart.Chart {
 }
 
 // curves are those of quantiles of simulated runs, and nil where there are none.
-func (j *costJob) curves() (list [][]chart.Curve) {
+func (j *costJob) curves() (list [][]draw.Curve) {
 	for i, a := range j.Algorithms {
-		quantile := func(name string, dashes int, share float64) chart.Curve {
-			return chart.Curve{Series: chart.Series{Name: a.Name + name, Colour: i, Dashes: dashes}, Value: func(r comparison.Row) float64 {
+		quantile := func(name string, dashes int, share float64) draw.Curve {
+			return draw.Curve{Series: draw.Series{Name: a.Name + name, Colour: i, Dashes: dashes}, Value: func(r comparison.Row) float64 {
 				if _, ok := r.Costs[a.Name]; ok {
 					return j.times[simulated{r.Setting, r.K, a.Name}].Quantile(share).Seconds()
 				}
@@ -47,7 +47,7 @@ func (j *costJob) curves() (list [][]chart.Curve) {
 			}}
 		}
 		if j.times != nil {
-			list = append(list, []chart.Curve{quantile(", median", 0, 0.5), quantile(", 95 %", 2, 0.95)})
+			list = append(list, []draw.Curve{quantile(", median", 0, 0.5), quantile(", 95 %", 2, 0.95)})
 		}
 	}
 	return list
@@ -55,11 +55,11 @@ func (j *costJob) curves() (list [][]chart.Curve) {
 
 // sizeChart draws the times of all plans against the size of a packet, and marks
 // where another plan becomes the cheapest.
-func (j *costJob) sizeChart(r comparison.Row) chart.Chart {
-	c := chart.Chart{
+func (j *costJob) sizeChart(r comparison.Row) draw.Chart {
+	c := draw.Chart{
 		Title: "Time against the size of a packet",
-		X:     chart.Axis{Label: "size of a packet", Log: true, Binary: true, Format: inBytes},
-		Y:     chart.Axis{Label: "time", Log: true, Format: func(v float64) string { return report.Seconds(v) }},
+		X:     draw.Axis{Label: "size of a packet", Log: true, Binary: true, Format: inBytes},
+		Y:     draw.Axis{Label: "time", Log: true, Format: func(v float64) string { return report.Seconds(v) }},
 	}
 	sizes := comparison.Sizes(j.firstSize, j.last)
 	colour, before := -1, ""
@@ -69,26 +69,26 @@ func (j *costJob) sizeChart(r comparison.Row) chart.Chart {
 			colour, before = colour+1, p.Algorithm
 		}
 		names[i] = fmt.Sprintf("%s %s", p.Algorithm, p)
-		s := chart.Series{Name: names[i], Colour: colour, Dashes: i}
+		s := draw.Series{Name: names[i], Colour: colour, Dashes: i}
 		for _, size := range sizes {
-			s.Points = append(s.Points, chart.Point{X: size, Y: j.Seconds(p, size)})
+			s.Points = append(s.Points, draw.Point{X: size, Y: j.Seconds(p, size)})
 		}
 		c.Series = append(c.Series, s)
 	}
 	for _, x := range j.Crossings(r.Plans, sizes) {
 		name := fmt.Sprintf("from %s: %s", inBytes(x.Bytes), names[x.Plan])
-		c.Series = append(c.Series, chart.Series{Name: name, Colour: 6, Scattered: true, Points: []chart.Point{{X: x.Bytes, Y: x.Seconds}}})
+		c.Series = append(c.Series, draw.Series{Name: name, Colour: 6, Scattered: true, Points: []draw.Point{{X: x.Bytes, Y: x.Seconds}}})
 	}
 	return c
 }
 
 // tradeChart draws the least time of an algorithm's plans that hold no more packets,
 // or do no more multiply-adds, than a limit allows.
-func (j *costJob) tradeChart(r comparison.Row) chart.Chart {
-	c := chart.Chart{
+func (j *costJob) tradeChart(r comparison.Row) draw.Chart {
+	c := draw.Chart{
 		Title: "Time against the packets that a processor may hold",
-		X:     chart.Axis{Label: "packets held", Log: true},
-		Y:     chart.Axis{Label: "time", Log: true, Format: func(v float64) string { return report.Seconds(v) }},
+		X:     draw.Axis{Label: "packets held", Log: true},
+		Y:     draw.Axis{Label: "time", Log: true, Format: func(v float64) string { return report.Seconds(v) }},
 	}
 	takes := func(p comparison.Plan) int { return p.Memory }
 	if j.plot == "compute" {
@@ -109,7 +109,7 @@ func (j *costJob) tradeChart(r comparison.Row) chart.Chart {
 	for i, name := range names {
 		plans := by[name]
 		slices.SortStableFunc(plans, func(a, b comparison.Plan) int { return cmp.Compare(takes(a), takes(b)) })
-		s := chart.Series{Name: name, Colour: i, Dashes: i}
+		s := draw.Series{Name: name, Colour: i, Dashes: i}
 		least := math.Inf(1)
 		for _, p := range plans {
 			seconds := j.Model.Time(p.Cost).Seconds()
@@ -117,12 +117,12 @@ func (j *costJob) tradeChart(r comparison.Row) chart.Chart {
 				continue
 			}
 			if len(s.Points) > 0 { // a step down
-				s.Points = append(s.Points, chart.Point{X: float64(takes(p)), Y: least})
+				s.Points = append(s.Points, draw.Point{X: float64(takes(p)), Y: least})
 			}
 			least = seconds
-			s.Points = append(s.Points, chart.Point{X: float64(takes(p)), Y: least})
+			s.Points = append(s.Points, draw.Point{X: float64(takes(p)), Y: least})
 		}
-		s.Points = append(s.Points, chart.Point{X: float64(most), Y: least})
+		s.Points = append(s.Points, draw.Point{X: float64(most), Y: least})
 		c.Series = append(c.Series, s)
 	}
 	return c

@@ -1,5 +1,5 @@
-// Chart draws what the algorithms cost: against K, against the size of a packet, against what a processor may hold or
-// do, and over simulated runs with jitter and stragglers.
+// Chart draws what the algorithms cost beyond what volley cost draws: against the size of a packet, against what a
+// processor may hold or do, and over simulated runs with jitter and stragglers.
 package main
 
 import (
@@ -25,7 +25,6 @@ import (
 	"volley/internal/draw"
 	"volley/internal/selection"
 	_ "volley/research"
-	"volley/research/chart"
 	"volley/research/simulate"
 )
 
@@ -77,7 +76,7 @@ func faultf(flag, format string, args ...any) error {
 }
 
 // plots are the values of --plot.
-var plots = append(slices.Clone(chart.Costs), "size", "memory", "compute")
+var plots = append(slices.Clone(draw.Costs), "size", "memory", "compute")
 
 // A costJob is a comparison to draw.
 type costJob struct {
@@ -103,7 +102,7 @@ func execute(ctx context.Context, args []string, stdout io.Writer) error {
 		return err
 	}
 	var drawing bytes.Buffer
-	if c, end := j.draw(rows), filepath.Ext(j.output); end == ".csv" {
+	if c, end := j.chart(rows), filepath.Ext(j.output); end == ".csv" {
 		err = writePoints(&drawing, c)
 	} else if picture, empty := c.Picture(); empty != nil {
 		return faultf("plot", "--plot %s: every value there is is 0, which has no place on its axis: want a larger K, or β or τ", j.plot)
@@ -190,7 +189,7 @@ func (j *costJob) parse(args []string) (help string, err error) {
 }
 
 // writePoints writes the points of a chart as CSV.
-func writePoints(w io.Writer, c chart.Chart) error {
+func writePoints(w io.Writer, c draw.Chart) error {
 	out := csv.NewWriter(w)
 	out.Write([]string{"series", c.X.Label, c.Y.Label})
 	for _, s := range c.Series {

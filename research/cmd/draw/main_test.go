@@ -46,25 +46,6 @@ func TestFile(t *testing.T) {
 	}
 }
 
-// TestMatrix draws matrices as volley prints them.
-func TestMatrix(t *testing.T) {
-	for args, want := range map[string]string{
-		"--matrix dft --field 257 -k 4":                   ">241<",
-		"--matrix dft --field 257 -k 4 --inverse":         "inverse of dft: 4 × 4, field 257",
-		"--matrix dft --field 257 -k 64 --order reversed": "dft, order reversed: 64 × 64, field 257",
-		"--matrix lch -k 250":                             "White is 0.",
-		"--matrix rs:vandermonde -k 10 --sinks 4 -o -":    "rs:vandermonde: 10 × 4, field 2^8",
-	} {
-		var text, stdout, stderr bytes.Buffer
-		if code := cli.Main(append([]string{"matrix", "--json"}, strings.Fields(args)...), &text, &stderr); code != 0 {
-			t.Fatalf("%s: exit %d, %s", args, code, stderr.String())
-		}
-		if code := run(nil, &text, &stdout, &stderr); code != 0 || !strings.Contains(stdout.String(), want) {
-			t.Errorf("%s: exit %d, no %q in %.400s%s", args, code, want, stdout.String(), stderr.String())
-		}
-	}
-}
-
 func TestRefuses(t *testing.T) {
 	t.Setenv("VOLLEY_TUNE", "off")
 	for _, c := range []struct {
@@ -75,8 +56,6 @@ func TestRefuses(t *testing.T) {
 		{nil, "", "draw: decode: EOF"},
 		{nil, `{"format":"volley-plan","version":7}`, "version 7"},
 		{nil, planned(t, "65").String(), "want at most 64 processors"},
-		{nil, `{"field":"257","order":"natural","entries":[["1"],["300"]]}`, "300"},
-		{nil, `{"field":"257","order":"natural","entries":[` + strings.Repeat(`["1"],`, 256) + `["1"]]}`, "at most 256 × 256"},
 		{[]string{"schedule.svg"}, "", "plan.json"},
 		{[]string{"-o", "schedule.eps"}, planned(t, "4").String(), ".pdf"},
 	} {

@@ -1,5 +1,4 @@
-// Package chart draws costs against anything, and matrices, as pictures for papers and talks.
-package chart
+package draw
 
 import (
 	"errors"
@@ -8,18 +7,7 @@ import (
 	"strings"
 
 	"github.com/dustin/go-humanize"
-
-	"volley/internal/draw"
 )
-
-// Where the point of a text is in it.
-const (
-	start  = 0.0
-	middle = 0.5
-	end    = 1.0
-)
-
-func xy(x, y float64) draw.Point { return draw.Point{X: x, Y: y} }
 
 // A Chart is what to draw of numbers. Series differ in colour, dashes and markers, so that they can be told apart
 // without colour.
@@ -151,7 +139,7 @@ func (s *scale) ticks() (list []tick) {
 }
 
 // Picture draws the chart. The error is [ErrEmpty].
-func (c Chart) Picture() (*draw.Picture, error) {
+func (c Chart) Picture() (*Picture, error) {
 	x, y := newScale(c.X), newScale(c.Y)
 	var list []Series
 	names := 0.0
@@ -162,7 +150,7 @@ func (c Chart) Picture() (*draw.Picture, error) {
 			x.low, x.high, y.low, y.high = min(x.low, u), max(x.high, u), min(y.low, v), max(y.high, v)
 		}
 		if len(s.Points) > 0 {
-			list, names = append(list, s), max(names, draw.Width(s.Name, draw.FontText))
+			list, names = append(list, s), max(names, width(s.Name, fontText))
 		}
 	}
 	if len(list) == 0 {
@@ -170,90 +158,90 @@ func (c Chart) Picture() (*draw.Picture, error) {
 	}
 	x.widen(0)
 	y.widen(0.04)
-	p := &draw.Picture{Title: c.Title, Width: chartWidth}
-	p.Text(draw.Margin, draw.Margin+draw.FontTitle-2, start, draw.FontTitle, draw.Ink, c.Title)
-	top := p.Lines(draw.Margin, draw.Margin+draw.FontTitle+draw.FontText+6, chartWidth-2*draw.Margin, strings.Split(c.Subtitle, "\n")...) - draw.FontText + 6
-	legend := chartWidth - draw.Margin - thumbnail - names - 8
-	p.Height = max(chartHeight, top+draw.FontText+20*float64(len(list))+draw.Margin)
+	p := &Picture{title: c.Title, width: chartWidth}
+	p.text(margin, margin+fontTitle-2, start, fontTitle, ink, c.Title)
+	top := p.lines(margin, margin+fontTitle+fontText+6, chartWidth-2*margin, strings.Split(c.Subtitle, "\n")...) - fontText + 6
+	legend := chartWidth - margin - thumbnail - names - 8
+	p.height = max(chartHeight, top+fontText+20*float64(len(list))+margin)
 	labels := 0.0
 	for _, t := range y.ticks() {
-		labels = max(labels, draw.Width(t.label, draw.FontText))
+		labels = max(labels, width(t.label, fontText))
 	}
-	x.from, x.to = draw.Margin+labels+10, legend-24
-	y.from, y.to = p.Height-draw.Margin-2*draw.FontText-16, top+draw.FontText+12
-	p.Text(draw.Margin, top+draw.FontText-2, start, draw.FontText, draw.Ink, c.Y.Label)
-	p.Text((x.from+x.to)/2, p.Height-draw.Margin, middle, draw.FontText, draw.Ink, c.X.Label)
+	x.from, x.to = margin+labels+10, legend-24
+	y.from, y.to = p.height-margin-2*fontText-16, top+fontText+12
+	p.text(margin, top+fontText-2, start, fontText, ink, c.Y.Label)
+	p.text((x.from+x.to)/2, p.height-margin, middle, fontText, ink, c.X.Label)
 	for _, t := range x.ticks() {
 		at := x.at(t.value)
-		tickOn(p, t, xy(at, y.to), xy(at, y.from), xy(at, y.from+5))
-		p.Text(at, y.from+8+draw.FontText, middle, draw.FontText, draw.Ink, t.label)
+		p.tick(t, point{at, y.to}, point{at, y.from}, point{at, y.from + 5})
+		p.text(at, y.from+8+fontText, middle, fontText, ink, t.label)
 	}
 	for _, t := range y.ticks() {
 		at := y.at(t.value)
-		tickOn(p, t, xy(x.to, at), xy(x.from, at), xy(x.from-5, at))
-		p.Text(x.from-9, at+4, end, draw.FontText, draw.Ink, t.label)
+		p.tick(t, point{x.to, at}, point{x.from, at}, point{x.from - 5, at})
+		p.text(x.from-9, at+4, end, fontText, ink, t.label)
 	}
-	p.Line(draw.Ink, 0.7, xy(x.from, y.to), xy(x.from, y.from), xy(x.to, y.from))
+	p.line(ink, 0.7, point{x.from, y.to}, point{x.from, y.from}, point{x.to, y.from})
 	for i, s := range list {
-		var all []draw.Point
+		var all []point
 		for _, q := range s.Points {
-			all = append(all, xy(x.at(q.X), y.at(q.Y)))
+			all = append(all, point{x.at(q.X), y.at(q.Y)})
 		}
-		at := top + draw.FontText + 20*float64(i)
-		p.Text(legend+thumbnail+8, at+4, start, draw.FontText, draw.Ink, s.Name)
-		s.draw(p, all, []draw.Point{xy(legend, at), xy(legend+thumbnail, at)})
+		at := top + fontText + 20*float64(i)
+		p.text(legend+thumbnail+8, at+4, start, fontText, ink, s.Name)
+		p.series(s, all, []point{{legend, at}, {legend + thumbnail, at}})
 		// Lines that lie on each other have their markers in different places.
 		every := 1
 		if len(all) > mostMarked && !s.Scattered {
 			every = len(all) / 8
 		}
-		for n, q := range append(all, xy(legend+thumbnail/2, at)) {
+		for n, q := range append(all, point{legend + thumbnail/2, at}) {
 			if n%every == i%every || n == len(all) {
-				s.mark(p, i, q)
+				p.marker(s, i, q)
 			}
 		}
 	}
 	return p, nil
 }
 
-// tickOn draws a tick from an axis outwards, and for those with labels a line of the grid across.
-func tickOn(p *draw.Picture, t tick, across, axis, outwards draw.Point) {
+// tick draws a tick from an axis outwards, and for those with labels a line of the grid across.
+func (p *Picture) tick(t tick, across, axis, outwards point) {
 	if t.label != "" {
-		p.Line(0xE2E2E2, 0.7, across, axis)
+		p.line(0xE2E2E2, 0.7, across, axis)
 	}
-	p.Line(draw.Ink, 0.7, axis, outwards)
+	p.line(ink, 0.7, axis, outwards)
 }
 
-// draw draws the lines of a series.
-func (s Series) draw(p *draw.Picture, pieces ...[]draw.Point) {
+// series draws the lines of a series.
+func (p *Picture) series(s Series, pieces ...[]point) {
 	if s.Scattered {
 		return
 	}
-	colour, width, dashed := colours[s.Colour%len(colours)], 1.9, dashes[0]
+	line := shape{colour: colours[s.Colour%len(colours)], width: 1.9, paths: pieces}
 	if s.Dashes > 0 {
-		dashed = dashes[1+(s.Dashes-1)%(len(dashes)-1)]
+		line.dashes = dashes[1+(s.Dashes-1)%(len(dashes)-1)]
 	}
 	if s.Reference {
-		colour, width = draw.Ink, 1.2
+		line.colour, line.width = ink, 1.2
 	}
-	p.Stroke(colour, width, dashed, pieces...)
+	p.shapes = append(p.shapes, line)
 }
 
-// mark draws a marker of a series: a polygon, and a cross for points of a reference, which has no others.
-func (s Series) mark(p *draw.Picture, order int, at draw.Point) {
+// marker draws a marker of a series: a polygon, and a cross for points of a reference, which has no others.
+func (p *Picture) marker(s Series, order int, at point) {
 	if s.Reference {
 		if s.Scattered {
-			p.Line(draw.Ink, 1.2, xy(at.X-3, at.Y), xy(at.X+3, at.Y))
-			p.Line(draw.Ink, 1.2, xy(at.X, at.Y-3), xy(at.X, at.Y+3))
+			p.line(ink, 1.2, point{at.x - 3, at.y}, point{at.x + 3, at.y})
+			p.line(ink, 1.2, point{at.x, at.y - 3}, point{at.x, at.y + 3})
 		}
 		return
 	}
-	var corners []draw.Point
+	var corners []point
 	turn := []float64{0, 0.5}[order/4%2]
 	sides := []int{24, 4, 3, 5}[order%4]
 	for i := range sides {
 		sin, cos := math.Sincos(2*math.Pi*(float64(i)+turn)/float64(sides) + math.Pi/2)
-		corners = append(corners, xy(at.X+3.8*cos, at.Y-3.8*sin))
+		corners = append(corners, point{at.x + 3.8*cos, at.y - 3.8*sin})
 	}
-	p.Fill(colours[s.Colour%len(colours)], corners...)
+	p.fill(colours[s.Colour%len(colours)], corners...)
 }
