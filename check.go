@@ -84,7 +84,7 @@ func (x *check) finish(ctx context.Context) error {
 	all := x.e.problem.Factorisation() == nil && x.e.matrix.Rows()*x.e.matrix.Cols() <= mostEntries
 	if !all {
 		var own []byte
-		onCore(func() { own = x.difference() })
+		executor.OnCore(func() { own = x.difference() })
 		sum, err := x.comm.Sum(ctx, own, func(sum, more []byte) {
 			x.e.matrix.Field().Combine(sum, []field.Element{field.One, field.One}, [][]byte{bytes.Clone(sum), more})
 		})

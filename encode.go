@@ -8,7 +8,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -51,8 +50,9 @@ type choice struct {
 
 	mu          sync.Mutex // guards what follows
 	executables map[executableKey]*executor.Executable
-	agreed      own    // in the last run, without the seed
-	report      Report // of that, as far as it is known before a run
+	last        *executor.Executable // of these
+	agreed      own                  // in the last run, without the seed
+	report      Report               // of that, as far as it is known before a run
 }
 
 // reportOf returns the report of a run, as far as it is known before it.
@@ -75,22 +75,6 @@ type executableKey struct{ rank, ranks int }
 // mostReady is up to how many ranks of a process have the maps of a plan ready for kernels.
 const mostReady = 64
 
-// cores has a place for each goroutine that may take memory for what no message has to wait for: of thousands of ranks
-// in a process all others wait.
-var cores = make(chan struct{}, runtime.GOMAXPROCS(0))
-
-// onCore does something when there is a place. The stack that it takes is not the caller's, which waits with it.
-func onCore(do func()) {
-	cores <- struct{}{}
-	done := make(chan struct{})
-	go func() {
-		do()
-		<-cores
-		close(done)
-	}()
-	<-done
-}
-
 // executable returns the plan ready to run at a rank.
 func (c *choice) executable(rank, ranks int) (x *executor.Executable, err error) {
 	key := executableKey{rank, ranks}
@@ -100,20 +84,21 @@ func (c *choice) executable(rank, ranks int) (x *executor.Executable, err error)
 	if x != nil {
 		return x, nil
 	}
-	onCore(func() {
-		prepare := executor.Prepare
+	executor.OnCore(func() {
 		c.mu.Lock()
-		if len(c.executables) >= mostReady {
-			prepare = executor.PrepareCompact
-		}
+		ready, like := len(c.executables) < mostReady, c.last
 		c.mu.Unlock()
-		x, err = prepare(c.Plan, rank, ranks)
+		if ready {
+			x, err = executor.Prepare(c.Plan, rank, ranks)
+		} else {
+			x, err = executor.PrepareCompact(c.Plan, rank, ranks, like)
+		}
 	})
 	if err != nil {
 		return nil, err
 	}
 	c.mu.Lock()
-	c.executables[key] = x
+	c.executables[key], c.last = x, x
 	c.mu.Unlock()
 	if kept := c.kept.Load(); kept != nil {
 		planned.grow(kept, x.Bytes())

@@ -105,8 +105,8 @@ func (p *Problem) portChoices() []int {
 	}
 	most := p.mostPorts()
 	if p.inMemory {
-		if most >= 1024 { // where each processor is a rank, messages from all to all take gigabytes
-			most = 63
+		if most >= 1024 { // where each processor is a rank, messages from all to all take gigabytes: six rounds have few
+			most = int(math.Ceil(math.Pow(float64(most+1), 1.0/6)-1e-9)) - 1
 		}
 		return []int{most}
 	}

@@ -15,9 +15,8 @@ import (
 type compiler struct {
 	x        *Executable
 	field    field.Field
-	planar   field.Planar // unless nil, maps are those of planes
-	minus    coef         // -1
-	compact  bool
+	planar   field.Planar    // unless nil, maps are those of planes
+	minus    coef            // -1
 	programs []*plan.Program // of each processor
 
 	// Lists have no pointers in them, and say where something is by its number. To fill memory takes page faults, in a
@@ -36,6 +35,7 @@ type compiler struct {
 	rounds   []round
 	steps    [][]int32 // the values that each has to compute or send
 	ends     []int32   // the values of the outputs
+	found    []int     // by sortedSources
 }
 
 // A round of the plan has messages of other ranks, with values for locations.
@@ -203,7 +203,7 @@ func (c *compiler) followTogether(all *plan.Together) {
 // makeRoom makes room for so many values, and for inputs and outputs that are converted.
 func (c *compiler) makeRoom(values int) {
 	converted := c.x.inputs + len(c.x.outputs)
-	c.values, c.terms = make([]value, 0, values+converted), make([]term, 0, c.x.work+converted)
+	c.values, c.terms = slices.Grow(c.values, values+converted), slices.Grow(c.terms, c.x.work+converted)
 	c.ends = make([]int32, 0, len(c.x.outputs))
 }
 
@@ -277,7 +277,7 @@ func (c *compiler) followRound(t int, slots [][]int32) (round, error) {
 				values[n] = slots[i][slot]
 			}
 			if rank := RankOf(s.Dst, k, x.ranks); rank != x.rank {
-				r.sends = append(r.sends, send{messageOf(x.first+i, s.Dst, rank, t, s.Port), values})
+				r.sends = append(r.sends, send{message: messageOf(x.first+i, s.Dst, rank, t, s.Port), slots: values})
 			} else {
 				here[port{s.Dst, s.Port}] = values
 			}

@@ -55,20 +55,31 @@ func (r *run) workersFor(items int) int { return max(1, min(items, r.cores)) }
 func (l *lane) compute(s int) {
 	began := l.Trace.Now()
 	l.operations = l.x.steps[s].operations
-	switch blocks := l.blocks(l.element); {
+	switch {
 	case len(l.operations) == 0:
-	case !l.x.shared(l.element):
-		l.equip(l.workers[:1])
-		for b := range blocks {
-			l.computeBlock(0, b)
-		}
-		l.release(l.workers[:1])
+	case l.x.compact:
+		OnCore(l.computeBlocks)
 	default:
-		l.equip(l.workers)
-		l.pool.share(blocks, l.block)
-		l.release(l.workers)
+		l.computeBlocks()
 	}
 	l.computed(s, began)
+}
+
+// computeBlocks applies the operations to all blocks.
+func (l *lane) computeBlocks() {
+	blocks, workers := l.blocks(l.element), l.workers
+	if !l.x.shared(l.element) {
+		workers = workers[:1]
+	}
+	l.equip(workers)
+	defer l.release(workers)
+	if len(workers) > 1 {
+		l.pool.share(blocks, l.block)
+		return
+	}
+	for b := range blocks {
+		l.computeBlock(0, b)
+	}
 }
 
 // equip gives workers their memory.

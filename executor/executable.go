@@ -3,6 +3,8 @@ package executor
 import (
 	"fmt"
 	"runtime"
+	"slices"
+	"sync"
 
 	"volley/field"
 	"volley/plan"
@@ -33,8 +35,10 @@ type Executable struct {
 	first       int // processor here
 	processors  []processor
 
-	// Elements of all processors in the memory of a segment, in this order.
+	// Elements of all processors in the memory of a segment, in this order. Before those of a message that may have a header
+	// there is a place for it.
 	inputs   int
+	headers  int
 	received int
 	computed int // of these, those that are sent, put out or needed in later rounds
 	between  int // received or computed, and not put out
@@ -46,6 +50,7 @@ type Executable struct {
 	scratch  int          // blocks of elements that only a round needs
 	widest   int          // inputs and outputs of an operation
 	work     int          // multiply-adds of a symbol
+	compact  bool         // maps are small, and made ready when they are needed
 	binary   bool         // the characteristic is 2
 	planar   field.Planar // of operations that convert
 }
@@ -103,6 +108,7 @@ const (
 type message struct {
 	src, dst, rank, round, port int32
 	first                       bool // of those to this rank, or from it
+	again                       bool // carries what the send before does, of the same step
 }
 
 func messageOf(src, dst, rank, round, port int) message {
@@ -127,10 +133,44 @@ func Prepare(p plan.Plan, rank, ranks int) (*Executable, error) {
 }
 
 // PrepareCompact is [Prepare] for one of many ranks of a process. The executable holds the coefficients of its maps as
-// they are in packets, a quarter or less of what kernels want, and makes a map ready whenever it computes with it.
-func PrepareCompact(p plan.Plan, rank, ranks int) (*Executable, error) {
-	return prepare(p, rank, ranks, true)
+// they are in packets, a quarter or less of what kernels want, and makes a map ready whenever it computes with it, which it
+// does by [OnCore]. It shares what is the same in the executable of another rank, unless that is nil.
+func PrepareCompact(p plan.Plan, rank, ranks int, like *Executable) (*Executable, error) {
+	x, err := prepare(p, rank, ranks, true)
+	if err == nil && like != nil {
+		x.share(like)
+	}
+	return x, err
 }
+
+// share takes the lists of another executable that are equal.
+func (x *Executable) share(y *Executable) {
+	for i := range x.steps[:min(len(x.steps), len(y.steps))] {
+		s, t := &x.steps[i], &y.steps[i]
+		s.wakes = either(s.wakes, t.wakes)
+		for k := range s.operations[:min(len(s.operations), len(t.operations))] {
+			a, b := &s.operations[k], &t.operations[k]
+			a.out, a.in = either(a.out, b.out), either(a.in, b.in)
+		}
+	}
+	for i := range x.sends[:min(len(x.sends), len(y.sends))] {
+		x.sends[i].slots = either(x.sends[i].slots, y.sends[i].slots)
+	}
+	for i := range x.receives[:min(len(x.receives), len(y.receives))] {
+		x.receives[i].wakes = either(x.receives[i].wakes, y.receives[i].wakes)
+	}
+}
+
+// either returns the other list where it is equal.
+func either[T comparable](own, other []T) []T {
+	if slices.Equal(own, other) {
+		return other
+	}
+	return own
+}
+
+// compilers are those of compact executables: the lists of thousands of ranks would keep the garbage collector busy.
+var compilers = sync.Pool{New: func() any { return &compiler{} }}
 
 func prepare(p plan.Plan, rank, ranks int, compact bool) (*Executable, error) {
 	info := p.Info()
@@ -139,9 +179,17 @@ func prepare(p plan.Plan, rank, ranks int, compact bool) (*Executable, error) {
 	}
 	first, end := Hosted(info.Processors, rank, ranks)
 	minus := info.Field.Sub(field.Element{}, field.One)
-	x := &Executable{plan: p, rank: rank, ranks: ranks, planRounds: info.Rounds(), first: first, binary: minus == field.One}
+	x := &Executable{plan: p, rank: rank, ranks: ranks, planRounds: info.Rounds(), first: first, binary: minus == field.One, compact: compact}
 	x.processors, x.outputs = make([]processor, 0, end-first), make([]result, 0, end-first)
-	c := &compiler{x: x, field: info.Field, short: info.Field.SymbolBytes() <= 4, zero: -1, compact: compact}
+	c := &compiler{}
+	if compact {
+		c = compilers.Get().(*compiler)
+		defer compilers.Put(c)
+	}
+	*c = compiler{
+		x: x, field: info.Field, short: info.Field.SymbolBytes() <= 4, zero: -1, values: c.values[:0], terms: c.terms[:0],
+		batches: c.batches[:0], entries: c.entries[:0], elements: c.elements[:0], found: c.found[:0],
+	}
 	c.minus = c.coefOf(minus)
 	var all *plan.Together
 	if j, ok := p.(plan.Joint); ok && ranks == 1 {

@@ -21,6 +21,10 @@ func (c *compiler) assignMemory() {
 	place := func(kind valueKind, first int) (count int) {
 		for id := range c.values {
 			if v := &c.values[id]; v.kind == kind && v.kept && (kind != sumValue || v.step >= 0) {
+				if kind == receivedValue && x.receives[v.receive].first && int(x.receives[v.receive].at) == int(id) {
+					x.headers++
+					count++
+				}
 				v.at = location(first + count)
 				count++
 			}
@@ -28,8 +32,8 @@ func (c *compiler) assignMemory() {
 		return count
 	}
 	place(inputValue, 0)
-	x.received = place(receivedValue, x.inputs)
-	x.computed = place(sumValue, x.inputs+x.received)
+	x.received = place(receivedValue, x.inputs) - x.headers
+	x.computed = place(sumValue, x.inputs+x.headers+x.received)
 }
 
 // locate turns values into locations.
@@ -40,12 +44,20 @@ func (c *compiler) locate() {
 			m.slots[n] = int32(c.values[id].at)
 		}
 	}
+	for _, s := range x.steps {
+		for k := s.sends.first + 1; k < s.sends.end; k++ {
+			before, m := &x.sends[k-1], &x.sends[k]
+			if m.again = m.first == before.first && slices.Equal(m.slots, before.slots); m.again {
+				m.slots = before.slots
+			}
+		}
+	}
 	for i := range x.receives {
 		m := &x.receives[i]
 		m.at = int32(c.values[m.at].at)
 	}
 	x.between = x.received + x.computed
-	put := make([]bool, x.inputs+x.between) // out already
+	put := make([]bool, x.inputs+x.headers+x.between) // out already
 	for o, id := range c.ends {
 		r := &x.outputs[o]
 		r.at = int(c.values[id].at)
@@ -66,7 +78,7 @@ type batch struct {
 
 // order says which operations compute the values of each step.
 func (c *compiler) order() {
-	c.batches, c.maps = make([]batch, 1, 1+len(c.values)), make([]smallMap, 1)
+	c.batches, c.maps = append(slices.Grow(c.batches, 1+len(c.values)), batch{}), make([]smallMap, 1)
 	for i := range c.steps {
 		c.x.steps[i].operations = c.operations(c.orderStep(int32(i)))
 	}
@@ -218,7 +230,7 @@ func (c *compiler) operations(order []int32) []operation {
 		op.in, locations = locations[:0:len(terms)], locations[len(terms):]
 		spare := -1 // a term that the sum takes over
 		for i, t := range terms {
-			if v := &c.values[t.value]; b.count == 1 && !head.kept && len(terms) > 1 &&
+			if v := &c.values[t.value]; !x.compact && b.count == 1 && !head.kept && len(terms) > 1 &&
 				t.coef == oneCoef && c.scratch(v) && int(v.last) == n {
 				spare = i
 				break
@@ -283,7 +295,11 @@ func (c *compiler) newMap(b *batch, without int) field.Map {
 		}
 	}
 	entries := c.entries[from:]
-	few := len(entries) <= fewEntries && !c.compact
+	if c.x.compact && c.planar == nil {
+		c.entries = c.entries[:from]
+		return c.newCompactMap(entries)
+	}
+	few := len(entries) <= fewEntries
 	if few {
 		fresh := int32(len(c.maps))
 		known := c.numbered.find(hash(entries), fresh, func(number int32) bool {
@@ -301,9 +317,6 @@ func (c *compiler) newMap(b *batch, without int) field.Map {
 	for _, x := range entries {
 		c.elements = append(c.elements, c.element(x))
 	}
-	if c.compact {
-		return newCompactMap(c.x, c.elements)
-	}
 	m := c.x.newMap(c.elements, columns)
 	if few {
 		c.maps = append(c.maps, smallMap{m, columns, from, len(c.entries)})
@@ -320,30 +333,37 @@ func (x *Executable) newMap(entries []field.Element, columns int) field.Map {
 	return x.plan.Info().Field.Map(rows)
 }
 
-// A compactMap is made ready whenever it is applied, a block at a time: ready, it is up to 64 times as large, and
-// thousands of ranks may be at it.
+// A compactMap multiplies short packets as it is. For others it is made ready, a block at a time: ready, it is up to 64
+// times as large, and thousands of ranks may be at it. It does not add to what there is.
 type compactMap struct {
 	x       *Executable
 	entries []byte // symbols, row by row
 }
 
-const compactBlock = 1024 // entries
+const (
+	compactBlock = 1024 // entries
+	compactBytes = 1024 // of packets, for which it takes as long to make a map ready as to multiply
+)
 
-func newCompactMap(x *Executable, entries []field.Element) field.Map {
-	f := x.plan.Info().Field
-	m := &compactMap{x, make([]byte, len(entries)*f.SymbolBytes())}
-	for i, e := range entries {
-		field.PutSymbol(f, m.entries[i*f.SymbolBytes():], e)
+func (c *compiler) newCompactMap(entries []coef) field.Map {
+	n := c.field.SymbolBytes()
+	m := &compactMap{c.x, make([]byte, len(entries)*n)}
+	for i, x := range entries {
+		field.PutSymbol(c.field, m.entries[i*n:], c.element(x))
 	}
 	return m
 }
 
 // Apply is that of [field.Map].
-func (m *compactMap) Apply(out, in [][]byte, add bool) {
+func (m *compactMap) Apply(out, in [][]byte, _ bool) {
 	f := m.x.plan.Info().Field
 	n := f.SymbolBytes()
 	columns := min(len(in), compactBlock)
 	rows := min(len(out), compactBlock/columns)
+	short := len(out[0]) <= compactBytes
+	if short {
+		columns, rows = len(in), 1
+	}
 	entries := make([]field.Element, 0, rows*columns)
 	for top := 0; top < len(out); top += rows {
 		bottom := min(top+rows, len(out))
@@ -355,7 +375,11 @@ func (m *compactMap) Apply(out, in [][]byte, add bool) {
 					entries = append(entries, field.Symbol(f, symbol))
 				}
 			}
-			m.x.newMap(entries, right-left).Apply(out[top:bottom], in[left:right], add || left > 0)
+			if short {
+				f.Combine(out[top], entries, in)
+			} else {
+				m.x.newMap(entries, right-left).Apply(out[top:bottom], in[left:right], left > 0)
+			}
 		}
 	}
 }

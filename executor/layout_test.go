@@ -35,8 +35,8 @@ func TestCompactMap(t *testing.T) {
 			}
 			return list
 		}
-		packets := func(n int, seed uint64) (list [][]byte) {
-			for symbols := range slices.Chunk(elements(n, 3, seed), 3) {
+		packets := func(n, symbols int, seed uint64) (list [][]byte) {
+			for symbols := range slices.Chunk(elements(n, symbols, seed), symbols) {
 				packet := make([]byte, len(symbols)*f.SymbolBytes())
 				for i, e := range symbols {
 					field.PutSymbol(f, packet[i*f.SymbolBytes():], e)
@@ -47,12 +47,17 @@ func TestCompactMap(t *testing.T) {
 		}
 		for _, shape := range [][2]int{{1, 1}, {3, 5}, {1, 2*compactBlock + 7}, {70, 40}, {2, compactBlock + 1}} {
 			rows, columns := shape[0], shape[1]
-			entries, in := elements(rows, columns, 1), packets(columns, 2)
-			for _, add := range []bool{false, true} {
-				t.Run(fmt.Sprint(name, shape, add), func(t *testing.T) {
-					got, want := packets(rows, 3), packets(rows, 3)
-					x.newMap(entries, columns).Apply(want, in, add)
-					newCompactMap(x, entries).Apply(got, in, add)
+			entries := elements(rows, columns, 1)
+			c := &compiler{x: x, field: f, short: f.SymbolBytes() <= 4}
+			var coefs []coef
+			for _, e := range entries {
+				coefs = append(coefs, c.coefOf(e))
+			}
+			for _, symbols := range []int{3, compactBytes/f.SymbolBytes() + 1} {
+				t.Run(fmt.Sprint(name, shape, symbols), func(t *testing.T) {
+					in, got, want := packets(columns, symbols, 2), packets(rows, symbols, 3), packets(rows, symbols, 3)
+					x.newMap(entries, columns).Apply(want, in, false)
+					c.newCompactMap(coefs).Apply(got, in, false)
 					if !slices.EqualFunc(got, want, bytes.Equal) {
 						t.Error("other packets")
 					}

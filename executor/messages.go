@@ -96,13 +96,14 @@ func (l *lane) postReceives() {
 	all := l.x.receives
 	for l.posted < len(all) && all[l.posted].round < all[l.oldest].round+roundsAhead {
 		m, t := &all[l.posted], &l.receives[l.posted]
-		t.Parts = slices.Grow(t.Parts[:0], 1+int(m.count))
+		at, end := m.at, m.at+m.count
+		for i := at; i < end; i++ {
+			l.memory[i] = l.memory[i][:l.element]
+		}
 		if l.hasHeader(&m.message) {
-			t.Parts = append(t.Parts, make([]byte, len(l.Header)))
+			at--
 		}
-		for n := range m.count {
-			t.Parts = append(t.Parts, l.memory[m.at+n][:l.element])
-		}
+		t.Parts = l.memory[at:end:end]
 		l.add(t, &m.message)
 		l.posted++
 		l.receiving++
@@ -112,13 +113,19 @@ func (l *lane) postReceives() {
 // send has message k posted.
 func (l *lane) send(k int) {
 	m, t := &l.x.sends[k], &l.sends[k]
-	t.Parts = slices.Grow(t.Parts[:0], 1+len(m.slots))
 	if l.hasHeader(&m.message) {
-		t.Parts = append(t.Parts, l.Header)
 		l.headerBytes += int64(len(l.Header))
 	}
-	for _, slot := range m.slots {
-		t.Parts = append(t.Parts, l.memory[slot][:l.element])
+	if m.again {
+		t.Parts = l.sends[k-1].Parts
+	} else {
+		t.Parts = slices.Grow(t.Parts[:0], 1+len(m.slots))
+		if l.hasHeader(&m.message) {
+			t.Parts = append(t.Parts, l.Header)
+		}
+		for _, slot := range m.slots {
+			t.Parts = append(t.Parts, l.memory[slot][:l.element])
+		}
 	}
 	t.over = false
 	l.sending++

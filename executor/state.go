@@ -134,7 +134,7 @@ func (r *run) newLanes() []*lane {
 func (r *run) newLane(number int) *lane {
 	x := r.x
 	l := &lane{
-		run: r, number: number, memory: make([][]byte, x.inputs+x.received+x.computed), buffers: make([][]byte, x.inputs+len(x.outputs)),
+		run: r, number: number, memory: make([][]byte, x.inputs+x.headers+x.received+x.computed), buffers: make([][]byte, x.inputs+len(x.outputs)),
 		inputs: make([][]byte, x.inputs), outputs: make([][]byte, len(x.outputs)), written: make([]bool, len(x.outputs)),
 		refused: make([]error, len(x.processors)), sends: make([]transfer, len(x.sends)), receives: make([]transfer, len(x.receives)),
 		needs: make([]int, len(x.steps)), pool: workerPool{cores: r.cores},
@@ -164,6 +164,12 @@ func (l *lane) allocate() {
 		}
 		if result.first {
 			l.memory[result.at] = []byte{} // until it is known where
+		}
+	}
+	headers := make([]byte, x.headers*len(l.Header))
+	for _, m := range x.receives {
+		if n := len(l.Header); m.first {
+			l.memory[m.at-1], headers = headers[:n:n], headers[n:]
 		}
 	}
 	size := l.at(0).element

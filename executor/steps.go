@@ -31,11 +31,12 @@ func (c *compiler) sources(list []int, id int32, seen map[int32]bool) []int {
 // sortedSources returns a list with what has to be there before values can be computed, each once.
 func (c *compiler) sortedSources(list []int, values ...int32) []int {
 	seen := map[int32]bool{}
+	c.found = append(c.found[:0], list...)
 	for _, id := range values {
-		list = c.sources(list, id, seen)
+		c.found = c.sources(c.found, id, seen)
 	}
-	slices.Sort(list)
-	return slices.Compact(list)
+	slices.Sort(c.found)
+	return slices.Clone(slices.Compact(c.found))
 }
 
 // waits reports whether a value is a sum that no step has yet.

@@ -10,6 +10,23 @@ import (
 // live in it, they keep the cores busy by themselves; a single one wants them all.
 var computing atomic.Int32
 
+// cores has a place for each goroutine that may take memory for what no message has to wait for: of thousands of ranks
+// in a process all others wait.
+var cores = make(chan struct{}, runtime.GOMAXPROCS(0))
+
+// OnCore does something when there is a place, one for each core of the process. The stack that it takes is not the
+// caller's, which waits with it.
+func OnCore(do func()) {
+	cores <- struct{}{}
+	done := make(chan struct{})
+	go func() {
+		do()
+		<-cores
+		close(done)
+	}()
+	<-done
+}
+
 // A workerPool is helpers that wait for work to share. It allocates nothing once it has
 // had its most helpers.
 type workerPool struct {
