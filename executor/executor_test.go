@@ -15,6 +15,7 @@ import (
 	"volley/executor"
 	"volley/field"
 	"volley/field/fieldtest"
+	"volley/matrix"
 	"volley/plan"
 	"volley/sim"
 	"volley/transport"
@@ -68,6 +69,34 @@ func TestEncode(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestCopies has outputs that are copies of an input, so long that goroutines share them.
+func TestCopies(t *testing.T) {
+	f := fieldtest.Parse(t, "2^8")
+	const k, size = 5, 300_000
+	a := matrix.NewDense(f, k, k)
+	for j := range k {
+		a.Set(j/2, j, field.One)
+	}
+	packets := randomPackets(f, 1, equal(k, size)...)
+	want := product(a, packets, size)
+	for _, segment := range []int{size, size/2 + 1} {
+		outputs := make([][]byte, k)
+		r := &run{plan: compile(t, "exchange", a, 1), packets: packets, bytes: size, segment: segment, ranks: 1}
+		r.job = func(_ int, job *executor.Job) {
+			for o := range k {
+				outputs[o] = make([]byte, size)
+				job.Outputs[o] = executor.Output{Memory: outputs[o]}
+			}
+		}
+		r.mustDo(t)
+		for o := range k {
+			if !bytes.Equal(outputs[o], want[o]) {
+				t.Errorf("output %d, segments of %d bytes: it is not input %d", o, segment, o/2)
+			}
+		}
 	}
 }
 

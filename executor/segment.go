@@ -131,19 +131,37 @@ func (l *lane) put(i int, buffer *[]byte, packet []byte, offset int64, length in
 
 // writeOutputs writes the outputs of the segment that were not computed where they belong.
 func (l *lane) writeOutputs() error {
-	for o, data := range l.outputs {
-		if l.written[o] {
-			continue
+	if len(l.outputs)*l.element >= minCopied {
+		l.pool.share(len(l.outputs), l.copier)
+	} else {
+		for o := range l.outputs {
+			l.copyOutput(0, o)
 		}
-		begin, _ := l.piece(o)
-		to, offset := l.Outputs[o/l.pieces], l.offset+int64(begin)
-		if to.Writer == nil {
-			copy(to.Memory[offset:], data)
+	}
+	for o, data := range l.outputs {
+		if to, offset := l.placeOf(o); to.Writer == nil {
+			continue
 		} else if _, err := to.Writer.WriteAt(data, offset); err != nil {
 			return l.writeError(o, err)
 		}
 	}
 	return nil
+}
+
+// minCopied is from how many bytes on copies are worth sharing.
+const minCopied = 1 << 20
+
+// copyOutput writes output o, if it is to be in memory and is not there yet.
+func (l *lane) copyOutput(_, o int) {
+	if to, offset := l.placeOf(o); to.Writer == nil && !l.written[o] {
+		copy(to.Memory[offset:], l.outputs[o])
+	}
+}
+
+// placeOf returns where output o, an element, goes to.
+func (l *lane) placeOf(o int) (to Output, offset int64) {
+	begin, _ := l.piece(o)
+	return l.Outputs[o/l.pieces], l.offset + int64(begin)
 }
 
 // writeError says that output o, an element, could not be written.

@@ -57,6 +57,7 @@ type lane struct {
 	pool     workerPool
 	block    func(worker, block int)
 	observer func(worker, processor int)
+	copier   func(worker, output int)
 	refused  []error // what the observer said, by processor
 
 	operations []operation // of the step that is computed
@@ -145,7 +146,7 @@ func (r *run) newLane(number int) *lane {
 	for i := range l.receives {
 		l.receives[i].ID, l.receives[i].Receive = i, true
 	}
-	l.block, l.observer = l.computeBlock, l.observeOne
+	l.block, l.observer, l.copier = l.computeBlock, l.observeOne, l.copyOutput
 	return l
 }
 
