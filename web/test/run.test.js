@@ -72,10 +72,10 @@ test("a broken file is named, with the place and reason; what was good stays", a
 });
 
 test("a run on sample data is watched, and verified", async () => {
-  const opened = await explorer.show("#/run?k=8&p=2&sample=4KiB&pace=250ms");
+  const opened = await explorer.show("#/run?k=8&p=2&sample=4KiB&pace=2s");
   const { page } = opened;
   await page.getByRole("button", { name: "Run on sample data" }).click();
-  await page.locator('[data-live="true"]').waitFor();
+  await page.locator('[data-live="true"]').waitFor(); // at a pace that a busy browser does not miss
   await page.locator('.state[data-state="whole"]').waitFor();
   assert.match(await page.locator(".state").textContent(), /Verified/);
   const plan = await explorer.json("plan", "--model", "paper", "-k", "8", "-p", "2", "--size", "4KiB", "--format", "json");
