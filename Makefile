@@ -35,7 +35,7 @@ module: ## gives the module another path, in every import: make module NAME=host
 race: ## the race detector, where goroutines meet
 	go test -race . ./executor ./trace ./transport/... ./tune ./coded ./collective ./internal/disk/... ./internal/explore
 	go test -race -p 3 -skip '^Test(.*Crash|DecideHostile|Flips|Losses16|Model|PowerCutAfter|SnapshotsLosses|Overhead|PlacesKept|Python.*)$$' ./engine/... ./group # what is left out runs processes, or repeats for long what others do; engine waits
-	go test -race -run '^Test(Interrupt.*|(Cost|Decode|Tune)Interrupted|CostInterrupt|Busy|HangUp|Explore.*|Launch(Missing|Progress)|Sets|Sets(Lost|Domains)|Progress|ProgressRanks|TuneProgress|Meter|Limits|Terminal|Metrics|Trace|Group|GroupErrors|SetsMany)$$' ./internal/cli # where it has goroutines of its own: signals, servers, hosts, sets, bars
+	go test -race -run '^Test(.*Interrupt.*|Busy|HangUp|Explore.*|Launch(Missing|Progress)|Sets(Lost|Domains|Many)?|Progress(Ranks)?|TuneProgress|Meter|Limits|Terminal|Metrics|Trace|Group(Errors)?)$$' ./internal/cli # where it has goroutines of its own: signals, servers, hosts, sets, bars
 	go test -race -skip '^TestSimulateLarge$$' ./research/simulate # one goroutine computes that, for long
 
 PYTHON = python3

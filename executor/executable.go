@@ -172,6 +172,13 @@ func either[T comparable](own, other []T) []T {
 // compilers are those of compact executables: the lists of thousands of ranks would keep the garbage collector busy.
 var compilers = sync.Pool{New: func() any { return &compiler{} }}
 
+// emptied is a compiler that has the room of c, and holds no program.
+func (c *compiler) emptied() *compiler {
+	return &compiler{
+		values: c.values[:0], terms: c.terms[:0], batches: c.batches[:0], entries: c.entries[:0], elements: c.elements[:0], found: c.found[:0],
+	}
+}
+
 func prepare(p plan.Plan, rank, ranks int, compact bool) (*Executable, error) {
 	info := p.Info()
 	if ranks < 1 || ranks > info.Processors || rank < 0 || rank >= ranks {
@@ -184,12 +191,9 @@ func prepare(p plan.Plan, rank, ranks int, compact bool) (*Executable, error) {
 	c := &compiler{}
 	if compact {
 		c = compilers.Get().(*compiler)
-		defer compilers.Put(c)
+		defer func() { compilers.Put(c.emptied()) }()
 	}
-	*c = compiler{
-		x: x, field: info.Field, short: info.Field.SymbolBytes() <= 4, zero: -1, values: c.values[:0], terms: c.terms[:0],
-		batches: c.batches[:0], entries: c.entries[:0], elements: c.elements[:0], found: c.found[:0],
-	}
+	c.x, c.field, c.short, c.zero = x, info.Field, info.Field.SymbolBytes() <= 4, -1
 	c.minus = c.coefOf(minus)
 	var all *plan.Together
 	if j, ok := p.(plan.Joint); ok && ranks == 1 {

@@ -36,7 +36,7 @@ With --instructions both sides do without some of the processor's instructions,
 in a process for each set: all, no-gfni (GFNI), avx2 (GFNI and AVX-512), none
 (assembly). The table then has the ratios only; csv and json have everything.
 For none the go command builds speed once more, and runs in the checkout. There
-klauspost takes seconds for K = 128: all cases take five minutes or more.
+klauspost takes seconds for K = 128: all cases take some minutes.
 
 Flags:
 `
