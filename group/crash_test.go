@@ -9,6 +9,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"volley/internal/disk/disktest"
 )
 
 // A scene is a verb on a group in some state.
@@ -22,26 +24,26 @@ type scene struct {
 	damaged  []int
 	world    *world
 	was      []string // trees as protected by the generation before; nil: there is none
-	verb     func(*world, *Process) (done bool, err error)
+	verb     func(*world, *disktest.Process) (done bool, err error)
 	keep     map[int][]string // by node: what is to be in some file of it whatever happens
 
 	before, after []string // trees
 	oldest        int64    // generations
 	newest        int64
-	calls         []Call
+	calls         []disktest.Call
 }
 
 // protecting is protect as a verb of a scene.
-func protecting(o ProtectOptions) func(*world, *Process) (bool, error) {
-	return func(w *world, p *Process) (bool, error) {
+func protecting(o ProtectOptions) func(*world, *disktest.Process) (bool, error) {
+	return func(w *world, p *disktest.Process) (bool, error) {
 		_, err := w.protectBy(p, o)
 		return err == nil, err
 	}
 }
 
 // recoveringWith is recover as a verb of a scene. It is done where it leaves nothing.
-func recoveringWith(o RecoverOptions) func(*world, *Process) (bool, error) {
-	return func(w *world, p *Process) (bool, error) {
+func recoveringWith(o RecoverOptions) func(*world, *disktest.Process) (bool, error) {
+	return func(w *world, p *disktest.Process) (bool, error) {
 		r, err := w.recoverBy(p, o)
 		if err != nil {
 			return false, err
@@ -81,7 +83,7 @@ func scenes(t testing.TB, layout string) []*scene {
 		r, err = c.verifyBy(c.Process(), VerifyOptions{})
 		must(t, err)
 		s.newest = r.Generation
-		s.calls = s.world.Calls(func(p *Process) {
+		s.calls = s.world.Calls(func(p *disktest.Process) {
 			c := s.world.clone()
 			c.Machine = nil // which is that of the process
 			_, err = s.verb(c, p)
@@ -129,7 +131,7 @@ func scenes(t testing.TB, layout string) []*scene {
 	change(w, "/n1")
 	was = w.trees()
 	p := w.Process()
-	p.Before = func(c Call) error {
+	p.Before = func(c disktest.Call) error {
 		if c.Op == "rename" && strings.Contains(c.Path, pendingName) {
 			p.Kill()
 		}
@@ -150,7 +152,7 @@ func scenes(t testing.TB, layout string) []*scene {
 
 	for _, glance := range []bool{false, true} {
 		w = protected()
-		add(&scene{name: fmt.Sprint("verify, at a glance ", glance), changed: -1, world: w, was: w.trees(), verb: func(w *world, p *Process) (bool, error) {
+		add(&scene{name: fmt.Sprint("verify, at a glance ", glance), changed: -1, world: w, was: w.trees(), verb: func(w *world, p *disktest.Process) (bool, error) {
 			r, err := w.verifyBy(p, VerifyOptions{Glance: glance})
 			return err == nil && r.Whole, err
 		}})
@@ -206,24 +208,24 @@ func content(w *world, name string) string {
 // An interruption is what happens to a run at a call.
 type interruption struct {
 	name string
-	at   func(Call) bool // whether it matters there; nil: everywhere
-	do   func(w *world, p *Process, n int, rng *rand.Rand)
+	at   func(disktest.Call) bool // whether it matters there; nil: everywhere
+	do   func(w *world, p *disktest.Process, n int, rng *rand.Rand)
 	ends bool // the run
 }
 
 var interruptions = []interruption{
-	{"killed", writes, func(_ *world, p *Process, n int, _ *rand.Rand) { p.KillAt(n) }, true},
-	{"power cut, all lost", writes, func(w *world, p *Process, n int, _ *rand.Rand) {
+	{"killed", writes, func(_ *world, p *disktest.Process, n int, _ *rand.Rand) { p.KillAt(n) }, true},
+	{"power cut, all lost", writes, func(w *world, p *disktest.Process, n int, _ *rand.Rand) {
 		at(p, n, func() { w.PowerCut(nil) })
 	}, true},
-	{"power cut, some lost", writes, func(w *world, p *Process, n int, rng *rand.Rand) {
+	{"power cut, some lost", writes, func(w *world, p *disktest.Process, n int, rng *rand.Rand) {
 		at(p, n, func() { w.PowerCut(func(string) bool { return rng.IntN(2) == 0 }) })
 	}, true},
-	{"EIO", fails, func(_ *world, p *Process, n int, _ *rand.Rand) { p.FailAt(n, syscall.EIO) }, false},
-	{"ENOSPC", func(c Call) bool { return writes(c) && fails(c) }, func(_ *world, p *Process, n int, _ *rand.Rand) { p.FailAt(n, syscall.ENOSPC) }, false},
-	{"full disk", writes, func(w *world, p *Process, n int, rng *rand.Rand) {
+	{"EIO", fails, func(_ *world, p *disktest.Process, n int, _ *rand.Rand) { p.FailAt(n, syscall.EIO) }, false},
+	{"ENOSPC", func(c disktest.Call) bool { return writes(c) && fails(c) }, func(_ *world, p *disktest.Process, n int, _ *rand.Rand) { p.FailAt(n, syscall.ENOSPC) }, false},
+	{"full disk", writes, func(w *world, p *disktest.Process, n int, rng *rand.Rand) {
 		dir := w.dirs[rng.IntN(len(w.dirs))]
-		p.Before = func(c Call) error {
+		p.Before = func(c disktest.Call) error {
 			if c.N >= n && grows(c) && strings.HasPrefix(c.Path, dir+"/") {
 				return syscall.ENOSPC
 			}
@@ -233,14 +235,14 @@ var interruptions = []interruption{
 }
 
 // writes reports whether an interruption at a call leaves something else than one before.
-func writes(c Call) bool { return c.Writes }
+func writes(c disktest.Call) bool { return c.Writes }
 
 // fails reports whether an error of a call keeps a verb from its end. What cannot be set is only noted, which
 // TestUnset checks.
-func fails(c Call) bool { return c.Op != "chown" && c.Op != "setxattr" }
+func fails(c disktest.Call) bool { return c.Op != "chown" && c.Op != "setxattr" }
 
 // grows reports whether a call takes space.
-func grows(c Call) bool {
+func grows(c disktest.Call) bool {
 	switch c.Op {
 	case "create", "write", "truncate", "mkdir", "symlink", "link":
 		return true
@@ -249,8 +251,8 @@ func grows(c Call) bool {
 }
 
 // at calls f before call n.
-func at(p *Process, n int, f func()) {
-	p.Before = func(c Call) error {
+func at(p *disktest.Process, n int, f func()) {
+	p.Before = func(c disktest.Call) error {
 		if c.N == n {
 			f()
 		}

@@ -15,6 +15,7 @@ import (
 
 	"volley/executor"
 	"volley/internal/disk"
+	"volley/internal/disk/disktest"
 	"volley/transport"
 	"volley/transport/local"
 )
@@ -225,7 +226,7 @@ func TestKeyInterrupted(t *testing.T) {
 	c := w.clone()
 	p := c.Process()
 	calls := 0
-	p.Before = func(c Call) error {
+	p.Before = func(c disktest.Call) error {
 		calls = c.N
 		return nil
 	}

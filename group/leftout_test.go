@@ -6,14 +6,16 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"volley/internal/disk/disktest"
 )
 
 // TestRecoverLeavesOut has a node that cannot be written to while recover prepares what comes
 // back: it is named, the other nodes get what they miss, and the next run does the rest.
 func TestRecoverLeavesOut(t *testing.T) {
-	fails := func(err error, ops ...string) func(*Process) {
-		return func(p *Process) {
-			p.Before = func(c Call) error {
+	fails := func(err error, ops ...string) func(*disktest.Process) {
+		return func(p *disktest.Process) {
+			p.Before = func(c disktest.Call) error {
 				if slices.Contains(ops, c.Op) && strings.HasPrefix(c.Path, "/n1/.volley/tmp-stage/") {
 					return err
 				}
@@ -25,7 +27,7 @@ func TestRecoverLeavesOut(t *testing.T) {
 	for _, x := range []struct {
 		name, why string
 		do        func(*world)
-		fail      func(*Process)
+		fail      func(*disktest.Process)
 	}{
 		{"the stage is blocked", "/n1/.volley/tmp-stage is in the way, and holds what Volley does not remove: move it away", func(w *world) {
 			w.MkdirAll("/n1/.volley/tmp-stage/theirs", 0o700)

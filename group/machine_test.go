@@ -17,6 +17,7 @@ import (
 
 	"volley/executor"
 	"volley/internal/disk"
+	"volley/internal/disk/disktest"
 	"volley/transport"
 	"volley/transport/local"
 )
@@ -29,7 +30,7 @@ var (
 
 // A world is a group of nodes on a machine in memory.
 type world struct {
-	*Machine
+	*disktest.Machine
 	dirs   []string
 	r      int
 	layout string
@@ -38,7 +39,7 @@ type world struct {
 
 // newWorld returns a group that is not protected, whose nodes have files of all kinds.
 func newWorld(k, r int, layout string) *world {
-	w := &world{Machine: newMachine(), r: r, layout: layout, ranks: 1}
+	w := &world{Machine: disktest.NewMachine(), r: r, layout: layout, ranks: 1}
 	rng := rand.New(rand.NewPCG(uint64(k), uint64(r)))
 	for n := range k {
 		dir := fmt.Sprintf("/n%d", n)
@@ -115,12 +116,12 @@ func onRanks[T any](w *world, f func(context.Context, transport.Transport, []str
 }
 
 // options are those of a run by a process.
-func optionsOf(p *Process, o Options) Options {
+func optionsOf(p *disktest.Process, o Options) Options {
 	o.disk, o.Timeout, o.Memory = p, time.Minute, 1<<20
 	return o
 }
 
-func (w *world) protectBy(p *Process, o ProtectOptions) (*ProtectReport, error) {
+func (w *world) protectBy(p *disktest.Process, o ProtectOptions) (*ProtectReport, error) {
 	o.Options = optionsOf(p, o.Options)
 	if o.Tolerate == 0 {
 		o.Tolerate = w.r
@@ -133,14 +134,14 @@ func (w *world) protectBy(p *Process, o ProtectOptions) (*ProtectReport, error) 
 	})
 }
 
-func (w *world) recoverBy(p *Process, o RecoverOptions) (*RecoverReport, error) {
+func (w *world) recoverBy(p *disktest.Process, o RecoverOptions) (*RecoverReport, error) {
 	o.Options = optionsOf(p, o.Options)
 	return onRanks(w, func(ctx context.Context, t transport.Transport, dirs []string) (*RecoverReport, error) {
 		return Recover(ctx, t, dirs, o)
 	})
 }
 
-func (w *world) verifyBy(p *Process, o VerifyOptions) (*VerifyReport, error) {
+func (w *world) verifyBy(p *disktest.Process, o VerifyOptions) (*VerifyReport, error) {
 	o.Options = optionsOf(p, o.Options)
 	return onRanks(w, func(ctx context.Context, t transport.Transport, dirs []string) (*VerifyReport, error) {
 		return Verify(ctx, t, dirs, o)
@@ -257,8 +258,8 @@ func inOrder(t testing.TB) {
 }
 
 // dying makes all calls in a directory fail from call n on.
-func dying(p *Process, n int, dir string, err error) {
-	p.Before = func(c Call) error {
+func dying(p *disktest.Process, n int, dir string, err error) {
+	p.Before = func(c disktest.Call) error {
 		if c.N >= n && (c.Path == dir || strings.HasPrefix(c.Path, dir+"/")) {
 			return err
 		}

@@ -17,13 +17,14 @@ import (
 	"time"
 
 	"volley/internal/disk"
+	"volley/internal/disk/disktest"
 	"volley/transport"
 )
 
 // once does something before the first call of a kind.
-func once(p *Process, op, path string, do func()) *Process {
+func once(p *disktest.Process, op, path string, do func()) *disktest.Process {
 	done := false
-	p.Before = func(c Call) error {
+	p.Before = func(c disktest.Call) error {
 		if !done && c.Op == op && c.Path == path {
 			done = true
 			do()
@@ -127,7 +128,7 @@ func TestUndisturbed(t *testing.T) {
 	w := newWorld(3, 1, Striped)
 	must(t, w.protect())
 	w.WriteFile("/n1/new", []byte("new"), 0o600)
-	for _, c := range w.Calls(func(p *Process) { _, err := w.recoverBy(p, RecoverOptions{}); must(t, err) }) {
+	for _, c := range w.Calls(func(p *disktest.Process) { _, err := w.recoverBy(p, RecoverOptions{}); must(t, err) }) {
 		if c.Writes && c.Op != "lock" && c.Op != "unlock" && c.Op != "syncdir" {
 			t.Errorf("%v", c)
 		}
@@ -279,7 +280,7 @@ func TestClosed(t *testing.T) {
 		w    *world
 		verb string
 	}{{changed, "protect"}, {damaged, "recover"}, {damaged, "verify"}, {damaged, "glance"}} {
-		calls := x.w.Calls(func(p *Process) { must(t, run(x.w.clone(), x.verb, p)) })
+		calls := x.w.Calls(func(p *disktest.Process) { must(t, run(x.w.clone(), x.verb, p)) })
 		last := map[string]int{"none": -1} // of its kind, when most is open
 		for _, c := range calls {
 			name, _, _ := strings.Cut(path.Base(c.Path), "-") // without what is made up
@@ -378,7 +379,7 @@ func TestCancelled(t *testing.T) {
 	w := newWorld(2, 1, Striped)
 	ctx, cancel := context.WithCancel(t.Context())
 	p := w.Process()
-	p.Before = func(c Call) error {
+	p.Before = func(c disktest.Call) error {
 		if c.Op == "rename" && c.Path == "/n1/.volley/pending.1.json" {
 			cancel()
 			return syscall.EIO
@@ -435,7 +436,7 @@ func TestRecoverSwapped(t *testing.T) {
 	for _, name := range []string{"big", "sub", "closed/inner", "link", "nothing"} {
 		before.RemoveAll("/n1/" + name)
 	}
-	for _, c := range before.Calls(func(p *Process) {
+	for _, c := range before.Calls(func(p *disktest.Process) {
 		_, err := before.clone().recoverBy(p, RecoverOptions{})
 		must(t, err)
 	}) {
@@ -483,7 +484,7 @@ func TestProtectSwapped(t *testing.T) {
 		w.Rename(to, from)
 	}
 	p, swapped := w.Process(), false
-	p.Before = func(c Call) error {
+	p.Before = func(c disktest.Call) error {
 		switch {
 		case !swapped && c.Op == "open" && c.Path == "/n1/sub/deep/y":
 			swapped = true
@@ -511,7 +512,7 @@ func TestStaleUnread(t *testing.T) {
 	w.RemoveAll("/n1")
 	w.Rename("/copy", "/n1")
 	p, opened := w.Process(), 0
-	p.Before = func(c Call) error {
+	p.Before = func(c disktest.Call) error {
 		if c.Op == "open" && c.Path == "/n1/.volley/record.1" {
 			if opened++; opened > 1 {
 				return syscall.EIO
@@ -537,7 +538,7 @@ func TestRecoverKeepsParity(t *testing.T) {
 			w.lose(0, 1, 2)
 			parity := content(w, "/n3/.volley/parity.1")
 			p, done := w.Process(), false
-			p.Before = func(c Call) error {
+			p.Before = func(c disktest.Call) error {
 				if (i < 3 || !done) && c.Op == op && c.Path == "/n3/.volley/parity.1" {
 					done = true
 					return syscall.EIO

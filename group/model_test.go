@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"volley/internal/disk"
+	"volley/internal/disk/disktest"
 )
 
 // A model is what a group has been promised: what lay at the nodes whenever a generation was
@@ -185,7 +186,7 @@ func (m *model) act() {
 // An accident is what happens while a verb runs.
 type accident struct {
 	name string
-	do   func(p *Process)
+	do   func(p *disktest.Process)
 }
 
 // interruption draws an accident, or nil.
@@ -200,19 +201,19 @@ func (m *model) interruption() *accident {
 	seed := rapid.Uint64().Draw(t, "which")
 	switch what {
 	case "kill":
-		x.do = func(p *Process) { p.KillAt(n) }
+		x.do = func(p *disktest.Process) { p.KillAt(n) }
 	case "cut":
-		x.do = func(p *Process) { at(p, n, func() { m.PowerCut(nil) }) }
+		x.do = func(p *disktest.Process) { at(p, n, func() { m.PowerCut(nil) }) }
 	case "cut some":
 		rng := rand.New(rand.NewPCG(seed, 0))
-		x.do = func(p *Process) {
+		x.do = func(p *disktest.Process) {
 			at(p, n, func() { m.PowerCut(func(string) bool { return rng.IntN(2) == 0 }) })
 		}
 	case "EIO":
-		x.do = func(p *Process) { p.FailAt(n, syscall.EIO) }
+		x.do = func(p *disktest.Process) { p.FailAt(n, syscall.EIO) }
 	case "ENOSPC":
-		x.do = func(p *Process) {
-			p.Before = func(c Call) error {
+		x.do = func(p *disktest.Process) {
+			p.Before = func(c disktest.Call) error {
 				if c.N == n && grows(c) {
 					return syscall.ENOSPC
 				}
@@ -222,13 +223,13 @@ func (m *model) interruption() *accident {
 	case "dying":
 		dir := m.dirs[seed%uint64(len(m.dirs))]
 		x.name += " " + dir
-		x.do = func(p *Process) { dying(p, n, dir, syscall.EIO) }
+		x.do = func(p *disktest.Process) { dying(p, n, dir, syscall.EIO) }
 	case "another run":
 		other := []string{"protect", "recover", "verify"}[seed%3]
 		x.name += " " + other
-		x.do = func(p *Process) {
+		x.do = func(p *disktest.Process) {
 			locked := false
-			p.Before = func(c Call) error {
+			p.Before = func(c disktest.Call) error {
 				if c.N == n {
 					_, _, err := m.run(other, m.Process())
 					m.step("  %s meanwhile: %v", other, err)
@@ -252,7 +253,7 @@ func (m *model) interruption() *accident {
 
 // run runs a verb. It reports which generation it found or made, and whether that is in force
 // for certain.
-func (m *model) run(verb string, p *Process) (g int64, done bool, err error) {
+func (m *model) run(verb string, p *disktest.Process) (g int64, done bool, err error) {
 	switch verb {
 	case "protect":
 		m.attempt()

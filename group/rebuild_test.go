@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"volley/internal/disk/disktest"
 )
 
 // newLong returns a group of 4 nodes of which any 2 may be lost, whose data takes many windows.
@@ -23,7 +25,7 @@ func newLong(t *testing.T, layout string) *world {
 }
 
 // readsOf counts what a verb reads of the data and parity of nodes, by file.
-func readsOf(w *world, nodes []int, run func(p *Process)) map[string]int {
+func readsOf(w *world, nodes []int, run func(p *disktest.Process)) map[string]int {
 	count := map[string]int{}
 	for _, c := range w.Calls(run) {
 		data := !strings.Contains(c.Path, metaName) || strings.HasSuffix(c.Path, "/parity.1")
@@ -48,7 +50,7 @@ func TestRecoverReadsOnce(t *testing.T) {
 		{"without parity of records", newLong(t, Full), "recordparity.1"},
 	} {
 		w := x.w
-		want := readsOf(w, []int{0, 3}, func(p *Process) {
+		want := readsOf(w, []int{0, 3}, func(p *disktest.Process) {
 			_, err := w.verifyBy(p, VerifyOptions{})
 			must(t, err)
 		})
@@ -58,7 +60,7 @@ func TestRecoverReadsOnce(t *testing.T) {
 			if x.file != "" {
 				w.Remove("/n0/.volley/" + x.file)
 			}
-			is := readsOf(w, []int{0, 3}, func(p *Process) {
+			is := readsOf(w, []int{0, 3}, func(p *disktest.Process) {
 				_, err := w.recoverBy(p, RecoverOptions{})
 				must(t, err)
 			})

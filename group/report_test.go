@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"volley/internal/disk"
+	"volley/internal/disk/disktest"
 )
 
 // found writes what is the matter with each node, a line for each thing.
@@ -40,8 +41,8 @@ func same[T ~string](t *testing.T, what string, is, want []T) {
 }
 
 // failing has calls on some paths fail.
-func failing(p *Process, err error, op string, paths ...string) *Process {
-	p.Before = func(c Call) error {
+func failing(p *disktest.Process, err error, op string, paths ...string) *disktest.Process {
+	p.Before = func(c disktest.Call) error {
 		if c.Op == op && slices.Contains(paths, c.Path) {
 			return err
 		}
@@ -134,36 +135,36 @@ func TestFindings(t *testing.T) {
 func TestMetaFindings(t *testing.T) {
 	for _, x := range []struct {
 		what string
-		do   func(w *world) *Process // nil: any
-		want []string                // of node 1
-		left bool                    // recover cannot mend it
+		do   func(w *world) *disktest.Process // nil: any
+		want []string                         // of node 1
+		left bool                             // recover cannot mend it
 	}{
-		{"node.json", func(w *world) *Process { w.Remove("/n1/.volley/node.json"); return nil }, []string{"damaged", ".volley/node.json: damaged"}, false},
-		{"manifest", func(w *world) *Process { w.Remove("/n1/.volley/manifest.1.json"); return nil }, []string{"damaged", ".volley/manifest.1.json: damaged"}, false},
-		{"own record", func(w *world) *Process { w.Remove("/n1/.volley/record.1"); return nil }, []string{"damaged", ".volley/record.1: damaged"}, false},
-		{"another's record", func(w *world) *Process {
+		{"node.json", func(w *world) *disktest.Process { w.Remove("/n1/.volley/node.json"); return nil }, []string{"damaged", ".volley/node.json: damaged"}, false},
+		{"manifest", func(w *world) *disktest.Process { w.Remove("/n1/.volley/manifest.1.json"); return nil }, []string{"damaged", ".volley/manifest.1.json: damaged"}, false},
+		{"own record", func(w *world) *disktest.Process { w.Remove("/n1/.volley/record.1"); return nil }, []string{"damaged", ".volley/record.1: damaged"}, false},
+		{"another's record", func(w *world) *disktest.Process {
 			w.Overwrite("/n1/.volley/recordparity.1", 9, []byte("#"), true)
 			return nil
 		}, []string{"damaged", ".volley/recordparity.1: damaged"}, false},
-		{"no parity", func(w *world) *Process { w.Remove("/n1/.volley/parity.1"); return nil }, []string{"damaged", ".volley/parity.1: missing"}, false},
-		{"longer parity", func(w *world) *Process { w.AppendFile("/n1/.volley/parity.1", []byte("#")); return nil }, []string{"damaged", ".volley/parity.1: damaged"}, false},
-		{"rotten parity", func(w *world) *Process {
+		{"no parity", func(w *world) *disktest.Process { w.Remove("/n1/.volley/parity.1"); return nil }, []string{"damaged", ".volley/parity.1: missing"}, false},
+		{"longer parity", func(w *world) *disktest.Process { w.AppendFile("/n1/.volley/parity.1", []byte("#")); return nil }, []string{"damaged", ".volley/parity.1: damaged"}, false},
+		{"rotten parity", func(w *world) *disktest.Process {
 			w.Overwrite("/n1/.volley/parity.1", 9, []byte("rot"), true)
 			return nil
 		}, []string{"damaged", ".volley/parity.1: damaged"}, false},
-		{"parity is a directory", func(w *world) *Process {
+		{"parity is a directory", func(w *world) *disktest.Process {
 			w.Remove("/n1/.volley/parity.1")
 			w.MkdirAll("/n1/.volley/parity.1", 0o700)
 			return nil
 		}, []string{"damaged", ".volley/parity.1: damaged is a directory, and no regular file"}, true},
-		{"unreadable parity", func(w *world) *Process {
+		{"unreadable parity", func(w *world) *disktest.Process {
 			return failing(w.Process(), syscall.EIO, "open", "/n1/.volley/parity.1")
 		}, []string{"damaged", ".volley/parity.1: damaged input/output error"}, false},
-		{"unreadable file", func(w *world) *Process { return failing(w.Process(), syscall.EIO, "read", "/n1/plain") },
+		{"unreadable file", func(w *world) *disktest.Process { return failing(w.Process(), syscall.EIO, "read", "/n1/plain") },
 			[]string{"damaged", "plain: damaged input/output error"}, false},
-		{"unreadable directory", func(w *world) *Process { return failing(w.Process(), syscall.EIO, "readdir", "/n1/closed") },
+		{"unreadable directory", func(w *world) *disktest.Process { return failing(w.Process(), syscall.EIO, "readdir", "/n1/closed") },
 			[]string{"damaged", "closed/broken: damaged input/output error", "closed/inner: damaged input/output error", "closed/inner/z: damaged input/output error"}, true},
-		{"unreadable names", func(w *world) *Process { return failing(w.Process(), syscall.EIO, "readdir", "/n1") }, []string{"failing"}, true},
+		{"unreadable names", func(w *world) *disktest.Process { return failing(w.Process(), syscall.EIO, "readdir", "/n1") }, []string{"failing"}, true},
 	} {
 		w := newWorld(4, 2, Striped)
 		must(t, w.protect())

@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"testing"
 
+	"volley/internal/disk/disktest"
 	"volley/transport"
 )
 
@@ -43,7 +44,7 @@ func (w *world) of(dirs []string) *world {
 }
 
 // run resizes, with a rank for each node or with one.
-func (x *resizingCase) run(w *world, p *Process, each bool, o ResizeOptions) (*ResizeReport, error) {
+func (x *resizingCase) run(w *world, p *disktest.Process, each bool, o ResizeOptions) (*ResizeReport, error) {
 	y := w.of(slices.Concat(x.was, x.add))
 	o.Options, o.Add, o.Remove = optionsOf(p, o.Options), x.add, x.remove
 	if each {
@@ -155,7 +156,7 @@ func TestResizeCrash(t *testing.T) {
 		for _, each := range []bool{false, true} {
 			w := x.world(t, Striped)
 			before := w.trees()
-			calls := w.Calls(func(p *Process) {
+			calls := w.Calls(func(p *disktest.Process) {
 				c := w.clone()
 				c.Machine = nil
 				_, err := x.run(c, p, each, ResizeOptions{})
@@ -325,7 +326,7 @@ func TestResizeMeanwhile(t *testing.T) {
 		w := x.world(t, Striped)
 		before := w.trees()
 		p, busy := w.Process(), 0
-		p.Before = func(c Call) error {
+		p.Before = func(c disktest.Call) error {
 			if strings.Contains(c.Path, pendingName) || c.Op == "rename" {
 				for _, dirs := range [][]string{x.was, x.is} {
 					o := w.of(dirs)

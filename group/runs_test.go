@@ -4,6 +4,8 @@ import (
 	"math/rand/v2"
 	"sync"
 	"testing"
+
+	"volley/internal/disk/disktest"
 )
 
 // TestRunsAtOnce has two or three runs use a group at once, on a group of which files have
@@ -12,12 +14,12 @@ import (
 func TestRunsAtOnce(t *testing.T) {
 	verbs := []struct {
 		name   string
-		run    func(w *world, p *Process) error
+		run    func(w *world, p *disktest.Process) error
 		shares bool
 	}{
-		{"protect", func(w *world, p *Process) error { _, err := w.protectBy(p, ProtectOptions{}); return err }, false},
-		{"recover", func(w *world, p *Process) error { _, err := w.recoverBy(p, RecoverOptions{}); return err }, false},
-		{"verify", func(w *world, p *Process) error { _, err := w.verifyBy(p, VerifyOptions{}); return err }, true},
+		{"protect", func(w *world, p *disktest.Process) error { _, err := w.protectBy(p, ProtectOptions{}); return err }, false},
+		{"recover", func(w *world, p *disktest.Process) error { _, err := w.recoverBy(p, RecoverOptions{}); return err }, false},
+		{"verify", func(w *world, p *disktest.Process) error { _, err := w.verifyBy(p, VerifyOptions{}); return err }, true},
 	}
 	for _, lost := range []bool{false, true} {
 		first := newWorld(4, 2, Striped)

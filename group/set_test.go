@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"testing"
 
+	"volley/internal/disk/disktest"
 	"volley/internal/verifyall"
 )
 
@@ -20,7 +21,7 @@ func TestUnset(t *testing.T) {
 	must(t, w.protect())
 	w.lose(0, 1)
 	p := w.Process()
-	p.Before = func(c Call) error {
+	p.Before = func(c disktest.Call) error {
 		switch c.Op {
 		case "chown":
 			return syscall.EPERM
@@ -45,7 +46,7 @@ func TestUnset(t *testing.T) {
 		t.Errorf("%v, %v, %v", info.Mode(), err, r.Incomplete())
 	}
 	w.lose(0, 1)
-	p.Before = func(c Call) error {
+	p.Before = func(c disktest.Call) error {
 		if c.Op == "setxattr" {
 			return &fs.PathError{Op: c.Op, Path: "x", Err: errors.New("no number has this")}
 		}
@@ -104,7 +105,7 @@ func TestGone(t *testing.T) {
 	w := newWorld(3, 1, Striped)
 	must(t, w.protect())
 	p := w.Process()
-	p.Before = func(c Call) error {
+	p.Before = func(c disktest.Call) error {
 		if c.Op == "readdir" && c.Path == "/n1" {
 			return syscall.ENOENT
 		}
@@ -124,7 +125,7 @@ func TestCleanOrder(t *testing.T) {
 	must(t, w.protect())
 	w.AppendFile("/n1/plain", []byte("more"))
 	removals := 0
-	for _, c := range w.Calls(func(p *Process) { _, err := w.clone().protectBy(p, ProtectOptions{}); must(t, err) }) {
+	for _, c := range w.Calls(func(p *disktest.Process) { _, err := w.clone().protectBy(p, ProtectOptions{}); must(t, err) }) {
 		if c.Op != "remove" || !strings.Contains(c.Path, ".1") {
 			continue
 		}
@@ -154,7 +155,7 @@ func TestRecordsReadOnce(t *testing.T) {
 	w := newWorld(3, 1, Striped)
 	must(t, w.protect())
 	opened := map[string]int{}
-	for _, c := range w.Calls(func(p *Process) {
+	for _, c := range w.Calls(func(p *disktest.Process) {
 		_, err := w.verifyBy(p, VerifyOptions{Glance: true})
 		must(t, err)
 	}) {
@@ -198,15 +199,15 @@ func TestRecoverToInterrupted(t *testing.T) {
 	w.MkdirAll("/out", 0o755)
 	before, refused := w.trees(), 0
 	o := RecoverOptions{To: "/out"}
-	for i, c := range w.Calls(func(p *Process) { _, err := w.recoverBy(p, o); must(t, err) }) {
+	for i, c := range w.Calls(func(p *disktest.Process) { _, err := w.recoverBy(p, o); must(t, err) }) {
 		if !c.Writes || i%verifyall.Most(7, 1) != 0 {
 			continue
 		}
-		for how, do := range map[string]func(*Process){
-			"killed":  func(p *Process) { p.KillAt(c.N) },
-			"no room": func(p *Process) { p.FailAt(c.N, syscall.ENOSPC) },
-			"full disk": func(p *Process) {
-				p.Before = func(o Call) error {
+		for how, do := range map[string]func(*disktest.Process){
+			"killed":  func(p *disktest.Process) { p.KillAt(c.N) },
+			"no room": func(p *disktest.Process) { p.FailAt(c.N, syscall.ENOSPC) },
+			"full disk": func(p *disktest.Process) {
+				p.Before = func(o disktest.Call) error {
 					if o.N >= c.N && grows(o) && strings.HasPrefix(o.Path, "/out/") {
 						return syscall.ENOSPC
 					}

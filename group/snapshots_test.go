@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"volley/internal/disk"
+	"volley/internal/disk/disktest"
 	"volley/transport"
 )
 
@@ -24,7 +25,7 @@ type roots struct {
 
 // newRoots returns the roots of nodes, that many of which may be lost, with some snapshots in force.
 func newRoots(t testing.TB, k, r int, steps ...int64) *roots {
-	w := &roots{&world{Machine: newMachine(), r: r, ranks: 1}, map[int64][]string{}}
+	w := &roots{&world{Machine: disktest.NewMachine(), r: r, ranks: 1}, map[int64][]string{}}
 	for n := range k {
 		w.dirs = append(w.dirs, fmt.Sprintf("/r%d", n))
 		w.MkdirAll(w.dirs[n], 0o755)
@@ -56,11 +57,11 @@ func (w *roots) save(step int64) {
 
 func (w *roots) clone() *roots { return &roots{w.world.clone(), w.was} }
 
-func (w *roots) protectStep(p *Process, step int64, retain int) (*ProtectReport, error) {
+func (w *roots) protectStep(p *disktest.Process, step int64, retain int) (*ProtectReport, error) {
 	return w.protectBy(p, ProtectOptions{Options: Options{Roots: true, Step: step}, Retain: retain, Layout: Striped})
 }
 
-func (w *roots) latest(p *Process) (*RecoverReport, error) {
+func (w *roots) latest(p *disktest.Process) (*RecoverReport, error) {
 	return w.recoverBy(p, RecoverOptions{Options: Options{Roots: true, Step: Latest}})
 }
 
@@ -122,8 +123,8 @@ func (w *roots) comesBack(lost []int, how int, may ...int64) (step int64, err er
 }
 
 // protectCalls returns the calls to the disk of a protection of the newest snapshot that retains two.
-func (w *roots) protectCalls(t testing.TB) []Call {
-	return w.Calls(func(p *Process) {
+func (w *roots) protectCalls(t testing.TB) []disktest.Call {
+	return w.Calls(func(p *disktest.Process) {
 		c := w.clone()
 		c.Machine = nil // which is that of the process
 		_, err := c.protectStep(p, Latest, 2)
@@ -180,7 +181,7 @@ func TestSnapshotsRecoverCrash(t *testing.T) {
 	w.save(3) // which is not protected, and gone with the nodes
 	w.lose(0, 1, 2)
 	w.SyncAll()
-	calls := w.Calls(func(p *Process) {
+	calls := w.Calls(func(p *disktest.Process) {
 		c := w.clone()
 		c.Machine = nil
 		r, err := c.latest(p)
@@ -227,7 +228,7 @@ func TestSnapshotsLosses(t *testing.T) {
 		p := c.Process()
 		dying(p, n, c.dirs[lost], syscall.EIO)
 		dead := p.Before
-		p.Before = func(call Call) error {
+		p.Before = func(call disktest.Call) error {
 			if call.N == n && kills {
 				p.Kill()
 			}
@@ -328,7 +329,7 @@ func TestSnapshotsLatest(t *testing.T) {
 	p := w.Process()
 	dying(p, 0, "/r0/step-2/"+metaName, syscall.EIO)
 	dead := p.Before
-	p.Before = func(c Call) error {
+	p.Before = func(c disktest.Call) error {
 		if strings.HasPrefix(c.Path, "/r1/step-2/") {
 			return syscall.EIO
 		}

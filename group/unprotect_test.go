@@ -9,10 +9,11 @@ import (
 	"strings"
 	"testing"
 
+	"volley/internal/disk/disktest"
 	"volley/transport"
 )
 
-func (w *world) unprotectBy(p *Process, o UnprotectOptions) (*UnprotectReport, error) {
+func (w *world) unprotectBy(p *disktest.Process, o UnprotectOptions) (*UnprotectReport, error) {
 	o.Options = optionsOf(p, o.Options)
 	return onRanks(w, func(ctx context.Context, t transport.Transport, dirs []string) (*UnprotectReport, error) {
 		return Unprotect(ctx, t, dirs, o)
@@ -37,7 +38,7 @@ func TestUnprotectCrash(t *testing.T) {
 		must(t, w.protect())
 		w.ranks = ranks
 		before := w.trees()
-		calls := w.Calls(func(p *Process) {
+		calls := w.Calls(func(p *disktest.Process) {
 			c := w.clone()
 			c.Machine = nil
 			_, err := c.unprotectBy(p, UnprotectOptions{})

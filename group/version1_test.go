@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"volley/internal/disk"
+	"volley/internal/disk/disktest"
 )
 
 // version1 returns a group of 3 nodes that was protected by the program that wrote version 1.
@@ -24,7 +25,7 @@ func version1(t testing.TB, layout string) *world {
 	defer f.Close()
 	z, err := gzip.NewReader(f)
 	must(t, err)
-	w := &world{Machine: newMachine(), r: 1, layout: layout, ranks: 1}
+	w := &world{Machine: disktest.NewMachine(), r: 1, layout: layout, ranks: 1}
 	for n := range k {
 		w.dirs = append(w.dirs, fmt.Sprint("/n", n))
 	}

@@ -1,4 +1,5 @@
-// Package disktest is disks for tests: temporary directories in memory, and locks that nobody else sees.
+// Package disktest is disks for tests. A [Machine] is a file system in memory: it shows what is left when a program, or the
+// machine, ends at any call, and what a program does when a call fails. [Lockless] has locks that nobody else sees.
 package disktest
 
 import (

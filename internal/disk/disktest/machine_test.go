@@ -1,4 +1,4 @@
-package group
+package disktest
 
 import (
 	"bytes"
@@ -16,6 +16,15 @@ import (
 
 	"volley/internal/disk"
 )
+
+func must(t testing.TB, errs ...error) {
+	t.Helper()
+	for _, err := range errs {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
 
 func open(t *testing.T, d disk.Disk, path string) disk.Dir {
 	t.Helper()
@@ -137,7 +146,7 @@ func TestDiskPowerCut(t *testing.T) {
 		}, all, "a b b/y=Y"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			m := newMachine()
+			m := NewMachine()
 			m.MkdirAll("/d/a", 0o755)
 			m.MkdirAll("/d/b", 0o755)
 			m.WriteFile("/d/a/x", []byte("X"), 0o644)
@@ -175,7 +184,7 @@ func TestDiskPowerCut(t *testing.T) {
 
 // TestDiskPowerCutModes checks modes and times after a power cut.
 func TestDiskPowerCutModes(t *testing.T) {
-	m := newMachine()
+	m := NewMachine()
 	m.MkdirAll("/d", 0o755)
 	m.WriteFile("/d/x", []byte("X"), 0o600)
 	at := time.Unix(10_000_000_000, 5)
@@ -204,7 +213,7 @@ func TestDiskPowerCutModes(t *testing.T) {
 
 // TestDiskUserLasts checks that what the user does lasts, and what it needs.
 func TestDiskUserLasts(t *testing.T) {
-	m := newMachine()
+	m := NewMachine()
 	m.MkdirAll("/d", 0o755)
 	m.WriteFile("/d/x", []byte("X"), 0o644)
 	d := open(t, m.Process(), "/d")
@@ -244,7 +253,7 @@ func TestDiskUserLasts(t *testing.T) {
 
 // TestDiskKill kills a process at each of its calls.
 func TestDiskKill(t *testing.T) {
-	m := newMachine()
+	m := NewMachine()
 	m.MkdirAll("/d", 0o755)
 	m.WriteFile("/d/x", []byte("old"), 0o644)
 	run := func(p *Process) error {
@@ -321,7 +330,7 @@ func TestDiskKill(t *testing.T) {
 
 // TestDiskBefore makes calls fail, and a write after a part of it.
 func TestDiskBefore(t *testing.T) {
-	m := newMachine()
+	m := NewMachine()
 	m.MkdirAll("/d", 0o755)
 	p := m.Process()
 	p.FailAt(1, syscall.EIO)
@@ -362,7 +371,7 @@ func TestDiskBefore(t *testing.T) {
 
 // TestDiskLock checks who gets a lock, and what the others are told.
 func TestDiskLock(t *testing.T) {
-	m := newMachine()
+	m := NewMachine()
 	m.MkdirAll("/d", 0o755)
 	mine := disk.HolderOf("protect", "run")
 	p := m.Process()
@@ -400,7 +409,7 @@ func TestDiskLock(t *testing.T) {
 
 // TestDisk checks Open and Make, and names that lead out.
 func TestDisk(t *testing.T) {
-	m := newMachine()
+	m := NewMachine()
 	m.MkdirAll("/d/real", 0o755)
 	m.WriteFile("/d/file", nil, 0o600)
 	m.Symlink("real", "/d/link")
@@ -436,7 +445,7 @@ func TestDisk(t *testing.T) {
 
 // TestDiskAppend checks that clones and what was made last share no bytes that change.
 func TestDiskAppend(t *testing.T) {
-	m := newMachine()
+	m := NewMachine()
 	d := open(t, m.Process(), "/")
 	f, err := d.OpenFile("f", os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o644)
 	must(t, err, d.SyncDir("."))
@@ -468,7 +477,7 @@ func TestDiskAppend(t *testing.T) {
 
 // TestDiskMany has processes and clones work at the same time.
 func TestDiskMany(t *testing.T) {
-	m := newMachine()
+	m := NewMachine()
 	m.MkdirAll("/d", 0o755)
 	p := m.Process()
 	n := 0
@@ -492,7 +501,7 @@ func TestDiskMany(t *testing.T) {
 }
 
 func BenchmarkDiskClone(b *testing.B) {
-	m := newMachine()
+	m := NewMachine()
 	for i := range 30 {
 		m.MkdirAll(fmt.Sprintf("/d/%d", i%5), 0o755)
 		m.WriteFile(fmt.Sprintf("/d/%d/%d", i%5, i), make([]byte, 5000), 0o644)

@@ -1,5 +1,5 @@
 //go:build !linux
 
-package group
+package disktest
 
 func (i *info) sys() any { return nil }

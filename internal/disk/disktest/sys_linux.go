@@ -1,4 +1,4 @@
-package group
+package disktest
 
 import (
 	"io/fs"

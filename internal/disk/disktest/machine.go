@@ -1,7 +1,4 @@
-package group
-
-// The file system in memory of these tests, which show what is left when a program ends
-// anywhere, or the machine does.
+package disktest
 
 import (
 	"io/fs"
@@ -83,8 +80,8 @@ type move struct {
 	number   int // of what was moved
 }
 
-// newMachine returns a machine with an empty root directory.
-func newMachine() *Machine {
+// NewMachine returns a machine with an empty root directory.
+func NewMachine() *Machine {
 	m := &Machine{nodes: make([]*inode, rootNumber), clock: time.Unix(1_600_000_000, 0)}
 	root := m.node(lostDir)
 	root.up, root.links, root.dirty = root.number, 1, false

@@ -1,4 +1,4 @@
-package group
+package disktest
 
 import (
 	"errors"
@@ -26,7 +26,7 @@ func TestDiskConformance(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n++
 		path := filepath.Join(top, fmt.Sprint(n))
-		m := newMachine()
+		m := NewMachine()
 		m.MkdirAll(path, 0o755)
 		if err := os.Mkdir(path, 0o755); err != nil {
 			t.Fatal(err)
@@ -271,7 +271,7 @@ func (s *side) each(name string, f func(string, fs.FileInfo)) {
 
 // TestDiskTimes checks that each write is seen by ctime, also where it sets the time back.
 func TestDiskTimes(t *testing.T) {
-	m := newMachine()
+	m := NewMachine()
 	m.WriteFile("/x", []byte("abc"), 0o644)
 	was, err := m.Lstat("/x")
 	must(t, err)
@@ -291,7 +291,7 @@ func TestDiskTimes(t *testing.T) {
 // not asked for twice, and a clone fares the same.
 func TestDiskPowerCutAny(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		m := newMachine()
+		m := NewMachine()
 		m.MkdirAll("/d", 0o755)
 		p := m.Process()
 		dir, err := p.Open("/d")
