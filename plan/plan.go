@@ -158,17 +158,32 @@ func (p *Program) Schedule() Schedule {
 		Terms:   p.Terms(),
 		Rounds:  make([]ScheduleRound, len(p.Rounds)),
 	}
+	sends, recvs := 0, 0
+	for _, r := range p.Rounds {
+		sends, recvs = sends+len(r.Sends), recvs+len(r.Recvs)
+	}
+	// Of all rounds: lists of their own would cost more than what is in them.
+	allSends, allRecvs := make([]ScheduleSend, 0, sends), make([]Recv, 0, recvs)
 	for t, r := range p.Rounds {
 		s.Slots += len(r.Compute)
 		for _, x := range r.Sends {
-			s.Rounds[t].Sends = append(s.Rounds[t].Sends, ScheduleSend{x.Port, x.Dst, len(x.Slots)})
+			allSends = append(allSends, ScheduleSend{x.Port, x.Dst, len(x.Slots)})
 		}
 		for _, x := range r.Recvs {
-			s.Rounds[t].Recvs = append(s.Rounds[t].Recvs, x)
+			allRecvs = append(allRecvs, x)
 			s.Slots += x.Count
 		}
+		s.Rounds[t] = ScheduleRound{Sends: take(&allSends), Recvs: take(&allRecvs)}
 	}
 	return s
+}
+
+// take returns what is in a list, nil for nothing, and leaves the room behind it.
+func take[T any](list *[]T) (all []T) {
+	if n := len(*list); n > 0 {
+		all, *list = (*list)[:n:n], (*list)[n:]
+	}
+	return all
 }
 
 // Terms returns the number of terms of all combinations of the program: its multiply-adds per symbol.

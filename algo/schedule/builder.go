@@ -10,12 +10,26 @@ import (
 // A Builder writes one processor's program, round by round: Compute and Send, then Receive in port order.
 type Builder struct {
 	program plan.Program
-	round   plan.Round
 	slots   int
-	terms   int // of all combinations
-	totals  map[plan.Slot][]Addend
+	terms   int         // of all combinations
 	Field   field.Field // of all coefficients; nil where there are none
 	Coding  bool        // false: only the schedule is wanted, combinations stay empty
+
+	// What rounds have, one after the other, as a list for each of them costs more than what is in it.
+	compute []plan.Combination
+	sends   []plan.Send
+	recvs   []plan.Recv
+	ended   [3]int      // how much of these belongs to rounds that have ended
+	spare   []plan.Slot // from which lists of slots are cut
+
+	backwards bool // whether totals are kept, for [Builder.Transposed]
+	totals    []total
+}
+
+// A total is what [Builder.Total] has added up.
+type total struct {
+	slot plan.Slot
+	of   []Addend
 }
 
 // Compute makes the combination the next slot. It has so many terms where no coefficient is zero. When only the
@@ -26,20 +40,20 @@ func (b *Builder) Compute(terms int, combination func() plan.Combination) plan.S
 	if b.Coding {
 		c = combination()
 	}
-	b.round.Compute = append(b.round.Compute, c)
+	b.compute = append(b.compute, c)
 	b.slots++
 	return b.slots - 1
 }
 
 // Send sends the packets in slots to processor dst in this round.
 func (b *Builder) Send(port, dst int, slots []plan.Slot) {
-	b.round.Sends = append(b.round.Sends, plan.Send{Port: port, Dst: dst, Slots: slots})
+	b.sends = append(b.sends, plan.Send{Port: port, Dst: dst, Slots: slots})
 }
 
 // Receive receives count elements from processor src in this round and returns the slots that they take.
 func (b *Builder) Receive(port, src, count int) []plan.Slot {
-	b.round.Recvs = append(b.round.Recvs, plan.Recv{Port: port, Src: src, Count: count})
-	slots := make([]plan.Slot, count)
+	b.recvs = append(b.recvs, plan.Recv{Port: port, Src: src, Count: count})
+	slots := b.list(count)
 	for i := range slots {
 		slots[i] = b.slots
 		b.slots++
@@ -47,15 +61,35 @@ func (b *Builder) Receive(port, src, count int) []plan.Slot {
 	return slots
 }
 
+// list returns a list of so many slots.
+func (b *Builder) list(n int) []plan.Slot {
+	if n > len(b.spare) {
+		b.spare = make([]plan.Slot, max(n, 64))
+	}
+	list := b.spare[:n:n]
+	b.spare = b.spare[n:]
+	return list
+}
+
 // EndRound closes the round, which may be empty, and opens the next.
 func (b *Builder) EndRound() {
-	b.program.Rounds = append(b.program.Rounds, b.round)
-	b.round = plan.Round{}
+	b.program.Rounds = append(b.program.Rounds, plan.Round{
+		Compute: since(b.compute, &b.ended[0]), Sends: since(b.sends, &b.ended[1]), Recvs: since(b.recvs, &b.ended[2]),
+	})
+}
+
+// since returns what a list has from an index on, nil for nothing, and moves the index to its end.
+func since[T any](list []T, from *int) (part []T) {
+	if n := len(list); n > *from {
+		part = list[*from:n:n]
+		*from = n
+	}
+	return part
 }
 
 // finish returns the program with its outputs; what was computed since the last round ended is its final computation.
 func (b *Builder) finish(outputs []plan.Slot) *plan.Program {
-	b.program.Compute = b.round.Compute
+	b.program.Compute = since(b.compute, &b.ended[0])
 	b.program.Outputs = outputs
 	return &b.program
 }
@@ -119,8 +153,8 @@ func (b *Builder) Total(list []Addend) plan.Slot {
 		}
 		return plan.Combination(c)
 	})
-	if b.totals != nil {
-		b.totals[slot] = list
+	if b.backwards {
+		b.totals = append(b.totals, total{slot, list})
 	}
 	return slot
 }
@@ -137,9 +171,9 @@ func (a Addend) weight(i int) field.Element {
 // returns outputs of the part as it is forwards, -1 for none. Own has an input of the transposed part for each of these
 // outputs, nil for none. Transposed returns the slot of a sum for each of these inputs.
 func (b *Builder) Transposed(write func(forward *Builder) (outputs []plan.Slot, own [][]Addend)) []plan.Slot {
-	forward := &Builder{totals: map[plan.Slot][]Addend{}}
+	forward := &Builder{backwards: true}
 	outputs, own := write(forward)
-	sums := make([][]Addend, forward.slots)
+	sums := forward.roomForSums(outputs, own)
 	for i, slot := range outputs {
 		if slot >= 0 {
 			sums[slot] = append(sums[slot], own[i]...)
@@ -149,26 +183,26 @@ func (b *Builder) Transposed(write func(forward *Builder) (outputs []plan.Slot, 
 	scale := func(computed int) { // the computed slots of a round, which are its first
 		for range computed {
 			end--
-			total := b.Total(sums[end])
-			for _, a := range forward.totals[end] {
+			sum := b.Total(sums[end])
+			for _, a := range forward.total(end) {
 				for i, slot := range a.slots {
-					addend := InSlot(total)
+					addend := b.addend(sum)
 					if a.coef != nil {
-						addend[0].coef = func(int) field.Element { return a.coef(i) }
+						addend.coef = func(int) field.Element { return a.coef(i) }
 					}
-					sums[slot] = append(sums[slot], addend...)
+					sums[slot] = append(sums[slot], addend)
 				}
 			}
 		}
 	}
-	scale(len(forward.round.Compute))
+	scale(len(forward.compute) - forward.ended[0])
 	for _, r := range slices.Backward(forward.program.Rounds) {
 		for _, x := range r.Recvs {
 			end -= x.Count
 		}
 		at := end
 		for _, x := range r.Recvs {
-			slots := make([]plan.Slot, x.Count)
+			slots := b.list(x.Count)
 			for i := range slots {
 				slots[i] = b.Total(sums[at+i])
 			}
@@ -177,17 +211,66 @@ func (b *Builder) Transposed(write func(forward *Builder) (outputs []plan.Slot, 
 		}
 		for _, x := range r.Sends {
 			for i, slot := range b.Receive(x.Port, x.Dst, len(x.Slots)) {
-				sums[x.Slots[i]] = append(sums[x.Slots[i]], InSlot(slot)...)
+				sums[x.Slots[i]] = append(sums[x.Slots[i]], b.addend(slot))
 			}
 		}
 		b.EndRound()
 		scale(len(r.Compute))
 	}
-	slots := make([]plan.Slot, forward.program.Inputs)
+	slots := b.list(forward.program.Inputs)
 	for i := range slots {
 		slots[i] = b.Total(sums[i])
 	}
 	return slots
+}
+
+// roomForSums returns an empty list for each slot, with room for all that [Builder.Transposed] adds up.
+func (b *Builder) roomForSums(outputs []plan.Slot, own [][]Addend) [][]Addend {
+	counts, all := make([]int, b.slots), 0
+	count := func(slot plan.Slot, n int) {
+		counts[slot] += n
+		all += n
+	}
+	for i, slot := range outputs {
+		if slot >= 0 {
+			count(slot, len(own[i]))
+		}
+	}
+	for _, x := range b.sends {
+		for _, slot := range x.Slots {
+			count(slot, 1)
+		}
+	}
+	for _, t := range b.totals {
+		for _, a := range t.of {
+			for _, slot := range a.slots {
+				count(slot, 1)
+			}
+		}
+	}
+	sums, room := make([][]Addend, b.slots), make([]Addend, all)
+	for slot, n := range counts {
+		sums[slot], room = room[:0:n], room[n:]
+	}
+	return sums
+}
+
+// total returns what was added up for a slot. It is asked for the last slot first.
+func (b *Builder) total(slot plan.Slot) []Addend {
+	last := len(b.totals) - 1
+	if last < 0 || b.totals[last].slot != slot {
+		return nil
+	}
+	list := b.totals[last].of
+	b.totals = b.totals[:last]
+	return list
+}
+
+// addend is [InSlot].
+func (b *Builder) addend(slot plan.Slot) Addend {
+	list := b.list(1)
+	list[0] = slot
+	return Addend{slots: list, terms: 1}
 }
 
 // A Sum collects the terms of a combination. Zero coefficients are left out: they would be work without effect.

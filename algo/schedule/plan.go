@@ -31,6 +31,7 @@ func (p *Plan) Info() plan.Info { return p.Common }
 func (p *Plan) build(proc int, coding bool) *Builder {
 	b := &Builder{Field: p.Common.Field, Coding: coding}
 	b.program.Proc = proc
+	b.program.Rounds = make([]plan.Round, 0, p.Common.Rounds())
 	b.finish(p.Write(b, proc))
 	return b
 }
