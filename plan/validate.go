@@ -2,7 +2,7 @@ package plan
 
 import (
 	"fmt"
-	"reflect"
+	"slices"
 	"strings"
 
 	"volley/field"
@@ -330,15 +330,14 @@ func (v *validator) classes(p Plan) {
 	}
 }
 
-// sameSchedule is reflect.DeepEqual that takes nil and empty lists for equal.
+// sameSchedule reports whether two schedules are equal but for their terms.
 func sameSchedule(a, b Schedule) bool {
 	if a.Inputs != b.Inputs || a.Outputs != b.Outputs || a.Slots != b.Slots || len(a.Rounds) != len(b.Rounds) {
 		return false
 	}
 	for t := range a.Rounds {
 		x, y := a.Rounds[t], b.Rounds[t]
-		if len(x.Sends)+len(y.Sends) > 0 && !reflect.DeepEqual(x.Sends, y.Sends) ||
-			len(x.Recvs)+len(y.Recvs) > 0 && !reflect.DeepEqual(x.Recvs, y.Recvs) {
+		if !slices.Equal(x.Sends, y.Sends) || !slices.Equal(x.Recvs, y.Recvs) {
 			return false
 		}
 	}

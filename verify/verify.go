@@ -8,6 +8,7 @@
 package verify
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 
@@ -53,12 +54,14 @@ func Check(p plan.Plan, a matrix.Matrix) error {
 	if info.Field.Name() != a.Field().Name() {
 		return fmt.Errorf("verify: a plan over %s and a matrix over %s", info.Field.Name(), a.Field().Name())
 	}
+	pieces := 1
 	if n := info.PieceCount(); info.Rows == n*a.Rows() && info.Columns == n*a.Cols() {
-		a = InPieces(a, n)
+		pieces = n
 	}
-	if info.Rows != a.Rows() || info.Columns != a.Cols() {
+	if info.Rows != pieces*a.Rows() || info.Columns != pieces*a.Cols() {
 		return fmt.Errorf("verify: a plan of %d rows and %d columns and a matrix of %d and %d", info.Rows, info.Columns, a.Rows(), a.Cols())
 	}
+	p = &remembered{p, map[int]*plan.Program{}}
 	if err := plan.Validate(p); err != nil {
 		return err
 	}
@@ -71,18 +74,21 @@ func Check(p plan.Plan, a matrix.Matrix) error {
 		return err
 	}
 	var wrong MismatchError
+	size := info.Field.SymbolBytes()
+	column := make([]byte, info.Rows*size) // of A, as a packet
 	for k, memory := range memories {
 		for o, slot := range m.Programs[k].Outputs {
 			j := m.Column(k, o)
-			for i := range info.Rows {
-				got, want := memory.Coefficient(slot, i), a.At(i, j)
-				if got == want {
-					continue
+			clear(column)
+			for i := range a.Rows() {
+				e := a.At(i, j/pieces)
+				if !field.Contains(info.Field, e) {
+					return fmt.Errorf("verify: entry (%d, %d) of the matrix is %v, outside the field %s", i, j/pieces, e, info.Field.Name())
 				}
-				wrong.Count++
-				if len(wrong.Mismatches) < maxMismatches {
-					wrong.Mismatches = append(wrong.Mismatches, Mismatch{k, slot, i, j, got, want})
-				}
+				field.PutSymbol(info.Field, column[(i*pieces+j%pieces)*size:], e)
+			}
+			if !bytes.Equal(memory.slots[slot], column) {
+				wrong.add(Mismatch{Proc: k, Slot: slot, Column: j}, memory, &Memory{memory.field, memory.bytes, [][]byte{column}})
 			}
 		}
 	}
@@ -90,6 +96,37 @@ func Check(p plan.Plan, a matrix.Matrix) error {
 		return &wrong
 	}
 	return nil
+}
+
+// add adds what differs in the slot that x names from what is wanted, which is in slot 0.
+func (e *MismatchError) add(x Mismatch, got, want *Memory) {
+	for x.Row = range got.bytes / got.field.SymbolBytes() {
+		x.Got, x.Want = got.Coefficient(x.Slot, x.Row), want.Coefficient(0, x.Row)
+		if x.Got == x.Want {
+			continue
+		}
+		e.Count++
+		if len(e.Mismatches) < maxMismatches {
+			e.Mismatches = append(e.Mismatches, x)
+		}
+	}
+}
+
+// A remembered plan makes every program once.
+type remembered struct {
+	plan.Plan
+	programs map[int]*plan.Program
+}
+
+func (r *remembered) Program(proc int) (*plan.Program, error) {
+	if p, ok := r.programs[proc]; ok {
+		return p, nil
+	}
+	p, err := r.Plan.Program(proc)
+	if err == nil {
+		r.programs[proc] = p
+	}
+	return p, err
 }
 
 // InPieces returns the matrix of the pieces of packets, n of each, of which every one is coded by a.

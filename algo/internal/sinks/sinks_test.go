@@ -43,22 +43,6 @@ func randomMatrix(t testing.TB, f field.Field, k, r int) matrix.Matrix {
 	return a
 }
 
-// inPiecesOf returns A ⊗ I_S, stored.
-func inPiecesOf(a matrix.Matrix, pieces int) matrix.Matrix {
-	if pieces <= 1 {
-		return a
-	}
-	d := matrix.NewDense(a.Field(), a.Rows()*pieces, a.Cols()*pieces)
-	for i := range a.Rows() {
-		for j := range a.Cols() {
-			for piece := range pieces {
-				d.Set(i*pieces+piece, j*pieces+piece, a.At(i, j))
-			}
-		}
-	}
-	return d
-}
-
 // describe names a plan of a problem in messages.
 func describe(p schedule.Task, q plan.Plan) string {
 	return fmt.Sprintf("%s, K=%d R=%d separate=%t p=%d, %s", q.Info().Algorithm, p.Matrix.Rows(), p.Matrix.Cols(), p.Separate, p.Ports, q.Info().Parameters)
@@ -72,7 +56,7 @@ func checkSinks(t *testing.T, family sinksFamily, p schedule.Task) int {
 		t.Fatal(err)
 	}
 	for _, q := range plans {
-		if err := verify.Check(q, inPiecesOf(p.Matrix, q.Info().Pieces)); err != nil {
+		if err := verify.Check(q, p.Matrix); err != nil {
 			t.Errorf("%s: %v", describe(p, q), err)
 			continue
 		}
