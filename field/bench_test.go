@@ -156,11 +156,8 @@ func randomElement(f field.Field, rng *rand.Rand) field.Element {
 }
 
 func randomPacket(f field.Field, rng *rand.Rand, symbols int) []byte {
-	n := f.SymbolBytes()
-	b := make([]byte, symbols*n)
-	for k := range symbols {
-		field.PutSymbol(f, b[k*n:], randomElement(f, rng))
-	}
+	b, s := make([]byte, symbols*f.SymbolBytes()), field.NewSampler(f)
+	s.Fill(b, rng.Uint64)
 	return b
 }
 

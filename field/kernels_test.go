@@ -21,8 +21,8 @@ func withKernels(path *kernels, f func()) {
 func packets(rng *rand.Rand, n, length int) (whole, parts [][]byte) {
 	for i := range n {
 		b := make([]byte, length+128)
-		for k := range b {
-			b[k] = byte(rng.Uint32())
+		for k := 0; k < len(b); k += 8 {
+			store8(b[k:], rng.Uint64())
 		}
 		at := (17*i + rng.IntN(3)) % 64
 		whole, parts = append(whole, b), append(parts, b[at:at+length:at+length])
@@ -214,6 +214,9 @@ func testPathMap(t *testing.T, f Field, what string, rng *rand.Rand, rows [][]El
 	mask := f.Order().Uint64() - 1
 	for _, p := range in {
 		for k := range n / f.SymbolBytes() { // only elements
+			if f.Degree() == 8*f.SymbolBytes() {
+				break // all symbols are
+			}
 			s := p[k*f.SymbolBytes():]
 			PutSymbol(f, s, Code(Symbol(f, s)[0]&mask))
 		}

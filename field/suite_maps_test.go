@@ -59,7 +59,7 @@ func (s *suite) planes(t *testing.T) {
 	}
 	rng := newRand()
 	for symbols := range 300 {
-		want := s.fill(make([]byte, symbols*s.SymbolBytes()), func(int) field.Element { return s.randomElement(rng) })
+		want := s.randomize(rng, make([]byte, symbols*s.SymbolBytes()))
 		planes, got := make([]byte, len(want)), make([]byte, len(want))
 		p.ToPlanes(planes, want)
 		p.FromPlanes(got, planes)
@@ -145,7 +145,7 @@ func (s *suite) mapRows(rng *rand.Rand, outputs, inputs int) map[string][][]fiel
 func (s *suite) compareMap(t *testing.T, what string, m field.Map, rows [][]field.Element, x shape, rng *rand.Rand, add bool) {
 	t.Helper()
 	packet := func() []byte {
-		return s.fill(make([]byte, x.symbols*s.SymbolBytes()+1)[1:], func(int) field.Element { return s.randomElement(rng) })
+		return s.randomize(rng, make([]byte, x.symbols*s.SymbolBytes()+1)[1:])
 	}
 	in, before := make([][]byte, x.inputs), make([][]byte, x.inputs)
 	for j := range in {

@@ -116,7 +116,7 @@ func (s *suite) combine(t *testing.T) {
 			src := make([][]byte, shape.sources)
 			for i := range src {
 				coef[i] = kind.coef(i)
-				src[i] = s.fill(make([]byte, shape.symbols*s.SymbolBytes()+1)[1:], some)
+				src[i] = s.randomize(rng, make([]byte, shape.symbols*s.SymbolBytes()+1)[1:])
 			}
 			what := fmt.Sprintf("%d sources of %d symbols, coefficients %s", shape.sources, shape.symbols, kind.name)
 			s.compare(t, what, coef, src, shape.symbols)
@@ -180,7 +180,7 @@ func (s *suite) combineConcurrent(t *testing.T) {
 	coef, src := make([]field.Element, 20), make([][]byte, 20)
 	for i := range src {
 		coef[i] = s.randomElement(rng)
-		src[i] = s.fill(make([]byte, symbols*s.SymbolBytes()), func(int) field.Element { return s.randomElement(rng) })
+		src[i] = s.randomize(rng, make([]byte, symbols*s.SymbolBytes()))
 	}
 	want := make([]byte, symbols*s.SymbolBytes())
 	s.Combine(want, coef, src)
@@ -279,6 +279,13 @@ func (s *suite) fill(packet []byte, element func(k int) field.Element) []byte {
 	for k := range len(packet) / s.SymbolBytes() {
 		field.PutSymbol(s, packet[k*s.SymbolBytes():], element(k))
 	}
+	return packet
+}
+
+// randomize sets the symbols of packet at random and returns it.
+func (s *suite) randomize(rng *rand.Rand, packet []byte) []byte {
+	n := s.SymbolBytes()
+	copy(packet, s.pool[n*rng.IntN(pooled-len(packet)/n+1):])
 	return packet
 }
 

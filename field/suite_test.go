@@ -54,6 +54,9 @@ func runAll(t *testing.T, tests []suiteTest) {
 	}
 }
 
+// pooled is how many symbols there are to choose random packets from: more than the longest packet has.
+const pooled = 1 << 16
+
 // exhaustive is the order up to which all triples of elements are checked.
 const exhaustive = 64
 
@@ -67,6 +70,7 @@ type suite struct {
 	random  *rapid.Generator[field.Element]
 	order64 uint64          // q, unless it is larger
 	drawn   []field.Element // at random, where q is: to draw one takes long
+	pool    []byte          // pooled symbols at random, of which random packets are parts
 }
 
 func newSuite(f field.Field) *suite {
@@ -100,6 +104,8 @@ func newSuite(f field.Field) *suite {
 			s.drawn = append(s.drawn, s.element(v))
 		}
 	}
+	rng := newRand()
+	s.pool = s.fill(make([]byte, pooled*s.SymbolBytes()), func(int) field.Element { return s.randomElement(rng) })
 	s.random = rapid.Custom(func(t *rapid.T) field.Element {
 		if rapid.IntRange(0, 3).Draw(t, "nasty") == 0 {
 			return rapid.SampledFrom(s.nasty).Draw(t, "constant")
