@@ -78,14 +78,18 @@ func product(a matrix.Matrix, x [][]byte, symbols int) [][]byte {
 	size := f.SymbolBytes()
 	coded := make([][]byte, a.Cols())
 	for j := range coded {
-		coded[j] = make([]byte, symbols*size)
-		for s := range symbols {
-			var sum field.Element
-			for i := range x {
-				if s*size < len(x[i]) {
-					sum = f.Add(sum, f.Mul(a.At(i, j), field.Symbol(f, x[i][s*size:])))
-				}
+		sums := make([]field.Element, symbols)
+		for i := range x {
+			c := a.At(i, j)
+			if c.IsZero() {
+				continue
 			}
+			for s := range min(symbols, len(x[i])/size) {
+				sums[s] = f.Add(sums[s], f.Mul(c, field.Symbol(f, x[i][s*size:])))
+			}
+		}
+		coded[j] = make([]byte, symbols*size)
+		for s, sum := range sums {
 			field.PutSymbol(f, coded[j][s*size:], sum)
 		}
 	}

@@ -3,6 +3,7 @@ package executor
 import (
 	"bytes"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -36,11 +37,10 @@ func TestCompactMap(t *testing.T) {
 			return list
 		}
 		packets := func(n, symbols int, seed uint64) (list [][]byte) {
-			for symbols := range slices.Chunk(elements(n, symbols, seed), symbols) {
-				packet := make([]byte, len(symbols)*f.SymbolBytes())
-				for i, e := range symbols {
-					field.PutSymbol(f, packet[i*f.SymbolBytes():], e)
-				}
+			sampler, rng := field.NewSampler(f), rand.New(rand.NewPCG(seed, 1))
+			for range n {
+				packet := make([]byte, symbols*f.SymbolBytes())
+				sampler.Fill(packet, rng.Uint64)
 				list = append(list, packet)
 			}
 			return list
