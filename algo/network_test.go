@@ -110,12 +110,19 @@ func formulas(n sim.Network, h int, bytes int64, gamma sim.PerByte) time.Duratio
 		}
 		return ns
 	}
+	fewest := func(n int) float64 { // of all ways to gather or reduce
+		least := math.Inf(1)
+		for _, radices := range partitions(n, n) {
+			least = min(least, rounds(radices))
+		}
+		return least
+	}
 	for split := 0; split <= h; split++ {
 		pieces := int64(1) << split
 		padded := float64((bytes/2+pieces-1)/pieces*pieces*2) / float64(bytes)
 		for gathered := 0; gathered <= h-split; gathered++ {
 			reduced := h - split - gathered
-			middle := float64(int(1)<<gathered - 1 + int(1)<<reduced - 1)
+			middle, ends := float64(int(1)<<gathered-1+int(1)<<reduced-1), fewest(gathered)+fewest(reduced)
 			for _, out := range partitions(split, split) {
 				for _, back := range partitions(split, split) {
 					packets := middle
@@ -126,11 +133,7 @@ func formulas(n sim.Network, h int, bytes int64, gamma sim.PerByte) time.Duratio
 					if split < h {
 						ways += float64(gamma) * float64(bytes<<h) * 1e9
 					}
-					for _, gather := range partitions(gathered, gathered) {
-						for _, reduce := range partitions(reduced, reduced) {
-							best = min(best, ways+rounds(gather)+rounds(reduce))
-						}
-					}
+					best = min(best, ways+ends)
 				}
 			}
 		}
