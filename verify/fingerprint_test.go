@@ -44,9 +44,14 @@ func element(f field.Field, rng *rand.Rand) field.Element {
 // fingerprint returns the fingerprint of a packet added at once, in blocks of 64
 // symbols.
 func fingerprint(f field.Field, seed verify.Seed, packet []byte) []byte {
-	p := verify.NewFingerprints(f, seed, 64, 1)
-	p.Add(packet)
-	return p.Bytes()[0]
+	return fingerprints(f, seed, packet)[0]
+}
+
+// fingerprints does so for packets of one length.
+func fingerprints(f field.Field, seed verify.Seed, packets ...[]byte) [][]byte {
+	p := verify.NewFingerprints(f, seed, 64, len(packets))
+	p.Add(packets...)
+	return p.Bytes()
 }
 
 // TestFingerprintDefinition compares with the sums by the schoolbook.
@@ -247,7 +252,6 @@ func TestFingerprintCatches(t *testing.T) {
 			n := 1 + rng.IntN(500)
 			packet := symbols(f, rng, n)
 			seed := verify.Seed{byte(trial), byte(trial >> 8)}
-			want := fingerprint(f, seed, packet)
 			at, by := rng.IntN(n), nonzero()
 			changes := map[string]func([]byte){
 				"one symbol": func(p []byte) { change(p, at, by) },
@@ -271,11 +275,16 @@ func TestFingerprintCatches(t *testing.T) {
 					}
 				}
 			}
+			names, packets := []string{"nothing"}, [][]byte{packet}
 			for what, change := range changes {
 				wrong := bytes.Clone(packet)
 				change(wrong)
-				if !bytes.Equal(wrong, packet) && bytes.Equal(fingerprint(f, seed, wrong), want) {
-					t.Errorf("%s, trial %d: %d symbols, %s at %d by %v: not caught", name, trial, n, what, at, by)
+				names, packets = append(names, what), append(packets, wrong)
+			}
+			all := fingerprints(f, seed, packets...)
+			for i, wrong := range packets {
+				if !bytes.Equal(wrong, packet) && bytes.Equal(all[i], all[0]) {
+					t.Errorf("%s, trial %d: %d symbols, %s at %d by %v: not caught", name, trial, n, names[i], at, by)
 				}
 			}
 		}
