@@ -32,6 +32,7 @@ func TestFields(t *testing.T) {
 	}
 	for _, name := range names {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			f := fieldtest.Parse(t, name)
 			if f.Name() != name {
 				t.Errorf("the name of %s is %s", name, f.Name())

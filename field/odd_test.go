@@ -18,7 +18,10 @@ var oddFields = []string{"3", "251", "257", "32749", "32771", "65521", "65537", 
 // TestPortable checks the operations on packets as they are where there are no vector instructions.
 func TestPortable(t *testing.T) {
 	for _, name := range oddFields {
-		t.Run(name, func(t *testing.T) { newSuite(field.Portable(name)).kernels(t) })
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			newSuite(field.Portable(name)).kernels(t)
+		})
 	}
 }
 
