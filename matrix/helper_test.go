@@ -103,12 +103,17 @@ func (f primeField) Inv(a field.Element) field.Element {
 func (f primeField) Map(rows [][]field.Element) field.Map { panic("matrices make no maps") }
 
 func (f primeField) Combine(dst []byte, coef []field.Element, src [][]byte) {
+	factors := make([]*big.Int, len(coef))
+	for i, c := range coef {
+		factors[i] = c.Int()
+	}
+	product := new(big.Int)
 	for at := 0; at < len(dst); at += 32 {
-		var sum field.Element
-		for i, c := range coef {
-			sum = f.Add(sum, f.Mul(c, field.Symbol(f, src[i][at:])))
+		sum := new(big.Int)
+		for i, c := range factors {
+			sum.Add(sum, product.Mul(c, field.Symbol(f, src[i][at:]).Int()))
 		}
-		field.PutSymbol(f, dst[at:], sum)
+		field.PutSymbol(f, dst[at:], f.element(sum))
 	}
 }
 

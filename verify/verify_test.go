@@ -107,12 +107,21 @@ func TestCheckRejects(t *testing.T) {
 			t.Errorf("error %v, want %s", err, want)
 		}
 	}
+	want := fmt.Sprintf("verify: entry (0, 0) of the matrix is %v, outside the field 257", outside{a}.At(0, 0))
+	if err := verify.Check(m, outside{a}); err == nil || err.Error() != want {
+		t.Errorf("error %v of a matrix with an entry outside the field", err)
+	}
 	m.Programs[2].Rounds[0].Sends[0].Dst = 2
 	var invalid *plan.ValidationError
 	if err := verify.Check(m, a); !errors.As(err, &invalid) {
 		t.Errorf("error %v, want a plan.ValidationError", err)
 	}
 }
+
+// An outside matrix has codes that no element has, with the low bytes of another matrix.
+type outside struct{ matrix.Matrix }
+
+func (m outside) At(i, j int) field.Element { return field.Code(m.Matrix.At(i, j)[0] + 1<<16) }
 
 // TestTransferMatrix compares the transfer matrix of a plan made by hand with the
 // same computed on packets of random symbols.
