@@ -368,10 +368,10 @@ func (u *bundle) throughLayers(b *schedule.Builder, fact *matrix.Factorisation, 
 		at[fact.In.Label(source)] = u.raw[i]
 	}
 	for _, l := range layers {
-		next := make([]plan.Slot, len(at))
+		next, all := make([]plan.Slot, len(at)), make([]plan.Slot, len(at)*l.Size())
 		for label := range next {
 			group, index := l.Group(label), l.Index(label)
-			slots := make([]plan.Slot, l.Size())
+			slots := all[label*l.Size():][:l.Size():l.Size()]
 			for i := range slots {
 				slots[i] = at[l.Member(group, i)]
 			}
@@ -417,15 +417,19 @@ func (e exchange) collect(b *schedule.Builder, proc int, own []plan.Slot) *bundl
 	sender := -1               // position
 	if own != nil {
 		sender = proc - e.firstEnd
+		bundles, alone := make([]bundle, m), []int{sender}
 		for offset := range held {
-			held[offset] = &bundle{ends: []int{sender}, raw: []plan.Slot{own[e.around(sender, offset)]}}
+			i := e.around(sender, offset)
+			bundles[offset] = bundle{ends: alone, raw: own[i : i+1 : i+1]}
+			held[offset] = &bundles[offset]
 		}
 	}
 	for t, st := range e.stages {
 		next := make([]*bundle, m)
 		if helper >= 0 {
+			bundles := make([]bundle, (m+st.next-1)/st.next)
 			for offset := 0; offset < m; offset += st.next {
-				next[offset] = &bundle{}
+				next[offset] = &bundles[offset/st.next]
 				if held[offset] != nil && (t > 0 || !e.away) {
 					next[offset] = held[offset]
 				}
