@@ -27,6 +27,8 @@ type Run struct {
 	Ports      Ports  // to listen at; zero: any
 	Secret     Secret
 
+	Limits grpc.Limits `json:"-"` // of this process
+
 	// Files with a cluster's certificate of this process, its key, and the authority of all ranks: instead of a secret.
 	Certificate, Key, Authority string
 }
@@ -119,7 +121,7 @@ func Listen(run Run) (*Place, error) {
 	if host, zero, _ := net.SplitHostPort(run.Meet); run.Rank == 0 && zero == "0" {
 		run.Meet = net.JoinHostPort(host, port)
 	}
-	p := &Place{run: run, port: port, listener: grpc.Serve(at, run.Size, security)}
+	p := &Place{run: run, port: port, listener: grpc.Serve(at, run.Size, security, run.Limits)}
 	switch host, port, err := net.SplitHostPort(run.Advertise); {
 	case err == nil:
 		p.address = net.JoinHostPort(host, port)

@@ -15,6 +15,9 @@ import (
 	"volley/transport/transporttest"
 )
 
+// short is how long those are waited for that do not come.
+const short = 30 * time.Millisecond
+
 // joinAll starts ranks, which meet at rank 0, and returns their endpoints and errors.
 func joinAll(t testing.TB, limit time.Duration, runs ...Run) ([]*grpc.Endpoint, []error) {
 	ends, errs := make([]*grpc.Endpoint, len(runs)), make([]error, len(runs))
@@ -72,6 +75,7 @@ func TestTransportWithSecret(t *testing.T) {
 }
 
 func TestMeet(t *testing.T) {
+	t.Parallel()
 	const n = 8
 	ends, errs := joinAll(t, transporttest.Limit, runsOf(n, transporttest.Free(t), NewSecret())...)
 	if err := errors.Join(errs...); err != nil {
@@ -98,6 +102,7 @@ func TestMeet(t *testing.T) {
 
 // Where the ranks contradict each other all of them say so.
 func TestContradictions(t *testing.T) {
+	t.Parallel()
 	secret := NewSecret()
 	for name, c := range map[string]struct {
 		change func(runs []Run)
@@ -109,9 +114,10 @@ func TestContradictions(t *testing.T) {
 		"a rank missing":  {func(runs []Run) { runs[2].Meet = "127.0.0.1:1" }, "rank 0"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			runs, limit := runsOf(3, transporttest.Free(t), secret), transporttest.Limit
 			if c.change(runs); name == "a rank missing" {
-				limit = time.Second
+				limit, runs[1].Limits.Answer, runs[2].Limits.Answer = short, transporttest.Limit, short
 			}
 			_, errs := joinAll(t, limit, runs...)
 			for i, err := range errs {
@@ -127,10 +133,11 @@ func TestContradictions(t *testing.T) {
 }
 
 func TestStranger(t *testing.T) {
+	t.Parallel()
 	runs := runsOf(2, transporttest.Free(t), NewSecret())
-	runs[1].Secret = NewSecret()
-	_, errs := joinAll(t, 5*time.Second, runs...)
-	if errs[0] == nil || !strings.Contains(errs[0].Error(), "have not come to rank 0 within 5s: 1") {
+	runs[1].Secret, runs[1].Limits.Answer = NewSecret(), transporttest.Limit
+	_, errs := joinAll(t, short, runs...)
+	if errs[0] == nil || !strings.Contains(errs[0].Error(), "have not come to rank 0 within 30ms: 1") {
 		t.Errorf("rank 0: %v", errs[0])
 	}
 	if !errors.Is(errs[1], grpc.ErrStranger) {
@@ -138,7 +145,19 @@ func TestStranger(t *testing.T) {
 	}
 }
 
+// TestPlain has rank 0 without a secret: rank 1, which has one, hears so at once.
+func TestPlain(t *testing.T) {
+	t.Parallel()
+	runs := runsOf(2, transporttest.Free(t), Secret{})
+	runs[1].Secret, runs[1].Limits.Answer = NewSecret(), transporttest.Limit
+	_, errs := joinAll(t, short, runs...)
+	if errs[0] == nil || !errors.Is(errs[1], grpc.ErrStranger) || !strings.Contains(errs[1].Error(), "it does not encrypt") {
+		t.Errorf("rank 0: %v; rank 1: %v", errs[0], errs[1])
+	}
+}
+
 func TestOpen(t *testing.T) {
+	t.Parallel()
 	for _, run := range []Run{
 		{Bind: "0.0.0.0"}, {Bind: "::"}, {Meet: "192.0.2.1:7000"}, {Advertise: "node3"},
 	} {
@@ -154,6 +173,7 @@ func TestOpen(t *testing.T) {
 }
 
 func TestSecretIsNotShown(t *testing.T) {
+	t.Parallel()
 	s := NewSecret()
 	text, err := s.MarshalText()
 	if err != nil || len(text) != 64 {
@@ -177,6 +197,7 @@ func TestSecretIsNotShown(t *testing.T) {
 }
 
 func TestSlurm(t *testing.T) {
+	t.Parallel()
 	step := map[string]string{"SLURM_STEP_NUM_TASKS": "3", "SLURM_PROCID": "2", "SLURM_STEP_NODELIST": "volley[0-2]", "SLURM_JOB_ID": "65", "SLURM_STEP_ID": "0"}
 	run, ok, err := Slurm(func(name string) string { return step[name] }, Ports{7000, 7063})
 	if !ok || err != nil || run.Rank != 2 || run.Size != 3 || run.Meet != "volley0:7001" {
@@ -196,6 +217,7 @@ func TestSlurm(t *testing.T) {
 }
 
 func TestFirstHost(t *testing.T) {
+	t.Parallel()
 	for list, want := range map[string]string{
 		"volley[0-2]": "volley0", "a1": "a1", "a1,b2": "a1", "n[003-010]x,y": "n003x", "rack[1-2]node[03-05,9],z": "rack1node03",
 		"n[7,9-11]": "n7", "10.0.0.1": "10.0.0.1", "": "", "n[": "", "n[a-b]": "", "[]": "", "n,": "n", ",": "", "n m": "", "n[1]/": "",
@@ -217,6 +239,7 @@ func FuzzFirstHost(f *testing.F) {
 }
 
 func TestPorts(t *testing.T) {
+	t.Parallel()
 	for text, want := range map[string]Ports{"7000-7063": {7000, 7063}, "7000": {7000, 7000}, "": {}} {
 		if got, err := ParsePorts(text); got != want || err != nil {
 			t.Errorf("%q: %v, %v", text, got, err)
@@ -231,6 +254,7 @@ func TestPorts(t *testing.T) {
 
 // TestOnePort has hosts that let one port through, that of the meeting point.
 func TestOnePort(t *testing.T) {
+	t.Parallel()
 	meet := transporttest.Free(t)
 	_, text, _ := net.SplitHostPort(meet)
 	ports, err := ParsePorts(text)
@@ -251,9 +275,9 @@ func TestOnePort(t *testing.T) {
 	}
 }
 
-// TestProbe measures how ranks reach each other; one has another secret than its peer.
 // TestAnyPort has rank 0 meet the others at any port, of which the parent of the ranks tells them.
 func TestAnyPort(t *testing.T) {
+	t.Parallel()
 	secret := NewSecret()
 	first, err := Listen(Run{Size: 2, Meet: "127.0.0.1:0", Secret: secret})
 	if err != nil {
@@ -268,7 +292,7 @@ func TestAnyPort(t *testing.T) {
 	joined := make(chan error, 2)
 	for _, p := range []*Place{first, second} {
 		go func() {
-			e, err := p.Join(t.Context(), nil, 20*time.Second)
+			e, err := p.Join(t.Context(), nil, transporttest.Limit)
 			if err == nil {
 				defer e.Close()
 			}
@@ -280,7 +304,9 @@ func TestAnyPort(t *testing.T) {
 	}
 }
 
+// TestProbe measures how ranks reach each other; one has another secret than its peer.
 func TestProbe(t *testing.T) {
+	t.Parallel()
 	secret := NewSecret()
 	var places []*Place
 	var table []string
@@ -324,13 +350,21 @@ func TestProbe(t *testing.T) {
 // TestPlaceSets cuts ranks into two sets. One of a set dies, and others of it hear so; the other set goes on, and all
 // that live meet at the end, at the rank that is the first now.
 func TestPlaceSets(t *testing.T) {
+	t.Parallel()
 	sets := [][]int{{5, 3, 1}, {4, 2, 0}}
 	secret, meet := NewSecret(), transporttest.Free(t)
-	var ranks, dead sync.WaitGroup
+	var ranks, alive, dead sync.WaitGroup
+	alive.Add(6)
 	dead.Add(1)
 	for r := range 6 {
 		ranks.Go(func() {
-			p, err := Listen(Run{Rank: r, Size: 6, Meet: meet, Secret: secret})
+			heard := sync.OnceFunc(alive.Done)
+			defer heard()
+			run := Run{Rank: r, Size: 6, Meet: meet, Secret: secret}
+			if r == 3 { // which dies
+				run.Limits.Close = time.Nanosecond
+			}
+			p, err := Listen(run)
 			if err != nil {
 				t.Error(err)
 				return
@@ -368,7 +402,9 @@ func TestPlaceSets(t *testing.T) {
 			if err := ring(0); err != nil {
 				t.Error(err)
 			}
+			heard()
 			if r == 3 {
+				alive.Wait()
 				p.listener.Close() // as if it were killed
 				dead.Done()
 				return
@@ -377,7 +413,7 @@ func TestPlaceSets(t *testing.T) {
 			if err := ring(1); (err != nil) != (r == 1) && r != 5 { // which only sends to it
 				t.Errorf("rank %d, after one has died: %v", r, err)
 			}
-			said, err := p.Gather(t.Context(), "end", []byte{byte(r)}, 10*time.Second)
+			said, err := p.Gather(t.Context(), "end", []byte{byte(r)}, transporttest.Limit)
 			if err == nil || !strings.HasSuffix(err.Error(), ": 1") || len(said) != 6 {
 				t.Errorf("rank %d: %q, %v", r, said, err)
 				return

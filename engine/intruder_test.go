@@ -79,6 +79,7 @@ func (a *authority) show(run *Run, name string) {
 }
 
 func TestCertificates(t *testing.T) {
+	t.Parallel()
 	ours, other := newAuthority(t), newAuthority(t)
 	for _, name := range []string{"a", "b"} {
 		ours.sign(t, name, time.Now().Add(time.Hour))
@@ -95,20 +96,23 @@ func TestCertificates(t *testing.T) {
 		"foreign, with our authority": {func(run *Run) {
 			other.show(run, "b")
 			run.Authority = filepath.Join(ours.dir, "ca.pem")
-		}, "rank 0"},
-		"expired":  {func(run *Run) { ours.show(run, "old") }, "rank 0"},
+		}, "refused by the other side: remote error: tls: bad certificate"},
+		"expired":  {func(run *Run) { ours.show(run, "old") }, "refused by the other side: remote error: tls: bad certificate"},
 		"a secret": {func(run *Run) { run.Secret = NewSecret() }, "secret"},
-		"nothing":  {func(run *Run) {}, "rank 0"},
+		"nothing":  {func(run *Run) {}, "cannot meet rank 0"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel() // most wait for rank 1
+			t.Parallel()
 			limit := transporttest.Limit
-			if c.want != "" {
-				limit = 10 * time.Second
-			}
 			runs := runsOf(2, transporttest.Free(t), Secret{})
 			ours.show(&runs[0], "a")
 			c.change(&runs[1])
+			if c.want != "" {
+				limit, runs[1].Limits.Answer = short, transporttest.Limit
+			}
+			if name == "nothing" { // who does not encrypt hears no reason
+				runs[1].Limits.Answer = 10 * short
+			}
 			_, errs := joinAll(t, limit, runs...)
 			if c.want == "" {
 				if err := errors.Join(errs...); err != nil {
@@ -126,6 +130,7 @@ func TestCertificates(t *testing.T) {
 // TestStrangerKey has a client with the key of another run, which looks away: rank 0 refuses it before it reads
 // anything.
 func TestStrangerKey(t *testing.T) {
+	t.Parallel()
 	meet := transporttest.Free(t)
 	p, err := Listen(Run{Size: 2, Meet: meet, Secret: NewSecret()})
 	if err != nil {
@@ -161,6 +166,7 @@ func TestStrangerKey(t *testing.T) {
 func TestManyConnections(t *testing.T) {
 	meet := transporttest.Free(t)
 	runs := runsOf(2, meet, NewSecret())
+	runs[0].Limits.Handshake = 300 * time.Millisecond // rank 1 tries until it gets through
 	first, err := Listen(runs[0])
 	if err != nil {
 		t.Fatal(err)

@@ -120,9 +120,7 @@ func TestManyOfOneTag(t *testing.T) {
 	sizes := []int{3 * headBytes, 1, 2 * headBytes, 2 * headBytes, headBytes + 1, 0, 5 * headBytes}
 	for _, late := range []bool{false, true} {
 		t.Run(fmt.Sprint("late=", late), func(t *testing.T) {
-			run := newRun(t, 2, nil)
-			defer run[0].Close()
-			defer run[1].Close()
+			run := newRun(t, 2, Limits{})
 			var both sync.WaitGroup
 			in, out := run[1].NewQueue(), run[0].NewQueue()
 			receive := func() {

@@ -219,20 +219,14 @@ func (e *Endpoint) end(err *transport.AbortError) {
 	}
 }
 
-// abortTime is how long a rank that finds a peer closed waits for the abort that the peer may have heard first.
-const abortTime = time.Second
-
-// hearAbort waits for an abort, or for Close, but not long.
+// hearAbort waits for an abort that a peer found closed may have heard first, or for Close, but not long.
 func (e *Endpoint) hearAbort() {
 	select {
 	case <-e.aborted:
 	case <-e.streams.Done():
-	case <-time.After(abortTime):
+	case <-time.After(e.listener.limits.Abort):
 	}
 }
-
-// closeTime bounds how long Close waits for peers to say that they have read everything.
-const closeTime = 3 * time.Second
 
 // Close gives up what is under way. It returns when every peer has what was sent to it, or does not say so for a while.
 func (e *Endpoint) Close() error {
@@ -254,7 +248,7 @@ func (e *Endpoint) Close() error {
 		}
 	}
 	e.mu.Unlock()
-	limit, cancel := context.WithTimeout(context.Background(), closeTime)
+	limit, cancel := context.WithTimeout(context.Background(), e.listener.limits.Close)
 	defer cancel()
 	for _, r := range read {
 		select {

@@ -65,7 +65,7 @@ func (l *Listener) Gather(ctx context.Context, address string, mine Record, limi
 		return l.lead(ctx, mine, limit)
 	}
 	if limit > 0 {
-		limit += 5 * time.Second // rank 0 says who is missing
+		limit += l.limits.Answer
 		var cancel func()
 		ctx, cancel = context.WithTimeoutCause(ctx, limit, fmt.Errorf("no answer within %v", limit))
 		defer cancel()

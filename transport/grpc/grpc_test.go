@@ -1,11 +1,12 @@
 package grpc
 
 import (
+	"bytes"
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
+	"runtime"
 	"slices"
 	"sync"
 	"testing"
@@ -30,25 +31,29 @@ func (m member) Close() error {
 	return err
 }
 
-// newRun returns the ranks of a run on loopback.
-func newRun(t testing.TB, n int, security *tls.Config) []transport.Transport {
+// newRun returns the ranks of a run on loopback, which are closed at the end of the test.
+func newRun(t testing.TB, n int, limits Limits) []transport.Transport {
 	listeners, addresses := make([]*Listener, n), make([]string, n)
 	for r := range n {
 		at, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
 			t.Fatal(err)
 		}
-		listeners[r], addresses[r] = Serve(at, n, security), at.Addr().String()
+		listeners[r], addresses[r] = Serve(at, n, nil, limits), at.Addr().String()
 	}
 	run := make([]transport.Transport, n)
 	for r, l := range listeners {
-		run[r] = member{l.Join(r, addresses, "test")}
+		m := member{l.Join(r, addresses, "test")}
+		t.Cleanup(func() { m.Close() })
+		run[r] = m
 	}
 	return run
 }
 
+// TestTransport runs the suite with limits that are too long to be waited for.
 func TestTransport(t *testing.T) {
-	transporttest.Run(t, func(t *testing.T, n int) []transport.Transport { return newRun(t, n, nil) })
+	never := Limits{Abort: 2 * transporttest.Limit, Close: 2 * transporttest.Limit}
+	transporttest.Run(t, func(t *testing.T, n int) []transport.Transport { return newRun(t, n, never) })
 }
 
 // TestManyRanks connects all pairs of 64 ranks.
@@ -58,7 +63,7 @@ func TestManyRanks(t *testing.T) {
 		n = 16 // 2,016 handshakes take it long
 	}
 	var ranks sync.WaitGroup
-	for _, e := range newRun(t, n, nil) {
+	for _, e := range newRun(t, n, Limits{}) {
 		ranks.Go(func() {
 			if err := c.Run(t.Context(), e); err != nil {
 				t.Errorf("rank %d: %v", e.Rank(), err)
@@ -70,12 +75,7 @@ func TestManyRanks(t *testing.T) {
 
 // TestInquire asks a rank that waits, one that does not, and one that has never been connected.
 func TestInquire(t *testing.T) {
-	run := newRun(t, 3, nil)
-	defer func() {
-		for _, e := range run {
-			e.Close()
-		}
-	}()
+	run := newRun(t, 3, Limits{})
 	waiting, stop := context.WithCancel(t.Context())
 	ended := make(chan struct{})
 	go func() {
@@ -99,26 +99,31 @@ func TestInquire(t *testing.T) {
 	}
 }
 
+// runs reports whether some goroutine is in a function.
+func runs(function string) bool {
+	stacks := make([]byte, 1<<20)
+	return bytes.Contains(stacks[:runtime.Stack(stacks, true)], []byte(function))
+}
+
 // A rank that ends after an abort is not taken for its cause by those who have not heard of it.
 func TestCauseOfEnd(t *testing.T) {
 	t.Run("before the others reach it", func(t *testing.T) {
 		for name, end := range map[string]func(member) error{"": member.Close, ", but listens": func(m member) error { return m.Endpoint.Close() }} {
-			run := newRun(t, 3, nil)
+			run := newRun(t, 3, Limits{Abort: transporttest.Limit})
 			end(run[2].(member))
 			heard := make(chan error)
 			go func() { heard <- transport.Send(t.Context(), run[1], 2, transport.Tag{}, make([]byte, 2*headBytes)) }()
-			time.Sleep(100 * time.Millisecond)
+			for deadline := time.Now().Add(transporttest.Limit); !runs("hearAbort") && time.Now().Before(deadline); {
+				time.Sleep(time.Millisecond)
+			}
 			run[0].Abort(errors.New("the cause"))
 			if err := <-heard; fmt.Sprint(err) != "rank 0 stopped: the cause" {
 				t.Errorf("rank 2 has ended%s: %v", name, err)
 			}
-			for _, e := range run {
-				e.Close()
-			}
 		}
 	})
 	t.Run("and passes the abort on", func(t *testing.T) {
-		run := newRun(t, 3, nil)
+		run := newRun(t, 3, Limits{})
 		as := func(rank int) rpc.ClientStream {
 			return call(t, run[2].(member).addresses[2], fmt.Sprintf(helloForm, Protocol, "test", rank, 2))
 		}

@@ -56,12 +56,7 @@ func end(s rpc.ClientStream) error {
 
 // TestHello refuses who is not a peer, and goes on.
 func TestHello(t *testing.T) {
-	run := newRun(t, 3, nil)
-	defer func() {
-		for _, e := range run {
-			e.Close()
-		}
-	}()
+	run := newRun(t, 3, Limits{Close: time.Millisecond})
 	address := run[0].(member).addresses[0]
 	for hello, want := range map[string]string{
 		"":                        "who it is",
@@ -93,11 +88,8 @@ func TestHello(t *testing.T) {
 
 // TestClosedBefore has a rank first use another one that has closed: the run goes on.
 func TestClosedBefore(t *testing.T) {
-	run := newRun(t, 3, nil)
-	defer run[0].Close()
-	defer run[2].Close()
+	run := newRun(t, 3, Limits{Abort: time.Millisecond})
 	run[1].(member).Endpoint.Close()
-	defer run[1].Close()
 	q := run[0].NewQueue()
 	q.Post(&transport.Transfer{Rank: 1, Parts: [][]byte{make([]byte, 2*headBytes)}})
 	if _, err := q.Wait(t.Context()); !errors.Is(err, transport.ErrClosed) {
@@ -114,7 +106,7 @@ func TestUnreachable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := Serve(at, 2, nil)
+	l := Serve(at, 2, nil, Limits{})
 	defer l.Close()
 	_, err = l.Probe(t.Context(), "127.0.0.1:1")
 	if err == nil || err.Error() != "dial tcp 127.0.0.1:1: connect: connection refused" {
@@ -124,9 +116,7 @@ func TestUnreachable(t *testing.T) {
 
 // TestRankTwice refuses a second process of a rank.
 func TestRankTwice(t *testing.T) {
-	run := newRun(t, 2, nil)
-	defer run[0].Close()
-	defer run[1].Close()
+	run := newRun(t, 2, Limits{Close: time.Millisecond})
 	address := run[0].(member).addresses[0]
 	first := call(t, address, "4 test 1 0")
 	if err := first.SendMsg(&frame{kind: headFrame, n: 1, data: [][]byte{{7}}}); err != nil {
@@ -177,9 +167,7 @@ func TestForgedFrames(t *testing.T) {
 		"longer than a frame":   {[]byte(strings.Repeat("x", frameBytes+headerBytes+1))},
 	} {
 		t.Run(name, func(t *testing.T) {
-			run := newRun(t, 2, nil)
-			defer run[0].Close()
-			defer run[1].Close()
+			run := newRun(t, 2, Limits{Close: time.Millisecond})
 			s := call(t, run[0].(member).addresses[0], "4 test 1 0")
 			for _, f := range frames {
 				if s.SendMsg(&f) != nil {
@@ -197,9 +185,7 @@ func TestForgedFrames(t *testing.T) {
 
 // TestOversized asks for a message that its sender makes longer: nothing is taken for it.
 func TestOversized(t *testing.T) {
-	run := newRun(t, 2, nil)
-	defer run[0].Close()
-	defer run[1].Close()
+	run := newRun(t, 2, Limits{Close: time.Millisecond})
 	s := call(t, run[0].(member).addresses[0], "4 test 1 0")
 	size := uint64(1) << 40
 	f := forged(headFrame, 0, 0, size, "1")

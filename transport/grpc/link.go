@@ -24,9 +24,6 @@ type stream interface {
 	Context() context.Context
 }
 
-// connectTime bounds how long a rank tries to reach another one: many ranks of a busy machine take long.
-const connectTime = time.Minute
-
 // helloKey is the metadata by which a rank opens a stream: protocol, session, its own rank, and the one it means.
 const (
 	helloKey  = "volley-hello"
@@ -53,7 +50,8 @@ func (p *peer) dial() error {
 		return err
 	}
 	defer conn.Close()
-	late := time.AfterFunc(connectTime, func() { cancel(fmt.Errorf("no connection within %v", connectTime)) })
+	limit := e.listener.limits.Connect
+	late := time.AfterFunc(limit, func() { cancel(fmt.Errorf("no connection within %v", limit)) })
 	s, err := conn.NewStream(ctx, &exchange, "/"+service+"/"+exchange.StreamName, rpc.WaitForReady(true))
 	if err != nil {
 		err = reason(ctx, err)
@@ -69,8 +67,12 @@ func (p *peer) dial() error {
 	if taken == nil && p.link == stream(s) && !p.again { // an abort goes by another one
 		p.again, p.connecting, p.link, p.urgent, p.rests = true, false, nil, nil, nil
 	}
+	silent := err == io.EOF && !p.left // it closed before it took the stream, or at the same time, and so said no bye
+	if silent {
+		p.readAll()
+	}
 	e.mu.Unlock()
-	if err == io.EOF { // it closed before it took the stream, and so said no bye
+	if silent {
 		e.hearAbort()
 		e.mu.Lock()
 		p.leave()
@@ -183,7 +185,7 @@ func (l *Listener) admit(ctx context.Context) (*peer, error) {
 	case <-l.joined:
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
-	case <-time.After(connectTime):
+	case <-time.After(l.limits.Connect):
 		return nil, errors.New("this rank has not heard of the others")
 	}
 	e := l.endpoint

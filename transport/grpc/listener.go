@@ -1,9 +1,11 @@
 package grpc
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"math"
 	"net"
 	"slices"
@@ -27,9 +29,8 @@ const Protocol = 4
 const (
 	service = "volley"
 
-	handshakeTime  = 20 * time.Second // bounds a handshake: on a busy machine it takes seconds
 	mostHandshakes = 128              // under way
-	aliveAfter     = 10 * time.Second
+	aliveAfter     = 10 * time.Second // gRPC takes no less
 	aliveWithin    = 20 * time.Second
 
 	// A stream and a connection may have so much under way.
@@ -43,8 +44,29 @@ const (
 
 var exchange = rpc.StreamDesc{StreamName: "Exchange", ServerStreams: true, ClientStreams: true}
 
+// Limits are how long a rank waits for others. Zero is what is usual.
+type Limits struct {
+	Handshake time.Duration // 20 s: on a busy machine a handshake takes seconds
+	Connect   time.Duration // a minute, to reach another rank: many ranks of a busy machine take long
+	Answer    time.Duration // 5 s, for rank 0 to say who is missing when the time of a gathering is over
+	Abort     time.Duration // 1 s, where a peer is found closed, for the abort that it may have heard first
+	Close     time.Duration // 3 s, at Close, for peers to say that they have read everything
+}
+
+// filled returns the limits with what is usual where they are zero.
+func (l Limits) filled() Limits {
+	return Limits{
+		Handshake: cmp.Or(l.Handshake, 20*time.Second),
+		Connect:   cmp.Or(l.Connect, time.Minute),
+		Answer:    cmp.Or(l.Answer, 5*time.Second),
+		Abort:     cmp.Or(l.Abort, time.Second),
+		Close:     cmp.Or(l.Close, 3*time.Second),
+	}
+}
+
 // A Listener is where the peers of a rank connect.
 type Listener struct {
+	limits   Limits
 	security credentials.TransportCredentials
 	buffer   int // bytes, each way of a connection
 	server   *rpc.Server
@@ -64,8 +86,8 @@ type Listener struct {
 }
 
 // Serve accepts connections of a run of so many ranks until Close. Security says whom; nil is anybody, unencrypted.
-func Serve(at net.Listener, size int, security *tls.Config) *Listener {
-	l := &Listener{buffer: max(leastBuffer, min(frameBytes, allBuffers/size)), joined: make(chan struct{}), gathered: map[string]*gathering{}, begun: make(chan struct{}), security: insecure.NewCredentials()}
+func Serve(at net.Listener, size int, security *tls.Config, limits Limits) *Listener {
+	l := &Listener{limits: limits.filled(), buffer: max(leastBuffer, min(frameBytes, allBuffers/size)), joined: make(chan struct{}), gathered: map[string]*gathering{}, begun: make(chan struct{}), security: insecure.NewCredentials()}
 	if security != nil {
 		l.security = credentials.NewTLS(security)
 	}
@@ -73,7 +95,7 @@ func Serve(at net.Listener, size int, security *tls.Config) *Listener {
 	stream, probe, meet := exchange, probing, meeting
 	stream.Handler, probe.Handler, meet.Handler = l.accept, l.probed, l.meet
 	l.server = rpc.NewServer(
-		rpc.Creds(guard{l.security, l, nil}), rpc.ForceServerCodecV2(codec{}), rpc.ConnectionTimeout(handshakeTime),
+		rpc.Creds(guard{l.security, l, nil}), rpc.ForceServerCodecV2(codec{}), rpc.ConnectionTimeout(l.limits.Handshake),
 		rpc.MaxRecvMsgSize(headerBytes+frameBytes), rpc.MaxSendMsgSize(math.MaxInt32), rpc.MaxConcurrentStreams(4), rpc.MaxHeaderListSize(4<<10),
 		rpc.InitialWindowSize(streamWindow), rpc.InitialConnWindowSize(connWindow),
 		rpc.ReadBufferSize(l.buffer), rpc.WriteBufferSize(l.buffer), experimental.BufferPool(pool),
@@ -104,7 +126,7 @@ func (l *Listener) client(address string, never func(error), listened bool) (*rp
 		rpc.WithKeepaliveParams(keepalive.ClientParameters{Time: aliveAfter, Timeout: aliveWithin, PermitWithoutStream: true}),
 		rpc.WithConnectParams(rpc.ConnectParams{
 			Backoff:           backoff.Config{BaseDelay: 50 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: time.Second},
-			MinConnectTimeout: handshakeTime,
+			MinConnectTimeout: l.limits.Handshake,
 		}))
 }
 
@@ -127,7 +149,7 @@ func (l *Listener) Join(rank int, addresses []string, session string) *Endpoint 
 // Close ends all connections, once those who call have their answers.
 func (l *Listener) Close() error {
 	l.leave(nil)
-	defer time.AfterFunc(closeTime, l.server.Stop).Stop()
+	defer time.AfterFunc(l.limits.Close, l.server.Stop).Stop()
 	l.server.GracefulStop()
 	l.served.Wait()
 	return nil
@@ -154,7 +176,8 @@ func (g gate) Accept() (net.Conn, error) {
 	return c, nil
 }
 
-// ErrStranger is to be wrapped by the errors of a tls.Config's VerifyConnection: the peer may not take part.
+// ErrStranger is wrapped by the error of a connection on which one side may not take part: by that of a tls.Config's
+// VerifyConnection, and where the other side has refused this one.
 var ErrStranger = errors.New("refused")
 
 // guard notes when handshakes end, and logs those that fail.
@@ -175,13 +198,41 @@ func (g guard) ServerHandshake(c net.Conn) (net.Conn, credentials.AuthInfo, erro
 	return secured, info, err
 }
 
-// ClientHandshake ends the call at once where the peer is a stranger: it would stay one.
+// ClientHandshake notes when a side is a stranger to the other.
 func (g guard) ClientHandshake(ctx context.Context, authority string, c net.Conn) (net.Conn, credentials.AuthInfo, error) {
 	secured, info, err := g.TransportCredentials.ClientHandshake(ctx, authority, c)
-	if errors.Is(err, ErrStranger) {
-		g.stranger(err)
+	if err != nil {
+		g.judge(err)
+		return nil, nil, err
 	}
-	return secured, info, err
+	return judged{secured, g}, info, nil
+}
+
+// judge ends the call at once where a side is a stranger to the other: it would stay one.
+func (g guard) judge(err error) {
+	alert, plain := new(net.OpError), new(tls.RecordHeaderError)
+	switch {
+	case errors.Is(err, ErrStranger):
+		g.stranger(err)
+	case errors.As(err, &alert) && alert.Op == "remote error":
+		g.stranger(fmt.Errorf("%w by the other side: %w", ErrStranger, err))
+	case errors.As(err, plain):
+		g.stranger(fmt.Errorf("%w: it does not encrypt", ErrStranger))
+	}
+}
+
+// judged is a connection that its other side may refuse: in TLS 1.3 a client hears so when it reads.
+type judged struct {
+	net.Conn
+	by guard
+}
+
+func (c judged) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	if err != nil {
+		c.by.judge(err)
+	}
+	return n, err
 }
 
 func (g guard) Clone() credentials.TransportCredentials {

@@ -23,16 +23,12 @@ func (l message) String() string {
 	return fmt.Sprintf("message %d from rank %d to rank %d, %v", l.serial, l.src, l.dst, l.tag)
 }
 
-func (l message) fill(part int, b []byte) {
-	seed := sha256.Sum256(fmt.Append(nil, l.src, l.dst, l.tag.Round, l.tag.Port, l.serial, part))
-	rand.NewChaCha8(seed).Read(b)
-}
-
 func (l message) parts() [][]byte {
+	random := rand.NewChaCha8(sha256.Sum256(fmt.Append(nil, l.src, l.dst, l.tag.Round, l.tag.Port, l.serial)))
 	parts := make([][]byte, len(l.lengths))
 	for i, n := range l.lengths {
 		parts[i] = make([]byte, n)
-		l.fill(i, parts[i])
+		random.Read(parts[i])
 	}
 	return parts
 }

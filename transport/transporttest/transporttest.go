@@ -99,32 +99,35 @@ func (c Case) run(ctx context.Context, tr transport.Transport, limit, grace time
 }
 
 // Run runs all cases on groups of several sizes whose ranks live in this process. The factory returns the ranks of a
-// new group of n, in order; Run closes them. At the end no more goroutines may run than at the start, so no parallel
-// test may run beside it.
+// new group of n, in order; Run closes them. At the end no more goroutines may run than at the start, so the caller is no
+// parallel test; the cases are.
 func Run(t *testing.T, factory func(t *testing.T, n int) []transport.Transport) {
 	t.Helper()
 	before := runtime.NumGoroutine()
-	for _, c := range Cases() {
-		t.Run(c.Name, func(t *testing.T) {
-			for _, n := range sizes {
-				if n < c.MinRanks {
-					continue
-				}
-				passed := t.Run(fmt.Sprintf("n=%d", n), func(t *testing.T) {
-					for _, err := range runGroup(t.Context(), c, newGroup(t, factory, n), Limit, grace) {
-						t.Error(err)
+	t.Run("suite", func(t *testing.T) { // which ends with its parallel tests
+		for _, c := range Cases() {
+			t.Run(c.Name, func(t *testing.T) {
+				t.Parallel()
+				for _, n := range sizes {
+					if n < c.MinRanks {
+						continue
 					}
-				})
-				if !passed {
-					break // larger groups would only take longer to say the same
+					passed := t.Run(fmt.Sprintf("n=%d", n), func(t *testing.T) {
+						for _, err := range runGroup(t.Context(), c, newGroup(t, factory, n), Limit, grace) {
+							t.Error(err)
+						}
+					})
+					if !passed {
+						break // larger groups would only take longer to say the same
+					}
 				}
-			}
-		})
-	}
+			})
+		}
+	})
 	if t.Failed() {
 		return // a rank that hangs is no news
 	}
-	if stacks := leak(before, 20*time.Second); stacks != "" {
+	if stacks := leak(before, Limit); stacks != "" {
 		t.Errorf("goroutines are left after Close:\n%s", stacks)
 	}
 }
