@@ -74,6 +74,7 @@ func another(verb, version string, protocol uint32) []byte {
 // TestGreet lets one rank be of another verb, version or protocol, or no volley at all: the
 // others name it, all alike and at once.
 func TestGreet(t *testing.T) {
+	t.Parallel()
 	garbage := bytes.Repeat([]byte("\x1b[31m"), helloBytes)[:helloBytes]
 	for _, c := range []struct {
 		name   string
@@ -118,6 +119,7 @@ func TestGreet(t *testing.T) {
 
 // TestGreetMany names many ranks.
 func TestGreetMany(t *testing.T) {
+	t.Parallel()
 	for r, err := range ranks(t, 20, func(ctx context.Context, tr transport.Transport) error {
 		return greet(ctx, tr, []string{"verify", "encode", "encode", "protect"}[min(tr.Rank(), 9)/3])
 	}) {
@@ -129,6 +131,7 @@ func TestGreetMany(t *testing.T) {
 
 // TestGreetForm keeps the form of greetings, which other versions rely on.
 func TestGreetForm(t *testing.T) {
+	t.Parallel()
 	record := sealed("encode", Version, []byte{1, 2})
 	want := "volley\r\n" + "\x0e\x00\x00\x00" + "encode" + strings.Repeat("\x00", 14) + Version + strings.Repeat("\x00", 32-len(Version)) + "\x01\x02" + strings.Repeat("\x00", 182)
 	sum := sha256.Sum256([]byte(want))
@@ -139,6 +142,7 @@ func TestGreetForm(t *testing.T) {
 
 // TestWords gives all ranks the largest of each word, in one round up to 8 ranks.
 func TestWords(t *testing.T) {
+	t.Parallel()
 	for _, n := range []int{1, 2, 3, 7, 8, 9, 15, 16, 17, 40, 65, 257} {
 		rounds := 0
 		for reach := 1; reach < n; reach *= radix {
@@ -171,6 +175,7 @@ func TestWords(t *testing.T) {
 // TestAllgather gives all ranks the records of all, on tags apart from those of other collectives
 // under way.
 func TestAllgather(t *testing.T) {
+	t.Parallel()
 	for _, n := range []int{1, 2, 3, 5, 16, 17, 33, 100, 300} {
 		for _, length := range []int{0, 1, 100} {
 			record := func(rank int, salt byte) []byte {
@@ -209,6 +214,7 @@ func resume(ctx context.Context, tr transport.Transport, id uint64) error {
 // TestResume lets all ranks go on by an agreement, or some by another one, or greet anew: then
 // nobody waits for ever, and all name a rank that does and one that does not.
 func TestResume(t *testing.T) {
+	t.Parallel()
 	for _, n := range []int{1, 2, 3, 17, 40} {
 		for anew := range min(n, 20) {
 			for _, other := range []uint64{1, 2} {
@@ -254,6 +260,7 @@ func TestResume(t *testing.T) {
 
 // TestAllgatherv gives records of many lengths to all, and short ones in one collective.
 func TestAllgatherv(t *testing.T) {
+	t.Parallel()
 	for n := 1; n <= 10; n++ {
 		for _, lengths := range [][]int{{0}, {0, 1}, {mostShort, 3}, {mostShort + 1}, {5, mostShort + 1, 0}, {10000, mostShort, 0, 7}} {
 			record := func(r int) []byte { return bytes.Repeat([]byte{byte(r + 1)}, lengths[r%len(lengths)]) }
@@ -282,6 +289,7 @@ func TestAllgatherv(t *testing.T) {
 
 // TestImpossible has a rank say what cannot be: all name it, and nobody makes room for it.
 func TestImpossible(t *testing.T) {
+	t.Parallel()
 	for r, err := range ranks(t, 3, func(ctx context.Context, tr transport.Transport) error {
 		if tr.Rank() < 2 {
 			_, err := Allgatherv(ctx, tr, []byte{1}, time.Minute)
@@ -329,6 +337,7 @@ func FuzzUnsealed(f *testing.F) {
 
 // TestSum gives all ranks the sum of all vectors, in as many rounds as records take, on tags of both kinds.
 func TestSum(t *testing.T) {
+	t.Parallel()
 	add := func(sum, more []byte) {
 		for i := range sum {
 			sum[i] += more[i]

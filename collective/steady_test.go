@@ -19,6 +19,7 @@ import (
 // TestSteady has one rank work for longer than three timeouts: nobody gives up, and all
 // return when it has ended.
 func TestSteady(t *testing.T) {
+	t.Parallel()
 	for _, n := range []int{1, 2, 5} {
 		for _, timeout := range []time.Duration{0, time.Millisecond, 100 * time.Millisecond, 10 * time.Second} {
 			synctest.Test(t, func(t *testing.T) {
@@ -49,6 +50,7 @@ func TestSteady(t *testing.T) {
 // TestSteadyBeside has ranks work beside collectives of the same ranks: what they say there is not taken for signs of
 // life, nor the other way round.
 func TestSteadyBeside(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		err := local.Run(t.Context(), 3, func(ctx context.Context, tr transport.Transport) error {
 			c := collective.New(tr, time.Second)
@@ -79,6 +81,7 @@ func TestSteadyBeside(t *testing.T) {
 
 // TestSteadyTimeouts gives ranks timeouts that differ.
 func TestSteadyTimeouts(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		timeouts := []time.Duration{2 * time.Second, time.Hour, 0}
 		err := local.Run(t.Context(), len(timeouts), func(ctx context.Context, tr transport.Transport) error {
@@ -96,6 +99,7 @@ func TestSteadyTimeouts(t *testing.T) {
 // TestSteadyDead has one rank never come, or stop in the midst: the others say so soon
 // after the timeout, and their work is ended.
 func TestSteadyDead(t *testing.T) {
+	t.Parallel()
 	const n, victim, timeout = 5, 3, 10 * time.Second
 	for _, after := range []time.Duration{0, 25 * time.Second} {
 		synctest.Test(t, func(t *testing.T) {
@@ -136,6 +140,7 @@ func (silent) Abort(error) {}
 // TestSteadyFails has the work of one rank fail, or be interrupted: all learn that at once,
 // and why.
 func TestSteadyFails(t *testing.T) {
+	t.Parallel()
 	const n, victim = 4, 2
 	broken := errors.New("the disk is full")
 	for _, interrupted := range []bool{false, true} {
@@ -175,6 +180,7 @@ func TestSteadyFails(t *testing.T) {
 
 // TestSteadyValues gives the values of all ranks to all, short and long ones, however long one takes.
 func TestSteadyValues(t *testing.T) {
+	t.Parallel()
 	for _, n := range []int{1, 2, 9} {
 		for _, most := range []int{0, 100, 600, 5000} {
 			synctest.Test(t, func(t *testing.T) {
@@ -205,6 +211,7 @@ func TestSteadyValues(t *testing.T) {
 
 // TestSteadyValuesFail lets the work of one rank fail: it returns its error, and the others that it has stopped.
 func TestSteadyValuesFail(t *testing.T) {
+	t.Parallel()
 	full := errors.New("the disk is full")
 	var errs [4]error
 	local.Run(t.Context(), 4, func(ctx context.Context, tr transport.Transport) error {

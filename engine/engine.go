@@ -80,9 +80,10 @@ type Place struct {
 	run      Run
 	listener *grpc.Listener
 	port     string
-	address  string   // "" until it is known
-	table    []string // of all ranks, after Join
-	met      []int    // after Join: which rank each was when they met
+	address  string        // "" until it is known
+	table    []string      // of all ranks, after Join
+	met      []int         // after Join: which rank each was when they met
+	slot     time.Duration // see probeSlot
 
 	// Says is what this rank tells the others when they meet. Sets, unless nil, cuts the ranks by that into sets that
 	// do not hear of each other: it returns, for each set, the ranks that become its rank 0, 1, …. All ranks have the
@@ -121,7 +122,7 @@ func Listen(run Run) (*Place, error) {
 	if host, zero, _ := net.SplitHostPort(run.Meet); run.Rank == 0 && zero == "0" {
 		run.Meet = net.JoinHostPort(host, port)
 	}
-	p := &Place{run: run, port: port, listener: grpc.Serve(at, run.Size, security, run.Limits)}
+	p := &Place{run: run, port: port, slot: probeSlot, listener: grpc.Serve(at, run.Size, security, run.Limits)}
 	switch host, port, err := net.SplitHostPort(run.Advertise); {
 	case err == nil:
 		p.address = net.JoinHostPort(host, port)

@@ -35,7 +35,7 @@ func (p *Place) Probe(ctx context.Context, limit time.Duration) []Reach {
 	for step := 1; step < k; step++ {
 		running.Go(func() {
 			select {
-			case <-time.After(time.Duration(step-1) * probeSlot):
+			case <-time.After(time.Duration(step-1) * p.slot):
 			case <-ctx.Done():
 			}
 			ctx, cancel := context.WithTimeout(ctx, limit)

@@ -38,6 +38,7 @@ var columns = []Column[planet]{
 }
 
 func TestWrite(t *testing.T) {
+	t.Parallel()
 	for format, want := range map[string]string{
 		"text": `
 name           has          year
@@ -89,6 +90,7 @@ Mars,2,687,1.8809034907597535
 }
 
 func TestRecords(t *testing.T) {
+	t.Parallel()
 	var b strings.Builder
 	if err := Records(&b, columns, planets[:2]); err != nil {
 		t.Fatal(err)
@@ -109,6 +111,7 @@ Haumea, dwarf
 
 // TestNoRows checks that a table without rows is a table.
 func TestNoRows(t *testing.T) {
+	t.Parallel()
 	for format, want := range map[string]string{"csv": "name,moons,days,year\n", "json": "{\n  \"rows\": []\n}\n"} {
 		var b strings.Builder
 		if err := Write(&b, format, columns, nil); err != nil || b.String() != want {
@@ -119,6 +122,7 @@ func TestNoRows(t *testing.T) {
 
 // TestSameCells checks that CSV and JSON hold the same.
 func TestSameCells(t *testing.T) {
+	t.Parallel()
 	var table, object bytes.Buffer
 	if err := errors.Join(Write(&table, "csv", columns, planets), Write(&object, "json", columns, planets)); err != nil {
 		t.Fatal(err)
@@ -161,6 +165,7 @@ type fullDisk struct{}
 func (fullDisk) Write([]byte) (int, error) { return 0, errFull }
 
 func TestWriteErrors(t *testing.T) {
+	t.Parallel()
 	for _, format := range Formats {
 		if err := Write(fullDisk{}, format, columns, planets); !errors.Is(err, errFull) {
 			t.Errorf("%s on a full disk: %v", format, err)

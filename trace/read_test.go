@@ -54,6 +54,7 @@ func written(t testing.TB, events []trace.Event) []byte {
 // TestReadEvents checks that what was written is read to the nanosecond, also where a tool
 // has added to it.
 func TestReadEvents(t *testing.T) {
+	t.Parallel()
 	text := string(written(t, all(1_700_000_000_123_456_789)))
 	for name, text := range map[string]string{
 		"as written": text,
@@ -74,6 +75,7 @@ func TestReadEvents(t *testing.T) {
 }
 
 func TestReadEventsErrors(t *testing.T) {
+	t.Parallel()
 	const span = `{"name":"read","ph":"X","ts":1.5,"dur":2,"pid":0,"tid":1,"args":{"processors":"processors 0–3","segment":0,"bytes":5}}`
 	const begin = `{"name":"send","cat":"message","ph":"b","ts":1,"pid":1,"tid":0,"id2":{"local":"7"},"args":{"processors":"processor 1","partner":"processor 2","rank":2,"port":0,"round":0,"segment":0}}`
 	const end = `{"name":"send","cat":"message","ph":"e","ts":3,"pid":1,"tid":0,"id2":{"local":"7"}}`

@@ -43,6 +43,7 @@ func write(t *testing.T, r *trace.Recorder) (x file) {
 
 // TestWrite checks what viewers see of a few events, which came from another process.
 func TestWrite(t *testing.T) {
+	t.Parallel()
 	there := []trace.Event{
 		{Kind: trace.Code, Rank: 3, Row: trace.SecondLane, Start: 1_000_002_500, Length: 1500, First: 6, Last: 7, Segment: 1, Round: 2},
 		{Kind: trace.Send, Rank: 3, Row: trace.Messages, Start: 1_000_001_000, Length: 9000, First: 7, Last: 7, Round: 2, Port: 1, Peer: 0, Partner: 1, Bytes: 1},
@@ -102,6 +103,7 @@ func TestWrite(t *testing.T) {
 
 // TestEmpty checks that a trace without events is a file all the same.
 func TestEmpty(t *testing.T) {
+	t.Parallel()
 	for _, r := range []*trace.Recorder{nil, trace.New()} {
 		if x := write(t, r); x.TraceEvents == nil || len(x.TraceEvents) != 0 {
 			t.Errorf("%+v", x)
@@ -174,6 +176,7 @@ type full struct{}
 func (full) Write([]byte) (int, error) { return 0, errFull }
 
 func TestWriteError(t *testing.T) {
+	t.Parallel()
 	if _, err := trace.New().WriteTo(full{}); !errors.Is(err, errFull) {
 		t.Errorf("got error %v", err)
 	}

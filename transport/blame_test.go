@@ -5,13 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"volley/transport"
 )
 
-// waits is a rank of a group in which each waits for another; -1 is nobody, -2 does not answer, and asking -3 ends the
-// group.
+// waits is a rank of a group in which each waits for another; -1 is nobody, -2 does not answer, asking -3 ends the
+// group, and -4 says nothing at all.
 type waits struct {
 	transport.Transport
 	rank int
@@ -20,17 +21,32 @@ type waits struct {
 
 func (w waits) Rank() int { return w.rank }
 
-func (w waits) Inquire(_ context.Context, rank int) (int, time.Duration, error) {
+func (w waits) Inquire(ctx context.Context, rank int) (int, time.Duration, error) {
 	switch w.list[rank] {
 	case -2:
 		return -1, 0, errors.New("no answer")
 	case -3:
 		return -1, 0, fmt.Errorf("rank %d does not answer: %w", rank, &transport.AbortError{Cause: errors.New("no memory")})
+	case -4:
+		<-ctx.Done()
+		return -1, 0, ctx.Err()
 	}
 	return w.list[rank], time.Second, nil
 }
 
+// TestBlameSilent asks a rank that says nothing: it is asked for two seconds.
+func TestBlameSilent(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		start, want := time.Now(), "rank 2 does not answer (rank 1 waits for rank 2)"
+		if got := transport.Blame(waits{list: []int{1, 2, -4}}, 1); got != want || time.Since(start) != 2*time.Second {
+			t.Errorf("after %v: %s; want %s", time.Since(start), got, want)
+		}
+	})
+}
+
 func TestBlame(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		from int
 		list []int

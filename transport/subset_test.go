@@ -32,6 +32,7 @@ func TestSubset(t *testing.T) {
 
 // TestSubsetAbort ends a group from without, by a rank that is in none, and leaves transfers as their callers made them.
 func TestSubsetAbort(t *testing.T) {
+	t.Parallel()
 	group, all := subsetOf(2)
 	q, x := group[0].NewQueue(), &transport.Transfer{Rank: 1, Receive: true, Parts: [][]byte{{0}}}
 	q.Post(x)

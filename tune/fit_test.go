@@ -79,6 +79,7 @@ func leastSquares(points []Point) sim.Network {
 // from times that are a little off, and where least squares fail, from times of which some are
 // far off.
 func TestFit(t *testing.T) {
+	t.Parallel()
 	rng := rand.New(rand.NewPCG(1, 2))
 	for _, k := range []int{2, 3, 4, 8, 16, 64, 1024} {
 		for _, want := range networks {
@@ -112,6 +113,7 @@ func TestFit(t *testing.T) {
 // TestFitGaps checks that G is kept by messages under way where the link minds them, and only
 // there.
 func TestFitGaps(t *testing.T) {
+	t.Parallel()
 	for _, k := range []int{4, 8, 16, 64} {
 		for _, times := range []float64{1, 1.1, 1.5, 4} {
 			want := network(time.Millisecond, 10*time.Microsecond)
@@ -133,6 +135,7 @@ func TestFitGaps(t *testing.T) {
 }
 
 func TestFitExtremes(t *testing.T) {
+	t.Parallel()
 	for what, list := range map[string][]Point{
 		"one":                     {{Messages: 1, Bytes: 8, Seconds: 3}},
 		"no time at all":          {{Messages: 1, Bytes: 1}, {Messages: 1, Bytes: 8}, {Messages: 3, Bytes: 3}},
@@ -155,6 +158,7 @@ func TestFitExtremes(t *testing.T) {
 }
 
 func TestTypical(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		samples []float64
 		want    float64

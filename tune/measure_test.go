@@ -97,6 +97,7 @@ func (f slow) Combine(dst []byte, coef []field.Element, _ [][]byte) {
 
 // TestVirtual measures networks in virtual time.
 func TestVirtual(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		ranks int
 		sim.Network
@@ -109,6 +110,7 @@ func TestVirtual(t *testing.T) {
 		{16, network("50us", "0s", 1e-8), 0.5e-9},
 	} {
 		t.Run(fmt.Sprintf("ranks=%d/%v", c.ranks, c.Latency), func(t *testing.T) {
+			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				const limit = 600 * time.Millisecond
 				fields := []field.Field{slow{fieldtest.Parse(t, "2^8"), c.gamma}, slow{fieldtest.Parse(t, "257"), 3 * c.gamma}}
@@ -172,6 +174,7 @@ func network(latency, overhead string, gap sim.PerByte) sim.Network {
 // TestVirtualSlow checks that a network that can send next to nothing in the time
 // there is gets a few small messages, not those of megabytes.
 func TestVirtualSlow(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		sim.Network
 		most time.Duration
@@ -198,6 +201,7 @@ func TestVirtualSlow(t *testing.T) {
 // TestVirtualUneven measures coding among ranks of which no two meetings take as long: a multiply-add takes 50 µs
 // for a block, and a meeting up to half a second.
 func TestVirtualUneven(t *testing.T) {
+	t.Parallel()
 	const gamma = 0.2e-9
 	synctest.Test(t, func(t *testing.T) {
 		fields := []field.Field{slow{fieldtest.Parse(t, "2^8"), gamma}}
@@ -247,6 +251,7 @@ func TestLocal(t *testing.T) {
 }
 
 func TestErrors(t *testing.T) {
+	t.Parallel()
 	none := func(int) []field.Field { return nil }
 	canceled, cancel := context.WithCancelCause(t.Context())
 	cancel(errors.New("no time"))
@@ -293,15 +298,16 @@ func TestDeath(t *testing.T) {
 // TestModel checks that runs take the time that the model with the measured network says, in
 // virtual time, in which all else takes none.
 func TestModel(t *testing.T) {
+	t.Parallel()
 	for _, k := range []int{4, 8} {
 		a, err := matrix.Random(fieldtest.Parse(t, "2^8"), k, k, 1)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, n := range []sim.Network{network("20us", "2us", 8.5e-10), network("1ms", "20us", 8.5e-8)} {
-			for _, name := range []string{"universal", "exchange", "bruck-allgather"} {
-				synctest.Test(t, func(t *testing.T) {
-					got := measureLinks(t, k, n, nil, 300*time.Millisecond)[0].Network
+			synctest.Test(t, func(t *testing.T) {
+				got := measureLinks(t, k, n, nil, 300*time.Millisecond)[0].Network
+				for _, name := range []string{"universal", "exchange", "bruck-allgather"} {
 					algorithm, err := algo.Lookup(name)
 					if err != nil {
 						t.Fatal(err)
@@ -327,8 +333,8 @@ func TestModel(t *testing.T) {
 							}
 						}
 					}
-				})
-			}
+				}
+			})
 		}
 	}
 }

@@ -31,6 +31,7 @@ func request(t *testing.T, method, target, body string, headers ...string) *http
 // TestPage checks that the page and all that it names are there, and that nothing is
 // loaded from elsewhere.
 func TestPage(t *testing.T) {
+	t.Parallel()
 	page := request(t, "GET", "http://127.0.0.1:8080/", "")
 	if page.Code != http.StatusOK || !regexp.MustCompile(`(?m)<title>.*Volley.*</title>`).MatchString(page.Body.String()) {
 		t.Fatalf("%d: %s", page.Code, page.Body)
@@ -54,6 +55,7 @@ func TestPage(t *testing.T) {
 }
 
 func TestAnswer(t *testing.T) {
+	t.Parallel()
 	good := request(t, "POST", "http://127.0.0.1:8080/api/plan", `{"flags":{"processors":"4"}}`, "Origin", "http://127.0.0.1:8080")
 	if good.Code != http.StatusOK || !strings.HasPrefix(good.Body.String(), `{"result":{`) || good.Header().Get("Content-Type") != "application/x-ndjson" {
 		t.Errorf("%d %v: %s", good.Code, good.Header(), good.Body)
@@ -72,6 +74,7 @@ func TestAnswer(t *testing.T) {
 // TestGuard checks that no other page gets an answer, neither by its own name nor by one
 // that it has made to mean this machine.
 func TestGuard(t *testing.T) {
+	t.Parallel()
 	for _, headers := range [][]string{
 		{"Host", "evil.example:8080"},
 		{"Host", "127.0.0.1:8080", "Origin", "http://evil.example"},
@@ -93,6 +96,7 @@ func TestGuard(t *testing.T) {
 // TestToken checks that only who has the token gets an answer, and that the page's first
 // load leaves a cookie in its place.
 func TestToken(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		method, target, cookie string
 		want                   int
@@ -130,6 +134,7 @@ func TestToken(t *testing.T) {
 
 // TestNoListing checks that what is in a directory is not told.
 func TestNoListing(t *testing.T) {
+	t.Parallel()
 	for _, path := range []string{"/assets/", "/assets", "/assets//", "/../", "/assets/../assets/"} {
 		if w := request(t, "GET", "http://127.0.0.1:8080"+path, ""); strings.Contains(w.Body.String(), "app.js\"") && !strings.Contains(w.Body.String(), "<title>") || w.Code == http.StatusOK {
 			t.Errorf("%s: %d: %s", path, w.Code, w.Body)
@@ -153,6 +158,7 @@ func serve(t *testing.T, body time.Duration) string {
 
 // TestSlowBody checks that a request whose body does not come is ended.
 func TestSlowBody(t *testing.T) {
+	t.Parallel()
 	if NewServer(secret).ReadTimeout == 0 || NewServer(secret).IdleTimeout == 0 || NewServer(secret).WriteTimeout == 0 {
 		t.Error("there are clients that the server waits for without end")
 	}
@@ -171,6 +177,7 @@ func TestSlowBody(t *testing.T) {
 
 // TestLongRun checks that a run goes on when the time for its request is long over.
 func TestLongRun(t *testing.T) {
+	t.Parallel()
 	address := serve(t, 50*time.Millisecond)
 	r, err := http.Post("http://"+address+"/api/run?token="+secret, "application/json", strings.NewReader(`{"flags":{"processors":"4"},"size":"1KiB","pace":"200ms"}`))
 	if err != nil {

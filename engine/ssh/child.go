@@ -59,8 +59,8 @@ const (
 	Beat     = 2 * time.Second
 )
 
-// silence is how long a side that says nothing, not even a beat, counts as there. Tests shorten it.
-var silence = time.Minute
+// silence is how long a side that says nothing, not even a beat, counts as there.
+const silence = time.Minute
 
 // options are for every ssh: no terminal, no ports, and a dead host is noticed, one interval later than it counts.
 func (c *Client) options() []string {

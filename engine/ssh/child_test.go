@@ -92,6 +92,7 @@ func TestChild(t *testing.T) {
 
 // TestStubborn ends a program that does not end by itself, also while its messages are awaited.
 func TestStubborn(t *testing.T) {
+	t.Parallel()
 	for _, end := range []func(x *Child){
 		func(x *Child) { x.End(10 * time.Millisecond) },
 		func(x *Child) { x.Stop(10 * time.Millisecond); x.Receive(new(message)) },
@@ -109,14 +110,14 @@ func TestStubborn(t *testing.T) {
 
 // TestSilence awaits messages of a program that is stopped.
 func TestSilence(t *testing.T) {
-	defer func(d time.Duration) { silence = d }(silence)
-	silence = 100 * time.Millisecond
+	t.Parallel()
 	client := Client{Here: []string{"sh", "-c"}, Verb: "echo " + greeting + "; kill -STOP $$", Stderr: func(string, string) {}}
 	x, err := client.Start(Address{Host: ""})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := x.Receive(new(message)); err == nil || !strings.Contains(err.Error(), "volley at this machine has said nothing for 100ms") {
+	x.silence = 20 * time.Millisecond
+	if err := x.Receive(new(message)); err == nil || !strings.Contains(err.Error(), "volley at this machine has said nothing for 20ms") {
 		t.Error(err)
 	}
 }
@@ -131,6 +132,7 @@ func (c *counter) Write(p []byte) (int, error) {
 
 // TestBeat looks for beats of both sides.
 func TestBeat(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		in, parent := io.Pipe()
 		out := new(counter)
@@ -181,6 +183,7 @@ func TestCopying(t *testing.T) {
 
 // TestOptions adds up when ssh gives a silent host up: it takes one interval more than it counts.
 func TestOptions(t *testing.T) {
+	t.Parallel()
 	for limit, most := range map[time.Duration]int{0: 30, time.Second: 2, 3 * time.Second: 3, 10 * time.Second: 10, 30 * time.Second: 30, time.Hour: 30} {
 		var interval, count int
 		text := strings.Join((&Client{Limit: limit}).options()[2:], " ")

@@ -8,6 +8,7 @@ import (
 	"io"
 	"runtime"
 	"runtime/debug"
+	"runtime/metrics"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -20,6 +21,7 @@ import (
 // TestBounds checks that what no request may have is refused at once, beside its field, and
 // with the limit.
 func TestBounds(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct{ methods, request, field, want string }{
 		{"plan run", `"processors":"4","sinks":"1000000000"`, "sinks", "1000000000 sinks: the page takes 1024 at most; the command line"},
 		{"cost sizes", `"processors":"4","sinks":"1000000000"`, "sinks", "the page takes 2048 at most; the command line"},
@@ -54,17 +56,20 @@ func TestBounds(t *testing.T) {
 
 // peakOf returns how much the heap grows while f runs, what is not yet collected included.
 func peakOf(f func()) int64 {
-	var m runtime.MemStats
+	// As HeapAlloc of runtime.MemStats, for which the world would stop.
+	sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
+	heap := func() uint64 {
+		metrics.Read(sample)
+		return sample[0].Value.Uint64()
+	}
 	runtime.GC()
-	runtime.ReadMemStats(&m)
-	before, peak := m.HeapAlloc, m.HeapAlloc
+	before := heap()
+	peak := before
 	done, seen := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(seen)
-		var m runtime.MemStats
 		for {
-			runtime.ReadMemStats(&m)
-			peak = max(peak, m.HeapAlloc)
+			peak = max(peak, heap())
 			select {
 			case <-done:
 				return
@@ -212,6 +217,7 @@ func (f *fuse) Err() error {
 // TestAbandoned checks that computing ends with its context: these took minutes, and each
 // is abandoned after having looked at it some times.
 func TestAbandoned(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct{ method, request string }{
 		{"plan", `{"flags":{"processors":"1024","matrix":"dft","field":"goldilocks","ports":"1000"}}`},
 		{"plan", `{"flags":{"processors":"1024","matrix":"random:1","gamma":"1ns"}}`},
@@ -275,6 +281,7 @@ const mostAfter = time.Minute
 
 // TestNumbers checks that what the page gets is JSON where costs are beyond all numbers.
 func TestNumbers(t *testing.T) {
+	t.Parallel()
 	for _, method := range []string{"plan", "sizes"} {
 		if _, fault := ask[any](t, method, `{"flags":{"processors":"64","size":"1PiB","tau":"1h","beta":"1h","gamma":"1h"}}`); fault != nil {
 			t.Errorf("%s: %+v", method, fault)

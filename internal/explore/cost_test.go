@@ -15,6 +15,7 @@ import (
 
 // TestCosts compares the costs of some K with what is counted from the schedules.
 func TestCosts(t *testing.T) {
+	t.Parallel()
 	a, fault := ask[costAnswer](t, "cost", `{
 		"flags": {"field": "257", "matrix": "lagrange", "ports": "2", "beta": "3us", "tau": "1ns", "gamma": "0.5ns", "size": "2000B"},
 		"processors": " 9,16..18 ", "only": "universal,folded-lagrange"}`)
@@ -78,6 +79,7 @@ func TestCosts(t *testing.T) {
 
 // TestCostsOfAny checks known costs of the algorithms for any matrix.
 func TestCostsOfAny(t *testing.T) {
+	t.Parallel()
 	a, fault := ask[costAnswer](t, "cost", `{"flags": {"processors": "5", "algorithm": "bruck-allgather"}}`)
 	if fault != nil {
 		t.Fatal(fault.Message)
@@ -100,6 +102,7 @@ func TestCostsOfAny(t *testing.T) {
 
 // TestSizes checks the times over packet sizes, of all plans.
 func TestSizes(t *testing.T) {
+	t.Parallel()
 	a, fault := ask[sizesAnswer](t, "sizes", `{"flags": {"matrix": "cauchy", "processors": "64", "size": "1MiB", "beta": "20us", "tau": "0.8ns"}, "from": "2KiB"}`)
 	if fault != nil {
 		t.Fatal(fault.Message)
@@ -152,6 +155,7 @@ func TestSizes(t *testing.T) {
 
 // TestCostFaults checks beside which field each error stands.
 func TestCostFaults(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct{ method, request, field string }{
 		{"cost", `{"processors": "x"}`, "processors"},
 		{"cost", `{"processors": "0"}`, "processors"},
@@ -192,6 +196,7 @@ func TestCostFaults(t *testing.T) {
 
 // TestCostStops checks that a request that was given up ends.
 func TestCostStops(t *testing.T) {
+	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	for method, request := range map[string]string{"cost": `{}`, "sizes": `{"flags": {"processors": "8"}}`} {
@@ -205,6 +210,7 @@ func TestCostStops(t *testing.T) {
 // TestSizesOfAll checks that times are those of all algorithms, whichever is to be planned
 // with, which only decides what is marked.
 func TestSizesOfAll(t *testing.T) {
+	t.Parallel()
 	all, failure := ask[sizesAnswer](t, "sizes", `{"flags": {"processors": "16"}}`)
 	if failure != nil {
 		t.Fatal(failure.Message)

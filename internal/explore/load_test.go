@@ -70,6 +70,7 @@ func loadText(text string, f flags) (*loaded, error) {
 }
 
 func TestLoadReport(t *testing.T) {
+	t.Parallel()
 	for _, options := range [][]volley.Option{nil, {volley.WithAlgorithm("exchange")}} {
 		text, _ := encoded(t, 1, options...)
 		x, err := loadText(text, flags{"beta": "1ms", "tau": "1us"})
@@ -98,6 +99,7 @@ func TestLoadReport(t *testing.T) {
 }
 
 func TestLoadTrace(t *testing.T) {
+	t.Parallel()
 	for ranks, want := range map[int][][2]int{1: {{0, 3}}, 2: {{0, 1}, {2, 3}}, 4: {{0, 0}, {1, 1}, {2, 2}, {3, 3}}} {
 		report, text := encoded(t, ranks)
 		model := flags{"beta": "1ms", "tau": "1us"}
@@ -142,6 +144,7 @@ func TestLoadTrace(t *testing.T) {
 
 // TestTauOfTrace checks that τ is that of a byte, whatever the field.
 func TestTauOfTrace(t *testing.T) {
+	t.Parallel()
 	_, text := encoded(t, 4)
 	var seconds []float64
 	for _, f := range []string{"2^8", "2^16"} {
@@ -161,6 +164,7 @@ func TestTauOfTrace(t *testing.T) {
 
 // TestLoadPart loads the trace of one rank of several: of the others it tells little.
 func TestLoadPart(t *testing.T) {
+	t.Parallel()
 	r := trace.New()
 	r.Merge([]trace.Event{{Kind: trace.Settle, Rank: 2, Row: trace.FirstLane, First: 5, Last: 6, Round: 3, Peer: 4, Partner: 9}})
 	var b bytes.Buffer
@@ -174,6 +178,7 @@ func TestLoadPart(t *testing.T) {
 }
 
 func TestLoadErrors(t *testing.T) {
+	t.Parallel()
 	report, traced := encoded(t, 4)
 	const neither = "want what volley encode prints with --json, or writes with --trace"
 	for _, c := range []struct{ text, want string }{
@@ -255,6 +260,7 @@ func FuzzLoad(f *testing.F) {
 
 // TestLoadPlan loads plans as volley plan prints them: they are shown as the plan of the flags is, whatever made them.
 func TestLoadPlan(t *testing.T) {
+	t.Parallel()
 	for _, f := range []flags{{"processors": "9", "ports": "2", "matrix": "random:1"}, {"processors": "4", "algorithm": "exchange:4"}, {"processors": "10", "sinks": "4"}} {
 		q, err := f.ask(t.Context())
 		if err != nil {
@@ -313,6 +319,7 @@ func loadError(text string, f flags) error {
 
 // TestLoadManifest loads manifests as volley encode writes them: A has the points and the entries that it had.
 func TestLoadManifest(t *testing.T) {
+	t.Parallel()
 	values := func(of ...int) string {
 		texts := make([]string, len(of))
 		for i, v := range of {

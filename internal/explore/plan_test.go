@@ -61,6 +61,7 @@ type shownPlan struct {
 }
 
 func TestPlan(t *testing.T) {
+	t.Parallel()
 	for _, flags := range []string{
 		`"processors":"1"`,
 		`"processors":"2","matrix":"random:1"`,
@@ -217,6 +218,7 @@ func checkMessages(t *testing.T, flags string, p *shownPlan) {
 
 // TestTooLarge checks that what has too many coefficients is shown by its sizes only.
 func TestTooLarge(t *testing.T) {
+	t.Parallel()
 	p, failure := ask[shownPlan](t, "plan", `{"flags":{"processors":"64","algorithm":"exchange"}}`)
 	if failure != nil {
 		t.Fatal(failure.Message)
@@ -228,6 +230,7 @@ func TestTooLarge(t *testing.T) {
 
 // TestFieldOfMatrix checks that a matrix has its own field where none is named.
 func TestFieldOfMatrix(t *testing.T) {
+	t.Parallel()
 	for flags, want := range map[string]string{`"matrix":"fti"`: "2^16:0x1100b", `"matrix":"fti","field":"2^8"`: "2^8:0x11d", `"matrix":"cauchy"`: "2^8:0x11d"} {
 		p, failure := ask[shownPlan](t, "plan", `{"flags":{"processors":"4",`+flags+`}}`)
 		if failure != nil {
@@ -244,6 +247,7 @@ func TestFieldOfMatrix(t *testing.T) {
 }
 
 func TestPlanAggregated(t *testing.T) {
+	t.Parallel()
 	p, failure := ask[shownPlan](t, "plan", `{"flags":{"processors":"1000","field":"2^16","matrix":"random:1","algorithm":"bruck-allgather"}}`)
 	if failure != nil {
 		t.Fatal(failure.Message)
@@ -271,6 +275,7 @@ func TestPlanAggregated(t *testing.T) {
 
 // TestWrongPlan checks that a plan is compared with the matrix, and not with itself.
 func TestWrongPlan(t *testing.T) {
+	t.Parallel()
 	f, err := field.Parse("7")
 	if err != nil {
 		t.Fatal(err)
@@ -309,6 +314,7 @@ func TestWrongPlan(t *testing.T) {
 }
 
 func TestChosen(t *testing.T) {
+	t.Parallel()
 	p, failure := ask[shownPlan](t, "plan", `{"flags":{"processors":"16","size":"1KiB"}}`)
 	if failure != nil {
 		t.Fatal(failure.Message)
@@ -329,6 +335,7 @@ func TestChosen(t *testing.T) {
 }
 
 func TestErrors(t *testing.T) {
+	t.Parallel()
 	for _, x := range []struct{ method, flags, field, message string }{
 		{"plan", `"processors":"x"`, "processors", "whole number"},
 		{"plan", `"processors":"0"`, "processors", "1 or more"},
@@ -374,6 +381,7 @@ func TestErrors(t *testing.T) {
 }
 
 func TestCommand(t *testing.T) {
+	t.Parallel()
 	for _, x := range []struct {
 		flags flags
 		want  string
@@ -390,6 +398,7 @@ func TestCommand(t *testing.T) {
 }
 
 func TestCatalog(t *testing.T) {
+	t.Parallel()
 	c, failure := ask[catalogue](t, "catalog", `{}`)
 	if failure != nil {
 		t.Fatal(failure.Message)
@@ -402,6 +411,7 @@ func TestCatalog(t *testing.T) {
 // TestPaperFigure4 looks for the polynomials of the first tree in the DFT of figure 4: after round 0 a processor has
 // f_r = x_r + x_(r+3)·z + x_(r+6)·z^2 at a z that is a power of β^3 = 7.
 func TestPaperFigure4(t *testing.T) {
+	t.Parallel()
 	a, failure := ask[shownPlan](t, "plan", `{"flags":{"processors":"9","ports":"2","algorithm":"dft","field":"19","matrix":"dft","order":"reversed"}}`)
 	if failure != nil {
 		t.Fatal(failure.Message)
@@ -421,6 +431,7 @@ func TestPaperFigure4(t *testing.T) {
 
 // TestCost compares the costs of a plan with those that volley plan prints.
 func TestCost(t *testing.T) {
+	t.Parallel()
 	min14, none := "14", "none"
 	for _, x := range []struct{ flags, c1, c2, packets, bounds, minCut string }{
 		{`"processors":"64","algorithm":"universal"`, "6", "14", "14", "6/11", min14},
@@ -453,6 +464,7 @@ func TestCost(t *testing.T) {
 
 // TestCandidates checks that they are all that the planner has, and those rejected.
 func TestCandidates(t *testing.T) {
+	t.Parallel()
 	p, failure := ask[shownPlan](t, "plan", `{"flags":{"processors":"65","ports":"2"}}`)
 	if failure != nil {
 		t.Fatal(failure.Message)

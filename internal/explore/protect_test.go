@@ -10,6 +10,7 @@ import (
 // TestProtect asks for times of groups: a slower network takes longer, more than R losses do not come back, and what is
 // wrong is said beside its field.
 func TestProtect(t *testing.T) {
+	t.Parallel()
 	r := protectRequest{Nodes: 8, Tolerate: 2, Layout: "striped", Size: "1GiB", Lost: []int{1, 4}}
 	fast, err := estimateGroup(t.Context(), r, nil)
 	if err != nil {

@@ -114,6 +114,7 @@ func checkSpans(t *testing.T, p plan.Plan, report *volley.Report, spans []span, 
 // TestRun checks that runs are right, and that their spans are all messages and rounds of the
 // plan.
 func TestRun(t *testing.T) {
+	t.Parallel()
 	for _, text := range []string{
 		"processors=4", "processors=8", "processors=8 ports=2", "processors=8 field=257 matrix=dft", "processors=8 field=257 matrix=dft order=reversed",
 		"processors=4 field=goldilocks matrix=random:1 ports=2", "processors=8 sinks=3", "processors=8 sinks=3 separate=true", "processors=4 sinks=6 separate=true",
@@ -180,6 +181,7 @@ func TestRun(t *testing.T) {
 
 // TestRunInSegments checks a run on packets that are cut, in which two segments are under way.
 func TestRunInSegments(t *testing.T) {
+	t.Parallel()
 	request := runRequest{Flags: flags{"processors": "4"}, Size: "9MiB", Pace: "1ms"}
 	p, _ := planOf(t, request)
 	a, err := run(t.Context(), request, func(any) error { return nil })
@@ -210,6 +212,7 @@ func TestRunInSegments(t *testing.T) {
 
 // TestRunAnswer checks the lines that the page gets.
 func TestRunAnswer(t *testing.T) {
+	t.Parallel()
 	var b bytes.Buffer
 	ok, err := Answer(t.Context(), "run", []byte(`{"flags":{"processors":"4","matrix":"random:1","size":"1KiB"},"size":"","pace":"0"}`), &b)
 	if !ok || err != nil {
@@ -238,6 +241,7 @@ func TestRunAnswer(t *testing.T) {
 }
 
 func TestRunErrors(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct{ flags, size, pace, field, want string }{
 		{"", "1KiB", "", "processors", "0 processors"},
 		{"processors=65", "1KiB", "", "processors", "65 processors: runs here have 64 at most; volley encode takes more"},
@@ -284,7 +288,8 @@ func TestRunErrors(t *testing.T) {
 // TestRunCancelled checks that a run ends where its context does, and where nobody listens,
 // long before its messages would be there.
 func TestRunCancelled(t *testing.T) {
-	request := runRequest{Flags: flags{"processors": "8"}, Size: "1KiB", Pace: "10s"}
+	t.Parallel()
+	request := runRequest{Flags: flags{"processors": "8", "ports": "7"}, Size: "1KiB", Pace: "55s"}
 	gone := errors.New("gone")
 	for _, began := range []bool{true, false} {
 		for _, cancels := range []bool{true, false} {
@@ -306,7 +311,7 @@ func TestRunCancelled(t *testing.T) {
 				if !errors.Is(err, gone) {
 					t.Errorf("got error %v", err)
 				}
-				if d := time.Since(start); d > 9*time.Second {
+				if d := time.Since(start); d > 50*time.Second {
 					t.Errorf("it took %v", d)
 				}
 			})
@@ -316,6 +321,7 @@ func TestRunCancelled(t *testing.T) {
 
 // TestSpans checks times and what a timeline tells of ranks.
 func TestSpans(t *testing.T) {
+	t.Parallel()
 	spans := spansOf([]trace.Event{
 		{Kind: trace.Code, Rank: 1, Start: 3e9, Length: 5e8, First: 2, Last: 3, Round: 2},
 		{Kind: trace.Send, Rank: 0, Start: 2e9, Length: 25e7, First: 1, Last: 1, Peer: 2, Partner: 7, Round: 4},

@@ -29,6 +29,7 @@ func TestTransport(t *testing.T) {
 // Rank 0 sends three messages with one tag; rank 1 says what comes, of messages
 // that have lost something only the lengths.
 func TestMessages(t *testing.T) {
+	t.Parallel()
 	tag := transport.Tag{Round: 3}
 	first, second := faulty.Nth(0), faulty.Nth(1)
 	for i, c := range []struct {
@@ -99,6 +100,7 @@ func TestMessages(t *testing.T) {
 }
 
 func TestHangAndDie(t *testing.T) {
+	t.Parallel()
 	enough := errors.New("enough")
 	for i, c := range []struct {
 		name  string

@@ -38,6 +38,7 @@ func sent(p *peer) (frames []string) {
 // TestClearBefore posts a long receive before anything has come, and a long send after its clear-to-send: neither
 // waits for the other rank.
 func TestClearBefore(t *testing.T) {
+	t.Parallel()
 	e := alone(2)
 	p, q, message := e.peers[1], e.NewQueue(), [][]byte{make([]byte, frameBytes+headBytes+1)}
 	q.Post(&transport.Transfer{Rank: 1, Receive: true, Parts: message})
@@ -66,6 +67,7 @@ func TestClearBefore(t *testing.T) {
 
 // TestClearWraps has the clear-to-send come before its message, the first after 2^32 of a tag.
 func TestClearWraps(t *testing.T) {
+	t.Parallel()
 	e := alone(2)
 	p, q := e.peers[1], e.NewQueue()
 	p.line(transport.Tag{}).sends = math.MaxUint32
@@ -81,6 +83,7 @@ func TestClearWraps(t *testing.T) {
 
 // TestClear posts receives of several rounds: the senders of long ones are told clear-to-send at once, and once only.
 func TestClear(t *testing.T) {
+	t.Parallel()
 	e := alone(5)
 	q := e.NewQueue()
 	sizes := []int{4 * headBytes, headBytes + 1, headBytes, 0}
@@ -117,6 +120,7 @@ func TestClear(t *testing.T) {
 // TestManyOfOneTag sends long, short and wrong messages of one tag to receives that are posted before or after: each
 // gets its own.
 func TestManyOfOneTag(t *testing.T) {
+	t.Parallel()
 	sizes := []int{3 * headBytes, 1, 2 * headBytes, 2 * headBytes, headBytes + 1, 0, 5 * headBytes}
 	for _, late := range []bool{false, true} {
 		t.Run(fmt.Sprint("late=", late), func(t *testing.T) {
@@ -168,6 +172,7 @@ func TestManyOfOneTag(t *testing.T) {
 
 // TestReceiverCloses closes a rank to which a long message is under way: the send ends.
 func TestReceiverCloses(t *testing.T) {
+	t.Parallel()
 	run, proxies := newProxied(t, 2, time.Millisecond)
 	defer proxies[0].close()
 	defer proxies[1].close()

@@ -58,6 +58,7 @@ func TestTransport(t *testing.T) {
 
 // TestManyRanks connects all pairs of 64 ranks.
 func TestManyRanks(t *testing.T) {
+	t.Parallel()
 	c, n := transporttest.Cases()[0], 64
 	if race.Enabled {
 		n = 16 // 2,016 handshakes take it long
@@ -75,6 +76,7 @@ func TestManyRanks(t *testing.T) {
 
 // TestInquire asks a rank that waits, one that does not, and one that has never been connected.
 func TestInquire(t *testing.T) {
+	t.Parallel()
 	run := newRun(t, 3, Limits{})
 	waiting, stop := context.WithCancel(t.Context())
 	ended := make(chan struct{})

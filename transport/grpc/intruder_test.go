@@ -56,6 +56,7 @@ func end(s rpc.ClientStream) error {
 
 // TestHello refuses who is not a peer, and goes on.
 func TestHello(t *testing.T) {
+	t.Parallel()
 	run := newRun(t, 3, Limits{Close: time.Millisecond})
 	address := run[0].(member).addresses[0]
 	for hello, want := range map[string]string{
@@ -88,6 +89,7 @@ func TestHello(t *testing.T) {
 
 // TestClosedBefore has a rank first use another one that has closed: the run goes on.
 func TestClosedBefore(t *testing.T) {
+	t.Parallel()
 	run := newRun(t, 3, Limits{Abort: time.Millisecond})
 	run[1].(member).Endpoint.Close()
 	q := run[0].NewQueue()
@@ -102,6 +104,7 @@ func TestClosedBefore(t *testing.T) {
 
 // TestUnreachable calls where nobody listens: the error says so, without gRPC's inner parts.
 func TestUnreachable(t *testing.T) {
+	t.Parallel()
 	at, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -116,6 +119,7 @@ func TestUnreachable(t *testing.T) {
 
 // TestRankTwice refuses a second process of a rank.
 func TestRankTwice(t *testing.T) {
+	t.Parallel()
 	run := newRun(t, 2, Limits{Close: time.Millisecond})
 	address := run[0].(member).addresses[0]
 	first := call(t, address, "4 test 1 0")
@@ -135,6 +139,7 @@ func TestRankTwice(t *testing.T) {
 
 // TestForgedFrames has a peer send what it must not: the run ends, and the error names the peer.
 func TestForgedFrames(t *testing.T) {
+	t.Parallel()
 	long := strings.Repeat("x", headBytes)
 	var flood [][]byte
 	for i := range earlyBytes/headBytes + 1 {
@@ -185,6 +190,7 @@ func TestForgedFrames(t *testing.T) {
 
 // TestOversized asks for a message that its sender makes longer: nothing is taken for it.
 func TestOversized(t *testing.T) {
+	t.Parallel()
 	run := newRun(t, 2, Limits{Close: time.Millisecond})
 	s := call(t, run[0].(member).addresses[0], "4 test 1 0")
 	size := uint64(1) << 40

@@ -124,6 +124,7 @@ func TestDelayed(t *testing.T) {
 
 // TestCut breaks the connections in the middle of a long message: all ranks end, and name a peer.
 func TestCut(t *testing.T) {
+	t.Parallel()
 	for name, hurt := range map[string]func(c *net.TCPConn){
 		"cut":         func(c *net.TCPConn) { c.SetLinger(0); c.Close() },
 		"half-closed": func(c *net.TCPConn) { c.CloseWrite() },
@@ -162,6 +163,7 @@ func TestCut(t *testing.T) {
 // TestCutEarly breaks a connection before the peer has taken the stream, as it joins late. Yet it hears of the abort, or of
 // the connection.
 func TestCutEarly(t *testing.T) {
+	t.Parallel()
 	var listeners []*Listener
 	var addresses []string
 	var p *proxy

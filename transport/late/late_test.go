@@ -40,6 +40,7 @@ func post(ctx context.Context, group []*local.Endpoint, ports ...int) transport.
 
 // TestOrder checks that a message without a delay stays behind a late one of its stream, and overtakes those of others.
 func TestOrder(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		group, start := local.New(2), time.Now()
 		post(t.Context(), group, 0, 0, 1)
@@ -61,6 +62,7 @@ func TestOrder(t *testing.T) {
 
 // TestEnd checks that the end of a context ends delays, and that Close waits until all is sent.
 func TestEnd(t *testing.T) {
+	t.Parallel()
 	for _, given := range []time.Duration{time.Minute, 2 * time.Hour} {
 		synctest.Test(t, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), given)
@@ -93,6 +95,7 @@ func TestLimited(t *testing.T) {
 // TestLimit counts the bytes that come at a rank, by a clock of the test: a message waits until those before it have had
 // their time, to whomever they go, and what ranks say beside a plan does not wait. Time in which nothing is sent is lost.
 func TestLimit(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		group, start := local.New(3), time.Now()
 		const rate = 1000
@@ -131,6 +134,7 @@ func TestLimit(t *testing.T) {
 
 // TestFarther checks that what a transport can do beside carrying messages is not lost.
 func TestFarther(t *testing.T) {
+	t.Parallel()
 	group := local.New(2)
 	limited := late.Limit(t.Context(), group[0], 1)
 	if _, ok := limited.(transport.CoreSharer); !ok || transport.Cores(limited) != transport.Cores(group[0]) || !transport.Overlaps(limited) {

@@ -10,6 +10,7 @@ import (
 
 // TestAbortUnderWay has rank 0 send when it has heard of an abort, and rank 1 not yet: nothing comes.
 func TestAbortUnderWay(t *testing.T) {
+	t.Parallel()
 	group := New(2)
 	abort := &transport.AbortError{Rank: 0, Cause: errors.New("stopped")}
 	group[0].group.abort.Store(abort)

@@ -55,6 +55,7 @@ func receive(e *local.Endpoint, src int, parts ...[]byte) func(context.Context) 
 }
 
 func TestLengthError(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		sent, asked [][]byte
 		want        string
@@ -89,6 +90,7 @@ func TestLengthError(t *testing.T) {
 
 // TestReceiverGivesUp waits in vain: the receive stays under way, and another wait ends it.
 func TestReceiverGivesUp(t *testing.T) {
+	t.Parallel()
 	group := local.New(2)
 	first, other := make([]byte, 5), make([]byte, 5)
 	wait := receive(group[1], 0, first)
@@ -108,6 +110,7 @@ func TestReceiverGivesUp(t *testing.T) {
 }
 
 func TestAbortOfSeveral(t *testing.T) {
+	t.Parallel()
 	for range 100 {
 		group := local.New(8)
 		causes := make([]error, len(group))
@@ -137,6 +140,7 @@ func TestAbortOfSeveral(t *testing.T) {
 // TestAbortThenClose has a rank close after an abort: who sends to it hears of the abort, however far the abort has
 // come.
 func TestAbortThenClose(t *testing.T) {
+	t.Parallel()
 	for range 5 {
 		group := local.New(10_000)
 		first, last := group[1], group[len(group)-1]
@@ -153,6 +157,7 @@ func TestAbortThenClose(t *testing.T) {
 }
 
 func TestAbortAfterArrival(t *testing.T) {
+	t.Parallel()
 	group := local.New(2)
 	sending := send(group[0], 1)
 	if err := receive(group[1], 0)(t.Context()); err != nil {
@@ -165,6 +170,7 @@ func TestAbortAfterArrival(t *testing.T) {
 }
 
 func TestClose(t *testing.T) {
+	t.Parallel()
 	group := local.New(3)
 	fromClosed := send(group[0], 1)
 	pending := send(group[2], 0)
@@ -193,6 +199,7 @@ func TestClose(t *testing.T) {
 
 // A barrier of 2,000 ranks: after round i a rank has heard of 2^(i+1) others.
 func TestManyRanks(t *testing.T) {
+	t.Parallel()
 	const n = 2000
 	var ranks sync.WaitGroup
 	for r, e := range local.New(n) {

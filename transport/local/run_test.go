@@ -12,6 +12,7 @@ import (
 )
 
 func TestRun(t *testing.T) {
+	t.Parallel()
 	ranks := make([]bool, 5)
 	err := local.Run(context.Background(), len(ranks), func(_ context.Context, t transport.Transport) error {
 		ranks[t.Rank()] = true
@@ -30,6 +31,7 @@ func TestRun(t *testing.T) {
 // TestRunReportsTheCause checks that ranks that only heard of a failure do not
 // repeat it, and that none of them waits for ever.
 func TestRunReportsTheCause(t *testing.T) {
+	t.Parallel()
 	ctx, cancel := context.WithTimeout(context.Background(), transporttest.Limit)
 	defer cancel()
 	cause := errors.New("disk full")
@@ -47,6 +49,7 @@ func TestRunReportsTheCause(t *testing.T) {
 // TestRunJoins checks that different failures are all reported, and equal ones
 // once.
 func TestRunJoins(t *testing.T) {
+	t.Parallel()
 	first, second := errors.New("first"), errors.New("second")
 	err := local.Run(context.Background(), 4, func(_ context.Context, t transport.Transport) error {
 		return []error{first, nil, second, errors.New("first")}[t.Rank()]

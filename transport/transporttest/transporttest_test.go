@@ -139,6 +139,7 @@ func TestBrokenTransports(t *testing.T) {
 			if broken.racy && race.Enabled {
 				t.Skip("the race detector would fail this test")
 			}
+			t.Parallel() // most wait until their time is over
 			for _, name := range broken.noticed {
 				c := caseNamed(t, name)
 				var wrong []error
