@@ -142,17 +142,24 @@ func repository(t testing.TB) string {
 	return root
 }
 
-// inCopy makes a new directory with the example packets the working directory.
+// inCopy makes a copy of the examples the working directory.
 func inCopy(t *testing.T, root string) {
 	t.Helper()
-	t.Chdir(t.TempDir())
+	t.Chdir(examplesOf(t, root))
+}
+
+// examplesOf returns a new directory with the example packets and the plan.
+func examplesOf(t *testing.T, root string) (dir string) {
+	t.Helper()
+	dir = t.TempDir()
 	const packets = "examples/packets"
-	if err := os.CopyFS(filepath.FromSlash(packets), os.DirFS(filepath.Join(root, packets))); err != nil {
+	if err := os.CopyFS(filepath.Join(dir, packets), os.DirFS(filepath.Join(root, packets))); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile("examples/plan.json", []byte(read(t, filepath.Join(root, "examples/plan.json"))), 0o666); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "examples/plan.json"), []byte(read(t, filepath.Join(root, "examples/plan.json"))), 0o666); err != nil {
 		t.Fatal(err)
 	}
+	return dir
 }
 
 var spaces = regexp.MustCompile(`\s+`)

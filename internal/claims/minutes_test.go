@@ -21,6 +21,7 @@ func TestFirstMinutes(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("the page is for a shell and the tools of Linux")
 	}
+	t.Parallel() // with what other processes run
 	root := repository(t)
 	bin := t.TempDir()
 	tags := ""
@@ -38,15 +39,17 @@ func TestFirstMinutes(t *testing.T) {
 			if strings.Contains(text, "\n$ mpirun ") && !*withMPI {
 				t.Skip("run with -mpi")
 			}
-			inCopy(t, root)
-			if err := os.Symlink(root, "volley"); err != nil {
+			t.Parallel()
+			dir := examplesOf(t, root)
+			if err := os.Symlink(root, filepath.Join(dir, "volley")); err != nil {
 				t.Fatal(err)
 			}
-			script, said := minutes(t, text)
+			script, said := minutes(t, dir, text)
 			if len(said) < 5 {
 				t.Errorf("%d commands: were they found?", len(said))
 			}
 			shell := exec.Command("bash", "-c", script)
+			shell.Dir = dir
 			shell.Env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"), "GOWORK=",
 				"OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1", "OMPI_MCA_rmaps_base_oversubscribe=1")
 			out, err := shell.CombinedOutput()
@@ -72,14 +75,14 @@ type said struct {
 	prints        *regexp.Regexp
 }
 
-// minutes returns the commands of a section as a script, and what they print. It writes its block of Go.
-func minutes(t *testing.T, text string) (script string, list []said) {
+// minutes returns the commands of a section as a script, and what they print. It writes its block of Go into a directory.
+func minutes(t *testing.T, dir, text string) (script string, list []said) {
 	t.Helper()
 	for i, block := range strings.Split(text, "```") {
 		kind, block, _ := strings.Cut(block, "\n")
 		switch {
 		case i%2 == 1 && kind == "go":
-			if err := os.WriteFile("main.go", []byte(block), 0o666); err != nil {
+			if err := os.WriteFile(filepath.Join(dir, "main.go"), []byte(block), 0o666); err != nil {
 				t.Fatal(err)
 			}
 		case i%2 == 1 && kind == "console":

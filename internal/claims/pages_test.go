@@ -170,6 +170,7 @@ func TestCitation(t *testing.T) {
 // TestModule makes a program in a module of its own, as docs/library.md says, and runs it without
 // a network.
 func TestModule(t *testing.T) {
+	t.Parallel() // with what other processes run
 	root := repository(t)
 	text := read(t, filepath.Join(root, "docs", "library.md"))
 	block := func(begin string) string {
