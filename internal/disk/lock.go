@@ -80,16 +80,14 @@ func alive(h Holder) bool {
 	return err != nil || host != h.Host || running(h.PID)
 }
 
-// holderTime is how long a run may take from the lock to its name in it, and from its name to the end of the lock.
-const holderTime = 500 * time.Millisecond
-
 func (d *osDir) Lock(name string, shared bool, holder Holder) (func(remove bool), error) {
-	for start := time.Now(); ; {
+	start := time.Now()
+	for pause := d.holderTime / 1000; ; pause = min(2*pause, d.holderTime/50) {
 		unlock, patience, err := d.tryLock(name, shared, holder)
 		if err == nil || time.Since(start) >= patience {
 			return unlock, err
 		}
-		time.Sleep(holderTime / 50)
+		time.Sleep(pause)
 	}
 }
 
@@ -105,7 +103,7 @@ func (d *osDir) tryLock(name string, shared bool, holder Holder) (unlock func(re
 	if err != nil {
 		_, missing := d.Lstat(path.Dir(name))
 		if missing == nil && (errors.Is(err, fs.ErrExist) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, errReplaced)) {
-			patience = 4 * holderTime
+			patience = 4 * d.holderTime
 		}
 		return nil, patience, err
 	}
@@ -117,7 +115,7 @@ func (d *osDir) tryLock(name string, shared bool, holder Holder) (unlock func(re
 	}
 	ok, err := try()
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, 4 * holderTime, err
+		return nil, 4 * d.holderTime, err
 	}
 	if err != nil {
 		return nil, 0, err
@@ -127,16 +125,16 @@ func (d *osDir) tryLock(name string, shared bool, holder Holder) (unlock func(re
 		busy := &BusyError{Path: d.path}
 		text, err := ReadText(d, name, mostHolder)
 		if err != nil || json.Unmarshal(text, &busy.Holder) != nil || !alive(busy.Holder) {
-			return nil, holderTime, &BusyError{Path: d.path} // it is about to say who it is, or to end
+			return nil, d.holderTime, &BusyError{Path: d.path} // it is about to say who it is, or to end
 		}
 		if shared { // another reader has the lock for a moment, to remove its file
-			patience = holderTime
+			patience = d.holderTime
 		}
 		return nil, patience, busy
 	}
 	if !d.has(l, name) { // its file has been removed by the run that had the lock before
 		l.Close()
-		return nil, 4 * holderTime, &fs.PathError{Op: "lock", Path: file, Err: errReplaced}
+		return nil, 4 * d.holderTime, &fs.PathError{Op: "lock", Path: file, Err: errReplaced}
 	}
 	text, err := json.Marshal(holder)
 	if err == nil {

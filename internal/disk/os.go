@@ -1,6 +1,7 @@
 package disk
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -29,12 +30,19 @@ func ignoreMissing(err error) error {
 }
 
 // OS is the file system of the machine.
-var OS Disk = osDisk{}
+var OS Disk = System{}
 
-type osDisk struct{}
+// A System is the file system of the machine, with options.
+type System struct {
+	// HolderTime is how long a run may take from a lock to its name in it, and from its name to the end of the lock.
+	// Lock tries again for so long before it says that a directory is busy. 0 is 500 ms.
+	HolderTime time.Duration
+}
+
+const defaultHolderTime = 500 * time.Millisecond
 
 // Open follows a symbolic link that is the directory itself, as who gave the path means the directory behind it.
-func (osDisk) Open(path string) (Dir, error) {
+func (s System) Open(path string) (Dir, error) {
 	whole, err := filepath.Abs(path)
 	if err == nil {
 		whole, err = filepath.EvalSymlinks(whole)
@@ -53,12 +61,13 @@ func (osDisk) Open(path string) (Dir, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &osDir{root: root, path: whole}, nil
+	return &osDir{root: root, path: whole, holderTime: cmp.Or(s.HolderTime, defaultHolderTime)}, nil
 }
 
 type osDir struct {
-	root *os.Root
-	path string
+	root       *os.Root
+	path       string
+	holderTime time.Duration
 
 	turn sync.Mutex
 	near *os.Root // the directory that was read in last, as most names follow others of their directory
@@ -193,7 +202,7 @@ func (d *osDir) Sub(name string) (sub Dir, err error) {
 	return sub, d.in(name, func(parent *os.Root, last string) error {
 		root, err := openDir(parent, last)
 		if err == nil {
-			sub = &osDir{root: root, path: filepath.Join(d.path, filepath.FromSlash(name))}
+			sub = &osDir{root: root, path: filepath.Join(d.path, filepath.FromSlash(name)), holderTime: d.holderTime}
 		}
 		return err
 	})
