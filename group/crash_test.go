@@ -205,33 +205,15 @@ func content(w *world, name string) string {
 	return string(text)
 }
 
-// An interruption is what happens to a run at a call.
-type interruption struct {
-	name string
-	at   func(disktest.Call) bool // whether it matters there; nil: everywhere
-	do   func(w *world, p *disktest.Process, n int, rng *rand.Rand)
-	ends bool // the run
-}
-
-var interruptions = []interruption{
-	{"killed", writes, func(_ *world, p *disktest.Process, n int, _ *rand.Rand) { p.KillAt(n) }, true},
-	{"power cut, all lost", writes, func(w *world, p *disktest.Process, n int, _ *rand.Rand) {
-		at(p, n, func() { w.PowerCut(nil) })
-	}, true},
-	{"power cut, some lost", writes, func(w *world, p *disktest.Process, n int, rng *rand.Rand) {
-		at(p, n, func() { w.PowerCut(func(string) bool { return rng.IntN(2) == 0 }) })
-	}, true},
-	{"EIO", fails, func(_ *world, p *disktest.Process, n int, _ *rand.Rand) { p.FailAt(n, syscall.EIO) }, false},
-	{"ENOSPC", func(c disktest.Call) bool { return writes(c) && fails(c) }, func(_ *world, p *disktest.Process, n int, _ *rand.Rand) { p.FailAt(n, syscall.ENOSPC) }, false},
-	{"full disk", writes, func(w *world, p *disktest.Process, n int, rng *rand.Rand) {
-		dir := w.dirs[rng.IntN(len(w.dirs))]
-		p.Before = func(c disktest.Call) error {
-			if c.N >= n && grows(c) && strings.HasPrefix(c.Path, dir+"/") {
-				return syscall.ENOSPC
-			}
-			return nil
-		}
-	}, false},
+// interruptions are those that a verb of a group can tell from each other.
+var interruptions = []disktest.Interruption{
+	disktest.Kill, disktest.CutAll, disktest.CutSome,
+	{Name: "EIO", At: fails, Do: disktest.Failing(syscall.EIO)},
+	{Name: "ENOSPC", At: func(c disktest.Call) bool { return writes(c) && fails(c) }, Do: disktest.Failing(syscall.ENOSPC)},
+	{Name: "full disk", At: writes, Do: func(p *disktest.Process, _ disktest.Call, rng *rand.Rand) error {
+		p.Deny(fmt.Sprintf("/n%d", rng.IntN(4)), syscall.ENOSPC, disktest.Growing...)
+		return nil
+	}},
 }
 
 // writes reports whether an interruption at a call leaves something else than one before.
@@ -241,40 +223,34 @@ func writes(c disktest.Call) bool { return c.Writes }
 // TestUnset checks.
 func fails(c disktest.Call) bool { return c.Op != "chown" && c.Op != "setxattr" }
 
-// grows reports whether a call takes space.
-func grows(c disktest.Call) bool {
-	switch c.Op {
-	case "create", "write", "truncate", "mkdir", "symlink", "link":
-		return true
-	}
-	return false
-}
+// errLeft is that of a verb that has left something undone.
+var errLeft = errors.New("not all is done")
 
-// at calls f before call n.
-func at(p *disktest.Process, n int, f func()) {
-	p.Before = func(c disktest.Call) error {
-		if c.N == n {
-			f()
-		}
-		return nil
+// sweep interrupts the verb at some calls, or at all.
+func (s *scene) sweep(some int, rng *rand.Rand, list []disktest.Interruption) *disktest.Sweep {
+	on := func(m *disktest.Machine) *world {
+		c := *s.world
+		c.Machine = m
+		return &c
 	}
-}
-
-// interrupted runs the verb of a scene with an interruption at a call, and checks what is left.
-func (s *scene) interrupted(x *interruption, n int) error {
-	rng := rand.New(rand.NewPCG(uint64(n), 5))
-	c := s.world.clone()
-	p := c.Process()
-	x.do(c, p, n, rng)
-	done, err := s.verb(c, p)
-	if x.ends && done && n < len(s.calls)-10 { // but for those that give locks back, and remove what they were in where that is empty
-		return errors.New("the run was not interrupted")
+	return &disktest.Sweep{
+		Machine: s.world.Machine,
+		Run: func(p *disktest.Process) error {
+			done, err := s.verb(on(p.Machine()), p)
+			if err == nil && !done {
+				err = errLeft
+			}
+			return err
+		},
+		Check: func(x *disktest.Interrupted) error {
+			done := x.Err == nil
+			if x.Ends && done && x.Left >= 10 { // the last ones give locks back, and remove what they were in where that is empty
+				return errors.New("the run was not interrupted")
+			}
+			return s.check(on(x.Machine), done, x.Name != "" && !x.Ends, x.Rand)
+		},
+		Each: list, Some: some, Rand: rng,
 	}
-	p.Kill()
-	if wrong := s.check(c, done, !x.ends, rng); wrong != nil {
-		return fmt.Errorf("the run ended with %v: %w", err, wrong)
-	}
-	return nil
 }
 
 // check checks what a run has left.
@@ -447,35 +423,13 @@ func comesBack(w *world, trees func(generation int64) []string, lost []int, how 
 }
 
 // everyCall interrupts the verbs of all scenes, at all calls or at some.
-func everyCall(t *testing.T, some int, list []interruption) {
+func everyCall(t *testing.T, some int, list []disktest.Interruption) {
 	inOrder(t)
 	tried := 0
 	rng := rand.New(rand.NewPCG(*callSeed, 1))
 	for _, layout := range []string{Full, Striped} {
 		for _, s := range scenes(t, layout) {
-			for i := range list {
-				x := &list[i]
-				var at []int
-				for _, c := range s.calls {
-					if x.at == nil || x.at(c) {
-						at = append(at, c.N)
-					}
-				}
-				if some > 0 {
-					rng.Shuffle(len(at), func(i, j int) { at[i], at[j] = at[j], at[i] })
-					at = at[:min(some, len(at))]
-				}
-				failed := 0
-				for _, n := range at {
-					tried++
-					if err := s.interrupted(x, n); err != nil {
-						t.Errorf("%s, %s, %s at %v: %v", s.name, layout, x.name, s.calls[n], err)
-						if failed++; failed == 3 {
-							break
-						}
-					}
-				}
-			}
+			t.Run(s.name+", "+layout, func(t *testing.T) { tried += s.sweep(some, rng, list).Test(t) })
 		}
 	}
 	t.Logf("%d runs were interrupted", tried)

@@ -146,7 +146,7 @@ func TestUndisturbed(t *testing.T) {
 	}
 	must(t, w.whole())
 	// Verify needs no lock where it cannot write.
-	w.SetReadOnly(true)
+	w.Remount("/", func(o *disktest.Mount) { o.ReadOnly = true })
 	v, err := w.verifyBy(w.Process(), VerifyOptions{})
 	if err != nil || !v.Whole {
 		t.Errorf("verify: %+v, %v", v, err)

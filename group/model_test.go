@@ -203,18 +203,18 @@ func (m *model) interruption() *accident {
 	case "kill":
 		x.do = func(p *disktest.Process) { p.KillAt(n) }
 	case "cut":
-		x.do = func(p *disktest.Process) { at(p, n, func() { m.PowerCut(nil) }) }
+		x.do = func(p *disktest.Process) { p.At(n, func() { m.PowerCut(nil) }) }
 	case "cut some":
 		rng := rand.New(rand.NewPCG(seed, 0))
 		x.do = func(p *disktest.Process) {
-			at(p, n, func() { m.PowerCut(func(string) bool { return rng.IntN(2) == 0 }) })
+			p.At(n, func() { m.PowerCut(func(string) bool { return rng.IntN(2) == 0 }) })
 		}
 	case "EIO":
 		x.do = func(p *disktest.Process) { p.FailAt(n, syscall.EIO) }
 	case "ENOSPC":
 		x.do = func(p *disktest.Process) {
 			p.Before = func(c disktest.Call) error {
-				if c.N == n && grows(c) {
+				if c.N == n && c.Grows() {
 					return syscall.ENOSPC
 				}
 				return nil

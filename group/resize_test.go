@@ -165,12 +165,12 @@ func TestResizeCrash(t *testing.T) {
 			failed := 0
 			for i, y := range interruptions {
 				for n := range calls {
-					if y.at != nil && !y.at(calls[n]) || *mostCalls > 0 && (n+i+7*at+int(*callSeed))%193 > 0 {
+					if !y.At(calls[n]) || *mostCalls > 0 && (n+i+7*at+int(*callSeed))%193 > 0 {
 						continue
 					}
 					c, rng := w.clone(), rand.New(rand.NewPCG(uint64(n), 7))
 					p := c.Process()
-					y.do(c, p, n, rng)
+					y.Set(p, n, rng)
 					_, err := x.run(c, p, each, ResizeOptions{})
 					p.Kill()
 					wrong := func() error {
@@ -190,7 +190,7 @@ func TestResizeCrash(t *testing.T) {
 						return x.inForce(c, x.is, before, rng)
 					}()
 					if wrong != nil {
-						t.Errorf("%s, a rank each %v, %s at call %d (%v), which ended with %v: %v", x.name, each, y.name, n, calls[n], err, wrong)
+						t.Errorf("%s, a rank each %v, %s at call %d (%v), which ended with %v: %v", x.name, each, y.Name, n, calls[n], err, wrong)
 						if failed++; failed == 5 {
 							return
 						}

@@ -208,7 +208,7 @@ func TestRecoverToInterrupted(t *testing.T) {
 			"no room": func(p *disktest.Process) { p.FailAt(c.N, syscall.ENOSPC) },
 			"full disk": func(p *disktest.Process) {
 				p.Before = func(o disktest.Call) error {
-					if o.N >= c.N && grows(o) && strings.HasPrefix(o.Path, "/out/") {
+					if o.N >= c.N && o.Grows() && strings.HasPrefix(o.Path, "/out/") {
 						return syscall.ENOSPC
 					}
 					return nil

@@ -143,14 +143,14 @@ func TestSnapshotsCrash(t *testing.T) {
 	for i := range interruptions {
 		x := &interruptions[i]
 		for _, call := range calls {
-			if x.at != nil && !x.at(call) || *mostCalls > 0 && (call.N+i)%11 > 0 {
+			if !x.At(call) || *mostCalls > 0 && (call.N+i)%11 > 0 {
 				continue
 			}
 			tried++
 			rng := rand.New(rand.NewPCG(uint64(call.N), 5))
 			c := w.clone()
 			p := c.Process()
-			x.do(c.world, p, call.N, rng)
+			x.Set(p, call.N, rng)
 			_, err := c.protectStep(p, Latest, 2)
 			p.Kill()
 			may := []int64{2, 3}
@@ -158,15 +158,15 @@ func TestSnapshotsCrash(t *testing.T) {
 				may = []int64{3}
 			}
 			if _, wrong := c.comesBack(rng.Perm(4)[:2], rng.IntN(2), may...); wrong != nil {
-				t.Fatalf("%s at %v, the run ended with %v: %v", x.name, call, err, wrong)
+				t.Fatalf("%s at %v, the run ended with %v: %v", x.Name, call, err, wrong)
 			}
 			// Nothing is lost: once more, and it is done.
 			if _, err := c.protectStep(c.Process(), 3, 2); err != nil {
-				t.Fatalf("%s at %v: once more: %v", x.name, call, err)
+				t.Fatalf("%s at %v: once more: %v", x.Name, call, err)
 			}
 			for n := range c.dirs {
 				if is := c.names(n); !slices.Equal(is, []string{"step-2", "step-3"}) {
-					t.Fatalf("%s at %v: once more: root %d has %q", x.name, call, n, is)
+					t.Fatalf("%s at %v: once more: root %d has %q", x.Name, call, n, is)
 				}
 			}
 		}
@@ -193,21 +193,21 @@ func TestSnapshotsRecoverCrash(t *testing.T) {
 	for i := range interruptions {
 		x := &interruptions[i]
 		for _, call := range calls {
-			if x.at != nil && !x.at(call) || *mostCalls > 0 && (call.N+i)%11 > 0 {
+			if !x.At(call) || *mostCalls > 0 && (call.N+i)%11 > 0 {
 				continue
 			}
 			rng := rand.New(rand.NewPCG(uint64(call.N), 5))
 			c := w.clone()
 			p := c.Process()
-			x.do(c.world, p, call.N, rng)
+			x.Set(p, call.N, rng)
 			_, err := c.latest(p)
 			p.Kill()
 			may := []int64{2}
-			if !x.ends { // a third node that cannot be read, or written to, is more than can be lost
+			if !x.Ends { // a third node that cannot be read, or written to, is more than can be lost
 				may = []int64{1, 2}
 			}
 			if _, wrong := c.comesBack(nil, 0, may...); wrong != nil {
-				t.Fatalf("%s at %v, the run ended with %v: %v", x.name, call, err, wrong)
+				t.Fatalf("%s at %v, the run ended with %v: %v", x.Name, call, err, wrong)
 			}
 		}
 	}

@@ -47,19 +47,19 @@ func TestUnprotectCrash(t *testing.T) {
 		rounds := 0
 		for i, x := range interruptions {
 			for n := range calls {
-				if x.at != nil && !x.at(calls[n]) || *mostCalls > 0 && (n+i)%29 > 0 {
+				if !x.At(calls[n]) || *mostCalls > 0 && (n+i)%29 > 0 {
 					continue
 				}
 				c, rng := w.clone(), rand.New(rand.NewPCG(uint64(n), 7))
 				p := c.Process()
-				x.do(c, p, n, rng)
+				x.Set(p, n, rng)
 				_, err := c.unprotectBy(p, UnprotectOptions{})
 				p.Kill()
-				where := fmt.Sprintf("%d ranks, %s at call %d (%v), which ended with %v", ranks, x.name, n, calls[n], err)
+				where := fmt.Sprintf("%d ranks, %s at call %d (%v), which ended with %v", ranks, x.Name, n, calls[n], err)
 				if !slices.Equal(c.trees(), before) {
 					t.Fatalf("%s: files are others", where)
 				}
-				if err == nil && !x.ends {
+				if err == nil && !x.Ends {
 					if err := c.bare(); err != nil {
 						t.Fatalf("%s: %v", where, err)
 					}

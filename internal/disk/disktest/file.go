@@ -34,7 +34,7 @@ const access = os.O_RDONLY | os.O_WRONLY | os.O_RDWR
 func (d *dir) OpenFile(name string, flag int, perm fs.FileMode) (disk.File, error) {
 	whole := d.whole(name)
 	m := d.p.m
-	call := Call{Op: "open", Path: whole}
+	call := Call{Op: "open", Path: whole, alters: flag&(os.O_WRONLY|os.O_RDWR) != 0}
 	m.mu.Lock()
 	if _, _, x, err := d.find(name); err == nil {
 		call.Writes = x != nil && flag&os.O_TRUNC != 0
@@ -51,17 +51,25 @@ func (d *dir) OpenFile(name string, flag int, perm fs.FileMode) (disk.File, erro
 			return err
 		case x == nil && (flag&os.O_CREATE == 0 || in.links == 0):
 			return syscall.ENOENT
-		case x == nil:
-			x = m.node(perm & special &^ umask)
-			m.put(in, last, x)
-		case flag&os.O_EXCL != 0:
+		case x != nil && flag&os.O_EXCL != 0:
 			return syscall.EEXIST
-		case !x.now.mode.IsRegular():
+		case x != nil && !x.now.mode.IsRegular():
 			return disk.NotRegular(x.now.mode)
+		case x == nil || flag&(os.O_WRONLY|os.O_RDWR|os.O_TRUNC) != 0:
+			if err := m.writable(in); err != nil {
+				return err
+			}
+		}
+		switch {
+		case x == nil:
+			x = m.node(in.volume, perm&special&^umask)
+			m.put(in, last, x)
 		case flag&os.O_TRUNC != 0:
 			m.truncate(x, 0)
 		}
 		f.x = x
+		f.x.opened++
+		d.p.files[f] = true
 		return nil
 	})
 	if err != nil {
@@ -73,8 +81,8 @@ func (d *dir) OpenFile(name string, flag int, perm fs.FileMode) (disk.File, erro
 func (f *openFile) Name() string { return f.path }
 
 // do does an operation on an open file.
-func (f *openFile) do(op, name string, writes bool, work func(most int) error) error {
-	err := f.p.do(Call{Op: op, Path: f.path, Writes: writes}, func(most int) error {
+func (f *openFile) do(op, name string, bytes int, writes bool, work func(most int) error) error {
+	err := f.p.do(Call{Op: op, Path: f.path, Bytes: bytes, Writes: writes}, func(most int) error {
 		if f.closed {
 			return fs.ErrClosed
 		}
@@ -105,7 +113,7 @@ func (f *openFile) read(b []byte, off int64, most int) (int, error) {
 }
 
 func (f *openFile) Read(b []byte) (n int, err error) {
-	err = f.do("read", "read", false, func(most int) error {
+	err = f.do("read", "read", len(b), false, func(most int) error {
 		n, err = f.read(b, f.off, most)
 		f.off += int64(n)
 		return err
@@ -117,7 +125,7 @@ func (f *openFile) ReadAt(b []byte, off int64) (n int, err error) {
 	if off < 0 {
 		return 0, pathError("readat", f.path, errNegative)
 	}
-	err = f.do("read", "read", false, func(most int) error {
+	err = f.do("read", "read", len(b), false, func(most int) error {
 		n, err = f.read(b, off, most)
 		if err == nil && n < len(b) && most < 0 {
 			err = io.EOF
@@ -132,15 +140,22 @@ func (f *openFile) write(b []byte, off int64, most int) (int, error) {
 	if f.flag&access == os.O_RDONLY {
 		return 0, syscall.EBADF
 	}
+	if err := f.p.m.writable(f.x); err != nil {
+		return 0, err
+	}
 	if most >= 0 {
 		b = b[:min(most, len(b))]
 	}
-	f.p.m.write(f.x, off, b)
-	return len(b), nil
+	n := int(f.p.m.fits(f.x, off, int64(len(b))))
+	f.p.m.write(f.x, off, b[:n])
+	if n < len(b) {
+		return n, syscall.ENOSPC
+	}
+	return n, nil
 }
 
 func (f *openFile) Write(b []byte) (n int, err error) {
-	err = f.do("write", "write", true, func(most int) error {
+	err = f.do("write", "write", len(b), true, func(most int) error {
 		if f.flag&os.O_APPEND != 0 && f.flag&access != os.O_RDONLY && len(b) > 0 {
 			f.off = int64(len(f.x.now.data))
 		}
@@ -158,7 +173,7 @@ func (f *openFile) WriteAt(b []byte, off int64) (n int, err error) {
 	case off < 0:
 		return 0, pathError("writeat", f.path, errNegative)
 	}
-	err = f.do("write", "write", true, func(most int) error {
+	err = f.do("write", "write", len(b), true, func(most int) error {
 		n, err = f.write(b, off, most)
 		return err
 	})
@@ -166,36 +181,33 @@ func (f *openFile) WriteAt(b []byte, off int64) (n int, err error) {
 }
 
 func (f *openFile) Sync() error {
-	return f.do("sync", "sync", true, func(int) error {
-		if f.x.now.mode.IsDir() {
-			f.p.m.syncDir(f.x)
-		} else {
+	return f.do("sync", "sync", 0, true, func(int) error {
+		err := f.p.m.synced(f.x)
+		if err == nil {
 			f.x.sync()
 		}
-		return nil
+		return err
 	})
 }
 
 func (f *openFile) Chmod(mode fs.FileMode) error {
-	return f.do("chmod", "chmod", true, func(int) error {
-		f.p.m.chmod(f.x, mode)
-		return nil
+	return f.do("chmod", "chmod", 0, true, func(int) error {
+		return f.p.m.change(f.x, func() { f.p.m.chmod(f.x, mode) })
 	})
 }
 
 func (f *openFile) Truncate(size int64) error {
-	return f.do("truncate", "truncate", true, func(int) error {
+	return f.do("truncate", "truncate", 0, true, func(int) error {
 		if size < 0 || f.flag&access == os.O_RDONLY {
 			return syscall.EINVAL
 		}
-		f.p.m.truncate(f.x, size)
-		return nil
+		return f.p.m.change(f.x, func() { f.p.m.truncate(f.x, size) })
 	})
 }
 
 func (f *openFile) Stat() (fs.FileInfo, error) {
 	var i *info
-	err := f.do("stat", "stat", false, func(int) error {
+	err := f.do("stat", "stat", 0, false, func(int) error {
 		i = infoOf(f.name, f.x)
 		return nil
 	})
@@ -205,7 +217,12 @@ func (f *openFile) Stat() (fs.FileInfo, error) {
 	return i, nil
 }
 
+// Close is a call of the process where it may write what was put off.
 func (f *openFile) Close() error {
+	err := error(nil)
+	if f.flag&access != os.O_RDONLY {
+		err = f.do("close", "close", 0, false, func(int) error { return nil })
+	}
 	f.p.m.mu.Lock()
 	defer f.p.m.mu.Unlock()
 	switch {
@@ -215,16 +232,20 @@ func (f *openFile) Close() error {
 		return pathError("close", f.path, fs.ErrClosed)
 	}
 	f.closed = true
-	return nil
+	f.x.opened--
+	delete(f.p.files, f)
+	return err
 }
 
 // An info is what stat tells.
 type info struct {
 	name         string
+	device       int
 	number       int
 	mode         fs.FileMode
 	mtime, ctime time.Time
 	size         int64
+	blocks       int64 // of 512 bytes
 	links        int
 	uid, gid     int
 }
@@ -233,10 +254,10 @@ type info struct {
 const dirSize = 4096
 
 func infoOf(name string, x *inode) *info {
-	i := &info{name, x.number, x.now.mode, x.now.mtime, x.now.ctime, int64(len(x.now.data)), x.links, x.now.uid, x.now.gid}
+	i := &info{name, x.volume + 1, x.serial, x.now.mode, x.now.mtime, x.now.ctime, int64(len(x.now.data)), x.room() * (block / 512), x.links, x.now.uid, x.now.gid}
 	switch {
 	case x.now.mode.IsDir():
-		i.size = dirSize
+		i.size, i.blocks = dirSize, dirSize/512
 	case x.now.mode&fs.ModeSymlink != 0:
 		i.size = int64(len(x.target))
 	}

@@ -23,13 +23,14 @@ import (
 //   - a rename is kept or lost as a whole. SyncDir of the directory of the new name makes
 //     it last; that of the old one alone does not, unless the old name is in use again.
 type Machine struct {
-	mu       sync.Mutex
-	nodes    []*inode // by number; nil where there is none any more
-	clock    time.Time
-	readOnly bool
-	moves    []move
-	running  []*Process
-	cuts     int // of power
+	mu      sync.Mutex
+	nodes   []*inode // by number; nil where there is none any more
+	volumes []volume
+	denials []denial
+	clock   time.Time
+	moves   []move
+	running []*Process
+	cuts    int // of power
 }
 
 const rootNumber = 2
@@ -43,16 +44,19 @@ const (
 // An inode is a file, directory or symbolic link.
 type inode struct {
 	number int
+	volume int // the file system
+	serial int // its number there
 	now    stored
 	last   stored // what is made last
 	dirty  bool   // now and last may differ
 	frozen int    // so many bytes of now.data are shared
 	links  int
+	opened int    // so often
 	target string // of a symbolic link
 
-	// Of a directory: the numbers of the names in it. They are never written to, as they are shared.
-	names     map[string]int
-	lastNames map[string]int
+	// Of a directory: the names in it. They are never written to, as they are shared.
+	names     names
+	lastNames names
 	up        int    // the directory it lies in, or lay in
 	name      string // its name there
 
@@ -66,12 +70,22 @@ type stored struct {
 	attributes   map[string]string // never written to: it is shared
 	mtime, ctime time.Time
 	data         []byte
+	blocks       string // a byte for each block of data: 1 where it takes room
+}
+
+// names are those of a directory, by what [Machine.key] makes of them.
+type names map[string]entry
+
+// An entry is a name, and the number of what has it.
+type entry struct {
+	name   string
+	number int
 }
 
 // An end is a name in a directory.
 type end struct {
-	dir  int
-	name string
+	dir int
+	key string
 }
 
 // A move is a rename that was not made last, of a name that was.
@@ -83,8 +97,8 @@ type move struct {
 // NewMachine returns a machine with an empty root directory.
 func NewMachine() *Machine {
 	m := &Machine{nodes: make([]*inode, rootNumber), clock: time.Unix(1_600_000_000, 0)}
-	root := m.node(lostDir)
-	root.up, root.links, root.dirty = root.number, 1, false
+	root := m.format(Mount{})
+	root.up = root.number
 	return m
 }
 
@@ -94,10 +108,11 @@ func (m *Machine) Clone() *Machine {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	c := &Machine{
-		nodes:    make([]*inode, len(m.nodes)),
-		clock:    m.clock,
-		readOnly: m.readOnly,
-		moves:    slices.Clone(m.moves),
+		nodes:   make([]*inode, len(m.nodes)),
+		volumes: slices.Clone(m.volumes),
+		denials: slices.Clone(m.denials),
+		clock:   m.clock,
+		moves:   slices.Clone(m.moves),
 	}
 	all := make([]inode, len(m.nodes))
 	for i, x := range m.nodes {
@@ -107,17 +122,10 @@ func (m *Machine) Clone() *Machine {
 		x.frozen = len(x.now.data)
 		all[i] = *x
 		all[i].now.data = slices.Clip(x.now.data)
-		all[i].locks = nil
+		all[i].locks, all[i].opened = nil, 0
 		c.nodes[i] = &all[i]
 	}
 	return c
-}
-
-// SetReadOnly makes everything that writes fail with EROFS, but for the user's helpers.
-func (m *Machine) SetReadOnly(on bool) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.readOnly = on
 }
 
 // Now returns the time of the machine, which each change moves on a little.
@@ -138,17 +146,20 @@ func (m *Machine) Wait(d time.Duration) {
 func (m *Machine) SyncAll() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.syncAll()
+	for v := range m.volumes {
+		m.syncVolume(v)
+	}
 }
 
-func (m *Machine) syncAll() {
+// syncVolume makes everything of a file system last.
+func (m *Machine) syncVolume(v int) {
 	for _, x := range m.nodes {
-		if x != nil {
+		if x != nil && x.volume == v {
 			x.sync()
 			x.lastNames = x.names
 		}
 	}
-	m.moves = nil
+	m.moves = slices.DeleteFunc(m.moves, func(x move) bool { return m.nodes[x.to.dir].volume == v })
 }
 
 // PowerCut kills all processes, and each change that was not made last is lost if lose says
@@ -170,7 +181,7 @@ func (m *Machine) PowerCut(lose func(path string) bool) {
 	lost := map[end]bool{} // what was decided, of names that were moved
 	groups := m.groups()
 	for _, g := range groups {
-		all := lose(path.Join(m.pathOf(g.to.dir), g.to.name))
+		all := lose(path.Join(m.pathOf(g.to.dir), m.nodes[g.to.dir].names[g.to.key].name))
 		for _, x := range g.ends {
 			lost[x] = all
 		}
@@ -180,19 +191,19 @@ func (m *Machine) PowerCut(lose func(path string) bool) {
 		if d == nil || maps.Equal(d.names, d.lastNames) {
 			continue
 		}
-		both := map[string]int{}
+		both := names{}
 		maps.Copy(both, d.lastNames)
 		maps.Copy(both, d.names)
-		for _, name := range sortedNames(both) {
-			if d.names[name] == d.lastNames[name] {
+		for _, key := range both.sorted() {
+			if d.names[key] == d.lastNames[key] {
 				continue
 			}
-			all, ok := lost[end{d.number, name}]
+			all, ok := lost[end{d.number, key}]
 			if !ok {
-				all = lose(path.Join(m.pathOf(d.number), name))
+				all = lose(path.Join(m.pathOf(d.number), both[key].name))
 			}
 			if all {
-				d.names = with(d.names, name, d.lastNames[name])
+				d.names = d.names.with(key, d.lastNames[key])
 			}
 		}
 	}
@@ -201,27 +212,29 @@ func (m *Machine) PowerCut(lose func(path string) bool) {
 	var settle func(x *inode, where string)
 	settle = func(x *inode, where string) {
 		there[x.number] = x
-		x.locks = nil
+		x.locks, x.opened = nil, 0
 		if x.dirty && lose(where) {
 			x.now = x.last
 		}
 		x.sync()
-		for _, name := range sortedNames(x.names) {
-			y := m.nodes[x.names[name]]
+		for _, key := range x.names.sorted() {
+			y := m.nodes[x.names[key].number]
 			if there[y.number] != nil {
 				if y.now.mode.IsDir() { // never at two places
-					x.names = with(x.names, name, 0)
+					x.names = x.names.with(key, entry{})
 				} else {
 					y.links++
 				}
 				continue
 			}
-			y.links, y.up, y.name = 1, x.number, name
-			settle(y, path.Join(where, name))
+			y.links, y.up, y.name = 1, x.number, x.names[key].name
+			settle(y, path.Join(where, y.name))
 		}
 		x.lastNames = x.names
 	}
-	settle(m.nodes[rootNumber], "/")
+	for _, v := range m.volumes {
+		settle(m.nodes[v.root], m.pathOf(v.root))
+	}
 	m.nodes = there
 }
 
@@ -256,7 +269,7 @@ func (m *Machine) groups() []*group {
 func (m *Machine) settled(g *group) {
 	for _, x := range g.ends {
 		d := m.nodes[x.dir]
-		d.lastNames = with(d.lastNames, x.name, d.names[x.name])
+		d.lastNames = d.lastNames.with(x.key, d.names[x.key])
 	}
 	m.moves = slices.DeleteFunc(m.moves, func(v move) bool { return slices.Contains(g.ends, v.to) })
 }
@@ -268,12 +281,12 @@ func (m *Machine) syncDir(d *inode) {
 		ready, elsewhere := false, false
 		for _, x := range g.ends {
 			n := m.nodes[x.dir]
-			is, was := n.names[x.name], n.lastNames[x.name]
+			is, was := n.names[x.key], n.lastNames[x.key]
 			switch {
 			case is == was:
 			case n != d:
 				elsewhere = true
-			case is != 0:
+			case is != entry{}:
 				ready = true
 			}
 		}
@@ -283,7 +296,7 @@ func (m *Machine) syncDir(d *inode) {
 		}
 		for _, x := range g.ends {
 			if x.dir == d.number {
-				last = with(last, x.name, d.lastNames[x.name])
+				last = last.with(x.key, d.lastNames[x.key])
 			}
 		}
 	}
@@ -306,11 +319,14 @@ func (m *Machine) tick() time.Time {
 	return m.clock
 }
 
-// node makes an inode, which has no name.
-func (m *Machine) node(mode fs.FileMode) *inode {
-	at := m.tick()
+// node makes an inode of a file system, which has no name.
+func (m *Machine) node(v int, mode fs.FileMode) *inode {
+	at := m.stamp(v)
+	m.volumes[v].serial++
 	x := &inode{
 		number: len(m.nodes),
+		volume: v,
+		serial: m.volumes[v].serial,
 		now:    stored{mode: mode, mtime: at, ctime: at},
 		last:   stored{mode: lostFile, mtime: at, ctime: at},
 		dirty:  true,
@@ -327,18 +343,18 @@ func (m *Machine) node(mode fs.FileMode) *inode {
 
 // touched sets the times of what was changed.
 func (m *Machine) touched(x *inode) {
-	at := m.tick()
+	at := m.stamp(x.volume)
 	x.now.mtime, x.now.ctime, x.dirty = at, at, true
 }
 
 // marked sets the time of the last change of what is not data.
 func (m *Machine) marked(x *inode) {
-	x.now.ctime, x.dirty = m.tick(), true
+	x.now.ctime, x.dirty = m.stamp(x.volume), true
 }
 
 // put gives an inode a name, in the place of what has it.
 func (m *Machine) put(d *inode, name string, x *inode) {
-	d.names = with(d.names, name, x.number)
+	d.names = d.names.with(m.key(d, name), entry{name, x.number})
 	x.links++
 	if x.now.mode.IsDir() {
 		x.up, x.name = d.number, name
@@ -348,8 +364,8 @@ func (m *Machine) put(d *inode, name string, x *inode) {
 
 // drop takes a name away.
 func (m *Machine) drop(d *inode, name string) {
-	x := m.child(d, name)
-	d.names = with(d.names, name, 0)
+	x := m.entry(d, name)
+	d.names = d.names.with(m.key(d, name), entry{})
 	x.links--
 	m.marked(x)
 	m.touched(d)
@@ -357,10 +373,12 @@ func (m *Machine) drop(d *inode, name string) {
 
 // remove removes a name and what has no other one.
 func (m *Machine) remove(d *inode, name string) error {
-	x := m.child(d, name)
+	x := m.entry(d, name)
 	switch {
 	case x == nil:
 		return syscall.ENOENT
+	case m.covered(x):
+		return syscall.EBUSY
 	case len(x.names) > 0:
 		return syscall.ENOTEMPTY
 	}
@@ -370,11 +388,24 @@ func (m *Machine) remove(d *inode, name string) error {
 
 // rename moves a name, in the place of what has the new one.
 func (m *Machine) rename(from *inode, old string, to *inode, name string) error {
-	x, there := m.child(from, old), m.child(to, name)
-	if x == nil {
-		return syscall.ENOENT
+	if from.volume != to.volume {
+		return syscall.EXDEV
 	}
+	x, there := m.entry(from, old), m.entry(to, name)
+	a, b := end{from.number, m.key(from, old)}, end{to.number, m.key(to, name)}
 	switch {
+	case x == nil:
+		return syscall.ENOENT
+	case a == b: // only letters become large or small
+		if from.names[a.key].name != name {
+			from.names = from.names.with(a.key, entry{name, x.number})
+			if x.now.mode.IsDir() {
+				x.name = name
+			}
+			m.marked(x)
+			m.touched(from)
+		}
+		return nil
 	case x == there:
 		return nil
 	case name == ".", x.now.mode.IsDir() && m.within(to, x):
@@ -388,9 +419,16 @@ func (m *Machine) rename(from *inode, old string, to *inode, name string) error 
 			return syscall.ENOTDIR
 		case !x.now.mode.IsDir() && there.now.mode.IsDir():
 			return syscall.EISDIR
-		case len(there.names) > 0:
-			return syscall.ENOTEMPTY
 		}
+	}
+	switch {
+	case m.covered(x), there != nil && m.covered(there):
+		return syscall.EBUSY
+	case there != nil && len(there.names) > 0:
+		return syscall.ENOTEMPTY
+	}
+	if there != nil {
+		name = to.names[b.key].name
 		m.drop(to, name)
 	}
 	if to.links == 0 {
@@ -399,8 +437,7 @@ func (m *Machine) rename(from *inode, old string, to *inode, name string) error 
 	m.drop(from, old)
 	m.put(to, name, x)
 
-	a, b := end{from.number, old}, end{to.number, name}
-	if from.lastNames[old] != 0 {
+	if from.lastNames[a.key] != (entry{}) {
 		m.moves = append(m.moves, move{a, b, x.number})
 		return nil
 	}
@@ -435,6 +472,7 @@ func (m *Machine) write(x *inode, off int64, data []byte) {
 	}
 	n := copy(x.now.data[off:], data)
 	x.now.data = append(x.now.data, data[n:]...)
+	x.take(off, off+int64(len(data)))
 	m.touched(x)
 }
 
@@ -445,6 +483,7 @@ func (m *Machine) truncate(x *inode, size int64) {
 		x.now.data = x.now.data[:size:size]
 		x.frozen = min(x.frozen, int(size))
 	}
+	x.take(size, size)
 	m.touched(x)
 }
 
@@ -457,14 +496,14 @@ func (m *Machine) chmod(x *inode, mode fs.FileMode) {
 }
 
 func (m *Machine) setTime(x *inode, at time.Time) {
-	x.now.mtime = time.Unix(at.Unix(), int64(at.Nanosecond()))
+	x.now.mtime = m.whole(x.volume, at)
 	m.marked(x)
 }
 
-// child returns what has a name in a directory, or nil.
-func (m *Machine) child(d *inode, name string) *inode {
-	return m.nodes[d.names[name]]
-}
+// entry returns what has a name in a directory, or nil. Child is the root of what is mounted there, if anything is.
+func (m *Machine) entry(d *inode, name string) *inode { return m.nodes[d.names[m.key(d, name)].number] }
+
+func (m *Machine) child(d *inode, name string) *inode { return m.over(m.entry(d, name)) }
 
 // pathOf returns the path of a directory, or what it was.
 func (m *Machine) pathOf(number int) string {
@@ -500,6 +539,9 @@ func (m *Machine) walk(whole string, follow bool) (dir *inode, name string, x *i
 			dir, name = m.nodes[x.up], x.name
 			continue
 		}
+		if err := m.named(x, part); err != nil {
+			return nil, "", nil, err
+		}
 		dir, name = x, part
 		x = m.child(dir, name)
 		if x == nil {
@@ -522,20 +564,22 @@ func (m *Machine) walk(whole string, follow bool) (dir *inode, name string, x *i
 	return dir, name, x, nil
 }
 
-// with returns a copy of names in which a name has a number; 0 takes it out.
-func with(names map[string]int, name string, number int) map[string]int {
-	if names[name] == number {
-		return names
+// with returns a copy in which a key has an entry; none takes it out.
+func (n names) with(key string, is entry) names {
+	if n[key] == is {
+		return n
 	}
-	names = maps.Clone(names)
-	if names == nil {
-		names = map[string]int{}
+	n = maps.Clone(n)
+	if n == nil {
+		n = names{}
 	}
-	if names[name] = number; number == 0 {
-		delete(names, name)
+	if n[key] = is; is == (entry{}) {
+		delete(n, key)
 	}
-	return names
+	return n
 }
 
-// sortedNames returns the names, ascending.
-func sortedNames(names map[string]int) []string { return slices.Sorted(maps.Keys(names)) }
+// sorted returns the keys in the order of the names.
+func (n names) sorted() []string {
+	return slices.SortedFunc(maps.Keys(n), func(a, b string) int { return strings.Compare(n[a].name, n[b].name) })
+}

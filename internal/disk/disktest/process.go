@@ -1,6 +1,7 @@
 package disktest
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -42,15 +43,19 @@ type Process struct {
 
 	turn  sync.Mutex
 	calls int
+	files map[*openFile]bool // that are open
 }
 
 // A Call is an operation of a process.
 type Call struct {
-	Op     string // open, create, read, write, sync, truncate, stat, mkdir, lstat, readdir, readlink, symlink, link, rename, remove, chmod, chown, listxattr, setxattr, removexattr, settime, syncdir, syncall, lock, unlock, opendir
+	Op     string // open, create, read, write, sync, truncate, stat, close, mkdir, lstat, readdir, readlink, symlink, link, rename, remove, chmod, chown, listxattr, setxattr, removexattr, settime, syncdir, syncall, lock, unlock, opendir
 	Path   string // whole
 	New    string // of link and rename
 	N      int    // counts the calls of the process from 0
+	Bytes  int    // of a read or write
 	Writes bool   // it changes the file system, or makes it last
+
+	alters bool // opens a file that it may write to later
 }
 
 func (c Call) String() string {
@@ -74,7 +79,7 @@ func (p *Partial) Unwrap() error { return p.Err }
 func (m *Machine) Process() *Process {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	p := &Process{m: m, cuts: m.cuts}
+	p := &Process{m: m, cuts: m.cuts, files: map[*openFile]bool{}}
 	m.running = append(m.running, p)
 	return p
 }
@@ -91,15 +96,21 @@ func (m *Machine) Calls(run func(*Process)) []Call {
 	return calls
 }
 
-// KillAt has the process killed at a call, which then has no effect.
-func (p *Process) KillAt(n int) {
+// Machine returns the machine that the process runs on.
+func (p *Process) Machine() *Machine { return p.m }
+
+// At calls f before a call.
+func (p *Process) At(n int, f func()) {
 	p.Before = func(c Call) error {
 		if c.N == n {
-			p.Kill()
+			f()
 		}
 		return nil
 	}
 }
+
+// KillAt has the process killed at a call, which then has no effect.
+func (p *Process) KillAt(n int) { p.At(n, p.Kill) }
 
 // FailAt makes a call fail.
 func (p *Process) FailAt(n int, err error) {
@@ -117,6 +128,10 @@ func (p *Process) Kill() {
 	defer p.m.mu.Unlock()
 	p.dead = true
 	p.m.running = slices.DeleteFunc(p.m.running, func(x *Process) bool { return x == p })
+	for f := range p.files {
+		f.x.opened--
+	}
+	clear(p.files)
 	for _, x := range p.m.nodes {
 		if x != nil && len(x.locks) > 0 {
 			x.locks = slices.DeleteFunc(x.locks, func(l *lock) bool { return l.of == p })
@@ -144,8 +159,9 @@ func (p *Process) do(c Call, work func(most int) error) error {
 		return asked
 	case p.dead:
 		return ErrKilled
-	case c.Writes && m.readOnly:
-		return syscall.EROFS
+	}
+	if err := p.denied(c); err != nil {
+		return err
 	}
 	return work(-1)
 }
@@ -232,6 +248,9 @@ func (d *dir) find(name string) (in *inode, last string, x *inode, err error) {
 	in = d.x
 	for {
 		part, rest, more := strings.Cut(name, "/")
+		if err := d.p.m.named(in, part); err != nil {
+			return nil, "", nil, err
+		}
 		x = d.p.m.child(in, part)
 		if !more {
 			return in, part, x, nil
@@ -288,7 +307,7 @@ func (d *dir) free(name string) (*inode, string, error) {
 	case in.links == 0:
 		return nil, "", syscall.ENOENT
 	}
-	return in, last, nil
+	return in, last, d.p.m.writable(in)
 }
 
 func pathError(op, name string, err error) error {
@@ -312,7 +331,7 @@ func (d *dir) Mkdir(name string, perm fs.FileMode) error {
 	return pathError("mkdir", whole, d.p.do(Call{Op: "mkdir", Path: whole, Writes: true}, func(int) error {
 		in, last, err := d.free(name)
 		if err == nil {
-			d.p.m.put(in, last, d.p.m.node(fs.ModeDir|perm&special&^umask))
+			d.p.m.put(in, last, d.p.m.node(in.volume, fs.ModeDir|perm&special&^umask))
 		}
 		return err
 	}))
@@ -332,8 +351,9 @@ func (d *dir) Lstat(name string) (fs.FileInfo, error) {
 
 func (d *dir) ReadDir(name string) (list []fs.DirEntry, err error) {
 	err = d.on("readdir", "readdir", name, func(x *inode) error {
-		for _, name := range sortedNames(x.names) {
-			list = append(list, fs.FileInfoToDirEntry(infoOf(name, d.p.m.nodes[x.names[name]])))
+		for _, key := range x.names.sorted() {
+			e := x.names[key]
+			list = append(list, fs.FileInfoToDirEntry(infoOf(e.name, d.p.m.over(d.p.m.nodes[e.number]))))
 		}
 		return isDir(x)
 	})
@@ -351,7 +371,7 @@ func (d *dir) Readlink(name string) (target string, err error) {
 }
 
 func (m *Machine) symlink(target string, in *inode, last string) *inode {
-	x := m.node(fs.ModeSymlink | 0o777)
+	x := m.node(in.volume, fs.ModeSymlink|0o777)
 	x.target = target
 	m.put(in, last, x)
 	return x
@@ -360,12 +380,15 @@ func (m *Machine) symlink(target string, in *inode, last string) *inode {
 func (d *dir) Symlink(target, name string) error {
 	whole := d.whole(name)
 	return linkError("symlink", target, whole, d.p.do(Call{Op: "symlink", Path: whole, Writes: true}, func(int) error {
+		if target == "" {
+			return syscall.ENOENT
+		}
 		in, last, err := d.free(name)
 		switch {
 		case err != nil:
 			return err
-		case target == "":
-			return syscall.ENOENT
+		case d.p.m.volumes[in.volume].NoSymlinks:
+			return syscall.EPERM
 		}
 		d.p.m.symlink(target, in, last)
 		return nil
@@ -383,7 +406,10 @@ func (d *dir) Link(old, name string) error {
 		if err != nil {
 			return err
 		}
-		return d.p.m.link(x, in, last, there)
+		if x != nil && there == nil {
+			err = d.p.m.writable(in)
+		}
+		return cmp.Or(err, d.p.m.link(x, in, last, there))
 	}))
 }
 
@@ -396,8 +422,11 @@ func (m *Machine) link(x, in *inode, last string, there *inode) error {
 		return syscall.EEXIST
 	case in.links == 0:
 		return syscall.ENOENT
-	case x.now.mode.IsDir():
-		return syscall.EPERM
+	case x.volume != in.volume:
+		return syscall.EXDEV
+	}
+	if err := m.linkable(x); err != nil {
+		return err
 	}
 	m.put(in, last, x)
 	m.marked(x)
@@ -420,8 +449,10 @@ func (d *dir) Rename(old, name string) error {
 			return syscall.EBUSY
 		case x != nil && there != nil && there.now.mode.IsDir():
 			return syscall.EEXIST // as os.Root has it
+		case a.volume == b.volume:
+			err = d.p.m.writable(a)
 		}
-		return d.p.m.rename(a, first, b, last)
+		return cmp.Or(err, d.p.m.rename(a, first, b, last))
 	}))
 }
 
@@ -435,7 +466,7 @@ func (d *dir) Remove(name string) error {
 		case in == nil:
 			return syscall.EINVAL
 		}
-		return d.p.m.remove(in, last)
+		return cmp.Or(d.p.m.writable(in), d.p.m.remove(in, last))
 	}))
 }
 
@@ -444,20 +475,29 @@ func (d *dir) Chmod(name string, mode fs.FileMode) error {
 		if x.now.mode&fs.ModeSymlink != 0 {
 			return syscall.ELOOP
 		}
-		d.p.m.chmod(x, mode)
-		return nil
+		return d.p.m.change(x, func() { d.p.m.chmod(x, mode) })
 	})
+}
+
+// change does something to an inode, where it can be written to.
+func (m *Machine) change(x *inode, do func()) error {
+	err := m.writable(x)
+	if err == nil {
+		do()
+	}
+	return err
 }
 
 // Chown takes setuid and setgid off a file, as kernels do.
 func (d *dir) Chown(name string, uid, gid int) error {
 	return d.on("lchown", "chown", name, func(x *inode) error {
-		x.now.uid, x.now.gid = uid, gid
-		if x.now.mode.IsRegular() {
-			x.now.mode &^= fs.ModeSetuid | fs.ModeSetgid
-		}
-		d.p.m.marked(x)
-		return nil
+		return d.p.m.change(x, func() {
+			x.now.uid, x.now.gid = uid, gid
+			if x.now.mode.IsRegular() {
+				x.now.mode &^= fs.ModeSetuid | fs.ModeSetgid
+			}
+			d.p.m.marked(x)
+		})
 	})
 }
 
@@ -479,25 +519,25 @@ func (d *dir) RemoveAttribute(name, attribute string) error {
 
 func (d *dir) changeAttribute(op, name string, change func(map[string]string)) error {
 	return d.on(op, op, name, func(x *inode) error {
-		list := map[string]string{}
-		maps.Copy(list, x.now.attributes)
-		change(list)
-		x.now.attributes = list
-		d.p.m.marked(x)
-		return nil
+		return d.p.m.change(x, func() {
+			list := map[string]string{}
+			maps.Copy(list, x.now.attributes)
+			change(list)
+			x.now.attributes = list
+			d.p.m.marked(x)
+		})
 	})
 }
 
 func (d *dir) SetTime(name string, at time.Time) error {
 	return d.on("utimensat", "settime", name, func(x *inode) error {
-		d.p.m.setTime(x, at)
-		return nil
+		return d.p.m.change(x, func() { d.p.m.setTime(x, at) })
 	})
 }
 
 func (d *dir) SyncDir(name string) error {
 	return d.on("sync", "syncdir", name, func(x *inode) error {
-		err := isDir(x)
+		err := cmp.Or(isDir(x), d.p.m.synced(x))
 		if err == nil {
 			d.p.m.syncDir(x)
 		}
@@ -507,7 +547,14 @@ func (d *dir) SyncDir(name string) error {
 
 func (d *dir) SyncAll() error {
 	return pathError("syncfs", d.whole("."), d.p.do(Call{Op: "syncall", Path: d.whole("."), Writes: true}, func(int) error {
-		d.p.m.syncAll()
+		for _, x := range d.p.m.nodes {
+			if x != nil && x.volume == d.x.volume {
+				if err := d.p.m.synced(x); err != nil {
+					return err
+				}
+			}
+		}
+		d.p.m.syncVolume(d.x.volume)
 		return nil
 	}))
 }
@@ -526,13 +573,12 @@ func (d *dir) Close() error {
 type lock struct {
 	of     *Process
 	shared bool
-	holder disk.Holder
 }
 
 func (d *dir) Lock(name string, shared bool, holder disk.Holder) (unlock func(remove bool), err error) {
 	whole := d.whole(name)
 	m := d.p.m
-	mine := &lock{d.p, shared, holder}
+	mine := &lock{d.p, shared}
 	var in, x *inode
 	var last string
 	err = d.p.do(Call{Op: "lock", Path: whole, Writes: true}, func(int) error {
@@ -544,23 +590,30 @@ func (d *dir) Lock(name string, shared bool, holder disk.Holder) (unlock func(re
 			return disk.NotRegular(x.now.mode)
 		case x == nil && in.links == 0:
 			return syscall.ENOENT
-		case x == nil:
-			x = m.node(0o600)
+		}
+		readOnly := m.writable(in)
+		if readOnly != nil && (x == nil || !shared) {
+			return readOnly
+		}
+		if x == nil {
+			x = m.node(in.volume, 0o600)
 			m.put(in, last, x)
 		}
-		for _, l := range slices.Backward(x.locks) {
-			if !l.shared || !shared {
-				return &disk.BusyError{Path: d.path, Holder: l.holder}
+		if slices.ContainsFunc(x.locks, func(l *lock) bool { return !l.shared || !shared }) {
+			busy := &disk.BusyError{Path: d.path}
+			if json.Unmarshal(x.now.data, &busy.Holder) != nil {
+				busy.Holder = disk.Holder{}
 			}
+			return busy
+		}
+		x.locks = append(x.locks, mine)
+		if readOnly != nil {
+			return nil
 		}
 		text, err := json.Marshal(holder)
-		if err != nil {
-			return err
-		}
 		m.truncate(x, 0)
-		m.write(x, 0, text)
-		x.locks = append(x.locks, mine)
-		return nil
+		m.write(x, 0, text[:m.fits(x, 0, int64(len(text)))])
+		return err
 	})
 	if busy, ok := err.(*disk.BusyError); ok {
 		return nil, busy
@@ -569,12 +622,12 @@ func (d *dir) Lock(name string, shared bool, holder disk.Holder) (unlock func(re
 		return nil, pathError("lock", whole, err)
 	}
 	return func(remove bool) {
-		err := d.p.do(Call{Op: "unlock", Path: whole, Writes: !shared}, func(int) error {
+		err := d.p.do(Call{Op: "unlock", Path: whole, Writes: !shared || remove}, func(int) error {
 			switch {
-			case shared || !slices.Contains(x.locks, mine):
-			case remove && m.child(in, last) != nil:
+			case !slices.Contains(x.locks, mine), m.writable(x) != nil:
+			case remove && m.entry(in, last) == x && len(x.locks) == 1:
 				return m.remove(in, last)
-			case !remove:
+			case !remove && !shared:
 				m.truncate(x, 0)
 			}
 			return nil

@@ -7,7 +7,7 @@ import (
 )
 
 func (i *info) sys() any {
-	s := &syscall.Stat_t{Dev: 1, Ino: uint64(i.number), Size: i.size, Uid: uint32(i.uid), Gid: uint32(i.gid), Blocks: i.size/512 + 1}
+	s := &syscall.Stat_t{Dev: uint64(i.device), Ino: uint64(i.number), Size: i.size, Uid: uint32(i.uid), Gid: uint32(i.gid), Blocks: i.blocks}
 	set(&s.Nlink, int64(i.links))
 	setTime(&s.Mtim, i.mtime)
 	setTime(&s.Ctim, i.ctime)

@@ -35,12 +35,13 @@ func (m *Machine) lasts(d *inode, name string) {
 		x.sync()
 	}
 	for {
+		key := m.key(d, name)
 		for _, g := range m.groups() {
-			if slices.Contains(g.ends, end{d.number, name}) {
+			if slices.Contains(g.ends, end{d.number, key}) {
 				m.settled(g)
 			}
 		}
-		d.lastNames = with(d.lastNames, name, d.names[name])
+		d.lastNames = d.lastNames.with(key, d.names[key])
 		d.sync()
 		if d.number == rootNumber {
 			return
@@ -64,7 +65,7 @@ func existing(change func(x *inode)) func(*inode, string, *inode) error {
 func (m *Machine) file(d *inode, last string, x *inode, mode fs.FileMode) (*inode, error) {
 	switch {
 	case x == nil:
-		x = m.node(mode & special)
+		x = m.node(d.volume, mode&special)
 		m.put(d, last, x)
 	case !x.now.mode.IsRegular():
 		return nil, syscall.EISDIR
@@ -124,7 +125,7 @@ func (m *Machine) MkdirAll(name string, mode fs.FileMode) {
 		m.user("mkdir", at, true, func(d *inode, last string, x *inode) error {
 			switch {
 			case x == nil:
-				m.put(d, last, m.node(fs.ModeDir|mode&special))
+				m.put(d, last, m.node(d.volume, fs.ModeDir|mode&special))
 			case !x.now.mode.IsDir():
 				return syscall.ENOTDIR
 			}
@@ -143,10 +144,15 @@ func (m *Machine) RemoveAll(name string) {
 	if !m.Exists(name) {
 		return
 	}
-	var all func(d *inode, last string, x *inode)
-	all = func(d *inode, last string, x *inode) {
-		for _, name := range sortedNames(x.names) {
-			all(x, name, m.nodes[x.names[name]])
+	var all func(d *inode, last string, x *inode) error
+	all = func(d *inode, last string, x *inode) error {
+		if m.covered(x) {
+			return syscall.EBUSY
+		}
+		for _, key := range x.names.sorted() {
+			if err := all(x, x.names[key].name, m.nodes[x.names[key].number]); err != nil {
+				return err
+			}
 		}
 		for _, g := range m.groups() { // what was moved out is safe
 			if slices.ContainsFunc(g.ends, func(e end) bool { return e.dir == x.number }) {
@@ -155,13 +161,13 @@ func (m *Machine) RemoveAll(name string) {
 		}
 		x.lastNames = nil
 		m.drop(d, last)
+		return nil
 	}
 	m.user("remove", name, false, func(d *inode, last string, x *inode) error {
 		if x == nil || x.number == rootNumber {
 			return syscall.EINVAL
 		}
-		all(d, last, x)
-		return nil
+		return all(d, last, m.entry(d, last))
 	})
 }
 
@@ -234,14 +240,16 @@ func (m *Machine) CopyTree(from, to string) {
 			y.sync()
 			return
 		}
-		y = m.node(x.now.mode)
+		y = m.node(d.volume, x.now.mode)
 		copies[x.number] = y
 		x.frozen = len(x.now.data)
 		y.now.data, y.frozen, y.target = slices.Clip(x.now.data), len(x.now.data), x.target
+		y.now.blocks = x.now.blocks
 		y.now.uid, y.now.gid, y.now.attributes = x.now.uid, x.now.gid, x.now.attributes
 		m.put(d, last, y)
-		for _, name := range sortedNames(x.names) {
-			add(m.nodes[x.names[name]], y, name)
+		for _, key := range x.names.sorted() {
+			e := x.names[key]
+			add(m.over(m.nodes[e.number]), y, e.name)
 		}
 		m.setTime(y, x.now.mtime)
 		y.sync()
@@ -339,9 +347,9 @@ func (m *Machine) Tree(name string, skip ...string) string {
 		}
 		first[x] = at
 		text.WriteByte('\n')
-		for _, name := range sortedNames(x.names) {
-			if !slices.Contains(skip, name) {
-				list(m.nodes[x.names[name]], path.Join(at, name))
+		for _, key := range x.names.sorted() {
+			if e := x.names[key]; !slices.Contains(skip, e.name) {
+				list(m.over(m.nodes[e.number]), path.Join(at, e.name))
 			}
 		}
 	}
