@@ -52,7 +52,7 @@ type Decoded struct {
 // The errors are an [*InputError], also where too few files are left, a [*WrongError], a
 // [*ChangedError], those of volley.Encoder.Run and of the file system.
 func Decode(ctx context.Context, t transport.Transport, d Decoding) (*Decoded, error) {
-	j := &decodeJob{run: run{Options: d.Options, ctx: ctx, t: t, verb: "decode"}, d: d}
+	j := &decodeJob{run: newRun(ctx, t, d.Options, "decode"), d: d}
 	defer j.close()
 	result, err := j.do()
 	return result, j.fail(err)
@@ -172,7 +172,7 @@ func (j *decodeJob) openManifest() error {
 	path := strings.ReplaceAll(j.d.Coded, rankWord, fmt.Sprint(j.t.Rank()))
 	var missing error // the manifest of this rank
 	err := j.together(func() (err error) {
-		switch j.stored, err = openStored(path, disk.HolderOf(j.verb, "")); {
+		switch j.stored, err = openStored(j.disk, path, disk.HolderOf(j.verb, "")); {
 		case errors.As(err, new(*disk.BusyError)):
 			return err
 		case err != nil && j.t.Size() == 1:

@@ -38,7 +38,7 @@ var ErrFileExists = errors.New("is there already")
 
 // A place is a directory to be written, and by whom.
 type place struct {
-	Disk   disk.Disk // nil: the machine's
+	Disk   disk.Disk
 	Path   string
 	Holder disk.Holder // of the lock; Run is the same in all processes of a run
 
@@ -74,8 +74,7 @@ type directory struct {
 // a [*disk.BusyError] where another run has the lock, and an error wrapping exists when one of the names is there and
 // replace is false. All is then as it was.
 func create(at place, names []string, exists error, replace bool) (_ *directory, err error) {
-	at.Disk = cmp.Or(at.Disk, disk.OS)
-	at.Holder.Run = cmp.Or(at.Holder.Run, newRun())
+	at.Holder.Run = cmp.Or(at.Holder.Run, newName())
 	alone := at.Together == nil
 	if alone {
 		at.Together = func(work func() error) error { return work() }
@@ -136,7 +135,7 @@ func create(at place, names []string, exists error, replace bool) (_ *directory,
 	})
 }
 
-func newRun() string { return rand.Text()[:8] }
+func newName() string { return rand.Text()[:8] }
 
 func (d *directory) lock() (err error) {
 	d.unlock, err = d.dir.Lock(LockName, false, d.Holder)
@@ -173,8 +172,8 @@ func (d *directory) clean() error {
 var manifests = []string{ManifestName, CopyName}
 
 // check returns an error where one of the files exists.
-func check(d disk.Disk, path string, names []string, exists error, replace bool) error {
-	dir, err := d.Open(path)
+func check(on disk.Disk, path string, names []string, exists error, replace bool) error {
+	dir, err := on.Open(path)
 	if err != nil {
 		return nil // making it may say what is wrong
 	}
@@ -198,25 +197,27 @@ func check(d disk.Disk, path string, names []string, exists error, replace bool)
 
 // replaces returns the paths that a run replaces or removes when it writes files of the given names and, if asked, a
 // manifest: these, the files that the manifest there is lists, and what a run has left. Not all of them need exist.
-func replaces(path string, names []string, manifest bool) []string {
+func replaces(on disk.Disk, path string, names []string, manifest bool) []string {
 	names = slices.Clone(names)
 	if manifest {
 		names = slices.Concat(manifests, names)
-		if old, err := readStored(path); err == nil {
-			for _, f := range old.Manifest.Files {
-				names = append(names, f.Name)
+	}
+	if dir, err := on.Open(path); err == nil { // else there is no directory yet
+		defer dir.Close()
+		if manifest {
+			if old, err := read(dir, path); err == nil {
+				for _, f := range old.Manifest.Files {
+					names = append(names, f.Name)
+				}
 			}
 		}
-	}
-	entries, _ := os.ReadDir(path) // none when there is no directory yet
-	for _, e := range entries {
-		if isHidden(e) {
-			names = append(names, e.Name())
+		entries, _ := dir.ReadDir(".")
+		for _, e := range entries {
+			if isHidden(e) {
+				names = append(names, e.Name())
+			}
 		}
-	}
-	if dir, err := disk.OS.Open(path); err == nil {
 		j := journalOf(dir)
-		dir.Close()
 		for _, f := range j.Files {
 			names = append(names, f.To)
 		}

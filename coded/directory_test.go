@@ -28,13 +28,23 @@ import (
 // there is no directory. Of hidden names it shows only how they begin.
 func listing(t *testing.T, path string) string {
 	t.Helper()
-	entries, err := os.ReadDir(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return "none"
-	}
+	names, err := listingOn(disk.OS, path)
 	if err != nil {
 		t.Fatal(err)
 	}
+	return names
+}
+
+func listingOn(on disk.Disk, path string) (string, error) {
+	dir, err := on.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "none", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	defer dir.Close()
+	entries, err := dir.ReadDir(".")
 	var names []string
 	for _, e := range entries {
 		name := e.Name()
@@ -46,7 +56,7 @@ func listing(t *testing.T, path string) string {
 		}
 		names = append(names, name)
 	}
-	return strings.Join(names, " ")
+	return strings.Join(names, " "), err
 }
 
 // write creates the coded files of a run, each of which holds the text.
@@ -71,7 +81,7 @@ func write(t *testing.T, d *directory, processors int, text string) *Manifest {
 
 func mustCreate(t *testing.T, path string, replace bool) *directory {
 	t.Helper()
-	d, err := create(place{Path: path}, manifests, ErrExists, replace)
+	d, err := create(place{Disk: disk.OS, Path: path}, manifests, ErrExists, replace)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,7 +157,7 @@ func TestReplace(t *testing.T) {
 	fill(t, path, 12, "old")
 	put(t, "left over", path, hidden+"coded.3")
 	put(t, "theirs", path, "coded.x")
-	if _, err := create(place{Path: path}, manifests, ErrExists, false); !errors.Is(err, ErrExists) || !strings.Contains(err.Error(), path) {
+	if _, err := create(place{Disk: disk.OS, Path: path}, manifests, ErrExists, false); !errors.Is(err, ErrExists) || !strings.Contains(err.Error(), path) {
 		t.Errorf("a second result: %v, want an ErrExists that names %s", err, path)
 	}
 	if !strings.Contains(listing(t, path), hidden) {
@@ -199,13 +209,13 @@ func TestReplaces(t *testing.T) {
 	put(t, "", path, "coded.new")
 	put(t, "", path, "notes")
 	var names []string
-	for _, p := range replaces(path, []string{"coded.new"}, true) {
+	for _, p := range replaces(disk.OS, path, []string{"coded.new"}, true) {
 		names = append(names, filepath.Base(p))
 	}
 	if got := strings.Join(names, " "); got != "manifest.json manifest.copy.json coded.new coded.0 coded.1 coded.2 .volley-x" {
 		t.Errorf("%s", got)
 	}
-	if got := replaces(filepath.Join(path, "none"), nil, true); len(got) != 2 {
+	if got := replaces(disk.OS, filepath.Join(path, "none"), nil, true); len(got) != 2 {
 		t.Errorf("of no directory: %v", got)
 	}
 }
@@ -217,7 +227,7 @@ func TestTwoRuns(t *testing.T) {
 	first := mustCreate(t, path, false)
 	m := write(t, first, 2, "first")
 	before := listing(t, path)
-	for _, at := range []place{{Path: path}, {Path: path, Holder: disk.HolderOf("encode", "other")}} {
+	for _, at := range []place{{Disk: disk.OS, Path: path}, {Disk: disk.OS, Path: path, Holder: disk.HolderOf("encode", "other")}} {
 		busy := new(disk.BusyError)
 		if _, err := create(at, manifests, ErrExists, true); !errors.As(err, &busy) || busy.Holder.Run != first.Holder.Run {
 			t.Errorf("%v, want that %s has it", err, first.Holder.Run)
@@ -290,7 +300,7 @@ func TestCommitFiles(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "out")
 	names := []string{"a", strings.Repeat("b", longestName)}
 	run := func(replace bool, text string) error {
-		d, err := create(place{Path: path}, names, ErrFileExists, replace)
+		d, err := create(place{Disk: disk.OS, Path: path}, names, ErrFileExists, replace)
 		if err != nil {
 			return err
 		}
@@ -329,7 +339,7 @@ func TestCommitFiles(t *testing.T) {
 	}
 	put(t, "", path, hidden+"x")
 	var replaced []string
-	for _, p := range replaces(path, names[:1], false) {
+	for _, p := range replaces(disk.OS, path, names[:1], false) {
 		replaced = append(replaced, filepath.Base(p))
 	}
 	if got := strings.Join(replaced, " "); got != "a .volley-x" {
@@ -340,7 +350,7 @@ func TestCommitFiles(t *testing.T) {
 	if err := os.Remove(filepath.Join(path, "a")); err != nil {
 		t.Fatal(err)
 	}
-	d, err := create(place{Path: path}, []string{"c", "d"}, ErrFileExists, false)
+	d, err := create(place{Disk: disk.OS, Path: path}, []string{"c", "d"}, ErrFileExists, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -359,7 +369,7 @@ func TestCommitFiles(t *testing.T) {
 	if got := listing(t, path); got != names[1]+" d theirs" {
 		t.Errorf("left: %s", got)
 	}
-	if _, err := create(place{Path: path}, []string{"x", "d"}, ErrFileExists, true); err == nil || !strings.Contains(err.Error(), "is a directory") {
+	if _, err := create(place{Disk: disk.OS, Path: path}, []string{"x", "d"}, ErrFileExists, true); err == nil || !strings.Contains(err.Error(), "is a directory") {
 		t.Errorf("a directory in the way: %v", err)
 	}
 }
@@ -387,7 +397,7 @@ func TestCreateErrors(t *testing.T) {
 	}
 	before := listing(t, root)
 	for _, name := range []string{"file", "file/out", "odd", "link"} {
-		if _, err := create(place{Path: filepath.Join(root, name)}, manifests, ErrExists, true); err == nil || !strings.Contains(err.Error(), strings.SplitN(name, "/", 2)[0]) {
+		if _, err := create(place{Disk: disk.OS, Path: filepath.Join(root, name)}, manifests, ErrExists, true); err == nil || !strings.Contains(err.Error(), strings.SplitN(name, "/", 2)[0]) {
 			t.Errorf("%s: %v, want an error that names it", name, err)
 		}
 	}
@@ -516,7 +526,7 @@ func TestForgedJournal(t *testing.T) {
 		}
 		dir.Close()
 		before := listing(t, path)
-		if d, err := create(place{Path: path}, manifests, ErrExists, true); err == nil || !strings.Contains(err.Error(), journalName) {
+		if d, err := create(place{Disk: disk.OS, Path: path}, manifests, ErrExists, true); err == nil || !strings.Contains(err.Error(), journalName) {
 			t.Errorf("%+v: %v", j, err)
 			d.Discard()
 		}

@@ -3,139 +3,26 @@ package coded
 import (
 	"crypto/sha256"
 	"errors"
+	"flag"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
-	"sync"
-	"syscall"
 	"testing"
 
 	"volley/internal/disk"
+	"volley/internal/disk/disktest"
 	"volley/internal/fuzzlimit"
 )
 
-// A fault is a disk of which one call fails, or on which nothing happens from one call on,
-// as when the process is killed.
-type fault struct {
-	disk.Disk
-	mu     sync.Mutex
-	at     int   // of which call, from 1 on; 0: of none
-	err    error // what it returns; nil: the process is killed
-	calls  int
-	killed bool
-	unlock []func() // locks of the process
-}
+var mostCalls = flag.Int("coded.calls", 0, "calls at which a sweep interrupts a run, in each way; 0: all")
 
-var errKilled = errors.New("killed")
+// out is the directory of a result in a machine in memory.
+const out = "/a/out"
 
-// next returns what is to go wrong with the call that is to come.
-func (f *fault) next() error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.calls++
-	switch {
-	case f.killed:
-		return errKilled
-	case f.calls != f.at:
-		return nil
-	case f.err == nil:
-		f.killed = true
-		return errKilled
-	}
-	return f.err
-}
-
-// end lets the kernel drop the locks of the process.
-func (f *fault) end() {
-	for _, unlock := range f.unlock {
-		unlock()
-	}
-}
-
-func (f *fault) Open(path string) (disk.Dir, error) {
-	d, err := f.Disk.Open(path)
-	return &faultDir{d, f}, err
-}
-
-type faultDir struct {
-	disk.Dir
-	f *fault
-}
-
-func (d *faultDir) do(name string, call func() error) error {
-	if err := d.f.next(); err != nil {
-		return &fs.PathError{Op: "do", Path: name, Err: err}
-	}
-	return call()
-}
-
-func (d *faultDir) OpenFile(name string, flag int, perm fs.FileMode) (file disk.File, err error) {
-	if flag == 0 {
-		return d.Dir.OpenFile(name, flag, perm)
-	}
-	err = d.do(name, func() (err error) { file, err = d.Dir.OpenFile(name, flag, perm); return err })
-	return &faultFile{file, d.f}, err
-}
-
-func (d *faultDir) Rename(old, name string) error {
-	return d.do(name, func() error { return d.Dir.Rename(old, name) })
-}
-
-func (d *faultDir) Remove(name string) error {
-	return d.do(name, func() error { return d.Dir.Remove(name) })
-}
-
-func (d *faultDir) SyncDir(name string) error {
-	return d.do(name, func() error { return nil }) // no power is cut here
-}
-
-func (d *faultDir) Lock(name string, shared bool, holder disk.Holder) (unlock func(bool), err error) {
-	err = d.do(name, func() (err error) { unlock, err = d.Dir.Lock(name, shared, holder); return err })
-	if err != nil {
-		return nil, err
-	}
-	let, held := unlock, true
-	end := func(remove bool) {
-		if held {
-			held = false
-			let(remove)
-		}
-	}
-	d.f.unlock = append(d.f.unlock, func() { end(false) })
-	return func(remove bool) { end(remove && d.f.next() == nil) }, nil
-}
-
-type faultFile struct {
-	disk.File
-	f *fault
-}
-
-// Write writes half of what it cannot write all of.
-func (f *faultFile) Write(p []byte) (int, error) {
-	if err := f.f.next(); err != nil {
-		n, _ := f.File.Write(p[:len(p)/2])
-		return n, &fs.PathError{Op: "write", Path: f.Name(), Err: err}
-	}
-	return f.File.Write(p)
-}
-
-func (f *faultFile) Sync() error {
-	if err := f.f.next(); err != nil {
-		return &fs.PathError{Op: "sync", Path: f.Name(), Err: err}
-	}
-	return nil
-}
-
-func (f *faultFile) Close() error {
-	f.File.Close()
-	return f.f.next()
-}
-
-// replace puts a result of that many files in the place of another, on a disk.
-func replace(f *fault, path string, processors int, text string) error {
-	d, err := create(place{Disk: f, Path: path}, manifests, ErrExists, true)
+// replace puts a result of that many files in the place of another.
+func replace(on disk.Disk, processors int, text string) error {
+	d, err := create(place{Disk: on, Path: out}, manifests, ErrExists, true)
 	if err != nil {
 		return err
 	}
@@ -155,30 +42,40 @@ func replace(f *fault, path string, processors int, text string) error {
 	return d.Commit(m, 0o666)
 }
 
-// holds returns the text of the result that a directory holds as a whole, "" where it holds
-// none.
-func holds(t *testing.T, path string) string {
+// machine returns one whose directory holds a result, unless that has no files.
+func machine(t *testing.T, processors int, text string) *disktest.Machine {
 	t.Helper()
-	r, err := readStored(path)
+	m := disktest.NewMachine()
+	if processors > 0 {
+		if err := replace(m.Process(), processors, text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return m
+}
+
+// holds returns the text of the result that the directory holds as a whole, "" where it holds
+// none.
+func holds(m *disktest.Machine) (string, error) {
+	r, err := readStored(m.Process(), out)
 	if errors.Is(err, fs.ErrNotExist) {
-		return ""
+		return "", nil
 	}
 	if err != nil {
-		t.Error(err)
-		return "damaged"
+		return "", err
 	}
 	if r.Damage != nil && !errors.Is(r.Damage, fs.ErrNotExist) {
-		t.Errorf("the manifest: %v", r.Damage)
+		return "", fmt.Errorf("the manifest: %w", r.Damage)
 	}
 	text := ""
 	for k, f := range r.Manifest.Files {
-		data, err := os.ReadFile(r.File(f.Name))
+		data, err := m.ReadFile(r.File(f.Name))
 		if err != nil || f.SHA256 != sum(data) {
-			t.Errorf("%s is %q, %v", r.File(f.Name), data, err)
+			return "", fmt.Errorf("%s is %q, %w", r.File(f.Name), data, err)
 		}
 		text = strings.TrimSuffix(string(data), fmt.Sprint(k))
 	}
-	return text
+	return text, nil
 }
 
 func sum(data []byte) string {
@@ -188,77 +85,101 @@ func sum(data []byte) string {
 	return sum
 }
 
-// faults runs something once without fault and then with every call as the place where
-// the process is killed or the call fails.
-func faults(t *testing.T, run func(t *testing.T, f *fault)) {
-	whole := &fault{Disk: disk.OS}
-	run(t, whole)
-	if whole.calls < 20 {
-		t.Fatalf("%d calls: the faults are not on the way", whole.calls)
+// nextRun lets the next run that writes begin, and end.
+func nextRun(m *disktest.Machine, names []string, exists error) error {
+	d, err := create(place{Disk: m.Process(), Path: out}, names, exists, true)
+	if err == nil {
+		d.Discard()
 	}
-	t.Logf("%d calls", whole.calls)
-	for at := 1; at <= whole.calls; at++ {
-		for _, err := range []error{nil, []error{syscall.EIO, syscall.ENOSPC}[at%2]} {
-			t.Run(fmt.Sprint(at, err), func(t *testing.T) { run(t, &fault{Disk: disk.OS, at: at, err: err}) })
-		}
+	return err
+}
+
+// listed returns an error unless that is what the directory has.
+func listed(m *disktest.Machine, when, want string) error {
+	names, err := listingOn(m.Process(), out)
+	if err == nil && names != want {
+		err = fmt.Errorf("%s: %s, want %s", when, names, want)
 	}
+	return err
+}
+
+// cut returns what a power cut leaves that loses all that may be lost.
+func cut(m *disktest.Machine) *disktest.Machine {
+	m = m.Clone()
+	m.PowerCut(nil)
+	return m
+}
+
+// tidies reports whether a run that ended with an error has had to remove what it wrote.
+func tidies(x *disktest.Interrupted) bool {
+	return x.Err != nil && !x.Ends && x.Name != disktest.TurnReadOnly.Name
 }
 
 // TestFaultyReplace replaces a result, larger or smaller or none, on a disk that fails at any
-// point or with a process that is killed there: the old or the new one is whole, and the next
-// run has a directory without leftovers.
+// call or whose power is cut there, or with a process that is killed: the old or the new one is
+// whole, and the next run has a directory without leftovers. The new one lasts when the run has
+// ended well.
 func TestFaultyReplace(t *testing.T) {
-	for _, old := range []int{0, 1, 11} {
+	t.Parallel()
+	for old, files := range map[int]string{
+		0: "", 1: "coded.0 ",
+		11: "coded.00 coded.01 coded.02 coded.03 coded.04 coded.05 coded.06 coded.07 coded.08 coded.09 coded.10 ",
+	} {
 		t.Run(fmt.Sprint(old), func(t *testing.T) {
-			faults(t, func(t *testing.T, f *fault) {
-				root := t.TempDir()
-				path, was := filepath.Join(root, "a", "out"), ""
-				if old > 0 {
-					if err := replace(&fault{Disk: disk.OS}, path, old, "old"); err != nil {
-						t.Fatal(err)
+			t.Parallel()
+			was := strings.Repeat("old", min(old, 1))
+			sweep := disktest.Sweep{
+				Machine: machine(t, old, "old"),
+				Run:     func(p *disktest.Process) error { return replace(p, 3, "new") },
+				Some:    *mostCalls,
+				Check: func(x *disktest.Interrupted) error {
+					got, err := holds(x.Machine)
+					if err != nil {
+						return err
 					}
-					was = "old"
-				}
-				err := replace(f, path, 3, "new")
-				f.end()
-				got := holds(t, path)
-				if got != "new" && (got != was || err == nil) || err != nil && f.at == 0 {
-					t.Fatalf("%v, and it holds %q: want %q or new", err, got, was)
-				}
-				if names := listing(t, path); err != nil && got == was && f.err != nil && f.calls > f.at && strings.Contains(names, hidden) && !errors.Is(err, errKilled) {
-					t.Errorf("%v: left: %s", err, names)
-				}
-				if d, err := create(place{Path: path}, manifests, ErrExists, true); err != nil {
-					t.Error(err)
-				} else {
-					d.Discard()
-				}
-				if now := holds(t, path); now != got {
-					t.Errorf("the next run makes it hold %q, not %q", now, got)
-				}
-				want := map[string]string{
-					"": "none", "old": "coded.0 manifest.copy.json manifest.json",
-					"new": "coded.0 coded.1 coded.2 manifest.copy.json manifest.json",
-				}[got]
-				if got == "old" && old == 11 {
-					want = "coded.00 coded.01 coded.02 coded.03 coded.04 coded.05 coded.06 coded.07 coded.08 coded.09 coded.10 manifest.copy.json manifest.json"
-				}
-				if names := listing(t, path); names != want && !(got == "" && names == "") {
-					t.Errorf("after the next run: %s, want %s", names, want)
-				}
-				if err := replace(&fault{Disk: disk.OS}, path, 2, "again"); err != nil || holds(t, path) != "again" {
-					t.Errorf("again: %v", err)
-				}
-			})
+					if got != "new" && (got != was || x.Err == nil) {
+						return fmt.Errorf("it holds %q: want %q or new", got, was)
+					}
+					if x.Err == nil {
+						if lasts, err := holds(cut(x.Machine)); err != nil || lasts != "new" {
+							return fmt.Errorf("after a power cut it holds %q, %w", lasts, err)
+						}
+					}
+					if names, err := listingOn(x.Machine.Process(), out); err != nil || tidies(x) && got == was && strings.Contains(names, hidden) {
+						return fmt.Errorf("left: %s, %w", names, err)
+					}
+					if err := nextRun(x.Machine, manifests, ErrExists); err != nil {
+						return fmt.Errorf("the next run: %w", err)
+					}
+					for when, m := range map[string]*disktest.Machine{"the next run": x.Machine, "the next run and a power cut": cut(x.Machine)} {
+						if now, err := holds(m); err != nil || now != got {
+							return fmt.Errorf("%s: it holds %q, not %q: %w", when, now, got, err)
+						}
+					}
+					want := map[string]string{"old": files + "manifest.copy.json manifest.json", "new": "coded.0 coded.1 coded.2 manifest.copy.json manifest.json"}[got]
+					if names, err := listingOn(x.Machine.Process(), out); err != nil || names != want && !(got == "" && names == "none") {
+						return fmt.Errorf("after the next run: %s, want %s: %w", names, want, err)
+					}
+					if err := replace(x.Machine.Process(), 2, "again"); err != nil {
+						return fmt.Errorf("again: %w", err)
+					}
+					if now, err := holds(cut(x.Machine)); err != nil || now != "again" {
+						return fmt.Errorf("again: it holds %q, %w", now, err)
+					}
+					return nil
+				},
+			}
+			t.Logf("%d runs were interrupted", sweep.Test(t))
 		})
 	}
 }
 
 // TestFaultyFiles is [TestFaultyReplace] for files without a manifest.
 func TestFaultyFiles(t *testing.T) {
+	t.Parallel()
 	names := []string{"a", strings.Repeat("b", longestName), "c"}
-	write := func(f *fault, path, text string) error {
-		d, err := create(place{Disk: f, Path: path}, names, ErrFileExists, true)
+	write := func(on disk.Disk, text string) error {
+		d, err := create(place{Disk: on, Path: out}, names, ErrFileExists, true)
 		if err != nil {
 			return err
 		}
@@ -274,111 +195,110 @@ func TestFaultyFiles(t *testing.T) {
 		}
 		return d.CommitFiles(0o666)
 	}
-	texts := func(path string) string {
+	texts := func(m *disktest.Machine) string {
 		var all []string
 		for _, name := range names {
-			data, err := os.ReadFile(filepath.Join(path, name))
-			if err != nil {
-				data = nil
-			}
+			data, _ := m.ReadFile(out + "/" + name)
 			all = append(all, string(data))
 		}
 		return strings.Join(all, " ")
 	}
-	faults(t, func(t *testing.T, f *fault) {
-		path := t.TempDir()
-		if err := write(&fault{Disk: disk.OS}, path, "old"); err != nil {
-			t.Fatal(err)
-		}
-		put(t, "theirs", path, "theirs")
-		err := write(f, path, "new")
-		f.end()
-		if got := texts(path); err == nil && got != "new new new" || err != nil && f.at == 0 {
-			t.Fatalf("%v: %s", err, got)
-		}
-		if got := texts(path); got != "old old old" && got != "new new new" {
-			if _, err := os.Lstat(filepath.Join(path, journalName)); err != nil {
-				t.Errorf("%s, and no journal: %v", got, err)
+	whole := func(text string) bool { return text == "old old old" || text == "new new new" }
+	m := machine(t, 0, "")
+	if err := write(m.Process(), "old"); err != nil {
+		t.Fatal(err)
+	}
+	m.WriteFile(out+"/theirs", []byte("theirs"), 0o644)
+	sweep := disktest.Sweep{
+		Machine: m,
+		Run:     func(p *disktest.Process) error { return write(p, "new") },
+		Some:    *mostCalls,
+		Check: func(x *disktest.Interrupted) error {
+			got := texts(x.Machine)
+			if x.Err == nil && (got != "new new new" || texts(cut(x.Machine)) != got) {
+				return fmt.Errorf("%s, after a power cut %s", got, texts(cut(x.Machine)))
 			}
-		}
-		d, err2 := create(place{Path: path}, nil, ErrFileExists, true)
-		if err2 != nil {
-			t.Fatal(err2)
-		}
-		d.Discard()
-		if got := texts(path); got != "old old old" && got != "new new new" {
-			t.Errorf("%v: the next run leaves %s", err, got)
-		}
-		if got := listing(t, path); got != "a "+names[1]+" c theirs" {
-			t.Errorf("the next run leaves %s", got)
-		}
-	})
+			committed := x.Machine.Exists(out + "/" + journalName)
+			if !whole(got) && !committed {
+				return fmt.Errorf("%s, and no journal", got)
+			}
+			if err := nextRun(x.Machine, nil, ErrFileExists); err != nil {
+				return fmt.Errorf("the next run: %w", err)
+			}
+			if now := texts(x.Machine); !whole(now) || committed && now != "new new new" || !committed && now != got || texts(cut(x.Machine)) != now {
+				return fmt.Errorf("the next run leaves %s of %s, after a power cut %s", now, got, texts(cut(x.Machine)))
+			}
+			return listed(x.Machine, "the next run", "a "+names[1]+" c theirs")
+		},
+	}
+	t.Logf("%d runs were interrupted", sweep.Test(t))
 }
 
 // TestOpenPending reads a directory whose journal a killed run has left: the reader takes the files that it
 // lists, and leaves them to the next run that writes.
 func TestOpenPending(t *testing.T) {
-	path := t.TempDir()
-	fill(t, path, 3, "old")
-	f := &fault{Disk: disk.OS}
-	for at := 1; !pending(path); at++ {
-		if at == 1000 {
+	t.Parallel()
+	m := machine(t, 3, "old")
+	pending := func() bool { return m.Exists(out + "/" + journalName) }
+	for n := 0; !pending(); n++ {
+		if n == 1000 {
 			t.Fatal("no kill leaves a journal")
 		}
-		f = &fault{Disk: disk.OS, at: at}
-		replace(f, path, 1, "new")
-		f.end()
+		p := m.Process()
+		p.KillAt(n)
+		replace(p, 1, "new")
 	}
-	if err := check(disk.OS, path, manifests, ErrExists, false); !errors.Is(err, ErrExists) {
+	if err := check(m.Process(), out, manifests, ErrExists, false); !errors.Is(err, ErrExists) {
 		t.Errorf("check: %v", err)
 	}
 	var replaced []string
-	for _, p := range replaces(path, nil, true) {
+	for _, p := range replaces(m.Process(), out, nil, true) {
 		replaced = append(replaced, filepath.Base(p))
 	}
 	if got := strings.Join(replaced, " "); !strings.Contains(got, "coded.2") {
 		t.Errorf("replaces %s, without what the journal removes", got)
 	}
-	busy := takeLock(t, path) // another run: the reader leaves the journal to it
-	if _, err := openStored(path, disk.HolderOf("decode", "")); !errors.As(err, new(*disk.BusyError)) {
+	reader := m.Process()
+	busy := takeLock(t, m) // another run: the reader leaves the journal to it
+	if _, err := openStored(reader, out, disk.HolderOf("decode", "")); !errors.As(err, new(*disk.BusyError)) {
 		t.Errorf("read while another run writes: %v", err)
 	}
 	busy(true)
-	if got := holds(t, path); got != "new" {
-		t.Errorf("it holds %q", got)
+	if got, err := holds(m); got != "new" || err != nil {
+		t.Errorf("it holds %q, %v", got, err)
 	}
-	r, err := openStored(path, disk.HolderOf("decode", ""))
+	r, err := openStored(reader, out, disk.HolderOf("decode", ""))
 	if err != nil || len(r.Manifest.Files) != 1 {
 		t.Fatalf("%+v, %v", r, err)
 	}
-	if text, err := os.ReadFile(r.File("coded.0")); err != nil || !strings.Contains(string(text), "new") {
+	if text, err := m.ReadFile(r.File("coded.0")); err != nil || !strings.Contains(string(text), "new") {
 		t.Errorf("coded.0 is %q, %v", text, err)
 	}
-	if _, err := create(place{Path: path}, manifests, ErrExists, true); !errors.As(err, new(*disk.BusyError)) {
+	if err := nextRun(m, manifests, ErrExists); !errors.As(err, new(*disk.BusyError)) {
 		t.Errorf("written while it is read: %v", err)
 	}
 	r.Close()
 	r.Close()
-	if !pending(path) {
+	if !pending() {
 		t.Error("the reader has changed the directory")
 	}
-	d, err := create(place{Path: path}, manifests, ErrExists, true)
+	d, err := create(place{Disk: m.Process(), Path: out}, manifests, ErrExists, true)
 	if err != nil || !d.Finished {
 		t.Fatalf("%+v, %v", d, err)
 	}
 	d.Discard()
-	if names, _ := filepath.Glob(filepath.Join(path, hidden+"*")); len(names) > 0 {
-		t.Errorf("left: %v", names)
+	if err := listed(m, "written", "coded.0 manifest.copy.json manifest.json"); err != nil {
+		t.Error(err)
 	}
-	if got := listing(t, path); got != "coded.0 manifest.copy.json manifest.json" {
-		t.Errorf("%s", got)
+	if m.Exists(out + "/" + LockName) {
+		t.Error("the lock is left")
 	}
 }
 
 // takeLock takes the lock as another run does.
-func takeLock(t *testing.T, path string) func(bool) {
+func takeLock(t *testing.T, m *disktest.Machine) func(bool) {
 	t.Helper()
-	dir, err := disk.OS.Open(path)
+	dir, err := m.Process().Open(out)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -389,34 +309,32 @@ func takeLock(t *testing.T, path string) func(bool) {
 	return unlock
 }
 
-func pending(path string) bool {
-	_, err := os.Lstat(filepath.Join(path, journalName))
-	return err == nil
-}
-
 // TestDamagedJournal has a run find a journal that is damaged: it changes nothing.
 func TestDamagedJournal(t *testing.T) {
-	path := t.TempDir()
-	fill(t, path, 3, "old")
-	put(t, "", path, hidden+"x")
+	t.Parallel()
+	m := machine(t, 3, "old")
+	m.WriteFile(out+"/"+hidden+"x", nil, 0o644)
 	for _, text := range []string{"", "{}", "{}\n{}\n", `{"format":"volley-commit","version":1,"files":[{"from":"../x","to":"a"}]}`} {
-		put(t, text, path, journalName)
-		before := listing(t, path)
-		if _, err := create(place{Path: path}, manifests, ErrExists, true); err == nil || !strings.Contains(err.Error(), journalName) {
+		m.WriteFile(out+"/"+journalName, []byte(text), 0o644)
+		before, err := listingOn(m.Process(), out)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := nextRun(m, manifests, ErrExists); err == nil || !strings.Contains(err.Error(), journalName) {
 			t.Errorf("%q: %v, want an error that names it", text, err)
 		}
-		if got := listing(t, path); got != before {
-			t.Errorf("%q: left %s", text, got)
+		if err := listed(m, text, before); err != nil {
+			t.Error(err)
 		}
-		if holds(t, path) != "old" {
-			t.Error("the old result cannot be read")
+		if got, err := holds(m); got != "old" || err != nil {
+			t.Errorf("the old result cannot be read: %q, %v", got, err)
 		}
 	}
 }
 
 // FuzzJournal checks that no journal names a file outside the directory.
 func FuzzJournal(f *testing.F) {
-	dir, err := disk.OS.Open(f.TempDir())
+	dir, err := disktest.NewMachine().Process().Open("/")
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -450,20 +368,20 @@ func FuzzJournal(f *testing.F) {
 // TestManifestCopy damages every byte of the manifest, and cuts it everywhere: the copy takes
 // its place.
 func TestManifestCopy(t *testing.T) {
-	path := t.TempDir()
-	fill(t, path, 2, "x")
-	name := filepath.Join(path, ManifestName)
-	good, err := os.ReadFile(name)
+	t.Parallel()
+	m := machine(t, 2, "x")
+	const name, other = out + "/" + ManifestName, out + "/" + CopyName
+	good, err := m.ReadFile(name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if other, err := os.ReadFile(filepath.Join(path, CopyName)); err != nil || string(other) != string(good) {
-		t.Errorf("the copy is %q, %v", other, err)
+	if text, err := m.ReadFile(other); err != nil || string(text) != string(good) {
+		t.Errorf("the copy is %q, %v", text, err)
 	}
 	read := func(text string) {
 		t.Helper()
-		put(t, text, name)
-		r, err := readStored(path)
+		m.WriteFile(name, []byte(text), 0o644)
+		r, err := readStored(m.Process(), out)
 		if err != nil {
 			t.Fatalf("%q: %v", text, err)
 		}
@@ -488,18 +406,16 @@ func TestManifestCopy(t *testing.T) {
 			read(string(good[:i]))
 		}
 	}
-	if err := os.Remove(name); err != nil {
-		t.Fatal(err)
-	}
-	if r, err := readStored(path); err != nil || !errors.Is(r.Damage, fs.ErrNotExist) {
+	m.Remove(name)
+	if r, err := readStored(m.Process(), out); err != nil || !errors.Is(r.Damage, fs.ErrNotExist) {
 		t.Errorf("without the manifest: %v", err)
 	}
-	if err := check(disk.OS, path, manifests, ErrExists, false); !errors.Is(err, ErrExists) {
+	if err := check(m.Process(), out, manifests, ErrExists, false); !errors.Is(err, ErrExists) {
 		t.Errorf("only the copy: %v", err)
 	}
-	put(t, "{", path, ManifestName)
-	put(t, "{", path, CopyName)
-	if _, err := readStored(path); err == nil || !strings.Contains(err.Error(), ManifestName) || !strings.Contains(err.Error(), CopyName) {
+	m.WriteFile(name, []byte("{"), 0o644)
+	m.WriteFile(other, []byte("{"), 0o644)
+	if _, err := readStored(m.Process(), out); err == nil || !strings.Contains(err.Error(), ManifestName) || !strings.Contains(err.Error(), CopyName) {
 		t.Errorf("both damaged: %v", err)
 	}
 }

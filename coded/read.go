@@ -26,8 +26,8 @@ type stored struct {
 }
 
 // readStored reads the manifest of a directory, or its copy.
-func readStored(path string) (*stored, error) {
-	dir, err := disk.OS.Open(path)
+func readStored(on disk.Disk, path string) (*stored, error) {
+	dir, err := on.Open(path)
 	if err != nil {
 		return nil, err
 	}
@@ -74,8 +74,8 @@ func (r *stored) Close() {
 }
 
 // openStored is [readStored] with a shared lock, or a [*disk.BusyError], unless the disk is for reading only.
-func openStored(path string, holder disk.Holder) (_ *stored, err error) {
-	dir, err := disk.OS.Open(path)
+func openStored(on disk.Disk, path string, holder disk.Holder) (_ *stored, err error) {
+	dir, err := on.Open(path)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package coded
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -59,6 +60,8 @@ type Options struct {
 	// Warn, unless nil, is called with what the caller may want to know, such as that a coded
 	// file is damaged and left out. A text has one line, and names of files as they are.
 	Warn func(text string)
+
+	disk disk.Disk // nil: disk.OS
 }
 
 // A run is one of Encode or Decode at this rank.
@@ -67,6 +70,12 @@ type run struct {
 	ctx  context.Context
 	t    transport.Transport
 	verb string
+}
+
+// newRun returns a run with the options, of which disk is set.
+func newRun(ctx context.Context, t transport.Transport, o Options, verb string) run {
+	o.disk = cmp.Or(o.disk, disk.OS)
+	return run{Options: o, ctx: ctx, t: t, verb: verb}
 }
 
 func (r *run) warn(format string, args ...any) {
@@ -131,10 +140,10 @@ func (r *run) check(reads, names []string, manifest bool) error {
 	if r.Dir == "" {
 		return nil
 	}
-	if err := check(disk.OS, r.Dir, shown, exists, r.Replace); err != nil {
+	if err := check(r.disk, r.Dir, shown, exists, r.Replace); err != nil {
 		return outputError(err)
 	}
-	for _, path := range replaces(r.Dir, names, manifest) {
+	for _, path := range replaces(r.disk, r.Dir, names, manifest) {
 		if there, err := os.Stat(path); err == nil && disk.Among(there, reads) {
 			return inputf("%s is an input, and %s would lose it: choose another directory", path, r.Dir)
 		}
@@ -145,8 +154,8 @@ func (r *run) check(reads, names []string, manifest bool) error {
 // place returns Dir, for all ranks of the run. Check is called again when nobody else can change it any more.
 func (r *run) place(check func() error) (place, error) {
 	// The last rank removes the directory, whichever has made it. None has, before all have come to the exchange.
-	at := place{Path: r.Dir, Check: check, Undo: disk.Unmake(disk.OS, r.Dir)}
-	runs, err := exchange(r, newRun())
+	at := place{Disk: r.disk, Path: r.Dir, Check: check, Undo: disk.Unmake(r.disk, r.Dir)}
+	runs, err := exchange(r, newName())
 	if err != nil {
 		return at, err
 	}

@@ -289,6 +289,9 @@ func Make(d Disk, dir string, perm fs.FileMode) (undo func(), err error) {
 		return nil, err
 	}
 	defer at.Close()
+	if err := lasts(d, at.Path()); err != nil {
+		return nil, err
+	}
 	var made []string
 	undo = func() { removeEmpty(d, above, made) }
 	name := "."
@@ -311,13 +314,33 @@ func Make(d Disk, dir string, perm fs.FileMode) (undo func(), err error) {
 	return undo, nil
 }
 
+// lasts makes the name of a directory last: a run may have made it, and been killed before it could. A directory whose
+// parent it cannot read or sync it has not made.
+func lasts(d Disk, dir string) error {
+	if dir == filepath.Dir(dir) {
+		return nil
+	}
+	up, err := d.Open(filepath.Dir(dir))
+	if err == nil {
+		err = up.SyncDir(".")
+		up.Close()
+	}
+	if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EINVAL) || errors.Is(err, syscall.ENOTSUP) {
+		return nil
+	}
+	return err
+}
+
 // MkdirAll makes a directory below d and those above it that are missing, and makes their names last.
 func MkdirAll(d Dir, name string, perm fs.FileMode) error {
 	if info, err := d.Lstat(name); err == nil {
 		if !info.IsDir() {
 			return &fs.PathError{Op: "mkdir", Path: name, Err: syscall.ENOTDIR}
 		}
-		return nil
+		if name == "." {
+			return nil
+		}
+		return d.SyncDir(path.Dir(name)) // a run that was killed may have made it
 	} else if !errors.Is(err, fs.ErrNotExist) || name == "." {
 		return err
 	}
