@@ -18,6 +18,7 @@ import (
 	"github.com/gofrs/flock"
 
 	"volley/internal/atomicfile"
+	"volley/internal/disk"
 	"volley/internal/located"
 )
 
@@ -191,7 +192,7 @@ func (r *Result) Save(path string) error {
 	if target, err := filepath.EvalSymlinks(path); err == nil {
 		path = target // the link stays one
 	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+	if _, err := disk.Make(disk.OS, filepath.Dir(path), 0o777); err != nil {
 		return err
 	}
 	lock := flock.New(path + ".lock")

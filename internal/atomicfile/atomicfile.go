@@ -21,6 +21,11 @@ const Hidden = ".volley-"
 // be no file at all, and nothing was written.
 func Write(path string, data []byte) error { return Stream(path, writing(data)) }
 
+// WriteMode is [Write] for a file that gets that mode whatever the umask takes.
+func WriteMode(path string, data []byte, mode fs.FileMode) error {
+	return stream(disk.OS, path, writing(data), mode.Perm(), true)
+}
+
 func writing(data []byte) func(io.Writer) error {
 	return func(w io.Writer) error {
 		_, err := w.Write(data)
@@ -30,7 +35,11 @@ func writing(data []byte) func(io.Writer) error {
 
 // Stream is [Write] of what write writes. Where write fails, the error is its own.
 func Stream(path string, write func(io.Writer) error) error {
-	dir, err := disk.OS.Open(filepath.Dir(path))
+	return stream(disk.OS, path, write, 0o666, false)
+}
+
+func stream(on disk.Disk, path string, write func(io.Writer) error, mode fs.FileMode, exactly bool) error {
+	dir, err := on.Open(filepath.Dir(path))
 	if err != nil {
 		if at := new(fs.PathError); errors.As(err, &at) {
 			err = at.Err
@@ -38,17 +47,17 @@ func Stream(path string, write func(io.Writer) error) error {
 		return &fs.PathError{Op: "open", Path: path, Err: err}
 	}
 	defer dir.Close()
-	return streamIn(dir, filepath.Base(path), write, 0o666)
+	return streamIn(dir, filepath.Base(path), write, mode, exactly)
 }
 
 // WriteIn is [Write] for a file of a directory. Its mode is perm, less the umask.
 func WriteIn(dir disk.Dir, name string, data []byte, perm fs.FileMode) error {
-	return streamIn(dir, name, writing(data), perm)
+	return streamIn(dir, name, writing(data), perm, false)
 }
 
-func streamIn(dir disk.Dir, name string, write func(io.Writer) error, perm fs.FileMode) (err error) {
+func streamIn(dir disk.Dir, name string, write func(io.Writer) error, mode fs.FileMode, exactly bool) (err error) {
 	draft := path.Join(path.Dir(name), Hidden+rand.Text()[:8])
-	f, err := dir.OpenFile(draft, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
+	f, err := dir.OpenFile(draft, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {
 		return err
 	}
@@ -57,7 +66,13 @@ func streamIn(dir disk.Dir, name string, write func(io.Writer) error, perm fs.Fi
 			dir.Remove(draft) // it has gone where only the directory could not be synced
 		}
 	}()
-	if err = write(f); err == nil {
+	if exactly {
+		err = f.Chmod(mode)
+	}
+	if err == nil {
+		err = write(f)
+	}
+	if err == nil {
 		err = f.Sync()
 	}
 	if closing := f.Close(); err == nil {

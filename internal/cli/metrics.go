@@ -114,10 +114,7 @@ func (s *session) writeMetrics(code int) error {
 		printable.Fprintf(&b, "# HELP volley_%s %s\n# TYPE volley_%s gauge\n%s%g\n", name, gauges[name], name, sample(name, s.verb), v[name])
 	}
 	printable.Fprintf(&b, "# EOF\n")
-	if err := atomicfile.Write(s.metrics, b.Bytes()); err != nil {
-		return err
-	}
-	return os.Chmod(s.metrics, 0o644) // an exporter is another user
+	return atomicfile.WriteMode(s.metrics, b.Bytes(), 0o644) // an exporter is another user
 }
 
 // sample returns a line of the metrics up to its value.

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"fmt"
 	"io"
 	"math"
@@ -15,7 +14,6 @@ import (
 
 	"volley/group"
 	"volley/internal/atomicfile"
-	"volley/internal/disk"
 	"volley/internal/printable"
 )
 
@@ -158,11 +156,5 @@ func rewriteGroup(name string, add, remove []string, tolerate string) error {
 	if err != nil {
 		return err
 	}
-	dir, err := disk.OS.Open(filepath.Dir(name))
-	if err != nil {
-		return err
-	}
-	defer dir.Close()
-	mode := info.Mode().Perm() // from the first moment no more than that, and in the end what umask has taken, too
-	return cmp.Or(atomicfile.WriteIn(dir, filepath.Base(name), text, mode), os.Chmod(name, mode))
+	return atomicfile.WriteMode(name, text, info.Mode())
 }

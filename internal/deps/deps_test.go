@@ -2,7 +2,10 @@ package deps
 
 import (
 	"errors"
+	"go/ast"
 	"go/build"
+	"go/parser"
+	"go/token"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -41,7 +44,7 @@ var allowed = map[string][]string{
 	"trace":                    {"internal/located"},
 	"executor":                 {"field", "internal/hugepage", "plan", "trace", "transport"},
 	"report":                   {},
-	"tune":                     {"collective", "field", "internal/atomicfile", "internal/located", "sim", "transport"},
+	"tune":                     {"collective", "field", "internal/atomicfile", "internal/disk", "internal/located", "sim", "transport"},
 	"collective":               {"executor", "transport"},
 	"":                         {"algo", "collective", "executor", "field", "internal/located", "matrix", "plan", "sim", "trace", "transport", "verify"},
 	"group":                    {"", "algo", "collective", "executor", "field", "internal/atomicfile", "internal/disk", "internal/hugepage", "internal/printable", "internal/twosums", "matrix", "plan", "sim", "transport", "verify"},
@@ -80,16 +83,32 @@ var allowed = map[string][]string{
 // import needs. It reads the files itself: the go command then knows when a result
 // that it has kept is out of date.
 func TestImports(t *testing.T) {
-	const root = "../.."
-	tagged := build.Default
-	tagged.BuildTags, tagged.CgoEnabled = []string{"mpi"}, true
 	seen := map[string]bool{}
 	file, err := os.ReadFile(filepath.Join(root, "go.mod"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	module := strings.TrimSpace(strings.TrimPrefix(strings.SplitN(string(file), "\n", 2)[0], "module"))
-	err = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+	packages(t, func(name string, pkg *build.Package) {
+		seen[name] = true
+		check(t, module, name, pkg.Imports)
+	})
+	for name := range allowed {
+		if !seen[name] {
+			t.Errorf("the table has %q: there is no such package", name)
+		}
+	}
+}
+
+// root is where the module is.
+const root = "../.."
+
+// packages calls f for each package of the module.
+func packages(t *testing.T, f func(name string, pkg *build.Package)) {
+	t.Helper()
+	tagged := build.Default
+	tagged.BuildTags, tagged.CgoEnabled = []string{"mpi"}, true
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || !d.IsDir() {
 			return err
 		}
@@ -113,19 +132,49 @@ func TestImports(t *testing.T) {
 		if name = filepath.ToSlash(name); name == "." {
 			name = ""
 		}
-		seen[name] = true
-		check(t, module, name, pkg.Imports)
+		f(name, pkg)
 		return nil
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name := range allowed {
-		if !seen[name] {
-			t.Errorf("the table has %q: there is no such package", name)
+}
+
+// changing are the functions of package os that change what a directory holds.
+var changing = strings.Fields("Chmod Chown Chtimes CopyFS Create CreateTemp Lchown Link Mkdir MkdirAll MkdirTemp OpenFile Remove RemoveAll Rename Symlink Truncate WriteFile")
+
+// TestWrites checks that what the product writes it writes by package disk, so that the tests of commits interrupt
+// each of its calls. Whole files go through package atomicfile, which has such a test of its own.
+func TestWrites(t *testing.T) {
+	found := map[string]bool{}
+	packages(t, func(name string, pkg *build.Package) {
+		for _, file := range slices.Concat(pkg.GoFiles, pkg.CgoFiles) {
+			tree, err := parser.ParseFile(token.NewFileSet(), filepath.Join(pkg.Dir, file), nil, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ast.Inspect(tree, func(n ast.Node) bool {
+				if call, ok := n.(*ast.SelectorExpr); ok && slices.Contains(changing, call.Sel.Name) {
+					if of, ok := call.X.(*ast.Ident); ok && of.Name == "os" {
+						found[name] = true
+						if !slices.Contains(writers, name) {
+							t.Errorf("%s/%s calls os.%s: write by package atomicfile or disk", name, file, call.Sel.Name)
+						}
+					}
+				}
+				return true
+			})
+		}
+	})
+	for _, name := range writers {
+		if !found[name] {
+			t.Errorf("%s writes nothing by package os: take it out of the list", name)
 		}
 	}
 }
+
+// writers are packages that may write by package os: the disk itself, and what is for tests and builds.
+var writers = []string{"internal/disk", "internal/disk/disktest"}
 
 // check compares the imports of a package with its row.
 func check(t *testing.T, module, name string, imports []string) {
