@@ -45,6 +45,7 @@ func encodedFiles(t *testing.T, k int) (in, coded string) {
 // TestDecodeRanks decodes at several ranks what is left: survivors at any of them, coded files at
 // any of them, and the manifest at one. They write one directory or their own.
 func TestDecodeRanks(t *testing.T) {
+	t.Parallel()
 	const k = 6
 	for _, c := range []struct {
 		ranks int
@@ -123,6 +124,7 @@ func TestDecodeRanks(t *testing.T) {
 // TestDecodeRankFails has one of the ranks fail at each moment at which it can: all fail, and no
 // file has a name.
 func TestDecodeRankFails(t *testing.T) {
+	t.Parallel()
 	_, coded := encodedFiles(t, 4)
 	bad := errors.New("bad")
 	for name, spoil := range map[string]func(o *Decoding){

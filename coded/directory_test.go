@@ -105,6 +105,7 @@ func put(t *testing.T, text string, path ...string) {
 }
 
 func TestCommit(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "a", "b")
 	d := mustCreate(t, path, false)
 	m := write(t, d, 11, "coded packet")
@@ -134,6 +135,7 @@ func TestCommit(t *testing.T) {
 }
 
 func TestDiscard(t *testing.T) {
+	t.Parallel()
 	root := t.TempDir()
 	d := mustCreate(t, filepath.Join(root, "a", "b", "c")+"/", false)
 	write(t, d, 3, "x")
@@ -153,6 +155,7 @@ func TestDiscard(t *testing.T) {
 
 // TestReplace replaces a result by a smaller one.
 func TestReplace(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "out")
 	fill(t, path, 12, "old")
 	put(t, "left over", path, hidden+"coded.3")
@@ -184,6 +187,7 @@ func TestReplace(t *testing.T) {
 // TestReplaceBroken replaces a result whose manifest says nothing: what may be
 // someone else's stays.
 func TestReplaceBroken(t *testing.T) {
+	t.Parallel()
 	for _, manifest := range []string{"", "{}", `{"format":"volley-manifest","version":1,"files":[{"name":"../victim"}]}`} {
 		root := t.TempDir()
 		path := filepath.Join(root, "out")
@@ -203,6 +207,7 @@ func TestReplaceBroken(t *testing.T) {
 
 // TestReplaces checks that nothing is lost that replaces does not name.
 func TestReplaces(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "out")
 	fill(t, path, 3, "old")
 	put(t, "", path, hidden+"x")
@@ -223,6 +228,7 @@ func TestReplaces(t *testing.T) {
 // TestTwoRuns lets two runs write into one directory at a time: the second is told who
 // writes there, and changes nothing.
 func TestTwoRuns(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "out")
 	first := mustCreate(t, path, false)
 	m := write(t, first, 2, "first")
@@ -251,6 +257,7 @@ func TestTwoRuns(t *testing.T) {
 // TestSharedDirectory lets two ranks write one directory. Where its locks reach both, they do;
 // else nothing is written, and both ranks are named.
 func TestSharedDirectory(t *testing.T) {
+	t.Parallel()
 	for name, on := range map[string]disk.Disk{"locks": disk.OS, "no locks": disktest.Lockless{Disk: disk.OS}} {
 		path := filepath.Join(t.TempDir(), "out")
 		var errs [2]error
@@ -278,6 +285,7 @@ func TestSharedDirectory(t *testing.T) {
 
 // TestFailedCommit lets a commit fail half-way.
 func TestFailedCommit(t *testing.T) {
+	t.Parallel()
 	root := t.TempDir()
 	path := filepath.Join(root, "out")
 	d := mustCreate(t, path, false)
@@ -297,6 +305,7 @@ func TestFailedCommit(t *testing.T) {
 // TestCommitFiles writes files without a manifest into a directory that is not
 // empty.
 func TestCommitFiles(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "out")
 	names := []string{"a", strings.Repeat("b", longestName)}
 	run := func(replace bool, text string) error {
@@ -375,6 +384,7 @@ func TestCommitFiles(t *testing.T) {
 }
 
 func TestValidName(t *testing.T) {
+	t.Parallel()
 	for name, want := range map[string]bool{
 		"a": true, "a b": true, ".a": true, "..a": true, "manifest.json": true, strings.Repeat("x", 255): true,
 		"": false, ".": false, "..": false, "/": false, "a/b": false, "/a": false, "a/": false, hidden + "a": false,
@@ -387,6 +397,7 @@ func TestValidName(t *testing.T) {
 }
 
 func TestCreateErrors(t *testing.T) {
+	t.Parallel()
 	root := t.TempDir()
 	put(t, "", root, "file")
 	if err := os.MkdirAll(filepath.Join(root, "odd", ManifestName), 0o777); err != nil {
@@ -407,6 +418,7 @@ func TestCreateErrors(t *testing.T) {
 }
 
 func TestFileWritesInOrder(t *testing.T) {
+	t.Parallel()
 	d := mustCreate(t, t.TempDir(), false)
 	defer d.Discard()
 	f, err := d.Create("coded.0")
@@ -428,6 +440,7 @@ func TestFileWritesInOrder(t *testing.T) {
 }
 
 func TestCodedName(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		proc, processors int
 		want             string
@@ -444,6 +457,7 @@ const valid = `{"format":"volley-manifest","version":1,"field":"2^8","matrix":{"
 	`"files":[{"name":"coded.0","processor":0,"bytes":5,"sha256":"00"}],"inputs":[]}`
 
 func TestReadManifestErrors(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "m")
 	for text, want := range map[string]string{
 		"":                                     "end of JSON",
@@ -479,6 +493,7 @@ func TestReadManifestErrors(t *testing.T) {
 // TestDrafts checks that nobody else can read what is not committed yet, even with an umask that would
 // let them, and that it then has the permissions that were asked for.
 func TestDrafts(t *testing.T) {
+	t.Parallel()
 	path := t.TempDir()
 	d := mustCreate(t, path, false)
 	m := write(t, d, 2, "x")
@@ -503,6 +518,7 @@ func TestDrafts(t *testing.T) {
 
 // TestForgedJournal checks that a journal moves and removes nothing that a run would not.
 func TestForgedJournal(t *testing.T) {
+	t.Parallel()
 	for _, j := range []journal{
 		{Files: []renamed{{"mine", "coded.0"}}},
 		{Files: []renamed{{journalName, "coded.0"}}},

@@ -34,6 +34,7 @@ func opened(t *testing.T) (*filePackets, string) {
 // TestShrinkingInput checks that an input that is cut while it is read is an
 // error, not zeros.
 func TestShrinkingInput(t *testing.T) {
+	t.Parallel()
 	p, in := opened(t)
 	defer p.close()
 	if err := os.Truncate(filepath.Join(in, "packet.1"), 5); err != nil {
@@ -48,6 +49,7 @@ func TestShrinkingInput(t *testing.T) {
 
 // TestShrunkInput encodes a file that is cut before it is read.
 func TestShrunkInput(t *testing.T) {
+	t.Parallel()
 	for _, symbols := range []bool{false, true} {
 		in := t.TempDir()
 		for k, n := range []int{10, 20, 10} {
@@ -71,6 +73,7 @@ func TestShrunkInput(t *testing.T) {
 // TestChangedInput changes an input after it was opened, in every way, also when all of it has
 // been read: the run fails by its name.
 func TestChangedInput(t *testing.T) {
+	t.Parallel()
 	changed := func(path string) time.Time {
 		info, err := os.Stat(path)
 		if err != nil {

@@ -24,6 +24,7 @@ import (
 // TestDecodePackets loses packets and coded packets in memory. Ranks have those of their own
 // processors, or any.
 func TestDecodePackets(t *testing.T) {
+	t.Parallel()
 	const k = 6
 	f := fieldtest.Parse(t, "2^8")
 	a, err := matrix.Spec{Family: "cauchy"}.Build(f, k, k)
@@ -120,6 +121,7 @@ func TestDecodePackets(t *testing.T) {
 
 // TestDecodePacketsErrors gives packets that do not fit: all ranks say so.
 func TestDecodePacketsErrors(t *testing.T) {
+	t.Parallel()
 	f := fieldtest.Parse(t, "2^8")
 	a, err := matrix.Spec{Family: "cauchy"}.Build(f, 2, 2)
 	if err != nil {
@@ -162,6 +164,7 @@ func TestDecodePacketsErrors(t *testing.T) {
 // TestDecodeInOrder decodes where the options let a plan relabel its results: packets come back
 // by their own numbers all the same.
 func TestDecodeInOrder(t *testing.T) {
+	t.Parallel()
 	const k = 16
 	f := fieldtest.Parse(t, "257")
 	a, err := matrix.Spec{Family: "dft"}.Build(f, k, k)
@@ -198,6 +201,7 @@ func TestDecodeInOrder(t *testing.T) {
 
 // TestOptionsMissing leaves out what has no default, and gives what no run can have.
 func TestOptionsMissing(t *testing.T) {
+	t.Parallel()
 	f := fieldtest.Parse(t, "2^8")
 	in := t.TempDir()
 	writeText(t, filepath.Join(in, "a"), "1")

@@ -18,6 +18,7 @@ import (
 // TestUndone has a run of several ranks fail when each has made its files: nothing is left, whichever rank is the last to
 // go.
 func TestUndone(t *testing.T) {
+	t.Parallel()
 	in := t.TempDir()
 	for k := range 4 {
 		writeText(t, filepath.Join(in, fmt.Sprint("packet.", k)), "0123456789")

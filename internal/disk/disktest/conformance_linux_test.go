@@ -7,11 +7,14 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
 	"pgregory.net/rapid"
 
 	"volley/internal/disk"
@@ -32,45 +35,59 @@ func TestDiskConformance(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer os.RemoveAll(path)
-		sides := make([]*side, 2)
-		for i, d := range []disk.Disk{disk.OS, m.Process()} {
-			dir, err := d.Open(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			sides[i] = &side{dir: dir}
-			defer sides[i].close()
-		}
-		names := rapid.SampledFrom([]string{"a", "b", "c", "d", "a/a", "a/b", "b/a", "a/a/a", "b/a/b", "."})
-		for range rapid.IntRange(1, 30).Draw(t, "length") {
-			o := op{
-				kind: rapid.SampledFrom(kinds).Draw(t, "kind"),
-				name: names.Draw(t, "name"),
-				to:   names.Draw(t, "to"),
-				flag: rapid.SampledFrom([]int{os.O_RDONLY, os.O_WRONLY, os.O_RDWR}).Draw(t, "access"),
-				n:    rapid.IntRange(0, 20).Draw(t, "n"),
-				mode: rapid.SampledFrom([]fs.FileMode{0o600, 0o644, 0o755, 0o777, 0o700 | fs.ModeSetuid, 0o750 | fs.ModeSticky}).Draw(t, "mode"),
-			}
-			for _, flag := range []int{os.O_CREATE, os.O_EXCL, os.O_TRUNC, os.O_APPEND} {
-				if rapid.Bool().Draw(t, "flag") {
-					o.flag |= flag
-				}
-			}
-			if o.flag&os.O_CREATE == 0 {
-				o.flag &^= os.O_EXCL // means nothing then
-			}
-			if o.flag&(os.O_WRONLY|os.O_RDWR) == 0 {
-				o.flag &^= os.O_TRUNC // not specified
-			}
-			var got [2]string
-			for i, s := range sides {
-				got[i] = s.do(o) + "\n" + s.list(".")
-			}
-			if got[0] != got[1] {
-				t.Fatalf("%+v:\nmemory disk: %s\n         OS: %s", o, got[1], got[0])
-			}
-		}
+		conform(t, m, path, kinds, []string{"a", "b", "c", "d", "a/a", "a/b", "b/a", "a/a/a", "b/a/b", ".", strings.Repeat("n", 256)}, nil)
 	})
+}
+
+// conform does the same on both disks. Now and then it remounts.
+func conform(t *rapid.T, m *Machine, path string, kinds, paths []string, remount func()) {
+	sides := make([]*side, 2)
+	for i, d := range []disk.Disk{disk.OS, m.Process()} {
+		dir, err := d.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sides[i] = &side{dir: dir}
+		defer dir.Close()
+		defer sides[i].close()
+	}
+	names := rapid.SampledFrom(paths)
+	for range rapid.IntRange(1, 30).Draw(t, "length") {
+		o := op{
+			kind: rapid.SampledFrom(kinds).Draw(t, "kind"),
+			name: names.Draw(t, "name"),
+			to:   names.Draw(t, "to"),
+			flag: rapid.SampledFrom([]int{os.O_RDONLY, os.O_WRONLY, os.O_RDWR}).Draw(t, "access"),
+			n:    rapid.IntRange(0, 20).Draw(t, "n"),
+			mode: rapid.SampledFrom([]fs.FileMode{0o600, 0o644, 0o755, 0o777, 0o700 | fs.ModeSetuid, 0o750 | fs.ModeSticky}).Draw(t, "mode"),
+		}
+		for _, flag := range []int{os.O_CREATE, os.O_EXCL, os.O_TRUNC, os.O_APPEND} {
+			if rapid.Bool().Draw(t, "flag") {
+				o.flag |= flag
+			}
+		}
+		if o.flag&os.O_CREATE == 0 {
+			o.flag &^= os.O_EXCL // means nothing then
+		}
+		if o.flag&(os.O_WRONLY|os.O_RDWR) == 0 {
+			o.flag &^= os.O_TRUNC // not specified
+		}
+		if o.kind == "remount" {
+			for _, s := range sides {
+				s.close()
+			}
+			remount()
+			continue
+		}
+		var got [2]string
+		for i, s := range sides {
+			got[i] = s.do(o) + "\n" + s.list(".")
+		}
+		if got[0] != got[1] {
+			t.Fatalf("%+v:\nmemory disk: %s\n         OS: %s", o, got[1], got[0])
+		}
+	}
+
 }
 
 var kinds = []string{"open", "open", "open", "read", "readat", "write", "write", "writeat", "truncate", "stat", "close", "mkdir", "mkdir", "lstat", "readdir", "readlink", "symlink", "link", "rename", "rename", "rename", "remove", "chmod", "settime", "chown", "attribute"}
@@ -88,11 +105,108 @@ type side struct {
 	file disk.File
 }
 
+// mountKinds are the operations where a file system is mounted.
+var mountKinds = append(slices.DeleteFunc(slices.Clone(kinds), func(kind string) bool { return kind == "attribute" }), "fill", "fill", "fill", "remount")
+
+// TestMountConformance does the same on a machine in memory and on that of the machine, with a small file system that is
+// mounted below and becomes read-only.
+func TestMountConformance(t *testing.T) {
+	top, n := t.TempDir(), 0
+	ownMounts(t)
+	old := syscall.Umask(0o022)
+	defer syscall.Umask(old)
+	rapid.Check(t, func(t *rapid.T) {
+		n++
+		path := filepath.Join(top, fmt.Sprint(n))
+		at := path + "/m"
+		m := NewMachine()
+		m.MkdirAll(at, 0o755)
+		m.WriteFile(at+"/hidden", nil, 0o644)
+		m.Mount(at, Mount{Bytes: 5 * block})
+		err := errors.Join(os.MkdirAll(at, 0o755), os.WriteFile(at+"/hidden", nil, 0o644),
+			unix.Mount("none", at, "tmpfs", 0, "size=20k,mode=755"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer os.RemoveAll(path)
+		defer unix.Unmount(at, unix.MNT_DETACH)
+		readOnly := false
+		conform(t, m, path, mountKinds, []string{"a", "a/a", "m", "m/a", "m/b", "m/a/a", "m/a/b", "m/c", "."}, func() {
+			readOnly = !readOnly
+			m.Remount(at, func(o *Mount) { o.ReadOnly = readOnly })
+			flags := uintptr(unix.MS_REMOUNT)
+			if readOnly {
+				m.SyncAll()
+				flags |= unix.MS_RDONLY
+			}
+			if err := unix.Mount("none", at, "tmpfs", flags, "size=20k,mode=755"); err != nil {
+				t.Fatal(err)
+			}
+		})
+		m.Unmount(at)
+		if err := unix.Unmount(at, unix.MNT_DETACH); err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range []disk.Disk{disk.OS, m.Process()} {
+			dir, err := d.Open(at)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if list, err := dir.ReadDir("."); err != nil || len(list) != 1 || list[0].Name() != "hidden" {
+				t.Errorf("what was hidden: %v, %v", list, err)
+			}
+			dir.Close()
+		}
+	})
+}
+
+// ownMounts gives the thread of a test mounts of its own, if it may have some.
+func ownMounts(t *testing.T) {
+	t.Helper()
+	runtime.LockOSThread() // and not unlocked: the thread ends with the test
+	if err := unix.Unshare(unix.CLONE_NEWNS); err != nil {
+		t.Skip("mounts need root: ", err)
+	}
+	if err := unix.Mount("none", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+		t.Skip("mounts: ", err)
+	}
+}
+
+// TestMountLocks takes locks where a file system is read-only, on both disks.
+func TestMountLocks(t *testing.T) {
+	path := t.TempDir()
+	ownMounts(t)
+	must(t, unix.Mount("none", path, "tmpfs", 0, ""), os.WriteFile(path+"/lock", nil, 0o600), unix.Mount("none", path, "tmpfs", unix.MS_REMOUNT|unix.MS_RDONLY, ""))
+	defer unix.Unmount(path, unix.MNT_DETACH)
+	m := NewMachine()
+	m.MkdirAll(path, 0o755)
+	m.WriteFile(path+"/lock", nil, 0o600)
+	m.Remount("/", func(o *Mount) { o.ReadOnly = true })
+	for on, d := range map[string]disk.Disk{"OS": disk.OS, "memory": m.Process()} {
+		dir := open(t, d, path)
+		for _, name := range []string{"lock", "none"} {
+			for _, shared := range []bool{false, true} {
+				unlock, err := dir.Lock(name, shared, disk.Holder{})
+				if err == nil {
+					unlock(true)
+				}
+				if shared && name == "lock" && err != nil || !(shared && name == "lock") && !errors.Is(err, syscall.EROFS) {
+					t.Errorf("%s: %s, shared %v: %v", on, name, shared, err)
+				}
+			}
+		}
+		if _, err := dir.Lstat("lock"); err != nil {
+			t.Errorf("%s: %v", on, err)
+		}
+		dir.Close()
+	}
+}
+
 func (s *side) close() {
 	if s.file != nil {
 		s.file.Close()
+		s.file = nil
 	}
-	s.dir.Close()
 }
 
 // text says what an error is.
@@ -121,6 +235,9 @@ var stamp = time.Unix(1_000_000_000, 7)
 // do does an operation and says what it returned.
 func (s *side) do(o op) string {
 	s.stamp(".")
+	if len(o.name) > 255 && (o.kind == "link" || o.kind == "rename") {
+		o.name = "a" // of two errors each disk gives another
+	}
 	data := []byte(strings.Repeat("x", o.n))
 	switch o.kind {
 	case "open":
@@ -192,6 +309,9 @@ func (s *side) do(o op) string {
 	case "write":
 		n, err := s.file.Write(data)
 		return fmt.Sprint(n, s.text(err))
+	case "fill":
+		n, err := s.file.Write([]byte(strings.Repeat("full", 500*o.n)))
+		return fmt.Sprint(n, s.text(err))
 	case "writeat":
 		data = append(data, 'y')
 		n, err := s.file.WriteAt(data, 5*int64(len(o.name)))
@@ -211,18 +331,26 @@ func (s *side) info(i fs.FileInfo, err error) string {
 	if err != nil {
 		return s.text(err)
 	}
-	size, links := i.Size(), uint64(i.Sys().(*syscall.Stat_t).Nlink)
+	st := i.Sys().(*syscall.Stat_t)
+	size, links, blocks := i.Size(), uint64(st.Nlink), int64(0)
 	if i.IsDir() {
 		size, links = 0, 0 // file systems differ
 	}
-	st := i.Sys().(*syscall.Stat_t)
-	return fmt.Sprint(i.Name(), i.Mode(), size, links, st.Uid, st.Gid, i.ModTime().Equal(stamp))
+	top, err := s.dir.Lstat(".")
+	if err != nil {
+		return s.text(err)
+	}
+	mounted := st.Dev != top.Sys().(*syscall.Stat_t).Dev
+	if mounted && i.Mode().IsRegular() {
+		blocks = st.Blocks
+	}
+	return fmt.Sprint(i.Name(), i.Mode(), size, links, st.Uid, st.Gid, i.ModTime().Equal(stamp), mounted, blocks)
 }
 
 // stamp sets the time of all that is there.
 func (s *side) stamp(name string) {
 	s.each(name, func(name string, _ fs.FileInfo) {
-		if err := s.dir.SetTime(name, stamp); err != nil {
+		if err := s.dir.SetTime(name, stamp); err != nil && !errors.Is(err, syscall.EROFS) {
 			panic(err)
 		}
 	})
@@ -241,7 +369,7 @@ func (s *side) list(name string) string {
 				data, err = io.ReadAll(f)
 				f.Close()
 			}
-			fmt.Fprintf(&all, " %q %v", data, err)
+			fmt.Fprintf(&all, " %.50q %x %v", data, hash(data), err)
 		case i.Mode()&fs.ModeSymlink != 0:
 			target, err := s.dir.Readlink(name)
 			fmt.Fprintf(&all, " %s %v", target, err)
@@ -269,8 +397,44 @@ func (s *side) each(name string, f func(string, fs.FileInfo)) {
 	}
 }
 
+// TestMountDevices checks that each file system numbers its inodes and has a number, and what room a file takes.
+func TestMountDevices(t *testing.T) {
+	t.Parallel()
+	m := NewMachine()
+	m.MkdirAll("/m", 0o755)
+	m.Mount("/m", Mount{})
+	m.WriteFile("/x", nil, 0o644)
+	m.WriteFile("/m/x", nil, 0o644)
+	m.Link("/x", "/y")
+	m.Link("/m/x", "/m/y")
+	id := func(name string) disk.FileID {
+		info, err := m.Lstat(name)
+		must(t, err)
+		return disk.Linked(info)
+	}
+	if id("/x") == id("/m/x") || id("/x") != id("/y") || id("/m/x") != id("/m/y") {
+		t.Errorf("%v %v %v %v", id("/x"), id("/y"), id("/m/x"), id("/m/y"))
+	}
+	a, err := m.Lstat("/")
+	must(t, err)
+	b, err := m.Lstat("/m")
+	must(t, err)
+	if disk.Inode(a) != disk.Inode(b) {
+		t.Errorf("the roots have numbers %d and %d", disk.Inode(a), disk.Inode(b))
+	}
+	f, err := open(t, m.Process(), "/m").OpenFile("x", os.O_RDWR, 0)
+	must(t, err)
+	for size, sparse := range map[int64]bool{0: false, block: true} {
+		must(t, f.Truncate(size))
+		if info, err := f.Stat(); err != nil || disk.Sparse(info) != sparse {
+			t.Errorf("%d bytes, all a hole: sparse %v, %v", size, !sparse, err)
+		}
+	}
+}
+
 // TestDiskTimes checks that each write is seen by ctime, also where it sets the time back.
 func TestDiskTimes(t *testing.T) {
+	t.Parallel()
 	m := NewMachine()
 	m.WriteFile("/x", []byte("abc"), 0o644)
 	was, err := m.Lstat("/x")
@@ -290,6 +454,7 @@ func TestDiskTimes(t *testing.T) {
 // TestDiskPowerCutAny cuts the power after anything: what is kept is all there, what is lost is
 // not asked for twice, and a clone fares the same.
 func TestDiskPowerCutAny(t *testing.T) {
+	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		m := NewMachine()
 		m.MkdirAll("/d", 0o755)

@@ -149,6 +149,7 @@ func (f *openFile) write(b []byte, off int64, most int) (int, error) {
 	n := int(f.p.m.fits(f.x, off, int64(len(b))))
 	f.p.m.write(f.x, off, b[:n])
 	if n < len(b) {
+		f.p.m.touched(f.x)
 		return n, syscall.ENOSPC
 	}
 	return n, nil

@@ -483,7 +483,7 @@ func (m *Machine) truncate(x *inode, size int64) {
 		x.now.data = x.now.data[:size:size]
 		x.frozen = min(x.frozen, int(size))
 	}
-	x.take(size, size)
+	x.take(0, 0)
 	m.touched(x)
 }
 

@@ -64,6 +64,7 @@ func tree(m *Machine, path string) string {
 
 // TestDiskPowerCut checks what a power cut leaves of what a program has done.
 func TestDiskPowerCut(t *testing.T) {
+	t.Parallel()
 	all := func(string) bool { return true }
 	only := func(names ...string) func(string) bool {
 		return func(path string) bool { return slices.Contains(names, path) }
@@ -184,6 +185,7 @@ func TestDiskPowerCut(t *testing.T) {
 
 // TestDiskPowerCutModes checks modes and times after a power cut.
 func TestDiskPowerCutModes(t *testing.T) {
+	t.Parallel()
 	m := NewMachine()
 	m.MkdirAll("/d", 0o755)
 	m.WriteFile("/d/x", []byte("X"), 0o600)
@@ -213,6 +215,7 @@ func TestDiskPowerCutModes(t *testing.T) {
 
 // TestDiskUserLasts checks that what the user does lasts, and what it needs.
 func TestDiskUserLasts(t *testing.T) {
+	t.Parallel()
 	m := NewMachine()
 	m.MkdirAll("/d", 0o755)
 	m.WriteFile("/d/x", []byte("X"), 0o644)
@@ -253,6 +256,7 @@ func TestDiskUserLasts(t *testing.T) {
 
 // TestDiskKill kills a process at each of its calls.
 func TestDiskKill(t *testing.T) {
+	t.Parallel()
 	m := NewMachine()
 	m.MkdirAll("/d", 0o755)
 	m.WriteFile("/d/x", []byte("old"), 0o644)
@@ -330,6 +334,7 @@ func TestDiskKill(t *testing.T) {
 
 // TestDiskBefore makes calls fail, and a write after a part of it.
 func TestDiskBefore(t *testing.T) {
+	t.Parallel()
 	m := NewMachine()
 	m.MkdirAll("/d", 0o755)
 	p := m.Process()
@@ -371,6 +376,7 @@ func TestDiskBefore(t *testing.T) {
 
 // TestDiskLock checks who gets a lock, and what the others are told.
 func TestDiskLock(t *testing.T) {
+	t.Parallel()
 	m := NewMachine()
 	m.MkdirAll("/d", 0o755)
 	mine := disk.HolderOf("protect", "run")
@@ -413,6 +419,7 @@ func TestDiskLock(t *testing.T) {
 
 // TestDisk checks Open and Make, and names that lead out.
 func TestDisk(t *testing.T) {
+	t.Parallel()
 	m := NewMachine()
 	m.MkdirAll("/d/real", 0o755)
 	m.WriteFile("/d/file", nil, 0o600)
@@ -449,6 +456,7 @@ func TestDisk(t *testing.T) {
 
 // TestDiskAppend checks that clones and what was made last share no bytes that change.
 func TestDiskAppend(t *testing.T) {
+	t.Parallel()
 	m := NewMachine()
 	d := open(t, m.Process(), "/")
 	f, err := d.OpenFile("f", os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o644)
@@ -481,6 +489,7 @@ func TestDiskAppend(t *testing.T) {
 
 // TestDiskMany has processes and clones work at the same time.
 func TestDiskMany(t *testing.T) {
+	t.Parallel()
 	m := NewMachine()
 	m.MkdirAll("/d", 0o755)
 	p := m.Process()

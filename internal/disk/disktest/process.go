@@ -230,7 +230,8 @@ func (d *dir) Sub(name string) (disk.Dir, error) {
 // whole returns the path of a name.
 func (d *dir) whole(name string) string { return path.Join(d.path, filepath.ToSlash(name)) }
 
-// find returns the directory that a name lies in, its last part, and what has the name.
+// find returns the directory that a name lies in, its last part, and what has the name. Where only the last part is too
+// long there is a directory, too.
 func (d *dir) find(name string) (in *inode, last string, x *inode, err error) {
 	name = filepath.ToSlash(name)
 	switch {
@@ -248,12 +249,15 @@ func (d *dir) find(name string) (in *inode, last string, x *inode, err error) {
 	in = d.x
 	for {
 		part, rest, more := strings.Cut(name, "/")
-		if err := d.p.m.named(in, part); err != nil {
-			return nil, "", nil, err
+		err := d.p.m.named(in, part)
+		if err == nil {
+			x = d.p.m.child(in, part)
 		}
-		x = d.p.m.child(in, part)
-		if !more {
-			return in, part, x, nil
+		switch {
+		case !more:
+			return in, part, x, err
+		case err != nil:
+			return nil, "", nil, err
 		}
 		if x == nil {
 			return nil, "", nil, syscall.ENOENT
@@ -403,13 +407,16 @@ func (d *dir) Link(old, name string) error {
 			return err
 		}
 		in, last, there, err := d.find(name)
-		if err != nil {
+		switch {
+		case err != nil && (in == nil || x != nil):
 			return err
-		}
-		if x != nil && there == nil {
+		case x != nil && there == nil:
 			err = d.p.m.writable(in)
 		}
-		return cmp.Or(err, d.p.m.link(x, in, last, there))
+		if x != nil && err != nil {
+			return err
+		}
+		return d.p.m.link(x, in, last, there)
 	}))
 }
 
@@ -443,16 +450,22 @@ func (d *dir) Rename(old, name string) error {
 		}
 		b, last, there, err := d.find(name)
 		switch {
-		case err != nil:
+		case err != nil && b == nil:
 			return err
 		case a == nil || b == nil:
 			return syscall.EBUSY
 		case x != nil && there != nil && there.now.mode.IsDir():
 			return syscall.EEXIST // as os.Root has it
-		case a.volume == b.volume:
-			err = d.p.m.writable(a)
+		case a.volume != b.volume:
+			return syscall.EXDEV
 		}
-		return cmp.Or(err, d.p.m.rename(a, first, b, last))
+		if err := d.p.m.writable(a); err != nil {
+			return err
+		}
+		if x != nil && err != nil {
+			return err
+		}
+		return d.p.m.rename(a, first, b, last)
 	}))
 }
 
@@ -466,7 +479,10 @@ func (d *dir) Remove(name string) error {
 		case in == nil:
 			return syscall.EINVAL
 		}
-		return cmp.Or(d.p.m.writable(in), d.p.m.remove(in, last))
+		if err := d.p.m.writable(in); err != nil {
+			return err
+		}
+		return d.p.m.remove(in, last)
 	}))
 }
 
