@@ -1,6 +1,7 @@
 package coded
 
 import (
+	"context"
 	"crypto/sha256"
 	"errors"
 	"flag"
@@ -10,12 +11,16 @@ import (
 	"strings"
 	"testing"
 
+	"volley/field/fieldtest"
 	"volley/internal/disk"
 	"volley/internal/disk/disktest"
 	"volley/internal/fuzzlimit"
+	"volley/matrix"
+	"volley/transport"
+	"volley/transport/local"
 )
 
-var mostCalls = flag.Int("coded.calls", 0, "calls at which a sweep interrupts a run, in each way; 0: all")
+var mostCalls = flag.Int("coded.calls", 2, "calls of encode at which TestEncodeInterrupted interrupts it, in each way; 0: all")
 
 // out is the directory of a result in a machine in memory.
 const out = "/a/out"
@@ -54,28 +59,36 @@ func machine(t *testing.T, processors int, text string) *disktest.Machine {
 	return m
 }
 
-// holds returns the text of the result that the directory holds as a whole, "" where it holds
-// none.
-func holds(m *disktest.Machine) (string, error) {
+// result returns the manifest of the result that the directory holds as a whole, nil where it holds none, and its files.
+func result(m *disktest.Machine) (*Manifest, []string, error) {
 	r, err := readStored(m.Process(), out)
 	if errors.Is(err, fs.ErrNotExist) {
-		return "", nil
+		return nil, nil, nil
 	}
 	if err != nil {
-		return "", err
+		return nil, nil, err
 	}
 	if r.Damage != nil && !errors.Is(r.Damage, fs.ErrNotExist) {
-		return "", fmt.Errorf("the manifest: %w", r.Damage)
+		return nil, nil, fmt.Errorf("the manifest: %w", r.Damage)
 	}
-	text := ""
-	for k, f := range r.Manifest.Files {
+	var files []string
+	for _, f := range r.Manifest.Files {
 		data, err := m.ReadFile(r.File(f.Name))
 		if err != nil || f.SHA256 != sum(data) {
-			return "", fmt.Errorf("%s is %q, %w", r.File(f.Name), data, err)
+			return nil, nil, fmt.Errorf("%s is %q, %v", r.File(f.Name), data, err)
 		}
-		text = strings.TrimSuffix(string(data), fmt.Sprint(k))
+		files = append(files, string(data))
 	}
-	return text, nil
+	return r.Manifest, files, nil
+}
+
+// holds returns the text that replace has given to the result, "" where there is none.
+func holds(m *disktest.Machine) (text string, err error) {
+	_, files, err := result(m)
+	for k, data := range files {
+		text = strings.TrimSuffix(data, fmt.Sprint(k))
+	}
+	return text, err
 }
 
 func sum(data []byte) string {
@@ -87,7 +100,11 @@ func sum(data []byte) string {
 
 // nextRun lets the next run that writes begin, and end.
 func nextRun(m *disktest.Machine, names []string, exists error) error {
-	d, err := create(place{Disk: m.Process(), Path: out}, names, exists, true)
+	return begin(m.Process(), names, exists)
+}
+
+func begin(on disk.Disk, names []string, exists error) error {
+	d, err := create(place{Disk: on, Path: out}, names, exists, true)
 	if err == nil {
 		d.Discard()
 	}
@@ -131,7 +148,6 @@ func TestFaultyReplace(t *testing.T) {
 			sweep := disktest.Sweep{
 				Machine: machine(t, old, "old"),
 				Run:     func(p *disktest.Process) error { return replace(p, 3, "new") },
-				Some:    *mostCalls,
 				Check: func(x *disktest.Interrupted) error {
 					got, err := holds(x.Machine)
 					if err != nil {
@@ -142,29 +158,29 @@ func TestFaultyReplace(t *testing.T) {
 					}
 					if x.Err == nil {
 						if lasts, err := holds(cut(x.Machine)); err != nil || lasts != "new" {
-							return fmt.Errorf("after a power cut it holds %q, %w", lasts, err)
+							return fmt.Errorf("after a power cut it holds %q, %v", lasts, err)
 						}
 					}
 					if names, err := listingOn(x.Machine.Process(), out); err != nil || tidies(x) && got == was && strings.Contains(names, hidden) {
-						return fmt.Errorf("left: %s, %w", names, err)
+						return fmt.Errorf("left: %s, %v", names, err)
 					}
 					if err := nextRun(x.Machine, manifests, ErrExists); err != nil {
 						return fmt.Errorf("the next run: %w", err)
 					}
 					for when, m := range map[string]*disktest.Machine{"the next run": x.Machine, "the next run and a power cut": cut(x.Machine)} {
 						if now, err := holds(m); err != nil || now != got {
-							return fmt.Errorf("%s: it holds %q, not %q: %w", when, now, got, err)
+							return fmt.Errorf("%s: it holds %q, not %q: %v", when, now, got, err)
 						}
 					}
 					want := map[string]string{"old": files + "manifest.copy.json manifest.json", "new": "coded.0 coded.1 coded.2 manifest.copy.json manifest.json"}[got]
 					if names, err := listingOn(x.Machine.Process(), out); err != nil || names != want && !(got == "" && names == "none") {
-						return fmt.Errorf("after the next run: %s, want %s: %w", names, want, err)
+						return fmt.Errorf("after the next run: %s, want %s: %v", names, want, err)
 					}
 					if err := replace(x.Machine.Process(), 2, "again"); err != nil {
 						return fmt.Errorf("again: %w", err)
 					}
 					if now, err := holds(cut(x.Machine)); err != nil || now != "again" {
-						return fmt.Errorf("again: it holds %q, %w", now, err)
+						return fmt.Errorf("again: it holds %q, %v", now, err)
 					}
 					return nil
 				},
@@ -212,7 +228,6 @@ func TestFaultyFiles(t *testing.T) {
 	sweep := disktest.Sweep{
 		Machine: m,
 		Run:     func(p *disktest.Process) error { return write(p, "new") },
-		Some:    *mostCalls,
 		Check: func(x *disktest.Interrupted) error {
 			got := texts(x.Machine)
 			if x.Err == nil && (got != "new new new" || texts(cut(x.Machine)) != got) {
@@ -234,13 +249,55 @@ func TestFaultyFiles(t *testing.T) {
 	t.Logf("%d runs were interrupted", sweep.Test(t))
 }
 
-// TestOpenPending reads a directory whose journal a killed run has left: the reader takes the files that it
-// lists, and leaves them to the next run that writes.
-func TestOpenPending(t *testing.T) {
+// TestEncodeInterrupted is [TestFaultyReplace] for all of Encode, at one rank and at two of one process.
+func TestEncodeInterrupted(t *testing.T) {
 	t.Parallel()
+	const k = 3
+	in, field := t.TempDir(), fieldtest.Parse(t, "2^8")
+	for n := range k {
+		writeText(t, filepath.Join(in, fmt.Sprint("packet.", n)), "0123456789")
+	}
+	encode := func(on disk.Disk, ranks int) error {
+		return local.Run(t.Context(), ranks, func(ctx context.Context, tr transport.Transport) error {
+			_, err := Encode(ctx, tr, Encoding{
+				Options: Options{Dir: out, Replace: true, disk: on}, Field: field, Matrix: matrix.Spec{Family: "cauchy"}, Files: []string{in}, Processors: k,
+			})
+			return err
+		})
+	}
+	for _, ranks := range []int{1, 2} {
+		sweep := disktest.Sweep{
+			Machine: machine(t, 5, "old"),
+			Run:     func(p *disktest.Process) error { return encode(p, ranks) },
+			Some:    *mostCalls, Concurrent: ranks > 1,
+			Check: func(x *disktest.Interrupted) error {
+				was, _, err := result(x.Machine)
+				if err != nil || was == nil || was.Processors != k && (was.Processors != 5 || x.Err == nil) {
+					return fmt.Errorf("it holds %+v, %v", was, err)
+				}
+				if err := nextRun(x.Machine, manifests, ErrExists); err != nil {
+					return fmt.Errorf("the next run: %w", err)
+				}
+				is, _, err := result(cut(x.Machine))
+				if err != nil || is == nil || is.Processors != was.Processors {
+					return fmt.Errorf("after the next run and a power cut it holds %+v, %v", is, err)
+				}
+				if err := encode(x.Machine.Process(), ranks); err != nil {
+					return fmt.Errorf("again: %w", err)
+				}
+				return listed(x.Machine, "again", "coded.0 coded.1 coded.2 manifest.copy.json manifest.json")
+			},
+		}
+		t.Logf("%d ranks: %d runs were interrupted", ranks, sweep.Test(t))
+	}
+}
+
+// committed returns a machine whose journal a killed run has left, of a smaller result in the place of another. The
+// journal may be lost with a power cut.
+func committed(t *testing.T) *disktest.Machine {
+	t.Helper()
 	m := machine(t, 3, "old")
-	pending := func() bool { return m.Exists(out + "/" + journalName) }
-	for n := 0; !pending(); n++ {
+	for n := 0; !m.Exists(out + "/" + journalName); n++ {
 		if n == 1000 {
 			t.Fatal("no kill leaves a journal")
 		}
@@ -248,6 +305,42 @@ func TestOpenPending(t *testing.T) {
 		p.KillAt(n)
 		replace(p, 1, "new")
 	}
+	return m
+}
+
+// TestFinishInterrupted interrupts the run that finds the journal of a killed one: the old result or the new one is whole.
+func TestFinishInterrupted(t *testing.T) {
+	t.Parallel()
+	m := committed(t)
+	if got, err := holds(cut(m)); got != "old" || err != nil {
+		t.Fatalf("the journal lasts: %q, %v", got, err)
+	}
+	sweep := disktest.Sweep{
+		Machine: m,
+		Run:     func(p *disktest.Process) error { return begin(p, manifests, ErrExists) },
+		Check: func(x *disktest.Interrupted) error {
+			got, err := holds(x.Machine)
+			if err != nil || got != "new" && (got != "old" || x.Err == nil || !x.Ends) {
+				return fmt.Errorf("it holds %q, %v", got, err)
+			}
+			if err := nextRun(x.Machine, manifests, ErrExists); err != nil {
+				return fmt.Errorf("the next run: %w", err)
+			}
+			if now, err := holds(cut(x.Machine)); err != nil || now != got {
+				return fmt.Errorf("the next run: it holds %q, not %q, %v", now, got, err)
+			}
+			return nil
+		},
+	}
+	t.Logf("%d runs were interrupted", sweep.Test(t))
+}
+
+// TestOpenPending reads a directory whose journal a killed run has left: the reader takes the files that it
+// lists, and leaves them to the next run that writes.
+func TestOpenPending(t *testing.T) {
+	t.Parallel()
+	m := committed(t)
+	pending := func() bool { return m.Exists(out + "/" + journalName) }
 	if err := check(m.Process(), out, manifests, ErrExists, false); !errors.Is(err, ErrExists) {
 		t.Errorf("check: %v", err)
 	}

@@ -109,7 +109,7 @@ func TestInterrupted(t *testing.T) {
 					Check: func(x *disktest.Interrupted) error {
 						got, err := is(x.Machine)
 						if err != nil || got != text && (got != old || x.Err == nil) {
-							return fmt.Errorf("it holds %q, %w", got, err)
+							return fmt.Errorf("it holds %q, %v", got, err)
 						}
 						if x.Err != nil && got == text && x.Call.Op != "syncdir" && !x.Ends {
 							return errors.New("it holds the new text after an error")
@@ -119,7 +119,7 @@ func TestInterrupted(t *testing.T) {
 						}
 						x.Machine.PowerCut(nil)
 						if now, err := is(x.Machine); err != nil || now != got && (x.Err == nil || now != old) {
-							return fmt.Errorf("it held %q, after a power cut %q: %w", got, now, err)
+							return fmt.Errorf("it held %q, after a power cut %q: %v", got, now, err)
 						}
 						return nil
 					},
