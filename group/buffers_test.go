@@ -138,6 +138,7 @@ func protected(t *testing.T, k int, o group.BuffersOptions, most int, rng *rand.
 
 // TestBuffers loses sets of up to R ranks, whose buffers and parity come back, and R+1, where nothing is written.
 func TestBuffers(t *testing.T) {
+	t.Parallel()
 	rng := rand.New(rand.NewPCG(1, 33))
 	largest := 16
 	if race.Enabled {
@@ -194,6 +195,7 @@ func TestBuffers(t *testing.T) {
 
 // TestBuffersParity compares parity with what docs/format.md says of it, computed here bit by bit.
 func TestBuffersParity(t *testing.T) {
+	t.Parallel()
 	const k, r, d = 5, 2, 3
 	rng := rand.New(rand.NewPCG(2, 33))
 	j := protected(t, k, group.BuffersOptions{Tolerate: r}, 300_000, rng)
@@ -254,6 +256,7 @@ func TestBuffersParity(t *testing.T) {
 // TestBuffersDamaged flips bytes of buffers and of every part of the parity: all comes back, and the report names the
 // rank. Where more ranks have damage at one place than may be lost, nothing is written.
 func TestBuffersDamaged(t *testing.T) {
+	t.Parallel()
 	rng := rand.New(rand.NewPCG(3, 33))
 	for _, o := range []group.BuffersOptions{{Tolerate: 2}, {Tolerate: 2, Options: group.Options{Key: []byte("0123456789abcdef")}}} {
 		j := newJob(5, o, 0, rng)
@@ -294,6 +297,7 @@ func second[A, B any](_ A, b B) B { return b }
 
 // TestBufferSizes tells a rank that has lost all what to allocate.
 func TestBufferSizes(t *testing.T) {
+	t.Parallel()
 	rng := rand.New(rand.NewPCG(4, 33))
 	j := protected(t, 4, group.BuffersOptions{Tolerate: 1}, 100_000, rng)
 	must(t, errors.Join(j.run(func(ctx context.Context, tr transport.Transport, r int) error {
@@ -314,6 +318,7 @@ func TestBufferSizes(t *testing.T) {
 
 // TestBuffersRefused gives ranks what does not go together. Nothing is written.
 func TestBuffersRefused(t *testing.T) {
+	t.Parallel()
 	rng := rand.New(rand.NewPCG(5, 33))
 	key, other := []byte("0123456789abcdef"), []byte("fedcba9876543210")
 	keyed := protected(t, 4, group.BuffersOptions{Tolerate: 1, Options: group.Options{Key: key}}, 50_000, rng)
@@ -421,6 +426,7 @@ func longest(j *job, r int) (at int) {
 // other memory. The others end with an error, or all parity is complete. What comes back is the second state, where all
 // that are left have its parity, or else the first.
 func TestBuffersDie(t *testing.T) {
+	t.Parallel()
 	const k = 4
 	rng := rand.New(rand.NewPCG(6, 33))
 	timeout := 300 * time.Millisecond

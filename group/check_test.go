@@ -41,6 +41,7 @@ func (q *liarQueue) Post(list ...*transport.Transfer) {
 // TestWrongParity has one byte of a message change, of each in turn, of data and of records: no rank takes the parity
 // that comes of it. The second time around only some blocks are coded.
 func TestWrongParity(t *testing.T) {
+	t.Parallel()
 	const k = 4
 	for _, layout := range []string{group.Full, group.Striped} {
 		for _, again := range []bool{false, true} {

@@ -120,11 +120,12 @@ func (x *target) notSet() []string {
 // commitSymlinks gives symbolic links their names. They are made last before, with their times.
 func (x *target) commitSymlinks(synced map[string]bool) error {
 	n := x.node
-	links := map[string]*Entry{}
+	var names []string
+	var links []*Entry
 	for i, e := range x.others {
 		if e.Type == typeSymlink {
 			name := fmt.Sprint("link-", i)
-			links[name] = e
+			names, links = append(names, name), append(links, e)
 			if err := x.stage.Symlink(string(e.Target), name); err != nil {
 				return err
 			}
@@ -139,8 +140,8 @@ func (x *target) commitSymlinks(synced map[string]bool) error {
 	if err := n.dir.SyncAll(); err != nil {
 		return err
 	}
-	for name, e := range links {
-		if err := x.rename(name, e, synced); err != nil {
+	for i, e := range links {
+		if err := x.rename(names[i], e, synced); err != nil {
 			return err
 		}
 	}
@@ -161,8 +162,9 @@ func (x *target) commitMeta() error {
 		x.back.Parity = x.s.manifest.parityBytes()
 	}
 	x.back.Records = len(x.s.records[n.index]) > 0
-	for path, text := range x.s.records[n.index] {
-		if err := atomicfile.WriteIn(n.dir, path, text, 0o600); err != nil {
+	records := x.s.records[n.index]
+	for _, path := range slices.Sorted(maps.Keys(records)) {
+		if err := atomicfile.WriteIn(n.dir, path, records[path], 0o600); err != nil {
 			return err
 		}
 	}

@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"regexp"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 
@@ -53,10 +55,44 @@ func recoveringWith(o RecoverOptions) func(*world, *disktest.Process) (bool, err
 	}
 }
 
-// scenes returns the verbs that are interrupted, in all states that matter.
+// A sceneList is the scenes of a layout, once they were asked for.
+type sceneList struct {
+	once sync.Once
+	list []*scene
+}
+
+var sceneLists = map[string]*sceneList{Full: {}, Striped: {}}
+
+// scenes returns the verbs that are interrupted, in all states that matter. All tests have the same, and clone their
+// worlds.
 func scenes(t testing.TB, layout string) []*scene {
+	x := sceneLists[layout]
+	x.once.Do(func() { x.list = makeScenes(t, layout) })
+	if x.list == nil {
+		t.Fatal("there are no scenes, which another test says why")
+	}
+	return x.list
+}
+
+// inScenes runs a test in each scene, at the same time, with random numbers that the flag seeds and its own number.
+func inScenes(t *testing.T, test func(t *testing.T, s *scene, rng *rand.Rand)) {
+	t.Parallel()
+	for _, layout := range []string{Full, Striped} {
+		t.Run(layout, func(t *testing.T) {
+			t.Parallel()
+			for i, s := range scenes(t, layout) {
+				t.Run(s.name, func(t *testing.T) {
+					t.Parallel()
+					test(t, s, rand.New(rand.NewPCG(*callSeed, uint64(i))))
+				})
+			}
+		})
+	}
+}
+
+func makeScenes(t testing.TB, layout string) []*scene {
 	protected := func() *world {
-		w := newWorld(4, 2, layout)
+		w := newWorld(4, 2, layout).ordered()
 		must(t, w.protect())
 		return w
 	}
@@ -83,16 +119,11 @@ func scenes(t testing.TB, layout string) []*scene {
 		r, err = c.verifyBy(c.Process(), VerifyOptions{})
 		must(t, err)
 		s.newest = r.Generation
-		s.calls = s.world.Calls(func(p *disktest.Process) {
-			c := s.world.clone()
-			c.Machine = nil // which is that of the process
-			_, err = s.verb(c, p)
-		})
-		must(t, err)
+		s.calls = s.run(t)
 		list = append(list, s)
 	}
 
-	w := newWorld(4, 2, layout)
+	w := newWorld(4, 2, layout).ordered()
 	add(&scene{name: "first protect", protects: true, changed: -1, world: w, verb: protecting(ProtectOptions{})})
 
 	w = protected()
@@ -158,6 +189,16 @@ func scenes(t testing.TB, layout string) []*scene {
 		}})
 	}
 	return list
+}
+
+// run returns the calls to the disk of the verb.
+func (s *scene) run(t testing.TB) []disktest.Call {
+	return s.world.Calls(func(p *disktest.Process) {
+		c := s.world.clone()
+		c.Machine = nil // which is that of the process
+		_, err := s.verb(c, p)
+		must(t, err)
+	})
 }
 
 // change changes a node as its user does: a file is rewritten, others grow, come and go.
@@ -424,15 +465,31 @@ func comesBack(w *world, trees func(generation int64) []string, lost []int, how 
 
 // everyCall interrupts the verbs of all scenes, at all calls or at some.
 func everyCall(t *testing.T, some int, list []disktest.Interruption) {
-	inOrder(t)
-	tried := 0
-	rng := rand.New(rand.NewPCG(*callSeed, 1))
+	inScenes(t, func(t *testing.T, s *scene, rng *rand.Rand) {
+		t.Logf("%d runs were interrupted", s.sweep(some, rng, list).Test(t))
+	})
+}
+
+// madeUp is a part of a name that differs from run to run.
+var madeUp = regexp.MustCompile(`-[0-9A-Za-z]+`)
+
+// TestInTurn runs the verbs of all scenes with one core and with many: the calls to the disk are the same, in one order.
+func TestInTurn(t *testing.T) {
+	before := runtime.GOMAXPROCS(0)
+	defer runtime.GOMAXPROCS(before)
 	for _, layout := range []string{Full, Striped} {
 		for _, s := range scenes(t, layout) {
-			t.Run(s.name+", "+layout, func(t *testing.T) { tried += s.sweep(some, rng, list).Test(t) })
+			for _, cores := range []int{1, 8} {
+				runtime.GOMAXPROCS(cores)
+				for n, c := range s.run(t) {
+					if is, was := madeUp.ReplaceAllString(c.String(), "-"), madeUp.ReplaceAllString(s.calls[n].String(), "-"); is != was {
+						t.Errorf("%s, %s, %d cores: %s, and it was %s", s.name, layout, cores, is, was)
+						break
+					}
+				}
+			}
 		}
 	}
-	t.Logf("%d runs were interrupted", tried)
 }
 
 // TestCrash interrupts every verb at some calls: by a kill, a power cut, and errors.

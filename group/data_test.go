@@ -12,6 +12,7 @@ import (
 // TestDataErrors checks that what cannot be read is an error where files are protected, and
 // as zeros where they are compared.
 func TestDataErrors(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "short"), []byte("abc"), 0o666); err != nil {
 		t.Fatal(err)

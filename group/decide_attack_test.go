@@ -58,6 +58,7 @@ func hostileState(dir string, node int, list ...held) *state {
 // lost and wherever runs were interrupted: what it alone has is never in force, unless all
 // others are lost. Where every verb stops, the error says how to go on.
 func TestDecideHostile(t *testing.T) {
+	t.Parallel()
 	rng := rand.New(rand.NewPCG(3, 4))
 	tried, asked, alone := 0, 0, 0
 	try := func(k, r, at int, letters string, hostile *state) {
@@ -145,6 +146,7 @@ func TestDecideHostile(t *testing.T) {
 // TestRollForwardOther leaves at a node a pending manifest that has the number of the generation
 // in force and is another: it is never put in force, and goes when all have committed.
 func TestRollForwardOther(t *testing.T) {
+	t.Parallel()
 	for _, own := range []bool{true, false} {
 		w := newWorld(3, 1, Striped)
 		must(t, w.protect())

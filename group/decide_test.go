@@ -86,7 +86,10 @@ func support(states []*state, g int64) supportOf {
 
 // TestDecide checks the rule for the generation in force in all groups of up to 3 nodes, and
 // of 4 in some orders.
-func TestDecide(t *testing.T) { decideAll(t, 4, 3) }
+func TestDecide(t *testing.T) {
+	t.Parallel()
+	decideAll(t, 4, 3)
+}
 
 // decideAll checks all groups of up to most nodes, those of more than ordered only with their
 // states in order, and in reverse.
@@ -211,6 +214,7 @@ func wrongDecision(states []*state, k, r int, c current, err error) string {
 // TestDecideRuns checks that what runs leave, with as many nodes lost as are tolerated, is
 // never in doubt.
 func TestDecideRuns(t *testing.T) {
+	t.Parallel()
 	for k := 2; k <= 5; k++ {
 		for r := 1; r < k; r++ {
 			for _, x := range []struct {
@@ -263,6 +267,7 @@ func TestDecideRuns(t *testing.T) {
 
 // TestDecideGroups checks that nodes of other groups, and in another order, are named.
 func TestDecideGroups(t *testing.T) {
+	t.Parallel()
 	for _, x := range []struct {
 		change func(list []*state)
 		want   string
@@ -337,6 +342,7 @@ func TestDecideGroups(t *testing.T) {
 
 // TestWhoHas checks what an error says of nodes of which it cannot be told what is in force.
 func TestWhoHas(t *testing.T) {
+	t.Parallel()
 	var states []*state
 	for n, letter := range []byte("LFN1p2") {
 		states = append(states, stateOf(letter, n, 6, 1))

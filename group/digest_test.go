@@ -9,6 +9,7 @@ import (
 // TestSums compares digests with the test vectors of their authors: for BLAKE3 the first bytes of
 // 0, 1, …, 250, 0, …, and for the others what sha256sum and xxh128sum print.
 func TestSums(t *testing.T) {
+	t.Parallel()
 	count := make([]byte, 102400)
 	for i := range count {
 		count[i] = byte(i % 251)
@@ -34,6 +35,7 @@ func TestSums(t *testing.T) {
 // TestDigests protects with each digest after each: what it was made with stays until another is
 // asked for, damage is found and mended, and a file that has rotted is found whatever comes next.
 func TestDigests(t *testing.T) {
+	t.Parallel()
 	for _, layout := range []string{Full, Striped} {
 		for _, ranks := range []int{1, 2} {
 			w := newWorld(4, 1, layout)
@@ -84,6 +86,7 @@ func TestDigests(t *testing.T) {
 
 // TestDigestRefused asks for a digest that there is not, and for one that is of no use with a key.
 func TestDigestRefused(t *testing.T) {
+	t.Parallel()
 	key := []byte("sixteen bytes and more")
 	w := newWorld(3, 1, Striped)
 	for _, x := range []struct {

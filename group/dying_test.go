@@ -13,45 +13,37 @@ import (
 // TestDying has the disk of a node die at some calls of every verb. The others go on without
 // it, now and later, and its data comes back in another directory.
 func TestDying(t *testing.T) {
-	inOrder(t)
 	seed := rand.Uint64()
-	defer func() {
-		if t.Failed() {
-			t.Logf("seed %d", seed)
-		}
-	}()
-	rng := rand.New(rand.NewPCG(seed, 3))
-	tried := 0
-	for _, layout := range []string{Full, Striped} {
-		for _, s := range scenes(t, layout) {
-			for d := range s.world.dirs {
-				var at []int
-				for _, c := range s.calls {
-					if strings.HasPrefix(c.Path, s.world.dirs[d]) {
-						at = append(at, c.N)
-					}
+	inScenes(t, func(t *testing.T, s *scene, of *rand.Rand) {
+		rng := rand.New(rand.NewPCG(seed, of.Uint64()))
+		tried := 0
+		for d := range s.world.dirs {
+			var at []int
+			for _, c := range s.calls {
+				if strings.HasPrefix(c.Path, s.world.dirs[d]) {
+					at = append(at, c.N)
 				}
-				if most := *mostCalls; most > 0 {
-					rng.Shuffle(len(at), func(i, j int) { at[i], at[j] = at[j], at[i] })
-					at = at[:min(most, len(at))]
-				}
-				for _, n := range at {
-					tried++
-					if err := s.dies(d, n, rng); err != nil {
-						t.Errorf("%s, %s, node %d dies at %v: %v", s.name, layout, d, s.calls[n], err)
-						break
-					}
+			}
+			if most := *mostCalls; most > 0 {
+				rng.Shuffle(len(at), func(i, j int) { at[i], at[j] = at[j], at[i] })
+				at = at[:min(most, len(at))]
+			}
+			for _, n := range at {
+				tried++
+				if err := s.dies(d, n, rng); err != nil {
+					t.Errorf("seed %d: node %d dies at %v: %v", seed, d, s.calls[n], err)
+					break
 				}
 			}
 		}
-	}
-	t.Logf("%d disks died", tried)
+		t.Logf("%d disks died", tried)
+	})
 }
 
 // TestDyingSetAside has a disk die where a file is to be put aside, and its directory made for
 // that: neither is tried for ever.
 func TestDyingSetAside(t *testing.T) {
-	inOrder(t)
+	t.Parallel()
 	rng := rand.New(rand.NewPCG(1, 4))
 	tried := 0
 	for _, s := range scenes(t, Full) {

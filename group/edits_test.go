@@ -21,6 +21,7 @@ func random(seed uint64, n int) []byte {
 
 // TestPlacesKept counts the blocks that are coded again after a file was renamed, has grown, shrunk or gone.
 func TestPlacesKept(t *testing.T) {
+	t.Parallel()
 	const mib = 1 << 20
 	base := t.TempDir()
 	var dirs []string
@@ -88,6 +89,7 @@ func TestPlacesKept(t *testing.T) {
 // TestRotAtTheEnd has a byte of a file rot while another file, of its node or another one, comes or goes: chunks are
 // longer or shorter then, and their last blocks are other ones. The run refuses the file.
 func TestRotAtTheEnd(t *testing.T) {
+	t.Parallel()
 	const n = 300_000 // bytes
 	for _, at := range []int64{0, 250_000, n - 1} {
 		for _, grown := range []int{0, 2} { // nodes
@@ -124,6 +126,7 @@ func TestRotAtTheEnd(t *testing.T) {
 // TestEdits edits files at random between runs. Every run leaves a group that is whole and that survives the loss of R
 // nodes, and stores at most half as much more as a group that is protected afresh.
 func TestEdits(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		k, r, ranks int
 		layout      string
@@ -211,6 +214,7 @@ func bytesBelow(t *testing.T, dir string) (n int64) {
 // TestRotRenamed renames a file that has rotted, by itself and as one of several of its length and time: it is refused,
 // however the data is cut. A file that holds what one of them held is not, nor one whose time is a whole second.
 func TestRotRenamed(t *testing.T) {
+	t.Parallel()
 	const size = 150_000
 	at := time.Unix(1_700_000_000, 123_456_789)
 	for _, x := range []struct {

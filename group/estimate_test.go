@@ -10,6 +10,7 @@ import (
 // TestEstimate compares estimates with what can be said without a plan: more than R lost nodes do not come back, a lost
 // node gets no less than it had, and what is estimated of a protection is what protect says of its layouts.
 func TestEstimate(t *testing.T) {
+	t.Parallel()
 	network := volley.DefaultNetwork()
 	const bytes = 64 << 20
 	for _, c := range []struct {

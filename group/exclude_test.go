@@ -13,6 +13,7 @@ import (
 
 // TestExcludesAsGit compares what patterns exclude with what git ignores.
 func TestExcludesAsGit(t *testing.T) {
+	t.Parallel()
 	if _, err := exec.LookPath("git"); err != nil {
 		t.Skip("no git here")
 	}
@@ -61,6 +62,7 @@ func TestExcludesAsGit(t *testing.T) {
 
 // TestExcludesRefused are no patterns.
 func TestExcludesRefused(t *testing.T) {
+	t.Parallel()
 	for _, p := range []string{"", "#a", "[a", "a\\", "[[:alpha:]]", "a\x00", strings.Repeat("a", mostPattern+1)} {
 		if (excludes{p}).validate() == nil {
 			t.Errorf("%.40q is taken for a pattern", p)

@@ -68,6 +68,7 @@ func ftiLevel3(files [][]byte, length int) [][]byte {
 // encoded files of FTI's level 3, computed without anything of Volley's. Each group is
 // protected again with other lengths, when only some blocks are coded.
 func TestFTI(t *testing.T) {
+	t.Parallel()
 	for a := uint32(1); a < 1<<16; a += 257 {
 		if product(a, inverse(a)) != 1 {
 			t.Fatalf("%#x times %#x is %#x", a, inverse(a), product(a, inverse(a)))

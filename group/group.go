@@ -47,6 +47,7 @@ type Options struct {
 
 	passed map[int64]string // snapshots that turned out not to come back, and why; nil: there is no other to take
 	disk   disk.Disk        // nil: disk.OS
+	inTurn bool             // a rank calls the disk for one node after the other, and reads nothing ahead
 }
 
 func (o *Options) defaults() {

@@ -175,6 +175,7 @@ func lose(t testing.TB, dirs []string, nodes []int) {
 // TestLosses protects small groups in all ways and loses all sets of nodes that they
 // tolerate, and one more.
 func TestLosses(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		k, r, ranks, most int
 		layout            string
@@ -261,6 +262,7 @@ func refused(t *testing.T, ranks int, dirs []string, nodes []int) {
 // TestAlike makes errors that all ranks find: each returns its own, and not that another
 // rank has stopped.
 func TestAlike(t *testing.T) {
+	t.Parallel()
 	const k = 4
 	dirs := trees(t, k, 2, 1000, 9)
 	protecting := func(tolerate func(rank int) int) func(context.Context, transport.Transport, []string) error {
@@ -309,6 +311,7 @@ func TestAlike(t *testing.T) {
 // TestFlips flips one byte anywhere, of data, parity and manifest: verify names the node and
 // the file, and recover mends it.
 func TestFlips(t *testing.T) {
+	t.Parallel()
 	for _, layout := range []string{group.Full, group.Striped} {
 		dirs := trees(t, 5, 10, 60_000, 3)
 		_, err := protect(1, dirs, group.ProtectOptions{Tolerate: 2, Layout: layout})
@@ -368,6 +371,7 @@ func TestFlips(t *testing.T) {
 
 // TestUpdate changes files and protects again: only what has changed is coded.
 func TestUpdate(t *testing.T) {
+	t.Parallel()
 	for _, layout := range []string{group.Full, group.Striped} {
 		dirs := trees(t, 4, 8, 2_000_000, 11)
 		first, err := protect(1, dirs, group.ProtectOptions{Tolerate: 2, Layout: layout})
@@ -432,6 +436,7 @@ func smallest(t testing.TB, dirs []string) int {
 // TestPrivate opens what Volley keeps of a group to everybody: protect closes it again, the
 // folder and the files in it.
 func TestPrivate(t *testing.T) {
+	t.Parallel()
 	dirs := trees(t, 3, 4, 1000, 1)
 	_, err := protect(1, dirs, group.ProtectOptions{Tolerate: 1})
 	must(t, err)

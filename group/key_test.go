@@ -29,6 +29,7 @@ var (
 // key, with another one, or again what nodes had at some time. What was not made with the key
 // is never in force.
 func TestDecideKeyed(t *testing.T) {
+	t.Parallel()
 	rng := rand.New(rand.NewPCG(5, 6))
 	tried, asked, in := 0, 0, 0
 	for k := 2; k <= 6; k++ {
@@ -136,6 +137,7 @@ var verbs = map[string]verbal{
 
 // TestKey goes through what a key lets, and does not let, verbs do.
 func TestKey(t *testing.T) {
+	t.Parallel()
 	none := Options{NoKey: true}
 	want := func(w *world, names string, o Options, text string) {
 		t.Helper()
@@ -220,8 +222,8 @@ func generationIn(t *testing.T, w *world, n int) int64 {
 // TestKeyInterrupted ends the run that gives a group its key at any call: the same command
 // completes it, and until then what was there comes back, with the key or without.
 func TestKeyInterrupted(t *testing.T) {
-	inOrder(t)
-	w := newWorld(3, 1, Striped)
+	t.Parallel()
+	w := newWorld(3, 1, Striped).ordered()
 	must(t, w.protect())
 	c := w.clone()
 	p := c.Process()
@@ -267,6 +269,7 @@ func TestKeyInterrupted(t *testing.T) {
 // TestKeyForged gives one node of a group with a key what another group of the same files has:
 // it is named, and nothing else comes of it.
 func TestKeyForged(t *testing.T) {
+	t.Parallel()
 	for _, key := range [][]byte{nil, otherKey} {
 		w := newWorld(3, 1, Striped)
 		must(t, verbs["protect"](w, keyed(testKey)))
@@ -305,6 +308,7 @@ func TestKeyForged(t *testing.T) {
 
 // TestKeysOfRanks starts ranks with different keys: all say so.
 func TestKeysOfRanks(t *testing.T) {
+	t.Parallel()
 	w := newWorld(3, 1, Striped)
 	for _, keys := range [][3]Options{
 		{keyed(testKey), keyed(otherKey), keyed(testKey)},
@@ -318,7 +322,7 @@ func TestKeysOfRanks(t *testing.T) {
 		for r, x := range ts {
 			wg.Go(func() {
 				first, end := executor.Hosted(3, r, 3)
-				_, errs[r] = Verify(t.Context(), x, w.dirs[first:end], VerifyOptions{Options: optionsOf(w.Process(), keys[r])})
+				_, errs[r] = Verify(t.Context(), x, w.dirs[first:end], VerifyOptions{Options: w.options(w.Process(), keys[r])})
 				x.Close()
 			})
 		}
@@ -333,6 +337,7 @@ func TestKeysOfRanks(t *testing.T) {
 
 // TestReadKey checks which files are keys.
 func TestReadKey(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	file := func(name, text string, mode fs.FileMode) string {
 		path := filepath.Join(dir, name)

@@ -13,6 +13,7 @@ import (
 // TestRecoverLeavesOut has a node that cannot be written to while recover prepares what comes
 // back: it is named, the other nodes get what they miss, and the next run does the rest.
 func TestRecoverLeavesOut(t *testing.T) {
+	t.Parallel()
 	fails := func(err error, ops ...string) func(*disktest.Process) {
 		return func(p *disktest.Process) {
 			p.Before = func(c disktest.Call) error {
@@ -76,6 +77,7 @@ func TestRecoverLeavesOut(t *testing.T) {
 // TestStaleMalformed has a node that was left behind, whose earlier manifest is no manifest: the
 // disk gives what is there, and so the node is not failing.
 func TestStaleMalformed(t *testing.T) {
+	t.Parallel()
 	for name, spoil := range map[string]func(*world){
 		"a directory": func(w *world) { w.MkdirAll("/n1/.volley/manifest.1.json", 0o700) },
 		"zeros":       func(w *world) { w.WriteFile("/n1/.volley/manifest.1.json", make([]byte, 9), 0o600) },
@@ -107,6 +109,7 @@ func TestStaleMalformed(t *testing.T) {
 // TestReportBytes has names that are no UTF-8 in a report: paths come back as they are, texts have
 // escapes.
 func TestReportBytes(t *testing.T) {
+	t.Parallel()
 	w := newWorld(4, 2, Striped)
 	must(t, w.protect())
 	const odd = "/n1/odd \xff"

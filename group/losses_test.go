@@ -48,6 +48,7 @@ func losses(t *testing.T, layout string, r, files, most int, sets [][]int) {
 // TestLosses16 loses a seeded dozen of all sets of 1 to 4 of 16 nodes, in both layouts, and
 // some of 8. make verify-all loses more, and then all of them.
 func TestLosses16(t *testing.T) {
+	t.Parallel()
 	rng := rand.New(rand.NewPCG(16, 4))
 	var all [][]int
 	subsets(16, 4, func(set []int) { all = append(all, set) })

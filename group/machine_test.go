@@ -8,11 +8,9 @@ import (
 	"io/fs"
 	"math/rand/v2"
 	"path"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
-	"testing"
 	"time"
 
 	"volley/executor"
@@ -23,7 +21,6 @@ import (
 )
 
 var (
-	sequences = flag.Int("group.sequences", 100, "sequences of what users and runs do that TestModel tries")
 	mostCalls = flag.Int("group.calls", 1, "calls of each verb at which TestCrash interrupts it, in each way; 0: all")
 	callSeed  = flag.Uint64("group.seed", 1, "which calls these are")
 )
@@ -35,6 +32,7 @@ type world struct {
 	r      int
 	layout string
 	ranks  int
+	inTurn bool
 }
 
 // newWorld returns a group that is not protected, whose nodes have files of all kinds.
@@ -115,14 +113,20 @@ func onRanks[T any](w *world, f func(context.Context, transport.Transport, []str
 	return results[0], err
 }
 
+// ordered has calls to the disk come in the same order at each run, by one rank.
+func (w *world) ordered() *world {
+	w.inTurn = true
+	return w
+}
+
 // options are those of a run by a process.
-func optionsOf(p *disktest.Process, o Options) Options {
-	o.disk, o.Timeout, o.Memory = p, time.Minute, 1<<20
+func (w *world) options(p *disktest.Process, o Options) Options {
+	o.disk, o.inTurn, o.Timeout, o.Memory = p, w.inTurn, time.Minute, 1<<20
 	return o
 }
 
 func (w *world) protectBy(p *disktest.Process, o ProtectOptions) (*ProtectReport, error) {
-	o.Options = optionsOf(p, o.Options)
+	o.Options = w.options(p, o.Options)
 	if o.Tolerate == 0 {
 		o.Tolerate = w.r
 	}
@@ -135,14 +139,14 @@ func (w *world) protectBy(p *disktest.Process, o ProtectOptions) (*ProtectReport
 }
 
 func (w *world) recoverBy(p *disktest.Process, o RecoverOptions) (*RecoverReport, error) {
-	o.Options = optionsOf(p, o.Options)
+	o.Options = w.options(p, o.Options)
 	return onRanks(w, func(ctx context.Context, t transport.Transport, dirs []string) (*RecoverReport, error) {
 		return Recover(ctx, t, dirs, o)
 	})
 }
 
 func (w *world) verifyBy(p *disktest.Process, o VerifyOptions) (*VerifyReport, error) {
-	o.Options = optionsOf(p, o.Options)
+	o.Options = w.options(p, o.Options)
 	return onRanks(w, func(ctx context.Context, t transport.Transport, dirs []string) (*VerifyReport, error) {
 		return Verify(ctx, t, dirs, o)
 	})
@@ -249,12 +253,6 @@ func diff(what string, want, is string) error {
 		}
 	}
 	return fmt.Errorf("%s: differs", what)
-}
-
-// inOrder has nodes at a rank worked on one after the other, so that calls come in one order.
-func inOrder(t testing.TB) {
-	before := runtime.GOMAXPROCS(1)
-	t.Cleanup(func() { runtime.GOMAXPROCS(before) })
 }
 
 // dying makes all calls in a directory fail from call n on.

@@ -1,6 +1,7 @@
 package group
 
 import (
+	"flag"
 	"os"
 	"testing"
 
@@ -9,5 +10,8 @@ import (
 
 func TestMain(m *testing.M) {
 	disktest.InMemory()
+	if err := flag.Set("rapid.nofailfile", "true"); err != nil { // the seed will do
+		panic(err)
+	}
 	os.Exit(m.Run())
 }

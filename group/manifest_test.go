@@ -16,6 +16,7 @@ import (
 // TestManifestRefused changes a manifest in one way at a time: what contradicts the rest is
 // refused by name, and what is at a bound is taken.
 func TestManifestRefused(t *testing.T) {
+	t.Parallel()
 	name := func(n int) string { return strings.Repeat("g", n) }
 	for _, x := range []struct {
 		what   string
@@ -179,6 +180,7 @@ func TestMemberRefused(t *testing.T) {
 
 // TestNames takes names of .volley apart.
 func TestNames(t *testing.T) {
+	t.Parallel()
 	for _, x := range []struct {
 		name string
 		kind string // "": it is of no generation
@@ -204,6 +206,7 @@ func TestNames(t *testing.T) {
 // TestPack compresses records: those of many names get much shorter, and none shorter than unpack takes. Bytes that have
 // become much more are refused, with what is damaged and what is cut off.
 func TestPack(t *testing.T) {
+	t.Parallel()
 	var names []byte
 	for i := range 10_000 {
 		names = fmt.Appendf(names, `{"path":"some/directory/%06d","type":"file","mode":420,"mtime":17%08d,"size":%d},`, i, i*i, i%77)

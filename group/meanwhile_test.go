@@ -37,6 +37,7 @@ func once(p *disktest.Process, op, path string, do func()) *disktest.Process {
 // TestProtectMeanwhile changes files after they were read, while they are protected: the run
 // says which, and what was protected before stays in force.
 func TestProtectMeanwhile(t *testing.T) {
+	t.Parallel()
 	for _, x := range []struct {
 		what string
 		do   func(w *world)
@@ -79,6 +80,7 @@ func TestProtectMeanwhile(t *testing.T) {
 // TestRecoverMeanwhile changes what recover has found right, before it uses it: it keeps
 // nothing of that.
 func TestRecoverMeanwhile(t *testing.T) {
+	t.Parallel()
 	for _, x := range []struct {
 		what string
 		do   func(w *world)
@@ -125,6 +127,7 @@ func TestRecoverMeanwhile(t *testing.T) {
 
 // TestUndisturbed runs recover on a group that is whole: it writes nothing but its locks.
 func TestUndisturbed(t *testing.T) {
+	t.Parallel()
 	w := newWorld(3, 1, Striped)
 	must(t, w.protect())
 	w.WriteFile("/n1/new", []byte("new"), 0o600)
@@ -160,6 +163,7 @@ func TestUndisturbed(t *testing.T) {
 // TestUnreadStale rolls a node back, and has the disk not give what it had then: nobody knows
 // which of its files are stale, and none is touched.
 func TestUnreadStale(t *testing.T) {
+	t.Parallel()
 	for _, name := range []string{"manifest.1.json", "record.1"} {
 		w := newWorld(4, 2, Striped)
 		must(t, w.protect())
@@ -256,6 +260,7 @@ func (f *ledgerFile) Close() error {
 
 // TestClosed checks that verbs close what they open, whether they succeed or fail at a call.
 func TestClosed(t *testing.T) {
+	t.Parallel()
 	changed := newWorld(3, 1, Striped)
 	must(t, changed.protect())
 	damaged := changed.clone()
@@ -304,6 +309,7 @@ func TestClosed(t *testing.T) {
 // TestRottenLayout lets a file rot, and asks for another layout, for which its digests are taken
 // anew: it is named, and protected as it is only by force.
 func TestRottenLayout(t *testing.T) {
+	t.Parallel()
 	for layout, other := range map[string]string{Full: Striped, Striped: Full} {
 		w := newWorld(4, 2, layout)
 		must(t, w.protect())
@@ -323,6 +329,7 @@ func TestRottenLayout(t *testing.T) {
 // TestTooMuch damages more of some blocks than R allows: what needs these is left as it is, and
 // named, and the rest comes back.
 func TestTooMuch(t *testing.T) {
+	t.Parallel()
 	w := newWorld(4, 1, Striped)
 	for n, dir := range w.dirs { // a file in each of three chunks, and in two rows
 		for i := range 6 {
@@ -360,6 +367,7 @@ func TestTooMuch(t *testing.T) {
 
 // TestCancelled ends verbs by their context, before they begin and at their last call: each says so.
 func TestCancelled(t *testing.T) {
+	t.Parallel()
 	for _, name := range []string{"", "/n1/.volley/pending.1.json"} {
 		w := newWorld(2, 1, Striped)
 		ctx, cancel := context.WithCancel(t.Context())
@@ -368,7 +376,7 @@ func TestCancelled(t *testing.T) {
 			cancel()
 		}
 		_, err := onRanks(w, func(_ context.Context, x transport.Transport, dirs []string) (any, error) {
-			return Protect(ctx, x, dirs, ProtectOptions{Options: optionsOf(once(p, "rename", name, cancel), Options{}), Tolerate: 1})
+			return Protect(ctx, x, dirs, ProtectOptions{Options: w.options(once(p, "rename", name, cancel), Options{}), Tolerate: 1})
 		})
 		if !errors.Is(err, context.Canceled) {
 			t.Errorf("%q: %v", name, err)
@@ -387,7 +395,7 @@ func TestCancelled(t *testing.T) {
 		return nil
 	}
 	if _, err := onRanks(w, func(_ context.Context, x transport.Transport, dirs []string) (any, error) {
-		return Protect(ctx, x, dirs, ProtectOptions{Options: optionsOf(p, Options{}), Tolerate: 1})
+		return Protect(ctx, x, dirs, ProtectOptions{Options: w.options(p, Options{}), Tolerate: 1})
 	}); !errors.Is(err, syscall.EIO) {
 		t.Errorf("an error, and then it is cancelled: %v", err)
 	}
@@ -395,6 +403,7 @@ func TestCancelled(t *testing.T) {
 
 // TestLoad looks at a node that has the manifest twice, committed and pending, and other leftovers.
 func TestLoad(t *testing.T) {
+	t.Parallel()
 	w := newWorld(2, 1, Striped)
 	must(t, w.protect())
 	for _, name := range append(w.meta(1), "") { // nobody else reads them
@@ -426,6 +435,7 @@ func TestLoad(t *testing.T) {
 // TestRecoverSwapped has the user of a node put another file, or directory, in the place of what gets an
 // owner, a mode or a time, at each of the calls that do: these go to nothing else.
 func TestRecoverSwapped(t *testing.T) {
+	t.Parallel()
 	const stage = "/n1/.volley/" + stageName
 	before := newWorld(3, 1, Striped)
 	must(t, before.protect())
@@ -473,6 +483,7 @@ func TestRecoverSwapped(t *testing.T) {
 // files in it are read, and take it back: what is in the other's files does not get the owner and
 // mode of what was there.
 func TestProtectSwapped(t *testing.T) {
+	t.Parallel()
 	w := newWorld(3, 1, Striped)
 	w.MkdirAll("/n1/theirs", 0o755)
 	w.WriteFile("/n1/theirs/y", random(rand.New(rand.NewPCG(1, 2)), 200), 0o755)
@@ -504,6 +515,7 @@ func TestProtectSwapped(t *testing.T) {
 // TestStaleUnread has the disk fail when the earlier record of a stale node is read: its files are not taken
 // for changed ones, which recover would leave.
 func TestStaleUnread(t *testing.T) {
+	t.Parallel()
 	w := newWorld(3, 1, Striped)
 	must(t, w.protect())
 	w.CopyTree("/n1", "/copy")
@@ -530,6 +542,7 @@ func TestStaleUnread(t *testing.T) {
 // TestRecoverKeepsParity has the disk not give a node's parity, once or all the time, while as many others are
 // lost as may be: what it has is not given up for what cannot be made again.
 func TestRecoverKeepsParity(t *testing.T) {
+	t.Parallel()
 	for _, layout := range []string{Full, Striped} {
 		for i, op := range []string{"open", "stat", "read", "open", "stat", "read"} {
 			w := newWorld(4, 2, layout)

@@ -3,7 +3,6 @@ package group
 import (
 	"cmp"
 	"errors"
-	"flag"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -33,11 +32,7 @@ type model struct {
 // TestModel lets users and runs do what they do, in any order, and interrupts the runs. What
 // R allows is never lost, what is refused changes nothing, and what has succeeded is so.
 func TestModel(t *testing.T) {
-	inOrder(t)
-	checks := flag.Lookup("rapid.checks").Value.String()
-	t.Cleanup(func() { must(t, flag.Set("rapid.checks", checks)) })
-	must(t, flag.Set("rapid.checks", fmt.Sprint(*sequences)))
-	must(t, flag.Set("rapid.nofailfile", "true")) // the seed will do
+	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		m := &model{t: t, attempts: map[int64][][]string{}, rot: map[string]bool{}}
 		k := rapid.IntRange(2, 4).Draw(t, "K")
@@ -46,7 +41,7 @@ func TestModel(t *testing.T) {
 		if 2*r <= k && rapid.Bool().Draw(t, "full") {
 			layout = Full
 		}
-		m.world = newWorld(k, r, layout)
+		m.world = newWorld(k, r, layout).ordered()
 		if rapid.IntRange(0, 3).Draw(t, "big") > 0 {
 			for _, dir := range m.dirs {
 				m.WriteFile(dir+"/big", []byte("a few bytes"), 0o600)

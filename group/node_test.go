@@ -24,6 +24,7 @@ func (d unopenable) Open(path string) (disk.Dir, error) {
 // TestMadeInVain checks that a directory which was made for a node, and then could not be opened,
 // goes.
 func TestMadeInVain(t *testing.T) {
+	t.Parallel()
 	parent := filepath.Join(t.TempDir(), "a")
 	n := &node{given: filepath.Join(parent, "b")}
 	if err := n.open(unopenable{disk.OS}, verb{writes: true, makes: true}, disk.HolderOf("recover", "")); !errors.Is(err, syscall.EMFILE) {

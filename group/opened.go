@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -138,7 +139,7 @@ func (x *target) end(synced map[string]bool) error {
 		}
 		synced[string(e.Path)] = true
 	}
-	for name := range synced {
+	for _, name := range slices.Sorted(maps.Keys(synced)) {
 		if err := n.dir.SyncDir(name); err != nil && !errors.Is(err, fs.ErrPermission) {
 			return err
 		}

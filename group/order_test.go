@@ -17,6 +17,7 @@ import (
 
 // TestOrder recovers groups whose directories are given in another order, lost ones in others' places.
 func TestOrder(t *testing.T) {
+	t.Parallel()
 	rng := rand.New(rand.NewPCG(5, 2))
 	for range 8 {
 		dirs := trees(t, 5, 6, 3000, rng.Uint64())
@@ -71,6 +72,7 @@ func TestOrderOfNames(t *testing.T) {
 
 // TestIdentify looks at directories that are there, are not, and have something in them.
 func TestIdentify(t *testing.T) {
+	t.Parallel()
 	dirs := trees(t, 3, 2, 100, 1)
 	_, err := protect(1, dirs, group.ProtectOptions{Tolerate: 1})
 	must(t, err)
@@ -114,6 +116,7 @@ func TestIdentify(t *testing.T) {
 
 // TestOrderOf compares places with what they have to be.
 func TestOrderOf(t *testing.T) {
+	t.Parallel()
 	id := func(nodes ...int) (list []group.Identity) {
 		for _, n := range nodes {
 			list = append(list, group.Identity{Group: "g", Node: n})

@@ -21,6 +21,7 @@ var ofVolley = regexp.MustCompile(`(?m)^"(\.volley.*)" .*\n`)
 // TestRecoverTo copies lost nodes out, in one process and in one for each node, where lost ones are not
 // reached, and looks for changes elsewhere.
 func TestRecoverTo(t *testing.T) {
+	t.Parallel()
 	rng := rand.New(rand.NewPCG(32, 3))
 	for _, layout := range []string{group.Striped, group.Full} {
 		for _, ranks := range []int{1, 5} {
@@ -82,6 +83,7 @@ func TestRecoverTo(t *testing.T) {
 // TestRecoverToPlaces names places to copy out to that are, or lie in, nodes or hold files, and one in which a copy
 // was interrupted.
 func TestRecoverToPlaces(t *testing.T) {
+	t.Parallel()
 	for _, ranks := range []int{1, 3} {
 		base := t.TempDir()
 		var dirs []string
@@ -125,6 +127,7 @@ func TestRecoverToPlaces(t *testing.T) {
 
 // TestGlance looks at groups of which files and nodes are missing.
 func TestGlance(t *testing.T) {
+	t.Parallel()
 	dirs := trees(t, 4, 7, 3000, 1)
 	glance := func() *group.VerifyReport {
 		t.Helper()

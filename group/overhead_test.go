@@ -49,6 +49,7 @@ func (q *countedQueue) Post(list ...*transport.Transfer) {
 // TestOverhead counts what protect stores and sends beside data and parity: at most 1 % of 16 MiB
 // a node.
 func TestOverhead(t *testing.T) {
+	t.Parallel()
 	const data = 16 << 20
 	for _, k := range []int{8, verifyall.Most(16, 64)} {
 		for _, layout := range []string{group.Full, group.Striped} {
@@ -100,6 +101,7 @@ func TestOverhead(t *testing.T) {
 // TestCollectives counts how often ranks wait for all others besides the coding: on a network each time costs some
 // latencies. Of 8 ranks each sends the others one message then.
 func TestCollectives(t *testing.T) {
+	t.Parallel()
 	const k = 8
 	dirs := trees(t, k, 3, 20_000, 1)
 	o := group.Options{Names: []string{"a"}} // whatever the length of a temporary directory's is
@@ -146,6 +148,7 @@ func TestCollectives(t *testing.T) {
 // TestNetworkOfRankZero has ranks that were told of three networks, by which they would choose other plans: all take
 // rank 0's.
 func TestNetworkOfRankZero(t *testing.T) {
+	t.Parallel()
 	const k = 8
 	dirs := trees(t, k, 3, 1_000, 1)
 	must(t, local.Run(t.Context(), k, func(ctx context.Context, tr transport.Transport) error {

@@ -18,6 +18,7 @@ import (
 
 // TestHere returns the error of the first node that has one.
 func TestHere(t *testing.T) {
+	t.Parallel()
 	s := &session{nodes: make([]*node, 3)}
 	for range 1000 {
 		if err := s.here(func(i int, _ *node) error { return []error{nil, fs.ErrExist, fs.ErrClosed}[i] }); err != fs.ErrExist {
@@ -28,6 +29,7 @@ func TestHere(t *testing.T) {
 
 // TestDefaults checks what options are that are not given.
 func TestDefaults(t *testing.T) {
+	t.Parallel()
 	var o Options
 	o.defaults()
 	if o.Memory != volley.DefaultMemory || o.Network != volley.DefaultNetwork() || o.disk != disk.OS || o.Timeout != 0 {
@@ -43,6 +45,7 @@ func TestDefaults(t *testing.T) {
 
 // TestTraffic adds runs up.
 func TestTraffic(t *testing.T) {
+	t.Parallel()
 	s := &session{nodes: make([]*node, 3)}
 	sum := s.traffic()
 	sum.add(&Traffic{Plan: "one", C1: 1, C2Bytes: 2, TotalBytes: 3, Seconds: 4, sent: []int64{5, 6}})
@@ -54,6 +57,7 @@ func TestTraffic(t *testing.T) {
 
 // TestChooseLayout checks which layout is taken, and what it costs by the model.
 func TestChooseLayout(t *testing.T) {
+	t.Parallel()
 	for _, x := range []struct {
 		what          string
 		o             ProtectOptions
@@ -118,6 +122,7 @@ func TestChooseLayout(t *testing.T) {
 
 // TestRepairing checks how the relay that brings packets back is cut.
 func TestRepairing(t *testing.T) {
+	t.Parallel()
 	for _, x := range []struct {
 		k, r   int
 		layout string
@@ -143,6 +148,7 @@ func TestRepairing(t *testing.T) {
 // TestRepairLoad checks what recovery of lost nodes takes at the busiest node, in packets a
 // stripe: as TestRelayRecovery in package algo has it for ideal stripes.
 func TestRepairLoad(t *testing.T) {
+	t.Parallel()
 	for _, x := range []struct {
 		k, r, f int
 		want    string
@@ -184,6 +190,7 @@ func TestRepairLoad(t *testing.T) {
 
 // TestForeign checks when a directory in which nothing is Volley's is another node's.
 func TestForeign(t *testing.T) {
+	t.Parallel()
 	for _, x := range []struct {
 		there, match int
 		want         bool
@@ -236,6 +243,7 @@ func (i moded) Mode() fs.FileMode { return i.mode }
 
 // TestModes writes modes as a record has them, and back.
 func TestModes(t *testing.T) {
+	t.Parallel()
 	for mode, bits := range map[fs.FileMode]uint32{
 		0: 0, 0o777: 0o777, fs.ModeSetuid | 0o755: 0o4755, fs.ModeSetgid | 0o700: 0o2700, fs.ModeSticky | 0o777: 0o1777, fs.ModeSetuid | fs.ModeSetgid | fs.ModeSticky: 0o7000,
 	} {
@@ -261,6 +269,7 @@ func TestModes(t *testing.T) {
 
 // TestJSONNames writes names of any bytes as JSON does, and back.
 func TestJSONNames(t *testing.T) {
+	t.Parallel()
 	for name, want := range map[Name]string{"plain": "plain", "a b\n": "a b\n", "\xff": "base64:/w==", "base64:x": "base64:YmFzZTY0Ong=", "": ""} {
 		text, err := name.MarshalText()
 		var back Name
@@ -275,6 +284,7 @@ func TestJSONNames(t *testing.T) {
 
 // TestEarlierMember looks for what a node had in a generation of fewer nodes: nothing.
 func TestEarlierMember(t *testing.T) {
+	t.Parallel()
 	n := &node{index: 3, held: map[int64]*loaded{1: {manifest: &Manifest{Generation: 1, Nodes: 3}}}}
 	s := &session{current: current{generation: 2}, states: make([]*state, 4)}
 	s.states[3] = &state{Held: []held{{Generation: 1, Committed: true}}}
@@ -286,6 +296,7 @@ func TestEarlierMember(t *testing.T) {
 // TestWindows protects files of five rows with memory for two of them, and changes a row or
 // its parity: it alone is coded, and the others keep what they have.
 func TestWindows(t *testing.T) {
+	t.Parallel()
 	for _, layout := range []string{Full, Striped} {
 		w := newWorld(4, 2, layout)
 		rows := 5
@@ -326,6 +337,7 @@ func TestWindows(t *testing.T) {
 
 // TestDeletedSome finds the one node of some that has lost most.
 func TestDeletedSome(t *testing.T) {
+	t.Parallel()
 	s := &session{k: 3, t: local.New(1)[0], states: []*state{{Dir: "a"}, {Dir: "b"}, {Dir: "c"}}}
 	for n, x := range s.states {
 		found := make([]scanned, 3)
@@ -340,6 +352,7 @@ func TestDeletedSome(t *testing.T) {
 
 // TestEmptyAttribute brings back an attribute without a value.
 func TestEmptyAttribute(t *testing.T) {
+	t.Parallel()
 	w := newWorld(2, 1, Full)
 	must(t, w.protect())
 	d, err := w.Process().Open("/n0")

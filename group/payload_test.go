@@ -43,6 +43,7 @@ func bestMix(k, r, f int) float64 {
 // receives K; by Reed-Solomon all exchange K-1, and each sends f to the lost nodes, which receive K-1 more. The mix of
 // leads is within 3 % of the best one.
 func TestPayload(t *testing.T) {
+	t.Parallel()
 	for k := 3; k <= 16; k++ {
 		for r := 1; r <= 4 && r < k; r++ {
 			c, err := newCode(k, r, Striped, Cauchy)

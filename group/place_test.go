@@ -72,6 +72,7 @@ func bytesOf(list []*Entry) (n int64) {
 // TestPlace checks that files lie apart, that what has not changed stays where it is, and
 // that gaps are used again.
 func TestPlace(t *testing.T) {
+	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		list := drawFiles(t, 1)
 		end := allocate(list, nil, mostChunk)
@@ -127,6 +128,7 @@ func TestPlace(t *testing.T) {
 
 // TestRoom checks how much room a file has that grows, shrinks or stays.
 func TestRoom(t *testing.T) {
+	t.Parallel()
 	const mib = 1 << 20
 	for _, x := range []struct{ size, room, now, want int64 }{
 		{20 * mib, 0, 20 * mib, 0}, {20 * mib, 0, 10 * mib, 0}, // has never grown
@@ -142,6 +144,7 @@ func TestRoom(t *testing.T) {
 // TestPlaceEdits edits the files of a node for long. What has a place keeps it, nothing overlaps, and gaps and
 // room together come to half of the bytes at most. The bytes at new places are bounded by those that were written.
 func TestPlaceEdits(t *testing.T) {
+	t.Parallel()
 	for seed := range uint64(20) {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		var list []*Entry
@@ -200,6 +203,7 @@ func TestPlaceEdits(t *testing.T) {
 
 // TestPlaceGaps checks which place a file gets.
 func TestPlaceGaps(t *testing.T) {
+	t.Parallel()
 	at := func(name string, offset, size int64) *Entry {
 		e := file(name, size)
 		e.Offset = offset
@@ -240,6 +244,7 @@ func TestPlaceGaps(t *testing.T) {
 
 // TestPlacePushes checks which files one that grows pushes away.
 func TestPlacePushes(t *testing.T) {
+	t.Parallel()
 	was := []*Entry{file("a", 100), file("b", 5), file("c", 10), file("d", 300)}
 	allocate(was, nil, mostChunk)
 	for grown, want := range map[int64][]int64{ // places, and the room of a
@@ -267,6 +272,7 @@ func drawManifest(t *rapid.T) *Manifest {
 // TestBlocks checks that blocks follow each other, that each byte is in the block that has
 // it, and that segments are what files are cut into there.
 func TestBlocks(t *testing.T) {
+	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		m := drawManifest(t)
 		for _, chunks := range []int{m.DataChunks, m.ParityChunks} {
@@ -316,6 +322,7 @@ func TestBlocks(t *testing.T) {
 // TestGeometry checks that chunks hold the data, and that more of it leaves whole rows where
 // they were.
 func TestGeometry(t *testing.T) {
+	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		most := rapid.OneOf(rapid.Int64Range(0, 1<<20), rapid.Int64Range(0, 1<<40)).Draw(t, "most")
 		more := most + rapid.Int64Range(0, 1<<16).Draw(t, "more")
@@ -356,6 +363,7 @@ func TestGeometry(t *testing.T) {
 
 // TestSizes checks the lengths of chunks and blocks at their bounds.
 func TestSizes(t *testing.T) {
+	t.Parallel()
 	const kib, gib = 1 << 10, 1 << 30
 	for _, x := range []struct {
 		d, p         int
@@ -396,6 +404,7 @@ func TestSizes(t *testing.T) {
 
 // TestBlockPackets reads and writes blocks of a chunk as packets, in parts of any length.
 func TestBlockPackets(t *testing.T) {
+	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		m := drawManifest(t)
 		chunk := rapid.IntRange(0, m.DataChunks-1).Draw(t, "of")
@@ -452,6 +461,7 @@ func TestBlockPackets(t *testing.T) {
 
 // TestShrunk checks when a node looks as if its files were gone by accident.
 func TestShrunk(t *testing.T) {
+	t.Parallel()
 	dir := &Entry{Path: "d", Type: typeDir}
 	for _, x := range []struct {
 		what     string
@@ -487,6 +497,7 @@ func TestShrunk(t *testing.T) {
 // TestAccident deletes files at some of four nodes: what happened at half of them or more is
 // meant, unless nothing is left of a node.
 func TestAccident(t *testing.T) {
+	t.Parallel()
 	for _, x := range []struct {
 		what    string
 		nodes   int
@@ -567,6 +578,7 @@ func (c *counted) Close() error { c.closed++; return nil }
 
 // TestHandles checks that no more files are open than may be, the last ones used.
 func TestHandles(t *testing.T) {
+	t.Parallel()
 	var h handles[int]
 	files := map[int][]*counted{}
 	get := func(key int) *counted {

@@ -13,6 +13,7 @@ import (
 
 // TestProgress adds up what verbs tell of their progress: in the end all is done that had to be, and never more than that.
 func TestProgress(t *testing.T) {
+	t.Parallel()
 	for _, ranks := range []int{1, 3, 6} {
 		dirs := trees(t, 6, 9, 300_000, uint64(ranks))
 		must(t, os.WriteFile(filepath.Join(dirs[5], "long"), make([]byte, 1<<20), 0o644)) // the others are shorter

@@ -66,6 +66,7 @@ func metadata(t *testing.T, dir string) string {
 // and holes, and, as a user who may not give files away, say so and leave out what would let
 // everybody act as their owners.
 func TestPythonMetadata(t *testing.T) {
+	t.Parallel()
 	needPython(t)
 	root := os.Getuid() == 0
 	dirs := trees(t, 3, 5, 10_000, 8)
@@ -170,6 +171,7 @@ func digest(text []byte) string {
 // TestPythonForged has records name what lies outside of a node's directory, and one node show a
 // manifest of its own: docs/recover.py writes nothing, and says why.
 func TestPythonForged(t *testing.T) {
+	t.Parallel()
 	needPython(t)
 	protected := func() []string {
 		dirs := trees(t, 3, 7, 1000, 9)

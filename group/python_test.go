@@ -46,6 +46,7 @@ func needPython(t *testing.T) {
 // TestPython recovers nodes by docs/recover.py, so that the description of the format is
 // enough for another program.
 func TestPython(t *testing.T) {
+	t.Parallel()
 	needPython(t)
 	for _, c := range []struct {
 		k, r, files, most int
@@ -100,6 +101,7 @@ func TestPython(t *testing.T) {
 // TestPythonDigests recovers by docs/recover.py what was protected with digests that do not come
 // with Python. It needs a module for each, and says which.
 func TestPythonDigests(t *testing.T) {
+	t.Parallel()
 	needPython(t)
 	for digest, module := range map[string]string{group.BLAKE3: "blake3", group.XXH3: "xxhash"} {
 		dirs := trees(t, 3, 4, 100_000, 1)
@@ -135,6 +137,7 @@ func files(t *testing.T, dir string) string {
 
 // TestPythonErrors has docs/recover.py refuse what is damaged, and say what.
 func TestPythonErrors(t *testing.T) {
+	t.Parallel()
 	needPython(t)
 	dirs := trees(t, 4, 7, 10_000, 5)
 	_, err := protect(1, dirs, group.ProtectOptions{Tolerate: 1, Layout: group.Striped})
@@ -190,6 +193,7 @@ func TestPythonErrors(t *testing.T) {
 
 // TestPythonKey has docs/recover.py read manifests with a key, and go by it.
 func TestPythonKey(t *testing.T) {
+	t.Parallel()
 	needPython(t)
 	dirs := trees(t, 3, 7, 10_000, 6)
 	key := []byte("a key of thirty-two bytes or so")

@@ -39,6 +39,7 @@ func readsOf(w *world, nodes []int, run func(p *disktest.Process)) map[string]in
 // TestRecoverReadsOnce checks that recover reads what the nodes that are not lost have as often as verify does: once.
 // It does so too where one of them lacks a record file.
 func TestRecoverReadsOnce(t *testing.T) {
+	t.Parallel()
 	for _, x := range []struct {
 		name string
 		w    *world
@@ -76,6 +77,7 @@ func TestRecoverReadsOnce(t *testing.T) {
 // TestRebuildDamaged has nodes lost, and others damaged in some blocks, which recover finds while it makes new
 // ones of them.
 func TestRebuildDamaged(t *testing.T) {
+	t.Parallel()
 	for _, layout := range []string{Full, Striped} {
 		w := newLong(t, layout)
 		was := w.trees()
@@ -101,6 +103,7 @@ func TestRebuildDamaged(t *testing.T) {
 
 // TestRebuildTooMuch has more damaged in a block than may be: all other files of the lost node come back.
 func TestRebuildTooMuch(t *testing.T) {
+	t.Parallel()
 	for _, layout := range []string{Full, Striped} {
 		w := newLong(t, layout)
 		was := content(w, "/n1/long3")

@@ -42,6 +42,7 @@ func goneRecords(layout string, k, r int, record, parity []bool) []int {
 // counting says can come back does, and all of it is as it was. Else recover names whose record is gone, and writes
 // nothing.
 func TestRecords(t *testing.T) {
+	t.Parallel()
 	const k = 4
 	rng := rand.New(rand.NewPCG(4, 1))
 	refused, recovered := 0, 0

@@ -141,11 +141,7 @@ func recoverGroup(ctx context.Context, s *session, o RecoverOptions) (*RecoverRe
 	}
 	r := &RecoverReport{Step: s.step, Generation: s.generation, Traffic: s.traffic()}
 	targets := map[int]*target{} // of nodes here that can be read
-	defer func() {
-		for _, x := range targets {
-			x.discard()
-		}
-	}()
+	defer discard(targets)
 	found, err := s.survey(ctx, &o, s.rebuildable() && !o.DryRun && o.To == "", targets, &r.Traffic)
 	if err != nil {
 		return nil, err
@@ -214,10 +210,7 @@ func (s *session) survey(ctx context.Context, o *RecoverOptions, rebuilds bool, 
 		return nil, s.alike(ctx, err)
 	}
 	if rebuilds && len(found.beyond) > 0 {
-		for n, x := range targets {
-			x.discard()
-			delete(targets, n)
-		}
+		discard(targets)
 		return s.survey(ctx, o, false, targets, traffic)
 	}
 	for _, x := range found.repairs {

@@ -16,6 +16,7 @@ import (
 // TestDirectoriesRefused gives verbs directories that are not those of a group: each error
 // names them, and nothing is written.
 func TestDirectoriesRefused(t *testing.T) {
+	t.Parallel()
 	protect := func(w *world) error { return w.protect() }
 	recover := func(w *world) error { return w.recover() }
 	verify := func(w *world) error { _, err := w.verifyBy(w.Process(), VerifyOptions{}); return err }
@@ -79,12 +80,13 @@ func TestDirectoriesRefused(t *testing.T) {
 // TestArgumentsRefused starts one process with other arguments than the rest, and all with
 // numbers that will not do.
 func TestArgumentsRefused(t *testing.T) {
+	t.Parallel()
 	other := func(change func(o *Options)) error {
 		w := newWorld(4, 1, Striped)
 		w.ranks = 2
 		p := w.Process()
 		_, err := onRanks(w, func(ctx context.Context, t transport.Transport, dirs []string) (any, error) {
-			o := optionsOf(p, Options{})
+			o := w.options(p, Options{})
 			if t.Rank() == 1 {
 				change(&o)
 			}
@@ -111,7 +113,7 @@ func TestArgumentsRefused(t *testing.T) {
 		if t.Rank() == 1 {
 			give = w.dirs[3:]
 		}
-		return Protect(ctx, t, give, ProtectOptions{Options: optionsOf(p, Options{}), Tolerate: 1})
+		return Protect(ctx, t, give, ProtectOptions{Options: w.options(p, Options{}), Tolerate: 1})
 	})
 	if !IsInputError(err) || !strings.Contains(err.Error(), "process 0 has 3 of 4 directories: give every process the same number") {
 		t.Errorf("3 and 1: %v", err)
@@ -188,6 +190,7 @@ func (endless) Read(p []byte) (int, error) { return len(p), nil }
 
 // TestHiding looks for files of length 0 that have data, as those in /proc do.
 func TestHiding(t *testing.T) {
+	t.Parallel()
 	w := newWorld(2, 1, Striped)
 	w.WriteFile("/n0/aa", nil, 0o600) // before the one that hides its data
 	for hiding, want := range map[string]bool{"empty": true, "plain": false, "none": false} {

@@ -54,6 +54,7 @@ func failing(p *disktest.Process, err error, op string, paths ...string) *diskte
 // TestFindings does to a group what users and disks do, and checks what verify says of each
 // file, and what recover does about it.
 func TestFindings(t *testing.T) {
+	t.Parallel()
 	w := newWorld(5, 3, Striped)
 	must(t, w.protect())
 	was := w.trees()
@@ -133,6 +134,7 @@ func TestFindings(t *testing.T) {
 
 // TestMetaFindings damages what is Volley's at a node.
 func TestMetaFindings(t *testing.T) {
+	t.Parallel()
 	for _, x := range []struct {
 		what string
 		do   func(w *world) *disktest.Process // nil: any
@@ -208,6 +210,7 @@ func TestMetaFindings(t *testing.T) {
 
 // TestReports checks every figure that protect and verify report of a small group.
 func TestReports(t *testing.T) {
+	t.Parallel()
 	for _, ranks := range []int{1, 2} {
 		for _, layout := range []string{Full, Striped} {
 			w := newWorld(4, 2, layout)
@@ -278,6 +281,7 @@ func TestReports(t *testing.T) {
 
 // TestErrors checks what errors and reports say of nodes.
 func TestErrors(t *testing.T) {
+	t.Parallel()
 	few := &TooManyError{Nodes: []string{"/a", "/b"}, Tolerate: 1}
 	const text = "2 nodes are lost, and the group tolerates the loss of 1: /a, /b"
 	if few.Error() != text {
@@ -332,6 +336,7 @@ func TestErrors(t *testing.T) {
 
 // TestForbidden has a file that the user may not read: verify says so, and goes by its time as for others.
 func TestForbidden(t *testing.T) {
+	t.Parallel()
 	w := newWorld(3, 1, Striped)
 	must(t, w.protect())
 	for _, want := range []Finding{{Path: "plain", What: Damaged, Why: "permission denied"}, {Path: "plain", What: Changed, Why: "permission denied"}} {

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 
@@ -46,7 +47,7 @@ func (w *world) of(dirs []string) *world {
 // run resizes, with a rank for each node or with one.
 func (x *resizingCase) run(w *world, p *disktest.Process, each bool, o ResizeOptions) (*ResizeReport, error) {
 	y := w.of(slices.Concat(x.was, x.add))
-	o.Options, o.Add, o.Remove = optionsOf(p, o.Options), x.add, x.remove
+	o.Options, o.Add, o.Remove = y.options(p, o.Options), x.add, x.remove
 	if each {
 		var ids []Identity
 		var added []bool
@@ -124,6 +125,7 @@ func (x *resizingCase) done(w *world, before []string, generation int64) error {
 
 // TestResize adds and removes nodes. Each node of the new group may be lost, and comes back.
 func TestResize(t *testing.T) {
+	t.Parallel()
 	for _, layout := range []string{Striped, Full} {
 		for _, x := range resizings {
 			for _, each := range []bool{false, true} {
@@ -150,55 +152,23 @@ func TestResize(t *testing.T) {
 // TestResizeCrash interrupts Resize: with -group.calls 0 at every call. At any moment the nodes that there were or
 // those that there are to be are protected, any of which may be lost. The same command again completes it.
 func TestResizeCrash(t *testing.T) {
-	inOrder(t)
+	t.Parallel()
+	var mu sync.Mutex
 	seen := map[string]int{}
-	for at, x := range resizings {
-		for _, each := range []bool{false, true} {
-			w := x.world(t, Striped)
-			before := w.trees()
-			calls := w.Calls(func(p *disktest.Process) {
-				c := w.clone()
-				c.Machine = nil
-				_, err := x.run(c, p, each, ResizeOptions{})
-				must(t, err)
-			})
-			failed := 0
-			for i, y := range interruptions {
-				for n := range calls {
-					if !y.At(calls[n]) || *mostCalls > 0 && (n+i+7*at+int(*callSeed))%193 > 0 {
-						continue
-					}
-					c, rng := w.clone(), rand.New(rand.NewPCG(uint64(n), 7))
-					p := c.Process()
-					y.Set(p, n, rng)
-					_, err := x.run(c, p, each, ResizeOptions{})
-					p.Kill()
-					wrong := func() error {
-						old, is := x.inForce(c, x.was, before, rng), x.inForce(c, x.is, before, rng)
-						seen[fmt.Sprint(old == nil, is == nil)]++
-						if old != nil && is != nil {
-							return fmt.Errorf("neither group is protected: %w; %w", old, is)
-						}
-						if err == nil && is != nil {
-							return is
-						}
-						if r, err := x.run(c, c.Process(), each, ResizeOptions{}); err != nil {
-							return fmt.Errorf("once more: %w", err)
-						} else if err := x.done(c, before, r.Generation); err != nil {
-							return fmt.Errorf("once more: %w", err)
-						}
-						return x.inForce(c, x.is, before, rng)
-					}()
-					if wrong != nil {
-						t.Errorf("%s, a rank each %v, %s at call %d (%v), which ended with %v: %v", x.name, each, y.Name, n, calls[n], err, wrong)
-						if failed++; failed == 5 {
-							return
-						}
-					}
-				}
+	t.Run("", func(t *testing.T) {
+		for at, x := range resizings {
+			for _, each := range []bool{false, true} {
+				t.Run(fmt.Sprint(x.name, ", a rank each ", each), func(t *testing.T) {
+					t.Parallel()
+					x.crash(t, at, each, func(old, is bool) {
+						mu.Lock()
+						defer mu.Unlock()
+						seen[fmt.Sprint(old, " ", is)]++
+					})
+				})
 			}
 		}
-	}
+	})
 	for _, what := range []string{"true false", "false true"} {
 		if seen[what] == 0 {
 			t.Errorf("no interruption left %s protected: %v", what, seen)
@@ -207,8 +177,56 @@ func TestResizeCrash(t *testing.T) {
 	t.Logf("protected as before, as to be: %v", seen)
 }
 
+// crash interrupts the resizing, which has a number, at some calls or at all. It tells which of the groups are protected.
+func (x *resizingCase) crash(t *testing.T, at int, each bool, tell func(old, is bool)) {
+	w := x.world(t, Striped).ordered()
+	before := w.trees()
+	calls := w.Calls(func(p *disktest.Process) {
+		c := w.clone()
+		c.Machine = nil
+		_, err := x.run(c, p, each, ResizeOptions{})
+		must(t, err)
+	})
+	failed := 0
+	for i, y := range interruptions {
+		for n := range calls {
+			if !y.At(calls[n]) || *mostCalls > 0 && (n+i+7*at+int(*callSeed))%193 > 0 {
+				continue
+			}
+			c, rng := w.clone(), rand.New(rand.NewPCG(uint64(n), 7))
+			p := c.Process()
+			y.Set(p, n, rng)
+			_, err := x.run(c, p, each, ResizeOptions{})
+			p.Kill()
+			wrong := func() error {
+				old, is := x.inForce(c, x.was, before, rng), x.inForce(c, x.is, before, rng)
+				tell(old == nil, is == nil)
+				if old != nil && is != nil {
+					return fmt.Errorf("neither group is protected: %w; %w", old, is)
+				}
+				if err == nil && is != nil {
+					return is
+				}
+				if r, err := x.run(c, c.Process(), each, ResizeOptions{}); err != nil {
+					return fmt.Errorf("once more: %w", err)
+				} else if err := x.done(c, before, r.Generation); err != nil {
+					return fmt.Errorf("once more: %w", err)
+				}
+				return x.inForce(c, x.is, before, rng)
+			}()
+			if wrong != nil {
+				t.Errorf("%s at call %d (%v), which ended with %v: %v", y.Name, n, calls[n], err, wrong)
+				if failed++; failed == 5 {
+					return
+				}
+			}
+		}
+	}
+}
+
 // TestResizeRefused has groups that cannot be resized as they are.
 func TestResizeRefused(t *testing.T) {
+	t.Parallel()
 	one := []string{"/n4"}
 	for _, y := range []struct {
 		name, want  string
@@ -263,6 +281,7 @@ func TestResizeRefused(t *testing.T) {
 
 // TestResizeUnwritable adds a directory that the user may not write: the error does not say that there is none.
 func TestResizeUnwritable(t *testing.T) {
+	t.Parallel()
 	x := resizingCase{was: []string{"/n0", "/n1", "/n2", "/n3"}, add: []string{"/n4"}}
 	w := x.world(t, Striped)
 	_, err := x.run(w, failing(w.Process(), syscall.EACCES, "mkdir", "/n4/.volley"), false, ResizeOptions{})
@@ -273,6 +292,7 @@ func TestResizeUnwritable(t *testing.T) {
 
 // TestResizeAfterwards gives a resized group as it was, and resizes it back.
 func TestResizeAfterwards(t *testing.T) {
+	t.Parallel()
 	x := resizings[2] // which removes /n1
 	w := x.world(t, Striped)
 	before := w.trees()
@@ -321,9 +341,9 @@ func TestResizeAfterwards(t *testing.T) {
 
 // TestResizeMeanwhile has other runs at moments of a resize. They are refused, and the resize comes to its end.
 func TestResizeMeanwhile(t *testing.T) {
-	inOrder(t)
+	t.Parallel()
 	for _, x := range resizings {
-		w := x.world(t, Striped)
+		w := x.world(t, Striped).ordered()
 		before := w.trees()
 		p, busy := w.Process(), 0
 		p.Before = func(c disktest.Call) error {

@@ -12,6 +12,7 @@ import (
 // changed and a node is lost. Those that only verify do not disturb each other; of others one
 // has the group, and the rest are told so.
 func TestRunsAtOnce(t *testing.T) {
+	t.Parallel()
 	verbs := []struct {
 		name   string
 		run    func(w *world, p *disktest.Process) error

@@ -315,11 +315,14 @@ func (s *session) name(n int) string {
 	return dir
 }
 
-// here calls f for all nodes at this rank, on all cores, and returns the error of the first of them that has one.
+// here calls f for all nodes at this rank, on all cores or in turn, and returns the error of the first of them that has one.
 func (s *session) here(f func(i int, n *node) error) error {
 	errs := make([]error, len(s.nodes))
 	var all errgroup.Group
 	all.SetLimit(runtime.GOMAXPROCS(0))
+	if s.inTurn {
+		all.SetLimit(1)
+	}
 	for i, n := range s.nodes {
 		all.Go(func() error { errs[i] = f(i, n); return nil })
 	}

@@ -16,6 +16,7 @@ import (
 // TestUnset recovers as a user who may not give files away, or set their attributes: all data is back, the report names
 // what is not and why, and no file that is now this user's is setuid.
 func TestUnset(t *testing.T) {
+	t.Parallel()
 	w := newWorld(3, 1, Striped)
 	w.Own("/n1/big", 1000, 1000, "", "")
 	must(t, w.protect())
@@ -64,6 +65,7 @@ func TestUnset(t *testing.T) {
 // TestRecoverLinks damages a file that has two names, and puts a directory in its place: both names are again of one
 // file, or both are named as what cannot come back.
 func TestRecoverLinks(t *testing.T) {
+	t.Parallel()
 	w := newWorld(3, 1, Striped)
 	must(t, w.protect())
 	was := w.trees()
@@ -87,6 +89,7 @@ func TestRecoverLinks(t *testing.T) {
 // TestMetaLinked has a file in .volley that has another name elsewhere: its mode stays, as the other name's may be
 // meant.
 func TestMetaLinked(t *testing.T) {
+	t.Parallel()
 	w := newWorld(2, 1, Striped)
 	w.MkdirAll("/n1/.volley", 0o755)
 	w.WriteFile("/elsewhere", []byte("for all"), 0o644)
@@ -102,6 +105,7 @@ func TestMetaLinked(t *testing.T) {
 
 // TestGone removes a node when it is open already: it counts as lost.
 func TestGone(t *testing.T) {
+	t.Parallel()
 	w := newWorld(3, 1, Striped)
 	must(t, w.protect())
 	p := w.Process()
@@ -120,8 +124,8 @@ func TestGone(t *testing.T) {
 // TestCleanOrder kills protect at every removal of what it does not need any more: whatever manifest is left at a node,
 // all that the manifest speaks of is there.
 func TestCleanOrder(t *testing.T) {
-	inOrder(t)
-	w := newWorld(3, 1, Striped)
+	t.Parallel()
+	w := newWorld(3, 1, Striped).ordered()
 	must(t, w.protect())
 	w.AppendFile("/n1/plain", []byte("more"))
 	removals := 0
@@ -152,6 +156,7 @@ func TestCleanOrder(t *testing.T) {
 // TestRecordsReadOnce counts how often verify opens record files where nothing is missing: once to compare their
 // digests, and the node's own once more.
 func TestRecordsReadOnce(t *testing.T) {
+	t.Parallel()
 	w := newWorld(3, 1, Striped)
 	must(t, w.protect())
 	opened := map[string]int{}
@@ -172,6 +177,7 @@ func TestRecordsReadOnce(t *testing.T) {
 
 // TestMissingAhead removes a file of many blocks that lies before others: these are right, and it is missing.
 func TestMissingAhead(t *testing.T) {
+	t.Parallel()
 	w := newWorld(3, 1, Striped)
 	for i := range 3 {
 		w.WriteFile(fmt.Sprint("/n1/a", i), slices.Repeat([]byte{byte(i), 3, 5}, 100_000), 0o600)
@@ -191,8 +197,8 @@ func TestMissingAhead(t *testing.T) {
 // TestRecoverToInterrupted kills recover at calls while it copies a lost node out, and fills the disk there: no node
 // changes, what is there is right, and the next copy tells what to do, or completes.
 func TestRecoverToInterrupted(t *testing.T) {
-	inOrder(t)
-	w := newWorld(3, 1, Striped)
+	t.Parallel()
+	w := newWorld(3, 1, Striped).ordered()
 	must(t, w.protect())
 	want := w.trees()
 	w.lose(1, 1)
@@ -245,6 +251,7 @@ func TestRecoverToInterrupted(t *testing.T) {
 // TestSourcesChange has what a file is made of again change, after recover has found it right: nothing that is wrong
 // takes the place of the file.
 func TestSourcesChange(t *testing.T) {
+	t.Parallel()
 	w := newWorld(4, 2, Striped)
 	must(t, w.protect())
 	w.Overwrite("/n1/big", 5, []byte("rot"), true)
@@ -263,6 +270,7 @@ func TestSourcesChange(t *testing.T) {
 
 // TestNothingComesBack damages all of two nodes where one may be lost: no block is said to be recovered.
 func TestNothingComesBack(t *testing.T) {
+	t.Parallel()
 	w := newWorld(3, 1, Striped)
 	must(t, w.protect())
 	for _, dir := range w.dirs[:2] {

@@ -21,6 +21,7 @@ import (
 // TestSharedDirectory gives ranks 0 and 2 one directory: both are named, before anything is
 // written, and also where the locks of its file system do not show it.
 func TestSharedDirectory(t *testing.T) {
+	t.Parallel()
 	for name, on := range map[string]disk.Disk{"locks": disk.OS, "no locks": disktest.Lockless{Disk: disk.OS}} {
 		one, two := t.TempDir(), t.TempDir()
 		for _, dir := range []string{one, two} {
@@ -51,6 +52,7 @@ func TestSharedDirectory(t *testing.T) {
 
 // TestVerbs lets one rank recover where the others protect.
 func TestVerbs(t *testing.T) {
+	t.Parallel()
 	errs := make([]error, 3)
 	local.Run(t.Context(), 3, func(ctx context.Context, tr transport.Transport) error {
 		dirs := []string{t.TempDir()}
@@ -70,6 +72,7 @@ func TestVerbs(t *testing.T) {
 
 // TestFalsePeers lets rank 2 say what cannot be: it is named, and nobody panics.
 func TestFalsePeers(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name, begin, states string // what it says in JSON
 		want                string

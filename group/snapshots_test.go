@@ -68,7 +68,7 @@ func (w *roots) latest(p *disktest.Process) (*RecoverReport, error) {
 func (w *roots) snapshots(t testing.TB) *SnapshotsReport {
 	t.Helper()
 	r, err := onRanks(w.world, func(ctx context.Context, t transport.Transport, dirs []string) (*SnapshotsReport, error) {
-		return Snapshots(ctx, t, dirs, optionsOf(w.Process(), Options{}))
+		return Snapshots(ctx, t, dirs, w.options(w.Process(), Options{}))
 	})
 	must(t, err)
 	return r
@@ -135,49 +135,53 @@ func (w *roots) protectCalls(t testing.TB) []disktest.Call {
 // TestSnapshotsCrash interrupts the protection of a snapshot, which removes the oldest, at every call: by a kill, a
 // power cut, an error, a full disk. Then nodes are lost, and the latest one in force comes back.
 func TestSnapshotsCrash(t *testing.T) {
-	inOrder(t)
+	t.Parallel()
 	w := newRoots(t, 4, 2, 1, 2)
+	w.ordered()
 	w.save(3)
 	calls := w.protectCalls(t)
-	tried := 0
-	for i := range interruptions {
-		x := &interruptions[i]
-		for _, call := range calls {
-			if !x.At(call) || *mostCalls > 0 && (call.N+i)%11 > 0 {
-				continue
-			}
-			tried++
-			rng := rand.New(rand.NewPCG(uint64(call.N), 5))
-			c := w.clone()
-			p := c.Process()
-			x.Set(p, call.N, rng)
-			_, err := c.protectStep(p, Latest, 2)
-			p.Kill()
-			may := []int64{2, 3}
-			if err == nil {
-				may = []int64{3}
-			}
-			if _, wrong := c.comesBack(rng.Perm(4)[:2], rng.IntN(2), may...); wrong != nil {
-				t.Fatalf("%s at %v, the run ended with %v: %v", x.Name, call, err, wrong)
-			}
-			// Nothing is lost: once more, and it is done.
-			if _, err := c.protectStep(c.Process(), 3, 2); err != nil {
-				t.Fatalf("%s at %v: once more: %v", x.Name, call, err)
-			}
-			for n := range c.dirs {
-				if is := c.names(n); !slices.Equal(is, []string{"step-2", "step-3"}) {
-					t.Fatalf("%s at %v: once more: root %d has %q", x.Name, call, n, is)
+	for i, x := range interruptions {
+		t.Run(x.Name, func(t *testing.T) {
+			t.Parallel()
+			tried := 0
+			for _, call := range calls {
+				if !x.At(call) || *mostCalls > 0 && (call.N+i)%11 > 0 {
+					continue
+				}
+				tried++
+				rng := rand.New(rand.NewPCG(uint64(call.N), 5))
+				c := w.clone()
+				p := c.Process()
+				x.Set(p, call.N, rng)
+				_, err := c.protectStep(p, Latest, 2)
+				p.Kill()
+				may := []int64{2, 3}
+				if err == nil {
+					may = []int64{3}
+				}
+				if _, wrong := c.comesBack(rng.Perm(4)[:2], rng.IntN(2), may...); wrong != nil {
+					t.Fatalf("at %v, the run ended with %v: %v", call, err, wrong)
+				}
+				// Nothing is lost: once more, and it is done.
+				if _, err := c.protectStep(c.Process(), 3, 2); err != nil {
+					t.Fatalf("at %v: once more: %v", call, err)
+				}
+				for n := range c.dirs {
+					if is := c.names(n); !slices.Equal(is, []string{"step-2", "step-3"}) {
+						t.Fatalf("at %v: once more: root %d has %q", call, n, is)
+					}
 				}
 			}
-		}
+			t.Logf("%d runs were interrupted", tried)
+		})
 	}
-	t.Logf("%d runs were interrupted", tried)
 }
 
 // TestSnapshotsRecoverCrash interrupts the recovery of the latest snapshot: the next one completes it.
 func TestSnapshotsRecoverCrash(t *testing.T) {
-	inOrder(t)
+	t.Parallel()
 	w := newRoots(t, 4, 2, 1, 2)
+	w.ordered()
 	w.save(3) // which is not protected, and gone with the nodes
 	w.lose(0, 1, 2)
 	w.SyncAll()
@@ -190,34 +194,37 @@ func TestSnapshotsRecoverCrash(t *testing.T) {
 			t.Fatalf("%+v", r)
 		}
 	})
-	for i := range interruptions {
-		x := &interruptions[i]
-		for _, call := range calls {
-			if !x.At(call) || *mostCalls > 0 && (call.N+i)%11 > 0 {
-				continue
+	for i, x := range interruptions {
+		t.Run(x.Name, func(t *testing.T) {
+			t.Parallel()
+			for _, call := range calls {
+				if !x.At(call) || *mostCalls > 0 && (call.N+i)%11 > 0 {
+					continue
+				}
+				rng := rand.New(rand.NewPCG(uint64(call.N), 5))
+				c := w.clone()
+				p := c.Process()
+				x.Set(p, call.N, rng)
+				_, err := c.latest(p)
+				p.Kill()
+				may := []int64{2}
+				if !x.Ends { // a third node that cannot be read, or written to, is more than can be lost
+					may = []int64{1, 2}
+				}
+				if _, wrong := c.comesBack(nil, 0, may...); wrong != nil {
+					t.Fatalf("at %v, the run ended with %v: %v", call, err, wrong)
+				}
 			}
-			rng := rand.New(rand.NewPCG(uint64(call.N), 5))
-			c := w.clone()
-			p := c.Process()
-			x.Set(p, call.N, rng)
-			_, err := c.latest(p)
-			p.Kill()
-			may := []int64{2}
-			if !x.Ends { // a third node that cannot be read, or written to, is more than can be lost
-				may = []int64{1, 2}
-			}
-			if _, wrong := c.comesBack(nil, 0, may...); wrong != nil {
-				t.Fatalf("%s at %v, the run ended with %v: %v", x.Name, call, err, wrong)
-			}
-		}
+		})
 	}
 }
 
 // TestSnapshotsLosses loses a node at 100 random moments of the protection of the next snapshot, which ends with it or
 // goes on without its disk. The last one in force comes back.
 func TestSnapshotsLosses(t *testing.T) {
-	inOrder(t)
+	t.Parallel()
 	w := newRoots(t, 4, 1, 1, 2)
+	w.ordered()
 	w.save(3)
 	calls := w.protectCalls(t)
 	came := map[int64]int{}
@@ -251,6 +258,7 @@ var lockLine = regexp.MustCompile(`(?m)^.*/\.volley/lock .*$`)
 
 // TestSnapshotsLatest checks which snapshot is the latest, and who says so.
 func TestSnapshotsLatest(t *testing.T) {
+	t.Parallel()
 	refuses := func(w *roots, want ...string) {
 		t.Helper()
 		tree := func() string { return lockLine.ReplaceAllString(w.Tree("/"), "") }
@@ -387,6 +395,7 @@ func TestSnapshotsLatest(t *testing.T) {
 
 // TestSnapshotsPlaces gives roots in other orders, and empty ones in the place of lost ones.
 func TestSnapshotsPlaces(t *testing.T) {
+	t.Parallel()
 	w := newRoots(t, 5, 2, 1, 2)
 	for turn := range 20 {
 		rng := rand.New(rand.NewPCG(uint64(turn), 3))
@@ -425,6 +434,7 @@ func TestSnapshotsPlaces(t *testing.T) {
 
 // TestSnapshotsRetain checks what protect takes, and what goes.
 func TestSnapshotsRetain(t *testing.T) {
+	t.Parallel()
 	w := newRoots(t, 3, 1, 1, 2, 3)
 	_, err := w.protectStep(w.Process(), 4, 1)
 	if !IsInputError(err) || !strings.Contains(err.Error(), "step-4 is not at every node: /r0 has step-3, step-2, step-1") {
@@ -481,6 +491,7 @@ func TestSnapshotsRetain(t *testing.T) {
 
 // TestSnapshotsAtRanks runs the verbs at several ranks, which all find the same.
 func TestSnapshotsAtRanks(t *testing.T) {
+	t.Parallel()
 	w := newRoots(t, 4, 2)
 	w.ranks = 4
 	for step := range int64(3) {

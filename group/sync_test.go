@@ -9,32 +9,30 @@ import (
 
 // TestPowerCutAfter cuts the power when a verb has ended: nothing that it has done is missing.
 func TestPowerCutAfter(t *testing.T) {
-	inOrder(t)
-	for _, layout := range []string{Full, Striped} {
-		for _, s := range scenes(t, layout) {
-			for seed := range uint64(2) {
-				rng := rand.New(rand.NewPCG(seed, 2))
-				c := s.world.clone()
-				done, err := s.verb(c, c.Process())
-				if err != nil || !done {
-					t.Fatalf("%s, %s: done %v, %v", s.name, layout, done, err)
-				}
-				before, replaced := everything(c), replacedAt(c)
-				c.PowerCut(func(string) bool { return seed == 0 || rng.IntN(2) == 0 })
-				for n := range c.dirs {
-					if err := diff(fmt.Sprintf("%s, %s, seed %d: node %d", s.name, layout, seed, n), before[n], everything(c)[n]); err != nil {
-						t.Error(err)
-					}
-				}
-				if err := diff(fmt.Sprintf("%s, %s, seed %d: replaced", s.name, layout, seed), replaced, replacedAt(c)); err != nil {
+	inScenes(t, func(t *testing.T, s *scene, _ *rand.Rand) {
+		for seed := range uint64(2) {
+			rng := rand.New(rand.NewPCG(seed, 2))
+			c := s.world.clone()
+			done, err := s.verb(c, c.Process())
+			if err != nil || !done {
+				t.Fatalf("done %v, %v", done, err)
+			}
+			before, replaced := everything(c), replacedAt(c)
+			c.PowerCut(func(string) bool { return seed == 0 || rng.IntN(2) == 0 })
+			after := everything(c)
+			for n := range c.dirs {
+				if err := diff(fmt.Sprintf("seed %d: node %d", seed, n), before[n], after[n]); err != nil {
 					t.Error(err)
 				}
-				if err := c.whole(); err != nil {
-					t.Errorf("%s, %s, seed %d: %v", s.name, layout, seed, err)
-				}
+			}
+			if err := diff(fmt.Sprintf("seed %d: replaced", seed), replaced, replacedAt(c)); err != nil {
+				t.Error(err)
+			}
+			if err := c.whole(); err != nil {
+				t.Errorf("seed %d: %v", seed, err)
 			}
 		}
-	}
+	})
 }
 
 // everything lists what is at the nodes, but for locks and replaced files, and the times of

@@ -13,6 +13,7 @@ var rewrite = flag.Bool("rewrite", false, "write the table in docs/protect.md an
 
 // TestTable compares the table of docs/protect.md with the plans.
 func TestTable(t *testing.T) {
+	t.Parallel()
 	const path = "../docs/protect.md"
 	const begin, end = "<!-- table -->\n", "<!-- end -->"
 	text, err := os.ReadFile(path)

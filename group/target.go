@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"slices"
@@ -238,6 +239,14 @@ func (x *target) finish() error {
 		return x.parity.Sync()
 	}
 	return nil
+}
+
+// discard takes targets back, one after the other.
+func discard(targets map[int]*target) {
+	for _, n := range slices.Sorted(maps.Keys(targets)) {
+		targets[n].discard()
+		delete(targets, n)
+	}
 }
 
 func (x *target) discard() {

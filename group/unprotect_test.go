@@ -14,7 +14,7 @@ import (
 )
 
 func (w *world) unprotectBy(p *disktest.Process, o UnprotectOptions) (*UnprotectReport, error) {
-	o.Options = optionsOf(p, o.Options)
+	o.Options = w.options(p, o.Options)
 	return onRanks(w, func(ctx context.Context, t transport.Transport, dirs []string) (*UnprotectReport, error) {
 		return Unprotect(ctx, t, dirs, o)
 	})
@@ -33,6 +33,7 @@ func (w *world) bare() error {
 // TestUnprotectCrash interrupts Unprotect at calls of all kinds: with -group.calls 0 at every one. No file of the user's changes. Before the first node has lost
 // anything all is protected, and the next protect goes on. Once more, and nothing of Volley's is left.
 func TestUnprotectCrash(t *testing.T) {
+	t.Parallel()
 	for _, ranks := range []int{1, 2} {
 		w := newWorld(4, 2, Striped)
 		must(t, w.protect())
@@ -100,6 +101,7 @@ func TestUnprotectCrash(t *testing.T) {
 
 // TestUnprotectRefused has groups that lose something with their protection.
 func TestUnprotectRefused(t *testing.T) {
+	t.Parallel()
 	for _, x := range []struct {
 		name, want string
 		do         func(w *world)

@@ -12,6 +12,7 @@ import (
 // TestVerifyAllLosses loses every set of 1 to 4 of 16 nodes with small trees, and a random 50
 // with big ones.
 func TestVerifyAllLosses(t *testing.T) {
+	t.Parallel()
 	var all [][]int
 	subsets(16, 4, func(set []int) { all = append(all, set) })
 	rng := rand.New(rand.NewPCG(1, 1))

@@ -90,6 +90,7 @@ func (w *world) stored() string {
 // TestOtherVersion has every verb refuse a group of version 1, and groups in which a single node
 // has a manifest of another version. Nothing of it is touched.
 func TestOtherVersion(t *testing.T) {
+	t.Parallel()
 	other := func(version int) *world {
 		w := newWorld(3, 1, Striped)
 		must(t, w.protect())

@@ -121,6 +121,9 @@ func (s *session) windows(ctx context.Context, m *Manifest, bytes int64, read fu
 				})
 			})
 		})
+		if s.inTurn {
+			reading.Wait()
+		}
 		return done
 	}
 	done := begin(0)

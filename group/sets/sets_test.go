@@ -109,6 +109,7 @@ func possible(members []Member, free []int, rooms []int, domains []map[string]bo
 
 // TestChooseAll compares all choices of few members, in up to four domains, with trying all.
 func TestChooseAll(t *testing.T) {
+	t.Parallel()
 	const labels = "-abc"
 	refused, kept := 0, 0
 	for k := 2; k <= 7; k++ {
@@ -172,6 +173,7 @@ func TestChooseAll(t *testing.T) {
 // TestChooseAgain loses members of a choice: the same order gives all their places back; any other order, with other
 // hosts for those that are lost, keeps the places of the rest, and domains apart where trying all says that it can be.
 func TestChooseAgain(t *testing.T) {
+	t.Parallel()
 	rng := rand.New(rand.NewPCG(32, 5))
 	found, broken := 0, 0
 	for range 3000 {
@@ -264,6 +266,7 @@ func TestChooseAgain(t *testing.T) {
 // TestChooseLost leaves out the members of some sets: their numbers stay free, or go to new sets. What members say that
 // cannot be counts for nothing.
 func TestChooseLost(t *testing.T) {
+	t.Parallel()
 	members := membersOf("--------")
 	list, err := Choose(members, 2, false)
 	if err != nil {
@@ -316,6 +319,7 @@ func TestChooseLost(t *testing.T) {
 
 // TestChooseEmpty has a lost node come back along with new ones: it gets the place that is free.
 func TestChooseEmpty(t *testing.T) {
+	t.Parallel()
 	members := membersOf("----")
 	list, err := Choose(members, 4, false)
 	if err != nil {
@@ -331,6 +335,7 @@ func TestChooseEmpty(t *testing.T) {
 
 // TestChooseMany chooses sets for many members, in racks as full as can be.
 func TestChooseMany(t *testing.T) {
+	t.Parallel()
 	var members []Member
 	for i := range 1024 {
 		members = append(members, Member{Name: fmt.Sprint(i), Domain: fmt.Sprint(i / 64), Identity: group.Identity{Node: -1}})
@@ -352,6 +357,7 @@ func TestChooseMany(t *testing.T) {
 
 // TestChooseErrors has members that contradict each other or what is asked for.
 func TestChooseErrors(t *testing.T) {
+	t.Parallel()
 	placed := func(size int, edit func(members []Member) []Member) error {
 		members := membersOf("abcdefgh")
 		list, err := Choose(members, 4, true)
