@@ -12,6 +12,7 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"volley/internal/disk"
@@ -239,14 +240,27 @@ func (m *Manifest) validateCode() error {
 // mostPacked is how many times shorter the text of a record may get.
 const mostPacked = 32
 
+// packers are what pack takes, in this order. Each has a MiB, more than most records.
+var packers = [2]sync.Pool{
+	{New: func() any { return packer(gzip.BestSpeed) }},
+	{New: func() any { return packer(gzip.HuffmanOnly) }},
+}
+
+func packer(level int) *gzip.Writer {
+	z, _ := gzip.NewWriterLevel(nil, level)
+	return z
+}
+
 // pack compresses the text of a record, unless it gets shorter than unpack takes.
 func pack(text []byte) []byte {
 	var b bytes.Buffer
-	for _, level := range []int{gzip.BestSpeed, gzip.HuffmanOnly} {
+	for i := range packers {
 		b.Reset()
-		z, _ := gzip.NewWriterLevel(&b, level)
+		z := packers[i].Get().(*gzip.Writer)
+		z.Reset(&b)
 		z.Write(text)
 		z.Close()
+		packers[i].Put(z)
 		if len(text) <= mostPacked*b.Len() {
 			break
 		}
