@@ -499,11 +499,9 @@ func (s *session) runRepairs(ctx context.Context, list []blockRepair, targets ma
 	sources := map[int]*data{}
 	parity := map[int]parityReader{}
 	defer func() {
-		for _, d := range sources {
-			d.close()
-		}
-		for _, f := range parity {
-			f.Close()
+		for _, n := range s.nodes {
+			sources[n.index].close()
+			parity[n.index].Close()
 		}
 	}()
 	for _, n := range s.nodes {

@@ -495,8 +495,8 @@ func (h *handles[K]) get(key K, open func() (disk.File, error)) (disk.File, erro
 }
 
 func (h *handles[K]) close() {
-	for _, f := range h.open {
-		f.Close()
+	for _, key := range h.order {
+		h.open[key].Close()
 	}
 	h.open, h.order = nil, nil
 }
