@@ -12,7 +12,7 @@ for (const [name, hash, args] of [
   test(`costs against K are those of volley cost: ${name}`, async () => {
     const k = args.includes("-k") ? [] : ["-k", "2..20"];
     const { rows } = await explorer.json("cost", ...k, ...args, "--format", "json");
-    const opened = await explorer.open(hash);
+    const opened = await explorer.show(hash);
     const { page } = opened;
     await page.locator("figure[data-chart=c1] svg").waitFor();
     await page.locator("figure[data-chart=c2] svg").waitFor();
@@ -36,7 +36,7 @@ for (const [name, hash, args] of [
 }
 
 test("the planner's choice and the crossings are marked", async () => {
-  const opened = await explorer.open("#/cost?k=64");
+  const opened = await explorer.show("#/cost?k=64");
   const { page } = opened;
   await page.locator("figure[data-chart=sizes] svg").waitFor();
   await page.locator("[data-crossing]").first().waitFor();
@@ -49,7 +49,7 @@ test("the planner's choice and the crossings are marked", async () => {
 });
 
 test("the command is what the command line takes", async () => {
-  const opened = await explorer.open("#/cost?k=16&p=2&ks=4,8,16&beta=1ms");
+  const opened = await explorer.show("#/cost?k=16&p=2&ks=4,8,16&beta=1ms");
   const { page } = opened;
   for (const chart of ["c1", "sizes"]) await page.locator(`figure[data-chart=${chart}] svg`).waitFor();
   const command = await page.locator("main code").filter({ hasText: "volley cost " }).textContent();
@@ -59,7 +59,7 @@ test("the command is what the command line takes", async () => {
 });
 
 test("of the many plans on a network those are drawn that are the best of their algorithm somewhere; a button shows all", async () => {
-  const opened = await explorer.open("#/cost?k=16&model=network&ks=2..4");
+  const opened = await explorer.show("#/cost?k=16&model=network&ks=2..4");
   const { page } = opened;
   const drawn = page.locator("figure[data-chart=sizes] g[data-line]");
   await drawn.first().waitFor();
@@ -77,7 +77,7 @@ test("of the many plans on a network those are drawn that are the best of their 
 });
 
 test("fields of the cost view that are wrong say so, and the charts stay", async () => {
-  const opened = await explorer.open("#/cost?ks=2..8"); // few, as each is counted anew after a mistake
+  const opened = await explorer.show("#/cost?ks=2..8"); // few, as each is counted anew after a mistake
   const { page } = opened;
   for (const chart of ["c1", "c2", "sizes"]) await page.locator(`figure[data-chart=${chart}] svg`).waitFor();
   for (const [field, text] of [["ks", "2.."], ["ks", "0"], ["ks", "1..5000"], ["from", "small"], ["to", "1B"]]) {

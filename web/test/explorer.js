@@ -8,6 +8,9 @@ import { createInterface } from "node:readline";
 import { after, before } from "node:test";
 import { chromium, firefox } from "playwright-core";
 
+/** Of what is waited for, in ms: it ends only what hangs. No test is decided by how busy the machine is. */
+export const limit = 120_000;
+
 export const repository = new URL("../..", import.meta.url).pathname;
 
 /** Runs a command to its end and returns what it prints. */
@@ -53,21 +56,23 @@ export const inFirefox = process.env.BROWSER === "firefox";
 export function browse() {
   if (inFirefox) {
     return firefox.launch({
-      channel: "moz-firefox", executablePath: process.env.FIREFOX ?? "/usr/bin/firefox-esr",
+      channel: "moz-firefox", executablePath: process.env.FIREFOX ?? "/usr/bin/firefox-esr", timeout: limit,
     });
   }
   return chromium.launch({
     executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
+    timeout: limit,
     args: ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
       "--disable-component-update", "--disable-sync"],
   });
 }
 
-/** Opens a page of a given size; what it complains about is in problems. */
-export async function open(browser, url, options = {}) {
+/** Opens a page of a given size; what it complains about is in problems. The script runs in it before its own. */
+export async function open(browser, url, { script, ...options } = {}) {
   const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, reducedMotion: "reduce", ...options });
   if (inFirefox && options.colorScheme === "dark") await context.addInitScript(() => location.protocol === "http:" && localStorage.setItem("volley-theme", "dark"));
-  context.setDefaultTimeout(120_000); // no test is decided by how busy the machine is
+  if (script) await context.addInitScript(script);
+  context.setDefaultTimeout(limit);
   const page = await context.newPage();
   const problems = [];
   page.on("console", (message) => {
@@ -110,7 +115,7 @@ export class Explorer {
   /** Opens an address of the page and waits until its plan is there. */
   async show(hash, options) {
     const opened = await this.open(hash, options);
-    await opened.page.locator("#page[aria-busy=false] h2").first().waitFor();
+    await settled(opened.page);
     return opened;
   }
 
@@ -118,8 +123,46 @@ export class Explorer {
   async load({ page }, hash) {
     await page.goto("about:blank");
     await page.goto(`${this.server.address}${hash}`);
-    await page.locator("#page[aria-busy=false] h2").first().waitFor();
+    await settled(page);
   }
+}
+
+/** Waits until no question to the engine is open: the view shows all that it asked for. */
+export function settled(page, view = "") {
+  return page.locator(`#page[aria-labelledby^="tab-${view}"][aria-busy=false]`).waitFor({ state: "attached" });
+}
+
+/**
+ * Holds the answer of the next run on sample data after its first line, the start, until the function that this returns
+ * is called: a run that goes on does so for as long as a busy browser takes to look.
+ */
+export async function holdRun(page) {
+  await page.evaluate(() => {
+    const { fetch } = globalThis;
+    const held = new Promise((resolve) => (globalThis.letRunGo = resolve));
+    globalThis.fetch = async (url, init) => {
+      const response = await fetch(url, init);
+      if (!`${url}`.endsWith("api/run")) return response;
+      globalThis.fetch = fetch;
+      const aborted = new Promise((resolve) => init.signal.addEventListener("abort", resolve));
+      let started = false;
+      const body = response.body.pipeThrough(new TransformStream({
+        async transform(chunk, controller) {
+          if (!started) {
+            const end = chunk.indexOf(10) + 1;
+            started = end > 0;
+            controller.enqueue(chunk.subarray(0, end || chunk.length));
+            chunk = chunk.subarray(end || chunk.length);
+          }
+          if (chunk.length === 0) return;
+          await Promise.race([held, aborted]);
+          controller.enqueue(chunk);
+        },
+      }));
+      return new Response(body, { status: response.status, headers: response.headers });
+    };
+  });
+  return () => page.evaluate(() => globalThis.letRunGo());
 }
 
 /** Ends a test of a page: nothing was complained about. */

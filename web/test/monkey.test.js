@@ -2,7 +2,7 @@
 // MONKEY_ACTIONS choose others than CI's.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Explorer } from "./explorer.js";
+import { Explorer, limit, settled } from "./explorer.js";
 
 const explorer = new Explorer();
 const seed = Number(process.env.MONKEY_SEED ?? 1);
@@ -39,7 +39,14 @@ const hashes = [
 const keys = ["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown", "Home", "End", " ", "Enter", "Escape", "Tab", "Tab", "/", "?"];
 const operable = 'button:not(:disabled), select, input, summary, [role="button"], [role="tab"], [role="gridcell"], td.entry, a[href]';
 
-test(`${actions} random actions, seed ${seed}`, { timeout: 600_000 }, async () => {
+/** Ends with what is waited for, or after the limit with an error. */
+async function within(promise, what) {
+  let timer;
+  const late = new Promise((_, reject) => (timer = setTimeout(() => reject(new Error(`hangs: ${what()}`)), limit)));
+  await Promise.race([promise, late]).finally(() => clearTimeout(timer));
+}
+
+test(`${actions} random actions, seed ${seed}`, async () => {
   const { page, problems, close } = await explorer.show("", { reducedMotion: "no-preference", viewport: { width: 1100, height: 800 } });
   // A warning says where it comes from.
   await page.evaluate(() => {
@@ -65,8 +72,14 @@ test(`${actions} random actions, seed ${seed}`, { timeout: 600_000 }, async () =
       const { width, height } = page.viewportSize();
       if (!found || found.x < 0 || found.y < 0 || found.x >= width || found.y >= height) return;
       log.push(`${found.tag} ${found.name || found.id || found.says}`);
-      if (found.options && found.id) await page.selectOption(`[id="${found.id}"]`, one(found.options), { timeout: 500, force: true }).catch(() => {});
-      else if (found.type === "text" || found.type === "search") {
+      if (found.options && found.id) {
+        await page.evaluate(([id, value]) => {
+          const select = document.getElementById(id);
+          if (!select) return; // it has gone meanwhile
+          select.value = value;
+          for (const type of ["input", "change"]) select.dispatchEvent(new Event(type, { bubbles: true }));
+        }, [found.id, one(found.options)]);
+      } else if (found.type === "text" || found.type === "search") {
         const text = one(texts[found.name] ?? ["1", "2", "nonsense", ""]);
         log.push(`  types ${text}`);
         await page.mouse.click(found.x, found.y, { clickCount: 3 });
@@ -116,10 +129,10 @@ test(`${actions} random actions, seed ${seed}`, { timeout: 600_000 }, async () =
   };
   const weighted = [...Array(12).fill("operate"), ...Array(5).fill("key"), ...Array(3).fill("point"), "go", "go", "back", "wait", "wait", "resize", "stepAndReplace"];
   for (let i = 0; i < actions && problems.length === 0; i++) {
-    await does[one(weighted)]();
+    await within(does[one(weighted)](), () => log.slice(-25).join("; "));
     assert.ok(new URL(page.url()).pathname === "/", "the page was left");
   }
-  await page.waitForTimeout(500);
+  await settled(page);
   assert.deepEqual(problems, [], `seed ${seed}, after ${log.length} actions: ${log.slice(-25).join("; ")}`);
   assert.ok(await page.locator("header.top h1").isVisible());
   await close();

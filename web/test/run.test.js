@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { done, Explorer, repository, run } from "./explorer.js";
+import { done, Explorer, holdRun, repository, run } from "./explorer.js";
 
 let directory, report, trace;
 const explorer = new Explorer(async ({ directory: there, volley }) => {
@@ -72,10 +72,13 @@ test("a broken file is named, with the place and reason; what was good stays", a
 });
 
 test("a run on sample data is watched, and verified", async () => {
-  const opened = await explorer.show("#/run?k=8&p=2&sample=4KiB&pace=2s");
+  const opened = await explorer.show("#/run?k=8&p=2&sample=4KiB&pace=5ms");
   const { page } = opened;
+  await page.locator('.state[data-state="whole"]').waitFor(); // the example that the view begins with
+  const letRunGo = await holdRun(page);
   await page.getByRole("button", { name: "Run on sample data" }).click();
-  await page.locator('[data-live="true"]').waitFor(); // at a pace that a busy browser does not miss
+  await page.locator('[data-live="true"]').waitFor();
+  await letRunGo();
   await page.locator('.state[data-state="whole"]').waitFor();
   assert.match(await page.locator(".state").textContent(), /Verified/);
   const plan = await explorer.json("plan", "--model", "paper", "-k", "8", "-p", "2", "--size", "4KiB", "--format", "json");
@@ -93,9 +96,13 @@ test("a run on sample data is watched, and verified", async () => {
 test("a run is cancelled; fields of it that are wrong say so", async () => {
   const opened = await explorer.show("#/run?k=16&sample=64KiB&pace=2s");
   const { page } = opened;
+  await page.locator('.state[data-state="whole"]').waitFor(); // the example that the view begins with
+  await holdRun(page);
   await page.getByRole("button", { name: "Run on sample data" }).click();
+  await page.locator('[data-live="true"]').waitFor();
   await page.getByRole("button", { name: "Cancel" }).click();
-  await page.locator('.state[data-state="cancelled"]').or(page.getByRole("button", { name: "Run on sample data" })).first().waitFor();
+  await page.locator('.state[data-state="cancelled"]').waitFor();
+  await page.getByRole("button", { name: "Run on sample data" }).waitFor();
   for (const [field, text] of [["sample", "much"], ["sample", "1GiB"], ["pace", "slow"], ["pace", "1h"]]) {
     await page.locator(`#run-sample`).fill(field === "sample" ? text : "64KiB");
     await page.locator(`#run-pace`).fill(field === "pace" ? text : "0");

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { test } from "node:test";
-import { done, Explorer, inFirefox } from "./explorer.js";
+import { done, Explorer, inFirefox, settled } from "./explorer.js";
 
 const explorer = new Explorer();
 
@@ -337,7 +337,7 @@ test("at 390 px the picture comes first, and the form behind a button", async ()
   for (const hash of ["#/protect?nodes=16", "#/proof?k=8", "#/cost?k=16", "#/run?k=8", "#/figures?figure=dft"]) {
     await page.evaluate((h) => (location.hash = h), hash);
     await page.locator("main :is(svg, table)").first().waitFor();
-    await page.waitForTimeout(500); // the last of several answers
+    await settled(page, hash.match(/\w+/)[0]);
     const wide = await page.evaluate(() => document.documentElement.scrollWidth);
     assert.ok(wide <= 390, `${hash}: ${wide} px`);
   }

@@ -29,6 +29,21 @@ after(async () => {
   server?.close();
 });
 
+/** Keeps what the engine says to each run in globalThis.runs. */
+function recordRuns() {
+  globalThis.runs = [];
+  globalThis.Worker = class extends globalThis.Worker {
+    constructor(...args) {
+      super(...args);
+      this.addEventListener("message", ({ data }) => globalThis.runs.find((run) => run.id === data.id)?.lines.push(data.line ?? "end"));
+    }
+    postMessage(message) {
+      if (message.method === "run") globalThis.runs.push({ id: message.id, lines: [] });
+      super.postMessage(message);
+    }
+  };
+}
+
 test("a schedule is computed in the browser", async () => {
   const opened = await open(browser, `${address}#/schedule?k=16`);
   const { page } = opened;
@@ -40,16 +55,19 @@ test("a schedule is computed in the browser", async () => {
 });
 
 test("a run goes on in the browser, is watched, and cancelled", async () => {
-  const opened = await open(browser, `${address}#/run?k=8&sample=1KiB&pace=30ms`);
+  const opened = await open(browser, `${address}#/run?k=8&sample=1KiB&pace=30ms`, { script: recordRuns });
   const { page } = opened;
   await page.getByRole("button", { name: "Run on sample data" }).click();
   await page.locator('.state[data-state="whole"]').waitFor();
   assert.match(await page.locator(".state").textContent(), /Verified/);
-  await page.locator("#run-pace").fill("5s");
+  await page.locator("#run-pace").fill("15s");
   await page.getByRole("button", { name: "Run on sample data" }).click();
   await page.getByRole("button", { name: "Cancel" }).click();
   await page.getByRole("tab", { name: "Schedule" }).click();
-  await page.locator("input[name=processors]").fill("4"); // what is asked next has not to wait
-  await page.waitForFunction(() => document.querySelectorAll("path.arrow").length === 8, undefined, { timeout: 4000 });
+  await page.locator("input[name=processors]").fill("4");
+  await page.waitForFunction(() => document.querySelectorAll("path.arrow").length === 8);
+  // What is asked next has not waited for the whole run: the engine ended it before, with no result.
+  const runs = await page.evaluate(() => globalThis.runs);
+  assert.deepEqual(runs.map(({ lines }) => [lines.some((line) => line.startsWith('{"result"')), lines.at(-1)]), [[true, "end"], [true, "end"], [false, "end"]]);
   await done(opened);
 });

@@ -4,6 +4,12 @@ import { asEngineError, call, isAbort, type EngineError } from "./engine";
 import { problems } from "./problems.svelte";
 
 const delay = 150; // ms, while somebody types
+const all: { busy: boolean }[] = [];
+
+/** Whether a question is open: what the page shows is about to change. */
+export function questionsOpen(): boolean {
+  return all.some((asked) => asked.busy);
+}
 
 export class Asked<Q, R> {
   result: R | null = $state.raw(null);
@@ -18,7 +24,9 @@ export class Asked<Q, R> {
   constructor(
     private readonly method: string,
     private readonly own: string[] = [],
-  ) {}
+  ) {
+    all.push(this);
+  }
 
   ask(question: Q): void {
     const key = JSON.stringify(question);
@@ -30,6 +38,7 @@ export class Asked<Q, R> {
     this.key = key;
     clearTimeout(this.timer);
     this.control?.abort();
+    this.busy = true;
     this.timer = setTimeout(() => void this.fetch(question), first ? 0 : delay);
   }
 
@@ -61,7 +70,6 @@ export class Asked<Q, R> {
 
   private async fetch(question: Q): Promise<void> {
     const control = (this.control = new AbortController());
-    this.busy = true;
     try {
       this.result = await call<R>(this.method, question, undefined, control.signal);
       this.error = null;

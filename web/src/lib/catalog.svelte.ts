@@ -4,6 +4,7 @@ import { problems } from "./problems.svelte";
 
 class CatalogStore {
   value: Catalog | null = $state.raw(null);
+  busy = $state(true);
 
   async load(): Promise<void> {
     try {
@@ -11,6 +12,7 @@ class CatalogStore {
     } catch (error) {
       problems.report("catalog", asEngineError(error));
     }
+    this.busy = false;
   }
 
   default(flag: string): string {
