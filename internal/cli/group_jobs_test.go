@@ -19,6 +19,7 @@ import (
 // at most, and whichever did, the group is whole. Where member 0 is there, it decides, and one
 // wins exactly.
 func TestGroupJobPairs(t *testing.T) {
+	t.Parallel()
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	rng := rand.New(rand.NewPCG(seed, 1))
@@ -86,6 +87,7 @@ func TestGroupJobPairs(t *testing.T) {
 
 // TestGroupJobKilled kills one process of a job on a group, or all, at random moments.
 func TestGroupJobKilled(t *testing.T) {
+	t.Parallel()
 	const n = 5
 	testKilled(t, *groupKills, 200_000, func(t *testing.T, rng *rand.Rand, limit time.Duration, args []string) bool {
 		begun := time.Now()

@@ -50,8 +50,13 @@ func newJob(t *testing.T, n int, args ...string) *job {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 3*transporttest.Limit)
 	t.Cleanup(cancel)
+	own, err := os.MkdirTemp("", "volley") // or Open MPI fails, as two jobs make a directory
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(own) })
 	j := &job{Cmd: exec.CommandContext(ctx, "mpirun", line...)}
-	j.Env = append(os.Environ(), asCommand+"=1", "OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1")
+	j.Env = append(os.Environ(), asCommand+"=1", "OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1", "TMPDIR="+own)
 	j.Stdout, j.Stderr = &j.out, &j.out
 	j.WaitDelay = time.Second
 	return j
@@ -112,6 +117,7 @@ func tree(t *testing.T, dir string) map[string]string {
 
 // TestJobs compares jobs with runs in one process, to the byte.
 func TestJobs(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		ranks, processors int
 		args              []string
@@ -165,6 +171,7 @@ func TestJobs(t *testing.T) {
 
 // TestJobModes checks that no process gives its coded file more than the input of any other one allows.
 func TestJobModes(t *testing.T) {
+	t.Parallel()
 	const ranks = 4
 	pattern := writeNumbered(t, ranks, 1000)
 	for k, mode := range []os.FileMode{0o644, 0o644, 0o640, 0o604} {
@@ -191,6 +198,7 @@ func TestJobModes(t *testing.T) {
 // TestOwnDirectories lets each process have its packet, and its result, in a directory of
 // its own, and another by the name of all.
 func TestOwnDirectories(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	for k := range 3 {
 		if err := os.MkdirAll(filepath.Join(dir, fmt.Sprint("node", k)), 0o777); err != nil {
@@ -214,6 +222,7 @@ func TestOwnDirectories(t *testing.T) {
 // TestJobErrors checks that errors come out once, with the ranks where they are, and end
 // all.
 func TestJobErrors(t *testing.T) {
+	t.Parallel()
 	pattern := writeNumbered(t, 4, 1000)
 	missing := writeNumbered(t, 4, 1000)
 	if err := os.Remove(strings.ReplaceAll(missing, "{rank}", "3")); err != nil {
@@ -262,6 +271,7 @@ func TestJobErrors(t *testing.T) {
 // TestJobDiffers starts processes of one job that are not alike: all end at once, with exit code 2,
 // one line says which rank differs, and nothing is written.
 func TestJobDiffers(t *testing.T) {
+	t.Parallel()
 	other := filepath.Join(t.TempDir(), "other")
 	build := exec.Command("go", "build", "-tags", "mpi", "-ldflags", "-X "+reflect.TypeFor[volley.Report]().PkgPath()+".Version=9.9.9", "-o", other, "../../cmd/volley")
 	if text, err := build.CombinedOutput(); err != nil {
@@ -320,6 +330,7 @@ func TestJobDiffers(t *testing.T) {
 
 // TestJobMissing has rank 2 not come to MPI_Init: the others say that they wait.
 func TestJobMissing(t *testing.T) {
+	t.Parallel()
 	j := newJob(t, 2, "verify", "--comm", "mpi", "--timeout", "2s", t.TempDir(), ":", "30")
 	j.Args[len(j.Args)-2] = "sleep"
 	if code, lines := j.do(t); code != exitFailed || len(lines) < 2 ||
@@ -331,6 +342,7 @@ func TestJobMissing(t *testing.T) {
 // TestTwoJobs starts two jobs with different packets into one directory at once: all processes
 // of one write it, and the other says so.
 func TestTwoJobs(t *testing.T) {
+	t.Parallel()
 	for range 3 {
 		out := filepath.Join(t.TempDir(), "out")
 		var jobs []*job
@@ -339,12 +351,6 @@ func TestTwoJobs(t *testing.T) {
 			pattern := writeNumbered(t, 4, 100_000+n)
 			inputs = append(inputs, filepath.Dir(pattern))
 			jobs = append(jobs, newJob(t, 4, "encode", "--comm", "mpi", "--force", "-o", out, pattern))
-			own, err := os.MkdirTemp("", "volley") // or Open MPI fails, as two jobs make a directory
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer os.RemoveAll(own)
-			jobs[n].Env = append(jobs[n].Env, "TMPDIR="+own)
 			if err := jobs[n].Start(); err != nil {
 				t.Fatal(err)
 			}
@@ -372,6 +378,7 @@ func TestTwoJobs(t *testing.T) {
 
 // TestJobAuto leaves --comm out.
 func TestJobAuto(t *testing.T) {
+	t.Parallel()
 	out := filepath.Join(t.TempDir(), "out")
 	j := newJob(t, 3, "encode", "-o", out, writeNumbered(t, 3, 100), "-k", "3")
 	if code, _ := j.do(t); code != exitOK {
@@ -472,11 +479,13 @@ func (j *job) ended(t *testing.T, n int) {
 // TestKilled kills a process at random moments: the job fails in time, no result appears
 // that is not whole, nothing goes on, and the next run removes what is left.
 func TestKilled(t *testing.T) {
+	t.Parallel()
 	testStruck(t, syscall.SIGKILL, 12, "1m", regexp.MustCompile(`process rank 2 .* exited on signal 9`))
 }
 
 // TestStopped stops one: the others name it.
 func TestStopped(t *testing.T) {
+	t.Parallel()
 	testStruck(t, syscall.SIGSTOP, 4, "5s", regexp.MustCompile(`rank 2 does not answer|a process does not end|MPI did not bring all processes together within 5s: rank . waits`))
 }
 
@@ -531,6 +540,7 @@ func testStruck(t *testing.T, sig syscall.Signal, times int, timeout string, nam
 // TestGroupJob protects 8 nodes at 8 processes, loses three, and recovers them; and says
 // once what is wrong.
 func TestGroupJob(t *testing.T) {
+	t.Parallel()
 	dirs := writeNodes(t, 8, 300_000)
 	pattern := filepath.Join(filepath.Dir(dirs[0]), "node.{rank}")
 	do := func(want int, args ...string) string {
@@ -579,6 +589,7 @@ func TestGroupJob(t *testing.T) {
 // TestDecodeJobs loses inputs and coded files and decodes in as many processes, fewer, or one, which
 // share directories or have their own.
 func TestDecodeJobs(t *testing.T) {
+	t.Parallel()
 	const k = 5
 	for _, c := range []struct {
 		ranks int
@@ -645,6 +656,7 @@ func TestDecodeJobs(t *testing.T) {
 
 // TestDecodeJobErrors checks that errors come out once, end all, and leave no file with a name.
 func TestDecodeJobErrors(t *testing.T) {
+	t.Parallel()
 	const k = 4
 	pattern := writeNumbered(t, k, 3000)
 	dir := t.TempDir()
@@ -721,6 +733,7 @@ func TestDecodeJobErrors(t *testing.T) {
 // TestDecodeJobKilled kills a process at random moments: the inputs have their names all or not at
 // all once the next run has the directory.
 func TestDecodeJobKilled(t *testing.T) {
+	t.Parallel()
 	const n = 4
 	pattern := writeNumbered(t, n, 8<<20)
 	want := tree(t, filepath.Dir(pattern))
@@ -761,6 +774,7 @@ func TestDecodeJobKilled(t *testing.T) {
 
 // TestSetsJob has MPI processes with a directory each go apart into sets. One that fails holds up no other.
 func TestSetsJob(t *testing.T) {
+	t.Parallel()
 	dirs := writeNodes(t, 6, 30_000)
 	before := contents(t, dirs)
 	do := func(want int, args ...string) string {
@@ -808,6 +822,7 @@ func TestSetsJob(t *testing.T) {
 
 // TestResizeJob adds a process with its node to those of a group, and then removes another.
 func TestResizeJob(t *testing.T) {
+	t.Parallel()
 	dirs := writeNodes(t, 4, 30_000)
 	before := contents(t, dirs)
 	pattern := strings.TrimSuffix(dirs[0], "0") + "{rank}"
