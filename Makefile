@@ -32,31 +32,42 @@ module: ## gives the module another path, in every import: make module NAME=host
 	git ls-files '*go.mod' | xargs sed -i -E '/=>/!s#(^|\s)volley(/\S*)?( v0\.0\.0)?$$#\1$(NAME)\2\3#; s#(^|\s)volley(/\S*)? =>#\1$(NAME)\2 =>#'
 	gofmt -w $$(git ls-files '*.go')
 
-race: ## the race detector, where goroutines meet
-	go test -race . ./executor ./trace ./transport/... ./tune ./coded ./collective ./internal/disk/... ./internal/explore
-	go test -race -p 3 -skip '^Test(.*Crash|DecideHostile|Flips|Losses16|Model|PowerCutAfter|SnapshotsLosses|Overhead|PlacesKept|Python.*)$$' ./engine/... ./group # what is left out runs processes, or repeats for long what others do; engine waits
-	go test -race -run '^Test(.*Interrupt.*|Busy|HangUp|Explore.*|Launch(Missing|Progress)|Sets(Lost|Domains|Many)?|Progress(Ranks)?|TuneProgress|Meter|Limits|Terminal|Metrics|Trace|Group(Errors)?)$$' ./internal/cli # where it has goroutines of its own: signals, servers, hosts, sets, bars
-	go test -race -skip '^TestSimulateLarge$$' ./research/simulate # one goroutine computes that, for long
+# Of engine and group the race detector leaves out what runs processes, or repeats for long what other tests do. Of
+# internal/cli it takes what has goroutines of its own: signals, servers, hosts, sets, bars. And one goroutine computes
+# TestSimulateLarge, for long.
+PROCESSES = ^Test(.*Crash|DecideHostile|Flips|Losses16|Model|PowerCutAfter|SnapshotsLosses|Overhead|PlacesKept|Python.*)$$
+GOROUTINES = ^Test(.*Interrupt.*|Busy|HangUp|Explore.*|Launch(Missing|Progress)|Sets(Lost|Domains|Many)?|Progress(Ranks)?|TuneProgress|Meter|Limits|Terminal|Metrics|Trace|Group(Errors)?)$$
+RACE = %
+raced = $(if $(filter $(RACE),$1),go test -race $2 $(filter $(RACE),$1))
+race: ## the race detector, where goroutines meet; make race RACE="./group ./coded" takes only these
+	$(call raced,. ./executor ./trace ./transport/... ./tune ./coded ./collective ./internal/disk/... ./internal/explore)
+	$(call raced,./engine/... ./group,-p 3 -skip '$(PROCESSES)')
+	$(call raced,./internal/cli,-run '$(GOROUTINES)')
+	$(call raced,./research/simulate,-skip '^TestSimulateLarge$$')
 
 PYTHON = python3
 MPI_RANKS = 1 2 3 5 16
+HANGS = 20m
+# What has files of its own with the tag, and the tests of internal/cli there, which wait more than they compute.
+TAGGED = ./transport/mpi ./internal/cli ./cmd/... ./examples/mpi ./bench/network
+JOBS = $(shell grep -ho '^func Test[A-Za-z0-9]*' internal/cli/mpi_test.go internal/cli/group_jobs_test.go | cut -c10- | tr '\n' '|')
 mpi: export OMPI_ALLOW_RUN_AS_ROOT = 1
 mpi: export OMPI_ALLOW_RUN_AS_ROOT_CONFIRM = 1
 mpi: ## jobs under mpirun, and the library for C; needs Open MPI, pkg-config, gcc, gfortran, and Python with mpi4py, NumPy and pytest
-	go vet -tags mpi ./...
-	go run $(STATICCHECK) -tags mpi ./transport/mpi ./internal/cli ./cmd/... ./examples/mpi ./bench/...
+	go vet -tags mpi $(TAGGED)
+	go run $(STATICCHECK) -tags mpi $(TAGGED)
 	@dir=$$(mktemp -d) && go test -tags mpi -c -o $$dir/transport ./transport/mpi && \
-	for n in $(MPI_RANKS); do echo "the suite of transports, $$n ranks"; timeout 300 mpirun --oversubscribe -n $$n $$dir/transport || exit 1; done && \
-	go build -tags mpi -o $$dir/example ./examples/mpi && timeout 60 mpirun --oversubscribe -n 3 $$dir/example && rm -r $$dir
+	for n in $(MPI_RANKS); do echo "the suite of transports, $$n ranks"; timeout $(HANGS) mpirun --oversubscribe -n $$n $$dir/transport || exit 1; done && \
+	go build -tags mpi -o $$dir/example ./examples/mpi && timeout $(HANGS) mpirun --oversubscribe -n 3 $$dir/example && rm -r $$dir
 	go test -tags mpi -count 1 ./cmd/libvolley ./bench/network
 	go test -count 1 -run TestFirstMinutes/HPC ./internal/claims -mpi
 	@dir=$$(mktemp -d) && trap "rm -r $$dir" EXIT && go build -tags mpi -buildmode=c-shared -o $$dir/libvolley.so ./cmd/libvolley && \
 	export VOLLEY_LIBRARY=$$dir/libvolley.so PYTHONPATH=$(CURDIR)/python && \
-	timeout 300 mpirun --oversubscribe -n 4 $(PYTHON) -m pytest -q -x -p no:cacheprovider python/tests/test_mpi.py && \
-	timeout 300 examples/solver/survive.py --seed 100 --runs 2 $(PYTHON) examples/mpi4py/train.py ROOT OUT 60 6 && \
+	timeout $(HANGS) mpirun --oversubscribe -n 4 $(PYTHON) -m pytest -q -x -p no:cacheprovider python/tests/test_mpi.py && \
+	timeout $(HANGS) examples/solver/survive.py --seed 100 --runs 2 $(PYTHON) examples/mpi4py/train.py ROOT OUT 60 6 && \
 	mpicc -O2 -Wall -Werror -I cmd/libvolley -o $$dir/solver examples/solver/solver.c -L $$dir -lvolley -Wl,-rpath,$$dir -lm && \
-	timeout 300 examples/solver/survive.py --seed 100 --runs 2 $$dir/solver ROOT OUT 1024 100 10
-	go test -tags mpi -count 1 -timeout 15m -run '^Test(GroupJob|GroupJobKilled|GroupJobPairs|SetsJob|ResizeJob|Job|JobCopies|JobErrors|JobDiffers|JobMissing|JobModes|DecodeJobs|DecodeJobErrors|DecodeJobKilled|TwoJobs|Jobs|OwnDirectories|SameResults|Killed|Stopped)$$' ./internal/cli -group.kills 1
+	timeout $(HANGS) examples/solver/survive.py --seed 100 --runs 2 $$dir/solver ROOT OUT 1024 100 10
+	go test -tags mpi -count 1 -parallel 4 -run '^Test($(JOBS)SameResults)$$' ./internal/cli -group.kills 1
 
 # The binary is static, and so runs on every Linux of its processor.
 WHEEL = dist
@@ -73,8 +84,9 @@ python: ## the Python package: types and tests; needs Python with mypy, pytest, 
 web/node_modules/.package-lock.json: web/package.json web/package-lock.json
 	cd web && npm ci --no-audit --no-fund
 
+DIST = dist
 page: web/node_modules/.package-lock.json ## web/dist, the page of volley explore, from its sources; needs Node.js and npm
-	cd web && npm run check && npm run build
+	cd web && npm run check && npm run build -- --outDir $(DIST) --emptyOutDir
 
 # The engine is then this code as WebAssembly, and no server is needed that computes.
 site: ## web/site, the page as static files

@@ -63,6 +63,7 @@ var allowed = map[string][]string{
 	"internal/twosums":         {},
 	"internal/hugepage":        {},
 	"internal/race":            {},
+	"internal/steps":           {},
 	"internal/explore": {
 		"", "algo", "coded", "field", "group", "internal/comparison", "internal/selection", "matrix", "plan", "sim", "trace", "transport", "transport/late", "transport/local", "verify",
 	},
