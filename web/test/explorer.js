@@ -78,7 +78,7 @@ export async function open(browser, url, { script, ...options } = {}) {
   page.on("console", (message) => {
     if (message.type() === "error" || message.type() === "warning") problems.push(message.text());
   });
-  page.on("pageerror", (error) => problems.push(String(error)));
+  page.on("pageerror", (error) => problems.push(error.stack ?? String(error)));
   page.on("requestfailed", (request) => {
     if (!/^(net::ERR_ABORTED|NS_BINDING_ABORTED)$/.test(request.failure()?.errorText)) problems.push(`${request.url()}: ${request.failure()?.errorText}`);
   });

@@ -61,6 +61,15 @@ test("the memory of a processor is what volley plan says of it", async () => {
   await done(opened);
 });
 
+test("the corner of a matrix is no entry", async () => {
+  const opened = await explorer.show("#/proof?k=8&proc=3");
+  const { page } = opened;
+  await page.locator("#transfer thead td").click();
+  await page.locator("#transfer td.entry").first().click();
+  await page.getByRole("region", { name: "Memory of processor 0" }).waitFor();
+  await done(opened);
+});
+
 test("what is too large to be shown entry by entry says what to do", async () => {
   const opened = await explorer.show("#/proof?k=200&field=2%5E16");
   await opened.page.getByRole("button", { name: "Show K = 8" }).click();
