@@ -13,6 +13,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path"
@@ -27,7 +28,7 @@ type step struct {
 	always   bool
 	packages []string // the change reaches one: it touches what this package or its tests are made of
 	paths    []string // files and folders that the change touches
-	takes    string   // which packages the step takes as arguments: "reached" or "touched" ones; "" for none
+	takes    string   // which packages it takes as arguments: "reached" ones, their "patterns" or the "touched" ones; "" for none
 }
 
 // Folders and files that belong to no package of Go. What else is not Go's belongs to the package in whose folder it
@@ -48,7 +49,7 @@ var steps = []step{
 	{name: "vet", always: true},
 	{name: "readme", always: true, paths: documents},
 	{name: "modules", takes: "reached", packages: []string{"./bench/...", "./bench/network/...", "./deploy/...", "./examples/...", "./internal/mutation/...", "./research/..."}},
-	{name: "race", takes: "reached", packages: []string{
+	{name: "race", takes: "patterns", packages: []string{
 		".", "./executor", "./trace", "./transport/...", "./tune", "./coded", "./collective", "./internal/disk/...", "./internal/explore", "./engine/...", "./group", "./internal/cli", "./research/simulate",
 	}},
 	{name: "kernels", packages: []string{"./field", "./executor"}, paths: []string{"field"}},
@@ -290,7 +291,11 @@ func (g graph) decide(s step, all bool, files []string) (args []string, reason s
 		}
 	}
 	for _, pattern := range s.packages {
-		if all || g.reaches(dirs, pattern) {
+		if all {
+			args = append(args, pattern)
+		} else if reached := g.reached(dirs, pattern); s.takes == "reached" {
+			args = append(args, reached...)
+		} else if len(reached) > 0 {
 			args = append(args, pattern)
 		}
 	}
@@ -304,9 +309,10 @@ func (g graph) decide(s step, all bool, files []string) (args []string, reason s
 	case s.takes == "":
 		return nil, ""
 	case s.takes == "touched" && !all:
-		return g.alone(dirs), ""
+		return g.touched(dirs), ""
 	}
-	return args, ""
+	slices.Sort(args)
+	return slices.Compact(args), "" // a module may be in the folder of another one
 }
 
 func (s step) touched(file string) bool {
@@ -315,19 +321,24 @@ func (s step) touched(file string) bool {
 
 func in(file, folder string) bool { return file == folder || strings.HasPrefix(file, folder+"/") }
 
-// reaches reports whether a package of the pattern is made of one that has changed.
-func (g graph) reaches(dirs map[string]bool, pattern string) bool {
+// reached returns the packages of the pattern that are made of one that has changed.
+func (g graph) reached(dirs map[string]bool, pattern string) (list []string) {
 	for dir, p := range g {
-		if !p.matches(pattern, dir) {
-			continue
-		}
-		for d := range dirs {
-			if p.made[d] {
-				return true
-			}
+		changed := func(d string) bool { return p.made[d] }
+		if p.matches(pattern, dir) && slices.ContainsFunc(slices.Collect(maps.Keys(dirs)), changed) {
+			list = append(list, argument(dir))
 		}
 	}
-	return false
+	slices.Sort(list)
+	return list
+}
+
+// argument returns a package as the go command takes it.
+func argument(dir string) string {
+	if dir == "." {
+		return dir
+	}
+	return "./" + dir
 }
 
 // matches is as the go command has it: ./... are the packages of the first module.
@@ -342,9 +353,9 @@ func (p *pkg) matches(pattern, dir string) bool {
 	return in(dir, folder)
 }
 
-// alone returns the packages of the product that have changed, or all of the product where one of them has files for other systems:
+// touched returns the packages of the product that have changed, or all of the product where one of them has files for other systems:
 // those may differ in what they export.
-func (g graph) alone(dirs map[string]bool) (list []string) {
+func (g graph) touched(dirs map[string]bool) (list []string) {
 	for dir := range dirs {
 		if !g[dir].product {
 			continue
@@ -352,10 +363,7 @@ func (g graph) alone(dirs map[string]bool) (list []string) {
 		if g[dir].elsewhere {
 			return []string{"./..."}
 		}
-		if dir != "." {
-			dir = "./" + dir
-		}
-		list = append(list, dir)
+		list = append(list, argument(dir))
 	}
 	slices.Sort(list)
 	return list
