@@ -84,9 +84,8 @@ python: ## the Python package: types and tests; needs Python with mypy, pytest, 
 web/node_modules/.package-lock.json: web/package.json web/package-lock.json
 	cd web && npm ci --no-audit --no-fund
 
-DIST = dist
 page: web/node_modules/.package-lock.json ## web/dist, the page of volley explore, from its sources; needs Node.js and npm
-	cd web && npm run check && npm run build -- --outDir $(DIST) --emptyOutDir
+	cd web && npm run check && npm run build
 
 # The engine is then this code as WebAssembly, and no server is needed that computes.
 site: ## web/site, the page as static files
