@@ -16,7 +16,7 @@ var withMPI = flags.Bool("mpi", false, "run the sections of docs/first-minutes.m
 // TestFirstMinutes runs docs/first-minutes.md, each section in a shell and a directory of its own, and compares what
 // the commands print with what the page says they print. In a block of the console a line that begins with $ is a
 // command, and the lines below it are what it prints. There … stands for what differs from run to run, and a line ...
-// for any lines. A block of Go is the file main.go.
+// for any lines, or none. A block of Go is the file main.go.
 func TestFirstMinutes(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("the page is for a shell and the tools of Linux")
@@ -93,7 +93,7 @@ func minutes(t *testing.T, dir, text string) (script string, list []said) {
 				command, prints, _ := strings.Cut(part, "\n")
 				script += command + "\necho " + end + "\n"
 				pattern := regexp.QuoteMeta(prints)
-				pattern = regexp.MustCompile(`(?m)^\\\.\\\.\\\.$`).ReplaceAllString(pattern, `(?:.*\n)*.*`)
+				pattern = regexp.MustCompile(`(?m)^\\\.\\\.\\\.(\n|\z)`).ReplaceAllString(pattern, `(?:.*\n)*`)
 				pattern = strings.ReplaceAll(pattern, "…", `.*`)
 				list = append(list, said{command, prints, regexp.MustCompile(`^` + pattern + `\n?$`)})
 			}
