@@ -188,10 +188,10 @@ type packets interface {
 // found logs what earlier runs had left in the directory.
 func (r *run) found(d *directory) {
 	if d.Finished {
-		slog.Debug("finished what an interrupted run had committed", "directory", d.Path)
+		slog.DebugContext(r.ctx, "finished what an interrupted run had committed", "directory", d.Path)
 	}
 	if len(d.Removed) > 0 {
-		slog.Debug("removed what interrupted runs had left", "directory", d.Path, "files", d.Removed)
+		slog.DebugContext(r.ctx, "removed what interrupted runs had left", "directory", d.Path, "files", d.Removed)
 	}
 }
 
@@ -199,7 +199,7 @@ func (r *run) found(d *directory) {
 func (r *run) encode(e *volley.Encoder, p packets, symbols int64) (*volley.Report, error) {
 	problem := e.Problem()
 	a := problem.Matrix
-	slog.Debug(r.verb[:len(r.verb)-1]+"ing", "processors", problem.Processors(), "field", a.Field().Name(), "matrix", a.ID())
+	slog.DebugContext(r.ctx, r.verb[:len(r.verb)-1]+"ing", "processors", problem.Processors(), "field", a.Field().Name(), "matrix", a.ID())
 	first, end := executor.Hosted(problem.Processors(), r.t.Rank(), r.t.Size())
 	var mine []volley.Packet
 	for k := first; k < end; k++ {

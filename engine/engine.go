@@ -275,7 +275,7 @@ func (p *Place) route(ctx context.Context, limit time.Duration) error {
 		case <-time.After(routeAgain):
 		}
 	}
-	slog.Info("is reached", "rank", p.run.Rank, "at", p.address)
+	slog.InfoContext(ctx, "is reached", "rank", p.run.Rank, "at", p.address)
 	return nil
 }
 

@@ -408,7 +408,7 @@ func (s *session) examineAll(ctx context.Context, from int, quickly, revert bool
 		}
 		c, err := s.examine(ctx, n, quickly, revert, nil)
 		if err == nil {
-			slog.Debug("compared", "node", n.given, "status", c.status())
+			slog.DebugContext(ctx, "compared", "node", n.given, "status", c.status())
 		}
 		return c, err
 	})

@@ -190,7 +190,7 @@ func protect(ctx context.Context, s *session, o ProtectOptions) (*ProtectReport,
 	}); err != nil {
 		return nil, err
 	}
-	slog.Debug("protecting", "layout", m.Layout, "files", r.Files, "bytes", r.DataBytes)
+	slog.DebugContext(ctx, "protecting", "layout", m.Layout, "files", r.Files, "bytes", r.DataBytes)
 	root, err := s.write(ctx, m, works, &o, r)
 	if err != nil {
 		for _, n := range s.nodes { // nobody has committed it, as this rank has not come so far
@@ -199,7 +199,7 @@ func protect(ctx context.Context, s *session, o ProtectOptions) (*ProtectReport,
 		}
 		return nil, err
 	}
-	slog.Debug("written, and not in force yet", "generation", m.Generation, "coded_blocks", r.Coded)
+	slog.DebugContext(ctx, "written, and not in force yet", "generation", m.Generation, "coded_blocks", r.Coded)
 	if err := s.together(ctx); err != nil { // others may commit it
 		return nil, err
 	}

@@ -147,7 +147,7 @@ func recoverGroup(ctx context.Context, s *session, o RecoverOptions) (*RecoverRe
 		return nil, err
 	}
 	r.Blocks = len(found.rows)
-	slog.Debug("found what is missing", "blocks", r.Blocks, "repairs", len(found.repairs))
+	slog.DebugContext(ctx, "found what is missing", "blocks", r.Blocks, "repairs", len(found.repairs))
 	r.Notes = s.notes()
 	if o.To != "" && !o.DryRun {
 		if err := s.openOut(ctx, o.To, r); err != nil {

@@ -158,7 +158,7 @@ func (s *session) find(ctx context.Context, v verb) (err error) {
 	case err != nil:
 		return s.alike(ctx, err)
 	}
-	slog.Debug("found the group", "nodes", s.k, "generation", s.generation)
+	slog.DebugContext(ctx, "found the group", "nodes", s.k, "generation", s.generation)
 	if s.generation == 0 {
 		return nil
 	}
