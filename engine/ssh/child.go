@@ -30,6 +30,8 @@ type Client struct {
 	// Limit is how long a host, or the program there, may be silent before it counts as dead; 0: a minute.
 	Limit time.Duration
 
+	Env []string // of the programs here and of ssh; nil: that of this process
+
 	Stderr func(host, line string) // is called with what is said there; calls do not overlap
 }
 
@@ -99,7 +101,7 @@ func (c *Client) Start(a Address) (*Child, error) {
 	}
 	x.in, x.to = in, in
 	stderr := &LineWriter{Line: func(text string) { x.said = text; c.Stderr(a.At(), text) }}
-	x.cmd.Stdout, x.cmd.Stderr = w, stderr
+	x.cmd.Stdout, x.cmd.Stderr, x.cmd.Env = w, stderr, c.Env
 	x.cmd.WaitDelay = time.Second // the master of a shared connection keeps stderr open
 	if err := x.cmd.Start(); err != nil {
 		return nil, err

@@ -10,6 +10,7 @@ import (
 
 // TestCheckLarge checks a plan of so many processors that a matrix for them does not fit in memory.
 func TestCheckLarge(t *testing.T) {
+	t.Parallel()
 	const k = 100_000
 	var text strings.Builder
 	fmt.Fprintf(&text, `{"format":"volley-plan","version":1,"algorithm":"none","parameters":"","field":"bls12-381",`+
@@ -32,6 +33,7 @@ func TestCheckLarge(t *testing.T) {
 
 // TestReadAtMost reads no more of a file than it may have.
 func TestReadAtMost(t *testing.T) {
+	t.Parallel()
 	name := filepath.Join(t.TempDir(), "plan.json")
 	if err := os.WriteFile(name, []byte("12345"), 0o666); err != nil {
 		t.Fatal(err)

@@ -30,6 +30,7 @@ func Main(args []string, stdout, stderr io.Writer) int {
 	// With it the collector runs first at 32 MiB, and not several times while a run makes its buffers. No page is touched.
 	ballast := make([]byte, 16<<20)
 	defer runtime.KeepAlive(ballast)
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0)) // --cores lowers it
 	ctx, cancel := context.WithCancelCause(context.Background())
 	signals := make(chan os.Signal, 1)
 	for _, s := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP} {
@@ -43,26 +44,23 @@ func Main(args []string, stdout, stderr io.Writer) int {
 		signal.Stop(signals) // a second one ends the process at once
 		cancel(errInterrupted)
 	}()
-	return run(ctx, args, stdout, stderr)
+	s := newSession()
+	s.own = true
+	return s.run(ctx, args, stdout, stderr)
 }
 
-func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	return runSession(ctx, &session{stdin: os.Stdin}, args, stdout, stderr)
-}
-
-// runSession is run in a session that knows its place.
-func runSession(ctx context.Context, s *session, args []string, stdout, stderr io.Writer) int {
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0)) // --cores lowers it
-	logTo(stderr, false, false)                     // until the flags are known
-	cmd := newCommand(stderr)
+// run runs the command line, as others may in the same process, and returns the exit code.
+func (s *session) run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	s.begun, s.stderr = time.Now(), stderr
+	s.logTo(false, false) // until the flags are known
+	cmd := newCommand()
 	if len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) { // a shell asks
 		completeValues(cmd)
 	}
-	cmd.SetArgs(args)
+	cmd.SetArgs(append([]string{}, args...)) // cobra takes the process's for nil
 	out := &clearing{Writer: stdout, s: s}
 	cmd.SetOut(out)
 	cmd.SetErr(stderr)
-	s.begun, s.stderr = time.Now(), stderr
 	ctx = context.WithValue(ctx, sessionKey{}, s)
 	err := cmd.ExecuteContext(ctx)
 	if failed := out.failed.Load(); failed != nil && (err == nil || errors.Is(err, *failed)) { // without what the writer was at
@@ -76,7 +74,7 @@ func runSession(ctx context.Context, s *session, args []string, stdout, stderr i
 		s.joinAnyhow(rest) // the others may be waiting
 	}
 	code := s.conclude(s.end(err))
-	slog.Info("ended", "verb", s.verb, "exit_code", code, "seconds", time.Since(s.begun).Seconds())
+	s.log.Info("ended", "verb", s.verb, "exit_code", code, "seconds", time.Since(s.begun).Seconds())
 	return code
 }
 
@@ -90,7 +88,7 @@ func (s *session) scan(verb *cobra.Command, args []string) {
 		s.metrics = ""
 	}
 	s.verb, s.json = verb.Name(), *format == "json"
-	logTo(s.stderr, false, s.json)
+	s.logTo(false, s.json)
 }
 
 // looseFlags returns flags for arguments some of which may be unknown.
@@ -156,9 +154,9 @@ func (s *session) hear(all []*ending) {
 }
 
 // Command returns the command line, for its man pages.
-func Command() *cobra.Command { return newCommand(io.Discard) }
+func Command() *cobra.Command { return newCommand() }
 
-func newCommand(stderr io.Writer) *cobra.Command {
+func newCommand() *cobra.Command {
 	var verbose bool
 	var format string
 	cmd := &cobra.Command{
@@ -188,7 +186,7 @@ func newCommand(stderr io.Writer) *cobra.Command {
 				return err
 			}
 			s.json = format == "json"
-			logTo(stderr, verbose, s.json)
+			s.logTo(verbose, s.json)
 			quiet, _ := cmd.Flags().GetBool("quiet")
 			if json, _ := cmd.Flags().GetBool("json"); quiet && !json {
 				cmd.SetOut(io.Discard)
@@ -211,7 +209,6 @@ func newCommand(stderr io.Writer) *cobra.Command {
 	cmd.CompletionOptions.HiddenDefaultCmd = true
 	cmd.SetHelpCommand(newHelp())
 	cmd.SetUsageTemplate(usageTemplate(cmd))
-	cobra.EnableCommandSorting = false // the usual ones first
 	for _, verb := range []*cobra.Command{newEncode(), newDecode(), newProtect(), newVerify(), newRecover(), newStatus(), newResize(), newUnprotect(), newSnapshots(), newTune()} {
 		launchable(verb)
 		if verb.Name() == resizeVerb {
@@ -226,19 +223,6 @@ func newCommand(stderr io.Writer) *cobra.Command {
 	cmd.AddCommand(newTopics()...)
 	document(cmd)
 	return cmd
-}
-
-// logTo has the log written, with what is done if verbose.
-func logTo(w io.Writer, verbose, json bool) {
-	options := &slog.HandlerOptions{Level: slog.LevelWarn}
-	if verbose {
-		options.Level = slog.LevelDebug
-	}
-	if json {
-		slog.SetDefault(slog.New(slog.NewJSONHandler(w, options)))
-	} else {
-		slog.SetDefault(slog.New(slog.NewTextHandler(w, options)))
-	}
 }
 
 // say prints an error or a warning, or logs it where the log is JSON, with its rank and host: by default this process's.
@@ -262,7 +246,7 @@ func (s *session) say(level slog.Level, x saying) {
 	default:
 		at = slog.Any("ranks", x.Ranks)
 	}
-	slog.Log(context.Background(), level, x.Text, "verb", s.verb, "host", x.Host, at)
+	s.log.Log(context.Background(), level, x.Text, "verb", s.verb, "host", x.Host, at)
 }
 
 func (s *session) rank() int {
@@ -272,11 +256,12 @@ func (s *session) rank() int {
 	return s.party.Rank()
 }
 
-func pass(w io.Writer, host, line string) {
+// pass has the log get a line of a host, as it is where it is a record.
+func (s *session) pass(host, line string) {
 	if text := printable.Text(line); strings.HasPrefix(text, "{") && json.Valid([]byte(text)) {
-		printable.Fprintf(w, "%s\n", text)
+		printable.Fprintf(s.stderr, "%s\n", text)
 	} else {
-		slog.Warn(line, "host", host)
+		s.log.Warn(line, "host", host)
 	}
 }
 

@@ -22,6 +22,7 @@ var inTheWay = []string{"manifest.json", "manifest.copy.json", "coded.1", "packe
 // TestOutputLinks puts links in the place of what encode and decode write: what is behind them
 // stays as it is. A directory that is a link is followed, as its user has named it.
 func TestOutputLinks(t *testing.T) {
+	t.Parallel()
 	coded, in, packets := encoded(t, []int{9, 30, 0})
 	for _, args := range [][]string{{"encode", in}, {"decode", coded}} {
 		for _, name := range inTheWay {
@@ -131,6 +132,7 @@ func TestSpecialFiles(t *testing.T) {
 // TestModes checks that coded files, the manifest and decoded files allow no more than all files
 // that they come from, and that the umask has its say.
 func TestModes(t *testing.T) {
+	t.Parallel()
 	defer syscall.Umask(syscall.Umask(0))
 	for _, c := range []struct {
 		umask int
@@ -178,6 +180,7 @@ func TestModes(t *testing.T) {
 // TestModesOfGroups encodes a file that another group than the caller's may read: the caller's
 // may not read what is coded of it.
 func TestModesOfGroups(t *testing.T) {
+	t.Parallel()
 	if os.Getuid() != 0 {
 		t.Skip("only root gives files to any group")
 	}
@@ -198,6 +201,7 @@ func TestModesOfGroups(t *testing.T) {
 // TestManifestNumbers says in manifests that there is much more than there is: that is refused
 // before memory is asked for.
 func TestManifestNumbers(t *testing.T) {
+	t.Parallel()
 	for name, edit := range map[string]func(m *codedpkg.Manifest){
 		"processors":      func(m *codedpkg.Manifest) { m.Processors = 1 << 30 },
 		"sinks":           func(m *codedpkg.Manifest) { m.Sinks = 1 << 30 },
@@ -228,6 +232,7 @@ func TestManifestNumbers(t *testing.T) {
 
 // TestTerminal gives inputs names that a terminal would obey: messages are without them.
 func TestTerminal(t *testing.T) {
+	t.Parallel()
 	coded, _, _ := encoded(t, []int{9, 30})
 	editManifest(t, coded, func(m *codedpkg.Manifest) { m.Inputs[0].Name = "a\x1b[2J\rb" })
 	remove(t, coded, "coded.0")

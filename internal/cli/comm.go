@@ -4,13 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
-	"log/slog"
 	"os"
 	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -96,39 +92,6 @@ const rankWord = "{rank}"
 // job reports whether there may be other processes: then each has its own files.
 func (p *party) job() bool { return p.part != nil }
 
-// A session is a run of the command line. The verb that joins others leaves the party there, and errors come out by it.
-type session struct {
-	verb  string // what this process does
-	party *party
-	alone bool   // the others did not come
-	at    *place // in a launch; nil: there is none
-	leads bool   // it has heard how all processes ended
-
-	group groupFile // that names the nodes, if one does
-
-	stdin  io.Reader
-	read   atomic.Bool // stdin is, or is being
-	file   sync.Mutex  // is held by what writes the file of -o
-	stderr io.Writer
-	meter  *meter // nil: there is none
-
-	begun   time.Time
-	json    bool               // the log is, and so are errors
-	metrics string             // the file; "": none
-	noting  sync.Mutex         // guards what follows
-	values  map[string]float64 // of metrics, from the report
-}
-
-type sessionKey struct{}
-
-// sessionOf returns the session of a verb.
-func sessionOf(ctx context.Context) *session {
-	if s, ok := ctx.Value(sessionKey{}).(*session); ok {
-		return s
-	}
-	return new(session)
-}
-
 // join joins the others of --comm, once in a session, who are to do the same.
 func (o *joining) join(ctx context.Context) (err error) {
 	s := sessionOf(ctx)
@@ -159,7 +122,7 @@ func (o *joining) enter(ctx context.Context, s *session) (err error) {
 		c.join = s.at.join
 	} else {
 		if o.comm == autoComm {
-			if o.comm, err = o.engine(); err != nil {
+			if o.comm, err = o.engine(s.getenv); err != nil {
 				return err
 			}
 		}
@@ -168,8 +131,10 @@ func (o *joining) enter(ctx context.Context, s *session) (err error) {
 		}
 	}
 	o.comm = c.name
-	if err := o.limits.apply(); err != nil {
-		return err
+	if s.own {
+		if err := o.limits.apply(); err != nil {
+			return err
+		}
 	}
 	if s.party, err = c.join(ctx, o); err == nil {
 		s.party.name = c.name
@@ -187,7 +152,7 @@ func (p *party) meet(ctx context.Context, limit time.Duration) (err error) {
 	p.hosts, err = collective.AllgatherValues(ctx, p.Transport, host, limit)
 	slices.Sort(p.hosts)
 	p.hosts = slices.Compact(p.hosts)
-	slog.Info("joined", "comm", p.name, "rank", p.Rank(), "of", p.Size(), "hosts", p.hosts)
+	sessionOf(ctx).log.Info("joined", "comm", p.name, "rank", p.Rank(), "of", p.Size(), "hosts", p.hosts)
 	return err
 }
 

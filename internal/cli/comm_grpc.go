@@ -56,17 +56,17 @@ const (
 var launchers = []string{ofOpenMPI, ofPMI, ofSlurm}
 
 // engine returns the comm that the flags and the variables of launchers call for.
-func (o *joining) engine() (string, error) {
+func (o *joining) engine(getenv func(string) string) (string, error) {
 	if o.ranks.Meet != "" || o.ranks.Rank >= 0 || o.ranks.Size > 0 {
 		return "grpc", nil
 	}
 	several := map[string]bool{} // the launchers that have started several processes
 	for _, name := range launchers {
-		n, err := strconv.Atoi(os.Getenv(name))
+		n, err := strconv.Atoi(getenv(name))
 		several[name] = err == nil && n > 1
 	}
 	say := func(name, ways string) error {
-		return usagef("this is one of several processes that would do the same (%s=%s): %s; --comm local lets each run by itself", name, os.Getenv(name), ways)
+		return usagef("this is one of several processes that would do the same (%s=%s): %s; --comm local lets each run by itself", name, getenv(name), ways)
 	}
 	mpirun := ofOpenMPI
 	if !several[ofOpenMPI] {
@@ -79,24 +79,24 @@ func (o *joining) engine() (string, error) {
 		return "", say(mpirun, "--comm mpi would make them one run, but "+why)
 	case several[mpirun] && why == "":
 		return "", say(ofSlurm, "--comm mpi makes them one run by MPI, and --comm grpc without it")
-	case several[ofSlurm] && o.ranks.Secret == "" && os.Getenv(engine.SecretVariable) == "" && o.ranks.Certificate == "":
+	case several[ofSlurm] && o.ranks.Secret == "" && getenv(engine.SecretVariable) == "" && o.ranks.Certificate == "":
 		return "", say(ofSlurm, "with a secret they are one run: --secret FILE, or "+engine.SecretVariable)
 	case several[ofSlurm]:
 		return "grpc", nil
 	}
-	if _, pod := engine.Pod(os.Getenv); pod {
+	if _, pod := engine.Pod(getenv); pod {
 		return "", say("JOB_COMPLETION_INDEX", "--meet HOST:PORT and --size K make the pods of the Job one run")
 	}
 	return "local", nil
 }
 
 // run returns the place of this process: flags count before what launchers say.
-func (o *rankFlags) run() (run engine.Run, err error) {
-	run, slurm, err := engine.Slurm(os.Getenv, cmp.Or(o.Ports, engine.UsualPorts))
+func (o *rankFlags) run(getenv func(string) string) (run engine.Run, err error) {
+	run, slurm, err := engine.Slurm(getenv, cmp.Or(o.Ports, engine.UsualPorts))
 	if err != nil {
 		return run, err
 	}
-	rank, pod := engine.Pod(os.Getenv)
+	rank, pod := engine.Pod(getenv)
 	switch {
 	case o.Rank >= 0:
 		run.Rank = o.Rank
@@ -122,7 +122,7 @@ func (o *rankFlags) run() (run engine.Run, err error) {
 
 // joinGRPC makes this process a rank of a run.
 func joinGRPC(ctx context.Context, o *joining) (*party, error) {
-	run, err := o.ranks.run()
+	run, err := o.ranks.run(sessionOf(ctx).getenv)
 	if err != nil {
 		return nil, err
 	}
@@ -130,7 +130,7 @@ func joinGRPC(ctx context.Context, o *joining) (*party, error) {
 	if err != nil {
 		return nil, err
 	}
-	place.Says = o.says(run.Rank, run.Size)
+	place.Says = o.says(sessionOf(ctx).getenv, run.Rank, run.Size)
 	place.Sets = func(said [][]byte) [][]int { return o.share(said, place.Rank()) }
 	e, err := place.Join(ctx, nil, o.timeout)
 	if err != nil {
@@ -154,7 +154,7 @@ func joinGRPC(ctx context.Context, o *joining) (*party, error) {
 // partGRPC gathers the endings. Rank 0 says what went wrong, and all take the exit code from it.
 func partGRPC(place *engine.Place, mine ending, s *session) int {
 	rank := place.Rank()
-	limit := endingTime
+	limit := s.limits.ending
 	if mine.Set != "" { // others may take longer
 		limit = 0
 	}

@@ -43,9 +43,10 @@ func joinMPI(ctx context.Context, o *joining) (*party, error) {
 		}
 	case <-late: // MPI cannot say who is missing: all others say that they wait
 		host, _ := os.Hostname()
-		rank := cmp.Or(os.Getenv("OMPI_COMM_WORLD_RANK"), os.Getenv("PMI_RANK"), os.Getenv("SLURM_PROCID"), "?")
-		sessionOf(ctx).say(slog.LevelError, saying{Text: fmt.Sprintf("MPI did not bring all processes together within %v: rank %s waits on %s, and those that say nothing have not come; where all have, --timeout waits longer", limit, rank, host), Host: host})
-		time.Sleep(endingTime) // mpirun ends the others when the first has ended
+		s := sessionOf(ctx)
+		rank := cmp.Or(s.getenv("OMPI_COMM_WORLD_RANK"), s.getenv("PMI_RANK"), s.getenv("SLURM_PROCID"), "?")
+		s.say(slog.LevelError, saying{Text: fmt.Sprintf("MPI did not bring all processes together within %v: rank %s waits on %s, and those that say nothing have not come; where all have, --timeout waits longer", limit, rank, host), Host: host})
+		time.Sleep(s.limits.ending) // mpirun ends the others when the first has ended
 		return nil, exitError{errSaid, exitFailed}
 	}
 	ends := []*mpi.Endpoint{e, last}
@@ -53,7 +54,7 @@ func joinMPI(ctx context.Context, o *joining) (*party, error) {
 	if o.sets.size == 0 && o.resizing == nil {
 		return p, nil
 	}
-	said, err := collective.Allgatherv(ctx, e, o.says(e.Rank(), e.Size()), limit)
+	said, err := collective.Allgatherv(ctx, e, o.says(sessionOf(ctx).getenv, e.Rank(), e.Size()), limit)
 	if err != nil {
 		return p, err
 	}
@@ -77,7 +78,7 @@ func joinMPI(ctx context.Context, o *joining) (*party, error) {
 // partMPI has all processes hear how each of them has ended. Rank 0 says what went wrong, and all take the exit code
 // from it. Then all endpoints are closed.
 func partMPI(last *mpi.Endpoint, ends []*mpi.Endpoint, mine ending, s *session) int {
-	all, wrong := collective.AllgatherValues(context.Background(), last, &mine, 2*endingTime)
+	all, wrong := collective.AllgatherValues(context.Background(), last, &mine, 2*s.limits.ending)
 	if wrong != nil { // somebody does not come
 		all = make([]*ending, last.Size())
 		all[last.Rank()] = &mine
@@ -102,7 +103,7 @@ func partMPI(last *mpi.Endpoint, ends []*mpi.Endpoint, mine ending, s *session) 
 			if err == nil {
 				return code
 			}
-		case <-time.After(2 * endingTime): // somebody is gone since; mpirun ends those who wait
+		case <-time.After(2 * s.limits.ending): // somebody is gone since; mpirun ends those who wait
 			s.say(slog.LevelError, saying{Text: "a process does not end"})
 			return max(code, exitFailed)
 		}

@@ -11,6 +11,7 @@ import (
 
 // TestCostOutput checks that a file is written whole, or stays as it was.
 func TestCostOutput(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	name := filepath.Join(dir, "c2.csv")
 	if out := mustRun(t, "cost", "-k", "2..9", "--format", "csv", "-o", name); out != "" {
@@ -97,7 +98,6 @@ func TestOutputSuffix(t *testing.T) {
 // TestPictures checks that each verb draws in each format, that a file is what would be printed, and that none is left
 // where there is nothing to draw.
 func TestPictures(t *testing.T) {
-	t.Setenv("VOLLEY_TUNE", "off")
 	t.Chdir(t.TempDir())
 	for _, c := range []struct{ args, text string }{
 		{"plan --model paper -k 4", "K = 4, p = 1"},
@@ -142,13 +142,14 @@ func TestPictures(t *testing.T) {
 
 // TestReadmePicture keeps the picture of the README up to date.
 func TestReadmePicture(t *testing.T) {
-	t.Setenv("VOLLEY_TUNE", "off")
+	t.Parallel()
 	if want := string(readFile(t, "../../docs/schedule.svg")); mustRun(t, "plan", "--model", "paper", "-k", "8", "--format", "svg") != want {
 		t.Error("docs/schedule.svg is out of date: look at the new picture and write it with volley plan --model paper -k 8 -o docs/schedule.svg")
 	}
 }
 
 func TestCostUsage(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct{ args, want string }{
 		{"-p 0", "0 ports"},
 		{"-p 1,x", `"x"`},
@@ -184,6 +185,7 @@ func TestCostUsage(t *testing.T) {
 
 // TestCostInterrupt checks that what takes long can be stopped.
 func TestCostInterrupt(t *testing.T) {
+	t.Parallel()
 	ctx, cancel := context.WithCancelCause(context.Background())
 	cancel(errInterrupted)
 	var stdout, stderr strings.Builder

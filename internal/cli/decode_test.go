@@ -102,6 +102,7 @@ func wants(t *testing.T, got string, parts ...string) {
 // every kind. All coded files give the inputs back, and so do, where there is
 // redundancy, those of half the processors with the other half of the inputs.
 func TestDecode(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	file := filepath.Join(dir, "A.csv")
 	write(t, file, "1,1,1,1\n0,1,2,3\n0,0,1,2\n0,0,0,1\n")
@@ -156,6 +157,7 @@ func TestDecode(t *testing.T) {
 // TestDecodeWays decodes what was encoded in pieces, in another order of columns, and
 // for more or fewer sinks than sources.
 func TestDecodeWays(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		flags     string
 		survivors []string
@@ -184,6 +186,7 @@ func TestDecodeWays(t *testing.T) {
 
 // TestDecodeLarge decodes files of many segments, for every algorithm.
 func TestDecodeLarge(t *testing.T) {
+	t.Parallel()
 	for _, name := range []string{"2^8", "257", "bls12-381"} {
 		coded, in, packets := encoded(t, []int{3_000_000, 1, 2_999_999, 65_537, 0, 1 << 20}, "--field", name)
 		for i, flags := range [][]string{
@@ -213,6 +216,7 @@ func TestDecodeLarge(t *testing.T) {
 // TestDecodeStructure checks that the manifest is enough for the structure of a
 // matrix: to decode takes the algorithm that it took to encode.
 func TestDecodeStructure(t *testing.T) {
+	t.Parallel()
 	for flags, want := range map[string]string{
 		"--field 257 --matrix dft": "dft", "--field goldilocks --matrix vandermonde": "draw-and-loose", "--matrix cauchy": "cauchy",
 	} {
@@ -234,6 +238,7 @@ func TestDecodeStructure(t *testing.T) {
 // TestDecodeSubsets takes any inputs and any coded files of a Cauchy code: four
 // or more are enough, and less are refused with the names of what is unknown.
 func TestDecodeSubsets(t *testing.T) {
+	t.Parallel()
 	const k = 4
 	coded, in, packets := encoded(t, []int{5, 0, 30, 17})
 	part := filepath.Join(t.TempDir(), "part")
@@ -276,6 +281,7 @@ func TestDecodeSubsets(t *testing.T) {
 
 // TestDecodeByRank decodes by matrices of which some coded packets tell nothing.
 func TestDecodeByRank(t *testing.T) {
+	t.Parallel()
 	a := filepath.Join(t.TempDir(), "A.csv")
 	write(t, a, "1,2,0,0\n1,2,0,1\n0,0,0,1\n5,10,0,7\n") // columns 1 and 2 tell nothing new; modulo 257
 	coded, in, packets := encoded(t, []int{20, 10, 30, 7}, "--field", "257", "--matrix", "file:"+a)
@@ -332,6 +338,7 @@ func TestDecodeByRank(t *testing.T) {
 
 // TestDecodeDamaged damages coded files one after the other.
 func TestDecodeDamaged(t *testing.T) {
+	t.Parallel()
 	coded, in, packets := encoded(t, []int{50, 60, 70})
 	for j, damage := range []func(path string){
 		func(path string) { write(t, path, strings.Repeat("x", 70)) },
@@ -364,6 +371,7 @@ func TestDecodeDamaged(t *testing.T) {
 
 // TestDecodeSurvivors gives survivors in odd ways.
 func TestDecodeSurvivors(t *testing.T) {
+	t.Parallel()
 	in, packets := writePackets(t, 9, 0, 12, 0, 8, 8)
 	write(t, filepath.Join(in, "packet.05"), string(packets[4])) // two are equal, and two are empty
 	packets[5] = packets[4]
@@ -411,6 +419,7 @@ func TestDecodeSurvivors(t *testing.T) {
 
 // TestDecodeSymbols decodes inputs that were symbols already.
 func TestDecodeSymbols(t *testing.T) {
+	t.Parallel()
 	in := t.TempDir()
 	packets := [][]byte{{1, 0, 0, 1}, {}, {255, 0}}
 	for k, p := range packets {
@@ -427,6 +436,7 @@ func TestDecodeSymbols(t *testing.T) {
 // TestDecodeNames encodes inputs whose names cannot be those of the files of one
 // directory.
 func TestDecodeNames(t *testing.T) {
+	t.Parallel()
 	for _, names := range [][]string{{"a/x", "b/x"}, {"..", "x"}, {"x", "/"}, {"", "x"}, {".volley-x", "x"}, {"a\x00b", "x"}, {strings.Repeat("x", 256), "y"}} {
 		coded, _, packets := encoded(t, []int{10, 20})
 		editManifest(t, coded, func(m *codedpkg.Manifest) {
@@ -455,6 +465,7 @@ func TestDecodeNames(t *testing.T) {
 
 // TestDecodeOutput decodes into directories that are not empty.
 func TestDecodeOutput(t *testing.T) {
+	t.Parallel()
 	coded, in, packets := encoded(t, []int{10, 20, 30})
 	back := t.TempDir()
 	write(t, filepath.Join(back, "packet.01"), "old")
@@ -511,6 +522,7 @@ func TestDecodeOutput(t *testing.T) {
 // TestDecodeWrong decodes with manifests that are well formed and lie: the result
 // is not let through, with the exit code for that.
 func TestDecodeWrong(t *testing.T) {
+	t.Parallel()
 	for name, edit := range map[string]func(m *codedpkg.Manifest){
 		"seed":    func(m *codedpkg.Manifest) { m.Matrix.Family = "random:8" },
 		"family":  func(m *codedpkg.Manifest) { m.Matrix.Family = "cauchy"; m.Matrix.Points = cauchyPoints },
@@ -538,6 +550,7 @@ var cauchyPoints = []codedpkg.PointSet{{Name: "x", Values: []string{"0", "1", "2
 // TestDecodeManifest decodes with manifests that cannot be right: the message
 // names the key.
 func TestDecodeManifest(t *testing.T) {
+	t.Parallel()
 	type manifest = codedpkg.Manifest
 	for want, edit := range map[string]func(m *manifest){
 		"processors: 0":                       func(m *manifest) { m.Processors = 0 },
@@ -595,6 +608,7 @@ func (s *stopper) Write(p []byte) (int, error) {
 // TestDecodeInterrupted stops a run before it has read anything, and when it is
 // about to decode.
 func TestDecodeInterrupted(t *testing.T) {
+	t.Parallel()
 	coded, in, _ := encoded(t, []int{1 << 20, 1 << 20, 1 << 20})
 	out := filepath.Join(t.TempDir(), "out")
 	for _, survivors := range [][]string{nil, {filepath.Join(in, "packet.01")}} {

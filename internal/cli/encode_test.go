@@ -30,9 +30,7 @@ type result struct {
 
 // volleyRun runs the command line in this process.
 func volleyRun(args ...string) result {
-	var stdout, stderr bytes.Buffer
-	code := run(context.Background(), args, &stdout, &stderr)
-	return result{code, stdout.String(), stderr.String()}
+	return newSession().result(context.Background(), args...)
 }
 
 // mustRun runs the command line and fails the test unless it exits with 0.
@@ -98,6 +96,7 @@ func readCoded(t *testing.T, dir string, k int) [][]byte {
 // lengths with the parity that klauspost/reedsolomon computes with the same
 // matrix, byte for byte, for every algorithm.
 func TestEncodeEqualsReedSolomon(t *testing.T) {
+	t.Parallel()
 	sizes := []int{0, 1, 3_000_000, 2, 65535, 65536, 65537, 1 << 20, 17, 999, 4096, 2_500_001, 1<<20 + 1, 5, 300_000, 3_145_729}
 	in, packets := writePackets(t, sizes...)
 	const k = 16
@@ -168,6 +167,7 @@ func decodePackets(t *testing.T, a matrix.Matrix, coded [][]byte) [][]byte {
 // TestEncodeBytesOverFields encodes byte files over fields that pack bytes, and
 // decodes them by hand.
 func TestEncodeBytesOverFields(t *testing.T) {
+	t.Parallel()
 	for _, name := range []string{"2^8", "2^16", "2^4", "2^12", "257", "3^4", "5", "65537", "2147483647"} {
 		for _, spec := range []string{"random:5", "vandermonde"} {
 			f := fieldtest.Parse(t, name)
@@ -205,6 +205,7 @@ func TestEncodeBytesOverFields(t *testing.T) {
 
 // TestEncodeInverse encodes by A and then by its inverse: the inputs come back.
 func TestEncodeInverse(t *testing.T) {
+	t.Parallel()
 	in, packets := writePackets(t, 500, 500, 500, 500, 500, 500)
 	dir := t.TempDir()
 	coded, back := filepath.Join(dir, "coded"), filepath.Join(dir, "back")
@@ -227,6 +228,7 @@ func TestEncodeInverse(t *testing.T) {
 // TestEncodeReport checks the JSON object of encode against what is known of the
 // run, and that stdout holds nothing else.
 func TestEncodeReport(t *testing.T) {
+	t.Parallel()
 	in, _ := writePackets(t, make([]int, 17)...)
 	dir := t.TempDir()
 	out := mustRun(t, "encode", "--json", "-o", filepath.Join(dir, "a"), in, "--model", "paper", "--algorithm", "prepare-and-shoot")
@@ -274,6 +276,7 @@ func encodeReport(t *testing.T, args ...string) volley.Report {
 
 // TestEncodeFlags checks the effect of each flag.
 func TestEncodeFlags(t *testing.T) {
+	t.Parallel()
 	in, _ := writePackets(t, 200_000, 200_000, 200_000, 200_000, 200_000, 200_000, 200_000, 200_000, 200_000)
 	if r := encodeReport(t, "--model", "paper", "-p", "2", in); r.Ports != 2 || r.C1 != 2 {
 		t.Errorf("-p 2: %d ports, %d rounds", r.Ports, r.C1)
@@ -324,6 +327,7 @@ func TestEncodeFlags(t *testing.T) {
 
 // TestEncodeDirectory checks which files of a directory are packets.
 func TestEncodeDirectory(t *testing.T) {
+	t.Parallel()
 	in, _ := writePackets(t, 10, 20)
 	if err := os.Mkdir(filepath.Join(in, "sub"), 0o777); err != nil {
 		t.Fatal(err)
@@ -338,6 +342,7 @@ func TestEncodeDirectory(t *testing.T) {
 
 // TestEncodeSymbols encodes symbols: two packets of three, of two bytes each.
 func TestEncodeSymbols(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	symbols := func(values ...uint16) (text []byte) {
 		for _, v := range values {
@@ -366,6 +371,7 @@ func TestEncodeSymbols(t *testing.T) {
 }
 
 func TestManifest(t *testing.T) {
+	t.Parallel()
 	in, packets := writePackets(t, 300, 5, 0)
 	out := filepath.Join(t.TempDir(), "out")
 	mustRun(t, "encode", "--field", "257", "--matrix", "vandermonde", "--points", "powers", "-o", out, in)
@@ -393,6 +399,7 @@ func TestManifest(t *testing.T) {
 
 // TestEncodeCoded refuses what encode has made: its manifest is no packet.
 func TestEncodeCoded(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	coded := filepath.Join(dir, "coded")
 	mustRun(t, "encode", "-o", coded, filepath.Join("..", "..", "examples", "packets"))

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 )
 
 type ending struct {
@@ -16,9 +15,6 @@ type ending struct {
 
 	Values map[string]float64 `json:",omitempty"` // of metrics, at rank 0 of a set
 }
-
-// endingTime is how long a process waits to hear how others have ended.
-const endingTime = 3 * time.Second
 
 // worst returns the exit code for all: that of the first who failed by himself.
 func worst(all []*ending) int {

@@ -2,16 +2,12 @@ package cli
 
 import (
 	"bytes"
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
-	"time"
 
 	codedpkg "volley/coded"
 )
@@ -24,6 +20,7 @@ func sha(data []byte) string {
 // TestBadInput checks that bad input is exit code 2, that the message names what
 // is wrong, once, and that nothing is written.
 func TestBadInput(t *testing.T) {
+	t.Parallel()
 	in, _ := writePackets(t, 10, 20, 30)
 	dir := t.TempDir()
 	file := func(name, text string) string {
@@ -182,6 +179,7 @@ func TestBadInput(t *testing.T) {
 
 // TestOutputDirectory checks what happens to a directory that is not empty.
 func TestOutputDirectory(t *testing.T) {
+	t.Parallel()
 	in, packets := writePackets(t, 10, 20, 30)
 	out := filepath.Join(t.TempDir(), "out")
 	mustRun(t, "encode", "-o", out, in)
@@ -220,6 +218,7 @@ func TestOutputDirectory(t *testing.T) {
 
 // TestDryRun checks that it tells the costs and writes nothing.
 func TestDryRun(t *testing.T) {
+	t.Parallel()
 	in, _ := writePackets(t, 10, 20, 30, 40)
 	out := filepath.Join(t.TempDir(), "out")
 	text := mustRun(t, "encode", "--dry-run", "--model", "paper", "-o", out, in)
@@ -228,68 +227,5 @@ func TestDryRun(t *testing.T) {
 	}
 	if _, err := os.Lstat(out); err == nil {
 		t.Error("the directory was made")
-	}
-}
-
-// asProcess returns the path of this program, which is the command in processes that the test
-// starts.
-func asProcess(t *testing.T) string {
-	t.Helper()
-	t.Setenv(asCommand, "1")
-	return thisProgram(t)
-}
-
-func thisProgram(t *testing.T) string {
-	t.Helper()
-	path, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
-
-// TestInterrupt stops a run in the middle, by either signal: it exits with 130
-// and leaves nothing behind.
-func TestInterrupt(t *testing.T) {
-	binary := asProcess(t)
-	in := t.TempDir()
-	for k := range 8 { // large and sparse: nothing to read from the disk
-		f, err := os.Create(filepath.Join(in, codedpkg.CodedName(k, 8)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := f.Truncate(1 << 31); err != nil {
-			t.Fatal(err)
-		}
-		f.Close()
-	}
-	for _, signal := range []os.Signal{os.Interrupt, syscall.SIGTERM} {
-		out := filepath.Join(t.TempDir(), "out")
-		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-		defer cancel()
-		cmd := exec.CommandContext(ctx, binary, "encode", "-o", out, in)
-		var stderr bytes.Buffer
-		cmd.Stderr = &stderr
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		for ctx.Err() == nil { // until the first file grows
-			if names, _ := filepath.Glob(filepath.Join(out, ".volley-*-coded.0")); len(names) == 1 {
-				if info, err := os.Stat(names[0]); err == nil && info.Size() > 0 {
-					break
-				}
-			}
-			time.Sleep(5 * time.Millisecond)
-		}
-		if err := cmd.Process.Signal(signal); err != nil {
-			t.Fatal(err)
-		}
-		cmd.Wait()
-		if code := cmd.ProcessState.ExitCode(); code != exitInterrupted {
-			t.Errorf("%v: exit %d, want 130: %s", signal, code, stderr.String())
-		}
-		if _, err := os.Lstat(out); err == nil {
-			t.Errorf("%v: the directory is there, with %v in it", signal, listDir(t, out))
-		}
 	}
 }

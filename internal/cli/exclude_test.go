@@ -13,6 +13,7 @@ import (
 
 // TestExclude protects some files and not others: all verbs agree on what is not protected, also later runs.
 func TestExclude(t *testing.T) {
+	t.Parallel()
 	dirs := writeNodes(t, 4, 9000)
 	file := writeGroup(t, dirs, nil, "tolerate: 2", "exclude:", "- '*.tmp'", "- /cache/", "- '!keep.tmp'")
 	put := func(names ...string) {

@@ -3,9 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"net"
-	"os"
 	"runtime"
 	"runtime/debug"
 	"time"
@@ -56,7 +54,8 @@ func runExplore(cmd *cobra.Command, o *exploreOptions) error {
 	}
 	token := web.NewToken()
 	server := web.NewServer(token)
-	if os.Getenv("GOMEMLIMIT") == "" {
+	s := sessionOf(cmd.Context())
+	if s.own && s.getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(web.Budget + web.Budget/2) // collect garbage sooner near the budget
 	}
 	served := make(chan error, 1)
@@ -66,9 +65,9 @@ func runExplore(cmd *cobra.Command, o *exploreOptions) error {
 		server.Close()
 		return err
 	}
-	if o.open && hasBrowser() {
+	if o.open && hasBrowser(s.getenv) {
 		if err := browser.OpenURL(at); err != nil {
-			slog.Info("no browser", "error", err)
+			s.log.Info("no browser", "error", err)
 		}
 	}
 	select {
@@ -93,10 +92,10 @@ func reachable(address string) string {
 	return address
 }
 
-func hasBrowser() bool {
+func hasBrowser(getenv func(string) string) bool {
 	switch runtime.GOOS {
 	case "darwin", "windows":
 		return true
 	}
-	return os.Getenv("DISPLAY") != "" || os.Getenv("WAYLAND_DISPLAY") != ""
+	return getenv("DISPLAY") != "" || getenv("WAYLAND_DISPLAY") != ""
 }

@@ -14,6 +14,7 @@ import (
 // TestExplore serves the page on a free port, asks it for a plan, and ends it as Ctrl-C
 // does.
 func TestExplore(t *testing.T) {
+	t.Parallel()
 	ctx, cancel := context.WithCancelCause(t.Context())
 	r, w := io.Pipe()
 	var stderr bytes.Buffer
@@ -70,6 +71,7 @@ func get(t *testing.T, client *http.Client, at, send string) string {
 }
 
 func TestExploreErrors(t *testing.T) {
+	t.Parallel()
 	for _, args := range [][]string{{"--addr", "nonsense"}, {"--addr", "127.0.0.1:99999"}, {"--addr", "192.0.2.1:0", "--public"}, {"there"},
 		{"--addr", "0.0.0.0:0"}, {"--addr", ":0"}, {"--addr", "[::]:0"}, {"--addr", "192.0.2.1:0"}} {
 		if r := volleyRun(append([]string{"explore"}, args...)...); r.code != exitUsage || !strings.HasPrefix(r.stderr, "volley: ") || strings.Count(r.stderr, "\n") != 1 {
@@ -81,6 +83,7 @@ func TestExploreErrors(t *testing.T) {
 // TestExplorePublic checks that an address that others reach is taken only when that is asked
 // for, and with a warning.
 func TestExplorePublic(t *testing.T) {
+	t.Parallel()
 	if r := volleyRun("explore", "--addr", "0.0.0.0:0", "--open=false"); r.code != exitUsage || !strings.Contains(r.stderr, "--public") {
 		t.Errorf("exit %d, %s", r.code, r.stderr)
 	}
@@ -102,6 +105,7 @@ func TestExplorePublic(t *testing.T) {
 }
 
 func TestReachable(t *testing.T) {
+	t.Parallel()
 	for address, want := range map[string]string{
 		"127.0.0.1:80": "127.0.0.1:80", "[::1]:80": "[::1]:80", "0.0.0.0:80": "localhost:80", "[::]:80": "localhost:80",
 	} {

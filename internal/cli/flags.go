@@ -46,9 +46,13 @@ func forOperators(cmd *cobra.Command) {
 	cmd.Annotations = map[string]string{groupKey: "operators"}
 }
 
+func init() {
+	cobra.AddTemplateFunc("flagsInGroups", flagsInGroups)
+	cobra.EnableCommandSorting = false // the usual ones first
+}
+
 // usageTemplate is cobra's with flags in groups.
 func usageTemplate(of *cobra.Command) string {
-	cobra.AddTemplateFunc("flagsInGroups", flagsInGroups)
 	t := strings.Replace(of.UsageTemplate(), "Flags:\n{{.LocalFlags.FlagUsages | trimTrailingWhitespaces}}", "{{flagsInGroups .}}", 1)
 	return strings.Replace(t, "Additional help topics:", "Topics:", 1)
 }

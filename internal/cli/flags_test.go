@@ -17,6 +17,7 @@ import (
 
 // TestEveryNameWorks takes every name that help and registries give.
 func TestEveryNameWorks(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	a := filepath.Join(dir, "A.csv")
 	if err := os.WriteFile(a, []byte("1,2\n3,4\n"), 0o666); err != nil {
@@ -51,6 +52,7 @@ func TestEveryNameWorks(t *testing.T) {
 
 // TestPoints checks that --points says which points there are.
 func TestPoints(t *testing.T) {
+	t.Parallel()
 	file := filepath.Join(t.TempDir(), "points")
 	if err := os.WriteFile(file, []byte("7\n1\n3\n"), 0o666); err != nil {
 		t.Fatal(err)
@@ -74,6 +76,7 @@ func TestPoints(t *testing.T) {
 // TestMatrixFlags checks what --omega, --alpha, --order and the field of a
 // matrix do.
 func TestMatrixFlags(t *testing.T) {
+	t.Parallel()
 	file := filepath.Join(t.TempDir(), "points")
 	if err := os.WriteFile(file, []byte("7\n1\n3\n"), 0o666); err != nil {
 		t.Fatal(err)
@@ -118,6 +121,7 @@ func TestMatrixFlags(t *testing.T) {
 
 // TestVerbose checks that what is said on the way goes to stderr.
 func TestVerbose(t *testing.T) {
+	t.Parallel()
 	in, _ := writePackets(t, 5, 6)
 	quiet := volleyRun("encode", "--json", "-o", filepath.Join(t.TempDir(), "out"), in)
 	loud := volleyRun("encode", "--json", "-v", "-o", filepath.Join(t.TempDir(), "out"), in)
@@ -132,6 +136,7 @@ func TestVerbose(t *testing.T) {
 // TestCannotPrint checks that a full disk behind stdout is no usage error, and no
 // success.
 func TestCannotPrint(t *testing.T) {
+	t.Parallel()
 	for _, args := range []string{
 		"plan -k 4", "plan -k 4 --why", "plan -k 4 --format json", "plan -k 4 --processor 1", "plan -k 99",
 		"matrix -k 4", "matrix -k 4 --format json", "cost -k 4", "cost -k 2..4", "cost -k 4 --format csv", "cost -k 4 --format json",

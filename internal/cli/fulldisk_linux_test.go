@@ -13,10 +13,13 @@ import (
 // tmpfs in a mount namespace of its own; where the system does not allow that,
 // the test is skipped, but not in CI.
 func TestFullDisk(t *testing.T) {
+	t.Parallel()
 	disk := t.TempDir()
 	script := func(commands string, args ...string) *exec.Cmd {
 		mount := `mount -t tmpfs -o size=1m none "$0" && `
-		return exec.Command("unshare", append([]string{"-rm", "sh", "-c", mount + commands, disk}, args...)...)
+		c := exec.Command("unshare", append([]string{"-rm", "sh", "-c", mount + commands, disk}, args...)...)
+		c.Env = forCommands()
+		return c
 	}
 	if out, err := script("true").CombinedOutput(); err != nil {
 		if os.Getenv("CI") != "" {
@@ -25,7 +28,7 @@ func TestFullDisk(t *testing.T) {
 		t.Skipf("no tmpfs: %v: %s", err, out)
 	}
 	in, _ := writePackets(t, 300_000, 300_000, 300_000, 300_000, 300_000)
-	cmd := script(`{ "$1" encode -o "$0/out" "$2"; echo "exit $?"; ls -A "$0"; }`, asProcess(t), in)
+	cmd := script(`{ "$1" encode -o "$0/out" "$2"; echo "exit $?"; ls -A "$0"; }`, thisProgram(t), in)
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	if err := cmd.Run(); err != nil {
@@ -42,7 +45,8 @@ func TestFullDisk(t *testing.T) {
 // withMounts runs a script that may mount: $0 is a directory, and $1 the command.
 func withMounts(t *testing.T, script, dir string) (stdout, stderr *bytes.Buffer) {
 	t.Helper()
-	cmd := exec.Command("unshare", "-rm", "sh", "-c", script, dir, asProcess(t))
+	cmd := exec.Command("unshare", "-rm", "sh", "-c", script, dir, thisProgram(t))
+	cmd.Env = forCommands()
 	stdout, stderr = new(bytes.Buffer), new(bytes.Buffer)
 	cmd.Stdout, cmd.Stderr = stdout, stderr
 	if err := cmd.Run(); err != nil {
@@ -57,6 +61,7 @@ func withMounts(t *testing.T, script, dir string) (stdout, stderr *bytes.Buffer)
 // TestGroupFullDisk changes and protects a group again when there is no room for the new parity
 // at a node: exit code 1, and the old one still brings a lost node back.
 func TestGroupFullDisk(t *testing.T) {
+	t.Parallel()
 	disk := t.TempDir()
 	stdout, stderr := withMounts(t, `mount -t tmpfs -o size=2m none "$0" && mkdir "$0/a" "$0/b" "$0/c" &&
 		head -c 600000 /dev/urandom >"$0/a/x" && head -c 5000 /dev/urandom >"$0/b/x" && head -c 5000 /dev/urandom >"$0/c/x" &&
@@ -74,6 +79,7 @@ func TestGroupFullDisk(t *testing.T) {
 
 // TestGroupFullToTheLastByte recovers another node where a whole one has no room for a single byte, and verifies.
 func TestGroupFullToTheLastByte(t *testing.T) {
+	t.Parallel()
 	disk := t.TempDir()
 	stdout, stderr := withMounts(t, `mkdir "$0/a" "$0/b" "$0/c" && mount -t tmpfs -o size=1m none "$0/a" && mkdir "$0/a/n" &&
 		for n in a/n b c; do head -c 5000 /dev/urandom >"$0/$n/x"; done && cp "$0/b/x" "$0/x" &&
@@ -87,6 +93,7 @@ func TestGroupFullToTheLastByte(t *testing.T) {
 
 // TestGroupHiding protects a file that has data and says that its length is 0.
 func TestGroupHiding(t *testing.T) {
+	t.Parallel()
 	base := t.TempDir()
 	stdout, stderr := withMounts(t, `mkdir "$0/a" "$0/b" && touch "$0/a/x" && mount --bind /proc/version "$0/a/x" &&
 		"$1" protect --tolerate 1 "$0/a" "$0/b"; echo "exit $?"; ls -A "$0/b"`, base)

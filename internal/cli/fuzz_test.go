@@ -3,7 +3,6 @@ package cli
 import (
 	"bytes"
 	"context"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -41,7 +40,6 @@ func FuzzArguments(f *testing.F) {
 		if strings.ContainsAny(line, `/\`) || !quick(args) {
 			return
 		}
-		t.Setenv("VOLLEY_TUNE", "off")
 		t.Chdir(t.TempDir())
 		if err := os.Mkdir("packets", 0o777); err != nil {
 			t.Fatal(err)
@@ -68,7 +66,7 @@ func FuzzArguments(f *testing.F) {
 
 // quick reports whether a command line is wrong, or asks for little.
 func quick(args []string) bool {
-	root := newCommand(io.Discard)
+	root := newCommand()
 	cmd, rest, err := root.Find(args)
 	if err != nil || cmd.ParseFlags(rest) != nil {
 		return true

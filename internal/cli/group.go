@@ -75,7 +75,7 @@ func (o *groupOptions) begin(cmd *cobra.Command, args []string, options *group.O
 	if err := o.join(cmd.Context()); err != nil {
 		return nil, err
 	}
-	if o.party.job() { // beside what else runs here; garbage would take more than half of the memory
+	if sessionOf(cmd.Context()).own && o.party.job() { // beside what else runs here; garbage would take more than half of the memory
 		debug.SetGCPercent(50)
 	}
 	memory, err := o.memoryBytes()
@@ -101,6 +101,7 @@ func (o *groupOptions) begin(cmd *cobra.Command, args []string, options *group.O
 	if err != nil {
 		return nil, err
 	}
+	o.Log = sessionOf(cmd.Context()).log
 	o.Place, o.Process, o.Lenient = o.party.place(max(o.party.Size(), len(args))), !o.party.job(), true
 	m, err := o.Model(bytes, 1)
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-var groupKills = flag.Int("group.kills", 3, "how often each verb on a group is killed")
+var groupKills = flag.Int("group.kills", 1, "how often each verb on a group is killed")
 
 // A killing is a verb that is killed, and the group that it is run on.
 type killing struct {
@@ -218,11 +218,7 @@ func (g *pairGroup) completeKilled(t *testing.T, when string, rng *rand.Rand, k 
 // TestGroupKilled kills every verb on groups at random moments.
 func TestGroupKilled(t *testing.T) {
 	t.Parallel()
-	times := *groupKills
-	if testing.Short() {
-		times = 1
-	}
-	testKilled(t, times, 200_000, func(t *testing.T, rng *rand.Rand, limit time.Duration, args []string) bool {
+	testKilled(t, *groupKills, 60_000, func(t *testing.T, rng *rand.Rand, limit time.Duration, args []string) bool {
 		p := newProgram(t, args...)
 		if err := p.Start(); err != nil {
 			t.Fatal(err)

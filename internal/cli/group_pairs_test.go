@@ -22,7 +22,9 @@ import (
 	"volley/transport/transporttest"
 )
 
-var groupPairs = flag.Int("group.pairs", 1, "how often each pair of verbs is run at once on one group")
+var groupPairs = flag.Int("group.pairs", 1, "how often each pair of verbs is run at once on one group: once in one process, else in two")
+
+const pairBytes = 60_000 // in a file of a group
 
 // A program is a run of the command line as a process of its own.
 type program struct {
@@ -33,8 +35,7 @@ type program struct {
 // newProgram returns a run of this program, as the command, that has not begun.
 func newProgram(t *testing.T, args ...string) *program {
 	t.Helper()
-	p := &program{Cmd: exec.CommandContext(t.Context(), thisProgram(t), args...)}
-	p.Env = append(os.Environ(), asCommand+"=1")
+	p := &program{Cmd: command(t.Context(), t, args...)}
 	p.Stdout, p.Stderr = &p.stdout, &p.stderr
 	return p
 }
@@ -278,7 +279,7 @@ func TestGroupPairs(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	rng := rand.New(rand.NewPCG(seed, 1))
-	g := newPairGroup(t, 300_000, true)
+	g := newPairGroup(t, pairBytes, true)
 	for i, a := range pairVerbs {
 		for _, b := range pairVerbs[i:] {
 			t.Run(a.name+" with "+b.name, func(t *testing.T) { g.testPair(t, rng, a, b) })
@@ -313,6 +314,16 @@ func (g *pairGroup) testPair(t *testing.T, rng *rand.Rand, verbs ...pairVerb) {
 // atOnce runs both at once, or the second one a little later.
 func (g *pairGroup) atOnce(t *testing.T, rng *rand.Rand, verbs [2]pairVerb) (results [2]result, pids [2]int) {
 	t.Helper()
+	if *groupPairs == 1 { // one after the other is begun, in this process
+		var wg sync.WaitGroup
+		for _, j := range rng.Perm(2) {
+			args := g.with(verbs[j].args...)
+			pids[j] = os.Getpid()
+			wg.Go(func() { results[j] = volleyRun(args...) })
+		}
+		wg.Wait()
+		return results, pids
+	}
 	order := rng.Perm(2)
 	var programs [2]*program
 	for i, j := range order {
@@ -337,7 +348,7 @@ func (g *pairGroup) atOnce(t *testing.T, rng *rand.Rand, verbs [2]pairVerb) (res
 func TestGroupFirstPairs(t *testing.T) {
 	t.Parallel()
 	rng := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 2))
-	g := newPairGroup(t, 300_000, false)
+	g := newPairGroup(t, pairBytes, false)
 	first := pairVerb{name: "first protect", args: []string{"protect", "--tolerate", "2"}, codes: []int{0}}
 	for _, b := range []pairVerb{
 		first,
@@ -355,7 +366,11 @@ func TestGroupBusy(t *testing.T) {
 	t.Parallel()
 	rng := rand.New(rand.NewPCG(1, 2))
 	g := newPairGroup(t, 300_000, true)
+	some := func(v pairVerb, names ...string) bool { return *groupPairs > 1 || slices.Contains(names, v.name) } // group has all
 	for _, a := range pairVerbs {
+		if !some(a, "protect changed", "verify", "recover lost") {
+			continue
+		}
 		g.restore(t)
 		names := a.name
 		want := g.befall(t, names)
@@ -363,6 +378,9 @@ func TestGroupBusy(t *testing.T) {
 		for _, b := range pairVerbs {
 			if strings.Contains(b.name, " ") && !b.reads {
 				continue // the same verb
+			}
+			if !some(b, "protect", "verify", "status") {
+				continue
 			}
 			when := fmt.Sprintf("%s with %s that is stopped", b.name, a.name)
 			other := newProgram(t, g.with(b.args...)...)

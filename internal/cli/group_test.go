@@ -83,6 +83,7 @@ func dataOf(t *testing.T, dir string) string {
 
 // TestGroup protects, loses, verifies and recovers by the command line.
 func TestGroup(t *testing.T) {
+	t.Parallel()
 	dirs := writeNodes(t, 6, 100_000)
 	with := func(args ...string) []string { return append(args, dirs...) }
 	if r := volleyRun(with("verify")...); r.code != exitWrong || !strings.Contains(r.stderr, "the group is not protected") {
@@ -180,6 +181,7 @@ func TestGroup(t *testing.T) {
 
 // TestGroupErrors checks what is refused, and that it is said what is wrong.
 func TestGroupErrors(t *testing.T) {
+	t.Parallel()
 	dirs := writeNodes(t, 4, 1000)
 	other := writeNodes(t, 4, 1000)
 	mustRun(t, append([]string{"protect", "--tolerate", "1"}, dirs...)...)

@@ -37,19 +37,31 @@ func (m *misused) outside() (dir string, same func()) {
 	}
 }
 
-// limited runs volley, and fails where that hangs, or reads without an end.
-func (m *misused) limited(args ...string) result {
-	m.Helper()
-	p, status := m.command(args...), filepath.Join(m.TempDir(), "status")
-	p.Env = append(p.Env, "GOMEMLIMIT=512MiB", statusFile+"="+status)
-	m.must(p.Start())
+// limited runs a process, and fails where that hangs, or reads without an end.
+func limited(t *testing.T, c *exec.Cmd) result {
+	t.Helper()
+	p, status := &program{Cmd: c}, filepath.Join(t.TempDir(), "status")
+	p.Stdout, p.Stderr = &p.stdout, &p.stderr
+	p.Env = append(p.Environ(), "GOMEMLIMIT=512MiB", statusFile+"="+status)
+	if err := p.Start(); err != nil {
+		t.Fatal(err)
+	}
 	late := time.AfterFunc(2*time.Minute, func() { p.Process.Kill() })
 	defer late.Stop()
-	r := p.end(m.T)
-	if most := statusBytes(m.T, status, "VmHWM"); most > 1<<30 { // Maxrss begins with that of this process
-		m.Fatalf("%v took %d MiB", args, most>>20)
+	r := p.end(t)
+	if most := statusBytes(t, status, "VmHWM"); most > 1<<30 { // Maxrss begins with that of this process
+		t.Fatalf("%v took %d MiB", c.Args, most>>20)
 	}
 	return r
+}
+
+// limited runs volley on the nodes, which is limited, or this process is.
+func (m *misused) limited(args ...string) result {
+	m.Helper()
+	if os.Getenv(statusFile) != "" {
+		return m.run(args...)
+	}
+	return limited(m.T, m.command(args...).Cmd)
 }
 
 // bounded is volley, limited.
@@ -111,9 +123,7 @@ func TestGroupSymlinks(t *testing.T) {
 			want := m.data()
 			m.shell("rm -rf n1/.volley/" + name + "; ln -s " + dir + "/node.json n1/.volley/" + name)
 			for _, args := range [][]string{{"verify"}, {"recover"}, {"recover", "--revert"}, {"protect", "--tolerate", "2"}} {
-				p := m.command(args...)
-				m.must(p.Start())
-				p.end(t)
+				m.run(args...)
 				same()
 				m.same(want, 0, 1, 2, 3)
 			}
@@ -128,6 +138,12 @@ func TestGroupSymlinks(t *testing.T) {
 // verb waits for them, or reads them.
 func TestGroupSpecialFiles(t *testing.T) {
 	t.Parallel()
+	if *misuseProgram == "" && os.Getenv(statusFile) == "" { // in one process of its own, which is limited
+		if r := limited(t, exec.CommandContext(t.Context(), thisProgram(t), "-test.run", "^TestGroupSpecialFiles$")); r.code != exitOK {
+			t.Errorf("%+v", r)
+		}
+		return
+	}
 	kinds := map[string]string{"pipe": "mkfifo %s", "zero": "ln -s /dev/zero %s", "hole": "truncate -s 1T %s", "socket": "python3 -c 'import socket; socket.socket(socket.AF_UNIX).bind(\"%s\")'"}
 	if os.Getuid() == 0 {
 		kinds["device"] = "mknod %s c 1 5"
@@ -162,6 +178,7 @@ func TestGroupSpecialFiles(t *testing.T) {
 // TestGroupMetadata loses a node and compares what comes back with what was there: owners, modes,
 // extended attributes, hard links, holes and times.
 func TestGroupMetadata(t *testing.T) {
+	t.Parallel()
 	m := misuse(t, 4, 20_000)
 	dir := m.dirs[1]
 	root := os.Getuid() == 0
@@ -216,6 +233,7 @@ func TestGroupMetadata(t *testing.T) {
 // TestGroupOwners recovers another user's files as a user who may not give them away:
 // they do not let everybody act as that user.
 func TestGroupOwners(t *testing.T) {
+	t.Parallel()
 	if os.Getuid() != 0 {
 		t.Skip("only root makes files of other users")
 	}
@@ -236,6 +254,7 @@ func TestGroupOwners(t *testing.T) {
 // TestGroupPrivate checks that nobody else can read what is in .volley, of which parity tells what is
 // in other nodes' files; also where it could be read before.
 func TestGroupPrivate(t *testing.T) {
+	t.Parallel()
 	m := misuse(t, 4, 20_000)
 	m.shell("chmod 600 n?/ckpt")
 	m.protect()
@@ -327,6 +346,7 @@ func accessList(uid uint32) []byte {
 // TestGroupDefaultACL recovers files that have no access list into a node whose directories give one to
 // what is made in them: nobody gets at the files who did not before.
 func TestGroupDefaultACL(t *testing.T) {
+	t.Parallel()
 	m := misuse(t, 4, 20_000)
 	m.shell("mkdir n1/sub/d; chmod 660 n1/sub/b; chmod 770 n1/sub/d")
 	m.protect()
@@ -355,9 +375,7 @@ func TestGroupMovedIntoMeta(t *testing.T) {
 			m := misuse(t, 4, 20_000)
 			m.protect()
 			m.shell("mkdir -p n1/.volley/" + name + "/theirs; echo theirs > n1/.volley/" + name + "/theirs/file; rm n1/ckpt")
-			p := m.command(args...)
-			m.must(p.Start())
-			r := p.end(t)
+			r := m.run(args...)
 			if found, _ := filepath.Glob(filepath.Join(m.dirs[1], ".volley/*/theirs/file")); len(found) != 1 {
 				t.Errorf("%s: %v has removed others' files: %+v", name, args, r)
 			}
@@ -371,6 +389,7 @@ func TestGroupMovedIntoMeta(t *testing.T) {
 // TestGroupMounted has another file system below a node: what cannot get its name there is told, and
 // all else comes back.
 func TestGroupMounted(t *testing.T) {
+	t.Parallel()
 	m := misuse(t, 4, 20_000)
 	m.shell("mkdir n1/a; echo in > n1/a/in; touch -d @1000000000 n1/a/in")
 	if err := unix.Mount("none", filepath.Join(m.dirs[1], "a"), "tmpfs", 0, "mode=755"); err != nil {
@@ -395,6 +414,7 @@ func TestGroupMounted(t *testing.T) {
 // TestGroupDeep has directories in directories without an end: protect names them, and the other verbs
 // do their work.
 func TestGroupDeep(t *testing.T) {
+	t.Parallel()
 	m := misuse(t, 4, 20_000)
 	m.protect()
 	m.shell("cd n1; for i in $(seq 40); do mkdir " + strings.Repeat("d", 200) + "; cd -P " + strings.Repeat("d", 200) + "; done")

@@ -67,6 +67,7 @@ func TestGroupFile(t *testing.T) {
 
 // TestGroupFileRanks starts a process for each member, in two sets by the domains of a group file.
 func TestGroupFileRanks(t *testing.T) {
+	t.Parallel()
 	dirs := writeNodes(t, 6, 20_000)
 	before := contents(t, dirs)
 	file := writeGroup(t, dirs, []string{"rack1", "rack1", "rack2", "rack2", "rack3", "rack3"}, "tolerate: 1", "group-size: 3")
@@ -93,11 +94,12 @@ func TestGroupFileRanks(t *testing.T) {
 	if err := os.WriteFile(step, []byte(script), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	wants(t, mustRun(t, "verify", "--group", file, "--launch", step, "--remote-path", asProcess(t)), "set 1 of 2: ", "(rack3)")
+	wants(t, starting().result(t.Context(), "verify", "--group", file, "--launch", step, "--remote-path", thisProgram(t)).stdout, "set 1 of 2: ", "(rack3)")
 }
 
 // TestGroupFileSnapshots protects roots of snapshots by a group file.
 func TestGroupFileSnapshots(t *testing.T) {
+	t.Parallel()
 	roots := make([]string, 3)
 	save := func(step string) {
 		for n := range roots {
@@ -130,6 +132,7 @@ func TestGroupFileSnapshots(t *testing.T) {
 
 // TestGroupFileErrors names the file, the line and the member.
 func TestGroupFileErrors(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	for text, want := range map[string]string{
 		"":           "group.yaml:1: nothing in it",
@@ -178,11 +181,11 @@ func TestGroupFileErrors(t *testing.T) {
 			t.Errorf("%s: %+v: want %q", name, r, want)
 		}
 	}
-	t.Setenv(ofSlurm, "4")
-	if r := volleyRun("status", "--group", writeGroup(t, []string{"a:/x", "b:/x"}, nil)); r.code != exitUsage || !strings.Contains(r.stderr, "run volley once") {
+	several := newSession()
+	several.environ = append(several.environ, ofSlurm+"=4")
+	if r := several.result(t.Context(), "status", "--group", writeGroup(t, []string{"a:/x", "b:/x"}, nil)); r.code != exitUsage || !strings.Contains(r.stderr, "run volley once") {
 		t.Errorf("%+v", r)
 	}
-	t.Setenv(ofSlurm, "")
 	protect := newProtect()
 	launchable(protect)
 	for _, key := range groupKeys {
@@ -197,6 +200,7 @@ func TestGroupFileErrors(t *testing.T) {
 
 // TestGroupFileNames has names of any bytes: what group init writes is what protect takes.
 func TestGroupFileNames(t *testing.T) {
+	t.Parallel()
 	base, file := t.TempDir(), filepath.Join(t.TempDir(), "group.yaml")
 	var dirs []string
 	for _, name := range []string{"\xff\xfe", "a\nb", "- 'x': \"#", "1e3", "null"} {

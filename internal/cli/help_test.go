@@ -3,8 +3,8 @@ package cli
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -20,7 +20,7 @@ import (
 // verbs returns the verbs that have help.
 func verbs() []*cobra.Command {
 	var list []*cobra.Command
-	for _, verb := range newCommand(io.Discard).Commands() {
+	for _, verb := range newCommand().Commands() {
 		if verb.Runnable() && verb.Name() != "completion" && verb.Name() != "help" {
 			list = append(list, verb)
 		}
@@ -30,6 +30,7 @@ func verbs() []*cobra.Command {
 
 // TestHelp checks that every verb has help.
 func TestHelp(t *testing.T) {
+	t.Parallel()
 	for _, verb := range verbs() {
 		help := mustRun(t, verb.Name(), "--help")
 		if !strings.Contains(help, "Usage:") {
@@ -40,7 +41,7 @@ func TestHelp(t *testing.T) {
 			t.Errorf("%s: %d paragraphs after the line of purpose, want one", verb.Name(), paragraphs)
 		}
 	}
-	for _, topic := range newCommand(io.Discard).Commands() {
+	for _, topic := range newCommand().Commands() {
 		if topic.Runnable() {
 			continue
 		}
@@ -61,6 +62,15 @@ func TestHelp(t *testing.T) {
 	}
 }
 
+// TestArguments runs TestHelp by a process with arguments of its own, as debuggers start tests: a session has only its
+// own ones, also where it has none.
+func TestArguments(t *testing.T) {
+	t.Parallel()
+	if out, err := exec.CommandContext(t.Context(), thisProgram(t), "-test.run", "^TestHelp$", "more").CombinedOutput(); err != nil {
+		t.Errorf("%v: %s", err, out)
+	}
+}
+
 // checkWidth checks that a help text fits a terminal, and that its first line is one of
 // purpose.
 func checkWidth(t *testing.T, name, help string) {
@@ -78,6 +88,7 @@ func checkWidth(t *testing.T, name, help string) {
 // TestTuningFlags checks that what the topic tuning lists are flags of the verbs, and that
 // operators do not read of it elsewhere.
 func TestTuningFlags(t *testing.T) {
+	t.Parallel()
 	topic := mustRun(t, "help", "tuning")
 	for _, verb := range verbs() {
 		help := mustRun(t, verb.Name(), "--help")
@@ -145,6 +156,7 @@ func TestExamples(t *testing.T) {
 
 // TestVersion looks for what a report of an error needs.
 func TestVersion(t *testing.T) {
+	t.Parallel()
 	text := mustRun(t, "version")
 	for _, want := range []string{"volley " + volley.Version, "commit ", runtime.Version(), "kernels  " + field.Kernels(), "local, grpc"} {
 		if !strings.Contains(text, want) {
@@ -166,6 +178,7 @@ func TestVersion(t *testing.T) {
 
 // TestSuggestions checks what is said of a verb that does not exist.
 func TestSuggestions(t *testing.T) {
+	t.Parallel()
 	for verb, want := range map[string]string{"protct": "did you mean protect?", "recov": "did you mean recover?", "zzz": `"zzz": see volley --help`} {
 		if r := volleyRun(verb); r.code != exitUsage || !strings.Contains(r.stderr, want) {
 			t.Errorf("%s: exit %d, %s", verb, r.code, r.stderr)
@@ -175,6 +188,7 @@ func TestSuggestions(t *testing.T) {
 
 // TestCompletion asks for values as a shell does.
 func TestCompletion(t *testing.T) {
+	t.Parallel()
 	for line, want := range map[string]string{
 		"encode --field":      "goldilocks\n",
 		"encode --algorithm":  "exchange\n",

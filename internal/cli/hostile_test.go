@@ -236,6 +236,7 @@ func (h *hostile) change(node any) bool {
 // may write there, and decodes them: that ends, in little memory, with all inputs or none,
 // and nothing else is touched.
 func TestHostile(t *testing.T) {
+	t.Parallel()
 	root := t.TempDir()
 	in, packets := writePackets(t, 1000, 0, 1, 777)
 	a := filepath.Join(root, "A.csv")

@@ -48,6 +48,7 @@ func renumber(t *testing.T, meta string, from, to int64) {
 // go by the others. No file at another node is other than it was, none of the others' parity goes,
 // and with an empty directory in its place everything comes back.
 func TestForged(t *testing.T) {
+	t.Parallel()
 	const at = 2
 	huge := int64(1<<53 - 1)
 	for _, c := range []struct {
@@ -68,6 +69,7 @@ func TestForged(t *testing.T) {
 		{"another group", "new", func(t *testing.T, meta string) {}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
 			for _, keyed := range []bool{false, true} {
 				dirs := writeNodes(t, 4, 20_000)
 				base := filepath.Dir(dirs[0])
@@ -172,6 +174,7 @@ func dataOfAny(t *testing.T, dir string) string {
 // TestHugeNames makes names of generations without end at one node: the group is protected again
 // and again.
 func TestHugeNames(t *testing.T) {
+	t.Parallel()
 	dirs := writeNodes(t, 3, 1000)
 	with := func(args ...string) []string { return append(args, dirs...) }
 	for i := range 4 {
@@ -200,6 +203,7 @@ func TestHugeNames(t *testing.T) {
 
 // TestGroupKey gives a key on the command line.
 func TestGroupKey(t *testing.T) {
+	t.Parallel()
 	dirs := writeNodes(t, 4, 10_000)
 	base := filepath.Dir(dirs[0])
 	key, other := filepath.Join(base, "key"), filepath.Join(base, "other")
@@ -243,6 +247,7 @@ func TestGroupKey(t *testing.T) {
 // TestForgedFirst gives one node of three that were never protected what it would have if they had
 // been, with a setuid file for the others: recover writes nothing there.
 func TestForgedFirst(t *testing.T) {
+	t.Parallel()
 	dirs := writeNodes(t, 3, 5000)
 	base := filepath.Dir(dirs[0])
 	shell(t, `cd "$1"; mkdir evil; cp -a node.* evil; cd evil; for n in node.*; do cp /bin/true $n/root; chmod 4755 $n/root; done`, base)
@@ -263,6 +268,7 @@ func TestForgedFirst(t *testing.T) {
 // TestForgedSize has one node of three say that it is of a group of four: the others are believed
 // where one of them is named.
 func TestForgedSize(t *testing.T) {
+	t.Parallel()
 	dirs := writeNodes(t, 3, 5000)
 	mustRun(t, append([]string{"protect", "--tolerate", "1"}, dirs...)...)
 	before := dataOf(t, dirs[2])

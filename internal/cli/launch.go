@@ -15,7 +15,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -42,6 +41,7 @@ func launchable(cmd *cobra.Command) {
 	end()
 	here := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		s := sessionOf(cmd.Context())
 		at, err := addresses(args, cmd.Name() == tuneVerb)
 		switch output := cmd.Flags().Lookup("output"); {
 		case err != nil:
@@ -61,7 +61,7 @@ func launchable(cmd *cobra.Command) {
 			}
 		}
 		for _, name := range launchers {
-			if n, _ := strconv.Atoi(os.Getenv(name)); n > 1 {
+			if n, _ := strconv.Atoi(s.getenv(name)); n > 1 {
 				return usagef("%s is reached by ssh, and this is one of several processes that would all do so (%s=%d): run volley once, or name directories of the processes' own hosts", at[0], name, n)
 			}
 		}
@@ -69,12 +69,12 @@ func launchable(cmd *cobra.Command) {
 		if err != nil {
 			return err
 		}
-		l := &launch{stdout: cmd.OutOrStdout(), stderr: cmd.ErrOrStderr(), json: sessionOf(cmd.Context()).json}
+		l := &launch{stdout: cmd.OutOrStdout(), session: s, speaks: true}
 		if quiet, _ := cmd.Flags().GetBool("quiet"); !quiet {
 			every, _ := cmd.Flags().GetDuration("progress")
-			l.meter = newMeter(sessionOf(cmd.Context()), every)
+			l.meter = newMeter(s, every)
 		}
-		l.Client = ssh.Client{Command: words(*command), Program: *program, Copy: *copied, Here: []string{self}, Verb: rankVerb, Stderr: l.say}
+		l.Client = ssh.Client{Command: words(*command), Program: *program, Copy: *copied, Here: []string{self}, Verb: rankVerb, Env: s.environ, Stderr: l.say}
 		l.Limit, _ = cmd.Flags().GetDuration("timeout")
 		if len(l.Command) == 0 {
 			return usagef("--ssh %q: want a command, and what has blanks in quotes", *command)
@@ -126,16 +126,17 @@ func addresses(args []string, bare bool) (list []ssh.Address, err error) {
 // A launch is a run whose ranks this process starts at hosts.
 type launch struct {
 	ssh.Client
-	stdout, stderr io.Writer
-	meter          *meter       // nil: nobody looks
-	json           bool         // the log is
-	group          bool         // each rank has one node of a group
-	missing        bool         // it goes on where nodes cannot be reached
-	to             *ssh.Address // where files of lost nodes come; nil: where they were
-	sets           setOptions
-	part           group.Part // the group is
-	terms          engine.Run // what all ranks have in common
-	ranks          []*far
+	session *session
+	stdout  io.Writer
+	speaks  bool         // it says how ranks have ended: of a set, the report does
+	meter   *meter       // nil: nobody looks
+	group   bool         // each rank has one node of a group
+	missing bool         // it goes on where nodes cannot be reached
+	to      *ssh.Address // where files of lost nodes come; nil: where they were
+	sets    setOptions
+	part    group.Part // the group is
+	terms   engine.Run // what all ranks have in common
+	ranks   []*far
 
 	mu      sync.Mutex // guards what follows, and stderr
 	stopped bool
@@ -291,7 +292,7 @@ func (l *launch) run(cmd *cobra.Command) error {
 		l.stop()
 		l.each(func(x *far) error {
 			if x.Child != nil {
-				x.Child.End(endTime)
+				x.Child.End(l.session.limits.end)
 			}
 			return nil
 		})
@@ -369,7 +370,7 @@ func (l *launch) inSets(cmd *cobra.Command) error {
 	}
 	asJSON, _ := cmd.Flags().GetBool("json")
 	return runSets(cmd.Context(), l.stdout, asJSON, reports, -1, func(n int, r *setReport) error {
-		set := &launch{Client: l.Client, stdout: &r.body, meter: l.meter, group: true, terms: l.terms, part: r.part()}
+		set := &launch{Client: l.Client, session: l.session, stdout: &r.body, meter: l.meter, group: true, terms: l.terms, part: r.part()}
 		for _, i := range list[n].Members {
 			set.ranks = append(set.ranks, l.ranks[i])
 		}
@@ -432,7 +433,7 @@ func (l *launch) standIn() error {
 			return nil
 		}
 		if x.Child != nil {
-			x.Child.End(endTime)
+			x.Child.End(l.session.limits.end)
 		}
 		x.Address, x.Dir = *at, ""
 		return l.greet(x)
@@ -570,7 +571,7 @@ func (l *launch) stop() {
 	l.stopped = true
 	for _, x := range l.ranks {
 		if x.Child != nil {
-			x.Child.Stop(endTime)
+			x.Child.Stop(l.session.limits.end)
 		}
 	}
 }
@@ -579,7 +580,7 @@ func (l *launch) stop() {
 func (l *launch) verdict(ctx context.Context) error {
 	for _, x := range l.ranks {
 		if x.ending != nil {
-			sessionOf(ctx).note(x.ending.Values)
+			l.session.note(x.ending.Values)
 		}
 	}
 	if ctx.Err() != nil {
@@ -590,10 +591,10 @@ func (l *launch) verdict(ctx context.Context) error {
 	}
 	list, code := l.ended()
 	for _, x := range list {
-		if l.stderr == nil { // a set, of which the report says it
+		if !l.speaks {
 			break
 		}
-		sessionOf(ctx).say(slog.LevelError, x)
+		l.session.say(slog.LevelError, x)
 	}
 	if code == exitOK {
 		return nil
@@ -611,7 +612,7 @@ func (l *launch) ended() (list []saying, code int) {
 		if x.Ranks != nil {
 			x.Host = l.ranks[x.Ranks[0]].At()
 		}
-		if !l.json {
+		if !l.session.json {
 			x = saying{Text: l.named(x.String())}
 		}
 		list = append(list, x)
@@ -637,12 +638,9 @@ func (l *launch) say(host, line string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.meter.clear()
-	if l.json {
-		pass(l.stderr, host, line)
+	if l.session.json {
+		l.session.pass(host, line)
 	} else {
-		printable.Fprintf(l.stderr, "%s: %s\n", host, line)
+		printable.Fprintf(l.session.stderr, "%s: %s\n", host, line)
 	}
 }
-
-// endTime is how long a rank may take from the end of its run to that of its process. Tests shorten it.
-var endTime = 15 * time.Second

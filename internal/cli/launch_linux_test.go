@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -39,6 +40,7 @@ cd / && exec sh -c "$3"
 // A fleet is hosts that a launch reaches.
 type fleet struct {
 	flags []string
+	env   []string
 	mark  string // in the environment of every process of theirs
 }
 
@@ -49,10 +51,32 @@ func newFleet(t *testing.T) *fleet {
 		t.Fatal(err)
 	}
 	f := &fleet{mark: fmt.Sprint("VOLLEY_TEST_FLEET=", os.Getpid(), "-", rand.Uint64())}
-	f.flags = []string{"--ssh", name + " -F /dev/null", "--remote-path", asProcess(t)}
-	key, value, _ := strings.Cut(f.mark, "=")
-	t.Setenv(key, value)
+	f.flags = []string{"--ssh", name + " -F /dev/null", "--remote-path", thisProgram(t)}
+	f.env = []string{f.mark}
 	return f
+}
+
+// run runs the command line, which reaches the hosts.
+func (f *fleet) run(args ...string) result {
+	return starting(f.env...).result(context.Background(), args...)
+}
+
+// must is run, and fails the test unless the exit code is 0.
+func (f *fleet) must(t *testing.T, args ...string) string {
+	t.Helper()
+	r := f.run(args...)
+	if r.code != exitOK {
+		t.Fatalf("volley %s: %+v", strings.Join(args, " "), r)
+	}
+	return r.stdout
+}
+
+// command returns a process that reaches the hosts.
+func (f *fleet) command(t *testing.T, args ...string) *program {
+	t.Helper()
+	p := newProgram(t, args...)
+	p.Env = append(p.Env, f.env...)
+	return p
 }
 
 // of returns the arguments of a verb, with a host for each directory.
@@ -96,6 +120,7 @@ func (f *fleet) ended(t *testing.T) {
 
 // TestLaunchOrder loses two hosts and names them in another order, as one group and as a set: each gets its own files back.
 func TestLaunchOrder(t *testing.T) {
+	t.Parallel()
 	f := newFleet(t)
 	dirs := writeNodes(t, 4, 20_000)
 	for _, flags := range [][]string{{"--tolerate", "2"}, {"--tolerate", "2", "--group-size", "4"}} {
@@ -109,12 +134,12 @@ func TestLaunchOrder(t *testing.T) {
 			}
 			return list
 		}
-		if r := volleyRun(at("protect", 0, 1, 2, 3)...); r.code != exitOK {
+		if r := f.run(at("protect", 0, 1, 2, 3)...); r.code != exitOK {
 			t.Fatalf("%+v", r)
 		}
 		want := contents(t, dirs)
 		removeAll(t, dirs[1], dirs[2])
-		if r := volleyRun(at("recover", 0, 2, 1, 3)...); r.code != exitOK {
+		if r := f.run(at("recover", 0, 2, 1, 3)...); r.code != exitOK {
 			t.Fatalf("%+v", r)
 		}
 		if got := contents(t, dirs); !slices.Equal(got, want) {
@@ -128,13 +153,14 @@ func TestLaunchOrder(t *testing.T) {
 
 // TestLaunch protects hosts, loses one, and replaces it in another order.
 func TestLaunch(t *testing.T) {
+	t.Parallel()
 	f := newFleet(t)
 	copies := t.TempDir()
-	t.Setenv("TMPDIR", copies)
+	f.env = append(f.env, "TMPDIR="+copies)
 	dirs := writeNodes(t, 4, 200_000)
 	for _, flags := range [][]string{nil, {"--copy-binary", "--remote-path", "/none"}} {
 		f.flags = append(f.flags, flags...)
-		r := volleyRun(f.of("protect", "--tolerate", "1", dirs[0], dirs[1], dirs[2], dirs[3])...)
+		r := f.run(f.of("protect", "--tolerate", "1", dirs[0], dirs[1], dirs[2], dirs[3])...)
 		if r.code != exitOK || strings.Count(r.stdout, "protected, generation 1") != 1 {
 			t.Fatalf("%+v", r)
 		}
@@ -143,18 +169,18 @@ func TestLaunch(t *testing.T) {
 			t.Fatal(err)
 		}
 		again := f.of("recover", dirs[3], dirs[2], dirs[0], dirs[1])
-		if r := volleyRun(again...); r.code != exitOK || !strings.Contains(r.stdout, "recovered node 2: 4 files, ") || !strings.Contains(r.stdout, "  host1:"+dirs[2]) {
+		if r := f.run(again...); r.code != exitOK || !strings.Contains(r.stdout, "recovered node 2: 4 files, ") || !strings.Contains(r.stdout, "  host1:"+dirs[2]) {
 			t.Fatalf("%+v", r)
 		}
 		if got := strings.Join(dataOfAll(t, dirs), "\n"); got != want {
 			t.Fatalf("recovered\n%s\nwant\n%s", got, want)
 		}
 		again[0] = "verify"
-		if r := volleyRun(again...); r.code != exitOK || !strings.Contains(r.stderr, "host0: Welcome to host0\n") || strings.Contains(r.stderr, "\x1b") {
+		if r := f.run(again...); r.code != exitOK || !strings.Contains(r.stderr, "host0: Welcome to host0\n") || strings.Contains(r.stderr, "\x1b") {
 			t.Fatalf("%+v", r)
 		}
 		damage(t, filepath.Join(dirs[1], "ckpt"))
-		if r := volleyRun(again...); r.code != exitWrong || !strings.Contains(r.stdout, "damaged") || strings.Count("\n"+r.stderr, "\nvolley: ") != 1 {
+		if r := f.run(again...); r.code != exitWrong || !strings.Contains(r.stdout, "damaged") || strings.Count("\n"+r.stderr, "\nvolley: ") != 1 {
 			t.Fatalf("damage: %+v", r)
 		}
 		mustRun(t, append([]string{"recover"}, dirs...)...)
@@ -181,6 +207,7 @@ func dataOfAll(t *testing.T, dirs []string) (list []string) {
 // TestLaunchMissing asks for the status where a host does not answer, and copies its files out to
 // this machine and to a host.
 func TestLaunchMissing(t *testing.T) {
+	t.Parallel()
 	f := newFleet(t)
 	dirs := writeNodes(t, 4, 100_000)
 	mustRun(t, append([]string{"protect", "--tolerate", "2"}, dirs...)...)
@@ -188,19 +215,19 @@ func TestLaunchMissing(t *testing.T) {
 	before := dataOfAll(t, dirs)
 	args := f.of("status", dirs[0], dirs[2], dirs[3])
 	args = append(args, "dead:"+dirs[1])
-	r := volleyRun(args...)
+	r := f.run(args...)
 	for _, part := range []string{"node 1  unreachable  dead:" + dirs[1], "No route to host", "tolerates the loss of 2; 1 more may be lost now", "node 3  whole  host2:"} {
 		if r.code != exitWrong || !strings.Contains(r.stdout, part) {
 			t.Fatalf("%+v: want %q", r, part)
 		}
 	}
 	args[0] = "recover"
-	if r := volleyRun(args...); r.code != exitFailed || !strings.Contains(r.stderr, "volley: no connection to dead") {
+	if r := f.run(args...); r.code != exitFailed || !strings.Contains(r.stderr, "volley: no connection to dead") {
 		t.Fatalf("recover without it: %+v", r)
 	}
 	for _, host := range []string{"", "host5:"} {
 		out := filepath.Join(t.TempDir(), "out")
-		if r := volleyRun(append(args, "--to", host+out)...); r.code != exitOK {
+		if r := f.run(append(args, "--to", host+out)...); r.code != exitOK {
 			t.Fatalf("%+v", r)
 		}
 		if got := filesOf(t, filepath.Join(out, "node.1")); fmt.Sprint(got) != fmt.Sprint(want) {
@@ -215,19 +242,20 @@ func TestLaunchMissing(t *testing.T) {
 
 // TestLaunchTune checks the network between hosts.
 func TestLaunchTune(t *testing.T) {
+	t.Parallel()
 	f := newFleet(t)
-	t.Setenv(tune.Variable, filepath.Join(t.TempDir(), "tune.json"))
+	f.env = append(f.env, tune.Variable+"="+filepath.Join(t.TempDir(), "tune.json"))
 	args := slices.Concat([]string{"check-network"}, f.flags, []string{"--time", "10ms", "--field", "2^8", "host0:", "host1:/data", "ssh://me@host2"})
-	r := volleyRun(args...)
+	r := f.run(args...)
 	if r.code != exitOK || strings.Count(r.stdout, " good") != 6 || strings.Count(r.stdout, "\nhost1 ") != 2 || !strings.Contains(r.stdout, "grpc, 3 ranks") {
 		t.Fatalf("%+v", r)
 	}
 	var got tuned
-	r = volleyRun(append(args, "--json")...)
+	r = f.run(append(args, "--json")...)
 	if err := json.Unmarshal([]byte(r.stdout), &got); err != nil || len(got.Pairs) != 6 || got.Pairs[0].From != "host0" || got.Pairs[0].To != "host1" || got.Result == nil || got.Ranks != 3 {
 		t.Errorf("%v: %+v", err, r)
 	}
-	if r := volleyRun(f.of("protect", "--tolerate", "1", "-v", writeNodes(t, 1, 100)[0], writeNodes(t, 1, 100)[0], writeNodes(t, 1, 100)[0])...); r.code != exitOK || !strings.Contains(r.stdout, "the network that volley tune measured") {
+	if r := f.run(f.of("protect", "--tolerate", "1", "-v", writeNodes(t, 1, 100)[0], writeNodes(t, 1, 100)[0], writeNodes(t, 1, 100)[0])...); r.code != exitOK || !strings.Contains(r.stdout, "the network that volley tune measured") {
 		t.Errorf("%+v", r)
 	}
 	for _, c := range []struct {
@@ -242,7 +270,7 @@ func TestLaunchTune(t *testing.T) {
 		{[]string{"tune", "a"}, exitUsage, `"a" is no host: write HOST:`},
 		{[]string{"tune", "{host}:"}, exitUsage, "name the hosts"},
 	} {
-		if r := volleyRun(c.args...); r.code != c.code || !strings.Contains(r.stderr, c.want) {
+		if r := f.run(c.args...); r.code != c.code || !strings.Contains(r.stderr, c.want) {
 			t.Errorf("%s: %+v", c.args, r)
 		}
 	}
@@ -251,6 +279,7 @@ func TestLaunchTune(t *testing.T) {
 
 // TestLaunchFiles encodes a file at each host and decodes, once a host is another one without its files.
 func TestLaunchFiles(t *testing.T) {
+	t.Parallel()
 	f := newFleet(t)
 	base := t.TempDir()
 	at := func(name string) string { return filepath.Join(base, name) }
@@ -261,11 +290,11 @@ func TestLaunchFiles(t *testing.T) {
 		rewrite(t, at(name), bytes.Repeat([]byte(name), 5000))
 	}
 	line := func(verb string, rest ...string) []string { return slices.Concat([]string{verb}, f.flags, rest) }
-	r := volleyRun(line("encode", "-o", "{host}:"+at("coded"), "host0:"+at("a"), "ssh://me@host1:22"+at("b/two words $x"), at("c'"))...)
+	r := f.run(line("encode", "-o", "{host}:"+at("coded"), "host0:"+at("a"), "ssh://me@host1:22"+at("b/two words $x"), at("c'"))...)
 	if r.code != exitOK || strings.Count(r.stdout, "verified by") != 1 {
 		t.Fatalf("%+v", r)
 	}
-	r = volleyRun(line("decode", "-o", "{host}:"+at("back"), "{host}:"+at("coded"), "host9:"+at("none"), "host1:"+at("b/two words $x"), at("c'"))...)
+	r = f.run(line("decode", "-o", "{host}:"+at("back"), "{host}:"+at("coded"), "host9:"+at("none"), "host1:"+at("b/two words $x"), at("c'"))...)
 	if r.code != exitOK {
 		t.Fatalf("%+v", r)
 	}
@@ -325,7 +354,7 @@ func TestLaunchErrors(t *testing.T) {
 		{[]string{"encode", "-o", "{host}:/coded", "{host}:/x"}, exitUsage, "name the hosts"},
 		{[]string{"recover", "--to", "{host}:/x", "a:/x", "b:/x"}, exitUsage, "--to {host}:/x"},
 	} {
-		r := volleyRun(c.args...)
+		r := f.run(c.args...)
 		if r.code != c.code || !strings.Contains(r.stderr, c.want) || len(volleySays.FindAllString(r.stderr, -1)) != 1 {
 			t.Errorf("volley %s: %+v: want exit %d and one error, %q", strings.Join(c.args, " "), r, c.code, c.want)
 		}
@@ -339,13 +368,10 @@ func TestLaunchErrors(t *testing.T) {
 // TestLaunchKilled kills at random moments a rank of a launch, its ssh or the launch itself, or interrupts
 // it: nothing is left running, and the group is as testKilled wants it.
 func TestLaunchKilled(t *testing.T) {
-	times := *groupKills
-	if testing.Short() {
-		times = 1
-	}
+	t.Parallel()
 	f := newFleet(t)
-	testKilled(t, times, 200_000, func(t *testing.T, rng *rand.Rand, limit time.Duration, args []string) bool {
-		p := newProgram(t, f.of(args...)...)
+	testKilled(t, *groupKills, 60_000, func(t *testing.T, rng *rand.Rand, limit time.Duration, args []string) bool {
+		p := f.command(t, f.of(args...)...)
 		p.WaitDelay = time.Minute
 		if err := p.Start(); err != nil {
 			t.Fatal(err)
@@ -374,9 +400,10 @@ func TestLaunchKilled(t *testing.T) {
 
 // TestLaunchGone starts a rank by hand: it ends when its standard input does, whatever it does.
 func TestLaunchGone(t *testing.T) {
+	t.Parallel()
 	f := newFleet(t)
 	for _, said := range []string{"", "{}\n", `{"Args":["verify","/none"]}` + "\n" + `{"Rank":0,"Size":2,"Bind":"127.0.0.1","Advertise":"127.0.0.1"}` + "\n" + `["127.0.0.1:1","127.0.0.1:2"]` + "\n", "[\n", strings.Repeat("x", 2<<20)} {
-		p := newProgram(t, rankVerb)
+		p := f.command(t, rankVerb)
 		in, err := p.StdinPipe()
 		if err != nil {
 			t.Fatal(err)
@@ -402,26 +429,28 @@ var secretOf = regexp.MustCompile(`"Secret":"([0-9a-f]{64})"`)
 // TestSecretShown looks for the secret of a run in all arguments and in what -v prints, by each engine, and over ssh in
 // the environments, too.
 func TestSecretShown(t *testing.T) {
+	t.Parallel()
 	f := newFleet(t)
 	dirs := writeNodes(t, 3, 1_000_000)
 	pattern := strings.TrimSuffix(dirs[0], "0") + "{rank}"
 	told := filepath.Join(t.TempDir(), "told")
-	t.Setenv("VOLLEY_TEST_TEE", told)
-	srun, self := newSrun(t), asProcess(t)
+	f.env = append(f.env, "VOLLEY_TEST_TEE="+told)
+	srun, self := newSrun(t), thisProgram(t)
 	saves := filepath.Join(t.TempDir(), "saves")
 	if err := os.WriteFile(saves, []byte("#!/bin/sh\nprintf '\"Secret\":\"%s\"' $VOLLEY_SECRET >"+told+"\nexec \"$@\"\n"), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	for name, run := range map[string]func(flags ...string) result{
 		"ssh": func(flags ...string) result {
-			return volleyRun(append(f.of("protect", "--tolerate", "1", dirs[0], dirs[1], dirs[2]), flags...)...)
+			return f.run(append(f.of("protect", "--tolerate", "1", dirs[0], dirs[1], dirs[2]), flags...)...)
 		},
 		"launch": func(flags ...string) result {
-			return volleyRun(append([]string{"protect", "--tolerate", "1", pattern, "--launch", saves + " " + srun + " -n3", "--remote-path", self, "--port", "7400-7463"}, flags...)...)
+			return f.run(append([]string{"protect", "--tolerate", "1", pattern, "--launch", saves + " " + srun + " -n3", "--remote-path", self, "--port", "7400-7463"}, flags...)...)
 		},
 		"flags": func(flags ...string) result {
-			codes, text := newRanks(t, 3, func(_ int, c *exec.Cmd) {
+			codes, text := newRankProcesses(t, 3, func(_ int, c *exec.Cmd) {
 				_, secret, _ := strings.Cut(c.Env[len(c.Env)-1], "=")
+				c.Env = append(c.Env, f.env...)
 				rewrite(t, told, []byte(`"Secret":"`+secret+`"`))
 			}, append([]string{"protect", "--tolerate", "1", pattern}, flags...)...).do()
 			return result{code: slices.Max(codes), stderr: text}
@@ -474,6 +503,7 @@ func TestSecretShown(t *testing.T) {
 
 // TestWords splits commands as their users mean it.
 func TestWords(t *testing.T) {
+	t.Parallel()
 	for command, want := range map[string][]string{
 		"":                                nil,
 		" \t":                             nil,
@@ -493,15 +523,16 @@ func TestWords(t *testing.T) {
 
 // TestLaunchProgress has a launch hear of the bytes that a rank writes.
 func TestLaunchProgress(t *testing.T) {
+	t.Parallel()
 	var out bytes.Buffer
 	parent, err := ssh.Greet(strings.NewReader(""), &out, func() {})
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &place{parent: parent}
+	p := &place{parent: parent, every: time.Hour}
 	p.progress(0, 100)
 	p.progress(8, 0)
-	time.Sleep(2 * progressTime)
+	p.every = 0
 	p.progress(9, 10)
 	var heard []said
 	for line := range strings.Lines(out.String()) {

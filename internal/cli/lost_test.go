@@ -4,9 +4,9 @@ package cli
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -31,7 +31,7 @@ func killTime(t *testing.T) time.Duration {
 	t.Helper()
 	text := os.Getenv("VOLLEY_TEST_KILLS")
 	if text == "" {
-		return time.Second
+		return 300 * time.Millisecond
 	}
 	d, err := time.ParseDuration(text)
 	if err != nil {
@@ -69,7 +69,7 @@ func same(t *testing.T, a, b string) bool {
 // over. One of them succeeds and has its result there; the other says who writes there, or
 // finds the result of the first.
 func TestTwoEncodes(t *testing.T) {
-	binary := asProcess(t)
+	t.Parallel()
 	in := []string{filled(t, 6, 40_000, 1), filled(t, 6, 40_000, 101)}
 	for i := range 12 {
 		force := i%2 == 1
@@ -83,7 +83,7 @@ func TestTwoEncodes(t *testing.T) {
 				if force {
 					args = append(args, "--force")
 				}
-				cmd := exec.Command(binary, args...)
+				cmd := command(t.Context(), t, args...)
 				text, _ := cmd.CombinedOutput()
 				codes[n], says[n] = cmd.ProcessState.ExitCode(), string(text)
 			})
@@ -123,6 +123,7 @@ func TestTwoEncodes(t *testing.T) {
 // TestBusy finds a directory in which another run has the lock: to write there is refused, and
 // so is to read it, with exit code 1 and who it is.
 func TestBusy(t *testing.T) {
+	t.Parallel()
 	in := filled(t, 3, 100, 1)
 	coded, back := filepath.Join(t.TempDir(), "coded"), filepath.Join(t.TempDir(), "back")
 	mustRun(t, "encode", "-o", coded, in)
@@ -193,7 +194,7 @@ func killAtRandom(t *testing.T, check func(), command func(i int) *exec.Cmd) {
 
 // TestEncodeKilled kills encode --force: decode gives the old inputs or the new ones.
 func TestEncodeKilled(t *testing.T) {
-	binary := asProcess(t)
+	t.Parallel()
 	in := []string{filled(t, 5, 20_000, 1), filled(t, 5, 20_000, 101)}
 	out := filepath.Join(t.TempDir(), "out")
 	mustRun(t, "encode", "-o", out, in[0])
@@ -205,7 +206,7 @@ func TestEncodeKilled(t *testing.T) {
 			t.Errorf("exit %d: %s; the directory holds %v", r.code, r.stderr, listDir(t, out))
 		}
 	}
-	killAtRandom(t, check, func(i int) *exec.Cmd { return exec.Command(binary, "encode", "--force", "-o", out, in[i%2]) })
+	killAtRandom(t, check, func(i int) *exec.Cmd { return command(t.Context(), t, "encode", "--force", "-o", out, in[i%2]) })
 	mustRun(t, "encode", "--force", "-o", out, in[0])
 	if names := listDir(t, out); len(names) != 7 {
 		t.Errorf("the next run leaves %v", names)
@@ -215,7 +216,7 @@ func TestEncodeKilled(t *testing.T) {
 // TestDecodeKilled kills decode --force: the next run on the directory finds, or makes, the
 // old inputs or the new ones.
 func TestDecodeKilled(t *testing.T) {
-	binary := asProcess(t)
+	t.Parallel()
 	in := []string{filled(t, 5, 20_000, 1), filled(t, 5, 20_000, 101)}
 	var coded []string
 	for n := range in {
@@ -238,11 +239,12 @@ func TestDecodeKilled(t *testing.T) {
 			t.Errorf("%v: they are neither the old inputs nor the new ones", listDir(t, back))
 		}
 	}
-	killAtRandom(t, check, func(i int) *exec.Cmd { return exec.Command(binary, "decode", "--force", coded[i%2], "-o", back) })
+	killAtRandom(t, check, func(i int) *exec.Cmd { return command(t.Context(), t, "decode", "--force", coded[i%2], "-o", back) })
 }
 
 // TestManifestDamaged decodes by the copy of the manifest, and says so.
 func TestManifestDamaged(t *testing.T) {
+	t.Parallel()
 	coded, _, packets := encoded(t, []int{50, 60, 70})
 	for _, damage := range []func(path string){
 		func(path string) { write(t, path, strings.Replace(string(readFile(t, path)), "cauchy", "cauchx", 1)) },
@@ -264,6 +266,7 @@ func TestManifestDamaged(t *testing.T) {
 
 // TestOddInputs names inputs that hide their length, or that would wait: they are refused.
 func TestOddInputs(t *testing.T) {
+	t.Parallel()
 	in, _ := writePackets(t, 10, 20)
 	out := filepath.Join(t.TempDir(), "out")
 	if _, err := os.Stat("/proc/version"); err == nil {
@@ -297,6 +300,7 @@ func TestOddInputs(t *testing.T) {
 
 // TestCopies starts verbs as one of several tasks of a launcher that does not make them one run.
 func TestCopies(t *testing.T) {
+	t.Parallel()
 	in, _ := writePackets(t, 10, 20)
 	coded, _, _ := encoded(t, []int{5, 6})
 	for _, c := range []struct {
@@ -312,15 +316,15 @@ func TestCopies(t *testing.T) {
 			continue // they are one run then
 		}
 		t.Run(c.variable, func(t *testing.T) {
-			name, value, _ := strings.Cut(c.variable, "=")
-			for _, other := range launchers {
-				t.Setenv(other, "")
+			volley := func(args ...string) result {
+				s := newSession()
+				s.environ = append(s.environ, c.variable)
+				return s.result(t.Context(), args...)
 			}
-			t.Setenv(name, value)
 			for _, args := range [][]string{{"encode", in}, {"decode", coded}} {
 				out := filepath.Join(t.TempDir(), "out")
 				args = append(args, "-o", out)
-				r := volleyRun(args...)
+				r := volley(args...)
 				_, err := os.Lstat(out)
 				if c.refused != (r.code == exitUsage) || c.refused == (err == nil) {
 					t.Errorf("%v: exit %d: %s", args, r.code, r.stderr)
@@ -328,57 +332,113 @@ func TestCopies(t *testing.T) {
 				if c.refused {
 					wants(t, r.stderr, c.variable, c.way, "--comm local")
 				}
-				mustRun(t, append(args, "--comm", "local", "--force")...)
+				if r := volley(append(args, "--comm", "local", "--force")...); r.code != exitOK {
+					t.Errorf("%v, on its own: %+v", args, r)
+				}
 			}
 		})
 	}
 }
 
+// A stalled command writes something at any time, and stops when nobody reads it: what happens meanwhile happens in the
+// middle of its run.
+type stalled struct {
+	*exec.Cmd
+	stderr *os.File
+}
+
+// stall starts an encode of packets into a directory, and waits until it has written some of the result.
+func stall(t *testing.T, out string, edit func(c *exec.Cmd)) *stalled {
+	t.Helper()
+	in := t.TempDir()
+	for k := range 4 { // sparse: nothing to read from the disk
+		path := filepath.Join(in, fmt.Sprint("packet.", k))
+		write(t, path, "")
+		if err := os.Truncate(path, 16<<20); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ends, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.SetsockoptInt(ends[1], syscall.SOL_SOCKET, syscall.SO_SNDBUF, 1); err != nil { // the least that there is
+		t.Fatal(err)
+	}
+	to := os.NewFile(uintptr(ends[1]), "stderr")
+	x := &stalled{command(t.Context(), t, "encode", "-o", out, "--memory", "64KiB", "--progress", "1ns", in), os.NewFile(uintptr(ends[0]), "stderr")}
+	x.Stderr = to
+	t.Cleanup(func() { x.stderr.Close() })
+	if edit != nil {
+		edit(x.Cmd)
+	}
+	if err := x.Start(); err != nil {
+		t.Fatal(err)
+	}
+	to.Close()
+	for line := ""; !strings.Contains(line, "\n"); { // a byte at a time, or it could go on
+		var b [1]byte
+		if _, err := x.stderr.Read(b[:]); err != nil {
+			t.Fatal(err)
+		}
+		line += string(b[:])
+	}
+	return x
+}
+
+// end lets it go on, and returns the exit code and what it has said.
+func (x *stalled) end(t *testing.T) (code int, text string) {
+	t.Helper()
+	said, err := io.ReadAll(x.stderr)
+	if err != nil {
+		t.Error(err)
+	}
+	x.Wait()
+	return x.ProcessState.ExitCode(), string(said)
+}
+
 // TestHangUp ends a run by SIGHUP as by others, and not where that is ignored.
 func TestHangUp(t *testing.T) {
-	binary := asProcess(t)
+	t.Parallel()
 	for _, ignored := range []bool{false, true} {
 		if !ignored && signal.Ignored(syscall.SIGHUP) {
 			t.Log("these tests run under nohup, as their children do: only that is tested")
 			continue
 		}
-		in := t.TempDir()
-		for k := range 4 { // large and sparse: nothing to read from the disk, and no end before the signal
-			f, err := os.Create(filepath.Join(in, fmt.Sprint("packet.", k)))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := f.Truncate(map[bool]int64{false: 1 << 31, true: 1 << 27}[ignored]); err != nil {
-				t.Fatal(err)
-			}
-			f.Close()
-		}
 		out := filepath.Join(t.TempDir(), "out")
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		defer cancel()
-		cmd := exec.CommandContext(ctx, binary, "encode", "-o", out, in)
-		if ignored {
-			cmd = exec.CommandContext(ctx, "sh", "-c", `trap "" HUP; exec "$0" "$@"`, binary, "encode", "-o", out, in)
-		}
-		var stderr bytes.Buffer
-		cmd.Stderr = &stderr
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		for ctx.Err() == nil { // until a file grows
-			if names, _ := filepath.Glob(filepath.Join(out, ".volley-*-coded.0")); len(names) == 1 {
-				if info, err := os.Stat(names[0]); err == nil && info.Size() > 0 {
-					break
-				}
+		run := stall(t, out, func(c *exec.Cmd) {
+			if ignored {
+				c.Args = append([]string{"sh", "-c", `trap "" HUP; exec "$0" "$@"`}, c.Args...)
+				c.Path = "/bin/sh"
 			}
-			time.Sleep(5 * time.Millisecond)
-		}
-		cmd.Process.Signal(syscall.SIGHUP)
-		cmd.Wait()
-		code := cmd.ProcessState.ExitCode()
+		})
+		run.Process.Signal(syscall.SIGHUP)
+		code, text := run.end(t)
 		_, err := os.Lstat(out)
 		if want := map[bool]int{false: exitInterrupted, true: exitOK}[ignored]; code != want || ignored != (err == nil) {
-			t.Errorf("ignored %v: exit %d, want %d: %s; %v", ignored, code, want, stderr.String(), err)
+			t.Errorf("ignored %v: exit %d, want %d: %.1000s; %v", ignored, code, want, text, err)
+		}
+	}
+}
+
+// TestInterrupt stops a run in the middle, by either signal: it exits with 130
+// and leaves nothing behind.
+func TestInterrupt(t *testing.T) {
+	t.Parallel()
+	for _, signal := range []os.Signal{os.Interrupt, syscall.SIGTERM} {
+		out := filepath.Join(t.TempDir(), "out")
+		run := stall(t, out, nil)
+		if there, _ := filepath.Glob(filepath.Join(out, ".volley-*-coded.0")); len(there) != 1 {
+			t.Errorf("%v: there is %v in the middle of the run", signal, there)
+		}
+		if err := run.Process.Signal(signal); err != nil {
+			t.Fatal(err)
+		}
+		if code, text := run.end(t); code != exitInterrupted || !strings.HasSuffix(text, "\nvolley: interrupted\n") {
+			t.Errorf("%v: exit %d, want 130: %.1000s", signal, code, text)
+		}
+		if _, err := os.Lstat(out); err == nil {
+			t.Errorf("%v: the directory is there, with %v in it", signal, listDir(t, out))
 		}
 	}
 }

@@ -35,6 +35,7 @@ func statusBytes(t *testing.T, file, name string) int64 {
 // TestMemory measures the peak of four processes that protect directories in memory over gRPC, and recover one. Pages of
 // the program do not count: they are the same for all.
 func TestMemory(t *testing.T) {
+	t.Parallel()
 	if race.Enabled {
 		t.Skip("the race detector takes memory of its own")
 	}
@@ -60,7 +61,7 @@ func TestMemory(t *testing.T) {
 	}
 	measure := func(args ...string) {
 		status := filepath.Join(t.TempDir(), "status")
-		codes, text := newRanks(t, nodes, func(rank int, c *exec.Cmd) {
+		codes, text := newRankProcesses(t, nodes, func(rank int, c *exec.Cmd) {
 			c.Env = append(c.Env, fmt.Sprint(statusFile, "=", status, rank))
 		}, append(args, filepath.Join(base, "n{RANK}"))...).do()
 		if !allAre(codes, exitOK) {

@@ -43,6 +43,7 @@ func metricsOf(t *testing.T, path, verb string) map[string]float64 {
 
 // TestMetrics runs the verbs on a group that loses a node and then a second file.
 func TestMetrics(t *testing.T) {
+	t.Parallel()
 	begun := float64(time.Now().Unix())
 	at := filepath.Join(t.TempDir(), "volley.prom")
 	dirs := writeNodes(t, 4, 1000)

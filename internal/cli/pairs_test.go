@@ -12,6 +12,7 @@ import (
 
 // TestRanksPairs measures pairs of processes, and then with one that others cannot reach.
 func TestRanksPairs(t *testing.T) {
+	t.Parallel()
 	at := filepath.Join(t.TempDir(), "tune.{RANK}.json")
 	args := []string{"tune", "--time", "10ms", "--field", "2^8", "-o", at}
 	codes, text := newRanks(t, 3, nil, args...).do()

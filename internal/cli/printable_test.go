@@ -33,6 +33,7 @@ func checkPrinted(t *testing.T, args []string, text string) {
 // TestEvilNames runs all verbs on files and directories with such names, where they succeed and
 // where they fail.
 func TestEvilNames(t *testing.T) {
+	t.Parallel()
 	root := filepath.Join(t.TempDir(), evil)
 	in := filepath.Join(root, "in"+evil)
 	if err := os.MkdirAll(in, 0o777); err != nil {
@@ -140,6 +141,7 @@ func TestEvilNames(t *testing.T) {
 // TestPrinted keeps the command line from writing but by package printable. The
 // texts of help are the program's.
 func TestPrinted(t *testing.T) {
+	t.Parallel()
 	files, err := filepath.Glob("*.go")
 	if err != nil || len(files) < 10 {
 		t.Fatal(files, err)

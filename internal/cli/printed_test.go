@@ -14,6 +14,7 @@ import (
 // TestReportsPrinted tests what the verbs of groups print: a line where all is whole, what has come back at each node, and
 // the first findings of many.
 func TestReportsPrinted(t *testing.T) {
+	t.Parallel()
 	dirs := writeNodes(t, 4, 30000)
 	do := func(code int, args ...string) string {
 		t.Helper()
@@ -64,6 +65,7 @@ func TestReportsPrinted(t *testing.T) {
 
 // TestVerboseVerbs tests that every verb says with -v what it does.
 func TestVerboseVerbs(t *testing.T) {
+	t.Parallel()
 	dirs := writeNodes(t, 3, 3000)
 	for _, x := range []struct {
 		args  []string

@@ -61,7 +61,7 @@ func (m *meter) add(done, more int64) {
 	case m.bar == nil:
 		m.bar = progressbar.NewOptions64(m.total,
 			progressbar.OptionSetWriter(m.s.stderr), progressbar.OptionShowBytes(!m.timed()), progressbar.OptionUseIECUnits(true),
-			progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionFullWidth())
+			progressbar.OptionThrottle(m.s.limits.bar), progressbar.OptionFullWidth())
 		m.bar.StartWithoutRender() // or the first rate is that of no time
 	default:
 		m.bar.ChangeMax64(m.total)

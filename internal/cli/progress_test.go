@@ -27,6 +27,7 @@ func progressOf(t *testing.T, stderr, begin string) (lines []string) {
 
 // TestProgress reads the lines of progress of verbs in one process, as text and as records.
 func TestProgress(t *testing.T) {
+	t.Parallel()
 	dirs := writeNodes(t, 4, 300_000)
 	packets := []string{filepath.Join(dirs[0], "ckpt"), filepath.Join(dirs[1], "sub", "b")}
 	out, back := t.TempDir(), t.TempDir()
@@ -68,6 +69,7 @@ func TestProgress(t *testing.T) {
 
 // TestQuiet has verbs print errors alone, and what is asked for as JSON.
 func TestQuiet(t *testing.T) {
+	t.Parallel()
 	dirs := writeNodes(t, 4, 100_000)
 	with := func(args ...string) result { return volleyRun(append(args, dirs...)...) }
 	for _, args := range [][]string{
@@ -96,6 +98,7 @@ func TestQuiet(t *testing.T) {
 
 // TestTuneProgress reads what tune tells of the time that it takes, and of a negative one.
 func TestTuneProgress(t *testing.T) {
+	t.Parallel()
 	args := []string{"tune", "--dry-run", "--time", "300ms", "--field", "2^8", "-k", "3"}
 	r := volleyRun(append(args, "--progress", "1ns")...)
 	var lines []string
@@ -120,9 +123,10 @@ func TestTuneProgress(t *testing.T) {
 
 // TestProgressRanks has processes tell of their own nodes, and nobody if not asked: the run is too short.
 func TestProgressRanks(t *testing.T) {
+	t.Parallel()
 	dirs := writeNodes(t, 3, 300_000)
 	pattern := strings.TrimSuffix(dirs[0], "0") + "{RANK}"
-	codes, text := newRanks(t, 3, nil, "protect", "--tolerate", "1", "--log-format", "json", "--progress", "1ns", "--limit-rate", "10MB", "--cores", "1", "--nice", "1", pattern).do()
+	codes, text := newRankProcesses(t, 3, nil, "protect", "--tolerate", "1", "--log-format", "json", "--progress", "1ns", "--limit-rate", "10MB", "--cores", "1", "--nice", "1", pattern).do()
 	for rank := range 3 {
 		if !allAre(codes, exitOK) || !strings.Contains(text, fmt.Sprintf(`"rank":%d,"done":`, rank)) {
 			t.Fatalf("%v: %s", codes, text)
@@ -135,13 +139,13 @@ func TestProgressRanks(t *testing.T) {
 
 // TestMeter draws a bar, which goes when something else is written, and adds up what several tell of.
 func TestMeter(t *testing.T) {
+	t.Parallel()
 	var stderr, stdout bytes.Buffer
-	s := &session{stderr: &stderr, verb: "protect"}
+	s := &session{stderr: &stderr, verb: "protect"} // the bar is drawn whenever there is something new
 	s.meter = &meter{s: s}
 	s.meter.add(0, 1<<20)
-	time.Sleep(150 * time.Millisecond)
+	time.Sleep(2 * time.Millisecond) // or a true rate could be that of no time
 	s.meter.add(1<<19, 0)
-	time.Sleep(150 * time.Millisecond) // it is drawn no more often
 	s.meter.add(1<<18, 0)
 	if text := stderr.String(); strings.Contains(text, "GiB/s") || !strings.Contains(text, "50%") || !strings.Contains(text, "75%") || strings.Contains(text, "\n") {
 		t.Errorf("%q", text)
@@ -151,7 +155,6 @@ func TestMeter(t *testing.T) {
 		t.Errorf("%q, %q", text, &stdout)
 	}
 	s.meter.add(1<<18, 1<<20) // there is more to do than was known
-	time.Sleep(150 * time.Millisecond)
 	s.meter.add(1<<20, 0)
 	if text := stderr.String(); !strings.Contains(text[strings.LastIndex(text, "\r"):], "99%") {
 		t.Errorf("%q", text)

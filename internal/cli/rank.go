@@ -32,15 +32,20 @@ func newRank() *cobra.Command {
 		Hidden: true,
 		Args:   noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			signal.Ignore(syscall.SIGPIPE) // a write then fails, and the run ends in order
+			s := sessionOf(cmd.Context())
+			if s.own {
+				signal.Ignore(syscall.SIGPIPE) // a write then fails, and the run ends in order
+			}
 			ctx, cancel := context.WithCancelCause(cmd.Context())
 			defer cancel(nil)
-			p, err := ssh.Greet(cmd.InOrStdin(), cmd.OutOrStdout(), func() {
+			p, err := ssh.Greet(s.stdin, cmd.OutOrStdout(), func() {
 				cancel(ssh.ErrGone)
-				time.AfterFunc(endTime-ssh.Beat, func() { os.Exit(exitFailed) })
+				if s.own {
+					time.AfterFunc(s.limits.end-ssh.Beat, func() { os.Exit(exitFailed) })
+				}
 			})
 			if err == nil {
-				err = beRank(ctx, cmd, p)
+				err = s.beRank(ctx, cmd, p)
 			}
 			if ctx.Err() != nil || errors.Is(err, ssh.ErrGone) || errors.Is(err, syscall.EPIPE) { // the launch knows why
 				return nil
@@ -51,30 +56,30 @@ func newRank() *cobra.Command {
 }
 
 // beRank does what the launch says.
-func beRank(ctx context.Context, cmd *cobra.Command, p *ssh.Parent) error {
-	var s start
-	if err := p.Receive(&s); err != nil {
+func (s *session) beRank(ctx context.Context, cmd *cobra.Command, p *ssh.Parent) error {
+	var first start
+	if err := p.Receive(&first); err != nil {
 		return err
 	}
-	logTo(cmd.ErrOrStderr(), slices.Contains(s.Args, "--verbose=true"), slices.Contains(s.Args, "--log-format=json"))
+	s.logTo(slices.Contains(first.Args, "--verbose=true"), slices.Contains(first.Args, "--log-format=json"))
 	h := hello{Version: volley.Version, Node: group.Identity{Node: -1}}
-	if s.Dir != "" {
-		h.Node = identify(s.Dir, s.Roots)
-		h.Domain = os.Getenv(s.Variable)
+	if first.Dir != "" {
+		h.Node = identify(first.Dir, first.Roots)
+		h.Domain = s.getenv(first.Variable)
 	}
-	if via := strings.Fields(os.Getenv("SSH_CONNECTION")); len(via) == 4 && net.ParseIP(via[2]) != nil {
+	if via := strings.Fields(s.getenv("SSH_CONNECTION")); len(via) == 4 && net.ParseIP(via[2]) != nil {
 		h.Address = via[2]
 	}
 	if err := p.Send(said{Hello: &h}); err != nil {
 		return err
 	}
-	var run engine.Run
-	if err := p.Receive(&run); err != nil {
+	var terms engine.Run
+	if err := p.Receive(&terms); err != nil {
 		return err
 	}
-	at := &place{start: s, parent: p}
+	at := &place{start: first, parent: p, every: s.limits.progress}
 	var err error
-	if at.Place, err = engine.Listen(run); err != nil {
+	if at.Place, err = engine.Listen(terms); err != nil {
 		at.report(ending{Text: message(err), Code: exitCode(err)})
 		return nil
 	}
@@ -84,7 +89,8 @@ func beRank(ctx context.Context, cmd *cobra.Command, p *ssh.Parent) error {
 	if err := p.Receive(&at.table); err != nil {
 		return err
 	}
-	runSession(ctx, &session{at: at}, s.Args, output{p}, cmd.ErrOrStderr())
+	run := &session{surroundings: s.surroundings, at: at}
+	run.run(ctx, first.Args, output{p}, cmd.ErrOrStderr())
 	<-ctx.Done() // until the launch has heard of all ends: others may be receiving yet
 	return nil
 }
@@ -95,6 +101,7 @@ type place struct {
 	start
 	table
 	parent *ssh.Parent
+	every  time.Duration // the launch hears of progress
 
 	mu     sync.Mutex // guards what follows
 	untold said       // progress that the launch has not heard of
@@ -106,13 +113,11 @@ func (p *place) progress(done, more int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.untold.Done, p.untold.More = p.untold.Done+done, p.untold.More+more
-	if (p.untold.Done != 0 || p.untold.More != 0) && time.Since(p.told) > progressTime {
+	if (p.untold.Done != 0 || p.untold.More != 0) && time.Since(p.told) > p.every {
 		p.parent.Send(p.untold)
 		p.untold, p.told = said{}, time.Now()
 	}
 }
-
-const progressTime = 200 * time.Millisecond
 
 // join is that of a comm.
 func (p *place) join(_ context.Context, o *joining) (*party, error) {

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"os"
@@ -17,62 +16,105 @@ import (
 	"volley/transport/transporttest"
 )
 
-// A rankRun is several processes that meet on loopback.
+// A rankRun is several ranks that meet on loopback.
 type rankRun struct {
-	commands []*exec.Cmd
-	out      []*bytes.Buffer
+	t         *testing.T
+	commands  []*exec.Cmd
+	processes bool // of their own; else a rank is a session that finds what its command has
+	contexts  []context.Context
+	stop      []context.CancelCauseFunc
+	codes     []chan int
 }
 
-// newRanks returns processes with the arguments, in which {rank} is replaced; edit may change that of a rank.
+// newRanks returns ranks with the arguments, in which {RANK} is replaced; edit may change those of a rank.
 func newRanks(t *testing.T, n int, edit func(rank int, c *exec.Cmd), args ...string) *rankRun {
 	t.Helper()
-	binary := asProcess(t)
-	for _, name := range launchers {
-		t.Setenv(name, "")
-	}
 	meet := transporttest.Free(t)
 	secret, _ := engine.NewSecret().MarshalText()
-	ctx, cancel := context.WithTimeout(t.Context(), 3*transporttest.Limit)
+	all, cancel := context.WithTimeout(t.Context(), 3*transporttest.Limit)
 	t.Cleanup(cancel)
-	run := new(rankRun)
+	run := &rankRun{t: t}
 	for r := range n {
 		// Ports of the kernel's choice, as other tests may run.
 		line := append([]string{args[0], "--rank", fmt.Sprint(r), "--size", fmt.Sprint(n), "--meet", meet, "--port", "", "--timeout", "1m"}, args[1:]...)
 		for i := range line {
 			line[i] = strings.ReplaceAll(line[i], "{RANK}", fmt.Sprint(r))
 		}
-		c, out := exec.CommandContext(ctx, binary, line...), new(bytes.Buffer)
-		c.Env = append(os.Environ(), engine.SecretVariable+"="+string(secret))
-		c.Stdout, c.Stderr = out, out
+		ctx, stop := context.WithCancelCause(all)
+		c, out := command(ctx, t, line...), new(shared)
+		c.Env = append(c.Env, engine.SecretVariable+"="+string(secret))
+		c.Stdout, c.Stderr, c.WaitDelay = out, out, transporttest.Limit
+		c.Cancel = func() error { return c.Process.Signal(os.Interrupt) }
 		if edit != nil {
 			edit(r, c)
 		}
-		run.commands, run.out = append(run.commands, c), append(run.out, out)
+		run.commands, run.codes = append(run.commands, c), append(run.codes, make(chan int, 1))
+		run.contexts, run.stop = append(run.contexts, ctx), append(run.stop, stop)
 	}
 	return run
 }
 
-// do runs the processes and returns their exit codes and all that they print.
+// newRankProcesses returns ranks as processes of their own.
+func newRankProcesses(t *testing.T, n int, edit func(rank int, c *exec.Cmd), args ...string) *rankRun {
+	t.Helper()
+	run := newRanks(t, n, edit, args...)
+	run.processes = true
+	return run
+}
+
+// do runs the ranks and returns their exit codes and all that they print.
 func (x *rankRun) do() (codes []int, text string) {
+	x.t.Helper()
 	x.start()
 	return x.wait()
 }
 
 func (x *rankRun) start() {
-	for _, c := range x.commands {
-		if err := c.Start(); err != nil {
-			panic(err)
+	x.t.Helper()
+	for r, c := range x.commands {
+		if !x.processes {
+			s, args := x.session(r)
+			go func() { x.codes[r] <- s.run(x.contexts[r], args, c.Stdout, c.Stderr) }()
+			continue
 		}
+		if err := c.Start(); err != nil {
+			x.t.Fatal(err)
+		}
+		go func() {
+			c.Wait()
+			x.codes[r] <- c.ProcessState.ExitCode()
+		}()
 	}
 }
 
-func (x *rankRun) wait() (codes []int, text string) {
-	for _, c := range x.commands {
-		c.Wait()
-		codes = append(codes, c.ProcessState.ExitCode())
+// session returns the session of a rank, and its arguments: the secret, which a process removes from its environment, is
+// in a file.
+func (x *rankRun) session(rank int) (*session, []string) {
+	x.t.Helper()
+	c := x.commands[rank]
+	s, file := newSession(), filepath.Join(x.t.TempDir(), "secret")
+	s.environ = c.Env
+	if err := os.WriteFile(file, []byte(s.getenv(engine.SecretVariable)), 0o600); err != nil {
+		x.t.Fatal(err)
 	}
-	for _, out := range x.out {
-		text += out.String()
+	return s, slices.Concat(c.Args[1:2], []string{"--secret", file}, c.Args[2:])
+}
+
+// endAfter interrupts all ranks once one of them has ended.
+func (x *rankRun) endAfter(rank int) {
+	x.codes[rank] <- func() int {
+		code := <-x.codes[rank]
+		for _, stop := range x.stop {
+			stop(errInterrupted)
+		}
+		return code
+	}()
+}
+
+func (x *rankRun) wait() (codes []int, text string) {
+	for r, c := range x.commands {
+		codes = append(codes, <-x.codes[r])
+		text += c.Stdout.(*shared).String()
 	}
 	return codes, text
 }
@@ -83,6 +125,7 @@ func allAre(codes []int, code int) bool {
 
 // TestRanksEncode compares ranks with a run in one process, to the byte.
 func TestRanksEncode(t *testing.T) {
+	t.Parallel()
 	in, _ := writePackets(t, 70_000, 70_001, 69_000, 5, 70_002)
 	alone, together := filepath.Join(t.TempDir(), "out"), filepath.Join(t.TempDir(), "out")
 	mustRun(t, "encode", in, "-o", alone, "--network", "10gbit/20us")
@@ -97,6 +140,7 @@ func TestRanksEncode(t *testing.T) {
 
 // TestRanksProtect loses what may be lost and brings it back.
 func TestRanksProtect(t *testing.T) {
+	t.Parallel()
 	dirs := writeNodes(t, 4, 100_000)
 	pattern := strings.TrimSuffix(dirs[0], "0") + "{RANK}"
 	want := [][]string{}
@@ -124,6 +168,7 @@ func TestRanksProtect(t *testing.T) {
 
 // TestRanksOrder starts the processes of a group in other orders, one of them with an empty directory.
 func TestRanksOrder(t *testing.T) {
+	t.Parallel()
 	dirs := writeNodes(t, 4, 100_000)
 	want := fmt.Sprint(filesOf(t, dirs[1]))
 	for _, step := range []struct {
@@ -152,6 +197,7 @@ func TestRanksOrder(t *testing.T) {
 
 // TestRanksErrors checks that what is wrong at one rank is said once, and ends all.
 func TestRanksErrors(t *testing.T) {
+	t.Parallel()
 	dirs := writeNodes(t, 3, 1000)
 	pattern := strings.TrimSuffix(dirs[0], "0") + "{RANK}"
 	set := func(rank int, change func(c *exec.Cmd)) func(int, *exec.Cmd) {
@@ -161,30 +207,31 @@ func TestRanksErrors(t *testing.T) {
 			}
 		}
 	}
-	late := func(change func(c *exec.Cmd)) func(int, *exec.Cmd) { // the others wait for rank 1
-		return func(r int, c *exec.Cmd) {
-			c.Args = append(c.Args, "--timeout", "10s")
-			set(1, change)(r, c)
-		}
-	}
 	for name, c := range map[string]struct {
 		edit  func(int, *exec.Cmd)
-		codes []int // -1: not looked at
+		codes []int // -1: not looked at, as it waits for rank 1
 		want  string
 		once  bool
 	}{
 		"another verb":   {set(1, func(c *exec.Cmd) { c.Args[1] = "recover" }), []int{exitUsage, exitUsage, exitUsage}, "recover", false},
 		"a bad flag":     {set(2, func(c *exec.Cmd) { c.Args = append(c.Args, "--nonsense") }), []int{exitUsage, exitUsage, exitUsage}, "--nonsense", true},
 		"no such node":   {set(2, func(c *exec.Cmd) { c.Args[len(c.Args)-1] = "/dev/null" }), []int{exitUsage, exitUsage, exitUsage}, "/dev/null", true},
-		"another secret": {late(func(c *exec.Cmd) { c.Env = append(c.Env, engine.SecretVariable+"="+strings.Repeat("ab", 32)) }), []int{-1, exitFailed, -1}, "does not have the secret of this run", false},
-		"no secret": {late(func(c *exec.Cmd) {
+		"another secret": {set(1, func(c *exec.Cmd) { c.Env = append(c.Env, engine.SecretVariable+"="+strings.Repeat("ab", 32)) }), []int{-1, exitFailed, -1}, "does not have the secret of this run", false},
+		"no secret": {set(1, func(c *exec.Cmd) {
 			c.Env = append(c.Env, engine.SecretVariable+"=")
 			c.Args = append(c.Args, "--bind", "0.0.0.0")
 		}), []int{-1, exitUsage, -1}, "64 hexadecimal digits", false},
 		"no such machine": {set(1, func(c *exec.Cmd) { c.Args = append(c.Args, "--advertise", "127.0.0.1:1") }), []int{exitFailed, exitFailed, exitFailed}, "127.0.0.1:1", false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			codes, text := newRanks(t, 3, c.edit, "protect", "--tolerate", "1", pattern).do()
+			t.Parallel()
+			run := newRanks(t, 3, c.edit, "protect", "--tolerate", "1", pattern)
+			run.processes = name == "no secret" // in the variable
+			run.start()
+			if c.codes[0] < 0 {
+				run.endAfter(1)
+			}
+			codes, text := run.wait()
 			for r, code := range c.codes {
 				if code >= 0 && codes[r] != code {
 					t.Errorf("rank %d: exit code %d, want %d", r, codes[r], code)
@@ -204,12 +251,13 @@ func TestRanksErrors(t *testing.T) {
 
 // TestRanksKilled kills a rank where no time ends anything: the others end and name it. With sets the other set goes on.
 func TestRanksKilled(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		victim int
 		flags  []string
 	}{{1, nil}, {0, nil}, {2, []string{"--group-size", "3"}}, {0, []string{"--group-size", "3"}}} {
 		dirs := writeNodes(t, 6, 20_000_000)
-		run := newRanks(t, 6, nil, slices.Concat([]string{"protect", "--tolerate", "1", "--comm", "grpc", "--timeout", "0"}, c.flags, []string{strings.TrimSuffix(dirs[0], "0") + "{RANK}"})...)
+		run := newRankProcesses(t, 6, nil, slices.Concat([]string{"protect", "--tolerate", "1", "--comm", "grpc", "--timeout", "0"}, c.flags, []string{strings.TrimSuffix(dirs[0], "0") + "{RANK}"})...)
 		run.start()
 		for begun := time.Now(); time.Since(begun) < transporttest.Limit; {
 			if list, _ := filepath.Glob(filepath.Join(dirs[c.victim], ".volley/*")); list != nil {
@@ -234,8 +282,9 @@ func TestRanksKilled(t *testing.T) {
 
 // TestRanksSlurm has the place of each process in the variables of a Slurm step.
 func TestRanksSlurm(t *testing.T) {
+	t.Parallel()
 	dirs := writeNodes(t, 3, 1000)
-	run := newRanks(t, 3, func(r int, c *exec.Cmd) {
+	run := newRankProcesses(t, 3, func(r int, c *exec.Cmd) {
 		c.Args = slices.Concat(c.Args[:2], []string{"--tolerate", "1", dirs[r]})
 		c.Env = append(c.Env, "SLURM_STEP_NUM_TASKS=3", fmt.Sprintf("SLURM_PROCID=%d", r), "SLURM_STEP_NODELIST=localhost", fmt.Sprintf("SLURM_JOB_ID=%d", os.Getpid()))
 	}, "protect")
@@ -247,6 +296,7 @@ func TestRanksSlurm(t *testing.T) {
 // TestRanksSets has ranks with a directory each go apart into sets. One set that fails, and a rank that is killed, hold
 // up no other set.
 func TestRanksSets(t *testing.T) {
+	t.Parallel()
 	dirs := writeNodes(t, 6, 30_000)
 	before := contents(t, dirs)
 	do := func(args ...string) (codes []int, text string) {

@@ -9,13 +9,14 @@ import (
 
 // TestLaunchResize adds a host to a group of three, removes another, and loses one of those that are left.
 func TestLaunchResize(t *testing.T) {
+	t.Parallel()
 	f := newFleet(t)
 	dirs := writeNodes(t, 4, 30_000)
 	before := contents(t, dirs)
 	file := filepath.Join(t.TempDir(), "group.yaml")
 	do := func(code int, args ...string) string {
 		t.Helper()
-		r := volleyRun(slices.Concat(args[:1], f.flags, args[1:])...)
+		r := f.run(slices.Concat(args[:1], f.flags, args[1:])...)
 		if r.code != code {
 			t.Fatalf("volley %v: %+v", args, r)
 		}

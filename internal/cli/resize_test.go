@@ -100,6 +100,7 @@ func TestResize(t *testing.T) {
 
 // TestResizeFile resizes where the group file cannot be written: the group is resized, and the error says so.
 func TestResizeFile(t *testing.T) {
+	t.Parallel()
 	dirs := writeNodes(t, 4, 100)
 	file := writeGroup(t, dirs[:3], []string{"a", "b", "c"}, "tolerate: 1")
 	mustRun(t, "protect", "--group", file)
@@ -128,6 +129,7 @@ func TestResizeFile(t *testing.T) {
 // TestResizeFileLink resizes by a link to a group file that lies elsewhere: its relative directories lie beside the
 // link, and the file itself gets what has changed.
 func TestResizeFileLink(t *testing.T) {
+	t.Parallel()
 	dirs := writeNodes(t, 4, 100)
 	base := filepath.Dir(dirs[0])
 	file, link := filepath.Join(t.TempDir(), "group.yaml"), filepath.Join(base, "link.yaml")
@@ -154,6 +156,7 @@ func TestResizeFileLink(t *testing.T) {
 
 // TestRanksResize has a process for each node: one more, and then one fewer, in other orders.
 func TestRanksResize(t *testing.T) {
+	t.Parallel()
 	dirs := writeNodes(t, 5, 30_000)
 	before := contents(t, dirs)
 	do := func(code int, last []string, args ...string) string {

@@ -72,6 +72,7 @@ func (o *runOptions) prepare(cmd *cobra.Command, plan *choice) (c coded.Options,
 	if o.trace != "" {
 		o.recorder = trace.New()
 	}
+	plan.Log = sessionOf(cmd.Context()).log
 	if plan.Lenient = true; o.party.job() {
 		plan.Place = o.party.place(o.party.Size())
 	} else {

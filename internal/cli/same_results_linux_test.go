@@ -27,11 +27,12 @@ var ways = map[string]func(t *testing.T, verb []string, at []string) (int, strin
 		if i := slices.Index(verb, "-o"); i > 0 {
 			verb[i+1] = hostWord + ":" + verb[i+1]
 		}
-		line := append(newFleet(t).flags, verb[1:]...)
+		f := newFleet(t)
+		line := append(f.flags, verb[1:]...)
 		for i, name := range at {
 			line = append(line, fmt.Sprintf("host%d:%s", i, name))
 		}
-		r := volleyRun(append(verb[:1], line...)...)
+		r := f.run(append(verb[:1], line...)...)
 		return r.code, r.stdout + welcomed.ReplaceAllString(r.stderr, "")
 	},
 }
@@ -47,6 +48,7 @@ var reported = regexp.MustCompile(`"(\w*seconds|since|control_rounds|control_byt
 
 // TestSameResults compares what verbs make and say in one process, by flags, by ssh and by MPI, to the byte.
 func TestSameResults(t *testing.T) {
+	t.Parallel()
 	base := filepath.Dir(writeNodes(t, 4, 300_000)[0])
 	saved := base + ".saved"
 	if err := os.Rename(base, saved); err != nil {

@@ -121,7 +121,7 @@ func identify(dir string, root bool) group.Identity {
 }
 
 // says returns what this rank says. It settles which directory is its own.
-func (o *joining) says(rank, size int) []byte {
+func (o *joining) says(getenv func(string) string, rank, size int) []byte {
 	host, _ := os.Hostname()
 	o.rank = rank
 	switch len(o.dirs) {
@@ -143,7 +143,7 @@ func (o *joining) says(rank, size int) []byte {
 	}
 	if o.sets.size != 0 {
 		var err error
-		if x.Domain, err = o.sets.domainOf(os.Getenv(o.sets.variable()), o.dir, host); err == nil && o.dir == "" {
+		if x.Domain, err = o.sets.domainOf(getenv(o.sets.variable()), o.dir, host); err == nil && o.dir == "" {
 			err = usagef("--group-size: give each process one directory, its own, or as many as there are processes")
 		}
 		if err != nil {

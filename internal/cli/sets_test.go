@@ -49,6 +49,7 @@ func contents(t *testing.T, dirs []string) (list []string) {
 // TestSets protects ten directories in sets, loses one of each set, and brings them back in any order. A set that has
 // lost too much holds up no other.
 func TestSets(t *testing.T) {
+	t.Parallel()
 	dirs := writeNodes(t, 10, 20_000)
 	with := func(verb string, args ...string) []string {
 		return slices.Concat([]string{verb, "--group-size", "4", "--json"}, args, dirs)
@@ -107,6 +108,7 @@ func TestSets(t *testing.T) {
 
 // TestSetsMany loses as many of each of eight sets as may be lost.
 func TestSetsMany(t *testing.T) {
+	t.Parallel()
 	dirs := writeNodes(t, 128, 1000)
 	before := contents(t, dirs)
 	verb := func(args ...string) []string { return slices.Concat(args, []string{"--group-size", "16"}, dirs) }
@@ -123,6 +125,7 @@ func TestSetsMany(t *testing.T) {
 
 // TestSetsCutOff has a first protect of sets end in the middle: the next one makes the sets that are missing.
 func TestSetsCutOff(t *testing.T) {
+	t.Parallel()
 	dirs := writeNodes(t, 9, 20_000)
 	verb := func(args ...string) []string { return slices.Concat(args, []string{"--group-size", "3"}, dirs) }
 	mustRun(t, verb("protect", "--tolerate", "1")...)
@@ -150,6 +153,7 @@ func TestSetsCutOff(t *testing.T) {
 
 // TestSetsCutOffTwice has two protects of a set end when each has told a node of its own who it is.
 func TestSetsCutOffTwice(t *testing.T) {
+	t.Parallel()
 	dirs := writeNodes(t, 6, 1000)
 	protect := slices.Concat([]string{"protect", "--tolerate", "1", "--group-size", "3"}, dirs)
 	mustRun(t, protect...)
@@ -171,6 +175,7 @@ func TestSetsCutOffTwice(t *testing.T) {
 
 // TestSetsApart names a directory twice, by another name, and one within another: no set begins.
 func TestSetsApart(t *testing.T) {
+	t.Parallel()
 	dirs := writeNodes(t, 4, 100)
 	link := filepath.Join(t.TempDir(), "link")
 	if err := os.Symlink(dirs[0], link); err != nil {
@@ -188,6 +193,7 @@ func TestSetsApart(t *testing.T) {
 
 // TestSetsDomains has a group file with domains, and what is wrong with flags.
 func TestSetsDomains(t *testing.T) {
+	t.Parallel()
 	dirs := writeNodes(t, 6, 1000)
 	file := ""
 	write := func(racks string) {
@@ -234,6 +240,7 @@ func TestSetsDomains(t *testing.T) {
 // TestSetsLost loses a set as a whole, of which no directory is named: every verb says so, with the number that protect
 // gave it, and does its work with the others.
 func TestSetsLost(t *testing.T) {
+	t.Parallel()
 	dirs := writeNodes(t, 8, 5000)
 	with := func(verb string, args ...string) []string {
 		return slices.Concat([]string{verb, "--group-size", "2"}, args, dirs)
@@ -270,6 +277,7 @@ func TestSetsLost(t *testing.T) {
 // TestSetsRanks has a process for each node, which find their sets by a variable of their environment. A set that
 // fails holds up no other, and all processes end alike.
 func TestSetsRanks(t *testing.T) {
+	t.Parallel()
 	dirs := writeNodes(t, 7, 50_000)
 	before := contents(t, dirs)
 	order := []int{0, 1, 2, 3, 4, 5, 6}

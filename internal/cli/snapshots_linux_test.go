@@ -30,10 +30,11 @@ func saveSnapshot(t *testing.T, base string, k, step int) (roots []string) {
 
 // TestSnapshots protects snapshots of several hosts, and of ranks, loses nodes, and gives their roots in other orders.
 func TestSnapshots(t *testing.T) {
+	t.Parallel()
 	f := newFleet(t)
 	engines := map[string]func(args ...string) result{
 		"one process": func(args ...string) result { return volleyRun(args...) },
-		"ssh":         func(args ...string) result { return volleyRun(f.of(args...)...) },
+		"ssh":         func(args ...string) result { return f.run(f.of(args...)...) },
 		"grpc": func(args ...string) result {
 			first := slices.IndexFunc(args, filepath.IsAbs)
 			roots := args[first:]
@@ -110,6 +111,7 @@ func TestSnapshots(t *testing.T) {
 
 // TestSnapshotsMisuse gives flags that make no sense.
 func TestSnapshotsMisuse(t *testing.T) {
+	t.Parallel()
 	roots := saveSnapshot(t, t.TempDir(), 3, 1)
 	for args, want := range map[string]string{
 		"protect --tolerate 1 --retain 2":                   "--retain 2: want how many snapshots of roots stay",

@@ -5,7 +5,6 @@ import (
 	"context"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -14,6 +13,7 @@ import (
 
 // TestMatrixInverse prints the points of the matrix that is inverted.
 func TestMatrixInverse(t *testing.T) {
+	t.Parallel()
 	for args, want := range map[string]string{
 		"--matrix vandermonde --points powers -k 3":        "# inverse of vandermonde\n# alpha 1 2 4\n",
 		"--matrix lagrange --field 257 -k 2":               "# inverse of lagrange\n# omega 1 256\n# alpha 3 254\n",
@@ -30,7 +30,7 @@ func TestMatrixInverse(t *testing.T) {
 
 // TestStandardFull prints what does not fit: every verb fails, and names standard output.
 func TestStandardFull(t *testing.T) {
-	t.Setenv("VOLLEY_TUNE", "off")
+	t.Parallel()
 	for _, args := range []string{
 		"plan -k 4", "plan -k 4 --json", "plan -k 4 --why", "plan -k 4 --processor 1 --json", "matrix -k 4", "matrix -k 4 --json",
 		"cost -k 4", "cost -k 4 --json", "algorithms", "fields --format csv", "version", "help", "plan --help", "help matrices", "group init -o - a b",
@@ -52,13 +52,13 @@ func (full) Write([]byte) (int, error) {
 
 // TestInterruptedCompute interrupts verbs that compute and print for as long as one lets them: exit code 130, and no file.
 func TestInterruptedCompute(t *testing.T) {
-	t.Setenv("VOLLEY_TUNE", "off")
+	t.Parallel()
 	dir := t.TempDir()
 	for _, args := range []string{
 		"matrix --matrix file:-", "matrix --matrix file:- -o " + dir + "/a.csv", "plan --matrix file:- -o " + dir + "/p.json", "cost --matrix file:- -k 4", "check -",
 		"matrix --field 2^16 -k 30000", "matrix --field 2^16 -k 30000 --json",
 	} {
-		cmd := exec.Command(asProcess(t), strings.Fields(args)...)
+		cmd := command(t.Context(), t, strings.Fields(args)...)
 		var stderr bytes.Buffer
 		cmd.Stderr = &stderr
 		in, err := cmd.StdinPipe()
@@ -92,12 +92,13 @@ func TestInterruptedCompute(t *testing.T) {
 
 // TestStandard has one stream come from standard input, and no two.
 func TestStandard(t *testing.T) {
-	t.Setenv("VOLLEY_TUNE", "off")
+	t.Parallel()
 	dir := t.TempDir()
 	volley := func(stdin, args string) (int, string, string) {
-		var stdout, stderr bytes.Buffer
-		code := runSession(context.Background(), &session{stdin: strings.NewReader(stdin)}, strings.Fields(args), &stdout, &stderr)
-		return code, stdout.String(), stderr.String()
+		s := newSession()
+		s.stdin = strings.NewReader(stdin)
+		r := s.result(t.Context(), strings.Fields(args)...)
+		return r.code, r.stdout, r.stderr
 	}
 	_, plan, _ := volley("", "plan -k 4 --json")
 	_, csv, _ := volley("", "matrix -k 4")
@@ -144,7 +145,7 @@ func TestStandard(t *testing.T) {
 			t.Errorf("%s: exit %d, %s%s: want %d, %q", c.args, code, stdout, stderr, c.code, c.want)
 		}
 	}
-	job := &session{stdin: strings.NewReader(csv), party: &party{part: func(ending, *session) int { return 0 }}}
+	job := &session{surroundings: surroundings{stdin: strings.NewReader(csv)}, party: &party{part: func(ending, *session) int { return 0 }}}
 	if _, err := job.openInput("-"); err == nil || !strings.Contains(err.Error(), "name a file") {
 		t.Errorf("one of several processes: %v", err)
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -34,14 +35,15 @@ func runStep(cmd *cobra.Command, launcher []string, program string, args []strin
 			return err
 		}
 	}
-	sessionOf(cmd.Context()).metrics = "" // rank 0 writes them
+	s := sessionOf(cmd.Context())
+	s.metrics = "" // rank 0 writes them
 	without := []string{"launch", "remote-path", groupFlag}
-	if sessionOf(cmd.Context()).group.domains != nil { // each process reads the group file, which has them
+	if s.group.domains != nil { // each process reads the group file, which has them
 		without, args = without[:2], nil
 	}
 	line := append(append(launcher, program), forwarded(cmd, without...)...)
 	c := exec.CommandContext(cmd.Context(), line[0], append(append(line[1:], "--"), args...)...)
-	c.Stdout, c.Stderr, c.Env = cmd.OutOrStdout(), cmd.ErrOrStderr(), os.Environ()
+	c.Stdout, c.Stderr, c.Env = cmd.OutOrStdout(), cmd.ErrOrStderr(), slices.Clone(s.environ)
 	if !cmd.Flags().Changed("tls-cert") {
 		secret, err := engine.NewSecret().MarshalText()
 		if err != nil {
@@ -52,17 +54,17 @@ func runStep(cmd *cobra.Command, launcher []string, program string, args []strin
 	host, _ := os.Hostname()
 	said := false // by the launcher, or a process
 	c.Stderr = &ssh.LineWriter{Line: func(line string) {
-		if said = true; sessionOf(cmd.Context()).json { // it becomes a record
-			pass(cmd.ErrOrStderr(), host, line)
+		if said = true; s.json { // it becomes a record
+			s.pass(host, line)
 		} else {
 			printable.Fprintf(cmd.ErrOrStderr(), "%s\n", line)
 		}
 	}}
 	c.Cancel = func() error { return c.Process.Signal(syscall.SIGTERM) }
-	c.WaitDelay = endTime
+	c.WaitDelay = s.limits.end
 	release := endWithParent(c)
 	err := c.Run()
-	endRest(c)
+	endRest(c, s.limits.end)
 	release()
 	c.Stderr.(*ssh.LineWriter).Flush()
 	exit := new(exec.ExitError)

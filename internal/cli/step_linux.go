@@ -19,15 +19,15 @@ func endWithParent(c *exec.Cmd) (release func()) {
 	return runtime.UnlockOSThread
 }
 
-// endRest ends the processes of its group that a command has left.
-func endRest(c *exec.Cmd) {
+// endRest ends the processes of its group that a command has left: after the limit, by force.
+func endRest(c *exec.Cmd, limit time.Duration) {
 	if c.Process == nil {
 		return
 	}
 	signal := syscall.SIGTERM
 	for begun := time.Now(); syscall.Kill(-c.Process.Pid, signal) == nil; time.Sleep(10 * time.Millisecond) {
 		signal = 0 // is any left?
-		if time.Since(begun) > endTime {
+		if time.Since(begun) > limit {
 			syscall.Kill(-c.Process.Pid, syscall.SIGKILL)
 			return
 		}

@@ -5,10 +5,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -34,30 +32,27 @@ done
 exit $most
 `
 
-// newSrun returns the fake srun, for which no rank has variables of another launcher.
+// newSrun returns the fake srun.
 func newSrun(t *testing.T) string {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "srun")
 	if err := os.WriteFile(name, fmt.Appendf(nil, fakeSrun, os.Getpid()), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	for _, variable := range append(slices.Clone(launchers), engine.SecretVariable) {
-		t.Setenv(variable, "")
-		os.Unsetenv(variable)
-	}
 	return name
 }
 
 // TestStep has a step of several processes protect, recover and verify, with metrics.
 func TestStep(t *testing.T) {
+	t.Parallel()
 	f := newFleet(t) // its mark finds the processes
-	srun, self := newSrun(t), asProcess(t)
+	srun, self := newSrun(t), thisProgram(t)
 	dirs := writeNodes(t, 3, 100_000)
 	pattern := strings.TrimSuffix(dirs[0], "0") + "RANK"
 	at := filepath.Join(t.TempDir(), "volley.prom")
 	want := fmt.Sprint(filesOf(t, dirs[1]))
 	run := func(verb string, flags ...string) result {
-		return volleyRun(append(append([]string{verb, "--launch", srun + " -n3", "--remote-path", self, "--port", "7200-7263"}, flags...), pattern)...)
+		return f.run(append(append([]string{verb, "--launch", srun + " -n3", "--remote-path", self, "--port", "7200-7263"}, flags...), pattern)...)
 	}
 	if r := run("protect", "--tolerate", "1", "--metrics", at); r.code != exitOK || strings.Count(r.stdout, "protected, generation 1") != 1 {
 		t.Fatalf("%+v", r)
@@ -90,7 +85,7 @@ func TestStep(t *testing.T) {
 		{[]string{"--launch", srun, "--rank", "1"}, exitUsage, "--rank: --launch starts"},
 		{[]string{"--launch", srun, "a:/x"}, exitUsage, "a:/x is reached by ssh"},
 	} {
-		if r := volleyRun(append([]string{"verify"}, c.args...)...); r.code != c.code || !strings.Contains(r.stderr, c.want) {
+		if r := f.run(append([]string{"verify"}, c.args...)...); r.code != c.code || !strings.Contains(r.stderr, c.want) {
 			t.Errorf("%s: %+v", c.args, r)
 		}
 	}
@@ -100,19 +95,19 @@ func TestStep(t *testing.T) {
 // TestStepIgnored interrupts a launcher that ignores it, and one that does not tell its processes; another one ends
 // before them. Nothing is left.
 func TestStepIgnored(t *testing.T) {
-	defer func(d time.Duration) { endTime = d }(endTime)
-	endTime = time.Second
+	t.Parallel()
 	f := newFleet(t)
-	for _, script := range []string{"trap '' TERM; sleep 300 & wait; wait", "sleep 300 & exec sleep 300", ""} {
+	for script, want := range map[string]result{
+		"trap '' TERM; sleep 300 & echo; wait; wait": {code: exitInterrupted, stderr: "interrupted"},
+		"sleep 300 & echo; exec sleep 300":           {code: exitInterrupted, stderr: "interrupted"},
+		"sleep 300 &":                                {code: exitFailed, stderr: "it has ended before the processes"},
+	} {
 		ctx, cancel := context.WithCancelCause(t.Context())
+		s := starting(f.env...)
+		s.limits.end = 50 * time.Millisecond
 		var stderr bytes.Buffer
-		code, want := exitInterrupted, "interrupted"
-		if script == "" {
-			script, code, want = "sleep 300 &", exitFailed, "it has ended before the processes"
-		} else {
-			time.AfterFunc(200*time.Millisecond, func() { cancel(errInterrupted) })
-		}
-		if got := run(ctx, []string{"verify", "--launch", `bash -c "` + script + `"`, "/none"}, io.Discard, &stderr); got != code || !strings.Contains(stderr.String(), want) {
+		begun := writerFunc(func([]byte) { cancel(errInterrupted) })
+		if got := s.run(ctx, []string{"verify", "--launch", `bash -c "` + script + `"`, "/none"}, begun, &stderr); got != want.code || !strings.Contains(stderr.String(), want.stderr) {
 			t.Errorf("%s: exit code %d: %s", script, got, &stderr)
 		}
 		cancel(nil)
@@ -122,8 +117,9 @@ func TestStepIgnored(t *testing.T) {
 
 // TestStepEnded interrupts a step, and kills what started it: nothing is left, and the secret was in no argument.
 func TestStepEnded(t *testing.T) {
+	t.Parallel()
 	f := newFleet(t)
-	srun, self := newSrun(t), asProcess(t)
+	srun, self := newSrun(t), thisProgram(t)
 	dirs := writeNodes(t, 2, 1000)
 	for _, s := range []os.Signal{os.Interrupt, syscall.SIGTERM, os.Kill} {
 		// A step of three, of which one waits for nobody: the others wait for it.
@@ -131,7 +127,7 @@ func TestStepEnded(t *testing.T) {
 		if err := os.WriteFile(waits, []byte("#!/bin/sh\n[ $SLURM_PROCID = 2 ] && exec sleep 300\nexec "+self+" \"$@\"\n"), 0o700); err != nil {
 			t.Fatal(err)
 		}
-		p := newProgram(t, "protect", "--tolerate", "1", "--launch", srun+" -n3", "--remote-path", waits, "--port", "7300-7363", "--timeout", "2m", strings.TrimSuffix(dirs[0], "0")+"RANK")
+		p := f.command(t, "protect", "--tolerate", "1", "--launch", srun+" -n3", "--remote-path", waits, "--port", "7300-7363", "--timeout", "2m", strings.TrimSuffix(dirs[0], "0")+"RANK")
 		if err := p.Start(); err != nil {
 			t.Fatal(err)
 		}
@@ -157,6 +153,7 @@ func TestStepEnded(t *testing.T) {
 
 // TestLogJSON reads the log of launches and ranks as records.
 func TestLogJSON(t *testing.T) {
+	t.Parallel()
 	f := newFleet(t)
 	dirs := writeNodes(t, 3, 1000)
 	records := func(stderr string) (list []map[string]any) {
@@ -184,7 +181,7 @@ func TestLogJSON(t *testing.T) {
 		{[]string{"--log-format=json", "none"}, map[string]any{"verb": "volley", "level": "ERROR"}, "unknown verb"},
 		{[]string{"verify", "--launch", "sh -c 'echo 7 >&2; exit 1'", "--log-format=json"}, map[string]any{"host": host}, ""},
 	} {
-		r := volleyRun(c.args...)
+		r := f.run(c.args...)
 		list := records(r.stderr)
 		if c.want == nil == (r.code != exitOK) || len(list) == 0 || !strings.Contains(r.stderr, c.more) {
 			t.Fatalf("%s: %+v", c.args, r)
@@ -195,7 +192,7 @@ func TestLogJSON(t *testing.T) {
 			}
 		}
 	}
-	if r := volleyRun("verify", "--log-format", "xml", dirs[0], dirs[1]); r.code != exitUsage || !strings.Contains(r.stderr, "want one of text, json") {
+	if r := f.run("verify", "--log-format", "xml", dirs[0], dirs[1]); r.code != exitUsage || !strings.Contains(r.stderr, "want one of text, json") {
 		t.Errorf("%+v", r)
 	}
 	f.ended(t)
@@ -203,25 +200,27 @@ func TestLogJSON(t *testing.T) {
 
 // TestPass has lines with characters that a terminal is not to get: each is a record all the same.
 func TestPass(t *testing.T) {
+	t.Parallel()
 	for _, text := range []string{"", "7", `"x"`, "{", "\x7f", "\u0085", "\U000e0001", "\xff", "\x1b[2J"} {
 		record, _ := json.Marshal(map[string]string{"msg": text})
 		for _, line := range []string{text, string(record)} {
 			var b bytes.Buffer
-			logTo(&b, false, true)
-			pass(&b, "host", line)
+			s := &session{stderr: &b}
+			s.logTo(false, true)
+			s.pass("host", line)
 			var x map[string]any
 			if err := json.Unmarshal(b.Bytes(), &x); err != nil || strings.Count(b.String(), "\n") != 1 {
 				t.Errorf("%q: %q: %v", line, &b, err)
 			}
 		}
 	}
-	logTo(os.Stderr, false, false)
 }
 
 // TestNice reads the priority of all threads of a rank that waits for others.
 func TestNice(t *testing.T) {
+	t.Parallel()
 	dirs := writeNodes(t, 1, 1000)
-	ranks := newRanks(t, 2, nil, "verify", "--nice", "7", dirs[0])
+	ranks := newRankProcesses(t, 2, nil, "verify", "--nice", "7", dirs[0])
 	own, err := syscall.Getpriority(syscall.PRIO_PROCESS, 0)
 	if err != nil {
 		t.Fatal(err)

@@ -12,7 +12,7 @@ import (
 )
 
 // onTerminal runs volley with stdout and stderr on a terminal, and returns what comes there.
-func onTerminal(t *testing.T, args ...string) string {
+func onTerminal(t *testing.T, env string, args ...string) string {
 	t.Helper()
 	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
 	if err != nil {
@@ -36,11 +36,13 @@ func onTerminal(t *testing.T, args ...string) string {
 		io.Copy(&text, master) // until the terminal is closed
 		close(read)
 	}()
-	code := run(t.Context(), args, terminal, terminal)
+	c := command(t.Context(), t, args...)
+	c.Env, c.Stdout, c.Stderr = append(c.Env, env), terminal, terminal
+	err = c.Run()
 	terminal.Close()
 	<-read
-	if code != exitOK {
-		t.Errorf("%v: exit %d, %s", args, code, &text)
+	if err != nil {
+		t.Errorf("%v: %v, %s", args, err, &text)
 	}
 	return text.String()
 }
@@ -48,14 +50,14 @@ func onTerminal(t *testing.T, args ...string) string {
 // TestNoColour checks that nothing on a terminal has an escape sequence, bars neither, so NO_COLOR
 // has nothing to take away.
 func TestNoColour(t *testing.T) {
+	t.Parallel()
 	dirs := writeNodes(t, 3, 300_000)
-	for _, value := range []string{"", "1"} {
-		t.Setenv("NO_COLOR", value)
+	for _, env := range []string{"NO_COLOR=", "NO_COLOR=1"} {
 		for _, args := range [][]string{
 			append([]string{"protect", "--tolerate", "1"}, dirs...), append([]string{"verify"}, dirs...),
 			{"tune", "--dry-run", "--time", "300ms", "--field", "2^8"}, {"plan", "-k", "4"}, {"--help"},
 		} {
-			text := onTerminal(t, args...)
+			text := onTerminal(t, env, args...)
 			if text == "" || strings.Contains(text, "\x1b") {
 				t.Errorf("%v: %q", args, text)
 			}

@@ -47,6 +47,7 @@ func traceOf(t *testing.T, path string) (spans map[string]int, bytes map[string]
 
 // TestTrace looks at the traces of an encode and of a decode in segments.
 func TestTrace(t *testing.T) {
+	t.Parallel()
 	const k, size = 5, 100_000
 	in, _ := writePackets(t, slices.Repeat([]int{size}, k)...)
 	dir := t.TempDir()

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"slices"
 	"time"
 
@@ -104,7 +103,7 @@ func runTune(cmd *cobra.Command, o *tuneOptions) error {
 	if err != nil {
 		return err
 	}
-	slog.Info("measuring", "processors", o.k, "time", o.time)
+	sessionOf(cmd.Context()).log.Info("measuring", "processors", o.k, "time", o.time)
 	r, err := o.measure(cmd.Context(), fields)
 	if err != nil {
 		return err
@@ -114,7 +113,7 @@ func runTune(cmd *cobra.Command, o *tuneOptions) error {
 	}
 	lead := o.party.Rank() == 0
 	if !r.Fits() && lead {
-		slog.Warn("the model is far off what was measured, twice, and so are the times of plans by it: measure again while nothing else runs",
+		sessionOf(cmd.Context()).log.Warn("the model is far off what was measured, twice, and so are the times of plans by it: measure again while nothing else runs",
 			"residual", fmt.Sprintf("%.0f %%", 100*r.Residual()))
 	}
 	var failed error
@@ -122,7 +121,7 @@ func runTune(cmd *cobra.Command, o *tuneOptions) error {
 		if err := r.Save(path); err != nil {
 			failed, remark = fmt.Errorf("cannot store the result: %w: another place is -o FILE", err), "nothing stored"
 		} else {
-			slog.Info("stored", "file", path)
+			sessionOf(cmd.Context()).log.Info("stored", "file", path)
 		}
 	}
 	switch {

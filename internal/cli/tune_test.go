@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,35 +8,41 @@ import (
 	"path/filepath"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/cockroachdb/datadriven"
 
+	"volley/engine"
 	"volley/internal/disk/disktest"
 	"volley/tune"
 )
 
-// asCommand is the environment variable that makes this program the command itself.
-const asCommand = "VOLLEY_TEST_COMMAND"
-
 // statusFile is the variable that names a file for what Linux says of a process at its end.
 const statusFile = "VOLLEY_TEST_STATUS"
 
-// TestMain keeps what was measured on this machine out of the tests, and their files in memory.
+// TestMain keeps what was measured on this machine out of the tests, what has launched them, and their files in memory.
 func TestMain(m *testing.M) {
 	if os.Getenv(asCommand) != "" {
-		code := Main(os.Args[1:], os.Stdout, os.Stderr)
-		if name := os.Getenv(statusFile); name != "" {
-			status, _ := os.ReadFile("/proc/self/status")
-			os.WriteFile(name, status, 0o600)
-		}
-		os.Exit(code)
+		end(Main(os.Args[1:], os.Stdout, os.Stderr))
 	}
 	os.Setenv(tune.Variable, "off") // also of the commands
+	for _, variable := range append(slices.Clone(launchers), engine.SecretVariable) {
+		os.Unsetenv(variable)
+	}
 	disktest.InMemory()
-	os.Exit(m.Run())
+	end(m.Run())
+}
+
+// end ends this process, of which the status comes to its file.
+func end(code int) {
+	if name := os.Getenv(statusFile); name != "" {
+		status, _ := os.ReadFile("/proc/self/status")
+		os.WriteFile(name, status, 0o600)
+	}
+	os.Exit(code)
 }
 
 // measured matches what differs from machine to machine, and from run to run.
@@ -100,6 +105,7 @@ func TestTuneConversations(t *testing.T) {
 // TestTuneJSON checks that what --json prints is what the file holds, and that the
 // flags arrive.
 func TestTuneJSON(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "tune.json")
 	out := mustRun(t, "tune", "--json", "-o", path, "--time", "20ms", "--field", "2^16, 257,65536", "-k", "4")
 	list, err := tune.Load(path)
@@ -117,6 +123,7 @@ func TestTuneJSON(t *testing.T) {
 }
 
 func TestTuneBadInput(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	for args, want := range map[string]string{
 		"-k 1":                    "1 processors: say how many with -k, 2 or more",
@@ -144,17 +151,27 @@ func TestTuneBadInput(t *testing.T) {
 // TestTuneNowhere checks that it is said before anything is measured when there is
 // no place for the result, and that -o or a dry run need none.
 func TestTuneNowhere(t *testing.T) {
-	for _, variable := range []string{"HOME", "XDG_CONFIG_HOME", "AppData", tune.Variable} {
-		t.Setenv(variable, "")
+	t.Parallel()
+	nowhere := func(args ...string) (int, string) {
+		c := command(t.Context(), t, args...)
+		for _, variable := range []string{"HOME", "XDG_CONFIG_HOME", "AppData", tune.Variable} {
+			c.Env = append(c.Env, variable+"=")
+		}
+		text, _ := c.CombinedOutput()
+		return c.ProcessState.ExitCode(), string(text)
 	}
-	if r := volleyRun("tune"); r.code != exitUsage || !strings.Contains(r.stderr, "say where with -o FILE") {
-		t.Errorf("exit %d, %q", r.code, r.stderr)
+	if code, text := nowhere("tune"); code != exitUsage || !strings.Contains(text, "say where with -o FILE") {
+		t.Errorf("exit %d, %q", code, text)
 	}
-	mustRun(t, "tune", "--dry-run", "--time", "10ms", "--field", "2^8")
-	mustRun(t, "tune", "-o", filepath.Join(t.TempDir(), "tune.json"), "--time", "10ms", "--field", "2^8")
+	for _, to := range [][]string{{"--dry-run"}, {"-o", filepath.Join(t.TempDir(), "tune.json")}} {
+		if code, text := nowhere(append([]string{"tune", "--time", "10ms", "--field", "2^8"}, to...)...); code != exitOK {
+			t.Errorf("%s: exit %d, %q", to, code, text)
+		}
+	}
 }
 
 func TestTuneCannotPrint(t *testing.T) {
+	t.Parallel()
 	for _, args := range []string{"tune --dry-run --time 10ms --field 2^8", "tune --dry-run --time 10ms --field 2^8 --json"} {
 		var stderr strings.Builder
 		if code := run(context.Background(), strings.Fields(args), fullDisk{}, &stderr); code != exitFailed || !strings.Contains(stderr.String(), errFull.Error()) {
@@ -165,13 +182,14 @@ func TestTuneCannotPrint(t *testing.T) {
 
 // TestTuneInterrupted checks that nothing is stored.
 func TestTuneInterrupted(t *testing.T) {
+	t.Parallel()
 	ctx, cancel := context.WithCancelCause(context.Background())
-	time.AfterFunc(50*time.Millisecond, func() { cancel(errInterrupted) })
 	dir := t.TempDir()
-	var stdout, stderr bytes.Buffer
-	code := run(ctx, []string{"tune", "--time", "1h", "-o", filepath.Join(dir, "tune.json")}, &stdout, &stderr)
-	if code != exitInterrupted || stderr.String() != "volley: interrupted\n" || stdout.Len() > 0 {
-		t.Errorf("exit %d, %q, %q", code, &stderr, &stdout)
+	var stdout, stderr shared
+	measures := writerFunc(func(p []byte) { cancel(errInterrupted); stderr.Write(p) }) // it tells of its progress
+	code := run(ctx, []string{"tune", "--time", "1h", "--progress", "1ns", "-o", filepath.Join(dir, "tune.json")}, &stdout, measures)
+	if said := stderr.String(); code != exitInterrupted || !strings.HasPrefix(said, "volley: tune: ") || !strings.HasSuffix(said, "\nvolley: interrupted\n") || stdout.String() != "" {
+		t.Errorf("exit %d, %q, %q", code, said, &stdout)
 	}
 	if names := listDir(t, dir); len(names) > 0 {
 		t.Errorf("left %v", names)

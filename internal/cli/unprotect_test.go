@@ -10,6 +10,7 @@ import (
 
 // TestUnprotect ends a protection: asked first, refused where something is lost, and with nothing left but the files.
 func TestUnprotect(t *testing.T) {
+	t.Parallel()
 	dirs := writeNodes(t, 4, 9000)
 	before := contents(t, dirs)
 	do := func(code int, args ...string) string {

@@ -24,6 +24,7 @@ import (
 // TestPlanJSON checks that the plan that is printed computes the matrix that is
 // printed.
 func TestPlanJSON(t *testing.T) {
+	t.Parallel()
 	f := fieldtest.Parse(t, "257")
 	for _, flags := range [][]string{
 		{"-k", "7"}, {"-k", "12", "--model", "paper", "-p", "3", "--algorithm", "bruck-allgather"}, {"-k", "9", "--matrix", "vandermonde"},
@@ -49,6 +50,7 @@ func TestPlanJSON(t *testing.T) {
 
 // TestPlanCSV compares the messages with those of the plan as JSON, and counts packets in pieces.
 func TestPlanCSV(t *testing.T) {
+	t.Parallel()
 	want := `round,phase,from,to,port,packets
 0,prepare,0,1,0,1
 0,prepare,1,2,0,1
@@ -104,6 +106,7 @@ func TestPlanCSV(t *testing.T) {
 
 // TestMatrixFile takes the numbers of processors and sinks from a file.
 func TestMatrixFile(t *testing.T) {
+	t.Parallel()
 	for _, shape := range [][]string{{"-k", "5"}, {"-k", "6", "--sinks", "2"}} {
 		want := mustRun(t, append([]string{"matrix"}, shape...)...)
 		file := filepath.Join(t.TempDir(), "A.csv")
@@ -126,6 +129,7 @@ func TestMatrixFile(t *testing.T) {
 }
 
 func TestPlanText(t *testing.T) {
+	t.Parallel()
 	text := mustRun(t, "plan", "--model", "paper", "-k", "4")
 	for _, want := range []string{"→1: x0", "→2: y2(x0,x3)", "C1 = 2 rounds", "C2 = 2 packets = 1 + 1", "round 1 shoot"} {
 		if !strings.Contains(text, want) {
@@ -153,6 +157,7 @@ func TestPlanText(t *testing.T) {
 // TestMatrixIsThatOfEncode encodes with the printed matrix and with the flags
 // that printed it.
 func TestMatrixIsThatOfEncode(t *testing.T) {
+	t.Parallel()
 	in, _ := writePackets(t, 100, 200, 300, 400, 50, 60)
 	for _, flags := range [][]string{
 		{"--matrix", "cauchy"}, {"--matrix", "vandermonde", "--points", "powers"}, {"--matrix", "vandermonde"},
@@ -191,6 +196,7 @@ func TestMatrixIsThatOfEncode(t *testing.T) {
 
 // TestCost checks known costs in the machine-readable forms.
 func TestCost(t *testing.T) {
+	t.Parallel()
 	text := mustRun(t, "cost", "-k", "5,16..17,27", "--format", "csv")
 	rows, err := csv.NewReader(strings.NewReader(text)).ReadAll()
 	if err != nil {
@@ -226,6 +232,7 @@ func TestCost(t *testing.T) {
 }
 
 func TestRegistries(t *testing.T) {
+	t.Parallel()
 	for _, format := range []string{"text", "csv", "json"} {
 		algorithms := mustRun(t, "algorithms", "--format", format)
 		for _, a := range algo.Algorithms() {
@@ -240,6 +247,7 @@ func TestRegistries(t *testing.T) {
 }
 
 func TestDuration(t *testing.T) {
+	t.Parallel()
 	for s, want := range map[string]float64{"20us": 20e-6, "0.8ns": 0.8e-9, "1.5ms": 1.5e-3, "0s": 0, "0": 0, "0.5h": 1800, "3µs": 3e-6} {
 		if got, err := selection.ParseDuration("tau", s); err != nil || got < want*(1-1e-12) || got > want*(1+1e-12) {
 			t.Errorf("%s: %v, %v, want %v", s, got, err, want)

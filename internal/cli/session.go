@@ -1,0 +1,120 @@
+package cli
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Surroundings are what a session finds around it.
+type surroundings struct {
+	own     bool // the process has no other session: what holds for all of it may be set
+	stdin   io.Reader
+	environ []string // as os.Environ has it, also for what the session starts
+	limits  timeLimits
+}
+
+// A timeLimits says how long things may take.
+type timeLimits struct {
+	end      time.Duration // of a rank, from the end of its run to that of its process
+	ending   time.Duration // until a process has heard how others have ended
+	progress time.Duration // between what a rank tells its launch
+	bar      time.Duration // between two pictures of a bar
+}
+
+var usualLimits = timeLimits{end: 15 * time.Second, ending: 3 * time.Second, progress: 200 * time.Millisecond, bar: 100 * time.Millisecond}
+
+// A session is a run of the command line. The verb that joins others leaves the party there, and errors come out by it.
+type session struct {
+	surroundings
+	verb  string // what this process does
+	party *party
+	alone bool   // the others did not come
+	at    *place // in a launch; nil: there is none
+	leads bool   // it has heard how all processes ended
+
+	group groupFile // that names the nodes, if one does
+
+	read   atomic.Bool // stdin is, or is being
+	file   sync.Mutex  // is held by what writes the file of -o
+	stderr io.Writer
+	log    *slog.Logger
+	meter  *meter // nil: there is none
+
+	begun   time.Time
+	json    bool               // the log is, and so are errors
+	metrics string             // the file; "": none
+	noting  sync.Mutex         // guards what follows
+	values  map[string]float64 // of metrics, from the report
+}
+
+type sessionKey struct{}
+
+// sessionOf returns the session of a verb.
+func sessionOf(ctx context.Context) *session {
+	if s, ok := ctx.Value(sessionKey{}).(*session); ok {
+		return s
+	}
+	return newSession()
+}
+
+// newSession returns a session that finds what this process does.
+func newSession() *session {
+	return &session{surroundings: surroundings{stdin: os.Stdin, environ: os.Environ(), limits: usualLimits}}
+}
+
+// getenv is [os.Getenv].
+func (s *session) getenv(name string) string {
+	for _, x := range slices.Backward(s.environ) {
+		if value, ok := strings.CutPrefix(x, name+"="); ok {
+			return value
+		}
+	}
+	return ""
+}
+
+// logTo has the log written, with what is done if verbose.
+func (s *session) logTo(verbose, json bool) {
+	options := &slog.HandlerOptions{Level: slog.LevelWarn}
+	if verbose {
+		options.Level = slog.LevelDebug
+	}
+	var h slog.Handler = slog.NewTextHandler(s.stderr, options)
+	if json {
+		h = slog.NewJSONHandler(s.stderr, options)
+	}
+	if s.log = slog.New(h); s.own {
+		slog.SetDefault(s.log)
+		return
+	}
+	logOfSession()
+}
+
+// logOfSession has the default log, by which packages log, hand records to the log of the session.
+var logOfSession = sync.OnceFunc(func() {
+	slog.SetDefault(slog.New(sessionHandler{slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})}))
+})
+
+// A sessionHandler handles records by the session of their context; those of none, it leaves to another handler.
+type sessionHandler struct{ slog.Handler }
+
+func (h sessionHandler) of(ctx context.Context) slog.Handler {
+	if s, ok := ctx.Value(sessionKey{}).(*session); ok {
+		return s.log.Handler()
+	}
+	return h.Handler
+}
+
+func (h sessionHandler) Enabled(ctx context.Context, level slog.Level) bool {
+	return h.of(ctx).Enabled(ctx, level)
+}
+
+func (h sessionHandler) Handle(ctx context.Context, r slog.Record) error {
+	return h.of(ctx).Handle(ctx, r)
+}

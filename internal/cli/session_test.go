@@ -1,0 +1,81 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"os"
+	"os/exec"
+	"sync"
+	"testing"
+)
+
+// run runs the command line in a session of its own.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	return newSession().run(ctx, args, stdout, stderr)
+}
+
+// A shared buffer is what several write to, as to a file.
+type shared struct {
+	mu sync.Mutex // guards the buffer
+	b  bytes.Buffer
+}
+
+func (s *shared) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.Write(p)
+}
+
+func (s *shared) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.String()
+}
+
+// A writerFunc hears of what is written.
+type writerFunc func(p []byte)
+
+func (f writerFunc) Write(p []byte) (int, error) {
+	f(p)
+	return len(p), nil
+}
+
+// asCommand is the environment variable that makes this program the command itself.
+const asCommand = "VOLLEY_TEST_COMMAND"
+
+// forCommands returns the environment of processes that this program starts as the command.
+func forCommands(more ...string) []string {
+	return append(append(os.Environ(), asCommand+"=1"), more...)
+}
+
+func thisProgram(t *testing.T) string {
+	t.Helper()
+	path, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// command returns a run of the command line as a process of its own.
+func command(ctx context.Context, t *testing.T, args ...string) *exec.Cmd {
+	t.Helper()
+	c := exec.CommandContext(ctx, thisProgram(t), args...)
+	c.Env = forCommands()
+	return c
+}
+
+// starting returns a session whose processes are the command.
+func starting(more ...string) *session {
+	s := newSession()
+	s.environ = forCommands(more...)
+	return s
+}
+
+// result runs the command line in the session.
+func (s *session) result(ctx context.Context, args ...string) result {
+	var stdout, stderr shared
+	code := s.run(ctx, args, &stdout, &stderr)
+	return result{code, stdout.String(), stderr.String()}
+}
