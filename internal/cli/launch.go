@@ -65,7 +65,7 @@ func launchable(cmd *cobra.Command) {
 				return usagef("%s is reached by ssh, and this is one of several processes that would all do so (%s=%d): run volley once, or name directories of the processes' own hosts", at[0], name, n)
 			}
 		}
-		self, err := os.Executable()
+		self, err := s.self()
 		if err != nil {
 			return err
 		}

@@ -166,9 +166,9 @@ func TestLaunchHosts(t *testing.T) {
 		t.Run(fault.name, func(t *testing.T) {
 			rewrite(t, filepath.Join(dirs[0], "ckpt"), bytes.Repeat([]byte(fault.name), 400_000))
 			want := filesOf(t, dirs[1])
-			verb := protect
+			verb := append(protect[:3:3], "--limit-rate", "2MiB") // it goes on for seconds, whatever else runs
 			if strings.Contains(fault.name, "cut off") {
-				verb = append(verb[:3:3], "--timeout", "5s") // in which ssh is to notice
+				verb = append(verb, "--timeout", "5s") // in which ssh is to notice
 			}
 			c := l.command(t, verb, names...)
 			var stderr bytes.Buffer
@@ -176,11 +176,13 @@ func TestLaunchHosts(t *testing.T) {
 			if err := c.Start(); err != nil {
 				t.Fatal(err)
 			}
-			for len(l.ranks()) < labHosts {
-				time.Sleep(time.Millisecond)
-			}
-			time.Sleep(100 * time.Millisecond)
 			begun := time.Now()
+			for writes := ""; writes == "" && time.Since(begun) < time.Minute; time.Sleep(time.Millisecond) {
+				if list, _ := filepath.Glob(filepath.Join(dirs[1], ".volley/tmp-*")); list != nil {
+					writes = list[0]
+				}
+			}
+			begun = time.Now()
 			undo := fault.do(c)
 			c.Wait()
 			t.Logf("ended after %v, %s", time.Since(begun).Round(100*time.Millisecond), stderr.String())

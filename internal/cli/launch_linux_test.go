@@ -42,6 +42,8 @@ type fleet struct {
 	flags []string
 	env   []string
 	mark  string // in the environment of every process of theirs
+
+	program string // that starts ranks here, and is copied: a short one, which runs this program
 }
 
 func newFleet(t *testing.T) *fleet {
@@ -52,13 +54,18 @@ func newFleet(t *testing.T) *fleet {
 	}
 	f := &fleet{mark: fmt.Sprint("VOLLEY_TEST_FLEET=", os.Getpid(), "-", rand.Uint64())}
 	f.flags = []string{"--ssh", name + " -F /dev/null", "--remote-path", thisProgram(t)}
-	f.env = []string{f.mark}
+	f.env, f.program = []string{f.mark}, filepath.Join(filepath.Dir(name), "volley")
+	if err := os.WriteFile(f.program, []byte("#!/bin/sh\nexec '"+thisProgram(t)+"' \"$@\"\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
 	return f
 }
 
 // run runs the command line, which reaches the hosts.
 func (f *fleet) run(args ...string) result {
-	return starting(f.env...).result(context.Background(), args...)
+	s := starting(f.env...)
+	s.program = f.program
+	return s.result(context.Background(), args...)
 }
 
 // must is run, and fails the test unless the exit code is 0.
@@ -107,7 +114,9 @@ func (f *fleet) processes() (ids []int) {
 // ended waits until no process is left.
 func (f *fleet) ended(t *testing.T) {
 	t.Helper()
-	for begun := time.Now(); ; time.Sleep(5 * time.Millisecond) {
+	pause := time.Millisecond
+	for begun := time.Now(); ; time.Sleep(pause) {
+		pause = min(2*pause, 100*time.Millisecond) // all processes of the machine are looked at
 		left := f.processes()
 		switch {
 		case len(left) == 0:

@@ -17,6 +17,7 @@ type surroundings struct {
 	own     bool // the process has no other session: what holds for all of it may be set
 	stdin   io.Reader
 	environ []string // as os.Environ has it, also for what the session starts
+	program string   // of volley, for processes and for hosts that have none; "": that of this process
 	limits  timeLimits
 }
 
@@ -77,6 +78,14 @@ func (s *session) getenv(name string) string {
 		}
 	}
 	return ""
+}
+
+// self returns the file of this program.
+func (s *session) self() (string, error) {
+	if s.program != "" {
+		return s.program, nil
+	}
+	return os.Executable()
 }
 
 // logTo has the log written, with what is done if verbose.

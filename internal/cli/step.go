@@ -21,6 +21,7 @@ import (
 // code is the launcher's. Who interrupts this process interrupts the launcher, which is to interrupt the others. What is
 // left of them a while later is killed.
 func runStep(cmd *cobra.Command, launcher []string, program string, args []string) error {
+	s := sessionOf(cmd.Context())
 	for _, name := range []string{"rank", "secret", "ssh", "copy-binary"} {
 		if cmd.Flags().Changed(name) {
 			return usagef("--%s: --launch starts the processes, and makes their secret: leave one of both out", name)
@@ -31,11 +32,10 @@ func runStep(cmd *cobra.Command, launcher []string, program string, args []strin
 	}
 	if !cmd.Flags().Changed("remote-path") {
 		var err error
-		if program, err = os.Executable(); err != nil {
+		if program, err = s.self(); err != nil {
 			return err
 		}
 	}
-	s := sessionOf(cmd.Context())
 	s.metrics = "" // rank 0 writes them
 	without := []string{"launch", "remote-path", groupFlag}
 	if s.group.domains != nil { // each process reads the group file, which has them

@@ -115,6 +115,17 @@ func TestStepIgnored(t *testing.T) {
 	}
 }
 
+// running returns how many processes run a program that the launch itself does not: what a shell has forked is none yet.
+func (f *fleet) running(program string) (n int) {
+	for _, pid := range f.processes() {
+		line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+		if strings.HasPrefix(string(line), program+"\x00") && !strings.Contains(string(line), "\x00--launch") {
+			n++
+		}
+	}
+	return n
+}
+
 // TestStepEnded interrupts a step, and kills what started it: nothing is left, and the secret was in no argument.
 func TestStepEnded(t *testing.T) {
 	t.Parallel()
@@ -131,8 +142,10 @@ func TestStepEnded(t *testing.T) {
 		if err := p.Start(); err != nil {
 			t.Fatal(err)
 		}
-		for begun := time.Now(); len(f.processes()) < 5 && time.Since(begun) < transporttest.Limit; {
-			time.Sleep(5 * time.Millisecond)
+		for begun := time.Now(); f.running("sleep") < 1 || f.running(self) < 2; time.Sleep(5 * time.Millisecond) {
+			if time.Since(begun) > transporttest.Limit {
+				t.Fatalf("only %v run", f.processes())
+			}
 		}
 		for _, pid := range f.processes() {
 			line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
@@ -141,7 +154,6 @@ func TestStepEnded(t *testing.T) {
 				t.Errorf("%q has the secret", line)
 			}
 		}
-		time.Sleep(100 * time.Millisecond) // until volley listens for signals
 		p.Process.Signal(s)
 		r := p.end(t)
 		if s != os.Kill && r.code != exitInterrupted {
