@@ -612,7 +612,7 @@ func (l *launch) ended() (list []saying, code int) {
 		if x.Ranks != nil {
 			x.Host = l.ranks[x.Ranks[0]].At()
 		}
-		if !l.session.json {
+		if !l.speaks || !l.session.json {
 			x = saying{Text: l.named(x.String())}
 		}
 		list = append(list, x)

@@ -89,8 +89,8 @@ func (s *session) beRank(ctx context.Context, cmd *cobra.Command, p *ssh.Parent)
 	if err := p.Receive(&at.table); err != nil {
 		return err
 	}
-	run := &session{surroundings: s.surroundings, at: at}
-	run.run(ctx, first.Args, output{p}, cmd.ErrOrStderr())
+	verb := &session{surroundings: s.surroundings, at: at}
+	verb.run(ctx, first.Args, output{p}, cmd.ErrOrStderr())
 	<-ctx.Done() // until the launch has heard of all ends: others may be receiving yet
 	return nil
 }

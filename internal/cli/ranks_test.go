@@ -102,13 +102,11 @@ func (x *rankRun) session(rank int) (*session, []string) {
 
 // endAfter interrupts all ranks once one of them has ended.
 func (x *rankRun) endAfter(rank int) {
-	x.codes[rank] <- func() int {
-		code := <-x.codes[rank]
-		for _, stop := range x.stop {
-			stop(errInterrupted)
-		}
-		return code
-	}()
+	code := <-x.codes[rank]
+	for _, stop := range x.stop {
+		stop(errInterrupted)
+	}
+	x.codes[rank] <- code
 }
 
 func (x *rankRun) wait() (codes []int, text string) {

@@ -12,9 +12,9 @@ import (
 	"time"
 )
 
-// Surroundings are what a session finds around it.
+// The surroundings are what a session finds around it.
 type surroundings struct {
-	own     bool // the process has no other session: what holds for all of it may be set
+	own     bool // the process has no other session, so that this one may change it: its cores, priority and signals
 	stdin   io.Reader
 	environ []string // as os.Environ has it, also for what the session starts
 	program string   // of volley, for processes and for hosts that have none; "": that of this process
