@@ -3,6 +3,7 @@ package group
 import (
 	"flag"
 	"os"
+	"runtime/debug"
 	"testing"
 
 	"volley/internal/disk/disktest"
@@ -10,6 +11,7 @@ import (
 
 func TestMain(m *testing.M) {
 	disktest.InMemory()
+	debug.SetGCPercent(400)                                      // worlds are cloned for each call, and none is kept long
 	if err := flag.Set("rapid.nofailfile", "true"); err != nil { // the seed will do
 		panic(err)
 	}
