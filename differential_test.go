@@ -1331,6 +1331,10 @@ func (c *trial) compareReports(t *rapid.T, run int, packets [][]byte, reports []
 		t.Fatalf("%v\n%v", c, err)
 	}
 	cost := sim.Count(p)
+	terms := 0 // of all programs that an estimate looks at; of more than 2^17 it takes all for nonzero
+	for _, class := range p.Classes() {
+		terms += p.Schedule(class.Representative).Terms
+	}
 	for _, x := range []struct {
 		what      string
 		got, want any
@@ -1340,7 +1344,7 @@ func (c *trial) compareReports(t *rapid.T, run int, packets [][]byte, reports []
 		{"bounds of the estimate", [2]int{r.BoundC1, r.BoundC2}, [2]int{estimate.BoundC1, estimate.BoundC2}},
 		{"pieces of the estimate", [2]any{r.Pieces, r.C2Packets}, [2]any{estimate.Pieces, estimate.C2Packets}},
 		{"order of the estimate", fmt.Sprint(r.Order, r.Columns), fmt.Sprint(estimate.Order, estimate.Columns)},
-		{"C3 at least that of the estimate", r.C3 >= estimate.C3, true}, {"C3 at most that of the plan", r.C3 <= cost.PacketC3(), true},
+		{"C3 at least that of the estimate", r.C3 >= estimate.C3 || terms > 1<<17, true}, {"C3 at most that of the plan", r.C3 <= cost.PacketC3(), true},
 	} {
 		if x.got != x.want {
 			t.Fatalf("%v\nrun %d, by %s %s: %s: %v, want %v; report %+v", c, run, r.Algorithm, r.Parameters, x.what, x.got, x.want, r)
