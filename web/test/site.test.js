@@ -57,9 +57,10 @@ test("a schedule is computed in the browser", async () => {
 test("a run goes on in the browser, is watched, and cancelled", async () => {
   const opened = await open(browser, `${address}#/run?k=8&sample=1KiB&pace=30ms`, { script: recordRuns });
   const { page } = opened;
+  await page.locator('.state[data-state="whole"]').waitFor(); // the example that the view begins with
   await page.getByRole("button", { name: "Run on sample data" }).click();
-  await page.locator('.state[data-state="whole"]').waitFor();
-  assert.match(await page.locator(".state").textContent(), /Verified/);
+  await page.waitForFunction(() => globalThis.runs[1]?.lines.at(-1) === "end");
+  await page.locator('.state[data-state="whole"]', { hasText: "Verified" }).waitFor();
   await page.locator("#run-pace").fill("15s");
   await page.getByRole("button", { name: "Run on sample data" }).click();
   await page.getByRole("button", { name: "Cancel" }).click();
