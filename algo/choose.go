@@ -200,7 +200,7 @@ func least(a, b int) int {
 }
 
 // Choose returns, of the plans of the named algorithm, or for [Auto] of all, the one of least model time that keeps the
-// limits; ties go to more ports, then to the one named first in the registry. All processors choose alike. It returns
+// limits; ties go to fewer multiply-adds, then to less memory, then to more ports and the one named first in the registry. All processors choose alike. It returns
 // an error for an unknown name, that of [Algorithm.Plans], and a *[LimitError] where no plan keeps the limits.
 func Choose(name string, p *Problem, model sim.Model) (plan.Plan, error) {
 	if name == Auto {
@@ -276,13 +276,12 @@ func ChooseAmong(algorithms []Algorithm, p *Problem, model sim.Model) (plan.Plan
 		}
 	}
 	slices.SortStableFunc(options, byFloor)
-	var best option
-	shortest := time.Duration(math.MaxInt64)
+	var best Candidate
+	order := 0 // of the best
 	var broken []Candidate
 	for _, o := range options {
 		late := func(c sim.Cost) bool {
-			t := floor.Time(c)
-			return best.Plan != nil && (t > shortest || t == shortest && o.order > best.order)
+			return best.Plan != nil && cmp.Or(cmp.Compare(floor.Time(c), best.Time), cmp.Compare(c.PacketC3(), best.Cost.PacketC3())) > 0
 		}
 		if late(o.least) {
 			continue
@@ -294,8 +293,9 @@ func ChooseAmong(algorithms []Algorithm, p *Problem, model sim.Model) (plan.Plan
 		switch c := p.candidate(o.Plan, cost, model); {
 		case c.Broken != "":
 			broken = append(broken, c)
-		case best.Plan == nil || c.Time < shortest || c.Time == shortest && o.order < best.order:
-			best, shortest = o, c.Time
+		case best.Plan == nil || cmp.Or(cmp.Compare(c.Time, best.Time), cmp.Compare(c.Cost.PacketC3(), best.Cost.PacketC3()),
+			cmp.Compare(c.Memory, best.Memory), cmp.Compare(o.order, order)) < 0:
+			best, order = c, o.order
 		}
 	}
 	switch {

@@ -193,7 +193,7 @@ func TestFewestPlus(t *testing.T) {
 func TestNetworkArithmetic(t *testing.T) {
 	a := algotest.Random(t, fieldtest.Parse(t, "2^8"), 16, 1)
 	p := must(algo.NewProblem(a, 0, algo.Natural))(t)
-	for name, want := range map[string]string{"200gbit/2us": "bruck-allgather", "process": "prepare-and-shoot"} {
+	for name, want := range map[string]string{"200gbit/2us": "bruck-allgather", "process": "universal"} {
 		n := must(sim.ParseNetwork(name))(t)
 		model := sim.Model{Network: n, Bytes: 1 << 10, SymbolBytes: 1, Gamma: 1e-9}
 		if got := must(algo.Choose(algo.Auto, p, model))(t).Info().Algorithm; got != want {

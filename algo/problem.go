@@ -34,9 +34,9 @@ type Problem struct {
 	// Context, unless nil, ends planning: the error is then its cause.
 	Context context.Context
 
-	factor func() *matrix.Factorisation // nil where none is known
-	fewest func() int                   // rounds of any plan
-	late   func(sim.Cost) bool          // nil: no plan is known yet
+	factor func(most int) *matrix.Factorisation // with radices up to most; 0: its own; nil where none is known
+	fewest func() int                           // rounds of any plan
+	late   func(sim.Cost) bool                  // nil: no plan is known yet
 
 	inMemory bool // see [schedule.Task]
 }
@@ -166,12 +166,23 @@ func (p *Problem) Prepare() error {
 	if p.Limits.Memory < 0 || p.Limits.Compute < 0 {
 		return fmt.Errorf("algo: limits of %d packets and %d multiply-adds: want 1 or more, or 0 for none", p.Limits.Memory, p.Limits.Compute)
 	}
-	p.factor = sync.OnceValue(func() *matrix.Factorisation {
-		if !p.Square() {
-			return nil
+	var mu sync.Mutex
+	known := map[int]*matrix.Factorisation{}
+	p.factor = func(most int) *matrix.Factorisation {
+		mu.Lock()
+		defer mu.Unlock()
+		fact, ok := known[most]
+		switch {
+		case ok:
+		case !p.Square():
+		case most == 0:
+			fact = matrix.Factor(m, nil)
+		default:
+			fact = matrix.Factor(m, matrix.UpTo(most))
 		}
-		return matrix.Factor(m)
-	})
+		known[most] = fact
+		return fact
+	}
 	p.fewest = sync.OnceValue(p.fewestRounds)
 	return nil
 }
@@ -221,12 +232,29 @@ func (p *Problem) WholeFor(name string) bool {
 func (p *Problem) cuts(q plan.Plan) bool { return p.Whole && q.Info().PieceCount() > 1 }
 
 // Factorisation returns [matrix.Factor] of the matrix of a square problem, and nil for others.
-func (p *Problem) Factorisation() *matrix.Factorisation { return p.factor() }
+func (p *Problem) Factorisation() *matrix.Factorisation { return p.factor(0) }
+
+// factorisations returns the factorisation of the matrix and, where it has other layers with radices up to p+1, that one;
+// none where none is known.
+func (p *Problem) factorisations() []*matrix.Factorisation {
+	own := p.factor(0)
+	if own == nil {
+		return nil
+	}
+	list := []*matrix.Factorisation{own}
+	if p.inMemory {
+		return list
+	}
+	if other := p.factor(p.Ports + 1); other != nil && !other.SameRadices(own) {
+		list = append(list, other)
+	}
+	return list
+}
 
 // Structure says for people what structure the matrix, or its blocks, was found to have; found is false without any.
 func (p *Problem) Structure() (text string, found bool) {
 	if p.Square() {
-		if fact := p.factor(); fact != nil {
+		if fact := p.factor(0); fact != nil {
 			return fact.Structure, true
 		}
 	} else if facts, why := sinks.BlockFactors(p.Task()); why == "" {

@@ -78,7 +78,7 @@ var registry = []Algorithm{
 			return universal.PlanWith(p.Task(), parameters)
 		},
 	},
-	{
+	layered("dft", structured.AnyFusing, Algorithm{
 		Name:       "dft",
 		Title:      "a round or two for each radix of K; natural order by a permutation",
 		Problem:    "DFT matrices, their inverses and transposes; K | q-1",
@@ -87,9 +87,8 @@ var registry = []Algorithm{
 		Source:     "paper, section Computing a DFT Matrix; mixed radices beyond it",
 		Example:    "--field 257 --matrix dft -k 16",
 		Structured: true,
-		Make:       family("dft", "dft", structured.AnyFusing),
-	},
-	{
+	}),
+	layered("draw-and-loose", structured.AnyFusing, Algorithm{
 		Name:       "draw-and-loose",
 		Title:      "small Vandermonde matrices across cosets, then a DFT inside each",
 		Problem:    "Vandermonde matrices on M cosets of Z = (p+1)^H points, their inverses and transposes",
@@ -98,9 +97,8 @@ var registry = []Algorithm{
 		Source:     "paper, section Generalization",
 		Example:    "--field 257 --matrix vandermonde -k 24",
 		Structured: true,
-		Make:       family("draw-and-loose", "draw-and-loose", structured.AnyFusing),
-	},
-	{
+	}),
+	layered("lagrange", structured.WithinHalves, Algorithm{
 		Name:       "lagrange",
 		Title:      "inverse draw-and-loose on one set of points, draw-and-loose on the other",
 		Problem:    "Lagrange matrices on cosets, subspaces or other fibres, K = M*(p+1)^H",
@@ -109,9 +107,8 @@ var registry = []Algorithm{
 		Source:     "paper, section Computing Lagrange Matrices",
 		Example:    "--field 257 --matrix lagrange -k 24",
 		Structured: true,
-		Make:       family("lagrange", "lagrange", structured.WithinHalves),
-	},
-	{
+	}),
+	layered("lagrange", structured.AcrossMiddle, Algorithm{
 		Name:       "folded-lagrange",
 		Title:      "lagrange with the layers around its middle fused, h of H digits left outside",
 		Problem:    "as lagrange",
@@ -120,9 +117,8 @@ var registry = []Algorithm{
 		Source:     "ours",
 		Example:    "--field 257 --matrix lagrange -k 24",
 		Structured: true,
-		Make:       family("folded-lagrange", "lagrange", structured.AcrossMiddle),
-	},
-	{
+	}),
+	layered("cauchy", structured.AnyFusing, Algorithm{
 		Name:       "cauchy",
 		Title:      "a (folded) Lagrange matrix between two diagonals",
 		Problem:    "Cauchy matrices on points as for lagrange",
@@ -131,9 +127,8 @@ var registry = []Algorithm{
 		Source:     "ours",
 		Example:    "--matrix cauchy -k 24",
 		Structured: true,
-		Make:       family("cauchy", "cauchy", structured.AnyFusing),
-	},
-	{
+	}),
+	layered("additive-fft", structured.AnyFusing, Algorithm{
 		Name:       "additive-fft",
 		Title:      "the FFT in characteristic 2, over a subspace instead of a subgroup",
 		Problem:    "lch matrices, K = M*2^H, their inverses and transposes",
@@ -142,8 +137,7 @@ var registry = []Algorithm{
 		Source:     "Lin, Chung, Han, FOCS 2014; as a schedule ours",
 		Example:    "--matrix lch -k 24",
 		Structured: true,
-		Make:       family("additive-fft", "additive-fft", structured.AnyFusing),
-	},
+	}),
 	{
 		Name:       "sinks",
 		Title:      "a universal step in each of n groups, then reduction trees; broadcast first for K < R",
@@ -175,9 +169,9 @@ var registry = []Algorithm{
 		Source:     "Bruck et al., IEEE TPDS 8(11), 1997 (index); Rabenseifner, ICCS 2004, for R = 1; as an encode ours",
 		Example:    "--matrix cauchy -k 16",
 		Structured: true,
-		Make:       func(p *Problem) ([]plan.Plan, error) { return sinks.ExchangePlans(p.Task(), p.factor()) },
+		Make:       func(p *Problem) ([]plan.Plan, error) { return sinks.ExchangePlans(p.Task(), p.factor(0)) },
 		With: func(p *Problem, parameters [][]int) (plan.Plan, error) {
-			return sinks.ExchangeWith(p.Task(), p.factor(), parameters)
+			return sinks.ExchangeWith(p.Task(), p.factor(0), parameters)
 		},
 	},
 	{
@@ -228,11 +222,16 @@ var registry = []Algorithm{
 	},
 }
 
-// family returns the plans of a family of matrices that are products of layers.
-func family(name, of string, mode structured.Fusing) func(p *Problem) ([]plan.Plan, error) {
-	return func(p *Problem) ([]plan.Plan, error) {
-		return structured.Plans(name, of, mode, p.Task(), p.factor(), p.Order == Any)
+// layered completes the row of an algorithm for matrices of a family that are products of layers.
+func layered(family string, mode structured.Fusing, a Algorithm) Algorithm {
+	a.Structured = true
+	a.Make = func(p *Problem) ([]plan.Plan, error) {
+		return structured.Plans(a.Name, family, mode, p.Task(), p.factorisations(), p.Order == Any)
 	}
+	a.With = func(p *Problem, parameters [][]int) (plan.Plan, error) {
+		return structured.PlanWith(a.Name, family, mode, p.Task(), p.factor(0), p.Order == Any, parameters)
+	}
+	return a
 }
 
 // planned returns the plans that depend on the task alone.

@@ -38,7 +38,7 @@ func structuredMatrices(t testing.TB, f field.Field, k int) map[string]matrix.Ma
 	}
 	m, err := matrix.DFT(f, k)
 	add("dft", m, err)
-	m, err = matrix.DFTReversed(f, k)
+	m, err = matrix.DFTReversed(f, k, nil)
 	add("dft-reversed", m, err)
 	if p, err := matrix.CosetPoints(f, k); err == nil {
 		add("vandermonde", matrix.Vandermonde(p), nil)
@@ -79,7 +79,7 @@ func checkStructured(t *testing.T, f field.Field, k, ports int, plans map[string
 	t.Helper()
 	for what, m := range structuredMatrices(t, f, k) {
 		for _, order := range []algo.Order{algo.Natural, algo.Any} {
-			if fact := matrix.Factor(m); order == algo.Any && (fact == nil || fact.Natural(k)) {
+			if fact := matrix.Factor(m, nil); order == algo.Any && (fact == nil || fact.Natural(k)) {
 				continue // the same plans again
 			}
 			p := problem(t, m, ports, order)
@@ -271,29 +271,29 @@ func TestStructuredCosts(t *testing.T) {
 		if c.k > verifyall.Most(64, 256) {
 			continue
 		}
-		m := must(matrix.DFTReversed(q257, c.k))(t)
+		m := must(matrix.DFTReversed(q257, c.k, nil))(t)
 		has(m, "dft", c.ports, c.h, c.h)
 		has(must(matrix.Inverse(m))(t), "dft", c.ports, c.h, c.h)
 		natural := must(matrix.DFT(q257, c.k))(t)
 		has(natural, "dft", c.ports, c.h+1, c.h+1)
 		has(must(matrix.Inverse(natural))(t), "dft", c.ports, c.h+1, c.h+1)
 	}
-	has(must(matrix.DFTReversed(q163, 81))(t), "dft", 2, 4, 4)
+	has(must(matrix.DFTReversed(q163, 81, nil))(t), "dft", 2, 4, 4)
 	// Mixed radices.
 	for _, c := range []struct{ k, ports, c1, c2 int }{{48, 1, 6, 6}, {48, 2, 4, 4}, {96, 1, 7, 7}} {
-		has(must(matrix.DFTReversed(q97, c.k))(t), "dft", c.ports, c.c1, c.c2)
+		has(must(matrix.DFTReversed(q97, c.k, nil))(t), "dft", c.ports, c.c1, c.c2)
 	}
 	q61 := fieldtest.Parse(t, "61")
 	for _, c := range []struct{ ports, c1, c2 int }{{1, 7, 7}, {2, 5, 5}, {4, 3, 3}} {
-		has(must(matrix.DFTReversed(q61, 60))(t), "dft", c.ports, c.c1, c.c2)
+		has(must(matrix.DFTReversed(q61, 60, nil))(t), "dft", c.ports, c.c1, c.c2)
 	}
 	b8 := fieldtest.Parse(t, "2^8")
 	for _, c := range []struct{ k, ports, c1, c2 int }{{15, 1, 5, 5}, {15, 2, 3, 3}, {51, 2, 4, 5}} {
-		has(must(matrix.DFTReversed(b8, c.k))(t), "dft", c.ports, c.c1, c.c2)
+		has(must(matrix.DFTReversed(b8, c.k, nil))(t), "dft", c.ports, c.c1, c.c2)
 	}
 	for h, want := range []int{4: 3, 5: 4, 6: 4, 7: 5, 8: 6} { // K = 2^H, p = 2
 		if want > 0 {
-			has(must(matrix.DFTReversed(q257, 1<<h))(t), "dft", 2, want, want)
+			has(must(matrix.DFTReversed(q257, 1<<h, nil))(t), "dft", 2, want, want)
 		}
 	}
 	// Vandermonde: clog(M)+H, Psi(M)+H. K = 48 over 97 has M = 1.
@@ -372,7 +372,7 @@ func TestStructuredClasses(t *testing.T) {
 	f := fieldtest.Parse(t, "goldilocks")
 	for _, k := range []int{8, 10, 12, 32, 48} {
 		m := must(matrix.DFT(f, k))(t)
-		for _, m := range []matrix.Matrix{m, must(matrix.Columns(m, rand.New(rand.NewPCG(1, uint64(k))).Perm(k)))(t), must(matrix.DFTReversed(f, k))(t)} {
+		for _, m := range []matrix.Matrix{m, must(matrix.Columns(m, rand.New(rand.NewPCG(1, uint64(k))).Perm(k)))(t), must(matrix.DFTReversed(f, k, nil))(t)} {
 			p := must(algo.NewProblem(m, 1, algo.Natural))(t)
 			list, _ := algo.Candidates(p, sim.Model{})
 			for _, c := range list {

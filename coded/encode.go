@@ -160,13 +160,10 @@ func (j *encodeJob) manifest(r *volley.Report) *Manifest {
 		Format: Format, Version: Version,
 		Field: r.Field, Processors: r.K, Sinks: r.Sinks,
 		SymbolBytes: j.e.Field.SymbolBytes(), SymbolsPerPacket: r.SymbolsPerPacket,
-		Matrix: Matrix{Family: j.e.Matrix.Family, Inverse: j.e.Matrix.Inverse, Columns: r.Columns},
+		Matrix: Matrix{Family: j.e.Matrix.Family, Order: j.e.Matrix.OrderOf(r.K), Inverse: j.e.Matrix.Inverse, Columns: r.Columns},
 	}
 	if j.e.Matrix.Argument != "" {
 		m.Matrix.Family += ":" + j.e.Matrix.Argument
-	}
-	if j.e.Matrix.Order == "reversed" {
-		m.Matrix.Order = j.e.Matrix.Order
 	}
 	for _, set := range matrix.PointSetsOf(j.plain) {
 		m.Matrix.Points = append(m.Matrix.Points, PointSet{Name: set.Name, Values: field.Decimals(set.Points.Len(), set.Points.At)})

@@ -30,14 +30,24 @@ const mostSearched = 1 << 17
 // findTower looks for the composition of folds of largest degree of which every one of the point sets, all equally
 // long, is a union of full fibres, and arranges each of them. Only monomials count where the order of the coefficients
 // matters; else subspaces are tried as well. Of a subgroup, or a subspace, the largest is found; of mixed towers
-// perhaps not. Sets whose fibres are made of the same processors get the same labels.
+// perhaps not. Sets whose fibres are made of the same processors get the same labels. The folds have the radices in
+// their order where a tower of that degree has them so.
 //
 // It takes O(n) field operations for each fold that succeeds.
-func findTower(f field.Field, sets [][]field.Element, onlyMonomials bool) []*arranged {
-	best := climb(f, sets, true)
+func findTower(f field.Field, sets [][]field.Element, onlyMonomials bool, r Radices) []*arranged {
+	best := climb(f, sets, true, nil)
+	monomials := true
 	if !onlyMonomials {
-		if all := climb(f, sets, false); all[0].z() > best[0].z() {
-			best = all
+		if all := climb(f, sets, false, nil); all[0].z() > best[0].z() {
+			best, monomials = all, false
+		}
+	}
+	if r != nil {
+		z := best[0].z()
+		if first := r(z); !slices.Equal(first, best[0].radices()) {
+			if other := climb(f, sets, monomials, first); other[0].z() == z {
+				best = other
+			}
 		}
 	}
 	list := make([]*arranged, len(sets))
@@ -57,24 +67,29 @@ type climbed struct {
 // top returns the values of the highest level.
 func (c *climbed) top() []field.Element { return c.values[len(c.values)-1] }
 
-// climb folds all sets together for as long as a fold fits all of them.
-func climb(f field.Field, sets [][]field.Element, onlyMonomials bool) []*climbed {
+// climb folds all sets together for as long as a fold fits all of them: the fold of the next of the radices if it does,
+// else of the smallest prime.
+func climb(f field.Field, sets [][]field.Element, onlyMonomials bool, radices []int) []*climbed {
 	list := make([]*climbed, len(sets))
 	for s, set := range sets {
 		list[s] = &climbed{tower: tower{f: f, n: len(set)}, values: [][]field.Element{set}}
 	}
-	for climbOnce(f, list, onlyMonomials) {
+	for t := 0; climbOnce(f, list, onlyMonomials, radices[min(t, len(radices)):]); t++ {
 	}
 	return list
 }
 
-func climbOnce(f field.Field, sets []*climbed, onlyMonomials bool) bool {
+func climbOnce(f field.Field, sets []*climbed, onlyMonomials bool, radices []int) bool {
 	var tops [][]field.Element
 	for _, c := range sets {
 		tops = append(tops, c.top())
 	}
 	n := len(tops[0])
-	for _, r := range slices.Compact(primeFactors(n)) {
+	primes := slices.Compact(primeFactors(n))
+	if len(radices) > 0 && n%radices[0] == 0 {
+		primes = append(radices[:1:1], primes...)
+	}
+	for _, r := range primes {
 		for p := range foldsOf(f, r, tops, onlyMonomials) {
 			if foldAll(sets, p) {
 				return true

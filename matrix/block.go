@@ -79,11 +79,11 @@ func (m *rowBlock) At(i, j int) field.Element {
 	return m.of.At(m.first+i, j)
 }
 
-func (m *rowBlock) factor() *Factorisation {
+func (m *rowBlock) factor(r Radices) *Factorisation {
 	if m.inner == nil {
 		return nil
 	}
-	fact := Factor(m.inner)
+	fact := Factor(m.inner, r)
 	if fact == nil {
 		return nil
 	}

@@ -74,7 +74,7 @@ func TestBlockFactor(t *testing.T) {
 		{"257", Spec{Family: "vandermonde"}, 5, 1, "", 0},
 	} {
 		m := must(c.spec.Build(fieldtest.Parse(t, c.field), c.k, c.r))(t)
-		if Factor(m) != nil {
+		if Factor(m, nil) != nil {
 			t.Errorf("%+v, %d×%d: a factorisation", c.spec, c.k, c.r)
 		}
 		for first := 0; first < c.k; first += c.r {

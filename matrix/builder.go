@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"volley/field"
@@ -21,15 +22,34 @@ type builder struct {
 	entries Matrix
 }
 
-// pointWords lists the words for point sets.
+// pointWords lists the words for point sets. After "coset" there may be a colon and a radix, as in [UpTo].
 var pointWords = []string{"coset", "powers", "codes"}
+
+// isPointWord reports whether a name is a word for points, and of no file.
+func isPointWord(name string) bool {
+	word, _, err := cutRadix(name)
+	return err == nil && slices.Contains(pointWords, word) && (word == "coset" || word == name)
+}
+
+// cutRadix takes the radices off a word such as "reversed:6".
+func cutRadix(text string) (word string, r Radices, err error) {
+	word, radix, found := strings.Cut(text, ":")
+	if !found {
+		return word, nil, nil
+	}
+	most, err := strconv.Atoi(radix)
+	if err == nil && most < 2 {
+		err = strconv.ErrRange
+	}
+	return word, UpTo(most), err
+}
 
 // points returns the given set or, if none, what name stands for: one of [pointWords], by meaning, or a file.
 func (b *builder) points(set, name string, meaning func(word string) (Points, error)) (Points, error) {
 	if b.given {
 		return b.set(set, meaning)
 	}
-	if slices.Contains(pointWords, name) {
+	if isPointWord(name) {
 		return meaning(name)
 	}
 	r, err := b.OpenFile(name)
@@ -89,6 +109,7 @@ func (b *builder) letter(what string) string {
 
 // firstPoints returns what a word means for the first n points, on cosets of z elements. What names n, "K" or "R".
 func (b *builder) firstPoints(word, what string, n, z int) (Points, error) {
+	word, r := b.radices(word)
 	err := checkElements(word+" points", b.f, b.letter(what), int64(n), 0, word != "codes")
 	switch {
 	case err != nil:
@@ -98,12 +119,13 @@ func (b *builder) firstPoints(word, what string, n, z int) (Points, error) {
 	case word == "powers":
 		return newPowerPoints(b.f, 0, n), nil
 	}
-	return newCosetPoints(b.f, n, z, 0), nil
+	return newCosetPoints(b.f, n, z, 0, r), nil
 }
 
 // nextPoints returns what a word means for the R points after the first K. On cosets, where there are too few and the
 // points may be among the first, they are on those from number 1 on; apart says that they may not.
 func (b *builder) nextPoints(word string, z int, apart bool) (Points, error) {
+	word, r := b.radices(word)
 	err := checkElements(word+" points", b.f, "K + R", int64(b.k)+int64(b.r), 0, word != "codes")
 	first := b.k / z
 	if word == "coset" && err != nil && !apart {
@@ -117,7 +139,7 @@ func (b *builder) nextPoints(word string, z int, apart bool) (Points, error) {
 	case word == "powers":
 		return newPowerPoints(b.f, b.k, b.r), nil
 	}
-	return newCosetPoints(b.f, b.r, z, first), nil // from 1 on, of all q-1 points, in another order
+	return newCosetPoints(b.f, b.r, z, first, r), nil // from 1 on, of all q-1 points, in another order
 }
 
 // pair returns the points omega and alpha, as given or by the usual word; apart says that they may not share points.

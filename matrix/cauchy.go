@@ -96,8 +96,8 @@ func (m cauchy) columnBlock(first, columns int) Matrix {
 // factor returns diagonal, Lagrange, diagonal:
 //
 //	1/(x_i - y_j) = -P'(x_i) · Φ_i(y_j) · 1/P(y_j), P(z) = Π (z - x_k)
-func (m cauchy) factor() *Factorisation {
-	w := arrangeBoth(m.x, m.y)
+func (m cauchy) factor(r Radices) *Factorisation {
+	w := arrangeBoth(m.x, m.y, r)
 	f, fact := m.Field(), factorLagrange("cauchy", w)
 	if fact == nil || len(fact.Layers) == 0 {
 		return nil

@@ -38,8 +38,8 @@ func (m *permuted) ID() string {
 	return fmt.Sprintf("columns(%s; %x)", m.Matrix.ID(), sha256.Sum256(fmt.Append(nil, m.columns)))
 }
 
-func (m *permuted) factor() *Factorisation {
-	fact := Factor(m.Matrix)
+func (m *permuted) factor(r Radices) *Factorisation {
+	fact := Factor(m.Matrix, r)
 	if fact == nil {
 		return nil
 	}

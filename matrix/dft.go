@@ -16,8 +16,8 @@ var dftFamily = Family{
 	Takes:   []string{"order"},
 	Square:  true,
 	build: func(b *builder) (Matrix, error) {
-		if b.Order == "reversed" {
-			return DFTReversed(b.f, b.k)
+		if order, r := b.radices(b.Order); order == "reversed" {
+			return DFTReversed(b.f, b.k, r)
 		}
 		return DFT(b.f, b.k)
 	},
@@ -45,13 +45,15 @@ func DFT(f field.Field, k int) (Matrix, error) {
 //
 //	A[i][j] = ω^(i·rev(j))
 //
-// where rev reverses digits over the ascending prime factors of K, as in [CosetPoints].
-func DFTReversed(f field.Field, k int) (Matrix, error) {
+// where rev reverses the digits of j over the radices of K, as in [CosetPoints].
+func DFTReversed(f field.Field, k int, r Radices) (Matrix, error) {
 	m, err := DFT(f, k)
 	if err != nil {
 		return nil, err
 	}
-	return &reversedDFT{m.(*dft), false}, nil
+	d := m.(*dft)
+	d.radices = r.of(k)
+	return &reversedDFT{d, false}, nil
 }
 
 // IsReversed reports whether the columns of m, or its inverse's rows, are in digit-reversed order as of [DFTReversed].
@@ -69,7 +71,7 @@ type reversedDFT struct {
 	rows bool
 }
 
-func (m *reversedDFT) ID() string { return "dft-reversed" }
+func (m *reversedDFT) ID() string { return "dft-reversed" + unusual(m.radices) }
 
 func (m *reversedDFT) At(i, j int) field.Element {
 	m.check(i, j)
@@ -86,7 +88,7 @@ type dft struct {
 	powers powers // of omega
 	scale  field.Element
 
-	radices []int // of K, ascending primes
+	radices []int // of K, primes
 }
 
 func (m *dft) ID() string { return "dft" }
@@ -153,8 +155,12 @@ func dftAdvice(f field.Field, k int) string {
 }
 
 // factor returns the stages of a DFT, inputs in natural order, top digit first: label l obtains the value at ω^rev(l).
-func (m *dft) factor() *Factorisation {
-	forward, backward := m.radices, slices.Clone(m.radices)
+func (m *dft) factor(r Radices) *Factorisation {
+	forward := m.radices
+	if r != nil {
+		forward = r(m.rows)
+	}
+	backward := slices.Clone(forward)
 	slices.Reverse(backward)
 	w := cosetTower(m.f, m.rows, forward, nil)
 	degree := w.degrees()
@@ -163,7 +169,7 @@ func (m *dft) factor() *Factorisation {
 		return m.powers.at(int(e % uint64(m.rows)))
 	}
 	fact := &Factorisation{
-		Name: "dft", Structure: fmt.Sprintf("radices %s", product(forward)), Layers: w.layers(),
+		Name: "dft", Structure: fmt.Sprintf("radices %s", product(forward)), Layers: w.layers(), radices: forward,
 		Out: Labels{
 			func(k int) int { return reverseDigits(k, backward) },
 			func(l int) int { return reverseDigits(l, forward) },
@@ -179,9 +185,18 @@ func (m *dft) factor() *Factorisation {
 }
 
 // factor returns the factorisation of the dft in the order that its layers have.
-func (m *reversedDFT) factor() *Factorisation {
-	fact := m.dft.factor()
-	fact.In, fact.Out = Labels{}, Labels{}
+func (m *reversedDFT) factor(r Radices) *Factorisation {
+	fact := m.dft.factor(r)
+	if own := m.radices; r == nil || slices.Equal(own, r(m.dft.rows)) {
+		fact.Out = Labels{}
+	} else {
+		out, backward := fact.Out, slices.Clone(own)
+		slices.Reverse(backward)
+		fact.Out = Labels{
+			func(k int) int { return out.Label(reverseDigits(k, own)) },
+			func(l int) int { return reverseDigits(out.Processor(l), backward) },
+		}
+	}
 	if m.rows { // the transpose of what reversed columns give, as a DFT matrix is symmetric
 		return fact.backwards(Transposed)
 	}

@@ -2,6 +2,7 @@ package matrix
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"volley/field"
@@ -22,7 +23,12 @@ type Factorisation struct {
 	Half int
 
 	In, Out Labels
+
+	radices []int // of the digits of labels that layers work on, the least first
 }
+
+// SameRadices reports whether the layers of both are of one order.
+func (f *Factorisation) SameRadices(g *Factorisation) bool { return slices.Equal(f.radices, g.radices) }
 
 // Natural reports whether column k of x·A lies in the end where processor k began:
 // nothing has to move.
@@ -62,20 +68,21 @@ func (l Labels) Processor(label int) int {
 // factorisation follows from how the matrix was made. Factor returns nil where it knows
 // none: m is not square, its family has none, or its points have no structure. It
 // searches points for structure, in about as many field operations as there are points.
+// The radices say which layers are to be neighbours; nil is the order of the matrix itself, such as that of its points.
 //
 // The sources are the paper, sections "Computing a DFT Matrix", "Generalization"
 // and "Computing Lagrange Matrices"; Lin, Chung and Han for [LCH]; Cauchy and points
 // on other fibres than cosets go beyond the paper.
-func Factor(m Matrix) *Factorisation {
-	if s, ok := m.(interface{ factor() *Factorisation }); ok && m.Rows() == m.Cols() {
-		return s.factor()
+func Factor(m Matrix, r Radices) *Factorisation {
+	if s, ok := m.(interface{ factor(Radices) *Factorisation }); ok && m.Rows() == m.Cols() {
+		return s.factor(r)
 	}
 	return nil
 }
 
-func (m named) factor() *Factorisation     { return Factor(m.Matrix) }
-func (m inverted) factor() *Factorisation  { return Factor(m.of).backwards(Inverted) }
-func (m transpose) factor() *Factorisation { return Factor(m.m).Transposed() }
+func (m named) factor(r Radices) *Factorisation     { return Factor(m.Matrix, r) }
+func (m inverted) factor(r Radices) *Factorisation  { return Factor(m.of, r).backwards(Inverted) }
+func (m transpose) factor(r Radices) *Factorisation { return Factor(m.m, r).Transposed() }
 
 // Transposed returns the factorisation of the transpose.
 func (f *Factorisation) Transposed() *Factorisation { return f.backwards(Transposed) }

@@ -35,7 +35,7 @@ func multiplied(layers []Layer) *Dense {
 // matrix. It returns the factorisation.
 func checkFactor(t *testing.T, m Matrix) *Factorisation {
 	t.Helper()
-	fact := Factor(m)
+	fact := Factor(m, nil)
 	if fact == nil || len(fact.Layers) == 0 {
 		return nil
 	}
@@ -72,7 +72,7 @@ func structured(t *testing.T, f field.Field, k int) map[string]Matrix {
 	}
 	m, err := DFT(f, k)
 	add("dft", m, err)
-	m, err = DFTReversed(f, k)
+	m, err = DFTReversed(f, k, nil)
 	add("dft-reversed", m, err)
 	if p, err := CosetPoints(f, k); err == nil {
 		add("vandermonde", Vandermonde(p), nil)
@@ -232,7 +232,7 @@ func TestFactorNatural(t *testing.T) {
 		{"the other out of order", must(Lagrange(list(1), list(0)))(t), false, false},
 		{"dft", must(DFT(f, 4))(t), false, false},
 		{"inverse dft", must(Inverse(must(DFT(f, 4))(t)))(t), false, false},
-		{"reversed dft", must(DFTReversed(f, 4))(t), true, true},
+		{"reversed dft", must(DFTReversed(f, 4, nil))(t), true, true},
 		{"dft of two", must(DFT(f, 2))(t), true, false},
 	} {
 		fact := checkFactor(t, c.m)
@@ -259,7 +259,7 @@ func TestFactorOne(t *testing.T) {
 		must(Lagrange(five, codes(f, 7, 1)))(t),
 		must(CauchyOn(five, codes(f, 7, 1)))(t),
 	} {
-		fact := Factor(m)
+		fact := Factor(m, nil)
 		if want := m.At(0, 0) == field.One; (fact != nil) != want || fact != nil && len(fact.Layers) > 0 {
 			t.Errorf("%s = %v: %+v", m.ID(), m.At(0, 0), fact)
 		}
@@ -284,7 +284,7 @@ func TestFactorLayers(t *testing.T) {
 		{lagrange, 3, "[inverse loose inverse loose inverse draw draw loose loose]"},
 		{Transpose(lagrange), 3, "[transposed loose transposed loose transposed draw transposed inverse draw transposed inverse loose transposed inverse loose]"},
 	} {
-		fact := Factor(c.m)
+		fact := Factor(c.m, nil)
 		if fact == nil {
 			if c.want != "no structure" {
 				t.Errorf("%s, K = %d: no structure, want %s", c.m.ID(), c.m.Rows(), c.want)
@@ -302,15 +302,15 @@ func TestFactorLayers(t *testing.T) {
 		{must(DFT(fieldtest.Parse(t, "97"), 12))(t), "radices 2·2·3"},
 		{must(LCH(fieldtest.Parse(t, "2^8"), 12, 12))(t), "3 cosets of an additive subgroup of order 4"},
 	} {
-		if got := Factor(c.m).Structure; got != c.want {
+		if got := Factor(c.m, nil).Structure; got != c.want {
 			t.Errorf("%s, K = %d: %s, want %s", c.m.ID(), c.m.Rows(), got, c.want)
 		}
 	}
-	layers := Factor(vandermonde).Layers
+	layers := Factor(vandermonde, nil).Layers
 	if got := layerNames(Transposed(Transposed(layers))); !slices.Equal(got, layerNames(layers)) {
 		t.Errorf("transposed twice they are called %v", got)
 	}
-	layers = Factor(lagrange).Layers
+	layers = Factor(lagrange, nil).Layers
 	for _, c := range []struct {
 		from, to int
 		want     string
@@ -358,7 +358,7 @@ func TestFactorMany(t *testing.T) {
 		cosets := &sequence{f, 0, n, func(int, int) string { return "coset" }, must(CosetPoints(f, n))(t).At}
 		p := cosets.negated() // pairs z, -z; that they are cosets does not show
 		for _, m := range []Matrix{Vandermonde(p), must(Lagrange(p, p))(t)} {
-			if got := Factor(m) != nil; got != want {
+			if got := Factor(m, nil) != nil; got != want {
 				t.Errorf("%s of %d points: structure %v, want %v", m.ID(), n, got, want)
 			}
 		}
@@ -374,7 +374,7 @@ func TestFuse(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	layers := Factor(m).Layers
+	layers := Factor(m, nil).Layers
 	want := multiplied(layers)
 	for i := range layers {
 		for j := i + 1; j <= len(layers); j++ {
@@ -407,7 +407,7 @@ func TestFuseAlike(t *testing.T) {
 	}{ // 4 rows of an LCH matrix, with 6 terms each; 3 of 3 and 3
 		{lch, 0, 24}, {lch, 2, 4 * 24}, {lch, 4, 16 * 24}, {lch, 6, 64 * 24}, {cauchy, 4, 18},
 	} {
-		layers, entries := slices.Clone(Factor(c.m).Layers[c.first:c.first+2]), 0
+		layers, entries := slices.Clone(Factor(c.m, nil).Layers[c.first:c.first+2]), 0
 		for i := range layers {
 			at := layers[i].at
 			layers[i].at = func(group, i, j int) field.Element { entries++; return at(group, i, j) }

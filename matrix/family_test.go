@@ -174,7 +174,7 @@ func TestDFTInverse(t *testing.T) {
 			if !Equal(inv, must(DenseOf(m).Inverse())(t)) {
 				t.Errorf("%s, K = %d: the inverse differs from the one by elimination", name, k)
 			}
-			reversed := must(DFTReversed(f, k))(t)
+			reversed := must(DFTReversed(f, k, nil))(t)
 			back := must(Inverse(reversed))(t)
 			if !Equal(must(Mul(reversed, back))(t), Identity(f, k)) {
 				t.Errorf("%s, K = %d: reversed, DFT·DFT⁻¹ is not the identity", name, k)
@@ -502,7 +502,7 @@ func TestOutOfRange(t *testing.T) {
 	for _, m := range []Matrix{
 		must(Cauchy(f, 4, 4))(t), must(DFT(f, 4))(t), must(Random(f, 4, 4, 1))(t), Identity(f, 4), DenseOf(Identity(f, 4)),
 		Vandermonde(must(CosetPoints(f, 4))(t)), Transpose(must(Cauchy(f, 4, 4))(t)), must(Inverse(must(Cauchy(f, 4, 4))(t)))(t),
-		must(DFTReversed(f, 4))(t), must(Inverse(must(DFTReversed(f, 4))(t)))(t), must(ReedSolomonVandermonde(f, 4, 4))(t),
+		must(DFTReversed(f, 4, nil))(t), must(Inverse(must(DFTReversed(f, 4, nil))(t)))(t), must(ReedSolomonVandermonde(f, 4, 4))(t),
 		must(ReedSolomonJerasure(f, 4, 4))(t), must(LCH(f8, 4, 4))(t),
 	} {
 		for _, at := range [][2]int{{4, 0}, {0, 4}, {-1, 0}, {0, -1}} {

@@ -43,7 +43,7 @@ func Lagrange(omega, alpha Points) (Matrix, error) {
 
 // newLagrange is Lagrange for points over one field.
 func newLagrange(omega, alpha Points) *lagrange {
-	largest := func() *arranged { return findTower(omega.Field(), [][]field.Element{elements(omega)}, false)[0] }
+	largest := func() *arranged { return findTower(omega.Field(), [][]field.Element{elements(omega)}, false, nil)[0] }
 	return &lagrange{omega: omega, alpha: alpha, tower: sync.OnceValue(largest),
 		rows: make([]lazyElement, omega.Len()), columns: make([]lazyElement, alpha.Len())}
 }
@@ -116,16 +116,16 @@ func elements(p Points) []field.Element {
 }
 
 // factor finds the structure that both sets of points have.
-func (m *lagrange) factor() *Factorisation {
-	return factorLagrange("lagrange", arrangeBoth(m.omega, m.alpha))
+func (m *lagrange) factor(r Radices) *Factorisation {
+	return factorLagrange("lagrange", arrangeBoth(m.omega, m.alpha, r))
 }
 
 // arrangeBoth finds the tower of largest degree that both sets of points have.
-func arrangeBoth(omega, alpha Points) []*arranged {
+func arrangeBoth(omega, alpha Points, r Radices) []*arranged {
 	if omega.Len() > mostSearched {
 		return nil
 	}
-	return findTower(omega.Field(), [][]field.Element{elements(omega), elements(alpha)}, false)
+	return findTower(omega.Field(), [][]field.Element{elements(omega), elements(alpha)}, false, r)
 }
 
 // factorLagrange returns the factorisation from values at w[0]'s points, through coefficients, to values at w[1]'s.
@@ -137,6 +137,6 @@ func factorLagrange(name string, w []*arranged) *Factorisation {
 	return &Factorisation{
 		Name: name, Structure: "both point sets " + w[0].String(),
 		Layers: append(inverse, w[1].layers()...), Half: len(inverse),
-		In: w[0].labels(), Out: w[1].labels(),
+		In: w[0].labels(), Out: w[1].labels(), radices: w[0].radices(),
 	}
 }

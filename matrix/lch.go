@@ -87,9 +87,9 @@ func (m *lch) scale(l int) field.Element {
 }
 
 // factor returns the layers of the additive FFT, whose basis is that of the tower.
-func (m *lch) factor() *Factorisation {
+func (m *lch) factor(Radices) *Factorisation {
 	if !m.tower.structured() {
 		return nil
 	}
-	return &Factorisation{Name: "additive-fft", Structure: m.tower.String(), Layers: m.tower.layers()}
+	return &Factorisation{Name: "additive-fft", Structure: m.tower.String(), Layers: m.tower.layers(), radices: m.tower.radices()}
 }

@@ -131,7 +131,7 @@ func shifted(name string, first int) string {
 //
 //	point j + Z·i = g^i·β^rev(j), β = g^((q-1)/Z), 0 <= i < M, 0 <= j < Z
 //
-// where rev reverses digits over the prime radices r_0 <= r_1 <= … <= r_(H-1)
+// where rev reverses digits over the ascending prime radices r_0 <= r_1 <= … <= r_(H-1)
 // of Z: j = j_0 + j_1·r_0 + j_2·r_0·r_1 + … has
 //
 //	rev(j) = j_(H-1) + r_(H-1)·j_(H-2) + r_(H-1)·r_(H-2)·j_(H-3) + …
@@ -155,7 +155,7 @@ func ShiftedCosetPoints(f field.Field, n, first int) (Points, error) {
 	if first < 0 || cosets.Cmp(big.NewInt(int64(first)+int64(m))) < 0 {
 		return nil, fmt.Errorf("matrix: coset points over %s: no cosets %d to %d of %d elements: the field has %v", f.Name(), first, first+m-1, z, cosets)
 	}
-	return newCosetPoints(f, n, z, first), nil
+	return newCosetPoints(f, n, z, first, nil), nil
 }
 
 // cosetSize returns gcd(n, q-1).
@@ -163,14 +163,15 @@ func cosetSize(f field.Field, n int) int {
 	return int(new(big.Int).GCD(nil, nil, unitCount(f), big.NewInt(int64(n))).Int64())
 }
 
-// newCosetPoints returns n points on the cosets of z elements from number first on, cyclically; z divides n and q-1.
-func newCosetPoints(f field.Field, n, z, first int) *cosetPoints {
+// newCosetPoints returns n points on the cosets of z elements from number first on, cyclically; z divides n and q-1. Rev
+// reverses digits over the radices of z, nil the ascending ones.
+func newCosetPoints(f field.Field, n, z, first int, r Radices) *cosetPoints {
 	units := unitCount(f)
 	return &cosetPoints{
 		n:       n,
 		z:       z,
 		first:   first,
-		radices: primeFactors(z),
+		radices: r.of(z),
 		base:    field.ExpInt(f, f.Generator(), big.NewInt(int64(first))),
 		shifts:  newPowers(f, f.Generator(), n/z),
 		coset:   newPowers(f, field.ExpInt(f, f.Generator(), units.Quo(units, big.NewInt(int64(z)))), z),
@@ -180,7 +181,7 @@ func newCosetPoints(f field.Field, n, z, first int) *cosetPoints {
 type cosetPoints struct {
 	n, z    int
 	first   int
-	radices []int         // of z, ascending primes
+	radices []int         // of z
 	base    field.Element // g^first
 	shifts  powers        // g^i
 	coset   powers        // β^j
@@ -190,10 +191,11 @@ func (p *cosetPoints) Field() field.Field { return p.coset.f }
 func (p *cosetPoints) Len() int           { return p.n }
 
 func (p *cosetPoints) ID() string {
+	name := "coset"
 	if p.z != cosetSize(p.Field(), p.n) { // the one that the name alone stands for
-		return shifted(fmt.Sprintf("coset:%d", p.z), p.first)
+		name = fmt.Sprintf("coset:%d", p.z)
 	}
-	return shifted("coset", p.first)
+	return shifted(name+unusual(p.radices), p.first)
 }
 
 func (p *cosetPoints) At(k int) field.Element {
@@ -218,6 +220,74 @@ func gcd(a, b int) int {
 		a, b = b, a%b
 	}
 	return a
+}
+
+// Radices says in which order the primes whose product is z are the radices of a mixed-radix number, the least digit
+// first. Only neighbours can be one radix of a schedule. Nil is the ascending order.
+type Radices func(z int) []int
+
+func (r Radices) of(z int) []int {
+	if r == nil {
+		return primeFactors(z)
+	}
+	return r(z)
+}
+
+// UpTo returns the radices of which neighbours join to few that are at most most, such as p+1 for p ports: to the
+// largest divisor of z that is as small as that, then to the largest of what is left, and so on. Where neighbours of the
+// ascending order join to as few, that is the order.
+func UpTo(most int) Radices {
+	return func(z int) []int {
+		ascending := primeFactors(z)
+		var list []int
+		count := 0
+		for left := z; left > 1; count++ {
+			r := min(most, left)
+			for r > 1 && left%r > 0 {
+				r--
+			}
+			if r < 2 {
+				r = primeFactors(left)[0]
+			}
+			list, left = append(list, primeFactors(r)...), left/r
+		}
+		if count < joined(ascending, most) {
+			return list
+		}
+		return ascending
+	}
+}
+
+// joined returns to how few radices of at most most neighbours join; a larger prime is one by itself.
+func joined(primes []int, most int) int {
+	count, r := 0, most+1
+	for _, p := range primes {
+		if r *= p; r > most {
+			count, r = count+1, p
+		}
+	}
+	return count
+}
+
+// Following returns the radices that the given ones have as products, in their order, and then the ascending rest.
+func Following(radices ...int) Radices {
+	return func(z int) []int {
+		var list []int
+		for _, r := range radices {
+			if z%r == 0 {
+				list, z = append(list, primeFactors(r)...), z/r
+			}
+		}
+		return append(list, primeFactors(z)...)
+	}
+}
+
+// unusual names radices in an ID where they do not ascend.
+func unusual(radices []int) string {
+	if slices.IsSorted(radices) {
+		return ""
+	}
+	return "(" + product(radices) + ")"
 }
 
 // primeFactors returns the primes whose product is n, ascending.

@@ -15,7 +15,7 @@ import (
 //	rowBlock(first, rows int) Matrix         some rows, with structure; nil: none known: [Block]
 //	columnBlock(first, columns int) Matrix   some columns, likewise
 //	split(b *rowBlock)                       some rows as a product with diagonals
-//	factor() *Factorisation                  layers; nil: none known: [Factor]
+//	factor(Radices) *Factorisation           layers; nil: none known: [Factor]
 
 // A PointSet is one of the point sets that define a matrix: "x" and "y" of a Cauchy matrix, "omega" and "alpha" of a
 // Lagrange matrix, "alpha" of a Vandermonde matrix.

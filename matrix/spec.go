@@ -16,7 +16,7 @@ import (
 // Point sets are words or files of [ReadPoints]; an empty one is the default. The words, and what they are for the K
 // points of omega; alpha has the R points that come next, and a vandermonde matrix R as if these were omega's:
 //
-//	coset    [CosetPoints]: the default, except for cauchy
+//	coset    [CosetPoints]: the default, except for cauchy; coset:R with the radices of [UpTo](R)
 //	powers   g^0 … g^(K-1); alpha g^K … g^(K+R-1), an error where K+R > q-1
 //	codes    symbol codes 0 … K-1; alpha K … K+R-1: the default for cauchy
 //
@@ -30,11 +30,43 @@ type Spec struct {
 	Points   string // the points of a vandermonde matrix
 	Omega    string // the points of a lagrange matrix that have values; the x of a cauchy matrix
 	Alpha    string // the points of a lagrange matrix that get values; the y of a cauchy matrix
-	Order    string // the order of columns: "reversed", for dft only, or "natural" or "any", which build the same as ""
+	Order    string // the order of columns: "reversed" or "reversed:R", for dft only, or "natural" or "any", which build the same as ""
 	Inverse  bool   // the inverse of that matrix
 
 	// Open opens the files that Build reads; nil is [os.Open].
 	Open func(name string) (io.ReadCloser, error)
+
+	ports int // see [Spec.For]
+}
+
+// For returns the Spec for processors with that many ports: "reversed" and "coset" are then "reversed:R" and "coset:R"
+// with R = p+1 if they name no R.
+func (s Spec) For(ports int) Spec {
+	s.ports = ports
+	return s
+}
+
+// radices takes the radices off a word such as "reversed:6", or gives it those for the ports.
+func (s Spec) radices(text string) (word string, r Radices) {
+	if word, r, _ = cutRadix(text); r == nil && s.ports > 0 {
+		r = UpTo(s.ports + 1)
+	}
+	return word, r
+}
+
+// OrderOf returns the Order of the matrix that is built for k processors, in words that need no [Spec.For]: "reversed",
+// "reversed:R" where that is another matrix, and "" for all others.
+func (s Spec) OrderOf(k int) string {
+	word, r := s.radices(s.Order)
+	switch {
+	case word != "reversed":
+		return ""
+	case slices.IsSorted(r.of(k)):
+		return word
+	case word != s.Order:
+		return s.Order
+	}
+	return fmt.Sprintf("%s:%d", word, s.ports+1)
 }
 
 // OpenFile opens a file that the Spec names.
@@ -88,7 +120,7 @@ func (s Spec) Files() []string {
 		names = append(names, s.Argument)
 	}
 	for _, set := range []string{s.Points, s.Omega, s.Alpha} {
-		if set != "" && !slices.Contains(pointWords, set) {
+		if set != "" && !isPointWord(set) {
 			names = append(names, set)
 		}
 	}
@@ -147,9 +179,12 @@ func (s Spec) build(b *builder) (Matrix, error) {
 
 // check returns an error when s has an option that the family does not take.
 func (s Spec) check(family Family) error {
-	order := s.Order
-	if order != "" && !slices.Contains(orders, order) {
-		return fmt.Errorf("matrix: order %s: want one of %s", quote(order), strings.Join(orders, ", "))
+	order, radices, err := cutRadix(s.Order)
+	if order != "" && !slices.Contains(orders, order) || radices != nil && order != "reversed" {
+		return fmt.Errorf("matrix: order %s: want one of %s", quote(s.Order), strings.Join(orders, ", "))
+	}
+	if err != nil {
+		return fmt.Errorf("matrix: order %s: want reversed:R with R, the largest radix, of 2 or more", quote(s.Order))
 	}
 	if order != "reversed" {
 		order = "" // what every family has

@@ -84,7 +84,7 @@ func TestBuild(t *testing.T) {
 		{"cauchy", Spec{Family: "cauchy"}, must(Cauchy(f, k, k))(t), "cauchy"},
 		{"cauchy in any order", Spec{Family: "cauchy", Order: "any"}, must(Cauchy(f, k, k))(t), "cauchy"},
 		{"dft", Spec{Family: "dft"}, must(DFT(f, k))(t), "dft"},
-		{"dft reversed", Spec{Family: "dft", Order: "reversed"}, must(DFTReversed(f, k))(t), "dft-reversed"},
+		{"dft reversed", Spec{Family: "dft", Order: "reversed"}, must(DFTReversed(f, k, nil))(t), "dft-reversed"},
 		{"random", Spec{Family: "random", Argument: "7"}, must(Random(f, k, k, 7))(t), "random:7"},
 		{"fti", Spec{Family: "fti"}, Transpose(must(Cauchy(f, k, k))(t)), "fti"},
 		{"rs:vandermonde", Spec{Family: "rs:vandermonde"}, must(Lagrange(codes(0), codes(k)))(t), "rs:vandermonde"},

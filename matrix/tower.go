@@ -74,6 +74,14 @@ func (w *tower) z() int {
 	return z
 }
 
+// radices returns the degrees of the folds, the first first.
+func (w *tower) radices() (list []int) {
+	for _, p := range w.folds {
+		list = append(list, p.radix)
+	}
+	return list
+}
+
 // additive reports whether every fold is that of a subspace.
 func (w *tower) additive() bool {
 	return !slices.ContainsFunc(w.folds, func(p fold) bool { return p.linear.IsZero() })

@@ -95,22 +95,22 @@ func (m vandermonde) columnBlock(first, columns int) Matrix {
 	return vandermonde{part(m.points, first, columns), m.rows}
 }
 
-func (m vandermonde) factor() *Factorisation {
+func (m vandermonde) factor(r Radices) *Factorisation {
 	points := m.points
 	const name = "draw-and-loose"
-	if p, ok := points.(*cosetPoints); ok {
+	if p, ok := points.(*cosetPoints); ok && (r == nil || slices.Equal(p.radices, r(p.z))) {
 		w := cosetTower(p.Field(), p.n, p.radices, p.At)
 		if !w.structured() {
 			return nil
 		}
-		return &Factorisation{Name: name, Structure: w.String(), Layers: w.layers()}
+		return &Factorisation{Name: name, Structure: w.String(), Layers: w.layers(), radices: w.radices()}
 	}
 	if points.Len() > mostSearched {
 		return nil
 	}
-	w := findTower(points.Field(), [][]field.Element{elements(points)}, true)[0]
+	w := findTower(points.Field(), [][]field.Element{elements(points)}, true, r)[0]
 	if !w.structured() {
 		return nil
 	}
-	return &Factorisation{Name: name, Structure: w.String(), Layers: w.layers(), Out: w.labels()}
+	return &Factorisation{Name: name, Structure: w.String(), Layers: w.layers(), Out: w.labels(), radices: w.radices()}
 }

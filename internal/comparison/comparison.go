@@ -168,12 +168,16 @@ func (c *Comparison) Rows(ctx context.Context) ([]Row, error) {
 	var missing error // why the matrix does not exist, at the last K where it does not
 	exists := map[string]bool{}
 	for i, k := range c.Processors {
-		a, err := c.matrix(k)
-		built := err == nil
-		if !built {
-			missing = err
-		}
+		var a matrix.Matrix
+		built := false
 		for s, setting := range c.Settings {
+			if s == 0 || len(c.Spec.Files()) == 0 {
+				var err error
+				if a, err = c.matrix(k, setting.Ports); err != nil {
+					missing = err
+				}
+				built = err == nil
+			}
 			row := &rows[s*len(c.Processors)+i]
 			*row = Row{Setting: setting, K: k, Costs: map[string]Plan{}}
 			if err := c.bound(ctx, row); err != nil {
@@ -214,9 +218,9 @@ func (c *Comparison) nothing(missing error) error {
 	return faultf(c.Selection.LimitFlag(), "no plan keeps the limits at any K: allow more with --rounds-over, --max-memory or --max-compute, or leave --whole out")
 }
 
-func (c *Comparison) matrix(k int) (matrix.Matrix, error) {
+func (c *Comparison) matrix(k, ports int) (matrix.Matrix, error) {
 	if c.Given {
-		return c.Selection.BuildFor(c.Spec, c.Field, k)
+		return c.Selection.BuildFor(c.Spec.For(ports), c.Field, k)
 	}
 	a, err := c.example(k)
 	return withoutZeros{a}, err

@@ -247,7 +247,10 @@ func (s *Selection) Spec() (matrix.Spec, error) {
 		spec.Points = s.Points
 	}
 	spec.Omega, spec.Alpha, spec.Order, spec.Inverse, spec.Open = s.Omega, s.Alpha, s.Order, s.Inverse, s.Open
-	if !slices.Contains(orders, s.Order) {
+	if s.ByModel == PaperModel {
+		spec = spec.For(s.Ports)
+	}
+	if word, _, _ := strings.Cut(s.Order, ":"); !slices.Contains(orders, word) {
 		return spec, markf("order", "--order %q: want one of %s", s.Order, strings.Join(orders, ", "))
 	}
 	return spec, nil

@@ -85,7 +85,7 @@ func TestExchangeLayers(t *testing.T) {
 			if err != nil {
 				continue // no such matrix
 			}
-			fact := matrix.Factor(a)
+			fact := matrix.Factor(a, nil)
 			if local(fact) == nil {
 				continue
 			}

@@ -79,7 +79,7 @@ func BlockFactors(t schedule.Task) (facts []*matrix.Factorisation, why string) {
 		if !g.gather() {
 			block = matrix.Transpose(block)
 		}
-		fact := matrix.Factor(block)
+		fact := matrix.Factor(block, nil)
 		if fact == nil || len(fact.Layers) < 2 {
 			return nil, fmt.Sprintf("block %d has no layers", group)
 		}

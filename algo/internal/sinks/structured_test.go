@@ -82,7 +82,7 @@ func TestSameShape(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return matrix.Factor(m).Layers
+		return matrix.Factor(m, nil).Layers
 	}
 	for _, c := range []struct {
 		a, b int

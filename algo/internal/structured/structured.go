@@ -25,34 +25,98 @@ const (
 	AcrossMiddle        // always across it: "folded"
 )
 
-// Plans returns the plans, under a name, of a matrix of a family. Fact is the matrix as a product of layers, or nil.
-// There is a plan for each way to fuse neighbouring layers that no other way beats in C1 and C2. Every fused layer is
-// one universal step on its groups. All layers fused into one are the universal algorithm, in natural order whatever
-// the layers need: that is the plan only where there is no other.
-func Plans(name, family string, mode Fusing, t schedule.Task, fact *matrix.Factorisation, anyOrder bool) ([]plan.Plan, error) {
-	if fact == nil || fact.Name != family {
+// Plans returns the plans, under a name, of a matrix of a family. Facts are the matrix as products of layers, in one
+// order or several; none where none is known. There is a plan for each way to fuse neighbouring layers that no other way
+// beats in C1 and C2. Every fused layer is one universal step on its groups. All layers fused into one are the universal
+// algorithm, in natural order whatever the layers need: that is a plan where it takes one round, or there is no other.
+func Plans(name, family string, mode Fusing, t schedule.Task, facts []*matrix.Factorisation, anyOrder bool) ([]plan.Plan, error) {
+	if len(facts) == 0 || facts[0].Name != family {
 		return nil, &familyError{name, t.Matrix}
 	}
-	allowed := func(i, j int) bool { // whether layers i … j-1 may be fused
-		switch mode {
-		case WithinHalves:
+	var plans []plan.Plan
+	for _, fact := range facts {
+		plans = append(plans, plansOf(name, mode, t, fact, anyOrder)...)
+	}
+	if t.InMemory {
+		return plans, nil
+	}
+	return schedule.Undominated(plans), nil
+}
+
+// allows returns whether layers i … j-1 may be fused.
+func (mode Fusing) allows(fact *matrix.Factorisation) func(i, j int) bool {
+	return func(i, j int) bool {
+		switch {
+		case i < fact.Half && j > fact.Half && matrix.Span(fact.Layers[i:j]).Size() == fact.Layers[0].K:
+			return false // the matrix itself, and not two transforms
+		case mode == WithinHalves:
 			return j <= fact.Half || i >= fact.Half
-		case AcrossMiddle:
+		case mode == AcrossMiddle:
 			return j != fact.Half
 		}
 		return true
 	}
+}
+
+func plansOf(name string, mode Fusing, t schedule.Task, fact *matrix.Factorisation, anyOrder bool) (plans []plan.Plan) {
+	allowed := mode.allows(fact)
 	if t.InMemory {
-		return []plan.Plan{fused(t, name, fact, leastWork(fact, allowed), anyOrder)}, nil
+		return []plan.Plan{fused(t, name, fact, leastWork(fact, allowed), anyOrder)}
 	}
-	var plans []plan.Plan
 	for _, cuts := range Fusions(fact.Layers, t.Ports, allowed) {
 		plans = append(plans, fused(t, name, fact, cuts, anyOrder))
 	}
 	if len(plans) == 0 {
 		plans = append(plans, fused(t, name, fact, []int{len(fact.Layers)}, anyOrder))
 	}
-	return schedule.Undominated(plans), nil
+	return plans
+}
+
+// PlanWith returns the plan of [Plans] whose fused layers have groups of the sizes of parameters, the first layer first,
+// in whatever order of layers there are such. Own is the factorisation in the matrix's own order, or nil.
+func PlanWith(name, family string, mode Fusing, t schedule.Task, own *matrix.Factorisation, anyOrder bool, parameters [][]int) (plan.Plan, error) {
+	if own == nil || own.Name != family {
+		return nil, &familyError{name, t.Matrix}
+	}
+	if len(parameters) == 1 {
+		sizes := parameters[0]
+		backwards := slices.Clone(sizes)
+		slices.Reverse(backwards)
+		// The first layers of an inverse have the first digits of labels, those of other transforms the last.
+		for i, r := range []matrix.Radices{nil, matrix.Following(backwards...), matrix.Following(sizes...)} {
+			fact := own
+			if i > 0 {
+				fact = matrix.Factor(t.Matrix, r)
+			}
+			if cuts := cutsFor(fact.Layers, 0, sizes, mode.allows(fact)); cuts != nil {
+				return fused(t, name, fact, cuts, anyOrder), nil
+			}
+		}
+	}
+	var there []string
+	for _, q := range plansOf(name, mode, t, own, anyOrder) {
+		there = append(there, q.Info().Parameters)
+	}
+	return nil, schedule.Misfit(fmt.Sprintf("algo: %s for K = %d: no layers have groups of %v processors: want sizes whose product, where a transform and an inverse do not share a layer, is K or K^2, as of %s",
+		name, t.Matrix.Rows(), parameters, strings.Join(there, ", ")))
+}
+
+// cutsFor returns where to cut the layers from number i on so that what is fused has groups of these sizes; nil: nowhere.
+func cutsFor(layers []matrix.Layer, i int, sizes []int, allowed func(i, j int) bool) []int {
+	if i == len(layers) && len(sizes) == 0 {
+		return []int{}
+	}
+	if len(sizes) == 0 {
+		return nil
+	}
+	for j := len(layers); j > i; j-- {
+		if allowed(i, j) && matrix.Span(layers[i:j]).Size() == sizes[0] {
+			if rest := cutsFor(layers, j, sizes[1:], allowed); rest != nil {
+				return append([]int{j}, rest...)
+			}
+		}
+	}
+	return nil
 }
 
 // A familyError says that a matrix is not of an algorithm's family. It wraps [schedule.ErrStructure].
@@ -85,8 +149,8 @@ func fused(t schedule.Task, name string, fact *matrix.Factorisation, cuts []int,
 	if len(cuts) == 1 {
 		step := stepOf(k, t)
 		l := schedule.OnAll(name, step, t)
-		l.Common.Parameters = fmt.Sprintf("groups %d %s", k, step.Parameters())
-		l.Common.Notes = append(notes, "all layers fused into one: the universal step")
+		l.Common.Parameters = fmt.Sprintf("groups %d", k)
+		l.Common.Notes = append(notes, "all layers fused into one: the universal step with "+step.Parameters())
 		return l
 	}
 	var layers []schedule.Partition
@@ -247,8 +311,8 @@ func OnGroups(l matrix.Layer, step *universal.Step, labels matrix.Labels) schedu
 }
 
 // Fusions returns the ways to fuse neighbouring layers that no other way beats in C1 and C2, as the ends of the fused
-// runs. Allowed says which runs may be fused; none may span all processors, which the universal algorithm does. The
-// cost of a run is that of a step on the groups of what it spans: no matrices are multiplied.
+// runs. Allowed says which runs may be fused; none may span all processors, which the universal algorithm does, unless one
+// round is enough for all. The cost of a run is that of a step on the groups of what it spans: no matrices are multiplied.
 func Fusions(layers []matrix.Layer, ports int, allowed func(i, j int) bool) [][]int {
 	if len(layers) == 0 {
 		return nil
@@ -275,7 +339,7 @@ func Fusions(layers []matrix.Layer, ports int, allowed func(i, j int) bool) [][]
 				continue
 			}
 			size := matrix.Span(layers[i:j]).Size()
-			if size == layers[0].K {
+			if size == layers[0].K && size > ports+1 {
 				continue
 			}
 			c := stepCost(size)

@@ -2,6 +2,7 @@
 package universal
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -40,7 +41,7 @@ func Tuned(size, ports int) *Step {
 }
 
 // Tune returns the window and the strides of least C2 for groups of size processors; ties go to fewer rounds, then to
-// the smaller window. The rounds are at most over more than the fewest possible.
+// fewer multiply-adds, which are size+n-1, then to less memory. The rounds are at most over more than the fewest possible.
 func Tune(size, ports, over int) (m, n int) {
 	bestC1, bestC2 := 0, -1
 	most := schedule.Clog(size, ports) + over
@@ -50,7 +51,7 @@ func Tune(size, ports, over int) (m, n int) {
 		}
 		s := schedule.Ceil(size, w)
 		c := Cost(w, s, ports)
-		if c.C1 <= most && (bestC2 < 0 || c.C2 < bestC2 || c.C2 == bestC2 && c.C1 < bestC1) {
+		if c.C1 <= most && (bestC2 < 0 || cmp.Or(cmp.Compare(c.C2, bestC2), cmp.Compare(c.C1, bestC1), cmp.Compare(s, n)) < 0) {
 			m, n, bestC1, bestC2 = w, s, c.C1, c.C2
 		}
 	}
