@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"crypto/sha256"
+	"encoding/binary"
 	"fmt"
 	"slices"
 	"strings"
@@ -24,7 +26,7 @@ const (
 	RuleMatrix      Rule = "matrix"      // every row of A is an input, of one processor or more, and every column one output
 	RulePieces      Rule = "pieces"      // the pieces of a packet are inputs, and outputs, of one processor, in order
 	RuleSchedule    Rule = "schedule"    // a processor's schedule is that of its program
-	RuleClasses     Rule = "classes"     // the classes have representatives of their own and add up to the processors
+	RuleClasses     Rule = "classes"     // the classes have representatives of their own, and as many are like each
 	RuleProgram     Rule = "program"     // the program can be made
 )
 
@@ -100,7 +102,9 @@ func Validate(p Plan) error {
 		}
 		v.program(k, prog)
 		v.matrix(p, k, prog)
-		if got, want := p.Schedule(k), prog.Schedule(); !sameSchedule(got, want) {
+		schedule := p.Schedule(k)
+		v.kinds = append(v.kinds, kindOf(schedule))
+		if got, want := schedule, prog.Schedule(); !sameSchedule(got, want) {
 			v.report(Violation{RuleSchedule, k, -1, -1, -1, fmt.Sprintf("%+v", got), fmt.Sprintf("%+v", want)})
 		}
 	}
@@ -135,6 +139,7 @@ type validator struct {
 	waiting map[message]delivery // one side seen, the other not yet
 	rows    map[int]bool         // rows of A seen as inputs
 	columns map[int]bool         // columns of A seen as outputs
+	kinds   [][sha256.Size]byte  // of the processors' schedules
 	found   []Violation
 }
 
@@ -328,6 +333,43 @@ func (v *validator) classes(p Plan) {
 	if total != v.info.Processors {
 		v.report(Violation{RuleClasses, 0, -1, -1, -1, fmt.Sprintf("classes of %d processors", total), fmt.Sprint(v.info.Processors)})
 	}
+	if len(v.found) > 0 {
+		return
+	}
+	said, there := map[[sha256.Size]byte]int{}, map[[sha256.Size]byte]int{}
+	for _, c := range p.Classes() {
+		said[v.kinds[c.Representative]] += c.Count
+	}
+	for _, kind := range v.kinds {
+		there[kind]++
+	}
+	for k, kind := range v.kinds {
+		if n := there[kind]; n != said[kind] {
+			v.report(Violation{RuleClasses, k, -1, -1, -1, fmt.Sprintf("classes that have %d schedules like its own", said[kind]), fmt.Sprint(n)})
+			return
+		}
+	}
+}
+
+// kindOf returns the digest of what schedules of one class have in common: all but the names of partners.
+func kindOf(s Schedule) [sha256.Size]byte {
+	var b []byte
+	add := func(numbers ...int) {
+		for _, n := range numbers {
+			b = binary.AppendVarint(b, int64(n))
+		}
+	}
+	add(s.Inputs, s.Outputs, s.Slots, s.Terms)
+	for _, r := range s.Rounds {
+		add(len(r.Sends), len(r.Recvs))
+		for _, x := range r.Sends {
+			add(x.Port, x.Count)
+		}
+		for _, x := range r.Recvs {
+			add(x.Port, x.Count)
+		}
+	}
+	return sha256.Sum256(b)
 }
 
 // sameSchedule reports whether two schedules are equal but for their terms.

@@ -132,7 +132,7 @@ func broken(t testing.TB, byHand bool, do func(*plan.Materialized)) *plan.Materi
 		do(m)
 		return m
 	}
-	m, err := plan.Materialize(algotest.Compile(t, "universal", "257", "random:1", 5, 2))
+	m, err := plan.Materialize(algotest.Compile(t, "universal:1,5", "257", "random:1", 5, 2))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -223,6 +223,7 @@ func TestValidateFindsLies(t *testing.T) {
 		{"a class twice", "processor 0: classes: got a second class, want one that it stands for", false, liar{classes: []plan.Class{{Representative: 0, Count: 2}, {Representative: 0, Count: 3}}}},
 		{"classes of fewer processors", "processor 0: classes: got classes of 4 processors, want 5", false, liar{classes: []plan.Class{{Representative: 0, Count: 4}}}},
 		{"representative outside", "processor 5: classes: got a class of 5, want a processor of the plan and a class of 1 or more", false, liar{classes: []plan.Class{{Representative: 5, Count: 5}}}},
+		{"one class of all, not all alike", "processor 0: classes: got classes that have 3 schedules like its own, want 1", true, liar{classes: []plan.Class{{Representative: 0, Count: 3}}}},
 		{"empty class", "processor 1: classes: got a class of 0, want a processor of the plan and a class of 1 or more", false, liar{classes: []plan.Class{{0, 5}, {1, 0}}}},
 		// Of 5 processors; no row is an input then, and no column an output.
 		{"no program", "processor 0: program: got singular, want a program (and 6 more)", false, liar{program: errors.New("singular")}},
@@ -431,7 +432,7 @@ func TestDecodeValidates(t *testing.T) {
 
 func TestDecodeErrors(t *testing.T) {
 	var file bytes.Buffer
-	if err := plan.Encode(&file, algotest.Compile(t, "universal", "257", "random:1", 2, 1)); err != nil {
+	if err := plan.Encode(&file, algotest.Compile(t, "universal:1,2", "257", "random:1", 2, 1)); err != nil {
 		t.Fatal(err)
 	}
 	good := file.String()
