@@ -31,7 +31,7 @@ type Selection struct {
 	Points     string
 	Omega      string
 	Alpha      string
-	Order      string // natural, reversed or any
+	Order      string // natural, reversed, reversed:R or any
 	Inverse    bool
 	Processors int
 	Sinks      int // 0: every processor is source and sink
@@ -124,10 +124,10 @@ func (s *Selection) AddMatrix(f *pflag.FlagSet) {
 	s.flags = f
 	f.StringVar(&s.Field, "field", UsualField, "finite `FIELD`, one that volley fields lists; for fti 2^16")
 	f.StringVar(&s.Matrix, "matrix", "cauchy", "`MATRIX`, one of those that volley help matrices lists")
-	f.StringVar(&s.Points, "points", "coset", "`POINTS` of a vandermonde matrix: coset, powers, codes, or a file of decimal values")
+	f.StringVar(&s.Points, "points", "coset", "`POINTS` of a vandermonde matrix: coset, coset:R, powers, codes, or a file of decimal values")
 	f.StringVar(&s.Omega, "omega", "", "`POINTS` ω of a lagrange matrix, x of a cauchy matrix: coset, powers, codes, or a file (default coset; cauchy: codes)")
 	f.StringVar(&s.Alpha, "alpha", "", "`POINTS` α of a lagrange matrix, y of a cauchy matrix; here the words of --omega mean the points after ω")
-	f.StringVar(&s.Order, "order", "natural", "`ORDER` of the coded packets: natural, reversed (of digits, for dft), or any that is cheapest")
+	f.StringVar(&s.Order, "order", "natural", "`ORDER` of the coded packets: natural, reversed (of digits, for dft; reversed:R with radices up to R), or any that is cheapest")
 	f.BoolVar(&s.Inverse, "inverse", false, "use the inverse of the matrix, after --order")
 	f.Var(AtLeast{&s.Sinks, 1, 0}, "sinks", "`R`, the processors that get a coded packet: the first ones or, with --separate, others (default: all)")
 	f.BoolVar(&s.Separate, "separate", false, "the sinks hold no data: they come after the K processors that do")
