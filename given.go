@@ -2,6 +2,7 @@ package volley
 
 import (
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -18,10 +19,16 @@ import (
 func WithPlan(p plan.Plan) Option { return func(o *options) { o.plan = p } }
 
 // A PlanError says why the plan of [WithPlan] does not do. It may wrap a *plan.ValidationError or a *verify.MismatchError.
-type PlanError struct{ Reason error }
+type PlanError struct {
+	Reason error
+	Matrix string // that the plan was compared with, where it computes another one; else empty
+}
 
 func (e *PlanError) Error() string {
 	reason := strings.TrimPrefix(strings.TrimPrefix(e.Reason.Error(), "verify: "), "plan: ")
+	if e.Matrix != "" {
+		reason = "it computes another matrix than " + e.Matrix + ": " + reason
+	}
 	return "volley: cannot use the plan: " + reason
 }
 
@@ -30,15 +37,17 @@ func (e *PlanError) Unwrap() error { return e.Reason }
 
 // checkGiven returns a *[PlanError] unless p computes the problem's matrix, and names p in the options.
 func (o *options) checkGiven(p plan.Plan, problem *algo.Problem) error {
-	if err := verify.Check(p, problem.Matrix); err != nil {
-		return &PlanError{err}
+	if err := verify.Check(p, problem.Matrix); errors.As(err, new(*verify.MismatchError)) {
+		return &PlanError{err, problem.Matrix.ID()}
+	} else if err != nil {
+		return &PlanError{Reason: err}
 	}
 	if err := o.checkPlaces(p, problem); err != nil {
-		return &PlanError{err}
+		return &PlanError{Reason: err}
 	}
 	h := sha256.New()
 	if err := plan.Encode(h, p); err != nil {
-		return &PlanError{err}
+		return &PlanError{Reason: err}
 	}
 	o.algorithm = fmt.Sprintf("plan %x", h.Sum(nil))
 	return nil

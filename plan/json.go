@@ -3,14 +3,9 @@ package plan
 import (
 	"bufio"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
-	"math"
-	"math/big"
 	"strconv"
-
-	"volley/field"
 )
 
 // Format and Version name the JSON form of a plan. A decoder refuses every other version.
@@ -61,34 +56,6 @@ func (c Combination) MarshalJSON() ([]byte, error) {
 		data = append(append(append(data, `,"`...), t.Coef.String()...), `"]`...)
 	}
 	return append(data, ']'), nil
-}
-
-// UnmarshalJSON reads what [Combination.MarshalJSON] writes, over whatever field.
-func (t *Term) UnmarshalJSON(data []byte) error {
-	var pair []json.RawMessage
-	if err := json.Unmarshal(data, &pair); err != nil {
-		return err
-	}
-	if len(pair) != 2 {
-		return fmt.Errorf("term %s: want [slot, \"coefficient\"]", data)
-	}
-	if err := json.Unmarshal(pair[0], &t.Slot); err != nil {
-		return fmt.Errorf("term %s: slot: %w", data, err)
-	}
-	var coef string
-	if err := json.Unmarshal(pair[1], &coef); err != nil {
-		return fmt.Errorf("term %s: coefficient: %w", data, err)
-	}
-	const most = 78 // digits of 2^256
-	v, ok := new(big.Int).SetString(coef[:min(len(coef), most)], 10)
-	if !ok || len(coef) > most {
-		return fmt.Errorf("term %.100s: coefficient: want a decimal number of at most %d digits", data, most)
-	}
-	var err error
-	if t.Coef, err = field.FromInt(v); err != nil {
-		return fmt.Errorf("term %s: coefficient: %w", data, err)
-	}
-	return nil
 }
 
 // Encode writes the JSON form of p, a program at a time: its memory is that of the largest program.
@@ -152,58 +119,4 @@ func programJSON(p Plan, proc int) ([]byte, error) {
 		file.Outputs = append(file.Outputs, output{slot, p.Column(proc, o)})
 	}
 	return json.Marshal(file)
-}
-
-// Decode reads the JSON form of a plan and validates it: a plan that Decode returns meets every rule of [Validate]. It
-// returns an error for another format or version, an unknown key, data after the plan, and a *[ValidationError].
-func Decode(r io.Reader) (*Materialized, error) {
-	var file struct {
-		header
-		Programs []programFile `json:"programs"`
-	}
-	d := json.NewDecoder(r)
-	d.DisallowUnknownFields()
-	if err := d.Decode(&file); err != nil {
-		return nil, fmt.Errorf("plan: decode: %w", err)
-	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("plan: decode: data after the plan, at byte %d", d.InputOffset())
-	}
-	if file.Format != Format || file.Version != Version {
-		return nil, fmt.Errorf("plan: decode: format %q version %d: want %q version %d", file.Format, file.Version, Format, Version)
-	}
-	f, err := field.Parse(file.Field)
-	if err != nil {
-		return nil, fmt.Errorf("plan: decode: %w", err)
-	}
-	if len(file.Programs) != file.Processors {
-		return nil, fmt.Errorf("plan: decode: %d programs: want %d, one for each processor", len(file.Programs), file.Processors)
-	}
-	m := &Materialized{Common: Info{
-		Algorithm: file.Algorithm, Parameters: file.Parameters, Field: f,
-		Processors: file.Processors, Ports: file.Ports, Rows: file.Rows, Columns: file.Columns, Pieces: file.Pieces,
-		Phases: file.Phases, Notes: file.Notes, Layers: file.Layers,
-	}}
-	rounds := 0 // the sum is not to overflow
-	for _, ph := range file.Phases {
-		if ph.Rounds < 0 || ph.Rounds > math.MaxInt-rounds {
-			return nil, fmt.Errorf("plan: decode: phase %q has %d rounds: want 0 or more, as many as the programs have", ph.Name, ph.Rounds)
-		}
-		rounds += ph.Rounds
-	}
-	for _, x := range file.Programs {
-		prog := &Program{Proc: x.Proc, Inputs: len(x.Rows), Rounds: x.Rounds, Compute: x.Compute}
-		columns := make([]int, len(x.Outputs))
-		for o, out := range x.Outputs {
-			prog.Outputs = append(prog.Outputs, out.Slot)
-			columns[o] = out.Column
-		}
-		m.Programs = append(m.Programs, prog)
-		m.Rows = append(m.Rows, x.Rows)
-		m.Columns = append(m.Columns, columns)
-	}
-	if err := Validate(m); err != nil {
-		return nil, err
-	}
-	return m, nil
 }

@@ -1,9 +1,11 @@
 package plan
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -30,7 +32,7 @@ const (
 	RuleProgram     Rule = "program"     // the program can be made
 )
 
-// A Violation is one breach of a rule. Round, Port and Slot are -1 where they do not apply.
+// A Violation is one breach of a rule. Proc, Round, Port and Slot are -1 where they do not apply.
 type Violation struct {
 	Rule  Rule   `json:"rule"`
 	Proc  int    `json:"processor"`
@@ -43,7 +45,11 @@ type Violation struct {
 
 func (v Violation) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "processor %d", v.Proc)
+	if v.Proc < 0 {
+		b.WriteString("the plan")
+	} else {
+		fmt.Fprintf(&b, "processor %d", v.Proc)
+	}
 	for _, x := range []struct {
 		name string
 		n    int
@@ -112,10 +118,10 @@ func Validate(p Plan) error {
 		v.unmatched()
 		v.classes(p)
 		if n := len(v.rows); n != info.Rows {
-			v.report(Violation{RuleMatrix, 0, -1, -1, -1, fmt.Sprintf("inputs for %d rows", n), fmt.Sprint(info.Rows)})
+			v.report(Violation{RuleMatrix, -1, -1, -1, -1, fmt.Sprintf("inputs for %d rows", n), fmt.Sprint(info.Rows)})
 		}
 		if n := len(v.columns); n != info.Columns {
-			v.report(Violation{RuleMatrix, 0, -1, -1, -1, fmt.Sprintf("outputs for %d columns", n), fmt.Sprint(info.Columns)})
+			v.report(Violation{RuleMatrix, -1, -1, -1, -1, fmt.Sprintf("outputs for %d columns", n), fmt.Sprint(info.Columns)})
 		}
 	}
 	if len(v.found) > 0 {
@@ -154,15 +160,15 @@ func (v *validator) report(x Violation) {
 // shape checks what the plan says of its size and reports whether the rest can be checked.
 func (v *validator) shape() bool {
 	if k := v.info.Processors; k < 1 {
-		v.report(Violation{RuleProcessor, 0, -1, -1, -1, fmt.Sprint(k, " processors"), "1 or more"})
+		v.report(Violation{RuleProcessor, -1, -1, -1, -1, fmt.Sprint(k, " processors"), "1 or more"})
 		return false
 	}
 	if n := v.info.Pieces; n < 0 || n > 1 && (v.info.Rows%n != 0 || v.info.Columns%n != 0) {
-		v.report(Violation{RulePieces, 0, -1, -1, -1, fmt.Sprintf("%d pieces for %d rows and %d columns", n, v.info.Rows, v.info.Columns), "a divisor of both"})
+		v.report(Violation{RulePieces, -1, -1, -1, -1, fmt.Sprintf("%d pieces for %d rows and %d columns", n, v.info.Rows, v.info.Columns), "a divisor of both"})
 		return false
 	}
 	if p, most := v.info.Ports, max(1, v.info.Processors-1); p < 1 || p > most {
-		v.report(Violation{RulePort, 0, -1, -1, -1, fmt.Sprint(p, " ports"), fmt.Sprintf("1 to %d", most)})
+		v.report(Violation{RulePort, -1, -1, -1, -1, fmt.Sprint(p, " ports"), fmt.Sprintf("1 to %d", most)})
 		return false
 	}
 	return true
@@ -270,7 +276,11 @@ func (v *validator) meet(k int, m message, d delivery) {
 }
 
 func (v *validator) unmatched() {
-	for m, d := range v.waiting {
+	first := func(a, b message) int {
+		return cmp.Or(cmp.Compare(a.round, b.round), cmp.Compare(a.src, b.src), cmp.Compare(a.port, b.port))
+	}
+	for _, m := range slices.SortedFunc(maps.Keys(v.waiting), first) {
+		d := v.waiting[m]
 		if d.sent {
 			v.report(Violation{RuleMatch, m.src, m.round, m.port, -1, fmt.Sprintf("a send to %d that it does not receive", d.dst), "one receive"})
 		} else {
@@ -331,7 +341,7 @@ func (v *validator) classes(p Plan) {
 		}
 	}
 	if total != v.info.Processors {
-		v.report(Violation{RuleClasses, 0, -1, -1, -1, fmt.Sprintf("classes of %d processors", total), fmt.Sprint(v.info.Processors)})
+		v.report(Violation{RuleClasses, -1, -1, -1, -1, fmt.Sprintf("classes of %d processors", total), fmt.Sprint(v.info.Processors)})
 	}
 	if len(v.found) > 0 {
 		return

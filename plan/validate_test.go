@@ -2,6 +2,7 @@ package plan_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -9,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/iotest"
 
 	"volley/algo"
 	"volley/algo/algotest"
@@ -78,9 +80,9 @@ var breakages = []struct {
 	{"negative port", "processor 1 round 0: port: got port -1, want one of [0, 2) (and 1 more)", false, func(m *plan.Materialized) { m.Programs[1].Rounds[0].Recvs[0].Port = -1 }},
 	{"two sends on a port", "processor 1 round 0 port 0: port: got a second message, want one per port, round and direction (and 1 more)", false, func(m *plan.Materialized) { m.Programs[1].Rounds[0].Sends[1].Port = 0 }},
 	{"two receives on a port", "processor 1 round 0 port 0: port: got a second message, want one per port, round and direction (and 1 more)", false, func(m *plan.Materialized) { m.Programs[1].Rounds[0].Recvs[1].Port = 0 }},
-	{"more ports than others", "processor 0: port: got 5 ports, want 1 to 4", false, func(m *plan.Materialized) { m.Common.Ports = 5 }},
-	{"two ports and nobody else", "processor 0: port: got 2 ports, want 1 to 1", false, func(m *plan.Materialized) { m.Common.Processors = 1 }},
-	{"no port", "processor 0: port: got 0 ports, want 1 to 4", false, func(m *plan.Materialized) { m.Common.Ports = 0 }},
+	{"more ports than others", "the plan: port: got 5 ports, want 1 to 4", false, func(m *plan.Materialized) { m.Common.Ports = 5 }},
+	{"two ports and nobody else", "the plan: port: got 2 ports, want 1 to 1", false, func(m *plan.Materialized) { m.Common.Processors = 1 }},
+	{"no port", "the plan: port: got 0 ports, want 1 to 4", false, func(m *plan.Materialized) { m.Common.Ports = 0 }},
 	{"message to oneself", "processor 1 round 0 port 0: partner: got processor 1, want another one of [0, 5) (and 1 more)", false, func(m *plan.Materialized) { m.Programs[1].Rounds[0].Sends[0].Dst = 1 }},
 	{"message to nobody", "processor 1 round 0 port 0: partner: got processor 5, want another one of [0, 5) (and 1 more)", false, func(m *plan.Materialized) { m.Programs[1].Rounds[0].Sends[0].Dst = 5 }},
 	{"receive from nobody", "processor 1 round 0 port 0: partner: got processor -1, want another one of [0, 5) (and 1 more)", false, func(m *plan.Materialized) { m.Programs[1].Rounds[0].Recvs[0].Src = -1 }},
@@ -88,7 +90,7 @@ var breakages = []struct {
 		r := m.Programs[1].Rounds[0].Recvs
 		r[0], r[1] = r[1], r[0]
 	}},
-	{"empty message", "processor 1 round 0 port 0: count: got 0 elements, want 1 or more (and 1 more)", false, func(m *plan.Materialized) { m.Programs[1].Rounds[0].Sends[0].Slots = nil }},
+	{"empty message", "processor 1 round 0 port 0: count: got 0 elements, want 1 or more (and 1 more)", false, func(m *plan.Materialized) { m.Programs[1].Rounds[0].Sends[0].Slots = []plan.Slot{} }},
 	// Slots 6, 8 and 9 are not there then, and processor 3 sends one element.
 	{"receive of nothing", "processor 1 round 0 port 0: count: got 0 elements, want 1 or more (and 4 more)", false, func(m *plan.Materialized) { m.Programs[1].Rounds[0].Recvs[0].Count = 0 }},
 	{"slot to come", "processor 1 round 0 port 0 slot 3: slot: got slot 3, want one of [0, 3)", false, func(m *plan.Materialized) { m.Programs[1].Rounds[0].Sends[0].Slots = []plan.Slot{3} }},
@@ -110,15 +112,15 @@ var breakages = []struct {
 	{"longer message to an earlier one", "processor 1 round 0 port 1: match: got 2 elements sent to 0, want 1 elements, which processor 0 expects", false, func(m *plan.Materialized) { m.Programs[1].Rounds[0].Sends[1].Slots = []plan.Slot{0, 0} }},
 	{"fewer rounds", "processor 1: rounds: got 1 rounds, want 2 (and 7 more)", false, func(m *plan.Materialized) { m.Programs[1].Rounds = m.Programs[1].Rounds[:1] }},
 	{"another's program", "processor 1: processor: got the program of processor 2, want its own", false, func(m *plan.Materialized) { m.Programs[1].Proc = 2 }},
-	{"no processors", "processor 0: processor: got 0 processors, want 1 or more", false, func(m *plan.Materialized) { m.Common.Processors = 0 }},
+	{"no processors", "the plan: processor: got 0 processors, want 1 or more", false, func(m *plan.Materialized) { m.Common.Processors = 0 }},
 	{"column twice", "processor 1 slot 9: matrix: got a second output for column 0, want one (and 1 more)", false, func(m *plan.Materialized) { m.Columns[1][0] = 0 }},
 	{"column outside", "processor 1 slot 9: matrix: got column 5, want one of [0, 5) (and 1 more)", false, func(m *plan.Materialized) { m.Columns[1][0] = 5 }},
-	{"column missing", "processor 0: matrix: got outputs for 5 columns, want 6", false, func(m *plan.Materialized) { m.Common.Columns = 6 }},
-	{"row missing", "processor 0: matrix: got inputs for 5 rows, want 6", false, func(m *plan.Materialized) { m.Common.Rows = 6 }},
+	{"column missing", "the plan: matrix: got outputs for 5 columns, want 6", false, func(m *plan.Materialized) { m.Common.Columns = 6 }},
+	{"row missing", "the plan: matrix: got inputs for 5 rows, want 6", false, func(m *plan.Materialized) { m.Common.Rows = 6 }},
 	{"row outside", "processor 1 slot 0: matrix: got row 5, want one of [0, 5)", false, func(m *plan.Materialized) { m.Rows[1][0] = 5 }},
-	{"pieces that do not fit", "processor 0: pieces: got 2 pieces for 5 rows and 5 columns, want a divisor of both", false, func(m *plan.Materialized) { m.Common.Pieces = 2 }},
-	{"pieces that do not fit the rows", "processor 0: pieces: got 3 pieces for 5 rows and 6 columns, want a divisor of both", false, func(m *plan.Materialized) { m.Common.Pieces, m.Common.Columns = 3, 6 }},
-	{"negative pieces", "processor 0: pieces: got -1 pieces for 5 rows and 5 columns, want a divisor of both", false, func(m *plan.Materialized) { m.Common.Pieces = -1 }},
+	{"pieces that do not fit", "the plan: pieces: got 2 pieces for 5 rows and 5 columns, want a divisor of both", false, func(m *plan.Materialized) { m.Common.Pieces = 2 }},
+	{"pieces that do not fit the rows", "the plan: pieces: got 3 pieces for 5 rows and 6 columns, want a divisor of both", false, func(m *plan.Materialized) { m.Common.Pieces, m.Common.Columns = 3, 6 }},
+	{"negative pieces", "the plan: pieces: got -1 pieces for 5 rows and 5 columns, want a divisor of both", false, func(m *plan.Materialized) { m.Common.Pieces = -1 }},
 	{"packets in parts of others", "processor 0: pieces: got 1 rows, want a multiple of 5 pieces (and 9 more)", false, func(m *plan.Materialized) { m.Common.Pieces = 5 }},
 	{"first piece of no packet", "processor 0: pieces: got row 1 as number 0, want piece 0 of a packet", true, func(m *plan.Materialized) { m.Rows[0] = []int{1, 2, 3, 0} }},
 	{"piece of another packet", "processor 0: pieces: got row 3 as number 1, want piece 1 of a packet", true, func(m *plan.Materialized) { m.Rows[0] = []int{0, 3, 2, 1} }},
@@ -221,7 +223,7 @@ func TestValidateFindsLies(t *testing.T) {
 			return s
 		}}},
 		{"a class twice", "processor 0: classes: got a second class, want one that it stands for", false, liar{classes: []plan.Class{{Representative: 0, Count: 2}, {Representative: 0, Count: 3}}}},
-		{"classes of fewer processors", "processor 0: classes: got classes of 4 processors, want 5", false, liar{classes: []plan.Class{{Representative: 0, Count: 4}}}},
+		{"classes of fewer processors", "the plan: classes: got classes of 4 processors, want 5", false, liar{classes: []plan.Class{{Representative: 0, Count: 4}}}},
 		{"representative outside", "processor 5: classes: got a class of 5, want a processor of the plan and a class of 1 or more", false, liar{classes: []plan.Class{{Representative: 5, Count: 5}}}},
 		{"one class of all, not all alike", "processor 0: classes: got classes that have 3 schedules like its own, want 1", true, liar{classes: []plan.Class{{Representative: 0, Count: 3}}}},
 		{"empty class", "processor 1: classes: got a class of 0, want a processor of the plan and a class of 1 or more", false, liar{classes: []plan.Class{{0, 5}, {1, 0}}}},
@@ -416,7 +418,7 @@ func TestSchedule(t *testing.T) {
 	}
 }
 
-// TestDecodeValidates checks that no breach gets past the decoder.
+// TestDecodeValidates checks that no breach gets past the decoder, and that it says the line: program k is in line k+2.
 func TestDecodeValidates(t *testing.T) {
 	for _, b := range breakages {
 		var file bytes.Buffer
@@ -424,9 +426,80 @@ func TestDecodeValidates(t *testing.T) {
 		if err := plan.Encode(&file, m); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := plan.Decode(&file); err == nil {
-			t.Errorf("%s: decoded", b.name)
+		_, err := plan.Decode(&file)
+		line, k := 1, 0
+		if n, _ := fmt.Sscanf(b.want, "processor %d", &k); n == 1 {
+			line = k + 2
 		}
+		want, invalid := fmt.Sprintf("plan: line %d: %s", line, b.want), new(plan.ValidationError)
+		if !errors.As(err, &invalid) || err.Error() != want {
+			t.Errorf("%s: error %v, want %s", b.name, err, want)
+		}
+	}
+}
+
+// TestDecodeLines has the line of a round, in a text of many lines, of all that docs/format.md does not allow.
+func TestDecodeLines(t *testing.T) {
+	const good = `{"format": "volley-plan", "version": 1, "algorithm": "by hand", "parameters": "", "field": "2^8:0x11b",
+		"processors": 2, "ports": 1, "rows": 2, "columns": 1,
+		"phases": [{"name": "a", "rounds": 2}], "programs": [
+		{"proc": 0, "rows": [0], "rounds": [
+			{"compute": [[]], "sends": [{"port": 0, "dst": 1, "slots": [0, 1]}], "recvs": []},
+			{"compute": [], "sends": [], "recvs": [{"port": 0, "src": 1, "count": 1}]}
+		], "compute": [[[0, "0"], [2, "255"]]], "outputs": [{"slot": 3, "column": 0}]},
+		{"rounds": [
+			{"compute": [], "sends": [], "recvs": [{"port": 0, "src": 0, "count": 2}]},
+			{"compute": [], "sends": [{"port": 0, "dst": 0, "slots": [2]}], "recvs": []}
+		], "proc": 1, "rows": [1], "compute": [], "outputs": []}
+	]}
+`
+	if _, err := plan.Decode(strings.NewReader(good)); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ old, new, want string }{
+		{`"format"`, `"Format"`, `line 1: unknown key "Format"`},
+		{`"version": 1,`, ``, `line 12: key "version" is missing`},
+		{`"version": 1`, `"version": 1.0`, `line 1: 1.0: want an integer`},
+		{`"version": 1`, `"version": 1, "version": 1`, `line 1: key "version" twice`},
+		{`"by hand"`, `null`, `line 1: null: want a string`},
+		{`"by hand"`, "\"\xff\"", `line 1: text that is not UTF-8`},
+		{`2^8:0x11b`, `256`, `line 1: field "256": write it as "2^8"`},
+		{`2^8:0x11b`, `2^8:283`, `line 1: field "2^8:283": write it as "2^8:0x11b"`},
+		{`"rows": 2,`, `"rows": 2, "pieces": 0,`, `line 2: 0 pieces: want 1 or more`},
+		{`"phases": [{"name": "a", "rounds": 2}], `, ``, `line 12: key "phases" is missing`},
+		{`"rounds": 2}`, `"rounds": 1}`, `line 4: processor 0: rounds: got 2 rounds, want 1 (and 1 more)`},
+		{`[{"name": "a", "rounds": 2}]`, `null`, `line 3: null: want a list`},
+		{`{"name": "a", "rounds": 2}`, `2`, `line 3: 2: want an object`},
+		{`{"port": 0, "dst": 1, "slots": [0, 1]}`, `{"port": 0, "slots": [0, 1]}`, `line 5: processor 0 round 0: key "dst" is missing`},
+		{`"compute": [[]], `, ``, `line 5: processor 0 round 0: key "compute" is missing`},
+		{`"sends": [], "recvs": [{"port": 0, "src": 1`, `"recvs": [{"port": 0, "src": 1`, `line 6: processor 0 round 1: key "sends" is missing`},
+		{`{"port": 0, "src": 1, "count": 1}`, `{"src": 1, "count": 1}`, `line 6: processor 0 round 1: key "port" is missing`},
+		{`{"port": 0, "src": 1, "count": 1}`, `{"port": 0, "src": 1, "count": 1, "why": ""}`, `line 6: processor 0 round 1: unknown key "why"`},
+		{`"0"]`, `"00"]`, `line 7: processor 0: coefficient "00": want a string with a decimal number of at most 78 digits, without sign or leading zeros`},
+		{`"0"]`, `"+1"]`, `line 7: processor 0: coefficient "+1": want a string with a decimal number of at most 78 digits, without sign or leading zeros`},
+		{`"0"]`, `""]`, `line 7: processor 0: coefficient "": want a string with a decimal number of at most 78 digits, without sign or leading zeros`},
+		{`[0, "0"]`, `[0]`, `line 7: processor 0: a term of 1: want [slot, "coefficient"]`},
+		{`[0, "0"]`, `[null, "0"]`, `line 7: processor 0: null: want an integer`},
+		{`"255"`, `"256"`, `line 4: processor 0 slot 2: coefficient: got 256, want an element of 2^8:0x11b`},
+		{`{"slot": 3, "column": 0}`, `{"slot": 3}`, `line 7: processor 0: key "column" is missing`},
+		{`"count": 2`, `"count": 1`, `line 5: processor 0 round 0 port 0: match: got 2 elements sent to 1, want 1 elements, which processor 1 expects (and 1 more)`},
+		{`"slots": [2]`, `"slots": [4]`, `line 10: processor 1 round 1 port 0 slot 4: slot: got slot 4, want one of [0, 3)`},
+		{`"proc": 1`, `"proc": 0`, `line 8: processor 1: processor: got the program of processor 0, want its own`},
+		{`"rows": [1], `, ``, `line 11: processor 1: key "rows" is missing`},
+		{"\n\t]}\n", "\n\t]}\n{}", `line 13: data after the plan`},
+		{"\n\t]}\n", "\n\t],\n\n}", `line 14: invalid character '}' looking for beginning of object key string`},
+		{"\n\t]}\n", "\n", `line 11: processor 1: unexpected EOF`},
+	} {
+		if !strings.Contains(good, c.old) {
+			t.Fatalf("%s is not there", c.old)
+		}
+		_, err := plan.Decode(strings.NewReader(strings.Replace(good, c.old, c.new, 1)))
+		if wrong := new(plan.DecodeError); !errors.As(err, &wrong) || err.Error() != "plan: "+c.want {
+			t.Errorf("%s → %s: error %v, want plan: %s", c.old, c.new, err, c.want)
+		}
+	}
+	if _, err := plan.Decode(iotest.ErrReader(errors.ErrUnsupported)); !errors.Is(err, errors.ErrUnsupported) {
+		t.Errorf("unreadable: %v", err)
 	}
 }
 
@@ -446,8 +519,8 @@ func TestDecodeErrors(t *testing.T) {
 		{"unknown key", strings.Replace(good, `"ports"`, `"prots"`, 1), "prots"},
 		{"unknown field", strings.Replace(good, `"field":"257"`, `"field":"256x"`, 1), "256x"},
 		{"coefficient outside", strings.Replace(good, `"1"`, `"257"`, 1), "got 257, want an element of 257"},
-		{"coefficient no number", strings.Replace(good, `"1"`, `"one"`, 1), "want a decimal number"},
-		{"coefficient below 0", strings.Replace(good, `"1"`, `"-1"`, 1), `"-1"]: coefficient`},
+		{"coefficient no number", strings.Replace(good, `"1"`, `"one"`, 1), "with a decimal number"},
+		{"coefficient below 0", strings.Replace(good, `"1"`, `"-1"`, 1), `coefficient "-1"`},
 		{"coefficient as number", strings.Replace(good, `"1"`, `1`, 1), "coefficient"},
 		{"term of three", strings.Replace(good, `,"1"]`, `,"1",1]`, 1), "want [slot"},
 		{"programs missing", strings.Replace(good, `"processors":2`, `"processors":3`, 1), "2 programs: want 3"},
@@ -473,12 +546,19 @@ func FuzzDecode(f *testing.F) {
 		}
 		f.Add(file.Bytes())
 	}
-	f.Add([]byte(`{"format":"volley-plan","version":1,"field":"2","processors":1,"ports":1,"programs":[{"rows":[0]}]}`))
+	f.Add([]byte(`{"format":"volley-plan","version":1,"algorithm":"","parameters":"","field":"2","processors":1,"ports":1,"rows":1,"columns":0,` +
+		`"phases":[],"programs":[{"proc":0,"rows":[0],"rounds":[],"compute":[],"outputs":[]}]}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		defer fuzzlimit.Hold(t, len(data))()
 		m, err := plan.Decode(bytes.NewReader(data))
-		if err != nil {
+		if wrong := new(plan.DecodeError); err != nil {
+			if !errors.As(err, &wrong) || wrong.Line < 1 || wrong.Line > 1+bytes.Count(data, []byte("\n")) {
+				t.Fatalf("error %v", err)
+			}
 			return
+		}
+		if !json.Valid(data) {
+			t.Fatal("what is no JSON was decoded")
 		}
 		var file bytes.Buffer
 		if err := plan.Encode(&file, m); err != nil {

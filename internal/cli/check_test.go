@@ -19,7 +19,7 @@ func TestCheckLarge(t *testing.T) {
 		if i > 0 {
 			text.WriteByte(',')
 		}
-		fmt.Fprintf(&text, `{"proc":%d,"rows":[%d],"outputs":[{"slot":0,"column":%d}]}`, i, i, i)
+		fmt.Fprintf(&text, `{"proc":%d,"rows":[%d],"rounds":[],"compute":[],"outputs":[{"slot":0,"column":%d}]}`, i, i, i)
 	}
 	text.WriteString("]}")
 	name := filepath.Join(t.TempDir(), "plan.json")

@@ -93,8 +93,10 @@ func message(err error) string {
 
 // flagFor says by which flag an error of the library can be mended, which knows none; "" where there is none.
 func flagFor(err error) string {
-	limit := new(algo.LimitError)
+	limit, given := new(algo.LimitError), new(volley.PlanError)
 	switch {
+	case errors.As(err, &given) && given.Matrix != "":
+		return "--matrix names the one that the plan computes"
 	case errors.As(err, new(*volley.MemoryError)):
 		return "--memory gives more"
 	case errors.Is(err, engine.ErrOpen):

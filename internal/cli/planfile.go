@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 
-	"volley/internal/located"
 	"volley/internal/selection"
 	"volley/plan"
 )
@@ -25,11 +23,11 @@ func readPlan(s *session, name string) (*plan.Materialized, error) {
 	if err == nil {
 		return p, nil
 	}
+	if wrong := new(plan.DecodeError); errors.As(err, &wrong) {
+		name, err = fmt.Sprintf("%s, line %d", name, wrong.Line), wrong.Reason
+	}
 	if errors.As(err, new(*plan.ValidationError)) {
 		return nil, usage(&planError{name, err})
-	}
-	if n := located.LineOf(data, err); n > 0 {
-		name = fmt.Sprintf("%s, line %d", name, n)
 	}
 	return nil, usagef("%w: want a file as volley plan -o plan.json writes it", &planError{name, err})
 }
@@ -41,7 +39,7 @@ type planError struct {
 }
 
 func (e *planError) Error() string {
-	return fmt.Sprintf("cannot use the plan %s: %s", e.where, strings.TrimPrefix(selection.Message(e.err), "decode: "))
+	return fmt.Sprintf("cannot use the plan %s: %s", e.where, selection.Message(e.err))
 }
 
 func (e *planError) Unwrap() error { return e.err }

@@ -71,7 +71,7 @@ var allowed = map[string][]string{
 	"internal/selection":  {"", "algo", "field", "internal/printable", "matrix", "sim", "tune"},
 	"internal/draw":       {"internal/comparison", "internal/printable", "matrix", "plan", "report", "sim"},
 	"internal/cli": {
-		"", "algo", "coded", "collective", "engine", "engine/ssh", "executor", "field", "group", "group/sets", "internal/atomicfile", "internal/comparison", "internal/disk", "internal/draw", "internal/located", "internal/printable", "internal/selection", "matrix", "plan", "report", "sim",
+		"", "algo", "coded", "collective", "engine", "engine/ssh", "executor", "field", "group", "group/sets", "internal/atomicfile", "internal/comparison", "internal/disk", "internal/draw", "internal/printable", "internal/selection", "matrix", "plan", "report", "sim",
 		"trace", "transport", "transport/late", "transport/local", "transport/mpi", "tune", "verify", "web",
 	},
 	"web":           {"internal/explore"},

@@ -53,7 +53,7 @@ func TestRefuses(t *testing.T) {
 		plan string
 		want string
 	}{
-		{nil, "", "draw: decode: EOF"},
+		{nil, "", "draw: line 1: unexpected EOF"},
 		{nil, `{"format":"volley-plan","version":7}`, "version 7"},
 		{nil, planned(t, "65").String(), "want at most 64 processors"},
 		{[]string{"schedule.svg"}, "", "plan.json"},
