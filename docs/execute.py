@@ -18,6 +18,7 @@ NAMES = {int: "an integer", str: "a string"}
 PRIMES = {"goldilocks": 2**64 - 2**32 + 1, "babybear": 15 * 2**27 + 1, "koalabear": 127 * 2**24 + 1,
           "bls12-381": 0x73eda753299d7d483339d80809a1d80553bda402fffe5bfeffffffff00000001,
           "bn254": 0x30644e72e131a029b85045b68181585d2833e84879b9709143e1f593f0000001}
+POLYNOMIALS = dict(enumerate((0x7, 0xb, 0x13, 0x25, 0x43, 0x83, 0x11d, 0x211, 0x409, 0x805, 0x1053, 0x201b, 0x402b, 0x8003, 0x1100b), 2))
 
 
 def need(ok, where, text):
@@ -32,15 +33,13 @@ class Field:
         power = re.fullmatch(r"2\^([2-9]|1[0-6])(:0x[1-9a-f][0-9a-f]*)?", name)
         if power:
             self.degree = int(power[1])
-            self.q, self.polynomial = 1 << self.degree, usual(self.degree)
-            if power[2]:
-                given = int(power[2][1:], 16)
-                need(given >> self.degree == 1 and given != self.polynomial and irreducible(given), f"field {name!r}", "another polynomial is wanted")
-                self.polynomial = given
+            self.q, usual = 1 << self.degree, POLYNOMIALS[self.degree]
+            self.polynomial = int(power[2][1:], 16) if power[2] else usual
+            known = not power[2] or self.polynomial >> self.degree == 1 and self.polynomial != usual and irreducible(self.polynomial)
         else:
             self.degree, self.q = None, PRIMES.get(name) or int(name if re.fullmatch("[1-9][0-9]{0,9}", name) else 0)
             known = name in PRIMES or 1 < self.q < 2**31 and self.q not in PRIMES.values() and all(self.q % d for d in range(2, int(self.q**0.5) + 1))
-            need(known, f"field {name!r}", "want a prime, a power of 2 or a name, as docs/format.md writes them")
+        need(known, f"field {name!r}", "want a prime, a power of 2 or a name, as docs/format.md writes them")
         self.size = next(n for n in (1, 2, 4, 8, 32) if self.q <= 256**n)  # bytes of a symbol
         bits = self.q.bit_length() - 1
         self.bits = bits if bits <= 16 else bits - bits % 8  # of a file, in a symbol
@@ -80,19 +79,6 @@ class Field:
         symbols = [int.from_bytes(data[at:at + self.size], "little") for at in range(0, len(data), self.size)]
         need(all(x < self.q for x in symbols), path, "a symbol that is outside the field")
         return symbols
-
-
-def usual(degree):
-    """The polynomial of 2^degree: 0x1100b, or the primitive one of the smallest code."""
-    code = 0x1100b if degree == 16 else (1 << degree) + 1
-    while degree < 16:
-        x, order = 2, 1
-        while x != 1:
-            x, order = x << 1 if not x << 1 >> degree else x << 1 ^ code, order + 1
-        if order == (1 << degree) - 1:
-            break
-        code += 2
-    return code
 
 
 def irreducible(polynomial):
