@@ -62,9 +62,8 @@ type decoder struct {
 
 // A key is one of an object, and how to read its value.
 type key struct {
-	name     string
-	read     func()
-	optional bool
+	name string
+	read func()
 }
 
 func (d *decoder) plan() *Materialized {
@@ -72,33 +71,33 @@ func (d *decoder) plan() *Materialized {
 	c := &m.Common
 	programs, rounds := 0, 0
 	d.object([]key{
-		{"format", func() { d.want("format", d.string(), Format) }, false},
-		{"version", func() { d.want("version", d.integer(), Version) }, false},
-		{"algorithm", func() { c.Algorithm = d.string() }, false},
-		{"parameters", func() { c.Parameters = d.string() }, false},
-		{"field", func() { c.Field = d.field() }, false},
-		{"processors", func() { c.Processors = d.integer() }, false},
-		{"ports", func() { c.Ports = d.integer() }, false},
-		{"rows", func() { c.Rows = d.integer() }, false},
-		{"columns", func() { c.Columns = d.integer() }, false},
+		{"format", func() { d.want("format", d.string(), Format) }},
+		{"version", func() { d.want("version", d.integer(), Version) }},
+		{"algorithm", func() { c.Algorithm = d.string() }},
+		{"parameters", func() { c.Parameters = d.string() }},
+		{"field", func() { c.Field = d.field() }},
+		{"processors", func() { c.Processors = d.integer() }},
+		{"ports", func() { c.Ports = d.integer() }},
+		{"rows", func() { c.Rows = d.integer() }},
+		{"columns", func() { c.Columns = d.integer() }},
 		{"pieces", func() {
 			if c.Pieces = d.integer(); c.Pieces == 0 {
 				d.fail("0 pieces: want 1 or more")
 			}
-		}, true},
+		}},
 		{"phases", func() {
 			d.list(func() {
 				p := Phase{}
-				d.object([]key{{"name", func() { p.Name = d.string() }, false}, {"rounds", func() { p.Rounds = d.integer() }, false}})
+				d.object([]key{{"name", func() { p.Name = d.string() }}, {"rounds", func() { p.Rounds = d.integer() }}})
 				if p.Rounds < 0 || p.Rounds > math.MaxInt-rounds { // the sum is not to overflow
 					d.fail("phase %q has %d rounds: want 0 or more, as many as the programs have", p.Name, p.Rounds)
 				}
 				rounds += p.Rounds
 				c.Phases = append(c.Phases, p)
 			})
-		}, false},
-		{"notes", func() { d.list(func() { c.Notes = append(c.Notes, d.string()) }) }, true},
-		{"layers", func() { d.list(func() { c.Layers = append(c.Layers, d.string()) }) }, true},
+		}},
+		{"notes", func() { d.list(func() { c.Notes = append(c.Notes, d.string()) }) }},
+		{"layers", func() { d.list(func() { c.Layers = append(c.Layers, d.string()) }) }},
 		{"programs", func() {
 			d.list(func() {
 				d.proc, d.round = programs, -1
@@ -106,8 +105,8 @@ func (d *decoder) plan() *Materialized {
 				d.program(m)
 			})
 			d.proc = -1
-		}, false},
-	})
+		}},
+	}, "pieces", "notes", "layers")
 	if d.err == nil && programs != c.Processors {
 		d.fail("%d programs: want %d, one for each processor", programs, c.Processors)
 	}
@@ -124,8 +123,8 @@ func (d *decoder) program(m *Materialized) {
 	prog, rows, columns := &Program{}, []int{}, []int{}
 	lines := []int{d.at()}
 	d.object([]key{
-		{"proc", func() { prog.Proc = d.integer() }, false},
-		{"rows", func() { d.list(func() { rows = append(rows, d.integer()) }) }, false},
+		{"proc", func() { prog.Proc = d.integer() }},
+		{"rows", func() { d.list(func() { rows = append(rows, d.integer()) }) }},
 		{"rounds", func() {
 			d.list(func() {
 				d.round = len(prog.Rounds)
@@ -133,16 +132,16 @@ func (d *decoder) program(m *Materialized) {
 				prog.Rounds = append(prog.Rounds, d.readRound())
 			})
 			d.round = -1
-		}, false},
-		{"compute", func() { prog.Compute = d.combinations() }, false},
+		}},
+		{"compute", func() { prog.Compute = d.combinations() }},
 		{"outputs", func() {
 			d.list(func() {
 				d.object([]key{
-					{"slot", func() { prog.Outputs = append(prog.Outputs, d.integer()) }, false},
-					{"column", func() { columns = append(columns, d.integer()) }, false},
+					{"slot", func() { prog.Outputs = append(prog.Outputs, d.integer()) }},
+					{"column", func() { columns = append(columns, d.integer()) }},
 				})
 			})
-		}, false},
+		}},
 	})
 	prog.Inputs = len(rows)
 	d.lines = append(d.lines, lines)
@@ -151,29 +150,29 @@ func (d *decoder) program(m *Materialized) {
 
 func (d *decoder) readRound() (r Round) {
 	d.object([]key{
-		{"compute", func() { r.Compute = d.combinations() }, false},
+		{"compute", func() { r.Compute = d.combinations() }},
 		{"sends", func() {
 			d.list(func() {
 				var s Send
 				d.object([]key{
-					{"port", func() { s.Port = d.integer() }, false},
-					{"dst", func() { s.Dst = d.integer() }, false},
-					{"slots", func() { d.list(func() { s.Slots = append(s.Slots, d.integer()) }) }, false},
+					{"port", func() { s.Port = d.integer() }},
+					{"dst", func() { s.Dst = d.integer() }},
+					{"slots", func() { d.list(func() { s.Slots = append(s.Slots, d.integer()) }) }},
 				})
 				r.Sends = append(r.Sends, s)
 			})
-		}, false},
+		}},
 		{"recvs", func() {
 			d.list(func() {
 				var x Recv
 				d.object([]key{
-					{"port", func() { x.Port = d.integer() }, false},
-					{"src", func() { x.Src = d.integer() }, false},
-					{"count", func() { x.Count = d.integer() }, false},
+					{"port", func() { x.Port = d.integer() }},
+					{"src", func() { x.Src = d.integer() }},
+					{"count", func() { x.Count = d.integer() }},
 				})
 				r.Recvs = append(r.Recvs, x)
 			})
-		}, false},
+		}},
 	})
 	return r
 }
@@ -246,7 +245,7 @@ func (d *decoder) want(name string, got, want any) {
 }
 
 // object reads an object with these keys, each once, in any order.
-func (d *decoder) object(keys []key) {
+func (d *decoder) object(keys []key, optional ...string) {
 	if !d.open('{', "an object") {
 		return
 	}
@@ -268,7 +267,7 @@ func (d *decoder) object(keys []key) {
 	}
 	d.token() // the end
 	for i, k := range keys {
-		if seen>>i&1 == 0 && !k.optional {
+		if seen>>i&1 == 0 && !slices.Contains(optional, k.name) {
 			d.fail("key %q is missing", k.name)
 		}
 	}
