@@ -3,8 +3,10 @@ package algo_test
 import (
 	"fmt"
 	"math/big"
+	"os"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 
 	"volley/algo"
@@ -64,7 +66,15 @@ func only(t *testing.T, name string, m matrix.Matrix, ports int) plan.Plan {
 // TestTheorem2 has C1 = C2 = H for K = (p+1)^H, composite p+1 too, and results in reversed order: of a DFT, its inverse
 // and its transpose; and what Theorems 3 and 4 say of M cosets of that many points.
 func TestTheorem2(t *testing.T) {
+	document := string(must(os.ReadFile("../docs/paper.md"))(t))
 	for ports := 1; ports <= 15; ports++ {
+		var sizes, costs []string
+		for h, k := 1, ports+1; k <= 1024; h, k = h+1, k*(ports+1) {
+			sizes, costs = append(sizes, fmt.Sprint(k)), append(costs, fmt.Sprintf("%d/%d", h, h))
+		}
+		if row := fmt.Sprintf("\n| %d | %s | %s |\n", ports, strings.Join(sizes, ", "), strings.Join(costs, ", ")); !strings.Contains(document, row) {
+			t.Errorf("docs/paper.md lacks the row%s", row)
+		}
 		for h, k := 1, ports+1; k <= 1024; h, k = h+1, k*(ports+1) {
 			t.Run(fmt.Sprintf("p=%d/K=%d", ports, k), func(t *testing.T) {
 				t.Parallel()
@@ -200,11 +210,22 @@ func orderedFactorisations(n int) (all [][]int) {
 // C3 and memory at most as large, and one of them less.
 func TestNoneBeatsChosen(t *testing.T) {
 	f := fieldtest.Parse(t, "2^8")
+	document := string(must(os.ReadFile("../docs/paper.md"))(t))
+	names := []string{"random:1 over 2^8", "cauchy over 2^8", "dft, reversed, over the smallest prime field"}
+	problems, beaten := make([]int, len(names)), make([]int, len(names))
+	defer func() {
+		for i, name := range names {
+			if row := fmt.Sprintf("\n| %s | %d | %d |\n", name, problems[i], beaten[i]); !strings.Contains(document, row) {
+				t.Errorf("docs/paper.md lacks the row%s", row)
+			}
+		}
+	}()
 	for k := 2; k <= 64; k++ {
 		for ports := 1; ports <= 4; ports++ {
 			matrices := []matrix.Matrix{algotest.Random(t, f, k, 1), must(matrix.Cauchy(f, k, k))(t)}
 			matrices = append(matrices, built(t, matrix.Spec{Family: "dft", Order: "reversed"}, primeField(t, k, k), k, ports))
-			for _, m := range matrices {
+			for i, m := range matrices {
+				problems[i]++
 				p := must(algo.NewProblem(m, ports, algo.Natural))(t)
 				p.Whole = true
 				model := sim.Model{Beta: 1000, Tau: 1, Bytes: 1 << 10, SymbolBytes: 1}
@@ -214,6 +235,7 @@ func TestNoneBeatsChosen(t *testing.T) {
 				for _, c := range list {
 					x, y := []int{c.Cost.C1, c.Cost.C2, c.Cost.C3, c.Memory}, []int{chosen.Cost.C1, chosen.Cost.C2, chosen.Cost.C3, chosen.Memory}
 					if c.Broken == "" && !slices.Equal(x, y) && !slices.ContainsFunc([]int{0, 1, 2, 3}, func(i int) bool { return x[i] > y[i] }) {
+						beaten[i]++
 						t.Errorf("%s, K = %d, p = %d: %s has %v, and %s %v", m.ID(), k, ports, algo.NameOf(chosen.Plan.Info()), y, algo.NameOf(c.Plan.Info()), x)
 					}
 				}
