@@ -316,6 +316,9 @@ func (e *Encoder) run(ctx context.Context, t transport.Transport, packets []Pack
 	if err != nil {
 		return nil, err
 	}
+	if err := apart(packets, first, shared.Bytes); err != nil {
+		return nil, inputf("volley: %w", err)
+	}
 	chosen, err := e.choose(shared.model(f.SymbolBytes()))
 	traced(trace.Plan)
 	if err != nil {

@@ -1,9 +1,12 @@
 package volley
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"unsafe"
 
 	"volley/executor"
 	"volley/field"
@@ -16,7 +19,8 @@ type Packet struct {
 	Source io.ReaderAt // unless nil, reads the packet in place of Data
 	Size   int64       // bytes of Source
 
-	// Result gets the coded packet, as long as the longest of all: in the room of *Result or in new memory.
+	// Result gets the coded packet, as long as the longest of all: in the room of *Result or in new memory. That room is
+	// no other packet's or coded packet's of the run.
 	Result *[]byte
 
 	// Coded, unless nil, takes the coded packet in place of Result, from offset 0 in ascending order.
@@ -78,6 +82,57 @@ func (p *Packet) output(n int64) executor.Output {
 	}
 	*p.Result = (*p.Result)[:n]
 	return executor.Output{Memory: *p.Result}
+}
+
+// apart returns an error where a coded packet of n bytes would lie in the memory of a packet, or of another coded packet:
+// a packet would be gone before it was read for the last time. Processors count from first.
+func apart(packets []Packet, first int, n int64) error {
+	type room struct {
+		start, end uintptr
+		proc       int
+		written    bool
+	}
+	var rooms []room
+	add := func(proc int, memory []byte, written bool) {
+		if len(memory) > 0 {
+			start := uintptr(unsafe.Pointer(unsafe.SliceData(memory)))
+			rooms = append(rooms, room{start, start + uintptr(len(memory)), proc, written})
+		}
+	}
+	for i, p := range packets {
+		if p.Source == nil {
+			add(first+i, p.Data, false)
+		}
+		if p.Coded == nil && p.Result != nil && int64(cap(*p.Result)) >= n {
+			add(first+i, (*p.Result)[:n], true)
+		}
+	}
+	slices.SortFunc(rooms, func(a, b room) int { return cmp.Compare(a.start, b.start) })
+	var before, result room // those that end last
+	for _, x := range rooms {
+		other := result
+		if x.written {
+			other = before
+		}
+		if x.start < other.end {
+			written, what := x, "packet"
+			switch {
+			case !x.written:
+				written, other = other, x
+			case other.written:
+				what = "coded packet"
+			}
+			return fmt.Errorf("the coded packet of processor %d and the %s of processor %d lie in one memory: give each coded packet memory of its own",
+				written.proc, what, other.proc)
+		}
+		if x.end > before.end {
+			before = x
+		}
+		if x.written && x.end > result.end {
+			result = x
+		}
+	}
+	return nil
 }
 
 // A SymbolError says that a packet holds a symbol that is no element of the field.

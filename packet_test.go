@@ -102,3 +102,41 @@ func TestPacketErrors(t *testing.T) {
 		}
 	}
 }
+
+// TestPacketsApart has coded packets that would lie in the memory of packets, or of each other: nothing is sent.
+func TestPacketsApart(t *testing.T) {
+	const n = 4096
+	e := testEncoder(t, 4)
+	for _, c := range []struct {
+		name   string
+		rooms  func(all []byte) (data, result []byte) // of processor 2
+		others bool                                   // the room is that of processor 1's coded packet
+		want   string
+	}{
+		{"the same", func(all []byte) (_, _ []byte) { return all[:n], all[:n] }, false, "coded packet of processor 2 and the packet of processor 2"},
+		{"begins in it", func(all []byte) (_, _ []byte) { return all[:n], all[n-1:] }, false, "coded packet of processor 2 and the packet of processor 2"},
+		{"ends in it", func(all []byte) (_, _ []byte) { return all[n-1 : 2*n-1], all[:n] }, false, "coded packet of processor 2 and the packet of processor 2"},
+		{"the room ends in it", func(all []byte) (_, _ []byte) { return all[n-1 : 2*n-1], all[:0:n] }, false, "coded packet of processor 2 and the packet of processor 2"},
+		{"another's", func(all []byte) (_, _ []byte) { return all[2*n:], all[:n] }, true, "coded packet of processor"},
+		{"beside it", func(all []byte) (_, _ []byte) { return all[:n], all[n:] }, false, ""},
+		{"too little room", func(all []byte) (_, _ []byte) { return all[:n], all[: n-1 : n-1] }, false, ""},
+		{"none", func(all []byte) (_, _ []byte) { return all[:n], nil }, false, ""},
+	} {
+		all := make([]byte, 3*n)
+		data, result := c.rooms(all)
+		packets := make([]Packet, 4)
+		for k := range packets {
+			packets[k] = Packet{Data: bytes.Repeat([]byte{byte(k)}, n), Result: new([]byte)}
+		}
+		packets[3].Data = packets[0].Data // which is only read
+		packets[2] = Packet{Data: data, Result: &result}
+		if c.others {
+			other := all[:n]
+			packets[1].Result = &other
+		}
+		_, err := e.Run(t.Context(), local.New(1)[0], packets...)
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%s: %v, want %q", c.name, err, c.want)
+		}
+	}
+}

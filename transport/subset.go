@@ -35,10 +35,16 @@ func (g *subset) NewQueue() Queue {
 
 func (g *subset) Inquire(ctx context.Context, rank int) (int, time.Duration, error) {
 	whom, since, err := g.Around.Inquire(ctx, g.ranks[rank])
-	if err == nil && whom >= 0 {
-		whom = g.of[whom]
+	return g.named(whom), since, err
+}
+
+// named returns the number in the group of a rank of the transport; -1: none, as is a rank that the transport does not
+// name.
+func (g *subset) named(rank int) int {
+	if rank < 0 {
+		return -1
 	}
-	return whom, since, err
+	return g.of[rank]
 }
 
 // has reports whether there is another rank of that number.
@@ -72,9 +78,9 @@ func (q *subsetQueue) Post(transfers ...*Transfer) {
 func (q *subsetQueue) Wait(ctx context.Context) (*Transfer, error) {
 	its, err := q.Queue.Wait(ctx)
 	if aborted, ok := errors.AsType[*AbortError](err); ok {
-		err = &AbortError{q.g.of[aborted.Rank], aborted.Cause}
+		err = &AbortError{q.g.named(aborted.Rank), aborted.Cause}
 	} else if wrong, ok := errors.AsType[*LengthError](err); ok {
-		err = &LengthError{q.g.of[wrong.Src], wrong.Tag, wrong.Got, wrong.Want}
+		err = &LengthError{q.g.named(wrong.Src), wrong.Tag, wrong.Got, wrong.Want}
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -46,3 +46,18 @@ func TestSubsetAbort(t *testing.T) {
 		t.Errorf("the transfer is with rank %d now: want 1, as it was posted", x.Rank)
 	}
 }
+
+// TestSubsetOfSubset has a group within a group hear of the abort of a rank that is in neither, and of one in the outer.
+func TestSubsetOfSubset(t *testing.T) {
+	for rank, want := range []int{-1, 1, -1} {
+		all := local.New(4)
+		outer := transport.Subset(all[3], []int{3, 1, 2})
+		inner := transport.Subset(outer, []int{0, 1})
+		cause := errors.New("cause")
+		all[rank].Abort(cause)
+		_, err := inner.NewQueue().Wait(t.Context())
+		if aborted, ok := errors.AsType[*transport.AbortError](err); !ok || aborted.Rank != want || !errors.Is(err, cause) {
+			t.Errorf("rank %d: %v: want the abort of rank %d", rank, err, want)
+		}
+	}
+}
