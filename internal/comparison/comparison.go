@@ -63,6 +63,10 @@ func (c *Comparison) Prepare(names string, bytes int64) (err error) {
 	return err
 }
 
+// MostDrawn is up to how many processors the page shows every message, and pictures are drawn, 3^4: their columns can be
+// told apart.
+const MostDrawn = 81
+
 // A Setting is what rows differ in besides K.
 type Setting struct {
 	Ports int

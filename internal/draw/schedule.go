@@ -8,13 +8,13 @@ import (
 	"slices"
 	"strings"
 
+	"volley/internal/comparison"
 	"volley/internal/printable"
 	"volley/plan"
 )
 
 const (
-	mostProcessors = 64 // whose columns can be told apart
-	mostRounds     = 64 // of a picture of 2 m
+	mostRounds = 64 // of a picture of 2 m
 
 	minColumn = 60.0
 	maxColumn = 110.0
@@ -86,8 +86,8 @@ func (m *message) width() float64 {
 // and where y0 comes from. The error is that of [plan.Follow], or says that there are too many processors or rounds.
 func Schedule(p plan.Plan) (*Picture, error) {
 	i := p.Info()
-	if i.Processors > mostProcessors || i.Rounds() > mostRounds {
-		return nil, fmt.Errorf("%d processors in %d rounds are too many to draw: want at most %d processors and %d rounds", i.Processors, i.Rounds(), mostProcessors, mostRounds)
+	if i.Processors > comparison.MostDrawn || i.Rounds() > mostRounds {
+		return nil, fmt.Errorf("%d processors in %d rounds are too many to draw: want at most %d processors and %d rounds", i.Processors, i.Rounds(), comparison.MostDrawn, mostRounds)
 	}
 	s, err := collect(p)
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"volley"
 	"volley/algo"
 	"volley/field"
+	"volley/internal/comparison"
 	"volley/internal/selection"
 	"volley/matrix"
 )
@@ -100,10 +101,9 @@ func quoted(word string) string {
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
-// The most processors of which the page shows every message, 3^4, with so many coefficients in all memories, the most
-// processors it takes, and the most rows of a matrix that it inverts.
+// The most coefficients in all memories of a plan of which the page shows every message, the most processors it takes, and
+// the most rows of a matrix that it inverts.
 const (
-	mostDetailed     = 81
 	mostCoefficients = 1 << 21
 	mostProcessors   = 1024
 	mostInverted     = 256
@@ -127,7 +127,7 @@ type flagEntry struct {
 
 func catalog(context.Context, struct{}, func(any) error) (*catalogue, error) {
 	c := &catalogue{
-		Version: volley.Version, MostDetailed: mostDetailed,
+		Version: volley.Version, MostDetailed: comparison.MostDrawn,
 		Fields: field.Kinds(), Matrices: matrix.Families(), Algorithms: algo.Algorithms(),
 	}
 	set, _ := newFlagSet()

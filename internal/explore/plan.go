@@ -7,6 +7,7 @@ import (
 	"volley"
 	"volley/algo"
 	"volley/field"
+	"volley/internal/comparison"
 	"volley/internal/selection"
 	"volley/matrix"
 	"volley/plan"
@@ -171,7 +172,7 @@ func (q *question) answer(ctx context.Context) (*planAnswer, error) {
 // show adds what the plan sends and, unless that is too much, each message, beside the matrix A. The error is that of ctx
 // or of build, which returns A.
 func (a *planAnswer) show(ctx context.Context, p plan.Plan, build func() (matrix.Matrix, error)) (err error) {
-	if a.Aggregate, err = aggregateOf(ctx, p); err != nil || a.Info.Processors > mostDetailed || slotsOf(p)*a.Info.Rows > mostCoefficients {
+	if a.Aggregate, err = aggregateOf(ctx, p); err != nil || a.Info.Processors > comparison.MostDrawn || slotsOf(p)*a.Info.Rows > mostCoefficients {
 		return err
 	}
 	with, err := build()

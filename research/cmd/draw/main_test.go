@@ -55,7 +55,7 @@ func TestRefuses(t *testing.T) {
 	}{
 		{nil, "", "draw: line 1: unexpected EOF"},
 		{nil, `{"format":"volley-plan","version":7}`, "version 7"},
-		{nil, planned(t, "65").String(), "want at most 64 processors"},
+		{nil, planned(t, "82").String(), "want at most 81 processors"},
 		{[]string{"schedule.svg"}, "", "plan.json"},
 		{[]string{"-o", "schedule.eps"}, planned(t, "4").String(), ".pdf"},
 	} {
