@@ -229,7 +229,7 @@ func TestFlippedSinks(t *testing.T) {
 		{"helpers", 6, 1, nil},
 		{"exchange", 4, 2, nil},
 		{"exchange", 4, 4, nil},
-		{"cauchy", 8, 8, []volley.Option{volley.WithPaperModel(1, volley.DefaultBeta, 1)}},
+		{"cauchy", 8, 8, []volley.Option{volley.WithPaperModel(1, volley.DefaultBeta, 1)}}, // it has layers with zeros
 	} {
 		a, err := matrix.Spec{Family: "cauchy"}.Build(f, c.k, c.r)
 		if err != nil {
@@ -247,7 +247,8 @@ func TestFlippedSinks(t *testing.T) {
 				lengths[k] = symbols
 			}
 			packets := randomPackets(f, lengths...)
-			struck := 0
+			right := encode(t.Context(), alike(a, packets, opts...))
+			struck, harmless := 0, 0
 			for src := range n {
 				for i, pick := range sends(t, alike(a, packets, opts...), src) {
 					m := alike(a, packets, opts...)
@@ -262,6 +263,15 @@ func TestFlippedSinks(t *testing.T) {
 						t.Fatalf("send %d of processor %d: never struck", i, src)
 					}
 					struck++
+					if c.algorithm == "cauchy" && !slices.ContainsFunc(results, func(r result) bool { return r.err != nil }) {
+						harmless++ // its receiver multiplies it by 0
+						for j, r := range results {
+							if !bytes.Equal(r.coded, right[j].coded) {
+								t.Errorf("send %d of processor %d: processor %d noticed nothing, and its packet is wrong", i, src, j)
+							}
+						}
+						continue
+					}
 					for j, r := range results {
 						if r.err == nil {
 							t.Errorf("send %d of processor %d: processor %d noticed nothing", i, src, j)
@@ -269,8 +279,8 @@ func TestFlippedSinks(t *testing.T) {
 					}
 				}
 			}
-			if struck == 0 {
-				t.Error("no message was struck")
+			if struck == 0 || harmless > struck/2 {
+				t.Errorf("%d messages were struck, and %d of these did no harm", struck, harmless)
 			}
 		})
 	}
@@ -542,7 +552,7 @@ func TestWrongCoefficient(t *testing.T) {
 	a := randomMatrix(t, fieldtest.Parse(t, "2^8"), k, 1)
 	packets := randomPackets(a.Field(), 9, 9, 9, 9, 9)
 	want := product(a, packets)[victim]
-	for _, name := range []string{"universal", "exchange"} {
+	for _, name := range []string{"universal:2,3", "exchange"} { // others use entries of theirs
 		caught := 0
 		for i := range k {
 			members := alike(a, packets, volley.WithAlgorithm(name))

@@ -125,7 +125,7 @@ func TestWithPlanRefused(t *testing.T) {
 		a    matrix.Matrix
 		want string
 	}{
-		"another matrix":    {given(t, other), a, "it computes another matrix than " + a.ID() + ": processor 0, slot 5: coefficient of x0 in y0 is "},
+		"another matrix":    {given(t, other), a, "it computes another matrix than " + a.ID() + ": processor 0, slot 3: coefficient of x0 in y0 is "},
 		"another field":     {given(t, a), matrix.NewDense(fieldtest.Parse(t, "2^8"), 3, 3), "over 257"},
 		"another shape":     {given(t, a), matrix.NewDense(f, 4, 4), "3 rows"},
 		"a rule is broken":  {broken, a, "processor 1 round 0 port 1"},

@@ -105,7 +105,7 @@ func TestPlansAreFront(t *testing.T) {
 		k, r, ports       int
 		want              string // of the first plan: parameters, notes and layers
 	}{
-		{"sinks", "cauchy", 25, 5, 1, "groups=4 m=4 n=2"},
+		{"sinks", "cauchy", 25, 5, 1, "groups=4 m=2 n=4"},
 		{"sinks-structured", "cauchy", 96, 32, 1, "groups=3 of 2·16·2; structure of the blocks: both point sets a coset of an additive subgroup of order 32; " +
 			"layer 0 of each group, inverse loose: 16 groups of 2: {0 1} {2 3} {4 5} {6 7} …; layer 1 of each group, fused: 2 groups of 16: {0 2 4 6 …} {1 3 5 7 …}; " +
 			"layer 2 of each group, loose: 16 groups of 2: {0 1} {2 3} {4 5} {6 7} …"},

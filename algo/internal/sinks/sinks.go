@@ -274,7 +274,7 @@ func ways(t schedule.Task) []*way {
 	add := func(g grouping) {
 		size := g.largest()
 		for over := range 2 {
-			m, n := universal.Tune(size, t.Ports, over)
+			m, n := universal.TuneRectangular(size, t.Ports, over)
 			step := universal.New(size, t.Ports, m, n)
 			list = append(list, &way{
 				grouping: g, step: universal.Rectangular{Step: step},

@@ -43,6 +43,17 @@ func Tuned(size, ports int) *Step {
 // Tune returns the window and the strides of least C2 for groups of size processors; ties go to fewer rounds, then to
 // fewer multiply-adds, which are size+n-1, then to less memory. The rounds are at most over more than the fewest possible.
 func Tune(size, ports, over int) (m, n int) {
+	return tune(size, ports, over, func(n, best int) bool { return n < best })
+}
+
+// TuneRectangular is [Tune] for [Rectangular]: ties go to the smaller window, as packets are sent to members that want
+// no result, and sums are not.
+func TuneRectangular(size, ports, over int) (m, n int) {
+	return tune(size, ports, over, func(_, _ int) bool { return false })
+}
+
+// tune looks at windows in ascending order: better says whether of two that cost the same the one with n strides is.
+func tune(size, ports, over int, better func(n, best int) bool) (m, n int) {
 	bestC1, bestC2 := 0, -1
 	most := schedule.Clog(size, ports) + over
 	for w := 1; w <= size; w++ {
@@ -51,7 +62,8 @@ func Tune(size, ports, over int) (m, n int) {
 		}
 		s := schedule.Ceil(size, w)
 		c := Cost(w, s, ports)
-		if c.C1 <= most && (bestC2 < 0 || cmp.Or(cmp.Compare(c.C2, bestC2), cmp.Compare(c.C1, bestC1), cmp.Compare(s, n)) < 0) {
+		less := cmp.Or(cmp.Compare(c.C2, bestC2), cmp.Compare(c.C1, bestC1))
+		if c.C1 <= most && (bestC2 < 0 || less < 0 || less == 0 && better(s, n)) {
 			m, n, bestC1, bestC2 = w, s, c.C1, c.C2
 		}
 	}
