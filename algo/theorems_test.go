@@ -68,11 +68,11 @@ func only(t *testing.T, name string, m matrix.Matrix, ports int) plan.Plan {
 func TestTheorem2(t *testing.T) {
 	document := string(must(os.ReadFile("../docs/paper.md"))(t))
 	for ports := 1; ports <= 15; ports++ {
-		var sizes, costs []string
-		for h, k := 1, ports+1; k <= 1024; h, k = h+1, k*(ports+1) {
-			sizes, costs = append(sizes, fmt.Sprint(k)), append(costs, fmt.Sprintf("%d/%d", h, h))
+		var sizes []string
+		for k := ports + 1; k <= 1024; k *= ports + 1 {
+			sizes = append(sizes, fmt.Sprint(k))
 		}
-		if row := fmt.Sprintf("\n| %d | %s | %s |\n", ports, strings.Join(sizes, ", "), strings.Join(costs, ", ")); !strings.Contains(document, row) {
+		if row := fmt.Sprintf("\n| %d | %s |\n", ports, strings.Join(sizes, ", ")); !strings.Contains(document, row) {
 			t.Errorf("docs/paper.md lacks the row%s", row)
 		}
 		for h, k := 1, ports+1; k <= 1024; h, k = h+1, k*(ports+1) {
@@ -215,7 +215,7 @@ func TestNoneBeatsChosen(t *testing.T) {
 	problems, beaten := make([]int, len(names)), make([]int, len(names))
 	defer func() {
 		for i, name := range names {
-			if row := fmt.Sprintf("\n| %s | %d | %d |\n", name, problems[i], beaten[i]); !strings.Contains(document, row) {
+			if row := fmt.Sprintf("\n| %s | %d of %d |\n", name, beaten[i], problems[i]); !strings.Contains(document, row) {
 				t.Errorf("docs/paper.md lacks the row%s", row)
 			}
 		}

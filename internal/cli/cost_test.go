@@ -126,7 +126,7 @@ func TestPictures(t *testing.T) {
 		}
 	}
 	for args, want := range map[string]string{
-		"plan --model paper -k 65":              "65 processors in 7 rounds are too many to draw: want at most 64 processors and 64 rounds",
+		"plan --model paper -k 82":              "82 processors in 8 rounds are too many to draw: want at most 81 processors and 64 rounds",
 		"plan -k 4 --processor 1":               "leave it out",
 		"plan -k 4 --why":                       "leave --processor and other formats out",
 		"matrix --field 2^16 -k 257 --sinks 10": "257 × 10 entries are too many to draw: want at most 256 × 256",
