@@ -56,7 +56,7 @@ func TestFirstMinutes(t *testing.T) {
 			if err != nil {
 				t.Errorf("%v", err)
 			}
-			printed := strings.Split(string(out), end+"\n")
+			printed := strings.Split(busy.ReplaceAllString(string(out), ""), end+"\n")
 			for i, want := range said {
 				if i >= len(printed) || !want.prints.MatchString(printed[i]) {
 					t.Fatalf("%s prints\n%s\nwant\n%s", want.command, strings.Join(printed[min(i, len(printed)):min(i+1, len(printed))], ""), want.text)
@@ -65,6 +65,9 @@ func TestFirstMinutes(t *testing.T) {
 		})
 	}
 }
+
+// busy is what the log says where other programs run: the page shows a quiet machine.
+var busy = regexp.MustCompile(`(?m)^time=\S+ level=WARN msg="the model is far off .*\n`)
 
 // end is the line that the script of a section prints behind what a command prints.
 const end = "\x1e"
