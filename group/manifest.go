@@ -6,14 +6,11 @@ import (
 	"compress/gzip"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"path"
-	"path/filepath"
 	"strings"
 	"sync"
-	"time"
 
 	"volley/internal/disk"
 )
@@ -348,61 +345,13 @@ func (m *Manifest) countSegments(x extents) int64 {
 	return n
 }
 
-type entries []*Entry
-
-// UnmarshalJSON checks each entry as it comes: of a text of many empty ones it makes no long list.
-func (list *entries) UnmarshalJSON(text []byte) error {
-	d := json.NewDecoder(bytes.NewReader(text))
-	if begin, err := d.Token(); err != nil || begin != nil && begin != json.Delim('[') {
-		return fmt.Errorf("entries: %.20q: want a list", text)
-	}
-	*list = nil // of a key that is there twice the last one counts
-	for seen := map[Name]string{}; d.More(); {
-		e := new(Entry)
-		if err := d.Decode(e); err != nil {
-			return fmt.Errorf("entries: %w", err)
-		}
-		if err := e.validate(seen); err != nil {
-			return fmt.Errorf("entries: %q: %w", string(e.Path), err)
-		}
-		*list = append(*list, e)
-	}
-	return nil
-}
-
-// validate checks an entry by itself; those seen so far are by path.
-func (e *Entry) validate(seen map[Name]string) error {
-	p := string(e.Path)
-	switch {
-	case p != path.Clean(p) || !filepath.IsLocal(filepath.FromSlash(p)) || strings.Contains(p, "\x00") || p == metaName || strings.HasPrefix(p, metaName+"/"):
-		return errors.New("want a path below the node's directory")
-	case seen[e.Path] != "":
-		return errors.New("is there twice")
-	case e.Type != typeFile && e.Type != typeDir && e.Type != typeSymlink && e.Type != typeLink:
-		return fmt.Errorf("type %q: want %s, %s, %s or %s", e.Type, typeFile, typeDir, typeSymlink, typeLink)
-	case e.Mode > 0o7777:
-		return fmt.Errorf("mode %#o: want permission bits", e.Mode)
-	case e.Nanoseconds < 0 || e.Nanoseconds >= int64(time.Second):
-		return fmt.Errorf("mtime_ns %d: want 0 to 999999999", e.Nanoseconds)
-	case e.Type == typeSymlink && e.Target == "":
-		return errors.New("a symbolic link without target")
-	case e.Owner != nil && (e.Owner.UID < 0 || e.Owner.GID < 0 || e.Owner.UID > mostID || e.Owner.GID > mostID):
-		return fmt.Errorf("owner %d:%d: want 0 to %d", e.Owner.UID, e.Owner.GID, int64(mostID))
-	case e.Type == typeFile && (min(e.Size, e.Offset, e.Room) < 0 || max(e.Size, e.Offset, e.Room) > mostChunk):
-		return errors.New("size, offset or room out of range")
-	}
-	seen[e.Path] = e.Type
-	return nil
-}
-
 const (
 	align          = 8       // bytes that chunks and blocks are multiples of: those of symbols of all fields
 	mostChunk      = 1 << 56 // bytes, so that sums do not overflow
 	longBlock      = 1 << 26 // bytes, which are read at a time
 	fewBlocks      = 64      // of a node, which has more of them before they get longer
 	mostGeneration = 1 << 53
-	mostRecord     = 1 << 32   // bytes
-	mostID         = 1<<32 - 2 // of users and groups: the next one means none
+	mostRecord     = 1 << 32 // bytes
 
 	// Blocks are what is found damaged, or changed, and coded again.
 	usualBlock = 64 << 10 // bytes

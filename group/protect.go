@@ -251,7 +251,7 @@ func (s *session) scan(ctx context.Context, m *Manifest, o *ProtectOptions) ([]*
 	all, err := collect(ctx, s, func(_ context.Context, i int, n *node) (x scanned, err error) {
 		l, err := scan(n.dir, true, m.Exclude)
 		works[i] = &work{node: n, listing: l, data: &data{}}
-		if errors.Is(err, errSpecial) {
+		if errors.Is(err, errSpecial) || errors.Is(err, errLong) {
 			return x, &InputError{error: err}
 		}
 		if err == nil {

@@ -2,19 +2,15 @@ package group
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
-	"os"
 	"path"
 	"path/filepath"
 	"slices"
-	"sort"
 	"strings"
 	"syscall"
 	"time"
@@ -189,6 +185,8 @@ func (l *listing) linked(a, b Name) bool {
 // mostPath bounds the bytes of a path, as PATH_MAX does: nested directories take memory by the square of their number.
 const mostPath = 4096
 
+var errLong = fmt.Errorf("the path has more than %d bytes below the node", mostPath)
+
 func (l *listing) add(dir disk.Dir, name string, strictly bool) error {
 	unless := func(err error) error {
 		if strictly || errors.Is(err, fs.ErrNotExist) && name == "." {
@@ -200,7 +198,7 @@ func (l *listing) add(dir disk.Dir, name string, strictly bool) error {
 		return nil
 	}
 	if len(name) > mostPath {
-		return unless(inputf("%s: the path has more than %d bytes below the node: move it up", filepath.Join(dir.Path(), path.Dir(name)), mostPath))
+		return unless(fmt.Errorf("%s: %w; move it up", filepath.Join(dir.Path(), path.Dir(name)), errLong))
 	}
 	info, err := dir.Lstat(name)
 	if err != nil {
@@ -286,306 +284,6 @@ func entryOf(dir disk.Dir, name string, info fs.FileInfo) (*Entry, error) {
 
 var errSpecial = errors.New("only files, directories and symbolic links can be protected")
 
-// allocate sets the places of the files of a node and returns where its data ends. Files that had a place in an earlier
-// record keep it, by [placed], so that they need not be coded again, unless they would end after most. A file that has
-// outgrown its place pushes the files behind it away; where these have more bytes than it had, it moves itself. Files
-// without a place take the first gap that holds them. Where gaps and room come to more than half of the files' bytes,
-// the last files are laid anew, and all behind the first gap if that is not enough.
-func allocate(list, earlier []*Entry, most int64) int64 {
-	var total int64
-	type file struct {
-		*Entry
-		was int64 // bytes
-	}
-	var kept, others []file
-	was := placed(list, earlier)
-	for i, e := range list {
-		if e.Offset, e.Room = 0, 0; e.Type != typeFile || e.Size == 0 {
-			continue
-		}
-		total += e.Size
-		if was[i] == nil {
-			others = append(others, file{e, 0})
-			continue
-		}
-		e.Offset, e.Room = was[i].Offset, room(e, was[i])
-		kept = append(kept, file{e, was[i].Size})
-	}
-	slices.SortStableFunc(kept, func(a, b file) int { return cmp.Compare(a.Offset, b.Offset) })
-	if last := slices.IndexFunc(kept, func(e file) bool { return e.Offset+e.Size > most }); last >= 0 {
-		kept, others = kept[:last], slices.Concat(kept[last:], others)
-	}
-	type gap struct{ at, n int64 }
-	var gaps []gap
-	var end, free int64 // free is behind the room of the last file
-	for len(kept) > 0 {
-		e, behind := kept[0], kept[1:]
-		n, pushed := 0, int64(0)
-		outgrown := func() bool { return n < len(behind) && behind[n].Offset < e.Offset+e.Size }
-		if outgrown() {
-			for ; n < len(behind) && behind[n].Offset < e.Offset+e.Size+e.Room && pushed+behind[n].Size <= e.was; n++ {
-				pushed += behind[n].Size
-			}
-		}
-		if outgrown() {
-			others, kept = append(others, e), behind
-			continue
-		}
-		others, kept = append(others, behind[:n]...), behind[n:]
-		if e.Offset > free {
-			gaps = append(gaps, gap{free, e.Offset - free})
-		}
-		if end = e.Offset + e.Size; len(kept) > 0 {
-			e.Room = min(e.Room, kept[0].Offset-end)
-		}
-		free = end + e.Room
-	}
-	first := 0 // of the gaps that are not used up
-	for _, e := range others {
-		for first < len(gaps) && gaps[first].n == 0 {
-			first++
-		}
-		i, last := first, min(len(gaps), first+mostGaps)
-		for i < last && gaps[i].n < e.Size+e.Room {
-			i++
-		}
-		if i < last {
-			e.Offset = gaps[i].at
-			gaps[i].at, gaps[i].n = gaps[i].at+e.Size+e.Room, gaps[i].n-e.Size-e.Room
-			continue
-		}
-		e.Offset = free
-		end = e.Offset + e.Size
-		free = end + e.Room
-	}
-	switch {
-	case most == 0 || len(earlier) == 0 || 2*end <= 3*total:
-		return end
-	case most == mostChunk:
-		return allocate(list, earlier, total)
-	}
-	return allocate(list, earlier, 0)
-}
-
-// mostGaps bounds the gaps that are tried for a file: placing many files takes no time by the square of their number.
-const mostGaps = 100
-
-// placed returns for each entry the earlier one whose place it takes, or nil: the one that it was, under any name, or
-// another of its length. A wrong guess costs no more than a new place.
-func placed(list, earlier []*Entry) []*Entry {
-	type key struct {
-		path  Name
-		size  int64
-		s, ns int64
-	}
-	base := func(e *Entry) Name { return Name(path.Base(string(e.Path))) }
-	was, taken, next := make([]*Entry, len(list)), make([]bool, len(earlier)), make([]int, len(earlier))
-	for _, of := range []func(*Entry) key{ // the surest first
-		func(e *Entry) key { return key{e.Path, e.Size, e.Seconds, e.Nanoseconds} },
-		func(e *Entry) key { return key{base(e), e.Size, e.Seconds, e.Nanoseconds} },
-		func(e *Entry) key { return key{"", e.Size, e.Seconds, e.Nanoseconds} },
-		func(e *Entry) key { return key{path: e.Path} },
-		func(e *Entry) key { return key{path: base(e), size: e.Size} },
-		func(e *Entry) key { return key{size: e.Size} },
-	} {
-		left := map[key]int{} // the number behind that of the first with a key, and next that of the one after it
-		for i := range slices.Backward(earlier) {
-			if e := earlier[i]; !taken[i] && e.Type == typeFile && e.Size > 0 {
-				left[of(e)], next[i] = i+1, left[of(e)]
-			}
-		}
-		for i := range list {
-			if e := list[i]; was[i] == nil && e.Type == typeFile && e.Size > 0 && len(left) > 0 {
-				if n := left[of(e)] - 1; n >= 0 {
-					was[i], taken[n], left[of(e)] = earlier[n], true, next[n]
-				}
-			}
-		}
-	}
-	return was
-}
-
-// room returns how many bytes behind a file are kept for it, which was another one before. A file that has never grown
-// has none. One that grows by n bytes gets room to do so 16 times, and for a block at least, but no more than an eighth
-// of its length.
-func room(e, was *Entry) int64 {
-	n := int64(0)
-	if was.Room > 0 {
-		n = was.Size + was.Room - e.Size
-	}
-	if e.Size > was.Size {
-		n = max(n, usualBlock, 16*(e.Size-was.Size))
-	}
-	return max(0, min(n, e.Size/8))
-}
-
-// data is a node's data: its files at their places, with zeros between and after them. One goroutine reads it at a time.
-type data struct {
-	dir disk.Dir // nil: there is nothing
-	extents
-	lenient bool           // what cannot be read is zeros
-	failing map[Name]error // of these, files that are there, which the disk does not give
-	handles handles[int]
-	memory  [][]byte // in place of the files of the extents; nil: they are files
-}
-
-func newData(dir disk.Dir, list []*Entry, lenient bool) *data {
-	return &data{dir: dir, extents: extentsOf(list), lenient: lenient}
-}
-
-// extents are files that are not empty, by where they lie in a node's data.
-type extents []*Entry
-
-func extentsOf(list []*Entry) extents {
-	var x extents
-	for _, e := range list {
-		if e.Type == typeFile && e.Size > 0 {
-			x = append(x, e)
-		}
-	}
-	slices.SortStableFunc(x, func(a, b *Entry) int { return cmp.Compare(a.Offset, b.Offset) })
-	return x
-}
-
-// from returns the first one that ends after offset.
-func (x extents) from(offset int64) int {
-	return sort.Search(len(x), func(i int) bool { return x[i].Offset+x[i].Size > offset })
-}
-
-// overlapping calls f for those that have some of the n bytes from offset on.
-func (x extents) overlapping(offset, n int64, f func(i int, e *Entry, from, to int64) error) error {
-	for i := x.from(offset); i < len(x) && x[i].Offset < offset+n; i++ {
-		e := x[i]
-		if err := f(i, e, max(offset, e.Offset), min(offset+n, e.Offset+e.Size)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// handles are files that are open, the last ones used.
-type handles[K comparable] struct {
-	open  map[K]disk.File
-	order []K // the oldest first
-}
-
-// mostOpen is how many files of a node are open at a time.
-const mostOpen = 32
-
-// get returns a file that is open, or opens it.
-func (h *handles[K]) get(key K, open func() (disk.File, error)) (disk.File, error) {
-	if f := h.open[key]; f != nil {
-		return f, nil
-	}
-	f, err := open()
-	if err != nil {
-		return nil, err
-	}
-	if h.open == nil {
-		h.open = map[K]disk.File{}
-	}
-	if len(h.order) == mostOpen {
-		h.open[h.order[0]].Close()
-		delete(h.open, h.order[0])
-		h.order = h.order[1:]
-	}
-	h.open[key] = f
-	h.order = append(h.order, key)
-	return f, nil
-}
-
-func (h *handles[K]) close() {
-	for _, key := range h.order {
-		h.open[key].Close()
-	}
-	h.open, h.order = nil, nil
-}
-
-func (d *data) file(i int) (disk.File, error) {
-	return d.handles.get(i, func() (disk.File, error) {
-		if d.dir == nil {
-			return nil, fs.ErrNotExist
-		}
-		f, err := d.dir.OpenFile(string(d.extents[i].Path), os.O_RDONLY, 0)
-		if err != nil || d.extents[i].touch == (touch{}) { // it comes from no listing
-			return f, err
-		}
-		info, err := f.Stat()
-		if err == nil && touchOf(info) != d.extents[i].touch {
-			err = changedMeanwhile(f.Name())
-		}
-		if err != nil {
-			f.Close()
-			return nil, err
-		}
-		return f, nil
-	})
-}
-
-// changedMeanwhile says that a file is not as it was listed: it would get another file's owner and mode.
-func changedMeanwhile(path string) error {
-	return inputf("%s has changed while it was protected: leave files alone meanwhile, and run again", path)
-}
-
-// length returns how long a file is, which may be shorter than its entry says, or, if nobody can tell, the entry's length.
-func (d *data) length(i int) int64 {
-	if d.memory != nil {
-		return d.extents[i].Size
-	}
-	f, err := d.file(i)
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
-		return 0
-	}
-	if err == nil {
-		if info, err := f.Stat(); err == nil {
-			return info.Size()
-		}
-	}
-	return d.extents[i].Size
-}
-
-// ReadAt reads the data at any offset; there is no end to it.
-func (d *data) ReadAt(p []byte, offset int64) (int, error) {
-	done := int64(0) // of p; what lies between files is zeros
-	err := d.overlapping(offset, int64(len(p)), func(i int, e *Entry, from, to int64) error {
-		clear(p[done : from-offset])
-		done = to - offset
-		part := p[from-offset : to-offset]
-		if d.memory != nil {
-			copy(part, d.memory[i][from-e.Offset:])
-			return nil
-		}
-		f, err := d.file(i)
-		n := 0
-		if err == nil {
-			n, err = f.ReadAt(part, from-e.Offset)
-		}
-		switch {
-		case n == len(part):
-			return nil
-		case d.lenient:
-			clear(part[n:])
-			if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, fs.ErrNotExist) {
-				if d.failing == nil {
-					d.failing = map[Name]error{}
-				}
-				d.failing[e.Path] = err
-			}
-			return nil
-		case errors.Is(err, io.EOF):
-			return inputf("%s has become shorter than %d bytes meanwhile: leave the files alone while they are protected, and run again", f.Name(), e.Size)
-		}
-		return err
-	})
-	if err != nil {
-		return 0, err
-	}
-	clear(p[done:])
-	return len(p), nil
-}
-
-func (d *data) close() { d.handles.close() }
-
 // capability is the attribute that lets a program do what else root alone may.
 const capability = "security.capability"
 
@@ -648,3 +346,55 @@ func setMeta(dir disk.Dir, name string, e *Entry) (unset []string, err error) {
 	}
 	return unset, dir.SetTime(name, e.time())
 }
+
+type entries []*Entry
+
+// UnmarshalJSON checks each entry as it comes: of a text of many empty ones it makes no long list.
+func (list *entries) UnmarshalJSON(text []byte) error {
+	d := json.NewDecoder(bytes.NewReader(text))
+	if begin, err := d.Token(); err != nil || begin != nil && begin != json.Delim('[') {
+		return fmt.Errorf("entries: %.20q: want a list", text)
+	}
+	*list = nil // of a key that is there twice the last one counts
+	for seen := map[Name]string{}; d.More(); {
+		e := new(Entry)
+		if err := d.Decode(e); err != nil {
+			return fmt.Errorf("entries: %w", err)
+		}
+		if err := e.validate(seen); err != nil {
+			return fmt.Errorf("entries: %q: %w", string(e.Path), err)
+		}
+		*list = append(*list, e)
+	}
+	return nil
+}
+
+// validate checks an entry by itself; those seen so far are by path.
+func (e *Entry) validate(seen map[Name]string) error {
+	p := string(e.Path)
+	switch {
+	case p != path.Clean(p) || !filepath.IsLocal(filepath.FromSlash(p)) || strings.Contains(p, "\x00") || p == metaName || strings.HasPrefix(p, metaName+"/"):
+		return errors.New("want a path below the node's directory")
+	case seen[e.Path] != "":
+		return errors.New("is there twice")
+	case e.Type != typeFile && e.Type != typeDir && e.Type != typeSymlink && e.Type != typeLink:
+		return fmt.Errorf("type %q: want %s, %s, %s or %s", e.Type, typeFile, typeDir, typeSymlink, typeLink)
+	case e.Mode > 0o7777:
+		return fmt.Errorf("mode %#o: want permission bits", e.Mode)
+	case e.Nanoseconds < 0 || e.Nanoseconds >= int64(time.Second):
+		return fmt.Errorf("mtime_ns %d: want 0 to 999999999", e.Nanoseconds)
+	case e.Type == typeSymlink && e.Target == "":
+		return errors.New("a symbolic link without target")
+	case e.Owner != nil && (e.Owner.UID < 0 || e.Owner.GID < 0 || e.Owner.UID > mostID || e.Owner.GID > mostID):
+		return fmt.Errorf("owner %d:%d: want 0 to %d", e.Owner.UID, e.Owner.GID, int64(mostID))
+	case e.Type == typeFile && (min(e.Size, e.Offset, e.Room) < 0 || max(e.Size, e.Offset, e.Room) > mostBytes):
+		return errors.New("size, offset or room out of range")
+	}
+	seen[e.Path] = e.Type
+	return nil
+}
+
+const (
+	mostBytes = 1 << 56   // of files and places, so that sums do not overflow
+	mostID    = 1<<32 - 2 // of users and groups: the next one means none
+)

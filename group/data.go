@@ -1,0 +1,147 @@
+package group
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"syscall"
+	"volley/internal/disk"
+)
+
+// data is a node's data: its files at their places, with zeros between and after them. One goroutine reads it at a time.
+type data struct {
+	dir disk.Dir // nil: there is nothing
+	extents
+	lenient bool           // what cannot be read is zeros
+	failing map[Name]error // of these, files that are there, which the disk does not give
+	handles handles[int]
+	memory  [][]byte // in place of the files of the extents; nil: they are files
+}
+
+func newData(dir disk.Dir, list []*Entry, lenient bool) *data {
+	return &data{dir: dir, extents: extentsOf(list), lenient: lenient}
+}
+
+// handles are files that are open, the last ones used.
+type handles[K comparable] struct {
+	open  map[K]disk.File
+	order []K // the oldest first
+}
+
+// mostOpen is how many files of a node are open at a time.
+const mostOpen = 32
+
+// get returns a file that is open, or opens it.
+func (h *handles[K]) get(key K, open func() (disk.File, error)) (disk.File, error) {
+	if f := h.open[key]; f != nil {
+		return f, nil
+	}
+	f, err := open()
+	if err != nil {
+		return nil, err
+	}
+	if h.open == nil {
+		h.open = map[K]disk.File{}
+	}
+	if len(h.order) == mostOpen {
+		h.open[h.order[0]].Close()
+		delete(h.open, h.order[0])
+		h.order = h.order[1:]
+	}
+	h.open[key] = f
+	h.order = append(h.order, key)
+	return f, nil
+}
+
+func (h *handles[K]) close() {
+	for _, key := range h.order {
+		h.open[key].Close()
+	}
+	h.open, h.order = nil, nil
+}
+
+func (d *data) file(i int) (disk.File, error) {
+	return d.handles.get(i, func() (disk.File, error) {
+		if d.dir == nil {
+			return nil, fs.ErrNotExist
+		}
+		f, err := d.dir.OpenFile(string(d.extents[i].Path), os.O_RDONLY, 0)
+		if err != nil || d.extents[i].touch == (touch{}) { // it comes from no listing
+			return f, err
+		}
+		info, err := f.Stat()
+		if err == nil && touchOf(info) != d.extents[i].touch {
+			err = changedMeanwhile(f.Name())
+		}
+		if err != nil {
+			f.Close()
+			return nil, err
+		}
+		return f, nil
+	})
+}
+
+// changedMeanwhile says that a file is not as it was listed: it would get another file's owner and mode.
+func changedMeanwhile(path string) error {
+	return inputf("%s has changed while it was protected: leave files alone meanwhile, and run again", path)
+}
+
+// length returns how long a file is, which may be shorter than its entry says, or, if nobody can tell, the entry's length.
+func (d *data) length(i int) int64 {
+	if d.memory != nil {
+		return d.extents[i].Size
+	}
+	f, err := d.file(i)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+		return 0
+	}
+	if err == nil {
+		if info, err := f.Stat(); err == nil {
+			return info.Size()
+		}
+	}
+	return d.extents[i].Size
+}
+
+// ReadAt reads the data at any offset; there is no end to it.
+func (d *data) ReadAt(p []byte, offset int64) (int, error) {
+	done := int64(0) // of p; what lies between files is zeros
+	err := d.overlapping(offset, int64(len(p)), func(i int, e *Entry, from, to int64) error {
+		clear(p[done : from-offset])
+		done = to - offset
+		part := p[from-offset : to-offset]
+		if d.memory != nil {
+			copy(part, d.memory[i][from-e.Offset:])
+			return nil
+		}
+		f, err := d.file(i)
+		n := 0
+		if err == nil {
+			n, err = f.ReadAt(part, from-e.Offset)
+		}
+		switch {
+		case n == len(part):
+			return nil
+		case d.lenient:
+			clear(part[n:])
+			if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, fs.ErrNotExist) {
+				if d.failing == nil {
+					d.failing = map[Name]error{}
+				}
+				d.failing[e.Path] = err
+			}
+			return nil
+		case errors.Is(err, io.EOF):
+			return inputf("%s has become shorter than %d bytes meanwhile: leave the files alone while they are protected, and run again", f.Name(), e.Size)
+		}
+		return err
+	})
+	if err != nil {
+		return 0, err
+	}
+	clear(p[done:])
+	return len(p), nil
+}
+
+func (d *data) close() { d.handles.close() }

@@ -1,0 +1,174 @@
+package group
+
+import (
+	"cmp"
+	"path"
+	"slices"
+	"sort"
+)
+
+// allocate sets the places of the files of a node and returns where its data ends. Files that had a place in an earlier
+// record keep it, by [placed], so that they need not be coded again, unless they would end after most. A file that has
+// outgrown its place pushes the files behind it away; where these have more bytes than it had, it moves itself. Files
+// without a place take the first gap that holds them. Where gaps and room come to more than half of the files' bytes,
+// the last files are laid anew, and all behind the first gap if that is not enough.
+func allocate(list, earlier []*Entry, most int64) int64 {
+	var total int64
+	type file struct {
+		*Entry
+		was int64 // bytes
+	}
+	var kept, others []file
+	was := placed(list, earlier)
+	for i, e := range list {
+		if e.Offset, e.Room = 0, 0; e.Type != typeFile || e.Size == 0 {
+			continue
+		}
+		total += e.Size
+		if was[i] == nil {
+			others = append(others, file{e, 0})
+			continue
+		}
+		e.Offset, e.Room = was[i].Offset, room(e, was[i])
+		kept = append(kept, file{e, was[i].Size})
+	}
+	slices.SortStableFunc(kept, func(a, b file) int { return cmp.Compare(a.Offset, b.Offset) })
+	if last := slices.IndexFunc(kept, func(e file) bool { return e.Offset+e.Size > most }); last >= 0 {
+		kept, others = kept[:last], slices.Concat(kept[last:], others)
+	}
+	type gap struct{ at, n int64 }
+	var gaps []gap
+	var end, free int64 // free is behind the room of the last file
+	for len(kept) > 0 {
+		e, behind := kept[0], kept[1:]
+		n, pushed := 0, int64(0)
+		outgrown := func() bool { return n < len(behind) && behind[n].Offset < e.Offset+e.Size }
+		if outgrown() {
+			for ; n < len(behind) && behind[n].Offset < e.Offset+e.Size+e.Room && pushed+behind[n].Size <= e.was; n++ {
+				pushed += behind[n].Size
+			}
+		}
+		if outgrown() {
+			others, kept = append(others, e), behind
+			continue
+		}
+		others, kept = append(others, behind[:n]...), behind[n:]
+		if e.Offset > free {
+			gaps = append(gaps, gap{free, e.Offset - free})
+		}
+		if end = e.Offset + e.Size; len(kept) > 0 {
+			e.Room = min(e.Room, kept[0].Offset-end)
+		}
+		free = end + e.Room
+	}
+	first := 0 // of the gaps that are not used up
+	for _, e := range others {
+		for first < len(gaps) && gaps[first].n == 0 {
+			first++
+		}
+		i, last := first, min(len(gaps), first+mostGaps)
+		for i < last && gaps[i].n < e.Size+e.Room {
+			i++
+		}
+		if i < last {
+			e.Offset = gaps[i].at
+			gaps[i].at, gaps[i].n = gaps[i].at+e.Size+e.Room, gaps[i].n-e.Size-e.Room
+			continue
+		}
+		e.Offset = free
+		end = e.Offset + e.Size
+		free = end + e.Room
+	}
+	switch {
+	case most == 0 || len(earlier) == 0 || 2*end <= 3*total:
+		return end
+	case most == mostBytes:
+		return allocate(list, earlier, total)
+	}
+	return allocate(list, earlier, 0)
+}
+
+// mostGaps bounds the gaps that are tried for a file: placing many files takes no time by the square of their number.
+const mostGaps = 100
+
+// placed returns for each entry the earlier one whose place it takes, or nil: the one that it was, under any name, or
+// another of its length. A wrong guess costs no more than a new place.
+func placed(list, earlier []*Entry) []*Entry {
+	type key struct {
+		path  Name
+		size  int64
+		s, ns int64
+	}
+	base := func(e *Entry) Name { return Name(path.Base(string(e.Path))) }
+	was, taken, next := make([]*Entry, len(list)), make([]bool, len(earlier)), make([]int, len(earlier))
+	for _, of := range []func(*Entry) key{ // the surest first
+		func(e *Entry) key { return key{e.Path, e.Size, e.Seconds, e.Nanoseconds} },
+		func(e *Entry) key { return key{base(e), e.Size, e.Seconds, e.Nanoseconds} },
+		func(e *Entry) key { return key{"", e.Size, e.Seconds, e.Nanoseconds} },
+		func(e *Entry) key { return key{path: e.Path} },
+		func(e *Entry) key { return key{path: base(e), size: e.Size} },
+		func(e *Entry) key { return key{size: e.Size} },
+	} {
+		left := map[key]int{} // the number behind that of the first with a key, and next that of the one after it
+		for i := range slices.Backward(earlier) {
+			if e := earlier[i]; !taken[i] && e.Type == typeFile && e.Size > 0 {
+				left[of(e)], next[i] = i+1, left[of(e)]
+			}
+		}
+		for i := range list {
+			if e := list[i]; was[i] == nil && e.Type == typeFile && e.Size > 0 && len(left) > 0 {
+				if n := left[of(e)] - 1; n >= 0 {
+					was[i], taken[n], left[of(e)] = earlier[n], true, next[n]
+				}
+			}
+		}
+	}
+	return was
+}
+
+// room returns how many bytes behind a file are kept for it, which was another one before. A file that has never grown
+// has none. One that grows by n bytes gets room to do so 16 times, and for a block at least, but no more than an eighth
+// of its length.
+func room(e, was *Entry) int64 {
+	n := int64(0)
+	if was.Room > 0 {
+		n = was.Size + was.Room - e.Size
+	}
+	if e.Size > was.Size {
+		n = max(n, leastRoom, 16*(e.Size-was.Size))
+	}
+	return max(0, min(n, e.Size/8))
+}
+
+// extents are files that are not empty, by where they lie in a node's data.
+type extents []*Entry
+
+func extentsOf(list []*Entry) extents {
+	var x extents
+	for _, e := range list {
+		if e.Type == typeFile && e.Size > 0 {
+			x = append(x, e)
+		}
+	}
+	slices.SortStableFunc(x, func(a, b *Entry) int { return cmp.Compare(a.Offset, b.Offset) })
+	return x
+}
+
+// from returns the first one that ends after offset.
+func (x extents) from(offset int64) int {
+	return sort.Search(len(x), func(i int) bool { return x[i].Offset+x[i].Size > offset })
+}
+
+// overlapping calls f for those that have some of the n bytes from offset on.
+func (x extents) overlapping(offset, n int64, f func(i int, e *Entry, from, to int64) error) error {
+	for i := x.from(offset); i < len(x) && x[i].Offset < offset+n; i++ {
+		e := x[i]
+		if err := f(i, e, max(offset, e.Offset), min(offset+n, e.Offset+e.Size)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// leastRoom is how many bytes at least a growing file gets: those of a usual block.
+const leastRoom = 64 << 10
