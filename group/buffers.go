@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"volley/group/internal/tree"
 
 	"volley/internal/disk"
 	"volley/transport"
@@ -118,11 +119,11 @@ func parseParity(memory []byte) (*parityHeader, error) {
 	return h, nil
 }
 
-func bufferEntries(sizes []int64) entries {
-	list := entries{{Path: ".", Type: typeDir}}
+func bufferEntries(sizes []int64) tree.Entries {
+	list := tree.Entries{{Path: ".", Type: tree.TypeDir}}
 	var at int64
 	for i, n := range sizes {
-		list = append(list, &Entry{Path: Name(fmt.Sprint(i)), Type: typeFile, Size: n, Offset: at})
+		list = append(list, &tree.Entry{Path: tree.Name(fmt.Sprint(i)), Type: tree.TypeFile, Size: n, Offset: at})
 		at += n
 	}
 	return list
@@ -283,7 +284,7 @@ func (s *session) bufferSizes() (sizes []int64, err error) {
 	n := s.nodes[0]
 	list := s.members[n.index].Entries
 	for _, e := range list {
-		if e.Type == typeFile {
+		if e.Type == tree.TypeFile {
 			sizes = append(sizes, e.Size)
 		}
 	}
@@ -470,7 +471,7 @@ func (s *session) recoverBuffers(ctx context.Context, buffers [][]byte, parity [
 	if conditions[here].Lost {
 		clear(parts.header)
 	}
-	sums := newSums(m, d.extents)
+	sums := newSums(m, d.Extents)
 	if err := s.runOn(ctx, repairs, func(of symbol) io.ReaderAt {
 		if of.parity {
 			return bytes.NewReader(parts.parity)
@@ -483,7 +484,7 @@ func (s *session) recoverBuffers(ctx context.Context, buffers [][]byte, parity [
 			if wrong := sums.wrong(x, at, block); wrong != nil {
 				return wrongFile(fmt.Sprintf("%s: buffer %s", n.given, wrong.Path))
 			}
-			return d.overlapping(at, int64(len(block)), func(i int, e *Entry, from, to int64) error {
+			return d.Overlapping(at, int64(len(block)), func(i int, e *tree.Entry, from, to int64) error {
 				copy(d.memory[i][from-e.Offset:], block[from-at:to-at])
 				return nil
 			})

@@ -8,6 +8,7 @@ import (
 	"path"
 	"slices"
 	"syscall"
+	"volley/group/internal/tree"
 
 	"volley/internal/atomicfile"
 	"volley/internal/disk"
@@ -45,7 +46,7 @@ func (x *target) commit() error {
 		return err
 	}
 	x.back.Others = len(x.others) - (len(x.left) - before)
-	if slices.ContainsFunc(x.others, func(e *Entry) bool { return e.Path == "." }) {
+	if slices.ContainsFunc(x.others, func(e *tree.Entry) bool { return e.Path == "." }) {
 		x.back.Others-- // that is the node
 	}
 	if err := x.end(synced); err != nil {
@@ -55,7 +56,7 @@ func (x *target) commit() error {
 }
 
 // rename gives what was made its name. Where there cannot be such a name, that holds up nothing else.
-func (x *target) rename(made string, e *Entry, synced map[string]bool) error {
+func (x *target) rename(made string, e *tree.Entry, synced map[string]bool) error {
 	err := x.setAside(e)
 	if err == nil {
 		err = x.node.dir.Rename(staged(made), string(e.Path))
@@ -75,7 +76,7 @@ func (x *target) rename(made string, e *Entry, synced map[string]bool) error {
 
 func (x *target) commitLinks(synced map[string]bool) error {
 	for i, e := range x.others {
-		if e.Type != typeLink {
+		if e.Type != tree.TypeLink {
 			continue
 		}
 		name := fmt.Sprint("name-", i)
@@ -92,11 +93,11 @@ func (x *target) commitLinks(synced map[string]bool) error {
 	return nil
 }
 
-func (x *target) setMeta(dir disk.Dir, name string, e *Entry) error {
-	unset, err := setMeta(dir, name, e)
+func (x *target) setMeta(dir disk.Dir, name string, e *tree.Entry) error {
+	unset, err := tree.SetMeta(dir, name, e)
 	for _, what := range unset {
 		if x.unset == nil {
-			x.unset = map[string][]Name{}
+			x.unset = map[string][]tree.Name{}
 		}
 		x.unset[what] = append(x.unset[what], e.Path)
 	}
@@ -121,9 +122,9 @@ func (x *target) notSet() []string {
 func (x *target) commitSymlinks(synced map[string]bool) error {
 	n := x.node
 	var names []string
-	var links []*Entry
+	var links []*tree.Entry
 	for i, e := range x.others {
-		if e.Type == typeSymlink {
+		if e.Type == tree.TypeSymlink {
 			name := fmt.Sprint("link-", i)
 			names, links = append(names, name), append(links, e)
 			if err := x.stage.Symlink(string(e.Target), name); err != nil {
@@ -181,7 +182,7 @@ func (x *target) commitMeta() error {
 }
 
 // setAside keeps what has the name of an entry: somebody may have written it. Earlier copies stay.
-func (x *target) setAside(e *Entry) error {
+func (x *target) setAside(e *tree.Entry) error {
 	n := x.node
 	name := string(e.Path)
 	there, err := n.dir.Lstat(name)
@@ -191,7 +192,7 @@ func (x *target) setAside(e *Entry) error {
 	if err != nil {
 		return err
 	}
-	base := path.Join(metaName, replacedName, fmt.Sprint(x.s.generation), name)
+	base := path.Join(tree.MetaName, replacedName, fmt.Sprint(x.s.generation), name)
 	to := base
 	for i := 1; ; i++ {
 		if _, err := n.dir.Lstat(to); errors.Is(err, fs.ErrNotExist) {
@@ -204,9 +205,9 @@ func (x *target) setAside(e *Entry) error {
 	if err := disk.MkdirAll(n.dir, path.Dir(to), 0o700); err != nil {
 		return err
 	}
-	x.replaced = append(x.replaced, Name(n.path(Name(to))))
+	x.replaced = append(x.replaced, tree.Name(n.path(tree.Name(to))))
 	// The name is never without a file, where the file system has links.
-	if e.Type != typeDir && there.Mode().IsRegular() && n.dir.Link(name, to) == nil {
+	if e.Type != tree.TypeDir && there.Mode().IsRegular() && n.dir.Link(name, to) == nil {
 		return n.dir.SyncDir(path.Dir(to))
 	}
 	if err := n.dir.Rename(name, to); err != nil {

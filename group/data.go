@@ -6,21 +6,22 @@ import (
 	"io/fs"
 	"os"
 	"syscall"
+	"volley/group/internal/tree"
 	"volley/internal/disk"
 )
 
 // data is a node's data: its files at their places, with zeros between and after them. One goroutine reads it at a time.
 type data struct {
 	dir disk.Dir // nil: there is nothing
-	extents
-	lenient bool           // what cannot be read is zeros
-	failing map[Name]error // of these, files that are there, which the disk does not give
+	tree.Extents
+	lenient bool                // what cannot be read is zeros
+	failing map[tree.Name]error // of these, files that are there, which the disk does not give
 	handles handles[int]
 	memory  [][]byte // in place of the files of the extents; nil: they are files
 }
 
-func newData(dir disk.Dir, list []*Entry, lenient bool) *data {
-	return &data{dir: dir, extents: extentsOf(list), lenient: lenient}
+func newData(dir disk.Dir, list []*tree.Entry, lenient bool) *data {
+	return &data{dir: dir, Extents: tree.ExtentsOf(list), lenient: lenient}
 }
 
 // handles are files that are open, the last ones used.
@@ -66,12 +67,12 @@ func (d *data) file(i int) (disk.File, error) {
 		if d.dir == nil {
 			return nil, fs.ErrNotExist
 		}
-		f, err := d.dir.OpenFile(string(d.extents[i].Path), os.O_RDONLY, 0)
-		if err != nil || d.extents[i].touch == (touch{}) { // it comes from no listing
+		f, err := d.dir.OpenFile(string(d.Extents[i].Path), os.O_RDONLY, 0)
+		if err != nil || d.Extents[i].Touch == (tree.Touch{}) { // it comes from no listing
 			return f, err
 		}
 		info, err := f.Stat()
-		if err == nil && touchOf(info) != d.extents[i].touch {
+		if err == nil && tree.TouchOf(info) != d.Extents[i].Touch {
 			err = changedMeanwhile(f.Name())
 		}
 		if err != nil {
@@ -90,7 +91,7 @@ func changedMeanwhile(path string) error {
 // length returns how long a file is, which may be shorter than its entry says, or, if nobody can tell, the entry's length.
 func (d *data) length(i int) int64 {
 	if d.memory != nil {
-		return d.extents[i].Size
+		return d.Extents[i].Size
 	}
 	f, err := d.file(i)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
@@ -101,13 +102,13 @@ func (d *data) length(i int) int64 {
 			return info.Size()
 		}
 	}
-	return d.extents[i].Size
+	return d.Extents[i].Size
 }
 
 // ReadAt reads the data at any offset; there is no end to it.
 func (d *data) ReadAt(p []byte, offset int64) (int, error) {
 	done := int64(0) // of p; what lies between files is zeros
-	err := d.overlapping(offset, int64(len(p)), func(i int, e *Entry, from, to int64) error {
+	err := d.Overlapping(offset, int64(len(p)), func(i int, e *tree.Entry, from, to int64) error {
 		clear(p[done : from-offset])
 		done = to - offset
 		part := p[from-offset : to-offset]
@@ -127,7 +128,7 @@ func (d *data) ReadAt(p []byte, offset int64) (int, error) {
 			clear(part[n:])
 			if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, fs.ErrNotExist) {
 				if d.failing == nil {
-					d.failing = map[Name]error{}
+					d.failing = map[tree.Name]error{}
 				}
 				d.failing[e.Path] = err
 			}

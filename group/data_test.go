@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"volley/group/internal/tree"
 
 	"volley/internal/disk"
 )
@@ -22,20 +23,20 @@ func TestDataErrors(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {
-		entry Entry
+		entry tree.Entry
 		want  string
 		there string
 	}{
-		{Entry{Path: "short", Type: typeFile, Size: 5, Offset: 2}, "has become shorter than 5 bytes", "\x00\x00abc\x00\x00\x00"},
-		{Entry{Path: "gone", Type: typeFile, Size: 5, Offset: 2}, "no such file", "\x00\x00\x00\x00\x00\x00\x00\x00"},
-		{Entry{Path: ".", Type: typeFile, Size: 5, Offset: 2}, "no regular file", "\x00\x00\x00\x00\x00\x00\x00\x00"},
+		{tree.Entry{Path: "short", Type: tree.TypeFile, Size: 5, Offset: 2}, "has become shorter than 5 bytes", "\x00\x00abc\x00\x00\x00"},
+		{tree.Entry{Path: "gone", Type: tree.TypeFile, Size: 5, Offset: 2}, "no such file", "\x00\x00\x00\x00\x00\x00\x00\x00"},
+		{tree.Entry{Path: ".", Type: tree.TypeFile, Size: 5, Offset: 2}, "no regular file", "\x00\x00\x00\x00\x00\x00\x00\x00"},
 	} {
-		_, err := newData(d, []*Entry{&c.entry}, false).ReadAt(make([]byte, 8), 0)
+		_, err := newData(d, []*tree.Entry{&c.entry}, false).ReadAt(make([]byte, 8), 0)
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v: want %q", c.entry.Path, err, c.want)
 		}
 		content := make([]byte, 8)
-		if n, err := newData(d, []*Entry{&c.entry}, true).ReadAt(content, 0); n != 8 || err != nil || string(content) != c.there {
+		if n, err := newData(d, []*tree.Entry{&c.entry}, true).ReadAt(content, 0); n != 8 || err != nil || string(content) != c.there {
 			t.Errorf("%s: %d, %v, %q: want %q", c.entry.Path, n, err, content, c.there)
 		}
 	}

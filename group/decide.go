@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"volley/group/internal/tree"
 )
 
 type current struct {
@@ -212,7 +213,7 @@ func alikeGroup(states []*state) error {
 			switch {
 			case name == most:
 			case slices.Contains(of[most], n):
-				return inputf("%s has files of two groups in its %s: move those of the other group away%s", states[n].Dir, metaName, orEmpty)
+				return inputf("%s has files of two groups in its %s: move those of the other group away%s", states[n].Dir, tree.MetaName, orEmpty)
 			default:
 				return inputf("%s belongs to another group than %s: give the directories of one group%s", states[n].Dir, dirs(of[most]), orEmpty)
 			}

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"volley/group/internal/tree"
 )
 
 // A shrinkage is how much a node has now of what was protected.
@@ -18,12 +19,12 @@ type shrinkage struct {
 }
 
 // shrunk compares the files of a node with those that were protected. A file that was emptied counts as deleted.
-func shrunk(was, now []*Entry, most float64) shrinkage {
+func shrunk(was, now []*tree.Entry, most float64) shrinkage {
 	var x shrinkage
-	sizes := map[Name]int64{}
-	emptied, shorter := map[Name]bool{}, map[Name]bool{}
+	sizes := map[tree.Name]int64{}
+	emptied, shorter := map[tree.Name]bool{}, map[tree.Name]bool{}
 	for _, e := range was {
-		if e.Type == typeFile {
+		if e.Type == tree.TypeFile {
 			x.Were++
 			x.WereBytes += e.Size
 			sizes[e.Path] = e.Size
@@ -31,7 +32,7 @@ func shrunk(was, now []*Entry, most float64) shrinkage {
 	}
 	for _, e := range now {
 		size, known := sizes[e.Path]
-		if e.Type != typeFile && (e.Type != typeLink || !known) {
+		if e.Type != tree.TypeFile && (e.Type != tree.TypeLink || !known) {
 			continue
 		}
 		delete(sizes, e.Path)
@@ -46,7 +47,7 @@ func shrunk(was, now []*Entry, most float64) shrinkage {
 		x.Bytes += e.Size
 	}
 	x.Deleted, x.Shorter = len(sizes)+len(emptied), len(shorter)
-	for _, names := range [][]Name{slices.Sorted(maps.Keys(sizes)), slices.Sorted(maps.Keys(emptied)), slices.Sorted(maps.Keys(shorter))} {
+	for _, names := range [][]tree.Name{slices.Sorted(maps.Keys(sizes)), slices.Sorted(maps.Keys(emptied)), slices.Sorted(maps.Keys(shorter))} {
 		for _, p := range names[:min(len(names), mostNamed)] {
 			x.First = append(x.First, string(p))
 		}

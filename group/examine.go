@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"volley/group/internal/tree"
 
 	"volley/internal/disk"
 )
@@ -30,9 +31,9 @@ const (
 
 // A Finding is what is the matter with a file, or with something of Volley's.
 type Finding struct {
-	Path Name   `json:"path"`
-	What string `json:"what"`
-	Why  string `json:"why,omitempty"`
+	Path tree.Name `json:"path"`
+	What string    `json:"what"`
+	Why  string    `json:"why,omitempty"`
 }
 
 // harmless reports whether a finding takes nothing from the protection.
@@ -52,10 +53,10 @@ type condition struct {
 	Manifest    bool    // and all records are there, and right
 
 	// Of nodes here alone:
-	listing *listing
-	restore []*Entry // that are to come back
-	parity  bool     // is to be written anew
-	earlier bool     // there is some, which may be right in part
+	listing *tree.Listing
+	restore []*tree.Entry // that are to come back
+	parity  bool          // is to be written anew
+	earlier bool          // there is some, which may be right in part
 }
 
 // whole reports whether nothing is the matter that takes anything from the protection.
@@ -84,7 +85,7 @@ func (c *condition) status() string {
 	return Changed
 }
 
-func (c *condition) note(p Name, what string, why error) {
+func (c *condition) note(p tree.Name, what string, why error) {
 	f := Finding{Path: p, What: what}
 	if why != nil {
 		f.Why = disk.Reason(why)
@@ -102,7 +103,7 @@ func (s *session) examine(ctx context.Context, n *node, quickly, revert bool, re
 	if c.Failing == "" && !c.Lost {
 		s.examineMeta(n, c)
 		var err error
-		c.listing, err = scan(n.dir, false, m.Exclude)
+		c.listing, err = tree.Scan(n.dir, false, m.Exclude)
 		for g, unread := range n.unread {
 			if err == nil && st.of(s.current) == nil && g < s.generation { // nobody knows which files are stale
 				err = unread
@@ -113,7 +114,7 @@ func (s *session) examine(ctx context.Context, n *node, quickly, revert bool, re
 		}
 	}
 	if x == nil { // nothing says what was there
-		c.note(Name(recordPath(s.generation)), Missing, nil)
+		c.note(tree.Name(recordPath(s.generation)), Missing, nil)
 		c.Data, c.Parity = all(m, m.DataChunks), all(m, m.ParityChunks)
 		return c, nil
 	}
@@ -123,7 +124,7 @@ func (s *session) examine(ctx context.Context, n *node, quickly, revert bool, re
 		}
 		return c, nil
 	}
-	is := &compared{files: map[Name]bool{}}
+	is := &compared{files: map[tree.Name]bool{}}
 	var old *compared // with what the node had before, where it was left behind
 	var before *Member
 	if !quickly {
@@ -151,16 +152,16 @@ func (s *session) examine(ctx context.Context, n *node, quickly, revert bool, re
 	s.foreign(n, x, c, is)
 	if quickly {
 		if info, err := n.dir.Lstat(parityPath(s.generation)); err != nil || info.Size() != m.parityBytes() {
-			c.note(Name(parityPath(s.generation)), Damaged, err)
+			c.note(tree.Name(parityPath(s.generation)), Damaged, err)
 		}
 		return c, nil
 	}
-	touched := extentsOf(c.restore)
+	touched := tree.ExtentsOf(c.restore)
 	for chunk, rows := range c.Data {
 		for _, row := range rows {
 			_, length := m.block(row)
 			at := m.offsetOf(row, chunk, m.DataChunks)
-			if first := touched.from(at); first < len(touched) && touched[first].Offset < at+length {
+			if first := touched.From(at); first < len(touched) && touched[first].Offset < at+length {
 				c.Touched[chunk] = append(c.Touched[chunk], row)
 			}
 		}
@@ -172,17 +173,17 @@ func (s *session) examineMeta(n *node, c *condition) {
 	st := s.states[n.index]
 	h := st.of(s.current)
 	if st.Node < 0 {
-		c.note(metaName+"/"+nodeFile, Damaged, nil)
+		c.note(tree.MetaName+"/"+nodeFile, Damaged, nil)
 	}
 	if h == nil {
-		c.note(Name(manifestPath(s.generation)), Damaged, nil)
+		c.note(tree.Name(manifestPath(s.generation)), Damaged, nil)
 		return
 	}
 	files := s.manifest.recordFiles(n.in(s.manifest))
 	c.Manifest = len(h.Records) == len(files)
 	for i, f := range files {
 		if !slices.Contains(h.Records, i) {
-			c.note(Name(f.path), Damaged, nil)
+			c.note(tree.Name(f.path), Damaged, nil)
 		}
 	}
 }
@@ -190,7 +191,7 @@ func (s *session) examineMeta(n *node, c *condition) {
 // lostRows returns, by chunk, the rows in which a node has data.
 func (m *Manifest) lostRows(x *Member) [][]int {
 	list := make([][]int, m.DataChunks)
-	for _, g := range m.segments(extentsOf(x.Entries)) {
+	for _, g := range m.segments(tree.ExtentsOf(x.Entries)) {
 		if rows := list[g.chunk]; len(rows) == 0 || rows[len(rows)-1] != g.row {
 			list[g.chunk] = append(rows, g.row)
 		}
@@ -232,17 +233,17 @@ func (s *session) compareStale(ctx context.Context, n *node) (*compared, *Member
 
 // compareEntries adds what is the matter with files, and which of them are to come back.
 func compareEntries(x *Member, c *condition, is, old *compared, before *Member, revert bool) {
-	then := map[Name]*Entry{}
+	then := map[tree.Name]*tree.Entry{}
 	if before != nil {
 		for _, e := range before.Entries {
 			then[e.Path] = e
 		}
 	}
-	known := map[*Entry]bool{}
+	known := map[*tree.Entry]bool{}
 	for _, e := range x.Entries {
-		now := c.listing.find(e.Path)
+		now := c.listing.Find(e.Path)
 		if now == nil {
-			what, why := Missing, c.listing.unreadable(e.Path)
+			what, why := Missing, c.listing.Unreadable(e.Path)
 			if why != nil {
 				what = Damaged
 			}
@@ -258,10 +259,10 @@ func compareEntries(x *Member, c *condition, is, old *compared, before *Member, 
 		if failing == nil && old != nil {
 			failing = old.failing[e.Path]
 		}
-		file := e.Type == typeFile && (now.Type == typeFile || now.Type == typeLink)
+		file := e.Type == tree.TypeFile && (now.Type == tree.TypeFile || now.Type == tree.TypeLink)
 		switch {
-		case e.Type == typeLink:
-			what = c.listing.relinked(e)
+		case e.Type == tree.TypeLink:
+			what = relinked(c.listing, e)
 		case !file && (now.Type != e.Type || now.Target != e.Target):
 			if what = Changed; stale {
 				what = Stale
@@ -272,12 +273,12 @@ func compareEntries(x *Member, c *condition, is, old *compared, before *Member, 
 				what = Damaged
 			case stale:
 				what = Stale
-			case !now.sameTime(e):
+			case !now.SameTime(e):
 				what = Changed
 			default:
 				what = Damaged
 			}
-		case !now.sameMeta(e) || file && !now.sameTime(e):
+		case !now.SameMeta(e) || file && !now.SameTime(e):
 			what = Metadata
 		}
 		if what == "" {
@@ -289,7 +290,7 @@ func compareEntries(x *Member, c *condition, is, old *compared, before *Member, 
 		}
 	}
 	compareLinks(x, c)
-	for _, e := range c.listing.entries {
+	for _, e := range c.listing.Entries {
 		if !known[e] && e.Path != "." {
 			c.note(e.Path, New, nil)
 		}
@@ -298,12 +299,12 @@ func compareEntries(x *Member, c *condition, is, old *compared, before *Member, 
 }
 
 // relinked returns what is the matter with a name that was another one of a file.
-func (l *listing) relinked(e *Entry) string {
-	now := l.find(e.Path)
-	switch file := now.Type == typeFile || now.Type == typeLink; {
-	case l.linked(e.Path, e.Target):
+func relinked(l *tree.Listing, e *tree.Entry) string {
+	now := l.Find(e.Path)
+	switch file := now.Type == tree.TypeFile || now.Type == tree.TypeLink; {
+	case l.Linked(e.Path, e.Target):
 		return ""
-	case file && now.Size == e.Size && now.sameTime(e): // the other name is gone, or another file
+	case file && now.Size == e.Size && now.SameTime(e): // the other name is gone, or another file
 		return Damaged
 	}
 	return Changed
@@ -311,36 +312,19 @@ func (l *listing) relinked(e *Entry) string {
 
 // compareLinks has names of files come back that are to come back themselves.
 func compareLinks(x *Member, c *condition) {
-	what := map[Name]string{}
+	what := map[tree.Name]string{}
 	for _, f := range c.Findings {
 		what[f.Path] = f.What
 	}
-	coming := map[Name]bool{}
+	coming := map[tree.Name]bool{}
 	for _, e := range c.restore {
 		coming[e.Path] = true
 	}
 	for _, e := range x.Entries {
-		if e.Type == typeLink && coming[e.Target] && !coming[e.Path] && c.listing.linked(e.Path, e.Target) {
+		if e.Type == tree.TypeLink && coming[e.Target] && !coming[e.Path] && c.listing.Linked(e.Path, e.Target) {
 			c.note(e.Path, what[e.Target], nil)
 			c.restore = append(c.restore, e)
 		}
-	}
-}
-
-// unreadable returns why an entry, or a directory that it lies in, cannot be read.
-func (l *listing) unreadable(p Name) error {
-	if len(l.bad) == 0 {
-		return nil
-	}
-	for {
-		if err := l.bad[p]; err != nil {
-			return err
-		}
-		i := strings.LastIndexByte(string(p), '/')
-		if i < 0 {
-			return l.bad["."]
-		}
-		p = p[:i]
 	}
 }
 
@@ -351,13 +335,13 @@ func (s *session) foreign(n *node, x *Member, c *condition, is *compared) {
 		return
 	}
 	there, match := 0, 0
-	for _, e := range c.listing.entries {
-		if e.Type == typeFile {
+	for _, e := range c.listing.Entries {
+		if e.Type == tree.TypeFile {
 			there++
 		}
 	}
 	for _, e := range x.Entries {
-		if now := c.listing.find(e.Path); e.Type == typeFile && now != nil && now.Size == e.Size && !is.files[e.Path] {
+		if now := c.listing.Find(e.Path); e.Type == tree.TypeFile && now != nil && now.Size == e.Size && !is.files[e.Path] {
 			match++
 		}
 	}
@@ -378,7 +362,7 @@ func (s *session) examineParity(ctx context.Context, n *node, x *Member, c *cond
 			what, err = Missing, nil
 		}
 		c.Parity, c.parity, c.earlier = all(m, m.ParityChunks), true, err != nil
-		c.note(Name(parityPath(s.generation)), what, err)
+		c.note(tree.Name(parityPath(s.generation)), what, err)
 		return nil
 	}
 	if read != nil {
@@ -389,7 +373,7 @@ func (s *session) examineParity(ctx context.Context, n *node, x *Member, c *cond
 	c.earlier = true
 	c.parity = info.Size() != m.parityBytes() || slices.ContainsFunc(c.Parity, func(rows []int) bool { return len(rows) > 0 })
 	if c.parity {
-		c.note(Name(parityPath(s.generation)), Damaged, nil)
+		c.note(tree.Name(parityPath(s.generation)), Damaged, nil)
 	}
 	return nil
 }
@@ -444,7 +428,7 @@ func (s *session) notes() []string {
 			list = append(list, fmt.Sprintf("%s cannot be %s: %s. To recover its data elsewhere, give another, empty directory in its place", x.Dir, how, x.Failing))
 		}
 		if x.Open {
-			list = append(list, fmt.Sprintf("%s can be read by others, who learn from parity what is in the files of other nodes: protect and recover make it private where they are run by its owner", joinPath(x.Dir, metaName)))
+			list = append(list, fmt.Sprintf("%s can be read by others, who learn from parity what is in the files of other nodes: protect and recover make it private where they are run by its owner", tree.JoinPath(x.Dir, tree.MetaName)))
 		}
 		list = append(list, x.Bad...)
 		left := slices.Clone(x.Left)
@@ -457,7 +441,7 @@ func (s *session) notes() []string {
 			}
 		}
 		if left != nil {
-			list = append(list, fmt.Sprintf("%s: an interrupted run has left %s in its %s, which the next protect or recover removes", x.Dir, strings.Join(left, ", "), metaName))
+			list = append(list, fmt.Sprintf("%s: an interrupted run has left %s in its %s, which the next protect or recover removes", x.Dir, strings.Join(left, ", "), tree.MetaName))
 		}
 	}
 	return list

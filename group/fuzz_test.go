@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"volley/group/internal/tree"
 
 	"volley/internal/disk"
 	"volley/internal/fuzzlimit"
@@ -55,8 +56,8 @@ func fuzzManifest() *Manifest {
 func FuzzDecodeMember(f *testing.F) {
 	m := fuzzManifest()
 	digest := make([]byte, 32)
-	text, err := json.Marshal(&Member{Bytes: 3, Segments: digest, Parity: digest, Entries: []*Entry{
-		{Path: ".", Type: typeDir, Mode: 0o755}, {Path: "\xff", Type: typeFile, Size: 3}, {Path: "l", Type: typeSymlink, Target: "x"},
+	text, err := json.Marshal(&Member{Bytes: 3, Segments: digest, Parity: digest, Entries: []*tree.Entry{
+		{Path: ".", Type: tree.TypeDir, Mode: 0o755}, {Path: "\xff", Type: tree.TypeFile, Size: 3}, {Path: "l", Type: tree.TypeSymlink, Target: "x"},
 	}})
 	if err != nil {
 		f.Fatal(err)

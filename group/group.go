@@ -7,9 +7,16 @@ import (
 	"time"
 
 	"volley"
+	"volley/group/internal/tree"
 	"volley/internal/disk"
 	"volley/sim"
 )
+
+// A Name is the bytes of a path. In JSON it is a string where they are UTF-8, else "base64:" and their code.
+type Name = tree.Name
+
+// An Entry is a file, directory or symbolic link of a node, as records have it.
+type Entry = tree.Entry
 
 // Options holds what all verbs take. All ranks give the same values, but for Timeout.
 type Options struct {

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"volley/group/internal/tree"
 
 	"volley/internal/disk"
 )
@@ -151,7 +152,7 @@ func withdraw(states []*state, which func(held) bool, left bool) {
 			if left {
 				s.Left = append(s.Left, name)
 			} else {
-				s.Bad = append(s.Bad, fmt.Sprintf("%s: was not made with the key, and does not count", filepath.Join(s.Dir, metaName, name)))
+				s.Bad = append(s.Bad, fmt.Sprintf("%s: was not made with the key, and does not count", filepath.Join(s.Dir, tree.MetaName, name)))
 			}
 			return true
 		})

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"volley/group/internal/tree"
 
 	"volley/executor"
 	"volley/internal/disk"
@@ -276,19 +277,19 @@ func TestKeyForged(t *testing.T) {
 		before := w.trees()
 		m := w.clone()
 		for n := range m.dirs {
-			m.RemoveAll(m.dirs[n] + "/" + metaName)
+			m.RemoveAll(m.dirs[n] + "/" + tree.MetaName)
 		}
 		m.WriteFile("/n0/plain", []byte("#!/bin/sh"), 0o4755)
 		m.WriteFile("/n1/plain", []byte("#!/bin/sh"), 0o4755)
 		must(t, verbs["protect"](m, keyed(key)))
 		must(t, verbs["protect"](m, keyed(key)))
-		w.RemoveAll("/n2/" + metaName)
-		m.CopyTree("/n2/"+metaName, "/copy")
+		w.RemoveAll("/n2/" + tree.MetaName)
+		m.CopyTree("/n2/"+tree.MetaName, "/copy")
 		for _, name := range m.meta(2) {
-			text, _ := m.ReadFile("/n2/" + metaName + "/" + name)
-			w.MkdirAll("/n2/"+metaName, 0o700)
+			text, _ := m.ReadFile("/n2/" + tree.MetaName + "/" + name)
+			w.MkdirAll("/n2/"+tree.MetaName, 0o700)
 			if name != nodeFile {
-				w.WriteFile("/n2/"+metaName+"/"+name, text, 0o600)
+				w.WriteFile("/n2/"+tree.MetaName+"/"+name, text, 0o600)
 			}
 		}
 		r, err := w.verifyBy(w.Process(), VerifyOptions{Options: keyed(testKey)})

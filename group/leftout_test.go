@@ -6,6 +6,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"volley/group/internal/tree"
 
 	"volley/internal/disk/disktest"
 )
@@ -121,10 +122,10 @@ func TestReportBytes(t *testing.T) {
 	must(t, err)
 	var back RecoverReport
 	must(t, json.Unmarshal(text, &back))
-	same(t, "kept", back.Kept, []Name{odd})
+	same(t, "kept", back.Kept, []tree.Name{odd})
 	r, err = w.recoverBy(w.Process(), RecoverOptions{Revert: true})
 	must(t, err)
-	same(t, "replaced", r.Replaced, []Name{"/n1/.volley/replaced/1/odd \xff"})
+	same(t, "replaced", r.Replaced, []tree.Name{"/n1/.volley/replaced/1/odd \xff"})
 	w.Remove(odd)
 	w.MkdirAll(odd, 0o700)
 	r, err = w.recoverBy(w.Process(), RecoverOptions{Revert: true})

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"volley/group/internal/tree"
 
 	"volley/executor"
 	"volley/internal/disk"
@@ -177,7 +178,7 @@ func (w *world) whole() error {
 }
 
 // tree lists what is the user's at a node.
-func (w *world) tree(n int) string { return w.Tree(w.dirs[n], metaName) }
+func (w *world) tree(n int) string { return w.Tree(w.dirs[n], tree.MetaName) }
 
 func (w *world) trees() []string {
 	var list []string
@@ -200,7 +201,7 @@ func (w *world) lose(how int, nodes ...int) {
 // meta returns what lies in a node's .volley, but for the lock and replaced files.
 func (w *world) meta(n int) []string {
 	var list []string
-	for line := range strings.Lines(w.Tree(w.dirs[n] + "/" + metaName)) {
+	for line := range strings.Lines(w.Tree(w.dirs[n] + "/" + tree.MetaName)) {
 		name, _, _ := strings.Cut(line, " ")
 		if name == "." || name == lockFile || name == replacedName || strings.HasPrefix(name, replacedName+"/") || strings.HasPrefix(name, "lstat") {
 			continue

@@ -11,6 +11,7 @@ import (
 	"path"
 	"strings"
 	"sync"
+	"volley/group/internal/tree"
 
 	"volley/internal/disk"
 )
@@ -39,11 +40,11 @@ type Manifest struct {
 	ChunkBytes   int64 `json:"chunk_bytes"`
 	BlockBytes   int64 `json:"block_bytes"` // of a chunk
 
-	Exclude excludes `json:"exclude,omitempty"` // patterns of what is not protected
+	Exclude tree.Excludes `json:"exclude,omitempty"` // patterns of what is not protected
 
 	Part
 
-	Names []Name `json:"names,omitempty"` // of the directories, by node: the whole path, or as Options.Names has it
+	Names []tree.Name `json:"names,omitempty"` // of the directories, by node: the whole path, or as Options.Names has it
 
 	Records []Record `json:"members"` // by node
 
@@ -59,8 +60,8 @@ type Record struct {
 
 // A Member is the record of a node: what its data is, and the digests of its data and parity.
 type Member struct {
-	Bytes   int64   `json:"bytes"` // of its data, with what is between files
-	Entries entries `json:"entries"`
+	Bytes   int64        `json:"bytes"` // of its data, with what is between files
+	Entries tree.Entries `json:"entries"`
 
 	// Digests of its segments, its parts in the blocks, in the order of their places, one after the other.
 	Segments []byte `json:"segments"`
@@ -119,7 +120,7 @@ type segment struct {
 	row, chunk int
 }
 
-func (m *Manifest) segments(x extents) []segment {
+func (m *Manifest) segments(x tree.Extents) []segment {
 	var list []segment
 	for i := range x {
 		end := x[i].Offset + x[i].Size
@@ -190,7 +191,7 @@ func (m *Manifest) validate() error {
 	if err := m.validateCode(); err != nil {
 		return err
 	}
-	if err := m.Exclude.validate(); err != nil {
+	if err := m.Exclude.Validate(); err != nil {
 		return err
 	}
 	if digestBytes[m.Digest] == 0 {
@@ -306,12 +307,12 @@ func (m *Manifest) validateMember(x *Member) error {
 	if rows := (m.ChunkBytes + m.BlockBytes - 1) / m.BlockBytes; rows > int64(len(x.Parity)) || int64(len(x.Parity)) != int64(m.ParityChunks)*rows*int64(digestBytes[m.Digest]) {
 		return fmt.Errorf("parity: %d bytes of digests of %d chunks of %d blocks", len(x.Parity), m.ParityChunks, rows)
 	}
-	seen := map[Name]string{}
+	seen := map[tree.Name]string{}
 	var end int64
 	for _, e := range x.Entries {
 		seen[e.Path] = e.Type
 	}
-	list := extentsOf(x.Entries)
+	list := tree.ExtentsOf(x.Entries)
 	for _, e := range list {
 		if e.Offset < end || e.Offset+e.Size > x.Bytes {
 			return fmt.Errorf("entries: %q: bytes %d to %d of %d overlap another file or lie outside", string(e.Path), e.Offset, e.Offset+e.Size, x.Bytes)
@@ -319,12 +320,12 @@ func (m *Manifest) validateMember(x *Member) error {
 		end = e.Offset + e.Size
 	}
 	for _, e := range x.Entries {
-		if e.Type == typeLink && seen[e.Target] != typeFile {
+		if e.Type == tree.TypeLink && seen[e.Target] != tree.TypeFile {
 			return fmt.Errorf("entries: %q: the file of which it is a name is not among them", string(e.Path))
 		}
 	}
 	for p := range seen {
-		if up := Name(path.Dir(string(p))); p != "." && seen[up] != typeDir {
+		if up := tree.Name(path.Dir(string(p))); p != "." && seen[up] != tree.TypeDir {
 			return fmt.Errorf("entries: %q: its directory is not among them", string(p))
 		}
 	}
@@ -335,7 +336,7 @@ func (m *Manifest) validateMember(x *Member) error {
 }
 
 // countSegments returns how many segments there are: more than memory may hold, so a record has their digests first.
-func (m *Manifest) countSegments(x extents) int64 {
+func (m *Manifest) countSegments(x tree.Extents) int64 {
 	var n int64
 	for i := range x {
 		first, c, _ := m.blockAt(x[i].Offset)

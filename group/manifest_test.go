@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"volley/group/internal/tree"
 
 	"volley/internal/disk"
 	"volley/internal/fuzzlimit"
@@ -29,7 +30,7 @@ func TestManifestRefused(t *testing.T) {
 		{"version 1", func(m *Manifest) { m.Version = 1 }, "version: 1"},
 		{"version 5", func(m *Manifest) { m.Version = 5 }, "version: 5"},
 		{"a record less", func(m *Manifest) { m.Records = m.Records[1:] }, "members: 1 of 2 nodes"},
-		{"a name less", func(m *Manifest) { m.Names = []Name{"a"} }, "names: 1 of 2 nodes"},
+		{"a name less", func(m *Manifest) { m.Names = []tree.Name{"a"} }, "names: 1 of 2 nodes"},
 		{"a record more", func(m *Manifest) { m.Records = append(m.Records, m.Records[0]) }, "members: 3 of 2 nodes"},
 		{"R", func(m *Manifest) { m.Tolerate = 2 }, "cannot tolerate the loss of 2 of 2 nodes: want 1 to 1"},
 		{"layout", func(m *Manifest) { m.Layout = "wide" }, `layout "wide", matrix "cauchy"`},
@@ -105,8 +106,8 @@ func TestMemberRefused(t *testing.T) {
 	}
 	m := fuzzManifest()
 	m.ChunkBytes, m.BlockBytes = 16, 8
-	add := func(e Entry) func(*Member) { return func(x *Member) { x.Entries = append(x.Entries, &e) } }
-	at := func(i int, change func(*Entry)) func(*Member) { return func(x *Member) { change(x.Entries[i]) } }
+	add := func(e tree.Entry) func(*Member) { return func(x *Member) { x.Entries = append(x.Entries, &e) } }
+	at := func(i int, change func(*tree.Entry)) func(*Member) { return func(x *Member) { change(x.Entries[i]) } }
 	for _, c := range []struct {
 		what   string
 		change func(x *Member)
@@ -118,42 +119,42 @@ func TestMemberRefused(t *testing.T) {
 		{"more bytes", func(x *Member) { x.Bytes = 17 }, "bytes: 17: more than 1 chunks of 16 hold"},
 		{"parity", func(x *Member) { x.Parity = x.Parity[32:] }, "parity: 32 bytes of digests of 1 chunks of 2 blocks"},
 		{"a segment less", func(x *Member) { x.Segments = x.Segments[32:] }, "segments: 64 bytes of digests of 3 segments"},
-		{"outside", at(2, func(e *Entry) { e.Path = "../f" }), `entries: "../f": want a path below`},
-		{"not clean", at(2, func(e *Entry) { e.Path = "d/../f" }), "want a path below"},
-		{"absolute", at(2, func(e *Entry) { e.Path = "/f" }), "want a path below"},
-		{"a zero", at(2, func(e *Entry) { e.Path = "f\x00" }), "want a path below"},
-		{"Volley's own", at(1, func(e *Entry) { e.Path = metaName }), "want a path below"},
-		{"below that", at(2, func(e *Entry) { e.Path = metaName + "/f" }), "want a path below"},
-		{"named like that", at(2, func(e *Entry) { e.Path = metaName + "x" }), ""},
-		{"twice", add(Entry{Path: "d", Type: typeDir}), `entries: "d": is there twice`},
-		{"type", at(3, func(e *Entry) { e.Type = "pipe" }), `type "pipe": want file, dir, symlink or link`},
-		{"all mode bits", at(2, func(e *Entry) { e.Mode = 0o7777 }), ""},
-		{"mode", at(2, func(e *Entry) { e.Mode = 0o10000 }), "mode 010000: want permission bits"},
-		{"nanoseconds", at(2, func(e *Entry) { e.Nanoseconds = 999_999_999 }), ""},
-		{"a second", at(2, func(e *Entry) { e.Nanoseconds = 1_000_000_000 }), "mtime_ns 1000000000: want 0 to 999999999"},
-		{"before it", at(2, func(e *Entry) { e.Nanoseconds = -1 }), "mtime_ns -1"},
-		{"no target", at(4, func(e *Entry) { e.Target = "" }), `entries: "l": a symbolic link without target`},
-		{"a name of no file", add(Entry{Path: "h", Type: typeLink, Target: "d"}), `entries: "h": the file of which it is a name is not among them`},
-		{"another name", add(Entry{Path: "h", Type: typeLink, Target: "f"}), ""},
-		{"owner below 0", at(2, func(e *Entry) { e.Owner = &owner{-1, 0} }), "owner -1:0: want 0 to 4294967294"},
-		{"the last group", at(2, func(e *Entry) { e.Owner = &owner{0, mostID} }), ""},
-		{"one more", at(2, func(e *Entry) { e.Owner = &owner{0, mostID + 1} }), "owner 0:4294967295"},
-		{"size below 0", at(2, func(e *Entry) { e.Size = -1 }), "size, offset or room out of range"},
-		{"offset below 0", at(2, func(e *Entry) { e.Offset = -1 }), "size, offset or room out of range"},
-		{"size", at(2, func(e *Entry) { e.Size = mostChunk + 1 }), "size, offset or room out of range"},
-		{"room below 0", at(2, func(e *Entry) { e.Room = -1 }), "size, offset or room out of range"},
-		{"offset", at(2, func(e *Entry) { e.Offset = mostChunk + 1 }), "size, offset or room out of range"},
-		{"the largest offset of no bytes", at(3, func(e *Entry) { e.Size, e.Offset = 0, mostChunk }), "segments: 96 bytes"},
-		{"the largest size", at(2, func(e *Entry) { e.Size = mostChunk }), "lie outside"},
-		{"overlapping", at(3, func(e *Entry) { e.Offset = 9 }), `entries: "d/g": bytes 9 to 12 of 13 overlap another file`},
-		{"outside its bytes", at(3, func(e *Entry) { e.Size = 4 }), "bytes 10 to 14 of 13"},
-		{"no directory", at(1, func(e *Entry) { e.Path = "e" }), `entries: "d/g": its directory is not among them`},
-		{"a file for a directory", at(3, func(e *Entry) { e.Path = "f/g" }), "its directory is not among them"},
-		{"no root", at(0, func(e *Entry) { e.Path = "e" }), "its directory is not among them"},
+		{"outside", at(2, func(e *tree.Entry) { e.Path = "../f" }), `entries: "../f": want a path below`},
+		{"not clean", at(2, func(e *tree.Entry) { e.Path = "d/../f" }), "want a path below"},
+		{"absolute", at(2, func(e *tree.Entry) { e.Path = "/f" }), "want a path below"},
+		{"a zero", at(2, func(e *tree.Entry) { e.Path = "f\x00" }), "want a path below"},
+		{"Volley's own", at(1, func(e *tree.Entry) { e.Path = tree.MetaName }), "want a path below"},
+		{"below that", at(2, func(e *tree.Entry) { e.Path = tree.MetaName + "/f" }), "want a path below"},
+		{"named like that", at(2, func(e *tree.Entry) { e.Path = tree.MetaName + "x" }), ""},
+		{"twice", add(tree.Entry{Path: "d", Type: tree.TypeDir}), `entries: "d": is there twice`},
+		{"type", at(3, func(e *tree.Entry) { e.Type = "pipe" }), `type "pipe": want file, dir, symlink or link`},
+		{"all mode bits", at(2, func(e *tree.Entry) { e.Mode = 0o7777 }), ""},
+		{"mode", at(2, func(e *tree.Entry) { e.Mode = 0o10000 }), "mode 010000: want permission bits"},
+		{"nanoseconds", at(2, func(e *tree.Entry) { e.Nanoseconds = 999_999_999 }), ""},
+		{"a second", at(2, func(e *tree.Entry) { e.Nanoseconds = 1_000_000_000 }), "mtime_ns 1000000000: want 0 to 999999999"},
+		{"before it", at(2, func(e *tree.Entry) { e.Nanoseconds = -1 }), "mtime_ns -1"},
+		{"no target", at(4, func(e *tree.Entry) { e.Target = "" }), `entries: "l": a symbolic link without target`},
+		{"a name of no file", add(tree.Entry{Path: "h", Type: tree.TypeLink, Target: "d"}), `entries: "h": the file of which it is a name is not among them`},
+		{"another name", add(tree.Entry{Path: "h", Type: tree.TypeLink, Target: "f"}), ""},
+		{"owner below 0", at(2, func(e *tree.Entry) { e.Owner = &tree.Owner{UID: -1, GID: 0} }), "owner -1:0: want 0 to 4294967294"},
+		{"the last group", at(2, func(e *tree.Entry) { e.Owner = &tree.Owner{UID: 0, GID: tree.MostID} }), ""},
+		{"one more", at(2, func(e *tree.Entry) { e.Owner = &tree.Owner{UID: 0, GID: tree.MostID + 1} }), "owner 0:4294967295"},
+		{"size below 0", at(2, func(e *tree.Entry) { e.Size = -1 }), "size, offset or room out of range"},
+		{"offset below 0", at(2, func(e *tree.Entry) { e.Offset = -1 }), "size, offset or room out of range"},
+		{"size", at(2, func(e *tree.Entry) { e.Size = mostChunk + 1 }), "size, offset or room out of range"},
+		{"room below 0", at(2, func(e *tree.Entry) { e.Room = -1 }), "size, offset or room out of range"},
+		{"offset", at(2, func(e *tree.Entry) { e.Offset = mostChunk + 1 }), "size, offset or room out of range"},
+		{"the largest offset of no bytes", at(3, func(e *tree.Entry) { e.Size, e.Offset = 0, mostChunk }), "segments: 96 bytes"},
+		{"the largest size", at(2, func(e *tree.Entry) { e.Size = mostChunk }), "lie outside"},
+		{"overlapping", at(3, func(e *tree.Entry) { e.Offset = 9 }), `entries: "d/g": bytes 9 to 12 of 13 overlap another file`},
+		{"outside its bytes", at(3, func(e *tree.Entry) { e.Size = 4 }), "bytes 10 to 14 of 13"},
+		{"no directory", at(1, func(e *tree.Entry) { e.Path = "e" }), `entries: "d/g": its directory is not among them`},
+		{"a file for a directory", at(3, func(e *tree.Entry) { e.Path = "f/g" }), "its directory is not among them"},
+		{"no root", at(0, func(e *tree.Entry) { e.Path = "e" }), "its directory is not among them"},
 	} {
-		x := &Member{Bytes: 13, Parity: make([]byte, 64), Segments: make([]byte, 96), Entries: []*Entry{
-			{Path: ".", Type: typeDir, Mode: 0o755}, {Path: "d", Type: typeDir}, {Path: "f", Type: typeFile, Size: 10},
-			{Path: "d/g", Type: typeFile, Size: 3, Offset: 10}, {Path: "l", Type: typeSymlink, Target: "x"},
+		x := &Member{Bytes: 13, Parity: make([]byte, 64), Segments: make([]byte, 96), Entries: []*tree.Entry{
+			{Path: ".", Type: tree.TypeDir, Mode: 0o755}, {Path: "d", Type: tree.TypeDir}, {Path: "f", Type: tree.TypeFile, Size: 10},
+			{Path: "d/g", Type: tree.TypeFile, Size: 3, Offset: 10}, {Path: "l", Type: tree.TypeSymlink, Target: "x"},
 		}}
 		c.change(x)
 		text, err := json.Marshal(x)

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"volley/group/internal/tree"
 
 	"pgregory.net/rapid"
 
@@ -112,14 +113,14 @@ func (m *model) act() {
 	case "remove all":
 		m.RemoveAll(dir)
 	case "remove files":
-		for name := range lines(m.Tree(dir, metaName)) {
+		for name := range lines(m.Tree(dir, tree.MetaName)) {
 			if name != "." && !strings.Contains(name, "/") {
 				m.RemoveAll(dir + "/" + name)
 			}
 		}
 	case "remove .volley":
-		if m.Exists(dir + "/" + metaName) {
-			m.RemoveAll(dir + "/" + metaName)
+		if m.Exists(dir + "/" + tree.MetaName) {
+			m.RemoveAll(dir + "/" + tree.MetaName)
 		}
 	case "empty directory":
 		m.RemoveAll(dir)
@@ -138,7 +139,7 @@ func (m *model) act() {
 		}
 	case "damage .volley":
 		if list := m.meta(n); len(list) > 0 {
-			name := dir + "/" + metaName + "/" + list[int(seed%uint64(len(list)))]
+			name := dir + "/" + tree.MetaName + "/" + list[int(seed%uint64(len(list)))]
 			if is, err := m.ReadFile(name); err == nil && len(is) > 0 && seed%3 > 0 {
 				m.Overwrite(name, int64(seed%uint64(len(is))), []byte{is[seed%uint64(len(is))] ^ 1}, true)
 			} else if err == nil {
@@ -408,9 +409,9 @@ func (m *model) contents() []map[string]string {
 			is, _ := m.ReadFile(name)
 			of[disk.Sum(is)] = name
 		}
-		for name, line := range lines(m.Tree(dir + "/" + metaName + "/" + replacedName)) {
+		for name, line := range lines(m.Tree(dir + "/" + tree.MetaName + "/" + replacedName)) {
 			if strings.HasPrefix(line, "-") {
-				name = dir + "/" + metaName + "/" + replacedName + "/" + name
+				name = dir + "/" + tree.MetaName + "/" + replacedName + "/" + name
 				is, _ := m.ReadFile(name)
 				of[disk.Sum(is)] = name
 			}

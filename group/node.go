@@ -7,6 +7,7 @@ import (
 	"strings"
 	"syscall"
 	"time"
+	"volley/group/internal/tree"
 
 	"volley/internal/disk"
 )
@@ -42,16 +43,16 @@ func (n *node) tryOpen(d disk.Disk, v verb, holder disk.Holder) (err error) {
 	if err != nil {
 		return err
 	}
-	info, err := n.dir.Lstat(metaName)
+	info, err := n.dir.Lstat(tree.MetaName)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && !v.writes:
 		return nil
 	case errors.Is(err, fs.ErrNotExist):
-		if err = n.dir.Mkdir(metaName, 0o700); errors.Is(err, fs.ErrExist) {
+		if err = n.dir.Mkdir(tree.MetaName, 0o700); errors.Is(err, fs.ErrExist) {
 			err = nil
 		}
 	case err == nil && !info.IsDir():
-		return inputf("%s: it is not a directory, and the name is Volley's own: move it away", n.path(metaName))
+		return inputf("%s: it is not a directory, and the name is Volley's own: move it away", n.path(tree.MetaName))
 	}
 	if err != nil {
 		return err
@@ -69,13 +70,13 @@ func (n *node) tryOpen(d disk.Disk, v verb, holder disk.Holder) (err error) {
 // close gives back what the node has: what was made for it and not used goes.
 func (n *node) close() {
 	if n.dir != nil {
-		entries, err := n.dir.ReadDir(metaName)
+		entries, err := n.dir.ReadDir(tree.MetaName)
 		unused := err == nil && len(entries) == 1 && entries[0].Name() == lockFile
 		if n.unlock != nil {
 			n.unlock(unused)
 		}
 		if unused {
-			n.dir.Remove(metaName) // fails, as it should, where something lies in it
+			n.dir.Remove(tree.MetaName) // fails, as it should, where something lies in it
 		}
 		n.dir.Close()
 	}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"volley/group/internal/tree"
 
 	"volley/internal/disk"
 )
@@ -16,7 +17,7 @@ import (
 // An openedDir is a directory that recover writes in, and the mode and time that it gets at the end. It is known by
 // its inode: another one that has its name meanwhile stays as it is.
 type openedDir struct {
-	Entry
+	tree.Entry
 	inode uint64 // 0: not known
 }
 
@@ -24,17 +25,17 @@ type openedDir struct {
 // interrupted run has left a stage, it may have left any directory open, and with another time.
 func (x *target) begin() error {
 	n := x.node
-	noted := map[Name]bool{}
-	note := func(e *Entry, info fs.FileInfo) {
+	noted := map[tree.Name]bool{}
+	note := func(e *tree.Entry, info fs.FileInfo) {
 		if !noted[e.Path] {
 			noted[e.Path] = true
 			x.opened = append(x.opened, &openedDir{*e, disk.Inode(info)})
 		}
 	}
-	within := map[Name]bool{} // directories in which something comes back
+	within := map[tree.Name]bool{} // directories in which something comes back
 	for i, e := range x.others {
-		within[Name(path.Dir(string(e.Path)))] = true
-		if e.Type != typeDir {
+		within[tree.Name(path.Dir(string(e.Path)))] = true
+		if e.Type != tree.TypeDir {
 			continue
 		}
 		open := *e // all that it is to be, if the run is interrupted
@@ -42,7 +43,7 @@ func (x *target) begin() error {
 		if info, err := n.dir.Lstat(string(e.Path)); err == nil && info.IsDir() { // the node's own, or it could not be read
 			note(e, info)
 			if err := n.inOpened(x.opened[len(x.opened)-1], func(dir disk.Dir) error {
-				_, err := setMeta(dir, ".", &open)
+				_, err := tree.SetMeta(dir, ".", &open)
 				return err
 			}); err != nil && !errors.Is(err, fs.ErrPermission) { // which end notes
 				return err
@@ -53,7 +54,7 @@ func (x *target) begin() error {
 		if err := x.stage.Mkdir(name, 0o700); err != nil {
 			return err
 		}
-		if _, err := setMeta(x.stage, name, &open); err != nil {
+		if _, err := tree.SetMeta(x.stage, name, &open); err != nil {
 			return err
 		}
 		info, err := x.stage.Lstat(name)
@@ -64,18 +65,18 @@ func (x *target) begin() error {
 		note(e, info)
 	}
 	for _, e := range x.files {
-		within[Name(path.Dir(string(e.Path)))] = true
+		within[tree.Name(path.Dir(string(e.Path)))] = true
 	}
-	disturbed := map[Name]bool{} // directories that somebody has written in: their times stay
+	disturbed := map[tree.Name]bool{} // directories that somebody has written in: their times stay
 	for _, f := range x.condition.Findings {
 		if f.What == New || f.What == Changed {
-			disturbed[Name(path.Dir(string(f.Path)))] = true
+			disturbed[tree.Name(path.Dir(string(f.Path)))] = true
 		}
 	}
 	interrupted := x.s.states[n.index].interrupted()
 	var locked []*openedDir
 	for _, was := range x.member.Entries {
-		if was.Type != typeDir || !within[was.Path] && !interrupted {
+		if was.Type != tree.TypeDir || !within[was.Path] && !interrupted {
 			continue
 		}
 		info, err := n.dir.Lstat(string(was.Path))
@@ -85,7 +86,7 @@ func (x *target) begin() error {
 		if err != nil {
 			return err
 		}
-		e, err := entryOf(n.dir, string(was.Path), info)
+		e, err := tree.EntryOf(n.dir, string(was.Path), info)
 		if err != nil {
 			return err
 		}
@@ -104,7 +105,7 @@ func (x *target) begin() error {
 		return err
 	}
 	for _, e := range locked {
-		if err := n.inOpened(e, func(dir disk.Dir) error { return dir.Chmod(".", fileMode(e.Mode|0o700)) }); err != nil {
+		if err := n.inOpened(e, func(dir disk.Dir) error { return dir.Chmod(".", tree.FileMode(e.Mode|0o700)) }); err != nil {
 			return err
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"volley/group/internal/tree"
 
 	"volley"
 	"volley/internal/disk"
@@ -195,10 +196,10 @@ func TestForeign(t *testing.T) {
 		there, match int
 		want         bool
 	}{{0, 0, false}, {1, 0, true}, {1, 1, false}, {2, 1, false}, {3, 1, true}, {4, 2, false}, {5, 2, true}, {8, 4, false}, {9, 4, true}} {
-		c, m := &condition{listing: &listing{}}, &Member{Entries: []*Entry{{Path: "a", Type: typeDir}, file("z", 3)}}
+		c, m := &condition{listing: &tree.Listing{}}, &Member{Entries: []*tree.Entry{{Path: "a", Type: tree.TypeDir}, file("z", 3)}}
 		for i := range x.there {
 			e := file(fmt.Sprint("f", i), 3)
-			c.listing.entries = append(c.listing.entries, e)
+			c.listing.Entries = append(c.listing.Entries, e)
 			switch {
 			case i < x.match:
 				m.Entries = append(m.Entries, e)
@@ -206,7 +207,7 @@ func TestForeign(t *testing.T) {
 				m.Entries = append(m.Entries, file(fmt.Sprint("f", i), 4))
 			}
 		}
-		is := &compared{files: map[Name]bool{}}
+		is := &compared{files: map[tree.Name]bool{}}
 		for _, y := range []struct {
 			state *state
 			may   bool
@@ -247,8 +248,8 @@ func TestModes(t *testing.T) {
 	for mode, bits := range map[fs.FileMode]uint32{
 		0: 0, 0o777: 0o777, fs.ModeSetuid | 0o755: 0o4755, fs.ModeSetgid | 0o700: 0o2700, fs.ModeSticky | 0o777: 0o1777, fs.ModeSetuid | fs.ModeSetgid | fs.ModeSticky: 0o7000,
 	} {
-		if unixMode(mode) != bits || fileMode(bits) != mode {
-			t.Errorf("%v: %#o, and %#o: %v", mode, unixMode(mode), bits, fileMode(bits))
+		if tree.UnixMode(mode) != bits || tree.FileMode(bits) != mode {
+			t.Errorf("%v: %#o, and %#o: %v", mode, tree.UnixMode(mode), bits, tree.FileMode(bits))
 		}
 	}
 	for mode, kind := range map[fs.FileMode]string{fs.ModeSocket: "socket", fs.ModeNamedPipe: "named pipe", fs.ModeDevice | fs.ModeCharDevice: "device", fs.ModeIrregular: "special file"} {
@@ -256,13 +257,13 @@ func TestModes(t *testing.T) {
 		d, err := w.Process().Open("/n0")
 		must(t, err)
 		odd := &oddDir{Dir: d, mode: map[string]fs.FileMode{"plain": mode}}
-		if _, err := scan(odd, true, nil); !errors.Is(err, errSpecial) || !strings.Contains(err.Error(), "/n0/plain is a "+kind) {
+		if _, err := tree.Scan(odd, true, nil); !errors.Is(err, tree.ErrSpecial) || !strings.Contains(err.Error(), "/n0/plain is a "+kind) {
 			t.Errorf("%v: %v", mode, err)
 		}
-		l, err := scan(odd, false, nil)
+		l, err := tree.Scan(odd, false, nil)
 		must(t, err)
-		if e := l.find("plain"); e.Type != kind || len(l.bad) != 0 {
-			t.Errorf("%v: %+v, %v", mode, e, l.bad)
+		if e := l.Find("plain"); e.Type != kind || len(l.Bad) != 0 {
+			t.Errorf("%v: %+v, %v", mode, e, l.Bad)
 		}
 	}
 }
@@ -270,14 +271,14 @@ func TestModes(t *testing.T) {
 // TestJSONNames writes names of any bytes as JSON does, and back.
 func TestJSONNames(t *testing.T) {
 	t.Parallel()
-	for name, want := range map[Name]string{"plain": "plain", "a b\n": "a b\n", "\xff": "base64:/w==", "base64:x": "base64:YmFzZTY0Ong=", "": ""} {
+	for name, want := range map[tree.Name]string{"plain": "plain", "a b\n": "a b\n", "\xff": "base64:/w==", "base64:x": "base64:YmFzZTY0Ong=", "": ""} {
 		text, err := name.MarshalText()
-		var back Name
+		var back tree.Name
 		if err != nil || string(text) != want || back.UnmarshalText(text) != nil || back != name {
 			t.Errorf("%q: %q, %v, and back %q: want %q", name, text, err, back, want)
 		}
 	}
-	if err := new(Name).UnmarshalText([]byte("base64:?")); err == nil {
+	if err := new(tree.Name).UnmarshalText([]byte("base64:?")); err == nil {
 		t.Error("what is no base64 was taken")
 	}
 }
@@ -357,7 +358,7 @@ func TestEmptyAttribute(t *testing.T) {
 	must(t, w.protect())
 	d, err := w.Process().Open("/n0")
 	must(t, err)
-	_, err = setMeta(d, "plain", &Entry{Path: "plain", Type: typeFile, Mode: 0o600, Attributes: attributes{"user.empty": {}}})
+	_, err = tree.SetMeta(d, "plain", &tree.Entry{Path: "plain", Type: tree.TypeFile, Mode: 0o600, Attributes: tree.Attributes{"user.empty": {}}})
 	must(t, err)
 	there, err := d.Attributes("plain")
 	if _, ok := there["user.empty"]; err != nil || !ok {

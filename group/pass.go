@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 	"sort"
+	"volley/group/internal/tree"
 
 	"volley/executor"
 	"volley/verify"
@@ -31,10 +32,10 @@ type earlierData struct {
 	member  *Member
 	list    []segment
 	next    int // of the list
-	files   extents
-	entries map[Name]*Entry
-	times   map[[3]int64][]*Entry // files by length and time
-	found   map[Name]bool         // files now that were seen to hold what they may have been
+	files   tree.Extents
+	entries map[tree.Name]*tree.Entry
+	times   map[[3]int64][]*tree.Entry // files by length and time
+	found   map[tree.Name]bool         // files now that were seen to hold what they may have been
 }
 
 func (s *session) newPass(m *Manifest, works []*work) (*pass, error) {
@@ -43,7 +44,7 @@ func (s *session) newPass(m *Manifest, works []*work) (*pass, error) {
 		return nil, err
 	}
 	for _, n := range works {
-		n.sums = newSums(m, n.data.extents)
+		n.sums = newSums(m, n.data.Extents)
 		n.member.Parity = make([]byte, m.rows()*m.ParityChunks*digestBytes[m.Digest])
 	}
 	return &pass{s: s, m: m, code: c, works: works, follows: m.keeps(s.manifest), check: s.newCheck(c, m.ChunkBytes), traffic: s.traffic()}, nil
@@ -78,11 +79,11 @@ func (p *pass) open(force bool) error {
 // earlier returns what a node had in the generation in force.
 func (s *session) earlier(n *node) *earlierData {
 	x := s.members[n.index]
-	e := &earlierData{m: s.manifest, member: x, files: extentsOf(x.Entries), entries: map[Name]*Entry{}, times: map[[3]int64][]*Entry{}, found: map[Name]bool{}}
+	e := &earlierData{m: s.manifest, member: x, files: tree.ExtentsOf(x.Entries), entries: map[tree.Name]*tree.Entry{}, times: map[[3]int64][]*tree.Entry{}, found: map[tree.Name]bool{}}
 	e.list = s.manifest.segments(e.files)
 	for _, was := range x.Entries {
 		e.entries[was.Path] = was
-		if key := [3]int64{was.Size, was.Seconds, was.Nanoseconds}; was.Type == typeFile && was.Size > 0 {
+		if key := [3]int64{was.Size, was.Seconds, was.Nanoseconds}; was.Type == tree.TypeFile && was.Size > 0 {
 			e.times[key] = append(e.times[key], was)
 		}
 	}
@@ -90,9 +91,9 @@ func (s *session) earlier(n *node) *earlierData {
 }
 
 // untouched returns what a file was, if it has the length and time that it had.
-func (e *earlierData) untouched(now *Entry) *Entry {
+func (e *earlierData) untouched(now *tree.Entry) *tree.Entry {
 	was := e.entries[now.Path]
-	if was == nil || was.Type != typeFile || was.Size != now.Size || !was.sameTime(now) {
+	if was == nil || was.Type != tree.TypeFile || was.Size != now.Size || !was.SameTime(now) {
 		return nil
 	}
 	return was
@@ -101,16 +102,16 @@ func (e *earlierData) untouched(now *Entry) *Entry {
 // were returns what a file may have been: what had its name, length and time, or else the files that had its length and
 // time, and that are not there any more as they were. Times of whole seconds, or of very many files, may be made up, and
 // tell nothing of names.
-func (n *work) were(now *Entry) (list []*Entry) {
+func (n *work) were(now *tree.Entry) (list []*tree.Entry) {
 	if was := n.earlier.untouched(now); was != nil {
-		return []*Entry{was}
+		return []*tree.Entry{was}
 	}
 	alike := n.earlier.times[[3]int64{now.Size, now.Seconds, now.Nanoseconds}]
 	if now.Nanoseconds == 0 || len(alike) > mostAlike {
 		return nil
 	}
 	for _, was := range alike {
-		if is := n.listing.find(was.Path); is == nil || n.earlier.untouched(is) == nil {
+		if is := n.listing.Find(was.Path); is == nil || n.earlier.untouched(is) == nil {
 			list = append(list, was)
 		}
 	}
@@ -121,7 +122,7 @@ func (n *work) were(now *Entry) (list []*Entry) {
 const mostAlike = 100
 
 // rotten returns an error where a file holds none of what it may have been.
-func (n *work) rotten(ctx context.Context, now *Entry, were []*Entry) error {
+func (n *work) rotten(ctx context.Context, now *tree.Entry, were []*tree.Entry) error {
 	if n.force || len(were) == 0 || n.earlier.found[now.Path] {
 		return nil
 	}
@@ -131,11 +132,11 @@ func (n *work) rotten(ctx context.Context, now *Entry, were []*Entry) error {
 			return err
 		}
 	}
-	return &InputError{Way: WayForce, error: errDamaged(joinPath(n.given, now.Path), joinPath(n.given, were[0].Path))}
+	return &InputError{Way: WayForce, error: errDamaged(tree.JoinPath(n.given, now.Path), tree.JoinPath(n.given, were[0].Path))}
 }
 
 // holds reports whether a file holds what one did in the generation in force.
-func (n *work) holds(ctx context.Context, p Name, was *Entry) (bool, error) {
+func (n *work) holds(ctx context.Context, p tree.Name, was *tree.Entry) (bool, error) {
 	f, err := n.dir.OpenFile(string(p), os.O_RDONLY, 0)
 	if err != nil {
 		return false, err
@@ -167,12 +168,12 @@ func (n *work) compareMoved(ctx context.Context, m *Manifest, follows bool) erro
 			return err
 		}
 	}
-	for _, e := range n.listing.entries {
-		if e.Type != typeFile || e.Size == 0 {
+	for _, e := range n.listing.Entries {
+		if e.Type != tree.TypeFile || e.Size == 0 {
 			continue
 		}
 		were := n.were(e)
-		if follows && slices.ContainsFunc(were, func(was *Entry) bool {
+		if follows && slices.ContainsFunc(were, func(was *tree.Entry) bool {
 			return was.Offset == e.Offset && (was.Path == e.Path || m.ChunkBytes == n.earlier.m.ChunkBytes)
 		}) {
 			continue // its segments are compared as they are read
@@ -196,13 +197,13 @@ func (n *work) compareCut(ctx context.Context, m *Manifest) error {
 	first := sort.Search(len(e.list), func(j int) bool { return e.list[j].row >= row })
 	for j := first; j < len(e.list) && e.list[j].row == row; j++ {
 		g := e.list[j]
-		was, is := e.files[g.file], n.listing.find(e.files[g.file].Path)
+		was, is := e.files[g.file], n.listing.Find(e.files[g.file].Path)
 		if is == nil || is.Offset != was.Offset || e.untouched(is) == nil {
 			continue
 		}
 		_, err := n.data.ReadAt(block[:g.n], g.at)
 		if err == nil && !m.sameDigest(block[:g.n], e.member.Segments, j) {
-			err = n.rotten(ctx, is, []*Entry{was})
+			err = n.rotten(ctx, is, []*tree.Entry{was})
 		}
 		if err != nil {
 			return err
@@ -328,14 +329,14 @@ func (n *work) same(ctx context.Context, m *Manifest, row, before int) (bool, er
 			continue
 		}
 		were := n.were(file)
-		if !slices.ContainsFunc(were, func(was *Entry) bool { return was.Offset == file.Offset }) {
+		if !slices.ContainsFunc(were, func(was *tree.Entry) bool { return was.Offset == file.Offset }) {
 			continue
 		}
 		if err := n.rotten(ctx, file, were); err != nil {
 			return false, err
 		}
 		if len(were) == 1 && !n.force { // it does not always hold the same
-			return false, changedMeanwhile(joinPath(n.given, file.Path))
+			return false, changedMeanwhile(tree.JoinPath(n.given, file.Path))
 		}
 	}
 	return same, nil

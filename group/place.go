@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"path/filepath"
 	"slices"
+	"volley/group/internal/tree"
 
 	"volley/internal/disk"
 )
@@ -32,15 +33,15 @@ type Identity struct {
 	Held  bool  `json:"held,omitempty"`  // there is a manifest, so that a protect has come that far
 	Empty bool  `json:"empty,omitempty"` // there is no directory, or nothing in it: a node that is it is lost
 
-	Name  Name   `json:"name,omitempty"`  // of the directory, by which its group knows it: its whole path, or as Options.Names has it
-	Names []Name `json:"names,omitempty"` // of the directories of the group when it was last protected, by node
+	Name  tree.Name   `json:"name,omitempty"`  // of the directory, by which its group knows it: its whole path, or as Options.Names has it
+	Names []tree.Name `json:"names,omitempty"` // of the directories of the group when it was last protected, by node
 }
 
-func whole(dir string) Name {
+func whole(dir string) tree.Name {
 	if path, err := filepath.Abs(dir); err == nil {
 		dir = path
 	}
-	return Name(dir)
+	return tree.Name(dir)
 }
 
 // Identify returns what a directory says. A verb reads it anew, once it has the lock.

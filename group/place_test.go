@@ -9,18 +9,19 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"volley/group/internal/tree"
 
 	"pgregory.net/rapid"
 
 	"volley/internal/disk"
 )
 
-func file(name string, size int64) *Entry {
-	return &Entry{Path: Name(name), Type: typeFile, Size: size}
+func file(name string, size int64) *tree.Entry {
+	return &tree.Entry{Path: tree.Name(name), Type: tree.TypeFile, Size: size}
 }
 
 // copied returns copies of entries.
-func copied(list []*Entry) (copies []*Entry) {
+func copied(list []*tree.Entry) (copies []*tree.Entry) {
 	for _, e := range list {
 		is := *e
 		copies = append(copies, &is)
@@ -29,8 +30,8 @@ func copied(list []*Entry) (copies []*Entry) {
 }
 
 // offsets returns where files lie.
-func offsets(list []*Entry) map[Name]int64 {
-	of := map[Name]int64{}
+func offsets(list []*tree.Entry) map[tree.Name]int64 {
+	of := map[tree.Name]int64{}
 	for _, e := range list {
 		of[e.Path] = e.Offset
 	}
@@ -38,8 +39,8 @@ func offsets(list []*Entry) map[Name]int64 {
 }
 
 // drawFiles draws some files at no places.
-func drawFiles(t *rapid.T, least int) []*Entry {
-	var list []*Entry
+func drawFiles(t *rapid.T, least int) []*tree.Entry {
+	var list []*tree.Entry
 	for i, size := range rapid.SliceOfN(rapid.Int64Range(0, 50), least, 20).Draw(t, "sizes") {
 		list = append(list, file(fmt.Sprint("f", i), size))
 	}
@@ -47,10 +48,10 @@ func drawFiles(t *rapid.T, least int) []*Entry {
 }
 
 // apartAndWithin fails unless files lie apart, and before the end, where one of them ends.
-func apartAndWithin(t *rapid.T, list []*Entry, end int64) {
+func apartAndWithin(t *rapid.T, list []*tree.Entry, end int64) {
 	t.Helper()
 	var at int64
-	for _, e := range extentsOf(list) {
+	for _, e := range tree.ExtentsOf(list) {
 		if e.Offset < at {
 			t.Fatalf("%q begins at %d, and the one before ends at %d", e.Path, e.Offset, at)
 		}
@@ -62,7 +63,7 @@ func apartAndWithin(t *rapid.T, list []*Entry, end int64) {
 }
 
 // bytesOf returns how many bytes files have.
-func bytesOf(list []*Entry) (n int64) {
+func bytesOf(list []*tree.Entry) (n int64) {
 	for _, e := range list {
 		n += e.Size
 	}
@@ -75,14 +76,14 @@ func TestPlace(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		list := drawFiles(t, 1)
-		end := allocate(list, nil, mostChunk)
+		end := tree.Allocate(list, nil, mostChunk)
 		apartAndWithin(t, list, end)
 		if total := bytesOf(list); end != total {
 			t.Fatalf("%d bytes take %d", total, end)
 		}
 		// The same again.
 		was := copied(list)
-		if again := allocate(list, was, mostChunk); again != end || !reflect.DeepEqual(list, was) {
+		if again := tree.Allocate(list, was, mostChunk); again != end || !reflect.DeepEqual(list, was) {
 			t.Fatalf("nothing has changed, and %v became %v", was, list)
 		}
 		// One is gone, one grows, one shrinks, one comes, one is renamed.
@@ -100,12 +101,12 @@ func TestPlace(t *testing.T) {
 			list = append(list, file("new", rapid.Int64Range(51, 100).Draw(t, "new")))
 		case 4:
 			list[i].Path = "renamed"
-			if allocate(list, was, mostChunk); list[i].Offset != was[i].Offset {
+			if tree.Allocate(list, was, mostChunk); list[i].Offset != was[i].Offset {
 				t.Fatalf("renamed, and went from %d to %d", was[i].Offset, list[i].Offset)
 			}
 		}
 		before, old := bytesOf(was), end
-		end = allocate(list, was, mostChunk)
+		end = tree.Allocate(list, was, mostChunk)
 		apartAndWithin(t, list, end)
 		total := bytesOf(list)
 		if 2*end > 3*total {
@@ -135,7 +136,7 @@ func TestRoom(t *testing.T) {
 		{20 * mib, 0, 20*mib + 10, usualBlock}, {20 * mib, 0, 20*mib + 10_000, 160_000}, {20 * mib, 0, 24 * mib, 3 * mib}, {80, 0, 88, 11}, {7, 0, 8, 1}, {6, 0, 7, 0},
 		{20 * mib, mib, 20 * mib, mib}, {20 * mib, mib, 20*mib + 10, mib - 10}, {20 * mib, mib, 22 * mib, 22 * mib / 8}, {20 * mib, mib, 16 * mib, 2 * mib},
 	} {
-		if is := room(&Entry{Size: x.now}, &Entry{Size: x.size, Room: x.room}); is != x.want {
+		if is := tree.Room(&tree.Entry{Size: x.now}, &tree.Entry{Size: x.size, Room: x.room}); is != x.want {
 			t.Errorf("%+v: %d", x, is)
 		}
 	}
@@ -147,13 +148,13 @@ func TestPlaceEdits(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(20) {
 		rng := rand.New(rand.NewPCG(seed, 1))
-		var list []*Entry
+		var list []*tree.Entry
 		var written, laid int64
 		for step := range 300 {
 			was := copied(list)
 			for range 1 + rng.IntN(3) {
-				name := Name(fmt.Sprint("f", rng.IntN(30)))
-				i := slices.IndexFunc(list, func(e *Entry) bool { return e.Path == name })
+				name := tree.Name(fmt.Sprint("f", rng.IntN(30)))
+				i := slices.IndexFunc(list, func(e *tree.Entry) bool { return e.Path == name })
 				switch how := rng.IntN(6); {
 				case i < 0:
 					list = append(list, file(string(name), 1+rng.Int64N(4<<20)))
@@ -165,7 +166,7 @@ func TestPlaceEdits(t *testing.T) {
 					written += list[i].Size / 2
 					list[i].Size -= list[i].Size / 2
 				case how == 2 && list[i].Size > 0:
-					list[i].Path = Name(fmt.Sprint("renamed", step))
+					list[i].Path = tree.Name(fmt.Sprint("renamed", step))
 				default:
 					n := 1 + rng.Int64N(10_000)
 					written += n
@@ -173,8 +174,8 @@ func TestPlaceEdits(t *testing.T) {
 				}
 			}
 			var at int64
-			end := allocate(list, was, mostChunk)
-			for _, e := range extentsOf(list) {
+			end := tree.Allocate(list, was, mostChunk)
+			for _, e := range tree.ExtentsOf(list) {
 				if e.Offset < at || e.Room < 0 || e.Room > e.Size/8 {
 					t.Fatalf("seed %d, step %d: %+v: the one before ends at %d", seed, step, e, at)
 				}
@@ -191,7 +192,7 @@ func TestPlaceEdits(t *testing.T) {
 				laid += max(0, e.Size-starts[e.Offset])
 			}
 			again := copied(list)
-			if allocate(again, list, mostChunk); !reflect.DeepEqual(again, list) {
+			if tree.Allocate(again, list, mostChunk); !reflect.DeepEqual(again, list) {
 				t.Fatalf("seed %d, step %d: nothing has changed, and %v became %v", seed, step, list, again)
 			}
 		}
@@ -204,34 +205,34 @@ func TestPlaceEdits(t *testing.T) {
 // TestPlaceGaps checks which place a file gets.
 func TestPlaceGaps(t *testing.T) {
 	t.Parallel()
-	at := func(name string, offset, size int64) *Entry {
+	at := func(name string, offset, size int64) *tree.Entry {
 		e := file(name, size)
 		e.Offset = offset
 		return e
 	}
-	was := []*Entry{at("a", 0, 10), at("b", 10, 10), at("c", 20, 10), at("d", 30, 100)}
+	was := []*tree.Entry{at("a", 0, 10), at("b", 10, 10), at("c", 20, 10), at("d", 30, 100)}
 	for _, x := range []struct {
 		what string
-		list []*Entry
+		list []*tree.Entry
 		most int64
 		want []int64
 		end  int64
 	}{
-		{"the gap that it fits", []*Entry{file("a", 10), file("c", 10), file("d", 100), file("new", 10)}, mostChunk, []int64{0, 20, 30, 10}, 130},
-		{"part of a gap, and the rest of it", []*Entry{file("a", 10), file("c", 10), file("d", 100), file("x", 4), file("y", 6)}, mostChunk, []int64{0, 20, 30, 10, 14}, 130},
-		{"no gap is long enough", []*Entry{file("a", 10), file("c", 10), file("d", 100), file("new", 11)}, mostChunk, []int64{0, 20, 30, 130}, 141},
-		{"the first gap is too short", []*Entry{file("b", 10), file("d", 100), file("c", 5), file("new", 15)}, mostChunk, []int64{10, 30, 20, 130}, 145},
-		{"it pushes the next away", []*Entry{file("a", 11), file("b", 10), file("c", 10), file("d", 100)}, mostChunk, []int64{0, 130, 20, 30}, 140},
-		{"the next is longer than it", []*Entry{file("a", 10), file("b", 10), file("c", 11), file("d", 100)}, mostChunk, []int64{0, 10, 130, 30}, 141},
-		{"renamed", []*Entry{file("a", 10), file("e", 10), file("c", 10), file("f", 100)}, mostChunk, []int64{0, 10, 20, 30}, 130},
-		{"a copy", []*Entry{file("a", 10), file("b", 10), file("b2", 10), file("c", 10), file("d", 100)}, mostChunk, []int64{0, 10, 130, 20, 30}, 140},
-		{"it grows at the end", []*Entry{file("a", 10), file("b", 10), file("c", 10), file("d", 150)}, mostChunk, []int64{0, 10, 20, 30}, 180},
-		{"it was empty", []*Entry{file("a", 10), file("b", 0), file("c", 10), file("d", 100)}, mostChunk, []int64{0, 0, 20, 30}, 130},
-		{"less than half is gaps", []*Entry{file("c", 10), file("a", 10)}, mostChunk, []int64{20, 0}, 30},
-		{"more than half would be gaps", []*Entry{file("d", 20)}, mostChunk, []int64{0}, 20},
-		{"afresh", []*Entry{file("c", 10), file("d", 100)}, 0, []int64{0, 10}, 110},
+		{"the gap that it fits", []*tree.Entry{file("a", 10), file("c", 10), file("d", 100), file("new", 10)}, mostChunk, []int64{0, 20, 30, 10}, 130},
+		{"part of a gap, and the rest of it", []*tree.Entry{file("a", 10), file("c", 10), file("d", 100), file("x", 4), file("y", 6)}, mostChunk, []int64{0, 20, 30, 10, 14}, 130},
+		{"no gap is long enough", []*tree.Entry{file("a", 10), file("c", 10), file("d", 100), file("new", 11)}, mostChunk, []int64{0, 20, 30, 130}, 141},
+		{"the first gap is too short", []*tree.Entry{file("b", 10), file("d", 100), file("c", 5), file("new", 15)}, mostChunk, []int64{10, 30, 20, 130}, 145},
+		{"it pushes the next away", []*tree.Entry{file("a", 11), file("b", 10), file("c", 10), file("d", 100)}, mostChunk, []int64{0, 130, 20, 30}, 140},
+		{"the next is longer than it", []*tree.Entry{file("a", 10), file("b", 10), file("c", 11), file("d", 100)}, mostChunk, []int64{0, 10, 130, 30}, 141},
+		{"renamed", []*tree.Entry{file("a", 10), file("e", 10), file("c", 10), file("f", 100)}, mostChunk, []int64{0, 10, 20, 30}, 130},
+		{"a copy", []*tree.Entry{file("a", 10), file("b", 10), file("b2", 10), file("c", 10), file("d", 100)}, mostChunk, []int64{0, 10, 130, 20, 30}, 140},
+		{"it grows at the end", []*tree.Entry{file("a", 10), file("b", 10), file("c", 10), file("d", 150)}, mostChunk, []int64{0, 10, 20, 30}, 180},
+		{"it was empty", []*tree.Entry{file("a", 10), file("b", 0), file("c", 10), file("d", 100)}, mostChunk, []int64{0, 0, 20, 30}, 130},
+		{"less than half is gaps", []*tree.Entry{file("c", 10), file("a", 10)}, mostChunk, []int64{20, 0}, 30},
+		{"more than half would be gaps", []*tree.Entry{file("d", 20)}, mostChunk, []int64{0}, 20},
+		{"afresh", []*tree.Entry{file("c", 10), file("d", 100)}, 0, []int64{0, 10}, 110},
 	} {
-		end := allocate(x.list, was, x.most)
+		end := tree.Allocate(x.list, was, x.most)
 		var is []int64
 		for _, e := range x.list {
 			is = append(is, e.Offset)
@@ -245,8 +246,8 @@ func TestPlaceGaps(t *testing.T) {
 // TestPlacePushes checks which files one that grows pushes away.
 func TestPlacePushes(t *testing.T) {
 	t.Parallel()
-	was := []*Entry{file("a", 100), file("b", 5), file("c", 10), file("d", 300)}
-	allocate(was, nil, mostChunk)
+	was := []*tree.Entry{file("a", 100), file("b", 5), file("c", 10), file("d", 300)}
+	tree.Allocate(was, nil, mostChunk)
 	for grown, want := range map[int64][]int64{ // places, and the room of a
 		104: {0, 415, 420, 115, 11}, // room as far as the next that is long
 		115: {0, 415, 420, 115, 0},
@@ -254,7 +255,7 @@ func TestPlacePushes(t *testing.T) {
 	} {
 		list := copied(was)
 		list[0].Size = grown
-		allocate(list, was, mostChunk)
+		tree.Allocate(list, was, mostChunk)
 		if is := []int64{list[0].Offset, list[1].Offset, list[2].Offset, list[3].Offset, list[0].Room}; !slices.Equal(is, want) {
 			t.Errorf("%d bytes: %v: want %v", grown, is, want)
 		}
@@ -299,9 +300,9 @@ func TestBlocks(t *testing.T) {
 			}
 		}
 		list := drawFiles(t, 0)
-		allocate(list, nil, mostChunk)
-		list = slices.DeleteFunc(list, func(e *Entry) bool { return e.Offset+e.Size > int64(m.DataChunks)*m.ChunkBytes })
-		files := extentsOf(list)
+		tree.Allocate(list, nil, mostChunk)
+		list = slices.DeleteFunc(list, func(e *tree.Entry) bool { return e.Offset+e.Size > int64(m.DataChunks)*m.ChunkBytes })
+		files := tree.ExtentsOf(list)
 		covered := make([]int64, len(files))
 		for i, g := range m.segments(files) {
 			row, chunk, stop := m.blockAt(g.at)
@@ -462,30 +463,30 @@ func TestBlockPackets(t *testing.T) {
 // TestShrunk checks when a node looks as if its files were gone by accident.
 func TestShrunk(t *testing.T) {
 	t.Parallel()
-	dir := &Entry{Path: "d", Type: typeDir}
+	dir := &tree.Entry{Path: "d", Type: tree.TypeDir}
 	for _, x := range []struct {
 		what     string
-		was, now []*Entry
+		was, now []*tree.Entry
 		most     float64
 		want     shrinkage
 	}{
 		{"nothing was there", nil, nil, 0.5, shrinkage{}},
-		{"directories only", []*Entry{dir}, nil, 0.5, shrinkage{}},
-		{"all is there", []*Entry{file("a", 5), dir}, []*Entry{file("a", 5)}, 0.5, shrinkage{Files: 1, Were: 1, Bytes: 5, WereBytes: 5}},
-		{"all is gone", []*Entry{file("a", 5), file("b", 5)}, []*Entry{dir}, 0.5, shrinkage{Were: 2, WereBytes: 10, Deleted: 2, First: []string{"a", "b"}, Empty: true, Less: true}},
-		{"all is gone, and all may", []*Entry{file("a", 5)}, nil, 1, shrinkage{Were: 1, WereBytes: 5, Deleted: 1, First: []string{"a"}, Empty: true}},
-		{"half is gone", []*Entry{file("a", 5), file("b", 5)}, []*Entry{file("b", 5)}, 0.5, shrinkage{Files: 1, Were: 2, Bytes: 5, WereBytes: 10, Deleted: 1, First: []string{"a"}}},
-		{"half may not be gone", []*Entry{file("a", 5), file("b", 5)}, []*Entry{file("b", 5)}, 0.4, shrinkage{Files: 1, Were: 2, Bytes: 5, WereBytes: 10, Deleted: 1, First: []string{"a"}, Less: true}},
-		{"half the files, and fewer bytes", []*Entry{file("a", 6), file("b", 5)}, []*Entry{file("b", 5)}, 0.5, shrinkage{Files: 1, Were: 2, Bytes: 5, WereBytes: 11, Deleted: 1, First: []string{"a"}, Less: true}},
-		{"most bytes, and few files", []*Entry{file("a", 1), file("b", 1), file("c", 9)}, []*Entry{file("c", 9)}, 0.5, shrinkage{Files: 1, Were: 3, Bytes: 9, WereBytes: 11, Deleted: 2, First: []string{"a", "b"}, Less: true}},
-		{"new ones make up for it", []*Entry{file("a", 5), file("b", 5)}, []*Entry{file("c", 5), file("d", 5)}, 0.5, shrinkage{Files: 2, Were: 2, Bytes: 10, WereBytes: 10, Deleted: 2, First: []string{"a", "b"}}},
-		{"emptied", []*Entry{file("a", 5)}, []*Entry{file("a", 0)}, 0.5, shrinkage{Were: 1, WereBytes: 5, Deleted: 1, First: []string{"a"}, Empty: true, Less: true}},
-		{"empty before", []*Entry{file("a", 0), file("b", 1)}, []*Entry{file("a", 0), file("b", 1)}, 0.5, shrinkage{Files: 2, Were: 2, Bytes: 1, WereBytes: 1}},
-		{"shorter", []*Entry{file("a", 5), file("b", 5), file("c", 0)}, []*Entry{file("a", 4), file("b", 6), file("c", 0)}, 0.5, shrinkage{Files: 3, Were: 3, Bytes: 10, WereBytes: 10, Shorter: 1, First: []string{"a"}}},
-		{"one emptied, one shorter, one gone", []*Entry{file("a", 5), file("b", 5), file("c", 5), file("d", 5)}, []*Entry{file("a", 0), dir, file("b", 1), file("d", 5)}, 0.5,
+		{"directories only", []*tree.Entry{dir}, nil, 0.5, shrinkage{}},
+		{"all is there", []*tree.Entry{file("a", 5), dir}, []*tree.Entry{file("a", 5)}, 0.5, shrinkage{Files: 1, Were: 1, Bytes: 5, WereBytes: 5}},
+		{"all is gone", []*tree.Entry{file("a", 5), file("b", 5)}, []*tree.Entry{dir}, 0.5, shrinkage{Were: 2, WereBytes: 10, Deleted: 2, First: []string{"a", "b"}, Empty: true, Less: true}},
+		{"all is gone, and all may", []*tree.Entry{file("a", 5)}, nil, 1, shrinkage{Were: 1, WereBytes: 5, Deleted: 1, First: []string{"a"}, Empty: true}},
+		{"half is gone", []*tree.Entry{file("a", 5), file("b", 5)}, []*tree.Entry{file("b", 5)}, 0.5, shrinkage{Files: 1, Were: 2, Bytes: 5, WereBytes: 10, Deleted: 1, First: []string{"a"}}},
+		{"half may not be gone", []*tree.Entry{file("a", 5), file("b", 5)}, []*tree.Entry{file("b", 5)}, 0.4, shrinkage{Files: 1, Were: 2, Bytes: 5, WereBytes: 10, Deleted: 1, First: []string{"a"}, Less: true}},
+		{"half the files, and fewer bytes", []*tree.Entry{file("a", 6), file("b", 5)}, []*tree.Entry{file("b", 5)}, 0.5, shrinkage{Files: 1, Were: 2, Bytes: 5, WereBytes: 11, Deleted: 1, First: []string{"a"}, Less: true}},
+		{"most bytes, and few files", []*tree.Entry{file("a", 1), file("b", 1), file("c", 9)}, []*tree.Entry{file("c", 9)}, 0.5, shrinkage{Files: 1, Were: 3, Bytes: 9, WereBytes: 11, Deleted: 2, First: []string{"a", "b"}, Less: true}},
+		{"new ones make up for it", []*tree.Entry{file("a", 5), file("b", 5)}, []*tree.Entry{file("c", 5), file("d", 5)}, 0.5, shrinkage{Files: 2, Were: 2, Bytes: 10, WereBytes: 10, Deleted: 2, First: []string{"a", "b"}}},
+		{"emptied", []*tree.Entry{file("a", 5)}, []*tree.Entry{file("a", 0)}, 0.5, shrinkage{Were: 1, WereBytes: 5, Deleted: 1, First: []string{"a"}, Empty: true, Less: true}},
+		{"empty before", []*tree.Entry{file("a", 0), file("b", 1)}, []*tree.Entry{file("a", 0), file("b", 1)}, 0.5, shrinkage{Files: 2, Were: 2, Bytes: 1, WereBytes: 1}},
+		{"shorter", []*tree.Entry{file("a", 5), file("b", 5), file("c", 0)}, []*tree.Entry{file("a", 4), file("b", 6), file("c", 0)}, 0.5, shrinkage{Files: 3, Were: 3, Bytes: 10, WereBytes: 10, Shorter: 1, First: []string{"a"}}},
+		{"one emptied, one shorter, one gone", []*tree.Entry{file("a", 5), file("b", 5), file("c", 5), file("d", 5)}, []*tree.Entry{file("a", 0), dir, file("b", 1), file("d", 5)}, 0.5,
 			shrinkage{Files: 2, Were: 4, Bytes: 6, WereBytes: 20, Deleted: 2, Shorter: 1, First: []string{"c", "a", "b"}, Less: true}},
-		{"became a directory", []*Entry{file("d", 1)}, []*Entry{dir}, 0.5, shrinkage{Were: 1, WereBytes: 1, Deleted: 1, First: []string{"d"}, Empty: true, Less: true}},
-		{"many", []*Entry{file("a", 1), file("b", 1), file("c", 1), file("d", 1), file("e", 1), file("f", 1), file("g", 1)}, []*Entry{file("g", 0)}, 0.5,
+		{"became a directory", []*tree.Entry{file("d", 1)}, []*tree.Entry{dir}, 0.5, shrinkage{Were: 1, WereBytes: 1, Deleted: 1, First: []string{"d"}, Empty: true, Less: true}},
+		{"many", []*tree.Entry{file("a", 1), file("b", 1), file("c", 1), file("d", 1), file("e", 1), file("f", 1), file("g", 1)}, []*tree.Entry{file("g", 0)}, 0.5,
 			shrinkage{Were: 7, WereBytes: 7, Deleted: 7, First: []string{"a", "b", "c", "d", "e", "g"}, Empty: true, Less: true}},
 	} {
 		if is := shrunk(x.was, x.now, x.most); fmt.Sprintf("%+v", is) != fmt.Sprintf("%+v", x.want) {

@@ -11,6 +11,7 @@ import (
 	"os"
 	"slices"
 	"time"
+	"volley/group/internal/tree"
 
 	"volley/internal/atomicfile"
 	"volley/internal/disk"
@@ -100,9 +101,9 @@ func (o *ProtectOptions) args() string {
 
 type work struct {
 	*node
-	listing *listing
+	listing *tree.Listing
 	data    *data
-	before  []*Entry // whose places its files take
+	before  []*tree.Entry // whose places its files take
 	member  Member
 
 	// Of the pass:
@@ -130,14 +131,14 @@ func protect(ctx context.Context, s *session, o ProtectOptions) (*ProtectReport,
 	}
 	m.Matrix, m.Digest = cmp.Or(m.Matrix, Cauchy), cmp.Or(m.Digest, SHA256)
 	layouts, err := candidates(s.k, &o, m.Matrix)
-	switch wrong := m.Exclude.validate(); {
+	switch wrong := m.Exclude.Validate(); {
 	case err != nil:
 	case o.Retain < 0:
 		err = inputf("%d snapshots to retain: want 0 or more", o.Retain)
 	case wrong != nil:
 		err = inputf("%w", wrong)
 	case m.Generation > mostGeneration:
-		err = inputf("the group is at generation %d, after which there is no other: recover what is missing, remove the %s of all nodes, and protect it as a new group", s.newest, metaName)
+		err = inputf("the group is at generation %d, after which there is no other: recover what is missing, remove the %s of all nodes, and protect it as a new group", s.newest, tree.MetaName)
 	case o.MaxDeleted < 0 || o.MaxDeleted > 1:
 		err = inputf("a share of %v of the files: want 0 to 1", o.MaxDeleted)
 	default:
@@ -249,9 +250,9 @@ type scanned struct {
 func (s *session) scan(ctx context.Context, m *Manifest, o *ProtectOptions) ([]*work, []scanned, error) {
 	works := make([]*work, len(s.nodes))
 	all, err := collect(ctx, s, func(_ context.Context, i int, n *node) (x scanned, err error) {
-		l, err := scan(n.dir, true, m.Exclude)
+		l, err := tree.Scan(n.dir, true, m.Exclude)
 		works[i] = &work{node: n, listing: l, data: &data{}}
-		if errors.Is(err, errSpecial) || errors.Is(err, errLong) {
+		if errors.Is(err, tree.ErrSpecial) || errors.Is(err, tree.ErrLong) {
 			return x, &InputError{error: err}
 		}
 		if err == nil {
@@ -260,22 +261,22 @@ func (s *session) scan(ctx context.Context, m *Manifest, o *ProtectOptions) ([]*
 		if err != nil {
 			return x, err
 		}
-		var before []*Entry // that were protected
+		var before []*tree.Entry // that were protected
 		if x := s.members[n.index]; x != nil {
 			before = x.Entries
 		}
-		kept := slices.DeleteFunc(slices.Clone(before), m.Exclude.entry)
-		x.Left = shrunk(kept, l.entries, cmp.Or(o.MaxDeleted, DefaultMaxDeleted))
+		kept := slices.DeleteFunc(slices.Clone(before), m.Exclude.Entry)
+		x.Left = shrunk(kept, l.Entries, cmp.Or(o.MaxDeleted, DefaultMaxDeleted))
 		if m.Matrix != FTI { // whose files lie without gaps, in the order of their names
 			works[i].before = before
 		}
-		x.Fresh = allocate(l.entries, works[i].before, 0)
-		x.End = allocate(l.entries, works[i].before, mostChunk)
-		if x.Coded, x.Anew, x.Changes = changes(l.entries, before); !o.DryRun {
+		x.Fresh = tree.Allocate(l.Entries, works[i].before, 0)
+		x.End = tree.Allocate(l.Entries, works[i].before, mostChunk)
+		if x.Coded, x.Anew, x.Changes = changes(l.Entries, before); !o.DryRun {
 			x.Changes = nil
 		}
-		for _, e := range l.entries {
-			if e.Type == typeFile {
+		for _, e := range l.Entries {
+			if e.Type == tree.TypeFile {
 				x.Files++
 				x.Bytes += e.Size
 			}
@@ -289,9 +290,9 @@ func (s *session) scan(ctx context.Context, m *Manifest, o *ProtectOptions) ([]*
 }
 
 // hiding returns an error that names a file which has data, and a length of 0.
-func (n *node) hiding(l *listing) error {
-	for _, e := range l.entries {
-		if e.Type != typeFile || e.Size > 0 {
+func (n *node) hiding(l *tree.Listing) error {
+	for _, e := range l.Entries {
+		if e.Type != tree.TypeFile || e.Size > 0 {
 			continue
 		}
 		f, err := n.dir.OpenFile(string(e.Path), os.O_RDONLY, 0)
@@ -330,13 +331,13 @@ func (s *session) settle(m *Manifest, works []*work, found []scanned, layouts []
 	if !m.follows(earlier) {
 		most = fresh
 		for _, w := range works {
-			allocate(w.listing.entries, w.before, 0)
+			tree.Allocate(w.listing.Entries, w.before, 0)
 		}
 	}
 	m.geometry(most, earlier)
 	for _, w := range works {
-		w.data = newData(w.dir, w.listing.entries, false)
-		w.member = Member{Bytes: found[w.index].End, Entries: w.listing.entries}
+		w.data = newData(w.dir, w.listing.Entries, false)
+		w.member = Member{Bytes: found[w.index].End, Entries: w.listing.Entries}
 		if !m.follows(earlier) {
 			w.member.Bytes = found[w.index].Fresh
 		}
@@ -345,17 +346,17 @@ func (s *session) settle(m *Manifest, works []*work, found []scanned, layouts []
 }
 
 // changes returns bytes of files that have changed or moved, how many of these come to new places, and what differs.
-func changes(now, was []*Entry) (n, anew int64, list []Finding) {
-	then, at := map[Name]*Entry{}, map[int64]*Entry{}
+func changes(now, was []*tree.Entry) (n, anew int64, list []Finding) {
+	then, at := map[tree.Name]*tree.Entry{}, map[int64]*tree.Entry{}
 	for _, e := range was {
-		if then[e.Path] = e; e.Type == typeFile && e.Size > 0 {
+		if then[e.Path] = e; e.Type == tree.TypeFile && e.Size > 0 {
 			at[e.Offset] = e
 		}
 	}
 	for _, e := range now {
 		o := then[e.Path]
 		delete(then, e.Path)
-		same := o != nil && o.Type == e.Type && o.Size == e.Size && o.Target == e.Target && (e.Type != typeFile || o.sameTime(e))
+		same := o != nil && o.Type == e.Type && o.Size == e.Size && o.Target == e.Target && (e.Type != tree.TypeFile || o.SameTime(e))
 		switch {
 		case e.Path == ".":
 		case o == nil:
@@ -363,11 +364,11 @@ func changes(now, was []*Entry) (n, anew int64, list []Finding) {
 		case !same:
 			list = append(list, Finding{Path: e.Path, What: Changed})
 		}
-		if o = at[e.Offset]; e.Type != typeFile || e.Size == 0 || o != nil && o.Size == e.Size && o.sameTime(e) {
+		if o = at[e.Offset]; e.Type != tree.TypeFile || e.Size == 0 || o != nil && o.Size == e.Size && o.SameTime(e) {
 			continue
 		}
 		if n += e.Size; o == nil {
-			o = &Entry{}
+			o = &tree.Entry{}
 		}
 		anew += max(0, e.Size-o.Size)
 	}
@@ -470,20 +471,20 @@ func (p *pass) make(ctx context.Context, record func(*work) ([]byte, error)) (te
 }
 
 func unchanged(w *work) error {
-	l, err := scan(w.dir, true, w.listing.without)
+	l, err := tree.Scan(w.dir, true, w.listing.Without)
 	if err != nil {
 		return err
 	}
-	for i, e := range w.listing.entries {
-		if i >= len(l.entries) || l.entries[i].Path != e.Path {
+	for i, e := range w.listing.Entries {
+		if i >= len(l.Entries) || l.Entries[i].Path != e.Path {
 			return inputf("%s: files have come or gone while they were protected: leave them alone meanwhile, and run again", w.given)
 		}
-		n := l.entries[i]
-		if n.Type != e.Type || n.Size != e.Size || n.Target != e.Target || e.Type == typeFile && (!n.sameTime(e) || n.touch != e.touch) {
-			return changedMeanwhile(joinPath(w.given, e.Path))
+		n := l.Entries[i]
+		if n.Type != e.Type || n.Size != e.Size || n.Target != e.Target || e.Type == tree.TypeFile && (!n.SameTime(e) || n.Touch != e.Touch) {
+			return changedMeanwhile(tree.JoinPath(w.given, e.Path))
 		}
 	}
-	if len(l.entries) != len(w.listing.entries) {
+	if len(l.Entries) != len(w.listing.Entries) {
 		return inputf("%s: files have come while it was protected: leave them alone meanwhile, and run again", w.given)
 	}
 	return nil

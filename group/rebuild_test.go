@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"volley/group/internal/tree"
 
 	"volley/internal/disk/disktest"
 )
@@ -28,7 +29,7 @@ func newLong(t *testing.T, layout string) *world {
 func readsOf(w *world, nodes []int, run func(p *disktest.Process)) map[string]int {
 	count := map[string]int{}
 	for _, c := range w.Calls(run) {
-		data := !strings.Contains(c.Path, metaName) || strings.HasSuffix(c.Path, "/parity.1")
+		data := !strings.Contains(c.Path, tree.MetaName) || strings.HasSuffix(c.Path, "/parity.1")
 		if c.Op == "read" && data && slices.ContainsFunc(nodes, func(n int) bool { return strings.HasPrefix(c.Path, w.dirs[n]+"/") }) {
 			count[c.Path]++
 		}

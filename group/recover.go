@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"volley/group/internal/tree"
 
 	"volley/executor"
 	"volley/internal/disk"
@@ -36,8 +37,8 @@ type RecoverReport struct {
 	Nodes      []NodeReport `json:"nodes"` // as they were found
 	Files      int          `json:"files"` // brought back
 	Blocks     int          `json:"blocks"`
-	Kept       []Name       `json:"kept,omitempty"`        // files that have changed and were left alone
-	Replaced   []Name       `json:"replaced,omitempty"`    // where files lie now in whose place others were recovered
+	Kept       []tree.Name  `json:"kept,omitempty"`        // files that have changed and were left alone
+	Replaced   []tree.Name  `json:"replaced,omitempty"`    // where files lie now in whose place others were recovered
 	Left       []string     `json:"unrecovered,omitempty"` // files that could not be brought back, and why
 	Notes      []string     `json:"notes,omitempty"`
 	Traffic    Traffic      `json:"traffic"`
@@ -158,7 +159,7 @@ func recoverGroup(ctx context.Context, s *session, o RecoverOptions) (*RecoverRe
 		r.Nodes = append(r.Nodes, NodeReport{Node: n, Dir: s.states[n].Dir, Status: c.status(), Findings: c.Findings})
 		for _, f := range c.Findings {
 			if f.What == Changed && !o.Revert {
-				r.Kept = append(r.Kept, Name(joinPath(s.states[n].Dir, f.Path)))
+				r.Kept = append(r.Kept, tree.Name(tree.JoinPath(s.states[n].Dir, f.Path)))
 			}
 		}
 	}
@@ -321,7 +322,7 @@ func (s *session) restore(ctx context.Context, r *RecoverReport, found *survey, 
 	type done struct {
 		Back        Recovered
 		Sent        int64
-		Replaced    []Name
+		Replaced    []tree.Name
 		Left, Notes []string
 		Complete    bool
 	}
@@ -458,15 +459,15 @@ func (s *session) giveUp(n *node, c *condition, beyond map[lostBlock]bool) []str
 		return nil
 	}
 	m, x := s.manifest, s.members[n.index]
-	gone := map[Name]bool{}
-	files := extentsOf(x.Entries)
+	gone := map[tree.Name]bool{}
+	files := tree.ExtentsOf(x.Entries)
 	for _, g := range m.segments(files) {
 		if beyond[lostBlock{symbol{n.index, false, g.chunk}, g.row}] {
 			gone[files[g.file].Path] = true
 		}
 	}
 	for i := range x.Entries {
-		if e := x.Entries[i]; e.Type == typeLink && gone[e.Target] {
+		if e := x.Entries[i]; e.Type == tree.TypeLink && gone[e.Target] {
 			gone[e.Path] = true
 		}
 	}
@@ -474,10 +475,10 @@ func (s *session) giveUp(n *node, c *condition, beyond map[lostBlock]bool) []str
 	for x := range beyond {
 		if x.node == n.index && x.parity && c.parity && c.earlier { // it may be right, and the disk have failed to give it
 			c.parity = false
-			left = append(left, fmt.Sprintf("%s: too many nodes are lost, damaged or changed to make all of it again: it stays as it is", n.path(Name(parityPath(s.generation)))))
+			left = append(left, fmt.Sprintf("%s: too many nodes are lost, damaged or changed to make all of it again: it stays as it is", n.path(tree.Name(parityPath(s.generation)))))
 		}
 	}
-	c.restore = slices.DeleteFunc(c.restore, func(e *Entry) bool {
+	c.restore = slices.DeleteFunc(c.restore, func(e *tree.Entry) bool {
 		if gone[e.Path] {
 			left = append(left, fmt.Sprintf("%s: too many nodes are lost, damaged or changed in some of its blocks", n.path(e.Path)))
 		}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"volley/group/internal/tree"
 
 	"volley/internal/disk"
 	"volley/sim"
@@ -196,7 +197,7 @@ func TestHiding(t *testing.T) {
 	for hiding, want := range map[string]bool{"empty": true, "plain": false, "none": false} {
 		d, err := w.Process().Open("/n0")
 		must(t, err)
-		l, err := scan(d, true, nil)
+		l, err := tree.Scan(d, true, nil)
 		must(t, err)
 		n := &node{given: "/n0", dir: &oddDir{Dir: d, open: func(name string, f disk.File) (disk.File, error) {
 			switch name {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"volley/group/internal/tree"
 
 	"volley/internal/disk"
 	"volley/internal/disk/disktest"
@@ -93,7 +94,7 @@ func TestFindings(t *testing.T) {
 	rec, err := w.recoverBy(w.Process(), RecoverOptions{Options: Options{}, DryRun: true})
 	must(t, err)
 	same(t, "dry run", found(rec.Nodes), first)
-	kept := []Name{"/n1/empty", "/n1/link", "/n1/nothing", "/n1/plain", "/n2/empty"}
+	kept := []tree.Name{"/n1/empty", "/n1/link", "/n1/nothing", "/n1/plain", "/n2/empty"}
 	same(t, "dry run: kept", rec.Kept, kept)
 	if !slices.Equal(before, everything(&world{Machine: w.Machine, dirs: w.dirs[:4]})) || rec.Files != 0 || rec.Traffic.C1 != 0 || rec.Blocks == 0 {
 		t.Errorf("the dry run has done something: %+v", rec)
@@ -103,7 +104,7 @@ func TestFindings(t *testing.T) {
 	must(t, err)
 	same(t, "recover", found(rec.Nodes), first)
 	same(t, "kept", rec.Kept, kept)
-	same(t, "replaced", rec.Replaced, []Name{"/n1/.volley/replaced/1/big"}) // somebody may have written it
+	same(t, "replaced", rec.Replaced, []tree.Name{"/n1/.volley/replaced/1/big"}) // somebody may have written it
 	if rec.Files != 2+7 || rec.Left != nil || rec.Blocks != blocks || rec.Generation != 1 || rec.Incomplete() != nil || rec.Notes != nil {
 		t.Errorf("%+v", rec)
 	}
@@ -118,7 +119,7 @@ func TestFindings(t *testing.T) {
 		"2 /n2 changed", "2 empty: changed", "3 /n3 whole", "3 new: new", "3 plain: metadata", "4 /n4 whole",
 	})
 	same(t, "revert: left", rec.Left, []string{inTheWay})
-	same(t, "revert: replaced", rec.Replaced, []Name{"/n1/.volley/replaced/1/nothing", "/n1/.volley/replaced/1/plain", "/n1/.volley/replaced/1/link", "/n2/.volley/replaced/1/empty"})
+	same(t, "revert: replaced", rec.Replaced, []tree.Name{"/n1/.volley/replaced/1/nothing", "/n1/.volley/replaced/1/plain", "/n1/.volley/replaced/1/link", "/n2/.volley/replaced/1/empty"})
 	if rec.Kept != nil || rec.Files != 2 || rec.Incomplete() == nil || rec.Incomplete().Error() != "not everything is recovered: "+inTheWay {
 		t.Errorf("%+v, %v", rec, rec.Incomplete())
 	}
@@ -126,7 +127,7 @@ func TestFindings(t *testing.T) {
 	w.WriteFile("/n1/plain", []byte("rewritten again"), 0o644)
 	rec, err = w.recoverBy(w.Process(), RecoverOptions{Revert: true})
 	must(t, err)
-	same(t, "again: replaced", rec.Replaced, []Name{"/n1/.volley/replaced/1/plain.1"})
+	same(t, "again: replaced", rec.Replaced, []tree.Name{"/n1/.volley/replaced/1/plain.1"})
 	if content(w, "/n1/.volley/replaced/1/plain") != "rewritten" || content(w, "/n1/.volley/replaced/1/plain.1") != "rewritten again" {
 		t.Error("what was written is not kept")
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"volley/group/internal/tree"
 
 	"volley/collective"
 	"volley/transport"
@@ -248,7 +249,7 @@ func (s *session) stays(k int, force bool) error {
 		h := x.of(s.current)
 		switch {
 		case x.Added && (x.Group != "" && x.Group != s.manifest.Group || slices.ContainsFunc(x.Held, func(h held) bool { return h.Group != s.manifest.Group })):
-			return inputf("%s is protected in another group: end that, or move its %s away", x.Dir, metaName)
+			return inputf("%s is protected in another group: end that, or move its %s away", x.Dir, tree.MetaName)
 		case x.Added:
 		case n >= k && force && x.Failing != "":
 			x.Lost, x.Failing = true, ""

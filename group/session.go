@@ -10,6 +10,7 @@ import (
 	"reflect"
 	"runtime"
 	"slices"
+	"volley/group/internal/tree"
 
 	"golang.org/x/sync/errgroup"
 
@@ -132,7 +133,7 @@ func (s *session) look(ctx context.Context, dirs []string, v verb) error {
 	for _, x := range s.states {
 		x.Node = x.in(s.k)
 		if x.Other > 0 {
-			return s.alike(ctx, inputf("%s has a manifest of version %d, and this program knows version %d: recover the group with the release that protected it. To protect it anew with this one, move the %s of every node away; if the directory is not to be trusted, give an empty one in its place", x.Dir, x.Other, Version, metaName))
+			return s.alike(ctx, inputf("%s has a manifest of version %d, and this program knows version %d: recover the group with the release that protected it. To protect it anew with this one, move the %s of every node away; if the directory is not to be trusted, give an empty one in its place", x.Dir, x.Other, Version, tree.MetaName))
 		}
 	}
 	for _, n := range s.nodes { // all have their locks, and nothing is written yet
@@ -227,7 +228,7 @@ func (s *session) place(dirs []string) error {
 	for i, dir := range dirs {
 		n := &node{index: first + i, at: dir, given: dir, name: whole(dir)}
 		if s.Names != nil {
-			n.given, n.name = s.Names[i], Name(s.Names[i])
+			n.given, n.name = s.Names[i], tree.Name(s.Names[i])
 		}
 		if s.Absent != nil {
 			n.absent = s.Absent[i]

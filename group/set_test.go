@@ -8,6 +8,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"volley/group/internal/tree"
 
 	"volley/internal/disk/disktest"
 	"volley/internal/verifyall"
@@ -231,7 +232,7 @@ func TestRecoverToInterrupted(t *testing.T) {
 			}
 			unset := c.Op == "chown" || c.Op == "setxattr"
 			if err == nil && r.Incomplete() == nil && !unset {
-				must(t, diff(fmt.Sprintf("%s at %v: the copy", how, c), want[1], x.Tree("/out/node.1", metaName)))
+				must(t, diff(fmt.Sprintf("%s at %v: the copy", how, c), want[1], x.Tree("/out/node.1", tree.MetaName)))
 			}
 			r, err = x.recoverBy(x.Process(), o)
 			if IsInputError(err) && strings.Contains(err.Error(), "/out/node.1 is not empty: remove what an earlier recovery has left there, or name another directory") {
@@ -240,7 +241,7 @@ func TestRecoverToInterrupted(t *testing.T) {
 				r, err = x.recoverBy(x.Process(), o)
 			}
 			must(t, err)
-			must(t, r.Incomplete(), diff(fmt.Sprintf("%s at %v: once more", how, c), want[1], x.Tree("/out/node.1", metaName)))
+			must(t, r.Incomplete(), diff(fmt.Sprintf("%s at %v: once more", how, c), want[1], x.Tree("/out/node.1", tree.MetaName)))
 		}
 	}
 	if refused == 0 {

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"syscall"
 	"time"
+	"volley/group/internal/tree"
 
 	"volley/internal/disk"
 	"volley/transport"
@@ -104,7 +105,7 @@ func newestFirst(a, b int64) int { return cmp.Compare(b, a) }
 func (n *node) snapshot(step int64) *node {
 	return &node{
 		index: n.index, name: n.name, absent: n.absent, root: n.root, rootName: n.rootName,
-		at: filepath.Join(n.root, stepName(step)), given: joinPath(n.rootName, Name(stepName(step))),
+		at: filepath.Join(n.root, stepName(step)), given: tree.JoinPath(n.rootName, tree.Name(stepName(step))),
 	}
 }
 
@@ -220,7 +221,7 @@ func (f *surroundings) judge(step int64, o *Options) Snapshot {
 		default:
 			is = &state{Node: -1, Lost: true}
 		}
-		is.Dir = joinPath(root.Dir, Name(stepName(step)))
+		is.Dir = tree.JoinPath(root.Dir, tree.Name(stepName(step)))
 		if is.Failing != "" {
 			lost = append(lost, fmt.Sprintf("%s (%s)", root.Dir, is.Failing))
 		} else if is.Lost {
@@ -400,7 +401,7 @@ func (s *session) clear(ctx context.Context, which func(Snapshot) bool, remove b
 		for _, e := range entries {
 			if step, ok := stepOf(e.Name()); ok && remove && e.Name() != stepName(step) {
 				if err := disk.RemoveAll(root, e.Name()); err != nil {
-					x.Notes = append(x.Notes, fmt.Sprintf("%s is not removed: %v", joinPath(n.rootName, Name(e.Name())), err))
+					x.Notes = append(x.Notes, fmt.Sprintf("%s is not removed: %v", tree.JoinPath(n.rootName, tree.Name(e.Name())), err))
 				}
 			}
 		}

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"volley/group/internal/tree"
 
 	"volley/internal/disk"
 	"volley/internal/disk/disktest"
@@ -49,7 +50,7 @@ func (w *roots) save(step int64) {
 		w.WriteFile(root+"/.new/rank0", random(rng, 300+20*n), 0o644)
 		w.WriteFile(root+"/.new/sub/rank1", random(rng, 200), 0o600)
 		w.Rename(root+"/.new", root+"/"+stepName(step))
-		w.was[step] = append(w.was[step], w.Tree(root+"/"+stepName(step), metaName))
+		w.was[step] = append(w.was[step], w.Tree(root+"/"+stepName(step), tree.MetaName))
 	}
 	w.SyncAll()
 	w.Wait(1e9)
@@ -97,7 +98,7 @@ func (w *roots) comesBack(lost []int, how int, may ...int64) (step int64, err er
 		return 0, fmt.Errorf("lost %v: step %d came back, want one of %d", lost, *r.Step, may)
 	}
 	for n, root := range x.dirs {
-		if err := diff(fmt.Sprintf("lost %v: step %d, node %d", lost, *r.Step, n), w.was[*r.Step][n], x.Tree(root+"/"+stepName(*r.Step), metaName)); err != nil {
+		if err := diff(fmt.Sprintf("lost %v: step %d, node %d", lost, *r.Step, n), w.was[*r.Step][n], x.Tree(root+"/"+stepName(*r.Step), tree.MetaName)); err != nil {
 			return 0, err
 		}
 		for _, name := range x.names(n) { // what is newer is no snapshot any more
@@ -335,7 +336,7 @@ func TestSnapshotsLatest(t *testing.T) {
 	// A disk that fails is named, with the reason.
 	w = newRoots(t, 4, 1, 1, 2)
 	p := w.Process()
-	dying(p, 0, "/r0/step-2/"+metaName, syscall.EIO)
+	dying(p, 0, "/r0/step-2/"+tree.MetaName, syscall.EIO)
 	dead := p.Before
 	p.Before = func(c disktest.Call) error {
 		if strings.HasPrefix(c.Path, "/r1/step-2/") {
@@ -357,7 +358,7 @@ func TestSnapshotsLatest(t *testing.T) {
 	p = c.Process()
 	dir, err := p.Open("/r2/step-3")
 	must(t, err)
-	must(t, dir.Mkdir(metaName, 0o700))
+	must(t, dir.Mkdir(tree.MetaName, 0o700))
 	_, err = dir.Lock(metaPath(lockFile), false, disk.HolderOf("protect", "another"))
 	must(t, err)
 	if _, err := c.latest(c.Process()); !isBusy(err) {
@@ -410,7 +411,7 @@ func TestSnapshotsPlaces(t *testing.T) {
 		must(t, err)
 		var trees []string
 		for n := range 5 {
-			trees = append(trees, c.Tree(strings.TrimSuffix(r.Nodes[n].Dir, "/"), metaName))
+			trees = append(trees, c.Tree(strings.TrimSuffix(r.Nodes[n].Dir, "/"), tree.MetaName))
 		}
 		for n := range 5 {
 			if want := w.was[2][n]; !slices.Contains(lost, n) && trees[n] != want || !slices.Contains(trees, want) {

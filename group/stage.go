@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"volley/group/internal/tree"
 
 	"volley/internal/disk"
 )
@@ -14,7 +15,7 @@ import (
 func (n *node) stage() (disk.Dir, error) {
 	err := n.dir.Mkdir(metaPath(stageName), 0o700)
 	if errors.Is(err, fs.ErrExist) {
-		return nil, fmt.Errorf("%s is in the way, and holds what Volley does not remove: move it away", n.path(Name(metaPath(stageName))))
+		return nil, fmt.Errorf("%s is in the way, and holds what Volley does not remove: move it away", n.path(tree.Name(metaPath(stageName))))
 	}
 	if err != nil {
 		return nil, err
@@ -31,7 +32,7 @@ func (n *node) stage() (disk.Dir, error) {
 		err = errors.Join(err1, err2, f.Close(), dir.Remove(probe))
 		// A file system without modes shows the same of all files.
 		if err == nil && (!sameOwner(mine, is) || is.Mode().Perm()&0o022 != 0 && mine.Mode().Perm()&0o022 == 0) {
-			err = fmt.Errorf("%s: others can write to it, or have replaced it: recover as the owner of the node", n.path(Name(metaPath(stageName))))
+			err = fmt.Errorf("%s: others can write to it, or have replaced it: recover as the owner of the node", n.path(tree.Name(metaPath(stageName))))
 		}
 	}
 	if err != nil {

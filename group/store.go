@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"volley/group/internal/tree"
 
 	"volley/internal/atomicfile"
 	"volley/internal/disk"
@@ -41,16 +42,16 @@ const (
 // A node is one of the group whose directory is here.
 type node struct {
 	index    int
-	at       string   // its directory
-	given    string   // what the caller calls that
-	name     Name     // of it, or of its root: see Manifest.Names
-	absent   string   // why it cannot be reached
-	added    bool     // to a group that is resized
-	root     string   // in which the directory is a snapshot; "": it is none
-	rootName string   // what the caller calls the root
-	id       identity // that it says of itself; Nodes is 0 where it says none
-	was      Place    // in the group before it is resized
-	dir      disk.Dir // nil: there is none, or it cannot be read
+	at       string    // its directory
+	given    string    // what the caller calls that
+	name     tree.Name // of it, or of its root: see Manifest.Names
+	absent   string    // why it cannot be reached
+	added    bool      // to a group that is resized
+	root     string    // in which the directory is a snapshot; "": it is none
+	rootName string    // what the caller calls the root
+	id       identity  // that it says of itself; Nodes is 0 where it says none
+	was      Place     // in the group before it is resized
+	dir      disk.Dir  // nil: there is none, or it cannot be read
 	unlock   func(remove bool)
 	undo     func()            // removes the directories that were made for it
 	stored   map[string][]byte // its record files, where they are in memory, by path
@@ -123,7 +124,7 @@ func readIdentity(d disk.Dir) (id identity, err error) {
 	return id, err
 }
 
-func metaPath(name string) string { return path.Join(metaName, name) }
+func metaPath(name string) string { return path.Join(tree.MetaName, name) }
 
 func manifestPath(g int64) string     { return metaPath(fmt.Sprint(manifestName, g, ".json")) }
 func pendingPath(g int64) string      { return metaPath(fmt.Sprint(pendingName, g, ".json")) }
@@ -131,29 +132,29 @@ func parityPath(g int64) string       { return metaPath(fmt.Sprint(parityName, g
 func recordPath(g int64) string       { return metaPath(fmt.Sprint(recordName, g)) }
 func recordParityPath(g int64) string { return metaPath(fmt.Sprint(parityOfRecords, g)) }
 
-func (n *node) path(p Name) string {
-	return joinPath(n.given, p)
+func (n *node) path(p tree.Name) string {
+	return tree.JoinPath(n.given, p)
 }
 
 // A state is what is found of a node before anything else is looked at.
 type state struct {
-	Dir         string   `json:",omitempty"`
-	Name        Name     `json:",omitempty"` // see Manifest.Names
-	Lost        bool     `json:",omitempty"` // no directory, or nothing in it but what a recovery began with
-	Failing     string   `json:",omitempty"` // why it cannot be read
-	Unreachable bool     `json:",omitempty"` // it is failing as it cannot be reached
-	Files       bool     `json:",omitempty"` // there are files that are not Volley's
-	Node        int      // that it says it is, or -1
-	Said        Place    `json:",omitzero"`  // by its node.json
-	Next        Place    `json:",omitzero"`  // in the group that it is resized to, by that
-	Added       bool     `json:",omitempty"` // to a group that is resized
-	Group       string   `json:",omitempty"`
-	Held        []held   `json:",omitempty"`
-	Bad         []string `json:",omitempty"` // files of Volley's that are damaged, and how
-	Left        []string `json:",omitempty"` // what interrupted runs have left
-	Open        bool     `json:",omitempty"` // others may read what is in .volley, or write to it
-	Other       int      `json:",omitempty"` // version of a manifest that is whole, and that this program does not know; 0: there is none
-	Numbers     []int64  `json:",omitempty"` // generations of which there is any file
+	Dir         string    `json:",omitempty"`
+	Name        tree.Name `json:",omitempty"` // see Manifest.Names
+	Lost        bool      `json:",omitempty"` // no directory, or nothing in it but what a recovery began with
+	Failing     string    `json:",omitempty"` // why it cannot be read
+	Unreachable bool      `json:",omitempty"` // it is failing as it cannot be reached
+	Files       bool      `json:",omitempty"` // there are files that are not Volley's
+	Node        int       // that it says it is, or -1
+	Said        Place     `json:",omitzero"`  // by its node.json
+	Next        Place     `json:",omitzero"`  // in the group that it is resized to, by that
+	Added       bool      `json:",omitempty"` // to a group that is resized
+	Group       string    `json:",omitempty"`
+	Held        []held    `json:",omitempty"`
+	Bad         []string  `json:",omitempty"` // files of Volley's that are damaged, and how
+	Left        []string  `json:",omitempty"` // what interrupted runs have left
+	Open        bool      `json:",omitempty"` // others may read what is in .volley, or write to it
+	Other       int       `json:",omitempty"` // version of a manifest that is whole, and that this program does not know; 0: there is none
+	Numbers     []int64   `json:",omitempty"` // generations of which there is any file
 
 	Busy *disk.BusyError `json:",omitempty"` // of a snapshot: who writes to it; nothing else is known
 }
@@ -250,8 +251,8 @@ func (n *node) load(key []byte) *state {
 // exposed returns what of .volley, in which these lie, others may read or write, itself first.
 func (n *node) exposed(entries []fs.DirEntry) []string {
 	var list []string
-	if info, err := n.dir.Lstat(metaName); err == nil && !disk.Private(info) {
-		list = append(list, metaName)
+	if info, err := n.dir.Lstat(tree.MetaName); err == nil && !disk.Private(info) {
+		list = append(list, tree.MetaName)
 	}
 	for _, e := range entries {
 		if info, err := n.dir.Lstat(metaPath(e.Name())); err == nil && info.Mode().IsRegular() && !disk.Private(info) {
@@ -264,10 +265,10 @@ func (n *node) exposed(entries []fs.DirEntry) []string {
 // makePrivate closes to others what is in .volley: parity tells what is in the files of other nodes. What is another
 // user's stays as it is, which load finds. A file of several names stays, too: the others may be anywhere.
 func (n *node) makePrivate() {
-	entries, _ := n.dir.ReadDir(metaName)
+	entries, _ := n.dir.ReadDir(tree.MetaName)
 	for _, name := range n.exposed(entries) {
-		if name == metaName {
-			n.dir.Chmod(metaName, 0o700)
+		if name == tree.MetaName {
+			n.dir.Chmod(tree.MetaName, 0o700)
 			continue
 		}
 		f, err := n.dir.OpenFile(name, os.O_RDONLY, 0)
@@ -282,7 +283,7 @@ func (n *node) makePrivate() {
 }
 
 func (s *state) bad(n *node, name string, err error) {
-	s.Bad = append(s.Bad, fmt.Sprintf("%s: %v", filepath.Join(n.given, metaName, name), err))
+	s.Bad = append(s.Bad, fmt.Sprintf("%s: %v", filepath.Join(n.given, tree.MetaName, name), err))
 }
 
 // held returns what a manifest says, which the key may vouch for.
@@ -327,8 +328,8 @@ func leftover(name string) bool {
 func contents(d disk.Dir) (files bool, own []fs.DirEntry, err error) {
 	all, err := d.ReadDir(".")
 	if err == nil {
-		files = slices.ContainsFunc(all, func(e fs.DirEntry) bool { return e.Name() != metaName })
-		own, err = d.ReadDir(metaName)
+		files = slices.ContainsFunc(all, func(e fs.DirEntry) bool { return e.Name() != tree.MetaName })
+		own, err = d.ReadDir(tree.MetaName)
 	}
 	if errors.Is(err, fs.ErrNotExist) {
 		err = nil
@@ -399,7 +400,7 @@ func (n *node) clean(g int64) error {
 
 // discard removes what has some names of .volley.
 func (n *node) discard(which func(name string) bool) error {
-	entries, err := n.dir.ReadDir(metaName)
+	entries, err := n.dir.ReadDir(tree.MetaName)
 	for _, e := range entries {
 		if err == nil && which(e.Name()) {
 			err = disk.Discard(n.dir, metaPath(e.Name()))
@@ -427,7 +428,7 @@ func (n *node) drop(g int64) error {
 }
 
 // sync makes the names in .volley last.
-func (n *node) sync() error { return n.dir.SyncDir(metaName) }
+func (n *node) sync() error { return n.dir.SyncDir(tree.MetaName) }
 
 // identify writes node.json, and makes .volley itself last, before anything counts on what lies in it.
 func (n *node) identify(m *Manifest) error {

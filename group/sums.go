@@ -6,13 +6,14 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"volley/group/internal/tree"
 )
 
 // compared is how what is there of a node's data compares with a record.
 type compared struct {
-	blocks  [][]int        // by chunk: rows that are not as they were
-	files   map[Name]bool  // that are not
-	failing map[Name]error // those of them that the disk does not give
+	blocks  [][]int             // by chunk: rows that are not as they were
+	files   map[tree.Name]bool  // that are not
+	failing map[tree.Name]error // those of them that the disk does not give
 }
 
 // compare reads a node's data and compares it with its record. It calls done, unless nil, with the bytes read.
@@ -48,7 +49,7 @@ type comparer struct {
 type unsettled struct{ row, chunk, first, end int }
 
 func newComparer(m *Manifest, d *data, x *Member) *comparer {
-	return &comparer{compared{blocks: make([][]int, m.DataChunks), files: map[Name]bool{}}, newSums(m, d.extents), d, x, nil}
+	return &comparer{compared{blocks: make([][]int, m.DataChunks), files: map[tree.Name]bool{}}, newSums(m, d.Extents), d, x, nil}
 }
 
 func (c *comparer) result() *compared {
@@ -82,7 +83,7 @@ func (c *comparer) settle() {
 		for i := b.first; i < b.end; i++ {
 			if !bytes.Equal(c.m.digestOf(c.digests, i), c.m.digestOf(c.x.Segments, i)) {
 				same = false
-				c.compared.files[c.d.extents[c.list[i].file].Path] = true
+				c.compared.files[c.d.Extents[c.list[i].file].Path] = true
 			}
 		}
 		if !same {
@@ -95,13 +96,13 @@ func (c *comparer) settle() {
 // sums takes the digests of segments in order. Those of blocks that were added are there after a flush.
 type sums struct {
 	pairing
-	files   extents
+	files   tree.Extents
 	list    []segment
 	next    int    // of the list
 	digests []byte // zeros from there on
 }
 
-func newSums(m *Manifest, files extents) *sums {
+func newSums(m *Manifest, files tree.Extents) *sums {
 	list := m.segments(files)
 	return &sums{pairing: pairing{m: m}, files: files, list: list, digests: make([]byte, len(list)*digestBytes[m.Digest])}
 }
@@ -132,7 +133,7 @@ func (s *sums) skip(end int64, d *data) bool {
 
 // wrong returns the first file of which a block that was recovered has something else than a record says; nil: there is
 // none.
-func (s *sums) wrong(x *Member, at int64, block []byte) *Entry {
+func (s *sums) wrong(x *Member, at int64, block []byte) *tree.Entry {
 	first, _ := slices.BinarySearchFunc(s.list, at, func(g segment, at int64) int {
 		if g.at < at {
 			return -1

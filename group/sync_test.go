@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+	"volley/group/internal/tree"
 )
 
 // TestPowerCutAfter cuts the power when a verb has ended: nothing that it has done is missing.
@@ -45,7 +46,7 @@ func everything(w *world) []string {
 			panic(err)
 		}
 		text := fmt.Sprint(info.ModTime(), "\n", w.tree(n))
-		for name, line := range lines(w.Tree(dir+"/"+metaName, lockFile, replacedName)) {
+		for name, line := range lines(w.Tree(dir+"/"+tree.MetaName, lockFile, replacedName)) {
 			if fields := strings.Fields(line); len(fields) == 4 {
 				text += fmt.Sprintf("%s %s %s %s\n", name, fields[0], fields[2], fields[3])
 			}
@@ -59,7 +60,7 @@ func everything(w *world) []string {
 func replacedAt(w *world) string {
 	var b strings.Builder
 	for _, dir := range w.dirs {
-		for name, line := range lines(w.Tree(dir + "/" + metaName + "/" + replacedName)) {
+		for name, line := range lines(w.Tree(dir + "/" + tree.MetaName + "/" + replacedName)) {
 			if strings.HasPrefix(line, "-") {
 				fmt.Fprintln(&b, dir, name, line)
 			}

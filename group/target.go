@@ -10,33 +10,34 @@ import (
 	"os"
 	"path"
 	"slices"
+	"volley/group/internal/tree"
 
 	"volley/internal/disk"
 )
 
 // A target is a node that is written to. Everything lies under temporary names in its .volley until it is committed.
 type target struct {
-	s         *session
-	node      *node
-	member    *Member
-	condition *condition
-	sums      *sums           // of the member
-	files     []*Entry        // that come back
-	stage     disk.Dir        // in which everything that comes back is made
-	temporary map[Name]string // where the files lie in it until then
-	made      map[Name]string // where directories do
-	handles   handles[Name]
-	extents             // of files
-	others    []*Entry  // that come back and are no files
-	parity    disk.File // nil: it is right as it is
-	failed    error     // why the node is left out from here on: see try
-	blocked   []string  // what cannot come back, and why
-	left      []string  // what could not get its name, and why
-	back      Recovered // what could
-	replaced  []Name
-	notes     []string
-	unset     map[string][]Name // what of entries could not be set
-	opened    []*openedDir
+	s            *session
+	node         *node
+	member       *Member
+	condition    *condition
+	sums         *sums                // of the member
+	files        []*tree.Entry        // that come back
+	stage        disk.Dir             // in which everything that comes back is made
+	temporary    map[tree.Name]string // where the files lie in it until then
+	made         map[tree.Name]string // where directories do
+	handles      handles[tree.Name]
+	tree.Extents               // of files
+	others       []*tree.Entry // that come back and are no files
+	parity       disk.File     // nil: it is right as it is
+	failed       error         // why the node is left out from here on: see try
+	blocked      []string      // what cannot come back, and why
+	left         []string      // what could not get its name, and why
+	back         Recovered     // what could
+	replaced     []tree.Name
+	notes        []string
+	unset        map[string][]tree.Name // what of entries could not be set
+	opened       []*openedDir
 }
 
 // try calls f, unless the node is left out. An error of f leaves it out: one node that cannot be written to does not
@@ -54,7 +55,7 @@ func (x *target) try(ctx context.Context, f func() error) error {
 }
 
 func (s *session) newTarget(n *node, c *condition) *target {
-	return &target{s: s, node: n, member: s.members[n.index], condition: c, temporary: map[Name]string{}, made: map[Name]string{}}
+	return &target{s: s, node: n, member: s.members[n.index], condition: c, temporary: map[tree.Name]string{}, made: map[tree.Name]string{}}
 }
 
 // prepare makes files of the right length, with the parts that are there still. What is in the way blocks them.
@@ -72,19 +73,19 @@ func (x *target) prepare(ctx context.Context) (err error) {
 	if x.stage, err = n.stage(); err != nil {
 		return err
 	}
-	x.sums = newSums(m, extentsOf(x.member.Entries))
-	coming := map[Name]bool{}
+	x.sums = newSums(m, tree.ExtentsOf(x.member.Entries))
+	coming := map[tree.Name]bool{}
 	for _, e := range c.restore {
 		coming[e.Path] = true
 	}
-	stay := map[Name]bool{}
+	stay := map[tree.Name]bool{}
 	for i, e := range c.restore {
 		if err := x.inTheWay(e, coming); err != nil {
 			x.blocked = append(x.blocked, err.Error())
 			stay[e.Path] = true
 			continue
 		}
-		if e.Type != typeFile {
+		if e.Type != tree.TypeFile {
 			x.others = append(x.others, e)
 			continue
 		}
@@ -98,14 +99,14 @@ func (x *target) prepare(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	x.others = slices.DeleteFunc(x.others, func(e *Entry) bool {
-		if e.Type == typeLink && stay[e.Target] {
+	x.others = slices.DeleteFunc(x.others, func(e *tree.Entry) bool {
+		if e.Type == tree.TypeLink && stay[e.Target] {
 			x.blocked = append(x.blocked, x.otherName(e))
 			return true
 		}
 		return false
 	})
-	x.extents = extentsOf(x.files)
+	x.Extents = tree.ExtentsOf(x.files)
 	if c.parity {
 		if x.parity, err = x.create("parity", m.parityBytes()); err != nil {
 			return err
@@ -115,19 +116,19 @@ func (x *target) prepare(ctx context.Context) (err error) {
 }
 
 // otherName says why a name does not come back: its file does not.
-func (x *target) otherName(e *Entry) string {
+func (x *target) otherName(e *tree.Entry) string {
 	return fmt.Sprintf("%s: it is another name of %s", x.node.path(e.Path), x.node.path(e.Target))
 }
 
 // inTheWay returns an error where above an entry is no directory, or in its place a directory.
-func (x *target) inTheWay(e *Entry, coming map[Name]bool) error {
+func (x *target) inTheWay(e *tree.Entry, coming map[tree.Name]bool) error {
 	for up := path.Dir(string(e.Path)); up != "."; up = path.Dir(up) {
 		info, err := x.node.dir.Lstat(up)
-		if err == nil && !info.IsDir() && !coming[Name(up)] {
-			return fmt.Errorf("%s: %s is no directory any more: move it away", x.node.path(e.Path), x.node.path(Name(up)))
+		if err == nil && !info.IsDir() && !coming[tree.Name(up)] {
+			return fmt.Errorf("%s: %s is no directory any more: move it away", x.node.path(e.Path), x.node.path(tree.Name(up)))
 		}
 	}
-	if info, err := x.node.dir.Lstat(string(e.Path)); err == nil && info.IsDir() && e.Type != typeDir {
+	if info, err := x.node.dir.Lstat(string(e.Path)); err == nil && info.IsDir() && e.Type != tree.TypeDir {
 		return fmt.Errorf("%s is a directory, and was a %s when it was protected: move it away", x.node.path(e.Path), e.Type)
 	}
 	return nil
@@ -208,7 +209,7 @@ func (x *target) put(of symbol, row int, block []byte) error {
 
 // write writes a part of the node's data into the files that come back.
 func (x *target) write(p []byte, at int64) error {
-	return x.overlapping(at, int64(len(p)), func(_ int, e *Entry, from, to int64) error {
+	return x.Overlapping(at, int64(len(p)), func(_ int, e *tree.Entry, from, to int64) error {
 		f, err := x.handles.get(e.Path, func() (disk.File, error) { return x.stage.OpenFile(x.temporary[e.Path], os.O_RDWR, 0) })
 		if err != nil {
 			return err

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"path"
 	"slices"
+	"volley/group/internal/tree"
 
 	"volley/transport"
 )
@@ -78,7 +79,7 @@ func (s *session) losesNothing(ctx context.Context, from int, force bool) (list 
 		}
 		kept, err := n.dir.ReadDir(metaPath(replacedName))
 		if len(kept) > 0 {
-			return inputf("%s has files that recover has replaced: move it away, and look what you need of them", n.path(Name(metaPath(replacedName))))
+			return inputf("%s has files that recover has replaced: move it away, and look what you need of them", n.path(tree.Name(metaPath(replacedName))))
 		}
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil
@@ -101,8 +102,8 @@ func (s *session) losesNothing(ctx context.Context, from int, force bool) (list 
 			lost = "" // unless a finding is of a file
 		}
 		for _, f := range c.Findings {
-			if own := path.Dir(string(f.Path)) == metaName; !own && (f.What == Missing || f.What == Damaged || f.What == Stale) {
-				lost = fmt.Sprintf("%s: %s", f.What, joinPath(s.states[n].Dir, f.Path))
+			if own := path.Dir(string(f.Path)) == tree.MetaName; !own && (f.What == Missing || f.What == Damaged || f.What == Stale) {
+				lost = fmt.Sprintf("%s: %s", f.What, tree.JoinPath(s.states[n].Dir, f.Path))
 			}
 		}
 		if lost != "" && !force {

@@ -11,6 +11,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"volley/group/internal/tree"
 
 	"volley/internal/disk"
 	"volley/internal/disk/disktest"
@@ -51,7 +52,7 @@ func version1(t testing.TB, layout string) *world {
 		default:
 			text, err := io.ReadAll(r)
 			must(t, err)
-			if strings.Contains(h.Name, metaName) {
+			if strings.Contains(h.Name, tree.MetaName) {
 				h.Mode &^= 0o077 // as every verb makes what is in there
 			}
 			w.WriteFile(h.Name, text, fs.FileMode(h.Mode))
@@ -67,7 +68,7 @@ func version1(t testing.TB, layout string) *world {
 func (w *world) everything() string {
 	list := w.trees()
 	for _, dir := range w.dirs {
-		for line := range strings.Lines(w.Tree(dir + "/" + metaName)) {
+		for line := range strings.Lines(w.Tree(dir + "/" + tree.MetaName)) {
 			if name, _, _ := strings.Cut(line, " "); name != "." && name != lockFile {
 				list = append(list, line)
 			}

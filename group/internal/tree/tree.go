@@ -1,4 +1,6 @@
-package group
+// Package tree knows what lies below a node's directory: it lists files, directories and links with their metadata,
+// leaves out what patterns exclude, gives files their places in the node's data, and gives metadata back.
+package tree
 
 import (
 	"bytes"
@@ -19,15 +21,15 @@ import (
 	"volley/internal/disk"
 )
 
-// metaName is the directory of a node in which everything of Volley's lies.
-const metaName = ".volley"
+// MetaName is the directory of a node in which everything of Volley's lies.
+const MetaName = ".volley"
 
 // Types of an [Entry].
 const (
-	typeFile    = "file"
-	typeDir     = "dir"
-	typeSymlink = "symlink"
-	typeLink    = "link" // another name of a file of the node: its target
+	TypeFile    = "file"
+	TypeDir     = "dir"
+	TypeSymlink = "symlink"
+	TypeLink    = "link" // another name of a file of the node: its target
 )
 
 // An Entry is a file, directory or symbolic link of a node.
@@ -39,8 +41,8 @@ type Entry struct {
 	Nanoseconds int64  `json:"mtime_ns,omitempty"` // beyond these seconds
 	Target      Name   `json:"target,omitempty"`
 
-	Owner      *owner     `json:"owner,omitempty"`      // nil: not known
-	Attributes attributes `json:"attributes,omitempty"` // extended ones
+	Owner      *Owner     `json:"owner,omitempty"`      // nil: not known
+	Attributes Attributes `json:"attributes,omitempty"` // extended ones
 	Sparse     bool       `json:"sparse,omitempty"`     // a file that has holes
 
 	// Of files:
@@ -49,20 +51,20 @@ type Entry struct {
 	Room   int64 `json:"room,omitempty"`   // bytes behind it that are left to it: it has grown before
 
 	// Of entries of a listing:
-	touch touch
+	Touch Touch
 	file  disk.FileID // zero for what is no file, or has one name only
 }
 
 func (e *Entry) time() time.Time { return time.Unix(e.Seconds, e.Nanoseconds) }
 
-func (e *Entry) sameTime(o *Entry) bool {
+func (e *Entry) SameTime(o *Entry) bool {
 	return e.Seconds == o.Seconds && e.Nanoseconds == o.Nanoseconds
 }
 
-type attributes map[Name][]byte
+type Attributes map[Name][]byte
 
 // MarshalJSON writes names that are not UTF-8 as [Name] does, which encoding/json does not do for strings.
-func (a attributes) MarshalJSON() ([]byte, error) {
+func (a Attributes) MarshalJSON() ([]byte, error) {
 	texts := map[string][]byte{}
 	for name, value := range a {
 		text, err := name.MarshalText()
@@ -74,13 +76,13 @@ func (a attributes) MarshalJSON() ([]byte, error) {
 	return json.Marshal(texts)
 }
 
-type owner struct {
+type Owner struct {
 	UID int64 `json:"uid"`
 	GID int64 `json:"gid"`
 }
 
-// sameMeta reports whether two entries have one mode, owner and attributes, as far as these are known.
-func (e *Entry) sameMeta(o *Entry) bool {
+// SameMeta reports whether two entries have one mode, owner and attributes, as far as these are known.
+func (e *Entry) SameMeta(o *Entry) bool {
 	if e.Mode != o.Mode {
 		return false
 	}
@@ -116,7 +118,7 @@ func (n *Name) UnmarshalText(text []byte) error {
 // specialModes are the bits of [Entry.Mode] beyond the permissions, by those of fs.FileMode.
 var specialModes = map[fs.FileMode]uint32{fs.ModeSetuid: 0o4000, fs.ModeSetgid: 0o2000, fs.ModeSticky: 0o1000}
 
-func unixMode(m fs.FileMode) uint32 {
+func UnixMode(m fs.FileMode) uint32 {
 	bits := uint32(m.Perm())
 	for special, bit := range specialModes {
 		if m&special != 0 {
@@ -126,7 +128,7 @@ func unixMode(m fs.FileMode) uint32 {
 	return bits
 }
 
-func fileMode(bits uint32) fs.FileMode {
+func FileMode(bits uint32) fs.FileMode {
 	m := fs.FileMode(bits & 0o777)
 	for special, bit := range specialModes {
 		if bits&bit != 0 {
@@ -136,81 +138,81 @@ func fileMode(bits uint32) fs.FileMode {
 	return m
 }
 
-func joinPath(dir string, p Name) string { return filepath.Join(dir, filepath.FromSlash(string(p))) }
+func JoinPath(dir string, p Name) string { return filepath.Join(dir, filepath.FromSlash(string(p))) }
 
-// A listing is what lies below a node's directory but for .volley.
-type listing struct {
-	entries []*Entry // in the order of their paths
-	bad     map[Name]error
-	without excludes // what is left out
+// A Listing is what lies below a node's directory but for .volley.
+type Listing struct {
+	Entries []*Entry // in the order of their paths
+	Bad     map[Name]error
+	Without Excludes // what is left out
 }
 
-// A touch tells whether a file was written to since: every write, and every change of its mode or
+// A Touch tells whether a file was written to since: every write, and every change of its mode or
 // name, gives it another ctime, and a copy is another inode.
-type touch struct {
+type Touch struct {
 	inode   uint64
 	changed int64 // nanoseconds since 1970
 }
 
-func touchOf(info fs.FileInfo) touch {
-	return touch{disk.Inode(info), disk.Changed(info).UnixNano()}
+func TouchOf(info fs.FileInfo) Touch {
+	return Touch{disk.Inode(info), disk.Changed(info).UnixNano()}
 }
 
-// scan lists a directory. Strictly, it returns an error that names what cannot be read, or is
+// Scan lists a directory. Strictly, it returns an error that names what cannot be read, or is
 // neither file, directory nor symbolic link; else the listing has what cannot be read. What is excluded it leaves out.
-func scan(dir disk.Dir, strictly bool, without excludes) (*listing, error) {
-	l := &listing{bad: map[Name]error{}, without: without}
+func Scan(dir disk.Dir, strictly bool, without Excludes) (*Listing, error) {
+	l := &Listing{Bad: map[Name]error{}, Without: without}
 	if err := l.add(dir, ".", strictly); err != nil {
 		return nil, err
 	}
-	slices.SortFunc(l.entries, func(a, b *Entry) int { return strings.Compare(string(a.Path), string(b.Path)) })
+	slices.SortFunc(l.Entries, func(a, b *Entry) int { return strings.Compare(string(a.Path), string(b.Path)) })
 	first := map[disk.FileID]Name{}
-	for _, e := range l.entries {
+	for _, e := range l.Entries {
 		switch {
 		case e.file == (disk.FileID{}):
 		case first[e.file] == "":
 			first[e.file] = e.Path
 		default:
-			e.Type, e.Target = typeLink, first[e.file]
+			e.Type, e.Target = TypeLink, first[e.file]
 		}
 	}
 	return l, nil
 }
 
-func (l *listing) linked(a, b Name) bool {
-	x, y := l.find(a), l.find(b)
+func (l *Listing) Linked(a, b Name) bool {
+	x, y := l.Find(a), l.Find(b)
 	return x != nil && y != nil && x.file != (disk.FileID{}) && x.file == y.file
 }
 
 // mostPath bounds the bytes of a path, as PATH_MAX does: nested directories take memory by the square of their number.
 const mostPath = 4096
 
-var errLong = fmt.Errorf("the path has more than %d bytes below the node", mostPath)
+var ErrLong = fmt.Errorf("the path has more than %d bytes below the node", mostPath)
 
-func (l *listing) add(dir disk.Dir, name string, strictly bool) error {
+func (l *Listing) add(dir disk.Dir, name string, strictly bool) error {
 	unless := func(err error) error {
 		if strictly || errors.Is(err, fs.ErrNotExist) && name == "." {
 			return err
 		}
 		if !errors.Is(err, fs.ErrNotExist) { // else it has gone meanwhile
-			l.bad[Name(name)] = err
+			l.Bad[Name(name)] = err
 		}
 		return nil
 	}
 	if len(name) > mostPath {
-		return unless(fmt.Errorf("%s: %w; move it up", filepath.Join(dir.Path(), path.Dir(name)), errLong))
+		return unless(fmt.Errorf("%s: %w; move it up", filepath.Join(dir.Path(), path.Dir(name)), ErrLong))
 	}
 	info, err := dir.Lstat(name)
 	if err != nil {
 		return unless(err)
 	}
-	e, err := entryOf(dir, name, info)
-	if err != nil && (strictly || !errors.Is(err, errSpecial)) {
+	e, err := EntryOf(dir, name, info)
+	if err != nil && (strictly || !errors.Is(err, ErrSpecial)) {
 		return unless(err)
 	}
-	e.touch, e.file = touchOf(info), disk.Linked(info)
-	l.entries = append(l.entries, e)
-	if e.Type != typeDir {
+	e.Touch, e.file = TouchOf(info), disk.Linked(info)
+	l.Entries = append(l.Entries, e)
+	if e.Type != TypeDir {
 		return nil
 	}
 	below, err := dir.ReadDir(name)
@@ -219,11 +221,11 @@ func (l *listing) add(dir disk.Dir, name string, strictly bool) error {
 	}
 	for _, d := range below {
 		switch {
-		case name == "." && d.Name() == metaName && d.IsDir():
+		case name == "." && d.Name() == MetaName && d.IsDir():
 			continue
-		case name == "." && d.Name() == metaName:
-			return fmt.Errorf("%s: it is not a directory, and the name is Volley's own: move it away", filepath.Join(dir.Path(), metaName))
-		case l.without.match(path.Join(name, d.Name()), d.IsDir()):
+		case name == "." && d.Name() == MetaName:
+			return fmt.Errorf("%s: it is not a directory, and the name is Volley's own: move it away", filepath.Join(dir.Path(), MetaName))
+		case l.Without.Match(path.Join(name, d.Name()), d.IsDir()):
 			continue
 		}
 		if err := l.add(dir, path.Join(name, d.Name()), strictly); err != nil {
@@ -233,20 +235,37 @@ func (l *listing) add(dir disk.Dir, name string, strictly bool) error {
 	return nil
 }
 
-// find returns the entry of a path, or nil.
-func (l *listing) find(p Name) *Entry {
-	i, ok := slices.BinarySearchFunc(l.entries, p, func(e *Entry, p Name) int { return strings.Compare(string(e.Path), string(p)) })
+// Find returns the entry of a path, or nil.
+func (l *Listing) Find(p Name) *Entry {
+	i, ok := slices.BinarySearchFunc(l.Entries, p, func(e *Entry, p Name) int { return strings.Compare(string(e.Path), string(p)) })
 	if !ok {
 		return nil
 	}
-	return l.entries[i]
+	return l.Entries[i]
 }
 
-func entryOf(dir disk.Dir, name string, info fs.FileInfo) (*Entry, error) {
+// Unreadable returns why an entry, or a directory that it lies in, cannot be read.
+func (l *Listing) Unreadable(p Name) error {
+	if len(l.Bad) == 0 {
+		return nil
+	}
+	for {
+		if err := l.Bad[p]; err != nil {
+			return err
+		}
+		i := strings.LastIndexByte(string(p), '/')
+		if i < 0 {
+			return l.Bad["."]
+		}
+		p = p[:i]
+	}
+}
+
+func EntryOf(dir disk.Dir, name string, info fs.FileInfo) (*Entry, error) {
 	at := info.ModTime()
-	e := &Entry{Path: Name(name), Mode: unixMode(info.Mode()), Seconds: at.Unix(), Nanoseconds: int64(at.Nanosecond())}
+	e := &Entry{Path: Name(name), Mode: UnixMode(info.Mode()), Seconds: at.Unix(), Nanoseconds: int64(at.Nanosecond())}
 	if uid, gid, ok := disk.Owner(info); ok {
-		e.Owner = &owner{uid, gid}
+		e.Owner = &Owner{uid, gid}
 	}
 	if info.Mode().IsRegular() || info.IsDir() {
 		list, err := dir.Attributes(name)
@@ -258,18 +277,18 @@ func entryOf(dir disk.Dir, name string, info fs.FileInfo) (*Entry, error) {
 				continue // made up by the file system
 			}
 			if e.Attributes == nil {
-				e.Attributes = attributes{}
+				e.Attributes = Attributes{}
 			}
 			e.Attributes[Name(attribute)] = []byte(value)
 		}
 	}
 	switch {
 	case info.Mode().IsRegular():
-		e.Type, e.Size, e.Sparse = typeFile, info.Size(), disk.Sparse(info)
+		e.Type, e.Size, e.Sparse = TypeFile, info.Size(), disk.Sparse(info)
 	case info.IsDir():
-		e.Type = typeDir
+		e.Type = TypeDir
 	case info.Mode()&fs.ModeSymlink != 0:
-		e.Type = typeSymlink
+		e.Type = TypeSymlink
 		target, err := dir.Readlink(name)
 		if err != nil {
 			return e, err
@@ -277,12 +296,12 @@ func entryOf(dir disk.Dir, name string, info fs.FileInfo) (*Entry, error) {
 		e.Target = Name(target)
 	default:
 		e.Type = disk.Kind(info.Mode())
-		return e, fmt.Errorf("%s is a %s: %w; move it away", filepath.Join(dir.Path(), name), e.Type, errSpecial)
+		return e, fmt.Errorf("%s is a %s: %w; move it away", filepath.Join(dir.Path(), name), e.Type, ErrSpecial)
 	}
 	return e, nil
 }
 
-var errSpecial = errors.New("only files, directories and symbolic links can be protected")
+var ErrSpecial = errors.New("only files, directories and symbolic links can be protected")
 
 // capability is the attribute that lets a program do what else root alone may.
 const capability = "security.capability"
@@ -295,9 +314,9 @@ func cause(err error) error {
 	return err
 }
 
-// setMeta gives what e is its owner, mode, attributes and time, and returns what of these the process may not set. Without
+// SetMeta gives what e is its owner, mode, attributes and time, and returns what of these the process may not set. Without
 // its owner a file gets no bits and attributes that let everybody act as the owner.
-func setMeta(dir disk.Dir, name string, e *Entry) (unset []string, err error) {
+func SetMeta(dir disk.Dir, name string, e *Entry) (unset []string, err error) {
 	mode, owned := e.Mode, e.Owner != nil
 	if owned {
 		info, err := dir.Lstat(name)
@@ -310,7 +329,7 @@ func setMeta(dir disk.Dir, name string, e *Entry) (unset []string, err error) {
 			}
 		}
 	}
-	if e.Type == typeSymlink {
+	if e.Type == TypeSymlink {
 		return unset, dir.SetTime(name, e.time())
 	}
 	there, err := dir.Attributes(name)
@@ -341,16 +360,16 @@ func setMeta(dir disk.Dir, name string, e *Entry) (unset []string, err error) {
 		mode &^= special
 		unset = append(unset, "setuid and setgid not restored, as the owner is not")
 	}
-	if err := dir.Chmod(name, fileMode(mode)); err != nil {
+	if err := dir.Chmod(name, FileMode(mode)); err != nil {
 		return unset, err
 	}
 	return unset, dir.SetTime(name, e.time())
 }
 
-type entries []*Entry
+type Entries []*Entry
 
 // UnmarshalJSON checks each entry as it comes: of a text of many empty ones it makes no long list.
-func (list *entries) UnmarshalJSON(text []byte) error {
+func (list *Entries) UnmarshalJSON(text []byte) error {
 	d := json.NewDecoder(bytes.NewReader(text))
 	if begin, err := d.Token(); err != nil || begin != nil && begin != json.Delim('[') {
 		return fmt.Errorf("entries: %.20q: want a list", text)
@@ -373,21 +392,21 @@ func (list *entries) UnmarshalJSON(text []byte) error {
 func (e *Entry) validate(seen map[Name]string) error {
 	p := string(e.Path)
 	switch {
-	case p != path.Clean(p) || !filepath.IsLocal(filepath.FromSlash(p)) || strings.Contains(p, "\x00") || p == metaName || strings.HasPrefix(p, metaName+"/"):
+	case p != path.Clean(p) || !filepath.IsLocal(filepath.FromSlash(p)) || strings.Contains(p, "\x00") || p == MetaName || strings.HasPrefix(p, MetaName+"/"):
 		return errors.New("want a path below the node's directory")
 	case seen[e.Path] != "":
 		return errors.New("is there twice")
-	case e.Type != typeFile && e.Type != typeDir && e.Type != typeSymlink && e.Type != typeLink:
-		return fmt.Errorf("type %q: want %s, %s, %s or %s", e.Type, typeFile, typeDir, typeSymlink, typeLink)
+	case e.Type != TypeFile && e.Type != TypeDir && e.Type != TypeSymlink && e.Type != TypeLink:
+		return fmt.Errorf("type %q: want %s, %s, %s or %s", e.Type, TypeFile, TypeDir, TypeSymlink, TypeLink)
 	case e.Mode > 0o7777:
 		return fmt.Errorf("mode %#o: want permission bits", e.Mode)
 	case e.Nanoseconds < 0 || e.Nanoseconds >= int64(time.Second):
 		return fmt.Errorf("mtime_ns %d: want 0 to 999999999", e.Nanoseconds)
-	case e.Type == typeSymlink && e.Target == "":
+	case e.Type == TypeSymlink && e.Target == "":
 		return errors.New("a symbolic link without target")
-	case e.Owner != nil && (e.Owner.UID < 0 || e.Owner.GID < 0 || e.Owner.UID > mostID || e.Owner.GID > mostID):
-		return fmt.Errorf("owner %d:%d: want 0 to %d", e.Owner.UID, e.Owner.GID, int64(mostID))
-	case e.Type == typeFile && (min(e.Size, e.Offset, e.Room) < 0 || max(e.Size, e.Offset, e.Room) > mostBytes):
+	case e.Owner != nil && (e.Owner.UID < 0 || e.Owner.GID < 0 || e.Owner.UID > MostID || e.Owner.GID > MostID):
+		return fmt.Errorf("owner %d:%d: want 0 to %d", e.Owner.UID, e.Owner.GID, int64(MostID))
+	case e.Type == TypeFile && (min(e.Size, e.Offset, e.Room) < 0 || max(e.Size, e.Offset, e.Room) > mostBytes):
 		return errors.New("size, offset or room out of range")
 	}
 	seen[e.Path] = e.Type
@@ -396,5 +415,5 @@ func (e *Entry) validate(seen map[Name]string) error {
 
 const (
 	mostBytes = 1 << 56   // of files and places, so that sums do not overflow
-	mostID    = 1<<32 - 2 // of users and groups: the next one means none
+	MostID    = 1<<32 - 2 // of users and groups: the next one means none
 )

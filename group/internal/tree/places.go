@@ -1,4 +1,4 @@
-package group
+package tree
 
 import (
 	"cmp"
@@ -7,12 +7,12 @@ import (
 	"sort"
 )
 
-// allocate sets the places of the files of a node and returns where its data ends. Files that had a place in an earlier
+// Allocate sets the places of the files of a node and returns where its data ends. Files that had a place in an earlier
 // record keep it, by [placed], so that they need not be coded again, unless they would end after most. A file that has
 // outgrown its place pushes the files behind it away; where these have more bytes than it had, it moves itself. Files
 // without a place take the first gap that holds them. Where gaps and room come to more than half of the files' bytes,
 // the last files are laid anew, and all behind the first gap if that is not enough.
-func allocate(list, earlier []*Entry, most int64) int64 {
+func Allocate(list, earlier []*Entry, most int64) int64 {
 	var total int64
 	type file struct {
 		*Entry
@@ -21,7 +21,7 @@ func allocate(list, earlier []*Entry, most int64) int64 {
 	var kept, others []file
 	was := placed(list, earlier)
 	for i, e := range list {
-		if e.Offset, e.Room = 0, 0; e.Type != typeFile || e.Size == 0 {
+		if e.Offset, e.Room = 0, 0; e.Type != TypeFile || e.Size == 0 {
 			continue
 		}
 		total += e.Size
@@ -29,7 +29,7 @@ func allocate(list, earlier []*Entry, most int64) int64 {
 			others = append(others, file{e, 0})
 			continue
 		}
-		e.Offset, e.Room = was[i].Offset, room(e, was[i])
+		e.Offset, e.Room = was[i].Offset, Room(e, was[i])
 		kept = append(kept, file{e, was[i].Size})
 	}
 	slices.SortStableFunc(kept, func(a, b file) int { return cmp.Compare(a.Offset, b.Offset) })
@@ -83,9 +83,9 @@ func allocate(list, earlier []*Entry, most int64) int64 {
 	case most == 0 || len(earlier) == 0 || 2*end <= 3*total:
 		return end
 	case most == mostBytes:
-		return allocate(list, earlier, total)
+		return Allocate(list, earlier, total)
 	}
-	return allocate(list, earlier, 0)
+	return Allocate(list, earlier, 0)
 }
 
 // mostGaps bounds the gaps that are tried for a file: placing many files takes no time by the square of their number.
@@ -111,12 +111,12 @@ func placed(list, earlier []*Entry) []*Entry {
 	} {
 		left := map[key]int{} // the number behind that of the first with a key, and next that of the one after it
 		for i := range slices.Backward(earlier) {
-			if e := earlier[i]; !taken[i] && e.Type == typeFile && e.Size > 0 {
+			if e := earlier[i]; !taken[i] && e.Type == TypeFile && e.Size > 0 {
 				left[of(e)], next[i] = i+1, left[of(e)]
 			}
 		}
 		for i := range list {
-			if e := list[i]; was[i] == nil && e.Type == typeFile && e.Size > 0 && len(left) > 0 {
+			if e := list[i]; was[i] == nil && e.Type == TypeFile && e.Size > 0 && len(left) > 0 {
 				if n := left[of(e)] - 1; n >= 0 {
 					was[i], taken[n], left[of(e)] = earlier[n], true, next[n]
 				}
@@ -126,10 +126,10 @@ func placed(list, earlier []*Entry) []*Entry {
 	return was
 }
 
-// room returns how many bytes behind a file are kept for it, which was another one before. A file that has never grown
+// Room returns how many bytes behind a file are kept for it, which was another one before. A file that has never grown
 // has none. One that grows by n bytes gets room to do so 16 times, and for a block at least, but no more than an eighth
 // of its length.
-func room(e, was *Entry) int64 {
+func Room(e, was *Entry) int64 {
 	n := int64(0)
 	if was.Room > 0 {
 		n = was.Size + was.Room - e.Size
@@ -140,13 +140,13 @@ func room(e, was *Entry) int64 {
 	return max(0, min(n, e.Size/8))
 }
 
-// extents are files that are not empty, by where they lie in a node's data.
-type extents []*Entry
+// Extents are files that are not empty, by where they lie in a node's data.
+type Extents []*Entry
 
-func extentsOf(list []*Entry) extents {
-	var x extents
+func ExtentsOf(list []*Entry) Extents {
+	var x Extents
 	for _, e := range list {
-		if e.Type == typeFile && e.Size > 0 {
+		if e.Type == TypeFile && e.Size > 0 {
 			x = append(x, e)
 		}
 	}
@@ -154,14 +154,14 @@ func extentsOf(list []*Entry) extents {
 	return x
 }
 
-// from returns the first one that ends after offset.
-func (x extents) from(offset int64) int {
+// From returns the first one that ends after offset.
+func (x Extents) From(offset int64) int {
 	return sort.Search(len(x), func(i int) bool { return x[i].Offset+x[i].Size > offset })
 }
 
-// overlapping calls f for those that have some of the n bytes from offset on.
-func (x extents) overlapping(offset, n int64, f func(i int, e *Entry, from, to int64) error) error {
-	for i := x.from(offset); i < len(x) && x[i].Offset < offset+n; i++ {
+// Overlapping calls f for those that have some of the n bytes from offset on.
+func (x Extents) Overlapping(offset, n int64, f func(i int, e *Entry, from, to int64) error) error {
+	for i := x.From(offset); i < len(x) && x[i].Offset < offset+n; i++ {
 		e := x[i]
 		if err := f(i, e, max(offset, e.Offset), min(offset+n, e.Offset+e.Size)); err != nil {
 			return err

@@ -1,4 +1,4 @@
-package group
+package tree
 
 import (
 	"fmt"
@@ -10,20 +10,20 @@ import (
 
 // What a manifest may have of patterns.
 const (
-	mostExcludes = 1000
-	mostPattern  = 4096 // bytes
+	MostExcludes = 1000
+	MostPattern  = 4096 // bytes
 )
 
-// excludes are patterns, in the syntax of gitignore, of what is not protected. They are relative to the node's directory.
-type excludes []string
+// Excludes are patterns, in the syntax of gitignore, of what is not protected. They are relative to the node's directory.
+type Excludes []string
 
-func (x excludes) validate() error {
-	if len(x) > mostExcludes {
-		return fmt.Errorf("exclude: %d patterns: want %d or fewer", len(x), mostExcludes)
+func (x Excludes) Validate() error {
+	if len(x) > MostExcludes {
+		return fmt.Errorf("exclude: %d patterns: want %d or fewer", len(x), MostExcludes)
 	}
 	for _, p := range x {
 		switch _, _, glob := pattern(p); {
-		case p == "" || p[0] == '#' || len(p) > mostPattern || strings.Contains(p, "\x00"):
+		case p == "" || p[0] == '#' || len(p) > MostPattern || strings.Contains(p, "\x00"):
 			return fmt.Errorf("exclude: %.100q: want a pattern as in .gitignore", p)
 		case strings.Contains(p, "[:"):
 			return fmt.Errorf("exclude: %q: named classes are not known: write the characters out", p)
@@ -53,8 +53,8 @@ func pattern(p string) (includes, dirs bool, glob string) {
 // braces quotes what has a meaning for doublestar alone.
 var braces = strings.NewReplacer(`\\`, `\\`, `\{`, `\{`, `\}`, `\}`, "{", `\{`, "}", `\}`)
 
-// match reports whether a name is excluded, the directory of which is not. The last pattern that fits decides.
-func (x excludes) match(name string, dir bool) bool {
+// Match reports whether a name is excluded, the directory of which is not. The last pattern that fits decides.
+func (x Excludes) Match(name string, dir bool) bool {
 	for i := len(x) - 1; i >= 0; i-- {
 		includes, dirs, glob := pattern(x[i])
 		if fits, _ := doublestar.Match(glob, name); fits && (dir || !dirs) {
@@ -64,15 +64,15 @@ func (x excludes) match(name string, dir bool) bool {
 	return false
 }
 
-// entry reports whether an entry is excluded, or a directory above it.
-func (x excludes) entry(e *Entry) bool {
+// Entry reports whether an entry is excluded, or a directory above it.
+func (x Excludes) Entry(e *Entry) bool {
 	if len(x) == 0 || e.Path == "." {
 		return false
 	}
 	for up := path.Dir(string(e.Path)); up != "."; up = path.Dir(up) {
-		if x.match(up, true) {
+		if x.Match(up, true) {
 			return true
 		}
 	}
-	return x.match(string(e.Path), e.Type == typeDir)
+	return x.Match(string(e.Path), e.Type == TypeDir)
 }
