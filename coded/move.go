@@ -34,10 +34,18 @@ type mover interface {
 	to(p int) io.WriterAt    // takes the packet of a slot of this rank
 }
 
-// move brings all packets to the ranks of their slots, at once. All ranks call it.
+// A lane has messages of one tag from one rank to another: packets one after the other.
+type lane struct{ from, to, number int }
+
+// lanes is how many there are from a rank to another. So the tags are those of [transport.ControlRounds], which every
+// transport has, however many packets there are.
+const lanes = transport.ControlRounds
+
+// move brings all packets to the ranks of their slots, those of different lanes at once. All ranks call it.
 func (r *run) move(at *held, slots []slot, of mover) error {
-	size := int64(max(leastMove, min(moveBytes, mostMoved/len(slots))))
-	var all errgroup.Group
+	most := min(len(slots), 2*at.ranks*lanes) // lanes of a rank that have a packet
+	size := int64(max(leastMove, min(moveBytes, mostMoved/most)))
+	moves, between := map[lane][]move{}, map[lane]int{}
 	for rank := range at.ranks {
 		for p, end := at.hosted(rank); p < end; p++ {
 			s := slots[p]
@@ -52,14 +60,28 @@ func (r *run) move(at *held, slots []slot, of mover) error {
 			default:
 				continue
 			}
-			all.Go(func() error { return r.fail(r.moveOne(m, size)) }) // or others would wait
+			pair := lane{from: s.from, to: rank}
+			l := pair
+			l.number = between[pair] % lanes // at both ranks: they go through the slots in the same order
+			between[pair]++
+			moves[l] = append(moves[l], m)
 		}
+	}
+	var all errgroup.Group
+	for l, list := range moves {
+		all.Go(func() error {
+			for _, m := range list {
+				if err := r.moveOne(m, transport.Tag{Round: l.number}, size); err != nil {
+					return r.fail(err) // or others would wait
+				}
+			}
+			return nil
+		})
 	}
 	return all.Wait()
 }
 
-func (r *run) moveOne(m move, size int64) error {
-	tag := transport.Tag{Round: m.slot}
+func (r *run) moveOne(m move, tag transport.Tag, size int64) error {
 	buffer := make([]byte, min(size, m.bytes))
 	for offset := int64(0); offset < m.bytes; offset += size {
 		part := buffer[:min(size, m.bytes-offset)]
