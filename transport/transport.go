@@ -169,7 +169,8 @@ type Inquirer interface {
 	Inquire(ctx context.Context, rank int) (whom int, since time.Duration, err error)
 }
 
-// Around is embedded by a Transport around another one, of which it has the methods of [CoreSharer] and [Inquirer].
+// Around is embedded by a Transport around another one, of which it has the methods of [CoreSharer],
+// [Limiter] and [Inquirer].
 type Around struct{ Transport }
 
 // Cores is [Cores].
@@ -177,6 +178,9 @@ func (a Around) Cores() int { return Cores(a.Transport) }
 
 // Overlaps is [Overlaps].
 func (a Around) Overlaps() bool { return Overlaps(a.Transport) }
+
+// Limits is [LimitsOf].
+func (a Around) Limits() Limits { return LimitsOf(a.Transport) }
 
 // Inquire asks the other one, or returns an error where that is no [Inquirer].
 func (a Around) Inquire(ctx context.Context, rank int) (whom int, since time.Duration, err error) {

@@ -4,8 +4,6 @@ package mpi
 
 import (
 	"errors"
-	"fmt"
-	"math/bits"
 	"time"
 
 	"volley/transport"
@@ -14,7 +12,7 @@ import (
 // An Endpoint is this process's rank of a group. Any number of goroutines may use it at once.
 type Endpoint struct {
 	*communicator
-	streamShift int // of tags
+	numbering // of tags
 
 	// What follows is guarded by the engine's lock.
 	serial    int
@@ -45,36 +43,8 @@ var (
 	_ transport.Transport  = (*Endpoint)(nil)
 	_ transport.Inquirer   = (*Endpoint)(nil)
 	_ transport.CoreSharer = (*Endpoint)(nil)
+	_ transport.Limiter    = (*Endpoint)(nil)
 )
-
-// controlTag is the tag of control messages. That of another message has one more than the number of its stream, bits
-// that depend on the lengths of its parts, and a bit that says whether more pieces follow. A message of other lengths
-// than were asked for is so never put into memory that is too short.
-const (
-	controlTag = 0
-	moreBit    = 1
-)
-
-// Streams are numbered: many rounds of up to fewPorts ports, and after those few rounds of more.
-const (
-	fewPorts   = 64
-	manyPorts  = 1 << 10
-	manyRounds = 1 << 13
-	fewRounds  = fewPorts * manyRounds / manyPorts
-	streams    = 2 * fewPorts * manyRounds
-)
-
-// mostHashBits is how many bits of a tag depend on lengths if the library has room.
-const mostHashBits = 10
-
-// lengthHash depends on the lengths of parts.
-func lengthHash(parts [][]byte, bits int) int {
-	h := uint64(0)
-	for _, part := range parts {
-		h = (h + uint64(len(part)) + 1) * 0x9e3779b97f4a7c15
-	}
-	return int(h >> (64 - bits))
-}
 
 func newEndpoint(handle *int, set, place int) (e *Endpoint, err error) {
 	var g *communicator
@@ -94,7 +64,7 @@ func newEndpoint(handle *int, set, place int) (e *Endpoint, err error) {
 			waits:        map[*queue]bool{},
 			answers:      map[int]chan answer{},
 		}
-		e.shiftStreams()
+		e.numbering = numberingOf(g.mostTag)
 		e.control = &controlReceive{e: e, buffer: make([]byte, controlBytes)}
 		e.control.pins.Pin(&e.control.buffer[0])
 		e.postControl()
@@ -119,23 +89,8 @@ func (e *Endpoint) Cores() int { return e.cores }
 // Overlaps reports whether messages travel while a rank computes.
 func (e *Endpoint) Overlaps() bool { return e.overlaps }
 
-// shiftStreams gives the number of a stream its place in tags.
-func (e *Endpoint) shiftStreams() {
-	e.streamShift = 1 + max(1, min(mostHashBits, bits.Len(uint(e.mostTag))-bits.Len(streams)-1))
-}
-
-func (e *Endpoint) tagOf(t transport.Tag, parts [][]byte) (int, error) {
-	number := t.Round*fewPorts + t.Port
-	fits := t.Round < manyRounds
-	if t.Port >= fewPorts {
-		number, fits = streams/2+t.Round*manyPorts+t.Port, t.Round < fewRounds && t.Port < manyPorts
-	}
-	if number >= e.mostTag>>e.streamShift || !fits || t.Port < 0 || t.Round < 0 {
-		return 0, fmt.Errorf("mpi: %v: there is room for %d rounds of %d ports and %d rounds of %d, or less if the library has few tags",
-			t, manyRounds, fewPorts, fewRounds, manyPorts)
-	}
-	return (1+number)<<e.streamShift | lengthHash(parts, e.streamShift-1)<<1, nil
-}
+// Limits returns for which tags there is room, by the largest tag that the MPI library has.
+func (e *Endpoint) Limits() transport.Limits { return e.limits() }
 
 // abortDrain is how long Close waits for control messages, such as those of an abort, to be on their way.
 const abortDrain = 2 * time.Second

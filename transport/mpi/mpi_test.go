@@ -220,48 +220,6 @@ func TestAbortAfterClose(t *testing.T) {
 	}
 }
 
-// TestTags checks that no two streams have the same tags, that the tag shows other lengths, and
-// what there is no room for.
-func TestTags(t *testing.T) {
-	rank := group(t)
-	defer rank.Close()
-	if rank.Rank() > 0 {
-		t.Skip("rank 0 goes through all tags: it takes each rank a second")
-	}
-	for most, room := range map[int]int{1<<31 - 1: 4 * fewRounds, 1<<25 - 1: fewRounds} {
-		e := &Endpoint{communicator: &communicator{mostTag: most}}
-		e.shiftStreams()
-		seen := map[int]transport.Tag{}
-		for round := range room {
-			for port := range manyPorts {
-				tag := transport.Tag{Round: round, Port: port}
-				n, err := e.tagOf(tag, [][]byte{{1}})
-				if fits := port < fewPorts || round < fewRounds; fits != (err == nil) {
-					t.Fatalf("largest tag %d: %v: error %v", most, tag, err)
-				}
-				if err != nil {
-					continue
-				}
-				stream := n >> e.streamShift
-				if other, ok := seen[stream]; ok || stream == controlTag || n|moreBit > most || n&moreBit != 0 {
-					t.Fatalf("largest tag %d: %v has MPI's tag %d, as %v", most, tag, n, other)
-				}
-				seen[stream] = tag
-			}
-		}
-		one, _ := e.tagOf(transport.Tag{}, [][]byte{{1}})
-		two, _ := e.tagOf(transport.Tag{}, [][]byte{{1, 2}})
-		if one == two {
-			t.Errorf("largest tag %d: messages of 1 and 2 bytes have the same tag", most)
-		}
-		for _, tag := range []transport.Tag{{Round: -1}, {Port: -1}, {Round: manyRounds}, {Port: manyPorts}} {
-			if _, err := e.tagOf(tag, nil); err == nil {
-				t.Errorf("largest tag %d: %v: no error", most, tag)
-			}
-		}
-	}
-}
-
 // BenchmarkExchange runs the plan exchange with a port for every other rank, without agreement or
 // check. All ranks run it as often: -test.benchtime says how often, such as 300x.
 func BenchmarkExchange(b *testing.B) {

@@ -32,6 +32,7 @@ func Cases() []Case {
 		{"many parts", 2, manyParts},
 		{"tags in any order", 2, tagsInAnyOrder},
 		{"order within a tag", 2, orderWithinTag},
+		{"the last tags within the limits", 2, lastTags},
 		{"all pairs on three ports", 1, allPairs},
 		{"send before receive", 2, sendFirst},
 		{"large messages both ways", 2, largeBothWays},
@@ -159,6 +160,15 @@ func orderWithinTag(d endpoint) {
 	}
 	must(d.finish(coming...))
 	must(d.finish(going...))
+}
+
+// lastTags takes the last tags for which a transport says that it has room.
+func lastTags(d endpoint) {
+	for _, b := range transport.LimitsOf(d.Transport) {
+		if b.Rounds > 0 {
+			must(d.pass(transport.Tag{Round: b.Rounds - 1, Port: b.Ports - 1}, 10))
+		}
+	}
 }
 
 func allPairs(d endpoint) {

@@ -1,0 +1,83 @@
+package mpi
+
+import (
+	"errors"
+	"testing"
+
+	"volley/transport"
+)
+
+// TestTags checks that no two streams have the same tags, that the tag shows other lengths, and what there is no room
+// for: libraries have tags for all streams, for those of few ports, and for what the standard asks of them.
+func TestTags(t *testing.T) {
+	for _, x := range []struct {
+		most   int
+		limits transport.Limits
+	}{
+		{1<<31 - 1, transport.Limits{{Rounds: 8192, Ports: 64}, {Rounds: 512, Ports: 1024}}}, // Open MPI
+		{1<<28 - 1, transport.Limits{{Rounds: 8192, Ports: 64}, {Rounds: 512, Ports: 1024}}}, // MPICH
+		{1<<23 - 1, transport.Limits{{Rounds: 8192, Ports: 64}, {Rounds: 512, Ports: 1024}}},
+		{1<<22 - 1, transport.Limits{{Rounds: 8192, Ports: 64}, {Rounds: 511, Ports: 1024}}},
+		{1<<20 - 1, transport.Limits{{Rounds: 4095, Ports: 64}, {Rounds: 0, Ports: 1024}}},
+		{1<<20 - 3, transport.Limits{{Rounds: 4095, Ports: 64}, {Rounds: 0, Ports: 1024}}},
+		{32767, transport.Limits{{Rounds: 127, Ports: 64}, {Rounds: 0, Ports: 1024}}}, // the standard
+	} {
+		if got := Limits(x.most); got != x.limits {
+			t.Errorf("largest tag %d: %v, want %v", x.most, got, x.limits)
+		}
+		n := numberingOf(x.most)
+		seen := make([]bool, 1+streams)
+		for round := range manyRounds + 1 {
+			for port := range manyPorts + 1 {
+				tag := transport.Tag{Round: round, Port: port}
+				fits := port < fewPorts && round < x.limits[0].Rounds || port >= fewPorts && port < manyPorts && round < x.limits[1].Rounds
+				number, err := n.tagOf(tag, [][]byte{{1}})
+				if fits != (err == nil) {
+					t.Fatalf("largest tag %d: %v: error %v", x.most, tag, err)
+				}
+				if err != nil && (round > x.limits[0].Rounds || port > fewPorts && round > x.limits[1].Rounds) {
+					break // and so it is for more ports
+				} else if err != nil {
+					continue
+				}
+				stream := number >> n.streamShift
+				if stream == controlTag || seen[stream] || number|moreBit > x.most || number&moreBit != 0 {
+					t.Fatalf("largest tag %d: %v has MPI's tag %d", x.most, tag, number)
+				}
+				seen[stream] = true
+			}
+		}
+		one, _ := n.tagOf(transport.Tag{}, [][]byte{{1}})
+		two, _ := n.tagOf(transport.Tag{}, [][]byte{{1, 2}})
+		if one == two {
+			t.Errorf("largest tag %d: messages of 1 and 2 bytes have the same tag", x.most)
+		}
+		for _, tag := range []transport.Tag{{Round: -1}, {Port: -1}} {
+			if _, err := n.tagOf(tag, nil); err == nil {
+				t.Errorf("largest tag %d: %v: no error", x.most, tag)
+			}
+		}
+	}
+}
+
+// TestLimits has plans that the tags of Open MPI carry, and those of one round or port more.
+func TestLimits(t *testing.T) {
+	limits := Limits(1<<31 - 1)
+	for _, x := range []struct {
+		rounds, ports int
+		want          string
+	}{
+		{8176, 64, ""}, {496, 1024, ""}, {496, 65, ""}, {0, 5000, ""},
+		{8177, 1, "it needs 8177 rounds, and the messages of the transport have 8176 at most with 1 port: take a plan with fewer rounds"},
+		{497, 65, "it needs 497 rounds, and the messages of the transport have 496 at most with 65 ports: take a plan with fewer rounds"},
+		{1, 1025, "it needs 1025 ports a round, and the messages of the transport have 1024 at most: take a plan with fewer ports"},
+	} {
+		err := limits.Carry(x.rounds, x.ports)
+		if err == nil && x.want != "" || err != nil && err.Error() != x.want {
+			t.Errorf("%d rounds of %d ports: %v, want %q", x.rounds, x.ports, err, x.want)
+		}
+		if e := new(transport.LimitsError); err != nil && !errors.As(err, &e) {
+			t.Errorf("%d rounds of %d ports: %T", x.rounds, x.ports, err)
+		}
+	}
+}
