@@ -45,7 +45,8 @@ type Job struct {
 	// Ahead lets two segments be under way: one is computed while the other is read,
 	// written or waits for messages. It takes memory for two segments of everything; at one
 	// rank that is one more of each input and output. The messages of every other segment
-	// then have tags of rounds that follow those of the plan.
+	// then have tags of rounds that follow those of the plan, twice as many together: [transport.Limits]
+	// say whether there is room.
 	Ahead bool
 
 	// Inputs hold the packets of the processors of the rank, one after the other, each
@@ -133,7 +134,8 @@ var ErrTimeout = errors.New("timed out")
 // Run runs the programs of the processors at the transport's rank and returns
 // what they sent, in order. When it fails it aborts the group, so that no other rank
 // waits for it; when another rank failed, the error is that one's
-// *transport.AbortError. An error that a reader, a writer, Check or Observe
+// *transport.AbortError. A plan for which [transport.Limits] have no room is refused before
+// anything is sent, with a *transport.LimitsError. An error that a reader, a writer, Check or Observe
 // returned is wrapped; where ctx ends, its cause is.
 func Run(ctx context.Context, t transport.Transport, job Job) ([]Traffic, error) {
 	r, err := newRun(t, job)

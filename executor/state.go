@@ -104,6 +104,9 @@ func newRun(t transport.Transport, job Job) (*run, error) {
 	if r.inPlace() {
 		r.Segment = max(r.Segment, r.Bytes)
 	}
+	if err := transport.LimitsOf(t).Carry(r.lanes()*x.planRounds, info.Ports); err != nil {
+		return fail("the transport cannot carry the plan: %w", err)
+	}
 	r.chooseBlocks(r.at(0).element)
 	return r, nil
 }
@@ -118,12 +121,17 @@ func (r *run) inPlace() bool {
 		!slices.ContainsFunc(r.Outputs, func(out Output) bool { return out.Writer != nil })
 }
 
-// newLanes returns two lanes where two segments may be under way, or one.
-func (r *run) newLanes() []*lane {
-	count := 1
+// lanes returns how many segments may be under way.
+func (r *run) lanes() int {
 	if r.Ahead && r.Segment < r.Bytes {
-		count = 2
+		return 2
 	}
+	return 1
+}
+
+// newLanes returns a lane for each segment that may be under way.
+func (r *run) newLanes() []*lane {
+	count := r.lanes()
 	r.reading, r.writing = newTurns(count), newTurns(count)
 	lanes := make([]*lane, count)
 	for i := range lanes {
