@@ -110,7 +110,10 @@ func (p *Problem) candidate(q plan.Plan, cost sim.Cost, model sim.Model) Candida
 	pieces := c.Cost.Pieces
 	c.Memory = (c.Cost.Slots + pieces - 1) / pieces
 	l := p.Limits
+	uncarried := p.carry(q)
 	switch most := p.MostRounds(); {
+	case uncarried != nil:
+		c.Broken = uncarried.Error()
 	case most >= 0 && c.Cost.C1 > most:
 		c.Broken = fmt.Sprintf("%d rounds, at most %d", c.Cost.C1, most)
 	case l.Memory > 0 && c.Memory > l.Memory:
@@ -201,7 +204,8 @@ func least(a, b int) int {
 
 // Choose returns, of the plans of the named algorithm, or for [Auto] of all, the one of least model time that keeps the
 // limits; ties go to fewer multiply-adds, then to less memory, then to more ports and the one named first in the registry. All processors choose alike. It returns
-// an error for an unknown name, that of [Algorithm.Plans], and a *[LimitError] where no plan keeps the limits.
+// an error for an unknown name, that of [Algorithm.Plans], a *[LimitError] where no plan keeps the limits, and one that wraps that
+// of [Problem].Carry where no plan is carried.
 func Choose(name string, p *Problem, model sim.Model) (plan.Plan, error) {
 	if name == Auto {
 		return ChooseAmong(registry, p, model)
@@ -228,6 +232,7 @@ func ChooseAmong(algorithms []Algorithm, p *Problem, model sim.Model) (plan.Plan
 	}
 	var options []option
 	var reasons []error
+	var uncarried error                   // why the first plan that is not carried is not
 	some := []int{0, p.Matrix.Rows() / 2} // sources, and a sink
 	if p.Separate {
 		some = append(some, p.Matrix.Rows())
@@ -259,6 +264,10 @@ func ChooseAmong(algorithms []Algorithm, p *Problem, model sim.Model) (plan.Plan
 			for _, q := range plans {
 				if ended := p.Ended(); ended != nil {
 					return nil, ended
+				}
+				if err := p.carry(q); err != nil {
+					uncarried = cmp.Or(uncarried, fmt.Errorf("algo: the transport cannot carry the plan %s: %w", NameOf(q.Info()), err))
+					continue
 				}
 				o := option{q, leastCost(q), math.MaxInt64, len(options)}
 				switch _, known := schedule.Least(q); {
@@ -303,6 +312,8 @@ func ChooseAmong(algorithms []Algorithm, p *Problem, model sim.Model) (plan.Plan
 		return best.Plan, nil
 	case len(broken) > 0:
 		return nil, p.limitError(broken)
+	case uncarried != nil:
+		return nil, uncarried
 	}
 	return nil, errors.Join(reasons...)
 }

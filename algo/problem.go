@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sort"
 	"sync"
 
 	"volley/algo/internal/sinks"
@@ -30,6 +31,10 @@ type Problem struct {
 
 	// Whole keeps plans out that cut packets into pieces.
 	Whole bool
+
+	// Carry, unless nil, returns an error where the transport does not carry plans of so many rounds and ports. What it
+	// allows, it allows with fewer of either.
+	Carry func(rounds, ports int) error
 
 	// Context, unless nil, ends planning: the error is then its cause.
 	Context context.Context
@@ -101,9 +106,9 @@ func (p *Problem) mostPorts() int {
 // messages at once: the radices are the roots of the sizes of groups, and powers of two, as layers have them.
 func (p *Problem) portChoices() []int {
 	if p.Ports > 0 {
-		return []int{p.Ports}
+		return []int{p.carried(p.Ports)}
 	}
-	most := p.mostPorts()
+	most := p.carried(p.mostPorts())
 	if p.inMemory {
 		if most >= 1024 { // where each processor is a rank, messages from all to all take gigabytes: six rounds have few
 			most = int(math.Ceil(math.Pow(float64(most+1), 1.0/6)-1e-9)) - 1
@@ -124,7 +129,31 @@ func (p *Problem) portChoices() []int {
 		}
 	}
 	slices.SortFunc(list, func(a, b int) int { return b - a })
-	return slices.Compact(list)
+	return slices.DeleteFunc(slices.Compact(list), func(n int) bool { return n > most })
+}
+
+// CarriedBy returns the problem for a transport that carries only some plans, see Carry.
+func (p *Problem) CarriedBy(carry func(rounds, ports int) error) *Problem {
+	own := *p
+	own.Carry = carry
+	return &own
+}
+
+// carried returns how many of so many ports a plan may have to be carried.
+func (p *Problem) carried(ports int) int {
+	if p.Carry == nil {
+		return ports
+	}
+	return max(1, sort.Search(ports, func(fewer int) bool { return p.Carry(1, fewer+1) != nil }))
+}
+
+// carry says why a plan is not carried.
+func (p *Problem) carry(q plan.Plan) error {
+	if p.Carry == nil {
+		return nil
+	}
+	info := q.Info()
+	return p.Carry(info.Rounds(), info.Ports)
 }
 
 // under returns the problem as the planner takes it up by a model.
