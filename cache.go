@@ -8,6 +8,7 @@ import (
 	"volley/algo"
 	"volley/matrix"
 	"volley/sim"
+	"volley/transport"
 )
 
 // DefaultCacheBytes is the default of [SetCacheBytes].
@@ -112,6 +113,7 @@ type (
 		problemKey
 		algorithm string
 		model     sim.Model
+		tags      transport.Limits
 	}
 	entriesKey struct{ problemKey } // of a matrix
 )

@@ -45,6 +45,7 @@ const mostChoices = 4
 type choice struct {
 	plan.Plan
 	by    sim.Model              // chosen by it
+	tags  transport.Limits       // and within them
 	slots int                    // plan.MemorySlots
 	kept  atomic.Pointer[cached] // by which later encoders find it; nil: they do not
 
@@ -160,10 +161,14 @@ func NewEncoder(a matrix.Matrix, opts ...Option) (*Encoder, error) {
 // itself.
 const problemBytes = 200
 
-// Plan returns the plan that the encoder runs on packets of the given number of symbols, the longest of all, when the
-// model of processor 0 is its own. It returns an error when the algorithm cannot compute the matrix.
-func (e *Encoder) Plan(symbols int64) (plan.Plan, error) {
-	c, err := e.choose(e.model(symbols))
+// Plan is [Encoder.PlanOn] for a transport that carries any plan.
+func (e *Encoder) Plan(symbols int64) (plan.Plan, error) { return e.PlanOn(nil, symbols) }
+
+// PlanOn returns the plan that the encoder runs over t on packets of the given number of symbols, the longest of all, when
+// the model of processor 0 is its own. Where t is nil, that is any transport without [transport.Limits]. It returns an
+// error when the algorithm cannot compute the matrix, or t carries no plan of it.
+func (e *Encoder) PlanOn(t transport.Transport, symbols int64) (plan.Plan, error) {
+	c, err := e.choose(e.model(symbols), transport.LimitsOf(t))
 	if err != nil {
 		return nil, err
 	}
@@ -177,13 +182,32 @@ func (e *Encoder) model(symbols int64) sim.Model {
 	return sim.Model{Network: o.network, Beta: o.beta, Tau: o.tau, Gamma: o.gamma, Bytes: symbols * int64(n), SymbolBytes: n}
 }
 
-// choose returns the plan by the model, an earlier choice where there is one; a plan that is given is the same by all.
-func (e *Encoder) choose(m sim.Model) (*choice, error) {
+// Carried returns a *[PlanError] where the plan of [WithPlan] is one for which t has no room. [Encoder.Run] does so, too,
+// before it sends anything.
+func (e *Encoder) Carried(t transport.Transport) error {
+	return e.carried(transport.LimitsOf(t))
+}
+
+func (e *Encoder) carried(tags transport.Limits) error {
+	p := e.options.plan
+	if p == nil {
+		return nil
+	}
+	info := p.Info()
+	if err := tags.Carry(info.Rounds(), info.Ports); err != nil {
+		return &PlanError{Reason: err}
+	}
+	return nil
+}
+
+// choose returns the plan by the model that a transport with those tags carries, an earlier choice where there is one; a
+// plan that is given is the same by all models.
+func (e *Encoder) choose(m sim.Model, tags transport.Limits) (*choice, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	i := slices.IndexFunc(e.choices, func(c *choice) bool { return c.by == m || e.options.plan != nil })
+	i := slices.IndexFunc(e.choices, func(c *choice) bool { return c.tags == tags && (c.by == m || e.options.plan != nil) })
 	if i < 0 {
-		c, err := e.newChoice(m)
+		c, err := e.newChoice(m, tags)
 		if err != nil {
 			return nil, err
 		}
@@ -196,22 +220,25 @@ func (e *Encoder) choose(m sim.Model) (*choice, error) {
 	return c, nil
 }
 
-// newChoice returns the plan by the model, which is that of an earlier encoder where there is one.
-func (e *Encoder) newChoice(m sim.Model) (*choice, error) {
+// newChoice returns a choice, which is that of an earlier encoder where there is one.
+func (e *Encoder) newChoice(m sim.Model, tags transport.Limits) (*choice, error) {
+	if err := e.carried(tags); err != nil {
+		return nil, err
+	}
 	choose := func() (*choice, error) {
 		p := e.options.plan
 		if p == nil {
 			var err error
-			if p, err = algo.Choose(e.options.algorithm, e.problem, m); err != nil {
+			if p, err = algo.Choose(e.options.algorithm, e.problem.CarriedBy(tags.Carry), m); err != nil {
 				return nil, err
 			}
 		}
-		return &choice{Plan: p, by: m, slots: plan.MemorySlots(p), executables: map[executableKey]*executor.Executable{}}, nil
+		return &choice{Plan: p, by: m, tags: tags, slots: plan.MemorySlots(p), executables: map[executableKey]*executor.Executable{}}, nil
 	}
 	if e.key == nil || e.options.plan != nil {
 		return choose()
 	}
-	c, kept, err := get(planned, choiceKey{*e.key, e.options.algorithm, m}, problemBytes, choose)
+	c, kept, err := get(planned, choiceKey{*e.key, e.options.algorithm, m, tags}, problemBytes, choose)
 	if err == nil {
 		c.kept.Store(kept)
 	}
@@ -262,6 +289,8 @@ func (e *Encoder) Problem() *algo.Problem { return e.problem }
 //   - a *verify.CheckError, where the processor's coded packet is wrong;
 //   - a *[SymbolError], where its packet holds a symbol outside the field;
 //   - a *[MemoryError], where [WithMemory] allows too little;
+//   - a *[PlanError], before anything is sent, where the transport cannot carry the plan of [WithPlan];
+//   - one that wraps a *transport.LimitsError, where it carries no plan of the algorithm;
 //   - the error of a Source or a Coded, io.ErrUnexpectedEOF where a Source ends before Size;
 //   - executor.ErrTimeout, where a message took longer than [WithTimeout] allows;
 //   - the cause of ctx, where that ended;
@@ -304,6 +333,10 @@ func (e *Encoder) run(ctx context.Context, t transport.Transport, packets []Pack
 			return nil, inputf("volley: processor %d: a packet of %d bytes: no more than %d were declared", first+i, size, most)
 		}
 	}
+	tags := transport.LimitsOf(t)
+	if err := e.carried(tags); err != nil {
+		return nil, err // as all ranks find
+	}
 	c := collective.New(t, e.options.timeout)
 	began := e.options.trace.Now()
 	traced := func(kind trace.Kind) { // ends what began
@@ -319,7 +352,7 @@ func (e *Encoder) run(ctx context.Context, t transport.Transport, packets []Pack
 	if err := apart(packets, first, shared.Bytes); err != nil {
 		return nil, inputf("volley: %w", err)
 	}
-	chosen, err := e.choose(shared.model(f.SymbolBytes()))
+	chosen, err := e.choose(shared.model(f.SymbolBytes()), tags)
 	traced(trace.Plan)
 	if err != nil {
 		return nil, c.Alike(ctx, err) // as all have agreed on
@@ -395,8 +428,8 @@ func (e *Encoder) run(ctx context.Context, t transport.Transport, packets []Pack
 
 // segment returns how many bytes of packets are run at a time, a multiple of align, and
 // whether two segments may be under way, all within bytes of memory for each processor; two are of
-// use where messages overlap with computing. Elsewhere a segment that stays in a cache until it is coded and
-// checked is better. It returns a *[MemoryError] where these are too few.
+// use where messages overlap with computing, and need tags for twice the rounds. Without overlap a segment that stays in
+// a cache until it is coded and checked is better, and without the tags one as long as memory allows. It returns a *[MemoryError] where these are too few.
 func (c *choice) segment(bytes, memory, align int64, ranks int, overlaps bool) (n int64, ahead bool, err error) {
 	pieces, slots := int64(c.Info().PieceCount()), int64(c.slots)
 	if ranks == 1 {
@@ -413,7 +446,8 @@ func (c *choice) segment(bytes, memory, align int64, ranks int, overlaps bool) (
 	}
 	count := max(1, bytes/(pieces*element))
 	n, err = executor.SegmentBytes(c, c.slots, bytes, memory, align)
-	if err != nil || count == 1 && n >= bytes {
+	two := c.tags.Carry(2*c.Info().Rounds(), c.Info().Ports) == nil
+	if err != nil || count == 1 && n >= bytes || overlaps && !two {
 		return n, false, err
 	}
 	if part, err := executor.SegmentBytes(c, under*c.slots, (bytes+count-1)/count, memory, align); err == nil {
@@ -444,7 +478,7 @@ func inputf(format string, args ...any) error { return inputError{fmt.Errorf(for
 // IsInputError reports whether an error of a run is the caller's to mend: wrong packets or options, or a disagreement.
 func IsInputError(err error) bool {
 	return errors.As(err, new(inputError)) || errors.As(err, new(*PlanError)) || errors.As(err, new(*SymbolError)) || errors.As(err, new(*collective.PeerError)) || errors.As(err, new(*DisagreementError)) || errors.As(err, new(*MemoryError)) ||
-		errors.As(err, new(*algo.LimitError)) || errors.Is(err, algo.ErrStructure)
+		errors.As(err, new(*algo.LimitError)) || errors.As(err, new(*transport.LimitsError)) || errors.Is(err, algo.ErrStructure)
 }
 
 // MemoryError says that the bound of [WithMemory] is too low for the algorithm.

@@ -15,7 +15,7 @@ import (
 // WithPlan runs p, a plan that may come from anywhere, such as [plan.Decode]: [WithAlgorithm], [WithNetwork],
 // [WithPaperModel] and [WithLimits] choose nothing. [NewEncoder] then returns a *[PlanError] unless p keeps the rules
 // of the model, computes the matrix exactly, and has every packet, initial or coded, at the processor that [Encode]
-// says. That takes K² symbols and more.
+// says. That takes K² symbols and more. A run refuses a plan for which its transport has no room, see [Encoder.Carried].
 func WithPlan(p plan.Plan) Option { return func(o *options) { o.plan = p } }
 
 // A PlanError says why the plan of [WithPlan] does not do. It may wrap a *plan.ValidationError or a *verify.MismatchError.

@@ -6,6 +6,7 @@ import (
 	"volley/matrix"
 	"volley/plan"
 	"volley/sim"
+	"volley/transport"
 )
 
 // A Report says what a run did. That of one processor counts what this processor sent and computed; [Merge] puts the
@@ -162,11 +163,14 @@ func newReport(p plan.Plan, problem *algo.Problem) *Report {
 	return r
 }
 
-// Estimate returns the report that a run on packets of that many symbols would give, as
+// Estimate is [Encoder.EstimateOn] for a transport that carries any plan.
+func (e *Encoder) Estimate(symbols int64) (*Report, error) { return e.EstimateOn(nil, symbols) }
+
+// EstimateOn returns the report that a run over t on packets of that many symbols would give, as
 // far as the plan tells: costs, bounds, and the time in the model. The errors are those of
-// [Encoder.Plan], and that of a program of the plan that cannot be made.
-func (e *Encoder) Estimate(symbols int64) (*Report, error) {
-	p, err := e.Plan(symbols)
+// [Encoder.PlanOn], and that of a program of the plan that cannot be made.
+func (e *Encoder) EstimateOn(t transport.Transport, symbols int64) (*Report, error) {
+	p, err := e.PlanOn(t, symbols)
 	if err != nil {
 		return nil, err
 	}

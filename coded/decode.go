@@ -100,7 +100,7 @@ func (j *decodeJob) do() (*Decoded, error) {
 	}
 	var err error
 	if j.DryRun {
-		result.Report, err = j.encoder.Estimate(m.SymbolsPerPacket)
+		result.Report, err = j.encoder.EstimateOn(j.t, m.SymbolsPerPacket)
 	} else {
 		result.Report, err = j.write()
 	}

@@ -59,7 +59,7 @@ func (j *encodeJob) do() (*volley.Report, error) {
 		if err != nil {
 			return nil, err
 		}
-		return j.encoder.Estimate(slices.Max(symbols))
+		return j.encoder.EstimateOn(j.t, slices.Max(symbols))
 	}
 	at, err := j.place(j.checkOutput)
 	if err != nil {
@@ -126,7 +126,9 @@ func (j *encodeJob) prepare() (err error) {
 	if j.e.Separate {
 		options = append(options, volley.WithSeparateSinks())
 	}
-	j.encoder, err = volley.NewEncoder(a, options...)
+	if j.encoder, err = volley.NewEncoder(a, options...); err == nil {
+		err = j.encoder.Carried(j.t)
+	}
 	return input(err)
 }
 
