@@ -13,6 +13,7 @@ import (
 	"volley/matrix"
 	"volley/plan"
 	"volley/sim"
+	"volley/transport"
 )
 
 // Layouts of parity.
@@ -88,7 +89,7 @@ func (c *code) making(o *Options, bytes int64) (_ *repair, err error) {
 	for n := range c.k {
 		r.inputs, r.outputs = append(r.inputs, []symbol{{n, false, 0}}), append(r.outputs, []symbol{{n, true, 0}})
 	}
-	if r.plan, err = c.encoder.Plan(max(1, bytes/int64(c.field.SymbolBytes()))); err == nil {
+	if r.plan, err = c.encoder.PlanOn(o.over, max(1, bytes/int64(c.field.SymbolBytes()))); err == nil {
 		c.made, c.of = r, bytes
 	}
 	return r, err
@@ -172,12 +173,31 @@ func (r *repair) compile(o *Options, bytes int64) (plan.Plan, error) {
 	}
 	p := r.problem
 	p.Pieces = int(max(1, min(int64(p.Pieces), bytes/leastPiece)))
+	for {
+		uncarried, err := r.relay(p, o, bytes)
+		switch {
+		case err != nil:
+			return nil, err
+		case r.plan != nil:
+			return r.plan, nil
+		case p.Pieces == 1:
+			return nil, &InputError{error: fmt.Errorf("the transport cannot carry the plan relay: %w", uncarried)}
+		}
+		p.Pieces = (p.Pieces + 1) / 2 // and about half of the rounds
+	}
+}
+
+// relay sets the plan to the one of least time that is carried; or says why none is.
+func (r *repair) relay(p algo.RelayProblem, o *Options, bytes int64) (uncarried, err error) {
 	m := o.model(p.Field, bytes)
 	least := time.Duration(math.MaxInt64)
 	for _, p.Ports = range []int{1, max(1, len(p.Inputs)-1)} {
 		q, err := algo.Relay(p)
 		if err != nil {
 			return nil, err
+		}
+		if uncarried = transport.LimitsOf(o.over).Carry(q.Info().Rounds(), q.Info().Ports); uncarried != nil {
+			continue
 		}
 		cost := sim.Count(q)
 		if t := m.Time(cost); t < least {
@@ -187,7 +207,7 @@ func (r *repair) compile(o *Options, bytes int64) (plan.Plan, error) {
 			break
 		}
 	}
-	return r.plan, nil
+	return uncarried, nil
 }
 
 // mostAtOnce is the most nodes for which another plan is worth the time that it takes to make.

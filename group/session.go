@@ -80,6 +80,7 @@ func run[T any](ctx context.Context, t transport.Transport, dirs []string, o Opt
 
 // meeting calls f with a session, and tells the other ranks of an error.
 func meeting[T any](ctx context.Context, t transport.Transport, o Options, f func(*session) (T, error)) (result T, err error) {
+	o.over = t
 	s := &session{Options: o, t: t}
 	defer func() {
 		for _, n := range s.nodes {

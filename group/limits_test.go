@@ -1,0 +1,75 @@
+package group
+
+import (
+	"errors"
+	"testing"
+
+	"volley/transport"
+	"volley/transport/local"
+)
+
+// narrow is a transport with few tags.
+type narrow struct {
+	transport.Transport
+	limits transport.Limits
+}
+
+func (n narrow) Limits() transport.Limits { return n.limits }
+
+// TestLimits has plans of groups keep to what a transport carries: those that make parity, and those that bring a node
+// back, with fewer pieces where that takes fewer rounds.
+func TestLimits(t *testing.T) {
+	t.Parallel()
+	block := func(rounds, ports int) transport.Block {
+		return transport.Block{Rounds: transport.ControlRounds + rounds, Ports: ports}
+	}
+	for _, x := range []struct {
+		layout string
+		blocks transport.Limits
+		fits   bool
+		pieces bool // of the plan that brings a node back
+	}{
+		{Full, transport.Limits{}, true, true},
+		{Full, transport.Limits{block(1<<20, 1)}, true, true},
+		{Full, transport.Limits{block(40, 1), block(2, 19)}, true, false},
+		{Striped, transport.Limits{block(1<<20, 1)}, true, true},
+		{Full, transport.Limits{block(2, 1)}, false, false},
+		{Striped, transport.Limits{block(2, 1)}, false, false},
+	} {
+		o := &Options{over: narrow{local.New(20)[0], x.blocks}}
+		o.defaults()
+		carries := func(r *repair) int {
+			p, err := r.compile(o, 1<<30)
+			if x.fits != (err == nil) || err != nil && (!errors.As(err, new(*transport.LimitsError)) || !IsInputError(err)) {
+				t.Errorf("%s, %v: %v", x.layout, x.blocks, err)
+			}
+			if err != nil {
+				return 0
+			}
+			if err := x.blocks.Carry(p.Info().Rounds(), p.Info().Ports); err != nil {
+				t.Errorf("%s, %v: %s: %v", x.layout, x.blocks, p.Info().Algorithm, err)
+			}
+			return p.Info().PieceCount()
+		}
+		c, err := newCode(20, 2, x.layout, Cauchy)
+		must(t, err)
+		if making, err := c.making(o, 1<<30); err == nil {
+			carries(making)
+		} else if x.fits || !errors.As(err, new(*transport.LimitsError)) {
+			t.Errorf("%s, %v: %v", x.layout, x.blocks, err)
+		}
+		lost := map[symbol]bool{}
+		for _, w := range c.words {
+			for _, s := range w.data {
+				if s.node == 1 {
+					lost[s] = true
+				}
+			}
+		}
+		back, _, err := c.repairing(lost, lost)
+		must(t, err)
+		if pieces := carries(back); x.fits && x.layout == Full && (pieces == back.problem.Pieces) != x.pieces {
+			t.Errorf("%s, %v: %d pieces of %d", x.layout, x.blocks, pieces, back.problem.Pieces)
+		}
+	}
+}
