@@ -38,48 +38,69 @@ type BuffersReport struct {
 
 // The parity of buffers has a header, zeros to headerBytes, and the parts whose lengths it gives, in this order.
 type parityHeader struct {
-	Format       string `json:"format"`
-	Version      int    `json:"version"`
-	Rank         int    `json:"rank"`
-	Parity       int64  `json:"parity"`
-	Manifest     int64  `json:"manifest"`
-	Record       int64  `json:"record"`
-	RecordParity int64  `json:"record_parity"`
+	Format   string `json:"format"`
+	Version  int    `json:"version"`
+	Rank     int    `json:"rank"`
+	Parity   int64  `json:"parity"`
+	Manifest int64  `json:"manifest"`
+	Record   int64  `json:"record"`
+	Copies   int64  `json:"record_copies"`
 }
 
 // ParityFormat and ParityVersion are those of the parity of buffers.
 const (
 	ParityFormat  = "volley-parity"
-	ParityVersion = 1
+	ParityVersion = 2
 	headerBytes   = 512
 )
 
 func newParityHeader(m *Manifest, rank, manifest int) *parityHeader {
-	files := m.recordFiles(rank)
-	return &parityHeader{ParityFormat, ParityVersion, rank, m.parityBytes(), int64(manifest), files[0].stored(), files[1].stored()}
+	return headerOf(m, rank, manifest, m.recordFilesAt(rank))
+}
+
+func headerOf(m *Manifest, rank, manifest int, files []*recordFile) *parityHeader {
+	h := &parityHeader{ParityFormat, ParityVersion, rank, m.parityBytes(), int64(manifest), 0, 0}
+	for i, f := range files {
+		if i == 0 {
+			h.Record = f.stored()
+		} else {
+			h.Copies += f.stored()
+		}
+	}
+	return h
 }
 
 func (h *parityHeader) bytes() int64 {
-	return headerBytes + h.Parity + h.Manifest + h.Record + h.RecordParity
+	return headerBytes + h.Parity + h.Manifest + h.Record + h.Copies
 }
 
 // mostParityBytes returns the longest of all ranks.
 func mostParityBytes(m *Manifest, manifest int) (most int64) {
-	for r := range m.Nodes {
-		most = max(most, newParityHeader(m, r, manifest).bytes())
+	for r, files := range m.recordFiles() {
+		most = max(most, headerOf(m, r, manifest, files).bytes())
 	}
 	return most
 }
 
 // A parityParts is the parity of buffers, in memory of the caller.
-type parityParts struct{ header, parity, manifest, record, recordParity []byte }
+type parityParts struct{ header, parity, manifest, records []byte }
+
+// files returns where the record files of a rank lie, in their order.
+func (p parityParts) files(m *Manifest, rank int) (files []*recordFile, places [][]byte) {
+	files = m.recordFilesAt(rank)
+	rest := p.records
+	for _, f := range files {
+		places, rest = append(places, rest[:f.stored()]), rest[f.stored():]
+	}
+	return files, places
+}
 
 func (h *parityHeader) parts(memory []byte) (p parityParts) {
 	next := func(n int64) (part []byte) {
 		part, memory = memory[:n:n], memory[n:]
 		return part
 	}
-	return parityParts{next(headerBytes), next(h.Parity), next(h.Manifest), next(h.Record), next(h.RecordParity)}
+	return parityParts{next(headerBytes), next(h.Parity), next(h.Manifest), next(h.Record + h.Copies)}
 }
 
 // seal writes the header: from then on the parity counts.
@@ -110,7 +131,7 @@ func parseParity(memory []byte) (*parityHeader, error) {
 		return nil, &versionError{h.Version}
 	}
 	left := int64(len(memory)) - headerBytes
-	for _, n := range []int64{h.Parity, h.Manifest, h.Record, h.RecordParity} {
+	for _, n := range []int64{h.Parity, h.Manifest, h.Record, h.Copies} {
 		if n < 0 || n > left {
 			return nil, fmt.Errorf("it has %d bytes, and its header says more: %s", len(memory), line)
 		}
@@ -212,7 +233,7 @@ func (s *session) layOut(ctx context.Context, sizes []int64, o BuffersOptions) (
 		return nil, 0, err
 	}
 	for _, n := range records { // digests are all equally long
-		m.Records = append(m.Records, Record{int64(n), disk.Sum(nil), disk.Sum(nil)})
+		m.Records = append(m.Records, Record{int64(n), disk.Sum(nil)})
 	}
 	if err := m.validate(); err != nil {
 		return nil, 0, s.alike(ctx, &InputError{error: err})
@@ -251,8 +272,10 @@ func ProtectBuffers(ctx context.Context, t transport.Transport, buffers [][]byte
 		}
 		parts := h.parts(parity)
 		copy(parts.manifest, text)
-		copy(parts.record, files[0][0].content)
-		copy(parts.recordParity, files[0][1].content)
+		_, places := parts.files(p.m, t.Rank())
+		for i, f := range files[0] {
+			copy(places[i], f.content)
+		}
 		if err := h.seal(parts); err != nil {
 			return none, err
 		}
@@ -340,13 +363,14 @@ func (n *node) look(parity, key []byte, x *state) {
 	}
 	m, parts := l.manifest, h.parts(parity)
 	x.Node, x.Group = h.Rank, m.Group
+	l.node = h.Rank
 	is := l.held(key)
 	is.Committed = true
 	n.held, n.stored = map[int64]*loaded{m.Generation: l}, map[string][]byte{}
-	for i, f := range m.recordFiles(h.Rank) {
-		part := [][]byte{parts.record, parts.recordParity}[i]
-		if disk.Sum(part) == f.sha256 {
-			n.stored[f.path], is.Records = part, append(is.Records, i)
+	files, places := parts.files(m, h.Rank)
+	for i, f := range files {
+		if disk.Sum(places[i]) == f.sha256 {
+			n.stored[f.name], is.Records = places[i], append(is.Records, i)
 		}
 	}
 	x.Held = append(x.Held, is)
@@ -427,7 +451,7 @@ func (s *session) recoverBuffers(ctx context.Context, buffers [][]byte, parity [
 	d.hold(buffers)
 	has := s.states[here].of(s.current)
 	conditions, err := s.conditions(ctx, func(ctx context.Context, _ int, _ *node) (*condition, error) {
-		c := &condition{Lost: s.states[here].Lost, Manifest: has != nil && len(has.Records) == 2}
+		c := &condition{Lost: s.states[here].Lost, Manifest: has != nil && len(has.Records) == len(m.recordFilesAt(here))}
 		c.Data, c.Parity = m.lostRows(x), all(m, m.ParityChunks)
 		if !c.Lost {
 			is, err := m.compare(ctx, d, x, nil)
@@ -498,8 +522,9 @@ func (s *session) recoverBuffers(ctx context.Context, buffers [][]byte, parity [
 	}
 	if !conditions[here].Manifest {
 		copy(parts.manifest, s.text)
-		for i, f := range m.recordFiles(here) {
-			copy([][]byte{parts.record, parts.recordParity}[i], s.records[here][f.path]) // nothing where it was right
+		files, places := parts.files(m, here)
+		for i, f := range files {
+			copy(places[i], s.records[here][f.name]) // nothing where it was right
 		}
 		if err := h.seal(parts); err != nil {
 			return err

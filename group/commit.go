@@ -151,29 +151,38 @@ func (x *target) commitSymlinks(synced map[string]bool) error {
 
 func (x *target) commitMeta() error {
 	n, g := x.node, x.s.generation
+	dir, err := n.generationDir(g, x.s.root)
+	if err != nil {
+		return err
+	}
 	if x.parity != nil {
 		err := x.parity.Close()
 		x.parity = nil
 		if err != nil {
 			return err
 		}
-		if err := n.dir.Rename(staged("parity"), parityPath(g)); err != nil {
+		if err := n.dir.Rename(staged("parity"), path.Join(dir, parityFile)); err != nil {
+			return err
+		}
+		if err := n.dir.SyncDir(dir); err != nil {
 			return err
 		}
 		x.back.Parity = x.s.manifest.parityBytes()
 	}
-	x.back.Records = len(x.s.records[n.index]) > 0
 	records := x.s.records[n.index]
-	for _, path := range slices.Sorted(maps.Keys(records)) {
-		if err := atomicfile.WriteIn(n.dir, path, records[path], 0o600); err != nil {
+	x.back.Records = len(records) > 0
+	for _, name := range slices.Sorted(maps.Keys(records)) {
+		if err := atomicfile.WriteIn(n.dir, path.Join(dir, name), records[name], 0o600); err != nil {
 			return err
 		}
 	}
-	if text, err := disk.ReadText(n.dir, manifestPath(g), int64(len(x.s.text))); err != nil || disk.Sum(text) != x.s.root {
-		x.back.Records = true
-		if err := n.write(fmt.Sprint(manifestName, g, ".json"), x.s.text); err != nil {
-			return err
-		}
+	written, err := n.complement(dir, x.s.manifest, x.s.text)
+	if err != nil {
+		return err
+	}
+	x.back.Records = x.back.Records || written
+	if err := n.rollForward(g, x.s.root); err != nil {
+		return err
 	}
 	if err := x.unstage(); err != nil {
 		return err

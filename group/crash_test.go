@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"path"
 	"regexp"
 	"runtime"
 	"slices"
@@ -163,7 +164,7 @@ func makeScenes(t testing.TB, layout string) []*scene {
 	was = w.trees()
 	p := w.Process()
 	p.Before = func(c disktest.Call) error {
-		if c.Op == "rename" && strings.Contains(c.Path, pendingName) {
+		if c.Op == "rename" && strings.HasPrefix(path.Base(c.Path), pendingName) {
 			p.Kill()
 		}
 		return nil
@@ -223,10 +224,10 @@ func damage(w *world) {
 	w.RemoveAll("/n1/sub/deep")
 	w.RemoveAll("/n2/closed")
 	w.Remove("/n2/nothing")
-	w.Overwrite("/n2/.volley/parity.1", 9, []byte("rot"), true)
-	w.Remove("/n2/.volley/manifest.1.json")
-	w.Remove("/n2/.volley/record.1")
-	w.Remove("/n1/.volley/node.json")
+	w.Overwrite("/n2/.volley/generation.1/parity", 9, []byte("rot"), true)
+	w.Remove("/n2/.volley/generation.1/manifest.json")
+	w.Remove("/n2/.volley/generation.1/record")
+	w.Remove("/n1/.volley/generation.1/node.json")
 }
 
 func must(t testing.TB, errs ...error) {

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"volley/group/internal/tree"
+	"volley/internal/printable"
 )
 
 type current struct {
@@ -42,9 +43,186 @@ func newestOf(states []*state, g int64) int64 {
 	return newest
 }
 
-// decide finds out the generation that is in force, by docs/format.md. believe names a node, by its
-// directory or number, whose newest generation it then is. The errors are [*InputError]s, the same at all ranks.
-func decide(states []*state, believe string) (c current, err error) {
+// decide finds out the generation that is in force, by docs/format.md. believe names a node, by its directory or number,
+// whose newest generation it then is. A node of which it cannot be read what it has abstains: there is a decision only
+// where it would be the same whatever the node has. The errors are [*InputError]s, the same at all ranks.
+func decide(states []*state, believe string) (current, error) {
+	states, err := succeeded(states)
+	if err != nil {
+		return current{}, err
+	}
+	c, err := decideKnown(states, believe)
+	if err == nil && believe == "" {
+		err = c.whateverElse(states)
+	}
+	return c, err
+}
+
+// succeeded returns the states without what a later epoch of their group has made void. The error is that of directories
+// which are not those of the latest one.
+func succeeded(states []*state) ([]*state, error) {
+	latest := map[string]held{} // of a group
+	for _, s := range states {
+		for _, h := range s.Held {
+			if h.Committed && h.Epoch > latest[h.Group].Epoch {
+				latest[h.Group] = h
+			}
+		}
+	}
+	if len(latest) == 0 {
+		return states, nil
+	}
+	for _, group := range slices.Sorted(maps.Keys(latest)) {
+		h := latest[group]
+		from := slices.IndexFunc(states, func(s *state) bool { return s.holds(h) })
+		if h.Nodes != len(states) {
+			return nil, inputf("the group was resized, as %s says: it has %d nodes now, and %d were given. Give those of all of them: %s%s", states[from].Dir, h.Nodes, len(states), strings.Join(namesOf(h.Names), ", "), orEmpty)
+		}
+		x := claim{generation: h.Generation, root: h.Root}
+		for n, s := range states {
+			if s.holds(h) {
+				x.holders = append(x.holders, n)
+			}
+		}
+		if x.alone(states) {
+			delete(latest, group)
+		}
+	}
+	list := slices.Clone(states)
+	for i, s := range states {
+		void := func(h held) bool { return h.Epoch < latest[h.Group].Epoch }
+		if !slices.ContainsFunc(s.Held, void) {
+			continue
+		}
+		left := *s
+		left.Held = slices.DeleteFunc(slices.Clone(s.Held), void)
+		if list[i] = &left; left.Held == nil || len(left.Held) == 0 {
+			left.Node, left.Group = -1, ""
+		}
+	}
+	return list, nil
+}
+
+func (s *state) holds(h held) bool {
+	return slices.ContainsFunc(s.Held, func(o held) bool { return o.Generation == h.Generation && o.Root == h.Root })
+}
+
+func namesOf(list []tree.Name) []string {
+	var names []string
+	for _, name := range list {
+		names = append(names, printable.Text(string(name)))
+	}
+	return names
+}
+
+// mayHold reports whether it cannot be read whether a node has a generation.
+func (s *state) mayHold(g int64) bool {
+	return s.Failing != "" || slices.ContainsFunc(s.Unknown, func(u unknown) bool { return u.Generation == g })
+}
+
+// whateverElse returns an error where another generation would be in force if a node that cannot be read had one that
+// others have, or where what it has may be all that counts. A node commits only what all nodes have: what a node that can
+// be read lacks, and has others, has not been committed anywhere.
+func (c current) whateverElse(states []*state) error {
+	lacks := func(g int64) bool {
+		return slices.ContainsFunc(states, func(s *state) bool {
+			return len(s.Numbers) > 0 && !s.mayHold(g) && !slices.ContainsFunc(s.Held, func(h held) bool { return h.Generation == g && (h.Committed || h.Complete) })
+		})
+	}
+	tried := map[string]bool{}
+	newest := int64(0) // that was committed, so that all nodes had it
+	for _, s := range states {
+		for _, h := range s.Held {
+			if h.Committed {
+				newest = max(newest, h.Generation)
+			}
+		}
+	}
+	for _, s := range states {
+		for _, h := range s.Held {
+			if tried[h.Root] || !h.Committed && !h.Complete || h.Generation < newest {
+				continue
+			}
+			tried[h.Root] = true
+			for _, committed := range []bool{true, false} {
+				if committed && lacks(h.Generation) {
+					continue
+				}
+				for _, only := range append([]int{-1}, abstaining(states, h.Generation)...) {
+					if with, err := decideKnown(c.having(states, h, committed, only), ""); err != nil || with.generation != c.generation || with.root != c.root {
+						return abstention(states, h.Generation)
+					}
+				}
+			}
+		}
+	}
+	for _, s := range states {
+		for _, u := range s.Unknown {
+			known := slices.ContainsFunc(states, func(s *state) bool {
+				return slices.ContainsFunc(s.Held, func(h held) bool { return h.Generation == u.Generation })
+			})
+			if !known && u.Generation > c.generation && (c.generation == 0 || !lacks(u.Generation)) {
+				return abstention(states, u.Generation)
+			}
+		}
+	}
+	return nil
+}
+
+func abstaining(states []*state, g int64) (list []int) {
+	for n, s := range states {
+		if s.mayHold(g) {
+			list = append(list, n)
+		}
+	}
+	return list
+}
+
+// having returns the states as they were if the nodes that abstain, or only one of them, had a generation. A node has a
+// pending one beside the one in force.
+func (c current) having(states []*state, h held, committed bool, only int) []*state {
+	var in *held
+	for _, s := range states {
+		if in == nil {
+			in = s.of(c)
+		}
+	}
+	list := slices.Clone(states)
+	for _, n := range abstaining(states, h.Generation) {
+		if only >= 0 && n != only {
+			continue
+		}
+		s := *states[n]
+		h.Committed, h.Complete, h.Node = committed, true, n
+		s.Held = append(slices.Clone(s.Held), h)
+		if s.Failing != "" && !committed && in != nil && in.Generation < h.Generation {
+			before := *in
+			before.Committed, before.Node = true, n
+			s.Held = append(s.Held, before)
+		}
+		s.Failing, s.Lost, s.Node, s.Group = "", false, n, h.Group
+		list[n] = &s
+	}
+	return list
+}
+
+func abstention(states []*state, g int64) error {
+	var list []string
+	for _, n := range abstaining(states, g) {
+		s := states[n]
+		why := s.Failing
+		for _, u := range s.Unknown {
+			if u.Generation == g {
+				why = u.Why
+			}
+		}
+		list = append(list, fmt.Sprintf("%s (%s)", s.Dir, why))
+	}
+	return inputf("cannot tell whether generation %d is in force without what cannot be read: %s. Make it readable, as by running as the user who has protected it; where a disk is dead, give an empty directory in its place", g, strings.Join(list, ", "))
+}
+
+// decideKnown is [decide], by what can be read.
+func decideKnown(states []*state, believe string) (c current, err error) {
 	k := len(states)
 	c.newest = newestOf(states, 0)
 	group := ""

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"path"
 	"slices"
 	"strings"
 	"testing"
@@ -157,6 +158,7 @@ func TestRollForwardOther(t *testing.T) {
 		m.Records[1].SHA256 = disk.Sum([]byte("another"))
 		other, err := m.encode(nil)
 		must(t, err)
+		w.MkdirAll(w.dirs[0]+"/"+path.Dir(pendingPath(1)), 0o700)
 		w.WriteFile(w.dirs[0]+"/"+pendingPath(1), other, 0o600)
 		if !own {
 			w.Remove(name)

@@ -114,7 +114,7 @@ func (s *session) examine(ctx context.Context, n *node, quickly, revert bool, re
 		}
 	}
 	if x == nil { // nothing says what was there
-		c.note(tree.Name(recordPath(s.generation)), Missing, nil)
+		c.note(tree.Name(n.generation(s.generation).path(recordFileName)), Missing, nil)
 		c.Data, c.Parity = all(m, m.DataChunks), all(m, m.ParityChunks)
 		return c, nil
 	}
@@ -151,8 +151,9 @@ func (s *session) examine(ctx context.Context, n *node, quickly, revert bool, re
 	compareEntries(x, c, is, old, before, revert)
 	s.foreign(n, x, c, is)
 	if quickly {
-		if info, err := n.dir.Lstat(parityPath(s.generation)); err != nil || info.Size() != m.parityBytes() {
-			c.note(tree.Name(parityPath(s.generation)), Damaged, err)
+		parity := n.generation(s.generation).path(parityFile)
+		if info, err := n.dir.Lstat(parity); err != nil || info.Size() != m.parityBytes() {
+			c.note(tree.Name(parity), Damaged, err)
 		}
 		return c, nil
 	}
@@ -172,18 +173,22 @@ func (s *session) examine(ctx context.Context, n *node, quickly, revert bool, re
 func (s *session) examineMeta(n *node, c *condition) {
 	st := s.states[n.index]
 	h := st.of(s.current)
-	if st.Node < 0 {
-		c.note(tree.MetaName+"/"+nodeFile, Damaged, nil)
-	}
+	l := n.generation(s.generation)
 	if h == nil {
-		c.note(tree.Name(manifestPath(s.generation)), Damaged, nil)
+		c.note(tree.Name(l.path(manifestFile)), Damaged, nil)
 		return
 	}
-	files := s.manifest.recordFiles(n.in(s.manifest))
-	c.Manifest = len(h.Records) == len(files)
+	if !l.named {
+		c.note(tree.Name(l.path(nodeFile)), Damaged, nil)
+	}
+	if h.Node < 0 {
+		return
+	}
+	files := s.manifest.recordFilesAt(h.Node)
+	c.Manifest = l.named && len(h.Records) == len(files)
 	for i, f := range files {
 		if !slices.Contains(h.Records, i) {
-			c.note(tree.Name(f.path), Damaged, nil)
+			c.note(tree.Name(l.path(f.name)), Damaged, nil)
 		}
 	}
 }
@@ -211,10 +216,10 @@ func (s *session) compareStale(ctx context.Context, n *node) (*compared, *Member
 			last = n.held[h.Generation]
 		}
 	}
-	if last == nil || n.in(last.manifest) >= last.manifest.Nodes {
+	if last == nil || last.node < 0 {
 		return nil, nil, nil
 	}
-	text, err := n.read(last.manifest.recordFiles(n.in(last.manifest))[0])
+	_, text, err := n.read(last, last.manifest.recordFilesAt(last.node)[0])
 	if disk.Failed(err) {
 		return nil, nil, err
 	}
@@ -349,7 +354,7 @@ func (s *session) foreign(n *node, x *Member, c *condition, is *compared) {
 }
 
 func (s *session) examineParity(ctx context.Context, n *node, x *Member, c *condition, read *reading) error {
-	m := s.manifest
+	m, at := s.manifest, tree.Name(n.generation(s.generation).path(parityFile))
 	f, err := n.openParity(s.generation)
 	var info fs.FileInfo
 	if err == nil {
@@ -362,7 +367,7 @@ func (s *session) examineParity(ctx context.Context, n *node, x *Member, c *cond
 			what, err = Missing, nil
 		}
 		c.Parity, c.parity, c.earlier = all(m, m.ParityChunks), true, err != nil
-		c.note(tree.Name(parityPath(s.generation)), what, err)
+		c.note(at, what, err)
 		return nil
 	}
 	if read != nil {
@@ -373,7 +378,7 @@ func (s *session) examineParity(ctx context.Context, n *node, x *Member, c *cond
 	c.earlier = true
 	c.parity = info.Size() != m.parityBytes() || slices.ContainsFunc(c.Parity, func(rows []int) bool { return len(rows) > 0 })
 	if c.parity {
-		c.note(tree.Name(parityPath(s.generation)), Damaged, nil)
+		c.note(at, Damaged, nil)
 	}
 	return nil
 }
@@ -437,7 +442,7 @@ func (s *session) notes() []string {
 			case h.Generation < s.generation && x.of(s.current) == nil:
 				list = append(list, fmt.Sprintf("%s has generation %d, and the group is at generation %d", x.Dir, h.Generation, s.generation))
 			case !h.Committed && (h.Generation != s.generation || h.Root != s.root):
-				left = append(left, fmt.Sprint(pendingName, h.Generation, ".json"))
+				left = append(left, pendingDir(h.Generation))
 			}
 		}
 		if left != nil {

@@ -2,6 +2,7 @@ package group_test
 
 import (
 	"bytes"
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -107,7 +108,7 @@ func TestFTI(t *testing.T) {
 			longest := slices.Max(of)
 			padded := (longest + 7) / 8 * 8
 			for rank, want := range ftiLevel3(files, padded) {
-				got, err := os.ReadFile(filepath.Join(dirs[rank], ".volley", "parity."+string(rune('1'+generation))))
+				got, err := os.ReadFile(filepath.Join(dirs[rank], ".volley", fmt.Sprint("generation.", generation+1), "parity"))
 				must(t, err)
 				if len(got) != padded || !bytes.Equal(got[:longest], want[:longest]) {
 					t.Errorf("%v: the first %d bytes of rank %d's parity, %d long, are not what FTI stores", of, longest, rank, len(got))

@@ -141,13 +141,14 @@ func vouch(states []*state, o *Options, protect bool) (adopt bool, err error) {
 // withdraw takes manifests from the states: what interrupted runs have left, or what is not to be believed.
 func withdraw(states []*state, which func(held) bool, left bool) {
 	for _, s := range states {
+		before := len(s.Held)
 		s.Held = slices.DeleteFunc(s.Held, func(h held) bool {
 			if !which(h) {
 				return false
 			}
-			name := filepath.Base(pendingPath(h.Generation))
+			name := pendingDir(h.Generation)
 			if h.Committed {
-				name = filepath.Base(manifestPath(h.Generation))
+				name = generationDir(h.Generation)
 			}
 			if left {
 				s.Left = append(s.Left, name)
@@ -156,6 +157,10 @@ func withdraw(states []*state, which func(held) bool, left bool) {
 			}
 			return true
 		})
+		if len(s.Held) < before {
+			s.say()
+			s.Node = s.in(len(states))
+		}
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"math/rand/v2"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -201,6 +202,7 @@ func TestKey(t *testing.T) {
 		m := newWorld(4, 2, Striped)
 		want(m, "protect", keyed(otherKey), "")
 		text, _ := m.ReadFile("/n1/" + manifestPath(1))
+		c.MkdirAll("/n1/"+path.Dir(manifestPath(1)), 0o700)
 		c.WriteFile("/n1/"+manifestPath(1), text, 0o600)
 		want(c, "protect", keyed(testKey), "/n1 has one that was made with another")
 		want(w, "protect verify recover", keyed(testKey), "")
@@ -212,7 +214,7 @@ func TestKey(t *testing.T) {
 func generationIn(t *testing.T, w *world, n int) int64 {
 	t.Helper()
 	for _, name := range w.meta(n) {
-		if kind, g, ok := nameOf(name); ok && kind == manifestName {
+		if kind, g, ok := nameOf(name); ok && kind == generationName {
 			return g
 		}
 	}
@@ -286,15 +288,18 @@ func TestKeyForged(t *testing.T) {
 		w.RemoveAll("/n2/" + tree.MetaName)
 		m.CopyTree("/n2/"+tree.MetaName, "/copy")
 		for _, name := range m.meta(2) {
+			if info, err := m.Lstat("/n2/" + tree.MetaName + "/" + name); err == nil && info.IsDir() {
+				w.MkdirAll("/n2/"+tree.MetaName+"/"+name, 0o700)
+				continue
+			}
 			text, _ := m.ReadFile("/n2/" + tree.MetaName + "/" + name)
-			w.MkdirAll("/n2/"+tree.MetaName, 0o700)
-			if name != nodeFile {
+			if path.Base(name) != nodeFile {
 				w.WriteFile("/n2/"+tree.MetaName+"/"+name, text, 0o600)
 			}
 		}
 		r, err := w.verifyBy(w.Process(), VerifyOptions{Options: keyed(testKey)})
 		must(t, err)
-		if !strings.Contains(strings.Join(r.Notes, "\n"), "/n2/.volley/manifest.2.json: was not made with the key") || r.Generation != 1 {
+		if !strings.Contains(strings.Join(r.Notes, "\n"), "/n2/.volley/generation.2: was not made with the key") || r.Generation != 1 {
 			t.Errorf("%+v", r)
 		}
 		must(t, verbs["recover"](w, keyed(testKey)))

@@ -80,9 +80,11 @@ func TestRecoverLeavesOut(t *testing.T) {
 func TestStaleMalformed(t *testing.T) {
 	t.Parallel()
 	for name, spoil := range map[string]func(*world){
-		"a directory": func(w *world) { w.MkdirAll("/n1/.volley/manifest.1.json", 0o700) },
-		"zeros":       func(w *world) { w.WriteFile("/n1/.volley/manifest.1.json", make([]byte, 9), 0o600) },
-		"a link":      func(w *world) { w.Symlink("/n0/.volley/manifest.2.json", "/n1/.volley/manifest.1.json") },
+		"a directory": func(w *world) { w.MkdirAll("/n1/.volley/generation.1/manifest.json", 0o700) },
+		"zeros":       func(w *world) { w.WriteFile("/n1/.volley/generation.1/manifest.json", make([]byte, 9), 0o600) },
+		"a link": func(w *world) {
+			w.Symlink("/n0/.volley/generation.2/manifest.json", "/n1/.volley/generation.1/manifest.json")
+		},
 	} {
 		w := newWorld(4, 2, Striped)
 		must(t, w.protect())
@@ -93,7 +95,7 @@ func TestStaleMalformed(t *testing.T) {
 		was := w.trees()
 		w.RemoveAll("/n1")
 		w.Rename("/old", "/n1")
-		w.Remove("/n1/.volley/manifest.1.json")
+		w.Remove("/n1/.volley/generation.1/manifest.json")
 		spoil(w)
 		r, err := w.verifyBy(w.Process(), VerifyOptions{})
 		must(t, err)

@@ -223,9 +223,10 @@ func (w *world) tidy(g int64) error {
 		if err != nil {
 			return err
 		}
-		want := []string{nodeFile, path.Base(manifestPath(g)), path.Base(parityPath(g))}
-		for _, f := range m.recordFiles(n) {
-			want = append(want, path.Base(f.path))
+		dir := generationDir(g)
+		want := []string{dir, path.Join(dir, nodeFile), path.Join(dir, manifestFile), path.Join(dir, parityFile)}
+		for _, f := range m.recordFilesAt(n) {
+			want = append(want, path.Join(dir, f.name))
 		}
 		slices.Sort(want)
 		if is := w.meta(n); !slices.Equal(is, want) {

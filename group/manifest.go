@@ -19,15 +19,16 @@ import (
 // Format and Version are those of manifests.
 const (
 	Format  = "volley-group"
-	Version = 4
+	Version = 5
 )
 
 // A Manifest says how the parity of a generation was made, and of what records. All nodes have the same.
 type Manifest struct {
 	Format     string `json:"format"`
 	Version    int    `json:"version"`
-	Group      string `json:"group"`      // made up when the group was first protected
-	Generation int64  `json:"generation"` // grows with every run of Protect
+	Group      string `json:"group"`           // made up when the group was first protected
+	Epoch      int    `json:"epoch,omitempty"` // how often the group has been resized
+	Generation int64  `json:"generation"`      // grows with every run of Protect
 	Nodes      int    `json:"nodes"`
 	Tolerate   int    `json:"tolerate"`
 	Layout     string `json:"layout"`
@@ -46,16 +47,24 @@ type Manifest struct {
 
 	Names []tree.Name `json:"names,omitempty"` // of the directories, by node: the whole path, or as Options.Names has it
 
+	Replaces *Predecessor `json:"replaces,omitempty"` // nil: of the first epoch
+
 	Records []Record `json:"members"` // by node
 
 	mac string // HMAC of it, as stored; "": it was made without a key
 }
 
-// A Record identifies the [Member] of a node, and its parity of records.
+// A Predecessor is the epoch of a group that another one makes void: the group has been resized.
+type Predecessor struct {
+	Epoch int         `json:"epoch"`
+	Nodes int         `json:"nodes"`
+	Names []tree.Name `json:"names,omitempty"` // of its directories, by node
+}
+
+// A Record identifies the [Member] of a node.
 type Record struct {
-	Bytes  int64  `json:"bytes"`         // of the record, compressed
-	SHA256 string `json:"sha256"`        // of its file
-	Parity string `json:"parity_sha256"` // of the file of parity
+	Bytes  int64  `json:"bytes"`  // of the record, compressed
+	SHA256 string `json:"sha256"` // of its file
 }
 
 // A Member is the record of a node: what its data is, and the digests of its data and parity.
@@ -191,6 +200,12 @@ func (m *Manifest) validate() error {
 	if err := m.validateCode(); err != nil {
 		return err
 	}
+	switch r := m.Replaces; {
+	case m.Epoch < 0 || m.Epoch > mostNodes*mostNodes || (m.Epoch == 0) != (r == nil):
+		return fmt.Errorf("epoch: %d: want 0, or the one after the epoch that it replaces", m.Epoch)
+	case r != nil && (r.Epoch < 0 || r.Epoch >= m.Epoch || r.Nodes < 2 || r.Nodes > mostNodes || r.Names != nil && len(r.Names) != r.Nodes):
+		return fmt.Errorf("replaces: epoch %d of %d nodes, with %d names: want an earlier epoch than %d, and a name for each of its nodes", r.Epoch, r.Nodes, len(r.Names), m.Epoch)
+	}
 	if err := m.Exclude.Validate(); err != nil {
 		return err
 	}
@@ -198,8 +213,8 @@ func (m *Manifest) validate() error {
 		return fmt.Errorf("digest: %q: there is no such digest", m.Digest)
 	}
 	for n, r := range m.Records {
-		if !isSHA256(r.SHA256) || !isSHA256(r.Parity) || r.Bytes < 0 || r.Bytes > mostRecord {
-			return fmt.Errorf("members[%d]: want bytes, 0 to %d, and the SHA-256 of the record and of the parity of records", n, int64(mostRecord))
+		if !isSHA256(r.SHA256) || r.Bytes < 0 || r.Bytes > mostRecord {
+			return fmt.Errorf("members[%d]: want bytes, 0 to %d, and the SHA-256 of the record", n, int64(mostRecord))
 		}
 	}
 	return nil

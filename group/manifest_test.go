@@ -26,9 +26,9 @@ func TestManifestRefused(t *testing.T) {
 	}{
 		{"nothing", func(*Manifest) {}, ""},
 		{"format", func(m *Manifest) { m.Format = "volley" }, `format: "volley": want "volley-group"`},
-		{"version 0", func(m *Manifest) { m.Version = 0 }, "version: 0: this program knows version 4"},
+		{"version 0", func(m *Manifest) { m.Version = 0 }, "version: 0: this program knows version 5"},
 		{"version 1", func(m *Manifest) { m.Version = 1 }, "version: 1"},
-		{"version 5", func(m *Manifest) { m.Version = 5 }, "version: 5"},
+		{"version 6", func(m *Manifest) { m.Version = 6 }, "version: 6"},
 		{"a record less", func(m *Manifest) { m.Records = m.Records[1:] }, "members: 1 of 2 nodes"},
 		{"a name less", func(m *Manifest) { m.Names = []tree.Name{"a"} }, "names: 1 of 2 nodes"},
 		{"a record more", func(m *Manifest) { m.Records = append(m.Records, m.Records[0]) }, "members: 3 of 2 nodes"},
@@ -68,7 +68,12 @@ func TestManifestRefused(t *testing.T) {
 		{"bytes of a record", func(m *Manifest) { m.Records[1].Bytes = -1 }, "members[1]: want bytes, 0 to 4294967296, and the SHA-256"},
 		{"the most bytes of a record", func(m *Manifest) { m.Records[1].Bytes = mostRecord }, ""},
 		{"more", func(m *Manifest) { m.Records[1].Bytes = mostRecord + 1 }, "members[1]:"},
-		{"no parity", func(m *Manifest) { m.Records[1].Parity = "" }, "members[1]:"},
+		{"no digest", func(m *Manifest) { m.Records[1].SHA256 = "" }, "members[1]:"},
+		{"an epoch of nothing", func(m *Manifest) { m.Epoch = 1 }, "epoch: 1: want 0, or"},
+		{"nothing replaced", func(m *Manifest) { m.Replaces = &Predecessor{0, 3, nil} }, "epoch: 0: want 0, or"},
+		{"an epoch", func(m *Manifest) { m.Epoch, m.Replaces = 1, &Predecessor{0, 3, []tree.Name{"a", "b", "c"}} }, ""},
+		{"a later one replaced", func(m *Manifest) { m.Epoch, m.Replaces = 1, &Predecessor{1, 3, nil} }, "replaces: epoch 1 of 3 nodes"},
+		{"few names replaced", func(m *Manifest) { m.Epoch, m.Replaces = 1, &Predecessor{0, 3, []tree.Name{"a"}} }, "replaces: epoch 0 of 3 nodes, with 1 names"},
 		{"no bytes of a record", func(m *Manifest) { m.Records[1].Bytes = 0 }, ""},
 		{"no digits", func(m *Manifest) { m.Records[1].SHA256 = strings.Repeat("x", 64) }, "members[1]:"},
 		{"few digits", func(m *Manifest) { m.Records[1].SHA256 = "00" }, "members[1]:"},
@@ -187,17 +192,16 @@ func TestNames(t *testing.T) {
 		kind string // "": it is of no generation
 		g    int64
 	}{
-		{"manifest.1.json", manifestName, 1}, {"pending.12.json", pendingName, 12}, {"parity.3", parityName, 3},
-		{"record.7", recordName, 7}, {"recordparity.8", parityOfRecords, 8}, {"record.7.json", "", 0}, {"parity.9007199254740992", parityName, 1 << 53},
-		{"manifest.1", "", 0}, {"parity.3.json", "", 0}, {"member.4.0.json", "", 0},
-		{"parity.0", "", 0}, {"parity.-1", "", 0}, {"parity.01", "", 0}, {"parity.9007199254740993", "", 0}, {"node.json", "", 0},
+		{"generation.1", generationName, 1}, {"pending.12", pendingName, 12}, {"generation.9007199254740992", generationName, 1 << 53},
+		{"manifest.1.json", "", 0}, {"generation.3.json", "", 0}, {"generation.0", "", 0}, {"pending.-1", "", 0}, {"pending.01", "", 0},
+		{"generation.9007199254740993", "", 0}, {"generation", "", 0}, {"replaced", "", 0},
 	} {
 		kind, g, ok := nameOf(x.name)
 		if ok != (x.kind != "") || ok && (kind != x.kind || g != x.g) {
 			t.Errorf("%s: %q, generation %d, %v", x.name, kind, g, ok)
 		}
 	}
-	for name, want := range map[string]bool{"tmp-parity": true, ".volley-x": true, "parity.1": false, "replaced": false} {
+	for name, want := range map[string]bool{"tmp-parity": true, ".volley-x": true, "generation.1": false, "replaced": false} {
 		if leftover(name) != want {
 			t.Errorf("%s is left over: %v", name, !want)
 		}

@@ -57,7 +57,7 @@ func TestProtectMeanwhile(t *testing.T) {
 		w := newWorld(2, 1, Striped)
 		must(t, w.protect())
 		w.AppendFile("/n1/big", []byte("more"))
-		_, err := w.protectBy(once(w.Process(), "sync", "/n1/.volley/tmp-parity", func() { x.do(w) }), ProtectOptions{})
+		_, err := w.protectBy(once(w.Process(), "sync", "/n1/.volley/pending.2/parity", func() { x.do(w) }), ProtectOptions{})
 		if (x.want != "") != IsInputError(err) || x.want != "" && !strings.Contains(err.Error(), x.want) || x.want == "" && err != nil {
 			t.Errorf("%s: %v: want %q", x.what, err, x.want)
 		}
@@ -91,18 +91,18 @@ func TestRecoverMeanwhile(t *testing.T) {
 		{"the sources", func(w *world) {
 			for _, dir := range []string{"/n0", "/n2", "/n3"} {
 				w.Overwrite(dir+"/big", 5, []byte("rot"), true)
-				w.Overwrite(dir+"/.volley/parity.1", 5, []byte("rot"), true)
-				w.Overwrite(dir+"/.volley/parity.1", 40_000, []byte("rot"), true)
+				w.Overwrite(dir+"/.volley/generation.1/parity", 5, []byte("rot"), true)
+				w.Overwrite(dir+"/.volley/generation.1/parity", 40_000, []byte("rot"), true)
 			}
 		}, "is not what was protected"},
-		{"the rest of the parity", func(w *world) { w.Overwrite("/n1/.volley/parity.1", 40_000, []byte("rot"), true) }, "what was recovered of its parity is not what was protected"},
-		{"no parity any more", func(w *world) { w.Remove("/n1/.volley/parity.1") }, "no such file"},
+		{"the rest of the parity", func(w *world) { w.Overwrite("/n1/.volley/generation.1/parity", 40_000, []byte("rot"), true) }, "what was recovered of its parity is not what was protected"},
+		{"no parity any more", func(w *world) { w.Remove("/n1/.volley/generation.1/parity") }, "no such file"},
 	} {
 		w := newWorld(4, 2, Striped)
 		must(t, w.protect())
 		was := w.trees()
 		w.Overwrite("/n1/big", 5, []byte("rot"), true)
-		w.Overwrite("/n1/.volley/parity.1", 5, []byte("rot"), true)
+		w.Overwrite("/n1/.volley/generation.1/parity", 5, []byte("rot"), true)
 		damaged := w.tree(1)
 		_, err := w.recoverBy(once(w.Process(), "create", "/n1/.volley/tmp-stage/parity", func() { x.do(w) }), RecoverOptions{})
 		if x.want == "" {
@@ -164,7 +164,7 @@ func TestUndisturbed(t *testing.T) {
 // which of its files are stale, and none is touched.
 func TestUnreadStale(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"manifest.1.json", "record.1"} {
+	for _, name := range []string{"generation.1/manifest.json", "generation.1/record"} {
 		w := newWorld(4, 2, Striped)
 		must(t, w.protect())
 		w.CopyTree("/n1", "/old")
@@ -186,8 +186,9 @@ func TestUnreadStale(t *testing.T) {
 			t.Errorf("%s: %+v", name, rec)
 		}
 		// Of a node that has the generation in force it does not matter.
-		w.WriteFile("/n2/.volley/manifest.1.json", nil, 0o600)
-		r, err = w.verifyBy(failing(w.Process(), syscall.EIO, "open", "/n2/.volley/manifest.1.json"), VerifyOptions{})
+		w.MkdirAll("/n2/.volley/generation.1", 0o700)
+		w.WriteFile("/n2/.volley/generation.1/manifest.json", nil, 0o600)
+		r, err = w.verifyBy(failing(w.Process(), syscall.EIO, "open", "/n2/.volley/generation.1/manifest.json"), VerifyOptions{})
 		must(t, err)
 		if r.Nodes[2].Status != Whole || r.Nodes[1].Status != Stale {
 			t.Errorf("%s: %+v", name, r.Nodes)
@@ -266,7 +267,7 @@ func TestClosed(t *testing.T) {
 	damaged := changed.clone()
 	change(changed, "/n1")
 	damaged.Overwrite("/n1/big", 5, []byte("rot"), true)
-	damaged.Overwrite("/n1/.volley/parity.1", 5, []byte("rot"), true)
+	damaged.Overwrite("/n1/.volley/generation.1/parity", 5, []byte("rot"), true)
 	damaged.Remove("/n1/link")
 	run := func(w *world, verb string, d disk.Disk) error {
 		o := Options{disk: d, Timeout: time.Minute, Memory: 1 << 20}
@@ -368,7 +369,7 @@ func TestTooMuch(t *testing.T) {
 // TestCancelled ends verbs by their context, before they begin and at their last call: each says so.
 func TestCancelled(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"", "/n1/.volley/pending.1.json"} {
+	for _, name := range []string{"", "/n1/.volley/pending.1"} {
 		w := newWorld(2, 1, Striped)
 		ctx, cancel := context.WithCancel(t.Context())
 		p := w.Process()
@@ -388,7 +389,7 @@ func TestCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	p := w.Process()
 	p.Before = func(c disktest.Call) error {
-		if c.Op == "rename" && c.Path == "/n1/.volley/pending.1.json" {
+		if c.Op == "rename" && c.Path == "/n1/.volley/pending.1" {
 			cancel()
 			return syscall.EIO
 		}
@@ -408,7 +409,7 @@ func TestLoad(t *testing.T) {
 	must(t, w.protect())
 	for _, name := range append(w.meta(1), "") { // nobody else reads them
 		want := fs.FileMode(0o600)
-		if name == "" {
+		if name == "" || name == "generation.1" {
 			want = fs.ModeDir | 0o700
 		}
 		if info, err := w.Lstat(path.Join("/n1/.volley", name)); err != nil || info.Mode() != want {
@@ -418,16 +419,18 @@ func TestLoad(t *testing.T) {
 	if is := (&node{given: "/n1"}).path("sub/x"); is != "/n1/sub/x" {
 		t.Errorf("a file of a node that is not open is %s", is)
 	}
-	text := content(w, "/n1/.volley/manifest.1.json")
-	w.WriteFile("/n1/.volley/pending.1.json", []byte(text), 0o600)
-	w.WriteFile("/n1/.volley/pending.7.json", []byte(text), 0o600) // of another generation than its name says
+	text := content(w, "/n1/.volley/generation.1/manifest.json")
+	w.MkdirAll("/n1/.volley/pending.1", 0o700)
+	w.MkdirAll("/n1/.volley/pending.7", 0o700)
+	w.WriteFile("/n1/.volley/pending.1/manifest.json", []byte(text), 0o600)
+	w.WriteFile("/n1/.volley/pending.7/manifest.json", []byte(text), 0o600) // of another generation than its name says
 	w.WriteFile("/n1/.volley/tmp-stage", nil, 0o600)
-	w.Remove("/n1/.volley/recordparity.1")
+	w.Remove("/n1/.volley/generation.1/record.0")
 	d, err := w.Process().Open("/n1")
 	must(t, err)
-	s := (&node{index: 1, given: "/n1", dir: d}).load(nil)
+	s := (&node{index: 1, given: "/n1", dir: d}).load(nil, 2)
 	if len(s.Held) != 1 || !s.Held[0].Committed || s.Held[0].Complete || !slices.Equal(s.Held[0].Records, []int{0}) || s.Held[0].Bytes != int64(len(text)) || s.Held[0].Root != disk.Sum([]byte(text)) ||
-		!slices.Equal(s.Left, []string{"tmp-stage"}) || !s.interrupted() || !slices.Equal(s.Numbers, []int64{1, 7}) || s.Node != 1 || s.Lost || !s.Files || len(s.Bad) != 1 || s.Bad[0] != "/n1/.volley/pending.7.json: generation: 1" {
+		!slices.Equal(s.Left, []string{"pending.1", "tmp-stage"}) || !s.interrupted() || !slices.Equal(s.Numbers, []int64{1, 7}) || s.Node != 1 || s.Lost || !s.Files || len(s.Bad) != 1 || s.Bad[0] != "/n1/.volley/pending.7/manifest.json: generation: 1" || !slices.Equal(s.Unknown, []unknown{{7, false, "generation: 1", "", Place{}}}) {
 		t.Errorf("%+v", s)
 	}
 }
@@ -500,7 +503,7 @@ func TestProtectSwapped(t *testing.T) {
 		case !swapped && c.Op == "open" && c.Path == "/n1/sub/deep/y":
 			swapped = true
 			swap("/n1/aside", "/n1/theirs")
-		case swapped && c.Op == "sync" && c.Path == "/n1/.volley/tmp-parity":
+		case swapped && c.Op == "sync" && c.Path == "/n1/.volley/pending.2/parity":
 			swap("/n1/aside", "/n1/theirs")
 		}
 		return nil
@@ -525,7 +528,7 @@ func TestStaleUnread(t *testing.T) {
 	w.Rename("/copy", "/n1")
 	p, opened := w.Process(), 0
 	p.Before = func(c disktest.Call) error {
-		if c.Op == "open" && c.Path == "/n1/.volley/record.1" {
+		if c.Op == "open" && c.Path == "/n1/.volley/generation.1/record" {
 			if opened++; opened > 1 {
 				return syscall.EIO
 			}
@@ -549,10 +552,10 @@ func TestRecoverKeepsParity(t *testing.T) {
 			must(t, w.protect())
 			was := w.trees()
 			w.lose(0, 1, 2)
-			parity := content(w, "/n3/.volley/parity.1")
+			parity := content(w, "/n3/.volley/generation.1/parity")
 			p, done := w.Process(), false
 			p.Before = func(c disktest.Call) error {
-				if (i < 3 || !done) && c.Op == op && c.Path == "/n3/.volley/parity.1" {
+				if (i < 3 || !done) && c.Op == op && c.Path == "/n3/.volley/generation.1/parity" {
 					done = true
 					return syscall.EIO
 				}
@@ -562,7 +565,7 @@ func TestRecoverKeepsParity(t *testing.T) {
 			if !done || err != nil || (i < 3) != (r.Incomplete() != nil) {
 				t.Errorf("%s, %s: %v, %+v", layout, op, err, r)
 			}
-			if content(w, "/n3/.volley/parity.1") != parity {
+			if content(w, "/n3/.volley/generation.1/parity") != parity {
 				t.Errorf("%s, %s: the parity is another", layout, op)
 			}
 			must(t, w.recover())

@@ -289,7 +289,7 @@ func (m *model) look() ([]*state, []*node) {
 	for n, dir := range m.dirs {
 		x := &node{index: n, given: dir}
 		x.dir, _ = p.Open(dir)
-		states, nodes = append(states, x.load(nil)), append(nodes, x)
+		states, nodes = append(states, x.load(nil, len(m.dirs))), append(nodes, x)
 	}
 	return states, nodes
 }
@@ -350,7 +350,7 @@ func (m *model) verb(verb string, x *accident) {
 				m.fail("%v", wrong)
 			}
 			for _, name := range m.metas()[n] {
-				if !slices.Contains(metaBefore[n], name) && !strings.HasPrefix(name, manifestName) {
+				if !slices.Contains(metaBefore[n], name) && !strings.HasPrefix(name, generationName) {
 					m.fail("refused: node %d has %s now", n, name)
 				}
 			}
@@ -460,7 +460,7 @@ func (m *model) hasMeta(s *state, x *node, c current) bool {
 	defer p.Kill()
 	x.dir, _ = p.Open(x.given)
 	l := x.held[c.generation]
-	text, err := x.read(l.manifest.recordFiles(n)[0])
+	_, text, err := x.read(l, l.manifest.recordFilesAt(n)[0])
 	if err != nil {
 		return false
 	}

@@ -12,6 +12,24 @@ import (
 	"volley/internal/disk"
 )
 
+// A node is one of the group whose directory is here.
+type node struct {
+	index    int
+	at       string    // its directory
+	given    string    // what the caller calls that
+	name     tree.Name // of it, or of its root: see Manifest.Names
+	absent   string    // why it cannot be reached
+	added    bool      // to a group that is resized
+	root     string    // in which the directory is a snapshot; "": it is none
+	rootName string    // what the caller calls the root
+	dir      disk.Dir  // nil: there is none, or it cannot be read
+	unlock   func(remove bool)
+	undo     func()            // removes the directories that were made for it
+	stored   map[string][]byte // its record files, where they are in memory, by name
+	held     map[int64]*loaded // by generation
+	unread   map[int64]error   // generations whose manifest, or own record, the disk does not give
+}
+
 // open opens and locks a node. A missing one stays closed unless the verb makes it; one removed meanwhile is retried.
 func (n *node) open(d disk.Disk, v verb, holder disk.Holder) (err error) {
 	for range openTimes {

@@ -1,6 +1,7 @@
 package group
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -101,7 +102,7 @@ func (x *target) begin() error {
 		}
 		note(e, info)
 	}
-	if err := n.identify(x.s.manifest); err != nil { // which makes the stage last, too
+	if err := cmp.Or(n.sync(), n.dir.SyncDir(".")); err != nil { // the stage lasts
 		return err
 	}
 	for _, e := range locked {

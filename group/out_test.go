@@ -159,7 +159,7 @@ func TestGlance(t *testing.T) {
 	want(2, group.Whole, group.Damaged, group.Whole, group.Whole)
 	must(t, os.RemoveAll(dirs[3]))
 	want(1, group.Whole, group.Damaged, group.Whole, group.Lost)
-	must(t, os.Truncate(filepath.Join(dirs[2], ".volley/parity.1"), 1))
+	must(t, os.Truncate(filepath.Join(dirs[2], ".volley/generation.1/parity"), 1))
 	want(0, group.Whole, group.Damaged, group.Damaged, group.Lost)
 	compare(t, "node 0", before[:1], []string{listing(t, dirs[0])})
 }

@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -80,7 +79,7 @@ func TestOverhead(t *testing.T) {
 				sent = max(sent, counts[r].sent.Load()-reports[r].Traffic.MostSent)
 				all := int64(0)
 				must(t, filepath.WalkDir(filepath.Join(dirs[r], ".volley"), func(path string, d fs.DirEntry, err error) error {
-					if err == nil && !d.IsDir() && !strings.HasPrefix(d.Name(), "parity.") {
+					if err == nil && !d.IsDir() && d.Name() != "parity" {
 						var info fs.FileInfo
 						info, err = d.Info()
 						all += info.Size()

@@ -286,7 +286,7 @@ func TestJSONNames(t *testing.T) {
 // TestEarlierMember looks for what a node had in a generation of fewer nodes: nothing.
 func TestEarlierMember(t *testing.T) {
 	t.Parallel()
-	n := &node{index: 3, held: map[int64]*loaded{1: {manifest: &Manifest{Generation: 1, Nodes: 3}}}}
+	n := &node{index: 3, held: map[int64]*loaded{1: {node: -1, manifest: &Manifest{Generation: 1, Nodes: 3}}}}
 	s := &session{current: current{generation: 2}, states: make([]*state, 4)}
 	s.states[3] = &state{Held: []held{{Generation: 1, Committed: true}}}
 	if is, x, err := s.compareStale(t.Context(), n); is != nil || x != nil || err != nil {

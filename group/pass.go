@@ -55,7 +55,7 @@ func (s *session) newPass(m *Manifest, works []*work) (*pass, error) {
 func (p *pass) open(force bool) error {
 	for _, n := range p.works {
 		n.force = force
-		f, err := n.create(temporary + "parity")
+		f, err := n.begin(p.m.Generation)
 		if err != nil {
 			return err
 		}

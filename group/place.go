@@ -33,8 +33,9 @@ type Identity struct {
 	Held  bool  `json:"held,omitempty"`  // there is a manifest, so that a protect has come that far
 	Empty bool  `json:"empty,omitempty"` // there is no directory, or nothing in it: a node that is it is lost
 
-	Name  tree.Name   `json:"name,omitempty"`  // of the directory, by which its group knows it: its whole path, or as Options.Names has it
-	Names []tree.Name `json:"names,omitempty"` // of the directories of the group when it was last protected, by node
+	Name   tree.Name   `json:"name,omitempty"`   // of the directory, by which its group knows it: its whole path, or as Options.Names has it
+	Names  []tree.Name `json:"names,omitempty"`  // of the directories of the group when it was last protected, by node
+	Before []tree.Name `json:"before,omitempty"` // of those of the epoch before, where the group has been resized
 }
 
 func whole(dir string) tree.Name {
@@ -54,45 +55,35 @@ func identify(d disk.Disk, dir string) (is Identity) {
 		return Identity{Node: -1, Empty: errors.Is(err, fs.ErrNotExist)}
 	}
 	defer at.Close()
-	id, err := readIdentity(at)
 	files, own, failed := contents(at)
-	is = Identity{Group: id.Group, Node: id.Node, Nodes: id.Nodes, Part: id.Part, Next: id.Next}
-	if err != nil {
-		is = Identity{Node: -1, Empty: failed == nil && !files && empty(own)}
-	}
-	var newest int64
+	is = Identity{Node: -1, Empty: failed == nil && !files && empty(own)}
+	var s state
+	var newest held
 	for _, e := range own {
-		kind, _, ok := nameOf(e.Name())
-		if !ok || kind != manifestName && kind != pendingName {
+		kind, g, ok := nameOf(e.Name())
+		if !ok {
 			continue
 		}
-		is.Held = true
-		text, _ := disk.ReadText(at, metaPath(e.Name()), mostManifest)
-		m, wrong := DecodeManifest(text)
-		if wrong != nil {
-			continue
+		l, id, err, _ := readGeneration(at, e.Name(), g)
+		h := held{Generation: g, Group: id.Group, Node: l.node, Nodes: id.Nodes, Committed: kind == generationName}
+		if l.node >= 0 {
+			is.Part = id.Part
 		}
-		if is.Nodes == 0 {
-			if n := m.whose(at); n >= 0 {
-				is = Identity{Group: m.Group, Node: n, Nodes: m.Nodes, Part: m.Part, Held: true, Names: is.Names}
+		if err == nil {
+			h.Epoch, is.Held = l.manifest.Epoch, true
+			if h.Committed && (h.Epoch > newest.Epoch || h.Epoch == newest.Epoch && g > newest.Generation) {
+				is.Names, is.Before, newest = l.manifest.Names, nil, h
+				if r := l.manifest.Replaces; r != nil {
+					is.Before = r.Names
+				}
 			}
 		}
-		if kind == manifestName && m.Generation > newest {
-			is.Names, newest = m.Names, m.Generation
-		}
+		s.Held = append(s.Held, h)
 	}
+	s.Node = -1
+	s.say()
+	is.Group, is.Node, is.Nodes, is.Next = s.Group, s.Node, s.Said.Nodes, s.Next
 	return is
-}
-
-// whose returns the node whose own record a directory without a good node.json has; -1: none, or several have the same.
-func (m *Manifest) whose(dir disk.Dir) int {
-	is, err := disk.SumText(dir, recordPath(m.Generation), mostRecord)
-	same := func(r Record) bool { return err == nil && r.SHA256 == is }
-	n := slices.IndexFunc(m.Records, same)
-	if n >= 0 && slices.ContainsFunc(m.Records[n+1:], same) {
-		return -1
-	}
-	return n
 }
 
 // Order returns, by node of the group, which of the directories is its: those that say which node they

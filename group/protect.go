@@ -13,7 +13,6 @@ import (
 	"time"
 	"volley/group/internal/tree"
 
-	"volley/internal/atomicfile"
 	"volley/internal/disk"
 	"volley/transport"
 )
@@ -123,7 +122,10 @@ func protect(ctx context.Context, s *session, o ProtectOptions) (*ProtectReport,
 		Matrix: o.Matrix, Group: s.run, Digest: o.Digest, Exclude: o.Exclude, Part: o.Part,
 	}
 	if earlier != nil {
-		m.Group, m.Part = earlier.Group, cmp.Or(m.Part, earlier.Part)
+		m.Group, m.Epoch, m.Replaces, m.Part = earlier.Group, earlier.Epoch, earlier.Replaces, cmp.Or(m.Part, earlier.Part)
+		if earlier.Nodes != s.k {
+			m.Epoch, m.Replaces = earlier.Epoch+1, &Predecessor{earlier.Epoch, earlier.Nodes, earlier.Names}
+		}
 		m.Matrix, m.Digest = cmp.Or(m.Matrix, earlier.Matrix), cmp.Or(m.Digest, earlier.Digest)
 		if o.Exclude == nil {
 			m.Exclude = earlier.Exclude
@@ -184,11 +186,11 @@ func protect(ctx context.Context, s *session, o ProtectOptions) (*ProtectReport,
 				err = n.drop(h.Generation)
 			}
 		}
-		if err == nil {
-			err = n.rollForward(s.generation, s.root)
-		}
 		return err
 	}); err != nil {
+		return nil, err
+	}
+	if err := s.rollForward(ctx, s.generation, s.root); err != nil {
 		return nil, err
 	}
 	slog.DebugContext(ctx, "protecting", "layout", m.Layout, "files", r.Files, "bytes", r.DataBytes)
@@ -196,7 +198,6 @@ func protect(ctx context.Context, s *session, o ProtectOptions) (*ProtectReport,
 	if err != nil {
 		for _, n := range s.nodes { // nobody has committed it, as this rank has not come so far
 			n.drop(m.Generation)
-			n.dir.Remove(metaPath(temporary + "parity"))
 		}
 		return nil, err
 	}
@@ -404,30 +405,14 @@ func (s *session) write(ctx context.Context, m *Manifest, works []*work, o *Prot
 		return "", err
 	}
 	r.Coded, r.Traffic = p.coded, p.traffic
-	for n := range s.k {
+	for _, list := range m.recordFiles() {
 		bytes := int64(len(text))
-		for _, f := range m.recordFiles(n) {
+		for _, f := range list {
 			bytes += f.stored()
 		}
 		r.RecordBytes = max(r.RecordBytes, bytes)
 	}
-	return disk.Sum(text), s.each(ctx, func(_ context.Context, i int, n *node) error {
-		if err := n.identify(m); err != nil {
-			return err
-		}
-		if err := n.dir.Rename(metaPath(temporary+"parity"), parityPath(m.Generation)); err != nil {
-			return err
-		}
-		for _, f := range files[i] {
-			if err := atomicfile.WriteIn(n.dir, f.path, f.content, 0o600); err != nil {
-				return err
-			}
-		}
-		if err := n.write(fmt.Sprint(pendingName, m.Generation, ".json"), text); err != nil {
-			return err
-		}
-		return n.sync()
-	})
+	return disk.Sum(text), s.each(ctx, func(_ context.Context, i int, n *node) error { return n.finish(m, files[i], text) })
 }
 
 // make codes everything and returns the manifest as stored, and the record files here. Record makes a node's record.
@@ -460,7 +445,7 @@ func (p *pass) make(ctx context.Context, record func(*work) ([]byte, error)) (te
 	if err := p.check.verify(s, folds); err != nil {
 		return nil, nil, err
 	}
-	if files, err = s.codeRecords(ctx, m, records); err != nil {
+	if files, err = s.copyRecords(ctx, m, records); err != nil {
 		return nil, nil, err
 	}
 	if err := m.validate(); err != nil {
@@ -490,14 +475,41 @@ func unchanged(w *work) error {
 	return nil
 }
 
+// rollForward commits a generation that all nodes have: from the first of these on it is the one that counts. Nodes that
+// hold a committed one do it first: whoever runs a verb with the nodes of an earlier epoch then finds the new one.
+func (s *session) rollForward(ctx context.Context, g int64, root string) error {
+	for _, later := range []bool{false, true} {
+		if err := s.here(func(_ int, n *node) error {
+			if slices.ContainsFunc(s.states[n.index].Held, func(h held) bool { return h.Committed }) == later {
+				return nil
+			}
+			return n.rollForward(g, root)
+		}); err != nil {
+			return err
+		}
+		if !later && s.resized() {
+			if err := s.together(ctx); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// resized reports whether some of the nodes, and not all, have a generation of another number of nodes.
+func (s *session) resized() bool {
+	return slices.ContainsFunc(s.states, func(x *state) bool {
+		return slices.ContainsFunc(x.Held, func(h held) bool { return h.Nodes != s.k })
+	})
+}
+
 // commit puts a generation in force that all nodes have, and removes what was before when all have done so.
 func (s *session) commit(ctx context.Context, m *Manifest, root string) error {
-	// From the first of these on it is the one that counts.
-	if err := s.here(func(_ int, n *node) error { return n.rollForward(m.Generation, root) }); err != nil {
+	if err := s.rollForward(ctx, m.Generation, root); err != nil {
 		return err
 	}
 	if err := s.together(ctx); err != nil {
 		return err
 	}
-	return s.here(func(_ int, n *node) error { return n.settle(m) })
+	return s.here(func(_ int, n *node) error { return n.clean(m.Generation) })
 }

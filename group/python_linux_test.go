@@ -135,7 +135,7 @@ func TestPythonMetadata(t *testing.T) {
 // forge changes the record of node 0, stores it at all nodes, and makes manifests that go with it.
 func forge(t *testing.T, dirs []string, from, to string) {
 	t.Helper()
-	stored, err := os.ReadFile(filepath.Join(dirs[0], ".volley/record.1"))
+	stored, err := os.ReadFile(filepath.Join(dirs[0], ".volley/generation.1/record"))
 	must(t, err)
 	packed, err := base64.StdEncoding.DecodeString(string(stored))
 	must(t, err)
@@ -154,8 +154,8 @@ func forge(t *testing.T, dirs []string, from, to string) {
 	forged := base64.StdEncoding.AppendEncode(nil, b.Bytes())
 	was, is := digest(stored), digest(forged)
 	for i, dir := range dirs { // where node 0 is lost, others have what looks like its record
-		must(t, os.WriteFile(filepath.Join(dir, ".volley", []string{"record.1", "record.1x"}[min(i, 1)]), forged, 0o600))
-		path := filepath.Join(dir, ".volley", "manifest.1.json")
+		must(t, os.WriteFile(filepath.Join(dir, ".volley", []string{"generation.1/record", "record.1x"}[min(i, 1)]), forged, 0o600))
+		path := filepath.Join(dir, ".volley", "generation.1/manifest.json")
 		text, err := os.ReadFile(path)
 		must(t, err)
 		line, _, _ := strings.Cut(strings.Replace(string(text), was, is, 1), "\n")
@@ -204,11 +204,11 @@ func TestPythonForged(t *testing.T) {
 	_, err := protect(1, dirs, group.ProtectOptions{Tolerate: 2, Layout: group.Striped})
 	must(t, err)
 	meta := filepath.Join(dirs[1], ".volley")
-	text, err := os.ReadFile(filepath.Join(meta, "manifest.1.json"))
+	text, err := os.ReadFile(filepath.Join(meta, "generation.1/manifest.json"))
 	must(t, err)
 	line, _, _ := strings.Cut(strings.Replace(string(text), `"generation":1,`, `"generation":5,`, 1), "\n")
 	must(t, os.WriteFile(filepath.Join(meta, "manifest.5.json"), fmt.Appendf(nil, "%s\n{\"sha256\":%q}\n", line, digest([]byte(line))), 0o600))
-	must(t, os.Remove(filepath.Join(meta, "manifest.1.json")))
+	must(t, os.Remove(filepath.Join(meta, "generation.1/manifest.json")))
 	out := filepath.Join(t.TempDir(), "out")
 	if text, failed := python(t, out, []string{out + ".lost", dirs[1], dirs[2]}); !failed || !strings.Contains(text, "cannot tell which manifest counts") {
 		t.Errorf("one against one: %s", text)

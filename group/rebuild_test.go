@@ -29,7 +29,7 @@ func newLong(t *testing.T, layout string) *world {
 func readsOf(w *world, nodes []int, run func(p *disktest.Process)) map[string]int {
 	count := map[string]int{}
 	for _, c := range w.Calls(run) {
-		data := !strings.Contains(c.Path, tree.MetaName) || strings.HasSuffix(c.Path, "/parity.1")
+		data := !strings.Contains(c.Path, tree.MetaName) || strings.HasSuffix(c.Path, "/parity")
 		if c.Op == "read" && data && slices.ContainsFunc(nodes, func(n int) bool { return strings.HasPrefix(c.Path, w.dirs[n]+"/") }) {
 			count[c.Path]++
 		}
@@ -48,8 +48,8 @@ func TestRecoverReadsOnce(t *testing.T) {
 	}{
 		{"full", newLong(t, Full), ""},
 		{"striped", newLong(t, Striped), ""},
-		{"without a record", newLong(t, Striped), "record.1"},
-		{"without parity of records", newLong(t, Full), "recordparity.1"},
+		{"without a record", newLong(t, Striped), "generation.1/record"},
+		{"without a copy of a record", newLong(t, Full), "generation.1/record.3"},
 	} {
 		w := x.w
 		want := readsOf(w, []int{0, 3}, func(p *disktest.Process) {
@@ -82,11 +82,11 @@ func TestRebuildDamaged(t *testing.T) {
 	for _, layout := range []string{Full, Striped} {
 		w := newLong(t, layout)
 		was := w.trees()
-		parity := content(w, "/n3/.volley/parity.1")
+		parity := content(w, "/n3/.volley/generation.1/parity")
 		w.lose(0, 1)
 		w.Overwrite("/n3/long0", 1000, []byte("rotten"), true)
 		w.Overwrite("/n3/long3", 200_000, []byte("rotten"), true)
-		w.Overwrite("/n3/.volley/parity.1", 150_000, []byte("rotten"), true)
+		w.Overwrite("/n3/.volley/generation.1/parity", 150_000, []byte("rotten"), true)
 		r, err := w.recoverBy(w.Process(), RecoverOptions{})
 		must(t, err)
 		if r.Incomplete() != nil || r.Nodes[1].Status != Lost || r.Nodes[3].Status != Damaged {
@@ -95,7 +95,7 @@ func TestRebuildDamaged(t *testing.T) {
 		for n := range was {
 			must(t, diff(fmt.Sprintf("%s: node %d", layout, n), was[n], w.tree(n)))
 		}
-		if content(w, "/n3/.volley/parity.1") != parity {
+		if content(w, "/n3/.volley/generation.1/parity") != parity {
 			t.Errorf("%s: the parity is another", layout)
 		}
 		must(t, w.whole())

@@ -4,88 +4,98 @@ import (
 	"context"
 	"encoding/base64"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 
 	"volley/executor"
 	"volley/field"
 	"volley/internal/disk"
 )
 
-// A recordFile is a file of a node, in base64: its record, or its parity of records.
+// A recordFile is a file of a node, in base64: its record, or a copy of that of another node.
 type recordFile struct {
-	path    string
+	name    string // in the directory of the generation
+	of      int    // the node whose record it is
 	bytes   int64
-	sha256  string   // of the file
-	symbols []symbol // that lie in it, one after the other, and then zeros
-	chunks  []byte   // these
-	content []byte   // of the file, once it is made
-	comes   bool     // the node lacks it
+	sha256  string // of the file
+	content []byte // of the file, once it is made
 }
 
 func (f *recordFile) stored() int64 { return int64(base64.StdEncoding.EncodedLen(int(f.bytes))) }
 
-// recordChunks returns how many chunks of data and parity records have: one node more may be lost than of data.
-func (m *Manifest) recordChunks() (data, parity int) {
-	most := m.Tolerate
-	if m.Layout == Full {
-		most = m.Nodes / 2 // as [RecoverOptions.Beyond] has it
-	}
-	parity = min(most+1, m.Nodes-1)
-	return m.Nodes - parity, parity
-}
-
-func (m *Manifest) recordCode() (*code, error) {
-	_, parity := m.recordChunks()
-	return newCode(m.Nodes, parity, Striped, Cauchy)
-}
-
-// recordChunk returns the length of the chunks of records, which is that of the longest.
-func (m *Manifest) recordChunk() int64 {
-	most := int64(1)
-	for _, r := range m.Records {
-		most = max(most, r.Bytes)
-	}
-	data, _ := m.recordChunks()
-	return aligned((most + int64(data) - 1) / int64(data))
-}
-
-// recordFiles returns those of a node, that of its own record first.
-func (m *Manifest) recordFiles(n int) []*recordFile {
-	chunks := func(parity bool, count int) (list []symbol) {
-		for i := range count {
-			list = append(list, symbol{n, parity, i})
+// copies returns, by node, whose records it has copies of. Those of a record are at the nodes that come after its own,
+// of other machines before others. One more is lost than nodes may be, so that a copy which has rotted does not stand in
+// the way.
+func (m *Manifest) copies() [][]int {
+	hosts := m.hosts()
+	list := make([][]int, m.Nodes)
+	for of := range m.Nodes {
+		left := min(m.Tolerate+1, m.Nodes-1)
+		for _, beside := range []bool{false, true} {
+			for i := 1; i < m.Nodes && left > 0; i++ {
+				if n := (of + i) % m.Nodes; (hosts[n] != "" && hosts[n] == hosts[of]) == beside {
+					list[n], left = append(list[n], of), left-1
+				}
+			}
 		}
-		return list
 	}
-	data, parity := m.recordChunks()
-	own := &m.Records[n]
-	return []*recordFile{
-		{path: recordPath(m.Generation), bytes: own.Bytes, sha256: own.SHA256, symbols: chunks(false, data)},
-		{path: recordParityPath(m.Generation), bytes: int64(parity) * m.recordChunk(), sha256: own.Parity, symbols: chunks(true, parity)},
-	}
+	return list
 }
 
-// read returns what lies in a record file of the node.
-func (n *node) read(f *recordFile) (text []byte, err error) {
-	if text = n.stored[f.path]; text == nil {
-		text, err = disk.ReadText(n.dir, f.path, f.stored())
+// hosts returns the machines of names like HOST:DIR, by node; "": not known.
+func (m *Manifest) hosts() []string {
+	hosts := make([]string, m.Nodes)
+	for n, name := range m.Names {
+		if host, _, found := strings.Cut(string(name), ":"); found && !strings.Contains(host, "/") {
+			hosts[n] = host
+		}
 	}
-	if err == nil && disk.Sum(text) != f.sha256 {
-		err = fmt.Errorf("%s: is not what was protected", f.path)
+	return hosts
+}
+
+// recordFiles returns those of all nodes, that of its own record first.
+func (m *Manifest) recordFiles() [][]*recordFile {
+	copies := m.copies()
+	files := make([][]*recordFile, m.Nodes)
+	for n := range files {
+		files[n] = m.recordFilesOf(n, copies[n])
+	}
+	return files
+}
+
+func (m *Manifest) recordFilesAt(n int) []*recordFile { return m.recordFilesOf(n, m.copies()[n]) }
+
+func (m *Manifest) recordFilesOf(n int, copies []int) []*recordFile {
+	list := []*recordFile{{name: recordFileName, of: n, bytes: m.Records[n].Bytes, sha256: m.Records[n].SHA256}}
+	for _, of := range copies {
+		list = append(list, &recordFile{name: fmt.Sprint(recordFileName, ".", of), of: of, bytes: m.Records[of].Bytes, sha256: m.Records[of].SHA256})
+	}
+	return list
+}
+
+// read returns what lies in a record file of a generation at the node: the file, and the record.
+func (n *node) read(l *loaded, f *recordFile) (text, record []byte, err error) {
+	if text = n.stored[f.name]; text == nil {
+		text, err = disk.ReadText(n.dir, l.path(f.name), f.stored())
 	}
 	if err == nil {
-		text, err = base64.StdEncoding.AppendDecode(nil, text)
+		record, err = f.decode(text)
 	}
-	if err == nil && int64(len(text)) != f.bytes {
-		err = fmt.Errorf("%s: has %d bytes: want %d", f.path, len(text), f.bytes)
-	}
-	return text, err
+	return text, record, err
 }
 
-func (f *recordFile) text() []byte { return base64.StdEncoding.AppendEncode(nil, f.chunks[:f.bytes]) }
-
-// fewBytes is the length of packets from which on few bytes are worth more than few messages.
-const fewBytes = 1 << 20
+// decode returns the record in the text of its file.
+func (f *recordFile) decode(text []byte) ([]byte, error) {
+	if disk.Sum(text) != f.sha256 {
+		return nil, fmt.Errorf("%s: is not what was protected", f.name)
+	}
+	record, err := base64.StdEncoding.AppendDecode(nil, text)
+	if err == nil && int64(len(record)) != f.bytes {
+		err = fmt.Errorf("%s: has %d bytes: want %d", f.name, len(record), f.bytes)
+	}
+	return record, err
+}
 
 // bring runs a repair of symbols which, at the nodes here, have their places in memory.
 func (s *session) bring(ctx context.Context, r *repair, bytes int64, places map[symbol][]byte) error {
@@ -98,6 +108,37 @@ func (s *session) bring(ctx context.Context, r *repair, bytes int64, places map[
 	return err
 }
 
+// A delivery brings a text from the node that has it to others. The index of a symbol is that of its text.
+type delivery struct {
+	from int
+	to   []int
+}
+
+// deliver runs deliveries of texts of at most so many bytes, in places at the nodes here.
+func (s *session) deliver(ctx context.Context, list []delivery, bytes int64, places map[symbol][]byte) error {
+	f, err := field.Parse("2^8")
+	if err != nil {
+		return err
+	}
+	one := func(_, _ int) field.Element { return field.One }
+	copies := &code{k: s.k, data: 1, field: f}
+	lacking := map[symbol]bool{}
+	for i, d := range list {
+		w := codeword{data: []symbol{{d.from, false, i}}, coefficient: one}
+		for _, n := range d.to {
+			w.parity = append(w.parity, symbol{n, true, i})
+			lacking[symbol{n, true, i}] = true
+		}
+		copies.words = append(copies.words, w)
+	}
+	r, _, err := copies.repairing(lacking, lacking)
+	if err != nil {
+		return err
+	}
+	return s.bring(ctx, r, bytes, places)
+}
+
+// fetch gets the manifest in force, and the records of the nodes here.
 func (s *session) fetch(ctx context.Context) error {
 	has := func(x *state) bool { return x.of(s.current) != nil }
 	for _, n := range s.nodes {
@@ -110,28 +151,19 @@ func (s *session) fetch(ctx context.Context) error {
 	if length < 1 || length > mostManifest {
 		return fmt.Errorf("%s says that its manifest has %d bytes: want 1 to %d", s.name(from), length, mostManifest)
 	}
-	var lacking []symbol // the first node of each rank at which no node has it
+	var lacking []int // the first node of each rank at which no node has it
 	for r := range s.t.Size() {
 		if first, end := executor.Hosted(s.k, r, s.t.Size()); !slices.ContainsFunc(s.states[first:end], has) {
-			lacking = append(lacking, symbol{first, true, 0})
+			lacking = append(lacking, first)
 		}
-	}
-	bytes, err := field.Parse("2^8")
-	if err != nil {
-		return err
-	}
-	one := func(_, _ int) field.Element { return field.One }
-	copies := &code{k: s.k, data: 1, field: bytes, words: []codeword{{[]symbol{{from, false, 0}}, lacking, one}}}
-	r, _, err := copies.repairing(setOf(lacking), setOf(lacking))
-	if err != nil {
-		return err
 	}
 	text := make([]byte, aligned(length))
 	copy(text, s.text)
-	if err := s.bring(ctx, r, aligned(length), map[symbol][]byte{{from, false, 0}: text, {s.nodes[0].index, true, 0}: text}); err != nil {
+	if err := s.deliver(ctx, []delivery{{from, lacking}}, aligned(length), map[symbol][]byte{{from, false, 0}: text, {s.nodes[0].index, true, 0}: text}); err != nil {
 		return err
 	}
 	if s.manifest == nil {
+		var err error
 		s.text = text[:length]
 		if disk.Sum(s.text) != s.root || len(s.Key) > 0 && !s.adopt && !madeWith(s.Key, s.text) {
 			return fmt.Errorf("another manifest than that of generation %d arrived", s.generation)
@@ -143,140 +175,153 @@ func (s *session) fetch(ctx context.Context) error {
 	return s.fetchRecords(ctx)
 }
 
-// fetchRecords reads the records of the nodes here. Record files that these lack come back in memory.
+// fetchRecords reads the records of the nodes here. Record files that these lack come in memory from nodes that have
+// them.
 func (s *session) fetchRecords(ctx context.Context) error {
 	m := s.manifest
-	c, err := m.recordCode()
-	if err != nil {
-		return err
-	}
-	has := func(n, file int) bool {
-		h := s.states[n].of(s.current)
-		return h != nil && slices.Contains(h.Records, file)
-	}
-	bad := map[symbol]bool{}
+	has := make([][]int, s.k) // by record: nodes
+	lacks := make([][]int, s.k)
+	files := m.recordFiles()
 	for n := range s.k {
-		for i, f := range m.recordFiles(n) {
-			for _, x := range f.symbols {
-				if !has(n, i) {
-					bad[x] = true
-				}
+		h := s.states[n].of(s.current)
+		for i, f := range files[n] {
+			list := &lacks[f.of]
+			if h != nil && h.Node == n && slices.Contains(h.Records, i) {
+				list = &has[f.of]
 			}
+			*list = append(*list, n)
 		}
 	}
-	r, lost, err := c.repairing(bad, bad)
-	if err != nil {
-		return err
-	}
-	for _, x := range lost {
-		if !x.parity && !slices.Contains(s.gone, x.node) {
-			s.gone = append(s.gone, x.node)
+	var list []delivery
+	index := map[int]int{} // of a delivery, by record
+	for of := range s.k {
+		switch {
+		case len(has[of]) == 0:
+			s.gone = append(s.gone, of)
+		case len(lacks[of]) > 0:
+			index[of] = len(list)
+			list = append(list, delivery{has[of][of%len(has[of])], lacks[of]})
 		}
 	}
-	slices.Sort(s.gone)
-	// If a record is gone nothing comes back: nothing that is there need be as long as the manifest says of it.
-	comes := len(bad) > 0 && s.gone == nil
-	chunk := m.recordChunk()
-	var files []*recordFile // of the nodes here that are read or come back
+	bytes := int64(0)
+	for _, d := range slices.Collect(maps.Keys(index)) {
+		bytes = max(bytes, aligned(m.Records[d].Bytes))
+	}
+	s.members, s.records = map[int]*Member{}, map[int]map[string][]byte{}
 	places := map[symbol][]byte{}
+	place := func(n, of int, sink bool) []byte {
+		at := symbol{n, sink, index[of]}
+		if places[at] == nil {
+			places[at] = make([]byte, bytes)
+		}
+		return places[at]
+	}
 	for _, n := range s.nodes {
-		for i, f := range m.recordFiles(n.index) {
-			there := has(n.index, i)
-			if !comes && (i > 0 || !there) {
+		for _, f := range files[n.index] {
+			i, moves := index[f.of]
+			switch {
+			case !slices.Contains(has[f.of], n.index):
+				if moves {
+					place(n.index, f.of, true)
+				}
+				continue
+			case f.of != n.index && !(moves && list[i].from == n.index):
 				continue
 			}
-			if there {
-				if f.chunks, err = n.read(f); err != nil {
+			_, record, err := n.read(n.held[s.generation], f)
+			if err != nil {
+				return err
+			}
+			if moves && list[i].from == n.index {
+				copy(place(n.index, f.of, false), record)
+			}
+			if f.of == n.index {
+				if s.members[n.index], err = m.decodeMember(record); err != nil {
 					return err
 				}
 			}
-			if comes {
-				f.comes = !there
-				f.chunks = append(f.chunks, make([]byte, int64(len(f.symbols))*chunk-int64(len(f.chunks)))...)
-				for at, x := range f.symbols {
-					places[x] = f.chunks[int64(at)*chunk:][:chunk]
+		}
+	}
+	if len(list) == 0 {
+		return nil
+	}
+	if err := s.deliver(ctx, list, bytes, places); err != nil {
+		return err
+	}
+	for _, n := range s.nodes {
+		for _, f := range files[n.index] {
+			_, moves := index[f.of]
+			if !moves || slices.Contains(has[f.of], n.index) {
+				continue
+			}
+			record := place(n.index, f.of, true)[:f.bytes]
+			text := base64.StdEncoding.AppendEncode(nil, record)
+			if disk.Sum(text) != f.sha256 {
+				return fmt.Errorf("the record of %s is not what was protected: a node has changed meanwhile, or sends something else; run again", s.name(f.of))
+			}
+			if s.records[n.index] == nil {
+				s.records[n.index] = map[string][]byte{}
+			}
+			s.records[n.index][f.name] = text
+			if f.of == n.index {
+				var err error
+				if s.members[n.index], err = m.decodeMember(record); err != nil {
+					return err
 				}
-			}
-			files = append(files, f)
-		}
-	}
-	if comes {
-		if err := s.bring(ctx, r, chunk, places); err != nil {
-			return err
-		}
-	}
-	s.members, s.records = map[int]*Member{}, map[int]map[string][]byte{}
-	for _, f := range files {
-		n, text := f.symbols[0].node, f.text()
-		if disk.Sum(text) != f.sha256 {
-			return fmt.Errorf("%s of %s is not what was protected: a node has changed meanwhile, or sends something else; run again", f.path, s.name(n))
-		}
-		if f.comes {
-			if s.records[n] == nil {
-				s.records[n] = map[string][]byte{}
-			}
-			s.records[n][f.path] = text
-		}
-		if !f.symbols[0].parity {
-			if s.members[n], err = m.decodeMember(f.chunks[:f.bytes]); err != nil {
-				return err
 			}
 		}
 	}
 	return nil
 }
 
-// codeRecords makes the parity of records, notes the digests in the manifest, and returns the record files here.
-func (s *session) codeRecords(ctx context.Context, m *Manifest, records [][]byte) ([][]*recordFile, error) {
-	c, err := m.recordCode()
-	if err != nil {
-		return nil, err
-	}
-	chunk, places := m.recordChunk(), map[symbol][]byte{}
-	var files [][]*recordFile
-	for i, n := range s.nodes {
-		list := m.recordFiles(n.index)
-		for _, f := range list {
-			f.chunks = make([]byte, int64(len(f.symbols))*chunk)
-			for at, x := range f.symbols {
-				places[x] = f.chunks[int64(at)*chunk:][:chunk]
-			}
-		}
-		copy(list[0].chunks, records[i])
-		files = append(files, list)
-	}
-	r, err := c.making(&s.Options, max(chunk, fewBytes)) // the plan that sends least
-	if err != nil {
-		return nil, err
-	}
-	if err := s.bring(ctx, r, chunk, places); err != nil {
-		return nil, err
-	}
-	type coded struct {
-		Record
-		Fold []byte
-	}
-	check := s.newCheck(c, chunk)
-	for i, list := range files {
-		check.data[i].Add(slices.Collect(slices.Chunk(list[0].chunks, int(chunk)))...)
-		check.parity[i].Add(slices.Collect(slices.Chunk(list[1].chunks, int(chunk)))...)
-	}
-	folds := check.folds()
-	var mine []coded
-	for i, list := range files {
-		for _, f := range list {
-			f.content = f.text()
-		}
-		mine = append(mine, coded{Record{list[0].bytes, disk.Sum(list[0].content), disk.Sum(list[1].content)}, folds[i]})
+// copyRecords notes the records in the manifest, brings copies to the nodes that are to have them, and returns the
+// record files here.
+func (s *session) copyRecords(ctx context.Context, m *Manifest, records [][]byte) ([][]*recordFile, error) {
+	var mine []Record
+	texts := make([][]byte, len(records))
+	for i, record := range records {
+		texts[i] = base64.StdEncoding.AppendEncode(nil, record)
+		mine = append(mine, Record{int64(len(record)), disk.Sum(texts[i])})
 	}
 	all, err := exchange(ctx, s, mine)
 	if err != nil {
 		return nil, err
 	}
-	folds = nil
-	for n, x := range all {
-		m.Records[n] = x.Record
-		folds = append(folds, x.Fold)
+	m.Records = all
+	list := make([]delivery, s.k)
+	bytes := int64(0)
+	table := m.recordFiles()
+	for n, r := range all {
+		list[n].from, bytes = n, max(bytes, aligned(r.Bytes))
+		for _, f := range table[n][1:] {
+			list[f.of].to = append(list[f.of].to, n)
+		}
 	}
-	return files, check.verify(s, folds)
+	places := map[symbol][]byte{}
+	var files [][]*recordFile
+	for i, n := range s.nodes {
+		files = append(files, table[n.index])
+		for _, f := range files[i] {
+			place := make([]byte, bytes)
+			if places[symbol{n.index, f.of != n.index, f.of}] = place; f.of == n.index {
+				copy(place, records[i])
+			}
+		}
+	}
+	if err := s.deliver(ctx, list, bytes, places); err != nil {
+		return nil, err
+	}
+	for i, n := range s.nodes {
+		for _, f := range files[i] {
+			if f.of == n.index {
+				f.content = texts[i]
+				continue
+			}
+			f.content = base64.StdEncoding.AppendEncode(nil, places[symbol{n.index, true, f.of}][:f.bytes])
+			if disk.Sum(f.content) != f.sha256 {
+				return nil, &WrongError{fmt.Sprintf("the copy of the record of node %d that arrived at %s is wrong: a machine or the network corrupts data; the earlier protection stays in force", f.of, n.given)}
+			}
+		}
+	}
+	return files, nil
 }

@@ -4,39 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"strings"
 	"testing"
 
 	"volley/internal/fuzzlimit"
 	"volley/internal/verifyall"
 )
-
-// goneRecords returns the nodes whose records no codeword brings back, by counting: of a codeword as many symbols may
-// be missing as it has parity.
-func goneRecords(layout string, k, r int, record, parity []bool) []int {
-	var gone []int
-	if layout == Full {
-		r = k / 2
-	}
-	r = min(r+1, k-1)
-	for t := range k { // parity at nodes t to t+r-1, data at the others
-		missing, left := []int{}, 0
-		for i := range k {
-			switch n := (t + i) % k; {
-			case i < r && !parity[n]:
-				left++
-			case i >= r && record[n]:
-				missing = append(missing, n)
-			}
-		}
-		if len(missing) > left {
-			gone = append(gone, missing...)
-		}
-	}
-	slices.Sort(gone)
-	return slices.Compact(gone)
-}
 
 // TestRecords loses nodes, and damages or removes record files and manifests of others, in all combinations: what
 // counting says can come back does, and all of it is as it was. Else recover names whose record is gone, and writes
@@ -53,64 +26,81 @@ func TestRecords(t *testing.T) {
 		whole := newWorld(k, x.r, x.layout)
 		must(t, whole.protect())
 		was, volleys := whole.trees(), whole.stored()
-		const states = 5 // as it was, lost, without its record, without parity of records, without either
+		m, err := DecodeManifest([]byte(content(whole, "/n0/"+manifestPath(1))))
+		must(t, err)
+		const states = 5 // as it was, lost, without its record, without a copy, without any
 		for combination := range 625 {
 			if verifyall.Most(1, 8)*rng.IntN(8) > 1 {
 				continue
 			}
 			w := whole.clone()
 			w.ranks = []int{1, 2, 4}[combination%3]
-			record, parity, lost := make([]bool, k), make([]bool, k), 0
+			left, lost, own := make([]int, k), 0, false // nodes that have a right record, or copy of it
 			for n, rest := 0, combination; n < k; n, rest = n+1, rest/states {
-				meta := fmt.Sprintf("/n%d/.volley/", n)
-				spoil := func(name string) {
+				files := m.recordFilesAt(n)
+				spoil := func(f *recordFile) {
+					name := fmt.Sprintf("/n%d/%s", n, metaPath(generationDir(1), f.name))
 					switch rng.IntN(3) {
 					case 0:
-						w.Remove(meta + name)
+						w.Remove(name)
 					case 1:
-						w.Overwrite(meta+name, 5, []byte("#"), true)
+						w.Overwrite(name, 5, []byte("#"), true)
 					default:
-						w.WriteFile(meta+name, nil, 0o600)
+						w.WriteFile(name, nil, 0o600)
 					}
 				}
+				bad := map[int]bool{}
 				state := rest % states
-				record[n], parity[n] = state == 1 || state == 2 || state == 4, state == 1 || state == 3 || state == 4
 				switch {
 				case state == 1:
 					w.lose(n%2, n)
 					lost++
+					own = true
 					continue
 				case rng.IntN(8) == 0: // a manifest too: then nothing of the generation counts there
-					w.Overwrite(meta+"manifest.1.json", 9, []byte("#"), true)
-					record[n], parity[n] = true, true
+					w.Overwrite(fmt.Sprintf("/n%d/%s", n, manifestPath(1)), 9, []byte("#"), true)
+					own = true
+					continue
 				}
-				if state == 2 || state == 4 {
-					spoil("record.1")
+				switch state {
+				case 2:
+					bad[0] = true
+				case 3:
+					bad[1+rng.IntN(len(files)-1)] = true
+				case 4:
+					for i := range files {
+						bad[i] = true
+					}
 				}
-				if state == 3 || state == 4 {
-					spoil("recordparity.1")
+				for i, f := range files {
+					if own = own || bad[0]; bad[i] {
+						spoil(f)
+					} else {
+						left[f.of]++
+					}
 				}
 			}
 			if lost > x.r {
 				continue
 			}
-			what := fmt.Sprintf("%+v: record %v, parity %v, %d lost", x, record, parity, lost)
-			gone := goneRecords(x.layout, k, x.r, record, parity)
+			what := fmt.Sprintf("%+v: combination %d: records left %v, %d lost", x, combination, left, lost)
+			var gone []string
+			for n, count := range left {
+				if count == 0 {
+					gone = append(gone, w.dirs[n])
+				}
+			}
 			before := w.everything()
 			err := w.recover()
 			input := new(InputError)
-			switch undecided := errors.As(err, &input) && (strings.Contains(err.Error(), "cannot tell which") || strings.Contains(err.Error(), "the group is not protected")); {
+			switch undecided := errors.As(err, &input) && (strings.Contains(err.Error(), "cannot tell") || strings.Contains(err.Error(), "the group is not protected")); {
 			case undecided:
-				if !slices.Contains(record, true) {
+				if !own {
 					t.Errorf("%s: %v", what, err)
 				}
 			case gone != nil:
-				var names []string
-				for _, n := range gone {
-					names = append(names, w.dirs[n])
-				}
-				if !errors.As(err, &input) || !strings.HasSuffix(err.Error(), "no node has the record of "+strings.Join(names, ", ")+" any more") {
-					t.Errorf("%s: %v: want %v named", what, err, names)
+				if !errors.As(err, &input) || !strings.HasSuffix(err.Error(), "no node has the record of "+strings.Join(gone, ", ")+" any more") {
+					t.Errorf("%s: %v: want %v named", what, err, gone)
 				}
 				must(t, diff(what, before, w.everything()))
 				refused++
@@ -144,7 +134,7 @@ func TestRecordsForged(t *testing.T) {
 		w := newWorld(2, 1, Striped)
 		must(t, w.protect())
 		w.lose(0, 1)
-		const path = "/n0/.volley/manifest.1.json"
+		const path = "/n0/.volley/generation.1/manifest.json"
 		m, err := DecodeManifest([]byte(content(w, path)))
 		must(t, err)
 		forge(m)

@@ -247,7 +247,7 @@ func (s *session) openOut(ctx context.Context, to string, r *RecoverReport) erro
 			if err := n.open(s.disk, verb{writes: true, makes: true}, disk.HolderOf("recover", "")); err != nil {
 				return err
 			}
-			there := n.load(s.Key)
+			there := n.load(s.Key, s.k)
 			if !there.Lost {
 				return inputf("%s is not empty: remove what an earlier recovery has left there, or name another directory to recover to", n.at)
 			}
@@ -366,7 +366,7 @@ func (s *session) restore(ctx context.Context, r *RecoverReport, found *survey, 
 		if !s.restores(n.index) {
 			return nil
 		}
-		return n.settle(s.manifest)
+		return n.clean(s.generation)
 	})
 }
 
@@ -475,7 +475,7 @@ func (s *session) giveUp(n *node, c *condition, beyond map[lostBlock]bool) []str
 	for x := range beyond {
 		if x.node == n.index && x.parity && c.parity && c.earlier { // it may be right, and the disk have failed to give it
 			c.parity = false
-			left = append(left, fmt.Sprintf("%s: too many nodes are lost, damaged or changed to make all of it again: it stays as it is", n.path(tree.Name(parityPath(s.generation)))))
+			left = append(left, fmt.Sprintf("%s: too many nodes are lost, damaged or changed to make all of it again: it stays as it is", n.path(tree.Name(n.generation(s.generation).path(parityFile)))))
 		}
 	}
 	c.restore = slices.DeleteFunc(c.restore, func(e *tree.Entry) bool {

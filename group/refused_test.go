@@ -45,8 +45,8 @@ func TestDirectoriesRefused(t *testing.T) {
 		{"in another order, at three processes", func(w *world) { must(t, w.protect()); slices.Reverse(w.dirs); w.ranks = 3 }, all, "is node 2 of its group and was given as node 0"},
 		{"node 2 twice", func(w *world) {
 			must(t, w.protect())
-			id, _ := w.ReadFile("/n2/.volley/node.json")
-			w.WriteFile("/n0/.volley/node.json", id, 0o600)
+			id, _ := w.ReadFile("/n2/.volley/generation.1/node.json")
+			w.WriteFile("/n0/.volley/generation.1/node.json", id, 0o600)
 		}, all[1:], "/n0 is node 2 of its group and was given as node 0"},
 		{"too few, without one in the middle", func(w *world) { must(t, w.protect()); w.dirs = []string{"/n0", "/n2"} }, all, "/n2 is node 2 of its group, and 2 directories were given: give them all, lost ones too"},
 		{"too few", func(w *world) { must(t, w.protect()); w.dirs = w.dirs[:2] }, all, "/n0 is of a group of 3 nodes, and 2 were given"},
@@ -148,13 +148,17 @@ func TestArgumentsRefused(t *testing.T) {
 		k, r   int
 		layout string
 		field  string // "": it is refused
-		parity int    // chunks of records
+		parity int    // copies of a record
 	}{
-		{1, 1, Striped, "", 0}, {2, 1, Striped, "2^8", 1}, {2, 1, Full, "2^8", 1}, {5, 2, Full, "2^8", 3}, {5, 3, Full, "", 0}, {128, 2, Full, "2^8", 65},
+		{1, 1, Striped, "", 0}, {2, 1, Striped, "2^8", 1}, {2, 1, Full, "2^8", 1}, {5, 2, Full, "2^8", 3}, {5, 3, Full, "", 0}, {128, 2, Full, "2^8", 3},
 		{3, 1, Striped, "2^8", 2}, {129, 2, Striped, "2^16", 3}, {1024, 1, Striped, "2^16", 2}, {1025, 1, Striped, "", 0},
 	} {
 		c, err := newCode(x.k, x.r, x.layout, Cauchy)
-		_, parity := (&Manifest{Version: Version, Nodes: x.k, Tolerate: x.r, Layout: x.layout}).recordChunks()
+		parity := 0
+		for _, of := range (&Manifest{Nodes: x.k, Tolerate: x.r, Layout: x.layout}).copies() {
+			parity += len(of)
+		}
+		parity /= x.k
 		if (x.field == "") != (err != nil) || err == nil && (c.field.Name() != x.field || parity != x.parity) {
 			t.Errorf("%+v: %+v, %v", x, c, err)
 		}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path"
 	"slices"
 	"strings"
 	"syscall"
@@ -142,27 +143,30 @@ func TestMetaFindings(t *testing.T) {
 		want []string                         // of node 1
 		left bool                             // recover cannot mend it
 	}{
-		{"node.json", func(w *world) *disktest.Process { w.Remove("/n1/.volley/node.json"); return nil }, []string{"damaged", ".volley/node.json: damaged"}, false},
-		{"manifest", func(w *world) *disktest.Process { w.Remove("/n1/.volley/manifest.1.json"); return nil }, []string{"damaged", ".volley/manifest.1.json: damaged"}, false},
-		{"own record", func(w *world) *disktest.Process { w.Remove("/n1/.volley/record.1"); return nil }, []string{"damaged", ".volley/record.1: damaged"}, false},
+		{"node.json", func(w *world) *disktest.Process { w.Remove("/n1/.volley/generation.1/node.json"); return nil }, []string{"damaged", ".volley/generation.1/node.json: damaged"}, false},
+		{"manifest", func(w *world) *disktest.Process { w.Remove("/n1/.volley/generation.1/manifest.json"); return nil }, []string{"damaged", ".volley/generation.1/manifest.json: damaged"}, false},
+		{"own record", func(w *world) *disktest.Process { w.Remove("/n1/.volley/generation.1/record"); return nil }, []string{"damaged", ".volley/generation.1/record: damaged"}, false},
 		{"another's record", func(w *world) *disktest.Process {
-			w.Overwrite("/n1/.volley/recordparity.1", 9, []byte("#"), true)
+			w.Overwrite("/n1/.volley/generation.1/record.0", 9, []byte("#"), true)
 			return nil
-		}, []string{"damaged", ".volley/recordparity.1: damaged"}, false},
-		{"no parity", func(w *world) *disktest.Process { w.Remove("/n1/.volley/parity.1"); return nil }, []string{"damaged", ".volley/parity.1: missing"}, false},
-		{"longer parity", func(w *world) *disktest.Process { w.AppendFile("/n1/.volley/parity.1", []byte("#")); return nil }, []string{"damaged", ".volley/parity.1: damaged"}, false},
+		}, []string{"damaged", ".volley/generation.1/record.0: damaged"}, false},
+		{"no parity", func(w *world) *disktest.Process { w.Remove("/n1/.volley/generation.1/parity"); return nil }, []string{"damaged", ".volley/generation.1/parity: missing"}, false},
+		{"longer parity", func(w *world) *disktest.Process {
+			w.AppendFile("/n1/.volley/generation.1/parity", []byte("#"))
+			return nil
+		}, []string{"damaged", ".volley/generation.1/parity: damaged"}, false},
 		{"rotten parity", func(w *world) *disktest.Process {
-			w.Overwrite("/n1/.volley/parity.1", 9, []byte("rot"), true)
+			w.Overwrite("/n1/.volley/generation.1/parity", 9, []byte("rot"), true)
 			return nil
-		}, []string{"damaged", ".volley/parity.1: damaged"}, false},
+		}, []string{"damaged", ".volley/generation.1/parity: damaged"}, false},
 		{"parity is a directory", func(w *world) *disktest.Process {
-			w.Remove("/n1/.volley/parity.1")
-			w.MkdirAll("/n1/.volley/parity.1", 0o700)
+			w.Remove("/n1/.volley/generation.1/parity")
+			w.MkdirAll("/n1/.volley/generation.1/parity", 0o700)
 			return nil
-		}, []string{"damaged", ".volley/parity.1: damaged is a directory, and no regular file"}, true},
+		}, []string{"damaged", ".volley/generation.1/parity: damaged is a directory, and no regular file"}, true},
 		{"unreadable parity", func(w *world) *disktest.Process {
-			return failing(w.Process(), syscall.EIO, "open", "/n1/.volley/parity.1")
-		}, []string{"damaged", ".volley/parity.1: damaged input/output error"}, false},
+			return failing(w.Process(), syscall.EIO, "open", "/n1/.volley/generation.1/parity")
+		}, []string{"damaged", ".volley/generation.1/parity: damaged input/output error"}, false},
 		{"unreadable file", func(w *world) *disktest.Process { return failing(w.Process(), syscall.EIO, "read", "/n1/plain") },
 			[]string{"damaged", "plain: damaged input/output error"}, false},
 		{"unreadable directory", func(w *world) *disktest.Process { return failing(w.Process(), syscall.EIO, "readdir", "/n1/closed") },
@@ -233,7 +237,7 @@ func TestReports(t *testing.T) {
 			for n, dir := range w.dirs {
 				var sum int64
 				for _, name := range w.meta(n) {
-					if strings.HasPrefix(name, recordName) || strings.HasPrefix(name, parityOfRecords) || strings.HasPrefix(name, manifestName) {
+					if base := path.Base(name); strings.HasPrefix(base, recordFileName) || base == manifestFile {
 						info, err := w.Lstat(dir + "/.volley/" + name)
 						must(t, err)
 						sum += info.Size()
@@ -329,9 +333,9 @@ func TestErrors(t *testing.T) {
 	same(t, "notes", s.notes(), []string{
 		"/a cannot be read: EIO. To recover its data elsewhere, give another, empty directory in its place",
 		"damaged",
-		"/b: an interrupted run has left tmp-x, pending.4.json, pending.2.json in its .volley, which the next protect or recover removes",
+		"/b: an interrupted run has left tmp-x, pending.4, pending.2 in its .volley, which the next protect or recover removes",
 		"/c has generation 2, and the group is at generation 3",
-		"/d: an interrupted run has left pending.3.json in its .volley, which the next protect or recover removes",
+		"/d: an interrupted run has left pending.3 in its .volley, which the next protect or recover removes",
 	})
 }
 

@@ -67,8 +67,12 @@ func Resized(names []string, ids []Identity, added []bool, remove []string) ([]i
 		if i >= 0 && slices.Contains(names[i+1:], name) {
 			return nil, inputf("%q is the directory of several nodes: name the node by its number, from 0", name)
 		}
-		if n, err := strconv.Atoi(name); i < 0 && err == nil && n >= 0 && n < before {
-			i = were[Order(old)[n]]
+		if n, err := strconv.Atoi(name); i < 0 && err == nil && n >= 0 {
+			if list := replaced(ids, k); n < len(list) { // it is repeated
+				i = slices.IndexFunc(ids, func(id Identity) bool { return id.Name == list[n] })
+			} else if list == nil && n < before {
+				i = were[Order(old)[n]]
+			}
 		}
 		if !slices.Contains(were, i) || slices.Contains(gone, i) {
 			return nil, inputf("%q is to be removed, and is no node of the group, or named twice: name its directory, or its number, 0 to %d", name, before-1)
@@ -95,6 +99,16 @@ func Resized(names []string, ids []Identity, added []bool, remove []string) ([]i
 	return append(order, gone...), nil
 }
 
+// replaced returns the names of the directories of the epoch before, by node, where the group has so many nodes already.
+func replaced(ids []Identity, nodes int) []tree.Name {
+	for _, id := range ids {
+		if id.Nodes == nodes && id.Before != nil {
+			return id.Before
+		}
+	}
+	return nil
+}
+
 // resize does what Resize does, once all nodes have been looked at.
 func (s *session) resize(ctx context.Context, v verb, o *ResizeOptions) (*ResizeReport, error) {
 	k, r := s.k-len(o.Remove), &ResizeReport{}
@@ -107,7 +121,7 @@ func (s *session) resize(ctx context.Context, v verb, o *ResizeOptions) (*Resize
 			r.Added = append(r.Added, x.Dir)
 		}
 		for _, h := range x.Held {
-			if h.Committed && (len(s.Key) == 0 || h.Vouched) && h.Generation > newest.Generation {
+			if h.Committed && (len(s.Key) == 0 || h.Vouched) && (h.Epoch > newest.Epoch || h.Epoch == newest.Epoch && h.Generation > newest.Generation) {
 				newest = h
 			}
 		}
@@ -211,8 +225,8 @@ func (s *session) leave(ctx context.Context, before, k int, o *ResizeOptions) (e
 		switch {
 		case n.index == from:
 			return n.held[s.generation].text, nil
-		case s.states[n.index].Added && n.dir == nil && s.states[n.index].Failing == "":
-			return nil, inputf("%s: no such directory", n.given)
+		case n.index < k && n.dir == nil && s.states[n.index].Failing == "":
+			return nil, inputf("%s: no such directory: recover it first, or remove the node from the group", n.given)
 		}
 		return nil, nil
 	})
@@ -229,18 +243,25 @@ func (s *session) leave(ctx context.Context, before, k int, o *ResizeOptions) (e
 	s.members = map[int]*Member{}
 	for _, n := range s.nodes {
 		if x := s.states[n.index]; !x.Added && x.of(s.current) != nil && x.Node >= 0 {
-			text, err := n.read(s.manifest.recordFiles(x.Node)[0])
+			_, text, err := n.read(n.held[s.generation], s.manifest.recordFilesAt(x.Node)[0])
 			if err == nil {
 				s.members[n.index], err = s.manifest.decodeMember(text)
 			}
 			if err != nil && !o.Force {
 				return err
 			}
-			n.was = Place{x.Node, before}
 		}
 	}
 	_, err = s.losesNothing(ctx, k, o.Force)
 	return err
+}
+
+// void reports whether a generation that an added directory has of another group can never come into force: it is pending,
+// and a node that was to have it is here, in this group.
+func (s *session) void(h held) bool {
+	return !h.Committed && slices.ContainsFunc(s.states, func(x *state) bool {
+		return !x.Added && x.of(s.current) != nil && slices.Contains(slices.Concat(h.Names, h.Replaces), x.Name)
+	})
 }
 
 // stays returns an error where nodes are not as they were protected, unless force gives up removed ones, or are foreign.
@@ -248,12 +269,12 @@ func (s *session) stays(k int, force bool) error {
 	for n, x := range s.states {
 		h := x.of(s.current)
 		switch {
-		case x.Added && (x.Group != "" && x.Group != s.manifest.Group || slices.ContainsFunc(x.Held, func(h held) bool { return h.Group != s.manifest.Group })):
+		case x.Added && slices.ContainsFunc(x.Held, func(h held) bool { return h.Group != s.manifest.Group && !s.void(h) }):
 			return inputf("%s is protected in another group: end that, or move its %s away", x.Dir, tree.MetaName)
 		case x.Added:
 		case n >= k && force && x.Failing != "":
 			x.Lost, x.Failing = true, ""
-		case x.Failing == "" && !force && (h == nil || x.Node < 0 || len(h.Records) < 2):
+		case x.Failing == "" && !force && (h == nil || x.Node < 0 || len(h.Records) < len(s.manifest.recordFilesAt(x.Node))):
 			way := WayForce
 			if n >= k {
 				way = WayGiveUp

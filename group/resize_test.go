@@ -252,8 +252,11 @@ func TestResizeRefused(t *testing.T) {
 		}},
 		{name: "a lost node that stays", want: "/n2 is missing what was protected: recover it first", add: one, do: func(w *world) { w.lose(0, 2) }, forced: true},
 		{name: "a lost node that leaves", want: "/n2 is missing what was protected: recover it first", remove: []string{"/n2"}, do: func(w *world) { w.lose(0, 2) }, forced: true},
-		{name: "a record", want: "/n1 is missing what was protected", remove: []string{"0"}, do: func(w *world) { w.Remove("/n1/.volley/record.1") }, forced: true},
-		{name: "a name", want: "/n1 is missing what was protected", remove: []string{"0"}, do: func(w *world) { w.Remove("/n1/.volley/node.json") }, forced: true},
+		{name: "a record", want: "/n1 is missing what was protected", remove: []string{"0"}, do: func(w *world) { w.Remove("/n1/.volley/generation.1/record") }, forced: true},
+		{name: "a name", want: "/n1 is missing what was protected", remove: []string{"0"}, do: func(w *world) {
+			w.Remove("/n1/.volley/generation.1/node.json")
+			w.Remove("/n1/.volley/generation.1/record")
+		}, forced: true},
 		{name: "rot at a node that leaves", want: "/n0 is damaged: /n0/big: recover it first", remove: []string{"0"}, do: func(w *world) { w.Overwrite("/n0/big", 5, []byte("rot"), true) }, forced: true},
 		{name: "rot at a node that stays", want: "/n1/big", remove: []string{"0"}, do: func(w *world) { w.Overwrite("/n1/big", 5, []byte("rot"), true) }, forced: true},
 		{name: "too many to lose", want: "5", add: one, o: ResizeOptions{ProtectOptions: ProtectOptions{Tolerate: 5}}},
@@ -305,7 +308,7 @@ func TestResizeAfterwards(t *testing.T) {
 	must(t, err)
 	for _, dirs := range [][]string{x.was, {"/n0", "/n2"}} {
 		y := w.of(dirs)
-		if _, err := y.verifyBy(y.Process(), VerifyOptions{}); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("of a group of 3 nodes, and %d were given", len(dirs))) && !strings.Contains(err.Error(), "give them all") {
+		if _, err := y.verifyBy(y.Process(), VerifyOptions{}); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("it has 3 nodes now, and %d were given. Give those of all of them: /n0, /n3, /n2", len(dirs))) {
 			t.Errorf("%v: %v", dirs, err)
 		}
 	}

@@ -123,7 +123,7 @@ func (s *session) look(ctx context.Context, dirs []string, v verb) error {
 	if s.states, err = collect(ctx, s, func(ctx context.Context, i int, n *node) (*state, error) {
 		x := &state{Dir: n.given, Node: -1, Failing: failing[i], Unreachable: n.absent != ""}
 		if failing[i] == "" {
-			x = n.load(s.Key)
+			x = n.load(s.Key, s.k)
 		}
 		x.Name = n.name
 		x.Added = n.added

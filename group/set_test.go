@@ -142,7 +142,7 @@ func TestCleanOrder(t *testing.T) {
 		for n, at := range x.dirs {
 			d, err := x.Process().Open(at)
 			must(t, err)
-			for _, h := range (&node{index: n, given: at, dir: d}).load(nil).Held {
+			for _, h := range (&node{index: n, given: at, dir: d}).load(nil, len(x.dirs)).Held {
 				if !h.Complete {
 					t.Errorf("killed after %v: node %d has the manifest of generation %d, and not what it speaks of", c, n, h.Generation)
 				}
@@ -170,8 +170,8 @@ func TestRecordsReadOnce(t *testing.T) {
 		}
 	}
 	for n := range w.dirs {
-		if own, parity := opened[fmt.Sprintf("/n%d/.volley/record.1", n)], opened[fmt.Sprintf("/n%d/.volley/recordparity.1", n)]; own != 2 || parity != 1 {
-			t.Errorf("node %d: the record is opened %d times, and the parity of records %d times", n, own, parity)
+		if own, copied := opened[fmt.Sprintf("/n%d/.volley/generation.1/record", n)], opened[fmt.Sprintf("/n%d/.volley/generation.1/record.%d", n, (n+1)%3)]; own != 2 || copied != 1 {
+			t.Errorf("node %d: the record is opened %d times, and a copy of another %d times", n, own, copied)
 		}
 	}
 }
@@ -260,7 +260,7 @@ func TestSourcesChange(t *testing.T) {
 	_, err := w.recoverBy(once(w.Process(), "create", "/n1/.volley/tmp-stage/0", func() {
 		for _, dir := range []string{"/n0", "/n2", "/n3"} {
 			w.Overwrite(dir+"/big", 5, []byte("rot"), true)
-			w.Overwrite(dir+"/.volley/parity.1", 5, []byte("rot"), true)
+			w.Overwrite(dir+"/.volley/generation.1/parity", 5, []byte("rot"), true)
 		}
 	}), RecoverOptions{})
 	if err == nil || !strings.Contains(err.Error(), "/n1/big: what was recovered is not what was protected") {
@@ -275,7 +275,7 @@ func TestNothingComesBack(t *testing.T) {
 	w := newWorld(3, 1, Striped)
 	must(t, w.protect())
 	for _, dir := range w.dirs[:2] {
-		for _, name := range []string{"/big", "/.volley/parity.1"} {
+		for _, name := range []string{"/big", "/.volley/generation.1/parity"} {
 			w.Overwrite(dir+name, 0, slices.Repeat([]byte{7}, len(content(w, dir+name))), true)
 		}
 	}

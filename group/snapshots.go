@@ -182,7 +182,7 @@ func (s *session) lookAround(ctx context.Context) (*surroundings, error) {
 			case err != nil:
 				x.Steps[step] = &state{Node: -1, Failing: err.Error()}
 			default:
-				x.Steps[step] = at.load(s.Key)
+				x.Steps[step] = at.load(s.Key, s.k)
 			}
 			at.close()
 		}

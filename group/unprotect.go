@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path"
+	"os"
 	"slices"
+	"strings"
 	"volley/group/internal/tree"
+	"volley/internal/disk"
 
 	"volley/transport"
 )
@@ -102,7 +104,7 @@ func (s *session) losesNothing(ctx context.Context, from int, force bool) (list 
 			lost = "" // unless a finding is of a file
 		}
 		for _, f := range c.Findings {
-			if own := path.Dir(string(f.Path)) == tree.MetaName; !own && (f.What == Missing || f.What == Damaged || f.What == Stale) {
+			if own := strings.HasPrefix(string(f.Path), tree.MetaName+"/"); !own && (f.What == Missing || f.What == Damaged || f.What == Stale) {
 				lost = fmt.Sprintf("%s: %s", f.What, tree.JoinPath(s.states[n].Dir, f.Path))
 			}
 		}
@@ -118,7 +120,10 @@ func (n *node) mark() error {
 	if n.dir == nil {
 		return nil
 	}
-	f, err := n.create(endingName)
+	if err := disk.Discard(n.dir, metaPath(endingName)); err != nil {
+		return err
+	}
+	f, err := n.dir.OpenFile(metaPath(endingName), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
 	}
@@ -132,12 +137,11 @@ func (n *node) forget() error {
 	}
 	for _, which := range []func(name string) bool{
 		func(name string) bool {
-			kind, _, _ := nameOf(name)
-			return kind == manifestName || kind == pendingName
+			_, _, ok := nameOf(name)
+			return ok
 		},
 		func(name string) bool {
-			_, _, ok := nameOf(name)
-			return ok || name == nodeFile || name == replacedName || leftover(name) && name != endingName
+			return name == replacedName || leftover(name) && name != endingName
 		},
 		func(name string) bool { return name == endingName },
 	} {

@@ -67,7 +67,7 @@ func TestUnprotectCrash(t *testing.T) {
 				}
 				held := 0
 				for n := range c.dirs {
-					if slices.Contains(c.meta(n), "manifest.1.json") && slices.Contains(c.meta(n), "parity.1") {
+					if slices.Contains(c.meta(n), "generation.1/manifest.json") && slices.Contains(c.meta(n), "generation.1/parity") {
 						held++
 					}
 				}

@@ -82,6 +82,9 @@ func (w *world) stored() string {
 	var b strings.Builder
 	for n, dir := range w.dirs {
 		for _, name := range w.meta(n) {
+			if info, err := w.Lstat(dir + "/.volley/" + name); err == nil && info.IsDir() {
+				continue
+			}
 			fmt.Fprintf(&b, "%s/%s %s\n", dir, name, disk.Sum([]byte(content(w, dir+"/.volley/"+name))))
 		}
 	}
@@ -95,16 +98,16 @@ func TestOtherVersion(t *testing.T) {
 	other := func(version int) *world {
 		w := newWorld(3, 1, Striped)
 		must(t, w.protect())
-		text, err := w.ReadFile("/n1/.volley/manifest.1.json")
+		text, err := w.ReadFile("/n1/.volley/generation.1/manifest.json")
 		must(t, err)
 		line, _, _ := bytes.Cut(bytes.Replace(text, fmt.Appendf(nil, `"version":%d`, Version), fmt.Appendf(nil, `"version":%d`, version), 1), []byte("\n"))
-		w.WriteFile("/n1/.volley/manifest.1.json", disk.Seal(line), 0o600)
+		w.WriteFile("/n1/.volley/generation.1/manifest.json", disk.Seal(line), 0o600)
 		return w
 	}
 	for _, x := range []struct {
 		w    *world
 		want string
-	}{{version1(t, Full), "version 1"}, {version1(t, Striped), "version 1"}, {other(Version - 1), "/n1 has a manifest of version 3"}, {other(9), "/n1 has a manifest of version 9"}} {
+	}{{version1(t, Full), "version 1"}, {version1(t, Striped), "version 1"}, {other(Version - 1), "/n1 has a manifest of version 4"}, {other(9), "/n1 has a manifest of version 9"}} {
 		for _, ranks := range []int{1, 3} {
 			x.w.ranks = ranks
 			x.w.lose(0, 0) // an empty directory
