@@ -37,11 +37,13 @@ def unseal(path):
 def in_force(dirs):
     """The manifest that counts: the newest that K-R nodes have, and more than half of those that have any."""
     found, nodes = {}, set()
-    for d, path in [(d, p) for d in dirs for p in glob.glob(glob.escape(d) + "/.volley/manifest.*.json")]:
+    for d, path in [(d, p) for d in dirs for p in glob.glob(glob.escape(d) + "/.volley/generation.*/manifest.json")]:
         m, root = unseal(path)
         if m:
             nodes.add(d)
             found.setdefault((m["generation"], root), []).append(m)
+    latest = max((m.get("epoch", 0) for ms in found.values() for m in ms), default=0)  # it makes the others void
+    found = {g: ms for g, ms in found.items() if ms[0].get("epoch", 0) == latest}
     alike = {g: ms for g, ms in found.items() if ms[0]["nodes"] == len(dirs)} or found  # others while a group is resized
     enough = [(g, ms[0]) for (g, _), ms in alike.items() if len(ms) >= len(dirs) - ms[0]["tolerate"] and 2 * len(ms) > len(nodes)]
     if not enough and len(found) > 1:
@@ -53,28 +55,15 @@ def in_force(dirs):
 
 
 def records(m, dirs):
-    """What each node had: its record, which the node has, or which comes back from the parity of records."""
-    paths = [p for d in dirs for kind in ("record", "recordparity") for p in glob.glob(f"{glob.escape(d)}/.volley/{kind}.{m['generation']}*")]
-    found = {digest(text): text for text in [open(path, "rb").read() for path in paths]}
-    texts = [base64.b64decode(found[x["sha256"]]) if x["sha256"] in found else None for x in m["members"]]
-    if None in texts:
-        k, chunks = m["nodes"], {}
-        r = min((k // 2 if m["layout"] == "full" else m["tolerate"]) + 1, k - 1)
-        counts = {"data": k - r, "parity": r}
-        size = -(-max(x["bytes"] for x in m["members"]) // counts["data"] // 8) * 8
-        for n, x in enumerate(m["members"]):
-            for kind, text in ("data", texts[n]), ("parity", base64.b64decode(found.get(x["parity_sha256"], ""))):
-                for c in range(counts[kind] if text else 0):
-                    chunks[n, kind, c] = text[c * size:(c + 1) * size].ljust(size, b"\0")
-        field = Field("2^8" if k <= 128 else "2^16")
-        for codeword in codewords(dict(m, layout="striped", tolerate=r)):
-            solve(field, chunks, *codeword)
-        back = [b"".join(chunks.get((n, "data", c), b"") for c in range(counts["data"])) for n in range(k)]
-        texts = [text[:x["bytes"]] for text, x in zip(back, m["members"])]
+    """What each node had: its record, which the node has, or which others have copies of."""
+    found = {}
+    for path in [p for d in dirs for p in glob.glob(f"{glob.escape(d)}/.volley/generation.{m['generation']}/record*")]:
+        text = open(path, "rb").read()
+        found[digest(text)] = text
     for n, x in enumerate(m["members"]):
-        if digest(base64.b64encode(texts[n])) != x["sha256"]:
-            sys.exit(f"too much is lost: no node has the record of node {n}, and it does not come back")
-    return [json.loads(zlib.decompress(text, 31)) for text in texts]
+        if x["sha256"] not in found:
+            sys.exit(f"too much is lost: no node has the record of node {n}")
+    return [json.loads(zlib.decompress(base64.b64decode(found[x["sha256"]]), 31)) for x in m["members"]]
 
 
 def blocks(m, count):
@@ -131,7 +120,7 @@ def read(m, n, member, directory):
         offset = e.get("offset", 0)
         data[offset:offset + e["size"]] = open(os.path.join(os.fsencode(directory), name(e["path"])), "rb").read()
     check(m, n, member, data, directory)
-    parity = open(os.path.join(directory, ".volley", f"parity.{m['generation']}"), "rb").read()
+    parity = open(os.path.join(directory, ".volley", f"generation.{m['generation']}", "parity"), "rb").read()
     order = sorted(b for chunk in blocks(m, m["parity_chunks"]) for b in chunk if b[1])
     if not same(m, [parity[at:at + length] for at, length in order], member["parity"]):
         sys.exit(f"{directory}: its parity is not what node {n} had when it was protected: are the directories in order?")
@@ -288,8 +277,8 @@ def describe(path, e):
 
 def main(out, *dirs):
     m, lost = in_force(dirs), [n for n, d in enumerate(dirs) if not os.path.isdir(d) or not os.listdir(d)]
-    if m.get("format") != "volley-group" or m.get("version") != 4 or m.get("nodes") != len(dirs):
-        sys.exit(f"no manifest of volley-group, version 4, of {len(dirs)} nodes: give the directories of all, lost ones too")
+    if m.get("format") != "volley-group" or m.get("version") != 5 or m.get("nodes") != len(dirs):
+        sys.exit(f"no manifest of volley-group, version 5, of {len(dirs)} nodes: give the directories of all, lost ones too")
     if len(lost) > m["tolerate"]:
         sys.exit(f"nodes {lost} are lost: {m['tolerate']} at most can be recovered")
     field, chunks = Field(m["field"]), {}

@@ -154,7 +154,7 @@ func forge(t *testing.T, dirs []string, from, to string) {
 	forged := base64.StdEncoding.AppendEncode(nil, b.Bytes())
 	was, is := digest(stored), digest(forged)
 	for i, dir := range dirs { // where node 0 is lost, others have what looks like its record
-		must(t, os.WriteFile(filepath.Join(dir, ".volley", []string{"generation.1/record", "record.1x"}[min(i, 1)]), forged, 0o600))
+		must(t, os.WriteFile(filepath.Join(dir, ".volley", []string{"generation.1/record", "generation.1/record.0x"}[min(i, 1)]), forged, 0o600))
 		path := filepath.Join(dir, ".volley", "generation.1/manifest.json")
 		text, err := os.ReadFile(path)
 		must(t, err)
@@ -207,7 +207,8 @@ func TestPythonForged(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(meta, "generation.1/manifest.json"))
 	must(t, err)
 	line, _, _ := strings.Cut(strings.Replace(string(text), `"generation":1,`, `"generation":5,`, 1), "\n")
-	must(t, os.WriteFile(filepath.Join(meta, "manifest.5.json"), fmt.Appendf(nil, "%s\n{\"sha256\":%q}\n", line, digest([]byte(line))), 0o600))
+	must(t, os.Mkdir(filepath.Join(meta, "generation.5"), 0o700))
+	must(t, os.WriteFile(filepath.Join(meta, "generation.5/manifest.json"), fmt.Appendf(nil, "%s\n{\"sha256\":%q}\n", line, digest([]byte(line))), 0o600))
 	must(t, os.Remove(filepath.Join(meta, "generation.1/manifest.json")))
 	out := filepath.Join(t.TempDir(), "out")
 	if text, failed := python(t, out, []string{out + ".lost", dirs[1], dirs[2]}); !failed || !strings.Contains(text, "cannot tell which manifest counts") {

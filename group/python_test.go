@@ -171,7 +171,7 @@ func TestPythonErrors(t *testing.T) {
 	}
 	left := []string{lost, dirs[1], dirs[2], dirs[3]}
 	// Another node has the manifest too.
-	path := flip(".volley/manifest.*.json")
+	path := flip(".volley/generation.*/manifest.json")
 	out := filepath.Join(t.TempDir(), "out")
 	if text, failed := python(t, out, left); failed || !strings.Contains(text, path) {
 		t.Errorf("a damaged manifest: %q", text)
@@ -182,7 +182,7 @@ func TestPythonErrors(t *testing.T) {
 	if text, failed := python(t, out, left); !failed || !strings.Contains(text, "exists") {
 		t.Errorf("a second time: %q", text)
 	}
-	for pattern, want := range map[string]string{".volley/parity.*": "its parity", "plain0": "its data"} {
+	for pattern, want := range map[string]string{".volley/generation.*/parity": "its parity", "plain0": "its data"} {
 		flip(pattern)
 		if text, failed := python(t, filepath.Join(t.TempDir(), "out"), left); !failed || !strings.Contains(text, dirs[1]+": "+want) {
 			t.Errorf("a damaged %s: %q", pattern, text)
