@@ -182,14 +182,10 @@ func buffering[T any](ctx context.Context, t transport.Transport, o BuffersOptio
 // ParityBytes returns how many bytes the parity of buffers of so many bytes has at the rank that has most:
 // [ProtectBuffers] takes as much room at every rank. All ranks call it.
 func ParityBytes(ctx context.Context, t transport.Transport, sizes []int64, o BuffersOptions) (int64, error) {
-	return buffering(ctx, t, o, verb{name: "parity bytes", args: o.args()}, func(s *session) (int64, error) {
+	return buffering(ctx, t, o, verb{name: "parity bytes", args: o}, func(s *session) (int64, error) {
 		_, n, err := s.layOut(ctx, sizes, o)
 		return n, err
 	})
-}
-
-func (o *BuffersOptions) args() string {
-	return fmt.Sprintf("tolerate %d, digest %q", o.Tolerate, o.Digest)
 }
 
 // layOut says where everything lies, and how long the parity is at the rank that has most.
@@ -251,7 +247,7 @@ func (s *session) layOut(ctx context.Context, sizes []int64, o BuffersOptions) (
 //
 // It returns an [*InputError] where the options will not do, or there is no room for the parity.
 func ProtectBuffers(ctx context.Context, t transport.Transport, buffers [][]byte, parity []byte, o BuffersOptions) error {
-	_, err := buffering(ctx, t, o, verb{name: "protect buffers", args: o.args()}, func(s *session) (none struct{}, err error) {
+	_, err := buffering(ctx, t, o, verb{name: "protect buffers", args: o}, func(s *session) (none struct{}, err error) {
 		p, n, err := s.layOut(ctx, sizesOf(buffers), o)
 		if err != nil {
 			return none, err

@@ -36,6 +36,12 @@ type Options struct {
 	// Absent says of directories at this rank why they are unreachable; "" or nil: they are not.
 	Absent []string
 
+	// Meta, unless empty, is a directory at this rank in which everything of Volley's lies: that of node 3 in
+	// Meta/node.3, in place of the .volley in its directory. A node may then be a snapshot of a file system, for
+	// reading only. The directories are given in the order of the nodes. Recover makes, for what it brings back, a
+	// .volley in the directory as long as it runs.
+	Meta string
+
 	// Part is what Protect notes at the nodes; the zero one keeps what is noted.
 	Part
 

@@ -155,7 +155,7 @@ func TestUndisturbed(t *testing.T) {
 		t.Errorf("verify: %+v, %v", v, err)
 	}
 	before := w.Tree("/")
-	if err := w.protect(); err == nil || !strings.Contains(err.Error(), "/n0 cannot be read: ") || before != w.Tree("/") {
+	if err := w.protect(); err == nil || !strings.Contains(err.Error(), "/n0 cannot be written to: ") || before != w.Tree("/") {
 		t.Errorf("protect: %v", err)
 	}
 }

@@ -22,6 +22,8 @@ type node struct {
 	added    bool      // to a group that is resized
 	root     string    // in which the directory is a snapshot; "": it is none
 	rootName string    // what the caller calls the root
+	meta     string    // where its .volley lies, unless in the directory itself
+	readOnly string    // why it cannot be written to; "": it can, or nobody has tried
 	dir      disk.Dir  // nil: there is none, or it cannot be read
 	unlock   func(remove bool)
 	undo     func()            // removes the directories that were made for it
@@ -61,6 +63,9 @@ func (n *node) tryOpen(d disk.Disk, v verb, holder disk.Holder) (err error) {
 	if err != nil {
 		return err
 	}
+	if err := n.mount(d, v); err != nil {
+		return err
+	}
 	info, err := n.dir.Lstat(tree.MetaName)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && !v.writes:
@@ -72,17 +77,43 @@ func (n *node) tryOpen(d disk.Disk, v verb, holder disk.Holder) (err error) {
 	case err == nil && !info.IsDir():
 		return inputf("%s: it is not a directory, and the name is Volley's own: move it away", n.path(tree.MetaName))
 	}
-	if err != nil {
-		return err
+	if err == nil {
+		n.unlock, err = n.dir.Lock(metaPath(lockFile), !v.writes, holder)
 	}
-	n.unlock, err = n.dir.Lock(metaPath(lockFile), !v.writes, holder)
-	if err != nil && !v.writes && (errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS)) {
-		return nil // who only reads goes without
+	refused := func() bool { return errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) }
+	if v.writes && refused() { // it can be read yet
+		n.readOnly = disk.Reason(err)
+		n.unlock, err = n.dir.Lock(metaPath(lockFile), true, holder)
+		if errors.Is(err, fs.ErrNotExist) {
+			err = nil // there is no .volley
+		}
 	}
-	if err == nil && v.writes {
+	if refused() {
+		return nil // who only reads goes without: see [session.steadied]
+	}
+	if err == nil && v.writes && n.readOnly == "" {
 		n.makePrivate()
 	}
 	return err
+}
+
+// mount gives the node a .volley that lies elsewhere.
+func (n *node) mount(d disk.Disk, v verb) error {
+	if n.meta == "" {
+		return nil
+	}
+	at, err := d.Open(n.meta)
+	if errors.Is(err, fs.ErrNotExist) && v.writes {
+		if _, err = disk.Make(d, n.meta, 0o700); err == nil {
+			at, err = d.Open(n.meta)
+		}
+	}
+	switch {
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return err
+	}
+	n.dir = disk.Mounted(n.dir, tree.MetaName, at)
+	return nil
 }
 
 // close gives back what the node has: what was made for it and not used goes.
@@ -113,6 +144,9 @@ func (s *session) apart() error {
 		if n.absent == "" {
 			dirs, given = append(dirs, n.at), append(given, n.given)
 		}
+	}
+	if s.Meta != "" { // or the next run would protect it
+		dirs, given = append(dirs, s.Meta), append(given, s.Meta)
 	}
 	return apart(s.disk, dirs, given)
 }

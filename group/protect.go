@@ -89,13 +89,9 @@ type NodePlan struct {
 // is complete at all nodes. After an error, or the end of a process at any moment, a new call completes it. It returns
 // an [*InputError] for directories that cannot be protected so, and a [*disk.BusyError] where another run uses a node.
 func Protect(ctx context.Context, t transport.Transport, dirs []string, o ProtectOptions) (*ProtectReport, error) {
-	return run(ctx, t, dirs, o.Options, verb{name: "protect", args: o.args(), writes: !o.DryRun, needs: true}, func(ctx context.Context, s *session) (*ProtectReport, error) {
+	return run(ctx, t, dirs, o.Options, verb{name: "protect", args: o, writes: !o.DryRun, needs: true}, func(ctx context.Context, s *session) (*ProtectReport, error) {
 		return protect(ctx, s, o)
 	})
-}
-
-func (o *ProtectOptions) args() string {
-	return fmt.Sprintf("tolerate %d, layout %q, matrix %q, digest %q, exclude %v %q, force %v, dry run %v, deleted %v %v, part %v, retain %d", o.Tolerate, o.Layout, o.Matrix, o.Digest, o.Exclude != nil, o.Exclude, o.Force, o.DryRun, o.MaxDeleted, o.AllowDeleted, o.Part, o.Retain)
 }
 
 type work struct {

@@ -92,14 +92,13 @@ func (r *RecoverReport) Incomplete() error {
 // a [*disk.BusyError] where another run uses a node. After an error, or the end of a process at any moment, calling it
 // again completes it.
 func Recover(ctx context.Context, t transport.Transport, dirs []string, o RecoverOptions) (*RecoverReport, error) {
-	args := fmt.Sprintf("revert %v, beyond %v, dry run %v, to %q", o.Revert, o.Beyond, o.DryRun, o.To)
 	writes := !o.DryRun && o.To == ""
 	latest := o.Roots && o.Step == Latest
 	if latest {
 		o.passed = map[int64]string{}
 	}
 	for {
-		r, err := run(ctx, t, dirs, o.Options, verb{name: "recover", args: args, writes: writes, makes: writes}, func(ctx context.Context, s *session) (*RecoverReport, error) {
+		r, err := run(ctx, t, dirs, o.Options, verb{name: "recover", args: o, writes: writes, makes: writes}, func(ctx context.Context, s *session) (*RecoverReport, error) {
 			if latest && s.manifest == nil && len(s.Key) == 0 && s.complete(false) == nil && !slices.ContainsFunc(s.states, func(x *state) bool { return x.Lost }) {
 				r := &RecoverReport{Step: s.step, Notes: []string{stepName(*s.step) + " is at every node, and not protected: nothing was compared"}}
 				return r, s.setAside(ctx, r, writes)
@@ -317,6 +316,9 @@ func (s *session) restore(ctx context.Context, r *RecoverReport, found *survey, 
 		return err
 	}
 	if err := each(func(_ context.Context, x *target) error { return x.finish() }); err != nil {
+		return err
+	}
+	if err := s.steadied(ctx, found.conditions); err != nil {
 		return err
 	}
 	type done struct {

@@ -288,7 +288,7 @@ func TestResizeUnwritable(t *testing.T) {
 	x := resizingCase{was: []string{"/n0", "/n1", "/n2", "/n3"}, add: []string{"/n4"}}
 	w := x.world(t, Striped)
 	_, err := x.run(w, failing(w.Process(), syscall.EACCES, "mkdir", "/n4/.volley"), false, ResizeOptions{})
-	if err == nil || !strings.Contains(err.Error(), "/n4 cannot be read: ") {
+	if err == nil || !strings.Contains(err.Error(), "/n4 cannot be written to: ") {
 		t.Error(err)
 	}
 }

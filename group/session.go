@@ -1,16 +1,22 @@
 package group
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
+	"path/filepath"
 	"reflect"
 	"runtime"
 	"slices"
+	"strings"
 	"volley/group/internal/tree"
+	"volley/sim"
 
 	"golang.org/x/sync/errgroup"
 
@@ -25,11 +31,11 @@ import (
 // A verb is what ranks do together.
 type verb struct {
 	name   string
-	args   string // other arguments on which all ranks agree
-	writes bool   // it takes locks that nobody shares
-	makes  bool   // directories that are missing
-	needs  bool   // all directories
-	ends   bool   // the protection: it goes on where an earlier run has begun to
+	args   any  // its options, on which all ranks agree; nil: Options alone
+	writes bool // it takes locks that nobody shares
+	makes  bool // directories that are missing
+	needs  bool // all directories
+	ends   bool // the protection: it goes on where an earlier run has begun to
 }
 
 // A session is a run of a verb at one rank.
@@ -57,12 +63,13 @@ type session struct {
 
 // terms are what ranks begin with.
 type terms struct {
-	Nodes   int         // there
-	What    string      // they are to do
-	Run     string      // its name, rank 0's
-	Seed    verify.Seed // rank 0's
-	MAC     string      // of that name, which tells whether another rank has another key
-	Options Options
+	Nodes   int                        // there
+	What    map[string]json.RawMessage // they are to do, by option
+	Run     string                     // its name, rank 0's
+	Seed    verify.Seed                // rank 0's
+	MAC     string                     // of that name, which tells whether another rank has another key
+	Network sim.Network
+	Gamma   sim.PerByte
 }
 
 // run does a verb's work on a session.
@@ -126,12 +133,15 @@ func (s *session) look(ctx context.Context, dirs []string, v verb) error {
 			x = n.load(s.Key, s.k)
 		}
 		x.Name = n.name
-		x.Added = n.added
+		x.Added, x.ReadOnly, x.Unlocked = n.added, n.readOnly, n.dir != nil && n.unlock == nil
 		return x, ctx.Err()
 	}); err != nil {
 		return err
 	}
 	for _, x := range s.states {
+		if x.ReadOnly != "" && v.writes && !v.makes {
+			return s.alike(ctx, fmt.Errorf("%s cannot be written to: %s", x.Dir, x.ReadOnly))
+		}
 		x.Node = x.in(s.k)
 		if x.Other > 0 {
 			return s.alike(ctx, inputf("%s has a manifest of version %d, and this program knows version %d: recover the group with the release that protected it. To protect it anew with this one, move the %s of every node away; if the directory is not to be trusted, give an empty one in its place", x.Dir, x.Other, Version, tree.MetaName))
@@ -164,7 +174,20 @@ func (s *session) find(ctx context.Context, v verb) (err error) {
 	if s.generation == 0 {
 		return nil
 	}
-	return s.fetch(ctx)
+	if err := s.fetch(ctx); err != nil || s.Meta == "" {
+		return err
+	}
+	return s.inPlace(ctx)
+}
+
+// inPlace returns an error where a directory is that of another node by its name: nothing in it says which it is.
+func (s *session) inPlace(ctx context.Context) error {
+	for n, x := range s.states {
+		if at := slices.Index(s.manifest.Names, x.Name); at >= 0 && at != n && s.manifest.Names[n] != x.Name {
+			return s.alike(ctx, inputf("%s was node %d of the group and was given as node %d: give the directories in the order in which they were protected", x.Dir, at, n))
+		}
+	}
+	return nil
 }
 
 // meet agrees with the other ranks on what they do, and on how many nodes each has.
@@ -173,11 +196,12 @@ func (s *session) meet(ctx context.Context, nodes int, v verb) error {
 	if err := volley.Greet(ctx, s.t, v.name, s.Timeout); err != nil {
 		return err
 	}
-	what := v.name + " " + v.args
-	if s.Roots {
-		what += fmt.Sprintf(", step %d of roots", s.Step)
-	}
+	what, err := s.said(v)
 	switch {
+	case err != nil:
+		return inputf("the options of %s: %w", v.name, err)
+	case s.Meta != "" && s.Roots:
+		return inputf("the protection of a snapshot lies beside it: leave out Meta")
 	case len(s.Key) > 0 && s.NoKey:
 		return inputf("there are both a key and NoKey: give one of them")
 	case len(s.Key) > 0:
@@ -185,10 +209,9 @@ func (s *session) meet(ctx context.Context, nodes int, v verb) error {
 			return err
 		}
 	}
-	mine := terms{Nodes: nodes, What: what, Run: rand.Text(), Options: s.Options}
+	mine := terms{Nodes: nodes, What: what, Run: rand.Text(), Network: s.Network, Gamma: s.Gamma}
 	rand.Read(mine.Seed[:])
 	mine.MAC = macOf(s.Key, ofRun, []byte(mine.Run))
-	mine.Options.Key = nil // which is nobody's but the caller's
 	ranks, err := collective.AllgatherValues(ctx, s.t, mine, s.Timeout)
 	if err != nil {
 		return err
@@ -201,13 +224,12 @@ func (s *session) meet(ctx context.Context, nodes int, v verb) error {
 		if !sameMAC(x.MAC, macOf(s.Key, ofRun, []byte(x.Run))) {
 			return s.alike(ctx, inputf("process %d was started with another key than process %d, or one of them without: give all the same", r, s.t.Rank()))
 		}
-		a, b := x.Options, ranks[0].Options
-		if x.What != ranks[0].What || a.Memory != b.Memory || a.Believe != b.Believe || a.NoKey != b.NoKey {
-			return s.alike(ctx, inputf("process %d was started with other arguments than process 0: %q, %q: start all with the same", r, x.What, ranks[0].What))
+		if list := differing(x.What, ranks[0].What); list != nil {
+			return s.alike(ctx, inputf("process %d was started with other arguments than process 0: %s: start all with the same", r, strings.Join(list, "; ")))
 		}
 	}
 	s.run, s.seed = ranks[0].Run, ranks[0].Seed
-	s.Network, s.Gamma = ranks[0].Options.Network, ranks[0].Options.Gamma // all have to choose alike
+	s.Network, s.Gamma = ranks[0].Network, ranks[0].Gamma // all have to choose alike
 	if err := cmp.Or(s.Network.Validate(), s.Gamma.Validate()); err != nil {
 		return s.alike(ctx, inputf("the network or γ of process 0 cannot be: %w", err))
 	}
@@ -220,6 +242,41 @@ func (s *session) meet(ctx context.Context, nodes int, v verb) error {
 		}
 	}
 	return nil
+}
+
+// said returns what ranks have to agree on, by name.
+func (s *session) said(v verb) (map[string]json.RawMessage, error) {
+	args := v.args
+	if args == nil {
+		args = s.Options
+	}
+	text, err := json.Marshal(args)
+	if err != nil {
+		return nil, err
+	}
+	what := map[string]json.RawMessage{}
+	if err := json.Unmarshal(text, &what); err != nil {
+		return nil, err
+	}
+	for _, own := range []string{"Timeout", "Network", "Gamma", "Names", "Absent", "Meta", "Key", "Add"} { // each rank's, or rank 0's
+		delete(what, own)
+	}
+	verb := v.name
+	if s.Roots {
+		verb += fmt.Sprintf(", step %d of roots", s.Step)
+	}
+	what["Verb"], err = json.Marshal(verb)
+	return what, err
+}
+
+// differing says in what two ranks differ.
+func differing(a, b map[string]json.RawMessage) (list []string) {
+	for _, name := range slices.Sorted(maps.Keys(a)) {
+		if !bytes.Equal(a[name], b[name]) {
+			list = append(list, fmt.Sprintf("%s is %s, and %s", name, a[name], b[name]))
+		}
+	}
+	return list
 }
 
 // place makes the nodes of the directories here, in the order that they say; those of other ranks are in order.
@@ -236,6 +293,10 @@ func (s *session) place(dirs []string) error {
 		}
 		n.added = s.resizing != nil && slices.Contains(s.resizing.Add, n.given)
 		s.nodes = append(s.nodes, n)
+		if s.Meta != "" {
+			n.meta, ids[i] = filepath.Join(s.Meta, fmt.Sprint("node.", n.index)), Identity{Node: n.index}
+			continue
+		}
 		if ids[i] = identify(s.disk, dir); s.Roots {
 			n.root, n.rootName = n.at, n.given
 			ids[i] = identifyRoot(s.disk, dir)
@@ -371,6 +432,34 @@ func byNode[T any](s *session, all [][]T, err error) ([]T, error) {
 		}
 	}
 	return slices.Concat(all...), err
+}
+
+// steadied returns an error where a node that could not be locked has changed since it was listed.
+func (s *session) steadied(ctx context.Context, conditions []*condition) error {
+	if !slices.ContainsFunc(s.states, func(x *state) bool { return x.Unlocked }) {
+		return nil
+	}
+	return s.each(ctx, func(_ context.Context, _ int, n *node) error {
+		was := conditions[n.index].listing
+		if !s.states[n.index].Unlocked || was == nil {
+			return nil
+		}
+		is, err := tree.Scan(n.dir, false, s.manifest.Exclude)
+		if err != nil {
+			return err
+		}
+		same := slices.EqualFunc(was.Entries, is.Entries, func(a, b *tree.Entry) bool {
+			return a.Path == b.Path && a.Touch == b.Touch && a.Size == b.Size
+		})
+		if h := s.states[n.index].of(s.current); h != nil && same {
+			text, err := disk.SumText(n.dir, n.generation(s.generation).path(manifestFile), mostManifest)
+			same = err == nil && text == s.root
+		}
+		if !same {
+			return fmt.Errorf("%s has changed meanwhile, and could not be locked: run again when nothing else uses it", n.given)
+		}
+		return nil
+	})
 }
 
 // together returns when all ranks have come to it.

@@ -108,7 +108,11 @@ func falsePeer(ctx context.Context, tr transport.Transport, begin, states string
 	}
 	o := Options{Timeout: time.Minute}
 	o.defaults()
-	text, err := json.Marshal(terms{Nodes: 1, What: "verify glance false", Run: "run", MAC: macOf(nil, ofRun, []byte("run")), Options: o})
+	what, err := (&session{Options: o}).said(verb{name: "verify", args: VerifyOptions{Options: Options{Timeout: time.Minute}}})
+	if err != nil {
+		return err
+	}
+	text, err := json.Marshal(terms{Nodes: 1, What: what, Run: "run", MAC: macOf(nil, ofRun, []byte("run")), Network: o.Network, Gamma: o.Gamma})
 	if err != nil {
 		return err
 	}

@@ -181,6 +181,8 @@ type state struct {
 	Held        []held    `json:",omitempty"`
 	Bad         []string  `json:",omitempty"` // files of Volley's that are damaged, and how
 	Left        []string  `json:",omitempty"` // what interrupted runs have left
+	ReadOnly    string    `json:",omitempty"` // why it cannot be written to, where a verb is to
+	Unlocked    bool      `json:",omitempty"` // it could not be locked
 	Open        bool      `json:",omitempty"` // others may read what is in .volley, or write to it
 	Other       int       `json:",omitempty"` // version of a manifest that is whole, and that this program does not know; 0: there is none
 	Numbers     []int64   `json:",omitempty"` // generations of which there is anything
@@ -521,10 +523,12 @@ func (n *node) discard(which func(name string) bool) error {
 	if err != nil {
 		return err
 	}
+	removed := false
 	for _, e := range entries {
 		if !which(e.Name()) {
 			continue
 		}
+		removed = true
 		remove := n.remove
 		if leftover(e.Name()) {
 			remove = func(name string) error { return disk.Discard(n.dir, metaPath(name)) }
@@ -532,6 +536,9 @@ func (n *node) discard(which func(name string) bool) error {
 		if err := remove(e.Name()); err != nil {
 			return err
 		}
+	}
+	if !removed {
+		return nil
 	}
 	return n.sync()
 }

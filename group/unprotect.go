@@ -40,7 +40,7 @@ const endingName = temporary + "unprotect"
 // Nothing is removed before all nodes are marked. Until then the protection is in force, and a later Protect or
 // Recover removes the marks. After an error, or the end of a process at any moment, calling it again completes it.
 func Unprotect(ctx context.Context, t transport.Transport, dirs []string, o UnprotectOptions) (*UnprotectReport, error) {
-	v := verb{name: "unprotect", args: fmt.Sprintf("force %v, dry run %v", o.Force, o.DryRun), writes: !o.DryRun, ends: true}
+	v := verb{name: "unprotect", args: o, writes: !o.DryRun, ends: true}
 	return run(ctx, t, dirs, o.Options, v, func(ctx context.Context, s *session) (*UnprotectReport, error) {
 		r := &UnprotectReport{Generation: s.generation}
 		if s.manifest == nil && !s.ending() {

@@ -2,7 +2,6 @@ package group
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"volley/transport"
@@ -55,7 +54,7 @@ func Verify(ctx context.Context, t transport.Transport, dirs []string, o VerifyO
 	if o.Glance {
 		name = "status" // as the command line calls it, where it names who uses a node
 	}
-	return run(ctx, t, dirs, o.Options, verb{name: name, args: fmt.Sprintf("glance %v", o.Glance)}, func(ctx context.Context, s *session) (*VerifyReport, error) {
+	return run(ctx, t, dirs, o.Options, verb{name: name, args: o}, func(ctx context.Context, s *session) (*VerifyReport, error) {
 		return verifyGroup(ctx, s, o)
 	})
 }
@@ -80,6 +79,9 @@ func verifyGroup(ctx context.Context, s *session, o VerifyOptions) (*VerifyRepor
 	r.Tolerate, r.Layout, r.Digest = s.manifest.Tolerate, s.manifest.Layout, s.manifest.Digest
 	conditions, err := s.examineAll(ctx, 0, o.Glance, false)
 	if err != nil {
+		return nil, err
+	}
+	if err := s.steadied(ctx, conditions); err != nil {
 		return nil, err
 	}
 	r.Whole = true

@@ -1,0 +1,278 @@
+package group
+
+import (
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"volley/group/internal/tree"
+	"volley/internal/disk/disktest"
+	"volley/internal/verifyall"
+)
+
+// reads are the calls by which a run looks at what is there.
+var reads = []string{"open", "read", "readdir", "lstat", "stat", "opendir", "readlink", "listxattr", "lock"}
+
+// TestUnreadable fails every read of every verb with each errno in turn, at one node: an error of reading is not an
+// absence. The group stays what it was, at no older generation, no verb says that a node is whole which it has not read,
+// and afterwards any node comes back.
+func TestUnreadable(t *testing.T) {
+	t.Parallel()
+	whole := newWorld(3, 1, Striped)
+	must(t, whole.protect())
+	whole.Wait(1e9)
+	must(t, whole.protect())
+	was := whole.trees()
+	m, err := DecodeManifest([]byte(content(whole, "/n0/"+manifestPath(2))))
+	must(t, err)
+	rotten := whole.clone()
+	rotten.Overwrite("/n1/plain", 5, []byte("rot"), true)
+	tried := map[string]int{}
+	for name, x := range map[string]struct {
+		w    *world
+		lost int
+		verb func(w *world, p *disktest.Process) (whole bool, err error)
+	}{
+		"protect": {whole, -1, func(w *world, p *disktest.Process) (bool, error) {
+			_, err := w.protectBy(p, ProtectOptions{})
+			return false, err
+		}},
+		"verify": {rotten, -1, func(w *world, p *disktest.Process) (bool, error) {
+			r, err := w.verifyBy(p, VerifyOptions{})
+			return err == nil && r.Whole, err
+		}},
+		"status": {whole, -1, func(w *world, p *disktest.Process) (bool, error) {
+			_, err := w.verifyBy(p, VerifyOptions{Glance: true})
+			return false, err
+		}},
+		"recover": {rotten, -1, func(w *world, p *disktest.Process) (bool, error) {
+			r, err := w.recoverBy(p, RecoverOptions{})
+			return err == nil && r.Incomplete() == nil && diff("", was[1], w.tree(1)) != nil, err
+		}},
+		"recover a node": {whole, 2, func(w *world, p *disktest.Process) (bool, error) {
+			r, err := w.recoverBy(p, RecoverOptions{})
+			return err == nil && r.Incomplete() == nil && diff("", was[2], w.tree(2)) != nil, err
+		}},
+	} {
+		of := x.w
+		if x.lost >= 0 {
+			of = of.clone()
+			of.lose(0, x.lost)
+		}
+		type read struct{ op, path string }
+		var list []read
+		for _, c := range of.Calls(func(p *disktest.Process) { x.verb(of, p) }) {
+			r := read{c.Op, c.Path}
+			if slices.Contains(reads, c.Op) && strings.HasPrefix(c.Path, "/n1") && !slices.Contains(list, r) {
+				list = append(list, r)
+			}
+		}
+		for _, r := range list {
+			for _, errno := range []syscall.Errno{syscall.EACCES, syscall.EIO, syscall.ESTALE}[:verifyall.Most(2, 3)] {
+				tried[name]++
+				what := fmt.Sprintf("%s, %s %s: %v", name, r.op, r.path, errno)
+				w := of.clone()
+				p := failing(w.Process(), &fs.PathError{Op: r.op, Path: r.path, Err: errno}, r.op, r.path)
+				untrue, err := x.verb(w, p)
+				p.Kill()
+				if untrue {
+					t.Errorf("%s: it is said to be whole, and is not", what)
+				}
+				// It is gone, and so is a node.
+				n := 0
+				if x.lost >= 0 {
+					n = x.lost
+				} else if of == rotten {
+					n = 1
+				}
+				w.lose(0, n)
+				rec, failed := w.recoverBy(w.Process(), RecoverOptions{})
+				if failed != nil {
+					t.Errorf("%s: %v; afterwards: %v", what, err, failed)
+					continue
+				}
+				now, decoded := DecodeManifest([]byte(content(w, w.dirs[0]+"/"+manifestPath(rec.Generation))))
+				if decoded != nil || now.Group != m.Group || rec.Generation < 2 || rec.Incomplete() != nil {
+					t.Errorf("%s: %v; afterwards: generation %d, %v, %v", what, err, rec.Generation, decoded, rec.Incomplete())
+				}
+				for i := range w.dirs {
+					if wrong := diff(what, was[i], w.tree(i)); wrong != nil {
+						t.Error(wrong)
+					}
+				}
+			}
+		}
+	}
+	t.Logf("reads that failed: %v", tried)
+	if len(tried) < 5 {
+		t.Error("some verb reads nothing")
+	}
+}
+
+// TestOwnRecordsUnreadable has root protect, and the owner then run every verb, who may not read what root has written:
+// none of them takes that for no protection.
+func TestOwnRecordsUnreadable(t *testing.T) {
+	t.Parallel()
+	w := newWorld(3, 1, Striped)
+	must(t, w.protect())
+	must(t, w.protect())
+	before := w.everything()
+	denied := func() *disktest.Process {
+		p := w.Process()
+		p.Before = func(c disktest.Call) error {
+			if c.Op == "open" && strings.Contains(c.Path, metaPath(generationDir(2))) {
+				return syscall.EACCES
+			}
+			return nil
+		}
+		return p
+	}
+	for name, verb := range map[string]func() error{
+		"protect":   func() error { _, err := w.protectBy(denied(), ProtectOptions{}); return err },
+		"forced":    func() error { _, err := w.protectBy(denied(), ProtectOptions{Force: true}); return err },
+		"verify":    func() error { _, err := w.verifyBy(denied(), VerifyOptions{}); return err },
+		"recover":   func() error { _, err := w.recoverBy(denied(), RecoverOptions{}); return err },
+		"unprotect": func() error { _, err := w.unprotectBy(denied(), UnprotectOptions{Force: true}); return err },
+	} {
+		err := verb()
+		if !IsInputError(err) || !strings.Contains(err.Error(), "cannot tell whether generation 2 is in force") || !strings.Contains(err.Error(), "/n1 (") || !strings.Contains(err.Error(), "permission denied") {
+			t.Errorf("%s: %v", name, err)
+		}
+		must(t, diff(name, before, w.everything()))
+	}
+	must(t, w.whole())
+	// One node that cannot be read decides nothing: the others hold the generation.
+	p := failing(w.Process(), syscall.EACCES, "open", "/n1/"+manifestPath(2))
+	r, err := w.verifyBy(p, VerifyOptions{})
+	if err != nil || r.Generation != 2 || r.Whole {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
+
+// TestReadOnlySource mounts a survivor for reading only: it counts, is locked as far as its lock can be opened, and what
+// another node has lost comes back from it. What the node itself lacks is named.
+func TestReadOnlySource(t *testing.T) {
+	t.Parallel()
+	w := newWorld(3, 1, Striped)
+	w.RemoveAll("/n0")
+	w.MkdirAll("/n0", 0o755)
+	w.Mount("/n0", disktest.Mount{})
+	w.CopyTree("/n1", "/n0/x") // other files than those of node 1
+	must(t, w.protect())
+	was := w.trees()
+	w.Remount("/n0", func(o *disktest.Mount) { o.ReadOnly = true })
+	w.lose(0, 2)
+	c := w.clone()
+	must(t, c.recover())
+	must(t, diff("node 2", was[2], c.tree(2)))
+	v, err := c.verifyBy(c.Process(), VerifyOptions{})
+	if err != nil || !v.Whole {
+		t.Errorf("%+v, %v", v, err)
+	}
+	if err := c.protect(); err == nil || err.Error() != "/n0 cannot be written to: read-only file system" {
+		t.Errorf("protect: %v", err)
+	}
+	// Where there is no lock, what changes meanwhile is noticed.
+	c = w.clone()
+	c.Remount("/n0", func(o *disktest.Mount) { o.ReadOnly = false })
+	c.Remove("/n0/" + metaPath(lockFile))
+	c.Remount("/n0", func(o *disktest.Mount) { o.ReadOnly = true })
+	must(t, c.clone().recover())
+	p := c.Process()
+	changed := false
+	p.Before = func(call disktest.Call) error {
+		if !changed && call.Op == "chmod" && strings.HasPrefix(call.Path, "/n2/"+metaPath(stageName)+"/") { // all is read
+			changed = true
+			c.Remount("/n0", func(o *disktest.Mount) { o.ReadOnly = false })
+			c.AppendFile("/n0/x/plain", []byte("more"))
+			c.Remount("/n0", func(o *disktest.Mount) { o.ReadOnly = true })
+		}
+		return nil
+	}
+	_, err = c.recoverBy(p, RecoverOptions{})
+	if err == nil || !strings.Contains(err.Error(), "/n0 has changed meanwhile") {
+		t.Errorf("changed meanwhile: %v", err)
+	}
+	if c.Exists("/n2/plain") {
+		t.Error("something came back from what has changed")
+	}
+}
+
+// TestMeta has everything of Volley's lie elsewhere: protect writes nothing in the directories of nodes, which may be
+// mounted for reading only, and all comes back.
+func TestMeta(t *testing.T) {
+	t.Parallel()
+	for _, readOnly := range []bool{false, true} {
+		w := newWorld(3, 1, Striped)
+		w.MkdirAll("/meta", 0o700)
+		if readOnly {
+			w.Mount("/meta", disktest.Mount{})
+			w.Remount("/", func(o *disktest.Mount) { o.ReadOnly = true })
+		}
+		before := w.Tree("/", "meta")
+		o := Options{Meta: "/meta"}
+		protect := func() error {
+			_, err := w.protectBy(w.Process(), ProtectOptions{Options: o})
+			return err
+		}
+		must(t, protect())
+		must(t, protect())
+		must(t, diff("protect has written in a node", before, w.Tree("/", "meta")))
+		verify := func(whole bool) {
+			t.Helper()
+			r, err := w.verifyBy(w.Process(), VerifyOptions{Options: o})
+			if err != nil || r.Whole != whole || r.Generation != 2 {
+				t.Errorf("read-only %v: %+v, %v", readOnly, r, err)
+			}
+		}
+		verify(true)
+		if r, err := w.verifyBy(w.Process(), VerifyOptions{}); err != nil || r.Protected {
+			t.Errorf("without meta: %+v, %v", r, err)
+		}
+		w.RemoveAll("/meta/node.1")
+		verify(false)
+		if _, err := w.recoverBy(w.Process(), RecoverOptions{Options: o}); err != nil {
+			t.Error(err)
+		}
+		verify(true)
+		must(t, diff("recover has written in a node", before, w.Tree("/", "meta")))
+		if readOnly {
+			continue
+		}
+		was := w.trees()
+		for _, n := range []int{0, 2} {
+			w.RemoveAll(w.dirs[n])
+			if n == 2 {
+				w.RemoveAll("/meta/node.2")
+			}
+			r, err := w.recoverBy(w.Process(), RecoverOptions{Options: o})
+			must(t, err)
+			must(t, r.Incomplete())
+			must(t, diff("came back", was[n], w.tree(n)))
+			verify(true)
+			if w.Exists(w.dirs[n] + "/" + tree.MetaName) {
+				t.Errorf("node %d has a .volley", n)
+			}
+		}
+	}
+	w := newWorld(2, 1, Striped)
+	for _, at := range []string{"/n1", "/n1/sub"} {
+		if _, err := w.protectBy(w.Process(), ProtectOptions{Options: Options{Meta: at}}); !IsInputError(err) {
+			t.Errorf("%s: %v", at, err)
+		}
+	}
+	must(t, w.protect())
+	must(t, w.whole())
+	o := Options{Meta: "/meta"}
+	w.MkdirAll("/meta", 0o700)
+	if _, err := w.protectBy(w.Process(), ProtectOptions{Options: o}); err != nil {
+		t.Error(err)
+	}
+	slices.Reverse(w.dirs)
+	if _, err := w.recoverBy(w.Process(), RecoverOptions{Options: o}); !IsInputError(err) || !strings.Contains(err.Error(), "in the order in which they were protected") {
+		t.Errorf("in another order: %v", err)
+	}
+}

@@ -1,0 +1,128 @@
+package group
+
+import (
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"volley/internal/disk/disktest"
+)
+
+// TestResizeSeen ends the run that resizes a group at each of its calls. From the moment on in which a node has committed
+// the new epoch, a run with the old directories is told the new ones, and these bring a lost node back: no advice and no
+// option leads back to the old epoch.
+func TestResizeSeen(t *testing.T) {
+	t.Parallel()
+	x := resizingCase{"", []string{"/n4", "/n5"}, []string{"/n1"}, []string{"/n0", "/n1", "/n2", "/n3"}, []string{"/n0", "/n4", "/n2", "/n3", "/n5"}}
+	w := x.world(t, Striped)
+	was := w.trees()
+	told := 0
+	for _, c := range w.Calls(func(p *disktest.Process) { _, err := x.run(w, p, false, ResizeOptions{}); must(t, err) }) {
+		if !c.Writes {
+			continue
+		}
+		y := w.clone()
+		p := y.Process()
+		p.KillAt(c.N)
+		x.run(y, p, false, ResizeOptions{})
+		p.Kill()
+		old, now := y.of(x.was), y.of(x.is)
+		_, err := old.verifyBy(old.Process(), VerifyOptions{})
+		if err == nil {
+			must(t, x.inForce(y, x.was, was, rand.New(rand.NewPCG(1, uint64(c.N)))))
+			continue
+		}
+		told++
+		if !IsInputError(err) || !strings.Contains(err.Error(), "the group was resized") || !strings.Contains(err.Error(), "/n0, /n4, /n2, /n3, /n5") {
+			t.Errorf("killed at %v: %v", c, err)
+		}
+		_, err = old.recoverBy(old.Process(), RecoverOptions{Options: Options{Believe: "/n1"}})
+		if !IsInputError(err) {
+			t.Errorf("killed at %v: node 1 is believed: %v", c, err)
+		}
+		now.lose(0, 2)
+		must(t, now.recover())
+		must(t, diff("node 2", was[2], y.tree(2)))
+		_, err = x.run(y, y.Process(), false, ResizeOptions{}) // once more
+		must(t, err)
+		must(t, now.whole())
+	}
+	if told < 3 {
+		t.Errorf("%d runs found the new epoch", told)
+	}
+}
+
+// TestResizeAgain repeats what has been done, by directories and by the numbers of the group as it was: nothing else
+// leaves.
+func TestResizeAgain(t *testing.T) {
+	t.Parallel()
+	for _, x := range []resizingCase{
+		{"by number", nil, []string{"1"}, []string{"/n0", "/n1", "/n2", "/n3"}, []string{"/n0", "/n3", "/n2"}},
+		{"by directory", nil, []string{"/n1"}, []string{"/n0", "/n1", "/n2", "/n3"}, []string{"/n0", "/n3", "/n2"}},
+		{"the last", nil, []string{"3"}, []string{"/n0", "/n1", "/n2", "/n3"}, []string{"/n0", "/n1", "/n2"}},
+		{"two", nil, []string{"0", "2"}, []string{"/n0", "/n1", "/n2", "/n3"}, []string{"/n3", "/n1"}},
+		{"one joins", []string{"/n4"}, nil, []string{"/n0", "/n1", "/n2", "/n3"}, []string{"/n0", "/n1", "/n2", "/n3", "/n4"}},
+		{"two join and one leaves", []string{"/n4", "/n5"}, []string{"0"}, []string{"/n0", "/n1", "/n2", "/n3"}, []string{"/n4", "/n1", "/n2", "/n3", "/n5"}},
+	} {
+		w := x.world(t, Striped)
+		was := w.trees()
+		for again := range 4 {
+			_, err := x.run(w, w.Process(), again%2 == 1, ResizeOptions{ProtectOptions: ProtectOptions{Force: again == 2}})
+			if err != nil {
+				t.Errorf("%s, %d times before: %v", x.name, again, err)
+			}
+			must(t, w.of(x.is).whole())
+			for n, tree := range w.trees() {
+				must(t, diff(x.name, was[n], tree))
+			}
+		}
+	}
+}
+
+// TestResizeForced gives up nothing that cannot be given up: a node that stays and has no directory.
+func TestResizeForced(t *testing.T) {
+	t.Parallel()
+	x := resizingCase{"", []string{"/n4"}, nil, []string{"/n0", "/n1", "/n2", "/n3"}, nil}
+	w := x.world(t, Striped)
+	w.RemoveAll("/n1")
+	before := w.everything()
+	if _, err := x.run(w, w.Process(), false, ResizeOptions{ProtectOptions: ProtectOptions{Force: true}}); !IsInputError(err) || !strings.Contains(err.Error(), "/n1: no such directory") {
+		t.Error(err)
+	}
+	must(t, diff("forced", before, w.everything()))
+}
+
+// TestResizeAfterAnother ends a run that adds nodes at each call, and then ends and begins the protection of the others:
+// what the added ones have of the first group never comes into force, and does not bind them.
+func TestResizeAfterAnother(t *testing.T) {
+	t.Parallel()
+	x := resizingCase{"", []string{"/n4", "/n5"}, nil, []string{"/n0", "/n1", "/n2", "/n3"}, []string{"/n0", "/n1", "/n2", "/n3", "/n4", "/n5"}}
+	w := x.world(t, Striped)
+	left := 0
+	for _, c := range w.Calls(func(p *disktest.Process) { _, err := x.run(w, p, false, ResizeOptions{}); must(t, err) }) {
+		if !c.Writes {
+			continue
+		}
+		y := w.clone()
+		p := y.Process()
+		p.KillAt(c.N)
+		x.run(y, p, false, ResizeOptions{})
+		p.Kill()
+		old := y.of(x.was)
+		if _, err := old.unprotectBy(old.Process(), UnprotectOptions{}); err != nil {
+			continue // the new epoch is in force
+		}
+		if y.Exists("/n4/" + pendingPath(2)) {
+			left++
+		}
+		must(t, old.protect())
+		if _, err := x.run(y, y.Process(), false, ResizeOptions{}); err != nil {
+			t.Errorf("killed at %v: %v", c, err)
+			continue
+		}
+		must(t, y.of(x.is).whole())
+	}
+	if left == 0 {
+		t.Error("no run left anything at an added node")
+	}
+}
