@@ -179,6 +179,9 @@ func (s *session) resizable(o *ResizeOptions, k, before int) error {
 	if s.Roots || o.Retain > 0 {
 		return inputf("snapshots are not resized: protect the next one with other nodes")
 	}
+	if s.Meta != "" {
+		return inputf("the protection lies in %s, by the numbers of nodes: end it, and protect the nodes that there are to be", s.Meta)
+	}
 	if k < 2 || k == before {
 		return inputf("a group of %d nodes is to have %d: want another number, 2 or more", before, k)
 	}

@@ -29,6 +29,7 @@ type groupOptions struct {
 	json    bool
 	key     string
 	believe string
+	meta    string
 	step    int64
 }
 
@@ -59,6 +60,7 @@ func (o *groupOptions) add(cmd *cobra.Command) {
 	f.BoolVar(&o.json, "json", false, "print the report as JSON")
 	f.String(metricsFlag, "", "`FILE` for metrics of the run as OpenMetrics, such as in a node exporter's textfile directory")
 	f.StringVar(&o.key, "key", "", "`FILE` with the key of the group; none: do not check keys, and protect without one")
+	f.StringVar(&o.meta, "meta", "", "`DIR` in which everything of Volley's lies, in place of the .volley of each node: that of node 3 in DIR/node.3")
 	end := flagGroup(cmd, "Override")
 	f.StringVar(&o.believe, "believe", "", "`NODE`, by DIR or number, whose newest generation counts where that cannot be told")
 	end()
@@ -107,7 +109,7 @@ func (o *groupOptions) begin(cmd *cobra.Command, args []string, options *group.O
 	if err != nil {
 		return nil, err
 	}
-	*options = group.Options{Memory: memory, Timeout: o.timeout, Network: m.Network, Gamma: m.Gamma, Believe: o.believe, Roots: o.roots, Step: o.step, Progress: o.progress(sessionOf(cmd.Context()))}
+	*options = group.Options{Memory: memory, Timeout: o.timeout, Network: m.Network, Gamma: m.Gamma, Believe: o.believe, Meta: o.meta, Roots: o.roots, Step: o.step, Progress: o.progress(sessionOf(cmd.Context()))}
 	if err := options.UseKey(o.key); err != nil {
 		return nil, err
 	}

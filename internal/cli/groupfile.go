@@ -21,7 +21,7 @@ import (
 const groupFlag = "group"
 
 // groupKeys are the flags that a group file may have. A verb that has no such flag passes it over.
-var groupKeys = []string{"tolerate", "layout", "matrix", "digest", "exclude", "max-deleted", "key", "group-size", "domain", "root", "retain",
+var groupKeys = []string{"tolerate", "layout", "matrix", "digest", "exclude", "max-deleted", "key", "meta", "group-size", "domain", "root", "retain",
 	"ssh", "remote-path", "port", "bind", "memory", "timeout", "network", "limit-rate", "cores", "nice"}
 
 const mostGroupFile = 16 << 20
@@ -147,8 +147,8 @@ func parseGroup(base string, text []byte) (*groupFile, error) {
 			}
 			g.flags[key] = append(g.flags[key], text)
 		}
-		if key == "key" && value.Value != "none" && !filepath.IsAbs(value.Value) {
-			return fmt.Errorf("%d: key: %q: want an absolute path", at.Line, value.Value)
+		if (key == "key" && value.Value != "none" || key == "meta") && !filepath.IsAbs(value.Value) {
+			return fmt.Errorf("%d: %s: %q: want an absolute path", at.Line, key, value.Value)
 		}
 		return nil
 	})

@@ -53,7 +53,7 @@ func (o *setOptions) check(cmd *cobra.Command) error {
 	if o.size == 0 && o.domain != "" {
 		return usagef("--domain %s: it is for sets: --group-size N says how large they are", o.domain)
 	}
-	for _, name := range []string{"believe", "to"} {
+	for _, name := range []string{"believe", "to", "meta"} {
 		if flag := f.Lookup(name); o.size != 0 && flag != nil && flag.Changed {
 			return usagef("--%s is for one group: leave --group-size out, and name the directories of one set", name)
 		}

@@ -1,0 +1,48 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// TestMeta keeps what Volley writes elsewhere: the nodes get nothing, and what is lost comes back.
+func TestMeta(t *testing.T) {
+	t.Parallel()
+	base := t.TempDir()
+	meta := filepath.Join(base, "meta")
+	args := []string{"--meta", meta}
+	for _, name := range []string{"a", "b", "c"} {
+		dir := filepath.Join(base, name)
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, "file"), []byte("of "+name), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		args = append(args, dir)
+	}
+	run := func(code int, verb ...string) {
+		t.Helper()
+		if r := volleyRun(append(verb, args...)...); r.code != code {
+			t.Errorf("%q: %+v: want exit code %d", verb, r, code)
+		}
+	}
+	run(exitOK, "protect", "--tolerate", "1")
+	for _, name := range []string{"a", "b", "c"} {
+		if list, err := os.ReadDir(filepath.Join(base, name)); err != nil || len(list) != 1 {
+			t.Errorf("%s has %v, %v", name, list, err)
+		}
+	}
+	run(exitOK, "verify")
+	removeAll(t, filepath.Join(base, "b"))
+	run(exitWrong, "verify")
+	run(exitOK, "recover")
+	if text, err := os.ReadFile(filepath.Join(base, "b", "file")); string(text) != "of b" {
+		t.Errorf("%q, %v", text, err)
+	}
+	run(exitUsage, "resize", "--remove", args[3])
+	run(exitUsage, "protect", "--tolerate", "1", "--group-size", "3")
+	args[1] = args[2]
+	run(exitUsage, "protect", "--tolerate", "1")
+}
