@@ -139,10 +139,8 @@ func protect(ctx context.Context, s *session, o ProtectOptions) (*ProtectReport,
 		err = inputf("%w", wrong)
 	case m.Generation > mostGeneration:
 		err = inputf("the group is at generation %d, after which there is no other: recover what is missing, remove the %s of all nodes, and protect it as a new group", s.newest, tree.MetaName)
-	case o.MaxDeleted < 0 || o.MaxDeleted > 1:
-		err = inputf("a share of %v of the files: want 0 to 1", o.MaxDeleted)
 	default:
-		err = cmp.Or(checkDigest(m.Digest, s.Key), s.complete(o.Force))
+		err = cmp.Or(checkMost(o.MaxDeleted), checkDigest(m.Digest, s.Key), s.complete(o.Force))
 	}
 	if err != nil {
 		return nil, s.alike(ctx, err)
