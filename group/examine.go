@@ -176,14 +176,18 @@ func (s *session) examineMeta(n *node, c *condition) {
 		c.note(tree.MetaName+"/"+nodeFile, Damaged, nil)
 	}
 	if h == nil {
-		c.note(tree.Name(manifestPath(s.generation)), Damaged, nil)
+		c.note(tree.Name(manifestPath(s.generation)), Damaged, n.unread[s.generation])
 		return
 	}
 	files := s.manifest.recordFiles(n.in(s.manifest))
 	c.Manifest = len(h.Records) == len(files)
 	for i, f := range files {
 		if !slices.Contains(h.Records, i) {
-			c.note(tree.Name(f.path), Damaged, nil)
+			_, err := disk.SumText(n.dir, f.path, f.stored())
+			if !disk.Failed(err) { // it is there, and another
+				err = nil
+			}
+			c.note(tree.Name(f.path), Damaged, err)
 		}
 	}
 }
@@ -365,15 +369,16 @@ func (s *session) examineParity(ctx context.Context, n *node, x *Member, c *cond
 		c.note(tree.Name(parityPath(s.generation)), what, err)
 		return nil
 	}
+	from := &noting{parityReader: f}
 	if read != nil {
-		c.Parity = read.badParity
-	} else if c.Parity, err = m.compareParity(ctx, f, x, s.read); err != nil {
+		from, c.Parity = read.parity, read.badParity
+	} else if c.Parity, err = m.compareParity(ctx, from, x, s.read); err != nil {
 		return err
 	}
 	c.earlier = true
 	c.parity = info.Size() != m.parityBytes() || slices.ContainsFunc(c.Parity, func(rows []int) bool { return len(rows) > 0 })
 	if c.parity {
-		c.note(tree.Name(parityPath(s.generation)), Damaged, nil)
+		c.note(tree.Name(parityPath(s.generation)), Damaged, from.err)
 	}
 	return nil
 }

@@ -148,7 +148,11 @@ func wayOn(err error) error {
 	case errors.As(err, &input):
 		way = input.Way
 	}
-	if text := waysOn[way]; text != "" {
+	text := waysOn[way]
+	if text == "" && errors.As(err, new(*group.NotLostError)) {
+		text = "or name another snapshot with --step N"
+	}
+	if text != "" {
 		return fmt.Errorf("%w; %s", err, text)
 	}
 	return err
