@@ -60,7 +60,7 @@ func (r *RecoverReport) Incomplete() error {
 	var what []string
 	for _, n := range r.Nodes {
 		if n.Status == Failing {
-			what = append(what, n.Dir+" cannot be read")
+			what = append(what, n.Dir+" cannot be read: "+n.why)
 		}
 	}
 	switch len(r.Left) {
@@ -138,11 +138,14 @@ func (s *session) recoverLatest(ctx context.Context, o RecoverOptions, writes bo
 // more nodes are lost than may be, or everything could be read, and is not there.
 func (s *session) loss(conditions []*condition, err error) error {
 	lost, unread := 0, false
-	for _, c := range conditions {
+	for n, c := range conditions {
 		if c.Lost && c.Failing == "" {
 			lost++
+			continue
 		}
-		unread = unread || c.Foreign || c.Failing != "" || slices.ContainsFunc(c.Findings, func(f Finding) bool { return f.Why != "" })
+		x := s.states[n]
+		unread = unread || c.Foreign || c.Failing != "" || x.of(s.current) == nil && x.Bad != nil // as nobody knows what else it has
+		unread = unread || slices.ContainsFunc(c.Findings, func(f Finding) bool { return f.Why != "" })
 	}
 	if s.passed == nil || unread && lost <= s.manifest.Tolerate {
 		return err
@@ -179,7 +182,7 @@ func recoverGroup(ctx context.Context, s *session, o RecoverOptions) (*RecoverRe
 		}
 	}
 	for n, c := range found.conditions {
-		r.Nodes = append(r.Nodes, NodeReport{Node: n, Dir: s.states[n].Dir, Status: c.status(), Findings: c.Findings})
+		r.Nodes = append(r.Nodes, NodeReport{Node: n, Dir: s.states[n].Dir, Status: c.status(), Findings: c.Findings, why: c.Failing})
 		for _, f := range c.Findings {
 			if f.What == Changed && !o.Revert {
 				r.Kept = append(r.Kept, tree.Name(tree.JoinPath(s.states[n].Dir, f.Path)))

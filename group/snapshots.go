@@ -258,7 +258,7 @@ func (s *session) lockAll(n *node, v verb) (x rootState, open map[int64]*node, e
 			continue
 		}
 		at := n.snapshot(step)
-		err := at.openShared(s.disk, verb{name: v.name, writes: v.writes}, holder)
+		err := at.hold(s.disk, verb{name: v.name, writes: v.writes}, holder)
 		busy := new(disk.BusyError)
 		if errors.As(err, &busy) {
 			err = busy.Of(holder)
@@ -280,9 +280,9 @@ func (s *session) lockAll(n *node, v verb) (x rootState, open map[int64]*node, e
 	return x, open, nil
 }
 
-// openShared is open, where one that only reads may find no lock to take: nobody has ever written to the node.
-func (n *node) openShared(d disk.Disk, v verb, holder disk.Holder) (err error) {
-	for range 2 { // the lock may come between
+// hold is open. One that only reads finds no lock to share at a node in which nothing was protected yet.
+func (n *node) hold(d disk.Disk, v verb, holder disk.Holder) (err error) {
+	for range 2 { // the lock may have come just now
 		n.close()
 		if err = n.open(d, v, holder); err != nil || n.dir == nil || n.unlock != nil {
 			return err
@@ -315,7 +315,7 @@ func (f *surroundings) judge(o *Options) {
 			switch {
 			case is != nil:
 			case root.Failing != "":
-				is = &state{Node: -1, Failing: root.Failing, Unreachable: true}
+				is = &state{Node: -1, Failing: root.Failing}
 			default:
 				is = &state{Node: -1, Lost: true}
 			}
@@ -379,6 +379,9 @@ func judge(step int64, roots []rootState, states []*state, o *Options) Snapshot 
 	few := func(nodes []string) error { return &TooManyError{Nodes: nodes, Tolerate: tolerate} }
 	switch {
 	case err != nil:
+		if more := slices.Concat(unread, damaged); more != nil {
+			err = fmt.Errorf("%w; not read: %s", err, strings.Join(more, "; "))
+		}
 		x.unclear(err)
 	case in.generation == 0 && unread != nil:
 		x.unclear(fmt.Errorf("no node that could be read says that it is protected, and these could not be read: %s", strings.Join(unread, ", ")))

@@ -69,11 +69,15 @@ func (w *roots) latest(p *disktest.Process) (*RecoverReport, error) {
 
 func (w *roots) snapshots(t testing.TB) *SnapshotsReport {
 	t.Helper()
-	r, err := onRanks(w.world, func(ctx context.Context, t transport.Transport, dirs []string) (*SnapshotsReport, error) {
-		return Snapshots(ctx, t, dirs, w.options(w.Process(), Options{}))
-	})
+	r, err := w.snapshotsBy(w.Process())
 	must(t, err)
 	return r
+}
+
+func (w *roots) snapshotsBy(p *disktest.Process) (*SnapshotsReport, error) {
+	return onRanks(w.world, func(ctx context.Context, t transport.Transport, dirs []string) (*SnapshotsReport, error) {
+		return Snapshots(ctx, t, dirs, w.options(p, Options{}))
+	})
 }
 
 // names returns what lies in a root.
