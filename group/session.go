@@ -113,8 +113,7 @@ func (s *session) look(ctx context.Context, dirs []string, v verb) error {
 			return err
 		}
 	}
-	holder := disk.HolderOf(v.name, s.run)
-	holder.Rank = s.t.Rank()
+	holder := s.holder(v)
 	failing, err := s.open(ctx, v, holder)
 	if err != nil {
 		return err

@@ -251,8 +251,7 @@ func (s *session) lockAll(n *node, v verb) (x rootState, open map[int64]*node, e
 	if err != nil {
 		return x, open, err
 	}
-	holder := disk.HolderOf(v.name, s.run)
-	holder.Rank = s.t.Rank()
+	holder := s.holder(v)
 	for _, step := range steps {
 		if s.step != nil && step == *s.step {
 			continue
@@ -278,6 +277,13 @@ func (s *session) lockAll(n *node, v verb) (x rootState, open map[int64]*node, e
 		at.close()
 	}
 	return x, open, nil
+}
+
+// holder returns the holder of locks that this rank is.
+func (s *session) holder(v verb) disk.Holder {
+	h := disk.HolderOf(v.name, s.run)
+	h.Rank = s.t.Rank()
+	return h
 }
 
 // hold is open. One that only reads finds no lock to share at a node in which nothing was protected yet.
