@@ -189,27 +189,15 @@ func (s *session) lookAround(ctx context.Context, v verb) (*surroundings, error)
 	s.around.close()
 	s.around = found
 	mine := make([]rootState, len(s.nodes))
-	lock := func(i int) (err error) {
-		mine[i], found.here[i], err = s.lockAll(s.nodes[i], v)
-		return err
-	}
-	if s.nodes[0].index == 0 {
-		if err := lock(0); err != nil {
+	for _, first := range []bool{true, false} {
+		if err := s.each(ctx, func(_ context.Context, i int, n *node) (err error) {
+			if (n.index == 0) == first {
+				mine[i], found.here[i], err = s.lockAll(n, v)
+			}
+			return err
+		}); err != nil {
 			return nil, err
 		}
-	}
-	if err := s.together(ctx); err != nil {
-		return nil, err
-	}
-	for i, n := range s.nodes {
-		if n.index > 0 {
-			if err := lock(i); err != nil {
-				return nil, err
-			}
-		}
-	}
-	if err := s.together(ctx); err != nil {
-		return nil, err
 	}
 	var err error
 	if found.roots, err = collect(ctx, s, func(ctx context.Context, i int, n *node) (rootState, error) {
