@@ -305,6 +305,20 @@ func TestSnapshotsShared(t *testing.T) {
 			t.Errorf("%+v: %v: want %q", x.theirs, err, x.want)
 		}
 	}
+	// The locks of a file system that do not reach all machines: the file says who has it, too.
+	other := newRoots(t, 3, 1, 1, 2)
+	other.RemoveAll("/r0/step-2")
+	other.RemoveAll("/r2/step-2")
+	p := other.Process()
+	p.Before = func(c disktest.Call) error {
+		if c.Op == "readdir" && c.Path == "/r1/step-2/.volley" {
+			other.WriteFile("/r1/step-2/.volley/lock", []byte(`{"pid":7,"host":"h","verb":"protect","run":"other"}`), 0o600)
+		}
+		return nil
+	}
+	if r, err := other.latest(p); !isBusy(err) || !other.Exists("/r1/step-2") {
+		t.Errorf("%+v, %v", r, err)
+	}
 	w := newRoots(t, 2, 1, 1)
 	w.ranks = 2
 	w.dirs[1] = w.dirs[0]

@@ -209,19 +209,19 @@ func (s *session) lookAround(ctx context.Context, v verb) (*surroundings, error)
 	}); err != nil {
 		return nil, err
 	}
-	// Where there was no lock to share, a run that writes may have begun before all had read.
-	begun, err := collect(ctx, s, func(_ context.Context, i int, n *node) (begun []int64, _ error) {
+	// Another run may have begun before all had read, where there was no lock to share, or locks do not reach all machines.
+	taken, err := collect(ctx, s, func(_ context.Context, i int, n *node) (taken []int64, _ error) {
 		for step, at := range found.here[i] {
-			if at.bare && !at.isBare() {
-				begun = append(begun, step)
+			if at.bare && !at.isBare() || v.writes && disk.Confirm(at.dir, metaPath(lockFile), s.holder(v)) != nil {
+				taken = append(taken, step)
 			}
 		}
-		return begun, nil
+		return taken, nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	for n, steps := range begun {
+	for n, steps := range taken {
 		for _, step := range steps {
 			if x := found.roots[n].Steps[step]; x != nil {
 				x.Busy = &disk.BusyError{Path: x.Dir}
