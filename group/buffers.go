@@ -111,6 +111,26 @@ func (h *parityHeader) seal(p parityParts) error {
 	return err
 }
 
+// begunHeader is the header from when a protection begins until it is complete. Zeros are those of new memory.
+var begunHeader = func() []byte {
+	line, _ := json.Marshal(struct {
+		Format  string `json:"format"`
+		Version int    `json:"version"`
+		Begun   bool   `json:"begun"`
+	}{ParityFormat, ParityVersion, true})
+	return append(disk.Seal(line), make([]byte, headerBytes-len(disk.Seal(line)))...)
+}()
+
+// begin has parity count no more, as a protection begins. Memory too short for a header has none.
+func begin(parity []byte) {
+	if len(parity) >= headerBytes {
+		copy(parity, begunHeader)
+	}
+}
+
+// begun reports whether a protection has begun, and was not completed.
+func begun(parity []byte) bool { return bytes.HasPrefix(parity, begunHeader) }
+
 // parseParity takes the parity of buffers apart. Nothing but the header is compared with its digest.
 func parseParity(memory []byte) (*parityHeader, error) {
 	if len(memory) < headerBytes {
@@ -242,11 +262,17 @@ func (s *session) layOut(ctx context.Context, sizes []int64, o BuffersOptions) (
 // ranks. Each rank has any number of buffers of any lengths. Parity has as many bytes as [ParityBytes] says, or more,
 // and describes itself. All ranks call it, and change no buffer until it returns.
 //
-// When it has returned without an error at one rank, the parity is complete at all ranks. So a rank keeps two sets of
-// buffers, each with its parity: what was protected before stays as it is until ProtectBuffers has returned.
+// When it has returned without an error at one rank, the parity is complete at all ranks. After an error, or the end of
+// a rank, what the parity was before is gone: [RecoverBuffers] refuses the set. So a rank keeps two sets of buffers,
+// each with its parity, and protects them in turns: one set stays as it is until ProtectBuffers has returned for the
+// other.
+//
+// Keep the number of the step in a buffer of each set. After a loss recover both sets, and go on from the set with the
+// larger step: a rank that has died before it called ProtectBuffers leaves the earlier protection of that set as it was.
 //
 // It returns an [*InputError] where the options will not do, or there is no room for the parity.
 func ProtectBuffers(ctx context.Context, t transport.Transport, buffers [][]byte, parity []byte, o BuffersOptions) error {
+	begin(parity) // before any message: what this rank had may be older than what others get
 	_, err := buffering(ctx, t, o, verb{name: "protect buffers", args: o}, func(s *session) (none struct{}, err error) {
 		p, n, err := s.layOut(ctx, sizesOf(buffers), o)
 		if err != nil {
@@ -255,7 +281,6 @@ func ProtectBuffers(ctx context.Context, t transport.Transport, buffers [][]byte
 		if int64(len(parity)) < n {
 			return none, inputf("rank %d: room for %d bytes of parity: want %d", t.Rank(), len(parity), n)
 		}
-		clear(parity[:headerBytes]) // it does not count until it is complete
 		p.works[0].data.hold(buffers)
 		p.works[0].parity = memory(parity[headerBytes:])
 		text, files, err := p.make(ctx, func(w *work) ([]byte, error) { return json.Marshal(&w.member) })
@@ -315,13 +340,29 @@ func (s *session) bufferSizes() (sizes []int64, err error) {
 
 // hold finds out which ranks have the parity of one protection, and gets its manifest and the record of this rank.
 func (s *session) hold(ctx context.Context, parity []byte, lost bool) (err error) {
-	n := s.nodes[0]
-	mine := &state{Dir: n.given, Node: -1, Lost: lost}
-	if !lost {
-		n.look(parity, s.Key, mine)
+	type rank struct {
+		State state
+		Begun bool // and not completed
 	}
-	if s.states, err = exchange(ctx, s, []*state{mine}); err != nil {
+	n := s.nodes[0]
+	mine := rank{State: state{Dir: n.given, Node: -1, Lost: lost}}
+	if !lost {
+		n.look(parity, s.Key, &mine.State)
+		mine.Begun = begun(parity)
+	}
+	ranks, err := exchange(ctx, s, []rank{mine})
+	if err != nil {
 		return err
+	}
+	s.states = nil
+	var cut []string
+	for _, x := range ranks {
+		if s.states = append(s.states, &x.State); x.Begun {
+			cut = append(cut, x.State.Dir)
+		}
+	}
+	if cut != nil { // what others have is older, or not complete
+		return s.alike(ctx, inputf("the protection of these buffers was cut off, and the parity of %s is not complete: recover the other set", strings.Join(cut, ", ")))
 	}
 	if err := s.agree(); err != nil {
 		return s.alike(ctx, err)

@@ -389,6 +389,18 @@ func TestBuffersRefused(t *testing.T) {
 			t.Errorf("rank %d: %v", r, err)
 		}
 	}
+	for r := range j.parity { // the one that has begun to protect has no parity any more
+		if same := bytes.Equal(j.parity[r], plain.parity[r]); same != (r != 1) {
+			t.Errorf("rank %d: its parity is as before: %v", r, same)
+		}
+	}
+	for r, err := range second(j.recover()) {
+		if !group.IsInputError(err) || !strings.Contains(err.Error(), "the parity of rank 1 is not complete") {
+			t.Errorf("rank %d: %v", r, err)
+		}
+	}
+	j.parity[1] = make([]byte, len(j.parity[1])) // new memory
+	must(t, errors.Join(second(j.recover())...))
 	must(t, j.equal(plain))
 }
 
@@ -473,4 +485,75 @@ func TestBuffersDie(t *testing.T) {
 		t.Error("no run failed")
 	}
 	t.Logf("%d runs had completed, %d had not", completed, failed)
+}
+
+// TestBuffersTurns keeps two sets, as docs/checkpoints.md says, and has a rank die at each message of the protection of
+// step 4, in the memory that has step 2; the other set has step 3. The rank is new afterwards, or its memory has
+// survived. Most data are the same in all steps, so that the older parity would do. What comes back of either set is
+// the newest that it has ever held, or the set is refused, and one of both sets comes back.
+func TestBuffersTurns(t *testing.T) {
+	t.Parallel()
+	const k = 4
+	step := func(j *job, rank, n int) { copy(j.buffers[rank][0], fmt.Sprintf("step %d", n)) }
+	is := func(j *job, rank int) string { return string(j.buffers[rank][0]) }
+	for _, tolerate := range []int{1, 2} {
+		newer := newJob(k, group.BuffersOptions{Tolerate: tolerate}, 0, rand.New(rand.NewPCG(8, 33)))
+		for r := range newer.buffers {
+			newer.buffers[r] = [][]byte{[]byte("a table"), bytes.Repeat([]byte{byte(r)}, 70_000*(r%2))}
+		}
+		must(t, errors.Join(newer.size()...))
+		refused, came, changing := 0, 0, 0
+		for dies := 0; dies < k; dies++ {
+			step(newer, dies, 2)
+			must(t, errors.Join(newer.protect()...))
+			older := newer.clone()
+			step(older, dies, 3)
+			must(t, errors.Join(older.protect()...))
+			for round := 0; ; round++ {
+				j := newer.clone()
+				step(j, dies, 4)
+				faults := make([][]faulty.Fault, k)
+				if faults[dies] = []faulty.Fault{faulty.Die(round)}; round == 0 { // not even its own header is cleared
+					faults[dies] = nil
+					errs := j.run(func(ctx context.Context, tr transport.Transport, r int) error {
+						if r == dies {
+							return errors.New("killed")
+						}
+						return group.ProtectBuffers(ctx, tr, j.buffers[r], j.parity[r], j.options[r])
+					})
+					if errors.Join(errs...) == nil {
+						t.Fatal("the protection goes on without a rank")
+					}
+				} else if errs := j.protect(faults...); errs[dies] == nil {
+					must(t, errors.Join(errs...))
+					break
+				}
+				for _, lost := range [][]int{{dies}, nil} {
+					a, b := older.clone(), j.clone()
+					a.lose(lost...)
+					b.lose(lost...)
+					_, errs := b.recover(lost...)
+					switch err := errors.Join(errs...); {
+					case err == nil && is(b, dies) != "step 4e":
+						t.Fatalf("R = %d, rank %d dies in round %d, lost %v: the newer set has %q", tolerate, dies, round, lost, is(b, dies))
+					case err == nil:
+						came++
+					case !group.IsInputError(errs[0]):
+						t.Fatalf("R = %d, rank %d dies in round %d, lost %v: %v", tolerate, dies, round, lost, err)
+					default:
+						refused++
+					}
+					if _, errs := a.recover(lost...); errors.Join(errs...) != nil || is(a, dies) != "step 3e" {
+						t.Fatalf("R = %d, rank %d dies in round %d, lost %v: the older set has %q: %v", tolerate, dies, round, lost, is(a, dies), errors.Join(errs...))
+					}
+				}
+				changing++
+			}
+			copy(newer.buffers[dies][0], "a table")
+		}
+		if refused == 0 {
+			t.Error("nothing was refused")
+		}
+		t.Logf("R = %d: %d runs, the newer set came back %d times and was refused %d times", tolerate, changing, came, refused)
+	}
 }

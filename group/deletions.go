@@ -18,6 +18,14 @@ type shrinkage struct {
 	Empty, Less      bool     `json:",omitempty"`
 }
 
+// checkMost returns an error unless a share of files may be gone. NaN is no share: it compares as less with none.
+func checkMost(share float64) error {
+	if share >= 0 && share <= 1 {
+		return nil
+	}
+	return inputf("a share of %v of the files: want 0 to 1", share)
+}
+
 // shrunk compares the files of a node with those that were protected. A file that was emptied counts as deleted.
 func shrunk(was, now []*tree.Entry, most float64) shrinkage {
 	var x shrinkage

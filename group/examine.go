@@ -175,7 +175,7 @@ func (s *session) examineMeta(n *node, c *condition) {
 	h := st.of(s.current)
 	l := n.generation(s.generation)
 	if h == nil {
-		c.note(tree.Name(l.path(manifestFile)), Damaged, nil)
+		c.note(tree.Name(l.path(manifestFile)), Damaged, n.unread[s.generation])
 		return
 	}
 	if !l.named {
@@ -188,7 +188,11 @@ func (s *session) examineMeta(n *node, c *condition) {
 	c.Manifest = l.named && len(h.Records) == len(files)
 	for i, f := range files {
 		if !slices.Contains(h.Records, i) {
-			c.note(tree.Name(l.path(f.name)), Damaged, nil)
+			_, err := disk.SumText(n.dir, l.path(f.name), f.stored())
+			if !disk.Failed(err) { // it is there, and another
+				err = nil
+			}
+			c.note(tree.Name(l.path(f.name)), Damaged, err)
 		}
 	}
 }
@@ -370,15 +374,16 @@ func (s *session) examineParity(ctx context.Context, n *node, x *Member, c *cond
 		c.note(at, what, err)
 		return nil
 	}
+	from := &noting{parityReader: f}
 	if read != nil {
-		c.Parity = read.badParity
-	} else if c.Parity, err = m.compareParity(ctx, f, x, s.read); err != nil {
+		from, c.Parity = read.parity, read.badParity
+	} else if c.Parity, err = m.compareParity(ctx, from, x, s.read); err != nil {
 		return err
 	}
 	c.earlier = true
 	c.parity = info.Size() != m.parityBytes() || slices.ContainsFunc(c.Parity, func(rows []int) bool { return len(rows) > 0 })
 	if c.parity {
-		c.note(at, Damaged, nil)
+		c.note(at, Damaged, from.err)
 	}
 	return nil
 }

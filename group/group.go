@@ -59,10 +59,10 @@ type Options struct {
 	// Progress, unless nil, is called, also at once, with how many more bytes of nodes here are done, and are to be.
 	Progress func(done, more int64) `json:"-"`
 
-	passed map[int64]string    // snapshots that turned out not to come back, and why; nil: there is no other to take
-	disk   disk.Disk           // nil: disk.OS
-	over   transport.Transport // that plans are carried by; nil: any
-	inTurn bool                // a rank calls the disk for one node after the other, and reads nothing ahead
+	passed map[int64]*lostError // snapshots that turned out to be lost; nil: there is no other to take
+	disk   disk.Disk            // nil: disk.OS
+	over   transport.Transport  // that plans are carried by; nil: any
+	inTurn bool                 // a rank calls the disk for one node after the other, and reads nothing ahead
 }
 
 func (o *Options) defaults() {

@@ -26,6 +26,7 @@ type node struct {
 	readOnly string    // why it cannot be written to; "": it can, or nobody has tried
 	dir      disk.Dir  // nil: there is none, or it cannot be read
 	unlock   func(remove bool)
+	bare     bool              // it had no .volley when it was opened, and so no lock to share
 	undo     func()            // removes the directories that were made for it
 	stored   map[string][]byte // its record files, where they are in memory, by name
 	held     map[int64]*loaded // by generation

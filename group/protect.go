@@ -89,9 +89,17 @@ type NodePlan struct {
 // is complete at all nodes. After an error, or the end of a process at any moment, a new call completes it. It returns
 // an [*InputError] for directories that cannot be protected so, and a [*disk.BusyError] where another run uses a node.
 func Protect(ctx context.Context, t transport.Transport, dirs []string, o ProtectOptions) (*ProtectReport, error) {
-	return run(ctx, t, dirs, o.Options, verb{name: "protect", args: o, writes: !o.DryRun, needs: true}, func(ctx context.Context, s *session) (*ProtectReport, error) {
+	return run(ctx, t, dirs, o.Options, verb{name: "protect", args: o.said(), writes: !o.DryRun, needs: true}, func(ctx context.Context, s *session) (*ProtectReport, error) {
 		return protect(ctx, s, o)
 	})
+}
+
+// said returns the options as ranks can tell them each other: NaN has no JSON.
+func (o ProtectOptions) said() ProtectOptions {
+	if checkMost(o.MaxDeleted) != nil {
+		o.MaxDeleted = -1
+	}
+	return o
 }
 
 type work struct {
@@ -137,10 +145,8 @@ func protect(ctx context.Context, s *session, o ProtectOptions) (*ProtectReport,
 		err = inputf("%w", wrong)
 	case m.Generation > mostGeneration:
 		err = inputf("the group is at generation %d, after which there is no other: recover what is missing, remove the %s of all nodes, and protect it as a new group", s.newest, tree.MetaName)
-	case o.MaxDeleted < 0 || o.MaxDeleted > 1:
-		err = inputf("a share of %v of the files: want 0 to 1", o.MaxDeleted)
 	default:
-		err = cmp.Or(checkDigest(m.Digest, s.Key), s.complete(o.Force))
+		err = cmp.Or(checkMost(o.MaxDeleted), checkDigest(m.Digest, s.Key), s.complete(o.Force))
 	}
 	if err != nil {
 		return nil, s.alike(ctx, err)

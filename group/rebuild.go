@@ -11,7 +11,7 @@ import (
 // A reading is what a rebuild has found of a node that is not lost.
 type reading struct {
 	data      *comparer
-	parity    parityReader
+	parity    *noting
 	badParity [][]int // by chunk: rows
 }
 
@@ -67,7 +67,7 @@ func (s *session) rebuild(ctx context.Context, revert bool, targets map[int]*tar
 			continue
 		}
 		x := s.members[n.index]
-		readings[i] = &reading{newComparer(m, newData(n.dir, x.Entries, true), x), n.parityOf(s.generation), make([][]int, m.ParityChunks)}
+		readings[i] = &reading{newComparer(m, newData(n.dir, x.Entries, true), x), &noting{parityReader: n.parityOf(s.generation)}, make([][]int, m.ParityChunks)}
 	}
 	if err := s.each(ctx, func(ctx context.Context, _ int, n *node) error {
 		if x := targets[n.index]; x != nil {

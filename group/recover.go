@@ -60,7 +60,7 @@ func (r *RecoverReport) Incomplete() error {
 	var what []string
 	for _, n := range r.Nodes {
 		if n.Status == Failing {
-			what = append(what, n.Dir+" cannot be read")
+			what = append(what, n.Dir+" cannot be read: "+n.why)
 		}
 	}
 	switch len(r.Left) {
@@ -84,8 +84,9 @@ func (r *RecoverReport) Incomplete() error {
 // What cannot be brought back, as too much else is damaged or changed, or a node cannot be
 // written to, is in the report, and the rest is recovered.
 //
-// With Latest, Recover takes the newest snapshot that comes back whole. It renames newer ones, which are then no
-// snapshots any more.
+// With Latest, Recover takes the newest snapshot. It takes an older one only where all nodes find that the newer ones
+// are lost for certain, or were never protected: these it renames, and they are then no snapshots any more. It returns a
+// [*NotLostError], and renames nothing, where the newest may come back and does not, as where a disk is full.
 //
 // It returns a *[TooManyError], at every rank, where more nodes are lost than the group tolerates, unless o.Beyond is
 // set, and an [*InputError] for directories that are not those of a group; nothing has been written then. The error is
@@ -95,35 +96,60 @@ func Recover(ctx context.Context, t transport.Transport, dirs []string, o Recove
 	writes := !o.DryRun && o.To == ""
 	latest := o.Roots && o.Step == Latest
 	if latest {
-		o.passed = map[int64]string{}
+		o.passed = map[int64]*lostError{}
 	}
 	for {
 		r, err := run(ctx, t, dirs, o.Options, verb{name: "recover", args: o, writes: writes, makes: writes}, func(ctx context.Context, s *session) (*RecoverReport, error) {
-			if latest && s.manifest == nil && len(s.Key) == 0 && s.complete(false) == nil && !slices.ContainsFunc(s.states, func(x *state) bool { return x.Lost }) {
-				r := &RecoverReport{Step: s.step, Notes: []string{stepName(*s.step) + " is at every node, and not protected: nothing was compared"}}
-				return r, s.setAside(ctx, r, writes)
+			if !latest {
+				return recoverGroup(ctx, s, o)
 			}
-			r, err := recoverGroup(ctx, s, o)
-			if err != nil || !latest {
-				return r, err
-			}
-			if err := r.Incomplete(); err != nil {
-				return nil, s.alike(ctx, err)
-			}
-			return r, s.setAside(ctx, r, writes)
+			return s.recoverLatest(ctx, o, writes)
 		})
-		if passed := new(passedError); errors.As(err, &passed) {
-			o.passed[passed.step] = passed.Error()
-			continue
+		lost := new(lostError)
+		if !errors.As(err, &lost) {
+			return r, err
 		}
-		return r, err
+		o.passed[lost.step] = lost
 	}
 }
 
-// A passedError is that of a snapshot in whose place an older one may come back. All ranks find it.
-type passedError struct {
-	step int64
-	error
+// recoverLatest recovers the snapshot that was chosen, and sets newer ones aside when it is back.
+func (s *session) recoverLatest(ctx context.Context, o RecoverOptions, writes bool) (r *RecoverReport, err error) {
+	if s.manifest == nil && len(s.Key) == 0 && s.complete(false) == nil && !slices.ContainsFunc(s.states, func(x *state) bool { return x.Lost }) {
+		r = &RecoverReport{Step: s.step, Notes: []string{stepName(*s.step) + " is at every node, and not protected: nothing was compared"}}
+		return r, s.setAside(ctx, r, writes)
+	}
+	if r, err = recoverGroup(ctx, s, o); err == nil {
+		if err = r.Incomplete(); err != nil {
+			err = s.alike(ctx, err)
+		}
+	}
+	switch {
+	case err == nil:
+		return r, s.setAside(ctx, r, writes)
+	case s.agreed && !errors.As(err, new(*lostError)):
+		err = &NotLostError{*s.step, err}
+	}
+	return nil, err
+}
+
+// loss returns an error for which nodes in some condition do not come back, as a [lostError] where that is for certain:
+// more nodes are lost than may be, or everything could be read, and is not there.
+func (s *session) loss(conditions []*condition, err error) error {
+	lost, unread := 0, false
+	for n, c := range conditions {
+		if c.Lost && c.Failing == "" {
+			lost++
+			continue
+		}
+		x := s.states[n]
+		unread = unread || c.Foreign || c.Failing != "" || x.of(s.current) == nil && x.Bad != nil // as nobody knows what else it has
+		unread = unread || slices.ContainsFunc(c.Findings, func(f Finding) bool { return f.Why != "" })
+	}
+	if s.passed == nil || unread && lost <= s.manifest.Tolerate {
+		return err
+	}
+	return &lostError{*s.step, s.root, err}
 }
 
 func recoverGroup(ctx context.Context, s *session, o RecoverOptions) (*RecoverReport, error) {
@@ -155,7 +181,7 @@ func recoverGroup(ctx context.Context, s *session, o RecoverOptions) (*RecoverRe
 		}
 	}
 	for n, c := range found.conditions {
-		r.Nodes = append(r.Nodes, NodeReport{Node: n, Dir: s.states[n].Dir, Status: c.status(), Findings: c.Findings})
+		r.Nodes = append(r.Nodes, NodeReport{Node: n, Dir: s.states[n].Dir, Status: c.status(), Findings: c.Findings, why: c.Failing})
 		for _, f := range c.Findings {
 			if f.What == Changed && !o.Revert {
 				r.Kept = append(r.Kept, tree.Name(tree.JoinPath(s.states[n].Dir, f.Path)))
@@ -204,7 +230,7 @@ func (s *session) survey(ctx context.Context, o *RecoverOptions, rebuilds bool, 
 		return nil, err
 	}
 	if err := s.recoverable(found.conditions, o.Beyond); err != nil {
-		return nil, s.alike(ctx, err)
+		return nil, s.alike(ctx, s.loss(found.conditions, err))
 	}
 	if found.repairs, found.beyond, err = s.planRepairs(found.conditions); err != nil {
 		return nil, s.alike(ctx, err)
@@ -212,6 +238,9 @@ func (s *session) survey(ctx context.Context, o *RecoverOptions, rebuilds bool, 
 	if rebuilds && len(found.beyond) > 0 {
 		discard(targets)
 		return s.survey(ctx, o, false, targets, traffic)
+	}
+	if err := s.beyond(found); err != nil {
+		return nil, s.alike(ctx, err)
 	}
 	for _, x := range found.repairs {
 		for _, row := range x.blocks.rows {
@@ -489,6 +518,37 @@ func (s *session) giveUp(n *node, c *condition, beyond map[lostBlock]bool) []str
 	return left
 }
 
+// beyond returns an error where data of a snapshot do not come back, and another snapshot may: nothing of it is written.
+func (s *session) beyond(found *survey) error {
+	blocks := make([]int, s.k)
+	for x := range found.beyond {
+		if !x.parity {
+			blocks[x.node]++
+		}
+	}
+	if s.passed == nil || slices.Max(blocks) == 0 {
+		return nil
+	}
+	var list []string
+	for n, count := range blocks {
+		if count == 0 {
+			continue
+		}
+		what := ""
+		for _, f := range found.conditions[n].Findings {
+			if !f.harmless() {
+				what = fmt.Sprintf(", as %s is %s", f.Path, f.What)
+				if f.Why != "" {
+					what += ": " + f.Why
+				}
+				break
+			}
+		}
+		list = append(list, fmt.Sprintf("%s lacks %s%s", s.name(n), printable.Count(count, "block"), what))
+	}
+	return s.loss(found.conditions, &IncompleteError{[]string{"too many nodes are lost, damaged or changed in some blocks: " + strings.Join(list, "; ")}})
+}
+
 func setOf(list []symbol) map[symbol]bool {
 	set := map[symbol]bool{}
 	for _, x := range list {
@@ -570,3 +630,17 @@ type unreadable struct{ err error }
 func (u unreadable) ReadAt([]byte, int64) (int, error) { return 0, u.err }
 
 func (unreadable) Close() error { return nil }
+
+// A noting reader notes the first thing that the disk does not give.
+type noting struct {
+	parityReader
+	err error
+}
+
+func (r *noting) ReadAt(to []byte, at int64) (int, error) {
+	n, err := r.parityReader.ReadAt(to, at)
+	if r.err == nil && disk.Failed(err) {
+		r.err = err
+	}
+	return n, err
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -131,6 +132,9 @@ func TestArgumentsRefused(t *testing.T) {
 		{ProtectOptions{Layout: Striped, Matrix: FTI}, "matrix fti: layout striped has cauchy"},
 		{ProtectOptions{MaxDeleted: -0.1}, "a share of -0.1 of the files: want 0 to 1"},
 		{ProtectOptions{MaxDeleted: 1.1}, "a share of 1.1 of the files"},
+		{ProtectOptions{MaxDeleted: math.NaN()}, "a share of NaN of the files"},
+		{ProtectOptions{MaxDeleted: math.Inf(1)}, "a share of +Inf of the files"},
+		{ProtectOptions{MaxDeleted: math.Inf(-1)}, "a share of -Inf of the files"},
 		{ProtectOptions{Options: Options{Believe: "/n7"}}, `"/n7" is no node of the group`},
 	} {
 		w := newWorld(4, 1, "")

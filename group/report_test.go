@@ -302,7 +302,7 @@ func TestErrors(t *testing.T) {
 		{RecoverReport{Nodes: []NodeReport{{Dir: "/a", Status: Damaged}}}, "<nil>"},
 		{RecoverReport{Left: []string{"one"}}, "not everything is recovered: one"},
 		{RecoverReport{Left: []string{"one", "two", "three"}}, "not everything is recovered: one; and 2 more"},
-		{RecoverReport{Nodes: []NodeReport{{Dir: "/a", Status: Failing}, {Dir: "/b", Status: Whole}}, Left: []string{"one"}}, "not everything is recovered: /a cannot be read; one"},
+		{RecoverReport{Nodes: []NodeReport{{Dir: "/a", Status: Failing, why: "it fails"}, {Dir: "/b", Status: Whole}}, Left: []string{"one"}}, "not everything is recovered: /a cannot be read: it fails; one"},
 	} {
 		if err := x.r.Incomplete(); fmt.Sprint(err) != x.want {
 			t.Errorf("%v: want %s", err, x.want)

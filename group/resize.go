@@ -36,7 +36,9 @@ type ResizeReport struct {
 //
 // With several ranks they are in the order of [Resized]. Where nodes are removed, each has one node.
 func Resize(ctx context.Context, t transport.Transport, dirs []string, o ResizeOptions) (*ResizeReport, error) {
-	v := verb{name: "resize", args: o, writes: !o.DryRun}
+	said := o
+	said.ProtectOptions = o.said()
+	v := verb{name: "resize", args: said, writes: !o.DryRun}
 	return meeting(ctx, t, o.Options, func(s *session) (*ResizeReport, error) {
 		s.resizing = &o
 		if err := s.look(ctx, dirs, v); err != nil {

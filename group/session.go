@@ -93,15 +93,14 @@ func meeting[T any](ctx context.Context, t transport.Transport, o Options, f fun
 		for _, n := range s.nodes {
 			n.close()
 		}
+		s.around.close()
 	}()
 	result, err = f(s)
 	if err == nil && ctx.Err() != nil {
 		err = context.Cause(ctx)
 	}
 	switch {
-	case err == nil || errors.As(err, new(*transport.AbortError)):
-	case s.passed != nil && s.step != nil && s.agreed:
-		return result, &passedError{*s.step, err}
+	case err == nil || errors.As(err, new(*transport.AbortError)) || errors.As(err, new(*lostError)):
 	default:
 		t.Abort(err)
 	}
@@ -121,8 +120,7 @@ func (s *session) look(ctx context.Context, dirs []string, v verb) error {
 			return err
 		}
 	}
-	holder := disk.HolderOf(v.name, s.run)
-	holder.Rank = s.t.Rank()
+	holder := s.holder(v)
 	failing, err := s.open(ctx, v, holder)
 	if err != nil {
 		return err
@@ -333,14 +331,17 @@ func (s *session) open(ctx context.Context, v verb, holder disk.Holder) ([]strin
 	failing := make([]string, len(s.nodes))
 	open := func(i int) error {
 		n := s.nodes[i]
-		if failing[i] = n.absent; n.absent != "" {
+		if failing[i] = n.absent; n.absent != "" || n.dir != nil { // or it has its lock already
 			return nil
 		}
 		err := n.open(s.disk, v, holder)
 		busy := new(disk.BusyError)
+		if errors.As(err, &busy) {
+			err = busy.Of(holder)
+		}
 		switch {
-		case errors.As(err, &busy) && busy.Holder.Run == holder.Run:
-			return &InputError{error: &disk.SharedError{Path: n.dir.Path(), Ranks: [2]int{min(holder.Rank, busy.Holder.Rank), max(holder.Rank, busy.Holder.Rank)}}}
+		case errors.As(err, new(*disk.SharedError)):
+			return &InputError{error: err}
 		case errors.As(err, &busy), IsInputError(err):
 			return err
 		case err != nil:

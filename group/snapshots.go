@@ -28,7 +28,9 @@ const (
 	InForce     = "in force"    // every node has it as it was protected, as far as its records tell
 	Recoverable = "recoverable" // lost nodes can be recovered
 	Unprotected = "unprotected" // every node has it, and it is not protected
-	Incomplete  = "incomplete"  // a node lacks it, and cannot get it back
+	Incomplete  = "incomplete"  // for certain it does not come back: too much is lost, or it was never protected
+	Unclear     = "unclear"     // it may be in force: something could not be read, or contradicts the rest
+	Busy        = "busy"        // another run has its lock, so nothing of it was read
 )
 
 // A Snapshot is the directories step-<Step> of all roots: a group of its own.
@@ -40,7 +42,8 @@ type Snapshot struct {
 	Holders []int     `json:"holders"`               // nodes that have what is in force
 	Why     string    `json:"why,omitempty"`         // it is not in force
 
-	busy *disk.BusyError // another run writes to it
+	root string // of the manifest in force; "": there is none
+	err  error  // why it is unclear or busy
 }
 
 // A SnapshotsReport lists the snapshots of roots.
@@ -64,7 +67,7 @@ func Snapshots(ctx context.Context, t transport.Transport, roots []string, o Opt
 			return nil, err
 		}
 		s.place(roots)
-		found, err := s.lookAround(ctx)
+		found, err := s.lookAround(ctx, verb{name: "snapshots"})
 		if err != nil {
 			return nil, err
 		}
@@ -75,16 +78,13 @@ func Snapshots(ctx context.Context, t transport.Transport, roots []string, o Opt
 			}
 		}
 		r.Snapshots = append(r.Snapshots, found.list...)
-		if i := slices.IndexFunc(found.list, found.latest); i >= 0 {
+		if i, err := latest(found.list, false); err == nil {
 			r.Latest = &found.list[i].Step
 		}
 		r.Seconds = time.Since(start).Seconds()
 		return r, nil
 	})
 }
-
-// protected reports whether all nodes have a snapshot as it was protected, or can get it back.
-func (x Snapshot) protected() bool { return x.State == InForce || x.State == Recoverable }
 
 func stepName(step int64) string { return fmt.Sprint("step-", step) }
 
@@ -145,6 +145,7 @@ func identifyRoot(d disk.Disk, root string) Identity {
 	return Identity{Node: -1, Name: whole(root), Empty: err == nil && steps == nil}
 }
 
+// A rootState is what a root has.
 type rootState struct {
 	Dir     string
 	Failing string // why it cannot be read
@@ -152,84 +153,211 @@ type rootState struct {
 }
 
 type surroundings struct {
-	roots  []rootState // by node
-	list   []Snapshot  // the newest first
-	others bool        // one is of another number of nodes: roots may have been left out
+	roots []rootState       // by node
+	list  []Snapshot        // the newest first
+	here  []map[int64]*node // of the roots here: snapshots that are open, and locked until the run ends
 }
 
-// lookAround finds out which snapshots there are, but for the one that this run has locked.
-func (s *session) lookAround(ctx context.Context) (*surroundings, error) {
-	roots, err := collect(ctx, s, func(ctx context.Context, _ int, n *node) (rootState, error) {
-		x := rootState{Dir: n.rootName, Failing: n.absent, Steps: map[int64]*state{}}
-		if x.Failing != "" {
-			return x, nil
+// close gives the locks back.
+func (f *surroundings) close() {
+	if f == nil {
+		return
+	}
+	for _, of := range f.here {
+		for _, n := range of {
+			n.close()
 		}
-		steps, err := stepsIn(s.disk, n.root)
-		if IsInputError(err) {
-			return x, err
-		} else if err != nil {
-			x.Failing = err.Error()
-		}
-		for _, step := range steps {
-			if s.step != nil && step == *s.step {
-				continue
+	}
+}
+
+// stepsOf returns the snapshots in the root of a node, and why it cannot be read.
+func (s *session) stepsOf(n *node) (x rootState, steps []int64, err error) {
+	if x = (rootState{Dir: n.rootName, Failing: n.absent}); x.Failing != "" {
+		return x, nil, nil
+	}
+	steps, err = stepsIn(s.disk, n.root)
+	if err != nil && !IsInputError(err) {
+		x.Failing, err = err.Error(), nil
+	}
+	return x, steps, err
+}
+
+// lookAround finds out which snapshots there are, but for the one that this run has locked. It takes the locks of all
+// of them before it reads the first: what it finds stays so until they are given back. Node 0's decide between two runs.
+func (s *session) lookAround(ctx context.Context, v verb) (*surroundings, error) {
+	found := &surroundings{here: make([]map[int64]*node, len(s.nodes))}
+	s.around.close()
+	s.around = found
+	mine := make([]rootState, len(s.nodes))
+	for _, first := range []bool{true, false} {
+		if err := s.each(ctx, func(_ context.Context, i int, n *node) (err error) {
+			if (n.index == 0) == first {
+				mine[i], found.here[i], err = s.lockAll(n, v)
 			}
-			at := n.snapshot(step)
-			busy := new(disk.BusyError)
-			switch err := at.open(s.disk, verb{}, disk.HolderOf("snapshots", s.run)); {
-			case errors.As(err, &busy):
-				x.Steps[step] = &state{Node: -1, Busy: busy}
-			case err != nil:
-				x.Steps[step] = &state{Node: -1, Failing: err.Error()}
-			default:
-				x.Steps[step] = at.load(s.Key, s.k)
-			}
-			at.close()
+			return err
+		}); err != nil {
+			return nil, err
 		}
-		return x, ctx.Err()
+	}
+	var err error
+	if found.roots, err = collect(ctx, s, func(ctx context.Context, i int, n *node) (rootState, error) {
+		for step, at := range found.here[i] {
+			mine[i].Steps[step] = at.load(s.Key, s.k)
+			at.held, at.unread = nil, nil // which take memory
+		}
+		return mine[i], ctx.Err()
+	}); err != nil {
+		return nil, err
+	}
+	// Another run may have begun before all had read, where there was no lock to share, or locks do not reach all machines.
+	taken, err := collect(ctx, s, func(_ context.Context, i int, n *node) (taken []int64, _ error) {
+		for step, at := range found.here[i] {
+			if at.bare && !at.isBare() || v.writes && disk.Confirm(at.dir, metaPath(lockFile), s.holder(v)) != nil {
+				taken = append(taken, step)
+			}
+		}
+		return taken, nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	found := &surroundings{roots: roots}
-	for _, step := range found.steps() {
-		found.list = append(found.list, found.judge(step, &s.Options))
+	for n, steps := range taken {
+		for _, step := range steps {
+			if x := found.roots[n].Steps[step]; x != nil {
+				x.Busy = &disk.BusyError{Path: x.Dir}
+			}
+		}
 	}
+	found.judge(&s.Options)
 	return found, nil
 }
 
-// steps returns all steps of which a root has a directory, the newest first.
-func (f *surroundings) steps() (steps []int64) {
+// lockAll opens and locks all snapshots in the root of a node.
+func (s *session) lockAll(n *node, v verb) (x rootState, open map[int64]*node, err error) {
+	x, steps, err := s.stepsOf(n)
+	x.Steps, open = map[int64]*state{}, map[int64]*node{}
+	if err != nil {
+		return x, open, err
+	}
+	holder := s.holder(v)
+	for _, step := range steps {
+		if s.step != nil && step == *s.step {
+			continue
+		}
+		at := n.snapshot(step)
+		err := at.hold(s.disk, verb{name: v.name, writes: v.writes}, holder)
+		busy := new(disk.BusyError)
+		if errors.As(err, &busy) {
+			err = busy.Of(holder)
+		}
+		switch {
+		case errors.As(err, new(*disk.SharedError)):
+			at.close()
+			return x, open, &InputError{error: err}
+		case errors.As(err, &busy):
+			x.Steps[step] = &state{Node: -1, Busy: busy}
+		case err != nil:
+			x.Steps[step] = &state{Node: -1, Failing: err.Error()}
+		case at.dir != nil: // else it has gone meanwhile
+			open[step] = at
+			continue
+		}
+		at.close()
+	}
+	return x, open, nil
+}
+
+// holder returns the holder of locks that this rank is.
+func (s *session) holder(v verb) disk.Holder {
+	h := disk.HolderOf(v.name, s.run)
+	h.Rank = s.t.Rank()
+	return h
+}
+
+// hold is open. One that only reads finds no lock to share at a node in which nothing was protected yet.
+func (n *node) hold(d disk.Disk, v verb, holder disk.Holder) (err error) {
+	for range 2 { // the lock may have come just now
+		n.close()
+		if err = n.open(d, v, holder); err != nil || n.dir == nil || n.unlock != nil {
+			return err
+		}
+		if n.bare = n.isBare(); n.bare {
+			break
+		}
+	}
+	return err
+}
+
+// isBare reports whether the node has no .volley.
+func (n *node) isBare() bool {
+	_, err := n.dir.Lstat(tree.MetaName)
+	return errors.Is(err, fs.ErrNotExist)
+}
+
+// judge says of all snapshots how they are.
+func (f *surroundings) judge(o *Options) {
+	var steps []int64
 	for _, x := range f.roots {
 		steps = slices.AppendSeq(steps, maps.Keys(x.Steps))
 	}
 	slices.SortFunc(steps, newestFirst)
-	return slices.Compact(steps)
+	others := "" // of how many nodes a snapshot is, where that is another number
+	for _, step := range slices.Compact(steps) {
+		states := make([]*state, len(f.roots))
+		for n, root := range f.roots {
+			is := root.Steps[step]
+			switch {
+			case is != nil:
+			case root.Failing != "":
+				is = &state{Node: -1, Failing: root.Failing}
+			default:
+				is = &state{Node: -1, Lost: true}
+			}
+			is.Dir = tree.JoinPath(root.Dir, tree.Name(stepName(step)))
+			for _, h := range is.Held {
+				if h.Nodes != len(f.roots) {
+					others = fmt.Sprintf("%s is of a group of %d nodes, and %d were given", is.Dir, h.Nodes, len(f.roots))
+				}
+			}
+			states[n] = is
+		}
+		x := judge(step, f.roots, states, o)
+		f.list = append(f.list, x)
+	}
+	for i := range f.list {
+		if x := &f.list[i]; x.State == Unprotected && others != "" {
+			x.unclear(inputf("it is not protected, and roots may have been left out: %s", others))
+		} else if lost := o.passed[x.Step]; lost != nil && x.root == lost.root && x.State != Busy {
+			x.State, x.Why = Incomplete, lost.Error()
+		}
+	}
 }
 
-func (f *surroundings) judge(step int64, o *Options) Snapshot {
+func (x *Snapshot) unclear(err error) { x.State, x.Why, x.err = Unclear, err.Error(), err }
+
+// judge says how a snapshot is, by the states of all nodes: by what is there, what is lost for certain, and what could
+// not be read and may be there.
+func judge(step int64, roots []rootState, states []*state, o *Options) Snapshot {
 	x := Snapshot{Step: step, State: Incomplete, Present: []int{}, Holders: []int{}}
-	var states []*state
-	var lost, lacking []string
-	for n, root := range f.roots {
-		is := root.Steps[step]
-		switch {
-		case is != nil:
+	var lost, unread, damaged, lacking []string
+	var busy *disk.BusyError
+	for n, is := range states {
+		switch dir := roots[n].Dir; {
+		case is.Busy != nil:
+			busy = cmp.Or(busy, is.Busy)
+		case is.Failing != "":
+			unread = append(unread, fmt.Sprintf("%s (%s)", dir, is.Failing))
+		case is.Lost:
+			lost = append(lost, dir)
+		}
+		if roots[n].Steps[step] != nil {
 			x.Present = append(x.Present, n)
-		case root.Failing != "":
-			is = &state{Node: -1, Failing: root.Failing}
-		default:
-			is = &state{Node: -1, Lost: true}
 		}
-		is.Dir = tree.JoinPath(root.Dir, tree.Name(stepName(step)))
-		if is.Failing != "" {
-			lost = append(lost, fmt.Sprintf("%s (%s)", root.Dir, is.Failing))
-		} else if is.Lost {
-			lost = append(lost, root.Dir)
-		}
-		x.busy = cmp.Or(x.busy, is.Busy)
-		f.others = f.others || slices.ContainsFunc(is.Held, func(h held) bool { return h.Nodes != len(f.roots) })
-		states = append(states, is)
+		damaged = append(damaged, is.Bad...)
+	}
+	if busy != nil {
+		x.State, x.Why, x.err = Busy, busy.Error(), busy
+		return x
 	}
 	in, _, err := inForce(states, o, false)
 	tolerate := 0
@@ -238,14 +366,21 @@ func (f *surroundings) judge(step int64, o *Options) Snapshot {
 			x.Holders, tolerate = append(x.Holders, n), h.Tolerate
 			x.Since = cmp.Or(x.Since, h.Since)
 		} else {
-			lacking = append(lacking, f.roots[n].Dir)
+			lacking = append(lacking, roots[n].Dir)
 		}
 	}
+	x.root = in.root
+	few := func(nodes []string) error { return &TooManyError{Nodes: nodes, Tolerate: tolerate} }
 	switch {
-	case x.busy != nil:
-		x.Why = x.busy.Error()
 	case err != nil:
-		x.Why = err.Error()
+		if more := slices.Concat(unread, damaged); more != nil {
+			err = fmt.Errorf("%w; not read: %s", err, strings.Join(more, "; "))
+		}
+		x.unclear(err)
+	case in.generation == 0 && unread != nil:
+		x.unclear(fmt.Errorf("no node that could be read says that it is protected, and these could not be read: %s", strings.Join(unread, ", ")))
+	case in.generation == 0 && damaged != nil:
+		x.unclear(fmt.Errorf("nothing that could be read says that it is protected, and this could not be read: %s", strings.Join(damaged, "; ")))
 	case in.generation == 0 && lost == nil && len(o.Key) == 0: // with a key, what is not protected does not count
 		x.State = Unprotected
 	case in.generation == 0:
@@ -254,7 +389,9 @@ func (f *surroundings) judge(step int64, o *Options) Snapshot {
 			x.Why += ", and missing at " + strings.Join(lost, ", ")
 		}
 	case len(lost) > tolerate:
-		x.Why = (&TooManyError{Nodes: lost, Tolerate: tolerate}).Error()
+		x.Why = few(slices.Concat(lost, unread)).Error()
+	case len(lost)+len(unread) > tolerate:
+		x.unclear(few(slices.Concat(lost, unread)))
 	case lacking != nil:
 		x.State, x.Why = Recoverable, "to be recovered: "+strings.Join(lacking, ", ")
 	default:
@@ -263,143 +400,207 @@ func (f *surroundings) judge(step int64, o *Options) Snapshot {
 	return x
 }
 
-// latest reports whether Recover takes a snapshot, if it is the newest of these.
-func (f *surroundings) latest(x Snapshot) bool {
-	return x.protected() || x.State == Unprotected && !f.others
-}
-
-// noneOf returns the error of roots of which no snapshot will do.
-func (f *surroundings) noneOf(passed map[int64]string) error {
-	var list []string
-	for _, x := range f.list {
-		list = append(list, fmt.Sprintf("%s: %s", stepName(x.Step), cmp.Or(passed[x.Step], x.Why, "it is not protected")))
+// latest decides which snapshot a verb takes, of all of them, the newest first. It passes over those that for certain do
+// not come back, and no others: what cannot be told of a newer one selects no older one. Verbs that only look pass over
+// those, too, that are not protected yet, or are just being protected.
+func latest(list []Snapshot, looks bool) (int, error) {
+	var why []string
+	for i, x := range list {
+		switch x.State {
+		case InForce, Recoverable:
+			return i, nil
+		case Unprotected:
+			if !looks {
+				return i, nil
+			}
+			why = append(why, stepName(x.Step)+": it is not protected")
+			continue
+		case Busy:
+			if !looks {
+				return 0, x.err
+			}
+		case Unclear:
+			return 0, &NotLostError{x.Step, x.err}
+		}
+		why = append(why, stepName(x.Step)+": "+x.Why)
 	}
 	if list == nil {
-		list = []string{"no root has a directory step-N (N a number without leading zeros)"}
+		why = []string{"no root has a directory step-N (N a number without leading zeros)"}
 	}
-	return inputf("no snapshot can be recovered: %s", strings.Join(list, "; "))
+	return 0, inputf("no snapshot can be recovered: %s", strings.Join(why, "; "))
+}
+
+// surplus decides which snapshots a run removes that has put one in force at all nodes: those that are older than so many
+// of the newest ones that can be recovered. It says why others stay that are as old. Kept are those that count.
+func surplus(list []Snapshot, step int64, retain int) (gone, kept []int64, stay []string) {
+	kept = []int64{step}
+	for _, x := range list {
+		if x.State == InForce || x.State == Recoverable {
+			kept = append(kept, x.Step)
+		}
+	}
+	slices.SortFunc(kept, newestFirst)
+	if len(kept) < retain {
+		return nil, kept, nil
+	}
+	kept = kept[:retain]
+	for _, x := range list {
+		switch {
+		case x.Step >= kept[retain-1]:
+		case x.State == Unclear || x.State == Busy:
+			stay = append(stay, fmt.Sprintf("%s stays: %s", stepName(x.Step), x.Why))
+		default:
+			gone = append(gone, x.Step)
+		}
+	}
+	return gone, kept, stay
+}
+
+// A NotLostError says that no older snapshot is taken in the place of one that may come back.
+type NotLostError struct {
+	Step int64
+	err  error
+}
+
+// Unwrap returns why it does not come back now.
+func (e *NotLostError) Unwrap() error { return e.err }
+
+func (e *NotLostError) Error() string {
+	return fmt.Sprintf("%s: %v. It may not be lost, so no older snapshot takes its place: mend that, and run again", stepName(e.Step), e.err)
+}
+
+// A lostError says that a snapshot, whose manifest has the root, does not come back for certain. All ranks find it.
+type lostError struct {
+	step int64
+	root string
+	error
 }
 
 // pick settles which snapshot the directories of this run are.
-func (s *session) pick(ctx context.Context, v verb) error {
+func (s *session) pick(ctx context.Context, v verb) (err error) {
 	step := s.Step
-	if step < Latest {
-		return s.alike(ctx, inputf("there is no step %d: a step is 0 or more", step))
-	}
-	if step == Latest || v.needs {
-		var err error
-		if s.around, err = s.lookAround(ctx); err != nil {
-			return err
+	switch {
+	case step < Latest:
+		err = s.alike(ctx, inputf("there is no step %d: a step is 0 or more", step))
+	case v.needs:
+		step, err = s.common(ctx)
+	case step == Latest:
+		var i int
+		if s.around, err = s.lookAround(ctx, v); err != nil {
+			break
 		}
-		if step, err = s.choose(s.around, v); err != nil {
-			return s.alike(ctx, err)
+		if i, err = latest(s.around.list, s.passed == nil); err != nil {
+			err = s.alike(ctx, err)
+			break
 		}
+		step = s.around.list[i].Step
 	}
-	for _, n := range s.nodes {
-		*n = *n.snapshot(step)
+	if err != nil {
+		return err
+	}
+	for i, n := range s.nodes {
+		s.nodes[i] = n.snapshot(step)
+		if s.around != nil && s.around.here[i][step] != nil {
+			s.nodes[i] = s.around.here[i][step]
+		}
 	}
 	s.step = &step
 	return nil
 }
 
-// choose returns the snapshot that a verb is to take. All ranks find the same.
-func (s *session) choose(found *surroundings, v verb) (int64, error) {
-	if !v.needs {
-		for _, x := range found.list {
-			if x.busy != nil && v.writes { // which may put it in force, or be about to use it
-				return 0, x.busy
-			}
-			if (x.protected() || s.passed != nil && found.latest(x)) && s.passed[x.Step] == "" {
-				return x.Step, nil
-			}
-		}
-		return 0, found.noneOf(s.passed)
+// common returns the step asked for, or the newest, that every root has a directory of.
+func (s *session) common(ctx context.Context) (int64, error) {
+	type root struct {
+		Dir, Failing string
+		Steps        []int64
 	}
-	for _, x := range found.list {
-		if (s.Step == Latest || s.Step == x.Step) && len(x.Present) == s.k {
-			return x.Step, nil
-		}
+	roots, err := collect(ctx, s, func(_ context.Context, _ int, n *node) (root, error) {
+		x, steps, err := s.stepsOf(n)
+		return root{x.Dir, x.Failing, steps}, err
+	})
+	if err != nil {
+		return 0, err
 	}
 	var list []string
-	for _, root := range found.roots {
+	count := map[int64]int{}
+	newest := Latest
+	for _, x := range roots {
 		var has []string
-		for _, x := range found.list {
-			if root.Steps[x.Step] != nil {
-				has = append(has, stepName(x.Step))
+		for _, step := range x.Steps {
+			has = append(has, stepName(step))
+			if count[step]++; count[step] == s.k && (s.Step == Latest || s.Step == step) {
+				newest = max(newest, step)
 			}
 		}
-		list = append(list, fmt.Sprintf("%s has %s", root.Dir, cmp.Or(strings.Join(has, ", "), cmp.Or(root.Failing, "none"))))
+		list = append(list, fmt.Sprintf("%s has %s", x.Dir, cmp.Or(strings.Join(has, ", "), x.Failing, "none")))
+	}
+	if newest >= 0 {
+		return newest, nil
 	}
 	what := "no step-N (N a number without leading zeros)"
 	if s.Step != Latest {
 		what = stepName(s.Step)
 	}
-	return 0, inputf("%s is not at every node: %s. A node that has lost its snapshots gets the latest back by recover", what, strings.Join(list, "; "))
+	return 0, s.alike(ctx, inputf("%s is not at every node: %s. A node that has lost its snapshots gets the latest back by recover", what, strings.Join(list, "; ")))
 }
 
-// setAside renames snapshots newer than the recovered one, so that no mixture of old and new files is protected.
+// setAside renames snapshots newer than the recovered one, so that no mixture of old and new files is protected. The
+// decision for that one has passed over all of them: they are lost.
 func (s *session) setAside(ctx context.Context, r *RecoverReport, writes bool) error {
-	newer := func(x Snapshot) bool { return x.Step > *s.step }
+	var gone []int64
 	for _, x := range s.around.list {
-		if newer(x) {
-			r.Notes = append(r.Notes, fmt.Sprintf("%s is passed over: %s", stepName(x.Step), cmp.Or(s.passed[x.Step], x.Why)))
+		if x.Step > *s.step {
+			gone = append(gone, x.Step)
+			r.Notes = append(r.Notes, fmt.Sprintf("%s is passed over: %s", stepName(x.Step), x.Why))
 		}
 	}
 	if !writes {
 		return nil
 	}
-	_, err := s.clear(ctx, newer, false, &r.Notes)
+	_, err := s.clear(ctx, gone, nil, &r.Notes)
 	return err
 }
 
 // retire removes snapshots older than the newest protected ones that are retained. This one is in force everywhere.
-func (s *session) retire(ctx context.Context, retain int, r *ProtectReport) (err error) {
-	if s.around, err = s.lookAround(ctx); err != nil {
+func (s *session) retire(ctx context.Context, retain int, r *ProtectReport) error {
+	found, err := s.lookAround(ctx, verb{name: "protect", writes: true})
+	if err != nil {
 		return err
 	}
-	kept := []int64{*s.step}
-	for _, x := range s.around.list {
-		if x.protected() {
-			kept = append(kept, x.Step)
-		}
-	}
-	slices.SortFunc(kept, newestFirst)
-	old := func(x Snapshot) bool { return len(kept) >= retain && x.Step < kept[retain-1] }
-	r.Removed, err = s.clear(ctx, old, true, &r.Notes)
+	gone, kept, stay := surplus(found.list, *s.step, retain)
+	r.Notes = append(r.Notes, stay...)
+	r.Removed, err = s.clear(ctx, gone, func(step int64) bool {
+		return slices.Contains(kept, step) || len(kept) == retain && step < kept[retain-1]
+	}, &r.Notes)
 	return err
 }
 
-// clear renames, and removes if asked to, snapshots that no other run uses, and returns which are gone everywhere.
-func (s *session) clear(ctx context.Context, which func(Snapshot) bool, remove bool, notes *[]string) (gone []int64, err error) {
-	for _, x := range s.around.list {
-		if which(x) {
-			gone = append(gone, x.Step)
-		}
-	}
+// clear renames snapshots, whose locks this run has, and returns which are gone everywhere. It removes those set aside
+// before, by this run or an earlier one, of which remove says that nobody needs them any more.
+func (s *session) clear(ctx context.Context, gone []int64, remove func(step int64) bool, notes *[]string) ([]int64, error) {
 	type left struct {
 		Steps []int64
 		Notes []string
 	}
-	all, err := collect(ctx, s, func(_ context.Context, _ int, n *node) (x left, _ error) {
+	all, err := collect(ctx, s, func(_ context.Context, i int, n *node) (x left, _ error) {
 		root, err := s.disk.Open(n.root)
 		if n.absent != "" || err != nil {
 			return x, nil // nothing is there that could go
 		}
 		defer root.Close()
 		for _, step := range gone {
-			at := n.snapshot(step)
-			err := at.open(s.disk, verb{writes: true}, disk.HolderOf("protect", s.run))
-			if err == nil && at.dir != nil {
-				err = root.Rename(stepName(step), stepName(step)+".aside-"+s.run)
+			at := s.around.here[i][step]
+			if at == nil {
+				continue
 			}
-			if at.close(); err != nil {
+			if err := root.Rename(stepName(step), stepName(step)+".aside-"+s.run); err != nil {
 				x.Steps, x.Notes = append(x.Steps, step), append(x.Notes, fmt.Sprintf("%s stays: %v", at.given, err))
 			}
 		}
 		root.SyncDir(".") // a rename that a power cut undoes is made again by the next run
 		entries, _ := root.ReadDir(".")
 		for _, e := range entries {
-			if step, ok := stepOf(e.Name()); ok && remove && e.Name() != stepName(step) {
+			if step, ok := stepOf(e.Name()); ok && remove != nil && remove(step) && e.Name() != stepName(step) {
 				if err := disk.RemoveAll(root, e.Name()); err != nil {
 					x.Notes = append(x.Notes, fmt.Sprintf("%s is not removed: %v", tree.JoinPath(n.rootName, tree.Name(e.Name())), err))
 				}

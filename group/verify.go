@@ -21,6 +21,8 @@ type NodeReport struct {
 	Findings []Finding `json:"findings,omitempty"`
 
 	Recovered *Recovered `json:"recovered,omitempty"` // by Recover; nil: nothing
+
+	why string // it cannot be read
 }
 
 // Recovered is what Recover has brought back at a node.

@@ -132,8 +132,8 @@ typedef struct volley_buffer {
  * All processes of comm, 2 or more, call it, and change no buffer meanwhile. MPI is as for volley_encode. When it has
  * returned VOLLEY_OK at one process, the parity of all is complete. Keep two sets of buffers, each with its parity,
  * and protect them in turns: what the last call has protected is recovered while the next one runs, and has to stay as
- * it is until that has returned VOLLEY_OK. If a process dies meanwhile, recover from the newer set, and if that is
- * refused from the older one.
+ * it is until that has returned VOLLEY_OK. Keep the number of the step in a buffer of each set. If a process dies,
+ * recover both sets, and go on from the one that comes back with the larger step.
  *
  * It returns VOLLEY_USAGE where an argument is wrong, or there is no room. Where only some processes have such an error,
  * the others return VOLLEY_FAILED. */

@@ -2,13 +2,18 @@ package cli
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"math"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"volley/group"
 	"volley/internal/selection"
 	"volley/transport/late"
 )
@@ -99,6 +104,37 @@ func noArguments(cmd *cobra.Command, args []string) error {
 	}
 	return nil
 }
+
+// addDeleted adds the flags of what may be gone since a group was last protected.
+func addDeleted(f *pflag.FlagSet, most *float64, allow *bool) {
+	*most = group.DefaultMaxDeleted
+	f.Var((*share)(most), "max-deleted", "`SHARE` of a node's files, or of their bytes, that may be gone")
+	f.BoolVar(allow, "allow-deleted", false, "protect although more than that is gone")
+}
+
+// A share is a flag from 0 to 1. What it sets is never 0, which the library takes for its default.
+type share float64
+
+// Set takes a number from 0 to 1. NaN is none.
+func (s *share) Set(text string) error {
+	x, err := strconv.ParseFloat(text, 64)
+	if err != nil || !(x >= 0 && x <= 1) {
+		return errors.New("want a share from 0 to 1")
+	}
+	*s = share(max(x, math.SmallestNonzeroFloat64))
+	return nil
+}
+
+// String returns the number.
+func (s *share) String() string {
+	if *s == math.SmallestNonzeroFloat64 {
+		return "0"
+	}
+	return fmt.Sprint(float64(*s))
+}
+
+// Type returns "float".
+func (s *share) Type() string { return "float" }
 
 // limits are the flags of what a run may take from what else runs beside it.
 type limits struct {

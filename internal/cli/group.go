@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"math"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -151,7 +150,11 @@ func wayOn(err error) error {
 	case errors.As(err, &input):
 		way = input.Way
 	}
-	if text := waysOn[way]; text != "" {
+	text := waysOn[way]
+	if text == "" && errors.As(err, new(*group.NotLostError)) {
+		text = "or name another snapshot with --step N"
+	}
+	if text != "" {
 		return fmt.Errorf("%w; %s", err, text)
 	}
 	return err
@@ -207,13 +210,9 @@ func newProtect() *cobra.Command {
 			if p.Retain < 0 || p.Retain > 0 && !o.roots {
 				return usagef("--retain %d: want how many snapshots of roots stay, with --root or --step", p.Retain)
 			}
-			if p.MaxDeleted < 0 || p.MaxDeleted > 1 {
-				return usagef("--max-deleted %v: want a share from 0 to 1", p.MaxDeleted)
-			}
 			if cmd.Flags().Changed("exclude") { // or else nil
 				p.Exclude = slices.DeleteFunc(append([]string{}, p.Exclude...), func(pattern string) bool { return pattern == "" })
 			}
-			p.MaxDeleted = max(p.MaxDeleted, math.SmallestNonzeroFloat64) // 0 is none at all
 			return o.inSets(cmd, dirs, func(t transport.Transport, dirs []string, of group.Part, w io.Writer) error {
 				p := p
 				p.Part = of
@@ -236,8 +235,7 @@ func newProtect() *cobra.Command {
 	f.IntVar(&p.Retain, "retain", 0, "then remove snapshots older than the newest `M` that can be recovered; 0: none")
 	end := flagGroup(cmd, "Override")
 	f.BoolVar(&p.Force, "force", false, "protect although nodes are lost or files damaged")
-	f.Float64Var(&p.MaxDeleted, "max-deleted", group.DefaultMaxDeleted, "`SHARE` of a node's files, or of their bytes, that may be gone")
-	f.BoolVar(&p.AllowDeleted, "allow-deleted", false, "protect although more than that is gone")
+	addDeleted(f, &p.MaxDeleted, &p.AllowDeleted)
 	end()
 	o.add(cmd)
 	return cmd

@@ -442,3 +442,38 @@ func TestInterrupt(t *testing.T) {
 		}
 	}
 }
+
+// TestLatestUnclear damages all that says that the newest snapshot is protected: no older one takes its place, unless
+// the command line names it.
+func TestLatestUnclear(t *testing.T) {
+	t.Parallel()
+	var roots []string
+	for range 2 {
+		roots = append(roots, t.TempDir())
+	}
+	for _, step := range []string{"step-1", "step-2"} {
+		for _, root := range roots {
+			if err := errors.Join(os.Mkdir(filepath.Join(root, step), 0o777), os.WriteFile(filepath.Join(root, step, "data"), []byte(step), 0o666)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		mustRun(t, append([]string{"protect", "--root", "--tolerate", "1"}, roots...)...)
+	}
+	for _, root := range roots {
+		if err := os.Truncate(filepath.Join(root, "step-2", ".volley", "manifest.1.json"), 20); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r := volleyRun(append([]string{"recover", "--latest"}, roots...)...)
+	if r.code != exitFailed {
+		t.Errorf("%+v", r)
+	}
+	wants(t, r.stderr, "step-2: ", "manifest.1.json", "no older snapshot takes its place", "--step N")
+	wants(t, mustRun(t, append([]string{"snapshots"}, roots...)...), "unclear: ", "in force")
+	mustRun(t, append([]string{"recover", "--step", "1"}, roots...)...)
+	for _, root := range roots {
+		if _, err := os.Lstat(filepath.Join(root, "step-2", "data")); err != nil {
+			t.Error(err)
+		}
+	}
+}

@@ -3,7 +3,6 @@ package cli
 import (
 	"fmt"
 	"io"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -27,7 +26,6 @@ func newResize() *cobra.Command {
 		Use:   "resize [--add DIR]... [--remove NODE]... [flags] DIR...",
 		Short: "Add nodes to a protected group, or remove some",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			x.MaxDeleted = max(x.MaxDeleted, math.SmallestNonzeroFloat64) // 0 is none at all
 			return onSets(o, cmd, args, &x, &x.Options, group.Resize, func(w io.Writer, r *group.ResizeReport, all bool) error {
 				for _, dir := range r.Added {
 					printable.Fprintf(w, "added      %s\n", dir)
@@ -47,8 +45,7 @@ func newResize() *cobra.Command {
 	f.BoolVar(&x.DryRun, "dry-run", false, "say what it would take, and write nothing")
 	end := flagGroup(cmd, "Override")
 	f.BoolVar(&x.Force, "force", false, "go on although nodes are lost or files damaged, which then never come back")
-	f.Float64Var(&x.MaxDeleted, "max-deleted", group.DefaultMaxDeleted, "`SHARE` of a node's files, or of their bytes, that may be gone")
-	f.BoolVar(&x.AllowDeleted, "allow-deleted", false, "protect although more than that is gone")
+	addDeleted(f, &x.MaxDeleted, &x.AllowDeleted)
 	end()
 	o.add(cmd)
 	for _, name := range []string{"group-size", "domain"} {

@@ -51,6 +51,11 @@ func TestLock(t *testing.T) {
 			t.Errorf("shared %v: %+v", shared, err)
 		}
 	}
+	// A lock that names this very rank is one that it has given back: whose it is now is not known.
+	busy := new(disk.BusyError)
+	if _, err := openOn(t, quick, path).Lock("lock", false, mine); !errors.As(err, &busy) || busy.Holder != (disk.Holder{}) {
+		t.Errorf("its own name: %+v", err)
+	}
 	unlock(false)
 	one, err := d.Lock("lock", true, disk.HolderOf("verify", "a"))
 	if err != nil {

@@ -30,6 +30,9 @@ func HolderOf(verb, run string) Holder {
 	return Holder{PID: os.Getpid(), Host: host, Verb: verb, Since: time.Now().Truncate(time.Second), Run: run}
 }
 
+// same reports whether both are one rank of one run.
+func (h Holder) same(o Holder) bool { return h.Run != "" && h.Run == o.Run && h.Rank == o.Rank }
+
 // A BusyError says that another run has a lock.
 type BusyError struct {
 	Path   string // of the directory that it uses
@@ -57,6 +60,18 @@ func (e *SharedError) Error() string {
 	return fmt.Sprintf("ranks %d and %d have one directory, %s: give each its own", e.Ranks[0], e.Ranks[1], e.Path)
 }
 
+// Of returns what a busy directory is to a holder that wants its lock: a [*SharedError] where another rank of its run has
+// it. Where the holder itself is named, it has given the lock back, and another run has it without a name yet.
+func (e *BusyError) Of(mine Holder) error {
+	switch {
+	case e.Holder.same(mine):
+		return &BusyError{Path: e.Path}
+	case mine.Run != "" && e.Holder.Run == mine.Run:
+		return &SharedError{e.Path, [2]int{min(mine.Rank, e.Holder.Rank), max(mine.Rank, e.Holder.Rank)}}
+	}
+	return e
+}
+
 // Confirm returns an error where a file that this process has locked says that another has
 // locked it since: a [*SharedError] where that is of the same run, else a [*BusyError]. File
 // systems allow that whose locks do not reach other machines.
@@ -66,12 +81,10 @@ func Confirm(d Dir, name string, mine Holder) error {
 	switch {
 	case err != nil || json.Unmarshal(text, &now) != nil: // it says nothing
 		return nil
-	case now.Run != mine.Run:
-		return &BusyError{Path: d.Path(), Holder: now}
-	case now.PID != mine.PID || now.Host != mine.Host || now.Rank != mine.Rank:
-		return &SharedError{d.Path(), [2]int{min(mine.Rank, now.Rank), max(mine.Rank, now.Rank)}}
+	case now.Run == mine.Run && now.Rank == mine.Rank && now.PID == mine.PID && now.Host == mine.Host:
+		return nil
 	}
-	return nil
+	return (&BusyError{Path: d.Path(), Holder: now}).Of(mine)
 }
 
 // alive reports whether a holder may still run.
@@ -124,7 +137,7 @@ func (d *osDir) tryLock(name string, shared bool, holder Holder) (unlock func(re
 		l.Close()
 		busy := &BusyError{Path: d.path}
 		text, err := ReadText(d, name, mostHolder)
-		if err != nil || json.Unmarshal(text, &busy.Holder) != nil || !alive(busy.Holder) {
+		if err != nil || json.Unmarshal(text, &busy.Holder) != nil || !alive(busy.Holder) || busy.Holder.same(holder) {
 			return nil, d.holderTime, &BusyError{Path: d.path} // it is about to say who it is, or to end
 		}
 		if shared { // another reader has the lock for a moment, to remove its file

@@ -188,11 +188,11 @@ class Snapshot:
     """How a snapshot is. `holders` are the nodes that have it protected, `present` those that have its directory."""
 
     step: int
-    state: str  # in force, recoverable or incomplete
+    state: str  # in force, recoverable, unprotected, incomplete, unclear or busy
     protected_at: datetime | None = None
     holders: list[int] = field(default_factory=list)
     present: list[int] = field(default_factory=list)
-    why: str = ""  # it is incomplete
+    why: str = ""  # it is not in force
 
     def __post_init__(self) -> None:
         self.protected_at = _time(self.protected_at)

@@ -292,12 +292,13 @@ class Checkpointer:
         Returns None where no snapshot was ever in force or complete. torch.load reads the state, and runs what a pickle
         says: protect a job only between hosts that you trust.
 
-        Raises `volley.Refused` where there are snapshots, and none can be brought back. Nothing is then changed.
+        Raises `volley.Refused` or `volley.RunFailed` where there are snapshots, and none can be brought back, or the newest
+        cannot be read or written now and may not be lost. No snapshot is then moved away.
         """
         self._finish()
         self._clear()
         known = self._run("snapshots")
-        if "latest" not in known and not any(s.get("holders") for s in known["snapshots"]):
+        if all(s["state"] == "incomplete" and not s.get("holders") for s in known["snapshots"]):  # for certain
             self._set_aside()
             return None
         step = int(self._run("recover", "--latest")["step"])

@@ -139,8 +139,8 @@ def recover(
     `to` copies the files of lost nodes there, and changes nothing in the group. `revert` brings back changed files,
     too. `beyond` tries although more nodes are lost than tolerated. `dry_run` says what would be done.
 
-    With `latest` each directory is a root of snapshots: the newest that can be brought back is, and those that are
-    newer are set aside. `step` brings back `step-N`, and sets none aside. `group` and `progress` are those
+    With `latest` each directory is a root of snapshots: the newest that is not lost is brought back, and those that are
+    lost are set aside. `step` brings back `step-N`, and sets none aside. `group` and `progress` are those
     of `protect`.
 
     Raises `NotWhole` where not everything is back: its `reports` say what is. Raises `Refused` or `RunFailed` where

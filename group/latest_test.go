@@ -1,0 +1,328 @@
+package group
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"volley/internal/disk"
+	"volley/internal/disk/disktest"
+)
+
+// TestLatest gives the decision about all snapshots their states, the newest first.
+func TestLatest(t *testing.T) {
+	t.Parallel()
+	busy, broken := &disk.BusyError{Path: "/r1"}, errors.New("input/output error")
+	list := func(states ...string) (all []Snapshot) {
+		for i, state := range states {
+			x := Snapshot{Step: int64(len(states) - i), State: state, Why: "it is " + state}
+			if x.err = broken; state == Busy {
+				x.err = busy
+			}
+			all = append(all, x)
+		}
+		return all
+	}
+	for _, x := range []struct {
+		states []string
+		takes  string // "": none
+		looks  string // what a verb takes that only looks
+		wrong  any    // the kind of error where one takes none
+		gone   []int64
+		stay   int
+	}{
+		{states: nil, wrong: new(*InputError)},
+		{states: []string{InForce, InForce, Recoverable, Incomplete, Unclear, Busy, Unprotected}, takes: InForce, looks: InForce, gone: []int64{6, 5, 4, 1}, stay: 2},
+		{states: []string{Recoverable, InForce}, takes: Recoverable, looks: Recoverable, gone: []int64{1}},
+		{states: []string{Unprotected, InForce}, takes: Unprotected, looks: InForce},
+		{states: []string{Incomplete, Incomplete, InForce}, takes: InForce, looks: InForce},
+		{states: []string{Incomplete, Unclear, InForce}, wrong: new(*NotLostError)},
+		{states: []string{Unclear, InForce, InForce}, wrong: new(*NotLostError), gone: []int64{1}},
+		{states: []string{InForce, Unclear, InForce, Busy}, takes: InForce, looks: InForce, gone: []int64{2}, stay: 2},
+		{states: []string{Incomplete, Busy, InForce}, looks: InForce, wrong: new(*disk.BusyError)},
+		{states: []string{Incomplete, Incomplete}, wrong: new(*InputError)},
+		{states: []string{Unprotected}, takes: Unprotected, wrong: new(*InputError)},
+	} {
+		all := list(x.states...)
+		for want, looks := range map[*string]bool{&x.takes: false, &x.looks: true} {
+			i, err := latest(all, looks)
+			switch {
+			case *want == "" && (err == nil || !errors.As(err, x.wrong)):
+				t.Errorf("%q, looks %v: %d, %v: want %T", x.states, looks, i, err, x.wrong)
+			case *want != "" && (err != nil || all[i].State != *want):
+				t.Errorf("%q, looks %v: %d, %v: want the first that is %s", x.states, looks, i, err, *want)
+			}
+		}
+		gone, kept, stay := surplus(all, int64(len(all))+1, 2)
+		if !slices.Equal(gone, x.gone) || len(stay) != x.stay || kept[0] != int64(len(all))+1 {
+			t.Errorf("%q: %d go, %d are kept, %q stay: want %d, and %d", x.states, gone, kept, stay, x.gone, x.stay)
+		}
+	}
+}
+
+// TestLatestAll judges two snapshots for all that up to four nodes may have of each, and say of it. An older one is taken
+// only where the newer one is lost, whatever nodes have that do not say what they have. One that is said to come back is not
+// lost, whatever that is.
+func TestLatestAll(t *testing.T) {
+	t.Parallel()
+	const (
+		gone, bare, holds     = 0, 1, 2 // what a node has
+		unread, damaged, busy = 3, 4, 5 // what it does not say
+		kinds                 = 6
+	)
+	may := [kinds][]int{{gone}, {bare}, {holds}, {gone, bare, holds}, {bare, holds}, {bare, holds}}
+	for k := 2; k <= 4; k++ {
+		for r := 1; r < k; r++ {
+			judged := func(has []int) Snapshot {
+				f := &surroundings{}
+				for n, kind := range has {
+					dir := fmt.Sprint("/r", n)
+					x := &state{Node: -1, Files: true}
+					switch kind {
+					case gone:
+						x = nil
+					case holds:
+						x = &state{Node: n, Files: true, Group: "g", Held: []held{{
+							Generation: 1, Group: "g", Nodes: k, Tolerate: r, Root: "root", Committed: true, Complete: true, Records: []int{0, 1},
+						}}}
+					case unread:
+						x = &state{Node: -1, Failing: "input/output error"}
+					case damaged:
+						x.Bad = []string{dir + "/manifest.1.json: unexpected end"}
+					case busy:
+						x = &state{Node: -1, Busy: &disk.BusyError{Path: dir}}
+					}
+					f.roots = append(f.roots, rootState{Dir: dir, Steps: map[int64]*state{1: x}})
+					if x == nil {
+						delete(f.roots[n].Steps, 1)
+					}
+				}
+				if f.judge(&Options{}); f.list == nil { // no node has it
+					return Snapshot{State: Incomplete}
+				}
+				return f.list[0]
+			}
+			digits := func(i, base int) (list []int) {
+				for range k {
+					list, i = append(list, i%base), i/base
+				}
+				return list
+			}
+			count := func(base int) int {
+				n := 1
+				for range k {
+					n *= base
+				}
+				return n
+			}
+			truth := map[string]string{} // states, by what nodes have
+			for i := range count(3) {
+				has := digits(i, 3)
+				truth[fmt.Sprint(has)] = judged(has).State
+			}
+			comes := func(state string) bool { return state == InForce || state == Recoverable }
+			var all []Snapshot
+			var lost []bool // for certain
+			for i := range count(kinds) {
+				said := digits(i, kinds)
+				x := judged(said)
+				certain := true
+				var complete func(has []int)
+				complete = func(has []int) {
+					if n := len(has); n < k {
+						for _, kind := range may[said[n]] {
+							complete(append(has[:n:n], kind))
+						}
+						return
+					}
+					is := truth[fmt.Sprint(has)]
+					left := k
+					for _, kind := range has {
+						if kind == gone {
+							left--
+						}
+					}
+					certain = certain && (is == Incomplete || is == Unclear && left < k-r) // which nobody can tell, nor bring back
+					if comes(x.State) && (is == Incomplete || is == Unprotected) || x.State == Unprotected && is != Unprotected {
+						t.Fatalf("K = %d, R = %d: %v is %s, and may be %v, which is %s", k, r, said, x.State, has, is)
+					}
+				}
+				complete(nil)
+				if x.State == Incomplete && !certain {
+					t.Fatalf("K = %d, R = %d: %v is given up, and may come back", k, r, said)
+				}
+				all, lost = append(all, x), append(lost, certain)
+			}
+			for i, newer := range all {
+				for _, older := range []string{InForce, Recoverable, Unprotected, Incomplete, Unclear, Busy} {
+					at, err := latest([]Snapshot{newer, {State: older, err: errors.New("why")}}, false)
+					if err == nil && at == 1 && !lost[i] {
+						t.Fatalf("K = %d, R = %d: %v is passed over", k, r, digits(i, kinds))
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestSnapshotsWrite has the disk of a new node, or of another one, fail while the latest snapshot comes back: the run
+// fails, or recovers it, and sets nothing aside. When the disk is mended the same snapshot comes back.
+func TestSnapshotsWrite(t *testing.T) {
+	t.Parallel()
+	w := newRoots(t, 3, 1, 1, 2)
+	w.lose(1, 1)
+	w.SyncAll()
+	refused := 0
+	for _, e := range disktest.Errnos {
+		for _, where := range []string{"/r1", "/r0/step-2", "/r0/step-2/rank0", "/r0/step-2/.volley", "/r2"} {
+			c := w.clone()
+			p := c.Process()
+			p.Deny(where, e.Err, e.Ops...)
+			r, err := c.latest(p)
+			switch {
+			case err == nil && *r.Step != 2:
+				t.Fatalf("%s at %s: step %d came back, %q", e.Name, where, *r.Step, r.Notes)
+			case err != nil:
+				if refused++; !strings.Contains(err.Error(), e.Err.Error()) || !strings.Contains(err.Error(), where[:3]) {
+					t.Errorf("%s at %s: %v: want the node and the reason", e.Name, where, err)
+				}
+			}
+			for n := range c.dirs {
+				if is := c.names(n); n != 1 && !slices.Equal(is, []string{"step-1", "step-2"}) {
+					t.Fatalf("%s at %s: root %d has %q: %v", e.Name, where, n, is, err)
+				}
+			}
+			p.Kill()
+			if _, wrong := c.comesBack(nil, 0, 2); wrong != nil {
+				t.Fatalf("%s at %s: %v: then %v", e.Name, where, err, wrong)
+			}
+		}
+	}
+	if refused < 20 {
+		t.Errorf("%d runs were refused", refused)
+	}
+}
+
+// TestSnapshotsManifest damages what says that the newest snapshot is protected, at all nodes that are left.
+func TestSnapshotsManifest(t *testing.T) {
+	t.Parallel()
+	w := newRoots(t, 3, 1, 1, 2)
+	w.lose(1, 1)
+	for _, root := range []string{"/r0", "/r2"} {
+		w.WriteFile(root+"/step-2/.volley/generation.1/manifest.json", []byte(`{"format":"volley-gr`), 0o600)
+	}
+	_, err := w.latest(w.Process())
+	if !errors.As(err, new(*NotLostError)) || !strings.Contains(err.Error(), "/r0/step-2/.volley/generation.1/manifest.json: ") {
+		t.Errorf("%v", err)
+	}
+	w.save(3)
+	r, err := w.protectStep(w.Process(), 3, 1)
+	must(t, err)
+	if is := w.names(0); !slices.Equal(r.Removed, []int64{1}) || !slices.Equal(is, []string{"step-2", "step-3"}) || !strings.Contains(strings.Join(r.Notes, ""), "step-2 stays: ") {
+		t.Errorf("%d were removed, and there is %q: %q", r.Removed, is, r.Notes)
+	}
+}
+
+// TestSnapshotsMeanwhile has another process protect a snapshot, which may be protected already, at each call of a
+// recovery or a look. Whoever succeeds finds the snapshot in force: nothing sets it aside.
+func TestSnapshotsMeanwhile(t *testing.T) {
+	t.Parallel()
+	for i := range 4 {
+		again := i%2 == 1
+		w := newRoots(t, 3, 1, 1)
+		w.ranks = []int{1, 3}[i/2]
+		w.save(2)
+		if again {
+			_, err := w.protectStep(w.Process(), Latest, 0)
+			must(t, err)
+		}
+		for name, verb := range map[string]func(c *roots, p *disktest.Process) error{
+			"recover": func(c *roots, p *disktest.Process) error { _, err := c.latest(p); return err },
+			"snapshots": func(c *roots, p *disktest.Process) error {
+				r, err := c.snapshotsBy(p)
+				if err == nil && r.Snapshots[0].State != InForce && r.Snapshots[0].State != Unprotected && r.Snapshots[0].State != Busy {
+					err = fmt.Errorf("step-2 is %s: %s", r.Snapshots[0].State, r.Snapshots[0].Why)
+				}
+				return err
+			},
+		} {
+			calls := w.Calls(func(p *disktest.Process) {
+				c := w.clone()
+				c.Machine = nil
+				must(t, verb(c, p))
+			})
+			done, both := 0, 0
+			for n := range calls {
+				if w.ranks > 1 && *mostCalls > 0 && n%7 > 0 {
+					continue
+				}
+				c := w.clone()
+				p := c.Process()
+				var protected error
+				p.At(n, func() { _, protected = c.protectStep(c.Process(), 2, 0) })
+				err := verb(c, p)
+				for _, err := range []error{err, protected} {
+					if err != nil && !isBusy(err) {
+						t.Fatalf("%s at %d ranks, protected before %v, at %v: %v", name, w.ranks, again, calls[n], err)
+					}
+				}
+				if protected == nil {
+					if done++; err == nil {
+						both++
+					}
+					for i := range c.dirs {
+						if is := c.names(i); !slices.Equal(is, []string{"step-1", "step-2"}) {
+							t.Fatalf("%s at %d ranks, protected before %v, at %v: root %d has %q", name, w.ranks, again, calls[n], i, is)
+						}
+					}
+				}
+			}
+			if done == 0 {
+				t.Errorf("%s at %d ranks, protected before %v: no protection beside it succeeds", name, w.ranks, again)
+			}
+			t.Logf("%s at %d ranks, protected before %v: %d calls, %d protections, both %d times", name, w.ranks, again, len(calls), done, both)
+		}
+	}
+}
+
+// TestSnapshotsShared gives two ranks one root, and a lock that says who had it before: that is no other rank.
+func TestSnapshotsShared(t *testing.T) {
+	t.Parallel()
+	mine := disk.Holder{PID: 7, Host: "h", Run: "run", Rank: 1}
+	for _, x := range []struct {
+		theirs disk.Holder
+		want   string
+	}{
+		{disk.Holder{PID: 8, Host: "h", Run: "other", Rank: 1}, "is busy: volley"},
+		{disk.Holder{PID: 7, Host: "h", Run: "run", Rank: 1}, "is busy: another run"},
+		{disk.Holder{PID: 9, Host: "h", Run: "run", Rank: 1}, "is busy: another run"},
+		{disk.Holder{PID: 8, Host: "h", Run: "run", Rank: 0}, "ranks 0 and 1 have one directory"},
+		{disk.Holder{}, "is busy: another run"},
+	} {
+		if err := (&disk.BusyError{Path: "/r", Holder: x.theirs}).Of(mine); !strings.Contains(err.Error(), x.want) {
+			t.Errorf("%+v: %v: want %q", x.theirs, err, x.want)
+		}
+	}
+	// The locks of a file system that do not reach all machines: the file says who has it, too.
+	other := newRoots(t, 3, 1, 1, 2)
+	other.RemoveAll("/r0/step-2")
+	other.RemoveAll("/r2/step-2")
+	p := other.Process()
+	p.Before = func(c disktest.Call) error {
+		if c.Op == "readdir" && c.Path == "/r1/step-2/.volley" {
+			other.WriteFile("/r1/step-2/.volley/lock", []byte(`{"pid":7,"host":"h","verb":"protect","run":"other"}`), 0o600)
+		}
+		return nil
+	}
+	if r, err := other.latest(p); !isBusy(err) || !other.Exists("/r1/step-2") {
+		t.Errorf("%+v, %v", r, err)
+	}
+	w := newRoots(t, 2, 1, 1)
+	w.ranks = 2
+	w.dirs[1] = w.dirs[0]
+	if _, err := w.latest(w.Process()); !errors.As(err, new(*disk.SharedError)) || !IsInputError(err) {
+		t.Errorf("%v", err)
+	}
+}
