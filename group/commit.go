@@ -1,10 +1,12 @@
 package group
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
+	"os"
 	"path"
 	"slices"
 	"syscall"
@@ -22,75 +24,169 @@ func (x *target) commit() error {
 	if err := x.begin(); err != nil {
 		return err
 	}
-	synced := map[string]bool{} // directories in which there are new names
 	for _, e := range x.others {
-		if x.made[e.Path] == "" {
-			continue
-		}
-		if err := x.rename(x.made[e.Path], e, synced); err != nil && !errors.Is(err, fs.ErrExist) {
-			return err
+		if x.made[e.Path] != "" {
+			x.commitDir(e)
 		}
 	}
-	before := len(x.left)
-	for _, e := range x.files {
-		if err := x.rename(x.temporary[e.Path], e, synced); err != nil {
-			return err
+	for _, f := range x.files {
+		if f.staged != "" {
+			x.commitNames(f)
 		}
 	}
-	x.back.Files = len(x.files) - (len(x.left) - before)
-	before = len(x.left)
-	if err := x.commitLinks(synced); err != nil {
-		return err
-	}
-	if err := x.commitSymlinks(synced); err != nil {
-		return err
-	}
-	x.back.Others = len(x.others) - (len(x.left) - before)
-	if slices.ContainsFunc(x.others, func(e *tree.Entry) bool { return e.Path == "." }) {
-		x.back.Others-- // that is the node
-	}
-	if err := x.end(synced); err != nil {
-		return err
-	}
+	x.commitSymlinks()
+	x.removeBeside()
+	x.end()
 	return x.commitMeta()
 }
 
-// rename gives what was made its name. Where there cannot be such a name, that holds up nothing else.
-func (x *target) rename(made string, e *tree.Entry, synced map[string]bool) error {
-	err := x.setAside(e)
-	if err == nil {
-		err = x.node.dir.Rename(staged(made), string(e.Path))
+// name gives what was made in the stage its name, and reports whether it has it. Where that is on another file system,
+// again makes it there. What cannot have its name is left.
+func (x *target) name(e *tree.Entry, p tree.Name, made string, again func(at disk.Dir, name, path string) error) bool {
+	if x.lost(p) {
+		return false
 	}
+	n := x.node
+	there, err := n.dir.Lstat(string(p))
 	switch {
-	case errors.Is(err, syscall.EXDEV):
-		err = fmt.Errorf("%s: another file system is mounted there: unmount it, and recover again", x.node.path(e.Path))
-		fallthrough
-	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
-		x.left = append(x.left, err.Error())
-		return nil
-	case err == nil:
-		synced[path.Dir(string(e.Path))] = true
+	case errors.Is(err, fs.ErrNotExist):
+		err = nil
+	case err != nil:
+	case there.IsDir() && e.Type == tree.TypeDir:
+		if err = x.taken(p, there); err == nil {
+			return true // somebody has made it meanwhile
+		}
+	default:
+		if err = x.taken(p, there); err == nil && !there.IsDir() {
+			err = x.setAside(e, p, there)
+		}
+	}
+	if err == nil {
+		err = n.dir.Rename(staged(made), string(p))
+	}
+	if errors.Is(err, syscall.EXDEV) {
+		err = x.nameBeside(p, again)
+	}
+	if err != nil {
+		x.gone[p] = e.Type == tree.TypeDir
+		x.leave(p, err)
+		return false
+	}
+	x.synced[path.Dir(string(p))] = true
+	return true
+}
+
+// nameBeside makes something on the file system that its name is on, and gives it that. It has no part of its name
+// before it is whole.
+func (x *target) nameBeside(p tree.Name, again func(at disk.Dir, name, path string) error) error {
+	const name = "new"
+	beside, err := x.stageBeside(path.Dir(string(p)))
+	if err != nil {
+		return err
+	}
+	at := path.Join(beside.path, name)
+	if err = again(beside, name, at); err == nil {
+		err = x.node.dir.Rename(at, string(p))
+	}
+	if err != nil {
+		beside.Remove(name) // or the next run does, with all of it
 	}
 	return err
 }
 
-func (x *target) commitLinks(synced map[string]bool) error {
-	for i, e := range x.others {
-		if e.Type != tree.TypeLink {
+func (x *target) commitDir(e *tree.Entry) {
+	if x.name(e, e.Path, x.made[e.Path], func(at disk.Dir, name, _ string) error {
+		info, err := x.makeDir(at, name, e)
+		if err == nil {
+			i := slices.IndexFunc(x.opened, func(o *openedDir) bool { return o.Path == e.Path })
+			x.opened[i].inode = disk.Inode(info)
+		}
+		return err
+	}) {
+		x.back.Others++
+	}
+}
+
+// commitNames gives a file its names, the first of which is that of what is staged: all others are made of it before.
+func (x *target) commitNames(f *regained) {
+	for i, p := range slices.Backward(f.names) {
+		made := f.staged
+		if i > 0 {
+			made = fmt.Sprint(f.staged, "-", i)
+			if x.node.dir.Link(staged(f.staged), staged(made)) != nil { // the file system has no links, or no more of this file
+				if err := x.copy(f, x.stage, made); err != nil {
+					x.leave(p, err)
+					continue
+				}
+			}
+		}
+		if !x.name(f.Entry, p, made, func(at disk.Dir, name, path string) error { return x.copyBeside(f, p, at, name, path) }) {
 			continue
 		}
-		name := fmt.Sprint("name-", i)
-		if err := x.node.dir.Link(string(e.Target), staged(name)); errors.Is(err, syscall.EXDEV) || errors.Is(err, fs.ErrNotExist) {
-			x.left = append(x.left, x.otherName(e))
-			continue
-		} else if err != nil {
-			return err
-		}
-		if err := x.rename(name, e, synced); err != nil {
-			return err
+		if i > 0 || f.linked {
+			x.back.Others++
+		} else {
+			x.back.Files++
 		}
 	}
-	return nil
+}
+
+// copyBeside makes a file on another file system, as one more name of what it is there already.
+func (x *target) copyBeside(f *regained, p tree.Name, at disk.Dir, name, path string) error {
+	for _, like := range []*tree.Entry{f.like, f.copied} {
+		if like != nil && x.link(like, at, name, path) {
+			return nil
+		}
+	}
+	err := x.copy(f, at, name)
+	if err == nil {
+		var info fs.FileInfo
+		if info, err = at.Lstat(name); err == nil {
+			f.copied = tree.Seen(p, info)
+		}
+	}
+	return err
+}
+
+// link makes one more name of a file, in a directory that is nobody else's, and reports whether it is that file, as it
+// was seen.
+func (x *target) link(like *tree.Entry, at disk.Dir, name, path string) bool {
+	if x.node.dir.Link(string(like.Path), path) != nil {
+		return false
+	}
+	info, err := at.Lstat(name)
+	if err != nil || !like.Still(info) {
+		at.Remove(name)
+		return false
+	}
+	return true
+}
+
+// copy makes a copy of a file in the stage, which lasts.
+func (x *target) copy(f *regained, at disk.Dir, name string) error {
+	from, err := x.stage.OpenFile(f.staged, os.O_RDONLY, 0)
+	if err != nil {
+		return err
+	}
+	defer from.Close()
+	to, err := createIn(at, name, f.Size)
+	if err != nil {
+		return err
+	}
+	block := make([]byte, 1<<20)
+	for done := int64(0); err == nil && done < f.Size; done += int64(len(block)) {
+		block = block[:min(int64(len(block)), f.Size-done)]
+		if _, err = from.ReadAt(block, done); err == nil && (!f.Sparse || slices.ContainsFunc(block, func(b byte) bool { return b != 0 })) {
+			_, err = to.WriteAt(block, done)
+		}
+	}
+	if err == nil {
+		err = cmp.Or(x.setMeta(at, name, f.Entry), to.Sync())
+	}
+	if err = cmp.Or(err, to.Close()); err != nil {
+		at.Remove(name)
+	}
+	return err
 }
 
 func (x *target) setMeta(dir disk.Dir, name string, e *tree.Entry) error {
@@ -119,38 +215,57 @@ func (x *target) notSet() []string {
 }
 
 // commitSymlinks gives symbolic links their names. They are made last before, with their times.
-func (x *target) commitSymlinks(synced map[string]bool) error {
-	n := x.node
-	var names []string
-	var links []*tree.Entry
-	for i, e := range x.others {
-		if e.Type == tree.TypeSymlink {
-			name := fmt.Sprint("link-", i)
-			names, links = append(names, name), append(links, e)
-			if err := x.stage.Symlink(string(e.Target), name); err != nil {
-				return err
-			}
-			if err := x.setMeta(x.stage, name, e); err != nil {
-				return err
-			}
-		}
-	}
-	if len(links) == 0 {
-		return nil
-	}
-	if err := n.dir.SyncAll(); err != nil {
-		return err
-	}
-	for i, e := range links {
-		if err := x.rename(names[i], e, synced); err != nil {
+func (x *target) commitSymlinks() {
+	make := func(at disk.Dir, name string, e *tree.Entry) error {
+		if err := at.Symlink(string(e.Target), name); err != nil {
 			return err
 		}
+		return x.setMeta(at, name, e)
 	}
-	return nil
+	names := map[*tree.Entry]string{}
+	for i, e := range x.others {
+		if e.Type != tree.TypeSymlink || x.lost(e.Path) {
+			continue
+		}
+		name := fmt.Sprint("link-", i)
+		if err := make(x.stage, name, e); err != nil {
+			x.leave(e.Path, err)
+			continue
+		}
+		names[e] = name
+	}
+	if len(names) == 0 {
+		return
+	}
+	last := x.node.dir.SyncAll()
+	for _, e := range x.others {
+		switch {
+		case names[e] == "":
+		case last != nil:
+			x.leave(e.Path, last)
+		case x.name(e, e.Path, names[e], func(at disk.Dir, name, _ string) error {
+			return cmp.Or(make(at, name, e), at.SyncAll())
+		}):
+			x.back.Others++
+		}
+	}
+}
+
+// behind reports whether a file may still be as in an earlier generation: the node does not say yet that it is at this
+// one, or nobody could tell such a file from one that was changed.
+func (x *target) behind() bool {
+	return len(x.left) > 0 && slices.ContainsFunc(x.condition.Findings, func(f Finding) bool { return f.What == Stale })
 }
 
 func (x *target) commitMeta() error {
 	n, g := x.node, x.s.generation
+	if x.behind() { // what has come of the generation is made again
+		if x.parity != nil {
+			x.parity.Close()
+			x.parity = nil
+		}
+		return cmp.Or(x.unstage(), n.sync())
+	}
 	dir, err := n.generationDir(g, x.s.root)
 	if err != nil {
 		return err
@@ -188,39 +303,4 @@ func (x *target) commitMeta() error {
 		return err
 	}
 	return n.sync()
-}
-
-// setAside keeps what has the name of an entry: somebody may have written it. Earlier copies stay.
-func (x *target) setAside(e *tree.Entry) error {
-	n := x.node
-	name := string(e.Path)
-	there, err := n.dir.Lstat(name)
-	if errors.Is(err, fs.ErrNotExist) || err == nil && there.IsDir() {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	base := path.Join(tree.MetaName, replacedName, fmt.Sprint(x.s.generation), name)
-	to := base
-	for i := 1; ; i++ {
-		if _, err := n.dir.Lstat(to); errors.Is(err, fs.ErrNotExist) {
-			break
-		} else if err != nil {
-			return err
-		}
-		to = fmt.Sprint(base, ".", i)
-	}
-	if err := disk.MkdirAll(n.dir, path.Dir(to), 0o700); err != nil {
-		return err
-	}
-	x.replaced = append(x.replaced, tree.Name(n.path(tree.Name(to))))
-	// The name is never without a file, where the file system has links.
-	if e.Type != tree.TypeDir && there.Mode().IsRegular() && n.dir.Link(name, to) == nil {
-		return n.dir.SyncDir(path.Dir(to))
-	}
-	if err := n.dir.Rename(name, to); err != nil {
-		return err
-	}
-	return n.dir.SyncDir(path.Dir(to))
 }

@@ -5,6 +5,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"slices"
 	"syscall"
 	"volley/group/internal/tree"
 	"volley/internal/disk"
@@ -55,6 +56,15 @@ func (h *handles[K]) get(key K, open func() (disk.File, error)) (disk.File, erro
 	return f, nil
 }
 
+// drop closes a file.
+func (h *handles[K]) drop(key K) {
+	if f := h.open[key]; f != nil {
+		f.Close()
+		delete(h.open, key)
+		h.order = slices.DeleteFunc(h.order, func(k K) bool { return k == key })
+	}
+}
+
 func (h *handles[K]) close() {
 	for _, key := range h.order {
 		h.open[key].Close()
@@ -67,7 +77,7 @@ func (d *data) file(i int) (disk.File, error) {
 		if d.dir == nil {
 			return nil, fs.ErrNotExist
 		}
-		f, err := d.dir.OpenFile(string(d.Extents[i].Path), os.O_RDONLY, 0)
+		f, err := d.dir.OpenFile(string(d.Extents[i].ReadAs()), os.O_RDONLY, 0)
 		if err != nil || d.Extents[i].Touch == (tree.Touch{}) { // it comes from no listing
 			return f, err
 		}

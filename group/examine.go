@@ -1,6 +1,7 @@
 package group
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -54,9 +55,10 @@ type condition struct {
 
 	// Of nodes here alone:
 	listing *tree.Listing
-	restore []*tree.Entry // that are to come back
-	parity  bool          // is to be written anew
-	earlier bool          // there is some, which may be right in part
+	restore []*tree.Entry             // that are to come back
+	like    map[tree.Name]*tree.Entry // by file of several names: one that is there as it was, which others can be names of again
+	parity  bool                      // is to be written anew
+	earlier bool                      // there is some, which may be right in part
 }
 
 // whole reports whether nothing is the matter that takes anything from the protection.
@@ -127,6 +129,11 @@ func (s *session) examine(ctx context.Context, n *node, quickly, revert bool, re
 	is := &compared{files: map[tree.Name]bool{}}
 	var old *compared // with what the node had before, where it was left behind
 	var before *Member
+	if read == nil {
+		if err := m.findSources(ctx, n.dir, x, !quickly); err != nil {
+			return nil, err
+		}
+	}
 	if !quickly {
 		var err error
 		if read != nil {
@@ -157,7 +164,7 @@ func (s *session) examine(ctx context.Context, n *node, quickly, revert bool, re
 		}
 		return c, nil
 	}
-	touched := tree.ExtentsOf(c.restore)
+	touched := tree.ExtentsOf(filesOf(x, c.restore))
 	for chunk, rows := range c.Data {
 		for _, row := range rows {
 			_, length := m.block(row)
@@ -248,7 +255,13 @@ func compareEntries(x *Member, c *condition, is, old *compared, before *Member, 
 			then[e.Path] = e
 		}
 	}
-	known := map[*tree.Entry]bool{}
+	files := map[tree.Name]*tree.Entry{}
+	for _, e := range x.Entries {
+		if e.Type == tree.TypeFile {
+			files[e.Path] = e
+		}
+	}
+	known, right := map[*tree.Entry]bool{}, map[tree.Name]bool{}
 	for _, e := range x.Entries {
 		now := c.listing.Find(e.Path)
 		if now == nil {
@@ -261,31 +274,39 @@ func compareEntries(x *Member, c *condition, is, old *compared, before *Member, 
 			continue
 		}
 		known[now] = true
-		what := ""
+		f := cmp.Or(files[e.FileOf()], e)
+		same := func(p tree.Name) bool { return p == e.Path || c.listing.Linked(p, e.Path) }
+		file := (e.Type == tree.TypeFile || e.Type == tree.TypeLink) && (now.Type == tree.TypeFile || now.Type == tree.TypeLink)
+		right[e.Path] = file && (now.Size == f.Size && same(f.ReadAs()) && !is.files[f.Path] || slices.ContainsFunc(x.copies[f.Path], same))
+		what, why := "", error(nil)
 		o := then[e.Path]
-		stale := o != nil && o.Type == now.Type && o.Target == now.Target && o.Size == now.Size && !old.files[e.Path]
-		failing := is.failing[e.Path]
-		if failing == nil && old != nil {
-			failing = old.failing[e.Path]
-		}
-		file := e.Type == tree.TypeFile && (now.Type == tree.TypeFile || now.Type == tree.TypeLink)
+		stale := o != nil && o.Type == now.Type && o.Target == now.Target && o.Size == now.Size && !old.files[o.FileOf()]
 		switch {
-		case e.Type == tree.TypeLink:
-			what = relinked(c.listing, e)
+		case e.Type == tree.TypeLink && same(e.Target): // it is what that is
 		case !file && (now.Type != e.Type || now.Target != e.Target):
 			if what = Changed; stale {
 				what = Stale
 			}
-		case file && (now.Size != e.Size || is.files[e.Path]):
+		case file && !right[e.Path]:
+			if same(f.ReadAs()) {
+				why = is.failing[f.Path]
+			}
+			if why == nil && old != nil {
+				why = old.failing[e.Path]
+			}
 			switch {
-			case failing != nil && !errors.Is(failing, fs.ErrPermission): // who knows what it is
+			case why != nil && !errors.Is(why, fs.ErrPermission): // who knows what it is
 				what = Damaged
 			case stale:
 				what = Stale
-			case !now.SameTime(e):
+			case !now.SameTime(f):
 				what = Changed
 			default:
 				what = Damaged
+			}
+		case e.Type == tree.TypeLink:
+			if c.listing.Find(e.Target) != nil {
+				what, why = Metadata, fmt.Errorf("it is no longer another name of %q", string(e.Target))
 			}
 		case !now.SameMeta(e) || file && !now.SameTime(e):
 			what = Metadata
@@ -293,12 +314,12 @@ func compareEntries(x *Member, c *condition, is, old *compared, before *Member, 
 		if what == "" {
 			continue
 		}
-		c.note(e.Path, what, failing)
+		c.note(e.Path, what, why)
 		if what != Metadata && (what != Changed || revert) {
 			c.restore = append(c.restore, e)
 		}
 	}
-	compareLinks(x, c)
+	compareLinks(x, c, right)
 	for _, e := range c.listing.Entries {
 		if !known[e] && e.Path != "." {
 			c.note(e.Path, New, nil)
@@ -307,20 +328,8 @@ func compareEntries(x *Member, c *condition, is, old *compared, before *Member, 
 	slices.SortStableFunc(c.Findings, func(a, b Finding) int { return strings.Compare(string(a.Path), string(b.Path)) })
 }
 
-// relinked returns what is the matter with a name that was another one of a file.
-func relinked(l *tree.Listing, e *tree.Entry) string {
-	now := l.Find(e.Path)
-	switch file := now.Type == tree.TypeFile || now.Type == tree.TypeLink; {
-	case l.Linked(e.Path, e.Target):
-		return ""
-	case file && now.Size == e.Size && now.SameTime(e): // the other name is gone, or another file
-		return Damaged
-	}
-	return Changed
-}
-
-// compareLinks has names of files come back that are to come back themselves.
-func compareLinks(x *Member, c *condition) {
+// compareLinks has names of files come back that are to come back themselves, and finds what they can be names of again.
+func compareLinks(x *Member, c *condition, right map[tree.Name]bool) {
 	what := map[tree.Name]string{}
 	for _, f := range c.Findings {
 		what[f.Path] = f.What
@@ -331,10 +340,31 @@ func compareLinks(x *Member, c *condition) {
 	}
 	for _, e := range x.Entries {
 		if e.Type == tree.TypeLink && coming[e.Target] && !coming[e.Path] && c.listing.Linked(e.Path, e.Target) {
+			coming[e.Path] = true
 			c.note(e.Path, what[e.Target], nil)
 			c.restore = append(c.restore, e)
 		}
 	}
+	c.like = map[tree.Name]*tree.Entry{}
+	for _, e := range x.Entries {
+		if file := e.FileOf(); file != "" && right[e.Path] && !coming[e.Path] && c.like[file] == nil {
+			c.like[file] = c.listing.Find(e.Path)
+		}
+	}
+}
+
+// filesOf returns the files of which entries are names.
+func filesOf(x *Member, list []*tree.Entry) (files []*tree.Entry) {
+	are := map[tree.Name]bool{}
+	for _, e := range list {
+		are[e.FileOf()] = true
+	}
+	for _, e := range x.Entries {
+		if e.Type == tree.TypeFile && are[e.Path] {
+			files = append(files, e)
+		}
+	}
+	return files
 }
 
 // foreign finds out whether a directory in which nothing says whose node it is has other files than the node had.

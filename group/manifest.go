@@ -77,6 +77,8 @@ type Member struct {
 
 	// Digests of its parity blocks, in the order of their places.
 	Parity []byte `json:"parity"`
+
+	copies map[tree.Name][]tree.Name // by file: names, one of each inode but the source's, that hold its bytes
 }
 
 func (m *Manifest) rows() int { return int((m.ChunkBytes + m.BlockBytes - 1) / m.BlockBytes) }

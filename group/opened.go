@@ -36,37 +36,30 @@ func (x *target) begin() error {
 	within := map[tree.Name]bool{} // directories in which something comes back
 	for i, e := range x.others {
 		within[tree.Name(path.Dir(string(e.Path)))] = true
-		if e.Type != tree.TypeDir {
+		if e.Type != tree.TypeDir || x.lost(e.Path) {
 			continue
 		}
-		open := *e // all that it is to be, if the run is interrupted
-		open.Mode |= 0o700
 		if info, err := n.dir.Lstat(string(e.Path)); err == nil && info.IsDir() { // the node's own, or it could not be read
 			note(e, info)
-			if err := n.inOpened(x.opened[len(x.opened)-1], func(dir disk.Dir) error {
-				_, err := tree.SetMeta(dir, ".", &open)
+			n.inOpened(x.opened[len(x.opened)-1], func(dir disk.Dir) error { // what that does not do, end does, or notes
+				_, err := tree.SetMeta(dir, ".", opening(e))
 				return err
-			}); err != nil && !errors.Is(err, fs.ErrPermission) { // which end notes
-				return err
-			}
+			})
 			continue
 		}
 		name := fmt.Sprint("dir-", i)
-		if err := x.stage.Mkdir(name, 0o700); err != nil {
-			return err
-		}
-		if _, err := tree.SetMeta(x.stage, name, &open); err != nil {
-			return err
-		}
-		info, err := x.stage.Lstat(name)
-		if err = errors.Join(err, x.stage.SyncDir(name)); err != nil { // mode and owner last before the name does
-			return err
+		info, err := x.makeDir(x.stage, name, e)
+		if err != nil {
+			x.leaveDir(e.Path, err)
+			continue
 		}
 		x.made[e.Path] = name
 		note(e, info)
 	}
-	for _, e := range x.files {
-		within[tree.Name(path.Dir(string(e.Path)))] = true
+	for _, f := range x.files {
+		for _, p := range f.names {
+			within[tree.Name(path.Dir(string(p)))] = true
+		}
 	}
 	disturbed := map[tree.Name]bool{} // directories that somebody has written in: their times stay
 	for _, f := range x.condition.Findings {
@@ -84,12 +77,13 @@ func (x *target) begin() error {
 		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) || err == nil && !info.IsDir() {
 			continue // it comes back itself
 		}
-		if err != nil {
-			return err
+		var e *tree.Entry
+		if err == nil {
+			e, err = tree.EntryOf(n.dir, string(was.Path), info)
 		}
-		e, err := tree.EntryOf(n.dir, string(was.Path), info)
 		if err != nil {
-			return err
+			x.unsettled(was.Path, err)
+			continue
 		}
 		if within[e.Path] && e.Mode&0o300 != 0o300 {
 			locked = append(locked, &openedDir{*e, disk.Inode(info)})
@@ -107,10 +101,34 @@ func (x *target) begin() error {
 	}
 	for _, e := range locked {
 		if err := n.inOpened(e, func(dir disk.Dir) error { return dir.Chmod(".", tree.FileMode(e.Mode|0o700)) }); err != nil {
-			return err
+			x.unsettled(e.Path, err)
 		}
 	}
 	return nil
+}
+
+// unsettled notes that a directory does not get its mode and time, or not lastingly.
+func (x *target) unsettled(p tree.Name, err error) {
+	x.left = append(x.left, fmt.Sprintf("%s: its mode and time are not restored: %s", x.node.path(p), disk.Reason(err)))
+}
+
+// opening returns what a directory is to be until all that comes back is in it, also if the run is interrupted.
+func opening(e *tree.Entry) *tree.Entry {
+	open := *e
+	open.Mode |= 0o700
+	return &open
+}
+
+// makeDir makes a directory. Its mode and owner last before its name does.
+func (x *target) makeDir(at disk.Dir, name string, e *tree.Entry) (fs.FileInfo, error) {
+	if err := at.Mkdir(name, 0o700); err != nil {
+		return nil, err
+	}
+	if _, err := tree.SetMeta(at, name, opening(e)); err != nil {
+		return nil, err
+	}
+	info, err := at.Lstat(name)
+	return info, errors.Join(err, at.SyncDir(name))
 }
 
 // inOpened calls f with a directory, unless another has its name now.
@@ -127,25 +145,27 @@ func (n *node) inOpened(e *openedDir, f func(disk.Dir) error) error {
 }
 
 // end makes new names last, and gives directories their modes and times, those inside before those that they lie in.
-func (x *target) end(synced map[string]bool) error {
+// Those that it fails to give them stay open, for the next run.
+func (x *target) end() {
 	n := x.node
 	slices.SortFunc(x.opened, func(a, b *openedDir) int { return strings.Compare(string(b.Path), string(a.Path)) })
+	var open []*openedDir
 	for _, e := range x.opened {
 		switch err := n.inOpened(e, func(dir disk.Dir) error { return x.setMeta(dir, ".", &e.Entry) }); {
 		case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
 			continue // somebody has removed it
-		case errors.Is(err, fs.ErrPermission): // it is another user's, as where a disk is mounted
-			x.notes = append(x.notes, fmt.Sprintf("%s: mode and time cannot be set, as it is another user's", n.path(e.Path)))
+		case errors.Is(err, fs.ErrPermission):
+			x.notes = append(x.notes, fmt.Sprintf("%s: mode and time cannot be set: %s", n.path(e.Path), disk.Reason(err)))
 		case err != nil:
-			return err
+			open = append(open, e)
+			x.unsettled(e.Path, err)
 		}
-		synced[string(e.Path)] = true
+		x.synced[string(e.Path)] = true
 	}
-	for _, name := range slices.Sorted(maps.Keys(synced)) {
+	for _, name := range slices.Sorted(maps.Keys(x.synced)) {
 		if err := n.dir.SyncDir(name); err != nil && !errors.Is(err, fs.ErrPermission) {
-			return err
+			x.left = append(x.left, fmt.Sprintf("%s: the names in it may not last: %s", n.path(tree.Name(name)), disk.Reason(err)))
 		}
 	}
-	x.opened = nil
-	return nil
+	x.opened = open
 }

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"os"
 	"slices"
 	"sort"
 	"volley/group/internal/tree"
@@ -127,34 +126,12 @@ func (n *work) rotten(ctx context.Context, now *tree.Entry, were []*tree.Entry) 
 		return nil
 	}
 	for _, was := range were {
-		same, err := n.holds(ctx, now.Path, was)
+		same, err := n.earlier.m.holds(ctx, n.dir, now.Path, n.earlier.member, n.earlier.list, was)
 		if n.earlier.found[now.Path] = same; same || err != nil {
 			return err
 		}
 	}
 	return &InputError{Way: WayForce, error: errDamaged(tree.JoinPath(n.given, now.Path), tree.JoinPath(n.given, were[0].Path))}
-}
-
-// holds reports whether a file holds what one did in the generation in force.
-func (n *work) holds(ctx context.Context, p tree.Name, was *tree.Entry) (bool, error) {
-	f, err := n.dir.OpenFile(string(p), os.O_RDONLY, 0)
-	if err != nil {
-		return false, err
-	}
-	defer f.Close()
-	e := n.earlier
-	block := make([]byte, min(e.m.BlockBytes, e.m.ChunkBytes))
-	first := sort.Search(len(e.list), func(j int) bool { return e.list[j].at >= was.Offset })
-	for j := first; j < len(e.list) && e.list[j].at < was.Offset+was.Size; j++ {
-		g := e.list[j]
-		if _, err := f.ReadAt(block[:g.n], g.at-was.Offset); err != nil || ctx.Err() != nil {
-			return false, cmp.Or(context.Cause(ctx), err)
-		}
-		if !e.m.sameDigest(block[:g.n], e.member.Segments, j) {
-			return false, nil
-		}
-	}
-	return true, nil
 }
 
 // compareMoved compares files that have the length and time that they had, under this name or another, and that are cut

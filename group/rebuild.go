@@ -73,7 +73,7 @@ func (s *session) rebuild(ctx context.Context, revert bool, targets map[int]*tar
 		if x := targets[n.index]; x != nil {
 			return x.try(ctx, func() error { return x.prepare(ctx) })
 		}
-		return nil
+		return m.findSources(ctx, n.dir, s.members[n.index], true)
 	}); err != nil {
 		return nil, err
 	}

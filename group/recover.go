@@ -165,6 +165,13 @@ func recoverGroup(ctx context.Context, s *session, o RecoverOptions) (*RecoverRe
 			}
 		}
 	}
+	if !o.DryRun && o.To == "" {
+		for _, n := range s.nodes {
+			if s.states[n.index].interrupted() {
+				n.sweep()
+			}
+		}
+	}
 	r := &RecoverReport{Step: s.step, Generation: s.generation, Traffic: s.traffic()}
 	targets := map[int]*target{} // of nodes here that can be read
 	defer discard(targets)
@@ -368,7 +375,7 @@ func (s *session) restore(ctx context.Context, r *RecoverReport, found *survey, 
 			return d, err
 		}
 		if x.failed != nil {
-			x.left = append(x.left, fmt.Sprintf("%s: nothing more is recovered here: %v", n.given, x.failed))
+			x.left = []string{fmt.Sprintf("%s: nothing more is recovered here: %v", n.given, x.failed)}
 		}
 		d.Back, d.Replaced, d.Complete = x.back, x.replaced, x.left == nil
 		d.Left = escaped(slices.Concat(left[i], x.blocked, x.left))

@@ -10,34 +10,51 @@ import (
 	"os"
 	"path"
 	"slices"
+	"syscall"
 	"volley/group/internal/tree"
 
 	"volley/internal/disk"
 )
 
 // A target is a node that is written to. Everything lies under temporary names in its .volley until it is committed.
+//
+// An entry that cannot be made is one entry: it is left, by name and reason, and all else goes on. An error of what is
+// the node's, such as its parity, ends the node: see try.
 type target struct {
 	s            *session
 	node         *node
 	member       *Member
 	condition    *condition
-	sums         *sums                // of the member
-	files        []*tree.Entry        // that come back
-	stage        disk.Dir             // in which everything that comes back is made
-	temporary    map[tree.Name]string // where the files lie in it until then
-	made         map[tree.Name]string // where directories do
-	handles      handles[tree.Name]
-	tree.Extents               // of files
-	others       []*tree.Entry // that come back and are no files
-	parity       disk.File     // nil: it is right as it is
-	failed       error         // why the node is left out from here on: see try
-	blocked      []string      // what cannot come back, and why
-	left         []string      // what could not get its name, and why
-	back         Recovered     // what could
+	sums         *sums                   // of the member
+	stage        disk.Dir                // in which everything that comes back is made
+	beside       map[string]*private     // further ones, by the directories on other file systems in which they lie
+	files        []*regained             // of files that come back
+	of           map[tree.Name]*regained // by file
+	handles      handles[tree.Name]      // by file
+	tree.Extents                         // of files that are made of their bytes
+	others       []*tree.Entry           // directories and symbolic links that come back
+	made         map[tree.Name]string    // where directories lie in the stage until then
+	gone         map[tree.Name]bool      // directories that cannot be made, or lie elsewhere
+	parity       disk.File               // nil: it is right as it is
+	failed       error                   // why the node is left out from here on: see try
+	blocked      []string                // what cannot come back, and why
+	left         []string                // what could not be made, and why
+	back         Recovered               // what could
 	replaced     []tree.Name
 	notes        []string
 	unset        map[string][]tree.Name // what of entries could not be set
+	synced       map[string]bool        // directories in which there are new names
 	opened       []*openedDir
+}
+
+// A regained file comes back under some of its names.
+type regained struct {
+	*tree.Entry // the file's, of the record
+	names       []tree.Name
+	staged      string      // where it lies in the stage; "": it cannot be made
+	like        *tree.Entry // a name that is there, and right; nil: there is none
+	linked      bool        // what is staged is one more name of that
+	copied      *tree.Entry // a name that it has on another file system; nil: it has none yet
 }
 
 // try calls f, unless the node is left out. An error of f leaves it out: one node that cannot be written to does not
@@ -55,7 +72,57 @@ func (x *target) try(ctx context.Context, f func() error) error {
 }
 
 func (s *session) newTarget(n *node, c *condition) *target {
-	return &target{s: s, node: n, member: s.members[n.index], condition: c, temporary: map[tree.Name]string{}, made: map[tree.Name]string{}}
+	return &target{
+		s: s, node: n, member: s.members[n.index], condition: c,
+		beside: map[string]*private{}, of: map[tree.Name]*regained{}, made: map[tree.Name]string{}, gone: map[tree.Name]bool{}, synced: map[string]bool{},
+	}
+}
+
+// leave notes that an entry cannot be made, nor what lies in it if it is a directory.
+func (x *target) leave(p tree.Name, err error) {
+	what := "cannot be made"
+	if x.gone[p] {
+		what += ", nor what lies in it"
+	}
+	x.left = append(x.left, fmt.Sprintf("%s %s: %s", x.node.path(p), what, disk.Reason(err)))
+}
+
+func (x *target) leaveDir(p tree.Name, err error) {
+	x.gone[p] = true
+	x.leave(p, err)
+}
+
+// drop leaves a file, under all names under which it was to come back.
+func (x *target) drop(f *regained, err error) {
+	x.handles.drop(f.Path)
+	if f.staged != "" {
+		x.stage.Remove(f.staged)
+		f.staged = ""
+	}
+	for _, p := range f.names {
+		x.leave(p, err)
+	}
+}
+
+// room calls f, and again where there was no room, as long as there is a file that can be left: the largest first, so
+// that most come back, and parity does.
+func (x *target) room(f func() error) error {
+	for {
+		err := f()
+		if !errors.Is(err, syscall.ENOSPC) && !errors.Is(err, syscall.EDQUOT) {
+			return err
+		}
+		var largest *regained
+		for _, f := range x.files {
+			if f.staged != "" && !f.linked && f.Size > 0 && (largest == nil || f.Size > largest.Size) {
+				largest = f
+			}
+		}
+		if largest == nil {
+			return err
+		}
+		x.drop(largest, err)
+	}
 }
 
 // prepare makes files of the right length, with the parts that are there still. What is in the way blocks them.
@@ -74,39 +141,11 @@ func (x *target) prepare(ctx context.Context) (err error) {
 		return err
 	}
 	x.sums = newSums(m, tree.ExtentsOf(x.member.Entries))
-	coming := map[tree.Name]bool{}
-	for _, e := range c.restore {
-		coming[e.Path] = true
+	x.choose()
+	for i, f := range x.files {
+		x.begun(f, fmt.Sprint(i))
 	}
-	stay := map[tree.Name]bool{}
-	for i, e := range c.restore {
-		if err := x.inTheWay(e, coming); err != nil {
-			x.blocked = append(x.blocked, err.Error())
-			stay[e.Path] = true
-			continue
-		}
-		if e.Type != tree.TypeFile {
-			x.others = append(x.others, e)
-			continue
-		}
-		name := fmt.Sprint(i)
-		x.files, x.temporary[e.Path] = append(x.files, e), name
-		f, err := x.create(name, e.Size)
-		if err == nil {
-			err = f.Close()
-		}
-		if err != nil {
-			return err
-		}
-	}
-	x.others = slices.DeleteFunc(x.others, func(e *tree.Entry) bool {
-		if e.Type == tree.TypeLink && stay[e.Target] {
-			x.blocked = append(x.blocked, x.otherName(e))
-			return true
-		}
-		return false
-	})
-	x.Extents = tree.ExtentsOf(x.files)
+	x.Extents = tree.ExtentsOf(x.written())
 	if c.parity {
 		if x.parity, err = x.create("parity", m.parityBytes()); err != nil {
 			return err
@@ -115,12 +154,75 @@ func (x *target) prepare(ctx context.Context) (err error) {
 	return x.copyGood(ctx)
 }
 
-// otherName says why a name does not come back: its file does not.
-func (x *target) otherName(e *tree.Entry) string {
-	return fmt.Sprintf("%s: it is another name of %s", x.node.path(e.Path), x.node.path(e.Target))
+// choose sorts what is to come back, but for what something is in the way of.
+func (x *target) choose() {
+	coming, files := map[tree.Name]bool{}, map[tree.Name]*tree.Entry{}
+	for _, e := range x.condition.restore {
+		coming[e.Path] = true
+	}
+	for _, f := range filesOf(x.member, x.condition.restore) {
+		files[f.Path] = f
+	}
+	for _, e := range x.condition.restore {
+		if x.lost(e.Path) {
+			continue // its directory is named
+		}
+		if err := x.inTheWay(e, coming); err != nil {
+			x.gone[e.Path] = e.Type == tree.TypeDir
+			x.blocked = append(x.blocked, err.Error())
+			continue
+		}
+		file := files[e.FileOf()]
+		if file == nil {
+			x.others = append(x.others, e)
+			continue
+		}
+		f := x.of[file.Path]
+		if f == nil {
+			f = &regained{Entry: file, like: x.condition.like[file.Path]}
+			x.of[file.Path], x.files = f, append(x.files, f)
+		}
+		f.names = append(f.names, e.Path)
+	}
 }
 
-// inTheWay returns an error where above an entry is no directory, or in its place a directory.
+// begun makes a file in the stage that is to get its bytes, or is one more name of one that has them.
+func (x *target) begun(f *regained, name string) {
+	if f.like != nil && x.link(f.like, x.stage, name, staged(name)) {
+		f.staged, f.linked = name, true
+		return
+	}
+	file, err := x.create(name, f.Size)
+	if err == nil {
+		f.staged = name
+		err = file.Close()
+	}
+	if err != nil {
+		x.drop(f, err)
+	}
+}
+
+// written returns the files whose bytes are written into the stage.
+func (x *target) written() (list []*tree.Entry) {
+	for _, f := range x.files {
+		if f.staged != "" && !f.linked {
+			list = append(list, f.Entry)
+		}
+	}
+	return list
+}
+
+// lost reports whether a directory above an entry cannot be made, which is named.
+func (x *target) lost(p tree.Name) bool {
+	for up := path.Dir(string(p)); up != "."; up = path.Dir(up) {
+		if x.gone[tree.Name(up)] {
+			return true
+		}
+	}
+	return false
+}
+
+// inTheWay returns an error where above an entry is no directory, or in its place a directory, or another entry.
 func (x *target) inTheWay(e *tree.Entry, coming map[tree.Name]bool) error {
 	for up := path.Dir(string(e.Path)); up != "."; up = path.Dir(up) {
 		info, err := x.node.dir.Lstat(up)
@@ -128,8 +230,35 @@ func (x *target) inTheWay(e *tree.Entry, coming map[tree.Name]bool) error {
 			return fmt.Errorf("%s: %s is no directory any more: move it away", x.node.path(e.Path), x.node.path(tree.Name(up)))
 		}
 	}
-	if info, err := x.node.dir.Lstat(string(e.Path)); err == nil && info.IsDir() && e.Type != tree.TypeDir {
+	info, err := x.node.dir.Lstat(string(e.Path))
+	if err != nil {
+		return nil
+	}
+	if err := x.taken(e.Path, info); err != nil {
+		return err
+	}
+	if info.IsDir() && e.Type != tree.TypeDir {
 		return fmt.Errorf("%s is a directory, and was a %s when it was protected: move it away", x.node.path(e.Path), e.Type)
+	}
+	return nil
+}
+
+// taken returns an error where what has the name of an entry is another entry, as on a disk to which two names are one.
+func (x *target) taken(p tree.Name, there fs.FileInfo) error {
+	if l := x.condition.listing; p == "." || l != nil && l.Find(p) != nil {
+		return nil
+	}
+	dir := path.Dir(string(p))
+	list, err := x.node.dir.ReadDir(dir)
+	if err != nil || slices.ContainsFunc(list, func(d fs.DirEntry) bool { return d.Name() == path.Base(string(p)) }) {
+		return err
+	}
+	for _, d := range list {
+		is := tree.Name(path.Join(dir, d.Name()))
+		info, err := d.Info()
+		if err == nil && disk.Inode(info) == disk.Inode(there) && slices.ContainsFunc(x.member.Entries, func(e *tree.Entry) bool { return e.Path == is }) {
+			return fmt.Errorf("%s cannot be made: to this disk the name is that of %s. Recover the node on a disk that tells them apart", x.node.path(p), x.node.path(is))
+		}
 	}
 	return nil
 }
@@ -140,8 +269,8 @@ func (x *target) copyGood(ctx context.Context) error {
 	d := newData(x.node.dir, x.member.Entries, true)
 	defer d.close()
 	for i, g := range x.sums.list {
-		file := x.sums.files[g.file]
-		if x.temporary[file.Path] == "" {
+		f := x.of[x.sums.files[g.file].Path]
+		if f == nil || f.staged == "" || f.linked {
 			continue
 		}
 		if _, bad := slices.BinarySearch(x.condition.Data[g.chunk], g.row); bad {
@@ -155,7 +284,11 @@ func (x *target) copyGood(ctx context.Context) error {
 			return err
 		}
 		if !m.sameDigest(part, x.member.Segments, i) {
-			return wrongFile(x.node.path(file.Path))
+			if failing := d.failing[f.Path]; failing != nil {
+				x.drop(f, failing)
+				continue
+			}
+			return wrongFile(x.node.path(f.Path))
 		}
 		if err := x.write(part, g.at); err != nil {
 			return err
@@ -197,8 +330,10 @@ func (x *target) put(of symbol, row int, block []byte) error {
 		if x.parity == nil {
 			return nil // it stays as it is
 		}
-		_, err := x.parity.WriteAt(block, m.offsetOf(row, of.index, m.ParityChunks))
-		return err
+		return x.room(func() error {
+			_, err := x.parity.WriteAt(block, m.offsetOf(row, of.index, m.ParityChunks))
+			return err
+		})
 	}
 	at := m.offsetOf(row, of.index, m.DataChunks)
 	if wrong := x.sums.wrong(x.member, at, block); wrong != nil {
@@ -210,30 +345,41 @@ func (x *target) put(of symbol, row int, block []byte) error {
 // write writes a part of the node's data into the files that come back.
 func (x *target) write(p []byte, at int64) error {
 	return x.Overlapping(at, int64(len(p)), func(_ int, e *tree.Entry, from, to int64) error {
-		f, err := x.handles.get(e.Path, func() (disk.File, error) { return x.stage.OpenFile(x.temporary[e.Path], os.O_RDWR, 0) })
-		if err != nil {
-			return err
-		}
+		f := x.of[e.Path]
 		part := p[from-at : to-at]
 		if e.Sparse && !slices.ContainsFunc(part, func(b byte) bool { return b != 0 }) {
 			return nil // as the file was made
 		}
-		_, err = f.WriteAt(part, from-e.Offset)
-		return err
+		err := x.room(func() error {
+			if f.staged == "" {
+				return nil
+			}
+			file, err := x.handles.get(e.Path, func() (disk.File, error) { return x.stage.OpenFile(f.staged, os.O_RDWR, 0) })
+			if err == nil {
+				_, err = file.WriteAt(part, from-e.Offset)
+			}
+			return err
+		})
+		if err != nil {
+			x.drop(f, err)
+		}
+		return nil
 	})
 }
 
 // finish gives all files that come back their modes and times, and makes them last.
 func (x *target) finish() error {
 	x.handles.close()
-	for _, e := range x.files {
-		name := x.temporary[e.Path]
-		f, err := x.stage.OpenFile(name, os.O_RDWR, 0)
-		if err != nil {
-			return err
+	for _, f := range x.files {
+		if f.staged == "" || f.linked {
+			continue
 		}
-		if err := cmp.Or(x.setMeta(x.stage, name, e), f.Sync(), f.Close()); err != nil {
-			return err
+		file, err := x.stage.OpenFile(f.staged, os.O_RDWR, 0)
+		if err == nil {
+			err = cmp.Or(x.setMeta(x.stage, f.staged, f.Entry), file.Sync(), file.Close())
+		}
+		if err != nil {
+			x.drop(f, err)
 		}
 	}
 	if x.parity != nil {

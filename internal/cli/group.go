@@ -512,7 +512,7 @@ func printRecover(w io.Writer, r *group.RecoverReport, dry, all bool) error {
 	switch {
 	case !slices.ContainsFunc(r.Nodes, func(n group.NodeReport) bool { return n.Status != group.Whole }):
 		printable.Fprintf(w, "all nodes are whole\n")
-	case !slices.ContainsFunc(r.Nodes, func(n group.NodeReport) bool { return n.Recovered != nil }):
+	case r.Incomplete() == nil && !slices.ContainsFunc(r.Nodes, func(n group.NodeReport) bool { return n.Recovered != nil }):
 		printable.Fprintf(w, "nothing to recover\n")
 	}
 	return printable.Fprintf(w, "time       %.3f s; the busiest node sent %s\n", r.Seconds, humanize.IBytes(uint64(r.Traffic.MostSent)))

@@ -171,9 +171,12 @@ func Unseal(data []byte) ([]byte, error) {
 	return line, nil
 }
 
-// Reason says in few words why something cannot be read.
+// Reason says in few words why something cannot be read, or made.
 func Reason(err error) string {
 	if e := new(fs.PathError); errors.As(err, &e) {
+		return e.Err.Error()
+	}
+	if e := new(os.LinkError); errors.As(err, &e) {
 		return e.Err.Error()
 	}
 	return err.Error()

@@ -4,6 +4,7 @@ package tree
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -50,12 +51,16 @@ type Entry struct {
 	Offset int64 `json:"offset,omitempty"` // in the node's data
 	Room   int64 `json:"room,omitempty"`   // bytes behind it that are left to it: it has grown before
 
+	// Source is the name by which a file's bytes are read where its own name has gone, or is that of something else
+	// now; "": its own.
+	Source Name `json:"-"`
+
 	// Of entries of a listing:
-	Touch Touch
+	Touch Touch       `json:"-"`
 	file  disk.FileID // zero for what is no file, or has one name only
 }
 
-func (e *Entry) time() time.Time { return time.Unix(e.Seconds, e.Nanoseconds) }
+func (e *Entry) Time() time.Time { return time.Unix(e.Seconds, e.Nanoseconds) }
 
 func (e *Entry) SameTime(o *Entry) bool {
 	return e.Seconds == o.Seconds && e.Nanoseconds == o.Nanoseconds
@@ -156,6 +161,31 @@ type Touch struct {
 
 func TouchOf(info fs.FileInfo) Touch {
 	return Touch{disk.Inode(info), disk.Changed(info).UnixNano()}
+}
+
+// ReadAs returns the name by which a file's bytes are read.
+func (e *Entry) ReadAs() Name { return cmp.Or(e.Source, e.Path) }
+
+// Seen returns an entry of a file that a stat has told of.
+func Seen(p Name, info fs.FileInfo) *Entry {
+	at := info.ModTime()
+	return &Entry{Path: p, Type: TypeFile, Size: info.Size(), Seconds: at.Unix(), Nanoseconds: int64(at.Nanosecond()), Touch: TouchOf(info)}
+}
+
+// FileOf returns the path of the file that an entry of a record is, or is another name of; "": it is no file.
+func (e *Entry) FileOf() Name {
+	switch e.Type {
+	case TypeFile:
+		return e.Path
+	case TypeLink:
+		return e.Target
+	}
+	return ""
+}
+
+// Still reports whether a file is the one that a listing has, of the same length and time.
+func (e *Entry) Still(info fs.FileInfo) bool {
+	return info.Mode().IsRegular() && disk.Inode(info) == e.Touch.inode && info.Size() == e.Size && info.ModTime().Equal(e.Time())
 }
 
 // Scan lists a directory. Strictly, it returns an error that names what cannot be read, or is
@@ -330,7 +360,7 @@ func SetMeta(dir disk.Dir, name string, e *Entry) (unset []string, err error) {
 		}
 	}
 	if e.Type == TypeSymlink {
-		return unset, dir.SetTime(name, e.time())
+		return unset, dir.SetTime(name, e.Time())
 	}
 	there, err := dir.Attributes(name)
 	if err != nil {
@@ -360,10 +390,23 @@ func SetMeta(dir disk.Dir, name string, e *Entry) (unset []string, err error) {
 		mode &^= special
 		unset = append(unset, "setuid and setgid not restored, as the owner is not")
 	}
-	if err := dir.Chmod(name, FileMode(mode)); err != nil {
-		return unset, err
+	for _, set := range []struct {
+		what string
+		err  error
+	}{{"mode", dir.Chmod(name, FileMode(mode))}, {"time", dir.SetTime(name, e.Time())}} {
+		if set.err != nil && !refused(set.err) {
+			return unset, set.err
+		}
+		if set.err != nil {
+			unset = append(unset, fmt.Sprintf("%s not restored: %v", set.what, cause(set.err)))
+		}
 	}
-	return unset, dir.SetTime(name, e.time())
+	return unset, nil
+}
+
+// refused reports whether this process may not set something, or the file system has no such thing.
+func refused(err error) bool {
+	return errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.ENOTSUP) || errors.Is(err, syscall.EINVAL)
 }
 
 type Entries []*Entry
