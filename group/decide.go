@@ -218,7 +218,7 @@ func abstention(states []*state, g int64) error {
 		}
 		list = append(list, fmt.Sprintf("%s (%s)", s.Dir, why))
 	}
-	return inputf("cannot tell whether generation %d is in force without what cannot be read: %s. Make it readable, as by running as the user who has protected it; where a disk is dead, give an empty directory in its place", g, strings.Join(list, ", "))
+	return inputf("cannot tell whether generation %d is in force without what cannot be read: %s. Make it readable, as by running as the user who has protected it; where a disk is dead, give an empty directory in its place, and where a manifest is damaged at all nodes that are left, move their %s away", g, strings.Join(list, ", "), tree.MetaName)
 }
 
 // decideKnown is [decide], by what can be read.

@@ -59,6 +59,7 @@ type condition struct {
 	like    map[tree.Name]*tree.Entry // by file of several names: one that is there as it was, which others can be names of again
 	parity  bool                      // is to be written anew
 	earlier bool                      // there is some, which may be right in part
+	hidden  []tree.Name               // that cannot be read, and may be as it was: nothing takes its place
 }
 
 // whole reports whether nothing is the matter that takes anything from the protection.
@@ -270,6 +271,10 @@ func compareEntries(x *Member, c *condition, is, old *compared, before *Member, 
 				what = Damaged
 			}
 			c.note(e.Path, what, why)
+			if c.listing.Hides(e.Path) {
+				c.hidden = append(c.hidden, e.Path)
+				continue
+			}
 			c.restore = append(c.restore, e)
 			continue
 		}

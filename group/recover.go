@@ -199,6 +199,9 @@ func recoverGroup(ctx context.Context, s *session, o RecoverOptions) (*RecoverRe
 	for i, n := range s.nodes {
 		if s.restores(n.index) {
 			left[i] = s.giveUp(n, found.conditions[n.index], found.beyond)
+			for _, p := range found.conditions[n.index].hidden {
+				left[i] = append(left[i], fmt.Sprintf("%s: %s: whether it is as it was nobody can tell, and nothing takes its place: make it readable, and recover again", n.path(p), disk.Reason(found.conditions[n.index].listing.Unreadable(p))))
+			}
 		}
 	}
 	if o.DryRun {

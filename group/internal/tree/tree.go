@@ -274,6 +274,13 @@ func (l *Listing) Find(p Name) *Entry {
 	return l.Entries[i]
 }
 
+// Hides reports whether nobody can tell what has a path: it, or a directory that it lies in, may not be read, or such a
+// directory cannot be.
+func (l *Listing) Hides(p Name) bool {
+	err := l.Unreadable(p)
+	return err != nil && (errors.Is(err, fs.ErrPermission) || l.Bad[p] == nil)
+}
+
 // Unreadable returns why an entry, or a directory that it lies in, cannot be read.
 func (l *Listing) Unreadable(p Name) error {
 	if len(l.Bad) == 0 {
