@@ -19,7 +19,7 @@ type code struct {
 
 // codeOf rebuilds the code of a manifest. It is the one place that knows how a matrix.Spec is stored.
 func codeOf(m Matrix, f field.Field, k, sinks int) (*code, error) {
-	spec, err := matrix.ParseSpec(m.Family)
+	spec, err := matrix.ParseSpec(string(m.Family))
 	if err != nil {
 		return nil, err
 	}

@@ -95,7 +95,7 @@ func (j *decodeJob) do() (*Decoded, error) {
 	result := &Decoded{Inputs: m.Processors}
 	for _, s := range j.packets.slots {
 		if s.coded >= 0 {
-			result.From = append(result.From, m.Files[s.coded].Name)
+			result.From = append(result.From, string(m.Files[s.coded].Name))
 		}
 	}
 	var err error
@@ -130,16 +130,11 @@ func (j *decodeJob) write() (*volley.Report, error) {
 	if there, err := os.Stat(j.Dir); err == nil && disk.Among(there, []string{j.stored.path}) {
 		j.stored.Close() // or it would wait for itself
 	}
-	at, err := j.place(j.checkOutput)
+	dir, err := j.open(j.names, j.checkOutput)
 	if err != nil {
 		return nil, err
 	}
-	dir, err := create(at, j.names, ErrFileExists, j.Replace)
-	if err != nil {
-		return nil, outputError(err)
-	}
 	defer dir.Discard()
-	j.found(dir)
 	if err := j.packets.create(dir); err != nil {
 		return nil, outputError(err)
 	}
@@ -150,19 +145,11 @@ func (j *decodeJob) write() (*volley.Report, error) {
 	if err := j.packets.finish(); err != nil {
 		return nil, err
 	}
-	perms, err := exchange(&j.run, j.packets.perm())
-	if err != nil {
-		return nil, err
-	}
-	perm := fs.ModePerm
-	for _, p := range perms {
-		perm &= p
-	}
-	return report, j.commit(func() error { return dir.CommitFiles(perm) })
+	return report, j.commit(dir, nil, j.packets.perm())
 }
 
 // checkOutput returns an error when files of the output directory may not be replaced, or are among the sources.
-func (j *decodeJob) checkOutput() error { return j.check(j.sources, j.names, false) }
+func (j *decodeJob) checkOutput() error { return j.check(j.sources, j.names) }
 
 // openManifest reads the manifest, which all ranks have in common, and finds the survivors that this one names.
 func (j *decodeJob) openManifest() error {
@@ -226,12 +213,12 @@ func (j *decodeJob) shareManifest(missing error) error {
 	}
 	type says struct {
 		Digest  [sha256.Size]byte
-		Missing string
+		Missing Name
 		Gone    bool
 	}
 	mine := says{Digest: sha256.Sum256(text)}
 	if missing != nil {
-		mine = says{Missing: missing.Error(), Gone: errors.Is(missing, fs.ErrNotExist)}
+		mine = says{Missing: Name(missing.Error()), Gone: errors.Is(missing, fs.ErrNotExist)}
 	}
 	all, err := exchange(&j.run, mine)
 	if err != nil {
@@ -325,7 +312,7 @@ func (c *stored) sources() []string {
 func outputNames(inputs []Entry) (names []string, renamed bool) {
 	seen := map[string]bool{}
 	for _, in := range inputs {
-		name := filepath.Base(in.Name)
+		name := filepath.Base(string(in.Name))
 		if seen[name] || !validName(name) {
 			renamed = true
 		}

@@ -38,7 +38,7 @@ type filesAtHand struct {
 	here    []atSlot // slots here
 	opened  []packetFile
 	scratch map[int]disk.File // packets of other ranks, by slot
-	unfit   []string          // survivors that are left out, and why
+	unfit   []Name            // survivors that are left out, and why
 }
 
 type atSlot struct {
@@ -94,7 +94,7 @@ func (h *filesAtHand) match(names []string) error {
 	for _, name := range names {
 		f, err := h.open(name)
 		if err != nil {
-			h.unfit = append(h.unfit, fmt.Sprintf("%s (%s)", name, reason(err)))
+			h.leaveOut("%s (%s)", name, reason(err))
 			continue
 		}
 		files = append(files, f)
@@ -121,9 +121,9 @@ func (h *filesAtHand) match(names []string) error {
 			which := processors[content{f.bytes, sums[i]}]
 			switch {
 			case errs[i] != nil:
-				h.unfit = append(h.unfit, fmt.Sprintf("%s (%s)", f.Name(), reason(errs[i])))
+				h.leaveOut("%s (%s)", f.Name(), reason(errs[i]))
 			case len(which) == 0:
-				h.unfit = append(h.unfit, fmt.Sprintf("%s (%d bytes of SHA-256 %.12s…%s)", f.Name(), f.bytes, sums[i], h.namesake(f)))
+				h.leaveOut("%s (%d bytes of SHA-256 %.12s…%s)", f.Name(), f.bytes, sums[i], h.namesake(f))
 			}
 			for _, p := range which {
 				h.inputs[p] = f
@@ -136,13 +136,13 @@ func (h *filesAtHand) match(names []string) error {
 	}
 	type tally struct {
 		Fit   int
-		Unfit []string
+		Unfit []Name
 	}
 	all, err := exchange(h.run, tally{len(h.inputs), h.unfit})
 	if err != nil {
 		return err
 	}
-	fit, unfit := 0, []string(nil)
+	fit, unfit := 0, []Name(nil)
 	for _, t := range all {
 		fit, unfit = fit+t.Fit, append(unfit, t.Unfit...)
 	}
@@ -153,24 +153,29 @@ func (h *filesAtHand) match(names []string) error {
 	return nil
 }
 
+// leaveOut notes a survivor that is not used, and why.
+func (h *filesAtHand) leaveOut(format string, args ...any) {
+	h.unfit = append(h.unfit, Name(fmt.Sprintf(format, args...)))
+}
+
 // mine returns the files that this rank is to read, of those that several see. Path, length and times tell a file.
 func (h *filesAtHand) mine(files []packetFile) ([]packetFile, error) {
 	if h.run.t.Size() == 1 {
 		return files, nil
 	}
-	own := make([]string, len(files))
+	own := make([]Name, len(files))
 	for i, f := range files {
 		path, err := filepath.Abs(f.Name())
 		if err != nil {
 			path = f.Name()
 		}
-		own[i] = fmt.Sprint(path, " ", f.bytes, " ", f.info.ModTime().UnixNano(), " ", disk.Changed(f.info).UnixNano())
+		own[i] = Name(fmt.Sprint(path, " ", f.bytes, " ", f.info.ModTime().UnixNano(), " ", disk.Changed(f.info).UnixNano()))
 	}
 	all, err := exchange(h.run, own)
 	if err != nil {
 		return nil, err
 	}
-	seen := map[string][]int{} // by whom
+	seen := map[Name][]int{} // by whom
 	for rank, list := range all {
 		for _, id := range list {
 			if !slices.Contains(seen[id], rank) {
@@ -182,7 +187,7 @@ func (h *filesAtHand) mine(files []packetFile) ([]packetFile, error) {
 	for rank := range h.run.t.Size() {
 		first, end := executor.Hosted(h.Manifest.Processors, rank, h.run.t.Size())
 		for k := first; k < end; k++ {
-			byName[filepath.Base(h.Manifest.Inputs[k].Name)] = rank
+			byName[filepath.Base(string(h.Manifest.Inputs[k].Name))] = rank
 		}
 	}
 	var mine []packetFile
@@ -202,7 +207,7 @@ func (h *filesAtHand) mine(files []packetFile) ([]packetFile, error) {
 // namesake tells of an input that has the name of the file.
 func (h *filesAtHand) namesake(f packetFile) string {
 	for _, in := range h.Manifest.Inputs {
-		if filepath.Base(in.Name) == filepath.Base(f.Name()) {
+		if filepath.Base(string(in.Name)) == filepath.Base(f.Name()) {
 			return fmt.Sprintf("; %s had %d of %.12s…", in.Name, in.Bytes, in.SHA256)
 		}
 	}
@@ -412,7 +417,8 @@ func (h *filesAtHand) tooFew(c *codedFiles, lost []int, there, rank int) error {
 	if more == 1 {
 		want = "1 more input or coded file is"
 	}
-	var unknown, out []string
+	var unknown []Name
+	var out []string
 	for _, p := range lost {
 		unknown = append(unknown, m.Inputs[p].Name)
 	}
@@ -478,7 +484,7 @@ func (h *filesAtHand) sink(p int, to *volley.Packet) {
 	in := h.Manifest.Inputs[s.result]
 	to.Coded = cutWriter{s.file, in.Bytes}
 	if h.Manifest.BitsPerSymbol != 0 {
-		to.Coded = unpackingWriter{field.NewWriterAt(h.field, s.file, in.Bytes), in.Name}
+		to.Coded = unpackingWriter{field.NewWriterAt(h.field, s.file, in.Bytes), string(in.Name)}
 	}
 }
 
@@ -553,7 +559,7 @@ func (h *filesAtHand) finish() error {
 	for _, s := range h.here {
 		in := h.Manifest.Inputs[s.result]
 		if size, sum := s.file.Sum(); size != in.Bytes || sum != in.SHA256 {
-			wrong = append(wrong, in.Name)
+			wrong = append(wrong, string(in.Name))
 		}
 	}
 	all, err := exchange(h.run, len(wrong))

@@ -1,10 +1,16 @@
 package coded
 
-// A directory that gets a result is written like this. Files are written under hidden names and synced. Then a journal
-// that lists them is renamed into place: that is the commit, and after it the files get their names. Whoever finds a
-// journal takes the files it lists for those of the names they are to get, so that a run that is killed leaves the
-// earlier result or its own, whole. A lock keeps two runs from writing one directory; the next run that has the lock
-// does what the journal lists and removes other hidden files.
+// A directory that gets a result is written like this. Each process writes its files under hidden names and syncs them.
+// When all have done so, the files get their names, one after the other.
+//
+// Of files without a manifest that is all: each is there whole or not at all, and who repeats a run that was killed has
+// them all. Of a result with a manifest, the names are such that nothing in the directory has them and no manifest lists
+// them. So nobody looks for them before manifest.json is renamed into place: that is the commit, of all files at once.
+// Then the copy of the manifest follows, and last the files go that no manifest lists any more. In this order each
+// manifest that can be read, the copy of an earlier result too, lists files that are there.
+//
+// A lock keeps two runs from writing one directory. Before the next run that has the lock writes, it removes what
+// interrupted ones have left.
 
 import (
 	"cmp"
@@ -18,13 +24,14 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"volley/internal/atomicfile"
 	"volley/internal/disk"
 )
 
-// hidden begins the names of files that are not committed yet.
+// hidden begins the names of files that have not got theirs yet.
 const hidden = atomicfile.Hidden
 
 // LockName is the name of the file whose lock a run that writes a directory has, and one that reads it has shared.
@@ -36,10 +43,15 @@ var ErrExists = errors.New("holds a " + ManifestName + " already")
 // ErrFileExists says that a file to be written is there already.
 var ErrFileExists = errors.New("is there already")
 
-// A place is a directory to be written, and by whom.
+var manifests = []string{ManifestName, CopyName}
+
+// A place is a directory to be written, by whom, and with what.
 type place struct {
-	Disk   disk.Disk
-	Path   string
+	Disk    disk.Disk
+	Path    string
+	Files   []string // names; nil: those of a result with a manifest
+	Replace bool     // what of the result is there already
+
 	Holder disk.Holder // of the lock; Run is the same in all processes of a run
 
 	// Check, unless nil, is called when the lock is held, before anything changes.
@@ -53,40 +65,95 @@ type place struct {
 	Together func(work func() error) error
 }
 
+// gives reports whether a run gives, replaces or removes files of that name.
+func (p *place) gives(name string) bool {
+	if p.Files == nil && codedName.MatchString(name) {
+		return true
+	}
+	return isHidden(name) || slices.Contains(p.names(), name)
+}
+
+// isHidden reports whether a name is one that files have until they get theirs.
+func isHidden(name string) bool { return strings.HasPrefix(name, hidden) && name != LockName }
+
+// names returns the names of the files that say that there is a result.
+func (p *place) names() []string {
+	if p.Files == nil {
+		return manifests
+	}
+	return p.Files
+}
+
+// check returns an error where a file is in the way.
+func (p *place) check() error {
+	dir, err := p.Disk.Open(p.Path)
+	if err != nil {
+		return nil // making it may say what is wrong
+	}
+	defer dir.Close()
+	for _, name := range p.names() {
+		file := filepath.Join(p.Path, name)
+		there, err := dir.Lstat(name)
+		switch {
+		case err != nil:
+		case there.IsDir():
+			return directoryError(file)
+		case !p.Replace && p.Files == nil:
+			return fmt.Errorf("%s %w", p.Path, ErrExists)
+		case !p.Replace:
+			return fmt.Errorf("%s %w", file, ErrFileExists)
+		}
+	}
+	return nil
+}
+
+// takes returns the paths of the files there that a run may replace or remove.
+func (p *place) takes() (paths []string) {
+	if dir, err := p.Disk.Open(p.Path); err == nil { // else there is no directory yet
+		defer dir.Close()
+		entries, _ := dir.ReadDir(".")
+		for _, e := range entries {
+			if p.gives(e.Name()) {
+				paths = append(paths, filepath.Join(p.Path, e.Name()))
+			}
+		}
+	}
+	return paths
+}
+
+func directoryError(path string) error {
+	return fmt.Errorf("%s is a directory: no file can take its place", path)
+}
+
 // A directory is a directory that is being written.
 type directory struct {
 	place
-	Finished bool     // a commit that an interrupted run had begun was finished
-	Removed  []string // names of files that interrupted runs had left
+	Removed []string // names of files that interrupted runs had left
 
-	dir    disk.Dir
-	names  []string          // of the files that CommitFiles commits
-	undo   func()            // of what was made
-	unlock func(remove bool) // nil where another process of the run has the lock
-	files  []*newFile
-
-	// promised says that another process, which has the lock, may commit the files.
-	promised bool
+	dir     disk.Dir
+	undo    func()            // of what was made
+	unlock  func(remove bool) // nil where another process of the run has the lock
+	writing bool              // since it was found right, until all is committed
+	files   []*newFile
 }
 
-// create prepares the directory for files, those of a result with a manifest or others: it makes it where it does not
-// exist, takes the lock, finishes what an interrupted run has committed and removes what else one has left. It returns
-// a [*disk.BusyError] where another run has the lock, and an error wrapping exists when one of the names is there and
-// replace is false. All is then as it was.
-func create(at place, names []string, exists error, replace bool) (_ *directory, err error) {
+// create prepares the directory: it makes it where it does not exist, takes the lock, and removes what an interrupted
+// run has left. It returns a [*disk.BusyError] where another run has the lock, and an error wrapping ErrExists or
+// ErrFileExists where what is there may not be replaced. All is then as it was.
+func create(at place) (_ *directory, err error) {
 	at.Holder.Run = cmp.Or(at.Holder.Run, newName())
 	alone := at.Together == nil
 	if alone {
 		at.Together = func(work func() error) error { return work() }
 	}
-	d := &directory{place: at, names: names, undo: func() {}}
+	d := &directory{place: at, undo: func() {}}
 	defer func() {
 		if err != nil {
 			d.Discard()
 		}
 	}()
 	err = d.Together(func() error {
-		if err := check(at.Disk, at.Path, names, exists, replace); err != nil {
+		if err := d.check(); err != nil {
 			return err
 		}
 		undo, err := disk.Make(at.Disk, at.Path, 0o777)
@@ -123,7 +190,7 @@ func create(at place, names []string, exists error, replace bool) (_ *directory,
 			return err
 		}
 		// What the directory holds may have changed until the lock was held.
-		if err := check(at.Disk, at.Path, names, exists, replace); err != nil {
+		if err := d.check(); err != nil {
 			return err
 		}
 		if d.Check != nil {
@@ -131,6 +198,7 @@ func create(at place, names []string, exists error, replace bool) (_ *directory,
 				return err
 			}
 		}
+		d.writing = true
 		return d.clean()
 	})
 }
@@ -142,108 +210,68 @@ func (d *directory) lock() (err error) {
 	return err
 }
 
-// clean finishes what an interrupted run has committed, and removes what else there is of such.
+// clean removes what no run needs any more: hidden files and, of results with a manifest, the coded files that none
+// lists. Where a manifest cannot be read, what that lists may be of use yet.
 func (d *directory) clean() error {
-	j, err := readJournal(d.dir)
-	if err != nil {
+	// The run that has written a manifest may have come no further than to its name.
+	if err := d.dir.SyncDir("."); err != nil {
 		return err
 	}
-	if d.Finished = j != nil; d.Finished {
-		if err := j.finish(d.dir); err != nil {
-			return err
-		}
-	}
+	listed, all := d.listed()
 	entries, err := d.dir.ReadDir(".")
 	if err != nil {
 		return err
 	}
 	for _, e := range entries {
-		if !isHidden(e) {
+		name := e.Name()
+		unlisted := d.Files == nil && all && codedName.MatchString(name) && !listed[name]
+		if !isHidden(name) && !unlisted || !e.Type().IsRegular() {
 			continue
 		}
-		if err := d.dir.Remove(e.Name()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := d.dir.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
-		d.Removed = append(d.Removed, e.Name())
+		d.Removed = append(d.Removed, name)
 	}
 	return nil
 }
 
-var manifests = []string{ManifestName, CopyName}
-
-// check returns an error where one of the files exists.
-func check(on disk.Disk, path string, names []string, exists error, replace bool) error {
-	dir, err := on.Open(path)
-	if err != nil {
-		return nil // making it may say what is wrong
-	}
-	defer dir.Close()
-	j := journalOf(dir)
-	for _, name := range names {
-		file := filepath.Join(path, name)
-		there, err := dir.Lstat(j.where(dir, name))
-		switch {
-		case err != nil:
-		case there.IsDir():
-			return directoryError(file)
-		case !replace && exists == ErrExists:
-			return fmt.Errorf("%s %w", path, exists)
-		case !replace:
-			return fmt.Errorf("%s %w", file, exists)
+// listed returns the names of the files that the manifests there list, and whether all of these could be read.
+func (d *directory) listed() (names map[string]bool, all bool) {
+	names, all = map[string]bool{}, true
+	for _, name := range manifests {
+		m, err := readManifest(d.dir, name, d.File(name))
+		if err != nil {
+			all = all && errors.Is(err, fs.ErrNotExist)
+			continue
+		}
+		for _, f := range m.Files {
+			names[string(f.Name)] = true
 		}
 	}
-	return nil
+	return names, all
 }
 
-// replaces returns the paths that a run replaces or removes when it writes files of the given names and, if asked, a
-// manifest: these, the files that the manifest there is lists, and what a run has left. Not all of them need exist.
-func replaces(on disk.Disk, path string, names []string, manifest bool) []string {
-	names = slices.Clone(names)
-	if manifest {
-		names = slices.Concat(manifests, names)
+// next returns a number for the names of coded files that are neither there nor listed: after all those, 0 without any.
+func (d *directory) next() (number int64, err error) {
+	names, _ := d.listed()
+	entries, err := d.dir.ReadDir(".")
+	for _, e := range entries {
+		names[e.Name()] = true
 	}
-	if dir, err := on.Open(path); err == nil { // else there is no directory yet
-		defer dir.Close()
-		if manifest {
-			if old, err := read(dir, path); err == nil {
-				for _, f := range old.Manifest.Files {
-					names = append(names, f.Name)
-				}
-			}
+	for name := range names {
+		if parts := codedName.FindStringSubmatch(name); parts != nil {
+			n, _ := strconv.ParseInt(parts[2], 10, 64) // 0 where it has none
+			number = max(number, n+1)
 		}
-		entries, _ := dir.ReadDir(".")
-		for _, e := range entries {
-			if isHidden(e) {
-				names = append(names, e.Name())
-			}
-		}
-		j := journalOf(dir)
-		for _, f := range j.Files {
-			names = append(names, f.To)
-		}
-		names = append(names, j.Remove...)
 	}
-	paths := make([]string, len(names))
-	for i, name := range names {
-		paths[i] = filepath.Join(path, name)
-	}
-	return paths
-}
-
-func directoryError(path string) error {
-	return fmt.Errorf("%s is a directory: no file can take its place", path)
-}
-
-// isHidden reports whether a file is what a run has left.
-func isHidden(e fs.DirEntry) bool {
-	return strings.HasPrefix(e.Name(), hidden) && e.Type().IsRegular() && e.Name() != LockName && e.Name() != journalName
+	return number, err
 }
 
 // A newFile is a file of the directory that is being written, front to back.
 type newFile struct {
-	disk.File
+	*atomicfile.Draft
 	name   string // that Commit gives it
-	draft  string // that it has until then
 	digest hash.Hash
 	size   int64
 }
@@ -252,35 +280,23 @@ type newFile struct {
 const longestName = 255
 
 // validName reports whether a file of a directory may have that name, which neither leads elsewhere nor is hidden.
-func validName(name string) bool { return isName(name) && !strings.HasPrefix(name, hidden) }
-
-func isName(name string) bool {
+func validName(name string) bool {
 	return filepath.IsLocal(name) && filepath.Base(name) == name && name != "." && len(name) <= longestName &&
-		!strings.Contains(name, "\x00")
+		!strings.Contains(name, "\x00") && !strings.HasPrefix(name, hidden)
 }
 
-// Create opens a new file that Commit will give the name. It may be called for one name only once.
+// Create opens a new file that Commit will give the name.
 func (d *directory) Create(name string) (*newFile, error) {
 	if err := d.free(name); err != nil {
 		return nil, err
 	}
-	draft := d.draft(name)
-	f, err := d.dir.OpenFile(draft, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600) // follows no link
+	draft, err := atomicfile.Create(d.dir, name, 0o600)
 	if err != nil {
 		return nil, err
 	}
-	file := &newFile{File: f, name: name, draft: draft, digest: sha256.New()}
+	file := &newFile{Draft: draft, name: name, digest: sha256.New()}
 	d.files = append(d.files, file)
 	return file, nil
-}
-
-// draft returns the name of a file until the commit, which is the same in all processes.
-func (d *directory) draft(name string) string {
-	draft := hidden + d.Holder.Run + "-" + name
-	if len(draft) > longestName { // though the name alone may be short enough
-		draft = fmt.Sprintf("%s%s-%x", hidden, d.Holder.Run, sha256.Sum256([]byte(name)))
-	}
-	return draft
 }
 
 // Scratch returns a file for the time of the run, which has no name.
@@ -323,101 +339,58 @@ func (f *newFile) Write(p []byte) (int, error) {
 // Sum returns the length and the SHA-256, in hexadecimal, of what was written.
 func (f *newFile) Sum() (int64, string) { return f.size, hex.EncodeToString(f.digest.Sum(nil)) }
 
-// Commit puts the files and the manifest in the place of an earlier result, and gives them the permissions, of which
-// the umask takes some; their owner may read and write them. Files that the new one does not have are removed. Whatever
-// happens, the directory then holds the earlier result or the new one as a whole, as [readStored] finds it; after an
-// error, Discard removes what is not needed.
+// Commit gives the files their names and the permissions, of which the umask takes some; their owner may read and write
+// them, and nobody execute. With a manifest, the result takes the place of an earlier one: whatever happens, the directory holds the one or
+// the other as a whole. After an error, Discard removes what is not needed.
 func (d *directory) Commit(m *Manifest, perm fs.FileMode) error {
-	text, err := m.seal()
-	if err != nil {
-		return err
-	}
-	var j journal
-	for _, f := range m.Files { // also those that other processes have written here
-		j.add(d.draft(f.Name), f.Name)
-	}
-	if d.unlock != nil {
-		for _, name := range manifests {
-			f, err := d.Create(name)
-			if err != nil {
-				return err
-			}
-			if _, err := f.Write(text); err != nil {
-				return err
-			}
-			j.add(f.draft, name)
-		}
-		if old, err := read(d.dir, d.Path); err == nil {
-			for _, f := range old.Manifest.Files {
-				if !slices.ContainsFunc(m.Files, func(now Entry) bool { return now.Name == f.Name }) {
-					j.Remove = append(j.Remove, f.Name)
-				}
-			}
-		}
-	}
-	return d.commit(j, perm|0o600)
-}
-
-// CommitFiles puts the files in place of those with their names, as [directory.Commit] does, without a manifest.
-func (d *directory) CommitFiles(perm fs.FileMode) error {
-	var j journal
-	for _, name := range d.names { // also those that other processes have written here
-		j.add(d.draft(name), name)
-	}
-	return d.commit(j, perm|0o600)
-}
-
-// commit does what the journal lists.
-func (d *directory) commit(j journal, perm fs.FileMode) error {
-	for _, step := range []func() error{
-		func() error {
-			err := d.sync(perm)
-			d.promised = err == nil
+	perm = perm&0o666 | 0o600
+	steps := []func() error{func() error { return d.sync(perm) }, d.rename}
+	if m != nil {
+		text, err := m.seal()
+		if err != nil {
 			return err
-		}, func() error {
+		}
+		write := func(name string) error {
 			if d.unlock == nil {
 				return nil
 			}
-			for _, f := range j.Files {
-				if err := d.free(f.To); err != nil {
-					return err
-				}
+			return atomicfile.WriteIn(d.dir, name, text, perm)
+		}
+		steps = append(steps, func() error { return write(ManifestName) }, func() error {
+			if err := write(CopyName); err != nil || d.unlock == nil {
+				return err
 			}
-			return j.write(d.dir, perm)
-		}, func() error {
-			if d.unlock != nil {
-				return nil
-			}
-			for _, f := range d.files { // those that this machine knows of for certain
-				if err := d.dir.Rename(f.draft, f.name); err != nil {
-					return err
-				}
-			}
-			return d.dir.SyncDir(".")
-		}, func() error {
-			if d.unlock == nil {
-				return nil
-			}
-			return j.finish(d.dir)
-		},
-	} {
+			return d.clean()
+		})
+	}
+	for _, step := range steps {
 		if err := d.Together(step); err != nil {
 			return err
 		}
 	}
-	d.files, d.undo = nil, func() {}
+	d.writing, d.files, d.undo = false, nil, func() {}
 	d.Discard()
 	return nil
 }
 
-// sync makes all files, their permissions and their hidden names last.
+// sync makes all files and their permissions last.
 func (d *directory) sync(perm fs.FileMode) error {
 	most, err := d.permissions()
 	if err != nil {
 		return err
 	}
 	for _, f := range d.files {
-		if err := cmp.Or(f.Chmod(perm&most), f.Sync(), f.Close()); err != nil {
+		if err := cmp.Or(d.free(f.name), f.Chmod(perm&most), f.Finish()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// rename gives all files their names, lastingly.
+func (d *directory) rename() error {
+	for _, f := range d.files {
+		if err := f.Rename(); err != nil {
 			return err
 		}
 	}
@@ -426,34 +399,28 @@ func (d *directory) sync(perm fs.FileMode) error {
 
 // permissions returns what a new file of the directory may have: by an empty file, as asking the umask sets it.
 func (d *directory) permissions() (fs.FileMode, error) {
-	name := hidden + rand.Text()[:8]
-	f, err := d.dir.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	f, err := atomicfile.Create(d.dir, "umask", 0o666)
 	if err != nil {
 		return 0, err
 	}
-	d.files = append(d.files, &newFile{File: f, draft: name}) // for Discard, if it cannot be removed here
+	defer f.Discard()
 	info, err := f.Stat()
-	if err = errors.Join(err, f.Close(), d.dir.Remove(name)); err != nil {
+	if err != nil {
 		return 0, err
 	}
-	d.files = d.files[:len(d.files)-1]
 	return info.Mode().Perm(), nil
 }
 
 // Discard removes what was written and is not committed, and made directories, and lets go of the lock.
 func (d *directory) Discard() {
 	for _, f := range d.files {
-		f.Close()
-	}
-	if d.dir != nil && (d.unlock != nil || !d.promised) {
-		if _, err := d.dir.Lstat(journalName); errors.Is(err, fs.ErrNotExist) { // else they are committed, or may be
-			for _, f := range d.files {
-				d.dir.Remove(f.draft)
-			}
-		}
+		f.Discard()
 	}
 	d.files = nil
 	if d.unlock != nil {
+		if d.writing { // files may have their names already, and no manifest lists them
+			d.clean()
+		}
 		d.unlock(true)
 		d.unlock = nil
 	}

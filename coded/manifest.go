@@ -13,6 +13,7 @@ import (
 
 	"volley/internal/disk"
 	"volley/internal/located"
+	"volley/internal/names"
 )
 
 // The manifest is in its directory twice, under these names.
@@ -53,7 +54,7 @@ type Manifest struct {
 
 // Matrix is the matrix A of a run, without need of the files that it may have come from.
 type Matrix struct {
-	Family  string `json:"family"`          // as the command line takes it, such as "random:7"
+	Family  Name   `json:"family"`          // as the command line takes it, such as "random:7"
 	Inverse bool   `json:"inverse"`         // A is the inverse of that
 	Order   string `json:"order,omitempty"` // of the columns, where it is not natural
 
@@ -69,20 +70,33 @@ type PointSet struct {
 	Values []string `json:"values"` // decimal symbol codes
 }
 
+// A Name is the bytes of a file's name.
+type Name = names.Name
+
 // An Entry is a file of the manifest: a coded file of the directory, or an input of a processor.
 type Entry struct {
-	Name      string `json:"name"`
+	Name      Name   `json:"name"`
 	Processor int    `json:"processor"`
 	Bytes     int64  `json:"bytes"`
 	SHA256    string `json:"sha256"`
 }
 
-// codedName matches the names that a manifest may give to files, none of which leads out of the directory.
-var codedName = regexp.MustCompile(`^coded\.[0-9]+$`)
+// codedName matches the names that a manifest may give to files, none of which leads out of the directory: those of
+// [CodedName], behind which runs that replace a result put a number.
+var codedName = regexp.MustCompile(`^(coded\.[0-9]+)(?:\.([1-9][0-9]{0,17}))?$`)
 
 // CodedName returns the name of the coded file of a processor: its number in as many digits as the last one has.
 func CodedName(proc, processors int) string {
 	return fmt.Sprintf("coded.%0*d", len(fmt.Sprint(processors-1)), proc)
+}
+
+// numberedName is [CodedName] with a number behind it, unless that is 0.
+func numberedName(proc, processors int, number int64) string {
+	name := CodedName(proc, processors)
+	if number > 0 {
+		name = fmt.Sprint(name, ".", number)
+	}
+	return name
 }
 
 // seal returns the text of a manifest, with its SHA-256.
@@ -112,6 +126,9 @@ func ReadManifest(path string) (*Manifest, error) {
 	defer dir.Close()
 	return readManifest(dir, filepath.Base(path), path)
 }
+
+// mostText is the bytes that a manifest may have.
+const mostText = 1 << 30
 
 // readManifest reads a manifest of which errors say that it is at the path.
 func readManifest(dir disk.Dir, name, path string) (*Manifest, error) {
@@ -158,8 +175,8 @@ func ParseManifest(data []byte) (*Manifest, error) {
 		}
 	}
 	for _, f := range m.Files {
-		if !codedName.MatchString(f.Name) {
-			return nil, fmt.Errorf("file %q: want a name such as coded.0", f.Name)
+		if !codedName.MatchString(string(f.Name)) {
+			return nil, fmt.Errorf("file %q: want a name such as coded.0 or coded.0.1", string(f.Name))
 		}
 	}
 	return m, nil
@@ -198,9 +215,10 @@ func (m *Manifest) Validate() error {
 	packet := m.SymbolsPerPacket * int64(m.SymbolBytes)
 	coded := m.CodedPackets()
 	err := validate("files", m.Files, coded, func(f Entry) error {
+		name, want := codedName.FindStringSubmatch(string(f.Name)), CodedName(f.Processor, coded)
 		switch {
-		case f.Name != CodedName(f.Processor, coded):
-			return fmt.Errorf("name: %q: want %s for processor %d", f.Name, CodedName(f.Processor, coded), f.Processor)
+		case name == nil || name[1] != want:
+			return fmt.Errorf("name: %q: want %s for processor %d, or that with a number behind it", string(f.Name), want, f.Processor)
 		case f.Bytes != packet:
 			return fmt.Errorf("bytes: %d: want %d, symbols_per_packet times symbol_bytes", f.Bytes, packet)
 		}

@@ -15,9 +15,8 @@ type stored struct {
 	Manifest *Manifest
 	Damage   error // of the manifest where its copy took its place
 
-	path   string            // of this rank
-	drafts map[string]string // names of files that have not got theirs yet
-	close  func()
+	path  string // of this rank
+	close func()
 
 	// Of one to decode from, when load has found the manifest all right:
 	named string // the path, as the caller has it for all ranks
@@ -36,10 +35,9 @@ func readStored(on disk.Disk, path string) (*stored, error) {
 }
 
 func read(dir disk.Dir, path string) (*stored, error) {
-	j := journalOf(dir)
-	r := &stored{path: path, drafts: map[string]string{}, close: func() {}}
+	r := &stored{path: path, close: func() {}}
 	for _, name := range manifests {
-		m, err := readManifest(dir, j.where(dir, name), filepath.Join(path, name))
+		m, err := readManifest(dir, name, filepath.Join(path, name))
 		if err == nil {
 			r.Manifest = m
 			break
@@ -53,19 +51,11 @@ func read(dir disk.Dir, path string) (*stored, error) {
 	if r.Manifest == nil {
 		return nil, r.Damage
 	}
-	for _, f := range r.Manifest.Files {
-		r.drafts[f.Name] = j.where(dir, f.Name)
-	}
 	return r, nil
 }
 
 // File returns the path of a file of the directory.
-func (r *stored) File(name string) string {
-	if draft, ok := r.drafts[name]; ok {
-		name = draft
-	}
-	return filepath.Join(r.path, name)
-}
+func (r *stored) File(name Name) string { return filepath.Join(r.path, string(name)) }
 
 // Close lets go of the directory.
 func (r *stored) Close() {
