@@ -50,7 +50,7 @@ type Entry struct {
 	Room   int64 `json:"room,omitempty"`   // bytes behind it that are left to it: it has grown before
 
 	// Of entries of a listing:
-	Touch Touch
+	Touch Touch       `json:"-"`
 	file  disk.FileID // zero for what is no file, or has one name only
 }
 
