@@ -167,12 +167,19 @@ func tidies(x *disktest.Interrupted) bool {
 // leftovers. The new one lasts when the run has ended well.
 func TestFaultyReplace(t *testing.T) {
 	t.Parallel()
-	for _, old := range []int{0, 1, 11} {
-		t.Run(fmt.Sprint(old), func(t *testing.T) {
+	for _, c := range []struct {
+		old    int
+		copied bool
+	}{{0, false}, {1, true}, {1, false}, {11, true}} {
+		t.Run(fmt.Sprintf("%d, a copy %v", c.old, c.copied), func(t *testing.T) {
 			t.Parallel()
-			was := strings.Repeat("old", min(old, 1))
+			was := strings.Repeat("old", min(c.old, 1))
+			m := machine(t, c.old, "old")
+			if !c.copied && c.old > 0 {
+				m.Remove(out + "/" + CopyName)
+			}
 			sweep := disktest.Sweep{
-				Machine: machine(t, old, "old"),
+				Machine: m,
 				Run:     func(p *disktest.Process) error { return replace(p, 3, "new") },
 				Check: func(x *disktest.Interrupted) error {
 					got, err := holds(x.Machine)
