@@ -120,13 +120,3 @@ func (c *code) either(inverse bool) (_ matrix.Matrix, err error) {
 	}
 	return c.other, err
 }
-
-// independent returns the first of the coded packets whose columns of A are a basis in the rows of lost inputs.
-func independent(a matrix.Matrix, lost, coded []int) []int {
-	_, pivots := part(a, lost, coded).Echelon()
-	chosen := make([]int, len(pivots))
-	for i, p := range pivots {
-		chosen[i] = coded[p]
-	}
-	return chosen
-}

@@ -20,6 +20,7 @@ import (
 	"volley"
 	"volley/executor"
 	"volley/field"
+	solver "volley/internal/code"
 	"volley/internal/disk"
 	"volley/internal/printable"
 	"volley/matrix"
@@ -339,7 +340,7 @@ func (h *filesAtHand) sufficient(at *held, c *codedFiles, lost []int) ([]int, er
 	}
 	for {
 		usable := place()
-		chosen := independent(a, lost, usable)
+		chosen := solver.Independent(a, lost, usable)
 		slices.Sort(chosen)
 		damaged, err := h.check(at, c, chosen)
 		switch {

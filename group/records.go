@@ -9,6 +9,7 @@ import (
 	"volley/executor"
 	"volley/field"
 	"volley/internal/disk"
+	"volley/matrix"
 )
 
 // A recordFile is a file of a node, in base64: its record, or its parity of records.
@@ -120,8 +121,8 @@ func (s *session) fetch(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	one := func(_, _ int) field.Element { return field.One }
-	copies := &code{k: s.k, data: 1, field: bytes, words: []codeword{{[]symbol{{from, false, 0}}, lacking, one}}}
+	ones := matrix.DenseFunc(bytes, 1, len(lacking), func(_, _ int) field.Element { return field.One })
+	copies := &code{k: s.k, data: 1, field: bytes, matrix: ones, words: []codeword{{[]symbol{{from, false, 0}}, lacking}}}
 	r, _, err := copies.repairing(setOf(lacking), setOf(lacking))
 	if err != nil {
 		return err

@@ -29,9 +29,13 @@ type Draft struct {
 // Create makes a draft of a file of a directory. Its hidden name is no other run's and, unless that is too long, ends
 // in its own, so that errors tell which file it is. It follows no link.
 func Create(dir disk.Dir, name string, mode fs.FileMode) (*Draft, error) {
+	return create(dir, name, "-"+path.Base(name), mode)
+}
+
+func create(dir disk.Dir, name, tells string, mode fs.FileMode) (*Draft, error) {
 	hidden := Hidden + rand.Text()[:8]
-	if longer := hidden + "-" + path.Base(name); len(longer) <= longestName {
-		hidden = longer
+	if len(hidden+tells) <= longestName {
+		hidden += tells
 	}
 	d := &Draft{dir: dir, hidden: path.Join(path.Dir(name), hidden), own: name}
 	var err error
@@ -100,7 +104,7 @@ func WriteIn(dir disk.Dir, name string, data []byte, perm fs.FileMode) error {
 }
 
 func streamIn(dir disk.Dir, name string, write func(io.Writer) error, mode fs.FileMode, exactly bool) error {
-	d, err := Create(dir, name, mode)
+	d, err := create(dir, name, "", mode)
 	if err != nil {
 		return err
 	}
