@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"volley/field/fieldtest"
+	"volley/internal/atomicfile"
 	"volley/matrix"
 	"volley/transport"
 	"volley/transport/local"
@@ -26,7 +27,7 @@ func encodedFiles(t *testing.T, k int) (in, coded string) {
 	for n := range k {
 		name := fmt.Sprint("input.", n)
 		if n == 1 {
-			name += strings.Repeat("x", longestName-len(name))
+			name += strings.Repeat("x", atomicfile.LongestName-len(name))
 		}
 		writeText(t, filepath.Join(in, name), strings.Repeat(fmt.Sprint(n), 70_000+n))
 	}

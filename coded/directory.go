@@ -21,6 +21,7 @@ import (
 	"fmt"
 	"hash"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -45,128 +46,109 @@ var ErrFileExists = errors.New("is there already")
 
 var manifests = []string{ManifestName, CopyName}
 
-// A place is a directory to be written, by whom, and with what.
-type place struct {
-	Disk    disk.Disk
-	Path    string
-	Files   []string // names; nil: those of a result with a manifest
-	Replace bool     // what of the result is there already
-
-	Holder disk.Holder // of the lock; Run is the same in all processes of a run
-
-	// Check, unless nil, is called when the lock is held, before anything changes.
-	Check func() error
-
-	// Undo, unless nil, removes the directories that the run makes, as far as they are empty.
-	Undo func()
-
-	// Together, unless nil, is for processes that run at once. They write one directory or several, each its own files
-	// and all the same manifest. It does the work here and returns when all have done theirs; all call it as often.
-	Together func(work func() error) error
-}
+// An output is the files that a run gives a directory: of these names or, where that is nil, of a result with a manifest.
+type output []string
 
 // gives reports whether a run gives, replaces or removes files of that name.
-func (p *place) gives(name string) bool {
-	if p.Files == nil && codedName.MatchString(name) {
-		return true
-	}
-	return isHidden(name) || slices.Contains(p.names(), name)
+func (o output) gives(name string) bool {
+	return isHidden(name) || slices.Contains(o.names(), name) || o == nil && codedName.MatchString(name)
 }
 
 // isHidden reports whether a name is one that files have until they get theirs.
 func isHidden(name string) bool { return strings.HasPrefix(name, hidden) && name != LockName }
 
-// names returns the names of the files that say that there is a result.
-func (p *place) names() []string {
-	if p.Files == nil {
+// names returns the names of files that say that there is a result.
+func (o output) names() []string {
+	if o == nil {
 		return manifests
 	}
-	return p.Files
+	return o
 }
 
-// check returns an error where a file is in the way.
-func (p *place) check() error {
-	dir, err := p.Disk.Open(p.Path)
+// check returns an error when the files may not be written to Dir, or the run would lose what it reads.
+func (r *run) check(reads []string, o output) error {
+	if r.Guard != nil {
+		if err := r.Guard(reads, o.gives); err != nil {
+			return input(err)
+		}
+	}
+	if r.Dir == "" {
+		return nil
+	}
+	dir, err := r.disk.Open(r.Dir)
 	if err != nil {
 		return nil // making it may say what is wrong
 	}
 	defer dir.Close()
-	for _, name := range p.names() {
-		file := filepath.Join(p.Path, name)
+	for _, name := range o.names() {
+		file := filepath.Join(r.Dir, name)
 		there, err := dir.Lstat(name)
 		switch {
 		case err != nil:
 		case there.IsDir():
-			return directoryError(file)
-		case !p.Replace && p.Files == nil:
-			return fmt.Errorf("%s %w", p.Path, ErrExists)
-		case !p.Replace:
-			return fmt.Errorf("%s %w", file, ErrFileExists)
+			return outputError(directoryError(file))
+		case !r.Replace && o == nil:
+			return inputf("%s %w", r.Dir, ErrExists)
+		case !r.Replace:
+			return inputf("%s %w", file, ErrFileExists)
+		}
+	}
+	entries, _ := dir.ReadDir(".")
+	for _, e := range entries {
+		path := filepath.Join(r.Dir, e.Name())
+		if !o.gives(e.Name()) {
+			continue
+		}
+		if there, err := os.Stat(path); err == nil && disk.Among(there, reads) {
+			return inputf("%s is an input, and %s would lose it: choose another directory", path, r.Dir)
 		}
 	}
 	return nil
-}
-
-// takes returns the paths of the files there that a run may replace or remove.
-func (p *place) takes() (paths []string) {
-	if dir, err := p.Disk.Open(p.Path); err == nil { // else there is no directory yet
-		defer dir.Close()
-		entries, _ := dir.ReadDir(".")
-		for _, e := range entries {
-			if p.gives(e.Name()) {
-				paths = append(paths, filepath.Join(p.Path, e.Name()))
-			}
-		}
-	}
-	return paths
 }
 
 func directoryError(path string) error {
 	return fmt.Errorf("%s is a directory: no file can take its place", path)
 }
 
-// A directory is a directory that is being written.
+// A directory is a directory that is being written. The ranks of a run write one or several, each its own files and all
+// the same manifest.
 type directory struct {
-	place
-	Removed []string // names of files that interrupted runs had left
-
+	*run
+	output  output
+	holder  disk.Holder // of the lock; Run is the same at all ranks
 	dir     disk.Dir
 	undo    func()            // of what was made
-	unlock  func(remove bool) // nil where another process of the run has the lock
+	unlock  func(remove bool) // nil where another rank has the lock
 	writing bool              // since it was found right, until all is committed
 	files   []*newFile
 }
 
-// create prepares the directory: it makes it where it does not exist, takes the lock, and removes what an interrupted
-// run has left. It returns a [*disk.BusyError] where another run has the lock, and an error wrapping ErrExists or
-// ErrFileExists where what is there may not be replaced. All is then as it was.
-func create(at place) (_ *directory, err error) {
-	at.Holder.Run = cmp.Or(at.Holder.Run, newName())
-	alone := at.Together == nil
-	if alone {
-		at.Together = func(work func() error) error { return work() }
+// open prepares Dir: it makes it where it does not exist, takes the lock, and removes what an interrupted run has left.
+// Check is called when nobody else can change it any more. After an error, such as a [*disk.BusyError] where another run
+// has the lock, all is as it was.
+func (r *run) open(o output, check func() error) (_ *directory, err error) {
+	// The last rank removes the directory, whichever has made it. None has, before all have come to the exchange.
+	d := &directory{run: r, output: o, undo: disk.Unmake(r.disk, r.Dir)}
+	runs, err := exchange(r, newName())
+	if err != nil {
+		return nil, err
 	}
-	d := &directory{place: at, undo: func() {}}
 	defer func() {
 		if err != nil {
 			d.Discard()
+			err = outputError(err)
 		}
 	}()
-	err = d.Together(func() error {
-		if err := d.check(); err != nil {
+	d.holder = disk.HolderOf(r.verb, runs[0])
+	d.holder.Rank = r.t.Rank()
+	err = r.together(func() error {
+		if _, err := disk.Make(r.disk, r.Dir, 0o777); err != nil {
 			return err
 		}
-		undo, err := disk.Make(at.Disk, at.Path, 0o777)
-		if err != nil {
+		if d.dir, err = r.disk.Open(r.Dir); err != nil {
 			return err
 		}
-		if d.undo = undo; at.Undo != nil {
-			d.undo = at.Undo
-		}
-		if d.dir, err = at.Disk.Open(at.Path); err != nil {
-			return err
-		}
-		if err = d.lock(); !alone && errors.As(err, new(*disk.BusyError)) {
+		if err = d.lock(); r.t.Size() > 1 && errors.As(err, new(*disk.BusyError)) {
 			return nil // whose the lock is shows when all have tried
 		}
 		return err
@@ -174,29 +156,23 @@ func create(at place) (_ *directory, err error) {
 	if err != nil {
 		return nil, err
 	}
-	return d, d.Together(func() error {
+	return d, r.together(func() error {
 		if d.unlock == nil {
 			busy := new(disk.BusyError)
-			if err := d.lock(); errors.As(err, &busy) && busy.Holder.Run == at.Holder.Run {
+			if err := d.lock(); errors.As(err, &busy) && busy.Holder.Run == d.holder.Run {
 				return nil
 			} else if err != nil {
 				return err
 			}
 		}
-		if err := disk.Confirm(d.dir, LockName, at.Holder); err != nil {
+		if err := disk.Confirm(d.dir, LockName, d.holder); err != nil {
 			if errors.As(err, new(*disk.SharedError)) {
 				err = fmt.Errorf("%w, or put it on a file system whose locks reach both: those of this one do not", err)
 			}
 			return err
 		}
-		// What the directory holds may have changed until the lock was held.
-		if err := d.check(); err != nil {
+		if err := check(); err != nil {
 			return err
-		}
-		if d.Check != nil {
-			if err := d.Check(); err != nil {
-				return err
-			}
 		}
 		d.writing = true
 		return d.clean()
@@ -206,7 +182,7 @@ func create(at place) (_ *directory, err error) {
 func newName() string { return rand.Text()[:8] }
 
 func (d *directory) lock() (err error) {
-	d.unlock, err = d.dir.Lock(LockName, false, d.Holder)
+	d.unlock, err = d.dir.Lock(LockName, false, d.holder)
 	return err
 }
 
@@ -224,14 +200,14 @@ func (d *directory) clean() error {
 	}
 	for _, e := range entries {
 		name := e.Name()
-		unlisted := d.Files == nil && all && codedName.MatchString(name) && !listed[name]
+		unlisted := d.output == nil && all && codedName.MatchString(name) && !listed[name]
 		if !isHidden(name) && !unlisted || !e.Type().IsRegular() {
 			continue
 		}
 		if err := d.dir.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
-		d.Removed = append(d.Removed, name)
+		slog.DebugContext(d.ctx, "removed what no result needs any more", "file", d.File(name))
 	}
 	return nil
 }
@@ -276,12 +252,9 @@ type newFile struct {
 	size   int64
 }
 
-// longestName is the bytes that file systems allow in a name.
-const longestName = 255
-
 // validName reports whether a file of a directory may have that name, which neither leads elsewhere nor is hidden.
 func validName(name string) bool {
-	return filepath.IsLocal(name) && filepath.Base(name) == name && name != "." && len(name) <= longestName &&
+	return filepath.IsLocal(name) && filepath.Base(name) == name && name != "." && len(name) <= atomicfile.LongestName &&
 		!strings.Contains(name, "\x00") && !strings.HasPrefix(name, hidden)
 }
 
@@ -318,7 +291,7 @@ func (d *directory) free(name string) error {
 }
 
 // File returns the path that the file will have when it is committed.
-func (d *directory) File(name string) string { return filepath.Join(d.Path, name) }
+func (d *directory) File(name string) string { return filepath.Join(d.Dir, name) }
 
 // WriteAt appends p, which has to begin where the file ends so far.
 func (f *newFile) WriteAt(p []byte, offset int64) (int, error) {
@@ -364,7 +337,7 @@ func (d *directory) Commit(m *Manifest, perm fs.FileMode) error {
 		})
 	}
 	for _, step := range steps {
-		if err := d.Together(step); err != nil {
+		if err := d.together(step); err != nil {
 			return err
 		}
 	}

@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"volley/collective"
+	"volley/internal/atomicfile"
 	"volley/internal/disk"
 	"volley/internal/disk/disktest"
 	"volley/internal/fuzzlimit"
@@ -83,9 +83,15 @@ func write(t *testing.T, d *directory, processors int, text string) *Manifest {
 	return m
 }
 
+// open prepares a directory at one rank.
+func open(on disk.Disk, path string, files []string, replace bool) (*directory, error) {
+	r := newRun(context.Background(), local.New(1)[0], Options{Dir: path, Replace: replace, disk: on}, "encode")
+	return r.open(files, func() error { return r.check(nil, files) })
+}
+
 func mustCreate(t *testing.T, path string, replace bool) *directory {
 	t.Helper()
-	d, err := create(place{Disk: disk.OS, Path: path, Replace: replace})
+	d, err := open(disk.OS, path, nil, replace)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -164,7 +170,7 @@ func TestReplace(t *testing.T) {
 	fill(t, path, 12, "old")
 	put(t, "left over", path, hidden+"coded.3")
 	put(t, "theirs", path, "coded.x")
-	if _, err := create(place{Disk: disk.OS, Path: path}); !errors.Is(err, ErrExists) || !strings.Contains(err.Error(), path) {
+	if _, err := open(disk.OS, path, nil, false); !errors.Is(err, ErrExists) || !strings.Contains(err.Error(), path) {
 		t.Errorf("a second result: %v, want an ErrExists that names %s", err, path)
 	}
 	if !strings.Contains(listing(t, path), hidden) {
@@ -214,32 +220,30 @@ func TestReplaceBroken(t *testing.T) {
 	}
 }
 
-// TestTakes checks that a run takes nothing away that it does not name before.
+// TestTakes checks that a run refuses inputs that it would take away, and none but these.
 func TestTakes(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "out")
 	fill(t, path, 3, "old")
-	for _, name := range []string{hidden + "x", "coded.new", "coded.7", "coded.1.12", "coded.1.0", "coded.1.x", "notes"} {
-		put(t, "", path, name)
+	names := []string{hidden + "x", "coded.new", "coded.7", "coded.1.12", "coded.1.0", "coded.1.x", "notes"}
+	for _, name := range names {
+		put(t, name, path, name)
 	}
-	names := func(at place) string {
-		var names []string
-		for _, p := range at.takes() {
-			names = append(names, filepath.Base(p))
+	taken := func(files []string) string {
+		var taken []string
+		for _, name := range append(names, "coded.0", ManifestName, CopyName) {
+			r := newRun(t.Context(), local.New(1)[0], Options{Dir: path, Replace: true}, "encode")
+			if err := r.check([]string{filepath.Join(path, name)}, files); err != nil {
+				taken = append(taken, name)
+			}
 		}
-		return strings.Join(names, " ")
+		return strings.Join(taken, " ")
 	}
-	at := place{Disk: disk.OS, Path: path}
-	if got := names(at); got != ".volley-x coded.0 coded.1 coded.1.12 coded.2 coded.7 manifest.copy.json manifest.json" {
+	if got := taken(nil); got != ".volley-x coded.7 coded.1.12 coded.0 manifest.json manifest.copy.json" {
 		t.Errorf("%s", got)
 	}
-	at.Files = []string{"notes", "coded.0"}
-	if got := names(at); got != ".volley-x coded.0 notes" {
+	if got := taken([]string{"notes", "coded.0"}); got != ".volley-x notes coded.0" {
 		t.Errorf("of files: %s", got)
-	}
-	at.Path = filepath.Join(path, "none")
-	if got := names(at); got != "" {
-		t.Errorf("of no directory: %s", got)
 	}
 }
 
@@ -251,11 +255,9 @@ func TestTwoRuns(t *testing.T) {
 	first := mustCreate(t, path, false)
 	m := write(t, first, 2, "first")
 	before := listing(t, path)
-	for _, at := range []place{{Disk: disk.OS, Path: path, Replace: true}, {Disk: disk.OS, Path: path, Replace: true, Holder: disk.HolderOf("encode", "other")}} {
-		busy := new(disk.BusyError)
-		if _, err := create(at); !errors.As(err, &busy) || busy.Holder.Run != first.Holder.Run {
-			t.Errorf("%v, want that %s has it", err, first.Holder.Run)
-		}
+	busy := new(disk.BusyError)
+	if _, err := open(disk.OS, path, nil, true); !errors.As(err, &busy) || busy.Holder.Run != first.holder.Run {
+		t.Errorf("%v, want that %s has it", err, first.holder.Run)
 	}
 	if got := listing(t, path); got != before {
 		t.Errorf("the second run leaves %s, want %s", got, before)
@@ -280,14 +282,11 @@ func TestSharedDirectory(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "out")
 		var errs [2]error
 		local.Run(t.Context(), 2, func(ctx context.Context, tr transport.Transport) error {
-			at := place{Disk: on, Path: path, Replace: true, Holder: disk.HolderOf("encode", "run"), Together: func(work func() error) error {
-				return collective.Steady(ctx, tr, time.Minute, func(context.Context) error { return work() })
-			}}
-			at.Holder.Rank = tr.Rank()
-			d, err := create(at)
+			r := newRun(ctx, tr, Options{Dir: path, Timeout: time.Minute, disk: on}, "encode")
+			d, err := r.open(nil, func() error { return nil })
 			if err == nil {
 				_, err = d.Create(CodedName(tr.Rank(), 2))
-				err = errors.Join(err, at.Together(func() error { return nil }))
+				err = errors.Join(err, r.together(func() error { return nil }))
 				d.Discard() // takes the directory away where it is the last
 			}
 			errs[tr.Rank()] = err
@@ -325,9 +324,9 @@ func TestFailedCommit(t *testing.T) {
 func TestCommitFiles(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "out")
-	names := []string{"a", strings.Repeat("b", longestName)}
+	names := []string{"a", strings.Repeat("b", atomicfile.LongestName)}
 	run := func(replace bool, text string) error {
-		d, err := create(place{Disk: disk.OS, Path: path, Files: names, Replace: replace})
+		d, err := open(disk.OS, path, names, replace)
 		if err != nil {
 			return err
 		}
@@ -369,7 +368,7 @@ func TestCommitFiles(t *testing.T) {
 	if err := os.Remove(filepath.Join(path, "a")); err != nil {
 		t.Fatal(err)
 	}
-	d, err := create(place{Disk: disk.OS, Path: path, Files: []string{"c", "d"}})
+	d, err := open(disk.OS, path, []string{"c", "d"}, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -388,7 +387,7 @@ func TestCommitFiles(t *testing.T) {
 	if got := listing(t, path); got != names[1]+" d theirs" {
 		t.Errorf("left: %s", got)
 	}
-	if _, err := create(place{Disk: disk.OS, Path: path, Files: []string{"x", "d"}, Replace: true}); err == nil || !strings.Contains(err.Error(), "is a directory") {
+	if _, err := open(disk.OS, path, []string{"x", "d"}, true); err == nil || !strings.Contains(err.Error(), "is a directory") {
 		t.Errorf("a directory in the way: %v", err)
 	}
 }
@@ -418,7 +417,7 @@ func TestCreateErrors(t *testing.T) {
 	}
 	before := listing(t, root)
 	for _, name := range []string{"file", "file/out", "odd", "link"} {
-		if _, err := create(place{Disk: disk.OS, Path: filepath.Join(root, name), Replace: true}); err == nil || !strings.Contains(err.Error(), strings.SplitN(name, "/", 2)[0]) {
+		if _, err := open(disk.OS, filepath.Join(root, name), nil, true); err == nil || !strings.Contains(err.Error(), strings.SplitN(name, "/", 2)[0]) {
 			t.Errorf("%s: %v, want an error that names it", name, err)
 		}
 	}

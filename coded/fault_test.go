@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"volley/field/fieldtest"
+	"volley/internal/atomicfile"
 	"volley/internal/disk"
 	"volley/internal/disk/disktest"
 	"volley/matrix"
@@ -27,7 +28,7 @@ const out = "/a/out"
 
 // replace puts a result of that many files in the place of another.
 func replace(on disk.Disk, processors int, text string) error {
-	d, err := create(place{Disk: on, Path: out, Replace: true})
+	d, err := open(on, out, nil, true)
 	if err != nil {
 		return err
 	}
@@ -104,7 +105,7 @@ func sum(data []byte) string {
 
 // nextRun lets the next run that writes begin, and end.
 func nextRun(m *disktest.Machine, files []string) error {
-	d, err := create(place{Disk: m.Process(), Path: out, Files: files, Replace: true})
+	d, err := open(m.Process(), out, files, true)
 	if err == nil {
 		d.Discard()
 	}
@@ -259,9 +260,9 @@ func TestCopyOfInterrupted(t *testing.T) {
 // TestFaultyFiles is [TestFaultyReplace] for files without a manifest: each is the old or the new one.
 func TestFaultyFiles(t *testing.T) {
 	t.Parallel()
-	names := []string{"a", strings.Repeat("b", longestName), "c\xe9\n"}
+	names := []string{"a", strings.Repeat("b", atomicfile.LongestName), "c\xe9\n"}
 	write := func(on disk.Disk, text string) error {
-		d, err := create(place{Disk: on, Path: out, Files: names, Replace: true})
+		d, err := open(on, out, names, true)
 		if err != nil {
 			return err
 		}
@@ -535,7 +536,7 @@ func TestManifestCopy(t *testing.T) {
 	if r, err := readStored(m.Process(), out); err != nil || !errors.Is(r.Damage, fs.ErrNotExist) {
 		t.Errorf("without the manifest: %v", err)
 	}
-	if err := (&place{Disk: m.Process(), Path: out}).check(); !errors.Is(err, ErrExists) {
+	if err := func() error { _, err := open(m.Process(), out, nil, false); return err }(); !errors.Is(err, ErrExists) {
 		t.Errorf("only the copy: %v", err)
 	}
 	m.WriteFile(name, []byte("{"), 0o644)

@@ -8,7 +8,6 @@ import (
 	"io"
 	"io/fs"
 	"log/slog"
-	"os"
 	"time"
 
 	"volley"
@@ -124,52 +123,6 @@ func (r *run) options(f field.Field, symbols int64) (all []volley.Option, err er
 		}
 	}
 	return append(all, volley.WithTimeout(r.Timeout), volley.WithTrace(r.Trace)), nil
-}
-
-// check returns an error when Dir may not get these files, nil for a result with a manifest, or the run would lose what
-// it reads.
-func (r *run) check(reads, files []string) error {
-	at := place{Disk: r.disk, Path: r.Dir, Files: files, Replace: r.Replace}
-	if r.Guard != nil {
-		if err := r.Guard(reads, at.gives); err != nil {
-			return input(err)
-		}
-	}
-	if r.Dir == "" {
-		return nil
-	}
-	if err := at.check(); err != nil {
-		return outputError(err)
-	}
-	for _, path := range at.takes() {
-		if there, err := os.Stat(path); err == nil && disk.Among(there, reads) {
-			return inputf("%s is an input, and %s would lose it: choose another directory", path, r.Dir)
-		}
-	}
-	return nil
-}
-
-// open prepares Dir for these files. Check is called when nobody else can change it any more.
-func (r *run) open(files []string, check func() error) (*directory, error) {
-	// The last rank removes the directory, whichever has made it. None has, before all have come to the exchange.
-	at := place{Disk: r.disk, Path: r.Dir, Files: files, Replace: r.Replace, Check: check, Undo: disk.Unmake(r.disk, r.Dir)}
-	runs, err := exchange(r, newName())
-	if err != nil {
-		return nil, err
-	}
-	at.Holder = disk.HolderOf(r.verb, runs[0])
-	at.Holder.Rank = r.t.Rank()
-	if r.t.Size() > 1 {
-		at.Together = r.together
-	}
-	d, err := create(at)
-	if err != nil {
-		return nil, outputError(err)
-	}
-	if len(d.Removed) > 0 {
-		slog.DebugContext(r.ctx, "removed what interrupted runs had left", "directory", d.Path, "files", d.Removed)
-	}
-	return d, nil
 }
 
 // outputError says that the output directory cannot be written, unless that shows already.

@@ -16,8 +16,8 @@ import (
 // Hidden begins the names of files that are not there yet.
 const Hidden = ".volley-"
 
-// longestName is the bytes that file systems allow in a name.
-const longestName = 255
+// LongestName is the bytes that file systems allow in a name.
+const LongestName = 255
 
 // A Draft is a new file that has a hidden name, in the directory where it is to have its own.
 type Draft struct {
@@ -34,7 +34,7 @@ func Create(dir disk.Dir, name string, mode fs.FileMode) (*Draft, error) {
 
 func create(dir disk.Dir, name, tells string, mode fs.FileMode) (*Draft, error) {
 	hidden := Hidden + rand.Text()[:8]
-	if len(hidden+tells) <= longestName {
+	if len(hidden+tells) <= LongestName {
 		hidden += tells
 	}
 	d := &Draft{dir: dir, hidden: path.Join(path.Dir(name), hidden), own: name}
