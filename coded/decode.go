@@ -15,7 +15,6 @@ import (
 	"volley"
 	"volley/algo"
 	"volley/collective"
-	"volley/field"
 	"volley/internal/disk"
 	"volley/internal/printable"
 	"volley/transport"
@@ -257,46 +256,11 @@ func (j *decodeJob) shareManifest(missing error) error {
 
 func (c *stored) load() (err error) {
 	m := c.Manifest
-	if err = m.Validate(); err != nil {
-		return err
-	}
-	if err = c.checkField(); err != nil {
+	if c.field, err = m.validate(); err != nil {
 		return err
 	}
 	c.code, err = codeOf(m.Matrix, c.field, m.Processors, m.CodedPackets())
 	return err
-}
-
-func (c *stored) checkField() (err error) {
-	m := c.Manifest
-	if c.field, err = field.Parse(m.Field); err != nil {
-		return err
-	}
-	packing := field.PackingOf(c.field)
-	switch {
-	case m.SymbolBytes != c.field.SymbolBytes():
-		return fmt.Errorf("symbol_bytes: %d: a symbol of %s has %d", m.SymbolBytes, m.Field, c.field.SymbolBytes())
-	case m.BitsPerSymbol != 0 && m.BitsPerSymbol != packing.Bits():
-		return fmt.Errorf("bits_per_symbol: %d: want 0, as for symbols, or %d, what a symbol of %s holds", m.BitsPerSymbol, packing.Bits(), m.Field)
-	}
-	longest := int64(0)
-	for k, in := range m.Inputs {
-		symbols := in.Bytes / int64(m.SymbolBytes)
-		if m.BitsPerSymbol != 0 {
-			symbols = packing.Symbols(in.Bytes)
-		}
-		longest = max(longest, symbols)
-		switch {
-		case m.BitsPerSymbol == 0 && in.Bytes%int64(m.SymbolBytes) != 0:
-			return fmt.Errorf("inputs[%d].bytes: %d: a symbol of %s has %d", k, in.Bytes, m.Field, m.SymbolBytes)
-		case symbols > m.SymbolsPerPacket:
-			return fmt.Errorf("inputs[%d].bytes: %d: more than the %d symbols of a packet hold", k, in.Bytes, m.SymbolsPerPacket)
-		}
-	}
-	if longest != m.SymbolsPerPacket { // else inputs that all survive would be padded to any length
-		return fmt.Errorf("symbols_per_packet: %d: the longest of the inputs has %d", m.SymbolsPerPacket, longest)
-	}
-	return nil
 }
 
 // sources returns the paths of the manifest and of all coded files.

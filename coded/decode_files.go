@@ -215,15 +215,26 @@ func (h *filesAtHand) namesake(f packetFile) string {
 	return ""
 }
 
-// coded are the coded files of all ranks.
-type codedFiles struct {
-	ranks [][]int  // by coded packet: the ranks that have it, as far as is known
-	out   []string // why it is left out; empty where it is not
+// absent says by rank and coded packet why it is not there, or not right as far as is known: "" where it is.
+type absent [][]string
+
+// why says why no rank has a coded packet: "" where one has.
+func (a absent) why(j int) string {
+	why := missing
+	for _, list := range a {
+		if list[j] == "" {
+			return ""
+		}
+		if why == missing {
+			why = list[j]
+		}
+	}
+	return why
 }
 
-func (h *filesAtHand) stat() (*codedFiles, error) {
+func (h *filesAtHand) stat() (absent, error) {
 	n := h.Manifest.CodedPackets()
-	mine := make([]string, n) // why they are not here
+	mine := make([]string, n)
 	for j, f := range h.Manifest.Files {
 		info, err := os.Stat(h.File(f.Name))
 		switch {
@@ -239,25 +250,12 @@ func (h *filesAtHand) stat() (*codedFiles, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &codedFiles{make([][]int, n), make([]string, n)}
-	for rank, why := range all {
-		if len(why) != n {
-			return nil, fmt.Errorf("rank %d tells of %d coded files: want %d", rank, len(why), n)
-		}
-		for j, text := range why {
-			if text == "" {
-				c.ranks[j] = append(c.ranks[j], rank)
-			} else if c.out[j] == "" || c.out[j] == missing {
-				c.out[j] = text
-			}
+	for rank, list := range all {
+		if len(list) != n {
+			return nil, fmt.Errorf("rank %d tells of %d coded files: want %d", rank, len(list), n)
 		}
 	}
-	for j := range c.out {
-		if len(c.ranks[j]) > 0 {
-			c.out[j] = ""
-		}
-	}
-	return c, nil
+	return all, nil
 }
 
 // pick decides what to decode from: the inputs at hand and, for lost ones, coded files whose SHA-256 is right.
@@ -297,9 +295,9 @@ func (h *filesAtHand) pick() error {
 	for _, text := range h.unfit {
 		h.run.warn("survivor %s is left out: it is no input of %s", text, h.File(ManifestName))
 	}
-	for j, reason := range c.out {
-		if reason != "" {
-			h.run.warn("%s is left out: %s", h.File(h.Manifest.Files[j].Name), reason)
+	for j, f := range h.Manifest.Files {
+		if why := c.why(j); why != "" {
+			h.run.warn("%s is left out: %s", h.File(f.Name), why)
 		}
 	}
 	return nil
@@ -307,13 +305,15 @@ func (h *filesAtHand) pick() error {
 
 // sufficient returns as many coded packets as inputs are lost, from which with the other inputs
 // these can be told. It notes in at which rank has each coded packet.
-func (h *filesAtHand) sufficient(at *held, c *codedFiles, lost []int) ([]int, error) {
+func (h *filesAtHand) sufficient(at *held, c absent, lost []int) ([]int, error) {
 	k := len(at.inputs)
 	place := func() []int {
-		for j, ranks := range c.ranks {
+		for j := range at.coded {
 			at.coded[j] = -1
-			for _, rank := range ranks {
-				at.has(at.coded, j, rank)
+			for rank, list := range c {
+				if list[j] == "" {
+					at.has(at.coded, j, rank)
+				}
 			}
 		}
 		return at.preferred()
@@ -356,7 +356,7 @@ func (h *filesAtHand) sufficient(at *held, c *codedFiles, lost []int) ([]int, er
 }
 
 // check has every rank open its coded files of these, leaves out damaged ones, and reports whether there are any.
-func (h *filesAtHand) check(at *held, c *codedFiles, chosen []int) (damaged bool, err error) {
+func (h *filesAtHand) check(at *held, c absent, chosen []int) (damaged bool, err error) {
 	mine := map[int]string{} // why it is left out
 	err = h.run.together(func() error {
 		var which []int
@@ -397,21 +397,17 @@ func (h *filesAtHand) check(at *held, c *codedFiles, chosen []int) (damaged bool
 	}
 	for rank, bad := range all {
 		for j, why := range bad {
-			if j < 0 || j >= len(c.ranks) {
-				return false, fmt.Errorf("rank %d tells of coded packet %d of %d", rank, j, len(c.ranks))
+			if j < 0 || j >= len(at.coded) {
+				return false, fmt.Errorf("rank %d tells of coded packet %d of %d", rank, j, len(at.coded))
 			}
-			damaged = true
-			c.ranks[j] = slices.DeleteFunc(c.ranks[j], func(r int) bool { return r == rank })
-			if len(c.ranks[j]) == 0 {
-				c.out[j] = why
-			}
+			damaged, c[rank][j] = true, why
 		}
 	}
 	return damaged, nil
 }
 
 // tooFew says that the coded files have only that rank in the lost inputs.
-func (h *filesAtHand) tooFew(c *codedFiles, lost []int, there, rank int) error {
+func (h *filesAtHand) tooFew(c absent, lost []int, there, rank int) error {
 	m := h.Manifest
 	more := len(lost) - rank
 	want := fmt.Sprintf("%d more inputs or coded files are", more)
@@ -424,8 +420,8 @@ func (h *filesAtHand) tooFew(c *codedFiles, lost []int, there, rank int) error {
 		unknown = append(unknown, m.Inputs[p].Name)
 	}
 	for j, f := range m.Files {
-		if c.out[j] != "" {
-			out = append(out, fmt.Sprintf("%s (%s)", f.Name, c.out[j]))
+		if why := c.why(j); why != "" {
+			out = append(out, fmt.Sprintf("%s (%s)", f.Name, why))
 		}
 	}
 	text := fmt.Sprintf("cannot decode %s: %s needed. Unknown inputs: %s", h.named, want, printable.List(unknown))

@@ -534,7 +534,7 @@ func FuzzManifest(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if m.Validate() == nil && len(m.Files) != m.Processors {
+		if _, err := m.validate(); err == nil && len(m.Files) != m.Processors {
 			t.Fatalf("%d files of %d processors", len(m.Files), m.Processors)
 		}
 		for _, file := range m.Files {

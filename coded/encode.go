@@ -153,7 +153,8 @@ func (j *encodeJob) gather(m *Manifest) error {
 	for _, f := range all {
 		m.Inputs, m.Files = append(m.Inputs, f.Inputs...), append(m.Files, f.Files...)
 	}
-	return m.Validate() // what others have said
+	_, err = m.validate() // what others have said
+	return err
 }
 
 // manifest returns the manifest but for its files.

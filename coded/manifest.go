@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"volley/field"
 	"volley/internal/disk"
 	"volley/internal/located"
 	"volley/internal/names"
@@ -198,23 +199,27 @@ func (m *Manifest) CodedPackets() int {
 	return m.Processors
 }
 
-// Validate returns an error when m is not as a run writes it, as far as the field does not matter. It names the key.
-func (m *Manifest) Validate() error {
+// validate returns the field, and an error when m is not as a run writes it, which names the key.
+func (m *Manifest) validate() (field.Field, error) {
+	f, err := field.Parse(m.Field)
+	if err != nil {
+		return nil, err
+	}
+	packing := field.PackingOf(f)
 	switch {
 	case m.Processors < 1:
-		return fmt.Errorf("processors: %d: want 1 or more", m.Processors)
+		return nil, fmt.Errorf("processors: %d: want 1 or more", m.Processors)
 	case m.Sinks < 0:
-		return fmt.Errorf("sinks: %d: want 1 or more, or none", m.Sinks)
-	case m.SymbolBytes < 1 || m.SymbolBytes > 32:
-		return fmt.Errorf("symbol_bytes: %d: want 1 to 32", m.SymbolBytes)
+		return nil, fmt.Errorf("sinks: %d: want 1 or more, or none", m.Sinks)
+	case m.SymbolBytes != f.SymbolBytes():
+		return nil, fmt.Errorf("symbol_bytes: %d: a symbol of %s has %d", m.SymbolBytes, m.Field, f.SymbolBytes())
 	case m.SymbolsPerPacket < 0 || m.SymbolsPerPacket > mostSymbols:
-		return fmt.Errorf("symbols_per_packet: %d: want 0 to %d", m.SymbolsPerPacket, int64(mostSymbols))
-	case m.BitsPerSymbol < 0 || m.BitsPerSymbol > 8*m.SymbolBytes:
-		return fmt.Errorf("bits_per_symbol: %d: want 0 to %d, what symbol_bytes hold", m.BitsPerSymbol, 8*m.SymbolBytes)
+		return nil, fmt.Errorf("symbols_per_packet: %d: want 0 to %d", m.SymbolsPerPacket, int64(mostSymbols))
+	case m.BitsPerSymbol != 0 && m.BitsPerSymbol != packing.Bits():
+		return nil, fmt.Errorf("bits_per_symbol: %d: want 0, as for symbols, or %d, what a symbol of %s holds", m.BitsPerSymbol, packing.Bits(), m.Field)
 	}
-	packet := m.SymbolsPerPacket * int64(m.SymbolBytes)
-	coded := m.CodedPackets()
-	err := validate("files", m.Files, coded, func(f Entry) error {
+	packet, coded := m.SymbolsPerPacket*int64(m.SymbolBytes), m.CodedPackets()
+	err = validate("files", m.Files, coded, func(f Entry) error {
 		name, want := codedName.FindStringSubmatch(string(f.Name)), CodedName(f.Processor, coded)
 		switch {
 		case name == nil || name[1] != want:
@@ -225,14 +230,30 @@ func (m *Manifest) Validate() error {
 		return nil
 	})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return validate("inputs", m.Inputs, m.Processors, func(f Entry) error {
-		if f.Bytes > packet {
-			return fmt.Errorf("bytes: %d: want at most %d, symbols_per_packet times symbol_bytes", f.Bytes, packet)
+	longest := int64(0)
+	err = validate("inputs", m.Inputs, m.Processors, func(in Entry) error {
+		if in.Bytes > packet {
+			return fmt.Errorf("bytes: %d: want at most %d, symbols_per_packet times symbol_bytes", in.Bytes, packet)
+		}
+		symbols := in.Bytes / int64(m.SymbolBytes)
+		if m.BitsPerSymbol != 0 {
+			symbols = packing.Symbols(in.Bytes)
+		}
+		longest = max(longest, symbols)
+		switch {
+		case m.BitsPerSymbol == 0 && in.Bytes%int64(m.SymbolBytes) != 0:
+			return fmt.Errorf("bytes: %d: a symbol of %s has %d", in.Bytes, m.Field, m.SymbolBytes)
+		case symbols > m.SymbolsPerPacket:
+			return fmt.Errorf("bytes: %d: more than the %d symbols of a packet hold", in.Bytes, m.SymbolsPerPacket)
 		}
 		return nil
 	})
+	if err == nil && longest != m.SymbolsPerPacket { // else inputs that all survive would be padded to any length
+		err = fmt.Errorf("symbols_per_packet: %d: the longest of the inputs has %d", m.SymbolsPerPacket, longest)
+	}
+	return f, err
 }
 
 // validate returns an error unless the list has an entry for each processor in order.
