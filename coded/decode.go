@@ -2,7 +2,6 @@ package coded
 
 import (
 	"context"
-	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -196,61 +195,70 @@ func (j *decodeJob) openManifest() error {
 	})
 }
 
-// shareManifest gives the manifest to ranks that have none. Those that have one have the same.
+// shareManifest gives the manifest to ranks that have none. Those that have one have the same, or the same copy: an
+// encode that was interrupted may have put its manifest in force at some ranks only, and all have the earlier one then.
 func (j *decodeJob) shareManifest(missing error) error {
 	if j.t.Size() == 1 {
 		return nil
 	}
-	var text []byte
-	if missing == nil {
-		m := *j.stored.Manifest
-		m.SHA256 = "" // of another text
-		var err error
-		if text, err = json.Marshal(m); err != nil {
-			return err
-		}
-	}
 	type says struct {
-		Digest  [sha256.Size]byte
+		Digests []string
 		Missing Name
 		Gone    bool
 	}
-	mine := says{Digest: sha256.Sum256(text)}
+	var mine says
+	var texts [][]byte
+	own := []*Manifest{j.stored.Manifest, j.stored.Copy}
 	if missing != nil {
-		mine = says{Missing: Name(missing.Error()), Gone: errors.Is(missing, fs.ErrNotExist)}
+		mine, own = says{Missing: Name(missing.Error()), Gone: errors.Is(missing, fs.ErrNotExist)}, nil
+	}
+	for _, m := range own {
+		if m == nil {
+			continue
+		}
+		same := *m
+		same.SHA256 = "" // of another text
+		text, err := json.Marshal(same)
+		if err != nil {
+			return err
+		}
+		mine.Digests, texts = append(mine.Digests, disk.Sum(text)), append(texts, text)
 	}
 	all, err := exchange(&j.run, mine)
 	if err != nil {
 		return err
 	}
-	has, lacks := -1, false
-	for rank, s := range all {
-		switch {
-		case s.Missing != "":
-			lacks = true
-		case has < 0:
-			has = rank
-		case s.Digest != all[has].Digest:
-			return j.alike(inputf("ranks %d and %d have manifests of different runs: name directories of one encode", has, rank))
-		}
-	}
+	has := slices.IndexFunc(all, func(s says) bool { return s.Missing == "" })
 	if has < 0 {
 		return j.alike(inputf("no rank has a manifest: %s: want a directory that volley encode -o has made", all[0].Missing))
 	}
-	if !lacks {
+	differs := -1
+	common := slices.IndexFunc(all[has].Digests, func(d string) bool {
+		differs = slices.IndexFunc(all, func(s says) bool { return s.Missing == "" && !slices.Contains(s.Digests, d) })
+		return differs < 0
+	})
+	if common < 0 {
+		return j.alike(inputf("ranks %d and %d have manifests of different runs: name directories of one encode", has, differs))
+	}
+	if missing == nil && slices.Index(mine.Digests, all[has].Digests[common]) > 0 {
+		j.stored.Manifest = j.stored.Copy
+		j.warn("%s is of a run that was interrupted when other ranks had not come so far: %s is used", j.stored.File(ManifestName), CopyName)
+	}
+	if !slices.ContainsFunc(all, func(s says) bool { return s.Missing != "" }) {
 		return nil
 	}
-	if j.t.Rank() != has {
-		text = nil
+	var text []byte
+	if j.t.Rank() == has {
+		text = texts[common]
 	}
-	texts, err := collective.Allgatherv(j.ctx, j.t, text, j.Timeout)
+	given, err := collective.Allgatherv(j.ctx, j.t, text, j.Timeout)
 	if err != nil || missing == nil {
 		return err
 	}
 	if !mine.Gone {
 		j.warn("%v: the manifest of rank %d is used", missing, has)
 	}
-	j.stored.Manifest, err = ParseManifest(texts[has])
+	j.stored.Manifest, err = ParseManifest(given[has])
 	return err
 }
 

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"volley/executor"
 	"volley/field/fieldtest"
 	"volley/internal/atomicfile"
 	"volley/internal/disk"
@@ -398,6 +399,81 @@ func TestEncodeInterrupted(t *testing.T) {
 			},
 		}
 		t.Logf("%d ranks: %d runs were interrupted", ranks, sweep.Test(t))
+	}
+}
+
+// TestOwnDirectories interrupts an encode of two ranks with a directory each: the manifest that decode finds at both is
+// that of the old result or of the new one, and all that it lists is there.
+func TestOwnDirectories(t *testing.T) {
+	t.Parallel()
+	const k = 3
+	f := fieldtest.Parse(t, "2^8")
+	dir := func(rank int) string { return fmt.Sprint(out, rank) }
+	encode := func(on disk.Disk, text string) error {
+		in := t.TempDir()
+		for n := range k {
+			writeText(t, filepath.Join(in, fmt.Sprint("packet.", n)), text)
+		}
+		return local.Run(t.Context(), 2, func(ctx context.Context, tr transport.Transport) error {
+			_, err := Encode(ctx, tr, Encoding{
+				Options: Options{Dir: dir(tr.Rank()), Replace: true, disk: on}, Field: f, Matrix: matrix.Spec{Family: "cauchy"}, Files: []string{in}, Processors: k,
+			})
+			return err
+		})
+	}
+	// found returns what the result is of, by the length of its packets.
+	found := func(m *disktest.Machine) (int64, error) {
+		var packet int64
+		return packet, local.Run(t.Context(), 2, func(ctx context.Context, tr transport.Transport) error {
+			j := &decodeJob{run: newRun(ctx, tr, Options{disk: m.Process()}, "decode"), d: Decoding{Coded: out + rankWord}}
+			defer j.close()
+			if err := j.fail(j.openManifest()); err != nil {
+				return err
+			}
+			first, end := executor.Hosted(k, tr.Rank(), 2)
+			for _, file := range j.stored.Manifest.Files[first:end] {
+				if data, err := m.ReadFile(j.stored.File(file.Name)); err != nil || file.SHA256 != sum(data) {
+					return fmt.Errorf("%s is %q, %v", j.stored.File(file.Name), data, err)
+				}
+			}
+			if tr.Rank() == 0 {
+				packet = j.stored.Manifest.SymbolsPerPacket
+			}
+			return nil
+		})
+	}
+	m := disktest.NewMachine()
+	if err := encode(m.Process(), "old"); err != nil {
+		t.Fatal(err)
+	}
+	seen := map[int64]bool{}
+	mixed := 0
+	sweep := disktest.Sweep{
+		Machine: m,
+		Run:     func(p *disktest.Process) error { return encode(p, "newer") },
+		Some:    *mostCalls, Concurrent: true,
+		Each: append(slices.Repeat([]disktest.Interruption{disktest.Kill}, 20), disktest.Interruptions()...),
+		Check: func(x *disktest.Interrupted) error {
+			for _, m := range []*disktest.Machine{x.Machine, cut(x.Machine)} {
+				packet, err := found(m)
+				if err != nil || packet != 5 && (packet != 3 || x.Err == nil) {
+					return fmt.Errorf("%d symbols, %v", packet, err)
+				}
+				seen[packet] = true
+			}
+			manifest := func(rank int) string {
+				text, _ := x.Machine.ReadFile(dir(rank) + "/" + ManifestName)
+				return string(text)
+			}
+			if manifest(0) != manifest(1) {
+				mixed++
+			}
+			return encode(x.Machine.Process(), "again")
+		},
+	}
+	t.Logf("%d runs were interrupted, and %d when one rank had come further", sweep.Test(t), mixed)
+	if len(seen) != 2 {
+		t.Errorf("%v: want both results", seen)
 	}
 }
 

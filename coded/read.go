@@ -13,7 +13,8 @@ import (
 // A stored is a directory with a manifest, as a reader finds it.
 type stored struct {
 	Manifest *Manifest
-	Damage   error // of the manifest where its copy took its place
+	Copy     *Manifest // nil where it took the manifest's place, or cannot be read
+	Damage   error     // of the manifest where its copy took its place
 
 	path  string // of this rank
 	close func()
@@ -38,13 +39,15 @@ func read(dir disk.Dir, path string) (*stored, error) {
 	r := &stored{path: path, close: func() {}}
 	for _, name := range manifests {
 		m, err := readManifest(dir, name, filepath.Join(path, name))
-		if err == nil {
+		switch {
+		case err == nil && r.Manifest == nil:
 			r.Manifest = m
-			break
-		}
-		if r.Damage == nil {
+		case err == nil:
+			r.Copy = m
+		case r.Manifest != nil:
+		case r.Damage == nil:
 			r.Damage = err
-		} else if !errors.Is(err, fs.ErrNotExist) {
+		case !errors.Is(err, fs.ErrNotExist):
 			r.Damage = fmt.Errorf("%w; %w", r.Damage, err)
 		}
 	}
