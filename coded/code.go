@@ -19,7 +19,7 @@ type code struct {
 
 // codeOf rebuilds the code of a manifest. It is the one place that knows how a matrix.Spec is stored.
 func codeOf(m Matrix, f field.Field, k, sinks int) (*code, error) {
-	spec, err := matrix.ParseSpec(m.Family)
+	spec, err := matrix.ParseSpec(string(m.Family))
 	if err != nil {
 		return nil, err
 	}
@@ -119,14 +119,4 @@ func (c *code) either(inverse bool) (_ matrix.Matrix, err error) {
 		c.other, err = matrix.Inverse(c.plain)
 	}
 	return c.other, err
-}
-
-// independent returns the first of the coded packets whose columns of A are a basis in the rows of lost inputs.
-func independent(a matrix.Matrix, lost, coded []int) []int {
-	_, pivots := part(a, lost, coded).Echelon()
-	chosen := make([]int, len(pivots))
-	for i, p := range pivots {
-		chosen[i] = coded[p]
-	}
-	return chosen
 }

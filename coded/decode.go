@@ -2,7 +2,6 @@ package coded
 
 import (
 	"context"
-	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,7 +14,6 @@ import (
 	"volley"
 	"volley/algo"
 	"volley/collective"
-	"volley/field"
 	"volley/internal/disk"
 	"volley/internal/printable"
 	"volley/transport"
@@ -95,7 +93,7 @@ func (j *decodeJob) do() (*Decoded, error) {
 	result := &Decoded{Inputs: m.Processors}
 	for _, s := range j.packets.slots {
 		if s.coded >= 0 {
-			result.From = append(result.From, m.Files[s.coded].Name)
+			result.From = append(result.From, string(m.Files[s.coded].Name))
 		}
 	}
 	var err error
@@ -130,16 +128,11 @@ func (j *decodeJob) write() (*volley.Report, error) {
 	if there, err := os.Stat(j.Dir); err == nil && disk.Among(there, []string{j.stored.path}) {
 		j.stored.Close() // or it would wait for itself
 	}
-	at, err := j.place(j.checkOutput)
+	dir, err := j.open(j.names, j.checkOutput)
 	if err != nil {
 		return nil, err
 	}
-	dir, err := create(at, j.names, ErrFileExists, j.Replace)
-	if err != nil {
-		return nil, outputError(err)
-	}
 	defer dir.Discard()
-	j.found(dir)
 	if err := j.packets.create(dir); err != nil {
 		return nil, outputError(err)
 	}
@@ -150,19 +143,11 @@ func (j *decodeJob) write() (*volley.Report, error) {
 	if err := j.packets.finish(); err != nil {
 		return nil, err
 	}
-	perms, err := exchange(&j.run, j.packets.perm())
-	if err != nil {
-		return nil, err
-	}
-	perm := fs.ModePerm
-	for _, p := range perms {
-		perm &= p
-	}
-	return report, j.commit(func() error { return dir.CommitFiles(perm) })
+	return report, j.commit(dir, nil, j.packets.perm())
 }
 
 // checkOutput returns an error when files of the output directory may not be replaced, or are among the sources.
-func (j *decodeJob) checkOutput() error { return j.check(j.sources, j.names, false) }
+func (j *decodeJob) checkOutput() error { return j.check(j.sources, j.names) }
 
 // openManifest reads the manifest, which all ranks have in common, and finds the survivors that this one names.
 func (j *decodeJob) openManifest() error {
@@ -210,106 +195,80 @@ func (j *decodeJob) openManifest() error {
 	})
 }
 
-// shareManifest gives the manifest to ranks that have none. Those that have one have the same.
+// shareManifest gives the manifest to ranks that have none. Those that have one have the same, or the same copy: an
+// encode that was interrupted may have put its manifest in force at some ranks only, and all have the earlier one then.
 func (j *decodeJob) shareManifest(missing error) error {
 	if j.t.Size() == 1 {
 		return nil
 	}
-	var text []byte
-	if missing == nil {
-		m := *j.stored.Manifest
-		m.SHA256 = "" // of another text
-		var err error
-		if text, err = json.Marshal(m); err != nil {
-			return err
-		}
-	}
 	type says struct {
-		Digest  [sha256.Size]byte
-		Missing string
+		Digests []string
+		Missing Name
 		Gone    bool
 	}
-	mine := says{Digest: sha256.Sum256(text)}
+	var mine says
+	var texts [][]byte
+	own := []*Manifest{j.stored.Manifest, j.stored.Copy}
 	if missing != nil {
-		mine = says{Missing: missing.Error(), Gone: errors.Is(missing, fs.ErrNotExist)}
+		mine, own = says{Missing: Name(missing.Error()), Gone: errors.Is(missing, fs.ErrNotExist)}, nil
+	}
+	for _, m := range own {
+		if m == nil {
+			continue
+		}
+		same := *m
+		same.SHA256 = "" // of another text
+		text, err := json.Marshal(same)
+		if err != nil {
+			return err
+		}
+		mine.Digests, texts = append(mine.Digests, disk.Sum(text)), append(texts, text)
 	}
 	all, err := exchange(&j.run, mine)
 	if err != nil {
 		return err
 	}
-	has, lacks := -1, false
-	for rank, s := range all {
-		switch {
-		case s.Missing != "":
-			lacks = true
-		case has < 0:
-			has = rank
-		case s.Digest != all[has].Digest:
-			return j.alike(inputf("ranks %d and %d have manifests of different runs: name directories of one encode", has, rank))
-		}
-	}
+	has := slices.IndexFunc(all, func(s says) bool { return s.Missing == "" })
 	if has < 0 {
 		return j.alike(inputf("no rank has a manifest: %s: want a directory that volley encode -o has made", all[0].Missing))
 	}
-	if !lacks {
+	differs := -1
+	common := slices.IndexFunc(all[has].Digests, func(d string) bool {
+		differs = slices.IndexFunc(all, func(s says) bool { return s.Missing == "" && !slices.Contains(s.Digests, d) })
+		return differs < 0
+	})
+	if common < 0 {
+		return j.alike(inputf("ranks %d and %d have manifests of different runs: name directories of one encode", has, differs))
+	}
+	if missing == nil && slices.Index(mine.Digests, all[has].Digests[common]) > 0 {
+		j.stored.Manifest = j.stored.Copy
+		j.warn("%s is of a run that was interrupted when other ranks had not come so far: %s is used", j.stored.File(ManifestName), CopyName)
+	}
+	if !slices.ContainsFunc(all, func(s says) bool { return s.Missing != "" }) {
 		return nil
 	}
-	if j.t.Rank() != has {
-		text = nil
+	var text []byte
+	if j.t.Rank() == has {
+		text = texts[common]
 	}
-	texts, err := collective.Allgatherv(j.ctx, j.t, text, j.Timeout)
+	given, err := collective.Allgatherv(j.ctx, j.t, text, j.Timeout)
 	if err != nil || missing == nil {
 		return err
 	}
 	if !mine.Gone {
 		j.warn("%v: the manifest of rank %d is used", missing, has)
 	}
-	j.stored.Manifest, err = ParseManifest(texts[has])
+	j.stored.Manifest, err = ParseManifest(given[has])
 	return err
 }
 
 func (c *stored) load() (err error) {
 	m := c.Manifest
-	if err = m.Validate(); err != nil {
-		return err
-	}
-	if err = c.checkField(); err != nil {
+	if c.field, err = m.validate(); err != nil {
 		return err
 	}
 	c.code, err = codeOf(m.Matrix, c.field, m.Processors, m.CodedPackets())
 	return err
-}
-
-func (c *stored) checkField() (err error) {
-	m := c.Manifest
-	if c.field, err = field.Parse(m.Field); err != nil {
-		return err
-	}
-	packing := field.PackingOf(c.field)
-	switch {
-	case m.SymbolBytes != c.field.SymbolBytes():
-		return fmt.Errorf("symbol_bytes: %d: a symbol of %s has %d", m.SymbolBytes, m.Field, c.field.SymbolBytes())
-	case m.BitsPerSymbol != 0 && m.BitsPerSymbol != packing.Bits():
-		return fmt.Errorf("bits_per_symbol: %d: want 0, as for symbols, or %d, what a symbol of %s holds", m.BitsPerSymbol, packing.Bits(), m.Field)
-	}
-	longest := int64(0)
-	for k, in := range m.Inputs {
-		symbols := in.Bytes / int64(m.SymbolBytes)
-		if m.BitsPerSymbol != 0 {
-			symbols = packing.Symbols(in.Bytes)
-		}
-		longest = max(longest, symbols)
-		switch {
-		case m.BitsPerSymbol == 0 && in.Bytes%int64(m.SymbolBytes) != 0:
-			return fmt.Errorf("inputs[%d].bytes: %d: a symbol of %s has %d", k, in.Bytes, m.Field, m.SymbolBytes)
-		case symbols > m.SymbolsPerPacket:
-			return fmt.Errorf("inputs[%d].bytes: %d: more than the %d symbols of a packet hold", k, in.Bytes, m.SymbolsPerPacket)
-		}
-	}
-	if longest != m.SymbolsPerPacket { // else inputs that all survive would be padded to any length
-		return fmt.Errorf("symbols_per_packet: %d: the longest of the inputs has %d", m.SymbolsPerPacket, longest)
-	}
-	return nil
 }
 
 // sources returns the paths of the manifest and of all coded files.
@@ -325,7 +284,7 @@ func (c *stored) sources() []string {
 func outputNames(inputs []Entry) (names []string, renamed bool) {
 	seen := map[string]bool{}
 	for _, in := range inputs {
-		name := filepath.Base(in.Name)
+		name := filepath.Base(string(in.Name))
 		if seen[name] || !validName(name) {
 			renamed = true
 		}

@@ -20,6 +20,7 @@ import (
 	"volley"
 	"volley/executor"
 	"volley/field"
+	solver "volley/internal/code"
 	"volley/internal/disk"
 	"volley/internal/printable"
 	"volley/matrix"
@@ -38,7 +39,7 @@ type filesAtHand struct {
 	here    []atSlot // slots here
 	opened  []packetFile
 	scratch map[int]disk.File // packets of other ranks, by slot
-	unfit   []string          // survivors that are left out, and why
+	unfit   []Name            // survivors that are left out, and why
 }
 
 type atSlot struct {
@@ -94,7 +95,7 @@ func (h *filesAtHand) match(names []string) error {
 	for _, name := range names {
 		f, err := h.open(name)
 		if err != nil {
-			h.unfit = append(h.unfit, fmt.Sprintf("%s (%s)", name, reason(err)))
+			h.leaveOut("%s (%s)", name, reason(err))
 			continue
 		}
 		files = append(files, f)
@@ -121,9 +122,9 @@ func (h *filesAtHand) match(names []string) error {
 			which := processors[content{f.bytes, sums[i]}]
 			switch {
 			case errs[i] != nil:
-				h.unfit = append(h.unfit, fmt.Sprintf("%s (%s)", f.Name(), reason(errs[i])))
+				h.leaveOut("%s (%s)", f.Name(), reason(errs[i]))
 			case len(which) == 0:
-				h.unfit = append(h.unfit, fmt.Sprintf("%s (%d bytes of SHA-256 %.12s…%s)", f.Name(), f.bytes, sums[i], h.namesake(f)))
+				h.leaveOut("%s (%d bytes of SHA-256 %.12s…%s)", f.Name(), f.bytes, sums[i], h.namesake(f))
 			}
 			for _, p := range which {
 				h.inputs[p] = f
@@ -136,13 +137,13 @@ func (h *filesAtHand) match(names []string) error {
 	}
 	type tally struct {
 		Fit   int
-		Unfit []string
+		Unfit []Name
 	}
 	all, err := exchange(h.run, tally{len(h.inputs), h.unfit})
 	if err != nil {
 		return err
 	}
-	fit, unfit := 0, []string(nil)
+	fit, unfit := 0, []Name(nil)
 	for _, t := range all {
 		fit, unfit = fit+t.Fit, append(unfit, t.Unfit...)
 	}
@@ -153,24 +154,29 @@ func (h *filesAtHand) match(names []string) error {
 	return nil
 }
 
+// leaveOut notes a survivor that is not used, and why.
+func (h *filesAtHand) leaveOut(format string, args ...any) {
+	h.unfit = append(h.unfit, Name(fmt.Sprintf(format, args...)))
+}
+
 // mine returns the files that this rank is to read, of those that several see. Path, length and times tell a file.
 func (h *filesAtHand) mine(files []packetFile) ([]packetFile, error) {
 	if h.run.t.Size() == 1 {
 		return files, nil
 	}
-	own := make([]string, len(files))
+	own := make([]Name, len(files))
 	for i, f := range files {
 		path, err := filepath.Abs(f.Name())
 		if err != nil {
 			path = f.Name()
 		}
-		own[i] = fmt.Sprint(path, " ", f.bytes, " ", f.info.ModTime().UnixNano(), " ", disk.Changed(f.info).UnixNano())
+		own[i] = Name(fmt.Sprint(path, " ", f.bytes, " ", f.info.ModTime().UnixNano(), " ", disk.Changed(f.info).UnixNano()))
 	}
 	all, err := exchange(h.run, own)
 	if err != nil {
 		return nil, err
 	}
-	seen := map[string][]int{} // by whom
+	seen := map[Name][]int{} // by whom
 	for rank, list := range all {
 		for _, id := range list {
 			if !slices.Contains(seen[id], rank) {
@@ -182,7 +188,7 @@ func (h *filesAtHand) mine(files []packetFile) ([]packetFile, error) {
 	for rank := range h.run.t.Size() {
 		first, end := executor.Hosted(h.Manifest.Processors, rank, h.run.t.Size())
 		for k := first; k < end; k++ {
-			byName[filepath.Base(h.Manifest.Inputs[k].Name)] = rank
+			byName[filepath.Base(string(h.Manifest.Inputs[k].Name))] = rank
 		}
 	}
 	var mine []packetFile
@@ -202,22 +208,33 @@ func (h *filesAtHand) mine(files []packetFile) ([]packetFile, error) {
 // namesake tells of an input that has the name of the file.
 func (h *filesAtHand) namesake(f packetFile) string {
 	for _, in := range h.Manifest.Inputs {
-		if filepath.Base(in.Name) == filepath.Base(f.Name()) {
+		if filepath.Base(string(in.Name)) == filepath.Base(f.Name()) {
 			return fmt.Sprintf("; %s had %d of %.12s…", in.Name, in.Bytes, in.SHA256)
 		}
 	}
 	return ""
 }
 
-// coded are the coded files of all ranks.
-type codedFiles struct {
-	ranks [][]int  // by coded packet: the ranks that have it, as far as is known
-	out   []string // why it is left out; empty where it is not
+// absent says by rank and coded packet why it is not there, or not right as far as is known: "" where it is.
+type absent [][]string
+
+// why says why no rank has a coded packet: "" where one has.
+func (a absent) why(j int) string {
+	why := missing
+	for _, list := range a {
+		if list[j] == "" {
+			return ""
+		}
+		if why == missing {
+			why = list[j]
+		}
+	}
+	return why
 }
 
-func (h *filesAtHand) stat() (*codedFiles, error) {
+func (h *filesAtHand) stat() (absent, error) {
 	n := h.Manifest.CodedPackets()
-	mine := make([]string, n) // why they are not here
+	mine := make([]string, n)
 	for j, f := range h.Manifest.Files {
 		info, err := os.Stat(h.File(f.Name))
 		switch {
@@ -233,25 +250,12 @@ func (h *filesAtHand) stat() (*codedFiles, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &codedFiles{make([][]int, n), make([]string, n)}
-	for rank, why := range all {
-		if len(why) != n {
-			return nil, fmt.Errorf("rank %d tells of %d coded files: want %d", rank, len(why), n)
-		}
-		for j, text := range why {
-			if text == "" {
-				c.ranks[j] = append(c.ranks[j], rank)
-			} else if c.out[j] == "" || c.out[j] == missing {
-				c.out[j] = text
-			}
+	for rank, list := range all {
+		if len(list) != n {
+			return nil, fmt.Errorf("rank %d tells of %d coded files: want %d", rank, len(list), n)
 		}
 	}
-	for j := range c.out {
-		if len(c.ranks[j]) > 0 {
-			c.out[j] = ""
-		}
-	}
-	return c, nil
+	return all, nil
 }
 
 // pick decides what to decode from: the inputs at hand and, for lost ones, coded files whose SHA-256 is right.
@@ -291,9 +295,9 @@ func (h *filesAtHand) pick() error {
 	for _, text := range h.unfit {
 		h.run.warn("survivor %s is left out: it is no input of %s", text, h.File(ManifestName))
 	}
-	for j, reason := range c.out {
-		if reason != "" {
-			h.run.warn("%s is left out: %s", h.File(h.Manifest.Files[j].Name), reason)
+	for j, f := range h.Manifest.Files {
+		if why := c.why(j); why != "" {
+			h.run.warn("%s is left out: %s", h.File(f.Name), why)
 		}
 	}
 	return nil
@@ -301,13 +305,15 @@ func (h *filesAtHand) pick() error {
 
 // sufficient returns as many coded packets as inputs are lost, from which with the other inputs
 // these can be told. It notes in at which rank has each coded packet.
-func (h *filesAtHand) sufficient(at *held, c *codedFiles, lost []int) ([]int, error) {
+func (h *filesAtHand) sufficient(at *held, c absent, lost []int) ([]int, error) {
 	k := len(at.inputs)
 	place := func() []int {
-		for j, ranks := range c.ranks {
+		for j := range at.coded {
 			at.coded[j] = -1
-			for _, rank := range ranks {
-				at.has(at.coded, j, rank)
+			for rank, list := range c {
+				if list[j] == "" {
+					at.has(at.coded, j, rank)
+				}
 			}
 		}
 		return at.preferred()
@@ -334,7 +340,7 @@ func (h *filesAtHand) sufficient(at *held, c *codedFiles, lost []int) ([]int, er
 	}
 	for {
 		usable := place()
-		chosen := independent(a, lost, usable)
+		chosen := solver.Independent(a, lost, usable)
 		slices.Sort(chosen)
 		damaged, err := h.check(at, c, chosen)
 		switch {
@@ -350,7 +356,7 @@ func (h *filesAtHand) sufficient(at *held, c *codedFiles, lost []int) ([]int, er
 }
 
 // check has every rank open its coded files of these, leaves out damaged ones, and reports whether there are any.
-func (h *filesAtHand) check(at *held, c *codedFiles, chosen []int) (damaged bool, err error) {
+func (h *filesAtHand) check(at *held, c absent, chosen []int) (damaged bool, err error) {
 	mine := map[int]string{} // why it is left out
 	err = h.run.together(func() error {
 		var which []int
@@ -391,34 +397,31 @@ func (h *filesAtHand) check(at *held, c *codedFiles, chosen []int) (damaged bool
 	}
 	for rank, bad := range all {
 		for j, why := range bad {
-			if j < 0 || j >= len(c.ranks) {
-				return false, fmt.Errorf("rank %d tells of coded packet %d of %d", rank, j, len(c.ranks))
+			if j < 0 || j >= len(at.coded) {
+				return false, fmt.Errorf("rank %d tells of coded packet %d of %d", rank, j, len(at.coded))
 			}
-			damaged = true
-			c.ranks[j] = slices.DeleteFunc(c.ranks[j], func(r int) bool { return r == rank })
-			if len(c.ranks[j]) == 0 {
-				c.out[j] = why
-			}
+			damaged, c[rank][j] = true, why
 		}
 	}
 	return damaged, nil
 }
 
 // tooFew says that the coded files have only that rank in the lost inputs.
-func (h *filesAtHand) tooFew(c *codedFiles, lost []int, there, rank int) error {
+func (h *filesAtHand) tooFew(c absent, lost []int, there, rank int) error {
 	m := h.Manifest
 	more := len(lost) - rank
 	want := fmt.Sprintf("%d more inputs or coded files are", more)
 	if more == 1 {
 		want = "1 more input or coded file is"
 	}
-	var unknown, out []string
+	var unknown []Name
+	var out []string
 	for _, p := range lost {
 		unknown = append(unknown, m.Inputs[p].Name)
 	}
 	for j, f := range m.Files {
-		if c.out[j] != "" {
-			out = append(out, fmt.Sprintf("%s (%s)", f.Name, c.out[j]))
+		if why := c.why(j); why != "" {
+			out = append(out, fmt.Sprintf("%s (%s)", f.Name, why))
 		}
 	}
 	text := fmt.Sprintf("cannot decode %s: %s needed. Unknown inputs: %s", h.named, want, printable.List(unknown))
@@ -478,7 +481,7 @@ func (h *filesAtHand) sink(p int, to *volley.Packet) {
 	in := h.Manifest.Inputs[s.result]
 	to.Coded = cutWriter{s.file, in.Bytes}
 	if h.Manifest.BitsPerSymbol != 0 {
-		to.Coded = unpackingWriter{field.NewWriterAt(h.field, s.file, in.Bytes), in.Name}
+		to.Coded = unpackingWriter{field.NewWriterAt(h.field, s.file, in.Bytes), string(in.Name)}
 	}
 }
 
@@ -553,7 +556,7 @@ func (h *filesAtHand) finish() error {
 	for _, s := range h.here {
 		in := h.Manifest.Inputs[s.result]
 		if size, sum := s.file.Sum(); size != in.Bytes || sum != in.SHA256 {
-			wrong = append(wrong, in.Name)
+			wrong = append(wrong, string(in.Name))
 		}
 	}
 	all, err := exchange(h.run, len(wrong))

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"volley/field/fieldtest"
+	"volley/internal/atomicfile"
 	"volley/matrix"
 	"volley/transport"
 	"volley/transport/local"
@@ -26,7 +27,7 @@ func encodedFiles(t *testing.T, k int) (in, coded string) {
 	for n := range k {
 		name := fmt.Sprint("input.", n)
 		if n == 1 {
-			name += strings.Repeat("x", longestName-len(name))
+			name += strings.Repeat("x", atomicfile.LongestName-len(name))
 		}
 		writeText(t, filepath.Join(in, name), strings.Repeat(fmt.Sprint(n), 70_000+n))
 	}
@@ -128,7 +129,7 @@ func TestDecodeRankFails(t *testing.T) {
 	_, coded := encodedFiles(t, 4)
 	bad := errors.New("bad")
 	for name, spoil := range map[string]func(o *Decoding){
-		"guard":     func(d *Decoding) { d.Guard = func([]string, []string) error { return bad } },
+		"guard":     func(d *Decoding) { d.Guard = func([]string, func(string) bool) error { return bad } },
 		"finish":    func(d *Decoding) { d.Finish = func() error { return bad } },
 		"directory": func(d *Decoding) { d.Dir = filepath.Join(coded, "coded.0", "x") },
 		"coded":     func(d *Decoding) { d.Coded = "" },
@@ -150,6 +151,66 @@ func TestDecodeRankFails(t *testing.T) {
 		}
 		if text := listing(t, back); strings.Contains(text, "input") {
 			t.Errorf("%s: %s", name, text)
+		}
+	}
+}
+
+// TestNames encodes files whose names are of any bytes, and decodes them: they come back under these very names, also
+// where several ranks tell each other of survivors that all see.
+func TestNames(t *testing.T) {
+	t.Parallel()
+	names := []string{"a\nb", "a\"b'c", "a\x1b[2Jb", "base64:YQ==", "caf\xe9", "caf\xe8", "base64:?", "\u202eabc", "coded.0.1", `a\b`}
+	in := t.TempDir()
+	for n, name := range names {
+		if err := os.WriteFile(filepath.Join(in, name), []byte(strings.Repeat(name, 10+n)), 0o666); err != nil {
+			t.Skip(err) // of a system whose names are text
+		}
+	}
+	for _, ranks := range []int{1, 3} {
+		coded, back := filepath.Join(t.TempDir(), "coded\xff"), filepath.Join(t.TempDir(), "back")
+		err := local.Run(t.Context(), ranks, func(ctx context.Context, tr transport.Transport) error {
+			_, err := Encode(ctx, tr, Encoding{
+				Options: Options{Dir: coded, Timeout: time.Minute}, Field: fieldtest.Parse(t, "2^8"), Matrix: matrix.Spec{Family: "cauchy"}, Files: []string{in},
+				Processors: len(names),
+			})
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		survivors := t.TempDir()
+		for n, name := range names {
+			if n%2 == 0 {
+				os.Remove(filepath.Join(coded, CodedName(n, len(names))))
+				if err := os.Symlink(filepath.Join(in, name), filepath.Join(survivors, name)); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		other := filepath.Join(survivors, "no input\xff")
+		writeText(t, other, "x")
+		var said []string
+		err = local.Run(t.Context(), ranks, func(ctx context.Context, tr transport.Transport) error {
+			o := Options{Dir: back, Timeout: time.Minute}
+			if tr.Rank() == 0 {
+				o.Warn = func(text string) { said = append(said, text) }
+			}
+			_, err := Decode(ctx, tr, Decoding{Options: o, Coded: coded, Survivors: []string{survivors}})
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for n, name := range names {
+			if text, err := os.ReadFile(filepath.Join(back, name)); err != nil || string(text) != strings.Repeat(name, 10+n) {
+				t.Errorf("%d ranks: %q: %v", ranks, name, err)
+			}
+		}
+		if entries, _ := os.ReadDir(back); len(entries) != len(names) {
+			t.Errorf("%d ranks: %v", ranks, entries)
+		}
+		if !slices.ContainsFunc(said, func(text string) bool { return strings.Contains(text, other) }) {
+			t.Errorf("%d ranks: %q: want what names %q", ranks, said, other)
 		}
 	}
 }

@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"volley/collective"
+	"volley/internal/atomicfile"
 	"volley/internal/disk"
 	"volley/internal/disk/disktest"
 	"volley/internal/fuzzlimit"
@@ -63,8 +63,12 @@ func listingOn(on disk.Disk, path string) (string, error) {
 func write(t *testing.T, d *directory, processors int, text string) *Manifest {
 	t.Helper()
 	m := &Manifest{Format: Format, Version: Version, Processors: processors}
+	number, err := d.next()
+	if err != nil {
+		t.Fatal(err)
+	}
 	for k := range processors {
-		f, err := d.Create(CodedName(k, processors))
+		f, err := d.Create(numberedName(k, processors, number))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -74,14 +78,20 @@ func write(t *testing.T, d *directory, processors int, text string) *Manifest {
 			}
 		}
 		size, sum := f.Sum()
-		m.Files = append(m.Files, Entry{Name: CodedName(k, processors), Processor: k, Bytes: size, SHA256: sum})
+		m.Files = append(m.Files, Entry{Name: Name(f.name), Processor: k, Bytes: size, SHA256: sum})
 	}
 	return m
 }
 
+// open prepares a directory at one rank.
+func open(on disk.Disk, path string, files []string, replace bool) (*directory, error) {
+	r := newRun(context.Background(), local.New(1)[0], Options{Dir: path, Replace: replace, disk: on}, "encode")
+	return r.open(files, func() error { return r.check(nil, files) })
+}
+
 func mustCreate(t *testing.T, path string, replace bool) *directory {
 	t.Helper()
-	d, err := create(place{Disk: disk.OS, Path: path}, manifests, ErrExists, replace)
+	d, err := open(disk.OS, path, nil, replace)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,7 +136,7 @@ func TestCommit(t *testing.T) {
 		t.Errorf("the manifest is %+v, %v, want %+v", back, err, m)
 	}
 	for _, f := range back.Files {
-		data, err := os.ReadFile(filepath.Join(path, f.Name))
+		data, err := os.ReadFile(filepath.Join(path, string(f.Name)))
 		sum := sha256.Sum256(data)
 		if err != nil || f.Bytes != int64(len(data)) || f.SHA256 != hex.EncodeToString(sum[:]) {
 			t.Errorf("%+v of %q, %v", f, data, err)
@@ -160,7 +170,7 @@ func TestReplace(t *testing.T) {
 	fill(t, path, 12, "old")
 	put(t, "left over", path, hidden+"coded.3")
 	put(t, "theirs", path, "coded.x")
-	if _, err := create(place{Disk: disk.OS, Path: path}, manifests, ErrExists, false); !errors.Is(err, ErrExists) || !strings.Contains(err.Error(), path) {
+	if _, err := open(disk.OS, path, nil, false); !errors.Is(err, ErrExists) || !strings.Contains(err.Error(), path) {
 		t.Errorf("a second result: %v, want an ErrExists that names %s", err, path)
 	}
 	if !strings.Contains(listing(t, path), hidden) {
@@ -179,13 +189,12 @@ func TestReplace(t *testing.T) {
 	if err := d.Commit(m, 0o666); err != nil {
 		t.Fatal(err)
 	}
-	if got := listing(t, path); got != "coded.0 coded.1 coded.x manifest.copy.json manifest.json" {
+	if got := listing(t, path); got != "coded.0.1 coded.1.1 coded.x manifest.copy.json manifest.json" {
 		t.Errorf("after a smaller result: %s", got)
 	}
 }
 
-// TestReplaceBroken replaces a result whose manifest says nothing: what may be
-// someone else's stays.
+// TestReplaceBroken replaces a result whose manifest says nothing: its files stay until another result is there.
 func TestReplaceBroken(t *testing.T) {
 	t.Parallel()
 	for _, manifest := range []string{"", "{}", `{"format":"volley-manifest","version":1,"files":[{"name":"../victim"}]}`} {
@@ -195,8 +204,14 @@ func TestReplaceBroken(t *testing.T) {
 		put(t, manifest, path, ManifestName)
 		put(t, manifest, path, CopyName)
 		put(t, "", root, "victim")
-		fill(t, path, 1, "new")
+		d := mustCreate(t, path, true)
+		write(t, d, 1, "failed")
+		d.Discard()
 		if got := listing(t, path); got != "coded.0 coded.1 coded.2 manifest.copy.json manifest.json" {
+			t.Errorf("manifest %q: a failed run leaves %s", manifest, got)
+		}
+		fill(t, path, 1, "new")
+		if got := listing(t, path); got != "coded.0.1 manifest.copy.json manifest.json" {
 			t.Errorf("manifest %q: %s", manifest, got)
 		}
 		if got := listing(t, root); got != "out victim" {
@@ -205,23 +220,30 @@ func TestReplaceBroken(t *testing.T) {
 	}
 }
 
-// TestReplaces checks that nothing is lost that replaces does not name.
-func TestReplaces(t *testing.T) {
+// TestTakes checks that a run refuses inputs that it would take away, and none but these.
+func TestTakes(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "out")
 	fill(t, path, 3, "old")
-	put(t, "", path, hidden+"x")
-	put(t, "", path, "coded.new")
-	put(t, "", path, "notes")
-	var names []string
-	for _, p := range replaces(disk.OS, path, []string{"coded.new"}, true) {
-		names = append(names, filepath.Base(p))
+	names := []string{hidden + "x", "coded.new", "coded.7", "coded.1.12", "coded.1.0", "coded.1.x", "notes"}
+	for _, name := range names {
+		put(t, name, path, name)
 	}
-	if got := strings.Join(names, " "); got != "manifest.json manifest.copy.json coded.new coded.0 coded.1 coded.2 .volley-x" {
+	taken := func(files []string) string {
+		var taken []string
+		for _, name := range append(names, "coded.0", ManifestName, CopyName) {
+			r := newRun(t.Context(), local.New(1)[0], Options{Dir: path, Replace: true}, "encode")
+			if err := r.check([]string{filepath.Join(path, name)}, files); err != nil {
+				taken = append(taken, name)
+			}
+		}
+		return strings.Join(taken, " ")
+	}
+	if got := taken(nil); got != ".volley-x coded.7 coded.1.12 coded.0 manifest.json manifest.copy.json" {
 		t.Errorf("%s", got)
 	}
-	if got := replaces(disk.OS, filepath.Join(path, "none"), nil, true); len(got) != 2 {
-		t.Errorf("of no directory: %v", got)
+	if got := taken([]string{"notes", "coded.0"}); got != ".volley-x notes coded.0" {
+		t.Errorf("of files: %s", got)
 	}
 }
 
@@ -233,11 +255,9 @@ func TestTwoRuns(t *testing.T) {
 	first := mustCreate(t, path, false)
 	m := write(t, first, 2, "first")
 	before := listing(t, path)
-	for _, at := range []place{{Disk: disk.OS, Path: path}, {Disk: disk.OS, Path: path, Holder: disk.HolderOf("encode", "other")}} {
-		busy := new(disk.BusyError)
-		if _, err := create(at, manifests, ErrExists, true); !errors.As(err, &busy) || busy.Holder.Run != first.Holder.Run {
-			t.Errorf("%v, want that %s has it", err, first.Holder.Run)
-		}
+	busy := new(disk.BusyError)
+	if _, err := open(disk.OS, path, nil, true); !errors.As(err, &busy) || busy.Holder.Run != first.holder.Run {
+		t.Errorf("%v, want that %s has it", err, first.holder.Run)
 	}
 	if got := listing(t, path); got != before {
 		t.Errorf("the second run leaves %s, want %s", got, before)
@@ -246,7 +266,7 @@ func TestTwoRuns(t *testing.T) {
 		t.Fatal(err)
 	}
 	fill(t, path, 1, "second")
-	if data, err := os.ReadFile(filepath.Join(path, "coded.0")); string(data) != "second" {
+	if data, err := os.ReadFile(filepath.Join(path, "coded.0.1")); string(data) != "second" {
 		t.Errorf("coded.0 is %q, %v", data, err)
 	}
 	if _, err := os.Lstat(filepath.Join(path, LockName)); !errors.Is(err, fs.ErrNotExist) {
@@ -262,14 +282,11 @@ func TestSharedDirectory(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "out")
 		var errs [2]error
 		local.Run(t.Context(), 2, func(ctx context.Context, tr transport.Transport) error {
-			at := place{Disk: on, Path: path, Holder: disk.HolderOf("encode", "run"), Together: func(work func() error) error {
-				return collective.Steady(ctx, tr, time.Minute, func(context.Context) error { return work() })
-			}}
-			at.Holder.Rank = tr.Rank()
-			d, err := create(at, manifests, ErrExists, true)
+			r := newRun(ctx, tr, Options{Dir: path, Timeout: time.Minute, disk: on}, "encode")
+			d, err := r.open(nil, func() error { return nil })
 			if err == nil {
 				_, err = d.Create(CodedName(tr.Rank(), 2))
-				err = errors.Join(err, at.Together(func() error { return nil }))
+				err = errors.Join(err, r.together(func() error { return nil }))
 				d.Discard() // takes the directory away where it is the last
 			}
 			errs[tr.Rank()] = err
@@ -290,7 +307,7 @@ func TestFailedCommit(t *testing.T) {
 	path := filepath.Join(root, "out")
 	d := mustCreate(t, path, false)
 	m := write(t, d, 3, "x")
-	if err := os.Mkdir(filepath.Join(path, "coded.1"), 0o777); err != nil {
+	if err := os.Mkdir(filepath.Join(path, "coded.1"), 0o777); err != nil { // too late for another name
 		t.Fatal(err)
 	}
 	if err := d.Commit(m, 0o666); err == nil || !strings.Contains(err.Error(), "coded.1") {
@@ -307,9 +324,9 @@ func TestFailedCommit(t *testing.T) {
 func TestCommitFiles(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "out")
-	names := []string{"a", strings.Repeat("b", longestName)}
+	names := []string{"a", strings.Repeat("b", atomicfile.LongestName)}
 	run := func(replace bool, text string) error {
-		d, err := create(place{Disk: disk.OS, Path: path}, names, ErrFileExists, replace)
+		d, err := open(disk.OS, path, names, replace)
 		if err != nil {
 			return err
 		}
@@ -326,7 +343,7 @@ func TestCommitFiles(t *testing.T) {
 		if got := listing(t, path); strings.Count(got, hidden) != 2 {
 			t.Errorf("before the commit: %s", got)
 		}
-		return d.CommitFiles(0o666)
+		return d.Commit(nil, 0o666)
 	}
 	if err := run(false, "old"); err != nil {
 		t.Fatal(err)
@@ -346,20 +363,12 @@ func TestCommitFiles(t *testing.T) {
 			t.Errorf("%s is %q, %v", name, data, err)
 		}
 	}
-	put(t, "", path, hidden+"x")
-	var replaced []string
-	for _, p := range replaces(disk.OS, path, names[:1], false) {
-		replaced = append(replaced, filepath.Base(p))
-	}
-	if got := strings.Join(replaced, " "); got != "a .volley-x" {
-		t.Errorf("replaces %s", got)
-	}
 
 	// A commit that fails half-way.
 	if err := os.Remove(filepath.Join(path, "a")); err != nil {
 		t.Fatal(err)
 	}
-	d, err := create(place{Disk: disk.OS, Path: path}, []string{"c", "d"}, ErrFileExists, false)
+	d, err := open(disk.OS, path, []string{"c", "d"}, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -371,14 +380,14 @@ func TestCommitFiles(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(path, "d"), 0o777); err != nil {
 		t.Fatal(err)
 	}
-	if err := d.CommitFiles(0o666); err == nil || !strings.Contains(err.Error(), "d") {
+	if err := d.Commit(nil, 0o666); err == nil || !strings.Contains(err.Error(), "d") {
 		t.Errorf("%v, want an error that names d", err)
 	}
 	d.Discard()
 	if got := listing(t, path); got != names[1]+" d theirs" {
 		t.Errorf("left: %s", got)
 	}
-	if _, err := create(place{Disk: disk.OS, Path: path}, []string{"x", "d"}, ErrFileExists, true); err == nil || !strings.Contains(err.Error(), "is a directory") {
+	if _, err := open(disk.OS, path, []string{"x", "d"}, true); err == nil || !strings.Contains(err.Error(), "is a directory") {
 		t.Errorf("a directory in the way: %v", err)
 	}
 }
@@ -408,7 +417,7 @@ func TestCreateErrors(t *testing.T) {
 	}
 	before := listing(t, root)
 	for _, name := range []string{"file", "file/out", "odd", "link"} {
-		if _, err := create(place{Disk: disk.OS, Path: filepath.Join(root, name)}, manifests, ErrExists, true); err == nil || !strings.Contains(err.Error(), strings.SplitN(name, "/", 2)[0]) {
+		if _, err := open(disk.OS, filepath.Join(root, name), nil, true); err == nil || !strings.Contains(err.Error(), strings.SplitN(name, "/", 2)[0]) {
 			t.Errorf("%s: %v, want an error that names it", name, err)
 		}
 	}
@@ -433,9 +442,6 @@ func TestFileWritesInOrder(t *testing.T) {
 	}
 	if size, _ := f.Sum(); size != 4 {
 		t.Errorf("%d bytes, want those written at 0 and 2", size)
-	}
-	if _, err := d.Create("coded.0"); err == nil {
-		t.Error("a name was given twice")
 	}
 }
 
@@ -516,42 +522,6 @@ func TestDrafts(t *testing.T) {
 	modes(0o600)
 }
 
-// TestForgedJournal checks that a journal moves and removes nothing that a run would not.
-func TestForgedJournal(t *testing.T) {
-	t.Parallel()
-	for _, j := range []journal{
-		{Files: []renamed{{"mine", "coded.0"}}},
-		{Files: []renamed{{journalName, "coded.0"}}},
-		{Files: []renamed{{LockName, "coded.0"}}},
-		{Files: []renamed{{hidden + "a/../../mine", "coded.0"}}},
-		{Files: []renamed{{hidden + "a", "coded.0"}, {hidden + "b", "coded.0"}}},
-		{Files: []renamed{{hidden + "a", hidden + "b"}}},
-		{Files: []renamed{{hidden + "a", "../coded.0"}}},
-		{Remove: []string{"mine"}},
-		{Remove: []string{ManifestName}},
-	} {
-		path := t.TempDir()
-		put(t, "mine", path, "mine")
-		put(t, "a", path, hidden+"a")
-		dir, err := disk.OS.Open(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := j.write(dir, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		dir.Close()
-		before := listing(t, path)
-		if d, err := create(place{Disk: disk.OS, Path: path}, manifests, ErrExists, true); err == nil || !strings.Contains(err.Error(), journalName) {
-			t.Errorf("%+v: %v", j, err)
-			d.Discard()
-		}
-		if now := listing(t, path); now != before {
-			t.Errorf("%+v: %s, and before %s", j, now, before)
-		}
-	}
-}
-
 // FuzzManifest checks that the decoder takes only what it can give back, and no
 // name that leads out of the directory.
 func FuzzManifest(f *testing.F) {
@@ -564,12 +534,12 @@ func FuzzManifest(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if m.Validate() == nil && len(m.Files) != m.Processors {
+		if _, err := m.validate(); err == nil && len(m.Files) != m.Processors {
 			t.Fatalf("%d files of %d processors", len(m.Files), m.Processors)
 		}
 		for _, file := range m.Files {
-			if !filepath.IsLocal(file.Name) || filepath.Base(file.Name) != file.Name || file.Name == ManifestName {
-				t.Fatalf("file %q", file.Name)
+			if name := string(file.Name); !filepath.IsLocal(name) || filepath.Base(name) != name || name == ManifestName {
+				t.Fatalf("file %q", name)
 			}
 		}
 		text, err := json.Marshal(m)

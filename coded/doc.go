@@ -18,6 +18,6 @@
 //		Options: coded.Options{Dir: "/local/back", Timeout: volley.DefaultTimeout},
 //	})
 //
-// A run that fails or is killed leaves its directory as it was, or with the whole new result. Two runs cannot write one
-// directory at once. When a function fails at one rank it fails at all: the others return a *transport.AbortError.
+// An Encode that fails or is killed leaves the earlier result of its directory, or the whole new one. A Decode that is
+// killed may leave some of its files, each of them right. Two runs cannot write one directory at once. When a function fails at one rank it fails at all: the others return a *transport.AbortError.
 package coded

@@ -3,7 +3,6 @@ package coded
 import (
 	"cmp"
 	"context"
-	"io/fs"
 	"slices"
 
 	"volley"
@@ -61,17 +60,12 @@ func (j *encodeJob) do() (*volley.Report, error) {
 		}
 		return j.encoder.EstimateOn(j.t, slices.Max(symbols))
 	}
-	at, err := j.place(j.checkOutput)
+	dir, err := j.run.open(nil, j.checkOutput)
 	if err != nil {
 		return nil, err
 	}
-	dir, err := create(at, manifests, ErrExists, j.Replace)
-	if err != nil {
-		return nil, outputError(err)
-	}
 	defer dir.Discard()
-	j.found(dir)
-	if err := j.packets.create(dir); err != nil {
+	if err := j.create(dir); err != nil {
 		return nil, outputError(err)
 	}
 	report, err := j.run.encode(j.encoder, j.packets, j.packets.symbols())
@@ -82,11 +76,10 @@ func (j *encodeJob) do() (*volley.Report, error) {
 	if err := j.packets.finish(m); err != nil {
 		return nil, err
 	}
-	perm, err := j.gather(m)
-	if err != nil {
+	if err := j.gather(m); err != nil {
 		return nil, err
 	}
-	return report, j.commit(func() error { return dir.Commit(m, perm) })
+	return report, j.commit(dir, m, j.packets.perm())
 }
 
 // prepare checks what the caller gives, as far as that can be done alone.
@@ -133,27 +126,35 @@ func (j *encodeJob) prepare() (err error) {
 }
 
 func (j *encodeJob) checkOutput() error {
-	return j.check(append(j.packets.sources(), j.e.Matrix.Files()...), j.packets.targets(), true)
+	return j.check(append(j.packets.sources(), j.e.Matrix.Files()...), nil)
 }
 
-// gather puts the files of all ranks into a manifest that has those of this one. It returns
-// the permissions that all inputs of all ranks have: every coded file tells of each of them.
-func (j *encodeJob) gather(m *Manifest) (perm fs.FileMode, err error) {
-	type files struct {
-		Inputs, Files []Entry
-		Perm          fs.FileMode
-	}
-	all, err := exchange(&j.run, files{m.Inputs, m.Files, j.packets.perm()})
+// create makes the coded files here, whose names have the same number at all ranks.
+func (j *encodeJob) create(dir *directory) error {
+	number, err := dir.next()
 	if err != nil {
-		return 0, err
+		return err
 	}
-	perm = fs.ModePerm
+	numbers, err := exchange(&j.run, number)
+	if err != nil {
+		return err
+	}
+	return j.packets.create(dir, slices.Max(numbers))
+}
+
+// gather puts the files of all ranks into a manifest that has those of this one.
+func (j *encodeJob) gather(m *Manifest) error {
+	type files struct{ Inputs, Files []Entry }
+	all, err := exchange(&j.run, files{m.Inputs, m.Files})
+	if err != nil {
+		return err
+	}
 	m.Inputs, m.Files = nil, nil
 	for _, f := range all {
 		m.Inputs, m.Files = append(m.Inputs, f.Inputs...), append(m.Files, f.Files...)
-		perm &= f.Perm
 	}
-	return perm, m.Validate() // what others have said
+	_, err = m.validate() // what others have said
+	return err
 }
 
 // manifest returns the manifest but for its files.
@@ -162,10 +163,10 @@ func (j *encodeJob) manifest(r *volley.Report) *Manifest {
 		Format: Format, Version: Version,
 		Field: r.Field, Processors: r.K, Sinks: r.Sinks,
 		SymbolBytes: j.e.Field.SymbolBytes(), SymbolsPerPacket: r.SymbolsPerPacket,
-		Matrix: Matrix{Family: j.e.Matrix.Family, Order: j.e.Matrix.OrderOf(r.K), Inverse: j.e.Matrix.Inverse, Columns: r.Columns},
+		Matrix: Matrix{Family: Name(j.e.Matrix.Family), Order: j.e.Matrix.OrderOf(r.K), Inverse: j.e.Matrix.Inverse, Columns: r.Columns},
 	}
 	if j.e.Matrix.Argument != "" {
-		m.Matrix.Family += ":" + j.e.Matrix.Argument
+		m.Matrix.Family += Name(":" + j.e.Matrix.Argument)
 	}
 	for _, set := range matrix.PointSetsOf(j.plain) {
 		m.Matrix.Points = append(m.Matrix.Points, PointSet{Name: set.Name, Values: field.Decimals(set.Points.Len(), set.Points.At)})

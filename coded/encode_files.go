@@ -321,18 +321,9 @@ func (p *filePackets) sources() []string {
 	return names
 }
 
-// targets returns the names of the coded files, of all processors.
-func (p *filePackets) targets() []string {
-	names := make([]string, p.sinks)
-	for s := range names {
-		names[s] = CodedName(s, len(names))
-	}
-	return names
-}
-
-func (p *filePackets) create(dir *directory) error {
-	for _, name := range p.targets()[p.to:p.toEnd] {
-		f, err := dir.Create(name)
+func (p *filePackets) create(dir *directory, number int64) error {
+	for s := p.to; s < p.toEnd; s++ {
+		f, err := dir.Create(numberedName(s, p.sinks, number))
 		if err != nil {
 			return err
 		}
@@ -346,7 +337,6 @@ func (p *filePackets) finish(m *Manifest) error {
 	if p.packing != nil {
 		m.BitsPerSymbol = p.packing.Bits()
 	}
-	names := p.targets()
 	for i, in := range p.inputs {
 		if in.read != in.bytes {
 			return shrunk(in.Name(), in.bytes, in.read)
@@ -355,15 +345,12 @@ func (p *filePackets) finish(m *Manifest) error {
 			return err
 		}
 		m.Inputs = append(m.Inputs, Entry{
-			Name: in.Name(), Processor: p.first + i, Bytes: in.bytes, SHA256: hex.EncodeToString(in.digest.Sum(nil)),
+			Name: Name(in.Name()), Processor: p.first + i, Bytes: in.bytes, SHA256: hex.EncodeToString(in.digest.Sum(nil)),
 		})
 	}
 	for i, out := range p.outputs {
 		size, sum := out.Sum()
-		s := p.to + i
-		m.Files = append(m.Files, Entry{
-			Name: names[s], Processor: s, Bytes: size, SHA256: sum,
-		})
+		m.Files = append(m.Files, Entry{Name: Name(out.name), Processor: p.to + i, Bytes: size, SHA256: sum})
 	}
 	return nil
 }

@@ -57,7 +57,7 @@ func TestShrunkInput(t *testing.T) {
 		}
 		name, out := filepath.Join(in, "packet.1"), filepath.Join(t.TempDir(), "out")
 		_, err := Encode(t.Context(), local.New(1)[0], Encoding{
-			Options: Options{Dir: out, Guard: func([]string, []string) error { return os.Truncate(name, 5) }},
+			Options: Options{Dir: out, Guard: func([]string, func(string) bool) error { return os.Truncate(name, 5) }},
 			Field:   fieldtest.Parse(t, "2^8"), Matrix: matrix.Spec{Family: "cauchy"}, Files: []string{in}, Symbols: symbols,
 		})
 		changed := new(ChangedError)

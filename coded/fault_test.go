@@ -8,13 +8,15 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"volley/executor"
 	"volley/field/fieldtest"
+	"volley/internal/atomicfile"
 	"volley/internal/disk"
 	"volley/internal/disk/disktest"
-	"volley/internal/fuzzlimit"
 	"volley/matrix"
 	"volley/transport"
 	"volley/transport/local"
@@ -27,14 +29,18 @@ const out = "/a/out"
 
 // replace puts a result of that many files in the place of another.
 func replace(on disk.Disk, processors int, text string) error {
-	d, err := create(place{Disk: on, Path: out}, manifests, ErrExists, true)
+	d, err := open(on, out, nil, true)
 	if err != nil {
 		return err
 	}
 	defer d.Discard()
+	number, err := d.next()
+	if err != nil {
+		return err
+	}
 	m := &Manifest{Format: Format, Version: Version, Processors: processors}
 	for k := range processors {
-		file, err := d.Create(CodedName(k, processors))
+		file, err := d.Create(numberedName(k, processors, number))
 		if err != nil {
 			return err
 		}
@@ -42,7 +48,7 @@ func replace(on disk.Disk, processors int, text string) error {
 			return err
 		}
 		size, sum := file.Sum()
-		m.Files = append(m.Files, Entry{Name: CodedName(k, processors), Processor: k, Bytes: size, SHA256: sum})
+		m.Files = append(m.Files, Entry{Name: Name(file.name), Processor: k, Bytes: size, SHA256: sum})
 	}
 	return d.Commit(m, 0o666)
 }
@@ -99,25 +105,51 @@ func sum(data []byte) string {
 }
 
 // nextRun lets the next run that writes begin, and end.
-func nextRun(m *disktest.Machine, names []string, exists error) error {
-	return begin(m.Process(), names, exists)
-}
-
-func begin(on disk.Disk, names []string, exists error) error {
-	d, err := create(place{Disk: on, Path: out}, names, exists, true)
+func nextRun(m *disktest.Machine, files []string) error {
+	d, err := open(m.Process(), out, files, true)
 	if err == nil {
 		d.Discard()
 	}
 	return err
 }
 
-// listed returns an error unless that is what the directory has.
-func listed(m *disktest.Machine, when, want string) error {
-	names, err := listingOn(m.Process(), out)
-	if err == nil && names != want {
-		err = fmt.Errorf("%s: %s, want %s", when, names, want)
+// tidy returns an error unless the directory has the files that its manifests list, as these say, and no others.
+func tidy(m *disktest.Machine) error {
+	dir, err := m.Process().Open(out)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	want := map[string]bool{}
+	for _, name := range manifests {
+		list, err := readManifest(dir, name, name)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		want[name] = true
+		for _, f := range list.Files {
+			want[string(f.Name)] = true
+			if data, err := m.ReadFile(out + "/" + string(f.Name)); err != nil || f.SHA256 != sum(data) {
+				return fmt.Errorf("%s lists %s, which is %q, %v", name, f.Name, data, err)
+			}
+		}
+	}
+	entries, err := dir.ReadDir(".")
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if !want[e.Name()] && e.Name() != LockName {
+			return fmt.Errorf("%s is left, and in no manifest", e.Name())
+		}
+	}
+	return nil
 }
 
 // cut returns what a power cut leaves that loses all that may be lost.
@@ -132,21 +164,24 @@ func tidies(x *disktest.Interrupted) bool {
 	return x.Err != nil && !x.Ends && x.Name != disktest.TurnReadOnly.Name
 }
 
-// TestFaultyReplace replaces a result, larger or smaller or none, on a disk that fails at any
-// call or whose power is cut there, or with a process that is killed: the old or the new one is
-// whole, and the next run has a directory without leftovers. The new one lasts when the run has
-// ended well.
+// TestFaultyReplace replaces a result, larger or smaller or none, on a disk that fails at any call or whose power is cut
+// there, or with a process that is killed: the old or the new one is whole, and the next run has a directory without
+// leftovers. The new one lasts when the run has ended well.
 func TestFaultyReplace(t *testing.T) {
 	t.Parallel()
-	for old, files := range map[int]string{
-		0: "", 1: "coded.0 ",
-		11: "coded.00 coded.01 coded.02 coded.03 coded.04 coded.05 coded.06 coded.07 coded.08 coded.09 coded.10 ",
-	} {
-		t.Run(fmt.Sprint(old), func(t *testing.T) {
+	for _, c := range []struct {
+		old    int
+		copied bool
+	}{{0, false}, {1, true}, {1, false}, {11, true}} {
+		t.Run(fmt.Sprintf("%d, a copy %v", c.old, c.copied), func(t *testing.T) {
 			t.Parallel()
-			was := strings.Repeat("old", min(old, 1))
+			was := strings.Repeat("old", min(c.old, 1))
+			m := machine(t, c.old, "old")
+			if !c.copied && c.old > 0 {
+				m.Remove(out + "/" + CopyName)
+			}
 			sweep := disktest.Sweep{
-				Machine: machine(t, old, "old"),
+				Machine: m,
 				Run:     func(p *disktest.Process) error { return replace(p, 3, "new") },
 				Check: func(x *disktest.Interrupted) error {
 					got, err := holds(x.Machine)
@@ -161,10 +196,10 @@ func TestFaultyReplace(t *testing.T) {
 							return fmt.Errorf("after a power cut it holds %q, %v", lasts, err)
 						}
 					}
-					if names, err := listingOn(x.Machine.Process(), out); err != nil || tidies(x) && got == was && strings.Contains(names, hidden) {
-						return fmt.Errorf("left: %s, %v", names, err)
+					if err := tidy(x.Machine); err != nil && tidies(x) && got == was {
+						return err
 					}
-					if err := nextRun(x.Machine, manifests, ErrExists); err != nil {
+					if err := nextRun(x.Machine, nil); err != nil {
 						return fmt.Errorf("the next run: %w", err)
 					}
 					for when, m := range map[string]*disktest.Machine{"the next run": x.Machine, "the next run and a power cut": cut(x.Machine)} {
@@ -172,9 +207,8 @@ func TestFaultyReplace(t *testing.T) {
 							return fmt.Errorf("%s: it holds %q, not %q: %v", when, now, got, err)
 						}
 					}
-					want := map[string]string{"old": files + "manifest.copy.json manifest.json", "new": "coded.0 coded.1 coded.2 manifest.copy.json manifest.json"}[got]
-					if names, err := listingOn(x.Machine.Process(), out); err != nil || names != want && !(got == "" && names == "none") {
-						return fmt.Errorf("after the next run: %s, want %s: %v", names, want, err)
+					if err := tidy(x.Machine); err != nil {
+						return fmt.Errorf("the next run: %w", err)
 					}
 					if err := replace(x.Machine.Process(), 2, "again"); err != nil {
 						return fmt.Errorf("again: %w", err)
@@ -182,7 +216,7 @@ func TestFaultyReplace(t *testing.T) {
 					if now, err := holds(cut(x.Machine)); err != nil || now != "again" {
 						return fmt.Errorf("again: it holds %q, %v", now, err)
 					}
-					return nil
+					return tidy(x.Machine)
 				},
 			}
 			t.Logf("%d runs were interrupted", sweep.Test(t))
@@ -190,12 +224,46 @@ func TestFaultyReplace(t *testing.T) {
 	}
 }
 
-// TestFaultyFiles is [TestFaultyReplace] for files without a manifest.
+// TestCopyOfInterrupted damages the manifest that an interrupted run has left: its copy, that of the earlier result or
+// of this one, lists files that are there.
+func TestCopyOfInterrupted(t *testing.T) {
+	t.Parallel()
+	seen := map[string]int{}
+	sweep := disktest.Sweep{
+		Machine: machine(t, 3, "old"),
+		Run:     func(p *disktest.Process) error { return replace(p, 2, "new") },
+		Check: func(x *disktest.Interrupted) error {
+			x.Machine.WriteFile(out+"/"+ManifestName, []byte("{"), 0o644)
+			for range 2 {
+				r, err := readStored(x.Machine.Process(), out)
+				if err != nil {
+					return err
+				}
+				for _, f := range r.Manifest.Files {
+					if data, err := x.Machine.ReadFile(r.File(f.Name)); err != nil || f.SHA256 != sum(data) {
+						return fmt.Errorf("%s is %q, %v", f.Name, data, err)
+					}
+				}
+				seen[string(r.Manifest.Files[0].Name)]++
+				if err := nextRun(x.Machine, nil); err != nil { // it cannot know what the manifest has listed
+					return err
+				}
+			}
+			return nil
+		},
+	}
+	sweep.Test(t)
+	if seen["coded.0"] == 0 || seen["coded.0.1"] == 0 {
+		t.Errorf("%v: want copies of both results", seen)
+	}
+}
+
+// TestFaultyFiles is [TestFaultyReplace] for files without a manifest: each is the old or the new one.
 func TestFaultyFiles(t *testing.T) {
 	t.Parallel()
-	names := []string{"a", strings.Repeat("b", longestName), "c"}
+	names := []string{"a", strings.Repeat("b", atomicfile.LongestName), "c\xe9\n"}
 	write := func(on disk.Disk, text string) error {
-		d, err := create(place{Disk: on, Path: out}, names, ErrFileExists, true)
+		d, err := open(on, out, names, true)
 		if err != nil {
 			return err
 		}
@@ -209,62 +277,101 @@ func TestFaultyFiles(t *testing.T) {
 				return err
 			}
 		}
-		return d.CommitFiles(0o666)
+		return d.Commit(nil, 0o666)
 	}
-	texts := func(m *disktest.Machine) string {
-		var all []string
+	check := func(m *disktest.Machine, allowed ...string) error {
 		for _, name := range names {
-			data, _ := m.ReadFile(out + "/" + name)
-			all = append(all, string(data))
+			data, err := m.ReadFile(out + "/" + name)
+			if text := string(data); err != nil || !slices.Contains(allowed, text) {
+				return fmt.Errorf("%.5q is %q, %v: want one of %q", name, text, err, allowed)
+			}
 		}
-		return strings.Join(all, " ")
+		return nil
 	}
-	whole := func(text string) bool { return text == "old old old" || text == "new new new" }
 	m := machine(t, 0, "")
 	if err := write(m.Process(), "old"); err != nil {
 		t.Fatal(err)
 	}
-	m.WriteFile(out+"/theirs", []byte("theirs"), 0o644)
+	for _, name := range []string{"theirs", "coded.7"} {
+		m.WriteFile(out+"/"+name, []byte("theirs"), 0o644)
+	}
 	sweep := disktest.Sweep{
 		Machine: m,
 		Run:     func(p *disktest.Process) error { return write(p, "new") },
 		Check: func(x *disktest.Interrupted) error {
-			got := texts(x.Machine)
-			if x.Err == nil && (got != "new new new" || texts(cut(x.Machine)) != got) {
-				return fmt.Errorf("%s, after a power cut %s", got, texts(cut(x.Machine)))
+			if x.Err == nil {
+				if err := errors.Join(check(x.Machine, "new"), check(cut(x.Machine), "new")); err != nil {
+					return err
+				}
 			}
-			committed := x.Machine.Exists(out + "/" + journalName)
-			if !whole(got) && !committed {
-				return fmt.Errorf("%s, and no journal", got)
+			if err := errors.Join(check(x.Machine, "old", "new"), check(cut(x.Machine), "old", "new")); err != nil {
+				return err
 			}
-			if err := nextRun(x.Machine, nil, ErrFileExists); err != nil {
-				return fmt.Errorf("the next run: %w", err)
+			if !x.Ends && x.Name != disktest.TurnReadOnly.Name && strings.Contains(x.Machine.Tree(out), hidden) && x.Call.Op != "remove" {
+				return fmt.Errorf("left: %s", x.Machine.Tree(out))
 			}
-			if now := texts(x.Machine); !whole(now) || committed && now != "new new new" || !committed && now != got || texts(cut(x.Machine)) != now {
-				return fmt.Errorf("the next run leaves %s of %s, after a power cut %s", now, got, texts(cut(x.Machine)))
+			if err := write(x.Machine.Process(), "again"); err != nil {
+				return fmt.Errorf("again: %w", err)
 			}
-			return listed(x.Machine, "the next run", "a "+names[1]+" c theirs")
+			if err := check(cut(x.Machine), "again"); err != nil {
+				return fmt.Errorf("again: %w", err)
+			}
+			if got, err := listingOn(x.Machine.Process(), out); err != nil || got != "a "+names[1]+" coded.7 "+names[2]+" theirs" {
+				return fmt.Errorf("again: %s, %v", got, err)
+			}
+			return nil
 		},
 	}
 	t.Logf("%d runs were interrupted", sweep.Test(t))
+}
+
+// coding returns what encodes k files into a directory of a machine at that many ranks, and what decodes them from it.
+func coding(t *testing.T, k int) (encode, decode func(on disk.Disk, ranks int) error) {
+	t.Helper()
+	in, field := t.TempDir(), fieldtest.Parse(t, "2^8")
+	for n := range k {
+		writeText(t, filepath.Join(in, fmt.Sprint("packet.", n)), "0123456789")
+	}
+	coded := filepath.Join(t.TempDir(), "coded")
+	run := func(ranks int, do func(ctx context.Context, tr transport.Transport) error) error {
+		return local.Run(t.Context(), ranks, do)
+	}
+	into := func(on disk.Disk, dir string, ranks int) error {
+		return run(ranks, func(ctx context.Context, tr transport.Transport) error {
+			_, err := Encode(ctx, tr, Encoding{
+				Options: Options{Dir: dir, Replace: true, disk: on}, Field: field, Matrix: matrix.Spec{Family: "cauchy"}, Files: []string{in}, Processors: k,
+			})
+			return err
+		})
+	}
+	if err := into(disk.OS, coded, 1); err != nil {
+		t.Fatal(err)
+	}
+	encode = func(on disk.Disk, ranks int) error { return into(on, out, ranks) }
+	decode = func(on disk.Disk, ranks int) error {
+		return run(ranks, func(ctx context.Context, tr transport.Transport) error {
+			_, err := Decode(ctx, tr, Decoding{Options: Options{Dir: out, Replace: true, disk: twoDisks{on}}, Coded: coded})
+			return err
+		})
+	}
+	return encode, decode
+}
+
+// twoDisks has the directory of results in memory, and others on the disk of this machine.
+type twoDisks struct{ memory disk.Disk }
+
+func (d twoDisks) Open(path string) (disk.Dir, error) {
+	if strings.HasPrefix(path, "/a") || path == "/" {
+		return d.memory.Open(path)
+	}
+	return disk.OS.Open(path)
 }
 
 // TestEncodeInterrupted is [TestFaultyReplace] for all of Encode, at one rank and at two of one process.
 func TestEncodeInterrupted(t *testing.T) {
 	t.Parallel()
 	const k = 3
-	in, field := t.TempDir(), fieldtest.Parse(t, "2^8")
-	for n := range k {
-		writeText(t, filepath.Join(in, fmt.Sprint("packet.", n)), "0123456789")
-	}
-	encode := func(on disk.Disk, ranks int) error {
-		return local.Run(t.Context(), ranks, func(ctx context.Context, tr transport.Transport) error {
-			_, err := Encode(ctx, tr, Encoding{
-				Options: Options{Dir: out, Replace: true, disk: on}, Field: field, Matrix: matrix.Spec{Family: "cauchy"}, Files: []string{in}, Processors: k,
-			})
-			return err
-		})
-	}
+	encode, _ := coding(t, k)
 	for _, ranks := range []int{1, 2} {
 		sweep := disktest.Sweep{
 			Machine: machine(t, 5, "old"),
@@ -275,113 +382,171 @@ func TestEncodeInterrupted(t *testing.T) {
 				if err != nil || was == nil || was.Processors != k && (was.Processors != 5 || x.Err == nil) {
 					return fmt.Errorf("it holds %+v, %v", was, err)
 				}
-				if err := nextRun(x.Machine, manifests, ErrExists); err != nil {
+				if err := nextRun(x.Machine, nil); err != nil {
 					return fmt.Errorf("the next run: %w", err)
 				}
 				is, _, err := result(cut(x.Machine))
 				if err != nil || is == nil || is.Processors != was.Processors {
 					return fmt.Errorf("after the next run and a power cut it holds %+v, %v", is, err)
 				}
+				if err := tidy(x.Machine); err != nil {
+					return fmt.Errorf("the next run: %w", err)
+				}
 				if err := encode(x.Machine.Process(), ranks); err != nil {
 					return fmt.Errorf("again: %w", err)
 				}
-				return listed(x.Machine, "again", "coded.0 coded.1 coded.2 manifest.copy.json manifest.json")
+				return tidy(x.Machine)
 			},
 		}
 		t.Logf("%d ranks: %d runs were interrupted", ranks, sweep.Test(t))
 	}
 }
 
-// committed returns a machine whose journal a killed run has left, of a smaller result in the place of another. The
-// journal may be lost with a power cut.
-func committed(t *testing.T) *disktest.Machine {
-	t.Helper()
-	m := machine(t, 3, "old")
-	for n := 0; !m.Exists(out + "/" + journalName); n++ {
-		if n == 1000 {
-			t.Fatal("no kill leaves a journal")
-		}
-		p := m.Process()
-		p.KillAt(n)
-		replace(p, 1, "new")
-	}
-	return m
-}
-
-// TestFinishInterrupted interrupts the run that finds the journal of a killed one: the old result or the new one is whole.
-func TestFinishInterrupted(t *testing.T) {
+// TestOwnDirectories interrupts an encode of two ranks with a directory each: the manifest that decode finds at both is
+// that of the old result or of the new one, and all that it lists is there.
+func TestOwnDirectories(t *testing.T) {
 	t.Parallel()
-	m := committed(t)
-	if got, err := holds(cut(m)); got != "old" || err != nil {
-		t.Fatalf("the journal lasts: %q, %v", got, err)
+	const k = 3
+	f := fieldtest.Parse(t, "2^8")
+	dir := func(rank int) string { return fmt.Sprint(out, rank) }
+	encode := func(on disk.Disk, text string) error {
+		in := t.TempDir()
+		for n := range k {
+			writeText(t, filepath.Join(in, fmt.Sprint("packet.", n)), text)
+		}
+		return local.Run(t.Context(), 2, func(ctx context.Context, tr transport.Transport) error {
+			_, err := Encode(ctx, tr, Encoding{
+				Options: Options{Dir: dir(tr.Rank()), Replace: true, disk: on}, Field: f, Matrix: matrix.Spec{Family: "cauchy"}, Files: []string{in}, Processors: k,
+			})
+			return err
+		})
 	}
-	sweep := disktest.Sweep{
-		Machine: m,
-		Run:     func(p *disktest.Process) error { return begin(p, manifests, ErrExists) },
-		Check: func(x *disktest.Interrupted) error {
-			got, err := holds(x.Machine)
-			if err != nil || got != "new" && (got != "old" || x.Err == nil || !x.Ends) {
-				return fmt.Errorf("it holds %q, %v", got, err)
+	// found returns what the result is of, by the length of its packets.
+	found := func(m *disktest.Machine) (int64, error) {
+		var packet int64
+		return packet, local.Run(t.Context(), 2, func(ctx context.Context, tr transport.Transport) error {
+			j := &decodeJob{run: newRun(ctx, tr, Options{disk: m.Process()}, "decode"), d: Decoding{Coded: out + rankWord}}
+			defer j.close()
+			if err := j.fail(j.openManifest()); err != nil {
+				return err
 			}
-			if err := nextRun(x.Machine, manifests, ErrExists); err != nil {
-				return fmt.Errorf("the next run: %w", err)
+			first, end := executor.Hosted(k, tr.Rank(), 2)
+			for _, file := range j.stored.Manifest.Files[first:end] {
+				if data, err := m.ReadFile(j.stored.File(file.Name)); err != nil || file.SHA256 != sum(data) {
+					return fmt.Errorf("%s is %q, %v", j.stored.File(file.Name), data, err)
+				}
 			}
-			if now, err := holds(cut(x.Machine)); err != nil || now != got {
-				return fmt.Errorf("the next run: it holds %q, not %q, %v", now, got, err)
+			if tr.Rank() == 0 {
+				packet = j.stored.Manifest.SymbolsPerPacket
 			}
 			return nil
+		})
+	}
+	m := disktest.NewMachine()
+	if err := encode(m.Process(), "old"); err != nil {
+		t.Fatal(err)
+	}
+	seen := map[int64]bool{}
+	mixed := 0
+	sweep := disktest.Sweep{
+		Machine: m,
+		Run:     func(p *disktest.Process) error { return encode(p, "newer") },
+		Some:    *mostCalls, Concurrent: true,
+		Each: append(slices.Repeat([]disktest.Interruption{disktest.Kill}, 20), disktest.Interruptions()...),
+		Check: func(x *disktest.Interrupted) error {
+			for _, m := range []*disktest.Machine{x.Machine, cut(x.Machine)} {
+				packet, err := found(m)
+				if err != nil || packet != 5 && (packet != 3 || x.Err == nil) {
+					return fmt.Errorf("%d symbols, %v", packet, err)
+				}
+				seen[packet] = true
+			}
+			manifest := func(rank int) string {
+				text, _ := x.Machine.ReadFile(dir(rank) + "/" + ManifestName)
+				return string(text)
+			}
+			if manifest(0) != manifest(1) {
+				mixed++
+			}
+			return encode(x.Machine.Process(), "again")
 		},
 	}
-	t.Logf("%d runs were interrupted", sweep.Test(t))
+	t.Logf("%d runs were interrupted, and %d when one rank had come further", sweep.Test(t), mixed)
+	if len(seen) != 2 {
+		t.Errorf("%v: want both results", seen)
+	}
 }
 
-// TestOpenPending reads a directory whose journal a killed run has left: the reader takes the files that it
-// lists, and leaves them to the next run that writes.
-func TestOpenPending(t *testing.T) {
+// TestDecodeInterrupted interrupts all of Decode: each file is as it was or right, and a repeated run has all.
+func TestDecodeInterrupted(t *testing.T) {
 	t.Parallel()
-	m := committed(t)
-	pending := func() bool { return m.Exists(out + "/" + journalName) }
-	if err := check(m.Process(), out, manifests, ErrExists, false); !errors.Is(err, ErrExists) {
-		t.Errorf("check: %v", err)
+	const k = 3
+	_, decode := coding(t, k)
+	check := func(m *disktest.Machine, allowed ...string) error {
+		for n := range k {
+			data, err := m.ReadFile(fmt.Sprint(out, "/packet.", n))
+			if !slices.Contains(allowed, string(data)) {
+				return fmt.Errorf("packet.%d is %q, %v", n, data, err)
+			}
+		}
+		return nil
 	}
-	var replaced []string
-	for _, p := range replaces(m.Process(), out, nil, true) {
-		replaced = append(replaced, filepath.Base(p))
+	for _, old := range []bool{false, true} {
+		for _, ranks := range []int{1, 2} {
+			m := disktest.NewMachine()
+			if old {
+				m.MkdirAll(out, 0o755)
+				for n := range k {
+					m.WriteFile(fmt.Sprint(out, "/packet.", n), []byte("old"), 0o644)
+				}
+			}
+			sweep := disktest.Sweep{
+				Machine: m,
+				Run:     func(p *disktest.Process) error { return decode(p, ranks) },
+				Some:    *mostCalls, Concurrent: ranks > 1,
+				Check: func(x *disktest.Interrupted) error {
+					earlier := map[bool]string{true: "old"}[old]
+					if x.Err == nil {
+						earlier = "0123456789"
+					}
+					if err := errors.Join(check(x.Machine, earlier, "0123456789"), check(cut(x.Machine), earlier, "0123456789")); err != nil {
+						return err
+					}
+					if err := decode(x.Machine.Process(), ranks); err != nil {
+						return fmt.Errorf("again: %w", err)
+					}
+					if got, err := listingOn(x.Machine.Process(), out); err != nil || got != "packet.0 packet.1 packet.2" {
+						return fmt.Errorf("again: %s, %v", got, err)
+					}
+					return check(cut(x.Machine), "0123456789")
+				},
+			}
+			t.Logf("old %v, %d ranks: %d runs were interrupted", old, ranks, sweep.Test(t))
+		}
 	}
-	if got := strings.Join(replaced, " "); !strings.Contains(got, "coded.2") {
-		t.Errorf("replaces %s, without what the journal removes", got)
-	}
+}
+
+// TestReadersAndWriters has a reader meet a run that writes, and a run that writes meet a reader.
+func TestReadersAndWriters(t *testing.T) {
+	t.Parallel()
+	m := machine(t, 3, "old")
 	reader := m.Process()
-	busy := takeLock(t, m) // another run: the reader leaves the journal to it
+	busy := takeLock(t, m)
 	if _, err := openStored(reader, out, disk.HolderOf("decode", "")); !errors.As(err, new(*disk.BusyError)) {
 		t.Errorf("read while another run writes: %v", err)
 	}
 	busy(true)
-	if got, err := holds(m); got != "new" || err != nil {
-		t.Errorf("it holds %q, %v", got, err)
-	}
 	r, err := openStored(reader, out, disk.HolderOf("decode", ""))
-	if err != nil || len(r.Manifest.Files) != 1 {
+	if err != nil || len(r.Manifest.Files) != 3 {
 		t.Fatalf("%+v, %v", r, err)
 	}
-	if text, err := m.ReadFile(r.File("coded.0")); err != nil || !strings.Contains(string(text), "new") {
-		t.Errorf("coded.0 is %q, %v", text, err)
-	}
-	if err := nextRun(m, manifests, ErrExists); !errors.As(err, new(*disk.BusyError)) {
+	if err := nextRun(m, nil); !errors.As(err, new(*disk.BusyError)) {
 		t.Errorf("written while it is read: %v", err)
 	}
 	r.Close()
 	r.Close()
-	if !pending() {
-		t.Error("the reader has changed the directory")
-	}
-	d, err := create(place{Disk: m.Process(), Path: out}, manifests, ErrExists, true)
-	if err != nil || !d.Finished {
-		t.Fatalf("%+v, %v", d, err)
-	}
-	d.Discard()
-	if err := listed(m, "written", "coded.0 manifest.copy.json manifest.json"); err != nil {
-		t.Error(err)
+	if err := replace(m.Process(), 1, "new"); err != nil {
+		t.Fatal(err)
 	}
 	if m.Exists(out + "/" + LockName) {
 		t.Error("the lock is left")
@@ -400,62 +565,6 @@ func takeLock(t *testing.T, m *disktest.Machine) func(bool) {
 		t.Fatal(err)
 	}
 	return unlock
-}
-
-// TestDamagedJournal has a run find a journal that is damaged: it changes nothing.
-func TestDamagedJournal(t *testing.T) {
-	t.Parallel()
-	m := machine(t, 3, "old")
-	m.WriteFile(out+"/"+hidden+"x", nil, 0o644)
-	for _, text := range []string{"", "{}", "{}\n{}\n", `{"format":"volley-commit","version":1,"files":[{"from":"../x","to":"a"}]}`} {
-		m.WriteFile(out+"/"+journalName, []byte(text), 0o644)
-		before, err := listingOn(m.Process(), out)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := nextRun(m, manifests, ErrExists); err == nil || !strings.Contains(err.Error(), journalName) {
-			t.Errorf("%q: %v, want an error that names it", text, err)
-		}
-		if err := listed(m, text, before); err != nil {
-			t.Error(err)
-		}
-		if got, err := holds(m); got != "old" || err != nil {
-			t.Errorf("the old result cannot be read: %q, %v", got, err)
-		}
-	}
-}
-
-// FuzzJournal checks that no journal names a file outside the directory.
-func FuzzJournal(f *testing.F) {
-	dir, err := disktest.NewMachine().Process().Open("/")
-	if err != nil {
-		f.Fatal(err)
-	}
-	j := journal{Files: []renamed{{hidden + "x-a", "a"}}, Remove: []string{"coded.1"}}
-	if err := j.write(dir, 0o666); err != nil {
-		f.Fatal(err)
-	}
-	text, err := disk.ReadText(dir, journalName, mostText)
-	if err != nil {
-		f.Fatal(err)
-	}
-	f.Add(text)
-	f.Fuzz(func(t *testing.T, text []byte) {
-		defer fuzzlimit.Hold(t, len(text))()
-		j, err := parseJournal(text)
-		if err != nil {
-			return
-		}
-		names := j.Remove
-		for _, f := range j.Files {
-			names = append(names, f.From, f.To)
-		}
-		for _, name := range names {
-			if !filepath.IsLocal(name) || filepath.Base(name) != name {
-				t.Errorf("name %q", name)
-			}
-		}
-	})
 }
 
 // TestManifestCopy damages every byte of the manifest, and cuts it everywhere: the copy takes
@@ -503,7 +612,7 @@ func TestManifestCopy(t *testing.T) {
 	if r, err := readStored(m.Process(), out); err != nil || !errors.Is(r.Damage, fs.ErrNotExist) {
 		t.Errorf("without the manifest: %v", err)
 	}
-	if err := check(m.Process(), out, manifests, ErrExists, false); !errors.Is(err, ErrExists) {
+	if err := func() error { _, err := open(m.Process(), out, nil, false); return err }(); !errors.Is(err, ErrExists) {
 		t.Errorf("only the copy: %v", err)
 	}
 	m.WriteFile(name, []byte("{"), 0o644)

@@ -11,8 +11,10 @@ import (
 	"slices"
 	"strings"
 
+	"volley/field"
 	"volley/internal/disk"
 	"volley/internal/located"
+	"volley/internal/names"
 )
 
 // The manifest is in its directory twice, under these names.
@@ -53,7 +55,7 @@ type Manifest struct {
 
 // Matrix is the matrix A of a run, without need of the files that it may have come from.
 type Matrix struct {
-	Family  string `json:"family"`          // as the command line takes it, such as "random:7"
+	Family  Name   `json:"family"`          // as the command line takes it, such as "random:7"
 	Inverse bool   `json:"inverse"`         // A is the inverse of that
 	Order   string `json:"order,omitempty"` // of the columns, where it is not natural
 
@@ -69,20 +71,33 @@ type PointSet struct {
 	Values []string `json:"values"` // decimal symbol codes
 }
 
+// A Name is the bytes of a file's name.
+type Name = names.Name
+
 // An Entry is a file of the manifest: a coded file of the directory, or an input of a processor.
 type Entry struct {
-	Name      string `json:"name"`
+	Name      Name   `json:"name"`
 	Processor int    `json:"processor"`
 	Bytes     int64  `json:"bytes"`
 	SHA256    string `json:"sha256"`
 }
 
-// codedName matches the names that a manifest may give to files, none of which leads out of the directory.
-var codedName = regexp.MustCompile(`^coded\.[0-9]+$`)
+// codedName matches the names that a manifest may give to files, none of which leads out of the directory: those of
+// [CodedName], behind which runs that replace a result put a number.
+var codedName = regexp.MustCompile(`^(coded\.[0-9]+)(?:\.([1-9][0-9]{0,17}))?$`)
 
 // CodedName returns the name of the coded file of a processor: its number in as many digits as the last one has.
 func CodedName(proc, processors int) string {
 	return fmt.Sprintf("coded.%0*d", len(fmt.Sprint(processors-1)), proc)
+}
+
+// numberedName is [CodedName] with a number behind it, unless that is 0.
+func numberedName(proc, processors int, number int64) string {
+	name := CodedName(proc, processors)
+	if number > 0 {
+		name = fmt.Sprint(name, ".", number)
+	}
+	return name
 }
 
 // seal returns the text of a manifest, with its SHA-256.
@@ -112,6 +127,9 @@ func ReadManifest(path string) (*Manifest, error) {
 	defer dir.Close()
 	return readManifest(dir, filepath.Base(path), path)
 }
+
+// mostText is the bytes that a manifest may have.
+const mostText = 1 << 30
 
 // readManifest reads a manifest of which errors say that it is at the path.
 func readManifest(dir disk.Dir, name, path string) (*Manifest, error) {
@@ -158,8 +176,8 @@ func ParseManifest(data []byte) (*Manifest, error) {
 		}
 	}
 	for _, f := range m.Files {
-		if !codedName.MatchString(f.Name) {
-			return nil, fmt.Errorf("file %q: want a name such as coded.0", f.Name)
+		if !codedName.MatchString(string(f.Name)) {
+			return nil, fmt.Errorf("file %q: want a name such as coded.0 or coded.0.1", string(f.Name))
 		}
 	}
 	return m, nil
@@ -181,40 +199,61 @@ func (m *Manifest) CodedPackets() int {
 	return m.Processors
 }
 
-// Validate returns an error when m is not as a run writes it, as far as the field does not matter. It names the key.
-func (m *Manifest) Validate() error {
+// validate returns the field, and an error when m is not as a run writes it, which names the key.
+func (m *Manifest) validate() (field.Field, error) {
+	f, err := field.Parse(m.Field)
+	if err != nil {
+		return nil, err
+	}
+	packing := field.PackingOf(f)
 	switch {
 	case m.Processors < 1:
-		return fmt.Errorf("processors: %d: want 1 or more", m.Processors)
+		return nil, fmt.Errorf("processors: %d: want 1 or more", m.Processors)
 	case m.Sinks < 0:
-		return fmt.Errorf("sinks: %d: want 1 or more, or none", m.Sinks)
-	case m.SymbolBytes < 1 || m.SymbolBytes > 32:
-		return fmt.Errorf("symbol_bytes: %d: want 1 to 32", m.SymbolBytes)
+		return nil, fmt.Errorf("sinks: %d: want 1 or more, or none", m.Sinks)
+	case m.SymbolBytes != f.SymbolBytes():
+		return nil, fmt.Errorf("symbol_bytes: %d: a symbol of %s has %d", m.SymbolBytes, m.Field, f.SymbolBytes())
 	case m.SymbolsPerPacket < 0 || m.SymbolsPerPacket > mostSymbols:
-		return fmt.Errorf("symbols_per_packet: %d: want 0 to %d", m.SymbolsPerPacket, int64(mostSymbols))
-	case m.BitsPerSymbol < 0 || m.BitsPerSymbol > 8*m.SymbolBytes:
-		return fmt.Errorf("bits_per_symbol: %d: want 0 to %d, what symbol_bytes hold", m.BitsPerSymbol, 8*m.SymbolBytes)
+		return nil, fmt.Errorf("symbols_per_packet: %d: want 0 to %d", m.SymbolsPerPacket, int64(mostSymbols))
+	case m.BitsPerSymbol != 0 && m.BitsPerSymbol != packing.Bits():
+		return nil, fmt.Errorf("bits_per_symbol: %d: want 0, as for symbols, or %d, what a symbol of %s holds", m.BitsPerSymbol, packing.Bits(), m.Field)
 	}
-	packet := m.SymbolsPerPacket * int64(m.SymbolBytes)
-	coded := m.CodedPackets()
-	err := validate("files", m.Files, coded, func(f Entry) error {
+	packet, coded := m.SymbolsPerPacket*int64(m.SymbolBytes), m.CodedPackets()
+	err = validate("files", m.Files, coded, func(f Entry) error {
+		name, want := codedName.FindStringSubmatch(string(f.Name)), CodedName(f.Processor, coded)
 		switch {
-		case f.Name != CodedName(f.Processor, coded):
-			return fmt.Errorf("name: %q: want %s for processor %d", f.Name, CodedName(f.Processor, coded), f.Processor)
+		case name == nil || name[1] != want:
+			return fmt.Errorf("name: %q: want %s for processor %d, or that with a number behind it", string(f.Name), want, f.Processor)
 		case f.Bytes != packet:
 			return fmt.Errorf("bytes: %d: want %d, symbols_per_packet times symbol_bytes", f.Bytes, packet)
 		}
 		return nil
 	})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return validate("inputs", m.Inputs, m.Processors, func(f Entry) error {
-		if f.Bytes > packet {
-			return fmt.Errorf("bytes: %d: want at most %d, symbols_per_packet times symbol_bytes", f.Bytes, packet)
+	longest := int64(0)
+	err = validate("inputs", m.Inputs, m.Processors, func(in Entry) error {
+		if in.Bytes > packet {
+			return fmt.Errorf("bytes: %d: want at most %d, symbols_per_packet times symbol_bytes", in.Bytes, packet)
+		}
+		symbols := in.Bytes / int64(m.SymbolBytes)
+		if m.BitsPerSymbol != 0 {
+			symbols = packing.Symbols(in.Bytes)
+		}
+		longest = max(longest, symbols)
+		switch {
+		case m.BitsPerSymbol == 0 && in.Bytes%int64(m.SymbolBytes) != 0:
+			return fmt.Errorf("bytes: %d: a symbol of %s has %d", in.Bytes, m.Field, m.SymbolBytes)
+		case symbols > m.SymbolsPerPacket:
+			return fmt.Errorf("bytes: %d: more than the %d symbols of a packet hold", in.Bytes, m.SymbolsPerPacket)
 		}
 		return nil
 	})
+	if err == nil && longest != m.SymbolsPerPacket { // else inputs that all survive would be padded to any length
+		err = fmt.Errorf("symbols_per_packet: %d: the longest of the inputs has %d", m.SymbolsPerPacket, longest)
+	}
+	return f, err
 }
 
 // validate returns an error unless the list has an entry for each processor in order.

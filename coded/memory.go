@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"volley"
+	solver "volley/internal/code"
 	"volley/internal/printable"
 	"volley/matrix"
 	"volley/transport"
@@ -65,7 +66,7 @@ func (h *packetsAtHand) do() (map[int][]byte, *volley.Report, error) {
 	a := &code{plain: h.d.Matrix}
 	var encoder *volley.Encoder
 	err := h.together(func() error {
-		chosen := independent(h.d.Matrix, lost, at.preferred())
+		chosen := solver.Independent(h.d.Matrix, lost, at.preferred())
 		if len(chosen) < len(lost) {
 			return inputf("cannot decode: %s of %d lost, and the coded packets at hand tell no more than %d of them", printable.Count(len(lost), "packet"), k, len(chosen))
 		}

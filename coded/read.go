@@ -13,11 +13,11 @@ import (
 // A stored is a directory with a manifest, as a reader finds it.
 type stored struct {
 	Manifest *Manifest
-	Damage   error // of the manifest where its copy took its place
+	Copy     *Manifest // nil where it took the manifest's place, or cannot be read
+	Damage   error     // of the manifest where its copy took its place
 
-	path   string            // of this rank
-	drafts map[string]string // names of files that have not got theirs yet
-	close  func()
+	path  string // of this rank
+	close func()
 
 	// Of one to decode from, when load has found the manifest all right:
 	named string // the path, as the caller has it for all ranks
@@ -36,36 +36,29 @@ func readStored(on disk.Disk, path string) (*stored, error) {
 }
 
 func read(dir disk.Dir, path string) (*stored, error) {
-	j := journalOf(dir)
-	r := &stored{path: path, drafts: map[string]string{}, close: func() {}}
+	r := &stored{path: path, close: func() {}}
 	for _, name := range manifests {
-		m, err := readManifest(dir, j.where(dir, name), filepath.Join(path, name))
-		if err == nil {
+		m, err := readManifest(dir, name, filepath.Join(path, name))
+		switch {
+		case err == nil && r.Manifest == nil:
 			r.Manifest = m
-			break
-		}
-		if r.Damage == nil {
+		case err == nil:
+			r.Copy = m
+		case r.Manifest != nil:
+		case r.Damage == nil:
 			r.Damage = err
-		} else if !errors.Is(err, fs.ErrNotExist) {
+		case !errors.Is(err, fs.ErrNotExist):
 			r.Damage = fmt.Errorf("%w; %w", r.Damage, err)
 		}
 	}
 	if r.Manifest == nil {
 		return nil, r.Damage
 	}
-	for _, f := range r.Manifest.Files {
-		r.drafts[f.Name] = j.where(dir, f.Name)
-	}
 	return r, nil
 }
 
 // File returns the path of a file of the directory.
-func (r *stored) File(name string) string {
-	if draft, ok := r.drafts[name]; ok {
-		name = draft
-	}
-	return filepath.Join(r.path, name)
-}
+func (r *stored) File(name Name) string { return filepath.Join(r.path, string(name)) }
 
 // Close lets go of the directory.
 func (r *stored) Close() {

@@ -6,9 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
-	"os"
-	"slices"
 	"time"
 
 	"volley"
@@ -47,11 +46,12 @@ type Options struct {
 	// Trace, unless nil, records what the ranks do; that of each rank gets the events of all.
 	Trace *trace.Recorder
 
-	// Guard, unless nil, gets the files that this rank may read and the names of those that Dir gets, before anything
-	// is written, and again at one of the ranks that share Dir when nobody else can change it. Its error ends the run.
-	Guard func(reads, names []string) error
+	// Guard, unless nil, gets the files that this rank may read and what tells the names of files that the run may write
+	// or remove in Dir, before anything is written, and again at one of the ranks that share Dir when nobody else can
+	// change it. Its error ends the run.
+	Guard func(reads []string, gives func(name string) bool) error
 
-	// Finish, unless nil, is called when the result is right and has no names yet. After its error Dir is as it was.
+	// Finish, unless nil, is called when the result is right and has no names yet. After its error nothing has a new name.
 	Finish func() error
 
 	// Progress, unless nil, is called, also at once, with how many more bytes of the result are written, and are to be.
@@ -125,48 +125,6 @@ func (r *run) options(f field.Field, symbols int64) (all []volley.Option, err er
 	return append(all, volley.WithTimeout(r.Timeout), volley.WithTrace(r.Trace)), nil
 }
 
-// check returns an error when files of these names may not be written to Dir, or the run would lose what it reads. With a
-// manifest, this is about whole results.
-func (r *run) check(reads, names []string, manifest bool) error {
-	all, shown, exists := names, names, ErrFileExists
-	if manifest {
-		all, shown, exists = slices.Concat(names, manifests), manifests, ErrExists
-	}
-	if r.Guard != nil {
-		if err := r.Guard(reads, all); err != nil {
-			return input(err)
-		}
-	}
-	if r.Dir == "" {
-		return nil
-	}
-	if err := check(r.disk, r.Dir, shown, exists, r.Replace); err != nil {
-		return outputError(err)
-	}
-	for _, path := range replaces(r.disk, r.Dir, names, manifest) {
-		if there, err := os.Stat(path); err == nil && disk.Among(there, reads) {
-			return inputf("%s is an input, and %s would lose it: choose another directory", path, r.Dir)
-		}
-	}
-	return nil
-}
-
-// place returns Dir, for all ranks of the run. Check is called again when nobody else can change it any more.
-func (r *run) place(check func() error) (place, error) {
-	// The last rank removes the directory, whichever has made it. None has, before all have come to the exchange.
-	at := place{Disk: r.disk, Path: r.Dir, Check: check, Undo: disk.Unmake(r.disk, r.Dir)}
-	runs, err := exchange(r, newName())
-	if err != nil {
-		return at, err
-	}
-	at.Holder = disk.HolderOf(r.verb, runs[0])
-	at.Holder.Rank = r.t.Rank()
-	if r.t.Size() > 1 {
-		at.Together = r.together
-	}
-	return at, nil
-}
-
 // outputError says that the output directory cannot be written, unless that shows already.
 func outputError(err error) error {
 	switch {
@@ -183,16 +141,6 @@ func outputError(err error) error {
 type packets interface {
 	source(k int, p *volley.Packet) // sets packet k as symbols
 	sink(s int, p *volley.Packet)   // sets where coded packet s goes
-}
-
-// found logs what earlier runs had left in the directory.
-func (r *run) found(d *directory) {
-	if d.Finished {
-		slog.DebugContext(r.ctx, "finished what an interrupted run had committed", "directory", d.Path)
-	}
-	if len(d.Removed) > 0 {
-		slog.DebugContext(r.ctx, "removed what interrupted runs had left", "directory", d.Path, "files", d.Removed)
-	}
 }
 
 // encode runs the encoder on packets of at most that many symbols. It returns the report of all ranks.
@@ -241,8 +189,16 @@ func (r *run) encode(e *volley.Encoder, p packets, symbols int64) (*volley.Repor
 	return volley.Merge(reports), nil
 }
 
-// commit gives the result its names, after the caller has had the last word.
-func (r *run) commit(commit func() error) error {
+// commit gives the result its names, after the caller has had the last word. Files may be read by whom all ranks allow
+// it: each tells of what any of them has read.
+func (r *run) commit(d *directory, m *Manifest, perm fs.FileMode) error {
+	perms, err := exchange(r, perm)
+	if err != nil {
+		return err
+	}
+	for _, p := range perms {
+		perm &= p
+	}
 	if r.ctx.Err() != nil {
 		return context.Cause(r.ctx)
 	}
@@ -251,7 +207,7 @@ func (r *run) commit(commit func() error) error {
 			return err
 		}
 	}
-	return commit()
+	return d.Commit(m, perm)
 }
 
 // counted is a writer that tells how much was written.

@@ -5,6 +5,7 @@ import (
 
 	"volley/executor"
 	"volley/field"
+	solver "volley/internal/code"
 	"volley/matrix"
 )
 
@@ -156,31 +157,18 @@ func (c *code) decoder(slots []slot, sinks int) (matrix.Matrix, error) {
 	if len(lost) == 0 {
 		return d, nil
 	}
-	// With S inputs kept, L those lost, C the coded packets: y_C = x_S·A_SC + x_L·A_LC, x_L = (y_C - y_S·A_SC)·A_LC^-1.
 	a, err := c.matrix()
 	if err != nil {
 		return nil, err
 	}
-	back, err := part(a, lost, columns).Inverse()
-	if err != nil {
-		return nil, err
-	}
-	known, err := matrix.Mul(part(a, kept, columns), back)
+	back, err := solver.Solve(a, kept, lost, columns)
 	if err != nil {
 		return nil, err
 	}
 	for i, l := range lostAt {
-		for j, p := range lostAt {
+		for j, p := range slices.Concat(keptAt, lostAt) {
 			d.Set(p, l, back.At(j, i))
-		}
-		for j, p := range keptAt {
-			d.Set(p, l, f.Sub(field.Element{}, known.At(j, i)))
 		}
 	}
 	return d, nil
-}
-
-// part returns the entries of a in the given rows and columns.
-func part(a matrix.Matrix, rows, columns []int) *matrix.Dense {
-	return matrix.DenseFunc(a.Field(), len(rows), len(columns), func(i, j int) field.Element { return a.At(rows[i], columns[j]) })
 }

@@ -10,6 +10,7 @@ import (
 	"volley/algo"
 	"volley/executor"
 	"volley/field"
+	solver "volley/internal/code"
 	"volley/matrix"
 	"volley/plan"
 	"volley/sim"
@@ -42,18 +43,15 @@ type symbol struct {
 	index  int // among the node's chunks of the kind
 }
 
-// A codeword's parity[j] is the sum of coefficient(i, j)·data[i]. Any len(data) of its symbols determine all.
-type codeword struct {
-	data, parity []symbol
-	coefficient  func(i, j int) field.Element
-}
+// A codeword's parity is its data times the matrix of the code. Any len(data) of its symbols determine all.
+type codeword struct{ data, parity []symbol }
 
 // A code says what the parity of K nodes is, that may lose R.
 type code struct {
 	k, r         int
 	layout       string
 	field        field.Field
-	matrix       matrix.Matrix // of Full
+	matrix       matrix.Matrix // of every codeword
 	data, parity int           // chunks of every node
 	words        []codeword
 
@@ -127,16 +125,18 @@ func newCode(k, r int, layout, name string) (*code, error) {
 			return nil, err
 		}
 		c.data, c.parity = 1, 1
-		w := codeword{coefficient: c.matrix.At}
+		w := codeword{}
 		for n := range k {
 			w.data, w.parity = append(w.data, symbol{n, false, 0}), append(w.parity, symbol{n, true, 0})
 		}
 		c.words = []codeword{w}
 	case layout == Striped && name == Cauchy:
+		if c.matrix, err = matrix.Cauchy(c.field, k-r, r); err != nil {
+			return nil, err
+		}
 		c.data, c.parity = k-r, r
-		inverse := func(i, j int) field.Element { return c.field.Inv(field.Code(uint64(i) ^ uint64(k-r+j))) }
 		for t := range k {
-			w := codeword{coefficient: inverse}
+			w := codeword{}
 			for j := range r {
 				w.parity = append(w.parity, symbol{(t + j) % k, true, j})
 			}
@@ -267,18 +267,18 @@ const (
 // solve returns the symbols from which wanted ones of a codeword come, these, and the coefficients: of each wanted one,
 // by source; none where too many are bad. Of the parity it takes that of nodes that have helped least, and counts it.
 func (c *code) solve(w *codeword, bad, wanted map[symbol]bool, helped []int) (from, want []symbol, rows [][]field.Element, err error) {
-	var missing []int // data
+	var kept, missing []int // data
+	at := map[symbol]int{}  // data that is kept: where in from
 	for i, s := range w.data {
 		if bad[s] {
 			missing = append(missing, i)
 		} else {
-			from = append(from, s)
+			at[s], kept, from = len(from), append(kept, i), append(from, s)
 		}
 		if wanted[s] {
 			want = append(want, s)
 		}
 	}
-	kept := len(from)
 	var helping []int // parity
 	for j, s := range w.parity {
 		if !bad[s] {
@@ -300,30 +300,10 @@ func (c *code) solve(w *codeword, bad, wanted map[symbol]bool, helped []int) (fr
 		from = append(from, w.parity[j])
 		helped[w.parity[j].node]++
 	}
-	// Each helping parity less what is known of it is a sum of the missing data only.
 	f := c.field
-	inverse, err := matrix.DenseFunc(f, len(missing), len(missing), func(a, b int) field.Element {
-		return w.coefficient(missing[a], helping[b])
-	}).Inverse()
+	solved, err := solver.Solve(c.matrix, kept, missing, helping)
 	if err != nil {
 		return nil, nil, nil, err
-	}
-	at := map[symbol]int{} // in from
-	for n, s := range from {
-		at[s] = n
-	}
-	solved := make([][]field.Element, len(missing)) // the missing data, as sums of from
-	for a := range missing {
-		solved[a] = make([]field.Element, len(from))
-		for b, j := range helping {
-			x := inverse.At(b, a)
-			solved[a][kept+b] = x
-			for o, s := range w.data {
-				if n, ok := at[s]; ok {
-					solved[a][n] = f.Sub(solved[a][n], f.Mul(x, w.coefficient(o, j)))
-				}
-			}
-		}
 	}
 	// add adds x times data[i] to a sum of from.
 	add := func(to []field.Element, x field.Element, i int) {
@@ -331,8 +311,9 @@ func (c *code) solve(w *codeword, bad, wanted map[symbol]bool, helped []int) (fr
 			to[n] = f.Add(to[n], x)
 			return
 		}
-		for n, y := range solved[slices.Index(missing, i)] {
-			to[n] = f.Add(to[n], f.Mul(x, y))
+		a := slices.Index(missing, i)
+		for n := range to {
+			to[n] = f.Add(to[n], f.Mul(x, solved.At(n, a)))
 		}
 	}
 	for _, s := range want {
@@ -341,7 +322,7 @@ func (c *code) solve(w *codeword, bad, wanted map[symbol]bool, helped []int) (fr
 			add(row, field.One, slices.Index(w.data, s))
 		} else {
 			for i := range w.data {
-				add(row, w.coefficient(i, slices.Index(w.parity, s)), i)
+				add(row, c.matrix.At(i, slices.Index(w.parity, s)), i)
 			}
 		}
 		rows = append(rows, row)

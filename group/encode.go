@@ -162,7 +162,7 @@ func (x *check) folds() [][]byte {
 			for i, s := range w.data {
 				add(s, func() (sum field.Element) {
 					for j, r := range random {
-						sum = f.Add(sum, f.Mul(r, w.coefficient(i, j)))
+						sum = f.Add(sum, f.Mul(r, x.code.matrix.At(i, j)))
 					}
 					return sum
 				})

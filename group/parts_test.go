@@ -268,21 +268,6 @@ func TestModes(t *testing.T) {
 	}
 }
 
-// TestJSONNames writes names of any bytes as JSON does, and back.
-func TestJSONNames(t *testing.T) {
-	t.Parallel()
-	for name, want := range map[tree.Name]string{"plain": "plain", "a b\n": "a b\n", "\xff": "base64:/w==", "base64:x": "base64:YmFzZTY0Ong=", "": ""} {
-		text, err := name.MarshalText()
-		var back tree.Name
-		if err != nil || string(text) != want || back.UnmarshalText(text) != nil || back != name {
-			t.Errorf("%q: %q, %v, and back %q: want %q", name, text, err, back, want)
-		}
-	}
-	if err := new(tree.Name).UnmarshalText([]byte("base64:?")); err == nil {
-		t.Error("what is no base64 was taken")
-	}
-}
-
 // TestEarlierMember looks for what a node had in a generation of fewer nodes: nothing.
 func TestEarlierMember(t *testing.T) {
 	t.Parallel()

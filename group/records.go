@@ -11,6 +11,7 @@ import (
 	"volley/executor"
 	"volley/field"
 	"volley/internal/disk"
+	"volley/matrix"
 )
 
 // A recordFile is a file of a node, in base64: its record, or a copy of that of another node.
@@ -120,17 +121,17 @@ func (s *session) deliver(ctx context.Context, list []delivery, bytes int64, pla
 	if err != nil {
 		return err
 	}
-	one := func(_, _ int) field.Element { return field.One }
-	copies := &code{k: s.k, data: 1, field: f}
+	copies, most := &code{k: s.k, data: 1, field: f}, 1
 	lacking := map[symbol]bool{}
 	for i, d := range list {
-		w := codeword{data: []symbol{{d.from, false, i}}, coefficient: one}
+		w := codeword{data: []symbol{{d.from, false, i}}}
 		for _, n := range d.to {
 			w.parity = append(w.parity, symbol{n, true, i})
 			lacking[symbol{n, true, i}] = true
 		}
-		copies.words = append(copies.words, w)
+		copies.words, most = append(copies.words, w), max(most, len(d.to))
 	}
+	copies.matrix = matrix.DenseFunc(f, 1, most, func(_, _ int) field.Element { return field.One })
 	r, _, err := copies.repairing(lacking, lacking)
 	if err != nil {
 		return err

@@ -16,6 +16,54 @@ import (
 // Hidden begins the names of files that are not there yet.
 const Hidden = ".volley-"
 
+// LongestName is the bytes that file systems allow in a name.
+const LongestName = 255
+
+// A Draft is a new file that has a hidden name, in the directory where it is to have its own.
+type Draft struct {
+	disk.File
+	dir         disk.Dir
+	hidden, own string
+}
+
+// Create makes a draft of a file of a directory. Its hidden name is no other run's and, unless that is too long, ends
+// in its own, so that errors tell which file it is. It follows no link.
+func Create(dir disk.Dir, name string, mode fs.FileMode) (*Draft, error) {
+	return create(dir, name, "-"+path.Base(name), mode)
+}
+
+func create(dir disk.Dir, name, tells string, mode fs.FileMode) (*Draft, error) {
+	hidden := Hidden + rand.Text()[:8]
+	if len(hidden+tells) <= LongestName {
+		hidden += tells
+	}
+	d := &Draft{dir: dir, hidden: path.Join(path.Dir(name), hidden), own: name}
+	var err error
+	d.File, err = dir.OpenFile(d.hidden, os.O_RDWR|os.O_CREATE|os.O_EXCL, mode)
+	if err != nil {
+		return nil, err
+	}
+	return d, nil
+}
+
+// Finish makes what was written last, and closes the file.
+func (d *Draft) Finish() error {
+	err := d.Sync()
+	if closing := d.Close(); err == nil {
+		err = closing
+	}
+	return err
+}
+
+// Rename gives the file its own name, in the place of an earlier file. The name lasts once the directory is synced.
+func (d *Draft) Rename() error { return d.dir.Rename(d.hidden, d.own) }
+
+// Discard closes the file, and removes it if it has not got its name.
+func (d *Draft) Discard() {
+	d.Close()
+	d.dir.Remove(d.hidden)
+}
+
 // Write writes data to path, in place of an earlier file, under another name in the same directory at first: the file
 // is there whole, or as it was before, and its name lasts. The error is an *fs.PathError of Op "open" where there can
 // be no file at all, and nothing was written.
@@ -55,34 +103,26 @@ func WriteIn(dir disk.Dir, name string, data []byte, perm fs.FileMode) error {
 	return streamIn(dir, name, writing(data), perm, false)
 }
 
-func streamIn(dir disk.Dir, name string, write func(io.Writer) error, mode fs.FileMode, exactly bool) (err error) {
-	draft := path.Join(path.Dir(name), Hidden+rand.Text()[:8])
-	f, err := dir.OpenFile(draft, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+func streamIn(dir disk.Dir, name string, write func(io.Writer) error, mode fs.FileMode, exactly bool) error {
+	d, err := create(dir, name, "", mode)
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if err != nil {
-			dir.Remove(draft) // it has gone where only the directory could not be synced
-		}
-	}()
 	if exactly {
-		err = f.Chmod(mode)
+		err = d.Chmod(mode)
 	}
 	if err == nil {
-		err = write(f)
+		err = write(d)
 	}
 	if err == nil {
-		err = f.Sync()
-	}
-	if closing := f.Close(); err == nil {
-		err = closing
+		err = d.Finish()
 	}
 	if err == nil {
-		err = dir.Rename(draft, name)
+		err = d.Rename()
 	}
-	if err == nil {
-		err = dir.SyncDir(path.Dir(name))
+	if err != nil {
+		d.Discard()
+		return err
 	}
-	return err
+	return dir.SyncDir(path.Dir(name))
 }

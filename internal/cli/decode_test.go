@@ -441,7 +441,7 @@ func TestDecodeNames(t *testing.T) {
 		coded, _, packets := encoded(t, []int{10, 20})
 		editManifest(t, coded, func(m *codedpkg.Manifest) {
 			for k := range names {
-				m.Inputs[k].Name = names[k]
+				m.Inputs[k].Name = codedpkg.Name(names[k])
 			}
 		})
 		back := filepath.Join(t.TempDir(), "back")
@@ -455,7 +455,7 @@ func TestDecodeNames(t *testing.T) {
 	}
 	long := strings.Repeat("x", 255)
 	coded, _, packets := encoded(t, []int{10, 20})
-	editManifest(t, coded, func(m *codedpkg.Manifest) { m.Inputs[1].Name = "/../../" + long })
+	editManifest(t, coded, func(m *codedpkg.Manifest) { m.Inputs[1].Name = codedpkg.Name("/../../" + long) })
 	back := filepath.Join(t.TempDir(), "back")
 	mustRun(t, "decode", "-o", back, coded)
 	if got := readFile(t, back, long); !bytes.Equal(got, packets[1]) {

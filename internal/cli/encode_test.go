@@ -386,7 +386,7 @@ func TestManifest(t *testing.T) {
 		t.Errorf("points %v, want the powers of 3", p)
 	}
 	for k, f := range m.Files {
-		if f.Processor != k || f.Bytes != 600 || f.Name != fmt.Sprint("coded.", k) || f.SHA256 != sha(readFile(t, out, f.Name)) {
+		if f.Processor != k || f.Bytes != 600 || string(f.Name) != fmt.Sprint("coded.", k) || f.SHA256 != sha(readFile(t, out, string(f.Name))) {
 			t.Errorf("coded file %d: %+v", k, f)
 		}
 	}

@@ -197,7 +197,7 @@ func TestOutputDirectory(t *testing.T) {
 		t.Fatal(err)
 	}
 	mustRun(t, "encode", "--force", "-o", out, filepath.Join(in, "packet.00"), filepath.Join(in, "packet.01"))
-	if got := strings.Join(listDir(t, out), " "); got != "coded.0 coded.1 manifest.copy.json manifest.json" {
+	if got := strings.Join(listDir(t, out), " "); got != "coded.0.1 coded.1.1 manifest.copy.json manifest.json" {
 		t.Errorf("after --force with two packets: %s", got)
 	}
 

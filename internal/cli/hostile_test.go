@@ -5,7 +5,6 @@ package cli
 import (
 	"bytes"
 	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -99,12 +98,11 @@ type hostile struct {
 	dir     string // of coded files
 	outside string // the path of a file elsewhere
 	did     []string
-	journal bool // one was forged
 }
 
 var hostileNames = []string{
-	"", ".", "..", "../x", "/etc/passwd", "a/b", `a\b`, "NUL", "x\x00y", "\x1b[2J\n", "manifest.json", ".volley-commit.json", ".volley-lock",
-	"coded.0", strings.Repeat("n", 300), "random:1", "file:/dev/zero", "dft", "2^8", "257", "99999999999999999999",
+	"", ".", "..", "../x", "/etc/passwd", "a/b", `a\b`, "NUL", "x\x00y", "\x1b[2J\n", "manifest.json", ".volley-lock", "base64:?",
+	"coded.0", "coded.0.1", "coded.00.999999999999999999", strings.Repeat("n", 300), "random:1", "file:/dev/zero", "dft", "2^8", "257", "99999999999999999999",
 }
 
 var hostileNumbers = []float64{0, -1, 1, 2, 255, 1 << 31, 1 << 50, 1 << 62, 1e300, 0.5}
@@ -120,11 +118,11 @@ func contentOf(path string) []byte {
 
 // damage does one thing to one file.
 func (h *hostile) damage() {
-	names := append(listDir(h.t, h.dir), ".volley-commit.json", ".volley-lock", ".volley-left")
+	names := append(listDir(h.t, h.dir), ".volley-lock", ".volley-left", "coded.0.1")
 	name := names[h.IntN(len(names))]
 	path := filepath.Join(h.dir, name)
 	text := contentOf(path)
-	what := h.IntN(11)
+	what := h.IntN(10)
 	h.did = append(h.did, fmt.Sprintf("%s: %d", name, what))
 	put := func(text []byte) { os.Remove(path); os.WriteFile(path, text, 0o666) }
 	at := func(n int) int { return h.IntN(max(1, n)) }
@@ -154,18 +152,6 @@ func (h *hostile) damage() {
 		} else {
 			os.Mkdir(path, 0o777)
 		}
-	case 8: // as a run would have left it
-		j := map[string]any{"format": "volley-commit", "version": 1}
-		pick := func() string { return append(names, hostileNames...)[h.IntN(len(names)+len(hostileNames))] }
-		j["files"] = []map[string]string{{"from": pick(), "to": pick()}, {"from": ".volley-left", "to": pick()}}
-		if h.IntN(2) == 0 {
-			j["remove"] = []string{pick()}
-		}
-		text, _ := json.Marshal(j)
-		sum := sha256.Sum256(text)
-		os.Remove(filepath.Join(h.dir, ".volley-commit.json"))
-		write(h.t, filepath.Join(h.dir, ".volley-commit.json"), fmt.Sprintf("%s\n{\"sha256\":%q}\n", text, hex.EncodeToString(sum[:])))
-		h.journal = true
 	default:
 		h.edit()
 	}
@@ -296,7 +282,7 @@ func TestHostile(t *testing.T) {
 		if !maps.Equal(snapshot(t, elsewhere), before) || !maps.Equal(snapshot(t, in), inputs) {
 			fail("files elsewhere are others: %v", snapshot(t, elsewhere))
 		}
-		if now := snapshot(t, h.dir); !h.journal && !maps.Equal(now, coded) {
+		if now := snapshot(t, h.dir); !maps.Equal(now, coded) {
 			fail("the coded files are others: %v", now)
 		}
 		for _, name := range listDir(t, box) {

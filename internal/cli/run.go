@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/dustin/go-humanize"
@@ -171,7 +170,7 @@ func packetsOf(r *volley.Report) (amount, bound string) {
 }
 
 // checkTrace refuses a trace whose file may not be replaced, is a source, or is one that the output directory gets.
-func (o *runOptions) checkTrace(sources, names []string) error {
+func (o *runOptions) checkTrace(sources []string, gives func(name string) bool) error {
 	if o.trace == "" {
 		return nil
 	}
@@ -188,7 +187,7 @@ func (o *runOptions) checkTrace(sources, names []string) error {
 	case err == nil && !o.force:
 		return usagef("--trace %s: it is there already; choose another name, or --force to replace it", o.trace)
 	}
-	if dir, err := os.Stat(filepath.Dir(o.trace)); err == nil && disk.Among(dir, []string{o.output}) && slices.Contains(names, filepath.Base(o.trace)) {
+	if dir, err := os.Stat(filepath.Dir(o.trace)); err == nil && disk.Among(dir, []string{o.output}) && gives(filepath.Base(o.trace)) {
 		return usagef("--trace %s: the result has a file of that name: choose another", o.trace)
 	}
 	return nil

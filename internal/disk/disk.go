@@ -281,7 +281,9 @@ func removeEmpty(d Disk, above string, names []string) {
 	}
 	defer at.Close()
 	for _, name := range slices.Backward(names) {
-		at.Remove(name) // fails, as it should, where something lies in it
+		if info, err := at.Lstat(name); err == nil && info.IsDir() {
+			at.Remove(name) // fails, as it should, where something lies in it
+		}
 	}
 }
 

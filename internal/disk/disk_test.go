@@ -174,6 +174,32 @@ func TestMake(t *testing.T) {
 	}
 }
 
+// TestUnmake has a file where a directory was to be made: only directories go.
+func TestUnmake(t *testing.T) {
+	t.Parallel()
+	m := disktest.NewMachine()
+	m.MkdirAll("/a", 0o755)
+	m.WriteFile("/a/file", nil, 0o644)
+	p := m.Process()
+	fromFile, undo := disk.Unmake(p, "/a/file/out"), disk.Unmake(p, "/a/b/c/d")
+	if _, err := disk.Make(p, "/a/file/out", 0o755); err == nil {
+		t.Error("a directory was made in a file")
+	}
+	m.MkdirAll("/a/b/c", 0o755)
+	m.WriteFile("/a/b/c/d", nil, 0o644)
+	fromFile()
+	undo()
+	for _, name := range []string{"/a/file", "/a/b/c/d"} {
+		if !m.Exists(name) {
+			t.Errorf("%s is gone", name)
+		}
+	}
+	m.Remove("/a/b/c/d")
+	if undo(); m.Exists("/a/b") {
+		t.Error("an empty directory is left")
+	}
+}
+
 // TestMakeInterrupted interrupts what makes directories at each call: whoever finds them made, by itself or by another
 // run, has them last.
 func TestMakeInterrupted(t *testing.T) {

@@ -115,7 +115,7 @@ func encodedPlan(ctx context.Context, text string, s *selection.Selection) (*pla
 	if err != nil {
 		return nil, err
 	}
-	s.Processors, s.Sinks, s.Inverse, s.Matrix = m.Processors, m.CodedPackets(), m.Matrix.Inverse, m.Matrix.Family
+	s.Processors, s.Sinks, s.Inverse, s.Matrix = m.Processors, m.CodedPackets(), m.Matrix.Inverse, string(m.Matrix.Family)
 	if err := cmp.Or(bounded(s, mostProcessors), invertible(s, m.Processors)); err != nil {
 		return nil, err
 	}

@@ -67,12 +67,19 @@ func (t text) Format(f fmt.State, verb rune) {
 }
 
 // List lists names, the first ones if there are many.
-func List(names []string) string {
+func List[S ~string](names []S) string {
 	const most = 8
-	if len(names) > most+1 {
-		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
+	var list, more string
+	if left := len(names) - most; left > 1 {
+		names, more = names[:most], fmt.Sprintf(" and %d more", left)
 	}
-	return strings.Join(names, ", ")
+	for i, name := range names {
+		if i > 0 {
+			list += ", "
+		}
+		list += string(name)
+	}
+	return list + more
 }
 
 // Count returns "1 packet", "2 packets", "2 processes".

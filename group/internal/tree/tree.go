@@ -5,7 +5,6 @@ package tree
 import (
 	"bytes"
 	"cmp"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -17,9 +16,9 @@ import (
 	"strings"
 	"syscall"
 	"time"
-	"unicode/utf8"
 
 	"volley/internal/disk"
+	"volley/internal/names"
 )
 
 // MetaName is the directory of a node in which everything of Volley's lies.
@@ -97,28 +96,8 @@ func (e *Entry) SameMeta(o *Entry) bool {
 	return *e.Owner == *o.Owner && maps.EqualFunc(e.Attributes, o.Attributes, bytes.Equal)
 }
 
-// A Name is bytes. In JSON it is a string where they are UTF-8 without "base64:" in front, else "base64:" and code.
-type Name string
-
-const coded = "base64:"
-
-func (n Name) MarshalText() ([]byte, error) {
-	if utf8.ValidString(string(n)) && !strings.HasPrefix(string(n), coded) {
-		return []byte(n), nil
-	}
-	return []byte(coded + base64.StdEncoding.EncodeToString([]byte(n))), nil
-}
-
-func (n *Name) UnmarshalText(text []byte) error {
-	rest, ok := strings.CutPrefix(string(text), coded)
-	if !ok {
-		*n = Name(text)
-		return nil
-	}
-	raw, err := base64.StdEncoding.DecodeString(rest)
-	*n = Name(raw)
-	return err
-}
+// A Name is the bytes of a path, or of an attribute's name.
+type Name = names.Name
 
 // specialModes are the bits of [Entry.Mode] beyond the permissions, by those of fs.FileMode.
 var specialModes = map[fs.FileMode]uint32{fs.ModeSetuid: 0o4000, fs.ModeSetgid: 0o2000, fs.ModeSticky: 0o1000}
