@@ -131,7 +131,7 @@ func (s *session) examine(ctx context.Context, n *node, quickly, revert bool, re
 	var old *compared // with what the node had before, where it was left behind
 	var before *Member
 	if read == nil {
-		if err := m.findSources(ctx, n.dir, x, !quickly); err != nil {
+		if err := m.findSources(ctx, n.dir, c.listing, x, !quickly); err != nil {
 			return nil, err
 		}
 	}

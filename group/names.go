@@ -15,7 +15,7 @@ import (
 // findSources finds out under which of its names a file still holds what was protected: its bytes are read by that one,
 // and a name gets no others. Where all names are one file there is nothing to find out. Where they are several they are
 // compared by their digests or, without reading them, by their times.
-func (m *Manifest) findSources(ctx context.Context, dir disk.Dir, x *Member, read bool) error {
+func (m *Manifest) findSources(ctx context.Context, dir disk.Dir, l *tree.Listing, x *Member, read bool) error {
 	links := linksOf(x)
 	x.copies = map[tree.Name][]tree.Name{}
 	var list []segment
@@ -34,7 +34,7 @@ func (m *Manifest) findSources(ctx context.Context, dir disk.Dir, x *Member, rea
 		var found []other // one name of each inode
 		for _, p := range slices.Concat([]tree.Name{e.Path}, links[e.Path]) {
 			info, err := dir.Lstat(string(p))
-			if err != nil || !info.Mode().IsRegular() || info.Size() != e.Size {
+			if err != nil || l.Unreadable(p) != nil || !info.Mode().IsRegular() || info.Size() != e.Size {
 				continue
 			}
 			if !slices.ContainsFunc(found, func(o other) bool { return disk.Linked(o) != disk.FileID{} && disk.Linked(o) == disk.Linked(info) }) {

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"volley/executor"
+	"volley/group/internal/tree"
 )
 
 // A reading is what a rebuild has found of a node that is not lost.
@@ -73,7 +74,14 @@ func (s *session) rebuild(ctx context.Context, revert bool, targets map[int]*tar
 		if x := targets[n.index]; x != nil {
 			return x.try(ctx, func() error { return x.prepare(ctx) })
 		}
-		return m.findSources(ctx, n.dir, s.members[n.index], true)
+		l := &tree.Listing{}
+		if len(linksOf(s.members[n.index])) > 0 {
+			var err error
+			if l, err = tree.Scan(n.dir, false, m.Exclude); err != nil {
+				l = &tree.Listing{} // which examine finds, too
+			}
+		}
+		return m.findSources(ctx, n.dir, l, s.members[n.index], true)
 	}); err != nil {
 		return nil, err
 	}

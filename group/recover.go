@@ -541,20 +541,21 @@ func (s *session) beyond(found *survey) error {
 	}
 	var list []string
 	for n, count := range blocks {
-		if count == 0 {
-			continue
+		findings := found.conditions[n].Findings
+		i := slices.IndexFunc(findings, func(f Finding) bool { return f.Why != "" })
+		if i < 0 && count > 0 {
+			i = slices.IndexFunc(findings, func(f Finding) bool { return !f.harmless() })
 		}
 		what := ""
-		for _, f := range found.conditions[n].Findings {
-			if !f.harmless() {
-				what = fmt.Sprintf(", as %s is %s", f.Path, f.What)
-				if f.Why != "" {
-					what += ": " + f.Why
-				}
-				break
+		if i >= 0 {
+			what = fmt.Sprintf(", as %s is %s", findings[i].Path, findings[i].What)
+			if why := findings[i].Why; why != "" {
+				what += ": " + why
 			}
 		}
-		list = append(list, fmt.Sprintf("%s lacks %s%s", s.name(n), printable.Count(count, "block"), what))
+		if count > 0 || what != "" {
+			list = append(list, fmt.Sprintf("%s lacks %s%s", s.name(n), printable.Count(count, "block"), what))
+		}
 	}
 	return s.loss(found.conditions, &IncompleteError{[]string{"too many nodes are lost, damaged or changed in some blocks: " + strings.Join(list, "; ")}})
 }
