@@ -86,7 +86,7 @@ func TestResizeForced(t *testing.T) {
 	w := x.world(t, Striped)
 	w.RemoveAll("/n1")
 	before := w.everything()
-	if _, err := x.run(w, w.Process(), false, ResizeOptions{ProtectOptions: ProtectOptions{Force: true}}); !IsInputError(err) || !strings.Contains(err.Error(), "/n1: no such directory") {
+	if _, err := x.run(w, w.Process(), false, ResizeOptions{ProtectOptions: ProtectOptions{Force: true}}); !IsInputError(err) || !strings.Contains(err.Error(), "/n1 is missing, with what was protected: recover it first") {
 		t.Error(err)
 	}
 	must(t, diff("forced", before, w.everything()))

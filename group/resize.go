@@ -227,11 +227,14 @@ func (s *session) leave(ctx context.Context, before, k int, o *ResizeOptions) (e
 	s.newest = newestOf(s.states, s.generation)
 	from := slices.IndexFunc(s.states, func(x *state) bool { return !x.Added && x.of(s.current) != nil })
 	texts, err := collect(ctx, s, func(_ context.Context, _ int, n *node) ([]byte, error) {
-		switch {
+		switch x := s.states[n.index]; {
 		case n.index == from:
 			return n.held[s.generation].text, nil
-		case n.index < k && n.dir == nil && s.states[n.index].Failing == "":
-			return nil, inputf("%s: no such directory: recover it first, or remove the node from the group", n.given)
+		case n.dir != nil || x.Failing != "" || n.index >= k:
+		case x.Added:
+			return nil, inputf("%s: no such directory", n.given)
+		default:
+			return nil, inputf("%s is missing, with what was protected: recover it first, or remove the node", n.given)
 		}
 		return nil, nil
 	})

@@ -251,6 +251,7 @@ func TestResizeRefused(t *testing.T) {
 			}
 		}},
 		{name: "a lost node that stays", want: "/n2 is missing what was protected: recover it first", add: one, do: func(w *world) { w.lose(0, 2) }, forced: true},
+		{name: "a directory that is missing", want: "/n2 is missing, with what was protected: recover it first", add: one, do: func(w *world) { w.RemoveAll("/n2") }},
 		{name: "a lost node that leaves", want: "/n2 is missing what was protected: recover it first", remove: []string{"/n2"}, do: func(w *world) { w.lose(0, 2) }, forced: true},
 		{name: "a record", want: "/n1 is missing what was protected", remove: []string{"0"}, do: func(w *world) { w.Remove("/n1/.volley/generation.1/record") }, forced: true},
 		{name: "a name", want: "/n1 is missing what was protected", remove: []string{"0"}, do: func(w *world) {

@@ -54,6 +54,7 @@ func TestFormats(t *testing.T) {
 	if record := keysOf(reflect.TypeFor[group.Record](), nil); !slices.Equal(within["members"], record) {
 		t.Errorf("group, members: docs/format.md has the keys %v, the program %v", within["members"], record)
 	}
+	check("group, replaces", within["replaces"], keysOf(reflect.TypeFor[group.Predecessor](), nil))
 	check("group", protected, want)
 	if format := []string{group.Format}; !slices.Equal(within["format"], format) {
 		t.Errorf("group: docs/format.md has the format %v, the program %v", within["format"], format)

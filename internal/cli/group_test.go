@@ -196,13 +196,13 @@ func TestGroupErrors(t *testing.T) {
 	newer := writeNodes(t, 2, 1000)
 	mustRun(t, append([]string{"protect", "--tolerate", "1"}, newer...)...)
 	for _, dir := range newer { // as a later version would write it
-		path := filepath.Join(dir, ".volley", "manifest.1.json")
+		path := filepath.Join(dir, ".volley/generation.1/manifest.json")
 		text, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)
 		}
 		line, _, _ := bytes.Cut(text, []byte("\n"))
-		line = bytes.Replace(line, []byte(`"version":4`), []byte(`"version":9`), 1)
+		line = bytes.Replace(line, []byte(`"version":5`), []byte(`"version":9`), 1)
 		if err := os.WriteFile(path, sealed(line), 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -230,7 +230,7 @@ func TestGroupErrors(t *testing.T) {
 		{[]string{"verify", dirs[0], dirs[1], dirs[2]}, 2, "a group of 4 nodes, and 3 were given"},
 		{[]string{"verify", dirs[0], dirs[1], dirs[2], other[3]}, 2, "belongs to another group"},
 		{append([]string{"recover"}, special...), 2, "not protected"},
-		{append([]string{"verify"}, newer...), 2, "this program knows version 4"},
+		{append([]string{"verify"}, newer...), 2, "this program knows version 5"},
 		{append([]string{"verify", "--memory", "x"}, dirs...), 2, "--memory"},
 		{append([]string{"recover", "--comm", "smoke"}, dirs...), 2, "--comm"},
 	} {

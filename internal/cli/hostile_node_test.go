@@ -36,7 +36,7 @@ type hostileNode struct {
 
 // paths returns everything that the node has.
 func (h *hostileNode) paths() []string {
-	list := []string{".volley/lock", ".volley/pending.3.json", ".volley/tmp-0", ".volley/tmp-parity", ".volley/replaced"}
+	list := []string{".volley/lock", ".volley/pending.3", ".volley/tmp-0", ".volley/tmp-generation.1", ".volley/tmp-stage", ".volley/replaced"}
 	filepath.WalkDir(h.dir, func(path string, _ fs.DirEntry, err error) error {
 		if rel, _ := filepath.Rel(h.dir, path); err == nil && rel != "." {
 			list = append(list, rel)
@@ -91,7 +91,7 @@ func (h *hostileNode) attack() {
 		}
 	case 6, 7:
 		os.RemoveAll(path)
-		os.Symlink([]string{"/dev/zero", h.outside, filepath.Dir(h.outside), "nowhere", "..", ".", h.others, h.others + "/ckpt", h.others + "/.volley", h.others + "/.volley/parity.2", "sub"}[h.IntN(11)], path)
+		os.Symlink([]string{"/dev/zero", h.outside, filepath.Dir(h.outside), "nowhere", "..", ".", h.others, h.others + "/ckpt", h.others + "/.volley", h.others + "/.volley/generation.2", h.others + "/.volley/generation.2/parity", "sub"}[h.IntN(12)], path)
 	case 8:
 		os.RemoveAll(path)
 		syscall.Mkfifo(path, 0o666)
@@ -100,7 +100,7 @@ func (h *hostileNode) attack() {
 		os.Mkdir(path, 0o777)
 	case 10:
 		os.RemoveAll(path)
-		os.Link([]string{h.outside, h.others + "/ckpt", h.others + "/.volley/parity.2"}[h.IntN(3)], path)
+		os.Link([]string{h.outside, h.others + "/ckpt", h.others + "/.volley/generation.2/parity"}[h.IntN(3)], path)
 	case 11:
 		put(nil)
 		if info, err := os.Lstat(path); err == nil && info.Mode().IsRegular() {
@@ -115,19 +115,21 @@ func (h *hostileNode) attack() {
 	}
 }
 
-// sealedNode is what .volley holds with a line that tells of damage.
+const manifest = "manifest.json"
+
+// seal writes a file that ends with a line which tells of damage.
 func (h *hostileNode) seal(name string, document any) {
 	text, err := json.Marshal(document)
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	path := filepath.Join(h.dir, ".volley", name)
+	path := filepath.Join(h.dir, name)
 	os.RemoveAll(path)
 	os.WriteFile(path, fmt.Appendf(text, "\n{\"sha256\":\"%x\"}\n", sha256.Sum256(text)), 0o600)
 }
 
 func (h *hostileNode) read(name string) (document map[string]any) {
-	text, _, _ := strings.Cut(string(contentOf(filepath.Join(h.dir, ".volley", name))), "\n")
+	text, _, _ := strings.Cut(string(contentOf(filepath.Join(h.dir, name))), "\n")
 	if json.Unmarshal([]byte(text), &document) != nil {
 		return nil
 	}
@@ -151,34 +153,39 @@ func unpacked(stored []byte) []byte {
 // forge changes a manifest or a record, so that what it has of digests is right, and gives the
 // generation another number at times.
 func (h *hostileNode) forge() {
-	meta := filepath.Join(h.dir, ".volley")
-	if info, err := os.Lstat(meta); err != nil || !info.IsDir() {
+	const of = ".volley/generation.2/"
+	if !within(filepath.Join(h.dir, of, manifest)) {
 		return
 	}
 	if h.IntN(6) == 0 {
-		if id := h.read("node.json"); id != nil && h.change(id) {
-			h.seal("node.json", id)
+		if id := h.read(of + "node.json"); id != nil && h.change(id) {
+			h.seal(of+"node.json", id)
 		}
 		return
 	}
-	m := h.read("manifest.2.json")
+	m := h.read(of + manifest)
 	if m == nil {
 		return
 	}
 	if records, ok := m["members"].([]any); ok && h.IntN(2) == 0 {
 		put := func(name string, text []byte) string {
-			os.RemoveAll(filepath.Join(meta, name))
-			os.WriteFile(filepath.Join(meta, name), text, 0o600)
+			path := filepath.Join(h.dir, of, name)
+			os.RemoveAll(path)
+			os.WriteFile(path, text, 0o600)
 			is := sha256.Sum256(text)
 			return hex.EncodeToString(is[:])
 		}
-		const own = "record.2"
+		node, name := 1, "record"
+		if h.IntN(4) == 0 { // the copy of another's
+			node = []int{0, 2, 3}[h.IntN(3)]
+			name = fmt.Sprint("record.", node)
+		}
 		var record map[string]any
-		switch list, ok := records[min(1, len(records)-1)].(map[string]any); {
+		switch list, ok := records[min(node, len(records)-1)].(map[string]any); {
 		case !ok:
-		case h.IntN(4) == 0: // the parity of records
-			list["parity_sha256"] = put("recordparity.2", []byte("AAAA"))
-		case json.Unmarshal(unpacked(contentOf(filepath.Join(meta, own))), &record) == nil && h.change(record):
+		case h.IntN(8) == 0:
+			list["sha256"] = put(name, []byte("AAAA"))
+		case json.Unmarshal(unpacked(contentOf(filepath.Join(h.dir, of, name))), &record) == nil && h.change(record):
 			text, err := json.Marshal(record)
 			if err != nil {
 				h.t.Fatal(err)
@@ -187,7 +194,7 @@ func (h *hostileNode) forge() {
 			z := gzip.NewWriter(&b)
 			z.Write(text)
 			z.Close()
-			list["bytes"], list["sha256"] = b.Len(), put(own, base64.StdEncoding.AppendEncode(nil, b.Bytes()))
+			list["bytes"], list["sha256"] = b.Len(), put(name, base64.StdEncoding.AppendEncode(nil, b.Bytes()))
 		}
 	} else {
 		h.change(m)
@@ -196,14 +203,10 @@ func (h *hostileNode) forge() {
 	if h.IntN(2) == 0 {
 		g = []int{1, 3, 100, 1 << 30}[h.IntN(4)]
 		m["generation"] = g
-		entries, _ := os.ReadDir(meta)
-		for _, e := range entries {
-			if to := strings.Replace(e.Name(), ".2", fmt.Sprint(".", g), 1); to != e.Name() {
-				os.Rename(filepath.Join(meta, e.Name()), filepath.Join(meta, to))
-			}
-		}
 	}
-	h.seal(fmt.Sprintf("%s.%d.json", []string{"manifest", "manifest", "pending"}[h.IntN(3)], g), m)
+	h.seal(of+manifest, m)
+	name := fmt.Sprintf("%s.%d", []string{"generation", "generation", "pending"}[h.IntN(3)], g)
+	os.Rename(filepath.Join(h.dir, of), filepath.Join(h.dir, ".volley", name))
 }
 
 // TestHostileNode lets one node of a group do anything, and the others verify and recover: nothing is

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -20,26 +21,12 @@ func shell(t *testing.T, script string, args ...string) {
 // renumber gives what a node has of a generation another number.
 func renumber(t *testing.T, meta string, from, to int64) {
 	t.Helper()
-	names, err := filepath.Glob(filepath.Join(meta, fmt.Sprint("*.", from, "*")))
-	if err != nil || names == nil {
-		t.Fatal(names, err)
-	}
-	for _, name := range names {
-		base := strings.Replace(filepath.Base(name), fmt.Sprint(".", from), fmt.Sprint(".", to), 1)
-		if strings.HasPrefix(base, "manifest.") {
-			text, err := os.ReadFile(name)
-			if err != nil {
-				t.Fatal(err)
-			}
-			line, _, _ := bytes.Cut(text, []byte("\n"))
-			line = bytes.Replace(line, fmt.Appendf(nil, `"generation":%d`, from), fmt.Appendf(nil, `"generation":%d`, to), 1)
-			if err := os.WriteFile(name, sealed(line), 0o600); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if err := os.Rename(name, filepath.Join(meta, base)); err != nil {
-			t.Fatal(err)
-		}
+	dir := func(g int64) string { return filepath.Join(meta, fmt.Sprint("generation.", g)) }
+	path := filepath.Join(dir(from), "manifest.json")
+	line, _, _ := bytes.Cut(readFile(t, path), []byte("\n"))
+	line = bytes.Replace(line, fmt.Appendf(nil, `"generation":%d`, from), fmt.Appendf(nil, `"generation":%d`, to), 1)
+	if err := errors.Join(os.WriteFile(path, sealed(line), 0o600), os.Rename(dir(from), dir(to))); err != nil {
+		t.Fatal(err)
 	}
 }
 
@@ -57,15 +44,17 @@ func TestForged(t *testing.T) {
 	}{
 		{"a newer generation", "2", func(t *testing.T, meta string) {}},
 		{"a newer one, which tolerates all", "3", func(t *testing.T, meta string) {}},
-		{"pending", "2", func(t *testing.T, meta string) { shell(t, `mv "$1/manifest.2.json" "$1/pending.2.json"`, meta) }},
+		{"pending", "2", func(t *testing.T, meta string) { shell(t, `mv "$1/generation.2" "$1/pending.2"`, meta) }},
 		{"the last generation there is", "2", func(t *testing.T, meta string) { renumber(t, meta, 2, 1<<53) }},
 		{"one before it, pending", "2", func(t *testing.T, meta string) {
 			renumber(t, meta, 2, huge)
-			shell(t, `mv "$1/manifest.$2.json" "$1/pending.$2.json"`, meta, fmt.Sprint(huge))
+			shell(t, `mv "$1/generation.$2" "$1/pending.$2"`, meta, fmt.Sprint(huge))
 		}},
 		{"the same generation", "2", func(t *testing.T, meta string) { renumber(t, meta, 2, 1) }},
-		{"the number of another node", "2", func(t *testing.T, meta string) { shell(t, `cp "$1/../../node.1/.volley/node.json" "$1"`, meta) }},
-		{"no number", "2", func(t *testing.T, meta string) { shell(t, `rm "$1/node.json"`, meta) }},
+		{"the number of another node", "2", func(t *testing.T, meta string) {
+			shell(t, `cp "$1/../../node.1/.volley/generation.2/node.json" "$1/generation.2"`, meta)
+		}},
+		{"no number", "2", func(t *testing.T, meta string) { shell(t, `rm "$1/generation.2/node.json"`, meta) }},
 		{"another group", "new", func(t *testing.T, meta string) {}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -126,7 +115,7 @@ func TestForged(t *testing.T) {
 						if is := dataOf(t, dir); is != before[n] {
 							t.Fatalf("keyed %v: %s: node %d was\n%s\nand is\n%s\n%+v", keyed, what, n, before[n], is, r)
 						}
-						if parity, err := filepath.Glob(filepath.Join(dir, ".volley/parity.*")); err != nil || len(parity) != 1 {
+						if parity, err := filepath.Glob(filepath.Join(dir, ".volley/generation.*/parity")); err != nil || len(parity) != 1 {
 							t.Errorf("keyed %v: %s: node %d has the parity %v", keyed, what, n, parity)
 						}
 					}
@@ -179,11 +168,8 @@ func TestHugeNames(t *testing.T) {
 	with := func(args ...string) []string { return append(args, dirs...) }
 	for i := range 4 {
 		if i > 0 {
-			for _, name := range []string{"parity.9007199254740992", "parity.9007199254740991", "member.9007199254740991.0.json", "pending.9007199254740990.json"} {
-				if err := os.WriteFile(filepath.Join(dirs[1], ".volley", name), nil, 0o600); err != nil {
-					t.Fatal(err)
-				}
-			}
+			meta := filepath.Join(dirs[1], ".volley")
+			shell(t, `cd "$1"; mkdir generation.9007199254740992 pending.9007199254740991; echo > pending.9007199254740991/parity; echo > generation.9007199254740990`, meta)
 		}
 		if out := mustRun(t, with("protect", "--tolerate", "1")...); !strings.Contains(out, fmt.Sprint("protected, generation ", i+1, "\n")) {
 			t.Error(out)
@@ -273,17 +259,17 @@ func TestForgedSize(t *testing.T) {
 	mustRun(t, append([]string{"protect", "--tolerate", "1"}, dirs...)...)
 	before := dataOf(t, dirs[2])
 	meta := filepath.Join(dirs[1], ".volley")
-	text, err := os.ReadFile(filepath.Join(meta, "manifest.1.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	line, _, _ := bytes.Cut(text, []byte("\n"))
+	shell(t, `cd "$1"; cp -a generation.1 generation.5`, meta)
+	dir := filepath.Join(meta, "generation.5")
+	line, _, _ := bytes.Cut(readFile(t, filepath.Join(dir, "manifest.json")), []byte("\n"))
 	line = bytes.Replace(line, []byte(`"nodes":3`), []byte(`"nodes":4`), 1)
 	line = bytes.Replace(line, []byte(`"data_chunks":2`), []byte(`"data_chunks":3`), 1)
 	line = bytes.Replace(line, []byte(`"names":[`), []byte(`"names":["x",`), 1)
 	line = bytes.Replace(line, []byte(`"generation":1`), []byte(`"generation":5`), 1)
-	line = bytes.Replace(line, []byte(`"members":[`), []byte(`"members":[{"bytes":1,"sha256":"`+strings.Repeat("0", 64)+`","parity_sha256":"`+strings.Repeat("0", 64)+`"},`), 1)
-	if err := os.WriteFile(filepath.Join(meta, "manifest.5.json"), sealed(line), 0o600); err != nil {
+	line = bytes.Replace(line, []byte(`"members":[`), []byte(`"members":[{"bytes":1,"sha256":"`+strings.Repeat("0", 64)+`"},`), 1)
+	id, _, _ := bytes.Cut(readFile(t, filepath.Join(dir, "node.json")), []byte("\n"))
+	id = bytes.Replace(id, []byte(`"nodes":3`), []byte(`"nodes":4`), 1)
+	if err := errors.Join(os.WriteFile(filepath.Join(dir, "manifest.json"), sealed(line), 0o600), os.WriteFile(filepath.Join(dir, "node.json"), sealed(id), 0o600)); err != nil {
 		t.Fatal(err)
 	}
 	if r := volleyRun(append([]string{"verify"}, dirs...)...); r.code != exitUsage || !strings.Contains(r.stderr, "generation 5 of a group of 4 nodes") || !strings.Contains(r.stderr, "--believe") {

@@ -178,7 +178,7 @@ func TestLaunchHosts(t *testing.T) {
 			}
 			begun := time.Now()
 			for writes := ""; writes == "" && time.Since(begun) < time.Minute; time.Sleep(time.Millisecond) {
-				if list, _ := filepath.Glob(filepath.Join(dirs[1], ".volley/tmp-*")); list != nil {
+				if list, _ := filepath.Glob(filepath.Join(dirs[1], ".volley/pending.*")); list != nil {
 					writes = list[0]
 				}
 			}

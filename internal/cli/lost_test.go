@@ -4,6 +4,7 @@ package cli
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -453,15 +454,15 @@ func TestLatestUnclear(t *testing.T) {
 		mustRun(t, append([]string{"protect", "--root", "--tolerate", "1"}, roots...)...)
 	}
 	for _, root := range roots {
-		if err := os.Truncate(filepath.Join(root, "step-2", ".volley", "manifest.1.json"), 20); err != nil {
+		if err := os.Truncate(filepath.Join(root, "step-2/.volley/generation.1/manifest.json"), 20); err != nil {
 			t.Fatal(err)
 		}
 	}
 	r := volleyRun(append([]string{"recover", "--latest"}, roots...)...)
-	if r.code != exitFailed {
+	if r.code != exitUsage {
 		t.Errorf("%+v", r)
 	}
-	wants(t, r.stderr, "step-2: ", "manifest.1.json", "no older snapshot takes its place", "--step N")
+	wants(t, r.stderr, "step-2: ", "generation.1/manifest.json", "no older snapshot takes its place", "--step N")
 	wants(t, mustRun(t, append([]string{"snapshots"}, roots...)...), "unclear: ", "in force")
 	mustRun(t, append([]string{"recover", "--step", "1"}, roots...)...)
 	for _, root := range roots {

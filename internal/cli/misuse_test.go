@@ -312,20 +312,7 @@ func TestMisuse(t *testing.T) {
 			m := misuse(t, 4, 100_000)
 			m.protect()
 			want := m.data()
-			meta := filepath.Join(m.dirs[2], ".volley")
-			entries, err := os.ReadDir(meta)
-			m.must(err)
-			for _, e := range entries {
-				if name := strings.Replace(e.Name(), ".1", ".7", 1); name != e.Name() {
-					m.must(os.Rename(filepath.Join(meta, e.Name()), filepath.Join(meta, name)))
-				}
-			}
-			path := filepath.Join(meta, "manifest.7.json")
-			text, err := os.ReadFile(path)
-			m.must(err)
-			line, _, _ := bytes.Cut(text, []byte("\n"))
-			line = bytes.Replace(line, []byte(`"generation":1`), []byte(`"generation":7`), 1)
-			m.must(os.WriteFile(path, sealed(line), 0o600))
+			renumber(t, filepath.Join(m.dirs[2], ".volley"), 1, 7)
 			m.shell("rm -rf n0")
 			m.volley(exitUsage, []string{"verify"}, "node.2 has generation 7", "--believe")
 			m.volley(exitOK, []string{"recover", "--believe", "1"})
@@ -335,10 +322,10 @@ func TestMisuse(t *testing.T) {
 		{"the node that had committed is lost", func(t *testing.T) {
 			m := misuse(t, 4, 100_000)
 			m.protect()
-			m.shell("for n in n0 n1 n2 n3; do mkdir -p old/$n; cp -a $n/.volley/. old/$n; echo new $n > $n/ckpt; done")
+			m.shell("for n in n0 n1 n2 n3; do mkdir -p old/$n; cp -a $n/.volley/generation.1 old/$n; echo new $n > $n/ckpt; done")
 			m.protect("generation 2")
 			want := m.data()
-			m.shell("for n in n1 n2 n3; do mv $n/.volley/manifest.2.json $n/.volley/pending.2.json; cp -a old/$n/*.1* $n/.volley; done; rm -rf n0 old")
+			m.shell("for n in n1 n2 n3; do mv $n/.volley/generation.2 $n/.volley/pending.2; cp -a old/$n/generation.1 $n/.volley; done; rm -rf n0 old")
 			m.volley(exitWrong, []string{"verify"}, "node 0  lost")
 			m.volley(exitOK, []string{"recover"})
 			m.same(want, 0, 1, 2, 3)
@@ -347,7 +334,7 @@ func TestMisuse(t *testing.T) {
 		{"a generation without end", func(t *testing.T) {
 			m := misuse(t, 4, 10_000)
 			m.protect()
-			m.shell("for n in n0 n1 n2 n3; do echo > $n/.volley/parity.9223372036854775807; done; echo new > n0/ckpt")
+			m.shell("for n in n0 n1 n2 n3; do cp -a $n/.volley/generation.1 $n/.volley/generation.9223372036854775807; mkdir $n/.volley/pending.9223372036854775806; done; echo new > n0/ckpt")
 			m.protect("generation 2")
 			m.volley(exitOK, []string{"verify"})
 		}},
@@ -412,7 +399,7 @@ func TestMisuse(t *testing.T) {
 			m.protect()
 			want := m.data()
 			m.shell("rm -rf n0; mkdir n0; chmod 0777 n0") // as where a disk is mounted
-			m.volley(exitOK, []string{"recover"}, "mode and time cannot be set")
+			m.volley(exitOK, []string{"recover"}, "mode not restored", "owner not restored", "time not restored")
 			for n := range m.dirs {
 				if now := filesOf(t, m.dirs[n]); len(now) != 4 {
 					t.Errorf("node %d: %v", n, now)
@@ -567,11 +554,11 @@ func TestMisuse(t *testing.T) {
 			m.asNobody()
 			m.protect()
 			want := m.data()
-			m.shell("chmod 000 n1/sub n2/.volley/parity.1 n0/ckpt; rm n3/ckpt")
+			m.shell("chmod 000 n1/sub n2/.volley/generation.1/parity n0/ckpt; rm n3/ckpt")
 			m.volley(exitWrong, []string{"verify"}, "node 1  damaged", "node 2  damaged", "permission denied")
 			m.command("recover").Run()
 			m.content("n3/ckpt")
-			m.shell("chmod 755 n1/sub; chmod 644 n0/ckpt; chmod 600 n2/.volley/parity.*")
+			m.shell("chmod 755 n1/sub; chmod 644 n0/ckpt; chmod 600 n2/.volley/generation.*/parity")
 			m.volley(exitOK, []string{"recover"})
 			m.same(want, 0, 1, 2, 3)
 			m.volley(exitOK, []string{"verify"})
@@ -646,8 +633,8 @@ func TestMisuse(t *testing.T) {
 		{"leftovers", func(t *testing.T) {
 			m := misuse(t, 4, 10_000)
 			m.protect()
-			m.shell("echo > n1/.volley/tmp-3; echo > n2/.volley/.volley-ABC; echo > n0/.volley/pending.5.json")
-			m.volley(exitOK, []string{"verify"}, "tmp-3", ".volley-ABC", "pending.5.json", "removes")
+			m.shell("echo > n1/.volley/tmp-3; echo > n2/.volley/.volley-ABC; mkdir n0/.volley/pending.5; echo > n0/.volley/pending.5/parity; mkdir n3/.volley/tmp-generation.1")
+			m.volley(exitOK, []string{"verify"}, "tmp-3", ".volley-ABC", "pending.5", "tmp-generation.1", "removes")
 			m.volley(exitOK, []string{"recover"})
 			if list, _ := filepath.Glob(filepath.Join(m.base, "*/.volley/tmp-*")); list != nil {
 				t.Errorf("there are %v", list)
@@ -672,7 +659,7 @@ func TestMisuse(t *testing.T) {
 			p := m.command("protect", "--tolerate", "2")
 			m.must(p.Start())
 			for begun := time.Now(); time.Since(begun) < transporttest.Limit; {
-				if _, err := os.Lstat(filepath.Join(m.dirs[3], ".volley/tmp-parity")); err == nil {
+				if _, err := os.Lstat(filepath.Join(m.dirs[3], ".volley/pending.1/parity")); err == nil {
 					break
 				}
 			}

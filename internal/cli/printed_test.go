@@ -37,9 +37,9 @@ func TestReportsPrinted(t *testing.T) {
 	if text := do(exitOK, "verify"); text != line+"; 30 new\n" {
 		t.Errorf("%q", text)
 	}
-	removeAll(t, dirs[1], filepath.Join(dirs[2], ".volley/parity.1"), filepath.Join(dirs[3], ".volley/record.1"))
+	removeAll(t, dirs[1], filepath.Join(dirs[2], ".volley/generation.1/parity"), filepath.Join(dirs[3], ".volley/generation.1/record"))
 	text := do(exitWrong, "verify")
-	wants(t, text, `new: "new.19"`, "and 10 more: -v prints all", "node 1  lost", `missing: ".volley/parity.1"`, `damaged: ".volley/record.1"`)
+	wants(t, text, `new: "new.19"`, "and 10 more: -v prints all", "node 1  lost", `missing: ".volley/generation.1/parity"`, `damaged: ".volley/generation.1/record"`)
 	if strings.Contains(text, "new.20") {
 		t.Errorf("more than 20 findings: %s", text)
 	}

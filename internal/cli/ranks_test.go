@@ -239,8 +239,8 @@ func TestRanksErrors(t *testing.T) {
 				t.Errorf("%d times %q in %s", n, c.want, text)
 			}
 			for _, dir := range dirs {
-				if _, err := os.Lstat(filepath.Join(dir, ".volley/node.json")); err == nil {
-					t.Errorf("%s was protected", dir)
+				if list, _ := filepath.Glob(filepath.Join(dir, ".volley/*.*")); list != nil {
+					t.Errorf("%s was protected: %v", dir, list)
 				}
 			}
 		})

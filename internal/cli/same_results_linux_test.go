@@ -85,7 +85,7 @@ func TestSameResults(t *testing.T) {
 		do(exitOK, files, "encode", "-o", coded)
 		made = filesOf(t, base)
 		for _, dir := range dirs {
-			parity, err := os.ReadFile(filepath.Join(dir, ".volley/parity.2"))
+			parity, err := os.ReadFile(filepath.Join(dir, ".volley/generation.2/parity"))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -1,6 +1,6 @@
 // Files of one's own that are no report and no trace.
 import assert from "node:assert/strict";
-import { cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { done, Explorer, repository, run } from "./explorer.js";
@@ -46,15 +46,15 @@ test("the manifest of a group shows the group, that of volley encode its matrix"
     cpSync(join(repository, "examples/packets"), node, { recursive: true });
   }
   await run(explorer.binary.volley, ["protect", "--tolerate", "1", ...nodes]);
-  const manifest = readFileSync(join(nodes[0], ".volley", readdirSync(join(nodes[0], ".volley")).find((n) => n.startsWith("manifest."))), "utf8");
+  const manifest = readFileSync(join(nodes[0], ".volley/generation.1/manifest.json"), "utf8");
   const opened = await explorer.show("#/run?k=4");
   const { page } = opened;
-  await drop(page, "manifest.1.json", manifest);
+  await drop(page, "manifest.json", manifest);
   await page.getByText(`group ${JSON.parse(manifest.split("\n")[0]).group}, generation 1`).waitFor();
   assert.equal(await page.locator("thead th").count(), 4);
   await page.getByRole("tab", { name: "Run" }).click();
-  await drop(page, "manifest.1.json", manifest.replace('"nodes":4', '"nodes":1'));
-  await page.getByText("manifest.1.json: nodes: 1: want 2 to 1024").waitFor();
+  await drop(page, "manifest.json", manifest.replace('"nodes":4', '"nodes":1'));
+  await page.getByText("manifest.json: nodes: 1: want 2 to 1024").waitFor();
   const coded = join(directory, "coded");
   const points = join(directory, "points.txt");
   writeFileSync(points, Array.from({ length: 16 }, (_, i) => 255 - 3 * i).join("\n"));
