@@ -133,10 +133,10 @@ func keysOf(kind reflect.Type, inside map[string]bool) []string {
 	var list []string
 	for i := range kind.NumField() {
 		f := kind.Field(i)
-		if !f.IsExported() {
+		key, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if !f.IsExported() || key == "-" {
 			continue
 		}
-		key, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 		if f.Anonymous && key == "" {
 			list = append(list, keysOf(f.Type, nil)...)
 			continue
