@@ -68,8 +68,7 @@ func (x *target) name(e *tree.Entry, p tree.Name, made string, again func(at dis
 		err = x.nameBeside(p, again)
 	}
 	if err != nil {
-		x.gone[p] = e.Type == tree.TypeDir
-		x.leave(p, err)
+		x.leave(e, p, err)
 		return false
 	}
 	x.synced[path.Dir(string(p))] = true
@@ -115,7 +114,7 @@ func (x *target) commitNames(f *regained) {
 			made = fmt.Sprint(f.staged, "-", i)
 			if x.node.dir.Link(staged(f.staged), staged(made)) != nil { // the file system has no links, or no more of this file
 				if err := x.copy(f, x.stage, made); err != nil {
-					x.leave(p, err)
+					x.leave(f.Entry, p, err)
 					continue
 				}
 			}
@@ -229,7 +228,7 @@ func (x *target) commitSymlinks() {
 		}
 		name := fmt.Sprint("link-", i)
 		if err := make(x.stage, name, e); err != nil {
-			x.leave(e.Path, err)
+			x.leave(e, e.Path, err)
 			continue
 		}
 		names[e] = name
@@ -242,7 +241,7 @@ func (x *target) commitSymlinks() {
 		switch {
 		case names[e] == "":
 		case last != nil:
-			x.leave(e.Path, last)
+			x.leave(e, e.Path, last)
 		case x.name(e, e.Path, names[e], func(at disk.Dir, name, _ string) error {
 			return cmp.Or(make(at, name, e), at.SyncAll())
 		}):

@@ -50,7 +50,7 @@ func (x *target) begin() error {
 		name := fmt.Sprint("dir-", i)
 		info, err := x.makeDir(x.stage, name, e)
 		if err != nil {
-			x.leaveDir(e.Path, err)
+			x.leave(e, e.Path, err)
 			continue
 		}
 		x.made[e.Path] = name
@@ -70,7 +70,7 @@ func (x *target) begin() error {
 	interrupted := x.s.states[n.index].interrupted()
 	var locked []*openedDir
 	for _, was := range x.member.Entries {
-		if was.Type != tree.TypeDir || !within[was.Path] && !interrupted {
+		if was.Type != tree.TypeDir || !within[was.Path] && !interrupted || x.made[was.Path] != "" || x.lost(was.Path) {
 			continue
 		}
 		info, err := n.dir.Lstat(string(was.Path))
@@ -151,6 +151,9 @@ func (x *target) end() {
 	slices.SortFunc(x.opened, func(a, b *openedDir) int { return strings.Compare(string(b.Path), string(a.Path)) })
 	var open []*openedDir
 	for _, e := range x.opened {
+		if x.lost(e.Path) {
+			continue
+		}
 		switch err := n.inOpened(e, func(dir disk.Dir) error { return x.setMeta(dir, ".", &e.Entry) }); {
 		case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
 			continue // somebody has removed it

@@ -34,7 +34,7 @@ type target struct {
 	tree.Extents                         // of files that are made of their bytes
 	others       []*tree.Entry           // directories and symbolic links that come back
 	made         map[tree.Name]string    // where directories lie in the stage until then
-	gone         map[tree.Name]bool      // directories that cannot be made, or lie elsewhere
+	gone         map[tree.Name]bool      // directories that cannot be made
 	parity       disk.File               // nil: it is right as it is
 	failed       error                   // why the node is left out from here on: see try
 	blocked      []string                // what cannot come back, and why
@@ -78,18 +78,14 @@ func (s *session) newTarget(n *node, c *condition) *target {
 	}
 }
 
-// leave notes that an entry cannot be made, nor what lies in it if it is a directory.
-func (x *target) leave(p tree.Name, err error) {
+// leave notes that an entry cannot be made under a name, nor what lies in it if it is a directory.
+func (x *target) leave(e *tree.Entry, p tree.Name, err error) {
 	what := "cannot be made"
-	if x.gone[p] {
+	if e.Type == tree.TypeDir {
+		x.gone[p] = true
 		what += ", nor what lies in it"
 	}
 	x.left = append(x.left, fmt.Sprintf("%s %s: %s", x.node.path(p), what, disk.Reason(err)))
-}
-
-func (x *target) leaveDir(p tree.Name, err error) {
-	x.gone[p] = true
-	x.leave(p, err)
 }
 
 // drop leaves a file, under all names under which it was to come back.
@@ -100,7 +96,7 @@ func (x *target) drop(f *regained, err error) {
 		f.staged = ""
 	}
 	for _, p := range f.names {
-		x.leave(p, err)
+		x.leave(f.Entry, p, err)
 	}
 }
 
@@ -167,6 +163,12 @@ func (x *target) choose() {
 		if x.lost(e.Path) {
 			continue // its directory is named
 		}
+		if info, err := x.node.dir.Lstat(string(e.Path)); err == nil {
+			if err := x.taken(e.Path, info); err != nil {
+				x.leave(e, e.Path, err)
+				continue
+			}
+		}
 		if err := x.inTheWay(e, coming); err != nil {
 			x.gone[e.Path] = e.Type == tree.TypeDir
 			x.blocked = append(x.blocked, err.Error())
@@ -212,9 +214,9 @@ func (x *target) written() (list []*tree.Entry) {
 	return list
 }
 
-// lost reports whether a directory above an entry cannot be made, which is named.
+// lost reports whether an entry is, or lies in, a directory that cannot be made, which is named.
 func (x *target) lost(p tree.Name) bool {
-	for up := path.Dir(string(p)); up != "."; up = path.Dir(up) {
+	for up := string(p); up != "."; up = path.Dir(up) {
 		if x.gone[tree.Name(up)] {
 			return true
 		}
@@ -222,7 +224,7 @@ func (x *target) lost(p tree.Name) bool {
 	return false
 }
 
-// inTheWay returns an error where above an entry is no directory, or in its place a directory, or another entry.
+// inTheWay returns an error where above an entry is no directory, or in its place a directory.
 func (x *target) inTheWay(e *tree.Entry, coming map[tree.Name]bool) error {
 	for up := path.Dir(string(e.Path)); up != "."; up = path.Dir(up) {
 		info, err := x.node.dir.Lstat(up)
@@ -230,14 +232,7 @@ func (x *target) inTheWay(e *tree.Entry, coming map[tree.Name]bool) error {
 			return fmt.Errorf("%s: %s is no directory any more: move it away", x.node.path(e.Path), x.node.path(tree.Name(up)))
 		}
 	}
-	info, err := x.node.dir.Lstat(string(e.Path))
-	if err != nil {
-		return nil
-	}
-	if err := x.taken(e.Path, info); err != nil {
-		return err
-	}
-	if info.IsDir() && e.Type != tree.TypeDir {
+	if info, err := x.node.dir.Lstat(string(e.Path)); err == nil && info.IsDir() && e.Type != tree.TypeDir {
 		return fmt.Errorf("%s is a directory, and was a %s when it was protected: move it away", x.node.path(e.Path), e.Type)
 	}
 	return nil
@@ -257,7 +252,7 @@ func (x *target) taken(p tree.Name, there fs.FileInfo) error {
 		is := tree.Name(path.Join(dir, d.Name()))
 		info, err := d.Info()
 		if err == nil && disk.Inode(info) == disk.Inode(there) && slices.ContainsFunc(x.member.Entries, func(e *tree.Entry) bool { return e.Path == is }) {
-			return fmt.Errorf("%s cannot be made: to this disk the name is that of %s. Recover the node on a disk that tells them apart", x.node.path(p), x.node.path(is))
+			return fmt.Errorf("to this disk the name is that of %s. Recover the node on a disk that tells them apart", x.node.path(is))
 		}
 	}
 	return nil

@@ -393,8 +393,7 @@ func TestGroupMovedIntoMeta(t *testing.T) {
 	}
 }
 
-// TestGroupMounted has another file system below a node: all comes back, there and elsewhere, and names of one file are
-// names of one file.
+// TestGroupMounted has another file system below a node: what lies there comes back there, and nothing else is left.
 func TestGroupMounted(t *testing.T) {
 	t.Parallel()
 	m := misuse(t, 4, 20_000)
