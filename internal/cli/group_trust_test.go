@@ -424,7 +424,7 @@ func TestGroupDeep(t *testing.T) {
 	m := misuse(t, 4, 20_000)
 	m.protect()
 	m.shell("cd n1; for i in $(seq 40); do mkdir " + strings.Repeat("d", 200) + "; cd -P " + strings.Repeat("d", 200) + "; done")
-	m.bounded(exitUsage, []string{"protect", "--tolerate", "2"}, "has more than 4096 bytes below the node; move it up")
+	m.bounded(exitUsage, []string{"protect", "--tolerate", "2"}, "has more than 4096 bytes below the node: move it up")
 	m.bounded(exitOK, []string{"verify"})
 	m.shell("rm n1/ckpt")
 	m.bounded(exitOK, []string{"recover"})

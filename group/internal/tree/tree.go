@@ -209,7 +209,7 @@ func (l *Listing) add(dir disk.Dir, name string, strictly bool) error {
 		return nil
 	}
 	if len(name) > mostPath {
-		return unless(fmt.Errorf("%s: %w; move it up", filepath.Join(dir.Path(), path.Dir(name)), ErrLong))
+		return unless(fmt.Errorf("%s: %w: move it up", filepath.Join(dir.Path(), path.Dir(name)), ErrLong))
 	}
 	info, err := dir.Lstat(name)
 	if err != nil {
