@@ -21,7 +21,7 @@ import (
 var allowed = map[string][]string{
 	"field":                    {},
 	"field/fieldtest":          {"field"},
-	"matrix":                   {"field"},
+	"matrix":                   {"field", "internal/poll"},
 	"plan":                     {"field"},
 	"sim":                      {"plan"},
 	"algo":                     {"algo/internal/sinks", "algo/internal/structured", "algo/internal/universal", "algo/schedule", "field", "matrix", "plan", "sim"},
@@ -59,6 +59,7 @@ var allowed = map[string][]string{
 	"internal/deps":            {},
 	"internal/fuzzlimit":       {},
 	"internal/located":         {},
+	"internal/poll":            {},
 	"internal/printable":       {},
 	"internal/verifyall":       {},
 	"internal/twosums":         {},
