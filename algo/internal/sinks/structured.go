@@ -7,6 +7,7 @@ import (
 	"volley/algo/internal/structured"
 	"volley/algo/internal/universal"
 	"volley/algo/schedule"
+	"volley/internal/poll"
 	"volley/matrix"
 	"volley/plan"
 )
@@ -48,13 +49,13 @@ func structuredWays(t schedule.Task, name string) ([]*way, error) {
 		return fmt.Errorf("algo: %s for matrix %s over %s with K = %d and R = %d: %w: %s: take another algorithm, such as sinks",
 			name, structured.Short(t.Matrix.ID()), t.Matrix.Field().Name(), g.sources, g.sinks, schedule.ErrStructure, why)
 	}
-	facts, why := BlockFactors(t)
+	facts, why := blockFactors(t)
 	if why != "" {
 		return nil, none(why)
 	}
 	g.n = len(facts)
 	var list []*way
-	for _, cuts := range structured.Fusions(facts[0].Layers, t.Ports, func(_, _ int) bool { return true }) {
+	for _, cuts := range structured.Fusions(t.Context, facts[0].Layers, t.Ports, func(_, _ int) bool { return true }) {
 		list = append(list, fusedGroups(t, g, facts, cuts))
 	}
 	if len(list) == 0 {
@@ -63,8 +64,15 @@ func structuredWays(t schedule.Task, name string) ([]*way, error) {
 	return list, nil
 }
 
-// BlockFactors returns the factorisations of the groups' matrices, or why they are of no use.
-func BlockFactors(t schedule.Task) (facts []*matrix.Factorisation, why string) {
+// BlockFactors returns the factorisations of the groups' matrices, or why they are of no use. The error is the cause of
+// the task's context.
+func BlockFactors(t schedule.Task) (facts []*matrix.Factorisation, why string, err error) {
+	defer poll.Catch(&err)
+	facts, why = blockFactors(t)
+	return facts, why, nil
+}
+
+func blockFactors(t schedule.Task) (facts []*matrix.Factorisation, why string) {
 	g := sides(t)
 	size := g.few()
 	if g.many()%size != 0 {
@@ -79,7 +87,8 @@ func BlockFactors(t schedule.Task) (facts []*matrix.Factorisation, why string) {
 		if !g.gather() {
 			block = matrix.Transpose(block)
 		}
-		fact := matrix.Factor(block, nil)
+		fact, err := matrix.FactorContext(t.Context, block, nil)
+		poll.Must(err)
 		if fact == nil || len(fact.Layers) < 2 {
 			return nil, fmt.Sprintf("block %d has no layers", group)
 		}
@@ -110,7 +119,9 @@ func sameShape(a, b []matrix.Layer) bool {
 func fusedGroups(t schedule.Task, g grouping, facts []*matrix.Factorisation, cuts []int) *way {
 	w := &way{grouping: g, notes: []string{"structure of the blocks: " + facts[0].Structure}}
 	var sizes []string
+	steps := poll.New(t.Context)
 	for group, fact := range facts {
+		steps.Steps(len(cuts))
 		labels := fact.In
 		if !g.gather() {
 			labels = fact.Out // where the results are to be
