@@ -245,7 +245,7 @@ func (s *session) codeRecords(ctx context.Context, m *Manifest, records [][]byte
 		copy(list[0].chunks, records[i])
 		files = append(files, list)
 	}
-	r, err := c.making(&s.Options, max(chunk, fewBytes)) // the plan that sends least
+	r, err := c.making(ctx, &s.Options, max(chunk, fewBytes)) // the plan that sends least
 	if err != nil {
 		return nil, err
 	}
