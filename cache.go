@@ -2,6 +2,7 @@ package volley
 
 import (
 	"container/list"
+	"context"
 	"errors"
 	"sync"
 
@@ -36,18 +37,46 @@ type cache struct {
 	order       list.List             // of *cached, the last used ones first
 }
 
-// A cached value is made once, by the first who asks for it.
+// A cached value is made once, by the first who asks for it. Where a context ends the making, the next who asks makes it.
 type cached struct {
-	key   any
-	bytes int64
-	once  sync.Once
-	value any
-	err   error
+	key    any
+	bytes  int64
+	making chan struct{} // closed once the one who makes the value has ended; nil while nobody does
+	made   bool          // or an error
+	value  any
+	err    error
 }
 
-// get returns what there is for a key, or what is made now, which takes so many bytes. An error is not kept.
-func get[T any](c *cache, key any, bytes int64, make func() (T, error)) (T, *cached, error) {
+// get returns what there is for a key, or what is made now, which takes so many bytes. An error is not kept. Where
+// another one makes the value, get waits until the context ends: the error is then its cause, as where the context ends
+// make.
+func get[T any](ctx context.Context, c *cache, key any, bytes int64, make func() (T, error)) (value T, x *cached, err error) {
+	for {
+		x, others := c.ask(key)
+		switch {
+		case others != nil:
+			select {
+			case <-others:
+			case <-ctx.Done():
+				return value, nil, context.Cause(ctx)
+			}
+			if !c.isMade(x) {
+				continue // its context has ended, not this one
+			}
+		case !c.isMade(x):
+			value, err = makeCached(ctx, c, x, bytes, make)
+			return value, x, err
+		}
+		value, _ = x.value.(T)
+		return value, x, x.err
+	}
+}
+
+// ask returns the entry of a key and, where another one makes its value, what is closed when that has ended. Else, unless
+// there is a value, the caller is to make it.
+func (c *cache) ask(key any) (x *cached, others chan struct{}) {
 	c.mu.Lock()
+	defer c.mu.Unlock()
 	at, ok := c.entries[key]
 	if !ok {
 		if c.entries == nil {
@@ -57,15 +86,33 @@ func get[T any](c *cache, key any, bytes int64, make func() (T, error)) (T, *cac
 		c.entries[key] = at
 	}
 	c.order.MoveToFront(at)
-	c.mu.Unlock()
-	x := at.Value.(*cached)
-	x.once.Do(func() {
-		x.err = errUnmade // unless make returns
-		defer func() { c.grow(x, bytes) }()
-		x.value, x.err = make()
-	})
-	value, _ := x.value.(T)
-	return value, x, x.err
+	x = at.Value.(*cached)
+	if others = x.making; others == nil && !x.made {
+		x.making = make(chan struct{})
+	}
+	return x, others
+}
+
+func (c *cache) isMade(x *cached) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return x.made
+}
+
+// makeCached makes a value.
+func makeCached[T any](ctx context.Context, c *cache, x *cached, bytes int64, make func() (T, error)) (value T, err error) {
+	x.err = errUnmade // unless make returns
+	defer func() {
+		c.mu.Lock()
+		x.made = x.err == nil || ctx.Err() == nil
+		close(x.making)
+		x.making = nil
+		c.add(x, bytes)
+		c.mu.Unlock()
+	}()
+	value, err = make()
+	x.value, x.err = value, err
+	return value, err
 }
 
 var errUnmade = errors.New("volley: planning has panicked")
@@ -74,6 +121,11 @@ var errUnmade = errors.New("volley: planning has panicked")
 func (c *cache) grow(x *cached, bytes int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.add(x, bytes)
+}
+
+// add is grow for who has the lock.
+func (c *cache) add(x *cached, bytes int64) {
 	at, ok := c.entries[x.key]
 	if !ok || at.Value != x {
 		return // dropped

@@ -176,7 +176,7 @@ func TestCacheBounds(t *testing.T) {
 	made := 0
 	ask := func(key int) *cached {
 		t.Helper()
-		value, x, err := get(c, key, 40, func() (int, error) { made++; return -key, nil })
+		value, x, err := get(t.Context(), c, key, 40, func() (int, error) { made++; return -key, nil })
 		if value != -key || err != nil {
 			t.Fatalf("key %d: %d, %v", key, value, err)
 		}
@@ -199,13 +199,13 @@ func TestCacheBounds(t *testing.T) {
 		t.Errorf("%d bytes", c.bytes)
 	}
 	failure := errors.New("not now")
-	if _, _, err := get(c, 5, 40, func() (int, error) { return 0, failure }); err != failure || len(c.entries) != 0 || c.bytes != 0 {
+	if _, _, err := get(t.Context(), c, 5, 40, func() (int, error) { return 0, failure }); err != failure || len(c.entries) != 0 || c.bytes != 0 {
 		t.Errorf("error %v, and %d entries of %d bytes are kept", err, len(c.entries), c.bytes)
 	}
 	ask(5)
 	func() {
 		defer func() { _ = recover() }()
-		_, _, _ = get(c, 6, 40, func() (int, error) { panic("made nothing") })
+		_, _, _ = get(t.Context(), c, 6, 40, func() (int, error) { panic("made nothing") })
 	}()
 	ask(6)
 }

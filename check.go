@@ -2,6 +2,7 @@ package volley
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"math/rand/v2"
@@ -81,10 +82,17 @@ func (x *check) finish(ctx context.Context) error {
 		x.ends = append(x.ends, p.Bytes())
 	}
 	clear(x.prints)
-	all := x.e.problem.Factorisation() == nil && x.e.matrix.Rows()*x.e.matrix.Cols() <= mostEntries
+	fact, err := x.e.problem.FactorisationContext(ctx)
+	if err != nil {
+		return err
+	}
+	all := fact == nil && x.e.matrix.Rows()*x.e.matrix.Cols() <= mostEntries
 	if !all {
 		var own []byte
-		executor.OnCore(func() { own = x.difference() })
+		var err error
+		if ended := executor.OnCoreContext(ctx, func() { own, err = x.difference(ctx) }); ended != nil || err != nil {
+			return cmp.Or(ended, err)
+		}
 		sum, err := x.comm.Sum(ctx, own, func(sum, more []byte) {
 			x.e.matrix.Field().Combine(sum, []field.Element{field.One, field.One}, [][]byte{bytes.Clone(sum), more})
 		})
@@ -125,7 +133,7 @@ type drawing struct {
 // draw returns the weights of a run. Where this process asks for so many rows of the matrix that layers take less, it
 // also returns the products of all rows with the weights, and how many of the rows that are asked for are to be looked
 // at all the same: structure that was found might be wrong.
-func (e *Encoder) draw(seed verify.Seed, rows int) (weights []byte, products [][]byte, look int) {
+func (e *Encoder) draw(ctx context.Context, seed verify.Seed, rows int) (weights []byte, products [][]byte, look int, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	d := &e.drawn
@@ -136,21 +144,30 @@ func (e *Encoder) draw(seed verify.Seed, rows int) (weights []byte, products [][
 		look = min(1, rows)
 	}
 	d.asked += rows
-	fact := e.problem.Factorisation()
+	fact, err := e.problem.FactorisationContext(ctx)
+	if err != nil {
+		return nil, nil, 0, err
+	}
 	if fact == nil || d.asked <= fact.Work() {
-		return d.weights, nil, rows
+		return d.weights, nil, rows, nil
 	}
 	if d.products == nil {
 		columns := slices.Chunk(d.weights, len(d.weights)/e.matrix.Cols())
-		d.products = fact.Transposed().Times(slices.Collect(columns))
+		if d.products, err = fact.Transposed().TimesContext(ctx, slices.Collect(columns)); err != nil {
+			return nil, nil, 0, err
+		}
 	}
-	return d.weights, d.products, look
+	return d.weights, d.products, look, nil
 }
 
 // difference returns what the packets here add to the sum: the weighted fingerprints that all coded packets are to have
 // by the initial packets here, less those that the coded packets here have.
-func (x *check) difference() []byte {
-	f, a := x.e.matrix.Field(), x.e.entries()
+func (x *check) difference(ctx context.Context) ([]byte, error) {
+	f := x.e.matrix.Field()
+	a, err := x.e.entries(ctx)
+	if err != nil {
+		return nil, err
+	}
 	type source struct {
 		row   int
 		print []byte
@@ -161,7 +178,10 @@ func (x *check) difference() []byte {
 			sources = append(sources, source{row, ends[0]})
 		}
 	}
-	weights, products, look := x.e.draw(x.seed, len(sources))
+	weights, products, look, err := x.e.draw(ctx, x.seed, len(sources))
+	if err != nil {
+		return nil, err
+	}
 	n := len(weights) / a.Cols()
 	sum := make([]byte, n)
 	weigh := func(print, weights []byte, sign field.Element) {
@@ -180,33 +200,40 @@ func (x *check) difference() []byte {
 		weigh(s.print, products[s.row], field.One)
 	}
 	looked := make([][]byte, look)
-	x.share(look, func(i int) {
+	err = x.share(ctx, look, func(i int) {
 		looked[i] = x.combine(func(column int) field.Element { return a.At(sources[i].row, column) }, weights, n)
 	})
+	if err != nil {
+		return nil, err
+	}
 	for i, product := range looked {
 		weigh(sources[i].print, product, field.One)
 	}
-	return sum
+	return sum, nil
 }
 
-// share does something for all i below n, each of which takes as many entries as there are processors, on all cores
+// share does something, until the context ends, for all i below n, each of which takes as many entries as there are processors, on all cores
 // where that pays.
-func (x *check) share(n int, do func(i int)) {
+func (x *check) share(ctx context.Context, n int, do func(i int)) error {
 	var next atomic.Int64
 	work := func() {
-		for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
+		for i := int(next.Add(1)) - 1; i < n && ctx.Err() == nil; i = int(next.Add(1)) - 1 {
 			do(i)
 		}
 	}
 	if n*x.e.problem.Processors() <= mostEntries {
 		work()
-		return
+	} else {
+		var workers sync.WaitGroup
+		for range min(n, runtime.GOMAXPROCS(0)) {
+			workers.Go(work)
+		}
+		workers.Wait()
 	}
-	var workers sync.WaitGroup
-	for range min(n, runtime.GOMAXPROCS(0)) {
-		workers.Go(work)
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
 	}
-	workers.Wait()
+	return nil
 }
 
 // column returns the column of the matrix that a sink gets.
@@ -225,7 +252,10 @@ func (x *check) compare(ctx context.Context, all bool) error {
 	if err != nil {
 		return err
 	}
-	a := x.e.entries()
+	a, err := x.e.entries(ctx)
+	if err != nil {
+		return err
+	}
 	initial, coded := make([]byte, a.Rows()*n), make([][]byte, k)
 	for rank, record := range records {
 		first, end := executor.Hosted(k, rank, x.t.Size())
@@ -242,13 +272,16 @@ func (x *check) compare(ctx context.Context, all bool) error {
 		first, end = 0, k
 	}
 	wrong := make([]bool, end-first)
-	x.share(len(wrong), func(i int) {
+	err = x.share(ctx, len(wrong), func(i int) {
 		if _, sink := x.e.problem.Sink(first + i); sink {
 			column := x.column(first + i)
 			want := x.combine(func(row int) field.Element { return a.At(row, column) }, initial, n)
 			wrong[i] = !bytes.Equal(want, coded[first+i])
 		}
 	})
+	if err != nil {
+		return err
+	}
 	for i, is := range wrong {
 		if is && x.first <= first+i && first+i < x.end {
 			return &verify.CheckError{Proc: first + i}

@@ -2,6 +2,7 @@ package volley
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
@@ -16,6 +17,7 @@ import (
 	"volley/algo"
 	"volley/collective"
 	"volley/executor"
+	"volley/internal/poll"
 	"volley/matrix"
 	"volley/plan"
 	"volley/sim"
@@ -29,8 +31,10 @@ type Encoder struct {
 	matrix  matrix.Matrix
 	problem *algo.Problem
 	options options
-	key     *problemKey          // nil: plans are the encoder's own
-	entries func() matrix.Matrix // the matrix, for checks: they take all entries of a small one without structure in each run
+	key     *problemKey              // nil: plans are the encoder's own
+	dense   poll.Once[matrix.Matrix] // the matrix, for checks: they take all entries of a small one without structure in each run
+
+	own cache // of plans in the making, where key is nil: it keeps none
 
 	mu       sync.Mutex         // guards what follows
 	choices  []*choice          // the last ones first, which later runs mostly use again
@@ -77,7 +81,7 @@ type executableKey struct{ rank, ranks int }
 const mostReady = 64
 
 // executable returns the plan ready to run at a rank.
-func (c *choice) executable(rank, ranks int) (x *executor.Executable, err error) {
+func (c *choice) executable(ctx context.Context, rank, ranks int) (x *executor.Executable, err error) {
 	key := executableKey{rank, ranks}
 	c.mu.Lock()
 	x = c.executables[key]
@@ -85,17 +89,17 @@ func (c *choice) executable(rank, ranks int) (x *executor.Executable, err error)
 	if x != nil {
 		return x, nil
 	}
-	executor.OnCore(func() {
+	ended := executor.OnCoreContext(ctx, func() {
 		c.mu.Lock()
 		ready, like := len(c.executables) < mostReady, c.last
 		c.mu.Unlock()
 		if ready {
-			x, err = executor.Prepare(c.Plan, rank, ranks)
+			x, err = executor.PrepareContext(ctx, c.Plan, rank, ranks)
 		} else {
-			x, err = executor.PrepareCompact(c.Plan, rank, ranks, like)
+			x, err = executor.PrepareCompact(ctx, c.Plan, rank, ranks, like)
 		}
 	})
-	if err != nil {
+	if err = cmp.Or(ended, err); err != nil {
 		return nil, err
 	}
 	c.mu.Lock()
@@ -109,6 +113,12 @@ func (c *choice) executable(rank, ranks int) (x *executor.Executable, err error)
 
 // NewEncoder returns an encoder for the matrix a, or an error when a has no rows or columns or an option is out of range.
 func NewEncoder(a matrix.Matrix, opts ...Option) (*Encoder, error) {
+	return NewEncoderContext(context.Background(), a, opts...)
+}
+
+// NewEncoderContext is [NewEncoder] until the context ends, such as where it checks the plan of [WithPlan] for long: the
+// error is then its cause.
+func NewEncoderContext(ctx context.Context, a matrix.Matrix, opts ...Option) (*Encoder, error) {
 	o := defaults()
 	for _, option := range opts {
 		option(&o)
@@ -124,7 +134,7 @@ func NewEncoder(a matrix.Matrix, opts ...Option) (*Encoder, error) {
 	e := &Encoder{matrix: a, sessions: map[int][]*session{}}
 	if key, shared := keyOf(problem); shared {
 		e.key = &key
-		known, _, err := get(planned, key, problemBytes*int64(a.Rows()+a.Cols()), func() (*algo.Problem, error) { return problem, problem.Prepare() })
+		known, _, err := get(ctx, planned, key, problemBytes*int64(a.Rows()+a.Cols()), func() (*algo.Problem, error) { return problem, problem.Prepare() })
 		if err != nil {
 			return nil, err
 		}
@@ -137,13 +147,25 @@ func NewEncoder(a matrix.Matrix, opts ...Option) (*Encoder, error) {
 		return nil, inputf("volley: packets of %d bytes: symbols of %s have %d bytes", o.packetBytes, a.Field().Name(), n)
 	}
 	if o.plan != nil {
-		if err := o.checkGiven(o.plan, problem); err != nil {
+		if err := o.checkGiven(ctx, o.plan, problem); err != nil {
 			return nil, err
 		}
 	}
 	e.problem, e.options = problem, o
-	e.entries = sync.OnceValue(func() matrix.Matrix {
-		if a.Rows()*a.Cols() > mostEntries || problem.Factorisation() != nil {
+	return e, nil
+}
+
+// entries returns the matrix, for a check. The error is the cause of the context.
+func (e *Encoder) entries(ctx context.Context) (a matrix.Matrix, err error) {
+	defer poll.Catch(&err)
+	return e.dense.Get(func() matrix.Matrix {
+		a := e.matrix
+		poll.Must(matrix.Ready(ctx, a))
+		if a.Rows()*a.Cols() > mostEntries {
+			return a
+		}
+		fact, err := e.problem.FactorisationContext(ctx)
+		if poll.Must(err); fact != nil {
 			return a
 		}
 		dense := func() (matrix.Matrix, error) { return matrix.DenseFunc(a.Field(), a.Rows(), a.Cols(), a.At), nil }
@@ -151,10 +173,10 @@ func NewEncoder(a matrix.Matrix, opts ...Option) (*Encoder, error) {
 			d, _ := dense()
 			return d
 		}
-		d, _, _ := get(planned, entriesKey{*e.key}, int64(a.Rows()*a.Cols()*a.Field().SymbolBytes()), dense)
+		d, _, err := get(ctx, planned, entriesKey{*e.key}, int64(a.Rows()*a.Cols()*a.Field().SymbolBytes()), dense)
+		poll.Must(err)
 		return d
-	})
-	return e, nil
+	}), nil
 }
 
 // problemBytes is about what a problem takes for each row and column, with the structure found in it; and a plan by
@@ -168,7 +190,12 @@ func (e *Encoder) Plan(symbols int64) (plan.Plan, error) { return e.PlanOn(nil, 
 // the model of processor 0 is its own. Where t is nil, that is any transport without [transport.Limits]. It returns an
 // error when the algorithm cannot compute the matrix, or t carries no plan of it.
 func (e *Encoder) PlanOn(t transport.Transport, symbols int64) (plan.Plan, error) {
-	c, err := e.choose(e.model(symbols), transport.LimitsOf(t))
+	return e.PlanContext(cmp.Or(e.problem.Context, context.Background()), t, symbols)
+}
+
+// PlanContext is [Encoder.PlanOn] until the context ends: the error is then its cause.
+func (e *Encoder) PlanContext(ctx context.Context, t transport.Transport, symbols int64) (plan.Plan, error) {
+	c, err := e.choose(ctx, e.model(symbols), transport.LimitsOf(t))
 	if err != nil {
 		return nil, err
 	}
@@ -202,47 +229,75 @@ func (e *Encoder) carried(tags transport.Limits) error {
 
 // choose returns the plan by the model that a transport with those tags carries, an earlier choice where there is one; a
 // plan that is given is the same by all models.
-func (e *Encoder) choose(m sim.Model, tags transport.Limits) (*choice, error) {
+func (e *Encoder) choose(ctx context.Context, m sim.Model, tags transport.Limits) (*choice, error) {
+	if c := e.chosen(m, tags, nil); c != nil {
+		return c, nil
+	}
+	c, err := e.newChoice(ctx, m, tags) // without the lock: others may have plans, or contexts that end
+	if err != nil {
+		return nil, err
+	}
+	return e.chosen(m, tags, c), nil
+}
+
+// chosen returns such a choice and moves it to the front, the fresh one where there is none.
+func (e *Encoder) chosen(m sim.Model, tags transport.Limits, fresh *choice) *choice {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	i := slices.IndexFunc(e.choices, func(c *choice) bool { return c.tags == tags && (c.by == m || e.options.plan != nil) })
 	if i < 0 {
-		c, err := e.newChoice(m, tags)
-		if err != nil {
-			return nil, err
+		if fresh == nil {
+			return nil
 		}
 		i = len(e.choices)
-		e.choices = append(e.choices, c)
+		e.choices = append(e.choices, fresh)
 	}
 	c := e.choices[i]
 	e.choices = slices.Insert(slices.Delete(e.choices, i, i+1), 0, c)
 	e.choices = e.choices[:min(len(e.choices), mostChoices)]
-	return c, nil
+	return c
 }
 
 // newChoice returns a choice, which is that of an earlier encoder where there is one.
-func (e *Encoder) newChoice(m sim.Model, tags transport.Limits) (*choice, error) {
+func (e *Encoder) newChoice(ctx context.Context, m sim.Model, tags transport.Limits) (*choice, error) {
 	if err := e.carried(tags); err != nil {
 		return nil, err
 	}
-	choose := func() (*choice, error) {
+	choose := func() (c *choice, err error) {
+		defer poll.Catch(&err)
 		p := e.options.plan
 		if p == nil {
-			var err error
-			if p, err = algo.Choose(e.options.algorithm, e.problem.CarriedBy(tags.Carry), m); err != nil {
+			own := e.problem.CarriedBy(tags.Carry)
+			lent, takeBack := poll.Lend(ctx) // plans are kept for longer than ctx
+			defer takeBack()
+			own.Context = lent
+			if p, err = algo.Choose(e.options.algorithm, own, m); err != nil {
 				return nil, err
 			}
 		}
-		return &choice{Plan: p, by: m, tags: tags, slots: plan.MemorySlots(p), executables: map[executableKey]*executor.Executable{}}, nil
+		return &choice{Plan: p, by: m, tags: tags, slots: memorySlots(ctx, p), executables: map[executableKey]*executor.Executable{}}, nil
 	}
 	if e.key == nil || e.options.plan != nil {
-		return choose()
+		c, _, err := get(ctx, &e.own, choiceKey{model: m, tags: tags}, problemBytes, choose)
+		return c, err
 	}
-	c, kept, err := get(planned, choiceKey{*e.key, e.options.algorithm, m, tags}, problemBytes, choose)
+	c, kept, err := get(ctx, planned, choiceKey{*e.key, e.options.algorithm, m, tags}, problemBytes, choose)
 	if err == nil {
 		c.kept.Store(kept)
 	}
 	return c, err
+}
+
+// memorySlots is [plan.MemorySlots] as a part of planning.
+func memorySlots(ctx context.Context, p plan.Plan) int {
+	p = poll.Under(ctx, p)
+	most, steps := 0, poll.New(ctx)
+	for _, class := range p.Classes() {
+		s := p.Schedule(class.Representative)
+		steps.Steps(1 + s.Slots)
+		most = max(most, s.Slots)
+	}
+	return most
 }
 
 // Encode runs an all-to-all encode as the processor with the transport's rank and returns its coded packet: with x_i
@@ -252,7 +307,7 @@ func (e *Encoder) newChoice(m sim.Model, tags transport.Limits) (*choice, error)
 // A packet is a vector of symbols as package field describes, so its length is a multiple of the symbol size. Encode
 // only reads it, and the coded packet is new memory. The errors are those of [NewEncoder] and [Encoder.Run].
 func Encode(ctx context.Context, t transport.Transport, a matrix.Matrix, packet []byte, opts ...Option) ([]byte, *Report, error) {
-	e, err := NewEncoder(a, opts...)
+	e, err := NewEncoderContext(ctx, a, opts...)
 	if err != nil {
 		t.Abort(err)
 		return nil, nil, err
@@ -293,7 +348,7 @@ func (e *Encoder) Problem() *algo.Problem { return e.problem }
 //   - one that wraps a *transport.LimitsError, where it carries no plan of the algorithm;
 //   - the error of a Source or a Coded, io.ErrUnexpectedEOF where a Source ends before Size;
 //   - executor.ErrTimeout, where a message took longer than [WithTimeout] allows;
-//   - the cause of ctx, where that ended;
+//   - the cause of ctx, where that ended, also while it plans or compiles;
 //   - a *transport.AbortError, where another processor failed first: it names
 //     that one and wraps its error, across processes perhaps only the text of it.
 func (e *Encoder) Run(ctx context.Context, t transport.Transport, packets ...Packet) (*Report, error) {
@@ -352,7 +407,7 @@ func (e *Encoder) run(ctx context.Context, t transport.Transport, packets []Pack
 	if err := apart(packets, first, shared.Bytes); err != nil {
 		return nil, inputf("volley: %w", err)
 	}
-	chosen, err := e.choose(shared.model(f.SymbolBytes()), tags)
+	chosen, err := e.choose(ctx, shared.model(f.SymbolBytes()), tags)
 	traced(trace.Plan)
 	if err != nil {
 		return nil, c.Alike(ctx, err) // as all have agreed on
@@ -362,7 +417,7 @@ func (e *Encoder) run(ctx context.Context, t transport.Transport, packets []Pack
 	r.AgreeSeconds = agreed.Seconds()
 	compiling := time.Now()
 	began = e.options.trace.Now()
-	executable, err := chosen.executable(t.Rank(), t.Size())
+	executable, err := chosen.executable(ctx, t.Rank(), t.Size())
 	traced(trace.Compile)
 	if err != nil {
 		return nil, err

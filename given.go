@@ -1,13 +1,16 @@
 package volley
 
 import (
+	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 
 	"volley/algo"
+	"volley/internal/poll"
 	"volley/plan"
 	"volley/verify"
 )
@@ -36,9 +39,11 @@ func (e *PlanError) Error() string {
 func (e *PlanError) Unwrap() error { return e.Reason }
 
 // checkGiven returns a *[PlanError] unless p computes the problem's matrix, and names p in the options.
-func (o *options) checkGiven(p plan.Plan, problem *algo.Problem) error {
-	if err := verify.Check(p, problem.Matrix); errors.As(err, new(*verify.MismatchError)) {
+func (o *options) checkGiven(ctx context.Context, p plan.Plan, problem *algo.Problem) error {
+	if err := verify.CheckContext(ctx, p, problem.Matrix); errors.As(err, new(*verify.MismatchError)) {
 		return &PlanError{err, problem.Matrix.ID()}
+	} else if ctx.Err() != nil {
+		return context.Cause(ctx)
 	} else if err != nil {
 		return &PlanError{Reason: err}
 	}
@@ -46,11 +51,26 @@ func (o *options) checkGiven(p plan.Plan, problem *algo.Problem) error {
 		return &PlanError{Reason: err}
 	}
 	h := sha256.New()
-	if err := plan.Encode(h, p); err != nil {
+	if err := plan.Encode(untilEnd{ctx, h}, poll.Under(ctx, p)); ctx.Err() != nil {
+		return context.Cause(ctx)
+	} else if err != nil {
 		return &PlanError{Reason: err}
 	}
 	o.algorithm = fmt.Sprintf("plan %x", h.Sum(nil))
 	return nil
+}
+
+// untilEnd is a writer until a context ends.
+type untilEnd struct {
+	ctx context.Context
+	io.Writer
+}
+
+func (w untilEnd) Write(b []byte) (int, error) {
+	if w.ctx.Err() != nil {
+		return 0, context.Cause(w.ctx)
+	}
+	return w.Writer.Write(b)
 }
 
 // checkPlaces checks that the packets of p are at the processors that the problem says.

@@ -262,11 +262,11 @@ func TestLimitsOfMPI(t *testing.T) {
 		t.Fatal(err)
 	}
 	const bytes = 1 << 30
-	free, err := e.choose(e.model(bytes), transport.Limits{})
+	free, err := e.choose(t.Context(), e.model(bytes), transport.Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := e.choose(e.model(bytes), limits)
+	c, err := e.choose(t.Context(), e.model(bytes), limits)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -282,7 +282,7 @@ func TestLimitsOfMPI(t *testing.T) {
 		}
 	}
 	small := transport.Limits{{Rounds: 4095, Ports: 64}}
-	if c, err = e.choose(e.model(bytes), small); err != nil || small.Carry(c.Info().Rounds(), c.Info().Ports) != nil {
+	if c, err = e.choose(t.Context(), e.model(bytes), small); err != nil || small.Carry(c.Info().Rounds(), c.Info().Ports) != nil {
 		t.Errorf("few tags: %v", err)
 	}
 

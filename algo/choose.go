@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"volley/algo/schedule"
+	"volley/internal/poll"
 	"volley/plan"
 	"volley/sim"
 )
@@ -41,9 +42,12 @@ func Candidates(p *Problem, model sim.Model) ([]Candidate, []Rejection) {
 
 // CandidatesAmong is [Candidates] for a part of the registry; of one algorithm it is a rejection whatever the reason.
 func CandidatesAmong(algorithms []Algorithm, p *Problem, model sim.Model) (list []Candidate, rejected []Rejection) {
+	var ended error // which the caller can ask the problem for
+	defer poll.Catch(&ended)
 	p = p.under(model)
-	choices := p.portChoices()
+	choices, steps := p.portChoices(), poll.New(p.Context)
 	beaten := func(c sim.Cost) bool { // by a plan before it, whatever is still to be counted
+		steps.Steps(1 + len(list))
 		return p.Ports == 0 && slices.ContainsFunc(list, func(d Candidate) bool { return d.Broken == "" && beats(d.Cost, c) })
 	}
 	for _, a := range algorithms {
@@ -59,7 +63,7 @@ func CandidatesAmong(algorithms []Algorithm, p *Problem, model sim.Model) (list 
 				if beaten(leastCost(q)) {
 					continue
 				}
-				if cost, all := sim.CountUntil(q, beaten); all {
+				if cost, all := sim.CountUntil(poll.Under(p.Context, q), beaten); all {
 					list = append(list, p.candidate(q, cost, model))
 				}
 			}
@@ -102,7 +106,14 @@ const CutsPackets = "cuts packets"
 
 // Evaluate returns the costs of a plan for the problem.
 func (p *Problem) Evaluate(q plan.Plan, model sim.Model) Candidate {
-	return p.candidate(q, sim.Count(q), model)
+	own := *p
+	own.Context = nil
+	return own.evaluate(q, model)
+}
+
+// evaluate is Evaluate as a part of planning.
+func (p *Problem) evaluate(q plan.Plan, model sim.Model) Candidate {
+	return p.candidate(q, sim.Count(poll.Under(p.Context, q)), model)
 }
 
 func (p *Problem) candidate(q plan.Plan, cost sim.Cost, model sim.Model) Candidate {
@@ -111,7 +122,7 @@ func (p *Problem) candidate(q plan.Plan, cost sim.Cost, model sim.Model) Candida
 	c.Memory = (c.Cost.Slots + pieces - 1) / pieces
 	l := p.Limits
 	uncarried := p.carry(q)
-	switch most := p.MostRounds(); {
+	switch most := p.limitRounds(); {
 	case uncarried != nil:
 		c.Broken = uncarried.Error()
 	case most >= 0 && c.Cost.C1 > most:
@@ -171,7 +182,7 @@ func (e *LimitError) Error() string {
 func (p *Problem) limitError(list []Candidate) *LimitError {
 	e := &LimitError{Limits: p.Limits, Whole: true, RoundsOver: -1, Memory: -1, Compute: -1}
 	fewest := p.fewest()
-	most := p.MostRounds()
+	most := p.limitRounds()
 	for _, c := range list {
 		if p.cuts(c.Plan) {
 			continue
@@ -218,7 +229,8 @@ func Choose(name string, p *Problem, model sim.Model) (plan.Plan, error) {
 }
 
 // ChooseAmong is [Choose] for a part of the registry, in its order: one algorithm, or the universal one and others.
-func ChooseAmong(algorithms []Algorithm, p *Problem, model sim.Model) (plan.Plan, error) {
+func ChooseAmong(algorithms []Algorithm, p *Problem, model sim.Model) (chosen plan.Plan, err error) {
+	defer poll.Catch(&err)
 	p = p.under(model)
 	if p.inMemory && len(algorithms) > 1 && p.Limits == (Limits{}) {
 		p.Whole = true // pieces are as much arithmetic, in more and shorter parts
@@ -243,7 +255,7 @@ func ChooseAmong(algorithms []Algorithm, p *Problem, model sim.Model) (plan.Plan
 	p.late = func(c sim.Cost) bool { // for long searches: the plan that promises most so far is counted
 		if looked < len(options) {
 			looked = len(options)
-			if c := p.Evaluate(slices.MinFunc(options, byFloor).Plan, model); c.Broken == "" {
+			if c := p.evaluate(slices.MinFunc(options, byFloor).Plan, model); c.Broken == "" {
 				known = min(known, c.Time)
 			}
 		}
@@ -272,7 +284,7 @@ func ChooseAmong(algorithms []Algorithm, p *Problem, model sim.Model) (plan.Plan
 				o := option{q, leastCost(q), math.MaxInt64, len(options)}
 				switch _, known := schedule.Least(q); {
 				case !known && !p.Square():
-					o.least = sim.AtLeast(q, some...)
+					o.least = sim.AtLeast(poll.Under(p.Context, q), some...)
 					fallthrough
 				case known:
 					o.floor = floor.Time(o.least)
@@ -295,7 +307,7 @@ func ChooseAmong(algorithms []Algorithm, p *Problem, model sim.Model) (plan.Plan
 		if late(o.least) {
 			continue
 		}
-		cost, all := sim.CountUntil(o.Plan, late)
+		cost, all := sim.CountUntil(poll.Under(p.Context, o.Plan), late)
 		if !all {
 			continue
 		}

@@ -10,6 +10,7 @@ import (
 
 	"volley/algo/internal/sinks"
 	"volley/algo/schedule"
+	"volley/internal/poll"
 	"volley/matrix"
 	"volley/plan"
 	"volley/sim"
@@ -39,9 +40,10 @@ type Problem struct {
 	// Context, unless nil, ends planning: the error is then its cause.
 	Context context.Context
 
-	factor func(most int) *matrix.Factorisation // with radices up to most; 0: its own; nil where none is known
-	fewest func() int                           // rounds of any plan
-	late   func(sim.Cost) bool                  // nil: no plan is known yet
+	// Both are kept for all who plan for the matrix, whatever context theirs have.
+	known  *factorisations
+	rounds *poll.Once[int]     // the fewest of any plan
+	late   func(sim.Cost) bool // nil: no plan is known yet
 
 	inMemory bool // see [schedule.Task]
 }
@@ -195,26 +197,40 @@ func (p *Problem) Prepare() error {
 	if p.Limits.Memory < 0 || p.Limits.Compute < 0 {
 		return fmt.Errorf("algo: limits of %d packets and %d multiply-adds: want 1 or more, or 0 for none", p.Limits.Memory, p.Limits.Compute)
 	}
-	var mu sync.Mutex
-	known := map[int]*matrix.Factorisation{}
-	p.factor = func(most int) *matrix.Factorisation {
-		mu.Lock()
-		defer mu.Unlock()
-		fact, ok := known[most]
-		switch {
-		case ok:
-		case !p.Square():
-		case most == 0:
-			fact = matrix.Factor(m, nil)
-		default:
-			fact = matrix.Factor(m, matrix.UpTo(most))
-		}
-		known[most] = fact
-		return fact
-	}
-	p.fewest = sync.OnceValue(p.fewestRounds)
+	p.known, p.rounds = &factorisations{of: map[int]*matrix.Factorisation{}}, &poll.Once[int]{}
 	return nil
 }
+
+// factorisations are those of a matrix that were asked for, by the most that a radix is.
+type factorisations struct {
+	mu sync.Mutex
+	of map[int]*matrix.Factorisation
+}
+
+// factor returns the factorisation with radices up to most, or that of the matrix itself for 0, and nil where none is
+// known.
+func (p *Problem) factor(most int) *matrix.Factorisation {
+	if !p.Square() {
+		return nil
+	}
+	p.known.mu.Lock()
+	defer p.known.mu.Unlock()
+	fact, ok := p.known.of[most]
+	if !ok {
+		var radices matrix.Radices
+		if most > 0 {
+			radices = matrix.UpTo(most)
+		}
+		var err error
+		fact, err = matrix.FactorContext(p.Context, p.Matrix, radices)
+		poll.Must(err)
+		p.known.of[most] = fact
+	}
+	return fact
+}
+
+// fewest returns the fewest rounds of any plan.
+func (p *Problem) fewest() int { return p.rounds.Get(p.fewestRounds) }
 
 // Ended returns the cause of the problem's context once that has ended, for long searches, and nil before.
 func (p *Problem) Ended() error { return p.Task().Ended() }
@@ -222,8 +238,23 @@ func (p *Problem) Ended() error { return p.Task().Ended() }
 // Hopeless reports whether a plan of C1 and C2 packets is of no use any more, as one that is as cheap is known.
 func (p *Problem) Hopeless(c sim.Cost) bool { return p.late != nil && p.late(c) }
 
-// MostRounds returns the largest number of rounds that the limits allow, and -1 where they allow any.
+// MostRounds returns the largest number of rounds that the limits allow, and -1 where they allow any, or where the
+// problem's context has ended.
 func (p *Problem) MostRounds() int {
+	most, err := p.mostRounds()
+	if err != nil {
+		return -1
+	}
+	return most
+}
+
+func (p *Problem) mostRounds() (most int, err error) {
+	defer poll.Catch(&err)
+	return p.limitRounds(), nil
+}
+
+// limitRounds is MostRounds as a part of planning.
+func (p *Problem) limitRounds() int {
 	over := p.Limits.Rounds.Over()
 	if over < 0 {
 		return -1
@@ -242,6 +273,7 @@ func (p *Problem) fewestRounds() int {
 	fewest := -1
 	for _, a := range registry {
 		plans, _ := a.Plans(own) // an algorithm that has none has no fewest
+		poll.Must(p.Ended())
 		for _, q := range plans {
 			if rounds := q.Info().Rounds(); !own.cuts(q) && (fewest < 0 || rounds < fewest) {
 				fewest = rounds
@@ -260,12 +292,27 @@ func (p *Problem) WholeFor(name string) bool {
 // cuts reports whether a plan cuts packets that are to stay whole.
 func (p *Problem) cuts(q plan.Plan) bool { return p.Whole && q.Info().PieceCount() > 1 }
 
-// Factorisation returns [matrix.Factor] of the matrix of a square problem, and nil for others.
-func (p *Problem) Factorisation() *matrix.Factorisation { return p.factor(0) }
+// Factorisation returns [matrix.Factor] of the matrix of a square problem, and nil for others, or where the problem's
+// context has ended.
+func (p *Problem) Factorisation() *matrix.Factorisation {
+	fact, err := p.FactorisationContext(p.Context)
+	if err != nil {
+		return nil
+	}
+	return fact
+}
 
-// factorisations returns the factorisation of the matrix and, where it has other layers with radices up to p+1, that one;
+// FactorisationContext is [Problem.Factorisation] until another context ends, unless nil: the error is then its cause.
+func (p *Problem) FactorisationContext(ctx context.Context) (fact *matrix.Factorisation, err error) {
+	defer poll.Catch(&err)
+	own := *p
+	own.Context = ctx
+	return own.factor(0), nil
+}
+
+// orders returns the factorisation of the matrix and, where it has other layers with radices up to p+1, that one;
 // none where none is known.
-func (p *Problem) factorisations() []*matrix.Factorisation {
+func (p *Problem) orders() []*matrix.Factorisation {
 	own := p.factor(0)
 	if own == nil {
 		return nil
@@ -283,10 +330,10 @@ func (p *Problem) factorisations() []*matrix.Factorisation {
 // Structure says for people what structure the matrix, or its blocks, was found to have; found is false without any.
 func (p *Problem) Structure() (text string, found bool) {
 	if p.Square() {
-		if fact := p.factor(0); fact != nil {
+		if fact := p.Factorisation(); fact != nil {
 			return fact.Structure, true
 		}
-	} else if facts, why := sinks.BlockFactors(p.Task()); why == "" {
+	} else if facts, why, err := sinks.BlockFactors(p.Task()); why == "" && err == nil {
 		return "of the blocks: " + facts[0].Structure, true
 	}
 	return "none found", false

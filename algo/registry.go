@@ -10,6 +10,7 @@ import (
 	"volley/algo/internal/structured"
 	"volley/algo/internal/universal"
 	"volley/algo/schedule"
+	"volley/internal/poll"
 	"volley/matrix"
 	"volley/plan"
 )
@@ -226,7 +227,7 @@ var registry = []Algorithm{
 func layered(family string, mode structured.Fusing, a Algorithm) Algorithm {
 	a.Structured = true
 	a.Make = func(p *Problem) ([]plan.Plan, error) {
-		return structured.Plans(a.Name, family, mode, p.Task(), p.factorisations(), p.Order == Any)
+		return structured.Plans(a.Name, family, mode, p.Task(), p.orders(), p.Order == Any)
 	}
 	a.With = func(p *Problem, parameters [][]int) (plan.Plan, error) {
 		return structured.PlanWith(a.Name, family, mode, p.Task(), p.factor(0), p.Order == Any, parameters)
@@ -327,14 +328,15 @@ func NameOf(i plan.Info) string {
 // of which none is worse than another in both C1 and C2, the fewest rounds first. The error wraps
 // [schedule.ErrStructure] where the matrix has not the structure that the algorithm needs; it is the cause of the
 // problem's context where that ends. The problem says how many ports there are.
-func (a Algorithm) Plans(p *Problem) ([]plan.Plan, error) {
+func (a Algorithm) Plans(p *Problem) (plans []plan.Plan, err error) {
+	defer poll.Catch(&err)
 	if err := p.Ended(); err != nil {
 		return nil, err
 	}
 	if _, err := Ports(p.Processors(), p.Ports); err != nil { // which only [Choose] finds
 		return nil, err
 	}
-	plans, err := a.Make(p)
+	plans, err = a.Make(p)
 	if ended := p.Ended(); ended != nil { // what it has is not all
 		return nil, ended
 	}

@@ -115,8 +115,8 @@ func (j *decodeJob) compile() error {
 	if err != nil {
 		return inputf("cannot decode %s: %w", j.stored.path, err)
 	}
-	j.encoder, err = volley.NewEncoder(a, inOrder(options)...)
-	return input(err)
+	j.encoder, err = j.newEncoder(a, inOrder(options)...)
+	return err
 }
 
 // inOrder returns the options for a decoding: each slot is to obtain its own result.

@@ -119,10 +119,10 @@ func (j *encodeJob) prepare() (err error) {
 	if j.e.Separate {
 		options = append(options, volley.WithSeparateSinks())
 	}
-	if j.encoder, err = volley.NewEncoder(a, options...); err == nil {
-		err = j.encoder.Carried(j.t)
+	if j.encoder, err = j.newEncoder(a, options...); err != nil {
+		return err
 	}
-	return input(err)
+	return input(j.encoder.Carried(j.t))
 }
 
 func (j *encodeJob) checkOutput() error {

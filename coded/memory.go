@@ -72,10 +72,11 @@ func (h *packetsAtHand) do() (map[int][]byte, *volley.Report, error) {
 		}
 		h.slots = at.slots(chosen)
 		d, err := a.decoder(h.slots, r)
-		if err == nil {
-			encoder, err = volley.NewEncoder(d, append(inOrder(h.d.Options), volley.WithTimeout(h.Timeout))...)
+		if err != nil {
+			return input(err)
 		}
-		return input(err)
+		encoder, err = h.newEncoder(d, append(inOrder(h.d.Options), volley.WithTimeout(h.Timeout))...)
+		return err
 	})
 	if err != nil {
 		return nil, nil, err

@@ -16,6 +16,7 @@ import (
 	"volley/field"
 	"volley/internal/disk"
 	"volley/internal/printable"
+	"volley/matrix"
 	"volley/trace"
 	"volley/transport"
 )
@@ -106,6 +107,15 @@ func (r *run) fail(err error) error {
 // together does work here, such as syncing files, and returns when all ranks have done theirs, however long that takes.
 func (r *run) together(work func() error) error {
 	return collective.Steady(r.ctx, r.t, r.Timeout, func(context.Context) error { return work() })
+}
+
+// newEncoder is [volley.NewEncoder] until the context ends. It says that other errors are the caller's to mend.
+func (r *run) newEncoder(a matrix.Matrix, options ...volley.Option) (*volley.Encoder, error) {
+	e, err := volley.NewEncoderContext(r.ctx, a, options...)
+	if err != nil && r.ctx.Err() != nil {
+		return nil, context.Cause(r.ctx)
+	}
+	return e, input(err)
 }
 
 // alike returns an error that all ranks find in what they know of each other.

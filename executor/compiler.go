@@ -2,11 +2,13 @@ package executor
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"math/bits"
 	"slices"
 
 	"volley/field"
+	"volley/internal/poll"
 	"volley/plan"
 )
 
@@ -14,6 +16,7 @@ import (
 // as values.
 type compiler struct {
 	x        *Executable
+	poller   *poll.Poller // of values and terms that are added or looked at
 	field    field.Field
 	planar   field.Planar    // unless nil, maps are those of planes
 	minus    coef            // -1
@@ -90,9 +93,10 @@ type term struct {
 	coef  coef
 }
 
-// termsOf returns the terms of a value.
+// termsOf returns the terms of a value, which are looked at.
 func (c *compiler) termsOf(id int32) []term {
 	v := &c.values[id]
+	c.poller.Steps(1 + int(v.count))
 	return c.terms[v.from:][:v.count:v.count]
 }
 
@@ -183,7 +187,7 @@ func (c *compiler) add(v value) int32 {
 }
 
 // followTogether follows what all processors compute together. It subtracts what their own programs leave out.
-func (c *compiler) followTogether(all *plan.Together) {
+func (c *compiler) followTogether(ctx context.Context, all *plan.Together) error {
 	x := c.x
 	x.work = all.Terms
 	c.makeRoom(x.inputs + all.Combinations)
@@ -191,13 +195,17 @@ func (c *compiler) followTogether(all *plan.Together) {
 	for range x.inputs {
 		slots = append(slots, c.add(value{kind: inputValue, kept: true}))
 	}
-	outputs, zeros := all.Each(func(sum plan.Combination) { slots = append(slots, c.sum(sum, slots)) })
+	outputs, zeros, err := all.Each(ctx, func(sum plan.Combination) { slots = append(slots, c.sum(sum, slots)) })
+	if err != nil {
+		return err
+	}
 	for _, slot := range outputs {
 		c.ends = append(c.ends, slots[slot])
 	}
 	for i, n := range zeros {
 		x.processors[i].traffic.MultiplyAdds -= n
 	}
+	return nil
 }
 
 // makeRoom makes room for so many values, and for inputs and outputs that are converted.
@@ -213,8 +221,10 @@ func (c *compiler) follow() error {
 	slots := make([][]int32, len(c.programs)) // of each program: values
 	rounds, size := 0, 0
 	for _, program := range c.programs {
+		c.poller.Steps(1 + len(program.Compute))
 		size += program.Inputs + len(program.Compute)
 		for _, r := range program.Rounds {
+			c.poller.Steps(1 + len(r.Compute))
 			size += len(r.Compute)
 		}
 		rounds = max(rounds, len(program.Rounds))
@@ -250,6 +260,7 @@ func (c *compiler) follow() error {
 			slots[i] = append(slots[i], c.sum(sum, slots[i]))
 		}
 		for _, slot := range program.Outputs {
+			c.poller.Steps(1)
 			c.ends = append(c.ends, slots[i][slot])
 		}
 	}
@@ -272,6 +283,7 @@ func (c *compiler) followRound(t int, slots [][]int32) (round, error) {
 			slots[i] = append(slots[i], c.sum(sum, slots[i]))
 		}
 		for _, s := range program.Rounds[t].Sends {
+			c.poller.Steps(1 + len(s.Slots))
 			values := make([]int32, len(s.Slots))
 			for n, slot := range s.Slots {
 				values[n] = slots[i][slot]
@@ -288,6 +300,7 @@ func (c *compiler) followRound(t int, slots [][]int32) (round, error) {
 			continue
 		}
 		for _, v := range program.Rounds[t].Recvs {
+			c.poller.Steps(1 + v.Count)
 			proc := x.first + i
 			if rank := RankOf(v.Src, k, x.ranks); rank != x.rank {
 				r.receives = append(r.receives, receive{messageOf(v.Src, proc, rank, t, v.Port), int32(len(c.values)), int32(v.Count), nil})
@@ -317,6 +330,7 @@ func (c *compiler) followRound(t int, slots [][]int32) (round, error) {
 
 // sum returns the value of a combination of the values in slots.
 func (c *compiler) sum(x plan.Combination, slots []int32) int32 {
+	c.poller.Steps(1 + len(x))
 	from := len(c.terms)
 	for _, t := range x {
 		c.terms = append(c.terms, term{slots[t.Slot], c.coefOf(t.Coef)})

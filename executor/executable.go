@@ -1,12 +1,14 @@
 package executor
 
 import (
+	"context"
 	"fmt"
 	"runtime"
 	"slices"
 	"sync"
 
 	"volley/field"
+	"volley/internal/poll"
 	"volley/plan"
 )
 
@@ -129,34 +131,46 @@ type receive struct {
 // Prepare makes the executable of a rank. It returns an error when a program cannot be
 // made, or sends and receives of processors here do not agree.
 func Prepare(p plan.Plan, rank, ranks int) (*Executable, error) {
-	return prepare(p, rank, ranks, false)
+	return PrepareContext(context.Background(), p, rank, ranks)
 }
 
-// PrepareCompact is [Prepare] for one of many ranks of a process. The executable holds the coefficients of its maps as
+// PrepareContext is [Prepare] until the context ends: the error is then its cause.
+func PrepareContext(ctx context.Context, p plan.Plan, rank, ranks int) (*Executable, error) {
+	return prepare(ctx, p, rank, ranks, false)
+}
+
+// PrepareCompact is [PrepareContext] for one of many ranks of a process. The executable holds the coefficients of its maps as
 // they are in packets, a quarter or less of what kernels want, and makes a map ready whenever it computes with it, which it
 // does by [OnCore]. It shares what is the same in the executable of another rank, unless that is nil.
-func PrepareCompact(p plan.Plan, rank, ranks int, like *Executable) (*Executable, error) {
-	x, err := prepare(p, rank, ranks, true)
-	if err == nil && like != nil {
-		x.share(like)
+func PrepareCompact(ctx context.Context, p plan.Plan, rank, ranks int, like *Executable) (x *Executable, err error) {
+	defer poll.Catch(&err)
+	if x, err = prepare(ctx, p, rank, ranks, true); err != nil {
+		return nil, err
 	}
-	return x, err
+	if like != nil {
+		x.share(poll.New(ctx), like)
+	}
+	return x, nil
 }
 
 // share takes the lists of another executable that are equal.
-func (x *Executable) share(y *Executable) {
+func (x *Executable) share(steps *poll.Poller, y *Executable) {
 	for i := range x.steps[:min(len(x.steps), len(y.steps))] {
 		s, t := &x.steps[i], &y.steps[i]
+		steps.Steps(1 + len(s.wakes))
 		s.wakes = either(s.wakes, t.wakes)
 		for k := range s.operations[:min(len(s.operations), len(t.operations))] {
 			a, b := &s.operations[k], &t.operations[k]
+			steps.Steps(len(a.out) + len(a.in))
 			a.out, a.in = either(a.out, b.out), either(a.in, b.in)
 		}
 	}
 	for i := range x.sends[:min(len(x.sends), len(y.sends))] {
+		steps.Steps(len(x.sends[i].slots))
 		x.sends[i].slots = either(x.sends[i].slots, y.sends[i].slots)
 	}
 	for i := range x.receives[:min(len(x.receives), len(y.receives))] {
+		steps.Steps(len(x.receives[i].wakes))
 		x.receives[i].wakes = either(x.receives[i].wakes, y.receives[i].wakes)
 	}
 }
@@ -179,20 +193,22 @@ func (c *compiler) emptied() *compiler {
 	}
 }
 
-func prepare(p plan.Plan, rank, ranks int, compact bool) (*Executable, error) {
+func prepare(ctx context.Context, p plan.Plan, rank, ranks int, compact bool) (x *Executable, err error) {
+	defer poll.Catch(&err)
 	info := p.Info()
 	if ranks < 1 || ranks > info.Processors || rank < 0 || rank >= ranks {
 		return nil, fmt.Errorf("a plan for %d processors at rank %d of %d", info.Processors, rank, ranks)
 	}
 	first, end := Hosted(info.Processors, rank, ranks)
 	minus := info.Field.Sub(field.Element{}, field.One)
-	x := &Executable{plan: p, rank: rank, ranks: ranks, planRounds: info.Rounds(), first: first, binary: minus == field.One, compact: compact}
+	x = &Executable{plan: p, rank: rank, ranks: ranks, planRounds: info.Rounds(), first: first, binary: minus == field.One, compact: compact}
 	x.processors, x.outputs = make([]processor, 0, end-first), make([]result, 0, end-first)
-	c := &compiler{}
+	c, p := &compiler{}, poll.Under(ctx, p)
 	if compact {
 		c = compilers.Get().(*compiler)
 		defer func() { compilers.Put(c.emptied()) }()
 	}
+	c.poller = poll.New(ctx)
 	c.x, c.field, c.short, c.zero = x, info.Field, info.Field.SymbolBytes() <= 4, -1
 	c.minus = c.coefOf(minus)
 	var all *plan.Together
@@ -207,13 +223,15 @@ func prepare(p plan.Plan, rank, ranks int, compact bool) (*Executable, error) {
 		for proc := 0; proc < end; proc += alike {
 			x.addProcessors(p.Schedule(proc), alike)
 		}
-		c.followTogether(all)
+		if err := c.followTogether(ctx, all); err != nil {
+			return nil, err
+		}
 	} else {
-		var err error
-		if c.programs, err = programsOf(p, first, end); err != nil {
+		if c.programs, err = programsOf(ctx, p, first, end); err != nil {
 			return nil, err
 		}
 		for _, program := range c.programs {
+			c.poller.Steps(1 + len(program.Rounds) + len(program.Outputs))
 			x.addProcessors(program.Schedule(), 1)
 		}
 		if err := c.follow(); err != nil {
@@ -260,11 +278,20 @@ func (x *Executable) addProcessors(s plan.Schedule, count int) {
 }
 
 // programsOf returns the programs of processors [first, end).
-func programsOf(p plan.Plan, first, end int) ([]*plan.Program, error) {
+func programsOf(ctx context.Context, p plan.Plan, first, end int) ([]*plan.Program, error) {
 	programs, errs := make([]*plan.Program, end-first), make([]error, end-first)
 	pool := workerPool{cores: runtime.GOMAXPROCS(0)}
 	defer pool.stop()
-	pool.share(end-first, func(_, i int) { programs[i], errs[i] = p.Program(first + i) })
+	pool.share(end-first, func(_, i int) {
+		if ctx.Err() != nil { // which plans of others do not ask for
+			errs[i] = context.Cause(ctx)
+			return
+		}
+		programs[i], errs[i] = p.Program(first + i)
+	})
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
 	for i, err := range errs {
 		if err != nil {
 			return nil, of(first+i, fmt.Errorf("program: %w", err))

@@ -20,6 +20,7 @@ func (c *compiler) assignMemory() {
 	}
 	place := func(kind valueKind, first int) (count int) {
 		for id := range c.values {
+			c.poller.Steps(1)
 			if v := &c.values[id]; v.kind == kind && v.kept && (kind != sumValue || v.step >= 0) {
 				if kind == receivedValue && x.receives[v.receive].first && int(x.receives[v.receive].at) == int(id) {
 					x.headers++
@@ -40,12 +41,14 @@ func (c *compiler) assignMemory() {
 func (c *compiler) locate() {
 	x := c.x
 	for _, m := range x.sends {
+		c.poller.Steps(1 + len(m.slots))
 		for n, id := range m.slots {
 			m.slots[n] = int32(c.values[id].at)
 		}
 	}
 	for _, s := range x.steps {
 		for k := s.sends.first + 1; k < s.sends.end; k++ {
+			c.poller.Steps(1 + len(x.sends[k].slots))
 			before, m := &x.sends[k-1], &x.sends[k]
 			if m.again = m.first == before.first && slices.Equal(m.slots, before.slots); m.again {
 				m.slots = before.slots
@@ -53,12 +56,14 @@ func (c *compiler) locate() {
 		}
 	}
 	for i := range x.receives {
+		c.poller.Steps(1)
 		m := &x.receives[i]
 		m.at = int32(c.values[m.at].at)
 	}
 	x.between = x.received + x.computed
 	put := make([]bool, x.inputs+x.headers+x.between) // out already
 	for o, id := range c.ends {
+		c.poller.Steps(1)
 		r := &x.outputs[o]
 		r.at = int(c.values[id].at)
 		if r.first = r.at >= x.inputs && !put[r.at]; r.first {
@@ -104,6 +109,7 @@ func (c *compiler) orderStep(step int32) (order []int32) {
 	var nothing int32 // the sums of no terms
 	before := len(c.batches)
 	for id := range int32(len(c.values)) {
+		c.poller.Steps(1)
 		v := &c.values[id]
 		if v.kind != sumValue || v.step != step {
 			continue
@@ -133,6 +139,7 @@ func (c *compiler) orderStep(step int32) (order []int32) {
 	order = make([]int32, 0, len(c.batches)-before)
 	var visit func(id int32)
 	visit = func(id int32) {
+		c.poller.Steps(1)
 		v := &c.values[id]
 		if v.kind != sumValue || v.step != step || c.batches[v.batch].ordered {
 			return
@@ -197,6 +204,7 @@ func includes(all, some []term) bool {
 func (c *compiler) spread(id int32, over []term) {
 	terms := c.termsOf(id)
 	v := &c.values[id]
+	c.poller.Steps(len(over))
 	v.from, v.count = int32(len(c.terms)), int32(len(over))
 	for _, t := range over {
 		t.coef = zeroCoef
@@ -213,6 +221,7 @@ func (c *compiler) operations(order []int32) []operation {
 	x := c.x
 	size := 0
 	for n, b := range order {
+		c.poller.Steps(1)
 		terms := c.termsOf(c.batches[b].head)
 		for _, t := range terms {
 			c.values[t.value].last = int32(n)
@@ -223,6 +232,7 @@ func (c *compiler) operations(order []int32) []operation {
 	blocks := 0
 	operations, locations := make([]operation, 0, len(order)), make([]location, size)
 	for n, number := range order {
+		c.poller.Steps(1)
 		b := &c.batches[number]
 		head, terms := &c.values[b.head], c.termsOf(b.head)
 		op := operation{out: locations[:0:b.count]}
@@ -295,6 +305,7 @@ func (c *compiler) newMap(b *batch, without int) field.Map {
 		}
 	}
 	entries := c.entries[from:]
+	c.poller.Steps(len(entries))
 	if c.x.compact && c.planar == nil {
 		c.entries = c.entries[:from]
 		return c.newCompactMap(entries)
@@ -315,22 +326,23 @@ func (c *compiler) newMap(b *batch, without int) field.Map {
 	}
 	c.elements = slices.Grow(c.elements[:0], len(entries))
 	for _, x := range entries {
+		c.poller.Steps(1)
 		c.elements = append(c.elements, c.element(x))
 	}
-	m := c.x.newMap(c.elements, columns)
+	m := c.x.newMap(c.poller.Steps, c.elements, columns)
 	if few {
 		c.maps = append(c.maps, smallMap{m, columns, from, len(c.entries)})
 	}
 	return m
 }
 
-// newMap returns a map of entries, row by row.
-func (x *Executable) newMap(entries []field.Element, columns int) field.Map {
+// newMap returns a map of entries, row by row, and tells steps of them.
+func (x *Executable) newMap(steps func(int), entries []field.Element, columns int) field.Map {
 	rows := slices.AppendSeq(make([][]field.Element, 0, len(entries)/columns), slices.Chunk(entries, columns))
 	if x.planar != nil {
-		return x.planar.PlanarMap(rows)
+		return field.StepwiseMap(x.planar, rows, true, steps)
 	}
-	return x.plan.Info().Field.Map(rows)
+	return field.StepwiseMap(x.plan.Info().Field, rows, false, steps)
 }
 
 // A compactMap multiplies short packets as it is. For others it is made ready, a block at a time: ready, it is up to 64
@@ -349,6 +361,7 @@ func (c *compiler) newCompactMap(entries []coef) field.Map {
 	n := c.field.SymbolBytes()
 	m := &compactMap{c.x, make([]byte, len(entries)*n)}
 	for i, x := range entries {
+		c.poller.Steps(1)
 		field.PutSymbol(c.field, m.entries[i*n:], c.element(x))
 	}
 	return m
@@ -378,7 +391,7 @@ func (m *compactMap) Apply(out, in [][]byte, _ bool) {
 			if short {
 				f.Combine(out[top], entries, in)
 			} else {
-				m.x.newMap(entries, right-left).Apply(out[top:bottom], in[left:right], left > 0)
+				m.x.newMap(func(int) {}, entries, right-left).Apply(out[top:bottom], in[left:right], left > 0)
 			}
 		}
 	}

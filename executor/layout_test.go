@@ -56,7 +56,7 @@ func TestCompactMap(t *testing.T) {
 			for _, symbols := range []int{3, compactBytes/f.SymbolBytes() + 1} {
 				t.Run(fmt.Sprint(name, shape, symbols), func(t *testing.T) {
 					in, got, want := packets(columns, symbols, 2), packets(rows, symbols, 3), packets(rows, symbols, 3)
-					x.newMap(entries, columns).Apply(want, in, false)
+					x.newMap(func(int) {}, entries, columns).Apply(want, in, false)
 					c.newCompactMap(coefs).Apply(got, in, false)
 					if !slices.EqualFunc(got, want, bytes.Equal) {
 						t.Error("other packets")

@@ -22,6 +22,7 @@ func (c *compiler) shareProducts() {
 		}
 		for n, t := range terms {
 			for s := c.values[t.value].product; s != 0; s = c.values[s].next {
+				c.poller.Steps(1)
 				switch coef := c.termsOf(s)[0].coef; {
 				case t.coef == coef:
 					terms[n] = term{s, oneCoef}
@@ -44,10 +45,12 @@ func (v *value) isProduct() bool { return v.kind == sumValue && v.count == 1 }
 // characteristic 2 all that need a product make it themselves.
 func (c *compiler) inlineSums() {
 	for _, id := range c.ends {
+		c.poller.Steps(1)
 		c.values[id].kept = true
 	}
 	for _, r := range c.rounds {
 		for _, s := range r.sends {
+			c.poller.Steps(1 + len(s.slots))
 			for _, id := range s.slots {
 				c.values[id].kept = true
 			}
@@ -137,6 +140,7 @@ func (c *compiler) convert() {
 		sortTerms(c.termsOf(id))
 	}
 	for o, id := range c.ends {
+		c.poller.Steps(1)
 		if v := &c.values[id]; c.planar != nil && v.kind == sumValue && v.count > 0 && v.convert != fromPlanes {
 			v.kept = false
 			c.ends[o] = convert(id, fromPlanes)

@@ -12,6 +12,7 @@ const roundsAhead = 8
 // sources appends what has to be there before a value can be computed: receive i as i, and an
 // earlier step s as ^s.
 func (c *compiler) sources(list []int, id int32, seen map[int32]bool) []int {
+	c.poller.Steps(1)
 	v := &c.values[id]
 	switch {
 	case v.kind == receivedValue:
@@ -35,6 +36,7 @@ func (c *compiler) sortedSources(list []int, values ...int32) []int {
 	for _, id := range values {
 		c.found = c.sources(c.found, id, seen)
 	}
+	c.poller.Steps(len(c.found))
 	slices.Sort(c.found)
 	return slices.Clone(slices.Compact(c.found))
 }
@@ -57,6 +59,7 @@ func (c *compiler) assignSteps() {
 	x.receives, x.sends = make([]receive, 0, receives), make([]send, 0, sends)
 	for _, r := range c.rounds {
 		for _, m := range r.receives {
+			c.poller.Steps(1 + int(m.count))
 			for k := range m.count {
 				c.values[m.at+k].receive = int32(len(x.receives))
 			}
@@ -68,6 +71,7 @@ func (c *compiler) assignSteps() {
 		due   int
 	)
 	for _, r := range c.rounds {
+		c.poller.Steps(1 + len(r.sends) + len(r.receives))
 		type stream struct{ rank, port int32 }
 		streams := map[stream][]int{} // what its messages need, which go in order
 		for _, m := range r.sends {
@@ -79,6 +83,7 @@ func (c *compiler) assignSteps() {
 			needs[k], order[k] = streams[stream{m.rank, m.port}], k
 		}
 		slices.SortStableFunc(order, func(a, b int) int {
+			c.poller.Steps(1 + min(len(needs[a]), len(needs[b])))
 			return cmp.Or(len(needs[a])-len(needs[b]), slices.Compare(needs[a], needs[b]))
 		})
 		for ; due < len(x.receives) && int(x.receives[due].round)+roundsAhead <= r.number; due++ {
@@ -88,6 +93,7 @@ func (c *compiler) assignSteps() {
 			ahead = append(ahead, due)
 		}
 		before := make([][]int, len(c.ends)) // what they need as the round begins
+		c.poller.Steps(len(c.ends))
 		for k, id := range c.ends {
 			if len(order) > 0 && c.waits(id) {
 				before[k] = c.sortedSources(nil, id)
@@ -96,6 +102,7 @@ func (c *compiler) assignSteps() {
 		for len(order) > 0 {
 			n := 1
 			for n < len(order) && slices.Equal(needs[order[n]], needs[order[0]]) {
+				c.poller.Steps(1 + len(needs[order[0]]))
 				n++
 			}
 			var values []int32
@@ -104,6 +111,7 @@ func (c *compiler) assignSteps() {
 				values = append(values, r.sends[k].slots...)
 				x.sends = append(x.sends, r.sends[k])
 			}
+			c.poller.Steps(len(c.ends))
 			for k, id := range c.ends { // of the same sources, so that these are read once
 				// Steps of this round add sources that no message of it has: what differed before differs still.
 				same := slices.Equal(before[k], needs[order[0]])
@@ -128,6 +136,7 @@ func (c *compiler) addStep(s step, values []int32, needs []int) {
 	x, number := c.x, len(c.steps)
 	var demand func(id int32)
 	demand = func(id int32) {
+		c.poller.Steps(1)
 		v := &c.values[id]
 		switch {
 		case v.kind != sumValue || int(v.step) == number:
@@ -145,6 +154,7 @@ func (c *compiler) addStep(s step, values []int32, needs []int) {
 	for _, id := range values {
 		demand(id)
 	}
+	c.poller.Steps(len(needs))
 	slices.Sort(needs)
 	needs = slices.Compact(needs)
 	for _, n := range needs {

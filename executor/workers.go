@@ -1,6 +1,7 @@
 package executor
 
 import (
+	"context"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -16,8 +17,15 @@ var cores = make(chan struct{}, runtime.GOMAXPROCS(0))
 
 // OnCore does something when there is a place, one for each core of the process. The stack that it takes is not the
 // caller's, which waits with it.
-func OnCore(do func()) {
-	cores <- struct{}{}
+func OnCore(do func()) { _ = OnCoreContext(context.Background(), do) }
+
+// OnCoreContext is [OnCore] that does nothing where the context ends before there is a place: the error is its cause.
+func OnCoreContext(ctx context.Context, do func()) error {
+	select {
+	case cores <- struct{}{}:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 	done := make(chan struct{})
 	go func() {
 		do()
@@ -25,6 +33,7 @@ func OnCore(do func()) {
 		close(done)
 	}()
 	<-done
+	return nil
 }
 
 // A workerPool is helpers that wait for work to share. It allocates nothing once it has

@@ -39,14 +39,19 @@ func newBinary(name string, r *ring) Field {
 // Where there are no kernels here, the library may have some, as for ppc64le.
 func (f *binaryField) vectors() bool { return libraryVectors && f.poly == 0x11d }
 
-func (f *binaryField) Map(rows [][]Element) Map {
+func (f *binaryField) Map(rows [][]Element) Map { return f.stepwiseMap(rows, false, noSteps) }
+
+func (f *binaryField) stepwiseMap(rows [][]Element, planar bool, steps func(int)) Map {
 	if currentKernels != nil {
-		return f.kernelMap(rows, false)
+		return f.kernelMap(rows, planar, steps)
+	}
+	if planar {
+		return f.packedMap(rows, steps)
 	}
 	if f.symbolBytes == 1 && len(rows) > 2 && !f.vectors() {
-		return f.packedMap(rows)
+		return f.packedMap(rows, steps)
 	}
-	return f.newRowMap(rows)
+	return f.newRowMap(rows, steps)
 }
 
 func (f *binaryField) Combine(dst []byte, coef []Element, src [][]byte) {

@@ -194,13 +194,14 @@ type kernelMap struct {
 	groups      []rowGroup
 }
 
-func newKernelMap(f *binaryField, shape mapShape, path *kernels, rows [][]Element, planes bool) *kernelMap {
+func newKernelMap(f *binaryField, shape mapShape, path *kernels, rows [][]Element, planes bool, steps func(int)) *kernelMap {
 	m := &kernelMap{mapShape: shape, path: path, symbolBytes: f.symbolBytes, planes: planes}
 	most := path.rows
 	if f.symbolBytes == 1 && len(rows) <= path.most {
 		most = path.most
 	}
 	for first := 0; first < len(rows); {
+		steps(len(rows[first]))
 		if isSum(rows[first]) {
 			m.add(f, rows, first, 1)
 			first++
@@ -208,10 +209,12 @@ func newKernelMap(f *binaryField, shape mapShape, path *kernels, rows [][]Elemen
 		}
 		end := first + 1
 		for end < len(rows) && !isSum(rows[end]) {
+			steps(len(rows[end]))
 			end++
 		}
 		for left := (end - first + most - 1) / most; left > 0; left-- { // nearly equal groups
 			n := (end - first + left - 1) / left
+			steps(n * len(rows[first]))
 			if sparse(rows[first : first+n]) {
 				for i := range n {
 					m.add(f, rows, first+i, 1)

@@ -160,12 +160,13 @@ type laneMap struct {
 	groups []laneGroup
 }
 
-func (l *laneKernels) newMap(shape mapShape, rows [][]Element) Map {
+func (l *laneKernels) newMap(shape mapShape, rows [][]Element, steps func(int)) Map {
 	m := &laneMap{shape, l, nil}
 	for first, r := 0, l.rows; first < len(rows); first += r {
 		for first+r > len(rows) {
 			r /= 2
 		}
+		steps(r * shape.inputs)
 		m.groups = append(m.groups, laneGroup{first, r, l.coefficients(nil, rows[first:first+r])})
 	}
 	return m

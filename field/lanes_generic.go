@@ -13,6 +13,6 @@ func newGoldLanes() *laneKernels { return nil }
 
 func newScalarLanes(*big.Int, func(Element) Element) *laneKernels { return nil }
 
-func (l *laneKernels) newMap(mapShape, [][]Element) Map { return nil }
+func (l *laneKernels) newMap(mapShape, [][]Element, func(int)) Map { return nil }
 
 func (l *laneKernels) combine([]byte, []Element, [][]byte) {}

@@ -26,6 +26,22 @@ type Planar interface {
 	PlanarMap(rows [][]Element) Map
 }
 
+// StepwiseMap is [Field].Map, or [Planar].PlanarMap where planar is true. It calls steps with the number of entries that
+// it makes ready next, some rows of the map, so that steps may end it by a panic.
+func StepwiseMap(f Field, rows [][]Element, planar bool, steps func(entries int)) Map {
+	switch own, ok := f.(interface {
+		stepwiseMap(rows [][]Element, planar bool, steps func(int)) Map
+	}); {
+	case ok:
+		return own.stepwiseMap(rows, planar, steps)
+	case planar:
+		return f.(Planar).PlanarMap(rows)
+	}
+	return f.Map(rows)
+}
+
+func noSteps(int) {}
+
 // mapShape is the numbers of outputs and inputs of a map.
 type mapShape struct{ outputs, inputs int }
 

@@ -26,8 +26,8 @@ type packedScratch struct {
 var packedPool = sync.Pool{New: func() any { return new(packedScratch) }}
 
 // packedMap returns the map; where it only adds up, words of packets need no tables.
-func (f *binaryField) packedMap(rows [][]Element) Map {
-	m := f.newRowMap(rows)
+func (f *binaryField) packedMap(rows [][]Element, steps func(int)) Map {
+	m := f.newRowMap(rows, steps)
 	for _, row := range rows {
 		if !isSum(row) {
 			return &packedMap{m, f}

@@ -53,10 +53,7 @@ func (f *binary16) checkPlanes(op string, dst, src []byte) int {
 }
 
 func (f *binary16) PlanarMap(rows [][]Element) Map {
-	if currentKernels == nil {
-		return f.packedMap(rows)
-	}
-	return f.kernelMap(rows, true)
+	return f.stepwiseMap(rows, true, noSteps)
 }
 
 // kernelMap returns the map by kernels. With one product for each butterfly it applies
@@ -67,9 +64,9 @@ func (f *binary16) PlanarMap(rows [][]Element) Map {
 // also with inputs or outputs swapped. And of four packets the maps made of such
 // butterflies: of the first kind on packets 0 and 2, 1 and 3, then 0 and 1, 2 and 3; or
 // of the second kind, in the opposite order.
-func (f *binaryField) kernelMap(rows [][]Element, planes bool) Map {
+func (f *binaryField) kernelMap(rows [][]Element, planes bool, steps func(int)) Map {
 	shape := f.shapeOf(rows)
-	general := newKernelMap(f, shape, currentKernels, rows, planes)
+	general := newKernelMap(f, shape, currentKernels, rows, planes, steps)
 	switch {
 	case f.symbolBytes == 2 && !planes:
 	case shape == mapShape{2, 2}:

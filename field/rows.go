@@ -17,11 +17,13 @@ func (c *common) Combine(dst []byte, coef []Element, src [][]byte) {
 	}
 }
 
-func (c *common) Map(rows [][]Element) Map {
+func (c *common) Map(rows [][]Element) Map { return c.stepwiseMap(rows, false, noSteps) }
+
+func (c *common) stepwiseMap(rows [][]Element, _ bool, steps func(int)) Map {
 	if c.simd != nil {
-		return c.simd.newMap(c.shapeOf(rows), rows)
+		return c.simd.newMap(c.shapeOf(rows), rows, steps)
 	}
-	return c.newRowMap(rows)
+	return c.newRowMap(rows, steps)
 }
 
 // rowMap applies the rows one at a time, to a block of the packets.
@@ -31,9 +33,10 @@ type rowMap struct {
 	rows [][]Element
 }
 
-func (c *common) newRowMap(rows [][]Element) *rowMap {
+func (c *common) newRowMap(rows [][]Element, steps func(int)) *rowMap {
 	m := &rowMap{c.shapeOf(rows), c, nil}
 	for _, coef := range rows {
+		steps(len(coef))
 		m.rows = append(m.rows, slices.Clone(coef))
 	}
 	return m

@@ -83,11 +83,13 @@ func (f *scalars[E, PE]) lifted(c Element) Element {
 	return f.with(c, c, func(x, _ PE) { x.Mul(x, &f.lift) })
 }
 
-func (f *scalars[E, PE]) Map(rows [][]Element) Map {
+func (f *scalars[E, PE]) Map(rows [][]Element) Map { return f.stepwiseMap(rows, false, noSteps) }
+
+func (f *scalars[E, PE]) stepwiseMap(rows [][]Element, _ bool, steps func(int)) Map {
 	shape := f.shapeOf(rows)
 	for x := range 2 { // of x + c·y and x - c·y
 		if y := 1 - x; shape == (mapShape{2, 2}) && rows[0][x] == One && rows[1][x] == One && f.Add(rows[0][y], rows[1][y]).IsZero() {
-			m := &layerMap[E]{rowMap: f.newRowMap(rows), vectors: &f.vectors, x: x}
+			m := &layerMap[E]{rowMap: f.newRowMap(rows, steps), vectors: &f.vectors, x: x}
 			if c := rows[0][y]; c != One {
 				m.product = f.Map([][]Element{{c}})
 			}
@@ -96,11 +98,11 @@ func (f *scalars[E, PE]) Map(rows [][]Element) Map {
 	}
 	switch {
 	case f.simd != nil && !f.unitary(rows):
-		return f.simd.newMap(shape, rows)
+		return f.simd.newMap(shape, rows, steps)
 	case shape == mapShape{1, 1}:
-		return &layerMap[E]{rowMap: f.newRowMap(rows), vectors: &f.vectors, c: f.montgomery(rows[0][0])}
+		return &layerMap[E]{rowMap: f.newRowMap(rows, steps), vectors: &f.vectors, c: f.montgomery(rows[0][0])}
 	}
-	return f.newRowMap(rows)
+	return f.newRowMap(rows, steps)
 }
 
 // loadScalars sets z to the symbols of src.

@@ -1,6 +1,7 @@
 package group
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"slices"
@@ -61,7 +62,7 @@ type code struct {
 }
 
 // making returns what makes all parity, for chunks of so many bytes. The options are the same each time.
-func (c *code) making(o *Options, bytes int64) (_ *repair, err error) {
+func (c *code) making(ctx context.Context, o *Options, bytes int64) (_ *repair, err error) {
 	if c.made != nil && (c.layout == Striped || c.of == bytes) {
 		return c.made, nil
 	}
@@ -87,7 +88,7 @@ func (c *code) making(o *Options, bytes int64) (_ *repair, err error) {
 	for n := range c.k {
 		r.inputs, r.outputs = append(r.inputs, []symbol{{n, false, 0}}), append(r.outputs, []symbol{{n, true, 0}})
 	}
-	if r.plan, err = c.encoder.PlanOn(o.over, max(1, bytes/int64(c.field.SymbolBytes()))); err == nil {
+	if r.plan, err = c.encoder.PlanContext(ctx, o.over, max(1, bytes/int64(c.field.SymbolBytes()))); err == nil {
 		c.made, c.of = r, bytes
 	}
 	return r, err

@@ -51,7 +51,7 @@ func (s *session) repair(ctx context.Context, r *repair, b blocks, input func(sy
 	p, err := r.compile(&s.Options, b.bytes())
 	if err == nil && r.executable == nil {
 		r.slots, r.cost = plan.MemorySlots(p), sim.Count(p)
-		r.executable, err = executor.Prepare(p, s.t.Rank(), s.t.Size())
+		r.executable, err = executor.PrepareContext(ctx, p, s.t.Rank(), s.t.Size())
 	}
 	if err != nil {
 		return nil, err

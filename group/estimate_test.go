@@ -36,7 +36,7 @@ func TestEstimate(t *testing.T) {
 			t.Fatal(err)
 		}
 		s := &session{Options: o.Options}
-		if err := s.cost(list, bytes); err != nil {
+		if err := s.cost(t.Context(), list, bytes); err != nil {
 			t.Fatal(err)
 		}
 		for _, x := range list {

@@ -1,6 +1,7 @@
 package group
 
 import (
+	"context"
 	"slices"
 
 	"volley/sim"
@@ -53,14 +54,14 @@ func candidates(k int, o *ProtectOptions, name string) ([]*candidate, error) {
 }
 
 // cost sets what candidates take for that much data at the node that has most.
-func (s *session) cost(list []*candidate, most int64) error {
+func (s *session) cost(ctx context.Context, list []*candidate, most int64) error {
 	for _, x := range list {
 		if x.code == nil {
 			continue
 		}
 		m := Manifest{DataChunks: x.code.data, ParityChunks: x.code.parity}
 		m.geometry(most, nil)
-		r, err := x.code.making(&s.Options, m.ChunkBytes)
+		r, err := x.code.making(ctx, &s.Options, m.ChunkBytes)
 		if err != nil {
 			return err
 		}
@@ -98,7 +99,7 @@ func Estimate(nodes, tolerate int, layout string, bytes int64, network sim.Netwo
 	o := &Options{Network: network}
 	o.defaults()
 	protect = Cost{Layout: layout, Possible: true, StoredBytes: int64(c.parity) * m.ChunkBytes}
-	r, err := c.making(o, m.ChunkBytes)
+	r, err := c.making(context.Background(), o, m.ChunkBytes)
 	if err == nil {
 		err = protect.of(r, c, o, m.ChunkBytes)
 	}

@@ -53,7 +53,7 @@ func TestLimits(t *testing.T) {
 		}
 		c, err := newCode(20, 2, x.layout, Cauchy)
 		must(t, err)
-		if making, err := c.making(o, 1<<30); err == nil {
+		if making, err := c.making(t.Context(), o, 1<<30); err == nil {
 			carries(making)
 		} else if x.fits || !errors.As(err, new(*transport.LimitsError)) {
 			t.Errorf("%s, %v: %v", x.layout, x.blocks, err)

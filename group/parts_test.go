@@ -115,7 +115,7 @@ func TestChooseLayout(t *testing.T) {
 	s := &session{k: 4, Options: Options{Network: sim.Network{Latency: time.Second, Gaps: sim.Gaps{{Messages: 1, PerByte: 2}}}, Memory: 1 << 20}}
 	list, err := candidates(4, &ProtectOptions{Tolerate: 3}, Cauchy)
 	must(t, err)
-	must(t, s.cost(list, 800))
+	must(t, s.cost(t.Context(), list, 800))
 	if c := list[1]; c.Seconds != float64(c.Rounds)+2*float64(c.SentBytes) || c.StoredBytes != 3*800 || list[0].Rounds != 0 {
 		t.Errorf("%+v", list)
 	}

@@ -234,7 +234,7 @@ func (p *pass) window(ctx context.Context, windows []*window) error {
 		}
 	}
 	if p.coded += len(b.rows); len(b.rows) > 0 {
-		r, err := p.code.making(&s.Options, b.bytes())
+		r, err := p.code.making(ctx, &s.Options, b.bytes())
 		if err != nil {
 			return err
 		}

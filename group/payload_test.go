@@ -50,7 +50,7 @@ func TestPayload(t *testing.T) {
 			must(t, err)
 			o := &Options{}
 			o.defaults()
-			making, err := c.making(o, 16<<20)
+			making, err := c.making(t.Context(), o, 16<<20)
 			must(t, err)
 			p, err := making.compile(o, 16<<20)
 			must(t, err)

@@ -167,7 +167,7 @@ func protect(ctx context.Context, s *session, o ProtectOptions) (*ProtectReport,
 	if err := s.compareDeleted(ctx, found, &o, r); err != nil {
 		return nil, err
 	}
-	if err := s.settle(m, works, found, layouts, &o, r); err != nil {
+	if err := s.settle(ctx, m, works, found, layouts, &o, r); err != nil {
 		return nil, err
 	}
 	r.Layout, r.Field, r.ParityBytes, r.Blocks = m.Layout, m.Field, m.parityBytes(), m.rows()
@@ -312,7 +312,7 @@ func (n *node) hiding(l *tree.Listing) error {
 }
 
 // settle decides on the layout, and where everything lies.
-func (s *session) settle(m *Manifest, works []*work, found []scanned, layouts []*candidate, o *ProtectOptions, r *ProtectReport) error {
+func (s *session) settle(ctx context.Context, m *Manifest, works []*work, found []scanned, layouts []*candidate, o *ProtectOptions, r *ProtectReport) error {
 	earlier := s.manifest
 	var most, fresh, anew int64
 	for _, x := range found {
@@ -320,7 +320,7 @@ func (s *session) settle(m *Manifest, works []*work, found []scanned, layouts []
 		r.Files += x.Files
 		r.DataBytes += x.Bytes
 	}
-	if err := s.cost(layouts, most); err != nil {
+	if err := s.cost(ctx, layouts, most); err != nil {
 		return err
 	}
 	stay := earlier

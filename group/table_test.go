@@ -49,7 +49,7 @@ func costTable(t *testing.T) string {
 			s.Options.defaults()
 			costs, err := candidates(k, &ProtectOptions{Tolerate: r}, Cauchy)
 			if err == nil {
-				err = s.cost(costs, data)
+				err = s.cost(t.Context(), costs, data)
 			}
 			if err != nil {
 				t.Fatal(err)

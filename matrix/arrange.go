@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"volley/field"
+	"volley/internal/poll"
 )
 
 // arranged is a tower found in points: labels name the processors' points.
@@ -34,25 +35,25 @@ const mostSearched = 1 << 17
 // their order where a tower of that degree has them so.
 //
 // It takes O(n) field operations for each fold that succeeds.
-func findTower(f field.Field, sets [][]field.Element, onlyMonomials bool, r Radices) []*arranged {
-	best := climb(f, sets, true, nil)
+func findTower(p *poll.Poller, f field.Field, sets [][]field.Element, onlyMonomials bool, r Radices) []*arranged {
+	best := climb(p, f, sets, true, nil)
 	monomials := true
 	if !onlyMonomials {
-		if all := climb(f, sets, false, nil); all[0].z() > best[0].z() {
+		if all := climb(p, f, sets, false, nil); all[0].z() > best[0].z() {
 			best, monomials = all, false
 		}
 	}
 	if r != nil {
 		z := best[0].z()
 		if first := r(z); !slices.Equal(first, best[0].radices()) {
-			if other := climb(f, sets, monomials, first); other[0].z() == z {
+			if other := climb(p, f, sets, monomials, first); other[0].z() == z {
 				best = other
 			}
 		}
 	}
 	list := make([]*arranged, len(sets))
 	for s, c := range best {
-		list[s] = c.arrange()
+		list[s] = c.arrange(p)
 	}
 	return list
 }
@@ -69,17 +70,17 @@ func (c *climbed) top() []field.Element { return c.values[len(c.values)-1] }
 
 // climb folds all sets together for as long as a fold fits all of them: the fold of the next of the radices if it does,
 // else of the smallest prime.
-func climb(f field.Field, sets [][]field.Element, onlyMonomials bool, radices []int) []*climbed {
+func climb(p *poll.Poller, f field.Field, sets [][]field.Element, onlyMonomials bool, radices []int) []*climbed {
 	list := make([]*climbed, len(sets))
 	for s, set := range sets {
 		list[s] = &climbed{tower: tower{f: f, n: len(set)}, values: [][]field.Element{set}}
 	}
-	for t := 0; climbOnce(f, list, onlyMonomials, radices[min(t, len(radices)):]); t++ {
+	for t := 0; climbOnce(p, f, list, onlyMonomials, radices[min(t, len(radices)):]); t++ {
 	}
 	return list
 }
 
-func climbOnce(f field.Field, sets []*climbed, onlyMonomials bool, radices []int) bool {
+func climbOnce(p *poll.Poller, f field.Field, sets []*climbed, onlyMonomials bool, radices []int) bool {
 	var tops [][]field.Element
 	for _, c := range sets {
 		tops = append(tops, c.top())
@@ -90,8 +91,8 @@ func climbOnce(f field.Field, sets []*climbed, onlyMonomials bool, radices []int
 		primes = append(radices[:1:1], primes...)
 	}
 	for _, r := range primes {
-		for p := range foldsOf(f, r, tops, onlyMonomials) {
-			if foldAll(sets, p) {
+		for fold := range foldsOf(p, f, r, tops, onlyMonomials) {
+			if foldAll(p, sets, fold) {
 				return true
 			}
 		}
@@ -100,11 +101,11 @@ func climbOnce(f field.Field, sets []*climbed, onlyMonomials bool, radices []int
 }
 
 // foldAll takes every set up by p, or none.
-func foldAll(sets []*climbed, p fold) bool {
+func foldAll(steps *poll.Poller, sets []*climbed, p fold) bool {
 	values, children := make([][]field.Element, len(sets)), make([][][]int, len(sets))
 	for s, c := range sets {
 		var ok bool
-		if values[s], children[s], ok = p.fibres(c.top()); !ok {
+		if values[s], children[s], ok = p.fibres(steps, c.top()); !ok {
 			return false
 		}
 	}
@@ -117,9 +118,10 @@ func foldAll(sets []*climbed, p fold) bool {
 }
 
 // fibres groups the points by their image, in order of first appearance. It returns false unless every fibre is full.
-func (p fold) fibres(points []field.Element) (images []field.Element, members [][]int, ok bool) {
+func (p fold) fibres(steps *poll.Poller, points []field.Element) (images []field.Element, members [][]int, ok bool) {
 	node := make(map[field.Element]int, len(points)/p.radix)
 	for k, z := range points {
+		steps.Steps(1)
 		v := p.apply(z)
 		at, seen := node[v]
 		if !seen {
@@ -137,37 +139,41 @@ func (p fold) fibres(points []field.Element) (images []field.Element, members []
 }
 
 // foldsOf yields the folds of prime degree r that may have full fibres in all sets: of one, Σ z^j = 0 for 0 < j < r.
-func foldsOf(f field.Field, r int, sets [][]field.Element, onlyMonomials bool) func(yield func(fold) bool) {
+func foldsOf(p *poll.Poller, f field.Field, r int, sets [][]field.Element, onlyMonomials bool) func(yield func(fold) bool) {
 	return func(yield func(fold) bool) {
 		radix := big.NewInt(int64(r))
 		cosets := new(big.Int).Mod(unitCount(f), radix).Sign() == 0 // there are r-th roots of unity
 		for j := uint64(1); j <= 3 && cosets; j++ {
-			cosets = j%uint64(r) == 0 || !slices.ContainsFunc(sets, func(s []field.Element) bool { return !powerSum(f, s, j).IsZero() })
+			cosets = j%uint64(r) == 0 || !slices.ContainsFunc(sets, func(s []field.Element) bool { return !powerSum(p, f, s, j).IsZero() })
 		}
 		if cosets && !yield(fold{f: f, radix: r}) || onlyMonomials {
 			return
 		}
 		if f.Characteristic().Cmp(radix) == 0 {
-			subspaces(f, r, sets[0], yield)
+			subspaces(p, f, r, sets[0], yield)
 		}
 	}
 }
 
 // powerSum returns Σ z^j over the points.
-func powerSum(f field.Field, points []field.Element, j uint64) field.Element {
+func powerSum(p *poll.Poller, f field.Field, points []field.Element, j uint64) field.Element {
 	var s field.Element
 	for _, z := range points {
+		p.Steps(1)
 		s = f.Add(s, field.Exp(f, z, j))
 	}
 	return s
 }
 
 // subspaces yields the folds z^r - c^(r-1)·z, r the characteristic, that may fit.
-func subspaces(f field.Field, r int, points []field.Element, yield func(fold) bool) {
-	there := setOf(points)
+func subspaces(p *poll.Poller, f field.Field, r int, points []field.Element, yield func(fold) bool) {
+	there := setOf(p, points)
 	for _, z := range points[1:] {
 		c := f.Sub(z, points[0])
-		if slices.ContainsFunc(points, func(z field.Element) bool { return !there[f.Add(z, c)] }) {
+		if slices.ContainsFunc(points, func(z field.Element) bool {
+			p.Steps(1)
+			return !there[f.Add(z, c)]
+		}) {
 			continue
 		}
 		b := f.Sub(field.Element{}, field.Exp(f, c, uint64(r-1)))
@@ -177,16 +183,17 @@ func subspaces(f field.Field, r int, points []field.Element, yield func(fold) bo
 	}
 }
 
-func setOf(points []field.Element) map[field.Element]bool {
+func setOf(p *poll.Poller, points []field.Element) map[field.Element]bool {
 	there := make(map[field.Element]bool, len(points))
 	for _, z := range points {
+		p.Steps(1)
 		there[z] = true
 	}
 	return there
 }
 
 // arrange labels the points: fibres in order of first appearance.
-func (c *climbed) arrange() *arranged {
+func (c *climbed) arrange(p *poll.Poller) *arranged {
 	h := len(c.folds)
 	label := make([]int, len(c.top()))
 	for i := range label {
@@ -195,6 +202,7 @@ func (c *climbed) arrange() *arranged {
 	for t := h - 1; t >= 0; t-- {
 		below := make([]int, len(c.values[t]))
 		for node, kids := range c.children[t] {
+			p.Steps(len(kids))
 			for d, kid := range kids {
 				below[kid] = d + c.folds[t].radix*label[node]
 			}
@@ -203,17 +211,20 @@ func (c *climbed) arrange() *arranged {
 	}
 	w := &arranged{tower: c.tower, label: label, point: make([]int, len(label))}
 	for k, l := range label {
+		p.Steps(1)
 		w.point[l] = k
 	}
 	degree := c.degrees()
 	values := [][]field.Element{make([]field.Element, len(label))}
 	for k, l := range label {
+		p.Steps(1)
 		values[0][l] = c.values[0][k]
 	}
-	for t, p := range c.folds {
+	for t, fold := range c.folds {
 		above, below := make([]int, len(c.values[t+1])), make([]field.Element, len(c.values[t+1]))
 		for node, kids := range c.children[t] {
-			above[node] = label[kids[0]] / p.radix
+			p.Steps(1)
+			above[node] = label[kids[0]] / fold.radix
 			below[above[node]] = c.values[t+1][node]
 		}
 		label = above

@@ -5,6 +5,7 @@ import (
 	"math/bits"
 
 	"volley/field"
+	"volley/internal/poll"
 )
 
 // Block returns the rows first … first+rows-1 of m, on demand: a view that follows m, with what structure is known:
@@ -79,15 +80,26 @@ func (m *rowBlock) At(i, j int) field.Element {
 	return m.of.At(m.first+i, j)
 }
 
-func (m *rowBlock) factor(r Radices) *Factorisation {
+func (m *rowBlock) factor(p *poll.Poller, r Radices) *Factorisation {
 	if m.inner == nil {
 		return nil
 	}
-	fact := Factor(m.inner, r)
+	fact := factor(p, m.inner, r)
 	if fact == nil {
 		return nil
 	}
-	return fact.between(labelled(m.left, fact.In), labelled(m.right, fact.Out))
+	fact = fact.between(labelled(m.left, fact.In), labelled(m.right, fact.Out))
+	if fact != nil { // the diagonals ask both for the structure of their points
+		for _, t := range []int{0, len(fact.Layers) - 1} {
+			l := fact.Layers[t]
+			fact.Layers[t].prepare = func(p *poll.Poller, group int) {
+				makeReady(p, m.of)
+				makeReady(p, m.inner)
+				l.ready(p, group)
+			}
+		}
+	}
+	return fact
 }
 
 // labelled returns d(k) as a function of the label of k, or nil where d is nil.

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"volley/field"
+	"volley/internal/poll"
 )
 
 var cauchyFamily = Family{
@@ -96,8 +97,8 @@ func (m cauchy) columnBlock(first, columns int) Matrix {
 // factor returns diagonal, Lagrange, diagonal:
 //
 //	1/(x_i - y_j) = -P'(x_i) · Φ_i(y_j) · 1/P(y_j), P(z) = Π (z - x_k)
-func (m cauchy) factor(r Radices) *Factorisation {
-	w := arrangeBoth(m.x, m.y, r)
+func (m cauchy) factor(p *poll.Poller, r Radices) *Factorisation {
+	w := arrangeBoth(p, m.x, m.y, r)
 	f, fact := m.Field(), factorLagrange("cauchy", w)
 	if fact == nil || len(fact.Layers) == 0 {
 		return nil
@@ -116,7 +117,8 @@ func (m cauchy) factor(r Radices) *Factorisation {
 //	B[j][i] = P(y_j)/Q'(y_j) · 1/(y_j - x_i) · Q(x_i)/P'(x_i), P(z) = Π (z - x_k), Q(z) = Π (z - y_k)
 func (m cauchy) inverse() Matrix {
 	f, xy, yx := m.Field(), newLagrange(m.x, m.y), newLagrange(m.y, m.x)
-	return inverted{m, func(j, i int) field.Element {
+	prepare := func(p *poll.Poller) { xy.ready(p); yx.ready(p) }
+	return inverted{m, prepare, func(j, i int) field.Element {
 		left, right := f.Mul(xy.vanishing(j), yx.weight(j)), f.Mul(yx.vanishing(i), xy.weight(i))
 		return f.Mul(f.Mul(left, right), f.Sub(field.Element{}, m.At(i, j)))
 	}}

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"volley/field"
+	"volley/internal/poll"
 )
 
 // Columns returns a view of the square matrix m whose column k is column columns[k], a permutation; else an error.
@@ -38,8 +39,8 @@ func (m *permuted) ID() string {
 	return fmt.Sprintf("columns(%s; %x)", m.Matrix.ID(), sha256.Sum256(fmt.Append(nil, m.columns)))
 }
 
-func (m *permuted) factor(r Radices) *Factorisation {
-	fact := Factor(m.Matrix, r)
+func (m *permuted) factor(p *poll.Poller, r Radices) *Factorisation {
+	fact := factor(p, m.Matrix, r)
 	if fact == nil {
 		return nil
 	}

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"volley/field"
+	"volley/internal/poll"
 )
 
 // Dense is a matrix whose entries are stored, row by row, as symbols of [field.Field.SymbolBytes] bytes each. Its
@@ -31,9 +32,14 @@ func NewDense(f field.Field, rows, cols int) *Dense {
 
 // DenseFunc returns the rows×cols matrix of the entries at(i, j) in the field. It panics for negative rows or cols.
 func DenseFunc(f field.Field, rows, cols int, at func(i, j int) field.Element) *Dense {
+	return denseFunc(nil, f, rows, cols, at)
+}
+
+func denseFunc(p *poll.Poller, f field.Field, rows, cols int, at func(i, j int) field.Element) *Dense {
 	d := NewDense(f, rows, cols)
 	for i := range rows {
 		for j := range cols {
+			p.Steps(1)
 			d.put(i, j, at(i, j))
 		}
 	}

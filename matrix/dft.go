@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"volley/field"
+	"volley/internal/poll"
 )
 
 var dftFamily = Family{
@@ -155,7 +156,7 @@ func dftAdvice(f field.Field, k int) string {
 }
 
 // factor returns the stages of a DFT, inputs in natural order, top digit first: label l obtains the value at ω^rev(l).
-func (m *dft) factor(r Radices) *Factorisation {
+func (m *dft) factor(_ *poll.Poller, r Radices) *Factorisation {
 	forward := m.radices
 	if r != nil {
 		forward = r(m.rows)
@@ -185,8 +186,8 @@ func (m *dft) factor(r Radices) *Factorisation {
 }
 
 // factor returns the factorisation of the dft in the order that its layers have.
-func (m *reversedDFT) factor(r Radices) *Factorisation {
-	fact := m.dft.factor(r)
+func (m *reversedDFT) factor(p *poll.Poller, r Radices) *Factorisation {
+	fact := m.dft.factor(p, r)
 	if own := m.radices; r == nil || slices.Equal(own, r(m.dft.rows)) {
 		fact.Out = Labels{}
 	} else {

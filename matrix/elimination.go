@@ -5,11 +5,12 @@ import (
 	"slices"
 
 	"volley/field"
+	"volley/internal/poll"
 )
 
 // Rank returns the rank of the matrix, in O(rows·cols·rank) field operations.
 func (d *Dense) Rank() int {
-	return len(d.eliminate().rows)
+	return len(d.eliminate(nil).rows)
 }
 
 // Echelon returns the reduced row echelon form of the matrix, without rows of zeros, in O(rows·cols·rank) field
@@ -18,7 +19,7 @@ func (d *Dense) Rank() int {
 // The columns of the matrix at the pivots are the leftmost basis of all its columns,
 // and column j is the sum of form[e][j] times column pivots[e].
 func (d *Dense) Echelon() (form *Dense, pivots []int) {
-	e := d.eliminate()
+	e := d.eliminate(nil)
 	pivots = slices.Sorted(slices.Values(e.pivots))
 	form = NewDense(d.f, len(pivots), d.cols)
 	for b, row := range e.rows {
@@ -33,17 +34,20 @@ func (d *Dense) Echelon() (form *Dense, pivots []int) {
 
 // Inverse returns the inverse, in O(K³) field operations. The error wraps [ErrSingular] where there is none; a matrix
 // that is not square is an error too.
-func (d *Dense) Inverse() (*Dense, error) {
+func (d *Dense) Inverse() (*Dense, error) { return d.inverse(nil) }
+
+func (d *Dense) inverse(p *poll.Poller) (*Dense, error) {
 	if err := checkSquare(d); err != nil {
 		return nil, err
 	}
-	e := d.eliminate()
+	e := d.eliminate(p)
 	if len(e.rows) < d.rows {
 		return nil, fmt.Errorf("%w: rank %d of %d", ErrSingular, len(e.rows), d.rows)
 	}
 	// Row b has its left unit in column pivots[b], and the right half's column r where the left's pivots[r] was.
 	out := NewDense(d.f, d.rows, d.cols)
 	for b, row := range e.rows {
+		p.Steps(len(e.pivots))
 		dst := out.Row(e.pivots[b])
 		for r, p := range e.pivots {
 			copy(dst[r*d.size:(r+1)*d.size], row[p*d.size:])
@@ -61,6 +65,7 @@ const panel = 32
 // Pivot columns are unit columns, and need no memory: the right half's column of the same row is kept in their place.
 type elimination struct {
 	d      *Dense
+	steps  *poll.Poller // a row that is added to another, times a coefficient, is a step
 	rows   [][]byte
 	pivots []int
 
@@ -70,8 +75,8 @@ type elimination struct {
 }
 
 // eliminate reduces the rows of d, without those that depend on rows before (Gauss–Jordan by panels of rows).
-func (d *Dense) eliminate() *elimination {
-	e := &elimination{d: d, spare: make([]byte, d.cols*d.size)}
+func (d *Dense) eliminate(p *poll.Poller) *elimination {
+	e := &elimination{d: d, steps: p, spare: make([]byte, d.cols*d.size)}
 	isPivot := make([]bool, d.cols)
 	for lo := 0; lo < d.rows; lo += panel {
 		old := len(e.rows)
@@ -130,6 +135,7 @@ func (e *elimination) normalize(row []byte, p int) []byte {
 
 // combine returns Σ coef[i]·src[i]; the memory of row, which is a source, is used for a later result.
 func (e *elimination) combine(row []byte) []byte {
+	e.steps.Steps(len(e.src))
 	dst := e.spare
 	e.d.f.Combine(dst, e.coef, e.src)
 	e.spare = row

@@ -1,11 +1,13 @@
 package matrix
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
 
 	"volley/field"
+	"volley/internal/poll"
 )
 
 // A Factorisation writes a K×K matrix as a product of layers, up to the order of
@@ -73,16 +75,31 @@ func (l Labels) Processor(label int) int {
 // The sources are the paper, sections "Computing a DFT Matrix", "Generalization"
 // and "Computing Lagrange Matrices"; Lin, Chung and Han for [LCH]; Cauchy and points
 // on other fibres than cosets go beyond the paper.
-func Factor(m Matrix, r Radices) *Factorisation {
-	if s, ok := m.(interface{ factor(Radices) *Factorisation }); ok && m.Rows() == m.Cols() {
-		return s.factor(r)
+func Factor(m Matrix, r Radices) *Factorisation { return factor(nil, m, r) }
+
+// FactorContext is [Factor] until the context ends: the error is then its cause.
+func FactorContext(ctx context.Context, m Matrix, r Radices) (fact *Factorisation, err error) {
+	defer poll.Catch(&err)
+	return factor(poll.New(ctx), m, r), nil
+}
+
+func factor(p *poll.Poller, m Matrix, r Radices) *Factorisation {
+	p.Steps(1)
+	if s, ok := m.(interface {
+		factor(*poll.Poller, Radices) *Factorisation
+	}); ok && m.Rows() == m.Cols() {
+		return s.factor(p, r)
 	}
 	return nil
 }
 
-func (m named) factor(r Radices) *Factorisation     { return Factor(m.Matrix, r) }
-func (m inverted) factor(r Radices) *Factorisation  { return Factor(m.of, r).backwards(Inverted) }
-func (m transpose) factor(r Radices) *Factorisation { return Factor(m.m, r).Transposed() }
+func (m named) factor(p *poll.Poller, r Radices) *Factorisation { return factor(p, m.Matrix, r) }
+func (m inverted) factor(p *poll.Poller, r Radices) *Factorisation {
+	return factor(p, m.of, r).backwards(Inverted)
+}
+func (m transpose) factor(p *poll.Poller, r Radices) *Factorisation {
+	return factor(p, m.m, r).Transposed()
+}
 
 // Transposed returns the factorisation of the transpose.
 func (f *Factorisation) Transposed() *Factorisation { return f.backwards(Transposed) }
@@ -134,7 +151,15 @@ func (f *Factorisation) Work() (n int) {
 
 // Times returns x·A: a packet for each column, from x, which has one for each row, all of one
 // length. It takes the multiply-adds of the layers.
-func (f *Factorisation) Times(x [][]byte) [][]byte {
+func (f *Factorisation) Times(x [][]byte) [][]byte { return f.times(nil, x) }
+
+// TimesContext is [Factorisation.Times] until the context ends: the error is then its cause.
+func (f *Factorisation) TimesContext(ctx context.Context, x [][]byte) (y [][]byte, err error) {
+	defer poll.Catch(&err)
+	return f.times(poll.New(ctx), x), nil
+}
+
+func (f *Factorisation) times(p *poll.Poller, x [][]byte) [][]byte {
 	packets := make([][]byte, len(x)) // by label
 	for k, packet := range x {
 		packets[f.In.Label(k)] = packet
@@ -152,13 +177,15 @@ func (f *Factorisation) Times(x [][]byte) [][]byte {
 		n := l.Size()
 		sources, coefs := make([][]byte, n), make([]field.Element, n)
 		for group := range x {
-			if l.Group(group) != group {
+			if p.Steps(1); l.Group(group) != group {
 				continue
 			}
+			l.ready(p, group)
 			for i := range n {
 				sources[i] = packets[l.Member(group, i)]
 			}
 			for j := range n {
+				p.Steps(n)
 				for i := range n {
 					coefs[i] = l.At(group, i, j)
 				}

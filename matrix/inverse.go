@@ -3,9 +3,9 @@ package matrix
 import (
 	"errors"
 	"fmt"
-	"sync"
 
 	"volley/field"
+	"volley/internal/poll"
 )
 
 // ErrSingular is wrapped by the errors of [Inverse] and [Dense.Inverse] without an inverse; the text gives the rank.
@@ -31,19 +31,31 @@ func Inverse(m Matrix) (Matrix, error) {
 	if err := CheckDense(m.Field(), m.Rows(), m.Cols()); err != nil {
 		return nil, fmt.Errorf("matrix: %s: %w", id, err)
 	}
-	inverse := sync.OnceValues(func() (*Dense, error) {
-		if d := stored(m); d != nil {
-			return d.Inverse()
-		}
-		return DenseOf(m).Inverse()
-	})
+	type result struct {
+		dense *Dense
+		err   error
+	}
+	var once poll.Once[result]
+	inverse := func(p *poll.Poller) (*Dense, error) {
+		r := once.Get(func() result {
+			d := stored(m)
+			if d == nil {
+				makeReady(p, m)
+				d = denseFunc(p, m.Field(), m.Rows(), m.Cols(), m.At)
+			}
+			inverse, err := d.inverse(p)
+			return result{inverse, err}
+		})
+		return r.dense, r.err
+	}
 	if !invertible(m) {
-		if _, err := inverse(); err != nil {
+		if _, err := inverse(nil); err != nil {
 			return nil, fmt.Errorf("matrix: %s: %w", id, err)
 		}
 	}
-	return inverted{m, func(i, j int) field.Element {
-		d, err := inverse()
+	prepare := func(p *poll.Poller) { _, _ = inverse(p) }
+	return inverted{m, prepare, func(i, j int) field.Element {
+		d, err := inverse(nil)
 		if err != nil {
 			panic(err) // of a matrix that has one
 		}
@@ -83,8 +95,9 @@ func onDemand(m Matrix) Matrix {
 
 // An inverted matrix remembers what it is the inverse of.
 type inverted struct {
-	of Matrix
-	at func(i, j int) field.Element
+	of      Matrix
+	prepare func(*poll.Poller) // for at
+	at      func(i, j int) field.Element
 }
 
 func (m inverted) Field() field.Field { return m.of.Field() }
@@ -92,6 +105,8 @@ func (m inverted) Rows() int          { return m.of.Cols() }
 func (m inverted) Cols() int          { return m.of.Rows() }
 func (m inverted) ID() string         { return "inverse(" + m.of.ID() + ")" }
 func (m inverted) inverse() Matrix    { return m.of }
+
+func (m inverted) ready(p *poll.Poller) { m.prepare(p) }
 
 func (m inverted) At(i, j int) field.Element {
 	checkEntry(i, j, m.Rows(), m.Cols())

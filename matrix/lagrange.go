@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"volley/field"
+	"volley/internal/poll"
 )
 
 var lagrangeFamily = Family{
@@ -43,16 +44,15 @@ func Lagrange(omega, alpha Points) (Matrix, error) {
 
 // newLagrange is Lagrange for points over one field.
 func newLagrange(omega, alpha Points) *lagrange {
-	largest := func() *arranged { return findTower(omega.Field(), [][]field.Element{elements(omega)}, false, nil)[0] }
-	return &lagrange{omega: omega, alpha: alpha, tower: sync.OnceValue(largest),
+	return &lagrange{omega: omega, alpha: alpha,
 		rows: make([]lazyElement, omega.Len()), columns: make([]lazyElement, alpha.Len())}
 }
 
 type lagrange struct {
 	omega, alpha Points
-	tower        func() *arranged // of ω
-	rows         []lazyElement    // 1/P'(ω_i), P(z) = Π_l (z - ω_l)
-	columns      []lazyElement    // P(α_j)
+	tower        poll.Once[*arranged] // of ω, the largest
+	rows         []lazyElement        // 1/P'(ω_i), P(z) = Π_l (z - ω_l)
+	columns      []lazyElement        // P(α_j)
 }
 
 // lazyElement is computed when first asked for.
@@ -95,37 +95,49 @@ func (m *lagrange) columnBlock(first, columns int) Matrix {
 
 // vanishing returns P(α_j).
 func (m *lagrange) vanishing(j int) field.Element {
-	return m.columns[j].get(func() field.Element { return m.tower().vanishing(m.alpha.At(j)) })
+	return m.columns[j].get(func() field.Element { return m.arranged(nil).vanishing(m.alpha.At(j)) })
 }
 
 // weight returns 1/P'(ω_i).
 func (m *lagrange) weight(i int) field.Element {
 	return m.rows[i].get(func() field.Element {
-		t := m.tower()
+		t := m.arranged(nil)
 		return m.Field().Inv(t.derivative(t.label[i]))
 	})
 }
 
+// arranged returns the points ω by their structure.
+func (m *lagrange) arranged(p *poll.Poller) *arranged {
+	return m.tower.Get(func() *arranged {
+		return findTower(p, m.Field(), [][]field.Element{elementsOf(p, m.omega)}, false, nil)[0]
+	})
+}
+
+func (m *lagrange) ready(p *poll.Poller) { m.arranged(p) }
+
 // elements lists the points.
-func elements(p Points) []field.Element {
-	list := make([]field.Element, p.Len())
+func elements(points Points) []field.Element { return elementsOf(nil, points) }
+
+func elementsOf(p *poll.Poller, points Points) []field.Element {
+	list := make([]field.Element, points.Len())
 	for k := range list {
-		list[k] = p.At(k)
+		list[k] = points.At(k)
+		p.Steps(1)
 	}
 	return list
 }
 
 // factor finds the structure that both sets of points have.
-func (m *lagrange) factor(r Radices) *Factorisation {
-	return factorLagrange("lagrange", arrangeBoth(m.omega, m.alpha, r))
+func (m *lagrange) factor(p *poll.Poller, r Radices) *Factorisation {
+	return factorLagrange("lagrange", arrangeBoth(p, m.omega, m.alpha, r))
 }
 
 // arrangeBoth finds the tower of largest degree that both sets of points have.
-func arrangeBoth(omega, alpha Points, r Radices) []*arranged {
+func arrangeBoth(p *poll.Poller, omega, alpha Points, r Radices) []*arranged {
 	if omega.Len() > mostSearched {
 		return nil
 	}
-	return findTower(omega.Field(), [][]field.Element{elements(omega), elements(alpha)}, false, r)
+	return findTower(p, omega.Field(), [][]field.Element{elementsOf(p, omega), elementsOf(p, alpha)}, false, r)
 }
 
 // factorLagrange returns the factorisation from values at w[0]'s points, through coefficients, to values at w[1]'s.

@@ -1,12 +1,13 @@
 package matrix
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 
 	"volley/field"
+	"volley/internal/poll"
 )
 
 // A Layer is a K×K matrix that is block-diagonal but for the order of its rows and columns: a partition of the indexes
@@ -22,6 +23,9 @@ type Layer struct {
 	f  field.Field
 	at func(group, i, j int) field.Element
 
+	// prepare makes what at takes long to make for a group; nil: nothing.
+	prepare func(p *poll.Poller, group int)
+
 	// alike is a weight: groups that differ in digits of lower weights only have one matrix.
 	alike int
 }
@@ -31,6 +35,23 @@ func (l Layer) Field() field.Field { return l.f }
 
 // At returns entry (i, j) of the matrix of a group, named as [Partition.Group] does, between its members i and j.
 func (l Layer) At(group, i, j int) field.Element { return l.at(group, i, j) }
+
+// Ready makes what [Layer.At] would make when it is first asked for an entry of a group, such as an inverse or a product.
+// Unlike it, Ready returns the cause of the context when that ends. The next who asks then makes it.
+func (l Layer) Ready(ctx context.Context, group int) (err error) {
+	if l.prepare == nil {
+		return nil
+	}
+	defer poll.Catch(&err)
+	l.prepare(poll.New(ctx), group)
+	return nil
+}
+
+func (l Layer) ready(p *poll.Poller, group int) {
+	if l.prepare != nil {
+		l.prepare(p, group)
+	}
+}
 
 // First returns the first group that has the matrix of a group, as far as it is known: all in between have it, too.
 func (l Layer) First(group int) int { return group - group%l.alike }
@@ -116,10 +137,12 @@ func Inverted(layers []Layer) []Layer {
 
 func (l Layer) inverted() Layer {
 	n, f := l.Size(), l.f
-	forward := l.at
-	inverse := perLabel(l.K, func(group int) []field.Element {
+	forward, before := l.at, l
+	inverse := perLabel(l.K, func(p *poll.Poller, group int) []field.Element {
+		before.ready(p, group)
 		a := make([]field.Element, 0, n*n)
 		for i := range n * n {
+			p.Steps(1)
 			a = append(a, forward(group, i/n, i%n))
 		}
 		if n == 2 { // as of a butterfly
@@ -129,32 +152,29 @@ func (l Layer) inverted() Layer {
 				return []field.Element{f.Mul(c, a[3]), f.Mul(minus, a[1]), f.Mul(minus, a[2]), f.Mul(c, a[0])}
 			}
 		}
-		inv, err := DenseFunc(f, n, n, func(i, j int) field.Element { return a[i*n+j] }).Inverse()
+		inv, err := denseFunc(p, f, n, n, func(i, j int) field.Element { return a[i*n+j] }).inverse(p)
 		if err != nil {
 			panic(fmt.Sprintf("matrix: layer %s, group of %d: %v", l.Name, group, err))
 		}
 		for i := range a {
+			p.Steps(1)
 			a[i] = inv.At(i/n, i%n)
 		}
 		return a
 	})
 	l.Name = toggle(l.Name, "inverse ")
 	first := l.First
-	l.at = func(group, i, j int) field.Element { return inverse(first(group))[i*n+j] }
+	l.at = func(group, i, j int) field.Element { return inverse(nil, first(group))[i*n+j] }
+	l.prepare = func(p *poll.Poller, group int) { inverse(p, first(group)) }
 	return l
 }
 
-// perLabel keeps what of returns for each label below k, which is asked for once.
-func perLabel[T any](k int, of func(label int) T) func(label int) T {
-	type kept struct {
-		once  sync.Once
-		value T
-	}
-	all := sync.OnceValue(func() []kept { return make([]kept, k) })
-	return func(label int) T {
-		l := &all()[label]
-		l.once.Do(func() { l.value = of(label) })
-		return l.value
+// perLabel keeps what of returns for each label below k, which is asked for once, or again where a context ended it.
+func perLabel[T any](k int, of func(p *poll.Poller, label int) T) func(p *poll.Poller, label int) T {
+	var all poll.Once[[]poll.Once[T]]
+	return func(p *poll.Poller, label int) T {
+		l := &all.Get(func() []poll.Once[T] { return make([]poll.Once[T], k) })[label]
+		return l.Get(func() T { return of(p, label) })
 	}
 }
 
@@ -170,15 +190,19 @@ func toggle(name, prefix string) string {
 // with the same quotient by alike have the same d.
 func scaleRows(layers []Layer, alike int, d func(k int) field.Element) {
 	l := &layers[0]
-	f, at, part, of := l.f, l.at, l.Partition, perLabel(l.K/alike, func(i int) field.Element { return d(i * alike) })
-	l.at = func(group, i, j int) field.Element { return f.Mul(of(part.Member(group, i)/alike), at(group, i, j)) }
+	f, at, part, of := l.f, l.at, l.Partition, perLabel(l.K/alike, func(_ *poll.Poller, i int) field.Element { return d(i * alike) })
+	l.at = func(group, i, j int) field.Element {
+		return f.Mul(of(nil, part.Member(group, i)/alike), at(group, i, j))
+	}
 	l.alike = min(l.alike, alike)
 }
 
 func scaleColumns(layers []Layer, alike int, d func(k int) field.Element) {
 	l := &layers[len(layers)-1]
-	f, at, part, of := l.f, l.at, l.Partition, perLabel(l.K/alike, func(i int) field.Element { return d(i * alike) })
-	l.at = func(group, i, j int) field.Element { return f.Mul(at(group, i, j), of(part.Member(group, j)/alike)) }
+	f, at, part, of := l.f, l.at, l.Partition, perLabel(l.K/alike, func(_ *poll.Poller, i int) field.Element { return d(i * alike) })
+	l.at = func(group, i, j int) field.Element {
+		return f.Mul(at(group, i, j), of(nil, part.Member(group, j)/alike))
+	}
 	l.alike = min(l.alike, alike)
 }
 
@@ -201,16 +225,18 @@ func Fuse(layers []Layer) Layer {
 	part := Span(layers)
 	f, n := layers[0].f, part.Size()
 	// row calls each with the entries that a layer has in row i of a group, and with their columns j.
-	row := func(l Layer, group, i int, each func(j int, e field.Element)) {
+	row := func(p *poll.Poller, l Layer, group, i int, each func(j int, e field.Element)) {
 		of, a := l.Group(part.Member(group, i)), l.Index(part.Member(group, i))
+		l.ready(p, of)
 		for b := range l.Size() {
+			p.Steps(1)
 			each(part.Index(l.Member(of, b)), l.at(of, a, b))
 		}
 	}
-	products := perLabel(part.K, func(group int) *Dense {
+	products := perLabel(part.K, func(p *poll.Poller, group int) *Dense {
 		d := NewDense(f, n, n)
 		for i := range n {
-			row(layers[last], group, i, func(j int, e field.Element) { d.put(i, j, e) })
+			row(p, layers[last], group, i, func(j int, e field.Element) { d.put(i, j, e) })
 		}
 		for _, l := range slices.Backward(layers[:last]) {
 			next := NewDense(f, n, n)
@@ -218,7 +244,7 @@ func Fuse(layers []Layer) Layer {
 			var rows [][]byte
 			for i := range n {
 				coefs, rows = coefs[:0], rows[:0]
-				row(l, group, i, func(j int, e field.Element) { coefs, rows = append(coefs, e), append(rows, d.Row(j)) })
+				row(p, l, group, i, func(j int, e field.Element) { coefs, rows = append(coefs, e), append(rows, d.Row(j)) })
 				f.Combine(next.Row(i), coefs, rows)
 			}
 			d = next
@@ -232,7 +258,8 @@ func Fuse(layers []Layer) Layer {
 			fused.Name = "fused"
 		}
 	}
-	fused.at = func(group, i, j int) field.Element { return products(fused.First(group)).At(i, j) }
+	fused.at = func(group, i, j int) field.Element { return products(nil, fused.First(group)).At(i, j) }
+	fused.prepare = func(p *poll.Poller, group int) { products(p, fused.First(group)) }
 	return fused
 }
 

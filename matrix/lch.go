@@ -5,6 +5,7 @@ import (
 	"math/bits"
 
 	"volley/field"
+	"volley/internal/poll"
 )
 
 var lchFamily = Family{
@@ -87,7 +88,7 @@ func (m *lch) scale(l int) field.Element {
 }
 
 // factor returns the layers of the additive FFT, whose basis is that of the tower.
-func (m *lch) factor(Radices) *Factorisation {
+func (m *lch) factor(*poll.Poller, Radices) *Factorisation {
 	if !m.tower.structured() {
 		return nil
 	}

@@ -15,7 +15,7 @@ import (
 //	rowBlock(first, rows int) Matrix         some rows, with structure; nil: none known: [Block]
 //	columnBlock(first, columns int) Matrix   some columns, likewise
 //	split(b *rowBlock)                       some rows as a product with diagonals
-//	factor(Radices) *Factorisation           layers; nil: none known: [Factor]
+//	factor(*poll.Poller, Radices) *Factorisation layers; nil: none known: [Factor]
 
 // A PointSet is one of the point sets that define a matrix: "x" and "y" of a Cauchy matrix, "omega" and "alpha" of a
 // Lagrange matrix, "alpha" of a Vandermonde matrix.
@@ -74,6 +74,6 @@ func (n named) columnBlock(first, columns int) Matrix { return columnBlock(n.Mat
 
 // disjoint reports whether the sets have no point in common.
 func disjoint(a, b Points) bool {
-	there := setOf(elements(a))
+	there := setOf(nil, elements(a))
 	return !slices.ContainsFunc(elements(b), func(z field.Element) bool { return there[z] })
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"volley/field"
+	"volley/internal/poll"
 )
 
 // A fold is the polynomial map π(z) = z^r + b·z, r a prime. It takes the r points of a full fibre to one:
@@ -112,24 +113,24 @@ func (w *tower) layers() []Layer {
 		if radix == 2 && t < len(w.folds) && !w.folds[t].linear.IsZero() {
 			unit = w.f.Inv(w.folds[t].linear)
 		}
-		value := perLabel(w.n/weight, func(i int) field.Element { return w.f.Mul(unit, w.value(t, i*weight)) })
+		value := perLabel(w.n/weight, func(_ *poll.Poller, i int) field.Element { return w.f.Mul(unit, w.value(t, i*weight)) })
 		at := func(group, i, j int) field.Element {
 			if i == 0 {
 				return field.One
 			}
-			return value(part.Member(group, j) / weight)
+			return value(nil, part.Member(group, j)/weight)
 		}
 		if radix > 2 {
-			powers := perLabel(w.n/weight, func(i int) []field.Element {
-				list, v := []field.Element{field.One}, value(i)
+			powers := perLabel(w.n/weight, func(_ *poll.Poller, i int) []field.Element {
+				list, v := []field.Element{field.One}, value(nil, i)
 				for len(list) < radix {
 					list = append(list, w.f.Mul(list[len(list)-1], v))
 				}
 				return list
 			})
-			at = func(group, i, j int) field.Element { return powers(part.Member(group, j) / weight)[i] }
+			at = func(group, i, j int) field.Element { return powers(nil, part.Member(group, j)/weight)[i] }
 		}
-		list = append(list, Layer{name, part, w.f, at, weight})
+		list = append(list, Layer{Name: name, Partition: part, f: w.f, at: at, alike: weight})
 	}
 	stage("draw", len(w.folds), z, w.n/z)
 	for t := len(w.folds) - 1; t >= 0; t-- {

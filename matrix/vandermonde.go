@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"volley/field"
+	"volley/internal/poll"
 )
 
 var vandermondeFamily = Family{
@@ -51,26 +52,31 @@ func (m vandermonde) At(i, j int) field.Element {
 // inverse returns the coefficients of Φ_j, which is 1 at α_j and 0 at the other points, in row j.
 func (m vandermonde) inverse() Matrix {
 	f, n, size := m.Field(), m.rows, m.Field().SymbolBytes()
-	vanishing := sync.OnceValue(func() []field.Element { // coefficients of Π (z - α_l), from that of 1 on
-		p := append(make([]field.Element, 0, n+1), field.One)
-		for l := range n {
-			a := m.points.At(l)
-			p = append(p, field.One)
-			for i := l; i > 0; i-- {
-				p[i] = f.Sub(p[i-1], f.Mul(a, p[i]))
+	product := new(poll.Once[[]field.Element])
+	vanishing := func(steps *poll.Poller) []field.Element { // coefficients of Π (z - α_l), from that of 1 on
+		return product.Get(func() []field.Element {
+			p := append(make([]field.Element, 0, n+1), field.One)
+			for l := range n {
+				a := m.points.At(l)
+				p = append(p, field.One)
+				for i := l; i > 0; i-- {
+					p[i] = f.Sub(p[i-1], f.Mul(a, p[i]))
+				}
+				p[0] = f.Sub(field.Element{}, f.Mul(a, p[0]))
+				steps.Steps(1 + l)
 			}
-			p[0] = f.Sub(field.Element{}, f.Mul(a, p[0]))
-		}
-		return p
-	})
+			return p
+		})
+	}
 	rows := make([]struct {
 		once    sync.Once
 		symbols []byte
 	}, n)
-	return inverted{m, func(j, i int) field.Element {
+	prepare := func(p *poll.Poller) { vanishing(p) }
+	return inverted{m, prepare, func(j, i int) field.Element {
 		row := &rows[j]
 		row.once.Do(func() {
-			p, a := vanishing(), m.points.At(j)
+			p, a := vanishing(nil), m.points.At(j)
 			quotient, value := make([]field.Element, n), field.Element{} // by z - α_j, and what it is at α_j
 			for i := range slices.Backward(quotient) {
 				quotient[i] = p[i+1]
@@ -95,11 +101,11 @@ func (m vandermonde) columnBlock(first, columns int) Matrix {
 	return vandermonde{part(m.points, first, columns), m.rows}
 }
 
-func (m vandermonde) factor(r Radices) *Factorisation {
+func (m vandermonde) factor(p *poll.Poller, r Radices) *Factorisation {
 	points := m.points
 	const name = "draw-and-loose"
-	if p, ok := points.(*cosetPoints); ok && (r == nil || slices.Equal(p.radices, r(p.z))) {
-		w := cosetTower(p.Field(), p.n, p.radices, p.At)
+	if c, ok := points.(*cosetPoints); ok && (r == nil || slices.Equal(c.radices, r(c.z))) {
+		w := cosetTower(c.Field(), c.n, c.radices, c.At)
 		if !w.structured() {
 			return nil
 		}
@@ -108,7 +114,7 @@ func (m vandermonde) factor(r Radices) *Factorisation {
 	if points.Len() > mostSearched {
 		return nil
 	}
-	w := findTower(points.Field(), [][]field.Element{elements(points)}, true, r)[0]
+	w := findTower(p, points.Field(), [][]field.Element{elementsOf(p, points)}, true, r)[0]
 	if !w.structured() {
 		return nil
 	}

@@ -1,6 +1,10 @@
 package plan
 
-import "volley/field"
+import (
+	"context"
+
+	"volley/field"
+)
 
 // A Slot is an index into a processor's memory, from 0. Memory is append-only: slots 0 … Inputs-1 are the processor's
 // own packets; each combination computed and each element received takes the next slot, in program order.
@@ -145,8 +149,9 @@ type Together struct {
 	Combinations, Terms int // numbers of these, at most
 
 	// Each computes one combination after the other, which is gone after the call. It returns the outputs, and the terms
-	// that each processor's own program leaves out of those in its schedule, as their coefficients are zero.
-	Each func(compute func(Combination)) (outputs []Slot, zeros []int)
+	// that each processor's own program leaves out of those in its schedule, as their coefficients are zero. The error is
+	// the cause of the context, unless nil, that has ended.
+	Each func(ctx context.Context, compute func(Combination)) (outputs []Slot, zeros []int, err error)
 }
 
 // Schedule returns the schedule of the program, with the terms that it has.

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"cmp"
+	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"strings"
 
 	"volley/field"
+	"volley/internal/poll"
 )
 
 // A Rule names a condition that every plan meets; see [Validate].
@@ -85,11 +87,17 @@ func (e *ValidationError) Error() string {
 // error is a *[ValidationError].
 //
 // Whether the plan computes the right matrix is another question: see package verify.
-func Validate(p Plan) error {
+func Validate(p Plan) error { return ValidateContext(context.Background(), p) }
+
+// ValidateContext is [Validate] until the context ends: the error is then its cause.
+func ValidateContext(ctx context.Context, p Plan) (err error) {
+	defer poll.Catch(&err)
+	p = poll.Under(ctx, p)
 	info := p.Info()
 	v := &validator{
 		info:    info,
 		rounds:  info.Rounds(),
+		steps:   poll.New(ctx),
 		waiting: map[message]delivery{},
 		rows:    map[int]bool{},
 		columns: map[int]bool{},
@@ -101,8 +109,12 @@ func Validate(p Plan) error {
 		if v.full() {
 			break
 		}
+		v.steps.Steps(1)
 		prog, err := p.Program(k)
 		if err != nil {
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
 			v.report(Violation{RuleProgram, k, -1, -1, -1, err.Error(), "a program"})
 			continue
 		}
@@ -142,6 +154,7 @@ type delivery struct {
 type validator struct {
 	info    Info
 	rounds  int
+	steps   *poll.Poller
 	waiting map[message]delivery // one side seen, the other not yet
 	rows    map[int]bool         // rows of A seen as inputs
 	columns map[int]bool         // columns of A seen as outputs
@@ -189,12 +202,14 @@ func (v *validator) program(k int, prog *Program) {
 			if v.end(k, t, s.Port, s.Dst, len(s.Slots), used) {
 				v.meet(k, message{t, k, s.Port}, delivery{s.Dst, len(s.Slots), true})
 			}
+			v.steps.Steps(1 + len(s.Slots))
 			for _, slot := range s.Slots {
 				v.slot(k, t, s.Port, slot, slots)
 			}
 		}
 		clear(used)
 		last := -1
+		v.steps.Steps(len(r.Recvs))
 		for _, x := range r.Recvs {
 			if x.Port < last {
 				v.report(Violation{RuleOrder, k, t, x.Port, -1, fmt.Sprint("after port ", last), "receives in port order"})
@@ -215,6 +230,7 @@ func (v *validator) program(k int, prog *Program) {
 // combinations checks a list of combinations and returns the slots there are after it.
 func (v *validator) combinations(k, t, slots int, list []Combination) int {
 	for _, c := range list {
+		v.steps.Steps(1 + len(c))
 		for _, term := range c {
 			v.slot(k, t, -1, term.Slot, slots)
 			if !field.Contains(v.info.Field, term.Coef) {

@@ -13,6 +13,7 @@ import (
 	"fmt"
 
 	"volley/field"
+	"volley/internal/poll"
 	"volley/matrix"
 	"volley/plan"
 )
@@ -49,7 +50,11 @@ func (e *MismatchError) Error() string {
 // Check checks that p obeys the rules of the model and computes a, exactly, over the field of both. It returns nil, a
 // *plan.ValidationError, a *MismatchError, or an error when the shapes or fields of p and a differ or a program cannot
 // be made. Where p cuts packets into pieces, a may be of whole packets, all pieces of which are coded alike.
-func Check(p plan.Plan, a matrix.Matrix) error {
+func Check(p plan.Plan, a matrix.Matrix) error { return CheckContext(context.Background(), p, a) }
+
+// CheckContext is [Check] until the context ends: the error is then its cause.
+func CheckContext(ctx context.Context, p plan.Plan, a matrix.Matrix) (err error) {
+	defer poll.Catch(&err)
 	info := p.Info()
 	if info.Field.Name() != a.Field().Name() {
 		return fmt.Errorf("verify: a plan over %s and a matrix over %s", info.Field.Name(), a.Field().Name())
@@ -61,26 +66,29 @@ func Check(p plan.Plan, a matrix.Matrix) error {
 	if info.Rows != pieces*a.Rows() || info.Columns != pieces*a.Cols() {
 		return fmt.Errorf("verify: a plan of %d rows and %d columns and a matrix of %d and %d", info.Rows, info.Columns, a.Rows(), a.Cols())
 	}
-	p = &remembered{p, map[int]*plan.Program{}}
-	if err := plan.Validate(p); err != nil {
+	poll.Must(matrix.Ready(ctx, a))
+	p = &remembered{poll.Under(ctx, p), map[int]*plan.Program{}}
+	if err := plan.ValidateContext(ctx, p); err != nil {
 		return err
 	}
 	m, err := plan.Materialize(p)
 	if err != nil {
 		return err
 	}
-	memories, err := Trace(context.Background(), m)
+	memories, err := Trace(ctx, m)
 	if err != nil {
 		return err
 	}
 	var wrong MismatchError
 	size := info.Field.SymbolBytes()
 	column := make([]byte, info.Rows*size) // of A, as a packet
+	steps := poll.New(ctx)
 	for k, memory := range memories {
 		for o, slot := range m.Programs[k].Outputs {
 			j := m.Column(k, o)
 			clear(column)
 			for i := range a.Rows() {
+				steps.Steps(1)
 				e := a.At(i, j/pieces)
 				if !field.Contains(info.Field, e) {
 					return fmt.Errorf("verify: entry (%d, %d) of the matrix is %v, outside the field %s", i, j/pieces, e, info.Field.Name())
@@ -164,8 +172,9 @@ func (m *Memory) Coefficient(slot plan.Slot, row int) field.Element {
 	return field.Symbol(m.field, m.slots[slot][row*m.field.SymbolBytes():])
 }
 
-func (m *Memory) compute(list []plan.Combination) {
+func (m *Memory) compute(steps *poll.Poller, list []plan.Combination) {
 	for _, c := range list {
+		steps.Steps(1 + len(c))
 		coefs := make([]field.Element, len(c))
 		from := make([][]byte, len(c))
 		for i, term := range c {
@@ -178,12 +187,15 @@ func (m *Memory) compute(list []plan.Combination) {
 }
 
 // Trace runs a valid plan on unit vectors and returns all memories in the end. The error is the cause of ctx.
-func Trace(ctx context.Context, p *plan.Materialized) ([]*Memory, error) {
+func Trace(ctx context.Context, p *plan.Materialized) (all []*Memory, err error) {
+	defer poll.Catch(&err)
+	steps := poll.New(ctx)
 	f := p.Common.Field
-	all := make([]*Memory, p.Common.Processors)
+	all = make([]*Memory, p.Common.Processors)
 	for k := range all {
 		all[k] = &Memory{field: f, bytes: p.Common.Rows * f.SymbolBytes()}
 		for i := range p.Programs[k].Inputs {
+			steps.Steps(1)
 			unit := make([]byte, all[k].bytes)
 			field.PutSymbol(f, unit[p.Row(k, i)*f.SymbolBytes():], field.One)
 			all[k].slots = append(all[k].slots, unit)
@@ -194,16 +206,17 @@ func Trace(ctx context.Context, p *plan.Materialized) ([]*Memory, error) {
 			return nil, context.Cause(ctx)
 		}
 		for k, prog := range p.Programs {
-			all[k].compute(prog.Rounds[t].Compute)
+			all[k].compute(steps, prog.Rounds[t].Compute)
 		}
 		for _, x := range messages {
 			for _, slot := range x.Slots {
+				steps.Steps(1)
 				all[x.Dst].slots = append(all[x.Dst].slots, all[x.Src].slots[slot])
 			}
 		}
 	}
 	for k, prog := range p.Programs {
-		all[k].compute(prog.Compute)
+		all[k].compute(steps, prog.Compute)
 	}
 	return all, nil
 }

@@ -4,6 +4,8 @@ import (
 	"slices"
 
 	"volley/field"
+	"volley/internal/poll"
+	"volley/matrix"
 	"volley/plan"
 )
 
@@ -22,6 +24,8 @@ type Builder struct {
 	ended   [3]int      // how much of these belongs to rounds that have ended
 	spare   []plan.Slot // from which lists of slots are cut
 
+	poller *poll.Poller // of what is added; nil: nothing ends it
+
 	backwards bool // whether totals are kept, for [Builder.Transposed]
 	totals    []total
 }
@@ -32,9 +36,20 @@ type total struct {
 	of   []Addend
 }
 
+// Steps counts steps of what adds nothing to the program, such as a search, so that a context can end it.
+func (b *Builder) Steps(n int) { b.poller.Steps(n) }
+
+// Ready makes what a layer takes long to make for the coefficients of a group, where these are wanted.
+func (b *Builder) Ready(l matrix.Layer, group int) {
+	if ctx := b.poller.Context(); ctx != nil && b.Coding {
+		poll.Must(l.Ready(ctx, group))
+	}
+}
+
 // Compute makes the combination the next slot. It has so many terms where no coefficient is zero. When only the
 // schedule is wanted the function is not called, so that a schedule costs no coefficients.
 func (b *Builder) Compute(terms int, combination func() plan.Combination) plan.Slot {
+	b.Steps(1)
 	b.terms += terms
 	var c plan.Combination
 	if b.Coding {
@@ -47,11 +62,13 @@ func (b *Builder) Compute(terms int, combination func() plan.Combination) plan.S
 
 // Send sends the packets in slots to processor dst in this round.
 func (b *Builder) Send(port, dst int, slots []plan.Slot) {
+	b.Steps(len(slots))
 	b.sends = append(b.sends, plan.Send{Port: port, Dst: dst, Slots: slots})
 }
 
 // Receive receives count elements from processor src in this round and returns the slots that they take.
 func (b *Builder) Receive(port, src, count int) []plan.Slot {
+	b.Steps(count)
 	b.recvs = append(b.recvs, plan.Recv{Port: port, Src: src, Count: count})
 	slots := b.list(count)
 	for i := range slots {
@@ -73,6 +90,7 @@ func (b *Builder) list(n int) []plan.Slot {
 
 // EndRound closes the round, which may be empty, and opens the next.
 func (b *Builder) EndRound() {
+	b.Steps(1)
 	b.program.Rounds = append(b.program.Rounds, plan.Round{
 		Compute: since(b.compute, &b.ended[0]), Sends: since(b.sends, &b.ended[1]), Recvs: since(b.recvs, &b.ended[2]),
 	})
@@ -106,6 +124,7 @@ func (b *Builder) Inputs(n int) []plan.Slot {
 	b.slots, b.program.Inputs = n, n
 	list := make([]plan.Slot, n)
 	for i := range list {
+		b.Steps(1)
 		list[i] = i
 	}
 	return list
@@ -139,15 +158,18 @@ func (b *Builder) Total(list []Addend) plan.Slot {
 	}
 	terms := 0
 	for _, a := range list {
+		b.Steps(1)
 		terms += a.terms
 	}
 	slot := b.Compute(terms, func() plan.Combination {
 		c := make(Sum, 0, terms)
 		for _, a := range list {
 			if a.combination != nil {
+				b.Steps(a.terms)
 				c = append(c, a.combination()...)
 			}
 			for i, slot := range a.slots {
+				b.Steps(1)
 				c.Add(slot, a.weight(i))
 			}
 		}
@@ -171,11 +193,12 @@ func (a Addend) weight(i int) field.Element {
 // returns outputs of the part as it is forwards, -1 for none. Own has an input of the transposed part for each of these
 // outputs, nil for none. Transposed returns the slot of a sum for each of these inputs.
 func (b *Builder) Transposed(write func(forward *Builder) (outputs []plan.Slot, own [][]Addend)) []plan.Slot {
-	forward := &Builder{backwards: true}
+	forward := &Builder{backwards: true, poller: b.poller}
 	outputs, own := write(forward)
 	sums := forward.roomForSums(outputs, own)
 	for i, slot := range outputs {
 		if slot >= 0 {
+			b.Steps(len(own[i]))
 			sums[slot] = append(sums[slot], own[i]...)
 		}
 	}
@@ -186,6 +209,7 @@ func (b *Builder) Transposed(write func(forward *Builder) (outputs []plan.Slot, 
 			sum := b.Total(sums[end])
 			for _, a := range forward.total(end) {
 				for i, slot := range a.slots {
+					b.Steps(1)
 					addend := b.addend(sum)
 					if a.coef != nil {
 						addend.coef = func(int) field.Element { return a.coef(i) }
@@ -228,6 +252,7 @@ func (b *Builder) Transposed(write func(forward *Builder) (outputs []plan.Slot, 
 func (b *Builder) roomForSums(outputs []plan.Slot, own [][]Addend) [][]Addend {
 	counts, all := make([]int, b.slots), 0
 	count := func(slot plan.Slot, n int) {
+		b.Steps(1)
 		counts[slot] += n
 		all += n
 	}
@@ -250,6 +275,7 @@ func (b *Builder) roomForSums(outputs []plan.Slot, own [][]Addend) [][]Addend {
 	}
 	sums, room := make([][]Addend, b.slots), make([]Addend, all)
 	for slot, n := range counts {
+		b.Steps(1)
 		sums[slot], room = room[:0:n], room[n:]
 	}
 	return sums

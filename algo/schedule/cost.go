@@ -1,8 +1,10 @@
 package schedule
 
 import (
+	"context"
 	"math"
 
+	"volley/internal/poll"
 	"volley/plan"
 	"volley/sim"
 )
@@ -23,12 +25,15 @@ func Clog(n, ports int) int {
 }
 
 // Undominated returns the plans that no other one beats, the fewest rounds first; of equal ones the first.
-func Undominated(plans []plan.Plan) []plan.Plan {
+func Undominated(plans []plan.Plan) []plan.Plan { return UndominatedUnder(context.Background(), plans) }
+
+// UndominatedUnder is [Undominated] as a part of planning, which the context ends unless it is nil.
+func UndominatedUnder(ctx context.Context, plans []plan.Plan) []plan.Plan {
 	return sim.Front(plans, func(p plan.Plan) sim.Cost {
 		if c, known := Least(p); known {
 			return c
 		}
-		return sim.Count(p)
+		return sim.Count(poll.Under(ctx, p))
 	})
 }
 

@@ -1,6 +1,8 @@
 package schedule
 
 import (
+	"context"
+
 	"volley/field"
 	"volley/plan"
 	"volley/sim"
@@ -41,10 +43,12 @@ type Step interface {
 
 // A Partition is a partition of the processors into groups that run one step side by side.
 type Partition struct {
-	Step    Step
-	Group   func(proc int) Group // as the processor sees it
-	Whole   bool                 // all processors are one group
-	Uniform bool                 // all groups are as large as the step's largest
+	Step  Step
+	Group func(proc int) Group // as the processor sees it
+	// Ready, unless nil, makes what the entries of a processor's group take long to make; see [Builder.Ready].
+	Ready   func(b *Builder, proc int)
+	Whole   bool // all processors are one group
+	Uniform bool // all groups are as large as the step's largest
 }
 
 // Whole returns the partition that runs a step on all as one group; its entries at may be nil for a schedule alone.
@@ -74,11 +78,14 @@ func Compile(name, parameters string, f field.Field, processors, ports int, laye
 		Write: func(b *Builder, proc int) []plan.Slot {
 			slots := b.Inputs(1)
 			for _, l := range layers {
+				if l.Ready != nil {
+					l.Ready(b, proc)
+				}
 				slots = []plan.Slot{l.Step.Encode(b, l.Group(proc), slots[0])}
 			}
 			return slots
 		},
-		Kinds: func() []plan.Class { return kinds(processors, layers) },
+		Kinds: func(ctx context.Context) []plan.Class { return kinds(ctx, processors, layers) },
 	}
 }
 
@@ -100,11 +107,18 @@ func least(layers []Partition) sim.Cost {
 }
 
 // kinds returns the classes of the one layer with several schedules, if it spans all processors, and else nil.
-func kinds(processors int, layers []Partition) []plan.Class {
+func kinds(ctx context.Context, processors int, layers []Partition) []plan.Class {
 	classes := Alike(processors)
 	differ := 0
 	for _, l := range layers {
-		of := l.Step.Classes()
+		var of []plan.Class
+		if step, ok := l.Step.(interface {
+			ClassesUnder(context.Context) []plan.Class
+		}); ok {
+			of = step.ClassesUnder(ctx) // there are many members to look at
+		} else {
+			of = l.Step.Classes()
+		}
 		switch {
 		case l.Uniform && len(of) == 1:
 		case l.Whole:
@@ -123,7 +137,9 @@ func kinds(processors int, layers []Partition) []plan.Class {
 // OnAll returns the plan that runs one step on all processors of a square task.
 func OnAll(name string, s Step, t Task) *Plan {
 	k := t.Matrix.Rows()
-	return Compile(name, s.Parameters(), t.Matrix.Field(), k, t.Ports, Whole(s, k, t.Matrix.At))
+	p := Compile(name, s.Parameters(), t.Matrix.Field(), k, t.Ports, Whole(s, k, t.Matrix.At))
+	p.Matrix = t.Matrix
+	return p
 }
 
 // Joined returns the phases without those of no rounds, and with neighbours of one name as one.

@@ -1,6 +1,10 @@
 package schedule
 
 import (
+	"context"
+
+	"volley/internal/poll"
+	"volley/matrix"
 	"volley/plan"
 	"volley/sim"
 )
@@ -15,21 +19,37 @@ type Plan struct {
 	// Together is that of [plan.Joint], or nil.
 	Together *plan.Together
 
-	// Kinds returns the classes. Where it is nil, or returns nil, every processor is on its own.
-	Kinds func() []plan.Class
+	// Kinds returns the classes, until the context ends, which may be nil. Where it is nil, or returns nil, every processor
+	// is on its own.
+	Kinds func(ctx context.Context) []plan.Class
+	// Matrix, unless nil, is what Write asks for entries.
+	Matrix matrix.Matrix
 
 	// Least, where it has Nodes, is C1, C2 and a lower bound of the cost: the planner need not count dear plans.
 	Least sim.Cost
 
 	// RowOf and ColumnOf say where inputs and outputs belong; nil: each processor has one, and its own number.
 	RowOf, ColumnOf func(proc, i int) int
+
+	ctx context.Context // see Under; or nil
+}
+
+// Under returns the plan for what a context may end, such as to plan or to compile. Once the context has ended, Program
+// returns its cause. The other methods unwind to the algo or executor function that called them, which returns the cause.
+func (p *Plan) Under(ctx context.Context) plan.Plan {
+	bound := *p
+	bound.ctx = ctx
+	return &bound
 }
 
 // Info returns what all processors have in common.
 func (p *Plan) Info() plan.Info { return p.Common }
 
 func (p *Plan) build(proc int, coding bool) *Builder {
-	b := &Builder{Field: p.Common.Field, Coding: coding}
+	b := &Builder{Field: p.Common.Field, Coding: coding, poller: poll.New(p.ctx)}
+	if coding && p.Matrix != nil && p.ctx != nil {
+		poll.Must(matrix.Ready(p.ctx, p.Matrix))
+	}
 	b.program.Proc = proc
 	b.program.Rounds = make([]plan.Round, 0, p.Common.Rounds())
 	b.finish(p.Write(b, proc))
@@ -39,8 +59,11 @@ func (p *Plan) build(proc int, coding bool) *Builder {
 // Schedule returns the schedule of a processor.
 func (p *Plan) Schedule(proc int) plan.Schedule { return p.build(proc, false).schedule() }
 
-// Program returns the program of a processor. The error is nil.
-func (p *Plan) Program(proc int) (*plan.Program, error) { return &p.build(proc, true).program, nil }
+// Program returns the program of a processor. The error is nil, but for the cause of a context that has ended.
+func (p *Plan) Program(proc int) (program *plan.Program, err error) {
+	defer poll.Catch(&err)
+	return &p.build(proc, true).program, nil
+}
 
 // Joint returns what all processors compute together, or nil.
 func (p *Plan) Joint() *plan.Together { return p.Together }
@@ -48,12 +71,13 @@ func (p *Plan) Joint() *plan.Together { return p.Together }
 // Classes partitions the processors by their schedules.
 func (p *Plan) Classes() []plan.Class {
 	if p.Kinds != nil {
-		if classes := p.Kinds(); classes != nil {
+		if classes := p.Kinds(p.ctx); classes != nil {
 			return classes
 		}
 	}
-	classes := make([]plan.Class, p.Common.Processors)
+	classes, steps := make([]plan.Class, p.Common.Processors), poll.New(p.ctx)
 	for proc := range classes {
+		steps.Steps(1)
 		classes[proc] = plan.Class{Representative: proc, Count: 1}
 	}
 	return classes

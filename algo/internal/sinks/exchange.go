@@ -2,12 +2,14 @@ package sinks
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"slices"
 	"strings"
 
 	"volley/algo/schedule"
 	"volley/field"
+	"volley/internal/poll"
 	"volley/matrix"
 	"volley/plan"
 	"volley/sim"
@@ -42,10 +44,10 @@ func ExchangePlans(t schedule.Task, fact *matrix.Factorisation) ([]plan.Plan, er
 		sim.Cost
 	}
 	var options []option
-	lists := radices(there.helpers, t.Ports)
+	lists, steps := radices(there.helpers, t.Ports), poll.New(t.Context)
 	for _, first := range lists {
 		for _, last := range lists {
-			a, b := there.estimate(first), back.estimate(last)
+			a, b := there.estimate(steps, first), back.estimate(steps, last)
 			options = append(options, option{first, last, sim.Cost{C1: a.C1 + b.C1, C2: a.C2 + b.C2, Pieces: there.helpers, Nodes: slices.Concat(a.Nodes, b.Nodes)}})
 		}
 	}
@@ -266,7 +268,7 @@ func (e exchange) offsets(st digitStage, digit int) []int {
 func (e exchange) window(st digitStage, offset int) int { return min(st.weight, e.helpers-offset) }
 
 // estimate returns a bound on the cost of one way, which is met where all processors take part.
-func (e exchange) estimate(radices []int) sim.Cost {
+func (e exchange) estimate(steps *poll.Poller, radices []int) sim.Cost {
 	var c sim.Cost
 	for _, st := range e.digitStages(radices) {
 		for _, round := range st.rounds {
@@ -274,6 +276,7 @@ func (e exchange) estimate(radices []int) sim.Cost {
 			for _, digit := range round {
 				n := 0
 				for _, offset := range e.offsets(st, digit) {
+					steps.Steps(1)
 					n += min(e.window(st, offset), e.ends, e.others)
 				}
 				most, all = max(most, n), all+n
@@ -292,6 +295,7 @@ func exchangePlan(t schedule.Task, fact *matrix.Factorisation, first, last []int
 	there.stages, back.stages = there.digitStages(first), back.digitStages(last)
 	m, layers := there.helpers, local(fact)
 	p := &schedule.Plan{
+		Matrix: t.Matrix,
 		Common: plan.Info{
 			Algorithm: "exchange", Parameters: fmt.Sprintf("pieces=%d radices %s, %s", m, dotted(first), dotted(last)),
 			Field: t.Matrix.Field(), Processors: t.Processors(), Ports: t.Ports,
@@ -321,10 +325,11 @@ func exchangePlan(t schedule.Task, fact *matrix.Factorisation, first, last []int
 		ColumnOf: func(proc, output int) int { return (proc-back.firstEnd)*m + output },
 	}
 	if layers != nil {
+		p.Matrix = nil
 		p.Common.Notes = []string{"structure: " + fact.Structure, "by its layers each processor computes its slice of the results"}
 	}
 	if t.Square() {
-		p.Kinds = func() []plan.Class { return schedule.Alike(m) }
+		p.Kinds = func(context.Context) []plan.Class { return schedule.Alike(m) }
 	}
 	return p
 }
@@ -371,6 +376,7 @@ func (u *bundle) throughLayers(b *schedule.Builder, fact *matrix.Factorisation, 
 		next, all := make([]plan.Slot, len(at)), make([]plan.Slot, len(at)*l.Size())
 		for label := range next {
 			group, index := l.Group(label), l.Index(label)
+			b.Ready(l, group)
 			slots := all[label*l.Size():][:l.Size():l.Size()]
 			for i := range slots {
 				slots[i] = at[l.Member(group, i)]

@@ -54,6 +54,7 @@ func HelpersWith(t schedule.Task, parameters [][]int) (plan.Plan, error) {
 		return proc, proc >= 0 && proc < helpers
 	}
 	return &schedule.Plan{
+		Matrix: t.Matrix,
 		Common: plan.Info{
 			Algorithm: "helpers", Parameters: fmt.Sprintf("segments=%d", segments),
 			Field: t.Matrix.Field(), Processors: n, Ports: t.Ports,

@@ -2,12 +2,14 @@
 package sinks
 
 import (
+	"context"
 	"fmt"
 	"strings"
 
 	"volley/algo/internal/universal"
 	"volley/algo/schedule"
 	"volley/field"
+	"volley/internal/poll"
 	"volley/matrix"
 	"volley/plan"
 	"volley/sim"
@@ -170,6 +172,7 @@ func (w *way) encode(b *schedule.Builder, a matrix.Matrix, group, i int, in plan
 		return w.step.Encode(b, w.group(a, group, i), in)
 	}
 	for _, l := range w.layers[group] {
+		l.Ready(b, i)
 		g := l.Group(i)
 		index := g.Member
 		g.Member = func(i int) int { return w.member(group, index(i)) }
@@ -269,11 +272,12 @@ func (w *way) most() int {
 
 // ways returns the ways of one universal step in groups, with the fewest rounds and with one more.
 func ways(t schedule.Task) []*way {
-	base := sides(t)
+	base, steps := sides(t), poll.New(t.Context)
 	var list []*way
 	add := func(g grouping) {
 		size := g.largest()
 		for over := range 2 {
+			steps.Steps(universal.TuneSteps(size))
 			m, n := universal.TuneRectangular(size, t.Ports, over)
 			step := universal.New(size, t.Ports, m, n)
 			list = append(list, &way{
@@ -284,6 +288,7 @@ func ways(t schedule.Task) []*way {
 		}
 	}
 	for n := 1; n <= base.many()/base.few(); n++ {
+		steps.Steps(1)
 		g := base
 		g.n = n
 		if n == 1 || g.largest() < (grouping{sources: g.sources, sinks: g.sinks, n: n - 1}).largest() {
@@ -301,7 +306,9 @@ func ways(t schedule.Task) []*way {
 // first. [universal.Rectangular] leaves out elements, which changes no front: of 9,480
 // problems with K and R up to 40 none had a plan below the formulas.
 func worthwhile(t schedule.Task, ways []*way) []*way {
+	steps := poll.New(t.Context)
 	return sim.Front(ways, func(w *way) sim.Cost {
+		steps.Steps(w.few())
 		tree := schedule.Clog(w.most(), t.Ports)
 		return sim.Cost{C1: w.C1 + tree, C2: w.C2 + tree}
 	})
@@ -333,6 +340,9 @@ func grouped(t schedule.Task, name string, w *way) plan.Plan {
 		phases = append(phases, plan.Phase{Name: "reduce", Rounds: len(q.stages)})
 	} else {
 		phases = append([]plan.Phase{{Name: "broadcast", Rounds: len(q.stages)}}, phases...)
+	}
+	if w.layers == nil {
+		q.Plan.Matrix = t.Matrix
 	}
 	q.Common.Phases = schedule.Joined(phases)
 	q.Write, q.Kinds = q.write, q.kinds
@@ -385,7 +395,8 @@ func (q *groupPlan) write(b *schedule.Builder, proc int) []plan.Slot {
 }
 
 // kinds puts together the processors at the same place in groups of one size that send and receive alike.
-func (q *groupPlan) kinds() []plan.Class {
+func (q *groupPlan) kinds(ctx context.Context) []plan.Class {
+	steps := poll.New(ctx)
 	type position struct{ at, size int }
 	type kind struct {
 		source, sink  bool
@@ -397,6 +408,7 @@ func (q *groupPlan) kinds() []plan.Class {
 	name := func(c schedule.Communicator) string {
 		at := position{c.At, c.Size}
 		if names[at] == "" {
+			steps.Steps(len(q.stages))
 			names[at] = q.duties(c)
 		}
 		return names[at]
@@ -404,6 +416,7 @@ func (q *groupPlan) kinds() []plan.Class {
 	index := map[kind]int{}
 	var classes []plan.Class
 	for proc := range q.Common.Processors {
+		steps.Steps(1)
 		k := kind{member: -1}
 		_, k.source = q.task.Source(proc)
 		_, k.sink = q.task.Sink(proc)

@@ -1,11 +1,13 @@
 package sinks
 
 import (
+	"context"
 	"fmt"
 	"slices"
 
 	"volley/algo/internal/universal"
 	"volley/algo/schedule"
+	"volley/internal/poll"
 	"volley/plan"
 	"volley/sim"
 )
@@ -27,8 +29,9 @@ func SplitPlans(t schedule.Task) ([]plan.Plan, error) {
 		build func() *schedule.Plan
 	}
 	var options []option
-	k := t.Matrix.Rows()
+	k, steps := t.Matrix.Rows(), poll.New(t.Context)
 	for size := 2; size < k && size <= mostSlices; size++ {
+		steps.Steps(1)
 		if k%size != 0 {
 			continue
 		}
@@ -36,9 +39,10 @@ func SplitPlans(t schedule.Task) ([]plan.Plan, error) {
 		lists := radices(size, t.Ports)
 		var costs []sim.Cost
 		for _, list := range lists {
-			costs = append(costs, way.estimate(list))
+			costs = append(costs, way.estimate(steps, list))
 		}
 		for over := range 3 {
+			steps.Steps(universal.TuneSteps(k / size))
 			m, n := universal.Tune(k/size, t.Ports, over)
 			step := universal.New(k/size, t.Ports, m, n)
 			c := step.Least()
@@ -47,6 +51,7 @@ func SplitPlans(t schedule.Task) ([]plan.Plan, error) {
 			}
 			for i, a := range costs {
 				for j, b := range costs[i:] {
+					steps.Steps(len(a.Nodes) + len(c.Nodes) + len(b.Nodes))
 					cost := sim.Cost{C1: a.C1 + b.C1 + c.C1, C2: a.C2 + b.C2 + c.C2*size, Pieces: size, Nodes: slices.Concat(a.Nodes, c.Nodes, b.Nodes)}
 					options = append(options, option{cost, func() *schedule.Plan {
 						return splitPlan(t, size, lists[i], lists[i+j], step)
@@ -78,6 +83,7 @@ func splitPlan(t schedule.Task, size int, first, last []int, step *universal.Ste
 	there.stages, back.stages = way.digitStages(first), way.digitStages(last)
 	k := t.Matrix.Rows()
 	return &schedule.Plan{
+		Matrix: t.Matrix,
 		Common: plan.Info{
 			Algorithm: "split", Parameters: fmt.Sprintf("pieces=%d radices %s, %s, %s", size, dotted(first), step.Parameters(), dotted(last)),
 			Field: t.Matrix.Field(), Processors: k, Ports: t.Ports,
@@ -106,7 +112,7 @@ func splitPlan(t schedule.Task, size int, first, last []int, step *universal.Ste
 				return all.raw, own
 			})
 		},
-		Kinds:    func() []plan.Class { return schedule.Alike(k) },
+		Kinds:    func(context.Context) []plan.Class { return schedule.Alike(k) },
 		RowOf:    func(proc, input int) int { return proc*size + input },
 		ColumnOf: func(proc, output int) int { return proc*size + output },
 	}

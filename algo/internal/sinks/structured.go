@@ -7,6 +7,7 @@ import (
 	"volley/algo/internal/structured"
 	"volley/algo/internal/universal"
 	"volley/algo/schedule"
+	"volley/internal/poll"
 	"volley/matrix"
 	"volley/plan"
 )
@@ -23,7 +24,8 @@ import (
 //	         (TestSinksStructured)
 //	source   ours
 //
-// It is [Plans] with the layers of the blocks, fused, instead of a universal step. Where they leave the results in
+// It is [Plans] with the layers of the blocks, fused, instead of a universal step. The layers have the digits of the
+// matrix itself, or in base p+1 as far as what is left allows, whichever is cheaper. Where they leave the results in
 // another order, nothing is permuted: what a member ends with joins the communicator of that result.
 func StructuredPlans(t schedule.Task) ([]plan.Plan, error) {
 	const name = "sinks-structured"
@@ -48,14 +50,16 @@ func structuredWays(t schedule.Task, name string) ([]*way, error) {
 		return fmt.Errorf("algo: %s for matrix %s over %s with K = %d and R = %d: %w: %s: take another algorithm, such as sinks",
 			name, structured.Short(t.Matrix.ID()), t.Matrix.Field().Name(), g.sources, g.sinks, schedule.ErrStructure, why)
 	}
-	facts, why := BlockFactors(t)
+	orders, why := blockOrders(t)
 	if why != "" {
 		return nil, none(why)
 	}
-	g.n = len(facts)
 	var list []*way
-	for _, cuts := range structured.Fusions(facts[0].Layers, t.Ports, func(_, _ int) bool { return true }) {
-		list = append(list, fusedGroups(t, g, facts, cuts))
+	for _, facts := range orders {
+		g.n = len(facts)
+		for _, cuts := range structured.Fusions(t.Context, facts[0].Layers, t.Ports, func(_, _ int) bool { return true }) {
+			list = append(list, fusedGroups(t, g, facts, cuts))
+		}
 	}
 	if len(list) == 0 {
 		return nil, none("a layer is as large as a block")
@@ -63,8 +67,30 @@ func structuredWays(t schedule.Task, name string) ([]*way, error) {
 	return list, nil
 }
 
-// BlockFactors returns the factorisations of the groups' matrices, or why they are of no use.
-func BlockFactors(t schedule.Task) (facts []*matrix.Factorisation, why string) {
+// blockOrders returns the factorisations of the groups' matrices in the order of the matrix itself and, where they have
+// other layers with radices up to p+1, those, or why they are of no use.
+func blockOrders(t schedule.Task) (orders [][]*matrix.Factorisation, why string) {
+	own, why := blockFactors(t, nil)
+	if why != "" {
+		return nil, why
+	}
+	orders = append(orders, own)
+	if byPorts, why := blockFactors(t, matrix.UpTo(t.Ports+1)); why == "" && !byPorts[0].SameRadices(own[0]) {
+		orders = append(orders, byPorts)
+	}
+	return orders, ""
+}
+
+// BlockFactors returns the factorisations of the groups' matrices, or why they are of no use. The error is the cause of
+// the task's context.
+func BlockFactors(t schedule.Task) (facts []*matrix.Factorisation, why string, err error) {
+	defer poll.Catch(&err)
+	facts, why = blockFactors(t, nil)
+	return facts, why, nil
+}
+
+// blockFactors is BlockFactors with radices.
+func blockFactors(t schedule.Task, r matrix.Radices) (facts []*matrix.Factorisation, why string) {
 	g := sides(t)
 	size := g.few()
 	if g.many()%size != 0 {
@@ -79,7 +105,8 @@ func BlockFactors(t schedule.Task) (facts []*matrix.Factorisation, why string) {
 		if !g.gather() {
 			block = matrix.Transpose(block)
 		}
-		fact := matrix.Factor(block, nil)
+		fact, err := matrix.FactorContext(t.Context, block, r)
+		poll.Must(err)
 		if fact == nil || len(fact.Layers) < 2 {
 			return nil, fmt.Sprintf("block %d has no layers", group)
 		}
@@ -110,7 +137,9 @@ func sameShape(a, b []matrix.Layer) bool {
 func fusedGroups(t schedule.Task, g grouping, facts []*matrix.Factorisation, cuts []int) *way {
 	w := &way{grouping: g, notes: []string{"structure of the blocks: " + facts[0].Structure}}
 	var sizes []string
+	steps := poll.New(t.Context)
 	for group, fact := range facts {
+		steps.Steps(len(cuts))
 		labels := fact.In
 		if !g.gather() {
 			labels = fact.Out // where the results are to be

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"volley/algo/internal/structured"
 	"volley/algo/schedule"
 	"volley/field/fieldtest"
 	"volley/matrix"
@@ -91,5 +92,79 @@ func TestSameShape(t *testing.T) {
 		if got := sameShape(layers(c.a), layers(c.b)); got != c.want {
 			t.Errorf("%d and %d: %v", c.a, c.b, got)
 		}
+	}
+}
+
+// TestSinksStructuredDigits checks plans of blocks whose digits may come in several orders: what they compute, and that
+// no plan in the matrix's own order costs less in C1 and C2. Some cost more.
+func TestSinksStructuredDigits(t *testing.T) {
+	problems, cheaper := 0, 0
+	for _, c := range []struct {
+		family, field string
+		few           []int
+	}{
+		{"vandermonde", "241", []int{12, 20, 24, 30, 40}},
+		{"vandermonde", "2521", []int{12, 18, 20, 24, 28, 36, 60, 72}},
+		{"lagrange", "2521", []int{12, 18, 20, 36}},
+		{"cauchy", "2521", []int{12, 18, 24, 30}},
+		{"cauchy", "3^6", []int{18, 26, 28, 36, 52}},
+	} {
+		for _, few := range c.few {
+			for _, groups := range []int{2, 3} {
+				for ports := 1; ports <= 5; ports++ {
+					for _, gather := range []bool{false, true} {
+						k, r := few, groups*few
+						if gather {
+							k, r = r, k
+						}
+						points := ""
+						if c.family == "cauchy" {
+							points = "coset"
+						}
+						a, err := (matrix.Spec{Family: c.family, Omega: points, Alpha: points}).Build(fieldtest.Parse(t, c.field), k, r)
+						if err != nil {
+							continue
+						}
+						p := sinksProblem(t, a, gather, ports)
+						plans, err := StructuredPlans(p)
+						if errors.Is(err, schedule.ErrStructure) {
+							continue
+						}
+						if err != nil {
+							t.Fatal(err)
+						}
+						problems++
+						checkSinks(t, sinksFamily{"sinks-structured", StructuredPlans}, p)
+						own, why := blockFactors(p, nil)
+						if why != "" {
+							t.Fatal(why)
+						}
+						g := sides(p)
+						g.n = len(own)
+						var ways []*way
+						for _, cuts := range structured.Fusions(p.Context, own[0].Layers, p.Ports, func(_, _ int) bool { return true }) {
+							ways = append(ways, fusedGroups(p, g, own, cuts))
+						}
+						least := func(w *way) string { return fmt.Sprint(costOf(grouped(p, "", w))) }
+						for _, w := range worthwhile(p, ways) {
+							before, beaten := costOf(grouped(p, "", w)), false
+							for _, q := range plans {
+								now := costOf(q)
+								beaten = beaten || now.C1 <= before.C1 && now.C2 <= before.C2
+								if now.C1 <= before.C1 && now.C2 <= before.C2 && now != before {
+									cheaper++
+								}
+							}
+							if !beaten {
+								t.Errorf("%s over %s, %d to %d, p = %d: no plan costs as little as %s in the own order", c.family, c.field, k, r, ports, least(w))
+							}
+						}
+					}
+				}
+			}
+		}
+	}
+	if problems < 100 || cheaper < 5 {
+		t.Errorf("%d problems, of which %d plans are cheaper by other digits: want more", problems, cheaper)
 	}
 }

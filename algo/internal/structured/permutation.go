@@ -1,7 +1,10 @@
 package structured
 
 import (
+	"context"
+
 	"volley/algo/schedule"
+	"volley/internal/poll"
 	"volley/plan"
 	"volley/sim"
 )
@@ -17,9 +20,14 @@ func (s *permutation) Parameters() string { return "" }
 
 func (s *permutation) Phases() []plan.Phase { return []plan.Phase{{Name: "permute", Rounds: 1}} }
 
-func (s *permutation) Classes() []plan.Class {
+func (s *permutation) Classes() []plan.Class { return s.ClassesUnder(context.Background()) }
+
+// ClassesUnder is Classes until the context ends, unless that is nil.
+func (s *permutation) ClassesUnder(ctx context.Context) []plan.Class {
+	steps := poll.New(ctx)
 	var moved, fixed plan.Class
 	for k := range s.size {
+		steps.Steps(1)
 		c := &moved
 		if s.to(k) == k {
 			c = &fixed

@@ -3,6 +3,7 @@ package structured
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"math"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"volley/algo/internal/universal"
 	"volley/algo/schedule"
 	"volley/field"
+	"volley/internal/poll"
 	"volley/matrix"
 	"volley/plan"
 	"volley/sim"
@@ -40,7 +42,7 @@ func Plans(name, family string, mode Fusing, t schedule.Task, facts []*matrix.Fa
 	if t.InMemory {
 		return plans, nil
 	}
-	return schedule.Undominated(plans), nil
+	return schedule.UndominatedUnder(t.Context, plans), nil
 }
 
 // allows returns whether layers i … j-1 may be fused.
@@ -63,7 +65,7 @@ func plansOf(name string, mode Fusing, t schedule.Task, fact *matrix.Factorisati
 	if t.InMemory {
 		return []plan.Plan{fused(t, name, fact, leastWork(fact, allowed), anyOrder)}
 	}
-	for _, cuts := range Fusions(fact.Layers, t.Ports, allowed) {
+	for _, cuts := range Fusions(t.Context, fact.Layers, t.Ports, allowed) {
 		plans = append(plans, fused(t, name, fact, cuts, anyOrder))
 	}
 	if len(plans) == 0 {
@@ -86,7 +88,10 @@ func PlanWith(name, family string, mode Fusing, t schedule.Task, own *matrix.Fac
 		for i, r := range []matrix.Radices{nil, matrix.Following(backwards...), matrix.Following(sizes...)} {
 			fact := own
 			if i > 0 {
-				fact = matrix.Factor(t.Matrix, r)
+				var err error
+				if fact, err = matrix.FactorContext(t.Context, t.Matrix, r); err != nil {
+					return nil, err
+				}
 			}
 			if cuts := cutsFor(fact.Layers, 0, sizes, mode.allows(fact)); cuts != nil {
 				return fused(t, name, fact, cuts, anyOrder), nil
@@ -143,6 +148,7 @@ func Short(id string) string {
 
 // fused returns the plan for a factorisation whose layers are fused up to each of the cuts.
 func fused(t schedule.Task, name string, fact *matrix.Factorisation, cuts []int, anyOrder bool) plan.Plan {
+	poll.New(t.Context).Steps(1)
 	k := t.Matrix.Rows()
 	notes := []string{"structure: " + fact.Structure}
 	var lines []string
@@ -204,7 +210,9 @@ func together(blocks []block, first, last matrix.Labels) *plan.Together {
 	for _, l := range blocks {
 		p.Terms += k * l.Size()
 	}
-	p.Each = func(compute func(plan.Combination)) (outputs []plan.Slot, zeros []int) {
+	p.Each = func(ctx context.Context, compute func(plan.Combination)) (outputs []plan.Slot, zeros []int, err error) {
+		defer poll.Catch(&err)
+		steps := poll.New(ctx)
 		zeros = make([]int, k)
 		at, next := make([]plan.Slot, k), k // of each label
 		for proc := range k {
@@ -214,12 +222,17 @@ func together(blocks []block, first, last matrix.Labels) *plan.Together {
 			n, same := l.Size(), -1
 			terms, members := make([]plan.Term, n*n), make([]int, n) // column by column
 			for group := range k {
+				steps.Steps(1)
 				if l.Group(group) != group {
 					continue
 				}
 				if alike := l.First(group); alike != same {
 					same = alike
+					if err := l.Ready(ctx, group); err != nil {
+						return nil, nil, err
+					}
 					for e := range terms {
+						steps.Steps(1)
 						terms[e].Coef = l.At(group, e%n, e/n)
 					}
 				}
@@ -227,6 +240,7 @@ func together(blocks []block, first, last matrix.Labels) *plan.Together {
 					members[i] = l.Member(group, i)
 				}
 				for e := range terms {
+					steps.Steps(1)
 					t := &terms[e]
 					if t.Slot = at[members[e%n]]; t.Coef.IsZero() {
 						zeros[first.Processor(members[l.step.Home(n, e%n, e/n)])]++
@@ -241,7 +255,7 @@ func together(blocks []block, first, last matrix.Labels) *plan.Together {
 		for proc := range k {
 			outputs = append(outputs, at[last.Label(proc)])
 		}
-		return outputs, zeros
+		return outputs, zeros, nil
 	}
 	return p
 }
@@ -299,7 +313,8 @@ func leastWork(fact *matrix.Factorisation, allowed func(i, j int) bool) []int {
 func OnGroups(l matrix.Layer, step *universal.Step, labels matrix.Labels) schedule.Partition {
 	size := l.Size()
 	step.Name = l.Name
-	return schedule.Partition{Step: step, Uniform: true, Group: func(proc int) schedule.Group {
+	ready := func(b *schedule.Builder, proc int) { b.Ready(l, l.Group(labels.Label(proc))) }
+	return schedule.Partition{Step: step, Uniform: true, Ready: ready, Group: func(proc int) schedule.Group {
 		label := labels.Label(proc)
 		group := l.Group(label)
 		return schedule.Group{
@@ -312,16 +327,17 @@ func OnGroups(l matrix.Layer, step *universal.Step, labels matrix.Labels) schedu
 
 // Fusions returns the ways to fuse neighbouring layers that no other way beats in C1 and C2, as the ends of the fused
 // runs. Allowed says which runs may be fused; none may span all processors, which the universal algorithm does, unless one
-// round is enough for all. The cost of a run is that of a step on the groups of what it spans: no matrices are multiplied.
-func Fusions(layers []matrix.Layer, ports int, allowed func(i, j int) bool) [][]int {
+// round is enough for all. The context, unless nil, ends the search. The cost of a run is that of a step on the groups of what it spans: no matrices are multiplied.
+func Fusions(ctx context.Context, layers []matrix.Layer, ports int, allowed func(i, j int) bool) [][]int {
 	if len(layers) == 0 {
 		return nil
 	}
+	search := poll.New(ctx)
 	steps := map[int]sim.Cost{}
 	stepCost := func(size int) sim.Cost {
 		c, ok := steps[size]
 		if !ok {
-			c = sim.Count(schedule.Compile("", "", nil, size, ports, schedule.Whole(universal.Tuned(size, ports), size, nil)))
+			c = sim.Count(poll.Under(ctx, plan.Plan(schedule.Compile("", "", nil, size, ports, schedule.Whole(universal.Tuned(size, ports), size, nil)))))
 			steps[size] = c
 		}
 		return c
@@ -335,7 +351,7 @@ func Fusions(layers []matrix.Layer, ports int, allowed func(i, j int) bool) [][]
 	for j := 1; j <= len(layers); j++ {
 		var ways []way
 		for i := range j {
-			if !allowed(i, j) {
+			if search.Steps(1); !allowed(i, j) {
 				continue
 			}
 			size := matrix.Span(layers[i:j]).Size()
@@ -344,6 +360,7 @@ func Fusions(layers []matrix.Layer, ports int, allowed func(i, j int) bool) [][]
 			}
 			c := stepCost(size)
 			for _, w := range best[i] {
+				search.Steps(1 + len(w.cuts))
 				ways = append(ways, way{sim.Cost{C1: w.C1 + c.C1, C2: w.C2 + c.C2}, append(slices.Clone(w.cuts), j)})
 			}
 		}

@@ -37,9 +37,9 @@ func (s Rectangular) Encode(b *schedule.Builder, g SparseGroup, in plan.Slot) pl
 			wanted = forward.Inputs(1)
 		}
 		for _, h := range gather(forward, g.Group, s.shoot, -s.m, strides, wanted, func(i, t, l int) bool {
-			return g.Wants((i+l*s.m)%g.Size) && s.some(g, i, t+1, l)
+			return g.Wants((i+l*s.m)%g.Size) && s.some(b, g, i, t+1, l)
 		}) {
-			outputs, sums = append(outputs, h.slot), append(sums, s.sum(g, held, h.offset*s.m))
+			outputs, sums = append(outputs, h.slot), append(sums, s.sum(b, g, held, h.offset*s.m))
 		}
 		return outputs, sums
 	})
@@ -50,10 +50,10 @@ func (s Rectangular) Encode(b *schedule.Builder, g SparseGroup, in plan.Slot) pl
 }
 
 // sum is [schedule.Window.Sums] of the packets that exist.
-func (s Rectangular) sum(g SparseGroup, held []heldPacket, offset int) []schedule.Addend {
+func (s Rectangular) sum(b *schedule.Builder, g SparseGroup, held []heldPacket, offset int) []schedule.Addend {
 	var slots, offsets []int
 	for _, h := range held {
-		if offset+h.offset < g.Size {
+		if b.Steps(1); offset+h.offset < g.Size {
 			slots, offsets = append(slots, h.slot), append(offsets, h.offset)
 		}
 	}
@@ -79,7 +79,7 @@ func gather(b *schedule.Builder, g schedule.Group, stages []schedule.WindowRound
 			to := g.Around(c.At * stride)
 			var slots []plan.Slot
 			for _, h := range held {
-				if h.offset < c.Count && comes(to, t, c.At+h.offset) {
+				if b.Steps(1); h.offset < c.Count && comes(to, t, c.At+h.offset) {
 					slots = append(slots, h.slot)
 				}
 			}
@@ -91,6 +91,7 @@ func gather(b *schedule.Builder, g schedule.Group, stages []schedule.WindowRound
 			c = c.Cut(most)
 			var offsets []int
 			for offset := c.At; offset < c.At+c.Count; offset++ {
+				b.Steps(1)
 				if comes(g.Index, t, offset) {
 					offsets = append(offsets, offset)
 				}
@@ -107,8 +108,9 @@ func gather(b *schedule.Builder, g schedule.Group, stages []schedule.WindowRound
 }
 
 // some reports whether member i has anything to add up for the member l strides on after the rounds from t on.
-func (s Rectangular) some(g SparseGroup, i, t, l int) bool {
+func (s Rectangular) some(b *schedule.Builder, g SparseGroup, i, t, l int) bool {
 	for back := range min(s.m, g.Size-l*s.m) {
+		b.Steps(1)
 		if g.Has((i - back + g.Size) % g.Size) {
 			return true
 		}
@@ -116,9 +118,10 @@ func (s Rectangular) some(g SparseGroup, i, t, l int) bool {
 	strides := schedule.Ceil(g.Size, s.m)
 	for u := t; u < len(s.shoot); u++ {
 		for _, c := range s.shoot[u].Chunks {
+			b.Steps(1)
 			if c = c.Cut(strides); l < c.Count {
 				from := ((i-c.At*s.m)%g.Size + g.Size) % g.Size
-				if s.some(g, from, u+1, c.At+l) {
+				if s.some(b, g, from, u+1, c.At+l) {
 					return true
 				}
 			}

@@ -4,9 +4,11 @@ package universal
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 
 	"volley/algo/schedule"
+	"volley/internal/poll"
 	"volley/plan"
 	"volley/sim"
 )
@@ -70,6 +72,9 @@ func tune(size, ports, over int, better func(n, best int) bool) (m, n int) {
 	return m, n
 }
 
+// TuneSteps returns about how many windows [Tune] looks at.
+func TuneSteps(size int) int { return 1 + 2*int(math.Sqrt(float64(size))) }
+
 // Cost is the cost of the universal step with window m and n strides.
 func Cost(m, n, ports int) sim.Cost {
 	return sim.Cost{C1: schedule.Clog(m, ports) + schedule.Clog(n, ports), C2: schedule.Ceil(m-1, ports) + schedule.Ceil(n-1, ports)}
@@ -84,9 +89,10 @@ func Plans(t schedule.Task, most int, frugally bool) ([]plan.Plan, error) {
 	if err := t.MustBeSquare("universal"); err != nil {
 		return nil, err
 	}
-	k := t.Matrix.Rows()
+	k, steps := t.Matrix.Rows(), poll.New(t.Context)
 	var plans []plan.Plan
 	for over := 0; over == 0 || most < 0 || over <= most; over++ {
+		steps.Steps(TuneSteps(k))
 		m, n := Tune(k, t.Ports, over)
 		step := New(k, t.Ports, m, n)
 		plans = append(plans, schedule.OnAll("universal", step, t))
@@ -94,7 +100,7 @@ func Plans(t schedule.Task, most int, frugally bool) ([]plan.Plan, error) {
 			break // rounds are left over: more are of no use
 		}
 	}
-	plans = schedule.Undominated(plans)
+	plans = schedule.UndominatedUnder(t.Context, plans)
 	if frugally {
 		plans = append(plans, frugal(t)...)
 	}
@@ -117,7 +123,7 @@ func PlanWith(t schedule.Task, parameters [][]int) (plan.Plan, error) {
 // frugal returns the plans that no other window beats in rounds, packets, memory and multiply-adds together: where
 // these are limited, another window than the tuned one may do.
 func frugal(t schedule.Task) []plan.Plan {
-	k := t.Matrix.Rows()
+	k, steps := t.Matrix.Rows(), poll.New(t.Context)
 	type window struct {
 		m, n int
 		sim.Cost
@@ -125,6 +131,7 @@ func frugal(t schedule.Task) []plan.Plan {
 	}
 	var list []window
 	for m := 1; m <= k; m++ {
+		steps.Steps(1)
 		n := schedule.Ceil(k, m)
 		if m > 1 && schedule.Ceil(k, m-1) == n {
 			continue // a smaller window has as many strides
@@ -138,6 +145,7 @@ func frugal(t schedule.Task) []plan.Plan {
 	var plans []plan.Plan
 	for _, w := range list {
 		if !slices.ContainsFunc(list, func(v window) bool {
+			steps.Steps(1)
 			return v.m != w.m && v.C1 <= w.C1 && v.C2 <= w.C2 && v.memory <= w.memory && v.compute <= w.compute
 		}) {
 			step := New(k, t.Ports, w.m, w.n)
