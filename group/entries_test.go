@@ -171,7 +171,7 @@ func TestEntryErrors(t *testing.T) {
 		w.Remove("/n1/closed/broken")
 		w.Remove("/n1/nothing")
 		w.RemoveAll("/n1/closed/inner")
-		w.Overwrite("/n1/.volley/parity.1", 9, []byte("rot"), true)
+		w.Overwrite("/n1/.volley/generation.1/parity", 9, []byte("rot"), true)
 		entryErrors(t, w, want)
 	})
 }
