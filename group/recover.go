@@ -152,7 +152,7 @@ func (s *session) loss(conditions []*condition, err error) error {
 	return &lostError{*s.step, s.root, err}
 }
 
-func recoverGroup(ctx context.Context, s *session, o RecoverOptions) (*RecoverReport, error) {
+func recoverGroup(ctx context.Context, s *session, o RecoverOptions) (_ *RecoverReport, err error) {
 	start := time.Now()
 	if s.manifest == nil {
 		return nil, s.alike(ctx, s.unprotected())
@@ -163,6 +163,24 @@ func recoverGroup(ctx context.Context, s *session, o RecoverOptions) (*RecoverRe
 			if x.Lost || x.Failing != "" {
 				s.out[i], x.Lost, x.Failing, x.Unreachable = true, true, "", false
 			}
+		}
+	}
+	var elsewhere []string
+	if o.To != "" && !o.DryRun {
+		undo := disk.Unmake(s.disk, o.To)
+		defer func() {
+			if err == nil {
+				return
+			}
+			for _, n := range s.nodes {
+				if s.out[n.index] {
+					n.close()
+				}
+			}
+			undo()
+		}()
+		if elsewhere, err = s.openOut(ctx, o.To); err != nil {
+			return nil, err
 		}
 	}
 	if !o.DryRun && o.To == "" {
@@ -181,12 +199,7 @@ func recoverGroup(ctx context.Context, s *session, o RecoverOptions) (*RecoverRe
 	}
 	r.Blocks = len(found.rows)
 	slog.DebugContext(ctx, "found what is missing", "blocks", r.Blocks, "repairs", len(found.repairs))
-	r.Notes = s.notes()
-	if o.To != "" && !o.DryRun {
-		if err := s.openOut(ctx, o.To, r); err != nil {
-			return nil, err
-		}
-	}
+	r.Notes = append(s.notes(), elsewhere...)
 	for n, c := range found.conditions {
 		r.Nodes = append(r.Nodes, NodeReport{Node: n, Dir: s.states[n].Dir, Status: c.status(), Findings: c.Findings, why: c.Failing})
 		for _, f := range c.Findings {
@@ -260,38 +273,62 @@ func (s *session) survey(ctx context.Context, o *RecoverOptions, rebuilds bool, 
 	return found, nil
 }
 
-// openOut gives nodes that are recovered elsewhere their new directories.
-func (s *session) openOut(ctx context.Context, to string, r *RecoverReport) error {
+// openOut gives nodes that are recovered elsewhere their new directories. One may be there, as far as an earlier run has
+// come: the node is then as it is there.
+func (s *session) openOut(ctx context.Context, to string) (notes []string, err error) {
 	at := func(n int) string { return filepath.Join(to, fmt.Sprint("node.", n)) }
 	for n := range s.k {
 		if s.out[n] {
-			r.Notes = append(r.Notes, fmt.Sprintf("what %s had comes to %s", s.name(n), at(n)))
+			notes = append(notes, fmt.Sprintf("what %s had comes to %s", s.name(n), at(n)))
 		}
 	}
-	return s.steady(ctx, func(context.Context) error {
+	if err := s.steady(ctx, func(context.Context) error {
 		for _, n := range s.nodes {
 			if s.out[n.index] {
 				n.close()
-				n.at, n.given, n.absent = at(n.index), at(n.index), ""
+				n.at, n.given, n.absent, n.meta = at(n.index), at(n.index), "", ""
 			}
 		}
-		if err := s.apart(); err != nil {
-			return err
+		return s.apart()
+	}); err != nil {
+		return nil, err
+	}
+	states, err := collect(ctx, s, func(_ context.Context, _ int, n *node) (*state, error) {
+		was := s.states[n.index]
+		if !s.out[n.index] {
+			return was, nil
 		}
-		for _, n := range s.nodes {
-			if !s.out[n.index] {
-				continue
-			}
-			if err := n.open(s.disk, verb{writes: true, makes: true}, disk.HolderOf("recover", "")); err != nil {
-				return err
-			}
-			there := n.load(s.Key, s.k)
-			if !there.Lost {
-				return inputf("%s is not empty: remove what an earlier recovery has left there, or name another directory to recover to", n.at)
-			}
-			s.states[n.index].Left = there.Left
+		if err := n.open(s.disk, verb{writes: true, makes: true}, disk.HolderOf("recover", "")); err != nil {
+			return nil, err
 		}
-		return nil
+		is := n.load(s.Key, s.k)
+		is.Dir, is.Name, is.Node = was.Dir, was.Name, is.in(s.k)
+		h := is.of(s.current)
+		if is.Lost || is.interrupted() || h != nil && h.Node == n.index {
+			return is, nil
+		}
+		l, err := tree.Scan(n.dir, false, nil)
+		if err == nil && (len(is.Held) > 0 || !s.members[n.index].has(l)) {
+			err = inputf("%s has something else than an earlier recovery of this node: name another directory to recover to", n.at)
+		}
+		return is, err
+	})
+	if err == nil {
+		s.states = states
+	}
+	return notes, err
+}
+
+// has reports whether nothing lies in a directory but what a record has there.
+func (x *Member) has(l *tree.Listing) bool {
+	was := map[tree.Name]*tree.Entry{}
+	for _, e := range x.Entries {
+		was[e.Path] = e
+	}
+	return len(l.Bad) == 0 && !slices.ContainsFunc(l.Entries, func(e *tree.Entry) bool {
+		o := was[e.Path]
+		file := func(e *tree.Entry) bool { return e.Type == tree.TypeFile || e.Type == tree.TypeLink }
+		return o == nil || file(o) != file(e) || !file(o) && o.Type != e.Type || o.Size != e.Size
 	})
 }
 
