@@ -217,7 +217,7 @@ func (s *session) layOut(ctx context.Context, sizes []int64, o BuffersOptions) (
 	if o.Digest == "" && len(s.Key) > 0 {
 		m.Digest = SHA256
 	}
-	c, err := m.code()
+	c, err := codeOf(m)
 	if err != nil {
 		return nil, 0, s.alike(ctx, &InputError{error: err})
 	}
@@ -415,7 +415,7 @@ func (n *node) look(parity, key []byte, x *state) {
 
 // agree returns an error unless all parity that ranks have is of one protection, and each has its own.
 func (s *session) agree() error {
-	if _, err := vouch(s.states, &s.Options, false); err != nil {
+	if _, err := vouch(s.states, s.trust(), false); err != nil {
 		return err
 	}
 	of := ""

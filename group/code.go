@@ -18,25 +18,6 @@ import (
 	"volley/transport"
 )
 
-// Layouts of parity.
-const (
-	Full    = "full"    // a coded packet for each node, as long as the longest node's data
-	Striped = "striped" // R chunks of parity for each K-R of data
-)
-
-// Matrices of [Full].
-const (
-	Cauchy = "cauchy" // 1/(i + (K+j))
-	FTI    = "fti"    // 1/(j + (K+i)), over GF(2^16): what FTI's level 3 stores
-)
-
-// mostByteNodes is how many nodes are coded over GF(2^8); more are over GF(2^16). mostNodes
-// bounds the stripes, which are as many, and the manifest that all nodes store.
-const (
-	mostByteNodes = 128
-	mostNodes     = 1024
-)
-
 // A symbol is a chunk of a node, as part of a codeword.
 type symbol struct {
 	node   int
@@ -94,25 +75,17 @@ func (c *code) making(ctx context.Context, o *Options, bytes int64) (_ *repair, 
 	return r, err
 }
 
+func codeOf(m *Manifest) (*code, error) { return newCode(m.Nodes, m.Tolerate, m.Layout, m.Matrix) }
+
 // newCode returns the code of a layout. It returns an error that says why a layout does not do for K and R.
 func newCode(k, r int, layout, name string) (*code, error) {
 	c := &code{k: k, r: r, layout: layout}
-	switch {
-	case k < 2:
-		return nil, fmt.Errorf("need at least 2 nodes, got %d", k)
-	case r < 1 || r >= k:
-		return nil, fmt.Errorf("cannot tolerate the loss of %d of %d nodes: want 1 to %d", r, k, k-1)
-	case layout == Full && 2*r > k:
-		return nil, fmt.Errorf("layout full cannot tolerate the loss of %d of %d nodes, as a lost node takes its data and its parity along: want %d or fewer, or layout striped", r, k, k/2)
-	case k > mostNodes:
-		return nil, fmt.Errorf("a group of %d nodes: want %d or fewer, in several groups", k, mostNodes)
+	x, err := shapeOf(k, r, layout, name)
+	if err != nil {
+		return nil, err
 	}
-	fieldName := "2^8"
-	if k > mostByteNodes || name == FTI {
-		fieldName = "2^16"
-	}
-	var err error
-	if c.field, err = field.Parse(fieldName); err != nil {
+	c.data, c.parity = x.data, x.parity
+	if c.field, err = field.Parse(x.field); err != nil {
 		return nil, err
 	}
 	switch {
@@ -125,7 +98,6 @@ func newCode(k, r int, layout, name string) (*code, error) {
 		if err != nil {
 			return nil, err
 		}
-		c.data, c.parity = 1, 1
 		w := codeword{}
 		for n := range k {
 			w.data, w.parity = append(w.data, symbol{n, false, 0}), append(w.parity, symbol{n, true, 0})
@@ -135,7 +107,6 @@ func newCode(k, r int, layout, name string) (*code, error) {
 		if c.matrix, err = matrix.Cauchy(c.field, k-r, r); err != nil {
 			return nil, err
 		}
-		c.data, c.parity = k-r, r
 		for t := range k {
 			w := codeword{}
 			for j := range r {
@@ -146,10 +117,6 @@ func newCode(k, r int, layout, name string) (*code, error) {
 			}
 			c.words = append(c.words, w)
 		}
-	case layout == Striped:
-		return nil, fmt.Errorf("matrix %s: layout striped has cauchy; leave it out, or take layout full", name)
-	default:
-		return nil, fmt.Errorf("layout %q, matrix %q: want full or striped, and cauchy or fti", layout, name)
 	}
 	return c, nil
 }

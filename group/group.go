@@ -84,35 +84,7 @@ func (o *Options) progress(done, more int64) {
 	}
 }
 
-// A Way names the option that lets a verb do what it has refused.
-type Way string
-
-// The ways on.
-const (
-	WayBelieve      Way = "Believe"
-	WayForce        Way = "Force"
-	WayAllowDeleted Way = "AllowDeleted"
-	WayBeyond       Way = "Beyond"
-	WayGiveUp       Way = "GiveUp" // Force of Unprotect
-	WayKey          Way = "Key"    // or NoKey
-	WaySets         Way = "Sets"   // none of this package: package sets has one for each group
-)
-
-// An InputError says what the caller has to change: directories, options, or too much that is lost.
-type InputError struct {
-	error
-	Way Way // the option with which the verb goes on; "": there is none
-}
-
-// Unwrap returns the error itself.
-func (e *InputError) Unwrap() error { return e.error }
-
-// ExitCode returns 2, that of bad input.
-func (e *InputError) ExitCode() int { return 2 }
-
-func inputf(format string, args ...any) error {
-	return &InputError{error: fmt.Errorf(format, args...)}
-}
+func (o *Options) trust() trust { return trust{o.Key, o.NoKey, o.Believe} }
 
 // Inputf is fmt.Errorf for an [InputError] of packages that choose groups.
 func Inputf(format string, args ...any) error { return inputf(format, args...) }

@@ -84,7 +84,7 @@ func TestDecideKeyed(t *testing.T) {
 									copies[n] = &c
 								}
 								tried++
-								c, _, err := inForce(copies, &Options{Key: testKey}, protect)
+								c, _, err := inForce(copies, trust{Key: testKey}, protect)
 								if err != nil {
 									if asked++; !IsInputError(err) {
 										t.Fatal(err)

@@ -145,8 +145,6 @@ func (m *Manifest) segments(x tree.Extents) []segment {
 	return list
 }
 
-func (m *Manifest) code() (*code, error) { return newCode(m.Nodes, m.Tolerate, m.Layout, m.Matrix) }
-
 // encode returns the manifest as it is stored: a line of JSON, and one with its SHA-256 and, with a key, its HMAC.
 func (m *Manifest) encode(key []byte) ([]byte, error) {
 	text, err := json.Marshal(m)
@@ -228,12 +226,12 @@ func isSHA256(text string) bool {
 }
 
 func (m *Manifest) validateCode() error {
-	c, err := m.code()
+	c, err := shapeOf(m.Nodes, m.Tolerate, m.Layout, m.Matrix)
 	switch {
 	case err != nil:
 		return err
-	case m.Field != c.field.Name():
-		return fmt.Errorf("field: %q: want %q", m.Field, c.field.Name())
+	case m.Field != c.field:
+		return fmt.Errorf("field: %q: want %q", m.Field, c.field)
 	case m.DataChunks != c.data || m.ParityChunks != c.parity:
 		return fmt.Errorf("data_chunks, parity_chunks: %d and %d: want %d and %d", m.DataChunks, m.ParityChunks, c.data, c.parity)
 	case m.Group == "" || len(m.Group) > 64 || strings.ContainsAny(m.Group, "/\\\x00"):

@@ -4,13 +4,19 @@ import (
 	"errors"
 	"io/fs"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"time"
 	"volley/group/internal/tree"
 
 	"volley/internal/disk"
 )
+
+// access is what a verb does with the directories of nodes.
+type access struct {
+	writes bool // it takes locks that nobody shares
+	makes  bool // directories that are missing
+	needs  bool // all directories
+}
 
 // A node is one of the group whose directory is here.
 type node struct {
@@ -34,7 +40,7 @@ type node struct {
 }
 
 // open opens and locks a node. A missing one stays closed unless the verb makes it; one removed meanwhile is retried.
-func (n *node) open(d disk.Disk, v verb, holder disk.Holder) (err error) {
+func (n *node) open(d disk.Disk, v access, holder disk.Holder) (err error) {
 	for range openTimes {
 		if err = n.tryOpen(d, v, holder); !errors.Is(err, fs.ErrNotExist) {
 			break
@@ -47,7 +53,7 @@ func (n *node) open(d disk.Disk, v verb, holder disk.Holder) (err error) {
 
 const openTimes = 100
 
-func (n *node) tryOpen(d disk.Disk, v verb, holder disk.Holder) (err error) {
+func (n *node) tryOpen(d disk.Disk, v access, holder disk.Holder) (err error) {
 	n.dir, err = d.Open(n.at)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && v.makes:
@@ -99,7 +105,7 @@ func (n *node) tryOpen(d disk.Disk, v verb, holder disk.Holder) (err error) {
 }
 
 // mount gives the node a .volley that lies elsewhere.
-func (n *node) mount(d disk.Disk, v verb) error {
+func (n *node) mount(d disk.Disk, v access) error {
 	if n.meta == "" {
 		return nil
 	}
@@ -136,40 +142,30 @@ func (n *node) close() {
 	n.dir, n.unlock, n.undo = nil, nil, nil
 }
 
-// Apart returns an error where one of directories here is, or lies in, another. It makes and changes none of them.
-func Apart(dirs []string) error { return apart(disk.OS, dirs, dirs) }
-
-func (s *session) apart() error {
-	var dirs, given []string
-	for _, n := range s.nodes {
-		if n.absent == "" {
-			dirs, given = append(dirs, n.at), append(given, n.given)
+// hold is open. One that only reads finds no lock to share at a node in which nothing was protected yet.
+func (n *node) hold(d disk.Disk, v access, holder disk.Holder) (err error) {
+	for range 2 { // the lock may have come just now
+		n.close()
+		if err = n.open(d, v, holder); err != nil || n.dir == nil || n.unlock != nil {
+			return err
+		}
+		if n.bare = n.isBare(); n.bare {
+			break
 		}
 	}
-	if s.Meta != "" { // or the next run would protect it
-		dirs, given = append(dirs, s.Meta), append(given, s.Meta)
-	}
-	return apart(s.disk, dirs, given)
+	return err
 }
 
-func apart(d disk.Disk, dirs, given []string) error {
-	paths := make([]string, len(dirs))
-	for i, dir := range dirs {
-		paths[i], _ = disk.Whole(d, dir) // one that cannot be opened is failing
+// isBare reports whether the node has no .volley.
+func (n *node) isBare() bool {
+	_, err := n.dir.Lstat(tree.MetaName)
+	return errors.Is(err, fs.ErrNotExist)
+}
+
+// sub returns the node that a directory of its root is.
+func (n *node) sub(name string) *node {
+	return &node{
+		index: n.index, name: n.name, absent: n.absent, root: n.root, rootName: n.rootName,
+		at: filepath.Join(n.root, name), given: tree.JoinPath(n.rootName, tree.Name(name)),
 	}
-	for i, a := range paths {
-		for j, b := range paths {
-			if i == j || a == "" || b == "" {
-				continue
-			}
-			switch rel, err := filepath.Rel(a, b); {
-			case err != nil || rel == ".." || strings.HasPrefix(rel, ".."+string(filepath.Separator)):
-			case rel == ".":
-				return inputf("%s and %s are the same directory: give every node its own", given[i], given[j])
-			default:
-				return inputf("%s lies in %s: give directories that lie apart", given[j], given[i])
-			}
-		}
-	}
-	return nil
 }

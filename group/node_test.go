@@ -27,7 +27,7 @@ func TestMadeInVain(t *testing.T) {
 	t.Parallel()
 	parent := filepath.Join(t.TempDir(), "a")
 	n := &node{given: filepath.Join(parent, "b")}
-	if err := n.open(unopenable{disk.OS}, verb{writes: true, makes: true}, disk.HolderOf("recover", "")); !errors.Is(err, syscall.EMFILE) {
+	if err := n.open(unopenable{disk.OS}, access{writes: true, makes: true}, disk.HolderOf("recover", "")); !errors.Is(err, syscall.EMFILE) {
 		t.Error(err)
 	}
 	n.close()

@@ -38,7 +38,7 @@ type earlierData struct {
 }
 
 func (s *session) newPass(m *Manifest, works []*work) (*pass, error) {
-	c, err := m.code()
+	c, err := codeOf(m)
 	if err != nil {
 		return nil, err
 	}

@@ -89,7 +89,7 @@ type NodePlan struct {
 // is complete at all nodes. After an error, or the end of a process at any moment, a new call completes it. It returns
 // an [*InputError] for directories that cannot be protected so, and a [*disk.BusyError] where another run uses a node.
 func Protect(ctx context.Context, t transport.Transport, dirs []string, o ProtectOptions) (*ProtectReport, error) {
-	return run(ctx, t, dirs, o.Options, verb{name: "protect", args: o.said(), writes: !o.DryRun, needs: true}, func(ctx context.Context, s *session) (*ProtectReport, error) {
+	return run(ctx, t, dirs, o.Options, verb{name: "protect", args: o.said(), access: access{writes: !o.DryRun, needs: true}}, func(ctx context.Context, s *session) (*ProtectReport, error) {
 		return protect(ctx, s, o)
 	})
 }

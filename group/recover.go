@@ -99,7 +99,7 @@ func Recover(ctx context.Context, t transport.Transport, dirs []string, o Recove
 		o.passed = map[int64]*lostError{}
 	}
 	for {
-		r, err := run(ctx, t, dirs, o.Options, verb{name: "recover", args: o, writes: writes, makes: writes}, func(ctx context.Context, s *session) (*RecoverReport, error) {
+		r, err := run(ctx, t, dirs, o.Options, verb{name: "recover", args: o, access: access{writes: writes, makes: writes}}, func(ctx context.Context, s *session) (*RecoverReport, error) {
 			if !latest {
 				return recoverGroup(ctx, s, o)
 			}
@@ -298,7 +298,7 @@ func (s *session) openOut(ctx context.Context, to string) (notes []string, err e
 		if !s.out[n.index] {
 			return was, nil
 		}
-		if err := n.open(s.disk, verb{writes: true, makes: true}, disk.HolderOf("recover", "")); err != nil {
+		if err := n.open(s.disk, access{writes: true, makes: true}, disk.HolderOf("recover", "")); err != nil {
 			return nil, err
 		}
 		is := n.load(s.Key, s.k)
@@ -470,7 +470,7 @@ type lostBlock struct {
 // planRepairs returns the repairs, of rows in which the same is bad together, and the blocks that do not come back.
 func (s *session) planRepairs(conditions []*condition) ([]blockRepair, map[lostBlock]bool, error) {
 	m := s.manifest
-	c, err := m.code()
+	c, err := codeOf(m)
 	if err != nil {
 		return nil, nil, err
 	}

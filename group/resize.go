@@ -38,7 +38,7 @@ type ResizeReport struct {
 func Resize(ctx context.Context, t transport.Transport, dirs []string, o ResizeOptions) (*ResizeReport, error) {
 	said := o
 	said.ProtectOptions = o.said()
-	v := verb{name: "resize", args: said, writes: !o.DryRun}
+	v := verb{name: "resize", args: said, access: access{writes: !o.DryRun}}
 	return meeting(ctx, t, o.Options, func(s *session) (*ResizeReport, error) {
 		s.resizing = &o
 		if err := s.look(ctx, dirs, v); err != nil {
@@ -218,7 +218,7 @@ func (s *session) leave(ctx context.Context, before, k int, o *ResizeOptions) (e
 			were[i], rest = rest[0], rest[1:]
 		}
 	}
-	if s.current, _, err = inForce(were, &s.Options, false); err != nil {
+	if s.current, _, err = inForce(were, s.trust(), false); err != nil {
 		return s.alike(ctx, err)
 	}
 	if s.generation == 0 {

@@ -30,12 +30,10 @@ import (
 
 // A verb is what ranks do together.
 type verb struct {
-	name   string
-	args   any  // its options, on which all ranks agree; nil: Options alone
-	writes bool // it takes locks that nobody shares
-	makes  bool // directories that are missing
-	needs  bool // all directories
-	ends   bool // the protection: it goes on where an earlier run has begun to
+	name string
+	args any // its options, on which all ranks agree; nil: Options alone
+	access
+	ends bool // the protection: it goes on where an earlier run has begun to
 }
 
 // A session is a run of a verb at one rank.
@@ -162,7 +160,7 @@ func (s *session) look(ctx context.Context, dirs []string, v verb) error {
 
 // find finds out which generation is in force, and gets its manifest and records.
 func (s *session) find(ctx context.Context, v verb) (err error) {
-	switch s.current, s.adopt, err = inForce(s.states, &s.Options, v.name == "protect"); {
+	switch s.current, s.adopt, err = inForce(s.states, s.trust(), v.name == "protect"); {
 	case err != nil && v.ends && s.ending():
 		s.current = current{}
 	case err != nil:
@@ -334,7 +332,7 @@ func (s *session) open(ctx context.Context, v verb, holder disk.Holder) ([]strin
 		if failing[i] = n.absent; n.absent != "" || n.dir != nil { // or it has its lock already
 			return nil
 		}
-		err := n.open(s.disk, v, holder)
+		err := n.open(s.disk, v.access, holder)
 		busy := new(disk.BusyError)
 		if errors.As(err, &busy) {
 			err = busy.Of(holder)

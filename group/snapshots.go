@@ -102,13 +102,6 @@ var stepNames = regexp.MustCompile(`^step-(0|[1-9][0-9]*)(?:\.aside-.*)?$`)
 
 func newestFirst(a, b int64) int { return cmp.Compare(b, a) }
 
-func (n *node) snapshot(step int64) *node {
-	return &node{
-		index: n.index, name: n.name, absent: n.absent, root: n.root, rootName: n.rootName,
-		at: filepath.Join(n.root, stepName(step)), given: tree.JoinPath(n.rootName, tree.Name(stepName(step))),
-	}
-}
-
 // stepsIn returns the snapshots in a root, the newest first. A root that is missing has none.
 func stepsIn(d disk.Disk, root string) (steps []int64, err error) {
 	dir, err := d.Open(root)
@@ -244,8 +237,8 @@ func (s *session) lockAll(n *node, v verb) (x rootState, open map[int64]*node, e
 		if s.step != nil && step == *s.step {
 			continue
 		}
-		at := n.snapshot(step)
-		err := at.hold(s.disk, verb{name: v.name, writes: v.writes}, holder)
+		at := n.sub(stepName(step))
+		err := at.hold(s.disk, access{writes: v.writes}, holder)
 		busy := new(disk.BusyError)
 		if errors.As(err, &busy) {
 			err = busy.Of(holder)
@@ -272,26 +265,6 @@ func (s *session) holder(v verb) disk.Holder {
 	h := disk.HolderOf(v.name, s.run)
 	h.Rank = s.t.Rank()
 	return h
-}
-
-// hold is open. One that only reads finds no lock to share at a node in which nothing was protected yet.
-func (n *node) hold(d disk.Disk, v verb, holder disk.Holder) (err error) {
-	for range 2 { // the lock may have come just now
-		n.close()
-		if err = n.open(d, v, holder); err != nil || n.dir == nil || n.unlock != nil {
-			return err
-		}
-		if n.bare = n.isBare(); n.bare {
-			break
-		}
-	}
-	return err
-}
-
-// isBare reports whether the node has no .volley.
-func (n *node) isBare() bool {
-	_, err := n.dir.Lstat(tree.MetaName)
-	return errors.Is(err, fs.ErrNotExist)
 }
 
 // judge says of all snapshots how they are.
@@ -359,7 +332,7 @@ func judge(step int64, roots []rootState, states []*state, o *Options) Snapshot 
 		x.State, x.Why, x.err = Busy, busy.Error(), busy
 		return x
 	}
-	in, _, err := inForce(states, o, false)
+	in, _, err := inForce(states, o.trust(), false)
 	tolerate := 0
 	for n, is := range states {
 		if h := is.of(in); h != nil {
@@ -499,7 +472,7 @@ func (s *session) pick(ctx context.Context, v verb) (err error) {
 		return err
 	}
 	for i, n := range s.nodes {
-		s.nodes[i] = n.snapshot(step)
+		s.nodes[i] = n.sub(stepName(step))
 		if s.around != nil && s.around.here[i][step] != nil {
 			s.nodes[i] = s.around.here[i][step]
 		}
@@ -563,7 +536,7 @@ func (s *session) setAside(ctx context.Context, r *RecoverReport, writes bool) e
 
 // retire removes snapshots older than the newest protected ones that are retained. This one is in force everywhere.
 func (s *session) retire(ctx context.Context, retain int, r *ProtectReport) error {
-	found, err := s.lookAround(ctx, verb{name: "protect", writes: true})
+	found, err := s.lookAround(ctx, verb{name: "protect", access: access{writes: true}})
 	if err != nil {
 		return err
 	}

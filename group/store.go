@@ -37,6 +37,9 @@ const (
 	replacedName = "replaced"
 )
 
+// endingName marks, in the .volley of all nodes, that the protection ends. It is the last file that goes.
+const endingName = temporary + "unprotect"
+
 // The most bytes of files that are read as a whole.
 const (
 	mostNode     = 4 << 10
@@ -624,4 +627,44 @@ func (n *node) openParity(g int64) (disk.File, error) {
 		return nil, fs.ErrNotExist
 	}
 	return n.dir.OpenFile(n.generation(g).path(parityFile), os.O_RDONLY, 0)
+}
+
+// mark notes at a node that the protection ends.
+func (n *node) mark() error {
+	if n.dir == nil {
+		return nil
+	}
+	if err := disk.Discard(n.dir, metaPath(endingName)); err != nil {
+		return err
+	}
+	f, err := n.dir.OpenFile(metaPath(endingName), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Close(), n.sync())
+}
+
+// forget removes what is Volley's at a node: manifests, all else, and the mark last. What else lies in .volley stays.
+func (n *node) forget() error {
+	if n.dir == nil {
+		return nil
+	}
+	for _, which := range []func(name string) bool{
+		func(name string) bool {
+			_, _, ok := nameOf(name)
+			return ok
+		},
+		func(name string) bool {
+			return name == replacedName || leftover(name) && name != endingName
+		},
+		func(name string) bool { return name == endingName },
+	} {
+		if err := n.discard(which); err != nil {
+			return err
+		}
+		if err := n.sync(); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -5,11 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"slices"
 	"strings"
 	"volley/group/internal/tree"
-	"volley/internal/disk"
 
 	"volley/transport"
 )
@@ -30,9 +28,6 @@ type UnprotectReport struct {
 	Notes       []string     `json:"notes,omitempty"`
 }
 
-// endingName marks, in the .volley of all nodes, that the protection ends. It is the last file that goes.
-const endingName = temporary + "unprotect"
-
 // Unprotect removes the .volley of all nodes: the group is not protected any more. Files of the nodes stay as they
 // are. It reads them first, and returns an [*InputError] where something is lost or damaged, unless o.Force is set, and
 // where .volley/replaced holds files of the user's.
@@ -40,7 +35,7 @@ const endingName = temporary + "unprotect"
 // Nothing is removed before all nodes are marked. Until then the protection is in force, and a later Protect or
 // Recover removes the marks. After an error, or the end of a process at any moment, calling it again completes it.
 func Unprotect(ctx context.Context, t transport.Transport, dirs []string, o UnprotectOptions) (*UnprotectReport, error) {
-	v := verb{name: "unprotect", args: o, writes: !o.DryRun, ends: true}
+	v := verb{name: "unprotect", args: o, access: access{writes: !o.DryRun}, ends: true}
 	return run(ctx, t, dirs, o.Options, v, func(ctx context.Context, s *session) (*UnprotectReport, error) {
 		r := &UnprotectReport{Generation: s.generation}
 		if s.manifest == nil && !s.ending() {
@@ -113,44 +108,4 @@ func (s *session) losesNothing(ctx context.Context, from int, force bool) (list 
 		}
 	}
 	return list, nil
-}
-
-// mark notes at a node that the protection ends.
-func (n *node) mark() error {
-	if n.dir == nil {
-		return nil
-	}
-	if err := disk.Discard(n.dir, metaPath(endingName)); err != nil {
-		return err
-	}
-	f, err := n.dir.OpenFile(metaPath(endingName), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return err
-	}
-	return errors.Join(f.Close(), n.sync())
-}
-
-// forget removes what is Volley's at a node: manifests, all else, and the mark last. What else lies in .volley stays.
-func (n *node) forget() error {
-	if n.dir == nil {
-		return nil
-	}
-	for _, which := range []func(name string) bool{
-		func(name string) bool {
-			_, _, ok := nameOf(name)
-			return ok
-		},
-		func(name string) bool {
-			return name == replacedName || leftover(name) && name != endingName
-		},
-		func(name string) bool { return name == endingName },
-	} {
-		if err := n.discard(which); err != nil {
-			return err
-		}
-		if err := n.sync(); err != nil {
-			return err
-		}
-	}
-	return nil
 }

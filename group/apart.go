@@ -1,0 +1,45 @@
+package group
+
+import (
+	"path/filepath"
+	"strings"
+	"volley/internal/disk"
+)
+
+// Apart returns an error where one of directories here is, or lies in, another. It makes and changes none of them.
+func Apart(dirs []string) error { return apart(disk.OS, dirs, dirs) }
+
+func (s *session) apart() error {
+	var dirs, given []string
+	for _, n := range s.nodes {
+		if n.absent == "" {
+			dirs, given = append(dirs, n.at), append(given, n.given)
+		}
+	}
+	if s.Meta != "" { // or the next run would protect it
+		dirs, given = append(dirs, s.Meta), append(given, s.Meta)
+	}
+	return apart(s.disk, dirs, given)
+}
+
+func apart(d disk.Disk, dirs, given []string) error {
+	paths := make([]string, len(dirs))
+	for i, dir := range dirs {
+		paths[i], _ = disk.Whole(d, dir) // one that cannot be opened is failing
+	}
+	for i, a := range paths {
+		for j, b := range paths {
+			if i == j || a == "" || b == "" {
+				continue
+			}
+			switch rel, err := filepath.Rel(a, b); {
+			case err != nil || rel == ".." || strings.HasPrefix(rel, ".."+string(filepath.Separator)):
+			case rel == ".":
+				return inputf("%s and %s are the same directory: give every node its own", given[i], given[j])
+			default:
+				return inputf("%s lies in %s: give directories that lie apart", given[j], given[i])
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,145 @@
+package group
+
+import (
+	"bytes"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"volley/group/internal/tree"
+	"volley/internal/disk"
+)
+
+// A trust is what tells which manifests count.
+type trust struct {
+	Key     []byte // nil: none was made with one
+	NoKey   bool   // whether they were made with any does not matter
+	Believe string // a node whose newest generation is in force
+}
+
+// What an HMAC is of begins with one of these: that of a manifest is of nothing else.
+const (
+	ofManifest = "volley-group manifest\n"
+	ofRun      = "volley-group run\n"
+)
+
+// macOf returns an HMAC, or nothing where there is no key.
+func macOf(key []byte, of string, text []byte) string {
+	if len(key) == 0 {
+		return ""
+	}
+	h := hmac.New(sha256.New, key)
+	h.Write([]byte(of))
+	h.Write(text)
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+func sameMAC(a, b string) bool { return hmac.Equal([]byte(a), []byte(b)) }
+
+func sealKeyed(text []byte, mac string) []byte {
+	return fmt.Appendf(slices.Clip(text), "\n{\"sha256\":%q,\"hmac_sha256\":%q}\n", disk.Sum(text), mac)
+}
+
+// unsealKeyed returns the line of JSON if it is what was sealed, and its HMAC, which it does not check.
+func unsealKeyed(data []byte) (text []byte, mac string, err error) {
+	if text, err = disk.Unseal(data); err == nil {
+		return text, "", nil
+	}
+	line, rest, _ := bytes.Cut(data, []byte("\n"))
+	var of struct {
+		MAC string `json:"hmac_sha256"`
+	}
+	if json.Unmarshal(rest, &of) != nil || len(of.MAC) != 2*sha256.Size || !bytes.Equal(data, sealKeyed(line, of.MAC)) {
+		return nil, "", err
+	}
+	return line, of.MAC, nil
+}
+
+func madeWith(key, data []byte) bool {
+	text, mac, err := unsealKeyed(data)
+	return err == nil && len(key) > 0 && sameMAC(mac, macOf(key, ofManifest, text))
+}
+
+// vouch takes from the states the manifests that the key does not vouch for. It reports whether
+// the group was protected without a key, and protect is to give it one. What a run has left
+// pending does not tell whether a group has a key, where another generation is committed.
+func vouch(states []*state, o trust, protect bool) (adopt bool, err error) {
+	var keyed, others []string // nodes with manifests that were made with any key; not with this one
+	var plain, sealed, mine, any bool
+	for _, s := range states {
+		for _, h := range s.Held {
+			if h.Keyed && !slices.Contains(keyed, s.Dir) {
+				keyed = append(keyed, s.Dir)
+			}
+			if h.Keyed && !h.Vouched && !slices.Contains(others, s.Dir) {
+				others = append(others, s.Dir)
+			}
+			plain = plain || h.Committed && !h.Keyed
+			sealed = sealed || h.Committed && h.Keyed
+			any = any || h.Vouched
+			mine = mine || h.Committed && h.Vouched
+		}
+	}
+	pending := func(h held) bool { return h.Keyed }
+	switch {
+	case o.NoKey:
+	case len(o.Key) == 0 && (sealed || keyed != nil && !plain):
+		return false, &InputError{Way: WayKey, error: fmt.Errorf("the group was protected with a key, as %s says: give the key", strings.Join(keyed, ", "))}
+	case len(o.Key) == 0:
+		withdraw(states, pending, true)
+	case others != nil && !mine && (plain || !any):
+		return false, &InputError{Way: WayKey, error: fmt.Errorf("no manifest in force was made with this key, and %s has one that was made with another: give the key with which the group was protected", strings.Join(others, ", "))}
+	case mine || !plain:
+		withdraw(states, func(h held) bool { return !h.Vouched }, false)
+	case !protect:
+		return false, inputf("the group was protected without a key: protect it with the key first, or give no key")
+	default:
+		withdraw(states, pending, true)
+		return true, nil
+	}
+	return false, nil
+}
+
+// withdraw takes manifests from the states: what interrupted runs have left, or what is not to be believed.
+func withdraw(states []*state, which func(held) bool, left bool) {
+	for _, s := range states {
+		before := len(s.Held)
+		s.Held = slices.DeleteFunc(s.Held, func(h held) bool {
+			if !which(h) {
+				return false
+			}
+			name := pendingDir(h.Generation)
+			if h.Committed {
+				name = generationDir(h.Generation)
+			}
+			if left {
+				s.Left = append(s.Left, name)
+			} else {
+				s.Bad = append(s.Bad, fmt.Sprintf("%s: was not made with the key, and does not count", filepath.Join(s.Dir, tree.MetaName, name)))
+			}
+			return true
+		})
+		if len(s.Held) < before {
+			s.say()
+			s.Node = s.in(len(states))
+		}
+	}
+}
+
+// inForce finds out the generation in force among what the options let count, and whether it
+// has no key and is to get one. That it does only where every node that is not lost holds it.
+func inForce(states []*state, o trust, protect bool) (c current, adopt bool, err error) {
+	if adopt, err = vouch(states, o, protect); err == nil {
+		c, err = decide(states, o.Believe)
+	}
+	for _, x := range states {
+		if err == nil && adopt && !x.Lost && x.of(c) == nil {
+			err = inputf("%s does not hold generation %d, which the group has without a key: recover and protect it without a key, and then protect it with the key", x.Dir, c.generation)
+		}
+	}
+	return c, adopt, err
+}
