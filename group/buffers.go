@@ -219,7 +219,7 @@ func (s *session) layOut(ctx context.Context, sizes []int64, o BuffersOptions) (
 	}
 	c, err := codeOf(m)
 	if err != nil {
-		return nil, 0, s.alike(ctx, &InputError{error: err})
+		return nil, 0, s.alike(ctx, &InputError{Err: err})
 	}
 	if err := checkDigest(m.Digest, s.Key); err != nil {
 		return nil, 0, s.alike(ctx, err)
@@ -252,7 +252,7 @@ func (s *session) layOut(ctx context.Context, sizes []int64, o BuffersOptions) (
 		m.Records = append(m.Records, Record{int64(n), disk.Sum(nil)})
 	}
 	if err := m.validate(); err != nil {
-		return nil, 0, s.alike(ctx, &InputError{error: err})
+		return nil, 0, s.alike(ctx, &InputError{Err: err})
 	}
 	text, err := m.encode(s.Key)
 	return p, mostParityBytes(m, len(text)), err

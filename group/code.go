@@ -149,7 +149,7 @@ func (r *repair) compile(o *Options, bytes int64) (plan.Plan, error) {
 		case r.plan != nil:
 			return r.plan, nil
 		case p.Pieces == 1:
-			return nil, &InputError{error: fmt.Errorf("the transport cannot carry the plan relay: %w", uncarried)}
+			return nil, &InputError{Err: fmt.Errorf("the transport cannot carry the plan relay: %w", uncarried)}
 		}
 		p.Pieces = (p.Pieces + 1) / 2 // and about half of the rounds
 	}

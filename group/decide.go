@@ -311,7 +311,7 @@ func decideKnown(states []*state, believe string) (c current, err error) {
 		if i >= 0 { // it was resized
 			return force(claims[i])
 		}
-		return c, &InputError{error: fmt.Errorf("cannot tell which generation is in force: %s", whoHas(states)), Way: WayBelieve}
+		return c, &InputError{Err: fmt.Errorf("cannot tell which generation is in force: %s", whoHas(states)), Way: WayBelieve}
 	}
 	if in == nil {
 		return c, nil
@@ -350,7 +350,7 @@ func alikeGroup(states []*state) error {
 	}
 	maps.DeleteFunc(count, func(_ string, n int) bool { return n == 1 })
 	if len(count) > 1 {
-		return &InputError{Way: WaySets, error: fmt.Errorf("the directories are of %d groups: give those of one", len(count))}
+		return &InputError{Way: WaySets, Err: fmt.Errorf("the directories are of %d groups: give those of one", len(count))}
 	}
 	of := map[string][]int{} // nodes, by group
 	most := ""

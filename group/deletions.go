@@ -93,7 +93,7 @@ func (s *session) compareDeleted(ctx context.Context, found []scanned, o *Protec
 	if list == nil || o.AllowDeleted {
 		return nil
 	}
-	return s.alike(ctx, &InputError{Way: WayAllowDeleted, error: fmt.Errorf("this looks like an accident, which protect would make permanent: %s. If it is one, recover the files first", strings.Join(list, "; "))})
+	return s.alike(ctx, &InputError{Way: WayAllowDeleted, Err: fmt.Errorf("this looks like an accident, which protect would make permanent: %s. If it is one, recover the files first", strings.Join(list, "; "))})
 }
 
 func quoted(names []string) []string {

@@ -66,7 +66,7 @@ func (s *session) repair(ctx context.Context, r *repair, b blocks, input func(sy
 		}
 	}
 	if job.Segment, err = executor.SegmentBytes(p, r.slots, job.Bytes, s.Memory, job.Align); err != nil {
-		return nil, &InputError{error: err}
+		return nil, &InputError{Err: err}
 	}
 	info := p.Info()
 	job.Segment = min(job.Segment, max(mostSegment, job.Align)*int64(info.PieceCount()))

@@ -18,16 +18,18 @@ const (
 
 // An InputError says what the caller has to change: directories, options, or too much that is lost.
 type InputError struct {
-	error
+	Err error
 	Way Way // the option with which the verb goes on; "": there is none
 }
 
+func (e *InputError) Error() string { return e.Err.Error() }
+
 // Unwrap returns the error itself.
-func (e *InputError) Unwrap() error { return e.error }
+func (e *InputError) Unwrap() error { return e.Err }
 
 // ExitCode returns 2, that of bad input.
 func (e *InputError) ExitCode() int { return 2 }
 
 func inputf(format string, args ...any) error {
-	return &InputError{error: fmt.Errorf(format, args...)}
+	return &InputError{Err: fmt.Errorf(format, args...)}
 }

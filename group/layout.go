@@ -48,7 +48,7 @@ func candidates(k int, o *ProtectOptions, name string) ([]*candidate, error) {
 		}
 	}
 	if !possible {
-		return nil, &InputError{error: why}
+		return nil, &InputError{Err: why}
 	}
 	return list, nil
 }

@@ -131,7 +131,7 @@ func (n *work) rotten(ctx context.Context, now *tree.Entry, were []*tree.Entry) 
 			return err
 		}
 	}
-	return &InputError{Way: WayForce, error: errDamaged(tree.JoinPath(n.given, now.Path), tree.JoinPath(n.given, were[0].Path))}
+	return &InputError{Way: WayForce, Err: errDamaged(tree.JoinPath(n.given, now.Path), tree.JoinPath(n.given, were[0].Path))}
 }
 
 // compareMoved compares files that have the length and time that they had, under this name or another, and that are cut

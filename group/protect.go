@@ -231,10 +231,10 @@ func (s *session) complete(force bool) error {
 	}
 	for n, x := range s.states {
 		if x.of(s.current) == nil && !x.Added {
-			return &InputError{Way: WayForce, error: fmt.Errorf("%s is missing what was protected: recover it first", s.name(n))}
+			return &InputError{Way: WayForce, Err: fmt.Errorf("%s is missing what was protected: recover it first", s.name(n))}
 		}
 		if x.interrupted() { // directories may not have their modes and times
-			return &InputError{Way: WayForce, error: fmt.Errorf("a recovery of %s has not ended: recover it first", s.name(n))}
+			return &InputError{Way: WayForce, Err: fmt.Errorf("a recovery of %s has not ended: recover it first", s.name(n))}
 		}
 	}
 	return nil
@@ -256,7 +256,7 @@ func (s *session) scan(ctx context.Context, m *Manifest, o *ProtectOptions) ([]*
 		l, err := tree.Scan(n.dir, true, m.Exclude)
 		works[i] = &work{node: n, listing: l, data: &data{}}
 		if errors.Is(err, tree.ErrSpecial) || errors.Is(err, tree.ErrLong) {
-			return x, &InputError{error: err}
+			return x, &InputError{Err: err}
 		}
 		if err == nil {
 			err = n.hiding(l)

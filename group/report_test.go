@@ -318,7 +318,7 @@ func TestErrors(t *testing.T) {
 		is     error
 		input  bool
 		unwrap error
-	}{{few, true, nil}, {&InputError{error: fs.ErrExist}, true, fs.ErrExist}, {fs.ErrExist, false, fs.ErrExist}} {
+	}{{few, true, nil}, {&InputError{Err: fs.ErrExist}, true, fs.ErrExist}, {fs.ErrExist, false, fs.ErrExist}} {
 		if IsInputError(fmt.Errorf("around it: %w", x.is)) != x.input || x.unwrap != nil && !errors.Is(x.is, x.unwrap) {
 			t.Errorf("%v", x.is)
 		}

@@ -287,7 +287,7 @@ func (s *session) stays(k int, force bool) error {
 			if n >= k {
 				way = WayGiveUp
 			}
-			return &InputError{Way: way, error: fmt.Errorf("%s is missing what was protected: recover it first", s.name(n))}
+			return &InputError{Way: way, Err: fmt.Errorf("%s is missing what was protected: recover it first", s.name(n))}
 		}
 	}
 	return s.complete(force)

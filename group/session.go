@@ -149,7 +149,7 @@ func (s *session) look(ctx context.Context, dirs []string, v verb) error {
 		}
 		err := disk.Confirm(n.dir, metaPath(lockFile), holder)
 		if shared := new(disk.SharedError); errors.As(err, &shared) {
-			err = &InputError{error: err}
+			err = &InputError{Err: err}
 		}
 		if err != nil {
 			return err
@@ -339,7 +339,7 @@ func (s *session) open(ctx context.Context, v verb, holder disk.Holder) ([]strin
 		}
 		switch {
 		case errors.As(err, new(*disk.SharedError)):
-			return &InputError{error: err}
+			return &InputError{Err: err}
 		case errors.As(err, &busy), IsInputError(err):
 			return err
 		case err != nil:

@@ -246,7 +246,7 @@ func (s *session) lockAll(n *node, v verb) (x rootState, open map[int64]*node, e
 		switch {
 		case errors.As(err, new(*disk.SharedError)):
 			at.close()
-			return x, open, &InputError{error: err}
+			return x, open, &InputError{Err: err}
 		case errors.As(err, &busy):
 			x.Steps[step] = &state{Node: -1, Busy: busy}
 		case err != nil:

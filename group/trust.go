@@ -88,11 +88,11 @@ func vouch(states []*state, o trust, protect bool) (adopt bool, err error) {
 	switch {
 	case o.NoKey:
 	case len(o.Key) == 0 && (sealed || keyed != nil && !plain):
-		return false, &InputError{Way: WayKey, error: fmt.Errorf("the group was protected with a key, as %s says: give the key", strings.Join(keyed, ", "))}
+		return false, &InputError{Way: WayKey, Err: fmt.Errorf("the group was protected with a key, as %s says: give the key", strings.Join(keyed, ", "))}
 	case len(o.Key) == 0:
 		withdraw(states, pending, true)
 	case others != nil && !mine && (plain || !any):
-		return false, &InputError{Way: WayKey, error: fmt.Errorf("no manifest in force was made with this key, and %s has one that was made with another: give the key with which the group was protected", strings.Join(others, ", "))}
+		return false, &InputError{Way: WayKey, Err: fmt.Errorf("no manifest in force was made with this key, and %s has one that was made with another: give the key with which the group was protected", strings.Join(others, ", "))}
 	case mine || !plain:
 		withdraw(states, func(h held) bool { return !h.Vouched }, false)
 	case !protect:

@@ -104,7 +104,7 @@ func (s *session) losesNothing(ctx context.Context, from int, force bool) (list 
 			}
 		}
 		if lost != "" && !force {
-			return nil, s.alike(ctx, &InputError{Way: WayGiveUp, error: fmt.Errorf("%s is %s: recover it first, as nothing can afterwards", s.name(n), lost)})
+			return nil, s.alike(ctx, &InputError{Way: WayGiveUp, Err: fmt.Errorf("%s is %s: recover it first, as nothing can afterwards", s.name(n), lost)})
 		}
 	}
 	return list, nil
