@@ -43,3 +43,6 @@ func apart(d disk.Disk, dirs, given []string) error {
 	}
 	return nil
 }
+
+// Identify returns what a directory says. A verb reads it anew, once it has the lock.
+func Identify(dir string) Identity { return identify(disk.OS, dir) }

@@ -45,9 +45,7 @@ func whole(dir string) tree.Name {
 	return tree.Name(dir)
 }
 
-// Identify returns what a directory says. A verb reads it anew, once it has the lock.
-func Identify(dir string) Identity { return identify(disk.OS, dir) }
-
+// identify returns what a directory says. A verb reads it anew, once it has the lock.
 func identify(d disk.Disk, dir string) (is Identity) {
 	at, err := d.Open(dir)
 	defer func() { is.Name = whole(dir) }()
