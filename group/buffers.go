@@ -148,7 +148,7 @@ func parseParity(memory []byte) (*parityHeader, error) {
 	case h.Format != ParityFormat:
 		return nil, fmt.Errorf("format: %q: want %q", h.Format, ParityFormat)
 	case h.Version != ParityVersion:
-		return nil, &versionError{h.Version}
+		return nil, &versionError{version: h.Version}
 	}
 	left := int64(len(memory)) - headerBytes
 	for _, n := range []int64{h.Parity, h.Manifest, h.Record, h.Copies} {
@@ -249,7 +249,7 @@ func (s *session) layOut(ctx context.Context, sizes []int64, o BuffersOptions) (
 		return nil, 0, err
 	}
 	for _, n := range records { // digests are all equally long
-		m.Records = append(m.Records, Record{int64(n), disk.Sum(nil)})
+		m.Records = append(m.Records, Record{Bytes: int64(n), SHA256: disk.Sum(nil)})
 	}
 	if err := m.validate(); err != nil {
 		return nil, 0, s.alike(ctx, &InputError{Err: err})
@@ -432,7 +432,7 @@ func (s *session) agree() error {
 			case of != "" && h.Root != s.root:
 				return inputf("%s and %s have parity of two protections: give that of one, or say that a process has lost it", of, x.Dir)
 			}
-			of, s.current = x.Dir, current{h.Generation, h.Root, h.Generation}
+			of, s.current = x.Dir, current{generation: h.Generation, root: h.Root, newest: h.Generation}
 		}
 	}
 	if of == "" {

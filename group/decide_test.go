@@ -29,7 +29,7 @@ func stateOf(letter byte, n, k, r int) *state {
 		has(1, true, true)
 		s.Node, s.Group = -1, ""
 	case 'e': // generation 1, and its manifest cannot be read
-		s.Numbers, s.Unknown = []int64{1}, []unknown{{1, true, "EIO", "G", Place{n, k}}}
+		s.Numbers, s.Unknown = []int64{1}, []unknown{{Generation: 1, Committed: true, Why: "EIO", Group: "G", Place: Place{Node: n, Nodes: k}}}
 	case 'i': // generation 1, and 2 not complete
 		has(1, true, true)
 		has(2, false, false)

@@ -48,7 +48,7 @@ func FuzzDecodeManifest(f *testing.F) {
 func fuzzManifest() *Manifest {
 	return &Manifest{
 		Format: Format, Version: Version, Group: "g", Generation: 1, Nodes: 2, Tolerate: 1, Layout: Full, Field: "2^8", Matrix: Cauchy, Digest: SHA256,
-		DataChunks: 1, ParityChunks: 1, ChunkBytes: 8, BlockBytes: 64 << 10, Records: []Record{{1, disk.Sum(nil)}, {1, disk.Sum(nil)}},
+		DataChunks: 1, ParityChunks: 1, ChunkBytes: 8, BlockBytes: 64 << 10, Records: []Record{{Bytes: 1, SHA256: disk.Sum(nil)}, {Bytes: 1, SHA256: disk.Sum(nil)}},
 	}
 }
 

@@ -84,7 +84,7 @@ func (o *Options) progress(done, more int64) {
 	}
 }
 
-func (o *Options) trust() trust { return trust{o.Key, o.NoKey, o.Believe} }
+func (o *Options) trust() trust { return trust{Key: o.Key, NoKey: o.NoKey, Believe: o.Believe} }
 
 // Inputf is fmt.Errorf for an [InputError] of packages that choose groups.
 func Inputf(format string, args ...any) error { return inputf(format, args...) }

@@ -430,7 +430,7 @@ func TestLoad(t *testing.T) {
 	must(t, err)
 	s := (&node{index: 1, given: "/n1", dir: d}).load(nil, 2)
 	if len(s.Held) != 1 || !s.Held[0].Committed || s.Held[0].Complete || !slices.Equal(s.Held[0].Records, []int{0}) || s.Held[0].Bytes != int64(len(text)) || s.Held[0].Root != disk.Sum([]byte(text)) ||
-		!slices.Equal(s.Left, []string{"pending.1", "tmp-stage"}) || !s.interrupted() || !slices.Equal(s.Numbers, []int64{1, 7}) || s.Node != 1 || s.Lost || !s.Files || len(s.Bad) != 1 || s.Bad[0] != "/n1/.volley/pending.7/manifest.json: generation: 1" || !slices.Equal(s.Unknown, []unknown{{7, false, "generation: 1", "", Place{}}}) {
+		!slices.Equal(s.Left, []string{"pending.1", "tmp-stage"}) || !s.interrupted() || !slices.Equal(s.Numbers, []int64{1, 7}) || s.Node != 1 || s.Lost || !s.Files || len(s.Bad) != 1 || s.Bad[0] != "/n1/.volley/pending.7/manifest.json: generation: 1" || !slices.Equal(s.Unknown, []unknown{{Generation: 7, Why: "generation: 1"}}) {
 		t.Errorf("%+v", s)
 	}
 }

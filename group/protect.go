@@ -128,7 +128,7 @@ func protect(ctx context.Context, s *session, o ProtectOptions) (*ProtectReport,
 	if earlier != nil {
 		m.Group, m.Epoch, m.Replaces, m.Part = earlier.Group, earlier.Epoch, earlier.Replaces, cmp.Or(m.Part, earlier.Part)
 		if earlier.Nodes != s.k {
-			m.Epoch, m.Replaces = earlier.Epoch+1, &Predecessor{earlier.Epoch, earlier.Nodes, earlier.Names}
+			m.Epoch, m.Replaces = earlier.Epoch+1, &Predecessor{Epoch: earlier.Epoch, Nodes: earlier.Nodes, Names: earlier.Names}
 		}
 		m.Matrix, m.Digest = cmp.Or(m.Matrix, earlier.Matrix), cmp.Or(m.Digest, earlier.Digest)
 		if o.Exclude == nil {

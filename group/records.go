@@ -197,7 +197,7 @@ func (s *session) copyRecords(ctx context.Context, m *Manifest, records [][]byte
 	texts := make([][]byte, len(records))
 	for i, record := range records {
 		texts[i] = base64.StdEncoding.AppendEncode(nil, record)
-		mine = append(mine, Record{int64(len(record)), disk.Sum(texts[i])})
+		mine = append(mine, Record{Bytes: int64(len(record)), SHA256: disk.Sum(texts[i])})
 	}
 	all, err := exchange(ctx, s, mine)
 	if err != nil {

@@ -89,7 +89,7 @@ func Resized(names []string, ids []Identity, added []bool, remove []string) ([]i
 	}
 	for i, id := range ids {
 		if id.Nodes == k || id.Next.Nodes == k {
-			take(i, placeIn(Place{id.Node, id.Nodes}, id.Next, k))
+			take(i, placeIn(Place{Node: id.Node, Nodes: id.Nodes}, id.Next, k))
 		}
 	}
 	for _, i := range were {
