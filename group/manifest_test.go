@@ -71,7 +71,9 @@ func TestManifestRefused(t *testing.T) {
 		{"no digest", func(m *Manifest) { m.Records[1].SHA256 = "" }, "members[1]:"},
 		{"an epoch of nothing", func(m *Manifest) { m.Epoch = 1 }, "epoch: 1: want 0, or"},
 		{"nothing replaced", func(m *Manifest) { m.Replaces = &Predecessor{Epoch: 0, Nodes: 3} }, "epoch: 0: want 0, or"},
-		{"an epoch", func(m *Manifest) { m.Epoch, m.Replaces = 1, &Predecessor{Epoch: 0, Nodes: 3, Names: []tree.Name{"a", "b", "c"}} }, ""},
+		{"an epoch", func(m *Manifest) {
+			m.Epoch, m.Replaces = 1, &Predecessor{Epoch: 0, Nodes: 3, Names: []tree.Name{"a", "b", "c"}}
+		}, ""},
 		{"a later one replaced", func(m *Manifest) { m.Epoch, m.Replaces = 1, &Predecessor{Epoch: 1, Nodes: 3} }, "replaces: epoch 1 of 3 nodes"},
 		{"few names replaced", func(m *Manifest) { m.Epoch, m.Replaces = 1, &Predecessor{Epoch: 0, Nodes: 3, Names: []tree.Name{"a"}} }, "replaces: epoch 0 of 3 nodes, with 1 names"},
 		{"no bytes of a record", func(m *Manifest) { m.Records[1].Bytes = 0 }, ""},
