@@ -317,7 +317,7 @@ func TestRottenLayout(t *testing.T) {
 		w.Overwrite("/n2/sub/x", 1, []byte("rot"), true)
 		for _, to := range []string{other, layout} {
 			input := new(InputError)
-			if _, err := w.protectBy(w.Process(), ProtectOptions{Layout: to}); !errors.As(err, &input) || input.Way != WayForce || !strings.Contains(err.Error(), "/n2/sub/x is damaged") {
+			if _, err := w.protectBy(w.Process(), ProtectOptions{Layout: to, Full: true}); !errors.As(err, &input) || input.Way != WayForce || !strings.Contains(err.Error(), "/n2/sub/x is damaged") {
 				t.Errorf("%s, then %s: %v", layout, to, err)
 			}
 		}

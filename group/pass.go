@@ -13,16 +13,19 @@ import (
 	"volley/verify"
 )
 
-// A pass reads the data of the nodes once, by windows: some rows at a time, which are in memory while their digests are
-// taken and they are coded. Meanwhile the next window is read. Rows in which no node has changed keep their parity.
+// A pass reads rows of the nodes' data once, by windows: some rows at a time, which are in memory while their digests are
+// taken and they are coded. Meanwhile the next window is read. Rows that turn out to be as they were keep their parity.
 type pass struct {
 	s       *session
 	m       *Manifest
 	code    *code
 	works   []*work // here
 	follows bool    // earlier parity can be kept
+	full    bool    // all rows are read
 	check   *check
-	coded   int // rows
+	coded   int     // rows
+	read    []int64 // bytes of files, by node here
+	readAll int64   // of all nodes, at the end
 	traffic Traffic
 }
 
@@ -46,19 +49,25 @@ func (s *session) newPass(m *Manifest, works []*work) (*pass, error) {
 		n.sums = newSums(m, n.data.Extents)
 		n.member.Parity = make([]byte, m.rows()*m.ParityChunks*digestBytes[m.Digest])
 	}
-	return &pass{s: s, m: m, code: c, works: works, follows: m.keeps(s.manifest), check: s.newCheck(c, m.ChunkBytes), traffic: s.traffic()}, nil
+	return &pass{s: s, m: m, code: c, works: works, follows: m.keeps(s.manifest), check: s.newCheck(c, m.ChunkBytes), read: make([]int64, len(works)), traffic: s.traffic()}, nil
 }
 
 // open opens the files that parity is written to and, where it can be kept, read from. They are to be closed after an
 // error too.
-func (p *pass) open(force bool) error {
+func (p *pass) open(o *ProtectOptions) error {
+	p.full = p.s.readsAll(o)
 	for _, n := range p.works {
-		n.force = force
+		n.force = o.Force
 		f, err := n.begin(p.m.Generation)
 		if err != nil {
 			return err
 		}
 		n.parity, n.file = f, f
+		info, err := f.Stat()
+		if err != nil {
+			return err
+		}
+		n.begun = info.ModTime()
 		if err := f.Truncate(p.m.parityBytes()); err != nil {
 			return err
 		}
@@ -73,6 +82,12 @@ func (p *pass) open(force bool) error {
 		}
 	}
 	return nil
+}
+
+// readsAll reports whether a run is to read what has not changed: it was asked to, may find rot that it is to protect, or
+// gives a key to what nobody has vouched for.
+func (s *session) readsAll(o *ProtectOptions) bool {
+	return o.Full || o.Force || s.manifest != nil && (s.manifest.mac == "") != (len(s.Key) == 0)
 }
 
 // earlier returns what a node had in the generation in force.
@@ -151,7 +166,7 @@ func (n *work) compareMoved(ctx context.Context, m *Manifest, follows bool) erro
 		}
 		were := n.were(e)
 		if follows && slices.ContainsFunc(were, func(was *tree.Entry) bool {
-			return was.Offset == e.Offset && (was.Path == e.Path || m.ChunkBytes == n.earlier.m.ChunkBytes)
+			return was.Offset == e.Offset
 		}) {
 			continue // its segments are compared as they are read
 		}
@@ -171,16 +186,25 @@ func (n *work) compareCut(ctx context.Context, m *Manifest) error {
 	}
 	row := int(min(m.ChunkBytes, e.m.ChunkBytes) / m.BlockBytes)
 	block := make([]byte, min(m.BlockBytes, e.m.ChunkBytes))
+	now := map[int64]*tree.Entry{}
+	for _, is := range n.data.Extents {
+		now[is.Offset] = is
+	}
 	first := sort.Search(len(e.list), func(j int) bool { return e.list[j].row >= row })
 	for j := first; j < len(e.list) && e.list[j].row == row; j++ {
 		g := e.list[j]
-		was, is := e.files[g.file], n.listing.Find(e.files[g.file].Path)
-		if is == nil || is.Offset != was.Offset || e.untouched(is) == nil {
+		was := e.files[g.file]
+		is := now[was.Offset]
+		if is == nil {
+			continue
+		}
+		were := n.were(is)
+		if !slices.Contains(were, was) {
 			continue
 		}
 		_, err := n.data.ReadAt(block[:g.n], g.at)
 		if err == nil && !m.sameDigest(block[:g.n], e.member.Segments, j) {
-			err = n.rotten(ctx, is, []*tree.Entry{was})
+			err = n.rotten(ctx, is, were)
 		}
 		if err != nil {
 			return err
@@ -189,19 +213,18 @@ func (n *work) compareCut(ctx context.Context, m *Manifest) error {
 	return nil
 }
 
-// run reads and codes everything, and sets the digests of the members.
+// run reads and codes what has changed, and sets the digests of the members.
 func (p *pass) run(ctx context.Context) error {
-	bytes := int64(0)
-	for _, n := range p.works {
-		bytes += n.member.Bytes
+	rows, err := p.choose(ctx)
+	if err != nil {
+		return err
 	}
-	err := p.s.windows(ctx, p.m, bytes, func(ctx context.Context, i int, w *window) error {
-		if w.first == 0 {
-			if err := p.works[i].compareMoved(ctx, p.m, p.follows); err != nil {
-				return err
-			}
-		}
-		return p.works[i].read(ctx, w, p.check.data[i])
+	bytes := int64(0)
+	for i := range p.works {
+		bytes += p.read[i]
+	}
+	err = p.s.windows(ctx, p.m, rows, bytes, func(ctx context.Context, i int, w *window) error {
+		return p.works[i].readRows(ctx, w, p.check.data[i])
 	}, p.window)
 	for _, n := range p.works {
 		n.member.Segments = n.sums.digests
@@ -211,26 +234,11 @@ func (p *pass) run(ctx context.Context) error {
 
 func (p *pass) window(ctx context.Context, windows []*window) error {
 	s, m, here := p.s, p.m, p.s.nodes[0].index
-	first, end := windows[0].first, windows[0].end
-	b := blocks{m: m}
-	if !p.follows {
-		for row := first; row < end; row++ {
-			b.rows = append(b.rows, row)
-		}
-	} else {
-		var changed [][]int
-		for _, w := range windows {
-			changed = append(changed, w.changed)
-		}
-		all, err := exchange(ctx, s, changed)
-		if err != nil {
+	b := blocks{m, windows[0].rows}
+	if p.follows {
+		var err error
+		if b.rows, err = p.changed(ctx, windows); err != nil {
 			return err
-		}
-		b.rows = slices.Concat(all...)
-		slices.Sort(b.rows)
-		b.rows = slices.Compact(b.rows)
-		if n := len(b.rows); n > 0 && (b.rows[0] < first || b.rows[n-1] >= end) {
-			return fmt.Errorf("a rank says that blocks %d to %d have changed: want %d to %d", b.rows[0], b.rows[n-1], first, end-1)
 		}
 	}
 	if p.coded += len(b.rows); len(b.rows) > 0 {
@@ -250,15 +258,51 @@ func (p *pass) window(ctx context.Context, windows []*window) error {
 	return s.here(func(i int, _ *node) error { return p.works[i].store(windows[i], b.rows, p.check.parity[i]) })
 }
 
-// read reads the rows of a window, and finds out which are not as they were. While they are in the cache, it adds them to
-// their fingerprints.
-func (n *work) read(ctx context.Context, w *window, prints *verify.Fingerprints) error {
+// changed returns which rows of a window are coded: those that are not as they were, or have lost their parity. Of the
+// others it reads the parity.
+func (p *pass) changed(ctx context.Context, windows []*window) ([]int, error) {
+	var mine [][]stretch
+	for _, w := range windows {
+		mine = append(mine, stretches(w.changed))
+	}
+	rows, err := p.union(exchange(ctx, p.s, mine))
+	if err != nil {
+		return nil, err
+	}
+	stay := func(row int) bool { _, is := slices.BinarySearch(rows, row); return !is }
+	if slices.ContainsFunc(windows[0].rows, stay) {
+		lost, err := p.union(collect(ctx, p.s, func(_ context.Context, i int, _ *node) ([]stretch, error) {
+			var lost []int
+			for _, row := range windows[i].rows {
+				if stay(row) && !p.works[i].rightParity(windows[i], row) {
+					lost = append(lost, row)
+				}
+			}
+			return stretches(lost), nil
+		}))
+		if err != nil {
+			return nil, err
+		}
+		rows = slices.Sorted(slices.Values(slices.Concat(rows, lost)))
+	}
+	for _, row := range rows {
+		if _, is := slices.BinarySearch(windows[0].rows, row); !is {
+			return nil, fmt.Errorf("a rank says that row %d has changed, which is not read now", row)
+		}
+	}
+	return rows, nil
+}
+
+// readRows reads the rows of a window, and finds out which are not as they were. While they are in the cache, it adds them
+// to their fingerprints.
+func (n *work) readRows(ctx context.Context, w *window, prints *verify.Fingerprints) error {
 	m := w.m
 	w.changed = w.changed[:0]
-	for row := w.first; row < w.end; row++ {
+	for _, row := range w.rows {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
+		n.sums.seek(row)
 		before := n.sums.next
 		for chunk := range m.DataChunks {
 			block, at := w.block(w.data, row, chunk), m.offsetOf(row, chunk, m.DataChunks)
@@ -273,7 +317,7 @@ func (n *work) read(ctx context.Context, w *window, prints *verify.Fingerprints)
 		if err != nil {
 			return err
 		}
-		if !same || !n.rightParity(w, row) {
+		if !same {
 			w.changed = append(w.changed, row)
 		}
 	}
@@ -286,6 +330,9 @@ func (n *work) same(ctx context.Context, m *Manifest, row, before int) (bool, er
 	e := n.earlier
 	if e == nil || !m.keeps(e.m) {
 		return false, nil
+	}
+	for e.next < len(e.list) && e.list[e.next].row < row { // that is not read
+		e.next++
 	}
 	was := e.next
 	for e.next < len(e.list) && e.list[e.next].row == row {
@@ -337,7 +384,7 @@ func (n *work) store(w *window, coded []int, prints *verify.Fingerprints) error 
 	m := w.m
 	digests := pairing{m: m}
 	defer digests.flush()
-	for row := w.first; row < w.end; row++ {
+	for _, row := range w.rows {
 		_, is := slices.BinarySearch(coded, row)
 		blocks := w.row(w.parity, row, m.ParityChunks)
 		for chunk, block := range blocks {

@@ -37,6 +37,9 @@ type ProtectOptions struct {
 	// Retain is how many snapshots in force or recoverable stay when this one is in force everywhere. 0: all.
 	Retain int
 
+	// Full reads also what has not changed, by size, time and inode, and compares it with what was protected.
+	Full bool
+
 	// AllowDeleted is for more, and for a node at which nothing is left.
 	AllowDeleted bool
 }
@@ -63,6 +66,7 @@ type ProtectReport struct {
 	RecordBytes int64    `json:"record_bytes"`  // of manifest and records, at the node that has most
 	Blocks      int      `json:"blocks"`        // of each chunk
 	Coded       int      `json:"coded_blocks"`  // that were not as before
+	Read        int64    `json:"read_bytes"`    // of files, at all nodes
 	Notes       []string `json:"notes,omitempty"`
 	Traffic     Traffic  `json:"traffic"`
 	Costs       []Cost   `json:"costs"`
@@ -75,17 +79,18 @@ type ProtectReport struct {
 // A NodePlan says what a run would protect at a node.
 type NodePlan struct {
 	Files   int       `json:"files"`
-	Bytes   int64     `json:"bytes"`             // of these, which are read
+	Bytes   int64     `json:"bytes"`             // of these
 	Coded   int64     `json:"coded_bytes"`       // of these: of files that are new, have changed, or come to another place
 	Changes []Finding `json:"changes,omitempty"` // New, Changed and Deleted
 }
 
 // Protect makes the parity of the directories of all nodes, each a node's: with it and the records, both in .volley,
 // [Recover] brings back any o.Tolerate of them. Those at the transport's rank are given, in order. Blocks in which no
-// node has changed since it was last called keep their parity. What is lost or damaged has to be recovered before,
+// node has changed since it was last called keep their parity, and are not read. What is lost or damaged has to be recovered before,
 // unless o.Force is set. Where more is gone than is usual, it refuses to make that final, unless o.AllowDeleted is set.
 //
-// Every byte is read once: what is coded is what its digest is of. An earlier protection is in force until the new one
+// A file has changed where its size, time or inode has. What it shares blocks with is read, too, and every byte once: what
+// is coded is what its digest is of. Rot elsewhere is found by [Verify], or with o.Full or o.Force. An earlier protection is in force until the new one
 // is complete at all nodes. After an error, or the end of a process at any moment, a new call completes it. It returns
 // an [*InputError] for directories that cannot be protected so, and a [*disk.BusyError] where another run uses a node.
 func Protect(ctx context.Context, t transport.Transport, dirs []string, o ProtectOptions) (*ProtectReport, error) {
@@ -114,6 +119,7 @@ type work struct {
 	sums    *sums
 	parity  io.WriterAt  // that is written
 	file    disk.File    // of it; nil: it is in memory
+	begun   time.Time    // when it was made, by its file system's clock
 	earlier *earlierData // nil: the node had no record
 	kept    disk.File    // earlier parity
 }
@@ -390,7 +396,7 @@ func (s *session) write(ctx context.Context, m *Manifest, works []*work, o *Prot
 		return "", err
 	}
 	defer p.close()
-	if err := p.open(o.Force); err != nil {
+	if err := p.open(o); err != nil {
 		return "", err
 	}
 	text, files, err := p.make(ctx, func(w *work) ([]byte, error) {
@@ -400,13 +406,14 @@ func (s *session) write(ctx context.Context, m *Manifest, works []*work, o *Prot
 		if err := unchanged(w); err != nil {
 			return nil, err
 		}
+		w.forgetInodes()
 		text, err := json.Marshal(&w.member)
 		return pack(text), err
 	})
 	if err != nil {
 		return "", err
 	}
-	r.Coded, r.Traffic = p.coded, p.traffic
+	r.Coded, r.Read, r.Traffic = p.coded, p.readAll, p.traffic
 	for _, list := range m.recordFiles() {
 		bytes := int64(len(text))
 		for _, f := range list {
@@ -426,13 +433,14 @@ func (p *pass) make(ctx context.Context, record func(*work) ([]byte, error)) (te
 	type made struct {
 		Record int // bytes
 		Sent   int64
+		Read   int64
 		Fold   []byte
 	}
 	here := p.check.folds()
 	records := make([][]byte, len(p.works))
 	all, err := collect(ctx, s, func(_ context.Context, i int, n *node) (_ made, err error) {
 		records[i], err = record(p.works[i])
-		return made{len(records[i]), p.traffic.sent[i], here[i]}, err
+		return made{len(records[i]), p.traffic.sent[i], p.read[i], here[i]}, err
 	})
 	if err != nil {
 		return nil, nil, err
@@ -441,6 +449,7 @@ func (p *pass) make(ctx context.Context, record func(*work) ([]byte, error)) (te
 	m.Records = nil
 	for _, x := range all {
 		m.Records = append(m.Records, Record{Bytes: int64(x.Record)})
+		p.readAll += x.Read
 		p.traffic.MostSent = max(p.traffic.MostSent, x.Sent)
 		folds = append(folds, x.Fold)
 	}

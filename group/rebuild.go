@@ -86,7 +86,7 @@ func (s *session) rebuild(ctx context.Context, revert bool, targets map[int]*tar
 		return nil, err
 	}
 	here := s.nodes[0].index
-	if err := s.windows(ctx, m, bytes, func(ctx context.Context, i int, w *window) error {
+	if err := s.windows(ctx, m, m.allRows(), bytes, func(ctx context.Context, i int, w *window) error {
 		if readings[i] == nil {
 			return nil
 		}

@@ -114,6 +114,13 @@ func (s *sums) add(at int64, block []byte) {
 	}
 }
 
+// seek goes past the segments before a row.
+func (s *sums) seek(row int) {
+	for s.next < len(s.list) && s.list[s.next].row < row {
+		s.next++
+	}
+}
+
 // skip goes past the segments before an end, if there are any and no file that is there has
 // anything of them: what a record says takes no time where there is nothing.
 func (s *sums) skip(end int64, d *data) bool {

@@ -3,6 +3,7 @@ package group
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 
 	"volley/collective"
@@ -14,20 +15,27 @@ import (
 // A window is some rows of a node, in memory.
 type window struct {
 	m            *Manifest
-	first, end   int
+	rows         []int  // ascending
+	first, end   int    // the first of the rows, and behind the last
 	memory       []byte // of the longest window until now
 	data, parity []byte // chunk by chunk
-	changed      []int  // rows that protect has to code: they are not as they were, or have lost their parity
+	changed      []int  // rows that are not as they were when they were protected
 }
 
 func (w *window) span() int64 {
-	offset, n := w.m.block(w.end - 1)
-	return offset + n - int64(w.first)*w.m.BlockBytes
+	_, last := w.m.block(w.end - 1)
+	return int64(len(w.rows)-1)*w.m.BlockBytes + last
+}
+
+// at returns which of its rows one is.
+func (w *window) at(row int) int {
+	i, _ := slices.BinarySearch(w.rows, row)
+	return i
 }
 
 func (w *window) block(of []byte, row, chunk int) []byte {
 	_, n := w.m.block(row)
-	return of[int64(chunk)*w.span()+int64(row-w.first)*w.m.BlockBytes:][:n]
+	return of[int64(chunk)*w.span()+int64(w.at(row))*w.m.BlockBytes:][:n]
 }
 
 func (w *window) row(of []byte, row, chunks int) (blocks [][]byte) {
@@ -39,11 +47,11 @@ func (w *window) row(of []byte, row, chunks int) (blocks [][]byte) {
 
 // lying returns the blocks of a chunk in some of the rows, if they lie one after the other, else nil.
 func (w *window) lying(of []byte, chunk int, b blocks) []byte {
-	first, last := b.rows[0], b.rows[len(b.rows)-1]
+	first, last := w.at(b.rows[0]), w.at(b.rows[len(b.rows)-1])
 	if last-first+1 > len(b.rows) {
 		return nil
 	}
-	return of[int64(chunk)*w.span()+int64(first-w.first)*w.m.BlockBytes:][:b.bytes()]
+	return of[int64(chunk)*w.span()+int64(first)*w.m.BlockBytes:][:b.bytes()]
 }
 
 // input returns the blocks of a chunk in some of the rows, one after the other.
@@ -77,9 +85,9 @@ const (
 	wireWindow = 16 << 20
 )
 
-// windows reads the nodes here, which have so many bytes, window by window, and uses what was read while the next window
-// is read. All ranks have the same windows.
-func (s *session) windows(ctx context.Context, m *Manifest, bytes int64, read func(ctx context.Context, i int, w *window) error, use func(context.Context, []*window) error) error {
+// windows reads rows of the nodes here, which have so many bytes, window by window, and uses what was read while the next
+// window is read. All ranks give the same rows, and have the same windows.
+func (s *session) windows(ctx context.Context, m *Manifest, of []int, bytes int64, read func(ctx context.Context, i int, w *window) error, use func(context.Context, []*window) error) error {
 	hosted := (s.k + s.t.Size() - 1) / s.t.Size()
 	most := int64(mostWindow / hosted)
 	if s.t.Size() > 1 && transport.Overlaps(s.t) {
@@ -87,7 +95,7 @@ func (s *session) windows(ctx context.Context, m *Manifest, bytes int64, read fu
 	}
 	most = min(most, s.Memory/4)
 	rows := int(max(1, most/(int64(m.DataChunks+m.ParityChunks)*m.BlockBytes)))
-	until := func(row int) int64 { return int64(float64(bytes) * (float64(min(row, m.rows())) / float64(m.rows()))) }
+	until := func(n int) int64 { return int64(float64(bytes) * (float64(min(n, len(of))) / float64(len(of)))) }
 	s.progress(0, bytes)
 	var sets [2][]*window
 	for i := range sets {
@@ -103,7 +111,7 @@ func (s *session) windows(ctx context.Context, m *Manifest, bytes int64, read fu
 	begin := func(number int) <-chan error {
 		done := make(chan error, 1)
 		first := number * rows
-		if first >= m.rows() {
+		if first >= len(of) {
 			close(done)
 			return done
 		}
@@ -111,7 +119,8 @@ func (s *session) windows(ctx context.Context, m *Manifest, bytes int64, read fu
 			done <- beside.Steady(ctx, func(ctx context.Context) error {
 				return s.here(func(i int, _ *node) error {
 					w := sets[number%2][i]
-					w.first, w.end = first, min(first+rows, m.rows())
+					w.rows = of[first:min(first+rows, len(of))]
+					w.first, w.end = w.rows[0], w.rows[len(w.rows)-1]+1
 					data, parity := int(w.span())*m.DataChunks, int(w.span())*m.ParityChunks
 					if len(w.memory) < data+parity {
 						w.memory = hugepage.Make(data + parity)
@@ -127,7 +136,7 @@ func (s *session) windows(ctx context.Context, m *Manifest, bytes int64, read fu
 		return done
 	}
 	done := begin(0)
-	for number := 0; number*rows < m.rows(); number++ {
+	for number := 0; number*rows < len(of); number++ {
 		if err := <-done; err != nil {
 			return err
 		}

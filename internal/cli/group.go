@@ -230,6 +230,7 @@ func newProtect() *cobra.Command {
 	f.StringVar(&p.Matrix, "matrix", "", "`MATRIX` cauchy, or fti for parity as FTI's level 3 writes it, with layout full (default: that of the last run, or cauchy)")
 	f.StringVar(&p.Digest, "digest", "", "`DIGEST` of files and parity: sha256, blake3, or xxh3 against accidents only (default: that of the last run, or sha256)")
 	f.StringArrayVar(&p.Exclude, "exclude", nil, "`PATTERN` of what is not protected, as in .gitignore, once for each; '': nothing (default: those of the last run)")
+	f.BoolVar(&p.Full, "full", false, "read also what has not changed, and compare it with what was protected")
 	f.BoolVar(&p.DryRun, "dry-run", false, "say what protecting would take, with -v file by file, and write nothing")
 	o.addSnapshots(cmd, "root", "each DIR is a root of snapshots, directories step-N in it: protect the newest that all roots have")
 	f.IntVar(&p.Retain, "retain", 0, "then remove snapshots older than the newest `M` that can be recovered; 0: none")
@@ -270,7 +271,7 @@ func printProtect(w io.Writer, r *group.ProtectReport, dry, all bool) error {
 			if what != "" {
 				what = ": " + what
 			}
-			printable.Fprintf(w, "node %d  %s to read in %s, %s to code%s  %s\n", n, size(x.Bytes), printable.Count(x.Files, "file"), size(x.Coded), what, r.Places[n])
+			printable.Fprintf(w, "node %d  %s in %s, %s to code%s  %s\n", n, size(x.Bytes), printable.Count(x.Files, "file"), size(x.Coded), what, r.Places[n])
 			if all {
 				printFindings(w, x.Changes, all)
 			}
@@ -286,10 +287,11 @@ func printProtect(w io.Writer, r *group.ProtectReport, dry, all bool) error {
 	}
 	return printable.Fprintf(w, `parity     %s at each node, and %s of records
 coded      %d of %s of each chunk%s
+read       %s
 traffic    %s sent by the busiest node
 time       %.3f s
 protected, generation %d
-`, size(r.ParityBytes), size(r.RecordBytes), r.Coded, printable.Count(r.Blocks, "block"), kept,
+`, size(r.ParityBytes), size(r.RecordBytes), r.Coded, printable.Count(r.Blocks, "block"), kept, size(r.Read),
 		size(r.Traffic.MostSent), r.Seconds, r.Generation)
 }
 

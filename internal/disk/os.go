@@ -251,6 +251,17 @@ type osFile struct {
 
 func (f osFile) Name() string { return f.path }
 
+func (f osFile) CopyRange(from File, offset, n int64) error {
+	if of, ok := from.(osFile); ok {
+		done, err := copyRange(f.File, of.File, offset, n)
+		if err != nil {
+			return &fs.PathError{Op: "copy", Path: f.path, Err: err}
+		}
+		offset, n = offset+done, n-done
+	}
+	return CopyBytes(f, from, offset, n)
+}
+
 // whole gives an error of a part of a name the whole path.
 func (d *osDir) whole(name string, err error) error {
 	if e := new(fs.PathError); errors.As(err, &e) && !filepath.IsAbs(e.Path) {

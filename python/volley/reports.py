@@ -134,6 +134,7 @@ class ProtectReport:
     record_bytes: int  # at the node that has most
     blocks: int  # of each chunk
     coded_blocks: int  # that were not as before
+    read_bytes: int  # of files, at all nodes
     traffic: Traffic
     costs: list[Cost]
     seconds: float

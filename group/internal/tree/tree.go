@@ -50,6 +50,9 @@ type Entry struct {
 	Offset int64 `json:"offset,omitempty"` // in the node's data
 	Room   int64 `json:"room,omitempty"`   // bytes behind it that are left to it: it has grown before
 
+	// Inode is that of a file; 0: it is not known, or the file may change once more without another time.
+	Inode uint64 `json:"inode,omitempty"`
+
 	// Source is the name by which a file's bytes are read where its own name has gone, or is that of something else
 	// now; "": its own.
 	Source Name `json:"-"`
@@ -63,6 +66,12 @@ func (e *Entry) Time() time.Time { return time.Unix(e.Seconds, e.Nanoseconds) }
 
 func (e *Entry) SameTime(o *Entry) bool {
 	return e.Seconds == o.Seconds && e.Nanoseconds == o.Nanoseconds
+}
+
+// Unchanged reports whether a file has the length, time and inode of what was protected: one that a program has written
+// to, or put in the place of another, even with its time, has not.
+func (e *Entry) Unchanged(was *Entry) bool {
+	return e.Type == TypeFile && was.Type == TypeFile && e.Size == was.Size && e.SameTime(was) && e.Inode == was.Inode
 }
 
 type Attributes map[Name][]byte
@@ -142,6 +151,9 @@ func TouchOf(info fs.FileInfo) Touch {
 	return Touch{disk.Inode(info), disk.Changed(info).UnixNano()}
 }
 
+// After reports whether a file has changed since a time.
+func (t Touch) After(at time.Time) bool { return t.changed > at.UnixNano() }
+
 // ReadAs returns the name by which a file's bytes are read.
 func (e *Entry) ReadAs() Name { return cmp.Or(e.Source, e.Path) }
 
@@ -182,7 +194,7 @@ func Scan(dir disk.Dir, strictly bool, without Excludes) (*Listing, error) {
 		case first[e.file] == "":
 			first[e.file] = e.Path
 		default:
-			e.Type, e.Target = TypeLink, first[e.file]
+			e.Type, e.Target, e.Inode = TypeLink, first[e.file], 0
 		}
 	}
 	return l, nil
@@ -300,7 +312,7 @@ func EntryOf(dir disk.Dir, name string, info fs.FileInfo) (*Entry, error) {
 	}
 	switch {
 	case info.Mode().IsRegular():
-		e.Type, e.Size, e.Sparse = TypeFile, info.Size(), disk.Sparse(info)
+		e.Type, e.Size, e.Sparse, e.Inode = TypeFile, info.Size(), disk.Sparse(info), disk.Inode(info)
 	case info.IsDir():
 		e.Type = TypeDir
 	case info.Mode()&fs.ModeSymlink != 0:

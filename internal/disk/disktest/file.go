@@ -181,6 +181,28 @@ func (f *openFile) WriteAt(b []byte, off int64) (n int, err error) {
 	return n, err
 }
 
+// CopyRange takes room for the copy, as file systems do that share no blocks.
+func (f *openFile) CopyRange(from disk.File, offset, n int64) error {
+	of, ok := from.(*openFile)
+	if !ok || of.p != f.p {
+		return disk.CopyBytes(f, from, offset, n)
+	}
+	return pathError("copy", f.path, f.p.do(Call{Op: "copy", Path: f.path, New: of.path, Bytes: int(n), Writes: true}, func(most int) error {
+		if f.closed || of.closed {
+			return fs.ErrClosed
+		}
+		block := make([]byte, n)
+		got, err := of.read(block, offset, most)
+		if err == nil || err == io.EOF {
+			_, err = f.write(block[:got], offset, most)
+		}
+		if err == nil && int64(got) < n && most < 0 {
+			err = io.ErrUnexpectedEOF
+		}
+		return err
+	}))
+}
+
 func (f *openFile) Sync() error {
 	return f.do("sync", "sync", 0, true, func(int) error {
 		err := f.p.m.synced(f.x)

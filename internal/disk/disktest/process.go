@@ -48,11 +48,11 @@ type Process struct {
 
 // A Call is an operation of a process.
 type Call struct {
-	Op     string // open, create, read, write, sync, truncate, stat, close, mkdir, lstat, readdir, readlink, symlink, link, rename, remove, chmod, chown, listxattr, setxattr, removexattr, settime, syncdir, syncall, lock, unlock, opendir
+	Op     string // open, create, read, write, copy, sync, truncate, stat, close, mkdir, lstat, readdir, readlink, symlink, link, rename, remove, chmod, chown, listxattr, setxattr, removexattr, settime, syncdir, syncall, lock, unlock, opendir
 	Path   string // whole
-	New    string // of link and rename
+	New    string // of link and rename; of copy what it is of
 	N      int    // counts the calls of the process from 0
-	Bytes  int    // of a read or write
+	Bytes  int    // of a read, write or copy
 	Writes bool   // it changes the file system, or makes it last
 
 	alters bool // opens a file that it may write to later
@@ -65,7 +65,7 @@ func (c Call) String() string {
 	return fmt.Sprintf("%d: %s %s", c.N, c.Op, c.Path)
 }
 
-// A Partial makes a read or write do so many bytes before it fails, also if the process was
+// A Partial makes a read, write or copy do so many bytes before it fails, also if the process was
 // killed meanwhile. Any other operation fails without effect.
 type Partial struct {
 	N   int
@@ -147,7 +147,7 @@ func (p *Process) do(c Call, work func(most int) error) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if part, ok := asked.(*Partial); ok {
-		if (c.Op == "read" || c.Op == "write") && p.cuts == m.cuts && part.N > 0 {
+		if (c.Op == "read" || c.Op == "write" || c.Op == "copy") && p.cuts == m.cuts && part.N > 0 {
 			if err := work(part.N); err != nil {
 				return err
 			}

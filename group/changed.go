@@ -1,0 +1,204 @@
+package group
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"syscall"
+	"time"
+	"volley/group/internal/tree"
+)
+
+// choose returns the rows that the pass reads: those in which a file of any node has changed, come, gone or moved. Nodes
+// keep digests and parity of the others, unread. All are read where parity is made in another way, or where that is asked
+// for.
+func (p *pass) choose(ctx context.Context) ([]int, error) {
+	m, rows := p.m, p.m.allRows()
+	changed := rows
+	if p.s.manifest != nil {
+		var err error
+		if changed, err = p.union(collect(ctx, p.s, func(ctx context.Context, i int, _ *node) ([]stretch, error) {
+			n := p.works[i]
+			if err := n.compareMoved(ctx, m, p.follows); err != nil || p.full || !p.follows {
+				return stretches(rows), err
+			}
+			return stretches(n.changed(m)), nil
+		})); err != nil {
+			return nil, err
+		}
+	}
+	if len(changed) < len(rows) {
+		kept := without(rows, changed)
+		failed, err := p.union(collect(ctx, p.s, func(ctx context.Context, i int, _ *node) ([]stretch, error) {
+			failed, err := p.works[i].keepParity(ctx, m, kept)
+			return stretches(failed), err
+		}))
+		if err != nil {
+			return nil, err
+		}
+		kept = without(kept, failed)
+		for _, n := range p.works {
+			n.keepDigests(m, kept)
+		}
+		rows = without(rows, kept)
+	}
+	for i, n := range p.works {
+		for _, g := range n.sums.list {
+			if _, read := slices.BinarySearch(rows, g.row); read {
+				p.read[i] += g.n
+			}
+		}
+	}
+	return rows, nil
+}
+
+// A stretch of rows that follow each other.
+type stretch struct{ First, End int }
+
+// stretches returns the stretches of rows, which are ascending.
+func stretches(rows []int) (list []stretch) {
+	for _, row := range rows {
+		if n := len(list); n > 0 && list[n-1].End == row {
+			list[n-1].End++
+		} else {
+			list = append(list, stretch{row, row + 1})
+		}
+	}
+	return list
+}
+
+// union returns the rows of stretches that nodes have named, ascending.
+func (p *pass) union(all [][]stretch, err error) (rows []int, _ error) {
+	list := slices.Concat(all...)
+	slices.SortFunc(list, func(a, b stretch) int { return cmp.Compare(a.First, b.First) })
+	end := 0
+	for _, x := range list {
+		if x.First < 0 || x.End > p.m.rows() {
+			return nil, cmp.Or(err, fmt.Errorf("a rank names rows %d to %d of %d", x.First, x.End, p.m.rows()))
+		}
+		for row := max(end, x.First); row < x.End; row++ {
+			rows = append(rows, row)
+		}
+		end = max(end, x.End)
+	}
+	return rows, err
+}
+
+// without returns the rows that are not among others.
+func without(rows, others []int) []int {
+	return slices.DeleteFunc(slices.Clone(rows), func(row int) bool { _, is := slices.BinarySearch(others, row); return is })
+}
+
+// changed returns the rows in which a file is not as it was, or has gone, and those that are cut in another way.
+func (n *work) changed(m *Manifest) []int {
+	e := n.earlier
+	if n.kept == nil {
+		return m.allRows()
+	}
+	first := m.rows() // from which on blocks have other lengths
+	if m.ChunkBytes != e.m.ChunkBytes {
+		first = int(min(m.ChunkBytes, e.m.ChunkBytes) / m.BlockBytes)
+	}
+	var list []stretch
+	mark := func(e *tree.Entry) {
+		width := int64(m.DataChunks) * m.BlockBytes
+		list = append(list, stretch{int(e.Offset / width), int((e.Offset+e.Size-1)/width) + 1})
+	}
+	were := map[int64]*tree.Entry{}
+	for _, was := range e.files {
+		were[was.Offset] = was
+	}
+	for _, is := range n.data.Extents {
+		if was := were[is.Offset]; was != nil && is.Unchanged(was) {
+			delete(were, is.Offset)
+			continue
+		}
+		mark(is)
+	}
+	for _, was := range were {
+		mark(was)
+	}
+	is := make([]bool, m.rows())
+	for _, x := range append(list, stretch{first, m.rows()}) {
+		for row := x.First; row < min(x.End, len(is)); row++ {
+			is[row] = true
+		}
+	}
+	return slices.DeleteFunc(m.allRows(), func(row int) bool { return !is[row] })
+}
+
+// keepParity copies the earlier parity of rows, and returns those of which the disk does not give it: they are coded.
+func (n *work) keepParity(ctx context.Context, m *Manifest, rows []int) (failed []int, err error) {
+	place := func(row int) int64 { return min(int64(row)*m.BlockBytes, m.ChunkBytes) * int64(m.ParityChunks) }
+	var keep func(x stretch) error
+	keep = func(x stretch) error {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		err := errLong
+		if x.End-x.First <= mostCopied {
+			err = n.file.CopyRange(n.kept, place(x.First), place(x.End)-place(x.First))
+		}
+		switch middle := x.First + (x.End-x.First)/2; {
+		case err != errLong && !errors.Is(err, syscall.EIO) && !errors.Is(err, io.ErrUnexpectedEOF):
+			return err
+		case middle == x.First:
+			failed = append(failed, x.First)
+			return nil
+		default:
+			return cmp.Or(keep(stretch{x.First, middle}), keep(stretch{middle, x.End}))
+		}
+	}
+	for _, x := range stretches(rows) {
+		if err := keep(x); err != nil {
+			return nil, err
+		}
+	}
+	return failed, nil
+}
+
+// mostCopied is how many rows are copied at a time: a run can end meanwhile.
+const mostCopied = 1 << 10
+
+var errLong = errors.New("too long to copy at once")
+
+// keepDigests takes over the digests of rows, in which the files lie as they did.
+func (n *work) keepDigests(m *Manifest, rows []int) {
+	e, j := n.earlier, 0
+	for i, g := range n.sums.list {
+		if _, kept := slices.BinarySearch(rows, g.row); !kept {
+			continue
+		}
+		for e.list[j].at < g.at {
+			j++
+		}
+		copy(m.digestOf(n.sums.digests, i), m.digestOf(e.member.Segments, j))
+	}
+	size := digestBytes[m.Digest] * m.ParityChunks
+	for _, row := range rows {
+		copy(n.member.Parity[row*size:][:size], e.member.Parity[row*size:])
+	}
+}
+
+// forgetInodes has the next run read files that have changed just before this one began: they may have changed once more
+// in the same tick of the file system's clock, after they were read.
+func (n *work) forgetInodes() {
+	for _, e := range n.listing.Entries {
+		tick := shortTick
+		if e.Nanoseconds == 0 {
+			tick = longTick
+		}
+		if e.Touch.After(n.begun.Add(-tick)) {
+			e.Inode = 0
+		}
+	}
+}
+
+// Ticks of file systems with times of nanoseconds, and of those with whole or even seconds.
+const (
+	shortTick = 20 * time.Millisecond
+	longTick  = 2 * time.Second
+)

@@ -1,0 +1,229 @@
+package group
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+	"volley/group/internal/tree"
+
+	"volley/internal/disk/disktest"
+)
+
+// many returns a protected group whose nodes have many files, changed long before.
+func many(layout string) *world {
+	w := &world{Machine: disktest.NewMachine(), r: 2, layout: layout, ranks: 1}
+	rng := rand.New(rand.NewPCG(7, 7))
+	for n := range 4 {
+		dir := fmt.Sprintf("/n%d", n)
+		w.dirs = append(w.dirs, dir)
+		w.MkdirAll(dir, 0o755)
+		for i := range 60 {
+			w.WriteFile(fmt.Sprintf("%s/f%02d", dir, i), random(rng, 20_000+100*i+n), 0o644)
+		}
+	}
+	w.Wait(time.Hour)
+	return w
+}
+
+// record returns the manifest in force, and a node's record.
+func (w *world) record(t *testing.T, n int) (*Manifest, *Member) {
+	t.Helper()
+	p := w.clone().Process()
+	d, err := p.Open(w.dirs[n])
+	must(t, err)
+	at := &node{index: n, given: w.dirs[n], dir: d}
+	s := at.load(nil, len(w.dirs))
+	l := at.held[s.Held[len(s.Held)-1].Generation]
+	_, text, err := at.read(l, l.manifest.recordFilesAt(n)[0])
+	must(t, err)
+	x, err := l.manifest.decodeMember(text)
+	must(t, err)
+	return l.manifest, x
+}
+
+// counting counts the bytes that a process reads of data and parity.
+func counting(p *disktest.Process, n *int64) *disktest.Process {
+	p.Before = func(c disktest.Call) error {
+		if c.Op == "read" && (!strings.Contains(c.Path, "/.volley/") || strings.HasSuffix(c.Path, "/parity")) {
+			*n += int64(c.Bytes)
+		}
+		return nil
+	}
+	return p
+}
+
+// TestReadsChanged changes files of a group of many: protect reads what shares rows with these, and nothing else.
+func TestReadsChanged(t *testing.T) {
+	t.Parallel()
+	for _, layout := range []string{Striped, Full} {
+		for _, x := range []struct {
+			what string
+			do   func(w *world)
+			of   []string // what has changed, at node 1
+			full bool
+		}{
+			{"nothing", func(*world) {}, nil, false},
+			{"one file", func(w *world) { w.Overwrite("/n1/f30", 5, []byte("new"), false) }, []string{"f30"}, false},
+			{"appended", func(w *world) { w.AppendFile("/n1/f59", []byte("more")) }, []string{"f59"}, false},
+			{"new", func(w *world) { w.WriteFile("/n1/new", make([]byte, 1000), 0o600) }, []string{"new"}, false},
+			{"deleted", func(w *world) { w.Remove("/n1/f10") }, []string{"f10"}, false},
+			{"renamed", func(w *world) { w.Rename("/n1/f10", "/n1/other") }, nil, false},
+			{"another mode", func(w *world) { w.Chmod("/n1/f10", 0o600) }, nil, false},
+			{"another inode", func(w *world) { w.CopyTree("/n1/f10", "/n1/g"); w.Rename("/n1/g", "/n1/f10") }, []string{"f10"}, false},
+			{"full", func(w *world) { w.Overwrite("/n1/f30", 5, []byte("new"), false) }, nil, true},
+		} {
+			w := many(layout)
+			must(t, w.protect())
+			before, was := w.record(t, 1)
+			x.do(w)
+			w.Wait(time.Hour)
+			read := int64(0)
+			r, err := w.protectBy(counting(w.Process(), &read), ProtectOptions{Full: x.full})
+			must(t, err)
+			must(t, w.whole())
+			m, is := w.record(t, 1)
+			rows := map[int]bool{}
+			for _, of := range []struct {
+				*Manifest
+				*Member
+			}{{before, was}, {m, is}} {
+				for _, g := range of.segments(tree.ExtentsOf(of.Entries)) {
+					if slices.Contains(x.of, string(tree.ExtentsOf(of.Entries)[g.file].Path)) {
+						rows[g.row] = true
+					}
+				}
+			}
+			if m.ChunkBytes != before.ChunkBytes { // then the last rows are cut in another way
+				for row := int(min(m.ChunkBytes, before.ChunkBytes) / m.BlockBytes); row < m.rows(); row++ {
+					rows[row] = true
+				}
+			}
+			var want, parity, all int64
+			for n := range w.dirs {
+				_, y := w.record(t, n)
+				for _, g := range m.segments(tree.ExtentsOf(y.Entries)) {
+					if all += g.n; rows[g.row] {
+						want += g.n
+					}
+				}
+			}
+			for row := range rows { // of which the parity is read where it stays
+				if row < m.rows() {
+					_, n := m.block(row)
+					parity += n * int64(m.ParityChunks*len(w.dirs))
+				}
+			}
+			if x.full {
+				want = all
+			}
+			t.Logf("%s, %s: %d of %d bytes read, %d reported, %d in rows that have changed, %d rows of %d coded", layout, x.what, read, all, r.Read, want, r.Coded, r.Blocks)
+			if r.Read != want || r.Coded > len(rows) && !x.full {
+				t.Errorf("%s, %s: %d bytes read, and %d rows coded: want %d, and %d", layout, x.what, r.Read, r.Coded, want, len(rows))
+			}
+			if !x.full && read > (want+parity)*12/10 || x.full && read < all {
+				t.Errorf("%s, %s: the disk has read %d bytes: want %d", layout, x.what, read, want)
+			}
+			trees := w.trees()
+			w.lose(1, 1, 2)
+			must(t, w.recover())
+			for n := range trees {
+				must(t, diff(x.what, trees[n], w.tree(n)))
+			}
+		}
+	}
+}
+
+// TestUnreadRot has a file rot where nothing has changed: protect does not read it, unless it is asked to, and the digests
+// stay what they were. Where it shares a row with what has changed, it is refused.
+func TestUnreadRot(t *testing.T) {
+	t.Parallel()
+	for _, layout := range []string{Striped, Full} {
+		for _, near := range []bool{false, true} {
+			w := many(layout)
+			must(t, w.protect())
+			was := w.tree(1)
+			w.Overwrite("/n1/f10", 5, []byte("rot"), true)
+			change := "/n2/f59"
+			if near {
+				change = "/n2/f10"
+			}
+			w.Overwrite(change, 5, []byte("new"), false)
+			_, err := w.protectBy(w.Process(), ProtectOptions{})
+			if refused := err != nil && strings.Contains(err.Error(), "/n1/f10 is damaged"); refused != near || err != nil && !near {
+				t.Errorf("%s, near %v: %v", layout, near, err)
+			}
+			if _, err := w.protectBy(w.Process(), ProtectOptions{Full: true}); !IsInputError(err) || !strings.Contains(err.Error(), "/n1/f10 is damaged") {
+				t.Errorf("%s, full: %v", layout, err)
+			}
+			if w.whole() == nil {
+				t.Errorf("%s: verify finds nothing", layout)
+			}
+			must(t, w.recover())
+			must(t, diff(layout, was, w.tree(1)))
+			_, err = w.protectBy(w.Process(), ProtectOptions{})
+			must(t, err)
+			must(t, w.whole())
+			// By force it is protected as it is.
+			w.Overwrite("/n1/f10", 5, []byte("rot"), true)
+			_, err = w.protectBy(w.Process(), ProtectOptions{Force: true})
+			must(t, err)
+			must(t, w.whole())
+		}
+	}
+}
+
+// TestUnreadParity has the disk not give parity that is kept, or have too little of it: it is made anew. Where there is no
+// room for it, the run says so.
+func TestUnreadParity(t *testing.T) {
+	t.Parallel()
+	for _, layout := range []string{Striped, Full} {
+		for _, err := range []error{syscall.EIO, syscall.ENOSPC, nil} {
+			w := many(layout)
+			must(t, w.protect())
+			w.Overwrite("/n2/f59", 5, []byte("new"), false)
+			p := w.Process()
+			if p.Before = func(c disktest.Call) error {
+				if c.Op == "copy" && c.Path == "/n1/.volley/pending.2/parity" {
+					return err
+				}
+				return nil
+			}; err == nil {
+				parity := content(w, "/n1/.volley/generation.1/parity")
+				w.WriteFile("/n1/.volley/generation.1/parity", []byte(parity[:len(parity)/2]), 0o600)
+			}
+			_, is := w.protectBy(p, ProtectOptions{})
+			if err == syscall.ENOSPC {
+				if is == nil || !strings.Contains(is.Error(), "no space") {
+					t.Errorf("%s: %v", layout, is)
+				}
+				continue
+			}
+			must(t, is)
+			must(t, w.whole())
+		}
+	}
+}
+
+// TestSameTick changes a file once more in the tick of the clock in which it was listed: the next run reads it.
+func TestSameTick(t *testing.T) {
+	t.Parallel()
+	w := many(Striped)
+	var at time.Time
+	_, err := w.protectBy(once(w.Process(), "lstat", "/n1/f10", func() {
+		w.AppendFile("/n1/f10", []byte("more"))
+		at = w.Now()
+	}), ProtectOptions{})
+	must(t, err)
+	if _, x := w.record(t, 1); x.Entries[11].Path != "f10" || x.Entries[11].Inode != 0 || x.Entries[12].Inode == 0 {
+		t.Errorf("%+v", x.Entries[11:13])
+	}
+	w.Overwrite("/n1/f10", 5, []byte("new"), false)
+	w.SetTime("/n1/f10", at)
+	if _, err := w.protectBy(w.Process(), ProtectOptions{}); err == nil || !strings.Contains(err.Error(), "/n1/f10 is damaged") {
+		t.Errorf("%v", err)
+	}
+}
