@@ -113,7 +113,7 @@ func TestRotAtTheEnd(t *testing.T) {
 				for i := range dirs[grown:] { // the node with most data says how long chunks are
 					must(t, os.WriteFile(filepath.Join(dirs[grown+i], "g"), random(5, size), 0o644))
 				}
-				if _, err = protect(1, dirs, group.ProtectOptions{Tolerate: 1}); err == nil || !strings.Contains(err.Error(), "f is damaged") {
+				if _, err = protect(1, dirs, group.ProtectOptions{Tolerate: 1, Full: true}); err == nil || !strings.Contains(err.Error(), "f is damaged") {
 					t.Errorf("byte %d, file of %d bytes from node %d on: %v", at, size, grown, err)
 				}
 				_, err = protect(1, dirs, group.ProtectOptions{Tolerate: 1, Force: true})
@@ -259,7 +259,7 @@ func TestRotRenamed(t *testing.T) {
 					must(t, os.Remove(to))
 				}
 			}
-			_, err = protect(1, dirs, group.ProtectOptions{Tolerate: x.tolerate})
+			_, err = protect(1, dirs, group.ProtectOptions{Tolerate: x.tolerate, Full: true})
 			_, first, _ := strings.Cut(names[0], ">")
 			if refused := err != nil && strings.Contains(err.Error(), filepath.Join(dirs[0], first)+" is damaged"); refused != x.refused || err != nil && !refused {
 				t.Errorf("%s: %v: %v", x.what, names, err)

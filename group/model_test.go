@@ -28,6 +28,7 @@ type model struct {
 	copies   []string             // of nodes, from before
 	steps    []string
 	twice    bool // two runs at once
+	spoilt   bool // something has rotted since protect has last read all
 }
 
 // TestModel lets users and runs do what they do, in any order, and interrupts the runs. What
@@ -105,6 +106,7 @@ func (m *model) act() {
 	text := random(rand.New(rand.NewPCG(seed, 0)), []int{10, 100, 1000, 70_000}[seed%17%4])
 	m.step("%s %s %s", what, dir, file)
 	m.Wait(1e6)
+	m.spoilt = m.spoilt || what == "rot" || what == "damage .volley"
 	switch what {
 	case "write":
 		m.WriteFile(fmt.Sprintf("%s/new%d", dir, seed%3), text, 0o644)
@@ -253,7 +255,7 @@ func (m *model) run(verb string, p *disktest.Process) (g int64, done bool, err e
 	switch verb {
 	case "protect":
 		m.attempt()
-		r, err := m.protectBy(p, ProtectOptions{})
+		r, err := m.protectBy(p, ProtectOptions{Full: m.spoilt})
 		if err != nil {
 			return 0, false, err
 		}
@@ -372,6 +374,7 @@ func (m *model) verb(verb string, x *accident) {
 				m.fail("%v", wrong)
 			}
 		}
+		m.spoilt = false
 		m.attempts = map[int64][][]string{g: {m.trees()}}
 		m.current = now // of another group, where nothing was left of the one before
 	}
