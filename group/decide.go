@@ -11,12 +11,6 @@ import (
 	"volley/internal/printable"
 )
 
-type current struct {
-	generation int64  // 0: the group was never protected
-	root       string // SHA-256 of its manifest
-	newest     int64  // generation that a new one comes after
-}
-
 type claim struct {
 	generation int64
 	root       string
@@ -53,7 +47,7 @@ func decide(states []*state, believe string) (current, error) {
 	}
 	c, err := decideKnown(states, believe)
 	if err == nil && believe == "" {
-		err = c.whateverElse(states)
+		err = whateverElse(c, states)
 	}
 	return c, err
 }
@@ -103,10 +97,6 @@ func succeeded(states []*state) ([]*state, error) {
 	return list, nil
 }
 
-func (s *state) holds(h held) bool {
-	return slices.ContainsFunc(s.Held, func(o held) bool { return o.Generation == h.Generation && o.Root == h.Root })
-}
-
 func namesOf(list []tree.Name) []string {
 	var names []string
 	for _, name := range list {
@@ -115,15 +105,10 @@ func namesOf(list []tree.Name) []string {
 	return names
 }
 
-// mayHold reports whether it cannot be read whether a node has a generation.
-func (s *state) mayHold(g int64) bool {
-	return s.Failing != "" || slices.ContainsFunc(s.Unknown, func(u unknown) bool { return u.Generation == g })
-}
-
 // whateverElse returns an error where another generation would be in force if a node that cannot be read had one that
 // others have, or where what it has may be all that counts. A node commits only what all nodes have: what a node that can
 // be read lacks, and has others, has not been committed anywhere.
-func (c current) whateverElse(states []*state) error {
+func whateverElse(c current, states []*state) error {
 	lacks := func(g int64) bool {
 		return slices.ContainsFunc(states, func(s *state) bool {
 			return len(s.Numbers) > 0 && !s.mayHold(g) && !slices.ContainsFunc(s.Held, func(h held) bool { return h.Generation == g && (h.Committed || h.Complete) })
@@ -149,7 +134,7 @@ func (c current) whateverElse(states []*state) error {
 					continue
 				}
 				for _, only := range append([]int{-1}, abstaining(states, h.Generation)...) {
-					if with, err := decideKnown(c.having(states, h, committed, only), ""); err != nil || with.generation != c.generation || with.root != c.root {
+					if with, err := decideKnown(having(c, states, h, committed, only), ""); err != nil || with.generation != c.generation || with.root != c.root {
 						return abstention(states, h.Generation)
 					}
 				}
@@ -180,7 +165,7 @@ func abstaining(states []*state, g int64) (list []int) {
 
 // having returns the states as they were if the nodes that abstain, or only one of them, had a generation. A node has a
 // pending one beside the one in force.
-func (c current) having(states []*state, h held, committed bool, only int) []*state {
+func having(c current, states []*state, h held, committed bool, only int) []*state {
 	var in *held
 	for _, s := range states {
 		if in == nil {
@@ -446,14 +431,4 @@ func nodeNamed(states []*state, name string) (int, error) {
 		return 0, inputf("%q is no node of the group: name its directory, or its number, 0 to %d", name, len(states)-1)
 	}
 	return at, nil
-}
-
-// of returns what a node has of a generation in force, or nil.
-func (s *state) of(c current) *held {
-	for i := range s.Held {
-		if h := &s.Held[i]; h.Generation == c.generation && h.Root == c.root {
-			return h
-		}
-	}
-	return nil
 }

@@ -44,7 +44,7 @@ func (m *Manifest) findSources(ctx context.Context, dir disk.Dir, l *tree.Listin
 		if len(found) == 0 {
 			continue
 		}
-		sameTime := func(o other) bool { return o.ModTime().Equal(e.Time()) }
+		sameTime := func(o other) bool { return tree.Seen(o.path, o).SameTime(e) }
 		var holding []tree.Name
 		for _, o := range found {
 			same := sameTime(o)

@@ -223,6 +223,32 @@ type held struct {
 	Replaces   []tree.Name `json:",omitempty"` // of those of the epoch before, where it is pending
 }
 
+// current is the generation in force.
+type current struct {
+	generation int64  // 0: the group was never protected
+	root       string // SHA-256 of its manifest
+	newest     int64  // generation that a new one comes after
+}
+
+func (s *state) holds(h held) bool {
+	return slices.ContainsFunc(s.Held, func(o held) bool { return o.Generation == h.Generation && o.Root == h.Root })
+}
+
+// mayHold reports whether it cannot be read whether a node has a generation.
+func (s *state) mayHold(g int64) bool {
+	return s.Failing != "" || slices.ContainsFunc(s.Unknown, func(u unknown) bool { return u.Generation == g })
+}
+
+// of returns what a node has of a generation in force, or nil.
+func (s *state) of(c current) *held {
+	for i := range s.Held {
+		if h := &s.Held[i]; h.Generation == c.generation && h.Root == c.root {
+			return h
+		}
+	}
+	return nil
+}
+
 func (s *state) interrupted() bool { return slices.Contains(s.Left, stageName) }
 
 // load looks at a node. The key, if there is one, tells manifests that were made with it. Nodes is how many directories

@@ -64,8 +64,10 @@ type Entry struct {
 
 func (e *Entry) Time() time.Time { return time.Unix(e.Seconds, e.Nanoseconds) }
 
+// SameTime reports whether two entries may have one time. A disk or an archive may keep whole seconds: where either time
+// has no more, seconds are compared.
 func (e *Entry) SameTime(o *Entry) bool {
-	return e.Seconds == o.Seconds && e.Nanoseconds == o.Nanoseconds
+	return e.Seconds == o.Seconds && (e.Nanoseconds == o.Nanoseconds || e.Nanoseconds == 0 || o.Nanoseconds == 0)
 }
 
 // Unchanged reports whether a file has the length, time and inode of what was protected: one that a program has written
