@@ -45,13 +45,6 @@ func (p *pass) choose(ctx context.Context) ([]int, error) {
 		}
 		rows = without(rows, kept)
 	}
-	for i, n := range p.works {
-		for _, g := range n.sums.list {
-			if _, read := slices.BinarySearch(rows, g.row); read {
-				p.read[i] += g.n
-			}
-		}
-	}
 	return rows, nil
 }
 
@@ -191,7 +184,7 @@ func (n *work) forgetInodes() {
 		if e.Nanoseconds == 0 {
 			tick = longTick
 		}
-		if e.Touch.After(n.begun.Add(-tick)) {
+		if e.Torn || e.Touch.After(n.begun.Add(-tick)) {
 			e.Inode = 0
 		}
 	}

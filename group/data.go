@@ -77,26 +77,34 @@ func (d *data) file(i int) (disk.File, error) {
 		if d.dir == nil {
 			return nil, fs.ErrNotExist
 		}
-		f, err := d.dir.OpenFile(string(d.Extents[i].ReadAs()), os.O_RDONLY, 0)
-		if err != nil || d.Extents[i].Touch == (tree.Touch{}) { // it comes from no listing
+		e := d.Extents[i]
+		f, err := d.dir.OpenFile(string(e.ReadAs()), os.O_RDONLY, 0)
+		if e.Touch == (tree.Touch{}) { // it comes from no listing
 			return f, err
 		}
-		info, err := f.Stat()
-		if err == nil && tree.TouchOf(info) != d.Extents[i].Touch {
-			err = changedMeanwhile(f.Name())
+		var info fs.FileInfo
+		if err == nil {
+			info, err = f.Stat()
+		} else if is, gone := d.dir.Lstat(string(e.ReadAs())); gone == nil {
+			info = is
+		} else if errors.Is(gone, fs.ErrNotExist) || errors.Is(gone, syscall.ENOTDIR) {
+			err = errGone
+		}
+		if info != nil && !tree.TouchOf(info).SameFile(e.Touch) { // it would get another file's owner and mode
+			err = errGone
 		}
 		if err != nil {
-			f.Close()
+			if f != nil {
+				f.Close()
+			}
 			return nil, err
 		}
 		return f, nil
 	})
 }
 
-// changedMeanwhile says that a file is not as it was listed: it would get another file's owner and mode.
-func changedMeanwhile(path string) error {
-	return inputf("%s has changed while it was protected: leave files alone meanwhile, and run again", path)
-}
+// errGone says that a file has gone since it was listed, or another has its name.
+var errGone = errors.New("it has gone meanwhile")
 
 // length returns how long a file is, which may be shorter than its entry says, or, if nobody can tell, the entry's length.
 func (d *data) length(i int) int64 {
@@ -143,8 +151,9 @@ func (d *data) ReadAt(p []byte, offset int64) (int, error) {
 				d.failing[e.Path] = err
 			}
 			return nil
-		case errors.Is(err, io.EOF):
-			return inputf("%s has become shorter than %d bytes meanwhile: leave the files alone while they are protected, and run again", f.Name(), e.Size)
+		case errors.Is(err, io.EOF), errors.Is(err, errGone): // which who protects it finds
+			clear(part[n:])
+			return nil
 		}
 		return err
 	})

@@ -49,9 +49,10 @@ type condition struct {
 	Findings    []Finding
 	Data        [][]int // by chunk: the rows that are not as they were
 	Parity      [][]int
-	Touched     [][]int // by chunk: rows that are to come back; not those of changed files
-	Redo        []int   // rows of a node that was rebuilt in which something came out wrong
-	Manifest    bool    // and all records are there, and right
+	Touched     [][]int     // by chunk: rows that are to come back; not those of changed files
+	Redo        []int       // rows of a node that was rebuilt in which something came out wrong
+	Torn        []tree.Name // see tree.Entry
+	Manifest    bool        // and all records are there, and right
 
 	// Of nodes here alone:
 	listing *tree.Listing
@@ -121,6 +122,7 @@ func (s *session) examine(ctx context.Context, n *node, quickly, revert bool, re
 		c.Data, c.Parity = all(m, m.DataChunks), all(m, m.ParityChunks)
 		return c, nil
 	}
+	c.Torn = x.torn()
 	if c.Failing != "" || c.Lost {
 		if c.Data, c.Parity, c.parity = m.lostRows(x), all(m, m.ParityChunks), true; c.Lost && c.Failing == "" {
 			c.restore, c.Touched = slices.Clone(x.Entries), c.Data
@@ -304,7 +306,7 @@ func compareEntries(x *Member, c *condition, is, old *compared, before *Member, 
 				what = Damaged
 			case stale:
 				what = Stale
-			case !now.SameTime(f):
+			case !now.SameTime(f) || f.Torn:
 				what = Changed
 			default:
 				what = Damaged

@@ -34,46 +34,142 @@ func once(p *disktest.Process, op, path string, do func()) *disktest.Process {
 	return p
 }
 
-// TestProtectMeanwhile changes files after they were read, while they are protected: the run
-// says which, and what was protected before stays in force.
+// TestProtectMeanwhile changes files before they are read, and after, while they are protected: what was read last comes
+// back, and what has gone does not.
 func TestProtectMeanwhile(t *testing.T) {
 	t.Parallel()
-	for _, x := range []struct {
-		what string
-		do   func(w *world)
-		want string // "": it does not matter
-	}{
-		{"nothing", func(*world) {}, ""},
-		{"longer", func(w *world) { w.AppendFile("/n1/plain", []byte("more")) }, "/n1/plain has changed while it was protected"},
-		{"overwritten", func(w *world) { w.Overwrite("/n1/plain", 1, []byte("x"), true) }, "/n1/plain has changed while it was protected"},
-		{"another time", func(w *world) { w.SetTime("/n1/empty", w.Now()) }, "/n1/empty has changed while it was protected"},
-		{"another target", func(w *world) { w.Remove("/n1/link"); w.Symlink("big", "/n1/link") }, "/n1/link has changed while it was protected"},
-		{"another type", func(w *world) { w.Remove("/n1/empty"); w.MkdirAll("/n1/empty", 0o700) }, "/n1/empty has changed while it was protected"},
-		{"one more at the end", func(w *world) { w.WriteFile("/n1/zzz", nil, 0o600) }, "/n1: files have come while it was protected"},
-		{"one more", func(w *world) { w.WriteFile("/n1/another", nil, 0o600) }, "/n1: files have come or gone while they were protected"},
-		{"one less at the end", func(w *world) { w.Remove("/n1/sub/x") }, "/n1: files have come or gone while they were protected"},
-		{"the mode of a directory", func(w *world) { w.Chmod("/n1/sub", 0o700) }, ""},
-	} {
-		w := newWorld(2, 1, Striped)
-		must(t, w.protect())
-		w.AppendFile("/n1/big", []byte("more"))
-		_, err := w.protectBy(once(w.Process(), "sync", "/n1/.volley/pending.2/parity", func() { x.do(w) }), ProtectOptions{})
-		if (x.want != "") != IsInputError(err) || x.want != "" && !strings.Contains(err.Error(), x.want) || x.want == "" && err != nil {
-			t.Errorf("%s: %v: want %q", x.what, err, x.want)
-		}
-		if x.want != "" {
-			if err := w.tidy(1); err != nil {
-				t.Errorf("%s: %v", x.what, err)
+	for _, layout := range []string{Striped, Full} {
+		was := content(newWorld(2, 1, layout), "/n1/plain")
+		for _, x := range []struct {
+			what string
+			do   func(w *world)
+			want string // that /n1/plain has, when it comes back
+			gone []string
+			left bool // verify finds what has come behind what was protected
+		}{
+			{"nothing", func(*world) {}, was, nil, false},
+			{"longer", func(w *world) { w.AppendFile("/n1/plain", []byte("more")) }, was, nil, true},
+			{"overwritten", func(w *world) { w.Overwrite("/n1/plain", 0, []byte("x"), true) }, "x" + was[1:], nil, false},
+			{"overwritten, and longer", func(w *world) { w.WriteFile("/n1/plain", []byte("x"+was[1:]+"more"), 0o600) }, "x" + was[1:], nil, true},
+			{"shorter", func(w *world) { w.WriteFile("/n1/plain", []byte(was[:10]), 0o600) }, was[:10], nil, false},
+			{"empty", func(w *world) { w.WriteFile("/n1/plain", nil, 0o600) }, "", nil, false},
+			{"another file", func(w *world) { w.WriteFile("/n1/new", []byte("new"), 0o600); w.Rename("/n1/new", "/n1/plain") }, "new", nil, false},
+			{"another file, longer", func(w *world) {
+				w.WriteFile("/n1/new", []byte(was+was), 0o600)
+				w.Rename("/n1/new", "/n1/plain")
+			}, was, nil, true},
+			{"gone", func(w *world) { w.Remove("/n1/plain") }, "", []string{"/n1/plain"}, false},
+			{"a directory", func(w *world) { w.Remove("/n1/plain"); w.MkdirAll("/n1/plain", 0o755) }, "", []string{"/n1/plain"}, false},
+			{"all that is in a directory", func(w *world) { w.RemoveAll("/n1/sub") }, was, []string{"/n1/sub/deep/y", "/n1/sub/x", "/n1/twin"}, true},
+			{"one name is another file", func(w *world) {
+				w.WriteFile("/n1/new", []byte("new"), 0o600)
+				w.Rename("/n1/new", "/n1/sub/deep/y")
+			}, was, []string{"/n1/twin"}, false},
+			{"another time", func(w *world) { w.SetTime("/n1/plain", w.Now()) }, was, nil, false},
+			{"another mode", func(w *world) { w.Chmod("/n1/plain", 0o600); w.Chmod("/n1/sub", 0o700) }, was, nil, false},
+			{"another target", func(w *world) { w.Remove("/n1/link"); w.Symlink("big", "/n1/link") }, was, nil, false},
+			{"data in what was empty", func(w *world) { w.AppendFile("/n1/empty", []byte("more")) }, was, nil, true},
+			{"an empty one is a directory", func(w *world) { w.Remove("/n1/empty"); w.MkdirAll("/n1/empty", 0o700) }, was, nil, true},
+			{"new ones", func(w *world) { w.WriteFile("/n1/another", nil, 0o600); w.WriteFile("/n1/zzz", nil, 0o600) }, was, nil, false},
+		} {
+			for _, at := range [][2]string{{"open", "/n1/plain"}, {"read", "/n1/plain"}, {"write", "/n1/.volley/pending.2/parity"}} {
+				what := fmt.Sprint(layout, ", ", x.what, " at ", at)
+				w := newWorld(2, 1, layout)
+				must(t, w.protect())
+				for _, name := range []string{"/n1/plain", "/n1/sub/x", "/n1/sub/deep/y"} {
+					w.SetTime(name, w.Now().Add(-time.Minute))
+				}
+				r, err := w.protectBy(once(w.Process(), at[0], at[1], func() { x.do(w) }), ProtectOptions{Full: true})
+				if err != nil {
+					t.Errorf("%s: %v", what, err)
+					continue
+				}
+				same(t, what+": gone", r.Gone, x.gone)
+				same(t, what+": torn", r.Torn, nil)
+				must(t, w.tidy(2))
+				if err := w.whole(); (err != nil) != x.left {
+					t.Errorf("%s: %v", what, err)
+				}
+				w.lose(1, 1)
+				must(t, w.recover())
+				must(t, w.whole())
+				is, err := w.ReadFile("/n1/plain")
+				if x.gone != nil && x.gone[0] == "/n1/plain" {
+					if err == nil {
+						t.Errorf("%s: it is back", what)
+					}
+				} else if err != nil || string(is) != x.want {
+					t.Errorf("%s: %v, %d bytes came back, want %d", what, err, len(is), len(x.want))
+				}
+				must(t, w.protect())
+				must(t, w.whole())
 			}
-			_, err := w.protectBy(w.Process(), ProtectOptions{Force: true})
-			must(t, err)
-			must(t, w.whole())
 		}
 	}
-	w := newWorld(2, 1, Striped)
-	_, err := w.protectBy(once(w.Process(), "read", "/n1/plain", func() { w.WriteFile("/n1/plain", nil, 0o600) }), ProtectOptions{})
-	if !IsInputError(err) || !strings.Contains(err.Error(), "/n1/plain has become shorter than 300 bytes meanwhile") {
-		t.Errorf("shorter: %v", err)
+}
+
+// TestTorn has a program write to a file each time it is read: it is protected torn, and so verify and recover say, which
+// take it for changed, and not for damaged.
+func TestTorn(t *testing.T) {
+	t.Parallel()
+	for _, layout := range []string{Striped, Full} {
+		for _, goes := range []bool{false, true} {
+			w := newWorld(4, 1, layout)
+			must(t, w.protect())
+			w.SetTime("/n1/big", w.Now())
+			p, reads := w.Process(), 0
+			p.Before = func(c disktest.Call) error {
+				if c.Op != "read" || c.Path != "/n1/big" {
+					return nil
+				}
+				if reads++; !goes || reads <= 2 {
+					w.Overwrite("/n1/big", 69_990, []byte{byte(reads)}, false)
+					w.Overwrite("/n1/big", 3, []byte{byte(reads)}, false)
+				}
+				return nil
+			}
+			if goes {
+				at, calls := p.Before, 0
+				p.Before = func(c disktest.Call) error {
+					if c.Op == "sync" && c.Path == "/n1/.volley/pending.2/parity" && calls == 0 {
+						calls++
+						w.Remove("/n1/big")
+					}
+					return at(c)
+				}
+			}
+			r, err := w.protectBy(p, ProtectOptions{Strict: true})
+			torn := new(TornError)
+			if !errors.As(err, &torn) || torn.ExitCode() != 3 || r == nil {
+				t.Fatalf("%s: %v, %+v", layout, err, r)
+			}
+			same(t, "torn", r.Torn, []string{"/n1/big"})
+			must(t, w.tidy(2))
+			v, err := w.verifyBy(w.Process(), VerifyOptions{})
+			must(t, err)
+			named := func(notes []string) bool {
+				return slices.ContainsFunc(notes, func(n string) bool { return strings.HasPrefix(n, "torn, ") && strings.Contains(n, "/n1/big") })
+			}
+			if !named(v.Notes) || !goes && v.Nodes[1].Status != Changed {
+				t.Errorf("%s: %+v", layout, v)
+			}
+			before := w.trees()
+			back, err := w.recoverBy(w.Process(), RecoverOptions{})
+			must(t, err)
+			if !named(back.Notes) {
+				t.Errorf("%s: %+v", layout, back)
+			}
+			if !goes {
+				must(t, diff("recovered", before[1], w.tree(1)))
+				must(t, w.protect())
+				if r, err := w.verifyBy(w.Process(), VerifyOptions{}); err != nil || named(r.Notes) {
+					t.Errorf("%s: %+v, %v", layout, r, err)
+				}
+				w.lose(1, 1)
+				must(t, w.recover())
+			}
+			must(t, w.whole())
+		}
 	}
 }
 
@@ -508,10 +604,14 @@ func TestProtectSwapped(t *testing.T) {
 		}
 		return nil
 	}
-	if _, err := w.protectBy(p, ProtectOptions{}); !IsInputError(err) || !strings.Contains(err.Error(), "/n1/sub/deep/y has changed while it was protected") {
-		w.RemoveAll("/n1")
-		must(t, w.recover())
-		t.Errorf("%v: protected was\n%s\nand there\n%s", err, w.tree(1), want)
+	_, err := w.protectBy(p, ProtectOptions{})
+	must(t, err)
+	mine := content(w, "/n1/sub/deep/y")
+	w.RemoveAll("/n1")
+	must(t, w.recover())
+	info, err := w.Lstat("/n1/sub/deep/y")
+	if err == nil && info.Mode()&fs.ModeSetuid != 0 && content(w, "/n1/sub/deep/y") != mine {
+		t.Errorf("protected was\n%s\nand there\n%s", w.tree(1), want)
 	}
 }
 

@@ -23,9 +23,12 @@ type pass struct {
 	follows bool    // earlier parity can be kept
 	full    bool    // all rows are read
 	check   *check
-	coded   int     // rows
+	coded   []int   // rows
 	read    []int64 // bytes of files, by node here
-	readAll int64   // of all nodes, at the end
+	reread  []int   // rows that were read again
+	torn    []string
+	gone    []string
+	readAll int64 // of all nodes, at the end
 	traffic Traffic
 }
 
@@ -97,7 +100,7 @@ func (s *session) earlier(n *node) *earlierData {
 	e.list = s.manifest.segments(e.files)
 	for _, was := range x.Entries {
 		e.entries[was.Path] = was
-		if key := [3]int64{was.Size, was.Seconds, was.Nanoseconds}; was.Type == tree.TypeFile && was.Size > 0 {
+		if key := [3]int64{was.Size, was.Seconds, was.Nanoseconds}; was.Type == tree.TypeFile && was.Size > 0 && !was.Torn {
 			e.times[key] = append(e.times[key], was)
 		}
 	}
@@ -107,7 +110,7 @@ func (s *session) earlier(n *node) *earlierData {
 // untouched returns what a file was, if it has the length and time that it had.
 func (e *earlierData) untouched(now *tree.Entry) *tree.Entry {
 	was := e.entries[now.Path]
-	if was == nil || was.Type != tree.TypeFile || was.Size != now.Size || !was.SameTime(now) {
+	if was == nil || was.Type != tree.TypeFile || was.Torn || was.Size != now.Size || !was.SameTime(now) {
 		return nil
 	}
 	return was
@@ -142,9 +145,15 @@ func (n *work) rotten(ctx context.Context, now *tree.Entry, were []*tree.Entry) 
 	}
 	for _, was := range were {
 		same, err := n.earlier.m.holds(ctx, n.dir, now.Path, n.earlier.member, n.earlier.list, was)
-		if n.earlier.found[now.Path] = same; same || err != nil {
+		if err != nil && (ctx.Err() != nil || !n.meanwhile(now)) {
 			return err
 		}
+		if n.earlier.found[now.Path] = same; same {
+			return nil
+		}
+	}
+	if n.meanwhile(now) {
+		return nil
 	}
 	return &InputError{Way: WayForce, Err: errDamaged(tree.JoinPath(n.given, now.Path), tree.JoinPath(n.given, were[0].Path))}
 }
@@ -219,11 +228,20 @@ func (p *pass) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	return p.readAndCode(ctx, rows)
+}
+
+func (p *pass) readAndCode(ctx context.Context, rows []int) error {
 	bytes := int64(0)
-	for i := range p.works {
-		bytes += p.read[i]
+	for i, n := range p.works {
+		for _, g := range n.sums.list {
+			if _, read := slices.BinarySearch(rows, g.row); read {
+				p.read[i] += g.n
+				bytes += g.n
+			}
+		}
 	}
-	err = p.s.windows(ctx, p.m, rows, bytes, func(ctx context.Context, i int, w *window) error {
+	err := p.s.windows(ctx, p.m, rows, bytes, func(ctx context.Context, i int, w *window) error {
 		return p.works[i].readRows(ctx, w, p.check.data[i])
 	}, p.window)
 	for _, n := range p.works {
@@ -241,7 +259,7 @@ func (p *pass) window(ctx context.Context, windows []*window) error {
 			return err
 		}
 	}
-	if p.coded += len(b.rows); len(b.rows) > 0 {
+	if p.coded = append(p.coded, b.rows...); len(b.rows) > 0 {
 		r, err := p.code.making(ctx, &s.Options, b.bytes())
 		if err != nil {
 			return err
@@ -359,8 +377,8 @@ func (n *work) same(ctx context.Context, m *Manifest, row, before int) (bool, er
 		if err := n.rotten(ctx, file, were); err != nil {
 			return false, err
 		}
-		if len(were) == 1 && !n.force { // it does not always hold the same
-			return false, changedMeanwhile(tree.JoinPath(n.given, file.Path))
+		if len(were) == 1 && !n.force && !n.meanwhile(file) {
+			return false, fmt.Errorf("%s does not hold the same each time it is read: run again, and test the disk and the memory if that fails too", tree.JoinPath(n.given, file.Path))
 		}
 	}
 	return same, nil

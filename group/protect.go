@@ -37,6 +37,9 @@ type ProtectOptions struct {
 	// Retain is how many snapshots in force or recoverable stay when this one is in force everywhere. 0: all.
 	Retain int
 
+	// Strict returns a [*TornError], with the report, where files were in use so that they are protected torn, or not.
+	Strict bool
+
 	// Full reads also what has not changed, by size, time and inode, and compares it with what was protected.
 	Full bool
 
@@ -60,13 +63,15 @@ type ProtectReport struct {
 	Digest      string   `json:"digest"`
 	Generation  int64    `json:"generation"`
 	Files       int      `json:"files"`
-	Deleted     int      `json:"deleted_files"` // since the last run, of all nodes; those emptied are among them
-	DataBytes   int64    `json:"data_bytes"`    // of all nodes
-	ParityBytes int64    `json:"parity_bytes"`  // at each node
-	RecordBytes int64    `json:"record_bytes"`  // of manifest and records, at the node that has most
-	Blocks      int      `json:"blocks"`        // of each chunk
-	Coded       int      `json:"coded_blocks"`  // that were not as before
-	Read        int64    `json:"read_bytes"`    // of files, at all nodes
+	Deleted     int      `json:"deleted_files"`  // since the last run, of all nodes; those emptied are among them
+	DataBytes   int64    `json:"data_bytes"`     // of all nodes
+	ParityBytes int64    `json:"parity_bytes"`   // at each node
+	RecordBytes int64    `json:"record_bytes"`   // of manifest and records, at the node that has most
+	Blocks      int      `json:"blocks"`         // of each chunk
+	Coded       int      `json:"coded_blocks"`   // that were not as before
+	Read        int64    `json:"read_bytes"`     // of files, at all nodes
+	Torn        []string `json:"torn,omitempty"` // files that were written to each time they were read
+	Gone        []string `json:"gone,omitempty"` // files that went while they were read: they are not protected
 	Notes       []string `json:"notes,omitempty"`
 	Traffic     Traffic  `json:"traffic"`
 	Costs       []Cost   `json:"costs"`
@@ -90,13 +95,20 @@ type NodePlan struct {
 // unless o.Force is set. Where more is gone than is usual, it refuses to make that final, unless o.AllowDeleted is set.
 //
 // A file has changed where its size, time or inode has. What it shares blocks with is read, too, and every byte once: what
-// is coded is what its digest is of. Rot elsewhere is found by [Verify], or with o.Full or o.Force. An earlier protection is in force until the new one
-// is complete at all nodes. After an error, or the end of a process at any moment, a new call completes it. It returns
-// an [*InputError] for directories that cannot be protected so, and a [*disk.BusyError] where another run uses a node.
+// is coded is what its digest is of. Rot elsewhere is found by [Verify], or with o.Full or o.Force. A file that changes
+// meanwhile is read once more; if it changes again, it is protected torn, as the report says.
+//
+// An earlier protection is in force until the new one is complete at all nodes. After an error, or the end of a process
+// at any moment, a new call completes it. It returns an [*InputError] for directories that cannot be protected so, and a
+// [*disk.BusyError] where another run uses a node.
 func Protect(ctx context.Context, t transport.Transport, dirs []string, o ProtectOptions) (*ProtectReport, error) {
-	return run(ctx, t, dirs, o.Options, verb{name: "protect", args: o.said(), access: access{writes: !o.DryRun, needs: true}}, func(ctx context.Context, s *session) (*ProtectReport, error) {
+	r, err := run(ctx, t, dirs, o.Options, verb{name: "protect", args: o.said(), access: access{writes: !o.DryRun, needs: true}}, func(ctx context.Context, s *session) (*ProtectReport, error) {
 		return protect(ctx, s, o)
 	})
+	if err == nil && o.Strict && len(r.Torn)+len(r.Gone) > 0 {
+		err = &TornError{r.Torn, r.Gone}
+	}
+	return r, err
 }
 
 // said returns the options as ranks can tell them each other: NaN has no JSON.
@@ -119,6 +131,7 @@ type work struct {
 	sums    *sums
 	parity  io.WriterAt  // that is written
 	file    disk.File    // of it; nil: it is in memory
+	left    []tree.Name  // files that have gone since they were listed
 	begun   time.Time    // when it was made, by its file system's clock
 	earlier *earlierData // nil: the node had no record
 	kept    disk.File    // earlier parity
@@ -309,8 +322,9 @@ func (n *node) hiding(l *tree.Listing) error {
 			continue // it is empty for all that anybody knows
 		}
 		got, _ := f.Read(make([]byte, 1))
+		info, err := f.Stat()
 		f.Close()
-		if got > 0 {
+		if got > 0 && err == nil && info.Size() == 0 {
 			return inputf("%s has data, and says that its length is 0, as files in /proc do: move it away", n.path(e.Path))
 		}
 	}
@@ -403,8 +417,10 @@ func (s *session) write(ctx context.Context, m *Manifest, works []*work, o *Prot
 		if err := w.file.Sync(); err != nil {
 			return nil, err
 		}
-		if err := unchanged(w); err != nil {
-			return nil, err
+		if p.reread != nil {
+			if _, err := w.look(ctx, m, p.reread); err != nil {
+				return nil, err
+			}
 		}
 		w.forgetInodes()
 		text, err := json.Marshal(&w.member)
@@ -413,7 +429,9 @@ func (s *session) write(ctx context.Context, m *Manifest, works []*work, o *Prot
 	if err != nil {
 		return "", err
 	}
-	r.Coded, r.Read, r.Traffic = p.coded, p.readAll, p.traffic
+	slices.Sort(p.coded)
+	r.Coded, r.Read, r.Traffic = len(slices.Compact(p.coded)), p.readAll, p.traffic
+	r.Torn, r.Gone, r.Notes = p.torn, p.gone, append(r.Notes, busyNotes(p.torn, p.gone)...)
 	for _, list := range m.recordFiles() {
 		bytes := int64(len(text))
 		for _, f := range list {
@@ -430,24 +448,37 @@ func (p *pass) make(ctx context.Context, record func(*work) ([]byte, error)) (te
 	if err := p.run(ctx); err != nil {
 		return nil, nil, err
 	}
+	if p.works[0].file != nil { // and not memory
+		if err := p.again(ctx); err != nil {
+			return nil, nil, err
+		}
+	}
 	type made struct {
 		Record int // bytes
 		Sent   int64
 		Read   int64
+		Torn   []tree.Name
+		Gone   []tree.Name
 		Fold   []byte
 	}
 	here := p.check.folds()
 	records := make([][]byte, len(p.works))
 	all, err := collect(ctx, s, func(_ context.Context, i int, n *node) (_ made, err error) {
 		records[i], err = record(p.works[i])
-		return made{len(records[i]), p.traffic.sent[i], p.read[i], here[i]}, err
+		return made{len(records[i]), p.traffic.sent[i], p.read[i], p.works[i].member.torn(), p.works[i].left, here[i]}, err
 	})
 	if err != nil {
 		return nil, nil, err
 	}
 	var folds [][]byte
 	m.Records = nil
-	for _, x := range all {
+	for n, x := range all {
+		for _, name := range x.Torn {
+			p.torn = append(p.torn, tree.JoinPath(s.states[n].Dir, name))
+		}
+		for _, name := range x.Gone {
+			p.gone = append(p.gone, tree.JoinPath(s.states[n].Dir, name))
+		}
 		m.Records = append(m.Records, Record{Bytes: int64(x.Record)})
 		p.readAll += x.Read
 		p.traffic.MostSent = max(p.traffic.MostSent, x.Sent)
@@ -464,26 +495,6 @@ func (p *pass) make(ctx context.Context, record func(*work) ([]byte, error)) (te
 	}
 	text, err = m.encode(s.Key)
 	return text, files, err
-}
-
-func unchanged(w *work) error {
-	l, err := tree.Scan(w.dir, true, w.listing.Without)
-	if err != nil {
-		return err
-	}
-	for i, e := range w.listing.Entries {
-		if i >= len(l.Entries) || l.Entries[i].Path != e.Path {
-			return inputf("%s: files have come or gone while they were protected: leave them alone meanwhile, and run again", w.given)
-		}
-		n := l.Entries[i]
-		if n.Type != e.Type || n.Size != e.Size || n.Target != e.Target || e.Type == tree.TypeFile && (!n.SameTime(e) || n.Touch != e.Touch) {
-			return changedMeanwhile(tree.JoinPath(w.given, e.Path))
-		}
-	}
-	if len(l.Entries) != len(w.listing.Entries) {
-		return inputf("%s: files have come while it was protected: leave them alone meanwhile, and run again", w.given)
-	}
-	return nil
 }
 
 // rollForward commits a generation that all nodes have: from the first of these on it is the one that counts. Nodes that

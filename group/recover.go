@@ -199,7 +199,7 @@ func recoverGroup(ctx context.Context, s *session, o RecoverOptions) (_ *Recover
 	}
 	r.Blocks = len(found.rows)
 	slog.DebugContext(ctx, "found what is missing", "blocks", r.Blocks, "repairs", len(found.repairs))
-	r.Notes = append(s.notes(), elsewhere...)
+	r.Notes = slices.Concat(s.notes(), elsewhere, s.noteTorn(found.conditions))
 	for n, c := range found.conditions {
 		r.Nodes = append(r.Nodes, NodeReport{Node: n, Dir: s.states[n].Dir, Status: c.status(), Findings: c.Findings, why: c.Failing})
 		for _, f := range c.Findings {

@@ -86,6 +86,7 @@ func verifyGroup(ctx context.Context, s *session, o VerifyOptions) (*VerifyRepor
 	if err := s.steadied(ctx, conditions); err != nil {
 		return nil, err
 	}
+	r.Notes = append(r.Notes, s.noteTorn(conditions)...)
 	r.Whole = true
 	r.MayLose = r.Tolerate
 	for n, c := range conditions {

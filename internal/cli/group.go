@@ -220,7 +220,16 @@ func newProtect() *cobra.Command {
 				if err == nil && o.Assumed != "" && (o.json || p.DryRun || verbose(cmd)) {
 					r.Notes = append(r.Notes, o.Assumed)
 				}
-				return finish(o, cmd, w, r, err, func(w io.Writer, r *group.ProtectReport, all bool) error { return printProtect(w, r, p.DryRun, all) })
+				torn := new(group.TornError)
+				if errors.As(err, &torn) { // which the report tells, too
+					err = nil
+				} else {
+					torn = nil
+				}
+				if err := finish(o, cmd, w, r, err, func(w io.Writer, r *group.ProtectReport, all bool) error { return printProtect(w, r, p.DryRun, all) }); err != nil || torn == nil {
+					return err
+				}
+				return torn
 			})
 		},
 	}
@@ -231,6 +240,7 @@ func newProtect() *cobra.Command {
 	f.StringVar(&p.Digest, "digest", "", "`DIGEST` of files and parity: sha256, blake3, or xxh3 against accidents only (default: that of the last run, or sha256)")
 	f.StringArrayVar(&p.Exclude, "exclude", nil, "`PATTERN` of what is not protected, as in .gitignore, once for each; '': nothing (default: those of the last run)")
 	f.BoolVar(&p.Full, "full", false, "read also what has not changed, and compare it with what was protected")
+	f.BoolVar(&p.Strict, "strict", false, "end with exit code 3 where files in use are protected torn, or not at all")
 	f.BoolVar(&p.DryRun, "dry-run", false, "say what protecting would take, with -v file by file, and write nothing")
 	o.addSnapshots(cmd, "root", "each DIR is a root of snapshots, directories step-N in it: protect the newest that all roots have")
 	f.IntVar(&p.Retain, "retain", 0, "then remove snapshots older than the newest `M` that can be recovered; 0: none")

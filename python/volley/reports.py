@@ -141,6 +141,8 @@ class ProtectReport:
     notes: list[str] | None = None
     step: int | None = None  # of a snapshot
     removed: list[int] | None = None  # steps of older snapshots
+    torn: list[str] | None = None  # files that were written to each time they were read
+    gone: list[str] | None = None  # files that went while they were read
 
     def __post_init__(self) -> None:
         self.traffic = read(Traffic, self.traffic)  # type: ignore[arg-type]

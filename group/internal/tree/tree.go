@@ -53,6 +53,9 @@ type Entry struct {
 	// Inode is that of a file; 0: it is not known, or the file may change once more without another time.
 	Inode uint64 `json:"inode,omitempty"`
 
+	// Torn says of a file that a program wrote to it each time it was read: what was protected may be old and new content.
+	Torn bool `json:"torn,omitempty"`
+
 	// Source is the name by which a file's bytes are read where its own name has gone, or is that of something else
 	// now; "": its own.
 	Source Name `json:"-"`
@@ -73,7 +76,22 @@ func (e *Entry) SameTime(o *Entry) bool {
 // Unchanged reports whether a file has the length, time and inode of what was protected: one that a program has written
 // to, or put in the place of another, even with its time, has not.
 func (e *Entry) Unchanged(was *Entry) bool {
-	return e.Type == TypeFile && was.Type == TypeFile && e.Size == was.Size && e.SameTime(was) && e.Inode == was.Inode
+	return e.Type == TypeFile && was.Type == TypeFile && !was.Torn && e.Size == was.Size && e.SameTime(was) && e.Inode == was.Inode
+}
+
+// TakeMeta takes over the metadata of what it is now. A file that has become longer than what was read of it keeps its
+// time: what is there is not what was protected.
+func (e *Entry) TakeMeta(is *Entry) {
+	e.Mode, e.Owner, e.Attributes, e.Inode = is.Mode, is.Owner, is.Attributes, is.Inode
+	if e.Type == TypeSymlink {
+		e.Target = is.Target
+	}
+	if e.Size == is.Size {
+		e.Seconds, e.Nanoseconds = is.Seconds, is.Nanoseconds
+	}
+	if e.Size == 0 {
+		e.Offset, e.Room, e.Sparse = 0, 0, false
+	}
 }
 
 type Attributes map[Name][]byte
@@ -153,6 +171,9 @@ func TouchOf(info fs.FileInfo) Touch {
 	return Touch{disk.Inode(info), disk.Changed(info).UnixNano()}
 }
 
+// SameFile reports whether two are of one file.
+func (t Touch) SameFile(o Touch) bool { return t.inode == o.inode }
+
 // After reports whether a file has changed since a time.
 func (t Touch) After(at time.Time) bool { return t.changed > at.UnixNano() }
 
@@ -182,7 +203,8 @@ func (e *Entry) Still(info fs.FileInfo) bool {
 }
 
 // Scan lists a directory. Strictly, it returns an error that names what cannot be read, or is
-// neither file, directory nor symbolic link; else the listing has what cannot be read. What is excluded it leaves out.
+// neither file, directory nor symbolic link; else the listing has what cannot be read. What is excluded, or goes meanwhile,
+// it leaves out.
 func Scan(dir disk.Dir, strictly bool, without Excludes) (*Listing, error) {
 	l := &Listing{Bad: map[Name]error{}, Without: without}
 	if err := l.add(dir, ".", strictly); err != nil {
@@ -214,12 +236,13 @@ var ErrLong = fmt.Errorf("the path has more than %d bytes below the node", mostP
 
 func (l *Listing) add(dir disk.Dir, name string, strictly bool) error {
 	unless := func(err error) error {
-		if strictly || errors.Is(err, fs.ErrNotExist) && name == "." {
+		switch gone := errors.Is(err, fs.ErrNotExist); {
+		case gone && name != ".": // meanwhile
+			return nil
+		case gone || strictly:
 			return err
 		}
-		if !errors.Is(err, fs.ErrNotExist) { // else it has gone meanwhile
-			l.Bad[Name(name)] = err
-		}
+		l.Bad[Name(name)] = err
 		return nil
 	}
 	if len(name) > mostPath {

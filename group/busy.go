@@ -1,0 +1,178 @@
+package group
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"volley/group/internal/tree"
+)
+
+// A TornError names what could not be protected as it was at one moment, where [ProtectOptions.Strict] asks for that. The
+// protection is in force.
+type TornError struct {
+	Torn []string // files that were written to while they were read, twice
+	Gone []string // files that went while they were read
+}
+
+// ExitCode returns 3, that of a result that is not as it should be.
+func (e *TornError) ExitCode() int { return 3 }
+
+func (e *TornError) Error() string {
+	return "protected, but for files that were in use: " + strings.Join(busyNotes(e.Torn, e.Gone), "; ")
+}
+
+// busyNotes says what was the matter with files that were in use.
+func busyNotes(torn, gone []string) (list []string) {
+	say := func(of []string, what string) {
+		if len(of) > 0 {
+			named := of[:min(len(of), mostNamed)]
+			more := ""
+			if n := len(of) - len(named); n > 0 {
+				more = fmt.Sprintf(" and %d more", n)
+			}
+			list = append(list, fmt.Sprintf("%s: %s%s", what, strings.Join(named, ", "), more))
+		}
+	}
+	say(torn, "torn, as a program wrote to it each time it was read, so that it may hold old and new content")
+	say(gone, "not protected, as it went while it was read")
+	return list
+}
+
+// torn returns the files of a record that were written to each time they were read.
+func (x *Member) torn() (list []tree.Name) {
+	for _, e := range x.Entries {
+		if e.Torn {
+			list = append(list, e.Path)
+		}
+	}
+	return list
+}
+
+// noteTorn returns a note that names the files which are torn.
+func (s *session) noteTorn(conditions []*condition) []string {
+	var torn []string
+	for n, c := range conditions {
+		for _, p := range c.Torn {
+			torn = append(torn, tree.JoinPath(s.states[n].Dir, p))
+		}
+	}
+	return busyNotes(torn, nil)
+}
+
+// again looks at the nodes once more, and reads and codes the rows again of files that have changed or gone since they were
+// listed.
+func (p *pass) again(ctx context.Context) (err error) {
+	if p.reread, err = p.union(collect(ctx, p.s, func(ctx context.Context, i int, _ *node) ([]stretch, error) {
+		rows, err := p.works[i].look(ctx, p.m, nil)
+		return stretches(rows), err
+	})); err != nil || len(p.reread) == 0 {
+		return err
+	}
+	for _, n := range p.works {
+		n.relay(p.m)
+	}
+	return p.readAndCode(ctx, p.reread)
+}
+
+// look lists the node once more, and gives the record the metadata of what is there still. A file that has changed stays in
+// the record as it was read, if it still begins with that. Else its rows are to be read again, and are returned: without
+// it, if it has gone. After rows were read again, what has changed in them since is torn.
+func (n *work) look(ctx context.Context, m *Manifest, reread []int) (again []int, err error) {
+	l, err := tree.Scan(n.dir, false, n.listing.Without)
+	if err != nil {
+		return nil, err
+	}
+	rows, read, replaced := map[*tree.Entry][]int{}, map[*tree.Entry]bool{}, map[tree.Name]bool{}
+	for _, g := range n.sums.list {
+		e := n.sums.files[g.file]
+		rows[e] = append(rows[e], g.row)
+		if _, is := slices.BinarySearch(reread, g.row); is {
+			read[e] = true
+		}
+	}
+	for _, e := range n.listing.Entries {
+		is := l.Find(e.Path)
+		if is == nil && l.Unreadable(e.Path) != nil {
+			return nil, l.Unreadable(e.Path)
+		}
+		if rows[e] == nil {
+			if is != nil && is.Type == e.Type && is.Size == e.Size {
+				e.TakeMeta(is)
+			}
+			continue
+		}
+		if reread != nil && !read[e] || is != nil && is.Touch == e.Touch {
+			continue
+		}
+		if is == nil || is.FileOf() == "" { // it has gone
+			if e.Torn = reread != nil; !e.Torn {
+				again = append(again, rows[e]...)
+				n.left = append(n.left, e.Path)
+			}
+			continue
+		}
+		holds, same := false, is.Touch.SameFile(e.Touch)
+		if same && is.Size >= e.Size {
+			holds, err = m.holds(ctx, n.dir, e.Path, &Member{Segments: n.sums.digests}, n.sums.list, e)
+			if ctx.Err() != nil {
+				return nil, err
+			}
+		}
+		if !holds {
+			again = append(again, rows[e]...)
+			if e.Torn = reread != nil; e.Torn && !same {
+				continue // it would get another file's owner and mode
+			}
+			if !e.Torn {
+				e.Size, replaced[e.Path] = min(e.Size, is.Size), !same
+			}
+		}
+		e.TakeMeta(is)
+		e.Touch = is.Touch
+	}
+	for _, e := range n.listing.Entries { // names that are not the new file's
+		if e.Type == tree.TypeLink && replaced[e.Target] && !l.Linked(e.Path, e.Target) {
+			n.left = append(n.left, e.Path)
+		}
+	}
+	slices.Sort(again)
+	return slices.Compact(again), nil
+}
+
+// relay takes what has gone out of the record, and gives the files that have become shorter their segments.
+func (n *work) relay(m *Manifest) {
+	left := map[tree.Name]bool{}
+	for _, name := range n.left {
+		left[name] = true
+	}
+	n.left = nil
+	n.listing.Entries = slices.DeleteFunc(n.listing.Entries, func(e *tree.Entry) bool {
+		gone := left[e.Path] || left[e.FileOf()]
+		if gone {
+			n.left = append(n.left, e.Path)
+		}
+		return gone
+	})
+	n.member.Entries = n.listing.Entries
+	n.data.close()
+	n.data = newData(n.dir, n.listing.Entries, false)
+	was := n.sums
+	n.sums = newSums(m, n.data.Extents)
+	j := 0
+	for i, g := range n.sums.list {
+		for was.list[j].at < g.at {
+			j++
+		}
+		copy(m.digestOf(n.sums.digests, i), m.digestOf(was.digests, j))
+	}
+	if n.earlier != nil {
+		n.earlier.next = 0
+	}
+}
+
+// meanwhile reports whether a file is not as it was listed: what it holds is not rot.
+func (n *work) meanwhile(e *tree.Entry) bool {
+	info, err := n.dir.Lstat(string(e.Path))
+	return err != nil || tree.TouchOf(info) != e.Touch
+}
