@@ -227,3 +227,47 @@ func TestSameTick(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// TestCrashUnread interrupts a run that keeps parity unread: what is in force then is whole, and the next run completes it.
+func TestCrashUnread(t *testing.T) {
+	t.Parallel()
+	for _, layout := range []string{Striped, Full} {
+		before := many(layout).ordered()
+		must(t, before.protect())
+		before.Overwrite("/n2/f59", 5, []byte("new"), false)
+		before.SyncAll()
+		(&disktest.Sweep{
+			Machine: before.Machine,
+			Run: func(p *disktest.Process) error {
+				w := *before
+				w.Machine = p.Machine()
+				_, err := w.protectBy(p, ProtectOptions{})
+				return err
+			},
+			Check: func(x *disktest.Interrupted) error {
+				w := *before
+				w.Machine = x.Machine
+				r, err := w.verifyBy(w.Process(), VerifyOptions{})
+				if err != nil || r.Generation == 2 && !r.Whole || r.Nodes[1].Status != Whole && x.Err == nil {
+					return fmt.Errorf("verify: %v, %+v", err, r)
+				}
+				c := w.clone()
+				lost := []int{0, 3}[:r.Generation] // what has changed since counts as lost, too
+				c.lose(1, lost...)
+				if err := c.recover(); err != nil {
+					return fmt.Errorf("recover: %w", err)
+				}
+				for _, n := range lost {
+					if err := diff("recovered", before.tree(n), c.tree(n)); err != nil {
+						return err
+					}
+				}
+				if err := w.protect(); err != nil {
+					return err
+				}
+				return w.whole()
+			},
+			Some: 2,
+		}).Test(t)
+	}
+}
