@@ -35,7 +35,7 @@ const (
 type Finding struct {
 	Path tree.Name `json:"path"`
 	What string    `json:"what"`
-	To   tree.Name `json:"to,omitempty"` // where it has moved; "": to several directories
+	To   tree.Name `json:"to,omitempty"` // where what has moved lies now; "": in several directories
 	Why  string    `json:"why,omitempty"`
 }
 
