@@ -25,6 +25,7 @@ const (
 	Damaged     = "damaged"     // a file
 	Stale       = "stale"       // a file
 	Changed     = "changed"     // a file
+	Moved       = "moved"       // a file, or a directory with all that was in it
 	New         = "new"         // a file
 	Deleted     = "deleted"     // a file, and the next Protect no longer protects it
 	Metadata    = "metadata"    // mode, owner, attributes or, of a file, time
@@ -34,11 +35,12 @@ const (
 type Finding struct {
 	Path tree.Name `json:"path"`
 	What string    `json:"what"`
+	To   tree.Name `json:"to,omitempty"` // where what has moved lies now; "": in several directories
 	Why  string    `json:"why,omitempty"`
 }
 
 // harmless reports whether a finding takes nothing from the protection.
-func (f *Finding) harmless() bool { return f.What == New || f.What == Metadata }
+func (f *Finding) harmless() bool { return f.What == New || f.What == Metadata || f.What == Moved }
 
 // A condition is what is found of a node when all of it is compared with the manifest.
 type condition struct {
@@ -158,7 +160,11 @@ func (s *session) examine(ctx context.Context, n *node, quickly, revert bool, re
 		}
 	}
 	c.Data = is.blocks
-	compareEntries(x, c, is, old, before, revert)
+	moved := map[tree.Name]tree.Name{}
+	if st.of(s.current) != nil { // else its files are to have the names of the generation in force
+		moved = x.moves(c.listing, is.files)
+	}
+	compareEntries(x, c, is, old, before, moved, revert)
 	s.foreign(n, x, c, is)
 	if quickly {
 		parity := n.generation(s.generation).path(parityFile)
@@ -251,22 +257,27 @@ func (s *session) compareStale(ctx context.Context, n *node) (*compared, *Member
 }
 
 // compareEntries adds what is the matter with files, and which of them are to come back.
-func compareEntries(x *Member, c *condition, is, old *compared, before *Member, revert bool) {
+func compareEntries(x *Member, c *condition, is, old *compared, before *Member, moved map[tree.Name]tree.Name, revert bool) {
 	then := map[tree.Name]*tree.Entry{}
 	if before != nil {
 		for _, e := range before.Entries {
 			then[e.Path] = e
 		}
 	}
-	files := map[tree.Name]*tree.Entry{}
-	for _, e := range x.Entries {
-		if e.Type == tree.TypeFile {
-			files[e.Path] = e
-		}
-	}
+	files := filesByPath(x)
 	known, right := map[*tree.Entry]bool{}, map[tree.Name]bool{}
+	for _, is := range moved {
+		known[c.listing.Find(is)] = true
+	}
 	for _, e := range x.Entries {
 		now := c.listing.Find(e.Path)
+		if is, ok := moved[e.Path]; ok {
+			c.Findings = append(c.Findings, Finding{Path: e.Path, What: Moved, To: is})
+			if revert {
+				c.restore = append(c.restore, e)
+			}
+			continue
+		}
 		if now == nil {
 			what, why := Missing, c.listing.Unreadable(e.Path)
 			if why != nil {
@@ -283,7 +294,7 @@ func compareEntries(x *Member, c *condition, is, old *compared, before *Member, 
 		known[now] = true
 		f := cmp.Or(files[e.FileOf()], e)
 		same := func(p tree.Name) bool { return p == e.Path || c.listing.Linked(p, e.Path) }
-		file := (e.Type == tree.TypeFile || e.Type == tree.TypeLink) && (now.Type == tree.TypeFile || now.Type == tree.TypeLink)
+		file := isFile(e) && isFile(now)
 		right[e.Path] = file && (now.Size == f.Size && same(f.ReadAs()) && !is.files[f.Path] || slices.ContainsFunc(x.copies[f.Path], same))
 		what, why := "", error(nil)
 		o := then[e.Path]

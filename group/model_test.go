@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -437,17 +438,36 @@ func (m *model) healthy() []bool {
 	return list
 }
 
-// hasAll reports whether all files, directories and links are there, whatever their modes and
-// times.
+// hasAll reports whether all files, directories and links are there, whatever their modes and times. A file may have
+// moved to a name that is not that of another as it was, and has kept its time.
 func hasAll(want, is map[string]string) bool {
+	fields := func(line string) []string {
+		line, _, _ = strings.Cut(line, " = ")
+		return strings.Fields(line)
+	}
+	there := func(a, b []string) bool {
+		return len(b) > 0 && a[0][0] == b[0][0] && (a[0][0] == 'd' || slices.Equal(a[2:], b[2:]))
+	}
+	var gone [][]string
+	free := maps.Clone(is)
 	for name, line := range want {
-		a, b := strings.Fields(line), strings.Fields(is[name])
-		switch {
-		case len(b) == 0 || a[0][0] != b[0][0]:
-			return false
-		case a[0][0] != 'd' && !slices.Equal(a[2:], b[2:]):
+		if a := fields(line); there(a, fields(is[name])) {
+			delete(free, name)
+		} else {
+			gone = append(gone, a)
+		}
+	}
+	for _, a := range gone {
+		moved := ""
+		for name, line := range free {
+			if b := fields(line); a[0][0] == '-' && there(a, b) && a[1] == b[1] {
+				moved = name
+			}
+		}
+		if moved == "" {
 			return false
 		}
+		delete(free, moved)
 	}
 	return true
 }

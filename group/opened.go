@@ -63,8 +63,11 @@ func (x *target) begin() error {
 	}
 	disturbed := map[tree.Name]bool{} // directories that somebody has written in: their times stay
 	for _, f := range x.condition.Findings {
-		if f.What == New || f.What == Changed {
-			disturbed[tree.Name(path.Dir(string(f.Path)))] = true
+		if f.What == New || f.What == Changed || f.What == Moved {
+			disturbed[above(f.Path)] = true
+		}
+		if f.To != "" {
+			disturbed[above(f.To)] = true
 		}
 	}
 	interrupted := x.s.states[n.index].interrupted()

@@ -74,12 +74,9 @@ func (s *session) rebuild(ctx context.Context, revert bool, targets map[int]*tar
 		if x := targets[n.index]; x != nil {
 			return x.try(ctx, func() error { return x.prepare(ctx) })
 		}
-		l := &tree.Listing{}
-		if len(linksOf(s.members[n.index])) > 0 {
-			var err error
-			if l, err = tree.Scan(n.dir, false, m.Exclude); err != nil {
-				l = &tree.Listing{} // which examine finds, too
-			}
+		l, err := tree.Scan(n.dir, false, m.Exclude)
+		if err != nil {
+			l = &tree.Listing{} // which examine finds, too
 		}
 		return m.findSources(ctx, n.dir, l, s.members[n.index], true)
 	}); err != nil {

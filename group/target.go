@@ -130,7 +130,7 @@ func (x *target) prepare(ctx context.Context) (err error) {
 	if err := n.tidy(x.s.states[n.index]); err != nil {
 		return err
 	}
-	if st := x.s.states[n.index]; c.whole() && len(st.Bad) == 0 && !st.interrupted() {
+	if st := x.s.states[n.index]; c.whole() && len(c.restore) == 0 && len(st.Bad) == 0 && !st.interrupted() {
 		return nil
 	}
 	if x.stage, err = n.stage(); err != nil {

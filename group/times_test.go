@@ -1,7 +1,6 @@
 package group
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -70,7 +69,7 @@ func TestWholeSeconds(t *testing.T) {
 		w.SetTime("/n0/f", info.ModTime())
 		r, err := w.verifyBy(w.Process(), VerifyOptions{})
 		must(t, err)
-		if fmt.Sprint(r.Nodes[0].Findings) != "[{f damaged } {g damaged }]" {
+		if listed(r.Nodes[0].Findings) != "f damaged, g damaged" {
 			t.Errorf("%s: %v", name, r.Nodes[0].Findings)
 		}
 		if _, err := w.protectBy(w.Process(), ProtectOptions{Full: true}); err == nil || !strings.Contains(err.Error(), "damaged") {

@@ -438,11 +438,14 @@ func printNodes(w io.Writer, nodes []group.NodeReport, all bool) {
 
 func printFindings(w io.Writer, findings []group.Finding, all bool) {
 	printLines(w, findings, all, func(f group.Finding) string {
-		why := ""
-		if f.Why != "" {
-			why = ": " + f.Why
+		text := fmt.Sprintf("        %s: %q", f.What, string(f.Path))
+		if f.To != "" {
+			text += fmt.Sprintf(" is %q now", string(f.To))
 		}
-		return fmt.Sprintf("        %s: %q%s", f.What, string(f.Path), why)
+		if f.Why != "" {
+			text += ": " + f.Why
+		}
+		return text
 	})
 }
 
@@ -509,7 +512,10 @@ func printRecover(w io.Writer, r *group.RecoverReport, dry, all bool) error {
 	printStep(w, r.Step)
 	nodes := r.Nodes
 	if !dry && !all {
-		nodes = slices.DeleteFunc(slices.Clone(nodes), func(n group.NodeReport) bool { return n.Status == group.Whole && n.Recovered == nil })
+		nodes = slices.DeleteFunc(slices.Clone(nodes), func(n group.NodeReport) bool {
+			moved := slices.ContainsFunc(n.Findings, func(f group.Finding) bool { return f.What == group.Moved })
+			return n.Status == group.Whole && n.Recovered == nil && !moved
+		})
 	}
 	printNodes(w, nodes, all)
 	printNotes(w, r.Notes)

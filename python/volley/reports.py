@@ -34,11 +34,12 @@ class Finding:
     """What is the matter with a file, or with something of Volley's."""
 
     path: str  # below the node's directory
-    what: str  # missing, damaged, stale, changed, new or metadata
+    what: str  # missing, damaged, stale, changed, moved, new or metadata
     why: str = ""
+    to: str = ""  # where what has moved lies now; "": in several directories
 
     def __post_init__(self) -> None:
-        self.path = _name(self.path)
+        self.path, self.to = _name(self.path), _name(self.to)
 
 
 @dataclass
