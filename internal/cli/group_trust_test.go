@@ -78,7 +78,7 @@ func TestGroupSymlinks(t *testing.T) {
 		m := misuse(t, 4, 20_000)
 		m.protect()
 		dir, same := m.outside()
-		m.shell("mv n1/sub n1/kept; ln -s " + dir + " n1/sub")
+		m.shell("mv n1/sub kept; ln -s " + dir + " n1/sub")
 		m.volley(exitWrong, []string{"verify"}, `changed: "sub"`)
 		m.volley(exitWrong, []string{"recover"}, "sub is no directory any more")
 		same()
