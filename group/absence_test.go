@@ -26,7 +26,7 @@ func TestUnreadable(t *testing.T) {
 	whole.Wait(1e9)
 	must(t, whole.protect())
 	was := whole.trees()
-	m, err := DecodeManifest([]byte(content(whole, "/n0/"+manifestPath(2))))
+	m, err := DecodeManifest([]byte(contentOf(whole, "/n0/"+manifestPath(2))))
 	must(t, err)
 	rotten := whole.clone()
 	rotten.Overwrite("/n1/plain", 5, []byte("rot"), true)
@@ -94,7 +94,7 @@ func TestUnreadable(t *testing.T) {
 					t.Errorf("%s: %v; afterwards: %v", what, err, failed)
 					continue
 				}
-				now, decoded := DecodeManifest([]byte(content(w, w.dirs[0]+"/"+manifestPath(rec.Generation))))
+				now, decoded := DecodeManifest([]byte(contentOf(w, w.dirs[0]+"/"+manifestPath(rec.Generation))))
 				if decoded != nil || now.Group != m.Group || rec.Generation < 2 || rec.Incomplete() != nil {
 					t.Errorf("%s: %v; afterwards: generation %d, %v, %v", what, err, rec.Generation, decoded, rec.Incomplete())
 				}

@@ -91,3 +91,10 @@ func (w *blockWriter) WriteAt(p []byte, offset int64) (n int, err error) {
 	})
 	return n, err
 }
+
+// A symbol is a chunk of a node, as part of a codeword.
+type symbol struct {
+	node   int
+	parity bool
+	index  int // among the node's chunks of the kind
+}

@@ -178,10 +178,6 @@ func sizesOf(buffers [][]byte) []int64 {
 	return sizes
 }
 
-func (d *data) hold(buffers [][]byte) {
-	d.memory = slices.DeleteFunc(slices.Clone(buffers), func(b []byte) bool { return len(b) == 0 })
-}
-
 // buffering calls f with a session in which every rank is a node.
 func buffering[T any](ctx context.Context, t transport.Transport, o BuffersOptions, v verb, f func(*session) (T, error)) (T, error) {
 	return meeting(ctx, t, o.Options, func(s *session) (none T, err error) {
@@ -568,13 +564,6 @@ func (s *session) recoverBuffers(ctx context.Context, buffers [][]byte, parity [
 		}
 	}
 	return s.together(ctx)
-}
-
-func (c *condition) blocks() (n int) {
-	for _, rows := range slices.Concat(c.Data, c.Parity) {
-		n += len(rows)
-	}
-	return n
 }
 
 // damage says what a rank lacks, or "" if nothing.

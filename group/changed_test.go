@@ -192,7 +192,7 @@ func TestUnreadParity(t *testing.T) {
 				}
 				return nil
 			}; err == nil {
-				parity := content(w, "/n1/.volley/generation.1/parity")
+				parity := contentOf(w, "/n1/.volley/generation.1/parity")
 				w.WriteFile("/n1/.volley/generation.1/parity", []byte(parity[:len(parity)/2]), 0o600)
 			}
 			_, is := w.protectBy(p, ProtectOptions{})

@@ -18,13 +18,6 @@ import (
 	"volley/transport"
 )
 
-// A symbol is a chunk of a node, as part of a codeword.
-type symbol struct {
-	node   int
-	parity bool
-	index  int // among the node's chunks of the kind
-}
-
 // A codeword's parity is its data times the matrix of the code. Any len(data) of its symbols determine all.
 type codeword struct{ data, parity []symbol }
 

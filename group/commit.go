@@ -18,7 +18,7 @@ import (
 
 // commit puts the generation in force at the node, and names what comes back: the manifest is last.
 func (x *target) commit() error {
-	if err := x.node.rollForward(x.s.generation, x.s.root); err != nil || x.stage == nil {
+	if err := x.node.rollForward(x.origin.generation, x.origin.root); err != nil || x.stage == nil {
 		return err
 	}
 	if err := x.begin(); err != nil {
@@ -257,7 +257,7 @@ func (x *target) behind() bool {
 }
 
 func (x *target) commitMeta() error {
-	n, g := x.node, x.s.generation
+	n, g := x.node, x.origin.generation
 	if x.behind() { // what has come of the generation is made again
 		if x.parity != nil {
 			x.parity.Close()
@@ -265,7 +265,7 @@ func (x *target) commitMeta() error {
 		}
 		return cmp.Or(x.unstage(), n.sync())
 	}
-	dir, err := n.generationDir(g, x.s.root)
+	dir, err := n.generationDir(g, x.origin.root)
 	if err != nil {
 		return err
 	}
@@ -281,21 +281,21 @@ func (x *target) commitMeta() error {
 		if err := n.dir.SyncDir(dir); err != nil {
 			return err
 		}
-		x.back.Parity = x.s.manifest.parityBytes()
+		x.back.Parity = x.origin.manifest.parityBytes()
 	}
-	records := x.s.records[n.index]
+	records := x.records
 	x.back.Records = len(records) > 0
 	for _, name := range slices.Sorted(maps.Keys(records)) {
 		if err := atomicfile.WriteIn(n.dir, path.Join(dir, name), records[name], 0o600); err != nil {
 			return err
 		}
 	}
-	written, err := n.complement(dir, x.s.manifest, x.s.text)
+	written, err := n.complement(dir, x.origin.manifest, x.origin.text)
 	if err != nil {
 		return err
 	}
 	x.back.Records = x.back.Records || written
-	if err := n.rollForward(g, x.s.root); err != nil {
+	if err := n.rollForward(g, x.origin.root); err != nil {
 		return err
 	}
 	if err := x.unstage(); err != nil {

@@ -157,7 +157,7 @@ func makeScenes(t testing.TB, layout string) []*scene {
 	w.RemoveAll("/n1")
 	w.Rename("/old1", "/n1")
 	add(&scene{name: "recover a stale node", written: true, changed: -1, damaged: []int{1}, world: w, was: was, verb: recoveringWith(RecoverOptions{}),
-		keep: map[int][]string{1: {content(w, "/n1/plain")}}})
+		keep: map[int][]string{1: {contentOf(w, "/n1/plain")}}})
 
 	w = protected()
 	change(w, "/n1")
@@ -239,7 +239,7 @@ func must(t testing.TB, errs ...error) {
 	}
 }
 
-func content(w *world, name string) string {
+func contentOf(w *world, name string) string {
 	text, err := w.ReadFile(name)
 	if err != nil {
 		panic(err)

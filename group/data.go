@@ -165,3 +165,7 @@ func (d *data) ReadAt(p []byte, offset int64) (int, error) {
 }
 
 func (d *data) close() { d.handles.close() }
+
+func (d *data) hold(buffers [][]byte) {
+	d.memory = slices.DeleteFunc(slices.Clone(buffers), func(b []byte) bool { return len(b) == 0 })
+}

@@ -35,9 +35,9 @@ func TestDataErrors(t *testing.T) {
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v: want %q", c.entry.Path, err, c.want)
 		}
-		content := make([]byte, 8)
-		if n, err := newData(d, []*tree.Entry{&c.entry}, true).ReadAt(content, 0); n != 8 || err != nil || string(content) != c.there {
-			t.Errorf("%s: %d, %v, %q: want %q", c.entry.Path, n, err, content, c.there)
+		text := make([]byte, 8)
+		if n, err := newData(d, []*tree.Entry{&c.entry}, true).ReadAt(text, 0); n != 8 || err != nil || string(text) != c.there {
+			t.Errorf("%s: %d, %v, %q: want %q", c.entry.Path, n, err, text, c.there)
 		}
 	}
 }

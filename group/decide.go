@@ -253,7 +253,7 @@ func decideKnown(states []*state, believe string) (c current, err error) {
 		if x.nodes != k {
 			return c, inputf("%s is of a group of %d nodes, and %d were given: give all of the group, lost ones too, and no others%s", states[x.committed[0]].Dir, x.nodes, k, orEmpty)
 		}
-		return current{x.generation, x.root, newestOf(states, x.generation)}, alikeGroup(states)
+		return current{generation: x.generation, root: x.root, newest: newestOf(states, x.generation)}, alikeGroup(states)
 	}
 	if believe != "" {
 		n, err := nodeNamed(states, believe)

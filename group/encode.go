@@ -185,7 +185,7 @@ func (x *check) verify(s *session, folds [][]byte) error {
 		subtle.XORBytes(sum, sum, fold)
 	}
 	if slices.ContainsFunc(sum, func(b byte) bool { return b != 0 }) {
-		return &WrongError{"the parity that was made does not fit the data: a machine computes or sends what is wrong, and the earlier protection stays in force; run again, and test the memory of the machines if that fails too"}
+		return &WrongError{What: "the parity that was made does not fit the data: a machine computes or sends what is wrong, and the earlier protection stays in force; run again, and test the memory of the machines if that fails too"}
 	}
 	return nil
 }

@@ -33,3 +33,11 @@ func (e *InputError) ExitCode() int { return 2 }
 func inputf(format string, args ...any) error {
 	return &InputError{Err: fmt.Errorf(format, args...)}
 }
+
+// A WrongError says that what was recovered is not what was protected, or parity does not fit. Nothing of it is kept.
+type WrongError struct{ What string }
+
+// ExitCode returns the exit code of the command line where a result is wrong.
+func (e *WrongError) ExitCode() int { return 3 }
+
+func (e *WrongError) Error() string { return e.What }

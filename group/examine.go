@@ -14,91 +14,6 @@ import (
 	"volley/internal/disk"
 )
 
-// What is the matter with a file of a node, or the whole of it: docs/format.md and docs/protect.md have the words.
-const (
-	Whole       = "whole"
-	Lost        = "lost"        // a node
-	Failing     = "failing"     // a node
-	Unreachable = "unreachable" // a node
-	Foreign     = "foreign"     // a node
-	Missing     = "missing"     // a file
-	Damaged     = "damaged"     // a file
-	Stale       = "stale"       // a file
-	Changed     = "changed"     // a file
-	Moved       = "moved"       // a file, or a directory with all that was in it
-	New         = "new"         // a file
-	Deleted     = "deleted"     // a file, and the next Protect no longer protects it
-	Metadata    = "metadata"    // mode, owner, attributes or, of a file, time
-)
-
-// A Finding is what is the matter with a file, or with something of Volley's.
-type Finding struct {
-	Path tree.Name `json:"path"`
-	What string    `json:"what"`
-	To   tree.Name `json:"to,omitempty"` // where what has moved lies now; "": in several directories
-	Why  string    `json:"why,omitempty"`
-}
-
-// harmless reports whether a finding takes nothing from the protection.
-func (f *Finding) harmless() bool { return f.What == New || f.What == Metadata || f.What == Moved }
-
-// A condition is what is found of a node when all of it is compared with the manifest.
-type condition struct {
-	Lost        bool
-	Failing     string
-	Unreachable bool // it is failing as it cannot be reached
-	Foreign     bool // it has files of its own, and nothing that shows whose node it is
-	Findings    []Finding
-	Data        [][]int // by chunk: the rows that are not as they were
-	Parity      [][]int
-	Touched     [][]int     // by chunk: rows that are to come back; not those of changed files
-	Redo        []int       // rows of a node that was rebuilt in which something came out wrong
-	Torn        []tree.Name // see tree.Entry
-	Manifest    bool        // and all records are there, and right
-
-	// Of nodes here alone:
-	listing *tree.Listing
-	restore []*tree.Entry             // that are to come back
-	like    map[tree.Name]*tree.Entry // by file of several names: one that is there as it was, which others can be names of again
-	parity  bool                      // is to be written anew
-	earlier bool                      // there is some, which may be right in part
-	hidden  []tree.Name               // that cannot be read, and may be as it was: nothing takes its place
-}
-
-// whole reports whether nothing is the matter that takes anything from the protection.
-func (c *condition) whole() bool {
-	return !c.Lost && c.Failing == "" && !c.Foreign && c.Manifest && !slices.ContainsFunc(c.Findings, func(f Finding) bool { return !f.harmless() })
-}
-
-// status returns what is the matter with the node as a whole.
-func (c *condition) status() string {
-	switch {
-	case c.Unreachable:
-		return Unreachable
-	case c.Failing != "":
-		return Failing
-	case c.Lost:
-		return Lost
-	case c.Foreign:
-		return Foreign
-	case c.whole():
-		return Whole
-	case slices.ContainsFunc(c.Findings, func(f Finding) bool { return f.What == Stale }):
-		return Stale
-	case !c.Manifest || slices.ContainsFunc(c.Findings, func(f Finding) bool { return !f.harmless() && f.What != Changed }):
-		return Damaged
-	}
-	return Changed
-}
-
-func (c *condition) note(p tree.Name, what string, why error) {
-	f := Finding{Path: p, What: what}
-	if why != nil {
-		f.Why = disk.Reason(why)
-	}
-	c.Findings = append(c.Findings, f)
-}
-
 // examine compares a node with the manifest. Quickly is without reading files; they are not read either where
 // something has read them. Changed files are to come back too if revert is set.
 func (s *session) examine(ctx context.Context, n *node, quickly, revert bool, read *reading) (*condition, error) {
@@ -126,7 +41,7 @@ func (s *session) examine(ctx context.Context, n *node, quickly, revert bool, re
 	}
 	c.Torn = x.torn()
 	if c.Failing != "" || c.Lost {
-		if c.Data, c.Parity, c.parity = m.lostRows(x), all(m, m.ParityChunks), true; c.Lost && c.Failing == "" {
+		if c.Data, c.Parity, c.remake = m.lostRows(x), all(m, m.ParityChunks), true; c.Lost && c.Failing == "" {
 			c.restore, c.Touched = slices.Clone(x.Entries), c.Data
 		}
 		return c, nil
@@ -371,20 +286,6 @@ func compareLinks(x *Member, c *condition, right map[tree.Name]bool) {
 	}
 }
 
-// filesOf returns the files of which entries are names.
-func filesOf(x *Member, list []*tree.Entry) (files []*tree.Entry) {
-	are := map[tree.Name]bool{}
-	for _, e := range list {
-		are[e.FileOf()] = true
-	}
-	for _, e := range x.Entries {
-		if e.Type == tree.TypeFile && are[e.Path] {
-			files = append(files, e)
-		}
-	}
-	return files
-}
-
 // foreign finds out whether a directory in which nothing says whose node it is has other files than the node had.
 func (s *session) foreign(n *node, x *Member, c *condition, is *compared) {
 	st := s.states[n.index]
@@ -418,7 +319,7 @@ func (s *session) examineParity(ctx context.Context, n *node, x *Member, c *cond
 		if errors.Is(err, fs.ErrNotExist) {
 			what, err = Missing, nil
 		}
-		c.Parity, c.parity, c.earlier = all(m, m.ParityChunks), true, err != nil
+		c.Parity, c.remake, c.earlier = all(m, m.ParityChunks), true, err != nil
 		c.note(at, what, err)
 		return nil
 	}
@@ -429,8 +330,8 @@ func (s *session) examineParity(ctx context.Context, n *node, x *Member, c *cond
 		return err
 	}
 	c.earlier = true
-	c.parity = info.Size() != m.parityBytes() || slices.ContainsFunc(c.Parity, func(rows []int) bool { return len(rows) > 0 })
-	if c.parity {
+	c.remake = info.Size() != m.parityBytes() || slices.ContainsFunc(c.Parity, func(rows []int) bool { return len(rows) > 0 })
+	if c.remake {
 		c.note(at, Damaged, from.err)
 	}
 	return nil

@@ -111,11 +111,3 @@ func (e *TooManyError) Error() string {
 	}
 	return text
 }
-
-// A WrongError says that what was recovered is not what was protected, or parity does not fit. Nothing of it is kept.
-type WrongError struct{ what string }
-
-// ExitCode returns the exit code of the command line where a result is wrong.
-func (e *WrongError) ExitCode() int { return 3 }
-
-func (e *WrongError) Error() string { return e.what }

@@ -39,7 +39,7 @@ func once(p *disktest.Process, op, path string, do func()) *disktest.Process {
 func TestProtectMeanwhile(t *testing.T) {
 	t.Parallel()
 	for _, layout := range []string{Striped, Full} {
-		was := content(newWorld(2, 1, layout), "/n1/plain")
+		was := contentOf(newWorld(2, 1, layout), "/n1/plain")
 		for _, x := range []struct {
 			what string
 			do   func(w *world)
@@ -240,7 +240,7 @@ func TestUndisturbed(t *testing.T) {
 	w.WriteFile("/n1/plain", []byte("mine"), 0o600)
 	r, err = w.recoverBy(failing(w.Process(), syscall.EPERM, "link", "/n1/plain"), RecoverOptions{Revert: true})
 	must(t, err)
-	if len(r.Replaced) != 1 || content(w, string(r.Replaced[0])) != "mine" {
+	if len(r.Replaced) != 1 || contentOf(w, string(r.Replaced[0])) != "mine" {
 		t.Errorf("%+v", r)
 	}
 	must(t, w.whole())
@@ -436,7 +436,7 @@ func TestTooMuch(t *testing.T) {
 	must(t, w.protect())
 	was := map[string]string{}
 	rot := func(path string) {
-		was[path] = content(w, path)
+		was[path] = contentOf(w, path)
 		w.Overwrite(path, 5, []byte("rot"), true)
 	}
 	for i := range 6 {
@@ -453,7 +453,7 @@ func TestTooMuch(t *testing.T) {
 		if named {
 			left++
 		}
-		if back := content(w, path) == text; back == named {
+		if back := contentOf(w, path) == text; back == named {
 			t.Errorf("%s: is back %v, and is named %v", path, back, named)
 		}
 	}
@@ -515,7 +515,7 @@ func TestLoad(t *testing.T) {
 	if is := (&node{given: "/n1"}).path("sub/x"); is != "/n1/sub/x" {
 		t.Errorf("a file of a node that is not open is %s", is)
 	}
-	text := content(w, "/n1/.volley/generation.1/manifest.json")
+	text := contentOf(w, "/n1/.volley/generation.1/manifest.json")
 	w.MkdirAll("/n1/.volley/pending.1", 0o700)
 	w.MkdirAll("/n1/.volley/pending.7", 0o700)
 	w.WriteFile("/n1/.volley/pending.1/manifest.json", []byte(text), 0o600)
@@ -606,11 +606,11 @@ func TestProtectSwapped(t *testing.T) {
 	}
 	_, err := w.protectBy(p, ProtectOptions{})
 	must(t, err)
-	mine := content(w, "/n1/sub/deep/y")
+	mine := contentOf(w, "/n1/sub/deep/y")
 	w.RemoveAll("/n1")
 	must(t, w.recover())
 	info, err := w.Lstat("/n1/sub/deep/y")
-	if err == nil && info.Mode()&fs.ModeSetuid != 0 && content(w, "/n1/sub/deep/y") != mine {
+	if err == nil && info.Mode()&fs.ModeSetuid != 0 && contentOf(w, "/n1/sub/deep/y") != mine {
 		t.Errorf("protected was\n%s\nand there\n%s", w.tree(1), want)
 	}
 }
@@ -652,7 +652,7 @@ func TestRecoverKeepsParity(t *testing.T) {
 			must(t, w.protect())
 			was := w.trees()
 			w.lose(0, 1, 2)
-			parity := content(w, "/n3/.volley/generation.1/parity")
+			parity := contentOf(w, "/n3/.volley/generation.1/parity")
 			p, done := w.Process(), false
 			p.Before = func(c disktest.Call) error {
 				if (i < 3 || !done) && c.Op == op && c.Path == "/n3/.volley/generation.1/parity" {
@@ -665,7 +665,7 @@ func TestRecoverKeepsParity(t *testing.T) {
 			if !done || err != nil || (i < 3) != (r.Incomplete() != nil) {
 				t.Errorf("%s, %s: %v, %+v", layout, op, err, r)
 			}
-			if content(w, "/n3/.volley/generation.1/parity") != parity {
+			if contentOf(w, "/n3/.volley/generation.1/parity") != parity {
 				t.Errorf("%s, %s: the parity is another", layout, op)
 			}
 			must(t, w.recover())

@@ -317,3 +317,6 @@ func (m *Manifest) holds(ctx context.Context, dir disk.Dir, p tree.Name, x *Memb
 	}
 	return true, nil
 }
+
+// mostAlike is how many files of one length and time are told apart by what they hold.
+const mostAlike = 100

@@ -40,7 +40,7 @@ func TestFileNames(t *testing.T) {
 	t.Parallel()
 	names := []string{"/n1/x/a", "/n1/x/b", "/n1/y/c"}
 	start := namesWorld(t, 3, 1)
-	bytes, was := content(start, names[0]), start.trees()
+	bytes, was := contentOf(start, names[0]), start.trees()
 	then, err := start.Lstat(names[0])
 	must(t, err)
 	replace := func(do func(w *world, p string)) func(*world, string) {
@@ -92,7 +92,7 @@ func TestFileNames(t *testing.T) {
 					return "missing", false
 				case !info.Mode().IsRegular():
 					return "changed", false
-				case content(w, p) == bytes:
+				case contentOf(w, p) == bytes:
 					return "right", true
 				case info.ModTime().Equal(then.ModTime()):
 					return "damaged", false
@@ -146,7 +146,7 @@ func TestFileNames(t *testing.T) {
 func TestFileNamesRaced(t *testing.T) {
 	t.Parallel()
 	start := namesWorld(t, 3, 1).ordered()
-	bytes := content(start, "/n1/x/a")
+	bytes := contentOf(start, "/n1/x/a")
 	start.Remove("/n1/x/a")
 	calls := start.Calls(func(p *disktest.Process) {
 		c := *start
@@ -173,7 +173,7 @@ func TestFileNamesRaced(t *testing.T) {
 func TestFileNamesLinked(t *testing.T) {
 	t.Parallel()
 	w := namesWorld(t, 3, 1)
-	bytes := content(w, "/n1/y/c")
+	bytes := contentOf(w, "/n1/y/c")
 	w.MkdirAll("/elsewhere", 0o700)
 	w.WriteFile("/elsewhere/a", []byte("secret"), 0o600)
 	w.RemoveAll("/n1/x")
@@ -181,7 +181,7 @@ func TestFileNamesLinked(t *testing.T) {
 	w.Remove("/n1/y/c")
 	r, err := w.recoverBy(w.Process(), RecoverOptions{})
 	must(t, err)
-	if content(w, "/n1/y/c") != bytes || content(w, "/elsewhere/a") != "secret" || len(r.Left) != 2 {
+	if contentOf(w, "/n1/y/c") != bytes || contentOf(w, "/elsewhere/a") != "secret" || len(r.Left) != 2 {
 		t.Errorf("%+v", r)
 	}
 	info, err := w.Lstat("/n1/y/c")

@@ -70,7 +70,7 @@ func (x *target) begin() error {
 			disturbed[above(f.To)] = true
 		}
 	}
-	interrupted := x.s.states[n.index].interrupted()
+	interrupted := x.state.interrupted()
 	var locked []*openedDir
 	for _, was := range x.member.Entries {
 		if was.Type != tree.TypeDir || !within[was.Path] && !interrupted || x.made[was.Path] != "" || x.lost(was.Path) {

@@ -135,9 +135,6 @@ func (n *work) were(now *tree.Entry) (list []*tree.Entry) {
 	return list
 }
 
-// mostAlike is how many files of one length and time are told apart by what they hold.
-const mostAlike = 100
-
 // rotten returns an error where a file holds none of what it may have been.
 func (n *work) rotten(ctx context.Context, now *tree.Entry, were []*tree.Entry) error {
 	if n.force || len(were) == 0 || n.earlier.found[now.Path] {

@@ -82,7 +82,7 @@ func TestRebuildDamaged(t *testing.T) {
 	for _, layout := range []string{Full, Striped} {
 		w := newLong(t, layout)
 		was := w.trees()
-		parity := content(w, "/n3/.volley/generation.1/parity")
+		parity := contentOf(w, "/n3/.volley/generation.1/parity")
 		w.lose(0, 1)
 		w.Overwrite("/n3/long0", 1000, []byte("rotten"), true)
 		w.Overwrite("/n3/long3", 200_000, []byte("rotten"), true)
@@ -95,7 +95,7 @@ func TestRebuildDamaged(t *testing.T) {
 		for n := range was {
 			must(t, diff(fmt.Sprintf("%s: node %d", layout, n), was[n], w.tree(n)))
 		}
-		if content(w, "/n3/.volley/generation.1/parity") != parity {
+		if contentOf(w, "/n3/.volley/generation.1/parity") != parity {
 			t.Errorf("%s: the parity is another", layout)
 		}
 		must(t, w.whole())
@@ -107,7 +107,7 @@ func TestRebuildTooMuch(t *testing.T) {
 	t.Parallel()
 	for _, layout := range []string{Full, Striped} {
 		w := newLong(t, layout)
-		was := content(w, "/n1/long3")
+		was := contentOf(w, "/n1/long3")
 		w.lose(0, 1)
 		for n := range 4 {
 			if n != 1 {
@@ -124,7 +124,7 @@ func TestRebuildTooMuch(t *testing.T) {
 		if r.Incomplete() == nil || !strings.Contains(fmt.Sprint(r.Left), "long0: too many nodes are lost, damaged or changed") || strings.Contains(fmt.Sprint(r.Left), "long3") {
 			t.Errorf("%s: %q", layout, r.Left)
 		}
-		if content(w, "/n1/long3") != was {
+		if contentOf(w, "/n1/long3") != was {
 			t.Errorf("%s: a file that could come back has not", layout)
 		}
 	}

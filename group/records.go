@@ -235,7 +235,7 @@ func (s *session) copyRecords(ctx context.Context, m *Manifest, records [][]byte
 			}
 			f.content = base64.StdEncoding.AppendEncode(nil, places[symbol{n.index, true, f.of}][:f.bytes])
 			if disk.Sum(f.content) != f.sha256 {
-				return nil, &WrongError{fmt.Sprintf("the copy of the record of node %d that arrived at %s is wrong: a machine or the network corrupts data; the earlier protection stays in force", f.of, n.given)}
+				return nil, &WrongError{What: fmt.Sprintf("the copy of the record of node %d that arrived at %s is wrong: a machine or the network corrupts data; the earlier protection stays in force", f.of, n.given)}
 			}
 		}
 	}

@@ -26,7 +26,7 @@ func TestRecords(t *testing.T) {
 		whole := newWorld(k, x.r, x.layout)
 		must(t, whole.protect())
 		was, volleys := whole.trees(), whole.stored()
-		m, err := DecodeManifest([]byte(content(whole, "/n0/"+manifestPath(1))))
+		m, err := DecodeManifest([]byte(contentOf(whole, "/n0/"+manifestPath(1))))
 		must(t, err)
 		const states = 5 // as it was, lost, without its record, without a copy, without any
 		for combination := range 625 {
@@ -135,7 +135,7 @@ func TestRecordsForged(t *testing.T) {
 		must(t, w.protect())
 		w.lose(0, 1)
 		const path = "/n0/.volley/generation.1/manifest.json"
-		m, err := DecodeManifest([]byte(content(w, path)))
+		m, err := DecodeManifest([]byte(contentOf(w, path)))
 		must(t, err)
 		forge(m)
 		text, err := m.encode(nil)

@@ -551,8 +551,8 @@ func (s *session) giveUp(n *node, c *condition, beyond map[lostBlock]bool) []str
 	}
 	var left []string
 	for x := range beyond {
-		if x.node == n.index && x.parity && c.parity && c.earlier { // it may be right, and the disk have failed to give it
-			c.parity = false
+		if x.node == n.index && x.parity && c.remake && c.earlier { // it may be right, and the disk have failed to give it
+			c.remake = false
 			left = append(left, fmt.Sprintf("%s: too many nodes are lost, damaged or changed to make all of it again: it stays as it is", n.path(tree.Name(n.generation(s.generation).path(parityFile)))))
 		}
 	}
@@ -644,7 +644,7 @@ func (s *session) runOn(ctx context.Context, list []blockRepair, from func(symbo
 			if x.parity {
 				chunks = m.ParityChunks
 			}
-			return executor.Input{Reader: &blockReader{r.blocks, from(x), x.index, chunks}}
+			return executor.Input{Reader: &blockReader{blocks: r.blocks, from: from(x), chunk: x.index, chunks: chunks}}
 		}, func(x symbol) executor.Output {
 			return executor.Output{Writer: &blockWriter{blocks: r.blocks, take: func(row int, block []byte) error {
 				s.progress(int64(len(block)), 0)
@@ -691,4 +691,9 @@ func (r *noting) ReadAt(to []byte, at int64) (int, error) {
 		r.err = err
 	}
 	return n, err
+}
+
+func (s *session) newTarget(n *node, c *condition) *target {
+	from := &origin{current: s.current, manifest: s.manifest, text: s.text, run: s.run}
+	return newTarget(from, s.states[n.index], s.members[n.index], s.records[n.index], n, c)
 }

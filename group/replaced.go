@@ -44,7 +44,7 @@ func (x *target) setAside(e *tree.Entry, p tree.Name, there fs.FileInfo) error {
 // aside returns a free name for what is replaced. Where something that was replaced earlier is in the way, a part of it
 // gets a number, in place of its end if it is too long.
 func (x *target) aside(name string) (string, error) {
-	at := path.Join(tree.MetaName, replacedName, fmt.Sprint(x.s.generation))
+	at := path.Join(tree.MetaName, replacedName, fmt.Sprint(x.origin.generation))
 	for part := range strings.SplitSeq(name, "/") {
 		last := len(part) == len(name)
 		_, name, _ = strings.Cut(name, "/")

@@ -129,7 +129,7 @@ func TestFindings(t *testing.T) {
 	rec, err = w.recoverBy(w.Process(), RecoverOptions{Revert: true})
 	must(t, err)
 	same(t, "again: replaced", rec.Replaced, []tree.Name{"/n1/.volley/replaced/1/plain.1"})
-	if content(w, "/n1/.volley/replaced/1/plain") != "rewritten" || content(w, "/n1/.volley/replaced/1/plain.1") != "rewritten again" {
+	if contentOf(w, "/n1/.volley/replaced/1/plain") != "rewritten" || contentOf(w, "/n1/.volley/replaced/1/plain.1") != "rewritten again" {
 		t.Error("what was written is not kept")
 	}
 }

@@ -69,7 +69,7 @@ func TestRecoverLinks(t *testing.T) {
 	t.Parallel()
 	w := newWorld(3, 1, Striped)
 	must(t, w.protect())
-	was, y := w.trees(), content(w, "/n1/twin")
+	was, y := w.trees(), contentOf(w, "/n1/twin")
 	w.Overwrite("/n1/twin", 5, []byte("rot"), true)
 	must(t, w.recover())
 	must(t, diff("both names", was[1], w.tree(1)))
@@ -81,7 +81,7 @@ func TestRecoverLinks(t *testing.T) {
 	same(t, "in its place", r.Left, []string{
 		"/n1/sub/deep/y is a directory, and was a file when it was protected: move it away",
 	})
-	if content(w, "/n1/twin") != y {
+	if contentOf(w, "/n1/twin") != y {
 		t.Error("the other name has not come back")
 	}
 	w.RemoveAll("/n1/sub/deep/y")
@@ -280,7 +280,7 @@ func TestNothingComesBack(t *testing.T) {
 	must(t, w.protect())
 	for _, dir := range w.dirs[:2] {
 		for _, name := range []string{"/big", "/.volley/generation.1/parity"} {
-			w.Overwrite(dir+name, 0, slices.Repeat([]byte{7}, len(content(w, dir+name))), true)
+			w.Overwrite(dir+name, 0, slices.Repeat([]byte{7}, len(contentOf(w, dir+name))), true)
 		}
 	}
 	r, err := w.recoverBy(w.Process(), RecoverOptions{})

@@ -69,7 +69,7 @@ func (x *target) stageBeside(dir string) (*private, error) {
 	if p := x.beside[dir]; p != nil {
 		return p, nil
 	}
-	n, name := x.node, path.Join(dir, atomicfile.Hidden+x.s.run)
+	n, name := x.node, path.Join(dir, atomicfile.Hidden+x.origin.run)
 	note := fmt.Sprint(besideName, len(x.beside))
 	if err := atomicfile.WriteIn(n.dir, staged(note), []byte(name), 0o600); err != nil {
 		return nil, err

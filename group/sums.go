@@ -206,5 +206,5 @@ func errDamaged(path, was string) error {
 
 // wrongFile says that what was recovered of a file is not what was protected.
 func wrongFile(path string) error {
-	return &WrongError{fmt.Sprintf("%s: what was recovered is not what was protected: data has changed meanwhile; run again", path)}
+	return &WrongError{What: fmt.Sprintf("%s: what was recovered is not what was protected: data has changed meanwhile; run again", path)}
 }

@@ -21,7 +21,9 @@ import (
 // An entry that cannot be made is one entry: it is left, by name and reason, and all else goes on. An error of what is
 // the node's, such as its parity, ends the node: see try.
 type target struct {
-	s            *session
+	origin       *origin
+	state        *state            // of the node
+	records      map[string][]byte // record files that it lacks, by name
 	node         *node
 	member       *Member
 	condition    *condition
@@ -71,9 +73,17 @@ func (x *target) try(ctx context.Context, f func() error) error {
 	return nil
 }
 
-func (s *session) newTarget(n *node, c *condition) *target {
+// An origin is the generation from which something comes back, and the run that does it.
+type origin struct {
+	current
+	manifest *Manifest
+	text     []byte // of it, as stored
+	run      string
+}
+
+func newTarget(from *origin, st *state, member *Member, records map[string][]byte, n *node, c *condition) *target {
 	return &target{
-		s: s, node: n, member: s.members[n.index], condition: c,
+		origin: from, state: st, records: records, node: n, member: member, condition: c,
 		beside: map[string]*private{}, of: map[tree.Name]*regained{}, made: map[tree.Name]string{}, gone: map[tree.Name]bool{}, synced: map[string]bool{},
 	}
 }
@@ -123,14 +133,14 @@ func (x *target) room(f func() error) error {
 
 // prepare makes files of the right length, with the parts that are there still. What is in the way blocks them.
 func (x *target) prepare(ctx context.Context) (err error) {
-	n, c, m := x.node, x.condition, x.s.manifest
+	n, c, m := x.node, x.condition, x.origin.manifest
 	if x.stage != nil { // it was rebuilt
 		return nil
 	}
-	if err := n.tidy(x.s.states[n.index]); err != nil {
+	if err := n.tidy(x.state); err != nil {
 		return err
 	}
-	if st := x.s.states[n.index]; c.whole() && len(c.restore) == 0 && len(st.Bad) == 0 && !st.interrupted() {
+	if st := x.state; c.whole() && len(c.restore) == 0 && len(st.Bad) == 0 && !st.interrupted() {
 		return nil
 	}
 	if x.stage, err = n.stage(); err != nil {
@@ -142,7 +152,7 @@ func (x *target) prepare(ctx context.Context) (err error) {
 		x.begun(f, fmt.Sprint(i))
 	}
 	x.Extents = tree.ExtentsOf(x.written())
-	if c.parity {
+	if c.remake {
 		if x.parity, err = x.create("parity", m.parityBytes()); err != nil {
 			return err
 		}
@@ -260,7 +270,7 @@ func (x *target) taken(p tree.Name, there fs.FileInfo) error {
 
 // copyGood copies what is right into what comes back.
 func (x *target) copyGood(ctx context.Context) error {
-	m := x.s.manifest
+	m := x.origin.manifest
 	d := newData(x.node.dir, x.member.Entries, true)
 	defer d.close()
 	for i, g := range x.sums.list {
@@ -292,13 +302,13 @@ func (x *target) copyGood(ctx context.Context) error {
 	if x.parity == nil {
 		return nil
 	}
-	old, err := x.node.openParity(x.s.generation)
+	old, err := x.node.openParity(x.origin.generation)
 	if err != nil {
 		switch there := slices.ContainsFunc(x.condition.Parity, func(bad []int) bool { return len(bad) < m.rows() }); {
 		case !there:
 			return nil
 		case errors.Is(err, fs.ErrNotExist):
-			return &WrongError{fmt.Sprintf("%v: it has gone meanwhile; run again", err)}
+			return &WrongError{What: fmt.Sprintf("%v: it has gone meanwhile; run again", err)}
 		}
 		return err
 	}
@@ -311,16 +321,16 @@ func (x *target) copyGood(ctx context.Context) error {
 		if _, err := old.ReadAt(block, at); err != nil {
 			return err
 		}
-		return x.put(symbol{x.node.index, true, chunk}, row, block)
+		return x.put(symbol{node: x.node.index, parity: true, index: chunk}, row, block)
 	})
 }
 
 // put compares a block, recovered or right, with its digests, and writes it where it is of what comes back.
 func (x *target) put(of symbol, row int, block []byte) error {
-	m := x.s.manifest
+	m := x.origin.manifest
 	if of.parity {
 		if !m.sameParity(x.member, row, of.index, block) {
-			return &WrongError{fmt.Sprintf("%s: what was recovered of its parity is not what was protected: data has changed meanwhile; run again", x.node.given)}
+			return &WrongError{What: fmt.Sprintf("%s: what was recovered of its parity is not what was protected: data has changed meanwhile; run again", x.node.given)}
 		}
 		if x.parity == nil {
 			return nil // it stays as it is

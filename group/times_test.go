@@ -77,8 +77,8 @@ func TestWholeSeconds(t *testing.T) {
 		}
 		must(t, w.recover())
 		for _, p := range []string{"/n0/f", "/n0/g"} {
-			if content(w, p) != "data" || content(w, "/n0/.volley/replaced/1"+p[3:]) != "edit" {
-				t.Errorf("%s: %s is %q", name, p, content(w, p))
+			if contentOf(w, p) != "data" || contentOf(w, "/n0/.volley/replaced/1"+p[3:]) != "edit" {
+				t.Errorf("%s: %s is %q", name, p, contentOf(w, p))
 			}
 		}
 		must(t, w.protect())
@@ -87,8 +87,8 @@ func TestWholeSeconds(t *testing.T) {
 		w.SetTime("/n0/f", info.ModTime().Add(time.Second))
 		must(t, w.recover())
 		must(t, w.protect())
-		if content(w, "/n0/f") != "mine" {
-			t.Errorf("%s: a second later: %q", name, content(w, "/n0/f"))
+		if contentOf(w, "/n0/f") != "mine" {
+			t.Errorf("%s: a second later: %q", name, contentOf(w, "/n0/f"))
 		}
 	}
 }

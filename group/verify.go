@@ -25,14 +25,6 @@ type NodeReport struct {
 	why string // it cannot be read
 }
 
-// Recovered is what Recover has brought back at a node.
-type Recovered struct {
-	Files   int   `json:"files"`
-	Others  int   `json:"others"` // directories and links: names that are not those of files
-	Parity  int64 `json:"parity_bytes"`
-	Records bool  `json:"records"` // any of them, or the manifest
-}
-
 // A VerifyReport says how the nodes of a group are.
 type VerifyReport struct {
 	Step       *int64       `json:"step,omitempty"` // of the snapshot

@@ -85,7 +85,7 @@ func (w *world) stored() string {
 			if info, err := w.Lstat(dir + "/.volley/" + name); err == nil && info.IsDir() {
 				continue
 			}
-			fmt.Fprintf(&b, "%s/%s %s\n", dir, name, disk.Sum([]byte(content(w, dir+"/.volley/"+name))))
+			fmt.Fprintf(&b, "%s/%s %s\n", dir, name, disk.Sum([]byte(contentOf(w, dir+"/.volley/"+name))))
 		}
 	}
 	return b.String()
