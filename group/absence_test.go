@@ -8,6 +8,7 @@ import (
 	"syscall"
 	"testing"
 
+	"volley/group/internal/store"
 	"volley/group/internal/tree"
 	"volley/internal/disk/disktest"
 	"volley/internal/verifyall"
@@ -26,7 +27,7 @@ func TestUnreadable(t *testing.T) {
 	whole.Wait(1e9)
 	must(t, whole.protect())
 	was := whole.trees()
-	m, err := DecodeManifest([]byte(contentOf(whole, "/n0/"+manifestPath(2))))
+	m, err := store.DecodeManifest([]byte(contentOf(whole, "/n0/"+manifestPath(2))))
 	must(t, err)
 	rotten := whole.clone()
 	rotten.Overwrite("/n1/plain", 5, []byte("rot"), true)
@@ -94,7 +95,7 @@ func TestUnreadable(t *testing.T) {
 					t.Errorf("%s: %v; afterwards: %v", what, err, failed)
 					continue
 				}
-				now, decoded := DecodeManifest([]byte(contentOf(w, w.dirs[0]+"/"+manifestPath(rec.Generation))))
+				now, decoded := store.DecodeManifest([]byte(contentOf(w, w.dirs[0]+"/"+manifestPath(rec.Generation))))
 				if decoded != nil || now.Group != m.Group || rec.Generation < 2 || rec.Incomplete() != nil {
 					t.Errorf("%s: %v; afterwards: generation %d, %v, %v", what, err, rec.Generation, decoded, rec.Incomplete())
 				}
@@ -123,7 +124,7 @@ func TestOwnRecordsUnreadable(t *testing.T) {
 	denied := func() *disktest.Process {
 		p := w.Process()
 		p.Before = func(c disktest.Call) error {
-			if c.Op == "open" && strings.Contains(c.Path, metaPath(generationDir(2))) {
+			if c.Op == "open" && strings.Contains(c.Path, store.MetaPath(store.GenerationDir(2))) {
 				return syscall.EACCES
 			}
 			return nil
@@ -178,13 +179,13 @@ func TestReadOnlySource(t *testing.T) {
 	// Where there is no lock, what changes meanwhile is noticed.
 	c = w.clone()
 	c.Remount("/n0", func(o *disktest.Mount) { o.ReadOnly = false })
-	c.Remove("/n0/" + metaPath(lockFile))
+	c.Remove("/n0/" + store.MetaPath(store.LockFile))
 	c.Remount("/n0", func(o *disktest.Mount) { o.ReadOnly = true })
 	must(t, c.clone().recover())
 	p := c.Process()
 	changed := false
 	p.Before = func(call disktest.Call) error {
-		if !changed && call.Op == "chmod" && strings.HasPrefix(call.Path, "/n2/"+metaPath(stageName)+"/") { // all is read
+		if !changed && call.Op == "chmod" && strings.HasPrefix(call.Path, "/n2/"+store.MetaPath(store.StageName)+"/") { // all is read
 			changed = true
 			c.Remount("/n0", func(o *disktest.Mount) { o.ReadOnly = false })
 			c.AppendFile("/n0/x/plain", []byte("more"))

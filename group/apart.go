@@ -3,6 +3,8 @@ package group
 import (
 	"path/filepath"
 	"strings"
+
+	"volley/group/internal/store"
 	"volley/internal/disk"
 )
 
@@ -12,8 +14,8 @@ func Apart(dirs []string) error { return apart(disk.OS, dirs, dirs) }
 func (s *session) apart() error {
 	var dirs, given []string
 	for _, n := range s.nodes {
-		if n.absent == "" {
-			dirs, given = append(dirs, n.at), append(given, n.given)
+		if n.Absent == "" {
+			dirs, given = append(dirs, n.At), append(given, n.Given)
 		}
 	}
 	if s.Meta != "" { // or the next run would protect it
@@ -35,9 +37,9 @@ func apart(d disk.Disk, dirs, given []string) error {
 			switch rel, err := filepath.Rel(a, b); {
 			case err != nil || rel == ".." || strings.HasPrefix(rel, ".."+string(filepath.Separator)):
 			case rel == ".":
-				return inputf("%s and %s are the same directory: give every node its own", given[i], given[j])
+				return store.Inputf("%s and %s are the same directory: give every node its own", given[i], given[j])
 			default:
-				return inputf("%s lies in %s: give directories that lie apart", given[j], given[i])
+				return store.Inputf("%s lies in %s: give directories that lie apart", given[j], given[i])
 			}
 		}
 	}
@@ -45,4 +47,4 @@ func apart(d disk.Disk, dirs, given []string) error {
 }
 
 // Identify returns what a directory says. A verb reads it anew, once it has the lock.
-func Identify(dir string) Identity { return identify(disk.OS, dir) }
+func Identify(dir string) Identity { return store.Identify(disk.OS, dir) }

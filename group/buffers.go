@@ -12,8 +12,11 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"volley/group/internal/tree"
 
+	"volley/group/internal/content"
+	"volley/group/internal/decide"
+	"volley/group/internal/store"
+	"volley/group/internal/tree"
 	"volley/internal/disk"
 	"volley/transport"
 )
@@ -55,16 +58,16 @@ const (
 )
 
 func newParityHeader(m *Manifest, rank, manifest int) *parityHeader {
-	return headerOf(m, rank, manifest, m.recordFilesAt(rank))
+	return headerOf(m, rank, manifest, m.RecordFilesAt(rank))
 }
 
-func headerOf(m *Manifest, rank, manifest int, files []*recordFile) *parityHeader {
-	h := &parityHeader{ParityFormat, ParityVersion, rank, m.parityBytes(), int64(manifest), 0, 0}
+func headerOf(m *Manifest, rank, manifest int, files []*store.RecordFile) *parityHeader {
+	h := &parityHeader{ParityFormat, ParityVersion, rank, m.ParityBytes(), int64(manifest), 0, 0}
 	for i, f := range files {
 		if i == 0 {
-			h.Record = f.stored()
+			h.Record = f.Stored()
 		} else {
-			h.Copies += f.stored()
+			h.Copies += f.Stored()
 		}
 	}
 	return h
@@ -76,7 +79,7 @@ func (h *parityHeader) bytes() int64 {
 
 // mostParityBytes returns the longest of all ranks.
 func mostParityBytes(m *Manifest, manifest int) (most int64) {
-	for r, files := range m.recordFiles() {
+	for r, files := range m.RecordFiles() {
 		most = max(most, headerOf(m, r, manifest, files).bytes())
 	}
 	return most
@@ -86,11 +89,11 @@ func mostParityBytes(m *Manifest, manifest int) (most int64) {
 type parityParts struct{ header, parity, manifest, records []byte }
 
 // files returns where the record files of a rank lie, in their order.
-func (p parityParts) files(m *Manifest, rank int) (files []*recordFile, places [][]byte) {
-	files = m.recordFilesAt(rank)
+func (p parityParts) files(m *Manifest, rank int) (files []*store.RecordFile, places [][]byte) {
+	files = m.RecordFilesAt(rank)
 	rest := p.records
 	for _, f := range files {
-		places, rest = append(places, rest[:f.stored()]), rest[f.stored():]
+		places, rest = append(places, rest[:f.Stored()]), rest[f.Stored():]
 	}
 	return files, places
 }
@@ -148,7 +151,7 @@ func parseParity(memory []byte) (*parityHeader, error) {
 	case h.Format != ParityFormat:
 		return nil, fmt.Errorf("format: %q: want %q", h.Format, ParityFormat)
 	case h.Version != ParityVersion:
-		return nil, &versionError{version: h.Version}
+		return nil, &store.VersionError{Version: h.Version}
 	}
 	left := int64(len(memory)) - headerBytes
 	for _, n := range []int64{h.Parity, h.Manifest, h.Record, h.Copies} {
@@ -182,15 +185,15 @@ func sizesOf(buffers [][]byte) []int64 {
 func buffering[T any](ctx context.Context, t transport.Transport, o BuffersOptions, v verb, f func(*session) (T, error)) (T, error) {
 	return meeting(ctx, t, o.Options, func(s *session) (none T, err error) {
 		if t.Size() < 2 {
-			return none, inputf("need at least 2 processes, got %d", t.Size())
+			return none, store.Inputf("need at least 2 processes, got %d", t.Size())
 		}
 		if err := s.meet(ctx, 1, v); err != nil {
 			return none, err
 		}
 		for r := range s.k {
-			s.states = append(s.states, &state{Dir: fmt.Sprint("rank ", r), Node: -1})
+			s.states = append(s.states, &store.State{Dir: fmt.Sprint("rank ", r), Node: -1})
 		}
-		s.nodes = []*node{{index: t.Rank(), given: s.states[t.Rank()].Dir}}
+		s.nodes = []*store.Node{{Index: t.Rank(), Given: s.states[t.Rank()].Dir}}
 		return f(s)
 	})
 }
@@ -207,7 +210,7 @@ func ParityBytes(ctx context.Context, t transport.Transport, sizes []int64, o Bu
 // layOut says where everything lies, and how long the parity is at the rank that has most.
 func (s *session) layOut(ctx context.Context, sizes []int64, o BuffersOptions) (*pass, int64, error) {
 	m := &Manifest{
-		Format: Format, Version: Version, Group: s.run, Generation: 1, Nodes: s.k, Tolerate: o.Tolerate,
+		Format: Format, Version: store.Version, Group: s.run, Generation: 1, Nodes: s.k, Tolerate: o.Tolerate,
 		Layout: Striped, Matrix: Cauchy, Digest: cmp.Or(o.Digest, XXH3),
 	}
 	if o.Digest == "" && len(s.Key) > 0 {
@@ -217,12 +220,12 @@ func (s *session) layOut(ctx context.Context, sizes []int64, o BuffersOptions) (
 	if err != nil {
 		return nil, 0, s.alike(ctx, &InputError{Err: err})
 	}
-	if err := checkDigest(m.Digest, s.Key); err != nil {
+	if err := store.CheckDigest(m.Digest, s.Key); err != nil {
 		return nil, 0, s.alike(ctx, err)
 	}
 	m.Field, m.DataChunks, m.ParityChunks = c.field.Name(), c.data, c.parity
-	w := &work{node: s.nodes[0], member: Member{Entries: bufferEntries(sizes)}}
-	w.data = newData(nil, w.member.Entries, false)
+	w := &work{Node: s.nodes[0], member: Member{Entries: bufferEntries(sizes)}}
+	w.data = content.NewData(nil, w.member.Entries, false)
 	for _, n := range sizes {
 		w.member.Bytes += n
 	}
@@ -230,12 +233,12 @@ func (s *session) layOut(ctx context.Context, sizes []int64, o BuffersOptions) (
 	if err != nil {
 		return nil, 0, err
 	}
-	m.geometry(slices.Max(bytes), nil)
+	m.Geometry(slices.Max(bytes), nil)
 	p, err := s.newPass(m, []*work{w})
 	if err != nil {
 		return nil, 0, err
 	}
-	w.member.Segments = w.sums.digests
+	w.member.Segments = w.sums.Digests
 	record, err := json.Marshal(&w.member)
 	if err != nil {
 		return nil, 0, err
@@ -247,10 +250,10 @@ func (s *session) layOut(ctx context.Context, sizes []int64, o BuffersOptions) (
 	for _, n := range records { // digests are all equally long
 		m.Records = append(m.Records, Record{Bytes: int64(n), SHA256: disk.Sum(nil)})
 	}
-	if err := m.validate(); err != nil {
+	if err := m.Validate(); err != nil {
 		return nil, 0, s.alike(ctx, &InputError{Err: err})
 	}
-	text, err := m.encode(s.Key)
+	text, err := m.Encode(s.Key)
 	return p, mostParityBytes(m, len(text)), err
 }
 
@@ -275,9 +278,9 @@ func ProtectBuffers(ctx context.Context, t transport.Transport, buffers [][]byte
 			return none, err
 		}
 		if int64(len(parity)) < n {
-			return none, inputf("rank %d: room for %d bytes of parity: want %d", t.Rank(), len(parity), n)
+			return none, store.Inputf("rank %d: room for %d bytes of parity: want %d", t.Rank(), len(parity), n)
 		}
-		p.works[0].data.hold(buffers)
+		p.works[0].data.Hold(buffers)
 		p.works[0].parity = memory(parity[headerBytes:])
 		text, files, err := p.make(ctx, func(w *work) ([]byte, error) { return json.Marshal(&w.member) })
 		if err != nil {
@@ -291,7 +294,7 @@ func ProtectBuffers(ctx context.Context, t transport.Transport, buffers [][]byte
 		copy(parts.manifest, text)
 		_, places := parts.files(p.m, t.Rank())
 		for i, f := range files[0] {
-			copy(places[i], f.content)
+			copy(places[i], f.Content)
 		}
 		if err := h.seal(parts); err != nil {
 			return none, err
@@ -322,14 +325,14 @@ func BufferSizes(ctx context.Context, t transport.Transport, parity []byte, o Bu
 
 func (s *session) bufferSizes() (sizes []int64, err error) {
 	n := s.nodes[0]
-	list := s.members[n.index].Entries
+	list := s.members[n.Index].Entries
 	for _, e := range list {
 		if e.Type == tree.TypeFile {
 			sizes = append(sizes, e.Size)
 		}
 	}
 	if !reflect.DeepEqual(bufferEntries(sizes), list) {
-		return nil, inputf("%s: the record is none of buffers", n.given)
+		return nil, store.Inputf("%s: the record is none of buffers", n.Given)
 	}
 	return sizes, nil
 }
@@ -337,13 +340,13 @@ func (s *session) bufferSizes() (sizes []int64, err error) {
 // hold finds out which ranks have the parity of one protection, and gets its manifest and the record of this rank.
 func (s *session) hold(ctx context.Context, parity []byte, lost bool) (err error) {
 	type rank struct {
-		State state
+		State store.State
 		Begun bool // and not completed
 	}
 	n := s.nodes[0]
-	mine := rank{State: state{Dir: n.given, Node: -1, Lost: lost}}
+	mine := rank{State: store.State{Dir: n.Given, Node: -1, Lost: lost}}
 	if !lost {
-		n.look(parity, s.Key, &mine.State)
+		look(n, parity, s.Key, &mine.State)
 		mine.Begun = begun(parity)
 	}
 	ranks, err := exchange(ctx, s, []rank{mine})
@@ -358,7 +361,7 @@ func (s *session) hold(ctx context.Context, parity []byte, lost bool) (err error
 		}
 	}
 	if cut != nil { // what others have is older, or not complete
-		return s.alike(ctx, inputf("the protection of these buffers was cut off, and the parity of %s is not complete: recover the other set", strings.Join(cut, ", ")))
+		return s.alike(ctx, store.Inputf("the protection of these buffers was cut off, and the parity of %s is not complete: recover the other set", strings.Join(cut, ", ")))
 	}
 	if err := s.agree(); err != nil {
 		return s.alike(ctx, err)
@@ -366,9 +369,9 @@ func (s *session) hold(ctx context.Context, parity []byte, lost bool) (err error
 	if err := s.fetch(ctx); err != nil {
 		return err
 	}
-	var lacking []*condition
+	var lacking []*content.Condition
 	for _, x := range s.states {
-		lacking = append(lacking, &condition{Lost: x.Lost})
+		lacking = append(lacking, &content.Condition{Lost: x.Lost})
 	}
 	if err := s.recoverable(lacking, false); err != nil {
 		return s.alike(ctx, err)
@@ -377,33 +380,33 @@ func (s *session) hold(ctx context.Context, parity []byte, lost bool) (err error
 }
 
 // look notes what a rank has of a protection.
-func (n *node) look(parity, key []byte, x *state) {
+func look(n *store.Node, parity, key []byte, x *store.State) {
 	h, err := parseParity(parity)
-	l := new(loaded)
+	l := new(store.Loaded)
 	if err == nil {
-		l.text = h.parts(parity).manifest
-		l.manifest, err = DecodeManifest(l.text)
+		l.Text = h.parts(parity).manifest
+		l.Manifest, err = store.DecodeManifest(l.Text)
 	}
-	if version := new(versionError); errors.As(err, &version) {
-		x.Other = version.version
+	if version := new(store.VersionError); errors.As(err, &version) {
+		x.Other = version.Version
 	}
-	if err == nil && (h.Rank < 0 || h.Rank >= l.manifest.Nodes || *h != *newParityHeader(l.manifest, h.Rank, len(l.text))) {
+	if err == nil && (h.Rank < 0 || h.Rank >= l.Manifest.Nodes || *h != *newParityHeader(l.Manifest, h.Rank, len(l.Text))) {
 		err = errors.New("its header does not go with its manifest")
 	}
 	if err != nil {
-		x.Bad = append(x.Bad, fmt.Sprintf("%s: parity: %v", n.given, err))
+		x.Bad = append(x.Bad, fmt.Sprintf("%s: parity: %v", n.Given, err))
 		return
 	}
-	m, parts := l.manifest, h.parts(parity)
+	m, parts := l.Manifest, h.parts(parity)
 	x.Node, x.Group = h.Rank, m.Group
-	l.node = h.Rank
-	is := l.held(key)
+	l.Node = h.Rank
+	is := l.Held(key)
 	is.Committed = true
-	n.held, n.stored = map[int64]*loaded{m.Generation: l}, map[string][]byte{}
+	n.Held, n.Stored = map[int64]*store.Loaded{m.Generation: l}, map[string][]byte{}
 	files, places := parts.files(m, h.Rank)
 	for i, f := range files {
-		if disk.Sum(places[i]) == f.sha256 {
-			n.stored[f.name], is.Records = places[i], append(is.Records, i)
+		if disk.Sum(places[i]) == f.Sha256 {
+			n.Stored[f.Name], is.Records = places[i], append(is.Records, i)
 		}
 	}
 	x.Held = append(x.Held, is)
@@ -411,28 +414,28 @@ func (n *node) look(parity, key []byte, x *state) {
 
 // agree returns an error unless all parity that ranks have is of one protection, and each has its own.
 func (s *session) agree() error {
-	if _, err := vouch(s.states, s.trust(), false); err != nil {
+	if _, err := decide.Vouch(s.states, s.trust(), false); err != nil {
 		return err
 	}
 	of := ""
 	for r, x := range s.states {
 		if x.Other > 0 {
-			return inputf("%s has parity or a manifest of a version %d, which this program does not know: recover with the release that protected", x.Dir, x.Other)
+			return store.Inputf("%s has parity or a manifest of a version %d, which this program does not know: recover with the release that protected", x.Dir, x.Other)
 		}
 		for _, h := range x.Held {
 			switch {
 			case h.Nodes != s.k:
-				return inputf("%s has parity of %d processes, and %d are here: start as many as have protected", x.Dir, h.Nodes, s.k)
+				return store.Inputf("%s has parity of %d processes, and %d are here: start as many as have protected", x.Dir, h.Nodes, s.k)
 			case x.Node != r:
-				return inputf("%s has the parity of rank %d: give every process what it had, or say that it is lost", x.Dir, x.Node)
-			case of != "" && h.Root != s.root:
-				return inputf("%s and %s have parity of two protections: give that of one, or say that a process has lost it", of, x.Dir)
+				return store.Inputf("%s has the parity of rank %d: give every process what it had, or say that it is lost", x.Dir, x.Node)
+			case of != "" && h.Root != s.Root:
+				return store.Inputf("%s and %s have parity of two protections: give that of one, or say that a process has lost it", of, x.Dir)
 			}
-			of, s.current = x.Dir, current{generation: h.Generation, root: h.Root, newest: h.Generation}
+			of, s.Current = x.Dir, store.Current{Generation: h.Generation, Root: h.Root, Newest: h.Generation}
 		}
 	}
 	if of == "" {
-		return inputf("no process has parity that is complete and whole: nothing can be recovered")
+		return store.Inputf("no process has parity that is complete and whole: nothing can be recovered")
 	}
 	return nil
 }
@@ -462,39 +465,39 @@ func RecoverBuffers(ctx context.Context, t transport.Transport, buffers [][]byte
 
 func (s *session) recoverBuffers(ctx context.Context, buffers [][]byte, parity []byte, r *BuffersReport) error {
 	m, n := s.manifest, s.nodes[0]
-	here := n.index
+	here := n.Index
 	sizes, err := s.bufferSizes()
 	if err != nil {
 		return err
 	}
 	if len(sizes) != len(buffers) {
-		return inputf("%s has %d buffers, and has protected %d", n.given, len(buffers), len(sizes))
+		return store.Inputf("%s has %d buffers, and has protected %d", n.Given, len(buffers), len(sizes))
 	}
 	for i, b := range buffers {
 		if int64(len(b)) != sizes[i] {
-			return inputf("%s: buffer %d has %d bytes, and had %d when it was protected", n.given, i, len(b), sizes[i])
+			return store.Inputf("%s: buffer %d has %d bytes, and had %d when it was protected", n.Given, i, len(b), sizes[i])
 		}
 	}
 	h := newParityHeader(m, here, len(s.text))
 	if int64(len(parity)) < h.bytes() {
-		return inputf("%s: room for %d bytes of parity: want %d", n.given, len(parity), h.bytes())
+		return store.Inputf("%s: room for %d bytes of parity: want %d", n.Given, len(parity), h.bytes())
 	}
 	parts, x := h.parts(parity), s.members[here]
-	d := newData(nil, x.Entries, false)
-	d.hold(buffers)
-	has := s.states[here].of(s.current)
-	conditions, err := s.conditions(ctx, func(ctx context.Context, _ int, _ *node) (*condition, error) {
-		c := &condition{Lost: s.states[here].Lost, Manifest: has != nil && len(has.Records) == len(m.recordFilesAt(here))}
-		c.Data, c.Parity = m.lostRows(x), all(m, m.ParityChunks)
+	d := content.NewData(nil, x.Entries, false)
+	d.Hold(buffers)
+	has := s.states[here].Of(s.Current)
+	conditions, err := s.conditions(ctx, func(ctx context.Context, _ int, _ *store.Node) (*content.Condition, error) {
+		c := &content.Condition{Lost: s.states[here].Lost, Manifest: has != nil && len(has.Records) == len(m.RecordFilesAt(here))}
+		c.Data, c.Parity = lostRows(m, x), content.All(m, m.ParityChunks)
 		if !c.Lost {
-			is, err := m.compare(ctx, d, x, nil)
+			is, err := content.Compare(m, ctx, d, x, nil)
 			if err != nil {
 				return nil, err
 			}
-			c.Data = is.blocks
+			c.Data = is.Blocks
 		}
 		if has != nil {
-			if c.Parity, err = m.compareParity(ctx, bytes.NewReader(parts.parity), x, nil); err != nil {
+			if c.Parity, err = content.CompareParity(m, ctx, bytes.NewReader(parts.parity), x, nil); err != nil {
 				return nil, err
 			}
 		}
@@ -512,13 +515,13 @@ func (s *session) recoverBuffers(ctx context.Context, buffers [][]byte, parity [
 				what = append(what, text)
 			}
 		}
-		err = inputf("too much is lost or damaged: %d blocks do not come back, and nothing was written: %s", len(beyond), strings.Join(what, "; "))
+		err = store.Inputf("too much is lost or damaged: %d blocks do not come back, and nothing was written: %s", len(beyond), strings.Join(what, "; "))
 	}
 	if err != nil {
 		return s.alike(ctx, err)
 	}
 	for rank, c := range conditions {
-		r.Blocks += c.blocks()
+		r.Blocks += c.Blocks()
 		if c.Lost {
 			r.Lost = append(r.Lost, rank)
 		} else if what := s.damage(rank, c); what != "" {
@@ -528,27 +531,27 @@ func (s *session) recoverBuffers(ctx context.Context, buffers [][]byte, parity [
 	if conditions[here].Lost {
 		clear(parts.header)
 	}
-	sums := newSums(m, d.Extents)
-	if err := s.runOn(ctx, repairs, func(of symbol) io.ReaderAt {
-		if of.parity {
+	sums := content.NewSums(m, d.Extents)
+	if err := s.runOn(ctx, repairs, func(of content.Symbol) io.ReaderAt {
+		if of.Parity {
 			return bytes.NewReader(parts.parity)
 		}
 		return d
-	}, func(of symbol, row int, block []byte) error {
+	}, func(of content.Symbol, row int, block []byte) error {
 		switch {
-		case !of.parity:
-			at := m.offsetOf(row, of.index, m.DataChunks)
-			if wrong := sums.wrong(x, at, block); wrong != nil {
-				return wrongFile(fmt.Sprintf("%s: buffer %s", n.given, wrong.Path))
+		case !of.Parity:
+			at := m.OffsetOf(row, of.Index, m.DataChunks)
+			if wrong := sums.Wrong(x, at, block); wrong != nil {
+				return content.WrongFile(fmt.Sprintf("%s: buffer %s", n.Given, wrong.Path))
 			}
 			return d.Overlapping(at, int64(len(block)), func(i int, e *tree.Entry, from, to int64) error {
-				copy(d.memory[i][from-e.Offset:], block[from-at:to-at])
+				copy(d.Memory[i][from-e.Offset:], block[from-at:to-at])
 				return nil
 			})
-		case !m.sameParity(x, row, of.index, block):
-			return wrongFile(n.given + ": parity")
+		case !content.SameParity(m, x, row, of.Index, block):
+			return content.WrongFile(n.Given + ": parity")
 		}
-		copy(parts.parity[m.offsetOf(row, of.index, m.ParityChunks):], block)
+		copy(parts.parity[m.OffsetOf(row, of.Index, m.ParityChunks):], block)
 		return nil
 	}, &r.Traffic); err != nil {
 		return err
@@ -557,7 +560,7 @@ func (s *session) recoverBuffers(ctx context.Context, buffers [][]byte, parity [
 		copy(parts.manifest, s.text)
 		files, places := parts.files(m, here)
 		for i, f := range files {
-			copy(places[i], s.records[here][f.name]) // nothing where it was right
+			copy(places[i], s.records[here][f.Name]) // nothing where it was right
 		}
 		if err := h.seal(parts); err != nil {
 			return err
@@ -567,8 +570,8 @@ func (s *session) recoverBuffers(ctx context.Context, buffers [][]byte, parity [
 }
 
 // damage says what a rank lacks, or "" if nothing.
-func (s *session) damage(rank int, c *condition) string {
-	switch n := c.blocks(); {
+func (s *session) damage(rank int, c *content.Condition) string {
+	switch n := c.Blocks(); {
 	case c.Lost:
 		return s.states[rank].Dir + " is lost"
 	case n > 0:

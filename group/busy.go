@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"volley/group/internal/content"
+	"volley/group/internal/store"
 	"volley/group/internal/tree"
 )
 
@@ -40,7 +43,7 @@ func busyNotes(torn, gone []string) (list []string) {
 }
 
 // torn returns the files of a record that were written to each time they were read.
-func (x *Member) torn() (list []tree.Name) {
+func torn(x *Member) (list []tree.Name) {
 	for _, e := range x.Entries {
 		if e.Torn {
 			list = append(list, e.Path)
@@ -50,7 +53,7 @@ func (x *Member) torn() (list []tree.Name) {
 }
 
 // noteTorn returns a note that names the files which are torn.
-func (s *session) noteTorn(conditions []*condition) []string {
+func (s *session) noteTorn(conditions []*content.Condition) []string {
 	var torn []string
 	for n, c := range conditions {
 		for _, p := range c.Torn {
@@ -63,7 +66,7 @@ func (s *session) noteTorn(conditions []*condition) []string {
 // again looks at the nodes once more, and reads and codes the rows again of files that have changed or gone since they were
 // listed.
 func (p *pass) again(ctx context.Context) (err error) {
-	if p.reread, err = p.union(collect(ctx, p.s, func(ctx context.Context, i int, _ *node) ([]stretch, error) {
+	if p.reread, err = p.union(collect(ctx, p.s, func(ctx context.Context, i int, _ *store.Node) ([]stretch, error) {
 		rows, err := p.works[i].look(ctx, p.m, nil)
 		return stretches(rows), err
 	})); err != nil || len(p.reread) == 0 {
@@ -79,15 +82,15 @@ func (p *pass) again(ctx context.Context) (err error) {
 // the record as it was read, if it still begins with that. Else its rows are to be read again, and are returned: without
 // it, if it has gone. After rows were read again, what has changed in them since is torn.
 func (n *work) look(ctx context.Context, m *Manifest, reread []int) (again []int, err error) {
-	l, err := tree.Scan(n.dir, false, n.listing.Without)
+	l, err := tree.Scan(n.Dir, false, n.listing.Without)
 	if err != nil {
 		return nil, err
 	}
 	rows, read, replaced := map[*tree.Entry][]int{}, map[*tree.Entry]bool{}, map[tree.Name]bool{}
-	for _, g := range n.sums.list {
-		e := n.sums.files[g.file]
-		rows[e] = append(rows[e], g.row)
-		if _, is := slices.BinarySearch(reread, g.row); is {
+	for _, g := range n.sums.List {
+		e := n.sums.Files[g.File]
+		rows[e] = append(rows[e], g.Row)
+		if _, is := slices.BinarySearch(reread, g.Row); is {
 			read[e] = true
 		}
 	}
@@ -114,7 +117,7 @@ func (n *work) look(ctx context.Context, m *Manifest, reread []int) (again []int
 		}
 		holds, same := false, is.Touch.SameFile(e.Touch)
 		if same && is.Size >= e.Size {
-			holds, err = m.holds(ctx, n.dir, e.Path, &Member{Segments: n.sums.digests}, n.sums.list, e)
+			holds, err = content.HoldsFile(m, ctx, n.Dir, e.Path, &Member{Segments: n.sums.Digests}, n.sums.List, e)
 			if ctx.Err() != nil {
 				return nil, err
 			}
@@ -155,16 +158,16 @@ func (n *work) relay(m *Manifest) {
 		return gone
 	})
 	n.member.Entries = n.listing.Entries
-	n.data.close()
-	n.data = newData(n.dir, n.listing.Entries, false)
+	n.data.Close()
+	n.data = content.NewData(n.Dir, n.listing.Entries, false)
 	was := n.sums
-	n.sums = newSums(m, n.data.Extents)
+	n.sums = content.NewSums(m, n.data.Extents)
 	j := 0
-	for i, g := range n.sums.list {
-		for was.list[j].at < g.at {
+	for i, g := range n.sums.List {
+		for was.List[j].At < g.At {
 			j++
 		}
-		copy(m.digestOf(n.sums.digests, i), m.digestOf(was.digests, j))
+		copy(m.DigestOf(n.sums.Digests, i), m.DigestOf(was.Digests, j))
 	}
 	if n.earlier != nil {
 		n.earlier.next = 0
@@ -173,6 +176,6 @@ func (n *work) relay(m *Manifest) {
 
 // meanwhile reports whether a file is not as it was listed: what it holds is not rot.
 func (n *work) meanwhile(e *tree.Entry) bool {
-	info, err := n.dir.Lstat(string(e.Path))
+	info, err := n.Dir.Lstat(string(e.Path))
 	return err != nil || tree.TouchOf(info) != e.Touch
 }

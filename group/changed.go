@@ -9,6 +9,9 @@ import (
 	"slices"
 	"syscall"
 	"time"
+
+	"volley/group/internal/content"
+	"volley/group/internal/store"
 	"volley/group/internal/tree"
 )
 
@@ -16,11 +19,11 @@ import (
 // keep digests and parity of the others, unread. All are read where parity is made in another way, or where that is asked
 // for.
 func (p *pass) choose(ctx context.Context) ([]int, error) {
-	m, rows := p.m, p.m.allRows()
+	m, rows := p.m, content.AllRows(p.m)
 	changed := rows
 	if p.s.manifest != nil {
 		var err error
-		if changed, err = p.union(collect(ctx, p.s, func(ctx context.Context, i int, _ *node) ([]stretch, error) {
+		if changed, err = p.union(collect(ctx, p.s, func(ctx context.Context, i int, _ *store.Node) ([]stretch, error) {
 			n := p.works[i]
 			if err := n.compareMoved(ctx, m, p.follows); err != nil || p.full || !p.follows {
 				return stretches(rows), err
@@ -32,7 +35,7 @@ func (p *pass) choose(ctx context.Context) ([]int, error) {
 	}
 	if len(changed) < len(rows) {
 		kept := without(rows, changed)
-		failed, err := p.union(collect(ctx, p.s, func(ctx context.Context, i int, _ *node) ([]stretch, error) {
+		failed, err := p.union(collect(ctx, p.s, func(ctx context.Context, i int, _ *store.Node) ([]stretch, error) {
 			failed, err := p.works[i].keepParity(ctx, m, kept)
 			return stretches(failed), err
 		}))
@@ -69,8 +72,8 @@ func (p *pass) union(all [][]stretch, err error) (rows []int, _ error) {
 	slices.SortFunc(list, func(a, b stretch) int { return cmp.Compare(a.First, b.First) })
 	end := 0
 	for _, x := range list {
-		if x.First < 0 || x.End > p.m.rows() {
-			return nil, cmp.Or(err, fmt.Errorf("a rank names rows %d to %d of %d", x.First, x.End, p.m.rows()))
+		if x.First < 0 || x.End > p.m.Rows() {
+			return nil, cmp.Or(err, fmt.Errorf("a rank names rows %d to %d of %d", x.First, x.End, p.m.Rows()))
 		}
 		for row := max(end, x.First); row < x.End; row++ {
 			rows = append(rows, row)
@@ -89,9 +92,9 @@ func without(rows, others []int) []int {
 func (n *work) changed(m *Manifest) []int {
 	e := n.earlier
 	if n.kept == nil {
-		return m.allRows()
+		return content.AllRows(m)
 	}
-	first := m.rows() // from which on blocks have other lengths
+	first := m.Rows() // from which on blocks have other lengths
 	if m.ChunkBytes != e.m.ChunkBytes {
 		first = int(min(m.ChunkBytes, e.m.ChunkBytes) / m.BlockBytes)
 	}
@@ -114,13 +117,13 @@ func (n *work) changed(m *Manifest) []int {
 	for _, was := range were {
 		mark(was)
 	}
-	is := make([]bool, m.rows())
-	for _, x := range append(list, stretch{first, m.rows()}) {
+	is := make([]bool, m.Rows())
+	for _, x := range append(list, stretch{first, m.Rows()}) {
 		for row := x.First; row < min(x.End, len(is)); row++ {
 			is[row] = true
 		}
 	}
-	return slices.DeleteFunc(m.allRows(), func(row int) bool { return !is[row] })
+	return slices.DeleteFunc(content.AllRows(m), func(row int) bool { return !is[row] })
 }
 
 // keepParity copies the earlier parity of rows, and returns those of which the disk does not give it: they are coded.
@@ -161,16 +164,16 @@ var errLong = errors.New("too long to copy at once")
 // keepDigests takes over the digests of rows, in which the files lie as they did.
 func (n *work) keepDigests(m *Manifest, rows []int) {
 	e, j := n.earlier, 0
-	for i, g := range n.sums.list {
-		if _, kept := slices.BinarySearch(rows, g.row); !kept {
+	for i, g := range n.sums.List {
+		if _, kept := slices.BinarySearch(rows, g.Row); !kept {
 			continue
 		}
-		for e.list[j].at < g.at {
+		for e.list[j].At < g.At {
 			j++
 		}
-		copy(m.digestOf(n.sums.digests, i), m.digestOf(e.member.Segments, j))
+		copy(m.DigestOf(n.sums.Digests, i), m.DigestOf(e.member.Segments, j))
 	}
-	size := digestBytes[m.Digest] * m.ParityChunks
+	size := store.DigestBytes[m.Digest] * m.ParityChunks
 	for _, row := range rows {
 		copy(n.member.Parity[row*size:][:size], e.member.Parity[row*size:])
 	}

@@ -8,8 +8,9 @@ import (
 	"syscall"
 	"testing"
 	"time"
-	"volley/group/internal/tree"
 
+	"volley/group/internal/store"
+	"volley/group/internal/tree"
 	"volley/internal/disk/disktest"
 )
 
@@ -35,14 +36,14 @@ func (w *world) record(t *testing.T, n int) (*Manifest, *Member) {
 	p := w.clone().Process()
 	d, err := p.Open(w.dirs[n])
 	must(t, err)
-	at := &node{index: n, given: w.dirs[n], dir: d}
-	s := at.load(nil, len(w.dirs))
-	l := at.held[s.Held[len(s.Held)-1].Generation]
-	_, text, err := at.read(l, l.manifest.recordFilesAt(n)[0])
+	at := &store.Node{Index: n, Given: w.dirs[n], Dir: d}
+	s := at.Load(nil, len(w.dirs))
+	l := at.Held[s.Held[len(s.Held)-1].Generation]
+	_, text, err := at.Read(l, l.Manifest.RecordFilesAt(n)[0])
 	must(t, err)
-	x, err := l.manifest.decodeMember(text)
+	x, err := l.Manifest.DecodeMember(text)
 	must(t, err)
-	return l.manifest, x
+	return l.Manifest, x
 }
 
 // counting counts the bytes that a process reads of data and parity.
@@ -91,29 +92,29 @@ func TestReadsChanged(t *testing.T) {
 				*Manifest
 				*Member
 			}{{before, was}, {m, is}} {
-				for _, g := range of.segments(tree.ExtentsOf(of.Entries)) {
-					if slices.Contains(x.of, string(tree.ExtentsOf(of.Entries)[g.file].Path)) {
-						rows[g.row] = true
+				for _, g := range of.SegmentsOf(tree.ExtentsOf(of.Entries)) {
+					if slices.Contains(x.of, string(tree.ExtentsOf(of.Entries)[g.File].Path)) {
+						rows[g.Row] = true
 					}
 				}
 			}
 			if m.ChunkBytes != before.ChunkBytes { // then the last rows are cut in another way
-				for row := int(min(m.ChunkBytes, before.ChunkBytes) / m.BlockBytes); row < m.rows(); row++ {
+				for row := int(min(m.ChunkBytes, before.ChunkBytes) / m.BlockBytes); row < m.Rows(); row++ {
 					rows[row] = true
 				}
 			}
 			var want, parity, all int64
 			for n := range w.dirs {
 				_, y := w.record(t, n)
-				for _, g := range m.segments(tree.ExtentsOf(y.Entries)) {
-					if all += g.n; rows[g.row] {
-						want += g.n
+				for _, g := range m.SegmentsOf(tree.ExtentsOf(y.Entries)) {
+					if all += g.N; rows[g.Row] {
+						want += g.N
 					}
 				}
 			}
 			for row := range rows { // of which the parity is read where it stays
-				if row < m.rows() {
-					_, n := m.block(row)
+				if row < m.Rows() {
+					_, n := m.Block(row)
 					parity += n * int64(m.ParityChunks*len(w.dirs))
 				}
 			}

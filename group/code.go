@@ -11,6 +11,8 @@ import (
 	"volley/algo"
 	"volley/executor"
 	"volley/field"
+	"volley/group/internal/content"
+	"volley/group/internal/store"
 	solver "volley/internal/code"
 	"volley/matrix"
 	"volley/plan"
@@ -19,7 +21,7 @@ import (
 )
 
 // A codeword's parity is its data times the matrix of the code. Any len(data) of its symbols determine all.
-type codeword struct{ data, parity []symbol }
+type codeword struct{ data, parity []content.Symbol }
 
 // A code says what the parity of K nodes is, that may lose R.
 type code struct {
@@ -41,7 +43,7 @@ func (c *code) making(ctx context.Context, o *Options, bytes int64) (_ *repair, 
 		return c.made, nil
 	}
 	if c.layout == Striped { // as if all parity were lost
-		var parity []symbol
+		var parity []content.Symbol
 		for _, w := range c.words {
 			parity = append(parity, w.parity...)
 		}
@@ -60,7 +62,7 @@ func (c *code) making(ctx context.Context, o *Options, bytes int64) (_ *repair, 
 	}
 	r := new(repair)
 	for n := range c.k {
-		r.inputs, r.outputs = append(r.inputs, []symbol{{n, false, 0}}), append(r.outputs, []symbol{{n, true, 0}})
+		r.inputs, r.outputs = append(r.inputs, []content.Symbol{{Node: n, Parity: false, Index: 0}}), append(r.outputs, []content.Symbol{{Node: n, Parity: true, Index: 0}})
 	}
 	if r.plan, err = c.encoder.PlanContext(ctx, o.over, max(1, bytes/int64(c.field.SymbolBytes()))); err == nil {
 		c.made, c.of = r, bytes
@@ -68,17 +70,19 @@ func (c *code) making(ctx context.Context, o *Options, bytes int64) (_ *repair, 
 	return r, err
 }
 
-func codeOf(m *Manifest) (*code, error) { return newCode(m.Nodes, m.Tolerate, m.Layout, m.Matrix) }
+func codeOf(m *Manifest) (*code, error) {
+	return newCode(m.Nodes, m.Tolerate, m.Layout, m.Matrix)
+}
 
 // newCode returns the code of a layout. It returns an error that says why a layout does not do for K and R.
 func newCode(k, r int, layout, name string) (*code, error) {
 	c := &code{k: k, r: r, layout: layout}
-	x, err := shapeOf(k, r, layout, name)
+	x, err := store.ShapeOf(k, r, layout, name)
 	if err != nil {
 		return nil, err
 	}
-	c.data, c.parity = x.data, x.parity
-	if c.field, err = field.Parse(x.field); err != nil {
+	c.data, c.parity = x.Data, x.Parity
+	if c.field, err = field.Parse(x.Field); err != nil {
 		return nil, err
 	}
 	switch {
@@ -93,7 +97,7 @@ func newCode(k, r int, layout, name string) (*code, error) {
 		}
 		w := codeword{}
 		for n := range k {
-			w.data, w.parity = append(w.data, symbol{n, false, 0}), append(w.parity, symbol{n, true, 0})
+			w.data, w.parity = append(w.data, content.Symbol{Node: n, Parity: false, Index: 0}), append(w.parity, content.Symbol{Node: n, Parity: true, Index: 0})
 		}
 		c.words = []codeword{w}
 	case layout == Striped && name == Cauchy:
@@ -103,10 +107,10 @@ func newCode(k, r int, layout, name string) (*code, error) {
 		for t := range k {
 			w := codeword{}
 			for j := range r {
-				w.parity = append(w.parity, symbol{(t + j) % k, true, j})
+				w.parity = append(w.parity, content.Symbol{Node: (t + j) % k, Parity: true, Index: j})
 			}
 			for i := range k - r {
-				w.data = append(w.data, symbol{(t + r + i) % k, false, i})
+				w.data = append(w.data, content.Symbol{Node: (t + r + i) % k, Parity: false, Index: i})
 			}
 			c.words = append(c.words, w)
 		}
@@ -118,8 +122,8 @@ func newCode(k, r int, layout, name string) (*code, error) {
 type repair struct {
 	plan    plan.Plan // nil: the relay of the problem, once it was asked for
 	problem algo.RelayProblem
-	inputs  [][]symbol // of each node
-	outputs [][]symbol
+	inputs  [][]content.Symbol // of each node
+	outputs [][]content.Symbol
 
 	executable *executor.Executable // of the plan at this rank, once it was run
 	slots      int
@@ -178,15 +182,15 @@ const mostAtOnce = 256
 const leastPiece = 64 << 10
 
 // repairing returns the relay that brings wanted symbols back from those not bad, and those that cannot come back.
-func (c *code) repairing(bad, wanted map[symbol]bool) (_ *repair, lost []symbol, err error) {
-	r := &repair{inputs: make([][]symbol, c.k), outputs: make([][]symbol, c.k)}
+func (c *code) repairing(bad, wanted map[content.Symbol]bool) (_ *repair, lost []content.Symbol, err error) {
+	r := &repair{inputs: make([][]content.Symbol, c.k), outputs: make([][]content.Symbol, c.k)}
 	r.problem = algo.RelayProblem{Field: c.field}
-	places := map[symbol]algo.Place{}
-	place := func(s symbol, of [][]symbol) algo.Place {
+	places := map[content.Symbol]algo.Place{}
+	place := func(s content.Symbol, of [][]content.Symbol) algo.Place {
 		at, ok := places[s]
 		if !ok {
-			at = algo.Place{Proc: s.node, Index: len(of[s.node])}
-			of[s.node], places[s] = append(of[s.node], s), at
+			at = algo.Place{Proc: s.Node, Index: len(of[s.Node])}
+			of[s.Node], places[s] = append(of[s.Node], s), at
 		}
 		return at
 	}
@@ -227,9 +231,9 @@ const (
 
 // solve returns the symbols from which wanted ones of a codeword come, these, and the coefficients: of each wanted one,
 // by source; none where too many are bad. Of the parity it takes that of nodes that have helped least, and counts it.
-func (c *code) solve(w *codeword, bad, wanted map[symbol]bool, helped []int) (from, want []symbol, rows [][]field.Element, err error) {
-	var kept, missing []int // data
-	at := map[symbol]int{}  // data that is kept: where in from
+func (c *code) solve(w *codeword, bad, wanted map[content.Symbol]bool, helped []int) (from, want []content.Symbol, rows [][]field.Element, err error) {
+	var kept, missing []int        // data
+	at := map[content.Symbol]int{} // data that is kept: where in from
 	for i, s := range w.data {
 		if bad[s] {
 			missing = append(missing, i)
@@ -255,11 +259,11 @@ func (c *code) solve(w *codeword, bad, wanted map[symbol]bool, helped []int) (fr
 	if len(helping) < len(missing) {
 		return nil, want, nil, nil
 	}
-	slices.SortStableFunc(helping, func(a, b int) int { return helped[w.parity[a].node] - helped[w.parity[b].node] })
+	slices.SortStableFunc(helping, func(a, b int) int { return helped[w.parity[a].Node] - helped[w.parity[b].Node] })
 	helping = helping[:len(missing)]
 	for _, j := range helping {
 		from = append(from, w.parity[j])
-		helped[w.parity[j].node]++
+		helped[w.parity[j].Node]++
 	}
 	f := c.field
 	solved, err := solver.Solve(c.matrix, kept, missing, helping)
@@ -279,7 +283,7 @@ func (c *code) solve(w *codeword, bad, wanted map[symbol]bool, helped []int) (fr
 	}
 	for _, s := range want {
 		row := make([]field.Element, len(from))
-		if !s.parity {
+		if !s.Parity {
 			add(row, field.One, slices.Index(w.data, s))
 		} else {
 			for i := range w.data {

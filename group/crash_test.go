@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"testing"
 
+	"volley/group/internal/store"
 	"volley/internal/disk/disktest"
 )
 
@@ -164,7 +165,7 @@ func makeScenes(t testing.TB, layout string) []*scene {
 	was = w.trees()
 	p := w.Process()
 	p.Before = func(c disktest.Call) error {
-		if c.Op == "rename" && strings.HasPrefix(path.Base(c.Path), pendingName) {
+		if c.Op == "rename" && strings.HasPrefix(path.Base(c.Path), store.PendingName) {
 			p.Kill()
 		}
 		return nil

@@ -5,8 +5,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"volley/group/internal/tree"
 
+	"volley/group/internal/content"
+	"volley/group/internal/tree"
 	"volley/internal/disk"
 )
 
@@ -31,12 +32,12 @@ func TestDataErrors(t *testing.T) {
 		{tree.Entry{Path: "gone", Type: tree.TypeFile, Size: 5, Offset: 2}, "no such file", "\x00\x00\x00\x00\x00\x00\x00\x00"},
 		{tree.Entry{Path: ".", Type: tree.TypeFile, Size: 5, Offset: 2}, "no regular file", "\x00\x00\x00\x00\x00\x00\x00\x00"},
 	} {
-		_, err := newData(d, []*tree.Entry{&c.entry}, false).ReadAt(make([]byte, 8), 0)
+		_, err := content.NewData(d, []*tree.Entry{&c.entry}, false).ReadAt(make([]byte, 8), 0)
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v: want %q", c.entry.Path, err, c.want)
 		}
 		text := make([]byte, 8)
-		if n, err := newData(d, []*tree.Entry{&c.entry}, true).ReadAt(text, 0); n != 8 || err != nil || string(text) != c.there {
+		if n, err := content.NewData(d, []*tree.Entry{&c.entry}, true).ReadAt(text, 0); n != 8 || err != nil || string(text) != c.there {
 			t.Errorf("%s: %d, %v, %q: want %q", c.entry.Path, n, err, text, c.there)
 		}
 	}

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"volley/group/internal/decide"
+	"volley/group/internal/store"
 	"volley/internal/disk"
 )
 
@@ -25,14 +27,14 @@ var honest = []string{
 const forgedRoot = "forged "
 
 // forgeries are manifests that a node of a group of K may make up.
-func forgeries(k, r int) []held {
-	var list []held
-	for _, g := range []int64{1, 2, 9, mostGeneration} {
+func forgeries(k, r int) []store.Held {
+	var list []store.Held
+	for _, g := range []int64{1, 2, 9, store.MostGeneration} {
 		for _, tolerate := range []int{0, r, k - 1, k} {
 			for _, nodes := range []int{k, k + 1} {
 				for _, group := range []string{"G", "H"} {
 					for _, committed := range []bool{true, false} {
-						h := held{Generation: g, Group: group, Nodes: nodes, Tolerate: tolerate, Committed: committed, Complete: true}
+						h := store.Held{Generation: g, Group: group, Nodes: nodes, Tolerate: tolerate, Committed: committed, Complete: true}
 						h.Root = fmt.Sprint(forgedRoot, g, nodes, tolerate, group)
 						list = append(list, h)
 					}
@@ -44,8 +46,8 @@ func forgeries(k, r int) []held {
 }
 
 // hostileState is what a node says that makes manifests up, and may hold true ones too.
-func hostileState(dir string, node int, list ...held) *state {
-	s := &state{Dir: dir, Node: node, Files: true, Held: list}
+func hostileState(dir string, node int, list ...store.Held) *store.State {
+	s := &store.State{Dir: dir, Node: node, Files: true, Held: list}
 	if node >= 0 {
 		s.Group = list[0].Group
 	}
@@ -62,8 +64,8 @@ func TestDecideHostile(t *testing.T) {
 	t.Parallel()
 	rng := rand.New(rand.NewPCG(3, 4))
 	tried, asked, alone := 0, 0, 0
-	try := func(k, r, at int, letters string, hostile *state) {
-		states := make([]*state, k)
+	try := func(k, r, at int, letters string, hostile *store.State) {
+		states := make([]*store.State, k)
 		for n := range k {
 			states[n] = hostile
 			if n != at {
@@ -72,7 +74,7 @@ func TestDecideHostile(t *testing.T) {
 			}
 		}
 		tried++
-		others := slices.ContainsFunc(states, func(s *state) bool { return s != hostile && !s.Lost })
+		others := slices.ContainsFunc(states, func(s *store.State) bool { return s != hostile && !s.Lost })
 		what := func() string {
 			var list []string
 			for _, s := range states {
@@ -80,13 +82,13 @@ func TestDecideHostile(t *testing.T) {
 			}
 			return fmt.Sprintf("K=%d, R=%d\n%s", k, r, strings.Join(list, "\n"))
 		}
-		c, err := decide(states, "")
-		if err == nil && strings.HasPrefix(c.root, forgedRoot) {
+		c, err := decide.Decide(states, "")
+		if err == nil && strings.HasPrefix(c.Root, forgedRoot) {
 			if alone++; others {
-				t.Fatalf("%s\n%q is in force", what(), c.root)
+				t.Fatalf("%s\n%q is in force", what(), c.Root)
 			}
 		}
-		if err == nil && c.newest >= mostGeneration && c.generation < 9 {
+		if err == nil && c.Newest >= store.MostGeneration && c.Generation < 9 {
 			t.Fatalf("%s\nno generation can follow", what())
 		}
 		if err == nil {
@@ -98,12 +100,12 @@ func TestDecideHostile(t *testing.T) {
 			t.Fatalf("%s\n%v: says no way on", what(), err)
 		}
 		for n, s := range states {
-			if s == hostile || !slices.ContainsFunc(s.Held, func(h held) bool { return h.Committed }) {
+			if s == hostile || !slices.ContainsFunc(s.Held, func(h store.Held) bool { return h.Committed }) {
 				continue
 			}
-			c, err := decide(states, fmt.Sprint(n))
-			if err == nil && strings.HasPrefix(c.root, forgedRoot) || err != nil && !strings.Contains(err.Error(), "an empty directory in its place") {
-				t.Fatalf("%s\nbelieving node %d: %q, %v", what(), n, c.root, err)
+			c, err := decide.Decide(states, fmt.Sprint(n))
+			if err == nil && strings.HasPrefix(c.Root, forgedRoot) || err != nil && !strings.Contains(err.Error(), "an empty directory in its place") {
+				t.Fatalf("%s\nbelieving node %d: %q, %v", what(), n, c.Root, err)
 			}
 		}
 	}
@@ -113,13 +115,13 @@ func TestDecideHostile(t *testing.T) {
 			for _, alphabet := range honest {
 				for _, letters := range words(alphabet, k-1) {
 					for range 6 {
-						var some []held
+						var some []store.Held
 						if rng.IntN(3) == 0 { // what others have
 							some = append(some, stateOf('2', 0, k, r).Held...)
 						}
 						for len(some) == 0 || rng.IntN(2) == 0 {
 							h := list[rng.IntN(len(list))]
-							some = append(slices.DeleteFunc(some, func(o held) bool { return o.Generation == h.Generation }), h)
+							some = append(slices.DeleteFunc(some, func(o store.Held) bool { return o.Generation == h.Generation }), h)
 						}
 						at := rng.IntN(k)
 						try(k, r, at, letters, hostileState(fmt.Sprint("/n", at), []int{at, at, rng.IntN(k), -1}[rng.IntN(4)], some...))
@@ -153,21 +155,21 @@ func TestRollForwardOther(t *testing.T) {
 		must(t, w.protect())
 		name := w.dirs[0] + "/" + manifestPath(1)
 		right, _ := w.ReadFile(name)
-		m, err := DecodeManifest(right)
+		m, err := store.DecodeManifest(right)
 		must(t, err)
 		m.Records[1].SHA256 = disk.Sum([]byte("another"))
-		other, err := m.encode(nil)
+		other, err := m.Encode(nil)
 		must(t, err)
 		w.MkdirAll(w.dirs[0]+"/"+path.Dir(pendingPath(1)), 0o700)
 		w.WriteFile(w.dirs[0]+"/"+pendingPath(1), other, 0o600)
 		if !own {
 			w.Remove(name)
 		}
-		n := &node{given: w.dirs[0]}
+		n := &store.Node{Given: w.dirs[0]}
 		c := w.clone()
-		n.dir, err = c.Process().Open(n.given)
+		n.Dir, err = c.Process().Open(n.Given)
 		must(t, err)
-		must(t, n.rollForward(1, disk.Sum(right)))
+		must(t, n.RollForward(1, disk.Sum(right)))
 		if is, _ := c.ReadFile(w.dirs[0] + "/" + pendingPath(1)); !bytes.Equal(is, other) {
 			t.Errorf("own %v: what is pending is gone before all have committed", own)
 		}

@@ -7,29 +7,32 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"volley/group/internal/decide"
+	"volley/group/internal/store"
 )
 
 // stateOf returns a state that a letter stands for.
-func stateOf(letter byte, n, k, r int) *state {
-	s := &state{Dir: fmt.Sprint("/n", n), Node: n, Group: "G", Files: true}
+func stateOf(letter byte, n, k, r int) *store.State {
+	s := &store.State{Dir: fmt.Sprint("/n", n), Node: n, Group: "G", Files: true}
 	has := func(g int64, committed, complete bool) {
-		s.Held = append(s.Held, held{Generation: g, Group: "G", Nodes: k, Tolerate: r, Root: fmt.Sprint("root ", g), Committed: committed, Complete: complete})
+		s.Held = append(s.Held, store.Held{Generation: g, Group: "G", Nodes: k, Tolerate: r, Root: fmt.Sprint("root ", g), Committed: committed, Complete: complete})
 		s.Numbers = append(s.Numbers, g)
 	}
 	switch letter {
 	case 'L': // lost
-		*s = state{Dir: s.Dir, Node: -1, Lost: true}
+		*s = store.State{Dir: s.Dir, Node: -1, Lost: true}
 	case 'F': // failing
-		*s = state{Dir: s.Dir, Node: -1, Failing: "EIO"}
+		*s = store.State{Dir: s.Dir, Node: -1, Failing: "EIO"}
 	case 'N': // nothing of Volley's
-		*s = state{Dir: s.Dir, Node: -1, Files: true}
+		*s = store.State{Dir: s.Dir, Node: -1, Files: true}
 	case '1': // generation 1
 		has(1, true, true)
 	case 'a': // generation 1, and its node.json is lost
 		has(1, true, true)
 		s.Node, s.Group = -1, ""
 	case 'e': // generation 1, and its manifest cannot be read
-		s.Numbers, s.Unknown = []int64{1}, []unknown{{Generation: 1, Committed: true, Why: "EIO", Group: "G", Place: Place{Node: n, Nodes: k}}}
+		s.Numbers, s.Unknown = []int64{1}, []store.Unknown{{Generation: 1, Committed: true, Why: "EIO", Group: "G", Place: Place{Node: n, Nodes: k}}}
 	case 'i': // generation 1, and 2 not complete
 		has(1, true, true)
 		has(2, false, false)
@@ -54,7 +57,7 @@ type supportOf struct {
 	holders, others                 int // of all nodes; that are there, and hold others or have files and no name
 }
 
-func support(states []*state, g int64) supportOf {
+func support(states []*store.State, g int64) supportOf {
 	var x supportOf
 	for _, s := range states {
 		if s.Lost || s.Failing != "" {
@@ -105,21 +108,21 @@ func decideAll(t *testing.T, most, ordered int) {
 					continue
 				}
 				tried++
-				var states []*state
+				var states []*store.State
 				for n := range k {
 					states = append(states, stateOf(letters[n], n, k, r))
 				}
-				c, err := decide(states, "")
+				c, err := decide.Decide(states, "")
 				wrong := wrongAbstention(letters, r, c, err)
 				if !strings.ContainsAny(letters, "Fe") || err == nil || strings.Contains(err.Error(), "cannot tell which") {
 					wrong = cmp.Or(wrong, wrongDecision(states, k, r, c, err))
 				}
 				if wrong != "" {
-					t.Fatalf("K=%d, R=%d, %s: generation %d, %v: %s", k, r, letters, c.generation, err, wrong)
+					t.Fatalf("K=%d, R=%d, %s: generation %d, %v: %s", k, r, letters, c.Generation, err, wrong)
 				}
 				sorted := []byte(letters)
 				slices.Sort(sorted)
-				is := fmt.Sprint(c.generation, c.root, c.newest, err != nil)
+				is := fmt.Sprint(c.Generation, c.Root, c.Newest, err != nil)
 				if was, ok := of[string(sorted)]; ok && was != is {
 					t.Fatalf("K=%d, R=%d, %s: %s, and in another order %s", k, r, letters, is, was)
 				}
@@ -133,7 +136,7 @@ func decideAll(t *testing.T, most, ordered int) {
 // wrongAbstention says what is wrong with a decision of nodes of which some cannot be read, by all that these may have. A
 // node commits only what all nodes have: so they have all that is committed, or newer, and what they have committed the
 // others have.
-func wrongAbstention(letters string, r int, c current, err error) string {
+func wrongAbstention(letters string, r int, c store.Current, err error) string {
 	k := len(letters)
 	at := slices.Collect(func(yield func(int) bool) {
 		for n := range k {
@@ -145,13 +148,13 @@ func wrongAbstention(letters string, r int, c current, err error) string {
 	if len(at) == 0 {
 		return ""
 	}
-	statesOf := func(letters []byte) (states []*state) {
+	statesOf := func(letters []byte) (states []*store.State) {
 		for n := range k {
 			states = append(states, stateOf(letters[n], n, k, r))
 		}
 		return states
 	}
-	base, failed := decideKnown(statesOf([]byte(letters)), "")
+	base, failed := decide.DecideKnown(statesOf([]byte(letters)), "")
 	if failed != nil {
 		return map[bool]string{true: "", false: "it is decided, and what can be read is in doubt"}[err != nil]
 	}
@@ -175,8 +178,8 @@ func wrongAbstention(letters string, r int, c current, err error) string {
 		for n, s := range states {
 			for _, h := range s.Held {
 				for m, o := range states {
-					has := slices.ContainsFunc(o.Held, func(x held) bool { return x.Generation == h.Generation && (x.Committed || x.Complete) })
-					newer := slices.ContainsFunc(o.Held, func(x held) bool { return x.Generation >= h.Generation && (x.Committed || x.Complete) })
+					has := slices.ContainsFunc(o.Held, func(x store.Held) bool { return x.Generation == h.Generation && (x.Committed || x.Complete) })
+					newer := slices.ContainsFunc(o.Held, func(x store.Held) bool { return x.Generation >= h.Generation && (x.Committed || x.Complete) })
 					if word[m] == 'e' && h.Generation == 1 {
 						continue
 					}
@@ -186,12 +189,12 @@ func wrongAbstention(letters string, r int, c current, err error) string {
 				}
 			}
 		}
-		if x, err := decideKnown(states, ""); consistent && (err != nil || x.generation != base.generation || x.root != base.root) {
+		if x, err := decide.DecideKnown(states, ""); consistent && (err != nil || x.Generation != base.Generation || x.Root != base.Root) {
 			differs = string(word)
 		}
 	}
 	switch {
-	case differs == "" && err != nil && base.generation > 0:
+	case differs == "" && err != nil && base.Generation > 0:
 		return fmt.Sprintf("%v: whatever cannot be read, it is the same", err)
 	case differs != "" && err == nil:
 		return "it is another one if it is " + differs
@@ -214,9 +217,9 @@ func words(alphabet string, n int) []string {
 }
 
 // wrongDecision says what is wrong with a decision, or nothing.
-func wrongDecision(states []*state, k, r int, c current, err error) string {
-	established := slices.ContainsFunc(states, func(s *state) bool {
-		return slices.ContainsFunc(s.Held, func(h held) bool { return h.Committed })
+func wrongDecision(states []*store.State, k, r int, c store.Current, err error) string {
+	established := slices.ContainsFunc(states, func(s *store.State) bool {
+		return slices.ContainsFunc(s.Held, func(h store.Held) bool { return h.Committed })
 	})
 	enough := func(g int64) bool {
 		x := support(states, g)
@@ -243,8 +246,8 @@ func wrongDecision(states []*state, k, r int, c current, err error) string {
 			if text := err.Error(); !strings.Contains(text, s.Dir+" has ") && !strings.Contains(text, s.Dir+" is lost") && !strings.Contains(text, s.Dir+" cannot be read") {
 				return "the error does not say what " + s.Dir + " has"
 			}
-			b, err := decide(states, s.Dir)
-			byNumber, err2 := decide(states, fmt.Sprint(n))
+			b, err := decide.Decide(states, s.Dir)
+			byNumber, err2 := decide.Decide(states, fmt.Sprint(n))
 			if b != byNumber || (err == nil) != (err2 == nil) {
 				return "a number and a directory are not the same"
 			}
@@ -254,14 +257,14 @@ func wrongDecision(states []*state, k, r int, c current, err error) string {
 					want = max(want, h.Generation)
 				}
 			}
-			if (err == nil) != (want > 0) || b.generation != want {
-				return fmt.Sprintf("--believe %s: generation %d, %v: want %d", s.Dir, b.generation, err, want)
+			if (err == nil) != (want > 0) || b.Generation != want {
+				return fmt.Sprintf("--believe %s: generation %d, %v: want %d", s.Dir, b.Generation, err, want)
 			}
 		}
 		return ""
 	}
-	x := support(states, c.generation)
-	switch g := c.generation; {
+	x := support(states, c.Generation)
+	switch g := c.Generation; {
 	case g == 0 && newestCommitted > 0:
 		return "a generation that was committed is forgotten"
 	case g == 0:
@@ -307,11 +310,11 @@ func TestDecideRuns(t *testing.T) {
 					if strings.Count(letters, "L") > r {
 						continue
 					}
-					var states []*state
+					var states []*store.State
 					for n := range k {
 						states = append(states, stateOf(letters[n], n, k, r))
 					}
-					c, err := decide(states, "")
+					c, err := decide.Decide(states, "")
 					want := x.want
 					if strings.Contains(letters, "2") {
 						want = []int64{2}
@@ -319,21 +322,21 @@ func TestDecideRuns(t *testing.T) {
 					if x.letters == "Lq1" && strings.Contains(letters, "1") {
 						want = []int64{1}
 					}
-					if err != nil || !slices.Contains(want, c.generation) {
-						t.Errorf("K=%d, R=%d, %s: generation %d, %v: want one of %v", k, r, letters, c.generation, err, want)
+					if err != nil || !slices.Contains(want, c.Generation) {
+						t.Errorf("K=%d, R=%d, %s: generation %d, %v: want one of %v", k, r, letters, c.Generation, err, want)
 					}
 				}
 			}
 			// One node that was rolled back, or that is forged, decides nothing.
 			for _, letters := range []string{"1" + strings.Repeat("2", k-1), "9" + strings.Repeat("2", k-1)} {
-				var states []*state
+				var states []*store.State
 				for n := range k {
 					states = append(states, stateOf(letters[n], n, k, r))
 				}
-				c, err := decide(states, "")
+				c, err := decide.Decide(states, "")
 				stale := letters[0] == '1' && k > 2
-				if stale && (err != nil || c.generation != 2) || !stale && err == nil {
-					t.Errorf("K=%d, R=%d, %s: generation %d, %v", k, r, letters, c.generation, err)
+				if stale && (err != nil || c.Generation != 2) || !stale && err == nil {
+					t.Errorf("K=%d, R=%d, %s: generation %d, %v", k, r, letters, c.Generation, err)
 				}
 			}
 		}
@@ -344,43 +347,43 @@ func TestDecideRuns(t *testing.T) {
 func TestDecideGroups(t *testing.T) {
 	t.Parallel()
 	for _, x := range []struct {
-		change func(list []*state)
+		change func(list []*store.State)
 		want   string
 	}{
-		{func(l []*state) { l[1].Group = "H" }, "/n1 has files of two groups"},
-		{func(l []*state) { l[1].Group, l[1].Held[0].Group = "H", "H" }, "/n1 belongs to another group than /n0, /n2"},
-		{func(l []*state) { l[0].Group, l[0].Held[0].Group = "H", "H" }, "/n0 belongs to another group than /n1, /n2"},
-		{func(l []*state) { l[0].Held[0].Group = "H" }, "/n0 has files of two groups"},
-		{func(l []*state) { l[1].Node, l[2].Node = 2, 1 }, "/n1 is node 2 of its group and was given as node 1"},
-		{func(l []*state) {
+		{func(l []*store.State) { l[1].Group = "H" }, "/n1 has files of two groups"},
+		{func(l []*store.State) { l[1].Group, l[1].Held[0].Group = "H", "H" }, "/n1 belongs to another group than /n0, /n2"},
+		{func(l []*store.State) { l[0].Group, l[0].Held[0].Group = "H", "H" }, "/n0 belongs to another group than /n1, /n2"},
+		{func(l []*store.State) { l[0].Held[0].Group = "H" }, "/n0 has files of two groups"},
+		{func(l []*store.State) { l[1].Node, l[2].Node = 2, 1 }, "/n1 is node 2 of its group and was given as node 1"},
+		{func(l []*store.State) {
 			for _, s := range l {
 				s.Held[0].Nodes = 4
 			}
 		}, "of a group of 4 nodes, and 3 were given"},
 	} {
-		var states []*state
+		var states []*store.State
 		for n := range 3 {
 			states = append(states, stateOf('1', n, 3, 1))
 		}
 		x.change(states)
-		if _, err := decide(states, ""); err == nil || !strings.Contains(err.Error(), x.want) || !IsInputError(err) {
+		if _, err := decide.Decide(states, ""); err == nil || !strings.Contains(err.Error(), x.want) || !IsInputError(err) {
 			t.Errorf("%v: want %q", err, x.want)
 		}
 	}
 	// Two groups side by side: no order of these directories would do.
-	two := []*state{stateOf('1', 0, 2, 1), stateOf('1', 1, 2, 1), stateOf('1', 0, 2, 1), stateOf('1', 1, 2, 1)}
+	two := []*store.State{stateOf('1', 0, 2, 1), stateOf('1', 1, 2, 1), stateOf('1', 0, 2, 1), stateOf('1', 1, 2, 1)}
 	two[2].Group, two[3].Group = "H", "H"
-	if err, input := alikeGroup(two), new(InputError); !errors.As(err, &input) || input.Way != WaySets {
+	if err, input := decide.AlikeGroup(two), new(InputError); !errors.As(err, &input) || input.Way != WaySets {
 		t.Errorf("two groups: %v", err)
 	}
-	var states []*state
+	var states []*store.State
 	for n := range 3 {
 		states = append(states, stateOf('1', n, 3, 1))
 	}
 	// Somebody gave fewer nodes once, and that run was interrupted: it does not count.
-	states[0].Held = append(states[0].Held, held{Generation: 2, Group: "G", Nodes: 2, Tolerate: 1, Root: "root 2", Complete: true})
-	if c, err := decide(states, ""); err != nil || c.generation != 1 {
-		t.Errorf("generation %d, %v", c.generation, err)
+	states[0].Held = append(states[0].Held, store.Held{Generation: 2, Group: "G", Nodes: 2, Tolerate: 1, Root: "root 2", Complete: true})
+	if c, err := decide.Decide(states, ""); err != nil || c.Generation != 1 {
+		t.Errorf("generation %d, %v", c.Generation, err)
 	}
 	// Nor does a newer one that is pending, beside a forgery of the one in force.
 	states = nil
@@ -388,29 +391,29 @@ func TestDecideGroups(t *testing.T) {
 		states = append(states, stateOf('2', n, 5, 1))
 	}
 	states[0].Held[0].Root = "forged"
-	states[1].Held = append(states[1].Held, held{Generation: 3, Group: "G", Nodes: 5, Tolerate: 1, Root: "root 3", Complete: true})
-	if c, err := decide(states, ""); err != nil || c.generation != 2 || c.root != "root 2" {
-		t.Errorf("generation %d, %s, %v", c.generation, c.root, err)
+	states[1].Held = append(states[1].Held, store.Held{Generation: 3, Group: "G", Nodes: 5, Tolerate: 1, Root: "root 3", Complete: true})
+	if c, err := decide.Decide(states, ""); err != nil || c.Generation != 2 || c.Root != "root 2" {
+		t.Errorf("generation %d, %s, %v", c.Generation, c.Root, err)
 	}
 	// What is not complete hides nothing that is.
 	for n := range states {
 		states[n] = stateOf('j', n, 5, 1)
-		states[n].Held = append(states[n].Held, held{Generation: 2, Group: "G", Nodes: 5, Tolerate: 1, Root: "root 2", Complete: true})
+		states[n].Held = append(states[n].Held, store.Held{Generation: 2, Group: "G", Nodes: 5, Tolerate: 1, Root: "root 2", Complete: true})
 	}
-	if c, err := decide(states, ""); err != nil || c.generation != 2 {
-		t.Errorf("generation %d, %v", c.generation, err)
+	if c, err := decide.Decide(states, ""); err != nil || c.Generation != 2 {
+		t.Errorf("generation %d, %v", c.Generation, err)
 	}
 	states[2].Dir = states[1].Dir
 	for _, name := range []string{"/n1", "5", "-1", "x"} {
-		if n, err := nodeNamed(states, name); err == nil {
+		if n, err := decide.NodeNamed(states, name); err == nil {
 			t.Errorf("%q is node %d", name, n)
 		}
 	}
-	if n, err := nodeNamed(states, "2"); err != nil || n != 2 {
+	if n, err := decide.NodeNamed(states, "2"); err != nil || n != 2 {
 		t.Errorf("2 is node %d, %v", n, err)
 	}
 	states[0].Dir = "3"
-	if n, err := nodeNamed(states, "3"); err != nil || n != 0 {
+	if n, err := decide.NodeNamed(states, "3"); err != nil || n != 0 {
 		t.Errorf("directory 3 is node %d, %v", n, err)
 	}
 }
@@ -418,17 +421,17 @@ func TestDecideGroups(t *testing.T) {
 // TestWhoHas checks what an error says of nodes of which it cannot be told what is in force.
 func TestWhoHas(t *testing.T) {
 	t.Parallel()
-	var states []*state
+	var states []*store.State
 	for n, letter := range []byte("LFN1p2") {
 		states = append(states, stateOf(letter, n, 6, 1))
 	}
-	_, err := decide(states, "")
+	_, err := decide.Decide(states, "")
 	const want = "/n0 is lost; /n1 cannot be read; /n2 has none; " +
 		"/n3 has generation 1; /n4 has generation 1 and generation 2, pending; /n5 has generation 2"
 	if err == nil || err.Error() != "cannot tell which generation is in force: "+want {
 		t.Errorf("%v: want %s", err, want)
 	}
-	if _, err := decide(states, "/n2"); err == nil || err.Error() != "/n2 has no generation that was committed: it cannot be believed" {
+	if _, err := decide.Decide(states, "/n2"); err == nil || err.Error() != "/n2 has no generation that was committed: it cannot be believed" {
 		t.Errorf("%v", err)
 	}
 }

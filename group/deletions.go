@@ -6,6 +6,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"volley/group/internal/store"
 	"volley/group/internal/tree"
 )
 
@@ -23,7 +25,7 @@ func checkMost(share float64) error {
 	if share >= 0 && share <= 1 {
 		return nil
 	}
-	return inputf("a share of %v of the files: want 0 to 1", share)
+	return store.Inputf("a share of %v of the files: want 0 to 1", share)
 }
 
 // shrunk compares the files of a node with those that were protected. A file that was emptied counts as deleted.
@@ -80,7 +82,7 @@ func (s *session) compareDeleted(ctx context.Context, found []scanned, o *Protec
 	var list []string
 	for n, x := range found {
 		x := x.Left
-		if !x.Empty && (!x.Less || 2*less >= s.k) || o.Force && s.states[n].of(s.current) == nil {
+		if !x.Empty && (!x.Less || 2*less >= s.k) || o.Force && s.states[n].Of(s.Current) == nil {
 			continue
 		}
 		text := fmt.Sprintf("%s has %d of %d files and %d of %d bytes left (gone or shorter: %s", s.name(n), x.Files, x.Were, x.Bytes, x.WereBytes, strings.Join(quoted(x.First), ", "))

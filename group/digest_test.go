@@ -4,6 +4,8 @@ import (
 	"encoding/hex"
 	"strings"
 	"testing"
+
+	"volley/group/internal/store"
 )
 
 // TestSums compares digests with the test vectors of their authors: for BLAKE3 the first bytes of
@@ -26,7 +28,7 @@ func TestSums(t *testing.T) {
 		{XXH3, 0, "99aa06d3014798d86001c324468d497f"},
 	} {
 		m := &Manifest{Digest: x.digest}
-		if is := hex.EncodeToString(m.appendSum(nil, count[:x.bytes])); is != x.want || len(is) != 2*digestBytes[x.digest] {
+		if is := hex.EncodeToString(m.AppendSum(nil, count[:x.bytes])); is != x.want || len(is) != 2*store.DigestBytes[x.digest] {
 			t.Errorf("%s of %d bytes: %s: want %s", x.digest, x.bytes, is, x.want)
 		}
 	}
@@ -111,17 +113,17 @@ func TestDigestRefused(t *testing.T) {
 
 // BenchmarkDigest measures the digests on blocks.
 func BenchmarkDigest(b *testing.B) {
-	blocks := [2][]byte{make([]byte, usualBlock), make([]byte, usualBlock)}
+	blocks := [2][]byte{make([]byte, store.UsualBlock), make([]byte, store.UsualBlock)}
 	for _, digest := range []string{SHA256, BLAKE3, XXH3} {
 		m := &Manifest{Digest: digest}
-		to := make([]byte, digestBytes[digest])
+		to := make([]byte, store.DigestBytes[digest])
 		b.Run(digest, func(b *testing.B) {
-			b.SetBytes(2 * usualBlock)
+			b.SetBytes(2 * store.UsualBlock)
 			for b.Loop() {
-				p := pairing{m: m}
-				p.add(to, blocks[0])
-				p.add(to, blocks[1])
-				p.flush()
+				p := store.Pairing{M: m}
+				p.Add(to, blocks[0])
+				p.Add(to, blocks[1])
+				p.Flush()
 			}
 		})
 	}

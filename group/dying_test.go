@@ -8,6 +8,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"volley/group/internal/store"
 )
 
 // TestDying has the disk of a node die at some calls of every verb. The others go on without
@@ -48,7 +50,7 @@ func TestDyingSetAside(t *testing.T) {
 	tried := 0
 	for _, s := range scenes(t, Full) {
 		for _, c := range s.calls {
-			if s.name == "recover a stale node" && strings.Contains(c.Path, "/.volley/"+replacedName) {
+			if s.name == "recover a stale node" && strings.Contains(c.Path, "/.volley/"+store.ReplacedName) {
 				tried++
 				if err := s.dies(1, c.N, rng); err != nil {
 					t.Errorf("at %v: %v", c, err)

@@ -11,6 +11,8 @@ import (
 
 	"volley/executor"
 	"volley/field"
+	"volley/group/internal/content"
+	"volley/group/internal/store"
 	"volley/internal/disk"
 	"volley/plan"
 	"volley/sim"
@@ -47,8 +49,8 @@ const noPlan = "none"
 
 func (s *session) traffic() Traffic { return Traffic{Plan: noPlan, sent: make([]int64, len(s.nodes))} }
 
-func (s *session) repair(ctx context.Context, r *repair, b blocks, input func(symbol) executor.Input, output func(symbol) executor.Output) (*Traffic, error) {
-	p, err := r.compile(&s.Options, b.bytes())
+func (s *session) repair(ctx context.Context, r *repair, b content.Blocks, input func(content.Symbol) executor.Input, output func(content.Symbol) executor.Output) (*Traffic, error) {
+	p, err := r.compile(&s.Options, b.Bytes())
 	if err == nil && r.executable == nil {
 		r.slots, r.cost = plan.MemorySlots(p), sim.Count(p)
 		r.executable, err = executor.PrepareContext(ctx, p, s.t.Rank(), s.t.Size())
@@ -56,12 +58,12 @@ func (s *session) repair(ctx context.Context, r *repair, b blocks, input func(sy
 	if err != nil {
 		return nil, err
 	}
-	job := executor.Job{Executable: r.executable, Bytes: b.bytes(), Align: align, Timeout: s.Timeout}
+	job := executor.Job{Executable: r.executable, Bytes: b.Bytes(), Align: store.Align, Timeout: s.Timeout}
 	for _, n := range s.nodes {
-		for _, x := range r.inputs[n.index] {
+		for _, x := range r.inputs[n.Index] {
 			job.Inputs = append(job.Inputs, input(x))
 		}
-		for _, x := range r.outputs[n.index] {
+		for _, x := range r.outputs[n.Index] {
 			job.Outputs = append(job.Outputs, output(x))
 		}
 	}
@@ -113,18 +115,18 @@ type check struct {
 }
 
 // chunk returns which of the chunks of its node a symbol is, the data first.
-func (c *code) chunk(s symbol) int {
-	if s.parity {
-		return c.data + s.index
+func (c *code) chunk(s content.Symbol) int {
+	if s.Parity {
+		return c.data + s.Index
 	}
-	return s.index
+	return s.Index
 }
 
 // newCheck returns a check of chunks of so many bytes, of the nodes at this rank.
 func (s *session) newCheck(c *code, n int64) *check {
 	symbol := int64(c.field.SymbolBytes())
 	block := max(1, verify.BlockSymbols(n/symbol, 1)/int(symbol)) // 64 KiB have whole batches
-	x := &check{code: c, seed: s.seed, first: s.nodes[0].index, block: int64(block) * symbol}
+	x := &check{code: c, seed: s.seed, first: s.nodes[0].Index, block: int64(block) * symbol}
 	for range s.nodes {
 		x.data = append(x.data, verify.NewFingerprints(c.field, s.seed, block, c.data))
 		x.parity = append(x.parity, verify.NewFingerprints(c.field, s.seed, block, c.parity))
@@ -148,8 +150,8 @@ func (x *check) folds() [][]byte {
 	part := f.SymbolBytes()
 	for at := 0; at < len(folds[0]); at += part {
 		coefficients, sources := make([][]field.Element, len(folds)), make([][][]byte, len(folds))
-		add := func(s symbol, c func() field.Element) {
-			if i := s.node - x.first; i >= 0 && i < len(folds) {
+		add := func(s content.Symbol, c func() field.Element) {
+			if i := s.Node - x.first; i >= 0 && i < len(folds) {
 				coefficients[i], sources[i] = append(coefficients[i], c()), append(sources[i], prints[i][x.code.chunk(s)][at:][:part])
 			}
 		}

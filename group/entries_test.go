@@ -10,8 +10,9 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"volley/group/internal/tree"
 
+	"volley/group/internal/store"
+	"volley/group/internal/tree"
 	"volley/internal/disk/disktest"
 	"volley/internal/printable"
 )
@@ -391,7 +392,7 @@ func TestAside(t *testing.T) {
 			if i < 4 && text == "void was a file" || i == 4 && strings.HasPrefix(text, "bad in") {
 				continue
 			}
-			if !holds(w, "/n1/.volley/"+replacedName, text) {
+			if !holds(w, "/n1/.volley/"+store.ReplacedName, text) {
 				t.Errorf("round %d: %q is not kept: %q", i, text, r.Replaced)
 			}
 		}

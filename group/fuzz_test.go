@@ -6,8 +6,9 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
-	"volley/group/internal/tree"
 
+	"volley/group/internal/store"
+	"volley/group/internal/tree"
 	"volley/internal/disk"
 	"volley/internal/fuzzlimit"
 	"volley/transport"
@@ -18,11 +19,11 @@ import (
 // that what it takes is stored again as it was read.
 func FuzzDecodeManifest(f *testing.F) {
 	m := fuzzManifest()
-	text, err := m.encode(nil)
+	text, err := m.Encode(nil)
 	if err != nil {
 		f.Fatal(err)
 	}
-	if _, err := DecodeManifest(text); err != nil {
+	if _, err := store.DecodeManifest(text); err != nil {
 		f.Fatal(err)
 	}
 	line, _, _ := bytes.Cut(text, []byte("\n"))
@@ -30,15 +31,15 @@ func FuzzDecodeManifest(f *testing.F) {
 	f.Add([]byte(`{"format":"volley-group","version":1,"nodes":4,"tolerate":2,"layout":"striped","matrix":"cauchy"}`))
 	f.Fuzz(func(t *testing.T, line []byte) {
 		defer fuzzlimit.Hold(t, len(line))()
-		m, err := DecodeManifest(disk.Seal(line))
+		m, err := store.DecodeManifest(disk.Seal(line))
 		if err != nil {
 			return
 		}
-		again, err := m.encode(nil)
+		again, err := m.Encode(nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := DecodeManifest(again); err != nil {
+		if _, err := store.DecodeManifest(again); err != nil {
 			t.Fatalf("%v: %s", err, again)
 		}
 	})
@@ -47,7 +48,7 @@ func FuzzDecodeManifest(f *testing.F) {
 // fuzzManifest is a small manifest.
 func fuzzManifest() *Manifest {
 	return &Manifest{
-		Format: Format, Version: Version, Group: "g", Generation: 1, Nodes: 2, Tolerate: 1, Layout: Full, Field: "2^8", Matrix: Cauchy, Digest: SHA256,
+		Format: Format, Version: store.Version, Group: "g", Generation: 1, Nodes: 2, Tolerate: 1, Layout: Full, Field: "2^8", Matrix: Cauchy, Digest: SHA256,
 		DataChunks: 1, ParityChunks: 1, ChunkBytes: 8, BlockBytes: 64 << 10, Records: []Record{{Bytes: 1, SHA256: disk.Sum(nil)}, {Bytes: 1, SHA256: disk.Sum(nil)}},
 	}
 }
@@ -62,13 +63,13 @@ func FuzzDecodeMember(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	if _, err := m.parseMember(text); err != nil {
+	if _, err := m.ParseMember(text); err != nil {
 		f.Fatal(err)
 	}
 	f.Add(text)
 	f.Fuzz(func(t *testing.T, text []byte) {
 		defer fuzzlimit.Hold(t, len(text))()
-		x, err := m.parseMember(text)
+		x, err := m.ParseMember(text)
 		if err != nil {
 			return
 		}
@@ -76,7 +77,7 @@ func FuzzDecodeMember(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := m.parseMember(again); err != nil {
+		if _, err := m.ParseMember(again); err != nil {
 			t.Fatalf("%v: %s", err, again)
 		}
 	})
@@ -86,19 +87,19 @@ func FuzzDecodeMember(f *testing.F) {
 // length allows.
 func FuzzUnpack(f *testing.F) {
 	for _, text := range []string{"", "{}", strings.Repeat("{}", 10_000)} {
-		f.Add(pack([]byte(text)))
+		f.Add(store.Pack([]byte(text)))
 		f.Add([]byte(text))
 	}
 	f.Fuzz(func(t *testing.T, record []byte) {
-		defer fuzzlimit.Hold(t, mostPacked*len(record))()
-		text, err := unpack(record)
-		if len(text) > mostPacked*len(record)+1 {
+		defer fuzzlimit.Hold(t, store.MostPacked*len(record))()
+		text, err := store.Unpack(record)
+		if len(text) > store.MostPacked*len(record)+1 {
 			t.Fatalf("%d bytes have become %d", len(record), len(text))
 		}
 		if err != nil {
 			return
 		}
-		if again, err := unpack(pack(text)); err != nil || !bytes.Equal(again, text) {
+		if again, err := store.Unpack(store.Pack(text)); err != nil || !bytes.Equal(again, text) {
 			t.Fatalf("%q: %v", text, err)
 		}
 	})
@@ -115,18 +116,18 @@ func FuzzParity(f *testing.F) {
 	}
 	line, _, _ := bytes.Cut(parity, []byte("\n"))
 	f.Add(line, parity[headerBytes:4<<10])
-	x := new(state)
-	if new(node).look(parity[:4<<10], nil, x); len(x.Held) != 1 || len(x.Held[0].Records) != 2 {
+	x := new(store.State)
+	if look(new(store.Node), parity[:4<<10], nil, x); len(x.Held) != 1 || len(x.Held[0].Records) != 2 {
 		f.Fatal(x)
 	}
 	f.Fuzz(func(t *testing.T, line, rest []byte) {
 		defer fuzzlimit.Hold(t, len(line)+len(rest))()
 		header := make([]byte, max(headerBytes, len(line)))
 		copy(header, disk.Seal(line))
-		n, x := new(node), new(state)
-		n.look(append(header, rest...), nil, x)
+		n, x := new(store.Node), new(store.State)
+		look(n, append(header, rest...), nil, x)
 		for _, h := range x.Held {
-			if len(x.Bad) > 0 || x.Node < 0 || x.Node >= h.Nodes || h.Nodes != len(n.held[h.Generation].manifest.Records) {
+			if len(x.Bad) > 0 || x.Node < 0 || x.Node >= h.Nodes || h.Nodes != len(n.Held[h.Generation].Manifest.Records) {
 				t.Fatal(x)
 			}
 		}

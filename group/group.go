@@ -7,17 +7,12 @@ import (
 	"time"
 
 	"volley"
-	"volley/group/internal/tree"
+	"volley/group/internal/decide"
+	"volley/group/internal/store"
 	"volley/internal/disk"
 	"volley/sim"
 	"volley/transport"
 )
-
-// A Name is the bytes of a path. In JSON it is a string where they are UTF-8, else "base64:" and their code.
-type Name = tree.Name
-
-// An Entry is a file, directory or symbolic link of a node, as records have it.
-type Entry = tree.Entry
 
 // Options holds what all verbs take. All ranks give the same values, but for Timeout.
 type Options struct {
@@ -84,10 +79,12 @@ func (o *Options) progress(done, more int64) {
 	}
 }
 
-func (o *Options) trust() trust { return trust{Key: o.Key, NoKey: o.NoKey, Believe: o.Believe} }
+func (o *Options) trust() decide.Trust {
+	return decide.Trust{Key: o.Key, NoKey: o.NoKey, Believe: o.Believe}
+}
 
 // Inputf is fmt.Errorf for an [InputError] of packages that choose groups.
-func Inputf(format string, args ...any) error { return inputf(format, args...) }
+func Inputf(format string, args ...any) error { return store.Inputf(format, args...) }
 
 // IsInputError reports whether the caller has to change something: the error is an [*InputError] or a [*TooManyError].
 func IsInputError(err error) bool {

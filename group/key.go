@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 
+	"volley/group/internal/store"
 	"volley/internal/disk"
 )
 
@@ -18,7 +19,7 @@ const (
 func ReadKey(path string) ([]byte, error) {
 	text, err := disk.ReadSecret(path, mostKey+2)
 	if err != nil {
-		return nil, inputf("cannot read the key: %w. A new one: (umask 077; head -c 32 /dev/urandom | base64 > FILE)", err)
+		return nil, store.Inputf("cannot read the key: %w. A new one: (umask 077; head -c 32 /dev/urandom | base64 > FILE)", err)
 	}
 	key := bytes.TrimSuffix(text, []byte("\n"))
 	if err := checkKey(key); err != nil {
@@ -42,7 +43,7 @@ func (o *Options) UseKey(name string) (err error) {
 
 func checkKey(key []byte) error {
 	if len(key) < leastKey || len(key) > mostKey {
-		return inputf("a key of %d bytes or more than %d: want %d to %d; a new one: (umask 077; head -c 32 /dev/urandom | base64 > FILE)", min(len(key), mostKey), mostKey, leastKey, mostKey)
+		return store.Inputf("a key of %d bytes or more than %d: want %d to %d; a new one: (umask 077; head -c 32 /dev/urandom | base64 > FILE)", min(len(key), mostKey), mostKey, leastKey, mostKey)
 	}
 	return nil
 }

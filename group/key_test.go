@@ -13,9 +13,11 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"volley/group/internal/tree"
 
 	"volley/executor"
+	"volley/group/internal/decide"
+	"volley/group/internal/store"
+	"volley/group/internal/tree"
 	"volley/internal/disk"
 	"volley/internal/disk/disktest"
 	"volley/transport"
@@ -41,8 +43,8 @@ func TestDecideKeyed(t *testing.T) {
 				for _, alphabet := range honest {
 					for _, letters := range words(alphabet, k-hostile) {
 						for range 2 {
-							var states []*state
-							truly := func(letter byte, n int) *state {
+							var states []*store.State
+							truly := func(letter byte, n int) *store.State {
 								s := stateOf(letter, n, k, r)
 								for i := range s.Held {
 									s.Held[i].Keyed, s.Held[i].Vouched = true, true
@@ -69,7 +71,7 @@ func TestDecideKeyed(t *testing.T) {
 										h = list[rng.IntN(len(list))]
 									}
 									h.Keyed = rng.IntN(2) == 0
-									some := []held{h}
+									some := []store.Held{h}
 									if rng.IntN(3) == 0 && h.Generation != 2 {
 										some = append(some, truly('2', n).Held...)
 									}
@@ -77,28 +79,28 @@ func TestDecideKeyed(t *testing.T) {
 								}
 							}
 							for _, protect := range []bool{false, true} {
-								copies := make([]*state, k)
+								copies := make([]*store.State, k)
 								for n, s := range states {
 									c := *s
 									c.Held = slices.Clone(s.Held)
 									copies[n] = &c
 								}
 								tried++
-								c, _, err := inForce(copies, trust{Key: testKey}, protect)
+								c, _, err := decide.InForce(copies, decide.Trust{Key: testKey}, protect)
 								if err != nil {
 									if asked++; !IsInputError(err) {
 										t.Fatal(err)
 									}
 									continue
 								}
-								if c.generation > 0 {
+								if c.Generation > 0 {
 									in++
 								}
-								if strings.HasPrefix(c.root, forgedRoot) && (there || !protect) {
+								if strings.HasPrefix(c.Root, forgedRoot) && (there || !protect) {
 									for _, s := range states {
 										t.Logf("%+v", *s)
 									}
-									t.Fatalf("K=%d, R=%d, protect %v: %q is in force", k, r, protect, c.root)
+									t.Fatalf("K=%d, R=%d, protect %v: %q is in force", k, r, protect, c.Root)
 								}
 							}
 						}
@@ -214,7 +216,7 @@ func TestKey(t *testing.T) {
 func generationIn(t *testing.T, w *world, n int) int64 {
 	t.Helper()
 	for _, name := range w.meta(n) {
-		if kind, g, ok := nameOf(name); ok && kind == generationName {
+		if kind, g, ok := store.NameOf(name); ok && kind == store.GenerationName {
 			return g
 		}
 	}
@@ -293,7 +295,7 @@ func TestKeyForged(t *testing.T) {
 				continue
 			}
 			text, _ := m.ReadFile("/n2/" + tree.MetaName + "/" + name)
-			if path.Base(name) != nodeFile {
+			if path.Base(name) != store.NodeFile {
 				w.WriteFile("/n2/"+tree.MetaName+"/"+name, text, 0o600)
 			}
 		}
@@ -391,15 +393,15 @@ func TestReadKey(t *testing.T) {
 func FuzzUnsealKeyed(f *testing.F) {
 	text := []byte(`{"a":1}`)
 	f.Add(disk.Seal(text))
-	f.Add(sealKeyed(text, macOf(testKey, ofManifest, text)))
-	f.Add(sealKeyed(text, macOf(testKey, ofRun, text)))
+	f.Add(store.SealKeyed(text, store.MacOf(testKey, store.OfManifest, text)))
+	f.Add(store.SealKeyed(text, store.MacOf(testKey, store.OfRun, text)))
 	f.Add([]byte("{}\n{\"hmac_sha256\":\"\"}\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		text, mac, err := unsealKeyed(data)
-		if err == nil && !bytes.Equal(data, disk.Seal(text)) && !bytes.Equal(data, sealKeyed(text, mac)) {
+		text, mac, err := store.UnsealKeyed(data)
+		if err == nil && !bytes.Equal(data, disk.Seal(text)) && !bytes.Equal(data, store.SealKeyed(text, mac)) {
 			t.Errorf("%q is %q, %q", data, text, mac)
 		}
-		if made := madeWith(testKey, data); made != (err == nil && mac == macOf(testKey, ofManifest, text)) {
+		if made := store.MadeWith(testKey, data); made != (err == nil && mac == store.MacOf(testKey, store.OfManifest, text)) {
 			t.Errorf("%q: made with the key: %v", data, made)
 		}
 	})

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"volley/group/internal/store"
 	"volley/internal/disk"
 	"volley/internal/disk/disktest"
 )
@@ -79,22 +80,22 @@ func TestLatestAll(t *testing.T) {
 				f := &surroundings{}
 				for n, kind := range has {
 					dir := fmt.Sprint("/r", n)
-					x := &state{Node: -1, Files: true}
+					x := &store.State{Node: -1, Files: true}
 					switch kind {
 					case gone:
 						x = nil
 					case holds:
-						x = &state{Node: n, Files: true, Group: "g", Held: []held{{
+						x = &store.State{Node: n, Files: true, Group: "g", Held: []store.Held{{
 							Generation: 1, Group: "g", Nodes: k, Tolerate: r, Root: "root", Committed: true, Complete: true, Records: []int{0, 1},
 						}}}
 					case unread:
-						x = &state{Node: -1, Failing: "input/output error"}
+						x = &store.State{Node: -1, Failing: "input/output error"}
 					case damaged:
 						x.Bad = []string{dir + "/manifest.1.json: unexpected end"}
 					case busy:
-						x = &state{Node: -1, Busy: &disk.BusyError{Path: dir}}
+						x = &store.State{Node: -1, Busy: &disk.BusyError{Path: dir}}
 					}
-					f.roots = append(f.roots, rootState{Dir: dir, Steps: map[int64]*state{1: x}})
+					f.roots = append(f.roots, rootState{Dir: dir, Steps: map[int64]*store.State{1: x}})
 					if x == nil {
 						delete(f.roots[n].Steps, 1)
 					}

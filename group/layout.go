@@ -4,6 +4,8 @@ import (
 	"context"
 	"slices"
 
+	"volley/group/internal/content"
+	"volley/group/internal/store"
 	"volley/sim"
 )
 
@@ -28,7 +30,7 @@ type candidate struct {
 // candidates returns all layouts, or an error where none will do, or the one asked for will not.
 func candidates(k int, o *ProtectOptions, name string) ([]*candidate, error) {
 	if o.Layout != "" && o.Layout != Full && o.Layout != Striped {
-		return nil, inputf("layout %q: want full or striped", o.Layout)
+		return nil, store.Inputf("layout %q: want full or striped", o.Layout)
 	}
 	var list []*candidate
 	var why error // the last one says what is wrong with the numbers, unless it is the matrix
@@ -60,7 +62,7 @@ func (s *session) cost(ctx context.Context, list []*candidate, most int64) error
 			continue
 		}
 		m := Manifest{DataChunks: x.code.data, ParityChunks: x.code.parity}
-		m.geometry(most, nil)
+		m.Geometry(most, nil)
 		r, err := x.code.making(ctx, &s.Options, m.ChunkBytes)
 		if err != nil {
 			return err
@@ -95,7 +97,7 @@ func Estimate(nodes, tolerate int, layout string, bytes int64, network sim.Netwo
 		return protect, recovery, err
 	}
 	m := Manifest{DataChunks: c.data, ParityChunks: c.parity}
-	m.geometry(bytes, nil)
+	m.Geometry(bytes, nil)
 	o := &Options{Network: network}
 	o.defaults()
 	protect = Cost{Layout: layout, Possible: true, StoredBytes: int64(c.parity) * m.ChunkBytes}
@@ -106,10 +108,10 @@ func Estimate(nodes, tolerate int, layout string, bytes int64, network sim.Netwo
 	if err != nil || len(lost) == 0 {
 		return protect, recovery, err
 	}
-	bad := map[symbol]bool{}
+	bad := map[content.Symbol]bool{}
 	for _, w := range c.words {
 		for _, x := range slices.Concat(w.data, w.parity) {
-			if slices.Contains(lost, x.node) {
+			if slices.Contains(lost, x.Node) {
 				bad[x] = true
 			}
 		}

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"volley/group/internal/tree"
 
+	"volley/group/internal/tree"
 	"volley/internal/disk/disktest"
 )
 

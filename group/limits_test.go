@@ -4,6 +4,7 @@ import (
 	"errors"
 	"testing"
 
+	"volley/group/internal/content"
 	"volley/transport"
 	"volley/transport/local"
 )
@@ -58,10 +59,10 @@ func TestLimits(t *testing.T) {
 		} else if x.fits || !errors.As(err, new(*transport.LimitsError)) {
 			t.Errorf("%s, %v: %v", x.layout, x.blocks, err)
 		}
-		lost := map[symbol]bool{}
+		lost := map[content.Symbol]bool{}
 		for _, w := range c.words {
 			for _, s := range w.data {
-				if s.node == 1 {
+				if s.Node == 1 {
 					lost[s] = true
 				}
 			}

@@ -12,9 +12,10 @@ import (
 	"strings"
 	"sync"
 	"time"
-	"volley/group/internal/tree"
 
 	"volley/executor"
+	"volley/group/internal/store"
+	"volley/group/internal/tree"
 	"volley/internal/disk"
 	"volley/internal/disk/disktest"
 	"volley/transport"
@@ -203,7 +204,7 @@ func (w *world) meta(n int) []string {
 	var list []string
 	for line := range strings.Lines(w.Tree(w.dirs[n] + "/" + tree.MetaName)) {
 		name, _, _ := strings.Cut(line, " ")
-		if name == "." || name == lockFile || name == replacedName || strings.HasPrefix(name, replacedName+"/") || strings.HasPrefix(name, "lstat") {
+		if name == "." || name == store.LockFile || name == store.ReplacedName || strings.HasPrefix(name, store.ReplacedName+"/") || strings.HasPrefix(name, "lstat") {
 			continue
 		}
 		list = append(list, name)
@@ -219,14 +220,14 @@ func (w *world) tidy(g int64) error {
 		if err != nil {
 			return err
 		}
-		m, err := DecodeManifest(text)
+		m, err := store.DecodeManifest(text)
 		if err != nil {
 			return err
 		}
-		dir := generationDir(g)
-		want := []string{dir, path.Join(dir, nodeFile), path.Join(dir, manifestFile), path.Join(dir, parityFile)}
-		for _, f := range m.recordFilesAt(n) {
-			want = append(want, path.Join(dir, f.name))
+		dir := store.GenerationDir(g)
+		want := []string{dir, path.Join(dir, store.NodeFile), path.Join(dir, store.ManifestFile), path.Join(dir, store.ParityFile)}
+		for _, f := range m.RecordFilesAt(n) {
+			want = append(want, path.Join(dir, f.Name))
 		}
 		slices.Sort(want)
 		if is := w.meta(n); !slices.Equal(is, want) {

@@ -8,8 +8,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"volley/group/internal/tree"
 
+	"volley/group/internal/store"
+	"volley/group/internal/tree"
 	"volley/internal/disk"
 	"volley/internal/fuzzlimit"
 )
@@ -42,32 +43,36 @@ func TestManifestRefused(t *testing.T) {
 		{"not too long", func(m *Manifest) { m.Group = name(64) }, ""},
 		{"a path", func(m *Manifest) { m.Group = "a/b" }, "group:"},
 		{"generation 0", func(m *Manifest) { m.Generation = 0 }, "generation: 0: want 1 to 9007199254740992"},
-		{"the last generation", func(m *Manifest) { m.Generation = mostGeneration }, ""},
-		{"one more", func(m *Manifest) { m.Generation = mostGeneration + 1 }, "generation:"},
+		{"the last generation", func(m *Manifest) { m.Generation = store.MostGeneration }, ""},
+		{"one more", func(m *Manifest) { m.Generation = store.MostGeneration + 1 }, "generation:"},
 		{"chunks below 0", func(m *Manifest) { m.ChunkBytes = -8 }, "chunk_bytes: -8: want a multiple of 8"},
 		{"chunks of 0", func(m *Manifest) { m.ChunkBytes = 0 }, ""},
 		{"chunks of 12", func(m *Manifest) { m.ChunkBytes = 12 }, "chunk_bytes: 12"},
-		{"the largest chunk", func(m *Manifest) { m.ChunkBytes = mostChunk }, ""},
-		{"a larger one", func(m *Manifest) { m.ChunkBytes = mostChunk + align }, "chunk_bytes:"},
+		{"the largest chunk", func(m *Manifest) { m.ChunkBytes = store.MostChunk }, ""},
+		{"a larger one", func(m *Manifest) { m.ChunkBytes = store.MostChunk + store.Align }, "chunk_bytes:"},
 		{"blocks of 0", func(m *Manifest) { m.BlockBytes = 0 }, "block_bytes: 0: want a multiple of 8"},
-		{"the smallest block", func(m *Manifest) { m.BlockBytes = align }, ""},
+		{"the smallest block", func(m *Manifest) { m.BlockBytes = store.Align }, ""},
 		{"blocks of 12", func(m *Manifest) { m.BlockBytes = 12 }, "block_bytes: 12"},
-		{"the largest block", func(m *Manifest) { m.BlockBytes, m.ChunkBytes = longBlock, fewBlocks/2*longBlock }, ""},
-		{"a larger one", func(m *Manifest) { m.BlockBytes, m.ChunkBytes = longBlock+align, fewBlocks*longBlock }, "block_bytes:"},
-		{"blocks of any chunk", func(m *Manifest) { m.BlockBytes = 4 * usualBlock }, ""},
+		{"the largest block", func(m *Manifest) {
+			m.BlockBytes, m.ChunkBytes = store.LongBlock, store.FewBlocks/2*store.LongBlock
+		}, ""},
+		{"a larger one", func(m *Manifest) {
+			m.BlockBytes, m.ChunkBytes = store.LongBlock+store.Align, store.FewBlocks*store.LongBlock
+		}, "block_bytes:"},
+		{"blocks of any chunk", func(m *Manifest) { m.BlockBytes = 4 * store.UsualBlock }, ""},
 		{"blocks that are few", func(m *Manifest) {
-			m.BlockBytes = 4*usualBlock + align
-			m.ChunkBytes = (fewBlocks/2 - 2) * m.BlockBytes
+			m.BlockBytes = 4*store.UsualBlock + store.Align
+			m.ChunkBytes = (store.FewBlocks/2 - 2) * m.BlockBytes
 		}, "too long for chunks of 7864560 bytes"},
 		{"as many as there have to be", func(m *Manifest) {
-			m.BlockBytes = 4*usualBlock + align
-			m.ChunkBytes = (fewBlocks/2 - 1) * m.BlockBytes
+			m.BlockBytes = 4*store.UsualBlock + store.Align
+			m.ChunkBytes = (store.FewBlocks/2 - 1) * m.BlockBytes
 		}, ""},
-		{"longer ones", func(m *Manifest) { m.BlockBytes = 4*usualBlock + align }, "block_bytes: 262152: too long for chunks of 8 bytes"},
+		{"longer ones", func(m *Manifest) { m.BlockBytes = 4*store.UsualBlock + store.Align }, "block_bytes: 262152: too long for chunks of 8 bytes"},
 		{"digest", func(m *Manifest) { m.Digest = "md5" }, `digest: "md5": there is no such digest`},
 		{"bytes of a record", func(m *Manifest) { m.Records[1].Bytes = -1 }, "members[1]: want bytes, 0 to 4294967296, and the SHA-256"},
-		{"the most bytes of a record", func(m *Manifest) { m.Records[1].Bytes = mostRecord }, ""},
-		{"more", func(m *Manifest) { m.Records[1].Bytes = mostRecord + 1 }, "members[1]:"},
+		{"the most bytes of a record", func(m *Manifest) { m.Records[1].Bytes = store.MostRecord }, ""},
+		{"more", func(m *Manifest) { m.Records[1].Bytes = store.MostRecord + 1 }, "members[1]:"},
 		{"no digest", func(m *Manifest) { m.Records[1].SHA256 = "" }, "members[1]:"},
 		{"an epoch of nothing", func(m *Manifest) { m.Epoch = 1 }, "epoch: 1: want 0, or"},
 		{"nothing replaced", func(m *Manifest) { m.Replaces = &Predecessor{Epoch: 0, Nodes: 3} }, "epoch: 0: want 0, or"},
@@ -75,31 +80,33 @@ func TestManifestRefused(t *testing.T) {
 			m.Epoch, m.Replaces = 1, &Predecessor{Epoch: 0, Nodes: 3, Names: []tree.Name{"a", "b", "c"}}
 		}, ""},
 		{"a later one replaced", func(m *Manifest) { m.Epoch, m.Replaces = 1, &Predecessor{Epoch: 1, Nodes: 3} }, "replaces: epoch 1 of 3 nodes"},
-		{"few names replaced", func(m *Manifest) { m.Epoch, m.Replaces = 1, &Predecessor{Epoch: 0, Nodes: 3, Names: []tree.Name{"a"}} }, "replaces: epoch 0 of 3 nodes, with 1 names"},
+		{"few names replaced", func(m *Manifest) {
+			m.Epoch, m.Replaces = 1, &Predecessor{Epoch: 0, Nodes: 3, Names: []tree.Name{"a"}}
+		}, "replaces: epoch 0 of 3 nodes, with 1 names"},
 		{"no bytes of a record", func(m *Manifest) { m.Records[1].Bytes = 0 }, ""},
 		{"no digits", func(m *Manifest) { m.Records[1].SHA256 = strings.Repeat("x", 64) }, "members[1]:"},
 		{"few digits", func(m *Manifest) { m.Records[1].SHA256 = "00" }, "members[1]:"},
 	} {
 		m := fuzzManifest()
 		x.change(m)
-		text, err := m.encode(nil)
+		text, err := m.Encode(nil)
 		must(t, err)
-		_, err = DecodeManifest(text)
+		_, err = store.DecodeManifest(text)
 		if (x.want == "") != (err == nil) || err != nil && !strings.Contains(err.Error(), x.want) {
 			t.Errorf("%s: %v: want %q", x.what, err, x.want)
 		}
 	}
-	text, err := fuzzManifest().encode(nil)
+	text, err := fuzzManifest().Encode(nil)
 	must(t, err)
 	for _, at := range []int{3, len(text) - 5} {
 		damaged := slices.Clone(text)
 		damaged[at] ^= 1
-		if _, err := DecodeManifest(damaged); err == nil || !strings.Contains(err.Error(), "is damaged") {
+		if _, err := store.DecodeManifest(damaged); err == nil || !strings.Contains(err.Error(), "is damaged") {
 			t.Errorf("byte %d differs: %v", at, err)
 		}
 	}
 	for _, line := range []string{"", "[]", `{"format":1}`, `{"format":"volley-group","version":2,"nodes":"2"}`, `{"format":"volley-group","version":1,"nodes":"2"}`} {
-		if _, err := DecodeManifest(disk.Seal([]byte(line))); err == nil {
+		if _, err := store.DecodeManifest(disk.Seal([]byte(line))); err == nil {
 			t.Errorf("%q was taken", line)
 		}
 	}
@@ -113,8 +120,12 @@ func TestMemberRefused(t *testing.T) {
 	}
 	m := fuzzManifest()
 	m.ChunkBytes, m.BlockBytes = 16, 8
-	add := func(e tree.Entry) func(*Member) { return func(x *Member) { x.Entries = append(x.Entries, &e) } }
-	at := func(i int, change func(*tree.Entry)) func(*Member) { return func(x *Member) { change(x.Entries[i]) } }
+	add := func(e tree.Entry) func(*Member) {
+		return func(x *Member) { x.Entries = append(x.Entries, &e) }
+	}
+	at := func(i int, change func(*tree.Entry)) func(*Member) {
+		return func(x *Member) { change(x.Entries[i]) }
+	}
 	for _, c := range []struct {
 		what   string
 		change func(x *Member)
@@ -148,11 +159,11 @@ func TestMemberRefused(t *testing.T) {
 		{"one more", at(2, func(e *tree.Entry) { e.Owner = &tree.Owner{UID: 0, GID: tree.MostID + 1} }), "owner 0:4294967295"},
 		{"size below 0", at(2, func(e *tree.Entry) { e.Size = -1 }), "size, offset or room out of range"},
 		{"offset below 0", at(2, func(e *tree.Entry) { e.Offset = -1 }), "size, offset or room out of range"},
-		{"size", at(2, func(e *tree.Entry) { e.Size = mostChunk + 1 }), "size, offset or room out of range"},
+		{"size", at(2, func(e *tree.Entry) { e.Size = store.MostChunk + 1 }), "size, offset or room out of range"},
 		{"room below 0", at(2, func(e *tree.Entry) { e.Room = -1 }), "size, offset or room out of range"},
-		{"offset", at(2, func(e *tree.Entry) { e.Offset = mostChunk + 1 }), "size, offset or room out of range"},
-		{"the largest offset of no bytes", at(3, func(e *tree.Entry) { e.Size, e.Offset = 0, mostChunk }), "segments: 96 bytes"},
-		{"the largest size", at(2, func(e *tree.Entry) { e.Size = mostChunk }), "lie outside"},
+		{"offset", at(2, func(e *tree.Entry) { e.Offset = store.MostChunk + 1 }), "size, offset or room out of range"},
+		{"the largest offset of no bytes", at(3, func(e *tree.Entry) { e.Size, e.Offset = 0, store.MostChunk }), "segments: 96 bytes"},
+		{"the largest size", at(2, func(e *tree.Entry) { e.Size = store.MostChunk }), "lie outside"},
 		{"overlapping", at(3, func(e *tree.Entry) { e.Offset = 9 }), `entries: "d/g": bytes 9 to 12 of 13 overlap another file`},
 		{"outside its bytes", at(3, func(e *tree.Entry) { e.Size = 4 }), "bytes 10 to 14 of 13"},
 		{"no directory", at(1, func(e *tree.Entry) { e.Path = "e" }), `entries: "d/g": its directory is not among them`},
@@ -166,20 +177,20 @@ func TestMemberRefused(t *testing.T) {
 		c.change(x)
 		text, err := json.Marshal(x)
 		must(t, err)
-		_, err = m.parseMember(text)
+		_, err = m.ParseMember(text)
 		if (c.want == "") != (err == nil) || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v: want %q", c.what, err, c.want)
 		}
 	}
 	for _, text := range []string{"[]", `{"entries":{}}`, `{"entries":"."}`, `{"entries":7}`, `{"entries":[7]}`} {
-		if _, err := m.parseMember([]byte(text)); err == nil {
+		if _, err := m.ParseMember([]byte(text)); err == nil {
 			t.Errorf("%s was taken for a record", text)
 		}
 	}
 	for _, one := range []string{"{},", "null,", `{"path":"a"},`, `{"path":"a","type":"dir"},`} {
 		text := []byte(`{"entries":[` + strings.Repeat(one, 4<<20/len(one)) + `{}]}`)
-		end := fuzzlimit.Hold(t, len(text)/mostPacked) // as little as a record with that text may have
-		if _, err := m.parseMember(text); err == nil {
+		end := fuzzlimit.Hold(t, len(text)/store.MostPacked) // as little as a record with that text may have
+		if _, err := m.ParseMember(text); err == nil {
 			t.Errorf("a list of %s was taken", one)
 		}
 		end()
@@ -194,17 +205,17 @@ func TestNames(t *testing.T) {
 		kind string // "": it is of no generation
 		g    int64
 	}{
-		{"generation.1", generationName, 1}, {"pending.12", pendingName, 12}, {"generation.9007199254740992", generationName, 1 << 53},
+		{"generation.1", store.GenerationName, 1}, {"pending.12", store.PendingName, 12}, {"generation.9007199254740992", store.GenerationName, 1 << 53},
 		{"manifest.1.json", "", 0}, {"generation.3.json", "", 0}, {"generation.0", "", 0}, {"pending.-1", "", 0}, {"pending.01", "", 0},
 		{"generation.9007199254740993", "", 0}, {"generation", "", 0}, {"replaced", "", 0},
 	} {
-		kind, g, ok := nameOf(x.name)
+		kind, g, ok := store.NameOf(x.name)
 		if ok != (x.kind != "") || ok && (kind != x.kind || g != x.g) {
 			t.Errorf("%s: %q, generation %d, %v", x.name, kind, g, ok)
 		}
 	}
 	for name, want := range map[string]bool{"tmp-parity": true, ".volley-x": true, "generation.1": false, "replaced": false} {
-		if leftover(name) != want {
+		if store.Leftover(name) != want {
 			t.Errorf("%s is left over: %v", name, !want)
 		}
 	}
@@ -219,22 +230,22 @@ func TestPack(t *testing.T) {
 		names = fmt.Appendf(names, `{"path":"some/directory/%06d","type":"file","mode":420,"mtime":17%08d,"size":%d},`, i, i*i, i%77)
 	}
 	for _, text := range [][]byte{nil, []byte("[]"), names, bytes.Repeat([]byte("a"), 1<<20)} {
-		record := pack(text)
-		if is, err := unpack(record); err != nil || !bytes.Equal(is, text) || len(text) > mostPacked*len(record) {
+		record := store.Pack(text)
+		if is, err := store.Unpack(record); err != nil || !bytes.Equal(is, text) || len(text) > store.MostPacked*len(record) {
 			t.Errorf("%d bytes, %d compressed: %v", len(text), len(record), err)
 		}
 	}
-	if n := len(pack(names)); n > len(names)/4 {
+	if n := len(store.Pack(names)); n > len(names)/4 {
 		t.Errorf("%d bytes are compressed to %d", len(names), n)
 	}
 	var b bytes.Buffer
 	z := gzip.NewWriter(&b)
 	z.Write(make([]byte, 1<<20))
 	must(t, z.Close())
-	record, damaged := pack(names), pack(names)
+	record, damaged := store.Pack(names), store.Pack(names)
 	damaged[len(damaged)/2] ^= 1
 	for want, record := range map[string][]byte{"have a text of more than": b.Bytes(), "unexpected EOF": record[:len(record)-1], "invalid header": []byte("[] and more"), "gzip: invalid checksum": damaged} {
-		if _, err := unpack(record); err == nil || !strings.Contains(err.Error(), want) && want != "gzip: invalid checksum" {
+		if _, err := store.Unpack(record); err == nil || !strings.Contains(err.Error(), want) && want != "gzip: invalid checksum" {
 			t.Errorf("%v: want %q", err, want)
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"volley/group/internal/store"
 	"volley/internal/disk"
 	"volley/internal/disk/disktest"
 	"volley/transport"
@@ -209,7 +210,7 @@ func TestRecoverMeanwhile(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), x.want) {
 			t.Errorf("%s: %v: want %q", x.what, err, x.want)
 		}
-		if slices.ContainsFunc(w.meta(1), leftover) {
+		if slices.ContainsFunc(w.meta(1), store.Leftover) {
 			t.Errorf("%s: %q is left", x.what, w.meta(1))
 		}
 		if x.what == "the sources" { // now too much is damaged
@@ -430,7 +431,7 @@ func TestTooMuch(t *testing.T) {
 	w := newWorld(4, 1, Striped)
 	for n, dir := range w.dirs { // a file in each of three chunks, and in two rows
 		for i := range 6 {
-			w.WriteFile(fmt.Sprint(dir, "/part", i), bytes.Repeat([]byte{byte(n + i), 7, 9}, usualBlock/3), 0o600)
+			w.WriteFile(fmt.Sprint(dir, "/part", i), bytes.Repeat([]byte{byte(n + i), 7, 9}, store.UsualBlock/3), 0o600)
 		}
 	}
 	must(t, w.protect())
@@ -512,7 +513,7 @@ func TestLoad(t *testing.T) {
 			t.Errorf("%q: %v, %v: want %v", name, info.Mode(), err, want)
 		}
 	}
-	if is := (&node{given: "/n1"}).path("sub/x"); is != "/n1/sub/x" {
+	if is := (&store.Node{Given: "/n1"}).Path("sub/x"); is != "/n1/sub/x" {
 		t.Errorf("a file of a node that is not open is %s", is)
 	}
 	text := contentOf(w, "/n1/.volley/generation.1/manifest.json")
@@ -524,9 +525,9 @@ func TestLoad(t *testing.T) {
 	w.Remove("/n1/.volley/generation.1/record.0")
 	d, err := w.Process().Open("/n1")
 	must(t, err)
-	s := (&node{index: 1, given: "/n1", dir: d}).load(nil, 2)
+	s := (&store.Node{Index: 1, Given: "/n1", Dir: d}).Load(nil, 2)
 	if len(s.Held) != 1 || !s.Held[0].Committed || s.Held[0].Complete || !slices.Equal(s.Held[0].Records, []int{0}) || s.Held[0].Bytes != int64(len(text)) || s.Held[0].Root != disk.Sum([]byte(text)) ||
-		!slices.Equal(s.Left, []string{"pending.1", "tmp-stage"}) || !s.interrupted() || !slices.Equal(s.Numbers, []int64{1, 7}) || s.Node != 1 || s.Lost || !s.Files || len(s.Bad) != 1 || s.Bad[0] != "/n1/.volley/pending.7/manifest.json: generation: 1" || !slices.Equal(s.Unknown, []unknown{{Generation: 7, Why: "generation: 1"}}) {
+		!slices.Equal(s.Left, []string{"pending.1", "tmp-stage"}) || !s.Interrupted() || !slices.Equal(s.Numbers, []int64{1, 7}) || s.Node != 1 || s.Lost || !s.Files || len(s.Bad) != 1 || s.Bad[0] != "/n1/.volley/pending.7/manifest.json: generation: 1" || !slices.Equal(s.Unknown, []store.Unknown{{Generation: 7, Why: "generation: 1"}}) {
 		t.Errorf("%+v", s)
 	}
 }
@@ -535,7 +536,7 @@ func TestLoad(t *testing.T) {
 // owner, a mode or a time, at each of the calls that do: these go to nothing else.
 func TestRecoverSwapped(t *testing.T) {
 	t.Parallel()
-	const stage = "/n1/.volley/" + stageName
+	const stage = "/n1/.volley/" + store.StageName
 	before := newWorld(3, 1, Striped)
 	must(t, before.protect())
 	before.MkdirAll("/n1/theirs/dir", 0o711)

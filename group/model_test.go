@@ -10,10 +10,13 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"volley/group/internal/tree"
 
 	"pgregory.net/rapid"
 
+	"volley/group/internal/content"
+	"volley/group/internal/decide"
+	"volley/group/internal/store"
+	"volley/group/internal/tree"
 	"volley/internal/disk"
 	"volley/internal/disk/disktest"
 )
@@ -22,14 +25,14 @@ import (
 // made.
 type model struct {
 	*world
-	t        *rapid.T
-	attempts map[int64][][]string // trees when a generation was being made
-	current                       // in force for certain: a verb has said so
-	rot      map[string]bool      // contents that nobody wrote
-	copies   []string             // of nodes, from before
-	steps    []string
-	twice    bool // two runs at once
-	spoilt   bool // something has rotted since protect has last read all
+	t             *rapid.T
+	attempts      map[int64][][]string // trees when a generation was being made
+	store.Current                      // in force for certain: a verb has said so
+	rot           map[string]bool      // contents that nobody wrote
+	copies        []string             // of nodes, from before
+	steps         []string
+	twice         bool // two runs at once
+	spoilt        bool // something has rotted since protect has last read all
 }
 
 // TestModel lets users and runs do what they do, in any order, and interrupts the runs. What
@@ -278,29 +281,29 @@ func (m *model) run(verb string, p *disktest.Process) (g int64, done bool, err e
 // attempt notes what the next generations are of.
 func (m *model) attempt() {
 	newest, _ := m.decided()
-	for g := newest.newest + 1; g <= newest.newest+2; g++ {
+	for g := newest.Newest + 1; g <= newest.Newest+2; g++ {
 		m.attempts[g] = append(m.attempts[g], m.trees())
 	}
 }
 
 // look looks at the nodes.
-func (m *model) look() ([]*state, []*node) {
+func (m *model) look() ([]*store.State, []*store.Node) {
 	p := m.Machine.Process()
 	defer p.Kill()
-	var states []*state
-	var nodes []*node
+	var states []*store.State
+	var nodes []*store.Node
 	for n, dir := range m.dirs {
-		x := &node{index: n, given: dir}
-		x.dir, _ = p.Open(dir)
-		states, nodes = append(states, x.load(nil, len(m.dirs))), append(nodes, x)
+		x := &store.Node{Index: n, Given: dir}
+		x.Dir, _ = p.Open(dir)
+		states, nodes = append(states, x.Load(nil, len(m.dirs))), append(nodes, x)
 	}
 	return states, nodes
 }
 
 // decided returns the generation in force.
-func (m *model) decided() (current, error) {
+func (m *model) decided() (store.Current, error) {
 	states, _ := m.look()
-	return decide(states, "")
+	return decide.Decide(states, "")
 }
 
 // verb runs a verb, with an accident or without, and checks what it did.
@@ -325,7 +328,7 @@ func (m *model) verb(verb string, x *accident) {
 
 	// What is the user's stays.
 	for n := range m.dirs {
-		if slices.Contains(metaBefore[n], stageName) && strings.HasPrefix(name, "cut") {
+		if slices.Contains(metaBefore[n], store.StageName) && strings.HasPrefix(name, "cut") {
 			continue // a recovery that did not end has made nothing last
 		}
 		if verb != "recover" && (x == nil || !strings.Contains(x.name, "recover")) {
@@ -353,19 +356,19 @@ func (m *model) verb(verb string, x *accident) {
 				m.fail("%v", wrong)
 			}
 			for _, name := range m.metas()[n] {
-				if !slices.Contains(metaBefore[n], name) && !strings.HasPrefix(name, generationName) {
+				if !slices.Contains(metaBefore[n], name) && !strings.HasPrefix(name, store.GenerationName) {
 					m.fail("refused: node %d has %s now", n, name)
 				}
 			}
 		}
-		if wasErr == nil && (nowErr != nil || wasIn.root != now.root) {
-			m.fail("refused: generation %d was in force, and is %d, %v", wasIn.generation, now.generation, nowErr)
+		if wasErr == nil && (nowErr != nil || wasIn.Root != now.Root) {
+			m.fail("refused: generation %d was in force, and is %d, %v", wasIn.Generation, now.Generation, nowErr)
 		}
 	case err != nil && x == nil:
 		m.fail("nothing has gone wrong")
 	case err == nil && verb == "protect":
-		if nowErr != nil || now.generation < g {
-			m.fail("generation %d was protected, and %d is in force, %v", g, now.generation, nowErr)
+		if nowErr != nil || now.Generation < g {
+			m.fail("generation %d was protected, and %d is in force, %v", g, now.Generation, nowErr)
 		}
 		if x == nil || !strings.Contains(x.name, "another") {
 			if wrong := m.tidy(g); wrong != nil {
@@ -377,20 +380,20 @@ func (m *model) verb(verb string, x *accident) {
 		}
 		m.spoilt = false
 		m.attempts = map[int64][][]string{g: {m.trees()}}
-		m.current = now // of another group, where nothing was left of the one before
+		m.Current = now // of another group, where nothing was left of the one before
 	}
-	if verb == "verify" && err == nil && x == nil && m.generation > 0 && g == m.generation {
+	if verb == "verify" && err == nil && x == nil && m.Generation > 0 && g == m.Generation {
 		whole := !slices.Contains(healthy, false)
-		if done && !whole || whole && !done && len(m.attempts[m.generation]) == 1 { // else it may be of another attempt
+		if done && !whole || whole && !done && len(m.attempts[m.Generation]) == 1 { // else it may be of another attempt
 			m.fail("verify says whole: %v; healthy are %v", done, healthy)
 		}
 	}
-	if nowErr == nil && now.generation > 0 && (now.root != m.root) {
-		if m.generation > 0 && now.generation < m.generation && m.few() {
-			m.fail("generation %d is in force after %d", now.generation, m.generation)
+	if nowErr == nil && now.Generation > 0 && (now.Root != m.Root) {
+		if m.Generation > 0 && now.Generation < m.Generation && m.few() {
+			m.fail("generation %d is in force after %d", now.Generation, m.Generation)
 		}
-		if now.generation > m.generation || !m.few() { // or of another group, begun when too much of this was lost
-			m.current = now
+		if now.Generation > m.Generation || !m.few() { // or of another group, begun when too much of this was lost
+			m.Current = now
 		}
 	}
 }
@@ -413,9 +416,9 @@ func (m *model) contents() []map[string]string {
 			is, _ := m.ReadFile(name)
 			of[disk.Sum(is)] = name
 		}
-		for name, line := range lines(m.Tree(dir + "/" + tree.MetaName + "/" + replacedName)) {
+		for name, line := range lines(m.Tree(dir + "/" + tree.MetaName + "/" + store.ReplacedName)) {
 			if strings.HasPrefix(line, "-") {
-				name = dir + "/" + tree.MetaName + "/" + replacedName + "/" + name
+				name = dir + "/" + tree.MetaName + "/" + store.ReplacedName + "/" + name
 				is, _ := m.ReadFile(name)
 				of[disk.Sum(is)] = name
 			}
@@ -428,12 +431,12 @@ func (m *model) contents() []map[string]string {
 // healthy reports which nodes have all that the generation in force for certain asks of them.
 func (m *model) healthy() []bool {
 	list := make([]bool, len(m.dirs))
-	if m.generation == 0 {
+	if m.Generation == 0 {
 		return list
 	}
 	states, nodes := m.look()
 	for n := range list {
-		list[n] = slices.ContainsFunc(m.attempts[m.generation], func(trees []string) bool { return hasAll(lines(trees[n]), lines(m.tree(n))) }) && m.hasMeta(states[n], nodes[n], m.current)
+		list[n] = slices.ContainsFunc(m.attempts[m.Generation], func(trees []string) bool { return hasAll(lines(trees[n]), lines(m.tree(n))) }) && m.hasMeta(states[n], nodes[n], m.Current)
 	}
 	return list
 }
@@ -473,29 +476,29 @@ func hasAll(want, is map[string]string) bool {
 }
 
 // hasMeta reports whether a node has parity and all records of a generation.
-func (m *model) hasMeta(s *state, x *node, c current) bool {
-	n := x.index
-	h := s.of(c)
+func (m *model) hasMeta(s *store.State, x *store.Node, c store.Current) bool {
+	n := x.Index
+	h := s.Of(c)
 	if h == nil || !h.Complete || s.Node != n {
 		return false
 	}
 	p := m.Machine.Process()
 	defer p.Kill()
-	x.dir, _ = p.Open(x.given)
-	l := x.held[c.generation]
-	_, text, err := x.read(l, l.manifest.recordFilesAt(n)[0])
+	x.Dir, _ = p.Open(x.Given)
+	l := x.Held[c.Generation]
+	_, text, err := x.Read(l, l.Manifest.RecordFilesAt(n)[0])
 	if err != nil {
 		return false
 	}
-	member, err := l.manifest.decodeMember(text)
+	member, err := l.Manifest.DecodeMember(text)
 	if err != nil {
 		return false
 	}
-	parity, err := x.openParity(c.generation)
+	parity, err := x.OpenParity(c.Generation)
 	if err != nil {
 		return false
 	}
-	bad, err := l.manifest.compareParity(m.t.Context(), parity, member, nil)
+	bad, err := content.CompareParity(l.Manifest, m.t.Context(), parity, member, nil)
 	return err == nil && !slices.ContainsFunc(bad, func(rows []int) bool { return len(rows) > 0 })
 }
 
@@ -513,7 +516,7 @@ func (m *model) few() bool {
 // safe checks that everything comes back when all nodes are lost that are not as they were,
 // and some more, as many as R allows.
 func (m *model) safe() {
-	if m.generation == 0 || !m.few() {
+	if m.Generation == 0 || !m.few() {
 		return
 	}
 	var bad, good []int
@@ -532,7 +535,7 @@ func (m *model) safe() {
 	c.lose(len(m.steps), bad...)
 	r, err := c.recoverBy(c.Process(), RecoverOptions{})
 	if err != nil || r.Left != nil {
-		m.fail("generation %d, lost %v: %+v, %v", m.generation, bad, r, err)
+		m.fail("generation %d, lost %v: %+v, %v", m.Generation, bad, r, err)
 	}
 	var wrong error
 	for _, trees := range m.attempts[r.Generation] {
@@ -545,7 +548,7 @@ func (m *model) safe() {
 		}
 	}
 	if wrong != nil || m.attempts[r.Generation] == nil {
-		m.fail("generation %d, then %d, lost %v: %v", m.generation, r.Generation, bad, wrong)
+		m.fail("generation %d, then %d, lost %v: %v", m.Generation, r.Generation, bad, wrong)
 	}
 }
 

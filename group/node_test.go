@@ -8,6 +8,7 @@ import (
 	"syscall"
 	"testing"
 
+	"volley/group/internal/store"
 	"volley/internal/disk"
 )
 
@@ -26,11 +27,11 @@ func (d unopenable) Open(path string) (disk.Dir, error) {
 func TestMadeInVain(t *testing.T) {
 	t.Parallel()
 	parent := filepath.Join(t.TempDir(), "a")
-	n := &node{given: filepath.Join(parent, "b")}
-	if err := n.open(unopenable{disk.OS}, access{writes: true, makes: true}, disk.HolderOf("recover", "")); !errors.Is(err, syscall.EMFILE) {
+	n := &store.Node{Given: filepath.Join(parent, "b")}
+	if err := n.Open(unopenable{disk.OS}, store.Access{Writes: true, Makes: true}, disk.HolderOf("recover", "")); !errors.Is(err, syscall.EMFILE) {
 		t.Error(err)
 	}
-	n.close()
+	n.Close()
 	if _, err := os.Lstat(parent); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("it is left: %v", err)
 	}

@@ -9,9 +9,11 @@ import (
 	"strings"
 	"testing"
 	"time"
-	"volley/group/internal/tree"
 
 	"volley"
+	"volley/group/internal/content"
+	"volley/group/internal/store"
+	"volley/group/internal/tree"
 	"volley/internal/disk"
 	"volley/sim"
 	"volley/transport/local"
@@ -20,9 +22,9 @@ import (
 // TestHere returns the error of the first node that has one.
 func TestHere(t *testing.T) {
 	t.Parallel()
-	s := &session{nodes: make([]*node, 3)}
+	s := &session{nodes: make([]*store.Node, 3)}
 	for range 1000 {
-		if err := s.here(func(i int, _ *node) error { return []error{nil, fs.ErrExist, fs.ErrClosed}[i] }); err != fs.ErrExist {
+		if err := s.here(func(i int, _ *store.Node) error { return []error{nil, fs.ErrExist, fs.ErrClosed}[i] }); err != fs.ErrExist {
 			t.Fatalf("the error is %v", err)
 		}
 	}
@@ -47,7 +49,7 @@ func TestDefaults(t *testing.T) {
 // TestTraffic adds runs up.
 func TestTraffic(t *testing.T) {
 	t.Parallel()
-	s := &session{nodes: make([]*node, 3)}
+	s := &session{nodes: make([]*store.Node, 3)}
 	sum := s.traffic()
 	sum.add(&Traffic{Plan: "one", C1: 1, C2Bytes: 2, TotalBytes: 3, Seconds: 4, sent: []int64{5, 6}})
 	sum.add(&Traffic{Plan: "two", C1: 10, C2Bytes: 20, TotalBytes: 30, Seconds: 40, sent: []int64{70, 50, 1}})
@@ -131,7 +133,7 @@ func TestRepairing(t *testing.T) {
 	}{{4, 2, Full, 64}, {20, 2, Full, mostPieces}, {4, 2, Striped, 64}, {2, 1, Striped, 32}} {
 		c, err := newCode(x.k, x.r, x.layout, Cauchy)
 		must(t, err)
-		lost := map[symbol]bool{{1, false, 0}: true}
+		lost := map[content.Symbol]bool{{Node: 1, Parity: false, Index: 0}: true}
 		r, beyond, err := c.repairing(lost, lost)
 		if err != nil || beyond != nil || r.problem.Pieces != x.pieces || len(r.outputs[1]) != 1 {
 			t.Errorf("%+v: %+v, %v, %v", x, r, beyond, err)
@@ -139,8 +141,8 @@ func TestRepairing(t *testing.T) {
 	}
 	c, err := newCode(4, 1, Striped, Cauchy)
 	must(t, err)
-	lost := map[symbol]bool{{0, false, 0}: true, {0, true, 0}: true, {1, false, 0}: true, {1, false, 1}: true, {1, false, 2}: true, {1, true, 0}: true}
-	r, beyond, err := c.repairing(lost, map[symbol]bool{{0, false, 0}: true, {1, true, 0}: true})
+	lost := map[content.Symbol]bool{{Node: 0, Parity: false, Index: 0}: true, {Node: 0, Parity: true, Index: 0}: true, {Node: 1, Parity: false, Index: 0}: true, {Node: 1, Parity: false, Index: 1}: true, {Node: 1, Parity: false, Index: 2}: true, {Node: 1, Parity: true, Index: 0}: true}
+	r, beyond, err := c.repairing(lost, map[content.Symbol]bool{{Node: 0, Parity: false, Index: 0}: true, {Node: 1, Parity: true, Index: 0}: true})
 	if err != nil || len(beyond)+len(r.outputs[0])+len(r.outputs[1]) != 2 || len(beyond) == 0 {
 		t.Errorf("%v beyond, %+v, %v", beyond, r, err)
 	}
@@ -156,10 +158,10 @@ func TestRepairLoad(t *testing.T) {
 	}{{16, 4, 1, "1.00"}, {16, 4, 2, "1.00"}, {16, 4, 4, "1.23"}, {64, 8, 4, "1.00"}, {16, 8, 8, "1.44"}} {
 		c, err := newCode(x.k, x.r, Striped, Cauchy)
 		must(t, err)
-		lost := map[symbol]bool{}
+		lost := map[content.Symbol]bool{}
 		for _, w := range c.words {
 			for _, s := range slices.Concat(w.data, w.parity) {
-				if s.node*x.f%x.k < x.f { // nodes apart from each other
+				if s.Node*x.f%x.k < x.f { // nodes apart from each other
 					lost[s] = true
 				}
 			}
@@ -196,10 +198,10 @@ func TestForeign(t *testing.T) {
 		there, match int
 		want         bool
 	}{{0, 0, false}, {1, 0, true}, {1, 1, false}, {2, 1, false}, {3, 1, true}, {4, 2, false}, {5, 2, true}, {8, 4, false}, {9, 4, true}} {
-		c, m := &condition{listing: &tree.Listing{}}, &Member{Entries: []*tree.Entry{{Path: "a", Type: tree.TypeDir}, file("z", 3)}}
+		c, m := &content.Condition{Listing: &tree.Listing{}}, &Member{Entries: []*tree.Entry{{Path: "a", Type: tree.TypeDir}, file("z", 3)}}
 		for i := range x.there {
 			e := file(fmt.Sprint("f", i), 3)
-			c.listing.Entries = append(c.listing.Entries, e)
+			c.Listing.Entries = append(c.Listing.Entries, e)
 			switch {
 			case i < x.match:
 				m.Entries = append(m.Entries, e)
@@ -207,27 +209,27 @@ func TestForeign(t *testing.T) {
 				m.Entries = append(m.Entries, file(fmt.Sprint("f", i), 4))
 			}
 		}
-		is := &compared{files: map[tree.Name]bool{}}
+		is := &content.Compared{Files: map[tree.Name]bool{}}
 		for _, y := range []struct {
-			state *state
+			state *store.State
 			may   bool
 		}{
-			{&state{Dir: "/n0", Node: -1, Files: true}, true},
-			{&state{Dir: "/n0", Node: 0, Files: true}, false},
-			{&state{Dir: "/n0", Node: -1}, false},
-			{&state{Dir: "/n0", Node: -1, Files: true, Held: make([]held, 1)}, false},
+			{&store.State{Dir: "/n0", Node: -1, Files: true}, true},
+			{&store.State{Dir: "/n0", Node: 0, Files: true}, false},
+			{&store.State{Dir: "/n0", Node: -1}, false},
+			{&store.State{Dir: "/n0", Node: -1, Files: true, Held: make([]store.Held, 1)}, false},
 		} {
-			s := &session{states: []*state{y.state, {Dir: "/n1"}}}
+			s := &session{states: []*store.State{y.state, {Dir: "/n1"}}}
 			c.Foreign = false
-			if s.foreign(&node{}, m, c, is); c.Foreign != (x.want && y.may) {
+			if s.foreign(&store.Node{}, m, c, is); c.Foreign != (x.want && y.may) {
 				t.Errorf("%d files, %d of them the node's, %+v: foreign %v", x.there, x.match, y.state, c.Foreign)
 			}
 		}
 		// What has the length and another content does not count.
 		if x.match > 0 {
-			s := &session{states: []*state{{Node: -1, Files: true}}}
-			is.files["f0"] = true
-			if s.foreign(&node{}, m, c, is); c.Foreign != (2*(x.match-1) < x.there) {
+			s := &session{states: []*store.State{{Node: -1, Files: true}}}
+			is.Files["f0"] = true
+			if s.foreign(&store.Node{}, m, c, is); c.Foreign != (2*(x.match-1) < x.there) {
 				t.Errorf("%d files, %d of them the node's but for one: foreign %v", x.there, x.match, c.Foreign)
 			}
 		}
@@ -271,9 +273,9 @@ func TestModes(t *testing.T) {
 // TestEarlierMember looks for what a node had in a generation of fewer nodes: nothing.
 func TestEarlierMember(t *testing.T) {
 	t.Parallel()
-	n := &node{index: 3, held: map[int64]*loaded{1: {node: -1, manifest: &Manifest{Generation: 1, Nodes: 3}}}}
-	s := &session{current: current{generation: 2}, states: make([]*state, 4)}
-	s.states[3] = &state{Held: []held{{Generation: 1, Committed: true}}}
+	n := &store.Node{Index: 3, Held: map[int64]*store.Loaded{1: {Node: -1, Manifest: &Manifest{Generation: 1, Nodes: 3}}}}
+	s := &session{Current: store.Current{Generation: 2}, states: make([]*store.State, 4)}
+	s.states[3] = &store.State{Held: []store.Held{{Generation: 1, Committed: true}}}
 	if is, x, err := s.compareStale(t.Context(), n); is != nil || x != nil || err != nil {
 		t.Errorf("%+v, %+v, %v", is, x, err)
 	}
@@ -286,9 +288,9 @@ func TestWindows(t *testing.T) {
 	for _, layout := range []string{Full, Striped} {
 		w := newWorld(4, 2, layout)
 		rows := 5
-		row := 2 * usualBlock
+		row := 2 * store.UsualBlock
 		if layout == Full {
-			row = usualBlock
+			row = store.UsualBlock
 		}
 		for n, dir := range w.dirs {
 			w.RemoveAll(dir)
@@ -324,7 +326,7 @@ func TestWindows(t *testing.T) {
 // TestDeletedSome finds the one node of some that has lost most.
 func TestDeletedSome(t *testing.T) {
 	t.Parallel()
-	s := &session{k: 3, t: local.New(1)[0], states: []*state{{Dir: "a"}, {Dir: "b"}, {Dir: "c"}}}
+	s := &session{k: 3, t: local.New(1)[0], states: []*store.State{{Dir: "a"}, {Dir: "b"}, {Dir: "c"}}}
 	for n, x := range s.states {
 		found := make([]scanned, 3)
 		found[n].Left = shrinkage{Were: 10, Files: 1, Deleted: 9, First: []string{"f"}, Less: true}

@@ -7,9 +7,11 @@ import (
 	"fmt"
 	"slices"
 	"sort"
-	"volley/group/internal/tree"
 
 	"volley/executor"
+	"volley/group/internal/content"
+	"volley/group/internal/store"
+	"volley/group/internal/tree"
 	"volley/verify"
 )
 
@@ -35,7 +37,7 @@ type pass struct {
 type earlierData struct {
 	m       *Manifest
 	member  *Member
-	list    []segment
+	list    []store.Segment
 	next    int // of the list
 	files   tree.Extents
 	entries map[tree.Name]*tree.Entry
@@ -49,10 +51,10 @@ func (s *session) newPass(m *Manifest, works []*work) (*pass, error) {
 		return nil, err
 	}
 	for _, n := range works {
-		n.sums = newSums(m, n.data.Extents)
-		n.member.Parity = make([]byte, m.rows()*m.ParityChunks*digestBytes[m.Digest])
+		n.sums = content.NewSums(m, n.data.Extents)
+		n.member.Parity = make([]byte, m.Rows()*m.ParityChunks*store.DigestBytes[m.Digest])
 	}
-	return &pass{s: s, m: m, code: c, works: works, follows: m.keeps(s.manifest), check: s.newCheck(c, m.ChunkBytes), read: make([]int64, len(works)), traffic: s.traffic()}, nil
+	return &pass{s: s, m: m, code: c, works: works, follows: m.Keeps(s.manifest), check: s.newCheck(c, m.ChunkBytes), read: make([]int64, len(works)), traffic: s.traffic()}, nil
 }
 
 // open opens the files that parity is written to and, where it can be kept, read from. They are to be closed after an
@@ -61,7 +63,7 @@ func (p *pass) open(o *ProtectOptions) error {
 	p.full = p.s.readsAll(o)
 	for _, n := range p.works {
 		n.force = o.Force
-		f, err := n.begin(p.m.Generation)
+		f, err := n.Begin(p.m.Generation)
 		if err != nil {
 			return err
 		}
@@ -71,15 +73,15 @@ func (p *pass) open(o *ProtectOptions) error {
 			return err
 		}
 		n.begun = info.ModTime()
-		if err := f.Truncate(p.m.parityBytes()); err != nil {
+		if err := f.Truncate(p.m.ParityBytes()); err != nil {
 			return err
 		}
-		if p.s.members[n.index] == nil {
+		if p.s.members[n.Index] == nil {
 			continue
 		}
-		n.earlier = p.s.earlier(n.node)
+		n.earlier = p.s.earlier(n.Node)
 		if p.follows {
-			if n.kept, err = n.openParity(p.s.generation); err != nil {
+			if n.kept, err = n.OpenParity(p.s.Generation); err != nil {
 				n.kept = nil // all of it is made anew
 			}
 		}
@@ -90,14 +92,14 @@ func (p *pass) open(o *ProtectOptions) error {
 // readsAll reports whether a run is to read what has not changed: it was asked to, may find rot that it is to protect, or
 // gives a key to what nobody has vouched for.
 func (s *session) readsAll(o *ProtectOptions) bool {
-	return o.Full || o.Force || s.manifest != nil && (s.manifest.mac == "") != (len(s.Key) == 0)
+	return o.Full || o.Force || s.manifest != nil && (s.manifest.Mac == "") != (len(s.Key) == 0)
 }
 
 // earlier returns what a node had in the generation in force.
-func (s *session) earlier(n *node) *earlierData {
-	x := s.members[n.index]
+func (s *session) earlier(n *store.Node) *earlierData {
+	x := s.members[n.Index]
 	e := &earlierData{m: s.manifest, member: x, files: tree.ExtentsOf(x.Entries), entries: map[tree.Name]*tree.Entry{}, times: map[[3]int64][]*tree.Entry{}, found: map[tree.Name]bool{}}
-	e.list = s.manifest.segments(e.files)
+	e.list = s.manifest.SegmentsOf(e.files)
 	for _, was := range x.Entries {
 		e.entries[was.Path] = was
 		if key := [3]int64{was.Size, was.Seconds, was.Nanoseconds}; was.Type == tree.TypeFile && was.Size > 0 && !was.Torn {
@@ -124,7 +126,7 @@ func (n *work) were(now *tree.Entry) (list []*tree.Entry) {
 		return []*tree.Entry{was}
 	}
 	alike := n.earlier.times[[3]int64{now.Size, now.Seconds, now.Nanoseconds}]
-	if now.Nanoseconds == 0 || len(alike) > mostAlike {
+	if now.Nanoseconds == 0 || len(alike) > content.MostAlike {
 		return nil
 	}
 	for _, was := range alike {
@@ -141,7 +143,7 @@ func (n *work) rotten(ctx context.Context, now *tree.Entry, were []*tree.Entry) 
 		return nil
 	}
 	for _, was := range were {
-		same, err := n.earlier.m.holds(ctx, n.dir, now.Path, n.earlier.member, n.earlier.list, was)
+		same, err := content.HoldsFile(n.earlier.m, ctx, n.Dir, now.Path, n.earlier.member, n.earlier.list, was)
 		if err != nil && (ctx.Err() != nil || !n.meanwhile(now)) {
 			return err
 		}
@@ -152,7 +154,7 @@ func (n *work) rotten(ctx context.Context, now *tree.Entry, were []*tree.Entry) 
 	if n.meanwhile(now) {
 		return nil
 	}
-	return &InputError{Way: WayForce, Err: errDamaged(tree.JoinPath(n.given, now.Path), tree.JoinPath(n.given, were[0].Path))}
+	return &InputError{Way: WayForce, Err: content.ErrDamaged(tree.JoinPath(n.Given, now.Path), tree.JoinPath(n.Given, were[0].Path))}
 }
 
 // compareMoved compares files that have the length and time that they had, under this name or another, and that are cut
@@ -196,10 +198,10 @@ func (n *work) compareCut(ctx context.Context, m *Manifest) error {
 	for _, is := range n.data.Extents {
 		now[is.Offset] = is
 	}
-	first := sort.Search(len(e.list), func(j int) bool { return e.list[j].row >= row })
-	for j := first; j < len(e.list) && e.list[j].row == row; j++ {
+	first := sort.Search(len(e.list), func(j int) bool { return e.list[j].Row >= row })
+	for j := first; j < len(e.list) && e.list[j].Row == row; j++ {
 		g := e.list[j]
-		was := e.files[g.file]
+		was := e.files[g.File]
 		is := now[was.Offset]
 		if is == nil {
 			continue
@@ -208,8 +210,8 @@ func (n *work) compareCut(ctx context.Context, m *Manifest) error {
 		if !slices.Contains(were, was) {
 			continue
 		}
-		_, err := n.data.ReadAt(block[:g.n], g.at)
-		if err == nil && !m.sameDigest(block[:g.n], e.member.Segments, j) {
+		_, err := n.data.ReadAt(block[:g.N], g.At)
+		if err == nil && !m.SameDigest(block[:g.N], e.member.Segments, j) {
 			err = n.rotten(ctx, is, were)
 		}
 		if err != nil {
@@ -231,10 +233,10 @@ func (p *pass) run(ctx context.Context) error {
 func (p *pass) readAndCode(ctx context.Context, rows []int) error {
 	bytes := int64(0)
 	for i, n := range p.works {
-		for _, g := range n.sums.list {
-			if _, read := slices.BinarySearch(rows, g.row); read {
-				p.read[i] += g.n
-				bytes += g.n
+		for _, g := range n.sums.List {
+			if _, read := slices.BinarySearch(rows, g.Row); read {
+				p.read[i] += g.N
+				bytes += g.N
 			}
 		}
 	}
@@ -242,35 +244,35 @@ func (p *pass) readAndCode(ctx context.Context, rows []int) error {
 		return p.works[i].readRows(ctx, w, p.check.data[i])
 	}, p.window)
 	for _, n := range p.works {
-		n.member.Segments = n.sums.digests
+		n.member.Segments = n.sums.Digests
 	}
 	return err
 }
 
 func (p *pass) window(ctx context.Context, windows []*window) error {
-	s, m, here := p.s, p.m, p.s.nodes[0].index
-	b := blocks{m, windows[0].rows}
+	s, m, here := p.s, p.m, p.s.nodes[0].Index
+	b := content.Blocks{M: m, Rows: windows[0].rows}
 	if p.follows {
 		var err error
-		if b.rows, err = p.changed(ctx, windows); err != nil {
+		if b.Rows, err = p.changed(ctx, windows); err != nil {
 			return err
 		}
 	}
-	if p.coded = append(p.coded, b.rows...); len(b.rows) > 0 {
-		r, err := p.code.making(ctx, &s.Options, b.bytes())
+	if p.coded = append(p.coded, b.Rows...); len(b.Rows) > 0 {
+		r, err := p.code.making(ctx, &s.Options, b.Bytes())
 		if err != nil {
 			return err
 		}
-		t, err := s.repair(ctx, r, b, func(x symbol) executor.Input {
-			w := windows[x.node-here]
-			return w.input(w.data, x.index, b)
-		}, func(x symbol) executor.Output { return windows[x.node-here].output(x.index, b) })
+		t, err := s.repair(ctx, r, b, func(x content.Symbol) executor.Input {
+			w := windows[x.Node-here]
+			return w.input(w.data, x.Index, b)
+		}, func(x content.Symbol) executor.Output { return windows[x.Node-here].output(x.Index, b) })
 		if err != nil {
 			return err
 		}
 		p.traffic.add(t)
 	}
-	return s.here(func(i int, _ *node) error { return p.works[i].store(windows[i], b.rows, p.check.parity[i]) })
+	return s.here(func(i int, _ *store.Node) error { return p.works[i].store(windows[i], b.Rows, p.check.parity[i]) })
 }
 
 // changed returns which rows of a window are coded: those that are not as they were, or have lost their parity. Of the
@@ -286,7 +288,7 @@ func (p *pass) changed(ctx context.Context, windows []*window) ([]int, error) {
 	}
 	stay := func(row int) bool { _, is := slices.BinarySearch(rows, row); return !is }
 	if slices.ContainsFunc(windows[0].rows, stay) {
-		lost, err := p.union(collect(ctx, p.s, func(_ context.Context, i int, _ *node) ([]stretch, error) {
+		lost, err := p.union(collect(ctx, p.s, func(_ context.Context, i int, _ *store.Node) ([]stretch, error) {
 			var lost []int
 			for _, row := range windows[i].rows {
 				if stay(row) && !p.works[i].rightParity(windows[i], row) {
@@ -317,16 +319,16 @@ func (n *work) readRows(ctx context.Context, w *window, prints *verify.Fingerpri
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		n.sums.seek(row)
-		before := n.sums.next
+		n.sums.Seek(row)
+		before := n.sums.Next
 		for chunk := range m.DataChunks {
-			block, at := w.block(w.data, row, chunk), m.offsetOf(row, chunk, m.DataChunks)
+			block, at := w.block(w.data, row, chunk), m.OffsetOf(row, chunk, m.DataChunks)
 			if _, err := n.data.ReadAt(block, at); err != nil {
 				return err
 			}
-			n.sums.add(at, block)
+			n.sums.Add(at, block)
 		}
-		n.sums.flush()
+		n.sums.Flush()
 		prints.Add(w.row(w.data, row, m.DataChunks)...)
 		same, err := n.same(ctx, m, row, before)
 		if err != nil {
@@ -343,28 +345,28 @@ func (n *work) readRows(ctx context.Context, w *window, prints *verify.Fingerpri
 // is that of a file that has rotted.
 func (n *work) same(ctx context.Context, m *Manifest, row, before int) (bool, error) {
 	e := n.earlier
-	if e == nil || !m.keeps(e.m) {
+	if e == nil || !m.Keeps(e.m) {
 		return false, nil
 	}
-	for e.next < len(e.list) && e.list[e.next].row < row { // that is not read
+	for e.next < len(e.list) && e.list[e.next].Row < row { // that is not read
 		e.next++
 	}
 	was := e.next
-	for e.next < len(e.list) && e.list[e.next].row == row {
+	for e.next < len(e.list) && e.list[e.next].Row == row {
 		e.next++
 	}
-	_, now := m.block(row)
-	_, then := e.m.block(row)
-	same := row < e.m.rows() && e.next-was == n.sums.next-before && now == then
-	for i := before; i < n.sums.next; i++ {
-		g := n.sums.list[i]
-		file := n.sums.files[g.file]
-		j, _ := slices.BinarySearchFunc(e.list[was:e.next], g.at, func(o segment, at int64) int { return cmp.Compare(o.at, at) })
-		if j += was; j < e.next && e.list[j].at == g.at && e.list[j].n == g.n && bytes.Equal(m.digestOf(e.member.Segments, j), m.digestOf(n.sums.digests, i)) {
+	_, now := m.Block(row)
+	_, then := e.m.Block(row)
+	same := row < e.m.Rows() && e.next-was == n.sums.Next-before && now == then
+	for i := before; i < n.sums.Next; i++ {
+		g := n.sums.List[i]
+		file := n.sums.Files[g.File]
+		j, _ := slices.BinarySearchFunc(e.list[was:e.next], g.At, func(o store.Segment, at int64) int { return cmp.Compare(o.At, at) })
+		if j += was; j < e.next && e.list[j].At == g.At && e.list[j].N == g.N && bytes.Equal(m.DigestOf(e.member.Segments, j), m.DigestOf(n.sums.Digests, i)) {
 			continue
 		}
 		same = false
-		if j == e.next || e.list[j].at != g.at || e.list[j].n != g.n || e.files[e.list[j].file].Offset != file.Offset {
+		if j == e.next || e.list[j].At != g.At || e.list[j].N != g.N || e.files[e.list[j].File].Offset != file.Offset {
 			continue
 		}
 		were := n.were(file)
@@ -375,7 +377,7 @@ func (n *work) same(ctx context.Context, m *Manifest, row, before int) (bool, er
 			return false, err
 		}
 		if len(were) == 1 && !n.force && !n.meanwhile(file) {
-			return false, fmt.Errorf("%s does not hold the same each time it is read: run again, and test the disk and the memory if that fails too", tree.JoinPath(n.given, file.Path))
+			return false, fmt.Errorf("%s does not hold the same each time it is read: run again, and test the disk and the memory if that fails too", tree.JoinPath(n.Given, file.Path))
 		}
 	}
 	return same, nil
@@ -387,7 +389,7 @@ func (n *work) rightParity(w *window, row int) bool {
 		return false
 	}
 	for chunk := range w.m.ParityChunks {
-		if !w.m.readParity(n.kept, n.earlier.member, row, chunk, w.block(w.parity, row, chunk)) {
+		if !content.ReadParity(w.m, n.kept, n.earlier.member, row, chunk, w.block(w.parity, row, chunk)) {
 			return false
 		}
 	}
@@ -397,20 +399,20 @@ func (n *work) rightParity(w *window, row int) bool {
 // store writes the parity of a window: of the rows that were coded, and of those that stay as they were.
 func (n *work) store(w *window, coded []int, prints *verify.Fingerprints) error {
 	m := w.m
-	digests := pairing{m: m}
-	defer digests.flush()
+	digests := store.Pairing{M: m}
+	defer digests.Flush()
 	for _, row := range w.rows {
 		_, is := slices.BinarySearch(coded, row)
 		blocks := w.row(w.parity, row, m.ParityChunks)
 		for chunk, block := range blocks {
-			if _, err := n.parity.WriteAt(block, m.offsetOf(row, chunk, m.ParityChunks)); err != nil {
+			if _, err := n.parity.WriteAt(block, m.OffsetOf(row, chunk, m.ParityChunks)); err != nil {
 				return err
 			}
-			i := m.number(row, chunk, m.ParityChunks)
-			if digest := m.digestOf(n.member.Parity, i); is {
-				digests.add(digest, block)
+			i := m.Number(row, chunk, m.ParityChunks)
+			if digest := m.DigestOf(n.member.Parity, i); is {
+				digests.Add(digest, block)
 			} else {
-				copy(digest, m.digestOf(n.earlier.member.Parity, i))
+				copy(digest, m.DigestOf(n.earlier.member.Parity, i))
 			}
 		}
 		prints.Add(blocks...)

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"volley/group/internal/content"
 	"volley/plan"
 )
 
@@ -59,13 +60,13 @@ func TestPayload(t *testing.T) {
 				t.Errorf("K = %d, R = %d: protect sends %.2f chunks and receives %.2f, redset %.2f", k, r, sent, received, theirs)
 			}
 			for f := 1; f <= r; f++ {
-				bad := map[symbol]bool{}
+				bad := map[content.Symbol]bool{}
 				for n := range f {
 					for i := range c.data {
-						bad[symbol{n * k / f, false, i}] = true
+						bad[content.Symbol{Node: n * k / f, Parity: false, Index: i}] = true
 					}
 					for i := range c.parity {
-						bad[symbol{n * k / f, true, i}] = true
+						bad[content.Symbol{Node: n * k / f, Parity: true, Index: i}] = true
 					}
 				}
 				relay, lost, err := c.repairing(bad, bad)

@@ -9,10 +9,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"volley/group/internal/tree"
 
 	"pgregory.net/rapid"
 
+	"volley/group/internal/content"
+	"volley/group/internal/store"
+	"volley/group/internal/tree"
 	"volley/internal/disk"
 )
 
@@ -76,14 +78,14 @@ func TestPlace(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		list := drawFiles(t, 1)
-		end := tree.Allocate(list, nil, mostChunk)
+		end := tree.Allocate(list, nil, store.MostChunk)
 		apartAndWithin(t, list, end)
 		if total := bytesOf(list); end != total {
 			t.Fatalf("%d bytes take %d", total, end)
 		}
 		// The same again.
 		was := copied(list)
-		if again := tree.Allocate(list, was, mostChunk); again != end || !reflect.DeepEqual(list, was) {
+		if again := tree.Allocate(list, was, store.MostChunk); again != end || !reflect.DeepEqual(list, was) {
 			t.Fatalf("nothing has changed, and %v became %v", was, list)
 		}
 		// One is gone, one grows, one shrinks, one comes, one is renamed.
@@ -101,12 +103,12 @@ func TestPlace(t *testing.T) {
 			list = append(list, file("new", rapid.Int64Range(51, 100).Draw(t, "new")))
 		case 4:
 			list[i].Path = "renamed"
-			if tree.Allocate(list, was, mostChunk); list[i].Offset != was[i].Offset {
+			if tree.Allocate(list, was, store.MostChunk); list[i].Offset != was[i].Offset {
 				t.Fatalf("renamed, and went from %d to %d", was[i].Offset, list[i].Offset)
 			}
 		}
 		before, old := bytesOf(was), end
-		end = tree.Allocate(list, was, mostChunk)
+		end = tree.Allocate(list, was, store.MostChunk)
 		apartAndWithin(t, list, end)
 		total := bytesOf(list)
 		if 2*end > 3*total {
@@ -133,7 +135,7 @@ func TestRoom(t *testing.T) {
 	const mib = 1 << 20
 	for _, x := range []struct{ size, room, now, want int64 }{
 		{20 * mib, 0, 20 * mib, 0}, {20 * mib, 0, 10 * mib, 0}, // has never grown
-		{20 * mib, 0, 20*mib + 10, usualBlock}, {20 * mib, 0, 20*mib + 10_000, 160_000}, {20 * mib, 0, 24 * mib, 3 * mib}, {80, 0, 88, 11}, {7, 0, 8, 1}, {6, 0, 7, 0},
+		{20 * mib, 0, 20*mib + 10, store.UsualBlock}, {20 * mib, 0, 20*mib + 10_000, 160_000}, {20 * mib, 0, 24 * mib, 3 * mib}, {80, 0, 88, 11}, {7, 0, 8, 1}, {6, 0, 7, 0},
 		{20 * mib, mib, 20 * mib, mib}, {20 * mib, mib, 20*mib + 10, mib - 10}, {20 * mib, mib, 22 * mib, 22 * mib / 8}, {20 * mib, mib, 16 * mib, 2 * mib},
 	} {
 		if is := tree.Room(&tree.Entry{Size: x.now}, &tree.Entry{Size: x.size, Room: x.room}); is != x.want {
@@ -174,7 +176,7 @@ func TestPlaceEdits(t *testing.T) {
 				}
 			}
 			var at int64
-			end := tree.Allocate(list, was, mostChunk)
+			end := tree.Allocate(list, was, store.MostChunk)
 			for _, e := range tree.ExtentsOf(list) {
 				if e.Offset < at || e.Room < 0 || e.Room > e.Size/8 {
 					t.Fatalf("seed %d, step %d: %+v: the one before ends at %d", seed, step, e, at)
@@ -192,7 +194,7 @@ func TestPlaceEdits(t *testing.T) {
 				laid += max(0, e.Size-starts[e.Offset])
 			}
 			again := copied(list)
-			if tree.Allocate(again, list, mostChunk); !reflect.DeepEqual(again, list) {
+			if tree.Allocate(again, list, store.MostChunk); !reflect.DeepEqual(again, list) {
 				t.Fatalf("seed %d, step %d: nothing has changed, and %v became %v", seed, step, list, again)
 			}
 		}
@@ -218,18 +220,18 @@ func TestPlaceGaps(t *testing.T) {
 		want []int64
 		end  int64
 	}{
-		{"the gap that it fits", []*tree.Entry{file("a", 10), file("c", 10), file("d", 100), file("new", 10)}, mostChunk, []int64{0, 20, 30, 10}, 130},
-		{"part of a gap, and the rest of it", []*tree.Entry{file("a", 10), file("c", 10), file("d", 100), file("x", 4), file("y", 6)}, mostChunk, []int64{0, 20, 30, 10, 14}, 130},
-		{"no gap is long enough", []*tree.Entry{file("a", 10), file("c", 10), file("d", 100), file("new", 11)}, mostChunk, []int64{0, 20, 30, 130}, 141},
-		{"the first gap is too short", []*tree.Entry{file("b", 10), file("d", 100), file("c", 5), file("new", 15)}, mostChunk, []int64{10, 30, 20, 130}, 145},
-		{"it pushes the next away", []*tree.Entry{file("a", 11), file("b", 10), file("c", 10), file("d", 100)}, mostChunk, []int64{0, 130, 20, 30}, 140},
-		{"the next is longer than it", []*tree.Entry{file("a", 10), file("b", 10), file("c", 11), file("d", 100)}, mostChunk, []int64{0, 10, 130, 30}, 141},
-		{"renamed", []*tree.Entry{file("a", 10), file("e", 10), file("c", 10), file("f", 100)}, mostChunk, []int64{0, 10, 20, 30}, 130},
-		{"a copy", []*tree.Entry{file("a", 10), file("b", 10), file("b2", 10), file("c", 10), file("d", 100)}, mostChunk, []int64{0, 10, 130, 20, 30}, 140},
-		{"it grows at the end", []*tree.Entry{file("a", 10), file("b", 10), file("c", 10), file("d", 150)}, mostChunk, []int64{0, 10, 20, 30}, 180},
-		{"it was empty", []*tree.Entry{file("a", 10), file("b", 0), file("c", 10), file("d", 100)}, mostChunk, []int64{0, 0, 20, 30}, 130},
-		{"less than half is gaps", []*tree.Entry{file("c", 10), file("a", 10)}, mostChunk, []int64{20, 0}, 30},
-		{"more than half would be gaps", []*tree.Entry{file("d", 20)}, mostChunk, []int64{0}, 20},
+		{"the gap that it fits", []*tree.Entry{file("a", 10), file("c", 10), file("d", 100), file("new", 10)}, store.MostChunk, []int64{0, 20, 30, 10}, 130},
+		{"part of a gap, and the rest of it", []*tree.Entry{file("a", 10), file("c", 10), file("d", 100), file("x", 4), file("y", 6)}, store.MostChunk, []int64{0, 20, 30, 10, 14}, 130},
+		{"no gap is long enough", []*tree.Entry{file("a", 10), file("c", 10), file("d", 100), file("new", 11)}, store.MostChunk, []int64{0, 20, 30, 130}, 141},
+		{"the first gap is too short", []*tree.Entry{file("b", 10), file("d", 100), file("c", 5), file("new", 15)}, store.MostChunk, []int64{10, 30, 20, 130}, 145},
+		{"it pushes the next away", []*tree.Entry{file("a", 11), file("b", 10), file("c", 10), file("d", 100)}, store.MostChunk, []int64{0, 130, 20, 30}, 140},
+		{"the next is longer than it", []*tree.Entry{file("a", 10), file("b", 10), file("c", 11), file("d", 100)}, store.MostChunk, []int64{0, 10, 130, 30}, 141},
+		{"renamed", []*tree.Entry{file("a", 10), file("e", 10), file("c", 10), file("f", 100)}, store.MostChunk, []int64{0, 10, 20, 30}, 130},
+		{"a copy", []*tree.Entry{file("a", 10), file("b", 10), file("b2", 10), file("c", 10), file("d", 100)}, store.MostChunk, []int64{0, 10, 130, 20, 30}, 140},
+		{"it grows at the end", []*tree.Entry{file("a", 10), file("b", 10), file("c", 10), file("d", 150)}, store.MostChunk, []int64{0, 10, 20, 30}, 180},
+		{"it was empty", []*tree.Entry{file("a", 10), file("b", 0), file("c", 10), file("d", 100)}, store.MostChunk, []int64{0, 0, 20, 30}, 130},
+		{"less than half is gaps", []*tree.Entry{file("c", 10), file("a", 10)}, store.MostChunk, []int64{20, 0}, 30},
+		{"more than half would be gaps", []*tree.Entry{file("d", 20)}, store.MostChunk, []int64{0}, 20},
 		{"afresh", []*tree.Entry{file("c", 10), file("d", 100)}, 0, []int64{0, 10}, 110},
 	} {
 		end := tree.Allocate(x.list, was, x.most)
@@ -247,7 +249,7 @@ func TestPlaceGaps(t *testing.T) {
 func TestPlacePushes(t *testing.T) {
 	t.Parallel()
 	was := []*tree.Entry{file("a", 100), file("b", 5), file("c", 10), file("d", 300)}
-	tree.Allocate(was, nil, mostChunk)
+	tree.Allocate(was, nil, store.MostChunk)
 	for grown, want := range map[int64][]int64{ // places, and the room of a
 		104: {0, 415, 420, 115, 11}, // room as far as the next that is long
 		115: {0, 415, 420, 115, 0},
@@ -255,7 +257,7 @@ func TestPlacePushes(t *testing.T) {
 	} {
 		list := copied(was)
 		list[0].Size = grown
-		tree.Allocate(list, was, mostChunk)
+		tree.Allocate(list, was, store.MostChunk)
 		if is := []int64{list[0].Offset, list[1].Offset, list[2].Offset, list[3].Offset, list[0].Room}; !slices.Equal(is, want) {
 			t.Errorf("%d bytes: %v: want %v", grown, is, want)
 		}
@@ -265,8 +267,8 @@ func TestPlacePushes(t *testing.T) {
 // drawManifest draws one with sizes only.
 func drawManifest(t *rapid.T) *Manifest {
 	m := &Manifest{Digest: rapid.SampledFrom([]string{SHA256, BLAKE3, XXH3}).Draw(t, "digest"), DataChunks: rapid.IntRange(1, 5).Draw(t, "data"), ParityChunks: rapid.IntRange(1, 3).Draw(t, "parity")}
-	m.BlockBytes = align * rapid.Int64Range(1, 6).Draw(t, "block")
-	m.ChunkBytes = align * rapid.Int64Range(1, 30).Draw(t, "chunk")
+	m.BlockBytes = store.Align * rapid.Int64Range(1, 6).Draw(t, "block")
+	m.ChunkBytes = store.Align * rapid.Int64Range(1, 30).Draw(t, "chunk")
 	return m
 }
 
@@ -279,14 +281,14 @@ func TestBlocks(t *testing.T) {
 		for _, chunks := range []int{m.DataChunks, m.ParityChunks} {
 			var end int64
 			number := 0
-			err := m.inOrder(chunks, func(row, chunk int, at, n int64) error {
-				_, length := m.block(row)
-				if at != end || n != length || n <= 0 || m.offsetOf(row, chunk, chunks) != at || m.number(row, chunk, chunks) != number {
-					t.Fatalf("row %d, chunk %d: at %d, %d bytes, number %d: want at %d, number %d", row, chunk, at, n, m.number(row, chunk, chunks), end, number)
+			err := m.InOrder(chunks, func(row, chunk int, at, n int64) error {
+				_, length := m.Block(row)
+				if at != end || n != length || n <= 0 || m.OffsetOf(row, chunk, chunks) != at || m.Number(row, chunk, chunks) != number {
+					t.Fatalf("row %d, chunk %d: at %d, %d bytes, number %d: want at %d, number %d", row, chunk, at, n, m.Number(row, chunk, chunks), end, number)
 				}
 				if chunks == m.DataChunks {
 					for _, x := range []int64{at, at + n - 1} {
-						if r, c, stop := m.blockAt(x); r != row || c != chunk || stop != at+n {
+						if r, c, stop := m.BlockAt(x); r != row || c != chunk || stop != at+n {
 							t.Fatalf("byte %d is in row %d, chunk %d, to %d: want %d, %d, to %d", x, r, c, stop, row, chunk, at+n)
 						}
 					}
@@ -295,22 +297,22 @@ func TestBlocks(t *testing.T) {
 				number++
 				return nil
 			})
-			if err != nil || end != int64(chunks)*m.ChunkBytes || number != m.rows()*chunks {
+			if err != nil || end != int64(chunks)*m.ChunkBytes || number != m.Rows()*chunks {
 				t.Fatalf("%d blocks, %d bytes, %v", number, end, err)
 			}
 		}
 		list := drawFiles(t, 0)
-		tree.Allocate(list, nil, mostChunk)
+		tree.Allocate(list, nil, store.MostChunk)
 		list = slices.DeleteFunc(list, func(e *tree.Entry) bool { return e.Offset+e.Size > int64(m.DataChunks)*m.ChunkBytes })
 		files := tree.ExtentsOf(list)
 		covered := make([]int64, len(files))
-		for i, g := range m.segments(files) {
-			row, chunk, stop := m.blockAt(g.at)
-			f := files[g.file]
-			if g.n <= 0 || row != g.row || chunk != g.chunk || g.at+g.n > stop || g.at != f.Offset+covered[g.file] || g.at+g.n != min(stop, f.Offset+f.Size) {
+		for i, g := range m.SegmentsOf(files) {
+			row, chunk, stop := m.BlockAt(g.At)
+			f := files[g.File]
+			if g.N <= 0 || row != g.Row || chunk != g.Chunk || g.At+g.N > stop || g.At != f.Offset+covered[g.File] || g.At+g.N != min(stop, f.Offset+f.Size) {
 				t.Fatalf("segment %d: %+v of %+v, in a block that ends at %d", i, g, f, stop)
 			}
-			covered[g.file] += g.n
+			covered[g.File] += g.N
 		}
 		for i, n := range covered {
 			if n != files[i].Size {
@@ -330,16 +332,16 @@ func TestGeometry(t *testing.T) {
 		k := rapid.IntRange(2, 20).Draw(t, "K")
 		r := rapid.IntRange(1, k-1).Draw(t, "R")
 		make := func(most int64, earlier *Manifest) *Manifest {
-			m := &Manifest{Version: Version, Nodes: k, Tolerate: r, Layout: Striped, Matrix: Cauchy, DataChunks: k - r, ParityChunks: r}
-			m.geometry(most, earlier)
+			m := &Manifest{Version: store.Version, Nodes: k, Tolerate: r, Layout: Striped, Matrix: Cauchy, DataChunks: k - r, ParityChunks: r}
+			m.Geometry(most, earlier)
 			d := int64(m.DataChunks)
 			switch {
-			case m.ChunkBytes*d < most || m.ChunkBytes%align != 0 || m.BlockBytes%align != 0 || m.BlockBytes < align || m.BlockBytes > longBlock:
+			case m.ChunkBytes*d < most || m.ChunkBytes%store.Align != 0 || m.BlockBytes%store.Align != 0 || m.BlockBytes < store.Align || m.BlockBytes > store.LongBlock:
 				t.Fatalf("%d bytes: %+v", most, m)
-			case m.ChunkBytes*d >= most+2*d*align && m.ChunkBytes*d >= most+d*m.BlockBytes:
+			case m.ChunkBytes*d >= most+2*d*store.Align && m.ChunkBytes*d >= most+d*m.BlockBytes:
 				t.Fatalf("%d bytes, and room for %d", most, m.ChunkBytes*d)
-			case int64(m.rows())*(d+int64(r)) > 4*mostBlocks+int64(k) && m.BlockBytes < longBlock:
-				t.Fatalf("%d bytes: %d rows: %+v", most, m.rows(), m)
+			case int64(m.Rows())*(d+int64(r)) > 4*store.MostBlocks+int64(k) && m.BlockBytes < store.LongBlock:
+				t.Fatalf("%d bytes: %d rows: %+v", most, m.Rows(), m)
 			}
 			return m
 		}
@@ -353,9 +355,9 @@ func TestGeometry(t *testing.T) {
 			if row < 0 || row >= whole {
 				continue
 			}
-			at, n := a.block(row)
-			at2, n2 := b.block(row)
-			if n != a.BlockBytes || at != at2 || n != n2 || a.offsetOf(row, 1%a.DataChunks, a.DataChunks) != b.offsetOf(row, 1%a.DataChunks, a.DataChunks) {
+			at, n := a.Block(row)
+			at2, n2 := b.Block(row)
+			if n != a.BlockBytes || at != at2 || n != n2 || a.OffsetOf(row, 1%a.DataChunks, a.DataChunks) != b.OffsetOf(row, 1%a.DataChunks, a.DataChunks) {
 				t.Fatalf("row %d of %d moved", row, whole)
 			}
 		}
@@ -376,28 +378,28 @@ func TestSizes(t *testing.T) {
 		{3, 1, 3*64*kib*5 + 25, 0, 5*64*kib + 16, 64 * kib},
 		// Blocks are shorter where there are many of them in a row, and longer where there are many rows.
 		{128, 2, 8, 0, 8, 64 * kib}, {129, 2, 8, 0, 8, 32 * kib}, {1023, 1, 8, 0, 8, 8 * kib},
-		{1, 1, 2 * gib, 0, 2 * gib, 64 * kib}, {1, 1, 2*gib + 1, 0, 2*gib + 8, 128 * kib}, {1, 1, 32 * 1024 * gib, 0, 32 * 1024 * gib, longBlock}, {1, 1, 64 * 1024 * gib, 0, 64 * 1024 * gib, longBlock},
+		{1, 1, 2 * gib, 0, 2 * gib, 64 * kib}, {1, 1, 2*gib + 1, 0, 2*gib + 8, 128 * kib}, {1, 1, 32 * 1024 * gib, 0, 32 * 1024 * gib, store.LongBlock}, {1, 1, 64 * 1024 * gib, 0, 64 * 1024 * gib, store.LongBlock},
 		// They stay as they were, unless that makes far too many, or far too long ones.
 		{1, 1, 8 * gib, 64 * kib, 8 * gib, 64 * kib}, {1, 1, 8*gib + 1, 64 * kib, 8*gib + 8, 512 * kib}, {1, 1, 1, 256 * kib, 8, 256 * kib}, {1, 1, 1, 320 * kib, 8, 64 * kib},
 		{1, 1, 1, 8 * kib, 8, 8 * kib},
 	} {
-		m := &Manifest{Version: Version, DataChunks: x.d, ParityChunks: x.p}
+		m := &Manifest{Version: store.Version, DataChunks: x.d, ParityChunks: x.p}
 		var earlier *Manifest
 		if x.earlier > 0 {
-			earlier = &Manifest{Version: Version, Matrix: Cauchy, BlockBytes: x.earlier}
+			earlier = &Manifest{Version: store.Version, Matrix: Cauchy, BlockBytes: x.earlier}
 		}
-		if m.geometry(x.most, earlier); m.ChunkBytes != x.chunk || m.BlockBytes != x.block {
+		if m.Geometry(x.most, earlier); m.ChunkBytes != x.chunk || m.BlockBytes != x.block {
 			t.Errorf("%+v: chunks of %d, blocks of %d", x, m.ChunkBytes, m.BlockBytes)
 		}
 	}
-	like := Manifest{Version: Version, Layout: Full, Nodes: 3, Tolerate: 1}
+	like := Manifest{Version: store.Version, Layout: Full, Nodes: 3, Tolerate: 1}
 	for i, change := range []func(*Manifest){
 		func(*Manifest) {}, func(m *Manifest) { m.Matrix = Cauchy }, func(m *Manifest) { m.Digest = XXH3 }, func(m *Manifest) { m.Layout = Striped },
 		func(m *Manifest) { m.Nodes = 4 }, func(m *Manifest) { m.Tolerate = 2 }, func(m *Manifest) { m.Matrix = FTI },
 	} {
 		m := like
 		change(&m)
-		if m.follows(&like) != (i < 2) || like.follows(&m) != (i < 2) || m.follows(nil) {
+		if m.Follows(&like) != (i < 2) || like.Follows(&m) != (i < 2) || m.Follows(nil) {
 			t.Errorf("%+v follows: %v", m, i >= 2)
 		}
 	}
@@ -413,24 +415,24 @@ func TestBlockPackets(t *testing.T) {
 		for i := range whole {
 			whole[i] = byte(i*7 + i>>8)
 		}
-		b := blocks{m: m}
+		b := content.Blocks{M: m}
 		var want []byte
-		for row := range m.rows() {
+		for row := range m.Rows() {
 			if rapid.Bool().Draw(t, "row") {
-				b.rows = append(b.rows, row)
-				_, n := m.block(row)
-				want = append(want, whole[m.offsetOf(row, chunk, m.DataChunks):][:n]...)
+				b.Rows = append(b.Rows, row)
+				_, n := m.Block(row)
+				want = append(want, whole[m.OffsetOf(row, chunk, m.DataChunks):][:n]...)
 			}
 		}
-		if b.bytes() != int64(len(want)) {
-			t.Fatalf("%d bytes: want %d", b.bytes(), len(want))
+		if b.Bytes() != int64(len(want)) {
+			t.Fatalf("%d bytes: want %d", b.Bytes(), len(want))
 		}
-		r := &blockReader{b, bytes.NewReader(whole), chunk, m.DataChunks}
+		r := &content.BlockReader{Blocks: b, From: bytes.NewReader(whole), Chunk: chunk, Chunks: m.DataChunks}
 		var rows []int
 		back := make([]byte, len(whole))
-		w := &blockWriter{blocks: b, take: func(row int, block []byte) error {
+		w := &content.BlockWriter{Blocks: b, Take: func(row int, block []byte) error {
 			rows = append(rows, row)
-			copy(back[m.offsetOf(row, chunk, m.DataChunks):], block)
+			copy(back[m.OffsetOf(row, chunk, m.DataChunks):], block)
 			return nil
 		}}
 		for at := 0; at < len(want); {
@@ -444,12 +446,12 @@ func TestBlockPackets(t *testing.T) {
 			}
 			at += n
 		}
-		if !slices.Equal(rows, b.rows) {
-			t.Fatalf("rows %v were written: want %v", rows, b.rows)
+		if !slices.Equal(rows, b.Rows) {
+			t.Fatalf("rows %v were written: want %v", rows, b.Rows)
 		}
-		for _, row := range b.rows {
-			at := m.offsetOf(row, chunk, m.DataChunks)
-			_, n := m.block(row)
+		for _, row := range b.Rows {
+			at := m.OffsetOf(row, chunk, m.DataChunks)
+			_, n := m.Block(row)
 			if !bytes.Equal(back[at:at+n], whole[at:at+n]) {
 				t.Fatalf("row %d came back otherwise", row)
 			}
@@ -580,10 +582,10 @@ func (c *counted) Close() error { c.closed++; return nil }
 // TestHandles checks that no more files are open than may be, the last ones used.
 func TestHandles(t *testing.T) {
 	t.Parallel()
-	var h handles[int]
+	var h content.Handles[int]
 	files := map[int][]*counted{}
 	get := func(key int) *counted {
-		f, err := h.get(key, func() (disk.File, error) {
+		f, err := h.Get(key, func() (disk.File, error) {
 			c := &counted{}
 			files[key] = append(files[key], c)
 			return c, nil
@@ -591,24 +593,24 @@ func TestHandles(t *testing.T) {
 		must(t, err)
 		return f.(*counted)
 	}
-	for i := range mostOpen {
+	for i := range content.MostOpen {
 		get(i)
 	}
 	if a, b := get(3), get(3); a != b || len(files[3]) != 1 {
 		t.Error("a file that is open was opened again")
 	}
-	get(mostOpen)
-	if files[0][0].closed != 1 || files[1][0].closed != 0 || len(h.open) != mostOpen {
-		t.Errorf("%d files are open; the first was closed %d times, the next %d", len(h.open), files[0][0].closed, files[1][0].closed)
+	get(content.MostOpen)
+	if files[0][0].closed != 1 || files[1][0].closed != 0 || len(h.Open) != content.MostOpen {
+		t.Errorf("%d files are open; the first was closed %d times, the next %d", len(h.Open), files[0][0].closed, files[1][0].closed)
 	}
-	if get(0); len(files[0]) != 2 || len(h.open) != mostOpen {
-		t.Errorf("a file that was closed was opened %d times, and %d files are open", len(files[0]), len(h.open))
+	if get(0); len(files[0]) != 2 || len(h.Open) != content.MostOpen {
+		t.Errorf("a file that was closed was opened %d times, and %d files are open", len(files[0]), len(h.Open))
 	}
 	broken := errors.New("no")
-	if _, err := h.get(-1, func() (disk.File, error) { return nil, broken }); err != broken {
+	if _, err := h.Get(-1, func() (disk.File, error) { return nil, broken }); err != broken {
 		t.Errorf("%v: want %v", err, broken)
 	}
-	h.close()
+	h.Close()
 	for key, list := range files {
 		for _, f := range list {
 			if f.closed != 1 {
@@ -616,7 +618,7 @@ func TestHandles(t *testing.T) {
 			}
 		}
 	}
-	if len(h.open) != 0 || len(h.order) != 0 {
+	if len(h.Open) != 0 || len(h.Order) != 0 {
 		t.Error("files are open that were closed")
 	}
 }

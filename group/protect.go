@@ -11,8 +11,10 @@ import (
 	"os"
 	"slices"
 	"time"
-	"volley/group/internal/tree"
 
+	"volley/group/internal/content"
+	"volley/group/internal/store"
+	"volley/group/internal/tree"
 	"volley/internal/disk"
 	"volley/transport"
 )
@@ -102,7 +104,7 @@ type NodePlan struct {
 // at any moment, a new call completes it. It returns an [*InputError] for directories that cannot be protected so, and a
 // [*disk.BusyError] where another run uses a node.
 func Protect(ctx context.Context, t transport.Transport, dirs []string, o ProtectOptions) (*ProtectReport, error) {
-	r, err := run(ctx, t, dirs, o.Options, verb{name: "protect", args: o.said(), access: access{writes: !o.DryRun, needs: true}}, func(ctx context.Context, s *session) (*ProtectReport, error) {
+	r, err := run(ctx, t, dirs, o.Options, verb{name: "protect", args: o.said(), Access: store.Access{Writes: !o.DryRun, Needs: true}}, func(ctx context.Context, s *session) (*ProtectReport, error) {
 		return protect(ctx, s, o)
 	})
 	if err == nil && o.Strict && len(r.Torn)+len(r.Gone) > 0 {
@@ -120,15 +122,15 @@ func (o ProtectOptions) said() ProtectOptions {
 }
 
 type work struct {
-	*node
+	*store.Node
 	listing *tree.Listing
-	data    *data
+	data    *content.Data
 	before  []*tree.Entry // whose places its files take
 	member  Member
 
 	// Of the pass:
 	force   bool
-	sums    *sums
+	sums    *content.Sums
 	parity  io.WriterAt  // that is written
 	file    disk.File    // of it; nil: it is in memory
 	left    []tree.Name  // files that have gone since they were listed
@@ -141,7 +143,7 @@ func protect(ctx context.Context, s *session, o ProtectOptions) (*ProtectReport,
 	start := time.Now()
 	earlier := s.manifest
 	m := &Manifest{
-		Format: Format, Version: Version, Generation: s.newest + 1, Nodes: s.k, Tolerate: o.Tolerate,
+		Format: Format, Version: store.Version, Generation: s.Newest + 1, Nodes: s.k, Tolerate: o.Tolerate,
 		Matrix: o.Matrix, Group: s.run, Digest: o.Digest, Exclude: o.Exclude, Part: o.Part,
 	}
 	if earlier != nil {
@@ -159,13 +161,13 @@ func protect(ctx context.Context, s *session, o ProtectOptions) (*ProtectReport,
 	switch wrong := m.Exclude.Validate(); {
 	case err != nil:
 	case o.Retain < 0:
-		err = inputf("%d snapshots to retain: want 0 or more", o.Retain)
+		err = store.Inputf("%d snapshots to retain: want 0 or more", o.Retain)
 	case wrong != nil:
-		err = inputf("%w", wrong)
-	case m.Generation > mostGeneration:
-		err = inputf("the group is at generation %d, after which there is no other: recover what is missing, remove the %s of all nodes, and protect it as a new group", s.newest, tree.MetaName)
+		err = store.Inputf("%w", wrong)
+	case m.Generation > store.MostGeneration:
+		err = store.Inputf("the group is at generation %d, after which there is no other: recover what is missing, remove the %s of all nodes, and protect it as a new group", s.Newest, tree.MetaName)
 	default:
-		err = cmp.Or(checkMost(o.MaxDeleted), checkDigest(m.Digest, s.Key), s.complete(o.Force))
+		err = cmp.Or(checkMost(o.MaxDeleted), store.CheckDigest(m.Digest, s.Key), s.complete(o.Force))
 	}
 	if err != nil {
 		return nil, s.alike(ctx, err)
@@ -176,7 +178,7 @@ func protect(ctx context.Context, s *session, o ProtectOptions) (*ProtectReport,
 	}
 	defer func() {
 		for _, w := range works {
-			w.data.close()
+			w.data.Close()
 		}
 	}()
 	r := &ProtectReport{Step: s.step, Nodes: s.k, Tolerate: o.Tolerate, Matrix: m.Matrix, Digest: m.Digest, Generation: m.Generation, Notes: s.notes()}
@@ -189,7 +191,7 @@ func protect(ctx context.Context, s *session, o ProtectOptions) (*ProtectReport,
 	if err := s.settle(ctx, m, works, found, layouts, &o, r); err != nil {
 		return nil, err
 	}
-	r.Layout, r.Field, r.ParityBytes, r.Blocks = m.Layout, m.Field, m.parityBytes(), m.rows()
+	r.Layout, r.Field, r.ParityBytes, r.Blocks = m.Layout, m.Field, m.ParityBytes(), m.Rows()
 	for _, x := range layouts {
 		r.Costs = append(r.Costs, x.Cost)
 	}
@@ -200,25 +202,25 @@ func protect(ctx context.Context, s *session, o ProtectOptions) (*ProtectReport,
 		}
 		return r, nil
 	}
-	if err := s.here(func(_ int, n *node) error {
-		err := n.tidy(s.states[n.index])
-		for _, h := range s.states[n.index].Held { // which cannot come into force any more
-			if err == nil && h.Generation > s.generation {
-				err = n.drop(h.Generation)
+	if err := s.here(func(_ int, n *store.Node) error {
+		err := n.Tidy(s.states[n.Index])
+		for _, h := range s.states[n.Index].Held { // which cannot come into force any more
+			if err == nil && h.Generation > s.Generation {
+				err = n.Drop(h.Generation)
 			}
 		}
 		return err
 	}); err != nil {
 		return nil, err
 	}
-	if err := s.rollForward(ctx, s.generation, s.root); err != nil {
+	if err := s.rollForward(ctx, s.Generation, s.Root); err != nil {
 		return nil, err
 	}
 	slog.DebugContext(ctx, "protecting", "layout", m.Layout, "files", r.Files, "bytes", r.DataBytes)
 	root, err := s.write(ctx, m, works, &o, r)
 	if err != nil {
 		for _, n := range s.nodes { // nobody has committed it, as this rank has not come so far
-			n.drop(m.Generation)
+			n.Drop(m.Generation)
 		}
 		return nil, err
 	}
@@ -245,14 +247,14 @@ func (s *session) complete(force bool) error {
 			return fmt.Errorf("%s cannot be read: %s", s.name(n), x.Failing)
 		}
 	}
-	if s.generation == 0 || force {
+	if s.Generation == 0 || force {
 		return nil
 	}
 	for n, x := range s.states {
-		if x.of(s.current) == nil && !x.Added {
+		if x.Of(s.Current) == nil && !x.Added {
 			return &InputError{Way: WayForce, Err: fmt.Errorf("%s is missing what was protected: recover it first", s.name(n))}
 		}
-		if x.interrupted() { // directories may not have their modes and times
+		if x.Interrupted() { // directories may not have their modes and times
 			return &InputError{Way: WayForce, Err: fmt.Errorf("a recovery of %s has not ended: recover it first", s.name(n))}
 		}
 	}
@@ -271,20 +273,20 @@ type scanned struct {
 // scan lists the files of the nodes here, and says what all nodes have.
 func (s *session) scan(ctx context.Context, m *Manifest, o *ProtectOptions) ([]*work, []scanned, error) {
 	works := make([]*work, len(s.nodes))
-	all, err := collect(ctx, s, func(_ context.Context, i int, n *node) (x scanned, err error) {
-		l, err := tree.Scan(n.dir, true, m.Exclude)
-		works[i] = &work{node: n, listing: l, data: &data{}}
+	all, err := collect(ctx, s, func(_ context.Context, i int, n *store.Node) (x scanned, err error) {
+		l, err := tree.Scan(n.Dir, true, m.Exclude)
+		works[i] = &work{Node: n, listing: l, data: &content.Data{}}
 		if errors.Is(err, tree.ErrSpecial) || errors.Is(err, tree.ErrLong) {
 			return x, &InputError{Err: err}
 		}
 		if err == nil {
-			err = n.hiding(l)
+			err = hidingData(n, l)
 		}
 		if err != nil {
 			return x, err
 		}
 		var before []*tree.Entry // that were protected
-		if x := s.members[n.index]; x != nil {
+		if x := s.members[n.Index]; x != nil {
 			before = x.Entries
 		}
 		kept := slices.DeleteFunc(slices.Clone(before), m.Exclude.Entry)
@@ -293,7 +295,7 @@ func (s *session) scan(ctx context.Context, m *Manifest, o *ProtectOptions) ([]*
 			works[i].before = before
 		}
 		x.Fresh = tree.Allocate(l.Entries, works[i].before, 0)
-		x.End = tree.Allocate(l.Entries, works[i].before, mostChunk)
+		x.End = tree.Allocate(l.Entries, works[i].before, store.MostChunk)
 		if x.Coded, x.Anew, x.Changes = changes(l.Entries, before); !o.DryRun {
 			x.Changes = nil
 		}
@@ -312,12 +314,12 @@ func (s *session) scan(ctx context.Context, m *Manifest, o *ProtectOptions) ([]*
 }
 
 // hiding returns an error that names a file which has data, and a length of 0.
-func (n *node) hiding(l *tree.Listing) error {
+func hidingData(n *store.Node, l *tree.Listing) error {
 	for _, e := range l.Entries {
 		if e.Type != tree.TypeFile || e.Size > 0 {
 			continue
 		}
-		f, err := n.dir.OpenFile(string(e.Path), os.O_RDONLY, 0)
+		f, err := n.Dir.OpenFile(string(e.Path), os.O_RDONLY, 0)
 		if err != nil {
 			continue // it is empty for all that anybody knows
 		}
@@ -325,7 +327,7 @@ func (n *node) hiding(l *tree.Listing) error {
 		info, err := f.Stat()
 		f.Close()
 		if got > 0 && err == nil && info.Size() == 0 {
-			return inputf("%s has data, and says that its length is 0, as files in /proc do: move it away", n.path(e.Path))
+			return store.Inputf("%s has data, and says that its length is 0, as files in /proc do: move it away", n.Path(e.Path))
 		}
 	}
 	return nil
@@ -351,18 +353,18 @@ func (s *session) settle(ctx context.Context, m *Manifest, works []*work, found 
 	c := chosen.code
 	m.Layout = chosen.Layout
 	m.Field, m.DataChunks, m.ParityChunks = c.field.Name(), c.data, c.parity
-	if !m.follows(earlier) {
+	if !m.Follows(earlier) {
 		most = fresh
 		for _, w := range works {
 			tree.Allocate(w.listing.Entries, w.before, 0)
 		}
 	}
-	m.geometry(most, earlier)
+	m.Geometry(most, earlier)
 	for _, w := range works {
-		w.data = newData(w.dir, w.listing.Entries, false)
-		w.member = Member{Bytes: found[w.index].End, Entries: w.listing.Entries}
-		if !m.follows(earlier) {
-			w.member.Bytes = found[w.index].Fresh
+		w.data = content.NewData(w.Dir, w.listing.Entries, false)
+		w.member = Member{Bytes: found[w.Index].End, Entries: w.listing.Entries}
+		if !m.Follows(earlier) {
+			w.member.Bytes = found[w.Index].Fresh
 		}
 	}
 	return nil
@@ -424,7 +426,7 @@ func (s *session) write(ctx context.Context, m *Manifest, works []*work, o *Prot
 		}
 		w.forgetInodes()
 		text, err := json.Marshal(&w.member)
-		return pack(text), err
+		return store.Pack(text), err
 	})
 	if err != nil {
 		return "", err
@@ -432,18 +434,18 @@ func (s *session) write(ctx context.Context, m *Manifest, works []*work, o *Prot
 	slices.Sort(p.coded)
 	r.Coded, r.Read, r.Traffic = len(slices.Compact(p.coded)), p.readAll, p.traffic
 	r.Torn, r.Gone, r.Notes = p.torn, p.gone, append(r.Notes, busyNotes(p.torn, p.gone)...)
-	for _, list := range m.recordFiles() {
+	for _, list := range m.RecordFiles() {
 		bytes := int64(len(text))
 		for _, f := range list {
-			bytes += f.stored()
+			bytes += f.Stored()
 		}
 		r.RecordBytes = max(r.RecordBytes, bytes)
 	}
-	return disk.Sum(text), s.each(ctx, func(_ context.Context, i int, n *node) error { return n.finish(m, files[i], text) })
+	return disk.Sum(text), s.each(ctx, func(_ context.Context, i int, n *store.Node) error { return n.Finish(m, files[i], text) })
 }
 
 // make codes everything and returns the manifest as stored, and the record files here. Record makes a node's record.
-func (p *pass) make(ctx context.Context, record func(*work) ([]byte, error)) (text []byte, files [][]*recordFile, err error) {
+func (p *pass) make(ctx context.Context, record func(*work) ([]byte, error)) (text []byte, files [][]*store.RecordFile, err error) {
 	s, m := p.s, p.m
 	if err := p.run(ctx); err != nil {
 		return nil, nil, err
@@ -463,9 +465,9 @@ func (p *pass) make(ctx context.Context, record func(*work) ([]byte, error)) (te
 	}
 	here := p.check.folds()
 	records := make([][]byte, len(p.works))
-	all, err := collect(ctx, s, func(_ context.Context, i int, n *node) (_ made, err error) {
+	all, err := collect(ctx, s, func(_ context.Context, i int, n *store.Node) (_ made, err error) {
 		records[i], err = record(p.works[i])
-		return made{len(records[i]), p.traffic.sent[i], p.read[i], p.works[i].member.torn(), p.works[i].left, here[i]}, err
+		return made{len(records[i]), p.traffic.sent[i], p.read[i], torn(&p.works[i].member), p.works[i].left, here[i]}, err
 	})
 	if err != nil {
 		return nil, nil, err
@@ -490,10 +492,10 @@ func (p *pass) make(ctx context.Context, record func(*work) ([]byte, error)) (te
 	if files, err = s.copyRecords(ctx, m, records); err != nil {
 		return nil, nil, err
 	}
-	if err := m.validate(); err != nil {
+	if err := m.Validate(); err != nil {
 		return nil, nil, err
 	}
-	text, err = m.encode(s.Key)
+	text, err = m.Encode(s.Key)
 	return text, files, err
 }
 
@@ -501,11 +503,11 @@ func (p *pass) make(ctx context.Context, record func(*work) ([]byte, error)) (te
 // hold a committed one do it first: whoever runs a verb with the nodes of an earlier epoch then finds the new one.
 func (s *session) rollForward(ctx context.Context, g int64, root string) error {
 	for _, later := range []bool{false, true} {
-		if err := s.here(func(_ int, n *node) error {
-			if slices.ContainsFunc(s.states[n.index].Held, func(h held) bool { return h.Committed }) == later {
+		if err := s.here(func(_ int, n *store.Node) error {
+			if slices.ContainsFunc(s.states[n.Index].Held, func(h store.Held) bool { return h.Committed }) == later {
 				return nil
 			}
-			return n.rollForward(g, root)
+			return n.RollForward(g, root)
 		}); err != nil {
 			return err
 		}
@@ -520,8 +522,8 @@ func (s *session) rollForward(ctx context.Context, g int64, root string) error {
 
 // resized reports whether some of the nodes, and not all, have a generation of another number of nodes.
 func (s *session) resized() bool {
-	return slices.ContainsFunc(s.states, func(x *state) bool {
-		return slices.ContainsFunc(x.Held, func(h held) bool { return h.Nodes != s.k })
+	return slices.ContainsFunc(s.states, func(x *store.State) bool {
+		return slices.ContainsFunc(x.Held, func(h store.Held) bool { return h.Nodes != s.k })
 	})
 }
 
@@ -533,5 +535,5 @@ func (s *session) commit(ctx context.Context, m *Manifest, root string) error {
 	if err := s.together(ctx); err != nil {
 		return err
 	}
-	return s.here(func(_ int, n *node) error { return n.clean(m.Generation) })
+	return s.here(func(_ int, n *store.Node) error { return n.Clean(m.Generation) })
 }

@@ -6,12 +6,15 @@ import (
 	"slices"
 
 	"volley/executor"
+	"volley/group/internal/content"
+	"volley/group/internal/restore"
+	"volley/group/internal/store"
 	"volley/group/internal/tree"
 )
 
 // A reading is what a rebuild has found of a node that is not lost.
 type reading struct {
-	data      *comparer
+	data      *content.Comparer
 	parity    *noting
 	badParity [][]int // by chunk: rows
 }
@@ -25,7 +28,7 @@ func (s *session) rebuildable() bool {
 			return false
 		case x.Lost:
 			lost++
-		case x.of(s.current) == nil:
+		case x.Of(s.Current) == nil:
 			return false
 		}
 	}
@@ -35,13 +38,13 @@ func (s *session) rebuildable() bool {
 // rebuild brings back what lost nodes had while it examines the others: it reads these once, and codes what it takes
 // the digests of. It adds the lost nodes here to the targets, and the rows that it has coded to rows. The conditions
 // are as if nothing came back in rows in which all was right; in the others all that is lost has to come back yet.
-func (s *session) rebuild(ctx context.Context, revert bool, targets map[int]*target, rows map[int]bool, traffic *Traffic) ([]*condition, error) {
+func (s *session) rebuild(ctx context.Context, revert bool, targets map[int]*restore.Target, rows map[int]bool, traffic *Traffic) ([]*content.Condition, error) {
 	m := s.manifest
-	conditions, err := s.conditions(ctx, func(ctx context.Context, _ int, n *node) (*condition, error) {
-		if s.states[n.index].Lost {
+	conditions, err := s.conditions(ctx, func(ctx context.Context, _ int, n *store.Node) (*content.Condition, error) {
+		if s.states[n.Index].Lost {
 			return s.examine(ctx, n, false, revert, nil)
 		}
-		return new(condition), nil
+		return new(content.Condition), nil
 	})
 	if err != nil {
 		return nil, err
@@ -57,56 +60,56 @@ func (s *session) rebuild(ctx context.Context, revert bool, targets map[int]*tar
 			if x == nil {
 				continue
 			}
-			x.data.d.close()
+			x.data.D.Close()
 			x.parity.Close()
 		}
 	}()
 	for i, n := range s.nodes {
-		bytes += s.members[n.index].Bytes
-		if s.states[n.index].Lost {
-			targets[n.index] = s.newTarget(n, conditions[n.index])
+		bytes += s.members[n.Index].Bytes
+		if s.states[n.Index].Lost {
+			targets[n.Index] = s.newTarget(n, conditions[n.Index])
 			continue
 		}
-		x := s.members[n.index]
-		readings[i] = &reading{newComparer(m, newData(n.dir, x.Entries, true), x), &noting{parityReader: n.parityOf(s.generation)}, make([][]int, m.ParityChunks)}
+		x := s.members[n.Index]
+		readings[i] = &reading{content.NewComparer(m, content.NewData(n.Dir, x.Entries, true), x), &noting{parityReader: parityOf(n, s.Generation)}, make([][]int, m.ParityChunks)}
 	}
-	if err := s.each(ctx, func(ctx context.Context, _ int, n *node) error {
-		if x := targets[n.index]; x != nil {
-			return x.try(ctx, func() error { return x.prepare(ctx) })
+	if err := s.each(ctx, func(ctx context.Context, _ int, n *store.Node) error {
+		if x := targets[n.Index]; x != nil {
+			return x.Try(ctx, func() error { return x.Prepare(ctx) })
 		}
-		l, err := tree.Scan(n.dir, false, m.Exclude)
+		l, err := tree.Scan(n.Dir, false, m.Exclude)
 		if err != nil {
 			l = &tree.Listing{} // which examine finds, too
 		}
-		return m.findSources(ctx, n.dir, l, s.members[n.index], true)
+		return content.FindSources(m, ctx, n.Dir, l, s.members[n.Index], true)
 	}); err != nil {
 		return nil, err
 	}
-	here := s.nodes[0].index
-	if err := s.windows(ctx, m, m.allRows(), bytes, func(ctx context.Context, i int, w *window) error {
+	here := s.nodes[0].Index
+	if err := s.windows(ctx, m, content.AllRows(m), bytes, func(ctx context.Context, i int, w *window) error {
 		if readings[i] == nil {
 			return nil
 		}
 		return readings[i].read(ctx, w)
 	}, func(ctx context.Context, windows []*window) error {
 		for _, r := range repairs {
-			b := r.blocks.within(windows[0].first, windows[0].end)
-			if len(b.rows) == 0 {
+			b := r.blocks.Within(windows[0].first, windows[0].end)
+			if len(b.Rows) == 0 {
 				continue
 			}
-			t, err := s.repair(ctx, r.repair, b, func(x symbol) executor.Input {
-				w := windows[x.node-here]
-				if x.parity {
-					return w.input(w.parity, x.index, b)
+			t, err := s.repair(ctx, r.repair, b, func(x content.Symbol) executor.Input {
+				w := windows[x.Node-here]
+				if x.Parity {
+					return w.input(w.parity, x.Index, b)
 				}
-				return w.input(w.data, x.index, b)
-			}, func(x symbol) executor.Output {
-				return executor.Output{Writer: &blockWriter{blocks: b, take: func(row int, block []byte) error {
-					to := targets[x.node]
-					return to.try(ctx, func() error {
-						err := to.put(x, row, block)
+				return w.input(w.data, x.Index, b)
+			}, func(x content.Symbol) executor.Output {
+				return executor.Output{Writer: &content.BlockWriter{Blocks: b, Take: func(row int, block []byte) error {
+					to := targets[x.Node]
+					return to.Try(ctx, func() error {
+						err := to.Put(x, row, block)
 						if errors.As(err, new(*WrongError)) { // something that it is made of has rotted
-							redo[x.node-here] = append(redo[x.node-here], row)
+							redo[x.Node-here] = append(redo[x.Node-here], row)
 							return nil
 						}
 						return err
@@ -117,7 +120,7 @@ func (s *session) rebuild(ctx context.Context, revert bool, targets map[int]*tar
 				return err
 			}
 			traffic.add(t)
-			for _, row := range b.rows {
+			for _, row := range b.Rows {
 				rows[row] = true
 			}
 		}
@@ -125,7 +128,7 @@ func (s *session) rebuild(ctx context.Context, revert bool, targets map[int]*tar
 	}); err != nil {
 		return nil, err
 	}
-	if conditions, err = s.conditions(ctx, func(ctx context.Context, i int, n *node) (*condition, error) {
+	if conditions, err = s.conditions(ctx, func(ctx context.Context, i int, n *store.Node) (*content.Condition, error) {
 		c, err := s.examine(ctx, n, false, revert, readings[i])
 		if err == nil {
 			c.Redo = redo[i]
@@ -164,11 +167,11 @@ func (x *reading) read(ctx context.Context, w *window) error {
 			return context.Cause(ctx)
 		}
 		for chunk := range m.DataChunks {
-			x.data.block(row, chunk, w.block(w.data, row, chunk), true)
+			x.data.Block(row, chunk, w.block(w.data, row, chunk), true)
 		}
-		x.data.settle()
+		x.data.Settle()
 		for chunk := range m.ParityChunks {
-			if !m.readParity(x.parity, x.data.x, row, chunk, w.block(w.parity, row, chunk)) {
+			if !content.ReadParity(m, x.parity, x.data.X, row, chunk, w.block(w.parity, row, chunk)) {
 				x.badParity[chunk] = append(x.badParity[chunk], row)
 			}
 		}

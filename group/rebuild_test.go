@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"volley/group/internal/tree"
 
+	"volley/group/internal/tree"
 	"volley/internal/disk/disktest"
 )
 

@@ -9,18 +9,20 @@ import (
 
 	"volley/executor"
 	"volley/field"
+	"volley/group/internal/content"
+	"volley/group/internal/store"
 	"volley/internal/disk"
 	"volley/matrix"
 )
 
 // bring runs a repair of symbols which, at the nodes here, have their places in memory.
-func (s *session) bring(ctx context.Context, r *repair, bytes int64, places map[symbol][]byte) error {
+func (s *session) bring(ctx context.Context, r *repair, bytes int64, places map[content.Symbol][]byte) error {
 	if r.plan == nil && len(r.problem.Codewords) == 0 {
 		return nil
 	}
-	oneBlock := blocks{&Manifest{ChunkBytes: bytes, BlockBytes: bytes}, []int{0}}
-	_, err := s.repair(ctx, r, oneBlock, func(x symbol) executor.Input { return executor.Input{Memory: places[x]} },
-		func(x symbol) executor.Output { return executor.Output{Memory: places[x]} })
+	oneBlock := content.Blocks{M: &Manifest{ChunkBytes: bytes, BlockBytes: bytes}, Rows: []int{0}}
+	_, err := s.repair(ctx, r, oneBlock, func(x content.Symbol) executor.Input { return executor.Input{Memory: places[x]} },
+		func(x content.Symbol) executor.Output { return executor.Output{Memory: places[x]} })
 	return err
 }
 
@@ -31,18 +33,18 @@ type delivery struct {
 }
 
 // deliver runs deliveries of texts of at most so many bytes, in places at the nodes here.
-func (s *session) deliver(ctx context.Context, list []delivery, bytes int64, places map[symbol][]byte) error {
+func (s *session) deliver(ctx context.Context, list []delivery, bytes int64, places map[content.Symbol][]byte) error {
 	f, err := field.Parse("2^8")
 	if err != nil {
 		return err
 	}
 	copies, most := &code{k: s.k, data: 1, field: f}, 1
-	lacking := map[symbol]bool{}
+	lacking := map[content.Symbol]bool{}
 	for i, d := range list {
-		w := codeword{data: []symbol{{d.from, false, i}}}
+		w := codeword{data: []content.Symbol{{Node: d.from, Parity: false, Index: i}}}
 		for _, n := range d.to {
-			w.parity = append(w.parity, symbol{n, true, i})
-			lacking[symbol{n, true, i}] = true
+			w.parity = append(w.parity, content.Symbol{Node: n, Parity: true, Index: i})
+			lacking[content.Symbol{Node: n, Parity: true, Index: i}] = true
 		}
 		copies.words, most = append(copies.words, w), max(most, len(d.to))
 	}
@@ -56,16 +58,16 @@ func (s *session) deliver(ctx context.Context, list []delivery, bytes int64, pla
 
 // fetch gets the manifest in force, and the records of the nodes here.
 func (s *session) fetch(ctx context.Context) error {
-	has := func(x *state) bool { return x.of(s.current) != nil }
+	has := func(x *store.State) bool { return x.Of(s.Current) != nil }
 	for _, n := range s.nodes {
-		if l := n.held[s.generation]; s.manifest == nil && has(s.states[n.index]) {
-			s.manifest, s.text = l.manifest, l.text
+		if l := n.Held[s.Generation]; s.manifest == nil && has(s.states[n.Index]) {
+			s.manifest, s.text = l.Manifest, l.Text
 		}
 	}
 	from := slices.IndexFunc(s.states, has)
-	length := s.states[from].of(s.current).Bytes
-	if length < 1 || length > mostManifest {
-		return fmt.Errorf("%s says that its manifest has %d bytes: want 1 to %d", s.name(from), length, mostManifest)
+	length := s.states[from].Of(s.Current).Bytes
+	if length < 1 || length > store.MostManifest {
+		return fmt.Errorf("%s says that its manifest has %d bytes: want 1 to %d", s.name(from), length, store.MostManifest)
 	}
 	var lacking []int // the first node of each rank at which no node has it
 	for r := range s.t.Size() {
@@ -73,18 +75,18 @@ func (s *session) fetch(ctx context.Context) error {
 			lacking = append(lacking, first)
 		}
 	}
-	text := make([]byte, aligned(length))
+	text := make([]byte, store.Aligned(length))
 	copy(text, s.text)
-	if err := s.deliver(ctx, []delivery{{from, lacking}}, aligned(length), map[symbol][]byte{{from, false, 0}: text, {s.nodes[0].index, true, 0}: text}); err != nil {
+	if err := s.deliver(ctx, []delivery{{from, lacking}}, store.Aligned(length), map[content.Symbol][]byte{{Node: from, Parity: false, Index: 0}: text, {Node: s.nodes[0].Index, Parity: true, Index: 0}: text}); err != nil {
 		return err
 	}
 	if s.manifest == nil {
 		var err error
 		s.text = text[:length]
-		if disk.Sum(s.text) != s.root || len(s.Key) > 0 && !s.adopt && !madeWith(s.Key, s.text) {
-			return fmt.Errorf("another manifest than that of generation %d arrived", s.generation)
+		if disk.Sum(s.text) != s.Root || len(s.Key) > 0 && !s.adopt && !store.MadeWith(s.Key, s.text) {
+			return fmt.Errorf("another manifest than that of generation %d arrived", s.Generation)
 		}
-		if s.manifest, err = DecodeManifest(s.text); err != nil {
+		if s.manifest, err = store.DecodeManifest(s.text); err != nil {
 			return err
 		}
 	}
@@ -97,13 +99,13 @@ func (s *session) fetchRecords(ctx context.Context) error {
 	m := s.manifest
 	has := make([][]int, s.k) // by record: nodes
 	lacks := make([][]int, s.k)
-	files := m.recordFiles()
+	files := m.RecordFiles()
 	for n := range s.k {
-		h := s.states[n].of(s.current)
+		h := s.states[n].Of(s.Current)
 		for i, f := range files[n] {
-			list := &lacks[f.of]
+			list := &lacks[f.Of]
 			if h != nil && h.Node == n && slices.Contains(h.Records, i) {
-				list = &has[f.of]
+				list = &has[f.Of]
 			}
 			*list = append(*list, n)
 		}
@@ -121,38 +123,38 @@ func (s *session) fetchRecords(ctx context.Context) error {
 	}
 	bytes := int64(0)
 	for _, d := range slices.Collect(maps.Keys(index)) {
-		bytes = max(bytes, aligned(m.Records[d].Bytes))
+		bytes = max(bytes, store.Aligned(m.Records[d].Bytes))
 	}
 	s.members, s.records = map[int]*Member{}, map[int]map[string][]byte{}
-	places := map[symbol][]byte{}
+	places := map[content.Symbol][]byte{}
 	place := func(n, of int, sink bool) []byte {
-		at := symbol{n, sink, index[of]}
+		at := content.Symbol{Node: n, Parity: sink, Index: index[of]}
 		if places[at] == nil {
 			places[at] = make([]byte, bytes)
 		}
 		return places[at]
 	}
 	for _, n := range s.nodes {
-		for _, f := range files[n.index] {
-			i, moves := index[f.of]
+		for _, f := range files[n.Index] {
+			i, moves := index[f.Of]
 			switch {
-			case !slices.Contains(has[f.of], n.index):
+			case !slices.Contains(has[f.Of], n.Index):
 				if moves {
-					place(n.index, f.of, true)
+					place(n.Index, f.Of, true)
 				}
 				continue
-			case f.of != n.index && !(moves && list[i].from == n.index):
+			case f.Of != n.Index && !(moves && list[i].from == n.Index):
 				continue
 			}
-			_, record, err := n.read(n.held[s.generation], f)
+			_, record, err := n.Read(n.Held[s.Generation], f)
 			if err != nil {
 				return err
 			}
-			if moves && list[i].from == n.index {
-				copy(place(n.index, f.of, false), record)
+			if moves && list[i].from == n.Index {
+				copy(place(n.Index, f.Of, false), record)
 			}
-			if f.of == n.index {
-				if s.members[n.index], err = m.decodeMember(record); err != nil {
+			if f.Of == n.Index {
+				if s.members[n.Index], err = m.DecodeMember(record); err != nil {
 					return err
 				}
 			}
@@ -165,23 +167,23 @@ func (s *session) fetchRecords(ctx context.Context) error {
 		return err
 	}
 	for _, n := range s.nodes {
-		for _, f := range files[n.index] {
-			_, moves := index[f.of]
-			if !moves || slices.Contains(has[f.of], n.index) {
+		for _, f := range files[n.Index] {
+			_, moves := index[f.Of]
+			if !moves || slices.Contains(has[f.Of], n.Index) {
 				continue
 			}
-			record := place(n.index, f.of, true)[:f.bytes]
+			record := place(n.Index, f.Of, true)[:f.Bytes]
 			text := base64.StdEncoding.AppendEncode(nil, record)
-			if disk.Sum(text) != f.sha256 {
-				return fmt.Errorf("the record of %s is not what was protected: a node has changed meanwhile, or sends something else; run again", s.name(f.of))
+			if disk.Sum(text) != f.Sha256 {
+				return fmt.Errorf("the record of %s is not what was protected: a node has changed meanwhile, or sends something else; run again", s.name(f.Of))
 			}
-			if s.records[n.index] == nil {
-				s.records[n.index] = map[string][]byte{}
+			if s.records[n.Index] == nil {
+				s.records[n.Index] = map[string][]byte{}
 			}
-			s.records[n.index][f.name] = text
-			if f.of == n.index {
+			s.records[n.Index][f.Name] = text
+			if f.Of == n.Index {
 				var err error
-				if s.members[n.index], err = m.decodeMember(record); err != nil {
+				if s.members[n.Index], err = m.DecodeMember(record); err != nil {
 					return err
 				}
 			}
@@ -192,7 +194,7 @@ func (s *session) fetchRecords(ctx context.Context) error {
 
 // copyRecords notes the records in the manifest, brings copies to the nodes that are to have them, and returns the
 // record files here.
-func (s *session) copyRecords(ctx context.Context, m *Manifest, records [][]byte) ([][]*recordFile, error) {
+func (s *session) copyRecords(ctx context.Context, m *Manifest, records [][]byte) ([][]*store.RecordFile, error) {
 	var mine []Record
 	texts := make([][]byte, len(records))
 	for i, record := range records {
@@ -206,20 +208,20 @@ func (s *session) copyRecords(ctx context.Context, m *Manifest, records [][]byte
 	m.Records = all
 	list := make([]delivery, s.k)
 	bytes := int64(0)
-	table := m.recordFiles()
+	table := m.RecordFiles()
 	for n, r := range all {
-		list[n].from, bytes = n, max(bytes, aligned(r.Bytes))
+		list[n].from, bytes = n, max(bytes, store.Aligned(r.Bytes))
 		for _, f := range table[n][1:] {
-			list[f.of].to = append(list[f.of].to, n)
+			list[f.Of].to = append(list[f.Of].to, n)
 		}
 	}
-	places := map[symbol][]byte{}
-	var files [][]*recordFile
+	places := map[content.Symbol][]byte{}
+	var files [][]*store.RecordFile
 	for i, n := range s.nodes {
-		files = append(files, table[n.index])
+		files = append(files, table[n.Index])
 		for _, f := range files[i] {
 			place := make([]byte, bytes)
-			if places[symbol{n.index, f.of != n.index, f.of}] = place; f.of == n.index {
+			if places[content.Symbol{Node: n.Index, Parity: f.Of != n.Index, Index: f.Of}] = place; f.Of == n.Index {
 				copy(place, records[i])
 			}
 		}
@@ -229,13 +231,13 @@ func (s *session) copyRecords(ctx context.Context, m *Manifest, records [][]byte
 	}
 	for i, n := range s.nodes {
 		for _, f := range files[i] {
-			if f.of == n.index {
-				f.content = texts[i]
+			if f.Of == n.Index {
+				f.Content = texts[i]
 				continue
 			}
-			f.content = base64.StdEncoding.AppendEncode(nil, places[symbol{n.index, true, f.of}][:f.bytes])
-			if disk.Sum(f.content) != f.sha256 {
-				return nil, &WrongError{What: fmt.Sprintf("the copy of the record of node %d that arrived at %s is wrong: a machine or the network corrupts data; the earlier protection stays in force", f.of, n.given)}
+			f.Content = base64.StdEncoding.AppendEncode(nil, places[content.Symbol{Node: n.Index, Parity: true, Index: f.Of}][:f.Bytes])
+			if disk.Sum(f.Content) != f.Sha256 {
+				return nil, &WrongError{What: fmt.Sprintf("the copy of the record of node %d that arrived at %s is wrong: a machine or the network corrupts data; the earlier protection stays in force", f.Of, n.Given)}
 			}
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"volley/group/internal/store"
 	"volley/internal/fuzzlimit"
 	"volley/internal/verifyall"
 )
@@ -26,7 +27,7 @@ func TestRecords(t *testing.T) {
 		whole := newWorld(k, x.r, x.layout)
 		must(t, whole.protect())
 		was, volleys := whole.trees(), whole.stored()
-		m, err := DecodeManifest([]byte(contentOf(whole, "/n0/"+manifestPath(1))))
+		m, err := store.DecodeManifest([]byte(contentOf(whole, "/n0/"+manifestPath(1))))
 		must(t, err)
 		const states = 5 // as it was, lost, without its record, without a copy, without any
 		for combination := range 625 {
@@ -37,9 +38,9 @@ func TestRecords(t *testing.T) {
 			w.ranks = []int{1, 2, 4}[combination%3]
 			left, lost, own := make([]int, k), 0, false // nodes that have a right record, or copy of it
 			for n, rest := 0, combination; n < k; n, rest = n+1, rest/states {
-				files := m.recordFilesAt(n)
-				spoil := func(f *recordFile) {
-					name := fmt.Sprintf("/n%d/%s", n, metaPath(generationDir(1), f.name))
+				files := m.RecordFilesAt(n)
+				spoil := func(f *store.RecordFile) {
+					name := fmt.Sprintf("/n%d/%s", n, store.MetaPath(store.GenerationDir(1), f.Name))
 					switch rng.IntN(3) {
 					case 0:
 						w.Remove(name)
@@ -76,7 +77,7 @@ func TestRecords(t *testing.T) {
 					if own = own || bad[0]; bad[i] {
 						spoil(f)
 					} else {
-						left[f.of]++
+						left[f.Of]++
 					}
 				}
 			}
@@ -127,18 +128,18 @@ func TestRecords(t *testing.T) {
 // little memory.
 func TestRecordsForged(t *testing.T) {
 	for _, forge := range []func(m *Manifest){
-		func(m *Manifest) { m.Records[0].Bytes = mostRecord },
-		func(m *Manifest) { m.Records[1].Bytes = mostRecord },
+		func(m *Manifest) { m.Records[0].Bytes = store.MostRecord },
+		func(m *Manifest) { m.Records[1].Bytes = store.MostRecord },
 		func(m *Manifest) { m.Records[0].Bytes++ },
 	} {
 		w := newWorld(2, 1, Striped)
 		must(t, w.protect())
 		w.lose(0, 1)
 		const path = "/n0/.volley/generation.1/manifest.json"
-		m, err := DecodeManifest([]byte(contentOf(w, path)))
+		m, err := store.DecodeManifest([]byte(contentOf(w, path)))
 		must(t, err)
 		forge(m)
-		text, err := m.encode(nil)
+		text, err := m.Encode(nil)
 		must(t, err)
 		w.WriteFile(path, text, 0o600)
 		before := w.everything()

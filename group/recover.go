@@ -10,9 +10,12 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"volley/group/internal/tree"
 
 	"volley/executor"
+	"volley/group/internal/content"
+	"volley/group/internal/restore"
+	"volley/group/internal/store"
+	"volley/group/internal/tree"
 	"volley/internal/disk"
 	"volley/internal/printable"
 	"volley/transport"
@@ -99,7 +102,7 @@ func Recover(ctx context.Context, t transport.Transport, dirs []string, o Recove
 		o.passed = map[int64]*lostError{}
 	}
 	for {
-		r, err := run(ctx, t, dirs, o.Options, verb{name: "recover", args: o, access: access{writes: writes, makes: writes}}, func(ctx context.Context, s *session) (*RecoverReport, error) {
+		r, err := run(ctx, t, dirs, o.Options, verb{name: "recover", args: o, Access: store.Access{Writes: writes, Makes: writes}}, func(ctx context.Context, s *session) (*RecoverReport, error) {
 			if !latest {
 				return recoverGroup(ctx, s, o)
 			}
@@ -115,7 +118,7 @@ func Recover(ctx context.Context, t transport.Transport, dirs []string, o Recove
 
 // recoverLatest recovers the snapshot that was chosen, and sets newer ones aside when it is back.
 func (s *session) recoverLatest(ctx context.Context, o RecoverOptions, writes bool) (r *RecoverReport, err error) {
-	if s.manifest == nil && len(s.Key) == 0 && s.complete(false) == nil && !slices.ContainsFunc(s.states, func(x *state) bool { return x.Lost }) {
+	if s.manifest == nil && len(s.Key) == 0 && s.complete(false) == nil && !slices.ContainsFunc(s.states, func(x *store.State) bool { return x.Lost }) {
 		r = &RecoverReport{Step: s.step, Notes: []string{stepName(*s.step) + " is at every node, and not protected: nothing was compared"}}
 		return r, s.setAside(ctx, r, writes)
 	}
@@ -135,7 +138,7 @@ func (s *session) recoverLatest(ctx context.Context, o RecoverOptions, writes bo
 
 // loss returns an error for which nodes in some condition do not come back, as a [lostError] where that is for certain:
 // more nodes are lost than may be, or everything could be read, and is not there.
-func (s *session) loss(conditions []*condition, err error) error {
+func (s *session) loss(conditions []*content.Condition, err error) error {
 	lost, unread := 0, false
 	for n, c := range conditions {
 		if c.Lost && c.Failing == "" {
@@ -143,13 +146,13 @@ func (s *session) loss(conditions []*condition, err error) error {
 			continue
 		}
 		x := s.states[n]
-		unread = unread || c.Foreign || c.Failing != "" || x.of(s.current) == nil && x.Bad != nil // as nobody knows what else it has
+		unread = unread || c.Foreign || c.Failing != "" || x.Of(s.Current) == nil && x.Bad != nil // as nobody knows what else it has
 		unread = unread || slices.ContainsFunc(c.Findings, func(f Finding) bool { return f.Why != "" })
 	}
 	if s.passed == nil || unread && lost <= s.manifest.Tolerate {
 		return err
 	}
-	return &lostError{*s.step, s.root, err}
+	return &lostError{*s.step, s.Root, err}
 }
 
 func recoverGroup(ctx context.Context, s *session, o RecoverOptions) (_ *RecoverReport, err error) {
@@ -173,8 +176,8 @@ func recoverGroup(ctx context.Context, s *session, o RecoverOptions) (_ *Recover
 				return
 			}
 			for _, n := range s.nodes {
-				if s.out[n.index] {
-					n.close()
+				if s.out[n.Index] {
+					n.Close()
 				}
 			}
 			undo()
@@ -185,14 +188,14 @@ func recoverGroup(ctx context.Context, s *session, o RecoverOptions) (_ *Recover
 	}
 	if !o.DryRun && o.To == "" {
 		for _, n := range s.nodes {
-			if s.states[n.index].interrupted() {
-				n.sweep()
+			if s.states[n.Index].Interrupted() {
+				restore.Sweep(n)
 			}
 		}
 	}
-	r := &RecoverReport{Step: s.step, Generation: s.generation, Traffic: s.traffic()}
-	targets := map[int]*target{} // of nodes here that can be read
-	defer discard(targets)
+	r := &RecoverReport{Step: s.step, Generation: s.Generation, Traffic: s.traffic()}
+	targets := map[int]*restore.Target{} // of nodes here that can be read
+	defer restore.Discard(targets)
 	found, err := s.survey(ctx, &o, s.rebuildable() && !o.DryRun && o.To == "", targets, &r.Traffic)
 	if err != nil {
 		return nil, err
@@ -201,7 +204,7 @@ func recoverGroup(ctx context.Context, s *session, o RecoverOptions) (_ *Recover
 	slog.DebugContext(ctx, "found what is missing", "blocks", r.Blocks, "repairs", len(found.repairs))
 	r.Notes = slices.Concat(s.notes(), elsewhere, s.noteTorn(found.conditions))
 	for n, c := range found.conditions {
-		r.Nodes = append(r.Nodes, NodeReport{Node: n, Dir: s.states[n].Dir, Status: c.status(), Findings: c.Findings, why: c.Failing})
+		r.Nodes = append(r.Nodes, NodeReport{Node: n, Dir: s.states[n].Dir, Status: c.Status(), Findings: c.Findings, why: c.Failing})
 		for _, f := range c.Findings {
 			if f.What == Changed && !o.Revert {
 				r.Kept = append(r.Kept, tree.Name(tree.JoinPath(s.states[n].Dir, f.Path)))
@@ -210,10 +213,10 @@ func recoverGroup(ctx context.Context, s *session, o RecoverOptions) (_ *Recover
 	}
 	left := make([][]string, len(s.nodes))
 	for i, n := range s.nodes {
-		if s.restores(n.index) {
-			left[i] = s.giveUp(n, found.conditions[n.index], found.beyond)
-			for _, p := range found.conditions[n.index].hidden {
-				left[i] = append(left[i], fmt.Sprintf("%s: %s: whether it is as it was nobody can tell, and nothing takes its place: make it readable, and recover again", n.path(p), disk.Reason(found.conditions[n.index].listing.Unreadable(p))))
+		if s.restores(n.Index) {
+			left[i] = s.giveUp(n, found.conditions[n.Index], found.beyond)
+			for _, p := range found.conditions[n.Index].Hidden {
+				left[i] = append(left[i], fmt.Sprintf("%s: %s: whether it is as it was nobody can tell, and nothing takes its place: make it readable, and recover again", n.Path(p), disk.Reason(found.conditions[n.Index].Listing.Unreadable(p))))
 			}
 		}
 	}
@@ -234,14 +237,14 @@ func recoverGroup(ctx context.Context, s *session, o RecoverOptions) (_ *Recover
 }
 
 type survey struct {
-	conditions []*condition
+	conditions []*content.Condition
 	repairs    []blockRepair      // that have to run
 	beyond     map[lostBlock]bool // what they do not bring back
 	rows       map[int]bool       // of which something comes back, or has while the nodes were read
 }
 
 // survey finds out what nodes lack. If it rebuilds and not all can come back, it starts over without rebuilding.
-func (s *session) survey(ctx context.Context, o *RecoverOptions, rebuilds bool, targets map[int]*target, traffic *Traffic) (*survey, error) {
+func (s *session) survey(ctx context.Context, o *RecoverOptions, rebuilds bool, targets map[int]*restore.Target, traffic *Traffic) (*survey, error) {
 	var err error
 	found := &survey{rows: map[int]bool{}}
 	if rebuilds {
@@ -259,14 +262,14 @@ func (s *session) survey(ctx context.Context, o *RecoverOptions, rebuilds bool, 
 		return nil, s.alike(ctx, err)
 	}
 	if rebuilds && len(found.beyond) > 0 {
-		discard(targets)
+		restore.Discard(targets)
 		return s.survey(ctx, o, false, targets, traffic)
 	}
 	if err := s.beyond(found); err != nil {
 		return nil, s.alike(ctx, err)
 	}
 	for _, x := range found.repairs {
-		for _, row := range x.blocks.rows {
+		for _, row := range x.blocks.Rows {
 			found.rows[row] = true
 		}
 	}
@@ -284,32 +287,32 @@ func (s *session) openOut(ctx context.Context, to string) (notes []string, err e
 	}
 	if err := s.steady(ctx, func(context.Context) error {
 		for _, n := range s.nodes {
-			if s.out[n.index] {
-				n.close()
-				n.at, n.given, n.absent, n.meta = at(n.index), at(n.index), "", ""
+			if s.out[n.Index] {
+				n.Close()
+				n.At, n.Given, n.Absent, n.Meta = at(n.Index), at(n.Index), "", ""
 			}
 		}
 		return s.apart()
 	}); err != nil {
 		return nil, err
 	}
-	states, err := collect(ctx, s, func(_ context.Context, _ int, n *node) (*state, error) {
-		was := s.states[n.index]
-		if !s.out[n.index] {
+	states, err := collect(ctx, s, func(_ context.Context, _ int, n *store.Node) (*store.State, error) {
+		was := s.states[n.Index]
+		if !s.out[n.Index] {
 			return was, nil
 		}
-		if err := n.open(s.disk, access{writes: true, makes: true}, disk.HolderOf("recover", "")); err != nil {
+		if err := n.Open(s.disk, store.Access{Writes: true, Makes: true}, disk.HolderOf("recover", "")); err != nil {
 			return nil, err
 		}
-		is := n.load(s.Key, s.k)
-		is.Dir, is.Name, is.Node = was.Dir, was.Name, is.in(s.k)
-		h := is.of(s.current)
-		if is.Lost || is.interrupted() || h != nil && h.Node == n.index {
+		is := n.Load(s.Key, s.k)
+		is.Dir, is.Name, is.Node = was.Dir, was.Name, is.In(s.k)
+		h := is.Of(s.Current)
+		if is.Lost || is.Interrupted() || h != nil && h.Node == n.Index {
 			return is, nil
 		}
-		l, err := tree.Scan(n.dir, false, nil)
-		if err == nil && (len(is.Held) > 0 || !s.members[n.index].has(l)) {
-			err = inputf("%s has something else than an earlier recovery of this node: name another directory to recover to", n.at)
+		l, err := tree.Scan(n.Dir, false, nil)
+		if err == nil && (len(is.Held) > 0 || !has(s.members[n.Index], l)) {
+			err = store.Inputf("%s has something else than an earlier recovery of this node: name another directory to recover to", n.At)
 		}
 		return is, err
 	})
@@ -320,7 +323,7 @@ func (s *session) openOut(ctx context.Context, to string) (notes []string, err e
 }
 
 // has reports whether nothing lies in a directory but what a record has there.
-func (x *Member) has(l *tree.Listing) bool {
+func has(x *Member, l *tree.Listing) bool {
 	was := map[tree.Name]*tree.Entry{}
 	for _, e := range x.Entries {
 		was[e.Path] = e
@@ -336,21 +339,21 @@ func (s *session) restores(n int) bool { return s.out == nil || s.out[n] }
 
 // unprotected returns the error of a group that has no generation in force.
 func (s *session) unprotected() error {
-	if !slices.ContainsFunc(s.states, func(x *state) bool { return !x.Lost }) {
-		return inputf("all nodes are lost: nothing is left from which anything could be recovered")
+	if !slices.ContainsFunc(s.states, func(x *store.State) bool { return !x.Lost }) {
+		return store.Inputf("all nodes are lost: nothing is left from which anything could be recovered")
 	}
-	if i := slices.IndexFunc(s.states, func(x *state) bool { return x.Failing != "" }); i >= 0 {
-		return inputf("no node that can be read has a manifest that counts; %s cannot be read: %s", s.name(i), s.states[i].Failing)
+	if i := slices.IndexFunc(s.states, func(x *store.State) bool { return x.Failing != "" }); i >= 0 {
+		return store.Inputf("no node that can be read has a manifest that counts; %s cannot be read: %s", s.name(i), s.states[i].Failing)
 	}
-	return inputf("the group is not protected: no node has a manifest that counts")
+	return store.Inputf("the group is not protected: no node has a manifest that counts")
 }
 
 // recoverable returns an error where a directory is not that of its node, or too many are lost.
-func (s *session) recoverable(conditions []*condition, beyond bool) error {
+func (s *session) recoverable(conditions []*content.Condition, beyond bool) error {
 	few := &TooManyError{Tolerate: s.manifest.Tolerate, Possible: s.manifest.Layout == Full && s.gone == nil}
 	for n, c := range conditions {
 		if c.Foreign {
-			return inputf("%s has other files than node %d of the group had, and nothing says that it is this node: give its own directory, or an empty one", s.name(n), n)
+			return store.Inputf("%s has other files than node %d of the group had, and nothing says that it is this node: give its own directory, or an empty one", s.name(n), n)
 		}
 		if c.Lost || c.Failing != "" {
 			few.Nodes = append(few.Nodes, s.name(n))
@@ -364,34 +367,34 @@ func (s *session) recoverable(conditions []*condition, beyond bool) error {
 		for _, n := range s.gone {
 			names = append(names, s.name(n))
 		}
-		return inputf("too much is lost: no node has the record of %s any more", strings.Join(names, ", "))
+		return store.Inputf("too much is lost: no node has the record of %s any more", strings.Join(names, ", "))
 	}
 	return nil
 }
 
 // restore brings everything back, but for what is left of the nodes here.
-func (s *session) restore(ctx context.Context, r *RecoverReport, found *survey, targets map[int]*target, left [][]string) error {
+func (s *session) restore(ctx context.Context, r *RecoverReport, found *survey, targets map[int]*restore.Target, left [][]string) error {
 	for _, n := range s.nodes {
-		if targets[n.index] == nil && n.dir != nil && found.conditions[n.index].Failing == "" && s.restores(n.index) {
-			targets[n.index] = s.newTarget(n, found.conditions[n.index])
+		if targets[n.Index] == nil && n.Dir != nil && found.conditions[n.Index].Failing == "" && s.restores(n.Index) {
+			targets[n.Index] = s.newTarget(n, found.conditions[n.Index])
 		}
 	}
-	each := func(f func(ctx context.Context, x *target) error) error {
-		return s.each(ctx, func(ctx context.Context, _ int, n *node) error {
-			x := targets[n.index]
+	each := func(f func(ctx context.Context, x *restore.Target) error) error {
+		return s.each(ctx, func(ctx context.Context, _ int, n *store.Node) error {
+			x := targets[n.Index]
 			if x == nil {
 				return nil
 			}
-			return x.try(ctx, func() error { return f(ctx, x) })
+			return x.Try(ctx, func() error { return f(ctx, x) })
 		})
 	}
-	if err := each(func(ctx context.Context, x *target) error { return x.prepare(ctx) }); err != nil {
+	if err := each(func(ctx context.Context, x *restore.Target) error { return x.Prepare(ctx) }); err != nil {
 		return err
 	}
 	if err := s.runRepairs(ctx, found.repairs, targets, &r.Traffic); err != nil {
 		return err
 	}
-	if err := each(func(_ context.Context, x *target) error { return x.finish() }); err != nil {
+	if err := each(func(_ context.Context, x *restore.Target) error { return x.Finish() }); err != nil {
 		return err
 	}
 	if err := s.steadied(ctx, found.conditions); err != nil {
@@ -405,21 +408,21 @@ func (s *session) restore(ctx context.Context, r *RecoverReport, found *survey, 
 		Complete    bool
 	}
 	// Everything that is to be written is there, at all nodes that are not left out.
-	all, err := collect(ctx, s, func(ctx context.Context, i int, n *node) (done, error) {
-		d, x := done{Sent: r.Traffic.sent[i]}, targets[n.index]
+	all, err := collect(ctx, s, func(ctx context.Context, i int, n *store.Node) (done, error) {
+		d, x := done{Sent: r.Traffic.sent[i]}, targets[n.Index]
 		if x == nil {
-			d.Left, d.Complete = escaped(left[i]), found.conditions[n.index].Failing == ""
+			d.Left, d.Complete = escaped(left[i]), found.conditions[n.Index].Failing == ""
 			return d, nil
 		}
-		if err := x.try(ctx, x.commit); err != nil {
+		if err := x.Try(ctx, x.Commit); err != nil {
 			return d, err
 		}
-		if x.failed != nil {
-			x.left = []string{fmt.Sprintf("%s: nothing more is recovered here: %v", n.given, x.failed)}
+		if x.Failed != nil {
+			x.Left = []string{fmt.Sprintf("%s: nothing more is recovered here: %v", n.Given, x.Failed)}
 		}
-		d.Back, d.Replaced, d.Complete = x.back, x.replaced, x.left == nil
-		d.Left = escaped(slices.Concat(left[i], x.blocked, x.left))
-		d.Notes = escaped(append(x.notes, x.notSet()...))
+		d.Back, d.Replaced, d.Complete = x.Back, x.Replaced, x.Left == nil
+		d.Left = escaped(slices.Concat(left[i], x.Blocked, x.Left))
+		d.Notes = escaped(append(x.Notes, x.NotSet()...))
 		return d, nil
 	})
 	if err != nil {
@@ -440,11 +443,11 @@ func (s *session) restore(ctx context.Context, r *RecoverReport, found *survey, 
 	if !complete { // an earlier generation may be of use yet
 		return nil
 	}
-	return s.here(func(_ int, n *node) error {
-		if !s.restores(n.index) {
+	return s.here(func(_ int, n *store.Node) error {
+		if !s.restores(n.Index) {
 			return nil
 		}
-		return n.clean(s.generation)
+		return n.Clean(s.Generation)
 	})
 }
 
@@ -459,26 +462,26 @@ func escaped(texts []string) []string {
 // blockRepair is a repair of the rows in which the same symbols are bad.
 type blockRepair struct {
 	*repair
-	blocks blocks
+	blocks content.Blocks
 }
 
 type lostBlock struct {
-	symbol
+	content.Symbol
 	row int
 }
 
 // planRepairs returns the repairs, of rows in which the same is bad together, and the blocks that do not come back.
-func (s *session) planRepairs(conditions []*condition) ([]blockRepair, map[lostBlock]bool, error) {
+func (s *session) planRepairs(conditions []*content.Condition) ([]blockRepair, map[lostBlock]bool, error) {
 	m := s.manifest
 	c, err := codeOf(m)
 	if err != nil {
 		return nil, nil, err
 	}
-	type pattern struct{ bad, wanted []symbol }
-	patterns := make([]pattern, m.rows())
-	mark := func(lists [][]int, x symbol, wanted bool) {
+	type pattern struct{ bad, wanted []content.Symbol }
+	patterns := make([]pattern, m.Rows())
+	mark := func(lists [][]int, x content.Symbol, wanted bool) {
 		for chunk, rows := range lists {
-			x.index = chunk
+			x.Index = chunk
 			for _, row := range rows {
 				p := &patterns[row]
 				if wanted {
@@ -490,7 +493,7 @@ func (s *session) planRepairs(conditions []*condition) ([]blockRepair, map[lostB
 		}
 	}
 	for n, x := range conditions {
-		data, parity := symbol{node: n}, symbol{node: n, parity: true}
+		data, parity := content.Symbol{Node: n}, content.Symbol{Node: n, Parity: true}
 		mark(x.Data, data, false)
 		mark(x.Parity, parity, false)
 		if x.Failing == "" && s.restores(n) {
@@ -525,23 +528,23 @@ func (s *session) planRepairs(conditions []*condition) ([]blockRepair, map[lostB
 			}
 		}
 		if len(r.problem.Codewords) > 0 {
-			list = append(list, blockRepair{r, blocks{m, rows}})
+			list = append(list, blockRepair{r, content.Blocks{M: m, Rows: rows}})
 		}
 	}
 	return list, beyond, nil
 }
 
 // giveUp takes what cannot be brought back from what is to be, and returns it.
-func (s *session) giveUp(n *node, c *condition, beyond map[lostBlock]bool) []string {
+func (s *session) giveUp(n *store.Node, c *content.Condition, beyond map[lostBlock]bool) []string {
 	if len(beyond) == 0 {
 		return nil
 	}
-	m, x := s.manifest, s.members[n.index]
+	m, x := s.manifest, s.members[n.Index]
 	gone := map[tree.Name]bool{}
 	files := tree.ExtentsOf(x.Entries)
-	for _, g := range m.segments(files) {
-		if beyond[lostBlock{symbol{n.index, false, g.chunk}, g.row}] {
-			gone[files[g.file].Path] = true
+	for _, g := range m.SegmentsOf(files) {
+		if beyond[lostBlock{content.Symbol{Node: n.Index, Parity: false, Index: g.Chunk}, g.Row}] {
+			gone[files[g.File].Path] = true
 		}
 	}
 	for i := range x.Entries {
@@ -551,14 +554,14 @@ func (s *session) giveUp(n *node, c *condition, beyond map[lostBlock]bool) []str
 	}
 	var left []string
 	for x := range beyond {
-		if x.node == n.index && x.parity && c.remake && c.earlier { // it may be right, and the disk have failed to give it
-			c.remake = false
-			left = append(left, fmt.Sprintf("%s: too many nodes are lost, damaged or changed to make all of it again: it stays as it is", n.path(tree.Name(n.generation(s.generation).path(parityFile)))))
+		if x.Node == n.Index && x.Parity && c.Remake && c.Earlier { // it may be right, and the disk have failed to give it
+			c.Remake = false
+			left = append(left, fmt.Sprintf("%s: too many nodes are lost, damaged or changed to make all of it again: it stays as it is", n.Path(tree.Name(n.Generation(s.Generation).Path(store.ParityFile)))))
 		}
 	}
-	c.restore = slices.DeleteFunc(c.restore, func(e *tree.Entry) bool {
+	c.Restore = slices.DeleteFunc(c.Restore, func(e *tree.Entry) bool {
 		if gone[e.Path] {
-			left = append(left, fmt.Sprintf("%s: too many nodes are lost, damaged or changed in some of its blocks", n.path(e.Path)))
+			left = append(left, fmt.Sprintf("%s: too many nodes are lost, damaged or changed in some of its blocks", n.Path(e.Path)))
 		}
 		return gone[e.Path]
 	})
@@ -569,8 +572,8 @@ func (s *session) giveUp(n *node, c *condition, beyond map[lostBlock]bool) []str
 func (s *session) beyond(found *survey) error {
 	blocks := make([]int, s.k)
 	for x := range found.beyond {
-		if !x.parity {
-			blocks[x.node]++
+		if !x.Parity {
+			blocks[x.Node]++
 		}
 	}
 	if s.passed == nil || slices.Max(blocks) == 0 {
@@ -581,7 +584,7 @@ func (s *session) beyond(found *survey) error {
 		findings := found.conditions[n].Findings
 		i := slices.IndexFunc(findings, func(f Finding) bool { return f.Why != "" })
 		if i < 0 && count > 0 {
-			i = slices.IndexFunc(findings, func(f Finding) bool { return !f.harmless() })
+			i = slices.IndexFunc(findings, func(f Finding) bool { return !f.Harmless() })
 		}
 		what := ""
 		if i >= 0 {
@@ -597,8 +600,8 @@ func (s *session) beyond(found *survey) error {
 	return s.loss(found.conditions, &IncompleteError{[]string{"too many nodes are lost, damaged or changed in some blocks: " + strings.Join(list, "; ")}})
 }
 
-func setOf(list []symbol) map[symbol]bool {
-	set := map[symbol]bool{}
+func setOf(list []content.Symbol) map[content.Symbol]bool {
+	set := map[content.Symbol]bool{}
 	for _, x := range list {
 		set[x] = true
 	}
@@ -606,47 +609,47 @@ func setOf(list []symbol) map[symbol]bool {
 }
 
 // runRepairs runs repairs, one after the other. What nobody is to write is thrown away.
-func (s *session) runRepairs(ctx context.Context, list []blockRepair, targets map[int]*target, traffic *Traffic) error {
-	sources := map[int]*data{}
+func (s *session) runRepairs(ctx context.Context, list []blockRepair, targets map[int]*restore.Target, traffic *Traffic) error {
+	sources := map[int]*content.Data{}
 	parity := map[int]parityReader{}
 	defer func() {
 		for _, n := range s.nodes {
-			sources[n.index].close()
-			parity[n.index].Close()
+			sources[n.Index].Close()
+			parity[n.Index].Close()
 		}
 	}()
 	for _, n := range s.nodes {
-		sources[n.index] = newData(n.dir, s.members[n.index].Entries, true)
-		parity[n.index] = n.parityOf(s.generation)
+		sources[n.Index] = content.NewData(n.Dir, s.members[n.Index].Entries, true)
+		parity[n.Index] = parityOf(n, s.Generation)
 	}
-	return s.runOn(ctx, list, func(x symbol) io.ReaderAt {
-		if x.parity {
-			return parity[x.node]
+	return s.runOn(ctx, list, func(x content.Symbol) io.ReaderAt {
+		if x.Parity {
+			return parity[x.Node]
 		}
-		return sources[x.node]
-	}, func(x symbol, row int, block []byte) error {
-		to := targets[x.node]
-		return to.try(ctx, func() error { return to.put(x, row, block) })
+		return sources[x.Node]
+	}, func(x content.Symbol, row int, block []byte) error {
+		to := targets[x.Node]
+		return to.Try(ctx, func() error { return to.Put(x, row, block) })
 	}, traffic)
 }
 
 // runOn runs repairs on what is read of symbols here, and has put take the blocks that come back.
-func (s *session) runOn(ctx context.Context, list []blockRepair, from func(symbol) io.ReaderAt, put func(x symbol, row int, block []byte) error, traffic *Traffic) error {
+func (s *session) runOn(ctx context.Context, list []blockRepair, from func(content.Symbol) io.ReaderAt, put func(x content.Symbol, row int, block []byte) error, traffic *Traffic) error {
 	m := s.manifest
 	for _, r := range list {
 		for _, n := range s.nodes {
-			s.progress(0, int64(len(r.outputs[n.index]))*r.blocks.bytes())
+			s.progress(0, int64(len(r.outputs[n.Index]))*r.blocks.Bytes())
 		}
 	}
 	for _, r := range list {
-		t, err := s.repair(ctx, r.repair, r.blocks, func(x symbol) executor.Input {
+		t, err := s.repair(ctx, r.repair, r.blocks, func(x content.Symbol) executor.Input {
 			chunks := m.DataChunks
-			if x.parity {
+			if x.Parity {
 				chunks = m.ParityChunks
 			}
-			return executor.Input{Reader: &blockReader{blocks: r.blocks, from: from(x), chunk: x.index, chunks: chunks}}
-		}, func(x symbol) executor.Output {
-			return executor.Output{Writer: &blockWriter{blocks: r.blocks, take: func(row int, block []byte) error {
+			return executor.Input{Reader: &content.BlockReader{Blocks: r.blocks, From: from(x), Chunk: x.Index, Chunks: chunks}}
+		}, func(x content.Symbol) executor.Output {
+			return executor.Output{Writer: &content.BlockWriter{Blocks: r.blocks, Take: func(row int, block []byte) error {
 				s.progress(int64(len(block)), 0)
 				return put(x, row, block)
 			}}}
@@ -665,8 +668,8 @@ type parityReader interface {
 }
 
 // parityOf returns the parity of a node; reading what cannot be opened, such as that of a lost node, fails.
-func (n *node) parityOf(g int64) parityReader {
-	f, err := n.openParity(g)
+func parityOf(n *store.Node, g int64) parityReader {
+	f, err := n.OpenParity(g)
 	if err != nil {
 		return unreadable{err}
 	}
@@ -693,7 +696,7 @@ func (r *noting) ReadAt(to []byte, at int64) (int, error) {
 	return n, err
 }
 
-func (s *session) newTarget(n *node, c *condition) *target {
-	from := &origin{current: s.current, manifest: s.manifest, text: s.text, run: s.run}
-	return newTarget(from, s.states[n.index], s.members[n.index], s.records[n.index], n, c)
+func (s *session) newTarget(n *store.Node, c *content.Condition) *restore.Target {
+	from := &restore.Origin{Current: s.Current, Manifest: s.manifest, Text: s.text, Run: s.run}
+	return restore.NewTarget(from, s.states[n.Index], s.members[n.Index], s.records[n.Index], n, c)
 }

@@ -8,8 +8,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"volley/group/internal/tree"
 
+	"volley/group/internal/store"
+	"volley/group/internal/tree"
 	"volley/internal/disk"
 	"volley/sim"
 	"volley/transport"
@@ -64,11 +65,11 @@ func TestDirectoriesRefused(t *testing.T) {
 		for i, verb := range x.verbs {
 			w := newWorld(3, 1, Striped)
 			x.do(w)
-			before := w.Tree("/", lockFile)
+			before := w.Tree("/", store.LockFile)
 			if err := verb(w); !IsInputError(err) || !strings.Contains(err.Error(), x.want) {
 				t.Errorf("%s, verb %d: %v: want %q", x.what, i, err, x.want)
 			}
-			after := w.Tree("/", lockFile)
+			after := w.Tree("/", store.LockFile)
 			if !strings.Contains(x.want, "lies in") { // which is refused before anything is made, even a lock
 				before, after = withoutTimes(before), withoutTimes(after)
 			}
@@ -159,7 +160,7 @@ func TestArgumentsRefused(t *testing.T) {
 	} {
 		c, err := newCode(x.k, x.r, x.layout, Cauchy)
 		parity := 0
-		for _, of := range (&Manifest{Nodes: x.k, Tolerate: x.r, Layout: x.layout}).copies() {
+		for _, of := range (&Manifest{Nodes: x.k, Tolerate: x.r, Layout: x.layout}).Copies() {
 			parity += len(of)
 		}
 		parity /= x.k
@@ -207,7 +208,7 @@ func TestHiding(t *testing.T) {
 		must(t, err)
 		l, err := tree.Scan(d, true, nil)
 		must(t, err)
-		n := &node{given: "/n0", dir: &oddDir{Dir: d, open: func(name string, f disk.File) (disk.File, error) {
+		n := &store.Node{Given: "/n0", Dir: &oddDir{Dir: d, open: func(name string, f disk.File) (disk.File, error) {
 			switch name {
 			case hiding:
 				return endless{f}, nil
@@ -216,7 +217,7 @@ func TestHiding(t *testing.T) {
 			}
 			return f, nil
 		}}}
-		err = n.hiding(l)
+		err = hidingData(n, l)
 		if want != IsInputError(err) || want && !strings.Contains(err.Error(), "/n0/empty has data, and says that its length is 0") || !want && err != nil {
 			t.Errorf("%s: %v", hiding, err)
 		}

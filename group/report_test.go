@@ -9,8 +9,9 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"volley/group/internal/tree"
 
+	"volley/group/internal/store"
+	"volley/group/internal/tree"
 	"volley/internal/disk"
 	"volley/internal/disk/disktest"
 )
@@ -237,7 +238,7 @@ func TestReports(t *testing.T) {
 			for n, dir := range w.dirs {
 				var sum int64
 				for _, name := range w.meta(n) {
-					if base := path.Base(name); strings.HasPrefix(base, recordFileName) || base == manifestFile {
+					if base := path.Base(name); strings.HasPrefix(base, store.RecordFileName) || base == store.ManifestFile {
 						info, err := w.Lstat(dir + "/.volley/" + name)
 						must(t, err)
 						sum += info.Size()
@@ -323,12 +324,12 @@ func TestErrors(t *testing.T) {
 			t.Errorf("%v", x.is)
 		}
 	}
-	s := &session{current: current{generation: 3, root: "root 3"}, states: []*state{
+	s := &session{Current: store.Current{Generation: 3, Root: "root 3"}, states: []*store.State{
 		{Dir: "/a", Failing: "EIO"},
-		{Dir: "/b", Bad: []string{"damaged"}, Left: []string{"tmp-x"}, Held: []held{{Generation: 3, Root: "root 3", Committed: true}, {Generation: 4}, {Generation: 2}}},
-		{Dir: "/c", Held: []held{{Generation: 2, Committed: true}}},
-		{Dir: "/d", Held: []held{{Generation: 3, Root: "another"}}},
-		{Dir: "/e", Held: []held{{Generation: 3, Root: "root 3"}}},
+		{Dir: "/b", Bad: []string{"damaged"}, Left: []string{"tmp-x"}, Held: []store.Held{{Generation: 3, Root: "root 3", Committed: true}, {Generation: 4}, {Generation: 2}}},
+		{Dir: "/c", Held: []store.Held{{Generation: 2, Committed: true}}},
+		{Dir: "/d", Held: []store.Held{{Generation: 3, Root: "another"}}},
+		{Dir: "/e", Held: []store.Held{{Generation: 3, Root: "root 3"}}},
 	}}
 	same(t, "notes", s.notes(), []string{
 		"/a cannot be read: EIO. To recover its data elsewhere, give another, empty directory in its place",

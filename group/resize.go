@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"volley/group/internal/tree"
 
 	"volley/collective"
+	"volley/group/internal/decide"
+	"volley/group/internal/store"
+	"volley/group/internal/tree"
 	"volley/transport"
 )
 
@@ -38,7 +40,7 @@ type ResizeReport struct {
 func Resize(ctx context.Context, t transport.Transport, dirs []string, o ResizeOptions) (*ResizeReport, error) {
 	said := o
 	said.ProtectOptions = o.said()
-	v := verb{name: "resize", args: said, access: access{writes: !o.DryRun}}
+	v := verb{name: "resize", args: said, Access: store.Access{Writes: !o.DryRun}}
 	return meeting(ctx, t, o.Options, func(s *session) (*ResizeReport, error) {
 		s.resizing = &o
 		if err := s.look(ctx, dirs, v); err != nil {
@@ -61,23 +63,23 @@ func Resized(names []string, ids []Identity, added []bool, remove []string) ([]i
 	}
 	k, before := len(names)-len(remove), len(were)
 	if k < 2 || k == before {
-		return nil, inputf("a group of %d nodes, and %d are added and %d removed: want another number of nodes, 2 or more. To move a node, recover into an empty directory in its place", before, len(names)-before, len(remove))
+		return nil, store.Inputf("a group of %d nodes, and %d are added and %d removed: want another number of nodes, 2 or more. To move a node, recover into an empty directory in its place", before, len(names)-before, len(remove))
 	}
 	var gone []int
 	for _, name := range remove {
 		i := slices.Index(names, name)
 		if i >= 0 && slices.Contains(names[i+1:], name) {
-			return nil, inputf("%q is the directory of several nodes: name the node by its number, from 0", name)
+			return nil, store.Inputf("%q is the directory of several nodes: name the node by its number, from 0", name)
 		}
 		if n, err := strconv.Atoi(name); i < 0 && err == nil && n >= 0 {
 			if list := replaced(ids, k); n < len(list) { // it is repeated
 				i = slices.IndexFunc(ids, func(id Identity) bool { return id.Name == list[n] })
 			} else if list == nil && n < before {
-				i = were[Order(old)[n]]
+				i = were[store.Order(old)[n]]
 			}
 		}
 		if !slices.Contains(were, i) || slices.Contains(gone, i) {
-			return nil, inputf("%q is to be removed, and is no node of the group, or named twice: name its directory, or its number, 0 to %d", name, before-1)
+			return nil, store.Inputf("%q is to be removed, and is no node of the group, or named twice: name its directory, or its number, 0 to %d", name, before-1)
 		}
 		gone = append(gone, i)
 	}
@@ -89,7 +91,7 @@ func Resized(names []string, ids []Identity, added []bool, remove []string) ([]i
 	}
 	for i, id := range ids {
 		if id.Nodes == k || id.Next.Nodes == k {
-			take(i, placeIn(Place{Node: id.Node, Nodes: id.Nodes}, id.Next, k))
+			take(i, store.PlaceIn(Place{Node: id.Node, Nodes: id.Nodes}, id.Next, k))
 		}
 	}
 	for _, i := range were {
@@ -114,7 +116,7 @@ func replaced(ids []Identity, nodes int) []tree.Name {
 // resize does what Resize does, once all nodes have been looked at.
 func (s *session) resize(ctx context.Context, v verb, o *ResizeOptions) (*ResizeReport, error) {
 	k, r := s.k-len(o.Remove), &ResizeReport{}
-	newest := held{}
+	newest := store.Held{}
 	for n, x := range s.states {
 		switch {
 		case n >= k:
@@ -134,7 +136,7 @@ func (s *session) resize(ctx context.Context, v verb, o *ResizeOptions) (*Resize
 	}
 	for n, x := range s.states {
 		if x.Added = x.Added && newest.Nodes != k; n < k && newest.Nodes == k {
-			x.Node = x.in(k)
+			x.Node = x.In(k)
 		}
 	}
 	if newest.Nodes != k {
@@ -143,7 +145,7 @@ func (s *session) resize(ctx context.Context, v verb, o *ResizeOptions) (*Resize
 		}
 	}
 	to := *s // with the nodes that there are to be
-	to.k, to.states, to.nodes = k, s.states[:k], slices.DeleteFunc(slices.Clone(s.nodes), func(n *node) bool { return n.index >= k })
+	to.k, to.states, to.nodes = k, s.states[:k], slices.DeleteFunc(slices.Clone(s.nodes), func(n *store.Node) bool { return n.Index >= k })
 	if s.t.Size() > 1 && k < s.k {
 		ranks := make([]int, k)
 		for r := range ranks {
@@ -168,32 +170,32 @@ func (s *session) resize(ctx context.Context, v verb, o *ResizeOptions) (*Resize
 	if err := collective.Barrier(ctx, s.t, 0); err != nil || o.DryRun { // ranks of removed nodes wait as long as the others take
 		return r, err
 	}
-	return r, s.each(ctx, func(_ context.Context, _ int, n *node) error {
-		if n.index < k {
+	return r, s.each(ctx, func(_ context.Context, _ int, n *store.Node) error {
+		if n.Index < k {
 			return nil
 		}
-		return n.forget()
+		return n.Forget()
 	})
 }
 
 // resizable returns an error where the nodes cannot be those of a run that resizes a group of so many nodes to k.
 func (s *session) resizable(o *ResizeOptions, k, before int) error {
 	if s.Roots || o.Retain > 0 {
-		return inputf("snapshots are not resized: protect the next one with other nodes")
+		return store.Inputf("snapshots are not resized: protect the next one with other nodes")
 	}
 	if s.Meta != "" {
-		return inputf("the protection lies in %s, by the numbers of nodes: end it, and protect the nodes that there are to be", s.Meta)
+		return store.Inputf("the protection lies in %s, by the numbers of nodes: end it, and protect the nodes that there are to be", s.Meta)
 	}
 	if k < 2 || k == before {
-		return inputf("a group of %d nodes is to have %d: want another number, 2 or more", before, k)
+		return store.Inputf("a group of %d nodes is to have %d: want another number, 2 or more", before, k)
 	}
 	if k < s.k && s.t.Size() > 1 && s.t.Size() < s.k {
-		return inputf("several processes have several nodes each: give each process one")
+		return store.Inputf("several processes have several nodes each: give each process one")
 	}
 	for n, x := range s.states {
-		named := slices.Contains(o.Remove, x.Dir) || x.Node < 0 || slices.Contains(o.Remove, fmt.Sprint(x.in(before)))
+		named := slices.Contains(o.Remove, x.Dir) || x.Node < 0 || slices.Contains(o.Remove, fmt.Sprint(x.In(before)))
 		if n >= k && (!named || x.Added) {
-			return inputf("%s is not to be removed, and comes after all nodes that stay: give the removed nodes last", x.Dir)
+			return store.Inputf("%s is not to be removed, and comes after all nodes that stay: give the removed nodes last", x.Dir)
 		}
 	}
 	return nil
@@ -201,10 +203,10 @@ func (s *session) resizable(o *ResizeOptions, k, before int) error {
 
 // leave finds out what is in force with the nodes that there were, and checks that all can go on from there.
 func (s *session) leave(ctx context.Context, before, k int, o *ResizeOptions) (err error) {
-	were := make([]*state, before)
-	var rest []*state
+	were := make([]*store.State, before)
+	var rest []*store.State
 	for _, x := range s.states {
-		if x.Node = x.in(before); x.Added {
+		if x.Node = x.In(before); x.Added {
 			continue
 		}
 		if x.Node >= 0 && x.Node < before && were[x.Node] == nil {
@@ -218,23 +220,23 @@ func (s *session) leave(ctx context.Context, before, k int, o *ResizeOptions) (e
 			were[i], rest = rest[0], rest[1:]
 		}
 	}
-	if s.current, _, err = inForce(were, s.trust(), false); err != nil {
+	if s.Current, _, err = decide.InForce(were, s.trust(), false); err != nil {
 		return s.alike(ctx, err)
 	}
-	if s.generation == 0 {
+	if s.Generation == 0 {
 		return s.alike(ctx, s.unprotected())
 	}
-	s.newest = newestOf(s.states, s.generation)
-	from := slices.IndexFunc(s.states, func(x *state) bool { return !x.Added && x.of(s.current) != nil })
-	texts, err := collect(ctx, s, func(_ context.Context, _ int, n *node) ([]byte, error) {
-		switch x := s.states[n.index]; {
-		case n.index == from:
-			return n.held[s.generation].text, nil
-		case n.dir != nil || x.Failing != "" || n.index >= k:
+	s.Newest = decide.NewestOf(s.states, s.Generation)
+	from := slices.IndexFunc(s.states, func(x *store.State) bool { return !x.Added && x.Of(s.Current) != nil })
+	texts, err := collect(ctx, s, func(_ context.Context, _ int, n *store.Node) ([]byte, error) {
+		switch x := s.states[n.Index]; {
+		case n.Index == from:
+			return n.Held[s.Generation].Text, nil
+		case n.Dir != nil || x.Failing != "" || n.Index >= k:
 		case x.Added:
-			return nil, inputf("%s: no such directory", n.given)
+			return nil, store.Inputf("%s: no such directory", n.Given)
 		default:
-			return nil, inputf("%s is missing, with what was protected: recover it first, or remove the node", n.given)
+			return nil, store.Inputf("%s is missing, with what was protected: recover it first, or remove the node", n.Given)
 		}
 		return nil, nil
 	})
@@ -242,7 +244,7 @@ func (s *session) leave(ctx context.Context, before, k int, o *ResizeOptions) (e
 		return err
 	}
 	s.text = texts[from]
-	if s.manifest, err = DecodeManifest(s.text); err != nil {
+	if s.manifest, err = store.DecodeManifest(s.text); err != nil {
 		return err
 	}
 	if err := s.stays(k, o.Force); err != nil {
@@ -250,10 +252,10 @@ func (s *session) leave(ctx context.Context, before, k int, o *ResizeOptions) (e
 	}
 	s.members = map[int]*Member{}
 	for _, n := range s.nodes {
-		if x := s.states[n.index]; !x.Added && x.of(s.current) != nil && x.Node >= 0 {
-			_, text, err := n.read(n.held[s.generation], s.manifest.recordFilesAt(x.Node)[0])
+		if x := s.states[n.Index]; !x.Added && x.Of(s.Current) != nil && x.Node >= 0 {
+			_, text, err := n.Read(n.Held[s.Generation], s.manifest.RecordFilesAt(x.Node)[0])
 			if err == nil {
-				s.members[n.index], err = s.manifest.decodeMember(text)
+				s.members[n.Index], err = s.manifest.DecodeMember(text)
 			}
 			if err != nil && !o.Force {
 				return err
@@ -266,23 +268,23 @@ func (s *session) leave(ctx context.Context, before, k int, o *ResizeOptions) (e
 
 // void reports whether a generation that an added directory has of another group can never come into force: it is pending,
 // and a node that was to have it is here, in this group.
-func (s *session) void(h held) bool {
-	return !h.Committed && slices.ContainsFunc(s.states, func(x *state) bool {
-		return !x.Added && x.of(s.current) != nil && slices.Contains(slices.Concat(h.Names, h.Replaces), x.Name)
+func (s *session) void(h store.Held) bool {
+	return !h.Committed && slices.ContainsFunc(s.states, func(x *store.State) bool {
+		return !x.Added && x.Of(s.Current) != nil && slices.Contains(slices.Concat(h.Names, h.Replaces), x.Name)
 	})
 }
 
 // stays returns an error where nodes are not as they were protected, unless force gives up removed ones, or are foreign.
 func (s *session) stays(k int, force bool) error {
 	for n, x := range s.states {
-		h := x.of(s.current)
+		h := x.Of(s.Current)
 		switch {
-		case x.Added && slices.ContainsFunc(x.Held, func(h held) bool { return h.Group != s.manifest.Group && !s.void(h) }):
-			return inputf("%s is protected in another group: end that, or move its %s away", x.Dir, tree.MetaName)
+		case x.Added && slices.ContainsFunc(x.Held, func(h store.Held) bool { return h.Group != s.manifest.Group && !s.void(h) }):
+			return store.Inputf("%s is protected in another group: end that, or move its %s away", x.Dir, tree.MetaName)
 		case x.Added:
 		case n >= k && force && x.Failing != "":
 			x.Lost, x.Failing = true, ""
-		case x.Failing == "" && !force && (h == nil || x.Node < 0 || len(h.Records) < len(s.manifest.recordFilesAt(x.Node))):
+		case x.Failing == "" && !force && (h == nil || x.Node < 0 || len(h.Records) < len(s.manifest.RecordFilesAt(x.Node))):
 			way := WayForce
 			if n >= k {
 				way = WayGiveUp

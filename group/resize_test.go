@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"testing"
 
+	"volley/group/internal/store"
 	"volley/internal/disk/disktest"
 	"volley/transport"
 )
@@ -52,7 +53,7 @@ func (x *resizingCase) run(w *world, p *disktest.Process, each bool, o ResizeOpt
 		var ids []Identity
 		var added []bool
 		for _, dir := range y.dirs {
-			ids, added = append(ids, identify(p, dir)), append(added, slices.Contains(o.Add, dir))
+			ids, added = append(ids, store.Identify(p, dir)), append(added, slices.Contains(o.Add, dir))
 		}
 		order, err := Resized(y.dirs, ids, added, o.Remove)
 		if err != nil {
@@ -102,7 +103,7 @@ func (x *resizingCase) done(w *world, before []string, generation int64) error {
 	}
 	seen := map[int]bool{} // a disk that failed for a moment may have another number
 	for _, dir := range c.dirs {
-		id := identify(c.Process(), dir)
+		id := store.Identify(c.Process(), dir)
 		if seen[id.Node] || id.Node >= len(x.is) || id.Nodes != len(x.is) || id.Next != (Place{}) {
 			return fmt.Errorf("%s is %+v", dir, id)
 		}
@@ -351,7 +352,7 @@ func TestResizeMeanwhile(t *testing.T) {
 		before := w.trees()
 		p, busy := w.Process(), 0
 		p.Before = func(c disktest.Call) error {
-			if strings.Contains(c.Path, pendingName) || c.Op == "rename" {
+			if strings.Contains(c.Path, store.PendingName) || c.Op == "rename" {
 				for _, dirs := range [][]string{x.was, x.is} {
 					o := w.of(dirs)
 					if err := o.protect(); err == nil || !isBusy(err) && !IsInputError(err) {

@@ -15,15 +15,18 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"volley/group/internal/tree"
-	"volley/sim"
 
 	"golang.org/x/sync/errgroup"
 
 	"volley"
 	"volley/collective"
 	"volley/executor"
+	"volley/group/internal/content"
+	"volley/group/internal/decide"
+	"volley/group/internal/store"
+	"volley/group/internal/tree"
 	"volley/internal/disk"
+	"volley/sim"
 	"volley/transport"
 	"volley/verify"
 )
@@ -32,7 +35,7 @@ import (
 type verb struct {
 	name string
 	args any // its options, on which all ranks agree; nil: Options alone
-	access
+	store.Access
 	ends bool // the protection: it goes on where an earlier run has begun to
 }
 
@@ -41,9 +44,9 @@ type session struct {
 	Options
 	t      transport.Transport
 	k      int // nodes of the group
-	nodes  []*node
-	states []*state // of all nodes
-	current
+	nodes  []*store.Node
+	states []*store.State // of all nodes
+	store.Current
 	seed     verify.Seed               // of the checks of this run
 	run      string                    // its name
 	manifest *Manifest                 // in force; nil: the group is not protected
@@ -89,7 +92,7 @@ func meeting[T any](ctx context.Context, t transport.Transport, o Options, f fun
 	s := &session{Options: o, t: t}
 	defer func() {
 		for _, n := range s.nodes {
-			n.close()
+			n.Close()
 		}
 		s.around.close()
 	}()
@@ -123,31 +126,31 @@ func (s *session) look(ctx context.Context, dirs []string, v verb) error {
 	if err != nil {
 		return err
 	}
-	if s.states, err = collect(ctx, s, func(ctx context.Context, i int, n *node) (*state, error) {
-		x := &state{Dir: n.given, Node: -1, Failing: failing[i], Unreachable: n.absent != ""}
+	if s.states, err = collect(ctx, s, func(ctx context.Context, i int, n *store.Node) (*store.State, error) {
+		x := &store.State{Dir: n.Given, Node: -1, Failing: failing[i], Unreachable: n.Absent != ""}
 		if failing[i] == "" {
-			x = n.load(s.Key, s.k)
+			x = n.Load(s.Key, s.k)
 		}
-		x.Name = n.name
-		x.Added, x.ReadOnly, x.Unlocked = n.added, n.readOnly, n.dir != nil && n.unlock == nil
+		x.Name = n.Name
+		x.Added, x.ReadOnly, x.Unlocked = n.Added, n.ReadOnly, n.Dir != nil && n.Unlock == nil
 		return x, ctx.Err()
 	}); err != nil {
 		return err
 	}
 	for _, x := range s.states {
-		if x.ReadOnly != "" && v.writes && !v.makes {
+		if x.ReadOnly != "" && v.Writes && !v.Makes {
 			return s.alike(ctx, fmt.Errorf("%s cannot be written to: %s", x.Dir, x.ReadOnly))
 		}
-		x.Node = x.in(s.k)
+		x.Node = x.In(s.k)
 		if x.Other > 0 {
-			return s.alike(ctx, inputf("%s has a manifest of version %d, and this program knows version %d: recover the group with the release that protected it. To protect it anew with this one, move the %s of every node away; if the directory is not to be trusted, give an empty one in its place", x.Dir, x.Other, Version, tree.MetaName))
+			return s.alike(ctx, store.Inputf("%s has a manifest of version %d, and this program knows version %d: recover the group with the release that protected it. To protect it anew with this one, move the %s of every node away; if the directory is not to be trusted, give an empty one in its place", x.Dir, x.Other, store.Version, tree.MetaName))
 		}
 	}
 	for _, n := range s.nodes { // all have their locks, and nothing is written yet
-		if n.unlock == nil || !v.writes {
+		if n.Unlock == nil || !v.Writes {
 			continue
 		}
-		err := disk.Confirm(n.dir, metaPath(lockFile), holder)
+		err := disk.Confirm(n.Dir, store.MetaPath(store.LockFile), holder)
 		if shared := new(disk.SharedError); errors.As(err, &shared) {
 			err = &InputError{Err: err}
 		}
@@ -160,14 +163,14 @@ func (s *session) look(ctx context.Context, dirs []string, v verb) error {
 
 // find finds out which generation is in force, and gets its manifest and records.
 func (s *session) find(ctx context.Context, v verb) (err error) {
-	switch s.current, s.adopt, err = inForce(s.states, s.trust(), v.name == "protect"); {
+	switch s.Current, s.adopt, err = decide.InForce(s.states, s.trust(), v.name == "protect"); {
 	case err != nil && v.ends && s.ending():
-		s.current = current{}
+		s.Current = store.Current{}
 	case err != nil:
 		return s.alike(ctx, err)
 	}
-	slog.DebugContext(ctx, "found the group", "nodes", s.k, "generation", s.generation)
-	if s.generation == 0 {
+	slog.DebugContext(ctx, "found the group", "nodes", s.k, "generation", s.Generation)
+	if s.Generation == 0 {
 		return nil
 	}
 	if err := s.fetch(ctx); err != nil || s.Meta == "" {
@@ -180,7 +183,7 @@ func (s *session) find(ctx context.Context, v verb) (err error) {
 func (s *session) inPlace(ctx context.Context) error {
 	for n, x := range s.states {
 		if at := slices.Index(s.manifest.Names, x.Name); at >= 0 && at != n && s.manifest.Names[n] != x.Name {
-			return s.alike(ctx, inputf("%s was node %d of the group and was given as node %d: give the directories in the order in which they were protected", x.Dir, at, n))
+			return s.alike(ctx, store.Inputf("%s was node %d of the group and was given as node %d: give the directories in the order in which they were protected", x.Dir, at, n))
 		}
 	}
 	return nil
@@ -195,11 +198,11 @@ func (s *session) meet(ctx context.Context, nodes int, v verb) error {
 	what, err := s.said(v)
 	switch {
 	case err != nil:
-		return inputf("the options of %s: %w", v.name, err)
+		return store.Inputf("the options of %s: %w", v.name, err)
 	case s.Meta != "" && s.Roots:
-		return inputf("the protection of a snapshot lies beside it: leave out Meta")
+		return store.Inputf("the protection of a snapshot lies beside it: leave out Meta")
 	case len(s.Key) > 0 && s.NoKey:
-		return inputf("there are both a key and NoKey: give one of them")
+		return store.Inputf("there are both a key and NoKey: give one of them")
 	case len(s.Key) > 0:
 		if err := checkKey(s.Key); err != nil {
 			return err
@@ -207,34 +210,34 @@ func (s *session) meet(ctx context.Context, nodes int, v verb) error {
 	}
 	mine := terms{Nodes: nodes, What: what, Run: rand.Text(), Network: s.Network, Gamma: s.Gamma}
 	rand.Read(mine.Seed[:])
-	mine.MAC = macOf(s.Key, ofRun, []byte(mine.Run))
+	mine.MAC = store.MacOf(s.Key, store.OfRun, []byte(mine.Run))
 	ranks, err := collective.AllgatherValues(ctx, s.t, mine, s.Timeout)
 	if err != nil {
 		return err
 	}
 	for r, x := range ranks {
-		if x.Nodes < 0 || x.Nodes > mostNodes {
-			return s.alike(ctx, inputf("rank %d says that it has %d nodes: a group has at most %d", r, x.Nodes, mostNodes))
+		if x.Nodes < 0 || x.Nodes > store.MostNodes {
+			return s.alike(ctx, store.Inputf("rank %d says that it has %d nodes: a group has at most %d", r, x.Nodes, store.MostNodes))
 		}
 		s.k += x.Nodes
-		if !sameMAC(x.MAC, macOf(s.Key, ofRun, []byte(x.Run))) {
-			return s.alike(ctx, inputf("process %d was started with another key than process %d, or one of them without: give all the same", r, s.t.Rank()))
+		if !store.SameMAC(x.MAC, store.MacOf(s.Key, store.OfRun, []byte(x.Run))) {
+			return s.alike(ctx, store.Inputf("process %d was started with another key than process %d, or one of them without: give all the same", r, s.t.Rank()))
 		}
 		if list := differing(x.What, ranks[0].What); list != nil {
-			return s.alike(ctx, inputf("process %d was started with other arguments than process 0: %s: start all with the same", r, strings.Join(list, "; ")))
+			return s.alike(ctx, store.Inputf("process %d was started with other arguments than process 0: %s: start all with the same", r, strings.Join(list, "; ")))
 		}
 	}
 	s.run, s.seed = ranks[0].Run, ranks[0].Seed
 	s.Network, s.Gamma = ranks[0].Network, ranks[0].Gamma // all have to choose alike
 	if err := cmp.Or(s.Network.Validate(), s.Gamma.Validate()); err != nil {
-		return s.alike(ctx, inputf("the network or γ of process 0 cannot be: %w", err))
+		return s.alike(ctx, store.Inputf("the network or γ of process 0 cannot be: %w", err))
 	}
 	if s.k < 2 || s.k < s.t.Size() {
-		return s.alike(ctx, inputf("need at least %d directories, got %d: name those of all nodes, one or more for each process", max(2, s.t.Size()), s.k))
+		return s.alike(ctx, store.Inputf("need at least %d directories, got %d: name those of all nodes, one or more for each process", max(2, s.t.Size()), s.k))
 	}
 	for r, x := range ranks {
 		if first, end := executor.Hosted(s.k, r, s.t.Size()); x.Nodes != end-first {
-			return s.alike(ctx, inputf("process %d has %d of %d directories: give every process the same number", r, x.Nodes, s.k))
+			return s.alike(ctx, store.Inputf("process %d has %d of %d directories: give every process the same number", r, x.Nodes, s.k))
 		}
 	}
 	return nil
@@ -280,34 +283,34 @@ func (s *session) place(dirs []string) error {
 	first, _ := executor.Hosted(s.k, s.t.Rank(), s.t.Size())
 	ids := make([]Identity, len(dirs))
 	for i, dir := range dirs {
-		n := &node{index: first + i, at: dir, given: dir, name: whole(dir)}
+		n := &store.Node{Index: first + i, At: dir, Given: dir, Name: store.Whole(dir)}
 		if s.Names != nil {
-			n.given, n.name = s.Names[i], tree.Name(s.Names[i])
+			n.Given, n.Name = s.Names[i], tree.Name(s.Names[i])
 		}
 		if s.Absent != nil {
-			n.absent = s.Absent[i]
+			n.Absent = s.Absent[i]
 		}
-		n.added = s.resizing != nil && slices.Contains(s.resizing.Add, n.given)
+		n.Added = s.resizing != nil && slices.Contains(s.resizing.Add, n.Given)
 		s.nodes = append(s.nodes, n)
 		if s.Meta != "" {
-			n.meta, ids[i] = filepath.Join(s.Meta, fmt.Sprint("node.", n.index)), Identity{Node: n.index}
+			n.Meta, ids[i] = filepath.Join(s.Meta, fmt.Sprint("node.", n.Index)), Identity{Node: n.Index}
 			continue
 		}
-		if ids[i] = identify(s.disk, dir); s.Roots {
-			n.root, n.rootName = n.at, n.given
+		if ids[i] = store.Identify(s.disk, dir); s.Roots {
+			n.Root, n.RootName = n.At, n.Given
 			ids[i] = identifyRoot(s.disk, dir)
 		}
-		ids[i].Name = n.name
+		ids[i].Name = n.Name
 	}
 	if s.t.Size() > 1 {
 		return nil
 	}
-	given, order := slices.Clone(s.nodes), Order(ids)
+	given, order := slices.Clone(s.nodes), store.Order(ids)
 	if s.resizing != nil {
 		var names []string
 		var added []bool
 		for _, n := range given {
-			names, added = append(names, n.given), append(added, n.added)
+			names, added = append(names, n.Given), append(added, n.Added)
 		}
 		var err error
 		if order, err = Resized(names, ids, added, s.resizing.Remove); err != nil {
@@ -316,7 +319,7 @@ func (s *session) place(dirs []string) error {
 	}
 	for place, i := range order {
 		s.nodes[place] = given[i]
-		s.nodes[place].index = place
+		s.nodes[place].Index = place
 	}
 	return nil
 }
@@ -329,10 +332,10 @@ func (s *session) open(ctx context.Context, v verb, holder disk.Holder) ([]strin
 	failing := make([]string, len(s.nodes))
 	open := func(i int) error {
 		n := s.nodes[i]
-		if failing[i] = n.absent; n.absent != "" || n.dir != nil { // or it has its lock already
+		if failing[i] = n.Absent; n.Absent != "" || n.Dir != nil { // or it has its lock already
 			return nil
 		}
-		err := n.open(s.disk, v.access, holder)
+		err := n.Open(s.disk, v.Access, holder)
 		busy := new(disk.BusyError)
 		if errors.As(err, &busy) {
 			err = busy.Of(holder)
@@ -344,11 +347,11 @@ func (s *session) open(ctx context.Context, v verb, holder disk.Holder) ([]strin
 			return err
 		case err != nil:
 			failing[i] = err.Error()
-			n.close()
+			n.Close()
 		}
 		return nil
 	}
-	if s.nodes[0].index == 0 {
+	if s.nodes[0].Index == 0 {
 		if err := open(0); err != nil {
 			return nil, err
 		}
@@ -357,7 +360,7 @@ func (s *session) open(ctx context.Context, v verb, holder disk.Holder) ([]strin
 		return nil, err
 	}
 	for i, n := range s.nodes {
-		if n.index > 0 {
+		if n.Index > 0 {
 			if err := open(i); err != nil {
 				return nil, err
 			}
@@ -378,7 +381,7 @@ func (s *session) name(n int) string {
 }
 
 // here calls f for all nodes at this rank, on all cores or in turn, and returns the error of the first of them that has one.
-func (s *session) here(f func(i int, n *node) error) error {
+func (s *session) here(f func(i int, n *store.Node) error) error {
 	errs := make([]error, len(s.nodes))
 	var all errgroup.Group
 	all.SetLimit(runtime.GOMAXPROCS(0))
@@ -393,9 +396,9 @@ func (s *session) here(f func(i int, n *node) error) error {
 }
 
 // each calls f for all nodes at this rank, as here does, while the others wait.
-func (s *session) each(ctx context.Context, f func(ctx context.Context, i int, n *node) error) error {
+func (s *session) each(ctx context.Context, f func(ctx context.Context, i int, n *store.Node) error) error {
 	return s.steady(ctx, func(ctx context.Context) error {
-		return s.here(func(i int, n *node) error { return f(ctx, i, n) })
+		return s.here(func(i int, n *store.Node) error { return f(ctx, i, n) })
 	})
 }
 
@@ -411,10 +414,10 @@ func exchange[T any](ctx context.Context, s *session, mine []T) ([]T, error) {
 }
 
 // collect calls f for all nodes at this rank, as each does, and gives all ranks what it returns of every node, in order.
-func collect[T any](ctx context.Context, s *session, f func(ctx context.Context, i int, n *node) (T, error)) ([]T, error) {
+func collect[T any](ctx context.Context, s *session, f func(ctx context.Context, i int, n *store.Node) (T, error)) ([]T, error) {
 	all, err := collective.SteadyValues(ctx, s.t, s.Timeout, func(ctx context.Context) ([]T, error) {
 		mine := make([]T, len(s.nodes))
-		return mine, s.here(func(i int, n *node) (err error) {
+		return mine, s.here(func(i int, n *store.Node) (err error) {
 			mine[i], err = f(ctx, i, n)
 			return err
 		})
@@ -434,28 +437,28 @@ func byNode[T any](s *session, all [][]T, err error) ([]T, error) {
 }
 
 // steadied returns an error where a node that could not be locked has changed since it was listed.
-func (s *session) steadied(ctx context.Context, conditions []*condition) error {
-	if !slices.ContainsFunc(s.states, func(x *state) bool { return x.Unlocked }) {
+func (s *session) steadied(ctx context.Context, conditions []*content.Condition) error {
+	if !slices.ContainsFunc(s.states, func(x *store.State) bool { return x.Unlocked }) {
 		return nil
 	}
-	return s.each(ctx, func(_ context.Context, _ int, n *node) error {
-		was := conditions[n.index].listing
-		if !s.states[n.index].Unlocked || was == nil {
+	return s.each(ctx, func(_ context.Context, _ int, n *store.Node) error {
+		was := conditions[n.Index].Listing
+		if !s.states[n.Index].Unlocked || was == nil {
 			return nil
 		}
-		is, err := tree.Scan(n.dir, false, s.manifest.Exclude)
+		is, err := tree.Scan(n.Dir, false, s.manifest.Exclude)
 		if err != nil {
 			return err
 		}
 		same := slices.EqualFunc(was.Entries, is.Entries, func(a, b *tree.Entry) bool {
 			return a.Path == b.Path && a.Touch == b.Touch && a.Size == b.Size
 		})
-		if h := s.states[n.index].of(s.current); h != nil && same {
-			text, err := disk.SumText(n.dir, n.generation(s.generation).path(manifestFile), mostManifest)
-			same = err == nil && text == s.root
+		if h := s.states[n.Index].Of(s.Current); h != nil && same {
+			text, err := disk.SumText(n.Dir, n.Generation(s.Generation).Path(store.ManifestFile), store.MostManifest)
+			same = err == nil && text == s.Root
 		}
 		if !same {
-			return fmt.Errorf("%s has changed meanwhile, and could not be locked: run again when nothing else uses it", n.given)
+			return fmt.Errorf("%s has changed meanwhile, and could not be locked: run again when nothing else uses it", n.Given)
 		}
 		return nil
 	})

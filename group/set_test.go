@@ -8,8 +8,9 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"volley/group/internal/tree"
 
+	"volley/group/internal/store"
+	"volley/group/internal/tree"
 	"volley/internal/disk/disktest"
 	"volley/internal/verifyall"
 )
@@ -144,7 +145,7 @@ func TestCleanOrder(t *testing.T) {
 		for n, at := range x.dirs {
 			d, err := x.Process().Open(at)
 			must(t, err)
-			for _, h := range (&node{index: n, given: at, dir: d}).load(nil, len(x.dirs)).Held {
+			for _, h := range (&store.Node{Index: n, Given: at, Dir: d}).Load(nil, len(x.dirs)).Held {
 				if !h.Complete {
 					t.Errorf("killed after %v: node %d has the manifest of generation %d, and not what it speaks of", c, n, h.Generation)
 				}

@@ -12,6 +12,7 @@ import (
 
 	"volley"
 	"volley/collective"
+	"volley/group/internal/store"
 	"volley/internal/disk"
 	"volley/internal/disk/disktest"
 	"volley/transport"
@@ -41,7 +42,7 @@ func TestSharedDirectory(t *testing.T) {
 		}
 		for _, dir := range []string{one, two} {
 			filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
-				if name := filepath.Base(path); err == nil && !d.IsDir() && name != "data" && name != lockFile {
+				if name := filepath.Base(path); err == nil && !d.IsDir() && name != "data" && name != store.LockFile {
 					t.Errorf("%s: %s was written", name, path)
 				}
 				return err
@@ -112,7 +113,7 @@ func falsePeer(ctx context.Context, tr transport.Transport, begin, states string
 	if err != nil {
 		return err
 	}
-	text, err := json.Marshal(terms{Nodes: 1, What: what, Run: "run", MAC: macOf(nil, ofRun, []byte("run")), Network: o.Network, Gamma: o.Gamma})
+	text, err := json.Marshal(terms{Nodes: 1, What: what, Run: "run", MAC: store.MacOf(nil, store.OfRun, []byte("run")), Network: o.Network, Gamma: o.Gamma})
 	if err != nil {
 		return err
 	}

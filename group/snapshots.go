@@ -14,8 +14,10 @@ import (
 	"strings"
 	"syscall"
 	"time"
-	"volley/group/internal/tree"
 
+	"volley/group/internal/decide"
+	"volley/group/internal/store"
+	"volley/group/internal/tree"
 	"volley/internal/disk"
 	"volley/transport"
 )
@@ -109,7 +111,7 @@ func stepsIn(d disk.Disk, root string) (steps []int64, err error) {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, nil
 	case errors.Is(err, syscall.ENOTDIR):
-		return nil, inputf("%s is not a directory: name the root of a node's snapshots", root)
+		return nil, store.Inputf("%s is not a directory: name the root of a node's snapshots", root)
 	case err != nil:
 		return nil, err
 	}
@@ -130,25 +132,25 @@ func IdentifyRoot(root string) Identity { return identifyRoot(disk.OS, root) }
 func identifyRoot(d disk.Disk, root string) Identity {
 	steps, err := stepsIn(d, root)
 	for _, step := range steps {
-		if is := identify(d, filepath.Join(root, stepName(step))); is.Node >= 0 {
-			is.Group, is.Name = "", whole(root)
+		if is := store.Identify(d, filepath.Join(root, stepName(step))); is.Node >= 0 {
+			is.Group, is.Name = "", store.Whole(root)
 			return is
 		}
 	}
-	return Identity{Node: -1, Name: whole(root), Empty: err == nil && steps == nil}
+	return Identity{Node: -1, Name: store.Whole(root), Empty: err == nil && steps == nil}
 }
 
 // A rootState is what a root has.
 type rootState struct {
 	Dir     string
 	Failing string // why it cannot be read
-	Steps   map[int64]*state
+	Steps   map[int64]*store.State
 }
 
 type surroundings struct {
-	roots []rootState       // by node
-	list  []Snapshot        // the newest first
-	here  []map[int64]*node // of the roots here: snapshots that are open, and locked until the run ends
+	roots []rootState             // by node
+	list  []Snapshot              // the newest first
+	here  []map[int64]*store.Node // of the roots here: snapshots that are open, and locked until the run ends
 }
 
 // close gives the locks back.
@@ -158,17 +160,17 @@ func (f *surroundings) close() {
 	}
 	for _, of := range f.here {
 		for _, n := range of {
-			n.close()
+			n.Close()
 		}
 	}
 }
 
 // stepsOf returns the snapshots in the root of a node, and why it cannot be read.
-func (s *session) stepsOf(n *node) (x rootState, steps []int64, err error) {
-	if x = (rootState{Dir: n.rootName, Failing: n.absent}); x.Failing != "" {
+func (s *session) stepsOf(n *store.Node) (x rootState, steps []int64, err error) {
+	if x = (rootState{Dir: n.RootName, Failing: n.Absent}); x.Failing != "" {
 		return x, nil, nil
 	}
-	steps, err = stepsIn(s.disk, n.root)
+	steps, err = stepsIn(s.disk, n.Root)
 	if err != nil && !IsInputError(err) {
 		x.Failing, err = err.Error(), nil
 	}
@@ -178,13 +180,13 @@ func (s *session) stepsOf(n *node) (x rootState, steps []int64, err error) {
 // lookAround finds out which snapshots there are, but for the one that this run has locked. It takes the locks of all
 // of them before it reads the first: what it finds stays so until they are given back. Node 0's decide between two runs.
 func (s *session) lookAround(ctx context.Context, v verb) (*surroundings, error) {
-	found := &surroundings{here: make([]map[int64]*node, len(s.nodes))}
+	found := &surroundings{here: make([]map[int64]*store.Node, len(s.nodes))}
 	s.around.close()
 	s.around = found
 	mine := make([]rootState, len(s.nodes))
 	for _, first := range []bool{true, false} {
-		if err := s.each(ctx, func(_ context.Context, i int, n *node) (err error) {
-			if (n.index == 0) == first {
+		if err := s.each(ctx, func(_ context.Context, i int, n *store.Node) (err error) {
+			if (n.Index == 0) == first {
 				mine[i], found.here[i], err = s.lockAll(n, v)
 			}
 			return err
@@ -193,19 +195,19 @@ func (s *session) lookAround(ctx context.Context, v verb) (*surroundings, error)
 		}
 	}
 	var err error
-	if found.roots, err = collect(ctx, s, func(ctx context.Context, i int, n *node) (rootState, error) {
+	if found.roots, err = collect(ctx, s, func(ctx context.Context, i int, n *store.Node) (rootState, error) {
 		for step, at := range found.here[i] {
-			mine[i].Steps[step] = at.load(s.Key, s.k)
-			at.held, at.unread = nil, nil // which take memory
+			mine[i].Steps[step] = at.Load(s.Key, s.k)
+			at.Held, at.Unread = nil, nil // which take memory
 		}
 		return mine[i], ctx.Err()
 	}); err != nil {
 		return nil, err
 	}
 	// Another run may have begun before all had read, where there was no lock to share, or locks do not reach all machines.
-	taken, err := collect(ctx, s, func(_ context.Context, i int, n *node) (taken []int64, _ error) {
+	taken, err := collect(ctx, s, func(_ context.Context, i int, n *store.Node) (taken []int64, _ error) {
 		for step, at := range found.here[i] {
-			if at.bare && !at.isBare() || v.writes && disk.Confirm(at.dir, metaPath(lockFile), s.holder(v)) != nil {
+			if at.Bare && !at.IsBare() || v.Writes && disk.Confirm(at.Dir, store.MetaPath(store.LockFile), s.holder(v)) != nil {
 				taken = append(taken, step)
 			}
 		}
@@ -226,9 +228,9 @@ func (s *session) lookAround(ctx context.Context, v verb) (*surroundings, error)
 }
 
 // lockAll opens and locks all snapshots in the root of a node.
-func (s *session) lockAll(n *node, v verb) (x rootState, open map[int64]*node, err error) {
+func (s *session) lockAll(n *store.Node, v verb) (x rootState, open map[int64]*store.Node, err error) {
 	x, steps, err := s.stepsOf(n)
-	x.Steps, open = map[int64]*state{}, map[int64]*node{}
+	x.Steps, open = map[int64]*store.State{}, map[int64]*store.Node{}
 	if err != nil {
 		return x, open, err
 	}
@@ -237,25 +239,25 @@ func (s *session) lockAll(n *node, v verb) (x rootState, open map[int64]*node, e
 		if s.step != nil && step == *s.step {
 			continue
 		}
-		at := n.sub(stepName(step))
-		err := at.hold(s.disk, access{writes: v.writes}, holder)
+		at := n.Sub(stepName(step))
+		err := at.Hold(s.disk, store.Access{Writes: v.Writes}, holder)
 		busy := new(disk.BusyError)
 		if errors.As(err, &busy) {
 			err = busy.Of(holder)
 		}
 		switch {
 		case errors.As(err, new(*disk.SharedError)):
-			at.close()
+			at.Close()
 			return x, open, &InputError{Err: err}
 		case errors.As(err, &busy):
-			x.Steps[step] = &state{Node: -1, Busy: busy}
+			x.Steps[step] = &store.State{Node: -1, Busy: busy}
 		case err != nil:
-			x.Steps[step] = &state{Node: -1, Failing: err.Error()}
-		case at.dir != nil: // else it has gone meanwhile
+			x.Steps[step] = &store.State{Node: -1, Failing: err.Error()}
+		case at.Dir != nil: // else it has gone meanwhile
 			open[step] = at
 			continue
 		}
-		at.close()
+		at.Close()
 	}
 	return x, open, nil
 }
@@ -276,15 +278,15 @@ func (f *surroundings) judge(o *Options) {
 	slices.SortFunc(steps, newestFirst)
 	others := "" // of how many nodes a snapshot is, where that is another number
 	for _, step := range slices.Compact(steps) {
-		states := make([]*state, len(f.roots))
+		states := make([]*store.State, len(f.roots))
 		for n, root := range f.roots {
 			is := root.Steps[step]
 			switch {
 			case is != nil:
 			case root.Failing != "":
-				is = &state{Node: -1, Failing: root.Failing}
+				is = &store.State{Node: -1, Failing: root.Failing}
 			default:
-				is = &state{Node: -1, Lost: true}
+				is = &store.State{Node: -1, Lost: true}
 			}
 			is.Dir = tree.JoinPath(root.Dir, tree.Name(stepName(step)))
 			for _, h := range is.Held {
@@ -299,7 +301,7 @@ func (f *surroundings) judge(o *Options) {
 	}
 	for i := range f.list {
 		if x := &f.list[i]; x.State == Unprotected && others != "" {
-			x.unclear(inputf("it is not protected, and roots may have been left out: %s", others))
+			x.unclear(store.Inputf("it is not protected, and roots may have been left out: %s", others))
 		} else if lost := o.passed[x.Step]; lost != nil && x.root == lost.root && x.State != Busy {
 			x.State, x.Why = Incomplete, lost.Error()
 		}
@@ -310,7 +312,7 @@ func (x *Snapshot) unclear(err error) { x.State, x.Why, x.err = Unclear, err.Err
 
 // judge says how a snapshot is, by the states of all nodes: by what is there, what is lost for certain, and what could
 // not be read and may be there.
-func judge(step int64, roots []rootState, states []*state, o *Options) Snapshot {
+func judge(step int64, roots []rootState, states []*store.State, o *Options) Snapshot {
 	x := Snapshot{Step: step, State: Incomplete, Present: []int{}, Holders: []int{}}
 	var lost, unread, damaged, lacking []string
 	var busy *disk.BusyError
@@ -332,17 +334,17 @@ func judge(step int64, roots []rootState, states []*state, o *Options) Snapshot 
 		x.State, x.Why, x.err = Busy, busy.Error(), busy
 		return x
 	}
-	in, _, err := inForce(states, o.trust(), false)
+	in, _, err := decide.InForce(states, o.trust(), false)
 	tolerate := 0
 	for n, is := range states {
-		if h := is.of(in); h != nil {
+		if h := is.Of(in); h != nil {
 			x.Holders, tolerate = append(x.Holders, n), h.Tolerate
 			x.Since = cmp.Or(x.Since, h.Since)
 		} else {
 			lacking = append(lacking, roots[n].Dir)
 		}
 	}
-	x.root = in.root
+	x.root = in.Root
 	few := func(nodes []string) error { return &TooManyError{Nodes: nodes, Tolerate: tolerate} }
 	switch {
 	case err != nil:
@@ -350,13 +352,13 @@ func judge(step int64, roots []rootState, states []*state, o *Options) Snapshot 
 			err = fmt.Errorf("%w; not read: %s", err, strings.Join(more, "; "))
 		}
 		x.unclear(err)
-	case in.generation == 0 && unread != nil:
+	case in.Generation == 0 && unread != nil:
 		x.unclear(fmt.Errorf("no node that could be read says that it is protected, and these could not be read: %s", strings.Join(unread, ", ")))
-	case in.generation == 0 && damaged != nil:
+	case in.Generation == 0 && damaged != nil:
 		x.unclear(fmt.Errorf("nothing that could be read says that it is protected, and this could not be read: %s", strings.Join(damaged, "; ")))
-	case in.generation == 0 && lost == nil && len(o.Key) == 0: // with a key, what is not protected does not count
+	case in.Generation == 0 && lost == nil && len(o.Key) == 0: // with a key, what is not protected does not count
 		x.State = Unprotected
-	case in.generation == 0:
+	case in.Generation == 0:
 		x.Why = "it is not protected"
 		if lost != nil {
 			x.Why += ", and missing at " + strings.Join(lost, ", ")
@@ -400,7 +402,7 @@ func latest(list []Snapshot, looks bool) (int, error) {
 	if list == nil {
 		why = []string{"no root has a directory step-N (N a number without leading zeros)"}
 	}
-	return 0, inputf("no snapshot can be recovered: %s", strings.Join(why, "; "))
+	return 0, store.Inputf("no snapshot can be recovered: %s", strings.Join(why, "; "))
 }
 
 // surplus decides which snapshots a run removes that has put one in force at all nodes: those that are older than so many
@@ -454,8 +456,8 @@ func (s *session) pick(ctx context.Context, v verb) (err error) {
 	step := s.Step
 	switch {
 	case step < Latest:
-		err = s.alike(ctx, inputf("there is no step %d: a step is 0 or more", step))
-	case v.needs:
+		err = s.alike(ctx, store.Inputf("there is no step %d: a step is 0 or more", step))
+	case v.Needs:
 		step, err = s.common(ctx)
 	case step == Latest:
 		var i int
@@ -472,7 +474,7 @@ func (s *session) pick(ctx context.Context, v verb) (err error) {
 		return err
 	}
 	for i, n := range s.nodes {
-		s.nodes[i] = n.sub(stepName(step))
+		s.nodes[i] = n.Sub(stepName(step))
 		if s.around != nil && s.around.here[i][step] != nil {
 			s.nodes[i] = s.around.here[i][step]
 		}
@@ -487,7 +489,7 @@ func (s *session) common(ctx context.Context) (int64, error) {
 		Dir, Failing string
 		Steps        []int64
 	}
-	roots, err := collect(ctx, s, func(_ context.Context, _ int, n *node) (root, error) {
+	roots, err := collect(ctx, s, func(_ context.Context, _ int, n *store.Node) (root, error) {
 		x, steps, err := s.stepsOf(n)
 		return root{x.Dir, x.Failing, steps}, err
 	})
@@ -514,7 +516,7 @@ func (s *session) common(ctx context.Context) (int64, error) {
 	if s.Step != Latest {
 		what = stepName(s.Step)
 	}
-	return 0, s.alike(ctx, inputf("%s is not at every node: %s. A node that has lost its snapshots gets the latest back by recover", what, strings.Join(list, "; ")))
+	return 0, s.alike(ctx, store.Inputf("%s is not at every node: %s. A node that has lost its snapshots gets the latest back by recover", what, strings.Join(list, "; ")))
 }
 
 // setAside renames snapshots newer than the recovered one, so that no mixture of old and new files is protected. The
@@ -536,7 +538,7 @@ func (s *session) setAside(ctx context.Context, r *RecoverReport, writes bool) e
 
 // retire removes snapshots older than the newest protected ones that are retained. This one is in force everywhere.
 func (s *session) retire(ctx context.Context, retain int, r *ProtectReport) error {
-	found, err := s.lookAround(ctx, verb{name: "protect", access: access{writes: true}})
+	found, err := s.lookAround(ctx, verb{name: "protect", Access: store.Access{Writes: true}})
 	if err != nil {
 		return err
 	}
@@ -555,9 +557,9 @@ func (s *session) clear(ctx context.Context, gone []int64, remove func(step int6
 		Steps []int64
 		Notes []string
 	}
-	all, err := collect(ctx, s, func(_ context.Context, i int, n *node) (x left, _ error) {
-		root, err := s.disk.Open(n.root)
-		if n.absent != "" || err != nil {
+	all, err := collect(ctx, s, func(_ context.Context, i int, n *store.Node) (x left, _ error) {
+		root, err := s.disk.Open(n.Root)
+		if n.Absent != "" || err != nil {
 			return x, nil // nothing is there that could go
 		}
 		defer root.Close()
@@ -567,7 +569,7 @@ func (s *session) clear(ctx context.Context, gone []int64, remove func(step int6
 				continue
 			}
 			if err := root.Rename(stepName(step), stepName(step)+".aside-"+s.run); err != nil {
-				x.Steps, x.Notes = append(x.Steps, step), append(x.Notes, fmt.Sprintf("%s stays: %v", at.given, err))
+				x.Steps, x.Notes = append(x.Steps, step), append(x.Notes, fmt.Sprintf("%s stays: %v", at.Given, err))
 			}
 		}
 		root.SyncDir(".") // a rename that a power cut undoes is made again by the next run
@@ -575,7 +577,7 @@ func (s *session) clear(ctx context.Context, gone []int64, remove func(step int6
 		for _, e := range entries {
 			if step, ok := stepOf(e.Name()); ok && remove != nil && remove(step) && e.Name() != stepName(step) {
 				if err := disk.RemoveAll(root, e.Name()); err != nil {
-					x.Notes = append(x.Notes, fmt.Sprintf("%s is not removed: %v", tree.JoinPath(n.rootName, tree.Name(e.Name())), err))
+					x.Notes = append(x.Notes, fmt.Sprintf("%s is not removed: %v", tree.JoinPath(n.RootName, tree.Name(e.Name())), err))
 				}
 			}
 		}

@@ -12,8 +12,9 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"volley/group/internal/tree"
 
+	"volley/group/internal/store"
+	"volley/group/internal/tree"
 	"volley/internal/disk"
 	"volley/internal/disk/disktest"
 	"volley/transport"
@@ -360,7 +361,7 @@ func TestSnapshotsLatest(t *testing.T) {
 	dir, err := p.Open("/r2/step-3")
 	must(t, err)
 	must(t, dir.Mkdir(tree.MetaName, 0o700))
-	_, err = dir.Lock(metaPath(lockFile), false, disk.HolderOf("protect", "another"))
+	_, err = dir.Lock(store.MetaPath(store.LockFile), false, disk.HolderOf("protect", "another"))
 	must(t, err)
 	if _, err := c.latest(c.Process()); !isBusy(err) {
 		t.Errorf("%v", err)
@@ -465,7 +466,7 @@ func TestSnapshotsRetain(t *testing.T) {
 	p := w.Process() // a run that uses step 2
 	dir, err := p.Open("/r1/step-2")
 	must(t, err)
-	_, err = dir.Lock(metaPath(lockFile), false, disk.HolderOf("recover", "another"))
+	_, err = dir.Lock(store.MetaPath(store.LockFile), false, disk.HolderOf("recover", "another"))
 	must(t, err)
 	r, err = w.protectStep(w.Process(), Latest, 2)
 	must(t, err)

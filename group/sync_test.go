@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+
+	"volley/group/internal/store"
 	"volley/group/internal/tree"
 )
 
@@ -46,7 +48,7 @@ func everything(w *world) []string {
 			panic(err)
 		}
 		text := fmt.Sprint(info.ModTime(), "\n", w.tree(n))
-		for name, line := range lines(w.Tree(dir+"/"+tree.MetaName, lockFile, replacedName)) {
+		for name, line := range lines(w.Tree(dir+"/"+tree.MetaName, store.LockFile, store.ReplacedName)) {
 			if fields := strings.Fields(line); len(fields) == 4 {
 				text += fmt.Sprintf("%s %s %s %s\n", name, fields[0], fields[2], fields[3])
 			}
@@ -60,7 +62,7 @@ func everything(w *world) []string {
 func replacedAt(w *world) string {
 	var b strings.Builder
 	for _, dir := range w.dirs {
-		for name, line := range lines(w.Tree(dir + "/" + tree.MetaName + "/" + replacedName)) {
+		for name, line := range lines(w.Tree(dir + "/" + tree.MetaName + "/" + store.ReplacedName)) {
 			if strings.HasPrefix(line, "-") {
 				fmt.Fprintln(&b, dir, name, line)
 			}

@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 	"time"
-	"volley/group/internal/tree"
 
+	"volley/group/internal/tree"
 	"volley/internal/disk/disktest"
 )
 

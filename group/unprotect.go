@@ -7,8 +7,9 @@ import (
 	"io/fs"
 	"slices"
 	"strings"
-	"volley/group/internal/tree"
 
+	"volley/group/internal/store"
+	"volley/group/internal/tree"
 	"volley/transport"
 )
 
@@ -35,9 +36,9 @@ type UnprotectReport struct {
 // Nothing is removed before all nodes are marked. Until then the protection is in force, and a later Protect or
 // Recover removes the marks. After an error, or the end of a process at any moment, calling it again completes it.
 func Unprotect(ctx context.Context, t transport.Transport, dirs []string, o UnprotectOptions) (*UnprotectReport, error) {
-	v := verb{name: "unprotect", args: o, access: access{writes: !o.DryRun}, ends: true}
+	v := verb{name: "unprotect", args: o, Access: store.Access{Writes: !o.DryRun}, ends: true}
 	return run(ctx, t, dirs, o.Options, v, func(ctx context.Context, s *session) (*UnprotectReport, error) {
-		r := &UnprotectReport{Generation: s.generation}
+		r := &UnprotectReport{Generation: s.Generation}
 		if s.manifest == nil && !s.ending() {
 			return nil, s.alike(ctx, s.unprotected())
 		}
@@ -46,37 +47,37 @@ func Unprotect(ctx context.Context, t transport.Transport, dirs []string, o Unpr
 			return nil, err
 		}
 		if s.manifest != nil {
-			r.Tolerate, r.ParityBytes = s.manifest.Tolerate, s.manifest.parityBytes()
+			r.Tolerate, r.ParityBytes = s.manifest.Tolerate, s.manifest.ParityBytes()
 		}
 		r.Notes = s.notes()
 		if o.DryRun {
 			return r, nil
 		}
-		if err := s.each(ctx, func(_ context.Context, _ int, n *node) error { return n.mark() }); err != nil {
+		if err := s.each(ctx, func(_ context.Context, _ int, n *store.Node) error { return n.Mark() }); err != nil {
 			return nil, err
 		}
 		if err := s.together(ctx); err != nil {
 			return nil, err
 		}
-		return r, s.here(func(_ int, n *node) error { return n.forget() })
+		return r, s.here(func(_ int, n *store.Node) error { return n.Forget() })
 	})
 }
 
 // ending reports whether an earlier Unprotect had marked all nodes that have a manifest.
 func (s *session) ending() bool {
-	marked := func(x *state) bool { return slices.Contains(x.Left, endingName) }
-	return slices.ContainsFunc(s.states, marked) && !slices.ContainsFunc(s.states, func(x *state) bool { return len(x.Held) > 0 && !marked(x) })
+	marked := func(x *store.State) bool { return slices.Contains(x.Left, store.EndingName) }
+	return slices.ContainsFunc(s.states, marked) && !slices.ContainsFunc(s.states, func(x *store.State) bool { return len(x.Held) > 0 && !marked(x) })
 }
 
 // losesNothing returns an error where files of the nodes from one on would be lost with their protection.
 func (s *session) losesNothing(ctx context.Context, from int, force bool) (list []NodeReport, err error) {
-	if err := s.each(ctx, func(_ context.Context, _ int, n *node) error {
-		if n.dir == nil || n.index < from {
+	if err := s.each(ctx, func(_ context.Context, _ int, n *store.Node) error {
+		if n.Dir == nil || n.Index < from {
 			return nil
 		}
-		kept, err := n.dir.ReadDir(metaPath(replacedName))
+		kept, err := n.Dir.ReadDir(store.MetaPath(store.ReplacedName))
 		if len(kept) > 0 {
-			return inputf("%s has files that recover has replaced: move it away, and look what you need of them", n.path(tree.Name(metaPath(replacedName))))
+			return store.Inputf("%s has files that recover has replaced: move it away, and look what you need of them", n.Path(tree.Name(store.MetaPath(store.ReplacedName))))
 		}
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil
@@ -93,8 +94,8 @@ func (s *session) losesNothing(ctx context.Context, from int, force bool) (list 
 		if n < from {
 			continue
 		}
-		list = append(list, NodeReport{Node: n, Dir: s.states[n].Dir, Status: c.status(), Findings: c.Findings})
-		lost := c.status()
+		list = append(list, NodeReport{Node: n, Dir: s.states[n].Dir, Status: c.Status(), Findings: c.Findings})
+		lost := c.Status()
 		if slices.Contains([]string{Whole, Changed, Damaged, Stale}, lost) {
 			lost = "" // unless a finding is of a file
 		}

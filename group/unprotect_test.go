@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"volley/group/internal/store"
 	"volley/internal/disk/disktest"
 	"volley/transport"
 )
@@ -129,7 +130,7 @@ func TestUnprotectRefused(t *testing.T) {
 			}
 		}, false},
 		{"a mark at one node", "/n1 is lost", func(w *world) {
-			w.WriteFile("/n0/.volley/"+endingName, nil, 0o600)
+			w.WriteFile("/n0/.volley/"+store.EndingName, nil, 0o600)
 			w.lose(0, 1)
 		}, true},
 	} {

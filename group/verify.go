@@ -55,7 +55,7 @@ func Verify(ctx context.Context, t transport.Transport, dirs []string, o VerifyO
 
 func verifyGroup(ctx context.Context, s *session, o VerifyOptions) (*VerifyReport, error) {
 	start := time.Now()
-	r := &VerifyReport{Step: s.step, Generation: s.generation, Notes: s.notes()}
+	r := &VerifyReport{Step: s.step, Generation: s.Generation, Notes: s.notes()}
 	if r.Protected = s.manifest != nil; !r.Protected {
 		for n, x := range s.states {
 			status := "not protected"
@@ -82,11 +82,11 @@ func verifyGroup(ctx context.Context, s *session, o VerifyOptions) (*VerifyRepor
 	r.Whole = true
 	r.MayLose = r.Tolerate
 	for n, c := range conditions {
-		r.Nodes = append(r.Nodes, NodeReport{Node: n, Dir: s.states[n].Dir, Status: c.status(), Findings: c.Findings})
-		if h := s.states[n].of(s.current); h != nil && r.Since.IsZero() {
+		r.Nodes = append(r.Nodes, NodeReport{Node: n, Dir: s.states[n].Dir, Status: c.Status(), Findings: c.Findings})
+		if h := s.states[n].Of(s.Current); h != nil && r.Since.IsZero() {
 			r.Since = h.Since
 		}
-		if !c.whole() {
+		if !c.Whole() {
 			r.Whole = false
 			r.MayLose = max(0, r.MayLose-1)
 		}

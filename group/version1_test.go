@@ -11,8 +11,9 @@ import (
 	"os"
 	"strings"
 	"testing"
-	"volley/group/internal/tree"
 
+	"volley/group/internal/store"
+	"volley/group/internal/tree"
 	"volley/internal/disk"
 	"volley/internal/disk/disktest"
 )
@@ -69,7 +70,7 @@ func (w *world) everything() string {
 	list := w.trees()
 	for _, dir := range w.dirs {
 		for line := range strings.Lines(w.Tree(dir + "/" + tree.MetaName)) {
-			if name, _, _ := strings.Cut(line, " "); name != "." && name != lockFile {
+			if name, _, _ := strings.Cut(line, " "); name != "." && name != store.LockFile {
 				list = append(list, line)
 			}
 		}
@@ -100,14 +101,14 @@ func TestOtherVersion(t *testing.T) {
 		must(t, w.protect())
 		text, err := w.ReadFile("/n1/.volley/generation.1/manifest.json")
 		must(t, err)
-		line, _, _ := bytes.Cut(bytes.Replace(text, fmt.Appendf(nil, `"version":%d`, Version), fmt.Appendf(nil, `"version":%d`, version), 1), []byte("\n"))
+		line, _, _ := bytes.Cut(bytes.Replace(text, fmt.Appendf(nil, `"version":%d`, store.Version), fmt.Appendf(nil, `"version":%d`, version), 1), []byte("\n"))
 		w.WriteFile("/n1/.volley/generation.1/manifest.json", disk.Seal(line), 0o600)
 		return w
 	}
 	for _, x := range []struct {
 		w    *world
 		want string
-	}{{version1(t, Full), "version 1"}, {version1(t, Striped), "version 1"}, {other(Version - 1), "/n1 has a manifest of version 4"}, {other(9), "/n1 has a manifest of version 9"}} {
+	}{{version1(t, Full), "version 1"}, {version1(t, Striped), "version 1"}, {other(store.Version - 1), "/n1 has a manifest of version 4"}, {other(9), "/n1 has a manifest of version 9"}} {
 		for _, ranks := range []int{1, 3} {
 			x.w.ranks = ranks
 			x.w.lose(0, 0) // an empty directory

@@ -8,6 +8,8 @@ import (
 
 	"volley/collective"
 	"volley/executor"
+	"volley/group/internal/content"
+	"volley/group/internal/store"
 	"volley/internal/hugepage"
 	"volley/transport"
 )
@@ -23,7 +25,7 @@ type window struct {
 }
 
 func (w *window) span() int64 {
-	_, last := w.m.block(w.end - 1)
+	_, last := w.m.Block(w.end - 1)
 	return int64(len(w.rows)-1)*w.m.BlockBytes + last
 }
 
@@ -34,7 +36,7 @@ func (w *window) at(row int) int {
 }
 
 func (w *window) block(of []byte, row, chunk int) []byte {
-	_, n := w.m.block(row)
+	_, n := w.m.Block(row)
 	return of[int64(chunk)*w.span()+int64(w.at(row))*w.m.BlockBytes:][:n]
 }
 
@@ -46,32 +48,32 @@ func (w *window) row(of []byte, row, chunks int) (blocks [][]byte) {
 }
 
 // lying returns the blocks of a chunk in some of the rows, if they lie one after the other, else nil.
-func (w *window) lying(of []byte, chunk int, b blocks) []byte {
-	first, last := w.at(b.rows[0]), w.at(b.rows[len(b.rows)-1])
-	if last-first+1 > len(b.rows) {
+func (w *window) lying(of []byte, chunk int, b content.Blocks) []byte {
+	first, last := w.at(b.Rows[0]), w.at(b.Rows[len(b.Rows)-1])
+	if last-first+1 > len(b.Rows) {
 		return nil
 	}
-	return of[int64(chunk)*w.span()+int64(first)*w.m.BlockBytes:][:b.bytes()]
+	return of[int64(chunk)*w.span()+int64(first)*w.m.BlockBytes:][:b.Bytes()]
 }
 
 // input returns the blocks of a chunk in some of the rows, one after the other.
-func (w *window) input(of []byte, chunk int, b blocks) executor.Input {
+func (w *window) input(of []byte, chunk int, b content.Blocks) executor.Input {
 	if memory := w.lying(of, chunk, b); memory != nil {
 		return executor.Input{Memory: memory}
 	}
 	var packet []byte
-	for _, row := range b.rows {
+	for _, row := range b.Rows {
 		packet = append(packet, w.block(of, row, chunk)...)
 	}
 	return executor.Input{Memory: packet}
 }
 
 // output takes the blocks of a chunk of parity in some of the rows.
-func (w *window) output(chunk int, b blocks) executor.Output {
+func (w *window) output(chunk int, b content.Blocks) executor.Output {
 	if memory := w.lying(w.parity, chunk, b); memory != nil {
 		return executor.Output{Memory: memory}
 	}
-	return executor.Output{Writer: &blockWriter{blocks: b, take: func(row int, block []byte) error {
+	return executor.Output{Writer: &content.BlockWriter{Blocks: b, Take: func(row int, block []byte) error {
 		copy(w.block(w.parity, row, chunk), block)
 		return nil
 	}}}
@@ -117,7 +119,7 @@ func (s *session) windows(ctx context.Context, m *Manifest, of []int, bytes int6
 		}
 		reading.Go(func() {
 			done <- beside.Steady(ctx, func(ctx context.Context) error {
-				return s.here(func(i int, _ *node) error {
+				return s.here(func(i int, _ *store.Node) error {
 					w := sets[number%2][i]
 					w.rows = of[first:min(first+rows, len(of))]
 					w.first, w.end = w.rows[0], w.rows[len(w.rows)-1]+1

@@ -1,4 +1,4 @@
-package group
+package store
 
 import "fmt"
 
@@ -18,17 +18,17 @@ const (
 // bounds the stripes, which are as many, and the manifest that all nodes store.
 const (
 	mostByteNodes = 128
-	mostNodes     = 1024
+	MostNodes     = 1024
 )
 
 // A shape is how the parity of a layout lies.
 type shape struct {
-	field        string
-	data, parity int // chunks of every node
+	Field        string
+	Data, Parity int // chunks of every node
 }
 
-// shapeOf returns that of K nodes, of which R may be lost. The error says why the layout does not do.
-func shapeOf(k, r int, layout, name string) (x shape, err error) {
+// ShapeOf returns that of K nodes, of which R may be lost. The error says why the layout does not do.
+func ShapeOf(k, r int, layout, name string) (x shape, err error) {
 	switch {
 	case k < 2:
 		return x, fmt.Errorf("need at least 2 nodes, got %d", k)
@@ -36,18 +36,18 @@ func shapeOf(k, r int, layout, name string) (x shape, err error) {
 		return x, fmt.Errorf("cannot tolerate the loss of %d of %d nodes: want 1 to %d", r, k, k-1)
 	case layout == Full && 2*r > k:
 		return x, fmt.Errorf("layout full cannot tolerate the loss of %d of %d nodes, as a lost node takes its data and its parity along: want %d or fewer, or layout striped", r, k, k/2)
-	case k > mostNodes:
-		return x, fmt.Errorf("a group of %d nodes: want %d or fewer, in several groups", k, mostNodes)
+	case k > MostNodes:
+		return x, fmt.Errorf("a group of %d nodes: want %d or fewer, in several groups", k, MostNodes)
 	}
-	x.field = "2^8"
+	x.Field = "2^8"
 	if k > mostByteNodes || name == FTI {
-		x.field = "2^16"
+		x.Field = "2^16"
 	}
 	switch {
 	case layout == Full && (name == Cauchy || name == FTI):
-		x.data, x.parity = 1, 1
+		x.Data, x.Parity = 1, 1
 	case layout == Striped && name == Cauchy:
-		x.data, x.parity = k-r, r
+		x.Data, x.Parity = k-r, r
 	case layout == Striped:
 		return x, fmt.Errorf("matrix %s: layout striped has cauchy; leave it out, or take layout full", name)
 	default:

@@ -1,24 +1,26 @@
-package group
+package decide
 
 import (
 	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"volley/group/internal/store"
 	"volley/group/internal/tree"
 )
 
-// A trust is what tells which manifests count.
-type trust struct {
+// A Trust is what tells which manifests count.
+type Trust struct {
 	Key     []byte // nil: none was made with one
 	NoKey   bool   // whether they were made with any does not matter
 	Believe string // a node whose newest generation is in force
 }
 
-// vouch takes from the states the manifests that the key does not vouch for. It reports whether
+// Vouch takes from the states the manifests that the key does not vouch for. It reports whether
 // the group was protected without a key, and protect is to give it one. What a run has left
 // pending does not tell whether a group has a key, where another generation is committed.
-func vouch(states []*state, o trust, protect bool) (adopt bool, err error) {
+func Vouch(states []*store.State, o Trust, protect bool) (adopt bool, err error) {
 	var keyed, others []string // nodes with manifests that were made with any key; not with this one
 	var plain, sealed, mine, any bool
 	for _, s := range states {
@@ -35,19 +37,19 @@ func vouch(states []*state, o trust, protect bool) (adopt bool, err error) {
 			mine = mine || h.Committed && h.Vouched
 		}
 	}
-	pending := func(h held) bool { return h.Keyed }
+	pending := func(h store.Held) bool { return h.Keyed }
 	switch {
 	case o.NoKey:
 	case len(o.Key) == 0 && (sealed || keyed != nil && !plain):
-		return false, &InputError{Way: WayKey, Err: fmt.Errorf("the group was protected with a key, as %s says: give the key", strings.Join(keyed, ", "))}
+		return false, &store.InputError{Way: store.WayKey, Err: fmt.Errorf("the group was protected with a key, as %s says: give the key", strings.Join(keyed, ", "))}
 	case len(o.Key) == 0:
 		withdraw(states, pending, true)
 	case others != nil && !mine && (plain || !any):
-		return false, &InputError{Way: WayKey, Err: fmt.Errorf("no manifest in force was made with this key, and %s has one that was made with another: give the key with which the group was protected", strings.Join(others, ", "))}
+		return false, &store.InputError{Way: store.WayKey, Err: fmt.Errorf("no manifest in force was made with this key, and %s has one that was made with another: give the key with which the group was protected", strings.Join(others, ", "))}
 	case mine || !plain:
-		withdraw(states, func(h held) bool { return !h.Vouched }, false)
+		withdraw(states, func(h store.Held) bool { return !h.Vouched }, false)
 	case !protect:
-		return false, inputf("the group was protected without a key: protect it with the key first, or give no key")
+		return false, store.Inputf("the group was protected without a key: protect it with the key first, or give no key")
 	default:
 		withdraw(states, pending, true)
 		return true, nil
@@ -56,16 +58,16 @@ func vouch(states []*state, o trust, protect bool) (adopt bool, err error) {
 }
 
 // withdraw takes manifests from the states: what interrupted runs have left, or what is not to be believed.
-func withdraw(states []*state, which func(held) bool, left bool) {
+func withdraw(states []*store.State, which func(store.Held) bool, left bool) {
 	for _, s := range states {
 		before := len(s.Held)
-		s.Held = slices.DeleteFunc(s.Held, func(h held) bool {
+		s.Held = slices.DeleteFunc(s.Held, func(h store.Held) bool {
 			if !which(h) {
 				return false
 			}
-			name := pendingDir(h.Generation)
+			name := store.PendingDir(h.Generation)
 			if h.Committed {
-				name = generationDir(h.Generation)
+				name = store.GenerationDir(h.Generation)
 			}
 			if left {
 				s.Left = append(s.Left, name)
@@ -75,21 +77,21 @@ func withdraw(states []*state, which func(held) bool, left bool) {
 			return true
 		})
 		if len(s.Held) < before {
-			s.say()
-			s.Node = s.in(len(states))
+			s.Say()
+			s.Node = s.In(len(states))
 		}
 	}
 }
 
-// inForce finds out the generation in force among what the options let count, and whether it
+// InForce finds out the generation in force among what the options let count, and whether it
 // has no key and is to get one. That it does only where every node that is not lost holds it.
-func inForce(states []*state, o trust, protect bool) (c current, adopt bool, err error) {
-	if adopt, err = vouch(states, o, protect); err == nil {
-		c, err = decide(states, o.Believe)
+func InForce(states []*store.State, o Trust, protect bool) (c store.Current, adopt bool, err error) {
+	if adopt, err = Vouch(states, o, protect); err == nil {
+		c, err = Decide(states, o.Believe)
 	}
 	for _, x := range states {
-		if err == nil && adopt && !x.Lost && x.of(c) == nil {
-			err = inputf("%s does not hold generation %d, which the group has without a key: recover and protect it without a key, and then protect it with the key", x.Dir, c.generation)
+		if err == nil && adopt && !x.Lost && x.Of(c) == nil {
+			err = store.Inputf("%s does not hold generation %d, which the group has without a key: recover and protect it without a key, and then protect it with the key", x.Dir, c.Generation)
 		}
 	}
 	return c, adopt, err

@@ -1,4 +1,4 @@
-package group
+package restore
 
 import (
 	"errors"
@@ -9,8 +9,9 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"volley/group/internal/tree"
 
+	"volley/group/internal/store"
+	"volley/group/internal/tree"
 	"volley/internal/atomicfile"
 	"volley/internal/disk"
 )
@@ -23,10 +24,10 @@ type private struct {
 }
 
 // stage makes the one in .volley.
-func (n *node) stage() (disk.Dir, error) {
-	p, err := n.private(metaPath(stageName))
+func stage(n *store.Node) (disk.Dir, error) {
+	p, err := privateDir(n, store.MetaPath(store.StageName))
 	if errors.Is(err, fs.ErrExist) {
-		return nil, fmt.Errorf("%s is in the way, and holds what Volley does not remove: move it away", n.path(tree.Name(metaPath(stageName))))
+		return nil, fmt.Errorf("%s is in the way, and holds what Volley does not remove: move it away", n.Path(tree.Name(store.MetaPath(store.StageName))))
 	}
 	if err != nil {
 		return nil, err
@@ -34,11 +35,11 @@ func (n *node) stage() (disk.Dir, error) {
 	return p.Dir, nil
 }
 
-func (n *node) private(name string) (*private, error) {
-	if err := n.dir.Mkdir(name, 0o700); err != nil {
+func privateDir(n *store.Node, name string) (*private, error) {
+	if err := n.Dir.Mkdir(name, 0o700); err != nil {
 		return nil, err
 	}
-	dir, err := n.dir.Sub(name)
+	dir, err := n.Dir.Sub(name)
 	if err != nil {
 		return nil, err
 	}
@@ -50,7 +51,7 @@ func (n *node) private(name string) (*private, error) {
 		err = errors.Join(err1, err2, f.Close(), dir.Remove(probe))
 		// A file system without modes shows the same of all files.
 		if err == nil && (!sameOwner(mine, is) || is.Mode().Perm()&0o022 != 0 && mine.Mode().Perm()&0o022 == 0) {
-			err = fmt.Errorf("%s: others can write to it, or have replaced it: recover as the owner of the node", n.path(tree.Name(name)))
+			err = fmt.Errorf("%s: others can write to it, or have replaced it: recover as the owner of the node", n.Path(tree.Name(name)))
 		}
 	}
 	if err != nil {
@@ -65,18 +66,18 @@ const besideName = "beside-"
 
 // stageBeside makes a stage in a directory of another file system than .volley is on. It is noted before, so that the
 // next run removes what an interrupted one has left: only what is noted is Volley's there.
-func (x *target) stageBeside(dir string) (*private, error) {
+func (x *Target) stageBeside(dir string) (*private, error) {
 	if p := x.beside[dir]; p != nil {
 		return p, nil
 	}
-	n, name := x.node, path.Join(dir, atomicfile.Hidden+x.origin.run)
+	n, name := x.node, path.Join(dir, atomicfile.Hidden+x.origin.Run)
 	note := fmt.Sprint(besideName, len(x.beside))
-	if err := atomicfile.WriteIn(n.dir, staged(note), []byte(name), 0o600); err != nil {
+	if err := atomicfile.WriteIn(n.Dir, staged(note), []byte(name), 0o600); err != nil {
 		return nil, err
 	}
-	p, err := n.private(name)
+	p, err := privateDir(n, name)
 	if err != nil {
-		disk.Discard(n.dir, name)
+		disk.Discard(n.Dir, name)
 		return nil, err
 	}
 	x.beside[dir] = p
@@ -84,21 +85,21 @@ func (x *target) stageBeside(dir string) (*private, error) {
 }
 
 // removeBeside removes stages in other file systems, which changes the times of the directories that they lie in.
-func (x *target) removeBeside() {
+func (x *Target) removeBeside() {
 	for _, dir := range slices.Sorted(maps.Keys(x.beside)) {
 		p := x.beside[dir]
 		p.Close()
-		if err := disk.Discard(x.node.dir, p.path); err != nil {
-			x.left = append(x.left, fmt.Sprintf("%s cannot be removed: %s", x.node.path(tree.Name(p.path)), disk.Reason(err)))
+		if err := disk.Discard(x.node.Dir, p.path); err != nil {
+			x.Left = append(x.Left, fmt.Sprintf("%s cannot be removed: %s", x.node.Path(tree.Name(p.path)), disk.Reason(err)))
 			continue
 		}
 		delete(x.beside, dir)
 	}
 }
 
-// sweep removes the stages that an interrupted run has left in other file systems.
-func (n *node) sweep() {
-	list, err := n.dir.ReadDir(metaPath(stageName))
+// Sweep removes the stages that an interrupted run has left in other file systems.
+func Sweep(n *store.Node) {
+	list, err := n.Dir.ReadDir(store.MetaPath(store.StageName))
 	if err != nil {
 		return
 	}
@@ -106,9 +107,9 @@ func (n *node) sweep() {
 		if !strings.HasPrefix(e.Name(), besideName) {
 			continue
 		}
-		name, err := disk.ReadText(n.dir, staged(e.Name()), mostNode)
+		name, err := disk.ReadText(n.Dir, staged(e.Name()), store.MostNode)
 		if err == nil && strings.HasPrefix(path.Base(string(name)), atomicfile.Hidden) {
-			disk.Discard(n.dir, string(name)) // what is left of it is new, and nobody's
+			disk.Discard(n.Dir, string(name)) // what is left of it is new, and nobody's
 		}
 	}
 }
@@ -119,9 +120,9 @@ func sameOwner(a, b fs.FileInfo) bool {
 	return uid == other
 }
 
-func staged(name string) string { return metaPath(stageName + "/" + name) }
+func staged(name string) string { return store.MetaPath(store.StageName + "/" + name) }
 
-func (x *target) create(name string, size int64) (disk.File, error) {
+func (x *Target) create(name string, size int64) (disk.File, error) {
 	return createIn(x.stage, name, size)
 }
 
@@ -138,7 +139,7 @@ func createIn(dir disk.Dir, name string, size int64) (disk.File, error) {
 }
 
 // unstage removes the stage. It stays, empty, where directories of the node are open yet, for the next recovery.
-func (x *target) unstage() error {
+func (x *Target) unstage() error {
 	if x.stage == nil {
 		return nil
 	}
@@ -157,5 +158,5 @@ func (x *target) unstage() error {
 	if len(x.opened) > 0 || len(x.beside) > 0 {
 		return err
 	}
-	return errors.Join(err, x.node.dir.Remove(metaPath(stageName)))
+	return errors.Join(err, x.node.Dir.Remove(store.MetaPath(store.StageName)))
 }

@@ -1,4 +1,6 @@
-package group
+// Package content knows what a node holds: it reads the node's files as one piece of data, takes digests of its segments,
+// finds under which names bytes are, and says how all that compares with a record.
+package content
 
 import (
 	"errors"
@@ -7,73 +9,74 @@ import (
 	"os"
 	"slices"
 	"syscall"
+
 	"volley/group/internal/tree"
 	"volley/internal/disk"
 )
 
-// data is a node's data: its files at their places, with zeros between and after them. One goroutine reads it at a time.
-type data struct {
+// Data is a node's data: its files at their places, with zeros between and after them. One goroutine reads it at a time.
+type Data struct {
 	dir disk.Dir // nil: there is nothing
 	tree.Extents
 	lenient bool                // what cannot be read is zeros
-	failing map[tree.Name]error // of these, files that are there, which the disk does not give
-	handles handles[int]
-	memory  [][]byte // in place of the files of the extents; nil: they are files
+	Failing map[tree.Name]error // of these, files that are there, which the disk does not give
+	handles Handles[int]
+	Memory  [][]byte // in place of the files of the extents; nil: they are files
 }
 
-func newData(dir disk.Dir, list []*tree.Entry, lenient bool) *data {
-	return &data{dir: dir, Extents: tree.ExtentsOf(list), lenient: lenient}
+func NewData(dir disk.Dir, list []*tree.Entry, lenient bool) *Data {
+	return &Data{dir: dir, Extents: tree.ExtentsOf(list), lenient: lenient}
 }
 
-// handles are files that are open, the last ones used.
-type handles[K comparable] struct {
-	open  map[K]disk.File
-	order []K // the oldest first
+// Handles are files that are open, the last ones used.
+type Handles[K comparable] struct {
+	Open  map[K]disk.File
+	Order []K // the oldest first
 }
 
-// mostOpen is how many files of a node are open at a time.
-const mostOpen = 32
+// MostOpen is how many files of a node are open at a time.
+const MostOpen = 32
 
-// get returns a file that is open, or opens it.
-func (h *handles[K]) get(key K, open func() (disk.File, error)) (disk.File, error) {
-	if f := h.open[key]; f != nil {
+// Get returns a file that is open, or opens it.
+func (h *Handles[K]) Get(key K, open func() (disk.File, error)) (disk.File, error) {
+	if f := h.Open[key]; f != nil {
 		return f, nil
 	}
 	f, err := open()
 	if err != nil {
 		return nil, err
 	}
-	if h.open == nil {
-		h.open = map[K]disk.File{}
+	if h.Open == nil {
+		h.Open = map[K]disk.File{}
 	}
-	if len(h.order) == mostOpen {
-		h.open[h.order[0]].Close()
-		delete(h.open, h.order[0])
-		h.order = h.order[1:]
+	if len(h.Order) == MostOpen {
+		h.Open[h.Order[0]].Close()
+		delete(h.Open, h.Order[0])
+		h.Order = h.Order[1:]
 	}
-	h.open[key] = f
-	h.order = append(h.order, key)
+	h.Open[key] = f
+	h.Order = append(h.Order, key)
 	return f, nil
 }
 
-// drop closes a file.
-func (h *handles[K]) drop(key K) {
-	if f := h.open[key]; f != nil {
+// Drop closes a file.
+func (h *Handles[K]) Drop(key K) {
+	if f := h.Open[key]; f != nil {
 		f.Close()
-		delete(h.open, key)
-		h.order = slices.DeleteFunc(h.order, func(k K) bool { return k == key })
+		delete(h.Open, key)
+		h.Order = slices.DeleteFunc(h.Order, func(k K) bool { return k == key })
 	}
 }
 
-func (h *handles[K]) close() {
-	for _, key := range h.order {
-		h.open[key].Close()
+func (h *Handles[K]) Close() {
+	for _, key := range h.Order {
+		h.Open[key].Close()
 	}
-	h.open, h.order = nil, nil
+	h.Open, h.Order = nil, nil
 }
 
-func (d *data) file(i int) (disk.File, error) {
-	return d.handles.get(i, func() (disk.File, error) {
+func (d *Data) file(i int) (disk.File, error) {
+	return d.handles.Get(i, func() (disk.File, error) {
 		if d.dir == nil {
 			return nil, fs.ErrNotExist
 		}
@@ -107,8 +110,8 @@ func (d *data) file(i int) (disk.File, error) {
 var errGone = errors.New("it has gone meanwhile")
 
 // length returns how long a file is, which may be shorter than its entry says, or, if nobody can tell, the entry's length.
-func (d *data) length(i int) int64 {
-	if d.memory != nil {
+func (d *Data) length(i int) int64 {
+	if d.Memory != nil {
 		return d.Extents[i].Size
 	}
 	f, err := d.file(i)
@@ -124,14 +127,14 @@ func (d *data) length(i int) int64 {
 }
 
 // ReadAt reads the data at any offset; there is no end to it.
-func (d *data) ReadAt(p []byte, offset int64) (int, error) {
+func (d *Data) ReadAt(p []byte, offset int64) (int, error) {
 	done := int64(0) // of p; what lies between files is zeros
 	err := d.Overlapping(offset, int64(len(p)), func(i int, e *tree.Entry, from, to int64) error {
 		clear(p[done : from-offset])
 		done = to - offset
 		part := p[from-offset : to-offset]
-		if d.memory != nil {
-			copy(part, d.memory[i][from-e.Offset:])
+		if d.Memory != nil {
+			copy(part, d.Memory[i][from-e.Offset:])
 			return nil
 		}
 		f, err := d.file(i)
@@ -145,10 +148,10 @@ func (d *data) ReadAt(p []byte, offset int64) (int, error) {
 		case d.lenient:
 			clear(part[n:])
 			if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, fs.ErrNotExist) {
-				if d.failing == nil {
-					d.failing = map[tree.Name]error{}
+				if d.Failing == nil {
+					d.Failing = map[tree.Name]error{}
 				}
-				d.failing[e.Path] = err
+				d.Failing[e.Path] = err
 			}
 			return nil
 		case errors.Is(err, io.EOF), errors.Is(err, errGone): // which who protects it finds
@@ -164,8 +167,8 @@ func (d *data) ReadAt(p []byte, offset int64) (int, error) {
 	return len(p), nil
 }
 
-func (d *data) close() { d.handles.close() }
+func (d *Data) Close() { d.handles.Close() }
 
-func (d *data) hold(buffers [][]byte) {
-	d.memory = slices.DeleteFunc(slices.Clone(buffers), func(b []byte) bool { return len(b) == 0 })
+func (d *Data) Hold(buffers [][]byte) {
+	d.Memory = slices.DeleteFunc(slices.Clone(buffers), func(b []byte) bool { return len(b) == 0 })
 }

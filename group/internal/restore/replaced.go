@@ -1,4 +1,4 @@
-package group
+package restore
 
 import (
 	"cmp"
@@ -10,47 +10,48 @@ import (
 	"path"
 	"strings"
 	"syscall"
-	"volley/group/internal/tree"
 
+	"volley/group/internal/store"
+	"volley/group/internal/tree"
 	"volley/internal/disk"
 )
 
 // setAside keeps what has the name of an entry: somebody may have written it. Earlier copies stay.
-func (x *target) setAside(e *tree.Entry, p tree.Name, there fs.FileInfo) error {
+func (x *Target) setAside(e *tree.Entry, p tree.Name, there fs.FileInfo) error {
 	n, name := x.node, string(p)
 	to, err := x.aside(name)
 	if err != nil {
 		return err
 	}
-	if err := disk.MkdirAll(n.dir, path.Dir(to), 0o700); err != nil {
+	if err := disk.MkdirAll(n.Dir, path.Dir(to), 0o700); err != nil {
 		return err
 	}
 	// The name is never without a file, where the file system has links.
-	if e.Type == tree.TypeDir || !there.Mode().IsRegular() || n.dir.Link(name, to) != nil {
-		err = n.dir.Rename(name, to)
+	if e.Type == tree.TypeDir || !there.Mode().IsRegular() || n.Dir.Link(name, to) != nil {
+		err = n.Dir.Rename(name, to)
 	}
 	if errors.Is(err, syscall.EXDEV) {
-		if err = n.copyAside(name, to, there); err == nil && e.Type == tree.TypeDir {
-			err = n.dir.Remove(name) // no directory replaces it
+		if err = copyAside(n, name, to, there); err == nil && e.Type == tree.TypeDir {
+			err = n.Dir.Remove(name) // no directory replaces it
 		}
 	}
 	if err != nil {
 		return err
 	}
-	x.replaced = append(x.replaced, tree.Name(n.path(tree.Name(to))))
-	return n.dir.SyncDir(path.Dir(to))
+	x.Replaced = append(x.Replaced, tree.Name(n.Path(tree.Name(to))))
+	return n.Dir.SyncDir(path.Dir(to))
 }
 
 // aside returns a free name for what is replaced. Where something that was replaced earlier is in the way, a part of it
 // gets a number, in place of its end if it is too long.
-func (x *target) aside(name string) (string, error) {
-	at := path.Join(tree.MetaName, replacedName, fmt.Sprint(x.origin.generation))
+func (x *Target) aside(name string) (string, error) {
+	at := path.Join(tree.MetaName, store.ReplacedName, fmt.Sprint(x.origin.Generation))
 	for part := range strings.SplitSeq(name, "/") {
 		last := len(part) == len(name)
 		_, name, _ = strings.Cut(name, "/")
 		to := path.Join(at, part)
 		for i := 1; ; i++ {
-			info, err := x.node.dir.Lstat(to)
+			info, err := x.node.Dir.Lstat(to)
 			if errors.Is(err, fs.ErrNotExist) || err == nil && info.IsDir() && !last {
 				break
 			}
@@ -69,29 +70,29 @@ func (x *target) aside(name string) (string, error) {
 }
 
 // copyAside copies a file or symbolic link that lies on another file system.
-func (n *node) copyAside(name, to string, there fs.FileInfo) error {
+func copyAside(n *store.Node, name, to string, there fs.FileInfo) error {
 	if there.Mode()&fs.ModeSymlink != 0 {
-		target, err := n.dir.Readlink(name)
+		target, err := n.Dir.Readlink(name)
 		if err == nil {
-			err = n.dir.Symlink(target, to)
+			err = n.Dir.Symlink(target, to)
 		}
 		return err
 	}
-	from, err := n.dir.OpenFile(name, os.O_RDONLY, 0)
+	from, err := n.Dir.OpenFile(name, os.O_RDONLY, 0)
 	if err != nil {
 		return err
 	}
 	defer from.Close()
-	f, err := n.dir.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	f, err := n.Dir.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
 	}
 	_, err = io.Copy(f, from)
-	if err = cmp.Or(err, n.dir.SetTime(to, there.ModTime()), f.Sync(), f.Close()); err != nil {
-		n.dir.Remove(to)
+	if err = cmp.Or(err, n.Dir.SetTime(to, there.ModTime()), f.Sync(), f.Close()); err != nil {
+		n.Dir.Remove(to)
 		return err
 	}
-	is, err := n.dir.Lstat(name)
+	is, err := n.Dir.Lstat(name)
 	if err == nil && !tree.Seen(tree.Name(name), there).Still(is) {
 		err = errors.New("it has changed meanwhile; run again")
 	}

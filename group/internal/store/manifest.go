@@ -1,4 +1,4 @@
-package group
+package store
 
 import (
 	"bytes"
@@ -11,8 +11,8 @@ import (
 	"path"
 	"strings"
 	"sync"
-	"volley/group/internal/tree"
 
+	"volley/group/internal/tree"
 	"volley/internal/disk"
 )
 
@@ -51,7 +51,7 @@ type Manifest struct {
 
 	Records []Record `json:"members"` // by node
 
-	mac string // HMAC of it, as stored; "": it was made without a key
+	Mac string `json:"-"` // HMAC of it, as stored; "": it was made without a key
 }
 
 // A Predecessor is the epoch of a group that another one makes void: the group has been resized.
@@ -78,39 +78,39 @@ type Member struct {
 	// Digests of its parity blocks, in the order of their places.
 	Parity []byte `json:"parity"`
 
-	copies map[tree.Name][]tree.Name // by file: names, one of each inode but the source's, that hold its bytes
+	Copies map[tree.Name][]tree.Name `json:"-"` // by file: names, one of each inode but the source's, that hold its bytes
 }
 
-func (m *Manifest) rows() int { return int((m.ChunkBytes + m.BlockBytes - 1) / m.BlockBytes) }
+func (m *Manifest) Rows() int { return int((m.ChunkBytes + m.BlockBytes - 1) / m.BlockBytes) }
 
-// block returns where in a chunk the block of a row begins, and how long it is.
-func (m *Manifest) block(row int) (offset, n int64) {
+// Block returns where in a chunk the block of a row begins, and how long it is.
+func (m *Manifest) Block(row int) (offset, n int64) {
 	offset = int64(row) * m.BlockBytes
 	return offset, min(m.BlockBytes, m.ChunkBytes-offset)
 }
 
-// offsetOf returns where the block of a row and chunk lies in the data or parity of a node, which
+// OffsetOf returns where the block of a row and chunk lies in the data or parity of a node, which
 // has that many chunks: row by row, so that more data comes after all there is.
-func (m *Manifest) offsetOf(row, chunk, chunks int) int64 {
-	offset, n := m.block(row)
+func (m *Manifest) OffsetOf(row, chunk, chunks int) int64 {
+	offset, n := m.Block(row)
 	return offset*int64(chunks) + int64(chunk)*n
 }
 
-// blockAt returns the block of data that has a byte, and where it ends.
-func (m *Manifest) blockAt(at int64) (row, chunk int, end int64) {
+// BlockAt returns the block of data that has a byte, and where it ends.
+func (m *Manifest) BlockAt(at int64) (row, chunk int, end int64) {
 	width := int64(m.DataChunks) * m.BlockBytes
 	row = int(at / width)
-	_, n := m.block(row)
+	_, n := m.Block(row)
 	chunk = int(at % width / n)
-	return row, chunk, m.offsetOf(row, chunk, m.DataChunks) + n
+	return row, chunk, m.OffsetOf(row, chunk, m.DataChunks) + n
 }
 
-// inOrder calls f for all blocks of chunks, in the order of their places.
-func (m *Manifest) inOrder(chunks int, f func(row, chunk int, at, n int64) error) error {
-	for row := range m.rows() {
-		_, n := m.block(row)
+// InOrder calls f for all blocks of chunks, in the order of their places.
+func (m *Manifest) InOrder(chunks int, f func(row, chunk int, at, n int64) error) error {
+	for row := range m.Rows() {
+		_, n := m.Block(row)
 		for chunk := range chunks {
-			if err := f(row, chunk, m.offsetOf(row, chunk, chunks), n); err != nil {
+			if err := f(row, chunk, m.OffsetOf(row, chunk, chunks), n); err != nil {
 				return err
 			}
 		}
@@ -118,48 +118,48 @@ func (m *Manifest) inOrder(chunks int, f func(row, chunk int, at, n int64) error
 	return nil
 }
 
-// number returns which of all blocks of chunks the one of a row and chunk is, in order.
-func (m *Manifest) number(row, chunk, chunks int) int {
+// Number returns which of all blocks of chunks the one of a row and chunk is, in order.
+func (m *Manifest) Number(row, chunk, chunks int) int {
 	return row*chunks + chunk
 }
 
-func (m *Manifest) parityBytes() int64 { return int64(m.ParityChunks) * m.ChunkBytes }
+func (m *Manifest) ParityBytes() int64 { return int64(m.ParityChunks) * m.ChunkBytes }
 
-type segment struct {
-	file       int // of the extents
-	at, n      int64
-	row, chunk int
+type Segment struct {
+	File       int // of the extents
+	At, N      int64
+	Row, Chunk int
 }
 
-func (m *Manifest) segments(x tree.Extents) []segment {
-	var list []segment
+func (m *Manifest) SegmentsOf(x tree.Extents) []Segment {
+	var list []Segment
 	for i := range x {
 		end := x[i].Offset + x[i].Size
 		for at := x[i].Offset; at < end; {
-			row, chunk, stop := m.blockAt(at)
+			row, chunk, stop := m.BlockAt(at)
 			n := min(stop, end) - at
-			list = append(list, segment{i, at, n, row, chunk})
+			list = append(list, Segment{i, at, n, row, chunk})
 			at += n
 		}
 	}
 	return list
 }
 
-// encode returns the manifest as it is stored: a line of JSON, and one with its SHA-256 and, with a key, its HMAC.
-func (m *Manifest) encode(key []byte) ([]byte, error) {
+// Encode returns the manifest as it is stored: a line of JSON, and one with its SHA-256 and, with a key, its HMAC.
+func (m *Manifest) Encode(key []byte) ([]byte, error) {
 	text, err := json.Marshal(m)
 	if err != nil {
 		return nil, err
 	}
-	if m.mac = macOf(key, ofManifest, text); m.mac != "" {
-		return sealKeyed(text, m.mac), nil
+	if m.Mac = MacOf(key, OfManifest, text); m.Mac != "" {
+		return SealKeyed(text, m.Mac), nil
 	}
 	return disk.Seal(text), nil
 }
 
 // DecodeManifest reads a manifest as it is stored, and checks it, but not with which key it was made.
 func DecodeManifest(data []byte) (*Manifest, error) {
-	text, mac, err := unsealKeyed(data)
+	text, mac, err := UnsealKeyed(data)
 	if err != nil {
 		return nil, err
 	}
@@ -174,23 +174,23 @@ func DecodeManifest(data []byte) (*Manifest, error) {
 	case head.Format != Format:
 		return nil, fmt.Errorf("format: %q: want %q", head.Format, Format)
 	case head.Version != Version:
-		return nil, &versionError{head.Version}
+		return nil, &VersionError{head.Version}
 	}
-	m := &Manifest{mac: mac}
+	m := &Manifest{Mac: mac}
 	if err := json.Unmarshal(text, m); err != nil {
 		return nil, err
 	}
-	return m, m.validate()
+	return m, m.Validate()
 }
 
-type versionError struct{ version int }
+type VersionError struct{ Version int }
 
-func (e *versionError) Error() string {
-	return fmt.Sprintf("version: %d: this program knows version %d", e.version, Version)
+func (e *VersionError) Error() string {
+	return fmt.Sprintf("version: %d: this program knows version %d", e.Version, Version)
 }
 
-// validate returns an error that names a field which contradicts others.
-func (m *Manifest) validate() error {
+// Validate returns an error that names a field which contradicts others.
+func (m *Manifest) Validate() error {
 	if len(m.Records) != m.Nodes { // which bounds what a code may take
 		return fmt.Errorf("members: %d of %d nodes", len(m.Records), m.Nodes)
 	}
@@ -201,20 +201,20 @@ func (m *Manifest) validate() error {
 		return err
 	}
 	switch r := m.Replaces; {
-	case m.Epoch < 0 || m.Epoch > mostNodes*mostNodes || (m.Epoch == 0) != (r == nil):
+	case m.Epoch < 0 || m.Epoch > MostNodes*MostNodes || (m.Epoch == 0) != (r == nil):
 		return fmt.Errorf("epoch: %d: want 0, or the one after the epoch that it replaces", m.Epoch)
-	case r != nil && (r.Epoch < 0 || r.Epoch >= m.Epoch || r.Nodes < 2 || r.Nodes > mostNodes || r.Names != nil && len(r.Names) != r.Nodes):
+	case r != nil && (r.Epoch < 0 || r.Epoch >= m.Epoch || r.Nodes < 2 || r.Nodes > MostNodes || r.Names != nil && len(r.Names) != r.Nodes):
 		return fmt.Errorf("replaces: epoch %d of %d nodes, with %d names: want an earlier epoch than %d, and a name for each of its nodes", r.Epoch, r.Nodes, len(r.Names), m.Epoch)
 	}
 	if err := m.Exclude.Validate(); err != nil {
 		return err
 	}
-	if digestBytes[m.Digest] == 0 {
+	if DigestBytes[m.Digest] == 0 {
 		return fmt.Errorf("digest: %q: there is no such digest", m.Digest)
 	}
 	for n, r := range m.Records {
-		if !isSHA256(r.SHA256) || r.Bytes < 0 || r.Bytes > mostRecord {
-			return fmt.Errorf("members[%d]: want bytes, 0 to %d, and the SHA-256 of the record", n, int64(mostRecord))
+		if !isSHA256(r.SHA256) || r.Bytes < 0 || r.Bytes > MostRecord {
+			return fmt.Errorf("members[%d]: want bytes, 0 to %d, and the SHA-256 of the record", n, int64(MostRecord))
 		}
 	}
 	return nil
@@ -226,32 +226,32 @@ func isSHA256(text string) bool {
 }
 
 func (m *Manifest) validateCode() error {
-	c, err := shapeOf(m.Nodes, m.Tolerate, m.Layout, m.Matrix)
+	c, err := ShapeOf(m.Nodes, m.Tolerate, m.Layout, m.Matrix)
 	switch {
 	case err != nil:
 		return err
-	case m.Field != c.field:
-		return fmt.Errorf("field: %q: want %q", m.Field, c.field)
-	case m.DataChunks != c.data || m.ParityChunks != c.parity:
-		return fmt.Errorf("data_chunks, parity_chunks: %d and %d: want %d and %d", m.DataChunks, m.ParityChunks, c.data, c.parity)
+	case m.Field != c.Field:
+		return fmt.Errorf("field: %q: want %q", m.Field, c.Field)
+	case m.DataChunks != c.Data || m.ParityChunks != c.Parity:
+		return fmt.Errorf("data_chunks, parity_chunks: %d and %d: want %d and %d", m.DataChunks, m.ParityChunks, c.Data, c.Parity)
 	case m.Group == "" || len(m.Group) > 64 || strings.ContainsAny(m.Group, "/\\\x00"):
 		return fmt.Errorf("group: %q: want a name", m.Group)
-	case m.Generation < 1 || m.Generation > mostGeneration:
-		return fmt.Errorf("generation: %d: want 1 to %d", m.Generation, int64(mostGeneration))
+	case m.Generation < 1 || m.Generation > MostGeneration:
+		return fmt.Errorf("generation: %d: want 1 to %d", m.Generation, int64(MostGeneration))
 	case !m.Part.Valid():
 		return fmt.Errorf("set, sets: %d of %d: want 0 of 0, or one of 1 to %d", m.Set, m.Sets, mostSets)
-	case m.ChunkBytes < 0 || m.ChunkBytes%align != 0 || m.ChunkBytes > mostChunk:
-		return fmt.Errorf("chunk_bytes: %d: want a multiple of %d, to %d", m.ChunkBytes, align, int64(mostChunk))
-	case m.BlockBytes < align || m.BlockBytes%align != 0 || m.BlockBytes > longBlock:
-		return fmt.Errorf("block_bytes: %d: want a multiple of %d, to %d", m.BlockBytes, align, int64(longBlock))
-	case m.BlockBytes > 4*usualBlock && (m.ChunkBytes/m.BlockBytes+1)*int64(m.DataChunks+m.ParityChunks) < fewBlocks:
+	case m.ChunkBytes < 0 || m.ChunkBytes%Align != 0 || m.ChunkBytes > MostChunk:
+		return fmt.Errorf("chunk_bytes: %d: want a multiple of %d, to %d", m.ChunkBytes, Align, int64(MostChunk))
+	case m.BlockBytes < Align || m.BlockBytes%Align != 0 || m.BlockBytes > LongBlock:
+		return fmt.Errorf("block_bytes: %d: want a multiple of %d, to %d", m.BlockBytes, Align, int64(LongBlock))
+	case m.BlockBytes > 4*UsualBlock && (m.ChunkBytes/m.BlockBytes+1)*int64(m.DataChunks+m.ParityChunks) < FewBlocks:
 		return fmt.Errorf("block_bytes: %d: too long for chunks of %d bytes", m.BlockBytes, m.ChunkBytes)
 	}
 	return nil
 }
 
-// mostPacked is how many times shorter the text of a record may get.
-const mostPacked = 32
+// MostPacked is how many times shorter the text of a record may get.
+const MostPacked = 32
 
 // packers are what pack takes, in this order. Each has a MiB, more than most records.
 var packers = [2]sync.Pool{
@@ -264,8 +264,8 @@ func packer(level int) *gzip.Writer {
 	return z
 }
 
-// pack compresses the text of a record, unless it gets shorter than unpack takes.
-func pack(text []byte) []byte {
+// Pack compresses the text of a record, unless it gets shorter than unpack takes.
+func Pack(text []byte) []byte {
 	var b bytes.Buffer
 	for i := range packers {
 		b.Reset()
@@ -274,15 +274,15 @@ func pack(text []byte) []byte {
 		z.Write(text)
 		z.Close()
 		packers[i].Put(z)
-		if len(text) <= mostPacked*b.Len() {
+		if len(text) <= MostPacked*b.Len() {
 			break
 		}
 	}
 	return b.Bytes()
 }
 
-// unpack is the reverse of pack, with bounded memory. The record of protected buffers is not compressed.
-func unpack(record []byte) ([]byte, error) {
+// Unpack is the reverse of pack, with bounded memory. The record of protected buffers is not compressed.
+func Unpack(record []byte) ([]byte, error) {
 	if bytes.HasPrefix(record, []byte("{")) {
 		return record, nil
 	}
@@ -290,7 +290,7 @@ func unpack(record []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	most := int64(mostPacked * len(record))
+	most := int64(MostPacked * len(record))
 	text, err := io.ReadAll(io.LimitReader(z, most+1))
 	if err == nil && int64(len(text)) > most {
 		err = fmt.Errorf("%d bytes have a text of more than %d", len(record), most)
@@ -298,15 +298,15 @@ func unpack(record []byte) ([]byte, error) {
 	return text, err
 }
 
-func (m *Manifest) decodeMember(record []byte) (*Member, error) {
-	text, err := unpack(record)
+func (m *Manifest) DecodeMember(record []byte) (*Member, error) {
+	text, err := Unpack(record)
 	if err != nil {
 		return nil, err
 	}
-	return m.parseMember(text)
+	return m.ParseMember(text)
 }
 
-func (m *Manifest) parseMember(text []byte) (*Member, error) {
+func (m *Manifest) ParseMember(text []byte) (*Member, error) {
 	x := new(Member)
 	if err := json.Unmarshal(text, x); err != nil {
 		return nil, err
@@ -319,7 +319,7 @@ func (m *Manifest) validateMember(x *Member) error {
 		return fmt.Errorf("bytes: %d: more than %d chunks of %d hold", x.Bytes, m.DataChunks, m.ChunkBytes)
 	}
 	// Rows are compared first, as the product may overflow. What digests there are bounds them.
-	if rows := (m.ChunkBytes + m.BlockBytes - 1) / m.BlockBytes; rows > int64(len(x.Parity)) || int64(len(x.Parity)) != int64(m.ParityChunks)*rows*int64(digestBytes[m.Digest]) {
+	if rows := (m.ChunkBytes + m.BlockBytes - 1) / m.BlockBytes; rows > int64(len(x.Parity)) || int64(len(x.Parity)) != int64(m.ParityChunks)*rows*int64(DigestBytes[m.Digest]) {
 		return fmt.Errorf("parity: %d bytes of digests of %d chunks of %d blocks", len(x.Parity), m.ParityChunks, rows)
 	}
 	seen := map[tree.Name]string{}
@@ -344,7 +344,7 @@ func (m *Manifest) validateMember(x *Member) error {
 			return fmt.Errorf("entries: %q: its directory is not among them", string(p))
 		}
 	}
-	if n, each := m.countSegments(list), int64(digestBytes[m.Digest]); int64(len(x.Segments))/each != n || int64(len(x.Segments))%each != 0 {
+	if n, each := m.countSegments(list), int64(DigestBytes[m.Digest]); int64(len(x.Segments))/each != n || int64(len(x.Segments))%each != 0 {
 		return fmt.Errorf("segments: %d bytes of digests of %d segments", len(x.Segments), n)
 	}
 	return nil
@@ -354,55 +354,55 @@ func (m *Manifest) validateMember(x *Member) error {
 func (m *Manifest) countSegments(x tree.Extents) int64 {
 	var n int64
 	for i := range x {
-		first, c, _ := m.blockAt(x[i].Offset)
-		last, d, _ := m.blockAt(x[i].Offset + x[i].Size - 1)
-		n += int64(m.number(last, d, m.DataChunks) - m.number(first, c, m.DataChunks) + 1)
+		first, c, _ := m.BlockAt(x[i].Offset)
+		last, d, _ := m.BlockAt(x[i].Offset + x[i].Size - 1)
+		n += int64(m.Number(last, d, m.DataChunks) - m.Number(first, c, m.DataChunks) + 1)
 	}
 	return n
 }
 
 const (
-	align          = 8       // bytes that chunks and blocks are multiples of: those of symbols of all fields
-	mostChunk      = 1 << 56 // bytes, so that sums do not overflow
-	longBlock      = 1 << 26 // bytes, which are read at a time
-	fewBlocks      = 64      // of a node, which has more of them before they get longer
-	mostGeneration = 1 << 53
-	mostRecord     = 1 << 32 // bytes
+	Align          = 8       // bytes that chunks and blocks are multiples of: those of symbols of all fields
+	MostChunk      = 1 << 56 // bytes, so that sums do not overflow
+	LongBlock      = 1 << 26 // bytes, which are read at a time
+	FewBlocks      = 64      // of a node, which has more of them before they get longer
+	MostGeneration = 1 << 53
+	MostRecord     = 1 << 32 // bytes
 
 	// Blocks are what is found damaged, or changed, and coded again.
-	usualBlock = 64 << 10 // bytes
+	UsualBlock = 64 << 10 // bytes
 	mostRow    = 8 << 20  // bytes of a node's data, for which blocks are made shorter
-	mostBlocks = 1 << 16  // of a node, of data and parity, unless that takes longer blocks than before
+	MostBlocks = 1 << 16  // of a node, of data and parity, unless that takes longer blocks than before
 )
 
-func aligned(n int64) int64 { return (n + align - 1) / align * align }
+func Aligned(n int64) int64 { return (n + Align - 1) / Align * Align }
 
-// geometry sets the sizes of chunks and blocks, for that many bytes of data at the node that
+// Geometry sets the sizes of chunks and blocks, for that many bytes of data at the node that
 // has most. Blocks stay as long as those of an earlier manifest unless that makes far too many
 // or too few of them: with others, all would be coded again.
-func (m *Manifest) geometry(most int64, earlier *Manifest) {
+func (m *Manifest) Geometry(most int64, earlier *Manifest) {
 	d := int64(m.DataChunks)
 	chunks := d + int64(m.ParityChunks)
-	m.ChunkBytes = aligned((most + d - 1) / d)
-	for m.BlockBytes = usualBlock; d*m.BlockBytes > mostRow && m.BlockBytes > usualBlock/16; {
+	m.ChunkBytes = Aligned((most + d - 1) / d)
+	for m.BlockBytes = UsualBlock; d*m.BlockBytes > mostRow && m.BlockBytes > UsualBlock/16; {
 		m.BlockBytes /= 2
 	}
 	blocks := func(bytes int64) int64 { return (m.ChunkBytes + bytes - 1) / bytes * chunks }
-	for blocks(m.BlockBytes) > mostBlocks && m.BlockBytes < longBlock {
+	for blocks(m.BlockBytes) > MostBlocks && m.BlockBytes < LongBlock {
 		m.BlockBytes *= 2
 	}
-	if m.follows(earlier) && blocks(earlier.BlockBytes) <= 4*mostBlocks && earlier.BlockBytes <= 4*m.BlockBytes {
+	if m.Follows(earlier) && blocks(earlier.BlockBytes) <= 4*MostBlocks && earlier.BlockBytes <= 4*m.BlockBytes {
 		m.BlockBytes = earlier.BlockBytes
 	}
 }
 
-// follows reports whether the parity of an earlier generation is made in the way of this one.
-func (m *Manifest) follows(earlier *Manifest) bool {
+// Follows reports whether the parity of an earlier generation is made in the way of this one.
+func (m *Manifest) Follows(earlier *Manifest) bool {
 	return earlier != nil && earlier.Digest == m.Digest && earlier.Layout == m.Layout && earlier.Nodes == m.Nodes &&
 		earlier.Tolerate == m.Tolerate && cmp.Or(earlier.Matrix, Cauchy) == cmp.Or(m.Matrix, Cauchy)
 }
 
-// keeps reports whether rows of an earlier generation's parity can be kept: m follows it with blocks as long.
-func (m *Manifest) keeps(earlier *Manifest) bool {
-	return m.follows(earlier) && m.BlockBytes == earlier.BlockBytes
+// Keeps reports whether rows of an earlier generation's parity can be kept: m follows it with blocks as long.
+func (m *Manifest) Keeps(earlier *Manifest) bool {
+	return m.Follows(earlier) && m.BlockBytes == earlier.BlockBytes
 }

@@ -1,12 +1,12 @@
-package group
+package store
 
 import (
 	"errors"
 	"io/fs"
 	"path/filepath"
 	"slices"
-	"volley/group/internal/tree"
 
+	"volley/group/internal/tree"
 	"volley/internal/disk"
 )
 
@@ -38,40 +38,40 @@ type Identity struct {
 	Before []tree.Name `json:"before,omitempty"` // of those of the epoch before, where the group has been resized
 }
 
-func whole(dir string) tree.Name {
+func Whole(dir string) tree.Name {
 	if path, err := filepath.Abs(dir); err == nil {
 		dir = path
 	}
 	return tree.Name(dir)
 }
 
-// identify returns what a directory says. A verb reads it anew, once it has the lock.
-func identify(d disk.Disk, dir string) (is Identity) {
+// Identify returns what a directory says. A verb reads it anew, once it has the lock.
+func Identify(d disk.Disk, dir string) (is Identity) {
 	at, err := d.Open(dir)
-	defer func() { is.Name = whole(dir) }()
+	defer func() { is.Name = Whole(dir) }()
 	if err != nil {
 		return Identity{Node: -1, Empty: errors.Is(err, fs.ErrNotExist)}
 	}
 	defer at.Close()
 	files, own, failed := contents(at)
 	is = Identity{Node: -1, Empty: failed == nil && !files && empty(own)}
-	var s state
-	var newest held
+	var s State
+	var newest Held
 	for _, e := range own {
-		kind, g, ok := nameOf(e.Name())
+		kind, g, ok := NameOf(e.Name())
 		if !ok {
 			continue
 		}
 		l, id, err, _ := readGeneration(at, e.Name(), g)
-		h := held{Generation: g, Group: id.Group, Node: l.node, Nodes: id.Nodes, Committed: kind == generationName}
-		if l.node >= 0 {
+		h := Held{Generation: g, Group: id.Group, Node: l.Node, Nodes: id.Nodes, Committed: kind == GenerationName}
+		if l.Node >= 0 {
 			is.Part = id.Part
 		}
 		if err == nil {
-			h.Epoch, is.Held = l.manifest.Epoch, true
+			h.Epoch, is.Held = l.Manifest.Epoch, true
 			if h.Committed && (h.Epoch > newest.Epoch || h.Epoch == newest.Epoch && g > newest.Generation) {
-				is.Names, is.Before, newest = l.manifest.Names, nil, h
-				if r := l.manifest.Replaces; r != nil {
+				is.Names, is.Before, newest = l.Manifest.Names, nil, h
+				if r := l.Manifest.Replaces; r != nil {
 					is.Before = r.Names
 				}
 			}
@@ -79,7 +79,7 @@ func identify(d disk.Disk, dir string) (is Identity) {
 		s.Held = append(s.Held, h)
 	}
 	s.Node = -1
-	s.say()
+	s.Say()
 	is.Group, is.Node, is.Nodes, is.Next = s.Group, s.Node, s.Said.Nodes, s.Next
 	return is
 }
@@ -95,7 +95,7 @@ func Order(ids []Identity) []int {
 	}
 	group := ""
 	for i, id := range ids {
-		n := placeIn(Place{id.Node, id.Nodes}, id.Next, len(ids))
+		n := PlaceIn(Place{id.Node, id.Nodes}, id.Next, len(ids))
 		switch {
 		case n < 0:
 			continue

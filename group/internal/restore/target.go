@@ -1,4 +1,6 @@
-package group
+// Package restore brings entries back at a node: it makes them beside the others, and gives each its name when all of it
+// is right.
+package restore
 
 import (
 	"cmp"
@@ -11,39 +13,41 @@ import (
 	"path"
 	"slices"
 	"syscall"
-	"volley/group/internal/tree"
 
+	"volley/group/internal/content"
+	"volley/group/internal/store"
+	"volley/group/internal/tree"
 	"volley/internal/disk"
 )
 
-// A target is a node that is written to. Everything lies under temporary names in its .volley until it is committed.
+// A Target is a node that is written to. Everything lies under temporary names in its .volley until it is committed.
 //
 // An entry that cannot be made is one entry: it is left, by name and reason, and all else goes on. An error of what is
 // the node's, such as its parity, ends the node: see try.
-type target struct {
-	origin       *origin
-	state        *state            // of the node
+type Target struct {
+	origin       *Origin
+	state        *store.State      // of the node
 	records      map[string][]byte // record files that it lacks, by name
-	node         *node
-	member       *Member
-	condition    *condition
-	sums         *sums                   // of the member
-	stage        disk.Dir                // in which everything that comes back is made
-	beside       map[string]*private     // further ones, by the directories on other file systems in which they lie
-	files        []*regained             // of files that come back
-	of           map[tree.Name]*regained // by file
-	handles      handles[tree.Name]      // by file
-	tree.Extents                         // of files that are made of their bytes
-	others       []*tree.Entry           // directories and symbolic links that come back
-	made         map[tree.Name]string    // where directories lie in the stage until then
-	gone         map[tree.Name]bool      // directories that cannot be made
-	parity       disk.File               // nil: it is right as it is
-	failed       error                   // why the node is left out from here on: see try
-	blocked      []string                // what cannot come back, and why
-	left         []string                // what could not be made, and why
-	back         Recovered               // what could
-	replaced     []tree.Name
-	notes        []string
+	node         *store.Node
+	member       *store.Member
+	condition    *content.Condition
+	sums         *content.Sums              // of the member
+	stage        disk.Dir                   // in which everything that comes back is made
+	beside       map[string]*private        // further ones, by the directories on other file systems in which they lie
+	files        []*regained                // of files that come back
+	of           map[tree.Name]*regained    // by file
+	handles      content.Handles[tree.Name] // by file
+	tree.Extents                            // of files that are made of their bytes
+	others       []*tree.Entry              // directories and symbolic links that come back
+	made         map[tree.Name]string       // where directories lie in the stage until then
+	gone         map[tree.Name]bool         // directories that cannot be made
+	parity       disk.File                  // nil: it is right as it is
+	Failed       error                      // why the node is left out from here on: see try
+	Blocked      []string                   // what cannot come back, and why
+	Left         []string                   // what could not be made, and why
+	Back         content.Recovered          // what could
+	Replaced     []tree.Name
+	Notes        []string
 	unset        map[string][]tree.Name // what of entries could not be set
 	synced       map[string]bool        // directories in which there are new names
 	opened       []*openedDir
@@ -59,48 +63,48 @@ type regained struct {
 	copied      *tree.Entry // a name that it has on another file system; nil: it has none yet
 }
 
-// try calls f, unless the node is left out. An error of f leaves it out: one node that cannot be written to does not
+// Try calls f, unless the node is left out. An error of f leaves it out: one node that cannot be written to does not
 // hold up the others. Only the end of the run, and recovered data that is wrong, concern all of them: these it returns.
-func (x *target) try(ctx context.Context, f func() error) error {
-	if x.failed != nil {
+func (x *Target) Try(ctx context.Context, f func() error) error {
+	if x.Failed != nil {
 		return nil
 	}
 	err := f()
-	if err == nil || ctx.Err() != nil || errors.As(err, new(*WrongError)) {
+	if err == nil || ctx.Err() != nil || errors.As(err, new(*store.WrongError)) {
 		return err
 	}
-	x.failed = err
+	x.Failed = err
 	return nil
 }
 
-// An origin is the generation from which something comes back, and the run that does it.
-type origin struct {
-	current
-	manifest *Manifest
-	text     []byte // of it, as stored
-	run      string
+// An Origin is the generation from which something comes back, and the run that does it.
+type Origin struct {
+	store.Current
+	Manifest *store.Manifest
+	Text     []byte // of it, as stored
+	Run      string
 }
 
-func newTarget(from *origin, st *state, member *Member, records map[string][]byte, n *node, c *condition) *target {
-	return &target{
+func NewTarget(from *Origin, st *store.State, member *store.Member, records map[string][]byte, n *store.Node, c *content.Condition) *Target {
+	return &Target{
 		origin: from, state: st, records: records, node: n, member: member, condition: c,
 		beside: map[string]*private{}, of: map[tree.Name]*regained{}, made: map[tree.Name]string{}, gone: map[tree.Name]bool{}, synced: map[string]bool{},
 	}
 }
 
 // leave notes that an entry cannot be made under a name, nor what lies in it if it is a directory.
-func (x *target) leave(e *tree.Entry, p tree.Name, err error) {
+func (x *Target) leave(e *tree.Entry, p tree.Name, err error) {
 	what := "cannot be made"
 	if e.Type == tree.TypeDir {
 		x.gone[p] = true
 		what += ", nor what lies in it"
 	}
-	x.left = append(x.left, fmt.Sprintf("%s %s: %s", x.node.path(p), what, disk.Reason(err)))
+	x.Left = append(x.Left, fmt.Sprintf("%s %s: %s", x.node.Path(p), what, disk.Reason(err)))
 }
 
 // drop leaves a file, under all names under which it was to come back.
-func (x *target) drop(f *regained, err error) {
-	x.handles.drop(f.Path)
+func (x *Target) drop(f *regained, err error) {
+	x.handles.Drop(f.Path)
 	if f.staged != "" {
 		x.stage.Remove(f.staged)
 		f.staged = ""
@@ -112,7 +116,7 @@ func (x *target) drop(f *regained, err error) {
 
 // room calls f, and again where there was no room, as long as there is a file that can be left: the largest first, so
 // that most come back, and parity does.
-func (x *target) room(f func() error) error {
+func (x *Target) room(f func() error) error {
 	for {
 		err := f()
 		if !errors.Is(err, syscall.ENOSPC) && !errors.Is(err, syscall.EDQUOT) {
@@ -131,29 +135,29 @@ func (x *target) room(f func() error) error {
 	}
 }
 
-// prepare makes files of the right length, with the parts that are there still. What is in the way blocks them.
-func (x *target) prepare(ctx context.Context) (err error) {
-	n, c, m := x.node, x.condition, x.origin.manifest
+// Prepare makes files of the right length, with the parts that are there still. What is in the way blocks them.
+func (x *Target) Prepare(ctx context.Context) (err error) {
+	n, c, m := x.node, x.condition, x.origin.Manifest
 	if x.stage != nil { // it was rebuilt
 		return nil
 	}
-	if err := n.tidy(x.state); err != nil {
+	if err := n.Tidy(x.state); err != nil {
 		return err
 	}
-	if st := x.state; c.whole() && len(c.restore) == 0 && len(st.Bad) == 0 && !st.interrupted() {
+	if st := x.state; c.Whole() && len(c.Restore) == 0 && len(st.Bad) == 0 && !st.Interrupted() {
 		return nil
 	}
-	if x.stage, err = n.stage(); err != nil {
+	if x.stage, err = stage(n); err != nil {
 		return err
 	}
-	x.sums = newSums(m, tree.ExtentsOf(x.member.Entries))
+	x.sums = content.NewSums(m, tree.ExtentsOf(x.member.Entries))
 	x.choose()
 	for i, f := range x.files {
 		x.begun(f, fmt.Sprint(i))
 	}
 	x.Extents = tree.ExtentsOf(x.written())
-	if c.remake {
-		if x.parity, err = x.create("parity", m.parityBytes()); err != nil {
+	if c.Remake {
+		if x.parity, err = x.create("parity", m.ParityBytes()); err != nil {
 			return err
 		}
 	}
@@ -161,19 +165,19 @@ func (x *target) prepare(ctx context.Context) (err error) {
 }
 
 // choose sorts what is to come back, but for what something is in the way of.
-func (x *target) choose() {
+func (x *Target) choose() {
 	coming, files := map[tree.Name]bool{}, map[tree.Name]*tree.Entry{}
-	for _, e := range x.condition.restore {
+	for _, e := range x.condition.Restore {
 		coming[e.Path] = true
 	}
-	for _, f := range filesOf(x.member, x.condition.restore) {
+	for _, f := range content.FilesOf(x.member, x.condition.Restore) {
 		files[f.Path] = f
 	}
-	for _, e := range x.condition.restore {
+	for _, e := range x.condition.Restore {
 		if x.lost(e.Path) {
 			continue // its directory is named
 		}
-		if info, err := x.node.dir.Lstat(string(e.Path)); err == nil {
+		if info, err := x.node.Dir.Lstat(string(e.Path)); err == nil {
 			if err := x.taken(e.Path, info); err != nil {
 				x.leave(e, e.Path, err)
 				continue
@@ -181,7 +185,7 @@ func (x *target) choose() {
 		}
 		if err := x.inTheWay(e, coming); err != nil {
 			x.gone[e.Path] = e.Type == tree.TypeDir
-			x.blocked = append(x.blocked, err.Error())
+			x.Blocked = append(x.Blocked, err.Error())
 			continue
 		}
 		file := files[e.FileOf()]
@@ -191,7 +195,7 @@ func (x *target) choose() {
 		}
 		f := x.of[file.Path]
 		if f == nil {
-			f = &regained{Entry: file, like: x.condition.like[file.Path]}
+			f = &regained{Entry: file, like: x.condition.Like[file.Path]}
 			x.of[file.Path], x.files = f, append(x.files, f)
 		}
 		f.names = append(f.names, e.Path)
@@ -199,7 +203,7 @@ func (x *target) choose() {
 }
 
 // begun makes a file in the stage that is to get its bytes, or is one more name of one that has them.
-func (x *target) begun(f *regained, name string) {
+func (x *Target) begun(f *regained, name string) {
 	if f.like != nil && x.link(f.like, x.stage, name, staged(name)) {
 		f.staged, f.linked = name, true
 		return
@@ -215,7 +219,7 @@ func (x *target) begun(f *regained, name string) {
 }
 
 // written returns the files whose bytes are written into the stage.
-func (x *target) written() (list []*tree.Entry) {
+func (x *Target) written() (list []*tree.Entry) {
 	for _, f := range x.files {
 		if f.staged != "" && !f.linked {
 			list = append(list, f.Entry)
@@ -225,7 +229,7 @@ func (x *target) written() (list []*tree.Entry) {
 }
 
 // lost reports whether an entry is, or lies in, a directory that cannot be made, which is named.
-func (x *target) lost(p tree.Name) bool {
+func (x *Target) lost(p tree.Name) bool {
 	for up := string(p); up != "."; up = path.Dir(up) {
 		if x.gone[tree.Name(up)] {
 			return true
@@ -235,26 +239,26 @@ func (x *target) lost(p tree.Name) bool {
 }
 
 // inTheWay returns an error where above an entry is no directory, or in its place a directory.
-func (x *target) inTheWay(e *tree.Entry, coming map[tree.Name]bool) error {
+func (x *Target) inTheWay(e *tree.Entry, coming map[tree.Name]bool) error {
 	for up := path.Dir(string(e.Path)); up != "."; up = path.Dir(up) {
-		info, err := x.node.dir.Lstat(up)
+		info, err := x.node.Dir.Lstat(up)
 		if err == nil && !info.IsDir() && !coming[tree.Name(up)] {
-			return fmt.Errorf("%s: %s is no directory any more: move it away", x.node.path(e.Path), x.node.path(tree.Name(up)))
+			return fmt.Errorf("%s: %s is no directory any more: move it away", x.node.Path(e.Path), x.node.Path(tree.Name(up)))
 		}
 	}
-	if info, err := x.node.dir.Lstat(string(e.Path)); err == nil && info.IsDir() && e.Type != tree.TypeDir {
-		return fmt.Errorf("%s is a directory, and was a %s when it was protected: move it away", x.node.path(e.Path), e.Type)
+	if info, err := x.node.Dir.Lstat(string(e.Path)); err == nil && info.IsDir() && e.Type != tree.TypeDir {
+		return fmt.Errorf("%s is a directory, and was a %s when it was protected: move it away", x.node.Path(e.Path), e.Type)
 	}
 	return nil
 }
 
 // taken returns an error where what has the name of an entry is another entry, as on a disk to which two names are one.
-func (x *target) taken(p tree.Name, there fs.FileInfo) error {
-	if l := x.condition.listing; p == "." || l != nil && l.Find(p) != nil {
+func (x *Target) taken(p tree.Name, there fs.FileInfo) error {
+	if l := x.condition.Listing; p == "." || l != nil && l.Find(p) != nil {
 		return nil
 	}
 	dir := path.Dir(string(p))
-	list, err := x.node.dir.ReadDir(dir)
+	list, err := x.node.Dir.ReadDir(dir)
 	if err != nil || slices.ContainsFunc(list, func(d fs.DirEntry) bool { return d.Name() == path.Base(string(p)) }) {
 		return err
 	}
@@ -262,58 +266,58 @@ func (x *target) taken(p tree.Name, there fs.FileInfo) error {
 		is := tree.Name(path.Join(dir, d.Name()))
 		info, err := d.Info()
 		if err == nil && disk.Inode(info) == disk.Inode(there) && slices.ContainsFunc(x.member.Entries, func(e *tree.Entry) bool { return e.Path == is }) {
-			return fmt.Errorf("to this disk the name is that of %s. Recover the node on a disk that tells them apart", x.node.path(is))
+			return fmt.Errorf("to this disk the name is that of %s. Recover the node on a disk that tells them apart", x.node.Path(is))
 		}
 	}
 	return nil
 }
 
 // copyGood copies what is right into what comes back.
-func (x *target) copyGood(ctx context.Context) error {
-	m := x.origin.manifest
-	d := newData(x.node.dir, x.member.Entries, true)
-	defer d.close()
-	for i, g := range x.sums.list {
-		f := x.of[x.sums.files[g.file].Path]
+func (x *Target) copyGood(ctx context.Context) error {
+	m := x.origin.Manifest
+	d := content.NewData(x.node.Dir, x.member.Entries, true)
+	defer d.Close()
+	for i, g := range x.sums.List {
+		f := x.of[x.sums.Files[g.File].Path]
 		if f == nil || f.staged == "" || f.linked {
 			continue
 		}
-		if _, bad := slices.BinarySearch(x.condition.Data[g.chunk], g.row); bad {
+		if _, bad := slices.BinarySearch(x.condition.Data[g.Chunk], g.Row); bad {
 			continue
 		}
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		part := make([]byte, g.n)
-		if _, err := d.ReadAt(part, g.at); err != nil {
+		part := make([]byte, g.N)
+		if _, err := d.ReadAt(part, g.At); err != nil {
 			return err
 		}
-		if !m.sameDigest(part, x.member.Segments, i) {
-			if failing := d.failing[f.Path]; failing != nil {
+		if !m.SameDigest(part, x.member.Segments, i) {
+			if failing := d.Failing[f.Path]; failing != nil {
 				x.drop(f, failing)
 				continue
 			}
-			return wrongFile(x.node.path(f.Path))
+			return content.WrongFile(x.node.Path(f.Path))
 		}
-		if err := x.write(part, g.at); err != nil {
+		if err := x.write(part, g.At); err != nil {
 			return err
 		}
 	}
 	if x.parity == nil {
 		return nil
 	}
-	old, err := x.node.openParity(x.origin.generation)
+	old, err := x.node.OpenParity(x.origin.Generation)
 	if err != nil {
-		switch there := slices.ContainsFunc(x.condition.Parity, func(bad []int) bool { return len(bad) < m.rows() }); {
+		switch there := slices.ContainsFunc(x.condition.Parity, func(bad []int) bool { return len(bad) < m.Rows() }); {
 		case !there:
 			return nil
 		case errors.Is(err, fs.ErrNotExist):
-			return &WrongError{What: fmt.Sprintf("%v: it has gone meanwhile; run again", err)}
+			return &store.WrongError{What: fmt.Sprintf("%v: it has gone meanwhile; run again", err)}
 		}
 		return err
 	}
 	defer old.Close()
-	return m.inOrder(m.ParityChunks, func(row, chunk int, at, n int64) error {
+	return m.InOrder(m.ParityChunks, func(row, chunk int, at, n int64) error {
 		if _, bad := slices.BinarySearch(x.condition.Parity[chunk], row); bad {
 			return nil
 		}
@@ -321,34 +325,34 @@ func (x *target) copyGood(ctx context.Context) error {
 		if _, err := old.ReadAt(block, at); err != nil {
 			return err
 		}
-		return x.put(symbol{node: x.node.index, parity: true, index: chunk}, row, block)
+		return x.Put(content.Symbol{Node: x.node.Index, Parity: true, Index: chunk}, row, block)
 	})
 }
 
-// put compares a block, recovered or right, with its digests, and writes it where it is of what comes back.
-func (x *target) put(of symbol, row int, block []byte) error {
-	m := x.origin.manifest
-	if of.parity {
-		if !m.sameParity(x.member, row, of.index, block) {
-			return &WrongError{What: fmt.Sprintf("%s: what was recovered of its parity is not what was protected: data has changed meanwhile; run again", x.node.given)}
+// Put compares a block, recovered or right, with its digests, and writes it where it is of what comes back.
+func (x *Target) Put(of content.Symbol, row int, block []byte) error {
+	m := x.origin.Manifest
+	if of.Parity {
+		if !content.SameParity(m, x.member, row, of.Index, block) {
+			return &store.WrongError{What: fmt.Sprintf("%s: what was recovered of its parity is not what was protected: data has changed meanwhile; run again", x.node.Given)}
 		}
 		if x.parity == nil {
 			return nil // it stays as it is
 		}
 		return x.room(func() error {
-			_, err := x.parity.WriteAt(block, m.offsetOf(row, of.index, m.ParityChunks))
+			_, err := x.parity.WriteAt(block, m.OffsetOf(row, of.Index, m.ParityChunks))
 			return err
 		})
 	}
-	at := m.offsetOf(row, of.index, m.DataChunks)
-	if wrong := x.sums.wrong(x.member, at, block); wrong != nil {
-		return wrongFile(x.node.path(wrong.Path))
+	at := m.OffsetOf(row, of.Index, m.DataChunks)
+	if wrong := x.sums.Wrong(x.member, at, block); wrong != nil {
+		return content.WrongFile(x.node.Path(wrong.Path))
 	}
 	return x.write(block, at)
 }
 
 // write writes a part of the node's data into the files that come back.
-func (x *target) write(p []byte, at int64) error {
+func (x *Target) write(p []byte, at int64) error {
 	return x.Overlapping(at, int64(len(p)), func(_ int, e *tree.Entry, from, to int64) error {
 		f := x.of[e.Path]
 		part := p[from-at : to-at]
@@ -359,7 +363,7 @@ func (x *target) write(p []byte, at int64) error {
 			if f.staged == "" {
 				return nil
 			}
-			file, err := x.handles.get(e.Path, func() (disk.File, error) { return x.stage.OpenFile(f.staged, os.O_RDWR, 0) })
+			file, err := x.handles.Get(e.Path, func() (disk.File, error) { return x.stage.OpenFile(f.staged, os.O_RDWR, 0) })
 			if err == nil {
 				_, err = file.WriteAt(part, from-e.Offset)
 			}
@@ -372,9 +376,9 @@ func (x *target) write(p []byte, at int64) error {
 	})
 }
 
-// finish gives all files that come back their modes and times, and makes them last.
-func (x *target) finish() error {
-	x.handles.close()
+// Finish gives all files that come back their modes and times, and makes them last.
+func (x *Target) Finish() error {
+	x.handles.Close()
 	for _, f := range x.files {
 		if f.staged == "" || f.linked {
 			continue
@@ -393,16 +397,16 @@ func (x *target) finish() error {
 	return nil
 }
 
-// discard takes targets back, one after the other.
-func discard(targets map[int]*target) {
+// Discard takes targets back, one after the other.
+func Discard(targets map[int]*Target) {
 	for _, n := range slices.Sorted(maps.Keys(targets)) {
 		targets[n].discard()
 		delete(targets, n)
 	}
 }
 
-func (x *target) discard() {
-	x.handles.close()
+func (x *Target) discard() {
+	x.handles.Close()
 	if x.parity != nil {
 		x.parity.Close()
 	}

@@ -1,4 +1,4 @@
-package group
+package content
 
 import (
 	"cmp"
@@ -8,21 +8,22 @@ import (
 	"path"
 	"slices"
 	"sort"
-	"volley/group/internal/tree"
 
+	"volley/group/internal/store"
+	"volley/group/internal/tree"
 	"volley/internal/disk"
 )
 
-// findSources finds out where a file still holds what was protected: its bytes are read by that name. Where it has
+// FindSources finds out where a file still holds what was protected: its bytes are read by that name. Where it has
 // several names they are compared by their digests or, without reading them, by their times: a name gets no bytes that
 // were not protected under it. Where none of its own names holds them, the file may have moved.
-func (m *Manifest) findSources(ctx context.Context, dir disk.Dir, l *tree.Listing, x *Member, read bool) error {
+func FindSources(m *store.Manifest, ctx context.Context, dir disk.Dir, l *tree.Listing, x *store.Member, read bool) error {
 	links := linksOf(x)
-	x.copies = map[tree.Name][]tree.Name{}
+	x.Copies = map[tree.Name][]tree.Name{}
 	moved := newStrays(l, x)
-	var list []segment
+	var list []store.Segment
 	if read && (len(links) > 0 || len(moved.of) > 0) {
-		list = m.segments(tree.ExtentsOf(x.Entries))
+		list = m.SegmentsOf(tree.ExtentsOf(x.Entries))
 	}
 	for _, e := range x.Entries {
 		if e.Type != tree.TypeFile {
@@ -32,12 +33,12 @@ func (m *Manifest) findSources(ctx context.Context, dir disk.Dir, l *tree.Listin
 		held := false
 		if links[e.Path] != nil {
 			var err error
-			if held, err = m.findName(ctx, dir, l, x, list, e, links[e.Path], read); err != nil {
+			if held, err = findName(m, ctx, dir, l, x, list, e, links[e.Path], read); err != nil {
 				return err
 			}
 		}
 		if !held {
-			if err := m.findMoved(ctx, dir, l, x, list, e, moved, read); err != nil {
+			if err := findMoved(m, ctx, dir, l, x, list, e, moved, read); err != nil {
 				return err
 			}
 		}
@@ -46,7 +47,7 @@ func (m *Manifest) findSources(ctx context.Context, dir disk.Dir, l *tree.Listin
 }
 
 // findName finds out which of the names of a file hold what was protected, and reports whether any does.
-func (m *Manifest) findName(ctx context.Context, dir disk.Dir, l *tree.Listing, x *Member, list []segment, e *tree.Entry, links []tree.Name, read bool) (bool, error) {
+func findName(m *store.Manifest, ctx context.Context, dir disk.Dir, l *tree.Listing, x *store.Member, list []store.Segment, e *tree.Entry, links []tree.Name, read bool) (bool, error) {
 	type other struct {
 		path tree.Name
 		fs.FileInfo
@@ -67,7 +68,7 @@ func (m *Manifest) findName(ctx context.Context, dir disk.Dir, l *tree.Listing, 
 		same := sameTime(o)
 		if read && (len(found) > 1 || !same) { // else it is found out when it is read
 			var err error
-			if same, err = m.holds(ctx, dir, o.path, x, list, e); err != nil && ctx.Err() != nil {
+			if same, err = HoldsFile(m, ctx, dir, o.path, x, list, e); err != nil && ctx.Err() != nil {
 				return false, err
 			}
 		}
@@ -77,7 +78,7 @@ func (m *Manifest) findName(ctx context.Context, dir disk.Dir, l *tree.Listing, 
 	}
 	switch i := slices.IndexFunc(found, sameTime); {
 	case holding != nil:
-		e.Source, x.copies[e.Path] = holding[0], holding[1:]
+		e.Source, x.Copies[e.Path] = holding[0], holding[1:]
 	case i >= 0: // it has rotted; most of its bytes may be right
 		e.Source = found[i].path
 	case read && len(found) > 0: // it was written to; some of its bytes may be right
@@ -88,15 +89,15 @@ func (m *Manifest) findName(ctx context.Context, dir disk.Dir, l *tree.Listing, 
 
 // findMoved finds a file that has neither name any more among those that have its length and time, as a rename keeps
 // both, and compares their digests. Without reading, each is taken for one file at most.
-func (m *Manifest) findMoved(ctx context.Context, dir disk.Dir, l *tree.Listing, x *Member, list []segment, e *tree.Entry, moved *strays, read bool) error {
+func findMoved(m *store.Manifest, ctx context.Context, dir disk.Dir, l *tree.Listing, x *store.Member, list []store.Segment, e *tree.Entry, moved *strays, read bool) error {
 	at := l.Find(e.ReadAs())
 	there := unmoved(at, e)
 	if there && (!read || e.Nanoseconds == 0) || l.Unreadable(e.Path) != nil {
 		return nil
 	}
 	tries := moved.like(e)
-	if len(tries) > 0 && read && isFile(at) && at.Size == e.Size {
-		if same, err := m.holds(ctx, dir, at.Path, x, list, e); same || ctx.Err() != nil {
+	if len(tries) > 0 && read && IsFile(at) && at.Size == e.Size {
+		if same, err := HoldsFile(m, ctx, dir, at.Path, x, list, e); same || ctx.Err() != nil {
 			return err
 		}
 	}
@@ -105,7 +106,7 @@ func (m *Manifest) findMoved(ctx context.Context, dir disk.Dir, l *tree.Listing,
 		same := !moved.taken[o.Path]
 		if read {
 			var err error
-			if same, err = m.holds(ctx, dir, o.Path, x, list, e); err != nil {
+			if same, err = HoldsFile(m, ctx, dir, o.Path, x, list, e); err != nil {
 				if ctx.Err() != nil {
 					return err
 				}
@@ -121,7 +122,7 @@ func (m *Manifest) findMoved(ctx context.Context, dir disk.Dir, l *tree.Listing,
 			rotten = o
 		}
 	}
-	if read && rotten != nil && !isFile(at) { // most of its bytes may be right
+	if read && rotten != nil && !IsFile(at) { // most of its bytes may be right
 		e.Source = rotten.Path
 	}
 	return nil
@@ -142,9 +143,9 @@ func keysOf(e *tree.Entry) [2]strayKey {
 	return [2]strayKey{{base(e.Path), e.Size, e.Seconds}, {"", e.Size, e.Seconds}}
 }
 
-func newStrays(l *tree.Listing, x *Member) *strays {
+func newStrays(l *tree.Listing, x *store.Member) *strays {
 	c := &strays{map[strayKey][]*tree.Entry{}, map[tree.Name]bool{}}
-	for _, e := range x.unclaimed(l) {
+	for _, e := range unclaimed(x, l) {
 		for _, key := range keysOf(e) {
 			c.of[key] = append(c.of[key], e)
 		}
@@ -157,7 +158,7 @@ func newStrays(l *tree.Listing, x *Member) *strays {
 func (c *strays) like(e *tree.Entry) (list []*tree.Entry) {
 	for _, key := range keysOf(e) {
 		of := c.of[key]
-		for _, o := range of[:min(len(of), mostAlike)] {
+		for _, o := range of[:min(len(of), MostAlike)] {
 			if o.SameTime(e) && !slices.Contains(list, o) {
 				list = append(list, o)
 			}
@@ -176,8 +177,8 @@ func (c *strays) take(e *tree.Entry) {
 
 // unclaimed returns the files of a listing, but for those that have the length and time that was protected under their
 // names.
-func (x *Member) unclaimed(l *tree.Listing) (list []*tree.Entry) {
-	claimed, files := map[*tree.Entry]bool{}, filesByPath(x)
+func unclaimed(x *store.Member, l *tree.Listing) (list []*tree.Entry) {
+	claimed, files := map[*tree.Entry]bool{}, FilesByPath(x)
 	for _, e := range x.Entries {
 		if f := files[e.FileOf()]; f != nil {
 			if now := l.Find(e.Path); unmoved(now, f) {
@@ -186,14 +187,14 @@ func (x *Member) unclaimed(l *tree.Listing) (list []*tree.Entry) {
 		}
 	}
 	for _, e := range l.Entries {
-		if isFile(e) && !claimed[e] {
+		if IsFile(e) && !claimed[e] {
 			list = append(list, e)
 		}
 	}
 	return list
 }
 
-func filesByPath(x *Member) map[tree.Name]*tree.Entry {
+func FilesByPath(x *store.Member) map[tree.Name]*tree.Entry {
 	files := map[tree.Name]*tree.Entry{}
 	for _, e := range x.Entries {
 		if e.Type == tree.TypeFile {
@@ -203,18 +204,18 @@ func filesByPath(x *Member) map[tree.Name]*tree.Entry {
 	return files
 }
 
-func isFile(now *tree.Entry) bool {
+func IsFile(now *tree.Entry) bool {
 	return now != nil && (now.Type == tree.TypeFile || now.Type == tree.TypeLink)
 }
 
 // unmoved reports whether an entry of a listing is a file of the length and time of another.
-func unmoved(now, f *tree.Entry) bool { return isFile(now) && now.Size == f.Size && now.SameTime(f) }
+func unmoved(now, f *tree.Entry) bool { return IsFile(now) && now.Size == f.Size && now.SameTime(f) }
 
-// moves returns where what had a name lies now, by that name. Wrong are the files of which no name holds all. A directory
+// Moves returns where what had a name lies now, by that name. Wrong are the files of which no name holds all. A directory
 // has moved where all that was in it has: to "" where that lies scattered.
-func (x *Member) moves(l *tree.Listing, wrong map[tree.Name]bool) map[tree.Name]tree.Name {
+func Moves(x *store.Member, l *tree.Listing, wrong map[tree.Name]bool) map[tree.Name]tree.Name {
 	inode := func(e *tree.Entry) tree.Name { return cmp.Or(e.Target, e.Path) }
-	to, dirs, files := map[tree.Name]tree.Name{}, map[tree.Name]tree.Name{}, filesByPath(x)
+	to, dirs, files := map[tree.Name]tree.Name{}, map[tree.Name]tree.Name{}, FilesByPath(x)
 	names := map[tree.Name]*tree.Entry{} // files, by each of their names
 	for _, e := range x.Entries {
 		names[e.Path] = files[e.FileOf()]
@@ -235,14 +236,14 @@ func (x *Member) moves(l *tree.Listing, wrong map[tree.Name]bool) map[tree.Name]
 		now, source := l.Find(e.Path), l.Find(f.ReadAs())
 		read := now != nil && source != nil && !taken[e.Path] && (now == source || l.Linked(now.Path, source.Path))
 		switch {
-		case read || unmoved(now, f) || slices.Contains(x.copies[f.Path], e.Path):
+		case read || unmoved(now, f) || slices.Contains(x.Copies[f.Path], e.Path):
 			own[e.Path] = true
 		case source != nil && !wrong[f.Path]:
 			gone = append(gone, e)
 		}
 	}
 	free := map[tree.Name][]tree.Name{} // by the first name of the inode
-	for _, e := range x.unclaimed(l) {
+	for _, e := range unclaimed(x, l) {
 		if !own[e.Path] {
 			free[inode(e)] = append(free[inode(e)], e.Path)
 		}
@@ -254,8 +255,8 @@ func (x *Member) moves(l *tree.Listing, wrong map[tree.Name]bool) map[tree.Name]
 		}
 		is := free[inode(source)][0]
 		to[e.Path], free[inode(source)] = is, free[inode(source)][1:]
-		for was := e.Path; base(was) == base(is) && above(was) != "."; {
-			was, is = above(was), above(is)
+		for was := e.Path; base(was) == base(is) && Above(was) != "."; {
+			was, is = Above(was), Above(is)
 			if _, ok := dirs[was]; !ok {
 				dirs[was] = is
 			}
@@ -264,7 +265,7 @@ func (x *Member) moves(l *tree.Listing, wrong map[tree.Name]bool) map[tree.Name]
 	moved, stays := map[tree.Name]bool{}, map[tree.Name]bool{} // directories that something has moved from, and not
 	for _, e := range slices.Backward(x.Entries) {
 		if names[e.Path] == nil && l.Find(e.Path) == nil && l.Unreadable(e.Path) == nil && !stays[e.Path] {
-			beside, ok := dirs[above(e.Path)]
+			beside, ok := dirs[Above(e.Path)]
 			is := l.Find(tree.Name(path.Join(string(beside), string(base(e.Path)))))
 			switch {
 			case moved[e.Path]:
@@ -274,9 +275,9 @@ func (x *Member) moves(l *tree.Listing, wrong map[tree.Name]bool) map[tree.Name]
 			}
 		}
 		if _, ok := to[e.Path]; ok {
-			moved[above(e.Path)] = true
+			moved[Above(e.Path)] = true
 		} else {
-			stays[above(e.Path)] = true
+			stays[Above(e.Path)] = true
 		}
 	}
 	return to
@@ -284,10 +285,10 @@ func (x *Member) moves(l *tree.Listing, wrong map[tree.Name]bool) map[tree.Name]
 
 func base(p tree.Name) tree.Name { return tree.Name(path.Base(string(p))) }
 
-func above(p tree.Name) tree.Name { return tree.Name(path.Dir(string(p))) }
+func Above(p tree.Name) tree.Name { return tree.Name(path.Dir(string(p))) }
 
 // linksOf returns the further names of files, by file.
-func linksOf(x *Member) map[tree.Name][]tree.Name {
+func linksOf(x *store.Member) map[tree.Name][]tree.Name {
 	links := map[tree.Name][]tree.Name{}
 	for _, e := range x.Entries {
 		if e.Type == tree.TypeLink {
@@ -298,25 +299,25 @@ func linksOf(x *Member) map[tree.Name][]tree.Name {
 }
 
 // holds reports whether what has a name holds what a file of a record, whose segments are listed, did.
-func (m *Manifest) holds(ctx context.Context, dir disk.Dir, p tree.Name, x *Member, list []segment, was *tree.Entry) (bool, error) {
+func HoldsFile(m *store.Manifest, ctx context.Context, dir disk.Dir, p tree.Name, x *store.Member, list []store.Segment, was *tree.Entry) (bool, error) {
 	f, err := dir.OpenFile(string(p), os.O_RDONLY, 0)
 	if err != nil {
 		return false, err
 	}
 	defer f.Close()
 	block := make([]byte, min(m.BlockBytes, m.ChunkBytes))
-	first := sort.Search(len(list), func(j int) bool { return list[j].at >= was.Offset })
-	for j := first; j < len(list) && list[j].at < was.Offset+was.Size; j++ {
+	first := sort.Search(len(list), func(j int) bool { return list[j].At >= was.Offset })
+	for j := first; j < len(list) && list[j].At < was.Offset+was.Size; j++ {
 		g := list[j]
-		if _, err := f.ReadAt(block[:g.n], g.at-was.Offset); err != nil || ctx.Err() != nil {
+		if _, err := f.ReadAt(block[:g.N], g.At-was.Offset); err != nil || ctx.Err() != nil {
 			return false, cmp.Or(context.Cause(ctx), err)
 		}
-		if !m.sameDigest(block[:g.n], x.Segments, j) {
+		if !m.SameDigest(block[:g.N], x.Segments, j) {
 			return false, nil
 		}
 	}
 	return true, nil
 }
 
-// mostAlike is how many files of one length and time are told apart by what they hold.
-const mostAlike = 100
+// MostAlike is how many files of one length and time are told apart by what they hold.
+const MostAlike = 100

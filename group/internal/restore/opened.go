@@ -1,4 +1,4 @@
-package group
+package restore
 
 import (
 	"cmp"
@@ -10,8 +10,10 @@ import (
 	"slices"
 	"strings"
 	"syscall"
-	"volley/group/internal/tree"
 
+	"volley/group/internal/content"
+	"volley/group/internal/store"
+	"volley/group/internal/tree"
 	"volley/internal/disk"
 )
 
@@ -24,7 +26,7 @@ type openedDir struct {
 
 // begin makes the directories that come back, and opens those in which something comes back. Where an
 // interrupted run has left a stage, it may have left any directory open, and with another time.
-func (x *target) begin() error {
+func (x *Target) begin() error {
 	n := x.node
 	noted := map[tree.Name]bool{}
 	note := func(e *tree.Entry, info fs.FileInfo) {
@@ -39,9 +41,9 @@ func (x *target) begin() error {
 		if e.Type != tree.TypeDir || x.lost(e.Path) {
 			continue
 		}
-		if info, err := n.dir.Lstat(string(e.Path)); err == nil && info.IsDir() { // the node's own, or it could not be read
+		if info, err := n.Dir.Lstat(string(e.Path)); err == nil && info.IsDir() { // the node's own, or it could not be read
 			note(e, info)
-			n.inOpened(x.opened[len(x.opened)-1], func(dir disk.Dir) error { // what that does not do, end does, or notes
+			inOpened(n, x.opened[len(x.opened)-1], func(dir disk.Dir) error { // what that does not do, end does, or notes
 				_, err := tree.SetMeta(dir, ".", opening(e))
 				return err
 			})
@@ -63,26 +65,26 @@ func (x *target) begin() error {
 	}
 	disturbed := map[tree.Name]bool{} // directories that somebody has written in: their times stay
 	for _, f := range x.condition.Findings {
-		if f.What == New || f.What == Changed || f.What == Moved {
-			disturbed[above(f.Path)] = true
+		if f.What == content.New || f.What == content.Changed || f.What == content.Moved {
+			disturbed[content.Above(f.Path)] = true
 		}
 		if f.To != "" {
-			disturbed[above(f.To)] = true
+			disturbed[content.Above(f.To)] = true
 		}
 	}
-	interrupted := x.state.interrupted()
+	interrupted := x.state.Interrupted()
 	var locked []*openedDir
 	for _, was := range x.member.Entries {
 		if was.Type != tree.TypeDir || !within[was.Path] && !interrupted || x.made[was.Path] != "" || x.lost(was.Path) {
 			continue
 		}
-		info, err := n.dir.Lstat(string(was.Path))
+		info, err := n.Dir.Lstat(string(was.Path))
 		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) || err == nil && !info.IsDir() {
 			continue // it comes back itself
 		}
 		var e *tree.Entry
 		if err == nil {
-			e, err = tree.EntryOf(n.dir, string(was.Path), info)
+			e, err = tree.EntryOf(n.Dir, string(was.Path), info)
 		}
 		if err != nil {
 			x.unsettled(was.Path, err)
@@ -99,11 +101,11 @@ func (x *target) begin() error {
 		}
 		note(e, info)
 	}
-	if err := cmp.Or(n.sync(), n.dir.SyncDir(".")); err != nil { // the stage lasts
+	if err := cmp.Or(n.Sync(), n.Dir.SyncDir(".")); err != nil { // the stage lasts
 		return err
 	}
 	for _, e := range locked {
-		if err := n.inOpened(e, func(dir disk.Dir) error { return dir.Chmod(".", tree.FileMode(e.Mode|0o700)) }); err != nil {
+		if err := inOpened(n, e, func(dir disk.Dir) error { return dir.Chmod(".", tree.FileMode(e.Mode|0o700)) }); err != nil {
 			x.unsettled(e.Path, err)
 		}
 	}
@@ -111,8 +113,8 @@ func (x *target) begin() error {
 }
 
 // unsettled notes that a directory does not get its mode and time, or not lastingly.
-func (x *target) unsettled(p tree.Name, err error) {
-	x.left = append(x.left, fmt.Sprintf("%s: its mode and time are not restored: %s", x.node.path(p), disk.Reason(err)))
+func (x *Target) unsettled(p tree.Name, err error) {
+	x.Left = append(x.Left, fmt.Sprintf("%s: its mode and time are not restored: %s", x.node.Path(p), disk.Reason(err)))
 }
 
 // opening returns what a directory is to be until all that comes back is in it, also if the run is interrupted.
@@ -123,7 +125,7 @@ func opening(e *tree.Entry) *tree.Entry {
 }
 
 // makeDir makes a directory. Its mode and owner last before its name does.
-func (x *target) makeDir(at disk.Dir, name string, e *tree.Entry) (fs.FileInfo, error) {
+func (x *Target) makeDir(at disk.Dir, name string, e *tree.Entry) (fs.FileInfo, error) {
 	if err := at.Mkdir(name, 0o700); err != nil {
 		return nil, err
 	}
@@ -135,8 +137,8 @@ func (x *target) makeDir(at disk.Dir, name string, e *tree.Entry) (fs.FileInfo, 
 }
 
 // inOpened calls f with a directory, unless another has its name now.
-func (n *node) inOpened(e *openedDir, f func(disk.Dir) error) error {
-	dir, err := n.dir.Sub(string(e.Path))
+func inOpened(n *store.Node, e *openedDir, f func(disk.Dir) error) error {
+	dir, err := n.Dir.Sub(string(e.Path))
 	if err != nil {
 		return err
 	}
@@ -149,7 +151,7 @@ func (n *node) inOpened(e *openedDir, f func(disk.Dir) error) error {
 
 // end makes new names last, and gives directories their modes and times, those inside before those that they lie in.
 // Those that it fails to give them stay open, for the next run.
-func (x *target) end() {
+func (x *Target) end() {
 	n := x.node
 	slices.SortFunc(x.opened, func(a, b *openedDir) int { return strings.Compare(string(b.Path), string(a.Path)) })
 	var open []*openedDir
@@ -157,11 +159,11 @@ func (x *target) end() {
 		if x.lost(e.Path) {
 			continue
 		}
-		switch err := n.inOpened(e, func(dir disk.Dir) error { return x.setMeta(dir, ".", &e.Entry) }); {
+		switch err := inOpened(n, e, func(dir disk.Dir) error { return x.setMeta(dir, ".", &e.Entry) }); {
 		case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
 			continue // somebody has removed it
 		case errors.Is(err, fs.ErrPermission):
-			x.notes = append(x.notes, fmt.Sprintf("%s: mode and time cannot be set: %s", n.path(e.Path), disk.Reason(err)))
+			x.Notes = append(x.Notes, fmt.Sprintf("%s: mode and time cannot be set: %s", n.Path(e.Path), disk.Reason(err)))
 		case err != nil:
 			open = append(open, e)
 			x.unsettled(e.Path, err)
@@ -169,8 +171,8 @@ func (x *target) end() {
 		x.synced[string(e.Path)] = true
 	}
 	for _, name := range slices.Sorted(maps.Keys(x.synced)) {
-		if err := n.dir.SyncDir(name); err != nil && !errors.Is(err, fs.ErrPermission) {
-			x.left = append(x.left, fmt.Sprintf("%s: the names in it may not last: %s", n.path(tree.Name(name)), disk.Reason(err)))
+		if err := n.Dir.SyncDir(name); err != nil && !errors.Is(err, fs.ErrPermission) {
+			x.Left = append(x.Left, fmt.Sprintf("%s: the names in it may not last: %s", n.Path(tree.Name(name)), disk.Reason(err)))
 		}
 	}
 	x.opened = open

@@ -1,7 +1,9 @@
-package group
+package content
 
 import (
 	"slices"
+
+	"volley/group/internal/store"
 	"volley/group/internal/tree"
 	"volley/internal/disk"
 )
@@ -31,11 +33,11 @@ type Finding struct {
 	Why  string    `json:"why,omitempty"`
 }
 
-// harmless reports whether a finding takes nothing from the protection.
-func (f *Finding) harmless() bool { return f.What == New || f.What == Metadata || f.What == Moved }
+// Harmless reports whether a finding takes nothing from the protection.
+func (f *Finding) Harmless() bool { return f.What == New || f.What == Metadata || f.What == Moved }
 
-// A condition is what is found of a node when all of it is compared with the manifest.
-type condition struct {
+// A Condition is what is found of a node when all of it is compared with the manifest.
+type Condition struct {
 	Lost        bool
 	Failing     string
 	Unreachable bool // it is failing as it cannot be reached
@@ -49,21 +51,21 @@ type condition struct {
 	Manifest    bool        // and all records are there, and right
 
 	// Of nodes here alone:
-	listing *tree.Listing
-	restore []*tree.Entry             // that are to come back
-	like    map[tree.Name]*tree.Entry // by file of several names: one that is there as it was, which others can be names of again
-	remake  bool                      // is to be written anew
-	earlier bool                      // there is some, which may be right in part
-	hidden  []tree.Name               // that cannot be read, and may be as it was: nothing takes its place
+	Listing *tree.Listing             `json:"-"`
+	Restore []*tree.Entry             `json:"-"` // that are to come back
+	Like    map[tree.Name]*tree.Entry `json:"-"` // by file of several names: one that is there as it was, which others can be names of again
+	Remake  bool                      `json:"-"` // is to be written anew
+	Earlier bool                      `json:"-"` // there is some, which may be right in part
+	Hidden  []tree.Name               `json:"-"` // that cannot be read, and may be as it was: nothing takes its place
 }
 
-// whole reports whether nothing is the matter that takes anything from the protection.
-func (c *condition) whole() bool {
-	return !c.Lost && c.Failing == "" && !c.Foreign && c.Manifest && !slices.ContainsFunc(c.Findings, func(f Finding) bool { return !f.harmless() })
+// Whole reports whether nothing is the matter that takes anything from the protection.
+func (c *Condition) Whole() bool {
+	return !c.Lost && c.Failing == "" && !c.Foreign && c.Manifest && !slices.ContainsFunc(c.Findings, func(f Finding) bool { return !f.Harmless() })
 }
 
-// status returns what is the matter with the node as a whole.
-func (c *condition) status() string {
+// Status returns what is the matter with the node as a whole.
+func (c *Condition) Status() string {
 	switch {
 	case c.Unreachable:
 		return Unreachable
@@ -73,17 +75,17 @@ func (c *condition) status() string {
 		return Lost
 	case c.Foreign:
 		return Foreign
-	case c.whole():
+	case c.Whole():
 		return Whole
 	case slices.ContainsFunc(c.Findings, func(f Finding) bool { return f.What == Stale }):
 		return Stale
-	case !c.Manifest || slices.ContainsFunc(c.Findings, func(f Finding) bool { return !f.harmless() && f.What != Changed }):
+	case !c.Manifest || slices.ContainsFunc(c.Findings, func(f Finding) bool { return !f.Harmless() && f.What != Changed }):
 		return Damaged
 	}
 	return Changed
 }
 
-func (c *condition) note(p tree.Name, what string, why error) {
+func (c *Condition) Note(p tree.Name, what string, why error) {
 	f := Finding{Path: p, What: what}
 	if why != nil {
 		f.Why = disk.Reason(why)
@@ -91,8 +93,8 @@ func (c *condition) note(p tree.Name, what string, why error) {
 	c.Findings = append(c.Findings, f)
 }
 
-// filesOf returns the files of which entries are names.
-func filesOf(x *Member, list []*tree.Entry) (files []*tree.Entry) {
+// FilesOf returns the files of which entries are names.
+func FilesOf(x *store.Member, list []*tree.Entry) (files []*tree.Entry) {
 	are := map[tree.Name]bool{}
 	for _, e := range list {
 		are[e.FileOf()] = true
@@ -113,7 +115,7 @@ type Recovered struct {
 	Records bool  `json:"records"` // any of them, or the manifest
 }
 
-func (c *condition) blocks() (n int) {
+func (c *Condition) Blocks() (n int) {
 	for _, rows := range slices.Concat(c.Data, c.Parity) {
 		n += len(rows)
 	}

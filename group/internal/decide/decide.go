@@ -1,4 +1,5 @@
-package group
+// Package decide finds out which generation of a group is in force, from what is found at all nodes. It reads nothing.
+package decide
 
 import (
 	"cmp"
@@ -7,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"volley/group/internal/store"
 	"volley/group/internal/tree"
 	"volley/internal/printable"
 )
@@ -24,8 +27,8 @@ type claim struct {
 // mostAhead is how far a name in .volley may be ahead of the generation in force: more is made up, and leaves none.
 const mostAhead = 1 << 20
 
-// newestOf returns the newest generation of which any node has a file, g being in force.
-func newestOf(states []*state, g int64) int64 {
+// NewestOf returns the newest generation of which any node has a file, g being in force.
+func NewestOf(states []*store.State, g int64) int64 {
 	newest := g
 	for _, s := range states {
 		for _, of := range s.Numbers {
@@ -37,15 +40,15 @@ func newestOf(states []*state, g int64) int64 {
 	return newest
 }
 
-// decide finds out the generation that is in force, by docs/format.md. believe names a node, by its directory or number,
+// Decide finds out the generation that is in force, by docs/format.md. believe names a node, by its directory or number,
 // whose newest generation it then is. A node of which it cannot be read what it has abstains: there is a decision only
 // where it would be the same whatever the node has. The errors are [*InputError]s, the same at all ranks.
-func decide(states []*state, believe string) (current, error) {
+func Decide(states []*store.State, believe string) (store.Current, error) {
 	states, err := succeeded(states)
 	if err != nil {
-		return current{}, err
+		return store.Current{}, err
 	}
-	c, err := decideKnown(states, believe)
+	c, err := DecideKnown(states, believe)
 	if err == nil && believe == "" {
 		err = whateverElse(c, states)
 	}
@@ -54,8 +57,8 @@ func decide(states []*state, believe string) (current, error) {
 
 // succeeded returns the states without what a later epoch of their group has made void. The error is that of directories
 // which are not those of the latest one.
-func succeeded(states []*state) ([]*state, error) {
-	latest := map[string]held{} // of a group
+func succeeded(states []*store.State) ([]*store.State, error) {
+	latest := map[string]store.Held{} // of a group
 	for _, s := range states {
 		for _, h := range s.Held {
 			if h.Committed && h.Epoch > latest[h.Group].Epoch {
@@ -68,13 +71,13 @@ func succeeded(states []*state) ([]*state, error) {
 	}
 	for _, group := range slices.Sorted(maps.Keys(latest)) {
 		h := latest[group]
-		from := slices.IndexFunc(states, func(s *state) bool { return s.holds(h) })
+		from := slices.IndexFunc(states, func(s *store.State) bool { return s.Holds(h) })
 		if h.Nodes != len(states) {
-			return nil, inputf("the group was resized, as %s says: it has %d nodes now, and %d were given. Give those of all of them: %s%s", states[from].Dir, h.Nodes, len(states), strings.Join(namesOf(h.Names), ", "), orEmpty)
+			return nil, store.Inputf("the group was resized, as %s says: it has %d nodes now, and %d were given. Give those of all of them: %s%s", states[from].Dir, h.Nodes, len(states), strings.Join(namesOf(h.Names), ", "), orEmpty)
 		}
 		x := claim{generation: h.Generation, root: h.Root}
 		for n, s := range states {
-			if s.holds(h) {
+			if s.Holds(h) {
 				x.holders = append(x.holders, n)
 			}
 		}
@@ -84,13 +87,13 @@ func succeeded(states []*state) ([]*state, error) {
 	}
 	list := slices.Clone(states)
 	for i, s := range states {
-		void := func(h held) bool { return h.Epoch < latest[h.Group].Epoch }
+		void := func(h store.Held) bool { return h.Epoch < latest[h.Group].Epoch }
 		if !slices.ContainsFunc(s.Held, void) {
 			continue
 		}
 		left := *s
 		left.Held = slices.DeleteFunc(slices.Clone(s.Held), void)
-		if list[i] = &left; left.Held == nil || len(left.Held) == 0 {
+		if list[i] = &left; len(left.Held) == 0 {
 			left.Node, left.Group = -1, ""
 		}
 	}
@@ -108,10 +111,10 @@ func namesOf(list []tree.Name) []string {
 // whateverElse returns an error where another generation would be in force if a node that cannot be read had one that
 // others have, or where what it has may be all that counts. A node commits only what all nodes have: what a node that can
 // be read lacks, and has others, has not been committed anywhere.
-func whateverElse(c current, states []*state) error {
+func whateverElse(c store.Current, states []*store.State) error {
 	lacks := func(g int64) bool {
-		return slices.ContainsFunc(states, func(s *state) bool {
-			return len(s.Numbers) > 0 && !s.mayHold(g) && !slices.ContainsFunc(s.Held, func(h held) bool { return h.Generation == g && (h.Committed || h.Complete) })
+		return slices.ContainsFunc(states, func(s *store.State) bool {
+			return len(s.Numbers) > 0 && !s.MayHold(g) && !slices.ContainsFunc(s.Held, func(h store.Held) bool { return h.Generation == g && (h.Committed || h.Complete) })
 		})
 	}
 	tried := map[string]bool{}
@@ -134,7 +137,7 @@ func whateverElse(c current, states []*state) error {
 					continue
 				}
 				for _, only := range append([]int{-1}, abstaining(states, h.Generation)...) {
-					if with, err := decideKnown(having(c, states, h, committed, only), ""); err != nil || with.generation != c.generation || with.root != c.root {
+					if with, err := DecideKnown(having(c, states, h, committed, only), ""); err != nil || with.Generation != c.Generation || with.Root != c.Root {
 						return abstention(states, h.Generation)
 					}
 				}
@@ -143,10 +146,10 @@ func whateverElse(c current, states []*state) error {
 	}
 	for _, s := range states {
 		for _, u := range s.Unknown {
-			known := slices.ContainsFunc(states, func(s *state) bool {
-				return slices.ContainsFunc(s.Held, func(h held) bool { return h.Generation == u.Generation })
+			known := slices.ContainsFunc(states, func(s *store.State) bool {
+				return slices.ContainsFunc(s.Held, func(h store.Held) bool { return h.Generation == u.Generation })
 			})
-			if !known && u.Generation > c.generation && (c.generation == 0 || !lacks(u.Generation)) {
+			if !known && u.Generation > c.Generation && (c.Generation == 0 || !lacks(u.Generation)) {
 				return abstention(states, u.Generation)
 			}
 		}
@@ -154,9 +157,9 @@ func whateverElse(c current, states []*state) error {
 	return nil
 }
 
-func abstaining(states []*state, g int64) (list []int) {
+func abstaining(states []*store.State, g int64) (list []int) {
 	for n, s := range states {
-		if s.mayHold(g) {
+		if s.MayHold(g) {
 			list = append(list, n)
 		}
 	}
@@ -165,11 +168,11 @@ func abstaining(states []*state, g int64) (list []int) {
 
 // having returns the states as they were if the nodes that abstain, or only one of them, had a generation. A node has a
 // pending one beside the one in force.
-func having(c current, states []*state, h held, committed bool, only int) []*state {
-	var in *held
+func having(c store.Current, states []*store.State, h store.Held, committed bool, only int) []*store.State {
+	var in *store.Held
 	for _, s := range states {
 		if in == nil {
-			in = s.of(c)
+			in = s.Of(c)
 		}
 	}
 	list := slices.Clone(states)
@@ -191,7 +194,7 @@ func having(c current, states []*state, h held, committed bool, only int) []*sta
 	return list
 }
 
-func abstention(states []*state, g int64) error {
+func abstention(states []*store.State, g int64) error {
 	var list []string
 	for _, n := range abstaining(states, g) {
 		s := states[n]
@@ -203,13 +206,13 @@ func abstention(states []*state, g int64) error {
 		}
 		list = append(list, fmt.Sprintf("%s (%s)", s.Dir, why))
 	}
-	return inputf("cannot tell whether generation %d is in force without what cannot be read: %s. Make it readable, as by running as the user who has protected it; where a disk is dead, give an empty directory in its place, and where a manifest is damaged at all nodes that are left, move their %s away", g, strings.Join(list, ", "), tree.MetaName)
+	return store.Inputf("cannot tell whether generation %d is in force without what cannot be read: %s. Make it readable, as by running as the user who has protected it; where a disk is dead, give an empty directory in its place, and where a manifest is damaged at all nodes that are left, move their %s away", g, strings.Join(list, ", "), tree.MetaName)
 }
 
-// decideKnown is [decide], by what can be read.
-func decideKnown(states []*state, believe string) (c current, err error) {
+// DecideKnown is [decide], by what can be read.
+func DecideKnown(states []*store.State, believe string) (c store.Current, err error) {
 	k := len(states)
-	c.newest = newestOf(states, 0)
+	c.Newest = NewestOf(states, 0)
 	group := ""
 	for _, s := range states {
 		for _, h := range s.Held {
@@ -220,14 +223,14 @@ func decideKnown(states []*state, believe string) (c current, err error) {
 	}
 	established := group != ""
 	if established {
-		if err := alikeGroup(states); err != nil {
+		if err := AlikeGroup(states); err != nil {
 			return c, err
 		}
 	}
 	var claims []*claim
 	counting := 0
 	for n, s := range states {
-		if s.Node >= 0 && slices.ContainsFunc(s.Held, func(h held) bool { return !established || h.Group == group }) {
+		if s.Node >= 0 && slices.ContainsFunc(s.Held, func(h store.Held) bool { return !established || h.Group == group }) {
 			counting++
 		}
 		for _, h := range s.Held {
@@ -249,14 +252,14 @@ func decideKnown(states []*state, believe string) (c current, err error) {
 		}
 	}
 	slices.SortStableFunc(claims, func(a, b *claim) int { return cmp.Compare(b.generation, a.generation) })
-	force := func(x *claim) (current, error) {
+	force := func(x *claim) (store.Current, error) {
 		if x.nodes != k {
-			return c, inputf("%s is of a group of %d nodes, and %d were given: give all of the group, lost ones too, and no others%s", states[x.committed[0]].Dir, x.nodes, k, orEmpty)
+			return c, store.Inputf("%s is of a group of %d nodes, and %d were given: give all of the group, lost ones too, and no others%s", states[x.committed[0]].Dir, x.nodes, k, orEmpty)
 		}
-		return current{generation: x.generation, root: x.root, newest: newestOf(states, x.generation)}, alikeGroup(states)
+		return store.Current{Generation: x.generation, Root: x.root, Newest: NewestOf(states, x.generation)}, AlikeGroup(states)
 	}
 	if believe != "" {
-		n, err := nodeNamed(states, believe)
+		n, err := NodeNamed(states, believe)
 		if err != nil {
 			return c, err
 		}
@@ -265,7 +268,7 @@ func decideKnown(states []*state, believe string) (c current, err error) {
 				return force(x)
 			}
 		}
-		return c, inputf("%s has no generation that was committed: it cannot be believed", states[n].Dir)
+		return c, store.Inputf("%s has no generation that was committed: it cannot be believed", states[n].Dir)
 	}
 	var in *claim
 	doubt := false
@@ -296,7 +299,7 @@ func decideKnown(states []*state, believe string) (c current, err error) {
 		if i >= 0 { // it was resized
 			return force(claims[i])
 		}
-		return c, &InputError{Err: fmt.Errorf("cannot tell which generation is in force: %s", whoHas(states)), Way: WayBelieve}
+		return c, &store.InputError{Err: fmt.Errorf("cannot tell which generation is in force: %s", whoHas(states)), Way: store.WayBelieve}
 	}
 	if in == nil {
 		return c, nil
@@ -306,8 +309,8 @@ func decideKnown(states []*state, believe string) (c current, err error) {
 
 // alone reports whether a single node holds a generation, while another node that is there has other manifests, or has
 // files and nothing that says that it is of a group: one node does not decide about what lies at others.
-func (x *claim) alone(states []*state) bool {
-	return len(x.holders) == 1 && slices.ContainsFunc(states, func(s *state) bool {
+func (x *claim) alone(states []*store.State) bool {
+	return len(x.holders) == 1 && slices.ContainsFunc(states, func(s *store.State) bool {
 		return s != states[x.holders[0]] && !s.Lost && s.Failing == "" && (len(s.Held) > 0 || s.Node < 0)
 	})
 }
@@ -316,7 +319,7 @@ func (x *claim) alone(states []*state) bool {
 const orEmpty = ". If one of them is not to be trusted, move it away and give an empty directory in its place"
 
 // everywhere reports whether all nodes but lost ones have a generation, as they do not before the first is complete.
-func everywhere(states []*state, x *claim) bool {
+func everywhere(states []*store.State, x *claim) bool {
 	for n, s := range states {
 		if !s.Lost && s.Failing == "" && !slices.Contains(x.has, n) {
 			return false
@@ -325,8 +328,8 @@ func everywhere(states []*state, x *claim) bool {
 	return true
 }
 
-// alikeGroup returns an error that names a node which is of another group than most, or another node of this one.
-func alikeGroup(states []*state) error {
+// AlikeGroup returns an error that names a node which is of another group than most, or another node of this one.
+func AlikeGroup(states []*store.State) error {
 	count := map[string]int{} // of nodes that say which group they are of
 	for _, s := range states {
 		if s.Node >= 0 {
@@ -335,18 +338,18 @@ func alikeGroup(states []*state) error {
 	}
 	maps.DeleteFunc(count, func(_ string, n int) bool { return n == 1 })
 	if len(count) > 1 {
-		return &InputError{Way: WaySets, Err: fmt.Errorf("the directories are of %d groups: give those of one", len(count))}
+		return &store.InputError{Way: store.WaySets, Err: fmt.Errorf("the directories are of %d groups: give those of one", len(count))}
 	}
 	of := map[string][]int{} // nodes, by group
 	most := ""
 	for _, s := range states {
 		if s.Node >= len(states) {
-			return inputf("%s is node %d of its group, and %d directories were given: give them all, lost ones too%s", s.Dir, s.Node, len(states), orEmpty)
+			return store.Inputf("%s is node %d of its group, and %d directories were given: give them all, lost ones too%s", s.Dir, s.Node, len(states), orEmpty)
 		}
 	}
 	for n, s := range states {
 		if s.Node >= 0 && s.Node != n {
-			return inputf("%s is node %d of its group and was given as node %d: give the directories in the order in which they were protected%s", s.Dir, s.Node, n, orEmpty)
+			return store.Inputf("%s is node %d of its group and was given as node %d: give the directories in the order in which they were protected%s", s.Dir, s.Node, n, orEmpty)
 		}
 		names := []string{s.Group}
 		for _, h := range s.Held {
@@ -376,16 +379,16 @@ func alikeGroup(states []*state) error {
 			switch {
 			case name == most:
 			case slices.Contains(of[most], n):
-				return inputf("%s has files of two groups in its %s: move those of the other group away%s", states[n].Dir, tree.MetaName, orEmpty)
+				return store.Inputf("%s has files of two groups in its %s: move those of the other group away%s", states[n].Dir, tree.MetaName, orEmpty)
 			default:
-				return inputf("%s belongs to another group than %s: give the directories of one group%s", states[n].Dir, dirs(of[most]), orEmpty)
+				return store.Inputf("%s belongs to another group than %s: give the directories of one group%s", states[n].Dir, dirs(of[most]), orEmpty)
 			}
 		}
 	}
 	return nil
 }
 
-func whoHas(states []*state) string {
+func whoHas(states []*store.State) string {
 	var list []string
 	for _, s := range states {
 		var has []string
@@ -414,12 +417,12 @@ func whoHas(states []*state) string {
 	return strings.Join(list, "; ")
 }
 
-func nodeNamed(states []*state, name string) (int, error) {
+func NodeNamed(states []*store.State, name string) (int, error) {
 	at := -1
 	for n, s := range states {
 		if s.Dir == name {
 			if at >= 0 {
-				return 0, inputf("%q is the directory of several nodes: name the node by its number, from 0", name)
+				return 0, store.Inputf("%q is the directory of several nodes: name the node by its number, from 0", name)
 			}
 			at = n
 		}
@@ -428,7 +431,7 @@ func nodeNamed(states []*state, name string) (int, error) {
 		at = n
 	}
 	if at < 0 {
-		return 0, inputf("%q is no node of the group: name its directory, or its number, 0 to %d", name, len(states)-1)
+		return 0, store.Inputf("%q is no node of the group: name its directory, or its number, 0 to %d", name, len(states)-1)
 	}
 	return at, nil
 }

@@ -1,4 +1,4 @@
-package group
+package restore
 
 import (
 	"cmp"
@@ -10,15 +10,17 @@ import (
 	"path"
 	"slices"
 	"syscall"
-	"volley/group/internal/tree"
 
+	"volley/group/internal/content"
+	"volley/group/internal/store"
+	"volley/group/internal/tree"
 	"volley/internal/atomicfile"
 	"volley/internal/disk"
 )
 
-// commit puts the generation in force at the node, and names what comes back: the manifest is last.
-func (x *target) commit() error {
-	if err := x.node.rollForward(x.origin.generation, x.origin.root); err != nil || x.stage == nil {
+// Commit puts the generation in force at the node, and names what comes back: the manifest is last.
+func (x *Target) Commit() error {
+	if err := x.node.RollForward(x.origin.Generation, x.origin.Root); err != nil || x.stage == nil {
 		return err
 	}
 	if err := x.begin(); err != nil {
@@ -42,12 +44,12 @@ func (x *target) commit() error {
 
 // name gives what was made in the stage its name, and reports whether it has it. Where that is on another file system,
 // again makes it there. What cannot have its name is left.
-func (x *target) name(e *tree.Entry, p tree.Name, made string, again func(at disk.Dir, name, path string) error) bool {
+func (x *Target) name(e *tree.Entry, p tree.Name, made string, again func(at disk.Dir, name, path string) error) bool {
 	if x.lost(p) {
 		return false
 	}
 	n := x.node
-	there, err := n.dir.Lstat(string(p))
+	there, err := n.Dir.Lstat(string(p))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		err = nil
@@ -62,7 +64,7 @@ func (x *target) name(e *tree.Entry, p tree.Name, made string, again func(at dis
 		}
 	}
 	if err == nil {
-		err = n.dir.Rename(staged(made), string(p))
+		err = n.Dir.Rename(staged(made), string(p))
 	}
 	if errors.Is(err, syscall.EXDEV) {
 		err = x.nameBeside(p, again)
@@ -77,7 +79,7 @@ func (x *target) name(e *tree.Entry, p tree.Name, made string, again func(at dis
 
 // nameBeside makes something on the file system that its name is on, and gives it that. It has no part of its name
 // before it is whole.
-func (x *target) nameBeside(p tree.Name, again func(at disk.Dir, name, path string) error) error {
+func (x *Target) nameBeside(p tree.Name, again func(at disk.Dir, name, path string) error) error {
 	const name = "new"
 	beside, err := x.stageBeside(path.Dir(string(p)))
 	if err != nil {
@@ -85,7 +87,7 @@ func (x *target) nameBeside(p tree.Name, again func(at disk.Dir, name, path stri
 	}
 	at := path.Join(beside.path, name)
 	if err = again(beside, name, at); err == nil {
-		err = x.node.dir.Rename(at, string(p))
+		err = x.node.Dir.Rename(at, string(p))
 	}
 	if err != nil {
 		beside.Remove(name) // or the next run does, with all of it
@@ -93,7 +95,7 @@ func (x *target) nameBeside(p tree.Name, again func(at disk.Dir, name, path stri
 	return err
 }
 
-func (x *target) commitDir(e *tree.Entry) {
+func (x *Target) commitDir(e *tree.Entry) {
 	if x.name(e, e.Path, x.made[e.Path], func(at disk.Dir, name, _ string) error {
 		info, err := x.makeDir(at, name, e)
 		if err == nil {
@@ -102,17 +104,17 @@ func (x *target) commitDir(e *tree.Entry) {
 		}
 		return err
 	}) {
-		x.back.Others++
+		x.Back.Others++
 	}
 }
 
 // commitNames gives a file its names, the first of which is that of what is staged: all others are made of it before.
-func (x *target) commitNames(f *regained) {
+func (x *Target) commitNames(f *regained) {
 	for i, p := range slices.Backward(f.names) {
 		made := f.staged
 		if i > 0 {
 			made = fmt.Sprint(f.staged, "-", i)
-			if x.node.dir.Link(staged(f.staged), staged(made)) != nil { // the file system has no links, or no more of this file
+			if x.node.Dir.Link(staged(f.staged), staged(made)) != nil { // the file system has no links, or no more of this file
 				if err := x.copy(f, x.stage, made); err != nil {
 					x.leave(f.Entry, p, err)
 					continue
@@ -123,15 +125,15 @@ func (x *target) commitNames(f *regained) {
 			continue
 		}
 		if i > 0 || f.linked {
-			x.back.Others++
+			x.Back.Others++
 		} else {
-			x.back.Files++
+			x.Back.Files++
 		}
 	}
 }
 
 // copyBeside makes a file on another file system, as one more name of what it is there already.
-func (x *target) copyBeside(f *regained, p tree.Name, at disk.Dir, name, path string) error {
+func (x *Target) copyBeside(f *regained, p tree.Name, at disk.Dir, name, path string) error {
 	for _, like := range []*tree.Entry{f.like, f.copied} {
 		if like != nil && x.link(like, at, name, path) {
 			return nil
@@ -149,8 +151,8 @@ func (x *target) copyBeside(f *regained, p tree.Name, at disk.Dir, name, path st
 
 // link makes one more name of a file, in a directory that is nobody else's, and reports whether it is that file, as it
 // was seen.
-func (x *target) link(like *tree.Entry, at disk.Dir, name, path string) bool {
-	if x.node.dir.Link(string(like.Path), path) != nil {
+func (x *Target) link(like *tree.Entry, at disk.Dir, name, path string) bool {
+	if x.node.Dir.Link(string(like.Path), path) != nil {
 		return false
 	}
 	info, err := at.Lstat(name)
@@ -162,7 +164,7 @@ func (x *target) link(like *tree.Entry, at disk.Dir, name, path string) bool {
 }
 
 // copy makes a copy of a file in the stage, which lasts.
-func (x *target) copy(f *regained, at disk.Dir, name string) error {
+func (x *Target) copy(f *regained, at disk.Dir, name string) error {
 	from, err := x.stage.OpenFile(f.staged, os.O_RDONLY, 0)
 	if err != nil {
 		return err
@@ -188,7 +190,7 @@ func (x *target) copy(f *regained, at disk.Dir, name string) error {
 	return err
 }
 
-func (x *target) setMeta(dir disk.Dir, name string, e *tree.Entry) error {
+func (x *Target) setMeta(dir disk.Dir, name string, e *tree.Entry) error {
 	unset, err := tree.SetMeta(dir, name, e)
 	for _, what := range unset {
 		if x.unset == nil {
@@ -199,14 +201,14 @@ func (x *target) setMeta(dir disk.Dir, name string, e *tree.Entry) error {
 	return err
 }
 
-// notSet says what of files this process could not bring back.
-func (x *target) notSet() []string {
+// NotSet says what of files this process could not bring back.
+func (x *Target) NotSet() []string {
 	var list []string
 	for _, what := range slices.Sorted(maps.Keys(x.unset)) {
 		paths := x.unset[what]
-		text := fmt.Sprintf("%s: %s", x.node.path(paths[0]), what)
+		text := fmt.Sprintf("%s: %s", x.node.Path(paths[0]), what)
 		if len(paths) > 1 {
-			text = fmt.Sprintf("%s and %d more: %s", x.node.path(paths[0]), len(paths)-1, what)
+			text = fmt.Sprintf("%s and %d more: %s", x.node.Path(paths[0]), len(paths)-1, what)
 		}
 		list = append(list, text)
 	}
@@ -214,7 +216,7 @@ func (x *target) notSet() []string {
 }
 
 // commitSymlinks gives symbolic links their names. They are made last before, with their times.
-func (x *target) commitSymlinks() {
+func (x *Target) commitSymlinks() {
 	make := func(at disk.Dir, name string, e *tree.Entry) error {
 		if err := at.Symlink(string(e.Target), name); err != nil {
 			return err
@@ -236,7 +238,7 @@ func (x *target) commitSymlinks() {
 	if len(names) == 0 {
 		return
 	}
-	last := x.node.dir.SyncAll()
+	last := x.node.Dir.SyncAll()
 	for _, e := range x.others {
 		switch {
 		case names[e] == "":
@@ -245,27 +247,27 @@ func (x *target) commitSymlinks() {
 		case x.name(e, e.Path, names[e], func(at disk.Dir, name, _ string) error {
 			return cmp.Or(make(at, name, e), at.SyncAll())
 		}):
-			x.back.Others++
+			x.Back.Others++
 		}
 	}
 }
 
 // behind reports whether a file may still be as in an earlier generation: the node does not say yet that it is at this
 // one, or nobody could tell such a file from one that was changed.
-func (x *target) behind() bool {
-	return len(x.left) > 0 && slices.ContainsFunc(x.condition.Findings, func(f Finding) bool { return f.What == Stale })
+func (x *Target) behind() bool {
+	return len(x.Left) > 0 && slices.ContainsFunc(x.condition.Findings, func(f content.Finding) bool { return f.What == content.Stale })
 }
 
-func (x *target) commitMeta() error {
-	n, g := x.node, x.origin.generation
+func (x *Target) commitMeta() error {
+	n, g := x.node, x.origin.Generation
 	if x.behind() { // what has come of the generation is made again
 		if x.parity != nil {
 			x.parity.Close()
 			x.parity = nil
 		}
-		return cmp.Or(x.unstage(), n.sync())
+		return cmp.Or(x.unstage(), n.Sync())
 	}
-	dir, err := n.generationDir(g, x.origin.root)
+	dir, err := n.GenerationDir(g, x.origin.Root)
 	if err != nil {
 		return err
 	}
@@ -275,31 +277,31 @@ func (x *target) commitMeta() error {
 		if err != nil {
 			return err
 		}
-		if err := n.dir.Rename(staged("parity"), path.Join(dir, parityFile)); err != nil {
+		if err := n.Dir.Rename(staged("parity"), path.Join(dir, store.ParityFile)); err != nil {
 			return err
 		}
-		if err := n.dir.SyncDir(dir); err != nil {
+		if err := n.Dir.SyncDir(dir); err != nil {
 			return err
 		}
-		x.back.Parity = x.origin.manifest.parityBytes()
+		x.Back.Parity = x.origin.Manifest.ParityBytes()
 	}
 	records := x.records
-	x.back.Records = len(records) > 0
+	x.Back.Records = len(records) > 0
 	for _, name := range slices.Sorted(maps.Keys(records)) {
-		if err := atomicfile.WriteIn(n.dir, path.Join(dir, name), records[name], 0o600); err != nil {
+		if err := atomicfile.WriteIn(n.Dir, path.Join(dir, name), records[name], 0o600); err != nil {
 			return err
 		}
 	}
-	written, err := n.complement(dir, x.origin.manifest, x.origin.text)
+	written, err := n.Complement(dir, x.origin.Manifest, x.origin.Text)
 	if err != nil {
 		return err
 	}
-	x.back.Records = x.back.Records || written
-	if err := n.rollForward(g, x.origin.root); err != nil {
+	x.Back.Records = x.Back.Records || written
+	if err := n.RollForward(g, x.origin.Root); err != nil {
 		return err
 	}
 	if err := x.unstage(); err != nil {
 		return err
 	}
-	return n.sync()
+	return n.Sync()
 }

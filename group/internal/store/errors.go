@@ -1,4 +1,4 @@
-package group
+package store
 
 import "fmt"
 
@@ -30,7 +30,7 @@ func (e *InputError) Unwrap() error { return e.Err }
 // ExitCode returns 2, that of bad input.
 func (e *InputError) ExitCode() int { return 2 }
 
-func inputf(format string, args ...any) error {
+func Inputf(format string, args ...any) error {
 	return &InputError{Err: fmt.Errorf(format, args...)}
 }
 

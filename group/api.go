@@ -1,0 +1,87 @@
+package group
+
+import (
+	"volley/group/internal/content"
+	"volley/group/internal/store"
+	"volley/group/internal/tree"
+)
+
+// What lies in .volley, by docs/format.md.
+type (
+	Manifest    = store.Manifest
+	Predecessor = store.Predecessor
+	Record      = store.Record
+	Member      = store.Member
+	Entry       = tree.Entry
+	Name        = tree.Name
+)
+
+// Which node of which group a directory is.
+type (
+	Identity = store.Identity
+	Place    = store.Place
+	Part     = store.Part
+)
+
+// An InputError says what the caller has to change, and its Way the option with which a verb goes on. A WrongError says
+// that what came back is not what was protected.
+type (
+	InputError = store.InputError
+	WrongError = store.WrongError
+	Way        = store.Way
+)
+
+// The ways on.
+const (
+	WayBelieve      = store.WayBelieve
+	WayForce        = store.WayForce
+	WayAllowDeleted = store.WayAllowDeleted
+	WayBeyond       = store.WayBeyond
+	WayGiveUp       = store.WayGiveUp // Force of Unprotect
+	WayKey          = store.WayKey    // or NoKey
+	WaySets         = store.WaySets   // none of this package: package sets has one for each group
+)
+
+// Format is that of manifests.
+const Format = store.Format
+
+// Layouts of parity, and matrices of Full.
+const (
+	Full    = store.Full
+	Striped = store.Striped
+	Cauchy  = store.Cauchy
+	FTI     = store.FTI
+)
+
+// Digests of segments and parity. Manifests and records always have SHA-256.
+const (
+	SHA256 = store.SHA256
+	BLAKE3 = store.BLAKE3
+	XXH3   = store.XXH3
+)
+
+// Order returns, by node of the group, which of the directories is its: see [store.Order].
+func Order(ids []Identity) []int { return store.Order(ids) }
+
+// What is the matter with a file of a node, or the whole of it: docs/format.md and docs/protect.md have the words.
+const (
+	Whole       = content.Whole
+	Lost        = content.Lost        // a node
+	Failing     = content.Failing     // a node
+	Unreachable = content.Unreachable // a node
+	Foreign     = content.Foreign     // a node
+	Missing     = content.Missing     // a file
+	Damaged     = content.Damaged     // a file
+	Stale       = content.Stale       // a file
+	Changed     = content.Changed     // a file
+	New         = content.New         // a file
+	Deleted     = content.Deleted     // a file, and the next Protect no longer protects it
+	Moved       = content.Moved       // a file
+	Metadata    = content.Metadata    // mode, owner, attributes or, of a file, time
+)
+
+// What verbs find and do at a node.
+type (
+	Finding   = content.Finding
+	Recovered = content.Recovered
+)

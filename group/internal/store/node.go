@@ -1,0 +1,171 @@
+package store
+
+import (
+	"errors"
+	"io/fs"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"volley/group/internal/tree"
+	"volley/internal/disk"
+)
+
+// Access is what a verb does with the directories of nodes.
+type Access struct {
+	Writes bool // it takes locks that nobody shares
+	Makes  bool // directories that are missing
+	Needs  bool // all directories
+}
+
+// A Node is one of the group whose directory is here.
+type Node struct {
+	Index    int
+	At       string    // its directory
+	Given    string    // what the caller calls that
+	Name     tree.Name // of it, or of its root: see Manifest.Names
+	Absent   string    // why it cannot be reached
+	Added    bool      // to a group that is resized
+	Root     string    // in which the directory is a snapshot; "": it is none
+	RootName string    // what the caller calls the root
+	Meta     string    // where its .volley lies, unless in the directory itself
+	ReadOnly string    // why it cannot be written to; "": it can, or nobody has tried
+	Dir      disk.Dir  // nil: there is none, or it cannot be read
+	Unlock   func(remove bool)
+	Bare     bool              // it had no .volley when it was opened, and so no lock to share
+	undo     func()            // removes the directories that were made for it
+	Stored   map[string][]byte // its record files, where they are in memory, by name
+	Held     map[int64]*Loaded // by generation
+	Unread   map[int64]error   // generations whose manifest, or own record, the disk does not give
+}
+
+// Open opens and locks a node. A missing one stays closed unless the verb makes it; one removed meanwhile is retried.
+func (n *Node) Open(d disk.Disk, v Access, holder disk.Holder) (err error) {
+	for range openTimes {
+		if err = n.tryOpen(d, v, holder); !errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+		n.Close()
+		time.Sleep(time.Millisecond)
+	}
+	return err
+}
+
+const openTimes = 100
+
+func (n *Node) tryOpen(d disk.Disk, v Access, holder disk.Holder) (err error) {
+	n.Dir, err = d.Open(n.At)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && v.Makes:
+		if n.undo, err = disk.Make(d, n.At, 0o777); err == nil {
+			n.Dir, err = d.Open(n.At)
+		}
+	case errors.Is(err, fs.ErrNotExist) && v.Needs:
+		return Inputf("%s: no such directory", n.Given)
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case errors.Is(err, syscall.ENOTDIR):
+		return Inputf("%s is not a directory: name the directory of a node", n.Given)
+	}
+	if err != nil {
+		return err
+	}
+	if err := n.mount(d, v); err != nil {
+		return err
+	}
+	info, err := n.Dir.Lstat(tree.MetaName)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && !v.Writes:
+		return nil
+	case errors.Is(err, fs.ErrNotExist):
+		if err = n.Dir.Mkdir(tree.MetaName, 0o700); errors.Is(err, fs.ErrExist) {
+			err = nil
+		}
+	case err == nil && !info.IsDir():
+		return Inputf("%s: it is not a directory, and the name is Volley's own: move it away", n.Path(tree.MetaName))
+	}
+	if err == nil {
+		n.Unlock, err = n.Dir.Lock(MetaPath(LockFile), !v.Writes, holder)
+	}
+	refused := func() bool { return errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) }
+	if v.Writes && refused() { // it can be read yet
+		n.ReadOnly = disk.Reason(err)
+		n.Unlock, err = n.Dir.Lock(MetaPath(LockFile), true, holder)
+		if errors.Is(err, fs.ErrNotExist) {
+			err = nil // there is no .volley
+		}
+	}
+	if refused() {
+		return nil // who only reads goes without: see [session.steadied]
+	}
+	if err == nil && v.Writes && n.ReadOnly == "" {
+		n.makePrivate()
+	}
+	return err
+}
+
+// mount gives the node a .volley that lies elsewhere.
+func (n *Node) mount(d disk.Disk, v Access) error {
+	if n.Meta == "" {
+		return nil
+	}
+	at, err := d.Open(n.Meta)
+	if errors.Is(err, fs.ErrNotExist) && v.Writes {
+		if _, err = disk.Make(d, n.Meta, 0o700); err == nil {
+			at, err = d.Open(n.Meta)
+		}
+	}
+	switch {
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return err
+	}
+	n.Dir = disk.Mounted(n.Dir, tree.MetaName, at)
+	return nil
+}
+
+// Close gives back what the node has: what was made for it and not used goes.
+func (n *Node) Close() {
+	if n.Dir != nil {
+		entries, err := n.Dir.ReadDir(tree.MetaName)
+		unused := err == nil && len(entries) == 1 && entries[0].Name() == LockFile
+		if n.Unlock != nil {
+			n.Unlock(unused)
+		}
+		if unused {
+			n.Dir.Remove(tree.MetaName) // fails, as it should, where something lies in it
+		}
+		n.Dir.Close()
+	}
+	if n.undo != nil {
+		n.undo()
+	}
+	n.Dir, n.Unlock, n.undo = nil, nil, nil
+}
+
+// Hold is open. One that only reads finds no lock to share at a node in which nothing was protected yet.
+func (n *Node) Hold(d disk.Disk, v Access, holder disk.Holder) (err error) {
+	for range 2 { // the lock may have come just now
+		n.Close()
+		if err = n.Open(d, v, holder); err != nil || n.Dir == nil || n.Unlock != nil {
+			return err
+		}
+		if n.Bare = n.IsBare(); n.Bare {
+			break
+		}
+	}
+	return err
+}
+
+// IsBare reports whether the node has no .volley.
+func (n *Node) IsBare() bool {
+	_, err := n.Dir.Lstat(tree.MetaName)
+	return errors.Is(err, fs.ErrNotExist)
+}
+
+// Sub returns the node that a directory of its root is.
+func (n *Node) Sub(name string) *Node {
+	return &Node{
+		Index: n.Index, Name: n.Name, Absent: n.Absent, Root: n.Root, RootName: n.RootName,
+		At: filepath.Join(n.Root, name), Given: tree.JoinPath(n.RootName, tree.Name(name)),
+	}
+}

@@ -1,0 +1,93 @@
+package store
+
+import (
+	"encoding/base64"
+	"fmt"
+	"strings"
+
+	"volley/internal/disk"
+)
+
+// A RecordFile is a file of a node, in base64: its record, or a copy of that of another node.
+type RecordFile struct {
+	Name    string // in the directory of the generation
+	Of      int    // the node whose record it is
+	Bytes   int64
+	Sha256  string // of the file
+	Content []byte // of the file, once it is made
+}
+
+func (f *RecordFile) Stored() int64 { return int64(base64.StdEncoding.EncodedLen(int(f.Bytes))) }
+
+// Copies returns, by node, whose records it has copies of. Those of a record are at the nodes that come after its own,
+// of other machines before others. One more is lost than nodes may be, so that a copy which has rotted does not stand in
+// the way.
+func (m *Manifest) Copies() [][]int {
+	hosts := m.hosts()
+	list := make([][]int, m.Nodes)
+	for of := range m.Nodes {
+		left := min(m.Tolerate+1, m.Nodes-1)
+		for _, beside := range []bool{false, true} {
+			for i := 1; i < m.Nodes && left > 0; i++ {
+				if n := (of + i) % m.Nodes; (hosts[n] != "" && hosts[n] == hosts[of]) == beside {
+					list[n], left = append(list[n], of), left-1
+				}
+			}
+		}
+	}
+	return list
+}
+
+// hosts returns the machines of names like HOST:DIR, by node; "": not known.
+func (m *Manifest) hosts() []string {
+	hosts := make([]string, m.Nodes)
+	for n, name := range m.Names {
+		if host, _, found := strings.Cut(string(name), ":"); found && !strings.Contains(host, "/") {
+			hosts[n] = host
+		}
+	}
+	return hosts
+}
+
+// RecordFiles returns those of all nodes, that of its own record first.
+func (m *Manifest) RecordFiles() [][]*RecordFile {
+	copies := m.Copies()
+	files := make([][]*RecordFile, m.Nodes)
+	for n := range files {
+		files[n] = m.recordFilesOf(n, copies[n])
+	}
+	return files
+}
+
+func (m *Manifest) RecordFilesAt(n int) []*RecordFile { return m.recordFilesOf(n, m.Copies()[n]) }
+
+func (m *Manifest) recordFilesOf(n int, copies []int) []*RecordFile {
+	list := []*RecordFile{{Name: RecordFileName, Of: n, Bytes: m.Records[n].Bytes, Sha256: m.Records[n].SHA256}}
+	for _, of := range copies {
+		list = append(list, &RecordFile{Name: fmt.Sprint(RecordFileName, ".", of), Of: of, Bytes: m.Records[of].Bytes, Sha256: m.Records[of].SHA256})
+	}
+	return list
+}
+
+// Read returns what lies in a record file of a generation at the node: the file, and the record.
+func (n *Node) Read(l *Loaded, f *RecordFile) (text, record []byte, err error) {
+	if text = n.Stored[f.Name]; text == nil {
+		text, err = disk.ReadText(n.Dir, l.Path(f.Name), f.Stored())
+	}
+	if err == nil {
+		record, err = f.decode(text)
+	}
+	return text, record, err
+}
+
+// decode returns the record in the text of its file.
+func (f *RecordFile) decode(text []byte) ([]byte, error) {
+	if disk.Sum(text) != f.Sha256 {
+		return nil, fmt.Errorf("%s: is not what was protected", f.Name)
+	}
+	record, err := base64.StdEncoding.AppendDecode(nil, text)
+	if err == nil && int64(len(record)) != f.Bytes {
+		err = fmt.Errorf("%s: has %d bytes: want %d", f.Name, len(record), f.Bytes)
+	}
+	return record, err
+}

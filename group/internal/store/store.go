@@ -1,0 +1,698 @@
+// Package store knows what lies in a node's .volley: names, generations, manifests and records, and how they are built
+// and put in force. It knows no transport and no other node.
+package store
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"volley/group/internal/tree"
+	"volley/internal/atomicfile"
+	"volley/internal/disk"
+)
+
+// What lies in a node's .volley: docs/format.md says what each is. A generation is one directory. It is built under its
+// pending name, its manifest last, and gets its other name when all nodes have it.
+const (
+	GenerationName = "generation."
+	PendingName    = "pending."
+	ManifestFile   = "manifest.json"
+	NodeFile       = "node.json"
+	RecordFileName = "record"
+	ParityFile     = "parity"
+
+	LockFile     = "lock"
+	temporary    = "tmp-"
+	StageName    = temporary + "stage"
+	ReplacedName = "replaced"
+)
+
+// EndingName marks, in the .volley of all nodes, that the protection ends. It is the last file that goes.
+const EndingName = temporary + "unprotect"
+
+// The most bytes of files that are read as a whole.
+const (
+	MostNode     = 4 << 10
+	MostManifest = 256 << 20
+)
+
+// MetaPath returns the path of what has a name in .volley.
+func MetaPath(names ...string) string { return path.Join(tree.MetaName, path.Join(names...)) }
+
+func GenerationDir(g int64) string { return fmt.Sprint(GenerationName, g) }
+func PendingDir(g int64) string    { return fmt.Sprint(PendingName, g) }
+
+// A Loaded generation is what a node has of it. The manifest is nil where it cannot be read, or is damaged.
+type Loaded struct {
+	dir      string // its name in .volley
+	Node     int    // which node of the manifest's group this is; -1: nothing says it
+	Named    bool   // by node.json, and not by the record that it has
+	Manifest *Manifest
+	Text     []byte // of the manifest, as stored
+}
+
+func (l *Loaded) Path(name string) string { return MetaPath(l.dir, name) }
+
+// Generation returns the directory of a generation in force, of which nothing else may be there.
+func (n *Node) Generation(g int64) *Loaded {
+	if l := n.Held[g]; l != nil {
+		return l
+	}
+	return &Loaded{dir: GenerationDir(g), Node: n.Index}
+}
+
+// An identity says which node of which group a directory is, in a generation that lies there.
+type identity struct {
+	Format string `json:"format"`
+	Group  string `json:"group"`
+	Place
+	Part
+}
+
+// A Place is which node of how many a directory is.
+type Place struct {
+	Node  int `json:"node"`
+	Nodes int `json:"nodes"` // of the group
+}
+
+func (p Place) valid() bool { return p.Node >= 0 && p.Node < p.Nodes && p.Nodes <= MostNodes }
+
+// PlaceIn returns which of so many nodes a directory is that says p, and, while its group is resized, next.
+func PlaceIn(p, next Place, nodes int) int {
+	if p.Nodes != nodes && next.Nodes == nodes {
+		return next.Node
+	}
+	return p.Node
+}
+
+// In returns which of so many nodes the node says that it is, or -1.
+func (s *State) In(nodes int) int {
+	if s.Said == (Place{}) {
+		return -1
+	}
+	return PlaceIn(s.Said, s.Next, nodes)
+}
+
+func readIdentity(d disk.Dir, dir string) (id identity, err error) {
+	text, err := disk.ReadText(d, MetaPath(dir, NodeFile), MostNode)
+	if err == nil {
+		text, err = disk.Unseal(text)
+	}
+	if err == nil {
+		err = json.Unmarshal(text, &id)
+	}
+	switch {
+	case err != nil:
+	case id.Format != Format:
+		err = fmt.Errorf("format: %q: want %q", id.Format, Format)
+	case !id.Place.valid():
+		err = fmt.Errorf("node: %d of %d nodes: a group has at most %d", id.Node, id.Nodes, MostNodes)
+	case !id.Part.Valid():
+		err = fmt.Errorf("set, sets: %d of %d: want 0 of 0, or one of 1 to %d", id.Set, id.Sets, mostSets)
+	}
+	return id, err
+}
+
+// readGeneration reads a generation's manifest, and finds out which node this is. The errors are those of the manifest,
+// and of node.json.
+func readGeneration(d disk.Dir, name string, g int64) (l *Loaded, id identity, err, wrong error) {
+	l = &Loaded{dir: name, Node: -1}
+	if l.Text, err = disk.ReadText(d, l.Path(ManifestFile), MostManifest); err == nil {
+		l.Manifest, err = DecodeManifest(l.Text)
+	}
+	if err == nil && l.Manifest.Generation != g {
+		l.Manifest, err = nil, fmt.Errorf("generation: %d", l.Manifest.Generation)
+	}
+	if id, wrong = readIdentity(d, name); wrong == nil && (err != nil || id.Group == l.Manifest.Group && id.Nodes == l.Manifest.Nodes) {
+		l.Node, l.Named = id.Node, true
+		return l, id, err, nil
+	}
+	if wrong == nil {
+		wrong = fmt.Errorf("group, nodes: %s of %d: the manifest has %s of %d", id.Group, id.Nodes, l.Manifest.Group, l.Manifest.Nodes)
+	}
+	if err == nil {
+		if l.Node = l.Manifest.whose(d, name); l.Node >= 0 {
+			id = l.Manifest.identity(l.Node)
+		}
+	}
+	if wrong != nil && l.Node < 0 {
+		id = identity{}
+	}
+	return l, id, err, wrong
+}
+
+func (m *Manifest) identity(node int) identity {
+	return identity{Format: Format, Group: m.Group, Place: Place{node, m.Nodes}, Part: m.Part}
+}
+
+// whose returns the node whose own record a directory without a good node.json has; -1: none, or several have the same.
+func (m *Manifest) whose(d disk.Dir, dir string) int {
+	is, err := disk.SumText(d, MetaPath(dir, RecordFileName), MostRecord)
+	same := func(r Record) bool { return err == nil && r.SHA256 == is }
+	n := slices.IndexFunc(m.Records, same)
+	if n >= 0 && slices.ContainsFunc(m.Records[n+1:], same) {
+		return -1
+	}
+	return n
+}
+
+func (n *Node) Path(p tree.Name) string { return tree.JoinPath(n.Given, p) }
+
+// A State is what is found of a node before anything else is looked at.
+type State struct {
+	Dir         string    `json:",omitempty"`
+	Name        tree.Name `json:",omitempty"` // see Manifest.Names
+	Lost        bool      `json:",omitempty"` // no directory, or nothing in it but what a recovery began with
+	Failing     string    `json:",omitempty"` // why it cannot be read
+	Unreachable bool      `json:",omitempty"` // it is failing as it cannot be reached
+	Files       bool      `json:",omitempty"` // there are files that are not Volley's
+	Node        int       // that it says it is, or -1
+	Said        Place     `json:",omitzero"`  // by the newest generation that is committed, or else by the newest
+	Next        Place     `json:",omitzero"`  // by a pending generation of another number of nodes
+	Added       bool      `json:",omitempty"` // to a group that is resized
+	Group       string    `json:",omitempty"`
+	Held        []Held    `json:",omitempty"`
+	Bad         []string  `json:",omitempty"` // files of Volley's that are damaged, and how
+	Left        []string  `json:",omitempty"` // what interrupted runs have left
+	ReadOnly    string    `json:",omitempty"` // why it cannot be written to, where a verb is to
+	Unlocked    bool      `json:",omitempty"` // it could not be locked
+	Open        bool      `json:",omitempty"` // others may read what is in .volley, or write to it
+	Other       int       `json:",omitempty"` // version of a manifest that is whole, and that this program does not know; 0: there is none
+	Numbers     []int64   `json:",omitempty"` // generations of which there is anything
+	Unknown     []Unknown `json:",omitempty"` // generations of which nobody can tell what the node has
+
+	Busy *disk.BusyError `json:",omitempty"` // of a snapshot: who writes to it; nothing else is known
+}
+
+// An Unknown generation is there, and its manifest cannot be read.
+type Unknown struct {
+	Generation int64
+	Committed  bool
+	Why        string
+	Group      string `json:",omitempty"` // by node.json
+	Place      Place  `json:",omitzero"`
+}
+
+// Held is a generation of which a node has the manifest.
+type Held struct {
+	Generation int64  `json:",omitempty"`
+	Group      string `json:",omitempty"`
+	Epoch      int    `json:",omitempty"`
+	Node       int    // which the directory is in it; -1: nothing says it
+	Nodes      int    `json:",omitempty"`
+	Tolerate   int    `json:",omitempty"`
+	Root       string `json:",omitempty"` // SHA-256 of the manifest, which has those of all records
+	Bytes      int64  `json:",omitempty"` // of the manifest
+	Committed  bool   `json:",omitempty"`
+	Keyed      bool   `json:",omitempty"` // it has an HMAC
+	Vouched    bool   `json:",omitempty"` // which was made with the key
+	Since      time.Time
+	Complete   bool        `json:",omitempty"` // the parity and all records are there
+	Records    []int       `json:",omitempty"` // which of the record files are there and right
+	Names      []tree.Name `json:",omitempty"` // of the members, where these may not be the directories of the run
+	Replaces   []tree.Name `json:",omitempty"` // of those of the epoch before, where it is pending
+}
+
+// Current is the generation in force.
+type Current struct {
+	Generation int64  // 0: the group was never protected
+	Root       string // SHA-256 of its manifest
+	Newest     int64  // generation that a new one comes after
+}
+
+func (s *State) Holds(h Held) bool {
+	return slices.ContainsFunc(s.Held, func(o Held) bool { return o.Generation == h.Generation && o.Root == h.Root })
+}
+
+// MayHold reports whether it cannot be read whether a node has a generation.
+func (s *State) MayHold(g int64) bool {
+	return s.Failing != "" || slices.ContainsFunc(s.Unknown, func(u Unknown) bool { return u.Generation == g })
+}
+
+// Of returns what a node has of a generation in force, or nil.
+func (s *State) Of(c Current) *Held {
+	for i := range s.Held {
+		if h := &s.Held[i]; h.Generation == c.Generation && h.Root == c.Root {
+			return h
+		}
+	}
+	return nil
+}
+
+func (s *State) Interrupted() bool { return slices.Contains(s.Left, StageName) }
+
+// Load looks at a node. The key, if there is one, tells manifests that were made with it. Nodes is how many directories
+// the run has.
+func (n *Node) Load(key []byte, nodes int) *State {
+	s := &State{Dir: n.Given, Node: -1}
+	if n.Dir == nil {
+		s.Lost = true
+		return s
+	}
+	n.Held, n.Unread = map[int64]*Loaded{}, map[int64]error{}
+	files, entries, err := contents(n.Dir)
+	if err != nil {
+		return &State{Dir: n.Given, Node: -1, Failing: err.Error()}
+	}
+	s.Files = files
+	s.Open = len(n.exposed(entries)) > 0
+	s.Lost = !s.Files && empty(entries)
+	for _, e := range entries {
+		if Leftover(e.Name()) {
+			s.Left = append(s.Left, e.Name())
+		}
+		if s.Other = max(s.Other, earlierVersion(n.Dir, e.Name())); s.Other > 0 {
+			continue
+		}
+		if kind, g, ok := NameOf(e.Name()); ok {
+			n.loadGeneration(s, e.Name(), g, kind == GenerationName, key, nodes)
+		}
+	}
+	s.Say()
+	return s
+}
+
+// loadGeneration adds to the state what the node has of a generation. One without a manifest was not completed.
+func (n *Node) loadGeneration(s *State, name string, g int64, committed bool, key []byte, nodes int) {
+	if !slices.Contains(s.Numbers, g) {
+		s.Numbers = append(s.Numbers, g)
+	}
+	l, id, err, wrong := readGeneration(n.Dir, name, g)
+	version := new(VersionError)
+	switch {
+	case errors.As(err, &version):
+		s.Other = version.Version
+		return
+	case errors.Is(err, fs.ErrNotExist) && !committed:
+		s.Left = append(s.Left, name)
+		return
+	case errors.Is(err, fs.ErrNotExist):
+		s.bad(n, name+"/"+ManifestFile, err)
+		return
+	case err != nil:
+		s.bad(n, name+"/"+ManifestFile, err)
+		s.Unknown = append(s.Unknown, Unknown{g, committed, err.Error(), id.Group, id.Place})
+		if disk.Failed(err) {
+			n.Unread[g] = err
+		}
+		return
+	}
+	if wrong != nil && !errors.Is(wrong, fs.ErrNotExist) {
+		s.bad(n, name+"/"+NodeFile, wrong)
+	}
+	h := n.complete(l, key)
+	h.Committed = committed
+	if h.Nodes != nodes || !committed && h.Epoch > 0 {
+		h.Names = l.Manifest.Names
+	}
+	if r := l.Manifest.Replaces; r != nil && !committed {
+		h.Replaces = r.Names
+	}
+	if info, err := n.Dir.Lstat(l.Path(ManifestFile)); err == nil {
+		h.Since = info.ModTime()
+	}
+	if n.Held[g] != nil { // what is committed comes first, by the names
+		s.Left = append(s.Left, name)
+		return
+	}
+	s.Held, n.Held[g] = append(s.Held, h), l
+}
+
+// Say sets whose node this is.
+func (s *State) Say() {
+	s.Group, s.Said, s.Next, s.Node = "", Place{}, Place{}, -1
+	newer := func(a, b Held) int {
+		return cmp.Or(cmp.Compare(a.Epoch, b.Epoch), cmp.Compare(a.Generation, b.Generation))
+	}
+	var committed, pending []Held
+	for _, h := range s.Held {
+		switch {
+		case h.Node < 0:
+		case h.Committed:
+			committed = append(committed, h)
+		default:
+			pending = append(pending, h)
+		}
+	}
+	switch {
+	case committed != nil:
+		h := slices.MaxFunc(committed, newer)
+		s.Group, s.Said = h.Group, Place{h.Node, h.Nodes}
+	case pending != nil:
+		h := slices.MaxFunc(pending, newer)
+		s.Group, s.Said = h.Group, Place{h.Node, h.Nodes}
+	default:
+		for _, u := range s.Unknown {
+			if u.Place.Nodes > 0 {
+				s.Group, s.Said = u.Group, u.Place
+			}
+		}
+		if s.Said == (Place{}) {
+			return
+		}
+	}
+	for _, h := range pending {
+		if h.Group == s.Group && h.Nodes != s.Said.Nodes {
+			s.Next = Place{h.Node, h.Nodes}
+		}
+	}
+	s.Node = s.Said.Node
+}
+
+// exposed returns what of .volley, in which these lie, others may read or write, itself first. A directory in it
+// hides what it has.
+func (n *Node) exposed(entries []fs.DirEntry) []string {
+	var list []string
+	if info, err := n.Dir.Lstat(tree.MetaName); err == nil && !disk.Private(info) {
+		list = append(list, tree.MetaName)
+	}
+	for _, e := range entries {
+		if info, err := n.Dir.Lstat(MetaPath(e.Name())); err == nil && (info.Mode().IsRegular() || info.IsDir() && e.Name() != ReplacedName) && !disk.Private(info) {
+			list = append(list, MetaPath(e.Name()))
+		}
+	}
+	return list
+}
+
+// makePrivate closes to others what is in .volley: parity tells what is in the files of other nodes. What is another
+// user's stays as it is, which load finds. A file of several names stays, too: the others may be anywhere.
+func (n *Node) makePrivate() {
+	entries, _ := n.Dir.ReadDir(tree.MetaName)
+	for _, name := range n.exposed(entries) {
+		if info, err := n.Dir.Lstat(name); err == nil && info.IsDir() {
+			n.Dir.Chmod(name, 0o700)
+			continue
+		}
+		f, err := n.Dir.OpenFile(name, os.O_RDONLY, 0)
+		if err != nil {
+			continue
+		}
+		if info, err := f.Stat(); err == nil && disk.Linked(info) == (disk.FileID{}) {
+			f.Chmod(0o600)
+		}
+		f.Close()
+	}
+}
+
+func (s *State) bad(n *Node, name string, err error) {
+	s.Bad = append(s.Bad, fmt.Sprintf("%s: %v", filepath.Join(n.Given, tree.MetaName, name), err))
+}
+
+// Held returns what a manifest says, which the key may vouch for.
+func (l *Loaded) Held(key []byte) Held {
+	m := l.Manifest
+	return Held{
+		Generation: m.Generation, Group: m.Group, Epoch: m.Epoch, Node: l.Node, Nodes: m.Nodes, Tolerate: m.Tolerate,
+		Root: disk.Sum(l.Text), Bytes: int64(len(l.Text)), Keyed: m.Mac != "", Vouched: MadeWith(key, l.Text),
+	}
+}
+
+// complete reads the records of a generation that a node has, and looks for the parity.
+func (n *Node) complete(l *Loaded, key []byte) Held {
+	m := l.Manifest
+	h := l.Held(key)
+	info, err := n.Dir.Lstat(l.Path(ParityFile))
+	h.Complete = err == nil && info.Size() == m.ParityBytes() && l.Named
+	if l.Node < 0 {
+		return h
+	}
+	for i, f := range m.RecordFilesAt(l.Node) {
+		is, err := disk.SumText(n.Dir, l.Path(f.Name), f.Stored())
+		info, failed := n.Dir.Lstat(l.Path(f.Name))
+		if err != nil || is != f.Sha256 || failed != nil || info.Size() != f.Stored() { // memory is taken by the length
+			if h.Complete = false; i == 0 && disk.Failed(err) {
+				n.Unread[m.Generation] = err
+			}
+			continue
+		}
+		h.Records = append(h.Records, i)
+	}
+	return h
+}
+
+// Leftover reports whether a name of .volley is of a run that was interrupted.
+func Leftover(name string) bool {
+	return strings.HasPrefix(name, temporary) || strings.HasPrefix(name, atomicfile.Hidden)
+}
+
+// contents reports whether a directory, if it is there, has files that are not Volley's, and what is in .volley.
+func contents(d disk.Dir) (files bool, own []fs.DirEntry, err error) {
+	all, err := d.ReadDir(".")
+	if err == nil {
+		files = slices.ContainsFunc(all, func(e fs.DirEntry) bool { return e.Name() != tree.MetaName })
+		own, err = d.ReadDir(tree.MetaName)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	return files, own, err
+}
+
+// empty reports whether nothing is in .volley but what a recovery begins with.
+func empty(own []fs.DirEntry) bool {
+	return !slices.ContainsFunc(own, func(e fs.DirEntry) bool { return e.Name() != LockFile && !Leftover(e.Name()) })
+}
+
+func NameOf(name string) (kind string, g int64, ok bool) {
+	parts := generationNames.FindStringSubmatch(name)
+	if parts == nil {
+		return "", 0, false
+	}
+	g, err := strconv.ParseInt(parts[2], 10, 64)
+	return parts[1], g, err == nil && g <= MostGeneration
+}
+
+var generationNames = regexp.MustCompile(`^(generation\.|pending\.)([1-9][0-9]*)$`)
+
+// earlierVersion returns the version of a manifest that lies where version 4 and earlier ones had it; 0: it is none.
+func earlierVersion(d disk.Dir, name string) int {
+	if !earlierNames.MatchString(name) {
+		return 0
+	}
+	text, err := disk.ReadText(d, MetaPath(name), MostManifest)
+	if err == nil {
+		_, err = DecodeManifest(text)
+	}
+	if version := new(VersionError); errors.As(err, &version) {
+		return version.Version
+	}
+	return 0
+}
+
+var earlierNames = regexp.MustCompile(`^(manifest|pending)\.[1-9][0-9]*\.json$`)
+
+// RollForward puts a pending generation in force at the node if it has the root: two runs may have made different ones.
+func (n *Node) RollForward(g int64, root string) error {
+	is, err := disk.SumText(n.Dir, MetaPath(PendingDir(g), ManifestFile), MostManifest)
+	if disk.Failed(err) {
+		return err
+	}
+	if err != nil || is != root {
+		return nil // there is none, or it is no manifest
+	}
+	if err := n.remove(GenerationDir(g)); err != nil {
+		return err
+	}
+	if err := n.Dir.Rename(MetaPath(PendingDir(g)), MetaPath(GenerationDir(g))); err != nil {
+		return err
+	}
+	if l := n.Held[g]; l != nil {
+		l.dir = GenerationDir(g)
+	}
+	return n.Sync()
+}
+
+// remove removes a generation. It has another name first: what is left of it, if that fails, is none.
+func (n *Node) remove(name string) error {
+	old := temporary + name
+	if err := disk.Discard(n.Dir, MetaPath(old)); err != nil {
+		return err
+	}
+	switch err := n.Dir.Rename(MetaPath(name), MetaPath(old)); {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
+	}
+	if err := n.Sync(); err != nil {
+		return err
+	}
+	return disk.Discard(n.Dir, MetaPath(old))
+}
+
+// Clean removes what interrupted runs have left, and all generations but g. All nodes have committed g.
+func (n *Node) Clean(g int64) error {
+	return n.discard(func(name string) bool {
+		_, of, ok := NameOf(name)
+		return Leftover(name) || ok && name != GenerationDir(of) || ok && of != g
+	})
+}
+
+// Drop removes what the node has of a generation that no node has committed.
+func (n *Node) Drop(g int64) error {
+	return n.discard(func(name string) bool {
+		_, of, ok := NameOf(name)
+		return ok && of == g
+	})
+}
+
+// discard removes what has some names of .volley.
+func (n *Node) discard(which func(name string) bool) error {
+	entries, err := n.Dir.ReadDir(tree.MetaName)
+	if err != nil {
+		return err
+	}
+	removed := false
+	for _, e := range entries {
+		if !which(e.Name()) {
+			continue
+		}
+		removed = true
+		remove := n.remove
+		if Leftover(e.Name()) {
+			remove = func(name string) error { return disk.Discard(n.Dir, MetaPath(name)) }
+		}
+		if err := remove(e.Name()); err != nil {
+			return err
+		}
+	}
+	if !removed {
+		return nil
+	}
+	return n.Sync()
+}
+
+// Tidy removes what interrupted runs have left.
+func (n *Node) Tidy(s *State) error {
+	return n.discard(func(name string) bool { return slices.Contains(s.Left, name) })
+}
+
+// Sync makes the names in .volley last.
+func (n *Node) Sync() error { return n.Dir.SyncDir(tree.MetaName) }
+
+// Begin makes the directory of a new generation, and the file of its parity.
+func (n *Node) Begin(g int64) (parity disk.File, err error) {
+	if err := n.Drop(g); err != nil {
+		return nil, err
+	}
+	if err := n.Dir.Mkdir(MetaPath(PendingDir(g)), 0o700); err != nil {
+		return nil, err
+	}
+	return n.Dir.OpenFile(MetaPath(PendingDir(g), ParityFile), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+}
+
+// Finish writes what else a new generation has, the manifest last, and makes all of it last.
+func (n *Node) Finish(m *Manifest, files []*RecordFile, text []byte) error {
+	dir := MetaPath(PendingDir(m.Generation))
+	for _, f := range files {
+		if err := atomicfile.WriteIn(n.Dir, path.Join(dir, f.Name), f.Content, 0o600); err != nil {
+			return err
+		}
+	}
+	_, err := n.Complement(dir, m, text)
+	return err
+}
+
+// GenerationDir returns the directory of a generation that comes back at the node: the one that it has, or a new one. One
+// of another root is none.
+func (n *Node) GenerationDir(g int64, root string) (string, error) {
+	for _, name := range []string{GenerationDir(g), PendingDir(g)} {
+		dir := MetaPath(name)
+		if _, err := n.Dir.Lstat(dir); errors.Is(err, fs.ErrNotExist) {
+			continue
+		} else if err != nil {
+			return "", err
+		}
+		is, err := disk.SumText(n.Dir, path.Join(dir, ManifestFile), MostManifest)
+		if disk.Failed(err) || err == nil && is == root || name == GenerationDir(g) && n.Held[g] == nil {
+			return dir, nil
+		}
+		if err := n.remove(name); err != nil {
+			return "", err
+		}
+	}
+	dir := MetaPath(PendingDir(g))
+	return dir, n.Dir.Mkdir(dir, 0o700)
+}
+
+// Complement writes what the directory of a generation lacks of node.json and the manifest, which is last, and makes it
+// last. It reports whether anything was written.
+func (n *Node) Complement(dir string, m *Manifest, manifest []byte) (written bool, err error) {
+	id, err := json.Marshal(m.identity(n.Index))
+	if err != nil {
+		return false, err
+	}
+	for _, f := range []struct {
+		name string
+		text []byte
+	}{{NodeFile, disk.Seal(id)}, {ManifestFile, manifest}} {
+		name := path.Join(dir, f.name)
+		if is, err := disk.ReadText(n.Dir, name, int64(len(f.text))); err == nil && bytes.Equal(is, f.text) {
+			continue
+		}
+		if err := atomicfile.WriteIn(n.Dir, name, f.text, 0o600); err != nil {
+			return false, err
+		}
+		written = true
+	}
+	return written, cmp.Or(n.Sync(), n.Dir.SyncDir("."))
+}
+
+func (n *Node) OpenParity(g int64) (disk.File, error) {
+	if n.Dir == nil {
+		return nil, fs.ErrNotExist
+	}
+	return n.Dir.OpenFile(n.Generation(g).Path(ParityFile), os.O_RDONLY, 0)
+}
+
+// Mark notes at a node that the protection ends.
+func (n *Node) Mark() error {
+	if n.Dir == nil {
+		return nil
+	}
+	if err := disk.Discard(n.Dir, MetaPath(EndingName)); err != nil {
+		return err
+	}
+	f, err := n.Dir.OpenFile(MetaPath(EndingName), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Close(), n.Sync())
+}
+
+// Forget removes what is Volley's at a node: manifests, all else, and the mark last. What else lies in .volley stays.
+func (n *Node) Forget() error {
+	if n.Dir == nil {
+		return nil
+	}
+	for _, which := range []func(name string) bool{
+		func(name string) bool {
+			_, _, ok := NameOf(name)
+			return ok
+		},
+		func(name string) bool {
+			return name == ReplacedName || Leftover(name) && name != EndingName
+		},
+		func(name string) bool { return name == EndingName },
+	} {
+		if err := n.discard(which); err != nil {
+			return err
+		}
+		if err := n.Sync(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
