@@ -490,14 +490,14 @@ func (s *session) recoverBuffers(ctx context.Context, buffers [][]byte, parity [
 		c := &content.Condition{Lost: s.states[here].Lost, Manifest: has != nil && len(has.Records) == len(m.RecordFilesAt(here))}
 		c.Data, c.Parity = lostRows(m, x), content.All(m, m.ParityChunks)
 		if !c.Lost {
-			is, err := content.Compare(m, ctx, d, x, nil)
+			is, err := content.Compare(ctx, m, d, x, nil)
 			if err != nil {
 				return nil, err
 			}
 			c.Data = is.Blocks
 		}
 		if has != nil {
-			if c.Parity, err = content.CompareParity(m, ctx, bytes.NewReader(parts.parity), x, nil); err != nil {
+			if c.Parity, err = content.CompareParity(ctx, m, bytes.NewReader(parts.parity), x, nil); err != nil {
 				return nil, err
 			}
 		}

@@ -117,7 +117,7 @@ func (n *work) look(ctx context.Context, m *Manifest, reread []int) (again []int
 		}
 		holds, same := false, is.Touch.SameFile(e.Touch)
 		if same && is.Size >= e.Size {
-			holds, err = content.HoldsFile(m, ctx, n.Dir, e.Path, &Member{Segments: n.sums.Digests}, n.sums.List, e)
+			holds, err = content.HoldsFile(ctx, m, n.Dir, e.Path, &Member{Segments: n.sums.Digests}, n.sums.List, e)
 			if ctx.Err() != nil {
 				return nil, err
 			}

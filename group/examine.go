@@ -52,7 +52,7 @@ func (s *session) examine(ctx context.Context, n *store.Node, quickly, revert bo
 	var old *content.Compared // with what the node had before, where it was left behind
 	var before *Member
 	if read == nil {
-		if err := content.FindSources(m, ctx, n.Dir, c.Listing, x, !quickly); err != nil {
+		if err := content.FindSources(ctx, m, n.Dir, c.Listing, x, !quickly); err != nil {
 			return nil, err
 		}
 	}
@@ -63,7 +63,7 @@ func (s *session) examine(ctx context.Context, n *store.Node, quickly, revert bo
 		} else {
 			d := content.NewData(n.Dir, x.Entries, true)
 			defer d.Close()
-			if is, err = content.Compare(m, ctx, d, x, s.read); err != nil {
+			if is, err = content.Compare(ctx, m, d, x, s.read); err != nil {
 				return nil, err
 			}
 		}
@@ -169,7 +169,7 @@ func (s *session) compareStale(ctx context.Context, n *store.Node) (*content.Com
 	}
 	d := content.NewData(n.Dir, x.Entries, true)
 	defer d.Close()
-	is, err := content.Compare(last.Manifest, ctx, d, x, nil)
+	is, err := content.Compare(ctx, last.Manifest, d, x, nil)
 	return is, x, err
 }
 
@@ -328,7 +328,7 @@ func (s *session) examineParity(ctx context.Context, n *store.Node, x *Member, c
 	from := &noting{parityReader: f}
 	if read != nil {
 		from, c.Parity = read.parity, read.badParity
-	} else if c.Parity, err = content.CompareParity(m, ctx, from, x, s.read); err != nil {
+	} else if c.Parity, err = content.CompareParity(ctx, m, from, x, s.read); err != nil {
 		return err
 	}
 	c.Earlier = true

@@ -498,7 +498,7 @@ func (m *model) hasMeta(s *store.State, x *store.Node, c store.Current) bool {
 	if err != nil {
 		return false
 	}
-	bad, err := content.CompareParity(l.Manifest, m.t.Context(), parity, member, nil)
+	bad, err := content.CompareParity(m.t.Context(), l.Manifest, parity, member, nil)
 	return err == nil && !slices.ContainsFunc(bad, func(rows []int) bool { return len(rows) > 0 })
 }
 

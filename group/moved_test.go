@@ -171,3 +171,23 @@ func TestMovedGlance(t *testing.T) {
 		t.Errorf("read %d times", reads)
 	}
 }
+
+// TestMovedCopied moves a file, copies it with its time, and damages the copy: that is a new file, and no damage.
+func TestMovedCopied(t *testing.T) {
+	t.Parallel()
+	w := newWorld(3, 1, Striped)
+	must(t, w.protect())
+	info, err := w.Lstat("/n0/plain")
+	must(t, err)
+	w.Rename("/n0/plain", "/n0/z")
+	w.WriteFile("/n0/c", []byte(strings.Repeat("#", int(info.Size()))), 0o644)
+	w.SetTime("/n0/c", info.ModTime())
+	must(t, w.protect())
+	must(t, w.whole())
+	w.Remove("/n0/z")
+	w.Overwrite("/n0/c", 3, []byte("rot"), true)
+	r, err := w.protectBy(w.Process(), ProtectOptions{Full: true})
+	if err == nil || !strings.Contains(err.Error(), "/n0/c") {
+		t.Errorf("%+v, %v", r, err)
+	}
+}

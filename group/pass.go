@@ -143,7 +143,7 @@ func (n *work) rotten(ctx context.Context, now *tree.Entry, were []*tree.Entry) 
 		return nil
 	}
 	for _, was := range were {
-		same, err := content.HoldsFile(n.earlier.m, ctx, n.Dir, now.Path, n.earlier.member, n.earlier.list, was)
+		same, err := content.HoldsFile(ctx, n.earlier.m, n.Dir, now.Path, n.earlier.member, n.earlier.list, was)
 		if err != nil && (ctx.Err() != nil || !n.meanwhile(now)) {
 			return err
 		}
@@ -154,7 +154,38 @@ func (n *work) rotten(ctx context.Context, now *tree.Entry, were []*tree.Entry) 
 	if n.meanwhile(now) {
 		return nil
 	}
+	copied, err := n.elsewhere(ctx, now, were)
+	if copied || err != nil {
+		return err
+	}
 	return &InputError{Way: WayForce, Err: content.ErrDamaged(tree.JoinPath(n.Given, now.Path), tree.JoinPath(n.Given, were[0].Path))}
+}
+
+// elsewhere reports whether other files hold all that a file may have been under other names: they have moved there, and
+// the file is a copy.
+func (n *work) elsewhere(ctx context.Context, now *tree.Entry, were []*tree.Entry) (bool, error) {
+	if were[0].Path == now.Path {
+		return false, nil
+	}
+	alike := slices.DeleteFunc(slices.Clone(n.listing.Entries), func(e *tree.Entry) bool {
+		return e == now || e.Type != tree.TypeFile || e.Size != now.Size || !e.SameTime(now)
+	})
+	for _, was := range were {
+		there := false
+		for _, e := range alike[:min(len(alike), content.MostAlike)] {
+			same, err := content.HoldsFile(ctx, n.earlier.m, n.Dir, e.Path, n.earlier.member, n.earlier.list, was)
+			if ctx.Err() != nil {
+				return false, err
+			}
+			if there = same; there {
+				break
+			}
+		}
+		if !there {
+			return false, nil
+		}
+	}
+	return true, nil
 }
 
 // compareMoved compares files that have the length and time that they had, under this name or another, and that are cut
@@ -376,7 +407,7 @@ func (n *work) same(ctx context.Context, m *Manifest, row, before int) (bool, er
 		if err := n.rotten(ctx, file, were); err != nil {
 			return false, err
 		}
-		if len(were) == 1 && !n.force && !n.meanwhile(file) {
+		if len(were) == 1 && !n.force && n.earlier.found[file.Path] && !n.meanwhile(file) {
 			return false, fmt.Errorf("%s does not hold the same each time it is read: run again, and test the disk and the memory if that fails too", tree.JoinPath(n.Given, file.Path))
 		}
 	}

@@ -81,7 +81,7 @@ func (s *session) rebuild(ctx context.Context, revert bool, targets map[int]*res
 		if err != nil {
 			l = &tree.Listing{} // which examine finds, too
 		}
-		return content.FindSources(m, ctx, n.Dir, l, s.members[n.Index], true)
+		return content.FindSources(ctx, m, n.Dir, l, s.members[n.Index], true)
 	}); err != nil {
 		return nil, err
 	}

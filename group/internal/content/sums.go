@@ -19,7 +19,7 @@ type Compared struct {
 }
 
 // Compare reads a node's data and compares it with its record. It calls done, unless nil, with the bytes read.
-func Compare(m *store.Manifest, ctx context.Context, d *Data, x *store.Member, done func(n int64)) (*Compared, error) {
+func Compare(ctx context.Context, m *store.Manifest, d *Data, x *store.Member, done func(n int64)) (*Compared, error) {
 	c := NewComparer(m, d, x)
 	buffers := make([]byte, 2*min(m.BlockBytes, m.ChunkBytes))
 	err := m.InOrder(m.DataChunks, func(row, chunk int, at, n int64) error {
@@ -160,7 +160,7 @@ func (s *Sums) Wrong(x *store.Member, at int64, block []byte) *tree.Entry {
 
 // CompareParity returns, by chunk, the rows of a node's parity that are not as they were. It calls done,
 // unless nil, with the bytes that it has read.
-func CompareParity(m *store.Manifest, ctx context.Context, parity io.ReaderAt, x *store.Member, done func(n int64)) ([][]int, error) {
+func CompareParity(ctx context.Context, m *store.Manifest, parity io.ReaderAt, x *store.Member, done func(n int64)) ([][]int, error) {
 	bad := make([][]int, m.ParityChunks)
 	buffer := make([]byte, min(m.BlockBytes, m.ChunkBytes))
 	err := m.InOrder(m.ParityChunks, func(row, chunk int, _, n int64) error {
