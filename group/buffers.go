@@ -50,10 +50,10 @@ type parityHeader struct {
 	Copies   int64  `json:"record_copies"`
 }
 
-// ParityFormat and ParityVersion are those of the parity of buffers.
+// parityFormat and parityVersion are those of the parity of buffers.
 const (
-	ParityFormat  = "volley-parity"
-	ParityVersion = 2
+	parityFormat  = "volley-parity"
+	parityVersion = 2
 	headerBytes   = 512
 )
 
@@ -62,7 +62,7 @@ func newParityHeader(m *Manifest, rank, manifest int) *parityHeader {
 }
 
 func headerOf(m *Manifest, rank, manifest int, files []*store.RecordFile) *parityHeader {
-	h := &parityHeader{ParityFormat, ParityVersion, rank, m.ParityBytes(), int64(manifest), 0, 0}
+	h := &parityHeader{parityFormat, parityVersion, rank, m.ParityBytes(), int64(manifest), 0, 0}
 	for i, f := range files {
 		if i == 0 {
 			h.Record = f.Stored()
@@ -120,7 +120,7 @@ var begunHeader = func() []byte {
 		Format  string `json:"format"`
 		Version int    `json:"version"`
 		Begun   bool   `json:"begun"`
-	}{ParityFormat, ParityVersion, true})
+	}{parityFormat, parityVersion, true})
 	return append(disk.Seal(line), make([]byte, headerBytes-len(disk.Seal(line)))...)
 }()
 
@@ -148,9 +148,9 @@ func parseParity(memory []byte) (*parityHeader, error) {
 		return nil, err
 	}
 	switch {
-	case h.Format != ParityFormat:
-		return nil, fmt.Errorf("format: %q: want %q", h.Format, ParityFormat)
-	case h.Version != ParityVersion:
+	case h.Format != parityFormat:
+		return nil, fmt.Errorf("format: %q: want %q", h.Format, parityFormat)
+	case h.Version != parityVersion:
 		return nil, &store.VersionError{Version: h.Version}
 	}
 	left := int64(len(memory)) - headerBytes
