@@ -134,7 +134,7 @@ func TestCheckpoint(t *testing.T) {
 	}
 	call("key")
 	call("digest")
-	manifests, err := filepath.Glob(filepath.Join(nodes[0], ".volley", "manifest.*.json"))
+	manifests, err := filepath.Glob(filepath.Join(nodes[0], ".volley", "generation.*", "manifest.json"))
 	if err != nil || len(manifests) != 1 {
 		t.Fatal(manifests, err)
 	}
