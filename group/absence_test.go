@@ -163,6 +163,7 @@ func TestReadOnlySource(t *testing.T) {
 	w.Mount("/n0", disktest.Mount{})
 	w.CopyTree("/n1", "/n0/x") // other files than those of node 1
 	must(t, w.protect())
+	must(t, w.whole()) // whose lock names a run that has ended
 	was := w.trees()
 	w.Remount("/n0", func(o *disktest.Mount) { o.ReadOnly = true })
 	w.lose(0, 2)
@@ -272,8 +273,68 @@ func TestMeta(t *testing.T) {
 	if _, err := w.protectBy(w.Process(), ProtectOptions{Options: o}); err != nil {
 		t.Error(err)
 	}
+	other := newWorld(2, 1, Striped)
+	other.Machine = w.Machine
+	for n := range other.dirs {
+		other.dirs[n] = fmt.Sprint("/other", n)
+		w.CopyTree(w.dirs[n], other.dirs[n])
+	}
+	for name, err := range map[string]error{
+		"protect": func() error { _, err := other.protectBy(w.Process(), ProtectOptions{Options: o}); return err }(),
+		"recover": func() error { _, err := other.recoverBy(w.Process(), RecoverOptions{Options: o}); return err }(),
+	} {
+		if !IsInputError(err) || !strings.Contains(err.Error(), "/meta/node.0 has what belongs to /n0, and /other0 was given") {
+			t.Errorf("another group, %s: %v", name, err)
+		}
+	}
 	slices.Reverse(w.dirs)
 	if _, err := w.recoverBy(w.Process(), RecoverOptions{Options: o}); !IsInputError(err) || !strings.Contains(err.Error(), "in the order in which they were protected") {
 		t.Errorf("in another order: %v", err)
+	}
+}
+
+// TestTruncated cuts files short, empties and lengthens them, and keeps their times: protect does not make that final.
+func TestTruncated(t *testing.T) {
+	t.Parallel()
+	for _, size := range []int64{0, 100, 1000} {
+		w := newWorld(3, 1, Striped)
+		must(t, w.protect())
+		was := w.tree(1)
+		info, err := w.Lstat("/n1/plain")
+		must(t, err)
+		text := contentOf(w, "/n1/plain") + strings.Repeat("#", 1000)
+		w.Overwrite("/n1/plain", 0, []byte(text[:max(1, size)]), true)
+		f, err := w.Process().Open("/n1")
+		must(t, err)
+		h, err := f.OpenFile("plain", 2, 0)
+		must(t, err)
+		must(t, h.Truncate(size))
+		must(t, h.Close())
+		w.SetTime("/n1/plain", info.ModTime())
+		for _, full := range []bool{false, true} {
+			if _, err := w.protectBy(w.Process(), ProtectOptions{Full: full}); !IsInputError(err) || !strings.Contains(err.Error(), "/n1/plain is damaged") {
+				t.Errorf("%d bytes, full %v: %v", size, full, err)
+			}
+		}
+		must(t, w.recover())
+		must(t, diff("it came back", was, w.tree(1)))
+	}
+}
+
+// TestForbiddenFile has a file that the user may not read: recover leaves it, says so, and does the same the next time.
+func TestForbiddenFile(t *testing.T) {
+	t.Parallel()
+	w := newWorld(3, 1, Striped)
+	must(t, w.protect())
+	before := w.trees()
+	for range 2 {
+		r, err := w.recoverBy(failing(w.Process(), syscall.EACCES, "open", "/n1/plain"), RecoverOptions{})
+		must(t, err)
+		if r.Incomplete() == nil || len(r.Replaced) > 0 || len(r.Left) != 1 || !strings.HasPrefix(r.Left[0], "/n1/plain: permission denied: ") {
+			t.Errorf("%+v", r)
+		}
+		for n, is := range w.trees() {
+			must(t, diff("nothing is written", before[n], is))
+		}
 	}
 }

@@ -250,6 +250,10 @@ func compareEntries(x *Member, c *content.Condition, is, old *content.Compared, 
 			continue
 		}
 		c.Note(e.Path, what, why)
+		if why != nil && what == Damaged && errors.Is(why, fs.ErrPermission) { // it may be as it was
+			c.Hidden = append(c.Hidden, e.Path)
+			continue
+		}
 		if what != Metadata && (what != Changed || revert) {
 			c.Restore = append(c.Restore, e)
 		}

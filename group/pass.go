@@ -200,6 +200,10 @@ func (n *work) compareMoved(ctx context.Context, m *Manifest, follows bool) erro
 		}
 	}
 	for _, e := range n.listing.Entries {
+		if was := n.earlier.entries[e.Path]; !n.force && was != nil && e.Type == tree.TypeFile && was.Type == tree.TypeFile && was.Size != e.Size &&
+			e.Nanoseconds != 0 && e.Seconds == was.Seconds && e.Nanoseconds == was.Nanoseconds && !was.Torn && !n.meanwhile(e) {
+			return &InputError{Way: WayForce, Err: fmt.Errorf("%s is damaged: it has the time that it had when it was protected, and %d bytes of %d. Recover it first", tree.JoinPath(n.Given, e.Path), e.Size, was.Size)}
+		}
 		if e.Type != tree.TypeFile || e.Size == 0 {
 			continue
 		}

@@ -215,8 +215,10 @@ func recoverGroup(ctx context.Context, s *session, o RecoverOptions) (_ *Recover
 	for i, n := range s.nodes {
 		if s.restores(n.Index) {
 			left[i] = s.giveUp(n, found.conditions[n.Index], found.beyond)
-			for _, p := range found.conditions[n.Index].Hidden {
-				left[i] = append(left[i], fmt.Sprintf("%s: %s: whether it is as it was nobody can tell, and nothing takes its place: make it readable, and recover again", n.Path(p), disk.Reason(found.conditions[n.Index].Listing.Unreadable(p))))
+			for _, f := range found.conditions[n.Index].Findings {
+				if slices.Contains(found.conditions[n.Index].Hidden, f.Path) {
+					left[i] = append(left[i], fmt.Sprintf("%s: %s: whether it is as it was nobody can tell, and nothing takes its place: make it readable, and recover again", n.Path(f.Path), f.Why))
+				}
 			}
 		}
 	}

@@ -26,6 +26,7 @@ import (
 	"volley/group/internal/store"
 	"volley/group/internal/tree"
 	"volley/internal/disk"
+	"volley/internal/printable"
 	"volley/sim"
 	"volley/transport"
 	"volley/verify"
@@ -147,7 +148,7 @@ func (s *session) look(ctx context.Context, dirs []string, v verb) error {
 		}
 	}
 	for _, n := range s.nodes { // all have their locks, and nothing is written yet
-		if n.Unlock == nil || !v.Writes {
+		if n.Unlock == nil || !v.Writes || n.ReadOnly != "" { // its lock says who had it when it could be written to
 			continue
 		}
 		err := disk.Confirm(n.Dir, store.MetaPath(store.LockFile), holder)
@@ -179,12 +180,16 @@ func (s *session) find(ctx context.Context, v verb) (err error) {
 	return s.inPlace(ctx)
 }
 
-// inPlace returns an error where a directory is that of another node by its name: nothing in it says which it is.
+// inPlace returns an error where a directory has another name than its node had: nothing in it says which it is.
 func (s *session) inPlace(ctx context.Context) error {
 	for n, x := range s.states {
-		if at := slices.Index(s.manifest.Names, x.Name); at >= 0 && at != n && s.manifest.Names[n] != x.Name {
+		if s.manifest.Names == nil || s.manifest.Names[n] == x.Name {
+			continue
+		}
+		if at := slices.Index(s.manifest.Names, x.Name); at >= 0 {
 			return s.alike(ctx, store.Inputf("%s was node %d of the group and was given as node %d: give the directories in the order in which they were protected", x.Dir, at, n))
 		}
+		return s.alike(ctx, store.Inputf("%s has what belongs to %s, and %s was given: give the directory that was protected, mount a snapshot where the last one was, or name another directory with Meta", filepath.Join(s.Meta, fmt.Sprint("node.", n)), printable.Text(string(s.manifest.Names[n])), x.Dir))
 	}
 	return nil
 }

@@ -2,8 +2,10 @@ package group
 
 import (
 	"context"
+	"slices"
 	"time"
 
+	"volley/group/internal/store"
 	"volley/transport"
 )
 
@@ -57,6 +59,9 @@ func verifyGroup(ctx context.Context, s *session, o VerifyOptions) (*VerifyRepor
 	start := time.Now()
 	r := &VerifyReport{Step: s.step, Generation: s.Generation, Notes: s.notes()}
 	if r.Protected = s.manifest != nil; !r.Protected {
+		if !slices.ContainsFunc(s.states, func(x *store.State) bool { return x.Failing == "" && !x.Lost }) && slices.ContainsFunc(s.states, func(x *store.State) bool { return x.Failing != "" }) {
+			return nil, s.alike(ctx, s.unprotected()) // nobody knows
+		}
 		for n, x := range s.states {
 			status := "not protected"
 			switch {
