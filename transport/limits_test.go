@@ -1,6 +1,7 @@
 package transport_test
 
 import (
+	"math"
 	"testing"
 
 	"volley/transport"
@@ -32,7 +33,7 @@ func TestLimitsOf(t *testing.T) {
 	for name, free := range map[string]transport.Transport{
 		"nil": nil, "local": local.New(3)[0], "a rank alone": few{local.New(1)[0]}, "a rank alone in its subset": transport.Subset(end, []int{0}),
 	} {
-		if got := transport.LimitsOf(free); got != (transport.Limits{}) || got.Carry(1<<40, 1<<40) != nil {
+		if got := transport.LimitsOf(free); got != (transport.Limits{}) || got.Carry(math.MaxInt, math.MaxInt) != nil {
 			t.Errorf("%s: %v", name, got)
 		}
 	}

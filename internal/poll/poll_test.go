@@ -3,6 +3,7 @@ package poll_test
 import (
 	"context"
 	"errors"
+	"math"
 	"testing"
 
 	"volley/internal/poll"
@@ -40,7 +41,7 @@ func TestPoller(t *testing.T) {
 	if err != errStop || steps > 200 {
 		t.Errorf("%v after %d steps, want %v before 200", err, steps, errStop)
 	}
-	if err := within(func() { (*poll.Poller)(nil).Steps(1 << 40) }); err != nil {
+	if err := within(func() { (*poll.Poller)(nil).Steps(math.MaxInt) }); err != nil {
 		t.Errorf("without a context: %v", err)
 	}
 	if err := within(func() { poll.Must(nil); poll.Must(errStop) }); err != errStop {
