@@ -338,3 +338,25 @@ func TestForbiddenFile(t *testing.T) {
 		}
 	}
 }
+
+// TestForbiddenRecord has no copy of a record that can be read: recover names what cannot be, and says nothing of a loss.
+func TestForbiddenRecord(t *testing.T) {
+	t.Parallel()
+	w := newWorld(3, 1, Striped)
+	must(t, w.protect())
+	was := w.tree(0)
+	w.lose(0, 0)
+	p := w.Process()
+	p.Before = func(c disktest.Call) error {
+		if c.Op == "open" && strings.HasSuffix(c.Path, "/record.0") {
+			return syscall.EACCES
+		}
+		return nil
+	}
+	_, err := w.recoverBy(p, RecoverOptions{})
+	if !IsInputError(err) || !strings.Contains(err.Error(), "/n1: record.0 (permission denied)") || strings.Contains(err.Error(), "any more") {
+		t.Errorf("%v", err)
+	}
+	must(t, w.recover())
+	must(t, diff("it came back", was, w.tree(0)))
+}

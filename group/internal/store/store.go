@@ -201,6 +201,7 @@ type Unknown struct {
 	Generation int64
 	Committed  bool
 	Why        string
+	Failed     bool   `json:",omitempty"` // the disk does not give it
 	Group      string `json:",omitempty"` // by node.json
 	Place      Place  `json:",omitzero"`
 }
@@ -221,6 +222,7 @@ type Held struct {
 	Since      time.Time
 	Complete   bool        `json:",omitempty"` // the parity and all records are there
 	Records    []int       `json:",omitempty"` // which of the record files are there and right
+	Unread     []string    `json:",omitempty"` // record files that the disk does not give, and why
 	Names      []tree.Name `json:",omitempty"` // of the members, where these may not be the directories of the run
 	Replaces   []tree.Name `json:",omitempty"` // of those of the epoch before, where it is pending
 }
@@ -303,7 +305,7 @@ func (n *Node) loadGeneration(s *State, name string, g int64, committed bool, ke
 		return
 	case err != nil:
 		s.bad(n, name+"/"+ManifestFile, err)
-		s.Unknown = append(s.Unknown, Unknown{g, committed, err.Error(), id.Group, id.Place})
+		s.Unknown = append(s.Unknown, Unknown{g, committed, err.Error(), disk.Failed(err), id.Group, id.Place})
 		if disk.Failed(err) {
 			n.Unread[g] = err
 		}
@@ -432,7 +434,11 @@ func (n *Node) complete(l *Loaded, key []byte) Held {
 		is, err := disk.SumText(n.Dir, l.Path(f.Name), f.Stored())
 		info, failed := n.Dir.Lstat(l.Path(f.Name))
 		if err != nil || is != f.Sha256 || failed != nil || info.Size() != f.Stored() { // memory is taken by the length
-			if h.Complete = false; i == 0 && disk.Failed(err) {
+			h.Complete = false
+			if disk.Failed(err) {
+				h.Unread = append(h.Unread, fmt.Sprintf("%s (%s)", f.Name, disk.Reason(err)))
+			}
+			if i == 0 && disk.Failed(err) {
 				n.Unread[m.Generation] = err
 			}
 			continue
