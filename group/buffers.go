@@ -405,7 +405,7 @@ func look(n *store.Node, parity, key []byte, x *store.State) {
 	n.Held, n.Stored = map[int64]*store.Loaded{m.Generation: l}, map[string][]byte{}
 	files, places := parts.files(m, h.Rank)
 	for i, f := range files {
-		if disk.Sum(places[i]) == f.Sha256 {
+		if disk.Sum(places[i]) == f.SHA256 {
 			n.Stored[f.Name], is.Records = places[i], append(is.Records, i)
 		}
 	}

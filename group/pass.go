@@ -92,7 +92,7 @@ func (p *pass) open(o *ProtectOptions) error {
 // readsAll reports whether a run is to read what has not changed: it was asked to, may find rot that it is to protect, or
 // gives a key to what nobody has vouched for.
 func (s *session) readsAll(o *ProtectOptions) bool {
-	return o.Full || o.Force || s.manifest != nil && (s.manifest.Mac == "") != (len(s.Key) == 0)
+	return o.Full || o.Force || s.manifest != nil && (s.manifest.MAC == "") != (len(s.Key) == 0)
 }
 
 // earlier returns what a node had in the generation in force.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/base64"
 	"fmt"
-	"maps"
 	"slices"
 
 	"volley/executor"
@@ -122,8 +121,8 @@ func (s *session) fetchRecords(ctx context.Context) error {
 		}
 	}
 	bytes := int64(0)
-	for _, d := range slices.Collect(maps.Keys(index)) {
-		bytes = max(bytes, store.Aligned(m.Records[d].Bytes))
+	for of := range index {
+		bytes = max(bytes, store.Aligned(m.Records[of].Bytes))
 	}
 	s.members, s.records = map[int]*Member{}, map[int]map[string][]byte{}
 	places := map[content.Symbol][]byte{}
@@ -174,7 +173,7 @@ func (s *session) fetchRecords(ctx context.Context) error {
 			}
 			record := place(n.Index, f.Of, true)[:f.Bytes]
 			text := base64.StdEncoding.AppendEncode(nil, record)
-			if disk.Sum(text) != f.Sha256 {
+			if disk.Sum(text) != f.SHA256 {
 				return fmt.Errorf("the record of %s is not what was protected: a node has changed meanwhile, or sends something else; run again", s.name(f.Of))
 			}
 			if s.records[n.Index] == nil {
@@ -236,7 +235,7 @@ func (s *session) copyRecords(ctx context.Context, m *Manifest, records [][]byte
 				continue
 			}
 			f.Content = base64.StdEncoding.AppendEncode(nil, places[content.Symbol{Node: n.Index, Parity: true, Index: f.Of}][:f.Bytes])
-			if disk.Sum(f.Content) != f.Sha256 {
+			if disk.Sum(f.Content) != f.SHA256 {
 				return nil, &WrongError{What: fmt.Sprintf("the copy of the record of node %d that arrived at %s is wrong: a machine or the network corrupts data; the earlier protection stays in force", f.Of, n.Given)}
 			}
 		}

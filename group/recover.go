@@ -369,27 +369,30 @@ func (s *session) recoverable(conditions []*content.Condition, beyond bool) erro
 		for _, n := range s.gone {
 			names = append(names, s.name(n))
 		}
-		var unread []string
-		for n, x := range s.states {
-			if h := x.Of(s.Current); h != nil {
-				for _, text := range h.Unread {
-					unread = append(unread, fmt.Sprintf("%s: %s", s.name(n), text))
-				}
-			}
-			if h := x.Of(s.Current); h == nil && x.Failing == "" {
-				for _, u := range x.Unknown {
-					if u.Failed {
-						unread = append(unread, fmt.Sprintf("%s: the manifest (%s)", s.name(n), u.Why))
-					}
-				}
-			}
-		}
-		if unread != nil {
+		if unread := s.unreadRecords(); unread != nil {
 			return store.Inputf("no node that can be read has the record of %s, and some cannot be: %s. Make them readable, and recover again", strings.Join(names, ", "), strings.Join(unread, "; "))
 		}
 		return store.Inputf("too much is lost: no node has the record of %s any more", strings.Join(names, ", "))
 	}
 	return nil
+}
+
+// unreadRecords returns which records, and manifests that say where they are, the disks do not give, and why.
+func (s *session) unreadRecords() (list []string) {
+	for n, x := range s.states {
+		if h := x.Of(s.Current); h != nil {
+			for _, text := range h.Unread {
+				list = append(list, fmt.Sprintf("%s: %s", s.name(n), text))
+			}
+			continue
+		}
+		for _, u := range x.Unknown {
+			if u.Failed {
+				list = append(list, fmt.Sprintf("%s: the manifest (%s)", s.name(n), u.Why))
+			}
+		}
+	}
+	return list
 }
 
 // restore brings everything back, but for what is left of the nodes here.

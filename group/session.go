@@ -54,7 +54,7 @@ type session struct {
 	text     []byte                    // of it, as stored
 	members  map[int]*Member           // of the nodes here
 	gone     []int                     // nodes whose records no node has any more
-	records  map[int]map[string][]byte // record files that nodes here lack, by path
+	records  map[int]map[string][]byte // record files that nodes here lack, by name
 	out      map[int]bool              // nodes that are recovered elsewhere; nil: each where it is
 	adopt    bool                      // what was made without a key gets one
 	step     *int64                    // the snapshot that the nodes are; nil: none
@@ -101,9 +101,7 @@ func meeting[T any](ctx context.Context, t transport.Transport, o Options, f fun
 	if err == nil && ctx.Err() != nil {
 		err = context.Cause(ctx)
 	}
-	switch {
-	case err == nil || errors.As(err, new(*transport.AbortError)) || errors.As(err, new(*lostError)):
-	default:
+	if err != nil && !errors.As(err, new(*transport.AbortError)) && !errors.As(err, new(*lostError)) {
 		t.Abort(err)
 	}
 	return result, err

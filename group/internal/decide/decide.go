@@ -209,7 +209,7 @@ func abstention(states []*store.State, g int64) error {
 	return store.Inputf("cannot tell whether generation %d is in force without what cannot be read: %s. Make it readable, as by running as the user who has protected it; where a disk is dead, give an empty directory in its place, and where a manifest is damaged at all nodes that are left, move their %s away", g, strings.Join(list, ", "), tree.MetaName)
 }
 
-// DecideKnown is [decide], by what can be read.
+// DecideKnown is [Decide], by what can be read.
 func DecideKnown(states []*store.State, believe string) (c store.Current, err error) {
 	k := len(states)
 	c.Newest = NewestOf(states, 0)

@@ -51,7 +51,7 @@ type Manifest struct {
 
 	Records []Record `json:"members"` // by node
 
-	Mac string `json:"-"` // HMAC of it, as stored; "": it was made without a key
+	MAC string `json:"-"` // HMAC of it, as stored; "": it was made without a key
 }
 
 // A Predecessor is the epoch of a group that another one makes void: the group has been resized.
@@ -151,8 +151,8 @@ func (m *Manifest) Encode(key []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if m.Mac = MacOf(key, OfManifest, text); m.Mac != "" {
-		return SealKeyed(text, m.Mac), nil
+	if m.MAC = MacOf(key, OfManifest, text); m.MAC != "" {
+		return SealKeyed(text, m.MAC), nil
 	}
 	return disk.Seal(text), nil
 }
@@ -176,7 +176,7 @@ func DecodeManifest(data []byte) (*Manifest, error) {
 	case head.Version != Version:
 		return nil, &VersionError{head.Version}
 	}
-	m := &Manifest{Mac: mac}
+	m := &Manifest{MAC: mac}
 	if err := json.Unmarshal(text, m); err != nil {
 		return nil, err
 	}

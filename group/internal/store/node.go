@@ -96,7 +96,7 @@ func (n *Node) tryOpen(d disk.Disk, v Access, holder disk.Holder) (err error) {
 		}
 	}
 	if refused() {
-		return nil // who only reads goes without: see [session.steadied]
+		return nil // who only reads goes without, and compares before and after
 	}
 	if err == nil && v.Writes && n.ReadOnly == "" {
 		n.makePrivate()
@@ -115,8 +115,7 @@ func (n *Node) mount(d disk.Disk, v Access) error {
 			at, err = d.Open(n.Meta)
 		}
 	}
-	switch {
-	case err != nil && !errors.Is(err, fs.ErrNotExist):
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	n.Dir = disk.Mounted(n.Dir, tree.MetaName, at)

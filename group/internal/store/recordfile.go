@@ -13,10 +13,11 @@ type RecordFile struct {
 	Name    string // in the directory of the generation
 	Of      int    // the node whose record it is
 	Bytes   int64
-	Sha256  string // of the file
+	SHA256  string // of the file
 	Content []byte // of the file, once it is made
 }
 
+// Stored returns the bytes of the file.
 func (f *RecordFile) Stored() int64 { return int64(base64.StdEncoding.EncodedLen(int(f.Bytes))) }
 
 // Copies returns, by node, whose records it has copies of. Those of a record are at the nodes that come after its own,
@@ -59,12 +60,13 @@ func (m *Manifest) RecordFiles() [][]*RecordFile {
 	return files
 }
 
+// RecordFilesAt returns those of one node.
 func (m *Manifest) RecordFilesAt(n int) []*RecordFile { return m.recordFilesOf(n, m.Copies()[n]) }
 
 func (m *Manifest) recordFilesOf(n int, copies []int) []*RecordFile {
-	list := []*RecordFile{{Name: RecordFileName, Of: n, Bytes: m.Records[n].Bytes, Sha256: m.Records[n].SHA256}}
+	list := []*RecordFile{{Name: RecordFileName, Of: n, Bytes: m.Records[n].Bytes, SHA256: m.Records[n].SHA256}}
 	for _, of := range copies {
-		list = append(list, &RecordFile{Name: fmt.Sprint(RecordFileName, ".", of), Of: of, Bytes: m.Records[of].Bytes, Sha256: m.Records[of].SHA256})
+		list = append(list, &RecordFile{Name: fmt.Sprint(RecordFileName, ".", of), Of: of, Bytes: m.Records[of].Bytes, SHA256: m.Records[of].SHA256})
 	}
 	return list
 }
@@ -82,7 +84,7 @@ func (n *Node) Read(l *Loaded, f *RecordFile) (text, record []byte, err error) {
 
 // decode returns the record in the text of its file.
 func (f *RecordFile) decode(text []byte) ([]byte, error) {
-	if disk.Sum(text) != f.Sha256 {
+	if disk.Sum(text) != f.SHA256 {
 		return nil, fmt.Errorf("%s: is not what was protected", f.Name)
 	}
 	record, err := base64.StdEncoding.AppendDecode(nil, text)

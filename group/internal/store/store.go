@@ -51,6 +51,8 @@ const (
 // MetaPath returns the path of what has a name in .volley.
 func MetaPath(names ...string) string { return path.Join(tree.MetaName, path.Join(names...)) }
 
+// GenerationDir returns the name of a generation's directory in .volley, and PendingDir the one that it has until all
+// nodes have it.
 func GenerationDir(g int64) string { return fmt.Sprint(GenerationName, g) }
 func PendingDir(g int64) string    { return fmt.Sprint(PendingName, g) }
 
@@ -63,6 +65,7 @@ type Loaded struct {
 	Text     []byte // of the manifest, as stored
 }
 
+// Path returns the path of what has a name in the directory of the generation.
 func (l *Loaded) Path(name string) string { return MetaPath(l.dir, name) }
 
 // Generation returns the directory of a generation in force, of which nothing else may be there.
@@ -168,6 +171,7 @@ func (m *Manifest) whose(d disk.Dir, dir string) int {
 	return n
 }
 
+// Path returns what the caller calls a path below the node.
 func (n *Node) Path(p tree.Name) string { return tree.JoinPath(n.Given, p) }
 
 // A State is what is found of a node before anything else is looked at.
@@ -234,6 +238,7 @@ type Current struct {
 	Newest     int64  // generation that a new one comes after
 }
 
+// Holds reports whether a node has the manifest of a generation.
 func (s *State) Holds(h Held) bool {
 	return slices.ContainsFunc(s.Held, func(o Held) bool { return o.Generation == h.Generation && o.Root == h.Root })
 }
@@ -253,6 +258,7 @@ func (s *State) Of(c Current) *Held {
 	return nil
 }
 
+// Interrupted reports whether a recovery of the node has not ended.
 func (s *State) Interrupted() bool { return slices.Contains(s.Left, StageName) }
 
 // Load looks at a node. The key, if there is one, tells manifests that were made with it. Nodes is how many directories
@@ -417,7 +423,7 @@ func (l *Loaded) Held(key []byte) Held {
 	m := l.Manifest
 	return Held{
 		Generation: m.Generation, Group: m.Group, Epoch: m.Epoch, Node: l.Node, Nodes: m.Nodes, Tolerate: m.Tolerate,
-		Root: disk.Sum(l.Text), Bytes: int64(len(l.Text)), Keyed: m.Mac != "", Vouched: MadeWith(key, l.Text),
+		Root: disk.Sum(l.Text), Bytes: int64(len(l.Text)), Keyed: m.MAC != "", Vouched: MadeWith(key, l.Text),
 	}
 }
 
@@ -433,7 +439,7 @@ func (n *Node) complete(l *Loaded, key []byte) Held {
 	for i, f := range m.RecordFilesAt(l.Node) {
 		is, err := disk.SumText(n.Dir, l.Path(f.Name), f.Stored())
 		info, failed := n.Dir.Lstat(l.Path(f.Name))
-		if err != nil || is != f.Sha256 || failed != nil || info.Size() != f.Stored() { // memory is taken by the length
+		if err != nil || is != f.SHA256 || failed != nil || info.Size() != f.Stored() { // memory is taken by the length
 			h.Complete = false
 			if disk.Failed(err) {
 				h.Unread = append(h.Unread, fmt.Sprintf("%s (%s)", f.Name, disk.Reason(err)))
@@ -471,6 +477,7 @@ func empty(own []fs.DirEntry) bool {
 	return !slices.ContainsFunc(own, func(e fs.DirEntry) bool { return e.Name() != LockFile && !Leftover(e.Name()) })
 }
 
+// NameOf takes the name of a generation's directory apart; kind is GenerationName or PendingName.
 func NameOf(name string) (kind string, g int64, ok bool) {
 	parts := generationNames.FindStringSubmatch(name)
 	if parts == nil {
@@ -656,6 +663,7 @@ func (n *Node) Complement(dir string, m *Manifest, manifest []byte) (written boo
 	return written, cmp.Or(n.Sync(), n.Dir.SyncDir("."))
 }
 
+// OpenParity opens the parity of a generation that the node has.
 func (n *Node) OpenParity(g int64) (disk.File, error) {
 	if n.Dir == nil {
 		return nil, fs.ErrNotExist
