@@ -454,7 +454,7 @@ func RecoverBuffers(ctx context.Context, t transport.Transport, buffers [][]byte
 		if err := s.hold(ctx, parity, lost); err != nil {
 			return nil, err
 		}
-		r := &BuffersReport{Traffic: s.traffic()}
+		r := &BuffersReport{Traffic: newTraffic(len(s.nodes))}
 		if err := s.recoverBuffers(ctx, buffers, parity, r); err != nil {
 			return nil, err
 		}

@@ -37,8 +37,8 @@ type code struct {
 	of      int64           // bytes of a chunk, for which Full has made
 }
 
-// making returns what makes all parity, for chunks of so many bytes. The options are the same each time.
-func (c *code) making(ctx context.Context, o *Options, bytes int64) (_ *repair, err error) {
+// making returns what makes all parity, for chunks of so many bytes. The setting is the same each time.
+func (c *code) making(ctx context.Context, set *setting, bytes int64) (_ *repair, err error) {
 	if c.made != nil && (c.layout == Striped || c.of == bytes) {
 		return c.made, nil
 	}
@@ -55,8 +55,8 @@ func (c *code) making(ctx context.Context, o *Options, bytes int64) (_ *repair, 
 		return r, err
 	}
 	if c.encoder == nil {
-		if c.encoder, err = volley.NewEncoder(c.matrix, volley.WithMemory(o.Memory), volley.WithTimeout(o.Timeout),
-			volley.WithNetwork(o.Network), volley.WithGamma(o.Gamma)); err != nil {
+		if c.encoder, err = volley.NewEncoder(c.matrix, volley.WithMemory(set.Memory), volley.WithTimeout(set.Timeout),
+			volley.WithNetwork(set.Network), volley.WithGamma(set.Gamma)); err != nil {
 			return nil, err
 		}
 	}
@@ -64,7 +64,7 @@ func (c *code) making(ctx context.Context, o *Options, bytes int64) (_ *repair, 
 	for n := range c.k {
 		r.inputs, r.outputs = append(r.inputs, []content.Symbol{{Node: n, Parity: false, Index: 0}}), append(r.outputs, []content.Symbol{{Node: n, Parity: true, Index: 0}})
 	}
-	if r.plan, err = c.encoder.PlanContext(ctx, o.over, max(1, bytes/int64(c.field.SymbolBytes()))); err == nil {
+	if r.plan, err = c.encoder.PlanContext(ctx, set.T, max(1, bytes/int64(c.field.SymbolBytes()))); err == nil {
 		c.made, c.of = r, bytes
 	}
 	return r, err
@@ -132,14 +132,14 @@ type repair struct {
 
 // compile returns the plan of a repair of symbols of so many bytes, those of the first call: one
 // message of a node after the other or, where that waits for the latency most of the time, all at once.
-func (r *repair) compile(o *Options, bytes int64) (plan.Plan, error) {
+func (r *repair) compile(set *setting, bytes int64) (plan.Plan, error) {
 	if r.plan != nil {
 		return r.plan, nil
 	}
 	p := r.problem
 	p.Pieces = int(max(1, min(int64(p.Pieces), bytes/leastPiece)))
 	for {
-		uncarried, err := r.relay(p, o, bytes)
+		uncarried, err := r.relay(p, set, bytes)
 		switch {
 		case err != nil:
 			return nil, err
@@ -153,22 +153,22 @@ func (r *repair) compile(o *Options, bytes int64) (plan.Plan, error) {
 }
 
 // relay sets the plan to the one of least time that is carried; or says why none is.
-func (r *repair) relay(p algo.RelayProblem, o *Options, bytes int64) (uncarried, err error) {
-	m := o.model(p.Field, bytes)
+func (r *repair) relay(p algo.RelayProblem, set *setting, bytes int64) (uncarried, err error) {
+	m := set.model(p.Field, bytes)
 	least := time.Duration(math.MaxInt64)
 	for _, p.Ports = range []int{1, max(1, len(p.Inputs)-1)} {
 		q, err := algo.Relay(p)
 		if err != nil {
 			return nil, err
 		}
-		if uncarried = transport.LimitsOf(o.over).Carry(q.Info().Rounds(), q.Info().Ports); uncarried != nil {
+		if uncarried = transport.LimitsOf(set.T).Carry(q.Info().Rounds(), q.Info().Ports); uncarried != nil {
 			continue
 		}
 		cost := sim.Count(q)
 		if t := m.Time(cost); t < least {
 			r.plan, least = q, t
 		}
-		if 2*time.Duration(cost.C1)*o.Network.Latency < least || len(p.Inputs) > mostAtOnce {
+		if 2*time.Duration(cost.C1)*set.Network.Latency < least || len(p.Inputs) > mostAtOnce {
 			break
 		}
 	}

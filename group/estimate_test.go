@@ -11,7 +11,7 @@ import (
 // node gets no less than it had, and what is estimated of a protection is what protect says of its layouts.
 func TestEstimate(t *testing.T) {
 	t.Parallel()
-	network := volley.DefaultNetwork()
+	set := &setting{Memory: volley.DefaultMemory, Network: volley.DefaultNetwork()}
 	const bytes = 64 << 20
 	for _, c := range []struct {
 		k, r   int
@@ -19,7 +19,7 @@ func TestEstimate(t *testing.T) {
 		lost   []int
 		back   bool
 	}{{8, 2, Striped, []int{1, 4}, true}, {8, 2, Striped, []int{1, 4, 5}, false}, {6, 2, Full, []int{0}, true}, {6, 2, Full, []int{0, 1, 2, 3}, false}, {8, 2, Striped, nil, false}} {
-		protect, recovery, err := Estimate(c.k, c.r, c.layout, bytes, network, c.lost)
+		protect, recovery, err := estimate(c.k, c.r, c.layout, bytes, set, c.lost)
 		if err != nil || protect.Seconds <= 0 || !protect.Possible {
 			t.Fatalf("%v: %+v, %v", c, protect, err)
 		}
@@ -29,14 +29,11 @@ func TestEstimate(t *testing.T) {
 		if c.back && recovery.SentBytes < bytes { // a lost node gets its data over its own link
 			t.Errorf("%v: %d bytes at the busiest node, and a lost node had %d of data", c, recovery.SentBytes, bytes)
 		}
-		o := &ProtectOptions{Options: Options{Network: network}, Tolerate: c.r, Layout: c.layout}
-		o.Options.defaults()
-		list, err := candidates(c.k, o, Cauchy)
+		list, err := candidates(c.k, c.r, c.layout, Cauchy)
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := &session{Options: o.Options}
-		if err := s.cost(t.Context(), list, bytes); err != nil {
+		if err := setCosts(t.Context(), set, list, bytes); err != nil {
 			t.Fatal(err)
 		}
 		for _, x := range list {
@@ -45,7 +42,7 @@ func TestEstimate(t *testing.T) {
 			}
 		}
 	}
-	if _, _, err := Estimate(8, 5, Full, bytes, network, nil); err == nil {
+	if _, _, err := estimate(8, 5, Full, bytes, set, nil); err == nil {
 		t.Error("layout full of 8 nodes that may lose 5")
 	}
 }

@@ -11,7 +11,6 @@ import (
 	"volley/group/internal/store"
 	"volley/internal/disk"
 	"volley/sim"
-	"volley/transport"
 )
 
 // Options holds what all verbs take. All ranks give the same values, but for Timeout.
@@ -56,7 +55,6 @@ type Options struct {
 
 	passed map[int64]*lostError // snapshots that turned out to be lost; nil: there is no other to take
 	disk   disk.Disk            // nil: disk.OS
-	over   transport.Transport  // that plans are carried by; nil: any
 	inTurn bool                 // a rank calls the disk for one node after the other, and reads nothing ahead
 }
 
@@ -107,4 +105,13 @@ func (e *TooManyError) Error() string {
 		return text + ". Their data can be recovered nevertheless"
 	}
 	return text
+}
+
+// Estimate returns what the model of a network says of a group whose nodes have so many bytes of data each: of making
+// parity, and of bringing back the nodes that are lost, both without reading and writing files. Possible of recovery is
+// false where nothing is lost, or too much. The error says why there can be no such layout.
+func Estimate(nodes, tolerate int, layout string, bytes int64, network sim.Network, lost []int) (protect, recovery Cost, err error) {
+	o := &Options{Network: network}
+	o.defaults()
+	return estimate(nodes, tolerate, layout, bytes, &setting{Memory: o.Memory, Network: o.Network}, lost)
 }

@@ -3,6 +3,8 @@ package group
 import (
 	"errors"
 	"testing"
+	"volley"
+	"volley/group/internal/store"
 
 	"volley/group/internal/content"
 	"volley/transport"
@@ -37,11 +39,10 @@ func TestLimits(t *testing.T) {
 		{Full, transport.Limits{block(2, 1)}, false, false},
 		{Striped, transport.Limits{block(2, 1)}, false, false},
 	} {
-		o := &Options{over: narrow{local.New(20)[0], x.blocks}}
-		o.defaults()
+		set := &setting{Memory: volley.DefaultMemory, Network: volley.DefaultNetwork(), T: narrow{local.New(20)[0], x.blocks}}
 		carries := func(r *repair) int {
-			p, err := r.compile(o, 1<<30)
-			if x.fits != (err == nil) || err != nil && (!errors.As(err, new(*transport.LimitsError)) || !IsInputError(err)) {
+			p, err := r.compile(set, 1<<30)
+			if x.fits != (err == nil) || err != nil && (!errors.As(err, new(*transport.LimitsError)) || !errors.As(err, new(*store.InputError))) {
 				t.Errorf("%s, %v: %v", x.layout, x.blocks, err)
 			}
 			if err != nil {
@@ -54,7 +55,7 @@ func TestLimits(t *testing.T) {
 		}
 		c, err := newCode(20, 2, x.layout, Cauchy)
 		must(t, err)
-		if making, err := c.making(t.Context(), o, 1<<30); err == nil {
+		if making, err := c.making(t.Context(), set, 1<<30); err == nil {
 			carries(making)
 		} else if x.fits || !errors.As(err, new(*transport.LimitsError)) {
 			t.Errorf("%s, %v: %v", x.layout, x.blocks, err)

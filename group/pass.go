@@ -54,7 +54,7 @@ func (s *session) newPass(m *Manifest, works []*work) (*pass, error) {
 		n.sums = content.NewSums(m, n.data.Extents)
 		n.member.Parity = make([]byte, m.Rows()*m.ParityChunks*store.DigestBytes[m.Digest])
 	}
-	return &pass{s: s, m: m, code: c, works: works, follows: m.Keeps(s.manifest), check: s.newCheck(c, m.ChunkBytes), read: make([]int64, len(works)), traffic: s.traffic()}, nil
+	return &pass{s: s, m: m, code: c, works: works, follows: m.Keeps(s.manifest), check: newCheck(c, s.seed, s.nodes[0].Index, len(s.nodes), m.ChunkBytes), read: make([]int64, len(works)), traffic: newTraffic(len(s.nodes))}, nil
 }
 
 // open opens the files that parity is written to and, where it can be kept, read from. They are to be closed after an
@@ -294,11 +294,11 @@ func (p *pass) window(ctx context.Context, windows []*window) error {
 		}
 	}
 	if p.coded = append(p.coded, b.Rows...); len(b.Rows) > 0 {
-		r, err := p.code.making(ctx, &s.Options, b.Bytes())
+		r, err := p.code.making(ctx, s.setting(), b.Bytes())
 		if err != nil {
 			return err
 		}
-		t, err := s.repair(ctx, r, b, func(x content.Symbol) executor.Input {
+		t, err := r.run(ctx, s.setting(), b, func(x content.Symbol) executor.Input {
 			w := windows[x.Node-here]
 			return w.input(w.data, x.Index, b)
 		}, func(x content.Symbol) executor.Output { return windows[x.Node-here].output(x.Index, b) })

@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 	"testing"
+	"volley"
 
 	"volley/group/internal/content"
 	"volley/plan"
@@ -49,11 +50,10 @@ func TestPayload(t *testing.T) {
 		for r := 1; r <= 4 && r < k; r++ {
 			c, err := newCode(k, r, Striped, Cauchy)
 			must(t, err)
-			o := &Options{}
-			o.defaults()
-			making, err := c.making(t.Context(), o, 16<<20)
+			set := &setting{Memory: volley.DefaultMemory, Network: volley.DefaultNetwork()}
+			making, err := c.making(t.Context(), set, 16<<20)
 			must(t, err)
-			p, err := making.compile(o, 16<<20)
+			p, err := making.compile(set, 16<<20)
 			must(t, err)
 			sent, received := busiest(t, p)
 			if theirs := float64(r * (k - r)); max(sent, received) > 1.03*theirs {
@@ -71,7 +71,7 @@ func TestPayload(t *testing.T) {
 				}
 				relay, lost, err := c.repairing(bad, bad)
 				must(t, err)
-				p, err := relay.compile(o, 16<<20)
+				p, err := relay.compile(set, 16<<20)
 				must(t, err)
 				sent, received := busiest(t, p)
 				theirs := float64(k)

@@ -157,7 +157,7 @@ func protect(ctx context.Context, s *session, o ProtectOptions) (*ProtectReport,
 		}
 	}
 	m.Matrix, m.Digest = cmp.Or(m.Matrix, Cauchy), cmp.Or(m.Digest, SHA256)
-	layouts, err := candidates(s.k, &o, m.Matrix)
+	layouts, err := candidates(s.k, o.Tolerate, o.Layout, m.Matrix)
 	switch wrong := m.Exclude.Validate(); {
 	case err != nil:
 	case o.Retain < 0:
@@ -342,14 +342,14 @@ func (s *session) settle(ctx context.Context, m *Manifest, works []*work, found 
 		r.Files += x.Files
 		r.DataBytes += x.Bytes
 	}
-	if err := s.cost(ctx, layouts, most); err != nil {
+	if err := setCosts(ctx, s.setting(), layouts, most); err != nil {
 		return err
 	}
 	stay := earlier
 	if earlier != nil && (2*anew > most || earlier.Nodes != m.Nodes) {
 		stay = nil // most is coded anew anyhow
 	}
-	chosen := chooseLayout(o, m.Matrix, layouts, stay)
+	chosen := chooseLayout(layouts, o.Layout, m.Matrix, o.Tolerate, stay)
 	c := chosen.code
 	m.Layout = chosen.Layout
 	m.Field, m.DataChunks, m.ParityChunks = c.field.Name(), c.data, c.parity
@@ -486,7 +486,7 @@ func (p *pass) make(ctx context.Context, record func(*work) ([]byte, error)) (te
 		p.traffic.MostSent = max(p.traffic.MostSent, x.Sent)
 		folds = append(folds, x.Fold)
 	}
-	if err := p.check.verify(s, folds); err != nil {
+	if err := p.check.verify(folds, s.name); err != nil {
 		return nil, nil, err
 	}
 	if files, err = s.copyRecords(ctx, m, records); err != nil {

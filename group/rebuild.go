@@ -97,7 +97,7 @@ func (s *session) rebuild(ctx context.Context, revert bool, targets map[int]*res
 			if len(b.Rows) == 0 {
 				continue
 			}
-			t, err := s.repair(ctx, r.repair, b, func(x content.Symbol) executor.Input {
+			t, err := r.run(ctx, s.setting(), b, func(x content.Symbol) executor.Input {
 				w := windows[x.Node-here]
 				if x.Parity {
 					return w.input(w.parity, x.Index, b)

@@ -20,7 +20,7 @@ func (s *session) bring(ctx context.Context, r *repair, bytes int64, places map[
 		return nil
 	}
 	oneBlock := content.Blocks{M: &Manifest{ChunkBytes: bytes, BlockBytes: bytes}, Rows: []int{0}}
-	_, err := s.repair(ctx, r, oneBlock, func(x content.Symbol) executor.Input { return executor.Input{Memory: places[x]} },
+	_, err := r.run(ctx, s.setting(), oneBlock, func(x content.Symbol) executor.Input { return executor.Input{Memory: places[x]} },
 		func(x content.Symbol) executor.Output { return executor.Output{Memory: places[x]} })
 	return err
 }

@@ -193,7 +193,7 @@ func recoverGroup(ctx context.Context, s *session, o RecoverOptions) (_ *Recover
 			}
 		}
 	}
-	r := &RecoverReport{Step: s.step, Generation: s.Generation, Traffic: s.traffic()}
+	r := &RecoverReport{Step: s.step, Generation: s.Generation, Traffic: newTraffic(len(s.nodes))}
 	targets := map[int]*restore.Target{} // of nodes here that can be read
 	defer restore.Discard(targets)
 	found, err := s.survey(ctx, &o, s.rebuildable() && !o.DryRun && o.To == "", targets, &r.Traffic)
@@ -665,7 +665,7 @@ func (s *session) runOn(ctx context.Context, list []blockRepair, from func(conte
 		}
 	}
 	for _, r := range list {
-		t, err := s.repair(ctx, r.repair, r.blocks, func(x content.Symbol) executor.Input {
+		t, err := r.run(ctx, s.setting(), r.blocks, func(x content.Symbol) executor.Input {
 			chunks := m.DataChunks
 			if x.Parity {
 				chunks = m.ParityChunks

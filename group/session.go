@@ -89,7 +89,6 @@ func run[T any](ctx context.Context, t transport.Transport, dirs []string, o Opt
 
 // meeting calls f with a session, and tells the other ranks of an error.
 func meeting[T any](ctx context.Context, t transport.Transport, o Options, f func(*session) (T, error)) (result T, err error) {
-	o.over = t
 	s := &session{Options: o, t: t}
 	defer func() {
 		for _, n := range s.nodes {
@@ -403,6 +402,11 @@ func (s *session) each(ctx context.Context, f func(ctx context.Context, i int, n
 	return s.steady(ctx, func(ctx context.Context) error {
 		return s.here(func(i int, n *store.Node) error { return f(ctx, i, n) })
 	})
+}
+
+// setting is what plans of this run are chosen and run for.
+func (s *session) setting() *setting {
+	return &setting{Memory: s.Memory, Timeout: s.Timeout, Network: s.Network, Gamma: s.Gamma, T: s.t}
 }
 
 // steady does what takes long at one rank, while the others wait.

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"volley"
 )
 
 var rewrite = flag.Bool("rewrite", false, "write the table in docs/protect.md anew")
@@ -14,7 +16,7 @@ var rewrite = flag.Bool("rewrite", false, "write the table in docs/protect.md an
 // TestTable compares the table of docs/protect.md with the plans.
 func TestTable(t *testing.T) {
 	t.Parallel()
-	const path = "../docs/protect.md"
+	const path = "../../../docs/protect.md"
 	const begin, end = "<!-- table -->\n", "<!-- end -->"
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -30,7 +32,7 @@ func TestTable(t *testing.T) {
 		return
 	}
 	if !*rewrite {
-		t.Fatalf("%s has\n%s\nand the plans make\n%s\ngo test ./group -run TestTable -rewrite", path, old, table)
+		t.Fatalf("%s has\n%s\nand the plans make\n%s\ngo test ./group/internal/erasure -run TestTable -rewrite", path, old, table)
 	}
 	if err := os.WriteFile(path, []byte(before+begin+table+end+after), 0o666); err != nil {
 		t.Fatal(err)
@@ -45,11 +47,10 @@ func costTable(t *testing.T) string {
 	b.WriteString("|---|---|---|---|---|---|---|---|---|---|---|---|\n")
 	for _, k := range []int{8, 16, 64} {
 		for _, r := range slices.Compact([]int{1, 2, 4, k / 2}) {
-			s := &session{k: k}
-			s.Options.defaults()
-			costs, err := candidates(k, &ProtectOptions{Tolerate: r}, Cauchy)
+			set := &setting{Memory: volley.DefaultMemory, Network: volley.DefaultNetwork()}
+			costs, err := candidates(k, r, "", Cauchy)
 			if err == nil {
-				err = s.cost(t.Context(), costs, data)
+				err = setCosts(t.Context(), set, costs, data)
 			}
 			if err != nil {
 				t.Fatal(err)

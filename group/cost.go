@@ -27,22 +27,22 @@ type candidate struct {
 	code *code // nil: it does not do
 }
 
-// candidates returns all layouts, or an error where none will do, or the one asked for will not.
-func candidates(k int, o *ProtectOptions, name string) ([]*candidate, error) {
-	if o.Layout != "" && o.Layout != Full && o.Layout != Striped {
-		return nil, store.Inputf("layout %q: want full or striped", o.Layout)
+// candidates returns all layouts for K and R, or an error where none will do, or the one asked for will not.
+func candidates(k, r int, asked, name string) ([]*candidate, error) {
+	if asked != "" && asked != Full && asked != Striped {
+		return nil, store.Inputf("layout %q: want full or striped", asked)
 	}
 	var list []*candidate
 	var why error // the last one says what is wrong with the numbers, unless it is the matrix
 	possible := false
 	for _, layout := range []string{Full, Striped} {
-		c, err := newCode(k, o.Tolerate, layout, name)
+		c, err := newCode(k, r, layout, name)
 		x := &candidate{Cost: Cost{Layout: layout, Possible: err == nil}, code: c}
 		if err != nil {
 			x.Why = err.Error()
 		}
 		list = append(list, x)
-		if o.Layout != "" && o.Layout != layout {
+		if asked != "" && asked != layout {
 			continue
 		}
 		if possible = possible || err == nil; why == nil || name != FTI {
@@ -55,20 +55,20 @@ func candidates(k int, o *ProtectOptions, name string) ([]*candidate, error) {
 	return list, nil
 }
 
-// cost sets what candidates take for that much data at the node that has most.
-func (s *session) cost(ctx context.Context, list []*candidate, most int64) error {
+// setCosts sets what candidates take for that much data at the node that has most.
+func setCosts(ctx context.Context, set *setting, list []*candidate, most int64) error {
 	for _, x := range list {
 		if x.code == nil {
 			continue
 		}
 		m := Manifest{DataChunks: x.code.data, ParityChunks: x.code.parity}
 		m.Geometry(most, nil)
-		r, err := x.code.making(ctx, &s.Options, m.ChunkBytes)
+		r, err := x.code.making(ctx, set, m.ChunkBytes)
 		if err != nil {
 			return err
 		}
 		x.StoredBytes = int64(x.code.parity) * m.ChunkBytes
-		if err := x.of(r, x.code, &s.Options, m.ChunkBytes); err != nil {
+		if err := x.of(r, x.code, set, m.ChunkBytes); err != nil {
 			return err
 		}
 	}
@@ -76,34 +76,30 @@ func (s *session) cost(ctx context.Context, list []*candidate, most int64) error
 }
 
 // of sets what a repair takes, of chunks of so many bytes.
-func (x *Cost) of(r *repair, c *code, o *Options, bytes int64) error {
-	p, err := r.compile(o, bytes)
+func (x *Cost) of(r *repair, c *code, set *setting, bytes int64) error {
+	p, err := r.compile(set, bytes)
 	if err != nil {
 		return err
 	}
 	cost := sim.Count(p)
 	x.Plan, x.Rounds, x.Messages = p.Info().Algorithm, cost.C1, cost.Messages()
 	x.SentBytes = int64(cost.NodePackets() * float64(bytes))
-	x.Seconds = o.model(c.field, bytes).Time(cost).Seconds()
+	x.Seconds = set.model(c.field, bytes).Time(cost).Seconds()
 	return nil
 }
 
-// Estimate returns what the model of a network says of a group whose nodes have so many bytes of data each: of making
-// parity, and of bringing back the nodes that are lost, both without reading and writing files. Possible of recovery is
-// false where nothing is lost, or too much. The error says why there can be no such layout.
-func Estimate(nodes, tolerate int, layout string, bytes int64, network sim.Network, lost []int) (protect, recovery Cost, err error) {
+// estimate returns what making parity takes of nodes that have so many bytes of data each, and bringing back lost nodes.
+func estimate(nodes, tolerate int, layout string, bytes int64, set *setting, lost []int) (protect, recovery Cost, err error) {
 	c, err := newCode(nodes, tolerate, layout, Cauchy)
 	if err != nil {
 		return protect, recovery, err
 	}
 	m := Manifest{DataChunks: c.data, ParityChunks: c.parity}
 	m.Geometry(bytes, nil)
-	o := &Options{Network: network}
-	o.defaults()
 	protect = Cost{Layout: layout, Possible: true, StoredBytes: int64(c.parity) * m.ChunkBytes}
-	r, err := c.making(context.Background(), o, m.ChunkBytes)
+	r, err := c.making(context.Background(), set, m.ChunkBytes)
 	if err == nil {
-		err = protect.of(r, c, o, m.ChunkBytes)
+		err = protect.of(r, c, set, m.ChunkBytes)
 	}
 	if err != nil || len(lost) == 0 {
 		return protect, recovery, err
@@ -121,17 +117,16 @@ func Estimate(nodes, tolerate int, layout string, bytes int64, network sim.Netwo
 		return protect, recovery, err
 	}
 	recovery = Cost{Layout: layout, Possible: true}
-	return protect, recovery, recovery.of(r, c, o, m.ChunkBytes)
+	return protect, recovery, recovery.of(r, c, set, m.ChunkBytes)
 }
 
 // chooseLayout returns the candidate asked for, else that of before, else striped, unless full is much faster.
-func chooseLayout(o *ProtectOptions, matrix string, list []*candidate, earlier *Manifest) *candidate {
-	asked := o.Layout
+func chooseLayout(list []*candidate, asked, matrix string, tolerate int, earlier *Manifest) *candidate {
 	switch {
 	case asked != "":
 	case matrix == FTI:
 		asked = Full
-	case earlier != nil && earlier.Tolerate == o.Tolerate:
+	case earlier != nil && earlier.Tolerate == tolerate:
 		asked = earlier.Layout
 	}
 	var best *candidate

@@ -1,0 +1,99 @@
+package group
+
+import (
+	"crypto/subtle"
+	"fmt"
+	mathrand "math/rand/v2"
+	"slices"
+
+	"volley/field"
+	"volley/group/internal/content"
+	"volley/verify"
+)
+
+// A check compares random combinations of all chunks, which obey the code as the chunks do.
+type check struct {
+	code         *code
+	seed         verify.Seed
+	first        int                    // node here
+	block        int64                  // bytes
+	data, parity []*verify.Fingerprints // of the chunks of each node here
+}
+
+// chunk returns which of the chunks of its node a symbol is, the data first.
+func (c *code) chunk(s content.Symbol) int {
+	if s.Parity {
+		return c.data + s.Index
+	}
+	return s.Index
+}
+
+// newCheck returns a check of chunks of so many bytes, of so many nodes at this rank from the first one on.
+func newCheck(c *code, seed verify.Seed, first, nodes int, n int64) *check {
+	symbol := int64(c.field.SymbolBytes())
+	block := max(1, verify.BlockSymbols(n/symbol, 1)/int(symbol)) // 64 KiB have whole batches
+	x := &check{code: c, seed: seed, first: first, block: int64(block) * symbol}
+	for range nodes {
+		x.data = append(x.data, verify.NewFingerprints(c.field, seed, block, c.data))
+		x.parity = append(x.parity, verify.NewFingerprints(c.field, seed, block, c.parity))
+	}
+	return x
+}
+
+// folds returns for each node here a random combination of its fingerprints, as long as one: those of all nodes
+// add up to zero where all codewords obey the code. If one does not, they do with a probability of 2^-32 at most, as
+// each symbol of a fingerprint has random numbers of its own.
+func (x *check) folds() [][]byte {
+	f, seed := x.code.field, x.seed
+	seed[0] ^= 1 // other numbers than those of the fingerprints
+	rng, draw := mathrand.NewChaCha8(seed), field.NewSampler(f)
+	var folds [][]byte
+	var prints [][][]byte
+	for i := range x.data {
+		prints = append(prints, append(x.data[i].Bytes(), x.parity[i].Bytes()...))
+		folds = append(folds, make([]byte, len(prints[i][0])))
+	}
+	part := f.SymbolBytes()
+	for at := 0; at < len(folds[0]); at += part {
+		coefficients, sources := make([][]field.Element, len(folds)), make([][][]byte, len(folds))
+		add := func(s content.Symbol, c func() field.Element) {
+			if i := s.Node - x.first; i >= 0 && i < len(folds) {
+				coefficients[i], sources[i] = append(coefficients[i], c()), append(sources[i], prints[i][x.code.chunk(s)][at:][:part])
+			}
+		}
+		for _, w := range x.code.words {
+			random := make([]field.Element, len(w.parity))
+			for j, s := range w.parity {
+				random[j] = draw.Draw(rng.Uint64)
+				add(s, func() field.Element { return random[j] })
+			}
+			for i, s := range w.data {
+				add(s, func() (sum field.Element) {
+					for j, r := range random {
+						sum = f.Add(sum, f.Mul(r, x.code.matrix.At(i, j)))
+					}
+					return sum
+				})
+			}
+		}
+		for i := range folds {
+			f.Combine(folds[i][at:][:part], coefficients[i], sources[i])
+		}
+	}
+	return folds
+}
+
+// verify returns a [*WrongError] unless all codewords obey the code, by the folds of all nodes.
+func (x *check) verify(folds [][]byte, name func(node int) string) error {
+	sum := make([]byte, len(folds[x.first]))
+	for n, fold := range folds {
+		if len(fold) != len(sum) {
+			return fmt.Errorf("%s has a fold of %d bytes: want %d", name(n), len(fold), len(sum))
+		}
+		subtle.XORBytes(sum, sum, fold)
+	}
+	if slices.ContainsFunc(sum, func(b byte) bool { return b != 0 }) {
+		return &WrongError{What: "the parity that was made does not fit the data: a machine computes or sends what is wrong, and the earlier protection stays in force; run again, and test the memory of the machines if that fails too"}
+	}
+	return nil
+}

@@ -1,0 +1,115 @@
+package group
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"time"
+
+	"volley/executor"
+	"volley/field"
+	"volley/group/internal/content"
+	"volley/group/internal/store"
+	"volley/internal/disk"
+	"volley/plan"
+	"volley/sim"
+	"volley/transport"
+)
+
+// Traffic is what runs of plans have sent.
+type Traffic struct {
+	Plan       string  `json:"plan"`
+	C1         int     `json:"c1"`       // rounds
+	C2Bytes    int64   `json:"c2_bytes"` // the largest messages of all rounds
+	MostSent   int64   `json:"most_sent"`
+	TotalBytes int64   `json:"result_bytes"` // of parity, or data and parity, that came of it
+	Seconds    float64 `json:"seconds"`
+
+	sent []int64 // by node here
+}
+
+func (t *Traffic) add(o *Traffic) {
+	if t.Plan == noPlan {
+		t.Plan = o.Plan
+	}
+	t.C1 += o.C1
+	t.C2Bytes += o.C2Bytes
+	t.TotalBytes += o.TotalBytes
+	t.Seconds += o.Seconds
+	for i, n := range o.sent {
+		t.sent[i] += n
+	}
+}
+
+// noPlan is the plan where nothing had to be coded.
+const noPlan = "none"
+
+// newTraffic is that of so many nodes here before anything is sent.
+func newTraffic(nodes int) Traffic { return Traffic{Plan: noPlan, sent: make([]int64, nodes)} }
+
+// A setting is what plans are chosen and run for.
+type setting struct {
+	Memory  int64 // bytes of packets in memory, for each node
+	Timeout time.Duration
+	Network sim.Network
+	Gamma   sim.PerByte
+	T       transport.Transport // nil: any, as nothing is run
+}
+
+// run runs a repair of blocks at this rank, whose nodes have inputs and outputs for the symbols.
+func (r *repair) run(ctx context.Context, set *setting, b content.Blocks, input func(content.Symbol) executor.Input, output func(content.Symbol) executor.Output) (*Traffic, error) {
+	t := set.T
+	p, err := r.compile(set, b.Bytes())
+	if err == nil && r.executable == nil {
+		r.slots, r.cost = plan.MemorySlots(p), sim.Count(p)
+		r.executable, err = executor.PrepareContext(ctx, p, t.Rank(), t.Size())
+	}
+	if err != nil {
+		return nil, err
+	}
+	job := executor.Job{Executable: r.executable, Bytes: b.Bytes(), Align: store.Align, Timeout: set.Timeout}
+	for n, end := executor.Hosted(len(r.inputs), t.Rank(), t.Size()); n < end; n++ {
+		for _, x := range r.inputs[n] {
+			job.Inputs = append(job.Inputs, input(x))
+		}
+		for _, x := range r.outputs[n] {
+			job.Outputs = append(job.Outputs, output(x))
+		}
+	}
+	if job.Segment, err = executor.SegmentBytes(p, r.slots, job.Bytes, set.Memory, job.Align); err != nil {
+		return nil, &InputError{Err: err}
+	}
+	info := p.Info()
+	job.Segment = min(job.Segment, max(mostSegment, job.Align)*int64(info.PieceCount()))
+	job.Header = []byte(disk.Sum(fmt.Appendf(nil, "%d %d %d %d", job.Bytes, job.Segment, info.Rounds(), info.Rows)))
+	job.Check = func(rank int, theirs []byte) error {
+		if !bytes.Equal(theirs, job.Header) {
+			return fmt.Errorf("rank %d does something else than rank %d: start all with the same arguments", rank, t.Rank())
+		}
+		return nil
+	}
+	start := time.Now()
+	done, err := executor.Run(ctx, t, job)
+	if err != nil {
+		return nil, err
+	}
+	var sent []int64
+	for _, x := range done {
+		sent = append(sent, x.Bytes)
+	}
+	traffic := &Traffic{
+		Plan: info.Algorithm + " " + info.Parameters, C1: r.cost.C1, C2Bytes: int64(r.cost.PacketC2() * float64(job.Bytes)),
+		Seconds: time.Since(start).Seconds(), sent: sent,
+	}
+	for _, list := range r.outputs {
+		traffic.TotalBytes += int64(len(list)) * job.Bytes
+	}
+	return traffic, nil
+}
+
+// mostSegment bounds what is run of every packet at a time, beside the memory.
+const mostSegment = 4 << 20
+
+func (o *setting) model(f field.Field, bytes int64) sim.Model {
+	return sim.Model{Network: o.Network, Gamma: o.Gamma, Bytes: bytes, SymbolBytes: f.SymbolBytes()}
+}
