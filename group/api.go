@@ -2,6 +2,7 @@ package group
 
 import (
 	"volley/group/internal/content"
+	"volley/group/internal/erasure"
 	"volley/group/internal/store"
 	"volley/group/internal/tree"
 )
@@ -78,6 +79,12 @@ const (
 	Deleted     = content.Deleted     // a file, and the next Protect no longer protects it
 	Moved       = content.Moved       // a file
 	Metadata    = content.Metadata    // mode, owner, attributes or, of a file, time
+)
+
+// What layouts take, and what was sent.
+type (
+	Cost    = erasure.Cost
+	Traffic = erasure.Traffic
 )
 
 // What verbs find and do at a node.

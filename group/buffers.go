@@ -15,6 +15,7 @@ import (
 
 	"volley/group/internal/content"
 	"volley/group/internal/decide"
+	"volley/group/internal/erasure"
 	"volley/group/internal/store"
 	"volley/group/internal/tree"
 	"volley/internal/disk"
@@ -216,14 +217,14 @@ func (s *session) layOut(ctx context.Context, sizes []int64, o BuffersOptions) (
 	if o.Digest == "" && len(s.Key) > 0 {
 		m.Digest = SHA256
 	}
-	c, err := codeOf(m)
+	c, err := erasure.CodeOf(m)
 	if err != nil {
 		return nil, 0, s.alike(ctx, &InputError{Err: err})
 	}
 	if err := store.CheckDigest(m.Digest, s.Key); err != nil {
 		return nil, 0, s.alike(ctx, err)
 	}
-	m.Field, m.DataChunks, m.ParityChunks = c.field.Name(), c.data, c.parity
+	m.Field, m.DataChunks, m.ParityChunks = c.Field.Name(), c.Data, c.Parity
 	w := &work{Node: s.nodes[0], member: Member{Entries: bufferEntries(sizes)}}
 	w.data = content.NewData(nil, w.member.Entries, false)
 	for _, n := range sizes {
@@ -454,7 +455,7 @@ func RecoverBuffers(ctx context.Context, t transport.Transport, buffers [][]byte
 		if err := s.hold(ctx, parity, lost); err != nil {
 			return nil, err
 		}
-		r := &BuffersReport{Traffic: newTraffic(len(s.nodes))}
+		r := &BuffersReport{Traffic: erasure.NewTraffic(len(s.nodes))}
 		if err := s.recoverBuffers(ctx, buffers, parity, r); err != nil {
 			return nil, err
 		}

@@ -8,6 +8,7 @@ import (
 
 	"volley"
 	"volley/group/internal/decide"
+	"volley/group/internal/erasure"
 	"volley/group/internal/store"
 	"volley/internal/disk"
 	"volley/sim"
@@ -113,5 +114,5 @@ func (e *TooManyError) Error() string {
 func Estimate(nodes, tolerate int, layout string, bytes int64, network sim.Network, lost []int) (protect, recovery Cost, err error) {
 	o := &Options{Network: network}
 	o.defaults()
-	return estimate(nodes, tolerate, layout, bytes, &setting{Memory: o.Memory, Network: o.Network}, lost)
+	return erasure.Estimate(nodes, tolerate, layout, bytes, &erasure.Setting{Memory: o.Memory, Network: o.Network}, lost)
 }

@@ -10,6 +10,7 @@ import (
 
 	"volley/executor"
 	"volley/group/internal/content"
+	"volley/group/internal/erasure"
 	"volley/group/internal/store"
 	"volley/group/internal/tree"
 	"volley/verify"
@@ -20,18 +21,18 @@ import (
 type pass struct {
 	s       *session
 	m       *Manifest
-	code    *code
+	code    *erasure.Code
 	works   []*work // here
 	follows bool    // earlier parity can be kept
 	full    bool    // all rows are read
-	check   *check
+	check   *erasure.Check
 	coded   []int   // rows
 	read    []int64 // bytes of files, by node here
 	reread  []int   // rows that were read again
 	torn    []string
 	gone    []string
 	readAll int64 // of all nodes, at the end
-	traffic Traffic
+	traffic erasure.Traffic
 }
 
 type earlierData struct {
@@ -46,7 +47,7 @@ type earlierData struct {
 }
 
 func (s *session) newPass(m *Manifest, works []*work) (*pass, error) {
-	c, err := codeOf(m)
+	c, err := erasure.CodeOf(m)
 	if err != nil {
 		return nil, err
 	}
@@ -54,7 +55,7 @@ func (s *session) newPass(m *Manifest, works []*work) (*pass, error) {
 		n.sums = content.NewSums(m, n.data.Extents)
 		n.member.Parity = make([]byte, m.Rows()*m.ParityChunks*store.DigestBytes[m.Digest])
 	}
-	return &pass{s: s, m: m, code: c, works: works, follows: m.Keeps(s.manifest), check: newCheck(c, s.seed, s.nodes[0].Index, len(s.nodes), m.ChunkBytes), read: make([]int64, len(works)), traffic: newTraffic(len(s.nodes))}, nil
+	return &pass{s: s, m: m, code: c, works: works, follows: m.Keeps(s.manifest), check: erasure.NewCheck(c, s.seed, s.nodes[0].Index, len(s.nodes), m.ChunkBytes), read: make([]int64, len(works)), traffic: erasure.NewTraffic(len(s.nodes))}, nil
 }
 
 // open opens the files that parity is written to and, where it can be kept, read from. They are to be closed after an
@@ -276,7 +277,7 @@ func (p *pass) readAndCode(ctx context.Context, rows []int) error {
 		}
 	}
 	err := p.s.windows(ctx, p.m, rows, bytes, func(ctx context.Context, i int, w *window) error {
-		return p.works[i].readRows(ctx, w, p.check.data[i])
+		return p.works[i].readRows(ctx, w, p.check.Data[i])
 	}, p.window)
 	for _, n := range p.works {
 		n.member.Segments = n.sums.Digests
@@ -294,20 +295,20 @@ func (p *pass) window(ctx context.Context, windows []*window) error {
 		}
 	}
 	if p.coded = append(p.coded, b.Rows...); len(b.Rows) > 0 {
-		r, err := p.code.making(ctx, s.setting(), b.Bytes())
+		r, err := p.code.Making(ctx, s.setting(), b.Bytes())
 		if err != nil {
 			return err
 		}
-		t, err := r.run(ctx, s.setting(), b, func(x content.Symbol) executor.Input {
+		t, err := r.Run(ctx, s.setting(), b, func(x content.Symbol) executor.Input {
 			w := windows[x.Node-here]
 			return w.input(w.data, x.Index, b)
 		}, func(x content.Symbol) executor.Output { return windows[x.Node-here].output(x.Index, b) })
 		if err != nil {
 			return err
 		}
-		p.traffic.add(t)
+		p.traffic.Add(t)
 	}
-	return s.here(func(i int, _ *store.Node) error { return p.works[i].store(windows[i], b.Rows, p.check.parity[i]) })
+	return s.here(func(i int, _ *store.Node) error { return p.works[i].store(windows[i], b.Rows, p.check.Parity[i]) })
 }
 
 // changed returns which rows of a window are coded: those that are not as they were, or have lost their parity. Of the

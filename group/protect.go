@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"volley/group/internal/content"
+	"volley/group/internal/erasure"
 	"volley/group/internal/store"
 	"volley/group/internal/tree"
 	"volley/internal/disk"
@@ -157,7 +158,7 @@ func protect(ctx context.Context, s *session, o ProtectOptions) (*ProtectReport,
 		}
 	}
 	m.Matrix, m.Digest = cmp.Or(m.Matrix, Cauchy), cmp.Or(m.Digest, SHA256)
-	layouts, err := candidates(s.k, o.Tolerate, o.Layout, m.Matrix)
+	layouts, err := erasure.Candidates(s.k, o.Tolerate, o.Layout, m.Matrix)
 	switch wrong := m.Exclude.Validate(); {
 	case err != nil:
 	case o.Retain < 0:
@@ -334,7 +335,7 @@ func hidingData(n *store.Node, l *tree.Listing) error {
 }
 
 // settle decides on the layout, and where everything lies.
-func (s *session) settle(ctx context.Context, m *Manifest, works []*work, found []scanned, layouts []*candidate, o *ProtectOptions, r *ProtectReport) error {
+func (s *session) settle(ctx context.Context, m *Manifest, works []*work, found []scanned, layouts []*erasure.Candidate, o *ProtectOptions, r *ProtectReport) error {
 	earlier := s.manifest
 	var most, fresh, anew int64
 	for _, x := range found {
@@ -342,17 +343,17 @@ func (s *session) settle(ctx context.Context, m *Manifest, works []*work, found 
 		r.Files += x.Files
 		r.DataBytes += x.Bytes
 	}
-	if err := setCosts(ctx, s.setting(), layouts, most); err != nil {
+	if err := erasure.SetCosts(ctx, s.setting(), layouts, most); err != nil {
 		return err
 	}
 	stay := earlier
 	if earlier != nil && (2*anew > most || earlier.Nodes != m.Nodes) {
 		stay = nil // most is coded anew anyhow
 	}
-	chosen := chooseLayout(layouts, o.Layout, m.Matrix, o.Tolerate, stay)
-	c := chosen.code
+	chosen := erasure.ChooseLayout(layouts, o.Layout, m.Matrix, o.Tolerate, stay)
+	c := chosen.Code
 	m.Layout = chosen.Layout
-	m.Field, m.DataChunks, m.ParityChunks = c.field.Name(), c.data, c.parity
+	m.Field, m.DataChunks, m.ParityChunks = c.Field.Name(), c.Data, c.Parity
 	if !m.Follows(earlier) {
 		most = fresh
 		for _, w := range works {
@@ -463,11 +464,11 @@ func (p *pass) make(ctx context.Context, record func(*work) ([]byte, error)) (te
 		Gone   []tree.Name
 		Fold   []byte
 	}
-	here := p.check.folds()
+	here := p.check.Folds()
 	records := make([][]byte, len(p.works))
 	all, err := collect(ctx, s, func(_ context.Context, i int, n *store.Node) (_ made, err error) {
 		records[i], err = record(p.works[i])
-		return made{len(records[i]), p.traffic.sent[i], p.read[i], torn(&p.works[i].member), p.works[i].left, here[i]}, err
+		return made{len(records[i]), p.traffic.Sent[i], p.read[i], torn(&p.works[i].member), p.works[i].left, here[i]}, err
 	})
 	if err != nil {
 		return nil, nil, err
@@ -486,7 +487,7 @@ func (p *pass) make(ctx context.Context, record func(*work) ([]byte, error)) (te
 		p.traffic.MostSent = max(p.traffic.MostSent, x.Sent)
 		folds = append(folds, x.Fold)
 	}
-	if err := p.check.verify(folds, s.name); err != nil {
+	if err := p.check.Verify(folds, s.name); err != nil {
 		return nil, nil, err
 	}
 	if files, err = s.copyRecords(ctx, m, records); err != nil {

@@ -7,6 +7,7 @@ import (
 
 	"volley/executor"
 	"volley/group/internal/content"
+	"volley/group/internal/erasure"
 	"volley/group/internal/restore"
 	"volley/group/internal/store"
 	"volley/group/internal/tree"
@@ -38,7 +39,7 @@ func (s *session) rebuildable() bool {
 // rebuild brings back what lost nodes had while it examines the others: it reads these once, and codes what it takes
 // the digests of. It adds the lost nodes here to the targets, and the rows that it has coded to rows. The conditions
 // are as if nothing came back in rows in which all was right; in the others all that is lost has to come back yet.
-func (s *session) rebuild(ctx context.Context, revert bool, targets map[int]*restore.Target, rows map[int]bool, traffic *Traffic) ([]*content.Condition, error) {
+func (s *session) rebuild(ctx context.Context, revert bool, targets map[int]*restore.Target, rows map[int]bool, traffic *erasure.Traffic) ([]*content.Condition, error) {
 	m := s.manifest
 	conditions, err := s.conditions(ctx, func(ctx context.Context, _ int, n *store.Node) (*content.Condition, error) {
 		if s.states[n.Index].Lost {
@@ -97,7 +98,7 @@ func (s *session) rebuild(ctx context.Context, revert bool, targets map[int]*res
 			if len(b.Rows) == 0 {
 				continue
 			}
-			t, err := r.run(ctx, s.setting(), b, func(x content.Symbol) executor.Input {
+			t, err := r.Run(ctx, s.setting(), b, func(x content.Symbol) executor.Input {
 				w := windows[x.Node-here]
 				if x.Parity {
 					return w.input(w.parity, x.Index, b)
@@ -119,7 +120,7 @@ func (s *session) rebuild(ctx context.Context, revert bool, targets map[int]*res
 			if err != nil {
 				return err
 			}
-			traffic.add(t)
+			traffic.Add(t)
 			for _, row := range b.Rows {
 				rows[row] = true
 			}

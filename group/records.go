@@ -9,18 +9,19 @@ import (
 	"volley/executor"
 	"volley/field"
 	"volley/group/internal/content"
+	"volley/group/internal/erasure"
 	"volley/group/internal/store"
 	"volley/internal/disk"
 	"volley/matrix"
 )
 
 // bring runs a repair of symbols which, at the nodes here, have their places in memory.
-func (s *session) bring(ctx context.Context, r *repair, bytes int64, places map[content.Symbol][]byte) error {
-	if r.plan == nil && len(r.problem.Codewords) == 0 {
+func (s *session) bring(ctx context.Context, r *erasure.Repair, bytes int64, places map[content.Symbol][]byte) error {
+	if r.Plan == nil && len(r.Problem.Codewords) == 0 {
 		return nil
 	}
 	oneBlock := content.Blocks{M: &Manifest{ChunkBytes: bytes, BlockBytes: bytes}, Rows: []int{0}}
-	_, err := r.run(ctx, s.setting(), oneBlock, func(x content.Symbol) executor.Input { return executor.Input{Memory: places[x]} },
+	_, err := r.Run(ctx, s.setting(), oneBlock, func(x content.Symbol) executor.Input { return executor.Input{Memory: places[x]} },
 		func(x content.Symbol) executor.Output { return executor.Output{Memory: places[x]} })
 	return err
 }
@@ -37,18 +38,18 @@ func (s *session) deliver(ctx context.Context, list []delivery, bytes int64, pla
 	if err != nil {
 		return err
 	}
-	copies, most := &code{k: s.k, data: 1, field: f}, 1
+	copies, most := &erasure.Code{K: s.k, Data: 1, Field: f}, 1
 	lacking := map[content.Symbol]bool{}
 	for i, d := range list {
-		w := codeword{data: []content.Symbol{{Node: d.from, Parity: false, Index: i}}}
+		w := erasure.Codeword{Data: []content.Symbol{{Node: d.from, Parity: false, Index: i}}}
 		for _, n := range d.to {
-			w.parity = append(w.parity, content.Symbol{Node: n, Parity: true, Index: i})
+			w.Parity = append(w.Parity, content.Symbol{Node: n, Parity: true, Index: i})
 			lacking[content.Symbol{Node: n, Parity: true, Index: i}] = true
 		}
-		copies.words, most = append(copies.words, w), max(most, len(d.to))
+		copies.Words, most = append(copies.Words, w), max(most, len(d.to))
 	}
-	copies.matrix = matrix.DenseFunc(f, 1, most, func(_, _ int) field.Element { return field.One })
-	r, _, err := copies.repairing(lacking, lacking)
+	copies.Matrix = matrix.DenseFunc(f, 1, most, func(_, _ int) field.Element { return field.One })
+	r, _, err := copies.Repairing(lacking, lacking)
 	if err != nil {
 		return err
 	}

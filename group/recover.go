@@ -13,6 +13,7 @@ import (
 
 	"volley/executor"
 	"volley/group/internal/content"
+	"volley/group/internal/erasure"
 	"volley/group/internal/restore"
 	"volley/group/internal/store"
 	"volley/group/internal/tree"
@@ -193,7 +194,7 @@ func recoverGroup(ctx context.Context, s *session, o RecoverOptions) (_ *Recover
 			}
 		}
 	}
-	r := &RecoverReport{Step: s.step, Generation: s.Generation, Traffic: newTraffic(len(s.nodes))}
+	r := &RecoverReport{Step: s.step, Generation: s.Generation, Traffic: erasure.NewTraffic(len(s.nodes))}
 	targets := map[int]*restore.Target{} // of nodes here that can be read
 	defer restore.Discard(targets)
 	found, err := s.survey(ctx, &o, s.rebuildable() && !o.DryRun && o.To == "", targets, &r.Traffic)
@@ -246,7 +247,7 @@ type survey struct {
 }
 
 // survey finds out what nodes lack. If it rebuilds and not all can come back, it starts over without rebuilding.
-func (s *session) survey(ctx context.Context, o *RecoverOptions, rebuilds bool, targets map[int]*restore.Target, traffic *Traffic) (*survey, error) {
+func (s *session) survey(ctx context.Context, o *RecoverOptions, rebuilds bool, targets map[int]*restore.Target, traffic *erasure.Traffic) (*survey, error) {
 	var err error
 	found := &survey{rows: map[int]bool{}}
 	if rebuilds {
@@ -432,7 +433,7 @@ func (s *session) restore(ctx context.Context, r *RecoverReport, found *survey, 
 	}
 	// Everything that is to be written is there, at all nodes that are not left out.
 	all, err := collect(ctx, s, func(ctx context.Context, i int, n *store.Node) (done, error) {
-		d, x := done{Sent: r.Traffic.sent[i]}, targets[n.Index]
+		d, x := done{Sent: r.Traffic.Sent[i]}, targets[n.Index]
 		if x == nil {
 			d.Left, d.Complete = escaped(left[i]), found.conditions[n.Index].Failing == ""
 			return d, nil
@@ -484,7 +485,7 @@ func escaped(texts []string) []string {
 
 // blockRepair is a repair of the rows in which the same symbols are bad.
 type blockRepair struct {
-	*repair
+	*erasure.Repair
 	blocks content.Blocks
 }
 
@@ -496,7 +497,7 @@ type lostBlock struct {
 // planRepairs returns the repairs, of rows in which the same is bad together, and the blocks that do not come back.
 func (s *session) planRepairs(conditions []*content.Condition) ([]blockRepair, map[lostBlock]bool, error) {
 	m := s.manifest
-	c, err := codeOf(m)
+	c, err := erasure.CodeOf(m)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -541,7 +542,7 @@ func (s *session) planRepairs(conditions []*content.Condition) ([]blockRepair, m
 	for _, key := range order {
 		rows := rowsOf[key]
 		p := patterns[rows[0]]
-		r, lost, err := c.repairing(setOf(p.bad), setOf(p.wanted))
+		r, lost, err := c.Repairing(erasure.SetOf(p.bad), erasure.SetOf(p.wanted))
 		if err != nil {
 			return nil, nil, err
 		}
@@ -550,7 +551,7 @@ func (s *session) planRepairs(conditions []*content.Condition) ([]blockRepair, m
 				beyond[lostBlock{x, row}] = true
 			}
 		}
-		if len(r.problem.Codewords) > 0 {
+		if len(r.Problem.Codewords) > 0 {
 			list = append(list, blockRepair{r, content.Blocks{M: m, Rows: rows}})
 		}
 	}
@@ -623,16 +624,8 @@ func (s *session) beyond(found *survey) error {
 	return s.loss(found.conditions, &IncompleteError{[]string{"too many nodes are lost, damaged or changed in some blocks: " + strings.Join(list, "; ")}})
 }
 
-func setOf(list []content.Symbol) map[content.Symbol]bool {
-	set := map[content.Symbol]bool{}
-	for _, x := range list {
-		set[x] = true
-	}
-	return set
-}
-
 // runRepairs runs repairs, one after the other. What nobody is to write is thrown away.
-func (s *session) runRepairs(ctx context.Context, list []blockRepair, targets map[int]*restore.Target, traffic *Traffic) error {
+func (s *session) runRepairs(ctx context.Context, list []blockRepair, targets map[int]*restore.Target, traffic *erasure.Traffic) error {
 	sources := map[int]*content.Data{}
 	parity := map[int]parityReader{}
 	defer func() {
@@ -657,15 +650,15 @@ func (s *session) runRepairs(ctx context.Context, list []blockRepair, targets ma
 }
 
 // runOn runs repairs on what is read of symbols here, and has put take the blocks that come back.
-func (s *session) runOn(ctx context.Context, list []blockRepair, from func(content.Symbol) io.ReaderAt, put func(x content.Symbol, row int, block []byte) error, traffic *Traffic) error {
+func (s *session) runOn(ctx context.Context, list []blockRepair, from func(content.Symbol) io.ReaderAt, put func(x content.Symbol, row int, block []byte) error, traffic *erasure.Traffic) error {
 	m := s.manifest
 	for _, r := range list {
 		for _, n := range s.nodes {
-			s.progress(0, int64(len(r.outputs[n.Index]))*r.blocks.Bytes())
+			s.progress(0, int64(len(r.Outputs[n.Index]))*r.blocks.Bytes())
 		}
 	}
 	for _, r := range list {
-		t, err := r.run(ctx, s.setting(), r.blocks, func(x content.Symbol) executor.Input {
+		t, err := r.Run(ctx, s.setting(), r.blocks, func(x content.Symbol) executor.Input {
 			chunks := m.DataChunks
 			if x.Parity {
 				chunks = m.ParityChunks
@@ -680,7 +673,7 @@ func (s *session) runOn(ctx context.Context, list []blockRepair, from func(conte
 		if err != nil {
 			return err
 		}
-		traffic.add(t)
+		traffic.Add(t)
 	}
 	return nil
 }

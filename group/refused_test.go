@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"volley/group/internal/erasure"
 	"volley/group/internal/store"
 	"volley/group/internal/tree"
 	"volley/internal/disk"
@@ -158,13 +159,13 @@ func TestArgumentsRefused(t *testing.T) {
 		{1, 1, Striped, "", 0}, {2, 1, Striped, "2^8", 1}, {2, 1, Full, "2^8", 1}, {5, 2, Full, "2^8", 3}, {5, 3, Full, "", 0}, {128, 2, Full, "2^8", 3},
 		{3, 1, Striped, "2^8", 2}, {129, 2, Striped, "2^16", 3}, {1024, 1, Striped, "2^16", 2}, {1025, 1, Striped, "", 0},
 	} {
-		c, err := newCode(x.k, x.r, x.layout, Cauchy)
+		c, err := erasure.NewCode(x.k, x.r, x.layout, Cauchy)
 		parity := 0
 		for _, of := range (&Manifest{Nodes: x.k, Tolerate: x.r, Layout: x.layout}).Copies() {
 			parity += len(of)
 		}
 		parity /= x.k
-		if (x.field == "") != (err != nil) || err == nil && (c.field.Name() != x.field || parity != x.parity) {
+		if (x.field == "") != (err != nil) || err == nil && (c.Field.Name() != x.field || parity != x.parity) {
 			t.Errorf("%+v: %+v, %v", x, c, err)
 		}
 	}

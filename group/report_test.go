@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"testing"
 
+	"volley/group/internal/erasure"
 	"volley/group/internal/store"
 	"volley/group/internal/tree"
 	"volley/internal/disk"
@@ -250,7 +251,7 @@ func TestReports(t *testing.T) {
 				r.DataBytes != 2*longest+2*(longest-69_500) || r.ParityBytes != parity || r.RecordBytes != most || r.Blocks != blocks || r.Coded != blocks || r.Notes != nil {
 				t.Errorf("%s: %+v: want %d bytes of records, %d of parity", layout, r, most, parity)
 			}
-			cost := r.Costs[slices.IndexFunc(r.Costs, func(c Cost) bool { return c.Layout == layout })]
+			cost := r.Costs[slices.IndexFunc(r.Costs, func(c erasure.Cost) bool { return c.Layout == layout })]
 			x := r.Traffic
 			if x.Plan == "" || !strings.Contains(x.Plan, cost.Plan) || x.C1 != cost.Rounds || x.MostSent < cost.SentBytes*9/10 || x.MostSent > cost.SentBytes*11/10 || x.TotalBytes != 4*parity {
 				t.Errorf("%s: %+v, and was to cost %+v", layout, x, cost)

@@ -23,6 +23,7 @@ import (
 	"volley/executor"
 	"volley/group/internal/content"
 	"volley/group/internal/decide"
+	"volley/group/internal/erasure"
 	"volley/group/internal/store"
 	"volley/group/internal/tree"
 	"volley/internal/disk"
@@ -405,8 +406,8 @@ func (s *session) each(ctx context.Context, f func(ctx context.Context, i int, n
 }
 
 // setting is what plans of this run are chosen and run for.
-func (s *session) setting() *setting {
-	return &setting{Memory: s.Memory, Timeout: s.Timeout, Network: s.Network, Gamma: s.Gamma, T: s.t}
+func (s *session) setting() *erasure.Setting {
+	return &erasure.Setting{Memory: s.Memory, Timeout: s.Timeout, Network: s.Network, Gamma: s.Gamma, T: s.t}
 }
 
 // steady does what takes long at one rank, while the others wait.

@@ -1,4 +1,4 @@
-package group
+package erasure
 
 import (
 	"bytes"
@@ -25,10 +25,10 @@ type Traffic struct {
 	TotalBytes int64   `json:"result_bytes"` // of parity, or data and parity, that came of it
 	Seconds    float64 `json:"seconds"`
 
-	sent []int64 // by node here
+	Sent []int64 `json:"-"` // by node here
 }
 
-func (t *Traffic) add(o *Traffic) {
+func (t *Traffic) Add(o *Traffic) {
 	if t.Plan == noPlan {
 		t.Plan = o.Plan
 	}
@@ -36,19 +36,19 @@ func (t *Traffic) add(o *Traffic) {
 	t.C2Bytes += o.C2Bytes
 	t.TotalBytes += o.TotalBytes
 	t.Seconds += o.Seconds
-	for i, n := range o.sent {
-		t.sent[i] += n
+	for i, n := range o.Sent {
+		t.Sent[i] += n
 	}
 }
 
 // noPlan is the plan where nothing had to be coded.
 const noPlan = "none"
 
-// newTraffic is that of so many nodes here before anything is sent.
-func newTraffic(nodes int) Traffic { return Traffic{Plan: noPlan, sent: make([]int64, nodes)} }
+// NewTraffic is that of so many nodes here before anything is sent.
+func NewTraffic(nodes int) Traffic { return Traffic{Plan: noPlan, Sent: make([]int64, nodes)} }
 
-// A setting is what plans are chosen and run for.
-type setting struct {
+// A Setting is what plans are chosen and run for.
+type Setting struct {
 	Memory  int64 // bytes of packets in memory, for each node
 	Timeout time.Duration
 	Network sim.Network
@@ -56,8 +56,8 @@ type setting struct {
 	T       transport.Transport // nil: any, as nothing is run
 }
 
-// run runs a repair of blocks at this rank, whose nodes have inputs and outputs for the symbols.
-func (r *repair) run(ctx context.Context, set *setting, b content.Blocks, input func(content.Symbol) executor.Input, output func(content.Symbol) executor.Output) (*Traffic, error) {
+// Run runs a repair of blocks at this rank, whose nodes have inputs and outputs for the symbols.
+func (r *Repair) Run(ctx context.Context, set *Setting, b content.Blocks, input func(content.Symbol) executor.Input, output func(content.Symbol) executor.Output) (*Traffic, error) {
 	t := set.T
 	p, err := r.compile(set, b.Bytes())
 	if err == nil && r.executable == nil {
@@ -72,12 +72,12 @@ func (r *repair) run(ctx context.Context, set *setting, b content.Blocks, input 
 		for _, x := range r.inputs[n] {
 			job.Inputs = append(job.Inputs, input(x))
 		}
-		for _, x := range r.outputs[n] {
+		for _, x := range r.Outputs[n] {
 			job.Outputs = append(job.Outputs, output(x))
 		}
 	}
 	if job.Segment, err = executor.SegmentBytes(p, r.slots, job.Bytes, set.Memory, job.Align); err != nil {
-		return nil, &InputError{Err: err}
+		return nil, &store.InputError{Err: err}
 	}
 	info := p.Info()
 	job.Segment = min(job.Segment, max(mostSegment, job.Align)*int64(info.PieceCount()))
@@ -99,9 +99,9 @@ func (r *repair) run(ctx context.Context, set *setting, b content.Blocks, input 
 	}
 	traffic := &Traffic{
 		Plan: info.Algorithm + " " + info.Parameters, C1: r.cost.C1, C2Bytes: int64(r.cost.PacketC2() * float64(job.Bytes)),
-		Seconds: time.Since(start).Seconds(), sent: sent,
+		Seconds: time.Since(start).Seconds(), Sent: sent,
 	}
-	for _, list := range r.outputs {
+	for _, list := range r.Outputs {
 		traffic.TotalBytes += int64(len(list)) * job.Bytes
 	}
 	return traffic, nil
@@ -110,6 +110,6 @@ func (r *repair) run(ctx context.Context, set *setting, b content.Blocks, input 
 // mostSegment bounds what is run of every packet at a time, beside the memory.
 const mostSegment = 4 << 20
 
-func (o *setting) model(f field.Field, bytes int64) sim.Model {
+func (o *Setting) model(f field.Field, bytes int64) sim.Model {
 	return sim.Model{Network: o.Network, Gamma: o.Gamma, Bytes: bytes, SymbolBytes: f.SymbolBytes()}
 }

@@ -1,25 +1,26 @@
-package group
+package erasure
 
 import (
 	"fmt"
 	"testing"
 
 	"volley"
+	"volley/group/internal/store"
 )
 
 // TestEstimate compares estimates with what can be said without a plan: more than R lost nodes do not come back, a lost
 // node gets no less than it had, and what is estimated of a protection is what protect says of its layouts.
 func TestEstimate(t *testing.T) {
 	t.Parallel()
-	set := &setting{Memory: volley.DefaultMemory, Network: volley.DefaultNetwork()}
+	set := &Setting{Memory: volley.DefaultMemory, Network: volley.DefaultNetwork()}
 	const bytes = 64 << 20
 	for _, c := range []struct {
 		k, r   int
 		layout string
 		lost   []int
 		back   bool
-	}{{8, 2, Striped, []int{1, 4}, true}, {8, 2, Striped, []int{1, 4, 5}, false}, {6, 2, Full, []int{0}, true}, {6, 2, Full, []int{0, 1, 2, 3}, false}, {8, 2, Striped, nil, false}} {
-		protect, recovery, err := estimate(c.k, c.r, c.layout, bytes, set, c.lost)
+	}{{8, 2, store.Striped, []int{1, 4}, true}, {8, 2, store.Striped, []int{1, 4, 5}, false}, {6, 2, store.Full, []int{0}, true}, {6, 2, store.Full, []int{0, 1, 2, 3}, false}, {8, 2, store.Striped, nil, false}} {
+		protect, recovery, err := Estimate(c.k, c.r, c.layout, bytes, set, c.lost)
 		if err != nil || protect.Seconds <= 0 || !protect.Possible {
 			t.Fatalf("%v: %+v, %v", c, protect, err)
 		}
@@ -29,11 +30,11 @@ func TestEstimate(t *testing.T) {
 		if c.back && recovery.SentBytes < bytes { // a lost node gets its data over its own link
 			t.Errorf("%v: %d bytes at the busiest node, and a lost node had %d of data", c, recovery.SentBytes, bytes)
 		}
-		list, err := candidates(c.k, c.r, c.layout, Cauchy)
+		list, err := Candidates(c.k, c.r, c.layout, store.Cauchy)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := setCosts(t.Context(), set, list, bytes); err != nil {
+		if err := SetCosts(t.Context(), set, list, bytes); err != nil {
 			t.Fatal(err)
 		}
 		for _, x := range list {
@@ -42,7 +43,7 @@ func TestEstimate(t *testing.T) {
 			}
 		}
 	}
-	if _, _, err := estimate(8, 5, Full, bytes, set, nil); err == nil {
+	if _, _, err := Estimate(8, 5, store.Full, bytes, set, nil); err == nil {
 		t.Error("layout full of 8 nodes that may lose 5")
 	}
 }

@@ -1,12 +1,12 @@
-package group
+package erasure
 
 import (
 	"errors"
 	"testing"
-	"volley"
-	"volley/group/internal/store"
 
+	"volley"
 	"volley/group/internal/content"
+	"volley/group/internal/store"
 	"volley/transport"
 	"volley/transport/local"
 )
@@ -32,15 +32,15 @@ func TestLimits(t *testing.T) {
 		fits   bool
 		pieces bool // of the plan that brings a node back
 	}{
-		{Full, transport.Limits{}, true, true},
-		{Full, transport.Limits{block(1<<20, 1)}, true, true},
-		{Full, transport.Limits{block(40, 1), block(2, 19)}, true, false},
-		{Striped, transport.Limits{block(1<<20, 1)}, true, true},
-		{Full, transport.Limits{block(2, 1)}, false, false},
-		{Striped, transport.Limits{block(2, 1)}, false, false},
+		{store.Full, transport.Limits{}, true, true},
+		{store.Full, transport.Limits{block(1<<20, 1)}, true, true},
+		{store.Full, transport.Limits{block(40, 1), block(2, 19)}, true, false},
+		{store.Striped, transport.Limits{block(1<<20, 1)}, true, true},
+		{store.Full, transport.Limits{block(2, 1)}, false, false},
+		{store.Striped, transport.Limits{block(2, 1)}, false, false},
 	} {
-		set := &setting{Memory: volley.DefaultMemory, Network: volley.DefaultNetwork(), T: narrow{local.New(20)[0], x.blocks}}
-		carries := func(r *repair) int {
+		set := &Setting{Memory: volley.DefaultMemory, Network: volley.DefaultNetwork(), T: narrow{local.New(20)[0], x.blocks}}
+		carries := func(r *Repair) int {
 			p, err := r.compile(set, 1<<30)
 			if x.fits != (err == nil) || err != nil && (!errors.As(err, new(*transport.LimitsError)) || !errors.As(err, new(*store.InputError))) {
 				t.Errorf("%s, %v: %v", x.layout, x.blocks, err)
@@ -53,25 +53,25 @@ func TestLimits(t *testing.T) {
 			}
 			return p.Info().PieceCount()
 		}
-		c, err := newCode(20, 2, x.layout, Cauchy)
+		c, err := NewCode(20, 2, x.layout, store.Cauchy)
 		must(t, err)
-		if making, err := c.making(t.Context(), set, 1<<30); err == nil {
+		if making, err := c.Making(t.Context(), set, 1<<30); err == nil {
 			carries(making)
 		} else if x.fits || !errors.As(err, new(*transport.LimitsError)) {
 			t.Errorf("%s, %v: %v", x.layout, x.blocks, err)
 		}
 		lost := map[content.Symbol]bool{}
-		for _, w := range c.words {
-			for _, s := range w.data {
+		for _, w := range c.Words {
+			for _, s := range w.Data {
 				if s.Node == 1 {
 					lost[s] = true
 				}
 			}
 		}
-		back, _, err := c.repairing(lost, lost)
+		back, _, err := c.Repairing(lost, lost)
 		must(t, err)
-		if pieces := carries(back); x.fits && x.layout == Full && (pieces == back.problem.Pieces) != x.pieces {
-			t.Errorf("%s, %v: %d pieces of %d", x.layout, x.blocks, pieces, back.problem.Pieces)
+		if pieces := carries(back); x.fits && x.layout == store.Full && (pieces == back.Problem.Pieces) != x.pieces {
+			t.Errorf("%s, %v: %d pieces of %d", x.layout, x.blocks, pieces, back.Problem.Pieces)
 		}
 	}
 }

@@ -1,12 +1,13 @@
-package group
+package erasure
 
 import (
 	"math"
 	"slices"
 	"testing"
-	"volley"
 
+	"volley"
 	"volley/group/internal/content"
+	"volley/group/internal/store"
 	"volley/plan"
 )
 
@@ -48,10 +49,10 @@ func TestPayload(t *testing.T) {
 	t.Parallel()
 	for k := 3; k <= 16; k++ {
 		for r := 1; r <= 4 && r < k; r++ {
-			c, err := newCode(k, r, Striped, Cauchy)
+			c, err := NewCode(k, r, store.Striped, store.Cauchy)
 			must(t, err)
-			set := &setting{Memory: volley.DefaultMemory, Network: volley.DefaultNetwork()}
-			making, err := c.making(t.Context(), set, 16<<20)
+			set := &Setting{Memory: volley.DefaultMemory, Network: volley.DefaultNetwork()}
+			making, err := c.Making(t.Context(), set, 16<<20)
 			must(t, err)
 			p, err := making.compile(set, 16<<20)
 			must(t, err)
@@ -62,14 +63,14 @@ func TestPayload(t *testing.T) {
 			for f := 1; f <= r; f++ {
 				bad := map[content.Symbol]bool{}
 				for n := range f {
-					for i := range c.data {
+					for i := range c.Data {
 						bad[content.Symbol{Node: n * k / f, Parity: false, Index: i}] = true
 					}
-					for i := range c.parity {
+					for i := range c.Parity {
 						bad[content.Symbol{Node: n * k / f, Parity: true, Index: i}] = true
 					}
 				}
-				relay, lost, err := c.repairing(bad, bad)
+				relay, lost, err := c.Repairing(bad, bad)
 				must(t, err)
 				p, err := relay.compile(set, 16<<20)
 				must(t, err)

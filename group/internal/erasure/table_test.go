@@ -1,4 +1,4 @@
-package group
+package erasure
 
 import (
 	"flag"
@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"volley"
+	"volley/group/internal/store"
 )
 
 var rewrite = flag.Bool("rewrite", false, "write the table in docs/protect.md anew")
@@ -47,10 +48,10 @@ func costTable(t *testing.T) string {
 	b.WriteString("|---|---|---|---|---|---|---|---|---|---|---|---|\n")
 	for _, k := range []int{8, 16, 64} {
 		for _, r := range slices.Compact([]int{1, 2, 4, k / 2}) {
-			set := &setting{Memory: volley.DefaultMemory, Network: volley.DefaultNetwork()}
-			costs, err := candidates(k, r, "", Cauchy)
+			set := &Setting{Memory: volley.DefaultMemory, Network: volley.DefaultNetwork()}
+			costs, err := Candidates(k, r, "", store.Cauchy)
 			if err == nil {
-				err = setCosts(t.Context(), set, costs, data)
+				err = SetCosts(t.Context(), set, costs, data)
 			}
 			if err != nil {
 				t.Fatal(err)

@@ -1,4 +1,4 @@
-package group
+package erasure
 
 import (
 	"crypto/subtle"
@@ -8,49 +8,50 @@ import (
 
 	"volley/field"
 	"volley/group/internal/content"
+	"volley/group/internal/store"
 	"volley/verify"
 )
 
-// A check compares random combinations of all chunks, which obey the code as the chunks do.
-type check struct {
-	code         *code
+// A Check compares random combinations of all chunks, which obey the code as the chunks do.
+type Check struct {
+	code         *Code
 	seed         verify.Seed
 	first        int                    // node here
 	block        int64                  // bytes
-	data, parity []*verify.Fingerprints // of the chunks of each node here
+	Data, Parity []*verify.Fingerprints // of the chunks of each node here
 }
 
 // chunk returns which of the chunks of its node a symbol is, the data first.
-func (c *code) chunk(s content.Symbol) int {
+func (c *Code) chunk(s content.Symbol) int {
 	if s.Parity {
-		return c.data + s.Index
+		return c.Data + s.Index
 	}
 	return s.Index
 }
 
-// newCheck returns a check of chunks of so many bytes, of so many nodes at this rank from the first one on.
-func newCheck(c *code, seed verify.Seed, first, nodes int, n int64) *check {
-	symbol := int64(c.field.SymbolBytes())
+// NewCheck returns a check of chunks of so many bytes, of so many nodes at this rank from the first one on.
+func NewCheck(c *Code, seed verify.Seed, first, nodes int, n int64) *Check {
+	symbol := int64(c.Field.SymbolBytes())
 	block := max(1, verify.BlockSymbols(n/symbol, 1)/int(symbol)) // 64 KiB have whole batches
-	x := &check{code: c, seed: seed, first: first, block: int64(block) * symbol}
+	x := &Check{code: c, seed: seed, first: first, block: int64(block) * symbol}
 	for range nodes {
-		x.data = append(x.data, verify.NewFingerprints(c.field, seed, block, c.data))
-		x.parity = append(x.parity, verify.NewFingerprints(c.field, seed, block, c.parity))
+		x.Data = append(x.Data, verify.NewFingerprints(c.Field, seed, block, c.Data))
+		x.Parity = append(x.Parity, verify.NewFingerprints(c.Field, seed, block, c.Parity))
 	}
 	return x
 }
 
-// folds returns for each node here a random combination of its fingerprints, as long as one: those of all nodes
+// Folds returns for each node here a random combination of its fingerprints, as long as one: those of all nodes
 // add up to zero where all codewords obey the code. If one does not, they do with a probability of 2^-32 at most, as
 // each symbol of a fingerprint has random numbers of its own.
-func (x *check) folds() [][]byte {
-	f, seed := x.code.field, x.seed
+func (x *Check) Folds() [][]byte {
+	f, seed := x.code.Field, x.seed
 	seed[0] ^= 1 // other numbers than those of the fingerprints
 	rng, draw := mathrand.NewChaCha8(seed), field.NewSampler(f)
 	var folds [][]byte
 	var prints [][][]byte
-	for i := range x.data {
-		prints = append(prints, append(x.data[i].Bytes(), x.parity[i].Bytes()...))
+	for i := range x.Data {
+		prints = append(prints, append(x.Data[i].Bytes(), x.Parity[i].Bytes()...))
 		folds = append(folds, make([]byte, len(prints[i][0])))
 	}
 	part := f.SymbolBytes()
@@ -61,16 +62,16 @@ func (x *check) folds() [][]byte {
 				coefficients[i], sources[i] = append(coefficients[i], c()), append(sources[i], prints[i][x.code.chunk(s)][at:][:part])
 			}
 		}
-		for _, w := range x.code.words {
-			random := make([]field.Element, len(w.parity))
-			for j, s := range w.parity {
+		for _, w := range x.code.Words {
+			random := make([]field.Element, len(w.Parity))
+			for j, s := range w.Parity {
 				random[j] = draw.Draw(rng.Uint64)
 				add(s, func() field.Element { return random[j] })
 			}
-			for i, s := range w.data {
+			for i, s := range w.Data {
 				add(s, func() (sum field.Element) {
 					for j, r := range random {
-						sum = f.Add(sum, f.Mul(r, x.code.matrix.At(i, j)))
+						sum = f.Add(sum, f.Mul(r, x.code.Matrix.At(i, j)))
 					}
 					return sum
 				})
@@ -83,8 +84,8 @@ func (x *check) folds() [][]byte {
 	return folds
 }
 
-// verify returns a [*WrongError] unless all codewords obey the code, by the folds of all nodes.
-func (x *check) verify(folds [][]byte, name func(node int) string) error {
+// Verify returns a [*WrongError] unless all codewords obey the code, by the folds of all nodes.
+func (x *Check) Verify(folds [][]byte, name func(node int) string) error {
 	sum := make([]byte, len(folds[x.first]))
 	for n, fold := range folds {
 		if len(fold) != len(sum) {
@@ -93,7 +94,7 @@ func (x *check) verify(folds [][]byte, name func(node int) string) error {
 		subtle.XORBytes(sum, sum, fold)
 	}
 	if slices.ContainsFunc(sum, func(b byte) bool { return b != 0 }) {
-		return &WrongError{What: "the parity that was made does not fit the data: a machine computes or sends what is wrong, and the earlier protection stays in force; run again, and test the memory of the machines if that fails too"}
+		return &store.WrongError{What: "the parity that was made does not fit the data: a machine computes or sends what is wrong, and the earlier protection stays in force; run again, and test the memory of the machines if that fails too"}
 	}
 	return nil
 }

@@ -1,0 +1,307 @@
+// Package erasure is the code of a group: which codewords the blocks of its nodes form, the plans that make parity and
+// bring blocks back, what these cost, and a check of what was made.
+package erasure
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"volley"
+	"volley/algo"
+	"volley/executor"
+	"volley/field"
+	"volley/group/internal/content"
+	"volley/group/internal/store"
+	solver "volley/internal/code"
+	"volley/matrix"
+	"volley/plan"
+	"volley/sim"
+	"volley/transport"
+)
+
+// A Codeword's parity is its data times the matrix of the code. Any len(data) of its symbols determine all.
+type Codeword struct{ Data, Parity []content.Symbol }
+
+// A Code says what the parity of K nodes is, that may lose R.
+type Code struct {
+	K, r         int
+	layout       string
+	Field        field.Field
+	Matrix       matrix.Matrix // of every codeword
+	Data, Parity int           // chunks of every node
+	Words        []Codeword
+
+	encoder *volley.Encoder // of Full, once parity was asked for
+	made    *Repair         // what makes all parity, once it was
+	of      int64           // bytes of a chunk, for which Full has made
+}
+
+// Making returns what makes all parity, for chunks of so many bytes. The setting is the same each time.
+func (c *Code) Making(ctx context.Context, set *Setting, bytes int64) (_ *Repair, err error) {
+	if c.made != nil && (c.layout == store.Striped || c.of == bytes) {
+		return c.made, nil
+	}
+	if c.layout == store.Striped { // as if all parity were lost
+		var parity []content.Symbol
+		for _, w := range c.Words {
+			parity = append(parity, w.Parity...)
+		}
+		r, _, err := c.Repairing(SetOf(parity), SetOf(parity))
+		if err == nil {
+			r.Problem.Pieces = 1 // stripes keep all nodes busy as they are
+			c.made = r
+		}
+		return r, err
+	}
+	if c.encoder == nil {
+		if c.encoder, err = volley.NewEncoder(c.Matrix, volley.WithMemory(set.Memory), volley.WithTimeout(set.Timeout),
+			volley.WithNetwork(set.Network), volley.WithGamma(set.Gamma)); err != nil {
+			return nil, err
+		}
+	}
+	r := new(Repair)
+	for n := range c.K {
+		r.inputs, r.Outputs = append(r.inputs, []content.Symbol{{Node: n, Parity: false, Index: 0}}), append(r.Outputs, []content.Symbol{{Node: n, Parity: true, Index: 0}})
+	}
+	if r.Plan, err = c.encoder.PlanContext(ctx, set.T, max(1, bytes/int64(c.Field.SymbolBytes()))); err == nil {
+		c.made, c.of = r, bytes
+	}
+	return r, err
+}
+
+func CodeOf(m *store.Manifest) (*Code, error) {
+	return NewCode(m.Nodes, m.Tolerate, m.Layout, m.Matrix)
+}
+
+// NewCode returns the code of a layout. It returns an error that says why a layout does not do for K and R.
+func NewCode(k, r int, layout, name string) (*Code, error) {
+	c := &Code{K: k, r: r, layout: layout}
+	x, err := store.ShapeOf(k, r, layout, name)
+	if err != nil {
+		return nil, err
+	}
+	c.Data, c.Parity = x.Data, x.Parity
+	if c.Field, err = field.Parse(x.Field); err != nil {
+		return nil, err
+	}
+	switch {
+	case layout == store.Full && (name == store.Cauchy || name == store.FTI):
+		if name == store.FTI {
+			c.Matrix, err = matrix.FTI(c.Field, k)
+		} else {
+			c.Matrix, err = matrix.Cauchy(c.Field, k, k)
+		}
+		if err != nil {
+			return nil, err
+		}
+		w := Codeword{}
+		for n := range k {
+			w.Data, w.Parity = append(w.Data, content.Symbol{Node: n, Parity: false, Index: 0}), append(w.Parity, content.Symbol{Node: n, Parity: true, Index: 0})
+		}
+		c.Words = []Codeword{w}
+	case layout == store.Striped && name == store.Cauchy:
+		if c.Matrix, err = matrix.Cauchy(c.Field, k-r, r); err != nil {
+			return nil, err
+		}
+		for t := range k {
+			w := Codeword{}
+			for j := range r {
+				w.Parity = append(w.Parity, content.Symbol{Node: (t + j) % k, Parity: true, Index: j})
+			}
+			for i := range k - r {
+				w.Data = append(w.Data, content.Symbol{Node: (t + r + i) % k, Parity: false, Index: i})
+			}
+			c.Words = append(c.Words, w)
+		}
+	}
+	return c, nil
+}
+
+// A Repair is a plan that makes or brings back symbols, and which its inputs and outputs are.
+type Repair struct {
+	Plan    plan.Plan // nil: the relay of the problem, once it was asked for
+	Problem algo.RelayProblem
+	inputs  [][]content.Symbol // of each node
+	Outputs [][]content.Symbol
+
+	executable *executor.Executable // of the plan at this rank, once it was run
+	slots      int
+	cost       sim.Cost
+}
+
+// compile returns the plan of a repair of symbols of so many bytes, those of the first call: one
+// message of a node after the other or, where that waits for the latency most of the time, all at once.
+func (r *Repair) compile(set *Setting, bytes int64) (plan.Plan, error) {
+	if r.Plan != nil {
+		return r.Plan, nil
+	}
+	p := r.Problem
+	p.Pieces = int(max(1, min(int64(p.Pieces), bytes/leastPiece)))
+	for {
+		uncarried, err := r.relay(p, set, bytes)
+		switch {
+		case err != nil:
+			return nil, err
+		case r.Plan != nil:
+			return r.Plan, nil
+		case p.Pieces == 1:
+			return nil, &store.InputError{Err: fmt.Errorf("the transport cannot carry the plan relay: %w", uncarried)}
+		}
+		p.Pieces = (p.Pieces + 1) / 2 // and about half of the rounds
+	}
+}
+
+// relay sets the plan to the one of least time that is carried; or says why none is.
+func (r *Repair) relay(p algo.RelayProblem, set *Setting, bytes int64) (uncarried, err error) {
+	m := set.model(p.Field, bytes)
+	least := time.Duration(math.MaxInt64)
+	for _, p.Ports = range []int{1, max(1, len(p.Inputs)-1)} {
+		q, err := algo.Relay(p)
+		if err != nil {
+			return nil, err
+		}
+		if uncarried = transport.LimitsOf(set.T).Carry(q.Info().Rounds(), q.Info().Ports); uncarried != nil {
+			continue
+		}
+		cost := sim.Count(q)
+		if t := m.Time(cost); t < least {
+			r.Plan, least = q, t
+		}
+		if 2*time.Duration(cost.C1)*set.Network.Latency < least || len(p.Inputs) > mostAtOnce {
+			break
+		}
+	}
+	return uncarried, nil
+}
+
+// mostAtOnce is the most nodes for which another plan is worth the time that it takes to make.
+const mostAtOnce = 256
+
+// leastPiece is how many bytes a message is worth having.
+const leastPiece = 64 << 10
+
+// Repairing returns the relay that brings wanted symbols back from those not bad, and those that cannot come back.
+func (c *Code) Repairing(bad, wanted map[content.Symbol]bool) (_ *Repair, lost []content.Symbol, err error) {
+	r := &Repair{inputs: make([][]content.Symbol, c.K), Outputs: make([][]content.Symbol, c.K)}
+	r.Problem = algo.RelayProblem{Field: c.Field}
+	places := map[content.Symbol]algo.Place{}
+	place := func(s content.Symbol, of [][]content.Symbol) algo.Place {
+		at, ok := places[s]
+		if !ok {
+			at = algo.Place{Proc: s.Node, Index: len(of[s.Node])}
+			of[s.Node], places[s] = append(of[s.Node], s), at
+		}
+		return at
+	}
+	messages := 0              // of a piece
+	helped := make([]int, c.K) // how often the parity of each node helps
+	for i := range c.Words {
+		from, want, rows, err := c.solve(&c.Words[i], bad, wanted, helped)
+		if err != nil {
+			return nil, nil, err
+		}
+		if rows == nil {
+			lost = append(lost, want...)
+			continue
+		}
+		sum := algo.Codeword{Coefficients: rows}
+		for _, s := range from {
+			sum.Sources = append(sum.Sources, place(s, r.inputs))
+		}
+		for _, s := range want {
+			sum.Sinks = append(sum.Sinks, place(s, r.Outputs))
+		}
+		r.Problem.Codewords = append(r.Problem.Codewords, sum)
+		messages += len(from)
+	}
+	for n := range c.K {
+		r.Problem.Inputs, r.Problem.Outputs = append(r.Problem.Inputs, len(r.inputs[n])), append(r.Problem.Outputs, len(r.Outputs[n]))
+	}
+	// With many pieces all nodes lead as many, and results leave while others are gathered.
+	r.Problem.Pieces = min(mostPieces, mostLed*c.K/max(1, len(r.Problem.Codewords)), mostMessages/max(1, messages))
+	return r, lost, nil
+}
+
+const (
+	mostLed      = 16      // pieces that a node leads
+	mostPieces   = 256     // of a packet
+	mostMessages = 1 << 18 // of a plan
+)
+
+// solve returns the symbols from which wanted ones of a codeword come, these, and the coefficients: of each wanted one,
+// by source; none where too many are bad. Of the parity it takes that of nodes that have helped least, and counts it.
+func (c *Code) solve(w *Codeword, bad, wanted map[content.Symbol]bool, helped []int) (from, want []content.Symbol, rows [][]field.Element, err error) {
+	var kept, missing []int        // data
+	at := map[content.Symbol]int{} // data that is kept: where in from
+	for i, s := range w.Data {
+		if bad[s] {
+			missing = append(missing, i)
+		} else {
+			at[s], kept, from = len(from), append(kept, i), append(from, s)
+		}
+		if wanted[s] {
+			want = append(want, s)
+		}
+	}
+	var helping []int // parity
+	for j, s := range w.Parity {
+		if !bad[s] {
+			helping = append(helping, j)
+		}
+		if wanted[s] {
+			want = append(want, s)
+		}
+	}
+	if len(want) == 0 {
+		return nil, nil, nil, nil
+	}
+	if len(helping) < len(missing) {
+		return nil, want, nil, nil
+	}
+	slices.SortStableFunc(helping, func(a, b int) int { return helped[w.Parity[a].Node] - helped[w.Parity[b].Node] })
+	helping = helping[:len(missing)]
+	for _, j := range helping {
+		from = append(from, w.Parity[j])
+		helped[w.Parity[j].Node]++
+	}
+	f := c.Field
+	solved, err := solver.Solve(c.Matrix, kept, missing, helping)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	// add adds x times data[i] to a sum of from.
+	add := func(to []field.Element, x field.Element, i int) {
+		if n, ok := at[w.Data[i]]; ok {
+			to[n] = f.Add(to[n], x)
+			return
+		}
+		a := slices.Index(missing, i)
+		for n := range to {
+			to[n] = f.Add(to[n], f.Mul(x, solved.At(n, a)))
+		}
+	}
+	for _, s := range want {
+		row := make([]field.Element, len(from))
+		if !s.Parity {
+			add(row, field.One, slices.Index(w.Data, s))
+		} else {
+			for i := range w.Data {
+				add(row, c.Matrix.At(i, slices.Index(w.Parity, s)), i)
+			}
+		}
+		rows = append(rows, row)
+	}
+	return from, want, rows, nil
+}
+
+// SetOf returns a set of symbols.
+func SetOf(list []content.Symbol) map[content.Symbol]bool {
+	set := map[content.Symbol]bool{}
+	for _, x := range list {
+		set[x] = true
+	}
+	return set
+}
