@@ -203,13 +203,13 @@ func buffering[T any](ctx context.Context, t transport.Transport, o BuffersOptio
 // [ProtectBuffers] takes as much room at every rank. All ranks call it.
 func ParityBytes(ctx context.Context, t transport.Transport, sizes []int64, o BuffersOptions) (int64, error) {
 	return buffering(ctx, t, o, verb{name: "parity bytes", args: o}, func(s *session) (int64, error) {
-		_, n, err := s.layOut(ctx, sizes, o)
+		_, n, err := layOut(ctx, s, sizes, o)
 		return n, err
 	})
 }
 
 // layOut says where everything lies, and how long the parity is at the rank that has most.
-func (s *session) layOut(ctx context.Context, sizes []int64, o BuffersOptions) (*pass, int64, error) {
+func layOut(ctx context.Context, s *session, sizes []int64, o BuffersOptions) (*pass, int64, error) {
 	m := &Manifest{
 		Format: Format, Version: store.Version, Group: s.run, Generation: 1, Nodes: s.k, Tolerate: o.Tolerate,
 		Layout: Striped, Matrix: Cauchy, Digest: cmp.Or(o.Digest, XXH3),
@@ -235,7 +235,7 @@ func (s *session) layOut(ctx context.Context, sizes []int64, o BuffersOptions) (
 		return nil, 0, err
 	}
 	m.Geometry(slices.Max(bytes), nil)
-	p, err := s.newPass(m, []*work{w})
+	p, err := newPass(s, m, []*work{w})
 	if err != nil {
 		return nil, 0, err
 	}
@@ -274,7 +274,7 @@ func (s *session) layOut(ctx context.Context, sizes []int64, o BuffersOptions) (
 func ProtectBuffers(ctx context.Context, t transport.Transport, buffers [][]byte, parity []byte, o BuffersOptions) error {
 	begin(parity) // before any message: what this rank had may be older than what others get
 	_, err := buffering(ctx, t, o, verb{name: "protect buffers", args: o}, func(s *session) (none struct{}, err error) {
-		p, n, err := s.layOut(ctx, sizesOf(buffers), o)
+		p, n, err := layOut(ctx, s, sizesOf(buffers), o)
 		if err != nil {
 			return none, err
 		}
@@ -314,17 +314,17 @@ func (m memory) WriteAt(p []byte, at int64) (int, error) { return copy(m[at:], p
 // has most: what a rank that has lost both has to make. Its parity is nil. All ranks call it. Errors: [RecoverBuffers].
 func BufferSizes(ctx context.Context, t transport.Transport, parity []byte, o BuffersOptions) (sizes []int64, parityBytes int64, err error) {
 	_, err = buffering(ctx, t, o, verb{name: "buffer sizes"}, func(s *session) (none struct{}, err error) {
-		if err := s.hold(ctx, parity, parity == nil); err != nil {
+		if err := holdParity(ctx, s, parity, parity == nil); err != nil {
 			return none, err
 		}
-		sizes, err = s.bufferSizes()
+		sizes, err = bufferSizes(s)
 		parityBytes = mostParityBytes(s.manifest, len(s.text))
 		return none, err
 	})
 	return sizes, parityBytes, err
 }
 
-func (s *session) bufferSizes() (sizes []int64, err error) {
+func bufferSizes(s *session) (sizes []int64, err error) {
 	n := s.nodes[0]
 	list := s.members[n.Index].Entries
 	for _, e := range list {
@@ -338,8 +338,8 @@ func (s *session) bufferSizes() (sizes []int64, err error) {
 	return sizes, nil
 }
 
-// hold finds out which ranks have the parity of one protection, and gets its manifest and the record of this rank.
-func (s *session) hold(ctx context.Context, parity []byte, lost bool) (err error) {
+// holdParity finds out which ranks have the parity of one protection, and gets its manifest and the record of this rank.
+func holdParity(ctx context.Context, s *session, parity []byte, lost bool) (err error) {
 	type rank struct {
 		State store.State
 		Begun bool // and not completed
@@ -364,7 +364,7 @@ func (s *session) hold(ctx context.Context, parity []byte, lost bool) (err error
 	if cut != nil { // what others have is older, or not complete
 		return s.alike(ctx, store.Inputf("the protection of these buffers was cut off, and the parity of %s is not complete: recover the other set", strings.Join(cut, ", ")))
 	}
-	if err := s.agree(); err != nil {
+	if err := agree(s); err != nil {
 		return s.alike(ctx, err)
 	}
 	if err := s.fetch(ctx); err != nil {
@@ -374,7 +374,7 @@ func (s *session) hold(ctx context.Context, parity []byte, lost bool) (err error
 	for _, x := range s.states {
 		lacking = append(lacking, &content.Condition{Lost: x.Lost})
 	}
-	if err := s.recoverable(lacking, false); err != nil {
+	if err := recoverable(s, lacking, false); err != nil {
 		return s.alike(ctx, err)
 	}
 	return nil
@@ -414,7 +414,7 @@ func look(n *store.Node, parity, key []byte, x *store.State) {
 }
 
 // agree returns an error unless all parity that ranks have is of one protection, and each has its own.
-func (s *session) agree() error {
+func agree(s *session) error {
 	if _, err := decide.Vouch(s.states, s.trust(), false); err != nil {
 		return err
 	}
@@ -452,11 +452,11 @@ func (s *session) agree() error {
 func RecoverBuffers(ctx context.Context, t transport.Transport, buffers [][]byte, lost bool, parity []byte, o BuffersOptions) (*BuffersReport, error) {
 	return buffering(ctx, t, o, verb{name: "recover buffers"}, func(s *session) (*BuffersReport, error) {
 		start := time.Now()
-		if err := s.hold(ctx, parity, lost); err != nil {
+		if err := holdParity(ctx, s, parity, lost); err != nil {
 			return nil, err
 		}
 		r := &BuffersReport{Traffic: erasure.NewTraffic(len(s.nodes))}
-		if err := s.recoverBuffers(ctx, buffers, parity, r); err != nil {
+		if err := recoverBuffers(ctx, s, buffers, parity, r); err != nil {
 			return nil, err
 		}
 		r.Seconds = time.Since(start).Seconds()
@@ -464,10 +464,10 @@ func RecoverBuffers(ctx context.Context, t transport.Transport, buffers [][]byte
 	})
 }
 
-func (s *session) recoverBuffers(ctx context.Context, buffers [][]byte, parity []byte, r *BuffersReport) error {
+func recoverBuffers(ctx context.Context, s *session, buffers [][]byte, parity []byte, r *BuffersReport) error {
 	m, n := s.manifest, s.nodes[0]
 	here := n.Index
-	sizes, err := s.bufferSizes()
+	sizes, err := bufferSizes(s)
 	if err != nil {
 		return err
 	}
@@ -487,7 +487,7 @@ func (s *session) recoverBuffers(ctx context.Context, buffers [][]byte, parity [
 	d := content.NewData(nil, x.Entries, false)
 	d.Hold(buffers)
 	has := s.states[here].Of(s.Current)
-	conditions, err := s.conditions(ctx, func(ctx context.Context, _ int, _ *store.Node) (*content.Condition, error) {
+	conditions, err := conditionsOf(ctx, s, func(ctx context.Context, _ int, _ *store.Node) (*content.Condition, error) {
 		c := &content.Condition{Lost: s.states[here].Lost, Manifest: has != nil && len(has.Records) == len(m.RecordFilesAt(here))}
 		c.Data, c.Parity = lostRows(m, x), content.All(m, m.ParityChunks)
 		if !c.Lost {
@@ -508,11 +508,11 @@ func (s *session) recoverBuffers(ctx context.Context, buffers [][]byte, parity [
 	if err != nil {
 		return err
 	}
-	repairs, beyond, err := s.planRepairs(conditions)
+	repairs, beyond, err := planRepairs(s, conditions)
 	if err == nil && len(beyond) > 0 {
 		var what []string
 		for rank, c := range conditions {
-			if text := s.damage(rank, c); text != "" {
+			if text := damageOf(s, rank, c); text != "" {
 				what = append(what, text)
 			}
 		}
@@ -525,7 +525,7 @@ func (s *session) recoverBuffers(ctx context.Context, buffers [][]byte, parity [
 		r.Blocks += c.Blocks()
 		if c.Lost {
 			r.Lost = append(r.Lost, rank)
-		} else if what := s.damage(rank, c); what != "" {
+		} else if what := damageOf(s, rank, c); what != "" {
 			r.Damaged, r.Notes = append(r.Damaged, rank), append(r.Notes, what)
 		}
 	}
@@ -533,7 +533,7 @@ func (s *session) recoverBuffers(ctx context.Context, buffers [][]byte, parity [
 		clear(parts.header)
 	}
 	sums := content.NewSums(m, d.Extents)
-	if err := s.runOn(ctx, repairs, func(of content.Symbol) io.ReaderAt {
+	if err := runOn(ctx, s, repairs, func(of content.Symbol) io.ReaderAt {
 		if of.Parity {
 			return bytes.NewReader(parts.parity)
 		}
@@ -570,8 +570,8 @@ func (s *session) recoverBuffers(ctx context.Context, buffers [][]byte, parity [
 	return s.together(ctx)
 }
 
-// damage says what a rank lacks, or "" if nothing.
-func (s *session) damage(rank int, c *content.Condition) string {
+// damageOf says what a rank lacks, or "" if nothing.
+func damageOf(s *session, rank int, c *content.Condition) string {
 	switch n := c.Blocks(); {
 	case c.Lost:
 		return s.states[rank].Dir + " is lost"

@@ -53,7 +53,7 @@ func torn(x *Member) (list []tree.Name) {
 }
 
 // noteTorn returns a note that names the files which are torn.
-func (s *session) noteTorn(conditions []*content.Condition) []string {
+func noteTorn(s *session, conditions []*content.Condition) []string {
 	var torn []string
 	for n, c := range conditions {
 		for _, p := range c.Torn {

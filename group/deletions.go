@@ -71,7 +71,7 @@ func shrunk(was, now []*tree.Entry, most float64) shrinkage {
 const mostNamed = 5
 
 // compareDeleted returns an error where more is gone than is usual: to protect the rest would make an accident final.
-func (s *session) compareDeleted(ctx context.Context, found []scanned, o *ProtectOptions, r *ProtectReport) error {
+func compareDeleted(ctx context.Context, s *session, found []scanned, o *ProtectOptions, r *ProtectReport) error {
 	less := 0
 	for _, x := range found {
 		r.Deleted += x.Left.Deleted

@@ -18,13 +18,13 @@ import (
 
 // examine compares a node with the manifest. Quickly is without reading files; they are not read either where
 // something has read them. Changed files are to come back too if revert is set.
-func (s *session) examine(ctx context.Context, n *store.Node, quickly, revert bool, read *reading) (*content.Condition, error) {
+func examine(ctx context.Context, s *session, n *store.Node, quickly, revert bool, read *reading) (*content.Condition, error) {
 	m := s.manifest
 	x := s.members[n.Index]
 	st := s.states[n.Index]
 	c := &content.Condition{Lost: st.Lost, Failing: st.Failing, Unreachable: st.Unreachable, Touched: make([][]int, m.DataChunks)}
 	if c.Failing == "" && !c.Lost {
-		s.examineMeta(n, c)
+		examineMeta(s, n, c)
 		var err error
 		c.Listing, err = tree.Scan(n.Dir, false, m.Exclude)
 		for g, unread := range n.Unread {
@@ -67,10 +67,10 @@ func (s *session) examine(ctx context.Context, n *store.Node, quickly, revert bo
 				return nil, err
 			}
 		}
-		old, before, err = s.compareStale(ctx, n)
+		old, before, err = compareStale(ctx, s, n)
 		if disk.Failed(err) { // nobody knows which files are stale
 			st.Failing = err.Error()
-			return s.examine(ctx, n, quickly, revert, read)
+			return examine(ctx, s, n, quickly, revert, read)
 		}
 		if err != nil {
 			return nil, err
@@ -82,7 +82,7 @@ func (s *session) examine(ctx context.Context, n *store.Node, quickly, revert bo
 		moved = content.Moves(x, c.Listing, is.Files)
 	}
 	compareEntries(x, c, is, old, before, moved, revert)
-	s.foreign(n, x, c, is)
+	findForeign(s, n, x, c, is)
 	if quickly {
 		parity := n.Generation(s.Generation).Path(store.ParityFile)
 		if info, err := n.Dir.Lstat(parity); err != nil || info.Size() != m.ParityBytes() {
@@ -100,10 +100,10 @@ func (s *session) examine(ctx context.Context, n *store.Node, quickly, revert bo
 			}
 		}
 	}
-	return c, s.examineParity(ctx, n, x, c, read)
+	return c, examineParity(ctx, s, n, x, c, read)
 }
 
-func (s *session) examineMeta(n *store.Node, c *content.Condition) {
+func examineMeta(s *session, n *store.Node, c *content.Condition) {
 	st := s.states[n.Index]
 	h := st.Of(s.Current)
 	l := n.Generation(s.Generation)
@@ -142,7 +142,7 @@ func lostRows(m *Manifest, x *Member) [][]int {
 }
 
 // compareStale compares a node that was left behind, with an earlier generation, with what it had then.
-func (s *session) compareStale(ctx context.Context, n *store.Node) (*content.Compared, *Member, error) {
+func compareStale(ctx context.Context, s *session, n *store.Node) (*content.Compared, *Member, error) {
 	st := s.states[n.Index]
 	if st.Of(s.Current) != nil {
 		return nil, nil, nil
@@ -292,8 +292,8 @@ func compareLinks(x *Member, c *content.Condition, right map[tree.Name]bool) {
 	}
 }
 
-// foreign finds out whether a directory in which nothing says whose node it is has other files than the node had.
-func (s *session) foreign(n *store.Node, x *Member, c *content.Condition, is *content.Compared) {
+// findForeign finds out whether a directory in which nothing says whose node it is has other files than the node had.
+func findForeign(s *session, n *store.Node, x *Member, c *content.Condition, is *content.Compared) {
 	st := s.states[n.Index]
 	if st.Node >= 0 || len(st.Held) > 0 || !st.Files {
 		return
@@ -312,7 +312,7 @@ func (s *session) foreign(n *store.Node, x *Member, c *content.Condition, is *co
 	c.Foreign = 2*match < there
 }
 
-func (s *session) examineParity(ctx context.Context, n *store.Node, x *Member, c *content.Condition, read *reading) error {
+func examineParity(ctx context.Context, s *session, n *store.Node, x *Member, c *content.Condition, read *reading) error {
 	m, at := s.manifest, tree.Name(n.Generation(s.Generation).Path(store.ParityFile))
 	f, err := n.OpenParity(s.Generation)
 	var info fs.FileInfo
@@ -345,17 +345,17 @@ func (s *session) examineParity(ctx context.Context, n *store.Node, x *Member, c
 
 // examineAll returns what is found of the nodes from number from on, and nothing bad of those before. The fields that
 // are not exported are those of nodes here.
-func (s *session) examineAll(ctx context.Context, from int, quickly, revert bool) ([]*content.Condition, error) {
+func examineAll(ctx context.Context, s *session, from int, quickly, revert bool) ([]*content.Condition, error) {
 	for _, n := range s.nodes {
 		if x, st := s.members[n.Index], s.states[n.Index]; n.Index >= from && !quickly && x != nil && !st.Lost && st.Failing == "" {
-			s.progress(0, x.Bytes+s.manifest.ParityBytes())
+			s.tell(0, x.Bytes+s.manifest.ParityBytes())
 		}
 	}
-	return s.conditions(ctx, func(ctx context.Context, _ int, n *store.Node) (*content.Condition, error) {
+	return conditionsOf(ctx, s, func(ctx context.Context, _ int, n *store.Node) (*content.Condition, error) {
 		if n.Index < from {
 			return &content.Condition{Manifest: true}, nil
 		}
-		c, err := s.examine(ctx, n, quickly, revert, nil)
+		c, err := examine(ctx, s, n, quickly, revert, nil)
 		if err == nil {
 			slog.DebugContext(ctx, "compared", "node", n.Given, "status", c.Status())
 		}
@@ -363,10 +363,8 @@ func (s *session) examineAll(ctx context.Context, from int, quickly, revert bool
 	})
 }
 
-func (s *session) read(n int64) { s.progress(n, 0) }
-
-// conditions gives what every node is found to be like to all.
-func (s *session) conditions(ctx context.Context, of func(context.Context, int, *store.Node) (*content.Condition, error)) ([]*content.Condition, error) {
+// conditionsOf gives what every node is found to be like to all.
+func conditionsOf(ctx context.Context, s *session, of func(context.Context, int, *store.Node) (*content.Condition, error)) ([]*content.Condition, error) {
 	mine := make([]*content.Condition, len(s.nodes))
 	all, err := collect(ctx, s, func(ctx context.Context, i int, n *store.Node) (_ *content.Condition, err error) {
 		mine[i], err = of(ctx, i, n)
@@ -379,35 +377,4 @@ func (s *session) conditions(ctx context.Context, of func(context.Context, int, 
 		all[n.Index] = mine[i]
 	}
 	return all, nil
-}
-
-// notes tells what is the matter with files of Volley's, and what runs have left behind.
-func (s *session) notes() []string {
-	var list []string
-	for _, x := range s.states {
-		if x.Failing != "" {
-			how := "read"
-			if x.Unreachable {
-				how = "reached"
-			}
-			list = append(list, fmt.Sprintf("%s cannot be %s: %s. To recover its data elsewhere, give another, empty directory in its place", x.Dir, how, x.Failing))
-		}
-		if x.Open {
-			list = append(list, fmt.Sprintf("%s can be read by others, who learn from parity what is in the files of other nodes: protect and recover make it private where they are run by its owner", tree.JoinPath(x.Dir, tree.MetaName)))
-		}
-		list = append(list, x.Bad...)
-		left := slices.Clone(x.Left)
-		for _, h := range x.Held {
-			switch {
-			case h.Generation < s.Generation && x.Of(s.Current) == nil:
-				list = append(list, fmt.Sprintf("%s has generation %d, and the group is at generation %d", x.Dir, h.Generation, s.Generation))
-			case !h.Committed && (h.Generation != s.Generation || h.Root != s.Root):
-				left = append(left, store.PendingDir(h.Generation))
-			}
-		}
-		if left != nil {
-			list = append(list, fmt.Sprintf("%s: an interrupted run has left %s in its %s, which the next protect or recover removes", x.Dir, strings.Join(left, ", "), tree.MetaName))
-		}
-	}
-	return list
 }

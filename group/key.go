@@ -28,19 +28,6 @@ func ReadKey(path string) ([]byte, error) {
 	return key, nil
 }
 
-// UseKey has the options take the key in a file, or none where the name is "none"; a file of that
-// name is ./none. They stay as they are where there is no name.
-func (o *Options) UseKey(name string) (err error) {
-	switch name {
-	case "":
-	case "none":
-		o.NoKey = true
-	default:
-		o.Key, err = ReadKey(name)
-	}
-	return err
-}
-
 func checkKey(key []byte) error {
 	if len(key) < leastKey || len(key) > mostKey {
 		return store.Inputf("a key of %d bytes or more than %d: want %d to %d; a new one: (umask 077; head -c 32 /dev/urandom | base64 > FILE)", min(len(key), mostKey), mostKey, leastKey, mostKey)

@@ -100,7 +100,7 @@ func TestLatestAll(t *testing.T) {
 						delete(f.roots[n].Steps, 1)
 					}
 				}
-				if f.judge(&Options{}); f.list == nil { // no node has it
+				if f.judge(&session{}); f.list == nil { // no node has it
 					return Snapshot{State: Incomplete}
 				}
 				return f.list[0]

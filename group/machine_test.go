@@ -123,7 +123,8 @@ func (w *world) ordered() *world {
 
 // options are those of a run by a process.
 func (w *world) options(p *disktest.Process, o Options) Options {
-	o.disk, o.inTurn, o.Timeout, o.Memory = p, w.inTurn, time.Minute, 1<<20
+	o.Timeout, o.Memory = time.Minute, 1<<20
+	o = on(o, p, w.inTurn)
 	return o
 }
 

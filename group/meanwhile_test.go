@@ -367,7 +367,7 @@ func TestClosed(t *testing.T) {
 	damaged.Overwrite("/n1/.volley/generation.1/parity", 5, []byte("rot"), true)
 	damaged.Remove("/n1/link")
 	run := func(w *world, verb string, d disk.Disk) error {
-		o := Options{disk: d, Timeout: time.Minute, Memory: 1 << 20}
+		o := on(Options{Timeout: time.Minute, Memory: 1 << 20}, d, false)
 		_, err := onRanks(w, func(ctx context.Context, t transport.Transport, dirs []string) (any, error) {
 			switch verb {
 			case "protect":

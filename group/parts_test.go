@@ -33,11 +33,11 @@ func TestDefaults(t *testing.T) {
 	t.Parallel()
 	var o Options
 	o.defaults()
-	if o.Memory != volley.DefaultMemory || o.Network != volley.DefaultNetwork() || o.disk != disk.OS || o.Timeout != 0 {
+	if o.Memory != volley.DefaultMemory || o.Network != volley.DefaultNetwork() || o.inner.disk != disk.OS || o.Timeout != 0 {
 		t.Errorf("%+v", o)
 	}
 	w := newWorld(2, 1, Full)
-	given := Options{Memory: 1, Network: sim.Network{Latency: 3, Gaps: sim.Gaps{{Messages: 1, PerByte: 4}}}, disk: w.Process()}
+	given := on(Options{Memory: 1, Network: sim.Network{Latency: 3, Gaps: sim.Gaps{{Messages: 1, PerByte: 4}}}}, w.Process(), false)
 	o = given
 	if o.defaults(); fmt.Sprint(o) != fmt.Sprint(given) {
 		t.Errorf("%+v", o)
@@ -74,7 +74,7 @@ func TestForeign(t *testing.T) {
 		} {
 			s := &session{states: []*store.State{y.state, {Dir: "/n1"}}}
 			c.Foreign = false
-			if s.foreign(&store.Node{}, m, c, is); c.Foreign != (x.want && y.may) {
+			if findForeign(s, &store.Node{}, m, c, is); c.Foreign != (x.want && y.may) {
 				t.Errorf("%d files, %d of them the node's, %+v: foreign %v", x.there, x.match, y.state, c.Foreign)
 			}
 		}
@@ -82,7 +82,7 @@ func TestForeign(t *testing.T) {
 		if x.match > 0 {
 			s := &session{states: []*store.State{{Node: -1, Files: true}}}
 			is.Files["f0"] = true
-			if s.foreign(&store.Node{}, m, c, is); c.Foreign != (2*(x.match-1) < x.there) {
+			if findForeign(s, &store.Node{}, m, c, is); c.Foreign != (2*(x.match-1) < x.there) {
 				t.Errorf("%d files, %d of them the node's but for one: foreign %v", x.there, x.match, c.Foreign)
 			}
 		}
@@ -129,7 +129,7 @@ func TestEarlierMember(t *testing.T) {
 	n := &store.Node{Index: 3, Held: map[int64]*store.Loaded{1: {Node: -1, Manifest: &Manifest{Generation: 1, Nodes: 3}}}}
 	s := &session{Current: store.Current{Generation: 2}, states: make([]*store.State, 4)}
 	s.states[3] = &store.State{Held: []store.Held{{Generation: 1, Committed: true}}}
-	if is, x, err := s.compareStale(t.Context(), n); is != nil || x != nil || err != nil {
+	if is, x, err := compareStale(t.Context(), s, n); is != nil || x != nil || err != nil {
 		t.Errorf("%+v, %+v, %v", is, x, err)
 	}
 }
@@ -184,7 +184,7 @@ func TestDeletedSome(t *testing.T) {
 		found := make([]scanned, 3)
 		found[n].Left = shrinkage{Were: 10, Files: 1, Deleted: 9, First: []string{"f"}, Less: true}
 		r := new(ProtectReport)
-		err := s.compareDeleted(t.Context(), found, &ProtectOptions{}, r)
+		err := compareDeleted(t.Context(), s, found, &ProtectOptions{}, r)
 		if err == nil || !strings.Contains(err.Error(), x.Dir+" has 1 of 10 files") || !strings.Contains(err.Error(), `"f" and 8 more)`) || r.Deleted != 9 {
 			t.Errorf("%s: %v, %d deleted", x.Dir, err, r.Deleted)
 		}

@@ -46,7 +46,7 @@ type earlierData struct {
 	found   map[tree.Name]bool         // files now that were seen to hold what they may have been
 }
 
-func (s *session) newPass(m *Manifest, works []*work) (*pass, error) {
+func newPass(s *session, m *Manifest, works []*work) (*pass, error) {
 	c, err := erasure.CodeOf(m)
 	if err != nil {
 		return nil, err
@@ -61,7 +61,7 @@ func (s *session) newPass(m *Manifest, works []*work) (*pass, error) {
 // open opens the files that parity is written to and, where it can be kept, read from. They are to be closed after an
 // error too.
 func (p *pass) open(o *ProtectOptions) error {
-	p.full = p.s.readsAll(o)
+	p.full = readsAll(p.s, o)
 	for _, n := range p.works {
 		n.force = o.Force
 		f, err := n.Begin(p.m.Generation)
@@ -80,7 +80,7 @@ func (p *pass) open(o *ProtectOptions) error {
 		if p.s.members[n.Index] == nil {
 			continue
 		}
-		n.earlier = p.s.earlier(n.Node)
+		n.earlier = earlierOf(p.s, n.Node)
 		if p.follows {
 			if n.kept, err = n.OpenParity(p.s.Generation); err != nil {
 				n.kept = nil // all of it is made anew
@@ -92,12 +92,12 @@ func (p *pass) open(o *ProtectOptions) error {
 
 // readsAll reports whether a run is to read what has not changed: it was asked to, may find rot that it is to protect, or
 // gives a key to what nobody has vouched for.
-func (s *session) readsAll(o *ProtectOptions) bool {
+func readsAll(s *session, o *ProtectOptions) bool {
 	return o.Full || o.Force || s.manifest != nil && (s.manifest.MAC == "") != (len(s.Key) == 0)
 }
 
-// earlier returns what a node had in the generation in force.
-func (s *session) earlier(n *store.Node) *earlierData {
+// earlierOf returns what a node had in the generation in force.
+func earlierOf(s *session, n *store.Node) *earlierData {
 	x := s.members[n.Index]
 	e := &earlierData{m: s.manifest, member: x, files: tree.ExtentsOf(x.Entries), entries: map[tree.Name]*tree.Entry{}, times: map[[3]int64][]*tree.Entry{}, found: map[tree.Name]bool{}}
 	e.list = s.manifest.SegmentsOf(e.files)
@@ -276,7 +276,7 @@ func (p *pass) readAndCode(ctx context.Context, rows []int) error {
 			}
 		}
 	}
-	err := p.s.windows(ctx, p.m, rows, bytes, func(ctx context.Context, i int, w *window) error {
+	err := eachWindow(ctx, p.s, p.m, rows, bytes, func(ctx context.Context, i int, w *window) error {
 		return p.works[i].readRows(ctx, w, p.check.Data[i])
 	}, p.window)
 	for _, n := range p.works {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
 	"os"
@@ -105,7 +104,7 @@ type NodePlan struct {
 // at any moment, a new call completes it. It returns an [*InputError] for directories that cannot be protected so, and a
 // [*disk.BusyError] where another run uses a node.
 func Protect(ctx context.Context, t transport.Transport, dirs []string, o ProtectOptions) (*ProtectReport, error) {
-	r, err := run(ctx, t, dirs, o.Options, verb{name: "protect", args: o.said(), Access: store.Access{Writes: !o.DryRun, Needs: true}}, func(ctx context.Context, s *session) (*ProtectReport, error) {
+	r, err := run(ctx, t, dirs, o.Options, verb{name: "protect", args: o.said(), Access: store.Access{Writes: !o.DryRun, Needs: true}}, func(ctx context.Context, s *session, _ *surroundings) (*ProtectReport, error) {
 		return protect(ctx, s, o)
 	})
 	if err == nil && o.Strict && len(r.Torn)+len(r.Gone) > 0 {
@@ -173,7 +172,7 @@ func protect(ctx context.Context, s *session, o ProtectOptions) (*ProtectReport,
 	if err != nil {
 		return nil, s.alike(ctx, err)
 	}
-	works, found, err := s.scan(ctx, m, &o)
+	works, found, err := scan(ctx, s, m, &o)
 	if err != nil {
 		return nil, err
 	}
@@ -182,14 +181,14 @@ func protect(ctx context.Context, s *session, o ProtectOptions) (*ProtectReport,
 			w.data.Close()
 		}
 	}()
-	r := &ProtectReport{Step: s.step, Nodes: s.k, Tolerate: o.Tolerate, Matrix: m.Matrix, Digest: m.Digest, Generation: m.Generation, Notes: s.notes()}
+	r := &ProtectReport{Step: s.taken, Nodes: s.k, Tolerate: o.Tolerate, Matrix: m.Matrix, Digest: m.Digest, Generation: m.Generation, Notes: s.notes()}
 	for _, x := range s.states {
 		r.Places, m.Names = append(r.Places, x.Dir), append(m.Names, x.Name)
 	}
-	if err := s.compareDeleted(ctx, found, &o, r); err != nil {
+	if err := compareDeleted(ctx, s, found, &o, r); err != nil {
 		return nil, err
 	}
-	if err := s.settle(ctx, m, works, found, layouts, &o, r); err != nil {
+	if err := settle(ctx, s, m, works, found, layouts, &o, r); err != nil {
 		return nil, err
 	}
 	r.Layout, r.Field, r.ParityBytes, r.Blocks = m.Layout, m.Field, m.ParityBytes(), m.Rows()
@@ -218,7 +217,7 @@ func protect(ctx context.Context, s *session, o ProtectOptions) (*ProtectReport,
 		return nil, err
 	}
 	slog.DebugContext(ctx, "protecting", "layout", m.Layout, "files", r.Files, "bytes", r.DataBytes)
-	root, err := s.write(ctx, m, works, &o, r)
+	root, err := write(ctx, s, m, works, &o, r)
 	if err != nil {
 		for _, n := range s.nodes { // nobody has committed it, as this rank has not come so far
 			n.Drop(m.Generation)
@@ -232,34 +231,15 @@ func protect(ctx context.Context, s *session, o ProtectOptions) (*ProtectReport,
 	if err := s.commit(ctx, m, root); err != nil {
 		return nil, err
 	}
-	if s.step != nil && o.Retain > 0 {
-		if err := s.retire(ctx, o.Retain, r); err != nil {
+	if s.taken != nil && o.Retain > 0 {
+		var notes []string
+		if r.Removed, notes, err = retire(ctx, s, o.Retain); err != nil {
 			return nil, err
 		}
+		r.Notes = append(r.Notes, notes...)
 	}
 	r.Seconds = time.Since(start).Seconds()
 	return r, nil
-}
-
-// complete returns an error where a node lacks what it had: to protect the rest would make the loss for good.
-func (s *session) complete(force bool) error {
-	for n, x := range s.states {
-		if x.Failing != "" {
-			return fmt.Errorf("%s cannot be read: %s", s.name(n), x.Failing)
-		}
-	}
-	if s.Generation == 0 || force {
-		return nil
-	}
-	for n, x := range s.states {
-		if x.Of(s.Current) == nil && !x.Added {
-			return &InputError{Way: WayForce, Err: fmt.Errorf("%s is missing what was protected: recover it first", s.name(n))}
-		}
-		if x.Interrupted() { // directories may not have their modes and times
-			return &InputError{Way: WayForce, Err: fmt.Errorf("a recovery of %s has not ended: recover it first", s.name(n))}
-		}
-	}
-	return nil
 }
 
 // scanned is what a node has to protect.
@@ -272,7 +252,7 @@ type scanned struct {
 }
 
 // scan lists the files of the nodes here, and says what all nodes have.
-func (s *session) scan(ctx context.Context, m *Manifest, o *ProtectOptions) ([]*work, []scanned, error) {
+func scan(ctx context.Context, s *session, m *Manifest, o *ProtectOptions) ([]*work, []scanned, error) {
 	works := make([]*work, len(s.nodes))
 	all, err := collect(ctx, s, func(_ context.Context, i int, n *store.Node) (x scanned, err error) {
 		l, err := tree.Scan(n.Dir, true, m.Exclude)
@@ -335,7 +315,7 @@ func hidingData(n *store.Node, l *tree.Listing) error {
 }
 
 // settle decides on the layout, and where everything lies.
-func (s *session) settle(ctx context.Context, m *Manifest, works []*work, found []scanned, layouts []*erasure.Candidate, o *ProtectOptions, r *ProtectReport) error {
+func settle(ctx context.Context, s *session, m *Manifest, works []*work, found []scanned, layouts []*erasure.Candidate, o *ProtectOptions, r *ProtectReport) error {
 	earlier := s.manifest
 	var most, fresh, anew int64
 	for _, x := range found {
@@ -407,8 +387,8 @@ func changes(now, was []*tree.Entry) (n, anew int64, list []Finding) {
 }
 
 // write writes parity, records and manifest of a generation, which is not in force yet. It returns its root.
-func (s *session) write(ctx context.Context, m *Manifest, works []*work, o *ProtectOptions, r *ProtectReport) (root string, err error) {
-	p, err := s.newPass(m, works)
+func write(ctx context.Context, s *session, m *Manifest, works []*work, o *ProtectOptions, r *ProtectReport) (root string, err error) {
+	p, err := newPass(s, m, works)
 	if err != nil {
 		return "", err
 	}
@@ -498,43 +478,4 @@ func (p *pass) make(ctx context.Context, record func(*work) ([]byte, error)) (te
 	}
 	text, err = m.Encode(s.Key)
 	return text, files, err
-}
-
-// rollForward commits a generation that all nodes have: from the first of these on it is the one that counts. Nodes that
-// hold a committed one do it first: whoever runs a verb with the nodes of an earlier epoch then finds the new one.
-func (s *session) rollForward(ctx context.Context, g int64, root string) error {
-	for _, later := range []bool{false, true} {
-		if err := s.here(func(_ int, n *store.Node) error {
-			if slices.ContainsFunc(s.states[n.Index].Held, func(h store.Held) bool { return h.Committed }) == later {
-				return nil
-			}
-			return n.RollForward(g, root)
-		}); err != nil {
-			return err
-		}
-		if !later && s.resized() {
-			if err := s.together(ctx); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// resized reports whether some of the nodes, and not all, have a generation of another number of nodes.
-func (s *session) resized() bool {
-	return slices.ContainsFunc(s.states, func(x *store.State) bool {
-		return slices.ContainsFunc(x.Held, func(h store.Held) bool { return h.Nodes != s.k })
-	})
-}
-
-// commit puts a generation in force that all nodes have, and removes what was before when all have done so.
-func (s *session) commit(ctx context.Context, m *Manifest, root string) error {
-	if err := s.rollForward(ctx, m.Generation, root); err != nil {
-		return err
-	}
-	if err := s.together(ctx); err != nil {
-		return err
-	}
-	return s.here(func(_ int, n *store.Node) error { return n.Clean(m.Generation) })
 }

@@ -21,7 +21,7 @@ type reading struct {
 }
 
 // rebuildable reports whether nodes are lost, no more than may be, and the others can be read and hold the generation.
-func (s *session) rebuildable() bool {
+func rebuildable(s *session) bool {
 	lost := 0
 	for _, x := range s.states {
 		switch {
@@ -39,18 +39,18 @@ func (s *session) rebuildable() bool {
 // rebuild brings back what lost nodes had while it examines the others: it reads these once, and codes what it takes
 // the digests of. It adds the lost nodes here to the targets, and the rows that it has coded to rows. The conditions
 // are as if nothing came back in rows in which all was right; in the others all that is lost has to come back yet.
-func (s *session) rebuild(ctx context.Context, revert bool, targets map[int]*restore.Target, rows map[int]bool, traffic *erasure.Traffic) ([]*content.Condition, error) {
+func rebuild(ctx context.Context, s *session, revert bool, targets map[int]*restore.Target, rows map[int]bool, traffic *erasure.Traffic) ([]*content.Condition, error) {
 	m := s.manifest
-	conditions, err := s.conditions(ctx, func(ctx context.Context, _ int, n *store.Node) (*content.Condition, error) {
+	conditions, err := conditionsOf(ctx, s, func(ctx context.Context, _ int, n *store.Node) (*content.Condition, error) {
 		if s.states[n.Index].Lost {
-			return s.examine(ctx, n, false, revert, nil)
+			return examine(ctx, s, n, false, revert, nil)
 		}
 		return new(content.Condition), nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	repairs, _, err := s.planRepairs(conditions)
+	repairs, _, err := planRepairs(s, conditions)
 	if err != nil {
 		return nil, s.alike(ctx, err)
 	}
@@ -68,7 +68,7 @@ func (s *session) rebuild(ctx context.Context, revert bool, targets map[int]*res
 	for i, n := range s.nodes {
 		bytes += s.members[n.Index].Bytes
 		if s.states[n.Index].Lost {
-			targets[n.Index] = s.newTarget(n, conditions[n.Index])
+			targets[n.Index] = newTarget(s, n, conditions[n.Index])
 			continue
 		}
 		x := s.members[n.Index]
@@ -87,7 +87,7 @@ func (s *session) rebuild(ctx context.Context, revert bool, targets map[int]*res
 		return nil, err
 	}
 	here := s.nodes[0].Index
-	if err := s.windows(ctx, m, content.AllRows(m), bytes, func(ctx context.Context, i int, w *window) error {
+	if err := eachWindow(ctx, s, m, content.AllRows(m), bytes, func(ctx context.Context, i int, w *window) error {
 		if readings[i] == nil {
 			return nil
 		}
@@ -129,8 +129,8 @@ func (s *session) rebuild(ctx context.Context, revert bool, targets map[int]*res
 	}); err != nil {
 		return nil, err
 	}
-	if conditions, err = s.conditions(ctx, func(ctx context.Context, i int, n *store.Node) (*content.Condition, error) {
-		c, err := s.examine(ctx, n, false, revert, readings[i])
+	if conditions, err = conditionsOf(ctx, s, func(ctx context.Context, i int, n *store.Node) (*content.Condition, error) {
+		c, err := examine(ctx, s, n, false, revert, readings[i])
 		if err == nil {
 			c.Redo = redo[i]
 		}

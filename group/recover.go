@@ -99,29 +99,30 @@ func (r *RecoverReport) Incomplete() error {
 func Recover(ctx context.Context, t transport.Transport, dirs []string, o RecoverOptions) (*RecoverReport, error) {
 	writes := !o.DryRun && o.To == ""
 	latest := o.Roots && o.Step == Latest
+	v := verb{name: "recover", args: o, Access: store.Access{Writes: writes, Makes: writes}}
 	if latest {
-		o.passed = map[int64]*lostError{}
+		v.passed = map[int64]*lostError{}
 	}
 	for {
-		r, err := run(ctx, t, dirs, o.Options, verb{name: "recover", args: o, Access: store.Access{Writes: writes, Makes: writes}}, func(ctx context.Context, s *session) (*RecoverReport, error) {
+		r, err := run(ctx, t, dirs, o.Options, v, func(ctx context.Context, s *session, around *surroundings) (*RecoverReport, error) {
 			if !latest {
 				return recoverGroup(ctx, s, o)
 			}
-			return s.recoverLatest(ctx, o, writes)
+			return recoverLatest(ctx, s, around, o, writes)
 		})
 		lost := new(lostError)
 		if !errors.As(err, &lost) {
 			return r, err
 		}
-		o.passed[lost.step] = lost
+		v.passed[lost.step] = lost
 	}
 }
 
 // recoverLatest recovers the snapshot that was chosen, and sets newer ones aside when it is back.
-func (s *session) recoverLatest(ctx context.Context, o RecoverOptions, writes bool) (r *RecoverReport, err error) {
+func recoverLatest(ctx context.Context, s *session, around *surroundings, o RecoverOptions, writes bool) (r *RecoverReport, err error) {
 	if s.manifest == nil && len(s.Key) == 0 && s.complete(false) == nil && !slices.ContainsFunc(s.states, func(x *store.State) bool { return x.Lost }) {
-		r = &RecoverReport{Step: s.step, Notes: []string{stepName(*s.step) + " is at every node, and not protected: nothing was compared"}}
-		return r, s.setAside(ctx, r, writes)
+		r = &RecoverReport{Step: s.taken, Notes: []string{stepName(*s.taken) + " is at every node, and not protected: nothing was compared"}}
+		return r, around.setAside(ctx, s, writes, &r.Notes)
 	}
 	if r, err = recoverGroup(ctx, s, o); err == nil {
 		if err = r.Incomplete(); err != nil {
@@ -130,30 +131,11 @@ func (s *session) recoverLatest(ctx context.Context, o RecoverOptions, writes bo
 	}
 	switch {
 	case err == nil:
-		return r, s.setAside(ctx, r, writes)
+		return r, around.setAside(ctx, s, writes, &r.Notes)
 	case s.agreed && !errors.As(err, new(*lostError)):
-		err = &NotLostError{*s.step, err}
+		err = &NotLostError{*s.taken, err}
 	}
 	return nil, err
-}
-
-// loss returns an error for which nodes in some condition do not come back, as a [lostError] where that is for certain:
-// more nodes are lost than may be, or everything could be read, and is not there.
-func (s *session) loss(conditions []*content.Condition, err error) error {
-	lost, unread := 0, false
-	for n, c := range conditions {
-		if c.Lost && c.Failing == "" {
-			lost++
-			continue
-		}
-		x := s.states[n]
-		unread = unread || c.Foreign || c.Failing != "" || x.Of(s.Current) == nil && x.Bad != nil // as nobody knows what else it has
-		unread = unread || slices.ContainsFunc(c.Findings, func(f Finding) bool { return f.Why != "" })
-	}
-	if s.passed == nil || unread && lost <= s.manifest.Tolerate {
-		return err
-	}
-	return &lostError{*s.step, s.Root, err}
 }
 
 func recoverGroup(ctx context.Context, s *session, o RecoverOptions) (_ *RecoverReport, err error) {
@@ -183,7 +165,7 @@ func recoverGroup(ctx context.Context, s *session, o RecoverOptions) (_ *Recover
 			}
 			undo()
 		}()
-		if elsewhere, err = s.openOut(ctx, o.To); err != nil {
+		if elsewhere, err = openOut(ctx, s, o.To); err != nil {
 			return nil, err
 		}
 	}
@@ -194,16 +176,16 @@ func recoverGroup(ctx context.Context, s *session, o RecoverOptions) (_ *Recover
 			}
 		}
 	}
-	r := &RecoverReport{Step: s.step, Generation: s.Generation, Traffic: erasure.NewTraffic(len(s.nodes))}
+	r := &RecoverReport{Step: s.taken, Generation: s.Generation, Traffic: erasure.NewTraffic(len(s.nodes))}
 	targets := map[int]*restore.Target{} // of nodes here that can be read
 	defer restore.Discard(targets)
-	found, err := s.survey(ctx, &o, s.rebuildable() && !o.DryRun && o.To == "", targets, &r.Traffic)
+	found, err := surveyAll(ctx, s, &o, rebuildable(s) && !o.DryRun && o.To == "", targets, &r.Traffic)
 	if err != nil {
 		return nil, err
 	}
 	r.Blocks = len(found.rows)
 	slog.DebugContext(ctx, "found what is missing", "blocks", r.Blocks, "repairs", len(found.repairs))
-	r.Notes = slices.Concat(s.notes(), elsewhere, s.noteTorn(found.conditions))
+	r.Notes = slices.Concat(s.notes(), elsewhere, noteTorn(s, found.conditions))
 	for n, c := range found.conditions {
 		r.Nodes = append(r.Nodes, NodeReport{Node: n, Dir: s.states[n].Dir, Status: c.Status(), Findings: c.Findings, why: c.Failing})
 		for _, f := range c.Findings {
@@ -214,8 +196,8 @@ func recoverGroup(ctx context.Context, s *session, o RecoverOptions) (_ *Recover
 	}
 	left := make([][]string, len(s.nodes))
 	for i, n := range s.nodes {
-		if s.restores(n.Index) {
-			left[i] = s.giveUp(n, found.conditions[n.Index], found.beyond)
+		if restores(s, n.Index) {
+			left[i] = giveUp(s, n, found.conditions[n.Index], found.beyond)
 			for _, f := range found.conditions[n.Index].Findings {
 				if slices.Contains(found.conditions[n.Index].Hidden, f.Path) {
 					left[i] = append(left[i], fmt.Sprintf("%s: %s: whether it is as it was nobody can tell, and nothing takes its place: make it readable, and recover again", n.Path(f.Path), f.Why))
@@ -230,7 +212,7 @@ func recoverGroup(ctx context.Context, s *session, o RecoverOptions) (_ *Recover
 		left, err = exchange(ctx, s, left)
 		r.Left = slices.Concat(left...)
 	} else {
-		err = s.restore(ctx, r, found, targets, left)
+		err = restoreAll(ctx, s, r, found, targets, left)
 	}
 	if err != nil {
 		return nil, err
@@ -246,29 +228,29 @@ type survey struct {
 	rows       map[int]bool       // of which something comes back, or has while the nodes were read
 }
 
-// survey finds out what nodes lack. If it rebuilds and not all can come back, it starts over without rebuilding.
-func (s *session) survey(ctx context.Context, o *RecoverOptions, rebuilds bool, targets map[int]*restore.Target, traffic *erasure.Traffic) (*survey, error) {
+// surveyAll finds out what nodes lack. If it rebuilds and not all can come back, it starts over without rebuilding.
+func surveyAll(ctx context.Context, s *session, o *RecoverOptions, rebuilds bool, targets map[int]*restore.Target, traffic *erasure.Traffic) (*survey, error) {
 	var err error
 	found := &survey{rows: map[int]bool{}}
 	if rebuilds {
-		found.conditions, err = s.rebuild(ctx, o.Revert, targets, found.rows, traffic)
+		found.conditions, err = rebuild(ctx, s, o.Revert, targets, found.rows, traffic)
 	} else {
-		found.conditions, err = s.examineAll(ctx, 0, false, o.Revert)
+		found.conditions, err = examineAll(ctx, s, 0, false, o.Revert)
 	}
 	if err != nil {
 		return nil, err
 	}
-	if err := s.recoverable(found.conditions, o.Beyond); err != nil {
+	if err := recoverable(s, found.conditions, o.Beyond); err != nil {
 		return nil, s.alike(ctx, s.loss(found.conditions, err))
 	}
-	if found.repairs, found.beyond, err = s.planRepairs(found.conditions); err != nil {
+	if found.repairs, found.beyond, err = planRepairs(s, found.conditions); err != nil {
 		return nil, s.alike(ctx, err)
 	}
 	if rebuilds && len(found.beyond) > 0 {
 		restore.Discard(targets)
-		return s.survey(ctx, o, false, targets, traffic)
+		return surveyAll(ctx, s, o, false, targets, traffic)
 	}
-	if err := s.beyond(found); err != nil {
+	if err := beyondError(s, found); err != nil {
 		return nil, s.alike(ctx, err)
 	}
 	for _, x := range found.repairs {
@@ -281,7 +263,7 @@ func (s *session) survey(ctx context.Context, o *RecoverOptions, rebuilds bool, 
 
 // openOut gives nodes that are recovered elsewhere their new directories. One may be there, as far as an earlier run has
 // come: the node is then as it is there.
-func (s *session) openOut(ctx context.Context, to string) (notes []string, err error) {
+func openOut(ctx context.Context, s *session, to string) (notes []string, err error) {
 	at := func(n int) string { return filepath.Join(to, fmt.Sprint("node.", n)) }
 	for n := range s.k {
 		if s.out[n] {
@@ -338,21 +320,10 @@ func has(x *Member, l *tree.Listing) bool {
 	})
 }
 
-func (s *session) restores(n int) bool { return s.out == nil || s.out[n] }
-
-// unprotected returns the error of a group that has no generation in force.
-func (s *session) unprotected() error {
-	if !slices.ContainsFunc(s.states, func(x *store.State) bool { return !x.Lost }) {
-		return store.Inputf("all nodes are lost: nothing is left from which anything could be recovered")
-	}
-	if i := slices.IndexFunc(s.states, func(x *store.State) bool { return x.Failing != "" }); i >= 0 {
-		return store.Inputf("no node that can be read has a manifest that counts; %s cannot be read: %s", s.name(i), s.states[i].Failing)
-	}
-	return store.Inputf("the group is not protected: no node has a manifest that counts")
-}
+func restores(s *session, n int) bool { return s.out == nil || s.out[n] }
 
 // recoverable returns an error where a directory is not that of its node, or too many are lost.
-func (s *session) recoverable(conditions []*content.Condition, beyond bool) error {
+func recoverable(s *session, conditions []*content.Condition, beyond bool) error {
 	few := &TooManyError{Tolerate: s.manifest.Tolerate, Possible: s.manifest.Layout == Full && s.gone == nil}
 	for n, c := range conditions {
 		if c.Foreign {
@@ -378,29 +349,11 @@ func (s *session) recoverable(conditions []*content.Condition, beyond bool) erro
 	return nil
 }
 
-// unreadRecords returns which records, and manifests that say where they are, the disks do not give, and why.
-func (s *session) unreadRecords() (list []string) {
-	for n, x := range s.states {
-		if h := x.Of(s.Current); h != nil {
-			for _, text := range h.Unread {
-				list = append(list, fmt.Sprintf("%s: %s", s.name(n), text))
-			}
-			continue
-		}
-		for _, u := range x.Unknown {
-			if u.Failed {
-				list = append(list, fmt.Sprintf("%s: the manifest (%s)", s.name(n), u.Why))
-			}
-		}
-	}
-	return list
-}
-
-// restore brings everything back, but for what is left of the nodes here.
-func (s *session) restore(ctx context.Context, r *RecoverReport, found *survey, targets map[int]*restore.Target, left [][]string) error {
+// restoreAll brings everything back, but for what is left of the nodes here.
+func restoreAll(ctx context.Context, s *session, r *RecoverReport, found *survey, targets map[int]*restore.Target, left [][]string) error {
 	for _, n := range s.nodes {
-		if targets[n.Index] == nil && n.Dir != nil && found.conditions[n.Index].Failing == "" && s.restores(n.Index) {
-			targets[n.Index] = s.newTarget(n, found.conditions[n.Index])
+		if targets[n.Index] == nil && n.Dir != nil && found.conditions[n.Index].Failing == "" && restores(s, n.Index) {
+			targets[n.Index] = newTarget(s, n, found.conditions[n.Index])
 		}
 	}
 	each := func(f func(ctx context.Context, x *restore.Target) error) error {
@@ -415,7 +368,7 @@ func (s *session) restore(ctx context.Context, r *RecoverReport, found *survey, 
 	if err := each(func(ctx context.Context, x *restore.Target) error { return x.Prepare(ctx) }); err != nil {
 		return err
 	}
-	if err := s.runRepairs(ctx, found.repairs, targets, &r.Traffic); err != nil {
+	if err := runRepairs(ctx, s, found.repairs, targets, &r.Traffic); err != nil {
 		return err
 	}
 	if err := each(func(_ context.Context, x *restore.Target) error { return x.Finish() }); err != nil {
@@ -468,7 +421,7 @@ func (s *session) restore(ctx context.Context, r *RecoverReport, found *survey, 
 		return nil
 	}
 	return s.here(func(_ int, n *store.Node) error {
-		if !s.restores(n.Index) {
+		if !restores(s, n.Index) {
 			return nil
 		}
 		return n.Clean(s.Generation)
@@ -495,7 +448,7 @@ type lostBlock struct {
 }
 
 // planRepairs returns the repairs, of rows in which the same is bad together, and the blocks that do not come back.
-func (s *session) planRepairs(conditions []*content.Condition) ([]blockRepair, map[lostBlock]bool, error) {
+func planRepairs(s *session, conditions []*content.Condition) ([]blockRepair, map[lostBlock]bool, error) {
 	m := s.manifest
 	c, err := erasure.CodeOf(m)
 	if err != nil {
@@ -520,7 +473,7 @@ func (s *session) planRepairs(conditions []*content.Condition) ([]blockRepair, m
 		data, parity := content.Symbol{Node: n}, content.Symbol{Node: n, Parity: true}
 		mark(x.Data, data, false)
 		mark(x.Parity, parity, false)
-		if x.Failing == "" && s.restores(n) {
+		if x.Failing == "" && restores(s, n) {
 			mark(x.Touched, data, true)
 			mark(x.Parity, parity, true)
 		}
@@ -559,7 +512,7 @@ func (s *session) planRepairs(conditions []*content.Condition) ([]blockRepair, m
 }
 
 // giveUp takes what cannot be brought back from what is to be, and returns it.
-func (s *session) giveUp(n *store.Node, c *content.Condition, beyond map[lostBlock]bool) []string {
+func giveUp(s *session, n *store.Node, c *content.Condition, beyond map[lostBlock]bool) []string {
 	if len(beyond) == 0 {
 		return nil
 	}
@@ -592,8 +545,8 @@ func (s *session) giveUp(n *store.Node, c *content.Condition, beyond map[lostBlo
 	return left
 }
 
-// beyond returns an error where data of a snapshot do not come back, and another snapshot may: nothing of it is written.
-func (s *session) beyond(found *survey) error {
+// beyondError returns an error where data of a snapshot do not come back, and another snapshot may: nothing of it is written.
+func beyondError(s *session, found *survey) error {
 	blocks := make([]int, s.k)
 	for x := range found.beyond {
 		if !x.Parity {
@@ -625,7 +578,7 @@ func (s *session) beyond(found *survey) error {
 }
 
 // runRepairs runs repairs, one after the other. What nobody is to write is thrown away.
-func (s *session) runRepairs(ctx context.Context, list []blockRepair, targets map[int]*restore.Target, traffic *erasure.Traffic) error {
+func runRepairs(ctx context.Context, s *session, list []blockRepair, targets map[int]*restore.Target, traffic *erasure.Traffic) error {
 	sources := map[int]*content.Data{}
 	parity := map[int]parityReader{}
 	defer func() {
@@ -638,7 +591,7 @@ func (s *session) runRepairs(ctx context.Context, list []blockRepair, targets ma
 		sources[n.Index] = content.NewData(n.Dir, s.members[n.Index].Entries, true)
 		parity[n.Index] = parityOf(n, s.Generation)
 	}
-	return s.runOn(ctx, list, func(x content.Symbol) io.ReaderAt {
+	return runOn(ctx, s, list, func(x content.Symbol) io.ReaderAt {
 		if x.Parity {
 			return parity[x.Node]
 		}
@@ -650,11 +603,11 @@ func (s *session) runRepairs(ctx context.Context, list []blockRepair, targets ma
 }
 
 // runOn runs repairs on what is read of symbols here, and has put take the blocks that come back.
-func (s *session) runOn(ctx context.Context, list []blockRepair, from func(content.Symbol) io.ReaderAt, put func(x content.Symbol, row int, block []byte) error, traffic *erasure.Traffic) error {
+func runOn(ctx context.Context, s *session, list []blockRepair, from func(content.Symbol) io.ReaderAt, put func(x content.Symbol, row int, block []byte) error, traffic *erasure.Traffic) error {
 	m := s.manifest
 	for _, r := range list {
 		for _, n := range s.nodes {
-			s.progress(0, int64(len(r.Outputs[n.Index]))*r.blocks.Bytes())
+			s.tell(0, int64(len(r.Outputs[n.Index]))*r.blocks.Bytes())
 		}
 	}
 	for _, r := range list {
@@ -666,7 +619,7 @@ func (s *session) runOn(ctx context.Context, list []blockRepair, from func(conte
 			return executor.Input{Reader: &content.BlockReader{Blocks: r.blocks, From: from(x), Chunk: x.Index, Chunks: chunks}}
 		}, func(x content.Symbol) executor.Output {
 			return executor.Output{Writer: &content.BlockWriter{Blocks: r.blocks, Take: func(row int, block []byte) error {
-				s.progress(int64(len(block)), 0)
+				s.tell(int64(len(block)), 0)
 				return put(x, row, block)
 			}}}
 		})
@@ -712,7 +665,7 @@ func (r *noting) ReadAt(to []byte, at int64) (int, error) {
 	return n, err
 }
 
-func (s *session) newTarget(n *store.Node, c *content.Condition) *restore.Target {
+func newTarget(s *session, n *store.Node, c *content.Condition) *restore.Target {
 	from := &restore.Origin{Current: s.Current, Manifest: s.manifest, Text: s.text, Run: s.run}
 	return restore.NewTarget(from, s.states[n.Index], s.members[n.Index], s.records[n.Index], n, c)
 }

@@ -40,13 +40,18 @@ type ResizeReport struct {
 func Resize(ctx context.Context, t transport.Transport, dirs []string, o ResizeOptions) (*ResizeReport, error) {
 	said := o
 	said.ProtectOptions = o.said()
-	v := verb{name: "resize", args: said, Access: store.Access{Writes: !o.DryRun}}
+	v := verb{name: "resize", args: said, Access: store.Access{Writes: !o.DryRun}, added: o.Add}
+	v.order = func(names []string, ids []Identity, added []bool) ([]int, error) {
+		return Resized(names, ids, added, o.Remove)
+	}
 	return meeting(ctx, t, o.Options, func(s *session) (*ResizeReport, error) {
-		s.resizing = &o
+		if s.Roots || o.Retain > 0 {
+			return nil, store.Inputf("snapshots are not resized: protect the next one with other nodes")
+		}
 		if err := s.look(ctx, dirs, v); err != nil {
 			return nil, err
 		}
-		return s.resize(ctx, v, &o)
+		return resize(ctx, s, v, &o)
 	})
 }
 
@@ -114,7 +119,7 @@ func replaced(ids []Identity, nodes int) []tree.Name {
 }
 
 // resize does what Resize does, once all nodes have been looked at.
-func (s *session) resize(ctx context.Context, v verb, o *ResizeOptions) (*ResizeReport, error) {
+func resize(ctx context.Context, s *session, v verb, o *ResizeOptions) (*ResizeReport, error) {
 	k, r := s.k-len(o.Remove), &ResizeReport{}
 	newest := store.Held{}
 	for n, x := range s.states {
@@ -131,7 +136,7 @@ func (s *session) resize(ctx context.Context, v verb, o *ResizeOptions) (*Resize
 		}
 	}
 	r.Before = s.k - len(r.Added)
-	if err := s.resizable(o, k, r.Before); err != nil {
+	if err := resizable(s, o, k, r.Before); err != nil {
 		return nil, s.alike(ctx, err)
 	}
 	for n, x := range s.states {
@@ -140,7 +145,7 @@ func (s *session) resize(ctx context.Context, v verb, o *ResizeOptions) (*Resize
 		}
 	}
 	if newest.Nodes != k {
-		if err := s.leave(ctx, r.Before, k, o); err != nil {
+		if err := leave(ctx, s, r.Before, k, o); err != nil {
 			return nil, err
 		}
 	}
@@ -179,10 +184,7 @@ func (s *session) resize(ctx context.Context, v verb, o *ResizeOptions) (*Resize
 }
 
 // resizable returns an error where the nodes cannot be those of a run that resizes a group of so many nodes to k.
-func (s *session) resizable(o *ResizeOptions, k, before int) error {
-	if s.Roots || o.Retain > 0 {
-		return store.Inputf("snapshots are not resized: protect the next one with other nodes")
-	}
+func resizable(s *session, o *ResizeOptions, k, before int) error {
 	if s.Meta != "" {
 		return store.Inputf("the protection lies in %s, by the numbers of nodes: end it, and protect the nodes that there are to be", s.Meta)
 	}
@@ -202,7 +204,7 @@ func (s *session) resizable(o *ResizeOptions, k, before int) error {
 }
 
 // leave finds out what is in force with the nodes that there were, and checks that all can go on from there.
-func (s *session) leave(ctx context.Context, before, k int, o *ResizeOptions) (err error) {
+func leave(ctx context.Context, s *session, before, k int, o *ResizeOptions) (err error) {
 	were := make([]*store.State, before)
 	var rest []*store.State
 	for _, x := range s.states {
@@ -247,7 +249,7 @@ func (s *session) leave(ctx context.Context, before, k int, o *ResizeOptions) (e
 	if s.manifest, err = store.DecodeManifest(s.text); err != nil {
 		return err
 	}
-	if err := s.stays(k, o.Force); err != nil {
+	if err := stays(s, k, o.Force); err != nil {
 		return s.alike(ctx, err)
 	}
 	s.members = map[int]*Member{}
@@ -262,24 +264,24 @@ func (s *session) leave(ctx context.Context, before, k int, o *ResizeOptions) (e
 			}
 		}
 	}
-	_, err = s.losesNothing(ctx, k, o.Force)
+	_, err = losesNothing(ctx, s, k, o.Force)
 	return err
 }
 
 // void reports whether a generation that an added directory has of another group can never come into force: it is pending,
 // and a node that was to have it is here, in this group.
-func (s *session) void(h store.Held) bool {
+func void(s *session, h store.Held) bool {
 	return !h.Committed && slices.ContainsFunc(s.states, func(x *store.State) bool {
 		return !x.Added && x.Of(s.Current) != nil && slices.Contains(slices.Concat(h.Names, h.Replaces), x.Name)
 	})
 }
 
 // stays returns an error where nodes are not as they were protected, unless force gives up removed ones, or are foreign.
-func (s *session) stays(k int, force bool) error {
+func stays(s *session, k int, force bool) error {
 	for n, x := range s.states {
 		h := x.Of(s.Current)
 		switch {
-		case x.Added && slices.ContainsFunc(x.Held, func(h store.Held) bool { return h.Group != s.manifest.Group && !s.void(h) }):
+		case x.Added && slices.ContainsFunc(x.Held, func(h store.Held) bool { return h.Group != s.manifest.Group && !void(s, h) }):
 			return store.Inputf("%s is protected in another group: end that, or move its %s away", x.Dir, tree.MetaName)
 		case x.Added:
 		case n >= k && force && x.Failing != "":

@@ -38,8 +38,15 @@ type verb struct {
 	name string
 	args any // its options, on which all ranks agree; nil: Options alone
 	store.Access
-	ends bool // the protection: it goes on where an earlier run has begun to
+	ends   bool                                  // the protection: it goes on where an earlier run has begun to
+	added  []string                              // directories here that are new in the group
+	order  ordering                              // of all directories, where one process has them; nil: that which they say
+	pick   func(context.Context, *session) error // of roots, the snapshot that the nodes are
+	passed map[int64]*lostError                  // snapshots that turned out to be lost; nil: there is no other to take
 }
+
+// An ordering returns which of some directories is the first, the next and so on, by what they say and which are new.
+type ordering func(names []string, ids []Identity, added []bool) ([]int, error)
 
 // A session is a run of a verb at one rank.
 type session struct {
@@ -58,10 +65,10 @@ type session struct {
 	records  map[int]map[string][]byte // record files that nodes here lack, by name
 	out      map[int]bool              // nodes that are recovered elsewhere; nil: each where it is
 	adopt    bool                      // what was made without a key gets one
-	step     *int64                    // the snapshot that the nodes are; nil: none
-	around   *surroundings             // the others, where the step was to be found
+	taken    *int64                    // the snapshot that the nodes are; nil: none
 	agreed   bool                      // all ranks find the error
-	resizing *ResizeOptions            // nil: the group stays as large as it is
+	passed   map[int64]*lostError      // snapshots that turned out to be lost; nil: there is no other to take
+	disk     disk.Disk
 }
 
 // terms are what ranks begin with.
@@ -75,19 +82,6 @@ type terms struct {
 	Gamma   sim.PerByte
 }
 
-// run does a verb's work on a session.
-func run[T any](ctx context.Context, t transport.Transport, dirs []string, o Options, v verb, f func(context.Context, *session) (T, error)) (T, error) {
-	return meeting(ctx, t, o, func(s *session) (result T, err error) {
-		if err = s.look(ctx, dirs, v); err == nil {
-			err = s.find(ctx, v)
-		}
-		if err != nil {
-			return result, err
-		}
-		return f(ctx, s)
-	})
-}
-
 // meeting calls f with a session, and tells the other ranks of an error.
 func meeting[T any](ctx context.Context, t transport.Transport, o Options, f func(*session) (T, error)) (result T, err error) {
 	s := &session{Options: o, t: t}
@@ -95,7 +89,6 @@ func meeting[T any](ctx context.Context, t transport.Transport, o Options, f fun
 		for _, n := range s.nodes {
 			n.Close()
 		}
-		s.around.close()
 	}()
 	result, err = f(s)
 	if err == nil && ctx.Err() != nil {
@@ -112,11 +105,12 @@ func (s *session) look(ctx context.Context, dirs []string, v verb) error {
 	if err := s.meet(ctx, len(dirs), v); err != nil {
 		return err
 	}
-	if err := s.place(dirs); err != nil {
+	if err := s.place(dirs, v); err != nil {
 		return err
 	}
+	s.passed = v.passed
 	if s.Roots {
-		if err := s.pick(ctx, v); err != nil {
+		if err := v.pick(ctx, s); err != nil {
 			return err
 		}
 	}
@@ -195,6 +189,7 @@ func (s *session) inPlace(ctx context.Context) error {
 // meet agrees with the other ranks on what they do, and on how many nodes each has.
 func (s *session) meet(ctx context.Context, nodes int, v verb) error {
 	s.defaults()
+	s.disk = s.inner.disk
 	if err := volley.Greet(ctx, s.t, v.name, s.Timeout); err != nil {
 		return err
 	}
@@ -282,9 +277,9 @@ func differing(a, b map[string]json.RawMessage) (list []string) {
 }
 
 // place makes the nodes of the directories here, in the order that they say; those of other ranks are in order.
-func (s *session) place(dirs []string) error {
+func (s *session) place(dirs []string, v verb) error {
 	first, _ := executor.Hosted(s.k, s.t.Rank(), s.t.Size())
-	ids := make([]Identity, len(dirs))
+	names, ids, added := make([]string, len(dirs)), make([]Identity, len(dirs)), make([]bool, len(dirs))
 	for i, dir := range dirs {
 		n := &store.Node{Index: first + i, At: dir, Given: dir, Name: store.Whole(dir)}
 		if s.Names != nil {
@@ -293,36 +288,35 @@ func (s *session) place(dirs []string) error {
 		if s.Absent != nil {
 			n.Absent = s.Absent[i]
 		}
-		n.Added = s.resizing != nil && slices.Contains(s.resizing.Add, n.Given)
+		n.Added = slices.Contains(v.added, n.Given)
 		s.nodes = append(s.nodes, n)
-		if s.Meta != "" {
-			n.Meta, ids[i] = filepath.Join(s.Meta, fmt.Sprint("node.", n.Index)), Identity{Node: n.Index}
-			continue
-		}
-		if ids[i] = store.Identify(s.disk, dir); s.Roots {
+		id := Identity{Node: n.Index}
+		switch {
+		case s.Meta != "":
+			n.Meta = filepath.Join(s.Meta, fmt.Sprint("node.", n.Index))
+		case s.Roots:
 			n.Root, n.RootName = n.At, n.Given
-			ids[i] = identifyRoot(s.disk, dir)
+			id = identifyRoot(s.disk, dir)
+		default:
+			id = store.Identify(s.disk, dir)
 		}
-		ids[i].Name = n.Name
+		id.Name = n.Name
+		names[i], ids[i], added[i] = n.Given, id, n.Added
 	}
 	if s.t.Size() > 1 {
 		return nil
 	}
-	given, order := slices.Clone(s.nodes), store.Order(ids)
-	if s.resizing != nil {
-		var names []string
-		var added []bool
-		for _, n := range given {
-			names, added = append(names, n.Given), append(added, n.Added)
-		}
+	order := store.Order(ids)
+	if v.order != nil {
 		var err error
-		if order, err = Resized(names, ids, added, s.resizing.Remove); err != nil {
+		if order, err = v.order(names, ids, added); err != nil {
 			return err
 		}
 	}
-	for place, i := range order {
-		s.nodes[place] = given[i]
-		s.nodes[place].Index = place
+	given := slices.Clone(s.nodes)
+	for n, i := range order {
+		s.nodes[n] = given[i]
+		s.nodes[n].Index = n
 	}
 	return nil
 }
@@ -388,7 +382,7 @@ func (s *session) here(f func(i int, n *store.Node) error) error {
 	errs := make([]error, len(s.nodes))
 	var all errgroup.Group
 	all.SetLimit(runtime.GOMAXPROCS(0))
-	if s.inTurn {
+	if s.inner.inTurn {
 		all.SetLimit(1)
 	}
 	for i, n := range s.nodes {
@@ -481,4 +475,117 @@ func (s *session) together(ctx context.Context) error {
 func (s *session) alike(ctx context.Context, err error) error {
 	s.agreed = true
 	return collective.New(s.t, s.Timeout).Alike(ctx, err)
+}
+
+// complete returns an error where a node lacks what it had: to protect the rest would make the loss for good.
+func (s *session) complete(force bool) error {
+	for n, x := range s.states {
+		if x.Failing != "" {
+			return fmt.Errorf("%s cannot be read: %s", s.name(n), x.Failing)
+		}
+	}
+	if s.Generation == 0 || force {
+		return nil
+	}
+	for n, x := range s.states {
+		if x.Of(s.Current) == nil && !x.Added {
+			return &InputError{Way: WayForce, Err: fmt.Errorf("%s is missing what was protected: recover it first", s.name(n))}
+		}
+		if x.Interrupted() { // directories may not have their modes and times
+			return &InputError{Way: WayForce, Err: fmt.Errorf("a recovery of %s has not ended: recover it first", s.name(n))}
+		}
+	}
+	return nil
+}
+
+// unprotected returns the error of a group that has no generation in force.
+func (s *session) unprotected() error {
+	if !slices.ContainsFunc(s.states, func(x *store.State) bool { return !x.Lost }) {
+		return store.Inputf("all nodes are lost: nothing is left from which anything could be recovered")
+	}
+	if i := slices.IndexFunc(s.states, func(x *store.State) bool { return x.Failing != "" }); i >= 0 {
+		return store.Inputf("no node that can be read has a manifest that counts; %s cannot be read: %s", s.name(i), s.states[i].Failing)
+	}
+	return store.Inputf("the group is not protected: no node has a manifest that counts")
+}
+
+// unreadRecords returns which records, and manifests that say where they are, the disks do not give, and why.
+func (s *session) unreadRecords() (list []string) {
+	for n, x := range s.states {
+		if h := x.Of(s.Current); h != nil {
+			for _, text := range h.Unread {
+				list = append(list, fmt.Sprintf("%s: %s", s.name(n), text))
+			}
+			continue
+		}
+		for _, u := range x.Unknown {
+			if u.Failed {
+				list = append(list, fmt.Sprintf("%s: the manifest (%s)", s.name(n), u.Why))
+			}
+		}
+	}
+	return list
+}
+
+// loss returns an error for which nodes in some condition do not come back, as a [lostError] where that is for certain:
+// more nodes are lost than may be, or everything could be read, and is not there.
+func (s *session) loss(conditions []*content.Condition, err error) error {
+	lost, unread := 0, false
+	for n, c := range conditions {
+		if c.Lost && c.Failing == "" {
+			lost++
+			continue
+		}
+		x := s.states[n]
+		unread = unread || c.Foreign || c.Failing != "" || x.Of(s.Current) == nil && x.Bad != nil // as nobody knows what else it has
+		unread = unread || slices.ContainsFunc(c.Findings, func(f Finding) bool { return f.Why != "" })
+	}
+	if s.passed == nil || unread && lost <= s.manifest.Tolerate {
+		return err
+	}
+	return &lostError{*s.taken, s.Root, err}
+}
+
+// notes tells what is the matter with files of Volley's, and what runs have left behind.
+func (s *session) notes() []string {
+	var list []string
+	for _, x := range s.states {
+		if x.Failing != "" {
+			how := "read"
+			if x.Unreachable {
+				how = "reached"
+			}
+			list = append(list, fmt.Sprintf("%s cannot be %s: %s. To recover its data elsewhere, give another, empty directory in its place", x.Dir, how, x.Failing))
+		}
+		if x.Open {
+			list = append(list, fmt.Sprintf("%s can be read by others, who learn from parity what is in the files of other nodes: protect and recover make it private where they are run by its owner", tree.JoinPath(x.Dir, tree.MetaName)))
+		}
+		list = append(list, x.Bad...)
+		left := slices.Clone(x.Left)
+		for _, h := range x.Held {
+			switch {
+			case h.Generation < s.Generation && x.Of(s.Current) == nil:
+				list = append(list, fmt.Sprintf("%s has generation %d, and the group is at generation %d", x.Dir, h.Generation, s.Generation))
+			case !h.Committed && (h.Generation != s.Generation || h.Root != s.Root):
+				left = append(left, store.PendingDir(h.Generation))
+			}
+		}
+		if left != nil {
+			list = append(list, fmt.Sprintf("%s: an interrupted run has left %s in its %s, which the next protect or recover removes", x.Dir, strings.Join(left, ", "), tree.MetaName))
+		}
+	}
+	return list
+}
+
+// holder returns the holder of locks that this rank is.
+func (s *session) holder(v verb) disk.Holder {
+	h := disk.HolderOf(v.name, s.run)
+	h.Rank = s.t.Rank()
+	return h
+}
+
+// ending reports whether an earlier Unprotect had marked all nodes that have a manifest.
+func (s *session) ending() bool {
+	marked := func(x *store.State) bool { return slices.Contains(x.Left, store.EndingName) }
+	return slices.ContainsFunc(s.states, marked) && !slices.ContainsFunc(s.states, func(x *store.State) bool { return len(x.Held) > 0 && !marked(x) })
 }

@@ -23,7 +23,7 @@ import (
 // written, and also where the locks of its file system do not show it.
 func TestSharedDirectory(t *testing.T) {
 	t.Parallel()
-	for name, on := range map[string]disk.Disk{"locks": disk.OS, "no locks": disktest.Lockless{Disk: disk.OS}} {
+	for name, d := range map[string]disk.Disk{"locks": disk.OS, "no locks": disktest.Lockless{Disk: disk.OS}} {
 		one, two := t.TempDir(), t.TempDir()
 		for _, dir := range []string{one, two} {
 			if err := os.WriteFile(filepath.Join(dir, "data"), []byte(dir), 0o666); err != nil {
@@ -32,7 +32,7 @@ func TestSharedDirectory(t *testing.T) {
 		}
 		errs := make([]error, 3)
 		local.Run(t.Context(), 3, func(ctx context.Context, tr transport.Transport) error {
-			_, errs[tr.Rank()] = Protect(ctx, tr, []string{[]string{one, two, one}[tr.Rank()]}, ProtectOptions{Options: Options{disk: on}, Tolerate: 1})
+			_, errs[tr.Rank()] = Protect(ctx, tr, []string{[]string{one, two, one}[tr.Rank()]}, ProtectOptions{Options: on(Options{}, d, false), Tolerate: 1})
 			return nil
 		})
 		for r, err := range errs {

@@ -5,14 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
-	"path/filepath"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"volley/group/internal/decide"
@@ -21,9 +16,6 @@ import (
 	"volley/internal/disk"
 	"volley/transport"
 )
-
-// Latest is the newest snapshot: see Options.Step.
-const Latest int64 = -1
 
 // States of a snapshot.
 const (
@@ -65,14 +57,16 @@ func Snapshots(ctx context.Context, t transport.Transport, roots []string, o Opt
 	o.Roots = true
 	return meeting(ctx, t, o, func(s *session) (*SnapshotsReport, error) {
 		start := time.Now()
-		if err := s.meet(ctx, len(roots), verb{name: "snapshots"}); err != nil {
+		v := verb{name: "snapshots"}
+		if err := s.meet(ctx, len(roots), v); err != nil {
 			return nil, err
 		}
-		s.place(roots)
-		found, err := s.lookAround(ctx, verb{name: "snapshots"})
+		s.place(roots, v)
+		found, err := lookAround(ctx, s, v)
 		if err != nil {
 			return nil, err
 		}
+		defer found.close()
 		r := &SnapshotsReport{Nodes: s.k, Snapshots: []Snapshot{}}
 		for _, x := range found.roots {
 			if r.Places = append(r.Places, x.Dir); x.Failing != "" {
@@ -88,57 +82,8 @@ func Snapshots(ctx context.Context, t transport.Transport, roots []string, o Opt
 	})
 }
 
-func stepName(step int64) string { return fmt.Sprint("step-", step) }
-
-// stepOf returns the snapshot of which a directory is, or was until it was set aside.
-func stepOf(name string) (step int64, ok bool) {
-	parts := stepNames.FindStringSubmatch(name)
-	if parts == nil {
-		return 0, false
-	}
-	step, err := strconv.ParseInt(parts[1], 10, 64)
-	return step, err == nil
-}
-
-var stepNames = regexp.MustCompile(`^step-(0|[1-9][0-9]*)(?:\.aside-.*)?$`)
-
-func newestFirst(a, b int64) int { return cmp.Compare(b, a) }
-
-// stepsIn returns the snapshots in a root, the newest first. A root that is missing has none.
-func stepsIn(d disk.Disk, root string) (steps []int64, err error) {
-	dir, err := d.Open(root)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil, nil
-	case errors.Is(err, syscall.ENOTDIR):
-		return nil, store.Inputf("%s is not a directory: name the root of a node's snapshots", root)
-	case err != nil:
-		return nil, err
-	}
-	defer dir.Close()
-	entries, err := dir.ReadDir(".")
-	for _, e := range entries {
-		if step, ok := stepOf(e.Name()); ok && e.Name() == stepName(step) && e.IsDir() {
-			steps = append(steps, step)
-		}
-	}
-	slices.SortFunc(steps, newestFirst)
-	return steps, err
-}
-
 // IdentifyRoot returns which node a root is by its newest snapshot that says so, without the group.
 func IdentifyRoot(root string) Identity { return identifyRoot(disk.OS, root) }
-
-func identifyRoot(d disk.Disk, root string) Identity {
-	steps, err := stepsIn(d, root)
-	for _, step := range steps {
-		if is := store.Identify(d, filepath.Join(root, stepName(step))); is.Node >= 0 {
-			is.Group, is.Name = "", store.Whole(root)
-			return is
-		}
-	}
-	return Identity{Node: -1, Name: store.Whole(root), Empty: err == nil && steps == nil}
-}
 
 // A rootState is what a root has.
 type rootState struct {
@@ -166,7 +111,7 @@ func (f *surroundings) close() {
 }
 
 // stepsOf returns the snapshots in the root of a node, and why it cannot be read.
-func (s *session) stepsOf(n *store.Node) (x rootState, steps []int64, err error) {
+func stepsOf(s *session, n *store.Node) (x rootState, steps []int64, err error) {
 	if x = (rootState{Dir: n.RootName, Failing: n.Absent}); x.Failing != "" {
 		return x, nil, nil
 	}
@@ -179,22 +124,24 @@ func (s *session) stepsOf(n *store.Node) (x rootState, steps []int64, err error)
 
 // lookAround finds out which snapshots there are, but for the one that this run has locked. It takes the locks of all
 // of them before it reads the first: what it finds stays so until they are given back. Node 0's decide between two runs.
-func (s *session) lookAround(ctx context.Context, v verb) (*surroundings, error) {
-	found := &surroundings{here: make([]map[int64]*store.Node, len(s.nodes))}
-	s.around.close()
-	s.around = found
+func lookAround(ctx context.Context, s *session, v verb) (found *surroundings, err error) {
+	found = &surroundings{here: make([]map[int64]*store.Node, len(s.nodes))}
+	defer func() {
+		if err != nil {
+			found.close()
+		}
+	}()
 	mine := make([]rootState, len(s.nodes))
 	for _, first := range []bool{true, false} {
 		if err := s.each(ctx, func(_ context.Context, i int, n *store.Node) (err error) {
 			if (n.Index == 0) == first {
-				mine[i], found.here[i], err = s.lockAll(n, v)
+				mine[i], found.here[i], err = lockAll(s, n, v)
 			}
 			return err
 		}); err != nil {
 			return nil, err
 		}
 	}
-	var err error
 	if found.roots, err = collect(ctx, s, func(ctx context.Context, i int, n *store.Node) (rootState, error) {
 		for step, at := range found.here[i] {
 			mine[i].Steps[step] = at.Load(s.Key, s.k)
@@ -223,20 +170,20 @@ func (s *session) lookAround(ctx context.Context, v verb) (*surroundings, error)
 			}
 		}
 	}
-	found.judge(&s.Options)
+	found.judge(s)
 	return found, nil
 }
 
 // lockAll opens and locks all snapshots in the root of a node.
-func (s *session) lockAll(n *store.Node, v verb) (x rootState, open map[int64]*store.Node, err error) {
-	x, steps, err := s.stepsOf(n)
+func lockAll(s *session, n *store.Node, v verb) (x rootState, open map[int64]*store.Node, err error) {
+	x, steps, err := stepsOf(s, n)
 	x.Steps, open = map[int64]*store.State{}, map[int64]*store.Node{}
 	if err != nil {
 		return x, open, err
 	}
 	holder := s.holder(v)
 	for _, step := range steps {
-		if s.step != nil && step == *s.step {
+		if s.taken != nil && step == *s.taken {
 			continue
 		}
 		at := n.Sub(stepName(step))
@@ -262,15 +209,8 @@ func (s *session) lockAll(n *store.Node, v verb) (x rootState, open map[int64]*s
 	return x, open, nil
 }
 
-// holder returns the holder of locks that this rank is.
-func (s *session) holder(v verb) disk.Holder {
-	h := disk.HolderOf(v.name, s.run)
-	h.Rank = s.t.Rank()
-	return h
-}
-
 // judge says of all snapshots how they are.
-func (f *surroundings) judge(o *Options) {
+func (f *surroundings) judge(s *session) {
 	var steps []int64
 	for _, x := range f.roots {
 		steps = slices.AppendSeq(steps, maps.Keys(x.Steps))
@@ -296,13 +236,13 @@ func (f *surroundings) judge(o *Options) {
 			}
 			states[n] = is
 		}
-		x := judge(step, f.roots, states, o)
+		x := judge(step, f.roots, states, s.trust())
 		f.list = append(f.list, x)
 	}
 	for i := range f.list {
 		if x := &f.list[i]; x.State == Unprotected && others != "" {
 			x.unclear(store.Inputf("it is not protected, and roots may have been left out: %s", others))
-		} else if lost := o.passed[x.Step]; lost != nil && x.root == lost.root && x.State != Busy {
+		} else if lost := s.passed[x.Step]; lost != nil && x.root == lost.root && x.State != Busy {
 			x.State, x.Why = Incomplete, lost.Error()
 		}
 	}
@@ -312,7 +252,7 @@ func (x *Snapshot) unclear(err error) { x.State, x.Why, x.err = Unclear, err.Err
 
 // judge says how a snapshot is, by the states of all nodes: by what is there, what is lost for certain, and what could
 // not be read and may be there.
-func judge(step int64, roots []rootState, states []*store.State, o *Options) Snapshot {
+func judge(step int64, roots []rootState, states []*store.State, o decide.Trust) Snapshot {
 	x := Snapshot{Step: step, State: Incomplete, Present: []int{}, Holders: []int{}}
 	var lost, unread, damaged, lacking []string
 	var busy *disk.BusyError
@@ -334,7 +274,7 @@ func judge(step int64, roots []rootState, states []*store.State, o *Options) Sna
 		x.State, x.Why, x.err = Busy, busy.Error(), busy
 		return x
 	}
-	in, _, err := decide.InForce(states, o.trust(), false)
+	in, _, err := decide.InForce(states, o, false)
 	tolerate := 0
 	for n, is := range states {
 		if h := is.Of(in); h != nil {
@@ -444,53 +384,46 @@ func (e *NotLostError) Error() string {
 	return fmt.Sprintf("%s: %v. It may not be lost, so no older snapshot takes its place: mend that, and run again", stepName(e.Step), e.err)
 }
 
-// A lostError says that a snapshot, whose manifest has the root, does not come back for certain. All ranks find it.
-type lostError struct {
-	step int64
-	root string
-	error
-}
-
-// pick settles which snapshot the directories of this run are.
-func (s *session) pick(ctx context.Context, v verb) (err error) {
+// pick settles which snapshot the directories of this run are. Where it was to be found, it returns the others.
+func pick(ctx context.Context, s *session, v verb) (found *surroundings, err error) {
 	step := s.Step
 	switch {
 	case step < Latest:
 		err = s.alike(ctx, store.Inputf("there is no step %d: a step is 0 or more", step))
 	case v.Needs:
-		step, err = s.common(ctx)
+		step, err = common(ctx, s)
 	case step == Latest:
 		var i int
-		if s.around, err = s.lookAround(ctx, v); err != nil {
+		if found, err = lookAround(ctx, s, v); err != nil {
 			break
 		}
-		if i, err = latest(s.around.list, s.passed == nil); err != nil {
+		if i, err = latest(found.list, s.passed == nil); err != nil {
 			err = s.alike(ctx, err)
 			break
 		}
-		step = s.around.list[i].Step
+		step = found.list[i].Step
 	}
 	if err != nil {
-		return err
+		return found, err
 	}
 	for i, n := range s.nodes {
 		s.nodes[i] = n.Sub(stepName(step))
-		if s.around != nil && s.around.here[i][step] != nil {
-			s.nodes[i] = s.around.here[i][step]
+		if found != nil && found.here[i][step] != nil {
+			s.nodes[i] = found.here[i][step]
 		}
 	}
-	s.step = &step
-	return nil
+	s.taken = &step
+	return found, nil
 }
 
 // common returns the step asked for, or the newest, that every root has a directory of.
-func (s *session) common(ctx context.Context) (int64, error) {
+func common(ctx context.Context, s *session) (int64, error) {
 	type root struct {
 		Dir, Failing string
 		Steps        []int64
 	}
 	roots, err := collect(ctx, s, func(_ context.Context, _ int, n *store.Node) (root, error) {
-		x, steps, err := s.stepsOf(n)
+		x, steps, err := stepsOf(s, n)
 		return root{x.Dir, x.Failing, steps}, err
 	})
 	if err != nil {
@@ -521,38 +454,39 @@ func (s *session) common(ctx context.Context) (int64, error) {
 
 // setAside renames snapshots newer than the recovered one, so that no mixture of old and new files is protected. The
 // decision for that one has passed over all of them: they are lost.
-func (s *session) setAside(ctx context.Context, r *RecoverReport, writes bool) error {
+func (f *surroundings) setAside(ctx context.Context, s *session, writes bool, notes *[]string) error {
 	var gone []int64
-	for _, x := range s.around.list {
-		if x.Step > *s.step {
+	for _, x := range f.list {
+		if x.Step > *s.taken {
 			gone = append(gone, x.Step)
-			r.Notes = append(r.Notes, fmt.Sprintf("%s is passed over: %s", stepName(x.Step), x.Why))
+			*notes = append(*notes, fmt.Sprintf("%s is passed over: %s", stepName(x.Step), x.Why))
 		}
 	}
 	if !writes {
 		return nil
 	}
-	_, err := s.clear(ctx, gone, nil, &r.Notes)
+	_, err := f.clear(ctx, s, gone, nil, notes)
 	return err
 }
 
 // retire removes snapshots older than the newest protected ones that are retained. This one is in force everywhere.
-func (s *session) retire(ctx context.Context, retain int, r *ProtectReport) error {
-	found, err := s.lookAround(ctx, verb{name: "protect", Access: store.Access{Writes: true}})
+// It returns which have gone, and notes.
+func retire(ctx context.Context, s *session, retain int) (removed []int64, notes []string, err error) {
+	found, err := lookAround(ctx, s, verb{name: "protect", Access: store.Access{Writes: true}})
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
-	gone, kept, stay := surplus(found.list, *s.step, retain)
-	r.Notes = append(r.Notes, stay...)
-	r.Removed, err = s.clear(ctx, gone, func(step int64) bool {
+	defer found.close()
+	gone, kept, notes := surplus(found.list, *s.taken, retain)
+	removed, err = found.clear(ctx, s, gone, func(step int64) bool {
 		return slices.Contains(kept, step) || len(kept) == retain && step < kept[retain-1]
-	}, &r.Notes)
-	return err
+	}, &notes)
+	return removed, notes, err
 }
 
 // clear renames snapshots, whose locks this run has, and returns which are gone everywhere. It removes those set aside
 // before, by this run or an earlier one, of which remove says that nobody needs them any more.
-func (s *session) clear(ctx context.Context, gone []int64, remove func(step int64) bool, notes *[]string) ([]int64, error) {
+func (f *surroundings) clear(ctx context.Context, s *session, gone []int64, remove func(step int64) bool, notes *[]string) ([]int64, error) {
 	type left struct {
 		Steps []int64
 		Notes []string
@@ -564,7 +498,7 @@ func (s *session) clear(ctx context.Context, gone []int64, remove func(step int6
 		}
 		defer root.Close()
 		for _, step := range gone {
-			at := s.around.here[i][step]
+			at := f.here[i][step]
 			if at == nil {
 				continue
 			}

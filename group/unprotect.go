@@ -37,13 +37,13 @@ type UnprotectReport struct {
 // Recover removes the marks. After an error, or the end of a process at any moment, calling it again completes it.
 func Unprotect(ctx context.Context, t transport.Transport, dirs []string, o UnprotectOptions) (*UnprotectReport, error) {
 	v := verb{name: "unprotect", args: o, Access: store.Access{Writes: !o.DryRun}, ends: true}
-	return run(ctx, t, dirs, o.Options, v, func(ctx context.Context, s *session) (*UnprotectReport, error) {
+	return run(ctx, t, dirs, o.Options, v, func(ctx context.Context, s *session, _ *surroundings) (*UnprotectReport, error) {
 		r := &UnprotectReport{Generation: s.Generation}
 		if s.manifest == nil && !s.ending() {
 			return nil, s.alike(ctx, s.unprotected())
 		}
 		var err error
-		if r.Nodes, err = s.losesNothing(ctx, 0, o.Force); err != nil {
+		if r.Nodes, err = losesNothing(ctx, s, 0, o.Force); err != nil {
 			return nil, err
 		}
 		if s.manifest != nil {
@@ -63,14 +63,8 @@ func Unprotect(ctx context.Context, t transport.Transport, dirs []string, o Unpr
 	})
 }
 
-// ending reports whether an earlier Unprotect had marked all nodes that have a manifest.
-func (s *session) ending() bool {
-	marked := func(x *store.State) bool { return slices.Contains(x.Left, store.EndingName) }
-	return slices.ContainsFunc(s.states, marked) && !slices.ContainsFunc(s.states, func(x *store.State) bool { return len(x.Held) > 0 && !marked(x) })
-}
-
 // losesNothing returns an error where files of the nodes from one on would be lost with their protection.
-func (s *session) losesNothing(ctx context.Context, from int, force bool) (list []NodeReport, err error) {
+func losesNothing(ctx context.Context, s *session, from int, force bool) (list []NodeReport, err error) {
 	if err := s.each(ctx, func(_ context.Context, _ int, n *store.Node) error {
 		if n.Dir == nil || n.Index < from {
 			return nil
@@ -86,7 +80,7 @@ func (s *session) losesNothing(ctx context.Context, from int, force bool) (list 
 	}); err != nil || s.manifest == nil {
 		return nil, err
 	}
-	conditions, err := s.examineAll(ctx, from, force, false)
+	conditions, err := examineAll(ctx, s, from, force, false)
 	if err != nil {
 		return nil, err
 	}

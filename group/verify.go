@@ -50,14 +50,14 @@ func Verify(ctx context.Context, t transport.Transport, dirs []string, o VerifyO
 	if o.Glance {
 		name = "status" // as the command line calls it, where it names who uses a node
 	}
-	return run(ctx, t, dirs, o.Options, verb{name: name, args: o}, func(ctx context.Context, s *session) (*VerifyReport, error) {
+	return run(ctx, t, dirs, o.Options, verb{name: name, args: o}, func(ctx context.Context, s *session, _ *surroundings) (*VerifyReport, error) {
 		return verifyGroup(ctx, s, o)
 	})
 }
 
 func verifyGroup(ctx context.Context, s *session, o VerifyOptions) (*VerifyReport, error) {
 	start := time.Now()
-	r := &VerifyReport{Step: s.step, Generation: s.Generation, Notes: s.notes()}
+	r := &VerifyReport{Step: s.taken, Generation: s.Generation, Notes: s.notes()}
 	if r.Protected = s.manifest != nil; !r.Protected {
 		if !slices.ContainsFunc(s.states, func(x *store.State) bool { return x.Failing == "" && !x.Lost }) && slices.ContainsFunc(s.states, func(x *store.State) bool { return x.Failing != "" }) {
 			return nil, s.alike(ctx, s.unprotected()) // nobody knows
@@ -76,14 +76,14 @@ func verifyGroup(ctx context.Context, s *session, o VerifyOptions) (*VerifyRepor
 		return r, nil
 	}
 	r.Tolerate, r.Layout, r.Digest = s.manifest.Tolerate, s.manifest.Layout, s.manifest.Digest
-	conditions, err := s.examineAll(ctx, 0, o.Glance, false)
+	conditions, err := examineAll(ctx, s, 0, o.Glance, false)
 	if err != nil {
 		return nil, err
 	}
 	if err := s.steadied(ctx, conditions); err != nil {
 		return nil, err
 	}
-	r.Notes = append(r.Notes, s.noteTorn(conditions)...)
+	r.Notes = append(r.Notes, noteTorn(s, conditions)...)
 	r.Whole = true
 	r.MayLose = r.Tolerate
 	for n, c := range conditions {

@@ -87,9 +87,9 @@ const (
 	wireWindow = 16 << 20
 )
 
-// windows reads rows of the nodes here, which have so many bytes, window by window, and uses what was read while the next
+// eachWindow reads rows of the nodes here, which have so many bytes, window by window, and uses what was read while the next
 // window is read. All ranks give the same rows, and have the same windows.
-func (s *session) windows(ctx context.Context, m *Manifest, of []int, bytes int64, read func(ctx context.Context, i int, w *window) error, use func(context.Context, []*window) error) error {
+func eachWindow(ctx context.Context, s *session, m *Manifest, of []int, bytes int64, read func(ctx context.Context, i int, w *window) error, use func(context.Context, []*window) error) error {
 	hosted := (s.k + s.t.Size() - 1) / s.t.Size()
 	most := int64(mostWindow / hosted)
 	if s.t.Size() > 1 && transport.Overlaps(s.t) {
@@ -98,7 +98,7 @@ func (s *session) windows(ctx context.Context, m *Manifest, of []int, bytes int6
 	most = min(most, s.Memory/4)
 	rows := int(max(1, most/(int64(m.DataChunks+m.ParityChunks)*m.BlockBytes)))
 	until := func(n int) int64 { return int64(float64(bytes) * (float64(min(n, len(of))) / float64(len(of)))) }
-	s.progress(0, bytes)
+	s.tell(0, bytes)
 	var sets [2][]*window
 	for i := range sets {
 		for range s.nodes {
@@ -132,7 +132,7 @@ func (s *session) windows(ctx context.Context, m *Manifest, of []int, bytes int6
 				})
 			})
 		})
-		if s.inTurn {
+		if s.inner.inTurn {
 			reading.Wait()
 		}
 		return done
@@ -150,7 +150,7 @@ func (s *session) windows(ctx context.Context, m *Manifest, of []int, bytes int6
 			}
 			return err
 		}
-		s.progress(until((number+1)*rows)-until(number*rows), 0)
+		s.tell(until((number+1)*rows)-until(number*rows), 0)
 	}
 	return nil
 }

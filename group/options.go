@@ -1,0 +1,103 @@
+package group
+
+import (
+	"time"
+	"volley"
+	"volley/group/internal/decide"
+	"volley/internal/disk"
+	"volley/sim"
+)
+
+// Options holds what all verbs take. All ranks give the same values, but for Timeout.
+type Options struct {
+	Memory  int64         // bytes of packets in memory, for each node; 0: volley.DefaultMemory
+	Timeout time.Duration // a run fails after this long without a message; 0: never
+	Network sim.Network   // that plans are chosen for; the zero one: volley.DefaultNetwork
+	Gamma   sim.PerByte   // γ, of a multiply-add on a byte
+
+	// Believe names, by directory or number, a node whose newest generation is in force if the nodes disagree.
+	Believe string
+
+	// Names are what to call the directories at this rank, where others have the same ones at
+	// other machines; nil: as they are given. Believe uses these names.
+	Names []string
+
+	// Absent says of directories at this rank why they are unreachable; "" or nil: they are not.
+	Absent []string
+
+	// Meta, unless empty, is a directory at this rank in which everything of Volley's lies: that of node 3 in
+	// Meta/node.3, in place of the .volley in its directory. A node may then be a snapshot of a file system, for
+	// reading only. The directories are given in the order of the nodes. Recover makes, for what it brings back, a
+	// .volley in the directory as long as it runs.
+	Meta string
+
+	// Part is what Protect notes at the nodes; the zero one keeps what is noted.
+	Part
+
+	// Key authenticates manifests: only those made with it count. All ranks give the same; [ReadKey] reads it. Without
+	// Key, a group that has one is refused, unless NoKey is set: then nothing is checked, and manifests have no HMAC.
+	Key   []byte
+	NoKey bool
+
+	// Roots says that the directories are roots of snapshots, of which the verb takes one: see [Snapshots].
+	// Step is its number, or Latest. Verify and Recover take the newest one that is in force, or that can be
+	// recovered; Protect takes the newest one that is at every root.
+	Roots bool  `json:"-"` // ranks compare them as part of what they are to do
+	Step  int64 `json:"-"`
+
+	// Progress, unless nil, is called, also at once, with how many more bytes of nodes here are done, and are to be.
+	Progress func(done, more int64) `json:"-"`
+
+	inner inner
+}
+
+// An inner option is for this module and its tests alone.
+type inner struct {
+	disk   disk.Disk // nil: disk.OS
+	inTurn bool      // a rank calls the disk for one node after the other, and reads nothing ahead
+}
+
+// On returns the options for another disk. In turn, a rank calls it for one node after the other, and reads nothing ahead.
+func on(o Options, d disk.Disk, inTurn bool) Options {
+	o.inner = inner{d, inTurn}
+	return o
+}
+
+func (o *Options) defaults() {
+	if o.Memory == 0 {
+		o.Memory = volley.DefaultMemory
+	}
+	if o.Network == (sim.Network{}) {
+		o.Network = volley.DefaultNetwork()
+	}
+	if o.inner.disk == nil {
+		o.inner.disk = disk.OS
+	}
+}
+
+// tell tells of more bytes that are done, and of more that have to be.
+func (o *Options) tell(done, more int64) {
+	if o.Progress != nil {
+		o.Progress(done, more)
+	}
+}
+
+func (o *Options) trust() decide.Trust {
+	return decide.Trust{Key: o.Key, NoKey: o.NoKey, Believe: o.Believe}
+}
+
+// UseKey has the options take the key in a file, or none where the name is "none"; a file of that
+// name is ./none. They stay as they are where there is no name.
+func (o *Options) UseKey(name string) (err error) {
+	switch name {
+	case "":
+	case "none":
+		o.NoKey = true
+	default:
+		o.Key, err = ReadKey(name)
+	}
+	return err
+}
+
+// read tells of so many bytes that are read.
+func (o *Options) read(n int64) { o.tell(n, 0) }

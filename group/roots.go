@@ -1,0 +1,67 @@
+package group
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"syscall"
+	"volley/group/internal/store"
+	"volley/internal/disk"
+)
+
+// Latest is the newest snapshot: see Options.Step.
+const Latest int64 = -1
+
+func stepName(step int64) string { return fmt.Sprint("step-", step) }
+
+// stepOf returns the snapshot of which a directory is, or was until it was set aside.
+func stepOf(name string) (step int64, ok bool) {
+	parts := stepNames.FindStringSubmatch(name)
+	if parts == nil {
+		return 0, false
+	}
+	step, err := strconv.ParseInt(parts[1], 10, 64)
+	return step, err == nil
+}
+
+var stepNames = regexp.MustCompile(`^step-(0|[1-9][0-9]*)(?:\.aside-.*)?$`)
+
+func newestFirst(a, b int64) int { return cmp.Compare(b, a) }
+
+// stepsIn returns the snapshots in a root, the newest first. A root that is missing has none.
+func stepsIn(d disk.Disk, root string) (steps []int64, err error) {
+	dir, err := d.Open(root)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, nil
+	case errors.Is(err, syscall.ENOTDIR):
+		return nil, store.Inputf("%s is not a directory: name the root of a node's snapshots", root)
+	case err != nil:
+		return nil, err
+	}
+	defer dir.Close()
+	entries, err := dir.ReadDir(".")
+	for _, e := range entries {
+		if step, ok := stepOf(e.Name()); ok && e.Name() == stepName(step) && e.IsDir() {
+			steps = append(steps, step)
+		}
+	}
+	slices.SortFunc(steps, newestFirst)
+	return steps, err
+}
+
+func identifyRoot(d disk.Disk, root string) Identity {
+	steps, err := stepsIn(d, root)
+	for _, step := range steps {
+		if is := store.Identify(d, filepath.Join(root, stepName(step))); is.Node >= 0 {
+			is.Group, is.Name = "", store.Whole(root)
+			return is
+		}
+	}
+	return Identity{Node: -1, Name: store.Whole(root), Empty: err == nil && steps == nil}
+}
