@@ -3,6 +3,7 @@ package group
 import (
 	"volley/group/internal/content"
 	"volley/group/internal/erasure"
+	"volley/group/internal/session"
 	"volley/group/internal/store"
 	"volley/group/internal/tree"
 )
@@ -42,6 +43,31 @@ const (
 	WayKey          = store.WayKey    // or NoKey
 	WaySets         = store.WaySets   // none of this package: package sets has one for each group
 )
+
+// What all verbs take, and how nodes that cannot be recovered are said.
+type (
+	Options      = session.Options
+	TooManyError = session.TooManyError
+)
+
+// Latest is the newest snapshot: see Options.Step.
+const Latest = session.Latest
+
+// Inputf is fmt.Errorf for an [InputError] of packages that choose groups.
+func Inputf(format string, args ...any) error { return store.Inputf(format, args...) }
+
+// IsInputError reports whether the caller has to change something: the error is an [*InputError] or a [*TooManyError].
+func IsInputError(err error) bool { return session.IsInputError(err) }
+
+// ReadKey returns the key in a file, which is all of it but for a line break at the end. The file has to be one that
+// nobody but its owner can read or write, the caller's or root's.
+func ReadKey(path string) ([]byte, error) { return session.ReadKey(path) }
+
+// Apart returns an error where one of directories here is, or lies in, another. It makes and changes none of them.
+func Apart(dirs []string) error { return session.Apart(dirs) }
+
+// Identify returns what a directory says. A verb reads it anew, once it has the lock.
+func Identify(dir string) Identity { return session.Identify(dir) }
 
 // Format is that of manifests.
 const Format = store.Format

@@ -16,6 +16,7 @@ import (
 	"volley/group/internal/content"
 	"volley/group/internal/decide"
 	"volley/group/internal/erasure"
+	"volley/group/internal/session"
 	"volley/group/internal/store"
 	"volley/group/internal/tree"
 	"volley/internal/disk"
@@ -183,18 +184,18 @@ func sizesOf(buffers [][]byte) []int64 {
 }
 
 // buffering calls f with a session in which every rank is a node.
-func buffering[T any](ctx context.Context, t transport.Transport, o BuffersOptions, v verb, f func(*session) (T, error)) (T, error) {
-	return meeting(ctx, t, o.Options, func(s *session) (none T, err error) {
+func buffering[T any](ctx context.Context, t transport.Transport, o BuffersOptions, v session.Verb, f func(*session.Session) (T, error)) (T, error) {
+	return session.Meeting(ctx, t, o.Options, func(s *session.Session) (none T, err error) {
 		if t.Size() < 2 {
 			return none, store.Inputf("need at least 2 processes, got %d", t.Size())
 		}
-		if err := s.meet(ctx, 1, v); err != nil {
+		if err := s.Meet(ctx, 1, v); err != nil {
 			return none, err
 		}
-		for r := range s.k {
-			s.states = append(s.states, &store.State{Dir: fmt.Sprint("rank ", r), Node: -1})
+		for r := range s.K {
+			s.States = append(s.States, &store.State{Dir: fmt.Sprint("rank ", r), Node: -1})
 		}
-		s.nodes = []*store.Node{{Index: t.Rank(), Given: s.states[t.Rank()].Dir}}
+		s.Nodes = []*store.Node{{Index: t.Rank(), Given: s.States[t.Rank()].Dir}}
 		return f(s)
 	})
 }
@@ -202,16 +203,16 @@ func buffering[T any](ctx context.Context, t transport.Transport, o BuffersOptio
 // ParityBytes returns how many bytes the parity of buffers of so many bytes has at the rank that has most:
 // [ProtectBuffers] takes as much room at every rank. All ranks call it.
 func ParityBytes(ctx context.Context, t transport.Transport, sizes []int64, o BuffersOptions) (int64, error) {
-	return buffering(ctx, t, o, verb{name: "parity bytes", args: o}, func(s *session) (int64, error) {
+	return buffering(ctx, t, o, session.Verb{Name: "parity bytes", Args: o}, func(s *session.Session) (int64, error) {
 		_, n, err := layOut(ctx, s, sizes, o)
 		return n, err
 	})
 }
 
 // layOut says where everything lies, and how long the parity is at the rank that has most.
-func layOut(ctx context.Context, s *session, sizes []int64, o BuffersOptions) (*pass, int64, error) {
+func layOut(ctx context.Context, s *session.Session, sizes []int64, o BuffersOptions) (*pass, int64, error) {
 	m := &Manifest{
-		Format: Format, Version: store.Version, Group: s.run, Generation: 1, Nodes: s.k, Tolerate: o.Tolerate,
+		Format: Format, Version: store.Version, Group: s.Run, Generation: 1, Nodes: s.K, Tolerate: o.Tolerate,
 		Layout: Striped, Matrix: Cauchy, Digest: cmp.Or(o.Digest, XXH3),
 	}
 	if o.Digest == "" && len(s.Key) > 0 {
@@ -219,18 +220,18 @@ func layOut(ctx context.Context, s *session, sizes []int64, o BuffersOptions) (*
 	}
 	c, err := erasure.CodeOf(m)
 	if err != nil {
-		return nil, 0, s.alike(ctx, &InputError{Err: err})
+		return nil, 0, s.Alike(ctx, &InputError{Err: err})
 	}
 	if err := store.CheckDigest(m.Digest, s.Key); err != nil {
-		return nil, 0, s.alike(ctx, err)
+		return nil, 0, s.Alike(ctx, err)
 	}
 	m.Field, m.DataChunks, m.ParityChunks = c.Field.Name(), c.Data, c.Parity
-	w := &work{Node: s.nodes[0], member: Member{Entries: bufferEntries(sizes)}}
+	w := &work{Node: s.Nodes[0], member: Member{Entries: bufferEntries(sizes)}}
 	w.data = content.NewData(nil, w.member.Entries, false)
 	for _, n := range sizes {
 		w.member.Bytes += n
 	}
-	bytes, err := exchange(ctx, s, []int64{w.member.Bytes})
+	bytes, err := session.Exchange(ctx, s, []int64{w.member.Bytes})
 	if err != nil {
 		return nil, 0, err
 	}
@@ -244,7 +245,7 @@ func layOut(ctx context.Context, s *session, sizes []int64, o BuffersOptions) (*
 	if err != nil {
 		return nil, 0, err
 	}
-	records, err := exchange(ctx, s, []int{len(record)})
+	records, err := session.Exchange(ctx, s, []int{len(record)})
 	if err != nil {
 		return nil, 0, err
 	}
@@ -252,7 +253,7 @@ func layOut(ctx context.Context, s *session, sizes []int64, o BuffersOptions) (*
 		m.Records = append(m.Records, Record{Bytes: int64(n), SHA256: disk.Sum(nil)})
 	}
 	if err := m.Validate(); err != nil {
-		return nil, 0, s.alike(ctx, &InputError{Err: err})
+		return nil, 0, s.Alike(ctx, &InputError{Err: err})
 	}
 	text, err := m.Encode(s.Key)
 	return p, mostParityBytes(m, len(text)), err
@@ -273,7 +274,7 @@ func layOut(ctx context.Context, s *session, sizes []int64, o BuffersOptions) (*
 // It returns an [*InputError] where the options will not do, or there is no room for the parity.
 func ProtectBuffers(ctx context.Context, t transport.Transport, buffers [][]byte, parity []byte, o BuffersOptions) error {
 	begin(parity) // before any message: what this rank had may be older than what others get
-	_, err := buffering(ctx, t, o, verb{name: "protect buffers", args: o}, func(s *session) (none struct{}, err error) {
+	_, err := buffering(ctx, t, o, session.Verb{Name: "protect buffers", Args: o}, func(s *session.Session) (none struct{}, err error) {
 		p, n, err := layOut(ctx, s, sizesOf(buffers), o)
 		if err != nil {
 			return none, err
@@ -300,7 +301,7 @@ func ProtectBuffers(ctx context.Context, t transport.Transport, buffers [][]byte
 		if err := h.seal(parts); err != nil {
 			return none, err
 		}
-		return none, s.together(ctx)
+		return none, s.Together(ctx)
 	})
 	return err
 }
@@ -313,20 +314,20 @@ func (m memory) WriteAt(p []byte, at int64) (int, error) { return copy(m[at:], p
 // BufferSizes returns the lengths of the buffers that this rank has protected, and that of the parity at the rank that
 // has most: what a rank that has lost both has to make. Its parity is nil. All ranks call it. Errors: [RecoverBuffers].
 func BufferSizes(ctx context.Context, t transport.Transport, parity []byte, o BuffersOptions) (sizes []int64, parityBytes int64, err error) {
-	_, err = buffering(ctx, t, o, verb{name: "buffer sizes"}, func(s *session) (none struct{}, err error) {
+	_, err = buffering(ctx, t, o, session.Verb{Name: "buffer sizes"}, func(s *session.Session) (none struct{}, err error) {
 		if err := holdParity(ctx, s, parity, parity == nil); err != nil {
 			return none, err
 		}
 		sizes, err = bufferSizes(s)
-		parityBytes = mostParityBytes(s.manifest, len(s.text))
+		parityBytes = mostParityBytes(s.Manifest, len(s.Text))
 		return none, err
 	})
 	return sizes, parityBytes, err
 }
 
-func bufferSizes(s *session) (sizes []int64, err error) {
-	n := s.nodes[0]
-	list := s.members[n.Index].Entries
+func bufferSizes(s *session.Session) (sizes []int64, err error) {
+	n := s.Nodes[0]
+	list := s.Members[n.Index].Entries
 	for _, e := range list {
 		if e.Type == tree.TypeFile {
 			sizes = append(sizes, e.Size)
@@ -339,43 +340,43 @@ func bufferSizes(s *session) (sizes []int64, err error) {
 }
 
 // holdParity finds out which ranks have the parity of one protection, and gets its manifest and the record of this rank.
-func holdParity(ctx context.Context, s *session, parity []byte, lost bool) (err error) {
+func holdParity(ctx context.Context, s *session.Session, parity []byte, lost bool) (err error) {
 	type rank struct {
 		State store.State
 		Begun bool // and not completed
 	}
-	n := s.nodes[0]
+	n := s.Nodes[0]
 	mine := rank{State: store.State{Dir: n.Given, Node: -1, Lost: lost}}
 	if !lost {
 		look(n, parity, s.Key, &mine.State)
 		mine.Begun = begun(parity)
 	}
-	ranks, err := exchange(ctx, s, []rank{mine})
+	ranks, err := session.Exchange(ctx, s, []rank{mine})
 	if err != nil {
 		return err
 	}
-	s.states = nil
+	s.States = nil
 	var cut []string
 	for _, x := range ranks {
-		if s.states = append(s.states, &x.State); x.Begun {
+		if s.States = append(s.States, &x.State); x.Begun {
 			cut = append(cut, x.State.Dir)
 		}
 	}
 	if cut != nil { // what others have is older, or not complete
-		return s.alike(ctx, store.Inputf("the protection of these buffers was cut off, and the parity of %s is not complete: recover the other set", strings.Join(cut, ", ")))
+		return s.Alike(ctx, store.Inputf("the protection of these buffers was cut off, and the parity of %s is not complete: recover the other set", strings.Join(cut, ", ")))
 	}
 	if err := agree(s); err != nil {
-		return s.alike(ctx, err)
+		return s.Alike(ctx, err)
 	}
-	if err := s.fetch(ctx); err != nil {
+	if err := s.Fetch(ctx); err != nil {
 		return err
 	}
 	var lacking []*content.Condition
-	for _, x := range s.states {
+	for _, x := range s.States {
 		lacking = append(lacking, &content.Condition{Lost: x.Lost})
 	}
 	if err := recoverable(s, lacking, false); err != nil {
-		return s.alike(ctx, err)
+		return s.Alike(ctx, err)
 	}
 	return nil
 }
@@ -414,19 +415,19 @@ func look(n *store.Node, parity, key []byte, x *store.State) {
 }
 
 // agree returns an error unless all parity that ranks have is of one protection, and each has its own.
-func agree(s *session) error {
-	if _, err := decide.Vouch(s.states, s.trust(), false); err != nil {
+func agree(s *session.Session) error {
+	if _, err := decide.Vouch(s.States, s.Trust(), false); err != nil {
 		return err
 	}
 	of := ""
-	for r, x := range s.states {
+	for r, x := range s.States {
 		if x.Other > 0 {
 			return store.Inputf("%s has parity or a manifest of a version %d, which this program does not know: recover with the release that protected", x.Dir, x.Other)
 		}
 		for _, h := range x.Held {
 			switch {
-			case h.Nodes != s.k:
-				return store.Inputf("%s has parity of %d processes, and %d are here: start as many as have protected", x.Dir, h.Nodes, s.k)
+			case h.Nodes != s.K:
+				return store.Inputf("%s has parity of %d processes, and %d are here: start as many as have protected", x.Dir, h.Nodes, s.K)
 			case x.Node != r:
 				return store.Inputf("%s has the parity of rank %d: give every process what it had, or say that it is lost", x.Dir, x.Node)
 			case of != "" && h.Root != s.Root:
@@ -450,12 +451,12 @@ func agree(s *session) error {
 // is damaged, or ranks have parity of two protections. Nothing has been written then, at any rank. After another error,
 // or the end of a process, calling it again completes it: ranks that were lost say so again.
 func RecoverBuffers(ctx context.Context, t transport.Transport, buffers [][]byte, lost bool, parity []byte, o BuffersOptions) (*BuffersReport, error) {
-	return buffering(ctx, t, o, verb{name: "recover buffers"}, func(s *session) (*BuffersReport, error) {
+	return buffering(ctx, t, o, session.Verb{Name: "recover buffers"}, func(s *session.Session) (*BuffersReport, error) {
 		start := time.Now()
 		if err := holdParity(ctx, s, parity, lost); err != nil {
 			return nil, err
 		}
-		r := &BuffersReport{Traffic: erasure.NewTraffic(len(s.nodes))}
+		r := &BuffersReport{Traffic: erasure.NewTraffic(len(s.Nodes))}
 		if err := recoverBuffers(ctx, s, buffers, parity, r); err != nil {
 			return nil, err
 		}
@@ -464,8 +465,8 @@ func RecoverBuffers(ctx context.Context, t transport.Transport, buffers [][]byte
 	})
 }
 
-func recoverBuffers(ctx context.Context, s *session, buffers [][]byte, parity []byte, r *BuffersReport) error {
-	m, n := s.manifest, s.nodes[0]
+func recoverBuffers(ctx context.Context, s *session.Session, buffers [][]byte, parity []byte, r *BuffersReport) error {
+	m, n := s.Manifest, s.Nodes[0]
 	here := n.Index
 	sizes, err := bufferSizes(s)
 	if err != nil {
@@ -479,16 +480,16 @@ func recoverBuffers(ctx context.Context, s *session, buffers [][]byte, parity []
 			return store.Inputf("%s: buffer %d has %d bytes, and had %d when it was protected", n.Given, i, len(b), sizes[i])
 		}
 	}
-	h := newParityHeader(m, here, len(s.text))
+	h := newParityHeader(m, here, len(s.Text))
 	if int64(len(parity)) < h.bytes() {
 		return store.Inputf("%s: room for %d bytes of parity: want %d", n.Given, len(parity), h.bytes())
 	}
-	parts, x := h.parts(parity), s.members[here]
+	parts, x := h.parts(parity), s.Members[here]
 	d := content.NewData(nil, x.Entries, false)
 	d.Hold(buffers)
-	has := s.states[here].Of(s.Current)
+	has := s.States[here].Of(s.Current)
 	conditions, err := conditionsOf(ctx, s, func(ctx context.Context, _ int, _ *store.Node) (*content.Condition, error) {
-		c := &content.Condition{Lost: s.states[here].Lost, Manifest: has != nil && len(has.Records) == len(m.RecordFilesAt(here))}
+		c := &content.Condition{Lost: s.States[here].Lost, Manifest: has != nil && len(has.Records) == len(m.RecordFilesAt(here))}
 		c.Data, c.Parity = lostRows(m, x), content.All(m, m.ParityChunks)
 		if !c.Lost {
 			is, err := content.Compare(ctx, m, d, x, nil)
@@ -519,7 +520,7 @@ func recoverBuffers(ctx context.Context, s *session, buffers [][]byte, parity []
 		err = store.Inputf("too much is lost or damaged: %d blocks do not come back, and nothing was written: %s", len(beyond), strings.Join(what, "; "))
 	}
 	if err != nil {
-		return s.alike(ctx, err)
+		return s.Alike(ctx, err)
 	}
 	for rank, c := range conditions {
 		r.Blocks += c.Blocks()
@@ -558,27 +559,27 @@ func recoverBuffers(ctx context.Context, s *session, buffers [][]byte, parity []
 		return err
 	}
 	if !conditions[here].Manifest {
-		copy(parts.manifest, s.text)
+		copy(parts.manifest, s.Text)
 		files, places := parts.files(m, here)
 		for i, f := range files {
-			copy(places[i], s.records[here][f.Name]) // nothing where it was right
+			copy(places[i], s.Records[here][f.Name]) // nothing where it was right
 		}
 		if err := h.seal(parts); err != nil {
 			return err
 		}
 	}
-	return s.together(ctx)
+	return s.Together(ctx)
 }
 
 // damageOf says what a rank lacks, or "" if nothing.
-func damageOf(s *session, rank int, c *content.Condition) string {
+func damageOf(s *session.Session, rank int, c *content.Condition) string {
 	switch n := c.Blocks(); {
 	case c.Lost:
-		return s.states[rank].Dir + " is lost"
+		return s.States[rank].Dir + " is lost"
 	case n > 0:
-		return fmt.Sprintf("%s has %d damaged or changed blocks", s.states[rank].Dir, n)
+		return fmt.Sprintf("%s has %d damaged or changed blocks", s.States[rank].Dir, n)
 	case !c.Manifest:
-		return s.states[rank].Dir + " has damaged records in its parity"
+		return s.States[rank].Dir + " has damaged records in its parity"
 	}
 	return ""
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"volley/group/internal/content"
+	"volley/group/internal/session"
 	"volley/group/internal/store"
 	"volley/group/internal/tree"
 )
@@ -53,11 +54,11 @@ func torn(x *Member) (list []tree.Name) {
 }
 
 // noteTorn returns a note that names the files which are torn.
-func noteTorn(s *session, conditions []*content.Condition) []string {
+func noteTorn(s *session.Session, conditions []*content.Condition) []string {
 	var torn []string
 	for n, c := range conditions {
 		for _, p := range c.Torn {
-			torn = append(torn, tree.JoinPath(s.states[n].Dir, p))
+			torn = append(torn, tree.JoinPath(s.States[n].Dir, p))
 		}
 	}
 	return busyNotes(torn, nil)
@@ -66,7 +67,7 @@ func noteTorn(s *session, conditions []*content.Condition) []string {
 // again looks at the nodes once more, and reads and codes the rows again of files that have changed or gone since they were
 // listed.
 func (p *pass) again(ctx context.Context) (err error) {
-	if p.reread, err = p.union(collect(ctx, p.s, func(ctx context.Context, i int, _ *store.Node) ([]stretch, error) {
+	if p.reread, err = p.union(session.Collect(ctx, p.s, func(ctx context.Context, i int, _ *store.Node) ([]stretch, error) {
 		rows, err := p.works[i].look(ctx, p.m, nil)
 		return stretches(rows), err
 	})); err != nil || len(p.reread) == 0 {

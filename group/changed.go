@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"volley/group/internal/content"
+	"volley/group/internal/session"
 	"volley/group/internal/store"
 	"volley/group/internal/tree"
 )
@@ -21,9 +22,9 @@ import (
 func (p *pass) choose(ctx context.Context) ([]int, error) {
 	m, rows := p.m, content.AllRows(p.m)
 	changed := rows
-	if p.s.manifest != nil {
+	if p.s.Manifest != nil {
 		var err error
-		if changed, err = p.union(collect(ctx, p.s, func(ctx context.Context, i int, _ *store.Node) ([]stretch, error) {
+		if changed, err = p.union(session.Collect(ctx, p.s, func(ctx context.Context, i int, _ *store.Node) ([]stretch, error) {
 			n := p.works[i]
 			if err := n.compareMoved(ctx, m, p.follows); err != nil || p.full || !p.follows {
 				return stretches(rows), err
@@ -35,7 +36,7 @@ func (p *pass) choose(ctx context.Context) ([]int, error) {
 	}
 	if len(changed) < len(rows) {
 		kept := without(rows, changed)
-		failed, err := p.union(collect(ctx, p.s, func(ctx context.Context, i int, _ *store.Node) ([]stretch, error) {
+		failed, err := p.union(session.Collect(ctx, p.s, func(ctx context.Context, i int, _ *store.Node) ([]stretch, error) {
 			failed, err := p.works[i].keepParity(ctx, m, kept)
 			return stretches(failed), err
 		}))

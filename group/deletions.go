@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"volley/group/internal/session"
 	"volley/group/internal/store"
 	"volley/group/internal/tree"
 )
@@ -71,7 +72,7 @@ func shrunk(was, now []*tree.Entry, most float64) shrinkage {
 const mostNamed = 5
 
 // compareDeleted returns an error where more is gone than is usual: to protect the rest would make an accident final.
-func compareDeleted(ctx context.Context, s *session, found []scanned, o *ProtectOptions, r *ProtectReport) error {
+func compareDeleted(ctx context.Context, s *session.Session, found []scanned, o *ProtectOptions, r *ProtectReport) error {
 	less := 0
 	for _, x := range found {
 		r.Deleted += x.Left.Deleted
@@ -82,10 +83,10 @@ func compareDeleted(ctx context.Context, s *session, found []scanned, o *Protect
 	var list []string
 	for n, x := range found {
 		x := x.Left
-		if !x.Empty && (!x.Less || 2*less >= s.k) || o.Force && s.states[n].Of(s.Current) == nil {
+		if !x.Empty && (!x.Less || 2*less >= s.K) || o.Force && s.States[n].Of(s.Current) == nil {
 			continue
 		}
-		text := fmt.Sprintf("%s has %d of %d files and %d of %d bytes left (gone or shorter: %s", s.name(n), x.Files, x.Were, x.Bytes, x.WereBytes, strings.Join(quoted(x.First), ", "))
+		text := fmt.Sprintf("%s has %d of %d files and %d of %d bytes left (gone or shorter: %s", s.Name(n), x.Files, x.Were, x.Bytes, x.WereBytes, strings.Join(quoted(x.First), ", "))
 		if more := x.Deleted + x.Shorter - len(x.First); more > 0 {
 			text += fmt.Sprintf(" and %d more", more)
 		}
@@ -95,7 +96,7 @@ func compareDeleted(ctx context.Context, s *session, found []scanned, o *Protect
 	if list == nil || o.AllowDeleted {
 		return nil
 	}
-	return s.alike(ctx, &InputError{Way: WayAllowDeleted, Err: fmt.Errorf("this looks like an accident, which protect would make permanent: %s. If it is one, recover the files first", strings.Join(list, "; "))})
+	return s.Alike(ctx, &InputError{Way: WayAllowDeleted, Err: fmt.Errorf("this looks like an accident, which protect would make permanent: %s. If it is one, recover the files first", strings.Join(list, "; "))})
 }
 
 func quoted(names []string) []string {

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"volley/group/internal/content"
+	"volley/group/internal/session"
 	"volley/group/internal/store"
 	"volley/group/internal/tree"
 	"volley/internal/disk"
@@ -18,10 +19,10 @@ import (
 
 // examine compares a node with the manifest. Quickly is without reading files; they are not read either where
 // something has read them. Changed files are to come back too if revert is set.
-func examine(ctx context.Context, s *session, n *store.Node, quickly, revert bool, read *reading) (*content.Condition, error) {
-	m := s.manifest
-	x := s.members[n.Index]
-	st := s.states[n.Index]
+func examine(ctx context.Context, s *session.Session, n *store.Node, quickly, revert bool, read *reading) (*content.Condition, error) {
+	m := s.Manifest
+	x := s.Members[n.Index]
+	st := s.States[n.Index]
 	c := &content.Condition{Lost: st.Lost, Failing: st.Failing, Unreachable: st.Unreachable, Touched: make([][]int, m.DataChunks)}
 	if c.Failing == "" && !c.Lost {
 		examineMeta(s, n, c)
@@ -63,7 +64,7 @@ func examine(ctx context.Context, s *session, n *store.Node, quickly, revert boo
 		} else {
 			d := content.NewData(n.Dir, x.Entries, true)
 			defer d.Close()
-			if is, err = content.Compare(ctx, m, d, x, s.read); err != nil {
+			if is, err = content.Compare(ctx, m, d, x, s.Read); err != nil {
 				return nil, err
 			}
 		}
@@ -103,8 +104,8 @@ func examine(ctx context.Context, s *session, n *store.Node, quickly, revert boo
 	return c, examineParity(ctx, s, n, x, c, read)
 }
 
-func examineMeta(s *session, n *store.Node, c *content.Condition) {
-	st := s.states[n.Index]
+func examineMeta(s *session.Session, n *store.Node, c *content.Condition) {
+	st := s.States[n.Index]
 	h := st.Of(s.Current)
 	l := n.Generation(s.Generation)
 	if h == nil {
@@ -117,7 +118,7 @@ func examineMeta(s *session, n *store.Node, c *content.Condition) {
 	if h.Node < 0 {
 		return
 	}
-	files := s.manifest.RecordFilesAt(h.Node)
+	files := s.Manifest.RecordFilesAt(h.Node)
 	c.Manifest = l.Named && len(h.Records) == len(files)
 	for i, f := range files {
 		if !slices.Contains(h.Records, i) {
@@ -142,8 +143,8 @@ func lostRows(m *Manifest, x *Member) [][]int {
 }
 
 // compareStale compares a node that was left behind, with an earlier generation, with what it had then.
-func compareStale(ctx context.Context, s *session, n *store.Node) (*content.Compared, *Member, error) {
-	st := s.states[n.Index]
+func compareStale(ctx context.Context, s *session.Session, n *store.Node) (*content.Compared, *Member, error) {
+	st := s.States[n.Index]
 	if st.Of(s.Current) != nil {
 		return nil, nil, nil
 	}
@@ -293,8 +294,8 @@ func compareLinks(x *Member, c *content.Condition, right map[tree.Name]bool) {
 }
 
 // findForeign finds out whether a directory in which nothing says whose node it is has other files than the node had.
-func findForeign(s *session, n *store.Node, x *Member, c *content.Condition, is *content.Compared) {
-	st := s.states[n.Index]
+func findForeign(s *session.Session, n *store.Node, x *Member, c *content.Condition, is *content.Compared) {
+	st := s.States[n.Index]
 	if st.Node >= 0 || len(st.Held) > 0 || !st.Files {
 		return
 	}
@@ -312,8 +313,8 @@ func findForeign(s *session, n *store.Node, x *Member, c *content.Condition, is 
 	c.Foreign = 2*match < there
 }
 
-func examineParity(ctx context.Context, s *session, n *store.Node, x *Member, c *content.Condition, read *reading) error {
-	m, at := s.manifest, tree.Name(n.Generation(s.Generation).Path(store.ParityFile))
+func examineParity(ctx context.Context, s *session.Session, n *store.Node, x *Member, c *content.Condition, read *reading) error {
+	m, at := s.Manifest, tree.Name(n.Generation(s.Generation).Path(store.ParityFile))
 	f, err := n.OpenParity(s.Generation)
 	var info fs.FileInfo
 	if err == nil {
@@ -332,7 +333,7 @@ func examineParity(ctx context.Context, s *session, n *store.Node, x *Member, c 
 	from := &noting{parityReader: f}
 	if read != nil {
 		from, c.Parity = read.parity, read.badParity
-	} else if c.Parity, err = content.CompareParity(ctx, m, from, x, s.read); err != nil {
+	} else if c.Parity, err = content.CompareParity(ctx, m, from, x, s.Read); err != nil {
 		return err
 	}
 	c.Earlier = true
@@ -345,10 +346,10 @@ func examineParity(ctx context.Context, s *session, n *store.Node, x *Member, c 
 
 // examineAll returns what is found of the nodes from number from on, and nothing bad of those before. The fields that
 // are not exported are those of nodes here.
-func examineAll(ctx context.Context, s *session, from int, quickly, revert bool) ([]*content.Condition, error) {
-	for _, n := range s.nodes {
-		if x, st := s.members[n.Index], s.states[n.Index]; n.Index >= from && !quickly && x != nil && !st.Lost && st.Failing == "" {
-			s.tell(0, x.Bytes+s.manifest.ParityBytes())
+func examineAll(ctx context.Context, s *session.Session, from int, quickly, revert bool) ([]*content.Condition, error) {
+	for _, n := range s.Nodes {
+		if x, st := s.Members[n.Index], s.States[n.Index]; n.Index >= from && !quickly && x != nil && !st.Lost && st.Failing == "" {
+			s.Tell(0, x.Bytes+s.Manifest.ParityBytes())
 		}
 	}
 	return conditionsOf(ctx, s, func(ctx context.Context, _ int, n *store.Node) (*content.Condition, error) {
@@ -364,16 +365,16 @@ func examineAll(ctx context.Context, s *session, from int, quickly, revert bool)
 }
 
 // conditionsOf gives what every node is found to be like to all.
-func conditionsOf(ctx context.Context, s *session, of func(context.Context, int, *store.Node) (*content.Condition, error)) ([]*content.Condition, error) {
-	mine := make([]*content.Condition, len(s.nodes))
-	all, err := collect(ctx, s, func(ctx context.Context, i int, n *store.Node) (_ *content.Condition, err error) {
+func conditionsOf(ctx context.Context, s *session.Session, of func(context.Context, int, *store.Node) (*content.Condition, error)) ([]*content.Condition, error) {
+	mine := make([]*content.Condition, len(s.Nodes))
+	all, err := session.Collect(ctx, s, func(ctx context.Context, i int, n *store.Node) (_ *content.Condition, err error) {
 		mine[i], err = of(ctx, i, n)
 		return mine[i], err
 	})
 	if err != nil {
 		return nil, err
 	}
-	for i, n := range s.nodes {
+	for i, n := range s.Nodes {
 		all[n.Index] = mine[i]
 	}
 	return all, nil

@@ -16,6 +16,7 @@ import (
 
 	"volley/executor"
 	"volley/group/internal/decide"
+	"volley/group/internal/session"
 	"volley/group/internal/store"
 	"volley/group/internal/tree"
 	"volley/internal/disk"
@@ -358,9 +359,9 @@ func TestReadKey(t *testing.T) {
 	}{
 		{file("good", "0123456789abcdef\n", 0o600), "0123456789abcdef", ""},
 		{file("line", "0123456789abcde\n\n", 0o400), "0123456789abcde\n", ""},
-		{file("long", strings.Repeat("x", mostKey)+"\n", 0o600), strings.Repeat("x", mostKey), ""},
-		{file("longer", strings.Repeat("x", mostKey+1), 0o600), "", "want 16 to 4096"},
-		{file("longest", strings.Repeat("x", mostKey+100), 0o600), "", "want 16 to 4096"},
+		{file("long", strings.Repeat("x", session.MostKey)+"\n", 0o600), strings.Repeat("x", session.MostKey), ""},
+		{file("longer", strings.Repeat("x", session.MostKey+1), 0o600), "", "want 16 to 4096"},
+		{file("longest", strings.Repeat("x", session.MostKey+100), 0o600), "", "want 16 to 4096"},
 		{file("short", "0123456789abcde\n", 0o600), "", "want 16 to 4096"},
 		{file("empty", "", 0o600), "", "head -c 32 /dev/urandom"},
 		{file("group", "0123456789abcdef\n", 0o640), "", "chmod 600"},

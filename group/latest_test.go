@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"volley/group/internal/session"
 	"volley/group/internal/store"
 	"volley/internal/disk"
 	"volley/internal/disk/disktest"
@@ -100,7 +101,7 @@ func TestLatestAll(t *testing.T) {
 						delete(f.roots[n].Steps, 1)
 					}
 				}
-				if f.judge(&session{}); f.list == nil { // no node has it
+				if f.judge(&session.Session{}); f.list == nil { // no node has it
 					return Snapshot{State: Incomplete}
 				}
 				return f.list[0]

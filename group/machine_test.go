@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"volley/executor"
+	"volley/group/internal/session"
 	"volley/group/internal/store"
 	"volley/group/internal/tree"
 	"volley/internal/disk"
@@ -124,7 +125,7 @@ func (w *world) ordered() *world {
 // options are those of a run by a process.
 func (w *world) options(p *disktest.Process, o Options) Options {
 	o.Timeout, o.Memory = time.Minute, 1<<20
-	o = on(o, p, w.inTurn)
+	o = session.On(o, p, w.inTurn)
 	return o
 }
 

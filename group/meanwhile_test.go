@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"volley/group/internal/session"
 	"volley/group/internal/store"
 	"volley/internal/disk"
 	"volley/internal/disk/disktest"
@@ -367,7 +368,7 @@ func TestClosed(t *testing.T) {
 	damaged.Overwrite("/n1/.volley/generation.1/parity", 5, []byte("rot"), true)
 	damaged.Remove("/n1/link")
 	run := func(w *world, verb string, d disk.Disk) error {
-		o := on(Options{Timeout: time.Minute, Memory: 1 << 20}, d, false)
+		o := session.On(Options{Timeout: time.Minute, Memory: 1 << 20}, d, false)
 		_, err := onRanks(w, func(ctx context.Context, t transport.Transport, dirs []string) (any, error) {
 			switch verb {
 			case "protect":

@@ -8,39 +8,21 @@ import (
 	"strings"
 	"testing"
 
-	"volley"
 	"volley/group/internal/content"
+	"volley/group/internal/session"
 	"volley/group/internal/store"
 	"volley/group/internal/tree"
-	"volley/internal/disk"
-	"volley/sim"
 	"volley/transport/local"
 )
 
 // TestHere returns the error of the first node that has one.
 func TestHere(t *testing.T) {
 	t.Parallel()
-	s := &session{nodes: make([]*store.Node, 3)}
+	s := &session.Session{Nodes: make([]*store.Node, 3)}
 	for range 1000 {
-		if err := s.here(func(i int, _ *store.Node) error { return []error{nil, fs.ErrExist, fs.ErrClosed}[i] }); err != fs.ErrExist {
+		if err := s.Here(func(i int, _ *store.Node) error { return []error{nil, fs.ErrExist, fs.ErrClosed}[i] }); err != fs.ErrExist {
 			t.Fatalf("the error is %v", err)
 		}
-	}
-}
-
-// TestDefaults checks what options are that are not given.
-func TestDefaults(t *testing.T) {
-	t.Parallel()
-	var o Options
-	o.defaults()
-	if o.Memory != volley.DefaultMemory || o.Network != volley.DefaultNetwork() || o.inner.disk != disk.OS || o.Timeout != 0 {
-		t.Errorf("%+v", o)
-	}
-	w := newWorld(2, 1, Full)
-	given := on(Options{Memory: 1, Network: sim.Network{Latency: 3, Gaps: sim.Gaps{{Messages: 1, PerByte: 4}}}}, w.Process(), false)
-	o = given
-	if o.defaults(); fmt.Sprint(o) != fmt.Sprint(given) {
-		t.Errorf("%+v", o)
 	}
 }
 
@@ -72,7 +54,7 @@ func TestForeign(t *testing.T) {
 			{&store.State{Dir: "/n0", Node: -1}, false},
 			{&store.State{Dir: "/n0", Node: -1, Files: true, Held: make([]store.Held, 1)}, false},
 		} {
-			s := &session{states: []*store.State{y.state, {Dir: "/n1"}}}
+			s := &session.Session{States: []*store.State{y.state, {Dir: "/n1"}}}
 			c.Foreign = false
 			if findForeign(s, &store.Node{}, m, c, is); c.Foreign != (x.want && y.may) {
 				t.Errorf("%d files, %d of them the node's, %+v: foreign %v", x.there, x.match, y.state, c.Foreign)
@@ -80,7 +62,7 @@ func TestForeign(t *testing.T) {
 		}
 		// What has the length and another content does not count.
 		if x.match > 0 {
-			s := &session{states: []*store.State{{Node: -1, Files: true}}}
+			s := &session.Session{States: []*store.State{{Node: -1, Files: true}}}
 			is.Files["f0"] = true
 			if findForeign(s, &store.Node{}, m, c, is); c.Foreign != (2*(x.match-1) < x.there) {
 				t.Errorf("%d files, %d of them the node's but for one: foreign %v", x.there, x.match, c.Foreign)
@@ -127,8 +109,8 @@ func TestModes(t *testing.T) {
 func TestEarlierMember(t *testing.T) {
 	t.Parallel()
 	n := &store.Node{Index: 3, Held: map[int64]*store.Loaded{1: {Node: -1, Manifest: &Manifest{Generation: 1, Nodes: 3}}}}
-	s := &session{Current: store.Current{Generation: 2}, states: make([]*store.State, 4)}
-	s.states[3] = &store.State{Held: []store.Held{{Generation: 1, Committed: true}}}
+	s := &session.Session{Current: store.Current{Generation: 2}, States: make([]*store.State, 4)}
+	s.States[3] = &store.State{Held: []store.Held{{Generation: 1, Committed: true}}}
 	if is, x, err := compareStale(t.Context(), s, n); is != nil || x != nil || err != nil {
 		t.Errorf("%+v, %+v, %v", is, x, err)
 	}
@@ -179,8 +161,8 @@ func TestWindows(t *testing.T) {
 // TestDeletedSome finds the one node of some that has lost most.
 func TestDeletedSome(t *testing.T) {
 	t.Parallel()
-	s := &session{k: 3, t: local.New(1)[0], states: []*store.State{{Dir: "a"}, {Dir: "b"}, {Dir: "c"}}}
-	for n, x := range s.states {
+	s := &session.Session{K: 3, T: local.New(1)[0], States: []*store.State{{Dir: "a"}, {Dir: "b"}, {Dir: "c"}}}
+	for n, x := range s.States {
 		found := make([]scanned, 3)
 		found[n].Left = shrinkage{Were: 10, Files: 1, Deleted: 9, First: []string{"f"}, Less: true}
 		r := new(ProtectReport)

@@ -5,21 +5,25 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"io"
 	"slices"
 	"sort"
+	"time"
 
 	"volley/executor"
 	"volley/group/internal/content"
 	"volley/group/internal/erasure"
+	"volley/group/internal/session"
 	"volley/group/internal/store"
 	"volley/group/internal/tree"
+	"volley/internal/disk"
 	"volley/verify"
 )
 
 // A pass reads rows of the nodes' data once, by windows: some rows at a time, which are in memory while their digests are
 // taken and they are coded. Meanwhile the next window is read. Rows that turn out to be as they were keep their parity.
 type pass struct {
-	s       *session
+	s       *session.Session
 	m       *Manifest
 	code    *erasure.Code
 	works   []*work // here
@@ -46,7 +50,7 @@ type earlierData struct {
 	found   map[tree.Name]bool         // files now that were seen to hold what they may have been
 }
 
-func newPass(s *session, m *Manifest, works []*work) (*pass, error) {
+func newPass(s *session.Session, m *Manifest, works []*work) (*pass, error) {
 	c, err := erasure.CodeOf(m)
 	if err != nil {
 		return nil, err
@@ -55,15 +59,15 @@ func newPass(s *session, m *Manifest, works []*work) (*pass, error) {
 		n.sums = content.NewSums(m, n.data.Extents)
 		n.member.Parity = make([]byte, m.Rows()*m.ParityChunks*store.DigestBytes[m.Digest])
 	}
-	return &pass{s: s, m: m, code: c, works: works, follows: m.Keeps(s.manifest), check: erasure.NewCheck(c, s.seed, s.nodes[0].Index, len(s.nodes), m.ChunkBytes), read: make([]int64, len(works)), traffic: erasure.NewTraffic(len(s.nodes))}, nil
+	return &pass{s: s, m: m, code: c, works: works, follows: m.Keeps(s.Manifest), check: erasure.NewCheck(c, s.Seed, s.Nodes[0].Index, len(s.Nodes), m.ChunkBytes), read: make([]int64, len(works)), traffic: erasure.NewTraffic(len(s.Nodes))}, nil
 }
 
 // open opens the files that parity is written to and, where it can be kept, read from. They are to be closed after an
-// error too.
-func (p *pass) open(o *ProtectOptions) error {
-	p.full = readsAll(p.s, o)
+// error too. Full reads what has not changed, too. Force protects what has rotted as it is.
+func (p *pass) open(full, force bool) error {
+	p.full = full || force || readsAll(p.s)
 	for _, n := range p.works {
-		n.force = o.Force
+		n.force = force
 		f, err := n.Begin(p.m.Generation)
 		if err != nil {
 			return err
@@ -77,7 +81,7 @@ func (p *pass) open(o *ProtectOptions) error {
 		if err := f.Truncate(p.m.ParityBytes()); err != nil {
 			return err
 		}
-		if p.s.members[n.Index] == nil {
+		if p.s.Members[n.Index] == nil {
 			continue
 		}
 		n.earlier = earlierOf(p.s, n.Node)
@@ -90,17 +94,16 @@ func (p *pass) open(o *ProtectOptions) error {
 	return nil
 }
 
-// readsAll reports whether a run is to read what has not changed: it was asked to, may find rot that it is to protect, or
-// gives a key to what nobody has vouched for.
-func readsAll(s *session, o *ProtectOptions) bool {
-	return o.Full || o.Force || s.manifest != nil && (s.manifest.MAC == "") != (len(s.Key) == 0)
+// readsAll reports whether a run is to read what has not changed, as it gives a key to what nobody has vouched for.
+func readsAll(s *session.Session) bool {
+	return s.Manifest != nil && (s.Manifest.MAC == "") != (len(s.Key) == 0)
 }
 
 // earlierOf returns what a node had in the generation in force.
-func earlierOf(s *session, n *store.Node) *earlierData {
-	x := s.members[n.Index]
-	e := &earlierData{m: s.manifest, member: x, files: tree.ExtentsOf(x.Entries), entries: map[tree.Name]*tree.Entry{}, times: map[[3]int64][]*tree.Entry{}, found: map[tree.Name]bool{}}
-	e.list = s.manifest.SegmentsOf(e.files)
+func earlierOf(s *session.Session, n *store.Node) *earlierData {
+	x := s.Members[n.Index]
+	e := &earlierData{m: s.Manifest, member: x, files: tree.ExtentsOf(x.Entries), entries: map[tree.Name]*tree.Entry{}, times: map[[3]int64][]*tree.Entry{}, found: map[tree.Name]bool{}}
+	e.list = s.Manifest.SegmentsOf(e.files)
 	for _, was := range x.Entries {
 		e.entries[was.Path] = was
 		if key := [3]int64{was.Size, was.Seconds, was.Nanoseconds}; was.Type == tree.TypeFile && was.Size > 0 && !was.Torn {
@@ -286,7 +289,7 @@ func (p *pass) readAndCode(ctx context.Context, rows []int) error {
 }
 
 func (p *pass) window(ctx context.Context, windows []*window) error {
-	s, m, here := p.s, p.m, p.s.nodes[0].Index
+	s, m, here := p.s, p.m, p.s.Nodes[0].Index
 	b := content.Blocks{M: m, Rows: windows[0].rows}
 	if p.follows {
 		var err error
@@ -295,11 +298,11 @@ func (p *pass) window(ctx context.Context, windows []*window) error {
 		}
 	}
 	if p.coded = append(p.coded, b.Rows...); len(b.Rows) > 0 {
-		r, err := p.code.Making(ctx, s.setting(), b.Bytes())
+		r, err := p.code.Making(ctx, s.Setting(), b.Bytes())
 		if err != nil {
 			return err
 		}
-		t, err := r.Run(ctx, s.setting(), b, func(x content.Symbol) executor.Input {
+		t, err := r.Run(ctx, s.Setting(), b, func(x content.Symbol) executor.Input {
 			w := windows[x.Node-here]
 			return w.input(w.data, x.Index, b)
 		}, func(x content.Symbol) executor.Output { return windows[x.Node-here].output(x.Index, b) })
@@ -308,7 +311,7 @@ func (p *pass) window(ctx context.Context, windows []*window) error {
 		}
 		p.traffic.Add(t)
 	}
-	return s.here(func(i int, _ *store.Node) error { return p.works[i].store(windows[i], b.Rows, p.check.Parity[i]) })
+	return s.Here(func(i int, _ *store.Node) error { return p.works[i].store(windows[i], b.Rows, p.check.Parity[i]) })
 }
 
 // changed returns which rows of a window are coded: those that are not as they were, or have lost their parity. Of the
@@ -318,13 +321,13 @@ func (p *pass) changed(ctx context.Context, windows []*window) ([]int, error) {
 	for _, w := range windows {
 		mine = append(mine, stretches(w.changed))
 	}
-	rows, err := p.union(exchange(ctx, p.s, mine))
+	rows, err := p.union(session.Exchange(ctx, p.s, mine))
 	if err != nil {
 		return nil, err
 	}
 	stay := func(row int) bool { _, is := slices.BinarySearch(rows, row); return !is }
 	if slices.ContainsFunc(windows[0].rows, stay) {
-		lost, err := p.union(collect(ctx, p.s, func(_ context.Context, i int, _ *store.Node) ([]stretch, error) {
+		lost, err := p.union(session.Collect(ctx, p.s, func(_ context.Context, i int, _ *store.Node) ([]stretch, error) {
 			var lost []int
 			for _, row := range windows[i].rows {
 				if stay(row) && !p.works[i].rightParity(windows[i], row) {
@@ -465,4 +468,77 @@ func (p *pass) close() {
 			n.kept.Close()
 		}
 	}
+}
+
+type work struct {
+	*store.Node
+	listing *tree.Listing
+	data    *content.Data
+	before  []*tree.Entry // whose places its files take
+	member  Member
+
+	// Of the pass:
+	force   bool
+	sums    *content.Sums
+	parity  io.WriterAt  // that is written
+	file    disk.File    // of it; nil: it is in memory
+	left    []tree.Name  // files that have gone since they were listed
+	begun   time.Time    // when it was made, by its file system's clock
+	earlier *earlierData // nil: the node had no record
+	kept    disk.File    // earlier parity
+}
+
+// make codes everything and returns the manifest as stored, and the record files here. Record makes a node's record.
+func (p *pass) make(ctx context.Context, record func(*work) ([]byte, error)) (text []byte, files [][]*store.RecordFile, err error) {
+	s, m := p.s, p.m
+	if err := p.run(ctx); err != nil {
+		return nil, nil, err
+	}
+	if p.works[0].file != nil { // and not memory
+		if err := p.again(ctx); err != nil {
+			return nil, nil, err
+		}
+	}
+	type made struct {
+		Record int // bytes
+		Sent   int64
+		Read   int64
+		Torn   []tree.Name
+		Gone   []tree.Name
+		Fold   []byte
+	}
+	here := p.check.Folds()
+	records := make([][]byte, len(p.works))
+	all, err := session.Collect(ctx, s, func(_ context.Context, i int, n *store.Node) (_ made, err error) {
+		records[i], err = record(p.works[i])
+		return made{len(records[i]), p.traffic.Sent[i], p.read[i], torn(&p.works[i].member), p.works[i].left, here[i]}, err
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	var folds [][]byte
+	m.Records = nil
+	for n, x := range all {
+		for _, name := range x.Torn {
+			p.torn = append(p.torn, tree.JoinPath(s.States[n].Dir, name))
+		}
+		for _, name := range x.Gone {
+			p.gone = append(p.gone, tree.JoinPath(s.States[n].Dir, name))
+		}
+		m.Records = append(m.Records, Record{Bytes: int64(x.Record)})
+		p.readAll += x.Read
+		p.traffic.MostSent = max(p.traffic.MostSent, x.Sent)
+		folds = append(folds, x.Fold)
+	}
+	if err := p.check.Verify(folds, s.Name); err != nil {
+		return nil, nil, err
+	}
+	if files, err = s.CopyRecords(ctx, m, records); err != nil {
+		return nil, nil, err
+	}
+	if err := m.Validate(); err != nil {
+		return nil, nil, err
+	}
+	text, err = m.Encode(s.Key)
+	return text, files, err
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"io"
 	"log/slog"
 	"os"
 	"slices"
@@ -13,6 +12,7 @@ import (
 
 	"volley/group/internal/content"
 	"volley/group/internal/erasure"
+	"volley/group/internal/session"
 	"volley/group/internal/store"
 	"volley/group/internal/tree"
 	"volley/internal/disk"
@@ -104,7 +104,7 @@ type NodePlan struct {
 // at any moment, a new call completes it. It returns an [*InputError] for directories that cannot be protected so, and a
 // [*disk.BusyError] where another run uses a node.
 func Protect(ctx context.Context, t transport.Transport, dirs []string, o ProtectOptions) (*ProtectReport, error) {
-	r, err := run(ctx, t, dirs, o.Options, verb{name: "protect", args: o.said(), Access: store.Access{Writes: !o.DryRun, Needs: true}}, func(ctx context.Context, s *session, _ *surroundings) (*ProtectReport, error) {
+	r, err := run(ctx, t, dirs, o.Options, session.Verb{Name: "protect", Args: o.said(), Access: store.Access{Writes: !o.DryRun, Needs: true}}, func(ctx context.Context, s *session.Session, _ *surroundings) (*ProtectReport, error) {
 		return protect(ctx, s, o)
 	})
 	if err == nil && o.Strict && len(r.Torn)+len(r.Gone) > 0 {
@@ -121,34 +121,16 @@ func (o ProtectOptions) said() ProtectOptions {
 	return o
 }
 
-type work struct {
-	*store.Node
-	listing *tree.Listing
-	data    *content.Data
-	before  []*tree.Entry // whose places its files take
-	member  Member
-
-	// Of the pass:
-	force   bool
-	sums    *content.Sums
-	parity  io.WriterAt  // that is written
-	file    disk.File    // of it; nil: it is in memory
-	left    []tree.Name  // files that have gone since they were listed
-	begun   time.Time    // when it was made, by its file system's clock
-	earlier *earlierData // nil: the node had no record
-	kept    disk.File    // earlier parity
-}
-
-func protect(ctx context.Context, s *session, o ProtectOptions) (*ProtectReport, error) {
+func protect(ctx context.Context, s *session.Session, o ProtectOptions) (*ProtectReport, error) {
 	start := time.Now()
-	earlier := s.manifest
+	earlier := s.Manifest
 	m := &Manifest{
-		Format: Format, Version: store.Version, Generation: s.Newest + 1, Nodes: s.k, Tolerate: o.Tolerate,
-		Matrix: o.Matrix, Group: s.run, Digest: o.Digest, Exclude: o.Exclude, Part: o.Part,
+		Format: Format, Version: store.Version, Generation: s.Newest + 1, Nodes: s.K, Tolerate: o.Tolerate,
+		Matrix: o.Matrix, Group: s.Run, Digest: o.Digest, Exclude: o.Exclude, Part: o.Part,
 	}
 	if earlier != nil {
 		m.Group, m.Epoch, m.Replaces, m.Part = earlier.Group, earlier.Epoch, earlier.Replaces, cmp.Or(m.Part, earlier.Part)
-		if earlier.Nodes != s.k {
+		if earlier.Nodes != s.K {
 			m.Epoch, m.Replaces = earlier.Epoch+1, &Predecessor{Epoch: earlier.Epoch, Nodes: earlier.Nodes, Names: earlier.Names}
 		}
 		m.Matrix, m.Digest = cmp.Or(m.Matrix, earlier.Matrix), cmp.Or(m.Digest, earlier.Digest)
@@ -157,7 +139,7 @@ func protect(ctx context.Context, s *session, o ProtectOptions) (*ProtectReport,
 		}
 	}
 	m.Matrix, m.Digest = cmp.Or(m.Matrix, Cauchy), cmp.Or(m.Digest, SHA256)
-	layouts, err := erasure.Candidates(s.k, o.Tolerate, o.Layout, m.Matrix)
+	layouts, err := erasure.Candidates(s.K, o.Tolerate, o.Layout, m.Matrix)
 	switch wrong := m.Exclude.Validate(); {
 	case err != nil:
 	case o.Retain < 0:
@@ -167,10 +149,10 @@ func protect(ctx context.Context, s *session, o ProtectOptions) (*ProtectReport,
 	case m.Generation > store.MostGeneration:
 		err = store.Inputf("the group is at generation %d, after which there is no other: recover what is missing, remove the %s of all nodes, and protect it as a new group", s.Newest, tree.MetaName)
 	default:
-		err = cmp.Or(checkMost(o.MaxDeleted), store.CheckDigest(m.Digest, s.Key), s.complete(o.Force))
+		err = cmp.Or(checkMost(o.MaxDeleted), store.CheckDigest(m.Digest, s.Key), s.Complete(o.Force))
 	}
 	if err != nil {
-		return nil, s.alike(ctx, err)
+		return nil, s.Alike(ctx, err)
 	}
 	works, found, err := scan(ctx, s, m, &o)
 	if err != nil {
@@ -181,8 +163,8 @@ func protect(ctx context.Context, s *session, o ProtectOptions) (*ProtectReport,
 			w.data.Close()
 		}
 	}()
-	r := &ProtectReport{Step: s.taken, Nodes: s.k, Tolerate: o.Tolerate, Matrix: m.Matrix, Digest: m.Digest, Generation: m.Generation, Notes: s.notes()}
-	for _, x := range s.states {
+	r := &ProtectReport{Step: s.Taken, Nodes: s.K, Tolerate: o.Tolerate, Matrix: m.Matrix, Digest: m.Digest, Generation: m.Generation, Notes: s.Notes()}
+	for _, x := range s.States {
 		r.Places, m.Names = append(r.Places, x.Dir), append(m.Names, x.Name)
 	}
 	if err := compareDeleted(ctx, s, found, &o, r); err != nil {
@@ -202,9 +184,9 @@ func protect(ctx context.Context, s *session, o ProtectOptions) (*ProtectReport,
 		}
 		return r, nil
 	}
-	if err := s.here(func(_ int, n *store.Node) error {
-		err := n.Tidy(s.states[n.Index])
-		for _, h := range s.states[n.Index].Held { // which cannot come into force any more
+	if err := s.Here(func(_ int, n *store.Node) error {
+		err := n.Tidy(s.States[n.Index])
+		for _, h := range s.States[n.Index].Held { // which cannot come into force any more
 			if err == nil && h.Generation > s.Generation {
 				err = n.Drop(h.Generation)
 			}
@@ -213,25 +195,25 @@ func protect(ctx context.Context, s *session, o ProtectOptions) (*ProtectReport,
 	}); err != nil {
 		return nil, err
 	}
-	if err := s.rollForward(ctx, s.Generation, s.Root); err != nil {
+	if err := s.RollForward(ctx, s.Generation, s.Root); err != nil {
 		return nil, err
 	}
 	slog.DebugContext(ctx, "protecting", "layout", m.Layout, "files", r.Files, "bytes", r.DataBytes)
 	root, err := write(ctx, s, m, works, &o, r)
 	if err != nil {
-		for _, n := range s.nodes { // nobody has committed it, as this rank has not come so far
+		for _, n := range s.Nodes { // nobody has committed it, as this rank has not come so far
 			n.Drop(m.Generation)
 		}
 		return nil, err
 	}
 	slog.DebugContext(ctx, "written, and not in force yet", "generation", m.Generation, "coded_blocks", r.Coded)
-	if err := s.together(ctx); err != nil { // others may commit it
+	if err := s.Together(ctx); err != nil { // others may commit it
 		return nil, err
 	}
-	if err := s.commit(ctx, m, root); err != nil {
+	if err := s.Commit(ctx, m, root); err != nil {
 		return nil, err
 	}
-	if s.taken != nil && o.Retain > 0 {
+	if s.Taken != nil && o.Retain > 0 {
 		var notes []string
 		if r.Removed, notes, err = retire(ctx, s, o.Retain); err != nil {
 			return nil, err
@@ -252,9 +234,9 @@ type scanned struct {
 }
 
 // scan lists the files of the nodes here, and says what all nodes have.
-func scan(ctx context.Context, s *session, m *Manifest, o *ProtectOptions) ([]*work, []scanned, error) {
-	works := make([]*work, len(s.nodes))
-	all, err := collect(ctx, s, func(_ context.Context, i int, n *store.Node) (x scanned, err error) {
+func scan(ctx context.Context, s *session.Session, m *Manifest, o *ProtectOptions) ([]*work, []scanned, error) {
+	works := make([]*work, len(s.Nodes))
+	all, err := session.Collect(ctx, s, func(_ context.Context, i int, n *store.Node) (x scanned, err error) {
 		l, err := tree.Scan(n.Dir, true, m.Exclude)
 		works[i] = &work{Node: n, listing: l, data: &content.Data{}}
 		if errors.Is(err, tree.ErrSpecial) || errors.Is(err, tree.ErrLong) {
@@ -267,7 +249,7 @@ func scan(ctx context.Context, s *session, m *Manifest, o *ProtectOptions) ([]*w
 			return x, err
 		}
 		var before []*tree.Entry // that were protected
-		if x := s.members[n.Index]; x != nil {
+		if x := s.Members[n.Index]; x != nil {
 			before = x.Entries
 		}
 		kept := slices.DeleteFunc(slices.Clone(before), m.Exclude.Entry)
@@ -286,7 +268,7 @@ func scan(ctx context.Context, s *session, m *Manifest, o *ProtectOptions) ([]*w
 				x.Bytes += e.Size
 			}
 		}
-		if s.manifest != nil && s.manifest.Nodes != m.Nodes {
+		if s.Manifest != nil && s.Manifest.Nodes != m.Nodes {
 			x.Coded = x.Bytes
 		}
 		return x, nil
@@ -315,15 +297,15 @@ func hidingData(n *store.Node, l *tree.Listing) error {
 }
 
 // settle decides on the layout, and where everything lies.
-func settle(ctx context.Context, s *session, m *Manifest, works []*work, found []scanned, layouts []*erasure.Candidate, o *ProtectOptions, r *ProtectReport) error {
-	earlier := s.manifest
+func settle(ctx context.Context, s *session.Session, m *Manifest, works []*work, found []scanned, layouts []*erasure.Candidate, o *ProtectOptions, r *ProtectReport) error {
+	earlier := s.Manifest
 	var most, fresh, anew int64
 	for _, x := range found {
 		most, fresh, anew = max(most, x.End), max(fresh, x.Fresh), max(anew, x.Anew)
 		r.Files += x.Files
 		r.DataBytes += x.Bytes
 	}
-	if err := erasure.SetCosts(ctx, s.setting(), layouts, most); err != nil {
+	if err := erasure.SetCosts(ctx, s.Setting(), layouts, most); err != nil {
 		return err
 	}
 	stay := earlier
@@ -387,13 +369,13 @@ func changes(now, was []*tree.Entry) (n, anew int64, list []Finding) {
 }
 
 // write writes parity, records and manifest of a generation, which is not in force yet. It returns its root.
-func write(ctx context.Context, s *session, m *Manifest, works []*work, o *ProtectOptions, r *ProtectReport) (root string, err error) {
+func write(ctx context.Context, s *session.Session, m *Manifest, works []*work, o *ProtectOptions, r *ProtectReport) (root string, err error) {
 	p, err := newPass(s, m, works)
 	if err != nil {
 		return "", err
 	}
 	defer p.close()
-	if err := p.open(o); err != nil {
+	if err := p.open(o.Full, o.Force); err != nil {
 		return "", err
 	}
 	text, files, err := p.make(ctx, func(w *work) ([]byte, error) {
@@ -422,60 +404,5 @@ func write(ctx context.Context, s *session, m *Manifest, works []*work, o *Prote
 		}
 		r.RecordBytes = max(r.RecordBytes, bytes)
 	}
-	return disk.Sum(text), s.each(ctx, func(_ context.Context, i int, n *store.Node) error { return n.Finish(m, files[i], text) })
-}
-
-// make codes everything and returns the manifest as stored, and the record files here. Record makes a node's record.
-func (p *pass) make(ctx context.Context, record func(*work) ([]byte, error)) (text []byte, files [][]*store.RecordFile, err error) {
-	s, m := p.s, p.m
-	if err := p.run(ctx); err != nil {
-		return nil, nil, err
-	}
-	if p.works[0].file != nil { // and not memory
-		if err := p.again(ctx); err != nil {
-			return nil, nil, err
-		}
-	}
-	type made struct {
-		Record int // bytes
-		Sent   int64
-		Read   int64
-		Torn   []tree.Name
-		Gone   []tree.Name
-		Fold   []byte
-	}
-	here := p.check.Folds()
-	records := make([][]byte, len(p.works))
-	all, err := collect(ctx, s, func(_ context.Context, i int, n *store.Node) (_ made, err error) {
-		records[i], err = record(p.works[i])
-		return made{len(records[i]), p.traffic.Sent[i], p.read[i], torn(&p.works[i].member), p.works[i].left, here[i]}, err
-	})
-	if err != nil {
-		return nil, nil, err
-	}
-	var folds [][]byte
-	m.Records = nil
-	for n, x := range all {
-		for _, name := range x.Torn {
-			p.torn = append(p.torn, tree.JoinPath(s.states[n].Dir, name))
-		}
-		for _, name := range x.Gone {
-			p.gone = append(p.gone, tree.JoinPath(s.states[n].Dir, name))
-		}
-		m.Records = append(m.Records, Record{Bytes: int64(x.Record)})
-		p.readAll += x.Read
-		p.traffic.MostSent = max(p.traffic.MostSent, x.Sent)
-		folds = append(folds, x.Fold)
-	}
-	if err := p.check.Verify(folds, s.name); err != nil {
-		return nil, nil, err
-	}
-	if files, err = s.copyRecords(ctx, m, records); err != nil {
-		return nil, nil, err
-	}
-	if err := m.Validate(); err != nil {
-		return nil, nil, err
-	}
-	text, err = m.Encode(s.Key)
-	return text, files, err
+	return disk.Sum(text), s.Each(ctx, func(_ context.Context, i int, n *store.Node) error { return n.Finish(m, files[i], text) })
 }

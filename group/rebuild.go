@@ -9,6 +9,7 @@ import (
 	"volley/group/internal/content"
 	"volley/group/internal/erasure"
 	"volley/group/internal/restore"
+	"volley/group/internal/session"
 	"volley/group/internal/store"
 	"volley/group/internal/tree"
 )
@@ -21,9 +22,9 @@ type reading struct {
 }
 
 // rebuildable reports whether nodes are lost, no more than may be, and the others can be read and hold the generation.
-func rebuildable(s *session) bool {
+func rebuildable(s *session.Session) bool {
 	lost := 0
-	for _, x := range s.states {
+	for _, x := range s.States {
 		switch {
 		case x.Failing != "":
 			return false
@@ -33,16 +34,16 @@ func rebuildable(s *session) bool {
 			return false
 		}
 	}
-	return lost > 0 && lost <= s.manifest.Tolerate && s.gone == nil
+	return lost > 0 && lost <= s.Manifest.Tolerate && s.Gone == nil
 }
 
 // rebuild brings back what lost nodes had while it examines the others: it reads these once, and codes what it takes
 // the digests of. It adds the lost nodes here to the targets, and the rows that it has coded to rows. The conditions
 // are as if nothing came back in rows in which all was right; in the others all that is lost has to come back yet.
-func rebuild(ctx context.Context, s *session, revert bool, targets map[int]*restore.Target, rows map[int]bool, traffic *erasure.Traffic) ([]*content.Condition, error) {
-	m := s.manifest
+func rebuild(ctx context.Context, s *session.Session, revert bool, targets map[int]*restore.Target, rows map[int]bool, traffic *erasure.Traffic) ([]*content.Condition, error) {
+	m := s.Manifest
 	conditions, err := conditionsOf(ctx, s, func(ctx context.Context, _ int, n *store.Node) (*content.Condition, error) {
-		if s.states[n.Index].Lost {
+		if s.States[n.Index].Lost {
 			return examine(ctx, s, n, false, revert, nil)
 		}
 		return new(content.Condition), nil
@@ -52,10 +53,10 @@ func rebuild(ctx context.Context, s *session, revert bool, targets map[int]*rest
 	}
 	repairs, _, err := planRepairs(s, conditions)
 	if err != nil {
-		return nil, s.alike(ctx, err)
+		return nil, s.Alike(ctx, err)
 	}
 	bytes := int64(0)
-	readings, redo := make([]*reading, len(s.nodes)), make([][]int, len(s.nodes))
+	readings, redo := make([]*reading, len(s.Nodes)), make([][]int, len(s.Nodes))
 	defer func() {
 		for _, x := range readings {
 			if x == nil {
@@ -65,16 +66,16 @@ func rebuild(ctx context.Context, s *session, revert bool, targets map[int]*rest
 			x.parity.Close()
 		}
 	}()
-	for i, n := range s.nodes {
-		bytes += s.members[n.Index].Bytes
-		if s.states[n.Index].Lost {
+	for i, n := range s.Nodes {
+		bytes += s.Members[n.Index].Bytes
+		if s.States[n.Index].Lost {
 			targets[n.Index] = newTarget(s, n, conditions[n.Index])
 			continue
 		}
-		x := s.members[n.Index]
+		x := s.Members[n.Index]
 		readings[i] = &reading{content.NewComparer(m, content.NewData(n.Dir, x.Entries, true), x), &noting{parityReader: parityOf(n, s.Generation)}, make([][]int, m.ParityChunks)}
 	}
-	if err := s.each(ctx, func(ctx context.Context, _ int, n *store.Node) error {
+	if err := s.Each(ctx, func(ctx context.Context, _ int, n *store.Node) error {
 		if x := targets[n.Index]; x != nil {
 			return x.Try(ctx, func() error { return x.Prepare(ctx) })
 		}
@@ -82,11 +83,11 @@ func rebuild(ctx context.Context, s *session, revert bool, targets map[int]*rest
 		if err != nil {
 			l = &tree.Listing{} // which examine finds, too
 		}
-		return content.FindSources(ctx, m, n.Dir, l, s.members[n.Index], true)
+		return content.FindSources(ctx, m, n.Dir, l, s.Members[n.Index], true)
 	}); err != nil {
 		return nil, err
 	}
-	here := s.nodes[0].Index
+	here := s.Nodes[0].Index
 	if err := eachWindow(ctx, s, m, content.AllRows(m), bytes, func(ctx context.Context, i int, w *window) error {
 		if readings[i] == nil {
 			return nil
@@ -98,7 +99,7 @@ func rebuild(ctx context.Context, s *session, revert bool, targets map[int]*rest
 			if len(b.Rows) == 0 {
 				continue
 			}
-			t, err := r.Run(ctx, s.setting(), b, func(x content.Symbol) executor.Input {
+			t, err := r.Run(ctx, s.Setting(), b, func(x content.Symbol) executor.Input {
 				w := windows[x.Node-here]
 				if x.Parity {
 					return w.input(w.parity, x.Index, b)

@@ -15,6 +15,7 @@ import (
 	"volley/group/internal/content"
 	"volley/group/internal/erasure"
 	"volley/group/internal/restore"
+	"volley/group/internal/session"
 	"volley/group/internal/store"
 	"volley/group/internal/tree"
 	"volley/internal/disk"
@@ -99,67 +100,67 @@ func (r *RecoverReport) Incomplete() error {
 func Recover(ctx context.Context, t transport.Transport, dirs []string, o RecoverOptions) (*RecoverReport, error) {
 	writes := !o.DryRun && o.To == ""
 	latest := o.Roots && o.Step == Latest
-	v := verb{name: "recover", args: o, Access: store.Access{Writes: writes, Makes: writes}}
+	v := session.Verb{Name: "recover", Args: o, Access: store.Access{Writes: writes, Makes: writes}}
 	if latest {
-		v.passed = map[int64]*lostError{}
+		v.Passed = map[int64]*session.LostError{}
 	}
 	for {
-		r, err := run(ctx, t, dirs, o.Options, v, func(ctx context.Context, s *session, around *surroundings) (*RecoverReport, error) {
+		r, err := run(ctx, t, dirs, o.Options, v, func(ctx context.Context, s *session.Session, around *surroundings) (*RecoverReport, error) {
 			if !latest {
 				return recoverGroup(ctx, s, o)
 			}
 			return recoverLatest(ctx, s, around, o, writes)
 		})
-		lost := new(lostError)
+		lost := new(session.LostError)
 		if !errors.As(err, &lost) {
 			return r, err
 		}
-		v.passed[lost.step] = lost
+		v.Passed[lost.Step] = lost
 	}
 }
 
 // recoverLatest recovers the snapshot that was chosen, and sets newer ones aside when it is back.
-func recoverLatest(ctx context.Context, s *session, around *surroundings, o RecoverOptions, writes bool) (r *RecoverReport, err error) {
-	if s.manifest == nil && len(s.Key) == 0 && s.complete(false) == nil && !slices.ContainsFunc(s.states, func(x *store.State) bool { return x.Lost }) {
-		r = &RecoverReport{Step: s.taken, Notes: []string{stepName(*s.taken) + " is at every node, and not protected: nothing was compared"}}
+func recoverLatest(ctx context.Context, s *session.Session, around *surroundings, o RecoverOptions, writes bool) (r *RecoverReport, err error) {
+	if s.Manifest == nil && len(s.Key) == 0 && s.Complete(false) == nil && !slices.ContainsFunc(s.States, func(x *store.State) bool { return x.Lost }) {
+		r = &RecoverReport{Step: s.Taken, Notes: []string{session.StepName(*s.Taken) + " is at every node, and not protected: nothing was compared"}}
 		return r, around.setAside(ctx, s, writes, &r.Notes)
 	}
 	if r, err = recoverGroup(ctx, s, o); err == nil {
 		if err = r.Incomplete(); err != nil {
-			err = s.alike(ctx, err)
+			err = s.Alike(ctx, err)
 		}
 	}
 	switch {
 	case err == nil:
 		return r, around.setAside(ctx, s, writes, &r.Notes)
-	case s.agreed && !errors.As(err, new(*lostError)):
-		err = &NotLostError{*s.taken, err}
+	case s.Agreed && !errors.As(err, new(*session.LostError)):
+		err = &NotLostError{*s.Taken, err}
 	}
 	return nil, err
 }
 
-func recoverGroup(ctx context.Context, s *session, o RecoverOptions) (_ *RecoverReport, err error) {
+func recoverGroup(ctx context.Context, s *session.Session, o RecoverOptions) (_ *RecoverReport, err error) {
 	start := time.Now()
-	if s.manifest == nil {
-		return nil, s.alike(ctx, s.unprotected())
+	if s.Manifest == nil {
+		return nil, s.Alike(ctx, s.Unprotected())
 	}
 	if o.To != "" {
-		s.out = map[int]bool{}
-		for i, x := range s.states {
+		s.Out = map[int]bool{}
+		for i, x := range s.States {
 			if x.Lost || x.Failing != "" {
-				s.out[i], x.Lost, x.Failing, x.Unreachable = true, true, "", false
+				s.Out[i], x.Lost, x.Failing, x.Unreachable = true, true, "", false
 			}
 		}
 	}
 	var elsewhere []string
 	if o.To != "" && !o.DryRun {
-		undo := disk.Unmake(s.disk, o.To)
+		undo := disk.Unmake(s.Disk, o.To)
 		defer func() {
 			if err == nil {
 				return
 			}
-			for _, n := range s.nodes {
-				if s.out[n.Index] {
+			for _, n := range s.Nodes {
+				if s.Out[n.Index] {
 					n.Close()
 				}
 			}
@@ -170,13 +171,13 @@ func recoverGroup(ctx context.Context, s *session, o RecoverOptions) (_ *Recover
 		}
 	}
 	if !o.DryRun && o.To == "" {
-		for _, n := range s.nodes {
-			if s.states[n.Index].Interrupted() {
+		for _, n := range s.Nodes {
+			if s.States[n.Index].Interrupted() {
 				restore.Sweep(n)
 			}
 		}
 	}
-	r := &RecoverReport{Step: s.taken, Generation: s.Generation, Traffic: erasure.NewTraffic(len(s.nodes))}
+	r := &RecoverReport{Step: s.Taken, Generation: s.Generation, Traffic: erasure.NewTraffic(len(s.Nodes))}
 	targets := map[int]*restore.Target{} // of nodes here that can be read
 	defer restore.Discard(targets)
 	found, err := surveyAll(ctx, s, &o, rebuildable(s) && !o.DryRun && o.To == "", targets, &r.Traffic)
@@ -185,17 +186,17 @@ func recoverGroup(ctx context.Context, s *session, o RecoverOptions) (_ *Recover
 	}
 	r.Blocks = len(found.rows)
 	slog.DebugContext(ctx, "found what is missing", "blocks", r.Blocks, "repairs", len(found.repairs))
-	r.Notes = slices.Concat(s.notes(), elsewhere, noteTorn(s, found.conditions))
+	r.Notes = slices.Concat(s.Notes(), elsewhere, noteTorn(s, found.conditions))
 	for n, c := range found.conditions {
-		r.Nodes = append(r.Nodes, NodeReport{Node: n, Dir: s.states[n].Dir, Status: c.Status(), Findings: c.Findings, why: c.Failing})
+		r.Nodes = append(r.Nodes, NodeReport{Node: n, Dir: s.States[n].Dir, Status: c.Status(), Findings: c.Findings, why: c.Failing})
 		for _, f := range c.Findings {
 			if f.What == Changed && !o.Revert {
-				r.Kept = append(r.Kept, tree.Name(tree.JoinPath(s.states[n].Dir, f.Path)))
+				r.Kept = append(r.Kept, tree.Name(tree.JoinPath(s.States[n].Dir, f.Path)))
 			}
 		}
 	}
-	left := make([][]string, len(s.nodes))
-	for i, n := range s.nodes {
+	left := make([][]string, len(s.Nodes))
+	for i, n := range s.Nodes {
 		if restores(s, n.Index) {
 			left[i] = giveUp(s, n, found.conditions[n.Index], found.beyond)
 			for _, f := range found.conditions[n.Index].Findings {
@@ -209,7 +210,7 @@ func recoverGroup(ctx context.Context, s *session, o RecoverOptions) (_ *Recover
 		for i := range left {
 			left[i] = escaped(left[i])
 		}
-		left, err = exchange(ctx, s, left)
+		left, err = session.Exchange(ctx, s, left)
 		r.Left = slices.Concat(left...)
 	} else {
 		err = restoreAll(ctx, s, r, found, targets, left)
@@ -229,7 +230,7 @@ type survey struct {
 }
 
 // surveyAll finds out what nodes lack. If it rebuilds and not all can come back, it starts over without rebuilding.
-func surveyAll(ctx context.Context, s *session, o *RecoverOptions, rebuilds bool, targets map[int]*restore.Target, traffic *erasure.Traffic) (*survey, error) {
+func surveyAll(ctx context.Context, s *session.Session, o *RecoverOptions, rebuilds bool, targets map[int]*restore.Target, traffic *erasure.Traffic) (*survey, error) {
 	var err error
 	found := &survey{rows: map[int]bool{}}
 	if rebuilds {
@@ -241,17 +242,17 @@ func surveyAll(ctx context.Context, s *session, o *RecoverOptions, rebuilds bool
 		return nil, err
 	}
 	if err := recoverable(s, found.conditions, o.Beyond); err != nil {
-		return nil, s.alike(ctx, s.loss(found.conditions, err))
+		return nil, s.Alike(ctx, s.Loss(found.conditions, err))
 	}
 	if found.repairs, found.beyond, err = planRepairs(s, found.conditions); err != nil {
-		return nil, s.alike(ctx, err)
+		return nil, s.Alike(ctx, err)
 	}
 	if rebuilds && len(found.beyond) > 0 {
 		restore.Discard(targets)
 		return surveyAll(ctx, s, o, false, targets, traffic)
 	}
 	if err := beyondError(s, found); err != nil {
-		return nil, s.alike(ctx, err)
+		return nil, s.Alike(ctx, err)
 	}
 	for _, x := range found.repairs {
 		for _, row := range x.blocks.Rows {
@@ -263,46 +264,46 @@ func surveyAll(ctx context.Context, s *session, o *RecoverOptions, rebuilds bool
 
 // openOut gives nodes that are recovered elsewhere their new directories. One may be there, as far as an earlier run has
 // come: the node is then as it is there.
-func openOut(ctx context.Context, s *session, to string) (notes []string, err error) {
+func openOut(ctx context.Context, s *session.Session, to string) (notes []string, err error) {
 	at := func(n int) string { return filepath.Join(to, fmt.Sprint("node.", n)) }
-	for n := range s.k {
-		if s.out[n] {
-			notes = append(notes, fmt.Sprintf("what %s had comes to %s", s.name(n), at(n)))
+	for n := range s.K {
+		if s.Out[n] {
+			notes = append(notes, fmt.Sprintf("what %s had comes to %s", s.Name(n), at(n)))
 		}
 	}
-	if err := s.steady(ctx, func(context.Context) error {
-		for _, n := range s.nodes {
-			if s.out[n.Index] {
+	if err := s.Steady(ctx, func(context.Context) error {
+		for _, n := range s.Nodes {
+			if s.Out[n.Index] {
 				n.Close()
 				n.At, n.Given, n.Absent, n.Meta = at(n.Index), at(n.Index), "", ""
 			}
 		}
-		return s.apart()
+		return s.Apart()
 	}); err != nil {
 		return nil, err
 	}
-	states, err := collect(ctx, s, func(_ context.Context, _ int, n *store.Node) (*store.State, error) {
-		was := s.states[n.Index]
-		if !s.out[n.Index] {
+	states, err := session.Collect(ctx, s, func(_ context.Context, _ int, n *store.Node) (*store.State, error) {
+		was := s.States[n.Index]
+		if !s.Out[n.Index] {
 			return was, nil
 		}
-		if err := n.Open(s.disk, store.Access{Writes: true, Makes: true}, disk.HolderOf("recover", "")); err != nil {
+		if err := n.Open(s.Disk, store.Access{Writes: true, Makes: true}, disk.HolderOf("recover", "")); err != nil {
 			return nil, err
 		}
-		is := n.Load(s.Key, s.k)
-		is.Dir, is.Name, is.Node = was.Dir, was.Name, is.In(s.k)
+		is := n.Load(s.Key, s.K)
+		is.Dir, is.Name, is.Node = was.Dir, was.Name, is.In(s.K)
 		h := is.Of(s.Current)
 		if is.Lost || is.Interrupted() || h != nil && h.Node == n.Index {
 			return is, nil
 		}
 		l, err := tree.Scan(n.Dir, false, nil)
-		if err == nil && (len(is.Held) > 0 || !has(s.members[n.Index], l)) {
+		if err == nil && (len(is.Held) > 0 || !has(s.Members[n.Index], l)) {
 			err = store.Inputf("%s has something else than an earlier recovery of this node: name another directory to recover to", n.At)
 		}
 		return is, err
 	})
 	if err == nil {
-		s.states = states
+		s.States = states
 	}
 	return notes, err
 }
@@ -320,28 +321,28 @@ func has(x *Member, l *tree.Listing) bool {
 	})
 }
 
-func restores(s *session, n int) bool { return s.out == nil || s.out[n] }
+func restores(s *session.Session, n int) bool { return s.Out == nil || s.Out[n] }
 
 // recoverable returns an error where a directory is not that of its node, or too many are lost.
-func recoverable(s *session, conditions []*content.Condition, beyond bool) error {
-	few := &TooManyError{Tolerate: s.manifest.Tolerate, Possible: s.manifest.Layout == Full && s.gone == nil}
+func recoverable(s *session.Session, conditions []*content.Condition, beyond bool) error {
+	few := &TooManyError{Tolerate: s.Manifest.Tolerate, Possible: s.Manifest.Layout == Full && s.Gone == nil}
 	for n, c := range conditions {
 		if c.Foreign {
-			return store.Inputf("%s has other files than node %d of the group had, and nothing says that it is this node: give its own directory, or an empty one", s.name(n), n)
+			return store.Inputf("%s has other files than node %d of the group had, and nothing says that it is this node: give its own directory, or an empty one", s.Name(n), n)
 		}
 		if c.Lost || c.Failing != "" {
-			few.Nodes = append(few.Nodes, s.name(n))
+			few.Nodes = append(few.Nodes, s.Name(n))
 		}
 	}
 	switch {
 	case len(few.Nodes) > few.Tolerate && !beyond:
 		return few
-	case s.gone != nil:
+	case s.Gone != nil:
 		var names []string
-		for _, n := range s.gone {
-			names = append(names, s.name(n))
+		for _, n := range s.Gone {
+			names = append(names, s.Name(n))
 		}
-		if unread := s.unreadRecords(); unread != nil {
+		if unread := s.UnreadRecords(); unread != nil {
 			return store.Inputf("no node that can be read has the record of %s, and some cannot be: %s. Make them readable, and recover again", strings.Join(names, ", "), strings.Join(unread, "; "))
 		}
 		return store.Inputf("too much is lost: no node has the record of %s any more", strings.Join(names, ", "))
@@ -350,14 +351,14 @@ func recoverable(s *session, conditions []*content.Condition, beyond bool) error
 }
 
 // restoreAll brings everything back, but for what is left of the nodes here.
-func restoreAll(ctx context.Context, s *session, r *RecoverReport, found *survey, targets map[int]*restore.Target, left [][]string) error {
-	for _, n := range s.nodes {
+func restoreAll(ctx context.Context, s *session.Session, r *RecoverReport, found *survey, targets map[int]*restore.Target, left [][]string) error {
+	for _, n := range s.Nodes {
 		if targets[n.Index] == nil && n.Dir != nil && found.conditions[n.Index].Failing == "" && restores(s, n.Index) {
 			targets[n.Index] = newTarget(s, n, found.conditions[n.Index])
 		}
 	}
 	each := func(f func(ctx context.Context, x *restore.Target) error) error {
-		return s.each(ctx, func(ctx context.Context, _ int, n *store.Node) error {
+		return s.Each(ctx, func(ctx context.Context, _ int, n *store.Node) error {
 			x := targets[n.Index]
 			if x == nil {
 				return nil
@@ -374,7 +375,7 @@ func restoreAll(ctx context.Context, s *session, r *RecoverReport, found *survey
 	if err := each(func(_ context.Context, x *restore.Target) error { return x.Finish() }); err != nil {
 		return err
 	}
-	if err := s.steadied(ctx, found.conditions); err != nil {
+	if err := s.Steadied(ctx, found.conditions); err != nil {
 		return err
 	}
 	type done struct {
@@ -385,7 +386,7 @@ func restoreAll(ctx context.Context, s *session, r *RecoverReport, found *survey
 		Complete    bool
 	}
 	// Everything that is to be written is there, at all nodes that are not left out.
-	all, err := collect(ctx, s, func(ctx context.Context, i int, n *store.Node) (done, error) {
+	all, err := session.Collect(ctx, s, func(ctx context.Context, i int, n *store.Node) (done, error) {
 		d, x := done{Sent: r.Traffic.Sent[i]}, targets[n.Index]
 		if x == nil {
 			d.Left, d.Complete = escaped(left[i]), found.conditions[n.Index].Failing == ""
@@ -420,7 +421,7 @@ func restoreAll(ctx context.Context, s *session, r *RecoverReport, found *survey
 	if !complete { // an earlier generation may be of use yet
 		return nil
 	}
-	return s.here(func(_ int, n *store.Node) error {
+	return s.Here(func(_ int, n *store.Node) error {
 		if !restores(s, n.Index) {
 			return nil
 		}
@@ -448,8 +449,8 @@ type lostBlock struct {
 }
 
 // planRepairs returns the repairs, of rows in which the same is bad together, and the blocks that do not come back.
-func planRepairs(s *session, conditions []*content.Condition) ([]blockRepair, map[lostBlock]bool, error) {
-	m := s.manifest
+func planRepairs(s *session.Session, conditions []*content.Condition) ([]blockRepair, map[lostBlock]bool, error) {
+	m := s.Manifest
 	c, err := erasure.CodeOf(m)
 	if err != nil {
 		return nil, nil, err
@@ -512,11 +513,11 @@ func planRepairs(s *session, conditions []*content.Condition) ([]blockRepair, ma
 }
 
 // giveUp takes what cannot be brought back from what is to be, and returns it.
-func giveUp(s *session, n *store.Node, c *content.Condition, beyond map[lostBlock]bool) []string {
+func giveUp(s *session.Session, n *store.Node, c *content.Condition, beyond map[lostBlock]bool) []string {
 	if len(beyond) == 0 {
 		return nil
 	}
-	m, x := s.manifest, s.members[n.Index]
+	m, x := s.Manifest, s.Members[n.Index]
 	gone := map[tree.Name]bool{}
 	files := tree.ExtentsOf(x.Entries)
 	for _, g := range m.SegmentsOf(files) {
@@ -546,14 +547,14 @@ func giveUp(s *session, n *store.Node, c *content.Condition, beyond map[lostBloc
 }
 
 // beyondError returns an error where data of a snapshot do not come back, and another snapshot may: nothing of it is written.
-func beyondError(s *session, found *survey) error {
-	blocks := make([]int, s.k)
+func beyondError(s *session.Session, found *survey) error {
+	blocks := make([]int, s.K)
 	for x := range found.beyond {
 		if !x.Parity {
 			blocks[x.Node]++
 		}
 	}
-	if s.passed == nil || slices.Max(blocks) == 0 {
+	if s.Passed == nil || slices.Max(blocks) == 0 {
 		return nil
 	}
 	var list []string
@@ -571,24 +572,24 @@ func beyondError(s *session, found *survey) error {
 			}
 		}
 		if count > 0 || what != "" {
-			list = append(list, fmt.Sprintf("%s lacks %s%s", s.name(n), printable.Count(count, "block"), what))
+			list = append(list, fmt.Sprintf("%s lacks %s%s", s.Name(n), printable.Count(count, "block"), what))
 		}
 	}
-	return s.loss(found.conditions, &IncompleteError{[]string{"too many nodes are lost, damaged or changed in some blocks: " + strings.Join(list, "; ")}})
+	return s.Loss(found.conditions, &IncompleteError{[]string{"too many nodes are lost, damaged or changed in some blocks: " + strings.Join(list, "; ")}})
 }
 
 // runRepairs runs repairs, one after the other. What nobody is to write is thrown away.
-func runRepairs(ctx context.Context, s *session, list []blockRepair, targets map[int]*restore.Target, traffic *erasure.Traffic) error {
+func runRepairs(ctx context.Context, s *session.Session, list []blockRepair, targets map[int]*restore.Target, traffic *erasure.Traffic) error {
 	sources := map[int]*content.Data{}
 	parity := map[int]parityReader{}
 	defer func() {
-		for _, n := range s.nodes {
+		for _, n := range s.Nodes {
 			sources[n.Index].Close()
 			parity[n.Index].Close()
 		}
 	}()
-	for _, n := range s.nodes {
-		sources[n.Index] = content.NewData(n.Dir, s.members[n.Index].Entries, true)
+	for _, n := range s.Nodes {
+		sources[n.Index] = content.NewData(n.Dir, s.Members[n.Index].Entries, true)
 		parity[n.Index] = parityOf(n, s.Generation)
 	}
 	return runOn(ctx, s, list, func(x content.Symbol) io.ReaderAt {
@@ -603,15 +604,15 @@ func runRepairs(ctx context.Context, s *session, list []blockRepair, targets map
 }
 
 // runOn runs repairs on what is read of symbols here, and has put take the blocks that come back.
-func runOn(ctx context.Context, s *session, list []blockRepair, from func(content.Symbol) io.ReaderAt, put func(x content.Symbol, row int, block []byte) error, traffic *erasure.Traffic) error {
-	m := s.manifest
+func runOn(ctx context.Context, s *session.Session, list []blockRepair, from func(content.Symbol) io.ReaderAt, put func(x content.Symbol, row int, block []byte) error, traffic *erasure.Traffic) error {
+	m := s.Manifest
 	for _, r := range list {
-		for _, n := range s.nodes {
-			s.tell(0, int64(len(r.Outputs[n.Index]))*r.blocks.Bytes())
+		for _, n := range s.Nodes {
+			s.Tell(0, int64(len(r.Outputs[n.Index]))*r.blocks.Bytes())
 		}
 	}
 	for _, r := range list {
-		t, err := r.Run(ctx, s.setting(), r.blocks, func(x content.Symbol) executor.Input {
+		t, err := r.Run(ctx, s.Setting(), r.blocks, func(x content.Symbol) executor.Input {
 			chunks := m.DataChunks
 			if x.Parity {
 				chunks = m.ParityChunks
@@ -619,7 +620,7 @@ func runOn(ctx context.Context, s *session, list []blockRepair, from func(conten
 			return executor.Input{Reader: &content.BlockReader{Blocks: r.blocks, From: from(x), Chunk: x.Index, Chunks: chunks}}
 		}, func(x content.Symbol) executor.Output {
 			return executor.Output{Writer: &content.BlockWriter{Blocks: r.blocks, Take: func(row int, block []byte) error {
-				s.tell(int64(len(block)), 0)
+				s.Tell(int64(len(block)), 0)
 				return put(x, row, block)
 			}}}
 		})
@@ -665,7 +666,7 @@ func (r *noting) ReadAt(to []byte, at int64) (int, error) {
 	return n, err
 }
 
-func newTarget(s *session, n *store.Node, c *content.Condition) *restore.Target {
-	from := &restore.Origin{Current: s.Current, Manifest: s.manifest, Text: s.text, Run: s.run}
-	return restore.NewTarget(from, s.states[n.Index], s.members[n.Index], s.records[n.Index], n, c)
+func newTarget(s *session.Session, n *store.Node, c *content.Condition) *restore.Target {
+	from := &restore.Origin{Current: s.Current, Manifest: s.Manifest, Text: s.Text, Run: s.Run}
+	return restore.NewTarget(from, s.States[n.Index], s.Members[n.Index], s.Records[n.Index], n, c)
 }

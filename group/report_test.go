@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"volley/group/internal/erasure"
+	"volley/group/internal/session"
 	"volley/group/internal/store"
 	"volley/group/internal/tree"
 	"volley/internal/disk"
@@ -325,14 +326,14 @@ func TestErrors(t *testing.T) {
 			t.Errorf("%v", x.is)
 		}
 	}
-	s := &session{Current: store.Current{Generation: 3, Root: "root 3"}, states: []*store.State{
+	s := &session.Session{Current: store.Current{Generation: 3, Root: "root 3"}, States: []*store.State{
 		{Dir: "/a", Failing: "EIO"},
 		{Dir: "/b", Bad: []string{"damaged"}, Left: []string{"tmp-x"}, Held: []store.Held{{Generation: 3, Root: "root 3", Committed: true}, {Generation: 4}, {Generation: 2}}},
 		{Dir: "/c", Held: []store.Held{{Generation: 2, Committed: true}}},
 		{Dir: "/d", Held: []store.Held{{Generation: 3, Root: "another"}}},
 		{Dir: "/e", Held: []store.Held{{Generation: 3, Root: "root 3"}}},
 	}}
-	same(t, "notes", s.notes(), []string{
+	same(t, "notes", s.Notes(), []string{
 		"/a cannot be read: EIO. To recover its data elsewhere, give another, empty directory in its place",
 		"damaged",
 		"/b: an interrupted run has left tmp-x, pending.4, pending.2 in its .volley, which the next protect or recover removes",

@@ -9,6 +9,7 @@ import (
 
 	"volley/collective"
 	"volley/group/internal/decide"
+	"volley/group/internal/session"
 	"volley/group/internal/store"
 	"volley/group/internal/tree"
 	"volley/transport"
@@ -40,15 +41,15 @@ type ResizeReport struct {
 func Resize(ctx context.Context, t transport.Transport, dirs []string, o ResizeOptions) (*ResizeReport, error) {
 	said := o
 	said.ProtectOptions = o.said()
-	v := verb{name: "resize", args: said, Access: store.Access{Writes: !o.DryRun}, added: o.Add}
-	v.order = func(names []string, ids []Identity, added []bool) ([]int, error) {
+	v := session.Verb{Name: "resize", Args: said, Access: store.Access{Writes: !o.DryRun}, Added: o.Add}
+	v.Order = func(names []string, ids []Identity, added []bool) ([]int, error) {
 		return Resized(names, ids, added, o.Remove)
 	}
-	return meeting(ctx, t, o.Options, func(s *session) (*ResizeReport, error) {
+	return session.Meeting(ctx, t, o.Options, func(s *session.Session) (*ResizeReport, error) {
 		if s.Roots || o.Retain > 0 {
 			return nil, store.Inputf("snapshots are not resized: protect the next one with other nodes")
 		}
-		if err := s.look(ctx, dirs, v); err != nil {
+		if err := s.Look(ctx, dirs, v); err != nil {
 			return nil, err
 		}
 		return resize(ctx, s, v, &o)
@@ -119,10 +120,10 @@ func replaced(ids []Identity, nodes int) []tree.Name {
 }
 
 // resize does what Resize does, once all nodes have been looked at.
-func resize(ctx context.Context, s *session, v verb, o *ResizeOptions) (*ResizeReport, error) {
-	k, r := s.k-len(o.Remove), &ResizeReport{}
+func resize(ctx context.Context, s *session.Session, v session.Verb, o *ResizeOptions) (*ResizeReport, error) {
+	k, r := s.K-len(o.Remove), &ResizeReport{}
 	newest := store.Held{}
-	for n, x := range s.states {
+	for n, x := range s.States {
 		switch {
 		case n >= k:
 			r.Removed = append(r.Removed, x.Dir)
@@ -135,11 +136,11 @@ func resize(ctx context.Context, s *session, v verb, o *ResizeOptions) (*ResizeR
 			}
 		}
 	}
-	r.Before = s.k - len(r.Added)
+	r.Before = s.K - len(r.Added)
 	if err := resizable(s, o, k, r.Before); err != nil {
-		return nil, s.alike(ctx, err)
+		return nil, s.Alike(ctx, err)
 	}
-	for n, x := range s.states {
+	for n, x := range s.States {
 		if x.Added = x.Added && newest.Nodes != k; n < k && newest.Nodes == k {
 			x.Node = x.In(k)
 		}
@@ -150,32 +151,32 @@ func resize(ctx context.Context, s *session, v verb, o *ResizeOptions) (*ResizeR
 		}
 	}
 	to := *s // with the nodes that there are to be
-	to.k, to.states, to.nodes = k, s.states[:k], slices.DeleteFunc(slices.Clone(s.nodes), func(n *store.Node) bool { return n.Index >= k })
-	if s.t.Size() > 1 && k < s.k {
+	to.K, to.States, to.Nodes = k, s.States[:k], slices.DeleteFunc(slices.Clone(s.Nodes), func(n *store.Node) bool { return n.Index >= k })
+	if s.T.Size() > 1 && k < s.K {
 		ranks := make([]int, k)
 		for r := range ranks {
 			ranks[r] = r
 		}
-		to.t = transport.Subset(s.t, ranks)
+		to.T = transport.Subset(s.T, ranks)
 	}
-	if len(to.nodes) > 0 {
+	if len(to.Nodes) > 0 {
 		if newest.Nodes == k { // an earlier run has come that far
-			if err := to.find(ctx, v); err != nil {
+			if err := to.Find(ctx, v); err != nil {
 				return nil, err
 			}
 		}
-		if to.manifest != nil {
-			o.Tolerate = cmp.Or(o.Tolerate, to.manifest.Tolerate)
+		if to.Manifest != nil {
+			o.Tolerate = cmp.Or(o.Tolerate, to.Manifest.Tolerate)
 		}
 		var err error
 		if r.ProtectReport, err = protect(ctx, &to, o.ProtectOptions); err != nil {
 			return nil, err
 		}
 	}
-	if err := collective.Barrier(ctx, s.t, 0); err != nil || o.DryRun { // ranks of removed nodes wait as long as the others take
+	if err := collective.Barrier(ctx, s.T, 0); err != nil || o.DryRun { // ranks of removed nodes wait as long as the others take
 		return r, err
 	}
-	return r, s.each(ctx, func(_ context.Context, _ int, n *store.Node) error {
+	return r, s.Each(ctx, func(_ context.Context, _ int, n *store.Node) error {
 		if n.Index < k {
 			return nil
 		}
@@ -184,17 +185,17 @@ func resize(ctx context.Context, s *session, v verb, o *ResizeOptions) (*ResizeR
 }
 
 // resizable returns an error where the nodes cannot be those of a run that resizes a group of so many nodes to k.
-func resizable(s *session, o *ResizeOptions, k, before int) error {
+func resizable(s *session.Session, o *ResizeOptions, k, before int) error {
 	if s.Meta != "" {
 		return store.Inputf("the protection lies in %s, by the numbers of nodes: end it, and protect the nodes that there are to be", s.Meta)
 	}
 	if k < 2 || k == before {
 		return store.Inputf("a group of %d nodes is to have %d: want another number, 2 or more", before, k)
 	}
-	if k < s.k && s.t.Size() > 1 && s.t.Size() < s.k {
+	if k < s.K && s.T.Size() > 1 && s.T.Size() < s.K {
 		return store.Inputf("several processes have several nodes each: give each process one")
 	}
-	for n, x := range s.states {
+	for n, x := range s.States {
 		named := slices.Contains(o.Remove, x.Dir) || x.Node < 0 || slices.Contains(o.Remove, fmt.Sprint(x.In(before)))
 		if n >= k && (!named || x.Added) {
 			return store.Inputf("%s is not to be removed, and comes after all nodes that stay: give the removed nodes last", x.Dir)
@@ -204,10 +205,10 @@ func resizable(s *session, o *ResizeOptions, k, before int) error {
 }
 
 // leave finds out what is in force with the nodes that there were, and checks that all can go on from there.
-func leave(ctx context.Context, s *session, before, k int, o *ResizeOptions) (err error) {
+func leave(ctx context.Context, s *session.Session, before, k int, o *ResizeOptions) (err error) {
 	were := make([]*store.State, before)
 	var rest []*store.State
-	for _, x := range s.states {
+	for _, x := range s.States {
 		if x.Node = x.In(before); x.Added {
 			continue
 		}
@@ -222,16 +223,16 @@ func leave(ctx context.Context, s *session, before, k int, o *ResizeOptions) (er
 			were[i], rest = rest[0], rest[1:]
 		}
 	}
-	if s.Current, _, err = decide.InForce(were, s.trust(), false); err != nil {
-		return s.alike(ctx, err)
+	if s.Current, _, err = decide.InForce(were, s.Trust(), false); err != nil {
+		return s.Alike(ctx, err)
 	}
 	if s.Generation == 0 {
-		return s.alike(ctx, s.unprotected())
+		return s.Alike(ctx, s.Unprotected())
 	}
-	s.Newest = decide.NewestOf(s.states, s.Generation)
-	from := slices.IndexFunc(s.states, func(x *store.State) bool { return !x.Added && x.Of(s.Current) != nil })
-	texts, err := collect(ctx, s, func(_ context.Context, _ int, n *store.Node) ([]byte, error) {
-		switch x := s.states[n.Index]; {
+	s.Newest = decide.NewestOf(s.States, s.Generation)
+	from := slices.IndexFunc(s.States, func(x *store.State) bool { return !x.Added && x.Of(s.Current) != nil })
+	texts, err := session.Collect(ctx, s, func(_ context.Context, _ int, n *store.Node) ([]byte, error) {
+		switch x := s.States[n.Index]; {
 		case n.Index == from:
 			return n.Held[s.Generation].Text, nil
 		case n.Dir != nil || x.Failing != "" || n.Index >= k:
@@ -245,19 +246,19 @@ func leave(ctx context.Context, s *session, before, k int, o *ResizeOptions) (er
 	if err != nil {
 		return err
 	}
-	s.text = texts[from]
-	if s.manifest, err = store.DecodeManifest(s.text); err != nil {
+	s.Text = texts[from]
+	if s.Manifest, err = store.DecodeManifest(s.Text); err != nil {
 		return err
 	}
 	if err := stays(s, k, o.Force); err != nil {
-		return s.alike(ctx, err)
+		return s.Alike(ctx, err)
 	}
-	s.members = map[int]*Member{}
-	for _, n := range s.nodes {
-		if x := s.states[n.Index]; !x.Added && x.Of(s.Current) != nil && x.Node >= 0 {
-			_, text, err := n.Read(n.Held[s.Generation], s.manifest.RecordFilesAt(x.Node)[0])
+	s.Members = map[int]*Member{}
+	for _, n := range s.Nodes {
+		if x := s.States[n.Index]; !x.Added && x.Of(s.Current) != nil && x.Node >= 0 {
+			_, text, err := n.Read(n.Held[s.Generation], s.Manifest.RecordFilesAt(x.Node)[0])
 			if err == nil {
-				s.members[n.Index], err = s.manifest.DecodeMember(text)
+				s.Members[n.Index], err = s.Manifest.DecodeMember(text)
 			}
 			if err != nil && !o.Force {
 				return err
@@ -270,29 +271,29 @@ func leave(ctx context.Context, s *session, before, k int, o *ResizeOptions) (er
 
 // void reports whether a generation that an added directory has of another group can never come into force: it is pending,
 // and a node that was to have it is here, in this group.
-func void(s *session, h store.Held) bool {
-	return !h.Committed && slices.ContainsFunc(s.states, func(x *store.State) bool {
+func void(s *session.Session, h store.Held) bool {
+	return !h.Committed && slices.ContainsFunc(s.States, func(x *store.State) bool {
 		return !x.Added && x.Of(s.Current) != nil && slices.Contains(slices.Concat(h.Names, h.Replaces), x.Name)
 	})
 }
 
 // stays returns an error where nodes are not as they were protected, unless force gives up removed ones, or are foreign.
-func stays(s *session, k int, force bool) error {
-	for n, x := range s.states {
+func stays(s *session.Session, k int, force bool) error {
+	for n, x := range s.States {
 		h := x.Of(s.Current)
 		switch {
-		case x.Added && slices.ContainsFunc(x.Held, func(h store.Held) bool { return h.Group != s.manifest.Group && !void(s, h) }):
+		case x.Added && slices.ContainsFunc(x.Held, func(h store.Held) bool { return h.Group != s.Manifest.Group && !void(s, h) }):
 			return store.Inputf("%s is protected in another group: end that, or move its %s away", x.Dir, tree.MetaName)
 		case x.Added:
 		case n >= k && force && x.Failing != "":
 			x.Lost, x.Failing = true, ""
-		case x.Failing == "" && !force && (h == nil || x.Node < 0 || len(h.Records) < len(s.manifest.RecordFilesAt(x.Node))):
+		case x.Failing == "" && !force && (h == nil || x.Node < 0 || len(h.Records) < len(s.Manifest.RecordFilesAt(x.Node))):
 			way := WayForce
 			if n >= k {
 				way = WayGiveUp
 			}
-			return &InputError{Way: way, Err: fmt.Errorf("%s is missing what was protected: recover it first", s.name(n))}
+			return &InputError{Way: way, Err: fmt.Errorf("%s is missing what was protected: recover it first", s.Name(n))}
 		}
 	}
-	return s.complete(force)
+	return s.Complete(force)
 }

@@ -12,6 +12,7 @@ import (
 
 	"volley"
 	"volley/collective"
+	"volley/group/internal/session"
 	"volley/group/internal/store"
 	"volley/internal/disk"
 	"volley/internal/disk/disktest"
@@ -32,7 +33,7 @@ func TestSharedDirectory(t *testing.T) {
 		}
 		errs := make([]error, 3)
 		local.Run(t.Context(), 3, func(ctx context.Context, tr transport.Transport) error {
-			_, errs[tr.Rank()] = Protect(ctx, tr, []string{[]string{one, two, one}[tr.Rank()]}, ProtectOptions{Options: on(Options{}, d, false), Tolerate: 1})
+			_, errs[tr.Rank()] = Protect(ctx, tr, []string{[]string{one, two, one}[tr.Rank()]}, ProtectOptions{Options: session.On(Options{}, d, false), Tolerate: 1})
 			return nil
 		})
 		for r, err := range errs {
@@ -107,13 +108,12 @@ func falsePeer(ctx context.Context, tr transport.Transport, begin, states string
 	if err := volley.Greet(ctx, tr, "verify", time.Minute); err != nil {
 		return err
 	}
-	o := Options{Timeout: time.Minute}
-	o.defaults()
-	what, err := (&session{Options: o}).said(verb{name: "verify", args: VerifyOptions{Options: Options{Timeout: time.Minute}}})
+	o := session.Defaulted(Options{Timeout: time.Minute})
+	what, err := (&session.Session{Options: o}).Said(session.Verb{Name: "verify", Args: VerifyOptions{Options: Options{Timeout: time.Minute}}})
 	if err != nil {
 		return err
 	}
-	text, err := json.Marshal(terms{Nodes: 1, What: what, Run: "run", MAC: store.MacOf(nil, store.OfRun, []byte("run")), Network: o.Network, Gamma: o.Gamma})
+	text, err := json.Marshal(session.Terms{Nodes: 1, What: what, Run: "run", MAC: store.MacOf(nil, store.OfRun, []byte("run")), Network: o.Network, Gamma: o.Gamma})
 	if err != nil {
 		return err
 	}
@@ -123,13 +123,13 @@ func falsePeer(ctx context.Context, tr transport.Transport, begin, states string
 	if _, err := collective.Allgatherv(ctx, tr, text, time.Minute); err != nil {
 		return err
 	}
-	s := &session{t: tr, Options: o}
-	s.together(ctx) // of terms that are wrong, or of nodes that have member 0
+	s := &session.Session{T: tr, Options: o}
+	s.Together(ctx) // of terms that are wrong, or of nodes that have member 0
 	if states != "" {
 		says := func(context.Context) (json.RawMessage, error) { return json.RawMessage(states), nil }
 		if _, err := collective.SteadyValues(ctx, tr, time.Minute, says); err != nil {
 			return err
 		}
 	}
-	return s.together(ctx)
+	return s.Together(ctx)
 }

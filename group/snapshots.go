@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"volley/group/internal/decide"
+	"volley/group/internal/session"
 	"volley/group/internal/store"
 	"volley/group/internal/tree"
 	"volley/internal/disk"
@@ -55,19 +56,19 @@ type SnapshotsReport struct {
 // its newest snapshot says, and one that says nothing takes a free place. It reads no file but manifests and records.
 func Snapshots(ctx context.Context, t transport.Transport, roots []string, o Options) (*SnapshotsReport, error) {
 	o.Roots = true
-	return meeting(ctx, t, o, func(s *session) (*SnapshotsReport, error) {
+	return session.Meeting(ctx, t, o, func(s *session.Session) (*SnapshotsReport, error) {
 		start := time.Now()
-		v := verb{name: "snapshots"}
-		if err := s.meet(ctx, len(roots), v); err != nil {
+		v := session.Verb{Name: "snapshots"}
+		if err := s.Meet(ctx, len(roots), v); err != nil {
 			return nil, err
 		}
-		s.place(roots, v)
+		s.Place(roots, v)
 		found, err := lookAround(ctx, s, v)
 		if err != nil {
 			return nil, err
 		}
 		defer found.close()
-		r := &SnapshotsReport{Nodes: s.k, Snapshots: []Snapshot{}}
+		r := &SnapshotsReport{Nodes: s.K, Snapshots: []Snapshot{}}
 		for _, x := range found.roots {
 			if r.Places = append(r.Places, x.Dir); x.Failing != "" {
 				r.Notes = append(r.Notes, fmt.Sprintf("%s cannot be read: %s", x.Dir, x.Failing))
@@ -83,7 +84,7 @@ func Snapshots(ctx context.Context, t transport.Transport, roots []string, o Opt
 }
 
 // IdentifyRoot returns which node a root is by its newest snapshot that says so, without the group.
-func IdentifyRoot(root string) Identity { return identifyRoot(disk.OS, root) }
+func IdentifyRoot(root string) Identity { return session.IdentifyRoot(disk.OS, root) }
 
 // A rootState is what a root has.
 type rootState struct {
@@ -111,11 +112,11 @@ func (f *surroundings) close() {
 }
 
 // stepsOf returns the snapshots in the root of a node, and why it cannot be read.
-func stepsOf(s *session, n *store.Node) (x rootState, steps []int64, err error) {
+func stepsOf(s *session.Session, n *store.Node) (x rootState, steps []int64, err error) {
 	if x = (rootState{Dir: n.RootName, Failing: n.Absent}); x.Failing != "" {
 		return x, nil, nil
 	}
-	steps, err = stepsIn(s.disk, n.Root)
+	steps, err = session.StepsIn(s.Disk, n.Root)
 	if err != nil && !IsInputError(err) {
 		x.Failing, err = err.Error(), nil
 	}
@@ -124,16 +125,16 @@ func stepsOf(s *session, n *store.Node) (x rootState, steps []int64, err error) 
 
 // lookAround finds out which snapshots there are, but for the one that this run has locked. It takes the locks of all
 // of them before it reads the first: what it finds stays so until they are given back. Node 0's decide between two runs.
-func lookAround(ctx context.Context, s *session, v verb) (found *surroundings, err error) {
-	found = &surroundings{here: make([]map[int64]*store.Node, len(s.nodes))}
+func lookAround(ctx context.Context, s *session.Session, v session.Verb) (found *surroundings, err error) {
+	found = &surroundings{here: make([]map[int64]*store.Node, len(s.Nodes))}
 	defer func() {
 		if err != nil {
 			found.close()
 		}
 	}()
-	mine := make([]rootState, len(s.nodes))
+	mine := make([]rootState, len(s.Nodes))
 	for _, first := range []bool{true, false} {
-		if err := s.each(ctx, func(_ context.Context, i int, n *store.Node) (err error) {
+		if err := s.Each(ctx, func(_ context.Context, i int, n *store.Node) (err error) {
 			if (n.Index == 0) == first {
 				mine[i], found.here[i], err = lockAll(s, n, v)
 			}
@@ -142,9 +143,9 @@ func lookAround(ctx context.Context, s *session, v verb) (found *surroundings, e
 			return nil, err
 		}
 	}
-	if found.roots, err = collect(ctx, s, func(ctx context.Context, i int, n *store.Node) (rootState, error) {
+	if found.roots, err = session.Collect(ctx, s, func(ctx context.Context, i int, n *store.Node) (rootState, error) {
 		for step, at := range found.here[i] {
-			mine[i].Steps[step] = at.Load(s.Key, s.k)
+			mine[i].Steps[step] = at.Load(s.Key, s.K)
 			at.Held, at.Unread = nil, nil // which take memory
 		}
 		return mine[i], ctx.Err()
@@ -152,9 +153,9 @@ func lookAround(ctx context.Context, s *session, v verb) (found *surroundings, e
 		return nil, err
 	}
 	// Another run may have begun before all had read, where there was no lock to share, or locks do not reach all machines.
-	taken, err := collect(ctx, s, func(_ context.Context, i int, n *store.Node) (taken []int64, _ error) {
+	taken, err := session.Collect(ctx, s, func(_ context.Context, i int, n *store.Node) (taken []int64, _ error) {
 		for step, at := range found.here[i] {
-			if at.Bare && !at.IsBare() || v.Writes && disk.Confirm(at.Dir, store.MetaPath(store.LockFile), s.holder(v)) != nil {
+			if at.Bare && !at.IsBare() || v.Writes && disk.Confirm(at.Dir, store.MetaPath(store.LockFile), s.Holder(v)) != nil {
 				taken = append(taken, step)
 			}
 		}
@@ -175,19 +176,19 @@ func lookAround(ctx context.Context, s *session, v verb) (found *surroundings, e
 }
 
 // lockAll opens and locks all snapshots in the root of a node.
-func lockAll(s *session, n *store.Node, v verb) (x rootState, open map[int64]*store.Node, err error) {
+func lockAll(s *session.Session, n *store.Node, v session.Verb) (x rootState, open map[int64]*store.Node, err error) {
 	x, steps, err := stepsOf(s, n)
 	x.Steps, open = map[int64]*store.State{}, map[int64]*store.Node{}
 	if err != nil {
 		return x, open, err
 	}
-	holder := s.holder(v)
+	holder := s.Holder(v)
 	for _, step := range steps {
-		if s.taken != nil && step == *s.taken {
+		if s.Taken != nil && step == *s.Taken {
 			continue
 		}
-		at := n.Sub(stepName(step))
-		err := at.Hold(s.disk, store.Access{Writes: v.Writes}, holder)
+		at := n.Sub(session.StepName(step))
+		err := at.Hold(s.Disk, store.Access{Writes: v.Writes}, holder)
 		busy := new(disk.BusyError)
 		if errors.As(err, &busy) {
 			err = busy.Of(holder)
@@ -210,12 +211,12 @@ func lockAll(s *session, n *store.Node, v verb) (x rootState, open map[int64]*st
 }
 
 // judge says of all snapshots how they are.
-func (f *surroundings) judge(s *session) {
+func (f *surroundings) judge(s *session.Session) {
 	var steps []int64
 	for _, x := range f.roots {
 		steps = slices.AppendSeq(steps, maps.Keys(x.Steps))
 	}
-	slices.SortFunc(steps, newestFirst)
+	slices.SortFunc(steps, session.NewestFirst)
 	others := "" // of how many nodes a snapshot is, where that is another number
 	for _, step := range slices.Compact(steps) {
 		states := make([]*store.State, len(f.roots))
@@ -228,7 +229,7 @@ func (f *surroundings) judge(s *session) {
 			default:
 				is = &store.State{Node: -1, Lost: true}
 			}
-			is.Dir = tree.JoinPath(root.Dir, tree.Name(stepName(step)))
+			is.Dir = tree.JoinPath(root.Dir, tree.Name(session.StepName(step)))
 			for _, h := range is.Held {
 				if h.Nodes != len(f.roots) {
 					others = fmt.Sprintf("%s is of a group of %d nodes, and %d were given", is.Dir, h.Nodes, len(f.roots))
@@ -236,13 +237,13 @@ func (f *surroundings) judge(s *session) {
 			}
 			states[n] = is
 		}
-		x := judge(step, f.roots, states, s.trust())
+		x := judge(step, f.roots, states, s.Trust())
 		f.list = append(f.list, x)
 	}
 	for i := range f.list {
 		if x := &f.list[i]; x.State == Unprotected && others != "" {
 			x.unclear(store.Inputf("it is not protected, and roots may have been left out: %s", others))
-		} else if lost := s.passed[x.Step]; lost != nil && x.root == lost.root && x.State != Busy {
+		} else if lost := s.Passed[x.Step]; lost != nil && x.root == lost.Root && x.State != Busy {
 			x.State, x.Why = Incomplete, lost.Error()
 		}
 	}
@@ -328,7 +329,7 @@ func latest(list []Snapshot, looks bool) (int, error) {
 			if !looks {
 				return i, nil
 			}
-			why = append(why, stepName(x.Step)+": it is not protected")
+			why = append(why, session.StepName(x.Step)+": it is not protected")
 			continue
 		case Busy:
 			if !looks {
@@ -337,7 +338,7 @@ func latest(list []Snapshot, looks bool) (int, error) {
 		case Unclear:
 			return 0, &NotLostError{x.Step, x.err}
 		}
-		why = append(why, stepName(x.Step)+": "+x.Why)
+		why = append(why, session.StepName(x.Step)+": "+x.Why)
 	}
 	if list == nil {
 		why = []string{"no root has a directory step-N (N a number without leading zeros)"}
@@ -354,7 +355,7 @@ func surplus(list []Snapshot, step int64, retain int) (gone, kept []int64, stay 
 			kept = append(kept, x.Step)
 		}
 	}
-	slices.SortFunc(kept, newestFirst)
+	slices.SortFunc(kept, session.NewestFirst)
 	if len(kept) < retain {
 		return nil, kept, nil
 	}
@@ -363,7 +364,7 @@ func surplus(list []Snapshot, step int64, retain int) (gone, kept []int64, stay 
 		switch {
 		case x.Step >= kept[retain-1]:
 		case x.State == Unclear || x.State == Busy:
-			stay = append(stay, fmt.Sprintf("%s stays: %s", stepName(x.Step), x.Why))
+			stay = append(stay, fmt.Sprintf("%s stays: %s", session.StepName(x.Step), x.Why))
 		default:
 			gone = append(gone, x.Step)
 		}
@@ -381,15 +382,15 @@ type NotLostError struct {
 func (e *NotLostError) Unwrap() error { return e.err }
 
 func (e *NotLostError) Error() string {
-	return fmt.Sprintf("%s: %v. It may not be lost, so no older snapshot takes its place: mend that, and run again", stepName(e.Step), e.err)
+	return fmt.Sprintf("%s: %v. It may not be lost, so no older snapshot takes its place: mend that, and run again", session.StepName(e.Step), e.err)
 }
 
 // pick settles which snapshot the directories of this run are. Where it was to be found, it returns the others.
-func pick(ctx context.Context, s *session, v verb) (found *surroundings, err error) {
+func pick(ctx context.Context, s *session.Session, v session.Verb) (found *surroundings, err error) {
 	step := s.Step
 	switch {
 	case step < Latest:
-		err = s.alike(ctx, store.Inputf("there is no step %d: a step is 0 or more", step))
+		err = s.Alike(ctx, store.Inputf("there is no step %d: a step is 0 or more", step))
 	case v.Needs:
 		step, err = common(ctx, s)
 	case step == Latest:
@@ -397,8 +398,8 @@ func pick(ctx context.Context, s *session, v verb) (found *surroundings, err err
 		if found, err = lookAround(ctx, s, v); err != nil {
 			break
 		}
-		if i, err = latest(found.list, s.passed == nil); err != nil {
-			err = s.alike(ctx, err)
+		if i, err = latest(found.list, s.Passed == nil); err != nil {
+			err = s.Alike(ctx, err)
 			break
 		}
 		step = found.list[i].Step
@@ -406,23 +407,23 @@ func pick(ctx context.Context, s *session, v verb) (found *surroundings, err err
 	if err != nil {
 		return found, err
 	}
-	for i, n := range s.nodes {
-		s.nodes[i] = n.Sub(stepName(step))
+	for i, n := range s.Nodes {
+		s.Nodes[i] = n.Sub(session.StepName(step))
 		if found != nil && found.here[i][step] != nil {
-			s.nodes[i] = found.here[i][step]
+			s.Nodes[i] = found.here[i][step]
 		}
 	}
-	s.taken = &step
+	s.Taken = &step
 	return found, nil
 }
 
 // common returns the step asked for, or the newest, that every root has a directory of.
-func common(ctx context.Context, s *session) (int64, error) {
+func common(ctx context.Context, s *session.Session) (int64, error) {
 	type root struct {
 		Dir, Failing string
 		Steps        []int64
 	}
-	roots, err := collect(ctx, s, func(_ context.Context, _ int, n *store.Node) (root, error) {
+	roots, err := session.Collect(ctx, s, func(_ context.Context, _ int, n *store.Node) (root, error) {
 		x, steps, err := stepsOf(s, n)
 		return root{x.Dir, x.Failing, steps}, err
 	})
@@ -435,8 +436,8 @@ func common(ctx context.Context, s *session) (int64, error) {
 	for _, x := range roots {
 		var has []string
 		for _, step := range x.Steps {
-			has = append(has, stepName(step))
-			if count[step]++; count[step] == s.k && (s.Step == Latest || s.Step == step) {
+			has = append(has, session.StepName(step))
+			if count[step]++; count[step] == s.K && (s.Step == Latest || s.Step == step) {
 				newest = max(newest, step)
 			}
 		}
@@ -447,19 +448,19 @@ func common(ctx context.Context, s *session) (int64, error) {
 	}
 	what := "no step-N (N a number without leading zeros)"
 	if s.Step != Latest {
-		what = stepName(s.Step)
+		what = session.StepName(s.Step)
 	}
-	return 0, s.alike(ctx, store.Inputf("%s is not at every node: %s. A node that has lost its snapshots gets the latest back by recover", what, strings.Join(list, "; ")))
+	return 0, s.Alike(ctx, store.Inputf("%s is not at every node: %s. A node that has lost its snapshots gets the latest back by recover", what, strings.Join(list, "; ")))
 }
 
 // setAside renames snapshots newer than the recovered one, so that no mixture of old and new files is protected. The
 // decision for that one has passed over all of them: they are lost.
-func (f *surroundings) setAside(ctx context.Context, s *session, writes bool, notes *[]string) error {
+func (f *surroundings) setAside(ctx context.Context, s *session.Session, writes bool, notes *[]string) error {
 	var gone []int64
 	for _, x := range f.list {
-		if x.Step > *s.taken {
+		if x.Step > *s.Taken {
 			gone = append(gone, x.Step)
-			*notes = append(*notes, fmt.Sprintf("%s is passed over: %s", stepName(x.Step), x.Why))
+			*notes = append(*notes, fmt.Sprintf("%s is passed over: %s", session.StepName(x.Step), x.Why))
 		}
 	}
 	if !writes {
@@ -471,13 +472,13 @@ func (f *surroundings) setAside(ctx context.Context, s *session, writes bool, no
 
 // retire removes snapshots older than the newest protected ones that are retained. This one is in force everywhere.
 // It returns which have gone, and notes.
-func retire(ctx context.Context, s *session, retain int) (removed []int64, notes []string, err error) {
-	found, err := lookAround(ctx, s, verb{name: "protect", Access: store.Access{Writes: true}})
+func retire(ctx context.Context, s *session.Session, retain int) (removed []int64, notes []string, err error) {
+	found, err := lookAround(ctx, s, session.Verb{Name: "protect", Access: store.Access{Writes: true}})
 	if err != nil {
 		return nil, nil, err
 	}
 	defer found.close()
-	gone, kept, notes := surplus(found.list, *s.taken, retain)
+	gone, kept, notes := surplus(found.list, *s.Taken, retain)
 	removed, err = found.clear(ctx, s, gone, func(step int64) bool {
 		return slices.Contains(kept, step) || len(kept) == retain && step < kept[retain-1]
 	}, &notes)
@@ -486,13 +487,13 @@ func retire(ctx context.Context, s *session, retain int) (removed []int64, notes
 
 // clear renames snapshots, whose locks this run has, and returns which are gone everywhere. It removes those set aside
 // before, by this run or an earlier one, of which remove says that nobody needs them any more.
-func (f *surroundings) clear(ctx context.Context, s *session, gone []int64, remove func(step int64) bool, notes *[]string) ([]int64, error) {
+func (f *surroundings) clear(ctx context.Context, s *session.Session, gone []int64, remove func(step int64) bool, notes *[]string) ([]int64, error) {
 	type left struct {
 		Steps []int64
 		Notes []string
 	}
-	all, err := collect(ctx, s, func(_ context.Context, i int, n *store.Node) (x left, _ error) {
-		root, err := s.disk.Open(n.Root)
+	all, err := session.Collect(ctx, s, func(_ context.Context, i int, n *store.Node) (x left, _ error) {
+		root, err := s.Disk.Open(n.Root)
 		if n.Absent != "" || err != nil {
 			return x, nil // nothing is there that could go
 		}
@@ -502,14 +503,14 @@ func (f *surroundings) clear(ctx context.Context, s *session, gone []int64, remo
 			if at == nil {
 				continue
 			}
-			if err := root.Rename(stepName(step), stepName(step)+".aside-"+s.run); err != nil {
+			if err := root.Rename(session.StepName(step), session.StepName(step)+".aside-"+s.Run); err != nil {
 				x.Steps, x.Notes = append(x.Steps, step), append(x.Notes, fmt.Sprintf("%s stays: %v", at.Given, err))
 			}
 		}
 		root.SyncDir(".") // a rename that a power cut undoes is made again by the next run
 		entries, _ := root.ReadDir(".")
 		for _, e := range entries {
-			if step, ok := stepOf(e.Name()); ok && remove != nil && remove(step) && e.Name() != stepName(step) {
+			if step, ok := session.StepOf(e.Name()); ok && remove != nil && remove(step) && e.Name() != session.StepName(step) {
 				if err := disk.RemoveAll(root, e.Name()); err != nil {
 					x.Notes = append(x.Notes, fmt.Sprintf("%s is not removed: %v", tree.JoinPath(n.RootName, tree.Name(e.Name())), err))
 				}

@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"testing"
 
+	"volley/group/internal/session"
 	"volley/group/internal/store"
 	"volley/group/internal/tree"
 	"volley/internal/disk"
@@ -51,8 +52,8 @@ func (w *roots) save(step int64) {
 		w.MkdirAll(root+"/.new/sub", 0o755)
 		w.WriteFile(root+"/.new/rank0", random(rng, 300+20*n), 0o644)
 		w.WriteFile(root+"/.new/sub/rank1", random(rng, 200), 0o600)
-		w.Rename(root+"/.new", root+"/"+stepName(step))
-		w.was[step] = append(w.was[step], w.Tree(root+"/"+stepName(step), tree.MetaName))
+		w.Rename(root+"/.new", root+"/"+session.StepName(step))
+		w.was[step] = append(w.was[step], w.Tree(root+"/"+session.StepName(step), tree.MetaName))
 	}
 	w.SyncAll()
 	w.Wait(1e9)
@@ -104,11 +105,11 @@ func (w *roots) comesBack(lost []int, how int, may ...int64) (step int64, err er
 		return 0, fmt.Errorf("lost %v: step %d came back, want one of %d", lost, *r.Step, may)
 	}
 	for n, root := range x.dirs {
-		if err := diff(fmt.Sprintf("lost %v: step %d, node %d", lost, *r.Step, n), w.was[*r.Step][n], x.Tree(root+"/"+stepName(*r.Step), tree.MetaName)); err != nil {
+		if err := diff(fmt.Sprintf("lost %v: step %d, node %d", lost, *r.Step, n), w.was[*r.Step][n], x.Tree(root+"/"+session.StepName(*r.Step), tree.MetaName)); err != nil {
 			return 0, err
 		}
 		for _, name := range x.names(n) { // what is newer is no snapshot any more
-			if step, ok := stepOf(name); ok && name == stepName(step) && step > *r.Step {
+			if step, ok := session.StepOf(name); ok && name == session.StepName(step) && step > *r.Step {
 				return 0, fmt.Errorf("lost %v: %s stays beside step %d", lost, name, *r.Step)
 			}
 		}
@@ -122,7 +123,7 @@ func (w *roots) comesBack(lost []int, how int, may ...int64) (step int64, err er
 		return 0, fmt.Errorf("lost %v: the next snapshot: %+v, %w", lost, p, err)
 	}
 	for n := range x.dirs {
-		if is := x.names(n); !slices.Equal(is, []string{stepName(next)}) {
+		if is := x.names(n); !slices.Equal(is, []string{session.StepName(next)}) {
 			return 0, fmt.Errorf("lost %v: root %d has %q after step %d, retain 1", lost, n, is, next)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"volley/group/internal/session"
 	"volley/group/internal/store"
 	"volley/group/internal/tree"
 	"volley/transport"
@@ -36,36 +37,36 @@ type UnprotectReport struct {
 // Nothing is removed before all nodes are marked. Until then the protection is in force, and a later Protect or
 // Recover removes the marks. After an error, or the end of a process at any moment, calling it again completes it.
 func Unprotect(ctx context.Context, t transport.Transport, dirs []string, o UnprotectOptions) (*UnprotectReport, error) {
-	v := verb{name: "unprotect", args: o, Access: store.Access{Writes: !o.DryRun}, ends: true}
-	return run(ctx, t, dirs, o.Options, v, func(ctx context.Context, s *session, _ *surroundings) (*UnprotectReport, error) {
+	v := session.Verb{Name: "unprotect", Args: o, Access: store.Access{Writes: !o.DryRun}, Ends: true}
+	return run(ctx, t, dirs, o.Options, v, func(ctx context.Context, s *session.Session, _ *surroundings) (*UnprotectReport, error) {
 		r := &UnprotectReport{Generation: s.Generation}
-		if s.manifest == nil && !s.ending() {
-			return nil, s.alike(ctx, s.unprotected())
+		if s.Manifest == nil && !s.Ending() {
+			return nil, s.Alike(ctx, s.Unprotected())
 		}
 		var err error
 		if r.Nodes, err = losesNothing(ctx, s, 0, o.Force); err != nil {
 			return nil, err
 		}
-		if s.manifest != nil {
-			r.Tolerate, r.ParityBytes = s.manifest.Tolerate, s.manifest.ParityBytes()
+		if s.Manifest != nil {
+			r.Tolerate, r.ParityBytes = s.Manifest.Tolerate, s.Manifest.ParityBytes()
 		}
-		r.Notes = s.notes()
+		r.Notes = s.Notes()
 		if o.DryRun {
 			return r, nil
 		}
-		if err := s.each(ctx, func(_ context.Context, _ int, n *store.Node) error { return n.Mark() }); err != nil {
+		if err := s.Each(ctx, func(_ context.Context, _ int, n *store.Node) error { return n.Mark() }); err != nil {
 			return nil, err
 		}
-		if err := s.together(ctx); err != nil {
+		if err := s.Together(ctx); err != nil {
 			return nil, err
 		}
-		return r, s.here(func(_ int, n *store.Node) error { return n.Forget() })
+		return r, s.Here(func(_ int, n *store.Node) error { return n.Forget() })
 	})
 }
 
 // losesNothing returns an error where files of the nodes from one on would be lost with their protection.
-func losesNothing(ctx context.Context, s *session, from int, force bool) (list []NodeReport, err error) {
-	if err := s.each(ctx, func(_ context.Context, _ int, n *store.Node) error {
+func losesNothing(ctx context.Context, s *session.Session, from int, force bool) (list []NodeReport, err error) {
+	if err := s.Each(ctx, func(_ context.Context, _ int, n *store.Node) error {
 		if n.Dir == nil || n.Index < from {
 			return nil
 		}
@@ -77,7 +78,7 @@ func losesNothing(ctx context.Context, s *session, from int, force bool) (list [
 			return nil
 		}
 		return err
-	}); err != nil || s.manifest == nil {
+	}); err != nil || s.Manifest == nil {
 		return nil, err
 	}
 	conditions, err := examineAll(ctx, s, from, force, false)
@@ -88,18 +89,18 @@ func losesNothing(ctx context.Context, s *session, from int, force bool) (list [
 		if n < from {
 			continue
 		}
-		list = append(list, NodeReport{Node: n, Dir: s.states[n].Dir, Status: c.Status(), Findings: c.Findings})
+		list = append(list, NodeReport{Node: n, Dir: s.States[n].Dir, Status: c.Status(), Findings: c.Findings})
 		lost := c.Status()
 		if slices.Contains([]string{Whole, Changed, Damaged, Stale}, lost) {
 			lost = "" // unless a finding is of a file
 		}
 		for _, f := range c.Findings {
 			if own := strings.HasPrefix(string(f.Path), tree.MetaName+"/"); !own && (f.What == Missing || f.What == Damaged || f.What == Stale) {
-				lost = fmt.Sprintf("%s: %s", f.What, tree.JoinPath(s.states[n].Dir, f.Path))
+				lost = fmt.Sprintf("%s: %s", f.What, tree.JoinPath(s.States[n].Dir, f.Path))
 			}
 		}
 		if lost != "" && !force {
-			return nil, s.alike(ctx, &InputError{Way: WayGiveUp, Err: fmt.Errorf("%s is %s: recover it first, as nothing can afterwards", s.name(n), lost)})
+			return nil, s.Alike(ctx, &InputError{Way: WayGiveUp, Err: fmt.Errorf("%s is %s: recover it first, as nothing can afterwards", s.Name(n), lost)})
 		}
 	}
 	return list, nil

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"volley/group/internal/session"
 	"volley/group/internal/store"
 	"volley/transport"
 )
@@ -50,19 +51,19 @@ func Verify(ctx context.Context, t transport.Transport, dirs []string, o VerifyO
 	if o.Glance {
 		name = "status" // as the command line calls it, where it names who uses a node
 	}
-	return run(ctx, t, dirs, o.Options, verb{name: name, args: o}, func(ctx context.Context, s *session, _ *surroundings) (*VerifyReport, error) {
+	return run(ctx, t, dirs, o.Options, session.Verb{Name: name, Args: o}, func(ctx context.Context, s *session.Session, _ *surroundings) (*VerifyReport, error) {
 		return verifyGroup(ctx, s, o)
 	})
 }
 
-func verifyGroup(ctx context.Context, s *session, o VerifyOptions) (*VerifyReport, error) {
+func verifyGroup(ctx context.Context, s *session.Session, o VerifyOptions) (*VerifyReport, error) {
 	start := time.Now()
-	r := &VerifyReport{Step: s.taken, Generation: s.Generation, Notes: s.notes()}
-	if r.Protected = s.manifest != nil; !r.Protected {
-		if !slices.ContainsFunc(s.states, func(x *store.State) bool { return x.Failing == "" && !x.Lost }) && slices.ContainsFunc(s.states, func(x *store.State) bool { return x.Failing != "" }) {
-			return nil, s.alike(ctx, s.unprotected()) // nobody knows
+	r := &VerifyReport{Step: s.Taken, Generation: s.Generation, Notes: s.Notes()}
+	if r.Protected = s.Manifest != nil; !r.Protected {
+		if !slices.ContainsFunc(s.States, func(x *store.State) bool { return x.Failing == "" && !x.Lost }) && slices.ContainsFunc(s.States, func(x *store.State) bool { return x.Failing != "" }) {
+			return nil, s.Alike(ctx, s.Unprotected()) // nobody knows
 		}
-		for n, x := range s.states {
+		for n, x := range s.States {
 			status := "not protected"
 			switch {
 			case x.Failing != "":
@@ -72,23 +73,23 @@ func verifyGroup(ctx context.Context, s *session, o VerifyOptions) (*VerifyRepor
 			}
 			r.Nodes = append(r.Nodes, NodeReport{Node: n, Dir: x.Dir, Status: status})
 		}
-		r.Notes = append(r.Notes, s.unprotected().Error())
+		r.Notes = append(r.Notes, s.Unprotected().Error())
 		return r, nil
 	}
-	r.Tolerate, r.Layout, r.Digest = s.manifest.Tolerate, s.manifest.Layout, s.manifest.Digest
+	r.Tolerate, r.Layout, r.Digest = s.Manifest.Tolerate, s.Manifest.Layout, s.Manifest.Digest
 	conditions, err := examineAll(ctx, s, 0, o.Glance, false)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.steadied(ctx, conditions); err != nil {
+	if err := s.Steadied(ctx, conditions); err != nil {
 		return nil, err
 	}
 	r.Notes = append(r.Notes, noteTorn(s, conditions)...)
 	r.Whole = true
 	r.MayLose = r.Tolerate
 	for n, c := range conditions {
-		r.Nodes = append(r.Nodes, NodeReport{Node: n, Dir: s.states[n].Dir, Status: c.Status(), Findings: c.Findings})
-		if h := s.states[n].Of(s.Current); h != nil && r.Since.IsZero() {
+		r.Nodes = append(r.Nodes, NodeReport{Node: n, Dir: s.States[n].Dir, Status: c.Status(), Findings: c.Findings})
+		if h := s.States[n].Of(s.Current); h != nil && r.Since.IsZero() {
 			r.Since = h.Since
 		}
 		if !c.Whole() {

@@ -9,6 +9,7 @@ import (
 	"volley/collective"
 	"volley/executor"
 	"volley/group/internal/content"
+	"volley/group/internal/session"
 	"volley/group/internal/store"
 	"volley/internal/hugepage"
 	"volley/transport"
@@ -89,19 +90,19 @@ const (
 
 // eachWindow reads rows of the nodes here, which have so many bytes, window by window, and uses what was read while the next
 // window is read. All ranks give the same rows, and have the same windows.
-func eachWindow(ctx context.Context, s *session, m *Manifest, of []int, bytes int64, read func(ctx context.Context, i int, w *window) error, use func(context.Context, []*window) error) error {
-	hosted := (s.k + s.t.Size() - 1) / s.t.Size()
+func eachWindow(ctx context.Context, s *session.Session, m *Manifest, of []int, bytes int64, read func(ctx context.Context, i int, w *window) error, use func(context.Context, []*window) error) error {
+	hosted := (s.K + s.T.Size() - 1) / s.T.Size()
 	most := int64(mostWindow / hosted)
-	if s.t.Size() > 1 && transport.Overlaps(s.t) {
+	if s.T.Size() > 1 && transport.Overlaps(s.T) {
 		most = int64(wireWindow / hosted)
 	}
 	most = min(most, s.Memory/4)
 	rows := int(max(1, most/(int64(m.DataChunks+m.ParityChunks)*m.BlockBytes)))
 	until := func(n int) int64 { return int64(float64(bytes) * (float64(min(n, len(of))) / float64(len(of)))) }
-	s.tell(0, bytes)
+	s.Tell(0, bytes)
 	var sets [2][]*window
 	for i := range sets {
-		for range s.nodes {
+		for range s.Nodes {
 			sets[i] = append(sets[i], &window{m: m})
 		}
 	}
@@ -109,7 +110,7 @@ func eachWindow(ctx context.Context, s *session, m *Manifest, of []int, bytes in
 	ctx, cancel := context.WithCancelCause(ctx) // what is read ahead ends before the run does
 	defer reading.Wait()
 	defer cancel(nil)
-	beside := collective.New(s.t, s.Timeout).Beside() // of what is sent of the window before
+	beside := collective.New(s.T, s.Timeout).Beside() // of what is sent of the window before
 	begin := func(number int) <-chan error {
 		done := make(chan error, 1)
 		first := number * rows
@@ -119,7 +120,7 @@ func eachWindow(ctx context.Context, s *session, m *Manifest, of []int, bytes in
 		}
 		reading.Go(func() {
 			done <- beside.Steady(ctx, func(ctx context.Context) error {
-				return s.here(func(i int, _ *store.Node) error {
+				return s.Here(func(i int, _ *store.Node) error {
 					w := sets[number%2][i]
 					w.rows = of[first:min(first+rows, len(of))]
 					w.first, w.end = w.rows[0], w.rows[len(w.rows)-1]+1
@@ -132,7 +133,7 @@ func eachWindow(ctx context.Context, s *session, m *Manifest, of []int, bytes in
 				})
 			})
 		})
-		if s.inner.inTurn {
+		if s.InTurn {
 			reading.Wait()
 		}
 		return done
@@ -150,7 +151,7 @@ func eachWindow(ctx context.Context, s *session, m *Manifest, of []int, bytes in
 			}
 			return err
 		}
-		s.tell(until((number+1)*rows)-until(number*rows), 0)
+		s.Tell(until((number+1)*rows)-until(number*rows), 0)
 	}
 	return nil
 }

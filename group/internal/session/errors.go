@@ -1,15 +1,17 @@
-package group
+package session
 
 import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"volley/group/internal/store"
 )
 
-// A lostError says that a snapshot, whose manifest has the root, does not come back for certain. All ranks find it.
-type lostError struct {
-	step int64
-	root string
+// A LostError says that a snapshot, whose manifest has the root, does not come back for certain. All ranks find it.
+type LostError struct {
+	Step int64
+	Root string
 	error
 }
 
@@ -33,5 +35,5 @@ func (e *TooManyError) Error() string {
 
 // IsInputError reports whether the caller has to change something: the error is an [*InputError] or a [*TooManyError].
 func IsInputError(err error) bool {
-	return errors.As(err, new(*InputError)) || errors.As(err, new(*TooManyError))
+	return errors.As(err, new(*store.InputError)) || errors.As(err, new(*TooManyError))
 }

@@ -1,4 +1,4 @@
-package group
+package session
 
 import (
 	"context"
@@ -16,12 +16,12 @@ import (
 )
 
 // bring runs a repair of symbols which, at the nodes here, have their places in memory.
-func (s *session) bring(ctx context.Context, r *erasure.Repair, bytes int64, places map[content.Symbol][]byte) error {
+func (s *Session) bring(ctx context.Context, r *erasure.Repair, bytes int64, places map[content.Symbol][]byte) error {
 	if r.Plan == nil && len(r.Problem.Codewords) == 0 {
 		return nil
 	}
-	oneBlock := content.Blocks{M: &Manifest{ChunkBytes: bytes, BlockBytes: bytes}, Rows: []int{0}}
-	_, err := r.Run(ctx, s.setting(), oneBlock, func(x content.Symbol) executor.Input { return executor.Input{Memory: places[x]} },
+	oneBlock := content.Blocks{M: &store.Manifest{ChunkBytes: bytes, BlockBytes: bytes}, Rows: []int{0}}
+	_, err := r.Run(ctx, s.Setting(), oneBlock, func(x content.Symbol) executor.Input { return executor.Input{Memory: places[x]} },
 		func(x content.Symbol) executor.Output { return executor.Output{Memory: places[x]} })
 	return err
 }
@@ -33,12 +33,12 @@ type delivery struct {
 }
 
 // deliver runs deliveries of texts of at most so many bytes, in places at the nodes here.
-func (s *session) deliver(ctx context.Context, list []delivery, bytes int64, places map[content.Symbol][]byte) error {
+func (s *Session) deliver(ctx context.Context, list []delivery, bytes int64, places map[content.Symbol][]byte) error {
 	f, err := field.Parse("2^8")
 	if err != nil {
 		return err
 	}
-	copies, most := &erasure.Code{K: s.k, Data: 1, Field: f}, 1
+	copies, most := &erasure.Code{K: s.K, Data: 1, Field: f}, 1
 	lacking := map[content.Symbol]bool{}
 	for i, d := range list {
 		w := erasure.Codeword{Data: []content.Symbol{{Node: d.from, Parity: false, Index: i}}}
@@ -56,37 +56,37 @@ func (s *session) deliver(ctx context.Context, list []delivery, bytes int64, pla
 	return s.bring(ctx, r, bytes, places)
 }
 
-// fetch gets the manifest in force, and the records of the nodes here.
-func (s *session) fetch(ctx context.Context) error {
+// Fetch gets the manifest in force, and the records of the nodes here.
+func (s *Session) Fetch(ctx context.Context) error {
 	has := func(x *store.State) bool { return x.Of(s.Current) != nil }
-	for _, n := range s.nodes {
-		if l := n.Held[s.Generation]; s.manifest == nil && has(s.states[n.Index]) {
-			s.manifest, s.text = l.Manifest, l.Text
+	for _, n := range s.Nodes {
+		if l := n.Held[s.Generation]; s.Manifest == nil && has(s.States[n.Index]) {
+			s.Manifest, s.Text = l.Manifest, l.Text
 		}
 	}
-	from := slices.IndexFunc(s.states, has)
-	length := s.states[from].Of(s.Current).Bytes
+	from := slices.IndexFunc(s.States, has)
+	length := s.States[from].Of(s.Current).Bytes
 	if length < 1 || length > store.MostManifest {
-		return fmt.Errorf("%s says that its manifest has %d bytes: want 1 to %d", s.name(from), length, store.MostManifest)
+		return fmt.Errorf("%s says that its manifest has %d bytes: want 1 to %d", s.Name(from), length, store.MostManifest)
 	}
 	var lacking []int // the first node of each rank at which no node has it
-	for r := range s.t.Size() {
-		if first, end := executor.Hosted(s.k, r, s.t.Size()); !slices.ContainsFunc(s.states[first:end], has) {
+	for r := range s.T.Size() {
+		if first, end := executor.Hosted(s.K, r, s.T.Size()); !slices.ContainsFunc(s.States[first:end], has) {
 			lacking = append(lacking, first)
 		}
 	}
 	text := make([]byte, store.Aligned(length))
-	copy(text, s.text)
-	if err := s.deliver(ctx, []delivery{{from, lacking}}, store.Aligned(length), map[content.Symbol][]byte{{Node: from, Parity: false, Index: 0}: text, {Node: s.nodes[0].Index, Parity: true, Index: 0}: text}); err != nil {
+	copy(text, s.Text)
+	if err := s.deliver(ctx, []delivery{{from, lacking}}, store.Aligned(length), map[content.Symbol][]byte{{Node: from, Parity: false, Index: 0}: text, {Node: s.Nodes[0].Index, Parity: true, Index: 0}: text}); err != nil {
 		return err
 	}
-	if s.manifest == nil {
+	if s.Manifest == nil {
 		var err error
-		s.text = text[:length]
-		if disk.Sum(s.text) != s.Root || len(s.Key) > 0 && !s.adopt && !store.MadeWith(s.Key, s.text) {
+		s.Text = text[:length]
+		if disk.Sum(s.Text) != s.Root || len(s.Key) > 0 && !s.adopt && !store.MadeWith(s.Key, s.Text) {
 			return fmt.Errorf("another manifest than that of generation %d arrived", s.Generation)
 		}
-		if s.manifest, err = store.DecodeManifest(s.text); err != nil {
+		if s.Manifest, err = store.DecodeManifest(s.Text); err != nil {
 			return err
 		}
 	}
@@ -95,13 +95,13 @@ func (s *session) fetch(ctx context.Context) error {
 
 // fetchRecords reads the records of the nodes here. Record files that these lack come in memory from nodes that have
 // them.
-func (s *session) fetchRecords(ctx context.Context) error {
-	m := s.manifest
-	has := make([][]int, s.k) // by record: nodes
-	lacks := make([][]int, s.k)
+func (s *Session) fetchRecords(ctx context.Context) error {
+	m := s.Manifest
+	has := make([][]int, s.K) // by record: nodes
+	lacks := make([][]int, s.K)
 	files := m.RecordFiles()
-	for n := range s.k {
-		h := s.states[n].Of(s.Current)
+	for n := range s.K {
+		h := s.States[n].Of(s.Current)
 		for i, f := range files[n] {
 			list := &lacks[f.Of]
 			if h != nil && h.Node == n && slices.Contains(h.Records, i) {
@@ -112,10 +112,10 @@ func (s *session) fetchRecords(ctx context.Context) error {
 	}
 	var list []delivery
 	index := map[int]int{} // of a delivery, by record
-	for of := range s.k {
+	for of := range s.K {
 		switch {
 		case len(has[of]) == 0:
-			s.gone = append(s.gone, of)
+			s.Gone = append(s.Gone, of)
 		case len(lacks[of]) > 0:
 			index[of] = len(list)
 			list = append(list, delivery{has[of][of%len(has[of])], lacks[of]})
@@ -125,7 +125,7 @@ func (s *session) fetchRecords(ctx context.Context) error {
 	for of := range index {
 		bytes = max(bytes, store.Aligned(m.Records[of].Bytes))
 	}
-	s.members, s.records = map[int]*Member{}, map[int]map[string][]byte{}
+	s.Members, s.Records = map[int]*store.Member{}, map[int]map[string][]byte{}
 	places := map[content.Symbol][]byte{}
 	place := func(n, of int, sink bool) []byte {
 		at := content.Symbol{Node: n, Parity: sink, Index: index[of]}
@@ -134,7 +134,7 @@ func (s *session) fetchRecords(ctx context.Context) error {
 		}
 		return places[at]
 	}
-	for _, n := range s.nodes {
+	for _, n := range s.Nodes {
 		for _, f := range files[n.Index] {
 			i, moves := index[f.Of]
 			switch {
@@ -154,7 +154,7 @@ func (s *session) fetchRecords(ctx context.Context) error {
 				copy(place(n.Index, f.Of, false), record)
 			}
 			if f.Of == n.Index {
-				if s.members[n.Index], err = m.DecodeMember(record); err != nil {
+				if s.Members[n.Index], err = m.DecodeMember(record); err != nil {
 					return err
 				}
 			}
@@ -166,7 +166,7 @@ func (s *session) fetchRecords(ctx context.Context) error {
 	if err := s.deliver(ctx, list, bytes, places); err != nil {
 		return err
 	}
-	for _, n := range s.nodes {
+	for _, n := range s.Nodes {
 		for _, f := range files[n.Index] {
 			_, moves := index[f.Of]
 			if !moves || slices.Contains(has[f.Of], n.Index) {
@@ -175,15 +175,15 @@ func (s *session) fetchRecords(ctx context.Context) error {
 			record := place(n.Index, f.Of, true)[:f.Bytes]
 			text := base64.StdEncoding.AppendEncode(nil, record)
 			if disk.Sum(text) != f.SHA256 {
-				return fmt.Errorf("the record of %s is not what was protected: a node has changed meanwhile, or sends something else; run again", s.name(f.Of))
+				return fmt.Errorf("the record of %s is not what was protected: a node has changed meanwhile, or sends something else; run again", s.Name(f.Of))
 			}
-			if s.records[n.Index] == nil {
-				s.records[n.Index] = map[string][]byte{}
+			if s.Records[n.Index] == nil {
+				s.Records[n.Index] = map[string][]byte{}
 			}
-			s.records[n.Index][f.Name] = text
+			s.Records[n.Index][f.Name] = text
 			if f.Of == n.Index {
 				var err error
-				if s.members[n.Index], err = m.DecodeMember(record); err != nil {
+				if s.Members[n.Index], err = m.DecodeMember(record); err != nil {
 					return err
 				}
 			}
@@ -192,21 +192,21 @@ func (s *session) fetchRecords(ctx context.Context) error {
 	return nil
 }
 
-// copyRecords notes the records in the manifest, brings copies to the nodes that are to have them, and returns the
+// CopyRecords notes the records in the manifest, brings copies to the nodes that are to have them, and returns the
 // record files here.
-func (s *session) copyRecords(ctx context.Context, m *Manifest, records [][]byte) ([][]*store.RecordFile, error) {
-	var mine []Record
+func (s *Session) CopyRecords(ctx context.Context, m *store.Manifest, records [][]byte) ([][]*store.RecordFile, error) {
+	var mine []store.Record
 	texts := make([][]byte, len(records))
 	for i, record := range records {
 		texts[i] = base64.StdEncoding.AppendEncode(nil, record)
-		mine = append(mine, Record{Bytes: int64(len(record)), SHA256: disk.Sum(texts[i])})
+		mine = append(mine, store.Record{Bytes: int64(len(record)), SHA256: disk.Sum(texts[i])})
 	}
-	all, err := exchange(ctx, s, mine)
+	all, err := Exchange(ctx, s, mine)
 	if err != nil {
 		return nil, err
 	}
 	m.Records = all
-	list := make([]delivery, s.k)
+	list := make([]delivery, s.K)
 	bytes := int64(0)
 	table := m.RecordFiles()
 	for n, r := range all {
@@ -217,7 +217,7 @@ func (s *session) copyRecords(ctx context.Context, m *Manifest, records [][]byte
 	}
 	places := map[content.Symbol][]byte{}
 	var files [][]*store.RecordFile
-	for i, n := range s.nodes {
+	for i, n := range s.Nodes {
 		files = append(files, table[n.Index])
 		for _, f := range files[i] {
 			place := make([]byte, bytes)
@@ -229,7 +229,7 @@ func (s *session) copyRecords(ctx context.Context, m *Manifest, records [][]byte
 	if err := s.deliver(ctx, list, bytes, places); err != nil {
 		return nil, err
 	}
-	for i, n := range s.nodes {
+	for i, n := range s.Nodes {
 		for _, f := range files[i] {
 			if f.Of == n.Index {
 				f.Content = texts[i]
@@ -237,7 +237,7 @@ func (s *session) copyRecords(ctx context.Context, m *Manifest, records [][]byte
 			}
 			f.Content = base64.StdEncoding.AppendEncode(nil, places[content.Symbol{Node: n.Index, Parity: true, Index: f.Of}][:f.Bytes])
 			if disk.Sum(f.Content) != f.SHA256 {
-				return nil, &WrongError{What: fmt.Sprintf("the copy of the record of node %d that arrived at %s is wrong: a machine or the network corrupts data; the earlier protection stays in force", f.Of, n.Given)}
+				return nil, &store.WrongError{What: fmt.Sprintf("the copy of the record of node %d that arrived at %s is wrong: a machine or the network corrupts data; the earlier protection stays in force", f.Of, n.Given)}
 			}
 		}
 	}

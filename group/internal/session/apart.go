@@ -1,4 +1,4 @@
-package group
+package session
 
 import (
 	"path/filepath"
@@ -11,9 +11,9 @@ import (
 // Apart returns an error where one of directories here is, or lies in, another. It makes and changes none of them.
 func Apart(dirs []string) error { return apart(disk.OS, dirs, dirs) }
 
-func (s *session) apart() error {
+func (s *Session) Apart() error {
 	var dirs, given []string
-	for _, n := range s.nodes {
+	for _, n := range s.Nodes {
 		if n.Absent == "" {
 			dirs, given = append(dirs, n.At), append(given, n.Given)
 		}
@@ -21,7 +21,7 @@ func (s *session) apart() error {
 	if s.Meta != "" { // or the next run would protect it
 		dirs, given = append(dirs, s.Meta), append(given, s.Meta)
 	}
-	return apart(s.disk, dirs, given)
+	return apart(s.Disk, dirs, given)
 }
 
 func apart(d disk.Disk, dirs, given []string) error {
@@ -47,4 +47,4 @@ func apart(d disk.Disk, dirs, given []string) error {
 }
 
 // Identify returns what a directory says. A verb reads it anew, once it has the lock.
-func Identify(dir string) Identity { return store.Identify(disk.OS, dir) }
+func Identify(dir string) store.Identity { return store.Identify(disk.OS, dir) }

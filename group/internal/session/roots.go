@@ -1,4 +1,4 @@
-package group
+package session
 
 import (
 	"cmp"
@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"syscall"
+
 	"volley/group/internal/store"
 	"volley/internal/disk"
 )
@@ -17,10 +18,10 @@ import (
 // Latest is the newest snapshot: see Options.Step.
 const Latest int64 = -1
 
-func stepName(step int64) string { return fmt.Sprint("step-", step) }
+func StepName(step int64) string { return fmt.Sprint("step-", step) }
 
-// stepOf returns the snapshot of which a directory is, or was until it was set aside.
-func stepOf(name string) (step int64, ok bool) {
+// StepOf returns the snapshot of which a directory is, or was until it was set aside.
+func StepOf(name string) (step int64, ok bool) {
 	parts := stepNames.FindStringSubmatch(name)
 	if parts == nil {
 		return 0, false
@@ -31,10 +32,10 @@ func stepOf(name string) (step int64, ok bool) {
 
 var stepNames = regexp.MustCompile(`^step-(0|[1-9][0-9]*)(?:\.aside-.*)?$`)
 
-func newestFirst(a, b int64) int { return cmp.Compare(b, a) }
+func NewestFirst(a, b int64) int { return cmp.Compare(b, a) }
 
-// stepsIn returns the snapshots in a root, the newest first. A root that is missing has none.
-func stepsIn(d disk.Disk, root string) (steps []int64, err error) {
+// StepsIn returns the snapshots in a root, the newest first. A root that is missing has none.
+func StepsIn(d disk.Disk, root string) (steps []int64, err error) {
 	dir, err := d.Open(root)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -47,21 +48,21 @@ func stepsIn(d disk.Disk, root string) (steps []int64, err error) {
 	defer dir.Close()
 	entries, err := dir.ReadDir(".")
 	for _, e := range entries {
-		if step, ok := stepOf(e.Name()); ok && e.Name() == stepName(step) && e.IsDir() {
+		if step, ok := StepOf(e.Name()); ok && e.Name() == StepName(step) && e.IsDir() {
 			steps = append(steps, step)
 		}
 	}
-	slices.SortFunc(steps, newestFirst)
+	slices.SortFunc(steps, NewestFirst)
 	return steps, err
 }
 
-func identifyRoot(d disk.Disk, root string) Identity {
-	steps, err := stepsIn(d, root)
+func IdentifyRoot(d disk.Disk, root string) store.Identity {
+	steps, err := StepsIn(d, root)
 	for _, step := range steps {
-		if is := store.Identify(d, filepath.Join(root, stepName(step))); is.Node >= 0 {
+		if is := store.Identify(d, filepath.Join(root, StepName(step))); is.Node >= 0 {
 			is.Group, is.Name = "", store.Whole(root)
 			return is
 		}
 	}
-	return Identity{Node: -1, Name: store.Whole(root), Empty: err == nil && steps == nil}
+	return store.Identity{Node: -1, Name: store.Whole(root), Empty: err == nil && steps == nil}
 }

@@ -1,9 +1,11 @@
-package group
+package session
 
 import (
 	"time"
+
 	"volley"
 	"volley/group/internal/decide"
+	"volley/group/internal/store"
 	"volley/internal/disk"
 	"volley/sim"
 )
@@ -32,7 +34,7 @@ type Options struct {
 	Meta string
 
 	// Part is what Protect notes at the nodes; the zero one keeps what is noted.
-	Part
+	store.Part
 
 	// Key authenticates manifests: only those made with it count. All ranks give the same; [ReadKey] reads it. Without
 	// Key, a group that has one is refused, unless NoKey is set: then nothing is checked, and manifests have no HMAC.
@@ -58,12 +60,13 @@ type inner struct {
 }
 
 // On returns the options for another disk. In turn, a rank calls it for one node after the other, and reads nothing ahead.
-func on(o Options, d disk.Disk, inTurn bool) Options {
+func On(o Options, d disk.Disk, inTurn bool) Options {
 	o.inner = inner{d, inTurn}
 	return o
 }
 
-func (o *Options) defaults() {
+// Defaulted returns the options with defaults for those that are zero.
+func Defaulted(o Options) Options {
 	if o.Memory == 0 {
 		o.Memory = volley.DefaultMemory
 	}
@@ -73,17 +76,19 @@ func (o *Options) defaults() {
 	if o.inner.disk == nil {
 		o.inner.disk = disk.OS
 	}
+	return o
 }
 
-// tell tells of more bytes that are done, and of more that have to be.
-func (o *Options) tell(done, more int64) {
-	if o.Progress != nil {
-		o.Progress(done, more)
+// Tell tells of more bytes that are done, and of more that have to be.
+func (s *Session) Tell(done, more int64) {
+	if s.Progress != nil {
+		s.Progress(done, more)
 	}
 }
 
-func (o *Options) trust() decide.Trust {
-	return decide.Trust{Key: o.Key, NoKey: o.NoKey, Believe: o.Believe}
+// Trust says which manifests count.
+func (s *Session) Trust() decide.Trust {
+	return decide.Trust{Key: s.Key, NoKey: s.NoKey, Believe: s.Believe}
 }
 
 // UseKey has the options take the key in a file, or none where the name is "none"; a file of that
@@ -99,5 +104,5 @@ func (o *Options) UseKey(name string) (err error) {
 	return err
 }
 
-// read tells of so many bytes that are read.
-func (o *Options) read(n int64) { o.tell(n, 0) }
+// Read tells of so many bytes that are read.
+func (s *Session) Read(n int64) { s.Tell(n, 0) }

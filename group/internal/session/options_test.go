@@ -1,0 +1,25 @@
+package session
+
+import (
+	"fmt"
+	"testing"
+
+	"volley"
+	"volley/internal/disk"
+	"volley/internal/disk/disktest"
+	"volley/sim"
+)
+
+// TestDefaults checks what options are that are not given.
+func TestDefaults(t *testing.T) {
+	t.Parallel()
+	o := Defaulted(Options{})
+	if o.Memory != volley.DefaultMemory || o.Network != volley.DefaultNetwork() || o.inner.disk != disk.OS || o.Timeout != 0 {
+		t.Errorf("%+v", o)
+	}
+	given := On(Options{Memory: 1, Network: sim.Network{Latency: 3, Gaps: sim.Gaps{{Messages: 1, PerByte: 4}}}}, disktest.NewMachine().Process(), false)
+	o = given
+	if o = Defaulted(o); fmt.Sprint(o) != fmt.Sprint(given) {
+		t.Errorf("%+v", o)
+	}
+}

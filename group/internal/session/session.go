@@ -1,0 +1,592 @@
+package session
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"path/filepath"
+	"reflect"
+	"runtime"
+	"slices"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+
+	"volley"
+	"volley/collective"
+	"volley/executor"
+	"volley/group/internal/content"
+	"volley/group/internal/decide"
+	"volley/group/internal/erasure"
+	"volley/group/internal/store"
+	"volley/group/internal/tree"
+	"volley/internal/disk"
+	"volley/internal/printable"
+	"volley/sim"
+	"volley/transport"
+	"volley/verify"
+)
+
+// A Verb is what ranks do together.
+type Verb struct {
+	Name string
+	Args any // its options, on which all ranks agree; nil: Options alone
+	store.Access
+	Ends   bool                                  // the protection: it goes on where an earlier run has begun to
+	Added  []string                              // directories here that are new in the group
+	Order  ordering                              // of all directories, where one process has them; nil: that which they say
+	Pick   func(context.Context, *Session) error // of roots, the snapshot that the nodes are
+	Passed map[int64]*LostError                  // snapshots that turned out to be lost; nil: there is no other to take
+}
+
+// An ordering returns which of some directories is the first, the next and so on, by what they say and which are new.
+type ordering func(names []string, ids []store.Identity, added []bool) ([]int, error)
+
+// A Session is a run of a verb at one rank.
+type Session struct {
+	Options
+	T      transport.Transport
+	K      int // nodes of the group
+	Nodes  []*store.Node
+	States []*store.State // of all nodes
+	store.Current
+	Seed     verify.Seed               // of the checks of this run
+	Run      string                    // its name
+	Manifest *store.Manifest           // in force; nil: the group is not protected
+	Text     []byte                    // of it, as stored
+	Members  map[int]*store.Member     // of the nodes here
+	Gone     []int                     // nodes whose records no node has any more
+	Records  map[int]map[string][]byte // record files that nodes here lack, by name
+	Out      map[int]bool              // nodes that are recovered elsewhere; nil: each where it is
+	adopt    bool                      // what was made without a key gets one
+	Taken    *int64                    // the snapshot that the nodes are; nil: none
+	Agreed   bool                      // all ranks find the error
+	Passed   map[int64]*LostError      // snapshots that turned out to be lost; nil: there is no other to take
+	Disk     disk.Disk
+	InTurn   bool // this rank calls the disk for one node after the other, and reads nothing ahead
+}
+
+// Terms are what ranks begin with.
+type Terms struct {
+	Nodes   int                        // there
+	What    map[string]json.RawMessage // they are to do, by option
+	Run     string                     // its name, rank 0's
+	Seed    verify.Seed                // rank 0's
+	MAC     string                     // of that name, which tells whether another rank has another key
+	Network sim.Network
+	Gamma   sim.PerByte
+}
+
+// Meeting calls f with a session, and tells the other ranks of an error.
+func Meeting[T any](ctx context.Context, t transport.Transport, o Options, f func(*Session) (T, error)) (result T, err error) {
+	s := &Session{Options: o, T: t}
+	defer func() {
+		for _, n := range s.Nodes {
+			n.Close()
+		}
+	}()
+	result, err = f(s)
+	if err == nil && ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	if err != nil && !errors.As(err, new(*transport.AbortError)) && !errors.As(err, new(*LostError)) {
+		t.Abort(err)
+	}
+	return result, err
+}
+
+// Look takes the directories of the nodes at this rank, locks them, and looks what all nodes hold.
+func (s *Session) Look(ctx context.Context, dirs []string, v Verb) error {
+	if err := s.Meet(ctx, len(dirs), v); err != nil {
+		return err
+	}
+	if err := s.Place(dirs, v); err != nil {
+		return err
+	}
+	s.Passed = v.Passed
+	if s.Roots {
+		if err := v.Pick(ctx, s); err != nil {
+			return err
+		}
+	}
+	holder := s.Holder(v)
+	failing, err := s.open(ctx, v, holder)
+	if err != nil {
+		return err
+	}
+	if s.States, err = Collect(ctx, s, func(ctx context.Context, i int, n *store.Node) (*store.State, error) {
+		x := &store.State{Dir: n.Given, Node: -1, Failing: failing[i], Unreachable: n.Absent != ""}
+		if failing[i] == "" {
+			x = n.Load(s.Key, s.K)
+		}
+		x.Name = n.Name
+		x.Added, x.ReadOnly, x.Unlocked = n.Added, n.ReadOnly, n.Dir != nil && n.Unlock == nil
+		return x, ctx.Err()
+	}); err != nil {
+		return err
+	}
+	for _, x := range s.States {
+		if x.ReadOnly != "" && v.Writes && !v.Makes {
+			return s.Alike(ctx, fmt.Errorf("%s cannot be written to: %s", x.Dir, x.ReadOnly))
+		}
+		x.Node = x.In(s.K)
+		if x.Other > 0 {
+			return s.Alike(ctx, store.Inputf("%s has a manifest of version %d, and this program knows version %d: recover the group with the release that protected it. To protect it anew with this one, move the %s of every node away; if the directory is not to be trusted, give an empty one in its place", x.Dir, x.Other, store.Version, tree.MetaName))
+		}
+	}
+	for _, n := range s.Nodes { // all have their locks, and nothing is written yet
+		if n.Unlock == nil || !v.Writes || n.ReadOnly != "" { // its lock says who had it when it could be written to
+			continue
+		}
+		err := disk.Confirm(n.Dir, store.MetaPath(store.LockFile), holder)
+		if shared := new(disk.SharedError); errors.As(err, &shared) {
+			err = &store.InputError{Err: err}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Find finds out which generation is in force, and gets its manifest and records.
+func (s *Session) Find(ctx context.Context, v Verb) (err error) {
+	switch s.Current, s.adopt, err = decide.InForce(s.States, s.Trust(), v.Name == "protect"); {
+	case err != nil && v.Ends && s.Ending():
+		s.Current = store.Current{}
+	case err != nil:
+		return s.Alike(ctx, err)
+	}
+	slog.DebugContext(ctx, "found the group", "nodes", s.K, "generation", s.Generation)
+	if s.Generation == 0 {
+		return nil
+	}
+	if err := s.Fetch(ctx); err != nil || s.Meta == "" {
+		return err
+	}
+	return s.inPlace(ctx)
+}
+
+// inPlace returns an error where a directory has another name than its node had: nothing in it says which it is.
+func (s *Session) inPlace(ctx context.Context) error {
+	for n, x := range s.States {
+		if s.Manifest.Names == nil || s.Manifest.Names[n] == x.Name {
+			continue
+		}
+		if at := slices.Index(s.Manifest.Names, x.Name); at >= 0 {
+			return s.Alike(ctx, store.Inputf("%s was node %d of the group and was given as node %d: give the directories in the order in which they were protected", x.Dir, at, n))
+		}
+		return s.Alike(ctx, store.Inputf("%s has what belongs to %s, and %s was given: give the directory that was protected, mount a snapshot where the last one was, or name another directory with Meta", filepath.Join(s.Meta, fmt.Sprint("node.", n)), printable.Text(string(s.Manifest.Names[n])), x.Dir))
+	}
+	return nil
+}
+
+// Meet agrees with the other ranks on what they do, and on how many nodes each has.
+func (s *Session) Meet(ctx context.Context, nodes int, v Verb) error {
+	s.Options = Defaulted(s.Options)
+	s.Disk, s.InTurn = s.inner.disk, s.inner.inTurn
+	if err := volley.Greet(ctx, s.T, v.Name, s.Timeout); err != nil {
+		return err
+	}
+	what, err := s.Said(v)
+	switch {
+	case err != nil:
+		return store.Inputf("the options of %s: %w", v.Name, err)
+	case s.Meta != "" && s.Roots:
+		return store.Inputf("the protection of a snapshot lies beside it: leave out Meta")
+	case len(s.Key) > 0 && s.NoKey:
+		return store.Inputf("there are both a key and NoKey: give one of them")
+	case len(s.Key) > 0:
+		if err := checkKey(s.Key); err != nil {
+			return err
+		}
+	}
+	mine := Terms{Nodes: nodes, What: what, Run: rand.Text(), Network: s.Network, Gamma: s.Gamma}
+	rand.Read(mine.Seed[:])
+	mine.MAC = store.MacOf(s.Key, store.OfRun, []byte(mine.Run))
+	ranks, err := collective.AllgatherValues(ctx, s.T, mine, s.Timeout)
+	if err != nil {
+		return err
+	}
+	for r, x := range ranks {
+		if x.Nodes < 0 || x.Nodes > store.MostNodes {
+			return s.Alike(ctx, store.Inputf("rank %d says that it has %d nodes: a group has at most %d", r, x.Nodes, store.MostNodes))
+		}
+		s.K += x.Nodes
+		if !store.SameMAC(x.MAC, store.MacOf(s.Key, store.OfRun, []byte(x.Run))) {
+			return s.Alike(ctx, store.Inputf("process %d was started with another key than process %d, or one of them without: give all the same", r, s.T.Rank()))
+		}
+		if list := differing(x.What, ranks[0].What); list != nil {
+			return s.Alike(ctx, store.Inputf("process %d was started with other arguments than process 0: %s: start all with the same", r, strings.Join(list, "; ")))
+		}
+	}
+	s.Run, s.Seed = ranks[0].Run, ranks[0].Seed
+	s.Network, s.Gamma = ranks[0].Network, ranks[0].Gamma // all have to choose alike
+	if err := cmp.Or(s.Network.Validate(), s.Gamma.Validate()); err != nil {
+		return s.Alike(ctx, store.Inputf("the network or γ of process 0 cannot be: %w", err))
+	}
+	if s.K < 2 || s.K < s.T.Size() {
+		return s.Alike(ctx, store.Inputf("need at least %d directories, got %d: name those of all nodes, one or more for each process", max(2, s.T.Size()), s.K))
+	}
+	for r, x := range ranks {
+		if first, end := executor.Hosted(s.K, r, s.T.Size()); x.Nodes != end-first {
+			return s.Alike(ctx, store.Inputf("process %d has %d of %d directories: give every process the same number", r, x.Nodes, s.K))
+		}
+	}
+	return nil
+}
+
+// Said returns what ranks have to agree on, by name.
+func (s *Session) Said(v Verb) (map[string]json.RawMessage, error) {
+	args := v.Args
+	if args == nil {
+		args = s.Options
+	}
+	text, err := json.Marshal(args)
+	if err != nil {
+		return nil, err
+	}
+	what := map[string]json.RawMessage{}
+	if err := json.Unmarshal(text, &what); err != nil {
+		return nil, err
+	}
+	for _, own := range []string{"Timeout", "Network", "Gamma", "Names", "Absent", "Meta", "Key", "Add"} { // each rank's, or rank 0's
+		delete(what, own)
+	}
+	verb := v.Name
+	if s.Roots {
+		verb += fmt.Sprintf(", step %d of roots", s.Step)
+	}
+	what["Verb"], err = json.Marshal(verb)
+	return what, err
+}
+
+// differing says in what two ranks differ.
+func differing(a, b map[string]json.RawMessage) (list []string) {
+	for _, name := range slices.Sorted(maps.Keys(a)) {
+		if !bytes.Equal(a[name], b[name]) {
+			list = append(list, fmt.Sprintf("%s is %s, and %s", name, a[name], b[name]))
+		}
+	}
+	return list
+}
+
+// Place makes the nodes of the directories here, in the order that they say; those of other ranks are in order.
+func (s *Session) Place(dirs []string, v Verb) error {
+	first, _ := executor.Hosted(s.K, s.T.Rank(), s.T.Size())
+	names, ids, added := make([]string, len(dirs)), make([]store.Identity, len(dirs)), make([]bool, len(dirs))
+	for i, dir := range dirs {
+		n := &store.Node{Index: first + i, At: dir, Given: dir, Name: store.Whole(dir)}
+		if s.Names != nil {
+			n.Given, n.Name = s.Names[i], tree.Name(s.Names[i])
+		}
+		if s.Absent != nil {
+			n.Absent = s.Absent[i]
+		}
+		n.Added = slices.Contains(v.Added, n.Given)
+		s.Nodes = append(s.Nodes, n)
+		id := store.Identity{Node: n.Index}
+		switch {
+		case s.Meta != "":
+			n.Meta = filepath.Join(s.Meta, fmt.Sprint("node.", n.Index))
+		case s.Roots:
+			n.Root, n.RootName = n.At, n.Given
+			id = IdentifyRoot(s.Disk, dir)
+		default:
+			id = store.Identify(s.Disk, dir)
+		}
+		id.Name = n.Name
+		names[i], ids[i], added[i] = n.Given, id, n.Added
+	}
+	if s.T.Size() > 1 {
+		return nil
+	}
+	order := store.Order(ids)
+	if v.Order != nil {
+		var err error
+		if order, err = v.Order(names, ids, added); err != nil {
+			return err
+		}
+	}
+	given := slices.Clone(s.Nodes)
+	for n, i := range order {
+		s.Nodes[n] = given[i]
+		s.Nodes[n].Index = n
+	}
+	return nil
+}
+
+// open opens and locks the nodes here, member 0 first: it decides between two runs. It returns why nodes cannot be read.
+func (s *Session) open(ctx context.Context, v Verb, holder disk.Holder) ([]string, error) {
+	if err := s.Apart(); err != nil {
+		return nil, err
+	}
+	failing := make([]string, len(s.Nodes))
+	open := func(i int) error {
+		n := s.Nodes[i]
+		if failing[i] = n.Absent; n.Absent != "" || n.Dir != nil { // or it has its lock already
+			return nil
+		}
+		err := n.Open(s.Disk, v.Access, holder)
+		busy := new(disk.BusyError)
+		if errors.As(err, &busy) {
+			err = busy.Of(holder)
+		}
+		switch {
+		case errors.As(err, new(*disk.SharedError)):
+			return &store.InputError{Err: err}
+		case errors.As(err, &busy), IsInputError(err):
+			return err
+		case err != nil:
+			failing[i] = err.Error()
+			n.Close()
+		}
+		return nil
+	}
+	if s.Nodes[0].Index == 0 {
+		if err := open(0); err != nil {
+			return nil, err
+		}
+	}
+	if err := s.Together(ctx); err != nil {
+		return nil, err
+	}
+	for i, n := range s.Nodes {
+		if n.Index > 0 {
+			if err := open(i); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return failing, nil
+}
+
+// Name returns what to call a node: its directory, with its number where others are called the same.
+func (s *Session) Name(n int) string {
+	dir := s.States[n].Dir
+	for i, x := range s.States {
+		if i != n && x.Dir == dir {
+			return fmt.Sprintf("%s (node %d)", dir, n)
+		}
+	}
+	return dir
+}
+
+// Here calls f for all nodes at this rank, on all cores or in turn, and returns the error of the first of them that has one.
+func (s *Session) Here(f func(i int, n *store.Node) error) error {
+	errs := make([]error, len(s.Nodes))
+	var all errgroup.Group
+	all.SetLimit(runtime.GOMAXPROCS(0))
+	if s.InTurn {
+		all.SetLimit(1)
+	}
+	for i, n := range s.Nodes {
+		all.Go(func() error { errs[i] = f(i, n); return nil })
+	}
+	all.Wait()
+	return cmp.Or(errs...)
+}
+
+// Each calls f for all nodes at this rank, as here does, while the others wait.
+func (s *Session) Each(ctx context.Context, f func(ctx context.Context, i int, n *store.Node) error) error {
+	return s.Steady(ctx, func(ctx context.Context) error {
+		return s.Here(func(i int, n *store.Node) error { return f(ctx, i, n) })
+	})
+}
+
+// Setting is what plans of this run are chosen and run for.
+func (s *Session) Setting() *erasure.Setting {
+	return &erasure.Setting{Memory: s.Memory, Timeout: s.Timeout, Network: s.Network, Gamma: s.Gamma, T: s.T}
+}
+
+// Steady does what takes long at one rank, while the others wait.
+func (s *Session) Steady(ctx context.Context, f func(context.Context) error) error {
+	return collective.Steady(ctx, s.T, s.Timeout, f)
+}
+
+// Exchange gives what every node has to say to all of them, in order.
+func Exchange[T any](ctx context.Context, s *Session, mine []T) ([]T, error) {
+	all, err := collective.AllgatherValues(ctx, s.T, mine, s.Timeout)
+	return byNode(s, all, err)
+}
+
+// Collect calls f for all nodes at this rank, as each does, and gives all ranks what it returns of every node, in order.
+func Collect[T any](ctx context.Context, s *Session, f func(ctx context.Context, i int, n *store.Node) (T, error)) ([]T, error) {
+	all, err := collective.SteadyValues(ctx, s.T, s.Timeout, func(ctx context.Context) ([]T, error) {
+		mine := make([]T, len(s.Nodes))
+		return mine, s.Here(func(i int, n *store.Node) (err error) {
+			mine[i], err = f(ctx, i, n)
+			return err
+		})
+	})
+	return byNode(s, all, err)
+}
+
+// byNode returns what ranks say of their nodes, in order.
+func byNode[T any](s *Session, all [][]T, err error) ([]T, error) {
+	for r, list := range all {
+		first, end := executor.Hosted(s.K, r, s.T.Size())
+		if len(list) != end-first || slices.ContainsFunc(list, func(x T) bool { v := reflect.ValueOf(x); return v.Kind() == reflect.Pointer && v.IsNil() }) {
+			return nil, fmt.Errorf("rank %d says %d things of its %d nodes, or nothing of one", r, len(list), end-first)
+		}
+	}
+	return slices.Concat(all...), err
+}
+
+// Steadied returns an error where a node that could not be locked has changed since it was listed.
+func (s *Session) Steadied(ctx context.Context, conditions []*content.Condition) error {
+	if !slices.ContainsFunc(s.States, func(x *store.State) bool { return x.Unlocked }) {
+		return nil
+	}
+	return s.Each(ctx, func(_ context.Context, _ int, n *store.Node) error {
+		was := conditions[n.Index].Listing
+		if !s.States[n.Index].Unlocked || was == nil {
+			return nil
+		}
+		is, err := tree.Scan(n.Dir, false, s.Manifest.Exclude)
+		if err != nil {
+			return err
+		}
+		same := slices.EqualFunc(was.Entries, is.Entries, func(a, b *tree.Entry) bool {
+			return a.Path == b.Path && a.Touch == b.Touch && a.Size == b.Size
+		})
+		if h := s.States[n.Index].Of(s.Current); h != nil && same {
+			text, err := disk.SumText(n.Dir, n.Generation(s.Generation).Path(store.ManifestFile), store.MostManifest)
+			same = err == nil && text == s.Root
+		}
+		if !same {
+			return fmt.Errorf("%s has changed meanwhile, and could not be locked: run again when nothing else uses it", n.Given)
+		}
+		return nil
+	})
+}
+
+// Together returns when all ranks have come to it.
+func (s *Session) Together(ctx context.Context) error {
+	return collective.Barrier(ctx, s.T, s.Timeout)
+}
+
+// Alike returns an error that all ranks find, once all have come to it, so that each returns its own.
+func (s *Session) Alike(ctx context.Context, err error) error {
+	s.Agreed = true
+	return collective.New(s.T, s.Timeout).Alike(ctx, err)
+}
+
+// Complete returns an error where a node lacks what it had: to protect the rest would make the loss for good.
+func (s *Session) Complete(force bool) error {
+	for n, x := range s.States {
+		if x.Failing != "" {
+			return fmt.Errorf("%s cannot be read: %s", s.Name(n), x.Failing)
+		}
+	}
+	if s.Generation == 0 || force {
+		return nil
+	}
+	for n, x := range s.States {
+		if x.Of(s.Current) == nil && !x.Added {
+			return &store.InputError{Way: store.WayForce, Err: fmt.Errorf("%s is missing what was protected: recover it first", s.Name(n))}
+		}
+		if x.Interrupted() { // directories may not have their modes and times
+			return &store.InputError{Way: store.WayForce, Err: fmt.Errorf("a recovery of %s has not ended: recover it first", s.Name(n))}
+		}
+	}
+	return nil
+}
+
+// Unprotected returns the error of a group that has no generation in force.
+func (s *Session) Unprotected() error {
+	if !slices.ContainsFunc(s.States, func(x *store.State) bool { return !x.Lost }) {
+		return store.Inputf("all nodes are lost: nothing is left from which anything could be recovered")
+	}
+	if i := slices.IndexFunc(s.States, func(x *store.State) bool { return x.Failing != "" }); i >= 0 {
+		return store.Inputf("no node that can be read has a manifest that counts; %s cannot be read: %s", s.Name(i), s.States[i].Failing)
+	}
+	return store.Inputf("the group is not protected: no node has a manifest that counts")
+}
+
+// UnreadRecords returns which records, and manifests that say where they are, the disks do not give, and why.
+func (s *Session) UnreadRecords() (list []string) {
+	for n, x := range s.States {
+		if h := x.Of(s.Current); h != nil {
+			for _, text := range h.Unread {
+				list = append(list, fmt.Sprintf("%s: %s", s.Name(n), text))
+			}
+			continue
+		}
+		for _, u := range x.Unknown {
+			if u.Failed {
+				list = append(list, fmt.Sprintf("%s: the manifest (%s)", s.Name(n), u.Why))
+			}
+		}
+	}
+	return list
+}
+
+// Loss returns an error for which nodes in some condition do not come back, as a [lostError] where that is for certain:
+// more nodes are lost than may be, or everything could be read, and is not there.
+func (s *Session) Loss(conditions []*content.Condition, err error) error {
+	lost, unread := 0, false
+	for n, c := range conditions {
+		if c.Lost && c.Failing == "" {
+			lost++
+			continue
+		}
+		x := s.States[n]
+		unread = unread || c.Foreign || c.Failing != "" || x.Of(s.Current) == nil && x.Bad != nil // as nobody knows what else it has
+		unread = unread || slices.ContainsFunc(c.Findings, func(f content.Finding) bool { return f.Why != "" })
+	}
+	if s.Passed == nil || unread && lost <= s.Manifest.Tolerate {
+		return err
+	}
+	return &LostError{*s.Taken, s.Root, err}
+}
+
+// Notes tells what is the matter with files of Volley's, and what runs have left behind.
+func (s *Session) Notes() []string {
+	var list []string
+	for _, x := range s.States {
+		if x.Failing != "" {
+			how := "read"
+			if x.Unreachable {
+				how = "reached"
+			}
+			list = append(list, fmt.Sprintf("%s cannot be %s: %s. To recover its data elsewhere, give another, empty directory in its place", x.Dir, how, x.Failing))
+		}
+		if x.Open {
+			list = append(list, fmt.Sprintf("%s can be read by others, who learn from parity what is in the files of other nodes: protect and recover make it private where they are run by its owner", tree.JoinPath(x.Dir, tree.MetaName)))
+		}
+		list = append(list, x.Bad...)
+		left := slices.Clone(x.Left)
+		for _, h := range x.Held {
+			switch {
+			case h.Generation < s.Generation && x.Of(s.Current) == nil:
+				list = append(list, fmt.Sprintf("%s has generation %d, and the group is at generation %d", x.Dir, h.Generation, s.Generation))
+			case !h.Committed && (h.Generation != s.Generation || h.Root != s.Root):
+				left = append(left, store.PendingDir(h.Generation))
+			}
+		}
+		if left != nil {
+			list = append(list, fmt.Sprintf("%s: an interrupted run has left %s in its %s, which the next protect or recover removes", x.Dir, strings.Join(left, ", "), tree.MetaName))
+		}
+	}
+	return list
+}
+
+// Holder returns the holder of locks that this rank is.
+func (s *Session) Holder(v Verb) disk.Holder {
+	h := disk.HolderOf(v.Name, s.Run)
+	h.Rank = s.T.Rank()
+	return h
+}
+
+// Ending reports whether an earlier Unprotect had marked all nodes that have a manifest.
+func (s *Session) Ending() bool {
+	marked := func(x *store.State) bool { return slices.Contains(x.Left, store.EndingName) }
+	return slices.ContainsFunc(s.States, marked) && !slices.ContainsFunc(s.States, func(x *store.State) bool { return len(x.Held) > 0 && !marked(x) })
+}
