@@ -3,6 +3,7 @@ package group
 import (
 	"volley/group/internal/content"
 	"volley/group/internal/erasure"
+	"volley/group/internal/pass"
 	"volley/group/internal/session"
 	"volley/group/internal/store"
 	"volley/group/internal/tree"
@@ -48,6 +49,7 @@ const (
 type (
 	Options      = session.Options
 	TooManyError = session.TooManyError
+	TornError    = pass.TornError
 )
 
 // Latest is the newest snapshot: see Options.Step.

@@ -16,6 +16,7 @@ import (
 	"volley/group/internal/content"
 	"volley/group/internal/decide"
 	"volley/group/internal/erasure"
+	"volley/group/internal/pass"
 	"volley/group/internal/session"
 	"volley/group/internal/store"
 	"volley/group/internal/tree"
@@ -210,7 +211,7 @@ func ParityBytes(ctx context.Context, t transport.Transport, sizes []int64, o Bu
 }
 
 // layOut says where everything lies, and how long the parity is at the rank that has most.
-func layOut(ctx context.Context, s *session.Session, sizes []int64, o BuffersOptions) (*pass, int64, error) {
+func layOut(ctx context.Context, s *session.Session, sizes []int64, o BuffersOptions) (*pass.Pass, int64, error) {
 	m := &Manifest{
 		Format: Format, Version: store.Version, Group: s.Run, Generation: 1, Nodes: s.K, Tolerate: o.Tolerate,
 		Layout: Striped, Matrix: Cauchy, Digest: cmp.Or(o.Digest, XXH3),
@@ -226,22 +227,22 @@ func layOut(ctx context.Context, s *session.Session, sizes []int64, o BuffersOpt
 		return nil, 0, s.Alike(ctx, err)
 	}
 	m.Field, m.DataChunks, m.ParityChunks = c.Field.Name(), c.Data, c.Parity
-	w := &work{Node: s.Nodes[0], member: Member{Entries: bufferEntries(sizes)}}
-	w.data = content.NewData(nil, w.member.Entries, false)
+	w := &pass.Work{Node: s.Nodes[0], Member: Member{Entries: bufferEntries(sizes)}}
+	w.Data = content.NewData(nil, w.Member.Entries, false)
 	for _, n := range sizes {
-		w.member.Bytes += n
+		w.Member.Bytes += n
 	}
-	bytes, err := session.Exchange(ctx, s, []int64{w.member.Bytes})
+	bytes, err := session.Exchange(ctx, s, []int64{w.Member.Bytes})
 	if err != nil {
 		return nil, 0, err
 	}
 	m.Geometry(slices.Max(bytes), nil)
-	p, err := newPass(s, m, []*work{w})
+	p, err := pass.NewPass(s, m, []*pass.Work{w})
 	if err != nil {
 		return nil, 0, err
 	}
-	w.member.Segments = w.sums.Digests
-	record, err := json.Marshal(&w.member)
+	w.Member.Segments = w.Sums.Digests
+	record, err := json.Marshal(&w.Member)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -282,19 +283,19 @@ func ProtectBuffers(ctx context.Context, t transport.Transport, buffers [][]byte
 		if int64(len(parity)) < n {
 			return none, store.Inputf("rank %d: room for %d bytes of parity: want %d", t.Rank(), len(parity), n)
 		}
-		p.works[0].data.Hold(buffers)
-		p.works[0].parity = memory(parity[headerBytes:])
-		text, files, err := p.make(ctx, func(w *work) ([]byte, error) { return json.Marshal(&w.member) })
+		p.Works[0].Data.Hold(buffers)
+		p.Works[0].Parity = memory(parity[headerBytes:])
+		text, files, err := p.Make(ctx, func(w *pass.Work) ([]byte, error) { return json.Marshal(&w.Member) })
 		if err != nil {
 			return none, err
 		}
-		h := newParityHeader(p.m, t.Rank(), len(text))
+		h := newParityHeader(p.M, t.Rank(), len(text))
 		if h.bytes() > int64(len(parity)) {
 			return none, fmt.Errorf("rank %d: the parity has %d bytes, and %d were laid out", t.Rank(), h.bytes(), n)
 		}
 		parts := h.parts(parity)
 		copy(parts.manifest, text)
-		_, places := parts.files(p.m, t.Rank())
+		_, places := parts.files(p.M, t.Rank())
 		for i, f := range files[0] {
 			copy(places[i], f.Content)
 		}

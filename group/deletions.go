@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"volley/group/internal/pass"
 	"volley/group/internal/session"
 	"volley/group/internal/store"
 	"volley/group/internal/tree"
@@ -59,7 +60,7 @@ func shrunk(was, now []*tree.Entry, most float64) shrinkage {
 	}
 	x.Deleted, x.Shorter = len(sizes)+len(emptied), len(shorter)
 	for _, names := range [][]tree.Name{slices.Sorted(maps.Keys(sizes)), slices.Sorted(maps.Keys(emptied)), slices.Sorted(maps.Keys(shorter))} {
-		for _, p := range names[:min(len(names), mostNamed)] {
+		for _, p := range names[:min(len(names), pass.MostNamed)] {
 			x.First = append(x.First, string(p))
 		}
 	}
@@ -67,9 +68,6 @@ func shrunk(was, now []*tree.Entry, most float64) shrinkage {
 	x.Less = float64(x.Files) < (1-most)*float64(x.Were) || float64(x.Bytes) < (1-most)*float64(x.WereBytes)
 	return x
 }
-
-// mostNamed is how many files of a node an error names.
-const mostNamed = 5
 
 // compareDeleted returns an error where more is gone than is usual: to protect the rest would make an accident final.
 func compareDeleted(ctx context.Context, s *session.Session, found []scanned, o *ProtectOptions, r *ProtectReport) error {

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"volley/group/internal/content"
+	"volley/group/internal/pass"
 	"volley/group/internal/session"
 	"volley/group/internal/store"
 	"volley/group/internal/tree"
@@ -42,7 +43,7 @@ func examine(ctx context.Context, s *session.Session, n *store.Node, quickly, re
 		c.Data, c.Parity = content.All(m, m.DataChunks), content.All(m, m.ParityChunks)
 		return c, nil
 	}
-	c.Torn = torn(x)
+	c.Torn = pass.Torn(x)
 	if c.Failing != "" || c.Lost {
 		if c.Data, c.Parity, c.Remake = lostRows(m, x), content.All(m, m.ParityChunks), true; c.Lost && c.Failing == "" {
 			c.Restore, c.Touched = slices.Clone(x.Entries), c.Data

@@ -12,6 +12,7 @@ import (
 
 	"volley/group/internal/content"
 	"volley/group/internal/erasure"
+	"volley/group/internal/pass"
 	"volley/group/internal/session"
 	"volley/group/internal/store"
 	"volley/group/internal/tree"
@@ -108,7 +109,7 @@ func Protect(ctx context.Context, t transport.Transport, dirs []string, o Protec
 		return protect(ctx, s, o)
 	})
 	if err == nil && o.Strict && len(r.Torn)+len(r.Gone) > 0 {
-		err = &TornError{r.Torn, r.Gone}
+		err = &TornError{Torn: r.Torn, Gone: r.Gone}
 	}
 	return r, err
 }
@@ -160,7 +161,7 @@ func protect(ctx context.Context, s *session.Session, o ProtectOptions) (*Protec
 	}
 	defer func() {
 		for _, w := range works {
-			w.data.Close()
+			w.Data.Close()
 		}
 	}()
 	r := &ProtectReport{Step: s.Taken, Nodes: s.K, Tolerate: o.Tolerate, Matrix: m.Matrix, Digest: m.Digest, Generation: m.Generation, Notes: s.Notes()}
@@ -234,11 +235,11 @@ type scanned struct {
 }
 
 // scan lists the files of the nodes here, and says what all nodes have.
-func scan(ctx context.Context, s *session.Session, m *Manifest, o *ProtectOptions) ([]*work, []scanned, error) {
-	works := make([]*work, len(s.Nodes))
+func scan(ctx context.Context, s *session.Session, m *Manifest, o *ProtectOptions) ([]*pass.Work, []scanned, error) {
+	works := make([]*pass.Work, len(s.Nodes))
 	all, err := session.Collect(ctx, s, func(_ context.Context, i int, n *store.Node) (x scanned, err error) {
 		l, err := tree.Scan(n.Dir, true, m.Exclude)
-		works[i] = &work{Node: n, listing: l, data: &content.Data{}}
+		works[i] = &pass.Work{Node: n, Listing: l, Data: &content.Data{}}
 		if errors.Is(err, tree.ErrSpecial) || errors.Is(err, tree.ErrLong) {
 			return x, &InputError{Err: err}
 		}
@@ -255,10 +256,10 @@ func scan(ctx context.Context, s *session.Session, m *Manifest, o *ProtectOption
 		kept := slices.DeleteFunc(slices.Clone(before), m.Exclude.Entry)
 		x.Left = shrunk(kept, l.Entries, cmp.Or(o.MaxDeleted, DefaultMaxDeleted))
 		if m.Matrix != FTI { // whose files lie without gaps, in the order of their names
-			works[i].before = before
+			works[i].Before = before
 		}
-		x.Fresh = tree.Allocate(l.Entries, works[i].before, 0)
-		x.End = tree.Allocate(l.Entries, works[i].before, store.MostChunk)
+		x.Fresh = tree.Allocate(l.Entries, works[i].Before, 0)
+		x.End = tree.Allocate(l.Entries, works[i].Before, store.MostChunk)
 		if x.Coded, x.Anew, x.Changes = changes(l.Entries, before); !o.DryRun {
 			x.Changes = nil
 		}
@@ -297,7 +298,7 @@ func hidingData(n *store.Node, l *tree.Listing) error {
 }
 
 // settle decides on the layout, and where everything lies.
-func settle(ctx context.Context, s *session.Session, m *Manifest, works []*work, found []scanned, layouts []*erasure.Candidate, o *ProtectOptions, r *ProtectReport) error {
+func settle(ctx context.Context, s *session.Session, m *Manifest, works []*pass.Work, found []scanned, layouts []*erasure.Candidate, o *ProtectOptions, r *ProtectReport) error {
 	earlier := s.Manifest
 	var most, fresh, anew int64
 	for _, x := range found {
@@ -319,15 +320,15 @@ func settle(ctx context.Context, s *session.Session, m *Manifest, works []*work,
 	if !m.Follows(earlier) {
 		most = fresh
 		for _, w := range works {
-			tree.Allocate(w.listing.Entries, w.before, 0)
+			tree.Allocate(w.Listing.Entries, w.Before, 0)
 		}
 	}
 	m.Geometry(most, earlier)
 	for _, w := range works {
-		w.data = content.NewData(w.Dir, w.listing.Entries, false)
-		w.member = Member{Bytes: found[w.Index].End, Entries: w.listing.Entries}
+		w.Data = content.NewData(w.Dir, w.Listing.Entries, false)
+		w.Member = Member{Bytes: found[w.Index].End, Entries: w.Listing.Entries}
 		if !m.Follows(earlier) {
-			w.member.Bytes = found[w.Index].Fresh
+			w.Member.Bytes = found[w.Index].Fresh
 		}
 	}
 	return nil
@@ -369,34 +370,34 @@ func changes(now, was []*tree.Entry) (n, anew int64, list []Finding) {
 }
 
 // write writes parity, records and manifest of a generation, which is not in force yet. It returns its root.
-func write(ctx context.Context, s *session.Session, m *Manifest, works []*work, o *ProtectOptions, r *ProtectReport) (root string, err error) {
-	p, err := newPass(s, m, works)
+func write(ctx context.Context, s *session.Session, m *Manifest, works []*pass.Work, o *ProtectOptions, r *ProtectReport) (root string, err error) {
+	p, err := pass.NewPass(s, m, works)
 	if err != nil {
 		return "", err
 	}
-	defer p.close()
-	if err := p.open(o.Full, o.Force); err != nil {
+	defer p.Close()
+	if err := p.Open(o.Full, o.Force); err != nil {
 		return "", err
 	}
-	text, files, err := p.make(ctx, func(w *work) ([]byte, error) {
-		if err := w.file.Sync(); err != nil {
+	text, files, err := p.Make(ctx, func(w *pass.Work) ([]byte, error) {
+		if err := w.File.Sync(); err != nil {
 			return nil, err
 		}
-		if p.reread != nil {
-			if _, err := w.look(ctx, m, p.reread); err != nil {
+		if p.Reread != nil {
+			if _, err := w.Look(ctx, m, p.Reread); err != nil {
 				return nil, err
 			}
 		}
-		w.forgetInodes()
-		text, err := json.Marshal(&w.member)
+		w.ForgetInodes()
+		text, err := json.Marshal(&w.Member)
 		return store.Pack(text), err
 	})
 	if err != nil {
 		return "", err
 	}
-	slices.Sort(p.coded)
-	r.Coded, r.Read, r.Traffic = len(slices.Compact(p.coded)), p.readAll, p.traffic
-	r.Torn, r.Gone, r.Notes = p.torn, p.gone, append(r.Notes, busyNotes(p.torn, p.gone)...)
+	slices.Sort(p.Coded)
+	r.Coded, r.Read, r.Traffic = len(slices.Compact(p.Coded)), p.ReadAll, p.Traffic
+	r.Torn, r.Gone, r.Notes = p.Torn, p.Gone, append(r.Notes, pass.BusyNotes(p.Torn, p.Gone)...)
 	for _, list := range m.RecordFiles() {
 		bytes := int64(len(text))
 		for _, f := range list {

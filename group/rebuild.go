@@ -8,6 +8,7 @@ import (
 	"volley/executor"
 	"volley/group/internal/content"
 	"volley/group/internal/erasure"
+	"volley/group/internal/pass"
 	"volley/group/internal/restore"
 	"volley/group/internal/session"
 	"volley/group/internal/store"
@@ -88,23 +89,23 @@ func rebuild(ctx context.Context, s *session.Session, revert bool, targets map[i
 		return nil, err
 	}
 	here := s.Nodes[0].Index
-	if err := eachWindow(ctx, s, m, content.AllRows(m), bytes, func(ctx context.Context, i int, w *window) error {
+	if err := pass.EachWindow(ctx, s, m, content.AllRows(m), bytes, func(ctx context.Context, i int, w *pass.Window) error {
 		if readings[i] == nil {
 			return nil
 		}
 		return readings[i].read(ctx, w)
-	}, func(ctx context.Context, windows []*window) error {
+	}, func(ctx context.Context, windows []*pass.Window) error {
 		for _, r := range repairs {
-			b := r.blocks.Within(windows[0].first, windows[0].end)
+			b := r.blocks.Within(windows[0].First, windows[0].End)
 			if len(b.Rows) == 0 {
 				continue
 			}
 			t, err := r.Run(ctx, s.Setting(), b, func(x content.Symbol) executor.Input {
 				w := windows[x.Node-here]
 				if x.Parity {
-					return w.input(w.parity, x.Index, b)
+					return w.Input(w.Parity, x.Index, b)
 				}
-				return w.input(w.data, x.Index, b)
+				return w.Input(w.Data, x.Index, b)
 			}, func(x content.Symbol) executor.Output {
 				return executor.Output{Writer: &content.BlockWriter{Blocks: b, Take: func(row int, block []byte) error {
 					to := targets[x.Node]
@@ -162,18 +163,18 @@ func rebuild(ctx context.Context, s *session.Session, revert bool, targets map[i
 }
 
 // read reads the rows of a window, and compares them with the record.
-func (x *reading) read(ctx context.Context, w *window) error {
-	m := w.m
-	for row := w.first; row < w.end; row++ {
+func (x *reading) read(ctx context.Context, w *pass.Window) error {
+	m := w.M
+	for row := w.First; row < w.End; row++ {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
 		for chunk := range m.DataChunks {
-			x.data.Block(row, chunk, w.block(w.data, row, chunk), true)
+			x.data.Block(row, chunk, w.Block(w.Data, row, chunk), true)
 		}
 		x.data.Settle()
 		for chunk := range m.ParityChunks {
-			if !content.ReadParity(m, x.parity, x.data.X, row, chunk, w.block(w.parity, row, chunk)) {
+			if !content.ReadParity(m, x.parity, x.data.X, row, chunk, w.Block(w.Parity, row, chunk)) {
 				x.badParity[chunk] = append(x.badParity[chunk], row)
 			}
 		}

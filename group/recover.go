@@ -4,16 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
-	"volley/executor"
-	"volley/group/internal/content"
 	"volley/group/internal/erasure"
+	"volley/group/internal/pass"
 	"volley/group/internal/restore"
 	"volley/group/internal/session"
 	"volley/group/internal/store"
@@ -48,16 +45,6 @@ type RecoverReport struct {
 	Notes      []string     `json:"notes,omitempty"`
 	Traffic    Traffic      `json:"traffic"`
 	Seconds    float64      `json:"seconds"`
-}
-
-// An IncompleteError says that not everything was brought back.
-type IncompleteError struct{ what []string }
-
-// ExitCode returns the exit code of the command line where a result is wrong.
-func (e *IncompleteError) ExitCode() int { return 3 }
-
-func (e *IncompleteError) Error() string {
-	return "not everything is recovered: " + strings.Join(e.what, "; ")
 }
 
 // Incomplete returns an [*IncompleteError] where something could not be brought back.
@@ -180,13 +167,13 @@ func recoverGroup(ctx context.Context, s *session.Session, o RecoverOptions) (_ 
 	r := &RecoverReport{Step: s.Taken, Generation: s.Generation, Traffic: erasure.NewTraffic(len(s.Nodes))}
 	targets := map[int]*restore.Target{} // of nodes here that can be read
 	defer restore.Discard(targets)
-	found, err := surveyAll(ctx, s, &o, rebuildable(s) && !o.DryRun && o.To == "", targets, &r.Traffic)
+	found, err := take(ctx, s, o.Revert, o.Beyond, rebuildable(s) && !o.DryRun && o.To == "", targets, &r.Traffic)
 	if err != nil {
 		return nil, err
 	}
 	r.Blocks = len(found.rows)
 	slog.DebugContext(ctx, "found what is missing", "blocks", r.Blocks, "repairs", len(found.repairs))
-	r.Notes = slices.Concat(s.Notes(), elsewhere, noteTorn(s, found.conditions))
+	r.Notes = slices.Concat(s.Notes(), elsewhere, pass.NoteTorn(s, found.conditions))
 	for n, c := range found.conditions {
 		r.Nodes = append(r.Nodes, NodeReport{Node: n, Dir: s.States[n].Dir, Status: c.Status(), Findings: c.Findings, why: c.Failing})
 		for _, f := range c.Findings {
@@ -197,7 +184,7 @@ func recoverGroup(ctx context.Context, s *session.Session, o RecoverOptions) (_ 
 	}
 	left := make([][]string, len(s.Nodes))
 	for i, n := range s.Nodes {
-		if restores(s, n.Index) {
+		if s.Restores(n.Index) {
 			left[i] = giveUp(s, n, found.conditions[n.Index], found.beyond)
 			for _, f := range found.conditions[n.Index].Findings {
 				if slices.Contains(found.conditions[n.Index].Hidden, f.Path) {
@@ -220,46 +207,6 @@ func recoverGroup(ctx context.Context, s *session.Session, o RecoverOptions) (_ 
 	}
 	r.Seconds = time.Since(start).Seconds()
 	return r, nil
-}
-
-type survey struct {
-	conditions []*content.Condition
-	repairs    []blockRepair      // that have to run
-	beyond     map[lostBlock]bool // what they do not bring back
-	rows       map[int]bool       // of which something comes back, or has while the nodes were read
-}
-
-// surveyAll finds out what nodes lack. If it rebuilds and not all can come back, it starts over without rebuilding.
-func surveyAll(ctx context.Context, s *session.Session, o *RecoverOptions, rebuilds bool, targets map[int]*restore.Target, traffic *erasure.Traffic) (*survey, error) {
-	var err error
-	found := &survey{rows: map[int]bool{}}
-	if rebuilds {
-		found.conditions, err = rebuild(ctx, s, o.Revert, targets, found.rows, traffic)
-	} else {
-		found.conditions, err = examineAll(ctx, s, 0, false, o.Revert)
-	}
-	if err != nil {
-		return nil, err
-	}
-	if err := recoverable(s, found.conditions, o.Beyond); err != nil {
-		return nil, s.Alike(ctx, s.Loss(found.conditions, err))
-	}
-	if found.repairs, found.beyond, err = planRepairs(s, found.conditions); err != nil {
-		return nil, s.Alike(ctx, err)
-	}
-	if rebuilds && len(found.beyond) > 0 {
-		restore.Discard(targets)
-		return surveyAll(ctx, s, o, false, targets, traffic)
-	}
-	if err := beyondError(s, found); err != nil {
-		return nil, s.Alike(ctx, err)
-	}
-	for _, x := range found.repairs {
-		for _, row := range x.blocks.Rows {
-			found.rows[row] = true
-		}
-	}
-	return found, nil
 }
 
 // openOut gives nodes that are recovered elsewhere their new directories. One may be there, as far as an earlier run has
@@ -321,39 +268,10 @@ func has(x *Member, l *tree.Listing) bool {
 	})
 }
 
-func restores(s *session.Session, n int) bool { return s.Out == nil || s.Out[n] }
-
-// recoverable returns an error where a directory is not that of its node, or too many are lost.
-func recoverable(s *session.Session, conditions []*content.Condition, beyond bool) error {
-	few := &TooManyError{Tolerate: s.Manifest.Tolerate, Possible: s.Manifest.Layout == Full && s.Gone == nil}
-	for n, c := range conditions {
-		if c.Foreign {
-			return store.Inputf("%s has other files than node %d of the group had, and nothing says that it is this node: give its own directory, or an empty one", s.Name(n), n)
-		}
-		if c.Lost || c.Failing != "" {
-			few.Nodes = append(few.Nodes, s.Name(n))
-		}
-	}
-	switch {
-	case len(few.Nodes) > few.Tolerate && !beyond:
-		return few
-	case s.Gone != nil:
-		var names []string
-		for _, n := range s.Gone {
-			names = append(names, s.Name(n))
-		}
-		if unread := s.UnreadRecords(); unread != nil {
-			return store.Inputf("no node that can be read has the record of %s, and some cannot be: %s. Make them readable, and recover again", strings.Join(names, ", "), strings.Join(unread, "; "))
-		}
-		return store.Inputf("too much is lost: no node has the record of %s any more", strings.Join(names, ", "))
-	}
-	return nil
-}
-
 // restoreAll brings everything back, but for what is left of the nodes here.
 func restoreAll(ctx context.Context, s *session.Session, r *RecoverReport, found *survey, targets map[int]*restore.Target, left [][]string) error {
 	for _, n := range s.Nodes {
-		if targets[n.Index] == nil && n.Dir != nil && found.conditions[n.Index].Failing == "" && restores(s, n.Index) {
+		if targets[n.Index] == nil && n.Dir != nil && found.conditions[n.Index].Failing == "" && s.Restores(n.Index) {
 			targets[n.Index] = newTarget(s, n, found.conditions[n.Index])
 		}
 	}
@@ -422,7 +340,7 @@ func restoreAll(ctx context.Context, s *session.Session, r *RecoverReport, found
 		return nil
 	}
 	return s.Here(func(_ int, n *store.Node) error {
-		if !restores(s, n.Index) {
+		if !s.Restores(n.Index) {
 			return nil
 		}
 		return n.Clean(s.Generation)
@@ -435,238 +353,4 @@ func escaped(texts []string) []string {
 		texts[i] = printable.Text(texts[i])
 	}
 	return texts
-}
-
-// blockRepair is a repair of the rows in which the same symbols are bad.
-type blockRepair struct {
-	*erasure.Repair
-	blocks content.Blocks
-}
-
-type lostBlock struct {
-	content.Symbol
-	row int
-}
-
-// planRepairs returns the repairs, of rows in which the same is bad together, and the blocks that do not come back.
-func planRepairs(s *session.Session, conditions []*content.Condition) ([]blockRepair, map[lostBlock]bool, error) {
-	m := s.Manifest
-	c, err := erasure.CodeOf(m)
-	if err != nil {
-		return nil, nil, err
-	}
-	type pattern struct{ bad, wanted []content.Symbol }
-	patterns := make([]pattern, m.Rows())
-	mark := func(lists [][]int, x content.Symbol, wanted bool) {
-		for chunk, rows := range lists {
-			x.Index = chunk
-			for _, row := range rows {
-				p := &patterns[row]
-				if wanted {
-					p.wanted = append(p.wanted, x)
-				} else {
-					p.bad = append(p.bad, x)
-				}
-			}
-		}
-	}
-	for n, x := range conditions {
-		data, parity := content.Symbol{Node: n}, content.Symbol{Node: n, Parity: true}
-		mark(x.Data, data, false)
-		mark(x.Parity, parity, false)
-		if x.Failing == "" && restores(s, n) {
-			mark(x.Touched, data, true)
-			mark(x.Parity, parity, true)
-		}
-	}
-	rowsOf := map[string][]int{}
-	var order []string
-	for row, p := range patterns {
-		if len(p.wanted) == 0 {
-			continue
-		}
-		key := fmt.Sprint(p)
-		if rowsOf[key] == nil {
-			order = append(order, key)
-		}
-		rowsOf[key] = append(rowsOf[key], row)
-	}
-	var list []blockRepair
-	beyond := map[lostBlock]bool{}
-	for _, key := range order {
-		rows := rowsOf[key]
-		p := patterns[rows[0]]
-		r, lost, err := c.Repairing(erasure.SetOf(p.bad), erasure.SetOf(p.wanted))
-		if err != nil {
-			return nil, nil, err
-		}
-		for _, x := range lost {
-			for _, row := range rows {
-				beyond[lostBlock{x, row}] = true
-			}
-		}
-		if len(r.Problem.Codewords) > 0 {
-			list = append(list, blockRepair{r, content.Blocks{M: m, Rows: rows}})
-		}
-	}
-	return list, beyond, nil
-}
-
-// giveUp takes what cannot be brought back from what is to be, and returns it.
-func giveUp(s *session.Session, n *store.Node, c *content.Condition, beyond map[lostBlock]bool) []string {
-	if len(beyond) == 0 {
-		return nil
-	}
-	m, x := s.Manifest, s.Members[n.Index]
-	gone := map[tree.Name]bool{}
-	files := tree.ExtentsOf(x.Entries)
-	for _, g := range m.SegmentsOf(files) {
-		if beyond[lostBlock{content.Symbol{Node: n.Index, Parity: false, Index: g.Chunk}, g.Row}] {
-			gone[files[g.File].Path] = true
-		}
-	}
-	for i := range x.Entries {
-		if e := x.Entries[i]; e.Type == tree.TypeLink && gone[e.Target] {
-			gone[e.Path] = true
-		}
-	}
-	var left []string
-	for x := range beyond {
-		if x.Node == n.Index && x.Parity && c.Remake && c.Earlier { // it may be right, and the disk have failed to give it
-			c.Remake = false
-			left = append(left, fmt.Sprintf("%s: too many nodes are lost, damaged or changed to make all of it again: it stays as it is", n.Path(tree.Name(n.Generation(s.Generation).Path(store.ParityFile)))))
-		}
-	}
-	c.Restore = slices.DeleteFunc(c.Restore, func(e *tree.Entry) bool {
-		if gone[e.Path] {
-			left = append(left, fmt.Sprintf("%s: too many nodes are lost, damaged or changed in some of its blocks", n.Path(e.Path)))
-		}
-		return gone[e.Path]
-	})
-	return left
-}
-
-// beyondError returns an error where data of a snapshot do not come back, and another snapshot may: nothing of it is written.
-func beyondError(s *session.Session, found *survey) error {
-	blocks := make([]int, s.K)
-	for x := range found.beyond {
-		if !x.Parity {
-			blocks[x.Node]++
-		}
-	}
-	if s.Passed == nil || slices.Max(blocks) == 0 {
-		return nil
-	}
-	var list []string
-	for n, count := range blocks {
-		findings := found.conditions[n].Findings
-		i := slices.IndexFunc(findings, func(f Finding) bool { return f.Why != "" })
-		if i < 0 && count > 0 {
-			i = slices.IndexFunc(findings, func(f Finding) bool { return !f.Harmless() })
-		}
-		what := ""
-		if i >= 0 {
-			what = fmt.Sprintf(", as %s is %s", findings[i].Path, findings[i].What)
-			if why := findings[i].Why; why != "" {
-				what += ": " + why
-			}
-		}
-		if count > 0 || what != "" {
-			list = append(list, fmt.Sprintf("%s lacks %s%s", s.Name(n), printable.Count(count, "block"), what))
-		}
-	}
-	return s.Loss(found.conditions, &IncompleteError{[]string{"too many nodes are lost, damaged or changed in some blocks: " + strings.Join(list, "; ")}})
-}
-
-// runRepairs runs repairs, one after the other. What nobody is to write is thrown away.
-func runRepairs(ctx context.Context, s *session.Session, list []blockRepair, targets map[int]*restore.Target, traffic *erasure.Traffic) error {
-	sources := map[int]*content.Data{}
-	parity := map[int]parityReader{}
-	defer func() {
-		for _, n := range s.Nodes {
-			sources[n.Index].Close()
-			parity[n.Index].Close()
-		}
-	}()
-	for _, n := range s.Nodes {
-		sources[n.Index] = content.NewData(n.Dir, s.Members[n.Index].Entries, true)
-		parity[n.Index] = parityOf(n, s.Generation)
-	}
-	return runOn(ctx, s, list, func(x content.Symbol) io.ReaderAt {
-		if x.Parity {
-			return parity[x.Node]
-		}
-		return sources[x.Node]
-	}, func(x content.Symbol, row int, block []byte) error {
-		to := targets[x.Node]
-		return to.Try(ctx, func() error { return to.Put(x, row, block) })
-	}, traffic)
-}
-
-// runOn runs repairs on what is read of symbols here, and has put take the blocks that come back.
-func runOn(ctx context.Context, s *session.Session, list []blockRepair, from func(content.Symbol) io.ReaderAt, put func(x content.Symbol, row int, block []byte) error, traffic *erasure.Traffic) error {
-	m := s.Manifest
-	for _, r := range list {
-		for _, n := range s.Nodes {
-			s.Tell(0, int64(len(r.Outputs[n.Index]))*r.blocks.Bytes())
-		}
-	}
-	for _, r := range list {
-		t, err := r.Run(ctx, s.Setting(), r.blocks, func(x content.Symbol) executor.Input {
-			chunks := m.DataChunks
-			if x.Parity {
-				chunks = m.ParityChunks
-			}
-			return executor.Input{Reader: &content.BlockReader{Blocks: r.blocks, From: from(x), Chunk: x.Index, Chunks: chunks}}
-		}, func(x content.Symbol) executor.Output {
-			return executor.Output{Writer: &content.BlockWriter{Blocks: r.blocks, Take: func(row int, block []byte) error {
-				s.Tell(int64(len(block)), 0)
-				return put(x, row, block)
-			}}}
-		})
-		if err != nil {
-			return err
-		}
-		traffic.Add(t)
-	}
-	return nil
-}
-
-type parityReader interface {
-	io.ReaderAt
-	io.Closer
-}
-
-// parityOf returns the parity of a node; reading what cannot be opened, such as that of a lost node, fails.
-func parityOf(n *store.Node, g int64) parityReader {
-	f, err := n.OpenParity(g)
-	if err != nil {
-		return unreadable{err}
-	}
-	return f
-}
-
-type unreadable struct{ err error }
-
-func (u unreadable) ReadAt([]byte, int64) (int, error) { return 0, u.err }
-
-func (unreadable) Close() error { return nil }
-
-// A noting reader notes the first thing that the disk does not give.
-type noting struct {
-	parityReader
-	err error
-}
-
-func (r *noting) ReadAt(to []byte, at int64) (int, error) {
-	n, err := r.parityReader.ReadAt(to, at)
-	if r.err == nil && disk.Failed(err) {
-		r.err = err
-	}
-	return n, err
-}
-
-func newTarget(s *session.Session, n *store.Node, c *content.Condition) *restore.Target {
-	from := &restore.Origin{Current: s.Current, Manifest: s.Manifest, Text: s.Text, Run: s.Run}
-	return restore.NewTarget(from, s.States[n.Index], s.Members[n.Index], s.Records[n.Index], n, c)
 }

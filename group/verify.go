@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"volley/group/internal/pass"
 	"volley/group/internal/session"
 	"volley/group/internal/store"
 	"volley/transport"
@@ -84,7 +85,7 @@ func verifyGroup(ctx context.Context, s *session.Session, o VerifyOptions) (*Ver
 	if err := s.Steadied(ctx, conditions); err != nil {
 		return nil, err
 	}
-	r.Notes = append(r.Notes, noteTorn(s, conditions)...)
+	r.Notes = append(r.Notes, pass.NoteTorn(s, conditions)...)
 	r.Whole = true
 	r.MayLose = r.Tolerate
 	for n, c := range conditions {

@@ -12,8 +12,13 @@ import (
 type LostError struct {
 	Step int64
 	Root string
-	error
+	Err  error
 }
+
+func (e *LostError) Error() string { return e.Err.Error() }
+
+// Unwrap returns why it does not come back.
+func (e *LostError) Unwrap() error { return e.Err }
 
 // A TooManyError says that more nodes are lost than the group tolerates. Nothing was written.
 type TooManyError struct {

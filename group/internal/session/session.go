@@ -1,3 +1,5 @@
+// Package session is a run of a verb at the ranks of a group: they meet, lock their nodes, tell each other what these
+// hold, and find out what is in force. Records and manifests go from node to node here.
 package session
 
 import (
@@ -528,25 +530,6 @@ func (s *Session) UnreadRecords() (list []string) {
 	return list
 }
 
-// Loss returns an error for which nodes in some condition do not come back, as a [lostError] where that is for certain:
-// more nodes are lost than may be, or everything could be read, and is not there.
-func (s *Session) Loss(conditions []*content.Condition, err error) error {
-	lost, unread := 0, false
-	for n, c := range conditions {
-		if c.Lost && c.Failing == "" {
-			lost++
-			continue
-		}
-		x := s.States[n]
-		unread = unread || c.Foreign || c.Failing != "" || x.Of(s.Current) == nil && x.Bad != nil // as nobody knows what else it has
-		unread = unread || slices.ContainsFunc(c.Findings, func(f content.Finding) bool { return f.Why != "" })
-	}
-	if s.Passed == nil || unread && lost <= s.Manifest.Tolerate {
-		return err
-	}
-	return &LostError{*s.Taken, s.Root, err}
-}
-
 // Notes tells what is the matter with files of Volley's, and what runs have left behind.
 func (s *Session) Notes() []string {
 	var list []string
@@ -590,3 +573,6 @@ func (s *Session) Ending() bool {
 	marked := func(x *store.State) bool { return slices.Contains(x.Left, store.EndingName) }
 	return slices.ContainsFunc(s.States, marked) && !slices.ContainsFunc(s.States, func(x *store.State) bool { return len(x.Held) > 0 && !marked(x) })
 }
+
+// Restores reports whether this run brings back what a node lacks.
+func (s *Session) Restores(n int) bool { return s.Out == nil || s.Out[n] }

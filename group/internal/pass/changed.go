@@ -1,4 +1,4 @@
-package group
+package pass
 
 import (
 	"cmp"
@@ -19,13 +19,13 @@ import (
 // choose returns the rows that the pass reads: those in which a file of any node has changed, come, gone or moved. Nodes
 // keep digests and parity of the others, unread. All are read where parity is made in another way, or where that is asked
 // for.
-func (p *pass) choose(ctx context.Context) ([]int, error) {
-	m, rows := p.m, content.AllRows(p.m)
+func (p *Pass) choose(ctx context.Context) ([]int, error) {
+	m, rows := p.M, content.AllRows(p.M)
 	changed := rows
 	if p.s.Manifest != nil {
 		var err error
 		if changed, err = p.union(session.Collect(ctx, p.s, func(ctx context.Context, i int, _ *store.Node) ([]stretch, error) {
-			n := p.works[i]
+			n := p.Works[i]
 			if err := n.compareMoved(ctx, m, p.follows); err != nil || p.full || !p.follows {
 				return stretches(rows), err
 			}
@@ -37,14 +37,14 @@ func (p *pass) choose(ctx context.Context) ([]int, error) {
 	if len(changed) < len(rows) {
 		kept := without(rows, changed)
 		failed, err := p.union(session.Collect(ctx, p.s, func(ctx context.Context, i int, _ *store.Node) ([]stretch, error) {
-			failed, err := p.works[i].keepParity(ctx, m, kept)
+			failed, err := p.Works[i].keepParity(ctx, m, kept)
 			return stretches(failed), err
 		}))
 		if err != nil {
 			return nil, err
 		}
 		kept = without(kept, failed)
-		for _, n := range p.works {
+		for _, n := range p.Works {
 			n.keepDigests(m, kept)
 		}
 		rows = without(rows, kept)
@@ -68,13 +68,13 @@ func stretches(rows []int) (list []stretch) {
 }
 
 // union returns the rows of stretches that nodes have named, ascending.
-func (p *pass) union(all [][]stretch, err error) (rows []int, _ error) {
+func (p *Pass) union(all [][]stretch, err error) (rows []int, _ error) {
 	list := slices.Concat(all...)
 	slices.SortFunc(list, func(a, b stretch) int { return cmp.Compare(a.First, b.First) })
 	end := 0
 	for _, x := range list {
-		if x.First < 0 || x.End > p.m.Rows() {
-			return nil, cmp.Or(err, fmt.Errorf("a rank names rows %d to %d of %d", x.First, x.End, p.m.Rows()))
+		if x.First < 0 || x.End > p.M.Rows() {
+			return nil, cmp.Or(err, fmt.Errorf("a rank names rows %d to %d of %d", x.First, x.End, p.M.Rows()))
 		}
 		for row := max(end, x.First); row < x.End; row++ {
 			rows = append(rows, row)
@@ -90,7 +90,7 @@ func without(rows, others []int) []int {
 }
 
 // changed returns the rows in which a file is not as it was, or has gone, and those that are cut in another way.
-func (n *work) changed(m *Manifest) []int {
+func (n *Work) changed(m *store.Manifest) []int {
 	e := n.earlier
 	if n.kept == nil {
 		return content.AllRows(m)
@@ -108,7 +108,7 @@ func (n *work) changed(m *Manifest) []int {
 	for _, was := range e.files {
 		were[was.Offset] = was
 	}
-	for _, is := range n.data.Extents {
+	for _, is := range n.Data.Extents {
 		if was := were[is.Offset]; was != nil && is.Unchanged(was) {
 			delete(were, is.Offset)
 			continue
@@ -128,7 +128,7 @@ func (n *work) changed(m *Manifest) []int {
 }
 
 // keepParity copies the earlier parity of rows, and returns those of which the disk does not give it: they are coded.
-func (n *work) keepParity(ctx context.Context, m *Manifest, rows []int) (failed []int, err error) {
+func (n *Work) keepParity(ctx context.Context, m *store.Manifest, rows []int) (failed []int, err error) {
 	place := func(row int) int64 { return min(int64(row)*m.BlockBytes, m.ChunkBytes) * int64(m.ParityChunks) }
 	var keep func(x stretch) error
 	keep = func(x stretch) error {
@@ -137,7 +137,7 @@ func (n *work) keepParity(ctx context.Context, m *Manifest, rows []int) (failed 
 		}
 		err := errLong
 		if x.End-x.First <= mostCopied {
-			err = n.file.CopyRange(n.kept, place(x.First), place(x.End)-place(x.First))
+			err = n.File.CopyRange(n.kept, place(x.First), place(x.End)-place(x.First))
 		}
 		switch middle := x.First + (x.End-x.First)/2; {
 		case err != errLong && !errors.Is(err, syscall.EIO) && !errors.Is(err, io.ErrUnexpectedEOF):
@@ -163,27 +163,27 @@ const mostCopied = 1 << 10
 var errLong = errors.New("too long to copy at once")
 
 // keepDigests takes over the digests of rows, in which the files lie as they did.
-func (n *work) keepDigests(m *Manifest, rows []int) {
+func (n *Work) keepDigests(m *store.Manifest, rows []int) {
 	e, j := n.earlier, 0
-	for i, g := range n.sums.List {
+	for i, g := range n.Sums.List {
 		if _, kept := slices.BinarySearch(rows, g.Row); !kept {
 			continue
 		}
 		for e.list[j].At < g.At {
 			j++
 		}
-		copy(m.DigestOf(n.sums.Digests, i), m.DigestOf(e.member.Segments, j))
+		copy(m.DigestOf(n.Sums.Digests, i), m.DigestOf(e.member.Segments, j))
 	}
 	size := store.DigestBytes[m.Digest] * m.ParityChunks
 	for _, row := range rows {
-		copy(n.member.Parity[row*size:][:size], e.member.Parity[row*size:])
+		copy(n.Member.Parity[row*size:][:size], e.member.Parity[row*size:])
 	}
 }
 
-// forgetInodes has the next run read files that have changed just before this one began: they may have changed once more
+// ForgetInodes has the next run read files that have changed just before this one began: they may have changed once more
 // in the same tick of the file system's clock, after they were read.
-func (n *work) forgetInodes() {
-	for _, e := range n.listing.Entries {
+func (n *Work) ForgetInodes() {
+	for _, e := range n.Listing.Entries {
 		tick := shortTick
 		if e.Nanoseconds == 0 {
 			tick = longTick

@@ -1,4 +1,4 @@
-package group
+package pass
 
 import (
 	"context"
@@ -15,67 +15,67 @@ import (
 	"volley/transport"
 )
 
-// A window is some rows of a node, in memory.
-type window struct {
-	m            *Manifest
+// A Window is some rows of a node, in memory.
+type Window struct {
+	M            *store.Manifest
 	rows         []int  // ascending
-	first, end   int    // the first of the rows, and behind the last
+	First, End   int    // the first of the rows, and behind the last
 	memory       []byte // of the longest window until now
-	data, parity []byte // chunk by chunk
+	Data, Parity []byte // chunk by chunk
 	changed      []int  // rows that are not as they were when they were protected
 }
 
-func (w *window) span() int64 {
-	_, last := w.m.Block(w.end - 1)
-	return int64(len(w.rows)-1)*w.m.BlockBytes + last
+func (w *Window) span() int64 {
+	_, last := w.M.Block(w.End - 1)
+	return int64(len(w.rows)-1)*w.M.BlockBytes + last
 }
 
 // at returns which of its rows one is.
-func (w *window) at(row int) int {
+func (w *Window) at(row int) int {
 	i, _ := slices.BinarySearch(w.rows, row)
 	return i
 }
 
-func (w *window) block(of []byte, row, chunk int) []byte {
-	_, n := w.m.Block(row)
-	return of[int64(chunk)*w.span()+int64(w.at(row))*w.m.BlockBytes:][:n]
+func (w *Window) Block(of []byte, row, chunk int) []byte {
+	_, n := w.M.Block(row)
+	return of[int64(chunk)*w.span()+int64(w.at(row))*w.M.BlockBytes:][:n]
 }
 
-func (w *window) row(of []byte, row, chunks int) (blocks [][]byte) {
+func (w *Window) row(of []byte, row, chunks int) (blocks [][]byte) {
 	for chunk := range chunks {
-		blocks = append(blocks, w.block(of, row, chunk))
+		blocks = append(blocks, w.Block(of, row, chunk))
 	}
 	return blocks
 }
 
 // lying returns the blocks of a chunk in some of the rows, if they lie one after the other, else nil.
-func (w *window) lying(of []byte, chunk int, b content.Blocks) []byte {
+func (w *Window) lying(of []byte, chunk int, b content.Blocks) []byte {
 	first, last := w.at(b.Rows[0]), w.at(b.Rows[len(b.Rows)-1])
 	if last-first+1 > len(b.Rows) {
 		return nil
 	}
-	return of[int64(chunk)*w.span()+int64(first)*w.m.BlockBytes:][:b.Bytes()]
+	return of[int64(chunk)*w.span()+int64(first)*w.M.BlockBytes:][:b.Bytes()]
 }
 
-// input returns the blocks of a chunk in some of the rows, one after the other.
-func (w *window) input(of []byte, chunk int, b content.Blocks) executor.Input {
+// Input returns the blocks of a chunk in some of the rows, one after the other.
+func (w *Window) Input(of []byte, chunk int, b content.Blocks) executor.Input {
 	if memory := w.lying(of, chunk, b); memory != nil {
 		return executor.Input{Memory: memory}
 	}
 	var packet []byte
 	for _, row := range b.Rows {
-		packet = append(packet, w.block(of, row, chunk)...)
+		packet = append(packet, w.Block(of, row, chunk)...)
 	}
 	return executor.Input{Memory: packet}
 }
 
 // output takes the blocks of a chunk of parity in some of the rows.
-func (w *window) output(chunk int, b content.Blocks) executor.Output {
-	if memory := w.lying(w.parity, chunk, b); memory != nil {
+func (w *Window) output(chunk int, b content.Blocks) executor.Output {
+	if memory := w.lying(w.Parity, chunk, b); memory != nil {
 		return executor.Output{Memory: memory}
 	}
 	return executor.Output{Writer: &content.BlockWriter{Blocks: b, Take: func(row int, block []byte) error {
-		copy(w.block(w.parity, row, chunk), block)
+		copy(w.Block(w.Parity, row, chunk), block)
 		return nil
 	}}}
 }
@@ -88,9 +88,9 @@ const (
 	wireWindow = 16 << 20
 )
 
-// eachWindow reads rows of the nodes here, which have so many bytes, window by window, and uses what was read while the next
+// EachWindow reads rows of the nodes here, which have so many bytes, window by window, and uses what was read while the next
 // window is read. All ranks give the same rows, and have the same windows.
-func eachWindow(ctx context.Context, s *session.Session, m *Manifest, of []int, bytes int64, read func(ctx context.Context, i int, w *window) error, use func(context.Context, []*window) error) error {
+func EachWindow(ctx context.Context, s *session.Session, m *store.Manifest, of []int, bytes int64, read func(ctx context.Context, i int, w *Window) error, use func(context.Context, []*Window) error) error {
 	hosted := (s.K + s.T.Size() - 1) / s.T.Size()
 	most := int64(mostWindow / hosted)
 	if s.T.Size() > 1 && transport.Overlaps(s.T) {
@@ -100,10 +100,10 @@ func eachWindow(ctx context.Context, s *session.Session, m *Manifest, of []int, 
 	rows := int(max(1, most/(int64(m.DataChunks+m.ParityChunks)*m.BlockBytes)))
 	until := func(n int) int64 { return int64(float64(bytes) * (float64(min(n, len(of))) / float64(len(of)))) }
 	s.Tell(0, bytes)
-	var sets [2][]*window
+	var sets [2][]*Window
 	for i := range sets {
 		for range s.Nodes {
-			sets[i] = append(sets[i], &window{m: m})
+			sets[i] = append(sets[i], &Window{M: m})
 		}
 	}
 	var reading sync.WaitGroup
@@ -123,12 +123,12 @@ func eachWindow(ctx context.Context, s *session.Session, m *Manifest, of []int, 
 				return s.Here(func(i int, _ *store.Node) error {
 					w := sets[number%2][i]
 					w.rows = of[first:min(first+rows, len(of))]
-					w.first, w.end = w.rows[0], w.rows[len(w.rows)-1]+1
+					w.First, w.End = w.rows[0], w.rows[len(w.rows)-1]+1
 					data, parity := int(w.span())*m.DataChunks, int(w.span())*m.ParityChunks
 					if len(w.memory) < data+parity {
 						w.memory = hugepage.Make(data + parity)
 					}
-					w.data, w.parity = w.memory[:data], w.memory[data:][:parity]
+					w.Data, w.Parity = w.memory[:data], w.memory[data:][:parity]
 					return read(ctx, i, w)
 				})
 			})

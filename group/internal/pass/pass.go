@@ -1,4 +1,5 @@
-package group
+// Package pass reads rows of all nodes once, window by window, takes their digests, and codes what has changed.
+package pass
 
 import (
 	"bytes"
@@ -20,28 +21,28 @@ import (
 	"volley/verify"
 )
 
-// A pass reads rows of the nodes' data once, by windows: some rows at a time, which are in memory while their digests are
+// A Pass reads rows of the nodes' data once, by windows: some rows at a time, which are in memory while their digests are
 // taken and they are coded. Meanwhile the next window is read. Rows that turn out to be as they were keep their parity.
-type pass struct {
+type Pass struct {
 	s       *session.Session
-	m       *Manifest
+	M       *store.Manifest
 	code    *erasure.Code
-	works   []*work // here
+	Works   []*Work // here
 	follows bool    // earlier parity can be kept
 	full    bool    // all rows are read
 	check   *erasure.Check
-	coded   []int   // rows
+	Coded   []int   // rows
 	read    []int64 // bytes of files, by node here
-	reread  []int   // rows that were read again
-	torn    []string
-	gone    []string
-	readAll int64 // of all nodes, at the end
-	traffic erasure.Traffic
+	Reread  []int   // rows that were read again
+	Torn    []string
+	Gone    []string
+	ReadAll int64 // of all nodes, at the end
+	Traffic erasure.Traffic
 }
 
 type earlierData struct {
-	m       *Manifest
-	member  *Member
+	m       *store.Manifest
+	member  *store.Member
 	list    []store.Segment
 	next    int // of the list
 	files   tree.Extents
@@ -50,35 +51,35 @@ type earlierData struct {
 	found   map[tree.Name]bool         // files now that were seen to hold what they may have been
 }
 
-func newPass(s *session.Session, m *Manifest, works []*work) (*pass, error) {
+func NewPass(s *session.Session, m *store.Manifest, works []*Work) (*Pass, error) {
 	c, err := erasure.CodeOf(m)
 	if err != nil {
 		return nil, err
 	}
 	for _, n := range works {
-		n.sums = content.NewSums(m, n.data.Extents)
-		n.member.Parity = make([]byte, m.Rows()*m.ParityChunks*store.DigestBytes[m.Digest])
+		n.Sums = content.NewSums(m, n.Data.Extents)
+		n.Member.Parity = make([]byte, m.Rows()*m.ParityChunks*store.DigestBytes[m.Digest])
 	}
-	return &pass{s: s, m: m, code: c, works: works, follows: m.Keeps(s.Manifest), check: erasure.NewCheck(c, s.Seed, s.Nodes[0].Index, len(s.Nodes), m.ChunkBytes), read: make([]int64, len(works)), traffic: erasure.NewTraffic(len(s.Nodes))}, nil
+	return &Pass{s: s, M: m, code: c, Works: works, follows: m.Keeps(s.Manifest), check: erasure.NewCheck(c, s.Seed, s.Nodes[0].Index, len(s.Nodes), m.ChunkBytes), read: make([]int64, len(works)), Traffic: erasure.NewTraffic(len(s.Nodes))}, nil
 }
 
-// open opens the files that parity is written to and, where it can be kept, read from. They are to be closed after an
+// Open opens the files that parity is written to and, where it can be kept, read from. They are to be closed after an
 // error too. Full reads what has not changed, too. Force protects what has rotted as it is.
-func (p *pass) open(full, force bool) error {
+func (p *Pass) Open(full, force bool) error {
 	p.full = full || force || readsAll(p.s)
-	for _, n := range p.works {
+	for _, n := range p.Works {
 		n.force = force
-		f, err := n.Begin(p.m.Generation)
+		f, err := n.Begin(p.M.Generation)
 		if err != nil {
 			return err
 		}
-		n.parity, n.file = f, f
+		n.Parity, n.File = f, f
 		info, err := f.Stat()
 		if err != nil {
 			return err
 		}
 		n.begun = info.ModTime()
-		if err := f.Truncate(p.m.ParityBytes()); err != nil {
+		if err := f.Truncate(p.M.ParityBytes()); err != nil {
 			return err
 		}
 		if p.s.Members[n.Index] == nil {
@@ -125,7 +126,7 @@ func (e *earlierData) untouched(now *tree.Entry) *tree.Entry {
 // were returns what a file may have been: what had its name, length and time, or else the files that had its length and
 // time, and that are not there any more as they were. Times of whole seconds, or of very many files, may be made up, and
 // tell nothing of names.
-func (n *work) were(now *tree.Entry) (list []*tree.Entry) {
+func (n *Work) were(now *tree.Entry) (list []*tree.Entry) {
 	if was := n.earlier.untouched(now); was != nil {
 		return []*tree.Entry{was}
 	}
@@ -134,7 +135,7 @@ func (n *work) were(now *tree.Entry) (list []*tree.Entry) {
 		return nil
 	}
 	for _, was := range alike {
-		if is := n.listing.Find(was.Path); is == nil || n.earlier.untouched(is) == nil {
+		if is := n.Listing.Find(was.Path); is == nil || n.earlier.untouched(is) == nil {
 			list = append(list, was)
 		}
 	}
@@ -142,7 +143,7 @@ func (n *work) were(now *tree.Entry) (list []*tree.Entry) {
 }
 
 // rotten returns an error where a file holds none of what it may have been.
-func (n *work) rotten(ctx context.Context, now *tree.Entry, were []*tree.Entry) error {
+func (n *Work) rotten(ctx context.Context, now *tree.Entry, were []*tree.Entry) error {
 	if n.force || len(were) == 0 || n.earlier.found[now.Path] {
 		return nil
 	}
@@ -162,16 +163,16 @@ func (n *work) rotten(ctx context.Context, now *tree.Entry, were []*tree.Entry) 
 	if copied || err != nil {
 		return err
 	}
-	return &InputError{Way: WayForce, Err: content.ErrDamaged(tree.JoinPath(n.Given, now.Path), tree.JoinPath(n.Given, were[0].Path))}
+	return &store.InputError{Way: store.WayForce, Err: content.ErrDamaged(tree.JoinPath(n.Given, now.Path), tree.JoinPath(n.Given, were[0].Path))}
 }
 
 // elsewhere reports whether other files hold all that a file may have been under other names: they have moved there, and
 // the file is a copy.
-func (n *work) elsewhere(ctx context.Context, now *tree.Entry, were []*tree.Entry) (bool, error) {
+func (n *Work) elsewhere(ctx context.Context, now *tree.Entry, were []*tree.Entry) (bool, error) {
 	if were[0].Path == now.Path {
 		return false, nil
 	}
-	alike := slices.DeleteFunc(slices.Clone(n.listing.Entries), func(e *tree.Entry) bool {
+	alike := slices.DeleteFunc(slices.Clone(n.Listing.Entries), func(e *tree.Entry) bool {
 		return e == now || e.Type != tree.TypeFile || e.Size != now.Size || !e.SameTime(now)
 	})
 	for _, was := range were {
@@ -194,7 +195,7 @@ func (n *work) elsewhere(ctx context.Context, now *tree.Entry, were []*tree.Entr
 
 // compareMoved compares files that have the length and time that they had, under this name or another, and that are cut
 // into other segments than before, with what they were.
-func (n *work) compareMoved(ctx context.Context, m *Manifest, follows bool) error {
+func (n *Work) compareMoved(ctx context.Context, m *store.Manifest, follows bool) error {
 	if n.earlier == nil {
 		return nil
 	}
@@ -203,10 +204,10 @@ func (n *work) compareMoved(ctx context.Context, m *Manifest, follows bool) erro
 			return err
 		}
 	}
-	for _, e := range n.listing.Entries {
+	for _, e := range n.Listing.Entries {
 		if was := n.earlier.entries[e.Path]; !n.force && was != nil && e.Type == tree.TypeFile && was.Type == tree.TypeFile && was.Size != e.Size &&
 			e.Nanoseconds != 0 && e.Seconds == was.Seconds && e.Nanoseconds == was.Nanoseconds && !was.Torn && !n.meanwhile(e) {
-			return &InputError{Way: WayForce, Err: fmt.Errorf("%s is damaged: it has the time that it had when it was protected, and %d bytes of %d. Recover it first", tree.JoinPath(n.Given, e.Path), e.Size, was.Size)}
+			return &store.InputError{Way: store.WayForce, Err: fmt.Errorf("%s is damaged: it has the time that it had when it was protected, and %d bytes of %d. Recover it first", tree.JoinPath(n.Given, e.Path), e.Size, was.Size)}
 		}
 		if e.Type != tree.TypeFile || e.Size == 0 {
 			continue
@@ -226,7 +227,7 @@ func (n *work) compareMoved(ctx context.Context, m *Manifest, follows bool) erro
 
 // compareCut compares what lies in the only row whose blocks have another length than before, as chunks have grown or
 // shrunk: the digests of the pass are of other segments.
-func (n *work) compareCut(ctx context.Context, m *Manifest) error {
+func (n *Work) compareCut(ctx context.Context, m *store.Manifest) error {
 	e := n.earlier
 	if m.ChunkBytes == e.m.ChunkBytes {
 		return nil
@@ -234,7 +235,7 @@ func (n *work) compareCut(ctx context.Context, m *Manifest) error {
 	row := int(min(m.ChunkBytes, e.m.ChunkBytes) / m.BlockBytes)
 	block := make([]byte, min(m.BlockBytes, e.m.ChunkBytes))
 	now := map[int64]*tree.Entry{}
-	for _, is := range n.data.Extents {
+	for _, is := range n.Data.Extents {
 		now[is.Offset] = is
 	}
 	first := sort.Search(len(e.list), func(j int) bool { return e.list[j].Row >= row })
@@ -249,7 +250,7 @@ func (n *work) compareCut(ctx context.Context, m *Manifest) error {
 		if !slices.Contains(were, was) {
 			continue
 		}
-		_, err := n.data.ReadAt(block[:g.N], g.At)
+		_, err := n.Data.ReadAt(block[:g.N], g.At)
 		if err == nil && !m.SameDigest(block[:g.N], e.member.Segments, j) {
 			err = n.rotten(ctx, is, were)
 		}
@@ -261,7 +262,7 @@ func (n *work) compareCut(ctx context.Context, m *Manifest) error {
 }
 
 // run reads and codes what has changed, and sets the digests of the members.
-func (p *pass) run(ctx context.Context) error {
+func (p *Pass) run(ctx context.Context) error {
 	rows, err := p.choose(ctx)
 	if err != nil {
 		return err
@@ -269,27 +270,27 @@ func (p *pass) run(ctx context.Context) error {
 	return p.readAndCode(ctx, rows)
 }
 
-func (p *pass) readAndCode(ctx context.Context, rows []int) error {
+func (p *Pass) readAndCode(ctx context.Context, rows []int) error {
 	bytes := int64(0)
-	for i, n := range p.works {
-		for _, g := range n.sums.List {
+	for i, n := range p.Works {
+		for _, g := range n.Sums.List {
 			if _, read := slices.BinarySearch(rows, g.Row); read {
 				p.read[i] += g.N
 				bytes += g.N
 			}
 		}
 	}
-	err := eachWindow(ctx, p.s, p.m, rows, bytes, func(ctx context.Context, i int, w *window) error {
-		return p.works[i].readRows(ctx, w, p.check.Data[i])
+	err := EachWindow(ctx, p.s, p.M, rows, bytes, func(ctx context.Context, i int, w *Window) error {
+		return p.Works[i].readRows(ctx, w, p.check.Data[i])
 	}, p.window)
-	for _, n := range p.works {
-		n.member.Segments = n.sums.Digests
+	for _, n := range p.Works {
+		n.Member.Segments = n.Sums.Digests
 	}
 	return err
 }
 
-func (p *pass) window(ctx context.Context, windows []*window) error {
-	s, m, here := p.s, p.m, p.s.Nodes[0].Index
+func (p *Pass) window(ctx context.Context, windows []*Window) error {
+	s, m, here := p.s, p.M, p.s.Nodes[0].Index
 	b := content.Blocks{M: m, Rows: windows[0].rows}
 	if p.follows {
 		var err error
@@ -297,26 +298,26 @@ func (p *pass) window(ctx context.Context, windows []*window) error {
 			return err
 		}
 	}
-	if p.coded = append(p.coded, b.Rows...); len(b.Rows) > 0 {
+	if p.Coded = append(p.Coded, b.Rows...); len(b.Rows) > 0 {
 		r, err := p.code.Making(ctx, s.Setting(), b.Bytes())
 		if err != nil {
 			return err
 		}
 		t, err := r.Run(ctx, s.Setting(), b, func(x content.Symbol) executor.Input {
 			w := windows[x.Node-here]
-			return w.input(w.data, x.Index, b)
+			return w.Input(w.Data, x.Index, b)
 		}, func(x content.Symbol) executor.Output { return windows[x.Node-here].output(x.Index, b) })
 		if err != nil {
 			return err
 		}
-		p.traffic.Add(t)
+		p.Traffic.Add(t)
 	}
-	return s.Here(func(i int, _ *store.Node) error { return p.works[i].store(windows[i], b.Rows, p.check.Parity[i]) })
+	return s.Here(func(i int, _ *store.Node) error { return p.Works[i].store(windows[i], b.Rows, p.check.Parity[i]) })
 }
 
 // changed returns which rows of a window are coded: those that are not as they were, or have lost their parity. Of the
 // others it reads the parity.
-func (p *pass) changed(ctx context.Context, windows []*window) ([]int, error) {
+func (p *Pass) changed(ctx context.Context, windows []*Window) ([]int, error) {
 	var mine [][]stretch
 	for _, w := range windows {
 		mine = append(mine, stretches(w.changed))
@@ -330,7 +331,7 @@ func (p *pass) changed(ctx context.Context, windows []*window) ([]int, error) {
 		lost, err := p.union(session.Collect(ctx, p.s, func(_ context.Context, i int, _ *store.Node) ([]stretch, error) {
 			var lost []int
 			for _, row := range windows[i].rows {
-				if stay(row) && !p.works[i].rightParity(windows[i], row) {
+				if stay(row) && !p.Works[i].rightParity(windows[i], row) {
 					lost = append(lost, row)
 				}
 			}
@@ -351,24 +352,24 @@ func (p *pass) changed(ctx context.Context, windows []*window) ([]int, error) {
 
 // readRows reads the rows of a window, and finds out which are not as they were. While they are in the cache, it adds them
 // to their fingerprints.
-func (n *work) readRows(ctx context.Context, w *window, prints *verify.Fingerprints) error {
-	m := w.m
+func (n *Work) readRows(ctx context.Context, w *Window, prints *verify.Fingerprints) error {
+	m := w.M
 	w.changed = w.changed[:0]
 	for _, row := range w.rows {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		n.sums.Seek(row)
-		before := n.sums.Next
+		n.Sums.Seek(row)
+		before := n.Sums.Next
 		for chunk := range m.DataChunks {
-			block, at := w.block(w.data, row, chunk), m.OffsetOf(row, chunk, m.DataChunks)
-			if _, err := n.data.ReadAt(block, at); err != nil {
+			block, at := w.Block(w.Data, row, chunk), m.OffsetOf(row, chunk, m.DataChunks)
+			if _, err := n.Data.ReadAt(block, at); err != nil {
 				return err
 			}
-			n.sums.Add(at, block)
+			n.Sums.Add(at, block)
 		}
-		n.sums.Flush()
-		prints.Add(w.row(w.data, row, m.DataChunks)...)
+		n.Sums.Flush()
+		prints.Add(w.row(w.Data, row, m.DataChunks)...)
 		same, err := n.same(ctx, m, row, before)
 		if err != nil {
 			return err
@@ -382,7 +383,7 @@ func (n *work) readRows(ctx context.Context, w *window, prints *verify.Fingerpri
 
 // same reports whether a row, whose segments are those from before on, is as it was. The error
 // is that of a file that has rotted.
-func (n *work) same(ctx context.Context, m *Manifest, row, before int) (bool, error) {
+func (n *Work) same(ctx context.Context, m *store.Manifest, row, before int) (bool, error) {
 	e := n.earlier
 	if e == nil || !m.Keeps(e.m) {
 		return false, nil
@@ -396,12 +397,12 @@ func (n *work) same(ctx context.Context, m *Manifest, row, before int) (bool, er
 	}
 	_, now := m.Block(row)
 	_, then := e.m.Block(row)
-	same := row < e.m.Rows() && e.next-was == n.sums.Next-before && now == then
-	for i := before; i < n.sums.Next; i++ {
-		g := n.sums.List[i]
-		file := n.sums.Files[g.File]
+	same := row < e.m.Rows() && e.next-was == n.Sums.Next-before && now == then
+	for i := before; i < n.Sums.Next; i++ {
+		g := n.Sums.List[i]
+		file := n.Sums.Files[g.File]
 		j, _ := slices.BinarySearchFunc(e.list[was:e.next], g.At, func(o store.Segment, at int64) int { return cmp.Compare(o.At, at) })
-		if j += was; j < e.next && e.list[j].At == g.At && e.list[j].N == g.N && bytes.Equal(m.DigestOf(e.member.Segments, j), m.DigestOf(n.sums.Digests, i)) {
+		if j += was; j < e.next && e.list[j].At == g.At && e.list[j].N == g.N && bytes.Equal(m.DigestOf(e.member.Segments, j), m.DigestOf(n.Sums.Digests, i)) {
 			continue
 		}
 		same = false
@@ -423,12 +424,12 @@ func (n *work) same(ctx context.Context, m *Manifest, row, before int) (bool, er
 }
 
 // rightParity reads the earlier parity of a row, and reports whether it is as it was made.
-func (n *work) rightParity(w *window, row int) bool {
+func (n *Work) rightParity(w *Window, row int) bool {
 	if n.kept == nil {
 		return false
 	}
-	for chunk := range w.m.ParityChunks {
-		if !content.ReadParity(w.m, n.kept, n.earlier.member, row, chunk, w.block(w.parity, row, chunk)) {
+	for chunk := range w.M.ParityChunks {
+		if !content.ReadParity(w.M, n.kept, n.earlier.member, row, chunk, w.Block(w.Parity, row, chunk)) {
 			return false
 		}
 	}
@@ -436,19 +437,19 @@ func (n *work) rightParity(w *window, row int) bool {
 }
 
 // store writes the parity of a window: of the rows that were coded, and of those that stay as they were.
-func (n *work) store(w *window, coded []int, prints *verify.Fingerprints) error {
-	m := w.m
+func (n *Work) store(w *Window, coded []int, prints *verify.Fingerprints) error {
+	m := w.M
 	digests := store.Pairing{M: m}
 	defer digests.Flush()
 	for _, row := range w.rows {
 		_, is := slices.BinarySearch(coded, row)
-		blocks := w.row(w.parity, row, m.ParityChunks)
+		blocks := w.row(w.Parity, row, m.ParityChunks)
 		for chunk, block := range blocks {
-			if _, err := n.parity.WriteAt(block, m.OffsetOf(row, chunk, m.ParityChunks)); err != nil {
+			if _, err := n.Parity.WriteAt(block, m.OffsetOf(row, chunk, m.ParityChunks)); err != nil {
 				return err
 			}
 			i := m.Number(row, chunk, m.ParityChunks)
-			if digest := m.DigestOf(n.member.Parity, i); is {
+			if digest := m.DigestOf(n.Member.Parity, i); is {
 				digests.Add(digest, block)
 			} else {
 				copy(digest, m.DigestOf(n.earlier.member.Parity, i))
@@ -459,10 +460,10 @@ func (n *work) store(w *window, coded []int, prints *verify.Fingerprints) error 
 	return nil
 }
 
-func (p *pass) close() {
-	for _, n := range p.works {
-		if n.file != nil {
-			n.file.Close()
+func (p *Pass) Close() {
+	for _, n := range p.Works {
+		if n.File != nil {
+			n.File.Close()
 		}
 		if n.kept != nil {
 			n.kept.Close()
@@ -470,31 +471,31 @@ func (p *pass) close() {
 	}
 }
 
-type work struct {
+type Work struct {
 	*store.Node
-	listing *tree.Listing
-	data    *content.Data
-	before  []*tree.Entry // whose places its files take
-	member  Member
+	Listing *tree.Listing
+	Data    *content.Data
+	Before  []*tree.Entry // whose places its files take
+	Member  store.Member
 
 	// Of the pass:
 	force   bool
-	sums    *content.Sums
-	parity  io.WriterAt  // that is written
-	file    disk.File    // of it; nil: it is in memory
+	Sums    *content.Sums
+	Parity  io.WriterAt  // that is written
+	File    disk.File    // of it; nil: it is in memory
 	left    []tree.Name  // files that have gone since they were listed
 	begun   time.Time    // when it was made, by its file system's clock
 	earlier *earlierData // nil: the node had no record
 	kept    disk.File    // earlier parity
 }
 
-// make codes everything and returns the manifest as stored, and the record files here. Record makes a node's record.
-func (p *pass) make(ctx context.Context, record func(*work) ([]byte, error)) (text []byte, files [][]*store.RecordFile, err error) {
-	s, m := p.s, p.m
+// Make codes everything and returns the manifest as stored, and the record files here. Record makes a node's record.
+func (p *Pass) Make(ctx context.Context, record func(*Work) ([]byte, error)) (text []byte, files [][]*store.RecordFile, err error) {
+	s, m := p.s, p.M
 	if err := p.run(ctx); err != nil {
 		return nil, nil, err
 	}
-	if p.works[0].file != nil { // and not memory
+	if p.Works[0].File != nil { // and not memory
 		if err := p.again(ctx); err != nil {
 			return nil, nil, err
 		}
@@ -508,10 +509,10 @@ func (p *pass) make(ctx context.Context, record func(*work) ([]byte, error)) (te
 		Fold   []byte
 	}
 	here := p.check.Folds()
-	records := make([][]byte, len(p.works))
+	records := make([][]byte, len(p.Works))
 	all, err := session.Collect(ctx, s, func(_ context.Context, i int, n *store.Node) (_ made, err error) {
-		records[i], err = record(p.works[i])
-		return made{len(records[i]), p.traffic.Sent[i], p.read[i], torn(&p.works[i].member), p.works[i].left, here[i]}, err
+		records[i], err = record(p.Works[i])
+		return made{len(records[i]), p.Traffic.Sent[i], p.read[i], Torn(&p.Works[i].Member), p.Works[i].left, here[i]}, err
 	})
 	if err != nil {
 		return nil, nil, err
@@ -520,14 +521,14 @@ func (p *pass) make(ctx context.Context, record func(*work) ([]byte, error)) (te
 	m.Records = nil
 	for n, x := range all {
 		for _, name := range x.Torn {
-			p.torn = append(p.torn, tree.JoinPath(s.States[n].Dir, name))
+			p.Torn = append(p.Torn, tree.JoinPath(s.States[n].Dir, name))
 		}
 		for _, name := range x.Gone {
-			p.gone = append(p.gone, tree.JoinPath(s.States[n].Dir, name))
+			p.Gone = append(p.Gone, tree.JoinPath(s.States[n].Dir, name))
 		}
-		m.Records = append(m.Records, Record{Bytes: int64(x.Record)})
-		p.readAll += x.Read
-		p.traffic.MostSent = max(p.traffic.MostSent, x.Sent)
+		m.Records = append(m.Records, store.Record{Bytes: int64(x.Record)})
+		p.ReadAll += x.Read
+		p.Traffic.MostSent = max(p.Traffic.MostSent, x.Sent)
 		folds = append(folds, x.Fold)
 	}
 	if err := p.check.Verify(folds, s.Name); err != nil {

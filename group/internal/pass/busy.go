@@ -1,4 +1,4 @@
-package group
+package pass
 
 import (
 	"context"
@@ -23,14 +23,17 @@ type TornError struct {
 func (e *TornError) ExitCode() int { return 3 }
 
 func (e *TornError) Error() string {
-	return "protected, but for files that were in use: " + strings.Join(busyNotes(e.Torn, e.Gone), "; ")
+	return "protected, but for files that were in use: " + strings.Join(BusyNotes(e.Torn, e.Gone), "; ")
 }
 
-// busyNotes says what was the matter with files that were in use.
-func busyNotes(torn, gone []string) (list []string) {
+// MostNamed is how many files of a node a message names.
+const MostNamed = 5
+
+// BusyNotes says what was the matter with files that were in use.
+func BusyNotes(torn, gone []string) (list []string) {
 	say := func(of []string, what string) {
 		if len(of) > 0 {
-			named := of[:min(len(of), mostNamed)]
+			named := of[:min(len(of), MostNamed)]
 			more := ""
 			if n := len(of) - len(named); n > 0 {
 				more = fmt.Sprintf(" and %d more", n)
@@ -43,8 +46,8 @@ func busyNotes(torn, gone []string) (list []string) {
 	return list
 }
 
-// torn returns the files of a record that were written to each time they were read.
-func torn(x *Member) (list []tree.Name) {
+// Torn returns the files of a record that were written to each time they were read.
+func Torn(x *store.Member) (list []tree.Name) {
 	for _, e := range x.Entries {
 		if e.Torn {
 			list = append(list, e.Path)
@@ -53,49 +56,49 @@ func torn(x *Member) (list []tree.Name) {
 	return list
 }
 
-// noteTorn returns a note that names the files which are torn.
-func noteTorn(s *session.Session, conditions []*content.Condition) []string {
+// NoteTorn returns a note that names the files which are torn.
+func NoteTorn(s *session.Session, conditions []*content.Condition) []string {
 	var torn []string
 	for n, c := range conditions {
 		for _, p := range c.Torn {
 			torn = append(torn, tree.JoinPath(s.States[n].Dir, p))
 		}
 	}
-	return busyNotes(torn, nil)
+	return BusyNotes(torn, nil)
 }
 
 // again looks at the nodes once more, and reads and codes the rows again of files that have changed or gone since they were
 // listed.
-func (p *pass) again(ctx context.Context) (err error) {
-	if p.reread, err = p.union(session.Collect(ctx, p.s, func(ctx context.Context, i int, _ *store.Node) ([]stretch, error) {
-		rows, err := p.works[i].look(ctx, p.m, nil)
+func (p *Pass) again(ctx context.Context) (err error) {
+	if p.Reread, err = p.union(session.Collect(ctx, p.s, func(ctx context.Context, i int, _ *store.Node) ([]stretch, error) {
+		rows, err := p.Works[i].Look(ctx, p.M, nil)
 		return stretches(rows), err
-	})); err != nil || len(p.reread) == 0 {
+	})); err != nil || len(p.Reread) == 0 {
 		return err
 	}
-	for _, n := range p.works {
-		n.relay(p.m)
+	for _, n := range p.Works {
+		n.relay(p.M)
 	}
-	return p.readAndCode(ctx, p.reread)
+	return p.readAndCode(ctx, p.Reread)
 }
 
-// look lists the node once more, and gives the record the metadata of what is there still. A file that has changed stays in
+// Look lists the node once more, and gives the record the metadata of what is there still. A file that has changed stays in
 // the record as it was read, if it still begins with that. Else its rows are to be read again, and are returned: without
 // it, if it has gone. After rows were read again, what has changed in them since is torn.
-func (n *work) look(ctx context.Context, m *Manifest, reread []int) (again []int, err error) {
-	l, err := tree.Scan(n.Dir, false, n.listing.Without)
+func (n *Work) Look(ctx context.Context, m *store.Manifest, reread []int) (again []int, err error) {
+	l, err := tree.Scan(n.Dir, false, n.Listing.Without)
 	if err != nil {
 		return nil, err
 	}
 	rows, read, replaced := map[*tree.Entry][]int{}, map[*tree.Entry]bool{}, map[tree.Name]bool{}
-	for _, g := range n.sums.List {
-		e := n.sums.Files[g.File]
+	for _, g := range n.Sums.List {
+		e := n.Sums.Files[g.File]
 		rows[e] = append(rows[e], g.Row)
 		if _, is := slices.BinarySearch(reread, g.Row); is {
 			read[e] = true
 		}
 	}
-	for _, e := range n.listing.Entries {
+	for _, e := range n.Listing.Entries {
 		is := l.Find(e.Path)
 		if is == nil && l.Unreadable(e.Path) != nil {
 			return nil, l.Unreadable(e.Path)
@@ -118,7 +121,7 @@ func (n *work) look(ctx context.Context, m *Manifest, reread []int) (again []int
 		}
 		holds, same := false, is.Touch.SameFile(e.Touch)
 		if same && is.Size >= e.Size {
-			holds, err = content.HoldsFile(ctx, m, n.Dir, e.Path, &Member{Segments: n.sums.Digests}, n.sums.List, e)
+			holds, err = content.HoldsFile(ctx, m, n.Dir, e.Path, &store.Member{Segments: n.Sums.Digests}, n.Sums.List, e)
 			if ctx.Err() != nil {
 				return nil, err
 			}
@@ -135,7 +138,7 @@ func (n *work) look(ctx context.Context, m *Manifest, reread []int) (again []int
 		e.TakeMeta(is)
 		e.Touch = is.Touch
 	}
-	for _, e := range n.listing.Entries { // names that are not the new file's
+	for _, e := range n.Listing.Entries { // names that are not the new file's
 		if e.Type == tree.TypeLink && replaced[e.Target] && !l.Linked(e.Path, e.Target) {
 			n.left = append(n.left, e.Path)
 		}
@@ -145,30 +148,30 @@ func (n *work) look(ctx context.Context, m *Manifest, reread []int) (again []int
 }
 
 // relay takes what has gone out of the record, and gives the files that have become shorter their segments.
-func (n *work) relay(m *Manifest) {
+func (n *Work) relay(m *store.Manifest) {
 	left := map[tree.Name]bool{}
 	for _, name := range n.left {
 		left[name] = true
 	}
 	n.left = nil
-	n.listing.Entries = slices.DeleteFunc(n.listing.Entries, func(e *tree.Entry) bool {
+	n.Listing.Entries = slices.DeleteFunc(n.Listing.Entries, func(e *tree.Entry) bool {
 		gone := left[e.Path] || left[e.FileOf()]
 		if gone {
 			n.left = append(n.left, e.Path)
 		}
 		return gone
 	})
-	n.member.Entries = n.listing.Entries
-	n.data.Close()
-	n.data = content.NewData(n.Dir, n.listing.Entries, false)
-	was := n.sums
-	n.sums = content.NewSums(m, n.data.Extents)
+	n.Member.Entries = n.Listing.Entries
+	n.Data.Close()
+	n.Data = content.NewData(n.Dir, n.Listing.Entries, false)
+	was := n.Sums
+	n.Sums = content.NewSums(m, n.Data.Extents)
 	j := 0
-	for i, g := range n.sums.List {
+	for i, g := range n.Sums.List {
 		for was.List[j].At < g.At {
 			j++
 		}
-		copy(m.DigestOf(n.sums.Digests, i), m.DigestOf(was.Digests, j))
+		copy(m.DigestOf(n.Sums.Digests, i), m.DigestOf(was.Digests, j))
 	}
 	if n.earlier != nil {
 		n.earlier.next = 0
@@ -176,7 +179,7 @@ func (n *work) relay(m *Manifest) {
 }
 
 // meanwhile reports whether a file is not as it was listed: what it holds is not rot.
-func (n *work) meanwhile(e *tree.Entry) bool {
+func (n *Work) meanwhile(e *tree.Entry) bool {
 	info, err := n.Dir.Lstat(string(e.Path))
 	return err != nil || tree.TouchOf(info) != e.Touch
 }

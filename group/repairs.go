@@ -1,0 +1,177 @@
+package group
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"volley/executor"
+	"volley/group/internal/content"
+	"volley/group/internal/erasure"
+	"volley/group/internal/restore"
+	"volley/group/internal/session"
+	"volley/group/internal/store"
+	"volley/internal/disk"
+)
+
+// blockRepair is a repair of the rows in which the same symbols are bad.
+type blockRepair struct {
+	*erasure.Repair
+	blocks content.Blocks
+}
+
+type lostBlock struct {
+	content.Symbol
+	row int
+}
+
+// planRepairs returns the repairs, of rows in which the same is bad together, and the blocks that do not come back.
+func planRepairs(s *session.Session, conditions []*content.Condition) ([]blockRepair, map[lostBlock]bool, error) {
+	m := s.Manifest
+	c, err := erasure.CodeOf(m)
+	if err != nil {
+		return nil, nil, err
+	}
+	type pattern struct{ bad, wanted []content.Symbol }
+	patterns := make([]pattern, m.Rows())
+	mark := func(lists [][]int, x content.Symbol, wanted bool) {
+		for chunk, rows := range lists {
+			x.Index = chunk
+			for _, row := range rows {
+				p := &patterns[row]
+				if wanted {
+					p.wanted = append(p.wanted, x)
+				} else {
+					p.bad = append(p.bad, x)
+				}
+			}
+		}
+	}
+	for n, x := range conditions {
+		data, parity := content.Symbol{Node: n}, content.Symbol{Node: n, Parity: true}
+		mark(x.Data, data, false)
+		mark(x.Parity, parity, false)
+		if x.Failing == "" && s.Restores(n) {
+			mark(x.Touched, data, true)
+			mark(x.Parity, parity, true)
+		}
+	}
+	rowsOf := map[string][]int{}
+	var order []string
+	for row, p := range patterns {
+		if len(p.wanted) == 0 {
+			continue
+		}
+		key := fmt.Sprint(p)
+		if rowsOf[key] == nil {
+			order = append(order, key)
+		}
+		rowsOf[key] = append(rowsOf[key], row)
+	}
+	var list []blockRepair
+	beyond := map[lostBlock]bool{}
+	for _, key := range order {
+		rows := rowsOf[key]
+		p := patterns[rows[0]]
+		r, lost, err := c.Repairing(erasure.SetOf(p.bad), erasure.SetOf(p.wanted))
+		if err != nil {
+			return nil, nil, err
+		}
+		for _, x := range lost {
+			for _, row := range rows {
+				beyond[lostBlock{x, row}] = true
+			}
+		}
+		if len(r.Problem.Codewords) > 0 {
+			list = append(list, blockRepair{r, content.Blocks{M: m, Rows: rows}})
+		}
+	}
+	return list, beyond, nil
+}
+
+// runRepairs runs repairs, one after the other. What nobody is to write is thrown away.
+func runRepairs(ctx context.Context, s *session.Session, list []blockRepair, targets map[int]*restore.Target, traffic *erasure.Traffic) error {
+	sources := map[int]*content.Data{}
+	parity := map[int]parityReader{}
+	defer func() {
+		for _, n := range s.Nodes {
+			sources[n.Index].Close()
+			parity[n.Index].Close()
+		}
+	}()
+	for _, n := range s.Nodes {
+		sources[n.Index] = content.NewData(n.Dir, s.Members[n.Index].Entries, true)
+		parity[n.Index] = parityOf(n, s.Generation)
+	}
+	return runOn(ctx, s, list, func(x content.Symbol) io.ReaderAt {
+		if x.Parity {
+			return parity[x.Node]
+		}
+		return sources[x.Node]
+	}, func(x content.Symbol, row int, block []byte) error {
+		to := targets[x.Node]
+		return to.Try(ctx, func() error { return to.Put(x, row, block) })
+	}, traffic)
+}
+
+// runOn runs repairs on what is read of symbols here, and has put take the blocks that come back.
+func runOn(ctx context.Context, s *session.Session, list []blockRepair, from func(content.Symbol) io.ReaderAt, put func(x content.Symbol, row int, block []byte) error, traffic *erasure.Traffic) error {
+	m := s.Manifest
+	for _, r := range list {
+		for _, n := range s.Nodes {
+			s.Tell(0, int64(len(r.Outputs[n.Index]))*r.blocks.Bytes())
+		}
+	}
+	for _, r := range list {
+		t, err := r.Run(ctx, s.Setting(), r.blocks, func(x content.Symbol) executor.Input {
+			chunks := m.DataChunks
+			if x.Parity {
+				chunks = m.ParityChunks
+			}
+			return executor.Input{Reader: &content.BlockReader{Blocks: r.blocks, From: from(x), Chunk: x.Index, Chunks: chunks}}
+		}, func(x content.Symbol) executor.Output {
+			return executor.Output{Writer: &content.BlockWriter{Blocks: r.blocks, Take: func(row int, block []byte) error {
+				s.Tell(int64(len(block)), 0)
+				return put(x, row, block)
+			}}}
+		})
+		if err != nil {
+			return err
+		}
+		traffic.Add(t)
+	}
+	return nil
+}
+
+type parityReader interface {
+	io.ReaderAt
+	io.Closer
+}
+
+// parityOf returns the parity of a node; reading what cannot be opened, such as that of a lost node, fails.
+func parityOf(n *store.Node, g int64) parityReader {
+	f, err := n.OpenParity(g)
+	if err != nil {
+		return unreadable{err}
+	}
+	return f
+}
+
+type unreadable struct{ err error }
+
+func (u unreadable) ReadAt([]byte, int64) (int, error) { return 0, u.err }
+
+func (unreadable) Close() error { return nil }
+
+// A noting reader notes the first thing that the disk does not give.
+type noting struct {
+	parityReader
+	err error
+}
+
+func (r *noting) ReadAt(to []byte, at int64) (int, error) {
+	n, err := r.parityReader.ReadAt(to, at)
+	if r.err == nil && disk.Failed(err) {
+		r.err = err
+	}
+	return n, err
+}

@@ -1,0 +1,182 @@
+package group
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"volley/group/internal/content"
+	"volley/group/internal/erasure"
+	"volley/group/internal/restore"
+	"volley/group/internal/session"
+	"volley/group/internal/store"
+	"volley/group/internal/tree"
+	"volley/internal/printable"
+)
+
+type survey struct {
+	conditions []*content.Condition
+	repairs    []blockRepair      // that have to run
+	beyond     map[lostBlock]bool // what they do not bring back
+	rows       map[int]bool       // of which something comes back, or has while the nodes were read
+}
+
+// take finds out what nodes lack. If it rebuilds and not all can come back, it starts over without rebuilding.
+func take(ctx context.Context, s *session.Session, revert, beyond, rebuilds bool, targets map[int]*restore.Target, traffic *erasure.Traffic) (*survey, error) {
+	var err error
+	found := &survey{rows: map[int]bool{}}
+	if rebuilds {
+		found.conditions, err = rebuild(ctx, s, revert, targets, found.rows, traffic)
+	} else {
+		found.conditions, err = examineAll(ctx, s, 0, false, revert)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := recoverable(s, found.conditions, beyond); err != nil {
+		return nil, s.Alike(ctx, lossOf(s, found.conditions, err))
+	}
+	if found.repairs, found.beyond, err = planRepairs(s, found.conditions); err != nil {
+		return nil, s.Alike(ctx, err)
+	}
+	if rebuilds && len(found.beyond) > 0 {
+		restore.Discard(targets)
+		return take(ctx, s, revert, beyond, false, targets, traffic)
+	}
+	if err := beyondError(s, found); err != nil {
+		return nil, s.Alike(ctx, err)
+	}
+	for _, x := range found.repairs {
+		for _, row := range x.blocks.Rows {
+			found.rows[row] = true
+		}
+	}
+	return found, nil
+}
+
+// recoverable returns an error where a directory is not that of its node, or too many are lost.
+func recoverable(s *session.Session, conditions []*content.Condition, beyond bool) error {
+	few := &TooManyError{Tolerate: s.Manifest.Tolerate, Possible: s.Manifest.Layout == Full && s.Gone == nil}
+	for n, c := range conditions {
+		if c.Foreign {
+			return store.Inputf("%s has other files than node %d of the group had, and nothing says that it is this node: give its own directory, or an empty one", s.Name(n), n)
+		}
+		if c.Lost || c.Failing != "" {
+			few.Nodes = append(few.Nodes, s.Name(n))
+		}
+	}
+	switch {
+	case len(few.Nodes) > few.Tolerate && !beyond:
+		return few
+	case s.Gone != nil:
+		var names []string
+		for _, n := range s.Gone {
+			names = append(names, s.Name(n))
+		}
+		if unread := s.UnreadRecords(); unread != nil {
+			return store.Inputf("no node that can be read has the record of %s, and some cannot be: %s. Make them readable, and recover again", strings.Join(names, ", "), strings.Join(unread, "; "))
+		}
+		return store.Inputf("too much is lost: no node has the record of %s any more", strings.Join(names, ", "))
+	}
+	return nil
+}
+
+// beyondError returns an error where data of a snapshot do not come back, and another snapshot may: nothing of it is written.
+func beyondError(s *session.Session, found *survey) error {
+	blocks := make([]int, s.K)
+	for x := range found.beyond {
+		if !x.Parity {
+			blocks[x.Node]++
+		}
+	}
+	if s.Passed == nil || slices.Max(blocks) == 0 {
+		return nil
+	}
+	var list []string
+	for n, count := range blocks {
+		findings := found.conditions[n].Findings
+		i := slices.IndexFunc(findings, func(f Finding) bool { return f.Why != "" })
+		if i < 0 && count > 0 {
+			i = slices.IndexFunc(findings, func(f Finding) bool { return !f.Harmless() })
+		}
+		what := ""
+		if i >= 0 {
+			what = fmt.Sprintf(", as %s is %s", findings[i].Path, findings[i].What)
+			if why := findings[i].Why; why != "" {
+				what += ": " + why
+			}
+		}
+		if count > 0 || what != "" {
+			list = append(list, fmt.Sprintf("%s lacks %s%s", s.Name(n), printable.Count(count, "block"), what))
+		}
+	}
+	return lossOf(s, found.conditions, &IncompleteError{[]string{"too many nodes are lost, damaged or changed in some blocks: " + strings.Join(list, "; ")}})
+}
+
+// An IncompleteError says that not everything was brought back.
+type IncompleteError struct{ what []string }
+
+// ExitCode returns the exit code of the command line where a result is wrong.
+func (e *IncompleteError) ExitCode() int { return 3 }
+
+func (e *IncompleteError) Error() string {
+	return "not everything is recovered: " + strings.Join(e.what, "; ")
+}
+
+// giveUp takes what cannot be brought back from what is to be, and returns it.
+func giveUp(s *session.Session, n *store.Node, c *content.Condition, beyond map[lostBlock]bool) []string {
+	if len(beyond) == 0 {
+		return nil
+	}
+	m, x := s.Manifest, s.Members[n.Index]
+	gone := map[tree.Name]bool{}
+	files := tree.ExtentsOf(x.Entries)
+	for _, g := range m.SegmentsOf(files) {
+		if beyond[lostBlock{content.Symbol{Node: n.Index, Parity: false, Index: g.Chunk}, g.Row}] {
+			gone[files[g.File].Path] = true
+		}
+	}
+	for i := range x.Entries {
+		if e := x.Entries[i]; e.Type == tree.TypeLink && gone[e.Target] {
+			gone[e.Path] = true
+		}
+	}
+	var left []string
+	for x := range beyond {
+		if x.Node == n.Index && x.Parity && c.Remake && c.Earlier { // it may be right, and the disk have failed to give it
+			c.Remake = false
+			left = append(left, fmt.Sprintf("%s: too many nodes are lost, damaged or changed to make all of it again: it stays as it is", n.Path(tree.Name(n.Generation(s.Generation).Path(store.ParityFile)))))
+		}
+	}
+	c.Restore = slices.DeleteFunc(c.Restore, func(e *tree.Entry) bool {
+		if gone[e.Path] {
+			left = append(left, fmt.Sprintf("%s: too many nodes are lost, damaged or changed in some of its blocks", n.Path(e.Path)))
+		}
+		return gone[e.Path]
+	})
+	return left
+}
+
+func newTarget(s *session.Session, n *store.Node, c *content.Condition) *restore.Target {
+	from := &restore.Origin{Current: s.Current, Manifest: s.Manifest, Text: s.Text, Run: s.Run}
+	return restore.NewTarget(from, s.States[n.Index], s.Members[n.Index], s.Records[n.Index], n, c)
+}
+
+// lossOf returns an error for which nodes in some condition do not come back, as a [session.LostError] where that is for certain:
+// more nodes are lost than may be, or everything could be read, and is not there.
+func lossOf(s *session.Session, conditions []*content.Condition, err error) error {
+	lost, unread := 0, false
+	for n, c := range conditions {
+		if c.Lost && c.Failing == "" {
+			lost++
+			continue
+		}
+		x := s.States[n]
+		unread = unread || c.Foreign || c.Failing != "" || x.Of(s.Current) == nil && x.Bad != nil // as nobody knows what else it has
+		unread = unread || slices.ContainsFunc(c.Findings, func(f Finding) bool { return f.Why != "" })
+	}
+	if s.Passed == nil || unread && lost <= s.Manifest.Tolerate {
+		return err
+	}
+	return &session.LostError{Step: *s.Taken, Root: s.Root, Err: err}
+}
