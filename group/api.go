@@ -6,6 +6,7 @@ import (
 	"volley/group/internal/pass"
 	"volley/group/internal/session"
 	"volley/group/internal/store"
+	"volley/group/internal/survey"
 	"volley/group/internal/tree"
 )
 
@@ -47,9 +48,10 @@ const (
 
 // What all verbs take, and how nodes that cannot be recovered are said.
 type (
-	Options      = session.Options
-	TooManyError = session.TooManyError
-	TornError    = pass.TornError
+	Options         = session.Options
+	TooManyError    = session.TooManyError
+	TornError       = pass.TornError
+	IncompleteError = survey.IncompleteError
 )
 
 // Latest is the newest snapshot: see Options.Step.

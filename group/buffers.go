@@ -19,6 +19,7 @@ import (
 	"volley/group/internal/pass"
 	"volley/group/internal/session"
 	"volley/group/internal/store"
+	"volley/group/internal/survey"
 	"volley/group/internal/tree"
 	"volley/internal/disk"
 	"volley/transport"
@@ -376,7 +377,7 @@ func holdParity(ctx context.Context, s *session.Session, parity []byte, lost boo
 	for _, x := range s.States {
 		lacking = append(lacking, &content.Condition{Lost: x.Lost})
 	}
-	if err := recoverable(s, lacking, false); err != nil {
+	if err := survey.Recoverable(s, lacking, false); err != nil {
 		return s.Alike(ctx, err)
 	}
 	return nil
@@ -489,9 +490,9 @@ func recoverBuffers(ctx context.Context, s *session.Session, buffers [][]byte, p
 	d := content.NewData(nil, x.Entries, false)
 	d.Hold(buffers)
 	has := s.States[here].Of(s.Current)
-	conditions, err := conditionsOf(ctx, s, func(ctx context.Context, _ int, _ *store.Node) (*content.Condition, error) {
+	conditions, err := survey.ConditionsOf(ctx, s, func(ctx context.Context, _ int, _ *store.Node) (*content.Condition, error) {
 		c := &content.Condition{Lost: s.States[here].Lost, Manifest: has != nil && len(has.Records) == len(m.RecordFilesAt(here))}
-		c.Data, c.Parity = lostRows(m, x), content.All(m, m.ParityChunks)
+		c.Data, c.Parity = survey.LostRows(m, x), content.All(m, m.ParityChunks)
 		if !c.Lost {
 			is, err := content.Compare(ctx, m, d, x, nil)
 			if err != nil {
@@ -510,7 +511,7 @@ func recoverBuffers(ctx context.Context, s *session.Session, buffers [][]byte, p
 	if err != nil {
 		return err
 	}
-	repairs, beyond, err := planRepairs(s, conditions)
+	repairs, beyond, err := survey.PlanRepairs(s, conditions)
 	if err == nil && len(beyond) > 0 {
 		var what []string
 		for rank, c := range conditions {
@@ -535,7 +536,7 @@ func recoverBuffers(ctx context.Context, s *session.Session, buffers [][]byte, p
 		clear(parts.header)
 	}
 	sums := content.NewSums(m, d.Extents)
-	if err := runOn(ctx, s, repairs, func(of content.Symbol) io.ReaderAt {
+	if err := survey.RunOn(ctx, s, repairs, func(of content.Symbol) io.ReaderAt {
 		if of.Parity {
 			return bytes.NewReader(parts.parity)
 		}

@@ -11,6 +11,7 @@ import (
 	"volley/group/internal/content"
 	"volley/group/internal/session"
 	"volley/group/internal/store"
+	"volley/group/internal/survey"
 	"volley/group/internal/tree"
 	"volley/transport/local"
 )
@@ -56,7 +57,7 @@ func TestForeign(t *testing.T) {
 		} {
 			s := &session.Session{States: []*store.State{y.state, {Dir: "/n1"}}}
 			c.Foreign = false
-			if findForeign(s, &store.Node{}, m, c, is); c.Foreign != (x.want && y.may) {
+			if survey.FindForeign(s, &store.Node{}, m, c, is); c.Foreign != (x.want && y.may) {
 				t.Errorf("%d files, %d of them the node's, %+v: foreign %v", x.there, x.match, y.state, c.Foreign)
 			}
 		}
@@ -64,7 +65,7 @@ func TestForeign(t *testing.T) {
 		if x.match > 0 {
 			s := &session.Session{States: []*store.State{{Node: -1, Files: true}}}
 			is.Files["f0"] = true
-			if findForeign(s, &store.Node{}, m, c, is); c.Foreign != (2*(x.match-1) < x.there) {
+			if survey.FindForeign(s, &store.Node{}, m, c, is); c.Foreign != (2*(x.match-1) < x.there) {
 				t.Errorf("%d files, %d of them the node's but for one: foreign %v", x.there, x.match, c.Foreign)
 			}
 		}
@@ -111,7 +112,7 @@ func TestEarlierMember(t *testing.T) {
 	n := &store.Node{Index: 3, Held: map[int64]*store.Loaded{1: {Node: -1, Manifest: &Manifest{Generation: 1, Nodes: 3}}}}
 	s := &session.Session{Current: store.Current{Generation: 2}, States: make([]*store.State, 4)}
 	s.States[3] = &store.State{Held: []store.Held{{Generation: 1, Committed: true}}}
-	if is, x, err := compareStale(t.Context(), s, n); is != nil || x != nil || err != nil {
+	if is, x, err := survey.CompareStale(t.Context(), s, n); is != nil || x != nil || err != nil {
 		t.Errorf("%+v, %+v, %v", is, x, err)
 	}
 }

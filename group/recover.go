@@ -14,6 +14,7 @@ import (
 	"volley/group/internal/restore"
 	"volley/group/internal/session"
 	"volley/group/internal/store"
+	"volley/group/internal/survey"
 	"volley/group/internal/tree"
 	"volley/internal/disk"
 	"volley/internal/printable"
@@ -65,7 +66,7 @@ func (r *RecoverReport) Incomplete() error {
 	if what == nil {
 		return nil
 	}
-	return &IncompleteError{what}
+	return &IncompleteError{What: what}
 }
 
 // Recover brings back what is lost or damaged at any node, as it was protected: files with their names, modes and
@@ -167,14 +168,14 @@ func recoverGroup(ctx context.Context, s *session.Session, o RecoverOptions) (_ 
 	r := &RecoverReport{Step: s.Taken, Generation: s.Generation, Traffic: erasure.NewTraffic(len(s.Nodes))}
 	targets := map[int]*restore.Target{} // of nodes here that can be read
 	defer restore.Discard(targets)
-	found, err := take(ctx, s, o.Revert, o.Beyond, rebuildable(s) && !o.DryRun && o.To == "", targets, &r.Traffic)
+	found, err := survey.Take(ctx, s, o.Revert, o.Beyond, survey.Rebuildable(s) && !o.DryRun && o.To == "", targets, &r.Traffic)
 	if err != nil {
 		return nil, err
 	}
-	r.Blocks = len(found.rows)
-	slog.DebugContext(ctx, "found what is missing", "blocks", r.Blocks, "repairs", len(found.repairs))
-	r.Notes = slices.Concat(s.Notes(), elsewhere, pass.NoteTorn(s, found.conditions))
-	for n, c := range found.conditions {
+	r.Blocks = len(found.Rows)
+	slog.DebugContext(ctx, "found what is missing", "blocks", r.Blocks, "repairs", len(found.Repairs))
+	r.Notes = slices.Concat(s.Notes(), elsewhere, pass.NoteTorn(s, found.Conditions))
+	for n, c := range found.Conditions {
 		r.Nodes = append(r.Nodes, NodeReport{Node: n, Dir: s.States[n].Dir, Status: c.Status(), Findings: c.Findings, why: c.Failing})
 		for _, f := range c.Findings {
 			if f.What == Changed && !o.Revert {
@@ -185,9 +186,9 @@ func recoverGroup(ctx context.Context, s *session.Session, o RecoverOptions) (_ 
 	left := make([][]string, len(s.Nodes))
 	for i, n := range s.Nodes {
 		if s.Restores(n.Index) {
-			left[i] = giveUp(s, n, found.conditions[n.Index], found.beyond)
-			for _, f := range found.conditions[n.Index].Findings {
-				if slices.Contains(found.conditions[n.Index].Hidden, f.Path) {
+			left[i] = survey.GiveUp(s, n, found.Conditions[n.Index], found.Beyond)
+			for _, f := range found.Conditions[n.Index].Findings {
+				if slices.Contains(found.Conditions[n.Index].Hidden, f.Path) {
 					left[i] = append(left[i], fmt.Sprintf("%s: %s: whether it is as it was nobody can tell, and nothing takes its place: make it readable, and recover again", n.Path(f.Path), f.Why))
 				}
 			}
@@ -195,7 +196,7 @@ func recoverGroup(ctx context.Context, s *session.Session, o RecoverOptions) (_ 
 	}
 	if o.DryRun {
 		for i := range left {
-			left[i] = escaped(left[i])
+			left[i] = printable.Texts(left[i])
 		}
 		left, err = session.Exchange(ctx, s, left)
 		r.Left = slices.Concat(left...)
@@ -269,10 +270,10 @@ func has(x *Member, l *tree.Listing) bool {
 }
 
 // restoreAll brings everything back, but for what is left of the nodes here.
-func restoreAll(ctx context.Context, s *session.Session, r *RecoverReport, found *survey, targets map[int]*restore.Target, left [][]string) error {
+func restoreAll(ctx context.Context, s *session.Session, r *RecoverReport, found *survey.Survey, targets map[int]*restore.Target, left [][]string) error {
 	for _, n := range s.Nodes {
-		if targets[n.Index] == nil && n.Dir != nil && found.conditions[n.Index].Failing == "" && s.Restores(n.Index) {
-			targets[n.Index] = newTarget(s, n, found.conditions[n.Index])
+		if targets[n.Index] == nil && n.Dir != nil && found.Conditions[n.Index].Failing == "" && s.Restores(n.Index) {
+			targets[n.Index] = survey.NewTarget(s, n, found.Conditions[n.Index])
 		}
 	}
 	each := func(f func(ctx context.Context, x *restore.Target) error) error {
@@ -287,13 +288,13 @@ func restoreAll(ctx context.Context, s *session.Session, r *RecoverReport, found
 	if err := each(func(ctx context.Context, x *restore.Target) error { return x.Prepare(ctx) }); err != nil {
 		return err
 	}
-	if err := runRepairs(ctx, s, found.repairs, targets, &r.Traffic); err != nil {
+	if err := survey.RunRepairs(ctx, s, found.Repairs, targets, &r.Traffic); err != nil {
 		return err
 	}
 	if err := each(func(_ context.Context, x *restore.Target) error { return x.Finish() }); err != nil {
 		return err
 	}
-	if err := s.Steadied(ctx, found.conditions); err != nil {
+	if err := s.Steadied(ctx, found.Conditions); err != nil {
 		return err
 	}
 	type done struct {
@@ -307,7 +308,7 @@ func restoreAll(ctx context.Context, s *session.Session, r *RecoverReport, found
 	all, err := session.Collect(ctx, s, func(ctx context.Context, i int, n *store.Node) (done, error) {
 		d, x := done{Sent: r.Traffic.Sent[i]}, targets[n.Index]
 		if x == nil {
-			d.Left, d.Complete = escaped(left[i]), found.conditions[n.Index].Failing == ""
+			d.Left, d.Complete = printable.Texts(left[i]), found.Conditions[n.Index].Failing == ""
 			return d, nil
 		}
 		if err := x.Try(ctx, x.Commit); err != nil {
@@ -317,8 +318,8 @@ func restoreAll(ctx context.Context, s *session.Session, r *RecoverReport, found
 			x.Left = []string{fmt.Sprintf("%s: nothing more is recovered here: %v", n.Given, x.Failed)}
 		}
 		d.Back, d.Replaced, d.Complete = x.Back, x.Replaced, x.Left == nil
-		d.Left = escaped(slices.Concat(left[i], x.Blocked, x.Left))
-		d.Notes = escaped(append(x.Notes, x.NotSet()...))
+		d.Left = printable.Texts(slices.Concat(left[i], x.Blocked, x.Left))
+		d.Notes = printable.Texts(append(x.Notes, x.NotSet()...))
 		return d, nil
 	})
 	if err != nil {
@@ -345,12 +346,4 @@ func restoreAll(ctx context.Context, s *session.Session, r *RecoverReport, found
 		}
 		return n.Clean(s.Generation)
 	})
-}
-
-// escaped returns texts in which paths may be any bytes as JSON can carry them.
-func escaped(texts []string) []string {
-	for i := range texts {
-		texts[i] = printable.Text(texts[i])
-	}
-	return texts
 }

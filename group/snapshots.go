@@ -15,6 +15,7 @@ import (
 	"volley/group/internal/store"
 	"volley/group/internal/tree"
 	"volley/internal/disk"
+	"volley/internal/printable"
 	"volley/transport"
 )
 
@@ -41,8 +42,8 @@ type Snapshot struct {
 	err  error  // why it is unclear or busy
 }
 
-// A SnapshotsReport lists the snapshots of roots.
-type SnapshotsReport struct {
+// A Report lists the snapshots of roots.
+type Report struct {
 	Nodes     int        `json:"nodes"`
 	Places    []string   `json:"places"`           // roots, by node
 	Latest    *int64     `json:"latest,omitempty"` // that Recover takes
@@ -51,12 +52,12 @@ type SnapshotsReport struct {
 	Seconds   float64    `json:"seconds"`
 }
 
-// Snapshots lists the snapshots of roots: directories step-N, N a decimal number without leading zeros. Other names do
+// List lists the snapshots of roots: directories step-N, N a decimal number without leading zeros. Other names do
 // not count, so that whoever writes a snapshot gives it its name when it is complete. A root belongs to the node that
 // its newest snapshot says, and one that says nothing takes a free place. It reads no file but manifests and records.
-func Snapshots(ctx context.Context, t transport.Transport, roots []string, o Options) (*SnapshotsReport, error) {
+func List(ctx context.Context, t transport.Transport, roots []string, o Options) (*Report, error) {
 	o.Roots = true
-	return session.Meeting(ctx, t, o, func(s *session.Session) (*SnapshotsReport, error) {
+	return session.Meeting(ctx, t, o, func(s *session.Session) (*Report, error) {
 		start := time.Now()
 		v := session.Verb{Name: "snapshots"}
 		if err := s.Meet(ctx, len(roots), v); err != nil {
@@ -68,7 +69,7 @@ func Snapshots(ctx context.Context, t transport.Transport, roots []string, o Opt
 			return nil, err
 		}
 		defer found.close()
-		r := &SnapshotsReport{Nodes: s.K, Snapshots: []Snapshot{}}
+		r := &Report{Nodes: s.K, Snapshots: []Snapshot{}}
 		for _, x := range found.roots {
 			if r.Places = append(r.Places, x.Dir); x.Failing != "" {
 				r.Notes = append(r.Notes, fmt.Sprintf("%s cannot be read: %s", x.Dir, x.Failing))
@@ -516,7 +517,7 @@ func (f *surroundings) clear(ctx context.Context, s *session.Session, gone []int
 				}
 			}
 		}
-		x.Notes = escaped(x.Notes)
+		x.Notes = printable.Texts(x.Notes)
 		return x, nil
 	})
 	for _, x := range all {

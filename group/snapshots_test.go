@@ -69,16 +69,16 @@ func (w *roots) latest(p *disktest.Process) (*RecoverReport, error) {
 	return w.recoverBy(p, RecoverOptions{Options: Options{Roots: true, Step: Latest}})
 }
 
-func (w *roots) snapshots(t testing.TB) *SnapshotsReport {
+func (w *roots) snapshots(t testing.TB) *Report {
 	t.Helper()
 	r, err := w.snapshotsBy(w.Process())
 	must(t, err)
 	return r
 }
 
-func (w *roots) snapshotsBy(p *disktest.Process) (*SnapshotsReport, error) {
-	return onRanks(w.world, func(ctx context.Context, t transport.Transport, dirs []string) (*SnapshotsReport, error) {
-		return Snapshots(ctx, t, dirs, w.options(p, Options{}))
+func (w *roots) snapshotsBy(p *disktest.Process) (*Report, error) {
+	return onRanks(w.world, func(ctx context.Context, t transport.Transport, dirs []string) (*Report, error) {
+		return List(ctx, t, dirs, w.options(p, Options{}))
 	})
 }
 

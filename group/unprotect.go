@@ -10,6 +10,7 @@ import (
 
 	"volley/group/internal/session"
 	"volley/group/internal/store"
+	"volley/group/internal/survey"
 	"volley/group/internal/tree"
 	"volley/transport"
 )
@@ -81,7 +82,7 @@ func losesNothing(ctx context.Context, s *session.Session, from int, force bool)
 	}); err != nil || s.Manifest == nil {
 		return nil, err
 	}
-	conditions, err := examineAll(ctx, s, from, force, false)
+	conditions, err := survey.ExamineAll(ctx, s, from, force, false)
 	if err != nil {
 		return nil, err
 	}

@@ -8,6 +8,7 @@ import (
 	"volley/group/internal/pass"
 	"volley/group/internal/session"
 	"volley/group/internal/store"
+	"volley/group/internal/survey"
 	"volley/transport"
 )
 
@@ -78,7 +79,7 @@ func verifyGroup(ctx context.Context, s *session.Session, o VerifyOptions) (*Ver
 		return r, nil
 	}
 	r.Tolerate, r.Layout, r.Digest = s.Manifest.Tolerate, s.Manifest.Layout, s.Manifest.Digest
-	conditions, err := examineAll(ctx, s, 0, o.Glance, false)
+	conditions, err := survey.ExamineAll(ctx, s, 0, o.Glance, false)
 	if err != nil {
 		return nil, err
 	}

@@ -92,3 +92,11 @@ func Count(n int, what string) string {
 	}
 	return fmt.Sprintf("%d %ss", n, what)
 }
+
+// Texts returns texts, in which paths may be any bytes, as JSON can carry them.
+func Texts(list []string) []string {
+	for i := range list {
+		list[i] = Text(list[i])
+	}
+	return list
+}

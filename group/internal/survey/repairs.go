@@ -1,9 +1,10 @@
-package group
+package survey
 
 import (
 	"context"
 	"fmt"
 	"io"
+
 	"volley/executor"
 	"volley/group/internal/content"
 	"volley/group/internal/erasure"
@@ -24,8 +25,8 @@ type lostBlock struct {
 	row int
 }
 
-// planRepairs returns the repairs, of rows in which the same is bad together, and the blocks that do not come back.
-func planRepairs(s *session.Session, conditions []*content.Condition) ([]blockRepair, map[lostBlock]bool, error) {
+// PlanRepairs returns the repairs, of rows in which the same is bad together, and the blocks that do not come back.
+func PlanRepairs(s *session.Session, conditions []*content.Condition) ([]blockRepair, map[lostBlock]bool, error) {
 	m := s.Manifest
 	c, err := erasure.CodeOf(m)
 	if err != nil {
@@ -88,8 +89,8 @@ func planRepairs(s *session.Session, conditions []*content.Condition) ([]blockRe
 	return list, beyond, nil
 }
 
-// runRepairs runs repairs, one after the other. What nobody is to write is thrown away.
-func runRepairs(ctx context.Context, s *session.Session, list []blockRepair, targets map[int]*restore.Target, traffic *erasure.Traffic) error {
+// RunRepairs runs repairs, one after the other. What nobody is to write is thrown away.
+func RunRepairs(ctx context.Context, s *session.Session, list []blockRepair, targets map[int]*restore.Target, traffic *erasure.Traffic) error {
 	sources := map[int]*content.Data{}
 	parity := map[int]parityReader{}
 	defer func() {
@@ -102,7 +103,7 @@ func runRepairs(ctx context.Context, s *session.Session, list []blockRepair, tar
 		sources[n.Index] = content.NewData(n.Dir, s.Members[n.Index].Entries, true)
 		parity[n.Index] = parityOf(n, s.Generation)
 	}
-	return runOn(ctx, s, list, func(x content.Symbol) io.ReaderAt {
+	return RunOn(ctx, s, list, func(x content.Symbol) io.ReaderAt {
 		if x.Parity {
 			return parity[x.Node]
 		}
@@ -113,8 +114,8 @@ func runRepairs(ctx context.Context, s *session.Session, list []blockRepair, tar
 	}, traffic)
 }
 
-// runOn runs repairs on what is read of symbols here, and has put take the blocks that come back.
-func runOn(ctx context.Context, s *session.Session, list []blockRepair, from func(content.Symbol) io.ReaderAt, put func(x content.Symbol, row int, block []byte) error, traffic *erasure.Traffic) error {
+// RunOn runs repairs on what is read of symbols here, and has put take the blocks that come back.
+func RunOn(ctx context.Context, s *session.Session, list []blockRepair, from func(content.Symbol) io.ReaderAt, put func(x content.Symbol, row int, block []byte) error, traffic *erasure.Traffic) error {
 	m := s.Manifest
 	for _, r := range list {
 		for _, n := range s.Nodes {

@@ -1,4 +1,4 @@
-package group
+package survey
 
 import (
 	"cmp"
@@ -39,20 +39,20 @@ func examine(ctx context.Context, s *session.Session, n *store.Node, quickly, re
 		}
 	}
 	if x == nil { // nothing says what was there
-		c.Note(tree.Name(n.Generation(s.Generation).Path(store.RecordFileName)), Missing, nil)
+		c.Note(tree.Name(n.Generation(s.Generation).Path(store.RecordFileName)), content.Missing, nil)
 		c.Data, c.Parity = content.All(m, m.DataChunks), content.All(m, m.ParityChunks)
 		return c, nil
 	}
 	c.Torn = pass.Torn(x)
 	if c.Failing != "" || c.Lost {
-		if c.Data, c.Parity, c.Remake = lostRows(m, x), content.All(m, m.ParityChunks), true; c.Lost && c.Failing == "" {
+		if c.Data, c.Parity, c.Remake = LostRows(m, x), content.All(m, m.ParityChunks), true; c.Lost && c.Failing == "" {
 			c.Restore, c.Touched = slices.Clone(x.Entries), c.Data
 		}
 		return c, nil
 	}
 	is := &content.Compared{Files: map[tree.Name]bool{}}
 	var old *content.Compared // with what the node had before, where it was left behind
-	var before *Member
+	var before *store.Member
 	if read == nil {
 		if err := content.FindSources(ctx, m, n.Dir, c.Listing, x, !quickly); err != nil {
 			return nil, err
@@ -69,7 +69,7 @@ func examine(ctx context.Context, s *session.Session, n *store.Node, quickly, re
 				return nil, err
 			}
 		}
-		old, before, err = compareStale(ctx, s, n)
+		old, before, err = CompareStale(ctx, s, n)
 		if disk.Failed(err) { // nobody knows which files are stale
 			st.Failing = err.Error()
 			return examine(ctx, s, n, quickly, revert, read)
@@ -84,11 +84,11 @@ func examine(ctx context.Context, s *session.Session, n *store.Node, quickly, re
 		moved = content.Moves(x, c.Listing, is.Files)
 	}
 	compareEntries(x, c, is, old, before, moved, revert)
-	findForeign(s, n, x, c, is)
+	FindForeign(s, n, x, c, is)
 	if quickly {
 		parity := n.Generation(s.Generation).Path(store.ParityFile)
 		if info, err := n.Dir.Lstat(parity); err != nil || info.Size() != m.ParityBytes() {
-			c.Note(tree.Name(parity), Damaged, err)
+			c.Note(tree.Name(parity), content.Damaged, err)
 		}
 		return c, nil
 	}
@@ -110,11 +110,11 @@ func examineMeta(s *session.Session, n *store.Node, c *content.Condition) {
 	h := st.Of(s.Current)
 	l := n.Generation(s.Generation)
 	if h == nil {
-		c.Note(tree.Name(l.Path(store.ManifestFile)), Damaged, n.Unread[s.Generation])
+		c.Note(tree.Name(l.Path(store.ManifestFile)), content.Damaged, n.Unread[s.Generation])
 		return
 	}
 	if !l.Named {
-		c.Note(tree.Name(l.Path(store.NodeFile)), Damaged, nil)
+		c.Note(tree.Name(l.Path(store.NodeFile)), content.Damaged, nil)
 	}
 	if h.Node < 0 {
 		return
@@ -127,13 +127,13 @@ func examineMeta(s *session.Session, n *store.Node, c *content.Condition) {
 			if !disk.Failed(err) { // it is there, and another
 				err = nil
 			}
-			c.Note(tree.Name(l.Path(f.Name)), Damaged, err)
+			c.Note(tree.Name(l.Path(f.Name)), content.Damaged, err)
 		}
 	}
 }
 
-// lostRows returns, by chunk, the rows in which a node has data.
-func lostRows(m *Manifest, x *Member) [][]int {
+// LostRows returns, by chunk, the rows in which a node has data.
+func LostRows(m *store.Manifest, x *store.Member) [][]int {
 	list := make([][]int, m.DataChunks)
 	for _, g := range m.SegmentsOf(tree.ExtentsOf(x.Entries)) {
 		if rows := list[g.Chunk]; len(rows) == 0 || rows[len(rows)-1] != g.Row {
@@ -143,8 +143,8 @@ func lostRows(m *Manifest, x *Member) [][]int {
 	return list
 }
 
-// compareStale compares a node that was left behind, with an earlier generation, with what it had then.
-func compareStale(ctx context.Context, s *session.Session, n *store.Node) (*content.Compared, *Member, error) {
+// CompareStale compares a node that was left behind, with an earlier generation, with what it had then.
+func CompareStale(ctx context.Context, s *session.Session, n *store.Node) (*content.Compared, *store.Member, error) {
 	st := s.States[n.Index]
 	if st.Of(s.Current) != nil {
 		return nil, nil, nil
@@ -176,7 +176,7 @@ func compareStale(ctx context.Context, s *session.Session, n *store.Node) (*cont
 }
 
 // compareEntries adds what is the matter with files, and which of them are to come back.
-func compareEntries(x *Member, c *content.Condition, is, old *content.Compared, before *Member, moved map[tree.Name]tree.Name, revert bool) {
+func compareEntries(x *store.Member, c *content.Condition, is, old *content.Compared, before *store.Member, moved map[tree.Name]tree.Name, revert bool) {
 	then := map[tree.Name]*tree.Entry{}
 	if before != nil {
 		for _, e := range before.Entries {
@@ -191,16 +191,16 @@ func compareEntries(x *Member, c *content.Condition, is, old *content.Compared, 
 	for _, e := range x.Entries {
 		now := c.Listing.Find(e.Path)
 		if is, ok := moved[e.Path]; ok {
-			c.Findings = append(c.Findings, Finding{Path: e.Path, What: Moved, To: is})
+			c.Findings = append(c.Findings, content.Finding{Path: e.Path, What: content.Moved, To: is})
 			if revert {
 				c.Restore = append(c.Restore, e)
 			}
 			continue
 		}
 		if now == nil {
-			what, why := Missing, c.Listing.Unreadable(e.Path)
+			what, why := content.Missing, c.Listing.Unreadable(e.Path)
 			if why != nil {
-				what = Damaged
+				what = content.Damaged
 			}
 			c.Note(e.Path, what, why)
 			if c.Listing.Hides(e.Path) {
@@ -221,8 +221,8 @@ func compareEntries(x *Member, c *content.Condition, is, old *content.Compared, 
 		switch {
 		case e.Type == tree.TypeLink && same(e.Target): // it is what that is
 		case !file && (now.Type != e.Type || now.Target != e.Target):
-			if what = Changed; stale {
-				what = Stale
+			if what = content.Changed; stale {
+				what = content.Stale
 			}
 		case file && !right[e.Path]:
 			if same(f.ReadAs()) {
@@ -233,44 +233,44 @@ func compareEntries(x *Member, c *content.Condition, is, old *content.Compared, 
 			}
 			switch {
 			case why != nil && !errors.Is(why, fs.ErrPermission): // who knows what it is
-				what = Damaged
+				what = content.Damaged
 			case stale:
-				what = Stale
+				what = content.Stale
 			case !now.SameTime(f) || f.Torn:
-				what = Changed
+				what = content.Changed
 			default:
-				what = Damaged
+				what = content.Damaged
 			}
 		case e.Type == tree.TypeLink:
 			if c.Listing.Find(e.Target) != nil {
-				what, why = Metadata, fmt.Errorf("it is no longer another name of %q", string(e.Target))
+				what, why = content.Metadata, fmt.Errorf("it is no longer another name of %q", string(e.Target))
 			}
 		case !now.SameMeta(e) || file && !now.SameTime(e):
-			what = Metadata
+			what = content.Metadata
 		}
 		if what == "" {
 			continue
 		}
 		c.Note(e.Path, what, why)
-		if why != nil && what == Damaged && errors.Is(why, fs.ErrPermission) { // it may be as it was
+		if why != nil && what == content.Damaged && errors.Is(why, fs.ErrPermission) { // it may be as it was
 			c.Hidden = append(c.Hidden, e.Path)
 			continue
 		}
-		if what != Metadata && (what != Changed || revert) {
+		if what != content.Metadata && (what != content.Changed || revert) {
 			c.Restore = append(c.Restore, e)
 		}
 	}
 	compareLinks(x, c, right)
 	for _, e := range c.Listing.Entries {
 		if !known[e] && e.Path != "." {
-			c.Note(e.Path, New, nil)
+			c.Note(e.Path, content.New, nil)
 		}
 	}
-	slices.SortStableFunc(c.Findings, func(a, b Finding) int { return strings.Compare(string(a.Path), string(b.Path)) })
+	slices.SortStableFunc(c.Findings, func(a, b content.Finding) int { return strings.Compare(string(a.Path), string(b.Path)) })
 }
 
 // compareLinks has names of files come back that are to come back themselves, and finds what they can be names of again.
-func compareLinks(x *Member, c *content.Condition, right map[tree.Name]bool) {
+func compareLinks(x *store.Member, c *content.Condition, right map[tree.Name]bool) {
 	what := map[tree.Name]string{}
 	for _, f := range c.Findings {
 		what[f.Path] = f.What
@@ -294,8 +294,8 @@ func compareLinks(x *Member, c *content.Condition, right map[tree.Name]bool) {
 	}
 }
 
-// findForeign finds out whether a directory in which nothing says whose node it is has other files than the node had.
-func findForeign(s *session.Session, n *store.Node, x *Member, c *content.Condition, is *content.Compared) {
+// FindForeign finds out whether a directory in which nothing says whose node it is has other files than the node had.
+func FindForeign(s *session.Session, n *store.Node, x *store.Member, c *content.Condition, is *content.Compared) {
 	st := s.States[n.Index]
 	if st.Node >= 0 || len(st.Held) > 0 || !st.Files {
 		return
@@ -314,7 +314,7 @@ func findForeign(s *session.Session, n *store.Node, x *Member, c *content.Condit
 	c.Foreign = 2*match < there
 }
 
-func examineParity(ctx context.Context, s *session.Session, n *store.Node, x *Member, c *content.Condition, read *reading) error {
+func examineParity(ctx context.Context, s *session.Session, n *store.Node, x *store.Member, c *content.Condition, read *reading) error {
 	m, at := s.Manifest, tree.Name(n.Generation(s.Generation).Path(store.ParityFile))
 	f, err := n.OpenParity(s.Generation)
 	var info fs.FileInfo
@@ -323,9 +323,9 @@ func examineParity(ctx context.Context, s *session.Session, n *store.Node, x *Me
 		info, err = f.Stat()
 	}
 	if err != nil {
-		what := Damaged
+		what := content.Damaged
 		if errors.Is(err, fs.ErrNotExist) {
-			what, err = Missing, nil
+			what, err = content.Missing, nil
 		}
 		c.Parity, c.Remake, c.Earlier = content.All(m, m.ParityChunks), true, err != nil
 		c.Note(at, what, err)
@@ -340,20 +340,20 @@ func examineParity(ctx context.Context, s *session.Session, n *store.Node, x *Me
 	c.Earlier = true
 	c.Remake = info.Size() != m.ParityBytes() || slices.ContainsFunc(c.Parity, func(rows []int) bool { return len(rows) > 0 })
 	if c.Remake {
-		c.Note(at, Damaged, from.err)
+		c.Note(at, content.Damaged, from.err)
 	}
 	return nil
 }
 
-// examineAll returns what is found of the nodes from number from on, and nothing bad of those before. The fields that
+// ExamineAll returns what is found of the nodes from number from on, and nothing bad of those before. The fields that
 // are not exported are those of nodes here.
-func examineAll(ctx context.Context, s *session.Session, from int, quickly, revert bool) ([]*content.Condition, error) {
+func ExamineAll(ctx context.Context, s *session.Session, from int, quickly, revert bool) ([]*content.Condition, error) {
 	for _, n := range s.Nodes {
 		if x, st := s.Members[n.Index], s.States[n.Index]; n.Index >= from && !quickly && x != nil && !st.Lost && st.Failing == "" {
 			s.Tell(0, x.Bytes+s.Manifest.ParityBytes())
 		}
 	}
-	return conditionsOf(ctx, s, func(ctx context.Context, _ int, n *store.Node) (*content.Condition, error) {
+	return ConditionsOf(ctx, s, func(ctx context.Context, _ int, n *store.Node) (*content.Condition, error) {
 		if n.Index < from {
 			return &content.Condition{Manifest: true}, nil
 		}
@@ -365,8 +365,8 @@ func examineAll(ctx context.Context, s *session.Session, from int, quickly, reve
 	})
 }
 
-// conditionsOf gives what every node is found to be like to all.
-func conditionsOf(ctx context.Context, s *session.Session, of func(context.Context, int, *store.Node) (*content.Condition, error)) ([]*content.Condition, error) {
+// ConditionsOf gives what every node is found to be like to all.
+func ConditionsOf(ctx context.Context, s *session.Session, of func(context.Context, int, *store.Node) (*content.Condition, error)) ([]*content.Condition, error) {
 	mine := make([]*content.Condition, len(s.Nodes))
 	all, err := session.Collect(ctx, s, func(ctx context.Context, i int, n *store.Node) (_ *content.Condition, err error) {
 		mine[i], err = of(ctx, i, n)

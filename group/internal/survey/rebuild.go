@@ -1,4 +1,4 @@
-package group
+package survey
 
 import (
 	"context"
@@ -22,8 +22,8 @@ type reading struct {
 	badParity [][]int // by chunk: rows
 }
 
-// rebuildable reports whether nodes are lost, no more than may be, and the others can be read and hold the generation.
-func rebuildable(s *session.Session) bool {
+// Rebuildable reports whether nodes are lost, no more than may be, and the others can be read and hold the generation.
+func Rebuildable(s *session.Session) bool {
 	lost := 0
 	for _, x := range s.States {
 		switch {
@@ -43,7 +43,7 @@ func rebuildable(s *session.Session) bool {
 // are as if nothing came back in rows in which all was right; in the others all that is lost has to come back yet.
 func rebuild(ctx context.Context, s *session.Session, revert bool, targets map[int]*restore.Target, rows map[int]bool, traffic *erasure.Traffic) ([]*content.Condition, error) {
 	m := s.Manifest
-	conditions, err := conditionsOf(ctx, s, func(ctx context.Context, _ int, n *store.Node) (*content.Condition, error) {
+	conditions, err := ConditionsOf(ctx, s, func(ctx context.Context, _ int, n *store.Node) (*content.Condition, error) {
 		if s.States[n.Index].Lost {
 			return examine(ctx, s, n, false, revert, nil)
 		}
@@ -52,7 +52,7 @@ func rebuild(ctx context.Context, s *session.Session, revert bool, targets map[i
 	if err != nil {
 		return nil, err
 	}
-	repairs, _, err := planRepairs(s, conditions)
+	repairs, _, err := PlanRepairs(s, conditions)
 	if err != nil {
 		return nil, s.Alike(ctx, err)
 	}
@@ -70,7 +70,7 @@ func rebuild(ctx context.Context, s *session.Session, revert bool, targets map[i
 	for i, n := range s.Nodes {
 		bytes += s.Members[n.Index].Bytes
 		if s.States[n.Index].Lost {
-			targets[n.Index] = newTarget(s, n, conditions[n.Index])
+			targets[n.Index] = NewTarget(s, n, conditions[n.Index])
 			continue
 		}
 		x := s.Members[n.Index]
@@ -111,7 +111,7 @@ func rebuild(ctx context.Context, s *session.Session, revert bool, targets map[i
 					to := targets[x.Node]
 					return to.Try(ctx, func() error {
 						err := to.Put(x, row, block)
-						if errors.As(err, new(*WrongError)) { // something that it is made of has rotted
+						if errors.As(err, new(*store.WrongError)) { // something that it is made of has rotted
 							redo[x.Node-here] = append(redo[x.Node-here], row)
 							return nil
 						}
@@ -131,7 +131,7 @@ func rebuild(ctx context.Context, s *session.Session, revert bool, targets map[i
 	}); err != nil {
 		return nil, err
 	}
-	if conditions, err = conditionsOf(ctx, s, func(ctx context.Context, i int, n *store.Node) (*content.Condition, error) {
+	if conditions, err = ConditionsOf(ctx, s, func(ctx context.Context, i int, n *store.Node) (*content.Condition, error) {
 		c, err := examine(ctx, s, n, false, revert, readings[i])
 		if err == nil {
 			c.Redo = redo[i]

@@ -1,10 +1,13 @@
-package group
+// Package survey compares what nodes have with what was protected, and plans the repairs that bring the rest back. Where
+// no more nodes are lost than may be, it brings their blocks back while it reads the others.
+package survey
 
 import (
 	"context"
 	"fmt"
 	"slices"
 	"strings"
+
 	"volley/group/internal/content"
 	"volley/group/internal/erasure"
 	"volley/group/internal/restore"
@@ -14,49 +17,49 @@ import (
 	"volley/internal/printable"
 )
 
-type survey struct {
-	conditions []*content.Condition
-	repairs    []blockRepair      // that have to run
-	beyond     map[lostBlock]bool // what they do not bring back
-	rows       map[int]bool       // of which something comes back, or has while the nodes were read
+type Survey struct {
+	Conditions []*content.Condition
+	Repairs    []blockRepair      // that have to run
+	Beyond     map[lostBlock]bool // what they do not bring back
+	Rows       map[int]bool       // of which something comes back, or has while the nodes were read
 }
 
-// take finds out what nodes lack. If it rebuilds and not all can come back, it starts over without rebuilding.
-func take(ctx context.Context, s *session.Session, revert, beyond, rebuilds bool, targets map[int]*restore.Target, traffic *erasure.Traffic) (*survey, error) {
+// Take finds out what nodes lack. If it rebuilds and not all can come back, it starts over without rebuilding.
+func Take(ctx context.Context, s *session.Session, revert, beyond, rebuilds bool, targets map[int]*restore.Target, traffic *erasure.Traffic) (*Survey, error) {
 	var err error
-	found := &survey{rows: map[int]bool{}}
+	found := &Survey{Rows: map[int]bool{}}
 	if rebuilds {
-		found.conditions, err = rebuild(ctx, s, revert, targets, found.rows, traffic)
+		found.Conditions, err = rebuild(ctx, s, revert, targets, found.Rows, traffic)
 	} else {
-		found.conditions, err = examineAll(ctx, s, 0, false, revert)
+		found.Conditions, err = ExamineAll(ctx, s, 0, false, revert)
 	}
 	if err != nil {
 		return nil, err
 	}
-	if err := recoverable(s, found.conditions, beyond); err != nil {
-		return nil, s.Alike(ctx, lossOf(s, found.conditions, err))
+	if err := Recoverable(s, found.Conditions, beyond); err != nil {
+		return nil, s.Alike(ctx, lossOf(s, found.Conditions, err))
 	}
-	if found.repairs, found.beyond, err = planRepairs(s, found.conditions); err != nil {
+	if found.Repairs, found.Beyond, err = PlanRepairs(s, found.Conditions); err != nil {
 		return nil, s.Alike(ctx, err)
 	}
-	if rebuilds && len(found.beyond) > 0 {
+	if rebuilds && len(found.Beyond) > 0 {
 		restore.Discard(targets)
-		return take(ctx, s, revert, beyond, false, targets, traffic)
+		return Take(ctx, s, revert, beyond, false, targets, traffic)
 	}
 	if err := beyondError(s, found); err != nil {
 		return nil, s.Alike(ctx, err)
 	}
-	for _, x := range found.repairs {
+	for _, x := range found.Repairs {
 		for _, row := range x.blocks.Rows {
-			found.rows[row] = true
+			found.Rows[row] = true
 		}
 	}
 	return found, nil
 }
 
-// recoverable returns an error where a directory is not that of its node, or too many are lost.
-func recoverable(s *session.Session, conditions []*content.Condition, beyond bool) error {
-	few := &TooManyError{Tolerate: s.Manifest.Tolerate, Possible: s.Manifest.Layout == Full && s.Gone == nil}
+// Recoverable returns an error where a directory is not that of its node, or too many are lost.
+func Recoverable(s *session.Session, conditions []*content.Condition, beyond bool) error {
+	few := &session.TooManyError{Tolerate: s.Manifest.Tolerate, Possible: s.Manifest.Layout == store.Full && s.Gone == nil}
 	for n, c := range conditions {
 		if c.Foreign {
 			return store.Inputf("%s has other files than node %d of the group had, and nothing says that it is this node: give its own directory, or an empty one", s.Name(n), n)
@@ -82,9 +85,9 @@ func recoverable(s *session.Session, conditions []*content.Condition, beyond boo
 }
 
 // beyondError returns an error where data of a snapshot do not come back, and another snapshot may: nothing of it is written.
-func beyondError(s *session.Session, found *survey) error {
+func beyondError(s *session.Session, found *Survey) error {
 	blocks := make([]int, s.K)
-	for x := range found.beyond {
+	for x := range found.Beyond {
 		if !x.Parity {
 			blocks[x.Node]++
 		}
@@ -94,10 +97,10 @@ func beyondError(s *session.Session, found *survey) error {
 	}
 	var list []string
 	for n, count := range blocks {
-		findings := found.conditions[n].Findings
-		i := slices.IndexFunc(findings, func(f Finding) bool { return f.Why != "" })
+		findings := found.Conditions[n].Findings
+		i := slices.IndexFunc(findings, func(f content.Finding) bool { return f.Why != "" })
 		if i < 0 && count > 0 {
-			i = slices.IndexFunc(findings, func(f Finding) bool { return !f.Harmless() })
+			i = slices.IndexFunc(findings, func(f content.Finding) bool { return !f.Harmless() })
 		}
 		what := ""
 		if i >= 0 {
@@ -110,21 +113,23 @@ func beyondError(s *session.Session, found *survey) error {
 			list = append(list, fmt.Sprintf("%s lacks %s%s", s.Name(n), printable.Count(count, "block"), what))
 		}
 	}
-	return lossOf(s, found.conditions, &IncompleteError{[]string{"too many nodes are lost, damaged or changed in some blocks: " + strings.Join(list, "; ")}})
+	return lossOf(s, found.Conditions, &IncompleteError{What: []string{"too many nodes are lost, damaged or changed in some blocks: " + strings.Join(list, "; ")}})
 }
 
 // An IncompleteError says that not everything was brought back.
-type IncompleteError struct{ what []string }
+type IncompleteError struct {
+	What []string // was not, and why
+}
 
 // ExitCode returns the exit code of the command line where a result is wrong.
 func (e *IncompleteError) ExitCode() int { return 3 }
 
 func (e *IncompleteError) Error() string {
-	return "not everything is recovered: " + strings.Join(e.what, "; ")
+	return "not everything is recovered: " + strings.Join(e.What, "; ")
 }
 
-// giveUp takes what cannot be brought back from what is to be, and returns it.
-func giveUp(s *session.Session, n *store.Node, c *content.Condition, beyond map[lostBlock]bool) []string {
+// GiveUp takes what cannot be brought back from what is to be, and returns it.
+func GiveUp(s *session.Session, n *store.Node, c *content.Condition, beyond map[lostBlock]bool) []string {
 	if len(beyond) == 0 {
 		return nil
 	}
@@ -157,7 +162,7 @@ func giveUp(s *session.Session, n *store.Node, c *content.Condition, beyond map[
 	return left
 }
 
-func newTarget(s *session.Session, n *store.Node, c *content.Condition) *restore.Target {
+func NewTarget(s *session.Session, n *store.Node, c *content.Condition) *restore.Target {
 	from := &restore.Origin{Current: s.Current, Manifest: s.Manifest, Text: s.Text, Run: s.Run}
 	return restore.NewTarget(from, s.States[n.Index], s.Members[n.Index], s.Records[n.Index], n, c)
 }
@@ -173,7 +178,7 @@ func lossOf(s *session.Session, conditions []*content.Condition, err error) erro
 		}
 		x := s.States[n]
 		unread = unread || c.Foreign || c.Failing != "" || x.Of(s.Current) == nil && x.Bad != nil // as nobody knows what else it has
-		unread = unread || slices.ContainsFunc(c.Findings, func(f Finding) bool { return f.Why != "" })
+		unread = unread || slices.ContainsFunc(c.Findings, func(f content.Finding) bool { return f.Why != "" })
 	}
 	if s.Passed == nil || unread && lost <= s.Manifest.Tolerate {
 		return err
