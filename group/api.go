@@ -5,6 +5,7 @@ import (
 	"volley/group/internal/erasure"
 	"volley/group/internal/pass"
 	"volley/group/internal/session"
+	"volley/group/internal/snapshot"
 	"volley/group/internal/store"
 	"volley/group/internal/survey"
 	"volley/group/internal/tree"
@@ -51,6 +52,7 @@ type (
 	Options         = session.Options
 	TooManyError    = session.TooManyError
 	TornError       = pass.TornError
+	NotLostError    = snapshot.NotLostError
 	IncompleteError = survey.IncompleteError
 )
 

@@ -14,6 +14,7 @@ import (
 	"volley/group/internal/erasure"
 	"volley/group/internal/pass"
 	"volley/group/internal/session"
+	"volley/group/internal/snapshot"
 	"volley/group/internal/store"
 	"volley/group/internal/tree"
 	"volley/internal/disk"
@@ -105,7 +106,7 @@ type NodePlan struct {
 // at any moment, a new call completes it. It returns an [*InputError] for directories that cannot be protected so, and a
 // [*disk.BusyError] where another run uses a node.
 func Protect(ctx context.Context, t transport.Transport, dirs []string, o ProtectOptions) (*ProtectReport, error) {
-	r, err := run(ctx, t, dirs, o.Options, session.Verb{Name: "protect", Args: o.said(), Access: store.Access{Writes: !o.DryRun, Needs: true}}, func(ctx context.Context, s *session.Session, _ *surroundings) (*ProtectReport, error) {
+	r, err := run(ctx, t, dirs, o.Options, session.Verb{Name: "protect", Args: o.said(), Access: store.Access{Writes: !o.DryRun, Needs: true}}, func(ctx context.Context, s *session.Session, _ *snapshot.Surroundings) (*ProtectReport, error) {
 		return protect(ctx, s, o)
 	})
 	if err == nil && o.Strict && len(r.Torn)+len(r.Gone) > 0 {
@@ -216,7 +217,7 @@ func protect(ctx context.Context, s *session.Session, o ProtectOptions) (*Protec
 	}
 	if s.Taken != nil && o.Retain > 0 {
 		var notes []string
-		if r.Removed, notes, err = retire(ctx, s, o.Retain); err != nil {
+		if r.Removed, notes, err = snapshot.Retire(ctx, s, o.Retain); err != nil {
 			return nil, err
 		}
 		r.Notes = append(r.Notes, notes...)

@@ -13,6 +13,7 @@ import (
 	"volley/group/internal/pass"
 	"volley/group/internal/restore"
 	"volley/group/internal/session"
+	"volley/group/internal/snapshot"
 	"volley/group/internal/store"
 	"volley/group/internal/survey"
 	"volley/group/internal/tree"
@@ -93,7 +94,7 @@ func Recover(ctx context.Context, t transport.Transport, dirs []string, o Recove
 		v.Passed = map[int64]*session.LostError{}
 	}
 	for {
-		r, err := run(ctx, t, dirs, o.Options, v, func(ctx context.Context, s *session.Session, around *surroundings) (*RecoverReport, error) {
+		r, err := run(ctx, t, dirs, o.Options, v, func(ctx context.Context, s *session.Session, around *snapshot.Surroundings) (*RecoverReport, error) {
 			if !latest {
 				return recoverGroup(ctx, s, o)
 			}
@@ -108,10 +109,10 @@ func Recover(ctx context.Context, t transport.Transport, dirs []string, o Recove
 }
 
 // recoverLatest recovers the snapshot that was chosen, and sets newer ones aside when it is back.
-func recoverLatest(ctx context.Context, s *session.Session, around *surroundings, o RecoverOptions, writes bool) (r *RecoverReport, err error) {
+func recoverLatest(ctx context.Context, s *session.Session, around *snapshot.Surroundings, o RecoverOptions, writes bool) (r *RecoverReport, err error) {
 	if s.Manifest == nil && len(s.Key) == 0 && s.Complete(false) == nil && !slices.ContainsFunc(s.States, func(x *store.State) bool { return x.Lost }) {
 		r = &RecoverReport{Step: s.Taken, Notes: []string{session.StepName(*s.Taken) + " is at every node, and not protected: nothing was compared"}}
-		return r, around.setAside(ctx, s, writes, &r.Notes)
+		return r, around.SetAside(ctx, s, writes, &r.Notes)
 	}
 	if r, err = recoverGroup(ctx, s, o); err == nil {
 		if err = r.Incomplete(); err != nil {
@@ -120,9 +121,9 @@ func recoverLatest(ctx context.Context, s *session.Session, around *surroundings
 	}
 	switch {
 	case err == nil:
-		return r, around.setAside(ctx, s, writes, &r.Notes)
+		return r, around.SetAside(ctx, s, writes, &r.Notes)
 	case s.Agreed && !errors.As(err, new(*session.LostError)):
-		err = &NotLostError{*s.Taken, err}
+		err = &NotLostError{Step: *s.Taken, Err: err}
 	}
 	return nil, err
 }

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"volley/group/internal/session"
+	"volley/group/internal/snapshot"
 	"volley/group/internal/store"
 	"volley/group/internal/tree"
 	"volley/internal/disk"
@@ -69,16 +70,16 @@ func (w *roots) latest(p *disktest.Process) (*RecoverReport, error) {
 	return w.recoverBy(p, RecoverOptions{Options: Options{Roots: true, Step: Latest}})
 }
 
-func (w *roots) snapshots(t testing.TB) *Report {
+func (w *roots) snapshots(t testing.TB) *snapshot.Report {
 	t.Helper()
 	r, err := w.snapshotsBy(w.Process())
 	must(t, err)
 	return r
 }
 
-func (w *roots) snapshotsBy(p *disktest.Process) (*Report, error) {
-	return onRanks(w.world, func(ctx context.Context, t transport.Transport, dirs []string) (*Report, error) {
-		return List(ctx, t, dirs, w.options(p, Options{}))
+func (w *roots) snapshotsBy(p *disktest.Process) (*snapshot.Report, error) {
+	return onRanks(w.world, func(ctx context.Context, t transport.Transport, dirs []string) (*snapshot.Report, error) {
+		return snapshot.List(ctx, t, dirs, w.options(p, Options{}))
 	})
 }
 

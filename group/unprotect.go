@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"volley/group/internal/session"
+	"volley/group/internal/snapshot"
 	"volley/group/internal/store"
 	"volley/group/internal/survey"
 	"volley/group/internal/tree"
@@ -39,7 +40,7 @@ type UnprotectReport struct {
 // Recover removes the marks. After an error, or the end of a process at any moment, calling it again completes it.
 func Unprotect(ctx context.Context, t transport.Transport, dirs []string, o UnprotectOptions) (*UnprotectReport, error) {
 	v := session.Verb{Name: "unprotect", Args: o, Access: store.Access{Writes: !o.DryRun}, Ends: true}
-	return run(ctx, t, dirs, o.Options, v, func(ctx context.Context, s *session.Session, _ *surroundings) (*UnprotectReport, error) {
+	return run(ctx, t, dirs, o.Options, v, func(ctx context.Context, s *session.Session, _ *snapshot.Surroundings) (*UnprotectReport, error) {
 		r := &UnprotectReport{Generation: s.Generation}
 		if s.Manifest == nil && !s.Ending() {
 			return nil, s.Alike(ctx, s.Unprotected())

@@ -7,6 +7,7 @@ import (
 
 	"volley/group/internal/pass"
 	"volley/group/internal/session"
+	"volley/group/internal/snapshot"
 	"volley/group/internal/store"
 	"volley/group/internal/survey"
 	"volley/transport"
@@ -53,7 +54,7 @@ func Verify(ctx context.Context, t transport.Transport, dirs []string, o VerifyO
 	if o.Glance {
 		name = "status" // as the command line calls it, where it names who uses a node
 	}
-	return run(ctx, t, dirs, o.Options, session.Verb{Name: name, Args: o}, func(ctx context.Context, s *session.Session, _ *surroundings) (*VerifyReport, error) {
+	return run(ctx, t, dirs, o.Options, session.Verb{Name: name, Args: o}, func(ctx context.Context, s *session.Session, _ *snapshot.Surroundings) (*VerifyReport, error) {
 		return verifyGroup(ctx, s, o)
 	})
 }

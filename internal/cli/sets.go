@@ -20,6 +20,7 @@ import (
 
 	"volley/group"
 	"volley/group/sets"
+	"volley/group/snapshots"
 	"volley/internal/printable"
 	"volley/transport"
 	"volley/transport/local"
@@ -115,7 +116,7 @@ type rankSays struct {
 // identify returns which node a directory is, or a root of snapshots.
 func identify(dir string, root bool) group.Identity {
 	if root {
-		return group.IdentifyRoot(dir)
+		return snapshots.Identify(dir)
 	}
 	return group.Identify(dir)
 }

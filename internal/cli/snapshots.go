@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"volley/group"
+	"volley/group/snapshots"
 	"volley/internal/printable"
 	"volley/report"
 )
@@ -19,7 +20,7 @@ func newSnapshots() *cobra.Command {
 		Short: "List the snapshots of a group of nodes",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var options group.Options
-			return onSets(o, cmd, args, &options, &options, group.Snapshots, printSnapshots, nil)
+			return onSets(o, cmd, args, &options, &options, snapshots.List, printSnapshots, nil)
 		},
 	}
 	o.add(cmd)
@@ -29,21 +30,21 @@ func newSnapshots() *cobra.Command {
 	return cmd
 }
 
-func printSnapshots(w io.Writer, r *group.SnapshotsReport, _ bool) error {
+func printSnapshots(w io.Writer, r *snapshots.Report, _ bool) error {
 	printNotes(w, r.Notes)
 	if len(r.Snapshots) == 0 {
 		return printable.Fprintf(w, "no root has a directory step-N (N a number without leading zeros)\n")
 	}
-	return report.Text(w, []report.Column[group.Snapshot]{
-		{Name: "step", Value: func(x group.Snapshot) any { return x.Step }},
-		{Name: "protected", Value: func(x group.Snapshot) any {
+	return report.Text(w, []report.Column[snapshots.Snapshot]{
+		{Name: "step", Value: func(x snapshots.Snapshot) any { return x.Step }},
+		{Name: "protected", Value: func(x snapshots.Snapshot) any {
 			if x.Since.IsZero() {
 				return "no"
 			}
 			return x.Since.Format(time.DateTime)
 		}},
-		{Name: "nodes", Value: func(x group.Snapshot) any { return fmt.Sprintf("%d of %d", len(x.Present), r.Nodes) }},
-		{Name: "state", Value: func(x group.Snapshot) any {
+		{Name: "nodes", Value: func(x snapshots.Snapshot) any { return fmt.Sprintf("%d of %d", len(x.Present), r.Nodes) }},
+		{Name: "state", Value: func(x snapshots.Snapshot) any {
 			if x.Why == "" {
 				return x.State
 			}

@@ -1,4 +1,6 @@
-package group
+// Package snapshot finds the snapshots in the roots of nodes, decides which of them a verb takes, and removes those that
+// nobody needs any more.
+package snapshot
 
 import (
 	"cmp"
@@ -39,7 +41,7 @@ type Snapshot struct {
 	Why     string    `json:"why,omitempty"`         // it is not in force
 
 	root string // of the manifest in force; "": there is none
-	err  error  // why it is unclear or busy
+	Err  error  // why it is unclear or busy
 }
 
 // A Report lists the snapshots of roots.
@@ -55,7 +57,7 @@ type Report struct {
 // List lists the snapshots of roots: directories step-N, N a decimal number without leading zeros. Other names do
 // not count, so that whoever writes a snapshot gives it its name when it is complete. A root belongs to the node that
 // its newest snapshot says, and one that says nothing takes a free place. It reads no file but manifests and records.
-func List(ctx context.Context, t transport.Transport, roots []string, o Options) (*Report, error) {
+func List(ctx context.Context, t transport.Transport, roots []string, o session.Options) (*Report, error) {
 	o.Roots = true
 	return session.Meeting(ctx, t, o, func(s *session.Session) (*Report, error) {
 		start := time.Now()
@@ -68,40 +70,37 @@ func List(ctx context.Context, t transport.Transport, roots []string, o Options)
 		if err != nil {
 			return nil, err
 		}
-		defer found.close()
+		defer found.Close()
 		r := &Report{Nodes: s.K, Snapshots: []Snapshot{}}
-		for _, x := range found.roots {
+		for _, x := range found.Roots {
 			if r.Places = append(r.Places, x.Dir); x.Failing != "" {
 				r.Notes = append(r.Notes, fmt.Sprintf("%s cannot be read: %s", x.Dir, x.Failing))
 			}
 		}
-		r.Snapshots = append(r.Snapshots, found.list...)
-		if i, err := latest(found.list, false); err == nil {
-			r.Latest = &found.list[i].Step
+		r.Snapshots = append(r.Snapshots, found.List...)
+		if i, err := Choose(found.List, false); err == nil {
+			r.Latest = &found.List[i].Step
 		}
 		r.Seconds = time.Since(start).Seconds()
 		return r, nil
 	})
 }
 
-// IdentifyRoot returns which node a root is by its newest snapshot that says so, without the group.
-func IdentifyRoot(root string) Identity { return session.IdentifyRoot(disk.OS, root) }
-
-// A rootState is what a root has.
-type rootState struct {
+// A RootState is what a root has.
+type RootState struct {
 	Dir     string
 	Failing string // why it cannot be read
 	Steps   map[int64]*store.State
 }
 
-type surroundings struct {
-	roots []rootState             // by node
-	list  []Snapshot              // the newest first
+type Surroundings struct {
+	Roots []RootState             // by node
+	List  []Snapshot              // the newest first
 	here  []map[int64]*store.Node // of the roots here: snapshots that are open, and locked until the run ends
 }
 
-// close gives the locks back.
-func (f *surroundings) close() {
+// Close gives the locks back.
+func (f *Surroundings) Close() {
 	if f == nil {
 		return
 	}
@@ -113,12 +112,12 @@ func (f *surroundings) close() {
 }
 
 // stepsOf returns the snapshots in the root of a node, and why it cannot be read.
-func stepsOf(s *session.Session, n *store.Node) (x rootState, steps []int64, err error) {
-	if x = (rootState{Dir: n.RootName, Failing: n.Absent}); x.Failing != "" {
+func stepsOf(s *session.Session, n *store.Node) (x RootState, steps []int64, err error) {
+	if x = (RootState{Dir: n.RootName, Failing: n.Absent}); x.Failing != "" {
 		return x, nil, nil
 	}
 	steps, err = session.StepsIn(s.Disk, n.Root)
-	if err != nil && !IsInputError(err) {
+	if err != nil && !session.IsInputError(err) {
 		x.Failing, err = err.Error(), nil
 	}
 	return x, steps, err
@@ -126,14 +125,14 @@ func stepsOf(s *session.Session, n *store.Node) (x rootState, steps []int64, err
 
 // lookAround finds out which snapshots there are, but for the one that this run has locked. It takes the locks of all
 // of them before it reads the first: what it finds stays so until they are given back. Node 0's decide between two runs.
-func lookAround(ctx context.Context, s *session.Session, v session.Verb) (found *surroundings, err error) {
-	found = &surroundings{here: make([]map[int64]*store.Node, len(s.Nodes))}
+func lookAround(ctx context.Context, s *session.Session, v session.Verb) (found *Surroundings, err error) {
+	found = &Surroundings{here: make([]map[int64]*store.Node, len(s.Nodes))}
 	defer func() {
 		if err != nil {
-			found.close()
+			found.Close()
 		}
 	}()
-	mine := make([]rootState, len(s.Nodes))
+	mine := make([]RootState, len(s.Nodes))
 	for _, first := range []bool{true, false} {
 		if err := s.Each(ctx, func(_ context.Context, i int, n *store.Node) (err error) {
 			if (n.Index == 0) == first {
@@ -144,7 +143,7 @@ func lookAround(ctx context.Context, s *session.Session, v session.Verb) (found 
 			return nil, err
 		}
 	}
-	if found.roots, err = session.Collect(ctx, s, func(ctx context.Context, i int, n *store.Node) (rootState, error) {
+	if found.Roots, err = session.Collect(ctx, s, func(ctx context.Context, i int, n *store.Node) (RootState, error) {
 		for step, at := range found.here[i] {
 			mine[i].Steps[step] = at.Load(s.Key, s.K)
 			at.Held, at.Unread = nil, nil // which take memory
@@ -167,17 +166,17 @@ func lookAround(ctx context.Context, s *session.Session, v session.Verb) (found 
 	}
 	for n, steps := range taken {
 		for _, step := range steps {
-			if x := found.roots[n].Steps[step]; x != nil {
+			if x := found.Roots[n].Steps[step]; x != nil {
 				x.Busy = &disk.BusyError{Path: x.Dir}
 			}
 		}
 	}
-	found.judge(s)
+	found.Judge(s)
 	return found, nil
 }
 
 // lockAll opens and locks all snapshots in the root of a node.
-func lockAll(s *session.Session, n *store.Node, v session.Verb) (x rootState, open map[int64]*store.Node, err error) {
+func lockAll(s *session.Session, n *store.Node, v session.Verb) (x RootState, open map[int64]*store.Node, err error) {
 	x, steps, err := stepsOf(s, n)
 	x.Steps, open = map[int64]*store.State{}, map[int64]*store.Node{}
 	if err != nil {
@@ -197,7 +196,7 @@ func lockAll(s *session.Session, n *store.Node, v session.Verb) (x rootState, op
 		switch {
 		case errors.As(err, new(*disk.SharedError)):
 			at.Close()
-			return x, open, &InputError{Err: err}
+			return x, open, &store.InputError{Err: err}
 		case errors.As(err, &busy):
 			x.Steps[step] = &store.State{Node: -1, Busy: busy}
 		case err != nil:
@@ -211,17 +210,17 @@ func lockAll(s *session.Session, n *store.Node, v session.Verb) (x rootState, op
 	return x, open, nil
 }
 
-// judge says of all snapshots how they are.
-func (f *surroundings) judge(s *session.Session) {
+// Judge says of all snapshots how they are.
+func (f *Surroundings) Judge(s *session.Session) {
 	var steps []int64
-	for _, x := range f.roots {
+	for _, x := range f.Roots {
 		steps = slices.AppendSeq(steps, maps.Keys(x.Steps))
 	}
 	slices.SortFunc(steps, session.NewestFirst)
 	others := "" // of how many nodes a snapshot is, where that is another number
 	for _, step := range slices.Compact(steps) {
-		states := make([]*store.State, len(f.roots))
-		for n, root := range f.roots {
+		states := make([]*store.State, len(f.Roots))
+		for n, root := range f.Roots {
 			is := root.Steps[step]
 			switch {
 			case is != nil:
@@ -232,17 +231,17 @@ func (f *surroundings) judge(s *session.Session) {
 			}
 			is.Dir = tree.JoinPath(root.Dir, tree.Name(session.StepName(step)))
 			for _, h := range is.Held {
-				if h.Nodes != len(f.roots) {
-					others = fmt.Sprintf("%s is of a group of %d nodes, and %d were given", is.Dir, h.Nodes, len(f.roots))
+				if h.Nodes != len(f.Roots) {
+					others = fmt.Sprintf("%s is of a group of %d nodes, and %d were given", is.Dir, h.Nodes, len(f.Roots))
 				}
 			}
 			states[n] = is
 		}
-		x := judge(step, f.roots, states, s.Trust())
-		f.list = append(f.list, x)
+		x := judge(step, f.Roots, states, s.Trust())
+		f.List = append(f.List, x)
 	}
-	for i := range f.list {
-		if x := &f.list[i]; x.State == Unprotected && others != "" {
+	for i := range f.List {
+		if x := &f.List[i]; x.State == Unprotected && others != "" {
 			x.unclear(store.Inputf("it is not protected, and roots may have been left out: %s", others))
 		} else if lost := s.Passed[x.Step]; lost != nil && x.root == lost.Root && x.State != Busy {
 			x.State, x.Why = Incomplete, lost.Error()
@@ -250,11 +249,11 @@ func (f *surroundings) judge(s *session.Session) {
 	}
 }
 
-func (x *Snapshot) unclear(err error) { x.State, x.Why, x.err = Unclear, err.Error(), err }
+func (x *Snapshot) unclear(err error) { x.State, x.Why, x.Err = Unclear, err.Error(), err }
 
 // judge says how a snapshot is, by the states of all nodes: by what is there, what is lost for certain, and what could
 // not be read and may be there.
-func judge(step int64, roots []rootState, states []*store.State, o decide.Trust) Snapshot {
+func judge(step int64, roots []RootState, states []*store.State, o decide.Trust) Snapshot {
 	x := Snapshot{Step: step, State: Incomplete, Present: []int{}, Holders: []int{}}
 	var lost, unread, damaged, lacking []string
 	var busy *disk.BusyError
@@ -273,7 +272,7 @@ func judge(step int64, roots []rootState, states []*store.State, o decide.Trust)
 		damaged = append(damaged, is.Bad...)
 	}
 	if busy != nil {
-		x.State, x.Why, x.err = Busy, busy.Error(), busy
+		x.State, x.Why, x.Err = Busy, busy.Error(), busy
 		return x
 	}
 	in, _, err := decide.InForce(states, o, false)
@@ -287,7 +286,7 @@ func judge(step int64, roots []rootState, states []*store.State, o decide.Trust)
 		}
 	}
 	x.root = in.Root
-	few := func(nodes []string) error { return &TooManyError{Nodes: nodes, Tolerate: tolerate} }
+	few := func(nodes []string) error { return &session.TooManyError{Nodes: nodes, Tolerate: tolerate} }
 	switch {
 	case err != nil:
 		if more := slices.Concat(unread, damaged); more != nil {
@@ -317,10 +316,10 @@ func judge(step int64, roots []rootState, states []*store.State, o decide.Trust)
 	return x
 }
 
-// latest decides which snapshot a verb takes, of all of them, the newest first. It passes over those that for certain do
+// Choose decides which snapshot a verb takes, of all of them, the newest first. It passes over those that for certain do
 // not come back, and no others: what cannot be told of a newer one selects no older one. Verbs that only look pass over
 // those, too, that are not protected yet, or are just being protected.
-func latest(list []Snapshot, looks bool) (int, error) {
+func Choose(list []Snapshot, looks bool) (int, error) {
 	var why []string
 	for i, x := range list {
 		switch x.State {
@@ -334,10 +333,10 @@ func latest(list []Snapshot, looks bool) (int, error) {
 			continue
 		case Busy:
 			if !looks {
-				return 0, x.err
+				return 0, x.Err
 			}
 		case Unclear:
-			return 0, &NotLostError{x.Step, x.err}
+			return 0, &NotLostError{x.Step, x.Err}
 		}
 		why = append(why, session.StepName(x.Step)+": "+x.Why)
 	}
@@ -347,9 +346,9 @@ func latest(list []Snapshot, looks bool) (int, error) {
 	return 0, store.Inputf("no snapshot can be recovered: %s", strings.Join(why, "; "))
 }
 
-// surplus decides which snapshots a run removes that has put one in force at all nodes: those that are older than so many
+// Surplus decides which snapshots a run removes that has put one in force at all nodes: those that are older than so many
 // of the newest ones that can be recovered. It says why others stay that are as old. Kept are those that count.
-func surplus(list []Snapshot, step int64, retain int) (gone, kept []int64, stay []string) {
+func Surplus(list []Snapshot, step int64, retain int) (gone, kept []int64, stay []string) {
 	kept = []int64{step}
 	for _, x := range list {
 		if x.State == InForce || x.State == Recoverable {
@@ -376,34 +375,34 @@ func surplus(list []Snapshot, step int64, retain int) (gone, kept []int64, stay 
 // A NotLostError says that no older snapshot is taken in the place of one that may come back.
 type NotLostError struct {
 	Step int64
-	err  error
+	Err  error // why it does not come back now
 }
 
 // Unwrap returns why it does not come back now.
-func (e *NotLostError) Unwrap() error { return e.err }
+func (e *NotLostError) Unwrap() error { return e.Err }
 
 func (e *NotLostError) Error() string {
-	return fmt.Sprintf("%s: %v. It may not be lost, so no older snapshot takes its place: mend that, and run again", session.StepName(e.Step), e.err)
+	return fmt.Sprintf("%s: %v. It may not be lost, so no older snapshot takes its place: mend that, and run again", session.StepName(e.Step), e.Err)
 }
 
-// pick settles which snapshot the directories of this run are. Where it was to be found, it returns the others.
-func pick(ctx context.Context, s *session.Session, v session.Verb) (found *surroundings, err error) {
+// Pick settles which snapshot the directories of this run are. Where it was to be found, it returns the others.
+func Pick(ctx context.Context, s *session.Session, v session.Verb) (found *Surroundings, err error) {
 	step := s.Step
 	switch {
-	case step < Latest:
+	case step < session.Latest:
 		err = s.Alike(ctx, store.Inputf("there is no step %d: a step is 0 or more", step))
 	case v.Needs:
 		step, err = common(ctx, s)
-	case step == Latest:
+	case step == session.Latest:
 		var i int
 		if found, err = lookAround(ctx, s, v); err != nil {
 			break
 		}
-		if i, err = latest(found.list, s.Passed == nil); err != nil {
+		if i, err = Choose(found.List, s.Passed == nil); err != nil {
 			err = s.Alike(ctx, err)
 			break
 		}
-		step = found.list[i].Step
+		step = found.List[i].Step
 	}
 	if err != nil {
 		return found, err
@@ -433,12 +432,12 @@ func common(ctx context.Context, s *session.Session) (int64, error) {
 	}
 	var list []string
 	count := map[int64]int{}
-	newest := Latest
+	newest := session.Latest
 	for _, x := range roots {
 		var has []string
 		for _, step := range x.Steps {
 			has = append(has, session.StepName(step))
-			if count[step]++; count[step] == s.K && (s.Step == Latest || s.Step == step) {
+			if count[step]++; count[step] == s.K && (s.Step == session.Latest || s.Step == step) {
 				newest = max(newest, step)
 			}
 		}
@@ -448,17 +447,17 @@ func common(ctx context.Context, s *session.Session) (int64, error) {
 		return newest, nil
 	}
 	what := "no step-N (N a number without leading zeros)"
-	if s.Step != Latest {
+	if s.Step != session.Latest {
 		what = session.StepName(s.Step)
 	}
 	return 0, s.Alike(ctx, store.Inputf("%s is not at every node: %s. A node that has lost its snapshots gets the latest back by recover", what, strings.Join(list, "; ")))
 }
 
-// setAside renames snapshots newer than the recovered one, so that no mixture of old and new files is protected. The
+// SetAside renames snapshots newer than the recovered one, so that no mixture of old and new files is protected. The
 // decision for that one has passed over all of them: they are lost.
-func (f *surroundings) setAside(ctx context.Context, s *session.Session, writes bool, notes *[]string) error {
+func (f *Surroundings) SetAside(ctx context.Context, s *session.Session, writes bool, notes *[]string) error {
 	var gone []int64
-	for _, x := range f.list {
+	for _, x := range f.List {
 		if x.Step > *s.Taken {
 			gone = append(gone, x.Step)
 			*notes = append(*notes, fmt.Sprintf("%s is passed over: %s", session.StepName(x.Step), x.Why))
@@ -471,15 +470,15 @@ func (f *surroundings) setAside(ctx context.Context, s *session.Session, writes 
 	return err
 }
 
-// retire removes snapshots older than the newest protected ones that are retained. This one is in force everywhere.
+// Retire removes snapshots older than the newest protected ones that are retained. This one is in force everywhere.
 // It returns which have gone, and notes.
-func retire(ctx context.Context, s *session.Session, retain int) (removed []int64, notes []string, err error) {
+func Retire(ctx context.Context, s *session.Session, retain int) (removed []int64, notes []string, err error) {
 	found, err := lookAround(ctx, s, session.Verb{Name: "protect", Access: store.Access{Writes: true}})
 	if err != nil {
 		return nil, nil, err
 	}
-	defer found.close()
-	gone, kept, notes := surplus(found.list, *s.Taken, retain)
+	defer found.Close()
+	gone, kept, notes := Surplus(found.List, *s.Taken, retain)
 	removed, err = found.clear(ctx, s, gone, func(step int64) bool {
 		return slices.Contains(kept, step) || len(kept) == retain && step < kept[retain-1]
 	}, &notes)
@@ -488,7 +487,7 @@ func retire(ctx context.Context, s *session.Session, retain int) (removed []int6
 
 // clear renames snapshots, whose locks this run has, and returns which are gone everywhere. It removes those set aside
 // before, by this run or an earlier one, of which remove says that nobody needs them any more.
-func (f *surroundings) clear(ctx context.Context, s *session.Session, gone []int64, remove func(step int64) bool, notes *[]string) ([]int64, error) {
+func (f *Surroundings) clear(ctx context.Context, s *session.Session, gone []int64, remove func(step int64) bool, notes *[]string) ([]int64, error) {
 	type left struct {
 		Steps []int64
 		Notes []string
