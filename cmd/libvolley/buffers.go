@@ -14,13 +14,13 @@ import (
 	"sync"
 	"unsafe"
 
-	"volley/group"
+	"volley/group/buffers"
 	"volley/transport/mpi"
 )
 
 //export volleyParityBytes
-func volleyParityBytes(comm C.MPI_Fint, buffers *C.volley_buffer, count, tolerate C.int, o *C.volley_group_options, bytes *C.size_t) C.int {
-	list, err := listOf(buffers, count)
+func volleyParityBytes(comm C.MPI_Fint, given *C.volley_buffer, count, tolerate C.int, o *C.volley_group_options, bytes *C.size_t) C.int {
+	list, err := listOf(given, count)
 	var sizes []int64
 	for _, b := range list {
 		sizes = append(sizes, int64(min(uint64(b.bytes), math.MaxInt64)))
@@ -28,7 +28,7 @@ func volleyParityBytes(comm C.MPI_Fint, buffers *C.volley_buffer, count, tolerat
 	p, wrong := bufferOptions(tolerate, o)
 	var n int64
 	code := operate(func(e *mpi.Endpoint) (err error) {
-		n, err = group.ParityBytes(context.Background(), e, sizes, p)
+		n, err = buffers.ParityBytes(context.Background(), e, sizes, p)
 		return err
 	}, errors.Join(err, wrong)).do(comm)
 	if code == C.VOLLEY_OK {
@@ -38,12 +38,12 @@ func volleyParityBytes(comm C.MPI_Fint, buffers *C.volley_buffer, count, tolerat
 }
 
 //export volleyProtectBuffers
-func volleyProtectBuffers(comm C.MPI_Fint, buffers *C.volley_buffer, count, tolerate C.int, parity unsafe.Pointer, parityBytes C.size_t, o *C.volley_group_options, request *C.volley_request) C.int {
-	data, room, err := buffersOf(buffers, count, parity, parityBytes)
+func volleyProtectBuffers(comm C.MPI_Fint, given *C.volley_buffer, count, tolerate C.int, parity unsafe.Pointer, parityBytes C.size_t, o *C.volley_group_options, request *C.volley_request) C.int {
+	data, room, err := buffersOf(given, count, parity, parityBytes)
 	p, wrong := bufferOptions(tolerate, o)
 	return operate(func(e *mpi.Endpoint) (err error) {
 		if p.Network, err = networkOf(e, nil); err == nil {
-			err = group.ProtectBuffers(context.Background(), e, data, room, p)
+			err = buffers.Protect(context.Background(), e, data, room, p)
 		}
 		return err
 	}, errors.Join(err, wrong)).start(comm, request)
@@ -64,7 +64,7 @@ func volleyBufferSizes(comm C.MPI_Fint, parity unsafe.Pointer, parityBytes, byte
 	var sizes []int64
 	var n int64
 	code := operate(func(e *mpi.Endpoint) (err error) {
-		sizes, n, err = group.BufferSizes(context.Background(), e, has, p)
+		sizes, n, err = buffers.Sizes(context.Background(), e, has, p)
 		return err
 	}, errors.Join(err, wrong)).do(comm)
 	if code == C.VOLLEY_OK {
@@ -77,8 +77,8 @@ func volleyBufferSizes(comm C.MPI_Fint, parity unsafe.Pointer, parityBytes, byte
 }
 
 //export volleyRecoverBuffers
-func volleyRecoverBuffers(comm C.MPI_Fint, buffers *C.volley_buffer, count, lost C.int, parity unsafe.Pointer, parityBytes C.size_t, o *C.volley_group_options, request *C.volley_request) C.int {
-	data, room, err := buffersOf(buffers, count, parity, parityBytes)
+func volleyRecoverBuffers(comm C.MPI_Fint, given *C.volley_buffer, count, lost C.int, parity unsafe.Pointer, parityBytes C.size_t, o *C.volley_group_options, request *C.volley_request) C.int {
+	data, room, err := buffersOf(given, count, parity, parityBytes)
 	p, wrong := bufferOptions(0, o)
 	op := operate(nil, errors.Join(err, wrong))
 	if op.run == nil {
@@ -86,7 +86,7 @@ func volleyRecoverBuffers(comm C.MPI_Fint, buffers *C.volley_buffer, count, lost
 			if p.Network, err = networkOf(e, nil); err != nil {
 				return err
 			}
-			r, err := group.RecoverBuffers(context.Background(), e, data, lost != 0, room, p)
+			r, err := buffers.Recover(context.Background(), e, data, lost != 0, room, p)
 			if err == nil {
 				op.note = strings.Join(r.Notes, "; ")
 			}
@@ -97,16 +97,16 @@ func volleyRecoverBuffers(comm C.MPI_Fint, buffers *C.volley_buffer, count, lost
 }
 
 // listOf returns the buffers as C has them.
-func listOf(buffers *C.volley_buffer, count C.int) ([]C.volley_buffer, error) {
-	if count < 0 || buffers == nil && count > 0 {
+func listOf(given *C.volley_buffer, count C.int) ([]C.volley_buffer, error) {
+	if count < 0 || given == nil && count > 0 {
 		return nil, errUsage{fmt.Errorf("buffers: NULL, or count %d below 0", int(count))}
 	}
-	return unsafe.Slice(buffers, int(count)), nil
+	return unsafe.Slice(given, int(count)), nil
 }
 
 // buffersOf returns the caller's buffers, and the room for parity.
-func buffersOf(buffers *C.volley_buffer, count C.int, parity unsafe.Pointer, bytes C.size_t) (data [][]byte, room []byte, err error) {
-	list, err := listOf(buffers, count)
+func buffersOf(given *C.volley_buffer, count C.int, parity unsafe.Pointer, bytes C.size_t) (data [][]byte, room []byte, err error) {
+	list, err := listOf(given, count)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -122,12 +122,12 @@ func buffersOf(buffers *C.volley_buffer, count C.int, parity unsafe.Pointer, byt
 }
 
 // bufferOptions returns the options for buffers, but the network.
-func bufferOptions(tolerate C.int, o *C.volley_group_options) (p group.BuffersOptions, err error) {
+func bufferOptions(tolerate C.int, o *C.volley_group_options) (p buffers.Options, err error) {
 	if o.max_deleted != 0 || o.allow_deleted != 0 || o.revert != 0 || o.believe != nil {
 		return p, errUsage{errors.New("max_deleted, allow_deleted, revert, believe: they are for directories: leave them 0")}
 	}
 	g, err := groupOptions(o)
-	return group.BuffersOptions{Options: g, Tolerate: int(tolerate), Digest: C.GoString(o.digest)}, err
+	return buffers.Options{Options: g, Tolerate: int(tolerate), Digest: C.GoString(o.digest)}, err
 }
 
 // A request is an operation that goes on beside the caller.

@@ -50,7 +50,7 @@ var steps = []step{
 	{name: "readme", always: true, paths: documents},
 	{name: "modules", takes: "reached", packages: []string{"./bench/...", "./bench/network/...", "./deploy/...", "./examples/...", "./internal/mutation/...", "./research/..."}},
 	{name: "race", takes: "patterns", packages: []string{
-		".", "./executor", "./trace", "./transport/...", "./tune", "./coded", "./collective", "./internal/disk/...", "./internal/explore", "./engine/...", "./group", "./internal/cli", "./research/simulate",
+		".", "./executor", "./trace", "./transport/...", "./tune", "./coded", "./collective", "./internal/disk/...", "./internal/explore", "./engine/...", "./group/...", "./internal/cli", "./research/simulate",
 	}},
 	{name: "kernels", packages: []string{"./field", "./executor"}, paths: []string{"field"}},
 	{name: "systems", takes: "touched", packages: []string{"./..."}},

@@ -1,4 +1,6 @@
-package group
+// Package buffers protects what the ranks of a run have in memory, without files: buffers of any lengths, with parity in
+// memory of the caller.
+package buffers
 
 import (
 	"bytes"
@@ -13,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"volley/group"
 	"volley/group/internal/content"
 	"volley/group/internal/decide"
 	"volley/group/internal/erasure"
@@ -25,22 +28,22 @@ import (
 	"volley/transport"
 )
 
-// BuffersOptions say how to protect and recover buffers. Of Options, Memory, Timeout, Network, Gamma, Key and NoKey
+// Options say how to protect and recover buffers. Of [group.Options], Memory, Timeout, Network, Gamma, Key and NoKey
 // count. All ranks give the same.
-type BuffersOptions struct {
-	Options
+type Options struct {
+	group.Options
 	Tolerate int    // ranks that may be lost; only to protect
 	Digest   string // SHA256, BLAKE3, XXH3, or "" for XXH3, with a key SHA256; only to protect
 }
 
-// A BuffersReport says what RecoverBuffers has done.
-type BuffersReport struct {
-	Lost    []int    `json:"lost,omitempty"`    // ranks that said so
-	Damaged []int    `json:"damaged,omitempty"` // ranks whose buffers or parity were not as they were protected
-	Blocks  int      `json:"blocks"`            // that came back
-	Notes   []string `json:"notes,omitempty"`   // what was damaged
-	Traffic Traffic  `json:"traffic"`
-	Seconds float64  `json:"seconds"`
+// A Report says what Recover has done.
+type Report struct {
+	Lost    []int         `json:"lost,omitempty"`    // ranks that said so
+	Damaged []int         `json:"damaged,omitempty"` // ranks whose buffers or parity were not as they were protected
+	Blocks  int           `json:"blocks"`            // that came back
+	Notes   []string      `json:"notes,omitempty"`   // what was damaged
+	Traffic group.Traffic `json:"traffic"`
+	Seconds float64       `json:"seconds"`
 }
 
 // The parity of buffers has a header, zeros to headerBytes, and the parts whose lengths it gives, in this order.
@@ -61,11 +64,11 @@ const (
 	headerBytes   = 512
 )
 
-func newParityHeader(m *Manifest, rank, manifest int) *parityHeader {
+func newParityHeader(m *store.Manifest, rank, manifest int) *parityHeader {
 	return headerOf(m, rank, manifest, m.RecordFilesAt(rank))
 }
 
-func headerOf(m *Manifest, rank, manifest int, files []*store.RecordFile) *parityHeader {
+func headerOf(m *store.Manifest, rank, manifest int, files []*store.RecordFile) *parityHeader {
 	h := &parityHeader{parityFormat, parityVersion, rank, m.ParityBytes(), int64(manifest), 0, 0}
 	for i, f := range files {
 		if i == 0 {
@@ -82,7 +85,7 @@ func (h *parityHeader) bytes() int64 {
 }
 
 // mostParityBytes returns the longest of all ranks.
-func mostParityBytes(m *Manifest, manifest int) (most int64) {
+func mostParityBytes(m *store.Manifest, manifest int) (most int64) {
 	for r, files := range m.RecordFiles() {
 		most = max(most, headerOf(m, r, manifest, files).bytes())
 	}
@@ -93,7 +96,7 @@ func mostParityBytes(m *Manifest, manifest int) (most int64) {
 type parityParts struct{ header, parity, manifest, records []byte }
 
 // files returns where the record files of a rank lie, in their order.
-func (p parityParts) files(m *Manifest, rank int) (files []*store.RecordFile, places [][]byte) {
+func (p parityParts) files(m *store.Manifest, rank int) (files []*store.RecordFile, places [][]byte) {
 	files = m.RecordFilesAt(rank)
 	rest := p.records
 	for _, f := range files {
@@ -186,7 +189,7 @@ func sizesOf(buffers [][]byte) []int64 {
 }
 
 // buffering calls f with a session in which every rank is a node.
-func buffering[T any](ctx context.Context, t transport.Transport, o BuffersOptions, v session.Verb, f func(*session.Session) (T, error)) (T, error) {
+func buffering[T any](ctx context.Context, t transport.Transport, o Options, v session.Verb, f func(*session.Session) (T, error)) (T, error) {
 	return session.Meeting(ctx, t, o.Options, func(s *session.Session) (none T, err error) {
 		if t.Size() < 2 {
 			return none, store.Inputf("need at least 2 processes, got %d", t.Size())
@@ -203,8 +206,8 @@ func buffering[T any](ctx context.Context, t transport.Transport, o BuffersOptio
 }
 
 // ParityBytes returns how many bytes the parity of buffers of so many bytes has at the rank that has most:
-// [ProtectBuffers] takes as much room at every rank. All ranks call it.
-func ParityBytes(ctx context.Context, t transport.Transport, sizes []int64, o BuffersOptions) (int64, error) {
+// [Protect] takes as much room at every rank. All ranks call it.
+func ParityBytes(ctx context.Context, t transport.Transport, sizes []int64, o Options) (int64, error) {
 	return buffering(ctx, t, o, session.Verb{Name: "parity bytes", Args: o}, func(s *session.Session) (int64, error) {
 		_, n, err := layOut(ctx, s, sizes, o)
 		return n, err
@@ -212,23 +215,23 @@ func ParityBytes(ctx context.Context, t transport.Transport, sizes []int64, o Bu
 }
 
 // layOut says where everything lies, and how long the parity is at the rank that has most.
-func layOut(ctx context.Context, s *session.Session, sizes []int64, o BuffersOptions) (*pass.Pass, int64, error) {
-	m := &Manifest{
-		Format: Format, Version: store.Version, Group: s.Run, Generation: 1, Nodes: s.K, Tolerate: o.Tolerate,
-		Layout: Striped, Matrix: Cauchy, Digest: cmp.Or(o.Digest, XXH3),
+func layOut(ctx context.Context, s *session.Session, sizes []int64, o Options) (*pass.Pass, int64, error) {
+	m := &store.Manifest{
+		Format: store.Format, Version: store.Version, Group: s.Run, Generation: 1, Nodes: s.K, Tolerate: o.Tolerate,
+		Layout: store.Striped, Matrix: store.Cauchy, Digest: cmp.Or(o.Digest, store.XXH3),
 	}
 	if o.Digest == "" && len(s.Key) > 0 {
-		m.Digest = SHA256
+		m.Digest = store.SHA256
 	}
 	c, err := erasure.CodeOf(m)
 	if err != nil {
-		return nil, 0, s.Alike(ctx, &InputError{Err: err})
+		return nil, 0, s.Alike(ctx, &store.InputError{Err: err})
 	}
 	if err := store.CheckDigest(m.Digest, s.Key); err != nil {
 		return nil, 0, s.Alike(ctx, err)
 	}
 	m.Field, m.DataChunks, m.ParityChunks = c.Field.Name(), c.Data, c.Parity
-	w := &pass.Work{Node: s.Nodes[0], Member: Member{Entries: bufferEntries(sizes)}}
+	w := &pass.Work{Node: s.Nodes[0], Member: store.Member{Entries: bufferEntries(sizes)}}
 	w.Data = content.NewData(nil, w.Member.Entries, false)
 	for _, n := range sizes {
 		w.Member.Bytes += n
@@ -252,29 +255,29 @@ func layOut(ctx context.Context, s *session.Session, sizes []int64, o BuffersOpt
 		return nil, 0, err
 	}
 	for _, n := range records { // digests are all equally long
-		m.Records = append(m.Records, Record{Bytes: int64(n), SHA256: disk.Sum(nil)})
+		m.Records = append(m.Records, store.Record{Bytes: int64(n), SHA256: disk.Sum(nil)})
 	}
 	if err := m.Validate(); err != nil {
-		return nil, 0, s.Alike(ctx, &InputError{Err: err})
+		return nil, 0, s.Alike(ctx, &store.InputError{Err: err})
 	}
 	text, err := m.Encode(s.Key)
 	return p, mostParityBytes(m, len(text)), err
 }
 
-// ProtectBuffers makes parity of the buffers of all ranks: with it [RecoverBuffers] brings back those of any o.Tolerate
+// Protect makes parity of the buffers of all ranks: with it [Recover] brings back those of any o.Tolerate
 // ranks. Each rank has any number of buffers of any lengths. Parity has as many bytes as [ParityBytes] says, or more,
 // and describes itself. All ranks call it, and change no buffer until it returns.
 //
 // When it has returned without an error at one rank, the parity is complete at all ranks. After an error, or the end of
-// a rank, what the parity was before is gone: [RecoverBuffers] refuses the set. So a rank keeps two sets of buffers,
-// each with its parity, and protects them in turns: one set stays as it is until ProtectBuffers has returned for the
+// a rank, what the parity was before is gone: [Recover] refuses the set. So a rank keeps two sets of buffers,
+// each with its parity, and protects them in turns: one set stays as it is until Protect has returned for the
 // other.
 //
 // Keep the number of the step in a buffer of each set. After a loss recover both sets, and go on from the set with the
-// larger step: a rank that has died before it called ProtectBuffers leaves the earlier protection of that set as it was.
+// larger step: a rank that has died before it called Protect leaves the earlier protection of that set as it was.
 //
-// It returns an [*InputError] where the options will not do, or there is no room for the parity.
-func ProtectBuffers(ctx context.Context, t transport.Transport, buffers [][]byte, parity []byte, o BuffersOptions) error {
+// It returns an [*group.InputError] where the options will not do, or there is no room for the parity.
+func Protect(ctx context.Context, t transport.Transport, buffers [][]byte, parity []byte, o Options) error {
 	begin(parity) // before any message: what this rank had may be older than what others get
 	_, err := buffering(ctx, t, o, session.Verb{Name: "protect buffers", Args: o}, func(s *session.Session) (none struct{}, err error) {
 		p, n, err := layOut(ctx, s, sizesOf(buffers), o)
@@ -313,9 +316,9 @@ type memory []byte
 
 func (m memory) WriteAt(p []byte, at int64) (int, error) { return copy(m[at:], p), nil }
 
-// BufferSizes returns the lengths of the buffers that this rank has protected, and that of the parity at the rank that
-// has most: what a rank that has lost both has to make. Its parity is nil. All ranks call it. Errors: [RecoverBuffers].
-func BufferSizes(ctx context.Context, t transport.Transport, parity []byte, o BuffersOptions) (sizes []int64, parityBytes int64, err error) {
+// Sizes returns the lengths of the buffers that this rank has protected, and that of the parity at the rank that
+// has most: what a rank that has lost both has to make. Its parity is nil. All ranks call it. Errors: [Recover].
+func Sizes(ctx context.Context, t transport.Transport, parity []byte, o Options) (sizes []int64, parityBytes int64, err error) {
 	_, err = buffering(ctx, t, o, session.Verb{Name: "buffer sizes"}, func(s *session.Session) (none struct{}, err error) {
 		if err := holdParity(ctx, s, parity, parity == nil); err != nil {
 			return none, err
@@ -444,21 +447,21 @@ func agree(s *session.Session) error {
 	return nil
 }
 
-// RecoverBuffers brings back the buffers and the parity of ranks that are lost: what is in both there does not matter,
-// and is written. Their lengths are those that were protected, which [BufferSizes] returns. The others give what they
+// Recover brings back the buffers and the parity of ranks that are lost: what is in both there does not matter,
+// and is written. Their lengths are those that were protected, which [Sizes] returns. The others give what they
 // had. What is damaged of it, or was changed since, comes back, too, block by block. All ranks call it, as many as have
 // protected, each with what the same rank had.
 //
-// It returns a *[TooManyError] where more ranks are lost than o.Tolerate was, and an [*InputError] where too much else
+// It returns a [*group.TooManyError] where more ranks are lost than o.Tolerate was, and an [*group.InputError] where too much else
 // is damaged, or ranks have parity of two protections. Nothing has been written then, at any rank. After another error,
 // or the end of a process, calling it again completes it: ranks that were lost say so again.
-func RecoverBuffers(ctx context.Context, t transport.Transport, buffers [][]byte, lost bool, parity []byte, o BuffersOptions) (*BuffersReport, error) {
-	return buffering(ctx, t, o, session.Verb{Name: "recover buffers"}, func(s *session.Session) (*BuffersReport, error) {
+func Recover(ctx context.Context, t transport.Transport, buffers [][]byte, lost bool, parity []byte, o Options) (*Report, error) {
+	return buffering(ctx, t, o, session.Verb{Name: "recover buffers"}, func(s *session.Session) (*Report, error) {
 		start := time.Now()
 		if err := holdParity(ctx, s, parity, lost); err != nil {
 			return nil, err
 		}
-		r := &BuffersReport{Traffic: erasure.NewTraffic(len(s.Nodes))}
+		r := &Report{Traffic: erasure.NewTraffic(len(s.Nodes))}
 		if err := recoverBuffers(ctx, s, buffers, parity, r); err != nil {
 			return nil, err
 		}
@@ -467,7 +470,7 @@ func RecoverBuffers(ctx context.Context, t transport.Transport, buffers [][]byte
 	})
 }
 
-func recoverBuffers(ctx context.Context, s *session.Session, buffers [][]byte, parity []byte, r *BuffersReport) error {
+func recoverBuffers(ctx context.Context, s *session.Session, buffers [][]byte, parity []byte, r *Report) error {
 	m, n := s.Manifest, s.Nodes[0]
 	here := n.Index
 	sizes, err := bufferSizes(s)

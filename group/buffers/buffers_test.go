@@ -1,4 +1,4 @@
-package group_test
+package buffers_test
 
 import (
 	"bytes"
@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"volley/group"
+	"volley/group/buffers"
 	"volley/internal/race"
 	"volley/internal/verifyall"
 	"volley/transport"
@@ -21,14 +22,14 @@ import (
 
 // A job is what the ranks of a group have.
 type job struct {
-	options []group.BuffersOptions
+	options []buffers.Options
 	buffers [][][]byte
 	parity  [][]byte
 }
 
 // newJob makes buffers of random lengths, some of them empty, that are a few blocks at most.
-func newJob(k int, o group.BuffersOptions, most int, rng *rand.Rand) *job {
-	j := &job{options: slices.Repeat([]group.BuffersOptions{o}, k)}
+func newJob(k int, o buffers.Options, most int, rng *rand.Rand) *job {
+	j := &job{options: slices.Repeat([]buffers.Options{o}, k)}
 	for range k {
 		var list [][]byte
 		for range rng.IntN(4) {
@@ -106,7 +107,7 @@ func lengths(buffers [][]byte) (list []int64) {
 func (j *job) size() []error {
 	j.parity = make([][]byte, len(j.buffers))
 	return j.run(func(ctx context.Context, t transport.Transport, r int) error {
-		n, err := group.ParityBytes(ctx, t, lengths(j.buffers[r]), j.options[r])
+		n, err := buffers.ParityBytes(ctx, t, lengths(j.buffers[r]), j.options[r])
 		j.parity[r] = make([]byte, n)
 		return err
 	})
@@ -114,21 +115,21 @@ func (j *job) size() []error {
 
 func (j *job) protect(faults ...[]faulty.Fault) []error {
 	return j.run(func(ctx context.Context, t transport.Transport, r int) error {
-		return group.ProtectBuffers(ctx, t, j.buffers[r], j.parity[r], j.options[r])
+		return buffers.Protect(ctx, t, j.buffers[r], j.parity[r], j.options[r])
 	}, faults...)
 }
 
-func (j *job) recover(lost ...int) (*group.BuffersReport, []error) {
-	reports := make([]*group.BuffersReport, len(j.buffers))
+func (j *job) recover(lost ...int) (*buffers.Report, []error) {
+	reports := make([]*buffers.Report, len(j.buffers))
 	errs := j.run(func(ctx context.Context, t transport.Transport, r int) (err error) {
-		reports[r], err = group.RecoverBuffers(ctx, t, j.buffers[r], slices.Contains(lost, r), j.parity[r], j.options[r])
+		reports[r], err = buffers.Recover(ctx, t, j.buffers[r], slices.Contains(lost, r), j.parity[r], j.options[r])
 		return err
 	})
 	return reports[0], errs
 }
 
 // protected makes a job whose buffers are protected.
-func protected(t *testing.T, k int, o group.BuffersOptions, most int, rng *rand.Rand) *job {
+func protected(t *testing.T, k int, o buffers.Options, most int, rng *rand.Rand) *job {
 	t.Helper()
 	j := newJob(k, o, most, rng)
 	must(t, errors.Join(j.size()...))
@@ -151,7 +152,7 @@ func TestBuffers(t *testing.T) {
 			}
 			digest := []string{"", group.SHA256, group.BLAKE3}[rng.IntN(3)]
 			most := []int{0, 3000, 200_000}[rng.IntN(3)] // all may be empty
-			j := protected(t, k, group.BuffersOptions{Tolerate: r, Digest: digest}, most, rng)
+			j := protected(t, k, buffers.Options{Tolerate: r, Digest: digest}, most, rng)
 			name := fmt.Sprintf("K = %d, R = %d, %d bytes", k, r, most)
 			var sets [][]int
 			for set := 1; set < 1<<k && k <= 5; set++ {
@@ -198,7 +199,7 @@ func TestBuffersParity(t *testing.T) {
 	t.Parallel()
 	const k, r, d = 5, 2, 3
 	rng := rand.New(rand.NewPCG(2, 33))
-	j := protected(t, k, group.BuffersOptions{Tolerate: r}, 300_000, rng)
+	j := protected(t, k, buffers.Options{Tolerate: r}, 300_000, rng)
 	most := 0
 	data := make([][]byte, k)
 	for n, list := range j.buffers {
@@ -258,7 +259,7 @@ func TestBuffersParity(t *testing.T) {
 func TestBuffersDamaged(t *testing.T) {
 	t.Parallel()
 	rng := rand.New(rand.NewPCG(3, 33))
-	for _, o := range []group.BuffersOptions{{Tolerate: 2}, {Tolerate: 2, Options: group.Options{Key: []byte("0123456789abcdef")}}} {
+	for _, o := range []buffers.Options{{Tolerate: 2}, {Tolerate: 2, Options: group.Options{Key: []byte("0123456789abcdef")}}} {
 		j := newJob(5, o, 0, rng)
 		for r := range j.buffers {
 			j.buffers[r] = [][]byte{bytes.Repeat([]byte{byte(r)}, 100_000), {}, bytes.Repeat([]byte{byte(r + 7)}, 150_000+r)}
@@ -299,13 +300,13 @@ func second[A, B any](_ A, b B) B { return b }
 func TestBufferSizes(t *testing.T) {
 	t.Parallel()
 	rng := rand.New(rand.NewPCG(4, 33))
-	j := protected(t, 4, group.BuffersOptions{Tolerate: 1}, 100_000, rng)
+	j := protected(t, 4, buffers.Options{Tolerate: 1}, 100_000, rng)
 	must(t, errors.Join(j.run(func(ctx context.Context, tr transport.Transport, r int) error {
 		parity := j.parity[r]
 		if r == 2 {
 			parity = nil
 		}
-		sizes, n, err := group.BufferSizes(ctx, tr, parity, group.BuffersOptions{})
+		sizes, n, err := buffers.Sizes(ctx, tr, parity, buffers.Options{})
 		if err != nil {
 			return err
 		}
@@ -321,8 +322,8 @@ func TestBuffersRefused(t *testing.T) {
 	t.Parallel()
 	rng := rand.New(rand.NewPCG(5, 33))
 	key, other := []byte("0123456789abcdef"), []byte("fedcba9876543210")
-	keyed := protected(t, 4, group.BuffersOptions{Tolerate: 1, Options: group.Options{Key: key}}, 50_000, rng)
-	plain := protected(t, 4, group.BuffersOptions{Tolerate: 1}, 50_000, rng)
+	keyed := protected(t, 4, buffers.Options{Tolerate: 1, Options: group.Options{Key: key}}, 50_000, rng)
+	plain := protected(t, 4, buffers.Options{Tolerate: 1}, 50_000, rng)
 	again := plain.clone()
 	must(t, errors.Join(again.protect()...))
 	for _, c := range []struct {
@@ -380,9 +381,9 @@ func TestBuffersRefused(t *testing.T) {
 	j := plain.clone() // a rank protects while the others recover
 	for r, err := range j.run(func(ctx context.Context, tr transport.Transport, r int) (err error) {
 		if r == 1 {
-			return group.ProtectBuffers(ctx, tr, j.buffers[r], j.parity[r], j.options[r])
+			return buffers.Protect(ctx, tr, j.buffers[r], j.parity[r], j.options[r])
 		}
-		_, err = group.RecoverBuffers(ctx, tr, j.buffers[r], false, j.parity[r], j.options[r])
+		_, err = buffers.Recover(ctx, tr, j.buffers[r], false, j.parity[r], j.options[r])
 		return err
 	}) {
 		if err == nil || !strings.Contains(err.Error(), "rank 1 runs protect buffers, rank 0 runs recover buffers") {
@@ -442,7 +443,7 @@ func TestBuffersDie(t *testing.T) {
 	const k = 4
 	rng := rand.New(rand.NewPCG(6, 33))
 	timeout := 300 * time.Millisecond
-	o := group.BuffersOptions{Tolerate: 1, Options: group.Options{Timeout: timeout}}
+	o := buffers.Options{Tolerate: 1, Options: group.Options{Timeout: timeout}}
 	first := protected(t, k, o, 200_000, rng)
 	second := newJob(k, o, 200_000, rng)
 	must(t, errors.Join(second.size()...))
@@ -497,7 +498,7 @@ func TestBuffersTurns(t *testing.T) {
 	step := func(j *job, rank, n int) { copy(j.buffers[rank][0], fmt.Sprintf("step %d", n)) }
 	is := func(j *job, rank int) string { return string(j.buffers[rank][0]) }
 	for _, tolerate := range []int{1, 2} {
-		newer := newJob(k, group.BuffersOptions{Tolerate: tolerate}, 0, rand.New(rand.NewPCG(8, 33)))
+		newer := newJob(k, buffers.Options{Tolerate: tolerate}, 0, rand.New(rand.NewPCG(8, 33)))
 		for r := range newer.buffers {
 			newer.buffers[r] = [][]byte{[]byte("a table"), bytes.Repeat([]byte{byte(r)}, 70_000*(r%2))}
 		}
@@ -519,7 +520,7 @@ func TestBuffersTurns(t *testing.T) {
 						if r == dies {
 							return errors.New("killed")
 						}
-						return group.ProtectBuffers(ctx, tr, j.buffers[r], j.parity[r], j.options[r])
+						return buffers.Protect(ctx, tr, j.buffers[r], j.parity[r], j.options[r])
 					})
 					if errors.Join(errs...) == nil {
 						t.Fatal("the protection goes on without a rank")
