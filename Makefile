@@ -41,7 +41,7 @@ RACE = %
 raced = $(if $(filter $(RACE),$1),go test -race $2 $(filter $(RACE),$1))
 race: ## the race detector, where goroutines meet; make race RACE="./group ./coded" takes only these
 	$(call raced,. ./executor ./trace ./transport/... ./tune ./coded ./collective ./internal/disk/... ./internal/explore)
-	$(call raced,./engine/... ./group,-p 3 -skip '$(PROCESSES)')
+	$(call raced,./engine/... ./group/...,-p 3 -skip '$(PROCESSES)')
 	$(call raced,./internal/cli,-run '$(GOROUTINES)')
 	$(call raced,./research/simulate,-skip '^TestSimulateLarge$$')
 
@@ -100,8 +100,8 @@ browser: site web/node_modules/.package-lock.json ## the page in real browsers; 
 	cd web && npm test
 
 verify-all: ## transfer matrices of every algorithm, family, field, sources and sinks, and the large claims; about an hour
-	go test -tags verifyall -run TestVerifyAll -v -timeout 1h ./algo/... ./research ./group
-	go test -tags verifyall -timeout 1h ./field ./matrix ./sim ./algo/... ./group -skip TestVerifyAll
+	go test -tags verifyall -run TestVerifyAll -v -timeout 1h ./algo/... ./research ./group/...
+	go test -tags verifyall -timeout 1h ./field ./matrix ./sim ./algo/... ./group/... -skip TestVerifyAll
 	go test ./web -run 'TestManyRequests$$' -web.requests 1000 -v -timeout 1h
 
 release: ## archives and packages for other machines, in dist/release; needs zip, and MPI for the one with MPI

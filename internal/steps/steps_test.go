@@ -63,7 +63,7 @@ func TestSteps(t *testing.T) {
 // TestArguments checks which packages steps take that are told.
 func TestArguments(t *testing.T) {
 	for _, c := range []struct{ file, step, want string }{
-		{"group/protect.go", "race", "./group ./internal/cli ./internal/explore"},
+		{"group/protect.go", "race", "./group/... ./internal/cli ./internal/explore"},
 		{"group/protect.go", "modules", "./deploy ./deploy/man ./research/cmd/draw ./research/cmd/volley"},
 		{"bench/network/raw.go", "modules", "./bench/network"},
 		{"group/protect.go", "systems", "./group"},
