@@ -12,6 +12,7 @@ import (
 	"volley/executor"
 	"volley/internal/selection"
 	"volley/transport"
+	"volley/transport/grpc"
 )
 
 // Exit codes.
@@ -93,7 +94,7 @@ func message(err error) string {
 
 // flagFor says by which flag an error of the library can be mended, which knows none; "" where there is none.
 func flagFor(err error) string {
-	limit, given := new(algo.LimitError), new(volley.PlanError)
+	limit, given, unreached := new(algo.LimitError), new(volley.PlanError), new(grpc.UnreachedError)
 	switch {
 	case errors.As(err, &given) && given.Matrix != "":
 		return "--matrix names the one that the plan computes"
@@ -101,6 +102,8 @@ func flagFor(err error) string {
 		return "--memory gives more"
 	case errors.Is(err, engine.ErrOpen):
 		return "--secret FILE or " + engine.SecretVariable + " gives a secret, and --bind 127.0.0.1 needs none"
+	case errors.As(err, &unreached) && !unreached.Refused():
+		return fmt.Sprintf("with --port %v all ranks listen at these", engine.UsualPorts)
 	case errors.Is(err, executor.ErrTimeout):
 		return "--timeout waits longer"
 	case errors.As(err, &limit) && limit.Whole:

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -224,6 +225,26 @@ func TestLaunchHosts(t *testing.T) {
 		if r.code != exitFailed || strings.Count(r.stdout, " good") != 11 || !strings.Contains(r.stderr, part) {
 			t.Errorf("%+v: want %q", r, part)
 		}
+	}
+
+	// A host drops what another one sends to any port but that of ssh, which is no harm, and then the other one as well.
+	deaf := func(do string, host int, from string) {
+		line := []string{"exec", fmt.Sprint(host), "iptables", "-w", do, "INPUT", "-s", from, "-p", "tcp", "--syn", "!", "--dport", "22", "-j", "DROP"}
+		if out, err := exec.Command(l.script, line...).CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+	}
+	deaf("-A", 2, "10.78.0.1")
+	must([]string{"protect", "--force", "--tolerate", "2"}, names...)
+	deaf("-A", 0, "10.78.0.3")
+	begun := time.Now()
+	r = l.run(t, []string{"protect", "--force", "--tolerate", "2"}, names...)
+	took := time.Since(begun)
+	deaf("-D", 2, "10.78.0.1")
+	deaf("-D", 0, "10.78.0.3")
+	unreached := regexp.MustCompile(`rank \d \(10\.78\.0\.1\) cannot connect to rank \d \(10\.78\.0\.3\) at (10\.78\.0\.3):(\d+): .*; open TCP port \d+ of 10\.78\.0\.3 for 10\.78\.0\.1; with --port 7000-7063 `)
+	if r.code != exitFailed || !unreached.MatchString(r.stderr) || took > 12*time.Second {
+		t.Errorf("after %v: %+v", took, r)
 	}
 
 	// Two sets, of hosts in two racks. Each loses a host.

@@ -87,7 +87,7 @@ var allowed = map[string][]string{
 	"internal/draw":       {"internal/comparison", "internal/printable", "matrix", "plan", "report", "sim"},
 	"internal/cli": {
 		"", "algo", "coded", "collective", "engine", "engine/ssh", "executor", "field", "group", "group/sets", "group/snapshots", "internal/atomicfile", "internal/comparison", "internal/disk", "internal/draw", "internal/printable", "internal/selection", "matrix", "plan", "report", "sim",
-		"trace", "transport", "transport/late", "transport/local", "transport/mpi", "tune", "verify", "web",
+		"trace", "transport", "transport/grpc", "transport/late", "transport/local", "transport/mpi", "tune", "verify", "web",
 	},
 	"web":           {"internal/explore"},
 	"cmd/volley":    {"internal/cli"},

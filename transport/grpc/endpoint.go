@@ -2,6 +2,7 @@ package grpc
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -269,8 +270,22 @@ func (e *Endpoint) lost(p *peer, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	p.readAll()
-	if !p.left && !e.closed {
-		e.stop(fmt.Errorf("rank %d, at %s, is gone or cannot be reached from rank %d, at %s: %w",
-			p.rank, e.addresses[p.rank], e.rank, e.addresses[e.rank], err))
+	if p.left || e.closed {
+		return
 	}
+	peer, own := e.addresses[p.rank], e.addresses[e.rank]
+	unreached, open := new(UnreachedError), ""
+	if errors.As(err, &unreached) {
+		unreached.From = own
+		open = unreached.toOpen()
+	}
+	switch {
+	case open == "":
+		err = fmt.Errorf("rank %d, at %s, is gone or cannot be reached from rank %d, at %s: %w", p.rank, peer, e.rank, own, err)
+	case unreached.Refused():
+		err = fmt.Errorf("rank %d, at %s, is gone or cannot be reached from rank %d, at %s: %w; if it runs, %s", p.rank, peer, e.rank, own, err, open)
+	default:
+		err = fmt.Errorf("rank %d cannot connect to rank %d at %s: %w; %s", e.rank, p.rank, peer, err, open)
+	}
+	e.stop(err)
 }

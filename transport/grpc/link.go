@@ -36,7 +36,15 @@ func (p *peer) connect() {
 		return
 	}
 	p.connecting = true
-	p.e.running.Go(func() { p.e.lost(p, p.dial()) })
+	p.e.running.Go(func() {
+		err := p.dial()
+		p.e.mu.Lock()
+		other := p.accepted && errors.As(err, new(*UnreachedError)) // the peer has connected, and that is enough
+		p.e.mu.Unlock()
+		if !other {
+			p.e.lost(p, err)
+		}
+	})
 }
 
 // dial opens a stream and serves it until it ends.
@@ -84,7 +92,7 @@ func (p *peer) dial() error {
 // reason returns why a call failed.
 func reason(ctx context.Context, err error) error {
 	cause := context.Cause(ctx)
-	if errors.Is(cause, ErrStranger) || errors.Is(cause, syscall.ECONNREFUSED) {
+	if errors.Is(cause, ErrStranger) || errors.As(cause, new(*UnreachedError)) {
 		return cause
 	}
 	text := status.Convert(err).Message()

@@ -47,6 +47,8 @@ var exchange = rpc.StreamDesc{StreamName: "Exchange", ServerStreams: true, Clien
 // Limits are how long a rank waits for others. Zero is what is usual.
 type Limits struct {
 	Handshake time.Duration // 20 s: on a busy machine a handshake takes seconds
+	Turn      time.Duration // 2 s, for the lower of two ranks to connect them, before the higher one does
+	Dial      time.Duration // 6 s, for TCP to connect to a rank that listens: a kernel answers, however busy the machine is
 	Connect   time.Duration // a minute, to reach another rank: many ranks of a busy machine take long
 	Answer    time.Duration // 5 s, for rank 0 to say who is missing when the time of a gathering is over
 	Abort     time.Duration // 1 s, where a peer is found closed, for the abort that it may have heard first
@@ -57,6 +59,8 @@ type Limits struct {
 func (l Limits) filled() Limits {
 	return Limits{
 		Handshake: cmp.Or(l.Handshake, 20*time.Second),
+		Turn:      cmp.Or(l.Turn, 2*time.Second),
+		Dial:      cmp.Or(l.Dial, 6*time.Second), // in which three packets ask
 		Connect:   cmp.Or(l.Connect, time.Minute),
 		Answer:    cmp.Or(l.Answer, 5*time.Second),
 		Abort:     cmp.Or(l.Abort, time.Second),
@@ -110,14 +114,12 @@ func Serve(at net.Listener, size int, security *tls.Config, limits Limits) *List
 // client returns a connection to a rank, which is made when it is used. Never is called where it cannot be made: the
 // peer may not take part, or, if it has listened before, does not do so any more.
 func (l *Listener) client(address string, never func(error), listened bool) (*rpc.ClientConn, error) {
+	dial := new(net.Dialer).DialContext
+	if listened {
+		dial = l.dialer(never)
+	}
 	return rpc.NewClient("passthrough:///"+address,
-		rpc.WithContextDialer(func(ctx context.Context, address string) (net.Conn, error) {
-			c, err := new(net.Dialer).DialContext(ctx, "tcp", address)
-			if listened && errors.Is(err, syscall.ECONNREFUSED) {
-				never(err)
-			}
-			return c, err
-		}),
+		rpc.WithContextDialer(func(ctx context.Context, address string) (net.Conn, error) { return dial(ctx, "tcp", address) }),
 		rpc.WithTransportCredentials(guard{l.security, l, never}), rpc.WithDefaultCallOptions(rpc.ForceCodecV2(codec{})),
 		rpc.WithNoProxy(), rpc.WithDisableRetry(), rpc.WithDisableServiceConfig(), rpc.WithDisableHealthCheck(),
 		rpc.WithInitialWindowSize(streamWindow), rpc.WithInitialConnWindowSize(connWindow),
@@ -128,6 +130,50 @@ func (l *Listener) client(address string, never func(error), listened bool) (*rp
 			Backoff:           backoff.Config{BaseDelay: 50 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: time.Second},
 			MinConnectTimeout: l.limits.Handshake,
 		}))
+}
+
+// An UnreachedError says that TCP does not connect to a rank that listens, or has listened.
+type UnreachedError struct {
+	From, To string // addresses of ranks
+	Err      error
+}
+
+func (e *UnreachedError) Error() string { return e.Err.Error() }
+
+func (e *UnreachedError) Unwrap() error { return e.Err }
+
+// Refused reports whether the other machine has answered that nobody listens: the rank has ended, or a firewall says so.
+func (e *UnreachedError) Refused() bool { return errors.Is(e.Err, syscall.ECONNREFUSED) }
+
+// toOpen says what may help, or nothing where it is no firewall.
+func (e *UnreachedError) toOpen() string {
+	source, _, _ := net.SplitHostPort(e.From)
+	host, port, err := net.SplitHostPort(e.To)
+	if err != nil || errors.As(e.Err, new(*net.DNSError)) {
+		return ""
+	}
+	return fmt.Sprintf("open TCP port %s of %s for %s", port, host, source)
+}
+
+// dialer returns a function that connects to a rank that listens. It calls never where that is refused, or where no
+// try has connected by the limit.
+func (l *Listener) dialer(never func(error)) func(ctx context.Context, network, address string) (net.Conn, error) {
+	d := net.Dialer{Deadline: time.Now().Add(l.limits.Dial)}
+	var failed error
+	return func(ctx context.Context, network, address string) (net.Conn, error) {
+		late := func() bool { return !d.Deadline.IsZero() && !time.Now().Before(d.Deadline) }
+		c, err := net.Conn(nil), failed
+		if err == nil || !late() { // else the last try says more than that the time is over
+			c, err = d.DialContext(ctx, network, address)
+		}
+		if err == nil {
+			d.Deadline = time.Time{}
+		} else if errors.Is(err, syscall.ECONNREFUSED) || late() {
+			never(&UnreachedError{To: address, Err: err})
+		}
+		failed = err
+		return c, err
+	}
 }
 
 // Join makes this process a rank of the run that session names. It is called once; close the endpoint before the listener.

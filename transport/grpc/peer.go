@@ -21,6 +21,7 @@ type peer struct {
 	connecting bool
 	again      bool // the first stream was lost before the peer took it
 	accepted   bool // it has opened a stream
+	turns      bool // this rank connects them soon, if the lower one does not
 	left       bool // it has closed
 	read       chan struct{}
 	readAll    func() // closes read: Close need not wait for the peer
@@ -113,10 +114,20 @@ func (p *peer) tellAbort() {
 	p.push(&frame{kind: abortFrame, a: uint32(p.e.abort.Rank), data: [][]byte{[]byte(why)}})
 }
 
-// use connects the pair: the lower rank does it, as the other one gets to it as well.
+// use connects the pair: the lower rank does it, as the other one gets to it as well. Where it has not for a while, a
+// firewall may be between: the higher one then tries, so that one way is enough, and both find out if there is none.
 func (p *peer) use() {
 	if p.e.rank < p.rank {
 		p.connect()
+	} else if p.link == nil && !p.turns {
+		p.turns = true
+		time.AfterFunc(p.e.listener.limits.Turn, func() {
+			p.e.mu.Lock()
+			defer p.e.mu.Unlock()
+			if !p.e.closed && p.e.abort == nil {
+				p.connect()
+			}
+		})
 	}
 }
 
