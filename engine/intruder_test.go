@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"bytes"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -9,7 +10,9 @@ import (
 	"crypto/x509/pkix"
 	"encoding/pem"
 	"errors"
+	"fmt"
 	"io"
+	"log/slog"
 	"math/big"
 	"net"
 	"os"
@@ -76,6 +79,30 @@ func (a *authority) sign(t *testing.T, name string, until time.Time) (*x509.Cert
 // show makes a run's rank use a certificate.
 func (a *authority) show(run *Run, name string) {
 	run.Certificate, run.Key, run.Authority = filepath.Join(a.dir, name+".pem"), filepath.Join(a.dir, name+".key"), filepath.Join(a.dir, "ca.pem")
+}
+
+// TestJunk has 600 connections say what no rank says: the log tells of them in a line.
+func TestJunk(t *testing.T) {
+	defer slog.SetDefault(slog.Default())
+	var log bytes.Buffer
+	slog.SetDefault(slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn})))
+	p, err := Listen(Run{Size: 2, Meet: "127.0.0.1:0", Secret: NewSecret(), Limits: grpc.Limits{Refused: time.Hour}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 600 {
+		c, err := net.Dial("tcp", p.Address())
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(c, "GET /%d HTTP/1.0\r\n\r\n", i)
+		io.Copy(io.Discard, c)
+		c.Close()
+	}
+	p.Close()
+	if text := log.String(); strings.Count(text, "\n") != 1 || !strings.Contains(text, `"refused connections" count=600 first=127.0.0.1:`) || !strings.Contains(text, "does not look like a TLS handshake (600)") {
+		t.Error(text)
+	}
 }
 
 func TestCertificates(t *testing.T) {

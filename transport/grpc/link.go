@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"strings"
 	"syscall"
 	"time"
@@ -229,8 +228,4 @@ func (l *Listener) admit(ctx context.Context) (*peer, error) {
 		e.running.Add(1)
 		return p, nil
 	}
-}
-
-func (l *Listener) refused(who string, err error) {
-	slog.Warn("refused a connection", "from", who, "because", err)
 }

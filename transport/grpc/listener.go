@@ -52,6 +52,7 @@ type Limits struct {
 	Connect   time.Duration // a minute, to reach another rank: many ranks of a busy machine take long
 	Answer    time.Duration // 5 s, for rank 0 to say who is missing when the time of a gathering is over
 	Abort     time.Duration // 1 s, where a peer is found closed, for the abort that it may have heard first
+	Refused   time.Duration // 5 s, from a connection that is refused until the log tells of it and of those that follow
 	Close     time.Duration // 3 s, at Close, for peers to say that they have read everything
 }
 
@@ -64,6 +65,7 @@ func (l Limits) filled() Limits {
 		Connect:   cmp.Or(l.Connect, time.Minute),
 		Answer:    cmp.Or(l.Answer, 5*time.Second),
 		Abort:     cmp.Or(l.Abort, time.Second),
+		Refused:   cmp.Or(l.Refused, 5*time.Second),
 		Close:     cmp.Or(l.Close, 3*time.Second),
 	}
 }
@@ -84,6 +86,7 @@ type Listener struct {
 
 	mu         sync.Mutex // guards what follows
 	handshakes []net.Conn // under way, oldest first
+	refusals   refusals
 	gathered   map[string]*gathering
 	begun      chan struct{}     // closed when there is one more
 	met        []context.Context // of the first one: each ends with its rank
@@ -198,6 +201,7 @@ func (l *Listener) Close() error {
 	defer time.AfterFunc(l.limits.Close, l.server.Stop).Stop()
 	l.server.GracefulStop()
 	l.served.Wait()
+	l.tellRefused()
 	return nil
 }
 
