@@ -9,10 +9,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"os/exec"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -26,6 +28,13 @@ type Client struct {
 
 	// Copy has Here[0] copied to a temporary file there for the time of the run, in place of Program.
 	Copy bool
+
+	// Greeting is how long a program there may take from where ssh is let in to its first message; 0: 30 s. A profile, or
+	// a file system that does not answer, may keep it for ever.
+	Greeting time.Duration
+
+	// Asks says that ssh can ask a user: what it says in vain before Ask is not passed on.
+	Asks bool
 
 	// Limit is how long a host, or the program there, may be silent before it counts as dead; 0: a minute.
 	Limit time.Duration
@@ -50,6 +59,18 @@ type Child struct {
 	mute    atomic.Bool   // it was killed as it said nothing
 	ended   chan struct{}
 	status  error // once ended
+
+	try      string        // a command of a shell that shows whether it starts
+	asks     bool          // ssh may ask the user
+	patience time.Duration // from where ssh is let in to the greeting
+	first    time.Duration // from the start, where ssh does not say that it is let in
+	hangs    *time.Timer   // which ends it before it has greeted
+	let      atomic.Bool   // ssh is let in
+	hung     atomic.Bool   // it was killed as it did not greet
+
+	holding sync.Mutex // guards what follows
+	holds   bool
+	held    []string // lines of stderr
 }
 
 // greeting comes before all messages: what a shell says at login comes before that.
@@ -64,16 +85,38 @@ const (
 // silence is how long a side that says nothing, not even a beat, counts as there.
 const silence = time.Minute
 
-// options are for every ssh: no terminal, no ports, and a dead host is noticed, one interval later than it counts.
-func (c *Client) options() []string {
-	seconds := int(min(cmp.Or(c.Limit, silence), silence/2) / time.Second)
-	interval := max(1, seconds/6)
-	option := func(name string, n int) string { return fmt.Sprintf("-o%s=%d", name, max(1, n)) }
-	return []string{"-T", "-oClearAllForwardings=yes", option("ServerAliveInterval", interval), option("ServerAliveCountMax", seconds/interval-2), option("ConnectTimeout", seconds)}
+const (
+	usualGreeting = 30 * time.Second
+	copyPiece     = 256 << 10 // of a program that is copied
+)
+
+// connects is how long ssh may take to connect.
+func (c *Client) connects() time.Duration {
+	return max(time.Second, min(cmp.Or(c.Limit, silence), silence/2).Truncate(time.Second))
 }
 
-// Start starts a program and returns at once: Receive says what is wrong with it.
-func (c *Client) Start(a Address) (*Child, error) {
+// options are for every ssh: no terminal, no ports, it says when it is let in, and a dead host is noticed, one interval
+// later than it counts.
+func (c *Client) options(asks bool) []string {
+	seconds := int(c.connects() / time.Second)
+	interval := max(1, seconds/6)
+	option := func(name string, n int) string { return fmt.Sprintf("-o%s=%d", name, max(1, n)) }
+	list := []string{"-T", "-oClearAllForwardings=yes", option("ServerAliveInterval", interval), option("ServerAliveCountMax", seconds/interval-2), option("ConnectTimeout", seconds), "-oLogLevel=VERBOSE"}
+	if !asks {
+		list = append(list, "-oBatchMode=yes")
+	}
+	return list
+}
+
+// Start starts a program and returns at once: Receive says what is wrong with it. Where ssh would have to ask a user,
+// that is an [AskError].
+func (c *Client) Start(a Address) (*Child, error) { return c.start(a, false) }
+
+// Ask is Start with an ssh that may ask a user, for a password or whether it is the right host. Users answer one after
+// the other: the caller asks for one host at a time, until it has received a message.
+func (c *Client) Ask(a Address) (*Child, error) { return c.start(a, true) }
+
+func (c *Client) start(a Address, asks bool) (*Child, error) {
 	line := append(slices.Clone(c.Here), c.Verb)
 	var program []byte
 	if a.Host != "" {
@@ -85,7 +128,7 @@ func (c *Client) Start(a Address) (*Child, error) {
 			}
 			remote = copying(program, c.Verb)
 		}
-		line = slices.Concat(c.Command, c.options())
+		line = slices.Concat(c.Command, c.options(asks))
 		if a.Port != "" {
 			line = append(line, "-p", a.Port)
 		}
@@ -93,32 +136,104 @@ func (c *Client) Start(a Address) (*Child, error) {
 	}
 	r, w := io.Pipe()
 	x := &Child{Address: a, cmd: exec.Command(line[0], line[1:]...), out: r, lines: bufio.NewScanner(r), stderr: c.Stderr, ended: make(chan struct{}),
-		silence: min(silence, max(cmp.Or(c.Limit, silence), 3*Beat))}
+		silence: min(silence, max(cmp.Or(c.Limit, silence), 3*Beat)),
+		try:     c.trial(a), asks: asks, holds: c.Asks && !asks, patience: cmp.Or(c.Greeting, usualGreeting)}
 	x.lines.Buffer(nil, mostLine)
 	in, err := x.cmd.StdinPipe()
 	if err != nil {
 		return nil, err
 	}
 	x.in, x.to = in, in
-	stderr := &LineWriter{Line: func(text string) { x.said = text; c.Stderr(a.At(), text) }}
+	stderr := &LineWriter{Line: x.hear}
 	x.cmd.Stdout, x.cmd.Stderr, x.cmd.Env = w, stderr, c.Env
 	x.cmd.WaitDelay = time.Second // the master of a shared connection keeps stderr open
 	if err := x.cmd.Start(); err != nil {
 		return nil, err
 	}
+	x.first = x.patience
+	switch {
+	case asks: // a user may take any time
+		x.first = math.MaxInt64
+	case a.Host != "": // a command that does not say when it is let in
+		x.first += c.connects()
+	}
+	x.hangs = time.AfterFunc(x.first, func() {
+		if !x.greeted.Load() {
+			x.hung.Store(true)
+			x.cmd.Process.Kill()
+		}
+	})
 	go func() {
 		x.status = x.cmd.Wait()
+		x.hangs.Stop()
 		stderr.Flush()
 		w.Close()
 		close(x.ended)
 	}()
 	x.mu.Lock()
 	go func() {
-		x.to.Write(program)
+		for part := range slices.Chunk(program, copyPiece) {
+			if _, err := x.to.Write(part); err != nil {
+				break
+			}
+			if len(part) == copyPiece { // more than a pipe holds: ssh has read of it, so it is let in
+				x.moves()
+			}
+		}
 		x.mu.Unlock()
 		beat(x.ended, x.write)
 	}()
 	return x, nil
+}
+
+// trial returns the command that shows whether programs start.
+func (c *Client) trial(a Address) string {
+	if a.Host == "" {
+		return c.Here[0] + " version"
+	}
+	line := slices.Clone(c.Command)
+	if a.Port != "" {
+		line = append(line, "-p", a.Port)
+	}
+	return strings.Join(append(line, a.Host, "true"), " ")
+}
+
+// moves notes that ssh is let in, and that something has happened since: the time until the greeting begins anew.
+func (x *Child) moves() {
+	x.let.Store(true)
+	if !x.greeted.Load() {
+		x.hangs.Reset(x.patience)
+	}
+}
+
+// hear takes a line of stderr: some are ssh's own on how the connection is.
+func (x *Child) hear(text string) {
+	ours := func(line string) bool { return x.Host != "" && strings.HasPrefix(text, line) }
+	switch {
+	case ours("Authenticated to ") && !x.greeted.Load():
+		x.moves()
+		return
+	case ours("Authenticated using "), ours("Transferred: sent "), ours("Bytes per second: sent "):
+		return
+	}
+	x.said = text
+	x.holding.Lock()
+	defer x.holding.Unlock()
+	if x.holds {
+		x.held = append(x.held, text)
+		return
+	}
+	x.stderr(x.At(), text)
+}
+
+// release passes on what was held, and what comes.
+func (x *Child) release() {
+	x.holding.Lock()
+	defer x.holding.Unlock()
+	for _, text := range x.held {
+		x.stderr(x.At(), text)
+	}
+	x.holds, x.held = false, nil
 }
 
 // beat tells the other side that this one is there, until the end.
@@ -161,7 +276,12 @@ func (x *Child) Receive(v any) error {
 			}
 			return nil
 		default: // what a shell says at login
-			if x.greeted.Store(greets); !greets || len(said) > 0 {
+			if greets {
+				x.greeted.Store(true)
+				x.hangs.Stop()
+				x.release()
+			}
+			if !greets || len(said) > 0 {
 				x.stderr(x.At(), string(said))
 			}
 		}
@@ -180,7 +300,20 @@ func (x *Child) failed() error {
 		said = ": " + x.said
 	}
 	exit := new(exec.ExitError)
-	switch errors.As(x.status, &exit); {
+	errors.As(x.status, &exit)
+	asks := exit.ProcessState != nil && exit.ExitCode() == 255 && !x.greeted.Load() && !x.asks &&
+		(strings.Contains(x.said, "Permission denied (") || strings.Contains(x.said, "Host key verification failed"))
+	if asks && x.holds { // the user is asked
+		return &AskError{fmt.Errorf("no connection to %s%s", x.At(), said)}
+	}
+	x.release()
+	switch {
+	case x.hung.Load() && x.let.Load():
+		return fmt.Errorf("%s has let ssh in, and has not started volley within %v: a profile or a file system there may hang; try: %s", x.At(), x.patience, x.try)
+	case x.hung.Load():
+		return fmt.Errorf("volley has not started at %s within %v; try: %s", x.At(), x.first, x.try)
+	case asks:
+		return &AskError{fmt.Errorf("no connection to %s%s; nobody can answer ssh here: it needs a key without a passphrase, or one in ssh-agent, and the host in known_hosts; try: %s", x.At(), said, x.try)}
 	case x.mute.Load():
 		return fmt.Errorf("volley at %s has said nothing for %v%s", x.At(), x.silence, said)
 	case exit.ProcessState == nil:
@@ -194,6 +327,9 @@ func (x *Child) failed() error {
 	}
 	return fmt.Errorf("volley at %s ended: %v%s", x.At(), x.status, said)
 }
+
+// An AskError says that ssh would have to ask a user.
+type AskError struct{ error }
 
 // A MissingError says that a program cannot be started on a host.
 type MissingError struct{ error }

@@ -3,6 +3,8 @@ package ssh
 import (
 	"bufio"
 	"bytes"
+	"cmp"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -27,7 +29,7 @@ func FuzzMessages(f *testing.F) {
 		close(ended)
 		r, w := io.Pipe()
 		w.Close()
-		x := &Child{lines: bufio.NewScanner(bytes.NewReader(data)), stderr: func(string, string) {}, ended: ended, in: w, out: r, silence: time.Minute}
+		x := &Child{lines: bufio.NewScanner(bytes.NewReader(data)), stderr: func(string, string) {}, ended: ended, in: w, out: r, silence: time.Minute, hangs: time.NewTimer(time.Hour)}
 		x.lines.Buffer(nil, mostLine)
 		for range len(data) + 1 {
 			var m message
@@ -87,6 +89,72 @@ func TestChild(t *testing.T) {
 	}
 	if _, err := (&Client{Command: []string{"/none"}}).Start(Address{Host: "far"}); err == nil {
 		t.Error("there is no /none")
+	}
+}
+
+// TestHang starts programs at hosts that let ssh in and do no more, at one that does not say so, and at one where a user
+// is asked: the error says what to try. Who has greeted, or is typing a password, has any time.
+func TestHang(t *testing.T) {
+	t.Parallel()
+	const patience = 200 * time.Millisecond
+	ssh := filepath.Join(t.TempDir(), "ssh")
+	script := `#!/bin/sh
+while [ "$1" != -- ]; do batch="$batch $1"; shift; done
+in="Authenticated to $2 ([::1]:22) using \"publickey\"."
+case "$2 $batch" in
+hangs*) echo "$in" >&2; exec sleep 1000 ;;
+tcp*) exec sleep 1000 ;;
+types*BatchMode*) echo "$in" >&2; echo "you@types: Permission denied (publickey,password)." >&2; exit 255 ;;
+unknown*BatchMode*) echo 'Host key verification failed.' >&2; exit 255 ;;
+types*) sleep 1; echo "$in" >&2 ;;
+late*) echo "$in" >&2; echo 'Transferred: sent 1, received 2 bytes, in 0.1 seconds' >&2 ;;
+esac
+exec sh -c "$3"
+`
+	if err := os.WriteFile(ssh, []byte(script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		host, want string
+		asks, can  bool // the user is asked; there is one
+	}{
+		{host: "hangs", want: "hangs has let ssh in, and has not started volley within 200ms: a profile or a file system there may hang; try: " + ssh + " -p 2222 hangs true"},
+		{host: "hangs", asks: true, want: "hangs has let ssh in, and has not started volley within 200ms"},
+		{host: "tcp", want: "volley has not started at tcp within 1.2s; try: " + ssh + " -p 2222 tcp true"},
+		{host: "types", want: "no connection to types: you@types: Permission denied (publickey,password).; nobody can answer ssh here: "},
+		{host: "types", can: true, want: "no connection to types: you@types: Permission denied (publickey,password)."},
+		{host: "unknown", can: true, want: "no connection to unknown: Host key verification failed."},
+		{host: "types", asks: true, want: "volley at types ended: exit status 3"},
+		{host: "late", want: "volley at late ended: exit status 3"},
+	} {
+		t.Run(fmt.Sprintf("%s, asks %v, can %v", c.host, c.asks, c.can), func(t *testing.T) {
+			t.Parallel()
+			var said []string
+			client := Client{Command: []string{ssh}, Program: "sh", Verb: "-c " + quote("echo "+greeting+"; sleep 0.5; echo end >&2; exit 3"), Limit: time.Second, Greeting: patience,
+				Asks: c.can, Stderr: func(_, line string) { said = append(said, line) }}
+			start := client.Start
+			if c.asks {
+				start = client.Ask
+			}
+			x, err := start(Address{Host: c.host, Port: "2222"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			err = x.Receive(new(message))
+			if err == nil || !strings.HasPrefix(err.Error(), c.want) {
+				t.Errorf("%v, want %s", err, c.want)
+			}
+			if got, want := errors.As(err, new(*AskError)), strings.HasPrefix(c.want, "no connection"); got != want {
+				t.Errorf("it asks: %v, want %v", got, want)
+			}
+			want := map[bool]string{true: "[end]"}[strings.HasSuffix(c.want, "status 3")]
+			if want == "" && c.host == "types" && !c.can {
+				want = "[you@types: Permission denied (publickey,password).]"
+			}
+			if got := fmt.Sprint(said); got != cmp.Or(want, "[]") {
+				t.Errorf("passed on: %s, want %s", got, want)
+			}
+		})
 	}
 }
 
@@ -186,7 +254,7 @@ func TestOptions(t *testing.T) {
 	t.Parallel()
 	for limit, most := range map[time.Duration]int{0: 30, time.Second: 2, 3 * time.Second: 3, 10 * time.Second: 10, 30 * time.Second: 30, time.Hour: 30} {
 		var interval, count int
-		text := strings.Join((&Client{Limit: limit}).options()[2:], " ")
+		text := strings.Join((&Client{Limit: limit}).options(false)[2:], " ")
 		if n, err := fmt.Sscanf(text, "-oServerAliveInterval=%d -oServerAliveCountMax=%d", &interval, &count); n != 2 || interval*(count+1) > most || interval*(count+2) < most {
 			t.Errorf("%v: %s: %v", limit, text, err)
 		}

@@ -76,6 +76,9 @@ func launchable(cmd *cobra.Command) {
 		}
 		l.Client = ssh.Client{Command: words(*command), Program: *program, Copy: *copied, Here: []string{self}, Verb: rankVerb, Env: s.environ, Stderr: l.say}
 		l.Limit, _ = cmd.Flags().GetDuration("timeout")
+		if l.Asks = s.askable(); cmd.Flags().Changed("timeout") {
+			l.Greeting = l.Limit
+		}
 		if len(l.Command) == 0 {
 			return usagef("--ssh %q: want a command, and what has blanks in quotes", *command)
 		}
@@ -137,6 +140,8 @@ type launch struct {
 	part    group.Part // the group is
 	terms   engine.Run // what all ranks have in common
 	ranks   []*far
+
+	asking sync.Mutex // is held while ssh may ask the user: for one host at a time
 
 	mu      sync.Mutex // guards what follows, and stderr
 	stopped bool
@@ -454,11 +459,22 @@ func (l *launch) route() string {
 	return "127.0.0.1"
 }
 
-// greet starts a rank, which says who it is.
-func (l *launch) greet(x *far) (err error) {
+// greet starts a rank, which says who it is. Where ssh has to ask the user, it does so in a second try.
+func (l *launch) greet(x *far) error {
+	err := l.begin(x, l.Start)
+	if l.Asks && errors.As(err, new(*ssh.AskError)) {
+		l.asking.Lock()
+		defer l.asking.Unlock()
+		err = l.begin(x, l.Ask)
+	}
+	return err
+}
+
+// begin is greet for one try.
+func (l *launch) begin(x *far, start func(ssh.Address) (*ssh.Child, error)) (err error) {
 	l.mu.Lock()
-	if !l.stopped {
-		x.Child, err = l.Start(x.Address)
+	if x.Child = nil; !l.stopped {
+		x.Child, err = start(x.Address)
 	}
 	l.mu.Unlock()
 	if err != nil || x.Child == nil {

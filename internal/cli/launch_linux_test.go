@@ -24,11 +24,18 @@ import (
 	"volley/tune"
 )
 
-// fakeSSH is ssh for tests: every host is this machine, but for dead, which does not answer, and
-// mute, which loses the connection at once.
+// fakeSSH is ssh for tests: every host is this machine, but for dead, which does not answer, mute, which loses the
+// connection at once, and hangs, which never starts what it is to. For hosts asks… ssh asks the user, who is asked one
+// thing at a time.
 const fakeSSH = `#!/bin/sh
-while [ "$1" != -- ]; do shift; done
+asks=yes
+while [ "$1" != -- ]; do [ "$1" != -oBatchMode=yes ] || asks=; shift; done
 case $2 in
+hangs) echo 'Authenticated to hangs ([::1]:22) using "publickey".' >&2; exec sleep 1000 ;;
+asks*)
+  [ "$asks" ] || { echo "me@$2: Permission denied (publickey,password)." >&2; exit 255; }
+  mkdir "$VOLLEY_TEST_ASKS/now" || { echo "two are asked at once" >&2; exit 255; }
+  echo "$2" >>"$VOLLEY_TEST_ASKS/asked"; sleep 0.2; rmdir "$VOLLEY_TEST_ASKS/now" ;;
 dead) echo "ssh: connect to host dead port 22: No route to host" >&2; exit 255 ;;
 mute) exit 0 ;;
 esac
@@ -346,6 +353,7 @@ func TestLaunchErrors(t *testing.T) {
 		{with("--tolerate", "1", "dead:/x"), exitFailed, "no connection to dead: ssh: connect to host dead port 22: No route to host"},
 		{with("--tolerate", "1", "dead:/x", dirs[0]), exitFailed, "no connection to dead"},
 		{with("--tolerate", "1", "mute:/x"), exitFailed, "the connection to mute has ended"},
+		{with("--tolerate", "1", "--timeout", "1s", "hangs:/x"), exitFailed, "hangs has let ssh in, and has not started volley within 1s: a profile or a file system there may hang; try: "},
 		{with("--tolerate", "1", "-x:/x"), exitUsage, "unknown shorthand flag"},
 		{with("--tolerate", "1", "--", "-x:/x"), exitUsage, `"-x" is no host`},
 		{with("--tolerate", "1", "host7:"), exitUsage, "no path after the host"},
@@ -370,6 +378,29 @@ func TestLaunchErrors(t *testing.T) {
 		if strings.Contains(c.want, "busy") {
 			unlock(true)
 		}
+	}
+	f.ended(t)
+}
+
+// TestLaunchAsks reaches hosts whose ssh asks the user: one after the other, or none where there is no user.
+func TestLaunchAsks(t *testing.T) {
+	t.Parallel()
+	f, asks := newFleet(t), t.TempDir()
+	f.env = append(f.env, "VOLLEY_TEST_ASKS="+asks)
+	args := slices.Concat([]string{"protect"}, f.flags, []string{"--tolerate", "1"})
+	for i, dir := range writeNodes(t, 4, 1000) {
+		args = append(args, fmt.Sprintf("%s%d:%s", []string{"asks", "host"}[i/3], i, dir))
+	}
+	if s := starting(); !s.askable() {
+		if r := f.run(args...); r.code != exitFailed || !strings.Contains(r.stderr, "nobody can answer ssh here") {
+			t.Errorf("%+v", r)
+		}
+	}
+	f.env = append(f.env, "SSH_ASKPASS=/bin/false")
+	r := f.run(args...)
+	asked, _ := os.ReadFile(filepath.Join(asks, "asked"))
+	if r.code != exitOK || strings.Contains(r.stderr, "denied") || len(strings.Fields(string(asked))) != 3 {
+		t.Errorf("%+v, asked %s", r, asked)
 	}
 	f.ended(t)
 }

@@ -80,6 +80,18 @@ func (s *session) getenv(name string) string {
 	return ""
 }
 
+// askable reports whether ssh can ask a user, at the terminal of this process or by a program for that.
+func (s *session) askable() bool {
+	if s.getenv("SSH_ASKPASS") != "" {
+		return true
+	}
+	f, err := os.OpenFile("/dev/tty", os.O_RDWR, 0)
+	if err == nil {
+		f.Close()
+	}
+	return err == nil
+}
+
 // self returns the file of this program.
 func (s *session) self() (string, error) {
 	if s.program != "" {
