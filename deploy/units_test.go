@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -77,7 +78,11 @@ func TestSystemd(t *testing.T) {
 	conf, dirs := settings(t, "systemd/group.conf"), nodes(t, 3)
 	run := func(unit string, want int) {
 		t.Helper()
-		words := strings.Fields(settings(t, "systemd/"+unit)["ExecStart"])
+		of := settings(t, "systemd/"+unit)
+		words := strings.Fields(of["ExecStart"])
+		if of["TimeoutStartSec"] == "" || !slices.Contains(words, "-q") {
+			t.Errorf("%s: a run that hangs keeps the timer for ever, or one that is well fills the log: %v", unit, of)
+		}
 		var args []string
 		for _, word := range words[1:] {
 			if name, ok := strings.CutPrefix(word, "$"); ok {

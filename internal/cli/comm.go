@@ -173,7 +173,7 @@ type joining struct {
 	pairs    []pair               // that were measured
 	resizing *group.ResizeOptions // nil: a group stays as large as it is
 	quiet    bool
-	every    time.Duration // between lines of progress; 0: as newMeter has it
+	every    time.Duration // between lines of progress; 0: a bar on a terminal
 	limits   limits
 	party    *party // of comm, once join has returned
 	memory   string
@@ -190,7 +190,7 @@ func (o *joining) add(f *pflag.FlagSet, whose string) {
 
 func (o *joining) addProgress(f *pflag.FlagSet) {
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "print errors and warnings only, and --json")
-	f.DurationVar(&o.every, "progress", 0, "`TIME` between lines of progress of each process (default: a bar on a terminal, else a line each 10s)")
+	f.DurationVar(&o.every, "progress", 0, "`TIME` between lines of progress of each process (default: a bar on a terminal, else none)")
 }
 
 // addComm adds the flags that bring processes together.

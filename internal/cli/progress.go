@@ -22,7 +22,7 @@ import (
 	"volley/internal/printable"
 )
 
-// A meter tells how far a run is: by a bar on a terminal, else by a line from time to time.
+// A meter tells how far a run is, by a bar on a terminal or by a line from time to time. Nil tells nobody.
 type meter struct {
 	s     *session
 	every time.Duration // between lines; 0: a bar
@@ -33,14 +33,13 @@ type meter struct {
 	told        time.Time
 }
 
-const usualEvery = 10 * time.Second
-
-// newMeter returns the meter of a session, with lines as often as asked for: 0 is a bar where stderr is a terminal.
+// newMeter returns the meter of a session, with lines as often as asked for. For 0 it is a bar where stderr is a
+// terminal, and else nil: logs and the mail of cron are for what went wrong.
 func newMeter(s *session, every time.Duration) *meter {
-	if f, ok := s.stderr.(*os.File); every == 0 && (s.json || !ok || !term.IsTerminal(int(f.Fd()))) {
-		every = usualEvery
+	s.meter = nil
+	if f, ok := s.stderr.(*os.File); every > 0 || ok && !s.json && term.IsTerminal(int(f.Fd())) {
+		s.meter = &meter{s: s, every: every, told: time.Now()}
 	}
-	s.meter = &meter{s: s, every: every, told: time.Now()}
 	return s.meter
 }
 

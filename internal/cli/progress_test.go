@@ -43,7 +43,7 @@ func TestProgress(t *testing.T) {
 		if r.code != exitOK || len(lines) == 0 || !strings.HasSuffix(lines[len(lines)-1], " 100 %") {
 			t.Errorf("%s: %+v", args, r)
 		}
-		if r := volleyRun(args...); strings.Contains(r.stderr, "%") { // sooner than the first line
+		if r := volleyRun(args...); strings.Contains(r.stderr, "%") {
 			t.Errorf("%s: %+v", args, r)
 		}
 	}
@@ -166,6 +166,10 @@ func TestMeter(t *testing.T) {
 	}
 	if want := "volley: protect: 256 KiB of 256 KiB, 100 %\nvolley: protect: 512 KiB of 512 KiB, 100 %\n"; stderr.String() != want {
 		t.Errorf("%q: want %q", &stderr, want)
+	}
+	s.stderr = &stderr // no terminal
+	if newMeter(s, 0) != nil || newMeter(s, time.Second) == nil {
+		t.Error("without a terminal there is progress, or none though it is asked for")
 	}
 	var none *meter
 	none.add(1, 1)
