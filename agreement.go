@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"reflect"
 	"slices"
 	"strings"
@@ -23,7 +24,8 @@ import (
 // they say anything else. It returns a *[collective.PeerError] where they differ, which names the ranks. A wait for one
 // message is bounded by the timeout, unless that is 0.
 func Greet(ctx context.Context, t transport.Transport, verb string, timeout time.Duration) error {
-	_, err := collective.New(t, timeout).Greet(ctx, collective.Greeting{Verb: verb, Version: Version},
+	host, _ := os.Hostname() // or none
+	_, err := collective.New(t, timeout).Greet(ctx, collective.Greeting{Verb: verb, Version: Version, Host: host},
 		func([]uint64) bool { return true }, func([][]byte) error { return nil })
 	return err
 }

@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -24,7 +25,7 @@ type hello struct {
 	Protocol uint32
 	Verb     [20]byte  // what the rank is to do; padded with zeros, as the others are
 	Version  [32]byte  // of volley
-	Terms    [184]byte // what the verb wants all to know, in the form of the protocol
+	Terms    [184]byte // what the verb wants all to know, in the form of the protocol; of a greeting without, the host
 	Sum      [8]byte   // digest of all before it
 }
 
@@ -52,6 +53,7 @@ type Greeting struct {
 	Verb, Version string
 	Terms         []byte   // are to be the same at all ranks
 	Own           []uint64 // may differ, at most MostOwn; with Terms at most 184 bytes
+	Host          string   // for errors, in a greeting without terms and words
 }
 
 // Greet compares the greetings of all ranks, which all send before they say anything else, and returns the largest that
@@ -75,6 +77,9 @@ func (c *Comm) Greet(ctx context.Context, g Greeting, agree func(own []uint64) b
 	own := words[2:][:len(g.Own)]
 	if words[0] == ^words[1] && agree(own) {
 		return own, nil
+	}
+	if len(said) == 0 {
+		said = []byte(g.Host)
 	}
 	records, err := c.Allgather(ctx, sealed(g.Verb, g.Version, said))
 	if err != nil {
@@ -199,6 +204,8 @@ func sealed(verb, version string, said []byte) []byte {
 	return record
 }
 
+var hostName = regexp.MustCompile(`^[0-9A-Za-z._-]+$`)
+
 // unseal returns the terms of the greetings of all ranks, or a [*PeerError].
 func unseal(records [][]byte) ([][]byte, error) {
 	all := make([]hello, len(records))
@@ -215,30 +222,39 @@ func unseal(records [][]byte) ([][]byte, error) {
 		terms[r] = h.Terms[:]
 	}
 	version := func(h hello) string { return "volley " + padded(h.Version[:]) }
-	if slices.ContainsFunc(all, func(h hello) bool { return h.Protocol != all[0].Protocol }) {
+	numbers, names := make([]string, len(all)), make([]string, len(all))
+	protocols := slices.ContainsFunc(all, func(h hello) bool { return h.Protocol != all[0].Protocol })
+	for r, h := range all {
+		numbers[r] = fmt.Sprint(r)
+		names[r] = numbers[r]
+		if host := padded(h.Terms[:]); !protocols && hostName.MatchString(host) { // terms are not such text
+			names[r] += " (" + host + ")"
+		}
+	}
+	if protocols {
 		version = func(h hello) string {
 			return fmt.Sprintf("volley %s with protocol %d", padded(h.Version[:]), h.Protocol)
 		}
 	}
-	if err := alike(all, version, "install the same version at all ranks"); err != nil {
+	if err := alike(all, names, version, "install the same version at all ranks"); err != nil {
 		return nil, err
 	}
-	return terms, alike(all, func(h hello) string { return padded(h.Verb[:]) }, "start all ranks with the same verb")
+	return terms, alike(all, numbers, func(h hello) string { return padded(h.Verb[:]) }, "start all ranks with the same verb")
 }
 
 // padded returns the text in a field of a greeting.
 func padded(field []byte) string { return string(bytes.TrimRight(field, "\x00")) }
 
 // alike returns a [*PeerError] where ranks do not run the same.
-func alike(all []hello, runs func(hello) string, advice string) error {
-	ranks := map[string][]int{}
+func alike(all []hello, names []string, runs func(hello) string, advice string) error {
+	ranks := map[string][]string{}
 	var kinds []string
 	for r, h := range all {
 		kind := runs(h)
 		if ranks[kind] == nil {
 			kinds = append(kinds, kind)
 		}
-		ranks[kind] = append(ranks[kind], r)
+		ranks[kind] = append(ranks[kind], names[r])
 	}
 	if len(kinds) == 1 {
 		return nil
@@ -255,21 +271,29 @@ func alike(all []hello, runs func(hello) string, advice string) error {
 }
 
 // ranksRun begins a sentence on some ranks.
-func ranksRun(ranks []int) string {
-	if len(ranks) == 1 {
-		return fmt.Sprintf("rank %d runs", ranks[0])
+func ranksRun(names []string) string {
+	if len(names) == 1 {
+		return fmt.Sprintf("rank %s runs", names[0])
 	}
-	return fmt.Sprintf("ranks %s run", Numbers(ranks))
+	return fmt.Sprintf("ranks %s run", first(names))
 }
 
 // Numbers lists numbers, the first ones if there are many.
 func Numbers(list []int) string {
+	var names []string
+	for _, n := range list {
+		names = append(names, fmt.Sprint(n))
+	}
+	return first(names)
+}
+
+func first(list []string) string {
 	const most = 8
 	more := ""
 	if len(list) > most+1 {
 		list, more = list[:most], fmt.Sprintf(" and %d more", len(list)-most)
 	}
-	return strings.ReplaceAll(strings.Trim(fmt.Sprint(list), "[]"), " ", ", ") + more
+	return strings.Join(list, ", ") + more
 }
 
 // digest tells whether a greeting has arrived whole.

@@ -129,6 +129,31 @@ func TestGreetMany(t *testing.T) {
 	}
 }
 
+// TestGreetHosts has errors name the hosts of ranks, of a greeting without terms.
+func TestGreetHosts(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		terms []byte
+		hosts []string
+		want  string
+	}{
+		{nil, []string{"h0", "h1", "h2"}, "volley: rank 2 (h2) runs volley 0.3.0-dev+gb, rank 0 (h0) runs volley 0.3.0-dev+ga: install the same version at all ranks"},
+		{nil, []string{"h0", "h1", "a\nb"}, "volley: rank 2 runs volley 0.3.0-dev+gb, rank 0 (h0) runs volley 0.3.0-dev+ga: install the same version at all ranks"},
+		{[]byte{1}, []string{"h0", "h1", "h2"}, "volley: rank 2 runs volley 0.3.0-dev+gb, rank 0 runs volley 0.3.0-dev+ga: install the same version at all ranks"},
+	} {
+		for r, err := range ranks(t, 3, func(ctx context.Context, tr transport.Transport) error {
+			version := []string{"0.3.0-dev+ga", "0.3.0-dev+ga", "0.3.0-dev+gb"}[tr.Rank()]
+			_, err := New(tr, time.Minute).Greet(ctx, Greeting{Verb: "protect", Version: version, Terms: c.terms, Host: c.hosts[tr.Rank()]},
+				func([]uint64) bool { return true }, func([][]byte) error { return nil })
+			return err
+		}) {
+			if err == nil || err.Error() != c.want {
+				t.Errorf("rank %d: %v, want %s", r, err, c.want)
+			}
+		}
+	}
+}
+
 // TestGreetForm keeps the form of greetings, which other versions rely on.
 func TestGreetForm(t *testing.T) {
 	t.Parallel()
@@ -151,7 +176,7 @@ func TestWords(t *testing.T) {
 		for r, err := range ranks(t, n, func(ctx context.Context, tr transport.Transport) error {
 			c := New(tr, time.Minute)
 			r := uint64(tr.Rank())
-			own, err := c.Greet(ctx, Greeting{"encode", Version, []byte{1}, []uint64{r, uint64(n) - r, 7 * r % uint64(n), 0}},
+			own, err := c.Greet(ctx, Greeting{Verb: "encode", Version: Version, Terms: []byte{1}, Own: []uint64{r, uint64(n) - r, 7 * r % uint64(n), 0}},
 				func([]uint64) bool { return true }, func([][]byte) error { return errors.New("asked") })
 			most := uint64(0)
 			for r := range uint64(n) {

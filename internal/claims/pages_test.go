@@ -147,15 +147,24 @@ func TestTraffic(t *testing.T) {
 // TestVersion checks that all places with a version have that of version.go, and that the CHANGELOG's newest is it.
 func TestVersion(t *testing.T) {
 	root := repository(t)
-	for _, place := range []struct{ file, pattern string }{
-		{"CITATION.cff", `(?m)^version: (.+)$`},
-		{"python/volley/_version.py", `__version__ = "(.+?)"`},
-		{"CHANGELOG.md", `(?m)^## ([0-9].*) - [0-9]{4}-[0-9]{2}-[0-9]{2}$`},
-	} {
-		m := regexp.MustCompile(place.pattern).FindStringSubmatch(read(t, filepath.Join(root, place.file)))
-		if m == nil || m[1] != module.Version {
-			t.Errorf("%s has the version %q, and version.go %s", place.file, m, module.Version)
+	of := func(file, pattern string) string {
+		m := regexp.MustCompile(pattern).FindStringSubmatch(read(t, filepath.Join(root, file)))
+		if m == nil {
+			t.Fatalf("no version in %s", file)
 		}
+		return m[1]
+	}
+	version, _, _ := strings.Cut(module.Version, "+") // and the commit
+	next, dev := strings.CutSuffix(version, "-dev")
+	if python := of("python/volley/_version.py", `__version__ = "(.+?)"`); python != version {
+		t.Errorf("Python's version is %s, and that of version.go %s", python, version)
+	}
+	released, cited := of("CHANGELOG.md", `(?m)^## ([0-9].*) - [0-9]{4}-[0-9]{2}-[0-9]{2}$`), of("CITATION.cff", `(?m)^version: (.+)$`)
+	if released != cited || (released == next) == dev {
+		t.Errorf("the newest release is %s, CITATION.cff has %s, and version.go %s", released, cited, version)
+	}
+	if _, rest, _ := strings.Cut(read(t, filepath.Join(root, "CHANGELOG.md")), "\n## "); strings.HasPrefix(rest, "Unreleased") != dev {
+		t.Errorf("CHANGELOG.md begins with %.20q, and version.go has %s", rest, version)
 	}
 }
 

@@ -490,8 +490,12 @@ func (l *launch) begin(x *far, start func(ssh.Address) (*ssh.Child, error)) (err
 		}
 		return err
 	}
-	if m.Hello == nil || m.Hello.Version != volley.Version {
-		return fmt.Errorf("volley at %s is not version %s, which runs here: install it there, or --copy-binary", x.At(), volley.Version)
+	if m.Hello == nil {
+		return fmt.Errorf("volley at %s says what volley %s, which runs here, does not: install the same version at both, or --copy-binary", x.At(), volley.Version)
+	}
+	if m.Hello.Version != volley.Version {
+		here, _ := os.Hostname()
+		return fmt.Errorf("%s runs volley %s, and this machine, %s, runs volley %s: install the same version at both, or --copy-binary", x.At(), m.Hello.Version, here, volley.Version)
 	}
 	x.hello = *m.Hello
 	return nil

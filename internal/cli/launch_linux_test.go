@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"volley"
 	"volley/engine/ssh"
 	"volley/internal/disk"
 	"volley/transport/transporttest"
@@ -25,7 +26,7 @@ import (
 )
 
 // fakeSSH is ssh for tests: every host is this machine, but for dead, which does not answer, mute, which loses the
-// connection at once, and hangs, which never starts what it is to. For hosts asks… ssh asks the user, who is asked one
+// connection at once, hangs, which never starts what it is to, and old, which has another version. For hosts asks… ssh asks the user, who is asked one
 // thing at a time.
 const fakeSSH = `#!/bin/sh
 asks=yes
@@ -38,6 +39,7 @@ asks*)
   echo "$2" >>"$VOLLEY_TEST_ASKS/asked"; sleep 0.2; rmdir "$VOLLEY_TEST_ASKS/now" ;;
 dead) echo "ssh: connect to host dead port 22: No route to host" >&2; exit 255 ;;
 mute) exit 0 ;;
+old) printf 'volley: messages follow\n{"Hello":{"Version":"9.9.9"}}\n'; exec cat >/dev/null ;;
 esac
 printf 'Welcome to %s\n\033[2J' "$2" # some set the title so
 [ -z "$VOLLEY_TEST_TEE" ] || exec tee -a "$VOLLEY_TEST_TEE" | sh -c "$3"
@@ -344,6 +346,7 @@ func TestLaunchErrors(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer unlock(true)
+	own, _ := os.Hostname()
 	for _, c := range []struct {
 		args []string
 		code int
@@ -354,6 +357,7 @@ func TestLaunchErrors(t *testing.T) {
 		{with("--tolerate", "1", "dead:/x", dirs[0]), exitFailed, "no connection to dead"},
 		{with("--tolerate", "1", "mute:/x"), exitFailed, "the connection to mute has ended"},
 		{with("--tolerate", "1", "--timeout", "1s", "hangs:/x"), exitFailed, "hangs has let ssh in, and has not started volley within 1s: a profile or a file system there may hang; try: "},
+		{with("--tolerate", "1", "old:/x"), exitFailed, "old runs volley 9.9.9, and this machine, " + own + ", runs volley " + volley.Version + ": install the same version at both"},
 		{with("--tolerate", "1", "-x:/x"), exitUsage, "unknown shorthand flag"},
 		{with("--tolerate", "1", "--", "-x:/x"), exitUsage, `"-x" is no host`},
 		{with("--tolerate", "1", "host7:"), exitUsage, "no path after the host"},

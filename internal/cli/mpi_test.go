@@ -286,7 +286,7 @@ func TestJobDiffers(t *testing.T) {
 		other bool     // that of another version
 		want  string
 	}{
-		{"versions", []string{"encode", pattern}, []string{"encode", pattern}, true, `^volley: rank 2 runs volley 9\.9\.9, rank 0 runs volley [0-9.]+: install the same version at all ranks$`},
+		{"versions", []string{"encode", pattern}, []string{"encode", pattern}, true, `^volley: rank 2 \(\S+\) runs volley 9\.9\.9, rank 0 \(\S+\) runs volley [0-9.]+(-dev\S*)?: install the same version at all ranks$`},
 		{"protect and encode", []string{"encode", pattern}, []string{"protect", "--tolerate", "1", nodes[2]}, false, `^volley: rank 2 runs protect, rank 0 runs encode: start all ranks with the same verb$`},
 		{"verify and recover", []string{"verify", nodes[0]}, []string{"recover", nodes[2]}, false, `^volley: rank 2 runs recover, rank 0 runs verify: start all ranks with the same verb$`},
 		{"tune and encode", []string{"tune"}, []string{"encode", pattern}, false, `^volley: rank 2 runs encode, rank 0 runs tune: start all ranks with the same verb$`},

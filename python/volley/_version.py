@@ -1,1 +1,1 @@
-__version__ = "0.2.0"  # that of version.go, as TestVersion checks
+__version__ = "0.3.0-dev"  # that of version.go, as TestVersion checks

@@ -99,7 +99,7 @@ def _load() -> ctypes.CDLL:
     except (OSError, AttributeError) as e:
         raise ImportError(f"{e}: no libvolley: install it by make install, and name it in VOLLEY_LIBRARY") from None
     version = library.volley_version().decode()
-    if version != __version__:  # its structs may be others
+    if version.split("+")[0] != __version__:  # its structs may be others; a commit may follow
         raise ImportError(f"{name} is libvolley {version}, and this package {__version__}: install both from one tree")
     text, length = ctypes.create_string_buffer(MPI.MAX_LIBRARY_VERSION_STRING), ctypes.c_int()
     library.MPI_Get_library_version(text, ctypes.byref(length))
