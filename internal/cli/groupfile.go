@@ -88,14 +88,10 @@ func named(f *pflag.FlagSet, dirs []string) (err error) {
 	return err
 }
 
-// readGroup reads a group file. Directories here that are relative lie beside it.
+// readGroup reads a group file, whose ssh is a program that is run: nobody else may have written it. Directories here
+// that are relative lie beside it.
 func readGroup(name string) (*groupFile, error) {
-	f, _, err := disk.OpenInput(name)
-	if err != nil {
-		return nil, usagef("--%s: %w", groupFlag, err)
-	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, mostGroupFile+1))
+	text, err := disk.ReadTrusted(name, mostGroupFile+1)
 	if err != nil {
 		return nil, usagef("--%s: %w", groupFlag, err)
 	}
@@ -259,10 +255,14 @@ func newGroup() *cobra.Command {
 				_, err := cmd.OutOrStdout().Write(text)
 				return err
 			}
-			return writeFile("-o", output, func(w io.Writer) error {
+			err = writeFile("-o", output, func(w io.Writer) error {
 				_, err := w.Write(text)
 				return err
 			})
+			if info, failed := os.Stat(output); err == nil && failed == nil && info.Mode().Perm()&0o022 != 0 {
+				return os.Chmod(output, info.Mode().Perm()&^0o022) // or readGroup refuses it
+			}
+			return err
 		},
 	}
 	verb := newProtect()

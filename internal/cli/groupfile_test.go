@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -23,10 +24,59 @@ func writeGroup(t *testing.T, dirs, domains []string, options ...string) string 
 		}
 	}
 	name := filepath.Join(t.TempDir(), "group.yaml")
-	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+	if err := errors.Join(os.WriteFile(name, []byte(text), 0o600), os.Chmod(filepath.Dir(name), 0o700)); err != nil {
 		t.Fatal(err)
 	}
 	return name
+}
+
+// TestGroupFileOfOthers refuses a group file that others can change or replace: its ssh would be run. All may read it.
+func TestGroupFileOfOthers(t *testing.T) {
+	t.Parallel()
+	mark := filepath.Join(t.TempDir(), "mark")
+	for _, c := range []struct {
+		file, dir os.FileMode
+		link      bool // in a directory that is the caller's alone
+		of, dirOf int  // another owner, if this is root
+		want      string
+	}{
+		{file: 0o644, dir: 0o755},
+		{file: 0o644, dir: 0o777 | os.ModeSticky},
+		{file: 0o664, dir: 0o755, want: "has mode 0664, with which others can change it: chmod go-w "},
+		{file: 0o602, dir: 0o755, want: "has mode 0602"},
+		{file: 0o600, dir: 0o775, want: "has mode 0775, with which others can replace "},
+		{file: 0o600, dir: 0o777, link: true, want: "has mode 0777, with which others can replace "},
+		{file: 0o644, dir: 0o755, of: 12345, want: "is user 12345's, who can change it: give a file of your own"},
+		{file: 0o644, dir: 0o755, dirOf: 12345, want: "is user 12345's, who can change it: give a directory of your own"},
+		{file: 0o644, dir: 0o777 | os.ModeSticky, dirOf: 12345, want: "give a directory of your own"},
+	} {
+		if c.of+c.dirOf > 0 && os.Geteuid() != 0 {
+			continue
+		}
+		name := writeGroup(t, []string{"a:/x", "b:/x"}, nil, "tolerate: 1", fmt.Sprintf("ssh: sh -c 'touch %s'", mark))
+		dir := filepath.Dir(name)
+		err := errors.Join(os.Chmod(name, c.file), os.Chmod(dir, c.dir))
+		if c.of > 0 {
+			err = errors.Join(err, os.Chown(name, c.of, -1))
+		}
+		if c.dirOf > 0 {
+			err = errors.Join(err, os.Chown(dir, c.dirOf, -1))
+		}
+		if c.link {
+			link := filepath.Join(t.TempDir(), "link")
+			err = errors.Join(err, os.Chmod(filepath.Dir(link), 0o700), os.Symlink(name, link))
+			name = link
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := volleyRun("status", "--group", name)
+		_, err = os.Stat(mark)
+		if ran := err == nil; ran != (c.want == "") || c.want != "" && (r.code != exitUsage || !strings.Contains(r.stderr, c.want)) {
+			t.Errorf("%+v: the program was run: %v, %+v", c, ran, r)
+		}
+		os.Remove(mark)
+	}
 }
 
 // TestGroupFile writes a group file, and runs all verbs by it, also after a loss, with one line changed.

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -402,13 +403,65 @@ func ReadSecret(path string, most int64) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	if owner, _, ok := Owner(info); ok {
-		if info.Mode().Perm()&0o077 != 0 {
-			return nil, fmt.Errorf("%s has mode %#o, with which others can read or change it: chmod 600 it", path, info.Mode().Perm())
-		}
-		if owner != 0 && owner != int64(os.Geteuid()) {
-			return nil, fmt.Errorf("%s is user %d's, who can change it: give a file of your own, or root's", path, owner)
-		}
+	if _, _, ok := Owner(info); ok && info.Mode().Perm()&0o077 != 0 {
+		return nil, fmt.Errorf("%s has mode %#o, with which others can read or change it: chmod 600 it", path, info.Mode().Perm())
+	}
+	if err := ofOthers(path, info); err != nil {
+		return nil, err
 	}
 	return io.ReadAll(io.LimitReader(f, most))
+}
+
+// ReadTrusted returns up to most bytes of a file that only its owner, the caller or root, can change, or replace by
+// another one. All may read it.
+func ReadTrusted(path string, most int64) ([]byte, error) {
+	f, info, err := OpenInput(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return nil, err
+	}
+	if err := changeable(path, info, "change it"); err != nil {
+		return nil, err
+	}
+	for _, dir := range slices.Compact([]string{filepath.Dir(path), filepath.Dir(real)}) {
+		info, err := os.Stat(dir)
+		if err == nil && info.Mode()&fs.ModeSticky == 0 { // with it, files are their owners' to replace
+			err = changeable(dir, info, "replace "+path)
+		}
+		if err == nil {
+			err = ofOthers(dir, info)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	if err := ofOthers(path, info); err != nil {
+		return nil, err
+	}
+	return io.ReadAll(io.LimitReader(f, most))
+}
+
+// changeable returns an error where others than its owner can write a file or a directory, and so do that.
+func changeable(path string, info fs.FileInfo, do string) error {
+	if _, _, ok := Owner(info); !ok || info.Mode().Perm()&0o022 == 0 {
+		return nil
+	}
+	return fmt.Errorf("%s has mode %#o, with which others can %s: chmod go-w %s", path, info.Mode().Perm(), do, path)
+}
+
+// ofOthers returns an error where the owner of a file or a directory is neither the caller nor root.
+func ofOthers(path string, info fs.FileInfo) error {
+	owner, _, ok := Owner(info)
+	if !ok || owner == 0 || owner == int64(os.Geteuid()) {
+		return nil
+	}
+	what := "file"
+	if info.IsDir() {
+		what = "directory"
+	}
+	return fmt.Errorf("%s is user %d's, who can change it: give a %s of your own, or root's", path, owner, what)
 }
