@@ -74,6 +74,11 @@ func WriteMode(path string, data []byte, mode fs.FileMode) error {
 	return stream(disk.OS, path, writing(data), mode.Perm(), true)
 }
 
+// WritePerm is [Write] for a file whose mode is perm, less the umask.
+func WritePerm(path string, data []byte, perm fs.FileMode) error {
+	return stream(disk.OS, path, writing(data), perm, false)
+}
+
 func writing(data []byte) func(io.Writer) error {
 	return func(w io.Writer) error {
 		_, err := w.Write(data)

@@ -14,6 +14,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"volley/engine/ssh"
+	"volley/internal/atomicfile"
 	"volley/internal/disk"
 )
 
@@ -255,14 +256,7 @@ func newGroup() *cobra.Command {
 				_, err := cmd.OutOrStdout().Write(text)
 				return err
 			}
-			err = writeFile("-o", output, func(w io.Writer) error {
-				_, err := w.Write(text)
-				return err
-			})
-			if info, failed := os.Stat(output); err == nil && failed == nil && info.Mode().Perm()&0o022 != 0 {
-				return os.Chmod(output, info.Mode().Perm()&^0o022) // or readGroup refuses it
-			}
-			return err
+			return placed("-o", atomicfile.WritePerm(output, text, 0o644)) // others may not write it: see readGroup
 		},
 	}
 	verb := newProtect()

@@ -110,10 +110,14 @@ func writeJSON(w io.Writer, v any) error {
 
 // writeFile writes a file, which a flag has named, whole or not at all.
 func writeFile(flag, name string, write func(io.Writer) error) error {
-	err := atomicfile.Stream(name, func(f io.Writer) error {
+	return placed(flag, atomicfile.Stream(name, func(f io.Writer) error {
 		w := bufio.NewWriter(f)
 		return cmp.Or(write(w), w.Flush())
-	})
+	}))
+}
+
+// placed returns the error of writing the file of a flag, which is the caller's to mend where there can be no file.
+func placed(flag string, err error) error {
 	if at := new(fs.PathError); errors.As(err, &at) && at.Op == "open" {
 		return usagef("%s: %w", flag, err)
 	}

@@ -85,7 +85,7 @@ func (s *session) askable() bool {
 	if s.getenv("SSH_ASKPASS") != "" {
 		return true
 	}
-	f, err := os.OpenFile("/dev/tty", os.O_RDWR, 0)
+	f, err := os.Open("/dev/tty")
 	if err == nil {
 		f.Close()
 	}
