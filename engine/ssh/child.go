@@ -309,9 +309,9 @@ func (x *Child) failed() error {
 	x.release()
 	switch {
 	case x.hung.Load() && x.let.Load():
-		return fmt.Errorf("%s has let ssh in, and has not started volley within %v: a profile or a file system there may hang; try: %s", x.At(), x.patience, x.try)
+		return &HangError{fmt.Errorf("%s has let ssh in, and has not started volley within %v: a profile or a file system there may hang; try: %s", x.At(), x.patience, x.try)}
 	case x.hung.Load():
-		return fmt.Errorf("volley has not started at %s within %v; try: %s", x.At(), x.first, x.try)
+		return &HangError{fmt.Errorf("volley has not started at %s within %v; try: %s", x.At(), x.first, x.try)}
 	case asks:
 		return &AskError{fmt.Errorf("no connection to %s%s; nobody can answer ssh here: it needs a key without a passphrase, or one in ssh-agent, and the host in known_hosts; try: %s", x.At(), said, x.try)}
 	case x.mute.Load():
@@ -322,11 +322,16 @@ func (x *Child) failed() error {
 		return &MissingError{fmt.Errorf("cannot start volley at %s%s", x.At(), said)}
 	case exit.ExitCode() == 255 && x.greeted.Load():
 		return fmt.Errorf("volley at %s was killed, or the connection to it has ended%s", x.At(), said)
+	case exit.ExitCode() == 255 && strings.Contains(x.said, "timed out"):
+		return &HangError{fmt.Errorf("no connection to %s%s", x.At(), said)}
 	case exit.ExitCode() == 255:
 		return fmt.Errorf("no connection to %s%s", x.At(), said)
 	}
 	return fmt.Errorf("volley at %s ended: %v%s", x.At(), x.status, said)
 }
+
+// A HangError says that a host has not answered in time. It would not for another program either.
+type HangError struct{ error }
 
 // An AskError says that ssh would have to ask a user.
 type AskError struct{ error }

@@ -302,14 +302,26 @@ func (l *launch) run(cmd *cobra.Command) error {
 			return nil
 		})
 	}()
-	logins := map[string]*sync.Mutex{}
+	type login struct {
+		sync.Mutex
+		hangs error
+	}
+	logins := map[string]*login{}
+	at := func(x *far) string { return x.Host + " " + x.Port }
 	for _, x := range l.ranks {
-		logins[x.Host] = new(sync.Mutex)
+		logins[at(x)] = new(login)
 	}
 	l.each(func(x *far) error {
-		logins[x.Host].Lock() // an sshd refuses many at once
-		defer logins[x.Host].Unlock()
-		err := l.greet(x)
+		host := logins[at(x)]
+		host.Lock() // an sshd refuses many at once
+		defer host.Unlock()
+		err := host.hangs
+		if err == nil {
+			err = l.greet(x)
+		}
+		if errors.As(err, new(*ssh.HangError)) {
+			host.hangs = err // not once more for each node
+		}
 		if err != nil && l.missing && cmd.Context().Err() == nil {
 			x.Absent, err = err.Error(), nil
 		}

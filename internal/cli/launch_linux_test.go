@@ -32,7 +32,8 @@ const fakeSSH = `#!/bin/sh
 asks=yes
 while [ "$1" != -- ]; do [ "$1" != -oBatchMode=yes ] || asks=; shift; done
 case $2 in
-hangs) echo 'Authenticated to hangs ([::1]:22) using "publickey".' >&2; exec sleep 1000 ;;
+hangs) [ -z "$VOLLEY_TEST_ASKS" ] || echo "$2" >>"$VOLLEY_TEST_ASKS/asked"
+  echo 'Authenticated to hangs ([::1]:22) using "publickey".' >&2; exec sleep 1000 ;;
 asks*)
   [ "$asks" ] || { echo "me@$2: Permission denied (publickey,password)." >&2; exit 255; }
   mkdir "$VOLLEY_TEST_ASKS/now" || { echo "two are asked at once" >&2; exit 255; }
@@ -405,6 +406,23 @@ func TestLaunchAsks(t *testing.T) {
 	asked, _ := os.ReadFile(filepath.Join(asks, "asked"))
 	if r.code != exitOK || strings.Contains(r.stderr, "denied") || len(strings.Fields(string(asked))) != 3 {
 		t.Errorf("%+v, asked %s", r, asked)
+	}
+	f.ended(t)
+}
+
+// TestLaunchHangs has a host hang that has several nodes: it is tried once, and the others are looked at.
+func TestLaunchHangs(t *testing.T) {
+	t.Parallel()
+	f, tried := newFleet(t), t.TempDir()
+	f.env = append(f.env, "VOLLEY_TEST_ASKS="+tried)
+	args := slices.Concat([]string{"status", "--timeout", "1s"}, f.flags)
+	for i, dir := range writeNodes(t, 5, 1000) {
+		args = append(args, fmt.Sprintf("%s:%s", []string{"hangs", "host"}[i/4], dir))
+	}
+	r := f.run(args...)
+	list, err := os.ReadFile(filepath.Join(tried, "asked"))
+	if err != nil || string(list) != "hangs\n" || !strings.Contains(r.stdout+r.stderr, "hangs has let ssh in") {
+		t.Errorf("%v, tried %q: %+v", err, list, r)
 	}
 	f.ended(t)
 }
