@@ -180,7 +180,7 @@ func resize(ctx context.Context, s *session.Session, v session.Verb, o *ResizeOp
 		if n.Index < k {
 			return nil
 		}
-		return n.Forget()
+		return n.Forget(false)
 	})
 }
 

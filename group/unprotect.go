@@ -1,6 +1,7 @@
 package group
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,45 +26,116 @@ type UnprotectOptions struct {
 
 // An UnprotectReport says what Unprotect has removed.
 type UnprotectReport struct {
+	Protected   bool         `json:"protected"`  // else there was nothing to remove
 	Generation  int64        `json:"generation"` // that was in force; 0: an earlier run had begun to remove it
 	Nodes       []NodeReport `json:"nodes"`      // as they were found
 	Tolerate    int          `json:"tolerate"`
-	ParityBytes int64        `json:"parity_bytes"` // at each node
+	ParityBytes int64        `json:"parity_bytes"`      // at each node
+	Remains     []string     `json:"remains,omitempty"` // directories that could not be read, and may still have a .volley
 	Notes       []string     `json:"notes,omitempty"`
+}
+
+// A RemainsError names the nodes that could not be read, so that their .volley stays. The protection has ended.
+type RemainsError struct{ Dirs []string }
+
+// ExitCode returns 3, that of a result that is not as it should be.
+func (e *RemainsError) ExitCode() int { return 3 }
+
+func (e *RemainsError) Error() string {
+	var metas []string
+	for _, dir := range e.Dirs {
+		metas = append(metas, tree.JoinPath(dir, tree.MetaName))
+	}
+	return fmt.Sprintf("the protection is removed, but for nodes that cannot be read, which may still have it: %s. Once they can be read, end it again, or remove %s", strings.Join(e.Dirs, ", "), strings.Join(metas, ", "))
 }
 
 // Unprotect removes the .volley of all nodes: the group is not protected any more. Files of the nodes stay as they
 // are. It reads them first, and returns an [*InputError] where something is lost or damaged, unless o.Force is set, and
-// where .volley/replaced holds files of the user's.
+// where .volley/replaced holds files of the user's. Where nothing is protected any more, it changes nothing.
+//
+// With o.Force it goes on beside nodes that cannot be read, whose .volley stays, and returns a [*RemainsError] with the
+// report. The other nodes keep a mark, so that what comes back counts no more.
 //
 // Nothing is removed before all nodes are marked. Until then the protection is in force, and a later Protect or
 // Recover removes the marks. After an error, or the end of a process at any moment, calling it again completes it.
 func Unprotect(ctx context.Context, t transport.Transport, dirs []string, o UnprotectOptions) (*UnprotectReport, error) {
-	v := session.Verb{Name: "unprotect", Args: o, Access: store.Access{Writes: !o.DryRun}, Ends: true}
-	return run(ctx, t, dirs, o.Options, v, func(ctx context.Context, s *session.Session, _ *snapshot.Surroundings) (*UnprotectReport, error) {
-		r := &UnprotectReport{Generation: s.Generation}
-		if s.Manifest == nil && !s.Ending() {
-			return nil, s.Alike(ctx, s.Unprotected())
-		}
-		var err error
-		if r.Nodes, err = losesNothing(ctx, s, 0, o.Force); err != nil {
-			return nil, err
-		}
-		if s.Manifest != nil {
-			r.Tolerate, r.ParityBytes = s.Manifest.Tolerate, s.Manifest.ParityBytes()
-		}
-		r.Notes = s.Notes()
-		if o.DryRun {
-			return r, nil
-		}
-		if err := s.Each(ctx, func(_ context.Context, _ int, n *store.Node) error { return n.Mark() }); err != nil {
-			return nil, err
-		}
-		if err := s.Together(ctx); err != nil {
-			return nil, err
-		}
-		return r, s.Here(func(_ int, n *store.Node) error { return n.Forget() })
+	v := session.Verb{Name: "unprotect", Args: o, Access: store.Access{Writes: !o.DryRun}, Ends: true, Forced: o.Force}
+	r, err := run(ctx, t, dirs, o.Options, v, func(ctx context.Context, s *session.Session, _ *snapshot.Surroundings) (*UnprotectReport, error) {
+		return unprotect(ctx, s, &o)
 	})
+	if err == nil && !o.DryRun && r.Remains != nil {
+		err = &RemainsError{r.Remains}
+	}
+	return r, err
+}
+
+func unprotect(ctx context.Context, s *session.Session, o *UnprotectOptions) (r *UnprotectReport, err error) {
+	r = &UnprotectReport{Generation: s.Generation, Nodes: []NodeReport{}}
+	if r.Protected, err = protected(ctx, s, o.Force); err != nil || !r.Protected {
+		return r, err
+	}
+	list, err := losesNothing(ctx, s, 0, o.Force)
+	if err != nil {
+		return nil, err
+	}
+	r.Nodes = append(r.Nodes, list...)
+	if s.Manifest != nil {
+		r.Tolerate, r.ParityBytes = s.Manifest.Tolerate, s.Manifest.ParityBytes()
+	}
+	r.Notes = s.Notes()
+	for _, x := range s.States {
+		if x.Failing != "" {
+			r.Remains = append(r.Remains, x.Dir)
+		}
+	}
+	if o.DryRun {
+		return r, nil
+	}
+	if err := s.Each(ctx, func(_ context.Context, _ int, n *store.Node) error {
+		if len(s.States[n.Index].Numbers) == 0 { // a mark alone says that it has ended
+			return nil
+		}
+		return n.Mark(ended(s))
+	}); err != nil {
+		return nil, err
+	}
+	if err := s.Together(ctx); err != nil {
+		return nil, err
+	}
+	return r, s.Here(func(_ int, n *store.Node) error { return n.Forget(r.Remains != nil) })
+}
+
+// protected reports whether there is a protection to end, or the rest of one. The error is that of nodes of which nobody
+// can tell.
+func protected(ctx context.Context, s *session.Session, force bool) (bool, error) {
+	left := slices.ContainsFunc(s.States, func(x *store.State) bool { return len(x.Numbers) > 0 })
+	switch {
+	case s.Manifest != nil || s.Ending(), left && force:
+		return true, nil
+	case left:
+		return false, s.Alike(ctx, &InputError{Way: WayGiveUp, Err: s.Unprotected()})
+	}
+	there, err := session.Collect(ctx, s, func(_ context.Context, _ int, n *store.Node) (bool, error) { return n.Dir != nil, nil })
+	if err != nil {
+		return false, err
+	}
+	if slices.ContainsFunc(s.States, func(x *store.State) bool { return x.Failing != "" }) || !slices.Contains(there, true) {
+		return false, s.Alike(ctx, s.Unprotected())
+	}
+	return false, nil
+}
+
+// ended returns the group whose protection ends.
+func ended(s *session.Session) string {
+	if s.Manifest != nil {
+		return s.Manifest.Group
+	}
+	for _, x := range s.States {
+		if group := cmp.Or(x.Group, x.Ended); group != "" {
+			return group
+		}
+	}
+	return ""
 }
 
 // losesNothing returns an error where files of the nodes from one on would be lost with their protection.

@@ -21,8 +21,8 @@ func newUnprotect() *cobra.Command {
 			u.DryRun = !yes
 			return onSets(o, cmd, args, &u, &u.Options, group.Unprotect, func(w io.Writer, r *group.UnprotectReport, all bool) error {
 				return printUnprotect(w, r, yes, all)
-			}, func(*group.UnprotectReport) error {
-				if !yes {
+			}, func(r *group.UnprotectReport) error {
+				if !yes && r.Protected {
 					return usagef("nothing is removed: --yes removes the protection")
 				}
 				return nil
@@ -38,6 +38,9 @@ func newUnprotect() *cobra.Command {
 }
 
 func printUnprotect(w io.Writer, r *group.UnprotectReport, yes, all bool) error {
+	if !r.Protected {
+		return printable.Fprintf(w, "not protected: there is nothing to remove\n")
+	}
 	printNodes(w, r.Nodes, all)
 	printNotes(w, r.Notes)
 	if !yes {

@@ -21,7 +21,9 @@ func TestUnprotect(t *testing.T) {
 		}
 		return r.stdout + r.stderr
 	}
-	wants(t, do(exitUsage, "unprotect", "--yes"), "the group is not protected")
+	for _, args := range [][]string{{"unprotect", "--yes"}, {"unprotect"}} {
+		wants(t, do(exitOK, args...), "not protected: there is nothing to remove")
+	}
 	do(exitOK, "protect", "--tolerate", "2")
 	wants(t, do(exitUsage, "unprotect"), "in force: generation 1, any 2 may be lost", "nothing is removed: --yes")
 	do(exitOK, "verify")
@@ -29,6 +31,7 @@ func TestUnprotect(t *testing.T) {
 	wants(t, do(exitUsage, "unprotect", "--yes"), dirs[1]+" is missing: ", "recover it first", "--force gives it up")
 	do(exitOK, "recover")
 	wants(t, do(exitOK, "unprotect", "--yes"), "the protection is removed")
+	wants(t, do(exitOK, "unprotect", "--yes", "--json"), `"protected": false`)
 	for _, dir := range dirs {
 		if _, err := os.Lstat(filepath.Join(dir, ".volley")); err == nil {
 			t.Errorf("%s has a .volley", dir)

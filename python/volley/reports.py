@@ -175,12 +175,14 @@ class RecoverReport:
 
 @dataclass
 class UnprotectReport:
-    """What `unprotect` has removed, or would."""
+    """What `unprotect` has removed, or would. Where the group is not `protected`, that is nothing."""
 
+    protected: bool
     generation: int  # that was in force; 0: an earlier run had begun to remove it
     nodes: list[NodeReport]  # as they were found
     tolerate: int
     parity_bytes: int  # at each node
+    remains: list[str] = field(default_factory=list)  # of a dry run: directories that cannot be read, and may keep a .volley
     notes: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:

@@ -159,7 +159,8 @@ def unprotect(
     `dry_run` says what is in force, and removes nothing. `force` removes it although something is lost or damaged, which
     then never comes back. `group` is that of `protect`.
 
-    Raises `Refused` where something would be lost, or `RunFailed`: another call completes what was begun.
+    Raises `NotWhole` where a node could not be read, and may keep its `.volley`, `Refused` where something would be lost,
+    or `RunFailed`: another call completes what was begun.
     """
     options = {"group": group, "yes": not dry_run, "force": force, "key": key}
     report: UnprotectReport = _one("unprotect", dirs, options, flags)

@@ -209,6 +209,9 @@ func abstention(states []*store.State, g int64) error {
 	return store.Inputf("cannot tell whether generation %d is in force without what cannot be read: %s. Make it readable, as by running as the user who has protected it; where a disk is dead, give an empty directory in its place, and where a manifest is damaged at all nodes that are left, move their %s away", g, strings.Join(list, ", "), tree.MetaName)
 }
 
+// An UnclearError says that nodes contradict each other: nobody can tell which generation is in force.
+type UnclearError struct{ error }
+
 // DecideKnown is [Decide], by what can be read.
 func DecideKnown(states []*store.State, believe string) (c store.Current, err error) {
 	k := len(states)
@@ -299,7 +302,7 @@ func DecideKnown(states []*store.State, believe string) (c store.Current, err er
 		if i >= 0 { // it was resized
 			return force(claims[i])
 		}
-		return c, &store.InputError{Err: fmt.Errorf("cannot tell which generation is in force: %s", whoHas(states)), Way: store.WayBelieve}
+		return c, &store.InputError{Err: &UnclearError{fmt.Errorf("cannot tell which generation is in force: %s", whoHas(states))}, Way: store.WayBelieve}
 	}
 	if in == nil {
 		return c, nil

@@ -83,9 +83,27 @@ func withdraw(states []*store.State, which func(store.Held) bool, left bool) {
 	}
 }
 
+// end takes from the states what a protection that has ended has left at nodes that could not be read then. Fewer nodes have
+// it than say that it has ended: one node does not end it. With a key nobody does, as marks have no HMAC.
+func end(states []*store.State) {
+	ended, has := map[string]int{}, map[string]int{} // nodes, by group
+	for _, s := range states {
+		if s.Ended != "" {
+			ended[s.Ended]++
+		}
+		if len(s.Held) > 0 {
+			has[s.Held[0].Group]++
+		}
+	}
+	withdraw(states, func(h store.Held) bool { return ended[h.Group] > has[h.Group] }, true)
+}
+
 // InForce finds out the generation in force among what the options let count, and whether it
 // has no key and is to get one. That it does only where every node that is not lost holds it.
 func InForce(states []*store.State, o Trust, protect bool) (c store.Current, adopt bool, err error) {
+	if len(o.Key) == 0 {
+		end(states)
+	}
 	if adopt, err = Vouch(states, o, protect); err == nil {
 		c, err = Decide(states, o.Believe)
 	}

@@ -41,6 +41,7 @@ type Verb struct {
 	Args any // its options, on which all ranks agree; nil: Options alone
 	store.Access
 	Ends   bool                                  // the protection: it goes on where an earlier run has begun to
+	Forced bool                                  // and where nodes contradict each other about what is in force
 	Added  []string                              // directories here that are new in the group
 	Order  ordering                              // of all directories, where one process has them; nil: that which they say
 	Pick   func(context.Context, *Session) error // of roots, the snapshot that the nodes are
@@ -159,9 +160,12 @@ func (s *Session) Look(ctx context.Context, dirs []string, v Verb) error {
 
 // Find finds out which generation is in force, and gets its manifest and records.
 func (s *Session) Find(ctx context.Context, v Verb) (err error) {
-	switch s.Current, s.adopt, err = decide.InForce(s.States, s.Trust(), v.Name == "protect"); {
-	case err != nil && v.Ends && s.Ending():
+	s.Current, s.adopt, err = decide.InForce(s.States, s.Trust(), v.Name == "protect")
+	switch unclear := errors.As(err, new(*decide.UnclearError)); {
+	case err != nil && v.Ends && (s.Ending() || unclear && v.Forced):
 		s.Current = store.Current{}
+	case v.Ends && unclear:
+		return s.Alike(ctx, &store.InputError{Way: store.WayGiveUp, Err: err})
 	case err != nil:
 		return s.Alike(ctx, err)
 	}

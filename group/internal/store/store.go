@@ -39,7 +39,9 @@ const (
 	ReplacedName = "replaced"
 )
 
-// EndingName marks, in the .volley of all nodes, that the protection ends. It is the last file that goes.
+// EndingName marks, in the .volley of all nodes, that the protection of a group, which it names, ends. It is the last file
+// that goes. It stays where another node could not be read: a node that has it and no generation says that the protection
+// has ended.
 const EndingName = temporary + "unprotect"
 
 // The most bytes of files that are read as a whole.
@@ -196,6 +198,7 @@ type State struct {
 	Other       int       `json:",omitempty"` // version of a manifest that is whole, and that this program does not know; 0: there is none
 	Numbers     []int64   `json:",omitempty"` // generations of which there is anything
 	Unknown     []Unknown `json:",omitempty"` // generations of which nobody can tell what the node has
+	Ended       string    `json:",omitempty"` // group whose protection has ended: the node has a mark, and no generation any more
 
 	Busy *disk.BusyError `json:",omitempty"` // of a snapshot: who writes to it; nothing else is known
 }
@@ -287,6 +290,10 @@ func (n *Node) Load(key []byte, nodes int) *State {
 		if kind, g, ok := NameOf(e.Name()); ok {
 			n.loadGeneration(s, e.Name(), g, kind == GenerationName, key, nodes)
 		}
+	}
+	if slices.Contains(s.Left, EndingName) && len(s.Numbers) == 0 {
+		group, _ := disk.ReadText(n.Dir, MetaPath(EndingName), MostNode)
+		s.Ended = string(group)
 	}
 	s.Say()
 	return s
@@ -671,23 +678,20 @@ func (n *Node) OpenParity(g int64) (disk.File, error) {
 	return n.Dir.OpenFile(n.Generation(g).Path(ParityFile), os.O_RDONLY, 0)
 }
 
-// Mark notes at a node that the protection ends.
-func (n *Node) Mark() error {
+// Mark notes at a node that the protection of a group ends.
+func (n *Node) Mark(group string) error {
 	if n.Dir == nil {
 		return nil
 	}
 	if err := disk.Discard(n.Dir, MetaPath(EndingName)); err != nil {
 		return err
 	}
-	f, err := n.Dir.OpenFile(MetaPath(EndingName), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return err
-	}
-	return errors.Join(f.Close(), n.Sync())
+	return atomicfile.WriteIn(n.Dir, MetaPath(EndingName), []byte(group), 0o600)
 }
 
-// Forget removes what is Volley's at a node: manifests, all else, and the mark last. What else lies in .volley stays.
-func (n *Node) Forget() error {
+// Forget removes what is Volley's at a node: manifests, all else, and the mark last, unless that is to stay. What else lies
+// in .volley stays.
+func (n *Node) Forget(keepMark bool) error {
 	if n.Dir == nil {
 		return nil
 	}
@@ -699,7 +703,7 @@ func (n *Node) Forget() error {
 		func(name string) bool {
 			return name == ReplacedName || Leftover(name) && name != EndingName
 		},
-		func(name string) bool { return name == EndingName },
+		func(name string) bool { return name == EndingName && !keepMark },
 	} {
 		if err := n.discard(which); err != nil {
 			return err
