@@ -28,6 +28,8 @@ type ResizeReport struct {
 	Before  int      `json:"nodes_before"`
 	Added   []string `json:"added,omitempty"`   // directories
 	Removed []string `json:"removed,omitempty"` // directories
+	Lost    []string `json:"lost,omitempty"`    // of the removed ones, those that are not there, or have nothing
+	Remains []string `json:"remains,omitempty"` // of the removed ones, those that cannot be read: all that they have stays
 }
 
 // Resize adds nodes to a protected group, or removes some, and protects the nodes that there are then. dirs are those
@@ -127,6 +129,12 @@ func resize(ctx context.Context, s *session.Session, v session.Verb, o *ResizeOp
 		switch {
 		case n >= k:
 			r.Removed = append(r.Removed, x.Dir)
+			if x.Lost {
+				r.Lost = append(r.Lost, x.Dir)
+			}
+			if x.Failing != "" {
+				r.Remains = append(r.Remains, x.Dir)
+			}
 		case x.Added:
 			r.Added = append(r.Added, x.Dir)
 		}

@@ -284,6 +284,21 @@ func TestResizeRefused(t *testing.T) {
 	}
 }
 
+// TestResizeRemains removes nodes that are there, lost, and not to be read: the report tells them apart.
+func TestResizeRemains(t *testing.T) {
+	t.Parallel()
+	x := resizingCase{was: []string{"/n0", "/n1", "/n2", "/n3", "/n4", "/n5"}, remove: []string{"/n1", "2", "/n3"}}
+	w := newWorld(6, 2, Striped)
+	must(t, w.protect())
+	w.RemoveAll("/n1")
+	w.Deny("/n2/.volley", syscall.EIO)
+	r, err := x.run(w, w.Process(), false, ResizeOptions{ProtectOptions: ProtectOptions{Force: true}})
+	must(t, err)
+	if !slices.Equal(r.Removed, []string{"/n1", "/n2", "/n3"}) || !slices.Equal(r.Lost, []string{"/n1"}) || !slices.Equal(r.Remains, []string{"/n2"}) {
+		t.Errorf("%+v", r)
+	}
+}
+
 // TestResizeUnwritable adds a directory that the user may not write: the error does not say that there is none.
 func TestResizeUnwritable(t *testing.T) {
 	t.Parallel()

@@ -352,6 +352,9 @@ func (l *launch) run(cmd *cobra.Command) error {
 			if order, err = group.Resized(names, ids, added, remove); err != nil {
 				return err
 			}
+			for _, i := range order[len(order)-len(remove):] {
+				l.session.removed = append(l.session.removed, names[i])
+			}
 		}
 		var ranks []*far
 		for _, i := range order {

@@ -1,11 +1,13 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -14,6 +16,7 @@ import (
 	"volley/group"
 	"volley/internal/atomicfile"
 	"volley/internal/printable"
+	"volley/transport"
 )
 
 const resizeVerb = "resize"
@@ -26,12 +29,26 @@ func newResize() *cobra.Command {
 		Use:   "resize [--add DIR]... [--remove NODE]... [flags] DIR...",
 		Short: "Add nodes to a protected group, or remove some",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return onSets(o, cmd, args, &x, &x.Options, group.Resize, func(w io.Writer, r *group.ResizeReport, all bool) error {
+			resize := func(ctx context.Context, t transport.Transport, dirs []string, x group.ResizeOptions) (*group.ResizeReport, error) {
+				r, err := group.Resize(ctx, t, dirs, x)
+				if err == nil {
+					sessionOf(ctx).removed = r.Removed
+				}
+				return r, err
+			}
+			return onSets(o, cmd, args, &x, &x.Options, resize, func(w io.Writer, r *group.ResizeReport, all bool) error {
 				for _, dir := range r.Added {
 					printable.Fprintf(w, "added      %s\n", dir)
 				}
 				for _, dir := range r.Removed {
-					printable.Fprintf(w, "removed    %s, whose files stay\n", dir)
+					what := "whose files stay"
+					switch {
+					case slices.Contains(r.Lost, dir):
+						what = "which is lost"
+					case slices.Contains(r.Remains, dir):
+						what = "which cannot be read: what it has stays, its .volley too"
+					}
+					printable.Fprintf(w, "removed    %s, %s\n", dir, what)
 				}
 				return printProtect(w, r.ProtectReport, x.DryRun, all)
 			}, nil)
@@ -75,11 +92,13 @@ func resizing(cmd *cobra.Command) {
 				add[i] = absolute(add[i])
 			}
 			for i, name := range remove {
-				if remove[i] = absolute(name); slices.Contains(args, name) {
-					remove[i] = name
-				}
-				if !slices.Contains(args, remove[i]) {
-					return usagef("--remove %s: want a directory as %s names it", name, file)
+				_, err := strconv.Atoi(name)
+				switch whole := absolute(name); {
+				case slices.Contains(args, name):
+				case slices.Contains(args, whole):
+					remove[i] = whole
+				case err != nil: // it is no number either
+					return usagef("--remove %s: want a directory as %s names it, or the number of a node", name, file)
 				}
 			}
 			g := &sessionOf(cmd.Context()).group
@@ -106,7 +125,7 @@ func resizing(cmd *cobra.Command) {
 		if r := f.Lookup("tolerate"); r.Changed {
 			tolerate = r.Value.String()
 		}
-		if err := rewriteGroup(file, add, remove, tolerate); err != nil {
+		if err := rewriteGroup(file, add, sessionOf(cmd.Context()).removed, tolerate); err != nil {
 			return fmt.Errorf("the group is resized, and its file is as it was: %w; edit it by hand", err)
 		}
 		return nil

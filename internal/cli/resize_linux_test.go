@@ -27,7 +27,7 @@ func TestLaunchResize(t *testing.T) {
 	wants(t, do(exitOK, "resize", "--group", file, "--add", "d:"+dirs[3]), "added      d:"+dirs[3], "4 nodes, any 1 of which may be lost", "protected, generation 2")
 	wants(t, do(exitOK, "verify", "--group", file), "whole: 4 nodes")
 	wants(t, do(exitUsage, "resize", "--remove", "9", "a:"+dirs[0], "b:"+dirs[1], "c:"+dirs[2], "d:"+dirs[3]), `"9" is to be removed, and is no node`)
-	wants(t, do(exitOK, "resize", "--group", file, "--remove", "a:"+dirs[0]), "removed    a:"+dirs[0], "3 nodes, any 1 of which may be lost", "protected, generation 3")
+	wants(t, do(exitOK, "resize", "--group", file, "--remove", "0"), "removed    a:"+dirs[0], "3 nodes, any 1 of which may be lost", "protected, generation 3")
 	if _, err := os.Lstat(filepath.Join(dirs[0], ".volley")); err == nil {
 		t.Errorf("%s has a .volley", dirs[0])
 	}

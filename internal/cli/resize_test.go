@@ -92,7 +92,7 @@ func TestResize(t *testing.T) {
 	for _, x := range [][]string{
 		{"--add " + dirs[5] + ": ", "--add", dirs[5]},
 		{"it is named twice, or ", "--add", dirs[0], "--add", dirs[0]},
-		{"--remove 1: want a directory as ", "--remove", "1"},
+		{"--remove x: want a directory as ", "--remove", "x"},
 		{"name the directories of one set", "--add", dirs[0], "--group-size", "2"},
 		{"0 are added and 0 removed"},
 	} {
@@ -102,6 +102,42 @@ func TestResize(t *testing.T) {
 	wants(t, do(exitUsage, "resize", "--add", dirs[0]), "it is of roots of snapshots")
 	replaceIn(t, file, "root: true\nmembers:", "group-size: 3\nmembers:")
 	wants(t, do(exitUsage, "resize", "--add", dirs[0]), "resize is for one group")
+}
+
+// TestResizeRemoved removes nodes that are there or lost, by their numbers in a group file, and says what stays. The same
+// command completes a run that could not write the file.
+func TestResizeRemoved(t *testing.T) {
+	t.Parallel()
+	dirs := writeNodes(t, 6, 100)
+	file := writeGroup(t, dirs, nil, "tolerate: 1")
+	mustRun(t, "protect", "--group", file)
+	old := readFile(t, file)
+	removeAll(t, dirs[1])
+	do := func(code int, args ...string) string {
+		t.Helper()
+		r := volleyRun(append(append([]string{"resize"}, args...), "--group", file)...)
+		if r.code != code {
+			t.Fatalf("%v: %+v", args, r)
+		}
+		return r.stdout + r.stderr
+	}
+	wants(t, do(exitUsage, "--remove", "6"), `"6" is to be removed, and is no node`)
+	wants(t, do(exitUsage, "--remove", "none"), "--remove none: want a directory as ", "or the number of a node")
+	for range 2 {
+		rewrite(t, file, old)
+		wants(t, do(exitOK, "--force", "--remove", "0", "--remove", "1", "--json"), `"removed"`, dirs[0], `"lost"`, dirs[1])
+		text := string(readFile(t, file))
+		for n, dir := range dirs {
+			if strings.Contains(text, dir) != (n > 1) {
+				t.Fatalf("%s", text)
+			}
+		}
+		mustRun(t, "verify", "--group", file)
+	}
+	removeAll(t, dirs[2])
+	wants(t, do(exitOK, "--force", "--remove", dirs[2]), "removed    "+dirs[2]+", which is lost\n")
+	wants(t, do(exitOK, "--remove", dirs[3]), "removed    "+dirs[3]+", whose files stay\n")
+	mustRun(t, "verify", "--group", file)
 }
 
 // TestResizeFile resizes where the group file cannot be written: the group is resized, and the error says so.

@@ -40,7 +40,8 @@ type session struct {
 	at    *place // in a launch; nil: there is none
 	leads bool   // it has heard how all processes ended
 
-	group groupFile // that names the nodes, if one does
+	group   groupFile // that names the nodes, if one does
+	removed []string  // directories of the nodes that a resize has removed
 
 	read   atomic.Bool // stdin is, or is being
 	file   sync.Mutex  // is held by what writes the file of -o
