@@ -3,6 +3,7 @@ package group
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"math/rand/v2"
 	"path"
 	"regexp"
@@ -419,5 +420,20 @@ func TestMountedErrors(t *testing.T) {
 		}
 		must(t, leftAlone(x, r, want))
 		must(t, x.recover(), diff(e.Error(), withoutTimes(want[1]), withoutTimes(x.tree(1))))
+	}
+}
+
+// TestLinkedSymlinks has several names of one symbolic link: they come back as links of their own.
+func TestLinkedSymlinks(t *testing.T) {
+	t.Parallel()
+	w := newWorld(3, 1, Striped)
+	w.Link("/n1/link", "/n1/sub/again")
+	must(t, w.protect(), w.whole())
+	w.lose(0, 1)
+	must(t, w.recover(), w.whole())
+	for _, name := range []string{"/n1/link", "/n1/sub/again"} {
+		if info, err := w.Lstat(name); err != nil || info.Mode()&fs.ModeSymlink == 0 {
+			t.Errorf("%s: %v, %v", name, info, err)
+		}
 	}
 }

@@ -245,7 +245,7 @@ func scan(ctx context.Context, s *session.Session, m *Manifest, o *ProtectOption
 			return x, &InputError{Err: err}
 		}
 		if err == nil {
-			err = hidingData(n, l)
+			err = cmp.Or(s.Nested(n, l), hidingData(n, l))
 		}
 		if err != nil {
 			return x, err

@@ -417,6 +417,39 @@ func TestGroupMounted(t *testing.T) {
 	m.same(want, 0, 1, 2, 3)
 }
 
+// TestGroupMountedTwice has directories that are one, or lie in each other, by mounts that their paths do not tell of.
+func TestGroupMountedTwice(t *testing.T) {
+	t.Parallel()
+	m := misuse(t, 4, 1000)
+	m.shell("mkdir -p again part n0/sub/in n2/at other")
+	at := func(name string) string { return filepath.Join(m.base, name) }
+	for _, x := range []struct{ from, to string }{{"node.1", "again"}, {"node.0/sub", "part"}, {"node.3", "node.2/at"}} {
+		if err := unix.Mount(at(x.from), at(x.to), "", unix.MS_BIND, ""); err != nil {
+			t.Skip(err)
+		}
+		t.Cleanup(func() { unix.Unmount(at(x.to), unix.MNT_DETACH) })
+	}
+	m.shell("mkdir n1/below")
+	for _, x := range []struct {
+		want string
+		dirs []string
+	}{
+		{"node.1 and again are the same directory", []string{"node.1", "again", "other"}},
+		{"again/below lies in node.1", []string{"other", "again/below", "node.1"}},
+		{"part is node.0/sub, too", []string{"node.0", "other", "part"}},
+		{"node.3 is node.2/at, too", []string{"other", "node.2", "node.3"}},
+	} {
+		args := []string{"protect", "--tolerate", "1"}
+		for _, dir := range x.dirs {
+			args = append(args, at(dir))
+		}
+		r := volleyRun(args...)
+		if text := strings.ReplaceAll(r.stderr, m.base+"/", ""); r.code != exitUsage || !strings.Contains(text, x.want) {
+			t.Errorf("%q: %+v", x.dirs, r)
+		}
+	}
+}
+
 // TestGroupDeep has directories in directories without an end: protect names them, and the other verbs
 // do their work.
 func TestGroupDeep(t *testing.T) {

@@ -281,6 +281,31 @@ func Whole(d Disk, dir string) (string, error) {
 	return filepath.Join(append([]string{at.Path()}, missing...)...), nil
 }
 
+// Above returns the identities of a directory and of all that it lies in, itself first; zero where one is not known. A
+// directory may have several paths, as by a mount.
+func Above(d Disk, dir string) (ids []FileID) {
+	for {
+		ids = append(ids, identityAt(d, dir))
+		if dir == filepath.Dir(dir) {
+			return ids
+		}
+		dir = filepath.Dir(dir)
+	}
+}
+
+func identityAt(d Disk, dir string) FileID {
+	at, err := d.Open(dir)
+	if err != nil {
+		return FileID{}
+	}
+	defer at.Close()
+	info, err := at.Lstat(".")
+	if err != nil {
+		return FileID{}
+	}
+	return Identity(info)
+}
+
 // Unmake returns what removes a directory, and those above it, that are missing now and are made later, by whomever, as
 // far as they are empty then.
 func Unmake(d Disk, dir string) (undo func()) {

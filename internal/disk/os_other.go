@@ -43,6 +43,9 @@ func Owner(fs.FileInfo) (uid, gid int64, ok bool) { return 0, 0, false }
 // Inode knows nothing.
 func Inode(fs.FileInfo) uint64 { return 0 }
 
+// Identity knows nothing.
+func Identity(fs.FileInfo) FileID { return FileID{} }
+
 // Linked knows nothing.
 func Linked(fs.FileInfo) FileID { return FileID{} }
 

@@ -94,13 +94,22 @@ func Inode(info fs.FileInfo) uint64 {
 	return uint64(s.Ino)
 }
 
+// Identity returns what tells a file or directory from all others, by whatever way it was reached; zero: nobody knows.
+func Identity(info fs.FileInfo) FileID {
+	s, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return FileID{}
+	}
+	return FileID{uint64(s.Dev), uint64(s.Ino)}
+}
+
 // Linked returns what all names of a file share, and zero where it has one name only.
 func Linked(info fs.FileInfo) FileID {
 	s, ok := info.Sys().(*syscall.Stat_t)
 	if !ok || !info.Mode().IsRegular() || s.Nlink < 2 {
 		return FileID{}
 	}
-	return FileID{uint64(s.Dev), uint64(s.Ino)}
+	return Identity(info)
 }
 
 // Sparse reports whether a file takes less room than it has bytes.

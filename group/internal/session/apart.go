@@ -2,9 +2,11 @@ package session
 
 import (
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"volley/group/internal/store"
+	"volley/group/internal/tree"
 	"volley/internal/disk"
 )
 
@@ -25,22 +27,47 @@ func (s *Session) Apart() error {
 }
 
 func apart(d disk.Disk, dirs, given []string) error {
-	paths := make([]string, len(dirs))
+	paths, above := make([]string, len(dirs)), make([][]disk.FileID, len(dirs))
 	for i, dir := range dirs {
-		paths[i], _ = disk.Whole(d, dir) // one that cannot be opened is failing
+		if paths[i], _ = disk.Whole(d, dir); paths[i] != "" { // one that cannot be opened is failing
+			above[i] = disk.Above(d, paths[i])
+		}
 	}
 	for i, a := range paths {
 		for j, b := range paths {
 			if i == j || a == "" || b == "" {
 				continue
 			}
-			switch rel, err := filepath.Rel(a, b); {
-			case err != nil || rel == ".." || strings.HasPrefix(rel, ".."+string(filepath.Separator)):
-			case rel == ".":
+			rel, err := filepath.Rel(a, b)
+			below := err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
+			up := -1 // how far above b a is, whatever its path
+			if above[i][0] != (disk.FileID{}) {
+				up = slices.Index(above[j], above[i][0])
+			}
+			switch {
+			case rel == ".", up == 0:
 				return store.Inputf("%s and %s are the same directory: give every node its own", given[i], given[j])
-			default:
+			case below, up > 0:
 				return store.Inputf("%s lies in %s: give directories that lie apart", given[j], given[i])
 			}
+		}
+	}
+	return nil
+}
+
+// Nested returns an error where another directory here lies in what a node has, as one that is mounted there does, or one
+// that is a mount of a part of it: its paths do not tell.
+func (s *Session) Nested(n *store.Node, l *tree.Listing) error {
+	for _, o := range s.Nodes {
+		if o == n || o.Dir == nil {
+			continue
+		}
+		info, err := o.Dir.Lstat(".")
+		if err != nil {
+			return err
+		}
+		if p := l.Directory(disk.Identity(info)); p != "" {
+			return store.Inputf("%s is %s, too: give directories that lie apart", o.Given, n.Path(p))
 		}
 	}
 	return nil

@@ -62,7 +62,7 @@ type Entry struct {
 
 	// Of entries of a listing:
 	Touch Touch       `json:"-"`
-	file  disk.FileID // zero for what is no file, or has one name only
+	file  disk.FileID // of a directory, or a file that has several names; else zero
 }
 
 func (e *Entry) Time() time.Time { return time.Unix(e.Seconds, e.Nanoseconds) }
@@ -214,7 +214,7 @@ func Scan(dir disk.Dir, strictly bool, without Excludes) (*Listing, error) {
 	first := map[disk.FileID]Name{}
 	for _, e := range l.Entries {
 		switch {
-		case e.file == (disk.FileID{}):
+		case e.file == (disk.FileID{}), e.Type == TypeDir:
 		case first[e.file] == "":
 			first[e.file] = e.Path
 		default:
@@ -261,6 +261,7 @@ func (l *Listing) add(dir disk.Dir, name string, strictly bool) error {
 	if e.Type != TypeDir {
 		return nil
 	}
+	e.file = disk.Identity(info)
 	below, err := dir.ReadDir(name)
 	if err != nil {
 		return unless(err)
@@ -288,6 +289,16 @@ func (l *Listing) Find(p Name) *Entry {
 		return nil
 	}
 	return l.Entries[i]
+}
+
+// Directory returns the path of a directory that has the identity; "": there is none.
+func (l *Listing) Directory(id disk.FileID) Name {
+	for _, e := range l.Entries {
+		if e.Type == TypeDir && e.file == id && id != (disk.FileID{}) {
+			return e.Path
+		}
+	}
+	return ""
 }
 
 // Hides reports whether nobody can tell what has a path: it, or a directory that it lies in, may not be read, or such a
