@@ -318,7 +318,7 @@ func restoreAll(ctx context.Context, s *session.Session, r *RecoverReport, found
 		if x.Failed != nil {
 			x.Left = []string{fmt.Sprintf("%s: nothing more is recovered here: %v", n.Given, x.Failed)}
 		}
-		d.Back, d.Replaced, d.Complete = x.Back, x.Replaced, x.Left == nil
+		d.Back, d.Replaced, d.Complete = x.Back, append(x.Replaced, n.Replaced...), x.Left == nil
 		d.Left = printable.Texts(slices.Concat(left[i], x.Blocked, x.Left))
 		d.Notes = printable.Texts(append(x.Notes, x.NotSet()...))
 		return d, nil

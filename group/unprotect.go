@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"slices"
 	"strings"
+	"syscall"
 
 	"volley/group/internal/session"
 	"volley/group/internal/snapshot"
@@ -147,6 +148,9 @@ func losesNothing(ctx context.Context, s *session.Session, from int, force bool)
 		kept, err := n.Dir.ReadDir(store.MetaPath(store.ReplacedName))
 		if len(kept) > 0 {
 			return store.Inputf("%s has files that recover has replaced: move it away, and look what you need of them", n.Path(tree.Name(store.MetaPath(store.ReplacedName))))
+		}
+		if errors.Is(err, syscall.ENOTDIR) {
+			return store.Inputf("%s is no directory, and the name is Volley's own: move it away", n.Path(tree.Name(store.MetaPath(store.ReplacedName))))
 		}
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil

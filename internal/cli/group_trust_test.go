@@ -383,10 +383,12 @@ func TestGroupMovedIntoMeta(t *testing.T) {
 			m.protect()
 			m.shell("mkdir -p n1/.volley/" + name + "/theirs; echo theirs > n1/.volley/" + name + "/theirs/file; rm n1/ckpt")
 			r := m.run(args...)
-			if found, _ := filepath.Glob(filepath.Join(m.dirs[1], ".volley/*/theirs/file")); len(found) != 1 {
+			found, _ := filepath.Glob(filepath.Join(m.dirs[1], ".volley/*/theirs/file"))
+			aside, _ := filepath.Glob(filepath.Join(m.dirs[1], ".volley/replaced/*/theirs/file"))
+			if len(found)+len(aside) != 1 {
 				t.Errorf("%s: %v has removed others' files: %+v", name, args, r)
 			}
-			m.shell("rm -rf n1/.volley/tmp-* n1/.volley/*/theirs")
+			m.shell("rm -rf n1/.volley/tmp-* n1/.volley/*/theirs n1/.volley/replaced")
 			m.volley(exitOK, []string{"recover"})
 			m.volley(exitOK, []string{"verify"})
 		}

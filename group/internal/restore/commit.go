@@ -14,7 +14,6 @@ import (
 	"volley/group/internal/content"
 	"volley/group/internal/store"
 	"volley/group/internal/tree"
-	"volley/internal/atomicfile"
 	"volley/internal/disk"
 )
 
@@ -277,10 +276,13 @@ func (x *Target) commitMeta() error {
 		if err != nil {
 			return err
 		}
-		if err := n.Dir.Rename(staged("parity"), path.Join(dir, store.ParityFile)); err != nil {
+		if err := n.MakeWay(dir, store.ParityFile); err != nil {
 			return err
 		}
-		if err := n.Dir.SyncDir(dir); err != nil {
+		if err := n.Dir.Rename(staged("parity"), store.MetaPath(dir, store.ParityFile)); err != nil {
+			return err
+		}
+		if err := n.Dir.SyncDir(store.MetaPath(dir)); err != nil {
 			return err
 		}
 		x.Back.Parity = x.origin.Manifest.ParityBytes()
@@ -288,7 +290,7 @@ func (x *Target) commitMeta() error {
 	records := x.records
 	x.Back.Records = len(records) > 0
 	for _, name := range slices.Sorted(maps.Keys(records)) {
-		if err := atomicfile.WriteIn(n.Dir, path.Join(dir, name), records[name], 0o600); err != nil {
+		if err := n.WriteFile(dir, name, records[name]); err != nil {
 			return err
 		}
 	}

@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"path"
-	"strings"
 	"syscall"
 
 	"volley/group/internal/store"
@@ -19,7 +18,7 @@ import (
 // setAside keeps what has the name of an entry: somebody may have written it. Earlier copies stay.
 func (x *Target) setAside(e *tree.Entry, p tree.Name, there fs.FileInfo) error {
 	n, name := x.node, string(p)
-	to, err := x.aside(name)
+	to, err := n.Aside(fmt.Sprint(x.origin.Generation), name)
 	if err != nil {
 		return err
 	}
@@ -40,33 +39,6 @@ func (x *Target) setAside(e *tree.Entry, p tree.Name, there fs.FileInfo) error {
 	}
 	x.Replaced = append(x.Replaced, tree.Name(n.Path(tree.Name(to))))
 	return n.Dir.SyncDir(path.Dir(to))
-}
-
-// aside returns a free name for what is replaced. Where something that was replaced earlier is in the way, a part of it
-// gets a number, in place of its end if it is too long.
-func (x *Target) aside(name string) (string, error) {
-	at := path.Join(tree.MetaName, store.ReplacedName, fmt.Sprint(x.origin.Generation))
-	for part := range strings.SplitSeq(name, "/") {
-		last := len(part) == len(name)
-		_, name, _ = strings.Cut(name, "/")
-		to := path.Join(at, part)
-		for i := 1; ; i++ {
-			info, err := x.node.Dir.Lstat(to)
-			if errors.Is(err, fs.ErrNotExist) || err == nil && info.IsDir() && !last {
-				break
-			}
-			number := fmt.Sprint(".", i)
-			switch {
-			case errors.Is(err, syscall.ENAMETOOLONG) && len(part) > len(number):
-				part = part[:len(part)-len(number)]
-			case err != nil:
-				return "", err
-			}
-			to = path.Join(at, part+number)
-		}
-		at = to
-	}
-	return at, nil
 }
 
 // copyAside copies a file or symbolic link that lies on another file system.

@@ -37,6 +37,7 @@ type Node struct {
 	Stored   map[string][]byte // its record files, where they are in memory, by name
 	Held     map[int64]*Loaded // by generation
 	Unread   map[int64]error   // generations whose manifest, or own record, the disk does not give
+	Replaced []tree.Name       // where directories lie by now that had names of files of Volley's
 }
 
 // Open opens and locks a node. A missing one stays closed unless the verb makes it; one removed meanwhile is retried.
@@ -83,6 +84,9 @@ func (n *Node) tryOpen(d disk.Disk, v Access, holder disk.Holder) (err error) {
 		}
 	case err == nil && !info.IsDir():
 		return Inputf("%s: it is not a directory, and the name is Volley's own: move it away", n.Path(tree.MetaName))
+	}
+	if is, failed := n.Dir.Lstat(MetaPath(LockFile)); err == nil && failed == nil && !is.Mode().IsRegular() {
+		return Inputf("%s is a %s, and the name is that of Volley's lock: move it away", n.Path(tree.Name(MetaPath(LockFile))), disk.Kind(is.Mode()))
 	}
 	if err == nil {
 		n.Unlock, err = n.Dir.Lock(MetaPath(LockFile), !v.Writes, holder)

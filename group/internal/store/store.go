@@ -327,7 +327,7 @@ func (n *Node) loadGeneration(s *State, name string, g int64, committed bool, ke
 	if wrong != nil && !errors.Is(wrong, fs.ErrNotExist) {
 		s.bad(n, name+"/"+NodeFile, wrong)
 	}
-	h := n.complete(l, key)
+	h := n.complete(s, l, key)
 	h.Committed = committed
 	if h.Nodes != nodes || !committed && h.Epoch > 0 {
 		h.Names = l.Manifest.Names
@@ -434,11 +434,18 @@ func (l *Loaded) Held(key []byte) Held {
 	}
 }
 
-// complete reads the records of a generation that a node has, and looks for the parity.
-func (n *Node) complete(l *Loaded, key []byte) Held {
+// complete reads the records of a generation that a node has, and looks for the parity. What is none, and no file either,
+// is bad.
+func (n *Node) complete(s *State, l *Loaded, key []byte) Held {
 	m := l.Manifest
 	h := l.Held(key)
+	strange := func(name string, info fs.FileInfo, err error) {
+		if err == nil && !info.Mode().IsRegular() {
+			s.bad(n, l.dir+"/"+name, disk.NotRegular(info.Mode()))
+		}
+	}
 	info, err := n.Dir.Lstat(l.Path(ParityFile))
+	strange(ParityFile, info, err)
 	h.Complete = err == nil && info.Size() == m.ParityBytes() && l.Named
 	if l.Node < 0 {
 		return h
@@ -446,6 +453,7 @@ func (n *Node) complete(l *Loaded, key []byte) Held {
 	for i, f := range m.RecordFilesAt(l.Node) {
 		is, err := disk.SumText(n.Dir, l.Path(f.Name), f.Stored())
 		info, failed := n.Dir.Lstat(l.Path(f.Name))
+		strange(f.Name, info, failed)
 		if err != nil || is != f.SHA256 || failed != nil || info.Size() != f.Stored() { // memory is taken by the length
 			h.Complete = false
 			if disk.Failed(err) {
@@ -537,9 +545,10 @@ func (n *Node) RollForward(g int64, root string) error {
 // remove removes a generation. It has another name first: what is left of it, if that fails, is none.
 func (n *Node) remove(name string) error {
 	old := temporary + name
-	if err := disk.Discard(n.Dir, MetaPath(old)); err != nil {
+	if err := cmp.Or(disk.Discard(n.Dir, MetaPath(old)), n.MakeWay(old)); err != nil {
 		return err
 	}
+	n.clear(name)
 	switch err := n.Dir.Rename(MetaPath(name), MetaPath(old)); {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
@@ -550,6 +559,16 @@ func (n *Node) remove(name string) error {
 		return err
 	}
 	return disk.Discard(n.Dir, MetaPath(old))
+}
+
+// clear takes directories out of that of a generation, which has none. Those that this process may not move stay in it.
+func (n *Node) clear(name string) {
+	entries, _ := n.Dir.ReadDir(MetaPath(name))
+	for _, e := range entries {
+		if e.IsDir() {
+			n.MakeWay(name, e.Name())
+		}
+	}
 }
 
 // Clean removes what interrupted runs have left, and all generations but g. All nodes have committed g.
@@ -615,9 +634,9 @@ func (n *Node) Begin(g int64) (parity disk.File, err error) {
 
 // Finish writes what else a new generation has, the manifest last, and makes all of it last.
 func (n *Node) Finish(m *Manifest, files []*RecordFile, text []byte) error {
-	dir := MetaPath(PendingDir(m.Generation))
+	dir := PendingDir(m.Generation)
 	for _, f := range files {
-		if err := atomicfile.WriteIn(n.Dir, path.Join(dir, f.Name), f.Content, 0o600); err != nil {
+		if err := n.WriteFile(dir, f.Name, f.Content); err != nil {
 			return err
 		}
 	}
@@ -625,26 +644,26 @@ func (n *Node) Finish(m *Manifest, files []*RecordFile, text []byte) error {
 	return err
 }
 
-// GenerationDir returns the directory of a generation that comes back at the node: the one that it has, or a new one. One
+// GenerationDir returns the name of the directory of a generation that comes back at the node: the one that it has, or a new one. One
 // of another root is none.
 func (n *Node) GenerationDir(g int64, root string) (string, error) {
 	for _, name := range []string{GenerationDir(g), PendingDir(g)} {
 		dir := MetaPath(name)
-		if _, err := n.Dir.Lstat(dir); errors.Is(err, fs.ErrNotExist) {
+		info, err := n.Dir.Lstat(dir)
+		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		} else if err != nil {
 			return "", err
 		}
 		is, err := disk.SumText(n.Dir, path.Join(dir, ManifestFile), MostManifest)
-		if disk.Failed(err) || err == nil && is == root || name == GenerationDir(g) && n.Held[g] == nil {
-			return dir, nil
+		if info.IsDir() && (disk.Failed(err) || err == nil && is == root || name == GenerationDir(g) && n.Held[g] == nil) {
+			return name, nil
 		}
 		if err := n.remove(name); err != nil {
 			return "", err
 		}
 	}
-	dir := MetaPath(PendingDir(g))
-	return dir, n.Dir.Mkdir(dir, 0o700)
+	return PendingDir(g), n.Dir.Mkdir(MetaPath(PendingDir(g)), 0o700)
 }
 
 // Complement writes what the directory of a generation lacks of node.json and the manifest, which is last, and makes it
@@ -658,11 +677,10 @@ func (n *Node) Complement(dir string, m *Manifest, manifest []byte) (written boo
 		name string
 		text []byte
 	}{{NodeFile, disk.Seal(id)}, {ManifestFile, manifest}} {
-		name := path.Join(dir, f.name)
-		if is, err := disk.ReadText(n.Dir, name, int64(len(f.text))); err == nil && bytes.Equal(is, f.text) {
+		if is, err := disk.ReadText(n.Dir, MetaPath(dir, f.name), int64(len(f.text))); err == nil && bytes.Equal(is, f.text) {
 			continue
 		}
-		if err := atomicfile.WriteIn(n.Dir, name, f.text, 0o600); err != nil {
+		if err := n.WriteFile(dir, f.name, f.text); err != nil {
 			return false, err
 		}
 		written = true
@@ -686,7 +704,7 @@ func (n *Node) Mark(group string) error {
 	if err := disk.Discard(n.Dir, MetaPath(EndingName)); err != nil {
 		return err
 	}
-	return atomicfile.WriteIn(n.Dir, MetaPath(EndingName), []byte(group), 0o600)
+	return n.WriteFile("", EndingName, []byte(group))
 }
 
 // Forget removes what is Volley's at a node: manifests, all else, and the mark last, unless that is to stay. What else lies
@@ -701,7 +719,7 @@ func (n *Node) Forget(keepMark bool) error {
 			return ok
 		},
 		func(name string) bool {
-			return name == ReplacedName || Leftover(name) && name != EndingName
+			return Leftover(name) && name != EndingName
 		},
 		func(name string) bool { return name == EndingName && !keepMark },
 	} {
@@ -711,6 +729,9 @@ func (n *Node) Forget(keepMark bool) error {
 		if err := n.Sync(); err != nil {
 			return err
 		}
+	}
+	if err := n.Dir.Remove(MetaPath(ReplacedName)); !errors.Is(err, fs.ErrExist) && !errors.Is(err, fs.ErrNotExist) { // or it holds what was not Volley's
+		return err
 	}
 	return nil
 }
