@@ -177,9 +177,13 @@ func openDir(parent *os.Root, name string) (*os.Root, error) {
 	if err != nil {
 		return nil, err
 	}
-	if is, err := dir.Stat("."); err != nil || !os.SameFile(is, before) {
+	is, err := dir.Stat(".")
+	if err == nil && !os.SameFile(is, before) {
+		err = &fs.PathError{Op: "open", Path: name, Err: errLink}
+	}
+	if err != nil { // such as that of a directory that may be read, and not entered
 		dir.Close()
-		return nil, &fs.PathError{Op: "open", Path: name, Err: errLink}
+		return nil, err
 	}
 	return dir, nil
 }
@@ -234,9 +238,13 @@ func (d *osDir) OpenFile(name string, flag int, perm fs.FileMode) (file File, er
 			return err
 		}
 		if before != nil {
-			if is, err := f.Stat(); err != nil || !os.SameFile(is, before) {
+			is, err := f.Stat()
+			if err == nil && !os.SameFile(is, before) {
+				err = &fs.PathError{Op: "open", Path: last, Err: errReplaced}
+			}
+			if err != nil {
 				f.Close()
-				return &fs.PathError{Op: "open", Path: last, Err: errReplaced}
+				return err
 			}
 		}
 		file = osFile{f, filepath.Join(d.path, name)}
