@@ -1,8 +1,10 @@
 package group
 
 import (
+	"fmt"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"volley/group/internal/store"
@@ -99,4 +101,29 @@ func TestLockInPlace(t *testing.T) {
 	w.MkdirAll("/n1/.volley/"+store.EndingName+"/theirs/file", 0o700) // nor is that in the way
 	_, err := w.unprotectBy(w.Process(), UnprotectOptions{})
 	must(t, err, w.bare())
+}
+
+// TestImmutableGeneration has an earlier generation that nobody may remove: what is new is in force, and a note says what
+// is left. The next run that may removes it.
+func TestImmutableGeneration(t *testing.T) {
+	t.Parallel()
+	w := newWorld(4, 2, Striped)
+	w.ranks = 2
+	must(t, w.protect())
+	w.Deny("/n3/.volley/generation.1", syscall.EPERM, "rename", "remove")
+	for g := int64(2); g < 4; g++ {
+		r, err := w.protectBy(w.Process(), ProtectOptions{})
+		must(t, err, w.whole())
+		if want := fmt.Sprintf("generation %d is in force, and what was there before could not be removed: ", g); len(r.Notes) != 1 || !strings.Contains(r.Notes[0], want) || !strings.Contains(r.Notes[0], "/n3/.volley/generation.1") {
+			t.Errorf("%q", r.Notes)
+		}
+	}
+	w.lose(0, 0)
+	r, err := w.recoverBy(w.Process(), RecoverOptions{})
+	must(t, err, r.Incomplete(), w.whole())
+	if !strings.Contains(strings.Join(r.Notes, ""), "/n3/.volley/generation.1") {
+		t.Errorf("%q", r.Notes)
+	}
+	w.Lift("/n3/.volley/generation.1")
+	must(t, w.protect(), w.tidy(4))
 }

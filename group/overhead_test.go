@@ -122,11 +122,11 @@ func TestCollectives(t *testing.T) {
 		most int64
 		run  func(ctx context.Context, tr transport.Transport, dir string) error
 	}{
-		{"protect", 13, func(ctx context.Context, tr transport.Transport, dir string) error {
+		{"protect", 14, func(ctx context.Context, tr transport.Transport, dir string) error {
 			_, err := group.Protect(ctx, tr, []string{dir}, group.ProtectOptions{Options: o, Tolerate: 1, Layout: group.Striped})
 			return err
 		}},
-		{"recover", 11, func(ctx context.Context, tr transport.Transport, dir string) error {
+		{"recover", 12, func(ctx context.Context, tr transport.Transport, dir string) error {
 			if tr.Rank() == 1 {
 				must(t, os.RemoveAll(dir))
 			}

@@ -212,9 +212,11 @@ func protect(ctx context.Context, s *session.Session, o ProtectOptions) (*Protec
 	if err := s.Together(ctx); err != nil { // others may commit it
 		return nil, err
 	}
-	if err := s.Commit(ctx, m, root); err != nil {
+	kept, err := s.Commit(ctx, m, root)
+	if err != nil {
 		return nil, err
 	}
+	r.Notes = append(r.Notes, kept...)
 	if s.Taken != nil && o.Retain > 0 {
 		var notes []string
 		if r.Removed, notes, err = snapshot.Retire(ctx, s, o.Retain); err != nil {

@@ -341,10 +341,7 @@ func restoreAll(ctx context.Context, s *session.Session, r *RecoverReport, found
 	if !complete { // an earlier generation may be of use yet
 		return nil
 	}
-	return s.Here(func(_ int, n *store.Node) error {
-		if !s.Restores(n.Index) {
-			return nil
-		}
-		return n.Clean(s.Generation)
-	})
+	kept, err := s.Clean(ctx, s.Generation)
+	r.Notes = append(r.Notes, kept...)
+	return err
 }

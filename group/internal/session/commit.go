@@ -2,9 +2,13 @@ package session
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"io/fs"
 	"slices"
 
 	"volley/group/internal/store"
+	"volley/internal/printable"
 )
 
 // RollForward commits a generation that all nodes have: from the first of these on it is the one that counts. Nodes that
@@ -35,13 +39,34 @@ func (s *Session) resized() bool {
 	})
 }
 
-// Commit puts a generation in force that all nodes have, and removes what was before when all have done so.
-func (s *Session) Commit(ctx context.Context, m *store.Manifest, root string) error {
+// Commit puts a generation in force that all nodes have, and removes what was before when all have done so. It notes what
+// it may not remove: that ends no protection.
+func (s *Session) Commit(ctx context.Context, m *store.Manifest, root string) (notes []string, err error) {
 	if err := s.RollForward(ctx, m.Generation, root); err != nil {
-		return err
+		return nil, err
 	}
 	if err := s.Together(ctx); err != nil {
-		return err
+		return nil, err
 	}
-	return s.Here(func(_ int, n *store.Node) error { return n.Clean(m.Generation) })
+	return s.Clean(ctx, m.Generation)
+}
+
+// Clean removes, at the nodes that are restored, all but the generation in force, which all have.
+func (s *Session) Clean(ctx context.Context, g int64) (notes []string, err error) {
+	all, err := Collect(ctx, s, func(_ context.Context, _ int, n *store.Node) (why string, _ error) {
+		if !s.Restores(n.Index) {
+			return "", nil
+		}
+		err := n.Clean(g)
+		if errors.Is(err, fs.ErrPermission) {
+			return err.Error(), nil
+		}
+		return "", err
+	})
+	for _, why := range all {
+		if why != "" {
+			notes = append(notes, fmt.Sprintf("generation %d is in force, and what was there before could not be removed: %s. The next protect or recover that may removes it", g, why))
+		}
+	}
+	return printable.Texts(notes), err
 }
