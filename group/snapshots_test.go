@@ -504,6 +504,48 @@ func TestSnapshotsRetain(t *testing.T) {
 	}
 }
 
+// TestRetainGlances has snapshots whose files are gone, and their records not. One does not count where more nodes lack
+// files than may be lost: an older one stays in its place.
+func TestRetainGlances(t *testing.T) {
+	t.Parallel()
+	for _, x := range []struct {
+		name    string
+		do      func(w *roots, dir string)
+		lacking int // nodes
+		counts  bool
+	}{
+		{"at one node", func(w *roots, dir string) { w.Remove(dir + "/rank0") }, 1, true},
+		{"at two nodes", func(w *roots, dir string) { w.Remove(dir + "/rank0") }, 2, false},
+		{"shorter", func(w *roots, dir string) { w.WriteFile(dir+"/rank0", []byte("x"), 0o644) }, 2, false},
+		{"written to", func(w *roots, dir string) { w.Overwrite(dir+"/rank0", 0, []byte("x"), false) }, 2, false},
+		{"renamed", func(w *roots, dir string) { w.Rename(dir+"/rank0", dir+"/rank9") }, 3, true},
+		{"a directory", func(w *roots, dir string) { w.RemoveAll(dir + "/sub") }, 3, false},
+	} {
+		w := newRoots(t, 3, 1, 1, 2)
+		w.ranks = 3
+		for n := range x.lacking {
+			x.do(w, w.dirs[n]+"/step-2")
+		}
+		w.save(3)
+		r, err := w.protectStep(w.Process(), Latest, 2)
+		must(t, err)
+		noted := strings.Contains(strings.Join(r.Notes, ""), fmt.Sprintf("step-2 does not count: files that were protected are missing or others at %d nodes, and 1 may be lost: /r0, /r1", x.lacking))
+		if slices.Equal(r.Removed, []int64{1}) != x.counts || noted == x.counts || !w.Exists("/r2/step-2/sub") && x.name != "a directory" {
+			t.Errorf("%s: removed %d, %q", x.name, r.Removed, r.Notes)
+		}
+		w.save(4)
+		r, err = w.protectStep(w.Process(), Latest, 2)
+		must(t, err)
+		want := []int64{2}
+		if !x.counts {
+			want = []int64{2, 1}
+		}
+		if !slices.Equal(r.Removed, want) {
+			t.Errorf("%s: removed %d of step 4", x.name, r.Removed)
+		}
+	}
+}
+
 // TestSnapshotsAtRanks runs the verbs at several ranks, which all find the same.
 func TestSnapshotsAtRanks(t *testing.T) {
 	t.Parallel()

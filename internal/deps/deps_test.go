@@ -55,7 +55,7 @@ var allowed = map[string][]string{
 	"group/internal/pass":      {"collective", "executor", "group/internal/content", "group/internal/erasure", "group/internal/session", "group/internal/store", "group/internal/tree", "internal/disk", "internal/hugepage", "transport", "verify"},
 	"group/internal/restore":   {"group/internal/content", "group/internal/store", "group/internal/tree", "internal/atomicfile", "internal/disk"},
 	"group/internal/session":   {"", "collective", "executor", "field", "group/internal/content", "group/internal/decide", "group/internal/erasure", "group/internal/store", "group/internal/tree", "internal/disk", "internal/printable", "matrix", "sim", "transport", "verify"},
-	"group/internal/snapshot":  {"group/internal/decide", "group/internal/session", "group/internal/store", "group/internal/tree", "internal/disk", "internal/printable", "transport"},
+	"group/internal/snapshot":  {"group/internal/content", "group/internal/decide", "group/internal/session", "group/internal/store", "group/internal/tree", "internal/disk", "internal/printable", "transport"},
 	"group/internal/store":     {"group/internal/tree", "internal/atomicfile", "internal/disk", "internal/twosums"},
 	"group/internal/survey":    {"executor", "group/internal/content", "group/internal/erasure", "group/internal/pass", "group/internal/restore", "group/internal/session", "group/internal/store", "group/internal/tree", "internal/disk", "internal/printable"},
 	"group/internal/tree":      {"internal/disk", "internal/names"},

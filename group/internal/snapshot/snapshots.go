@@ -40,8 +40,9 @@ type Snapshot struct {
 	Holders []int     `json:"holders"`               // nodes that have what is in force
 	Why     string    `json:"why,omitempty"`         // it is not in force
 
-	root string // of the manifest in force; "": there is none
-	Err  error  // why it is unclear or busy
+	root     string // of the manifest in force; "": there is none
+	tolerate int    // nodes that may be lost, by that
+	Err      error  // why it is unclear or busy
 }
 
 // A Report lists the snapshots of roots.
@@ -285,7 +286,7 @@ func judge(step int64, roots []RootState, states []*store.State, o decide.Trust)
 			lacking = append(lacking, roots[n].Dir)
 		}
 	}
-	x.root = in.Root
+	x.root, x.tolerate = in.Root, tolerate
 	few := func(nodes []string) error { return &session.TooManyError{Nodes: nodes, Tolerate: tolerate} }
 	switch {
 	case err != nil:
@@ -478,7 +479,12 @@ func Retire(ctx context.Context, s *session.Session, retain int) (removed []int6
 		return nil, nil, err
 	}
 	defer found.Close()
+	lacking, err := found.glance(ctx, s)
+	if err != nil {
+		return nil, nil, err
+	}
 	gone, kept, notes := Surplus(found.List, *s.Taken, retain)
+	notes = append(lacking, notes...)
 	removed, err = found.clear(ctx, s, gone, func(step int64) bool {
 		return slices.Contains(kept, step) || len(kept) == retain && step < kept[retain-1]
 	}, &notes)
