@@ -123,4 +123,5 @@ type (
 type (
 	Finding   = content.Finding
 	Recovered = content.Recovered
+	Risk      = survey.Risk
 )

@@ -38,8 +38,9 @@ type VerifyReport struct {
 	Generation int64        `json:"generation"`
 	Nodes      []NodeReport `json:"nodes"`
 	Tolerate   int          `json:"tolerate"`
-	MayLose    int          `json:"may_lose"`       // more nodes, at least; those that are not whole count as lost
-	Since      time.Time    `json:"since,omitzero"` // when the generation came into force at the first node that has it
+	MayLose    int          `json:"may_lose"`          // more nodes, whichever they are, so that all of theirs comes back
+	Risks      []Risk       `json:"at_risk,omitempty"` // what would not where one more is lost
+	Since      time.Time    `json:"since,omitzero"`    // when the generation came into force at the first node that has it
 	Layout     string       `json:"layout,omitempty"`
 	Digest     string       `json:"digest,omitempty"` // that data and parity were compared by
 	Whole      bool         `json:"whole"`            // all of it, as it was protected
@@ -89,7 +90,9 @@ func verifyGroup(ctx context.Context, s *session.Session, o VerifyOptions) (*Ver
 	}
 	r.Notes = append(r.Notes, pass.NoteTorn(s, conditions)...)
 	r.Whole = true
-	r.MayLose = r.Tolerate
+	if r.MayLose, r.Risks, err = survey.Expose(ctx, s, conditions); err != nil {
+		return nil, err
+	}
 	for n, c := range conditions {
 		r.Nodes = append(r.Nodes, NodeReport{Node: n, Dir: s.States[n].Dir, Status: c.Status(), Findings: c.Findings})
 		if h := s.States[n].Of(s.Current); h != nil && r.Since.IsZero() {
@@ -97,7 +100,6 @@ func verifyGroup(ctx context.Context, s *session.Session, o VerifyOptions) (*Ver
 		}
 		if !c.Whole() {
 			r.Whole = false
-			r.MayLose = max(0, r.MayLose-1)
 		}
 	}
 	r.Seconds = time.Since(start).Seconds()

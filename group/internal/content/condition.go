@@ -93,6 +93,20 @@ func (c *Condition) Note(p tree.Name, what string, why error) {
 	c.Findings = append(c.Findings, f)
 }
 
+// Differing returns the entries of a record that are not as they were, and not only elsewhere.
+func (c *Condition) Differing(x *store.Member) (list []*tree.Entry) {
+	differs := map[tree.Name]bool{}
+	for _, f := range c.Findings {
+		differs[f.Path] = !f.Harmless()
+	}
+	for _, e := range x.Entries {
+		if differs[e.Path] {
+			list = append(list, e)
+		}
+	}
+	return list
+}
+
 // FilesOf returns the files of which entries are names.
 func FilesOf(x *store.Member, list []*tree.Entry) (files []*tree.Entry) {
 	are := map[tree.Name]bool{}

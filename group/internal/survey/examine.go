@@ -83,13 +83,15 @@ func examine(ctx context.Context, s *session.Session, n *store.Node, quickly, re
 	if st.Of(s.Current) != nil { // else its files are to have the names of the generation in force
 		moved = content.Moves(x, c.Listing, is.Files)
 	}
-	compareEntries(x, c, is, old, before, moved, revert)
+	compareEntries(x, c, is, old, before, moved, revert, !quickly)
 	FindForeign(s, n, x, c, is)
 	if quickly {
 		parity := n.Generation(s.Generation).Path(store.ParityFile)
 		if info, err := n.Dir.Lstat(parity); err != nil || info.Size() != m.ParityBytes() {
 			c.Note(tree.Name(parity), content.Damaged, err)
+			c.Parity = content.All(m, m.ParityChunks)
 		}
+		c.Data = rowsOf(m, slices.DeleteFunc(content.FilesOf(x, c.Differing(x)), func(e *tree.Entry) bool { return c.Like[e.Path] != nil }))
 		return c, nil
 	}
 	touched := tree.ExtentsOf(content.FilesOf(x, c.Restore))
@@ -133,9 +135,12 @@ func examineMeta(s *session.Session, n *store.Node, c *content.Condition) {
 }
 
 // LostRows returns, by chunk, the rows in which a node has data.
-func LostRows(m *store.Manifest, x *store.Member) [][]int {
+func LostRows(m *store.Manifest, x *store.Member) [][]int { return rowsOf(m, x.Entries) }
+
+// rowsOf returns, by chunk, the rows in which files lie.
+func rowsOf(m *store.Manifest, files []*tree.Entry) [][]int {
 	list := make([][]int, m.DataChunks)
-	for _, g := range m.SegmentsOf(tree.ExtentsOf(x.Entries)) {
+	for _, g := range m.SegmentsOf(tree.ExtentsOf(files)) {
 		if rows := list[g.Chunk]; len(rows) == 0 || rows[len(rows)-1] != g.Row {
 			list[g.Chunk] = append(rows, g.Row)
 		}
@@ -175,8 +180,9 @@ func CompareStale(ctx context.Context, s *session.Session, n *store.Node) (*cont
 	return is, x, err
 }
 
-// compareEntries adds what is the matter with files, and which of them are to come back.
-func compareEntries(x *store.Member, c *content.Condition, is, old *content.Compared, before *store.Member, moved map[tree.Name]tree.Name, revert bool) {
+// compareEntries adds what is the matter with files, and which of them are to come back. A file that was not read, and
+// has another time, has changed for all that anybody knows.
+func compareEntries(x *store.Member, c *content.Condition, is, old *content.Compared, before *store.Member, moved map[tree.Name]tree.Name, revert, read bool) {
 	then := map[tree.Name]*tree.Entry{}
 	if before != nil {
 		for _, e := range before.Entries {
@@ -214,7 +220,7 @@ func compareEntries(x *store.Member, c *content.Condition, is, old *content.Comp
 		f := cmp.Or(files[e.FileOf()], e)
 		same := func(p tree.Name) bool { return p == e.Path || c.Listing.Linked(p, e.Path) }
 		file := content.IsFile(e) && content.IsFile(now)
-		right[e.Path] = file && (now.Size == f.Size && same(f.ReadAs()) && !is.Files[f.Path] || slices.ContainsFunc(x.Copies[f.Path], same))
+		right[e.Path] = file && (now.Size == f.Size && (read || now.SameTime(f)) && same(f.ReadAs()) && !is.Files[f.Path] || slices.ContainsFunc(x.Copies[f.Path], same))
 		what, why := "", error(nil)
 		o := then[e.Path]
 		stale := o != nil && o.Type == now.Type && o.Target == now.Target && o.Size == now.Size && !old.Files[o.FileOf()]

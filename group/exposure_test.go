@@ -1,0 +1,126 @@
+package group
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"volley/group/internal/tree"
+)
+
+// TestExposure has users and disks do what they do to random nodes. As many nodes more as verify and status say may be
+// lost are lost, and everything of theirs comes back. Where one more is lost, exactly the files that they name do not.
+func TestExposure(t *testing.T) {
+	t.Parallel()
+	for seed := range 200 {
+		rng := rand.New(rand.NewPCG(uint64(seed), 7))
+		layout := []string{Striped, Striped, Full}[seed%3]
+		k := 5
+		r := 1 + seed%2
+		w := newWorld(k, r, layout)
+		for n := range k {
+			for i := range 12 {
+				w.WriteFile(fmt.Sprintf("/n%d/more%d", n, i), random(rng, 1+rng.IntN(20_000)), 0o644)
+			}
+		}
+		must(t, w.protect())
+		was := w.trees()
+		for n := range k { // some stay as they are
+			for _, path := range w.filesOf(n) {
+				if rng.IntN([]int{2, 4, 12, 1 << 30}[rng.IntN(4)]) > 0 || n == rng.IntN(k) {
+					continue
+				}
+				w.Wait(1e6)
+				is, err := w.ReadFile(path)
+				must(t, err)
+				switch rng.IntN(5) {
+				case 0: // another content of the same length
+					for i := range is {
+						is[i] ^= 0x55
+					}
+					w.WriteFile(path, is, 0o644)
+				case 1:
+					w.Remove(path)
+				case 2:
+					w.WriteFile(path, random(rng, 30_000), 0o644)
+				case 3:
+					w.Rename(path, path+".moved")
+				case 4:
+					w.RemoveAll(fmt.Sprintf("/n%d/.volley/generation.1/parity", n))
+				}
+			}
+		}
+		for name, look := range map[string]func() (*VerifyReport, error){
+			"verify": func() (*VerifyReport, error) { return w.verifyBy(w.Process(), VerifyOptions{}) },
+			"status": func() (*VerifyReport, error) { return w.verifyBy(w.Process(), VerifyOptions{Glance: true}) },
+		} {
+			v, err := look()
+			must(t, err)
+			var whole []int
+			for _, n := range v.Nodes {
+				if n.Status == Whole {
+					whole = append(whole, n.Node)
+				}
+			}
+			at := map[int][]string{}
+			for _, x := range v.Risks {
+				for _, p := range x.Names {
+					at[x.Node] = append(at[x.Node], string(p))
+				}
+			}
+			for more := range 2 {
+				if len(whole) < v.MayLose+more || v.MayLose+more == 0 || v.MayLose+more > r {
+					continue
+				}
+				c := w.clone()
+				var lost []int
+				for _, i := range rng.Perm(len(whole))[:v.MayLose+more] {
+					lost = append(lost, whole[i])
+				}
+				c.lose(seed, lost...)
+				rec, err := c.recoverBy(c.Process(), RecoverOptions{})
+				if err != nil {
+					t.Fatalf("seed %d, %s: %d may be lost, lost %v: %v", seed, name, v.MayLose, lost, err)
+				}
+				for _, n := range lost {
+					is := lines(c.tree(n))
+					var missing []string
+					for path, line := range lines(was[n]) {
+						if is[path] == "" && (line[0] == '-' || line[0] == 'u') {
+							missing = append(missing, path)
+						}
+					}
+					want := []string{}
+					for _, p := range at[n] {
+						if more == 1 {
+							want = append(want, p)
+							for path := range lines(was[n]) { // its other names
+								if path == "twin" && p == "sub/deep/y" {
+									want = append(want, path)
+								}
+							}
+						}
+					}
+					slices.Sort(missing)
+					slices.Sort(want)
+					extra := slices.ContainsFunc(missing, func(p string) bool { return !slices.Contains(want, p) })
+					if extra || name == "verify" && !slices.Equal(missing, want) {
+						t.Fatalf("seed %d, %s, %s: %d of %d may be lost, lost %v: node %d lacks %v, and it named %v (%v)", seed, layout, name, v.MayLose, r, lost, n, missing, want, rec.Left)
+					}
+				}
+			}
+		}
+	}
+}
+
+// filesOf returns the files of a node that have data.
+func (w *world) filesOf(n int) (list []string) {
+	for name, line := range lines(w.Tree(w.dirs[n], tree.MetaName)) {
+		if line[0] == '-' {
+			list = append(list, w.dirs[n]+"/"+name)
+		}
+	}
+	slices.Sort(list)
+	return list
+}
