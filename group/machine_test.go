@@ -36,6 +36,8 @@ type world struct {
 	layout string
 	ranks  int
 	inTurn bool
+
+	deletes bool // what is gone was deleted by users; else it is to come back
 }
 
 // newWorld returns a group that is not protected, whose nodes have files of all kinds.
@@ -144,6 +146,7 @@ func (w *world) protectBy(p *disktest.Process, o ProtectOptions) (*ProtectReport
 
 func (w *world) recoverBy(p *disktest.Process, o RecoverOptions) (*RecoverReport, error) {
 	o.Options = w.options(p, o.Options)
+	o.Deleted = !w.deletes
 	return onRanks(w, func(ctx context.Context, t transport.Transport, dirs []string) (*RecoverReport, error) {
 		return Recover(ctx, t, dirs, o)
 	})

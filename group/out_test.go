@@ -157,10 +157,10 @@ func TestGlance(t *testing.T) {
 	before := listings(t, dirs)
 	want(3, group.Whole, group.Whole, group.Whole, group.Whole)
 	must(t, os.Remove(filepath.Join(dirs[1], "sub/x0")))
-	want(2, group.Whole, group.Damaged, group.Whole, group.Whole)
+	want(2, group.Whole, group.Changed, group.Whole, group.Whole)
 	must(t, os.RemoveAll(dirs[3]))
-	want(1, group.Whole, group.Damaged, group.Whole, group.Lost)
+	want(1, group.Whole, group.Changed, group.Whole, group.Lost)
 	must(t, os.Truncate(filepath.Join(dirs[2], ".volley/generation.1/parity"), 1))
-	want(0, group.Whole, group.Damaged, group.Damaged, group.Lost)
+	want(0, group.Whole, group.Changed, group.Damaged, group.Lost)
 	compare(t, "node 0", before[:1], []string{listing(t, dirs[0])})
 }

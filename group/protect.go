@@ -52,7 +52,7 @@ type ProtectOptions struct {
 }
 
 // DefaultMaxDeleted is the share of a node's files that may be gone.
-const DefaultMaxDeleted = 0.5
+const DefaultMaxDeleted = content.UsuallyDeleted
 
 // A ProtectReport says what Protect has done.
 type ProtectReport struct {

@@ -25,9 +25,10 @@ import (
 // RecoverOptions say how to recover.
 type RecoverOptions struct {
 	Options
-	Revert bool // bring back files too that were changed since
-	Beyond bool // try although more nodes are lost than the group tolerates
-	DryRun bool // write nothing
+	Revert  bool // bring back files too that were changed since
+	Deleted bool // bring back, too, what was deleted since
+	Beyond  bool // try although more nodes are lost than the group tolerates
+	DryRun  bool // write nothing
 
 	// To, unless empty, is a directory in which the data of lost nodes comes back, that of node 3 in To/node.3, and
 	// nothing else is written. Where ranks are on several machines, it is on that of the lost node's rank.
@@ -42,6 +43,7 @@ type RecoverReport struct {
 	Files      int          `json:"files"` // brought back
 	Blocks     int          `json:"blocks"`
 	Kept       []tree.Name  `json:"kept,omitempty"`        // files that have changed and were left alone
+	Gone       []tree.Name  `json:"deleted,omitempty"`     // what was deleted, and did not come back
 	Replaced   []tree.Name  `json:"replaced,omitempty"`    // where files lie now in whose place others were recovered
 	Left       []string     `json:"unrecovered,omitempty"` // files that could not be brought back, and why
 	Notes      []string     `json:"notes,omitempty"`
@@ -169,7 +171,7 @@ func recoverGroup(ctx context.Context, s *session.Session, o RecoverOptions) (_ 
 	r := &RecoverReport{Step: s.Taken, Generation: s.Generation, Traffic: erasure.NewTraffic(len(s.Nodes))}
 	targets := map[int]*restore.Target{} // of nodes here that can be read
 	defer restore.Discard(targets)
-	found, err := survey.Take(ctx, s, o.Revert, o.Beyond, survey.Rebuildable(s) && !o.DryRun && o.To == "", targets, &r.Traffic)
+	found, err := survey.Take(ctx, s, survey.Back{Changed: o.Revert, Deleted: o.Deleted}, o.Beyond, survey.Rebuildable(s) && !o.DryRun && o.To == "", targets, &r.Traffic)
 	if err != nil {
 		return nil, err
 	}
@@ -179,8 +181,12 @@ func recoverGroup(ctx context.Context, s *session.Session, o RecoverOptions) (_ 
 	for n, c := range found.Conditions {
 		r.Nodes = append(r.Nodes, NodeReport{Node: n, Dir: s.States[n].Dir, Status: c.Status(), Findings: c.Findings, why: c.Failing})
 		for _, f := range c.Findings {
-			if f.What == Changed && !o.Revert {
-				r.Kept = append(r.Kept, tree.Name(tree.JoinPath(s.States[n].Dir, f.Path)))
+			at := tree.Name(tree.JoinPath(s.States[n].Dir, f.Path))
+			switch {
+			case f.What == Changed && !o.Revert:
+				r.Kept = append(r.Kept, at)
+			case f.What == Deleted && !o.Deleted:
+				r.Gone = append(r.Gone, at)
 			}
 		}
 	}

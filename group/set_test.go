@@ -188,7 +188,7 @@ func TestMissingAhead(t *testing.T) {
 	}
 	must(t, w.protect())
 	was := w.tree(1)
-	w.Remove("/n1/a0")
+	w.Lose("/n1/a0")
 	r, err := w.verifyBy(w.Process(), VerifyOptions{})
 	must(t, err)
 	if list := r.Nodes[1].Findings; len(list) != 1 || list[0].Path != "a0" || list[0].What != Missing {

@@ -159,7 +159,7 @@ func losesNothing(ctx context.Context, s *session.Session, from int, force bool)
 	}); err != nil || s.Manifest == nil {
 		return nil, err
 	}
-	conditions, err := survey.ExamineAll(ctx, s, from, force, false)
+	conditions, err := survey.ExamineAll(ctx, s, from, force, survey.Back{})
 	if err != nil {
 		return nil, err
 	}

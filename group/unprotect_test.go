@@ -110,7 +110,7 @@ func TestUnprotectRefused(t *testing.T) {
 		forced     bool
 	}{
 		{"a lost node", "/n1 is lost: recover it first", func(w *world) { w.lose(0, 1) }, true},
-		{"a missing file", "missing: /n1/plain", func(w *world) { w.Remove("/n1/plain") }, true},
+		{"a missing file", "missing: /n1/plain", func(w *world) { w.Lose("/n1/plain") }, true},
 		{"rot", "damaged: /n2/big", func(w *world) { w.Overwrite("/n2/big", 5, []byte("rot"), true) }, true},
 		{"a stale node", "/n1 is stale: /n1/", func(w *world) {
 			w.CopyTree("/n1", "/old")

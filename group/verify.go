@@ -81,7 +81,7 @@ func verifyGroup(ctx context.Context, s *session.Session, o VerifyOptions) (*Ver
 		return r, nil
 	}
 	r.Tolerate, r.Layout, r.Digest = s.Manifest.Tolerate, s.Manifest.Layout, s.Manifest.Digest
-	conditions, err := survey.ExamineAll(ctx, s, 0, o.Glance, false)
+	conditions, err := survey.ExamineAll(ctx, s, 0, o.Glance, survey.Back{})
 	if err != nil {
 		return nil, err
 	}

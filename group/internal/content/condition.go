@@ -21,9 +21,12 @@ const (
 	Changed     = "changed"     // a file
 	Moved       = "moved"       // a file, or a directory with all that was in it
 	New         = "new"         // a file
-	Deleted     = "deleted"     // a file, and the next Protect no longer protects it
+	Deleted     = "deleted"     // a file, by users: the next Protect no longer protects it
 	Metadata    = "metadata"    // mode, owner, attributes or, of a file, time
 )
+
+// UsuallyDeleted is the share of a node's files that users may delete. More is an accident.
+const UsuallyDeleted = 0.5
 
 // A Finding is what is the matter with a file, or with something of Volley's.
 type Finding struct {
@@ -79,7 +82,7 @@ func (c *Condition) Status() string {
 		return Whole
 	case slices.ContainsFunc(c.Findings, func(f Finding) bool { return f.What == Stale }):
 		return Stale
-	case !c.Manifest || slices.ContainsFunc(c.Findings, func(f Finding) bool { return !f.Harmless() && f.What != Changed }):
+	case !c.Manifest || slices.ContainsFunc(c.Findings, func(f Finding) bool { return !f.Harmless() && f.What != Changed && f.What != Deleted }):
 		return Damaged
 	}
 	return Changed

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"path"
 	"slices"
 	"strings"
 
@@ -19,8 +20,8 @@ import (
 )
 
 // examine compares a node with the manifest. Quickly is without reading files; they are not read either where
-// something has read them. Changed files are to come back too if revert is set.
-func examine(ctx context.Context, s *session.Session, n *store.Node, quickly, revert bool, read *reading) (*content.Condition, error) {
+// something has read them.
+func examine(ctx context.Context, s *session.Session, n *store.Node, quickly bool, back Back, read *reading) (*content.Condition, error) {
 	m := s.Manifest
 	x := s.Members[n.Index]
 	st := s.States[n.Index]
@@ -72,18 +73,19 @@ func examine(ctx context.Context, s *session.Session, n *store.Node, quickly, re
 		old, before, err = CompareStale(ctx, s, n)
 		if disk.Failed(err) { // nobody knows which files are stale
 			st.Failing = err.Error()
-			return examine(ctx, s, n, quickly, revert, read)
+			return examine(ctx, s, n, quickly, back, read)
 		}
 		if err != nil {
 			return nil, err
 		}
 	}
 	c.Data = is.Blocks
-	moved := map[tree.Name]tree.Name{}
+	moved, gone := map[tree.Name]tree.Name{}, map[tree.Name]bool{}
 	if st.Of(s.Current) != nil { // else its files are to have the names of the generation in force
 		moved = content.Moves(x, c.Listing, is.Files)
+		gone = deleted(x, c.Listing, moved)
 	}
-	compareEntries(x, c, is, old, before, moved, revert, !quickly)
+	compareEntries(x, c, is, old, before, moved, gone, back, !quickly)
 	FindForeign(s, n, x, c, is)
 	if quickly {
 		parity := n.Generation(s.Generation).Path(store.ParityFile)
@@ -182,7 +184,7 @@ func CompareStale(ctx context.Context, s *session.Session, n *store.Node) (*cont
 
 // compareEntries adds what is the matter with files, and which of them are to come back. A file that was not read, and
 // has another time, has changed for all that anybody knows.
-func compareEntries(x *store.Member, c *content.Condition, is, old *content.Compared, before *store.Member, moved map[tree.Name]tree.Name, revert, read bool) {
+func compareEntries(x *store.Member, c *content.Condition, is, old *content.Compared, before *store.Member, moved map[tree.Name]tree.Name, gone map[tree.Name]bool, back Back, read bool) {
 	then := map[tree.Name]*tree.Entry{}
 	if before != nil {
 		for _, e := range before.Entries {
@@ -198,22 +200,27 @@ func compareEntries(x *store.Member, c *content.Condition, is, old *content.Comp
 		now := c.Listing.Find(e.Path)
 		if is, ok := moved[e.Path]; ok {
 			c.Findings = append(c.Findings, content.Finding{Path: e.Path, What: content.Moved, To: is})
-			if revert {
+			if back.Changed {
 				c.Restore = append(c.Restore, e)
 			}
 			continue
 		}
 		if now == nil {
 			what, why := content.Missing, c.Listing.Unreadable(e.Path)
-			if why != nil {
+			switch {
+			case why != nil:
 				what = content.Damaged
+			case gone[e.Path]:
+				what = content.Deleted
 			}
 			c.Note(e.Path, what, why)
 			if c.Listing.Hides(e.Path) {
 				c.Hidden = append(c.Hidden, e.Path)
 				continue
 			}
-			c.Restore = append(c.Restore, e)
+			if what != content.Deleted || back.Deleted {
+				c.Restore = append(c.Restore, e)
+			}
 			continue
 		}
 		known[now] = true
@@ -262,7 +269,7 @@ func compareEntries(x *store.Member, c *content.Condition, is, old *content.Comp
 			c.Hidden = append(c.Hidden, e.Path)
 			continue
 		}
-		if what != content.Metadata && (what != content.Changed || revert) {
+		if what != content.Metadata && (what != content.Changed || back.Changed) {
 			c.Restore = append(c.Restore, e)
 		}
 	}
@@ -273,6 +280,41 @@ func compareEntries(x *store.Member, c *content.Condition, is, old *content.Comp
 		}
 	}
 	slices.SortStableFunc(c.Findings, func(a, b content.Finding) int { return strings.Compare(string(a.Path), string(b.Path)) })
+}
+
+// deleted returns what users have deleted: the directory that it lay in, or the nearest that is left, has another time now.
+// Where more of the files than [content.UsuallyDeleted] is gone, it looks like an accident, and is lost.
+func deleted(x *store.Member, l *tree.Listing, moved map[tree.Name]tree.Name) map[tree.Name]bool {
+	dirs := map[tree.Name]*tree.Entry{}
+	for _, e := range x.Entries {
+		if e.Type == tree.TypeDir {
+			dirs[e.Path] = e
+		}
+	}
+	gone := map[tree.Name]bool{}
+	files, were := 0, 0
+	for _, e := range x.Entries {
+		if content.IsFile(e) {
+			were++
+		}
+		if _, has := moved[e.Path]; has || l.Find(e.Path) != nil || l.Unreadable(e.Path) != nil || l.Hides(e.Path) {
+			continue
+		}
+		dir := tree.Name(path.Dir(string(e.Path)))
+		for dir != "." && l.Find(dir) == nil {
+			dir = tree.Name(path.Dir(string(dir)))
+		}
+		if was, is := dirs[dir], l.Find(dir); was == nil || is == nil || is.Type == tree.TypeDir && is.SameTime(was) {
+			continue
+		}
+		if gone[e.Path] = true; content.IsFile(e) {
+			files++
+		}
+	}
+	if float64(files) > content.UsuallyDeleted*float64(were) {
+		return nil
+	}
+	return gone
 }
 
 // compareLinks has names of files come back that are to come back themselves, and finds what they can be names of again.
@@ -353,7 +395,7 @@ func examineParity(ctx context.Context, s *session.Session, n *store.Node, x *st
 
 // ExamineAll returns what is found of the nodes from number from on, and nothing bad of those before. The fields that
 // are not exported are those of nodes here.
-func ExamineAll(ctx context.Context, s *session.Session, from int, quickly, revert bool) ([]*content.Condition, error) {
+func ExamineAll(ctx context.Context, s *session.Session, from int, quickly bool, back Back) ([]*content.Condition, error) {
 	for _, n := range s.Nodes {
 		if x, st := s.Members[n.Index], s.States[n.Index]; n.Index >= from && !quickly && x != nil && !st.Lost && st.Failing == "" {
 			s.Tell(0, x.Bytes+s.Manifest.ParityBytes())
@@ -363,7 +405,7 @@ func ExamineAll(ctx context.Context, s *session.Session, from int, quickly, reve
 		if n.Index < from {
 			return &content.Condition{Manifest: true}, nil
 		}
-		c, err := examine(ctx, s, n, quickly, revert, nil)
+		c, err := examine(ctx, s, n, quickly, back, nil)
 		if err == nil {
 			slog.DebugContext(ctx, "compared", "node", n.Given, "status", c.Status())
 		}

@@ -41,11 +41,11 @@ func Rebuildable(s *session.Session) bool {
 // rebuild brings back what lost nodes had while it examines the others: it reads these once, and codes what it takes
 // the digests of. It adds the lost nodes here to the targets, and the rows that it has coded to rows. The conditions
 // are as if nothing came back in rows in which all was right; in the others all that is lost has to come back yet.
-func rebuild(ctx context.Context, s *session.Session, revert bool, targets map[int]*restore.Target, rows map[int]bool, traffic *erasure.Traffic) ([]*content.Condition, error) {
+func rebuild(ctx context.Context, s *session.Session, back Back, targets map[int]*restore.Target, rows map[int]bool, traffic *erasure.Traffic) ([]*content.Condition, error) {
 	m := s.Manifest
 	conditions, err := ConditionsOf(ctx, s, func(ctx context.Context, _ int, n *store.Node) (*content.Condition, error) {
 		if s.States[n.Index].Lost {
-			return examine(ctx, s, n, false, revert, nil)
+			return examine(ctx, s, n, false, back, nil)
 		}
 		return new(content.Condition), nil
 	})
@@ -132,7 +132,7 @@ func rebuild(ctx context.Context, s *session.Session, revert bool, targets map[i
 		return nil, err
 	}
 	if conditions, err = ConditionsOf(ctx, s, func(ctx context.Context, i int, n *store.Node) (*content.Condition, error) {
-		c, err := examine(ctx, s, n, false, revert, readings[i])
+		c, err := examine(ctx, s, n, false, back, readings[i])
 		if err == nil {
 			c.Redo = redo[i]
 		}

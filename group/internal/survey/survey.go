@@ -17,6 +17,13 @@ import (
 	"volley/internal/printable"
 )
 
+// Back is what comes back beside what is lost or has rotted.
+type Back struct {
+	Changed bool // files that were changed since
+	Deleted bool // and what was deleted
+}
+
+// A Survey is what nodes lack, and how it comes back.
 type Survey struct {
 	Conditions []*content.Condition
 	Repairs    []blockRepair      // that have to run
@@ -25,13 +32,13 @@ type Survey struct {
 }
 
 // Take finds out what nodes lack. If it rebuilds and not all can come back, it starts over without rebuilding.
-func Take(ctx context.Context, s *session.Session, revert, beyond, rebuilds bool, targets map[int]*restore.Target, traffic *erasure.Traffic) (*Survey, error) {
+func Take(ctx context.Context, s *session.Session, back Back, beyond, rebuilds bool, targets map[int]*restore.Target, traffic *erasure.Traffic) (*Survey, error) {
 	var err error
 	found := &Survey{Rows: map[int]bool{}}
 	if rebuilds {
-		found.Conditions, err = rebuild(ctx, s, revert, targets, found.Rows, traffic)
+		found.Conditions, err = rebuild(ctx, s, back, targets, found.Rows, traffic)
 	} else {
-		found.Conditions, err = ExamineAll(ctx, s, 0, false, revert)
+		found.Conditions, err = ExamineAll(ctx, s, 0, false, back)
 	}
 	if err != nil {
 		return nil, err
@@ -44,7 +51,7 @@ func Take(ctx context.Context, s *session.Session, revert, beyond, rebuilds bool
 	}
 	if rebuilds && len(found.Beyond) > 0 {
 		restore.Discard(targets)
-		return Take(ctx, s, revert, beyond, false, targets, traffic)
+		return Take(ctx, s, back, beyond, false, targets, traffic)
 	}
 	if err := beyondError(s, found); err != nil {
 		return nil, s.Alike(ctx, err)

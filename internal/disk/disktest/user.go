@@ -139,6 +139,16 @@ func (m *Machine) Remove(name string) {
 	m.user("remove", name, false, func(d *inode, last string, _ *inode) error { return m.remove(d, last) })
 }
 
+// Lose removes a file as a disk that loses it: its directory keeps its time.
+func (m *Machine) Lose(name string) {
+	m.user("remove", name, false, func(d *inode, last string, _ *inode) error {
+		was := d.now.mtime
+		err := m.remove(d, last)
+		m.setTime(d, was)
+		return err
+	})
+}
+
 // RemoveAll removes what is there, with everything in it.
 func (m *Machine) RemoveAll(name string) {
 	if !m.Exists(name) {
