@@ -26,10 +26,6 @@ func TestDeleted(t *testing.T) {
 		{"a file", gone("sub/deep/y"), Changed, Deleted, []string{"sub/deep/y"}},
 		{"a directory", gone("sub"), Changed, Deleted, []string{"sub", "sub/deep", "sub/deep/y", "sub/void", "sub/x"}},
 		{"one name of two", gone("twin"), Changed, Deleted, []string{"twin"}},
-		{"a file has the name of its directory", func(w *world) {
-			w.RemoveAll("/n1/sub/deep")
-			w.WriteFile("/n1/sub/deep", []byte("a file"), 0o600)
-		}, Changed, Deleted, []string{"sub/deep/y"}},
 		{"the disk has lost a file", func(w *world) { w.Lose("/n1/sub/deep/y") }, Damaged, Missing, nil},
 		{"more than half", gone("plain", "big", "sub", "twin", "empty"), Damaged, Missing, nil},
 	} {

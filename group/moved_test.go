@@ -67,7 +67,7 @@ func TestMoved(t *testing.T) {
 		{"a new file as long in its place", all(mv("x", "x.1"), write("x", 50_000)), "x moved x.1, x new", false},
 		{"a directory in its place", all(mv("x", "t"), mkdir("x"), mv("t", "x/x")), "x moved x/x, x new", false},
 		{"edited then", all(mv("x", "z"), func(w *world) { w.Overwrite("/n0/z", 3, []byte("edit"), false) }), "x deleted, z new", true},
-		{"rotten then", all(mv("x", "z"), rot("z")), "x deleted, z new", true},
+		{"rotten then", all(mv("x", "z"), rot("z")), "x missing, z new", true},
 		{"copied, and gone", all(cp("x", "z"), cp("x", "w"), rm("x")), "x moved w, z new", false},
 		{"copied, and rotten", all(cp("x", "z"), rot("x")), "x damaged, z new", false},
 		{"copied, and a copy rotten", all(cp("x", "w"), rot("w"), mv("x", "z")), "w new, x moved z", false},

@@ -87,7 +87,7 @@ func TestFindings(t *testing.T) {
 	must(t, err)
 	first := []string{
 		"0 /n0 whole", "1 /n1 damaged", "1 big: damaged", "1 closed/inner/z: metadata", "1 empty: changed", "1 link: changed", "1 nothing: changed", "1 plain: changed",
-		"1 sub/deep/y: metadata", "1 sub/new: new", "1 sub/void: metadata", "1 sub/x: missing",
+		"1 sub/deep/y: metadata", "1 sub/new: new", "1 sub/void: metadata", "1 sub/x: deleted",
 		"2 /n2 changed", "2 empty: changed", "3 /n3 whole", "3 new: new", "3 plain: metadata", "4 /n4 lost",
 	}
 	same(t, "verify", found(r.Nodes), first)

@@ -139,7 +139,7 @@ func volleyProtect(comm C.MPI_Fint, path *C.char, tolerate C.int, o *C.volley_gr
 //export volleyRecover
 func volleyRecover(comm C.MPI_Fint, path *C.char, o *C.volley_group_options) C.int {
 	dirs, options, err := directoryOptions(path, o)
-	p := group.RecoverOptions{Options: options, Revert: o.revert != 0}
+	p := group.RecoverOptions{Options: options, Revert: o.revert != 0, Deleted: o.revert != 0}
 	return operate(func(e *mpi.Endpoint) (err error) {
 		if p.Network, err = networkOf(e, nil); err != nil {
 			return err

@@ -72,7 +72,7 @@ typedef struct volley_group_options {
 	size_t memory;       /* bytes of packets that a process holds at a time: 64 MiB */
 	double max_deleted;  /* share of a node's files, or of their bytes, that may be gone: 0.5 */
 	int allow_deleted;   /* protect what is left, although more is gone */
-	int revert;          /* recover files, too, that were changed since */
+	int revert;          /* recover files, too, that were changed or deleted since */
 	const char *believe; /* number of the node whose newest generation counts, where that cannot be told */
 	const char *key;     /* path of a file with the key of the group, the same key at all processes, as volley protect --key:
 	                        none. "none": do not check, and protect without a key */

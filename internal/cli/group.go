@@ -9,7 +9,6 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
@@ -351,20 +350,21 @@ func printVerify(w io.Writer, r *group.VerifyReport, all bool) error {
 	if r.Step != nil {
 		head += fmt.Sprintf("step-%d, ", *r.Step)
 	}
-	return printable.Fprintf(w, "%s%s, layout %s, any %d may be lost, generation %d, compared by %s%s\n",
-		head, printable.Count(len(r.Nodes), "node"), r.Layout, r.Tolerate, r.Generation, r.Digest, tail)
+	may := fmt.Sprintf("any %d may be lost", r.Tolerate)
+	if !r.Whole {
+		may = fmt.Sprintf("tolerates the loss of %d, %d more may be lost now", r.Tolerate, r.MayLose)
+	}
+	err := printable.Fprintf(w, "%s%s, layout %s, %s, generation %d, compared by %s%s\n",
+		head, printable.Count(len(r.Nodes), "node"), r.Layout, may, r.Generation, r.Digest, tail)
+	printRisks(w, r, all)
+	return err
 }
 
 func newStatus() *cobra.Command {
 	return newExamining(&cobra.Command{
 		Use:   "status [flags] DIR...",
 		Short: "Say at a glance how the nodes of a group are",
-	}, group.VerifyOptions{Glance: true}, printStatus, func(r *group.VerifyReport) error {
-		if r.Protected && !slices.ContainsFunc(r.Nodes, func(n group.NodeReport) bool { return n.Status != group.Changed && n.Status != group.Whole }) {
-			return nil
-		}
-		return brokenOf(r)
-	})
+	}, group.VerifyOptions{Glance: true}, printStatus, brokenOf)
 }
 
 func printStatus(w io.Writer, r *group.VerifyReport, all bool) error {
@@ -387,8 +387,10 @@ func printStatus(w io.Writer, r *group.VerifyReport, all bool) error {
 	if !r.Protected {
 		return nil
 	}
-	return printable.Fprintf(w, "%s, layout %s, generation %d of %s\ntolerates the loss of %d; %d more may be lost now\n",
-		printable.Count(len(r.Nodes), "node"), r.Layout, r.Generation, r.Since.Format(time.DateTime), r.Tolerate, r.MayLose)
+	err := printable.Fprintf(w, "%s, layout %s, generation %d of %s\ntolerates the loss of %d; %d more may be lost now\n",
+		printable.Count(len(r.Nodes), "node"), r.Layout, r.Generation, r.Since.Local().Format("2006-01-02 15:04:05 MST"), r.Tolerate, r.MayLose)
+	printRisks(w, r, all)
+	return err
 }
 
 func counts(findings []group.Finding) string {
@@ -467,21 +469,41 @@ func recovered(r *group.Recovered) string {
 	return strings.Join(list, ", ")
 }
 
-// brokenOf returns an error unless the group is whole.
+// brokenOf returns an error where something is lost or damaged. What users have changed is not.
 func brokenOf(r *group.VerifyReport) error {
 	if !r.Protected {
 		return wrongf("the group is not protected")
 	}
-	if r.Whole {
-		return nil
-	}
 	var names []string
 	for _, n := range r.Nodes {
-		if n.Status != group.Whole {
+		if n.Status != group.Whole && n.Status != group.Changed {
 			names = append(names, fmt.Sprintf("%s (%s)", n.Dir, n.Status))
 		}
 	}
+	if names == nil {
+		return nil
+	}
 	return wrongf("not whole: %s", printable.List(names))
+}
+
+// printRisks says what would not come back where one more node is lost than may be, and what to do.
+func printRisks(w io.Writer, r *group.VerifyReport, all bool) {
+	switch n := r.MayLose + 1; {
+	case r.Risks == nil:
+	case n == 1:
+		printable.Fprintf(w, "if 1 more is lost, these of its files do not come back:\n")
+	default:
+		printable.Fprintf(w, "if %d more are lost, these of their files do not come back:\n", n)
+	}
+	for _, x := range r.Risks {
+		printable.Fprintf(w, "node %d  %s, %s  %s\n", x.Node, printable.Count(x.Files, "file"), humanize.IBytes(uint64(x.Bytes)), x.Dir)
+		if all {
+			printLines(w, x.Names, all, func(p group.Name) string { return fmt.Sprintf("        %q", string(p)) })
+		}
+	}
+	if r.Protected && !r.Whole && brokenOf(r) == nil {
+		printable.Fprintf(w, "protect again: it protects what has changed\n")
+	}
 }
 
 func newRecover() *cobra.Command {
@@ -499,6 +521,7 @@ func newRecover() *cobra.Command {
 	f := cmd.Flags()
 	o.addSnapshots(cmd, "latest", latestUsage)
 	f.BoolVar(&x.Revert, "revert", false, "bring back changed files, too")
+	f.BoolVar(&x.Deleted, "deleted", false, "bring back, too, what users have deleted")
 	f.StringVar(&x.To, "to", "", "`DIR` that gets the files of lost nodes, as DIR/node.<k>; nothing else is written")
 	f.BoolVar(&x.DryRun, "dry-run", false, "say what would be done, and write nothing")
 	end := flagGroup(cmd, "Override")
@@ -520,6 +543,12 @@ func printRecover(w io.Writer, r *group.RecoverReport, dry, all bool) error {
 	printNodes(w, nodes, all)
 	printNotes(w, r.Notes)
 	printLines(w, r.Kept, all, func(p group.Name) string { return "changed, left as it is: " + string(p) })
+	if len(r.Gone) > 0 {
+		printable.Fprintf(w, "deleted since, left so: %s; recover --deleted brings them back\n", printable.Count(len(r.Gone), "name"))
+		if all {
+			printLines(w, r.Gone, all, func(p group.Name) string { return "        " + string(p) })
+		}
+	}
 	printLines(w, r.Replaced, all, func(p group.Name) string { return "what was there is in " + string(p) })
 	for _, text := range r.Left {
 		printable.Fprintf(w, "not recovered: %s\n", text)

@@ -132,7 +132,7 @@ func TestGroupSymlinks(t *testing.T) {
 				m.same(want, 0, 1, 2, 3)
 			}
 			m.shell("find n1/.volley -type l -delete")
-			m.volley(exitOK, []string{"recover"})
+			m.volley(exitOK, []string{"recover", "--deleted"})
 			m.volley(exitOK, []string{"verify"})
 		})
 	}
@@ -172,7 +172,7 @@ func TestGroupSpecialFiles(t *testing.T) {
 					}
 				}
 				m.shell("[ -d n1/" + name + " ] || rm -f n1/" + name) // recover may have put another there
-				m.bounded(exitOK, []string{"recover"})
+				m.bounded(exitOK, []string{"recover", "--deleted"})
 				m.same(want, 0, 1, 2, 3)
 			})
 		}
@@ -213,20 +213,20 @@ func TestGroupMetadata(t *testing.T) {
 		}
 	}
 	m.shell("rm -r n1")
-	m.volley(exitOK, []string{"recover"})
+	m.volley(exitOK, []string{"recover", "--deleted"})
 	again("lost")
 	m.shell("rm n1/ckpt")
-	m.volley(exitOK, []string{"recover"})
+	m.volley(exitOK, []string{"recover", "--deleted"})
 	again("the first name")
 	m.shell("rm n1/again n1/tool")
-	m.volley(exitOK, []string{"recover"})
+	m.volley(exitOK, []string{"recover", "--deleted"})
 	again("another name")
 	info, err := os.Stat(filepath.Join(dir, "ckpt"))
 	m.must(err)
 	m.shell("printf x | dd of=n1/ckpt conv=notrunc bs=1 seek=100 2>/dev/null")
 	m.must(os.Chtimes(filepath.Join(dir, "ckpt"), info.ModTime(), info.ModTime()))
 	m.volley(exitWrong, []string{"verify"}, `damaged: "again"`, `damaged: "sub/third"`)
-	m.volley(exitOK, []string{"recover"})
+	m.volley(exitOK, []string{"recover", "--deleted"})
 	again("rot in a file of three names")
 	if root {
 		m.shell("chown 1009 n1/tool")
@@ -247,7 +247,7 @@ func TestGroupOwners(t *testing.T) {
 	m.shell("rm -r n1")
 	m.asNobody()
 	m.shell("chmod 777 .")
-	m.volley(exitOK, []string{"recover"}, "more: owner not restored", "tool: setuid and setgid not restored")
+	m.volley(exitOK, []string{"recover", "--deleted"}, "more: owner not restored", "tool: setuid and setgid not restored")
 	info, err := os.Lstat(filepath.Join(m.dirs[1], "tool"))
 	m.must(err)
 	if uid, _, _ := disk.Owner(info); uid != 65534 || info.Mode() != 0o755 {
@@ -364,7 +364,7 @@ func TestGroupDefaultACL(t *testing.T) {
 		}
 	}
 	m.shell("rm -r n1/sub/*")
-	m.volley(exitOK, []string{"recover"})
+	m.volley(exitOK, []string{"recover", "--deleted"})
 	for _, dir := range []string{"", "sub", ".volley"} {
 		m.must(unix.Removexattr(filepath.Join(m.dirs[1], dir), "system.posix_acl_default"))
 	}
@@ -389,7 +389,7 @@ func TestGroupMovedIntoMeta(t *testing.T) {
 				t.Errorf("%s: %v has removed others' files: %+v", name, args, r)
 			}
 			m.shell("rm -rf n1/.volley/tmp-* n1/.volley/*/theirs n1/.volley/replaced")
-			m.volley(exitOK, []string{"recover"})
+			m.volley(exitOK, []string{"recover", "--deleted"})
 			m.volley(exitOK, []string{"verify"})
 		}
 	}
@@ -409,12 +409,12 @@ func TestGroupMounted(t *testing.T) {
 	m.protect()
 	want := m.data()
 	m.shell("rm -r n1/a/* n1/ckpt n1/sub")
-	m.volley(exitOK, []string{"recover"})
+	m.volley(exitOK, []string{"recover", "--deleted"})
 	m.same(want, 0, 1, 2, 3)
 	m.shell("[ n1/a/in -ef n1/a/again ]; [ -z \"$(ls -A n1/a | grep volley)\" ]")
 	m.volley(exitOK, []string{"verify"})
 	unmount()
-	m.volley(exitOK, []string{"recover"})
+	m.volley(exitOK, []string{"recover", "--deleted"})
 	m.volley(exitOK, []string{"verify"})
 	m.same(want, 0, 1, 2, 3)
 }
@@ -462,5 +462,5 @@ func TestGroupDeep(t *testing.T) {
 	m.bounded(exitUsage, []string{"protect", "--tolerate", "2"}, "has more than 4096 bytes below the node: move it up")
 	m.bounded(exitOK, []string{"verify"})
 	m.shell("rm n1/ckpt")
-	m.bounded(exitOK, []string{"recover"})
+	m.bounded(exitOK, []string{"recover", "--deleted"})
 }

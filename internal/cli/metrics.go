@@ -27,10 +27,21 @@ var gauges = map[string]string{
 	"may_lose_nodes":             "that may be lost now",
 	"lost_nodes":                 "that are lost, failing or unreachable",
 	"damaged_nodes":              "that are damaged, stale or foreign",
+	"lost_files":                 "that are missing, damaged or stale at nodes that are not lost",
+	"changed_files":              "that users have changed, and moved, since the last protect",
+	"deleted_files":              "that users have deleted since the last protect",
+	"new_files":                  "that are not protected yet",
+	"at_risk_files":              "that would not come back where one more node is lost than may be",
 	"data_bytes":                 "that are protected, of all nodes",
 	"parity_bytes":               "at each node",
 	"sent_bytes":                 "by the busiest node",
 	"recovered_files":            "in the last run",
+}
+
+// findingGauges are those that count findings of a kind.
+var findingGauges = map[string]string{
+	group.Missing: "lost_files", group.Damaged: "lost_files", group.Stale: "lost_files",
+	group.Changed: "changed_files", group.Moved: "changed_files", group.Deleted: "deleted_files", group.New: "new_files",
 }
 
 const lastSuccess = "last_success_timestamp_seconds"
@@ -40,6 +51,9 @@ func values(report any) map[string]float64 {
 	v := map[string]float64{}
 	nodes := func(list []group.NodeReport) {
 		v["nodes"], v["lost_nodes"], v["damaged_nodes"] = float64(len(list)), 0, 0
+		for _, gauge := range findingGauges {
+			v[gauge] = 0
+		}
 		for _, n := range list {
 			switch n.Status {
 			case group.Whole, group.Changed:
@@ -47,6 +61,11 @@ func values(report any) map[string]float64 {
 				v["lost_nodes"]++
 			default:
 				v["damaged_nodes"]++
+			}
+			for _, f := range n.Findings {
+				if gauge := findingGauges[f.What]; gauge != "" {
+					v[gauge]++
+				}
 			}
 		}
 	}
@@ -60,6 +79,10 @@ func values(report any) map[string]float64 {
 		nodes(r.Nodes)
 		if r.Protected {
 			v["tolerated_nodes"], v["may_lose_nodes"], v["generation"] = float64(r.Tolerate), float64(r.MayLose), float64(r.Generation)
+			v["at_risk_files"] = 0
+			for _, x := range r.Risks {
+				v["at_risk_files"] += float64(x.Files)
+			}
 		}
 	case *group.RecoverReport:
 		nodes(r.Nodes)

@@ -188,7 +188,7 @@ func TestMisuse(t *testing.T) {
 			want := m.data()
 			m.shell("rm -rf n1/*")
 			m.volley(exitUsage, []string{"protect", "--tolerate", "2"}, "node.1 has 0 of 4 files", "recover the files first", "--allow-deleted")
-			m.volley(exitOK, []string{"recover"})
+			m.volley(exitOK, []string{"recover", "--deleted"})
 			m.same(want, 0, 1, 2, 3)
 			m.shell("rm -rf n1/*")
 			m.volley(exitOK, []string{"protect", "--tolerate", "2", "--allow-deleted"}, "4 files deleted")
@@ -221,7 +221,7 @@ func TestMisuse(t *testing.T) {
 			m.protect("2 files deleted or emptied since the last run")
 			want := m.data()
 			m.shell("rm -rf n1 n2")
-			m.volley(exitOK, []string{"recover"})
+			m.volley(exitOK, []string{"recover", "--deleted"})
 			m.same(want, 0, 1, 2, 3)
 		}},
 		{"all nodes cleared for the next job", func(t *testing.T) {
@@ -237,9 +237,9 @@ func TestMisuse(t *testing.T) {
 			size := len(m.content("n1/ckpt"))
 			m.must(os.WriteFile(filepath.Join(m.dirs[1], "ckpt"), bytes.Repeat([]byte("n"), size), 0o644))
 			want[1] = dataOf(t, m.dirs[1])
-			m.volley(exitWrong, []string{"verify"}, `changed: "ckpt"`)
+			m.volley(exitOK, []string{"verify"}, `changed: "ckpt"`, "protect again: it protects what has changed")
 			m.shell("rm -rf n3")
-			m.volley(exitOK, []string{"recover"}, "changed, left as it is: ")
+			m.volley(exitOK, []string{"recover", "--deleted"}, "changed, left as it is: ")
 			m.same(want, 0, 1, 2, 3)
 			m.protect()
 			m.volley(exitOK, []string{"verify"})
@@ -272,7 +272,7 @@ func TestMisuse(t *testing.T) {
 			m.shell("rm -r n0; mv old n0")
 			m.volley(exitWrong, []string{"verify"}, "node 0  stale", `stale: "ckpt"`)
 			m.volley(exitUsage, []string{"protect", "--tolerate", "2"}, "node.0")
-			m.volley(exitOK, []string{"recover"})
+			m.volley(exitOK, []string{"recover", "--deleted"})
 			m.shell("rm -f n0/sub/c") // what was deleted since is a new file
 			m.same(want, 0, 1, 2, 3)
 			m.volley(exitOK, []string{"verify"})
@@ -285,7 +285,7 @@ func TestMisuse(t *testing.T) {
 			m.protect("generation 2")
 			want := m.data()
 			m.shell("rm -r n0; mv old n0; echo mine > n0/sub/b")
-			m.volley(exitOK, []string{"recover"}, "changed, left as it is: ")
+			m.volley(exitOK, []string{"recover", "--deleted"}, "changed, left as it is: ")
 			if is := m.content("n0/sub/b"); is != "mine\n" {
 				t.Errorf("%.20q", is)
 			}
@@ -327,7 +327,7 @@ func TestMisuse(t *testing.T) {
 			want := m.data()
 			m.shell("for n in n1 n2 n3; do mv $n/.volley/generation.2 $n/.volley/pending.2; cp -a old/$n/generation.1 $n/.volley; done; rm -rf n0 old")
 			m.volley(exitWrong, []string{"verify"}, "node 0  lost")
-			m.volley(exitOK, []string{"recover"})
+			m.volley(exitOK, []string{"recover", "--deleted"})
 			m.same(want, 0, 1, 2, 3)
 			m.volley(exitOK, []string{"verify"}, "generation 2")
 		}},
@@ -345,7 +345,7 @@ func TestMisuse(t *testing.T) {
 			want := m.data()
 			whole := stamps(t, m.dirs[0])
 			m.shell("rm -r n0")
-			m.volley(exitOK, []string{"recover"})
+			m.volley(exitOK, []string{"recover", "--deleted"})
 			m.same(want, 0)
 			if is := stamps(t, m.dirs[0]); is != whole {
 				t.Errorf("times\n%s\nwant\n%s", is, whole)
@@ -383,10 +383,10 @@ func TestMisuse(t *testing.T) {
 			m.protect()
 			want := m.data()
 			m.shell("chmod 0700 n0/sub; rm n0/sub/b; chmod 0500 n0/sub")
-			m.volley(exitOK, []string{"recover"})
+			m.volley(exitOK, []string{"recover", "--deleted"})
 			m.same(want, 0, 1, 2, 3)
 			m.shell("rm -rf n0; mkdir n0; chown --reference n1 n0")
-			m.volley(exitOK, []string{"recover"})
+			m.volley(exitOK, []string{"recover", "--deleted"})
 			for n := range m.dirs {
 				if now := filesOf(t, m.dirs[n]); len(now) != 4 {
 					t.Errorf("node %d: %v", n, now)
@@ -399,7 +399,7 @@ func TestMisuse(t *testing.T) {
 			m.protect()
 			want := m.data()
 			m.shell("rm -rf n0; mkdir n0; chmod 0777 n0") // as where a disk is mounted
-			m.volley(exitOK, []string{"recover"}, "mode not restored: operation not permitted")
+			m.volley(exitOK, []string{"recover", "--deleted"}, "mode not restored: operation not permitted")
 			for n := range m.dirs {
 				if now := filesOf(t, m.dirs[n]); len(now) != 4 {
 					t.Errorf("node %d: %v", n, now)
@@ -431,7 +431,7 @@ func TestMisuse(t *testing.T) {
 			m := misuse(t, 4, 100_000)
 			m.protect()
 			m.shell("rm -rf n0")
-			if out := m.volley(exitOK, []string{"recover"}); strings.Contains(out, "; 0 B sent") {
+			if out := m.volley(exitOK, []string{"recover", "--deleted"}); strings.Contains(out, "; 0 B sent") {
 				t.Error(out)
 			}
 		}},
@@ -446,13 +446,13 @@ func TestMisuse(t *testing.T) {
 				t.Errorf("it was\n%s\nand is\n%s", there, now)
 			}
 			m.shell("mv n1 elsewhere; mkdir n1")
-			m.volley(exitOK, []string{"recover"})
+			m.volley(exitOK, []string{"recover", "--deleted"})
 			if is := m.content("elsewhere/photos/2"); is != "2\n" {
 				t.Errorf("%q", is)
 			}
 			m.same(want, 0, 1, 2, 3)
 			m.shell("rm -r n1/.volley") // its own files, and nothing says so
-			m.volley(exitOK, []string{"recover"})
+			m.volley(exitOK, []string{"recover", "--deleted"})
 			m.volley(exitOK, []string{"verify"})
 			m.same(want, 0, 1, 2, 3)
 		}},
@@ -470,7 +470,7 @@ func TestMisuse(t *testing.T) {
 			}
 			want := m.data()
 			m.shell("rm -rf n0 n2")
-			m.volley(exitOK, []string{"recover"})
+			m.volley(exitOK, []string{"recover", "--deleted"})
 			m.same(want, 0, 1, 2, 3)
 		}},
 		{"8 small nodes that grow", func(t *testing.T) {
@@ -499,7 +499,7 @@ func TestMisuse(t *testing.T) {
 			}
 			m.shell("mkdir n9; chown --reference n2 n9")
 			m.dirs[1] = filepath.Join(m.base, "node.9")
-			m.volley(exitOK, []string{"recover"})
+			m.volley(exitOK, []string{"recover", "--deleted"})
 			m.same(want, 0, 2)
 			if now := filesOf(t, m.dirs[1]); len(now) != 4 {
 				t.Error(now)
@@ -544,7 +544,7 @@ func TestMisuse(t *testing.T) {
 			m.protect()
 			m.shell("chmod 000 n1/.volley; rm n3/ckpt")
 			m.volley(exitWrong, []string{"verify"}, "node 1  failing", "node 0  whole")
-			m.volley(exitWrong, []string{"recover"}, "node.1 cannot be read")
+			m.volley(exitWrong, []string{"recover", "--deleted"}, "node.1 cannot be read")
 			m.content("n3/ckpt")
 			m.shell("chmod 700 n1/.volley")
 			m.volley(exitOK, []string{"verify"})
@@ -556,10 +556,10 @@ func TestMisuse(t *testing.T) {
 			want := m.data()
 			m.shell("chmod 000 n1/sub n2/.volley/generation.1/parity n0/ckpt; rm n3/ckpt")
 			m.volley(exitWrong, []string{"verify"}, "node 1  damaged", "node 2  damaged", "permission denied")
-			m.command("recover").Run()
+			m.command("recover", "--deleted").Run()
 			m.content("n3/ckpt")
 			m.shell("chmod 755 n1/sub; chmod 644 n0/ckpt; chmod 600 n2/.volley/generation.*/parity")
-			m.volley(exitOK, []string{"recover"})
+			m.volley(exitOK, []string{"recover", "--deleted"})
 			m.same(want, 0, 1, 2, 3)
 			m.volley(exitOK, []string{"verify"})
 		}},
@@ -609,7 +609,7 @@ func TestMisuse(t *testing.T) {
 				}
 				m.same(want, 1, 2, 3)
 				m.shell("rm -rf n0/ckpt")
-				m.volley(exitOK, []string{"recover"})
+				m.volley(exitOK, []string{"recover", "--deleted"})
 				m.volley(exitOK, []string{"verify"})
 				if f2, err := os.OpenFile(path, os.O_RDWR, 0); err == nil { // it is another file now
 					syscall.Munmap(memory)
@@ -635,7 +635,7 @@ func TestMisuse(t *testing.T) {
 			m.protect()
 			m.shell("echo > n1/.volley/tmp-3; echo > n2/.volley/.volley-ABC; mkdir n0/.volley/pending.5; echo > n0/.volley/pending.5/parity; mkdir n3/.volley/tmp-generation.1")
 			m.volley(exitOK, []string{"verify"}, "tmp-3", ".volley-ABC", "pending.5", "tmp-generation.1", "removes")
-			m.volley(exitOK, []string{"recover"})
+			m.volley(exitOK, []string{"recover", "--deleted"})
 			if list, _ := filepath.Glob(filepath.Join(m.base, "*/.volley/tmp-*")); list != nil {
 				t.Errorf("there are %v", list)
 			}

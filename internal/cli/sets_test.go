@@ -333,3 +333,17 @@ func TestSetsRanks(t *testing.T) {
 		t.Fatalf("%v: %s", codes, text)
 	}
 }
+
+// lose removes a file as a disk that loses it: its directory keeps its time.
+func lose(t *testing.T, path string) {
+	t.Helper()
+	dir := filepath.Dir(path)
+	info, err := os.Stat(dir)
+	if err == nil {
+		removeAll(t, path)
+		err = os.Chtimes(dir, info.ModTime(), info.ModTime())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -27,7 +27,7 @@ func TestUnprotect(t *testing.T) {
 	do(exitOK, "protect", "--tolerate", "2")
 	wants(t, do(exitUsage, "unprotect"), "in force: generation 1, any 2 may be lost", "nothing is removed: --yes")
 	do(exitOK, "verify")
-	removeAll(t, filepath.Join(dirs[1], "ckpt"))
+	lose(t, filepath.Join(dirs[1], "ckpt"))
 	wants(t, do(exitUsage, "unprotect", "--yes"), dirs[1]+" is missing: ", "recover it first", "--force gives it up")
 	do(exitOK, "recover")
 	wants(t, do(exitOK, "unprotect", "--yes"), "the protection is removed")

@@ -343,7 +343,7 @@ def recover(
 ) -> None:
     """Brings back what lost nodes had, and damaged files. `path` is the directory of the node of this rank.
 
-    `revert` brings back changed files, too. `timeout` and `memory` are those of `protect`.
+    `revert` brings back files that were changed or deleted, too. `timeout` and `memory` are those of `protect`.
 
     Raises `NotWhole` where not everything is back, and `Refused` or `RunFailed` where nothing is.
     """

@@ -68,8 +68,22 @@ class NodeReport:
 
 
 @dataclass
+class Risk:
+    """What would not come back of a node, where one more is lost than may be."""
+
+    node: int
+    dir: str
+    files: int
+    bytes: int
+    names: list[str] = field(default_factory=list)  # of the first 10,000
+
+    def __post_init__(self) -> None:
+        self.names = [_name(p) for p in self.names]
+
+
+@dataclass
 class VerifyReport:
-    """How a group is. `may_lose` is how many more nodes may be lost now, at least."""
+    """How a group is. `may_lose` is how many more nodes may be lost now, so that all of theirs comes back."""
 
     protected: bool
     whole: bool  # all of it is as it was protected
@@ -77,6 +91,7 @@ class VerifyReport:
     generation: int = 0
     tolerate: int = 0
     may_lose: int = 0
+    at_risk: list[Risk] = field(default_factory=list)  # where one more is lost
     since: datetime | None = None  # when the generation came into force
     layout: str = ""
     digest: str = ""
@@ -86,6 +101,7 @@ class VerifyReport:
 
     def __post_init__(self) -> None:
         self.nodes = [read(NodeReport, n) for n in self.nodes]  # type: ignore[arg-type]
+        self.at_risk = [read(Risk, x) for x in self.at_risk]  # type: ignore[arg-type]
         self.since = _time(self.since)
 
 
@@ -162,6 +178,7 @@ class RecoverReport:
     traffic: Traffic
     seconds: float
     kept: list[str] = field(default_factory=list)  # files that have changed and were left alone
+    deleted: list[str] = field(default_factory=list)  # what users have deleted, and did not come back
     replaced: list[str] = field(default_factory=list)  # where files lie now in whose place others were recovered
     unrecovered: list[str] = field(default_factory=list)  # files that could not be brought back, and why
     notes: list[str] = field(default_factory=list)
@@ -170,7 +187,7 @@ class RecoverReport:
     def __post_init__(self) -> None:
         self.nodes = [read(NodeReport, n) for n in self.nodes]  # type: ignore[arg-type]
         self.traffic = read(Traffic, self.traffic)  # type: ignore[arg-type]
-        self.kept, self.replaced = [_name(p) for p in self.kept], [_name(p) for p in self.replaced]
+        self.kept, self.deleted, self.replaced = ([_name(p) for p in x] for x in (self.kept, self.deleted, self.replaced))
 
 
 @dataclass

@@ -126,6 +126,7 @@ def recover(
     group: Dir | None = None,
     to: Dir | None = None,
     revert: bool = False,
+    deleted: bool = False,
     beyond: bool = False,
     dry_run: bool = False,
     latest: bool = False,
@@ -137,7 +138,7 @@ def recover(
     """Brings back what lost nodes had, and damaged files. Name all nodes: of lost ones an empty directory.
 
     `to` copies the files of lost nodes there, and changes nothing in the group. `revert` brings back changed files,
-    too. `beyond` tries although more nodes are lost than tolerated. `dry_run` says what would be done.
+    too, and `deleted` what was deleted since. `beyond` tries although more nodes are lost than tolerated. `dry_run` says what would be done.
 
     With `latest` each directory is a root of snapshots: the newest that is not lost is brought back, and those that are
     lost are set aside. `step` brings back `step-N`, and sets none aside. `group` and `progress` are those
@@ -146,7 +147,8 @@ def recover(
     Raises `NotWhole` where not everything is back: its `reports` say what is. Raises `Refused` or `RunFailed` where
     nothing is.
     """
-    options = {"group": group, "to": to, "revert": revert, "beyond": beyond, "dry_run": dry_run, "latest": latest, "step": step, "key": key}
+    options = {"group": group, "to": to, "revert": revert, "deleted": deleted, "beyond": beyond}
+    options |= {"dry_run": dry_run, "latest": latest, "step": step, "key": key}
     report: RecoverReport = _one("recover", dirs, options, flags, progress)
     return report
 

@@ -10,6 +10,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"syscall"
 
 	"volley/group/internal/content"
 	"volley/group/internal/pass"
@@ -82,8 +83,12 @@ func examine(ctx context.Context, s *session.Session, n *store.Node, quickly boo
 	c.Data = is.Blocks
 	moved, gone := map[tree.Name]tree.Name{}, map[tree.Name]bool{}
 	if st.Of(s.Current) != nil { // else its files are to have the names of the generation in force
-		moved = content.Moves(x, c.Listing, is.Files)
-		gone = deleted(x, c.Listing, moved)
+		if moved = content.Moves(x, c.Listing, is.Files); !s.Roots { // nobody changes a snapshot
+			gone = deleted(x, c.Listing, moved, func(p tree.Name) bool {
+				_, err := n.Dir.Lstat(string(p))
+				return !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR)
+			})
+		}
 	}
 	compareEntries(x, c, is, old, before, moved, gone, back, !quickly)
 	FindForeign(s, n, x, c, is)
@@ -283,12 +288,28 @@ func compareEntries(x *store.Member, c *content.Condition, is, old *content.Comp
 }
 
 // deleted returns what users have deleted: the directory that it lay in, or the nearest that is left, has another time now.
-// Where more of the files than [content.UsuallyDeleted] is gone, it looks like an accident, and is lost.
-func deleted(x *store.Member, l *tree.Listing, moved map[tree.Name]tree.Name) map[tree.Name]bool {
+// A file that has moved, and has rotted there, was not deleted, and neither was one in whose place something lies that is
+// not listed. Where more of the files than [content.UsuallyDeleted] is
+// gone, it looks like an accident, and is lost.
+func deleted(x *store.Member, l *tree.Listing, moved map[tree.Name]tree.Name, there func(tree.Name) bool) map[tree.Name]bool {
 	dirs := map[tree.Name]*tree.Entry{}
 	for _, e := range x.Entries {
 		if e.Type == tree.TypeDir {
 			dirs[e.Path] = e
+		}
+	}
+	type look struct{ size, seconds, nanoseconds int64 } // of what has come
+	come := map[look]bool{}
+	for _, e := range l.Entries {
+		if e.Type == tree.TypeFile && e.Size > 0 {
+			come[look{e.Size, e.Seconds, e.Nanoseconds}] = true
+		}
+	}
+	for _, e := range x.Entries { // but for what was there, or is what was
+		for _, p := range []tree.Name{e.Path, moved[e.Path]} {
+			if is := l.Find(p); is != nil {
+				delete(come, look{is.Size, is.Seconds, is.Nanoseconds})
+			}
 		}
 	}
 	gone := map[tree.Name]bool{}
@@ -297,14 +318,14 @@ func deleted(x *store.Member, l *tree.Listing, moved map[tree.Name]tree.Name) ma
 		if content.IsFile(e) {
 			were++
 		}
-		if _, has := moved[e.Path]; has || l.Find(e.Path) != nil || l.Unreadable(e.Path) != nil || l.Hides(e.Path) {
+		if _, has := moved[e.Path]; has || l.Find(e.Path) != nil || l.Unreadable(e.Path) != nil || l.Hides(e.Path) || come[look{e.Size, e.Seconds, e.Nanoseconds}] {
 			continue
 		}
 		dir := tree.Name(path.Dir(string(e.Path)))
 		for dir != "." && l.Find(dir) == nil {
 			dir = tree.Name(path.Dir(string(dir)))
 		}
-		if was, is := dirs[dir], l.Find(dir); was == nil || is == nil || is.Type == tree.TypeDir && is.SameTime(was) {
+		if was, is := dirs[dir], l.Find(dir); was == nil || is == nil || is.Type != tree.TypeDir || is.SameTime(was) || there(e.Path) {
 			continue
 		}
 		if gone[e.Path] = true; content.IsFile(e) {
