@@ -38,6 +38,9 @@ type ProtectOptions struct {
 	// DefaultMaxDeleted. More looks like an accident, unless as much is gone at half of the nodes or more.
 	MaxDeleted float64
 
+	// Part of many nodes that the group is, to be noted at its nodes; the zero one keeps what is noted.
+	Part Part
+
 	// Retain is how many snapshots in force or recoverable stay when this one is in force everywhere. 0: all.
 	Retain int
 

@@ -109,7 +109,7 @@ func falsePeer(ctx context.Context, tr transport.Transport, begin, states string
 		return err
 	}
 	o := session.Defaulted(Options{Timeout: time.Minute})
-	what, err := (&session.Session{Options: o}).Said(session.Verb{Name: "verify", Args: VerifyOptions{Options: Options{Timeout: time.Minute}}})
+	what, err := (&session.Session{Options: o}).Said(session.Verb{Name: "verify", Args: VerifyOptions{}})
 	if err != nil {
 		return err
 	}

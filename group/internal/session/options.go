@@ -5,7 +5,6 @@ import (
 
 	"volley"
 	"volley/group/internal/decide"
-	"volley/group/internal/store"
 	"volley/internal/disk"
 	"volley/sim"
 )
@@ -32,9 +31,6 @@ type Options struct {
 	// reading only. The directories are given in the order of the nodes. Recover makes, for what it brings back, a
 	// .volley in the directory as long as it runs.
 	Meta string
-
-	// Part is what Protect notes at the nodes; the zero one keeps what is noted.
-	store.Part
 
 	// Key authenticates manifests: only those made with it count. All ranks give the same; [ReadKey] reads it. Without
 	// Key, a group that has one is refused, unless NoKey is set: then nothing is checked, and manifests have no HMAC.

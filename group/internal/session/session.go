@@ -38,7 +38,7 @@ import (
 // A Verb is what ranks do together.
 type Verb struct {
 	Name string
-	Args any // its options, on which all ranks agree; nil: Options alone
+	Args any // its own options, on which all ranks agree as on Options; nil: it has none
 	store.Access
 	Ends   bool                                  // the protection: it goes on where an earlier run has begun to
 	Forced bool                                  // and where nodes contradict each other about what is in force
@@ -250,17 +250,18 @@ func (s *Session) Meet(ctx context.Context, nodes int, v Verb) error {
 
 // Said returns what ranks have to agree on, by name.
 func (s *Session) Said(v Verb) (map[string]json.RawMessage, error) {
-	args := v.Args
-	if args == nil {
-		args = s.Options
-	}
-	text, err := json.Marshal(args)
-	if err != nil {
-		return nil, err
-	}
 	what := map[string]json.RawMessage{}
-	if err := json.Unmarshal(text, &what); err != nil {
-		return nil, err
+	for _, options := range []any{s.Options, v.Args} {
+		if options == nil {
+			continue
+		}
+		text, err := json.Marshal(options)
+		if err == nil {
+			err = json.Unmarshal(text, &what) // adds to what is there
+		}
+		if err != nil {
+			return nil, err
+		}
 	}
 	for _, own := range []string{"Timeout", "Network", "Gamma", "Names", "Absent", "Meta", "Key", "Add"} { // each rank's, or rank 0's
 		delete(what, own)
@@ -269,6 +270,7 @@ func (s *Session) Said(v Verb) (map[string]json.RawMessage, error) {
 	if s.Roots {
 		verb += fmt.Sprintf(", step %d of roots", s.Step)
 	}
+	var err error
 	what["Verb"], err = json.Marshal(verb)
 	return what, err
 }
