@@ -42,11 +42,11 @@ func TestUnreadable(t *testing.T) {
 			return false, err
 		}},
 		"verify": {rotten, -1, func(w *world, p *disktest.Process) (bool, error) {
-			r, err := w.verifyBy(p, VerifyOptions{})
+			r, err := w.verifyBy(p)
 			return err == nil && r.Whole, err
 		}},
 		"status": {whole, -1, func(w *world, p *disktest.Process) (bool, error) {
-			_, err := w.verifyBy(p, VerifyOptions{Glance: true})
+			_, err := w.statusBy(p)
 			return false, err
 		}},
 		"recover": {rotten, -1, func(w *world, p *disktest.Process) (bool, error) {
@@ -134,7 +134,7 @@ func TestOwnRecordsUnreadable(t *testing.T) {
 	for name, verb := range map[string]func() error{
 		"protect":   func() error { _, err := w.protectBy(denied(), ProtectOptions{}); return err },
 		"forced":    func() error { _, err := w.protectBy(denied(), ProtectOptions{Force: true}); return err },
-		"verify":    func() error { _, err := w.verifyBy(denied(), VerifyOptions{}); return err },
+		"verify":    func() error { _, err := w.verifyBy(denied()); return err },
 		"recover":   func() error { _, err := w.recoverBy(denied(), RecoverOptions{}); return err },
 		"unprotect": func() error { _, err := w.unprotectBy(denied(), UnprotectOptions{Force: true}); return err },
 	} {
@@ -147,7 +147,7 @@ func TestOwnRecordsUnreadable(t *testing.T) {
 	must(t, w.whole())
 	// One node that cannot be read decides nothing: the others hold the generation.
 	p := failing(w.Process(), syscall.EACCES, "open", "/n1/"+manifestPath(2))
-	r, err := w.verifyBy(p, VerifyOptions{})
+	r, err := w.verifyBy(p)
 	if err != nil || r.Generation != 2 || r.Whole {
 		t.Errorf("%+v, %v", r, err)
 	}
@@ -170,7 +170,7 @@ func TestReadOnlySource(t *testing.T) {
 	c := w.clone()
 	must(t, c.recover())
 	must(t, diff("node 2", was[2], c.tree(2)))
-	v, err := c.verifyBy(c.Process(), VerifyOptions{})
+	v, err := c.verifyBy(c.Process())
 	if err != nil || !v.Whole {
 		t.Errorf("%+v, %v", v, err)
 	}
@@ -217,7 +217,7 @@ func TestMeta(t *testing.T) {
 		before := w.Tree("/", "meta")
 		o := Options{Meta: "/meta"}
 		protect := func() error {
-			_, err := w.protectBy(w.Process(), ProtectOptions{Options: o})
+			_, err := w.with(o).protectBy(w.Process(), ProtectOptions{})
 			return err
 		}
 		must(t, protect())
@@ -225,18 +225,18 @@ func TestMeta(t *testing.T) {
 		must(t, diff("protect has written in a node", before, w.Tree("/", "meta")))
 		verify := func(whole bool) {
 			t.Helper()
-			r, err := w.verifyBy(w.Process(), VerifyOptions{Options: o})
+			r, err := w.with(o).verifyBy(w.Process())
 			if err != nil || r.Whole != whole || r.Generation != 2 {
 				t.Errorf("read-only %v: %+v, %v", readOnly, r, err)
 			}
 		}
 		verify(true)
-		if r, err := w.verifyBy(w.Process(), VerifyOptions{}); err != nil || r.Protected {
+		if r, err := w.verifyBy(w.Process()); err != nil || r.Protected {
 			t.Errorf("without meta: %+v, %v", r, err)
 		}
 		w.RemoveAll("/meta/node.1")
 		verify(false)
-		if _, err := w.recoverBy(w.Process(), RecoverOptions{Options: o}); err != nil {
+		if _, err := w.with(o).recoverBy(w.Process(), RecoverOptions{}); err != nil {
 			t.Error(err)
 		}
 		verify(true)
@@ -250,7 +250,7 @@ func TestMeta(t *testing.T) {
 			if n == 2 {
 				w.RemoveAll("/meta/node.2")
 			}
-			r, err := w.recoverBy(w.Process(), RecoverOptions{Options: o})
+			r, err := w.with(o).recoverBy(w.Process(), RecoverOptions{})
 			must(t, err)
 			must(t, r.Incomplete())
 			must(t, diff("came back", was[n], w.tree(n)))
@@ -262,7 +262,7 @@ func TestMeta(t *testing.T) {
 	}
 	w := newWorld(2, 1, Striped)
 	for _, at := range []string{"/n1", "/n1/sub"} {
-		if _, err := w.protectBy(w.Process(), ProtectOptions{Options: Options{Meta: at}}); !IsInputError(err) {
+		if _, err := w.with(Options{Meta: at}).protectBy(w.Process(), ProtectOptions{}); !IsInputError(err) {
 			t.Errorf("%s: %v", at, err)
 		}
 	}
@@ -270,7 +270,7 @@ func TestMeta(t *testing.T) {
 	must(t, w.whole())
 	o := Options{Meta: "/meta"}
 	w.MkdirAll("/meta", 0o700)
-	if _, err := w.protectBy(w.Process(), ProtectOptions{Options: o}); err != nil {
+	if _, err := w.with(o).protectBy(w.Process(), ProtectOptions{}); err != nil {
 		t.Error(err)
 	}
 	other := newWorld(2, 1, Striped)
@@ -280,15 +280,15 @@ func TestMeta(t *testing.T) {
 		w.CopyTree(w.dirs[n], other.dirs[n])
 	}
 	for name, err := range map[string]error{
-		"protect": func() error { _, err := other.protectBy(w.Process(), ProtectOptions{Options: o}); return err }(),
-		"recover": func() error { _, err := other.recoverBy(w.Process(), RecoverOptions{Options: o}); return err }(),
+		"protect": func() error { _, err := other.with(o).protectBy(w.Process(), ProtectOptions{}); return err }(),
+		"recover": func() error { _, err := other.with(o).recoverBy(w.Process(), RecoverOptions{}); return err }(),
 	} {
 		if !IsInputError(err) || !strings.Contains(err.Error(), "/meta/node.0 has what belongs to /n0, and /other0 was given") {
 			t.Errorf("another group, %s: %v", name, err)
 		}
 	}
 	slices.Reverse(w.dirs)
-	if _, err := w.recoverBy(w.Process(), RecoverOptions{Options: o}); !IsInputError(err) || !strings.Contains(err.Error(), "in the order in which they were protected") {
+	if _, err := w.with(o).recoverBy(w.Process(), RecoverOptions{}); !IsInputError(err) || !strings.Contains(err.Error(), "in the order in which they were protected") {
 		t.Errorf("in another order: %v", err)
 	}
 }

@@ -27,7 +27,7 @@ func TestResizeSeen(t *testing.T) {
 		x.run(y, p, false, ResizeOptions{})
 		p.Kill()
 		old, now := y.of(x.was), y.of(x.is)
-		_, err := old.verifyBy(old.Process(), VerifyOptions{})
+		_, err := old.verifyBy(old.Process())
 		if err == nil {
 			must(t, x.inForce(y, x.was, was, rand.New(rand.NewPCG(1, uint64(c.N)))))
 			continue
@@ -36,7 +36,7 @@ func TestResizeSeen(t *testing.T) {
 		if !IsInputError(err) || !strings.Contains(err.Error(), "the group was resized") || !strings.Contains(err.Error(), "/n0, /n4, /n2, /n3, /n5") {
 			t.Errorf("killed at %v: %v", c, err)
 		}
-		_, err = old.recoverBy(old.Process(), RecoverOptions{Options: Options{Believe: "/n1"}})
+		_, err = old.with(Options{Believe: "/n1"}).recoverBy(old.Process(), RecoverOptions{})
 		if !IsInputError(err) {
 			t.Errorf("killed at %v: node 1 is believed: %v", c, err)
 		}

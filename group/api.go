@@ -9,6 +9,7 @@ import (
 	"volley/group/internal/store"
 	"volley/group/internal/survey"
 	"volley/group/internal/tree"
+	"volley/sim"
 )
 
 // What lies in .volley, by docs/format.md.
@@ -70,7 +71,7 @@ func IsInputError(err error) bool { return session.IsInputError(err) }
 func ReadKey(path string) ([]byte, error) { return session.ReadKey(path) }
 
 // Apart returns an error where one of directories here is, or lies in, another. It makes and changes none of them.
-func Apart(dirs []string) error { return session.Apart(dirs) }
+func Apart(dirs []string) error { return session.Apart(Options{}, dirs) }
 
 // Identify returns what a directory says. A verb reads it anew, once it has the lock.
 func Identify(dir string) Identity { return session.Identify(dir) }
@@ -118,6 +119,14 @@ type (
 	Cost    = erasure.Cost
 	Traffic = erasure.Traffic
 )
+
+// Estimate returns what the model of a network says of a group whose nodes have so many bytes of data each: of making
+// parity, and of bringing back the nodes that are lost, both without reading and writing files. Possible of recovery is
+// false where nothing is lost, or too much. The error says why there can be no such layout.
+func Estimate(nodes, tolerate int, layout string, bytes int64, network sim.Network, lost []int) (protect, recovery Cost, err error) {
+	o := session.Defaulted(Options{Network: network})
+	return erasure.Estimate(nodes, tolerate, layout, bytes, &erasure.Setting{Memory: o.Memory, Network: o.Network}, lost)
+}
 
 // What verbs find and do at a node.
 type (

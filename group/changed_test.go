@@ -248,7 +248,7 @@ func TestCrashUnread(t *testing.T) {
 			Check: func(x *disktest.Interrupted) error {
 				w := *before
 				w.Machine = x.Machine
-				r, err := w.verifyBy(w.Process(), VerifyOptions{})
+				r, err := w.verifyBy(w.Process())
 				if err != nil || r.Generation == 2 && !r.Whole || r.Nodes[1].Status != Whole && x.Err == nil {
 					return fmt.Errorf("verify: %v, %+v", err, r)
 				}

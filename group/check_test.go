@@ -7,7 +7,6 @@ import (
 	"slices"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"volley/group"
 	"volley/transport"
@@ -46,7 +45,7 @@ func TestWrongParity(t *testing.T) {
 	for _, layout := range []string{group.Full, group.Striped} {
 		for _, again := range []bool{false, true} {
 			dirs := trees(t, k, 2, 400_000, 5)
-			o := group.ProtectOptions{Options: group.Options{Timeout: time.Minute}, Tolerate: 2, Layout: layout}
+			o := group.ProtectOptions{Tolerate: 2, Layout: layout}
 			if again {
 				_, err := protect(1, dirs, o)
 				must(t, err)
@@ -63,7 +62,7 @@ func TestWrongParity(t *testing.T) {
 					if tr.Rank() == 1 {
 						tr = &liar{tr, left}
 					}
-					_, errs[tr.Rank()] = group.Protect(ctx, tr, dirs[tr.Rank():][:1], o)
+					_, errs[tr.Rank()] = group.Over(tr, dirs[tr.Rank():][:1], options).Protect(ctx, o)
 					return nil
 				})
 				if left.Load() >= 0 { // there are not so many

@@ -110,7 +110,7 @@ func makeScenes(t testing.TB, layout string) []*scene {
 		s.layout = layout
 		s.before = s.world.trees()
 		c := s.world.clone()
-		r, err := c.verifyBy(c.Process(), VerifyOptions{})
+		r, err := c.verifyBy(c.Process())
 		must(t, err)
 		s.oldest = r.Generation
 		done, err := s.verb(c, c.Process())
@@ -118,7 +118,7 @@ func makeScenes(t testing.TB, layout string) []*scene {
 			t.Fatalf("%s, %s: done %v, %v", s.name, layout, done, err)
 		}
 		s.after = c.trees()
-		r, err = c.verifyBy(c.Process(), VerifyOptions{})
+		r, err = c.verifyBy(c.Process())
 		must(t, err)
 		s.newest = r.Generation
 		s.calls = s.run(t)
@@ -186,7 +186,7 @@ func makeScenes(t testing.TB, layout string) []*scene {
 	for _, glance := range []bool{false, true} {
 		w = protected()
 		add(&scene{name: fmt.Sprint("verify, at a glance ", glance), changed: -1, world: w, was: w.trees(), verb: func(w *world, p *disktest.Process) (bool, error) {
-			r, err := w.verifyBy(p, VerifyOptions{Glance: glance})
+			r, err := w.examineBy(p, glance)
 			return err == nil && r.Whole, err
 		}})
 	}
@@ -299,7 +299,7 @@ func (s *scene) sweep(some int, rng *rand.Rand, list []disktest.Interruption) *d
 // check checks what a run has left.
 func (s *scene) check(c *world, done, loose bool, rng *rand.Rand) error {
 	x := c.clone()
-	r, err := x.verifyBy(x.Process(), VerifyOptions{})
+	r, err := x.verifyBy(x.Process())
 	if err != nil {
 		return fmt.Errorf("verify: %w", err)
 	}
@@ -361,7 +361,7 @@ func (s *scene) check(c *world, done, loose bool, rng *rand.Rand) error {
 	if err := x.protect(); err != nil {
 		return fmt.Errorf("protect: %w", err)
 	}
-	r, err = x.verifyBy(x.Process(), VerifyOptions{})
+	r, err = x.verifyBy(x.Process())
 	if err != nil {
 		return err
 	}

@@ -38,7 +38,7 @@ func TestDeleted(t *testing.T) {
 		x.do(w)
 		is := w.tree(1)
 		for _, glance := range []bool{true, false} {
-			v, err := w.verifyBy(w.Process(), VerifyOptions{Glance: glance})
+			v, err := w.examineBy(w.Process(), glance)
 			must(t, err)
 			if v.Nodes[1].Status != x.status || !slices.ContainsFunc(v.Nodes[1].Findings, func(f Finding) bool { return f.What == x.what }) || v.Whole {
 				t.Errorf("%s: glance %v: %+v", x.name, glance, v.Nodes[1])

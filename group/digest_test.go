@@ -62,7 +62,7 @@ func TestDigests(t *testing.T) {
 					t.Errorf("%s again: %+v", digest, r)
 				}
 				w.Overwrite("/n2/plain", 3, []byte("#"), true)
-				v, err := w.verifyBy(w.Process(), VerifyOptions{})
+				v, err := w.verifyBy(w.Process())
 				must(t, err)
 				if n := v.Nodes[2]; v.Digest != digest || n.Status != Damaged || len(n.Findings) != 1 || n.Findings[0].Path != "plain" {
 					t.Errorf("%s: %+v", digest, v)
@@ -92,22 +92,23 @@ func TestDigestRefused(t *testing.T) {
 	key := []byte("sixteen bytes and more")
 	w := newWorld(3, 1, Striped)
 	for _, x := range []struct {
-		o    ProtectOptions
-		want string
+		common Options
+		digest string
+		want   string
 	}{
-		{ProtectOptions{Digest: "md5"}, `digest "md5": want blake3, sha256, xxh3`},
-		{ProtectOptions{Digest: XXH3, Options: Options{Key: key}}, "with a key take sha256 or blake3"},
+		{Options{}, "md5", `digest "md5": want blake3, sha256, xxh3`},
+		{Options{Key: key}, XXH3, "with a key take sha256 or blake3"},
 	} {
-		if _, err := w.protectBy(w.Process(), x.o); !IsInputError(err) || !strings.Contains(err.Error(), x.want) {
+		if _, err := w.with(x.common).protectBy(w.Process(), ProtectOptions{Digest: x.digest}); !IsInputError(err) || !strings.Contains(err.Error(), x.want) {
 			t.Errorf("%v: want %q", err, x.want)
 		}
 	}
 	_, err := w.protectBy(w.Process(), ProtectOptions{Digest: XXH3})
 	must(t, err)
-	if _, err := w.protectBy(w.Process(), ProtectOptions{Options: Options{Key: key}}); !IsInputError(err) || !strings.Contains(err.Error(), "with a key take") {
+	if _, err := w.with(Options{Key: key}).protectBy(w.Process(), ProtectOptions{}); !IsInputError(err) || !strings.Contains(err.Error(), "with a key take") {
 		t.Errorf("a key for a group of xxh3: %v", err)
 	}
-	_, err = w.protectBy(w.Process(), ProtectOptions{Digest: BLAKE3, Options: Options{Key: key}})
+	_, err = w.with(Options{Key: key}).protectBy(w.Process(), ProtectOptions{Digest: BLAKE3})
 	must(t, err)
 }
 

@@ -82,7 +82,7 @@ func (s *scene) dies(d, n int, rng *rand.Rand) error {
 	// Verify names it.
 	p = c.Process()
 	dying(p, 0, c.dirs[d], syscall.EIO)
-	r, err := c.verifyBy(p, VerifyOptions{})
+	r, err := c.verifyBy(p)
 	p.Kill()
 	expected := func(g int64) []string {
 		switch {

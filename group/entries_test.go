@@ -140,7 +140,7 @@ func leftAlone(w *world, r *RecoverReport, want []string) error {
 		}
 	}
 	c := w.clone()
-	v, err := c.verifyBy(c.Process(), VerifyOptions{})
+	v, err := c.verifyBy(c.Process())
 	if err != nil {
 		return err
 	}
@@ -352,7 +352,7 @@ func TestPoorDisk(t *testing.T) {
 		if must(t, diff(x.what+": once more", now, w.tree(1))); r.Files > 0 {
 			t.Errorf("%s: once more: %+v", x.what, r)
 		}
-		v, err := w.verifyBy(w.Process(), VerifyOptions{})
+		v, err := w.verifyBy(w.Process())
 		must(t, err)
 		for _, f := range v.Nodes[1].Findings {
 			if strings.HasPrefix(string(f.Path), tree.MetaName) {

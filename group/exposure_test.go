@@ -52,8 +52,8 @@ func TestExposure(t *testing.T) {
 			}
 		}
 		for name, look := range map[string]func() (*VerifyReport, error){
-			"verify": func() (*VerifyReport, error) { return w.verifyBy(w.Process(), VerifyOptions{}) },
-			"status": func() (*VerifyReport, error) { return w.verifyBy(w.Process(), VerifyOptions{Glance: true}) },
+			"verify": func() (*VerifyReport, error) { return w.verifyBy(w.Process()) },
+			"status": func() (*VerifyReport, error) { return w.statusBy(w.Process()) },
 		} {
 			v, err := look()
 			must(t, err)

@@ -1,15 +1,80 @@
 package group
 
 import (
-	"volley/group/internal/erasure"
+	"context"
+	"fmt"
+	"slices"
+	"sync/atomic"
+
 	"volley/group/internal/session"
-	"volley/sim"
+	"volley/group/internal/snapshot"
+	"volley/transport"
+	"volley/transport/local"
 )
 
-// Estimate returns what the model of a network says of a group whose nodes have so many bytes of data each: of making
-// parity, and of bringing back the nodes that are lost, both without reading and writing files. Possible of recovery is
-// false where nothing is lost, or too much. The error says why there can be no such layout.
-func Estimate(nodes, tolerate int, layout string, bytes int64, network sim.Network, lost []int) (protect, recovery Cost, err error) {
-	o := session.Defaulted(Options{Network: network})
-	return erasure.Estimate(nodes, tolerate, layout, bytes, &erasure.Setting{Memory: o.Memory, Network: o.Network}, lost)
+// A Group is the nodes of a group, as far as this rank has them, and the options of all verbs. Its methods are the
+// verbs, one at a time. Between two of them it holds no lock and no open file, and it knows nothing of the nodes: each
+// verb reads anew what they hold.
+type Group struct {
+	dirs    []string
+	options Options
+	t       transport.Transport // nil: each verb has one of its own, as an error ends it
+	closed  atomic.Bool
+}
+
+// Over returns a group of which the transport's rank has the nodes with these directories. All ranks call the same
+// verbs, each for its own directories. An error of a verb ends the transport, so that no rank waits for another: the
+// next verb needs a new one. Whoever calls Over closes t.
+func Over(t transport.Transport, dirs []string, o Options) *Group {
+	return &Group{dirs: slices.Clone(dirs), options: o, t: t}
+}
+
+// Open returns a group that has all of its nodes in this process. It changes nothing at them, and they need not be
+// protected. It returns an [*InputError] where one of the directories is, or lies in, another. After an error of a verb
+// the group is as good as before. Close it at the end.
+func Open(dirs []string, o Options) (*Group, error) {
+	if err := session.Apart(o, dirs); err != nil {
+		return nil, err
+	}
+	return &Group{dirs: slices.Clone(dirs), options: o}, nil
+}
+
+// Close ends the use of a group of Open: later verbs return an error that wraps [transport.ErrClosed]. It does nothing
+// to a group of Over.
+func (g *Group) Close() error {
+	g.closed.Store(g.t == nil)
+	return nil
+}
+
+// meet calls f with the session of a verb.
+func meet[T any](ctx context.Context, g *Group, f func(*session.Session) (T, error)) (none T, err error) {
+	if g.closed.Load() {
+		return none, fmt.Errorf("the group is closed: open it again: %w", transport.ErrClosed)
+	}
+	t := g.t
+	if t == nil {
+		own := local.New(1)[0]
+		defer own.Close()
+		t = own
+	}
+	return session.Meeting(ctx, t, g.options, f)
+}
+
+// run does a verb's work on a session. Of roots it gives the other snapshots, where the one taken was to be found.
+func run[T any](ctx context.Context, g *Group, v session.Verb, f func(context.Context, *session.Session, *snapshot.Surroundings) (T, error)) (T, error) {
+	return meet(ctx, g, func(s *session.Session) (result T, err error) {
+		var found *snapshot.Surroundings
+		defer func() { found.Close() }()
+		v.Pick = func(ctx context.Context, s *session.Session) (err error) {
+			found, err = snapshot.Pick(ctx, s, v)
+			return err
+		}
+		if err = s.Look(ctx, g.dirs, v); err == nil {
+			err = s.Find(ctx, v)
+		}
+		if err != nil {
+			return result, err
+		}
+		return f(ctx, s, found)
+	})
 }

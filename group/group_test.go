@@ -132,21 +132,20 @@ func everywhere[T any](ranks int, dirs []string, f func(context.Context, transpo
 var options = group.Options{Timeout: time.Minute}
 
 func protect(ranks int, dirs []string, o group.ProtectOptions) (*group.ProtectReport, error) {
-	o.Options = options
 	return everywhere(ranks, dirs, func(ctx context.Context, t transport.Transport, dirs []string) (*group.ProtectReport, error) {
-		return group.Protect(ctx, t, dirs, o)
+		return group.Over(t, dirs, options).Protect(ctx, o)
 	})
 }
 
 func recoverAll(ranks int, dirs []string) (*group.RecoverReport, error) {
 	return everywhere(ranks, dirs, func(ctx context.Context, t transport.Transport, dirs []string) (*group.RecoverReport, error) {
-		return group.Recover(ctx, t, dirs, group.RecoverOptions{Options: options})
+		return group.Over(t, dirs, options).Recover(ctx, group.RecoverOptions{})
 	})
 }
 
 func verify(ranks int, dirs []string) (*group.VerifyReport, error) {
 	return everywhere(ranks, dirs, func(ctx context.Context, t transport.Transport, dirs []string) (*group.VerifyReport, error) {
-		return group.Verify(ctx, t, dirs, group.VerifyOptions{Options: options})
+		return group.Over(t, dirs, options).Verify(ctx)
 	})
 }
 
@@ -267,12 +266,12 @@ func TestAlike(t *testing.T) {
 	dirs := trees(t, k, 2, 1000, 9)
 	protecting := func(tolerate func(rank int) int) func(context.Context, transport.Transport, []string) error {
 		return func(ctx context.Context, t transport.Transport, dirs []string) error {
-			_, err := group.Protect(ctx, t, dirs, group.ProtectOptions{Options: options, Tolerate: tolerate(t.Rank())})
+			_, err := group.Over(t, dirs, options).Protect(ctx, group.ProtectOptions{Tolerate: tolerate(t.Rank())})
 			return err
 		}
 	}
 	recovering := func(ctx context.Context, t transport.Transport, dirs []string) error {
-		_, err := group.Recover(ctx, t, dirs, group.RecoverOptions{Options: options})
+		_, err := group.Over(t, dirs, options).Recover(ctx, group.RecoverOptions{})
 		return err
 	}
 	all := func(what string, f func(context.Context, transport.Transport, []string) error) {
@@ -358,7 +357,7 @@ func TestFlips(t *testing.T) {
 					t.Fatalf("%s: %s is not named: %+v", layout, path, r.Nodes[n])
 				}
 				_, err = everywhere(1, dirs, func(ctx context.Context, t transport.Transport, dirs []string) (*group.RecoverReport, error) {
-					return group.Recover(ctx, t, dirs, group.RecoverOptions{Options: options, Revert: want == group.Changed})
+					return group.Over(t, dirs, options).Recover(ctx, group.RecoverOptions{Revert: want == group.Changed})
 				})
 				must(t, err)
 				must(t, os.RemoveAll(filepath.Join(dir, ".volley", "replaced")))

@@ -91,7 +91,7 @@ func TestLockInPlace(t *testing.T) {
 	} {
 		c := w.clone()
 		make(c)
-		_, verify := c.verifyBy(c.Process(), VerifyOptions{})
+		_, verify := c.verifyBy(c.Process())
 		for _, err := range []error{verify, c.recover(), c.protect()} {
 			if err == nil || !IsInputError(err) || !strings.Contains(err.Error(), "/n1/.volley/lock is a "+kind+", and the name is that of Volley's lock: move it away") {
 				t.Errorf("%s: %v", kind, err)

@@ -124,18 +124,18 @@ type verbal func(w *world, o Options) error
 
 var verbs = map[string]verbal{
 	"protect": func(w *world, o Options) error {
-		_, err := w.protectBy(w.Process(), ProtectOptions{Options: o})
+		_, err := w.with(o).protectBy(w.Process(), ProtectOptions{})
 		return err
 	},
 	"verify": func(w *world, o Options) error {
-		r, err := w.verifyBy(w.Process(), VerifyOptions{Options: o})
+		r, err := w.with(o).verifyBy(w.Process())
 		if err == nil && !r.Whole {
 			err = fmt.Errorf("not whole: %+v", *r)
 		}
 		return err
 	},
 	"recover": func(w *world, o Options) error {
-		_, err := w.recoverBy(w.Process(), RecoverOptions{Options: o})
+		_, err := w.with(o).recoverBy(w.Process(), RecoverOptions{})
 		return err
 	},
 }
@@ -238,7 +238,7 @@ func TestKeyInterrupted(t *testing.T) {
 		calls = c.N
 		return nil
 	}
-	if _, err := c.protectBy(p, ProtectOptions{Options: keyed(testKey)}); err != nil {
+	if _, err := c.with(keyed(testKey)).protectBy(p, ProtectOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	keyedWins := 0
@@ -246,13 +246,13 @@ func TestKeyInterrupted(t *testing.T) {
 		c := w.clone()
 		p := c.Process()
 		p.KillAt(at)
-		c.protectBy(p, ProtectOptions{Options: keyed(testKey)})
+		c.with(keyed(testKey)).protectBy(p, ProtectOptions{})
 		lost := c.clone()
 		lost.lose(at, 1)
 		_, err := lost.recoverBy(lost.Process(), RecoverOptions{})
 		if input := new(InputError); errors.As(err, &input) && input.Way == WayKey {
 			keyedWins++
-			_, err = lost.recoverBy(lost.Process(), RecoverOptions{Options: keyed(testKey)})
+			_, err = lost.with(keyed(testKey)).recoverBy(lost.Process(), RecoverOptions{})
 		}
 		if err != nil {
 			t.Fatalf("killed at call %d, node 1 lost: %v", at, err)
@@ -300,7 +300,7 @@ func TestKeyForged(t *testing.T) {
 				w.WriteFile("/n2/"+tree.MetaName+"/"+name, text, 0o600)
 			}
 		}
-		r, err := w.verifyBy(w.Process(), VerifyOptions{Options: keyed(testKey)})
+		r, err := w.with(keyed(testKey)).verifyBy(w.Process())
 		must(t, err)
 		if !strings.Contains(strings.Join(r.Notes, "\n"), "/n2/.volley/generation.2: was not made with the key") || r.Generation != 1 {
 			t.Errorf("%+v", r)
@@ -331,7 +331,7 @@ func TestKeysOfRanks(t *testing.T) {
 		for r, x := range ts {
 			wg.Go(func() {
 				first, end := executor.Hosted(3, r, 3)
-				_, errs[r] = Verify(t.Context(), x, w.dirs[first:end], VerifyOptions{Options: w.options(w.Process(), keys[r])})
+				_, errs[r] = Over(x, w.dirs[first:end], w.options(w.Process(), keys[r])).Verify(t.Context())
 				x.Close()
 			})
 		}

@@ -97,7 +97,7 @@ func TestStaleMalformed(t *testing.T) {
 		w.Rename("/old", "/n1")
 		w.Remove("/n1/.volley/generation.1/manifest.json")
 		spoil(w)
-		r, err := w.verifyBy(w.Process(), VerifyOptions{})
+		r, err := w.verifyBy(w.Process())
 		must(t, err)
 		if r.Nodes[1].Status != Damaged {
 			t.Errorf("%s: %+v", name, r.Nodes[1])

@@ -36,6 +36,7 @@ type world struct {
 	layout string
 	ranks  int
 	inTurn bool
+	common Options // of all verbs
 
 	deletes bool // what is gone was deleted by users; else it is to come back
 }
@@ -124,6 +125,13 @@ func (w *world) ordered() *world {
 	return w
 }
 
+// with returns the same world, whose verbs have options.
+func (w *world) with(o Options) *world {
+	x := *w
+	x.common = o
+	return &x
+}
+
 // options are those of a run by a process.
 func (w *world) options(p *disktest.Process, o Options) Options {
 	o.Timeout, o.Memory = time.Minute, 1<<20
@@ -131,32 +139,43 @@ func (w *world) options(p *disktest.Process, o Options) Options {
 	return o
 }
 
+// overRanks runs a verb by a process at all ranks of a group, as onRanks does.
+func overRanks[T any](w *world, p *disktest.Process, verb func(context.Context, *Group) (T, error)) (T, error) {
+	o := w.options(p, w.common)
+	return onRanks(w, func(ctx context.Context, t transport.Transport, dirs []string) (T, error) {
+		return verb(ctx, Over(t, dirs, o))
+	})
+}
+
 func (w *world) protectBy(p *disktest.Process, o ProtectOptions) (*ProtectReport, error) {
-	o.Options = w.options(p, o.Options)
 	if o.Tolerate == 0 {
 		o.Tolerate = w.r
 	}
 	if o.Layout == "" {
 		o.Layout = w.layout
 	}
-	return onRanks(w, func(ctx context.Context, t transport.Transport, dirs []string) (*ProtectReport, error) {
-		return Protect(ctx, t, dirs, o)
-	})
+	return overRanks(w, p, func(ctx context.Context, g *Group) (*ProtectReport, error) { return g.Protect(ctx, o) })
 }
 
 func (w *world) recoverBy(p *disktest.Process, o RecoverOptions) (*RecoverReport, error) {
-	o.Options = w.options(p, o.Options)
 	o.Deleted = !w.deletes
-	return onRanks(w, func(ctx context.Context, t transport.Transport, dirs []string) (*RecoverReport, error) {
-		return Recover(ctx, t, dirs, o)
-	})
+	return overRanks(w, p, func(ctx context.Context, g *Group) (*RecoverReport, error) { return g.Recover(ctx, o) })
 }
 
-func (w *world) verifyBy(p *disktest.Process, o VerifyOptions) (*VerifyReport, error) {
-	o.Options = w.options(p, o.Options)
-	return onRanks(w, func(ctx context.Context, t transport.Transport, dirs []string) (*VerifyReport, error) {
-		return Verify(ctx, t, dirs, o)
-	})
+func (w *world) verifyBy(p *disktest.Process) (*VerifyReport, error) {
+	return overRanks(w, p, func(ctx context.Context, g *Group) (*VerifyReport, error) { return g.Verify(ctx) })
+}
+
+func (w *world) statusBy(p *disktest.Process) (*VerifyReport, error) {
+	return overRanks(w, p, func(ctx context.Context, g *Group) (*VerifyReport, error) { return g.Status(ctx) })
+}
+
+// examineBy is statusBy, for a glance, or verifyBy.
+func (w *world) examineBy(p *disktest.Process, glance bool) (*VerifyReport, error) {
+	if glance {
+		return w.statusBy(p)
+	}
+	return w.verifyBy(p)
 }
 
 func (w *world) protect() error {
@@ -173,7 +192,7 @@ func (w *world) recover() error {
 // verify makes files to lock.
 func (w *world) whole() error {
 	c := w.clone()
-	r, err := c.verifyBy(c.Process(), VerifyOptions{})
+	r, err := c.verifyBy(c.Process())
 	if err != nil {
 		return fmt.Errorf("verify: %w", err)
 	}

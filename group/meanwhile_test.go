@@ -147,7 +147,7 @@ func TestTorn(t *testing.T) {
 			}
 			same(t, "torn", r.Torn, []string{"/n1/big"})
 			must(t, w.tidy(2))
-			v, err := w.verifyBy(w.Process(), VerifyOptions{})
+			v, err := w.verifyBy(w.Process())
 			must(t, err)
 			named := func(notes []string) bool {
 				return slices.ContainsFunc(notes, func(n string) bool { return strings.HasPrefix(n, "torn, ") && strings.Contains(n, "/n1/big") })
@@ -164,7 +164,7 @@ func TestTorn(t *testing.T) {
 			if !goes {
 				must(t, diff("recovered", before[1], w.tree(1)))
 				must(t, w.protect())
-				if r, err := w.verifyBy(w.Process(), VerifyOptions{}); err != nil || named(r.Notes) {
+				if r, err := w.verifyBy(w.Process()); err != nil || named(r.Notes) {
 					t.Errorf("%s: %+v, %v", layout, r, err)
 				}
 				w.lose(1, 1)
@@ -248,7 +248,7 @@ func TestUndisturbed(t *testing.T) {
 	must(t, w.whole())
 	// Verify needs no lock where it cannot write.
 	w.Remount("/", func(o *disktest.Mount) { o.ReadOnly = true })
-	v, err := w.verifyBy(w.Process(), VerifyOptions{})
+	v, err := w.verifyBy(w.Process())
 	if err != nil || !v.Whole {
 		t.Errorf("verify: %+v, %v", v, err)
 	}
@@ -272,7 +272,7 @@ func TestUnreadStale(t *testing.T) {
 		w.Rename("/old", "/n1")
 		before := w.tree(1)
 		p := failing(w.Process(), syscall.EIO, "open", "/n1/.volley/"+name)
-		r, err := w.verifyBy(p, VerifyOptions{})
+		r, err := w.verifyBy(p)
 		must(t, err)
 		if r.Nodes[1].Status != Failing {
 			t.Errorf("%s: %+v", name, r.Nodes[1])
@@ -286,7 +286,7 @@ func TestUnreadStale(t *testing.T) {
 		// Of a node that has the generation in force it does not matter.
 		w.MkdirAll("/n2/.volley/generation.1", 0o700)
 		w.WriteFile("/n2/.volley/generation.1/manifest.json", nil, 0o600)
-		r, err = w.verifyBy(failing(w.Process(), syscall.EIO, "open", "/n2/.volley/generation.1/manifest.json"), VerifyOptions{})
+		r, err = w.verifyBy(failing(w.Process(), syscall.EIO, "open", "/n2/.volley/generation.1/manifest.json"))
 		must(t, err)
 		if r.Nodes[2].Status != Whole || r.Nodes[1].Status != Stale {
 			t.Errorf("%s: %+v", name, r.Nodes)
@@ -370,20 +370,23 @@ func TestClosed(t *testing.T) {
 	run := func(w *world, verb string, d disk.Disk) error {
 		o := session.On(Options{Timeout: time.Minute, Memory: 1 << 20}, d, false)
 		_, err := onRanks(w, func(ctx context.Context, t transport.Transport, dirs []string) (any, error) {
-			switch verb {
+			switch g := Over(t, dirs, o); verb {
 			case "protect":
-				return Protect(ctx, t, dirs, ProtectOptions{Options: o, Tolerate: 1, Layout: Striped})
+				return g.Protect(ctx, ProtectOptions{Tolerate: 1, Layout: Striped})
 			case "recover":
-				return Recover(ctx, t, dirs, RecoverOptions{Options: o})
+				return g.Recover(ctx, RecoverOptions{})
+			case "status":
+				return g.Status(ctx)
+			default:
+				return g.Verify(ctx)
 			}
-			return Verify(ctx, t, dirs, VerifyOptions{Options: o, Glance: verb == "glance"})
 		})
 		return err
 	}
 	for _, x := range []struct {
 		w    *world
 		verb string
-	}{{changed, "protect"}, {damaged, "recover"}, {damaged, "verify"}, {damaged, "glance"}} {
+	}{{changed, "protect"}, {damaged, "recover"}, {damaged, "verify"}, {damaged, "status"}} {
 		calls := x.w.Calls(func(p *disktest.Process) { must(t, run(x.w.clone(), x.verb, p)) })
 		last := map[string]int{"none": -1} // of its kind, when most is open
 		for _, c := range calls {
@@ -475,7 +478,7 @@ func TestCancelled(t *testing.T) {
 			cancel()
 		}
 		_, err := onRanks(w, func(_ context.Context, x transport.Transport, dirs []string) (any, error) {
-			return Protect(ctx, x, dirs, ProtectOptions{Options: w.options(once(p, "rename", name, cancel), Options{}), Tolerate: 1})
+			return Over(x, dirs, w.options(once(p, "rename", name, cancel), Options{})).Protect(ctx, ProtectOptions{Tolerate: 1})
 		})
 		if !errors.Is(err, context.Canceled) {
 			t.Errorf("%q: %v", name, err)
@@ -494,7 +497,7 @@ func TestCancelled(t *testing.T) {
 		return nil
 	}
 	if _, err := onRanks(w, func(_ context.Context, x transport.Transport, dirs []string) (any, error) {
-		return Protect(ctx, x, dirs, ProtectOptions{Options: w.options(p, Options{}), Tolerate: 1})
+		return Over(x, dirs, w.options(p, Options{})).Protect(ctx, ProtectOptions{Tolerate: 1})
 	}); !errors.Is(err, syscall.EIO) {
 		t.Errorf("an error, and then it is cancelled: %v", err)
 	}

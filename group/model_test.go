@@ -271,7 +271,7 @@ func (m *model) run(verb string, p *disktest.Process) (g int64, done bool, err e
 		}
 		return r.Generation, r.Left == nil && r.Kept == nil && !slices.ContainsFunc(r.Nodes, func(n NodeReport) bool { return n.Status == Failing }), nil
 	}
-	r, err := m.verifyBy(p, VerifyOptions{})
+	r, err := m.verifyBy(p)
 	if err != nil {
 		return 0, false, err
 	}
@@ -566,8 +566,7 @@ func (m *model) end() {
 		if !errors.As(err, &input) || input.Way != WayBelieve && n == 0 {
 			break
 		}
-		o.Believe = m.dirs[n]
-		r, err = m.protectBy(m.Process(), o)
+		r, err = m.with(Options{Believe: m.dirs[n]}).protectBy(m.Process(), o)
 	}
 	if err != nil && strings.Contains(err.Error(), "cannot tell whether generation") { // nobody has a manifest that is right
 		for _, dir := range m.dirs {

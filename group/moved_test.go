@@ -91,7 +91,7 @@ func TestMoved(t *testing.T) {
 				continue
 			}
 			what := fmt.Sprintf("%s, lost %v", x.name, lost)
-			v, err := w.verifyBy(w.Process(), VerifyOptions{})
+			v, err := w.verifyBy(w.Process())
 			must(t, err)
 			if is := listed(v.Nodes[0].Findings); is != x.finds {
 				t.Errorf("%s: found\n%s\nwant\n%s", what, is, x.finds)
@@ -156,7 +156,7 @@ func TestMovedGlance(t *testing.T) {
 	w.Rename("/n0/sub", "/n0/under")
 	reads := 0
 	for _, c := range w.Calls(func(p *disktest.Process) {
-		r, err := w.verifyBy(p, VerifyOptions{Glance: true})
+		r, err := w.statusBy(p)
 		must(t, err)
 		want := "plain moved under/renamed, sub moved under, sub/deep moved under/deep, sub/deep/y moved under/deep/y, sub/void moved under/void, sub/x moved under/x"
 		if is := listed(r.Nodes[0].Findings); is != want || !r.Whole {

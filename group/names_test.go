@@ -109,7 +109,7 @@ func TestFileNames(t *testing.T) {
 			if held { // else what the node had there is lost, too
 				w.lose(0, 2)
 			}
-			r, err := w.recoverBy(w.Process(), RecoverOptions{Options: Options{}, Revert: revert})
+			r, err := w.recoverBy(w.Process(), RecoverOptions{Revert: revert})
 			if err != nil {
 				t.Fatalf("%s: %v", what, err)
 			}

@@ -36,7 +36,7 @@ func TestRecoverTo(t *testing.T) {
 			to := filepath.Join(t.TempDir(), "out")
 			copyOut := func() (*group.RecoverReport, error) {
 				return everywhere(ranks, dirs, func(ctx context.Context, x transport.Transport, mine []string) (*group.RecoverReport, error) {
-					o := group.RecoverOptions{To: to}
+					o := options
 					for _, dir := range mine {
 						o.Names = append(o.Names, "host:"+dir)
 						absent := ""
@@ -45,7 +45,7 @@ func TestRecoverTo(t *testing.T) {
 						}
 						o.Absent = append(o.Absent, absent)
 					}
-					return group.Recover(ctx, x, mine, o)
+					return group.Over(x, mine, o).Recover(ctx, group.RecoverOptions{To: to})
 				})
 			}
 			r, err := copyOut()
@@ -101,7 +101,7 @@ func TestRecoverToPlaces(t *testing.T) {
 		before := now()
 		copyOut := func(to string) error {
 			_, err := everywhere(ranks, dirs, func(ctx context.Context, x transport.Transport, mine []string) (*group.RecoverReport, error) {
-				return group.Recover(ctx, x, mine, group.RecoverOptions{To: to})
+				return group.Over(x, mine, group.Options{}).Recover(ctx, group.RecoverOptions{To: to})
 			})
 			return err
 		}
@@ -133,7 +133,7 @@ func TestGlance(t *testing.T) {
 	glance := func() *group.VerifyReport {
 		t.Helper()
 		r, err := everywhere(2, dirs, func(ctx context.Context, x transport.Transport, dirs []string) (*group.VerifyReport, error) {
-			return group.Verify(ctx, x, dirs, group.VerifyOptions{Glance: true})
+			return group.Over(x, dirs, group.Options{}).Status(ctx)
 		})
 		must(t, err)
 		return r

@@ -69,7 +69,7 @@ func TestOverhead(t *testing.T) {
 			var wg sync.WaitGroup
 			for r := range k {
 				wg.Go(func() {
-					reports[r], errs[r] = group.Protect(context.Background(), ts[r], dirs[r:][:1], group.ProtectOptions{Tolerate: 2, Layout: layout})
+					reports[r], errs[r] = group.Over(ts[r], dirs[r:][:1], group.Options{}).Protect(context.Background(), group.ProtectOptions{Tolerate: 2, Layout: layout})
 				})
 			}
 			wg.Wait()
@@ -123,18 +123,18 @@ func TestCollectives(t *testing.T) {
 		run  func(ctx context.Context, tr transport.Transport, dir string) error
 	}{
 		{"protect", 14, func(ctx context.Context, tr transport.Transport, dir string) error {
-			_, err := group.Protect(ctx, tr, []string{dir}, group.ProtectOptions{Options: o, Tolerate: 1, Layout: group.Striped})
+			_, err := group.Over(tr, []string{dir}, o).Protect(ctx, group.ProtectOptions{Tolerate: 1, Layout: group.Striped})
 			return err
 		}},
 		{"recover", 12, func(ctx context.Context, tr transport.Transport, dir string) error {
 			if tr.Rank() == 1 {
 				must(t, os.RemoveAll(dir))
 			}
-			_, err := group.Recover(ctx, tr, []string{dir}, group.RecoverOptions{Options: o})
+			_, err := group.Over(tr, []string{dir}, o).Recover(ctx, group.RecoverOptions{})
 			return err
 		}},
 		{"verify", 5, func(ctx context.Context, tr transport.Transport, dir string) error {
-			_, err := group.Verify(ctx, tr, []string{dir}, group.VerifyOptions{Options: o})
+			_, err := group.Over(tr, []string{dir}, o).Verify(ctx)
 			return err
 		}},
 	} {
@@ -155,7 +155,7 @@ func TestNetworkOfRankZero(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		r, err := group.Protect(ctx, tr, []string{dirs[tr.Rank()]}, group.ProtectOptions{Options: group.Options{Network: network}, Tolerate: 1})
+		r, err := group.Over(tr, []string{dirs[tr.Rank()]}, group.Options{Network: network}).Protect(ctx, group.ProtectOptions{Tolerate: 1})
 		if err == nil && (r.Layout != group.Striped || r.Seconds <= 0) { // the others would take the full one
 			t.Errorf("rank %d: layout %s, %v s", tr.Rank(), r.Layout, r.Seconds)
 		}

@@ -26,7 +26,7 @@ var pairVerbs = []pairVerb{
 		_, err := w.protectBy(p, ProtectOptions{DryRun: true})
 		return err
 	}},
-	{"verify", true, func(w *world, p *disktest.Process) error { _, err := w.verifyBy(p, VerifyOptions{}); return err }},
+	{"verify", true, func(w *world, p *disktest.Process) error { _, err := w.verifyBy(p); return err }},
 	{"recover lost", false, func(w *world, p *disktest.Process) error { _, err := w.recoverBy(p, RecoverOptions{}); return err }},
 	{"recover damaged", false, func(w *world, p *disktest.Process) error { _, err := w.recoverBy(p, RecoverOptions{}); return err }},
 	{"recover --dry-run", true, func(w *world, p *disktest.Process) error {
@@ -38,7 +38,7 @@ var pairVerbs = []pairVerb{
 		return err
 	}},
 	{"status", true, func(w *world, p *disktest.Process) error {
-		_, err := w.verifyBy(p, VerifyOptions{Glance: true})
+		_, err := w.statusBy(p)
 		return err
 	}},
 }

@@ -135,7 +135,7 @@ func TestWindows(t *testing.T) {
 		}
 		protect := func(what string, coded int) {
 			t.Helper()
-			r, err := w.protectBy(w.Process(), ProtectOptions{Options: Options{}})
+			r, err := w.protectBy(w.Process(), ProtectOptions{})
 			if err != nil || r.Coded != coded || r.Blocks != rows {
 				t.Errorf("%s, %s: %+v, %v: want %d blocks coded of %d", layout, what, r, err, coded, rows)
 			}

@@ -20,18 +20,18 @@ func TestProgress(t *testing.T) {
 		for _, c := range []struct {
 			name  string
 			do    func()
-			verb  func(ctx context.Context, t transport.Transport, dirs []string, o group.Options) error
+			verb  func(ctx context.Context, g *group.Group) error
 			least int64
 		}{
-			{"protect", func() {}, func(ctx context.Context, t transport.Transport, dirs []string, o group.Options) error {
-				_, err := group.Protect(ctx, t, dirs, group.ProtectOptions{Options: o, Tolerate: 2})
+			{"protect", func() {}, func(ctx context.Context, g *group.Group) error {
+				_, err := g.Protect(ctx, group.ProtectOptions{Tolerate: 2})
 				return err
 			}, 1 << 20},
-			{"verify", func() {}, verifies(false), 1 << 20},
-			{"status", func() {}, verifies(true), 0},
+			{"verify", func() {}, verifies, 1 << 20},
+			{"status", func() {}, glances, 0},
 			{"recover two", func() { lose(t, dirs, []int{1, 5}) }, recovers, 1 << 20},
 			{"recover a file", func() { os.Remove(filepath.Join(dirs[5], "long")) }, recovers, 3 << 20},
-			{"verify again", func() {}, verifies(false), 1 << 20},
+			{"verify again", func() {}, verifies, 1 << 20},
 		} {
 			c.do()
 			var mu sync.Mutex
@@ -45,7 +45,7 @@ func TestProgress(t *testing.T) {
 				}
 			}
 			_, err := everywhere(ranks, dirs, func(ctx context.Context, t transport.Transport, dirs []string) (bool, error) {
-				return true, c.verb(ctx, t, dirs, o)
+				return true, c.verb(ctx, group.Over(t, dirs, o))
 			})
 			must(t, err)
 			if done != total || total < c.least || c.least == 0 && total > 0 {
@@ -55,14 +55,17 @@ func TestProgress(t *testing.T) {
 	}
 }
 
-func verifies(glance bool) func(context.Context, transport.Transport, []string, group.Options) error {
-	return func(ctx context.Context, t transport.Transport, dirs []string, o group.Options) error {
-		_, err := group.Verify(ctx, t, dirs, group.VerifyOptions{Options: o, Glance: glance})
-		return err
-	}
+func verifies(ctx context.Context, g *group.Group) error {
+	_, err := g.Verify(ctx)
+	return err
 }
 
-func recovers(ctx context.Context, t transport.Transport, dirs []string, o group.Options) error {
-	_, err := group.Recover(ctx, t, dirs, group.RecoverOptions{Options: o})
+func glances(ctx context.Context, g *group.Group) error {
+	_, err := g.Status(ctx)
+	return err
+}
+
+func recovers(ctx context.Context, g *group.Group) error {
+	_, err := g.Recover(ctx, group.RecoverOptions{})
 	return err
 }

@@ -18,12 +18,10 @@ import (
 	"volley/group/internal/store"
 	"volley/group/internal/tree"
 	"volley/internal/disk"
-	"volley/transport"
 )
 
 // ProtectOptions say how to protect.
 type ProtectOptions struct {
-	Options
 	Tolerate int    // nodes that may be lost
 	Layout   string // Full, Striped, or "" for that of an earlier run, else the better one
 	Matrix   string // Cauchy, FTI, or "" for that of an earlier run, else Cauchy
@@ -96,20 +94,20 @@ type NodePlan struct {
 	Changes []Finding `json:"changes,omitempty"` // New, Changed and Deleted
 }
 
-// Protect makes the parity of the directories of all nodes, each a node's: with it and the records, both in .volley,
-// [Recover] brings back any o.Tolerate of them. Those at the transport's rank are given, in order. Blocks in which no
-// node has changed since it was last called keep their parity, and are not read. What is lost or damaged has to be recovered before,
-// unless o.Force is set. Where more is gone than is usual, it refuses to make that final, unless o.AllowDeleted is set.
+// Protect makes the parity of all nodes: with it and the records, both in .volley, [Group.Recover] brings back any
+// o.Tolerate of them. Blocks in which no node has changed since it was last called keep their parity, and are not read.
+// What is lost or damaged has to be recovered before, unless o.Force is set. Where more is gone than is usual, it refuses
+// to make that final, unless o.AllowDeleted is set.
 //
 // A file has changed where its size, time or inode has. What it shares blocks with is read, too, and every byte once: what
-// is coded is what its digest is of. Rot elsewhere is found by [Verify], or with o.Full or o.Force. A file that changes
+// is coded is what its digest is of. Rot elsewhere is found by [Group.Verify], or with o.Full or o.Force. A file that changes
 // meanwhile is read once more; if it changes again, it is protected torn, as the report says.
 //
 // An earlier protection is in force until the new one is complete at all nodes. After an error, or the end of a process
 // at any moment, a new call completes it. It returns an [*InputError] for directories that cannot be protected so, and a
 // [*disk.BusyError] where another run uses a node.
-func Protect(ctx context.Context, t transport.Transport, dirs []string, o ProtectOptions) (*ProtectReport, error) {
-	r, err := run(ctx, t, dirs, o.Options, session.Verb{Name: "protect", Args: o.said(), Access: store.Access{Writes: !o.DryRun, Needs: true}}, func(ctx context.Context, s *session.Session, _ *snapshot.Surroundings) (*ProtectReport, error) {
+func (g *Group) Protect(ctx context.Context, o ProtectOptions) (*ProtectReport, error) {
+	r, err := run(ctx, g, session.Verb{Name: "protect", Args: o.said(), Access: store.Access{Writes: !o.DryRun, Needs: true}}, func(ctx context.Context, s *session.Session, _ *snapshot.Surroundings) (*ProtectReport, error) {
 		return protect(ctx, s, o)
 	})
 	if err == nil && o.Strict && len(r.Torn)+len(r.Gone) > 0 {

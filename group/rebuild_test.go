@@ -53,7 +53,7 @@ func TestRecoverReadsOnce(t *testing.T) {
 	} {
 		w := x.w
 		want := readsOf(w, []int{0, 3}, func(p *disktest.Process) {
-			_, err := w.verifyBy(p, VerifyOptions{})
+			_, err := w.verifyBy(p)
 			must(t, err)
 		})
 		was := w.stored()

@@ -144,7 +144,7 @@ func TestRecordsForged(t *testing.T) {
 		w.WriteFile(path, text, 0o600)
 		before := w.everything()
 		end := fuzzlimit.Hold(t, len(text))
-		if r, err := w.verifyBy(w.Process(), VerifyOptions{}); err == nil && r.Whole {
+		if r, err := w.verifyBy(w.Process()); err == nil && r.Whole {
 			t.Errorf("verify: %+v", r)
 		}
 		if err := w.recover(); err == nil {

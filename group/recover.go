@@ -19,12 +19,10 @@ import (
 	"volley/group/internal/tree"
 	"volley/internal/disk"
 	"volley/internal/printable"
-	"volley/transport"
 )
 
 // RecoverOptions say how to recover.
 type RecoverOptions struct {
-	Options
 	Revert  bool // bring back files too that were changed since
 	Deleted bool // bring back, too, what was deleted since
 	Beyond  bool // try although more nodes are lost than the group tolerates
@@ -88,15 +86,15 @@ func (r *RecoverReport) Incomplete() error {
 // set, and an [*InputError] for directories that are not those of a group; nothing has been written then. The error is
 // a [*disk.BusyError] where another run uses a node. After an error, or the end of a process at any moment, calling it
 // again completes it.
-func Recover(ctx context.Context, t transport.Transport, dirs []string, o RecoverOptions) (*RecoverReport, error) {
+func (g *Group) Recover(ctx context.Context, o RecoverOptions) (*RecoverReport, error) {
 	writes := !o.DryRun && o.To == ""
-	latest := o.Roots && o.Step == Latest
+	latest := g.options.Roots && g.options.Step == Latest
 	v := session.Verb{Name: "recover", Args: o, Access: store.Access{Writes: writes, Makes: writes}}
 	if latest {
 		v.Passed = map[int64]*session.LostError{}
 	}
 	for {
-		r, err := run(ctx, t, dirs, o.Options, v, func(ctx context.Context, s *session.Session, around *snapshot.Surroundings) (*RecoverReport, error) {
+		r, err := run(ctx, g, v, func(ctx context.Context, s *session.Session, around *snapshot.Surroundings) (*RecoverReport, error) {
 			if !latest {
 				return recoverGroup(ctx, s, o)
 			}

@@ -23,7 +23,7 @@ func TestDirectoriesRefused(t *testing.T) {
 	t.Parallel()
 	protect := func(w *world) error { return w.protect() }
 	recover := func(w *world) error { return w.recover() }
-	verify := func(w *world) error { _, err := w.verifyBy(w.Process(), VerifyOptions{}); return err }
+	verify := func(w *world) error { _, err := w.verifyBy(w.Process()); return err }
 	all := []func(*world) error{protect, recover, verify}
 	for _, x := range []struct {
 		what  string
@@ -94,7 +94,7 @@ func TestArgumentsRefused(t *testing.T) {
 			if t.Rank() == 1 {
 				change(&o)
 			}
-			return Protect(ctx, t, dirs, ProtectOptions{Options: o, Tolerate: 1})
+			return Over(t, dirs, o).Protect(ctx, ProtectOptions{Tolerate: 1})
 		})
 		return err
 	}
@@ -117,10 +117,14 @@ func TestArgumentsRefused(t *testing.T) {
 		if t.Rank() == 1 {
 			give = w.dirs[3:]
 		}
-		return Protect(ctx, t, give, ProtectOptions{Options: w.options(p, Options{}), Tolerate: 1})
+		return Over(t, give, w.options(p, Options{})).Protect(ctx, ProtectOptions{Tolerate: 1})
 	})
 	if !IsInputError(err) || !strings.Contains(err.Error(), "process 0 has 3 of 4 directories: give every process the same number") {
 		t.Errorf("3 and 1: %v", err)
+	}
+	w = newWorld(4, 1, "")
+	if _, err := w.with(Options{Believe: "/n7"}).protectBy(w.Process(), ProtectOptions{}); !IsInputError(err) || !strings.Contains(err.Error(), `"/n7" is no node of the group`) {
+		t.Errorf("believe: %v", err)
 	}
 	for _, x := range []struct {
 		o    ProtectOptions
@@ -137,7 +141,6 @@ func TestArgumentsRefused(t *testing.T) {
 		{ProtectOptions{MaxDeleted: math.NaN()}, "a share of NaN of the files"},
 		{ProtectOptions{MaxDeleted: math.Inf(1)}, "a share of +Inf of the files"},
 		{ProtectOptions{MaxDeleted: math.Inf(-1)}, "a share of -Inf of the files"},
-		{ProtectOptions{Options: Options{Believe: "/n7"}}, `"/n7" is no node of the group`},
 	} {
 		w := newWorld(4, 1, "")
 		if _, err := w.protectBy(w.Process(), x.o); !IsInputError(err) || !strings.Contains(err.Error(), x.want) {

@@ -83,7 +83,7 @@ func TestFindings(t *testing.T) {
 	w.WriteFile("/n3/new", nil, 0o600)
 	w.Chmod("/n3/plain", 0o600)
 	w.lose(1, 4)
-	r, err := w.verifyBy(w.Process(), VerifyOptions{})
+	r, err := w.verifyBy(w.Process())
 	must(t, err)
 	first := []string{
 		"0 /n0 whole", "1 /n1 damaged", "1 big: damaged", "1 closed/inner/z: metadata", "1 empty: changed", "1 link: changed", "1 nothing: changed", "1 plain: changed",
@@ -95,7 +95,7 @@ func TestFindings(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	before := everything(&world{Machine: w.Machine, dirs: w.dirs[:4]})
-	rec, err := w.recoverBy(w.Process(), RecoverOptions{Options: Options{}, DryRun: true})
+	rec, err := w.recoverBy(w.Process(), RecoverOptions{DryRun: true})
 	must(t, err)
 	same(t, "dry run", found(rec.Nodes), first)
 	kept := []tree.Name{"/n1/empty", "/n1/link", "/n1/nothing", "/n1/plain", "/n2/empty"}
@@ -184,7 +184,7 @@ func TestMetaFindings(t *testing.T) {
 		if p != nil {
 			v.Before = p.Before
 		}
-		is, err := w.verifyBy(v, VerifyOptions{})
+		is, err := w.verifyBy(v)
 		must(t, err)
 		want := []string{"0 /n0 whole", "1 /n1 " + x.want[0]}
 		for _, f := range x.want[1:] {
@@ -348,7 +348,7 @@ func TestForbidden(t *testing.T) {
 	w := newWorld(3, 1, Striped)
 	must(t, w.protect())
 	for _, want := range []Finding{{Path: "plain", What: Damaged, Why: "permission denied"}, {Path: "plain", What: Changed, Why: "permission denied"}} {
-		r, err := w.verifyBy(failing(w.Process(), syscall.EACCES, "open", "/n1/plain"), VerifyOptions{})
+		r, err := w.verifyBy(failing(w.Process(), syscall.EACCES, "open", "/n1/plain"))
 		must(t, err)
 		if !slices.Equal(r.Nodes[1].Findings, []Finding{want}) {
 			t.Errorf("%+v, want %+v", r.Nodes[1].Findings, want)

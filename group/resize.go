@@ -17,7 +17,7 @@ import (
 
 // ResizeOptions say how the nodes of a group change.
 type ResizeOptions struct {
-	ProtectOptions          // Tolerate 0: as before. Roots, Step and Retain are not for it
+	ProtectOptions          // Tolerate 0: as before. Retain is not for it
 	Add            []string // of the directories at this rank, those that are new
 	Remove         []string // nodes that leave, by directory or number; alike at all ranks
 }
@@ -32,26 +32,27 @@ type ResizeReport struct {
 	Remains []string `json:"remains,omitempty"` // of the removed ones, those that cannot be read: all that they have stays
 }
 
-// Resize adds nodes to a protected group, or removes some, and protects the nodes that there are then. dirs are those
-// of all nodes, new and removed ones too. Files of removed nodes stay, and their .volley goes.
+// Resize adds nodes to a protected group, or removes some, and protects the nodes that there are then. The directories of
+// g are those of all nodes, new and removed ones too: open the group anew without those that were removed. Their files
+// stay, and their .volley goes. Snapshots of roots are not resized.
 //
 // The earlier protection is in force until the new one is complete at all nodes. After an error, or the end of a
 // process, the group is protected with the nodes that it had or is to have, and calling it again completes it. Resize
 // reads the removed nodes, and returns an [*InputError] where they are lost or damaged, unless o.Force is set.
 //
-// With several ranks they are in the order of [Resized]. Where nodes are removed, each has one node.
-func Resize(ctx context.Context, t transport.Transport, dirs []string, o ResizeOptions) (*ResizeReport, error) {
+// With several ranks the directories are in the order of [Resized]. Where nodes are removed, each has one node.
+func (g *Group) Resize(ctx context.Context, o ResizeOptions) (*ResizeReport, error) {
 	said := o
 	said.ProtectOptions = o.said()
 	v := session.Verb{Name: "resize", Args: said, Access: store.Access{Writes: !o.DryRun}, Added: o.Add}
 	v.Order = func(names []string, ids []Identity, added []bool) ([]int, error) {
 		return Resized(names, ids, added, o.Remove)
 	}
-	return session.Meeting(ctx, t, o.Options, func(s *session.Session) (*ResizeReport, error) {
+	return meet(ctx, g, func(s *session.Session) (*ResizeReport, error) {
 		if s.Roots || o.Retain > 0 {
 			return nil, store.Inputf("snapshots are not resized: protect the next one with other nodes")
 		}
-		if err := s.Look(ctx, dirs, v); err != nil {
+		if err := s.Look(ctx, g.dirs, v); err != nil {
 			return nil, err
 		}
 		return resize(ctx, s, v, &o)

@@ -12,7 +12,6 @@ import (
 
 	"volley/group/internal/store"
 	"volley/internal/disk/disktest"
-	"volley/transport"
 )
 
 // A resizing is a change of the nodes of a group of 4.
@@ -48,7 +47,7 @@ func (w *world) of(dirs []string) *world {
 // run resizes, with a rank for each node or with one.
 func (x *resizingCase) run(w *world, p *disktest.Process, each bool, o ResizeOptions) (*ResizeReport, error) {
 	y := w.of(slices.Concat(x.was, x.add))
-	o.Options, o.Add, o.Remove = y.options(p, o.Options), x.add, x.remove
+	o.Add, o.Remove = x.add, x.remove
 	if each {
 		var ids []Identity
 		var added []bool
@@ -65,15 +64,13 @@ func (x *resizingCase) run(w *world, p *disktest.Process, each bool, o ResizeOpt
 			y.dirs = append(y.dirs, given[i])
 		}
 	}
-	return onRanks(y, func(ctx context.Context, t transport.Transport, dirs []string) (*ResizeReport, error) {
-		return Resize(ctx, t, dirs, o)
-	})
+	return overRanks(y, p, func(ctx context.Context, g *Group) (*ResizeReport, error) { return g.Resize(ctx, o) })
 }
 
 // inForce returns an error unless the nodes are protected, and come back when any one of them is lost.
 func (x *resizingCase) inForce(w *world, dirs, before []string, rng *rand.Rand) error {
 	c := w.of(dirs).clone()
-	r, err := c.verifyBy(c.Process(), VerifyOptions{})
+	r, err := c.verifyBy(c.Process())
 	if err != nil {
 		return err
 	}
@@ -325,7 +322,7 @@ func TestResizeAfterwards(t *testing.T) {
 	must(t, err)
 	for _, dirs := range [][]string{x.was, {"/n0", "/n2"}} {
 		y := w.of(dirs)
-		if _, err := y.verifyBy(y.Process(), VerifyOptions{}); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("it has 3 nodes now, and %d were given. Give those of all of them: /n0, /n3, /n2", len(dirs))) {
+		if _, err := y.verifyBy(y.Process()); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("it has 3 nodes now, and %d were given. Give those of all of them: /n0, /n3, /n2", len(dirs))) {
 			t.Errorf("%v: %v", dirs, err)
 		}
 	}
@@ -344,16 +341,16 @@ func TestResizeAfterwards(t *testing.T) {
 	must(t, w.of(x.is).whole())
 	// A key is as it was.
 	w = newWorld(6, 1, Striped)
-	key := ProtectOptions{Options: Options{Key: []byte("a key of 16 bytes and more")}}
-	_, err = w.of(x.was).protectBy(w.Process(), key)
+	key := Options{Key: []byte("a key of 16 bytes and more")}
+	_, err = w.of(x.was).with(key).protectBy(w.Process(), ProtectOptions{})
 	must(t, err)
 	if _, err = x.run(w, w.Process(), false, ResizeOptions{}); err == nil || !strings.Contains(err.Error(), "protected with a key") {
 		t.Error(err)
 	}
-	_, err = x.run(w, w.Process(), false, ResizeOptions{ProtectOptions: key})
+	_, err = x.run(w.with(key), w.Process(), false, ResizeOptions{})
 	must(t, err)
 	y := w.of(x.is)
-	v, err := y.verifyBy(y.Process(), VerifyOptions{Options: key.Options})
+	v, err := y.with(key).verifyBy(y.Process())
 	if err != nil || !v.Whole {
 		t.Errorf("%+v, %v", v, err)
 	}

@@ -20,7 +20,7 @@ func TestRunsAtOnce(t *testing.T) {
 	}{
 		{"protect", func(w *world, p *disktest.Process) error { _, err := w.protectBy(p, ProtectOptions{}); return err }, false},
 		{"recover", func(w *world, p *disktest.Process) error { _, err := w.recoverBy(p, RecoverOptions{}); return err }, false},
-		{"verify", func(w *world, p *disktest.Process) error { _, err := w.verifyBy(p, VerifyOptions{}); return err }, true},
+		{"verify", func(w *world, p *disktest.Process) error { _, err := w.verifyBy(p); return err }, true},
 	}
 	for _, lost := range []bool{false, true} {
 		first := newWorld(4, 2, Striped)

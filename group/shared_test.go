@@ -33,7 +33,7 @@ func TestSharedDirectory(t *testing.T) {
 		}
 		errs := make([]error, 3)
 		local.Run(t.Context(), 3, func(ctx context.Context, tr transport.Transport) error {
-			_, errs[tr.Rank()] = Protect(ctx, tr, []string{[]string{one, two, one}[tr.Rank()]}, ProtectOptions{Options: session.On(Options{}, d, false), Tolerate: 1})
+			_, errs[tr.Rank()] = Over(tr, []string{[]string{one, two, one}[tr.Rank()]}, session.On(Options{}, d, false)).Protect(ctx, ProtectOptions{Tolerate: 1})
 			return nil
 		})
 		for r, err := range errs {
@@ -59,9 +59,9 @@ func TestVerbs(t *testing.T) {
 	local.Run(t.Context(), 3, func(ctx context.Context, tr transport.Transport) error {
 		dirs := []string{t.TempDir()}
 		if tr.Rank() == 1 {
-			_, errs[1] = Recover(ctx, tr, dirs, RecoverOptions{})
+			_, errs[1] = Over(tr, dirs, Options{}).Recover(ctx, RecoverOptions{})
 		} else {
-			_, errs[tr.Rank()] = Protect(ctx, tr, dirs, ProtectOptions{Tolerate: 1})
+			_, errs[tr.Rank()] = Over(tr, dirs, Options{}).Protect(ctx, ProtectOptions{Tolerate: 1})
 		}
 		return nil
 	})
@@ -88,7 +88,7 @@ func TestFalsePeers(t *testing.T) {
 		errs := make([]error, 3)
 		local.Run(t.Context(), 3, func(ctx context.Context, tr transport.Transport) error {
 			if tr.Rank() < 2 {
-				_, errs[tr.Rank()] = Verify(ctx, tr, []string{t.TempDir()}, VerifyOptions{Options: Options{Timeout: time.Minute}})
+				_, errs[tr.Rank()] = Over(tr, []string{t.TempDir()}, Options{Timeout: time.Minute}).Verify(ctx)
 				return nil
 			}
 			errs[2] = falsePeer(ctx, tr, c.begin, c.states)
@@ -109,7 +109,7 @@ func falsePeer(ctx context.Context, tr transport.Transport, begin, states string
 		return err
 	}
 	o := session.Defaulted(Options{Timeout: time.Minute})
-	what, err := (&session.Session{Options: o}).Said(session.Verb{Name: "verify", Args: VerifyOptions{}})
+	what, err := (&session.Session{Options: o}).Said(session.Verb{Name: "verify"})
 	if err != nil {
 		return err
 	}

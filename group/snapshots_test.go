@@ -63,11 +63,11 @@ func (w *roots) save(step int64) {
 func (w *roots) clone() *roots { return &roots{w.world.clone(), w.was} }
 
 func (w *roots) protectStep(p *disktest.Process, step int64, retain int) (*ProtectReport, error) {
-	return w.protectBy(p, ProtectOptions{Options: Options{Roots: true, Step: step}, Retain: retain, Layout: Striped})
+	return w.with(Options{Roots: true, Step: step}).protectBy(p, ProtectOptions{Retain: retain, Layout: Striped})
 }
 
 func (w *roots) latest(p *disktest.Process) (*RecoverReport, error) {
-	return w.recoverBy(p, RecoverOptions{Options: Options{Roots: true, Step: Latest}})
+	return w.with(Options{Roots: true, Step: Latest}).recoverBy(p, RecoverOptions{})
 }
 
 func (w *roots) snapshots(t testing.TB) *snapshot.Report {
@@ -349,7 +349,7 @@ func TestSnapshotsLatest(t *testing.T) {
 		}
 		return dead(c)
 	}
-	_, err := w.recoverBy(p, RecoverOptions{Options: Options{Roots: true, Step: Latest}, DryRun: true})
+	_, err := w.with(Options{Roots: true, Step: Latest}).recoverBy(p, RecoverOptions{DryRun: true})
 	if !errors.As(err, new(*NotLostError)) || !strings.Contains(err.Error(), "It may not be lost") || !strings.Contains(err.Error(), "/r0 (") || !strings.Contains(err.Error(), "input/output error") {
 		t.Errorf("%v", err)
 	}
@@ -384,16 +384,16 @@ func TestSnapshotsLatest(t *testing.T) {
 	}
 	w = newRoots(t, 4, 1)
 	w.save(1)
-	_, err = w.protectBy(w.Process(), ProtectOptions{Options: key("k"), Layout: Striped})
+	_, err = w.with(key("k")).protectBy(w.Process(), ProtectOptions{Layout: Striped})
 	must(t, err)
 	w.save(2)
-	r, err := w.recoverBy(w.Process(), RecoverOptions{Options: key("k")})
+	r, err := w.with(key("k")).recoverBy(w.Process(), RecoverOptions{})
 	must(t, err)
 	if *r.Step != 1 {
 		t.Errorf("%+v", r)
 	}
 	refuses(w, "step-1: the group was protected with a key")
-	if _, err := w.recoverBy(w.Process(), RecoverOptions{Options: key("x")}); !IsInputError(err) || !strings.Contains(err.Error(), "made with another") {
+	if _, err := w.with(key("x")).recoverBy(w.Process(), RecoverOptions{}); !IsInputError(err) || !strings.Contains(err.Error(), "made with another") {
 		t.Errorf("%v", err)
 	}
 }

@@ -51,7 +51,7 @@ func TestWholeSeconds(t *testing.T) {
 		must(t, w.protect())
 		x.after(w, "/n0")
 		for _, glance := range []bool{true, false} {
-			r, err := w.verifyBy(w.Process(), VerifyOptions{Glance: glance})
+			r, err := w.examineBy(w.Process(), glance)
 			must(t, err)
 			if r.Nodes[0].Findings != nil {
 				t.Errorf("%s, glance %v: %v", name, glance, r.Nodes[0].Findings)
@@ -67,7 +67,7 @@ func TestWholeSeconds(t *testing.T) {
 		must(t, err)
 		w.Overwrite("/n0/f", 0, []byte("edit"), false)
 		w.SetTime("/n0/f", info.ModTime())
-		r, err := w.verifyBy(w.Process(), VerifyOptions{})
+		r, err := w.verifyBy(w.Process())
 		must(t, err)
 		if listed(r.Nodes[0].Findings) != "f damaged, g damaged" {
 			t.Errorf("%s: %v", name, r.Nodes[0].Findings)

@@ -15,12 +15,10 @@ import (
 	"volley/group/internal/store"
 	"volley/group/internal/survey"
 	"volley/group/internal/tree"
-	"volley/transport"
 )
 
 // UnprotectOptions say how to end a protection.
 type UnprotectOptions struct {
-	Options
 	Force  bool // also where something is lost or damaged, which then never comes back; files are not read
 	DryRun bool // remove nothing
 }
@@ -59,9 +57,9 @@ func (e *RemainsError) Error() string {
 //
 // Nothing is removed before all nodes are marked. Until then the protection is in force, and a later Protect or
 // Recover removes the marks. After an error, or the end of a process at any moment, calling it again completes it.
-func Unprotect(ctx context.Context, t transport.Transport, dirs []string, o UnprotectOptions) (*UnprotectReport, error) {
+func (g *Group) Unprotect(ctx context.Context, o UnprotectOptions) (*UnprotectReport, error) {
 	v := session.Verb{Name: "unprotect", Args: o, Access: store.Access{Writes: !o.DryRun}, Ends: true, Forced: o.Force}
-	r, err := run(ctx, t, dirs, o.Options, v, func(ctx context.Context, s *session.Session, _ *snapshot.Surroundings) (*UnprotectReport, error) {
+	r, err := run(ctx, g, v, func(ctx context.Context, s *session.Session, _ *snapshot.Surroundings) (*UnprotectReport, error) {
 		return unprotect(ctx, s, &o)
 	})
 	if err == nil && !o.DryRun && r.Remains != nil {

@@ -12,14 +12,10 @@ import (
 
 	"volley/group/internal/store"
 	"volley/internal/disk/disktest"
-	"volley/transport"
 )
 
 func (w *world) unprotectBy(p *disktest.Process, o UnprotectOptions) (*UnprotectReport, error) {
-	o.Options = w.options(p, o.Options)
-	return onRanks(w, func(ctx context.Context, t transport.Transport, dirs []string) (*UnprotectReport, error) {
-		return Unprotect(ctx, t, dirs, o)
-	})
+	return overRanks(w, p, func(ctx context.Context, g *Group) (*UnprotectReport, error) { return g.Unprotect(ctx, o) })
 }
 
 // bare returns an error where anything of Volley's is left but a lock.
@@ -165,7 +161,7 @@ func TestUnprotectRefused(t *testing.T) {
 	must(t, w.protect())
 	w.WriteFile("/n1/plain", []byte("mine now"), 0o600) // which nobody loses
 	before := w.everything()
-	r, err := w.unprotectBy(w.Process(), UnprotectOptions{Options: Options{}, DryRun: true})
+	r, err := w.unprotectBy(w.Process(), UnprotectOptions{DryRun: true})
 	if err != nil || r.Generation != 1 || r.ParityBytes == 0 || w.everything() != before {
 		t.Errorf("%+v, %v", r, err)
 	}
@@ -199,7 +195,7 @@ func TestUnprotectRemains(t *testing.T) {
 			must(t, err, c.tidy(2), c.whole())
 		}
 		c = w.clone()
-		if r, err := c.verifyBy(c.Process(), VerifyOptions{}); k > 2 && (err != nil || r.Protected) {
+		if r, err := c.verifyBy(c.Process()); k > 2 && (err != nil || r.Protected) {
 			t.Errorf("%d nodes: verify: %+v, %v", k, r, err)
 		}
 		c = w.clone()

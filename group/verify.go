@@ -10,14 +10,7 @@ import (
 	"volley/group/internal/snapshot"
 	"volley/group/internal/store"
 	"volley/group/internal/survey"
-	"volley/transport"
 )
-
-// VerifyOptions say how to verify.
-type VerifyOptions struct {
-	Options
-	Glance bool // by names, lengths and times alone: no file and no parity is read
-}
 
 // A NodeReport says how a node is.
 type NodeReport struct {
@@ -48,19 +41,24 @@ type VerifyReport struct {
 	Seconds    float64      `json:"seconds"`
 }
 
-// Verify compares the data, parity and manifests of all nodes with the digests in the manifest. Glance compares names,
-// lengths, times and modes only. The report says what is found; that is no error.
-func Verify(ctx context.Context, t transport.Transport, dirs []string, o VerifyOptions) (*VerifyReport, error) {
-	name := "verify"
-	if o.Glance {
-		name = "status" // as the command line calls it, where it names who uses a node
-	}
-	return run(ctx, t, dirs, o.Options, session.Verb{Name: name, Args: o}, func(ctx context.Context, s *session.Session, _ *snapshot.Surroundings) (*VerifyReport, error) {
-		return verifyGroup(ctx, s, o)
+// Verify compares the data, parity and manifests of all nodes with the digests in the manifest. The report says what is
+// found; that is no error.
+func (g *Group) Verify(ctx context.Context) (*VerifyReport, error) {
+	return g.examine(ctx, "verify", false)
+}
+
+// Status is Verify at a glance, by names, lengths, times and modes: it reads no file and no parity.
+func (g *Group) Status(ctx context.Context) (*VerifyReport, error) {
+	return g.examine(ctx, "status", true)
+}
+
+func (g *Group) examine(ctx context.Context, name string, glance bool) (*VerifyReport, error) {
+	return run(ctx, g, session.Verb{Name: name}, func(ctx context.Context, s *session.Session, _ *snapshot.Surroundings) (*VerifyReport, error) {
+		return examineGroup(ctx, s, glance)
 	})
 }
 
-func verifyGroup(ctx context.Context, s *session.Session, o VerifyOptions) (*VerifyReport, error) {
+func examineGroup(ctx context.Context, s *session.Session, glance bool) (*VerifyReport, error) {
 	start := time.Now()
 	r := &VerifyReport{Step: s.Taken, Generation: s.Generation, Notes: s.Notes()}
 	if r.Protected = s.Manifest != nil; !r.Protected {
@@ -81,7 +79,7 @@ func verifyGroup(ctx context.Context, s *session.Session, o VerifyOptions) (*Ver
 		return r, nil
 	}
 	r.Tolerate, r.Layout, r.Digest = s.Manifest.Tolerate, s.Manifest.Layout, s.Manifest.Digest
-	conditions, err := survey.ExamineAll(ctx, s, 0, o.Glance, survey.Back{})
+	conditions, err := survey.ExamineAll(ctx, s, 0, glance, survey.Back{})
 	if err != nil {
 		return nil, err
 	}

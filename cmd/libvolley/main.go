@@ -126,11 +126,11 @@ func operate(run func(*mpi.Endpoint) error, wrong error) *operation {
 func volleyProtect(comm C.MPI_Fint, path *C.char, tolerate C.int, o *C.volley_group_options, request *C.volley_request) C.int {
 	dirs, options, err := directoryOptions(path, o)
 	p := group.ProtectOptions{
-		Options: options, Tolerate: int(tolerate), Digest: C.GoString(o.digest), MaxDeleted: float64(o.max_deleted), AllowDeleted: o.allow_deleted != 0,
+		Tolerate: int(tolerate), Digest: C.GoString(o.digest), MaxDeleted: float64(o.max_deleted), AllowDeleted: o.allow_deleted != 0,
 	}
 	return operate(func(e *mpi.Endpoint) (err error) {
-		if p.Network, err = networkOf(e, nil); err == nil {
-			_, err = group.Protect(context.Background(), e, dirs, p)
+		if options.Network, err = networkOf(e, nil); err == nil {
+			_, err = group.Over(e, dirs, options).Protect(context.Background(), p)
 		}
 		return err
 	}, err).start(comm, request)
@@ -139,12 +139,12 @@ func volleyProtect(comm C.MPI_Fint, path *C.char, tolerate C.int, o *C.volley_gr
 //export volleyRecover
 func volleyRecover(comm C.MPI_Fint, path *C.char, o *C.volley_group_options) C.int {
 	dirs, options, err := directoryOptions(path, o)
-	p := group.RecoverOptions{Options: options, Revert: o.revert != 0, Deleted: o.revert != 0}
+	p := group.RecoverOptions{Revert: o.revert != 0, Deleted: o.revert != 0}
 	return operate(func(e *mpi.Endpoint) (err error) {
-		if p.Network, err = networkOf(e, nil); err != nil {
+		if options.Network, err = networkOf(e, nil); err != nil {
 			return err
 		}
-		r, err := group.Recover(context.Background(), e, dirs, p)
+		r, err := group.Over(e, dirs, options).Recover(context.Background(), p)
 		if err != nil {
 			return err
 		}

@@ -176,21 +176,22 @@ func TestCitation(t *testing.T) {
 	}
 }
 
-// TestModule makes a program in a module of its own, as docs/library.md says, and runs it without
+// TestModule makes programs in a module of their own, as docs/library.md says, and runs them without
 // a network.
 func TestModule(t *testing.T) {
 	t.Parallel() // with what other processes run
 	root := repository(t)
 	text := read(t, filepath.Join(root, "docs", "library.md"))
-	block := func(begin string) string {
+	block := func(begin string) (is string) { // and text goes on after it
 		_, rest, ok := strings.Cut(text, "\n```"+begin)
-		rest, _, ok2 := strings.Cut(rest, "```\n")
+		var ok2 bool
+		is, text, ok2 = strings.Cut(rest, "```\n")
 		if !ok || !ok2 {
-			t.Fatalf("docs/library.md has no block that begins with %q", begin)
+			t.Fatalf("docs/library.md has no more blocks that begin with %q", begin)
 		}
-		return rest
+		return is
 	}
-	lines, program, prints := block("text\nrequire volley"), block("go\npackage main"), block("text\nrounds")
+	lines := block("text\nrequire volley")
 	dir := t.TempDir()
 	write := func(name, text string) {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666); err != nil {
@@ -199,14 +200,16 @@ func TestModule(t *testing.T) {
 	}
 	version, _, _ := strings.Cut(strings.SplitAfterN(read(t, filepath.Join(root, "go.mod")), "\ngo ", 2)[1], "\n")
 	write("go.mod", "module example.org/program\n\ngo "+version+"\n\nrequire volley"+strings.Replace(lines, "../volley", root, 1))
-	write("go.sum", read(t, filepath.Join(root, "go.sum"))) // what go mod tidy would fetch is in the cache
-	write("main.go", "package main"+program)
-	command := exec.Command("go", "run", "-mod=mod", ".")
-	command.Dir = dir
-	command.Env = append(os.Environ(), "GOPROXY=off", "GOWORK=off")
-	out, err := command.CombinedOutput()
-	if want := "rounds" + prints; err != nil || string(out) != want {
-		t.Errorf("%v, it prints\n%s, want\n%s", err, out, want)
+	write("go.sum", read(t, filepath.Join(root, "go.sum")))  // what go mod tidy would fetch is in the cache
+	for _, begin := range []string{"rounds", "generation"} { // of what the programs print, in their order
+		program, want := block("go\npackage main"), begin+block("text\n"+begin)
+		write("main.go", "package main"+program)
+		command := exec.Command("go", "run", "-mod=mod", ".")
+		command.Dir = dir
+		command.Env = append(os.Environ(), "GOPROXY=off", "GOWORK=off")
+		if out, err := command.CombinedOutput(); err != nil || string(out) != want {
+			t.Errorf("%v, it prints\n%s, want\n%s", err, out, want)
+		}
 	}
 }
 

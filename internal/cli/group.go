@@ -69,53 +69,53 @@ func (o *groupOptions) add(cmd *cobra.Command) {
 	end()
 }
 
-// begin joins the others, sets the library's options and returns the directories of the nodes here.
-func (o *groupOptions) begin(cmd *cobra.Command, args []string, options *group.Options) (dirs []string, err error) {
+// begin joins the others, and returns the directories of the nodes here and the options of all verbs.
+func (o *groupOptions) begin(cmd *cobra.Command, args []string) (dirs []string, options group.Options, err error) {
 	o.dirs, o.roots, o.sets.domains = args, ofRoots(cmd), sessionOf(cmd.Context()).group.domains
 	if err := o.join(cmd.Context()); err != nil {
-		return nil, err
+		return nil, options, err
 	}
 	if sessionOf(cmd.Context()).own && o.party.job() { // beside what else runs here; garbage would take more than half of the memory
 		debug.SetGCPercent(50)
 	}
 	memory, err := o.memoryBytes()
 	if err != nil {
-		return nil, err
+		return nil, options, err
 	}
 	if err := o.sets.check(cmd); err != nil {
-		return nil, err
+		return nil, options, err
 	}
 	if flag := cmd.Flags().Lookup("step"); flag != nil && flag.Changed && o.step < 0 {
-		return nil, usagef("--step %d: want 0 or more", o.step)
+		return nil, options, usagef("--step %d: want 0 or more", o.step)
 	}
 	if flag := cmd.Flags().Lookup("latest"); flag != nil && flag.Changed && o.step != group.Latest {
-		return nil, usagef("--latest, --step %d: leave one of both out", o.step)
+		return nil, options, usagef("--latest, --step %d: leave one of both out", o.step)
 	}
 	if o.timeout < 0 || o.every < 0 {
-		return nil, usagef("--timeout %v, --progress %v: want 0 or more", o.timeout, o.every)
+		return nil, options, usagef("--timeout %v, --progress %v: want 0 or more", o.timeout, o.every)
 	}
 	if len(args) == 0 {
-		return nil, usagef("no directories: name that of every node, in order; under mpirun each process its own, such as '/local/ckpt.{rank}'")
+		return nil, options, usagef("no directories: name that of every node, in order; under mpirun each process its own, such as '/local/ckpt.{rank}'")
 	}
 	bytes, err := field.Parse(selection.UsualField)
 	if err != nil {
-		return nil, err
+		return nil, options, err
 	}
 	o.Log = sessionOf(cmd.Context()).log
 	o.Place, o.Process, o.Lenient = o.party.place(max(o.party.Size(), len(args))), !o.party.job(), true
 	m, err := o.Model(bytes, 1)
 	if err != nil {
-		return nil, err
+		return nil, options, err
 	}
-	*options = group.Options{Memory: memory, Timeout: o.timeout, Network: m.Network, Gamma: m.Gamma, Believe: o.believe, Meta: o.meta, Roots: o.roots, Step: o.step, Progress: o.progress(sessionOf(cmd.Context()))}
+	options = group.Options{Memory: memory, Timeout: o.timeout, Network: m.Network, Gamma: m.Gamma, Believe: o.believe, Meta: o.meta, Roots: o.roots, Step: o.step, Progress: o.progress(sessionOf(cmd.Context()))}
 	if err := options.UseKey(o.key); err != nil {
-		return nil, err
+		return nil, options, err
 	}
 	if s := sessionOf(cmd.Context()); s.at != nil {
 		options.Names, options.Absent = []string{s.at.Name}, []string{s.at.Absent}
 	}
 	if o.dir != "" {
-		return []string{o.dir}, nil
+		return []string{o.dir}, options, nil
 	}
 	dirs = slices.Clone(args)
 	if o.party.job() && len(args) > 1 && !strings.Contains(args[0], rankWord) { // those of all
@@ -125,7 +125,7 @@ func (o *groupOptions) begin(cmd *cobra.Command, args []string, options *group.O
 	for i := range dirs {
 		dirs[i] = strings.ReplaceAll(dirs[i], rankWord, fmt.Sprint(o.party.Rank()))
 	}
-	return dirs, nil
+	return dirs, options, nil
 }
 
 // waysOn says with which flag a verb does what it has refused.
@@ -159,16 +159,16 @@ func wayOn(err error) error {
 	return err
 }
 
-// onSets runs a verb of the library on each set of the nodes here and prints the reports. options are part of x, and
-// verdict, unless nil, says after that what the report comes to.
-func onSets[O, R any](o *groupOptions, cmd *cobra.Command, args []string, x *O, options *group.Options, verb func(context.Context, transport.Transport, []string, O) (R, error),
+// onSets runs a verb of the library on each set of the nodes here and prints the reports. verdict, unless nil, says after
+// that what the report comes to.
+func onSets[R any](o *groupOptions, cmd *cobra.Command, args []string, verb func(*group.Group, context.Context) (R, error),
 	print func(w io.Writer, r R, all bool) error, verdict func(R) error) error {
-	dirs, err := o.begin(cmd, args, options)
+	dirs, options, err := o.begin(cmd, args)
 	if err != nil {
 		return err
 	}
 	return o.inSets(cmd, dirs, func(t transport.Transport, dirs []string, _ group.Part, w io.Writer) error {
-		r, err := verb(cmd.Context(), t, dirs, *x)
+		r, err := verb(group.Over(t, dirs, options), cmd.Context())
 		if err := finish(o, cmd, w, r, err, print); err != nil || verdict == nil {
 			return err
 		}
@@ -199,7 +199,7 @@ func newProtect() *cobra.Command {
 		Short: "Protect the files of a group of nodes by parity at each of them",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.sets.forget = p.Force
-			dirs, err := o.begin(cmd, args, &p.Options)
+			dirs, options, err := o.begin(cmd, args)
 			if err != nil {
 				return err
 			}
@@ -215,7 +215,7 @@ func newProtect() *cobra.Command {
 			return o.inSets(cmd, dirs, func(t transport.Transport, dirs []string, of group.Part, w io.Writer) error {
 				p := p
 				p.Part = of
-				r, err := group.Protect(cmd.Context(), t, dirs, p)
+				r, err := group.Over(t, dirs, options).Protect(cmd.Context(), p)
 				if err == nil && o.Assumed != "" && (o.json || p.DryRun || verbose(cmd)) {
 					r.Notes = append(r.Notes, o.Assumed)
 				}
@@ -314,14 +314,14 @@ func newVerify() *cobra.Command {
 	return newExamining(&cobra.Command{
 		Use:   "verify [flags] DIR...",
 		Short: "Say which nodes and files of a protected group are whole",
-	}, group.VerifyOptions{}, printVerify, brokenOf)
+	}, (*group.Group).Verify, printVerify, brokenOf)
 }
 
-// newExamining makes cmd the verb that examines the nodes.
-func newExamining(cmd *cobra.Command, v group.VerifyOptions, print func(io.Writer, *group.VerifyReport, bool) error, verdict func(*group.VerifyReport) error) *cobra.Command {
+// newExamining makes cmd a verb that examines the nodes.
+func newExamining(cmd *cobra.Command, verb func(*group.Group, context.Context) (*group.VerifyReport, error), print func(io.Writer, *group.VerifyReport, bool) error, verdict func(*group.VerifyReport) error) *cobra.Command {
 	o := &groupOptions{}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		return onSets(o, cmd, args, &v, &v.Options, group.Verify, print, verdict)
+		return onSets(o, cmd, args, verb, print, verdict)
 	}
 	o.addSnapshots(cmd, "latest", latestUsage)
 	o.add(cmd)
@@ -364,7 +364,7 @@ func newStatus() *cobra.Command {
 	return newExamining(&cobra.Command{
 		Use:   "status [flags] DIR...",
 		Short: "Say at a glance how the nodes of a group are",
-	}, group.VerifyOptions{Glance: true}, printStatus, brokenOf)
+	}, (*group.Group).Status, printStatus, brokenOf)
 }
 
 func printStatus(w io.Writer, r *group.VerifyReport, all bool) error {
@@ -513,7 +513,8 @@ func newRecover() *cobra.Command {
 		Use:   "recover [flags] DIR...",
 		Short: "Recover lost nodes and damaged files of a protected group",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return onSets(o, cmd, args, &x, &x.Options, group.Recover, func(w io.Writer, r *group.RecoverReport, all bool) error {
+			run := func(g *group.Group, ctx context.Context) (*group.RecoverReport, error) { return g.Recover(ctx, x) }
+			return onSets(o, cmd, args, run, func(w io.Writer, r *group.RecoverReport, all bool) error {
 				return printRecover(w, r, x.DryRun, all)
 			}, (*group.RecoverReport).Incomplete)
 		},

@@ -16,7 +16,6 @@ import (
 	"volley/group"
 	"volley/internal/atomicfile"
 	"volley/internal/printable"
-	"volley/transport"
 )
 
 const resizeVerb = "resize"
@@ -29,14 +28,14 @@ func newResize() *cobra.Command {
 		Use:   "resize [--add DIR]... [--remove NODE]... [flags] DIR...",
 		Short: "Add nodes to a protected group, or remove some",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			resize := func(ctx context.Context, t transport.Transport, dirs []string, x group.ResizeOptions) (*group.ResizeReport, error) {
-				r, err := group.Resize(ctx, t, dirs, x)
+			run := func(g *group.Group, ctx context.Context) (*group.ResizeReport, error) {
+				r, err := g.Resize(ctx, x)
 				if err == nil {
 					sessionOf(ctx).removed = r.Removed
 				}
 				return r, err
 			}
-			return onSets(o, cmd, args, &x, &x.Options, resize, func(w io.Writer, r *group.ResizeReport, all bool) error {
+			return onSets(o, cmd, args, run, func(w io.Writer, r *group.ResizeReport, all bool) error {
 				for _, dir := range r.Added {
 					printable.Fprintf(w, "added      %s\n", dir)
 				}

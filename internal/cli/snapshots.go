@@ -11,6 +11,7 @@ import (
 	"volley/group/snapshots"
 	"volley/internal/printable"
 	"volley/report"
+	"volley/transport"
 )
 
 func newSnapshots() *cobra.Command {
@@ -19,8 +20,14 @@ func newSnapshots() *cobra.Command {
 		Use:   snapshotsVerb + " [flags] DIR...",
 		Short: "List the snapshots of a group of nodes",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			var options group.Options
-			return onSets(o, cmd, args, &options, &options, snapshots.List, printSnapshots, nil)
+			dirs, options, err := o.begin(cmd, args)
+			if err != nil {
+				return err
+			}
+			return o.inSets(cmd, dirs, func(t transport.Transport, dirs []string, _ group.Part, w io.Writer) error {
+				r, err := snapshots.List(cmd.Context(), t, dirs, options)
+				return finish(o, cmd, w, r, err, printSnapshots)
+			})
 		},
 	}
 	o.add(cmd)

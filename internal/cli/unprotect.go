@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"io"
 
 	"github.com/dustin/go-humanize"
@@ -19,7 +20,8 @@ func newUnprotect() *cobra.Command {
 		Short: "End the protection of a group of nodes",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			u.DryRun = !yes
-			return onSets(o, cmd, args, &u, &u.Options, group.Unprotect, func(w io.Writer, r *group.UnprotectReport, all bool) error {
+			run := func(g *group.Group, ctx context.Context) (*group.UnprotectReport, error) { return g.Unprotect(ctx, u) }
+			return onSets(o, cmd, args, run, func(w io.Writer, r *group.UnprotectReport, all bool) error {
 				return printUnprotect(w, r, yes, all)
 			}, func(r *group.UnprotectReport) error {
 				if !yes && r.Protected {

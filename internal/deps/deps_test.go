@@ -47,7 +47,7 @@ var allowed = map[string][]string{
 	"tune":                     {"collective", "field", "internal/atomicfile", "internal/disk", "internal/located", "sim", "transport"},
 	"collective":               {"executor", "transport"},
 	"":                         {"algo", "collective", "executor", "field", "internal/located", "internal/poll", "matrix", "plan", "sim", "trace", "transport", "verify"},
-	"group":                    {"collective", "group/internal/content", "group/internal/decide", "group/internal/erasure", "group/internal/pass", "group/internal/restore", "group/internal/session", "group/internal/snapshot", "group/internal/store", "group/internal/survey", "group/internal/tree", "internal/disk", "internal/printable", "sim", "transport"},
+	"group":                    {"collective", "group/internal/content", "group/internal/decide", "group/internal/erasure", "group/internal/pass", "group/internal/restore", "group/internal/session", "group/internal/snapshot", "group/internal/store", "group/internal/survey", "group/internal/tree", "internal/disk", "internal/printable", "sim", "transport", "transport/local"},
 	"group/buffers":            {"group", "group/internal/content", "group/internal/decide", "group/internal/erasure", "group/internal/pass", "group/internal/session", "group/internal/store", "group/internal/survey", "group/internal/tree", "internal/disk", "transport"},
 	"group/internal/content":   {"group/internal/store", "group/internal/tree", "internal/disk"},
 	"group/internal/decide":    {"group/internal/store", "group/internal/tree", "internal/printable"},

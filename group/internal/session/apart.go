@@ -10,20 +10,29 @@ import (
 	"volley/internal/disk"
 )
 
-// Apart returns an error where one of directories here is, or lies in, another. It makes and changes none of them.
-func Apart(dirs []string) error { return apart(disk.OS, dirs, dirs) }
+// Apart returns an error where one of the directories here is, or lies in, another. It makes and changes none of them.
+func Apart(o Options, dirs []string) error {
+	nodes, err := nodesAt(&o, dirs, 0)
+	if err != nil {
+		return err
+	}
+	return nodesApart(Defaulted(o).inner.disk, nodes, o.Meta)
+}
 
-func (s *Session) Apart() error {
+// Apart is that of the nodes at this rank, wherever they are by now.
+func (s *Session) Apart() error { return nodesApart(s.Disk, s.Nodes, s.Meta) }
+
+func nodesApart(d disk.Disk, nodes []*store.Node, meta string) error {
 	var dirs, given []string
-	for _, n := range s.Nodes {
+	for _, n := range nodes {
 		if n.Absent == "" {
 			dirs, given = append(dirs, n.At), append(given, n.Given)
 		}
 	}
-	if s.Meta != "" { // or the next run would protect it
-		dirs, given = append(dirs, s.Meta), append(given, s.Meta)
+	if meta != "" { // or the next run would protect it
+		dirs, given = append(dirs, meta), append(given, meta)
 	}
-	return apart(s.Disk, dirs, given)
+	return apart(d, dirs, given)
 }
 
 func apart(d disk.Disk, dirs, given []string) error {

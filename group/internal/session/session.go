@@ -285,18 +285,40 @@ func differing(a, b map[string]json.RawMessage) (list []string) {
 	return list
 }
 
+// nodesAt returns the nodes of the directories here, as they are given, from the number first on.
+func nodesAt(o *Options, dirs []string, first int) ([]*store.Node, error) {
+	for _, of := range []struct {
+		what string
+		list []string
+	}{{"names", o.Names}, {"reasons of absence", o.Absent}} {
+		if of.list != nil && len(of.list) != len(dirs) {
+			return nil, store.Inputf("%d %s for %d directories: give one for each, or none at all", len(of.list), of.what, len(dirs))
+		}
+	}
+	nodes := make([]*store.Node, len(dirs))
+	for i, dir := range dirs {
+		n := &store.Node{Index: first + i, At: dir, Given: dir, Name: store.Whole(dir)}
+		if o.Names != nil {
+			n.Given, n.Name = o.Names[i], tree.Name(o.Names[i])
+		}
+		if o.Absent != nil {
+			n.Absent = o.Absent[i]
+		}
+		nodes[i] = n
+	}
+	return nodes, nil
+}
+
 // Place makes the nodes of the directories here, in the order that they say; those of other ranks are in order.
 func (s *Session) Place(dirs []string, v Verb) error {
 	first, _ := executor.Hosted(s.K, s.T.Rank(), s.T.Size())
 	names, ids, added := make([]string, len(dirs)), make([]store.Identity, len(dirs)), make([]bool, len(dirs))
-	for i, dir := range dirs {
-		n := &store.Node{Index: first + i, At: dir, Given: dir, Name: store.Whole(dir)}
-		if s.Names != nil {
-			n.Given, n.Name = s.Names[i], tree.Name(s.Names[i])
-		}
-		if s.Absent != nil {
-			n.Absent = s.Absent[i]
-		}
+	nodes, err := nodesAt(&s.Options, dirs, first)
+	if err != nil {
+		return err
+	}
+	for i, n := range nodes {
+		dir := n.At
 		n.Added = slices.Contains(v.Added, n.Given)
 		s.Nodes = append(s.Nodes, n)
 		id := store.Identity{Node: n.Index}
@@ -317,7 +339,6 @@ func (s *Session) Place(dirs []string, v Verb) error {
 	}
 	order := store.Order(ids)
 	if v.Order != nil {
-		var err error
 		if order, err = v.Order(names, ids, added); err != nil {
 			return err
 		}

@@ -1,0 +1,113 @@
+package group
+
+import (
+	"errors"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"volley/group/internal/session"
+	"volley/transport"
+	"volley/transport/local"
+)
+
+// TestOpenRefused opens directories that are no nodes of a group: an input error says why, and nothing is made.
+func TestOpenRefused(t *testing.T) {
+	t.Parallel()
+	at := t.TempDir()
+	a, b := filepath.Join(at, "a"), filepath.Join(at, "b")
+	for _, x := range []struct {
+		dirs []string
+		o    Options
+		want string
+	}{
+		{[]string{a, b, a}, Options{}, "are the same directory"},
+		{[]string{a, filepath.Join(a, "inner")}, Options{}, "lies in " + a},
+		{[]string{a, b}, Options{Meta: filepath.Join(b, "meta")}, "lies in " + b},
+		{[]string{a, a}, Options{Names: []string{"one", "two"}}, "one and two are the same directory"},
+		{[]string{a, b}, Options{Names: []string{"one"}}, "1 names for 2 directories"},
+		{[]string{a, b}, Options{Absent: []string{"", "", "off"}}, "3 reasons of absence for 2 directories"},
+	} {
+		if g, err := Open(x.dirs, x.o); g != nil || !IsInputError(err) || !strings.Contains(err.Error(), x.want) {
+			t.Errorf("%q, %+v: %v: want %q", x.dirs, x.o, err, x.want)
+		}
+	}
+	if g, err := Open([]string{a, a}, Options{Names: []string{"one:a", "two:a"}, Absent: []string{"", "off"}}); err != nil || g.Close() != nil {
+		t.Errorf("a directory of the same name at a host that is off: %v", err)
+	}
+	if left, err := filepath.Glob(at + "/*"); err != nil || left != nil {
+		t.Errorf("%q, %v", left, err)
+	}
+}
+
+// TestNamesRefused gives a verb over a transport a wrong number of names, and of reasons of absence.
+func TestNamesRefused(t *testing.T) {
+	t.Parallel()
+	w := newWorld(3, 1, Striped)
+	for _, o := range []Options{{Names: []string{"one"}}, {Absent: []string{}}} {
+		if _, err := w.with(o).verifyBy(w.Process()); !IsInputError(err) || !strings.Contains(err.Error(), "for 3 directories: give one for each") {
+			t.Errorf("%+v: %v", o, err)
+		}
+	}
+}
+
+// TestGroup goes through all verbs of one group in memory, opened once: one that is refused leaves it as good as before.
+func TestGroup(t *testing.T) {
+	t.Parallel()
+	w := newWorld(4, 1, Striped)
+	was := w.trees()
+	dirs := slices.Clone(w.dirs)
+	g, err := Open(dirs, session.On(Options{Timeout: time.Minute, Memory: 1 << 20}, w.Process(), false))
+	must(t, err)
+	clear(dirs) // it has its own
+	if r, err := g.Status(t.Context()); err != nil || r.Protected {
+		t.Errorf("%+v, %v", r, err)
+	}
+	if _, err := g.Protect(t.Context(), ProtectOptions{Tolerate: 4}); !IsInputError(err) {
+		t.Errorf("%v", err)
+	}
+	if _, err := g.Protect(t.Context(), ProtectOptions{Tolerate: 1}); err != nil {
+		t.Fatal(err)
+	}
+	w.lose(0, 1)
+	if _, err := g.Protect(t.Context(), ProtectOptions{Tolerate: 1}); !IsInputError(err) {
+		t.Errorf("%v", err)
+	}
+	if r, err := g.Status(t.Context()); err != nil || r.Whole || r.Nodes[1].Status != Lost {
+		t.Errorf("%+v, %v", r, err)
+	}
+	if r, err := g.Recover(t.Context(), RecoverOptions{}); err != nil || r.Incomplete() != nil {
+		t.Errorf("%+v, %v", r, err)
+	}
+	must(t, diff("node 1", was[1], w.tree(1)))
+	if r, err := g.Verify(t.Context()); err != nil || !r.Whole {
+		t.Errorf("%+v, %v", r, err)
+	}
+	if r, err := g.Resize(t.Context(), ResizeOptions{Remove: []string{"/n3"}}); err != nil || r.Nodes != 3 {
+		t.Errorf("%+v, %v", r, err)
+	}
+	g, err = Open(w.dirs[:3], g.options)
+	must(t, err)
+	if _, err := g.Unprotect(t.Context(), UnprotectOptions{}); err != nil {
+		t.Error(err)
+	}
+	must(t, g.Close())
+	if _, err := g.Verify(t.Context()); !errors.Is(err, transport.ErrClosed) || !strings.Contains(err.Error(), "open it again") {
+		t.Errorf("closed: %v", err)
+	}
+}
+
+// TestOverStaysOpen closes a group over a transport, which is its owner's.
+func TestOverStaysOpen(t *testing.T) {
+	t.Parallel()
+	w := newWorld(3, 1, Striped)
+	end := local.New(1)[0]
+	defer end.Close()
+	g := Over(end, w.dirs, w.options(w.Process(), Options{}))
+	must(t, g.Close())
+	if _, err := g.Protect(t.Context(), ProtectOptions{Tolerate: 1}); err != nil {
+		t.Error(err)
+	}
+}
