@@ -18,6 +18,7 @@ import (
 	"volley/group/internal/store"
 	"volley/group/internal/tree"
 	"volley/internal/disk"
+	"volley/internal/printable"
 )
 
 // ProtectOptions say how to protect.
@@ -31,6 +32,9 @@ type ProtectOptions struct {
 
 	// Exclude are patterns of what is not protected, as of .gitignore at the top of a node; nil: as in an earlier run.
 	Exclude []string
+
+	// OneFileSystem leaves out what other file systems have that are mounted below a node; nil: as in an earlier run.
+	OneFileSystem *bool
 
 	// MaxDeleted is the share of a node's files, or of their bytes, that may be gone since the last run; 0:
 	// DefaultMaxDeleted. More looks like an accident, unless as much is gone at half of the nodes or more.
@@ -81,6 +85,8 @@ type ProtectReport struct {
 	Traffic     Traffic  `json:"traffic"`
 	Costs       []Cost   `json:"costs"`
 
+	Special []string   `json:"special,omitempty"` // what is neither file, directory nor symbolic link: it is not protected
+	Mounts  []string   `json:"mounts,omitempty"`  // directories below nodes in which other file systems begin
 	Exclude []string   `json:"exclude,omitempty"` // patterns of what is not protected
 	Plan    []NodePlan `json:"plan,omitempty"`    // of a dry run, by node
 	Seconds float64    `json:"seconds"`
@@ -140,6 +146,10 @@ func protect(ctx context.Context, s *session.Session, o ProtectOptions) (*Protec
 		if o.Exclude == nil {
 			m.Exclude = earlier.Exclude
 		}
+		m.OneFileSystem = earlier.OneFileSystem
+	}
+	if o.OneFileSystem != nil {
+		m.OneFileSystem = *o.OneFileSystem
 	}
 	m.Matrix, m.Digest = cmp.Or(m.Matrix, Cauchy), cmp.Or(m.Digest, SHA256)
 	layouts, err := erasure.Candidates(s.K, o.Tolerate, o.Layout, m.Matrix)
@@ -235,6 +245,8 @@ type scanned struct {
 	End   int64 // where the data ends, with files at the places that they had
 	Fresh int64 // with all places made afresh
 	Anew  int64 // bytes of files that come to other places, or are behind their earlier ends
+
+	Special, Mounts []string // see tree.Listing
 	NodePlan
 }
 
@@ -242,9 +254,9 @@ type scanned struct {
 func scan(ctx context.Context, s *session.Session, m *Manifest, o *ProtectOptions) ([]*pass.Work, []scanned, error) {
 	works := make([]*pass.Work, len(s.Nodes))
 	all, err := session.Collect(ctx, s, func(_ context.Context, i int, n *store.Node) (x scanned, err error) {
-		l, err := tree.Scan(n.Dir, true, m.Exclude)
+		l, err := tree.Scan(n.Dir, true, m.Rules())
 		works[i] = &pass.Work{Node: n, Listing: l, Data: &content.Data{}}
-		if errors.Is(err, tree.ErrSpecial) || errors.Is(err, tree.ErrLong) {
+		if errors.Is(err, tree.ErrLong) {
 			return x, &InputError{Err: err}
 		}
 		if err == nil {
@@ -253,11 +265,15 @@ func scan(ctx context.Context, s *session.Session, m *Manifest, o *ProtectOption
 		if err != nil {
 			return x, err
 		}
+		x.Special = printable.Texts(l.Special)
+		for _, p := range l.Mounts {
+			x.Mounts = append(x.Mounts, printable.Text(n.Path(p)))
+		}
 		var before []*tree.Entry // that were protected
 		if x := s.Members[n.Index]; x != nil {
 			before = x.Entries
 		}
-		kept := slices.DeleteFunc(slices.Clone(before), m.Exclude.Entry)
+		kept := slices.DeleteFunc(slices.Clone(before), func(e *tree.Entry) bool { return m.Exclude.Entry(e) || l.LeftOut(e.Path) })
 		x.Left = shrunk(kept, l.Entries, cmp.Or(o.MaxDeleted, DefaultMaxDeleted))
 		if m.Matrix != FTI { // whose files lie without gaps, in the order of their names
 			works[i].Before = before
@@ -309,7 +325,13 @@ func settle(ctx context.Context, s *session.Session, m *Manifest, works []*pass.
 		most, fresh, anew = max(most, x.End), max(fresh, x.Fresh), max(anew, x.Anew)
 		r.Files += x.Files
 		r.DataBytes += x.Bytes
+		r.Special, r.Mounts = append(r.Special, x.Special...), append(r.Mounts, x.Mounts...)
 	}
+	below := "other file systems that are protected, too"
+	if m.OneFileSystem {
+		below = "other file systems that are left out"
+	}
+	r.Notes = slices.Concat(r.Notes, pass.Named("not protected", r.Special), pass.Named(below, r.Mounts))
 	if err := erasure.SetCosts(ctx, s.Setting(), layouts, most); err != nil {
 		return err
 	}

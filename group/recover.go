@@ -249,7 +249,7 @@ func openOut(ctx context.Context, s *session.Session, to string) (notes []string
 		if is.Lost || is.Interrupted() || h != nil && h.Node == n.Index {
 			return is, nil
 		}
-		l, err := tree.Scan(n.Dir, false, nil)
+		l, err := tree.Scan(n.Dir, false, tree.Rules{})
 		if err == nil && (len(is.Held) > 0 || !has(s.Members[n.Index], l)) {
 			err = store.Inputf("%s has something else than an earlier recovery of this node: name another directory to recover to", n.At)
 		}

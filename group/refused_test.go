@@ -210,7 +210,7 @@ func TestHiding(t *testing.T) {
 	for hiding, want := range map[string]bool{"empty": true, "plain": false, "none": false} {
 		d, err := w.Process().Open("/n0")
 		must(t, err)
-		l, err := tree.Scan(d, true, nil)
+		l, err := tree.Scan(d, true, tree.Rules{})
 		must(t, err)
 		n := &store.Node{Given: "/n0", Dir: &oddDir{Dir: d, open: func(name string, f disk.File) (disk.File, error) {
 			switch name {

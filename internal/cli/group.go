@@ -194,6 +194,7 @@ func finish[R any](o *groupOptions, cmd *cobra.Command, w io.Writer, report R, e
 func newProtect() *cobra.Command {
 	o := &groupOptions{}
 	p := group.ProtectOptions{}
+	one := false
 	cmd := &cobra.Command{
 		Use:   "protect --tolerate R [flags] DIR...",
 		Short: "Protect the files of a group of nodes by parity at each of them",
@@ -211,6 +212,9 @@ func newProtect() *cobra.Command {
 			}
 			if cmd.Flags().Changed("exclude") { // or else nil
 				p.Exclude = slices.DeleteFunc(append([]string{}, p.Exclude...), func(pattern string) bool { return pattern == "" })
+			}
+			if cmd.Flags().Changed("one-file-system") {
+				p.OneFileSystem = &one
 			}
 			return o.inSets(cmd, dirs, func(t transport.Transport, dirs []string, of group.Part, w io.Writer) error {
 				p := p
@@ -238,6 +242,7 @@ func newProtect() *cobra.Command {
 	f.StringVar(&p.Matrix, "matrix", "", "`MATRIX` cauchy, or fti for parity as FTI's level 3 writes it, with layout full (default: that of the last run, or cauchy)")
 	f.StringVar(&p.Digest, "digest", "", "`DIGEST` of files and parity: sha256, blake3, or xxh3 against accidents only (default: that of the last run, or sha256)")
 	f.StringArrayVar(&p.Exclude, "exclude", nil, "`PATTERN` of what is not protected, as in .gitignore, once for each; '': nothing (default: those of the last run)")
+	f.BoolVar(&one, "one-file-system", false, "leave out what other file systems have, which are mounted below a node (default: as in the last run)")
 	f.BoolVar(&p.Full, "full", false, "read also what has not changed, and compare it with what was protected")
 	f.BoolVar(&p.Strict, "strict", false, "end with exit code 3 where files in use are protected torn, or not at all")
 	f.BoolVar(&p.DryRun, "dry-run", false, "say what protecting would take, with -v file by file, and write nothing")

@@ -112,6 +112,11 @@ func CopyBytes(to, from File, offset, n int64) error {
 // A FileID tells a file from all others of a machine, whatever its name.
 type FileID struct{ device, inode uint64 }
 
+// Beside reports whether two lie on one file system, or nobody knows.
+func (f FileID) Beside(o FileID) bool {
+	return f.device == o.device || f == (FileID{}) || o == (FileID{})
+}
+
 // Kind returns what has a mode.
 func Kind(m fs.FileMode) string {
 	switch {

@@ -30,20 +30,22 @@ func (e *TornError) Error() string {
 const MostNamed = 5
 
 // BusyNotes says what was the matter with files that were in use.
-func BusyNotes(torn, gone []string) (list []string) {
-	say := func(of []string, what string) {
-		if len(of) > 0 {
-			named := of[:min(len(of), MostNamed)]
-			more := ""
-			if n := len(of) - len(named); n > 0 {
-				more = fmt.Sprintf(" and %d more", n)
-			}
-			list = append(list, fmt.Sprintf("%s: %s%s", what, strings.Join(named, ", "), more))
-		}
+func BusyNotes(torn, gone []string) []string {
+	return append(Named("torn, as a program wrote to it each time it was read, so that it may hold old and new content", torn),
+		Named("not protected, as it went while it was read", gone)...)
+}
+
+// Named returns a note that says what holds for a list, and names the first ones; none for an empty list.
+func Named(what string, list []string) []string {
+	if len(list) == 0 {
+		return nil
 	}
-	say(torn, "torn, as a program wrote to it each time it was read, so that it may hold old and new content")
-	say(gone, "not protected, as it went while it was read")
-	return list
+	named := list[:min(len(list), MostNamed)]
+	more := ""
+	if n := len(list) - len(named); n > 0 {
+		more = fmt.Sprintf(" and %d more", n)
+	}
+	return []string{fmt.Sprintf("%s: %s%s", what, strings.Join(named, ", "), more)}
 }
 
 // Torn returns the files of a record that were written to each time they were read.
@@ -86,7 +88,7 @@ func (p *Pass) again(ctx context.Context) (err error) {
 // the record as it was read, if it still begins with that. Else its rows are to be read again, and are returned: without
 // it, if it has gone. After rows were read again, what has changed in them since is torn.
 func (n *Work) Look(ctx context.Context, m *store.Manifest, reread []int) (again []int, err error) {
-	l, err := tree.Scan(n.Dir, false, n.Listing.Without)
+	l, err := tree.Scan(n.Dir, false, n.Listing.Rules)
 	if err != nil {
 		return nil, err
 	}

@@ -478,7 +478,7 @@ func (s *Session) Steadied(ctx context.Context, conditions []*content.Condition)
 		if !s.States[n.Index].Unlocked || was == nil {
 			return nil
 		}
-		is, err := tree.Scan(n.Dir, false, s.Manifest.Exclude)
+		is, err := tree.Scan(n.Dir, false, s.Manifest.Rules())
 		if err != nil {
 			return err
 		}

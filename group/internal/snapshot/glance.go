@@ -71,7 +71,7 @@ func hasFiles(ctx context.Context, n *store.Node, root string) (bool, error) {
 		if err != nil {
 			return false, nil
 		}
-		list, err := tree.Scan(n.Dir, false, l.Manifest.Exclude)
+		list, err := tree.Scan(n.Dir, false, l.Manifest.Rules())
 		if err != nil {
 			return false, nil
 		}

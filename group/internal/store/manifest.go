@@ -41,7 +41,8 @@ type Manifest struct {
 	ChunkBytes   int64 `json:"chunk_bytes"`
 	BlockBytes   int64 `json:"block_bytes"` // of a chunk
 
-	Exclude tree.Excludes `json:"exclude,omitempty"` // patterns of what is not protected
+	Exclude       tree.Excludes `json:"exclude,omitempty"`         // patterns of what is not protected
+	OneFileSystem bool          `json:"one_file_system,omitempty"` // and neither is what other file systems have below nodes
 
 	Part
 
@@ -144,6 +145,9 @@ func (m *Manifest) SegmentsOf(x tree.Extents) []Segment {
 	}
 	return list
 }
+
+// Rules say what is not protected.
+func (m *Manifest) Rules() tree.Rules { return tree.Rules{Exclude: m.Exclude, OneFileSystem: m.OneFileSystem} }
 
 // Encode returns the manifest as it is stored: a line of JSON, and one with its SHA-256 and, with a key, its HMAC.
 func (m *Manifest) Encode(key []byte) ([]byte, error) {

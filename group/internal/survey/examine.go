@@ -30,7 +30,7 @@ func examine(ctx context.Context, s *session.Session, n *store.Node, quickly boo
 	if c.Failing == "" && !c.Lost {
 		examineMeta(s, n, c)
 		var err error
-		c.Listing, err = tree.Scan(n.Dir, false, m.Exclude)
+		c.Listing, err = tree.Scan(n.Dir, false, m.Rules())
 		for g, unread := range n.Unread {
 			if err == nil && st.Of(s.Current) == nil && g < s.Generation { // nobody knows which files are stale
 				err = unread
@@ -280,7 +280,7 @@ func compareEntries(x *store.Member, c *content.Condition, is, old *content.Comp
 	}
 	compareLinks(x, c, right)
 	for _, e := range c.Listing.Entries {
-		if !known[e] && e.Path != "." {
+		if !known[e] && e.Path != "." && !e.Special() {
 			c.Note(e.Path, content.New, nil)
 		}
 	}

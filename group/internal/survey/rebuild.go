@@ -80,7 +80,7 @@ func rebuild(ctx context.Context, s *session.Session, back Back, targets map[int
 		if x := targets[n.Index]; x != nil {
 			return x.Try(ctx, func() error { return x.Prepare(ctx) })
 		}
-		l, err := tree.Scan(n.Dir, false, m.Exclude)
+		l, err := tree.Scan(n.Dir, false, m.Rules())
 		if err != nil {
 			l = &tree.Listing{} // which examine finds, too
 		}

@@ -67,6 +67,11 @@ type Entry struct {
 
 func (e *Entry) Time() time.Time { return time.Unix(e.Seconds, e.Nanoseconds) }
 
+// Special reports whether it is neither file, directory nor link.
+func (e *Entry) Special() bool {
+	return e.Type != TypeFile && e.Type != TypeDir && e.Type != TypeSymlink && e.Type != TypeLink
+}
+
 // SameTime reports whether two entries may have one time. A disk or an archive may keep whole seconds: where either time
 // has no more, seconds are compared.
 func (e *Entry) SameTime(o *Entry) bool {
@@ -157,7 +162,17 @@ func JoinPath(dir string, p Name) string { return filepath.Join(dir, filepath.Fr
 type Listing struct {
 	Entries []*Entry // in the order of their paths
 	Bad     map[Name]error
-	Without Excludes // what is left out
+	Rules   Rules
+	Special []string // what a strict listing leaves out: neither file, directory nor symbolic link; each with its kind
+	Mounts  []Name   // directories in which another file system begins
+
+	root disk.FileID
+}
+
+// Rules say what a listing leaves out.
+type Rules struct {
+	Exclude       Excludes
+	OneFileSystem bool // what other file systems have, that are mounted below
 }
 
 // A Touch tells whether a file was written to since: every write, and every change of its mode or
@@ -202,11 +217,10 @@ func (e *Entry) Still(info fs.FileInfo) bool {
 	return info.Mode().IsRegular() && disk.Inode(info) == e.Touch.inode && info.Size() == e.Size && info.ModTime().Equal(e.Time())
 }
 
-// Scan lists a directory. Strictly, it returns an error that names what cannot be read, or is
-// neither file, directory nor symbolic link; else the listing has what cannot be read. What is excluded, or goes meanwhile,
-// it leaves out.
-func Scan(dir disk.Dir, strictly bool, without Excludes) (*Listing, error) {
-	l := &Listing{Bad: map[Name]error{}, Without: without}
+// Scan lists a directory. Strictly, it returns an error that names what cannot be read, and leaves out what is neither
+// file, directory nor symbolic link; else the listing has both. What the rules leave out, or goes meanwhile, it leaves out.
+func Scan(dir disk.Dir, strictly bool, rules Rules) (*Listing, error) {
+	l := &Listing{Bad: map[Name]error{}, Rules: rules}
 	if err := l.add(dir, ".", strictly); err != nil {
 		return nil, err
 	}
@@ -222,6 +236,11 @@ func Scan(dir disk.Dir, strictly bool, without Excludes) (*Listing, error) {
 		}
 	}
 	return l, nil
+}
+
+// LeftOut reports whether a path lies on another file system, which is left out.
+func (l *Listing) LeftOut(p Name) bool {
+	return l.Rules.OneFileSystem && slices.ContainsFunc(l.Mounts, func(m Name) bool { return strings.HasPrefix(string(p), string(m)+"/") })
 }
 
 func (l *Listing) Linked(a, b Name) bool {
@@ -253,7 +272,11 @@ func (l *Listing) add(dir disk.Dir, name string, strictly bool) error {
 		return unless(err)
 	}
 	e, err := EntryOf(dir, name, info)
-	if err != nil && (strictly || !errors.Is(err, ErrSpecial)) {
+	switch special := errors.Is(err, ErrSpecial); {
+	case special && strictly:
+		l.Special = append(l.Special, fmt.Sprintf("%s is a %s", filepath.Join(dir.Path(), name), e.Type))
+		return nil
+	case err != nil && !special:
 		return unless(err)
 	}
 	e.Touch, e.file = TouchOf(info), disk.Linked(info)
@@ -262,6 +285,15 @@ func (l *Listing) add(dir disk.Dir, name string, strictly bool) error {
 		return nil
 	}
 	e.file = disk.Identity(info)
+	if name == "." {
+		l.root = e.file
+	}
+	if !e.file.Beside(l.root) {
+		l.Mounts = append(l.Mounts, e.Path)
+		if l.Rules.OneFileSystem {
+			return nil
+		}
+	}
 	below, err := dir.ReadDir(name)
 	if err != nil {
 		return unless(err)
@@ -272,7 +304,7 @@ func (l *Listing) add(dir disk.Dir, name string, strictly bool) error {
 			continue
 		case name == "." && d.Name() == MetaName:
 			return fmt.Errorf("%s: it is not a directory, and the name is Volley's own: move it away", filepath.Join(dir.Path(), MetaName))
-		case l.Without.Match(path.Join(name, d.Name()), d.IsDir()):
+		case l.Rules.Exclude.Match(path.Join(name, d.Name()), d.IsDir()):
 			continue
 		}
 		if err := l.add(dir, path.Join(name, d.Name()), strictly); err != nil {
