@@ -265,8 +265,8 @@ func printProtect(w io.Writer, r *group.ProtectReport, dry, all bool) error {
 				printable.Fprintf(w, "%-10s not possible: %s\n", c.Layout, c.Why)
 				continue
 			}
-			printable.Fprintf(w, "%-10s %s of parity at each node, %s, %s in %s at the busiest node (%s), %.3g s by the model\n",
-				c.Layout, size(c.StoredBytes), printable.Count(c.Rounds, "round"), size(c.SentBytes), printable.Count(c.Messages, "message"), c.Plan, c.Seconds)
+			printable.Fprintf(w, "%-10s %s of parity at each node; the busiest node sends %s; %.3g s by the model (%s of plan %s)\n",
+				c.Layout, size(c.StoredBytes), size(c.SentBytes), c.Seconds, printable.Count(c.Rounds, "round"), c.Plan)
 		}
 	}
 	printNotes(w, r.Notes)
@@ -295,17 +295,23 @@ func printProtect(w io.Writer, r *group.ProtectReport, dry, all bool) error {
 	for _, step := range r.Removed {
 		printable.Fprintf(w, "removed    step-%d\n", step)
 	}
-	kept := ""
-	if r.Coded < r.Blocks {
-		kept = "; the others are as before"
+	coded := "all of it"
+	switch {
+	case r.Coded == 0:
+		coded = "nothing, as nothing has changed"
+	case r.Coded < r.Blocks:
+		coded = fmt.Sprintf("%.2g %% of it, as the rest has not changed", 100*float64(r.Coded)/float64(r.Blocks))
+	}
+	if all := r.ParityBytes * int64(r.Nodes); all > r.DataBytes && all > 1<<20 {
+		printNotes(w, []string{fmt.Sprintf("all parity has %s, more than the data: more nodes, or fewer that may be lost, take less", size(all))})
 	}
 	return printable.Fprintf(w, `parity     %s at each node, and %s of records
-coded      %d of %s of each chunk%s
+coded      %s
 read       %s
 traffic    %s sent by the busiest node
 time       %.3f s
 protected, generation %d
-`, size(r.ParityBytes), size(r.RecordBytes), r.Coded, printable.Count(r.Blocks, "block"), kept, size(r.Read),
+`, size(r.ParityBytes), size(r.RecordBytes), coded, size(r.Read),
 		size(r.Traffic.MostSent), r.Seconds, r.Generation)
 }
 
@@ -463,7 +469,11 @@ func recovered(r *group.Recovered) string {
 		list = append(list, printable.Count(r.Files, "file"))
 	}
 	if r.Others > 0 {
-		list = append(list, printable.Count(r.Others, "other name"))
+		what := "directories and links"
+		if r.Others == 1 {
+			what = "directory or link"
+		}
+		list = append(list, fmt.Sprintf("%d %s", r.Others, what))
 	}
 	if r.Parity > 0 {
 		list = append(list, humanize.IBytes(uint64(r.Parity))+" of parity")

@@ -14,7 +14,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -160,18 +159,12 @@ func (m *misused) asNobody() {
 	}))
 }
 
-var codedBlocks = regexp.MustCompile(`coded +(\d+) of (\d+) blocks`)
-
-// blocksCoded returns how many blocks a protect has coded, and of how many.
-func (m *misused) blocksCoded(out string) (n, of int) {
+// blocksCoded protects, and returns how many blocks that has coded, and of how many.
+func (m *misused) blocksCoded() (n, of int) {
 	m.Helper()
-	found := codedBlocks.FindStringSubmatch(out)
-	if found == nil {
-		m.Fatalf("no blocks in %s", out)
-	}
-	n, _ = strconv.Atoi(found[1])
-	of, _ = strconv.Atoi(found[2])
-	return n, of
+	var r group.ProtectReport
+	m.must(json.Unmarshal([]byte(m.volley(exitOK, []string{"protect", "--tolerate", "2", "--json"})), &r))
+	return r.Coded, r.Blocks
 }
 
 // TestMisuse does to groups what happens to them: each is a way in which data was lost once,
@@ -466,7 +459,7 @@ func TestMisuse(t *testing.T) {
 			m.protect("layout striped")
 			for _, more := range []string{"head -c 1000 /dev/urandom > n0/more", "head -c 1000 /dev/urandom > n0/more2", "head -c 10 /dev/urandom > n0/a", "rm n0/more"} {
 				m.shell(more)
-				n, of := m.blocksCoded(m.protect())
+				n, of := m.blocksCoded()
 				t.Logf("%s: %d of %d blocks", more, n, of)
 				if of < 20 || n > 3 {
 					t.Errorf("%s: %d of %d blocks", more, n, of)

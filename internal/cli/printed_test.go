@@ -50,7 +50,7 @@ func TestReportsPrinted(t *testing.T) {
 	}
 	wants(t, do(exitOK, "recover", "--dry-run"), "node 0  whole", "node 1  lost", "nothing written")
 	text = do(exitOK, "recover")
-	wants(t, text, "recovered node 1: 4 files, 1 other name, ", " of parity, records  "+dirs[1], "recovered node 2: ", "recovered node 3: records  ")
+	wants(t, text, "recovered node 1: 4 files, 1 directory or link, ", " of parity, records  "+dirs[1], "recovered node 2: ", "recovered node 3: records  ")
 	if strings.Contains(text, "lost") || strings.Contains(text, "0 files") || strings.Contains(text, "node 0") {
 		t.Error(text)
 	}
