@@ -175,6 +175,55 @@ func TestTorn(t *testing.T) {
 	}
 }
 
+// TestReplaced has a program put another file in the place of one, some times or each time, before it is opened or read:
+// what comes back is one of them, or the file is named and not protected. It never is what none of them was.
+func TestReplaced(t *testing.T) {
+	t.Parallel()
+	for _, layout := range []string{Striped, Full} {
+		for _, op := range []string{"open", "read"} {
+			for times := range 12 {
+				for _, goes := range []bool{false, true} {
+					what := fmt.Sprintf("%s, %d times at %s, then it goes: %v", layout, times, op, goes)
+					w := newWorld(3, 1, layout)
+					must(t, w.protect())
+					versions := []string{contentOf(w, "/n1/big")}
+					p := w.Process()
+					p.Before = func(c disktest.Call) error {
+						if c.Op != op || c.Path != "/n1/big" {
+							return nil
+						}
+						if len(versions) > times {
+							if goes && w.Exists("/n1/big") {
+								w.Remove("/n1/big")
+							}
+							return nil
+						}
+						text := strings.Repeat(string(rune('a'+len(versions))), 70_000)
+						versions = append(versions, text)
+						w.WriteFile("/another", []byte(text), 0o600)
+						w.Rename("/another", "/n1/big")
+						return nil
+					}
+					r, err := w.protectBy(p, ProtectOptions{Full: true})
+					if err != nil {
+						t.Errorf("%s: %v", what, err)
+						continue
+					}
+					must(t, w.tidy(2))
+					w.lose(1, 1)
+					must(t, w.recover())
+					if is, err := w.ReadFile("/n1/big"); err != nil {
+						same(t, what+": gone", r.Gone, []string{"/n1/big"})
+					} else if !slices.Contains(versions, string(is)) {
+						t.Errorf("%s: none of %d versions comes back: %q…, torn %q", what, len(versions), is[:8], r.Torn)
+					}
+					must(t, w.whole())
+				}
+			}
+		}
+	}
+}
+
 // TestRecoverMeanwhile changes what recover has found right, before it uses it: it keeps
 // nothing of that.
 func TestRecoverMeanwhile(t *testing.T) {

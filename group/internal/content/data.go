@@ -20,6 +20,7 @@ type Data struct {
 	tree.Extents
 	lenient bool                // what cannot be read is zeros
 	Failing map[tree.Name]error // of these, files that are there, which the disk does not give
+	Gone    map[tree.Name]bool  // files of a listing, unless lenient, of which zeros were read: they have gone since
 	handles Handles[int]
 	Memory  [][]byte // in place of the files of the extents; nil: they are files
 }
@@ -154,7 +155,14 @@ func (d *Data) ReadAt(p []byte, offset int64) (int, error) {
 				d.Failing[e.Path] = err
 			}
 			return nil
-		case errors.Is(err, io.EOF), errors.Is(err, errGone): // which who protects it finds
+		case errors.Is(err, errGone):
+			if d.Gone == nil {
+				d.Gone = map[tree.Name]bool{}
+			}
+			d.Gone[e.Path] = true
+			clear(part)
+			return nil
+		case errors.Is(err, io.EOF): // which who protects it finds
 			clear(part[n:])
 			return nil
 		}

@@ -3,6 +3,7 @@ package pass
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -70,24 +71,60 @@ func NoteTorn(s *session.Session, conditions []*content.Condition) []string {
 }
 
 // again looks at the nodes once more, and reads and codes the rows again of files that have changed or gone since they were
-// listed.
-func (p *Pass) again(ctx context.Context) (err error) {
-	if p.Reread, err = p.union(session.Collect(ctx, p.s, func(ctx context.Context, i int, _ *store.Node) ([]stretch, error) {
-		rows, err := p.Works[i].Look(ctx, p.M, nil)
-		return stretches(rows), err
-	})); err != nil || len(p.Reread) == 0 {
-		return err
+// listed. Where another file has come in the place of one that was to be read, zeros were: it looks and reads once more,
+// and in the end goes on without it.
+func (p *Pass) again(ctx context.Context) error {
+	for tries := 0; ; tries++ {
+		rows, err := p.union(session.Collect(ctx, p.s, func(ctx context.Context, i int, _ *store.Node) ([]stretch, error) {
+			rows, err := p.Works[i].toRead(ctx, p.M, tries)
+			return stretches(rows), err
+		}))
+		if err != nil || len(rows) == 0 {
+			return err
+		}
+		p.Reread = slices.Sorted(slices.Values(slices.Concat(p.Reread, rows)))
+		for _, n := range p.Works {
+			n.relay(p.M)
+		}
+		if err := p.readAndCode(ctx, rows); err != nil {
+			return err
+		}
 	}
-	for _, n := range p.Works {
-		n.relay(p.M)
+}
+
+// mostTries is how often a file is read again in whose place another one has come.
+const mostTries = 3
+
+// toRead returns the rows to read again, after they were read again so often.
+func (n *Work) toRead(ctx context.Context, m *store.Manifest, tries int) (rows []int, err error) {
+	gone := n.Data.Gone
+	switch {
+	case tries == 0:
+		return n.look(ctx, m, nil, nil)
+	case len(gone) == 0:
+		return nil, nil
+	case tries <= mostTries:
+		return n.look(ctx, m, nil, gone)
 	}
-	return p.readAndCode(ctx, p.Reread)
+	for _, g := range n.Sums.List {
+		if gone[n.Sums.Files[g.File].Path] {
+			rows = append(rows, g.Row)
+		}
+	}
+	n.left = append(n.left, slices.Collect(maps.Keys(gone))...)
+	slices.Sort(rows)
+	return slices.Compact(rows), nil
 }
 
 // Look lists the node once more, and gives the record the metadata of what is there still. A file that has changed stays in
 // the record as it was read, if it still begins with that. Else its rows are to be read again, and are returned: without
 // it, if it has gone. After rows were read again, what has changed in them since is torn.
 func (n *Work) Look(ctx context.Context, m *store.Manifest, reread []int) (again []int, err error) {
+	return n.look(ctx, m, reread, nil)
+}
+
+// look is Look. Only, unless nil, are the files to look at.
+func (n *Work) look(ctx context.Context, m *store.Manifest, reread []int, only map[tree.Name]bool) (again []int, err error) {
 	l, err := tree.Scan(n.Dir, false, n.Listing.Rules)
 	if err != nil {
 		return nil, err
@@ -102,6 +139,9 @@ func (n *Work) Look(ctx context.Context, m *store.Manifest, reread []int) (again
 	}
 	for _, e := range n.Listing.Entries {
 		is := l.Find(e.Path)
+		if only != nil && !only[e.Path] {
+			continue
+		}
 		if is == nil && l.Unreadable(e.Path) != nil {
 			return nil, l.Unreadable(e.Path)
 		}
@@ -111,7 +151,7 @@ func (n *Work) Look(ctx context.Context, m *store.Manifest, reread []int) (again
 			}
 			continue
 		}
-		if reread != nil && !read[e] || is != nil && is.Touch == e.Touch {
+		if reread != nil && !read[e] || is != nil && is.Touch == e.Touch && !only[e.Path] {
 			continue
 		}
 		if is == nil || is.FileOf() == "" { // it has gone
@@ -149,7 +189,7 @@ func (n *Work) Look(ctx context.Context, m *store.Manifest, reread []int) (again
 	return slices.Compact(again), nil
 }
 
-// relay takes what has gone out of the record, and gives the files that have become shorter their segments.
+// relay takes what has gone out of the record, and notes it, and gives the files that have become shorter their segments.
 func (n *Work) relay(m *store.Manifest) {
 	left := map[tree.Name]bool{}
 	for _, name := range n.left {
@@ -159,7 +199,7 @@ func (n *Work) relay(m *store.Manifest) {
 	n.Listing.Entries = slices.DeleteFunc(n.Listing.Entries, func(e *tree.Entry) bool {
 		gone := left[e.Path] || left[e.FileOf()]
 		if gone {
-			n.left = append(n.left, e.Path)
+			n.gone = append(n.gone, e.Path)
 		}
 		return gone
 	})

@@ -483,7 +483,8 @@ type Work struct {
 	Sums    *content.Sums
 	Parity  io.WriterAt  // that is written
 	File    disk.File    // of it; nil: it is in memory
-	left    []tree.Name  // files that have gone since they were listed
+	left    []tree.Name  // files that have gone since they were listed, and are in the record yet
+	gone    []tree.Name  // those that are not any more
 	begun   time.Time    // when it was made, by its file system's clock
 	earlier *earlierData // nil: the node had no record
 	kept    disk.File    // earlier parity
@@ -512,7 +513,7 @@ func (p *Pass) Make(ctx context.Context, record func(*Work) ([]byte, error)) (te
 	records := make([][]byte, len(p.Works))
 	all, err := session.Collect(ctx, s, func(_ context.Context, i int, n *store.Node) (_ made, err error) {
 		records[i], err = record(p.Works[i])
-		return made{len(records[i]), p.Traffic.Sent[i], p.read[i], Torn(&p.Works[i].Member), p.Works[i].left, here[i]}, err
+		return made{len(records[i]), p.Traffic.Sent[i], p.read[i], Torn(&p.Works[i].Member), p.Works[i].gone, here[i]}, err
 	})
 	if err != nil {
 		return nil, nil, err
