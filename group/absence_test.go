@@ -293,6 +293,33 @@ func TestMeta(t *testing.T) {
 	}
 }
 
+// TestMetaGone loses the directory of a node, in which there was something or nothing, and whose .volley lies elsewhere: it
+// is there again, and has its mode.
+func TestMetaGone(t *testing.T) {
+	t.Parallel()
+	for i := range 8 {
+		w := newWorld(3, 1, Striped)
+		w.common.Meta = "/meta"
+		if i&1 > 0 {
+			w.RemoveAll("/n0")
+			w.MkdirAll("/n0", 0o755)
+		}
+		if i&2 > 0 {
+			w.Chmod("/n0", 0o700)
+			w.Own("/n0", 1000, 1001, "", "")
+		}
+		must(t, w.protect())
+		before := w.tree(0)
+		w.RemoveAll("/n0")
+		if i&4 > 0 {
+			w.RemoveAll("/meta/node.0")
+		}
+		must(t, w.recover())
+		must(t, diff("/n0", before, w.tree(0)))
+		must(t, w.whole())
+	}
+}
+
 // TestTruncated cuts files short, empties and lengthens them, and keeps their times: protect does not make that final.
 func TestTruncated(t *testing.T) {
 	t.Parallel()

@@ -19,8 +19,11 @@ import (
 
 // Commit puts the generation in force at the node, and names what comes back: the manifest is last.
 func (x *Target) Commit() error {
-	if err := x.node.RollForward(x.origin.Generation, x.origin.Root); err != nil || x.stage == nil {
+	if err := x.node.RollForward(x.origin.Generation, x.origin.Root); err != nil {
 		return err
+	}
+	if x.node.Keep(); x.stage == nil {
+		return nil
 	}
 	if err := x.begin(); err != nil {
 		return err

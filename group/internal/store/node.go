@@ -145,6 +145,12 @@ func (n *Node) Close() {
 	n.Dir, n.Unlock, n.undo = nil, nil, nil
 }
 
+// Keep has the directories that were made for the node stay, though nothing may lie in them: it is as it was protected.
+func (n *Node) Keep() { n.undo = nil }
+
+// Made reports whether its directory was made for it.
+func (n *Node) Made() bool { return n.undo != nil }
+
 // Hold is open. One that only reads finds no lock to share at a node in which nothing was protected yet.
 func (n *Node) Hold(d disk.Disk, v Access, holder disk.Holder) (err error) {
 	for range 2 { // the lock may have come just now

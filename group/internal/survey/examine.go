@@ -91,6 +91,9 @@ func examine(ctx context.Context, s *session.Session, n *store.Node, quickly boo
 		}
 	}
 	compareEntries(x, c, is, old, before, moved, gone, back, !quickly)
+	if all := len(x.Entries); len(c.Listing.Entries) == 1 && (all > 1 || all == 1 && n.Made()) && !slices.Contains(c.Restore, x.Entries[0]) {
+		c.Restore = slices.Insert(c.Restore, 0, x.Entries[0]) // nothing in the directory says that somebody wants its mode as it is
+	}
 	FindForeign(s, n, x, c, is)
 	if quickly {
 		parity := n.Generation(s.Generation).Path(store.ParityFile)
