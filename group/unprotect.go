@@ -170,6 +170,9 @@ func losesNothing(ctx context.Context, s *session.Session, from int, force bool)
 		if slices.Contains([]string{Whole, Changed, Damaged, Stale}, lost) {
 			lost = "" // unless a finding is of a file
 		}
+		if x := s.States[n]; s.Ending() && x.Of(s.Current) == nil && x.Files { // its own is removed: which files have moved nobody can tell
+			continue
+		}
 		for _, f := range c.Findings {
 			if own := strings.HasPrefix(string(f.Path), tree.MetaName+"/"); !own && (f.What == Missing || f.What == Damaged || f.What == Stale) {
 				lost = fmt.Sprintf("%s: %s", f.What, tree.JoinPath(s.States[n].Dir, f.Path))

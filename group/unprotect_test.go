@@ -217,6 +217,34 @@ func TestUnprotectRemains(t *testing.T) {
 	}
 }
 
+// TestUnprotectMoved kills Unprotect where a file has moved within its node, at each of its calls that write: once more,
+// and nothing of Volley's is left.
+func TestUnprotectMoved(t *testing.T) {
+	t.Parallel()
+	w := newWorld(3, 1, Striped).ordered()
+	must(t, w.protect())
+	w.Rename("/n0/big", "/n0/moved")
+	before := w.trees()
+	for _, c := range w.Calls(func(p *disktest.Process) {
+		c := w.clone()
+		c.Machine = nil
+		_, err := c.unprotectBy(p, UnprotectOptions{})
+		must(t, err)
+	}) {
+		if !c.Writes {
+			continue
+		}
+		y := w.clone()
+		p := y.Process()
+		p.KillAt(c.N)
+		y.unprotectBy(p, UnprotectOptions{})
+		p.Kill()
+		if _, err := y.unprotectBy(y.Process(), UnprotectOptions{}); err != nil || y.bare() != nil || !slices.Equal(y.trees(), before) {
+			t.Errorf("killed at %v: %v, %v", c, err, y.bare())
+		}
+	}
+}
+
 // TestMarkLies has a mark made up, at one node, or for another group than a node is of: it ends no protection.
 func TestMarkLies(t *testing.T) {
 	t.Parallel()
