@@ -217,16 +217,30 @@ func (w *world) trees() []string {
 func (w *world) lose(how int, nodes ...int) {
 	for _, n := range nodes {
 		w.RemoveAll(w.dirs[n])
+		if w.common.Meta != "" {
+			if (how+n)%3 == 0 {
+				continue // its .volley is left
+			}
+			w.RemoveAll(w.own(n))
+		}
 		if (how+n)%2 == 0 {
 			w.MkdirAll(w.dirs[n], 0o700)
 		}
 	}
 }
 
+// own returns where a node's .volley lies.
+func (w *world) own(n int) string {
+	if w.common.Meta != "" {
+		return fmt.Sprint(w.common.Meta, "/node.", n)
+	}
+	return w.dirs[n] + "/" + tree.MetaName
+}
+
 // meta returns what lies in a node's .volley, but for the lock and replaced files.
 func (w *world) meta(n int) []string {
 	var list []string
-	for line := range strings.Lines(w.Tree(w.dirs[n] + "/" + tree.MetaName)) {
+	for line := range strings.Lines(w.Tree(w.own(n))) {
 		name, _, _ := strings.Cut(line, " ")
 		if name == "." || name == store.LockFile || name == store.ReplacedName || strings.HasPrefix(name, store.ReplacedName+"/") || strings.HasPrefix(name, "lstat") {
 			continue
@@ -240,7 +254,7 @@ func (w *world) meta(n int) []string {
 // force.
 func (w *world) tidy(g int64) error {
 	for n := range w.dirs {
-		text, err := w.ReadFile(w.dirs[n] + "/" + manifestPath(g))
+		text, err := w.ReadFile(w.own(n) + strings.TrimPrefix(manifestPath(g), tree.MetaName))
 		if err != nil {
 			return err
 		}

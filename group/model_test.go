@@ -1,7 +1,9 @@
 package group
 
 import (
+	"bytes"
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -26,10 +28,17 @@ import (
 type model struct {
 	*world
 	t             *rapid.T
-	attempts      map[int64][][]string // trees when a generation was being made
-	store.Current                      // in force for certain: a verb has said so
-	rot           map[string]bool      // contents that nobody wrote
-	copies        []string             // of nodes, from before
+	all           []string                      // directories that are nodes, were or may be
+	attempts      map[int64][]map[string]string // trees when a generation was being made, by directory
+	store.Current                               // in force for certain: a verb has said so, or a node has committed it
+	complete      store.Current                 // at all nodes, and committed nowhere: it counts as long as all have it
+	rot           map[string]bool               // contents that nobody wrote
+	copies        map[string][]string           // of directories, from before
+	resizing      *resizingCase
+	each          bool              // a rank for each node resizes
+	before        map[string]string // trees as the user has left them, by directory
+	busy          *busyFile         // nil: nobody writes while a verb runs
+	report        *ProtectReport    // of the last run
 	steps         []string
 	twice         bool // two runs at once
 	spoilt        bool // something has rotted since protect has last read all
@@ -40,7 +49,7 @@ type model struct {
 func TestModel(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		m := &model{t: t, attempts: map[int64][][]string{}, rot: map[string]bool{}}
+		m := &model{t: t, attempts: map[int64][]map[string]string{}, rot: map[string]bool{}, copies: map[string][]string{}}
 		k := rapid.IntRange(2, 4).Draw(t, "K")
 		r := rapid.IntRange(1, k-1).Draw(t, "R")
 		layout := Striped
@@ -53,6 +62,10 @@ func TestModel(t *testing.T) {
 				m.WriteFile(dir+"/big", []byte("a few bytes"), 0o600)
 			}
 		}
+		m.all = slices.Clone(m.dirs)
+		if rapid.IntRange(0, 4).Draw(t, "meta") == 0 {
+			m.common.Meta = "/meta"
+		}
 		m.ranks = rapid.SampledFrom([]int{1, 1, 1, 2}).Draw(t, "ranks")
 		if rapid.IntRange(0, 9).Draw(t, "protect first") > 0 {
 			m.verb("protect", nil)
@@ -61,12 +74,16 @@ func TestModel(t *testing.T) {
 			for range rapid.IntRange(0, 2).Draw(t, "actions") {
 				m.act()
 			}
-			m.verb(rapid.SampledFrom([]string{"protect", "protect", "recover", "recover", "verify"}).Draw(t, "verb"), m.interruption())
+			verb := rapid.SampledFrom(modelVerbs).Draw(t, "verb")
+			m.verb(verb, m.interruption(verb))
 			m.safe()
 		}
 		m.end()
 	})
 }
+
+// modelVerbs are those that are drawn, each as often as it is here.
+var modelVerbs = []string{"protect", "protect", "protect", "protect", "recover", "recover", "recover", "recover", "verify", "verify", "resize", "unprotect", "recover to"}
 
 func (m *model) fail(format string, args ...any) {
 	m.t.Helper()
@@ -77,12 +94,12 @@ func (m *model) step(format string, args ...any) {
 	m.steps = append(m.steps, fmt.Sprintf(format, args...))
 }
 
-// files returns those of a node, in order.
-func (m *model) files(n int) []string {
+// files returns those in a directory, in order.
+func (m *model) files(dir string) []string {
 	var list []string
-	for name, line := range lines(m.tree(n)) {
-		if strings.HasPrefix(line, "-") {
-			list = append(list, m.dirs[n]+"/"+name)
+	for name, line := range lines(m.Tree(dir, tree.MetaName)) {
+		if strings.HasPrefix(line, "-") && !staged(name) {
+			list = append(list, dir+"/"+name)
 		}
 	}
 	slices.Sort(list)
@@ -101,7 +118,7 @@ func (m *model) act() {
 	if !m.Exists(dir) {
 		m.MkdirAll(dir, 0o755)
 	}
-	files := m.files(n)
+	files := m.files(dir)
 	file := ""
 	if len(files) > 0 {
 		file = files[rapid.IntRange(0, len(files)-1).Draw(t, "file")]
@@ -125,27 +142,24 @@ func (m *model) act() {
 			}
 		}
 	case "remove .volley":
-		if m.Exists(dir + "/" + tree.MetaName) {
-			m.RemoveAll(dir + "/" + tree.MetaName)
+		if m.Exists(m.own(n)) {
+			m.RemoveAll(m.own(n))
 		}
 	case "empty directory":
 		m.RemoveAll(dir)
 		m.MkdirAll(dir, 0o700)
 	case "copy":
-		to := fmt.Sprintf("/copy%d.%d", len(m.copies), n)
+		to := fmt.Sprintf("/copy%d.%s", len(m.copies[dir]), dir[1:])
 		m.CopyTree(dir, to)
-		m.copies = append(m.copies, to)
+		m.copies[dir] = append(m.copies[dir], to)
 	case "roll back":
-		for _, c := range slices.Backward(m.copies) {
-			if strings.HasSuffix(c, fmt.Sprint(".", n)) {
-				m.RemoveAll(dir)
-				m.CopyTree(c, dir)
-				break
-			}
+		if list := m.copies[dir]; list != nil {
+			m.RemoveAll(dir)
+			m.CopyTree(list[len(list)-1], dir)
 		}
 	case "damage .volley":
 		if list := m.meta(n); len(list) > 0 {
-			name := dir + "/" + tree.MetaName + "/" + list[int(seed%uint64(len(list)))]
+			name := m.own(n) + "/" + list[int(seed%uint64(len(list)))]
 			if is, err := m.ReadFile(name); err == nil && len(is) > 0 && seed%3 > 0 {
 				m.Overwrite(name, int64(seed%uint64(len(is))), []byte{is[seed%uint64(len(is))] ^ 1}, true)
 			} else if err == nil {
@@ -192,13 +206,20 @@ type accident struct {
 }
 
 // interruption draws an accident, or nil.
-func (m *model) interruption() *accident {
+func (m *model) interruption(verb string) *accident {
 	t := m.t
-	what := rapid.SampledFrom([]string{"", "", "", "", "kill", "kill", "cut", "cut some", "EIO", "ENOSPC", "dying", "another run"}).Draw(t, "accident")
+	what := rapid.SampledFrom([]string{"", "", "", "", "kill", "kill", "cut", "cut some", "EIO", "ENOSPC", "dying", "another run", "writes"}).Draw(t, "accident")
+	m.busy = nil
 	if what == "" {
 		return nil
 	}
 	n := rapid.IntRange(0, 600).Draw(t, "call")
+	if what == "writes" {
+		if verb != "protect" && verb != "resize" {
+			return nil
+		}
+		return m.writes(n)
+	}
 	x := &accident{name: fmt.Sprint(what, " at ", n)}
 	seed := rapid.Uint64().Draw(t, "which")
 	switch what {
@@ -253,6 +274,133 @@ func (m *model) interruption() *accident {
 	return x
 }
 
+// A busyFile is one that a program writes to while a verb runs.
+type busyFile struct {
+	dir, name string
+	start     string   // the tree of the directory, before
+	versions  [][]byte // that it had
+}
+
+// writes draws how a program writes to a file: at a call and some that follow, or each time when the file is read.
+func (m *model) writes(n int) *accident {
+	t := m.t
+	dir := rapid.SampledFrom(m.dirs).Draw(t, "busy directory")
+	files := m.files(dir)
+	if len(files) == 0 {
+		return nil
+	}
+	b := &busyFile{dir: dir, name: rapid.SampledFrom(files).Draw(t, "busy file"), start: m.Tree(dir, tree.MetaName)}
+	whenRead := rapid.Bool().Draw(t, "when it is read")
+	changes := rapid.SliceOfN(rapid.SampledFrom([]string{"overwrite", "overwrite", "append", "shorten", "replace", "remove"}), 1, 4).Draw(t, "changes")
+	gap := rapid.IntRange(1, 60).Draw(t, "gap")
+	is, _ := m.ReadFile(b.name)
+	b.versions, m.busy = [][]byte{is}, b
+	return &accident{name: fmt.Sprintf("writes %q to %s at %d, %d apart, when it is read %v", changes, b.name, n, gap, whenRead), do: func(p *disktest.Process) {
+		left := changes
+		p.Before = func(c disktest.Call) error {
+			if at := c.N >= n && (c.N-n)%gap == 0; whenRead {
+				at = c.Op == "read" && c.Path == b.name && c.N >= n/10
+				if !at {
+					return nil
+				}
+			} else if !at {
+				return nil
+			}
+			if len(left) > 0 && m.Exists(b.name) {
+				m.write(b, left[0])
+				left = left[1:]
+			}
+			return nil
+		}
+	}}
+}
+
+// write changes a busy file once.
+func (m *model) write(b *busyFile, what string) {
+	is, _ := m.ReadFile(b.name)
+	some := byte(len(b.versions))
+	m.Wait(1e6)
+	switch what {
+	case "overwrite":
+		if len(is) > 0 {
+			m.Overwrite(b.name, int64(len(is)-1), []byte{is[len(is)-1] + some}, false)
+			m.Overwrite(b.name, 0, []byte{is[0] + some}, false)
+		}
+	case "append":
+		m.AppendFile(b.name, []byte{some, some})
+	case "shorten":
+		m.WriteFile(b.name, is[:len(is)/2], 0o644)
+	case "replace":
+		m.WriteFile("/another", append([]byte{some}, is...), 0o600)
+		m.Rename("/another", b.name)
+	case "remove":
+		m.Remove(b.name)
+	}
+	if now, err := m.ReadFile(b.name); err == nil {
+		b.versions = append(b.versions, now)
+	}
+	m.step("  %s", what)
+	m.before = m.treesOf(m.all)
+}
+
+// holds reports whether the file may have been protected so.
+func (b *busyFile) holds(is []byte, torn bool) bool {
+	long := slices.ContainsFunc(b.versions, func(v []byte) bool { return len(v) == len(is) })
+	if !torn {
+		return long && slices.ContainsFunc(b.versions, func(v []byte) bool { return bytes.HasPrefix(v, is) })
+	}
+	for i, c := range is { // where it has become shorter zeros are read
+		long = long && slices.ContainsFunc(b.versions, func(v []byte) bool { return i < len(v) && v[i] == c || i >= len(v) && c == 0 })
+	}
+	return long
+}
+
+// protectedAs returns what was protected where a program was writing: what comes back when the directory is lost.
+func (m *model) protectedAs(g int64, after map[string]string) map[string]string {
+	b, trees := m.busy, maps.Clone(after)
+	n := slices.Index(m.dirs, b.dir)
+	was, is := lines(b.start), lines(after[b.dir])
+	v, err := m.verifyBy(m.Process())
+	if err != nil {
+		m.fail("verify: %v", err)
+	}
+	for _, x := range v.Nodes {
+		for _, f := range x.Findings {
+			if f.What != Changed && f.What != New && f.What != Moved && f.What != Metadata && (x.Dir != b.dir || is[string(f.Path)] != "") {
+				m.fail("verify: %+v", x)
+			}
+		}
+	}
+	if n < 0 { // it has left
+		return trees
+	}
+	c := m.clone()
+	c.lose(len(m.steps), n)
+	r, err := c.recoverBy(c.Process(), RecoverOptions{})
+	if err != nil || r.Left != nil || r.Generation != g {
+		m.fail("lost %s: %+v, %v", b.dir, r, err)
+	}
+	trees[b.dir] = c.tree(n)
+	back := lines(trees[b.dir])
+	names := maps.Clone(was)
+	maps.Copy(names, is)
+	maps.Copy(names, back)
+	for name := range names {
+		whole := b.dir + "/" + name
+		switch {
+		case back[name] == was[name] || back[name] == is[name]:
+		case back[name] == "" && slices.Contains(m.report.Gone, whole):
+		case was[name] == is[name] || !strings.HasPrefix(back[name], "-"):
+			m.fail("%s: %q came back, and it was %q and is %q", whole, back[name], was[name], is[name])
+		default:
+			if text, _ := c.ReadFile(whole); !b.holds(text, m.report.Torn != nil) {
+				m.fail("%s: %d bytes came back that it never had, torn %q", whole, len(text), m.report.Torn)
+			}
+		}
+	}
+	return trees
+}
+
 // run runs a verb. It reports which generation it found or made, and whether that is in force
 // for certain.
 func (m *model) run(verb string, p *disktest.Process) (g int64, done bool, err error) {
@@ -263,6 +411,7 @@ func (m *model) run(verb string, p *disktest.Process) (g int64, done bool, err e
 		if err != nil {
 			return 0, false, err
 		}
+		m.report = r
 		return r.Generation, true, nil
 	case "recover":
 		r, err := m.recoverBy(p, RecoverOptions{})
@@ -270,6 +419,26 @@ func (m *model) run(verb string, p *disktest.Process) (g int64, done bool, err e
 			return 0, false, err
 		}
 		return r.Generation, r.Left == nil && r.Kept == nil && !slices.ContainsFunc(r.Nodes, func(n NodeReport) bool { return n.Status == Failing }), nil
+	case "resize":
+		m.attempt()
+		r, err := m.resizing.run(m.world, p, m.each, ResizeOptions{})
+		if err != nil {
+			return 0, false, err
+		}
+		m.resizing.is, m.report = r.Places, r.ProtectReport
+		return r.Generation, true, nil
+	case "recover to":
+		r, err := m.recoverBy(p, RecoverOptions{To: out})
+		if err != nil {
+			return 0, false, err
+		}
+		return r.Generation, r.Incomplete() == nil, nil
+	case "unprotect":
+		r, err := m.unprotectBy(p, UnprotectOptions{})
+		if err != nil {
+			return 0, false, err
+		}
+		return r.Generation, r.Protected, nil
 	}
 	r, err := m.verifyBy(p)
 	if err != nil {
@@ -280,29 +449,204 @@ func (m *model) run(verb string, p *disktest.Process) (g int64, done bool, err e
 
 // attempt notes what the next generations are of.
 func (m *model) attempt() {
-	newest, _ := m.decided()
-	for g := newest.Newest + 1; g <= newest.Newest+2; g++ {
-		m.attempts[g] = append(m.attempts[g], m.trees())
+	here, _ := m.look(m.dirs)
+	any, _ := m.look(m.all)
+	newest := decide.NewestOf(here, 0)
+	for n := range m.dirs { // where Meta is, also of nodes whose directories are missing
+		for _, name := range m.meta(n) {
+			if _, g, ok := store.NameOf(name); ok {
+				newest = max(newest, g)
+			}
+		}
+	}
+	for g := newest + 1; g <= decide.NewestOf(any, 0)+2; g++ {
+		m.attempts[g] = append(m.attempts[g], m.treesOf(m.all))
 	}
 }
 
-// look looks at the nodes.
-func (m *model) look() ([]*store.State, []*store.Node) {
-	p := m.Machine.Process()
+// staged reports whether a name is what a recovery has left that did not end, on another file system than .volley is on.
+func staged(name string) bool {
+	return strings.HasPrefix(name, tree.MetaName+"-") || strings.Contains(name, "/"+tree.MetaName+"-")
+}
+
+// treesOf lists what is the user's in directories.
+func (m *model) treesOf(dirs []string) map[string]string {
+	list := map[string]string{}
+	for _, dir := range dirs {
+		var text strings.Builder
+		for line := range strings.Lines(m.Tree(dir, tree.MetaName)) {
+			if !staged(line) {
+				text.WriteString(line)
+			}
+		}
+		list[dir] = text.String()
+	}
+	return list
+}
+
+// resize draws how the nodes change: by one that is new, or was one of them before, or by one that leaves.
+func (m *model) resize() {
+	t := m.t
+	x := &resizingCase{was: slices.Clone(m.dirs)}
+	m.resizing, m.each = x, rapid.Bool().Draw(t, "a rank each")
+	if len(m.dirs) > 2 && rapid.Bool().Draw(t, "remove") {
+		x.remove = []string{rapid.SampledFrom(m.dirs).Draw(t, "leaves")}
+		if rapid.Bool().Draw(t, "by number") {
+			x.remove[0] = fmt.Sprint(slices.Index(m.dirs, x.remove[0]))
+		}
+	} else {
+		dir := rapid.SampledFrom(append(slices.DeleteFunc(slices.Clone(m.all), func(dir string) bool { return slices.Contains(m.dirs, dir) }), "/new")).Draw(t, "joins")
+		if dir == "/new" {
+			dir = fmt.Sprint("/n", len(m.all))
+			m.all = append(m.all, dir)
+			m.MkdirAll(dir+"/sub", 0o755)
+			m.WriteFile(dir+"/sub/"+dir[1:], []byte(dir), 0o600)
+		}
+		x.add = []string{dir}
+	}
+	names, p := slices.Concat(x.was, x.add), m.Process()
+	defer p.Kill()
+	var ids []Identity
+	var added []bool
+	for _, dir := range names {
+		ids, added = append(ids, store.Identify(p, dir)), append(added, slices.Contains(x.add, dir))
+	}
+	order, err := Resized(names, ids, added, x.remove)
+	for n := 0; err == nil && n < len(names)-len(x.remove); n++ {
+		x.is = append(x.is, names[order[n]])
+	}
+	m.step("resize: add %q, remove %q, a rank each %v, to %q", x.add, x.remove, m.each, x.is)
+}
+
+// resized finds out which nodes the group has after a resizing, which has ended with an error or not. Others it has none.
+func (m *model) resized(err error, held bool) {
+	x := m.resizing
+	is, wrong := m.decidedBy(x.is)
+	was, wrongBefore := m.decidedBy(x.was)
+	there, before := wrong == nil && is.Generation > 0 && x.is != nil, wrongBefore == nil && was.Generation > 0
+	switch {
+	case err == nil && !there:
+		m.fail("resized, and generation %d is in force, %v", is.Generation, wrong)
+	case held && !there && !before:
+		m.fail("neither the group as it was nor as it is to be is protected: %v; %v", wrongBefore, wrong)
+	case there && (err == nil || !before || rapid.Bool().Draw(m.t, "go on resized")):
+		if m.dirs = x.is; m.committed(is) {
+			m.Current = is
+		}
+		states, nodes := m.look(m.dirs)
+		for n, s := range states {
+			if s.Of(is) != nil {
+				m.layout = nodes[n].Held[is.Generation].Manifest.Layout
+			}
+		}
+	}
+	if err == nil {
+		gone := m.of(slices.DeleteFunc(slices.Clone(x.was), func(dir string) bool { return slices.Contains(x.is, dir) }))
+		if wrong := gone.bare(); wrong != nil {
+			m.fail("%v", wrong)
+		}
+	}
+	m.step("  nodes %q", m.dirs)
+}
+
+// unprotected checks what has ended a protection, or was to end it: unless all nodes are marked, no node has lost anything.
+func (m *model) unprotected(err error, done bool, healthy []bool, another bool) {
+	if err == nil {
+		if wrong := m.bare(); done && wrong != nil { // else nothing was protected
+			m.fail("%v", wrong)
+		}
+		m.Current = store.Current{}
+		return
+	}
+	states, _ := m.look(m.dirs)
+	marked := func(x *store.State) bool { return slices.Contains(x.Left, store.EndingName) }
+	holds := func(x *store.State) bool { return len(x.Held) > 0 }
+	if !slices.ContainsFunc(states, marked) && !slices.ContainsFunc(states, holds) { // it came to its end
+		return
+	}
+	if !slices.ContainsFunc(states, marked) || slices.ContainsFunc(states, func(x *store.State) bool { return holds(x) && !marked(x) }) {
+		if is := m.healthy(); !another && !slices.Equal(is, healthy) {
+			m.fail("not all nodes are marked, and healthy are %v, and were %v", is, healthy)
+		}
+		return
+	}
+	c := m.clone()
+	_, err = c.unprotectBy(c.Process(), UnprotectOptions{})
+	if err != nil && !IsInputError(err) {
+		m.fail("once more: %v", err)
+	}
+	if wrong := c.bare(); wrong != nil {
+		m.fail("once more: %v, %v", err, wrong)
+	}
+}
+
+// out is where what was lost comes back, beside the group.
+const out = "/out"
+
+// recoveredTo checks what came back beside the group, in which nothing has changed. It may take its place there.
+func (m *model) recoveredTo(g int64, done bool, err error, alone bool) {
+	if err != nil {
+		if IsInputError(err) || rapid.Bool().Draw(m.t, "begin anew") { // else the next one goes on
+			m.RemoveAll(out)
+		}
+		return
+	}
+	if !done && !alone {
+		return
+	}
+	defer m.RemoveAll(out)
+	if !m.few() || g != m.Generation && m.attempts[g] == nil {
+		return
+	}
+	if !done {
+		m.fail("not all comes back")
+	}
+	for n, dir := range m.dirs {
+		at := fmt.Sprint(out, "/node.", n)
+		if m.Exists(dir) && (len(m.files(dir)) > 0 || len(m.meta(n)) > 0) {
+			continue
+		}
+		if !m.Exists(at) {
+			if strings.Count(m.tree(n), "\n") == 1 { // else it has directories
+				m.fail("%s is lost, and not in %s", dir, out)
+			}
+			continue
+		}
+		if !slices.ContainsFunc(m.attempts[g], func(trees map[string]string) bool { return trees[dir] == m.Tree(at, tree.MetaName) }) {
+			m.fail("%v", diff(at, m.attempts[g][0][dir], m.Tree(at, tree.MetaName)))
+		}
+		if rapid.Bool().Draw(m.t, "take its place") {
+			m.RemoveAll(dir)
+			m.Rename(at, dir)
+			m.step("  %s takes the place of %s", at, dir)
+		}
+	}
+}
+
+// look looks at nodes.
+func (w *world) look(dirs []string) ([]*store.State, []*store.Node) {
+	p := w.Machine.Process()
 	defer p.Kill()
 	var states []*store.State
 	var nodes []*store.Node
-	for n, dir := range m.dirs {
+	for n, dir := range dirs {
 		x := &store.Node{Index: n, Given: dir}
-		x.Dir, _ = p.Open(dir)
-		states, nodes = append(states, x.Load(nil, len(m.dirs))), append(nodes, x)
+		if x.Dir, _ = p.Open(dir); x.Dir != nil && w.common.Meta != "" {
+			at, _ := p.Open(w.own(n))
+			x.Dir = disk.Mounted(x.Dir, tree.MetaName, at)
+		}
+		s := x.Load(nil, len(dirs))
+		s.Node = s.In(len(dirs))
+		states, nodes = append(states, s), append(nodes, x)
 	}
 	return states, nodes
 }
 
 // decided returns the generation in force.
-func (m *model) decided() (store.Current, error) {
-	states, _ := m.look()
+func (m *model) decided() (store.Current, error) { return m.decidedBy(m.dirs) }
+
+func (m *model) decidedBy(dirs []string) (store.Current, error) {
+	states, _ := m.look(dirs)
 	return decide.Decide(states, "")
 }
 
@@ -315,58 +659,66 @@ func (m *model) verb(verb string, x *accident) {
 		name = x.name
 	}
 	m.step("%s %s", verb, name)
-	before, contents, metaBefore := m.trees(), m.contents(), m.metas()
+	if verb == "resize" {
+		m.resize()
+	}
+	m.before = m.treesOf(m.all)
+	contents, metaBefore := m.contents(), m.metas()
 	healthy := m.healthy()
 	wasIn, wasErr := m.decided()
+	held := m.Generation > 0 && wasErr == nil && wasIn.Root == m.Root && m.few()
 	g, done, err := m.run(verb, p)
 	p.Kill()
 	m.step("  generation %d, done %v, %v", g, done, err)
 	if m.twice {
 		m.fail("two runs at once")
 	}
+	if verb == "resize" {
+		m.resized(err, held)
+	}
 	now, nowErr := m.decided()
 
 	// What is the user's stays.
-	for n := range m.dirs {
-		if slices.Contains(metaBefore[n], store.StageName) && strings.HasPrefix(name, "cut") {
+	after, inFiles := m.treesOf(m.all), m.contents()
+	for _, dir := range m.all {
+		if slices.Contains(metaBefore[dir], store.StageName) && strings.HasPrefix(name, "cut") {
 			continue // a recovery that did not end has made nothing last
 		}
 		if verb != "recover" && (x == nil || !strings.Contains(x.name, "recover")) {
-			is := m.tree(n)
-			if strings.HasPrefix(before[n], "lstat ") && strings.Count(is, "\n") == 1 {
+			if strings.HasPrefix(m.before[dir], "lstat ") && strings.Count(after[dir], "\n") == 1 {
 				continue // an empty directory that was made for it, and was not to stay
 			}
-			if wrong := diff(fmt.Sprint("node ", n), before[n], is); wrong != nil {
+			if wrong := diff(dir, m.before[dir], after[dir]); wrong != nil {
 				m.fail("%v", wrong)
 			}
-			continue
 		}
-		is := m.contents()[n]
-		for c, name := range contents[n] {
-			if is[c] == "" && !m.rot[c] {
+		is := inFiles[dir]
+		for c, name := range contents[dir] {
+			if is[c] == "" && !m.rot[c] && m.busy == nil {
 				m.fail("what was in %s is lost", name)
 			}
 		}
 	}
-	refused := err != nil && (IsInputError(err) || isBusy(err))
+	refused, alone := err != nil && (IsInputError(err) || isBusy(err)), x == nil || m.busy != nil
 	switch {
-	case refused && x == nil:
-		for n := range m.dirs {
-			if wrong := diff(fmt.Sprint("refused: node ", n), before[n], m.tree(n)); wrong != nil {
+	case refused && alone:
+		metaAfter := m.metas()
+		for _, dir := range m.all {
+			if wrong := diff("refused: "+dir, m.before[dir], after[dir]); wrong != nil {
 				m.fail("%v", wrong)
 			}
-			for _, name := range m.metas()[n] {
-				if !slices.Contains(metaBefore[n], name) && !strings.HasPrefix(name, store.GenerationName) {
-					m.fail("refused: node %d has %s now", n, name)
+			for _, name := range metaAfter[dir] {
+				if !slices.Contains(metaBefore[dir], name) && !strings.HasPrefix(name, store.GenerationName) {
+					m.fail("refused: %s has %s now", dir, name)
 				}
 			}
 		}
 		if wasErr == nil && (nowErr != nil || wasIn.Root != now.Root) {
 			m.fail("refused: generation %d was in force, and is %d, %v", wasIn.Generation, now.Generation, nowErr)
 		}
-	case err != nil && x == nil:
+	case err != nil && alone:
 		m.fail("nothing has gone wrong")
-	case err == nil && verb == "protect":
+	case err == nil && (verb == "protect" || verb == "resize"):
 		if nowErr != nil || now.Generation < g {
 			m.fail("generation %d was protected, and %d is in force, %v", g, now.Generation, nowErr)
 		}
@@ -374,13 +726,27 @@ func (m *model) verb(verb string, x *accident) {
 			if wrong := m.tidy(g); wrong != nil {
 				m.fail("%v", wrong)
 			}
-			if wrong := m.whole(); wrong != nil {
+			if m.busy != nil {
+				after = m.protectedAs(g, after)
+			} else if wrong := m.whole(); wrong != nil {
 				m.fail("%v", wrong)
 			}
 		}
 		m.spoilt = false
-		m.attempts = map[int64][][]string{g: {m.trees()}}
+		m.attempts = map[int64][]map[string]string{g: {after}}
 		m.Current = now // of another group, where nothing was left of the one before
+	}
+	if verb == "recover to" {
+		metaAfter := m.metas()
+		for _, dir := range m.all {
+			if is := metaAfter[dir]; !slices.Equal(is, metaBefore[dir]) && !strings.HasPrefix(name, "cut") && !strings.HasPrefix(name, "another") {
+				m.fail("%s has %q, and had %q", dir, is, metaBefore[dir])
+			}
+		}
+		m.recoveredTo(g, done, err, alone)
+	}
+	if verb == "unprotect" {
+		m.unprotected(err, done, healthy, strings.Contains(name, "another"))
 	}
 	if verb == "verify" && err == nil && x == nil && m.Generation > 0 && g == m.Generation {
 		whole := !slices.Contains(healthy, false)
@@ -388,55 +754,73 @@ func (m *model) verb(verb string, x *accident) {
 			m.fail("verify says whole: %v; healthy are %v", done, healthy)
 		}
 	}
+	switch {
+	case nowErr == nil && now.Generation > m.Generation && !m.committed(now):
+		m.complete = now
+	case nowErr == nil:
+		m.complete = store.Current{}
+	}
 	if nowErr == nil && now.Generation > 0 && (now.Root != m.Root) {
 		if m.Generation > 0 && now.Generation < m.Generation && m.few() {
 			m.fail("generation %d is in force after %d", now.Generation, m.Generation)
 		}
-		if now.Generation > m.Generation || !m.few() { // or of another group, begun when too much of this was lost
+		if now.Generation > m.Generation && m.committed(now) || !m.few() { // or of another group, begun when too much of this was lost
 			m.Current = now
 		}
 	}
 }
 
-// metas are the names in .volley of all nodes.
-func (m *model) metas() [][]string {
-	var list [][]string
-	for n := range m.dirs {
-		list = append(list, m.meta(n))
+// committed reports whether a node has committed a generation. Else it may go again: no verb has said that it is there.
+func (m *model) committed(c store.Current) bool {
+	states, _ := m.look(m.dirs)
+	return slices.ContainsFunc(states, func(s *store.State) bool { h := s.Of(c); return h != nil && h.Committed })
+}
+
+// metas are the names in .volley of all directories.
+func (m *model) metas() map[string][]string {
+	list, all := map[string][]string{}, m.of(m.all)
+	for n, dir := range m.all {
+		list[dir] = all.meta(n)
 	}
 	return list
 }
 
-// contents returns, by node, the files in which each content is, wherever it is.
-func (m *model) contents() []map[string]string {
-	var list []map[string]string
-	for n, dir := range m.dirs {
+// contents returns, by directory, the files in which each content is, wherever it is.
+func (m *model) contents() map[string]map[string]string {
+	list := map[string]map[string]string{}
+	all := m.of(m.all)
+	for n, dir := range m.all {
 		of := map[string]string{}
-		for _, name := range m.files(n) {
+		for _, name := range m.files(dir) {
 			is, _ := m.ReadFile(name)
 			of[disk.Sum(is)] = name
 		}
-		for name, line := range lines(m.Tree(dir + "/" + tree.MetaName + "/" + store.ReplacedName)) {
-			if strings.HasPrefix(line, "-") {
-				name = dir + "/" + tree.MetaName + "/" + store.ReplacedName + "/" + name
-				is, _ := m.ReadFile(name)
-				of[disk.Sum(is)] = name
+		for _, own := range []string{all.own(n), dir + "/" + tree.MetaName} {
+			replaced := own + "/" + store.ReplacedName
+			for name, line := range lines(m.Tree(replaced)) {
+				if strings.HasPrefix(line, "-") {
+					name = replaced + "/" + name
+					is, _ := m.ReadFile(name)
+					of[disk.Sum(is)] = name
+				}
 			}
 		}
-		list = append(list, of)
+		list[dir] = of
 	}
 	return list
 }
 
 // healthy reports which nodes have all that the generation in force for certain asks of them.
-func (m *model) healthy() []bool {
+func (m *model) healthy() []bool { return m.healthyOf(m.Current) }
+
+func (m *model) healthyOf(c store.Current) []bool {
 	list := make([]bool, len(m.dirs))
-	if m.Generation == 0 {
+	if c.Generation == 0 {
 		return list
 	}
-	states, nodes := m.look()
-	for n := range list {
-		list[n] = slices.ContainsFunc(m.attempts[m.Generation], func(trees []string) bool { return hasAll(lines(trees[n]), lines(m.tree(n))) }) && m.hasMeta(states[n], nodes[n], m.Current)
+	states, nodes := m.look(m.dirs)
+	for n, dir := range m.dirs {
+		list[n] = slices.ContainsFunc(m.attempts[c.Generation], func(trees map[string]string) bool { return hasAll(lines(trees[dir]), lines(m.tree(n))) }) && m.hasMeta(states[n], nodes[n], c)
 	}
 	return list
 }
@@ -476,15 +860,19 @@ func hasAll(want, is map[string]string) bool {
 }
 
 // hasMeta reports whether a node has parity and all records of a generation.
-func (m *model) hasMeta(s *store.State, x *store.Node, c store.Current) bool {
+func (w *world) hasMeta(s *store.State, x *store.Node, c store.Current) bool {
 	n := x.Index
 	h := s.Of(c)
 	if h == nil || !h.Complete || s.Node != n {
 		return false
 	}
-	p := m.Machine.Process()
+	p := w.Machine.Process()
 	defer p.Kill()
 	x.Dir, _ = p.Open(x.Given)
+	if w.common.Meta != "" {
+		at, _ := p.Open(w.own(n))
+		x.Dir = disk.Mounted(x.Dir, tree.MetaName, at)
+	}
 	l := x.Held[c.Generation]
 	_, text, err := x.Read(l, l.Manifest.RecordFilesAt(n)[0])
 	if err != nil {
@@ -498,14 +886,16 @@ func (m *model) hasMeta(s *store.State, x *store.Node, c store.Current) bool {
 	if err != nil {
 		return false
 	}
-	bad, err := content.CompareParity(m.t.Context(), l.Manifest, parity, member, nil)
+	bad, err := content.CompareParity(context.Background(), l.Manifest, parity, member, nil)
 	return err == nil && !slices.ContainsFunc(bad, func(rows []int) bool { return len(rows) > 0 })
 }
 
 // few reports whether no more nodes are not healthy than are tolerated.
-func (m *model) few() bool {
+func (m *model) few() bool { return m.fewOf(m.Current) }
+
+func (m *model) fewOf(c store.Current) bool {
 	bad := 0
-	for _, ok := range m.healthy() {
+	for _, ok := range m.healthyOf(c) {
 		if !ok {
 			bad++
 		}
@@ -516,11 +906,15 @@ func (m *model) few() bool {
 // safe checks that everything comes back when all nodes are lost that are not as they were,
 // and some more, as many as R allows.
 func (m *model) safe() {
-	if m.Generation == 0 || !m.few() {
+	if m.Generation == 0 || !m.few() || m.complete.Generation > 0 && !m.fewOf(m.complete) {
 		return
 	}
 	var bad, good []int
-	for n, ok := range m.healthy() {
+	healthy := m.healthy()
+	if m.complete.Generation > 0 {
+		healthy = m.healthyOf(m.complete)
+	}
+	for n, ok := range healthy {
 		if ok {
 			good = append(good, n)
 		} else {
@@ -532,6 +926,11 @@ func (m *model) safe() {
 		bad, good = append(bad, good[i]), slices.Delete(good, i, i+1)
 	}
 	c := m.clone()
+	for n, ok := range healthy {
+		if !ok && m.common.Meta != "" {
+			c.RemoveAll(c.own(n))
+		}
+	}
 	c.lose(len(m.steps), bad...)
 	r, err := c.recoverBy(c.Process(), RecoverOptions{})
 	if err != nil || r.Left != nil {
@@ -541,7 +940,7 @@ func (m *model) safe() {
 	for _, trees := range m.attempts[r.Generation] {
 		wrong = nil
 		for _, n := range bad {
-			wrong = cmp.Or(wrong, diff(fmt.Sprint("node ", n), trees[n], c.tree(n)))
+			wrong = cmp.Or(wrong, diff(m.dirs[n], trees[m.dirs[n]], c.tree(n)))
 		}
 		if wrong == nil {
 			break
@@ -561,6 +960,10 @@ func (m *model) end() {
 	}
 	o := ProtectOptions{Force: true, AllowDeleted: true}
 	r, err := m.protectBy(m.Process(), o)
+	if err != nil && m.resizing != nil && strings.Contains(err.Error(), "is of a group of") { // what was to be is not complete any more
+		m.dirs = m.resizing.was
+		r, err = m.protectBy(m.Process(), o)
+	}
 	for n := 0; err != nil && n < len(m.dirs); n++ {
 		input := new(InputError)
 		if !errors.As(err, &input) || input.Way != WayBelieve && n == 0 {
@@ -568,9 +971,11 @@ func (m *model) end() {
 		}
 		r, err = m.with(Options{Believe: m.dirs[n]}).protectBy(m.Process(), o)
 	}
-	if err != nil && strings.Contains(err.Error(), "cannot tell whether generation") { // nobody has a manifest that is right
-		for _, dir := range m.dirs {
-			m.RemoveAll(dir + "/" + tree.MetaName)
+	wedged := func(what string) bool { return err != nil && strings.Contains(err.Error(), what) }
+	// Nobody has a manifest that is right, or a node that was rolled back is of an earlier group, or has other nodes.
+	if wedged("cannot tell whether generation") || wedged("belongs to another group") || m.resizing != nil && wedged("the group was resized") {
+		for n := range m.dirs {
+			m.RemoveAll(m.own(n))
 		}
 		r, err = m.protectBy(m.Process(), o)
 	}
