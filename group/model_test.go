@@ -969,7 +969,9 @@ func (m *model) end() {
 		if !errors.As(err, &input) || input.Way != WayBelieve && n == 0 {
 			break
 		}
-		r, err = m.with(Options{Believe: m.dirs[n]}).protectBy(m.Process(), o)
+		with := m.common
+		with.Believe = m.dirs[n]
+		r, err = m.with(with).protectBy(m.Process(), o)
 	}
 	wedged := func(what string) bool { return err != nil && strings.Contains(err.Error(), what) }
 	// Nobody has a manifest that is right, or a node that was rolled back is of an earlier group, or has other nodes.

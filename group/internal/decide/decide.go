@@ -149,12 +149,25 @@ func whateverElse(c store.Current, states []*store.State) error {
 			known := slices.ContainsFunc(states, func(s *store.State) bool {
 				return slices.ContainsFunc(s.Held, func(h store.Held) bool { return h.Generation == u.Generation })
 			})
-			if !known && u.Generation > c.Generation && (c.Generation == 0 || !lacks(u.Generation)) {
+			if known || u.Generation <= c.Generation {
+				continue
+			}
+			if c.Generation == 0 || !lacks(u.Generation) || named(states, u.Generation) > 1 { // what lacks it may come from a backup
 				return abstention(states, u.Generation)
 			}
 		}
 	}
 	return nil
+}
+
+// named returns how many nodes have committed a generation, by its name alone.
+func named(states []*store.State, g int64) (n int) {
+	for _, s := range states {
+		if slices.ContainsFunc(s.Unknown, func(u store.Unknown) bool { return u.Committed && u.Generation == g }) {
+			n++
+		}
+	}
+	return n
 }
 
 func abstaining(states []*store.State, g int64) (list []int) {

@@ -1,18 +1,15 @@
-package group
+package decide_test
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"path"
 	"slices"
 	"strings"
 	"testing"
 
 	"volley/group/internal/decide"
 	"volley/group/internal/store"
-	"volley/internal/disk"
 )
 
 // honest are the states in which runs leave nodes that do nothing else, and lost ones.
@@ -95,8 +92,8 @@ func TestDecideHostile(t *testing.T) {
 			return
 		}
 		asked++
-		input := new(InputError)
-		if !errors.As(err, &input) || input.Way != WayBelieve && !strings.Contains(err.Error(), "an empty directory in its place") {
+		input := new(store.InputError)
+		if !errors.As(err, &input) || input.Way != store.WayBelieve && !strings.Contains(err.Error(), "an empty directory in its place") {
 			t.Fatalf("%s\n%v: says no way on", what(), err)
 		}
 		for n, s := range states {
@@ -143,44 +140,5 @@ func TestDecideHostile(t *testing.T) {
 	t.Logf("%d groups: in %d every verb stops and asks; in %d all but the hostile node are lost, and it is believed", tried, asked, alone)
 	if asked == 0 || alone == 0 {
 		t.Error("nothing was tried")
-	}
-}
-
-// TestRollForwardOther leaves at a node a pending manifest that has the number of the generation
-// in force and is another: it is never put in force, and goes when all have committed.
-func TestRollForwardOther(t *testing.T) {
-	t.Parallel()
-	for _, own := range []bool{true, false} {
-		w := newWorld(3, 1, Striped)
-		must(t, w.protect())
-		name := w.dirs[0] + "/" + manifestPath(1)
-		right, _ := w.ReadFile(name)
-		m, err := store.DecodeManifest(right)
-		must(t, err)
-		m.Records[1].SHA256 = disk.Sum([]byte("another"))
-		other, err := m.Encode(nil)
-		must(t, err)
-		w.MkdirAll(w.dirs[0]+"/"+path.Dir(pendingPath(1)), 0o700)
-		w.WriteFile(w.dirs[0]+"/"+pendingPath(1), other, 0o600)
-		if !own {
-			w.Remove(name)
-		}
-		n := &store.Node{Given: w.dirs[0]}
-		c := w.clone()
-		n.Dir, err = c.Process().Open(n.Given)
-		must(t, err)
-		must(t, n.RollForward(1, disk.Sum(right)))
-		if is, _ := c.ReadFile(w.dirs[0] + "/" + pendingPath(1)); !bytes.Equal(is, other) {
-			t.Errorf("own %v: what is pending is gone before all have committed", own)
-		}
-		must(t, w.recover())
-		if is, _ := w.ReadFile(name); !bytes.Equal(is, right) {
-			t.Errorf("own %v: the manifest is another", own)
-		}
-		if w.Exists(w.dirs[0] + "/" + pendingPath(1)) {
-			t.Errorf("own %v: another manifest is pending yet", own)
-		}
-		must(t, w.whole())
-		must(t, w.tidy(1))
 	}
 }
