@@ -144,6 +144,19 @@ func whateverElse(c store.Current, states []*store.State) error {
 			}
 		}
 	}
+	committed := slices.ContainsFunc(states, func(s *store.State) bool { h := s.Of(c); return h != nil && h.Committed })
+	if c.Generation > 0 && !committed { // it is in force only as all have it
+		for n, s := range states {
+			if s.Failing == "" {
+				continue
+			}
+			list := slices.Clone(states)
+			list[n] = &store.State{Dir: s.Dir, Node: -1, Files: true}
+			if with, err := DecideKnown(list, ""); err != nil || with.Generation != c.Generation {
+				return abstention(states, c.Generation)
+			}
+		}
+	}
 	for _, s := range states {
 		for _, u := range s.Unknown {
 			known := slices.ContainsFunc(states, func(s *store.State) bool {

@@ -162,7 +162,7 @@ func wrongAbstention(letters string, r int, c store.Current, err error) string {
 		return ""
 	}
 	differs := ""
-	for _, some := range words("1p2q", len(at)) {
+	for _, some := range words("1p2qN", len(at)) {
 		word := []byte(letters)
 		consistent := true
 		for i, n := range at {

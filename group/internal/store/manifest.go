@@ -147,7 +147,9 @@ func (m *Manifest) SegmentsOf(x tree.Extents) []Segment {
 }
 
 // Rules say what is not protected.
-func (m *Manifest) Rules() tree.Rules { return tree.Rules{Exclude: m.Exclude, OneFileSystem: m.OneFileSystem} }
+func (m *Manifest) Rules() tree.Rules {
+	return tree.Rules{Exclude: m.Exclude, OneFileSystem: m.OneFileSystem}
+}
 
 // Encode returns the manifest as it is stored: a line of JSON, and one with its SHA-256 and, with a key, its HMAC.
 func (m *Manifest) Encode(key []byte) ([]byte, error) {
