@@ -1,7 +1,10 @@
 package group
 
 import (
+	"errors"
 	"slices"
+	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -68,5 +71,47 @@ func TestDeleted(t *testing.T) {
 		if is := w.tree(1); !hasAll(lines(was), lines(is)) { // a directory that users have written in keeps its time
 			t.Errorf("%s: with what was deleted: %v", x.name, diff("node 1", was, is))
 		}
+	}
+}
+
+// TestLostAhead has a disk lose a file, or a recovery not bring one back: protect refuses to make that final. What users have
+// deleted stays so when recover brings something else back in the same directory.
+func TestLostAhead(t *testing.T) {
+	t.Parallel()
+	w := newWorld(4, 2, Striped)
+	w.deletes = true
+	must(t, w.protect())
+	w.Wait(1e9)
+	w.Lose("/n1/sub/x")
+	input := new(InputError)
+	if err := w.protect(); !errors.As(err, &input) || input.Way != WayForce || !strings.Contains(err.Error(), "/n1/sub/x") {
+		t.Errorf("%v", err)
+	}
+	must(t, w.recover())
+	must(t, w.protect())
+
+	w.RemoveAll("/n1")
+	w.Deny("/n1/plain", syscall.EACCES, "rename", "link")
+	r, err := w.recoverBy(w.Process(), RecoverOptions{})
+	if err != nil || r.Incomplete() == nil {
+		t.Errorf("%+v, %v", r, err)
+	}
+	w.Lift("/n1/plain")
+	if err := w.protect(); !errors.As(err, &input) || !strings.Contains(err.Error(), "/n1/plain") {
+		t.Errorf("a file that recover could not bring back: %v", err)
+	}
+	must(t, w.recover())
+	must(t, w.whole())
+
+	w.Wait(1e9)
+	w.Remove("/n1/plain")
+	w.Overwrite("/n1/big", 3, []byte("rot"), true)
+	r, err = w.recoverBy(w.Process(), RecoverOptions{})
+	if err != nil || r.Files != 1 || len(r.Gone) != 1 {
+		t.Errorf("%+v, %v", r, err)
+	}
+	must(t, w.protect())
+	if _, err := w.Lstat("/n1/plain"); err == nil {
+		t.Error("what users have deleted is there again")
 	}
 }

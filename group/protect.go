@@ -274,6 +274,9 @@ func scan(ctx context.Context, s *session.Session, m *Manifest, o *ProtectOption
 			before = x.Entries
 		}
 		kept := slices.DeleteFunc(slices.Clone(before), func(e *tree.Entry) bool { return m.Exclude.Entry(e) || l.LeftOut(e.Path) })
+		if err := lost(n, l, kept); err != nil && !o.Force {
+			return x, err
+		}
 		x.Left = shrunk(kept, l.Entries, cmp.Or(o.MaxDeleted, DefaultMaxDeleted))
 		if m.Matrix != FTI { // whose files lie without gaps, in the order of their names
 			works[i].Before = before
@@ -295,6 +298,27 @@ func scan(ctx context.Context, s *session.Session, m *Manifest, o *ProtectOption
 		return x, nil
 	})
 	return works, all, err
+}
+
+// lost returns an error that names what is gone, and was not taken by anybody: the disk has lost it, or a recovery could not
+// bring it back.
+func lost(n *store.Node, l *tree.Listing, were []*tree.Entry) error {
+	taken := content.TakenFrom(were, l)
+	known := map[tree.Name]bool{}
+	for _, e := range were {
+		known[e.Path] = true
+	}
+	came := content.Came(l, func(p tree.Name) bool { return known[p] })
+	var names []string
+	for _, e := range were {
+		if by, sure := taken(e.Path); l.Find(e.Path) == nil && sure && !by && !came(e) {
+			names = append(names, n.Path(e.Path))
+		}
+	}
+	if names == nil {
+		return nil
+	}
+	return &InputError{Way: WayForce, Err: errors.New(pass.Named("recover first what nobody has deleted, as its directory has the time that it had", names)[0])}
 }
 
 // hiding returns an error that names a file which has data, and a length of 0.

@@ -64,8 +64,12 @@ func (x *Target) begin() error {
 		}
 	}
 	disturbed := map[tree.Name]bool{} // directories that somebody has written in: their times stay
+	back := map[tree.Name]bool{}
+	for _, e := range x.condition.Restore {
+		back[e.Path] = true
+	}
 	for _, f := range x.condition.Findings {
-		if f.What == content.New || f.What == content.Changed || f.What == content.Moved {
+		if slices.Contains([]string{content.New, content.Changed, content.Moved}, f.What) || f.What == content.Deleted && !back[f.Path] {
 			disturbed[content.Above(f.Path)] = true
 		}
 		if f.To != "" {

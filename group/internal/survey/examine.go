@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
-	"path"
 	"slices"
 	"strings"
 	"syscall"
@@ -295,40 +294,22 @@ func compareEntries(x *store.Member, c *content.Condition, is, old *content.Comp
 // not listed. Where more of the files than [content.UsuallyDeleted] is
 // gone, it looks like an accident, and is lost.
 func deleted(x *store.Member, l *tree.Listing, moved map[tree.Name]tree.Name, there func(tree.Name) bool) map[tree.Name]bool {
-	dirs := map[tree.Name]*tree.Entry{}
+	taken := content.TakenFrom(x.Entries, l)
+	known := map[tree.Name]bool{}
 	for _, e := range x.Entries {
-		if e.Type == tree.TypeDir {
-			dirs[e.Path] = e
-		}
+		known[e.Path], known[moved[e.Path]] = true, true
 	}
-	type look struct{ size, seconds, nanoseconds int64 } // of what has come
-	come := map[look]bool{}
-	for _, e := range l.Entries {
-		if e.Type == tree.TypeFile && e.Size > 0 {
-			come[look{e.Size, e.Seconds, e.Nanoseconds}] = true
-		}
-	}
-	for _, e := range x.Entries { // but for what was there, or is what was
-		for _, p := range []tree.Name{e.Path, moved[e.Path]} {
-			if is := l.Find(p); is != nil {
-				delete(come, look{is.Size, is.Seconds, is.Nanoseconds})
-			}
-		}
-	}
+	came := content.Came(l, func(p tree.Name) bool { return known[p] })
 	gone := map[tree.Name]bool{}
 	files, were := 0, 0
 	for _, e := range x.Entries {
 		if content.IsFile(e) {
 			were++
 		}
-		if _, has := moved[e.Path]; has || l.Find(e.Path) != nil || l.Unreadable(e.Path) != nil || l.Hides(e.Path) || come[look{e.Size, e.Seconds, e.Nanoseconds}] {
+		if _, has := moved[e.Path]; has || l.Find(e.Path) != nil || l.Unreadable(e.Path) != nil || l.Hides(e.Path) || came(e) {
 			continue
 		}
-		dir := tree.Name(path.Dir(string(e.Path)))
-		for dir != "." && l.Find(dir) == nil {
-			dir = tree.Name(path.Dir(string(dir)))
-		}
-		if was, is := dirs[dir], l.Find(dir); was == nil || is == nil || is.Type != tree.TypeDir || is.SameTime(was) || there(e.Path) {
+		if by, sure := taken(e.Path); !by || !sure || there(e.Path) {
 			continue
 		}
 		if gone[e.Path] = true; content.IsFile(e) {
