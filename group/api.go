@@ -94,8 +94,9 @@ const (
 	XXH3   = store.XXH3
 )
 
-// Order returns, by node of the group, which of the directories is its: see [store.Order].
-func Order(ids []Identity) []int { return store.Order(ids) }
+// Order returns, by node of the group, which of the directories is its: those that say it keep
+// their places, and the others take the free places of their names, and then those that are left.
+func Order(ids []Identity) []int { return session.Order(ids) }
 
 // What is the matter with a file of a node, or the whole of it: docs/format.md and docs/protect.md have the words.
 const (

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"volley/group/internal/content"
 	"volley/group/internal/store"
 )
 
@@ -121,7 +122,7 @@ func BenchmarkDigest(b *testing.B) {
 		b.Run(digest, func(b *testing.B) {
 			b.SetBytes(2 * store.UsualBlock)
 			for b.Loop() {
-				p := store.Pairing{M: m}
+				p := content.Pairing{M: m}
 				p.Add(to, blocks[0])
 				p.Add(to, blocks[1])
 				p.Flush()

@@ -84,7 +84,7 @@ func Resized(names []string, ids []Identity, added []bool, remove []string) ([]i
 			if list := replaced(ids, k); n < len(list) { // it is repeated
 				i = slices.IndexFunc(ids, func(id Identity) bool { return id.Name == list[n] })
 			} else if list == nil && n < before {
-				i = were[store.Order(old)[n]]
+				i = were[session.Order(old)[n]]
 			}
 		}
 		if !slices.Contains(were, i) || slices.Contains(gone, i) {

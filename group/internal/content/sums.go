@@ -97,7 +97,7 @@ func (c *Comparer) Settle() {
 
 // Sums takes the digests of segments in order. Those of blocks that were added are there after a flush.
 type Sums struct {
-	store.Pairing
+	Pairing
 	Files   tree.Extents
 	List    []store.Segment
 	Next    int    // of the list
@@ -106,7 +106,7 @@ type Sums struct {
 
 func NewSums(m *store.Manifest, files tree.Extents) *Sums {
 	list := m.SegmentsOf(files)
-	return &Sums{Pairing: store.Pairing{M: m}, Files: files, List: list, Digests: make([]byte, len(list)*store.DigestBytes[m.Digest])}
+	return &Sums{Pairing: Pairing{M: m}, Files: files, List: list, Digests: make([]byte, len(list)*store.DigestBytes[m.Digest])}
 }
 
 func (s *Sums) Add(at int64, block []byte) {

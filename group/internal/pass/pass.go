@@ -439,7 +439,7 @@ func (n *Work) rightParity(w *Window, row int) bool {
 // store writes the parity of a window: of the rows that were coded, and of those that stay as they were.
 func (n *Work) store(w *Window, coded []int, prints *verify.Fingerprints) error {
 	m := w.M
-	digests := store.Pairing{M: m}
+	digests := content.Pairing{M: m}
 	defer digests.Flush()
 	for _, row := range w.rows {
 		_, is := slices.BinarySearch(coded, row)

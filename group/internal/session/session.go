@@ -337,7 +337,7 @@ func (s *Session) Place(dirs []string, v Verb) error {
 	if s.T.Size() > 1 {
 		return nil
 	}
-	order := store.Order(ids)
+	order := Order(ids)
 	if v.Order != nil {
 		if order, err = v.Order(names, ids, added); err != nil {
 			return err

@@ -10,8 +10,6 @@ import (
 
 	"github.com/zeebo/blake3"
 	"github.com/zeebo/xxh3"
-
-	"volley/internal/twosums"
 )
 
 // Digests of segments and parity. Manifests and records always have SHA-256.
@@ -47,31 +45,6 @@ func (m *Manifest) AppendSum(to, part []byte) []byte {
 		return append(to, is[:]...)
 	}
 	panic(fmt.Sprintf("group: digest %q", m.Digest))
-}
-
-// A Pairing digests parts, two at a time where that is faster. A part stays as it is until the next add, or flush.
-type Pairing struct {
-	M        *Manifest
-	to, part []byte // that wait for another part
-}
-
-func (p *Pairing) Add(to, part []byte) {
-	switch {
-	case p.M.Digest != SHA256:
-		p.M.AppendSum(to[:0], part)
-	case p.part == nil:
-		p.to, p.part = to, part
-	default:
-		twosums.SHA256(p.to, to, p.part, part)
-		p.part = nil
-	}
-}
-
-func (p *Pairing) Flush() {
-	if p.part != nil {
-		p.M.AppendSum(p.to[:0], p.part)
-		p.part = nil
-	}
 }
 
 func (m *Manifest) DigestOf(list []byte, i int) []byte {
