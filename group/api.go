@@ -42,6 +42,7 @@ const (
 	WayBelieve      = store.WayBelieve
 	WayForce        = store.WayForce
 	WayAllowDeleted = store.WayAllowDeleted
+	WayAllowChanged = store.WayAllowChanged
 	WayBeyond       = store.WayBeyond
 	WayGiveUp       = store.WayGiveUp // Force of Unprotect
 	WayKey          = store.WayKey    // or NoKey

@@ -166,9 +166,9 @@ func TestDeletedSome(t *testing.T) {
 	s := &session.Session{K: 3, T: local.New(1)[0], States: []*store.State{{Dir: "a"}, {Dir: "b"}, {Dir: "c"}}}
 	for n, x := range s.States {
 		found := make([]scanned, 3)
-		found[n].Left = shrinkage{Were: 10, Files: 1, Deleted: 9, First: []string{"f"}, Less: true}
+		found[n].Balance = balance{Were: 10, Files: 1, Deleted: 9, First: []string{"f"}}
 		r := new(ProtectReport)
-		err := compareDeleted(t.Context(), s, found, &ProtectOptions{}, r)
+		err := checkAccidents(t.Context(), s, found, &ProtectOptions{}, r)
 		if err == nil || !strings.Contains(err.Error(), x.Dir+" has 1 of 10 files") || !strings.Contains(err.Error(), `"f" and 8 more)`) || r.Deleted != 9 {
 			t.Errorf("%s: %v, %d deleted", x.Dir, err, r.Deleted)
 		}

@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 	"reflect"
 	"slices"
-	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -462,123 +461,6 @@ func TestBlockPackets(t *testing.T) {
 	})
 }
 
-// TestShrunk checks when a node looks as if its files were gone by accident.
-func TestShrunk(t *testing.T) {
-	t.Parallel()
-	dir := &tree.Entry{Path: "d", Type: tree.TypeDir}
-	for _, x := range []struct {
-		what     string
-		was, now []*tree.Entry
-		most     float64
-		want     shrinkage
-	}{
-		{"nothing was there", nil, nil, 0.5, shrinkage{}},
-		{"directories only", []*tree.Entry{dir}, nil, 0.5, shrinkage{}},
-		{"all is there", []*tree.Entry{file("a", 5), dir}, []*tree.Entry{file("a", 5)}, 0.5, shrinkage{Files: 1, Were: 1, Bytes: 5, WereBytes: 5}},
-		{"all is gone", []*tree.Entry{file("a", 5), file("b", 5)}, []*tree.Entry{dir}, 0.5, shrinkage{Were: 2, WereBytes: 10, Deleted: 2, First: []string{"a", "b"}, Empty: true, Less: true}},
-		{"all is gone, and all may", []*tree.Entry{file("a", 5)}, nil, 1, shrinkage{Were: 1, WereBytes: 5, Deleted: 1, First: []string{"a"}, Empty: true}},
-		{"half is gone", []*tree.Entry{file("a", 5), file("b", 5)}, []*tree.Entry{file("b", 5)}, 0.5, shrinkage{Files: 1, Were: 2, Bytes: 5, WereBytes: 10, Deleted: 1, First: []string{"a"}}},
-		{"half may not be gone", []*tree.Entry{file("a", 5), file("b", 5)}, []*tree.Entry{file("b", 5)}, 0.4, shrinkage{Files: 1, Were: 2, Bytes: 5, WereBytes: 10, Deleted: 1, First: []string{"a"}, Less: true}},
-		{"half the files, and fewer bytes", []*tree.Entry{file("a", 6), file("b", 5)}, []*tree.Entry{file("b", 5)}, 0.5, shrinkage{Files: 1, Were: 2, Bytes: 5, WereBytes: 11, Deleted: 1, First: []string{"a"}, Less: true}},
-		{"most bytes, and few files", []*tree.Entry{file("a", 1), file("b", 1), file("c", 9)}, []*tree.Entry{file("c", 9)}, 0.5, shrinkage{Files: 1, Were: 3, Bytes: 9, WereBytes: 11, Deleted: 2, First: []string{"a", "b"}, Less: true}},
-		{"new ones make up for it", []*tree.Entry{file("a", 5), file("b", 5)}, []*tree.Entry{file("c", 5), file("d", 5)}, 0.5, shrinkage{Files: 2, Were: 2, Bytes: 10, WereBytes: 10, Deleted: 2, First: []string{"a", "b"}}},
-		{"emptied", []*tree.Entry{file("a", 5)}, []*tree.Entry{file("a", 0)}, 0.5, shrinkage{Were: 1, WereBytes: 5, Deleted: 1, First: []string{"a"}, Empty: true, Less: true}},
-		{"empty before", []*tree.Entry{file("a", 0), file("b", 1)}, []*tree.Entry{file("a", 0), file("b", 1)}, 0.5, shrinkage{Files: 2, Were: 2, Bytes: 1, WereBytes: 1}},
-		{"shorter", []*tree.Entry{file("a", 5), file("b", 5), file("c", 0)}, []*tree.Entry{file("a", 4), file("b", 6), file("c", 0)}, 0.5, shrinkage{Files: 3, Were: 3, Bytes: 10, WereBytes: 10, Shorter: 1, First: []string{"a"}}},
-		{"one emptied, one shorter, one gone", []*tree.Entry{file("a", 5), file("b", 5), file("c", 5), file("d", 5)}, []*tree.Entry{file("a", 0), dir, file("b", 1), file("d", 5)}, 0.5,
-			shrinkage{Files: 2, Were: 4, Bytes: 6, WereBytes: 20, Deleted: 2, Shorter: 1, First: []string{"c", "a", "b"}, Less: true}},
-		{"became a directory", []*tree.Entry{file("d", 1)}, []*tree.Entry{dir}, 0.5, shrinkage{Were: 1, WereBytes: 1, Deleted: 1, First: []string{"d"}, Empty: true, Less: true}},
-		{"many", []*tree.Entry{file("a", 1), file("b", 1), file("c", 1), file("d", 1), file("e", 1), file("f", 1), file("g", 1)}, []*tree.Entry{file("g", 0)}, 0.5,
-			shrinkage{Were: 7, WereBytes: 7, Deleted: 7, First: []string{"a", "b", "c", "d", "e", "g"}, Empty: true, Less: true}},
-	} {
-		if is := shrunk(x.was, x.now, x.most); fmt.Sprintf("%+v", is) != fmt.Sprintf("%+v", x.want) {
-			t.Errorf("%s: %+v: want %+v", x.what, is, x.want)
-		}
-	}
-}
-
-// TestAccident deletes files at some of four nodes: what happened at half of them or more is
-// meant, unless nothing is left of a node.
-func TestAccident(t *testing.T) {
-	t.Parallel()
-	for _, x := range []struct {
-		what    string
-		nodes   int
-		change  func(w *world, dir string)
-		o       ProtectOptions
-		refused bool
-	}{
-		{"most of one", 1, most, ProtectOptions{}, true},
-		{"most of one, and that may be", 1, most, ProtectOptions{AllowDeleted: true}, false},
-		{"most of one, and a larger share may be gone", 1, most, ProtectOptions{MaxDeleted: 0.999}, false},
-		{"most of two", 2, most, ProtectOptions{}, false},
-		{"few of one", 1, few, ProtectOptions{}, false},
-		{"few of one, and none may be gone", 1, few, ProtectOptions{MaxDeleted: 0.01}, true},
-		{"all of one", 1, all0, ProtectOptions{}, true},
-		{"all of all", 4, all0, ProtectOptions{}, true},
-		{"all of all, and that may be", 4, all0, ProtectOptions{AllowDeleted: true}, false},
-		{"emptied", 1, emptied, ProtectOptions{}, true},
-	} {
-		w := newWorld(4, 2, Striped)
-		must(t, w.protect())
-		for _, dir := range w.dirs[:x.nodes] {
-			x.change(w, dir)
-		}
-		before := everything(w)
-		r, err := w.protectBy(w.Process(), x.o)
-		input := new(InputError)
-		if (err != nil) != x.refused || err != nil && (!errors.As(err, &input) || input.Way != WayAllowDeleted) {
-			t.Errorf("%s: %v: refused should be %v", x.what, err, x.refused)
-		}
-		if x.refused && !slices.Equal(before, everything(w)) {
-			t.Errorf("%s: something has changed", x.what)
-		}
-		if err == nil && r.Deleted == 0 {
-			t.Errorf("%s: no file is said to be deleted", x.what)
-		}
-	}
-	// One of three is not half of them.
-	w := newWorld(3, 1, Striped)
-	must(t, w.protect())
-	most(w, w.dirs[0])
-	_, err := w.protectBy(w.Process(), ProtectOptions{})
-	if err == nil || !strings.Contains(err.Error(), "has 3 of 7 files") || !strings.Contains(err.Error(), "). If it is one, recover") {
-		t.Errorf("one of three: %v", err)
-	}
-	if _, err := newWorld(2, 1, Full).protectBy(newWorld(2, 1, Full).Process(), ProtectOptions{MaxDeleted: 1.5}); !IsInputError(err) {
-		t.Errorf("a share of 1.5: %v", err)
-	}
-}
-
-func few(w *world, dir string) { w.Remove(dir + "/plain") }
-
-func most(w *world, dir string) {
-	for _, name := range []string{"/plain", "/big", "/sub/x", "/closed/inner/z"} {
-		w.Remove(dir + name)
-	}
-}
-
-func all0(w *world, dir string) {
-	most(w, dir)
-	for _, name := range []string{"/sub/deep/y", "/twin", "/empty", "/odd \xff"} {
-		w.Remove(dir + name)
-	}
-}
-
-func emptied(w *world, dir string) {
-	for _, name := range []string{"/plain", "/big", "/sub/x", "/closed/inner/z"} {
-		w.WriteFile(dir+name, nil, 0o644)
-	}
-}
-
-// A counted file counts how often it was closed.
-type counted struct {
-	disk.File
-	closed int
-}
-
-func (c *counted) Close() error { c.closed++; return nil }
-
 // TestHandles checks that no more files are open than may be, the last ones used.
 func TestHandles(t *testing.T) {
 	t.Parallel()
@@ -622,3 +504,11 @@ func TestHandles(t *testing.T) {
 		t.Error("files are open that were closed")
 	}
 }
+
+// A counted file counts how often it was closed.
+type counted struct {
+	disk.File
+	closed int
+}
+
+func (c *counted) Close() error { c.closed++; return nil }

@@ -37,8 +37,13 @@ type ProtectOptions struct {
 	OneFileSystem *bool
 
 	// MaxDeleted is the share of a node's files, or of their bytes, that may be gone since the last run; 0:
-	// DefaultMaxDeleted. More looks like an accident, unless as much is gone at half of the nodes or more.
+	// DefaultMaxDeleted. More looks like an accident, unless as much is gone at half of the nodes or more, and at two of them.
 	MaxDeleted float64
+
+	// MaxChanged is the share of a node's files that may have other content since the last run, by size and time; 0:
+	// DefaultMaxChanged. More looks like an accident, too, unless it is so at as many nodes, or the node had fewer
+	// than 8 files.
+	MaxChanged float64
 
 	// Part of many nodes that the group is, to be noted at its nodes; the zero one keeps what is noted.
 	Part Part
@@ -52,12 +57,16 @@ type ProtectOptions struct {
 	// Full reads also what has not changed, by size, time and inode, and compares it with what was protected.
 	Full bool
 
-	// AllowDeleted is for more, and for a node at which nothing is left.
-	AllowDeleted bool
+	// AllowDeleted is for more that is gone, and for a node at which nothing is left. AllowChanged is for more that has
+	// changed.
+	AllowDeleted, AllowChanged bool
 }
 
-// DefaultMaxDeleted is the share of a node's files that may be gone.
-const DefaultMaxDeleted = content.UsuallyDeleted
+// DefaultMaxDeleted is the share of a node's files that may be gone, DefaultMaxChanged the share that may have changed.
+const (
+	DefaultMaxDeleted = content.UsuallyDeleted
+	DefaultMaxChanged = 0.5
+)
 
 // A ProtectReport says what Protect has done.
 type ProtectReport struct {
@@ -73,6 +82,7 @@ type ProtectReport struct {
 	Generation  int64    `json:"generation"`
 	Files       int      `json:"files"`
 	Deleted     int      `json:"deleted_files"`  // since the last run, of all nodes; those emptied are among them
+	Changed     int      `json:"changed_files"`  // of all nodes, too: their names have other content, by size and time
 	DataBytes   int64    `json:"data_bytes"`     // of all nodes
 	ParityBytes int64    `json:"parity_bytes"`   // at each node
 	RecordBytes int64    `json:"record_bytes"`   // of manifest and records, at the node that has most
@@ -102,8 +112,8 @@ type NodePlan struct {
 
 // Protect makes the parity of all nodes: with it and the records, both in .volley, [Group.Recover] brings back any
 // o.Tolerate of them. Blocks in which no node has changed since it was last called keep their parity, and are not read.
-// What is lost or damaged has to be recovered before, unless o.Force is set. Where more is gone than is usual, it refuses
-// to make that final, unless o.AllowDeleted is set.
+// What is lost or damaged has to be recovered before, unless o.Force is set. Where more is gone or has
+// changed than is usual, it refuses to make that final, unless o.AllowDeleted or o.AllowChanged is set.
 //
 // A file has changed where its size, time or inode has. What it shares blocks with is read, too, and every byte once: what
 // is coded is what its digest is of. Rot elsewhere is found by [Group.Verify], or with o.Full or o.Force. A file that changes
@@ -124,8 +134,10 @@ func (g *Group) Protect(ctx context.Context, o ProtectOptions) (*ProtectReport, 
 
 // said returns the options as ranks can tell them each other: NaN has no JSON.
 func (o ProtectOptions) said() ProtectOptions {
-	if checkMost(o.MaxDeleted) != nil {
-		o.MaxDeleted = -1
+	for _, share := range []*float64{&o.MaxDeleted, &o.MaxChanged} {
+		if checkShare(*share) != nil {
+			*share = -1
+		}
 	}
 	return o
 }
@@ -162,7 +174,7 @@ func protect(ctx context.Context, s *session.Session, o ProtectOptions) (*Protec
 	case m.Generation > store.MostGeneration:
 		err = store.Inputf("the group is at generation %d, after which there is no other: recover what is missing, remove the %s of all nodes, and protect it as a new group", s.Newest, tree.MetaName)
 	default:
-		err = cmp.Or(checkMost(o.MaxDeleted), store.CheckDigest(m.Digest, s.Key), s.Complete(o.Force))
+		err = cmp.Or(checkShare(o.MaxDeleted), checkShare(o.MaxChanged), store.CheckDigest(m.Digest, s.Key), s.Complete(o.Force))
 	}
 	if err != nil {
 		return nil, s.Alike(ctx, err)
@@ -180,7 +192,7 @@ func protect(ctx context.Context, s *session.Session, o ProtectOptions) (*Protec
 	for _, x := range s.States {
 		r.Places, m.Names = append(r.Places, x.Dir), append(m.Names, x.Name)
 	}
-	if err := compareDeleted(ctx, s, found, &o, r); err != nil {
+	if err := checkAccidents(ctx, s, found, &o, r); err != nil {
 		return nil, err
 	}
 	if err := settle(ctx, s, m, works, found, layouts, &o, r); err != nil {
@@ -241,10 +253,10 @@ func protect(ctx context.Context, s *session.Session, o ProtectOptions) (*Protec
 
 // scanned is what a node has to protect.
 type scanned struct {
-	Left  shrinkage
-	End   int64 // where the data ends, with files at the places that they had
-	Fresh int64 // with all places made afresh
-	Anew  int64 // bytes of files that come to other places, or are behind their earlier ends
+	Balance balance
+	End     int64 // where the data ends, with files at the places that they had
+	Fresh   int64 // with all places made afresh
+	Anew    int64 // bytes of files that come to other places, or are behind their earlier ends
 
 	Special, Mounts []string // see tree.Listing
 	NodePlan
@@ -277,7 +289,7 @@ func scan(ctx context.Context, s *session.Session, m *Manifest, o *ProtectOption
 		if err := lost(n, l, kept); err != nil && !o.Force {
 			return x, err
 		}
-		x.Left = shrunk(kept, l.Entries, cmp.Or(o.MaxDeleted, DefaultMaxDeleted))
+		x.Balance = balanceOf(kept, l.Entries)
 		if m.Matrix != FTI { // whose files lie without gaps, in the order of their names
 			works[i].Before = before
 		}

@@ -123,8 +123,8 @@ func buffersOf(given *C.volley_buffer, count C.int, parity unsafe.Pointer, bytes
 
 // bufferOptions returns the options for buffers, but the network.
 func bufferOptions(tolerate C.int, o *C.volley_group_options) (p buffers.Options, err error) {
-	if o.max_deleted != 0 || o.allow_deleted != 0 || o.revert != 0 || o.believe != nil {
-		return p, errUsage{errors.New("max_deleted, allow_deleted, revert, believe: they are for directories: leave them 0")}
+	if o.max_deleted != 0 || o.allow_deleted != 0 || o.max_changed != 0 || o.allow_changed != 0 || o.revert != 0 || o.believe != nil {
+		return p, errUsage{errors.New("max_deleted, allow_deleted, max_changed, allow_changed, revert, believe: they are for directories: leave them 0")}
 	}
 	g, err := groupOptions(o)
 	return buffers.Options{Options: g, Tolerate: int(tolerate), Digest: C.GoString(o.digest)}, err

@@ -127,6 +127,7 @@ func volleyProtect(comm C.MPI_Fint, path *C.char, tolerate C.int, o *C.volley_gr
 	dirs, options, err := directoryOptions(path, o)
 	p := group.ProtectOptions{
 		Tolerate: int(tolerate), Digest: C.GoString(o.digest), MaxDeleted: float64(o.max_deleted), AllowDeleted: o.allow_deleted != 0,
+		MaxChanged: float64(o.max_changed), AllowChanged: o.allow_changed != 0,
 	}
 	return operate(func(e *mpi.Endpoint) (err error) {
 		if options.Network, err = networkOf(e, nil); err == nil {

@@ -78,6 +78,8 @@ typedef struct volley_group_options {
 	                        none. "none": do not check, and protect without a key */
 	const char *digest;  /* sha256, blake3, or xxh3, which finds accidents only and goes with no key: that of the last
 	                        run, or sha256 */
+	double max_changed;  /* share of a node's files that may have other content: 0.5 */
+	int allow_changed;   /* protect what is there, although more has changed */
 } volley_group_options;
 
 /* Protects the files of a group of nodes, such as a checkpoint that each has written. After it
@@ -91,8 +93,8 @@ typedef struct volley_group_options {
  * protection is in force. options may be NULL.
  *
  * It returns VOLLEY_USAGE where path is NULL, empty or no directory, tolerate is not from 1
- * to the number of processes less 1, the key is not that of the group, or far more is deleted at a
- * node than max_deleted says. It
+ * to the number of processes less 1, the key is not that of the group, or more is deleted or has
+ * changed at a node than max_deleted and max_changed say, and less at most other nodes. It
  * returns VOLLEY_FAILED where another run uses the directory. Where only some processes have
  * such an error, the others return VOLLEY_FAILED. */
 int volley_protect(MPI_Comm comm, const char *path, int tolerate, const volley_group_options *options);
@@ -127,7 +129,7 @@ typedef struct volley_buffer {
  * as volley_parity_bytes says, or more. That is tolerate/(K-tolerate) of the data of the process that has most, with K
  * processes, and a little more. The parity describes itself: the library keeps nothing. Its digest is xxh3 or, with a
  * key, sha256, unless options say otherwise. Those of options that are for directories stay 0: max_deleted,
- * allow_deleted, revert, believe.
+ * allow_deleted, max_changed, allow_changed, revert, believe.
  *
  * All processes of comm, 2 or more, call it, and change no buffer meanwhile. MPI is as for volley_encode. When it has
  * returned VOLLEY_OK at one process, the parity of all is complete. Keep two sets of buffers, each with its parity,

@@ -105,11 +105,13 @@ func noArguments(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// addDeleted adds the flags of what may be gone since a group was last protected.
-func addDeleted(f *pflag.FlagSet, most *float64, allow *bool) {
-	*most = group.DefaultMaxDeleted
-	f.Var((*share)(most), "max-deleted", "`SHARE` of a node's files, or of their bytes, that may be gone")
-	f.BoolVar(allow, "allow-deleted", false, "protect although more than that is gone")
+// addAccidents adds the flags of what may be gone, or have changed, since a group was last protected.
+func addAccidents(f *pflag.FlagSet, o *group.ProtectOptions) {
+	o.MaxDeleted, o.MaxChanged = group.DefaultMaxDeleted, group.DefaultMaxChanged
+	f.Var((*share)(&o.MaxDeleted), "max-deleted", "`SHARE` of a node's files, or of their bytes, that may be gone")
+	f.BoolVar(&o.AllowDeleted, "allow-deleted", false, "protect although more than that is gone")
+	f.Var((*share)(&o.MaxChanged), "max-changed", "`SHARE` of a node's files that may have other content")
+	f.BoolVar(&o.AllowChanged, "allow-changed", false, "protect although more than that has changed")
 }
 
 // A share is a flag from 0 to 1. What it sets is never 0, which the library takes for its default.

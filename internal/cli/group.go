@@ -133,6 +133,7 @@ var waysOn = map[group.Way]string{
 	group.WayBelieve:      "name with --believe DIR the node to go by",
 	group.WayForce:        "--force protects the group as it is",
 	group.WayAllowDeleted: "if it was meant, --allow-deleted",
+	group.WayAllowChanged: "recover --revert --deleted brings it back; if it was meant, --allow-changed",
 	group.WayBeyond:       "--beyond does it",
 	group.WayGiveUp:       "--force gives it up",
 	group.WayKey:          "--key FILE names it, --key none goes without",
@@ -250,7 +251,7 @@ func newProtect() *cobra.Command {
 	f.IntVar(&p.Retain, "retain", 0, "then remove snapshots older than the newest `M` that can be recovered; 0: none")
 	end := flagGroup(cmd, "Override")
 	f.BoolVar(&p.Force, "force", false, "protect although nodes are lost or files damaged")
-	addDeleted(f, &p.MaxDeleted, &p.AllowDeleted)
+	addAccidents(f, &p)
 	end()
 	o.add(cmd)
 	return cmd
@@ -271,11 +272,7 @@ func printProtect(w io.Writer, r *group.ProtectReport, dry, all bool) error {
 	}
 	printNotes(w, r.Notes)
 	printStep(w, r.Step)
-	deleted := ""
-	if r.Deleted > 0 {
-		deleted = fmt.Sprintf("; %s deleted or emptied since the last run", printable.Count(r.Deleted, "file"))
-	}
-	printable.Fprintf(w, "data       %s in %s%s\n", size(r.DataBytes), printable.Count(r.Files, "file"), deleted)
+	printable.Fprintf(w, "data       %s in %s%s\n", size(r.DataBytes), printable.Count(r.Files, "file"), since(r))
 	if len(r.Exclude) > 0 {
 		printable.Fprintf(w, "excluded   %s\n", printable.List(r.Exclude))
 	}
@@ -313,6 +310,21 @@ time       %.3f s
 protected, generation %d
 `, size(r.ParityBytes), size(r.RecordBytes), coded, size(r.Read),
 		size(r.Traffic.MostSent), r.Seconds, r.Generation)
+}
+
+// since says what users have done to files since they were protected.
+func since(r *group.ProtectReport) string {
+	var list []string
+	if r.Changed > 0 {
+		list = append(list, printable.Count(r.Changed, "file")+" changed")
+	}
+	if r.Deleted > 0 {
+		list = append(list, printable.Count(r.Deleted, "file")+" deleted or emptied")
+	}
+	if list == nil {
+		return ""
+	}
+	return "; " + strings.Join(list, ", ") + " since the last run"
 }
 
 func printStep(w io.Writer, step *int64) {

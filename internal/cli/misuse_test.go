@@ -195,6 +195,27 @@ func TestMisuse(t *testing.T) {
 			m.volley(exitOK, []string{"recover", "--revert"})
 			m.same(want, 0, 1, 2, 3)
 		}},
+		{"everything encrypted", func(t *testing.T) {
+			m := misuse(t, 2, 100_000)
+			m.shell("for i in 1 2 3 4 5 6 7 8 9; do echo $i >n0/doc$i; echo $i >n1/doc$i; done")
+			m.volley(exitOK, []string{"protect", "--tolerate", "1"})
+			want := m.data()
+			for _, text := range []string{
+				"for f in n1/doc? n1/ckpt; do echo locked >$f; done",
+				"for f in n1/doc? n1/ckpt; do rm $f; echo locked >$f.locked; done",
+			} {
+				m.shell(text)
+				m.volley(exitUsage, []string{"protect", "--tolerate", "1"}, "node.1 has other content in 10 of 13 files", `"doc3"`, "--allow-changed")
+				m.volley(exitOK, []string{"recover", "--revert", "--deleted"})
+				m.shell("rm -f n1/*.locked")
+				m.same(want, 0, 1)
+				m.volley(exitOK, []string{"protect", "--tolerate", "1"})
+			}
+			m.shell("for f in n1/doc? n1/ckpt; do echo edited >$f; done")
+			m.volley(exitOK, []string{"protect", "--tolerate", "1", "--max-changed", "0.8"}, "10 files changed since the last run")
+			m.shell("for f in n1/doc? n1/ckpt; do echo edited again >$f; done")
+			m.volley(exitOK, []string{"protect", "--tolerate", "1", "--allow-changed"}, "10 files changed since the last run")
+		}},
 		{"half deleted", func(t *testing.T) {
 			m := misuse(t, 4, 100_000)
 			m.shell("for i in 1 2 3 4 5 6; do for n in n0 n1 n2 n3; do cp n0/ckpt $n/ckpt.$i; done; done")

@@ -61,7 +61,7 @@ func newResize() *cobra.Command {
 	f.BoolVar(&x.DryRun, "dry-run", false, "say what it would take, and write nothing")
 	end := flagGroup(cmd, "Override")
 	f.BoolVar(&x.Force, "force", false, "go on although nodes are lost or files damaged, which then never come back")
-	addDeleted(f, &x.MaxDeleted, &x.AllowDeleted)
+	addAccidents(f, &x.ProtectOptions)
 	end()
 	o.add(cmd)
 	for _, name := range []string{"group-size", "domain"} {

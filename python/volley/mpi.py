@@ -59,6 +59,8 @@ class _GroupOptions(ctypes.Structure):
         ("believe", ctypes.c_char_p),
         ("key", ctypes.c_char_p),
         ("digest", ctypes.c_char_p),
+        ("max_changed", ctypes.c_double),
+        ("allow_changed", ctypes.c_int),
     ]
 
 
@@ -297,6 +299,8 @@ def protect(
     memory: int = 0,
     max_deleted: float = 0,
     allow_deleted: bool = False,
+    max_changed: float = 0,
+    allow_changed: bool = False,
     believe: Optional[str] = None,
     key: Optional[Dir] = None,
     digest: Optional[str] = None,
@@ -309,7 +313,7 @@ def protect(
 
     Raises `Refused` or `RunFailed`. The earlier protection then stays in force.
     """
-    o = _GroupOptions(timeout, memory, max_deleted, allow_deleted, 0, _text(believe), _text(key), _text(digest))
+    o = _GroupOptions(timeout, memory, max_deleted, allow_deleted, 0, _text(believe), _text(key), _text(digest), max_changed, allow_changed)
     _call("protect", comm, _text(path), tolerate, o)
 
 
@@ -322,12 +326,14 @@ def protect_start(
     memory: int = 0,
     max_deleted: float = 0,
     allow_deleted: bool = False,
+    max_changed: float = 0,
+    allow_changed: bool = False,
     believe: Optional[str] = None,
     key: Optional[Dir] = None,
     digest: Optional[str] = None,
 ) -> Request[None]:
     """Starts `protect`, which goes on beside the caller: leave the files alone until the request is done."""
-    o = _GroupOptions(timeout, memory, max_deleted, allow_deleted, 0, _text(believe), _text(key), _text(digest))
+    o = _GroupOptions(timeout, memory, max_deleted, allow_deleted, 0, _text(believe), _text(key), _text(digest), max_changed, allow_changed)
     return _start("protect_start", comm, None, (), _text(path), tolerate, o)
 
 

@@ -146,6 +146,7 @@ class ProtectReport:
     generation: int
     files: int
     deleted_files: int  # since the last run
+    changed_files: int  # since then, too
     data_bytes: int  # of all nodes
     parity_bytes: int  # at each node
     record_bytes: int  # at the node that has most

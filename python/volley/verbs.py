@@ -54,6 +54,7 @@ def protect(
     digest: str | None = None,
     dry_run: bool = False,
     allow_deleted: bool = False,
+    allow_changed: bool = False,
     force: bool = False,
     root: bool = False,
     step: int | None = None,
@@ -66,15 +67,15 @@ def protect(
 
     `group` is a group file, in place of directories and what else it says (`volley group init` writes one).
     `layout` is full or striped, `digest` sha256, blake3 or xxh3; without them Volley chooses. `dry_run` says what
-    it would take, and writes nothing. `allow_deleted` protects although many files are gone, and `force` although
-    nodes are lost. With `root` or `step` each directory is a root of snapshots: their newest `step-N`, or this one, is
-    protected, and then those older than the newest `retain` are removed. `key` is a file with the key of the group.
+    it would take, and writes nothing. `allow_deleted` protects although many files are gone, `allow_changed` although
+    many have other content, and `force` although nodes are lost. With `root` or `step` each directory is a root of
+    snapshots: their newest `step-N`, or this one, is protected, and then those older than the newest `retain` are removed. `key` is a file with the key of the group.
     `progress` is called from time to time with a `Progress`: bytes done and in all. `flags` are others of the command
     line, such as `["--limit-rate", "100MB"]`.
 
     Raises `Refused` or `RunFailed`. The earlier protection then stays in force.
     """
-    options: dict[str, Any] = {"group": group, "tolerate": tolerate, "layout": layout, "digest": digest, "dry_run": dry_run, "allow_deleted": allow_deleted, "force": force}
+    options: dict[str, Any] = {"group": group, "tolerate": tolerate, "layout": layout, "digest": digest, "dry_run": dry_run, "allow_deleted": allow_deleted, "allow_changed": allow_changed, "force": force}
     options.update(root=root, step=step, retain=retain, key=key)
     report: ProtectReport = _one("protect", dirs, options, flags, progress)
     return report

@@ -39,6 +39,8 @@ module volley
     real(c_double) :: max_deleted = 0
     integer(c_int) :: allow_deleted = 0, revert = 0
     type(c_ptr) :: believe = c_null_ptr, key = c_null_ptr, digest = c_null_ptr
+    real(c_double) :: max_changed = 0
+    integer(c_int) :: allow_changed = 0
   end type
 
   interface
@@ -240,12 +242,12 @@ contains
 
   ! Protects path, the directory of this process's node.
   integer function volley_protect(comm, path, tolerate, &
-      timeout, memory, max_deleted, allow_deleted, believe, key, digest) result(code)
+      timeout, memory, max_deleted, allow_deleted, believe, key, digest, max_changed, allow_changed) result(code)
     integer, intent(in) :: comm, tolerate
     character(*), intent(in) :: path
-    real(c_double), intent(in), optional :: timeout, max_deleted
+    real(c_double), intent(in), optional :: timeout, max_deleted, max_changed
     integer(c_size_t), intent(in), optional :: memory
-    logical, intent(in), optional :: allow_deleted
+    logical, intent(in), optional :: allow_deleted, allow_changed
     character(*), intent(in), optional :: believe, key, digest
     character(:), allocatable, target :: b, k, d
     type(group_options) :: o
@@ -256,6 +258,8 @@ contains
     if (present(memory)) o%memory = memory
     if (present(max_deleted)) o%max_deleted = max_deleted
     if (present(allow_deleted)) o%allow_deleted = flag(allow_deleted)
+    if (present(max_changed)) o%max_changed = max_changed
+    if (present(allow_changed)) o%allow_changed = flag(allow_changed)
     code = protect_f(comm, text(path), tolerate, o)
   end function
 
@@ -280,13 +284,13 @@ contains
 
   ! Starts volley_protect, which goes on beside the caller.
   integer function volley_protect_start(comm, path, tolerate, request, &
-      timeout, memory, max_deleted, allow_deleted, believe, key, digest) result(code)
+      timeout, memory, max_deleted, allow_deleted, believe, key, digest, max_changed, allow_changed) result(code)
     integer, intent(in) :: comm, tolerate
     character(*), intent(in) :: path
     integer, intent(out) :: request
-    real(c_double), intent(in), optional :: timeout, max_deleted
+    real(c_double), intent(in), optional :: timeout, max_deleted, max_changed
     integer(c_size_t), intent(in), optional :: memory
-    logical, intent(in), optional :: allow_deleted
+    logical, intent(in), optional :: allow_deleted, allow_changed
     character(*), intent(in), optional :: believe, key, digest
     character(:), allocatable, target :: b, k, d
     type(group_options) :: o
@@ -297,6 +301,8 @@ contains
     if (present(memory)) o%memory = memory
     if (present(max_deleted)) o%max_deleted = max_deleted
     if (present(allow_deleted)) o%allow_deleted = flag(allow_deleted)
+    if (present(max_changed)) o%max_changed = max_changed
+    if (present(allow_changed)) o%allow_changed = flag(allow_changed)
     code = protect_start_f(comm, text(path), tolerate, o, request)
   end function
 

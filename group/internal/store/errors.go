@@ -10,6 +10,7 @@ const (
 	WayBelieve      Way = "Believe"
 	WayForce        Way = "Force"
 	WayAllowDeleted Way = "AllowDeleted"
+	WayAllowChanged Way = "AllowChanged"
 	WayBeyond       Way = "Beyond"
 	WayGiveUp       Way = "GiveUp" // Force of Unprotect
 	WayKey          Way = "Key"    // or NoKey

@@ -1,0 +1,220 @@
+package group
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"volley/group/internal/pass"
+	"volley/group/internal/session"
+	"volley/group/internal/store"
+	"volley/group/internal/tree"
+)
+
+// A balance is what a node has now of the files that were protected.
+type balance struct {
+	Files, Were      int      `json:",omitempty"`
+	Bytes, WereBytes int64    `json:",omitempty"`
+	Deleted, Shorter int      `json:",omitempty"`
+	First            []string `json:",omitempty"` // of what was deleted, or is shorter
+
+	// Of files whose content is under no name of the node any more, by size and time:
+	Changed      int      `json:",omitempty"` // their names have other content
+	Replaced     int      `json:",omitempty"` // their names are gone, and there are as many new files
+	ChangedBytes int64    `json:",omitempty"` // that those with other content had
+	FirstChanged []string `json:",omitempty"`
+}
+
+// A stamp tells contents of files from each other without reading them.
+type stamp struct{ size, seconds, nanoseconds int64 }
+
+func stampOf(e *tree.Entry) stamp { return stamp{e.Size, e.Seconds, e.Nanoseconds} }
+
+// balanceOf compares the files of a node with those that were protected. A file that was emptied counts as deleted.
+func balanceOf(was, now []*tree.Entry) balance {
+	var x balance
+	before := map[tree.Name]*tree.Entry{}
+	for _, e := range was {
+		if e.Type == tree.TypeFile {
+			x.Were++
+			x.WereBytes += e.Size
+			before[e.Path] = e
+		}
+	}
+	other := map[tree.Name]*tree.Entry{} // what was protected under names that have something else
+	spare := map[stamp]int{}             // files that are not what was protected under their names
+	emptied, shorter := map[tree.Name]bool{}, map[tree.Name]bool{}
+	fresh := 0
+	for _, e := range now {
+		o := before[e.Path]
+		if e.Type != tree.TypeFile && (e.Type != tree.TypeLink || o == nil) {
+			continue
+		}
+		delete(before, e.Path)
+		if o != nil && o.Size > 0 && e.Size == 0 {
+			emptied[e.Path] = true
+			continue
+		}
+		x.Files++
+		x.Bytes += e.Size
+		if o != nil && e.Size < o.Size {
+			shorter[e.Path] = true
+		}
+		if o != nil && e.Size == o.Size && e.SameTime(o) {
+			continue
+		}
+		if o == nil {
+			fresh++
+		} else {
+			other[e.Path] = o
+		}
+		if e.Type == tree.TypeFile {
+			spare[stampOf(e)]++
+		}
+	}
+	moved := func(o *tree.Entry) bool {
+		spare[stampOf(o)]--
+		return spare[stampOf(o)] >= 0
+	}
+	var changed, replaced []tree.Name
+	gone := slices.Sorted(maps.Keys(before))
+	for _, name := range gone {
+		if moved(before[name]) {
+			fresh--
+		} else {
+			replaced = append(replaced, name)
+		}
+	}
+	replaced = replaced[:min(len(replaced), max(0, fresh))]
+	for _, name := range replaced {
+		x.ChangedBytes += before[name].Size
+	}
+	for _, name := range slices.Sorted(maps.Keys(other)) {
+		if o := other[name]; !moved(o) {
+			changed = append(changed, name)
+			x.ChangedBytes += o.Size
+		}
+	}
+	x.Deleted, x.Shorter, x.Changed, x.Replaced = len(gone)+len(emptied), len(shorter), len(changed), len(replaced)
+	x.First = firstOf(gone, slices.Sorted(maps.Keys(emptied)), slices.Sorted(maps.Keys(shorter)))
+	x.FirstChanged = firstOf(changed, replaced)
+	return x
+}
+
+// firstOf returns the first names of each of some lists.
+func firstOf(lists ...[]tree.Name) (first []string) {
+	for _, names := range lists {
+		for _, name := range names[:min(len(names), pass.MostNamed)] {
+			first = append(first, string(name))
+		}
+	}
+	return first
+}
+
+// empty reports whether nothing is left of what was protected.
+func (x *balance) empty() bool { return x.Were > 0 && x.Files == 0 }
+
+// less reports whether a larger share is gone of the files, or of their bytes.
+func (x *balance) less(share float64) bool {
+	return float64(x.Files) < (1-share)*float64(x.Were) || float64(x.Bytes) < (1-share)*float64(x.WereBytes)
+}
+
+// fewFiles are so few that a user changes most of them in a day.
+const fewFiles = 8
+
+// changed reports whether a larger share of the files has other content.
+func (x *balance) changed(share float64) bool {
+	return x.Were >= fewFiles && float64(x.Changed+x.Replaced) > share*float64(x.Were)
+}
+
+// changedBytes reports whether a larger share of the bytes has: one large file may.
+func (x *balance) changedBytes(share float64) bool {
+	return x.Were >= fewFiles && float64(x.ChangedBytes) > share*float64(x.WereBytes)
+}
+
+func (x *balance) leftText() string {
+	return fmt.Sprintf("%d of %d files and %d of %d bytes left (gone or shorter: %s)", x.Files, x.Were, x.Bytes, x.WereBytes, namesAnd(x.First, x.Deleted+x.Shorter))
+}
+
+func (x *balance) changedText() string {
+	return fmt.Sprintf("other content in %d of %d files (%s)", x.Changed+x.Replaced, x.Were, namesAnd(x.FirstChanged, x.Changed+x.Replaced))
+}
+
+func (x *balance) changedBytesText() string {
+	return fmt.Sprintf("other content in files of %d of %d bytes (%s): look whether that was meant", x.ChangedBytes, x.WereBytes, namesAnd(x.FirstChanged, x.Changed+x.Replaced))
+}
+
+// namesAnd names the first of all files, and says how many more there are.
+func namesAnd(first []string, all int) string {
+	var list []string
+	for _, name := range first {
+		list = append(list, fmt.Sprintf("%q", name))
+	}
+	text := strings.Join(list, ", ")
+	if more := all - len(first); more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
+}
+
+// checkShare returns an error unless a share of files may be gone, or changed. NaN is no share: it compares as less with
+// none.
+func checkShare(share float64) error {
+	if share >= 0 && share <= 1 {
+		return nil
+	}
+	return store.Inputf("a share of %v of the files: want 0 to 1", share)
+}
+
+// A guard finds at nodes what looks like an accident.
+type guard struct {
+	at     func(*balance) bool // unless it is so at many nodes
+	always func(*balance) bool // nil: never
+	text   func(*balance) string
+}
+
+// find says what looks like an accident, node by node. What has happened at half of the nodes or more was meant. One
+// node is no half: it is one accident, also where there are only two.
+func (g guard) find(s *session.Session, found []scanned, o *ProtectOptions) (list []string) {
+	many := 0
+	for _, x := range found {
+		if g.at(&x.Balance) {
+			many++
+		}
+	}
+	meant := many >= max(2, (s.K+1)/2)
+	for n, x := range found {
+		unusual := !meant && g.at(&x.Balance) || g.always != nil && g.always(&x.Balance)
+		if given := o.Force && s.States[n].Of(s.Current) == nil; unusual && !given {
+			list = append(list, fmt.Sprintf("%s has %s", s.Name(n), g.text(&x.Balance)))
+		}
+	}
+	return list
+}
+
+// checkAccidents returns an error where more is gone or has changed than is usual: to protect the rest would make an
+// accident final.
+func checkAccidents(ctx context.Context, s *session.Session, found []scanned, o *ProtectOptions, r *ProtectReport) error {
+	for _, x := range found {
+		r.Deleted += x.Balance.Deleted
+		r.Changed += x.Balance.Changed
+	}
+	deleted, changed := cmp.Or(o.MaxDeleted, DefaultMaxDeleted), cmp.Or(o.MaxChanged, DefaultMaxChanged)
+	gone := guard{func(x *balance) bool { return x.less(deleted) }, (*balance).empty, (*balance).leftText}
+	other := guard{func(x *balance) bool { return x.changed(changed) }, nil, (*balance).changedText}
+	large := guard{func(x *balance) bool { return x.changedBytes(changed) && !x.changed(changed) }, nil, (*balance).changedBytesText}
+	refuse := func(way Way, list []string, advice string) error {
+		return s.Alike(ctx, &InputError{Way: way, Err: fmt.Errorf("this looks like an accident, which protect would make permanent: %s. %s", strings.Join(list, "; "), advice)})
+	}
+	if list := gone.find(s, found, o); list != nil && !o.AllowDeleted {
+		return refuse(WayAllowDeleted, list, "If it is one, recover the files first")
+	}
+	if list := other.find(s, found, o); list != nil && !o.AllowChanged {
+		return refuse(WayAllowChanged, list, "Look at the files. If nobody meant to change them, recover their old content first")
+	}
+	r.Notes = append(r.Notes, large.find(s, found, o)...)
+	return nil
+}

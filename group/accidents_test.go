@@ -1,0 +1,268 @@
+package group
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"volley/group/internal/tree"
+)
+
+// TestBalance checks when a node looks as if its files were gone by accident.
+func TestBalance(t *testing.T) {
+	t.Parallel()
+	dir := &tree.Entry{Path: "d", Type: tree.TypeDir}
+	for _, x := range []struct {
+		what        string
+		was, now    []*tree.Entry
+		most        float64
+		want        balance
+		empty, less bool
+	}{
+		{"nothing was there", nil, nil, 0.5, balance{}, false, false},
+		{"directories only", []*tree.Entry{dir}, nil, 0.5, balance{}, false, false},
+		{"all is there", []*tree.Entry{file("a", 5), dir}, []*tree.Entry{file("a", 5)}, 0.5, balance{Files: 1, Were: 1, Bytes: 5, WereBytes: 5}, false, false},
+		{"all is gone", []*tree.Entry{file("a", 5), file("b", 5)}, []*tree.Entry{dir}, 0.5, balance{Were: 2, WereBytes: 10, Deleted: 2, First: []string{"a", "b"}}, true, true},
+		{"all is gone, and all may", []*tree.Entry{file("a", 5)}, nil, 1, balance{Were: 1, WereBytes: 5, Deleted: 1, First: []string{"a"}}, true, false},
+		{"half is gone", []*tree.Entry{file("a", 5), file("b", 5)}, []*tree.Entry{file("b", 5)}, 0.5, balance{Files: 1, Were: 2, Bytes: 5, WereBytes: 10, Deleted: 1, First: []string{"a"}}, false, false},
+		{"half may not be gone", []*tree.Entry{file("a", 5), file("b", 5)}, []*tree.Entry{file("b", 5)}, 0.4, balance{Files: 1, Were: 2, Bytes: 5, WereBytes: 10, Deleted: 1, First: []string{"a"}}, false, true},
+		{"half the files, and fewer bytes", []*tree.Entry{file("a", 6), file("b", 5)}, []*tree.Entry{file("b", 5)}, 0.5, balance{Files: 1, Were: 2, Bytes: 5, WereBytes: 11, Deleted: 1, First: []string{"a"}}, false, true},
+		{"most bytes, and few files", []*tree.Entry{file("a", 1), file("b", 1), file("c", 9)}, []*tree.Entry{file("c", 9)}, 0.5, balance{Files: 1, Were: 3, Bytes: 9, WereBytes: 11, Deleted: 2, First: []string{"a", "b"}}, false, true},
+		{"new ones make up for it", []*tree.Entry{file("a", 5), file("b", 5)}, []*tree.Entry{file("c", 5), file("d", 5)}, 0.5, balance{Files: 2, Were: 2, Bytes: 10, WereBytes: 10, Deleted: 2, First: []string{"a", "b"}}, false, false},
+		{"emptied", []*tree.Entry{file("a", 5)}, []*tree.Entry{file("a", 0)}, 0.5, balance{Were: 1, WereBytes: 5, Deleted: 1, First: []string{"a"}}, true, true},
+		{"empty before", []*tree.Entry{file("a", 0), file("b", 1)}, []*tree.Entry{file("a", 0), file("b", 1)}, 0.5, balance{Files: 2, Were: 2, Bytes: 1, WereBytes: 1}, false, false},
+		{"shorter", []*tree.Entry{file("a", 5), file("b", 5), file("c", 0)}, []*tree.Entry{file("a", 4), file("b", 6), file("c", 0)}, 0.5, balance{Files: 3, Were: 3, Bytes: 10, WereBytes: 10, Shorter: 1, First: []string{"a"}, Changed: 2, ChangedBytes: 10, FirstChanged: []string{"a", "b"}}, false, false},
+		{"one emptied, one shorter, one gone", []*tree.Entry{file("a", 5), file("b", 5), file("c", 5), file("d", 5)}, []*tree.Entry{file("a", 0), dir, file("b", 1), file("d", 5)}, 0.5,
+			balance{Files: 2, Were: 4, Bytes: 6, WereBytes: 20, Deleted: 2, Shorter: 1, First: []string{"c", "a", "b"}, Changed: 1, ChangedBytes: 5, FirstChanged: []string{"b"}}, false, true},
+		{"became a directory", []*tree.Entry{file("d", 1)}, []*tree.Entry{dir}, 0.5, balance{Were: 1, WereBytes: 1, Deleted: 1, First: []string{"d"}}, true, true},
+		{"many", []*tree.Entry{file("a", 1), file("b", 1), file("c", 1), file("d", 1), file("e", 1), file("f", 1), file("g", 1)}, []*tree.Entry{file("g", 0)}, 0.5,
+			balance{Were: 7, WereBytes: 7, Deleted: 7, First: []string{"a", "b", "c", "d", "e", "g"}}, true, true},
+	} {
+		is := balanceOf(x.was, x.now)
+		if fmt.Sprintf("%+v", is) != fmt.Sprintf("%+v", x.want) || is.empty() != x.empty || is.less(x.most) != x.less {
+			t.Errorf("%s: %+v, %v, %v: want %+v, %v, %v", x.what, is, is.empty(), is.less(x.most), x.want, x.empty, x.less)
+		}
+	}
+}
+
+// TestAccident deletes files at some of four nodes: what happened at half of them or more is
+// meant, unless nothing is left of a node.
+func TestAccident(t *testing.T) {
+	t.Parallel()
+	for _, x := range []struct {
+		what    string
+		nodes   int
+		change  func(w *world, dir string)
+		o       ProtectOptions
+		refused bool
+	}{
+		{"most of one", 1, most, ProtectOptions{}, true},
+		{"most of one, and that may be", 1, most, ProtectOptions{AllowDeleted: true}, false},
+		{"most of one, and a larger share may be gone", 1, most, ProtectOptions{MaxDeleted: 0.999}, false},
+		{"most of two", 2, most, ProtectOptions{}, false},
+		{"few of one", 1, few, ProtectOptions{}, false},
+		{"few of one, and none may be gone", 1, few, ProtectOptions{MaxDeleted: 0.01}, true},
+		{"all of one", 1, all0, ProtectOptions{}, true},
+		{"all of all", 4, all0, ProtectOptions{}, true},
+		{"all of all, and that may be", 4, all0, ProtectOptions{AllowDeleted: true}, false},
+		{"emptied", 1, emptied, ProtectOptions{}, true},
+	} {
+		w := newWorld(4, 2, Striped)
+		must(t, w.protect())
+		for _, dir := range w.dirs[:x.nodes] {
+			x.change(w, dir)
+		}
+		before := everything(w)
+		r, err := w.protectBy(w.Process(), x.o)
+		input := new(InputError)
+		if (err != nil) != x.refused || err != nil && (!errors.As(err, &input) || input.Way != WayAllowDeleted) {
+			t.Errorf("%s: %v: refused should be %v", x.what, err, x.refused)
+		}
+		if x.refused && !slices.Equal(before, everything(w)) {
+			t.Errorf("%s: something has changed", x.what)
+		}
+		if err == nil && r.Deleted == 0 {
+			t.Errorf("%s: no file is said to be deleted", x.what)
+		}
+	}
+	// One of three is not half of them.
+	w := newWorld(3, 1, Striped)
+	must(t, w.protect())
+	most(w, w.dirs[0])
+	_, err := w.protectBy(w.Process(), ProtectOptions{})
+	if err == nil || !strings.Contains(err.Error(), "has 3 of 7 files") || !strings.Contains(err.Error(), "). If it is one, recover") {
+		t.Errorf("one of three: %v", err)
+	}
+	if _, err := newWorld(2, 1, Full).protectBy(newWorld(2, 1, Full).Process(), ProtectOptions{MaxDeleted: 1.5}); !IsInputError(err) {
+		t.Errorf("a share of 1.5: %v", err)
+	}
+}
+
+func few(w *world, dir string) { w.Remove(dir + "/plain") }
+
+func most(w *world, dir string) {
+	for _, name := range []string{"/plain", "/big", "/sub/x", "/closed/inner/z"} {
+		w.Remove(dir + name)
+	}
+}
+
+func all0(w *world, dir string) {
+	most(w, dir)
+	for _, name := range []string{"/sub/deep/y", "/twin", "/empty", "/odd \xff"} {
+		w.Remove(dir + name)
+	}
+}
+
+func emptied(w *world, dir string) {
+	for _, name := range []string{"/plain", "/big", "/sub/x", "/closed/inner/z"} {
+		w.WriteFile(dir+name, nil, 0o644)
+	}
+}
+
+// stamped returns a file with a time.
+func stamped(name string, size, seconds int64) *tree.Entry {
+	e := file(name, size)
+	e.Seconds = seconds
+	return e
+}
+
+// TestBalanceChanged finds files whose content is not at their node any more.
+func TestBalanceChanged(t *testing.T) {
+	t.Parallel()
+	var was []*tree.Entry
+	for i := range int64(10) {
+		was = append(was, stamped(fmt.Sprint("f", i), 5, i/2)) // two have one size and time
+		was[i].Nanoseconds = 7
+	}
+	each := func(f func(i int64, e *tree.Entry)) (now []*tree.Entry) {
+		for i, e := range copied(was) {
+			f(int64(i), e)
+			now = append(now, e)
+		}
+		return now
+	}
+	for _, x := range []struct {
+		what              string
+		now               []*tree.Entry
+		changed, replaced int
+		bytes             int64
+		is                bool
+	}{
+		{"nothing", each(func(int64, *tree.Entry) {}), 0, 0, 0, false},
+		{"written to", each(func(_ int64, e *tree.Entry) { e.Seconds += 100 }), 10, 0, 50, true},
+		{"longer, with their times", each(func(_ int64, e *tree.Entry) { e.Size++ }), 10, 0, 50, true},
+		{"one of each two alike", each(func(i int64, e *tree.Entry) { e.Seconds += 100 * (i % 2) }), 5, 0, 25, false},
+		{"written to, under new names", each(func(_ int64, e *tree.Entry) { e.Path, e.Size = e.Path+".locked", e.Size+9 }), 0, 10, 50, true},
+		{"half so, half so", each(func(i int64, e *tree.Entry) {
+			if e.Seconds += 100; i%2 == 0 {
+				e.Path += ".locked"
+			}
+		}), 5, 5, 50, true},
+		{"moved", each(func(_ int64, e *tree.Entry) { e.Path = "old." + e.Path }), 0, 0, 0, false},
+		{"rotated, as logs are", each(func(i int64, e *tree.Entry) { e.Path = tree.Name(fmt.Sprint("f", (i+1)%10)) }), 0, 0, 0, false},
+		{"gone", nil, 0, 0, 0, false},
+		{"emptied", each(func(_ int64, e *tree.Entry) { e.Size = 0 }), 0, 0, 0, false},
+		{"copied to a disk of whole seconds", each(func(_ int64, e *tree.Entry) { e.Nanoseconds = 0 }), 0, 0, 0, false},
+		{"new ones beside them", append(copied(was), stamped("g", 5, 99)), 0, 0, 0, false},
+	} {
+		b := balanceOf(was, x.now)
+		if b.Changed != x.changed || b.Replaced != x.replaced || b.ChangedBytes != x.bytes || b.changed(0.5) != x.is {
+			t.Errorf("%s: %+v, %v", x.what, b, b.changed(0.5))
+		}
+	}
+	if b := balanceOf(was[:7], each(func(_ int64, e *tree.Entry) { e.Seconds += 100 })[:7]); b.Changed != 7 || b.changed(0) || b.changedBytes(0) {
+		t.Errorf("7 files: %+v", b)
+	}
+}
+
+// TestAccidentChanged overwrites files at some of the nodes.
+func TestAccidentChanged(t *testing.T) {
+	t.Parallel()
+	names := func(dir string, n int) (list []string) {
+		for i := range n {
+			list = append(list, fmt.Sprintf("%s/doc%d", dir, i))
+		}
+		return list
+	}
+	locked := func(w *world, dir string) { // as ransomware does
+		for _, name := range names(dir, 20) {
+			w.WriteFile(name, []byte("what nobody can read"), 0o644)
+		}
+	}
+	renamed := func(w *world, dir string) {
+		for _, name := range names(dir, 20) {
+			w.Remove(name)
+			w.WriteFile(name+".locked", []byte("what nobody can read"), 0o644)
+		}
+	}
+	some := func(w *world, dir string) {
+		for _, name := range names(dir, 5) {
+			w.WriteFile(name, []byte("edited"), 0o644)
+		}
+	}
+	image := func(w *world, dir string) { w.Overwrite(dir+"/image", 7, []byte("a guest has run"), false) }
+	for _, x := range []struct {
+		what     string
+		k, nodes int
+		change   func(w *world, dir string)
+		o        ProtectOptions
+		refused  bool
+		changed  int
+		note     string
+	}{
+		{"one of four", 4, 1, locked, ProtectOptions{}, true, 0, ""},
+		{"one of four, under other names", 4, 1, renamed, ProtectOptions{}, true, 0, ""},
+		{"one of four, and that may be", 4, 1, locked, ProtectOptions{AllowChanged: true}, false, 20, ""},
+		{"one of four, and what may be is what is gone", 4, 1, locked, ProtectOptions{AllowDeleted: true}, true, 0, ""},
+		{"one of four, and a larger share may", 4, 1, locked, ProtectOptions{MaxChanged: 0.9}, false, 20, ""},
+		{"two of four", 4, 2, locked, ProtectOptions{}, false, 40, ""},
+		{"one of three", 3, 1, locked, ProtectOptions{}, true, 0, ""},
+		{"one of two", 2, 1, locked, ProtectOptions{}, true, 0, ""},
+		{"both of two", 2, 2, locked, ProtectOptions{}, false, 40, ""},
+		{"some", 2, 1, some, ProtectOptions{}, false, 5, ""},
+		{"some, and few may", 2, 1, some, ProtectOptions{MaxChanged: 0.1}, true, 0, ""},
+		{"an image", 3, 1, image, ProtectOptions{}, false, 1, `n0 has other content in files of 200000 of 272290 bytes ("image"): look whether that was meant`},
+		{"an image at each", 3, 3, image, ProtectOptions{}, false, 3, ""},
+		{"most are gone at one of two", 2, 1, most, ProtectOptions{}, true, 0, ""},
+		{"most are gone at both", 2, 2, most, ProtectOptions{}, false, 0, ""},
+	} {
+		w := newWorld(x.k, 1, Striped)
+		for _, dir := range w.dirs {
+			if strings.Contains(x.what, "image") {
+				w.WriteFile(dir+"/image", make([]byte, 200_000), 0o644)
+			}
+			if !strings.Contains(x.what, "gone at") {
+				for _, name := range names(dir, 20) {
+					w.WriteFile(name, []byte(strings.Repeat("text ", 15)), 0o644)
+				}
+			}
+		}
+		w.Wait(1e10)
+		must(t, w.protect())
+		w.Wait(1e10)
+		for _, dir := range w.dirs[:x.nodes] {
+			x.change(w, dir)
+		}
+		before := everything(w)
+		r, err := w.protectBy(w.Process(), x.o)
+		if (err != nil) != x.refused {
+			t.Errorf("%s: %v: refused should be %v", x.what, err, x.refused)
+			continue
+		}
+		if err == nil {
+			if notes := strings.Join(r.Notes, "\n"); r.Changed != x.changed || (x.note == "") != (notes == "") || !strings.Contains(notes, x.note) {
+				t.Errorf("%s: %d changed, %q", x.what, r.Changed, r.Notes)
+			}
+			continue
+		}
+		input := new(InputError)
+		if !errors.As(err, &input) || (input.Way == WayAllowChanged) == strings.Contains(x.what, "gone at") || !slices.Equal(before, everything(w)) {
+			t.Errorf("%s: %v, or something has changed", x.what, err)
+		}
+		if want := `n0 has other content in 20 of 27 files ("doc0", "doc1", "doc10", "doc11", "doc12" and 15 more)`; x.what == "one of two" && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", x.what, err)
+		}
+	}
+}
