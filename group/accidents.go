@@ -153,7 +153,12 @@ func namesAnd(first []string, all int) string {
 	for _, name := range first {
 		list = append(list, fmt.Sprintf("%q", name))
 	}
-	text := strings.Join(list, ", ")
+	return andMore(list, ", ", all)
+}
+
+// andMore joins the first of a list, and says how many more there are.
+func andMore(first []string, by string, all int) string {
+	text := strings.Join(first, by)
 	if more := all - len(first); more > 0 {
 		text += fmt.Sprintf(" and %d more", more)
 	}

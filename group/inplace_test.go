@@ -114,7 +114,7 @@ func TestImmutableGeneration(t *testing.T) {
 	for g := int64(2); g < 4; g++ {
 		r, err := w.protectBy(w.Process(), ProtectOptions{})
 		must(t, err, w.whole())
-		if want := fmt.Sprintf("generation %d is in force, and what was there before could not be removed: ", g); len(r.Notes) != 1 || !strings.Contains(r.Notes[0], want) || !strings.Contains(r.Notes[0], "/n3/.volley/generation.1") {
+		if want := fmt.Sprintf("generation %d is in force, and what was there before could not be removed: ", g); len(r.Notes) != 2 || !strings.Contains(r.Notes[1], want) || !strings.Contains(r.Notes[1], "/n3/.volley/generation.1") {
 			t.Errorf("%q", r.Notes)
 		}
 	}

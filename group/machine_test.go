@@ -36,7 +36,8 @@ type world struct {
 	layout string
 	ranks  int
 	inTurn bool
-	common Options // of all verbs
+	common Options  // of all verbs
+	hosts  []string // by rank; nil: all are on this one
 
 	deletes bool // what is gone was deleted by users; else it is to come back
 }
@@ -143,6 +144,10 @@ func (w *world) options(p *disktest.Process, o Options) Options {
 func overRanks[T any](w *world, p *disktest.Process, verb func(context.Context, *Group) (T, error)) (T, error) {
 	o := w.options(p, w.common)
 	return onRanks(w, func(ctx context.Context, t transport.Transport, dirs []string) (T, error) {
+		o := o
+		if w.hosts != nil {
+			o = session.At(o, w.hosts[t.Rank()])
+		}
 		return verb(ctx, Over(t, dirs, o))
 	})
 }

@@ -51,7 +51,8 @@ type ProtectOptions struct {
 	// Retain is how many snapshots in force or recoverable stay when this one is in force everywhere. 0: all.
 	Retain int
 
-	// Strict returns a [*TornError], with the report, where files were in use so that they are protected torn, or not.
+	// Strict returns, with the report, a [*TornError] where files were in use so that they are protected torn, or not, and
+	// a [*CrowdedError] where one host or disk has more nodes than may be lost.
 	Strict bool
 
 	// Full reads also what has not changed, by size, time and inode, and compares it with what was protected.
@@ -73,7 +74,9 @@ type ProtectReport struct {
 	Step        *int64   `json:"step,omitempty"`    // of the snapshot
 	Removed     []int64  `json:"removed,omitempty"` // older snapshots
 	Nodes       int      `json:"nodes"`
-	Places      []string `json:"places"` // directories, by node
+	Places      []string `json:"places"`  // directories, by node
+	Hosts       []string `json:"hosts"`   // that have them, by node
+	Devices     []string `json:"devices"` // of their file systems, by node, as stat -c %D prints them; "": not known
 	Tolerate    int      `json:"tolerate"`
 	Layout      string   `json:"layout"`
 	Field       string   `json:"field"`
@@ -100,6 +103,8 @@ type ProtectReport struct {
 	Exclude []string   `json:"exclude,omitempty"` // patterns of what is not protected
 	Plan    []NodePlan `json:"plan,omitempty"`    // of a dry run, by node
 	Seconds float64    `json:"seconds"`
+
+	crowded []string // hosts and disks that have more nodes than may be lost
 }
 
 // A NodePlan says what a run would protect at a node.
@@ -126,8 +131,14 @@ func (g *Group) Protect(ctx context.Context, o ProtectOptions) (*ProtectReport, 
 	r, err := run(ctx, g, session.Verb{Name: "protect", Args: o.said(), Access: store.Access{Writes: !o.DryRun, Needs: true}}, func(ctx context.Context, s *session.Session, _ *snapshot.Surroundings) (*ProtectReport, error) {
 		return protect(ctx, s, o)
 	})
-	if err == nil && o.Strict && len(r.Torn)+len(r.Gone) > 0 {
+	if err != nil || !o.Strict {
+		return r, err
+	}
+	if len(r.Torn)+len(r.Gone) > 0 {
 		err = &TornError{Torn: r.Torn, Gone: r.Gone}
+	}
+	if r.crowded != nil {
+		err = errors.Join(err, &CrowdedError{Domains: r.crowded})
 	}
 	return r, err
 }
@@ -192,6 +203,7 @@ func protect(ctx context.Context, s *session.Session, o ProtectOptions) (*Protec
 	for _, x := range s.States {
 		r.Places, m.Names = append(r.Places, x.Dir), append(m.Names, x.Name)
 	}
+	r.crowded = checkDomains(s, locations(found), r)
 	if err := checkAccidents(ctx, s, found, &o, r); err != nil {
 		return nil, err
 	}
@@ -253,10 +265,11 @@ func protect(ctx context.Context, s *session.Session, o ProtectOptions) (*Protec
 
 // scanned is what a node has to protect.
 type scanned struct {
-	Balance balance
-	End     int64 // where the data ends, with files at the places that they had
-	Fresh   int64 // with all places made afresh
-	Anew    int64 // bytes of files that come to other places, or are behind their earlier ends
+	Location location
+	Balance  balance
+	End      int64 // where the data ends, with files at the places that they had
+	Fresh    int64 // with all places made afresh
+	Anew     int64 // bytes of files that come to other places, or are behind their earlier ends
 
 	Special, Mounts []string // see tree.Listing
 	NodePlan
@@ -275,6 +288,9 @@ func scan(ctx context.Context, s *session.Session, m *Manifest, o *ProtectOption
 			err = cmp.Or(s.Nested(n, l), hidingData(n, l))
 		}
 		if err != nil {
+			return x, err
+		}
+		if x.Location, err = locate(s, n); err != nil {
 			return x, err
 		}
 		x.Special = printable.Texts(l.Special)

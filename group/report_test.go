@@ -249,7 +249,7 @@ func TestReports(t *testing.T) {
 				most = max(most, sum)
 			}
 			if r.Nodes != 4 || r.Tolerate != 2 || r.Layout != layout || r.Field != "2^8" || r.Matrix != Cauchy || r.Generation != 1 || r.Files != 28 || r.Deleted != 0 ||
-				r.DataBytes != 2*longest+2*(longest-69_500) || r.ParityBytes != parity || r.RecordBytes != most || r.Blocks != blocks || r.Coded != blocks || r.Notes != nil {
+				r.DataBytes != 2*longest+2*(longest-69_500) || r.ParityBytes != parity || r.RecordBytes != most || r.Blocks != blocks || r.Coded != blocks || !slices.Equal(r.Notes, []string{oneDisk}) {
 				t.Errorf("%s: %+v: want %d bytes of records, %d of parity", layout, r, most, parity)
 			}
 			cost := r.Costs[slices.IndexFunc(r.Costs, func(c erasure.Cost) bool { return c.Layout == layout })]

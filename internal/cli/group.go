@@ -221,19 +221,17 @@ func newProtect() *cobra.Command {
 				p := p
 				p.Part = of
 				r, err := group.Over(t, dirs, options).Protect(cmd.Context(), p)
+				var strict error // of a group that is protected, as the report tells, too
+				if r != nil {
+					strict, err = err, nil
+				}
 				if err == nil && o.Assumed != "" && (o.json || p.DryRun || verbose(cmd)) {
 					r.Notes = append(r.Notes, o.Assumed)
 				}
-				torn := new(group.TornError)
-				if errors.As(err, &torn) { // which the report tells, too
-					err = nil
-				} else {
-					torn = nil
-				}
-				if err := finish(o, cmd, w, r, err, func(w io.Writer, r *group.ProtectReport, all bool) error { return printProtect(w, r, p.DryRun, all) }); err != nil || torn == nil {
+				if err := finish(o, cmd, w, r, err, func(w io.Writer, r *group.ProtectReport, all bool) error { return printProtect(w, r, p.DryRun, all) }); err != nil {
 					return err
 				}
-				return torn
+				return strict
 			})
 		},
 	}
@@ -245,7 +243,7 @@ func newProtect() *cobra.Command {
 	f.StringArrayVar(&p.Exclude, "exclude", nil, "`PATTERN` of what is not protected, as in .gitignore, once for each; '': nothing (default: those of the last run)")
 	f.BoolVar(&one, "one-file-system", false, "leave out what other file systems have, which are mounted below a node (default: as in the last run)")
 	f.BoolVar(&p.Full, "full", false, "read also what has not changed, and compare it with what was protected")
-	f.BoolVar(&p.Strict, "strict", false, "end with exit code 3 where files in use are protected torn, or not at all")
+	f.BoolVar(&p.Strict, "strict", false, "end with exit code 3 where files in use are protected torn, or not at all, or a host or disk has more than R nodes")
 	f.BoolVar(&p.DryRun, "dry-run", false, "say what protecting would take, with -v file by file, and write nothing")
 	o.addSnapshots(cmd, "root", "each DIR is a root of snapshots, directories step-N in it: protect the newest that all roots have")
 	f.IntVar(&p.Retain, "retain", 0, "then remove snapshots older than the newest `M` that can be recovered; 0: none")

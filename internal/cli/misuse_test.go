@@ -216,6 +216,16 @@ func TestMisuse(t *testing.T) {
 			m.shell("for f in n1/doc? n1/ckpt; do echo edited again >$f; done")
 			m.volley(exitOK, []string{"protect", "--tolerate", "1", "--allow-changed"}, "10 files changed since the last run")
 		}},
+		{"all on one disk", func(t *testing.T) {
+			m := misuse(t, 3, 1000)
+			const note = "all nodes are on one disk"
+			m.volley(exitOK, []string{"protect", "--tolerate", "1"}, "note: "+note, "protected, generation 1")
+			m.volley(exitWrong, []string{"protect", "--tolerate", "1", "--strict"}, "note: "+note, "protected, generation 2", "volley: more nodes than may be lost are in one place: "+note)
+			if out := m.volley(exitOK, []string{"protect", "--tolerate", "1", "--quiet"}); out != "" {
+				t.Errorf("--quiet: %q", out)
+			}
+			m.volley(exitOK, []string{"protect", "--tolerate", "1", "--json"}, `"hosts": [`, `"devices": [`, note)
+		}},
 		{"half deleted", func(t *testing.T) {
 			m := misuse(t, 4, 100_000)
 			m.shell("for i in 1 2 3 4 5 6; do for n in n0 n1 n2 n3; do cp n0/ckpt $n/ckpt.$i; done; done")

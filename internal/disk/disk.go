@@ -15,6 +15,7 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -115,6 +116,22 @@ type FileID struct{ device, inode uint64 }
 // Beside reports whether two lie on one file system, or nobody knows.
 func (f FileID) Beside(o FileID) bool {
 	return f.device == o.device || f == (FileID{}) || o == (FileID{})
+}
+
+// Device returns the number of the file system that has the file, and whether that is known.
+func (f FileID) Device() (number uint64, known bool) { return f.device, f != FileID{} }
+
+// A Host is a machine, or what looks like one to its programs, since it was started.
+type Host struct {
+	Name string
+	Boot string `json:",omitempty"` // tells hosts of one name apart; "": it is not known
+}
+
+// ThisHost returns the host that runs this process.
+func ThisHost() Host {
+	name, _ := os.Hostname()
+	boot, _ := os.ReadFile("/proc/sys/kernel/random/boot_id") // which other systems than Linux do not have
+	return Host{Name: name, Boot: strings.TrimSpace(string(boot))}
 }
 
 // Kind returns what has a mode.

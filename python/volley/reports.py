@@ -138,6 +138,8 @@ class ProtectReport:
 
     nodes: int
     places: list[str]  # directories, by node
+    hosts: list[str]  # that have them
+    devices: list[str]  # the numbers of their file systems there
     tolerate: int
     layout: str
     field: str

@@ -53,12 +53,27 @@ type Options struct {
 type inner struct {
 	disk   disk.Disk // nil: disk.OS
 	inTurn bool      // a rank calls the disk for one node after the other, and reads nothing ahead
+	host   string    // that this rank is on; "": the one that runs this process
 }
 
 // On returns the options for another disk. In turn, a rank calls it for one node after the other, and reads nothing ahead.
 func On(o Options, d disk.Disk, inTurn bool) Options {
-	o.inner = inner{d, inTurn}
+	o.inner.disk, o.inner.inTurn = d, inTurn
 	return o
+}
+
+// At returns the options for a rank on another host.
+func At(o Options, host string) Options {
+	o.inner.host = host
+	return o
+}
+
+// Host returns the host that this rank is on.
+func (s *Session) Host() disk.Host {
+	if s.inner.host != "" {
+		return disk.Host{Name: s.inner.host}
+	}
+	return disk.ThisHost()
 }
 
 // Defaulted returns the options with defaults for those that are zero.

@@ -1,0 +1,103 @@
+package group
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"volley/internal/disk"
+	"volley/internal/disk/disktest"
+)
+
+// TestDomains protects groups whose nodes share hosts and disks.
+func TestDomains(t *testing.T) {
+	t.Parallel()
+	for _, x := range []struct {
+		what    string
+		k, r    int
+		hosts   string // of ranks, by letter; "": all is in one process
+		disks   []int  // nodes with a disk of their own
+		notes   []string
+		crowded bool
+	}{
+		{"a first try", 3, 1, "", nil, []string{oneDisk}, true},
+		{"a disk for each", 3, 1, "", []int{0, 1, 2}, nil, false},
+		{"two on one disk", 4, 1, "", []int{0, 3}, []string{
+			"nodes 1 and 2 are on one disk: losing it loses 2 nodes of R = 1. What may be lost: any 1 node, any 1 disk but this one"}, true},
+		{"two on one disk, and two may be lost", 4, 2, "", []int{0, 3}, []string{
+			"nodes 1 and 2 are on one disk. What may be lost: any 2 nodes, any 1 disk"}, false},
+		{"a host for each", 3, 1, "abc", nil, nil, false},
+		{"two on one host", 4, 1, "abbc", []int{0, 1, 2, 3}, []string{
+			"nodes 1 and 2 are on one host (b): losing it loses 2 nodes of R = 1. What may be lost: any 1 node, any 1 host but this one"}, true},
+		{"two on one host and its disk", 3, 1, "abb", nil, []string{
+			"nodes 1 and 2 are on one host (b): losing it loses 2 nodes of R = 1. What may be lost: any 1 node, any 1 host but this one"}, true},
+		{"two on each of two", 4, 1, "aabb", nil, []string{
+			"nodes 0 and 1 are on one host (a); nodes 2 and 3 are on one host (b): losing one loses up to 2 nodes of R = 1. What may be lost: any 1 node, no host"}, true},
+		{"two on each of two, and two may be lost", 4, 2, "aabb", nil, []string{
+			"nodes 0 and 1 are on one host (a); nodes 2 and 3 are on one host (b). What may be lost: any 2 nodes, any 1 host"}, false},
+		{"three on one host, and two of them on one disk", 4, 2, "aaab", []int{0}, []string{
+			"nodes 0, 1 and 2 are on one host (a): losing it loses 3 nodes of R = 2. What may be lost: any 2 nodes, any 1 host but this one",
+			"nodes 1 and 2 are on one disk. What may be lost: any 2 nodes, any 1 disk"}, true},
+		{"all on one host", 3, 1, "aaa", []int{0, 1, 2}, nil, false},
+	} {
+		w := newWorld(x.k, x.r, Striped)
+		for _, n := range x.disks {
+			w.RemoveAll(w.dirs[n])
+			w.MkdirAll(w.dirs[n], 0o755)
+			w.Mount(w.dirs[n], disktest.Mount{})
+			w.WriteFile(w.dirs[n]+"/file", []byte("text"), 0o644)
+		}
+		hosts := slices.Repeat([]string{disk.ThisHost().Name}, x.k)
+		if x.hosts != "" {
+			w.ranks, w.hosts = x.k, strings.Split(x.hosts, "")
+			hosts = w.hosts
+		}
+		r, err := w.protectBy(w.Process(), ProtectOptions{Strict: true})
+		crowded := new(CrowdedError)
+		if errors.As(err, &crowded) != x.crowded || r == nil || err != nil && crowded.ExitCode() != 3 {
+			t.Fatalf("%s: %v, %+v", x.what, err, r)
+		}
+		if x.crowded && !strings.Contains(err.Error(), x.notes[0]) {
+			t.Errorf("%s: %v", x.what, err)
+		}
+		same(t, x.what, r.Notes, x.notes)
+		same(t, x.what, r.Hosts, hosts)
+		if len(r.Devices) != x.k || slices.Contains(r.Devices, "") {
+			t.Errorf("%s: devices %q", x.what, r.Devices)
+		}
+		must(t, w.tidy(1)) // it is in force
+		if r, err = w.protectBy(w.Process(), ProtectOptions{}); err != nil {
+			t.Errorf("%s, and not strict: %v", x.what, err)
+		}
+		same(t, x.what, r.Notes, x.notes)
+	}
+}
+
+const oneDisk = "all nodes are on one disk, and lost with it: give each node a disk of its own"
+
+// TestSharing says what may be lost where nodes share hosts.
+func TestSharing(t *testing.T) {
+	t.Parallel()
+	for _, x := range []struct {
+		hosts    string // of nodes, by letter
+		tolerate int
+		want     string
+	}{
+		{"abcdef", 1, ""},
+		{"aabbcc", 4, "nodes 0 and 1 are on one host (a); nodes 2 and 3 are on one host (b); nodes 4 and 5 are on one host (c). What may be lost: any 4 nodes, any 2 hosts"},
+		{"aabcde", 3, "nodes 0 and 1 are on one host (a). What may be lost: any 3 nodes, any 2 hosts"},
+		{"aaaabcd", 3, "nodes 0, 1, 2 and 3 are on one host (a): losing it loses 4 nodes of R = 3. What may be lost: any 3 nodes, any 3 hosts but this one"},
+		{"aaabbc", 1, "nodes 0, 1 and 2 are on one host (a); nodes 3 and 4 are on one host (b): losing one loses up to 3 nodes of R = 1. What may be lost: any 1 node, any 1 host but these"},
+		{"aaaaaaab", 1, "nodes 0, 1, 2, 3, 4 and 2 more are on one host (a): losing it loses 7 nodes of R = 1. What may be lost: any 1 node, any 1 host but this one"},
+		{"aabbccddeeff", 2, "nodes 0 and 1 are on one host (a); nodes 2 and 3 are on one host (b); nodes 4 and 5 are on one host (c); nodes 6 and 7 are on one host (d); nodes 8 and 9 are on one host (e) and 1 more. What may be lost: any 2 nodes, any 1 host"},
+	} {
+		list := domainsOf(len(x.hosts), func(n int) (byte, string, bool) { return x.hosts[n], x.hosts[n : n+1], true })
+		text, over := sharing("host", list, len(x.hosts), x.tolerate)
+		if text != x.want || over != strings.Contains(x.want, "losing") {
+			t.Errorf("%s, %d: %q, %v: want %q", x.hosts, x.tolerate, text, over, x.want)
+		}
+	}
+	two := []location{{Host: disk.Host{Name: "localhost", Boot: "1"}}, {Host: disk.Host{Name: "localhost", Boot: "2"}}, {Host: disk.Host{Name: "c"}}}
+	same(t, "hosts of one name", hostNames(two), []string{"localhost (boot 1)", "localhost (boot 2)", "c"})
+}
