@@ -52,9 +52,17 @@ func locations(found []scanned) (list []location) {
 
 // hostNames returns names of hosts, with more of what tells them apart where two are called the same.
 func hostNames(at []location) (names []string) {
+	first, shared := map[string]disk.Host{}, map[string]bool{}
+	for _, x := range at {
+		if host, known := first[x.Host.Name]; !known {
+			first[x.Host.Name] = x.Host
+		} else if host != x.Host {
+			shared[x.Host.Name] = true
+		}
+	}
 	for _, x := range at {
 		name := x.Host.Name
-		if slices.ContainsFunc(at, func(y location) bool { return y.Host != x.Host && y.Host.Name == x.Host.Name }) {
+		if shared[name] {
 			name += fmt.Sprintf(" (boot %s)", x.Host.Boot)
 		}
 		names = append(names, name)

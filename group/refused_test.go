@@ -141,6 +141,8 @@ func TestArgumentsRefused(t *testing.T) {
 		{ProtectOptions{MaxDeleted: math.NaN()}, "a share of NaN of the files"},
 		{ProtectOptions{MaxDeleted: math.Inf(1)}, "a share of +Inf of the files"},
 		{ProtectOptions{MaxDeleted: math.Inf(-1)}, "a share of -Inf of the files"},
+		{ProtectOptions{MaxChanged: math.NaN()}, "a share of NaN of the files"},
+		{ProtectOptions{MaxChanged: 1.1}, "a share of 1.1 of the files"},
 	} {
 		w := newWorld(4, 1, "")
 		if _, err := w.protectBy(w.Process(), x.o); !IsInputError(err) || !strings.Contains(err.Error(), x.want) {

@@ -51,21 +51,23 @@ func TestEveryNameWorks(t *testing.T) {
 	}
 }
 
-// TestShare gives --max-deleted what is no share. NaN would turn the guard off: nothing compares with it.
+// TestShare gives --max-deleted and --max-changed what is no share. NaN would turn the guard off: nothing compares with it.
 func TestShare(t *testing.T) {
 	t.Parallel()
 	dirs := writeNodes(t, 2, 100)
 	for _, verb := range [][]string{{"protect", "--tolerate", "1"}, {"resize", "--add", t.TempDir()}} {
 		for _, share := range []string{"NaN", "nan", "Inf", "-Inf", "-0.1", "1.1", "1e999", "half"} {
-			r := volleyRun(slices.Concat(verb, []string{"--max-deleted", share}, dirs)...)
-			if r.code != exitUsage {
-				t.Errorf("%v --max-deleted %s: %+v", verb, share, r)
+			for _, flag := range []string{"max-deleted", "max-changed"} {
+				r := volleyRun(slices.Concat(verb, []string{"--" + flag, share}, dirs)...)
+				if r.code != exitUsage {
+					t.Errorf("%v --%s %s: %+v", verb, flag, share, r)
+				}
+				wants(t, r.stderr, flag, "want a share from 0 to 1")
 			}
-			wants(t, r.stderr, "max-deleted", "want a share from 0 to 1")
 		}
 	}
 	for _, share := range []string{"0", "-0", "1", "5e-324"} {
-		mustRun(t, append([]string{"protect", "--tolerate", "1", "--max-deleted", share}, dirs...)...)
+		mustRun(t, append([]string{"protect", "--tolerate", "1", "--max-deleted", share, "--max-changed", share}, dirs...)...)
 	}
 }
 
