@@ -113,7 +113,7 @@ func TestEarlierMember(t *testing.T) {
 	n := &store.Node{Index: 3, Held: map[int64]*store.Loaded{1: {Node: -1, Manifest: &Manifest{Generation: 1, Nodes: 3}}}}
 	s := &session.Session{Current: store.Current{Generation: 2}, States: make([]*store.State, 4)}
 	s.States[3] = &store.State{Held: []store.Held{{Generation: 1, Committed: true}}}
-	if is, x, err := survey.CompareStale(t.Context(), s, n); is != nil || x != nil || err != nil {
+	if is, x, err := survey.CompareStale(t.Context(), s, n, nil); is != nil || x != nil || err != nil {
 		t.Errorf("%+v, %+v, %v", is, x, err)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"volley/group/internal/content"
 	"volley/group/internal/erasure"
 	"volley/group/internal/pass"
 	"volley/group/internal/restore"
@@ -28,6 +29,12 @@ type RecoverOptions struct {
 	Beyond  bool // try although more nodes are lost than the group tolerates
 	DryRun  bool // write nothing
 
+	// Files, unless empty, are patterns, as those of ProtectOptions.Exclude, of what alone comes back: also what users have
+	// deleted, and changed files where Revert is set. Recover reads these files, and the blocks from which what they lack
+	// comes back, and no others. With To, what was protected of all of them comes there, at all nodes: that of node 3 in
+	// To/node.3, on the machine of the node's rank.
+	Files []string
+
 	// To, unless empty, is a directory in which the data of lost nodes comes back, that of node 3 in To/node.3, and
 	// nothing else is written. Where ranks are on several machines, it is on that of the lost node's rank.
 	To string
@@ -44,6 +51,8 @@ type RecoverReport struct {
 	Gone       []tree.Name  `json:"deleted,omitempty"`     // what was deleted, and did not come back
 	Replaced   []tree.Name  `json:"replaced,omitempty"`    // where files lie now in whose place others were recovered
 	Left       []string     `json:"unrecovered,omitempty"` // files that could not be brought back, and why
+	Reverts    []tree.Name  `json:"reverts,omitempty"`     // by a dry run: changed and moved files that Revert brings back
+	Matched    int          `json:"matched,omitempty"`     // what Files fit: Nodes tells of nothing else
 	Notes      []string     `json:"notes,omitempty"`
 	Traffic    Traffic      `json:"traffic"`
 	Seconds    float64      `json:"seconds"`
@@ -53,7 +62,7 @@ type RecoverReport struct {
 func (r *RecoverReport) Incomplete() error {
 	var what []string
 	for _, n := range r.Nodes {
-		if n.Status == Failing {
+		if n.why != "" {
 			what = append(what, n.Dir+" cannot be read: "+n.why)
 		}
 	}
@@ -88,6 +97,9 @@ func (r *RecoverReport) Incomplete() error {
 // again completes it.
 func (g *Group) Recover(ctx context.Context, o RecoverOptions) (*RecoverReport, error) {
 	writes := !o.DryRun && o.To == ""
+	if err := tree.Excludes(o.Files).Check("files"); err != nil {
+		return nil, store.Inputf("%w", err)
+	}
 	latest := g.options.Roots && g.options.Step == Latest
 	v := session.Verb{Name: "recover", Args: o, Access: store.Access{Writes: writes, Makes: writes}}
 	if latest {
@@ -95,7 +107,10 @@ func (g *Group) Recover(ctx context.Context, o RecoverOptions) (*RecoverReport, 
 	}
 	for {
 		r, err := run(ctx, g, v, func(ctx context.Context, s *session.Session, around *snapshot.Surroundings) (*RecoverReport, error) {
-			if !latest {
+			switch {
+			case len(o.Files) > 0:
+				return recoverFiles(ctx, s, o)
+			case !latest:
 				return recoverGroup(ctx, s, o)
 			}
 			return recoverLatest(ctx, s, around, o, writes)
@@ -160,11 +175,7 @@ func recoverGroup(ctx context.Context, s *session.Session, o RecoverOptions) (_ 
 		}
 	}
 	if !o.DryRun && o.To == "" {
-		for _, n := range s.Nodes {
-			if s.States[n.Index].Interrupted() {
-				restore.Sweep(n)
-			}
-		}
+		sweep(s)
 	}
 	r := &RecoverReport{Step: s.Taken, Generation: s.Generation, Traffic: erasure.NewTraffic(len(s.Nodes))}
 	targets := map[int]*restore.Target{} // of nodes here that can be read
@@ -178,41 +189,78 @@ func recoverGroup(ctx context.Context, s *session.Session, o RecoverOptions) (_ 
 	r.Notes = slices.Concat(s.Notes(), elsewhere, pass.NoteTorn(s, found.Conditions))
 	for n, c := range found.Conditions {
 		r.Nodes = append(r.Nodes, NodeReport{Node: n, Dir: s.States[n].Dir, Status: c.Status(), Findings: c.Findings, why: c.Failing})
-		for _, f := range c.Findings {
-			at := tree.Name(tree.JoinPath(s.States[n].Dir, f.Path))
-			switch {
-			case f.What == Changed && !o.Revert:
-				r.Kept = append(r.Kept, at)
-			case f.What == Deleted && !o.Deleted:
-				r.Gone = append(r.Gone, at)
-			}
-		}
+		r.tell(s.States[n].Dir, c.Findings, o)
 	}
 	left := make([][]string, len(s.Nodes))
 	for i, n := range s.Nodes {
-		if s.Restores(n.Index) {
-			left[i] = survey.GiveUp(s, n, found.Conditions[n.Index], found.Beyond)
-			for _, f := range found.Conditions[n.Index].Findings {
-				if slices.Contains(found.Conditions[n.Index].Hidden, f.Path) {
-					left[i] = append(left[i], fmt.Sprintf("%s: %s: whether it is as it was nobody can tell, and nothing takes its place: make it readable, and recover again", n.Path(f.Path), f.Why))
-				}
-			}
+		if c := found.Conditions[n.Index]; s.Restores(n.Index) {
+			left[i] = append(survey.GiveUp(s, n, c, found.Beyond), hidden(n, c, c.Findings)...)
 		}
 	}
 	if o.DryRun {
-		for i := range left {
-			left[i] = printable.Texts(left[i])
-		}
-		left, err = session.Exchange(ctx, s, left)
-		r.Left = slices.Concat(left...)
+		err = r.leave(ctx, s, left)
 	} else {
-		err = restoreAll(ctx, s, r, found, targets, left)
+		for _, n := range s.Nodes {
+			if targets[n.Index] == nil && n.Dir != nil && found.Conditions[n.Index].Failing == "" && s.Restores(n.Index) {
+				targets[n.Index] = survey.NewTarget(s, n, found.Conditions[n.Index])
+			}
+		}
+		complete := false
+		if complete, err = restoreAll(ctx, s, r, found, targets, left); err == nil && complete { // else an earlier generation may be of use yet
+			var kept []string
+			kept, err = s.Clean(ctx, s.Generation)
+			r.Notes = append(r.Notes, kept...)
+		}
 	}
 	if err != nil {
 		return nil, err
 	}
 	r.Seconds = time.Since(start).Seconds()
 	return r, nil
+}
+
+// sweep removes at nodes here what an interrupted recovery has left in other file systems.
+func sweep(s *session.Session) {
+	for _, n := range s.Nodes {
+		if s.States[n.Index].Interrupted() {
+			restore.Sweep(n)
+		}
+	}
+}
+
+// tell adds to a report what users have done at a node.
+func (r *RecoverReport) tell(dir string, findings []Finding, o RecoverOptions) {
+	for _, f := range findings {
+		at := tree.Name(tree.JoinPath(dir, f.Path))
+		switch {
+		case f.What == Changed && !o.Revert:
+			r.Kept = append(r.Kept, at)
+		case f.What == Deleted && !o.Deleted:
+			r.Gone = append(r.Gone, at)
+		case o.DryRun && o.Revert && (f.What == Changed || f.What == Moved):
+			r.Reverts = append(r.Reverts, at)
+		}
+	}
+}
+
+// leave gives the report of a dry run what is left of the nodes here.
+func (r *RecoverReport) leave(ctx context.Context, s *session.Session, left [][]string) error {
+	for i := range left {
+		left[i] = printable.Texts(left[i])
+	}
+	all, err := session.Exchange(ctx, s, left)
+	r.Left = slices.Concat(all...)
+	return err
+}
+
+// hidden says of which files nobody can tell whether they are as they were.
+func hidden(n *store.Node, c *content.Condition, findings []Finding) (list []string) {
+	for _, f := range findings {
+		if slices.Contains(c.Hidden, f.Path) {
+			list = append(list, fmt.Sprintf("%s: %s: whether it is as it was nobody can tell, and nothing takes its place: make it readable, and recover again", n.Path(f.Path), f.Why))
+		}
+	}
+	return list
 }
 
 // openOut gives nodes that are recovered elsewhere their new directories. One may be there, as far as an earlier run has
@@ -274,13 +322,8 @@ func has(x *Member, l *tree.Listing) bool {
 	})
 }
 
-// restoreAll brings everything back, but for what is left of the nodes here.
-func restoreAll(ctx context.Context, s *session.Session, r *RecoverReport, found *survey.Survey, targets map[int]*restore.Target, left [][]string) error {
-	for _, n := range s.Nodes {
-		if targets[n.Index] == nil && n.Dir != nil && found.Conditions[n.Index].Failing == "" && s.Restores(n.Index) {
-			targets[n.Index] = survey.NewTarget(s, n, found.Conditions[n.Index])
-		}
-	}
+// restoreAll brings back what targets are to have, but for what is left of the nodes here. It reports whether all is back.
+func restoreAll(ctx context.Context, s *session.Session, r *RecoverReport, found *survey.Survey, targets map[int]*restore.Target, left [][]string) (complete bool, err error) {
 	each := func(f func(ctx context.Context, x *restore.Target) error) error {
 		return s.Each(ctx, func(ctx context.Context, _ int, n *store.Node) error {
 			x := targets[n.Index]
@@ -291,16 +334,16 @@ func restoreAll(ctx context.Context, s *session.Session, r *RecoverReport, found
 		})
 	}
 	if err := each(func(ctx context.Context, x *restore.Target) error { return x.Prepare(ctx) }); err != nil {
-		return err
+		return false, err
 	}
 	if err := survey.RunRepairs(ctx, s, found.Repairs, targets, &r.Traffic); err != nil {
-		return err
+		return false, err
 	}
 	if err := each(func(_ context.Context, x *restore.Target) error { return x.Finish() }); err != nil {
-		return err
+		return false, err
 	}
 	if err := s.Steadied(ctx, found.Conditions); err != nil {
-		return err
+		return false, err
 	}
 	type done struct {
 		Back        Recovered
@@ -328,9 +371,9 @@ func restoreAll(ctx context.Context, s *session.Session, r *RecoverReport, found
 		return d, nil
 	})
 	if err != nil {
-		return err
+		return false, err
 	}
-	complete := true
+	complete = true
 	for n, d := range all {
 		r.Files += d.Back.Files
 		if d.Back != (Recovered{}) {
@@ -342,10 +385,5 @@ func restoreAll(ctx context.Context, s *session.Session, r *RecoverReport, found
 		r.Notes = append(r.Notes, d.Notes...)
 		complete = complete && d.Complete
 	}
-	if !complete { // an earlier generation may be of use yet
-		return nil
-	}
-	kept, err := s.Clean(ctx, s.Generation)
-	r.Notes = append(r.Notes, kept...)
-	return err
+	return complete, nil
 }

@@ -8,23 +8,31 @@ import (
 	"path"
 	"slices"
 	"sort"
+	"sync"
 
 	"volley/group/internal/store"
 	"volley/group/internal/tree"
 	"volley/internal/disk"
 )
 
+// Chosen says of a file of a record whether it is one of those.
+type Chosen func(*tree.Entry) bool
+
+// AllFiles chooses all.
+func AllFiles(*tree.Entry) bool { return true }
+
+// NoFiles chooses none.
+func NoFiles(*tree.Entry) bool { return false }
+
 // FindSources finds out where a file still holds what was protected: its bytes are read by that name. Where it has
 // several names they are compared by their digests or, without reading them, by their times: a name gets no bytes that
-// were not protected under it. Where none of its own names holds them, the file may have moved.
-func FindSources(ctx context.Context, m *store.Manifest, dir disk.Dir, l *tree.Listing, x *store.Member, read bool) error {
+// were not protected under it. Where none of its own names holds them, the file may have moved. Read says which files may be
+// read.
+func FindSources(ctx context.Context, m *store.Manifest, dir disk.Dir, l *tree.Listing, x *store.Member, read Chosen) error {
 	links := linksOf(x)
 	x.Copies = map[tree.Name][]tree.Name{}
 	moved := newStrays(l, x)
-	var list []store.Segment
-	if read && (len(links) > 0 || len(moved.of) > 0) {
-		list = m.SegmentsOf(tree.ExtentsOf(x.Entries))
-	}
+	list := sync.OnceValue(func() []store.Segment { return m.SegmentsOf(tree.ExtentsOf(x.Entries)) })
 	for _, e := range x.Entries {
 		if e.Type != tree.TypeFile {
 			continue
@@ -33,12 +41,12 @@ func FindSources(ctx context.Context, m *store.Manifest, dir disk.Dir, l *tree.L
 		held := false
 		if links[e.Path] != nil {
 			var err error
-			if held, err = findName(ctx, m, dir, l, x, list, e, links[e.Path], read); err != nil {
+			if held, err = findName(ctx, m, dir, l, x, list, e, links[e.Path], read(e)); err != nil {
 				return err
 			}
 		}
 		if !held {
-			if err := findMoved(ctx, m, dir, l, x, list, e, moved, read); err != nil {
+			if err := findMoved(ctx, m, dir, l, x, list, e, moved, read(e)); err != nil {
 				return err
 			}
 		}
@@ -47,7 +55,7 @@ func FindSources(ctx context.Context, m *store.Manifest, dir disk.Dir, l *tree.L
 }
 
 // findName finds out which of the names of a file hold what was protected, and reports whether any does.
-func findName(ctx context.Context, m *store.Manifest, dir disk.Dir, l *tree.Listing, x *store.Member, list []store.Segment, e *tree.Entry, links []tree.Name, read bool) (bool, error) {
+func findName(ctx context.Context, m *store.Manifest, dir disk.Dir, l *tree.Listing, x *store.Member, list func() []store.Segment, e *tree.Entry, links []tree.Name, read bool) (bool, error) {
 	type other struct {
 		path tree.Name
 		fs.FileInfo
@@ -68,7 +76,7 @@ func findName(ctx context.Context, m *store.Manifest, dir disk.Dir, l *tree.List
 		same := sameTime(o)
 		if read && (len(found) > 1 || !same) { // else it is found out when it is read
 			var err error
-			if same, err = HoldsFile(ctx, m, dir, o.path, x, list, e); err != nil && ctx.Err() != nil {
+			if same, err = HoldsFile(ctx, m, dir, o.path, x, list(), e); err != nil && ctx.Err() != nil {
 				return false, err
 			}
 		}
@@ -89,7 +97,7 @@ func findName(ctx context.Context, m *store.Manifest, dir disk.Dir, l *tree.List
 
 // findMoved finds a file that has neither name any more among those that have its length and time, as a rename keeps
 // both, and compares their digests. Without reading, each is taken for one file at most.
-func findMoved(ctx context.Context, m *store.Manifest, dir disk.Dir, l *tree.Listing, x *store.Member, list []store.Segment, e *tree.Entry, moved *strays, read bool) error {
+func findMoved(ctx context.Context, m *store.Manifest, dir disk.Dir, l *tree.Listing, x *store.Member, list func() []store.Segment, e *tree.Entry, moved *strays, read bool) error {
 	at := l.Find(e.ReadAs())
 	there := unmoved(at, e)
 	if there && (!read || e.Nanoseconds == 0) || l.Unreadable(e.Path) != nil {
@@ -97,7 +105,7 @@ func findMoved(ctx context.Context, m *store.Manifest, dir disk.Dir, l *tree.Lis
 	}
 	tries := moved.like(e)
 	if len(tries) > 0 && read && IsFile(at) && at.Size == e.Size {
-		if same, err := HoldsFile(ctx, m, dir, at.Path, x, list, e); same || ctx.Err() != nil {
+		if same, err := HoldsFile(ctx, m, dir, at.Path, x, list(), e); same || ctx.Err() != nil {
 			return err
 		}
 	}
@@ -106,7 +114,7 @@ func findMoved(ctx context.Context, m *store.Manifest, dir disk.Dir, l *tree.Lis
 		same := !moved.taken[o.Path]
 		if read {
 			var err error
-			if same, err = HoldsFile(ctx, m, dir, o.Path, x, list, e); err != nil {
+			if same, err = HoldsFile(ctx, m, dir, o.Path, x, list(), e); err != nil {
 				if ctx.Err() != nil {
 					return err
 				}

@@ -38,6 +38,35 @@ func Compare(ctx context.Context, m *store.Manifest, d *Data, x *store.Member, d
 	return c.Result(), err
 }
 
+// CompareFiles is [Compare] of some files alone: it reads no other.
+func CompareFiles(ctx context.Context, m *store.Manifest, d *Data, x *store.Member, of Chosen, done func(n int64)) (*Compared, error) {
+	c := &Compared{Blocks: make([][]int, m.DataChunks), Files: map[tree.Name]bool{}}
+	buffer := make([]byte, min(m.BlockBytes, m.ChunkBytes))
+	for i, g := range m.SegmentsOf(d.Extents) {
+		e := d.Extents[g.File]
+		if !of(e) {
+			continue
+		}
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		part := buffer[:g.N]
+		d.ReadAt(part, g.At) // what cannot be read is zeros
+		if done != nil {
+			done(g.N)
+		}
+		if m.SameDigest(part, x.Segments, i) {
+			continue
+		}
+		c.Files[e.Path] = true
+		if rows := c.Blocks[g.Chunk]; len(rows) == 0 || rows[len(rows)-1] != g.Row {
+			c.Blocks[g.Chunk] = append(rows, g.Row)
+		}
+	}
+	c.Failing = d.Failing
+	return c, nil
+}
+
 // A Comparer compares a node's data with its record, block by block in the order of their places.
 type Comparer struct {
 	Compared

@@ -64,7 +64,7 @@ func (c *Code) Making(ctx context.Context, set *Setting, bytes int64) (_ *Repair
 	}
 	r := new(Repair)
 	for n := range c.K {
-		r.inputs, r.Outputs = append(r.inputs, []content.Symbol{{Node: n, Parity: false, Index: 0}}), append(r.Outputs, []content.Symbol{{Node: n, Parity: true, Index: 0}})
+		r.Inputs, r.Outputs = append(r.Inputs, []content.Symbol{{Node: n, Parity: false, Index: 0}}), append(r.Outputs, []content.Symbol{{Node: n, Parity: true, Index: 0}})
 	}
 	if r.Plan, err = c.encoder.PlanContext(ctx, set.T, max(1, bytes/int64(c.Field.SymbolBytes()))); err == nil {
 		c.made, c.of = r, bytes
@@ -124,7 +124,7 @@ func NewCode(k, r int, layout, name string) (*Code, error) {
 type Repair struct {
 	Plan    plan.Plan // nil: the relay of the problem, once it was asked for
 	Problem algo.RelayProblem
-	inputs  [][]content.Symbol // of each node
+	Inputs  [][]content.Symbol // of each node
 	Outputs [][]content.Symbol
 
 	executable *executor.Executable // of the plan at this rank, once it was run
@@ -185,7 +185,7 @@ const leastPiece = 64 << 10
 
 // Repairing returns the relay that brings wanted symbols back from those not bad, and those that cannot come back.
 func (c *Code) Repairing(bad, wanted map[content.Symbol]bool) (_ *Repair, lost []content.Symbol, err error) {
-	r := &Repair{inputs: make([][]content.Symbol, c.K), Outputs: make([][]content.Symbol, c.K)}
+	r := &Repair{Inputs: make([][]content.Symbol, c.K), Outputs: make([][]content.Symbol, c.K)}
 	r.Problem = algo.RelayProblem{Field: c.Field}
 	places := map[content.Symbol]algo.Place{}
 	place := func(s content.Symbol, of [][]content.Symbol) algo.Place {
@@ -209,7 +209,7 @@ func (c *Code) Repairing(bad, wanted map[content.Symbol]bool) (_ *Repair, lost [
 		}
 		sum := algo.Codeword{Coefficients: rows}
 		for _, s := range from {
-			sum.Sources = append(sum.Sources, place(s, r.inputs))
+			sum.Sources = append(sum.Sources, place(s, r.Inputs))
 		}
 		for _, s := range want {
 			sum.Sinks = append(sum.Sinks, place(s, r.Outputs))
@@ -218,7 +218,7 @@ func (c *Code) Repairing(bad, wanted map[content.Symbol]bool) (_ *Repair, lost [
 		messages += len(from)
 	}
 	for n := range c.K {
-		r.Problem.Inputs, r.Problem.Outputs = append(r.Problem.Inputs, len(r.inputs[n])), append(r.Problem.Outputs, len(r.Outputs[n]))
+		r.Problem.Inputs, r.Problem.Outputs = append(r.Problem.Inputs, len(r.Inputs[n])), append(r.Problem.Outputs, len(r.Outputs[n]))
 	}
 	// With many pieces all nodes lead as many, and results leave while others are gathered.
 	r.Problem.Pieces = min(mostPieces, mostLed*c.K/max(1, len(r.Problem.Codewords)), mostMessages/max(1, messages))

@@ -68,8 +68,8 @@ func (r *Repair) Run(ctx context.Context, set *Setting, b content.Blocks, input 
 		return nil, err
 	}
 	job := executor.Job{Executable: r.executable, Bytes: b.Bytes(), Align: store.Align, Timeout: set.Timeout}
-	for n, end := executor.Hosted(len(r.inputs), t.Rank(), t.Size()); n < end; n++ {
-		for _, x := range r.inputs[n] {
+	for n, end := executor.Hosted(len(r.Inputs), t.Rank(), t.Size()); n < end; n++ {
+		for _, x := range r.Inputs[n] {
 			job.Inputs = append(job.Inputs, input(x))
 		}
 		for _, x := range r.Outputs[n] {

@@ -262,7 +262,7 @@ func (x *Target) behind() bool {
 
 func (x *Target) commitMeta() error {
 	n, g := x.node, x.origin.Generation
-	if x.behind() { // what has come of the generation is made again
+	if x.behind() || x.entries { // what has come of the generation is made again, or nothing has to
 		if x.parity != nil {
 			x.parity.Close()
 			x.parity = nil

@@ -32,6 +32,8 @@ type Target struct {
 	member       *store.Member
 	condition    *content.Condition
 	sums         *content.Sums              // of the member
+	source       disk.Dir                   // in which what is right of the node's data is; nil: nowhere
+	entries      bool                       // these alone come back: see Entries
 	stage        disk.Dir                   // in which everything that comes back is made
 	beside       map[string]*private        // further ones, by the directories on other file systems in which they lie
 	files        []*regained                // of files that come back
@@ -87,10 +89,14 @@ type Origin struct {
 
 func NewTarget(from *Origin, st *store.State, member *store.Member, records map[string][]byte, n *store.Node, c *content.Condition) *Target {
 	return &Target{
-		origin: from, state: st, records: records, node: n, member: member, condition: c,
+		origin: from, state: st, records: records, node: n, source: n.Dir, member: member, condition: c,
 		beside: map[string]*private{}, of: map[tree.Name]*regained{}, made: map[tree.Name]string{}, gone: map[tree.Name]bool{}, synced: map[string]bool{},
 	}
 }
+
+// Entries has entries alone come back, in the node's directory or another one: parity, records and manifest stay as they
+// are. What is right of the node's data is in source.
+func (x *Target) Entries(source disk.Dir) { x.source, x.entries = source, true }
 
 // leave notes that an entry cannot be made under a name, nor what lies in it if it is a directory.
 func (x *Target) leave(e *tree.Entry, p tree.Name, err error) {
@@ -275,14 +281,14 @@ func (x *Target) taken(p tree.Name, there fs.FileInfo) error {
 // copyGood copies what is right into what comes back.
 func (x *Target) copyGood(ctx context.Context) error {
 	m := x.origin.Manifest
-	d := content.NewData(x.node.Dir, x.member.Entries, true)
+	d := content.NewData(x.source, x.member.Entries, true)
 	defer d.Close()
 	for i, g := range x.sums.List {
 		f := x.of[x.sums.Files[g.File].Path]
 		if f == nil || f.staged == "" || f.linked {
 			continue
 		}
-		if _, bad := slices.BinarySearch(x.condition.Data[g.Chunk], g.Row); bad {
+		if _, bad := slices.BinarySearch(x.condition.Touched[g.Chunk], g.Row); bad {
 			continue
 		}
 		if ctx.Err() != nil {

@@ -19,8 +19,10 @@ func Apart(o Options, dirs []string) error {
 	return nodesApart(Defaulted(o).inner.disk, nodes, o.Meta)
 }
 
-// Apart is that of the nodes at this rank, wherever they are by now.
-func (s *Session) Apart() error { return nodesApart(s.Disk, s.Nodes, s.Meta) }
+// Apart is that of the nodes at this rank, wherever they are by now, and of others.
+func (s *Session) Apart(others ...*store.Node) error {
+	return nodesApart(s.Disk, slices.Concat(s.Nodes, others), s.Meta)
+}
 
 func nodesApart(d disk.Disk, nodes []*store.Node, meta string) error {
 	var dirs, given []string

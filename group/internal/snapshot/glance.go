@@ -75,7 +75,7 @@ func hasFiles(ctx context.Context, n *store.Node, root string) (bool, error) {
 		if err != nil {
 			return false, nil
 		}
-		if err := content.FindSources(ctx, l.Manifest, n.Dir, list, x, false); err != nil {
+		if err := content.FindSources(ctx, l.Manifest, n.Dir, list, x, content.NoFiles); err != nil {
 			return false, err
 		}
 		return !slices.ContainsFunc(x.Entries, func(e *tree.Entry) bool {

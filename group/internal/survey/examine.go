@@ -22,10 +22,61 @@ import (
 // examine compares a node with the manifest. Quickly is without reading files; they are not read either where
 // something has read them.
 func examine(ctx context.Context, s *session.Session, n *store.Node, quickly bool, back Back, read *reading) (*content.Condition, error) {
-	m := s.Manifest
-	x := s.Members[n.Index]
-	st := s.States[n.Index]
-	c := &content.Condition{Lost: st.Lost, Failing: st.Failing, Unreachable: st.Unreachable, Touched: make([][]int, m.DataChunks)}
+	m, x, st := s.Manifest, s.Members[n.Index], s.States[n.Index]
+	c, more := begin(s, n)
+	if !more {
+		return c, nil
+	}
+	is := &content.Compared{Files: map[tree.Name]bool{}}
+	var old *content.Compared // with what the node had before, where it was left behind
+	var before *store.Member
+	chosen := content.AllFiles
+	if quickly {
+		chosen = content.NoFiles
+	}
+	if read == nil {
+		if err := content.FindSources(ctx, m, n.Dir, c.Listing, x, chosen); err != nil {
+			return nil, err
+		}
+	}
+	if !quickly {
+		var err error
+		if read != nil {
+			is = read.data.Result()
+		} else {
+			d := content.NewData(n.Dir, x.Entries, true)
+			defer d.Close()
+			if is, err = content.Compare(ctx, m, d, x, s.Read); err != nil {
+				return nil, err
+			}
+		}
+		old, before, err = CompareStale(ctx, s, n, nil)
+		if disk.Failed(err) { // nobody knows which files are stale
+			st.Failing = err.Error()
+			return examine(ctx, s, n, quickly, back, read)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	compareNode(s, n, c, is, old, before, back, chosen)
+	if quickly {
+		parity := n.Generation(s.Generation).Path(store.ParityFile)
+		if info, err := n.Dir.Lstat(parity); err != nil || info.Size() != m.ParityBytes() {
+			c.Note(tree.Name(parity), content.Damaged, err)
+			c.Parity = content.All(m, m.ParityChunks)
+		}
+		c.Data = rowsOf(m, slices.DeleteFunc(content.FilesOf(x, c.Differing(x)), func(e *tree.Entry) bool { return c.Like[e.Path] != nil }))
+		return c, nil
+	}
+	touch(m, x, c)
+	return c, examineParity(ctx, s, n, x, c, read)
+}
+
+// begin lists a node. It reports whether there is something to compare.
+func begin(s *session.Session, n *store.Node) (c *content.Condition, more bool) {
+	m, x, st := s.Manifest, s.Members[n.Index], s.States[n.Index]
+	c = &content.Condition{Lost: st.Lost, Failing: st.Failing, Unreachable: st.Unreachable, Touched: make([][]int, m.DataChunks)}
 	if c.Failing == "" && !c.Lost {
 		examineMeta(s, n, c)
 		var err error
@@ -42,46 +93,24 @@ func examine(ctx context.Context, s *session.Session, n *store.Node, quickly boo
 	if x == nil { // nothing says what was there
 		c.Note(tree.Name(n.Generation(s.Generation).Path(store.RecordFileName)), content.Missing, nil)
 		c.Data, c.Parity = content.All(m, m.DataChunks), content.All(m, m.ParityChunks)
-		return c, nil
+		return c, false
 	}
 	c.Torn = pass.Torn(x)
-	if c.Failing != "" || c.Lost {
-		if c.Data, c.Parity, c.Remake = LostRows(m, x), content.All(m, m.ParityChunks), true; c.Lost && c.Failing == "" {
-			c.Restore, c.Touched = slices.Clone(x.Entries), c.Data
-		}
-		return c, nil
+	if c.Failing == "" && !c.Lost {
+		return c, true
 	}
-	is := &content.Compared{Files: map[tree.Name]bool{}}
-	var old *content.Compared // with what the node had before, where it was left behind
-	var before *store.Member
-	if read == nil {
-		if err := content.FindSources(ctx, m, n.Dir, c.Listing, x, !quickly); err != nil {
-			return nil, err
-		}
+	if c.Data, c.Parity, c.Remake = LostRows(m, x), content.All(m, m.ParityChunks), true; c.Lost && c.Failing == "" {
+		c.Restore, c.Touched = slices.Clone(x.Entries), c.Data
 	}
-	if !quickly {
-		var err error
-		if read != nil {
-			is = read.data.Result()
-		} else {
-			d := content.NewData(n.Dir, x.Entries, true)
-			defer d.Close()
-			if is, err = content.Compare(ctx, m, d, x, s.Read); err != nil {
-				return nil, err
-			}
-		}
-		old, before, err = CompareStale(ctx, s, n)
-		if disk.Failed(err) { // nobody knows which files are stale
-			st.Failing = err.Error()
-			return examine(ctx, s, n, quickly, back, read)
-		}
-		if err != nil {
-			return nil, err
-		}
-	}
+	return c, false
+}
+
+// compareNode finds what is the matter with a node by how its data compares with the record.
+func compareNode(s *session.Session, n *store.Node, c *content.Condition, is, old *content.Compared, before *store.Member, back Back, read content.Chosen) {
+	x := s.Members[n.Index]
 	c.Data = is.Blocks
 	moved, gone := map[tree.Name]tree.Name{}, map[tree.Name]bool{}
-	if st.Of(s.Current) != nil { // else its files are to have the names of the generation in force
+	if s.States[n.Index].Of(s.Current) != nil { // else its files are to have the names of the generation in force
 		if moved = content.Moves(x, c.Listing, is.Files); !s.Roots { // nobody changes a snapshot
 			gone = deleted(x, c.Listing, moved, func(p tree.Name) bool {
 				_, err := n.Dir.Lstat(string(p))
@@ -89,20 +118,15 @@ func examine(ctx context.Context, s *session.Session, n *store.Node, quickly boo
 			})
 		}
 	}
-	compareEntries(x, c, is, old, before, moved, gone, back, !quickly)
+	compareEntries(x, c, is, old, before, moved, gone, back, read)
 	if all := len(x.Entries); len(c.Listing.Entries) == 1 && (all > 1 || all == 1 && n.Made()) && !slices.Contains(c.Restore, x.Entries[0]) {
 		c.Restore = slices.Insert(c.Restore, 0, x.Entries[0]) // nothing in the directory says that somebody wants its mode as it is
 	}
 	FindForeign(s, n, x, c, is)
-	if quickly {
-		parity := n.Generation(s.Generation).Path(store.ParityFile)
-		if info, err := n.Dir.Lstat(parity); err != nil || info.Size() != m.ParityBytes() {
-			c.Note(tree.Name(parity), content.Damaged, err)
-			c.Parity = content.All(m, m.ParityChunks)
-		}
-		c.Data = rowsOf(m, slices.DeleteFunc(content.FilesOf(x, c.Differing(x)), func(e *tree.Entry) bool { return c.Like[e.Path] != nil }))
-		return c, nil
-	}
+}
+
+// touch finds the blocks that are to come back: those that are not as they were, and have something of what comes back.
+func touch(m *store.Manifest, x *store.Member, c *content.Condition) {
 	touched := tree.ExtentsOf(content.FilesOf(x, c.Restore))
 	for chunk, rows := range c.Data {
 		for _, row := range rows {
@@ -113,7 +137,6 @@ func examine(ctx context.Context, s *session.Session, n *store.Node, quickly boo
 			}
 		}
 	}
-	return c, examineParity(ctx, s, n, x, c, read)
 }
 
 func examineMeta(s *session.Session, n *store.Node, c *content.Condition) {
@@ -157,8 +180,9 @@ func rowsOf(m *store.Manifest, files []*tree.Entry) [][]int {
 	return list
 }
 
-// CompareStale compares a node that was left behind, with an earlier generation, with what it had then.
-func CompareStale(ctx context.Context, s *session.Session, n *store.Node) (*content.Compared, *store.Member, error) {
+// CompareStale compares a node that was left behind, with an earlier generation, with what it had then: all of it, or what
+// the patterns fit.
+func CompareStale(ctx context.Context, s *session.Session, n *store.Node, of tree.Excludes) (*content.Compared, *store.Member, error) {
 	st := s.States[n.Index]
 	if st.Of(s.Current) != nil {
 		return nil, nil, nil
@@ -185,13 +209,17 @@ func CompareStale(ctx context.Context, s *session.Session, n *store.Node) (*cont
 	}
 	d := content.NewData(n.Dir, x.Entries, true)
 	defer d.Close()
+	if of != nil {
+		is, err := content.CompareFiles(ctx, last.Manifest, d, x, choose(x, of).file, nil)
+		return is, x, err
+	}
 	is, err := content.Compare(ctx, last.Manifest, d, x, nil)
 	return is, x, err
 }
 
-// compareEntries adds what is the matter with files, and which of them are to come back. A file that was not read, and
-// has another time, has changed for all that anybody knows.
-func compareEntries(x *store.Member, c *content.Condition, is, old *content.Compared, before *store.Member, moved map[tree.Name]tree.Name, gone map[tree.Name]bool, back Back, read bool) {
+// compareEntries adds what is the matter with files, and which of them are to come back. A file that is not one of those
+// read, and has another time, has changed for all that anybody knows.
+func compareEntries(x *store.Member, c *content.Condition, is, old *content.Compared, before *store.Member, moved map[tree.Name]tree.Name, gone map[tree.Name]bool, back Back, read content.Chosen) {
 	then := map[tree.Name]*tree.Entry{}
 	if before != nil {
 		for _, e := range before.Entries {
@@ -234,7 +262,7 @@ func compareEntries(x *store.Member, c *content.Condition, is, old *content.Comp
 		f := cmp.Or(files[e.FileOf()], e)
 		same := func(p tree.Name) bool { return p == e.Path || c.Listing.Linked(p, e.Path) }
 		file := content.IsFile(e) && content.IsFile(now)
-		right[e.Path] = file && (now.Size == f.Size && (read || now.SameTime(f)) && same(f.ReadAs()) && !is.Files[f.Path] || slices.ContainsFunc(x.Copies[f.Path], same))
+		right[e.Path] = file && (now.Size == f.Size && (read(f) || now.SameTime(f)) && same(f.ReadAs()) && !is.Files[f.Path] || slices.ContainsFunc(x.Copies[f.Path], same))
 		what, why := "", error(nil)
 		o := then[e.Path]
 		stale := o != nil && o.Type == now.Type && o.Target == now.Target && o.Size == now.Size && !old.Files[o.FileOf()]

@@ -52,7 +52,7 @@ func rebuild(ctx context.Context, s *session.Session, back Back, targets map[int
 	if err != nil {
 		return nil, err
 	}
-	repairs, _, err := PlanRepairs(s, conditions)
+	repairs, _, err := PlanRepairs(s, conditions, true)
 	if err != nil {
 		return nil, s.Alike(ctx, err)
 	}
@@ -84,7 +84,7 @@ func rebuild(ctx context.Context, s *session.Session, back Back, targets map[int
 		if err != nil {
 			l = &tree.Listing{} // which examine finds, too
 		}
-		return content.FindSources(ctx, m, n.Dir, l, s.Members[n.Index], true)
+		return content.FindSources(ctx, m, n.Dir, l, s.Members[n.Index], content.AllFiles)
 	}); err != nil {
 		return nil, err
 	}

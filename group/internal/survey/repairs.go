@@ -25,8 +25,9 @@ type lostBlock struct {
 	row int
 }
 
-// PlanRepairs returns the repairs, of rows in which the same is bad together, and the blocks that do not come back.
-func PlanRepairs(s *session.Session, conditions []*content.Condition) ([]blockRepair, map[lostBlock]bool, error) {
+// PlanRepairs returns the repairs, of rows in which the same is bad together, and the blocks that do not come back. Parity
+// comes back, too, or only serves.
+func PlanRepairs(s *session.Session, conditions []*content.Condition, remake bool) ([]blockRepair, map[lostBlock]bool, error) {
 	m := s.Manifest
 	c, err := erasure.CodeOf(m)
 	if err != nil {
@@ -53,7 +54,9 @@ func PlanRepairs(s *session.Session, conditions []*content.Condition) ([]blockRe
 		mark(x.Parity, parity, false)
 		if x.Failing == "" && s.Restores(n) {
 			mark(x.Touched, data, true)
-			mark(x.Parity, parity, true)
+			if remake {
+				mark(x.Parity, parity, true)
+			}
 		}
 	}
 	rowsOf := map[string][]int{}

@@ -46,7 +46,7 @@ func Take(ctx context.Context, s *session.Session, back Back, beyond, rebuilds b
 	if err := Recoverable(s, found.Conditions, beyond); err != nil {
 		return nil, s.Alike(ctx, lossOf(s, found.Conditions, err))
 	}
-	if found.Repairs, found.Beyond, err = PlanRepairs(s, found.Conditions); err != nil {
+	if found.Repairs, found.Beyond, err = PlanRepairs(s, found.Conditions, true); err != nil {
 		return nil, s.Alike(ctx, err)
 	}
 	if rebuilds && len(found.Beyond) > 0 {
@@ -169,9 +169,18 @@ func GiveUp(s *session.Session, n *store.Node, c *content.Condition, beyond map[
 	return left
 }
 
+// NewTarget is a node of the session, in some condition.
 func NewTarget(s *session.Session, n *store.Node, c *content.Condition) *restore.Target {
-	from := &restore.Origin{Current: s.Current, Manifest: s.Manifest, Text: s.Text, Run: s.Run}
-	return restore.NewTarget(from, s.States[n.Index], s.Members[n.Index], s.Records[n.Index], n, c)
+	return restore.NewTarget(originOf(s), s.States[n.Index], s.Members[n.Index], s.Records[n.Index], n, c)
+}
+
+// NewTargetAt is another directory, in some condition, that gets what was protected of a node.
+func NewTargetAt(s *session.Session, n *store.Node, st *store.State, x *store.Member, c *content.Condition) *restore.Target {
+	return restore.NewTarget(originOf(s), st, x, nil, n, c)
+}
+
+func originOf(s *session.Session) *restore.Origin {
+	return &restore.Origin{Current: s.Current, Manifest: s.Manifest, Text: s.Text, Run: s.Run}
 }
 
 // lossOf returns an error for which nodes in some condition do not come back, as a [session.LostError] where that is for certain:

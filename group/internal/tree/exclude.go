@@ -14,21 +14,25 @@ const (
 	MostPattern  = 4096 // bytes
 )
 
-// Excludes are patterns, in the syntax of gitignore, of what is not protected. They are relative to the node's directory.
+// Excludes are patterns, in the syntax of gitignore, of what is not protected, or of what alone comes back. They are
+// relative to the node's directory.
 type Excludes []string
 
-func (x Excludes) Validate() error {
+func (x Excludes) Validate() error { return x.Check("exclude") }
+
+// Check returns an error of patterns that are no patterns, and calls them by what they are for.
+func (x Excludes) Check(what string) error {
 	if len(x) > MostExcludes {
-		return fmt.Errorf("exclude: %d patterns: want %d or fewer", len(x), MostExcludes)
+		return fmt.Errorf("%s: %d patterns: want %d or fewer", what, len(x), MostExcludes)
 	}
 	for _, p := range x {
 		switch _, _, glob := pattern(p); {
 		case p == "" || p[0] == '#' || len(p) > MostPattern || strings.Contains(p, "\x00"):
-			return fmt.Errorf("exclude: %.100q: want a pattern as in .gitignore", p)
+			return fmt.Errorf("%s: %.100q: want a pattern as in .gitignore", what, p)
 		case strings.Contains(p, "[:"):
-			return fmt.Errorf("exclude: %q: named classes are not known: write the characters out", p)
+			return fmt.Errorf("%s: %q: named classes are not known: write the characters out", what, p)
 		case !doublestar.ValidatePattern(glob):
-			return fmt.Errorf("exclude: %q: the pattern has no end", p)
+			return fmt.Errorf("%s: %q: the pattern has no end", what, p)
 		}
 	}
 	return nil
@@ -53,7 +57,7 @@ func pattern(p string) (includes, dirs bool, glob string) {
 // braces quotes what has a meaning for doublestar alone.
 var braces = strings.NewReplacer(`\\`, `\\`, `\{`, `\{`, `\}`, `\}`, "{", `\{`, "}", `\}`)
 
-// Match reports whether a name is excluded, the directory of which is not. The last pattern that fits decides.
+// Match reports whether patterns fit a name, the directory of which is not. The last pattern that fits decides.
 func (x Excludes) Match(name string, dir bool) bool {
 	for i := len(x) - 1; i >= 0; i-- {
 		includes, dirs, glob := pattern(x[i])
@@ -64,7 +68,7 @@ func (x Excludes) Match(name string, dir bool) bool {
 	return false
 }
 
-// Entry reports whether an entry is excluded, or a directory above it.
+// Entry reports whether patterns fit an entry, or a directory above it.
 func (x Excludes) Entry(e *Entry) bool {
 	if len(x) == 0 || e.Path == "." {
 		return false

@@ -1,0 +1,171 @@
+package group
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"volley/group/internal/content"
+	"volley/group/internal/erasure"
+	"volley/group/internal/pass"
+	"volley/group/internal/restore"
+	"volley/group/internal/session"
+	"volley/group/internal/store"
+	"volley/group/internal/survey"
+	"volley/group/internal/tree"
+	"volley/internal/disk"
+)
+
+// recoverFiles is recoverGroup for some files: parity, records and manifests stay as they are.
+func recoverFiles(ctx context.Context, s *session.Session, o RecoverOptions) (_ *RecoverReport, err error) {
+	start := time.Now()
+	if s.Manifest == nil {
+		return nil, s.Alike(ctx, s.Unprotected())
+	}
+	o.Deleted = true
+	files := &survey.Files{Patterns: o.Files, Out: o.To != ""}
+	if !o.DryRun && !files.Out {
+		sweep(s)
+	}
+	matched, err := survey.FilesOfAll(ctx, s, files)
+	if err != nil {
+		return nil, err
+	}
+	found, err := survey.TakeFiles(ctx, s, files, survey.Back{Changed: o.Revert, Deleted: true}, o.Beyond)
+	if err != nil {
+		return nil, err
+	}
+	findings, err := survey.FindingsOf(ctx, s, files, found.Conditions)
+	if err != nil {
+		return nil, err
+	}
+	r := &RecoverReport{Step: s.Taken, Generation: s.Generation, Traffic: erasure.NewTraffic(len(s.Nodes)), Blocks: len(found.Rows), Notes: s.Notes()}
+	for n, c := range found.Conditions {
+		r.Matched += matched[n]
+		of := &content.Condition{Lost: c.Lost, Failing: c.Failing, Unreachable: c.Unreachable, Manifest: true, Findings: findings[n]}
+		r.Nodes = append(r.Nodes, NodeReport{Node: n, Dir: s.States[n].Dir, Status: of.Status(), Findings: findings[n]})
+		if c.Failing != "" && matched[n] > 0 {
+			r.Nodes[n].why = c.Failing
+		}
+		if !files.Out {
+			r.tell(s.States[n].Dir, findings[n], o)
+		}
+	}
+	r.Notes = append(r.Notes, pass.NoteTorn(s, found.Conditions)...)
+	targets := map[int]*restore.Target{}
+	defer restore.Discard(targets)
+	left, comes := make([][]string, len(s.Nodes)), map[int]bool{}
+	for i, n := range s.Nodes {
+		c := found.Conditions[n.Index]
+		comes[n.Index] = len(c.Restore) > 0
+		left[i] = survey.GiveUp(s, n, c, found.Beyond)
+		if !files.Out {
+			left[i] = append(left[i], hidden(n, c, findings[n.Index])...)
+		}
+	}
+	switch {
+	case o.DryRun:
+		err = r.leave(ctx, s, left)
+	case files.Out:
+		err = copyOut(ctx, s, o.To, r, found, targets, comes, left)
+	default:
+		for _, n := range s.Nodes {
+			if comes[n.Index] && n.Dir != nil {
+				targets[n.Index] = survey.NewTarget(s, n, found.Conditions[n.Index])
+				targets[n.Index].Entries(n.Dir)
+			}
+		}
+		_, err = restoreAll(ctx, s, r, found, targets, left)
+	}
+	if err != nil {
+		return nil, err
+	}
+	r.Seconds = time.Since(start).Seconds()
+	return r, nil
+}
+
+// copyOut writes what was protected of files into the directories below another one that are for their nodes. What an
+// earlier run has written there stays.
+func copyOut(ctx context.Context, s *session.Session, to string, r *RecoverReport, found *survey.Survey, targets map[int]*restore.Target, comes map[int]bool, left [][]string) (err error) {
+	undo := disk.Unmake(s.Disk, to)
+	var outs []*store.Node
+	defer func() {
+		restore.Discard(targets)
+		for _, out := range outs {
+			out.Close()
+		}
+		if err != nil {
+			undo()
+		}
+	}()
+	for _, n := range s.Nodes {
+		if comes[n.Index] {
+			at := filepath.Join(to, fmt.Sprint("node.", n.Index))
+			outs = append(outs, &store.Node{Index: n.Index, At: at, Given: at})
+		}
+	}
+	if err := s.Steady(ctx, func(context.Context) error { return s.Apart(outs...) }); err != nil {
+		return err
+	}
+	made := make([]*restore.Target, len(s.Nodes))
+	notes, err := session.Collect(ctx, s, func(ctx context.Context, here int, n *store.Node) (string, error) {
+		i := slices.IndexFunc(outs, func(out *store.Node) bool { return out.Index == n.Index })
+		if i < 0 {
+			return "", nil
+		}
+		out, x, c := outs[i], s.Members[n.Index], found.Conditions[n.Index]
+		if err := out.Open(s.Disk, store.Access{Writes: true, Makes: true}, disk.HolderOf("recover", "")); err != nil {
+			return "", err
+		}
+		if out.ReadOnly != "" {
+			return "", fmt.Errorf("%s cannot be written to: %s", out.Given, out.ReadOnly)
+		}
+		l, err := tree.Scan(out.Dir, false, tree.Rules{})
+		if err != nil {
+			return "", err
+		}
+		lacks := &content.Condition{Listing: l, Data: c.Data, Touched: c.Touched}
+		if lacks.Restore, err = lacking(ctx, s.Manifest, out, l, x, c.Restore); err != nil {
+			return "", err
+		}
+		made[here] = survey.NewTargetAt(s, out, out.Load(s.Key, s.K), x, lacks)
+		made[here].Entries(n.Dir)
+		return fmt.Sprintf("what %s had comes to %s", s.Name(n.Index), out.Given), nil
+	})
+	if err != nil {
+		return err
+	}
+	for i, n := range s.Nodes {
+		if made[i] != nil {
+			targets[n.Index] = made[i]
+		}
+	}
+	r.Notes = append(r.Notes, slices.DeleteFunc(notes, func(text string) bool { return text == "" })...)
+	_, err = restoreAll(ctx, s, r, found, targets, left)
+	return err
+}
+
+// lacking returns which entries, but for directories, are not in a node's new directory as they were.
+func lacking(ctx context.Context, m *Manifest, out *store.Node, l *tree.Listing, x *Member, list []*Entry) (lacks []*Entry, err error) {
+	files := content.FilesByPath(x)
+	segments := m.SegmentsOf(tree.ExtentsOf(x.Entries))
+	for _, e := range list {
+		now, f := l.Find(e.Path), files[e.FileOf()]
+		same := false
+		switch {
+		case now == nil:
+		case f == nil:
+			same = e.Type == tree.TypeSymlink && now.Type == e.Type && now.Target == e.Target
+		case content.IsFile(now) && now.Size == f.Size && now.SameTime(f):
+			if same, err = content.HoldsFile(ctx, m, out.Dir, e.Path, x, segments, f); err != nil && ctx.Err() != nil {
+				return nil, err
+			}
+		}
+		if !same {
+			lacks = append(lacks, e)
+		}
+	}
+	return lacks, nil
+}

@@ -1,0 +1,264 @@
+package group
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"volley/group/internal/store"
+	"volley/group/internal/tree"
+	"volley/internal/disk/disktest"
+)
+
+// userTree lists what is the user's in a directory.
+func (w *world) userTree(dir string) string { return w.Tree(dir, tree.MetaName) }
+
+// TestRecoverFiles brings some files back at nodes that are whole, damaged or lost, and nothing else anywhere.
+func TestRecoverFiles(t *testing.T) {
+	t.Parallel()
+	for _, layout := range []string{Striped, Full} {
+		for _, ranks := range []int{1, 4} {
+			w := newWorld(4, 2, layout)
+			w.ranks = ranks
+			must(t, w.protect())
+			before := w.clone()
+			w.Wait(1e9)
+			w.Overwrite("/n0/big", 40_000, []byte("rotten"), true)
+			w.Overwrite("/n0/plain", 4, []byte("rotten"), true)
+			w.Remove("/n1/sub/x")
+			w.Remove("/n1/sub/deep/y")
+			w.WriteFile("/n1/plain", []byte("changed"), 0o644)
+			w.RemoveAll("/n3")
+			damaged := w.clone()
+
+			r, err := w.recoverBy(w.Process(), RecoverOptions{Files: []string{"big", "/sub/x"}})
+			must(t, err)
+			must(t, r.Incomplete())
+			for _, f := range []string{"/n0/big", "/n1/sub/x", "/n3/big", "/n3/sub/x"} {
+				is, err := w.Lstat(f)
+				must(t, err)
+				was, _ := before.Lstat(f)
+				want, _ := before.ReadFile(f)
+				text, _ := w.ReadFile(f)
+				if string(text) != string(want) || is.Mode() != was.Mode() || !is.ModTime().Equal(was.ModTime()) {
+					t.Errorf("%s, %d ranks: %s is not as it was", layout, ranks, f)
+				}
+			}
+			for _, f := range []string{"/n0/plain", "/n1/plain"} {
+				was, _ := damaged.ReadFile(f)
+				if text, _ := w.ReadFile(f); string(text) != string(was) {
+					t.Errorf("%s, %d ranks: %s was written", layout, ranks, f)
+				}
+			}
+			for _, f := range []string{"/n1/sub/deep/y", "/n3/plain", "/n3/.volley"} {
+				if w.Exists(f) {
+					t.Errorf("%s, %d ranks: %s is there", layout, ranks, f)
+				}
+			}
+			must(t, diff("node 2", damaged.Tree("/n2", "lock"), w.Tree("/n2", "lock")))
+			if r.Matched != 8 || r.Files != 4 {
+				t.Errorf("%s, %d ranks: %d match, %d came back", layout, ranks, r.Matched, r.Files)
+			}
+			must(t, diff("the node that had lost two files", before.clone().userTree("/n2"), w.userTree("/n2")))
+
+			w.deletes = true // what else was deleted is not lost by that
+			v, err := w.verifyBy(w.Process())
+			must(t, err)
+			if f := v.Nodes[1].Findings; !slices.ContainsFunc(f, func(f Finding) bool { return f.Path == "sub/deep/y" && f.What == Deleted }) {
+				t.Errorf("%s, %d ranks: %+v", layout, ranks, f)
+			}
+			w.deletes = false
+			_, err = w.recoverBy(w.Process(), RecoverOptions{Revert: true})
+			must(t, err)
+			for n := range w.dirs {
+				must(t, diff(w.dirs[n], before.tree(n), w.tree(n)))
+			}
+			must(t, w.whole())
+		}
+	}
+}
+
+// TestRecoverFilesRevert reverts what matches alone, and says in a dry run what it would.
+func TestRecoverFilesRevert(t *testing.T) {
+	t.Parallel()
+	w := newWorld(3, 1, Striped)
+	must(t, w.protect())
+	was, _ := w.ReadFile("/n0/plain")
+	w.Wait(1e9)
+	for _, f := range []string{"/n0/plain", "/n0/big", "/n1/plain"} {
+		w.WriteFile(f, []byte("changed"), 0o644)
+	}
+	r, err := w.recoverBy(w.Process(), RecoverOptions{Files: []string{"/plain"}, Revert: true, DryRun: true})
+	must(t, err)
+	if fmt.Sprint(r.Reverts) != "[/n0/plain /n1/plain]" {
+		t.Errorf("would revert %v", r.Reverts)
+	}
+	r, err = w.recoverBy(w.Process(), RecoverOptions{Revert: true, DryRun: true})
+	must(t, err)
+	if fmt.Sprint(r.Reverts) != "[/n0/big /n0/plain /n1/plain]" {
+		t.Errorf("would revert %v", r.Reverts)
+	}
+	r, err = w.recoverBy(w.Process(), RecoverOptions{Files: []string{"/plain"}})
+	must(t, err)
+	if text, _ := w.ReadFile("/n0/plain"); string(text) != "changed" || fmt.Sprint(r.Kept) != "[/n0/plain /n1/plain]" {
+		t.Errorf("kept %v, and %q is there", r.Kept, text)
+	}
+	_, err = w.recoverBy(w.Process(), RecoverOptions{Files: []string{"plain", "!nothing"}, Revert: true})
+	must(t, err)
+	if text, _ := w.ReadFile("/n0/plain"); string(text) != string(was) {
+		t.Errorf("%q is there", text)
+	}
+	if text, _ := w.ReadFile("/n0/big"); string(text) != "changed" {
+		t.Errorf("%q is there", text)
+	}
+}
+
+// TestRecoverFilesTo writes what was protected of files of all nodes elsewhere, and nothing at the nodes.
+func TestRecoverFilesTo(t *testing.T) {
+	t.Parallel()
+	for _, ranks := range []int{1, 4} {
+		w := newWorld(4, 2, Striped)
+		w.ranks = ranks
+		must(t, w.protect())
+		before := w.clone()
+		w.Wait(1e9)
+		w.WriteFile("/n0/plain", []byte("changed"), 0o644)
+		w.Overwrite("/n1/plain", 4, []byte("rotten"), true)
+		w.Rename("/n0/twin", "/n0/third")
+		w.RemoveAll("/n3")
+		damaged := w.clone()
+		for range 2 { // it may be repeated
+			r, err := w.recoverBy(w.Process(), RecoverOptions{Files: []string{"/plain", "sub/", "twin"}, To: "/out"})
+			must(t, err)
+			must(t, r.Incomplete())
+			for n, dir := range w.dirs {
+				if damaged.Exists(dir) {
+					must(t, diff(dir, damaged.Tree(dir, "lock"), w.Tree(dir, "lock")))
+				} else if w.Exists(dir) {
+					t.Errorf("%s was made", dir)
+				}
+				c := before.clone()
+				for _, f := range []string{"big", "closed", "nothing", "empty", "odd \xff", "link"} {
+					c.RemoveAll(dir + "/" + f)
+				}
+				root, _ := before.Lstat(dir)
+				c.SetTime(dir, root.ModTime())
+				must(t, diff(fmt.Sprint("node ", n), c.tree(n), w.userTree(fmt.Sprint("/out/node.", n))))
+				if w.Exists(fmt.Sprintf("/out/node.%d/.volley", n)) {
+					t.Errorf("there is a .volley in what came of node %d", n)
+				}
+			}
+		}
+	}
+	w := newWorld(3, 1, Striped)
+	must(t, w.protect())
+	for n, dir := range w.dirs {
+		w.Rename(dir, fmt.Sprint("/node.", n))
+		w.dirs[n] = fmt.Sprint("/node.", n)
+	}
+	if _, err := w.recoverBy(w.Process(), RecoverOptions{Files: []string{"plain"}, To: "/"}); err == nil || !strings.Contains(err.Error(), "same directory") {
+		t.Errorf("into the nodes themselves: %v", err)
+	}
+}
+
+// TestRecoverFilesRotten has blocks from which a file would come back be wrong, without anybody having noticed.
+func TestRecoverFilesRotten(t *testing.T) {
+	t.Parallel()
+	for _, layout := range []string{Striped, Full} {
+		w := newWorld(5, 2, layout)
+		must(t, w.protect())
+		was, _ := w.ReadFile("/n0/plain")
+		rot := func(n int) {
+			for _, f := range []string{"plain", "big", "sub/x", "sub/deep/y", "closed/inner/z", parityPath(1)} {
+				f = w.dirs[n] + "/" + f
+				text, _ := w.ReadFile(f)
+				w.Overwrite(f, 0, make([]byte, len(text)), true)
+			}
+		}
+		w.Remove("/n0/plain")
+		for rotten := 1; rotten < 5; rotten++ {
+			rot(rotten)
+			c := w.clone()
+			r, err := c.recoverBy(c.Process(), RecoverOptions{Files: []string{"/plain"}})
+			must(t, err)
+			text, err := c.ReadFile("/n0/plain")
+			back := err == nil && string(text) == string(was)
+			if rotten == 1 && !back {
+				t.Errorf("%s: it is not back: %v", layout, r.Incomplete())
+			}
+			if err == nil && !back || rotten == 4 && back {
+				t.Errorf("%s, %d rotten: what came back is wrong", layout, rotten)
+			}
+			if !back && r.Incomplete() == nil {
+				t.Errorf("%s, %d rotten: it is not back, and nothing is said", layout, rotten)
+			}
+		}
+	}
+}
+
+// TestRecoverFilesNothing names patterns that fit nothing, and those that are none.
+func TestRecoverFilesNothing(t *testing.T) {
+	t.Parallel()
+	w := newWorld(3, 1, Striped)
+	must(t, w.protect())
+	for _, files := range [][]string{{"plain", "nosuch"}, {"[a"}, {"!plain"}, {"plain", "!*"}} {
+		_, err := w.recoverBy(w.Process(), RecoverOptions{Files: files})
+		if !errors.As(err, new(*InputError)) || !strings.Contains(err.Error(), files[len(files)-1]) {
+			t.Errorf("%q: %v", files, err)
+		}
+	}
+}
+
+// TestRecoverFilesReads counts what is read for a small file out of big nodes.
+func TestRecoverFilesReads(t *testing.T) {
+	t.Parallel()
+	w := newWorld(5, 2, Striped).ordered()
+	rng := rand.New(rand.NewPCG(7, 7))
+	for _, dir := range w.dirs {
+		for i := range 20 {
+			w.WriteFile(fmt.Sprintf("%s/many-%d", dir, i), random(rng, 200_000), 0o644)
+		}
+	}
+	must(t, w.protect())
+	w.Overwrite("/n0/sub/x", 10, []byte("rotten"), true)
+	w.Remove("/n1/sub/x")
+	p := w.Process()
+	read := 0
+	p.Before = func(c disktest.Call) error {
+		if c.Op == "read" && (!strings.Contains(c.Path, "/.volley/") || strings.HasSuffix(c.Path, store.ParityFile)) {
+			read += c.Bytes
+		}
+		return nil
+	}
+	_, err := w.recoverBy(p, RecoverOptions{Files: []string{"/sub/x"}})
+	must(t, err)
+	if most := 10 * 65_536; read == 0 || read > most {
+		t.Errorf("%d bytes were read: want at most %d", read, most)
+	}
+}
+
+// TestRecoverFilesFull leaves what is there where there is no room for what comes back.
+func TestRecoverFilesFull(t *testing.T) {
+	t.Parallel()
+	w := newWorld(3, 1, Striped)
+	must(t, w.protect())
+	w.Overwrite("/n0/big", 10, []byte("rotten"), true)
+	rotten, _ := w.ReadFile("/n0/big")
+	p := w.Process()
+	p.Before = func(c disktest.Call) error {
+		if strings.Contains(c.Path, "/"+store.MetaPath(store.StageName)) && c.Grows() {
+			return syscall.ENOSPC
+		}
+		return nil
+	}
+	r, err := w.recoverBy(p, RecoverOptions{Files: []string{"/big"}})
+	must(t, err)
+	is, _ := w.ReadFile("/n0/big")
+	if string(is) != string(rotten) || r.Incomplete() == nil {
+		t.Errorf("on a full disk: %v, %+v", r.Incomplete(), r)
+	}
+}
