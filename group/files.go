@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"volley/group/internal/content"
@@ -72,7 +73,7 @@ func recoverFiles(ctx context.Context, s *session.Session, o RecoverOptions) (_ 
 		err = copyOut(ctx, s, o.To, r, found, targets, comes, left)
 	default:
 		for _, n := range s.Nodes {
-			if comes[n.Index] && n.Dir != nil {
+			if (comes[n.Index] || s.States[n.Index].Interrupted()) && n.Dir != nil && found.Conditions[n.Index].Failing == "" {
 				targets[n.Index] = survey.NewTarget(s, n, found.Conditions[n.Index])
 				targets[n.Index].Entries(n.Dir)
 			}
@@ -102,8 +103,11 @@ func copyOut(ctx context.Context, s *session.Session, to string, r *RecoverRepor
 	}()
 	for _, n := range s.Nodes {
 		if comes[n.Index] {
-			at := filepath.Join(to, fmt.Sprint("node.", n.Index))
-			outs = append(outs, &store.Node{Index: n.Index, At: at, Given: at})
+			at, host := filepath.Join(to, fmt.Sprint("node.", n.Index)), ""
+			if of, ok := strings.CutSuffix(n.Given, n.At); ok && n.Absent == "" {
+				host = of
+			}
+			outs = append(outs, &store.Node{Index: n.Index, At: at, Given: host + at})
 		}
 	}
 	if err := s.Steady(ctx, func(context.Context) error { return s.Apart(outs...) }); err != nil {

@@ -262,3 +262,93 @@ func TestRecoverFilesFull(t *testing.T) {
 		t.Errorf("on a full disk: %v, %+v", r.Incomplete(), r)
 	}
 }
+
+// TestRecoverFilesKilled ends a recovery at calls to the disk: each file is as it was before or as it was protected, and the
+// next recovery completes it.
+func TestRecoverFilesKilled(t *testing.T) {
+	t.Parallel()
+	w := newWorld(3, 1, Striped).ordered()
+	must(t, w.protect())
+	before := w.clone()
+	w.Wait(1e9)
+	w.Overwrite("/n0/big", 10, []byte("rotten"), true)
+	w.RemoveAll("/n1/sub/deep")
+	o := RecoverOptions{Files: []string{"big", "sub/"}}
+	calls := w.Calls(func(p *disktest.Process) {
+		c := w.clone()
+		c.Machine = nil
+		_, err := c.recoverBy(p, o)
+		must(t, err)
+	})
+	for at := 0; at < len(calls); at += 5 {
+		c := w.clone()
+		p := c.Process()
+		p.KillAt(at)
+		c.recoverBy(p, o)
+		c.PowerCut(func(string) bool { return at%2 == 0 })
+		for _, f := range []string{"/n0/big", "/n1/sub/deep/y"} {
+			is, err := c.ReadFile(f)
+			was, _ := w.ReadFile(f)
+			right, _ := before.ReadFile(f)
+			if err == nil && string(is) != string(was) && string(is) != string(right) {
+				t.Errorf("call %d: %s has something else", at, f)
+			}
+		}
+		_, err := c.recoverBy(c.Process(), o)
+		must(t, err)
+		must(t, c.whole())
+		for n, dir := range c.dirs {
+			if err := diff(dir, before.tree(n), c.tree(n)); err != nil {
+				t.Errorf("call %d, %v: %v", at, calls[at], err)
+			}
+		}
+	}
+}
+
+// TestRecoverKeepsDeleted recovers a damaged file beside deleted ones, which stay so: nobody can tell them from lost ones
+// where the time of their directory comes back.
+func TestRecoverKeepsDeleted(t *testing.T) {
+	t.Parallel()
+	w := newWorld(3, 1, Striped)
+	w.deletes = true
+	must(t, w.protect())
+	w.Wait(1e9)
+	w.Remove("/n0/plain")
+	w.Overwrite("/n0/big", 10, []byte("rotten"), true)
+	for range 2 {
+		must(t, w.recover())
+	}
+	if w.Exists("/n0/plain") {
+		t.Error("what was deleted came back")
+	}
+}
+
+// TestRecoverFilesStale brings a file of a node that was left behind up to date, and the rest later.
+func TestRecoverFilesStale(t *testing.T) {
+	t.Parallel()
+	w := newWorld(4, 2, Striped)
+	must(t, w.protect())
+	w.CopyTree("/n1", "/old1")
+	change(w, "/n1")
+	must(t, w.protect())
+	was := w.clone()
+	w.RemoveAll("/n1")
+	w.Rename("/old1", "/n1")
+	r, err := w.recoverBy(w.Process(), RecoverOptions{Files: []string{"/plain"}})
+	must(t, err)
+	must(t, r.Incomplete())
+	want, _ := was.ReadFile("/n1/plain")
+	if is, _ := w.ReadFile("/n1/plain"); string(is) != string(want) {
+		t.Errorf("%q is there: %+v", is, r.Nodes[1])
+	}
+	if is, _ := w.ReadFile("/n1/big"); len(is) != 70_000 {
+		t.Error("another file was brought up to date")
+	}
+	must(t, w.recover())
+	for _, f := range []string{"/n1/plain", "/n1/big", "/n1/sub/new"} {
+		want, _ := was.ReadFile(f)
+		if is, _ := w.ReadFile(f); string(is) != string(want) {
+			t.Errorf("%s is not as it was protected", f)
+		}
+	}
+}

@@ -538,6 +538,9 @@ func newRecover() *cobra.Command {
 		Use:   "recover [flags] DIR...",
 		Short: "Recover lost nodes and damaged files of a protected group",
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if cmd.Flags().Changed("file") && slices.Contains(x.Files, "") {
+				return usagef("--file '': want a file as it lies below a node's directory, or a pattern as in .gitignore")
+			}
 			run := func(g *group.Group, ctx context.Context) (*group.RecoverReport, error) { return g.Recover(ctx, x) }
 			return onSets(o, cmd, args, run, func(w io.Writer, r *group.RecoverReport, all bool) error {
 				return printRecover(w, r, x.DryRun, all)
@@ -548,7 +551,8 @@ func newRecover() *cobra.Command {
 	o.addSnapshots(cmd, "latest", latestUsage)
 	f.BoolVar(&x.Revert, "revert", false, "bring back changed files, too")
 	f.BoolVar(&x.Deleted, "deleted", false, "bring back, too, what users have deleted")
-	f.StringVar(&x.To, "to", "", "`DIR` that gets the files of lost nodes, as DIR/node.<k>; nothing else is written")
+	f.StringArrayVar(&x.Files, "file", nil, "`PATTERN` of what alone comes back, as in .gitignore, once for each; deleted files, too")
+	f.StringVar(&x.To, "to", "", "`DIR` that gets the files of lost nodes, with --file those of all, as DIR/node.<k>; nothing else is written")
 	f.BoolVar(&x.DryRun, "dry-run", false, "say what would be done, and write nothing")
 	end := flagGroup(cmd, "Override")
 	f.BoolVar(&x.Beyond, "beyond", false, "recover more nodes than the group tolerates to lose, where the parity allows that")
@@ -579,11 +583,15 @@ func printRecover(w io.Writer, r *group.RecoverReport, dry, all bool) error {
 	for _, text := range r.Left {
 		printable.Fprintf(w, "not recovered: %s\n", text)
 	}
+	printLines(w, r.Reverts, all, func(p group.Name) string { return "would be reverted: " + string(p) })
+	if r.Matched > 0 {
+		printable.Fprintf(w, "matched    %s; nothing else was compared\n", printable.Count(r.Matched, "name"))
+	}
 	if dry {
 		return printable.Fprintf(w, "nothing written: a dry run\n")
 	}
 	switch {
-	case !slices.ContainsFunc(r.Nodes, func(n group.NodeReport) bool { return n.Status != group.Whole }):
+	case r.Matched == 0 && !slices.ContainsFunc(r.Nodes, func(n group.NodeReport) bool { return n.Status != group.Whole }):
 		printable.Fprintf(w, "all nodes are whole\n")
 	case r.Incomplete() == nil && !slices.ContainsFunc(r.Nodes, func(n group.NodeReport) bool { return n.Recovered != nil }):
 		printable.Fprintf(w, "nothing to recover\n")

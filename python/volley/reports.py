@@ -184,13 +184,15 @@ class RecoverReport:
     deleted: list[str] = field(default_factory=list)  # what users have deleted, and did not come back
     replaced: list[str] = field(default_factory=list)  # where files lie now in whose place others were recovered
     unrecovered: list[str] = field(default_factory=list)  # files that could not be brought back, and why
+    reverts: list[str] = field(default_factory=list)  # by a dry run: changed and moved files that `revert` brings back
+    matched: int | None = None  # what `file` fits: `nodes` tells of nothing else
     notes: list[str] = field(default_factory=list)
     step: int | None = None  # of a snapshot
 
     def __post_init__(self) -> None:
         self.nodes = [read(NodeReport, n) for n in self.nodes]  # type: ignore[arg-type]
         self.traffic = read(Traffic, self.traffic)  # type: ignore[arg-type]
-        self.kept, self.deleted, self.replaced = ([_name(p) for p in x] for x in (self.kept, self.deleted, self.replaced))
+        self.kept, self.deleted, self.replaced, self.reverts = ([_name(p) for p in x] for x in (self.kept, self.deleted, self.replaced, self.reverts))
 
 
 @dataclass

@@ -28,7 +28,8 @@ def _flags(options: dict[str, Any], more: Sequence[str]) -> list[str]:
         if value is True:
             found.append(flag)
         elif value is not None and value is not False:
-            found.append(f"{flag}={os.fspath(value) if isinstance(value, os.PathLike) else value}")
+            values = value if isinstance(value, (list, tuple)) else [value]
+            found += [f"{flag}={os.fspath(x) if isinstance(x, os.PathLike) else x}" for x in values]
     return found + list(more)
 
 
@@ -125,6 +126,7 @@ def recover(
     dirs: Iterable[Dir] = (),
     *,
     group: Dir | None = None,
+    file: str | Sequence[str] | None = None,
     to: Dir | None = None,
     revert: bool = False,
     deleted: bool = False,
@@ -138,6 +140,9 @@ def recover(
 ) -> RecoverReport:
     """Brings back what lost nodes had, and damaged files. Name all nodes: of lost ones an empty directory.
 
+    `file` brings back single files alone, by patterns as in `.gitignore`, also at nodes that are whole, and deleted ones.
+    With `to` what was protected of these is copied there for all nodes.
+
     `to` copies the files of lost nodes there, and changes nothing in the group. `revert` brings back changed files,
     too, and `deleted` what was deleted since. `beyond` tries although more nodes are lost than tolerated. `dry_run` says what would be done.
 
@@ -148,7 +153,7 @@ def recover(
     Raises `NotWhole` where not everything is back: its `reports` say what is. Raises `Refused` or `RunFailed` where
     nothing is.
     """
-    options = {"group": group, "to": to, "revert": revert, "deleted": deleted, "beyond": beyond}
+    options = {"group": group, "file": file, "to": to, "revert": revert, "deleted": deleted, "beyond": beyond}
     options |= {"dry_run": dry_run, "latest": latest, "step": step, "key": key}
     report: RecoverReport = _one("recover", dirs, options, flags, progress)
     return report
