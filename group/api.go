@@ -53,6 +53,7 @@ const (
 type (
 	Options         = session.Options
 	TooManyError    = session.TooManyError
+	UnreachedError  = session.UnreachedError
 	TornError       = pass.TornError
 	NotLostError    = snapshot.NotLostError
 	IncompleteError = survey.IncompleteError

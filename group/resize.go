@@ -295,7 +295,9 @@ func stays(s *session.Session, k int, force bool) error {
 			return store.Inputf("%s is protected in another group: end that, or move its %s away", x.Dir, tree.MetaName)
 		case x.Added:
 		case n >= k && force && x.Failing != "":
-			x.Lost, x.Failing = true, ""
+			x.Lost, x.Failing, x.Unreachable = true, "", false
+		case n >= k && x.Failing != "":
+			return &InputError{Way: WayGiveUp, Err: fmt.Errorf("%s cannot be read, and is to be removed: %s. Run again when it can be", s.Name(n), x.Failing)}
 		case x.Failing == "" && !force && (h == nil || x.Node < 0 || len(h.Records) < len(s.Manifest.RecordFilesAt(x.Node))):
 			way := WayForce
 			if n >= k {

@@ -325,10 +325,13 @@ func (x *Child) failed() error {
 	case exit.ExitCode() == 255 && strings.Contains(x.said, "timed out"):
 		return &HangError{fmt.Errorf("no connection to %s%s", x.At(), said)}
 	case exit.ExitCode() == 255:
-		return fmt.Errorf("no connection to %s%s", x.At(), said)
+		return &DownError{fmt.Errorf("no connection to %s%s", x.At(), said)}
 	}
 	return fmt.Errorf("volley at %s ended: %v%s", x.At(), x.status, said)
 }
+
+// A DownError says that there is no connection to a host, as where it is down.
+type DownError struct{ error }
 
 // A HangError says that a host has not answered in time. It would not for another program either.
 type HangError struct{ error }

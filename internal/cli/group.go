@@ -151,6 +151,9 @@ func wayOn(err error) error {
 		way = input.Way
 	}
 	text := waysOn[way]
+	if down := new(group.UnreachedError); errors.As(err, &down) && !down.Since.IsZero() {
+		text = fmt.Sprintf("or take it out, and give its files up: volley resize --remove %s --force, with the same nodes", strings.Join(down.Nodes, " --remove "))
+	}
 	if text == "" && errors.As(err, new(*group.NotLostError)) {
 		text = "or name another snapshot with --step N"
 	}

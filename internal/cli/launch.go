@@ -135,6 +135,7 @@ type launch struct {
 	meter   *meter       // nil: nobody looks
 	group   bool         // each rank has one node of a group
 	missing bool         // it goes on where nodes cannot be reached
+	down    bool         // and where their hosts do not answer: the verb says what that means
 	to      *ssh.Address // where files of lost nodes come; nil: where they were
 	sets    setOptions
 	part    group.Part // the group is
@@ -220,13 +221,14 @@ func (l *launch) deal(cmd *cobra.Command, at []ssh.Address) error {
 		}
 	}
 	// One set does not hold up the others. Recover knows a lost node's place only when it has seen all.
-	l.missing = cmd.Name() == "status" || cmd.Name() == snapshotsVerb || l.sets.size != 0 && cmd.Name() != "recover"
+	l.missing = cmd.Name() == "status" || cmd.Name() == "verify" || cmd.Name() == snapshotsVerb || l.sets.size != 0 && cmd.Name() != "recover"
+	l.down = l.missing || (cmd.Name() == "protect" || cmd.Name() == "resize") && !ofRoots(cmd)
 	if f := cmd.Flags().Lookup("to"); f != nil && f.Changed {
 		a, err := ssh.Parse(f.Value.String())
 		if err != nil || a.Host == hostWord {
 			return usagef("--to %s: want a directory here, or HOST:DIR", f.Value)
 		}
-		l.missing, l.to = true, &a
+		l.missing, l.down, l.to = true, true, &a
 		args = append(args, "--to="+a.Path)
 	}
 	local, _ := os.Hostname()
@@ -322,12 +324,13 @@ func (l *launch) run(cmd *cobra.Command) error {
 		if errors.As(err, new(*ssh.HangError)) {
 			host.hangs = err // not once more for each node
 		}
-		if err != nil && l.missing && cmd.Context().Err() == nil {
+		down := l.down && (errors.As(err, new(*ssh.DownError)) || errors.As(err, new(*ssh.HangError)))
+		if err != nil && (l.missing || down) && cmd.Context().Err() == nil {
 			x.Absent, err = err.Error(), nil
 		}
 		return err
 	})
-	if l.missing && !l.over() {
+	if l.down && !l.over() {
 		if err := l.standIn(); err != nil {
 			return err
 		}

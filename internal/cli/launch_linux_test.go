@@ -240,6 +240,19 @@ func TestLaunchMissing(t *testing.T) {
 			t.Fatalf("%+v: want %q", r, part)
 		}
 	}
+	args[0] = "verify"
+	r = f.run(args...)
+	for _, part := range []string{"node 1  unreachable  dead:" + dirs[1], "No route to host", "tolerates the loss of 2, 1 more may be lost now", "not whole: dead:" + dirs[1] + " (unreachable)"} {
+		if r.code != exitWrong || !strings.Contains(r.stdout+r.stderr, part) {
+			t.Fatalf("%+v: want %q", r, part)
+		}
+	}
+	r = f.run(slices.Concat([]string{"protect", "--tolerate", "2"}, args[1:])...)
+	for _, part := range []string{"dead:" + dirs[1] + " cannot be reached, and all nodes are needed: no connection to dead", "since 20", "Run again when it can be", "volley resize --remove dead:" + dirs[1] + " --force"} {
+		if r.code != exitFailed || !strings.Contains(r.stderr, part) || len(volleySays.FindAllString(r.stderr, -1)) != 1 {
+			t.Fatalf("%+v: want %q", r, part)
+		}
+	}
 	args[0] = "recover"
 	if r := f.run(args...); r.code != exitFailed || !strings.Contains(r.stderr, "volley: no connection to dead") {
 		t.Fatalf("recover without it: %+v", r)
@@ -256,6 +269,16 @@ func TestLaunchMissing(t *testing.T) {
 	if after := dataOfAll(t, dirs); !slices.Equal(after, before) {
 		t.Errorf("%s, and was %s", after, before)
 	}
+	for _, force := range []string{"--force=false", "--force"} { // the way that protect has named
+		r := f.run(slices.Concat([]string{"resize", force, "--remove", "dead:" + dirs[1]}, args[1:])...)
+		switch {
+		case force == "--force" && r.code != exitOK:
+			t.Errorf("%+v", r)
+		case force != "--force" && (r.code != exitUsage || !strings.Contains(r.stderr, "--force gives it up")):
+			t.Errorf("%+v", r)
+		}
+	}
+	f.must(t, f.of("verify", dirs[0], dirs[2], dirs[3])...)
 	f.ended(t)
 }
 
@@ -348,6 +371,7 @@ func TestLaunchErrors(t *testing.T) {
 	}
 	defer unlock(true)
 	own, _ := os.Hostname()
+	other := t.TempDir()
 	for _, c := range []struct {
 		args []string
 		code int
@@ -355,7 +379,7 @@ func TestLaunchErrors(t *testing.T) {
 	}{
 		{with("--tolerate", "1"), exitFailed, fmt.Sprintf("rank 1 (host1): %s is busy: volley verify uses it since", dirs[1])},
 		{with("--tolerate", "1", "dead:/x"), exitFailed, "no connection to dead: ssh: connect to host dead port 22: No route to host"},
-		{with("--tolerate", "1", "dead:/x", dirs[0]), exitFailed, "no connection to dead"},
+		{with("--tolerate", "1", "dead:/x", other), exitFailed, "no connection to dead"},
 		{with("--tolerate", "1", "mute:/x"), exitFailed, "the connection to mute has ended"},
 		{with("--tolerate", "1", "--timeout", "1s", "hangs:/x"), exitFailed, "hangs has let ssh in, and has not started volley within 1s: a profile or a file system there may hang; try: "},
 		{with("--tolerate", "1", "old:/x"), exitFailed, "old runs volley 9.9.9, and this machine, " + own + ", runs volley " + volley.Version + ": install the same version at both"},

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"volley/group/internal/store"
 )
@@ -36,6 +37,21 @@ func (e *TooManyError) Error() string {
 		return text + ". Their data can be recovered nevertheless"
 	}
 	return text
+}
+
+// An UnreachedError says that a verb which needs all nodes cannot reach some. Nothing was written.
+type UnreachedError struct {
+	Nodes []string  // directories
+	Why   string    // of the first one
+	Since time.Time // what has changed at the others is not protected; zero: nothing is
+}
+
+func (e *UnreachedError) Error() string {
+	text := fmt.Sprintf("%s cannot be reached, and all nodes are needed: %s", strings.Join(e.Nodes, ", "), e.Why)
+	if !e.Since.IsZero() {
+		text += fmt.Sprintf(". What has changed at the others since %s is not protected", e.Since.Local().Format("2006-01-02 15:04:05 MST"))
+	}
+	return text + ". Run again when it can be"
 }
 
 // IsInputError reports whether the caller has to change something: the error is an [*InputError] or a [*TooManyError].

@@ -509,6 +509,9 @@ func (s *Session) Alike(ctx context.Context, err error) error {
 
 // Complete returns an error where a node lacks what it had: to protect the rest would make the loss for good.
 func (s *Session) Complete(force bool) error {
+	if err := s.unreached(); err != nil {
+		return err
+	}
 	for n, x := range s.States {
 		if x.Failing != "" {
 			return fmt.Errorf("%s cannot be read: %s", s.Name(n), x.Failing)
@@ -526,6 +529,23 @@ func (s *Session) Complete(force bool) error {
 		}
 	}
 	return nil
+}
+
+// unreached returns an error where nodes cannot be reached.
+func (s *Session) unreached() error {
+	e := new(UnreachedError)
+	for n, x := range s.States {
+		if h := x.Of(s.Current); h != nil && s.Generation > 0 && e.Since.IsZero() {
+			e.Since = h.Since
+		}
+		if x.Unreachable && x.Failing != "" {
+			e.Nodes, e.Why = append(e.Nodes, s.Name(n)), cmp.Or(e.Why, x.Failing)
+		}
+	}
+	if e.Nodes == nil {
+		return nil
+	}
+	return e
 }
 
 // Unprotected returns the error of a group that has no generation in force.
