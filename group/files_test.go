@@ -352,3 +352,28 @@ func TestRecoverFilesStale(t *testing.T) {
 		}
 	}
 }
+
+// TestRecoverFilesSnapshots brings a file of the latest snapshot back, and sets no newer one aside: nothing says that the
+// older one is whole.
+func TestRecoverFilesSnapshots(t *testing.T) {
+	t.Parallel()
+	w := newRoots(t, 3, 1, 1, 2)
+	right, _ := w.ReadFile("/r0/step-2/rank0")
+	w.Overwrite("/r0/step-2/rank0", 10, []byte("rotten"), true)
+	for _, step := range []int64{Latest, 1} {
+		c := w.clone()
+		if step == 1 { // of which everything is as it was
+			c.RemoveAll("/r2/step-2")
+		}
+		before := c.names(0)
+		r, err := c.with(Options{Roots: true, Step: step}).recoverBy(c.Process(), RecoverOptions{Files: []string{"rank0"}})
+		must(t, err)
+		must(t, r.Incomplete())
+		if is := c.names(0); !slices.Equal(is, before) {
+			t.Errorf("step %d: there is %q, and was %q", step, is, before)
+		}
+		if is, _ := c.ReadFile("/r0/step-2/rank0"); (string(is) == string(right)) != (step == Latest) {
+			t.Errorf("step %d: step-2 has %q", step, is)
+		}
+	}
+}

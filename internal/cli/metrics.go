@@ -85,7 +85,9 @@ func values(report any) map[string]float64 {
 			}
 		}
 	case *group.RecoverReport:
-		nodes(r.Nodes)
+		if r.Matched == 0 { // else nothing else is known
+			nodes(r.Nodes)
+		}
 		v["generation"], v["recovered_files"], v["sent_bytes"] = float64(r.Generation), float64(r.Files), float64(r.Traffic.MostSent)
 	}
 	return v

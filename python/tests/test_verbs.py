@@ -63,6 +63,9 @@ def test_findings(nodes: list[Path]) -> None:
     os.utime(nodes[2] / "data", (1, 1))
     report = volley.recover(nodes)
     assert report.kept == [str(nodes[2] / "data")] and (nodes[2] / name).read_bytes() == b"small"
+    assert volley.recover(nodes, file="data", revert=True, dry_run=True).reverts == report.kept
+    some = volley.recover(nodes, file=["/data", "!none"])
+    assert (some.matched, some.files, some.kept) == (len(nodes), 0, report.kept)
     assert volley.recover(nodes, revert=True).replaced == [str(nodes[2] / ".volley/replaced/1/data")]
 
 
