@@ -214,7 +214,7 @@ func newCommand() *cobra.Command {
 		if verb.Name() == resizeVerb {
 			resizing(verb)
 		}
-		if verb.Flags().Lookup("key") != nil {
+		if verb.Flags().Lookup("key") != nil || verb.Name() == tuneVerb {
 			grouped(verb)
 		}
 		cmd.AddCommand(verb)

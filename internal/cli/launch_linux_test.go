@@ -292,6 +292,10 @@ func TestLaunchTune(t *testing.T) {
 	if r.code != exitOK || strings.Count(r.stdout, " good") != 6 || strings.Count(r.stdout, "\nhost1 ") != 2 || !strings.Contains(r.stdout, "grpc, 3 ranks") {
 		t.Fatalf("%+v", r)
 	}
+	file := writeGroup(t, []string{"host0:/a", "host1:/a", "host1:/b"}, nil, "tolerate: 1", "port: 7000-7999")
+	if r := f.run(slices.Concat([]string{"tune"}, f.flags, []string{"--time", "10ms", "--field", "2^8", "--group", file})...); r.code != exitOK || strings.Count(r.stdout, " good") != 2 || strings.Count(r.stdout, ":7") != 2 {
+		t.Errorf("the hosts of a group file: %+v", r)
+	}
 	var got tuned
 	r = f.run(append(args, "--json")...)
 	if err := json.Unmarshal([]byte(r.stdout), &got); err != nil || len(got.Pairs) != 6 || got.Pairs[0].From != "host0" || got.Pairs[0].To != "host1" || got.Result == nil || got.Ranks != 3 {
@@ -310,6 +314,7 @@ func TestLaunchTune(t *testing.T) {
 		{append(args, "--comm", "local"), exitUsage, "--comm"},
 		{args[:len(args)-2], exitUsage, "2 or more"},
 		{[]string{"tune", "a"}, exitUsage, `"a" is no host: write HOST:`},
+		{[]string{"tune", "--group", writeGroup(t, []string{"/a", "/b"}, nil)}, exitUsage, "there is no network to measure"},
 		{[]string{"tune", "{host}:"}, exitUsage, "name the hosts"},
 	} {
 		if r := f.run(c.args...); r.code != c.code || !strings.Contains(r.stderr, c.want) {

@@ -46,7 +46,10 @@ func newTune() *cobra.Command {
 		Aliases: []string{"check-network"},
 		Short:   "Check and measure the network, and γ of fields, for later runs",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 {
+			switch {
+			case cmd.Flags().Changed(groupFlag):
+				return usagef("--%s: all nodes are directories of this machine: there is no network to measure; a node elsewhere is HOST:DIR", groupFlag)
+			case len(args) > 0:
 				return usagef("%q is no host: write HOST:, as in volley tune a: b: c:", args[0])
 			}
 			return runTune(cmd, o)
