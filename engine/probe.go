@@ -18,6 +18,7 @@ type Reach struct {
 
 const (
 	probeSlot = 500 * time.Millisecond // in which each rank measures one other, and is measured by one
+	shortSlot = 20 * time.Millisecond  // the same without the rate
 	mostProbe = 15 * time.Second       // for one other
 )
 
@@ -25,24 +26,27 @@ const (
 func ProbeTime(size int) time.Duration { return time.Duration(size)*probeSlot + mostProbe }
 
 // Probe measures how this rank reaches the others, after Join, which does not connect them all. All ranks call it
-// at about the same time. Another one that takes longer than the limit (0: 15 s, which is the most) is not reached. The
-// result is by rank; that of this one is zero.
-func (p *Place) Probe(ctx context.Context, limit time.Duration) []Reach {
-	k := len(p.table)
+// at about the same time, and ask for rates alike. Another one that takes longer than the limit (0: 15 s, which is the
+// most) is not reached. The result is by rank; that of this one is zero.
+func (p *Place) Probe(ctx context.Context, limit time.Duration, rates bool) []Reach {
+	k, slot := len(p.table), p.slot
+	if !rates {
+		slot = min(slot, shortSlot)
+	}
 	limit = min(cmp.Or(limit, mostProbe), mostProbe)
 	all := make([]Reach, k)
 	var running sync.WaitGroup
 	for step := 1; step < k; step++ {
 		running.Go(func() {
 			select {
-			case <-time.After(time.Duration(step-1) * p.slot):
+			case <-time.After(time.Duration(step-1) * slot):
 			case <-ctx.Done():
 			}
 			ctx, cancel := context.WithTimeout(ctx, limit)
 			defer cancel()
 			to := (p.run.Rank + step) % k
 			var err error
-			if all[to].Probe, err = p.listener.Probe(ctx, p.table[to]); err != nil {
+			if all[to].Probe, err = p.listener.Probe(ctx, p.table[to], rates); err != nil {
 				all[to].Error = err.Error()
 			}
 		})

@@ -102,7 +102,7 @@ func (o *joining) join(ctx context.Context) (err error) {
 			err = o.sets.err
 		}
 		if err == nil && o.probes && s.party.here != nil {
-			o.pairs, err = s.party.probe(ctx, o.timeout)
+			o.pairs, err = s.party.probe(ctx, o.timeout, o.rates)
 		}
 		if err == nil && s.verb != "" {
 			err = volley.Greet(ctx, s.party.Transport, s.verb, o.timeout)
@@ -169,7 +169,8 @@ type joining struct {
 	rank     int                  // of all, where that of the party is one of a set
 	dir      string               // of the one node that this process has; empty: none, or several
 	roots    bool                 // directories are roots of snapshots
-	probes   bool                 // measures all pairs first
+	probes   bool                 // connects all pairs first
+	rates    bool                 // and measures their rates
 	pairs    []pair               // that were measured
 	resizing *group.ResizeOptions // nil: a group stays as large as it is
 	quiet    bool

@@ -26,8 +26,14 @@ type pair struct {
 	Address   string  `json:"to_address"`
 	Handshake float64 `json:"handshake_seconds"`
 	Delay     float64 `json:"delay_seconds"` // half of the least round trip
-	Rate      int64   `json:"bytes_per_second"`
+	Rate      int64   `json:"bytes_per_second,omitempty"`
 	Error     string  `json:"error,omitempty"` // why it does not
+	Open      string  `json:"open,omitempty"`  // what to open then
+}
+
+// String says why the pair cannot connect.
+func (p pair) String() string {
+	return fmt.Sprintf("%s cannot reach %s: %s; %s", p.From, p.To, p.Error, p.Open)
 }
 
 type tuned struct {
@@ -46,9 +52,9 @@ type reaches struct {
 	To   []engine.Reach
 }
 
-// probe measures all pairs of processes. The error is a *pairsError where some cannot connect.
-func (p *party) probe(ctx context.Context, limit time.Duration) ([]pair, error) {
-	record, err := json.Marshal(reaches{p.host, p.here.Probe(ctx, limit)})
+// probe measures all pairs of processes, their rates if asked. The error is a *pairsError where some cannot connect.
+func (p *party) probe(ctx context.Context, limit time.Duration, rates bool) ([]pair, error) {
+	record, err := json.Marshal(reaches{p.host, p.here.Probe(ctx, limit, rates)})
 	if err != nil {
 		return nil, err
 	}
@@ -77,10 +83,12 @@ func (p *party) probe(ctx context.Context, limit time.Duration) ([]pair, error) 
 			if from == to {
 				continue
 			}
-			if y.Error != "" {
-				failed = append(failed, fmt.Sprintf("%s cannot reach %s: %s; %s", name(from), name(to), y.Error, toOpen(at[from], at[to], p.here.Ports())))
+			x := pair{name(from), name(to), at[from], at[to], y.Handshake.Seconds(), y.Delay.Seconds(), y.Rate, y.Error, ""}
+			if x.Error != "" {
+				x.Open = toOpen(at[from], at[to], p.here.Ports())
+				failed = append(failed, x.String())
 			}
-			pairs = append(pairs, pair{name(from), name(to), at[from], at[to], y.Handshake.Seconds(), y.Delay.Seconds(), y.Rate, y.Error})
+			pairs = append(pairs, x)
 		}
 	}
 	if failed == nil {

@@ -75,7 +75,7 @@ func runTune(cmd *cobra.Command, o *tuneOptions) error {
 	if err != nil {
 		return err
 	}
-	o.probes = true
+	o.probes, o.rates = true, true
 	err = o.join(cmd.Context())
 	if o.pairs != nil && o.party.Rank() == 0 && !(o.json && err == nil) {
 		if err := o.printPairs(cmd.OutOrStdout()); err != nil {

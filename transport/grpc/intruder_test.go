@@ -111,7 +111,7 @@ func TestUnreachable(t *testing.T) {
 	}
 	l := Serve(at, 2, nil, Limits{})
 	defer l.Close()
-	_, err = l.Probe(t.Context(), "127.0.0.1:1")
+	_, err = l.Probe(t.Context(), "127.0.0.1:1", true)
 	if err == nil || err.Error() != "dial tcp 127.0.0.1:1: connect: connection refused" {
 		t.Error(err)
 	}

@@ -12,7 +12,7 @@ import (
 type Probe struct {
 	Handshake time.Duration // of a new connection, with that of TCP
 	Delay     time.Duration // half of the least round trip
-	Rate      int64         // bytes a second
+	Rate      int64         // bytes a second; 0: not measured
 }
 
 var probing = rpc.StreamDesc{StreamName: "Probe", ServerStreams: true, ClientStreams: true}
@@ -24,8 +24,9 @@ const (
 	roundTrips = 10
 )
 
-// Probe measures a connection to another rank's listener: round trips, then ever more bytes up to a tenth of a second.
-func (l *Listener) Probe(ctx context.Context, address string) (p Probe, err error) {
+// Probe measures a connection to another rank's listener: round trips, then, for the rate, ever more bytes up to a tenth
+// of a second.
+func (l *Listener) Probe(ctx context.Context, address string, rate bool) (p Probe, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	conn, err := l.client(address, cancel, true)
@@ -63,7 +64,7 @@ func (l *Listener) Probe(ctx context.Context, address string) (p Probe, err erro
 		}
 		p.Delay = min(p.Delay, trip/2)
 	}
-	for n, took := leastProbe, time.Duration(0); took < probeTime && n <= mostProbe; n *= 4 {
+	for n, took := leastProbe, time.Duration(0); rate && took < probeTime && n <= mostProbe; n *= 4 {
 		if took, err = send(n); err != nil {
 			return p, reason(ctx, err)
 		}
