@@ -12,6 +12,7 @@ import (
 	"math"
 	"os"
 	"os/exec"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -357,6 +358,16 @@ func (x *Child) Stop(patience time.Duration) {
 
 // quote returns text as one word of a shell.
 func quote(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
+
+// Quote returns a word as a shell reads it: one that a shell takes as it is stays so.
+func Quote(word string) string {
+	if plain.MatchString(word) {
+		return word
+	}
+	return quote(word)
+}
+
+var plain = regexp.MustCompile(`^[A-Za-z0-9_./@%+=:,-]+$`)
 
 // quoteProgram quotes the path of a program, but for a ~/ which begins it.
 func quoteProgram(path string) string {

@@ -15,6 +15,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -24,6 +25,7 @@ import (
 	"volley/engine/ssh"
 	"volley/group"
 	"volley/group/sets"
+	"volley/group/site"
 	"volley/internal/printable"
 )
 
@@ -31,13 +33,19 @@ import (
 const hostWord = "{host}"
 
 // launchable has a verb start its ranks by ssh where arguments are host:path.
-func launchable(cmd *cobra.Command) {
+func launchable(cmd *cobra.Command) { launchableBy(cmd, (*launch).run) }
+
+// launchableBy is launchable for a verb that does with its ranks what run does.
+func launchableBy(cmd *cobra.Command, run func(*launch, *cobra.Command) error) {
 	f := cmd.Flags()
 	end := flagGroup(cmd, "Run")
 	command := f.String("ssh", "ssh", "`CMD` that reaches hosts named as HOST:PATH, with its arguments")
 	program := f.String("remote-path", "volley", "`FILE` of volley on these hosts")
 	copied := f.Bool("copy-binary", false, "copy this volley to these hosts for the run")
-	step := f.String("launch", "", "`CMD` that starts the processes of the run, such as 'srun -N8 --ntasks-per-node=1': it gets this command without --launch, and a secret in the environment")
+	step := new(string)
+	if f.Lookup("comm") != nil {
+		f.StringVar(step, "launch", "", "`CMD` that starts the processes of the run, such as 'srun -N8 --ntasks-per-node=1': it gets this command without --launch, and a secret in the environment")
+	}
 	end()
 	here := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -85,7 +93,7 @@ func launchable(cmd *cobra.Command) {
 		if err := cmp.Or(l.deal(cmd, at), l.agree(cmd)); err != nil {
 			return err
 		}
-		return l.run(cmd)
+		return run(l, cmd)
 	}
 }
 
@@ -155,19 +163,28 @@ type far struct {
 	*ssh.Child
 	start
 	hello
+	greeting
 	address string
 	record  json.RawMessage // for all
 	ending  *ending
 }
 
+// A greeting is how the greeting of a rank went.
+type greeting struct {
+	refused error         // why there was none
+	took    time.Duration // from the start of ssh until the rank answered
+	clock   time.Duration // by which its clock is ahead
+}
+
 // A start is what a rank is told first.
 type start struct {
 	Args   []string
-	Dir    string // of the node, "" where there is none
-	Roots  bool   // it is a root of snapshots
-	Name   string // what the user calls it
-	Absent string // why the node cannot be reached
-	Watch  bool   // somebody looks at the progress
+	Dir    string      // of the node, "" where there is none
+	Roots  bool        // it is a root of snapshots
+	Name   string      // what the user calls it
+	Absent string      // why the node cannot be reached
+	Watch  bool        // somebody looks at the progress
+	Look   *site.Place `json:",omitempty"` // it looks at that before it answers
 
 	Variable string // which has the failure domain; "": none
 }
@@ -182,8 +199,11 @@ type table struct {
 type hello struct {
 	Version string
 	Node    group.Identity
-	Address string // by which ssh has reached the host; "": not by ssh
-	Domain  string // what the variable says
+	Address string     // by which ssh has reached the host; "": not by ssh
+	Domain  string     // what the variable says
+	Found   *site.Node `json:",omitempty"` // what there was to look at
+	Build   string     `json:",omitempty"` // of volley, where it has looked
+	Clock   time.Time  // when it said so
 }
 
 // said is any message of a rank.
@@ -277,7 +297,10 @@ func (l *launch) agree(cmd *cobra.Command) error {
 
 // forwarded returns the verb and its flags, without some, as the ranks get them.
 func forwarded(cmd *cobra.Command, without ...string) []string {
-	args := []string{cmd.Name()}
+	args := strings.Fields(cmd.CommandPath())
+	if cmd.HasParent() {
+		args = args[1:] // volley
+	}
 	cmd.Flags().Visit(func(f *pflag.Flag) {
 		switch list, many := f.Value.(pflag.SliceValue); {
 		case slices.Contains(without, f.Name):
@@ -295,41 +318,8 @@ func forwarded(cmd *cobra.Command, without ...string) []string {
 // run starts the ranks, and has them meet, or those of each set.
 func (l *launch) run(cmd *cobra.Command) error {
 	defer context.AfterFunc(cmd.Context(), l.stop)()
-	defer func() {
-		l.stop()
-		l.each(func(x *far) error {
-			if x.Child != nil {
-				x.Child.End(l.session.limits.end)
-			}
-			return nil
-		})
-	}()
-	type login struct {
-		sync.Mutex
-		hangs error
-	}
-	logins := map[string]*login{}
-	at := func(x *far) string { return x.Host + " " + x.Port }
-	for _, x := range l.ranks {
-		logins[at(x)] = new(login)
-	}
-	l.each(func(x *far) error {
-		host := logins[at(x)]
-		host.Lock() // an sshd refuses many at once
-		defer host.Unlock()
-		err := host.hangs
-		if err == nil {
-			err = l.greet(x)
-		}
-		if errors.As(err, new(*ssh.HangError)) {
-			host.hangs = err // not once more for each node
-		}
-		down := l.down && (errors.As(err, new(*ssh.DownError)) || errors.As(err, new(*ssh.HangError)))
-		if err != nil && (l.missing || down) && cmd.Context().Err() == nil {
-			x.Absent, err = err.Error(), nil
-		}
-		return err
-	})
+	defer l.end()
+	l.greetAll(cmd.Context())
 	if l.down && !l.over() {
 		if err := l.standIn(); err != nil {
 			return err
@@ -368,6 +358,47 @@ func (l *launch) run(cmd *cobra.Command) error {
 		l.mu.Unlock()
 	}
 	return l.meet(cmd.Context())
+}
+
+// end ends all ranks, and waits for that.
+func (l *launch) end() {
+	l.stop()
+	l.each(func(x *far) error {
+		if x.Child != nil {
+			x.Child.End(l.session.limits.end)
+		}
+		return nil
+	})
+}
+
+// greetAll starts all ranks, one after the other at each host.
+func (l *launch) greetAll(ctx context.Context) {
+	type login struct {
+		sync.Mutex
+		hangs error
+	}
+	logins := map[string]*login{}
+	at := func(x *far) string { return x.Host + " " + x.Port }
+	for _, x := range l.ranks {
+		logins[at(x)] = new(login)
+	}
+	l.each(func(x *far) error {
+		host := logins[at(x)]
+		host.Lock() // an sshd refuses many at once
+		defer host.Unlock()
+		err := host.hangs
+		if err == nil {
+			err = l.greet(x)
+		}
+		if errors.As(err, new(*ssh.HangError)) {
+			host.hangs = err // not once more for each node
+		}
+		down := l.down && (errors.As(err, new(*ssh.DownError)) || errors.As(err, new(*ssh.HangError)))
+		if err != nil && (l.missing || down) && ctx.Err() == nil {
+			x.Absent, x.refused, err = err.Error(), err, nil
+		}
+		return err
+	})
 }
 
 // inSets has the ranks of each set meet, and prints how the sets have ended.
@@ -490,6 +521,7 @@ func (l *launch) greet(x *far) error {
 
 // begin is greet for one try.
 func (l *launch) begin(x *far, start func(ssh.Address) (*ssh.Child, error)) (err error) {
+	begun := time.Now()
 	l.mu.Lock()
 	if x.Child = nil; !l.stopped {
 		x.Child, err = start(x.Address)
@@ -509,15 +541,20 @@ func (l *launch) begin(x *far, start func(ssh.Address) (*ssh.Child, error)) (err
 		return err
 	}
 	if m.Hello == nil {
-		return fmt.Errorf("volley at %s says what volley %s, which runs here, does not: install the same version at both, or --copy-binary", x.At(), volley.Version)
+		return &versionError{fmt.Sprintf("volley at %s says what volley %s, which runs here, does not: install the same version at both, or --copy-binary", x.At(), volley.Version)}
 	}
 	if m.Hello.Version != volley.Version {
 		here, _ := os.Hostname()
-		return fmt.Errorf("%s runs volley %s, and this machine, %s, runs volley %s: install the same version at both, or --copy-binary", x.At(), m.Hello.Version, here, volley.Version)
+		return &versionError{fmt.Sprintf("%s runs volley %s, and this machine, %s, runs volley %s: install the same version at both, or --copy-binary", x.At(), m.Hello.Version, here, volley.Version)}
 	}
-	x.hello = *m.Hello
+	x.hello, x.took, x.clock = *m.Hello, time.Since(begun), time.Until(m.Hello.Clock)
 	return nil
 }
+
+// A versionError says that a host has another volley.
+type versionError struct{ text string }
+
+func (e *versionError) Error() string { return e.text }
 
 // errEnd says that a rank has said how it ended.
 var errEnd = errors.New("the rank has ended")

@@ -218,6 +218,7 @@ func TestLaunchHosts(t *testing.T) {
 	}
 	drop("-A")
 	r := l.run(t, []string{"tune", "--port", "7000-7063", "--timeout", "3s"}, bare...)
+	checked := l.run(t, []string{"group", "check", "--port", "7000-7063", "--timeout", "3s"}, names...)
 	drop("-D")
 	for _, part := range []string{
 		"volley: 1 of 12 connections fail: 10.78.0.1 cannot reach 10.78.0.3: ", "; open TCP ports 7000-7063 of 10.78.0.3 for 10.78.0.1",
@@ -225,6 +226,16 @@ func TestLaunchHosts(t *testing.T) {
 		if r.code != exitFailed || strings.Count(r.stdout, " good") != 11 || !strings.Contains(r.stderr, part) {
 			t.Errorf("%+v: want %q", r, part)
 		}
+	}
+	for _, part := range []string{
+		"pairs      11 of 12 connect\n", "\nwrong      " + names[0] + " to " + names[2] + ": 10.78.0.1:70", "\n1 thing is wrong; next: open TCP ports 7000-7063 of 10.78.0.3 for 10.78.0.1\n",
+	} {
+		if checked.code != exitWrong || !strings.Contains(checked.stdout, part) {
+			t.Errorf("%+v: want %q", checked, part)
+		}
+	}
+	if checked = l.run(t, []string{"group", "check"}, names...); checked.code != exitOK || !strings.HasSuffix(checked.stdout, "\nall is well\n") {
+		t.Errorf("%+v", checked)
 	}
 
 	// A host drops what another one sends to any port but that of ssh, which is no harm, and then the other one as well.

@@ -19,6 +19,7 @@ import (
 	"volley/engine"
 	"volley/engine/ssh"
 	"volley/group"
+	"volley/group/site"
 )
 
 // rankVerb is the verb that a launch starts at each host.
@@ -70,6 +71,11 @@ func (s *session) beRank(ctx context.Context, cmd *cobra.Command, p *ssh.Parent)
 	if via := strings.Fields(s.getenv("SSH_CONNECTION")); len(via) == 4 && net.ParseIP(via[2]) != nil {
 		h.Address = via[2]
 	}
+	if first.Look != nil {
+		found := site.Look(ctx, *first.Look)
+		h.Found, h.Build = &found, build()
+	}
+	h.Clock = time.Now()
 	if err := p.Send(said{Hello: &h}); err != nil {
 		return err
 	}

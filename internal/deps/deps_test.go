@@ -60,6 +60,7 @@ var allowed = map[string][]string{
 	"group/internal/survey":    {"executor", "group/internal/content", "group/internal/erasure", "group/internal/pass", "group/internal/restore", "group/internal/session", "group/internal/store", "group/internal/tree", "internal/disk", "internal/printable"},
 	"group/internal/tree":      {"internal/disk", "internal/names"},
 	"group/sets":               {"group"},
+	"group/site":               {"group/internal/erasure", "group/internal/session", "group/internal/store", "group/internal/tree", "internal/disk", "internal/printable"},
 	"group/snapshots":          {"group", "group/internal/session", "group/internal/snapshot", "internal/disk", "transport"},
 	"coded":                    {"", "algo", "collective", "executor", "field", "internal/atomicfile", "internal/code", "internal/disk", "internal/located", "internal/names", "internal/printable", "matrix", "trace", "transport"},
 	"internal/disk":            {},
@@ -86,7 +87,7 @@ var allowed = map[string][]string{
 	"internal/selection":  {"", "algo", "field", "internal/printable", "matrix", "sim", "tune"},
 	"internal/draw":       {"internal/comparison", "internal/printable", "matrix", "plan", "report", "sim"},
 	"internal/cli": {
-		"", "algo", "coded", "collective", "engine", "engine/ssh", "executor", "field", "group", "group/sets", "group/snapshots", "internal/atomicfile", "internal/comparison", "internal/disk", "internal/draw", "internal/printable", "internal/selection", "matrix", "plan", "report", "sim",
+		"", "algo", "coded", "collective", "engine", "engine/ssh", "executor", "field", "group", "group/sets", "group/site", "group/snapshots", "internal/atomicfile", "internal/comparison", "internal/disk", "internal/draw", "internal/printable", "internal/selection", "matrix", "plan", "report", "sim",
 		"trace", "transport", "transport/grpc", "transport/late", "transport/local", "transport/mpi", "tune", "verify", "web",
 	},
 	"web":           {"internal/explore"},

@@ -82,3 +82,18 @@ func Identify(d disk.Disk, dir string) (is Identity) {
 	is.Group, is.Node, is.Nodes, is.Next = s.Group, s.Node, s.Said.Nodes, s.Next
 	return is
 }
+
+// NewestManifest returns that of the newest generation which a node has committed, whoever made it; nil: there is none.
+func NewestManifest(d disk.Dir) (m *Manifest) {
+	_, own, _ := contents(d)
+	for _, e := range own {
+		kind, g, ok := NameOf(e.Name())
+		if !ok || kind != GenerationName || m != nil && g < m.Generation {
+			continue
+		}
+		if l, _, err, _ := readGeneration(d, e.Name(), g); err == nil {
+			m = l.Manifest
+		}
+	}
+	return m
+}

@@ -1,0 +1,164 @@
+package site
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/dustin/go-humanize"
+
+	"volley/group/internal/erasure"
+	"volley/group/internal/session"
+	"volley/group/internal/store"
+	"volley/internal/printable"
+)
+
+// A Member is a node of a group as whoever judges knows it.
+type Member struct {
+	Name  string // of its directory
+	Host  string // what the user calls its host
+	*Node        // nil: its host does not answer
+}
+
+// Options say what is to be protected. Zero is as in an earlier run, or as Protect has it.
+type Options struct {
+	Tolerate int
+	Layout   string
+	Matrix   string
+	Size     int // of a set at most; 0: all nodes are one group
+}
+
+// A Judgement says what the nodes of a group come to.
+type Judgement struct {
+	Parity   int64    `json:"parity_bytes"`   // that each node is to have room for, about; 0: not known
+	Recovery int64    `json:"recovery_bytes"` // that an empty directory takes which becomes the largest node
+	Roomy    []string `json:"room_for_recovery,omitempty"`
+	Notes    []string `json:"notes,omitempty"` // of what works, and may not be meant
+}
+
+// Judge compares the nodes, and adds to each the faults that it has beside others. The error says that there can be no
+// such group.
+func Judge(ctx context.Context, all []Member, o Options) (*Judgement, error) {
+	j := new(Judgement)
+	var most int64
+	seen, mounted, files := 0, 0, false
+	for _, x := range all {
+		if x.Node == nil {
+			continue
+		}
+		most = max(most, x.Bytes)
+		if x.Disk != "" {
+			seen++
+		}
+		if x.Disk != "" && !x.OnRoot {
+			mounted++
+		}
+		if x.AtMost {
+			j.Notes = append(j.Notes, fmt.Sprintf("%s has many files, which were not all counted: at most %s", x.Name, size(x.Bytes)))
+		}
+		if x.Protected {
+			files = true
+			if o.Tolerate == 0 {
+				o.Tolerate = x.Tolerate
+			}
+			if o.Tolerate == x.Tolerate {
+				o.Layout, o.Matrix = cmp.Or(o.Layout, x.Layout), cmp.Or(o.Matrix, x.Matrix)
+			}
+		}
+	}
+	sets := 1
+	if o.Size > 0 {
+		sets = (len(all) + o.Size - 1) / o.Size
+	}
+	for _, x := range all {
+		if x.Node != nil && x.OnRoot && 2*mounted > seen && x.Bytes == 0 && !x.Protected {
+			x.Faults = append(x.Faults, Fault{NoMount, "it is empty and lies on the file system of /, and most other nodes lie on mounts: what is to be mounted there is not"})
+		}
+	}
+	j.shared(all, o.Tolerate, sets)
+	k := len(all) / sets // of the smallest set, which has most parity
+	matrix := cmp.Or(o.Matrix, store.Cauchy)
+	layouts, err := erasure.Candidates(k, cmp.Or(o.Tolerate, 1), o.Layout, matrix)
+	if err != nil {
+		return nil, err
+	}
+	if o.Tolerate == 0 {
+		j.Notes = append(j.Notes, "room for parity is not estimated: nothing says how many nodes may be lost")
+		return j, nil
+	}
+	usual := session.Defaulted(session.Options{})
+	if err := erasure.SetCosts(ctx, &erasure.Setting{Memory: usual.Memory, Network: usual.Network}, layouts, most); err != nil {
+		return nil, err
+	}
+	j.Parity = erasure.ChooseLayout(layouts, o.Layout, matrix, o.Tolerate, nil).StoredBytes
+	j.Recovery = most + j.Parity
+	for _, x := range all {
+		if x.Node == nil || x.Free == nil || x.has(NoMount) {
+			continue
+		}
+		lost := files && !x.Protected && x.Bytes == 0
+		switch free := *x.Free; {
+		case lost && free < j.Recovery:
+			x.Faults = append(x.Faults, Fault{NoRoom, fmt.Sprintf("%s are free, and a recovery of the largest node takes %s", size(free), size(j.Recovery))})
+		case free < j.Parity:
+			x.Faults = append(x.Faults, Fault{NoRoom, fmt.Sprintf("%s are free, and its parity takes %s", size(free), size(j.Parity))})
+		case free >= j.Recovery:
+			j.Roomy = append(j.Roomy, x.Name)
+		}
+	}
+	return j, nil
+}
+
+func size(n int64) string { return humanize.IBytes(uint64(n)) }
+
+func (n *Node) has(kind Kind) bool {
+	return slices.ContainsFunc(n.Faults, func(f Fault) bool { return f.Kind == kind })
+}
+
+// shared notes which nodes are lost together: those of a disk, and those of a machine where more are there than may be
+// lost.
+func (j *Judgement) shared(all []Member, tolerate, sets int) {
+	type place struct{ machine, disk string }
+	var machines []string
+	var disks []place
+	on := map[place][]string{}
+	hosts := map[string][]string{}
+	for _, x := range all {
+		if x.Node == nil {
+			continue
+		}
+		machine := cmp.Or(x.Machine, x.Host)
+		if p := (place{machine, x.Disk}); x.Disk != "" {
+			if on[p] == nil {
+				disks = append(disks, p)
+			}
+			on[p] = append(on[p], x.Name)
+		}
+		at := place{machine: machine}
+		if on[at] == nil {
+			machines = append(machines, machine)
+		}
+		on[at] = append(on[at], x.Name)
+		if !slices.Contains(hosts[machine], x.Host) {
+			hosts[machine] = append(hosts[machine], x.Host)
+		}
+	}
+	for _, m := range machines {
+		if len(hosts[m]) > 1 {
+			j.Notes = append(j.Notes, fmt.Sprintf("%s are one machine", printable.List(hosts[m])))
+		}
+	}
+	for _, p := range disks {
+		if names := on[p]; len(names) > 1 {
+			j.Notes = append(j.Notes, fmt.Sprintf("%s lie on one disk, %s: they are lost together", printable.List(names), p.disk))
+		}
+	}
+	for _, m := range machines {
+		names := on[place{machine: m}]
+		oneDisk := slices.ContainsFunc(disks, func(p place) bool { return p.machine == m && len(on[p]) == len(names) })
+		if tolerate > 0 && len(names) > tolerate*sets && !oneDisk {
+			j.Notes = append(j.Notes, fmt.Sprintf("%s are lost with %s, and the group tolerates the loss of %d", printable.Count(len(names), "node"), printable.List(hosts[m]), tolerate*sets))
+		}
+	}
+}

@@ -1,0 +1,300 @@
+// Package site says whether the hosts of a group can work, before anything is protected: what each finds at its
+// directories, and what that comes to for all of them. It changes nothing.
+package site
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/user"
+	"path"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"volley/group/internal/session"
+	"volley/group/internal/store"
+	"volley/group/internal/tree"
+	"volley/internal/disk"
+)
+
+// A Place is a directory that is to be looked at.
+type Place struct {
+	Dir     string
+	Roots   bool     // it is a root of snapshots, of which the newest is looked at
+	Meta    string   // where its parity comes; "": beside its files
+	Exclude []string // patterns of what is not protected; nil: as in an earlier run
+}
+
+// Validate says what is wrong with the patterns.
+func (p Place) Validate() error { return tree.Excludes(p.Exclude).Validate() }
+
+// A Node is what a host finds at a directory.
+type Node struct {
+	Machine string `json:"machine,omitempty"` // the same for all directories of a machine; "": not known
+	Disk    string `json:"disk,omitempty"`    // of the machine; "": not known
+	OnRoot  bool   `json:"on_root"`           // it lies on the file system of /
+	User    string `json:"user,omitempty"`    // whom the files are read and written as
+	Files   int    `json:"files"`
+	Bytes   int64  `json:"bytes"`             // of these
+	AtMost  bool   `json:"at_most,omitempty"` // there was no time to count all: it has no more bytes than that
+	Free    *int64 `json:"free_bytes"`        // where its parity comes; nil: not known
+
+	// What an earlier run has protected, if any.
+	Protected bool   `json:"protected"`
+	Tolerate  int    `json:"tolerate,omitempty"`
+	Layout    string `json:"layout,omitempty"`
+	Matrix    string `json:"matrix,omitempty"`
+
+	Faults  []Fault `json:"faults,omitempty"`
+	Seconds float64 `json:"seconds"` // that looking has taken
+}
+
+// A Fault is why a group cannot work.
+type Fault struct {
+	Kind Kind   `json:"kind"`
+	Text string `json:"what"`
+}
+
+// A Kind of fault.
+type Kind string
+
+// Kinds of faults at a directory.
+const (
+	NoDirectory  Kind = "no directory"
+	NoPermission Kind = "no permission"
+	Unfit        Kind = "unfit files"
+	NoMount      Kind = "no mount"
+	NoRoom       Kind = "no room"
+	Unreadable   Kind = "cannot be read"
+)
+
+// The time to count the files of a node: it is spent before ranks meet.
+const mostLook = 3 * time.Second
+
+// A machine is what is looked at; tests have one of their own.
+type machine struct {
+	disk.Disk
+	name   string
+	access func(path string, write bool) error
+	room   func(path string) (free, used int64, err error)
+	device func(fs.FileInfo) string
+	onRoot func(fs.FileInfo) bool
+}
+
+// Look looks at a directory of this machine, for a few seconds at most.
+func Look(ctx context.Context, p Place) Node {
+	return look(ctx, &machine{disk.OS, disk.Machine(), disk.Access, disk.Room, disk.Device, onRoot}, p)
+}
+
+// onRoot reports whether something lies on the file system of /.
+func onRoot(info fs.FileInfo) bool {
+	root, err := os.Stat("/")
+	return err == nil && disk.Identity(info).Near(disk.Identity(root))
+}
+
+func look(ctx context.Context, m *machine, p Place) (n Node) {
+	begun := time.Now()
+	ctx, cancel := context.WithTimeout(ctx, mostLook)
+	defer cancel()
+	n.Machine, n.User = m.name, userName()
+	if err := n.at(ctx, m, p); err != nil {
+		kind := Unreadable
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			kind = NoDirectory
+		case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
+			kind = NoPermission
+		}
+		n.Faults = append(n.Faults, Fault{kind, n.said(kind, err)})
+	}
+	n.Seconds = time.Since(begun).Seconds()
+	return n
+}
+
+// said returns what is wrong, and where.
+func (n *Node) said(kind Kind, err error) string {
+	at := "it"
+	if e := new(fs.PathError); errors.As(err, &e) && filepath.IsAbs(e.Path) {
+		at = e.Path
+	}
+	switch kind {
+	case NoDirectory:
+		return "there is no such directory"
+	case NoPermission:
+		return fmt.Sprintf("user %s may not read and write %s: %s", n.User, at, disk.Reason(err))
+	}
+	return fmt.Sprintf("%s cannot be read: %s", at, disk.Reason(err))
+}
+
+// userName returns what the user of this process is called.
+func userName() string {
+	if u, err := user.Current(); err == nil {
+		return u.Username
+	}
+	return fmt.Sprint(os.Geteuid())
+}
+
+// at looks at the directory, as far as it can be opened.
+func (n *Node) at(ctx context.Context, m *machine, p Place) error {
+	dir := p.Dir
+	d, err := m.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer func() { d.Close() }()
+	info, err := d.Lstat(".")
+	if err != nil {
+		return err
+	}
+	n.Disk = m.device(info)
+	n.OnRoot = m.onRoot(info)
+	parity := d.Path()
+	if p.Meta != "" {
+		if parity, err = existing(m, p.Meta); err != nil {
+			return err
+		}
+	}
+	free, used, err := m.room(parity)
+	if err == nil {
+		n.Free = &free
+	}
+	if err := cmp.Or(m.access(d.Path(), p.Meta == ""), m.access(parity, true)); err != nil {
+		return err
+	}
+	if p.Roots {
+		steps, err := session.StepsIn(m, dir)
+		if err != nil || steps == nil {
+			return err
+		}
+		newest, err := d.Sub(session.StepName(steps[0]))
+		if err != nil {
+			return err
+		}
+		d.Close()
+		d = newest
+	}
+	w := walk{machine: m, ctx: ctx, dir: d, without: p.Exclude, seen: map[disk.FileID]bool{}}
+	earlier := store.NewestManifest(d)
+	if earlier != nil {
+		n.Protected, n.Tolerate, n.Layout, n.Matrix = true, earlier.Tolerate, earlier.Layout, earlier.Matrix
+		if p.Exclude == nil {
+			w.without = earlier.Exclude
+		}
+	}
+	err = w.add(".")
+	n.Files, n.Bytes = w.files, w.bytes
+	if w.unfit > 0 {
+		text := w.first
+		if w.unfit > 1 {
+			text = fmt.Sprintf("%s, and %d more such", text, w.unfit-1)
+		}
+		n.Faults = append(n.Faults, Fault{Unfit, text})
+	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		n.AtMost, n.Bytes, err = true, max(n.Bytes, used), nil
+	}
+	return err
+}
+
+// existing returns the nearest directory that is there.
+func existing(m *machine, dir string) (string, error) {
+	whole, err := filepath.Abs(dir)
+	for err == nil {
+		var d disk.Dir
+		if d, err = m.Open(whole); err == nil {
+			return d.Path(), d.Close()
+		}
+		if errors.Is(err, fs.ErrNotExist) && whole != filepath.Dir(whole) {
+			whole, err = filepath.Dir(whole), nil
+		}
+	}
+	return "", err
+}
+
+// A walk counts the files of a node, and what of it cannot be protected.
+type walk struct {
+	*machine
+	ctx     context.Context
+	dir     disk.Dir
+	without tree.Excludes
+	seen    map[disk.FileID]bool // files that have several names
+	files   int
+	bytes   int64
+	unfit   int
+	first   string // of what is unfit
+}
+
+// add adds what lies in a directory. The error is of that directory alone, or that the time is over.
+func (w *walk) add(name string) error {
+	if err := w.ctx.Err(); err != nil {
+		return err
+	}
+	entries, err := w.dir.ReadDir(name)
+	if errors.Is(err, fs.ErrNotExist) && name != "." { // it has gone meanwhile
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		at := path.Join(name, e.Name())
+		if at == tree.MetaName || w.without.Match(at, e.IsDir()) {
+			continue
+		}
+		if e.IsDir() {
+			switch err := w.add(at); {
+			case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
+				return err
+			case err != nil:
+				w.misfit(at, disk.Reason(err))
+			}
+			continue
+		}
+		if err := w.file(at, e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *walk) file(at string, e fs.DirEntry) error {
+	switch mode := e.Type(); {
+	case mode&fs.ModeSymlink != 0:
+		return nil
+	case !mode.IsRegular():
+		w.misfit(at, "a "+disk.Kind(mode)+": "+tree.ErrSpecial.Error())
+		return nil
+	}
+	if err := w.ctx.Err(); err != nil {
+		return err
+	}
+	info, err := w.dir.Lstat(at)
+	if err == nil {
+		err = w.access(filepath.Join(w.dir.Path(), filepath.FromSlash(at)), false)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		w.misfit(at, disk.Reason(err))
+		return nil
+	}
+	if id := disk.Linked(info); id != (disk.FileID{}) {
+		if w.seen[id] {
+			return nil
+		}
+		w.seen[id] = true
+	}
+	w.files, w.bytes = w.files+1, w.bytes+info.Size()
+	return nil
+}
+
+func (w *walk) misfit(at, why string) {
+	if w.unfit++; w.unfit == 1 {
+		w.first = filepath.Join(w.dir.Path(), filepath.FromSlash(at)) + ": " + why
+	}
+}
