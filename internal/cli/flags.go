@@ -82,7 +82,7 @@ func flagsInGroups(cmd *cobra.Command) string {
 		parts = append(parts, strings.ToUpper(heading[:1])+heading[1:]+"\n"+flagUsages(sets[name]))
 	}
 	var topics []string
-	if cmd.Annotations[groupKey] != "" {
+	if cmd.Annotations[groupKey] != "" && cmd.Flags().Lookup("network") != nil {
 		topics = append(topics, "volley help tuning")
 	}
 	if sets[rankGroup] != nil {

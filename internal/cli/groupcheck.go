@@ -101,6 +101,7 @@ func newGroupCheck() *cobra.Command {
 			return o.here(cmd, args)
 		},
 	}
+	forOperators(cmd)
 	f := cmd.Flags()
 	f.IntVar(&o.Tolerate, "tolerate", 0, "`R`, the nodes that may be lost at a time (default: that of the last run)")
 	f.StringVar(&o.Layout, "layout", "", "`LAYOUT` full or striped (default: that of the last run, or the better one)")
@@ -163,9 +164,9 @@ func (o *groupCheck) check(dirs int) error {
 
 // here checks nodes that all are directories of this machine.
 func (o *groupCheck) here(cmd *cobra.Command, dirs []string) error {
-	for _, name := range rankFlagNames {
+	for _, name := range []string{"rank", "size", "meet", "secret", "advertise"} {
 		if cmd.Flags().Changed(name) {
-			return usagef("--%s: all nodes are directories of this machine: leave it out", name)
+			return usagef("--%s: check reaches hosts by ssh, which settles that: leave the flag out", name)
 		}
 	}
 	if err := o.check(len(dirs)); err != nil {
