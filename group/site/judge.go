@@ -97,13 +97,19 @@ func Judge(ctx context.Context, all []Member, o Options) (*Judgement, error) {
 		if x.Node == nil || x.Free == nil || x.has(NoMount) {
 			continue
 		}
-		lost := files && !x.Protected && x.Bytes == 0
-		switch free := *x.Free; {
-		case lost && free < j.Recovery:
-			x.Faults = append(x.Faults, Fault{NoRoom, fmt.Sprintf("%s are free, and a recovery of the largest node takes %s", size(free), size(j.Recovery))})
-		case free < j.Parity:
-			x.Faults = append(x.Faults, Fault{NoRoom, fmt.Sprintf("%s are free, and its parity takes %s", size(free), size(j.Parity))})
-		case free >= j.Recovery:
+		with := x.with(all)
+		free, needs := *x.Free, int64(with)*j.Parity
+		what := "its parity takes"
+		if with > 1 {
+			what = fmt.Sprintf("the parity of %d nodes there takes", with)
+		}
+		if files && !x.Protected && x.Bytes == 0 { // it is lost
+			needs += most
+			what += ", with a recovery of the largest node,"
+		}
+		if free < needs {
+			x.Faults = append(x.Faults, Fault{NoRoom, fmt.Sprintf("%s are free, and %s %s", size(free), what, size(needs))})
+		} else if free >= j.Recovery {
 			j.Roomy = append(j.Roomy, x.Name)
 		}
 	}
@@ -111,6 +117,16 @@ func Judge(ctx context.Context, all []Member, o Options) (*Judgement, error) {
 }
 
 func size(n int64) string { return humanize.IBytes(uint64(n)) }
+
+// with returns how many nodes have their parity where a node has it, itself among them.
+func (x *Member) with(all []Member) (n int) {
+	for _, y := range all {
+		if y.Node != nil && (y.Node == x.Node || x.Room != "" && y.Room == x.Room && cmp.Or(y.Machine, y.Host) == cmp.Or(x.Machine, x.Host)) {
+			n++
+		}
+	}
+	return n
+}
 
 func (n *Node) has(kind Kind) bool {
 	return slices.ContainsFunc(n.Faults, func(f Fault) bool { return f.Kind == kind })

@@ -27,6 +27,8 @@ type Place struct {
 	Roots   bool     // it is a root of snapshots, of which the newest is looked at
 	Meta    string   // where its parity comes; "": beside its files
 	Exclude []string // patterns of what is not protected; nil: as in an earlier run
+
+	OneFileSystem *bool // what is mounted below is not protected; nil: as in an earlier run
 }
 
 // Validate says what is wrong with the patterns.
@@ -42,6 +44,7 @@ type Node struct {
 	Bytes   int64  `json:"bytes"`             // of these
 	AtMost  bool   `json:"at_most,omitempty"` // there was no time to count all: it has no more bytes than that
 	Free    *int64 `json:"free_bytes"`        // where its parity comes; nil: not known
+	Room    string `json:"room,omitempty"`    // which file system of the machine that is; "": not known
 
 	// What an earlier run has protected, if any.
 	Protected bool   `json:"protected"`
@@ -66,7 +69,7 @@ type Kind string
 const (
 	NoDirectory  Kind = "no directory"
 	NoPermission Kind = "no permission"
-	Unfit        Kind = "unfit files"
+	Closed       Kind = "closed files"
 	NoMount      Kind = "no mount"
 	NoRoom       Kind = "no room"
 	Unreadable   Kind = "cannot be read"
@@ -93,7 +96,8 @@ func Look(ctx context.Context, p Place) Node {
 // onRoot reports whether something lies on the file system of /.
 func onRoot(info fs.FileInfo) bool {
 	root, err := os.Stat("/")
-	return err == nil && disk.Identity(info).Near(disk.Identity(root))
+	at := fileSystem(info)
+	return err == nil && at != "" && at == fileSystem(root)
 }
 
 func look(ctx context.Context, m *machine, p Place) (n Node) {
@@ -154,13 +158,13 @@ func (n *Node) at(ctx context.Context, m *machine, p Place) error {
 	n.OnRoot = m.onRoot(info)
 	parity := d.Path()
 	if p.Meta != "" {
-		if parity, err = existing(m, p.Meta); err != nil {
+		if parity, info, err = existing(m, p.Meta); err != nil {
 			return err
 		}
 	}
 	free, used, err := m.room(parity)
 	if err == nil {
-		n.Free = &free
+		n.Free, n.Room = &free, fileSystem(info)
 	}
 	if err := cmp.Or(m.access(d.Path(), p.Meta == ""), m.access(parity, true)); err != nil {
 		return err
@@ -177,22 +181,29 @@ func (n *Node) at(ctx context.Context, m *machine, p Place) error {
 		d.Close()
 		d = newest
 	}
-	w := walk{machine: m, ctx: ctx, dir: d, without: p.Exclude, seen: map[disk.FileID]bool{}}
+	w := walk{machine: m, ctx: ctx, dir: d, rules: tree.Rules{Exclude: p.Exclude}, seen: map[disk.FileID]bool{}}
 	earlier := store.NewestManifest(d)
 	if earlier != nil {
 		n.Protected, n.Tolerate, n.Layout, n.Matrix = true, earlier.Tolerate, earlier.Layout, earlier.Matrix
-		if p.Exclude == nil {
-			w.without = earlier.Exclude
+		w.rules = earlier.Rules()
+		if p.Exclude != nil {
+			w.rules.Exclude = p.Exclude
 		}
+	}
+	if p.OneFileSystem != nil {
+		w.rules.OneFileSystem = *p.OneFileSystem
+	}
+	if top, err := d.Lstat("."); err == nil {
+		w.top = disk.Identity(top)
 	}
 	err = w.add(".")
 	n.Files, n.Bytes = w.files, w.bytes
-	if w.unfit > 0 {
+	if w.closed > 0 {
 		text := w.first
-		if w.unfit > 1 {
-			text = fmt.Sprintf("%s, and %d more such", text, w.unfit-1)
+		if w.closed > 1 {
+			text = fmt.Sprintf("%s, and %d more such", text, w.closed-1)
 		}
-		n.Faults = append(n.Faults, Fault{Unfit, text})
+		n.Faults = append(n.Faults, Fault{Closed, text})
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
 		n.AtMost, n.Bytes, err = true, max(n.Bytes, used), nil
@@ -201,31 +212,36 @@ func (n *Node) at(ctx context.Context, m *machine, p Place) error {
 }
 
 // existing returns the nearest directory that is there.
-func existing(m *machine, dir string) (string, error) {
+func existing(m *machine, dir string) (path string, info fs.FileInfo, err error) {
 	whole, err := filepath.Abs(dir)
-	for err == nil {
-		var d disk.Dir
-		if d, err = m.Open(whole); err == nil {
-			return d.Path(), d.Close()
-		}
-		if errors.Is(err, fs.ErrNotExist) && whole != filepath.Dir(whole) {
-			whole, err = filepath.Dir(whole), nil
-		}
+	if err != nil {
+		return "", nil, err
 	}
-	return "", err
+	d, err := m.Open(whole)
+	for errors.Is(err, fs.ErrNotExist) && whole != filepath.Dir(whole) {
+		whole = filepath.Dir(whole)
+		d, err = m.Open(whole)
+	}
+	if err != nil {
+		return "", nil, err
+	}
+	defer d.Close()
+	info, err = d.Lstat(".")
+	return d.Path(), info, err
 }
 
-// A walk counts the files of a node, and what of it cannot be protected.
+// A walk counts the files of a node, and what of it this user may not read.
 type walk struct {
 	*machine
-	ctx     context.Context
-	dir     disk.Dir
-	without tree.Excludes
-	seen    map[disk.FileID]bool // files that have several names
-	files   int
-	bytes   int64
-	unfit   int
-	first   string // of what is unfit
+	ctx    context.Context
+	dir    disk.Dir
+	top    disk.FileID
+	rules  tree.Rules
+	seen   map[disk.FileID]bool // files that have several names
+	files  int
+	bytes  int64
+	closed int
+	first  string // of what nobody may read
 }
 
 // add adds what lies in a directory. The error is of that directory alone, or that the time is over.
@@ -242,15 +258,18 @@ func (w *walk) add(name string) error {
 	}
 	for _, e := range entries {
 		at := path.Join(name, e.Name())
-		if at == tree.MetaName || w.without.Match(at, e.IsDir()) {
+		if at == tree.MetaName || w.rules.Exclude.Match(at, e.IsDir()) {
 			continue
 		}
 		if e.IsDir() {
+			if info, err := w.dir.Lstat(at); w.rules.OneFileSystem && err == nil && !disk.Identity(info).Beside(w.top) {
+				continue
+			}
 			switch err := w.add(at); {
 			case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
 				return err
 			case err != nil:
-				w.misfit(at, disk.Reason(err))
+				w.shut(at, disk.Reason(err))
 			}
 			continue
 		}
@@ -262,11 +281,7 @@ func (w *walk) add(name string) error {
 }
 
 func (w *walk) file(at string, e fs.DirEntry) error {
-	switch mode := e.Type(); {
-	case mode&fs.ModeSymlink != 0:
-		return nil
-	case !mode.IsRegular():
-		w.misfit(at, "a "+disk.Kind(mode)+": "+tree.ErrSpecial.Error())
+	if !e.Type().IsRegular() { // links take no room, and others are not protected
 		return nil
 	}
 	if err := w.ctx.Err(); err != nil {
@@ -280,7 +295,7 @@ func (w *walk) file(at string, e fs.DirEntry) error {
 		return nil
 	}
 	if err != nil {
-		w.misfit(at, disk.Reason(err))
+		w.shut(at, disk.Reason(err))
 		return nil
 	}
 	if id := disk.Linked(info); id != (disk.FileID{}) {
@@ -293,8 +308,17 @@ func (w *walk) file(at string, e fs.DirEntry) error {
 	return nil
 }
 
-func (w *walk) misfit(at, why string) {
-	if w.unfit++; w.unfit == 1 {
+func (w *walk) shut(at, why string) {
+	if w.closed++; w.closed == 1 {
 		w.first = filepath.Join(w.dir.Path(), filepath.FromSlash(at)) + ": " + why
 	}
+}
+
+// fileSystem returns what tells the file system of a file from all others of a machine; "": nobody knows.
+func fileSystem(info fs.FileInfo) string {
+	device, known := disk.Identity(info).Device()
+	if !known {
+		return ""
+	}
+	return fmt.Sprintf("%x", device)
 }

@@ -39,6 +39,13 @@ func (f *fake) add(name string, bytes int) {
 	f.WriteFile(name, make([]byte, bytes), 0o644)
 }
 
+// mount mounts another file system in the node, with a file.
+func (f *fake) mount() {
+	f.MkdirAll("/n/m", 0o755)
+	f.Mount("/n/m", disktest.Mount{})
+	f.add("/n/m/x", 50)
+}
+
 func (f *fake) look(ctx context.Context, p Place) Node {
 	return look(ctx, &machine{
 		f.Process(), "m1",
@@ -56,6 +63,7 @@ func (f *fake) look(ctx context.Context, p Place) Node {
 
 // TestLook looks at directories that have a fault each, and at what counts as data.
 func TestLook(t *testing.T) {
+	yes := true
 	over, cancel := context.WithTimeout(t.Context(), 0)
 	defer cancel()
 	for _, c := range []struct {
@@ -74,9 +82,12 @@ func TestLook(t *testing.T) {
 		{name: "read-only, with its parity elsewhere", set: func(f *fake) { f.denied["/n"] = syscall.EROFS }, place: Place{Dir: "/n", Meta: "/meta/new"}, bytes: 300},
 		{name: "parity where nobody may write", set: func(f *fake) { f.denied["/"] = syscall.EACCES }, place: Place{Dir: "/n", Meta: "/meta"}, kind: NoPermission, text: "write /: permission"},
 		{name: "nobody may enter", set: func(f *fake) { f.denied["/n"] = syscall.EACCES }, kind: NoPermission, text: "permission denied"},
-		{name: "a file that nobody may read", set: func(f *fake) { f.denied["/n/d/b"] = syscall.EACCES; f.denied["/n/a"] = syscall.EACCES }, kind: Unfit, text: "/n/a: permission denied, and 1 more such"},
+		{name: "a file that nobody may read", set: func(f *fake) { f.denied["/n/d/b"] = syscall.EACCES; f.denied["/n/a"] = syscall.EACCES }, kind: Closed, text: "/n/a: permission denied, and 1 more such"},
 		{name: "what is excluded", place: Place{Dir: "/n", Exclude: []string{"d/"}}, bytes: 100},
 		{name: "what nobody may read and is excluded", set: func(f *fake) { f.denied["/n/d/b"] = syscall.EACCES }, place: Place{Dir: "/n", Exclude: []string{"b"}}, bytes: 100},
+		{name: "what is mounted below", set: func(f *fake) { f.mount() }, bytes: 350},
+		{name: "one file system", set: func(f *fake) { f.mount() }, place: Place{Dir: "/n", OneFileSystem: new(bool)}, bytes: 350},
+		{name: "one file system, which is asked for", set: func(f *fake) { f.mount() }, place: Place{Dir: "/n", OneFileSystem: &yes}, bytes: 300},
 		{name: "no time", ctx: over, bytes: 5000},
 		{name: "a root of snapshots", set: func(f *fake) { f.add("/s/step-1/x", 7); f.add("/s/step-10/x", 9) }, place: Place{Dir: "/s", Roots: true}, bytes: 9},
 		{name: "a root without any", place: Place{Dir: "/n", Roots: true}},
@@ -99,7 +110,7 @@ func TestLook(t *testing.T) {
 			if c.kind == "" && n.Faults != nil || c.kind != "" && (len(n.Faults) != 1 || n.Faults[0].Kind != c.kind || !strings.Contains(n.Faults[0].Text, c.text)) {
 				t.Errorf("%+v: want %s: %s", n.Faults, c.kind, c.text)
 			}
-			if c.kind == "" && (n.Bytes != c.bytes || n.AtMost != (c.ctx == over) || *n.Free != f.free || n.Protected) {
+			if c.kind == "" && (n.Bytes != c.bytes || n.AtMost != (c.ctx == over) || *n.Free != f.free || n.Room == "" || n.Protected) {
 				t.Errorf("%+v: want %d bytes", n, c.bytes)
 			}
 		})
@@ -135,6 +146,7 @@ func TestJudge(t *testing.T) {
 	onRoot := func(n *Node) { n.OnRoot = true }
 	protected := func(n *Node) { n.Protected, n.Tolerate, n.Layout = true, 2, "full" }
 	at := func(machine, disk string) func(*Node) { return func(n *Node) { n.Machine, n.Disk = machine, disk } }
+	in := func(room string) func(*Node) { return func(n *Node) { n.Room = room } }
 	for _, c := range []struct {
 		name   string
 		nodes  []*Node
@@ -149,6 +161,7 @@ func TestJudge(t *testing.T) {
 		{name: "too little to recover", nodes: []*Node{node(gib, 9*gib, protected), node(2*gib, 2*gib, protected), node(0, 2*gib), nil}, parity: 2, roomy: "0", faults: "2: no room"},
 		{name: "another R", nodes: []*Node{node(3*gib, 9*gib, protected), node(0, 9*gib), node(0, 9*gib), node(0, 9*gib)}, o: Options{Tolerate: 1}, parity: 1, roomy: "0 1 2 3"},
 		{name: "a layout", nodes: []*Node{node(2*gib, 9*gib), node(0, 9*gib), node(0, gib)}, o: Options{Tolerate: 1, Layout: "full"}, parity: 2, roomy: "0 1", faults: "2: no room"},
+		{name: "one file system", nodes: []*Node{node(2*gib, 2*gib, in("x")), node(0, 2*gib, in("x")), node(0, 2*gib, in("x"), at("n", "a")), node(0, 2*gib, in("y"))}, o: Options{Tolerate: 2}, parity: 2, faults: "0: no room; 1: no room"},
 		{name: "sets", nodes: []*Node{node(gib, 9*gib), nil, nil, nil, nil, nil}, o: Options{Tolerate: 1, Size: 4}, parity: 0, roomy: "0"},
 		{name: "no R", nodes: []*Node{node(gib, 9), node(0, 9), node(0, 9)}, notes: []string{"nothing says how many"}},
 		{name: "no mount", nodes: []*Node{node(gib, 9*gib), node(gib, 9*gib), node(0, 9*gib, onRoot)}, o: Options{Tolerate: 1}, parity: -1, roomy: "0 1", faults: "2: no mount"},

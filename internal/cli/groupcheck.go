@@ -37,6 +37,7 @@ type groupCheck struct {
 	site.Options
 	meta    string
 	exclude []string
+	one     *bool // see site.Place
 	json    bool
 
 	members []member
@@ -91,6 +92,7 @@ const (
 
 func newGroupCheck() *cobra.Command {
 	o := &groupCheck{}
+	var one bool
 	cmd := &cobra.Command{
 		Use:   "check [flags] DIR...",
 		Short: "Say whether the hosts of a group can work, and change nothing",
@@ -107,6 +109,7 @@ func newGroupCheck() *cobra.Command {
 	f.StringVar(&o.Layout, "layout", "", "`LAYOUT` full or striped (default: that of the last run, or the better one)")
 	f.StringVar(&o.Matrix, "matrix", "", "`MATRIX` cauchy or fti (default: that of the last run, or cauchy)")
 	f.StringArrayVar(&o.exclude, "exclude", nil, "`PATTERN` of what is not protected, once for each (default: those of the last run)")
+	f.BoolVar(&one, "one-file-system", false, "leave out what is mounted below a node (default: as in the last run)")
 	f.StringVar(&o.meta, "meta", "", "`DIR` in which everything of Volley's lies, in place of the .volley of each node")
 	f.BoolVar(&o.roots, "root", false, "each DIR is a root of snapshots: look at the newest")
 	f.IntVar(&o.Size, "group-size", 0, "the nodes are to be cut into sets of at most `N`")
@@ -124,13 +127,20 @@ func newGroupCheck() *cobra.Command {
 	end()
 	o.comm = autoComm
 	launchableBy(cmd, o.there)
+	plain := cmd.RunE
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if cmd.Flags().Changed("one-file-system") {
+			o.one = &one
+		}
+		return plain(cmd, args)
+	}
 	grouped(cmd)
 	return cmd
 }
 
 // place returns how a directory is looked at.
 func (o *groupCheck) place(dir string) *site.Place {
-	return &site.Place{Dir: dir, Roots: o.roots, Meta: o.meta, Exclude: o.exclude}
+	return &site.Place{Dir: dir, Roots: o.roots, Meta: o.meta, Exclude: o.exclude, OneFileSystem: o.one}
 }
 
 // build returns what tells programs of one version apart, where they are for one system; "": it is not known.

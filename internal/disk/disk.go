@@ -134,9 +134,6 @@ func ThisHost() Host {
 	return Host{Name: name, Boot: strings.TrimSpace(string(boot))}
 }
 
-// Near reports whether two files are known to lie on one file system.
-func (f FileID) Near(o FileID) bool { return f != (FileID{}) && f.device == o.device }
-
 // Kind returns what has a mode.
 func Kind(m fs.FileMode) string {
 	switch {
