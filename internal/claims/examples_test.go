@@ -108,6 +108,13 @@ func TestInlineCommands(t *testing.T) {
 		if strings.Contains(help[verb], "volley help ranks") {
 			help[verb] += volley(t, "help", "ranks")
 		}
+		_, below, _ := strings.Cut(help[verb], "\nAvailable Commands:\n")
+		below, _, _ = strings.Cut(below, "\n\n")
+		for line := range strings.Lines(below) {
+			name := strings.Fields(line)[0]
+			help[verb+" "+name] = volley(t, verb, name, "--help")
+			all += help[verb+" "+name]
+		}
 		all += help[verb]
 	}
 	has := func(help, flag string) bool {
@@ -127,7 +134,11 @@ func TestInlineCommands(t *testing.T) {
 				continue
 			}
 			looks++
-			verb := strings.Fields(line)[1]
+			words := strings.Fields(line)
+			verb := words[1]
+			if len(words) > 2 && help[verb+" "+words[2]] != "" {
+				verb += " " + words[2]
+			}
 			if help[verb] == "" {
 				t.Errorf("%s: %s: there is no such verb", document, line)
 			}

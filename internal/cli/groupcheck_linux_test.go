@@ -189,6 +189,19 @@ func TestGroupCheckPairs(t *testing.T) {
 	f.ended(t)
 }
 
+// TestGroupCheckNotes has a host whose clock is behind, and whose volley is another build of the same version: it works.
+func TestGroupCheckNotes(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t)
+	dirs := writeNodes(t, 2, 1000)
+	got, r := f.checkGroup(t, "--tolerate", "1", "late:"+dirs[0], "host1:"+dirs[1])
+	notes := strings.Join(got.Notes, "\n")
+	if !got.Well || *got.Hosts[0].Clock > -1e8 || !strings.Contains(notes, "the clock of late is ") || !strings.Contains(notes, " behind: ") || !strings.Contains(notes, "late runs another build of volley ") || strings.Contains(notes, "host1 runs") || strings.Contains(notes, "of host1 is") {
+		t.Errorf("%+v", r)
+	}
+	f.ended(t)
+}
+
 // TestGroupCheckPorts has no port free at which ranks could listen.
 func TestGroupCheckPorts(t *testing.T) {
 	t.Parallel()
