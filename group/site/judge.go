@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/dustin/go-humanize"
@@ -98,17 +99,17 @@ func Judge(ctx context.Context, all []Member, o Options) (*Judgement, error) {
 			continue
 		}
 		with := x.with(all)
-		free, needs := *x.Free, int64(with)*j.Parity
+		free, needs := *x.Free, float64(with)*float64(j.Parity)
 		what := "its parity takes"
 		if with > 1 {
 			what = fmt.Sprintf("the parity of %d nodes there takes", with)
 		}
 		if files && !x.Protected && x.Bytes == 0 { // it is lost
-			needs += most
+			needs += float64(most)
 			what += ", with a recovery of the largest node,"
 		}
-		if free < needs {
-			x.Faults = append(x.Faults, Fault{NoRoom, fmt.Sprintf("%s are free, and %s %s", size(free), what, size(needs))})
+		if float64(free) < needs {
+			x.Faults = append(x.Faults, Fault{NoRoom, fmt.Sprintf("%s are free, and %s %s", size(free), what, size(int64(min(needs, math.MaxInt64/2))))})
 		} else if free >= j.Recovery {
 			j.Roomy = append(j.Roomy, x.Name)
 		}

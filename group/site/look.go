@@ -56,6 +56,20 @@ type Node struct {
 	Seconds float64 `json:"seconds"` // that looking has taken
 }
 
+// Validate says what is wrong with a node that another machine has told of.
+func (n *Node) Validate() error {
+	if n == nil {
+		return errors.New("nothing was found")
+	}
+	if n.Files < 0 || n.Bytes < 0 || n.Bytes > mostBytes || n.Free != nil && *n.Free < 0 || n.Tolerate < 0 || n.Tolerate > store.MostNodes {
+		return fmt.Errorf("%d files, %d bytes, R of %d: want what a node can have", n.Files, n.Bytes, n.Tolerate)
+	}
+	return nil
+}
+
+// mostBytes of a node are 4 PiB: the parity of all nodes can be counted.
+const mostBytes = 1 << 52
+
 // A Fault is why a group cannot work.
 type Fault struct {
 	Kind Kind   `json:"kind"`
@@ -197,7 +211,7 @@ func (n *Node) at(ctx context.Context, m *machine, p Place) error {
 		w.top = disk.Identity(top)
 	}
 	err = w.add(".")
-	n.Files, n.Bytes = w.files, w.bytes
+	n.Files, n.Bytes = w.files, min(w.bytes, mostBytes)
 	if w.closed > 0 {
 		text := w.first
 		if w.closed > 1 {
@@ -206,7 +220,7 @@ func (n *Node) at(ctx context.Context, m *machine, p Place) error {
 		n.Faults = append(n.Faults, Fault{Closed, text})
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
-		n.AtMost, n.Bytes, err = true, max(n.Bytes, used), nil
+		n.AtMost, n.Bytes, err = true, min(max(n.Bytes, used), mostBytes), nil
 	}
 	return err
 }

@@ -40,6 +40,9 @@ type groupCheck struct {
 	one     *bool // see site.Place
 	json    bool
 
+	ssh     []string // what reaches hosts
+	program string   // of volley there
+	self    string   // and here
 	members []member
 	report  checkReport
 }
@@ -201,6 +204,7 @@ func (o *groupCheck) there(l *launch, cmd *cobra.Command) error {
 		return err
 	}
 	l.missing, l.meter, l.Greeting = true, nil, l.Limit
+	o.ssh, o.program, o.self = l.Command, l.Program, l.Here[0]
 	for _, x := range l.ranks {
 		x.Watch, x.Look = false, o.place(x.Dir)
 	}
@@ -210,6 +214,12 @@ func (o *groupCheck) there(l *launch, cmd *cobra.Command) error {
 	var body bytes.Buffer
 	all := &launch{Client: l.Client, session: l.session, stdout: &body, group: true, terms: l.terms}
 	for _, x := range l.ranks {
+		if err := x.Found.Validate(); err != nil && x.refused == nil {
+			x.refused = fmt.Errorf("%s does not say what it has: %w", x.At(), err)
+		}
+		if x.refused != nil {
+			x.Found = nil
+		}
 		o.members = append(o.members, member{x.Address, x.greeting, x.Build, x.Found})
 		if x.refused == nil {
 			all.ranks = append(all.ranks, x)
@@ -254,20 +264,19 @@ func (o *groupCheck) wrong(at string, kind site.Kind, what, next string) {
 }
 
 // on returns a command as it is typed here to run at a host.
-func on(a ssh.Address, words ...string) string {
-	for i := range words {
-		words[i] = ssh.Quote(words[i])
-	}
-	line := strings.Join(words, " ")
+func (o *groupCheck) on(a ssh.Address, words ...string) string {
+	line := shellLine(words)
 	if a.Host == "" {
 		return line
 	}
-	reach := "ssh "
+	reach := slices.Clone(o.ssh)
 	if a.Port != "" {
-		reach += "-p " + a.Port + " "
+		reach = append(reach, "-p", a.Port)
 	}
-	return reach + ssh.Quote(a.Host) + " " + line
+	return shellLine(append(reach, a.Host)) + " " + line
 }
+
+func shellLine(words []string) string { return strings.Join(names(words, ssh.Quote), " ") }
 
 // conclude judges, and prints the report.
 func (o *groupCheck) conclude(cmd *cobra.Command) error {
@@ -336,40 +345,48 @@ func (o *groupCheck) add(x member) {
 		}
 	}
 	if h.Nodes = append(h.Nodes, nodeReport{x.Name, x.Node}); x.refused != nil {
-		if kind, next := refusal(x); h.is(kind) { // not once more for each node
+		if kind, next := o.refusal(x); h.is(kind) { // not once more for each node
 			o.wrong(h.Host, kind, x.refused.Error(), next)
 		}
 		return
 	}
 	for _, f := range x.Faults {
 		h.is(f.Kind)
-		o.wrong(x.Name, f.Kind, f.Text, remedy(x, f.Kind))
+		o.wrong(x.Name, f.Kind, f.Text, o.remedy(x, f.Kind))
 	}
 }
 
 // refusal returns why a host has not answered, and the next command.
-func refusal(x member) (site.Kind, string) {
-	copying := "volley group check --copy-binary, which takes this volley along"
+func (o *groupCheck) refusal(x member) (site.Kind, string) {
+	to := o.program
+	if !strings.Contains(to, "/") {
+		to = "/usr/local/bin/" + to
+	}
+	line := []string{"scp"}
+	if x.Port != "" {
+		line = append(line, "-P", x.Port)
+	}
+	copying := shellLine(append(line, o.self, x.Host+":"+to))
 	switch {
 	case errors.As(x.refused, new(*versionError)):
 		return otherVersion, copying
 	case errors.As(x.refused, new(*ssh.MissingError)):
 		return noVolley, copying
 	}
-	return noSSH, on(x.Address, "true")
+	return noSSH, o.on(x.Address, "true")
 }
 
 // remedy returns the next command where a directory has a fault.
-func remedy(x member, kind site.Kind) string {
+func (o *groupCheck) remedy(x member, kind site.Kind) string {
 	switch kind {
 	case site.NoDirectory:
-		return on(x.Address, "mkdir", "-p", x.Path)
+		return o.on(x.Address, "mkdir", "-p", x.Path)
 	case site.NoMount:
-		return on(x.Address, "mount", x.Path)
+		return o.on(x.Address, "mount", x.Path)
 	case site.NoRoom:
-		return on(x.Address, "df", "-h", x.Path)
+		return o.on(x.Address, "df", "-h", x.Path)
 	}
-	return on(x.Address, "ls", "-la", x.Path)
+	return o.on(x.Address, "ls", "-la", x.Path)
 }
 
 // addPairs adds the pairs of hosts that cannot connect, each once.

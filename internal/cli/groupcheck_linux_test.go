@@ -108,12 +108,13 @@ func TestGroupCheckWrong(t *testing.T) {
 		pairs      int
 		skip       bool
 	}{
-		{name: "no ssh", node: "dead:/x", kind: "no ssh", wants: []string{"No route to host", "ssh dead true"}, pairs: 6},
-		{name: "a host that hangs", node: "hangs:/x", flags: []string{"--timeout", "1s"}, kind: "no ssh", wants: []string{"has let ssh in", "ssh hangs true"}, pairs: 6},
-		{name: "another version", node: "old:/x", kind: "other version", wants: []string{"old runs volley 9.9.9", "--copy-binary"}, pairs: 6},
-		{name: "no directory", node: "host3:/none/of it", kind: "no directory", wants: []string{"host3:/none/of it", "ssh host3 mkdir -p '/none/of it'"}, pairs: 12},
-		{name: "no permission", node: "host3:/proc/sys/kernel", kind: "no permission", wants: []string{"may not read and write /proc/sys/kernel", "ssh host3 ls -la /proc/sys/kernel"}, pairs: 12}, // root may not, either
-		{name: "no room", node: "host3:" + large, kind: "no room", wants: []string{"are free, and ", "TiB", "ssh host3 df -h "}, pairs: 12, skip: err != nil},
+		{name: "no ssh", node: "dead:/x", kind: "no ssh", wants: []string{"No route to host", "/ssh -F /dev/null dead true"}, pairs: 6},
+		{name: "a host that hangs", node: "hangs:/x", flags: []string{"--timeout", "1s"}, kind: "no ssh", wants: []string{"has let ssh in", "/ssh -F /dev/null hangs true"}, pairs: 6},
+		{name: "a host that does not say what it has", node: "blank:/x", kind: "no ssh", wants: []string{"blank does not say what it has"}, pairs: 6},
+		{name: "another version", node: "old:/x", kind: "other version", wants: []string{"old runs volley 9.9.9", "--copy-binary", ": scp " + f.program + " old:" + thisProgram(t)}, pairs: 6},
+		{name: "no directory", node: "host3:/none/of it", kind: "no directory", wants: []string{"host3:/none/of it", "/ssh -F /dev/null host3 mkdir -p '/none/of it'"}, pairs: 12},
+		{name: "no permission", node: "host3:/proc/sys/kernel", kind: "no permission", wants: []string{"may not read and write /proc/sys/kernel", "/ssh -F /dev/null host3 ls -la /proc/sys/kernel"}, pairs: 12}, // root may not, either
+		{name: "no room", node: "host3:" + large, kind: "no room", wants: []string{"are free, and ", "TiB", "/ssh -F /dev/null host3 df -h "}, pairs: 12, skip: err != nil},
 		{name: "no directory but a file", node: "host3:" + filepath.Join(dirs[0], "ckpt"), kind: "cannot be read", wants: []string{"not a directory"}, pairs: 12},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -219,7 +220,7 @@ func TestGroupCheckMissing(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t)
 	got, r := f.checkGroup(t, "--remote-path", "/no volley", "host0:/x", "host1:/x")
-	if len(got.Wrong) != 2 || got.Wrong[0].Kind != noVolley || !strings.Contains(got.Wrong[0].Next, "--copy-binary") || got.Pairs != nil {
+	if len(got.Wrong) != 2 || got.Wrong[0].Kind != noVolley || got.Wrong[0].Next != "scp "+f.program+" 'host0:/no volley'" || got.Pairs != nil {
 		t.Errorf("%+v", r)
 	}
 	f.ended(t)

@@ -27,7 +27,8 @@ import (
 
 // fakeSSH is ssh for tests: every host is this machine, but for dead, which does not answer, mute, which loses the
 // connection at once, hangs, which never starts what it is to, old, which has another version, deaf, which nobody can
-// connect to, and late, whose clock is years behind, and whose volley is another build. For hosts asks… ssh asks the user, who is asked one thing at a time.
+// connect to, late, whose clock is years behind and whose volley is another build, and blank, which does not say what it
+// has found. For hosts asks… ssh asks the user, who is asked one thing at a time.
 const fakeSSH = `#!/bin/sh
 asks=yes
 while [ "$1" != -- ]; do [ "$1" != -oBatchMode=yes ] || asks=; shift; done
@@ -42,6 +43,7 @@ dead) echo "ssh: connect to host dead port 22: No route to host" >&2; exit 255 ;
 mute) exit 0 ;;
 old) printf 'volley: messages follow\n{"Hello":{"Version":"9.9.9"}}\n'; exec cat >/dev/null ;;
 deaf) sh -c "$3" | sed -u 's/"Listen":"\([^"]*\):[0-9]*"/"Listen":"\1:1"/'; exit ;;
+blank) sh -c "$3" | sed -u 's/"Found":/"None":/'; exit ;;
 late) sh -c "$3" | sed -u 's/"Clock":"2[0-9]*/"Clock":"2004/; s/"Build":"\([^ ]*\) [0-9a-f]*"/"Build":"\1 0"/'; exit ;;
 esac
 printf 'Welcome to %s\n\033[2J' "$2" # some set the title so
