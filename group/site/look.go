@@ -104,7 +104,7 @@ type machine struct {
 
 // Look looks at a directory of this machine, for a few seconds at most.
 func Look(ctx context.Context, p Place) Node {
-	return look(ctx, &machine{disk.OS, disk.Machine(), disk.Access, disk.Room, disk.Device, onRoot}, p)
+	return look(ctx, &machine{disk.OS, disk.ThisHost().Boot, disk.Access, disk.Room, disk.Device, onRoot}, p)
 }
 
 // onRoot reports whether something lies on the file system of /.

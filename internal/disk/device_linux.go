@@ -5,7 +5,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -27,10 +26,4 @@ func Device(info fs.FileInfo) string {
 		block = filepath.Dir(block)
 	}
 	return filepath.Base(block)
-}
-
-// Machine returns what tells this machine from others, or "". Containers of a machine have the same.
-func Machine() string {
-	text, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
-	return strings.TrimSpace(string(text))
 }

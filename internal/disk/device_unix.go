@@ -16,6 +16,3 @@ func Device(info fs.FileInfo) string {
 	}
 	return fmt.Sprint(s.Dev)
 }
-
-// Machine knows nothing.
-func Machine() string { return "" }

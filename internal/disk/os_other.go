@@ -83,6 +83,3 @@ func Access(path string, _ bool) error {
 
 // Device knows nothing.
 func Device(fs.FileInfo) string { return "" }
-
-// Machine knows nothing.
-func Machine() string { return "" }
