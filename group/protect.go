@@ -235,6 +235,9 @@ func protect(ctx context.Context, s *session.Session, o ProtectOptions) (*Protec
 	if err := s.RollForward(ctx, s.Generation, s.Root); err != nil {
 		return nil, err
 	}
+	if err := checkRoom(ctx, s, m); err != nil {
+		return nil, err
+	}
 	slog.DebugContext(ctx, "protecting", "layout", m.Layout, "files", r.Files, "bytes", r.DataBytes)
 	root, err := write(ctx, s, m, works, &o, r)
 	if err != nil {
