@@ -2,6 +2,7 @@ package grpc
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -33,6 +34,7 @@ func (m member) Close() error {
 
 // newRun returns the ranks of a run on loopback, which are closed at the end of the test.
 func newRun(t testing.TB, n int, limits Limits) []transport.Transport {
+	limits.Dial = cmp.Or(limits.Dial, transporttest.Limit) // many ranks are slow in one process
 	listeners, addresses := make([]*Listener, n), make([]string, n)
 	for r := range n {
 		at, err := net.Listen("tcp", "127.0.0.1:0")

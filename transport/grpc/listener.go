@@ -161,9 +161,11 @@ func (e *UnreachedError) toOpen() string {
 // dialer returns a function that connects to a rank that listens. It calls never where that is refused, or where no
 // try has connected by the limit.
 func (l *Listener) dialer(never func(error)) func(ctx context.Context, network, address string) (net.Conn, error) {
-	d := net.Dialer{Deadline: time.Now().Add(l.limits.Dial)}
+	var d net.Dialer
 	var failed error
+	begin := sync.OnceFunc(func() { d.Deadline = time.Now().Add(l.limits.Dial) }) // a busy process comes to it late
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
+		begin()
 		late := func() bool { return !d.Deadline.IsZero() && !time.Now().Before(d.Deadline) }
 		c, err := net.Conn(nil), failed
 		if err == nil || !late() { // else the last try says more than that the time is over
