@@ -452,13 +452,18 @@ func printLines[T any](w io.Writer, list []T, all bool, line func(T) string) {
 }
 
 func printNodes(w io.Writer, nodes []group.NodeReport, all bool) {
+	denied := false
 	for _, n := range nodes {
+		denied = denied || slices.ContainsFunc(n.Findings, func(f group.Finding) bool { return strings.Contains(f.Why, "permission denied") })
 		if n.Recovered == nil {
 			printable.Fprintf(w, "node %d  %s  %s\n", n.Node, n.Status, n.Dir)
 		} else {
 			printable.Fprintf(w, "recovered node %d: %s  %s\n", n.Node, recovered(n.Recovered), n.Dir)
 		}
 		printFindings(w, n.Findings, all)
+	}
+	if denied {
+		printable.Fprintf(w, "note: run it as who may read what permission denies: the owner of the files, or root\n")
 	}
 }
 

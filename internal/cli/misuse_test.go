@@ -583,7 +583,7 @@ func TestMisuse(t *testing.T) {
 			m.protect()
 			want := m.data()
 			m.shell("chmod 000 n1/sub n2/.volley/generation.1/parity n0/ckpt; rm n3/ckpt")
-			m.volley(exitWrong, []string{"verify"}, "node 1  damaged", "node 2  damaged", "permission denied")
+			m.volley(exitWrong, []string{"verify"}, "node 1  damaged", "node 2  damaged", "permission denied", "run it as who may read what permission denies")
 			m.command("recover", "--deleted").Run()
 			m.content("n3/ckpt")
 			m.shell("chmod 755 n1/sub; chmod 644 n0/ckpt; chmod 600 n2/.volley/generation.*/parity")
