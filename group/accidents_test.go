@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"volley/group/internal/guard"
 	"volley/group/internal/tree"
 )
 
@@ -18,31 +19,31 @@ func TestBalance(t *testing.T) {
 		what        string
 		was, now    []*tree.Entry
 		most        float64
-		want        balance
+		want        guard.Balance
 		empty, less bool
 	}{
-		{"nothing was there", nil, nil, 0.5, balance{}, false, false},
-		{"directories only", []*tree.Entry{dir}, nil, 0.5, balance{}, false, false},
-		{"all is there", []*tree.Entry{file("a", 5), dir}, []*tree.Entry{file("a", 5)}, 0.5, balance{Files: 1, Were: 1, Bytes: 5, WereBytes: 5}, false, false},
-		{"all is gone", []*tree.Entry{file("a", 5), file("b", 5)}, []*tree.Entry{dir}, 0.5, balance{Were: 2, WereBytes: 10, Deleted: 2, First: []string{"a", "b"}}, true, true},
-		{"all is gone, and all may", []*tree.Entry{file("a", 5)}, nil, 1, balance{Were: 1, WereBytes: 5, Deleted: 1, First: []string{"a"}}, true, false},
-		{"half is gone", []*tree.Entry{file("a", 5), file("b", 5)}, []*tree.Entry{file("b", 5)}, 0.5, balance{Files: 1, Were: 2, Bytes: 5, WereBytes: 10, Deleted: 1, First: []string{"a"}}, false, false},
-		{"half may not be gone", []*tree.Entry{file("a", 5), file("b", 5)}, []*tree.Entry{file("b", 5)}, 0.4, balance{Files: 1, Were: 2, Bytes: 5, WereBytes: 10, Deleted: 1, First: []string{"a"}}, false, true},
-		{"half the files, and fewer bytes", []*tree.Entry{file("a", 6), file("b", 5)}, []*tree.Entry{file("b", 5)}, 0.5, balance{Files: 1, Were: 2, Bytes: 5, WereBytes: 11, Deleted: 1, First: []string{"a"}}, false, true},
-		{"most bytes, and few files", []*tree.Entry{file("a", 1), file("b", 1), file("c", 9)}, []*tree.Entry{file("c", 9)}, 0.5, balance{Files: 1, Were: 3, Bytes: 9, WereBytes: 11, Deleted: 2, First: []string{"a", "b"}}, false, true},
-		{"new ones make up for it", []*tree.Entry{file("a", 5), file("b", 5)}, []*tree.Entry{file("c", 5), file("d", 5)}, 0.5, balance{Files: 2, Were: 2, Bytes: 10, WereBytes: 10, Deleted: 2, First: []string{"a", "b"}}, false, false},
-		{"emptied", []*tree.Entry{file("a", 5)}, []*tree.Entry{file("a", 0)}, 0.5, balance{Were: 1, WereBytes: 5, Deleted: 1, First: []string{"a"}}, true, true},
-		{"empty before", []*tree.Entry{file("a", 0), file("b", 1)}, []*tree.Entry{file("a", 0), file("b", 1)}, 0.5, balance{Files: 2, Were: 2, Bytes: 1, WereBytes: 1}, false, false},
-		{"shorter", []*tree.Entry{file("a", 5), file("b", 5), file("c", 0)}, []*tree.Entry{file("a", 4), file("b", 6), file("c", 0)}, 0.5, balance{Files: 3, Were: 3, Bytes: 10, WereBytes: 10, Shorter: 1, First: []string{"a"}, Changed: 2, ChangedBytes: 10, FirstChanged: []string{"a", "b"}}, false, false},
+		{"nothing was there", nil, nil, 0.5, guard.Balance{}, false, false},
+		{"directories only", []*tree.Entry{dir}, nil, 0.5, guard.Balance{}, false, false},
+		{"all is there", []*tree.Entry{file("a", 5), dir}, []*tree.Entry{file("a", 5)}, 0.5, guard.Balance{Files: 1, Were: 1, Bytes: 5, WereBytes: 5}, false, false},
+		{"all is gone", []*tree.Entry{file("a", 5), file("b", 5)}, []*tree.Entry{dir}, 0.5, guard.Balance{Were: 2, WereBytes: 10, Deleted: 2, First: []string{"a", "b"}}, true, true},
+		{"all is gone, and all may", []*tree.Entry{file("a", 5)}, nil, 1, guard.Balance{Were: 1, WereBytes: 5, Deleted: 1, First: []string{"a"}}, true, false},
+		{"half is gone", []*tree.Entry{file("a", 5), file("b", 5)}, []*tree.Entry{file("b", 5)}, 0.5, guard.Balance{Files: 1, Were: 2, Bytes: 5, WereBytes: 10, Deleted: 1, First: []string{"a"}}, false, false},
+		{"half may not be gone", []*tree.Entry{file("a", 5), file("b", 5)}, []*tree.Entry{file("b", 5)}, 0.4, guard.Balance{Files: 1, Were: 2, Bytes: 5, WereBytes: 10, Deleted: 1, First: []string{"a"}}, false, true},
+		{"half the files, and fewer bytes", []*tree.Entry{file("a", 6), file("b", 5)}, []*tree.Entry{file("b", 5)}, 0.5, guard.Balance{Files: 1, Were: 2, Bytes: 5, WereBytes: 11, Deleted: 1, First: []string{"a"}}, false, true},
+		{"most bytes, and few files", []*tree.Entry{file("a", 1), file("b", 1), file("c", 9)}, []*tree.Entry{file("c", 9)}, 0.5, guard.Balance{Files: 1, Were: 3, Bytes: 9, WereBytes: 11, Deleted: 2, First: []string{"a", "b"}}, false, true},
+		{"new ones make up for it", []*tree.Entry{file("a", 5), file("b", 5)}, []*tree.Entry{file("c", 5), file("d", 5)}, 0.5, guard.Balance{Files: 2, Were: 2, Bytes: 10, WereBytes: 10, Deleted: 2, First: []string{"a", "b"}}, false, false},
+		{"emptied", []*tree.Entry{file("a", 5)}, []*tree.Entry{file("a", 0)}, 0.5, guard.Balance{Were: 1, WereBytes: 5, Deleted: 1, First: []string{"a"}}, true, true},
+		{"empty before", []*tree.Entry{file("a", 0), file("b", 1)}, []*tree.Entry{file("a", 0), file("b", 1)}, 0.5, guard.Balance{Files: 2, Were: 2, Bytes: 1, WereBytes: 1}, false, false},
+		{"shorter", []*tree.Entry{file("a", 5), file("b", 5), file("c", 0)}, []*tree.Entry{file("a", 4), file("b", 6), file("c", 0)}, 0.5, guard.Balance{Files: 3, Were: 3, Bytes: 10, WereBytes: 10, Shorter: 1, First: []string{"a"}, Changed: 2, ChangedBytes: 10, FirstChanged: []string{"a", "b"}}, false, false},
 		{"one emptied, one shorter, one gone", []*tree.Entry{file("a", 5), file("b", 5), file("c", 5), file("d", 5)}, []*tree.Entry{file("a", 0), dir, file("b", 1), file("d", 5)}, 0.5,
-			balance{Files: 2, Were: 4, Bytes: 6, WereBytes: 20, Deleted: 2, Shorter: 1, First: []string{"c", "a", "b"}, Changed: 1, ChangedBytes: 5, FirstChanged: []string{"b"}}, false, true},
-		{"became a directory", []*tree.Entry{file("d", 1)}, []*tree.Entry{dir}, 0.5, balance{Were: 1, WereBytes: 1, Deleted: 1, First: []string{"d"}}, true, true},
+			guard.Balance{Files: 2, Were: 4, Bytes: 6, WereBytes: 20, Deleted: 2, Shorter: 1, First: []string{"c", "a", "b"}, Changed: 1, ChangedBytes: 5, FirstChanged: []string{"b"}}, false, true},
+		{"became a directory", []*tree.Entry{file("d", 1)}, []*tree.Entry{dir}, 0.5, guard.Balance{Were: 1, WereBytes: 1, Deleted: 1, First: []string{"d"}}, true, true},
 		{"many", []*tree.Entry{file("a", 1), file("b", 1), file("c", 1), file("d", 1), file("e", 1), file("f", 1), file("g", 1)}, []*tree.Entry{file("g", 0)}, 0.5,
-			balance{Were: 7, WereBytes: 7, Deleted: 7, First: []string{"a", "b", "c", "d", "e", "g"}}, true, true},
+			guard.Balance{Were: 7, WereBytes: 7, Deleted: 7, First: []string{"a", "b", "c", "d", "e", "g"}}, true, true},
 	} {
-		is := balanceOf(x.was, x.now)
-		if fmt.Sprintf("%+v", is) != fmt.Sprintf("%+v", x.want) || is.empty() != x.empty || is.less(x.most) != x.less {
-			t.Errorf("%s: %+v, %v, %v: want %+v, %v, %v", x.what, is, is.empty(), is.less(x.most), x.want, x.empty, x.less)
+		is := guard.BalanceOf(x.was, x.now)
+		if fmt.Sprintf("%+v", is) != fmt.Sprintf("%+v", x.want) || is.Empty() != x.empty || is.Less(x.most) != x.less {
+			t.Errorf("%s: %+v, %v, %v: want %+v, %v, %v", x.what, is, is.Empty(), is.Less(x.most), x.want, x.empty, x.less)
 		}
 	}
 }
@@ -167,12 +168,12 @@ func TestBalanceChanged(t *testing.T) {
 		{"copied to a disk of whole seconds", each(func(_ int64, e *tree.Entry) { e.Nanoseconds = 0 }), 0, 0, 0, false},
 		{"new ones beside them", append(copied(was), stamped("g", 5, 99)), 0, 0, 0, false},
 	} {
-		b := balanceOf(was, x.now)
-		if b.Changed != x.changed || b.Replaced != x.replaced || b.ChangedBytes != x.bytes || b.changed(0.5) != x.is {
-			t.Errorf("%s: %+v, %v", x.what, b, b.changed(0.5))
+		b := guard.BalanceOf(was, x.now)
+		if b.Changed != x.changed || b.Replaced != x.replaced || b.ChangedBytes != x.bytes || b.ManyChanged(0.5) != x.is {
+			t.Errorf("%s: %+v, %v", x.what, b, b.ManyChanged(0.5))
 		}
 	}
-	if b := balanceOf(was[:7], each(func(_ int64, e *tree.Entry) { e.Seconds += 100 })[:7]); b.Changed != 7 || b.changed(0) || b.changedBytes(0) {
+	if b := guard.BalanceOf(was[:7], each(func(_ int64, e *tree.Entry) { e.Seconds += 100 })[:7]); b.Changed != 7 || b.ManyChanged(0) || b.ManyBytes(0) {
 		t.Errorf("7 files: %+v", b)
 	}
 }

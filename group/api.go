@@ -3,6 +3,7 @@ package group
 import (
 	"volley/group/internal/content"
 	"volley/group/internal/erasure"
+	"volley/group/internal/guard"
 	"volley/group/internal/pass"
 	"volley/group/internal/session"
 	"volley/group/internal/snapshot"
@@ -55,6 +56,7 @@ type (
 	TooManyError    = session.TooManyError
 	UnreachedError  = session.UnreachedError
 	TornError       = pass.TornError
+	CrowdedError    = guard.CrowdedError
 	NotLostError    = snapshot.NotLostError
 	IncompleteError = survey.IncompleteError
 )

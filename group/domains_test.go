@@ -75,29 +75,3 @@ func TestDomains(t *testing.T) {
 }
 
 const oneDisk = "all nodes are on one disk, and lost with it: give each node a disk of its own"
-
-// TestSharing says what may be lost where nodes share hosts.
-func TestSharing(t *testing.T) {
-	t.Parallel()
-	for _, x := range []struct {
-		hosts    string // of nodes, by letter
-		tolerate int
-		want     string
-	}{
-		{"abcdef", 1, ""},
-		{"aabbcc", 4, "nodes 0 and 1 are on one host (a); nodes 2 and 3 are on one host (b); nodes 4 and 5 are on one host (c). What may be lost: any 4 nodes, any 2 hosts"},
-		{"aabcde", 3, "nodes 0 and 1 are on one host (a). What may be lost: any 3 nodes, any 2 hosts"},
-		{"aaaabcd", 3, "nodes 0, 1, 2 and 3 are on one host (a): losing it loses 4 nodes of R = 3. What may be lost: any 3 nodes, any 3 hosts but this one"},
-		{"aaabbc", 1, "nodes 0, 1 and 2 are on one host (a); nodes 3 and 4 are on one host (b): losing one loses up to 3 nodes of R = 1. What may be lost: any 1 node, any 1 host but these"},
-		{"aaaaaaab", 1, "nodes 0, 1, 2, 3, 4 and 2 more are on one host (a): losing it loses 7 nodes of R = 1. What may be lost: any 1 node, any 1 host but this one"},
-		{"aabbccddeeff", 2, "nodes 0 and 1 are on one host (a); nodes 2 and 3 are on one host (b); nodes 4 and 5 are on one host (c); nodes 6 and 7 are on one host (d); nodes 8 and 9 are on one host (e) and 1 more. What may be lost: any 2 nodes, any 1 host"},
-	} {
-		list := domainsOf(len(x.hosts), func(n int) (byte, string, bool) { return x.hosts[n], x.hosts[n : n+1], true })
-		text, over := sharing("host", list, len(x.hosts), x.tolerate)
-		if text != x.want || over != strings.Contains(x.want, "losing") {
-			t.Errorf("%s, %d: %q, %v: want %q", x.hosts, x.tolerate, text, over, x.want)
-		}
-	}
-	two := []location{{Host: disk.Host{Name: "localhost", Boot: "1"}}, {Host: disk.Host{Name: "localhost", Boot: "2"}}, {Host: disk.Host{Name: "c"}}}
-	same(t, "hosts of one name", hostNames(two), []string{"localhost (boot 1)", "localhost (boot 2)", "c"})
-}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
-	"strings"
 	"testing"
 
 	"volley/group/internal/content"
@@ -13,7 +12,6 @@ import (
 	"volley/group/internal/store"
 	"volley/group/internal/survey"
 	"volley/group/internal/tree"
-	"volley/transport/local"
 )
 
 // TestHere returns the error of the first node that has one.
@@ -156,21 +154,6 @@ func TestWindows(t *testing.T) {
 		must(t, w.recover())
 		for n := range was {
 			must(t, diff(layout, was[n], w.tree(n)))
-		}
-	}
-}
-
-// TestDeletedSome finds the one node of some that has lost most.
-func TestDeletedSome(t *testing.T) {
-	t.Parallel()
-	s := &session.Session{K: 3, T: local.New(1)[0], States: []*store.State{{Dir: "a"}, {Dir: "b"}, {Dir: "c"}}}
-	for n, x := range s.States {
-		found := make([]scanned, 3)
-		found[n].Balance = balance{Were: 10, Files: 1, Deleted: 9, First: []string{"f"}}
-		r := new(ProtectReport)
-		err := checkAccidents(t.Context(), s, found, &ProtectOptions{}, r)
-		if err == nil || !strings.Contains(err.Error(), x.Dir+" has 1 of 10 files") || !strings.Contains(err.Error(), `"f" and 8 more)`) || r.Deleted != 9 {
-			t.Errorf("%s: %v, %d deleted", x.Dir, err, r.Deleted)
 		}
 	}
 }

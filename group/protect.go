@@ -6,12 +6,12 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
-	"os"
 	"slices"
 	"time"
 
 	"volley/group/internal/content"
 	"volley/group/internal/erasure"
+	"volley/group/internal/guard"
 	"volley/group/internal/pass"
 	"volley/group/internal/session"
 	"volley/group/internal/snapshot"
@@ -146,7 +146,7 @@ func (g *Group) Protect(ctx context.Context, o ProtectOptions) (*ProtectReport, 
 // said returns the options as ranks can tell them each other: NaN has no JSON.
 func (o ProtectOptions) said() ProtectOptions {
 	for _, share := range []*float64{&o.MaxDeleted, &o.MaxChanged} {
-		if checkShare(*share) != nil {
+		if guard.CheckShare(*share) != nil {
 			*share = -1
 		}
 	}
@@ -185,7 +185,7 @@ func protect(ctx context.Context, s *session.Session, o ProtectOptions) (*Protec
 	case m.Generation > store.MostGeneration:
 		err = store.Inputf("the group is at generation %d, after which there is no other: recover what is missing, remove the %s of all nodes, and protect it as a new group", s.Newest, tree.MetaName)
 	default:
-		err = cmp.Or(checkShare(o.MaxDeleted), checkShare(o.MaxChanged), store.CheckDigest(m.Digest, s.Key), s.Complete(o.Force))
+		err = cmp.Or(guard.CheckShare(o.MaxDeleted), guard.CheckShare(o.MaxChanged), store.CheckDigest(m.Digest, s.Key), s.Complete(o.Force))
 	}
 	if err != nil {
 		return nil, s.Alike(ctx, err)
@@ -203,10 +203,23 @@ func protect(ctx context.Context, s *session.Session, o ProtectOptions) (*Protec
 	for _, x := range s.States {
 		r.Places, m.Names = append(r.Places, x.Dir), append(m.Names, x.Name)
 	}
-	r.crowded = checkDomains(s, locations(found), r)
-	if err := checkAccidents(ctx, s, found, &o, r); err != nil {
+	var at []guard.Location
+	var balances []guard.Balance
+	for _, x := range found {
+		at, balances = append(at, x.Location), append(balances, x.Balance)
+		r.Deleted += x.Balance.Deleted
+		r.Changed += x.Balance.Changed
+	}
+	domains := guard.CheckDomains(at, o.Tolerate)
+	r.Hosts, r.Devices, r.crowded = domains.Hosts, domains.Devices, domains.Crowded
+	unusual, err := guard.CheckAccidents(ctx, s, balances, &guard.Limits{
+		Deleted: cmp.Or(o.MaxDeleted, DefaultMaxDeleted), Changed: cmp.Or(o.MaxChanged, DefaultMaxChanged),
+		AllowDeleted: o.AllowDeleted, AllowChanged: o.AllowChanged, Force: o.Force,
+	})
+	if err != nil {
 		return nil, err
 	}
+	r.Notes = slices.Concat(r.Notes, domains.Notes, unusual)
 	if err := settle(ctx, s, m, works, found, layouts, &o, r); err != nil {
 		return nil, err
 	}
@@ -235,7 +248,7 @@ func protect(ctx context.Context, s *session.Session, o ProtectOptions) (*Protec
 	if err := s.RollForward(ctx, s.Generation, s.Root); err != nil {
 		return nil, err
 	}
-	if err := checkRoom(ctx, s, m); err != nil {
+	if err := guard.CheckRoom(ctx, s, m); err != nil {
 		return nil, err
 	}
 	slog.DebugContext(ctx, "protecting", "layout", m.Layout, "files", r.Files, "bytes", r.DataBytes)
@@ -268,8 +281,8 @@ func protect(ctx context.Context, s *session.Session, o ProtectOptions) (*Protec
 
 // scanned is what a node has to protect.
 type scanned struct {
-	Location location
-	Balance  balance
+	Location guard.Location
+	Balance  guard.Balance
 	End      int64 // where the data ends, with files at the places that they had
 	Fresh    int64 // with all places made afresh
 	Anew     int64 // bytes of files that come to other places, or are behind their earlier ends
@@ -288,12 +301,12 @@ func scan(ctx context.Context, s *session.Session, m *Manifest, o *ProtectOption
 			return x, &InputError{Err: err}
 		}
 		if err == nil {
-			err = cmp.Or(s.Nested(n, l), hidingData(n, l))
+			err = cmp.Or(s.Nested(n, l), guard.HidingData(n, l))
 		}
 		if err != nil {
 			return x, err
 		}
-		if x.Location, err = locate(s, n); err != nil {
+		if x.Location, err = guard.Locate(s, n); err != nil {
 			return x, err
 		}
 		x.Special = printable.Texts(l.Special)
@@ -305,16 +318,16 @@ func scan(ctx context.Context, s *session.Session, m *Manifest, o *ProtectOption
 			before = x.Entries
 		}
 		kept := slices.DeleteFunc(slices.Clone(before), func(e *tree.Entry) bool { return m.Exclude.Entry(e) || l.LeftOut(e.Path) })
-		if err := lost(n, l, kept); err != nil && !o.Force {
+		if err := guard.Lost(n, l, kept); err != nil && !o.Force {
 			return x, err
 		}
-		x.Balance = balanceOf(kept, l.Entries)
+		x.Balance = guard.BalanceOf(kept, l.Entries)
 		if m.Matrix != FTI { // whose files lie without gaps, in the order of their names
 			works[i].Before = before
 		}
 		x.Fresh = tree.Allocate(l.Entries, works[i].Before, 0)
 		x.End = tree.Allocate(l.Entries, works[i].Before, store.MostChunk)
-		if x.Coded, x.Anew, x.Changes = changes(l.Entries, before); !o.DryRun {
+		if x.Coded, x.Anew, x.Changes = guard.Changes(l.Entries, before); !o.DryRun {
 			x.Changes = nil
 		}
 		for _, e := range l.Entries {
@@ -329,47 +342,6 @@ func scan(ctx context.Context, s *session.Session, m *Manifest, o *ProtectOption
 		return x, nil
 	})
 	return works, all, err
-}
-
-// lost returns an error that names what is gone, and was not taken by anybody: the disk has lost it, or a recovery could not
-// bring it back.
-func lost(n *store.Node, l *tree.Listing, were []*tree.Entry) error {
-	taken := content.TakenFrom(were, l)
-	known := map[tree.Name]bool{}
-	for _, e := range were {
-		known[e.Path] = true
-	}
-	came := content.Came(l, func(p tree.Name) bool { return known[p] })
-	var names []string
-	for _, e := range were {
-		if by, sure := taken(e.Path); l.Find(e.Path) == nil && sure && !by && !came(e) {
-			names = append(names, n.Path(e.Path))
-		}
-	}
-	if names == nil {
-		return nil
-	}
-	return &InputError{Way: WayForce, Err: errors.New(pass.Named("recover first what nobody has deleted, as its directory has the time that it had", names)[0])}
-}
-
-// hiding returns an error that names a file which has data, and a length of 0.
-func hidingData(n *store.Node, l *tree.Listing) error {
-	for _, e := range l.Entries {
-		if e.Type != tree.TypeFile || e.Size > 0 {
-			continue
-		}
-		f, err := n.Dir.OpenFile(string(e.Path), os.O_RDONLY, 0)
-		if err != nil {
-			continue // it is empty for all that anybody knows
-		}
-		got, _ := f.Read(make([]byte, 1))
-		info, err := f.Stat()
-		f.Close()
-		if got > 0 && err == nil && info.Size() == 0 {
-			return store.Inputf("%s has data, and says that its length is 0, as files in /proc do: move it away", n.Path(e.Path))
-		}
-	}
-	return nil
 }
 
 // settle decides on the layout, and where everything lies.
@@ -413,41 +385,6 @@ func settle(ctx context.Context, s *session.Session, m *Manifest, works []*pass.
 		}
 	}
 	return nil
-}
-
-// changes returns bytes of files that have changed or moved, how many of these come to new places, and what differs.
-func changes(now, was []*tree.Entry) (n, anew int64, list []Finding) {
-	then, at := map[tree.Name]*tree.Entry{}, map[int64]*tree.Entry{}
-	for _, e := range was {
-		if then[e.Path] = e; e.Type == tree.TypeFile && e.Size > 0 {
-			at[e.Offset] = e
-		}
-	}
-	for _, e := range now {
-		o := then[e.Path]
-		delete(then, e.Path)
-		same := o != nil && o.Type == e.Type && o.Size == e.Size && o.Target == e.Target && (e.Type != tree.TypeFile || o.SameTime(e))
-		switch {
-		case e.Path == ".":
-		case o == nil:
-			list = append(list, Finding{Path: e.Path, What: New})
-		case !same:
-			list = append(list, Finding{Path: e.Path, What: Changed})
-		}
-		if o = at[e.Offset]; e.Type != tree.TypeFile || e.Size == 0 || o != nil && o.Size == e.Size && o.SameTime(e) {
-			continue
-		}
-		if n += e.Size; o == nil {
-			o = &tree.Entry{}
-		}
-		anew += max(0, e.Size-o.Size)
-	}
-	for _, e := range was {
-		if then[e.Path] != nil {
-			list = append(list, Finding{Path: e.Path, What: Deleted})
-		}
-	}
-	return n, anew, list
 }
 
 // write writes parity, records and manifest of a generation, which is not in force yet. It returns its root.

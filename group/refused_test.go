@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"volley/group/internal/erasure"
+	"volley/group/internal/guard"
 	"volley/group/internal/store"
 	"volley/group/internal/tree"
 	"volley/internal/disk"
@@ -223,7 +224,7 @@ func TestHiding(t *testing.T) {
 			}
 			return f, nil
 		}}}
-		err = hidingData(n, l)
+		err = guard.HidingData(n, l)
 		if want != IsInputError(err) || want && !strings.Contains(err.Error(), "/n0/empty has data, and says that its length is 0") || !want && err != nil {
 			t.Errorf("%s: %v", hiding, err)
 		}

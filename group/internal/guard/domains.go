@@ -1,4 +1,4 @@
-package group
+package guard
 
 import (
 	"cmp"
@@ -12,7 +12,7 @@ import (
 	"volley/internal/disk"
 )
 
-// A CrowdedError says that losing one host or disk loses more nodes than may be lost, where [ProtectOptions.Strict] asks
+// A CrowdedError says that losing one host or disk loses more nodes than may be lost, where Strict of the options asks
 // for that. The protection is in force, unless it was a dry run.
 type CrowdedError struct {
 	Domains []string // which nodes are where, for people
@@ -25,33 +25,26 @@ func (e *CrowdedError) Error() string {
 	return "more nodes than may be lost are in one place: " + strings.Join(e.Domains, "; ")
 }
 
-// A location is where a node's directory lies.
-type location struct {
+// A Location is where a node's directory lies.
+type Location struct {
 	Host   disk.Host
 	Device string `json:",omitempty"` // of its file system at that host, in hexadecimal; "": not known
 }
 
-func locate(s *session.Session, n *store.Node) (location, error) {
+func Locate(s *session.Session, n *store.Node) (Location, error) {
 	info, err := n.Dir.Lstat(".")
 	if err != nil {
-		return location{}, err
+		return Location{}, err
 	}
-	x := location{Host: s.Host()}
+	x := Location{Host: s.Host()}
 	if device, known := disk.Identity(info).Device(); known {
 		x.Device = fmt.Sprintf("%x", device)
 	}
 	return x, nil
 }
 
-func locations(found []scanned) (list []location) {
-	for _, x := range found {
-		list = append(list, x.Location)
-	}
-	return list
-}
-
-// hostNames returns names of hosts, with more of what tells them apart where two are called the same.
-func hostNames(at []location) (names []string) {
+// HostNames returns names of hosts, with more of what tells them apart where two are called the same.
+func HostNames(at []Location) (names []string) {
 	first, shared := map[string]disk.Host{}, map[string]bool{}
 	for _, x := range at {
 		if host, known := first[x.Host.Name]; !known {
@@ -76,8 +69,8 @@ type domain struct {
 	nodes []int
 }
 
-// domainsOf puts nodes with the same key together, those of most nodes first. Nodes without a key are left out.
-func domainsOf[K comparable](nodes int, key func(n int) (key K, name string, ok bool)) (list []*domain) {
+// DomainsOf puts nodes with the same key together, those of most nodes first. Nodes without a key are left out.
+func DomainsOf[K comparable](nodes int, key func(n int) (key K, name string, ok bool)) (list []*domain) {
 	of := map[K]*domain{}
 	for n := range nodes {
 		key, name, ok := key(n)
@@ -94,25 +87,31 @@ func domainsOf[K comparable](nodes int, key func(n int) (key K, name string, ok 
 	return list
 }
 
-// checkDomains notes where several nodes are on one host or one disk, and what may be lost then. It returns the notes of
-// those hosts and disks that take more nodes than may be lost. Where all nodes are on one host, that is meant, and disks
-// alone count.
-func checkDomains(s *session.Session, at []location, r *ProtectReport) (crowded []string) {
-	r.Hosts = hostNames(at)
+// A sharing says which nodes are on one host or one disk.
+type sharing struct {
+	Hosts, Devices []string // by node
+	Notes          []string
+	Crowded        []string // notes of hosts and disks that take more nodes than may be lost
+}
+
+// CheckDomains notes where several nodes are on one host or one disk, and what may be lost then. Where all nodes are on
+// one host, that is meant, and disks alone count.
+func CheckDomains(at []Location, tolerate int) (r sharing) {
+	r.Hosts = HostNames(at)
 	for _, x := range at {
 		r.Devices = append(r.Devices, x.Device)
 	}
 	note := func(what string, list []*domain) {
-		text, over := sharing(what, list, s.K, r.Tolerate)
+		text, over := Share(what, list, len(at), tolerate)
 		if text != "" {
 			r.Notes = append(r.Notes, text)
 		}
 		if over {
-			crowded = append(crowded, text)
+			r.Crowded = append(r.Crowded, text)
 		}
 	}
-	hosts := domainsOf(s.K, func(n int) (disk.Host, string, bool) { return at[n].Host, r.Hosts[n], at[n].Host != disk.Host{} })
-	disks := domainsOf(s.K, func(n int) (location, string, bool) { return at[n], "", at[n].Device != "" })
+	hosts := DomainsOf(len(at), func(n int) (disk.Host, string, bool) { return at[n].Host, r.Hosts[n], at[n].Host != disk.Host{} })
+	disks := DomainsOf(len(at), func(n int) (Location, string, bool) { return at[n], "", at[n].Device != "" })
 	if len(hosts) > 1 {
 		note("host", hosts)
 		disks = slices.DeleteFunc(disks, func(d *domain) bool { // what has been said of the host
@@ -120,12 +119,12 @@ func checkDomains(s *session.Session, at []location, r *ProtectReport) (crowded 
 		})
 	}
 	note("disk", disks)
-	return crowded
+	return r
 }
 
-// sharing says which nodes share domains of a kind, and what may be lost then; "": none do. It reports whether one of them
+// Share says which nodes share domains of a kind, and what may be lost then; "": none do. It reports whether one of them
 // takes more nodes than may be lost.
-func sharing(what string, list []*domain, nodes, tolerate int) (text string, over bool) {
+func Share(what string, list []*domain, nodes, tolerate int) (text string, over bool) {
 	if len(list) == 0 || len(list[0].nodes) < 2 {
 		return "", false
 	}

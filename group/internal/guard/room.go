@@ -1,4 +1,4 @@
-package group
+package guard
 
 import (
 	"cmp"
@@ -12,9 +12,9 @@ import (
 	"volley/internal/disk"
 )
 
-// checkRoom returns an error where there is no room for parity that is all made anew, beside the earlier one. Parity that
+// CheckRoom returns an error where there is no room for parity that is all made anew, beside the earlier one. Parity that
 // is kept may share its blocks with the earlier one, so nobody knows what it takes.
-func checkRoom(ctx context.Context, s *session.Session, m *Manifest) error {
+func CheckRoom(ctx context.Context, s *session.Session, m *store.Manifest) error {
 	if m.Keeps(s.Manifest) {
 		return nil
 	}

@@ -1,7 +1,8 @@
-package group
+// Package guard says what protect has to refuse or to name: what looks like an accident, what is lost, nodes in one place,
+// and a lack of room.
+package guard
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -14,8 +15,8 @@ import (
 	"volley/group/internal/tree"
 )
 
-// A balance is what a node has now of the files that were protected.
-type balance struct {
+// A Balance is what a node has now of the files that were protected.
+type Balance struct {
 	Files, Were      int      `json:",omitempty"`
 	Bytes, WereBytes int64    `json:",omitempty"`
 	Deleted, Shorter int      `json:",omitempty"`
@@ -33,9 +34,9 @@ type stamp struct{ size, seconds, nanoseconds int64 }
 
 func stampOf(e *tree.Entry) stamp { return stamp{e.Size, e.Seconds, e.Nanoseconds} }
 
-// balanceOf compares the files of a node with those that were protected. A file that was emptied counts as deleted.
-func balanceOf(was, now []*tree.Entry) balance {
-	var x balance
+// BalanceOf compares the files of a node with those that were protected. A file that was emptied counts as deleted.
+func BalanceOf(was, now []*tree.Entry) Balance {
+	var x Balance
 	before := map[tree.Name]*tree.Entry{}
 	for _, e := range was {
 		if e.Type == tree.TypeFile {
@@ -114,36 +115,36 @@ func firstOf(lists ...[]tree.Name) (first []string) {
 	return first
 }
 
-// empty reports whether nothing is left of what was protected.
-func (x *balance) empty() bool { return x.Were > 0 && x.Files == 0 }
+// Empty reports whether nothing is left of what was protected.
+func (x *Balance) Empty() bool { return x.Were > 0 && x.Files == 0 }
 
-// less reports whether a larger share is gone of the files, or of their bytes.
-func (x *balance) less(share float64) bool {
+// Less reports whether a larger share is gone of the files, or of their bytes.
+func (x *Balance) Less(share float64) bool {
 	return float64(x.Files) < (1-share)*float64(x.Were) || float64(x.Bytes) < (1-share)*float64(x.WereBytes)
 }
 
 // fewFiles are so few that a user changes most of them in a day.
 const fewFiles = 8
 
-// changed reports whether a larger share of the files has other content.
-func (x *balance) changed(share float64) bool {
+// ManyChanged reports whether a larger share of the files has other content.
+func (x *Balance) ManyChanged(share float64) bool {
 	return x.Were >= fewFiles && float64(x.Changed+x.Replaced) > share*float64(x.Were)
 }
 
-// changedBytes reports whether a larger share of the bytes has: one large file may.
-func (x *balance) changedBytes(share float64) bool {
+// ManyBytes reports whether a larger share of the bytes has: one large file may.
+func (x *Balance) ManyBytes(share float64) bool {
 	return x.Were >= fewFiles && float64(x.ChangedBytes) > share*float64(x.WereBytes)
 }
 
-func (x *balance) leftText() string {
+func (x *Balance) leftText() string {
 	return fmt.Sprintf("%d of %d files and %d of %d bytes left (gone or shorter: %s)", x.Files, x.Were, x.Bytes, x.WereBytes, namesAnd(x.First, x.Deleted+x.Shorter))
 }
 
-func (x *balance) changedText() string {
+func (x *Balance) changedText() string {
 	return fmt.Sprintf("other content in %d of %d files (%s)", x.Changed+x.Replaced, x.Were, namesAnd(x.FirstChanged, x.Changed+x.Replaced))
 }
 
-func (x *balance) changedBytesText() string {
+func (x *Balance) changedBytesText() string {
 	return fmt.Sprintf("other content in files of %d of %d bytes (%s): look whether that was meant", x.ChangedBytes, x.WereBytes, namesAnd(x.FirstChanged, x.Changed+x.Replaced))
 }
 
@@ -165,9 +166,9 @@ func andMore(first []string, by string, all int) string {
 	return text
 }
 
-// checkShare returns an error unless a share of files may be gone, or changed. NaN is no share: it compares as less with
+// CheckShare returns an error unless a share of files may be gone, or changed. NaN is no share: it compares as less with
 // none.
-func checkShare(share float64) error {
+func CheckShare(share float64) error {
 	if share >= 0 && share <= 1 {
 		return nil
 	}
@@ -176,50 +177,53 @@ func checkShare(share float64) error {
 
 // A guard finds at nodes what looks like an accident.
 type guard struct {
-	at     func(*balance) bool // unless it is so at many nodes
-	always func(*balance) bool // nil: never
-	text   func(*balance) string
+	at     func(*Balance) bool // unless it is so at many nodes
+	always func(*Balance) bool // nil: never
+	text   func(*Balance) string
 }
 
 // find says what looks like an accident, node by node. What has happened at half of the nodes or more was meant. One
 // node is no half: it is one accident, also where there are only two.
-func (g guard) find(s *session.Session, found []scanned, o *ProtectOptions) (list []string) {
+func (g guard) find(s *session.Session, found []Balance, o *Limits) (list []string) {
 	many := 0
-	for _, x := range found {
-		if g.at(&x.Balance) {
+	for n := range found {
+		if g.at(&found[n]) {
 			many++
 		}
 	}
 	meant := many >= max(2, (s.K+1)/2)
-	for n, x := range found {
-		unusual := !meant && g.at(&x.Balance) || g.always != nil && g.always(&x.Balance)
+	for n := range found {
+		x := &found[n]
+		unusual := !meant && g.at(x) || g.always != nil && g.always(x)
 		if given := o.Force && s.States[n].Of(s.Current) == nil; unusual && !given {
-			list = append(list, fmt.Sprintf("%s has %s", s.Name(n), g.text(&x.Balance)))
+			list = append(list, fmt.Sprintf("%s has %s", s.Name(n), g.text(x)))
 		}
 	}
 	return list
 }
 
-// checkAccidents returns an error where more is gone or has changed than is usual: to protect the rest would make an
-// accident final.
-func checkAccidents(ctx context.Context, s *session.Session, found []scanned, o *ProtectOptions, r *ProtectReport) error {
-	for _, x := range found {
-		r.Deleted += x.Balance.Deleted
-		r.Changed += x.Balance.Changed
-	}
-	deleted, changed := cmp.Or(o.MaxDeleted, DefaultMaxDeleted), cmp.Or(o.MaxChanged, DefaultMaxChanged)
-	gone := guard{func(x *balance) bool { return x.less(deleted) }, (*balance).empty, (*balance).leftText}
-	other := guard{func(x *balance) bool { return x.changed(changed) }, nil, (*balance).changedText}
-	large := guard{func(x *balance) bool { return x.changedBytes(changed) && !x.changed(changed) }, nil, (*balance).changedBytesText}
-	refuse := func(way Way, list []string, advice string) error {
-		return s.Alike(ctx, &InputError{Way: way, Err: fmt.Errorf("this looks like an accident, which protect would make permanent: %s. %s", strings.Join(list, "; "), advice)})
+// Limits are how much may be gone or have changed. Force gives up nodes that are lost.
+type Limits struct {
+	Deleted, Changed           float64 // shares of a node's files
+	AllowDeleted, AllowChanged bool
+	Force                      bool
+}
+
+// CheckAccidents returns an error where more is gone or has changed than is usual at nodes: to protect the rest would make
+// an accident final. It returns notes of what is only unusual.
+func CheckAccidents(ctx context.Context, s *session.Session, found []Balance, o *Limits) (notes []string, err error) {
+	deleted, changed := o.Deleted, o.Changed
+	gone := guard{func(x *Balance) bool { return x.Less(deleted) }, (*Balance).Empty, (*Balance).leftText}
+	other := guard{func(x *Balance) bool { return x.ManyChanged(changed) }, nil, (*Balance).changedText}
+	large := guard{func(x *Balance) bool { return x.ManyBytes(changed) && !x.ManyChanged(changed) }, nil, (*Balance).changedBytesText}
+	refuse := func(way store.Way, list []string, advice string) ([]string, error) {
+		return nil, s.Alike(ctx, &store.InputError{Way: way, Err: fmt.Errorf("this looks like an accident, which protect would make permanent: %s. %s", strings.Join(list, "; "), advice)})
 	}
 	if list := gone.find(s, found, o); list != nil && !o.AllowDeleted {
-		return refuse(WayAllowDeleted, list, "If it is one, recover the files first")
+		return refuse(store.WayAllowDeleted, list, "If it is one, recover the files first")
 	}
 	if list := other.find(s, found, o); list != nil && !o.AllowChanged {
-		return refuse(WayAllowChanged, list, "Look at the files. If nobody meant to change them, recover their old content first")
+		return refuse(store.WayAllowChanged, list, "Look at the files. If nobody meant to change them, recover their old content first")
 	}
-	r.Notes = append(r.Notes, large.find(s, found, o)...)
-	return nil
+	return large.find(s, found, o), nil
 }

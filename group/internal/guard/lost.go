@@ -1,0 +1,87 @@
+package guard
+
+import (
+	"errors"
+	"os"
+
+	"volley/group/internal/content"
+	"volley/group/internal/pass"
+	"volley/group/internal/store"
+	"volley/group/internal/tree"
+)
+
+// Lost returns an error that names what is gone, and was not taken by anybody: the disk has lost it, or a recovery could not
+// bring it back.
+func Lost(n *store.Node, l *tree.Listing, were []*tree.Entry) error {
+	taken := content.TakenFrom(were, l)
+	known := map[tree.Name]bool{}
+	for _, e := range were {
+		known[e.Path] = true
+	}
+	came := content.Came(l, func(p tree.Name) bool { return known[p] })
+	var names []string
+	for _, e := range were {
+		if by, sure := taken(e.Path); l.Find(e.Path) == nil && sure && !by && !came(e) {
+			names = append(names, n.Path(e.Path))
+		}
+	}
+	if names == nil {
+		return nil
+	}
+	return &store.InputError{Way: store.WayForce, Err: errors.New(pass.Named("recover first what nobody has deleted, as its directory has the time that it had", names)[0])}
+}
+
+// hiding returns an error that names a file which has data, and a length of 0.
+func HidingData(n *store.Node, l *tree.Listing) error {
+	for _, e := range l.Entries {
+		if e.Type != tree.TypeFile || e.Size > 0 {
+			continue
+		}
+		f, err := n.Dir.OpenFile(string(e.Path), os.O_RDONLY, 0)
+		if err != nil {
+			continue // it is empty for all that anybody knows
+		}
+		got, _ := f.Read(make([]byte, 1))
+		info, err := f.Stat()
+		f.Close()
+		if got > 0 && err == nil && info.Size() == 0 {
+			return store.Inputf("%s has data, and says that its length is 0, as files in /proc do: move it away", n.Path(e.Path))
+		}
+	}
+	return nil
+}
+
+// Changes returns bytes of files that have changed or moved, how many of these come to new places, and what differs.
+func Changes(now, was []*tree.Entry) (n, anew int64, list []content.Finding) {
+	then, at := map[tree.Name]*tree.Entry{}, map[int64]*tree.Entry{}
+	for _, e := range was {
+		if then[e.Path] = e; e.Type == tree.TypeFile && e.Size > 0 {
+			at[e.Offset] = e
+		}
+	}
+	for _, e := range now {
+		o := then[e.Path]
+		delete(then, e.Path)
+		same := o != nil && o.Type == e.Type && o.Size == e.Size && o.Target == e.Target && (e.Type != tree.TypeFile || o.SameTime(e))
+		switch {
+		case e.Path == ".":
+		case o == nil:
+			list = append(list, content.Finding{Path: e.Path, What: content.New})
+		case !same:
+			list = append(list, content.Finding{Path: e.Path, What: content.Changed})
+		}
+		if o = at[e.Offset]; e.Type != tree.TypeFile || e.Size == 0 || o != nil && o.Size == e.Size && o.SameTime(e) {
+			continue
+		}
+		if n += e.Size; o == nil {
+			o = &tree.Entry{}
+		}
+		anew += max(0, e.Size-o.Size)
+	}
+	for _, e := range was {
+		if then[e.Path] != nil {
+			list = append(list, content.Finding{Path: e.Path, What: content.Deleted})
+		}
+	}
+	return n, anew, list
+}
