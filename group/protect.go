@@ -185,7 +185,7 @@ func protect(ctx context.Context, s *session.Session, o ProtectOptions) (*Protec
 	case m.Generation > store.MostGeneration:
 		err = store.Inputf("the group is at generation %d, after which there is no other: recover what is missing, remove the %s of all nodes, and protect it as a new group", s.Newest, tree.MetaName)
 	default:
-		err = cmp.Or(guard.CheckShare(o.MaxDeleted), guard.CheckShare(o.MaxChanged), store.CheckDigest(m.Digest, s.Key), s.Complete(o.Force))
+		err = cmp.Or(guard.CheckShare(o.MaxDeleted), guard.CheckShare(o.MaxChanged), guard.CheckDigest(m.Digest, s.Key), s.Complete(o.Force))
 	}
 	if err != nil {
 		return nil, s.Alike(ctx, err)

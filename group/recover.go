@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -170,7 +169,7 @@ func recoverGroup(ctx context.Context, s *session.Session, o RecoverOptions) (_ 
 			}
 			undo()
 		}()
-		if elsewhere, err = openOut(ctx, s, o.To); err != nil {
+		if elsewhere, err = session.OpenOut(ctx, s, o.To); err != nil {
 			return nil, err
 		}
 	}
@@ -261,65 +260,6 @@ func hidden(n *store.Node, c *content.Condition, findings []Finding) (list []str
 		}
 	}
 	return list
-}
-
-// openOut gives nodes that are recovered elsewhere their new directories. One may be there, as far as an earlier run has
-// come: the node is then as it is there.
-func openOut(ctx context.Context, s *session.Session, to string) (notes []string, err error) {
-	at := func(n int) string { return filepath.Join(to, fmt.Sprint("node.", n)) }
-	for n := range s.K {
-		if s.Out[n] {
-			notes = append(notes, fmt.Sprintf("what %s had comes to %s", s.Name(n), at(n)))
-		}
-	}
-	if err := s.Steady(ctx, func(context.Context) error {
-		for _, n := range s.Nodes {
-			if s.Out[n.Index] {
-				n.Close()
-				n.At, n.Given, n.Absent, n.Meta = at(n.Index), at(n.Index), "", ""
-			}
-		}
-		return s.Apart()
-	}); err != nil {
-		return nil, err
-	}
-	states, err := session.Collect(ctx, s, func(_ context.Context, _ int, n *store.Node) (*store.State, error) {
-		was := s.States[n.Index]
-		if !s.Out[n.Index] {
-			return was, nil
-		}
-		if err := n.Open(s.Disk, store.Access{Writes: true, Makes: true}, disk.HolderOf("recover", "")); err != nil {
-			return nil, err
-		}
-		is := n.Load(s.Key, s.K)
-		is.Dir, is.Name, is.Node = was.Dir, was.Name, is.In(s.K)
-		h := is.Of(s.Current)
-		if is.Lost || is.Interrupted() || h != nil && h.Node == n.Index {
-			return is, nil
-		}
-		l, err := tree.Scan(n.Dir, false, tree.Rules{})
-		if err == nil && (len(is.Held) > 0 || !has(s.Members[n.Index], l)) {
-			err = store.Inputf("%s has something else than an earlier recovery of this node: name another directory to recover to", n.At)
-		}
-		return is, err
-	})
-	if err == nil {
-		s.States = states
-	}
-	return notes, err
-}
-
-// has reports whether nothing lies in a directory but what a record has there.
-func has(x *Member, l *tree.Listing) bool {
-	was := map[tree.Name]*tree.Entry{}
-	for _, e := range x.Entries {
-		was[e.Path] = e
-	}
-	return len(l.Bad) == 0 && !slices.ContainsFunc(l.Entries, func(e *tree.Entry) bool {
-		o := was[e.Path]
-		file := func(e *tree.Entry) bool { return e.Type == tree.TypeFile || e.Type == tree.TypeLink }
-		return o == nil || file(o) != file(e) || !file(o) && o.Type != e.Type || o.Size != e.Size
-	})
 }
 
 // restoreAll brings back what targets are to have, but for what is left of the nodes here. It reports whether all is back.

@@ -19,6 +19,7 @@ import (
 	"volley/group/internal/content"
 	"volley/group/internal/decide"
 	"volley/group/internal/erasure"
+	"volley/group/internal/guard"
 	"volley/group/internal/pass"
 	"volley/group/internal/session"
 	"volley/group/internal/store"
@@ -227,7 +228,7 @@ func layOut(ctx context.Context, s *session.Session, sizes []int64, o Options) (
 	if err != nil {
 		return nil, 0, s.Alike(ctx, &store.InputError{Err: err})
 	}
-	if err := store.CheckDigest(m.Digest, s.Key); err != nil {
+	if err := guard.CheckDigest(m.Digest, s.Key); err != nil {
 		return nil, 0, s.Alike(ctx, err)
 	}
 	m.Field, m.DataChunks, m.ParityChunks = c.Field.Name(), c.Data, c.Parity

@@ -48,7 +48,7 @@ var allowed = map[string][]string{
 	"collective":               {"executor", "transport"},
 	"":                         {"algo", "collective", "executor", "field", "internal/located", "internal/poll", "matrix", "plan", "sim", "trace", "transport", "verify"},
 	"group":                    {"collective", "group/internal/content", "group/internal/decide", "group/internal/erasure", "group/internal/guard", "group/internal/pass", "group/internal/restore", "group/internal/session", "group/internal/snapshot", "group/internal/store", "group/internal/survey", "group/internal/tree", "internal/disk", "internal/printable", "sim", "transport", "transport/local"},
-	"group/buffers":            {"group", "group/internal/content", "group/internal/decide", "group/internal/erasure", "group/internal/pass", "group/internal/session", "group/internal/store", "group/internal/survey", "group/internal/tree", "internal/disk", "transport"},
+	"group/buffers":            {"group", "group/internal/content", "group/internal/decide", "group/internal/erasure", "group/internal/guard", "group/internal/pass", "group/internal/session", "group/internal/store", "group/internal/survey", "group/internal/tree", "internal/disk", "transport"},
 	"group/internal/content":   {"group/internal/store", "group/internal/tree", "internal/disk", "internal/twosums"},
 	"group/internal/decide":    {"group/internal/store", "group/internal/tree", "internal/printable"},
 	"group/internal/erasure":   {"", "algo", "executor", "field", "group/internal/content", "group/internal/store", "internal/code", "internal/disk", "matrix", "plan", "sim", "transport", "verify"},

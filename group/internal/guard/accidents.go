@@ -227,3 +227,14 @@ func CheckAccidents(ctx context.Context, s *session.Session, found []Balance, o 
 	}
 	return large.find(s, found, o), nil
 }
+
+// CheckDigest returns an error where there is no such digest, or it is of no use with a key.
+func CheckDigest(name string, key []byte) error {
+	switch {
+	case store.DigestBytes[name] == 0:
+		return store.Inputf("digest %q: want %s", name, strings.Join(slices.Sorted(maps.Keys(store.DigestBytes)), ", "))
+	case name == store.XXH3 && len(key) > 0:
+		return store.Inputf("digest xxh3 finds accidents, and a key is against people, who can make up data for it: with a key take sha256 or blake3")
+	}
+	return nil
+}

@@ -12,6 +12,7 @@ import (
 	"syscall"
 
 	"volley/group/internal/store"
+	"volley/group/internal/tree"
 	"volley/internal/disk"
 )
 
@@ -60,9 +61,9 @@ func IdentifyRoot(d disk.Disk, root string) store.Identity {
 	steps, err := StepsIn(d, root)
 	for _, step := range steps {
 		if is := store.Identify(d, filepath.Join(root, StepName(step))); is.Node >= 0 {
-			is.Group, is.Name = "", store.Whole(root)
+			is.Group, is.Name = "", tree.WholePath(root)
 			return is
 		}
 	}
-	return store.Identity{Node: -1, Name: store.Whole(root), Empty: err == nil && steps == nil}
+	return store.Identity{Node: -1, Name: tree.WholePath(root), Empty: err == nil && steps == nil}
 }

@@ -297,7 +297,7 @@ func nodesAt(o *Options, dirs []string, first int) ([]*store.Node, error) {
 	}
 	nodes := make([]*store.Node, len(dirs))
 	for i, dir := range dirs {
-		n := &store.Node{Index: first + i, At: dir, Given: dir, Name: store.Whole(dir)}
+		n := &store.Node{Index: first + i, At: dir, Given: dir, Name: tree.WholePath(dir)}
 		if o.Names != nil {
 			n.Given, n.Name = o.Names[i], tree.Name(o.Names[i])
 		}

@@ -4,9 +4,6 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"fmt"
-	"maps"
-	"slices"
-	"strings"
 
 	"github.com/zeebo/blake3"
 	"github.com/zeebo/xxh3"
@@ -20,17 +17,6 @@ const (
 )
 
 var DigestBytes = map[string]int{SHA256: sha256.Size, BLAKE3: 32, XXH3: 16}
-
-// CheckDigest returns an error where there is no such digest, or it is of no use with a key.
-func CheckDigest(name string, key []byte) error {
-	switch {
-	case DigestBytes[name] == 0:
-		return Inputf("digest %q: want %s", name, strings.Join(slices.Sorted(maps.Keys(DigestBytes)), ", "))
-	case name == XXH3 && len(key) > 0:
-		return Inputf("digest xxh3 finds accidents, and a key is against people, who can make up data for it: with a key take sha256 or blake3")
-	}
-	return nil
-}
 
 func (m *Manifest) AppendSum(to, part []byte) []byte {
 	switch m.Digest {

@@ -3,7 +3,6 @@ package store
 import (
 	"errors"
 	"io/fs"
-	"path/filepath"
 
 	"volley/group/internal/tree"
 	"volley/internal/disk"
@@ -37,17 +36,10 @@ type Identity struct {
 	Before []tree.Name `json:"before,omitempty"` // of those of the epoch before, where the group has been resized
 }
 
-func Whole(dir string) tree.Name {
-	if path, err := filepath.Abs(dir); err == nil {
-		dir = path
-	}
-	return tree.Name(dir)
-}
-
 // Identify returns what a directory says. A verb reads it anew, once it has the lock.
 func Identify(d disk.Disk, dir string) (is Identity) {
 	at, err := d.Open(dir)
-	defer func() { is.Name = Whole(dir) }()
+	defer func() { is.Name = tree.WholePath(dir) }()
 	if err != nil {
 		return Identity{Node: -1, Empty: errors.Is(err, fs.ErrNotExist)}
 	}

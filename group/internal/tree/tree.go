@@ -156,6 +156,14 @@ func FileMode(bits uint32) fs.FileMode {
 	return m
 }
 
+// WholePath is the name of a directory by its whole path.
+func WholePath(dir string) Name {
+	if path, err := filepath.Abs(dir); err == nil {
+		dir = path
+	}
+	return Name(dir)
+}
+
 func JoinPath(dir string, p Name) string { return filepath.Join(dir, filepath.FromSlash(string(p))) }
 
 // A Listing is what lies below a node's directory but for .volley.
