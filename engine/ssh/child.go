@@ -148,9 +148,6 @@ func (c *Client) start(a Address, asks bool) (*Child, error) {
 	stderr := &LineWriter{Line: x.hear}
 	x.cmd.Stdout, x.cmd.Stderr, x.cmd.Env = w, stderr, c.Env
 	x.cmd.WaitDelay = time.Second // the master of a shared connection keeps stderr open
-	if err := x.cmd.Start(); err != nil {
-		return nil, err
-	}
 	x.first = x.patience
 	switch {
 	case asks: // a user may take any time
@@ -158,12 +155,18 @@ func (c *Client) start(a Address, asks bool) (*Child, error) {
 	case a.Host != "": // a command that does not say when it is let in
 		x.first += c.connects()
 	}
-	x.hangs = time.AfterFunc(x.first, func() {
-		if !x.greeted.Load() {
+	started := make(chan struct{})
+	defer close(started)
+	x.hangs = time.AfterFunc(x.first, func() { // before it is started, as what it says moves the time
+		if <-started; x.cmd.Process != nil && !x.greeted.Load() {
 			x.hung.Store(true)
 			x.cmd.Process.Kill()
 		}
 	})
+	if err := x.cmd.Start(); err != nil {
+		x.hangs.Stop()
+		return nil, err
+	}
 	go func() {
 		x.status = x.cmd.Wait()
 		x.hangs.Stop()
