@@ -214,7 +214,7 @@ func (x *Child) moves() {
 func (x *Child) hear(text string) {
 	ours := func(line string) bool { return x.Host != "" && strings.HasPrefix(text, line) }
 	switch {
-	case ours("Authenticated to ") && !x.greeted.Load():
+	case ours("Authenticated to "): // also where the greeting has come first, on its own way
 		x.moves()
 		return
 	case ours("Authenticated using "), ours("Transferred: sent "), ours("Bytes per second: sent "):
