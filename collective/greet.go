@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"volley/executor"
+	"volley/internal/printable"
 	"volley/transport"
 )
 
@@ -275,7 +276,7 @@ func ranksRun(names []string) string {
 	if len(names) == 1 {
 		return fmt.Sprintf("rank %s runs", names[0])
 	}
-	return fmt.Sprintf("ranks %s run", first(names))
+	return fmt.Sprintf("ranks %s run", printable.List(names))
 }
 
 // Numbers lists numbers, the first ones if there are many.
@@ -284,16 +285,7 @@ func Numbers(list []int) string {
 	for _, n := range list {
 		names = append(names, fmt.Sprint(n))
 	}
-	return first(names)
-}
-
-func first(list []string) string {
-	const most = 8
-	more := ""
-	if len(list) > most+1 {
-		list, more = list[:most], fmt.Sprintf(" and %d more", len(list)-most)
-	}
-	return strings.Join(list, ", ") + more
+	return printable.List(names)
 }
 
 // digest tells whether a greeting has arrived whole.

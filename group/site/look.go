@@ -110,8 +110,8 @@ func Look(ctx context.Context, p Place) Node {
 // onRoot reports whether something lies on the file system of /.
 func onRoot(info fs.FileInfo) bool {
 	root, err := os.Stat("/")
-	at := fileSystem(info)
-	return err == nil && at != "" && at == fileSystem(root)
+	at := disk.Identity(info).FileSystem()
+	return err == nil && at != "" && at == disk.Identity(root).FileSystem()
 }
 
 func look(ctx context.Context, m *machine, p Place) (n Node) {
@@ -178,7 +178,7 @@ func (n *Node) at(ctx context.Context, m *machine, p Place) error {
 	}
 	free, used, err := m.room(parity)
 	if err == nil {
-		n.Free, n.Room = &free, fileSystem(info)
+		n.Free, n.Room = &free, disk.Identity(info).FileSystem()
 	}
 	if err := cmp.Or(m.access(d.Path(), p.Meta == ""), m.access(parity, true)); err != nil {
 		return err
@@ -326,13 +326,4 @@ func (w *walk) shut(at, why string) {
 	if w.closed++; w.closed == 1 {
 		w.first = filepath.Join(w.dir.Path(), filepath.FromSlash(at)) + ": " + why
 	}
-}
-
-// fileSystem returns what tells the file system of a file from all others of a machine; "": nobody knows.
-func fileSystem(info fs.FileInfo) string {
-	device, known := disk.Identity(info).Device()
-	if !known {
-		return ""
-	}
-	return fmt.Sprintf("%x", device)
 }

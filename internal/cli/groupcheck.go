@@ -146,8 +146,9 @@ func (o *groupCheck) place(dir string) *site.Place {
 	return &site.Place{Dir: dir, Roots: o.roots, Meta: o.meta, Exclude: o.exclude, OneFileSystem: o.one}
 }
 
-// build returns what tells programs of one version apart, where they are for one system; "": it is not known.
-func build() string {
+// build returns what tells programs of one version apart, where they are for one system; "": it is not known. All of the
+// program is read, once.
+var build = sync.OnceValue(func() string {
 	name, err := os.Executable()
 	if err != nil {
 		return ""
@@ -162,7 +163,7 @@ func build() string {
 		return ""
 	}
 	return fmt.Sprintf("%s/%s %x", runtime.GOOS, runtime.GOARCH, sum.Sum(nil))
-}
+})
 
 // check refuses what no group can have.
 func (o *groupCheck) check(dirs int) error {

@@ -118,8 +118,13 @@ func (f FileID) Beside(o FileID) bool {
 	return f.device == o.device || f == (FileID{}) || o == (FileID{})
 }
 
-// Device returns the number of the file system that has the file, and whether that is known.
-func (f FileID) Device() (number uint64, known bool) { return f.device, f != FileID{} }
+// FileSystem returns what tells the file system of a file from all others of a machine; "": nobody knows.
+func (f FileID) FileSystem() string {
+	if f == (FileID{}) {
+		return ""
+	}
+	return fmt.Sprintf("%x", f.device)
+}
 
 // A Host is a machine, or what looks like one to its programs, since it was started.
 type Host struct {

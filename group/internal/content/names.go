@@ -306,7 +306,7 @@ func linksOf(x *store.Member) map[tree.Name][]tree.Name {
 	return links
 }
 
-// holds reports whether what has a name holds what a file of a record, whose segments are listed, did.
+// HoldsFile reports whether what has a name holds what a file of a record, whose segments are listed, did.
 func HoldsFile(ctx context.Context, m *store.Manifest, dir disk.Dir, p tree.Name, x *store.Member, list []store.Segment, was *tree.Entry) (bool, error) {
 	f, err := dir.OpenFile(string(p), os.O_RDONLY, 0)
 	if err != nil {

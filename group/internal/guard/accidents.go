@@ -154,16 +154,7 @@ func namesAnd(first []string, all int) string {
 	for _, name := range first {
 		list = append(list, fmt.Sprintf("%q", name))
 	}
-	return andMore(list, ", ", all)
-}
-
-// andMore joins the first of a list, and says how many more there are.
-func andMore(first []string, by string, all int) string {
-	text := strings.Join(first, by)
-	if more := all - len(first); more > 0 {
-		text += fmt.Sprintf(" and %d more", more)
-	}
-	return text
+	return pass.AndMore(list, ", ", all)
 }
 
 // CheckShare returns an error unless a share of files may be gone, or changed. NaN is no share: it compares as less with

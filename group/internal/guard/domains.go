@@ -36,11 +36,7 @@ func Locate(s *session.Session, n *store.Node) (Location, error) {
 	if err != nil {
 		return Location{}, err
 	}
-	x := Location{Host: s.Host()}
-	if device, known := disk.Identity(info).Device(); known {
-		x.Device = fmt.Sprintf("%x", device)
-	}
-	return x, nil
+	return Location{Host: s.Host(), Device: disk.Identity(info).FileSystem()}, nil
 }
 
 // HostNames returns names of hosts, with more of what tells them apart where two are called the same.
@@ -152,7 +148,7 @@ func Share(what string, list []*domain, nodes, tolerate int) (text string, over 
 			left = 0
 		}
 	}
-	text = andMore(shared[:min(len(shared), pass.MostNamed)], "; ", len(shared))
+	text = pass.AndMore(shared[:min(len(shared), pass.MostNamed)], "; ", len(shared))
 	which := fmt.Sprintf("any %d %ss", may, what)
 	if may == 1 {
 		which = fmt.Sprintf("any 1 %s", what)
@@ -187,5 +183,5 @@ func numbered(nodes []int) string {
 		last := len(list) - 1
 		return fmt.Sprintf("nodes %s and %s", strings.Join(list[:last], ", "), list[last])
 	}
-	return "nodes " + andMore(list[:pass.MostNamed], ", ", len(list))
+	return "nodes " + pass.AndMore(list[:pass.MostNamed], ", ", len(list))
 }

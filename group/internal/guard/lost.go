@@ -31,7 +31,7 @@ func Lost(n *store.Node, l *tree.Listing, were []*tree.Entry) error {
 	return &store.InputError{Way: store.WayForce, Err: errors.New(pass.Named("recover first what nobody has deleted, as its directory has the time that it had", names)[0])}
 }
 
-// hiding returns an error that names a file which has data, and a length of 0.
+// HidingData returns an error that names a file which has data, and a length of 0.
 func HidingData(n *store.Node, l *tree.Listing) error {
 	for _, e := range l.Entries {
 		if e.Type != tree.TypeFile || e.Size > 0 {

@@ -24,12 +24,14 @@ func CheckRoom(ctx context.Context, s *session.Session, m *store.Manifest) error
 		if err != nil { // nobody knows, and the disk says it when it is full
 			return nil
 		}
+		own, err := n.Dir.Lstat(tree.MetaName)
+		if err != nil {
+			return nil
+		}
 		nodes := int64(0) // here, on the same file system
 		for _, o := range s.Nodes[:i+1] {
-			if a, err := n.Dir.Lstat(tree.MetaName); err == nil {
-				if b, err := o.Dir.Lstat(tree.MetaName); err == nil && disk.Identity(a).Beside(disk.Identity(b)) {
-					nodes++
-				}
+			if is, err := o.Dir.Lstat(tree.MetaName); err == nil && disk.Identity(own).Beside(disk.Identity(is)) {
+				nodes++
 			}
 		}
 		if need := nodes * m.ParityBytes(); need > free {

@@ -41,12 +41,16 @@ func Named(what string, list []string) []string {
 	if len(list) == 0 {
 		return nil
 	}
-	named := list[:min(len(list), MostNamed)]
-	more := ""
-	if n := len(list) - len(named); n > 0 {
-		more = fmt.Sprintf(" and %d more", n)
+	return []string{fmt.Sprintf("%s: %s", what, AndMore(list[:min(len(list), MostNamed)], ", ", len(list)))}
+}
+
+// AndMore joins the first of a list, and says how many more there are.
+func AndMore(first []string, by string, all int) string {
+	text := strings.Join(first, by)
+	if more := all - len(first); more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
 	}
-	return []string{fmt.Sprintf("%s: %s%s", what, strings.Join(named, ", "), more)}
+	return text
 }
 
 // Torn returns the files of a record that were written to each time they were read.

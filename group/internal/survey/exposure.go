@@ -39,7 +39,7 @@ func Expose(ctx context.Context, s *session.Session, conditions []*content.Condi
 	}
 	parity := len(c.Words[0].Parity)
 	each := (len(c.Words[0].Data) + parity) / s.K // symbols of a node in a codeword
-	bad := make([]int, m.Rows()*len(c.Words))     // by row and codeword
+	bad := []int(nil)                             // by row and codeword; nil: nothing is
 	limit := m.Tolerate
 	for n, x := range conditions {
 		if x.Lost || x.Failing != "" || x.Foreign {
@@ -52,6 +52,9 @@ func Expose(ctx context.Context, s *session.Session, conditions []*content.Condi
 			for chunk, rows := range of.chunks {
 				of.Index = chunk
 				w := word[of.Symbol]
+				if bad == nil && len(rows) > 0 {
+					bad = make([]int, m.Rows()*len(c.Words))
+				}
 				for _, row := range rows {
 					bad[row*len(c.Words)+w]++
 				}
@@ -62,7 +65,7 @@ func Expose(ctx context.Context, s *session.Session, conditions []*content.Condi
 		limit = min(limit, has-1)
 	}
 	mayLose = limit
-	if len(bad) > 0 {
+	if bad != nil {
 		mayLose = min(limit, (parity-slices.Max(bad))/each)
 	}
 	mayLose = max(0, mayLose)
