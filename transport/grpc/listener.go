@@ -48,7 +48,8 @@ var exchange = rpc.StreamDesc{StreamName: "Exchange", ServerStreams: true, Clien
 type Limits struct {
 	Handshake time.Duration // 20 s: on a busy machine a handshake takes seconds
 	Turn      time.Duration // 2 s, for the lower of two ranks to connect them, before the higher one does
-	Dial      time.Duration // 6 s, for TCP to connect to a rank that listens: a kernel answers, however busy the machine is
+	Dial      time.Duration // 6 s, in which a name is not found, or there is no route, to a rank that listens
+	Asks      int           // 3 packets, for TCP to connect to a rank that listens: a kernel answers, however busy the machine is
 	Connect   time.Duration // a minute, to reach another rank: many ranks of a busy machine take long
 	Answer    time.Duration // 5 s, for rank 0 to say who is missing when the time of a gathering is over
 	Abort     time.Duration // 1 s, where a peer is found closed, for the abort that it may have heard first
@@ -61,7 +62,8 @@ func (l Limits) filled() Limits {
 	return Limits{
 		Handshake: cmp.Or(l.Handshake, 20*time.Second),
 		Turn:      cmp.Or(l.Turn, 2*time.Second),
-		Dial:      cmp.Or(l.Dial, 6*time.Second), // in which three packets ask
+		Dial:      cmp.Or(l.Dial, 6*time.Second),
+		Asks:      cmp.Or(l.Asks, 3),
 		Connect:   cmp.Or(l.Connect, time.Minute),
 		Answer:    cmp.Or(l.Answer, 5*time.Second),
 		Abort:     cmp.Or(l.Abort, time.Second),
@@ -158,25 +160,22 @@ func (e *UnreachedError) toOpen() string {
 	return fmt.Sprintf("open TCP port %s of %s for %s", port, host, source)
 }
 
-// dialer returns a function that connects to a rank that listens. It calls never where that is refused, or where no
-// try has connected by the limit.
+// dialer returns a function that connects to a rank that listens. It calls never where that is refused, where the other
+// kernel does not answer, or where no try has connected by the limit. How long a kernel is asked is this kernel's to
+// count: a process that is late itself would find a time over in which it was connected.
 func (l *Listener) dialer(never func(error)) func(ctx context.Context, network, address string) (net.Conn, error) {
-	var d net.Dialer
-	var failed error
-	begin := sync.OnceFunc(func() { d.Deadline = time.Now().Add(l.limits.Dial) }) // a busy process comes to it late
+	d := net.Dialer{Control: func(_, _ string, c syscall.RawConn) error { return asks(c, l.limits.Asks) }}
+	var end time.Time
+	begin := sync.OnceFunc(func() { end = time.Now().Add(l.limits.Dial) }) // a busy process comes to it late
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
 		begin()
-		late := func() bool { return !d.Deadline.IsZero() && !time.Now().Before(d.Deadline) }
-		c, err := net.Conn(nil), failed
-		if err == nil || !late() { // else the last try says more than that the time is over
-			c, err = d.DialContext(ctx, network, address)
-		}
-		if err == nil {
-			d.Deadline = time.Time{}
-		} else if errors.Is(err, syscall.ECONNREFUSED) || late() {
+		c, err := d.DialContext(ctx, network, address)
+		switch {
+		case err == nil:
+			end = time.Time{}
+		case errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, syscall.ETIMEDOUT), !end.IsZero() && time.Now().After(end):
 			never(&UnreachedError{To: address, Err: err})
 		}
-		failed = err
 		return c, err
 	}
 }

@@ -63,13 +63,13 @@ func TestFirewall(t *testing.T) {
 	t.Parallel()
 	port := func(address string) string { _, port, _ := net.SplitHostPort(address); return port }
 	dropped := unanswered(t)
-	limits := Limits{Turn: time.Millisecond, Dial: 50 * time.Millisecond, Abort: time.Millisecond, Close: time.Millisecond}
+	limits := Limits{Turn: time.Millisecond, Dial: 50 * time.Millisecond, Asks: 2, Abort: time.Millisecond, Close: time.Millisecond}
 	for _, c := range []struct {
 		rank       int
 		peer, want string
 	}{
 		{1, dropped, "rank 1 cannot connect to rank 0 at " + dropped + ": "},
-		{0, dropped, "rank 0 cannot connect to rank 1 at " + dropped + ": dial tcp " + dropped + ": i/o timeout; open TCP port " + port(dropped) + " of 127.0.0.1 for 127.0.0.1"},
+		{0, dropped, "rank 0 cannot connect to rank 1 at " + dropped + ": dial tcp " + dropped + ": connect: connection timed out; open TCP port " + port(dropped) + " of 127.0.0.1 for 127.0.0.1"},
 		{0, "127.0.0.1:1", "rank 1, at 127.0.0.1:1, is gone or cannot be reached from rank 0, at OWN: dial tcp 127.0.0.1:1: connect: connection refused; if it runs, open TCP port 1 of 127.0.0.1 for 127.0.0.1"},
 		{0, "host.invalid:1", "rank 1, at host.invalid:1, is gone or cannot be reached from rank 0, at OWN: dial tcp: lookup host.invalid"},
 	} {
@@ -87,44 +87,47 @@ func TestFirewall(t *testing.T) {
 
 // TestOneWay has packets dropped in one direction: the pair is connected in the other one.
 func TestOneWay(t *testing.T) {
-	t.Parallel()
 	for blind := range 2 {
-		limits := Limits{Turn: time.Millisecond, Dial: 500 * time.Millisecond, Abort: time.Millisecond, Close: time.Millisecond}
-		dropped, listeners, addresses := unanswered(t), make([]*Listener, 2), make([]string, 2)
-		for r := range 2 {
-			at, err := net.Listen("tcp", "127.0.0.1:0")
-			if err != nil {
-				t.Fatal(err)
-			}
-			listeners[r], addresses[r] = Serve(at, 2, nil, limits), at.Addr().String()
+		t.Run(fmt.Sprint("rank ", blind), func(t *testing.T) { t.Parallel(); oneWay(t, blind) })
+	}
+}
+
+func oneWay(t *testing.T, blind int) {
+	limits := Limits{Turn: time.Millisecond, Asks: 2, Abort: time.Millisecond, Close: time.Millisecond}
+	dropped, listeners, addresses := unanswered(t), make([]*Listener, 2), make([]string, 2)
+	for r := range 2 {
+		at, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
 		}
-		run := make([]*Endpoint, 2)
-		for r, l := range listeners {
-			table := slices.Clone(addresses)
-			if r == blind {
-				table[1-r] = dropped
-			}
-			run[r] = l.Join(r, table, "test")
-			t.Cleanup(func() { member{run[r]}.Close() })
+		listeners[r], addresses[r] = Serve(at, 2, nil, limits), at.Addr().String()
+	}
+	run := make([]*Endpoint, 2)
+	for r, l := range listeners {
+		table := slices.Clone(addresses)
+		if r == blind {
+			table[1-r] = dropped
 		}
-		for round := range 2 {
-			var both sync.WaitGroup
-			for r, e := range run {
-				both.Go(func() {
-					q := e.NewQueue()
-					q.Post(&transport.Transfer{Rank: 1 - r, Tag: transport.Tag{Round: round}, Parts: [][]byte{{1}}},
-						&transport.Transfer{Rank: 1 - r, Tag: transport.Tag{Round: round}, Parts: [][]byte{{0}}, Receive: true})
-					for range 2 {
-						if _, err := q.Wait(t.Context()); err != nil {
-							t.Errorf("rank %d does not reach the other; rank %d: %v", blind, r, err)
-							return
-						}
+		run[r] = l.Join(r, table, "test")
+		t.Cleanup(func() { member{run[r]}.Close() })
+	}
+	for round := range 2 {
+		var both sync.WaitGroup
+		for r, e := range run {
+			both.Go(func() {
+				q := e.NewQueue()
+				q.Post(&transport.Transfer{Rank: 1 - r, Tag: transport.Tag{Round: round}, Parts: [][]byte{{1}}},
+					&transport.Transfer{Rank: 1 - r, Tag: transport.Tag{Round: round}, Parts: [][]byte{{0}}, Receive: true})
+				for range 2 {
+					if _, err := q.Wait(t.Context()); err != nil {
+						t.Errorf("rank %d does not reach the other; rank %d: %v", blind, r, err)
+						return
 					}
-				})
-			}
-			both.Wait()
-			time.Sleep(600 * time.Millisecond) // in which a dial fails
+				}
+			})
 		}
+		both.Wait()
+		time.Sleep(3500 * time.Millisecond) // in which a dial fails
 	}
 }
 
