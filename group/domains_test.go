@@ -1,11 +1,13 @@
 package group
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"strings"
 	"testing"
 
+	"volley/group/internal/guard"
 	"volley/internal/disk"
 	"volley/internal/disk/disktest"
 )
@@ -24,9 +26,9 @@ func TestDomains(t *testing.T) {
 		{"a first try", 3, 1, "", nil, []string{oneDisk}, true},
 		{"a disk for each", 3, 1, "", []int{0, 1, 2}, nil, false},
 		{"two on one disk", 4, 1, "", []int{0, 3}, []string{
-			"nodes 1 and 2 are on one disk: losing it loses 2 nodes of R = 1. What may be lost: any 1 node, any 1 disk but this one"}, true},
+			"nodes 1 and 2 are on one disk (DISK): losing it loses 2 nodes of R = 1. What may be lost: any 1 node, any 1 disk but this one"}, true},
 		{"two on one disk, and two may be lost", 4, 2, "", []int{0, 3}, []string{
-			"nodes 1 and 2 are on one disk. What may be lost: any 2 nodes, any 1 disk"}, false},
+			"nodes 1 and 2 are on one disk (DISK). What may be lost: any 2 nodes, any 1 disk"}, false},
 		{"a host for each", 3, 1, "abc", nil, nil, false},
 		{"two on one host", 4, 1, "abbc", []int{0, 1, 2, 3}, []string{
 			"nodes 1 and 2 are on one host (b): losing it loses 2 nodes of R = 1. What may be lost: any 1 node, any 1 host but this one"}, true},
@@ -38,7 +40,7 @@ func TestDomains(t *testing.T) {
 			"nodes 0 and 1 are on one host (a); nodes 2 and 3 are on one host (b). What may be lost: any 2 nodes, any 1 host"}, false},
 		{"three on one host, and two of them on one disk", 4, 2, "aaab", []int{0}, []string{
 			"nodes 0, 1 and 2 are on one host (a): losing it loses 3 nodes of R = 2. What may be lost: any 2 nodes, any 1 host but this one",
-			"nodes 1 and 2 are on one disk. What may be lost: any 2 nodes, any 1 disk"}, true},
+			"nodes 1 and 2 are on one disk (DISK). What may be lost: any 2 nodes, any 1 disk"}, true},
 		{"all on one host", 3, 1, "aaa", []int{0, 1, 2}, nil, false},
 	} {
 		w := newWorld(x.k, x.r, Striped)
@@ -55,6 +57,9 @@ func TestDomains(t *testing.T) {
 		}
 		r, err := w.protectBy(w.Process(), ProtectOptions{Strict: true})
 		crowded := new(CrowdedError)
+		for i := range x.notes {
+			x.notes[i] = strings.ReplaceAll(x.notes[i], "DISK", r.Devices[1])
+		}
 		if errors.As(err, &crowded) != x.crowded || r == nil || err != nil && crowded.ExitCode() != 3 {
 			t.Fatalf("%s: %v, %+v", x.what, err, r)
 		}
@@ -71,6 +76,54 @@ func TestDomains(t *testing.T) {
 			t.Errorf("%s, and not strict: %v", x.what, err)
 		}
 		same(t, x.what, r.Notes, x.notes)
+	}
+}
+
+// TestTogether has nodes in two containers of one machine, and on two partitions of one disk.
+func TestTogether(t *testing.T) {
+	t.Parallel()
+	at := func(name, boot, of string) guard.Location {
+		return guard.Location{Host: disk.Host{Name: name, Boot: boot}, Disk: of}
+	}
+	for _, x := range []struct {
+		what  string
+		at    []guard.Location
+		notes []string
+	}{
+		{"partitions", []guard.Location{at("a", "1", "sda"), at("a", "1", "sda"), at("a", "1", "sdb")},
+			[]string{"nodes 0 and 1 are on one disk (sda): losing it loses 2 nodes of R = 1. What may be lost: any 1 node, any 1 disk but this one"}},
+		{"containers", []guard.Location{at("a", "1", "sda"), at("b", "1", "sdb"), at("c", "2", "sda")},
+			[]string{"nodes 0 and 1 are on one host (a, b): losing it loses 2 nodes of R = 1. What may be lost: any 1 node, any 1 host but this one"}},
+		{"disks of one name", []guard.Location{at("a", "1", "sda"), at("b", "2", "sda"), at("c", "", "sda")}, nil},
+		{"nobody knows", []guard.Location{{}, {}, {}}, nil},
+	} {
+		same(t, x.what, guard.CheckDomains(x.at, 1).Notes, x.notes)
+	}
+}
+
+// TestResizeStrict adds a node on the disk of another one: the group is resized, and the error says where they are.
+func TestResizeStrict(t *testing.T) {
+	t.Parallel()
+	for _, strict := range []bool{false, true} {
+		w := newWorld(4, 1, Striped)
+		for _, dir := range w.dirs[:2] {
+			w.RemoveAll(dir)
+			w.MkdirAll(dir, 0o755)
+			w.Mount(dir, disktest.Mount{})
+			w.WriteFile(dir+"/file", []byte("text"), 0o644)
+		}
+		all := w.dirs
+		w.dirs = all[:3]
+		must(t, w.protect())
+		w.dirs = all
+		r, err := overRanks(w, w.Process(), func(ctx context.Context, g *Group) (*ResizeReport, error) {
+			return g.Resize(ctx, ResizeOptions{Add: all[3:], ProtectOptions: ProtectOptions{Strict: strict}})
+		})
+		crowded := new(CrowdedError)
+		if errors.As(err, &crowded) != strict || !strict && err != nil || r == nil || len(r.Added) != 1 {
+			t.Errorf("strict %v: %v, %+v", strict, err, r)
+		}
+		must(t, w.whole())
 	}
 }
 

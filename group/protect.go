@@ -76,7 +76,7 @@ type ProtectReport struct {
 	Nodes       int      `json:"nodes"`
 	Places      []string `json:"places"`  // directories, by node
 	Hosts       []string `json:"hosts"`   // that have them, by node
-	Devices     []string `json:"devices"` // of their file systems, by node, as stat -c %D prints them; "": not known
+	Devices     []string `json:"devices"` // that they lie on, by node, as their hosts name them; "": not known
 	Tolerate    int      `json:"tolerate"`
 	Layout      string   `json:"layout"`
 	Field       string   `json:"field"`
@@ -131,8 +131,16 @@ func (g *Group) Protect(ctx context.Context, o ProtectOptions) (*ProtectReport, 
 	r, err := run(ctx, g, session.Verb{Name: "protect", Args: o.said(), Access: store.Access{Writes: !o.DryRun, Needs: true}}, func(ctx context.Context, s *session.Session, _ *snapshot.Surroundings) (*ProtectReport, error) {
 		return protect(ctx, s, o)
 	})
-	if err != nil || !o.Strict {
-		return r, err
+	if err != nil {
+		return nil, err
+	}
+	return r, r.strict(o)
+}
+
+// strict returns what o.Strict asks for, of a run that has put its generation in force.
+func (r *ProtectReport) strict(o ProtectOptions) (err error) {
+	if r == nil || !o.Strict {
+		return nil
 	}
 	if len(r.Torn)+len(r.Gone) > 0 {
 		err = &TornError{Torn: r.Torn, Gone: r.Gone}
@@ -140,7 +148,7 @@ func (g *Group) Protect(ctx context.Context, o ProtectOptions) (*ProtectReport, 
 	if r.crowded != nil {
 		err = errors.Join(err, &CrowdedError{Domains: r.crowded})
 	}
-	return r, err
+	return err
 }
 
 // said returns the options as ranks can tell them each other: NaN has no JSON.

@@ -38,7 +38,8 @@ type ResizeReport struct {
 //
 // The earlier protection is in force until the new one is complete at all nodes. After an error, or the end of a
 // process, the group is protected with the nodes that it had or is to have, and calling it again completes it. Resize
-// reads the removed nodes, and returns an [*InputError] where they are lost or damaged, unless o.Force is set.
+// reads the removed nodes, and returns an [*InputError] where they are lost or damaged, unless o.Force is set. With o.Strict
+// it returns errors with its report, as [Group.Protect] does.
 //
 // With several ranks the directories are in the order of [Resized]. Where nodes are removed, each has one node.
 func (g *Group) Resize(ctx context.Context, o ResizeOptions) (*ResizeReport, error) {
@@ -48,7 +49,7 @@ func (g *Group) Resize(ctx context.Context, o ResizeOptions) (*ResizeReport, err
 	v.Order = func(names []string, ids []Identity, added []bool) ([]int, error) {
 		return Resized(names, ids, added, o.Remove)
 	}
-	return meet(ctx, g, func(s *session.Session) (*ResizeReport, error) {
+	r, err := meet(ctx, g, func(s *session.Session) (*ResizeReport, error) {
 		if s.Roots || o.Retain > 0 {
 			return nil, store.Inputf("snapshots are not resized: protect the next one with other nodes")
 		}
@@ -57,6 +58,10 @@ func (g *Group) Resize(ctx context.Context, o ResizeOptions) (*ResizeReport, err
 		}
 		return resize(ctx, s, v, &o)
 	})
+	if err != nil {
+		return nil, err
+	}
+	return r, r.strict(o.ProtectOptions)
 }
 
 // Resized returns the order of directories in a run that resizes their group: those that it is to have, by node, and

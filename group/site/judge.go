@@ -10,6 +10,7 @@ import (
 	"github.com/dustin/go-humanize"
 
 	"volley/group/internal/erasure"
+	"volley/group/internal/guard"
 	"volley/group/internal/session"
 	"volley/group/internal/store"
 	"volley/internal/printable"
@@ -136,46 +137,33 @@ func (n *Node) has(kind Kind) bool {
 // shared notes which nodes are lost together: those of a disk, and those of a machine where more are there than may be
 // lost.
 func (j *Judgement) shared(all []Member, tolerate, sets int) {
-	type place struct{ machine, disk string }
-	var machines []string
-	var disks []place
-	on := map[place][]string{}
-	hosts := map[string][]string{}
-	for _, x := range all {
-		if x.Node == nil {
-			continue
+	at := make([]guard.Location, len(all))
+	for i, x := range all {
+		if at[i].Host.Name = x.Host; x.Node != nil {
+			at[i].Host.Boot, at[i].Disk = x.Machine, x.Disk
 		}
-		machine := cmp.Or(x.Machine, x.Host)
-		if p := (place{machine, x.Disk}); x.Disk != "" {
-			if on[p] == nil {
-				disks = append(disks, p)
-			}
-			on[p] = append(on[p], x.Name)
+	}
+	named := func(d *guard.Domain) (names []string) {
+		for _, i := range d.Nodes {
+			names = append(names, all[i].Name)
 		}
-		at := place{machine: machine}
-		if on[at] == nil {
-			machines = append(machines, machine)
+		return names
+	}
+	machines, disks := guard.Together(at)
+	for _, m := range machines {
+		if len(m.Names) > 1 {
+			j.Notes = append(j.Notes, fmt.Sprintf("%s are one machine", printable.List(m.Names)))
 		}
-		on[at] = append(on[at], x.Name)
-		if !slices.Contains(hosts[machine], x.Host) {
-			hosts[machine] = append(hosts[machine], x.Host)
+	}
+	for _, d := range disks {
+		if len(d.Nodes) > 1 {
+			j.Notes = append(j.Notes, fmt.Sprintf("%s lie on one disk, %s: they are lost together", printable.List(named(d)), d.Names[0]))
 		}
 	}
 	for _, m := range machines {
-		if len(hosts[m]) > 1 {
-			j.Notes = append(j.Notes, fmt.Sprintf("%s are one machine", printable.List(hosts[m])))
-		}
-	}
-	for _, p := range disks {
-		if names := on[p]; len(names) > 1 {
-			j.Notes = append(j.Notes, fmt.Sprintf("%s lie on one disk, %s: they are lost together", printable.List(names), p.disk))
-		}
-	}
-	for _, m := range machines {
-		names := on[place{machine: m}]
-		oneDisk := slices.ContainsFunc(disks, func(p place) bool { return p.machine == m && len(on[p]) == len(names) })
-		if tolerate > 0 && len(names) > tolerate*sets && !oneDisk {
-			j.Notes = append(j.Notes, fmt.Sprintf("%s are lost with %s, and the group tolerates the loss of %d", printable.Count(len(names), "node"), printable.List(hosts[m]), tolerate*sets))
+		oneDisk := slices.ContainsFunc(disks, func(d *guard.Domain) bool { return slices.Equal(d.Nodes, m.Nodes) })
+		if tolerate > 0 && len(m.Nodes) > tolerate*sets && !oneDisk && len(machines) > 1 {
+			j.Notes = append(j.Notes, fmt.Sprintf("%s are lost with %s, and the group tolerates the loss of %d", printable.Count(len(m.Nodes), "node"), printable.List(m.Names), tolerate*sets))
 		}
 	}
 }

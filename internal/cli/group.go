@@ -195,6 +195,8 @@ func finish[R any](o *groupOptions, cmd *cobra.Command, w io.Writer, report R, e
 	return print(w, report, verbose(cmd))
 }
 
+const strictHelp = "end with exit code 3 where files in use are protected torn, or not at all, or a host or disk has more than R nodes"
+
 func newProtect() *cobra.Command {
 	o := &groupOptions{}
 	p := group.ProtectOptions{}
@@ -246,7 +248,7 @@ func newProtect() *cobra.Command {
 	f.StringArrayVar(&p.Exclude, "exclude", nil, "`PATTERN` of what is not protected, as in .gitignore, once for each; '': nothing (default: those of the last run)")
 	f.BoolVar(&one, "one-file-system", false, "leave out what other file systems have, which are mounted below a node (default: as in the last run)")
 	f.BoolVar(&p.Full, "full", false, "read also what has not changed, and compare it with what was protected")
-	f.BoolVar(&p.Strict, "strict", false, "end with exit code 3 where files in use are protected torn, or not at all, or a host or disk has more than R nodes")
+	f.BoolVar(&p.Strict, "strict", false, strictHelp)
 	f.BoolVar(&p.DryRun, "dry-run", false, "say what protecting would take, with -v file by file, and write nothing")
 	o.addSnapshots(cmd, "root", "each DIR is a root of snapshots, directories step-N in it: protect the newest that all roots have")
 	f.IntVar(&p.Retain, "retain", 0, "then remove snapshots older than the newest `M` that can be recovered; 0: none")

@@ -116,6 +116,13 @@ func (s *session) note(values map[string]float64) {
 	}
 }
 
+// inForce reports whether a rank has told of a generation that is in force now, whatever else was to say.
+func (s *session) inForce() bool {
+	s.noting.Lock()
+	defer s.noting.Unlock()
+	return s.values["generation"] > 0
+}
+
 // writeMetrics writes the gauges of a run over those of an earlier one, whose last success stays where the run failed.
 func (s *session) writeMetrics(code int) error {
 	v, now := maps.Clone(s.values), float64(time.Now().Unix())

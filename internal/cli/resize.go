@@ -24,16 +24,18 @@ func newResize() *cobra.Command {
 	o := &groupOptions{}
 	x := group.ResizeOptions{}
 	o.resizing = &x
+	var strict error // of a group that is resized, as the report tells, too
 	cmd := &cobra.Command{
 		Use:   "resize [--add DIR]... [--remove NODE]... [flags] DIR...",
 		Short: "Add nodes to a protected group, or remove some",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			run := func(g *group.Group, ctx context.Context) (*group.ResizeReport, error) {
 				r, err := g.Resize(ctx, x)
-				if err == nil {
-					sessionOf(ctx).removed = r.Removed
+				if r == nil {
+					return nil, err
 				}
-				return r, err
+				strict, sessionOf(ctx).removed = err, r.Removed
+				return r, nil
 			}
 			return onSets(o, cmd, args, run, func(w io.Writer, r *group.ResizeReport, all bool) error {
 				for _, dir := range r.Added {
@@ -50,7 +52,7 @@ func newResize() *cobra.Command {
 					printable.Fprintf(w, "removed    %s, %s\n", dir, what)
 				}
 				return printProtect(w, r.ProtectReport, x.DryRun, all)
-			}, nil)
+			}, func(*group.ResizeReport) error { return strict })
 		},
 	}
 	f := cmd.Flags()
@@ -58,6 +60,7 @@ func newResize() *cobra.Command {
 	f.StringArrayVar(&x.Remove, "remove", nil, "`NODE` that leaves, by DIR or number, once for each")
 	f.IntVar(&x.Tolerate, "tolerate", 0, "`R`, the nodes that may be lost at a time; 0: as many as before")
 	f.StringVar(&x.Layout, "layout", "", "`LAYOUT` full or striped (default: the better one)")
+	f.BoolVar(&x.Strict, "strict", false, strictHelp)
 	f.BoolVar(&x.DryRun, "dry-run", false, "say what it would take, and write nothing")
 	end := flagGroup(cmd, "Override")
 	f.BoolVar(&x.Force, "force", false, "go on although nodes are lost or files damaged, which then never come back")
@@ -117,8 +120,9 @@ func resizing(cmd *cobra.Command) {
 				return usagef("--add %s: it is named twice, or %s has it: leave one out", dir, file)
 			}
 		}
-		if err := plain(cmd, args); err != nil || file == "" || dry {
-			return err
+		end := plain(cmd, args)
+		if file == "" || dry || end != nil && !sessionOf(cmd.Context()).inForce() {
+			return end
 		}
 		tolerate := ""
 		if r := f.Lookup("tolerate"); r.Changed {
@@ -127,7 +131,7 @@ func resizing(cmd *cobra.Command) {
 		if err := rewriteGroup(file, add, sessionOf(cmd.Context()).removed, tolerate); err != nil {
 			return fmt.Errorf("the group is resized, and its file is as it was: %w; edit it by hand", err)
 		}
-		return nil
+		return end
 	}
 }
 

@@ -149,6 +149,16 @@ func TestResizeFile(t *testing.T) {
 	if r := volleyRun("resize", "--add", dirs[3], "--group", file); r.code != exitUsage || !strings.Contains(r.stderr, "its members have domains") {
 		t.Errorf("%+v", r)
 	}
+	more := writeNodes(t, 4, 100)
+	file = writeGroup(t, more[:3], nil, "tolerate: 1")
+	mustRun(t, "protect", "--group", file)
+	if r := volleyRun("resize", "--add", more[3], "--group", file, "--strict"); r.code != exitWrong || !strings.Contains(r.stderr, "all nodes are on one disk") {
+		t.Errorf("%+v", r)
+	}
+	mustRun(t, "verify", "--group", file) // which has four members by now
+	if text, err := os.ReadFile(file); err != nil || strings.Count(string(text), "dir:") != 4 {
+		t.Errorf("%v: %s", err, text)
+	}
 	if os.Geteuid() == 0 {
 		t.Skip("root may write everywhere")
 	}

@@ -61,7 +61,7 @@ var allowed = map[string][]string{
 	"group/internal/survey":    {"executor", "group/internal/content", "group/internal/erasure", "group/internal/pass", "group/internal/restore", "group/internal/session", "group/internal/store", "group/internal/tree", "internal/disk", "internal/printable"},
 	"group/internal/tree":      {"internal/disk", "internal/names"},
 	"group/sets":               {"group"},
-	"group/site":               {"group/internal/erasure", "group/internal/session", "group/internal/store", "group/internal/tree", "internal/disk", "internal/printable"},
+	"group/site":               {"group/internal/erasure", "group/internal/guard", "group/internal/session", "group/internal/store", "group/internal/tree", "internal/disk", "internal/printable"},
 	"group/snapshots":          {"group", "group/internal/session", "group/internal/snapshot", "internal/disk", "transport"},
 	"coded":                    {"", "algo", "collective", "executor", "field", "internal/atomicfile", "internal/code", "internal/disk", "internal/located", "internal/names", "internal/printable", "matrix", "trace", "transport"},
 	"internal/disk":            {},

@@ -139,7 +139,7 @@ class ProtectReport:
     nodes: int
     places: list[str]  # directories, by node
     hosts: list[str]  # that have them
-    devices: list[str]  # the numbers of their file systems there
+    devices: list[str]  # their disks there
     tolerate: int
     layout: str
     field: str

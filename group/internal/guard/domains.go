@@ -27,8 +27,8 @@ func (e *CrowdedError) Error() string {
 
 // A Location is where a node's directory lies.
 type Location struct {
-	Host   disk.Host
-	Device string `json:",omitempty"` // of its file system at that host, in hexadecimal; "": not known
+	Host disk.Host
+	Disk string `json:",omitempty"` // at that host: see [disk.Device]; "": not known
 }
 
 func Locate(s *session.Session, n *store.Node) (Location, error) {
@@ -36,7 +36,7 @@ func Locate(s *session.Session, n *store.Node) (Location, error) {
 	if err != nil {
 		return Location{}, err
 	}
-	return Location{Host: s.Host(), Device: disk.Identity(info).FileSystem()}, nil
+	return Location{Host: s.Host(), Disk: disk.Device(info)}, nil
 }
 
 // HostNames returns names of hosts, with more of what tells them apart where two are called the same.
@@ -59,27 +59,48 @@ func HostNames(at []Location) (names []string) {
 	return names
 }
 
-// A domain is what is lost at a time, and takes nodes with it.
-type domain struct {
-	name  string // "": it has none for people
-	nodes []int
+// machine tells machines apart: two containers of one have names of their own, and the same boot ID.
+func machine(h disk.Host) string { return cmp.Or(h.Boot, h.Name) }
+
+// Together says which nodes are lost at a time: those of each machine, and those of each disk. Those of most nodes come
+// first. A machine is called by all names that it has, a disk as its machine calls it.
+func Together(at []Location) (machines, disks []*Domain) {
+	names := HostNames(at)
+	machines = DomainsOf(len(at), func(n int) (string, string, bool) {
+		key := machine(at[n].Host)
+		return key, names[n], key != ""
+	})
+	disks = DomainsOf(len(at), func(n int) ([2]string, string, bool) {
+		return [2]string{machine(at[n].Host), at[n].Disk}, at[n].Disk, at[n].Disk != ""
+	})
+	return machines, disks
+}
+
+// A Domain is what is lost at a time, and takes nodes with it.
+type Domain struct {
+	Names []string // of its nodes' places, each once
+	Nodes []int
 }
 
 // DomainsOf puts nodes with the same key together, those of most nodes first. Nodes without a key are left out.
-func DomainsOf[K comparable](nodes int, key func(n int) (key K, name string, ok bool)) (list []*domain) {
-	of := map[K]*domain{}
+func DomainsOf[K comparable](nodes int, key func(n int) (key K, name string, ok bool)) (list []*Domain) {
+	of := map[K]*Domain{}
 	for n := range nodes {
 		key, name, ok := key(n)
 		if !ok {
 			continue
 		}
-		if of[key] == nil {
-			of[key] = &domain{name: name}
-			list = append(list, of[key])
+		d := of[key]
+		if d == nil {
+			d = new(Domain)
+			of[key], list = d, append(list, d)
 		}
-		of[key].nodes = append(of[key].nodes, n)
+		d.Nodes = append(d.Nodes, n)
+		if !slices.Contains(d.Names, name) {
+			d.Names = append(d.Names, name)
+		}
 	}
-	slices.SortStableFunc(list, func(a, b *domain) int { return cmp.Compare(len(b.nodes), len(a.nodes)) })
+	slices.SortStableFunc(list, func(a, b *Domain) int { return cmp.Compare(len(b.Nodes), len(a.Nodes)) })
 	return list
 }
 
@@ -95,9 +116,9 @@ type sharing struct {
 func CheckDomains(at []Location, tolerate int) (r sharing) {
 	r.Hosts = HostNames(at)
 	for _, x := range at {
-		r.Devices = append(r.Devices, x.Device)
+		r.Devices = append(r.Devices, x.Disk)
 	}
-	note := func(what string, list []*domain) {
+	note := func(what string, list []*Domain) {
 		text, over := Share(what, list, len(at), tolerate)
 		if text != "" {
 			r.Notes = append(r.Notes, text)
@@ -106,12 +127,11 @@ func CheckDomains(at []Location, tolerate int) (r sharing) {
 			r.Crowded = append(r.Crowded, text)
 		}
 	}
-	hosts := DomainsOf(len(at), func(n int) (disk.Host, string, bool) { return at[n].Host, r.Hosts[n], at[n].Host != disk.Host{} })
-	disks := DomainsOf(len(at), func(n int) (Location, string, bool) { return at[n], "", at[n].Device != "" })
-	if len(hosts) > 1 {
-		note("host", hosts)
-		disks = slices.DeleteFunc(disks, func(d *domain) bool { // what has been said of the host
-			return len(d.nodes) > 1 && slices.ContainsFunc(hosts, func(h *domain) bool { return slices.Equal(h.nodes, d.nodes) })
+	machines, disks := Together(at)
+	if len(machines) > 1 {
+		note("host", machines)
+		disks = slices.DeleteFunc(disks, func(d *Domain) bool { // what has been said of the host
+			return len(d.Nodes) > 1 && slices.ContainsFunc(machines, func(m *Domain) bool { return slices.Equal(m.Nodes, d.Nodes) })
 		})
 	}
 	note("disk", disks)
@@ -120,23 +140,23 @@ func CheckDomains(at []Location, tolerate int) (r sharing) {
 
 // Share says which nodes share domains of a kind, and what may be lost then; "": none do. It reports whether one of them
 // takes more nodes than may be lost.
-func Share(what string, list []*domain, nodes, tolerate int) (text string, over bool) {
-	if len(list) == 0 || len(list[0].nodes) < 2 {
+func Share(what string, list []*Domain, nodes, tolerate int) (text string, over bool) {
+	if len(list) == 0 || len(list[0].Nodes) < 2 {
 		return "", false
 	}
-	if len(list[0].nodes) == nodes {
+	if len(list[0].Nodes) == nodes {
 		return fmt.Sprintf("all nodes are on one %s, and lost with it: give each node a %s of its own", what, what), true
 	}
 	var shared []string
 	fatal, may, left := 0, 0, tolerate
 	for _, d := range list {
-		count := len(d.nodes)
+		count := len(d.Nodes)
 		if count > 1 {
 			name := ""
-			if d.name != "" {
-				name = " (" + d.name + ")"
+			if names := strings.Join(d.Names, ", "); names != "" {
+				name = " (" + names + ")"
 			}
-			shared = append(shared, fmt.Sprintf("%s are on one %s%s", numbered(d.nodes), what, name))
+			shared = append(shared, fmt.Sprintf("%s are on one %s%s", numbered(d.Nodes), what, name))
 		}
 		switch {
 		case count > tolerate:
@@ -162,9 +182,9 @@ func Share(what string, list []*domain, nodes, tolerate int) (text string, over 
 		which += " but these"
 	}
 	if fatal == 1 {
-		text += fmt.Sprintf(": losing it loses %d nodes of R = %d", len(list[0].nodes), tolerate)
+		text += fmt.Sprintf(": losing it loses %d nodes of R = %d", len(list[0].Nodes), tolerate)
 	} else if fatal > 1 {
-		text += fmt.Sprintf(": losing one loses up to %d nodes of R = %d", len(list[0].nodes), tolerate)
+		text += fmt.Sprintf(": losing one loses up to %d nodes of R = %d", len(list[0].Nodes), tolerate)
 	}
 	noun := "nodes"
 	if tolerate == 1 {

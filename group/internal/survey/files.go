@@ -17,6 +17,7 @@ import (
 type Files struct {
 	Patterns tree.Excludes // that fit them
 	Out      bool          // they are written elsewhere, whatever they are like at their nodes
+	chosen   []*choice     // at the nodes here, as FilesOfAll finds them; nil: the node has no record
 }
 
 // A choice is what patterns fit of a record.
@@ -67,13 +68,15 @@ func FilesOfAll(ctx context.Context, s *session.Session, files *Files) ([]int, e
 		Entries int
 		Of      []bool // by pattern
 	}
-	all, err := session.Collect(ctx, s, func(_ context.Context, _ int, n *store.Node) (fits, error) {
+	files.chosen = make([]*choice, len(s.Nodes))
+	all, err := session.Collect(ctx, s, func(_ context.Context, here int, n *store.Node) (fits, error) {
 		f := fits{Of: make([]bool, len(files.Patterns))}
 		x := s.Members[n.Index]
 		if x == nil {
 			return f, nil
 		}
-		f.Entries = len(choose(x, files.Patterns).entries)
+		files.chosen[here] = choose(x, files.Patterns)
+		f.Entries = len(files.chosen[here].entries)
 		for i := range files.Patterns {
 			f.Of[i] = slices.ContainsFunc(x.Entries, files.Patterns[i:i+1].Entry)
 		}
@@ -97,13 +100,13 @@ func FilesOfAll(ctx context.Context, s *session.Session, files *Files) ([]int, e
 	return counts, nil
 }
 
-// TakeFiles finds out what nodes lack of some files. It reads these, and of all else the blocks from which what they lack
+// TakeFiles finds out what nodes lack of the files that FilesOfAll has found. It reads these, and of all else the blocks from which what they lack
 // comes back. Of a block that turns out to be wrong nothing is used, and others serve in its place.
 func TakeFiles(ctx context.Context, s *session.Session, files *Files, back Back, beyond bool) (*Survey, error) {
 	var err error
 	found := &Survey{Rows: map[int]bool{}}
-	if found.Conditions, err = ConditionsOf(ctx, s, func(ctx context.Context, _ int, n *store.Node) (*content.Condition, error) {
-		return examineFiles(ctx, s, n, back, files)
+	if found.Conditions, err = ConditionsOf(ctx, s, func(ctx context.Context, here int, n *store.Node) (*content.Condition, error) {
+		return examineFiles(ctx, s, n, back, files, files.chosen[here])
 	}); err != nil {
 		return nil, err
 	}
@@ -136,14 +139,13 @@ func TakeFiles(ctx context.Context, s *session.Session, files *Files, back Back,
 }
 
 // examineFiles is examine for some files.
-func examineFiles(ctx context.Context, s *session.Session, n *store.Node, back Back, files *Files) (*content.Condition, error) {
+func examineFiles(ctx context.Context, s *session.Session, n *store.Node, back Back, files *Files, chosen *choice) (*content.Condition, error) {
 	m, x, st := s.Manifest, s.Members[n.Index], s.States[n.Index]
 	c, more := begin(s, n)
 	c.Remake = false
 	if x == nil {
 		return c, nil
 	}
-	chosen := choose(x, files.Patterns)
 	all := func(*tree.Entry) bool { return true }
 	if files.Out && c.Failing != "" {
 		c.Lost, c.Failing, c.Unreachable = true, "", false
@@ -175,7 +177,7 @@ func examineFiles(ctx context.Context, s *session.Session, n *store.Node, back B
 	old, before, err := CompareStale(ctx, s, n, files.Patterns)
 	if disk.Failed(err) { // nobody knows which files are stale
 		st.Failing = err.Error()
-		return examineFiles(ctx, s, n, back, files)
+		return examineFiles(ctx, s, n, back, files, chosen)
 	}
 	if err != nil {
 		return nil, err
@@ -196,12 +198,11 @@ func examineFiles(ctx context.Context, s *session.Session, n *store.Node, back B
 
 // FindingsOf returns, by node, what is the matter with the files.
 func FindingsOf(ctx context.Context, s *session.Session, files *Files, conditions []*content.Condition) ([][]content.Finding, error) {
-	return session.Collect(ctx, s, func(_ context.Context, _ int, n *store.Node) ([]content.Finding, error) {
-		x := s.Members[n.Index]
-		if x == nil {
+	return session.Collect(ctx, s, func(_ context.Context, here int, n *store.Node) ([]content.Finding, error) {
+		chosen := files.chosen[here]
+		if chosen == nil {
 			return nil, nil
 		}
-		chosen := choose(x, files.Patterns)
 		return slices.DeleteFunc(slices.Clone(conditions[n.Index].Findings), func(f content.Finding) bool { return !chosen.entries[f.Path] }), nil
 	})
 }
