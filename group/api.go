@@ -10,6 +10,7 @@ import (
 	"volley/group/internal/store"
 	"volley/group/internal/survey"
 	"volley/group/internal/tree"
+	"volley/internal/disk"
 	"volley/sim"
 )
 
@@ -135,6 +136,7 @@ func Estimate(nodes, tolerate int, layout string, bytes int64, network sim.Netwo
 
 // What verbs find and do at a node.
 type (
+	Holder    = disk.Holder
 	Finding   = content.Finding
 	Recovered = content.Recovered
 	Risk      = survey.Risk

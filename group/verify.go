@@ -20,6 +20,7 @@ type NodeReport struct {
 	Findings []Finding `json:"findings,omitempty"`
 
 	Recovered *Recovered `json:"recovered,omitempty"` // by Recover; nil: nothing
+	Busy      *Holder    `json:"busy,omitempty"`      // by Status: who writes to it; nil: nobody
 
 	why string // it cannot be read
 }
@@ -47,14 +48,28 @@ func (g *Group) Verify(ctx context.Context) (*VerifyReport, error) {
 	return g.examine(ctx, "verify", false)
 }
 
-// Status is Verify at a glance, by names, lengths, times and modes: it reads no file and no parity.
+// Status is Verify at a glance, by names, lengths, times and modes: it reads no file and no parity. Where another run
+// writes to a node, it does not wait: the report says who that is.
 func (g *Group) Status(ctx context.Context) (*VerifyReport, error) {
 	return g.examine(ctx, "status", true)
 }
 
 func (g *Group) examine(ctx context.Context, name string, glance bool) (*VerifyReport, error) {
-	return run(ctx, g, session.Verb{Name: name}, func(ctx context.Context, s *session.Session, _ *snapshot.Surroundings) (*VerifyReport, error) {
-		return examineGroup(ctx, s, glance)
+	v := session.Verb{Name: name, Access: store.Access{Beside: glance}}
+	return run(ctx, g, v, func(ctx context.Context, s *session.Session, _ *snapshot.Surroundings) (*VerifyReport, error) {
+		for try := 1; ; try++ {
+			r, err := examineGroup(ctx, s, glance)
+			if err != nil {
+				return nil, err
+			}
+			again, err := s.Again(ctx, v, try)
+			if err != nil || !again {
+				return r, err
+			}
+			if err := s.Find(ctx, v); err != nil {
+				return nil, err
+			}
+		}
 	})
 }
 
@@ -73,7 +88,7 @@ func examineGroup(ctx context.Context, s *session.Session, glance bool) (*Verify
 			case x.Lost:
 				status = Lost
 			}
-			r.Nodes = append(r.Nodes, NodeReport{Node: n, Dir: x.Dir, Status: status})
+			r.Nodes = append(r.Nodes, NodeReport{Node: n, Dir: x.Dir, Status: status, Busy: busy(x)})
 		}
 		r.Notes = append(r.Notes, s.Unprotected().Error())
 		return r, nil
@@ -92,7 +107,7 @@ func examineGroup(ctx context.Context, s *session.Session, glance bool) (*Verify
 		return nil, err
 	}
 	for n, c := range conditions {
-		r.Nodes = append(r.Nodes, NodeReport{Node: n, Dir: s.States[n].Dir, Status: c.Status(), Findings: c.Findings})
+		r.Nodes = append(r.Nodes, NodeReport{Node: n, Dir: s.States[n].Dir, Status: c.Status(), Findings: c.Findings, Busy: busy(s.States[n])})
 		if h := s.States[n].Of(s.Current); h != nil && r.Since.IsZero() {
 			r.Since = h.Since
 		}
@@ -102,4 +117,12 @@ func examineGroup(ctx context.Context, s *session.Session, glance bool) (*Verify
 	}
 	r.Seconds = time.Since(start).Seconds()
 	return r, nil
+}
+
+// busy returns who writes to a node, or nil.
+func busy(x *store.State) *Holder {
+	if x.Beside == nil {
+		return nil
+	}
+	return &x.Beside.Holder
 }

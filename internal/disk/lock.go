@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"os/user"
 	"path"
 	"path/filepath"
+	"sync"
 	"syscall"
 	"time"
 
@@ -17,17 +19,47 @@ import (
 // A Holder is who has a lock.
 type Holder struct {
 	PID   int       `json:"pid"`
+	User  string    `json:"user,omitempty"`
 	Host  string    `json:"host"`
 	Verb  string    `json:"verb"`
 	Since time.Time `json:"since"`
-	Run   string    `json:"run"` // a name that the processes of one run share
+	From  string    `json:"from,omitempty"` // the host where the run was started; "": there
+	Run   string    `json:"run"`            // a name that the processes of one run share
 	Rank  int       `json:"rank"`
+
+	Stopped bool `json:"stopped,omitempty"` // it is on this host, and does nothing until it is continued; nobody writes that
 }
 
 // HolderOf returns the holder that this process is.
 func HolderOf(verb, run string) Holder {
 	host, _ := os.Hostname()
-	return Holder{PID: os.Getpid(), Host: host, Verb: verb, Since: time.Now().Truncate(time.Second), Run: run}
+	return Holder{PID: os.Getpid(), User: userName(), Host: host, Verb: verb, Since: time.Now().Truncate(time.Second), Run: run}
+}
+
+// userName returns what the user of this process is called.
+var userName = sync.OnceValue(func() string {
+	if u, err := user.Current(); err == nil {
+		return u.Username
+	}
+	return fmt.Sprint(os.Geteuid())
+})
+
+// String says who uses a directory, and since when.
+func (h Holder) String() string {
+	if h.PID == 0 {
+		return "another run of volley uses it"
+	}
+	text := fmt.Sprintf("volley %s uses it since %s (process %d on %s", h.Verb, h.Since.Format(time.DateTime), h.PID, h.Host)
+	if h.User != "" {
+		text += ", user " + h.User
+	}
+	if h.From != "" && h.From != h.Host {
+		text += ", started from " + h.From
+	}
+	if h.Stopped {
+		text += ", stopped"
+	}
+	return text + ")"
 }
 
 // same reports whether both are one rank of one run.
@@ -40,11 +72,16 @@ type BusyError struct {
 }
 
 func (e *BusyError) Error() string {
-	if e.Holder.PID == 0 {
-		return fmt.Sprintf("%s is busy: another run of volley uses it; wait until that has ended", e.Path)
+	h := e.Holder
+	do := "wait until that has ended"
+	switch {
+	case h.PID == 0:
+	case h.Stopped:
+		do = fmt.Sprintf("on %s, kill -CONT %d has it go on, and kill -KILL %d ends it", h.Host, h.PID, h.PID)
+	default:
+		do += fmt.Sprintf(", or end it: kill %d on %s", h.PID, h.Host)
 	}
-	return fmt.Sprintf("%s is busy: volley %s uses it since %s (process %d on %s); wait until that has ended, or end it",
-		e.Path, e.Holder.Verb, e.Holder.Since.Format(time.DateTime), e.Holder.PID, e.Holder.Host)
+	return fmt.Sprintf("%s is busy: %v; %s", e.Path, h, do)
 }
 
 // ExitCode is that of the command line where a run has failed: nothing is wrong with what was asked for.
@@ -87,10 +124,14 @@ func Confirm(d Dir, name string, mine Holder) error {
 	return (&BusyError{Path: d.Path(), Holder: now}).Of(mine)
 }
 
-// alive reports whether a holder may still run.
-func alive(h Holder) bool {
+// alive reports whether a holder may still run, and notes whether it is stopped.
+func (h *Holder) alive() bool {
 	host, err := os.Hostname()
-	return err != nil || host != h.Host || running(h.PID)
+	if err != nil || host != h.Host {
+		return true
+	}
+	h.Stopped = stopped(h.PID)
+	return running(h.PID)
 }
 
 func (d *osDir) Lock(name string, shared bool, holder Holder) (func(remove bool), error) {
@@ -137,7 +178,7 @@ func (d *osDir) tryLock(name string, shared bool, holder Holder) (unlock func(re
 		l.Close()
 		busy := &BusyError{Path: d.path}
 		text, err := ReadText(d, name, mostHolder)
-		if err != nil || json.Unmarshal(text, &busy.Holder) != nil || !alive(busy.Holder) || busy.Holder.same(holder) {
+		if err != nil || json.Unmarshal(text, &busy.Holder) != nil || !busy.Holder.alive() || busy.Holder.same(holder) {
 			return nil, d.holderTime, &BusyError{Path: d.path} // it is about to say who it is, or to end
 		}
 		if shared { // another reader has the lock for a moment, to remove its file

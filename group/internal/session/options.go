@@ -43,6 +43,9 @@ type Options struct {
 	Roots bool  `json:"-"` // ranks compare them as part of what they are to do
 	Step  int64 `json:"-"`
 
+	// From is the host where the run was started, if that is another one. Whoever finds a node locked by it reads that.
+	From string
+
 	// Progress, unless nil, is called, also at once, with how many more bytes of nodes here are done, and are to be.
 	Progress func(done, more int64) `json:"-"`
 

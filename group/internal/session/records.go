@@ -134,7 +134,7 @@ func (s *Session) fetchRecords(ctx context.Context) error {
 		}
 		return places[at]
 	}
-	for _, n := range s.Nodes {
+	read := func(n *store.Node) error {
 		for _, f := range files[n.Index] {
 			i, moves := index[f.Of]
 			switch {
@@ -158,6 +158,24 @@ func (s *Session) fetchRecords(ctx context.Context) error {
 					return err
 				}
 			}
+		}
+		return nil
+	}
+	vanished := make([]string, len(s.Nodes)) // beside another run
+	for i, n := range s.Nodes {
+		if err := read(n); err != nil && n.Beside == nil {
+			return err
+		} else if err != nil {
+			vanished[i] = err.Error()
+		}
+	}
+	if slices.ContainsFunc(s.States, func(x *store.State) bool { return x.Beside != nil }) {
+		all, err := Exchange(ctx, s, vanished)
+		if i := slices.IndexFunc(all, func(why string) bool { return why != "" }); err == nil && i >= 0 {
+			err = s.Alike(ctx, fmt.Errorf("%s has changed while it was read: %s", s.Name(i), all[i]))
+		}
+		if err != nil {
+			return err
 		}
 	}
 	if len(list) == 0 {

@@ -17,6 +17,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -124,12 +125,10 @@ func (s *Session) Look(ctx context.Context, dirs []string, v Verb) error {
 		return err
 	}
 	if s.States, err = Collect(ctx, s, func(ctx context.Context, i int, n *store.Node) (*store.State, error) {
-		x := &store.State{Dir: n.Given, Node: -1, Failing: failing[i], Unreachable: n.Absent != ""}
+		x := &store.State{Dir: n.Given, Node: -1, Failing: failing[i], Unreachable: n.Absent != "", Name: n.Name, Added: n.Added, ReadOnly: n.ReadOnly}
 		if failing[i] == "" {
-			x = n.Load(s.Key, s.K)
+			x = s.load(n)
 		}
-		x.Name = n.Name
-		x.Added, x.ReadOnly, x.Unlocked = n.Added, n.ReadOnly, n.Dir != nil && n.Unlock == nil
 		return x, ctx.Err()
 	}); err != nil {
 		return err
@@ -158,8 +157,68 @@ func (s *Session) Look(ctx context.Context, dirs []string, v Verb) error {
 	return nil
 }
 
+// load looks what a node holds.
+func (s *Session) load(n *store.Node) *store.State {
+	x := n.Load(s.Key, s.K)
+	x.Name, x.Added, x.ReadOnly, x.Beside = n.Name, n.Added, n.ReadOnly, n.Beside
+	x.Unlocked = n.Dir != nil && n.Unlock == nil && n.Beside == nil
+	return x
+}
+
 // Find finds out which generation is in force, and gets its manifest and records.
-func (s *Session) Find(ctx context.Context, v Verb) (err error) {
+func (s *Session) Find(ctx context.Context, v Verb) error {
+	for try := 1; ; try++ {
+		err := s.find(ctx, v)
+		if err == nil || !s.Agreed {
+			return err
+		}
+		if moved, failed := s.Again(ctx, v, try); failed != nil || !moved {
+			return err // that of nodes at rest
+		}
+	}
+}
+
+// Again reports whether nodes that are read beside another run hold something else than they did: what was said of them
+// may never have been so. It has looked at them again then, after a while. After some tries it gives up.
+func (s *Session) Again(ctx context.Context, v Verb, try int) (moved bool, err error) {
+	if !slices.ContainsFunc(s.States, func(x *store.State) bool { return x.Beside != nil }) {
+		return false, nil
+	}
+	holder := s.Holder(v)
+	type look struct {
+		Moved bool
+		State *store.State
+	}
+	looks, err := Collect(ctx, s, func(_ context.Context, _ int, n *store.Node) (look, error) {
+		x := s.States[n.Index]
+		if x.Beside == nil || !n.Moved(holder) {
+			return look{State: x}, nil
+		}
+		time.Sleep(time.Duration(min(try, 10)) * restless)
+		n.Moved(holder) // from here on it is to stay
+		return look{true, s.load(n)}, nil
+	})
+	for n, x := range looks {
+		moved = moved || x.Moved
+		s.States[n], s.States[n].Node = x.State, x.State.In(s.K)
+	}
+	if moved && try >= mostTries {
+		return false, fmt.Errorf("another run changes what is in force all the time: run again when it has ended")
+	}
+	if s.Agreed = false; moved {
+		s.Manifest, s.Text, s.Gone = nil, nil, nil
+	}
+	return moved, err
+}
+
+// A commit renames some directories at each node, and waits for the others in between.
+const (
+	mostTries = 20
+	restless  = 20 * time.Millisecond
+)
+
+// find is Find, once.
+func (s *Session) find(ctx context.Context, v Verb) (err error) {
 	s.Current, s.adopt, err = decide.InForce(s.States, s.Trust(), v.Name == "protect")
 	switch unclear := errors.As(err, new(*decide.UnclearError)); {
 	case err != nil && v.Ends && (s.Ending() || unclear && v.Forced):
@@ -263,7 +322,7 @@ func (s *Session) Said(v Verb) (map[string]json.RawMessage, error) {
 			return nil, err
 		}
 	}
-	for _, own := range []string{"Timeout", "Network", "Gamma", "Names", "Absent", "Meta", "Key", "Add"} { // each rank's, or rank 0's
+	for _, own := range []string{"Timeout", "Network", "Gamma", "Names", "Absent", "Meta", "Key", "From", "Add"} { // each rank's, or rank 0's
 		delete(what, own)
 	}
 	verb := v.Name
@@ -588,6 +647,9 @@ func (s *Session) Notes() []string {
 			}
 			list = append(list, fmt.Sprintf("%s cannot be %s: %s. To recover its data elsewhere, give another, empty directory in its place", x.Dir, how, x.Failing))
 		}
+		if x.Beside != nil {
+			list = append(list, fmt.Sprintf("%s was read beside another run: %v. What is said of it may be otherwise when that has ended", x.Dir, x.Beside.Holder))
+		}
 		if x.Open {
 			list = append(list, fmt.Sprintf("%s can be read by others, who learn from parity what is in the files of other nodes: protect and recover make it private where they are run by its owner", tree.JoinPath(x.Dir, tree.MetaName)))
 		}
@@ -601,7 +663,7 @@ func (s *Session) Notes() []string {
 				left = append(left, store.PendingDir(h.Generation))
 			}
 		}
-		if left != nil {
+		if left != nil && x.Beside == nil { // else it is of the other run
 			list = append(list, fmt.Sprintf("%s: an interrupted run has left %s in its %s, which the next protect or recover removes", x.Dir, strings.Join(left, ", "), tree.MetaName))
 		}
 	}
@@ -611,7 +673,7 @@ func (s *Session) Notes() []string {
 // Holder returns the holder of locks that this rank is.
 func (s *Session) Holder(v Verb) disk.Holder {
 	h := disk.HolderOf(v.Name, s.Run)
-	h.Rank = s.T.Rank()
+	h.Rank, h.From = s.T.Rank(), s.From
 	return h
 }
 

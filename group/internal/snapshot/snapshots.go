@@ -189,7 +189,7 @@ func lockAll(s *session.Session, n *store.Node, v session.Verb) (x RootState, op
 			continue
 		}
 		at := n.Sub(session.StepName(step))
-		err := at.Hold(s.Disk, store.Access{Writes: v.Writes}, holder)
+		err := at.Hold(s.Disk, store.Access{Writes: v.Writes, Beside: v.Beside}, holder)
 		busy := new(disk.BusyError)
 		if errors.As(err, &busy) {
 			err = busy.Of(holder)

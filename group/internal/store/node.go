@@ -2,6 +2,7 @@ package store
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"path/filepath"
 	"syscall"
@@ -16,6 +17,7 @@ type Access struct {
 	Writes bool // it takes locks that nobody shares
 	Makes  bool // directories that are missing
 	Needs  bool // all directories
+	Beside bool // it only reads, and goes on without the lock where another run writes
 }
 
 // A Node is one of the group whose directory is here.
@@ -32,6 +34,8 @@ type Node struct {
 	ReadOnly string    // why it cannot be written to; "": it can, or nobody has tried
 	Dir      disk.Dir  // nil: there is none, or it cannot be read
 	Unlock   func(remove bool)
+	Beside   *disk.BusyError   // who writes to it meanwhile; nil: nobody
+	marks    string            // of what it held when it was opened beside another run
 	Bare     bool              // it had no .volley when it was opened, and so no lock to share
 	undo     func()            // removes the directories that were made for it
 	Stored   map[string][]byte // its record files, where they are in memory, by name
@@ -91,6 +95,9 @@ func (n *Node) tryOpen(d disk.Disk, v Access, holder disk.Holder) (err error) {
 	if err == nil {
 		n.Unlock, err = n.Dir.Lock(MetaPath(LockFile), !v.Writes, holder)
 	}
+	if n.Beside = nil; v.Beside && errors.As(err, &n.Beside) {
+		n.marks, err = n.mark(), nil
+	}
 	refused := func() bool { return errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) }
 	if v.Writes && refused() { // it can be read yet
 		n.ReadOnly = disk.Reason(err)
@@ -106,6 +113,34 @@ func (n *Node) tryOpen(d disk.Disk, v Access, holder disk.Holder) (err error) {
 		n.makePrivate()
 	}
 	return err
+}
+
+// Moved reports whether a node that is read beside another run holds something else than when that was asked last. Once the
+// other run has ended the node is locked like any other.
+func (n *Node) Moved(holder disk.Holder) bool {
+	if n.Beside == nil {
+		return false
+	}
+	if unlock, err := n.Dir.Lock(MetaPath(LockFile), true, holder); err == nil {
+		n.Unlock, n.Beside = unlock, nil
+	}
+	was := n.marks
+	n.marks = n.mark()
+	return n.marks != was
+}
+
+// mark returns what tells generations that are in force, or are to be, from others: no two have the same.
+func (n *Node) mark() string {
+	entries, err := n.Dir.ReadDir(tree.MetaName)
+	text := fmt.Sprint(err)
+	for _, e := range entries {
+		if _, _, ok := NameOf(e.Name()); !ok {
+			continue
+		}
+		sum, err := disk.SumText(n.Dir, MetaPath(e.Name(), ManifestFile), MostManifest)
+		text += fmt.Sprintf(" %s %s %v", e.Name(), sum, err)
+	}
+	return text
 }
 
 // mount gives the node a .volley that lies elsewhere.

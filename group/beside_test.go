@@ -1,0 +1,113 @@
+package group
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"volley/internal/disk"
+	"volley/internal/disk/disktest"
+)
+
+// TestStatusBeside runs status while protect goes on by some calls between any two of its own, at all moments of the
+// commit: what status says is so before the commit, or after it, and no mixture of both.
+func TestStatusBeside(t *testing.T) {
+	t.Parallel()
+	first := newWorld(4, 1, Striped)
+	must(t, first.protect())
+	change(first, "/n1")
+	protect := pairVerb{"protect", false, func(w *world, p *disktest.Process) error { _, err := w.protectBy(p, ProtectOptions{}); return err }}
+	begin, end := lockedAt(t, first, &protect)
+	begin, seen := max(begin, end-250), map[int64]int{}
+	for _, pace := range []struct{ steps, of int }{{1, 16}, {1, 4}, {1, 1}, {5, 1}, {20, 1}} { // steps for so many calls
+		for from := begin; from < end; from += 7 {
+			w := first.clone()
+			w.ranks = 1 + 3*(from%2)
+			p, q := w.Process(), w.Process()
+			steps, stopped, ended := make(chan struct{}), make(chan struct{}), make(chan error)
+			p.Before = func(c disktest.Call) error {
+				if c.N == from {
+					close(stopped)
+				}
+				if c.N >= from {
+					<-steps
+				}
+				return nil
+			}
+			over := make(chan struct{})
+			go func() {
+				err := protect.run(w, p)
+				close(over)
+				ended <- err
+			}()
+			<-stopped
+			q.Before = func(c disktest.Call) error {
+				if c.N%pace.of > 0 {
+					return nil
+				}
+				for range pace.steps {
+					select {
+					case steps <- struct{}{}:
+					case <-over:
+						return nil
+					}
+				}
+				return nil
+			}
+			r, err := w.statusBy(q)
+			close(steps)
+			must(t, <-ended)
+			what := fmt.Sprintf("%d calls for %d of status, from %d", pace.steps, pace.of, from)
+			if err != nil {
+				t.Fatalf("%s: %v", what, err)
+			}
+			seen[r.Generation]++
+			for _, n := range r.Nodes {
+				was := r.Generation == 1 && n.Dir == "/n1" && n.Status == Changed
+				if !was && (n.Status != Whole || len(n.Findings) > 0) {
+					t.Errorf("%s: generation %d: %s is %s: %v", what, r.Generation, n.Dir, n.Status, n.Findings)
+				}
+			}
+			for _, note := range r.Notes {
+				if !strings.Contains(note, "read beside another run") {
+					t.Errorf("%s: %s", what, note)
+				}
+			}
+		}
+	}
+	if seen[1] == 0 || seen[2] == 0 {
+		t.Errorf("generations %v", seen)
+	}
+}
+
+// TestVerifyBusy has verify and status come to a node at which protect is: verify is refused by the sentence that status
+// says.
+func TestVerifyBusy(t *testing.T) {
+	t.Parallel()
+	w := newWorld(3, 1, Striped)
+	must(t, w.protect())
+	protect := pairVerb{"protect", false, func(w *world, p *disktest.Process) error {
+		_, err := w.with(Options{From: "desk"}).protectBy(p, ProtectOptions{})
+		return err
+	}}
+	begin, end := lockedAt(t, w, &protect)
+	p := w.Process()
+	p.At((begin+end)/2, func() {
+		_, err := w.verifyBy(w.Process())
+		busy := new(disk.BusyError)
+		if !errors.As(err, &busy) || !strings.Contains(err.Error(), ", started from desk)") || !strings.Contains(err.Error(), fmt.Sprintf("kill %d on ", busy.Holder.PID)) {
+			t.Fatalf("%v", err)
+		}
+		r, err := w.statusBy(w.Process())
+		must(t, err)
+		if !r.Whole || !slices.ContainsFunc(r.Notes, func(text string) bool { return strings.Contains(text, busy.Holder.String()) }) {
+			t.Errorf("%v: no %v", r.Notes, busy.Holder)
+		}
+		if !slices.ContainsFunc(r.Nodes, func(n NodeReport) bool { return n.Busy != nil && n.Busy.From == "desk" }) {
+			t.Errorf("%+v", r.Nodes)
+		}
+	})
+	must(t, protect.run(w, p))
+}
