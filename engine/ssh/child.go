@@ -58,6 +58,7 @@ type Child struct {
 	greeted atomic.Bool
 	silence time.Duration // that ends it
 	mute    atomic.Bool   // it was killed as it said nothing
+	left    atomic.Bool   // its connection was ended, and nobody knows whether it has
 	ended   chan struct{}
 	status  error // once ended
 
@@ -195,11 +196,22 @@ func (c *Client) trial(a Address) string {
 	if a.Host == "" {
 		return c.Here[0] + " version"
 	}
-	line := slices.Clone(c.Command)
+	return c.Line(a, "true")
+}
+
+// Line returns what a user types to run a command of a shell at a host.
+func (c *Client) Line(a Address, command string) string {
+	if a.Host == "" {
+		return command
+	}
+	line := make([]string, len(c.Command))
+	for i, word := range c.Command {
+		line[i] = Quote(word)
+	}
 	if a.Port != "" {
 		line = append(line, "-p", a.Port)
 	}
-	return strings.Join(append(line, a.Host, "true"), " ")
+	return strings.Join(append(line, a.Host, command), " ")
 }
 
 // moves notes that ssh is let in, and that something has happened since: the time until the greeting begins anew.
@@ -265,7 +277,7 @@ func (x *Child) Receive(v any) error {
 	late := time.AfterFunc(x.silence, func() {
 		if x.greeted.Load() { // else a user may be typing a password
 			x.mute.Store(true)
-			x.cmd.Process.Kill()
+			x.kill()
 		}
 	})
 	defer late.Stop()
@@ -356,8 +368,19 @@ func (x *Child) End(patience time.Duration) {
 // Stop closes the standard input of the program, which ends it, and does not wait. After a time it ends the connection.
 func (x *Child) Stop(patience time.Duration) {
 	x.in.Close()
-	time.AfterFunc(patience, func() { x.cmd.Process.Kill() })
+	time.AfterFunc(patience, x.kill)
 }
+
+// kill kills a program here, or the ssh that has started one elsewhere.
+func (x *Child) kill() {
+	if x.cmd.Process.Kill() == nil && x.Host != "" && x.greeted.Load() {
+		x.left.Store(true)
+	}
+}
+
+// Left reports whether a program on another host has not ended when it was told to: a signal may have stopped it, or its
+// host be cut off.
+func (x *Child) Left() bool { return x.left.Load() }
 
 // quote returns text as one word of a shell.
 func quote(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }

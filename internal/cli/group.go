@@ -112,7 +112,7 @@ func (o *groupOptions) begin(cmd *cobra.Command, args []string) (dirs []string, 
 		return nil, options, err
 	}
 	if s := sessionOf(cmd.Context()); s.at != nil {
-		options.Names, options.Absent = []string{s.at.Name}, []string{s.at.Absent}
+		options.Names, options.Absent, options.From = []string{s.at.Name}, []string{s.at.Absent}, s.at.From
 	}
 	if o.dir != "" {
 		return []string{o.dir}, options, nil

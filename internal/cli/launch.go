@@ -183,6 +183,7 @@ type start struct {
 	Roots  bool        // it is a root of snapshots
 	Name   string      // what the user calls it
 	Absent string      // why the node cannot be reached
+	From   string      // the host of the launch
 	Watch  bool        // somebody looks at the progress
 	Look   *site.Place `json:",omitempty"` // it looks at that before it answers
 
@@ -198,6 +199,7 @@ type table struct {
 // A hello is what a rank answers.
 type hello struct {
 	Version string
+	PID     int
 	Node    group.Identity
 	Address string     // by which ssh has reached the host; "": not by ssh
 	Domain  string     // what the variable says
@@ -257,7 +259,7 @@ func (l *launch) deal(cmd *cobra.Command, at []ssh.Address) error {
 		if a.Host == hostWord || !l.group && slices.ContainsFunc(l.ranks, same) {
 			continue
 		}
-		x := &far{Address: a, host: cmp.Or(a.Host[strings.Index(a.Host, "@")+1:], local), start: start{Args: slices.Clone(args), Roots: ofRoots(cmd), Watch: l.meter != nil, Variable: l.sets.variable()}}
+		x := &far{Address: a, host: cmp.Or(a.Host[strings.Index(a.Host, "@")+1:], local), start: start{Args: slices.Clone(args), Roots: ofRoots(cmd), From: local, Watch: l.meter != nil, Variable: l.sets.variable()}}
 		if !l.group && output.Changed {
 			x.Args = append(x.Args, "--output="+to.Path)
 		}
@@ -369,6 +371,16 @@ func (l *launch) end() {
 		}
 		return nil
 	})
+	for _, x := range l.ranks {
+		if x.Child == nil || !x.Child.Left() || x.ending != nil || x.hello.PID <= 0 {
+			continue
+		}
+		text := fmt.Sprintf("volley at %s does not end: process %d there", x.At(), x.hello.PID)
+		if x.Dir != "" {
+			text += fmt.Sprintf(" holds the lock of %s until it has, if it has come so far", x.start.Name)
+		}
+		l.session.say(slog.LevelError, saying{Text: fmt.Sprintf("%s. A signal may have stopped it, or the host is cut off. To end it: %s", text, l.Line(x.Address, fmt.Sprintf("kill -KILL %d", x.hello.PID))), Host: x.At()})
+	}
 }
 
 // greetAll starts all ranks, one after the other at each host.

@@ -27,9 +27,14 @@ import (
 
 // fakeSSH is ssh for tests: every host is this machine, but for dead, which does not answer, mute, which loses the
 // connection at once, hangs, which never starts what it is to, old, which has another version, deaf, which nobody can
-// connect to, late, whose clock is years behind and whose volley is another build, and blank, which does not say what it
+// connect to, apart, whose processes do not end with the connection, late, whose clock is years behind and whose volley is another build,
+// and blank, which does not say what it
 // has found. For hosts asks… ssh asks the user, who is asked one thing at a time.
 const fakeSSH = `#!/bin/sh
+case " $* " in
+*" -- "*) ;;
+*) shift 3; exec sh -c "$*" ;; # as a user types it
+esac
 asks=yes
 while [ "$1" != -- ]; do [ "$1" != -oBatchMode=yes ] || asks=; shift; done
 case $2 in
@@ -44,6 +49,7 @@ mute) exit 0 ;;
 old) printf 'volley: messages follow\n{"Hello":{"Version":"9.9.9"}}\n'; exec cat >/dev/null ;;
 deaf) sh -c "$3" | sed -u 's/"Listen":"\([^"]*\):[0-9]*"/"Listen":"\1:1"/'; exit ;;
 blank) sh -c "$3" | sed -u 's/"Found":/"None":/'; exit ;;
+apart) setsid -w sh -c "$3"; exit ;;
 late) sh -c "$3" | sed -u 's/"Clock":"2[0-9]*/"Clock":"2004/; s/"Build":"\([^ ]*\) [0-9a-f]*"/"Build":"\1 0"/'; exit ;;
 esac
 printf 'Welcome to %s\n\033[2J' "$2" # some set the title so
@@ -458,6 +464,78 @@ func TestLaunchHangs(t *testing.T) {
 		t.Errorf("%v, tried %q: %+v", err, list, r)
 	}
 	f.ended(t)
+}
+
+// TestLaunchStopped stops a rank while it has its lock. The launch says which process holds the lock, and how to end it.
+// While it is so, status answers, verify and protect are refused, and all say who it is. What the launch has said ends it.
+func TestLaunchStopped(t *testing.T) {
+	t.Parallel()
+	f, dirs := newFleet(t), writeNodes(t, 3, 1000)
+	of := func(verb ...string) []string {
+		args := slices.Concat(verb, f.flags)
+		for i, dir := range dirs {
+			args = append(args, fmt.Sprintf("%s:%s", []string{"one", "apart", "two"}[i], dir))
+		}
+		return args
+	}
+	f.must(t, of("protect", "--tolerate", "1")...)
+	pid, lock := 0, filepath.Join(dirs[1], ".volley/lock")
+	for try := 0; pid == 0; try++ {
+		if try == 20 {
+			t.Fatal("protect always ends before it is stopped")
+		}
+		if err := os.WriteFile(filepath.Join(dirs[0], "more"), make([]byte, 30<<20), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		s := starting(f.env...)
+		s.program, s.limits.end = f.program, 3*time.Second
+		done := make(chan result, 1)
+		go func() {
+			done <- s.result(context.Background(), of("protect", "--tolerate", "1", "--timeout", "2s", "--allow-changed", "--full")...)
+		}()
+		var r result
+		for ended := false; !ended; {
+			select {
+			case r = <-done:
+				ended = true
+			default:
+			}
+			h := disk.Holder{}
+			if text, _ := os.ReadFile(lock); pid == 0 && json.Unmarshal(text, &h) == nil && h.Verb == "protect" {
+				pid = h.PID
+				syscall.Kill(pid, syscall.SIGSTOP)
+			}
+		}
+		if r.code == exitOK {
+			syscall.Kill(pid, syscall.SIGCONT)
+			pid = 0
+			continue
+		}
+		if r.code != exitFailed {
+			t.Fatalf("%+v", r)
+		}
+		end := regexp.MustCompile(fmt.Sprintf(`volley at apart does not end: process %d there holds the lock of apart:%s .*To end it: (.* apart kill -KILL %d)`, pid, regexp.QuoteMeta(dirs[1]), pid)).FindStringSubmatch(r.stderr)
+		if end == nil {
+			syscall.Kill(pid, syscall.SIGKILL)
+			t.Fatalf("%+v", r)
+		}
+		host, _ := os.Hostname()
+		says := regexp.MustCompile(fmt.Sprintf(`volley protect uses it since [0-9: -]+ \(process %d on %s, user [^,]+, stopped\)`, pid, regexp.QuoteMeta(host)))
+		if r := f.run(of("status")...); !says.MatchString(r.stdout) || !strings.Contains(r.stdout, "apart:"+dirs[1]+" was read beside another run") {
+			t.Errorf("%+v: no %v", r, says)
+		}
+		for _, verb := range [][]string{{"verify"}, {"protect", "--tolerate", "1"}} {
+			if r := f.run(of(verb...)...); r.code != exitFailed || !says.MatchString(r.stderr) || !strings.Contains(r.stderr, fmt.Sprintf("kill -KILL %d ends it", pid)) {
+				t.Errorf("%v: %+v", verb, r)
+			}
+		}
+		if out, err := exec.Command("sh", "-c", end[1]).CombinedOutput(); err != nil {
+			t.Errorf("%s: %v: %s", end[1], err, out)
+		}
+	}
+	f.ended(t)
+	f.must(t, of("protect", "--tolerate", "1", "--allow-changed")...)
+	f.must(t, of("verify")...)
 }
 
 // TestLaunchKilled kills at random moments a rank of a launch, its ssh or the launch itself, or interrupts

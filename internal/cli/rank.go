@@ -63,7 +63,7 @@ func (s *session) beRank(ctx context.Context, cmd *cobra.Command, p *ssh.Parent)
 		return err
 	}
 	s.logTo(slices.Contains(first.Args, "--verbose=true"), slices.Contains(first.Args, "--log-format=json"))
-	h := hello{Version: volley.Version, Node: group.Identity{Node: -1}}
+	h := hello{Version: volley.Version, PID: os.Getpid(), Node: group.Identity{Node: -1}}
 	if first.Dir != "" {
 		h.Node = identify(first.Dir, first.Roots)
 		h.Domain = s.getenv(first.Variable)

@@ -61,6 +61,7 @@ class NodeReport:
     status: str  # whole, lost, failing, unreachable, foreign, or the worst of its findings
     findings: list[Finding] = field(default_factory=list)
     recovered: Recovered | None = None
+    busy: dict[str, object] | None = None  # by status: who writes to it, with pid, user, host, verb, since
 
     def __post_init__(self) -> None:
         self.findings = [read(Finding, f) for f in self.findings]  # type: ignore[arg-type]
