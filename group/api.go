@@ -46,6 +46,7 @@ const (
 	WayAllowDeleted = store.WayAllowDeleted
 	WayAllowChanged = store.WayAllowChanged
 	WayBeyond       = store.WayBeyond
+	WayPartly       = store.WayPartly
 	WayGiveUp       = store.WayGiveUp // Force of Unprotect
 	WayKey          = store.WayKey    // or NoKey
 	WaySets         = store.WaySets   // none of this package: package sets has one for each group

@@ -321,7 +321,7 @@ func TestPoorDisk(t *testing.T) {
 		w.RemoveAll("/n1")
 		w.MkdirAll("/n1", 0o755)
 		w.Mount("/n1", x.disk)
-		r, err := w.recoverBy(w.Process(), RecoverOptions{})
+		r, err := w.recoverBy(w.Process(), RecoverOptions{Partly: true})
 		must(t, err)
 		check := func(r *RecoverReport) {
 			t.Helper()
@@ -346,7 +346,7 @@ func TestPoorDisk(t *testing.T) {
 		}
 		check(r)
 		now := w.tree(1)
-		r, err = w.recoverBy(w.Process(), RecoverOptions{})
+		r, err = w.recoverBy(w.Process(), RecoverOptions{Partly: true})
 		must(t, err)
 		check(r)
 		if must(t, diff(x.what+": once more", now, w.tree(1))); r.Files > 0 {

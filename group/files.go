@@ -70,7 +70,7 @@ func recoverFiles(ctx context.Context, s *session.Session, o RecoverOptions) (_ 
 	case o.DryRun:
 		err = r.leave(ctx, s, left)
 	case files.Out:
-		err = copyOut(ctx, s, o.To, r, found, targets, comes, left)
+		err = copyOut(ctx, s, o, r, found, targets, comes, left)
 	default:
 		for _, n := range s.Nodes {
 			if (comes[n.Index] || s.States[n.Index].Interrupted()) && n.Dir != nil && found.Conditions[n.Index].Failing == "" {
@@ -78,7 +78,9 @@ func recoverFiles(ctx context.Context, s *session.Session, o RecoverOptions) (_ 
 				targets[n.Index].Entries(n.Dir)
 			}
 		}
-		_, err = restoreAll(ctx, s, r, found, targets, left)
+		if err = checkRoom(ctx, s, o, targets); err == nil {
+			_, err = restoreAll(ctx, s, r, found, targets, left)
+		}
 	}
 	if err != nil {
 		return nil, err
@@ -89,8 +91,8 @@ func recoverFiles(ctx context.Context, s *session.Session, o RecoverOptions) (_ 
 
 // copyOut writes what was protected of files into the directories below another one that are for their nodes. What an
 // earlier run has written there stays.
-func copyOut(ctx context.Context, s *session.Session, to string, r *RecoverReport, found *survey.Survey, targets map[int]*restore.Target, comes map[int]bool, left [][]string) (err error) {
-	undo := disk.Unmake(s.Disk, to)
+func copyOut(ctx context.Context, s *session.Session, o RecoverOptions, r *RecoverReport, found *survey.Survey, targets map[int]*restore.Target, comes map[int]bool, left [][]string) (err error) {
+	undo := disk.Unmake(s.Disk, o.To)
 	var outs []*store.Node
 	defer func() {
 		restore.Discard(targets)
@@ -103,7 +105,7 @@ func copyOut(ctx context.Context, s *session.Session, to string, r *RecoverRepor
 	}()
 	for _, n := range s.Nodes {
 		if comes[n.Index] {
-			at, host := filepath.Join(to, fmt.Sprint("node.", n.Index)), ""
+			at, host := filepath.Join(o.To, fmt.Sprint("node.", n.Index)), ""
 			if of, ok := strings.CutSuffix(n.Given, n.At); ok && n.Absent == "" {
 				host = of
 			}
@@ -147,6 +149,9 @@ func copyOut(ctx context.Context, s *session.Session, to string, r *RecoverRepor
 		}
 	}
 	r.Notes = append(r.Notes, slices.DeleteFunc(notes, func(text string) bool { return text == "" })...)
+	if err = checkRoom(ctx, s, o, targets); err != nil {
+		return err
+	}
 	_, err = restoreAll(ctx, s, r, found, targets, left)
 	return err
 }

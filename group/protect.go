@@ -256,7 +256,7 @@ func protect(ctx context.Context, s *session.Session, o ProtectOptions) (*Protec
 	if err := s.RollForward(ctx, s.Generation, s.Root); err != nil {
 		return nil, err
 	}
-	if err := guard.CheckRoom(ctx, s, m); err != nil {
+	if err := guard.CheckParity(ctx, s, m); err != nil {
 		return nil, err
 	}
 	slog.DebugContext(ctx, "protecting", "layout", m.Layout, "files", r.Files, "bytes", r.DataBytes)

@@ -135,6 +135,7 @@ var waysOn = map[group.Way]string{
 	group.WayAllowDeleted: "if it was meant, --allow-deleted",
 	group.WayAllowChanged: "recover --revert --deleted brings it back; if it was meant, --allow-changed",
 	group.WayBeyond:       "--beyond does it",
+	group.WayPartly:       "--partly leaves out the largest files",
 	group.WayGiveUp:       "--force gives it up",
 	group.WayKey:          "--key FILE names it, --key none goes without",
 	group.WaySets:         "--group-size N takes all, where protect cut them into sets",
@@ -566,6 +567,7 @@ func newRecover() *cobra.Command {
 	f.BoolVar(&x.DryRun, "dry-run", false, "say what would be done, and write nothing")
 	end := flagGroup(cmd, "Override")
 	f.BoolVar(&x.Beyond, "beyond", false, "recover more nodes than the group tolerates to lose, where the parity allows that")
+	f.BoolVar(&x.Partly, "partly", false, "start where there is no room for all: the largest files are left out, and named")
 	end()
 	o.add(cmd)
 	return cmd

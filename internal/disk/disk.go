@@ -71,6 +71,10 @@ type Dir interface {
 	// another run has it. The kernel drops it with the process. Unlock removes the file if asked to.
 	Lock(name string, shared bool, holder Holder) (unlock func(remove bool), err error)
 
+	// Room returns how many bytes this user may write yet to the file system that a directory is on, and how many a file
+	// there takes at least if it has any; 1: nobody knows.
+	Room(name string) (free, block int64, err error)
+
 	Close() error
 }
 

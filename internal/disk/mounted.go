@@ -153,6 +153,11 @@ func (m *mounted) Lock(name string, shared bool, holder Holder) (func(remove boo
 	return d.Lock(name, shared, holder)
 }
 
+func (m *mounted) Room(name string) (free, block int64, err error) {
+	d, name := m.at(name)
+	return d.Room(name)
+}
+
 func (m *mounted) Close() error {
 	if m.other == nil {
 		return m.Dir.Close()

@@ -118,6 +118,14 @@ func Sparse(info fs.FileInfo) bool {
 	return ok && int64(s.Blocks) < info.Size()/blockUnit
 }
 
+// Allocated returns the bytes that a file takes on its disk.
+func Allocated(info fs.FileInfo) int64 {
+	if s, ok := info.Sys().(*syscall.Stat_t); ok {
+		return int64(s.Blocks) * blockUnit
+	}
+	return info.Size()
+}
+
 // blockUnit is the bytes of what stat counts as a block.
 const blockUnit = 512
 

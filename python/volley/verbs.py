@@ -131,6 +131,7 @@ def recover(
     revert: bool = False,
     deleted: bool = False,
     beyond: bool = False,
+    partly: bool = False,
     dry_run: bool = False,
     latest: bool = False,
     step: int | None = None,
@@ -144,8 +145,8 @@ def recover(
     With `to` what was protected of these is copied there for all nodes.
 
     `to` copies the files of lost nodes there, and changes nothing in the group. `revert` brings back changed files,
-    too, and `deleted` what was deleted since. `beyond` tries although more nodes are lost than tolerated. `dry_run` says
-    what would be done.
+    too, and `deleted` what was deleted since. `beyond` tries although more nodes are lost than tolerated. `partly`
+    starts where there is no room for all, and leaves the largest files out. `dry_run` says what would be done.
 
     With `latest` each directory is a root of snapshots: the newest that is not lost is brought back, and those that are
     lost are set aside. `step` brings back `step-N`, and sets none aside. `group` and `progress` are those
@@ -154,7 +155,7 @@ def recover(
     Raises `NotWhole` where not everything is back: its `reports` say what is. Raises `Refused` or `RunFailed` where
     nothing is.
     """
-    options: dict[str, Any] = {"group": group, "file": file, "to": to, "revert": revert, "deleted": deleted, "beyond": beyond}
+    options: dict[str, Any] = {"group": group, "file": file, "to": to, "revert": revert, "deleted": deleted, "beyond": beyond, "partly": partly}
     options |= {"dry_run": dry_run, "latest": latest, "step": step, "key": key}
     report: RecoverReport = _one("recover", dirs, options, flags, progress)
     return report

@@ -1,42 +1,163 @@
 package guard
 
 import (
-	"cmp"
 	"context"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/dustin/go-humanize"
 
+	"volley/group/internal/pass"
 	"volley/group/internal/session"
 	"volley/group/internal/store"
 	"volley/group/internal/tree"
 	"volley/internal/disk"
 )
 
-// CheckRoom returns an error where there is no room for parity that is all made anew, beside the earlier one. Parity that
-// is kept may share its blocks with the earlier one, so nobody knows what it takes.
-func CheckRoom(ctx context.Context, s *session.Session, m *store.Manifest) error {
+// A room is what a node is to write on a file system.
+type room struct {
+	Machine, FileSystem string
+	At                  string // where it is mounted
+	Node                string
+	Need                int64
+	Free                int64 // now
+	Left                int64 // by interrupted runs: it goes before anything is written
+	block               int64 // that a file takes at least
+}
+
+// A Lack says what to do where there is no room for something, and which option goes on nevertheless.
+type Lack struct {
+	What, Do string
+	Way      store.Way
+}
+
+// CheckRoom returns an error where a file system has no room for what all nodes of its machine are to write there. It
+// counts what is to be written beside all that is there: what it replaces goes later. What nobody knows counts as
+// room: the disk says it when it is full.
+func CheckRoom(ctx context.Context, s *session.Session, lack Lack, writes func(n *store.Node) store.Writes) error {
+	all, err := session.Collect(ctx, s, func(_ context.Context, _ int, n *store.Node) ([]room, error) {
+		return roomsOf(s, writes(n)), ctx.Err()
+	})
+	if err != nil {
+		return err
+	}
+	var sums []room
+	nodes := map[int][]string{}
+	for _, x := range slices.Concat(all...) {
+		i := slices.IndexFunc(sums, func(o room) bool { return o.Machine == x.Machine && o.FileSystem == x.FileSystem })
+		if i < 0 {
+			i, sums = len(sums), append(sums, x)
+		} else {
+			sums[i].Need, sums[i].Left, sums[i].Free = sums[i].Need+x.Need, sums[i].Left+x.Left, min(sums[i].Free, x.Free)
+		}
+		nodes[i] = append(nodes[i], x.Node)
+	}
+	var list []string
+	for i, x := range sums {
+		if free := x.Free + x.Left; x.Need > free {
+			names := pass.AndMore(nodes[i][:min(len(nodes[i]), pass.MostNamed)], ", ", len(nodes[i]))
+			list = append(list, names+": the file system at "+x.At+" has room for "+bytes(free)+", and "+lack.What+" there takes "+bytes(x.Need))
+		}
+	}
+	if list == nil {
+		return nil
+	}
+	err = store.Inputf("%s. Nothing was written: %s", strings.Join(list, "; "), lack.Do)
+	err.(*store.InputError).Way = lack.Way
+	return s.Alike(ctx, err)
+}
+
+// bytes returns a number for people, and as it is.
+func bytes(n int64) string {
+	return humanize.IBytes(uint64(n)) + " (" + humanize.Comma(n) + " bytes)"
+}
+
+// roomsOf returns what a node needs of each file system. What gets its name on another one than .volley is on is made in
+// .volley, and copied.
+func roomsOf(s *session.Session, w store.Writes) (list []room) {
+	if len(w.List) == 0 || w.At.Dir == nil {
+		return nil
+	}
+	found := map[string]int{} // file systems in the list, by directory of the node
+	var in func(dir string) int
+	in = func(dir string) int {
+		i, known := found[dir]
+		if !known {
+			if _, err := w.At.Dir.Lstat(dir); err != nil && dir != "." { // it comes back, too
+				i = in(path.Dir(dir))
+			} else {
+				i = fileSystem(s, w.At, dir, &list)
+			}
+			found[dir] = i
+		}
+		return i
+	}
+	add := func(i int, n int64) {
+		if i >= 0 {
+			list[i].Need += (n + list[i].block - 1) / list[i].block * list[i].block
+		}
+	}
+	own := in(tree.MetaName)
+	if own >= 0 {
+		list[own].Left = w.Freed
+	}
+	for _, x := range w.List {
+		if add(own, x.Bytes); x.To != "" && in(string(x.To)) != own {
+			add(in(string(x.To)), x.Bytes)
+		}
+	}
+	return list
+}
+
+// fileSystem returns the place in a list of the file system that a directory of a node is on, and adds it if need be; -1:
+// nobody knows what room it has.
+func fileSystem(s *session.Session, n *store.Node, dir string, list *[]room) int {
+	info, err := n.Dir.Lstat(dir)
+	if err != nil || disk.Identity(info).FileSystem() == "" {
+		return -1
+	}
+	is := disk.Identity(info).FileSystem()
+	if i := slices.IndexFunc(*list, func(x room) bool { return x.FileSystem == is }); i >= 0 {
+		return i
+	}
+	free, block, err := n.Dir.Room(dir)
+	if err != nil {
+		return -1
+	}
+	at := filepath.Join(n.Dir.Path(), filepath.FromSlash(dir))
+	if dir == tree.MetaName && n.Meta != "" {
+		at = n.Meta
+	}
+	*list = append(*list, room{Machine: machine(s.Host()), FileSystem: is, At: mountOf(s.Disk, at, is), Node: n.Given, Free: free, block: block})
+	return len(*list) - 1
+}
+
+// mountOf returns the highest directory above one that is on its file system.
+func mountOf(d disk.Disk, at, fileSystem string) string {
+	for up := filepath.Dir(at); up != at; up = filepath.Dir(at) {
+		dir, err := d.Open(up)
+		if err != nil {
+			break
+		}
+		info, err := dir.Lstat(".")
+		dir.Close()
+		if err != nil || disk.Identity(info).FileSystem() != fileSystem {
+			break
+		}
+		at = up
+	}
+	return at
+}
+
+// CheckParity is [CheckRoom] for parity that is all made anew, beside the earlier one. Parity that is kept may share its
+// blocks with the earlier one, so nobody knows what it takes.
+func CheckParity(ctx context.Context, s *session.Session, m *store.Manifest) error {
 	if m.Keeps(s.Manifest) {
 		return nil
 	}
-	return s.Each(ctx, func(_ context.Context, i int, n *store.Node) error {
-		at := cmp.Or(n.Meta, n.Dir.Path())
-		free, _, err := disk.Room(at)
-		if err != nil { // nobody knows, and the disk says it when it is full
-			return nil
-		}
-		own, err := n.Dir.Lstat(tree.MetaName)
-		if err != nil {
-			return nil
-		}
-		nodes := int64(0) // here, on the same file system
-		for _, o := range s.Nodes[:i+1] {
-			if is, err := o.Dir.Lstat(tree.MetaName); err == nil && disk.Identity(own).Beside(disk.Identity(is)) {
-				nodes++
-			}
-		}
-		if need := nodes * m.ParityBytes(); need > free {
-			return store.Inputf("%s has room for %s, and the parity of %d nodes that lie there takes %s: make room, let fewer nodes be lost, or add nodes", at, humanize.IBytes(uint64(free)), nodes, humanize.IBytes(uint64(need)))
-		}
-		return nil
+	return CheckRoom(ctx, s, Lack{What: "the parity", Do: "make room, let fewer nodes be lost, or add nodes"}, func(n *store.Node) store.Writes {
+		return store.Writes{At: n, List: []store.Write{{Bytes: m.ParityBytes()}}}
 	})
 }

@@ -44,6 +44,7 @@ type Target struct {
 	made         map[tree.Name]string       // where directories lie in the stage until then
 	gone         map[tree.Name]bool         // directories that cannot be made
 	parity       disk.File                  // nil: it is right as it is
+	chosen       bool                       // what comes back
 	Failed       error                      // why the node is left out from here on: see try
 	Blocked      []string                   // what cannot come back, and why
 	Left         []string                   // what could not be made, and why
@@ -150,7 +151,7 @@ func (x *Target) Prepare(ctx context.Context) (err error) {
 	if err := n.Tidy(x.state); err != nil {
 		return err
 	}
-	if st := x.state; c.Whole() && len(c.Restore) == 0 && len(st.Bad) == 0 && !st.Interrupted() {
+	if x.idle() {
 		return nil
 	}
 	if x.stage, err = stage(n); err != nil {
@@ -170,8 +171,45 @@ func (x *Target) Prepare(ctx context.Context) (err error) {
 	return x.copyGood(ctx)
 }
 
+// idle reports whether the node is to stay as it is.
+func (x *Target) idle() bool {
+	st, c := x.state, x.condition
+	return c.Whole() && len(c.Restore) == 0 && len(st.Bad) == 0 && !st.Interrupted()
+}
+
+// Writes returns what is to be written yet, as far as it is certain how much room that takes.
+func (x *Target) Writes() store.Writes {
+	if x == nil || x.stage != nil || x.idle() {
+		return store.Writes{}
+	}
+	x.choose()
+	w := store.Writes{At: x.node, Freed: x.node.LeftBytes(x.state)}
+	for _, f := range x.files {
+		if f.like == nil && !f.Sparse {
+			w.List = append(w.List, store.Write{Bytes: f.Size, To: tree.Name(path.Dir(string(f.names[0])))})
+		}
+	}
+	if x.entries {
+		return w
+	}
+	if x.condition.Remake {
+		w.List = append(w.List, store.Write{Bytes: x.origin.Manifest.ParityBytes()})
+	}
+	for _, text := range x.records {
+		w.List = append(w.List, store.Write{Bytes: int64(len(text))})
+	}
+	if x.state.Of(x.origin.Current) == nil {
+		w.List = append(w.List, x.node.Complements(x.origin.Manifest, x.origin.Text)...)
+	}
+	return w
+}
+
 // choose sorts what is to come back, but for what something is in the way of.
 func (x *Target) choose() {
+	if x.chosen {
+		return
+	}
+	x.chosen = true
 	coming, files := map[tree.Name]bool{}, map[tree.Name]*tree.Entry{}
 	for _, e := range x.condition.Restore {
 		coming[e.Path] = true

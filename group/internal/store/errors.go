@@ -14,7 +14,8 @@ const (
 	WayBeyond       Way = "Beyond"
 	WayGiveUp       Way = "GiveUp" // Force of Unprotect
 	WayKey          Way = "Key"    // or NoKey
-	WaySets         Way = "Sets"   // none of this package: package sets has one for each group
+	WayPartly       Way = "Partly"
+	WaySets         Way = "Sets" // none of this package: package sets has one for each group
 )
 
 // An InputError says what the caller has to change: directories, options, or too much that is lost.

@@ -619,6 +619,41 @@ func (n *Node) Tidy(s *State) error {
 	return n.discard(func(name string) bool { return slices.Contains(s.Left, name) })
 }
 
+// LeftBytes returns the bytes that what interrupted runs have left takes: Tidy makes room of them.
+func (n *Node) LeftBytes(s *State) (bytes int64) {
+	var add func(name string)
+	add = func(name string) {
+		info, err := n.Dir.Lstat(name)
+		switch {
+		case err != nil:
+		case info.Mode().IsRegular() && disk.Linked(info) == (disk.FileID{}): // else it has another name that stays
+			bytes += disk.Allocated(info)
+		case info.IsDir():
+			list, _ := n.Dir.ReadDir(name)
+			for _, e := range list {
+				add(path.Join(name, e.Name()))
+			}
+		}
+	}
+	for _, name := range s.Left {
+		add(MetaPath(name))
+	}
+	return bytes
+}
+
+// A Write is a file that is to be written at a node, whole, while everything else stays where it is.
+type Write struct {
+	Bytes int64     // at least
+	To    tree.Name // in which it gets its name in the end; "": it stays in .volley
+}
+
+// Writes is what is to be written at a node, and the bytes that go before.
+type Writes struct {
+	At    *Node
+	List  []Write
+	Freed int64
+}
+
 // Sync makes the names in .volley last.
 func (n *Node) Sync() error { return n.Dir.SyncDir(tree.MetaName) }
 
@@ -670,14 +705,14 @@ func (n *Node) GenerationDir(g int64, root string) (string, error) {
 // Complement writes what the directory of a generation lacks of node.json and the manifest, which is last, and makes it
 // last. It reports whether anything was written.
 func (n *Node) Complement(dir string, m *Manifest, manifest []byte) (written bool, err error) {
-	id, err := json.Marshal(m.identity(n.Index))
+	id, err := n.identity(m)
 	if err != nil {
 		return false, err
 	}
 	for _, f := range []struct {
 		name string
 		text []byte
-	}{{NodeFile, disk.Seal(id)}, {ManifestFile, manifest}} {
+	}{{NodeFile, id}, {ManifestFile, manifest}} {
 		if is, err := disk.ReadText(n.Dir, MetaPath(dir, f.name), int64(len(f.text))); err == nil && bytes.Equal(is, f.text) {
 			continue
 		}
@@ -687,6 +722,21 @@ func (n *Node) Complement(dir string, m *Manifest, manifest []byte) (written boo
 		written = true
 	}
 	return written, cmp.Or(n.Sync(), n.Dir.SyncDir("."))
+}
+
+// Complements returns what Complement writes where the node has nothing of the generation.
+func (n *Node) Complements(m *Manifest, manifest []byte) []Write {
+	id, _ := n.identity(m)
+	return []Write{{Bytes: int64(len(id))}, {Bytes: int64(len(manifest))}}
+}
+
+// identity returns the content of node.json.
+func (n *Node) identity(m *Manifest) ([]byte, error) {
+	text, err := json.Marshal(m.identity(n.Index))
+	if err != nil {
+		return nil, err
+	}
+	return disk.Seal(text), nil
 }
 
 // OpenParity opens the parity of a generation that the node has.

@@ -31,12 +31,13 @@ type Survey struct {
 	Rows       map[int]bool       // of which something comes back, or has while the nodes were read
 }
 
-// Take finds out what nodes lack. If it rebuilds and not all can come back, it starts over without rebuilding.
-func Take(ctx context.Context, s *session.Session, back Back, beyond, rebuilds bool, targets map[int]*restore.Target, traffic *erasure.Traffic) (*Survey, error) {
+// Take finds out what nodes lack. If it rebuilds and not all can come back, it starts over without rebuilding. Room is
+// called before it writes to targets.
+func Take(ctx context.Context, s *session.Session, back Back, beyond, rebuilds bool, targets map[int]*restore.Target, room func(context.Context) error, traffic *erasure.Traffic) (*Survey, error) {
 	var err error
 	found := &Survey{Rows: map[int]bool{}}
 	if rebuilds {
-		found.Conditions, err = rebuild(ctx, s, back, targets, found.Rows, traffic)
+		found.Conditions, err = rebuild(ctx, s, back, targets, room, found.Rows, traffic)
 	} else {
 		found.Conditions, err = ExamineAll(ctx, s, 0, false, back)
 	}
@@ -51,7 +52,7 @@ func Take(ctx context.Context, s *session.Session, back Back, beyond, rebuilds b
 	}
 	if rebuilds && len(found.Beyond) > 0 {
 		restore.Discard(targets)
-		return Take(ctx, s, back, beyond, false, targets, traffic)
+		return Take(ctx, s, back, beyond, false, targets, room, traffic)
 	}
 	if err := beyondError(s, found); err != nil {
 		return nil, s.Alike(ctx, err)

@@ -190,16 +190,10 @@ func (m *Machine) whole(v int, at time.Time) time.Time {
 
 // fits returns how many bytes at a place of a file there is room for.
 func (m *Machine) fits(x *inode, off, n int64) int64 {
-	limit := m.volumes[x.volume].Bytes
-	if limit == 0 {
+	if m.volumes[x.volume].Bytes == 0 {
 		return n
 	}
-	free := limit / block
-	for _, y := range m.nodes {
-		if y != nil && y.volume == x.volume && (y.links > 0 || y.opened > 0) {
-			free -= y.room()
-		}
-	}
+	free := m.free(x.volume)
 	for at := off / block; at*block < off+n; at++ {
 		if at < int64(len(x.now.blocks)) && x.now.blocks[at] != 0 {
 			continue
@@ -209,6 +203,17 @@ func (m *Machine) fits(x *inode, off, n int64) int64 {
 		}
 	}
 	return n
+}
+
+// free returns the blocks that nothing takes on a file system with a limit.
+func (m *Machine) free(v int) int64 {
+	free := m.volumes[v].Bytes / block
+	for _, y := range m.nodes {
+		if y != nil && y.volume == v && (y.links > 0 || y.opened > 0) {
+			free -= y.room()
+		}
+	}
+	return free
 }
 
 // room returns the blocks that a file takes.

@@ -575,6 +575,27 @@ func (d *dir) SyncAll() error {
 	}))
 }
 
+func (d *dir) Room(name string) (free, size int64, err error) {
+	whole := d.whole(name)
+	err = d.p.do(Call{Op: "room", Path: whole}, func(int) error {
+		_, _, x, err := d.find(name)
+		switch {
+		case err != nil:
+			return err
+		case x == nil:
+			return syscall.ENOENT
+		case d.p.m.volumes[x.volume].Bytes == 0:
+			return errors.ErrUnsupported
+		}
+		free, size = max(0, d.p.m.free(x.volume))*block, block
+		return nil
+	})
+	if err != nil {
+		return 0, 0, pathError("room", whole, err)
+	}
+	return free, size, nil
+}
+
 func (d *dir) Close() error {
 	d.p.m.mu.Lock()
 	defer d.p.m.mu.Unlock()

@@ -1,0 +1,187 @@
+package group
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"path"
+	"strings"
+	"testing"
+
+	"volley/group/internal/store"
+	"volley/internal/disk/disktest"
+)
+
+// TestRecoverRoom recovers on disks that are larger by a block each time. Where one is too small, nothing is written, and
+// the error says what is needed. The first one that is not refused has room for all.
+func TestRecoverRoom(t *testing.T) {
+	t.Parallel()
+	const block = 4096
+	for _, x := range []struct {
+		what  string
+		small string            // where the small file system is mounted
+		lose  func(w *world)    // with that in place
+		o     RecoverOptions    //
+		nodes []string          // that the error names
+		back  map[string]string // what is to be the same afterwards, by where it was
+	}{
+		{"a lost node", "/n0", func(w *world) {}, RecoverOptions{}, []string{"/n0"}, map[string]string{"/n0": "/n0"}},
+		{"two lost nodes on one file system", "/two", func(w *world) {
+			w.RemoveAll("/n0")
+			w.RemoveAll("/n1")
+			w.MkdirAll("/two/a", 0o755)
+			w.MkdirAll("/two/b", 0o755)
+			w.dirs[0], w.dirs[1] = "/two/a", "/two/b"
+		}, RecoverOptions{}, []string{"/two/a", "/two/b"}, map[string]string{"/n0": "/two/a", "/n1": "/two/b"}},
+		{"a lost node, elsewhere", "/out", func(w *world) { w.RemoveAll("/n0") }, RecoverOptions{To: "/out"}, []string{"/out/node.0"}, map[string]string{"/n0": "/out/node.0"}},
+		{"two lost nodes, elsewhere", "/out", func(w *world) { w.RemoveAll("/n0"); w.RemoveAll("/n3") }, RecoverOptions{To: "/out"}, []string{"/out/node.0", "/out/node.3"}, map[string]string{"/n0": "/out/node.0", "/n3": "/out/node.3"}},
+		{"files of all, elsewhere", "/out", func(w *world) { w.RemoveAll("/n0") }, RecoverOptions{To: "/out", Files: []string{"/big"}}, []string{"/out/node.0", "/out/node.1"}, map[string]string{"/n1/big": "/out/node.1/big", "/n0/big": "/out/node.0/big"}},
+		{"a file that has rotted", "/n0", nil, RecoverOptions{}, []string{"/n0"}, map[string]string{"/n0": "/n0"}},
+		{"a file that has rotted, alone", "/n0", nil, RecoverOptions{Files: []string{"/big"}}, []string{"/n0"}, map[string]string{"/n0": "/n0"}},
+	} {
+		for _, ranks := range []int{1, 5} {
+			first := newWorld(5, 2, Striped)
+			first.MkdirAll("/two", 0o755)
+			first.MkdirAll("/out", 0o755)
+			first.WriteFile("/n0/more", random(rand.New(rand.NewPCG(1, 2)), 50_000), 0o600)
+			if x.lose == nil { // the disk has what is there, and little more
+				first.RemoveAll("/n0")
+				full := newWorld(5, 2, Striped)
+				first.MkdirAll("/n0", 0o755)
+				first.Mount("/n0", disktest.Mount{Bytes: 1 << 30})
+				for _, f := range []string{"plain", "big", "empty"} {
+					text, _ := full.ReadFile("/n0/" + f)
+					first.WriteFile("/n0/"+f, text, 0o600)
+				}
+			}
+			must(t, first.protect())
+			want := map[string]string{}
+			for at := range x.back {
+				want[at] = textOf(first, at)
+			}
+			if x.lose == nil {
+				first.Overwrite("/n0/big", 10, []byte("rotten"), true)
+			}
+			refused := 0
+			for size := int64(4 * block); ; size += block {
+				w := first.clone()
+				w.ranks = ranks
+				if x.lose == nil {
+					w.Remount("/n0", func(m *disktest.Mount) { m.Bytes = size })
+				} else {
+					if x.small == "/n0" {
+						w.RemoveAll("/n0")
+						w.MkdirAll("/n0", 0o755)
+					}
+					w.Mount(x.small, disktest.Mount{Bytes: size})
+					x.lose(w)
+				}
+				before, others := below(w.Tree(x.small)), below(w.Tree("/n2"))
+				r, err := w.recoverBy(w.Process(), x.o)
+				input := new(InputError)
+				if errors.As(err, &input) && input.Way == store.WayPartly {
+					refused++
+					for _, name := range x.nodes {
+						if !strings.Contains(err.Error(), name) {
+							t.Fatalf("%s: %v: no %s", x.what, err, name)
+						}
+					}
+					if at := fmt.Sprintf("the file system at %s has room for ", x.small); !strings.Contains(err.Error(), at) || !strings.Contains(err.Error(), " bytes)") {
+						t.Fatalf("%s: %v", x.what, err)
+					}
+					must(t, diff(x.what, before, below(w.Tree(x.small))), diff(x.what, others, below(w.Tree("/n2"))))
+					continue
+				}
+				if err != nil || r.Incomplete() != nil {
+					t.Fatalf("%s, %d ranks, %d bytes, refused %d times before: %v: %v", x.what, ranks, size, refused, err, r)
+				}
+				for was, is := range x.back {
+					must(t, diff(x.what, want[was], textOf(w, is)))
+				}
+				break
+			}
+			if refused == 0 {
+				t.Errorf("%s: nothing was refused", x.what)
+			}
+		}
+	}
+}
+
+// TestProtectRoom protects and resizes on disks that are larger by a block each time: where there is no room for the
+// parity, nothing is written.
+func TestProtectRoom(t *testing.T) {
+	t.Parallel()
+	const block = 4096
+	for _, ranks := range []int{1, 4} {
+		for _, resize := range []bool{false, true} {
+			refused := 0
+			for size := int64(4 * block); ; size += block {
+				w := newWorld(4, 1, Striped)
+				w.MkdirAll("/two", 0o755)
+				w.Mount("/two", disktest.Mount{Bytes: size})
+				for _, at := range []string{"/two/a", "/two/b"} {
+					w.MkdirAll(at, 0o755)
+					w.WriteFile(at+"/file", []byte("text"), 0o600)
+				}
+				w.dirs[2], w.dirs[3] = "/two/a", "/two/b"
+				all := w.dirs
+				if resize {
+					w.dirs = all[:2]
+					must(t, w.protect())
+					w.dirs = all
+				}
+				w.ranks = ranks
+				before := below(w.Tree("/two")) + below(w.Tree("/n1"))
+				var err error
+				if resize {
+					_, err = overRanks(w, w.Process(), func(ctx context.Context, g *Group) (*ResizeReport, error) {
+						return g.Resize(ctx, ResizeOptions{Add: all[2:]})
+					})
+				} else {
+					err = w.protect()
+				}
+				if err == nil {
+					break
+				}
+				if !IsInputError(err) {
+					if size < 60*block { // parity fits, and records do not
+						continue
+					}
+					t.Fatalf("%d ranks, resize %v, %d bytes: %v", ranks, resize, size, err)
+				}
+				refused++
+				if !strings.Contains(err.Error(), "/two/a, /two/b: the file system at /two has room for ") {
+					t.Fatal(err)
+				}
+				must(t, diff("refused", before, below(w.Tree("/two"))+below(w.Tree("/n1"))))
+			}
+			if refused == 0 {
+				t.Errorf("%d ranks, resize %v: nothing was refused", ranks, resize)
+			}
+		}
+	}
+}
+
+// below returns a tree without locks, and without the times of directories in which there was one.
+func below(list string) (rest string) {
+	for line := range strings.Lines(list) {
+		name, is, _ := strings.Cut(line, " ")
+		switch {
+		case path.Base(name) == store.LockFile:
+		case strings.HasPrefix(is, "d"):
+			rest += name + "\n"
+		default:
+			rest += line
+		}
+	}
+	return rest
+}
+
+// textOf returns a file's content, or what is the user's in a directory.
+func textOf(w *world, at string) string {
+	if text, err := w.ReadFile(at); err == nil {
+		return string(text)
+	}
+	return w.Tree(at, ".volley")
+}
