@@ -191,3 +191,28 @@ func TestMovedCopied(t *testing.T) {
 		t.Errorf("%+v, %v", r, err)
 	}
 }
+
+// TestMovedRotten moves a directory: a file that has rotted where it is now comes back in its old directory, alone or with
+// all. What users have taken away from that directory does not look lost afterwards.
+func TestMovedRotten(t *testing.T) {
+	t.Parallel()
+	for _, o := range []RecoverOptions{{}, {Files: []string{"y"}}} {
+		w := newWorld(4, 2, Striped)
+		must(t, w.protect())
+		want, _ := w.ReadFile("/n1/sub/deep/y")
+		w.Remove("/n1/twin")
+		w.Remove("/n1/sub/x")
+		w.Rename("/n1/sub", "/n1/elsewhere")
+		w.Overwrite("/n1/elsewhere/deep/y", 3, []byte("rot"), true)
+		w.deletes = true
+		r, err := w.recoverBy(w.Process(), o)
+		must(t, err, r.Incomplete())
+		if is, _ := w.ReadFile("/n1/sub/deep/y"); string(is) != string(want) {
+			t.Errorf("%q, %+v", is, r)
+		}
+		if w.Exists("/n1/sub/x") {
+			t.Error("what users have deleted has come back")
+		}
+		must(t, w.protect(), w.whole())
+	}
+}

@@ -35,6 +35,7 @@ func (x *Target) begin() error {
 			x.opened = append(x.opened, &openedDir{*e, disk.Inode(info)})
 		}
 	}
+	x.disturb()
 	within := map[tree.Name]bool{} // directories in which something comes back
 	for i, e := range x.others {
 		within[tree.Name(path.Dir(string(e.Path)))] = true
@@ -56,24 +57,11 @@ func (x *Target) begin() error {
 			continue
 		}
 		x.made[e.Path] = name
-		note(e, info)
+		note(x.timed(e, info), info)
 	}
 	for _, f := range x.files {
 		for _, p := range f.names {
 			within[tree.Name(path.Dir(string(p)))] = true
-		}
-	}
-	disturbed := map[tree.Name]bool{} // directories that somebody has written in: their times stay
-	back := map[tree.Name]bool{}
-	for _, e := range x.condition.Restore {
-		back[e.Path] = true
-	}
-	for _, f := range x.condition.Findings {
-		if slices.Contains([]string{content.New, content.Changed, content.Moved}, f.What) || f.What == content.Deleted && !back[f.Path] {
-			disturbed[content.Above(f.Path)] = true
-		}
-		if f.To != "" {
-			disturbed[content.Above(f.To)] = true
 		}
 	}
 	interrupted := x.state.Interrupted()
@@ -97,7 +85,7 @@ func (x *Target) begin() error {
 		if within[e.Path] && e.Mode&0o300 != 0o300 {
 			locked = append(locked, &openedDir{*e, disk.Inode(info)})
 		}
-		if !disturbed[e.Path] {
+		if !x.disturbed[e.Path] {
 			e.Seconds, e.Nanoseconds = was.Seconds, was.Nanoseconds
 		}
 		if interrupted && e.Mode == was.Mode|0o700 {
@@ -114,6 +102,34 @@ func (x *Target) begin() error {
 		}
 	}
 	return nil
+}
+
+// disturb notes the directories that somebody has written in. Their times stay, and one that comes back has a new time:
+// by the old one, what users have taken away from it would look as if the disk had lost it.
+func (x *Target) disturb() {
+	x.disturbed = map[tree.Name]bool{}
+	back := map[tree.Name]bool{}
+	for _, e := range x.condition.Restore {
+		back[e.Path] = true
+	}
+	for _, f := range x.condition.Findings {
+		if slices.Contains([]string{content.New, content.Changed, content.Moved}, f.What) || f.What == content.Deleted && !back[f.Path] {
+			x.disturbed[content.Above(f.Path)] = true
+		}
+		if f.To != "" {
+			x.disturbed[content.Above(f.To)] = true
+		}
+	}
+}
+
+// timed returns a directory that comes back with the time that it is to have; info is that of the one that was made.
+func (x *Target) timed(e *tree.Entry, info fs.FileInfo) *tree.Entry {
+	if !x.disturbed[e.Path] {
+		return e
+	}
+	as := *e
+	as.Seconds, as.Nanoseconds = info.ModTime().Unix(), int64(info.ModTime().Nanosecond())
+	return &as
 }
 
 // unsettled notes that a directory does not get its mode and time, or not lastingly.
@@ -133,10 +149,14 @@ func (x *Target) makeDir(at disk.Dir, name string, e *tree.Entry) (fs.FileInfo, 
 	if err := at.Mkdir(name, 0o700); err != nil {
 		return nil, err
 	}
-	if _, err := tree.SetMeta(at, name, opening(e)); err != nil {
+	info, err := at.Lstat(name)
+	if err != nil {
 		return nil, err
 	}
-	info, err := at.Lstat(name)
+	if _, err := tree.SetMeta(at, name, opening(x.timed(e, info))); err != nil {
+		return nil, err
+	}
+	info, err = at.Lstat(name)
 	return info, errors.Join(err, at.SyncDir(name))
 }
 

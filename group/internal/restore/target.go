@@ -44,6 +44,7 @@ type Target struct {
 	made         map[tree.Name]string       // where directories lie in the stage until then
 	gone         map[tree.Name]bool         // directories that cannot be made
 	parity       disk.File                  // nil: it is right as it is
+	disturbed    map[tree.Name]bool         // directories: see disturb
 	chosen       bool                       // what comes back
 	Failed       error                      // why the node is left out from here on: see try
 	Blocked      []string                   // what cannot come back, and why

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"path"
 	"slices"
 	"strings"
 	"syscall"
@@ -309,12 +310,34 @@ func compareEntries(x *store.Member, c *content.Condition, is, old *content.Comp
 		}
 	}
 	compareLinks(x, c, right)
+	addAbove(x, c)
 	for _, e := range c.Listing.Entries {
 		if !known[e] && e.Path != "." && !e.Special() {
 			c.Note(e.Path, content.New, nil)
 		}
 	}
 	slices.SortStableFunc(c.Findings, func(a, b content.Finding) int { return strings.Compare(string(a.Path), string(b.Path)) })
+}
+
+// addAbove has directories come back in which something is to come back, and that users have moved or deleted.
+func addAbove(x *store.Member, c *content.Condition) {
+	need := map[tree.Name]bool{}
+	for _, e := range c.Restore {
+		need[e.Path] = true
+	}
+	above := map[tree.Name]bool{}
+	for _, e := range c.Restore {
+		for up := tree.Name(path.Dir(string(e.Path))); up != "." && !need[up] && c.Listing.Find(up) == nil; up = tree.Name(path.Dir(string(up))) {
+			need[up], above[up] = true, true
+		}
+	}
+	var list []*tree.Entry
+	for _, e := range x.Entries {
+		if above[e.Path] {
+			list = append(list, e)
+		}
+	}
+	c.Restore = append(list, c.Restore...)
 }
 
 // deleted returns what users have deleted: the directory that it lay in, or the nearest that is left, has another time now.
