@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"volley/group/internal/store"
 	"volley/group/internal/tree"
 )
 
@@ -30,6 +31,7 @@ type diary struct {
 	was    []map[string]kept      // that was protected, by node
 	dirsAt []map[string]time.Time // of directories, when it was
 	rotten map[string]string      // what was protected of files that have rotted since, by path
+	parity map[int]bool           // of nodes has rotted; false: and may have been coded anew since
 	lost   map[int]bool           // nodes
 	away   int                    // node; -1: none
 	log    []string
@@ -64,6 +66,9 @@ func (d *diary) look(n int) (files map[string]kept, dirs map[string]time.Time) {
 // protected notes that all nodes are protected as they are: of what has rotted, as it was.
 func (d *diary) protected() {
 	for n := range d.dirs {
+		if d.parity[n] {
+			d.parity[n] = false
+		}
 		d.was[n], d.dirsAt[n] = d.look(n)
 		for name, is := range d.was[n] {
 			if text, ok := d.rotten[path.Join(d.dirs[n], name)]; ok {
@@ -135,8 +140,52 @@ func (d *diary) user(n int) {
 	d.note("%s is %s", at, what)
 }
 
+// accident has somebody, or a program, do something to much of a node, or to all.
+func (d *diary) accident(n int) {
+	files, dirs := d.look(n)
+	what := []string{"deletes", "encrypts", "encrypts, and renames", "removes a directory at"}[d.rng.IntN(4)]
+	share := d.rng.Float64()
+	d.note("somebody %s %s, %.2f of it", what, d.dirs[n], share)
+	if what == "removes a directory at" {
+		names := slices.Sorted(maps.Keys(dirs))
+		if name := names[d.rng.IntN(len(names))]; name != "." {
+			d.RemoveAll(path.Join(d.dirs[n], name))
+		}
+		return
+	}
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		if d.rng.Float64() > share {
+			continue
+		}
+		at := path.Join(d.dirs[n], name)
+		delete(d.rotten, at)
+		if what != "deletes" {
+			d.WriteFile(at, random(d.rng, len(files[name].text)), 0o644)
+		}
+		switch what {
+		case "deletes":
+			d.Remove(at)
+		case "encrypts, and renames":
+			d.Rename(at, at+".locked")
+		}
+	}
+}
+
 // disk has a file of a node rot, or go.
 func (d *diary) disk(n int) {
+	if d.rng.IntN(5) == 0 {
+		for line := range strings.Lines(d.Tree(d.own(n))) {
+			if name, _, _ := strings.Cut(line, " "); path.Base(name) == store.ParityFile {
+				at := path.Join(d.own(n), name)
+				is, _ := d.ReadFile(at)
+				place := d.rng.IntN(len(is))
+				d.Overwrite(at, int64(place), []byte{is[place] ^ 1}, true)
+				d.parity[n] = true
+				d.note("%s rots", at)
+			}
+		}
+		return
+	}
 	files, _ := d.look(n)
 	names := slices.Sorted(maps.Keys(files))
 	if len(names) == 0 {
@@ -165,8 +214,12 @@ func (d *diary) disk(n int) {
 	}
 }
 
-// A reason is why a verb is to raise an alarm.
-type reasons struct{ protect, verify, rot []string }
+// reasons are why a verb is to raise an alarm.
+type reasons struct {
+	protect, verify []string // at once
+	rot             []string // for verify, and for protect where it reads that
+	may             []string // for verify, if nothing has mended it
+}
 
 // reasons says what is wrong, by what has happened alone.
 func (d *diary) reasons() (r reasons) {
@@ -249,6 +302,13 @@ func (d *diary) reasons() (r reasons) {
 			r.rot = append(r.rot, at+" has rotted")
 		}
 	}
+	for n, sure := range d.parity {
+		if text := fmt.Sprintf("the parity of %s has rotted", d.dirs[n]); sure {
+			r.rot = append(r.rot, text)
+		} else {
+			r.may = append(r.may, text)
+		}
+	}
 	return r
 }
 
@@ -270,7 +330,7 @@ func (d *diary) protectNightly() {
 	switch {
 	case err == nil && r.protect != nil:
 		d.fail("protect has raised no alarm: %q", r.protect)
-	case err != nil && r.protect == nil && r.rot == nil:
+	case err != nil && r.protect == nil && r.rot == nil && r.may == nil:
 		d.fail("protect has raised an alarm without a reason")
 	case err == nil:
 		d.protected()
@@ -325,7 +385,7 @@ func (d *diary) mend() {
 		_, err := d.protectBy(d.Process(), ProtectOptions{Force: true, AllowDeleted: true, AllowChanged: true})
 		d.note("protect --force: %v", err)
 		must(d.t, err)
-		d.rotten, d.lost = map[string]string{}, map[int]bool{}
+		d.rotten, d.parity, d.lost = map[string]string{}, map[int]bool{}, map[int]bool{}
 		d.protected()
 		return
 	}
@@ -343,7 +403,7 @@ func (d *diary) mend() {
 			}
 		}
 	}
-	d.rotten, d.lost = map[string]string{}, map[int]bool{}
+	d.rotten, d.parity, d.lost = map[string]string{}, map[int]bool{}, map[int]bool{}
 }
 
 // examine is what the timer does once a week, and status in between.
@@ -368,7 +428,7 @@ func (d *diary) examine(glance bool) {
 	switch {
 	case alarm == nil && want != nil:
 		d.fail("%s has raised no alarm: %q", name, want)
-	case alarm != nil && want == nil:
+	case alarm != nil && want == nil && (glance || r.may == nil):
 		d.fail("%s has raised an alarm without a reason", name)
 	case alarm != nil:
 		d.alarms[name]++
@@ -388,7 +448,7 @@ func TestDays(t *testing.T) {
 	for i := range runs {
 		seed := *callSeed + uint64(i)
 		w := &world{Machine: newWorld(2, 1, Striped).Machine, r: 2, layout: Striped, ranks: 1, deletes: true}
-		d := &diary{world: w, t: t, rng: rand.New(rand.NewPCG(seed, 14)), away: -1, rotten: map[string]string{}, lost: map[int]bool{}, alarms: alarms}
+		d := &diary{world: w, t: t, rng: rand.New(rand.NewPCG(seed, 14)), away: -1, rotten: map[string]string{}, parity: map[int]bool{}, lost: map[int]bool{}, alarms: alarms}
 		d.note("seed %d", seed)
 		for n := range 5 {
 			dir := fmt.Sprintf("/day%d", n)
@@ -415,6 +475,7 @@ func TestDays(t *testing.T) {
 						delete(d.rotten, at)
 					}
 				}
+				delete(d.parity, n)
 				d.lost[n] = true
 				d.note("%s is lost, and replaced", w.dirs[n])
 				d.examine(true)
@@ -423,6 +484,11 @@ func TestDays(t *testing.T) {
 			for n := range 5 {
 				for range d.rng.IntN(busy + 1) {
 					d.user(n)
+				}
+			}
+			if d.rng.IntN(5) == 0 {
+				for range 1 + d.rng.IntN(3) { // from half of the nodes on it was meant
+					d.accident(d.rng.IntN(5))
 				}
 			}
 			if d.rng.IntN(4) == 0 {
