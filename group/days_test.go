@@ -214,6 +214,20 @@ func (d *diary) disk(n int) {
 	}
 }
 
+// lose has a node lost, with an empty directory in its place.
+func (d *diary) lose(n int) {
+	d.RemoveAll(d.dirs[n])
+	d.MkdirAll(d.dirs[n], 0o755)
+	for at := range maps.Clone(d.rotten) {
+		if strings.HasPrefix(at, d.dirs[n]+"/") {
+			delete(d.rotten, at)
+		}
+	}
+	delete(d.parity, n)
+	d.lost[n] = true
+	d.note("%s is lost, and replaced", d.dirs[n])
+}
+
 // reasons are why a verb is to raise an alarm.
 type reasons struct {
 	protect, verify []string // at once
@@ -447,7 +461,7 @@ func TestDays(t *testing.T) {
 	alarms := map[string]int{}
 	for i := range runs {
 		seed := *callSeed + uint64(i)
-		w := &world{Machine: newWorld(2, 1, Striped).Machine, r: 2, layout: Striped, ranks: 1, deletes: true}
+		w := &world{Machine: newWorld(2, 1, Striped).Machine, r: 2, layout: []string{Striped, Striped, Full}[seed%3], ranks: 1, deletes: true}
 		d := &diary{world: w, t: t, rng: rand.New(rand.NewPCG(seed, 14)), away: -1, rotten: map[string]string{}, parity: map[int]bool{}, lost: map[int]bool{}, alarms: alarms}
 		d.note("seed %d", seed)
 		for n := range 5 {
@@ -467,17 +481,7 @@ func TestDays(t *testing.T) {
 		for day := range 14 {
 			d.note("day %d", day+1)
 			if d.rng.IntN(12) == 0 { // at night, before anybody works
-				n := d.rng.IntN(5)
-				w.RemoveAll(w.dirs[n])
-				w.MkdirAll(w.dirs[n], 0o755)
-				for at := range maps.Clone(d.rotten) {
-					if strings.HasPrefix(at, w.dirs[n]+"/") {
-						delete(d.rotten, at)
-					}
-				}
-				delete(d.parity, n)
-				d.lost[n] = true
-				d.note("%s is lost, and replaced", w.dirs[n])
+				d.lose(d.rng.IntN(5))
 				d.examine(true)
 			}
 			busy := []int{0, 1, 3, 12}[d.rng.IntN(4)] // things that a user does
@@ -493,6 +497,9 @@ func TestDays(t *testing.T) {
 			}
 			if d.rng.IntN(4) == 0 {
 				d.disk(d.rng.IntN(5))
+			}
+			if d.rng.IntN(12) == 0 { // by day: what others have changed does not serve to bring it back
+				d.lose(d.rng.IntN(5))
 			}
 			if d.rng.IntN(10) == 0 {
 				d.away = d.rng.IntN(5)
