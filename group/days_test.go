@@ -233,6 +233,7 @@ type reasons struct {
 	protect, verify []string // at once
 	rot             []string // for verify, and for protect where it reads that
 	may             []string // for verify, if nothing has mended it
+	deleted         int      // files that are gone, or were emptied
 }
 
 // reasons says what is wrong, by what has happened alone.
@@ -273,13 +274,14 @@ func (d *diary) reasons() (r reasons) {
 			is, same := files[name]
 			switch {
 			case same && len(was.text) > 0 && len(is.text) == 0:
+				r.deleted++
 			case same && !is.same(was) && !there(was):
 				changed++
 			case same:
 			case there(was):
 				moved++
 			default:
-				gone, replaced = gone+1, replaced+1
+				gone, replaced, r.deleted = gone+1, replaced+1, r.deleted+1
 				up := path.Dir(name)
 				for up != "." && dirs[up].IsZero() {
 					up = path.Dir(up)
@@ -339,9 +341,11 @@ func (d *diary) now() *world {
 // protectNightly is what the timer does at night. Where it raises an alarm, somebody looks, and does what the message says.
 func (d *diary) protectNightly() {
 	r := d.reasons()
-	_, err := d.now().protectBy(d.Process(), ProtectOptions{})
+	report, err := d.now().protectBy(d.Process(), ProtectOptions{})
 	d.note("protect: %v", err)
 	switch {
+	case err == nil && report.Deleted != r.deleted:
+		d.fail("protect says that %d files are gone, and %d are", report.Deleted, r.deleted)
 	case err == nil && r.protect != nil:
 		d.fail("protect has raised no alarm: %q", r.protect)
 	case err != nil && r.protect == nil && r.rot == nil && r.may == nil:

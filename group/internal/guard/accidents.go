@@ -34,7 +34,8 @@ type stamp struct{ size, seconds, nanoseconds int64 }
 
 func stampOf(e *tree.Entry) stamp { return stamp{e.Size, e.Seconds, e.Nanoseconds} }
 
-// BalanceOf compares the files of a node with those that were protected. A file that was emptied counts as deleted.
+// BalanceOf compares the files of a node with those that were protected. A file that was emptied counts as deleted, and one
+// that has moved does not.
 func BalanceOf(was, now []*tree.Entry) Balance {
 	var x Balance
 	before := map[tree.Name]*tree.Entry{}
@@ -80,16 +81,15 @@ func BalanceOf(was, now []*tree.Entry) Balance {
 		spare[stampOf(o)]--
 		return spare[stampOf(o)] >= 0
 	}
-	var changed, replaced []tree.Name
-	gone := slices.Sorted(maps.Keys(before))
-	for _, name := range gone {
+	var changed, gone []tree.Name
+	for _, name := range slices.Sorted(maps.Keys(before)) {
 		if moved(before[name]) {
 			fresh--
 		} else {
-			replaced = append(replaced, name)
+			gone = append(gone, name)
 		}
 	}
-	replaced = replaced[:min(len(replaced), max(0, fresh))]
+	replaced := gone[:min(len(gone), max(0, fresh))]
 	for _, name := range replaced {
 		x.ChangedBytes += before[name].Size
 	}
