@@ -111,3 +111,31 @@ func TestVerifyBusy(t *testing.T) {
 	})
 	must(t, protect.run(w, p))
 }
+
+// TestStatusBesideSnapshot has status look at roots while the next snapshot is protected, and while the last one is
+// protected anew: it answers for the newest one that is in force.
+func TestStatusBesideSnapshot(t *testing.T) {
+	t.Parallel()
+	for _, step := range []int64{1, 2} {
+		w := newRoots(t, 3, 1, 1)
+		_, err := w.protectStep(w.Process(), 1, 0)
+		must(t, err)
+		w.save(2)
+		protect := pairVerb{"protect", false, func(x *world, p *disktest.Process) error {
+			_, err := (&roots{x, nil}).protectStep(p, step, 0)
+			return err
+		}}
+		begin, end := lockedAt(t, w.world, &protect)
+		p := w.Process()
+		p.At((begin+end)/2, func() {
+			r, err := w.with(Options{Roots: true, Step: Latest}).statusBy(w.Process())
+			if err != nil || !r.Protected || !r.Whole || *r.Step != 1 {
+				t.Errorf("beside protect of step-%d: %v: %+v", step, err, r)
+			}
+			if busy := err == nil && r.Nodes[0].Busy != nil; busy != (step == 1) {
+				t.Errorf("beside protect of step-%d: busy %v, %+v", step, busy, r)
+			}
+		})
+		must(t, protect.run(w.world, p))
+	}
+}

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"os/user"
 	"path"
 	"path/filepath"
 	"syscall"
@@ -118,7 +117,7 @@ func look(ctx context.Context, m *machine, p Place) (n Node) {
 	begun := time.Now()
 	ctx, cancel := context.WithTimeout(ctx, mostLook)
 	defer cancel()
-	n.Machine, n.User = m.name, userName()
+	n.Machine, n.User = m.name, disk.UserName()
 	if err := n.at(ctx, m, p); err != nil {
 		kind := Unreadable
 		switch {
@@ -146,14 +145,6 @@ func (n *Node) said(kind Kind, err error) string {
 		return fmt.Sprintf("user %s may not read and write %s: %s", n.User, at, disk.Reason(err))
 	}
 	return fmt.Sprintf("%s cannot be read: %s", at, disk.Reason(err))
-}
-
-// userName returns what the user of this process is called.
-func userName() string {
-	if u, err := user.Current(); err == nil {
-		return u.Username
-	}
-	return fmt.Sprint(os.Geteuid())
 }
 
 // at looks at the directory, as far as it can be opened.

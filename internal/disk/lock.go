@@ -33,11 +33,11 @@ type Holder struct {
 // HolderOf returns the holder that this process is.
 func HolderOf(verb, run string) Holder {
 	host, _ := os.Hostname()
-	return Holder{PID: os.Getpid(), User: userName(), Host: host, Verb: verb, Since: time.Now().Truncate(time.Second), Run: run}
+	return Holder{PID: os.Getpid(), User: UserName(), Host: host, Verb: verb, Since: time.Now().Truncate(time.Second), Run: run}
 }
 
-// userName returns what the user of this process is called.
-var userName = sync.OnceValue(func() string {
+// UserName returns what the user of this process is called.
+var UserName = sync.OnceValue(func() string {
 	if u, err := user.Current(); err == nil {
 		return u.Username
 	}
