@@ -81,7 +81,8 @@ def load_by_fewer(rank: int, root: Path) -> Any:
 
 def test_another_number_of_ranks(saved: Path) -> None:
     errors = ranks.run(load_by_fewer, NODES, saved)
-    assert all(isinstance(e, ValueError) and "step 30 was saved by 6 ranks" in str(e) for e in errors)
+    assert all(isinstance(e, volley.Refused) and "step-30 has the states of 6 ranks" in str(e) for e in errors)
+    assert steps(saved) == [["step-20", "step-30"]] * NODES
 
 
 def wrong_uses(rank: int, root: Path) -> list[str]:

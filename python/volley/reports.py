@@ -220,6 +220,7 @@ class Snapshot:
     protected_at: datetime | None = None
     holders: list[int] = field(default_factory=list)
     present: list[int] = field(default_factory=list)
+    nodes: int = 0  # of the group that has protected it; 0: no manifest was found
     why: str = ""  # it is not in force
 
     def __post_init__(self) -> None:
