@@ -221,7 +221,7 @@ class Nodes:
         self.root, self._port, self._flags = root, port, list(flags)
         self.group = dist.new_group(backend="gloo")
         self.rank = dist.get_rank()
-        self._address: str = address or os.environ.get("MASTER_ADDR", "")
+        self._address = address if address else os.environ.get("MASTER_ADDR", "")
         where, error = "", ""
         try:
             self._binary = binary()
@@ -257,7 +257,8 @@ class Nodes:
     def agree(self, error: str, value: Any = None, kind: Type[Exception] = RunFailed) -> List[Any]:
         """Returns the values of all ranks, or raises the same error at all of them if one has any."""
         everyone = self.gather((error, value))
-        text = "; ".join(f"rank {r}: {e}" for r, (e, _) in enumerate(everyone) if e)
+        errors = [e for e, _ in everyone]
+        text = errors[0] if len(set(errors)) == 1 else "; ".join(f"rank {r}: {e}" for r, e in enumerate(errors) if e)
         if text:
             raise kind(text, 1, "checkpoint") if issubclass(kind, RunFailed) else kind(text)
         return [v for _, v in everyone]
@@ -535,7 +536,7 @@ class Options(NamedTuple):
             if not isinstance(value, int) or isinstance(value, bool) or value < least:
                 return f"{name}={value!r}: want a whole number, {least} or more"
         if nodes <= self.tolerate:
-            return f"to lose {self.tolerate} nodes takes {self.tolerate + 1} or more, and the ranks see {nodes} directories: each node needs a root of its own"
+            return f"to lose {self.tolerate} nodes takes {self.tolerate + 1} or more, and the ranks see {nodes} {'directory' if nodes == 1 else 'directories'}: each node needs a root of its own"
         return ""
 
 
