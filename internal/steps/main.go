@@ -57,6 +57,7 @@ var steps = []step{
 	{name: "renamed", paths: []string{"internal/deps"}},
 	{name: "vulnerabilities"},
 	{name: "python", packages: []string{"./cmd/volley"}, paths: python},
+	{name: "torch", paths: python},
 	{name: "losses", packages: []string{"./cmd/volley"}, paths: append(python, "examples/torch", "bench/losses.py", lab)},
 	{name: "hosts", packages: []string{"./internal/cli"}, paths: []string{lab}},
 	{name: "slurm", packages: []string{"./engine/..."}, paths: []string{"internal/cli", "deploy/slurm", "deploy/slurm_linux_test.go", lab}},
