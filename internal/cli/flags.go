@@ -145,7 +145,8 @@ type limits struct {
 	nice  int
 }
 
-// leastRate is the least value of --limit-rate: with less, messages would take longer than others wait for them.
+// leastRate is the least value of --limit-rate and --limit-read: with less, messages, or what they wait for, would take
+// longer than others wait for them.
 const leastRate = 1 << 20
 
 func (o *limits) add(f *pflag.FlagSet) {

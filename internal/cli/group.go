@@ -29,6 +29,7 @@ type groupOptions struct {
 	believe string
 	meta    string
 	step    int64
+	reads   string // bytes a second of each node; "": no limit
 }
 
 // addSnapshots adds the flags that make roots of snapshots of the directories.
@@ -65,8 +66,23 @@ func (o *groupOptions) add(cmd *cobra.Command) {
 	end = flagGroup(cmd, "Run")
 	o.sets.add(f)
 	o.joining.add(f, "node")
+	f.StringVar(&o.reads, readsFlag, "", "`BYTES` a second that are read of each node at most, such as 20MB")
 	o.AddNetwork(f)
 	end()
+}
+
+const readsFlag = "limit-read"
+
+// readRate returns how many bytes a second may be read of each node; 0: no limit.
+func (o *groupOptions) readRate() (int64, error) {
+	if o.reads == "" {
+		return 0, nil
+	}
+	rate, err := selection.ParseSize(o.reads)
+	if err != nil || rate < leastRate {
+		return 0, usagef("--%s %q: want bytes a second such as 20MB, 1MiB or more", readsFlag, o.reads)
+	}
+	return rate, nil
 }
 
 // begin joins the others, and returns the directories of the nodes here and the options of all verbs.
@@ -91,6 +107,10 @@ func (o *groupOptions) begin(cmd *cobra.Command, args []string) (dirs []string, 
 	if flag := cmd.Flags().Lookup("latest"); flag != nil && flag.Changed && o.step != group.Latest {
 		return nil, options, usagef("--latest, --step %d: leave one of both out", o.step)
 	}
+	reads, err := o.readRate()
+	if err != nil {
+		return nil, options, err
+	}
 	if o.timeout < 0 || o.every < 0 {
 		return nil, options, usagef("--timeout %v, --progress %v: want 0 or more", o.timeout, o.every)
 	}
@@ -107,7 +127,7 @@ func (o *groupOptions) begin(cmd *cobra.Command, args []string) (dirs []string, 
 	if err != nil {
 		return nil, options, err
 	}
-	options = group.Options{Memory: memory, Timeout: o.timeout, Network: m.Network, Gamma: m.Gamma, Believe: o.believe, Meta: o.meta, Roots: o.roots, Step: o.step, Progress: o.progress(sessionOf(cmd.Context()))}
+	options = group.Options{Memory: memory, Timeout: o.timeout, Network: m.Network, Gamma: m.Gamma, Believe: o.believe, Meta: o.meta, Roots: o.roots, Step: o.step, ReadRate: reads, Progress: o.progress(sessionOf(cmd.Context()))}
 	if err := options.UseKey(o.key); err != nil {
 		return nil, options, err
 	}

@@ -23,7 +23,7 @@ const groupFlag = "group"
 
 // groupKeys are the flags that a group file may have. A verb that has no such flag passes it over.
 var groupKeys = []string{"tolerate", "layout", "matrix", "digest", "exclude", "max-deleted", "max-changed", "key", "meta", "group-size", "domain", "root", "retain",
-	"ssh", "remote-path", "port", "bind", "memory", "timeout", "network", "limit-rate", "cores", "nice"}
+	"ssh", "remote-path", "port", "bind", "memory", "timeout", "network", "limit-rate", readsFlag, "cores", "nice"}
 
 const mostGroupFile = 16 << 20
 

@@ -43,6 +43,9 @@ type Options struct {
 	Roots bool  `json:"-"` // ranks compare them as part of what they are to do
 	Step  int64 `json:"-"`
 
+	// ReadRate is how many bytes a second are read of each node at this rank, on average, by all verbs; 0: no limit.
+	ReadRate int64 `json:"-"`
+
 	// Progress, unless nil, is called, also at once, with how many more bytes of nodes here are done, and are to be.
 	Progress func(done, more int64) `json:"-"`
 

@@ -393,6 +393,11 @@ func (s *Session) open(ctx context.Context, v Verb, holder disk.Holder) ([]strin
 			}
 		}
 	}
+	for _, n := range s.Nodes {
+		if n.Dir != nil && s.ReadRate > 0 {
+			n.Dir = disk.Paced(ctx, n.Dir, s.ReadRate)
+		}
+	}
 	return failing, nil
 }
 
