@@ -138,4 +138,5 @@ type (
 	Finding   = content.Finding
 	Recovered = content.Recovered
 	Risk      = survey.Risk
+	Cause     = survey.Cause
 )

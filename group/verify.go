@@ -34,9 +34,10 @@ type VerifyReport struct {
 	Generation int64        `json:"generation"`
 	Nodes      []NodeReport `json:"nodes"`
 	Tolerate   int          `json:"tolerate"`
-	MayLose    int          `json:"may_lose"`          // more nodes, whichever they are, so that all of theirs comes back
-	Risks      []Risk       `json:"at_risk,omitempty"` // what would not where one more is lost
-	Since      time.Time    `json:"since,omitzero"`    // when the generation came into force at the first node that has it
+	MayLose    int          `json:"may_lose"`                // more nodes, whichever they are, so that all of theirs comes back
+	Risks      []Risk       `json:"at_risk,omitempty"`       // what would not where one more is lost
+	RiskSince  *Cause       `json:"at_risk_since,omitempty"` // what took from the protection first; nil: not known
+	Since      time.Time    `json:"since,omitzero"`          // when the generation came into force at the first node that has it
 	Layout     string       `json:"layout,omitempty"`
 	Digest     string       `json:"digest,omitempty"`     // that data and parity were compared by
 	Whole      bool         `json:"whole"`                // all of it, as it was protected
@@ -134,7 +135,7 @@ func examineGroup(ctx context.Context, s *session.Session, share float64) (*Veri
 	}
 	r.Notes = append(r.Notes, pass.NoteTorn(s, conditions)...)
 	r.Whole = true
-	if r.MayLose, r.Risks, err = survey.Expose(ctx, s, conditions); err != nil {
+	if r.MayLose, r.Risks, r.RiskSince, err = survey.Expose(ctx, s, conditions); err != nil {
 		return nil, err
 	}
 	for n, c := range conditions {

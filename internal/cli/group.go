@@ -9,6 +9,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
@@ -355,10 +356,16 @@ func printStep(w io.Writer, step *int64) {
 }
 
 func newVerify() *cobra.Command {
-	return newExamining(&cobra.Command{
+	part := percent(1)
+	cmd := &cobra.Command{
 		Use:   "verify [flags] DIR...",
 		Short: "Say which nodes and files of a protected group are whole",
-	}, (*group.Group).Verify, printVerify, brokenOf)
+	}
+	cmd.Flags().Var(&part, "share", "`SHARE` of each node to read, such as 10%; the next run goes on where this one ends")
+	cmd.Flags().Lookup("share").DefValue = "" // not shown
+	return newExamining(cmd, func(g *group.Group, ctx context.Context) (*group.VerifyReport, error) {
+		return g.VerifyShare(ctx, float64(part))
+	}, printVerify, brokenOf)
 }
 
 // newExamining makes cmd a verb that examines the nodes.
@@ -374,8 +381,16 @@ func newExamining(cmd *cobra.Command, verb func(*group.Group, context.Context) (
 
 func printVerify(w io.Writer, r *group.VerifyReport, all bool) error {
 	head, tail := "", ""
-	if r.Whole {
+	of := fmt.Sprintf("%.3g %% of each node, %s", 100*r.Share, humanize.IBytes(uint64(r.ReadBytes)))
+	switch {
+	case r.Share > 0 && r.Whole:
+		head = "nothing is wrong in " + of + ": "
+	case r.Share > 0:
+		head = "read " + of + ": "
+	case r.Whole:
 		head = "whole: "
+	}
+	if r.Whole {
 		var findings []group.Finding
 		for _, n := range r.Nodes {
 			findings = append(findings, n.Findings...)
@@ -422,6 +437,9 @@ func printStatus(w io.Writer, r *group.VerifyReport, all bool) error {
 		if of != "" {
 			of = "  " + of
 		}
+		if all && n.Read != nil {
+			of += "  read whole " + moment(n.Read.To)
+		}
 		printable.Fprintf(w, "node %d  %s  %s%s\n", n.Node, n.Status, n.Dir, of)
 	}
 	if whole > 0 {
@@ -434,7 +452,46 @@ func printStatus(w io.Writer, r *group.VerifyReport, all bool) error {
 	err := printable.Fprintf(w, "%s, layout %s, generation %d of %s\ntolerates the loss of %d; %d more may be lost now\n",
 		printable.Count(len(r.Nodes), "node"), r.Layout, r.Generation, r.Since.Local().Format("2006-01-02 15:04:05 MST"), r.Tolerate, r.MayLose)
 	printRisks(w, r, all)
+	printUnread(w, r)
 	return err
+}
+
+// moment prints a time as it is here.
+func moment(t time.Time) string { return t.Local().Format("2006-01-02 15:04 MST") }
+
+// longestUnread returns when the node that was read whole longest ago was; zero: it never was. Of a node that cannot be
+// read nobody knows.
+func longestUnread(r *group.VerifyReport) (at time.Time, node *group.NodeReport) {
+	for i := range r.Nodes {
+		n := &r.Nodes[i]
+		if slices.Contains([]string{group.Lost, group.Failing, group.Unreachable, group.Foreign}, n.Status) {
+			continue
+		}
+		read := time.Time{}
+		if n.Read != nil {
+			read = n.Read.To
+		}
+		if node == nil || read.Before(at) {
+			at, node = read, n
+		}
+	}
+	return at, node
+}
+
+// longUnread is how long a node may go without being read whole before status says so. A group that is protected each
+// night, and was never read, has as many generations by then.
+const longUnread = 30 * 24 * time.Hour
+
+// printUnread says which node was not read for long.
+func printUnread(w io.Writer, r *group.VerifyReport) {
+	at, node := longestUnread(r)
+	switch {
+	case node == nil:
+	case at.IsZero() && (time.Since(r.Since) > longUnread || r.Generation > int64(longUnread/(24*time.Hour))):
+		printable.Fprintf(w, "node %d was never read whole: volley verify does it, and volley verify --share by and by\n", node.Node)
+	case !at.IsZero() && time.Since(at) > longUnread:
+		printable.Fprintf(w, "node %d was last read whole %s, %d days ago: volley verify does it\n", node.Node, moment(at), int(time.Since(at).Hours()/24))
+	}
 }
 
 func counts(findings []group.Finding) string {
@@ -553,6 +610,13 @@ func printRisks(w io.Writer, r *group.VerifyReport, all bool) {
 		if all {
 			printLines(w, x.Names, all, func(p group.Name) string { return fmt.Sprintf("        %q", string(p)) })
 		}
+	}
+	if x := r.RiskSince; x != nil && r.Risks != nil {
+		verb := "was"
+		if x.What == group.Damaged { // when that happened nobody knows
+			verb = "was found"
+		}
+		printable.Fprintf(w, "because of what %s %s since %s at %s\n", verb, x.What, moment(x.Time), x.Dir)
 	}
 	if r.Protected && !r.Whole && brokenOf(r) == nil {
 		printable.Fprintf(w, "protect again: it protects what has changed\n")
