@@ -11,6 +11,7 @@ import (
 	"volley/group/internal/store"
 	"volley/group/internal/tree"
 	"volley/internal/disk/disktest"
+	"volley/transport"
 )
 
 const scrubPath = tree.MetaName + "/" + store.ScrubName + "/read.json"
@@ -381,6 +382,20 @@ func TestShareRefused(t *testing.T) {
 	for _, share := range []float64{0, -1, 1.01} {
 		if _, err := w.shareBy(w.Process(), share); !IsInputError(err) {
 			t.Errorf("%v: %v", share, err)
+		}
+	}
+	w.ranks = 3
+	for _, shares := range [][]float64{{0.1, 0.1, 0.2}, {1, 1, 0.5}, {0.5, 1, 1}} {
+		o := w.options(w.Process(), Options{})
+		_, err := onRanks(w, func(ctx context.Context, t transport.Transport, dirs []string) (*VerifyReport, error) {
+			g := Over(t, dirs, o)
+			if share := shares[t.Rank()]; share < 1 {
+				return g.VerifyShare(ctx, share)
+			}
+			return g.Verify(ctx)
+		})
+		if !IsInputError(err) || !strings.Contains(err.Error(), "Share is ") {
+			t.Errorf("%v: %v", shares, err)
 		}
 	}
 }
