@@ -21,6 +21,9 @@ type (
 	Member      = store.Member
 	Entry       = tree.Entry
 	Name        = tree.Name
+	Scrub       = store.Scrub
+	Spot        = store.Spot
+	Period      = store.Period
 )
 
 // Which node of which group a directory is.

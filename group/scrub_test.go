@@ -299,13 +299,16 @@ func TestTwoShares(t *testing.T) {
 	w := newWorld(3, 1, Striped)
 	must(t, w.protect())
 	calls := w.clone().Calls(func(p *disktest.Process) { w.shareBy(p, 0.1) })
-	for at := 0; at < len(calls); at += 7 {
+	for at := range calls {
+		if at%7 > 0 && !strings.Contains(calls[at].Path, "/"+store.ScrubName) {
+			continue
+		}
 		c := w.clone()
 		p := c.Process()
 		var inner error
 		p.At(at, func() {
 			var r *VerifyReport
-			if r, inner = c.shareBy(c.Process(), 0.1); inner == nil && !r.Whole {
+			if r, inner = c.shareBy(c.Process(), 0.1); inner == nil && (!r.Whole || slices.ContainsFunc(r.Notes, func(s string) bool { return strings.Contains(s, "cannot be noted") })) {
 				inner = fmt.Errorf("%+v", r)
 			}
 		})

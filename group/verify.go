@@ -47,9 +47,6 @@ type VerifyReport struct {
 	Seconds    float64      `json:"seconds"`
 }
 
-// A Period is when something was done.
-type Period = store.Period
-
 // Verify compares the data, parity and manifests of all nodes with the digests in the manifest. The report says what is
 // found; that is no error. It notes in the .volley of each node, where it can, that all of it was read.
 func (g *Group) Verify(ctx context.Context) (*VerifyReport, error) {

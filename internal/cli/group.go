@@ -612,15 +612,23 @@ func printRisks(w io.Writer, r *group.VerifyReport, all bool) {
 		}
 	}
 	if x := r.RiskSince; x != nil && r.Risks != nil {
-		verb := "was"
-		if x.What == group.Damaged { // when that happened nobody knows
-			verb = "was found"
-		}
-		printable.Fprintf(w, "because of what %s %s since %s at %s\n", verb, x.What, moment(x.Time), x.Dir)
+		printCause(w, x, r.Seconds)
 	}
 	if r.Protected && !r.Whole && brokenOf(r) == nil {
 		printable.Fprintf(w, "protect again: it protects what has changed\n")
 	}
+}
+
+// printCause says since when files would not come back, unless the run has only found it.
+func printCause(w io.Writer, x *group.Cause, seconds float64) {
+	what := "was " + x.What
+	if x.What == group.Damaged { // when that happened nobody knows
+		if time.Since(x.Time).Seconds() < seconds+2 { // times are whole seconds
+			return
+		}
+		what = "was found damaged"
+	}
+	printable.Fprintf(w, "because of what %s since %s at %s\n", what, moment(x.Time), x.Dir)
 }
 
 func newRecover() *cobra.Command {

@@ -229,7 +229,7 @@ func checkLeft(t *testing.T, when, dir string) {
 	}
 	var names []string
 	for _, e := range entries {
-		if e.Name() != "replaced" && e.Name() != "lock" {
+		if !slices.Contains([]string{"replaced", "lock", "scrub"}, e.Name()) {
 			names = append(names, e.Name())
 		}
 	}

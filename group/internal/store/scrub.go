@@ -96,7 +96,7 @@ func (n *Node) LoadScrub(m *Manifest) (x *Scrub, text []byte, err error) {
 }
 
 // NoteScrub notes how far the node was read. Was is the text of what was noted before: where another run has noted
-// something since, that stays, and no error is returned.
+// something since, or is about to, that stays, and no error is returned.
 func (n *Node) NoteScrub(m *Manifest, x *Scrub, was []byte, holder disk.Holder) error {
 	if n.Unlock == nil {
 		return errors.New("it could not be locked")
@@ -110,6 +110,9 @@ func (n *Node) NoteScrub(m *Manifest, x *Scrub, was []byte, holder disk.Holder) 
 		return err
 	}
 	unlock, err := n.Dir.Lock(MetaPath(ScrubName, LockFile), false, holder)
+	if errors.As(err, new(*disk.BusyError)) { // another run is about to
+		return nil
+	}
 	if err != nil {
 		return err
 	}

@@ -260,14 +260,9 @@ func wrong(m *store.Manifest, of *store.Member, was *store.Scrub, c *content.Con
 	if len(was.Wrong) == 0 && c.Whole() {
 		return nil
 	}
-	from := func(p part) (since time.Time) {
-		since = now
-		for _, w := range was.Wrong {
-			if p.has(w) && !w.Since.IsZero() && w.Since.Before(since) {
-				since = w.Since
-			}
-		}
-		return since
+	before := map[tree.Name][]store.Spot{} // by file; "": of the parity
+	for _, w := range was.Wrong {
+		before[w.Path] = append(before[w.Path], w)
 	}
 	for i, p := range partsOf(m, of) {
 		rows := c.Data
@@ -278,9 +273,15 @@ func wrong(m *store.Manifest, of *store.Member, was *store.Scrub, c *content.Con
 		if (p.Parity || damaged[p.Path]) && p.chunk < len(rows) {
 			_, bad = slices.BinarySearch(rows[p.chunk], p.row)
 		}
-		unread := share != nil && !share.reads[i] && slices.ContainsFunc(was.Wrong, p.has)
+		since, known := now, false
+		for _, w := range before[p.Path] {
+			if known = known || p.has(w); p.has(w) && !w.Since.IsZero() && w.Since.Before(since) {
+				since = w.Since
+			}
+		}
+		unread := share != nil && !share.reads[i] && known
 		if (bad || unread) && len(list) < store.MostWrong {
-			list = append(list, store.Spot{Path: p.Path, Parity: p.Parity, Offset: p.Offset, Since: from(p)})
+			list = append(list, store.Spot{Path: p.Path, Parity: p.Parity, Offset: p.Offset, Since: since})
 		}
 	}
 	return list
