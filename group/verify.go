@@ -40,7 +40,7 @@ type VerifyReport struct {
 	Since      time.Time    `json:"since,omitzero"`          // when the generation came into force at the first node that has it
 	Layout     string       `json:"layout,omitempty"`
 	Digest     string       `json:"digest,omitempty"`     // that data and parity were compared by
-	Whole      bool         `json:"whole"`                // all of it, as it was protected
+	Whole      bool         `json:"whole"`                // all of it, as it was protected; of what was not read, as far as a glance tells
 	Share      float64      `json:"share,omitempty"`      // of each node that was read; 0: all, or nothing by Status
 	ReadBytes  int64        `json:"read_bytes,omitempty"` // of all nodes
 	Notes      []string     `json:"notes,omitempty"`

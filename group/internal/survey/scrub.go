@@ -101,7 +101,7 @@ func (x *Share) compareFiles(ctx context.Context, s *session.Session, n *store.N
 		return &content.Compared{Files: map[tree.Name]bool{}}, nil
 	}
 	s.Tell(0, x.Bytes)
-	reads := map[int]bool{}
+	reads := make([]bool, len(x.parts)) // by segment
 	for i, p := range x.parts {
 		if x.reads[i] && !p.Parity {
 			reads[p.number] = true
