@@ -535,8 +535,12 @@ func (l *launch) begin(x *far, start func(ssh.Address) (*ssh.Child, error)) (err
 		m, err = l.next(x)
 	}
 	if err != nil {
-		if errors.As(err, new(*ssh.MissingError)) {
-			err = fmt.Errorf("%w; --remote-path says where volley is there, --copy-binary copies this one", err)
+		if missing := new(ssh.MissingError); errors.As(err, &missing) {
+			how := "--remote-path says where volley is there, --copy-binary copies this one"
+			if missing.Restricted {
+				how = "a restricted login shell runs only what its PATH has: put volley there, and use --remote-path volley, without --copy-binary"
+			}
+			err = fmt.Errorf("%w; %s", err, how)
 		}
 		return err
 	}
