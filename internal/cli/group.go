@@ -232,6 +232,9 @@ func newProtect() *cobra.Command {
 			if !cmd.Flags().Changed("tolerate") {
 				return usagef("say with --tolerate R how many nodes may be lost")
 			}
+			if len(sessionOf(cmd.Context()).commanders(cmd, sessionOf(cmd.Context()).group.dirs)) > 0 && o.party.job() {
+				return usagef("--%s: pre and post of a member run over ssh, and where one process has all nodes: start them beside the processes of this run", groupFlag)
+			}
 			if p.Retain < 0 || p.Retain > 0 && !o.roots {
 				return usagef("--retain %d: want how many snapshots of roots stay, with --root or --step", p.Retain)
 			}
@@ -244,7 +247,12 @@ func newProtect() *cobra.Command {
 			return o.inSets(cmd, dirs, func(t transport.Transport, dirs []string, of group.Part, w io.Writer) error {
 				p := p
 				p.Part = of
-				r, err := group.Over(t, dirs, options).Protect(cmd.Context(), p)
+				var r *group.ProtectReport
+				err := between(cmd.Context(), sessionOf(cmd.Context()).commanders(cmd, dirs), func() (string, error) {
+					var err error
+					r, err = group.Over(t, dirs, options).Protect(cmd.Context(), p)
+					return sessionOf(cmd.Context()).cameTo(r != nil, err), err
+				})
 				var strict error // of a group that is protected, as the report tells, too
 				if r != nil {
 					strict, err = err, nil

@@ -93,6 +93,7 @@ func launchableBy(cmd *cobra.Command, run func(*launch, *cobra.Command) error) {
 		if err := cmp.Or(l.deal(cmd, at), l.agree(cmd)); err != nil {
 			return err
 		}
+		l.commanded(cmd)
 		return run(l, cmd)
 	}
 }
@@ -164,9 +165,11 @@ type far struct {
 	start
 	hello
 	greeting
-	address string
-	record  json.RawMessage // for all
-	ending  *ending
+	address  string
+	order    *order          // of the commands of its node; nil: it has none
+	patience time.Duration   // beyond that of every rank, until its process is ended
+	record   json.RawMessage // for all
+	ending   *ending
 }
 
 // A greeting is how the greeting of a rank went.
@@ -185,6 +188,8 @@ type start struct {
 	Absent string      // why the node cannot be reached
 	Watch  bool        // somebody looks at the progress
 	Look   *site.Place `json:",omitempty"` // it looks at that before it answers
+
+	Commanded bool `json:",omitempty"` // an order comes once it has answered
 
 	Variable string // which has the failure domain; "": none
 }
@@ -325,6 +330,7 @@ func (l *launch) run(cmd *cobra.Command) error {
 			return err
 		}
 	}
+	l.prepare()
 	if l.over() {
 		return l.verdict(cmd.Context())
 	}
@@ -365,7 +371,7 @@ func (l *launch) end() {
 	l.stop()
 	l.each(func(x *far) error {
 		if x.Child != nil {
-			x.Child.End(l.session.limits.end)
+			x.Child.End(l.session.limits.end + x.patience)
 		}
 		return nil
 	})
@@ -466,7 +472,13 @@ func (l *launch) meet(ctx context.Context) error {
 			return nil
 		})
 	}
-	return l.verdict(ctx)
+	result, after := l.after()
+	err := l.verdict(ctx)
+	if errors.Is(err, errSaid) && after != nil {
+		l.session.say(slog.LevelError, saying{Text: after.Error()})
+		return err
+	}
+	return afterwards(result, err, after)
 }
 
 // standIn starts ranks in place of nodes that cannot be reached or are empty: where their files are to come, or at any host.
@@ -533,6 +545,9 @@ func (l *launch) begin(x *far, start func(ssh.Address) (*ssh.Child, error)) (err
 	var m said
 	if err = x.Child.Send(x.start); err == nil {
 		m, err = l.next(x)
+	}
+	if errors.Is(err, errEnd) { // it refuses
+		err = exitError{fmt.Errorf("%s: %s", x.At(), x.ending.Text), x.ending.Code}
 	}
 	if err != nil {
 		if missing := new(ssh.MissingError); errors.As(err, &missing) {
@@ -650,7 +665,7 @@ func (l *launch) stop() {
 	l.stopped = true
 	for _, x := range l.ranks {
 		if x.Child != nil {
-			x.Child.Stop(l.session.limits.end)
+			x.Child.Stop(l.session.limits.end + x.patience)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -35,14 +36,19 @@ func newRank() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			s := sessionOf(cmd.Context())
 			if s.own {
-				signal.Ignore(syscall.SIGPIPE) // a write then fails, and the run ends in order
+				signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // a write then fails, and the run ends in order
 			}
 			ctx, cancel := context.WithCancelCause(cmd.Context())
 			defer cancel(nil)
 			p, err := ssh.Greet(s.stdin, cmd.OutOrStdout(), func() {
 				cancel(ssh.ErrGone)
 				if s.own {
-					time.AfterFunc(s.limits.end-ssh.Beat, func() { os.Exit(exitFailed) })
+					time.AfterFunc(s.limits.end-ssh.Beat, func() {
+						if c := s.due.Load(); c != nil {
+							c.post(resultUnknown)
+						}
+						os.Exit(exitFailed)
+					})
 				}
 			})
 			if err == nil {
@@ -79,26 +85,47 @@ func (s *session) beRank(ctx context.Context, cmd *cobra.Command, p *ssh.Parent)
 	if err := p.Send(said{Hello: &h}); err != nil {
 		return err
 	}
+	result := func(string) {}
+	if first.Commanded {
+		c, err := s.obey(ctx, p, first)
+		if err != nil {
+			p.Send(said{End: &ending{Text: message(err), Code: exitCode(err)}})
+			return nil
+		}
+		result = func(mine string) { s.settle(p, c, mine) }
+		h.Node = identify(first.Dir, first.Roots) // which pre may have made
+		if err := p.Send(said{Hello: &h}); err != nil {
+			result(resultFailed)
+			return err
+		}
+	}
+	mine, err := s.takePart(ctx, cmd, p, first)
+	if result(mine); err == nil {
+		<-ctx.Done() // until the launch has heard of all ends: others may be receiving yet
+	}
+	return err
+}
+
+// takePart runs the verb with the others, and returns what post is to hear.
+func (s *session) takePart(ctx context.Context, cmd *cobra.Command, p *ssh.Parent, first start) (result string, err error) {
 	var terms engine.Run
 	if err := p.Receive(&terms); err != nil {
-		return err
+		return resultFailed, err
 	}
 	at := &place{start: first, parent: p, every: s.limits.progress}
-	var err error
 	if at.Place, err = engine.Listen(terms); err != nil {
 		at.report(ending{Text: message(err), Code: exitCode(err)})
-		return nil
+		return resultFailed, nil
 	}
 	if err := p.Send(said{Listen: at.Address()}); err != nil {
-		return err
+		return resultFailed, err
 	}
 	if err := p.Receive(&at.table); err != nil {
-		return err
+		return resultFailed, err
 	}
 	verb := &session{surroundings: s.surroundings, at: at}
 	verb.run(ctx, first.Args, output{p}, cmd.ErrOrStderr())
-	<-ctx.Done() // until the launch has heard of all ends: others may be receiving yet
-	return nil
+	return cmp.Or(verb.came, resultFailed), nil
 }
 
 // A place is that of a rank in a launch.

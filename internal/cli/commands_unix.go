@@ -1,0 +1,20 @@
+//go:build unix
+
+package cli
+
+import (
+	"os"
+	"os/exec"
+	"syscall"
+)
+
+// inGroup has a command and what it starts be a group of processes: a terminal does not interrupt it, and it ends as a whole.
+func inGroup(x *exec.Cmd) {
+	x.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	x.Cancel = func() error {
+		if err := syscall.Kill(-x.Process.Pid, syscall.SIGTERM); err != nil {
+			return os.ErrProcessDone
+		}
+		return nil
+	}
+}
