@@ -314,12 +314,12 @@ func (l *launch) after() (result string, err error) {
 type outcome struct{ Result string }
 
 // obey runs what the launch orders before the verb, which does not run after an error.
-func (s *session) obey(ctx context.Context, p *ssh.Parent, first start) (*commander, error) {
+func (s *session) obey(ctx context.Context, p *ssh.Parent, dir string) (*commander, error) {
 	var o order
 	if err := p.Receive(&o); err != nil {
 		return nil, err
 	}
-	c := &commander{commands: o.commands, session: s, name: o.Name, dir: first.Dir, meta: o.Meta, quiet: o.Quiet}
+	c := &commander{commands: o.commands, session: s, name: o.Name, dir: dir, meta: o.Meta, quiet: o.Quiet}
 	s.due.Store(c)
 	err := c.pre(ctx)
 	if err != nil {

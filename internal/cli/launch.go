@@ -50,6 +50,9 @@ func launchableBy(cmd *cobra.Command, run func(*launch, *cobra.Command) error) {
 	here := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		s := sessionOf(cmd.Context())
+		if s.at != nil { // a rank starts no others, whatever its paths look like
+			return here(cmd, args)
+		}
 		at, err := addresses(args, cmd.Name() == tuneVerb)
 		switch output := cmd.Flags().Lookup("output"); {
 		case err != nil:
@@ -330,7 +333,9 @@ func (l *launch) run(cmd *cobra.Command) error {
 			return err
 		}
 	}
-	l.prepare()
+	if !l.over() {
+		l.prepare()
+	}
 	if l.over() {
 		return l.verdict(cmd.Context())
 	}
@@ -547,7 +552,7 @@ func (l *launch) begin(x *far, start func(ssh.Address) (*ssh.Child, error)) (err
 		m, err = l.next(x)
 	}
 	if errors.Is(err, errEnd) { // it refuses
-		err = exitError{fmt.Errorf("%s: %s", x.At(), x.ending.Text), x.ending.Code}
+		err, x.ending = exitError{fmt.Errorf("%s: %s", x.At(), x.ending.Text), x.ending.Code}, nil
 	}
 	if err != nil {
 		if missing := new(ssh.MissingError); errors.As(err, &missing) {

@@ -28,13 +28,21 @@ const rankVerb = "rank"
 
 // newRank returns the verb of one rank of a launch, which tells it on standard input what to do.
 func newRank() *cobra.Command {
-	return &cobra.Command{
+	var may confinement
+	cmd := &cobra.Command{
 		Use:    rankVerb,
 		Short:  "Be one rank of a run that volley starts elsewhere",
+		Long:   "Be one rank of a run that volley starts elsewhere, as it is started by ssh. In authorized_keys its flags say what\na key may do: volley help groups.",
 		Hidden: true,
 		Args:   noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			s := sessionOf(cmd.Context())
+			if may.commands && may.only == nil {
+				return usagef("--%s: it is beside --%s DIR, without which a key may do all", allowCommandsFlag, onlyFlag)
+			}
+			if err := cmp.Or(named(cmd.Flags(), may.only), may.asked(s.getenv("SSH_ORIGINAL_COMMAND"))); err != nil {
+				return err
+			}
 			if s.own {
 				signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // a write then fails, and the run ends in order
 			}
@@ -52,7 +60,7 @@ func newRank() *cobra.Command {
 				}
 			})
 			if err == nil {
-				err = s.beRank(ctx, cmd, p)
+				err = s.beRank(ctx, cmd, p, &may)
 			}
 			if ctx.Err() != nil || errors.Is(err, ssh.ErrGone) || errors.Is(err, syscall.EPIPE) { // the launch knows why
 				return nil
@@ -60,13 +68,23 @@ func newRank() *cobra.Command {
 			return err
 		},
 	}
+	cmd.Flags().StringSliceVar(&may.only, onlyFlag, nil, "refuse everything outside these `DIR`s and files, separated by commas")
+	cmd.Flags().BoolVar(&may.commands, allowCommandsFlag, false, "beside --only, run pre and post of a group file")
+	return cmd
 }
 
-// beRank does what the launch says.
-func (s *session) beRank(ctx context.Context, cmd *cobra.Command, p *ssh.Parent) error {
-	var first start
-	if err := p.Receive(&first); err != nil {
+// beRank does what the launch says, as far as it may.
+func (s *session) beRank(ctx context.Context, cmd *cobra.Command, p *ssh.Parent, may *confinement) error {
+	var sent start
+	if err := p.Receive(&sent); err != nil {
 		return err
+	}
+	refuse := func(err error) error {
+		return p.Send(said{End: &ending{Text: message(err), Code: exitCode(err)}})
+	}
+	first, err := may.admit(sent)
+	if err != nil {
+		return refuse(err)
 	}
 	s.logTo(slices.Contains(first.Args, "--verbose=true"), slices.Contains(first.Args, "--log-format=json"))
 	h := hello{Version: volley.Version, Node: group.Identity{Node: -1}}
@@ -87,19 +105,21 @@ func (s *session) beRank(ctx context.Context, cmd *cobra.Command, p *ssh.Parent)
 	}
 	result := func(string) {}
 	if first.Commanded {
-		c, err := s.obey(ctx, p, first)
+		c, err := s.obey(ctx, p, sent.Dir)
 		if err != nil {
-			p.Send(said{End: &ending{Text: message(err), Code: exitCode(err)}})
-			return nil
+			return refuse(err)
 		}
 		result = func(mine string) { s.settle(p, c, mine) }
+		if first, err = may.admit(sent); err != nil { // links may lead elsewhere now
+			return refuse(afterwards(resultFailed, err, c.post(resultFailed)))
+		}
 		h.Node = identify(first.Dir, first.Roots) // which pre may have made
 		if err := p.Send(said{Hello: &h}); err != nil {
 			result(resultFailed)
 			return err
 		}
 	}
-	mine, err := s.takePart(ctx, cmd, p, first)
+	mine, err := s.takePart(ctx, cmd, p, may, first)
 	if result(mine); err == nil {
 		<-ctx.Done() // until the launch has heard of all ends: others may be receiving yet
 	}
@@ -107,13 +127,16 @@ func (s *session) beRank(ctx context.Context, cmd *cobra.Command, p *ssh.Parent)
 }
 
 // takePart runs the verb with the others, and returns what post is to hear.
-func (s *session) takePart(ctx context.Context, cmd *cobra.Command, p *ssh.Parent, first start) (result string, err error) {
+func (s *session) takePart(ctx context.Context, cmd *cobra.Command, p *ssh.Parent, may *confinement, first start) (result string, err error) {
 	var terms engine.Run
 	if err := p.Receive(&terms); err != nil {
 		return resultFailed, err
 	}
 	at := &place{start: first, parent: p, every: s.limits.progress}
-	if at.Place, err = engine.Listen(terms); err != nil {
+	if err = may.terms(terms); err == nil {
+		at.Place, err = engine.Listen(terms)
+	}
+	if err != nil {
 		at.report(ending{Text: message(err), Code: exitCode(err)})
 		return resultFailed, nil
 	}
