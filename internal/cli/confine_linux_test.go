@@ -96,7 +96,7 @@ func newKeyedHost(t *testing.T) *keyedHost {
 	t.Helper()
 	for _, name := range []string{"/usr/sbin/sshd", "ssh", "ssh-keygen"} {
 		if _, err := exec.LookPath(name); err != nil {
-			t.Skip("there is no ", name, " here")
+			t.Skip("there is no " + name + " here")
 		}
 	}
 	if os.Geteuid() == 0 {

@@ -32,7 +32,6 @@ func newRank() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:    rankVerb,
 		Short:  "Be one rank of a run that volley starts elsewhere",
-		Long:   "Be one rank of a run that volley starts elsewhere, as it is started by ssh. In authorized_keys its flags say what\na key may do: volley help groups.",
 		Hidden: true,
 		Args:   noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
