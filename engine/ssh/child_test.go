@@ -265,7 +265,7 @@ func TestLoginShells(t *testing.T) {
 		t.Run(shell, func(t *testing.T) {
 			words := strings.Fields(shell)
 			if _, err := exec.LookPath(words[0]); err != nil {
-				t.Skip("there is no "+words[0]+" here")
+				t.Skip("there is no " + words[0] + " here")
 			}
 			restricted, few := len(words) > 1, len(words) > 2
 			ssh := filepath.Join(t.TempDir(), "ssh")

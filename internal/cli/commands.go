@@ -124,12 +124,15 @@ func (c *commander) run(ctx context.Context, which, command string, more ...stri
 	x.Env = slices.DeleteFunc(slices.Clone(c.session.environ), func(v string) bool { return strings.HasPrefix(v, engine.SecretVariable+"=") })
 	x.Env = append(append(x.Env, "VOLLEY_VERB=protect", "VOLLEY_COMMAND="+which, "VOLLEY_NODE="+c.name, "VOLLEY_DIR="+dir, "VOLLEY_META="+c.meta), more...)
 	x.Stdout, x.Stderr = lines, lines
-	inGroup(x)
+	kill := inGroup(x)
 	x.WaitDelay = commandGrace
 	err = x.Run()
 	lines.Flush()
-	if err == nil {
+	if err == nil || errors.Is(err, exec.ErrWaitDelay) && ctx.Err() == nil { // what it has left running keeps its stdout
 		return nil
+	}
+	if ctx.Err() != nil {
+		kill()
 	}
 	switch cause := context.Cause(ctx); {
 	case cause == late:

@@ -197,3 +197,57 @@ func TestCommandsRefused(t *testing.T) {
 		}
 	}
 }
+
+// TestCommandsOfJobs refuses commands where each process has a node of its own.
+func TestCommandsOfJobs(t *testing.T) {
+	t.Parallel()
+	g := &commandedGroup{dirs: writeNodes(t, 2, 100), log: t.TempDir(), at: func(int) string { return "" }}
+	codes, text := newRanks(t, 2, nil, "protect", "--group", g.file(t, nothing, nothing)).do()
+	if fmt.Sprint(codes) != "[2 2]" || !strings.Contains(text, "pre and post of a member run over ssh") || fmt.Sprint(g.logs(t)) != "[ ]" {
+		t.Errorf("%v, %s", codes, text)
+	}
+}
+
+// TestCommandsOfDead kills a rank while protect runs: the others run post, and know that nothing new is in force, or that
+// they do not know it.
+func TestCommandsOfDead(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t)
+	g := &commandedGroup{dirs: writeNodes(t, 3, 2_000_000), log: t.TempDir(), at: func(n int) string { return fmt.Sprintf("host%d:", n) }}
+	file := g.file(t, func(n int) string { return fmt.Sprintf("echo $PPID >%s/rank.%d", g.log, n) }, nothing)
+	p := f.command(t, append([]string{"protect", "--limit-rate", "1MiB", "--group", file}, f.flags...)...)
+	if err := p.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for pending := ""; pending == ""; time.Sleep(5 * time.Millisecond) {
+		if list, _ := filepath.Glob(filepath.Join(g.dirs[1], ".volley/pending.*")); list != nil {
+			pending = list[0]
+		}
+	}
+	var pid int
+	fmt.Sscan(string(readFile(t, filepath.Join(g.log, "rank.1"))), &pid)
+	kill(t, pid)
+	r := p.end(t)
+	f.ended(t)
+	logs := g.logs(t)
+	if r.code != exitFailed || logs[1] != "pre protect" {
+		t.Errorf("%+v, %q", r, logs)
+	}
+	for _, n := range []int{0, 2} {
+		if logs[n] != "pre protect, post protect failed" && logs[n] != "pre protect, post protect unknown" {
+			t.Errorf("node %d: %s", n, logs[n])
+		}
+	}
+}
+
+// TestCommandResult takes what ranks know of a run together: one that knows is enough.
+func TestCommandResult(t *testing.T) {
+	t.Parallel()
+	for all, want := range map[string]string{
+		"ok ok ok": resultOK, "unknown ok unknown": resultOK, "unknown failed unknown": resultFailed, "unknown unknown": resultUnknown, "failed failed": resultFailed, "": resultUnknown,
+	} {
+		if got := resultOfAll(strings.Fields(all)); got != want {
+			t.Errorf("%q: %s, want %s", all, got, want)
+		}
+	}
+}

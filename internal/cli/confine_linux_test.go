@@ -243,3 +243,48 @@ func TestForcedCommand(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 }
+
+// TestConfinedStandIn has a rank that may do little stand for a node whose host does not answer, and copy its files out.
+func TestConfinedStandIn(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t)
+	dirs := writeNodes(t, 3, 20_000)
+	f.must(t, f.of("protect", "--tolerate", "1", dirs[0], dirs[1], dirs[2])...)
+	base, out := t.TempDir(), t.TempDir()
+	f.env = append(f.env, "ONLY="+dirs[0]+","+dirs[1]+","+out)
+	few := filepath.Join(base, "volley")
+	if err := os.WriteFile(few, []byte("#!/bin/sh\nexec "+thisProgram(t)+" rank --only \"$ONLY\"\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	names := []string{"host0:" + dirs[0], "host1:" + dirs[1], "dead:" + dirs[2]}
+	f.flags[3] = few
+	r := f.run(append(append([]string{"status"}, f.flags...), names...)...)
+	if r.code != exitWrong || !strings.Contains(r.stdout, "unreachable  dead:") || !strings.Contains(r.stdout, "; 0 more may be lost now") {
+		t.Errorf("%+v", r)
+	}
+	f.must(t, append(append([]string{"recover", "--to", "host0:" + out}, f.flags...), names...)...)
+	if got, want := fmt.Sprint(filesOf(t, filepath.Join(out, "node.2"))), fmt.Sprint(filesOf(t, dirs[2])); got != want {
+		t.Errorf("copied out %s, want %s", got, want)
+	}
+	r = f.run(append(append([]string{"recover", "--to", "host0:" + base}, f.flags...), names...)...)
+	if r.code == exitOK || !strings.Contains(r.stdout+r.stderr, "lies elsewhere") {
+		t.Errorf("%+v", r)
+	}
+}
+
+// TestColonInPath has a host whose directories look to its rank as if they were at other hosts: it reaches none.
+func TestColonInPath(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t)
+	base := t.TempDir()
+	name := filepath.Join(base, "ssh")
+	script := "#!/bin/sh\nwhile [ \"$1\" != -- ]; do shift; done\ncd '" + base + "' && exec sh -c \"$3\"\n"
+	if err := os.WriteFile(name, []byte(script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	shell(t, `cd "$1"; for d in a:1 a:2 a:3; do mkdir "$d"; echo "$d" >"$d/file"; done`, base)
+	f.must(t, "protect", "--tolerate", "1", "--ssh", name, "--remote-path", thisProgram(t), "host:a:1", "host:a:2", "host:a:3")
+	if _, err := os.Stat(filepath.Join(base, "a:3", ".volley")); err != nil {
+		t.Error(err)
+	}
+}
