@@ -59,7 +59,7 @@ var steps = []step{
 	{name: "python", packages: []string{"./cmd/volley"}, paths: python},
 	{name: "torch", paths: python},
 	{name: "losses", packages: []string{"./cmd/volley"}, paths: append(python, "examples/torch", "bench/losses.py", lab)},
-	{name: "hosts", packages: []string{"./internal/cli"}, paths: []string{lab, "deploy/snapshots"}},
+	{name: "hosts", packages: []string{"./internal/cli"}, paths: []string{"docs/operations.md", "deploy/systemd", "deploy/snapshots", lab}},
 	{name: "slurm", packages: []string{"./engine/..."}, paths: []string{"internal/cli", "deploy/slurm", "deploy/slurm_linux_test.go", lab}},
 	{name: "network", packages: []string{"./bench/network"}},
 	{name: "mpi", packages: []string{"./transport/mpi", "./internal/cli", "./cmd/libvolley", "./bench/network", "./examples/mpi"},
