@@ -92,7 +92,7 @@ func examineGroup(ctx context.Context, s *session.Session, share float64) (*Veri
 			}
 			r.Nodes = append(r.Nodes, NodeReport{Node: n, Dir: x.Dir, Status: status})
 		}
-		r.Notes = append(r.Notes, s.Unprotected().Error())
+		r.Notes = append(r.Notes, s.WhyUnprotected())
 		return r, nil
 	}
 	r.Tolerate, r.Layout, r.Digest = s.Manifest.Tolerate, s.Manifest.Layout, s.Manifest.Digest

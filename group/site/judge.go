@@ -10,6 +10,7 @@ import (
 	"github.com/dustin/go-humanize"
 
 	"volley/group/internal/erasure"
+	"volley/group/internal/guard"
 	"volley/group/internal/session"
 	"volley/group/internal/store"
 	"volley/internal/printable"
@@ -134,7 +135,7 @@ func (n *Node) has(kind Kind) bool {
 }
 
 // shared notes which nodes are lost together: those of a disk, and those of a machine where more are there than may be
-// lost.
+// lost, unless it is the one host of all.
 func (j *Judgement) shared(all []Member, tolerate, sets int) {
 	type place struct{ machine, disk string }
 	var machines []string
@@ -168,11 +169,18 @@ func (j *Judgement) shared(all []Member, tolerate, sets int) {
 	}
 	for _, p := range disks {
 		if names := on[p]; len(names) > 1 {
-			j.Notes = append(j.Notes, fmt.Sprintf("%s lie on one disk, %s: they are lost together", printable.List(names), p.disk))
+			text := guard.AllOn("disk")
+			if len(names) < len(all) {
+				text = fmt.Sprintf("%s are on one disk (%s), and lost together", printable.List(names), p.disk)
+			}
+			j.Notes = append(j.Notes, text)
 		}
 	}
 	for _, m := range machines {
 		names := on[place{machine: m}]
+		if len(names) == len(all) && len(hosts[m]) == 1 { // which is meant, as protect has it
+			continue
+		}
 		oneDisk := slices.ContainsFunc(disks, func(p place) bool { return p.machine == m && len(on[p]) == len(names) })
 		if tolerate > 0 && len(names) > tolerate*sets && !oneDisk {
 			j.Notes = append(j.Notes, fmt.Sprintf("%s are lost with %s, and the group tolerates the loss of %d", printable.Count(len(names), "node"), printable.List(hosts[m]), tolerate*sets))

@@ -246,7 +246,7 @@ func isBusy(t *testing.T, when string, r result, other pairVerb, pid int) bool {
 		return false
 	}
 	host, _ := os.Hostname()
-	want := regexp.MustCompile(fmt.Sprintf(`volley %s uses it since [0-9-]+ [0-9:]+ \(process %d on %s\)`, other.args[0], pid, regexp.QuoteMeta(host)))
+	want := regexp.MustCompile(fmt.Sprintf(`volley %s uses it since [0-9-]+ [0-9:]+ \S+ \(process %d on %s\)`, other.args[0], pid, regexp.QuoteMeta(host)))
 	if r.code != exitFailed || r.stdout != "" || !want.MatchString(r.stderr) {
 		t.Errorf("%s: it does not say who is busy: %+v: want exit 1 and %s", when, r, want)
 	}

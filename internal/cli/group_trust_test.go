@@ -230,7 +230,7 @@ func TestGroupMetadata(t *testing.T) {
 	again("rot in a file of three names")
 	if root {
 		m.shell("chown 1009 n1/tool")
-		m.volley(exitOK, []string{"verify", "-v"}, `metadata: "tool"`)
+		m.volley(exitOK, []string{"verify", "-v"}, `other metadata: "tool"`)
 	}
 }
 

@@ -99,7 +99,7 @@ func TestGroupFile(t *testing.T) {
 		}
 		return r.stdout + r.stderr
 	}
-	wants(t, do(exitOK, "protect"), "4 nodes, any 2 of which may be lost: layout full", "protected, generation 1")
+	wants(t, do(exitOK, "protect"), "4 nodes, layout full, any 2 may be lost", "protected, generation 1")
 	wants(t, do(exitOK, "verify"), "whole: 4 nodes, layout full, any 2 may be lost, generation 1, compared by xxh3\n")
 	removeAll(t, dirs[1], dirs[3])
 	wants(t, do(exitWrong, "status"), "node 1  lost  "+dirs[1])
@@ -110,9 +110,9 @@ func TestGroupFile(t *testing.T) {
 	if got := contents(t, dirs); !slices.Equal(got, before) {
 		t.Errorf("%q, want %q", got, before)
 	}
-	wants(t, do(exitOK, "protect", "--tolerate", "1"), "any 1 of which may be lost") // the command line has the last word
+	wants(t, do(exitOK, "protect", "--tolerate", "1"), "any 1 may be lost") // the command line has the last word
 	wants(t, do(exitUsage, "verify", dirs[0]), "leave "+dirs[0]+" out")
-	wants(t, do(exitOK, "protect", "--dry-run"), "any 2 of which may be lost")
+	wants(t, do(exitOK, "protect", "--dry-run"), "any 2 may be lost")
 }
 
 // TestGroupFileRanks starts a process for each member, in two sets by the domains of a group file.

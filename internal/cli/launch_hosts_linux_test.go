@@ -294,7 +294,7 @@ func TestLaunchHosts(t *testing.T) {
 	if err := os.RemoveAll(spare); err != nil {
 		t.Fatal(err)
 	}
-	if r := l.run(t, []string{"status"}, names...); r.code != exitWrong || !strings.Contains(r.stdout, "node 1  unreachable  10.78.0.2:") || !strings.Contains(r.stdout, "; 1 more may be lost now") {
+	if r := l.run(t, []string{"status"}, names...); r.code != exitWrong || !strings.Contains(r.stdout, "node 1  unreachable  10.78.0.2:") || !strings.Contains(r.stdout, "\n1 more node may be lost now\n") {
 		t.Errorf("%+v", r)
 	}
 	out := filepath.Join(t.TempDir(), "out")

@@ -239,14 +239,14 @@ func TestLaunchMissing(t *testing.T) {
 	args := f.of("status", dirs[0], dirs[2], dirs[3])
 	args = append(args, "dead:"+dirs[1])
 	r := f.run(args...)
-	for _, part := range []string{"node 1  unreachable  dead:" + dirs[1], "No route to host", "tolerates the loss of 2; 1 more may be lost now", "node 3  whole  host2:"} {
+	for _, part := range []string{"node 1  unreachable  dead:" + dirs[1], "No route to host", "\n1 more node may be lost now\n", "node 3  whole  host2:"} {
 		if r.code != exitWrong || !strings.Contains(r.stdout, part) {
 			t.Fatalf("%+v: want %q", r, part)
 		}
 	}
 	args[0] = "verify"
 	r = f.run(args...)
-	for _, part := range []string{"node 1  unreachable  dead:" + dirs[1], "No route to host", "tolerates the loss of 2, 1 more may be lost now", "not whole: dead:" + dirs[1] + " (unreachable)"} {
+	for _, part := range []string{"node 1  unreachable  dead:" + dirs[1], "No route to host", "\n1 more node may be lost now\n", "not whole: dead:" + dirs[1] + " (unreachable)"} {
 		if r.code != exitWrong || !strings.Contains(r.stdout+r.stderr, part) {
 			t.Fatalf("%+v: want %q", r, part)
 		}

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/gofrs/flock"
+
+	"volley/internal/printable"
 )
 
 // A Holder is who has a lock.
@@ -44,7 +46,7 @@ func (e *BusyError) Error() string {
 		return fmt.Sprintf("%s is busy: another run of volley uses it; wait until that has ended", e.Path)
 	}
 	return fmt.Sprintf("%s is busy: volley %s uses it since %s (process %d on %s); wait until that has ended, or end it",
-		e.Path, e.Holder.Verb, e.Holder.Since.Format(time.DateTime), e.Holder.PID, e.Holder.Host)
+		e.Path, e.Holder.Verb, printable.Time(e.Holder.Since), e.Holder.PID, e.Holder.Host)
 }
 
 // ExitCode is that of the command line where a run has failed: nothing is wrong with what was asked for.

@@ -555,13 +555,24 @@ func (s *Session) unreached() error {
 
 // Unprotected returns the error of a group that has no generation in force.
 func (s *Session) Unprotected() error {
+	why := s.WhyUnprotected()
+	if why == noManifest {
+		why = "the group is not protected: " + why
+	}
+	return store.Inputf("%s", why)
+}
+
+const noManifest = "no node has a valid manifest in its " + string(tree.MetaName)
+
+// WhyUnprotected says why no generation is in force.
+func (s *Session) WhyUnprotected() string {
 	if !slices.ContainsFunc(s.States, func(x *store.State) bool { return !x.Lost }) {
-		return store.Inputf("all nodes are lost: nothing is left from which anything could be recovered")
+		return "all nodes are lost: nothing is left from which anything could be recovered"
 	}
 	if i := slices.IndexFunc(s.States, func(x *store.State) bool { return x.Failing != "" }); i >= 0 {
-		return store.Inputf("no node that can be read has a manifest that counts; %s cannot be read: %s", s.Name(i), s.States[i].Failing)
+		return fmt.Sprintf("nothing says that the group is protected, and %s cannot be read: %s", s.Name(i), s.States[i].Failing)
 	}
-	return store.Inputf("the group is not protected: no node has a manifest that counts")
+	return noManifest
 }
 
 // UnreadRecords returns which records, and manifests that say where they are, the disks do not give, and why.

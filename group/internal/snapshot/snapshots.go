@@ -306,14 +306,14 @@ func judge(step int64, roots []RootState, states []*store.State, o decide.Trust)
 	case in.Generation == 0:
 		x.Why = "it is not protected"
 		if lost != nil {
-			x.Why += ", and missing at " + strings.Join(lost, ", ")
+			x.Why += ", and missing or empty at " + strings.Join(lost, ", ")
 		}
 	case len(lost) > tolerate:
 		x.Why = few(slices.Concat(lost, unread)).Error()
 	case len(lost)+len(unread) > tolerate:
 		x.unclear(few(slices.Concat(lost, unread)))
 	case lacking != nil:
-		x.State, x.Why = Recoverable, "to be recovered: "+strings.Join(lacking, ", ")
+		x.State, x.Why = Recoverable, "not whole at "+strings.Join(lacking, ", ")
 	default:
 		x.State = InForce
 	}
