@@ -82,16 +82,15 @@ func BalanceOf(was, now []*tree.Entry) Balance {
 		spare[stampOf(o)]--
 		return spare[stampOf(o)] >= 0
 	}
-	var changed, replaced []tree.Name
-	gone := slices.Sorted(maps.Keys(before))
-	for _, name := range gone {
+	var changed, gone []tree.Name
+	for _, name := range slices.Sorted(maps.Keys(before)) {
 		if moved(before[name]) {
 			fresh--
 		} else {
-			replaced = append(replaced, name)
+			gone = append(gone, name)
 		}
 	}
-	replaced = replaced[:min(len(replaced), max(0, fresh))]
+	replaced := gone[:min(len(gone), max(0, fresh))]
 	for _, name := range replaced {
 		x.ChangedBytes += before[name].Size
 	}
