@@ -8,7 +8,7 @@ everything with what they know. Then a file rots, and one is deleted, anew for e
 its bytes and time are compared. A row is a command: MiB that its process has read and written, by the system's count
 (/proc/PID/io: rchar, wchar), and seconds, medians of the turns.
 """
-import argparse, ctypes, os, re, shutil, statistics, subprocess, sys, tempfile, time
+import argparse, ctypes, os, shutil, signal, statistics, subprocess, sys, tempfile, time
 
 parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
 parser.add_argument("--volley", default="volley")
@@ -19,6 +19,8 @@ parser.add_argument("--repeat", type=int, default=3)
 parser.add_argument("--dir", default="/dev/shm")
 a = parser.parse_args()
 
+for number in signal.SIGTERM, signal.SIGHUP:
+    signal.signal(number, lambda number, _: sys.exit(128 + number))
 base = tempfile.mkdtemp(prefix="volley-daily-", dir=a.dir)
 nodes = [f"{base}/d{i}" for i in range(a.nodes)]
 apart = [f"{base}/p{i}" for i in range(2)]
@@ -53,7 +55,7 @@ class Restic:
     first = change = lambda self: [*restic, "backup", "--exclude=.volley", *nodes]
     look = lambda self: (["restic", "--no-cache", "backup", "--dry-run", "-v", "--exclude=.volley", *nodes], (0,))
     compare = lambda self: [*restic, "check", "--read-data"]
-    part = lambda self: [*restic, "check", "--read-data-subset=1/8"]
+    part = lambda self: [*restic, "check", "--read-data-subset=12%"]
     back = lambda self, node, f: [*restic, "restore", "latest", "--target", "/", f"--include={nodes[node]}/{f}"]
 
 
