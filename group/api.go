@@ -101,6 +101,9 @@ const (
 	XXH3   = store.XXH3
 )
 
+// Elsewhere says what to do where a node cannot be read.
+const Elsewhere = session.Elsewhere
+
 // Order returns, by node of the group, which of the directories is its: those that say it keep
 // their places, and the others take the free places of their names, and then those that are left.
 func Order(ids []Identity) []int { return session.Order(ids) }

@@ -141,18 +141,19 @@ func addresses(args []string, bare bool) (list []ssh.Address, err error) {
 // A launch is a run whose ranks this process starts at hosts.
 type launch struct {
 	ssh.Client
-	session *session
-	stdout  io.Writer
-	speaks  bool         // it says how ranks have ended: of a set, the report does
-	meter   *meter       // nil: nobody looks
-	group   bool         // each rank has one node of a group
-	missing bool         // it goes on where nodes cannot be reached
-	down    bool         // and where their hosts do not answer: the verb says what that means
-	to      *ssh.Address // where files of lost nodes come; nil: where they were
-	sets    setOptions
-	part    group.Part // the group is
-	terms   engine.Run // what all ranks have in common
-	ranks   []*far
+	session  *session
+	stdout   io.Writer
+	speaks   bool         // it says how ranks have ended: of a set, the report does
+	meter    *meter       // nil: nobody looks
+	group    bool         // each rank has one node of a group
+	recovers bool         // the verb is recover
+	missing  bool         // it goes on where nodes cannot be reached
+	down     bool         // and where their hosts do not answer: the verb says what that means
+	to       *ssh.Address // where files of lost nodes come; nil: where they were
+	sets     setOptions
+	part     group.Part // the group is
+	terms    engine.Run // what all ranks have in common
+	ranks    []*far
 
 	asking sync.Mutex // is held while ssh may ask the user: for one host at a time
 
@@ -250,6 +251,7 @@ func (l *launch) deal(cmd *cobra.Command, at []ssh.Address) error {
 	}
 	// One set does not hold up the others. Recover knows a lost node's place only when it has seen all.
 	l.missing = cmd.Name() == "status" || cmd.Name() == "verify" || cmd.Name() == snapshotsVerb || l.sets.size != 0 && cmd.Name() != "recover"
+	l.recovers = cmd.Name() == "recover"
 	l.down = l.missing || (cmd.Name() == "protect" || cmd.Name() == "resize") && !ofRoots(cmd)
 	if f := cmd.Flags().Lookup("to"); f != nil && f.Changed {
 		a, err := ssh.Parse(f.Value.String())
@@ -404,9 +406,12 @@ func (l *launch) greetAll(ctx context.Context) {
 		if errors.As(err, new(*ssh.HangError)) {
 			host.hangs = err // not once more for each node
 		}
-		down := l.down && (errors.As(err, new(*ssh.DownError)) || errors.As(err, new(*ssh.HangError)))
-		if err != nil && (l.missing || down) && ctx.Err() == nil {
+		dead := errors.As(err, new(*ssh.DownError)) || errors.As(err, new(*ssh.HangError))
+		switch {
+		case err != nil && (l.missing || l.down && dead) && ctx.Err() == nil:
 			x.Absent, x.refused, err = err.Error(), err, nil
+		case dead && l.recovers:
+			err = fmt.Errorf("%w. %s", err, group.Elsewhere)
 		}
 		return err
 	})

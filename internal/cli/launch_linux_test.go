@@ -258,7 +258,7 @@ func TestLaunchMissing(t *testing.T) {
 		}
 	}
 	args[0] = "recover"
-	if r := f.run(args...); r.code != exitFailed || !strings.Contains(r.stderr, "volley: no connection to dead") {
+	if r := f.run(args...); r.code != exitFailed || !strings.Contains(r.stderr, "volley: no connection to dead") || !strings.Contains(r.stderr, "give another, empty directory in its place") {
 		t.Fatalf("recover without it: %+v", r)
 	}
 	for _, host := range []string{"", "host5:"} {

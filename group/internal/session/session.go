@@ -593,6 +593,9 @@ func (s *Session) UnreadRecords() (list []string) {
 	return list
 }
 
+// Elsewhere is what to do where a node cannot be read, and may never be again.
+const Elsewhere = "To recover its data elsewhere, give another, empty directory in its place"
+
 // Notes tells what is the matter with files of Volley's, and what runs have left behind.
 func (s *Session) Notes() []string {
 	var list []string
@@ -602,7 +605,7 @@ func (s *Session) Notes() []string {
 			if x.Unreachable {
 				how = "reached"
 			}
-			list = append(list, fmt.Sprintf("%s cannot be %s: %s. To recover its data elsewhere, give another, empty directory in its place", x.Dir, how, x.Failing))
+			list = append(list, fmt.Sprintf("%s cannot be %s: %s. %s", x.Dir, how, x.Failing, Elsewhere))
 		}
 		if x.Open {
 			list = append(list, fmt.Sprintf("%s can be read by others, who learn from parity what is in the files of other nodes: protect and recover make it private where they are run by its owner", tree.JoinPath(x.Dir, tree.MetaName)))
