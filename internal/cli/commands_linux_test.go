@@ -126,7 +126,7 @@ func TestCommands(t *testing.T) {
 			}
 		}
 		r = run("status", "--group", file)
-		check("nothing was written", r, exitOK, all(""), "generation 2 of")
+		check("nothing was written", r, exitOK, all(""), "generation 2, protected")
 
 		r = run("protect", "--group", g.file(t, only(1, "sleep 1000"), nothing, "command-timeout: 1s"))
 		if r.code != exitFailed || !strings.Contains(r.stderr, "it took longer than 1s, which command-timeout of the group file sets") {

@@ -259,7 +259,7 @@ func TestConfinedStandIn(t *testing.T) {
 	names := []string{"host0:" + dirs[0], "host1:" + dirs[1], "dead:" + dirs[2]}
 	f.flags[3] = few
 	r := f.run(append(append([]string{"status"}, f.flags...), names...)...)
-	if r.code != exitWrong || !strings.Contains(r.stdout, "unreachable  dead:") || !strings.Contains(r.stdout, "; 0 more may be lost now") {
+	if r.code != exitWrong || !strings.Contains(r.stdout, "unreachable  dead:") || !strings.Contains(r.stdout, "no more nodes may be lost now") {
 		t.Errorf("%+v", r)
 	}
 	f.must(t, append(append([]string{"recover", "--to", "host0:" + out}, f.flags...), names...)...)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"volley/group"
+	"volley/internal/printable"
 )
 
 // TestVerifyShare verifies a group in shares, of which one finds what has rotted: text, JSON, metrics and exit codes.
@@ -92,7 +93,7 @@ func TestRiskSince(t *testing.T) {
 	at := filepath.Join(t.TempDir(), "volley.prom")
 	for _, verb := range []string{"verify", "status"} {
 		out := mustRun(t, append([]string{verb, "--metrics", at}, dirs...)...)
-		if want := "because of what was changed since " + info.ModTime().Local().Format("2006-01-02 15:04 MST") + " at " + dirs[1] + "\n"; !strings.Contains(out, want) {
+		if want := "because of what was changed since " + printable.Time(info.ModTime()) + " at " + dirs[1] + "\n"; !strings.Contains(out, want) {
 			t.Errorf("%s: want %q in %s", verb, want, out)
 		}
 		if is := metricsOf(t, at, verb)[riskSince]; is != float64(info.ModTime().Unix()) {
@@ -111,7 +112,7 @@ func TestFoundDamaged(t *testing.T) {
 		if err := printVerify(&out, r, false); err != nil {
 			t.Fatal(err)
 		}
-		if is := strings.Contains(out.String(), "because of what was found damaged since "+r.RiskSince.Time.Local().Format("2006-01-02 15:04 MST")+" at a\n"); is != want {
+		if is := strings.Contains(out.String(), "because of what was found damaged since "+printable.Time(r.RiskSince.Time)+" at a\n"); is != want {
 			t.Errorf("%v ago: %s", ago, out.String())
 		}
 	}
@@ -134,7 +135,7 @@ func TestUnread(t *testing.T) {
 		{31, 0, []*group.Period{ago(1), nil}, "node 1 was never read whole"},
 		{2, 31, []*group.Period{nil, ago(1)}, "node 0 was never read whole"},
 		{90, 1, []*group.Period{ago(29), ago(1)}, ""},
-		{90, 1, []*group.Period{ago(1), ago(40), ago(35)}, "node 1 was last read whole " + ago(40).To.Local().Format("2006-01-02 15:04 MST") + ", 40 days ago"},
+		{90, 1, []*group.Period{ago(1), ago(40), ago(35)}, "node 1 was last read whole " + printable.Time(ago(40).To) + ", 40 days ago"},
 	} {
 		r := &group.VerifyReport{Protected: true, Whole: true, Generation: c.generation, Since: now.AddDate(0, 0, -c.since)}
 		for n, p := range c.read {
