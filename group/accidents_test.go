@@ -31,8 +31,9 @@ func TestBalance(t *testing.T) {
 		{"half may not be gone", []*tree.Entry{file("a", 5), file("b", 5)}, []*tree.Entry{file("b", 5)}, 0.4, guard.Balance{Files: 1, Were: 2, Bytes: 5, WereBytes: 10, Deleted: 1, First: []string{"a"}}, false, true},
 		{"half the files, and fewer bytes", []*tree.Entry{file("a", 6), file("b", 5)}, []*tree.Entry{file("b", 5)}, 0.5, guard.Balance{Files: 1, Were: 2, Bytes: 5, WereBytes: 11, Deleted: 1, First: []string{"a"}}, false, true},
 		{"most bytes, and few files", []*tree.Entry{file("a", 1), file("b", 1), file("c", 9)}, []*tree.Entry{file("c", 9)}, 0.5, guard.Balance{Files: 1, Were: 3, Bytes: 9, WereBytes: 11, Deleted: 2, First: []string{"a", "b"}}, false, true},
-		{"new ones make up for it", []*tree.Entry{file("a", 5), file("b", 5)}, []*tree.Entry{file("c", 6), file("d", 4)}, 0.5, guard.Balance{Files: 2, Were: 2, Bytes: 10, WereBytes: 10, Deleted: 2, First: []string{"a", "b"}, Replaced: 2, ChangedBytes: 10, FirstChanged: []string{"a", "b"}}, false, false},
-		{"moved", []*tree.Entry{file("a", 5), file("b", 6)}, []*tree.Entry{file("c", 5), file("d", 6)}, 0.5, guard.Balance{Files: 2, Were: 2, Bytes: 11, WereBytes: 11}, false, false},
+		{"moved", []*tree.Entry{file("a", 5), file("b", 5)}, []*tree.Entry{file("c", 5), file("d", 5)}, 0.5, guard.Balance{Files: 2, Were: 2, Bytes: 10, WereBytes: 10}, false, false},
+		{"new ones make up for it", []*tree.Entry{file("a", 5), file("b", 5)}, []*tree.Entry{file("c", 4), file("d", 6)}, 0.5,
+			guard.Balance{Files: 2, Were: 2, Bytes: 10, WereBytes: 10, Deleted: 2, First: []string{"a", "b"}, Replaced: 2, ChangedBytes: 10, FirstChanged: []string{"a", "b"}}, false, false},
 		{"emptied", []*tree.Entry{file("a", 5)}, []*tree.Entry{file("a", 0)}, 0.5, guard.Balance{Were: 1, WereBytes: 5, Deleted: 1, First: []string{"a"}}, true, true},
 		{"empty before", []*tree.Entry{file("a", 0), file("b", 1)}, []*tree.Entry{file("a", 0), file("b", 1)}, 0.5, guard.Balance{Files: 2, Were: 2, Bytes: 1, WereBytes: 1}, false, false},
 		{"shorter", []*tree.Entry{file("a", 5), file("b", 5), file("c", 0)}, []*tree.Entry{file("a", 4), file("b", 6), file("c", 0)}, 0.5, guard.Balance{Files: 3, Were: 3, Bytes: 10, WereBytes: 10, Shorter: 1, First: []string{"a"}, Changed: 2, ChangedBytes: 10, FirstChanged: []string{"a", "b"}}, false, false},
@@ -267,5 +268,25 @@ func TestAccidentChanged(t *testing.T) {
 		if want := `n0 has other content in 20 of 27 files ("doc0", "doc1", "doc10", "doc11", "doc12" and 15 more)`; x.what == "one of two" && !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", x.what, err)
 		}
+	}
+}
+
+// TestChanges says what a dry run finds: a file that lies where it did, under another name, has moved.
+func TestChanges(t *testing.T) {
+	at := func(path string, size, offset, seconds int64) *tree.Entry {
+		e := stamped(path, size, seconds)
+		e.Offset = offset
+		return e
+	}
+	was := []*tree.Entry{at("a", 5, 0, 1), at("b", 5, 64, 2), at("c", 5, 128, 3), at("gone", 5, 192, 4)}
+	now := []*tree.Entry{at("b", 5, 64, 2), at("c", 6, 128, 9), at("new", 7, 256, 5), at("z", 5, 0, 1)}
+	n, anew, list := guard.Changes(now, was)
+	want := []Finding{{Path: "c", What: Changed}, {Path: "new", What: New}, {Path: "a", To: "z", What: Moved}, {Path: "gone", What: Deleted}}
+	if n != 13 || anew != 8 || !slices.Equal(list, want) {
+		t.Errorf("%d, %d, %v: want 13, 8, %v", n, anew, list, want)
+	}
+	// One of two names that had the content is left: the other one is a copy, and has not moved.
+	if _, _, list = guard.Changes([]*tree.Entry{at("a", 5, 0, 1), at("z", 5, 0, 1)}, was[:1]); !slices.Equal(list, []Finding{{Path: "z", What: New}}) {
+		t.Errorf("%v", list)
 	}
 }

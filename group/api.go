@@ -22,6 +22,9 @@ type (
 	Member      = store.Member
 	Entry       = tree.Entry
 	Name        = tree.Name
+	Scrub       = store.Scrub
+	Spot        = store.Spot
+	Period      = store.Period
 )
 
 // Which node of which group a directory is.
@@ -100,6 +103,9 @@ const (
 	XXH3   = store.XXH3
 )
 
+// Elsewhere says what to do where a node cannot be read.
+const Elsewhere = session.Elsewhere
+
 // Order returns, by node of the group, which of the directories is its: those that say it keep
 // their places, and the others take the free places of their names, and then those that are left.
 func Order(ids []Identity) []int { return session.Order(ids) }
@@ -141,4 +147,5 @@ type (
 	Finding   = content.Finding
 	Recovered = content.Recovered
 	Risk      = survey.Risk
+	Cause     = survey.Cause
 )

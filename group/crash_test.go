@@ -287,7 +287,8 @@ func (s *scene) sweep(some int, rng *rand.Rand, list []disktest.Interruption) *d
 		},
 		Check: func(x *disktest.Interrupted) error {
 			done := x.Err == nil
-			if x.Ends && done && x.Left >= 10 { // the last ones give locks back, and remove what they were in where that is empty
+			noting := strings.Contains(x.Call.Path, "/"+store.ScrubName) // which may fail
+			if x.Ends && done && x.Left >= 10 && !noting {               // the last ones give locks back, and remove what they were in where that is empty
 				return errors.New("the run was not interrupted")
 			}
 			return s.check(on(x.Machine), done, x.Name != "" && !x.Ends, x.Rand)

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+	"time"
 
 	"volley/group/internal/tree"
 )
@@ -123,4 +124,70 @@ func (w *world) filesOf(n int) (list []string) {
 	}
 	slices.Sort(list)
 	return list
+}
+
+// TestRiskSince says since when files would not come back: by the oldest change that matters, and by no time from before
+// the protection.
+func TestRiskSince(t *testing.T) {
+	t.Parallel()
+	both := func(w *world, want *Cause, what string) {
+		t.Helper()
+		for name, look := range map[string]bool{"verify": false, "status": true} {
+			r, err := w.clone().examineBy(w.clone().Process(), look)
+			must(t, err)
+			switch is := r.RiskSince; {
+			case want == nil && is != nil || want != nil && is == nil:
+				t.Errorf("%s, %s: %+v, want %+v: %+v", what, name, is, want, r.Risks)
+			case want != nil && (!is.Time.Equal(want.Time) || is.Node != want.Node || is.What != want.What || is.Dir != w.dirs[want.Node]):
+				t.Errorf("%s, %s: %+v, want %+v", what, name, is, want)
+			}
+		}
+	}
+	w := newWorld(4, 1, Striped)
+	must(t, w.protect())
+	made := w.Now()
+	for _, dir := range w.dirs {
+		manifest, err := w.Lstat(dir + "/" + tree.MetaName + "/generation.1/manifest.json")
+		must(t, err)
+		if manifest.ModTime().Before(made) {
+			made = manifest.ModTime()
+		}
+	}
+	both(w, nil, "nothing has changed")
+	w.Wait(time.Hour)
+	w.WriteFile("/n2/new", []byte("new"), 0o644)
+	both(w, nil, "a file is new")
+
+	c := w.clone()
+	c.Remove("/n1/big")
+	dir, err := c.Lstat("/n1")
+	must(t, err)
+	both(c, &Cause{Time: dir.ModTime(), Node: 1, What: Deleted}, "a file was deleted")
+
+	w.WriteFile("/n1/big", []byte("other content"), 0o600)
+	first, err := w.Lstat("/n1/big")
+	must(t, err)
+	w.Wait(time.Hour)
+	w.WriteFile("/n2/plain", []byte("other content, too"), 0o644)
+	both(w, &Cause{Time: first.ModTime(), Node: 1, What: Changed}, "files were changed")
+
+	w.SetTime("/n2/plain", made.Add(-time.Hour))
+	both(w, &Cause{Time: made, Node: 2, What: Changed}, "a file has an earlier time")
+	_, err = w.protectBy(w.Process(), ProtectOptions{AllowDeleted: true})
+	must(t, err)
+	both(w, nil, "protected again")
+
+	w.Overwrite("/n1/plain", 3, []byte("rot"), true)
+	begun := time.Now().Add(-2 * time.Second)
+	r, err := w.verifyBy(w.Process())
+	must(t, err)
+	if x := r.RiskSince; x == nil || x.What != Damaged || x.Node != 1 || x.Time.Before(begun) {
+		t.Errorf("rotten: %+v", r.RiskSince)
+	}
+	time.Sleep(1100 * time.Millisecond) // times of damage are whole seconds
+	again, err := w.verifyBy(w.Process())
+	must(t, err)
+	if x := again.RiskSince; x == nil || !x.Time.Equal(r.RiskSince.Time) {
+		t.Errorf("found again: %+v, first %+v", again.RiskSince, r.RiskSince)
+	}
 }

@@ -138,7 +138,7 @@ func copyOut(ctx context.Context, s *session.Session, o RecoverOptions, r *Recov
 		}
 		made[here] = survey.NewTargetAt(s, out, out.Load(s.Key, s.K), x, lacks)
 		made[here].Entries(n.Dir)
-		return fmt.Sprintf("what %s had comes to %s", s.Name(n.Index), out.Given), nil
+		return fmt.Sprintf("the files of %s go to %s", s.Name(n.Index), out.Given), nil
 	})
 	if err != nil {
 		return err

@@ -242,12 +242,13 @@ func (w *world) own(n int) string {
 	return w.dirs[n] + "/" + tree.MetaName
 }
 
-// meta returns what lies in a node's .volley, but for the lock and replaced files.
+// meta returns what lies in a node's .volley, but for the lock, replaced files and what says when it was read.
 func (w *world) meta(n int) []string {
 	var list []string
 	for line := range strings.Lines(w.Tree(w.own(n))) {
 		name, _, _ := strings.Cut(line, " ")
-		if name == "." || name == store.LockFile || name == store.ReplacedName || strings.HasPrefix(name, store.ReplacedName+"/") || strings.HasPrefix(name, "lstat") {
+		top, _, _ := strings.Cut(name, "/")
+		if slices.Contains([]string{".", store.LockFile, store.ReplacedName, store.ScrubName}, top) || strings.HasPrefix(name, "lstat") {
 			continue
 		}
 		list = append(list, name)

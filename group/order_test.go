@@ -136,6 +136,13 @@ func TestOrderOf(t *testing.T) {
 		}
 		return ids
 	}
+	// at gives roots the steps and the numbers of nodes of their newest snapshots.
+	at := func(ids []group.Identity, of ...[2]int64) []group.Identity {
+		for i, x := range of {
+			ids[i].Step, ids[i].Nodes = x[0], int(x[1])
+		}
+		return ids
+	}
 	strange := id(1, 0, 2)
 	strange[1].Group = "h"
 	for _, c := range []struct {
@@ -154,6 +161,11 @@ func TestOrderOf(t *testing.T) {
 		{id(1, 1, -1), []int{0, 1, 2}},                                                          // contradictions
 		{id(3, 1, 0), []int{0, 1, 2}},
 		{strange, []int{0, 1, 2}},
+		{at(id(2, 0, 0), [2]int64{9, 3}, [2]int64{9, 3}, [2]int64{8, 3}), []int{1, 2, 0}}, // an older one is taken
+		{at(id(2, 0, 4), [2]int64{9, 3}, [2]int64{9, 3}, [2]int64{8, 5}), []int{1, 2, 0}}, // of more nodes
+		{at(id(1, 2, -1), [2]int64{8, 3}, [2]int64{9, 3}, [2]int64{}), []int{2, 0, 1}},    // an older one is free
+		{at(id(0, 0, 1), [2]int64{9, 3}, [2]int64{9, 3}, [2]int64{8, 3}), []int{0, 1, 2}}, // contradictions of the newest
+		{at(id(-1, 1, 0), [2]int64{}, [2]int64{9, 3}, [2]int64{8, 2}), []int{0, 1, 2}},    // an older one of fewer nodes
 	} {
 		if got := group.Order(c.ids); !slices.Equal(got, c.want) {
 			t.Errorf("%v: %v, want %v", c.ids, got, c.want)

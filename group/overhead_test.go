@@ -133,7 +133,7 @@ func TestCollectives(t *testing.T) {
 			_, err := group.Over(tr, []string{dir}, o).Recover(ctx, group.RecoverOptions{})
 			return err
 		}},
-		{"verify", 5, func(ctx context.Context, tr transport.Transport, dir string) error {
+		{"verify", 6, func(ctx context.Context, tr transport.Transport, dir string) error {
 			_, err := group.Over(tr, []string{dir}, o).Verify(ctx)
 			return err
 		}},

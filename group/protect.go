@@ -151,6 +151,14 @@ func (r *ProtectReport) strict(o ProtectOptions) (err error) {
 	return err
 }
 
+// An UnsettledError is why a run has ended while its generation came into force, or after that: the next run completes it.
+// After any other error of Protect the earlier protection is in force.
+type UnsettledError struct{ Err error }
+
+func (e *UnsettledError) Error() string { return e.Err.Error() }
+
+func (e *UnsettledError) Unwrap() error { return e.Err }
+
 // said returns the options as ranks can tell them each other: NaN has no JSON.
 func (o ProtectOptions) said() ProtectOptions {
 	for _, share := range []*float64{&o.MaxDeleted, &o.MaxChanged} {
@@ -269,17 +277,17 @@ func protect(ctx context.Context, s *session.Session, o ProtectOptions) (*Protec
 	}
 	slog.DebugContext(ctx, "written, and not in force yet", "generation", m.Generation, "coded_blocks", r.Coded)
 	if err := s.Together(ctx); err != nil { // others may commit it
-		return nil, err
+		return nil, &UnsettledError{err}
 	}
 	kept, err := s.Commit(ctx, m, root)
 	if err != nil {
-		return nil, err
+		return nil, &UnsettledError{err}
 	}
 	r.Notes = append(r.Notes, kept...)
 	if s.Taken != nil && o.Retain > 0 {
 		var notes []string
 		if r.Removed, notes, err = snapshot.Retire(ctx, s, o.Retain); err != nil {
-			return nil, err
+			return nil, &UnsettledError{err}
 		}
 		r.Notes = append(r.Notes, notes...)
 	}

@@ -44,7 +44,7 @@ func TestDirectoriesRefused(t *testing.T) {
 		{"missing", func(w *world) { w.dirs[1] = "/none" }, all[:1], "/none: no such directory"},
 		{"a file", func(w *world) { w.dirs[1] = "/n1/plain" }, all, "/n1/plain is not a directory: name the directory of a node"},
 		{"a file named .volley", func(w *world) { w.WriteFile("/n1/.volley", nil, 0o600) }, all, "/n1/.volley: it is not a directory, and the name is Volley's own: move it away"},
-		{"not protected", func(*world) {}, all[1:2], "the group is not protected: no node has a manifest that counts"},
+		{"not protected", func(*world) {}, all[1:2], "the group is not protected: no node has a valid manifest in its .volley"},
 		{"all lost", func(w *world) { w.lose(0, 0, 1, 2) }, all[1:2], "all nodes are lost"},
 		{"in another order, at three processes", func(w *world) { must(t, w.protect()); slices.Reverse(w.dirs); w.ranks = 3 }, all, "is node 2 of its group and was given as node 0"},
 		{"node 2 twice", func(w *world) {

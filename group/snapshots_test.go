@@ -314,7 +314,7 @@ func TestSnapshotsLatest(t *testing.T) {
 	states(w, "8 unprotected")
 	latest(w, 8, "not protected")
 	w.RemoveAll("/r3/step-8")
-	refuses(w, "step-8: it is not protected, and missing at /r3")
+	refuses(w, "step-8: it is not protected, and missing or empty at /r3")
 
 	w = newRoots(t, 4, 1, 1, 2)
 	w.save(3)
@@ -322,7 +322,7 @@ func TestSnapshotsLatest(t *testing.T) {
 	w.RemoveAll("/r1/step-4")
 	states(w, "4 incomplete", "3 unprotected", "2 in force", "1 in force")
 	c := w.clone()
-	latest(c, 3, "step-4 is passed over: it is not protected, and missing at /r1")
+	latest(c, 3, "step-4 is passed over: it is not protected, and missing or empty at /r1")
 	w.lose(0, 2)
 	states(w, "4 incomplete", "3 incomplete", "2 recoverable", "1 recoverable")
 	c = w.clone()

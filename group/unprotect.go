@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 
+	"volley/group/internal/content"
 	"volley/group/internal/session"
 	"volley/group/internal/snapshot"
 	"volley/group/internal/store"
@@ -157,7 +158,12 @@ func losesNothing(ctx context.Context, s *session.Session, from int, force bool)
 	}); err != nil || s.Manifest == nil {
 		return nil, err
 	}
-	conditions, err := survey.ExamineAll(ctx, s, from, force, survey.Back{})
+	var conditions []*content.Condition
+	if force {
+		conditions, err = survey.GlanceAll(ctx, s, from, nil)
+	} else {
+		conditions, err = survey.ExamineAll(ctx, s, from, survey.Back{})
+	}
 	if err != nil {
 		return nil, err
 	}

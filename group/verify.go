@@ -2,9 +2,11 @@ package group
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
+	"volley/group/internal/content"
 	"volley/group/internal/pass"
 	"volley/group/internal/session"
 	"volley/group/internal/snapshot"
@@ -19,6 +21,7 @@ type NodeReport struct {
 	Status   string    `json:"status"`
 	Findings []Finding `json:"findings,omitempty"`
 
+	Read      *Period    `json:"read,omitempty"`      // in which all of it was read last, by Verify or by shares; nil: never
 	Recovered *Recovered `json:"recovered,omitempty"` // by Recover; nil: nothing
 	Busy      *Holder    `json:"busy,omitempty"`      // by Status: who writes to it; nil: nobody
 
@@ -32,33 +35,45 @@ type VerifyReport struct {
 	Generation int64        `json:"generation"`
 	Nodes      []NodeReport `json:"nodes"`
 	Tolerate   int          `json:"tolerate"`
-	MayLose    int          `json:"may_lose"`          // more nodes, whichever they are, so that all of theirs comes back
-	Risks      []Risk       `json:"at_risk,omitempty"` // what would not where one more is lost
-	Since      time.Time    `json:"since,omitzero"`    // when the generation came into force at the first node that has it
+	MayLose    int          `json:"may_lose"`                // more nodes, whichever they are, so that all of theirs comes back
+	Risks      []Risk       `json:"at_risk,omitempty"`       // what would not where one more is lost
+	RiskSince  *Cause       `json:"at_risk_since,omitempty"` // what took from the protection first; nil: not known
+	Since      time.Time    `json:"since,omitzero"`          // when the generation came into force at the first node that has it
 	Layout     string       `json:"layout,omitempty"`
-	Digest     string       `json:"digest,omitempty"` // that data and parity were compared by
-	Whole      bool         `json:"whole"`            // all of it, as it was protected
+	Digest     string       `json:"digest,omitempty"`     // that data and parity were compared by
+	Whole      bool         `json:"whole"`                // all of it, as it was protected; of what was not read, as far as a glance tells
+	Share      float64      `json:"share,omitempty"`      // of each node that was read; 0: all, or nothing by Status
+	ReadBytes  int64        `json:"read_bytes,omitempty"` // of all nodes
 	Notes      []string     `json:"notes,omitempty"`
 	Seconds    float64      `json:"seconds"`
 }
 
 // Verify compares the data, parity and manifests of all nodes with the digests in the manifest. The report says what is
-// found; that is no error.
+// found; that is no error. It notes in the .volley of each node, where it can, that all of it was read.
 func (g *Group) Verify(ctx context.Context) (*VerifyReport, error) {
-	return g.examine(ctx, "verify", false)
+	return g.examine(ctx, "verify", 1)
+}
+
+// VerifyShare is Verify of a share of each node's data and parity, above 0 and up to 1, and Status of the rest. It goes on
+// where the last one ended, which it notes at each node: runs whose shares are 1 together read everything.
+func (g *Group) VerifyShare(ctx context.Context, share float64) (*VerifyReport, error) {
+	if !(share > 0 && share <= 1) {
+		return nil, Inputf("a share of %v: want one above 0 and up to 1", share)
+	}
+	return g.examine(ctx, "verify", share)
 }
 
 // Status is Verify at a glance, by names, lengths, times and modes: it reads no file and no parity. Where another run
 // writes to a node, it does not wait: the report says who that is.
 func (g *Group) Status(ctx context.Context) (*VerifyReport, error) {
-	return g.examine(ctx, "status", true)
+	return g.examine(ctx, "status", 0)
 }
 
-func (g *Group) examine(ctx context.Context, name string, glance bool) (*VerifyReport, error) {
-	v := session.Verb{Name: name, Access: store.Access{Beside: glance}}
+func (g *Group) examine(ctx context.Context, name string, share float64) (*VerifyReport, error) {
+	v := session.Verb{Name: name, Args: struct{ Share float64 }{share}, Access: store.Access{Beside: share == 0}}
 	return run(ctx, g, v, func(ctx context.Context, s *session.Session, _ *snapshot.Surroundings) (*VerifyReport, error) {
 		for try := 1; ; try++ {
-			r, err := examineGroup(ctx, s, glance)
+			r, err := examineGroup(ctx, s, share)
 			if err != nil {
 				return nil, err
 			}
@@ -73,7 +88,8 @@ func (g *Group) examine(ctx context.Context, name string, glance bool) (*VerifyR
 	})
 }
 
-func examineGroup(ctx context.Context, s *session.Session, glance bool) (*VerifyReport, error) {
+// examineGroup reads a share of the nodes: all, or nothing.
+func examineGroup(ctx context.Context, s *session.Session, share float64) (*VerifyReport, error) {
 	start := time.Now()
 	r := &VerifyReport{Step: s.Taken, Generation: s.Generation, Notes: s.Notes()}
 	if r.Protected = s.Manifest != nil; !r.Protected {
@@ -90,24 +106,51 @@ func examineGroup(ctx context.Context, s *session.Session, glance bool) (*Verify
 			}
 			r.Nodes = append(r.Nodes, NodeReport{Node: n, Dir: x.Dir, Status: status, Busy: busy(x)})
 		}
-		r.Notes = append(r.Notes, s.Unprotected().Error())
+		r.Notes = append(r.Notes, s.WhyUnprotected())
 		return r, nil
 	}
 	r.Tolerate, r.Layout, r.Digest = s.Manifest.Tolerate, s.Manifest.Layout, s.Manifest.Digest
-	conditions, err := survey.ExamineAll(ctx, s, 0, glance, survey.Back{})
+	scrubbing := survey.LoadScrubs(s)
+	var conditions []*content.Condition
+	var err error
+	if share == 1 {
+		conditions, err = survey.ExamineAll(ctx, s, 0, survey.Back{})
+	} else {
+		if r.Share = share; share > 0 {
+			notes, err := scrubbing.Choose(ctx, s, share)
+			if err != nil {
+				return nil, err
+			}
+			r.Notes = append(r.Notes, notes...)
+		}
+		conditions, err = survey.GlanceAll(ctx, s, 0, scrubbing.Shares)
+	}
 	if err != nil {
 		return nil, err
 	}
 	if err := s.Steadied(ctx, conditions); err != nil {
 		return nil, err
 	}
+	known := scrubbing.Known
+	if share > 0 {
+		known = scrubbing.Note
+	}
+	readings, err := known(ctx, s, conditions)
+	if err != nil {
+		return nil, err
+	}
+	for n, x := range readings {
+		if r.ReadBytes += x.Bytes; x.Lacks != "" && share < 1 {
+			r.Notes = append(r.Notes, fmt.Sprintf("%s: how far it was read cannot be noted, so the next share reads the same again: %s", s.Name(n), x.Lacks))
+		}
+	}
 	r.Notes = append(r.Notes, pass.NoteTorn(s, conditions)...)
 	r.Whole = true
-	if r.MayLose, r.Risks, err = survey.Expose(ctx, s, conditions); err != nil {
+	if r.MayLose, r.Risks, r.RiskSince, err = survey.Expose(ctx, s, conditions); err != nil {
 		return nil, err
 	}
 	for n, c := range conditions {
-		r.Nodes = append(r.Nodes, NodeReport{Node: n, Dir: s.States[n].Dir, Status: c.Status(), Findings: c.Findings, Busy: busy(s.States[n])})
+		r.Nodes = append(r.Nodes, NodeReport{Node: n, Dir: s.States[n].Dir, Status: c.Status(), Findings: c.Findings, Read: readings[n].Whole, Busy: busy(s.States[n])})
 		if h := s.States[n].Of(s.Current); h != nil && r.Since.IsZero() {
 			r.Since = h.Since
 		}

@@ -69,7 +69,7 @@ func version1(t testing.TB, layout string) *world {
 func (w *world) everything() string {
 	list := w.trees()
 	for _, dir := range w.dirs {
-		for line := range strings.Lines(w.Tree(dir + "/" + tree.MetaName)) {
+		for line := range strings.Lines(w.Tree(dir+"/"+tree.MetaName, store.ScrubName)) {
 			if name, _, _ := strings.Cut(line, " "); name != "." && name != store.LockFile {
 				list = append(list, line)
 			}

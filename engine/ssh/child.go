@@ -63,6 +63,7 @@ type Child struct {
 	status  error // once ended
 
 	try      string        // a command of a shell that shows whether it starts
+	copies   bool          // the program is copied
 	asks     bool          // ssh may ask the user
 	patience time.Duration // from where ssh is let in to the greeting
 	first    time.Duration // from the start, where ssh does not say that it is let in
@@ -139,7 +140,7 @@ func (c *Client) start(a Address, asks bool) (*Child, error) {
 	r, w := io.Pipe()
 	x := &Child{Address: a, cmd: exec.Command(line[0], line[1:]...), out: r, lines: bufio.NewScanner(r), stderr: c.Stderr, ended: make(chan struct{}),
 		silence: min(silence, max(cmp.Or(c.Limit, silence), 3*Beat)),
-		try:     c.trial(a), asks: asks, holds: c.Asks && !asks, patience: cmp.Or(c.Greeting, usualGreeting)}
+		try:     c.trial(a), copies: c.Copy && a.Host != "", asks: asks, holds: c.Asks && !asks, patience: cmp.Or(c.Greeting, usualGreeting)}
 	x.lines.Buffer(nil, mostLine)
 	in, err := x.cmd.StdinPipe()
 	if err != nil {
@@ -334,8 +335,9 @@ func (x *Child) failed() error {
 		return fmt.Errorf("volley at %s has said nothing for %v%s", x.At(), x.silence, said)
 	case exit.ProcessState == nil:
 		return fmt.Errorf("the connection to %s has ended%s", x.At(), said)
-	case exit.ExitCode() == 126, exit.ExitCode() == 127:
-		return &MissingError{fmt.Errorf("cannot start volley at %s%s", x.At(), said)}
+	case exit.ExitCode() == 126, exit.ExitCode() == 127, !x.greeted.Load() && unstarted.MatchString(x.said):
+		// A restricted shell takes no / in the name of a program, and has the sh that a copy needs only in its PATH.
+		return &MissingError{fmt.Errorf("cannot start volley at %s%s", x.At(), said), x.copies || strings.Contains(x.said, "restricted")}
 	case exit.ExitCode() == 255 && x.greeted.Load():
 		return fmt.Errorf("volley at %s was killed, or the connection to it has ended%s", x.At(), said)
 	case exit.ExitCode() == 255 && strings.Contains(x.said, "timed out"):
@@ -345,6 +347,10 @@ func (x *Child) failed() error {
 	}
 	return fmt.Errorf("volley at %s ended: %v%s", x.At(), x.status, said)
 }
+
+// unstarted is what shells say of a program that they do not start where their exit code does not tell: csh, and bash as
+// a restricted shell.
+var unstarted = regexp.MustCompile(`: (Command not found\.|Permission denied\.|restricted(: .*)?)$`)
 
 // A DownError says that there is no connection to a host, as where it is down.
 type DownError struct{ error }
@@ -356,7 +362,10 @@ type HangError struct{ error }
 type AskError struct{ error }
 
 // A MissingError says that a program cannot be started on a host.
-type MissingError struct{ error }
+type MissingError struct {
+	error
+	Restricted bool // the login shell there permits only some programs, by their names alone
+}
 
 // End stops the program, and waits until it has ended.
 func (x *Child) End(patience time.Duration) {
@@ -382,8 +391,10 @@ func (x *Child) kill() {
 // host be cut off.
 func (x *Child) Left() bool { return x.left.Load() }
 
-// quote returns text as one word of a shell.
-func quote(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
+// quote returns text as one word of a shell. Within quotes csh still takes a ! for its history.
+func quote(text string) string {
+	return "'" + strings.NewReplacer("'", `'\''`, "!", `'\!'`).Replace(text) + "'"
+}
 
 // Quote returns a word as a shell reads it: one that a shell takes as it is stays so.
 func Quote(word string) string {
@@ -403,14 +414,15 @@ func quoteProgram(path string) string {
 	return quote(cmp.Or(path, "volley"))
 }
 
-// copying returns the command that takes a program from standard input, compares its digest, runs it and removes it.
+// copying returns the command that takes a program from standard input, compares its digest, runs it and removes it. All
+// login shells take it: it is one line, for csh, and without exec, which a restricted shell refuses.
 func copying(program []byte, verb string) string {
-	script := `umask 077; d=$(mktemp -d) || exit 1
-dd iflag=fullblock bs=%d count=1 of="$d/volley" 2>/dev/null
-if echo "%x  $d/volley" | sha256sum -c >/dev/null; then chmod 700 "$d/volley"; "$d/volley" %s; s=$?
-else echo "the copy of volley has not arrived whole" >&2; s=1; fi
-rm -rf "$d"; exit $s`
-	return "exec sh -c " + quote(fmt.Sprintf(script, len(program), sha256.Sum256(program), verb))
+	script := `umask 077; d=$(mktemp -d) || exit 1; ` +
+		`dd iflag=fullblock bs=%d count=1 of="$d/volley" 2>/dev/null; ` +
+		`if echo "%x  $d/volley" | sha256sum -c >/dev/null; then chmod 700 "$d/volley"; "$d/volley" %s; s=$?; ` +
+		`else echo "the copy of volley has not arrived whole" >&2; s=1; fi; ` +
+		`rm -rf "$d"; exit $s`
+	return "sh -c " + quote(fmt.Sprintf(script, len(program), sha256.Sum256(program), verb))
 }
 
 // A LineWriter calls Line for every line that is written to it.

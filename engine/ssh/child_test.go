@@ -249,6 +249,73 @@ func TestCopying(t *testing.T) {
 	}
 }
 
+// TestLoginShells starts programs by the login shells that hosts may have, as they are there and copied.
+func TestLoginShells(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	home := t.TempDir()
+	there := filepath.Join(home, "it's here!")
+	script := "#!/bin/sh\necho " + greeting + "; read x; echo \"$x\"; exit 7\n"
+	for _, name := range []string{there, filepath.Join(home, "here")} {
+		if err := os.WriteFile(name, []byte(script), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	path := "PATH=" + home + ":" + os.Getenv("PATH")
+	for _, shell := range []string{"sh", "bash", "zsh", "ksh", "csh", "tcsh", "fish", "bash -r", "bash -r of few programs"} {
+		t.Run(shell, func(t *testing.T) {
+			words := strings.Fields(shell)
+			if _, err := exec.LookPath(words[0]); err != nil {
+				t.Skip("there is no " + words[0] + " here")
+			}
+			restricted, few := len(words) > 1, len(words) > 2
+			ssh := filepath.Join(t.TempDir(), "ssh")
+			login := "exec " + strings.Join(words[:min(2, len(words))], " ")
+			if few {
+				program, _ := exec.LookPath(words[0])
+				login = "PATH=" + home + " exec " + program + " -r"
+			}
+			text := "#!/bin/sh\nwhile [ \"$1\" != -- ]; do shift; done\n" + login + " -c \"$3\"\n"
+			if err := os.WriteFile(ssh, []byte(text), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			for _, c := range []struct {
+				Client
+				starts bool
+			}{
+				{Client{Program: "here"}, true},
+				{Client{Program: there}, !restricted},
+				{Client{Program: "none"}, false},
+				{Client{Copy: true, Here: []string{there}}, !few},
+			} {
+				c.Command, c.Verb, c.Env, c.Stderr = []string{ssh}, "rank", append(os.Environ(), path), func(string, string) {}
+				x, err := c.Start(Address{Host: "far"})
+				if err != nil {
+					t.Fatal(err)
+				}
+				x.Send(message{"there and back"})
+				var m message
+				err = x.Receive(&m)
+				missing := new(MissingError)
+				switch {
+				case c.starts && (err != nil || m.Text != "there and back"):
+					t.Errorf("%q, copied %v: %v", c.Program, c.Copy, err)
+				case !c.starts && (!errors.As(err, &missing) || missing.Restricted != (c.Copy || c.Program == there)):
+					t.Errorf("%q, copied %v: %v: want that it cannot be started", c.Program, c.Copy, err)
+				}
+				if c.starts {
+					if err = x.Receive(&m); err == nil || !strings.Contains(err.Error(), "exit status 7") {
+						t.Errorf("%q, copied %v: %v", c.Program, c.Copy, err)
+					}
+				}
+				x.End(time.Second)
+			}
+		})
+	}
+	if left, _ := filepath.Glob(filepath.Join(os.Getenv("TMPDIR"), "*/volley")); left != nil {
+		t.Errorf("%v is left", left)
+	}
+}
+
 // TestOptions adds up when ssh gives a silent host up: it takes one interval more than it counts.
 func TestOptions(t *testing.T) {
 	t.Parallel()

@@ -135,7 +135,7 @@ func (n *Node) has(kind Kind) bool {
 }
 
 // shared notes which nodes are lost together: those of a disk, and those of a machine where more are there than may be
-// lost.
+// lost, unless it is the one host of all.
 func (j *Judgement) shared(all []Member, tolerate, sets int) {
 	at := make([]guard.Location, len(all))
 	for i, x := range all {
@@ -157,12 +157,19 @@ func (j *Judgement) shared(all []Member, tolerate, sets int) {
 	}
 	for _, d := range disks {
 		if len(d.Nodes) > 1 {
-			j.Notes = append(j.Notes, fmt.Sprintf("%s lie on one disk, %s: they are lost together", printable.List(named(d)), d.Names[0]))
+			text := guard.AllOn("disk")
+			if len(d.Nodes) < len(all) {
+				text = fmt.Sprintf("%s are on one disk (%s), and lost together", printable.List(named(d)), d.Names[0])
+			}
+			j.Notes = append(j.Notes, text)
 		}
 	}
 	for _, m := range machines {
+		if len(m.Nodes) == len(all) && len(m.Names) == 1 { // which is meant, as protect has it
+			continue
+		}
 		oneDisk := slices.ContainsFunc(disks, func(d *guard.Domain) bool { return slices.Equal(d.Nodes, m.Nodes) })
-		if tolerate > 0 && len(m.Nodes) > tolerate*sets && !oneDisk && len(machines) > 1 {
+		if tolerate > 0 && len(m.Nodes) > tolerate*sets && !oneDisk {
 			j.Notes = append(j.Notes, fmt.Sprintf("%s are lost with %s, and the group tolerates the loss of %d", printable.Count(len(m.Nodes), "node"), printable.List(m.Names), tolerate*sets))
 		}
 	}

@@ -156,7 +156,7 @@ func TestJudge(t *testing.T) {
 		notes  []string
 		roomy  string
 	}{
-		{name: "room", nodes: []*Node{node(gib, 9*gib), node(2*gib, 2*gib), node(0, 4*gib)}, o: Options{Tolerate: 1}, parity: 1, roomy: "0 2", notes: []string{"0, 1, 2 lie on one disk, sda: they are lost together"}},
+		{name: "room", nodes: []*Node{node(gib, 9*gib), node(2*gib, 2*gib), node(0, 4*gib)}, o: Options{Tolerate: 1}, parity: 1, roomy: "0 2", notes: []string{"all nodes are on one disk, and lost with it: give each node a disk of its own"}},
 		{name: "too little", nodes: []*Node{node(gib, 9*gib), node(2*gib, gib/2), node(0, 2*gib)}, o: Options{Tolerate: 1}, parity: 1, roomy: "0", faults: "1: no room"},
 		{name: "too little to recover", nodes: []*Node{node(gib, 9*gib, protected), node(2*gib, 2*gib, protected), node(0, 2*gib), nil}, parity: 2, roomy: "0", faults: "2: no room"},
 		{name: "another R", nodes: []*Node{node(3*gib, 9*gib, protected), node(0, 9*gib), node(0, 9*gib), node(0, 9*gib)}, o: Options{Tolerate: 1}, parity: 1, roomy: "0 1 2 3"},
@@ -169,6 +169,8 @@ func TestJudge(t *testing.T) {
 		{name: "most on /", nodes: []*Node{node(gib, 9*gib), node(gib, 9*gib, onRoot), node(0, 9*gib, onRoot)}, o: Options{Tolerate: 1}, parity: -1, roomy: "0 1 2"},
 		{name: "a machine", nodes: []*Node{node(0, gib, at("m", "a")), node(0, gib, at("m", "b")), node(0, gib, at("n", "a"))}, o: Options{Tolerate: 1}, roomy: "0 1 2",
 			notes: []string{"h0, h1 are one machine", "2 nodes are lost with h0, h1, and the group tolerates the loss of 1"}},
+		{name: "a disk", nodes: []*Node{node(0, gib, at("m", "a")), node(0, gib, at("m", "a")), node(0, gib, at("n", "a"))}, o: Options{Tolerate: 2}, roomy: "0 1 2",
+			notes: []string{"0, 1 are on one disk (a), and lost together"}},
 		{name: "machines", nodes: []*Node{node(0, gib, at("m", "a")), node(0, gib, at("n", "a")), node(0, gib, at("o", "a"))}, o: Options{Tolerate: 1}, roomy: "0 1 2"},
 		{name: "many files", nodes: []*Node{node(gib, 9*gib, func(n *Node) { n.AtMost = true }), nil, nil}, o: Options{Tolerate: 1}, parity: -1, roomy: "0", notes: []string{"at most 1.0 GiB"}},
 	} {

@@ -60,6 +60,15 @@ func TestFormats(t *testing.T) {
 		t.Errorf("group: docs/format.md has the format %v, the program %v", within["format"], format)
 	}
 
+	noted, within := keyTable(section("How far nodes were read"))
+	check("scrub", noted, keysOf(reflect.TypeFor[group.Scrub](), nil))
+	for _, key := range keysOf(reflect.TypeFor[group.Spot](), nil) {
+		if !slices.Contains(slices.Concat(within["next"], within["wrong"]), key) {
+			t.Errorf("scrub, next and wrong: docs/format.md does not name %s", key)
+		}
+	}
+	check("scrub, whole", within["whole"], keysOf(reflect.TypeFor[group.Period](), nil))
+
 	measured, within := keyTable(section("What was measured"))
 	for _, key := range []string{"latency_ns", "overhead_ns"} {
 		if !slices.Contains(within["network"], key) {

@@ -114,7 +114,7 @@ func (s *session) conclude(code int) int {
 // end ends a session with an error, which one process of all says, and returns the exit code.
 func (s *session) end(err error) int {
 	host, _ := os.Hostname()
-	mine := ending{Code: exitCode(err), Host: host, Values: s.values}
+	mine := ending{Code: exitCode(err), Host: host, Result: s.came, Values: s.values}
 	if err != nil {
 		if mine.Text = message(err); s.read.Load() {
 			mine.Text = dash.ReplaceAllString(mine.Text, "${1}standard input$2")

@@ -138,6 +138,29 @@ func (s *share) String() string {
 // Type returns "float".
 func (s *share) Type() string { return "float" }
 
+// A percent is a flag above 0 and up to 1, or from that to 100 with a percent sign.
+type percent float64
+
+// Set takes 10% or 0.1.
+func (p *percent) Set(text string) error {
+	number, of := strings.CutSuffix(text, "%")
+	x, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
+	if of {
+		x /= 100
+	}
+	if err != nil || !(x > 0 && x <= 1) {
+		return errors.New("want a share such as 10%, up to 100%")
+	}
+	*p = percent(x)
+	return nil
+}
+
+// String returns the number.
+func (p *percent) String() string { return fmt.Sprint(float64(*p)) }
+
+// Type returns "percent".
+func (p *percent) Type() string { return "percent" }
+
 // limits are the flags of what a run may take from what else runs beside it.
 type limits struct {
 	rate  string // bytes a second; "": no limit
@@ -145,7 +168,8 @@ type limits struct {
 	nice  int
 }
 
-// leastRate is the least value of --limit-rate: with less, messages would take longer than others wait for them.
+// leastRate is the least value of --limit-rate and --limit-read: with less, messages, or what they wait for, would take
+// longer than others wait for them.
 const leastRate = 1 << 20
 
 func (o *limits) add(f *pflag.FlagSet) {

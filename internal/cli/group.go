@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
@@ -18,6 +20,7 @@ import (
 	"volley/group"
 	"volley/internal/printable"
 	"volley/internal/selection"
+	"volley/report"
 	"volley/transport"
 )
 
@@ -29,6 +32,7 @@ type groupOptions struct {
 	believe string
 	meta    string
 	step    int64
+	reads   string // bytes a second of each node; "": no limit
 }
 
 // addSnapshots adds the flags that make roots of snapshots of the directories.
@@ -65,8 +69,23 @@ func (o *groupOptions) add(cmd *cobra.Command) {
 	end = flagGroup(cmd, "Run")
 	o.sets.add(f)
 	o.joining.add(f, "node")
+	f.StringVar(&o.reads, readsFlag, "", "`BYTES` a second that are read of each node at most, such as 20MB")
 	o.AddNetwork(f)
 	end()
+}
+
+const readsFlag = "limit-read"
+
+// readRate returns how many bytes a second may be read of each node; 0: no limit.
+func (o *groupOptions) readRate() (int64, error) {
+	if o.reads == "" {
+		return 0, nil
+	}
+	rate, err := selection.ParseSize(o.reads)
+	if err != nil || rate < leastRate {
+		return 0, usagef("--%s %q: want bytes a second such as 20MB, 1MiB or more", readsFlag, o.reads)
+	}
+	return rate, nil
 }
 
 // begin joins the others, and returns the directories of the nodes here and the options of all verbs.
@@ -91,6 +110,10 @@ func (o *groupOptions) begin(cmd *cobra.Command, args []string) (dirs []string, 
 	if flag := cmd.Flags().Lookup("latest"); flag != nil && flag.Changed && o.step != group.Latest {
 		return nil, options, usagef("--latest, --step %d: leave one of both out", o.step)
 	}
+	reads, err := o.readRate()
+	if err != nil {
+		return nil, options, err
+	}
 	if o.timeout < 0 || o.every < 0 {
 		return nil, options, usagef("--timeout %v, --progress %v: want 0 or more", o.timeout, o.every)
 	}
@@ -107,7 +130,7 @@ func (o *groupOptions) begin(cmd *cobra.Command, args []string) (dirs []string, 
 	if err != nil {
 		return nil, options, err
 	}
-	options = group.Options{Memory: memory, Timeout: o.timeout, Network: m.Network, Gamma: m.Gamma, Believe: o.believe, Meta: o.meta, Roots: o.roots, Step: o.step, Progress: o.progress(sessionOf(cmd.Context()))}
+	options = group.Options{Memory: memory, Timeout: o.timeout, Network: m.Network, Gamma: m.Gamma, Believe: o.believe, Meta: o.meta, Roots: o.roots, Step: o.step, ReadRate: reads, Progress: o.progress(sessionOf(cmd.Context()))}
 	if err := options.UseKey(o.key); err != nil {
 		return nil, options, err
 	}
@@ -214,6 +237,9 @@ func newProtect() *cobra.Command {
 			if !cmd.Flags().Changed("tolerate") {
 				return usagef("say with --tolerate R how many nodes may be lost")
 			}
+			if len(sessionOf(cmd.Context()).commanders(cmd, sessionOf(cmd.Context()).group.dirs)) > 0 && o.party.job() {
+				return usagef("--%s: pre and post of a member run over ssh, and where one process has all nodes: start them beside the processes of this run", groupFlag)
+			}
 			if p.Retain < 0 || p.Retain > 0 && !o.roots {
 				return usagef("--retain %d: want how many snapshots of roots stay, with --root or --step", p.Retain)
 			}
@@ -226,7 +252,12 @@ func newProtect() *cobra.Command {
 			return o.inSets(cmd, dirs, func(t transport.Transport, dirs []string, of group.Part, w io.Writer) error {
 				p := p
 				p.Part = of
-				r, err := group.Over(t, dirs, options).Protect(cmd.Context(), p)
+				var r *group.ProtectReport
+				err := between(cmd.Context(), sessionOf(cmd.Context()).commanders(cmd, dirs), func() (string, error) {
+					var err error
+					r, err = group.Over(t, dirs, options).Protect(cmd.Context(), p)
+					return sessionOf(cmd.Context()).cameTo(r != nil, err), err
+				})
 				var strict error // of a group that is protected, as the report tells, too
 				if r != nil {
 					strict, err = err, nil
@@ -263,15 +294,22 @@ func newProtect() *cobra.Command {
 
 func printProtect(w io.Writer, r *group.ProtectReport, dry, all bool) error {
 	size := func(n int64) string { return humanize.IBytes(uint64(n)) }
-	printable.Fprintf(w, "%s, any %d of which may be lost: layout %s, matrix %s over %s\n", printable.Count(r.Nodes, "node"), r.Tolerate, r.Layout, r.Matrix, r.Field)
+	text := ofGroup(r.Nodes, r.Layout, r.Tolerate)
+	if all {
+		text += fmt.Sprintf(", matrix %s over %s", r.Matrix, r.Field)
+	}
+	printable.Fprintf(w, "%s\n", text)
 	if dry || all {
 		for _, c := range r.Costs {
 			if !c.Possible {
 				printable.Fprintf(w, "%-10s not possible: %s\n", c.Layout, c.Why)
 				continue
 			}
-			printable.Fprintf(w, "%-10s %s of parity at each node; the busiest node sends %s; %.3g s by the model (%s of plan %s)\n",
-				c.Layout, size(c.StoredBytes), size(c.SentBytes), c.Seconds, printable.Count(c.Rounds, "round"), c.Plan)
+			text := fmt.Sprintf("%s of parity at each node; the busiest node sends %s; about %s", size(c.StoredBytes), size(c.SentBytes), report.Seconds(c.Seconds))
+			if all {
+				text += fmt.Sprintf(" by the model (%s of plan %s)", printable.Count(c.Rounds, "round"), c.Plan)
+			}
+			printable.Fprintf(w, "%-10s %s\n", c.Layout, text)
 		}
 	}
 	printNotes(w, r.Notes)
@@ -338,10 +376,16 @@ func printStep(w io.Writer, step *int64) {
 }
 
 func newVerify() *cobra.Command {
-	return newExamining(&cobra.Command{
+	part := percent(1)
+	cmd := &cobra.Command{
 		Use:   "verify [flags] DIR...",
 		Short: "Say which nodes and files of a protected group are whole",
-	}, (*group.Group).Verify, printVerify, brokenOf)
+	}
+	cmd.Flags().Var(&part, "share", "`SHARE` of each node to read, such as 10%; the next run goes on where this one ends")
+	cmd.Flags().Lookup("share").DefValue = "" // not shown
+	return newExamining(cmd, func(g *group.Group, ctx context.Context) (*group.VerifyReport, error) {
+		return g.VerifyShare(ctx, float64(part))
+	}, printVerify, brokenOf)
 }
 
 // newExamining makes cmd a verb that examines the nodes.
@@ -357,18 +401,26 @@ func newExamining(cmd *cobra.Command, verb func(*group.Group, context.Context) (
 
 func printVerify(w io.Writer, r *group.VerifyReport, all bool) error {
 	head, tail := "", ""
-	if r.Whole {
+	of := fmt.Sprintf("%.3g %% of each node, %s", 100*r.Share, humanize.IBytes(uint64(r.ReadBytes)))
+	switch {
+	case r.Share > 0 && r.Whole:
+		head = "nothing is wrong in " + of + ": "
+	case r.Share > 0:
+		head = "read " + of + ": "
+	case r.Whole:
 		head = "whole: "
+	}
+	if r.Whole {
 		var findings []group.Finding
 		for _, n := range r.Nodes {
 			findings = append(findings, n.Findings...)
 		}
 		if findings != nil {
-			tail = "; " + counts(findings)
+			tail = "; files: " + counts(findings)
 		}
 	}
 	if all || !r.Whole {
-		printNodes(w, r.Nodes, all)
+		printNodes(w, r.Nodes, "", all)
 	}
 	printNotes(w, r.Notes)
 	if !r.Protected {
@@ -377,13 +429,11 @@ func printVerify(w io.Writer, r *group.VerifyReport, all bool) error {
 	if r.Step != nil {
 		head += fmt.Sprintf("step-%d, ", *r.Step)
 	}
-	may := fmt.Sprintf("any %d may be lost", r.Tolerate)
+	err := printable.Fprintf(w, "%s%s, generation %d, compared by %s%s\n",
+		head, ofGroup(len(r.Nodes), r.Layout, r.Tolerate), r.Generation, r.Digest, tail)
 	if !r.Whole {
-		may = fmt.Sprintf("tolerates the loss of %d, %d more may be lost now", r.Tolerate, r.MayLose)
+		printMayLose(w, r, all)
 	}
-	err := printable.Fprintf(w, "%s%s, layout %s, %s, generation %d, compared by %s%s\n",
-		head, printable.Count(len(r.Nodes), "node"), r.Layout, may, r.Generation, r.Digest, tail)
-	printRisks(w, r, all)
 	return err
 }
 
@@ -403,7 +453,10 @@ func printStatus(w io.Writer, r *group.VerifyReport, all bool) error {
 		}
 		of := counts(n.Findings)
 		if of != "" {
-			of = "  " + of
+			of = "  files: " + of
+		}
+		if all && n.Read != nil {
+			of += "  read whole " + printable.Time(n.Read.To)
 		}
 		printable.Fprintf(w, "node %d  %s  %s%s\n", n.Node, n.Status, n.Dir, of)
 	}
@@ -414,11 +467,54 @@ func printStatus(w io.Writer, r *group.VerifyReport, all bool) error {
 	if !r.Protected {
 		return nil
 	}
-	err := printable.Fprintf(w, "%s, layout %s, generation %d of %s\ntolerates the loss of %d; %d more may be lost now\n",
-		printable.Count(len(r.Nodes), "node"), r.Layout, r.Generation, r.Since.Local().Format("2006-01-02 15:04:05 MST"), r.Tolerate, r.MayLose)
-	printRisks(w, r, all)
+	err := printable.Fprintf(w, "%s, generation %d, protected %s\n", ofGroup(len(r.Nodes), r.Layout, r.Tolerate), r.Generation, printable.Time(r.Since))
+	printMayLose(w, r, all)
+	printUnread(w, r)
 	return err
 }
+
+// longestUnread returns when the node that was read whole longest ago was; zero: it never was. Of a node that cannot be
+// read nobody knows.
+func longestUnread(r *group.VerifyReport) (at time.Time, node *group.NodeReport) {
+	for i := range r.Nodes {
+		n := &r.Nodes[i]
+		if slices.Contains([]string{group.Lost, group.Failing, group.Unreachable, group.Foreign}, n.Status) {
+			continue
+		}
+		read := time.Time{}
+		if n.Read != nil {
+			read = n.Read.To
+		}
+		if node == nil || read.Before(at) {
+			at, node = read, n
+		}
+	}
+	return at, node
+}
+
+// longUnread is how long a node may go without being read whole before status says so. A group that is protected each
+// night, and was never read, has as many generations by then.
+const longUnread = 30 * 24 * time.Hour
+
+// printUnread says which node was not read for long.
+func printUnread(w io.Writer, r *group.VerifyReport) {
+	at, node := longestUnread(r)
+	switch {
+	case node == nil:
+	case at.IsZero() && (time.Since(r.Since) > longUnread || r.Generation > int64(longUnread/(24*time.Hour))):
+		printable.Fprintf(w, "node %d was never read whole: volley verify does it, and volley verify --share by and by\n", node.Node)
+	case !at.IsZero() && time.Since(at) > longUnread:
+		printable.Fprintf(w, "node %d was last read whole %s, %d days ago: volley verify does it\n", node.Node, printable.Time(at), int(time.Since(at).Hours()/24))
+	}
+}
+
+// ofGroup says what a group is, in every report.
+func ofGroup(nodes int, layout string, tolerate int) string {
+	return fmt.Sprintf("%s, layout %s, any %d may be lost", printable.Count(nodes, "node"), layout, tolerate)
+}
+
+// shown are the findings that are called otherwise than in the report.
+var shown = map[string]string{group.Metadata: "other metadata"}
 
 func counts(findings []group.Finding) string {
 	of := map[string]int{}
@@ -427,7 +523,7 @@ func counts(findings []group.Finding) string {
 	}
 	var list []string
 	for _, what := range slices.Sorted(maps.Keys(of)) {
-		list = append(list, fmt.Sprintf("%d %s", of[what], what))
+		list = append(list, fmt.Sprintf("%d %s", of[what], cmp.Or(shown[what], what)))
 	}
 	return strings.Join(list, ", ")
 }
@@ -454,14 +550,15 @@ func printLines[T any](w io.Writer, list []T, all bool, line func(T) string) {
 	}
 }
 
-func printNodes(w io.Writer, nodes []group.NodeReport, all bool) {
+// printNodes prints what was found at each node, or that something came back there.
+func printNodes(w io.Writer, nodes []group.NodeReport, came string, all bool) {
 	denied := false
 	for _, n := range nodes {
 		denied = denied || slices.ContainsFunc(n.Findings, func(f group.Finding) bool { return strings.Contains(f.Why, "permission denied") })
 		if n.Recovered == nil {
 			printable.Fprintf(w, "node %d  %s  %s\n", n.Node, n.Status, n.Dir)
 		} else {
-			printable.Fprintf(w, "recovered node %d: %s  %s\n", n.Node, recovered(n.Recovered), n.Dir)
+			printable.Fprintf(w, "%s node %d: %s  %s\n", came, n.Node, recovered(n.Recovered), n.Dir)
 		}
 		printFindings(w, n.Findings, all)
 	}
@@ -472,7 +569,7 @@ func printNodes(w io.Writer, nodes []group.NodeReport, all bool) {
 
 func printFindings(w io.Writer, findings []group.Finding, all bool) {
 	printLines(w, findings, all, func(f group.Finding) string {
-		text := fmt.Sprintf("        %s: %q", f.What, string(f.Path))
+		text := fmt.Sprintf("        %s: %q", cmp.Or(shown[f.What], f.What), string(f.Path))
 		if f.To != "" {
 			text += fmt.Sprintf(" is %q now", string(f.To))
 		}
@@ -508,28 +605,66 @@ func recovered(r *group.Recovered) string {
 // brokenOf returns an error where something is lost or damaged. What users have changed is not.
 func brokenOf(r *group.VerifyReport) error {
 	if !r.Protected {
-		return wrongf("the group is not protected")
+		next := "; next: volley protect"
+		for _, n := range r.Nodes {
+			switch n.Status {
+			case group.Lost, group.Failing, group.Unreachable: // look for these first
+				next = ""
+			}
+		}
+		return wrongf("the group is not protected%s", next)
 	}
 	var names []string
+	comes := len(tooMany(r)) == 0
 	for _, n := range r.Nodes {
-		if n.Status != group.Whole && n.Status != group.Changed {
-			names = append(names, fmt.Sprintf("%s (%s)", n.Dir, n.Status))
+		switch n.Status {
+		case group.Whole, group.Changed:
+			continue
+		case group.Lost, group.Damaged:
+		default: // nothing comes back there
+			comes = false
 		}
+		names = append(names, fmt.Sprintf("%s (%s)", n.Dir, n.Status))
 	}
-	if names == nil {
+	next := ""
+	switch {
+	case names == nil:
 		return nil
+	case comes:
+		next = "; next: volley recover"
 	}
-	return wrongf("not whole: %s", printable.List(names))
+	return wrongf("not whole: %s%s", printable.List(names), next)
 }
 
-// printRisks says what would not come back where one more node is lost than may be, and what to do.
-func printRisks(w io.Writer, r *group.VerifyReport, all bool) {
-	switch n := r.MayLose + 1; {
-	case r.Risks == nil:
-	case n == 1:
-		printable.Fprintf(w, "if 1 more is lost, these of its files do not come back:\n")
-	default:
-		printable.Fprintf(w, "if %d more are lost, these of their files do not come back:\n", n)
+// tooMany returns the lost nodes where they are more than may be.
+func tooMany(r *group.VerifyReport) (lost []group.NodeReport) {
+	for _, n := range r.Nodes {
+		if n.Status == group.Lost {
+			lost = append(lost, n)
+		}
+	}
+	if len(lost) <= r.Tolerate {
+		return nil
+	}
+	return lost
+}
+
+// printMayLose says how many more nodes may be lost now, what would not come back where one more is than may be, and what
+// to do.
+func printMayLose(w io.Writer, r *group.VerifyReport, all bool) {
+	if lost := tooMany(r); lost != nil {
+		printable.Fprintf(w, "%d nodes are lost, and the group tolerates the loss of %d: find a copy of one of them\n", len(lost), r.Tolerate)
+	} else if r.MayLose == 0 {
+		printable.Fprintf(w, "no more nodes may be lost now\n")
+	} else {
+		printable.Fprintf(w, "%s may be lost now\n", printable.Count(r.MayLose, "more node"))
+	}
+	if r.Risks != nil {
+		more := "1 more node is"
+		if r.MayLose > 0 {
+			more = fmt.Sprintf("%d more nodes are", r.MayLose+1)
+		}
+		printable.Fprintf(w, "if %s lost, these files may not come back:\n", more)
 	}
 	for _, x := range r.Risks {
 		printable.Fprintf(w, "node %d  %s, %s  %s\n", x.Node, printable.Count(x.Files, "file"), humanize.IBytes(uint64(x.Bytes)), x.Dir)
@@ -537,9 +672,24 @@ func printRisks(w io.Writer, r *group.VerifyReport, all bool) {
 			printLines(w, x.Names, all, func(p group.Name) string { return fmt.Sprintf("        %q", string(p)) })
 		}
 	}
-	if r.Protected && !r.Whole && brokenOf(r) == nil {
-		printable.Fprintf(w, "protect again: it protects what has changed\n")
+	if x := r.RiskSince; x != nil && r.Risks != nil {
+		printCause(w, x, r.Seconds)
 	}
+	if r.Protected && !r.Whole && brokenOf(r) == nil {
+		printable.Fprintf(w, "next: volley protect, which takes in what has changed\n")
+	}
+}
+
+// printCause says since when files would not come back, unless the run has only found it.
+func printCause(w io.Writer, x *group.Cause, seconds float64) {
+	what := "was " + x.What
+	if x.What == group.Damaged { // when that happened nobody knows
+		if time.Since(x.Time).Seconds() < seconds+2 { // times are whole seconds
+			return
+		}
+		what = "was found damaged"
+	}
+	printable.Fprintf(w, "because of what %s since %s at %s\n", what, printable.Time(x.Time), x.Dir)
 }
 
 func newRecover() *cobra.Command {
@@ -554,7 +704,7 @@ func newRecover() *cobra.Command {
 			}
 			run := func(g *group.Group, ctx context.Context) (*group.RecoverReport, error) { return g.Recover(ctx, x) }
 			return onSets(o, cmd, args, run, func(w io.Writer, r *group.RecoverReport, all bool) error {
-				return printRecover(w, r, x.DryRun, all)
+				return printRecover(w, r, x.DryRun, x.To != "", all)
 			}, (*group.RecoverReport).Incomplete)
 		},
 	}
@@ -573,7 +723,21 @@ func newRecover() *cobra.Command {
 	return cmd
 }
 
-func printRecover(w io.Writer, r *group.RecoverReport, dry, all bool) error {
+// printLeft says that what users have done stays. The findings of the nodes have the names.
+func printLeft(w io.Writer, n int, what, way string) {
+	if n > 0 {
+		printable.Fprintf(w, "left as it is: %s; recover %s\n", printable.Count(n, what+" file"), way)
+	}
+}
+
+func matched(n int) string {
+	if n == 1 {
+		return "1 file or directory"
+	}
+	return fmt.Sprintf("%d files and directories", n)
+}
+
+func printRecover(w io.Writer, r *group.RecoverReport, dry, out, all bool) error {
 	printStep(w, r.Step)
 	nodes := r.Nodes
 	if !dry && !all {
@@ -582,22 +746,21 @@ func printRecover(w io.Writer, r *group.RecoverReport, dry, all bool) error {
 			return n.Status == group.Whole && n.Recovered == nil && !moved
 		})
 	}
-	printNodes(w, nodes, all)
-	printNotes(w, r.Notes)
-	printLines(w, r.Kept, all, func(p group.Name) string { return "changed, left as it is: " + string(p) })
-	if len(r.Gone) > 0 {
-		printable.Fprintf(w, "deleted since, left so: %s; recover --deleted brings them back\n", printable.Count(len(r.Gone), "name"))
-		if all {
-			printLines(w, r.Gone, all, func(p group.Name) string { return "        " + string(p) })
-		}
+	came := "recovered"
+	if out {
+		came = "copied out of" // which itself stays as it is
 	}
+	printNodes(w, nodes, came, all)
+	printNotes(w, r.Notes)
+	printLeft(w, len(r.Kept), "changed", "--revert brings back what was protected")
+	printLeft(w, len(r.Gone), "deleted", "--deleted brings back what was deleted")
 	printLines(w, r.Replaced, all, func(p group.Name) string { return "what was there is in " + string(p) })
 	for _, text := range r.Left {
 		printable.Fprintf(w, "not recovered: %s\n", text)
 	}
 	printLines(w, r.Reverts, all, func(p group.Name) string { return "would be reverted: " + string(p) })
 	if r.Matched > 0 {
-		printable.Fprintf(w, "matched    %s; nothing else was compared\n", printable.Count(r.Matched, "name"))
+		printable.Fprintf(w, "matched    %s; nothing else was compared\n", matched(r.Matched))
 	}
 	if dry {
 		return printable.Fprintf(w, "nothing written: a dry run\n")

@@ -158,7 +158,7 @@ func TestGroup(t *testing.T) {
 	if r := volleyRun(with("verify")...); r.code != exitOK || !strings.Contains(r.stdout, `changed: "ckpt"`) {
 		t.Errorf("%+v", r)
 	}
-	if out := mustRun(t, with("recover")...); !strings.Contains(out, "changed, left as it is: "+filepath.Join(dirs[1], "ckpt")) {
+	if out := mustRun(t, with("recover")...); !strings.Contains(out, "\nleft as it is: 1 changed file; recover --revert ") {
 		t.Error(out)
 	}
 	if content, _ := os.ReadFile(filepath.Join(dirs[1], "ckpt")); string(content) != "shorter" {

@@ -457,7 +457,7 @@ func printCheck(w io.Writer, r *checkReport) error {
 			}
 			return bytes(sum)
 		}},
-		{Name: "free", Unit: "where it is least", Value: func(h hostReport) any {
+		{Name: "least free", Value: func(h hostReport) any {
 			if free := least(h); free != nil {
 				return bytes(*free)
 			}
@@ -475,11 +475,20 @@ func printCheck(w io.Writer, r *checkReport) error {
 	}
 	printable.Fprintf(w, "\n")
 	if r.Parity > 0 {
-		room := "no node has room for it"
-		if r.Roomy != nil {
-			room = "there is room for it at " + printable.List(r.Roomy)
+		nodes := 0
+		for _, h := range r.Hosts {
+			nodes += len(h.Nodes)
 		}
-		printable.Fprintf(w, "room       about %s of parity at each node; a recovery of the largest node into an empty directory takes %s: %s\n", bytes(r.Parity), bytes(r.Recovery), room)
+		room := "no node has that much free"
+		switch len(r.Roomy) {
+		case 0:
+		case nodes:
+			room = "all nodes have that much free"
+		default:
+			room = "that much is free at " + printable.List(r.Roomy)
+		}
+		printable.Fprintf(w, "room       about %s at each node, for parity\n", bytes(r.Parity))
+		printable.Fprintf(w, "           %s to recover the largest node: %s\n", bytes(r.Recovery), room)
 	}
 	if r.Pairs != nil {
 		good := 0

@@ -65,7 +65,7 @@ func TestGroupCheck(t *testing.T) {
 				t.Errorf("%+v", h)
 			}
 		}
-		for _, want := range []string{"host0, host1 are one machine", "lie on one disk"} {
+		for _, want := range []string{"host0, host1 are one machine", "all nodes are on one disk"} {
 			if !strings.Contains(strings.Join(got.Notes, "\n"), want) {
 				t.Errorf("no %q in %q", want, got.Notes)
 			}

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -23,16 +24,20 @@ const groupFlag = "group"
 
 // groupKeys are the flags that a group file may have. A verb that has no such flag passes it over.
 var groupKeys = []string{"tolerate", "layout", "matrix", "digest", "exclude", "max-deleted", "max-changed", "key", "meta", "group-size", "domain", "root", "retain",
-	"ssh", "remote-path", "port", "bind", "memory", "timeout", "network", "limit-rate", "cores", "nice"}
+	"ssh", "remote-path", "port", "bind", "memory", "timeout", "network", "limit-rate", readsFlag, "cores", "nice"}
+
+// limitKey is how long a command of a node may take: each verb has its own time for messages.
+const limitKey = "command-timeout"
 
 const mostGroupFile = 16 << 20
 
 type groupFile struct {
-	flags   map[string][]string
-	lines   map[string]int
-	dirs    []string
-	domains map[string]string // by directory; nil: no member has one
-	doc     *yaml.Node
+	flags    map[string][]string
+	lines    map[string]int
+	dirs     []string
+	domains  map[string]string   // by directory; nil: no member has one
+	commands map[string]commands // by directory; those of members that have any
+	doc      *yaml.Node
 }
 
 // grouped has a verb take a group file in place of directories.
@@ -121,16 +126,22 @@ func parseGroup(base string, text []byte) (*groupFile, error) {
 	if err := d.Decode(&more); err != io.EOF {
 		return nil, fmt.Errorf("%d: --- begins another document: write all keys into one", max(1, more.Line))
 	}
-	g := &groupFile{flags: map[string][]string{}, lines: map[string]int{}, doc: &doc}
+	g := &groupFile{commands: map[string]commands{}, flags: map[string][]string{}, lines: map[string]int{}, doc: &doc}
 	if doc.Kind == 0 {
 		return nil, fmt.Errorf("1: nothing in it: want members")
 	}
+	limit := usualCommandLimit
 	err := pairs(doc.Content[0], "the file", func(key string, at, value *yaml.Node) (err error) {
 		switch {
 		case key == "members":
 			return g.addMembers(base, value)
+		case key == limitKey:
+			if limit, err = time.ParseDuration(textOf(value)); err != nil || limit <= 0 {
+				return fmt.Errorf("%d: %s: want a time above 0, such as 10m", value.Line, key)
+			}
+			return nil
 		case !slices.Contains(groupKeys, key):
-			return fmt.Errorf("%d: %s: want members, or one of %s", at.Line, key, strings.Join(groupKeys, ", "))
+			return fmt.Errorf("%d: %s: want members, %s, or one of %s", at.Line, key, limitKey, strings.Join(groupKeys, ", "))
 		}
 		list := []*yaml.Node{value}
 		if value.Kind == yaml.SequenceNode && key == "exclude" {
@@ -149,6 +160,10 @@ func parseGroup(base string, text []byte) (*groupFile, error) {
 		}
 		return nil
 	})
+	for dir, c := range g.commands {
+		c.Limit = limit
+		g.commands[dir] = c
+	}
 	if err == nil && len(g.dirs) < 2 {
 		err = fmt.Errorf("%d: members: %d: a group has 2 or more", doc.Line, len(g.dirs))
 	}
@@ -196,13 +211,14 @@ func (g *groupFile) addMembers(base string, list *yaml.Node) error {
 			return fmt.Errorf("%d: member %d: %s", line, i, fmt.Sprintf(format, args...))
 		}
 		var dir, domain string
+		var c commands
 		err := pairs(m, fmt.Sprint("member ", i), func(key string, at, value *yaml.Node) error {
-			to := map[string]*string{"dir": &dir, "domain": &domain}[key]
+			to := map[string]*string{"dir": &dir, "domain": &domain, "pre": &c.Pre, "post": &c.Post}[key]
 			if to != nil {
 				*to = textOf(value)
 			}
 			if to == nil || *to == "" {
-				return wrong(at.Line, "%s: want dir: DIR, and domain: what fails together", key)
+				return wrong(at.Line, "%s: want dir: DIR, domain: what fails together, pre: and post: commands around protect", key)
 			}
 			return nil
 		})
@@ -225,6 +241,9 @@ func (g *groupFile) addMembers(base string, list *yaml.Node) error {
 		g.dirs = append(g.dirs, dir)
 		if domain != "" {
 			domains[dir] = domain
+		}
+		if c != (commands{}) {
+			g.commands[dir] = c
 		}
 		if len(domains) > 0 && len(domains) <= i {
 			return wrong(m.Line, "some members have a domain, and some have none: give all one")

@@ -99,7 +99,7 @@ func TestGroupFile(t *testing.T) {
 		}
 		return r.stdout + r.stderr
 	}
-	wants(t, do(exitOK, "protect"), "4 nodes, any 2 of which may be lost: layout full", "protected, generation 1")
+	wants(t, do(exitOK, "protect"), "4 nodes, layout full, any 2 may be lost", "protected, generation 1")
 	wants(t, do(exitOK, "verify"), "whole: 4 nodes, layout full, any 2 may be lost, generation 1, compared by xxh3\n")
 	removeAll(t, dirs[1], dirs[3])
 	wants(t, do(exitWrong, "status"), "node 1  lost  "+dirs[1])
@@ -110,9 +110,9 @@ func TestGroupFile(t *testing.T) {
 	if got := contents(t, dirs); !slices.Equal(got, before) {
 		t.Errorf("%q, want %q", got, before)
 	}
-	wants(t, do(exitOK, "protect", "--tolerate", "1"), "any 1 of which may be lost") // the command line has the last word
+	wants(t, do(exitOK, "protect", "--tolerate", "1"), "any 1 may be lost") // the command line has the last word
 	wants(t, do(exitUsage, "verify", dirs[0]), "leave "+dirs[0]+" out")
-	wants(t, do(exitOK, "protect", "--dry-run"), "any 2 of which may be lost")
+	wants(t, do(exitOK, "protect", "--dry-run"), "any 2 may be lost")
 }
 
 // TestGroupFileRanks starts a process for each member, in two sets by the domains of a group file.
@@ -189,12 +189,12 @@ func TestGroupFileErrors(t *testing.T) {
 		"members: x": "group.yaml:1: members: want a list",
 		"members: {": "line 1: did not find expected node content",
 		"[a]":        "group.yaml:1: the file: want lines KEY: VALUE",
-		"tolerat: 2": "group.yaml:1: tolerat: want members, or one of tolerate, ",
+		"tolerat: 2": "group.yaml:1: tolerat: want members, command-timeout, or one of tolerate, ",
 		"tolerate: 2\ntolerate: 3\nmembers: [dir: a, dir: b]": "group.yaml:2: tolerate: it is there twice",
 		"members: [dir: a, dir: b]\n---\ntolerate: 1":         "group.yaml:2: --- begins another document",
 		"members: [dir: a]":                                                                      "group.yaml:1: members: 1: a group has 2 or more",
 		"members:\n- dir: a\n- dir: ./a\n":                                                       "group.yaml:3: member 1: " + dir + "/a is in line 2, too",
-		"members:\n- dir: a\n- dir: b\n  rack: 1\n":                                              "group.yaml:4: member 1: rack: want dir: DIR, and domain",
+		"members:\n- dir: a\n- dir: b\n  rack: 1\n":                                              "group.yaml:4: member 1: rack: want dir: DIR, domain",
 		"members:\n- dir: a\n- domain: b\n":                                                      "group.yaml:3: member 1: want dir: DIR",
 		"members:\n- dir: a\n  domain: x\n- dir: b\n- dir: c\n":                                  "group.yaml:4: member 1: some members have a domain",
 		"members:\n- dir: a\n- dir: b\n  domain: x\n- dir: c\n":                                  "group.yaml:3: member 1: some members have a domain",

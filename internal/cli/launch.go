@@ -50,6 +50,9 @@ func launchableBy(cmd *cobra.Command, run func(*launch, *cobra.Command) error) {
 	here := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		s := sessionOf(cmd.Context())
+		if s.at != nil { // a rank starts no others, whatever its paths look like
+			return here(cmd, args)
+		}
 		at, err := addresses(args, cmd.Name() == tuneVerb)
 		switch output := cmd.Flags().Lookup("output"); {
 		case err != nil:
@@ -93,6 +96,7 @@ func launchableBy(cmd *cobra.Command, run func(*launch, *cobra.Command) error) {
 		if err := cmp.Or(l.deal(cmd, at), l.agree(cmd)); err != nil {
 			return err
 		}
+		l.commanded(cmd)
 		return run(l, cmd)
 	}
 }
@@ -137,18 +141,19 @@ func addresses(args []string, bare bool) (list []ssh.Address, err error) {
 // A launch is a run whose ranks this process starts at hosts.
 type launch struct {
 	ssh.Client
-	session *session
-	stdout  io.Writer
-	speaks  bool         // it says how ranks have ended: of a set, the report does
-	meter   *meter       // nil: nobody looks
-	group   bool         // each rank has one node of a group
-	missing bool         // it goes on where nodes cannot be reached
-	down    bool         // and where their hosts do not answer: the verb says what that means
-	to      *ssh.Address // where files of lost nodes come; nil: where they were
-	sets    setOptions
-	part    group.Part // the group is
-	terms   engine.Run // what all ranks have in common
-	ranks   []*far
+	session  *session
+	stdout   io.Writer
+	speaks   bool         // it says how ranks have ended: of a set, the report does
+	meter    *meter       // nil: nobody looks
+	group    bool         // each rank has one node of a group
+	recovers bool         // the verb is recover
+	missing  bool         // it goes on where nodes cannot be reached
+	down     bool         // and where their hosts do not answer: the verb says what that means
+	to       *ssh.Address // where files of lost nodes come; nil: where they were
+	sets     setOptions
+	part     group.Part // the group is
+	terms    engine.Run // what all ranks have in common
+	ranks    []*far
 
 	asking sync.Mutex // is held while ssh may ask the user: for one host at a time
 
@@ -164,9 +169,11 @@ type far struct {
 	start
 	hello
 	greeting
-	address string
-	record  json.RawMessage // for all
-	ending  *ending
+	address  string
+	order    *order          // of the commands of its node; nil: it has none
+	patience time.Duration   // beyond that of every rank, until its process is ended
+	record   json.RawMessage // for all
+	ending   *ending
 }
 
 // A greeting is how the greeting of a rank went.
@@ -186,6 +193,8 @@ type start struct {
 	From   string      // the host of the launch
 	Watch  bool        // somebody looks at the progress
 	Look   *site.Place `json:",omitempty"` // it looks at that before it answers
+
+	Commanded bool `json:",omitempty"` // an order comes once it has answered
 
 	Variable string // which has the failure domain; "": none
 }
@@ -244,6 +253,7 @@ func (l *launch) deal(cmd *cobra.Command, at []ssh.Address) error {
 	}
 	// One set does not hold up the others. Recover knows a lost node's place only when it has seen all.
 	l.missing = cmd.Name() == "status" || cmd.Name() == "verify" || cmd.Name() == snapshotsVerb || l.sets.size != 0 && cmd.Name() != "recover"
+	l.recovers = cmd.Name() == "recover"
 	l.down = l.missing || (cmd.Name() == "protect" || cmd.Name() == "resize") && !ofRoots(cmd)
 	if f := cmd.Flags().Lookup("to"); f != nil && f.Changed {
 		a, err := ssh.Parse(f.Value.String())
@@ -327,6 +337,9 @@ func (l *launch) run(cmd *cobra.Command) error {
 			return err
 		}
 	}
+	if !l.over() {
+		l.prepare()
+	}
 	if l.over() {
 		return l.verdict(cmd.Context())
 	}
@@ -367,7 +380,7 @@ func (l *launch) end() {
 	l.stop()
 	l.each(func(x *far) error {
 		if x.Child != nil {
-			x.Child.End(l.session.limits.end)
+			x.Child.End(l.session.limits.end + x.patience)
 		}
 		return nil
 	})
@@ -405,9 +418,12 @@ func (l *launch) greetAll(ctx context.Context) {
 		if errors.As(err, new(*ssh.HangError)) {
 			host.hangs = err // not once more for each node
 		}
-		down := l.down && (errors.As(err, new(*ssh.DownError)) || errors.As(err, new(*ssh.HangError)))
-		if err != nil && (l.missing || down) && ctx.Err() == nil {
+		dead := errors.As(err, new(*ssh.DownError)) || errors.As(err, new(*ssh.HangError))
+		switch {
+		case err != nil && (l.missing || l.down && dead) && ctx.Err() == nil:
 			x.Absent, x.refused, err = err.Error(), err, nil
+		case dead && l.recovers:
+			err = fmt.Errorf("%w. %s", err, group.Elsewhere)
 		}
 		return err
 	})
@@ -478,7 +494,13 @@ func (l *launch) meet(ctx context.Context) error {
 			return nil
 		})
 	}
-	return l.verdict(ctx)
+	result, after := l.after()
+	err := l.verdict(ctx)
+	if errors.Is(err, errSaid) && after != nil {
+		l.session.say(slog.LevelError, saying{Text: after.Error()})
+		return err
+	}
+	return afterwards(result, err, after)
 }
 
 // standIn starts ranks in place of nodes that cannot be reached or are empty: where their files are to come, or at any host.
@@ -546,9 +568,16 @@ func (l *launch) begin(x *far, start func(ssh.Address) (*ssh.Child, error)) (err
 	if err = x.Child.Send(x.start); err == nil {
 		m, err = l.next(x)
 	}
+	if errors.Is(err, errEnd) { // it refuses
+		err, x.ending = exitError{fmt.Errorf("%s: %s", x.At(), x.ending.Text), x.ending.Code}, nil
+	}
 	if err != nil {
-		if errors.As(err, new(*ssh.MissingError)) {
-			err = fmt.Errorf("%w; --remote-path says where volley is there, --copy-binary copies this one", err)
+		if missing := new(ssh.MissingError); errors.As(err, &missing) {
+			how := "--remote-path says where volley is there, --copy-binary copies this one"
+			if missing.Restricted {
+				how = "a restricted login shell runs only what its PATH has: put volley there, and use --remote-path volley, without --copy-binary"
+			}
+			err = fmt.Errorf("%w; %s", err, how)
 		}
 		return err
 	}
@@ -658,7 +687,7 @@ func (l *launch) stop() {
 	l.stopped = true
 	for _, x := range l.ranks {
 		if x.Child != nil {
-			x.Child.Stop(l.session.limits.end)
+			x.Child.Stop(l.session.limits.end + x.patience)
 		}
 	}
 }

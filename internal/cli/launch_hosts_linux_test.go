@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-var hosts = flag.Bool("hosts", false, "run TestLaunchHosts and TestHostFaults: they need root, openssh-server, and bench/network/lab to itself")
+var hosts = flag.Bool("hosts", false, "run TestLaunchHosts, TestHostFaults and TestOperations: they need root, openssh-server, and bench/network/lab to itself")
 
 // A lab is hosts in network namespaces, of which the last one runs the launches.
 type lab struct {
@@ -27,7 +27,24 @@ type lab struct {
 
 const labHosts = 4
 
+// newLab makes a lab whose hosts have sshd, but for the last one, and the files of this machine.
 func newLab(t *testing.T, rate, delay string) *lab {
+	t.Helper()
+	l := newNetwork(t, labHosts+1, rate, delay)
+	l.sshd = make([]*exec.Cmd, labHosts)
+	for k := range labHosts {
+		l.serve(t, k)
+		t.Cleanup(func() { l.sshd[k].Process.Kill(); l.sshd[k].Wait() })
+	}
+	base := filepath.Dir(l.volley)
+	ssh := fmt.Sprintf("ssh -F none -i %s -o IdentitiesOnly=yes -o StrictHostKeyChecking=accept-new -o UserKnownHostsFile=%s",
+		filepath.Join(base, "user"), filepath.Join(base, "known"))
+	l.flags = []string{"--ssh", ssh, "--remote-path", l.volley}
+	return l
+}
+
+// newNetwork makes a lab of so many hosts without sshd, a binary, and keys for ssh beside it.
+func newNetwork(t *testing.T, hosts int, rate, delay string) *lab {
 	t.Helper()
 	script, err := filepath.Abs("../../bench/network/lab")
 	if err != nil {
@@ -50,16 +67,8 @@ func newLab(t *testing.T, rate, delay string) *lab {
 		do("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", filepath.Join(base, key))
 	}
 	do("mkdir", "-p", "/run/sshd")
-	do(script, "up", fmt.Sprint(labHosts+1), rate, delay)
+	do(script, "up", fmt.Sprint(hosts), rate, delay)
 	t.Cleanup(func() { do(script, "down") })
-	l.sshd = make([]*exec.Cmd, labHosts)
-	for k := range labHosts {
-		l.serve(t, k)
-		t.Cleanup(func() { l.sshd[k].Process.Kill(); l.sshd[k].Wait() })
-	}
-	ssh := fmt.Sprintf("ssh -F none -i %s -o IdentitiesOnly=yes -o StrictHostKeyChecking=accept-new -o UserKnownHostsFile=%s",
-		filepath.Join(base, "user"), filepath.Join(base, "known"))
-	l.flags = []string{"--ssh", ssh, "--remote-path", l.volley}
 	return l
 }
 
@@ -285,7 +294,7 @@ func TestLaunchHosts(t *testing.T) {
 	if err := os.RemoveAll(spare); err != nil {
 		t.Fatal(err)
 	}
-	if r := l.run(t, []string{"status"}, names...); r.code != exitWrong || !strings.Contains(r.stdout, "node 1  unreachable  10.78.0.2:") || !strings.Contains(r.stdout, "; 1 more may be lost now") {
+	if r := l.run(t, []string{"status"}, names...); r.code != exitWrong || !strings.Contains(r.stdout, "node 1  unreachable  10.78.0.2:") || !strings.Contains(r.stdout, "\n1 more node may be lost now\n") {
 		t.Errorf("%+v", r)
 	}
 	out := filepath.Join(t.TempDir(), "out")

@@ -16,26 +16,28 @@ import (
 
 // gauges are the metrics of a run. OpenMetrics and the text format of a node exporter write gauges alike.
 var gauges = map[string]string{
-	"success":                    "1 where the last run ended with exit code 0, or else 0",
-	"exit_code":                  "of the last run",
-	"last_run_timestamp_seconds": "when the last run ended",
-	lastSuccess:                  "when a run last ended with exit code 0",
-	"duration_seconds":           "of the last run",
-	"generation":                 "of the protection",
-	"nodes":                      "of the group",
-	"tolerated_nodes":            "that may be lost at a time",
-	"may_lose_nodes":             "that may be lost now",
-	"lost_nodes":                 "that are lost, failing or unreachable",
-	"damaged_nodes":              "that are damaged, stale or foreign",
-	"lost_files":                 "that are missing, damaged or stale at nodes that are not lost",
-	"changed_files":              "that users have changed, and moved, since the last protect",
-	"deleted_files":              "that users have deleted since the last protect",
-	"new_files":                  "that are not protected yet",
-	"at_risk_files":              "that would not come back where one more node is lost than may be",
-	"data_bytes":                 "that are protected, of all nodes",
-	"parity_bytes":               "at each node",
-	"sent_bytes":                 "by the busiest node",
-	"recovered_files":            "in the last run",
+	"success":                         "1 where the last run ended with exit code 0, or else 0",
+	"exit_code":                       "of the last run",
+	"last_run_timestamp_seconds":      "when the last run ended",
+	lastSuccess:                       "when a run last ended with exit code 0",
+	"duration_seconds":                "of the last run",
+	"generation":                      "of the protection",
+	"nodes":                           "of the group",
+	"tolerated_nodes":                 "that may be lost at a time",
+	"may_lose_nodes":                  "that may be lost now",
+	"lost_nodes":                      "that are lost, failing or unreachable",
+	"damaged_nodes":                   "that are damaged, stale or foreign",
+	"lost_files":                      "that are missing, damaged or stale at nodes that are not lost",
+	"changed_files":                   "that users have changed, and moved, since the last protect",
+	"deleted_files":                   "that users have deleted since the last protect",
+	"new_files":                       "that are not protected yet",
+	"at_risk_files":                   "that would not come back where one more node is lost than may be",
+	"at_risk_since_timestamp_seconds": "since when they would not, as far as is known; 0: none would not, or nobody knows",
+	"read_timestamp_seconds":          "when the node that was read whole longest ago was, by verify; 0: one never was",
+	"data_bytes":                      "that are protected, of all nodes",
+	"parity_bytes":                    "at each node",
+	"sent_bytes":                      "by the busiest node",
+	"recovered_files":                 "in the last run",
 }
 
 // findingGauges are those that count findings of a kind.
@@ -43,6 +45,8 @@ var findingGauges = map[string]string{
 	group.Missing: "lost_files", group.Damaged: "lost_files", group.Stale: "lost_files",
 	group.Changed: "changed_files", group.Moved: "changed_files", group.Deleted: "deleted_files", group.New: "new_files",
 }
+
+const riskSince = "at_risk_since_timestamp_seconds"
 
 const lastSuccess = "last_success_timestamp_seconds"
 
@@ -83,6 +87,13 @@ func values(report any) map[string]float64 {
 			for _, x := range r.Risks {
 				v["at_risk_files"] += float64(x.Files)
 			}
+			if v[riskSince] = 0; r.RiskSince != nil {
+				v[riskSince] = float64(r.RiskSince.Time.Unix())
+			}
+			read, _ := longestUnread(r)
+			if v["read_timestamp_seconds"] = 0; !read.IsZero() {
+				v["read_timestamp_seconds"] = float64(read.Unix())
+			}
 		}
 	case *group.RecoverReport:
 		if r.Matched == 0 { // else nothing else is known
@@ -105,8 +116,12 @@ func (s *session) note(values map[string]float64) {
 	for name, x := range values {
 		switch old, more := s.values[name]; {
 		case !more:
-		case name == "generation", name == "tolerated_nodes", name == "may_lose_nodes":
+		case slices.Contains([]string{"generation", "tolerated_nodes", "may_lose_nodes", "read_timestamp_seconds"}, name):
 			x = min(x, old)
+		case name == riskSince && x > 0 && old > 0:
+			x = min(x, old)
+		case name == riskSince:
+			x = max(x, old)
 		case name == "parity_bytes", name == "sent_bytes":
 			x = max(x, old)
 		default:

@@ -261,9 +261,9 @@ func TestMisuse(t *testing.T) {
 			size := len(m.content("n1/ckpt"))
 			m.must(os.WriteFile(filepath.Join(m.dirs[1], "ckpt"), bytes.Repeat([]byte("n"), size), 0o644))
 			want[1] = dataOf(t, m.dirs[1])
-			m.volley(exitOK, []string{"verify"}, `changed: "ckpt"`, "protect again: it protects what has changed")
+			m.volley(exitOK, []string{"verify"}, `changed: "ckpt"`, "next: volley protect, which takes in what has changed")
 			m.shell("rm -rf n3")
-			m.volley(exitOK, []string{"recover", "--deleted"}, "changed, left as it is: ")
+			m.volley(exitOK, []string{"recover", "--deleted"}, "left as it is: 1 changed file; recover --revert ")
 			m.same(want, 0, 1, 2, 3)
 			m.protect()
 			m.volley(exitOK, []string{"verify"})
@@ -309,7 +309,7 @@ func TestMisuse(t *testing.T) {
 			m.protect("generation 2")
 			want := m.data()
 			m.shell("rm -r n0; mv old n0; echo mine > n0/sub/b")
-			m.volley(exitOK, []string{"recover", "--deleted"}, "changed, left as it is: ")
+			m.volley(exitOK, []string{"recover", "--deleted"}, "left as it is: 1 changed file; recover --revert ")
 			if is := m.content("n0/sub/b"); is != "mine\n" {
 				t.Errorf("%.20q", is)
 			}

@@ -184,6 +184,8 @@ func TestLimits(t *testing.T) {
 		"--limit-rate 100MB": "--limit-rate 100MB: all is in this process",
 		"--limit-rate 1kB":   "1MiB or more",
 		"--limit-rate x":     `--limit-rate "x"`,
+		"--limit-read 1kB":   "1MiB or more",
+		"--limit-read x":     `--limit-read "x"`,
 		"--cores 0":          "--cores",
 		"--nice -1":          "--nice",
 	} {
@@ -191,7 +193,7 @@ func TestLimits(t *testing.T) {
 			t.Errorf("%s: %+v", flags, r)
 		}
 	}
-	mustRun(t, append([]string{"protect", "--tolerate", "1", "--cores", "1"}, dirs...)...)
+	mustRun(t, append([]string{"protect", "--tolerate", "1", "--cores", "1", "--limit-read", "20M"}, dirs...)...)
 	if got := runtime.GOMAXPROCS(0); got != cores {
 		t.Errorf("%d cores afterwards, and %d before", got, cores)
 	}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -27,26 +28,38 @@ const rankVerb = "rank"
 
 // newRank returns the verb of one rank of a launch, which tells it on standard input what to do.
 func newRank() *cobra.Command {
-	return &cobra.Command{
+	var may confinement
+	cmd := &cobra.Command{
 		Use:    rankVerb,
 		Short:  "Be one rank of a run that volley starts elsewhere",
 		Hidden: true,
 		Args:   noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			s := sessionOf(cmd.Context())
+			if may.commands && may.only == nil {
+				return usagef("--%s: it is beside --%s DIR, without which a key may do all", allowCommandsFlag, onlyFlag)
+			}
+			if err := cmp.Or(named(cmd.Flags(), may.only), may.asked(s.getenv("SSH_ORIGINAL_COMMAND"))); err != nil {
+				return err
+			}
 			if s.own {
-				signal.Ignore(syscall.SIGPIPE) // a write then fails, and the run ends in order
+				signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // a write then fails, and the run ends in order
 			}
 			ctx, cancel := context.WithCancelCause(cmd.Context())
 			defer cancel(nil)
 			p, err := ssh.Greet(s.stdin, cmd.OutOrStdout(), func() {
 				cancel(ssh.ErrGone)
 				if s.own {
-					time.AfterFunc(s.limits.end-ssh.Beat, func() { os.Exit(exitFailed) })
+					time.AfterFunc(s.limits.end-ssh.Beat, func() {
+						if c := s.due.Load(); c != nil {
+							c.post(resultUnknown)
+						}
+						os.Exit(exitFailed)
+					})
 				}
 			})
 			if err == nil {
-				err = s.beRank(ctx, cmd, p)
+				err = s.beRank(ctx, cmd, p, &may)
 			}
 			if ctx.Err() != nil || errors.Is(err, ssh.ErrGone) || errors.Is(err, syscall.EPIPE) { // the launch knows why
 				return nil
@@ -54,13 +67,23 @@ func newRank() *cobra.Command {
 			return err
 		},
 	}
+	cmd.Flags().StringSliceVar(&may.only, onlyFlag, nil, "refuse everything outside these `DIR`s and files, separated by commas")
+	cmd.Flags().BoolVar(&may.commands, allowCommandsFlag, false, "beside --only, run pre and post of a group file")
+	return cmd
 }
 
-// beRank does what the launch says.
-func (s *session) beRank(ctx context.Context, cmd *cobra.Command, p *ssh.Parent) error {
-	var first start
-	if err := p.Receive(&first); err != nil {
+// beRank does what the launch says, as far as it may.
+func (s *session) beRank(ctx context.Context, cmd *cobra.Command, p *ssh.Parent, may *confinement) error {
+	var sent start
+	if err := p.Receive(&sent); err != nil {
 		return err
+	}
+	refuse := func(err error) error {
+		return p.Send(said{End: &ending{Text: message(err), Code: exitCode(err)}})
+	}
+	first, err := may.admit(sent)
+	if err != nil {
+		return refuse(err)
 	}
 	s.logTo(slices.Contains(first.Args, "--verbose=true"), slices.Contains(first.Args, "--log-format=json"))
 	h := hello{Version: volley.Version, PID: os.Getpid(), Node: group.Identity{Node: -1}}
@@ -79,26 +102,52 @@ func (s *session) beRank(ctx context.Context, cmd *cobra.Command, p *ssh.Parent)
 	if err := p.Send(said{Hello: &h}); err != nil {
 		return err
 	}
+	result := func(string) {}
+	if first.Commanded {
+		c, err := s.obey(ctx, p, sent.Dir)
+		if err != nil {
+			return refuse(err)
+		}
+		result = func(mine string) { s.settle(p, c, mine) }
+		if first, err = may.admit(sent); err != nil { // links may lead elsewhere now
+			return refuse(afterwards(resultFailed, err, c.post(resultFailed)))
+		}
+		h.Node = identify(first.Dir, first.Roots) // which pre may have made
+		if err := p.Send(said{Hello: &h}); err != nil {
+			result(resultFailed)
+			return err
+		}
+	}
+	mine, err := s.takePart(ctx, cmd, p, may, first)
+	if result(mine); err == nil {
+		<-ctx.Done() // until the launch has heard of all ends: others may be receiving yet
+	}
+	return err
+}
+
+// takePart runs the verb with the others, and returns what post is to hear.
+func (s *session) takePart(ctx context.Context, cmd *cobra.Command, p *ssh.Parent, may *confinement, first start) (result string, err error) {
 	var terms engine.Run
 	if err := p.Receive(&terms); err != nil {
-		return err
+		return resultFailed, err
 	}
 	at := &place{start: first, parent: p, every: s.limits.progress}
-	var err error
-	if at.Place, err = engine.Listen(terms); err != nil {
+	if err = may.terms(terms); err == nil {
+		at.Place, err = engine.Listen(terms)
+	}
+	if err != nil {
 		at.report(ending{Text: message(err), Code: exitCode(err)})
-		return nil
+		return resultFailed, nil
 	}
 	if err := p.Send(said{Listen: at.Address()}); err != nil {
-		return err
+		return resultFailed, err
 	}
 	if err := p.Receive(&at.table); err != nil {
-		return err
+		return resultFailed, err
 	}
 	verb := &session{surroundings: s.surroundings, at: at}
 	verb.run(ctx, first.Args, output{p}, cmd.ErrOrStderr())
-	<-ctx.Done() // until the launch has heard of all ends: others may be receiving yet
-	return nil
+	return cmp.Or(verb.came, resultFailed), nil
 }
 
 // A place is that of a rank in a launch.

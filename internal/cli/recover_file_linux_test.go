@@ -39,7 +39,7 @@ func TestRecoverFile(t *testing.T) {
 		if r := with("--file="); r.code != exitUsage {
 			t.Errorf("%+v", r)
 		}
-		if r := with("--file=/ckpt", "--file=!x"); r.code != exitOK || !strings.Contains(r.stdout, "1 file  ") || !strings.Contains(r.stdout, "matched    4 names; nothing else was compared") {
+		if r := with("--file=/ckpt", "--file=!x"); r.code != exitOK || !strings.Contains(r.stdout, "1 file  ") || !strings.Contains(r.stdout, "matched    4 files and directories; nothing else was compared") {
 			t.Errorf("%+v", r)
 		}
 		is(string(was))

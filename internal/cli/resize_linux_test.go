@@ -24,10 +24,10 @@ func TestLaunchResize(t *testing.T) {
 	}
 	mustRun(t, "group", "init", "--tolerate", "1", "-o", file, "a:"+dirs[0], "b:"+dirs[1], "c:"+dirs[2])
 	do(exitOK, "protect", "--group", file)
-	wants(t, do(exitOK, "resize", "--group", file, "--add", "d:"+dirs[3]), "added      d:"+dirs[3], "4 nodes, any 1 of which may be lost", "protected, generation 2")
+	wants(t, do(exitOK, "resize", "--group", file, "--add", "d:"+dirs[3]), "added      d:"+dirs[3], "4 nodes, layout striped, any 1 may be lost", "protected, generation 2")
 	wants(t, do(exitOK, "verify", "--group", file), "whole: 4 nodes")
 	wants(t, do(exitUsage, "resize", "--remove", "9", "a:"+dirs[0], "b:"+dirs[1], "c:"+dirs[2], "d:"+dirs[3]), `"9" is to be removed, and is no node`)
-	wants(t, do(exitOK, "resize", "--group", file, "--remove", "0"), "removed    a:"+dirs[0], "3 nodes, any 1 of which may be lost", "protected, generation 3")
+	wants(t, do(exitOK, "resize", "--group", file, "--remove", "0"), "removed    a:"+dirs[0], "3 nodes, layout striped, any 1 may be lost", "protected, generation 3")
 	if _, err := os.Lstat(filepath.Join(dirs[0], ".volley")); err == nil {
 		t.Errorf("%s has a .volley", dirs[0])
 	}
@@ -36,7 +36,7 @@ func TestLaunchResize(t *testing.T) {
 	wants(t, do(exitOK, "verify", "--group", file), "whole: 3 nodes")
 	replaceIn(t, file, "c:"+dirs[2], "/none") // its host does not answer
 	wants(t, do(exitUsage, "resize", "--group", file, "--remove", "/none"), "/none is missing what was protected: recover it first; --force gives it up")
-	wants(t, do(exitOK, "resize", "--group", file, "--remove", "/none", "--force"), "2 nodes, any 1 of which may be lost")
+	wants(t, do(exitOK, "resize", "--group", file, "--remove", "/none", "--force"), "2 nodes, layout striped, any 1 may be lost")
 	wants(t, do(exitOK, "verify", "--group", file), "whole: 2 nodes")
 	if got := contents(t, dirs); !slices.Equal(got, before) {
 		t.Errorf("%q, want %q", got, before)

@@ -46,7 +46,7 @@ func TestResize(t *testing.T) {
 		t.Errorf("a dry run has made %s", readFile(t, file))
 	}
 	t.Chdir(filepath.Dir(dirs[4]))
-	wants(t, do(exitOK, "resize", "--add", filepath.Base(dirs[4]), "--tolerate", "2"), "added      "+dirs[4], "5 nodes, any 2 of which may be lost", "protected, generation 2")
+	wants(t, do(exitOK, "resize", "--add", filepath.Base(dirs[4]), "--tolerate", "2"), "added      "+dirs[4], "5 nodes, layout striped, any 2 may be lost", "protected, generation 2")
 	t.Chdir(t.TempDir())
 	if got := lines(); !slices.Equal(got, dirs[:5]) {
 		t.Errorf("%s: %q", readFile(t, file), got)
@@ -220,10 +220,10 @@ func TestRanksResize(t *testing.T) {
 		return text
 	}
 	do(exitOK, dirs[:4], "protect", "--tolerate", "1")
-	wants(t, do(exitOK, []string{"--add " + dirs[4], dirs[2], dirs[0], dirs[3], dirs[1]}, "resize"), "5 nodes, any 1", "protected, generation 2")
+	wants(t, do(exitOK, []string{"--add " + dirs[4], dirs[2], dirs[0], dirs[3], dirs[1]}, "resize"), "5 nodes, layout striped, any 1 ", "protected, generation 2")
 	do(exitOK, dirs, "verify")
 	wants(t, do(exitUsage, dirs, "resize", "--remove", "7"), `"7" is to be removed, and is no node`)
-	wants(t, do(exitOK, []string{dirs[4], dirs[2], dirs[0], dirs[3], dirs[1]}, "resize", "--remove", "1"), "removed    "+dirs[1], "4 nodes, any 1", "protected, generation 3")
+	wants(t, do(exitOK, []string{dirs[4], dirs[2], dirs[0], dirs[3], dirs[1]}, "resize", "--remove", "1"), "removed    "+dirs[1], "4 nodes, layout striped, any 1 ", "protected, generation 3")
 	left := []string{dirs[0], dirs[2], dirs[3], dirs[4]}
 	removeAll(t, dirs[4])
 	do(exitOK, left, "recover")

@@ -40,11 +40,13 @@ type session struct {
 	at    *place // in a launch; nil: there is none
 	leads bool   // it has heard how all processes ended
 
-	group   groupFile // that names the nodes, if one does
-	removed []string  // directories of the nodes that a resize has removed
+	group   groupFile                 // that names the nodes, if one does
+	due     atomic.Pointer[commander] // of this rank: it may have to run post
+	removed []string                  // directories of the nodes that a resize has removed
 
 	read   atomic.Bool // stdin is, or is being
 	file   sync.Mutex  // is held by what writes the file of -o
+	saying sync.Mutex  // is held while a line of a command is printed
 	stderr io.Writer
 	log    *slog.Logger
 	meter  *meter // nil: there is none
@@ -54,6 +56,7 @@ type session struct {
 	metrics string             // the file; "": none
 	noting  sync.Mutex         // guards what follows
 	values  map[string]float64 // of metrics, from the report
+	came    string             // what protect has come to, as post hears it
 }
 
 type sessionKey struct{}

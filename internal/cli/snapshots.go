@@ -3,7 +3,6 @@ package cli
 import (
 	"fmt"
 	"io"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -48,7 +47,7 @@ func printSnapshots(w io.Writer, r *snapshots.Report, _ bool) error {
 			if x.Since.IsZero() {
 				return "no"
 			}
-			return x.Since.Format(time.DateTime)
+			return printable.Time(x.Since)
 		}},
 		{Name: "nodes", Value: func(x snapshots.Snapshot) any { return fmt.Sprintf("%d of %d", len(x.Present), r.Nodes) }},
 		{Name: "state", Value: func(x snapshots.Snapshot) any {

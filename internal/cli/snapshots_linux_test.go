@@ -69,7 +69,7 @@ func TestSnapshots(t *testing.T) {
 			}
 			roots = []string{roots[3], roots[0], roots[1], roots[2]}
 			r := do(with("snapshots")...)
-			for _, text := range []string{"\n12    no", "2 of 4  incomplete: it is not protected, and missing at", "recoverable: to be recovered: "} {
+			for _, text := range []string{"\n12    no", "2 of 4  incomplete: it is not protected, and missing or empty at", "recoverable: not whole at "} {
 				if r.code != exitOK || !strings.Contains(r.stdout, text) {
 					t.Errorf("%+v: want %q", r, text)
 				}

@@ -43,7 +43,7 @@ func printUnprotect(w io.Writer, r *group.UnprotectReport, yes, all bool) error 
 	if !r.Protected {
 		return printable.Fprintf(w, "not protected: there is nothing to remove\n")
 	}
-	printNodes(w, r.Nodes, all)
+	printNodes(w, r.Nodes, "", all)
 	printNotes(w, r.Notes)
 	if !yes {
 		return printable.Fprintf(w, "in force: generation %d, any %d may be lost, %s of parity at each node\n", r.Generation, r.Tolerate, humanize.IBytes(uint64(r.ParityBytes)))

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/gofrs/flock"
+
+	"volley/internal/printable"
 )
 
 // A Holder is who has a lock.
@@ -49,7 +51,7 @@ func (h Holder) String() string {
 	if h.PID == 0 {
 		return "another run of volley uses it"
 	}
-	text := fmt.Sprintf("volley %s uses it since %s (process %d on %s", h.Verb, h.Since.Format(time.DateTime), h.PID, h.Host)
+	text := fmt.Sprintf("volley %s uses it since %s (process %d on %s", h.Verb, printable.Time(h.Since), h.PID, h.Host)
 	if h.User != "" {
 		text += ", user " + h.User
 	}

@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"strconv"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 )
@@ -92,6 +93,9 @@ func Count(n int, what string) string {
 	}
 	return fmt.Sprintf("%d %ss", n, what)
 }
+
+// Time is a moment as people here read it: local, with its zone.
+func Time(t time.Time) string { return t.Local().Format("2006-01-02 15:04:05 MST") }
 
 // Texts returns texts, in which paths may be any bytes, as JSON can carry them.
 func Texts(list []string) []string {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 	"unicode"
 	"unicode/utf8"
 )
@@ -45,6 +46,16 @@ func TestFprintf(t *testing.T) {
 	Fprintf(&b, "%s %-4s| %q %v %v %d %.1f\n", name("a\nb"), "c", "d\x1b", errors.New("e\xff"), []string{"f\n", "g"}, 7, 2.5)
 	if want := `a\nb c   | "d\x1b" e\xff [f\n g] 7 2.5` + "\n"; b.String() != want {
 		t.Errorf("got %q, want %q", b.String(), want)
+	}
+}
+
+// TestTime writes a moment of any zone as one here.
+func TestTime(t *testing.T) {
+	here := time.Local
+	defer func() { time.Local = here }()
+	time.Local = time.FixedZone("CET", 3600)
+	if got := Time(time.Date(2026, 11, 26, 14, 46, 50, 0, time.UTC)); got != "2026-11-26 15:46:50 CET" {
+		t.Error(got)
 	}
 }
 

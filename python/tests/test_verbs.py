@@ -134,6 +134,7 @@ def test_progress(nodes: list[Path]) -> None:
     def fail(at: volley.Progress) -> None:
         raise KeyError(at.total)
 
+    (nodes[0] / "more").write_bytes(os.urandom(1_000_000))  # or there is nothing to tell
     with pytest.raises(KeyError):
         volley.protect(nodes, 1, progress=fail, flags=often)
     assert volley.verify(nodes).whole and volley.verify(nodes).generation in (1, 2)

@@ -8,12 +8,13 @@ The package starts the binary `volley`: the one that `$VOLLEY` names, else the o
 in the `PATH`.
 """
 
-from ._run import Error, NotWhole, Progress, Refused, RunFailed, binary
+from ._run import Cancelled, Error, NotWhole, Progress, Refused, RunFailed, binary
 from ._version import __version__
 from .reports import Cost, Finding, NodeReport, ProtectReport, Recovered, RecoverReport, SetReport, Snapshot, SnapshotsReport, Traffic, UnprotectReport, VerifyReport
 from .verbs import in_sets, protect, recover, snapshots, status, unprotect, verify
 
 __all__ = [
+    "Cancelled",
     "Cost",
     "Error",
     "Finding",

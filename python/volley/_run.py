@@ -59,6 +59,10 @@ class NotWhole(Error):
     """Something is lost or damaged (exit code 3): of `recover`, not everything is back."""
 
 
+class Cancelled(Error):
+    """The run was ended by `Job.cancel` or a signal (exit code 130). The group is as it was."""
+
+
 def binary() -> str:
     """Returns the path of the binary. FileNotFoundError: there is none."""
     named = os.environ.get("VOLLEY")
@@ -83,7 +87,7 @@ def places(dirs: Iterable[Dir]) -> list[str]:
 
 def failure(code: int, text: str, verb: str, reports: Sequence[Any] = ()) -> Error:
     """Returns the exception of an exit code."""
-    kind = {1: RunFailed, 2: Refused, 3: NotWhole}.get(code, Error)
+    kind = {1: RunFailed, 2: Refused, 3: NotWhole, 130: Cancelled}.get(code, Error)
     return kind(text or f"volley {verb} ended with exit code {code} and said nothing", code, verb, reports)
 
 

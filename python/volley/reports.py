@@ -53,6 +53,18 @@ class Recovered:
 
 
 @dataclass
+class Period:
+    """When something was done."""
+
+    start: datetime | None
+    end: datetime | None
+
+
+def _period(data: Any) -> Period | None:
+    return Period(_time(data["from"]), _time(data["to"])) if data else None
+
+
+@dataclass
 class NodeReport:
     """How a node is."""
 
@@ -62,8 +74,10 @@ class NodeReport:
     findings: list[Finding] = field(default_factory=list)
     recovered: Recovered | None = None
     busy: dict[str, object] | None = None  # by status: who writes to it, with pid, user, host, verb, since
+    read: Period | None = None  # in which `verify` has read all of it, the last one
 
     def __post_init__(self) -> None:
+        self.read = _period(self.read)
         self.findings = [read(Finding, f) for f in self.findings]  # type: ignore[arg-type]
         self.recovered = read(Recovered, self.recovered) if self.recovered else None  # type: ignore[arg-type]
 
@@ -83,6 +97,19 @@ class Risk:
 
 
 @dataclass
+class Cause:
+    """What has taken from the protection first."""
+
+    time: datetime | None
+    node: int
+    dir: str
+    what: str  # changed, deleted, or damaged where it was found first
+
+    def __post_init__(self) -> None:
+        self.time = _time(self.time)
+
+
+@dataclass
 class VerifyReport:
     """How a group is. `may_lose` is how many more nodes may be lost now, so that all of theirs comes back."""
 
@@ -99,10 +126,14 @@ class VerifyReport:
     notes: list[str] = field(default_factory=list)
     seconds: float = 0.0
     step: int | None = None  # of a snapshot
+    at_risk_since: Cause | None = None  # None: not known
+    share: float = 0.0  # of each node that was read; 0: all
+    read_bytes: int = 0  # of all nodes
 
     def __post_init__(self) -> None:
         self.nodes = [read(NodeReport, n) for n in self.nodes]  # type: ignore[arg-type]
         self.at_risk = [read(Risk, x) for x in self.at_risk]  # type: ignore[arg-type]
+        self.at_risk_since = read(Cause, self.at_risk_since) if self.at_risk_since else None  # type: ignore[arg-type]
         self.since = _time(self.since)
 
 
@@ -221,6 +252,7 @@ class Snapshot:
     protected_at: datetime | None = None
     holders: list[int] = field(default_factory=list)
     present: list[int] = field(default_factory=list)
+    nodes: int = 0  # of the group that has protected it; 0: no manifest was found
     why: str = ""  # it is not in force
 
     def __post_init__(self) -> None:

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"volley/internal/pace"
 	"volley/transport"
 )
 
@@ -34,14 +35,9 @@ func New(ctx context.Context, t transport.Transport, delay func(*transport.Trans
 // Limit returns a transport that sends so many bytes a second on average. A message goes, at once, when those before
 // it have had their time. One of [transport.ControlRounds] does not wait: others may give up a rank that says nothing.
 func Limit(ctx context.Context, t transport.Transport, rate int64) transport.Transport {
-	var free time.Time // when all that was posted has had its time
+	p := pace.New(rate)
 	return New(ctx, t, func(t *transport.Transfer) time.Duration {
-		now := time.Now()
-		if free.Before(now) {
-			free = now
-		}
-		delay := free.Sub(now)
-		free = free.Add(time.Duration(float64(t.Bytes()) / float64(rate) * float64(time.Second)))
+		delay := p.Take(int64(t.Bytes()))
 		if t.Tag.Round < transport.ControlRounds {
 			return 0
 		}

@@ -145,6 +145,17 @@ func (c *Condition) Differing(x *store.Member) (list []*tree.Entry) {
 	return list
 }
 
+// Rotten returns the files that have the length and time that were protected, and hold something else where they were read.
+func (c *Condition) Rotten(is *Compared) map[tree.Name]bool {
+	files := map[tree.Name]bool{}
+	for _, f := range c.Findings {
+		if f.What == Damaged && is.Files[f.Path] && is.Failing[f.Path] == nil {
+			files[f.Path] = true
+		}
+	}
+	return files
+}
+
 // FilesOf returns the files of which entries are names.
 func FilesOf(x *store.Member, list []*tree.Entry) (files []*tree.Entry) {
 	are := map[tree.Name]bool{}

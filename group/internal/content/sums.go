@@ -40,11 +40,15 @@ func Compare(ctx context.Context, m *store.Manifest, d *Data, x *store.Member, d
 
 // CompareFiles is [Compare] of some files alone: it reads no other.
 func CompareFiles(ctx context.Context, m *store.Manifest, d *Data, x *store.Member, of Chosen, done func(n int64)) (*Compared, error) {
+	return CompareSegments(ctx, m, d, x, func(_ int, g store.Segment) bool { return of(d.Extents[g.File]) }, done)
+}
+
+// CompareSegments is [Compare] of some segments alone, by their number and what they are: it reads no other.
+func CompareSegments(ctx context.Context, m *store.Manifest, d *Data, x *store.Member, of func(int, store.Segment) bool, done func(n int64)) (*Compared, error) {
 	c := &Compared{Blocks: make([][]int, m.DataChunks), Files: map[tree.Name]bool{}}
 	buffer := make([]byte, min(m.BlockBytes, m.ChunkBytes))
 	for i, g := range m.SegmentsOf(d.Extents) {
-		e := d.Extents[g.File]
-		if !of(e) {
+		if !of(i, g) {
 			continue
 		}
 		if ctx.Err() != nil {
@@ -58,7 +62,7 @@ func CompareFiles(ctx context.Context, m *store.Manifest, d *Data, x *store.Memb
 		if m.SameDigest(part, x.Segments, i) {
 			continue
 		}
-		c.Files[e.Path] = true
+		c.Files[d.Extents[g.File].Path] = true
 		if rows := c.Blocks[g.Chunk]; len(rows) == 0 || rows[len(rows)-1] != g.Row {
 			c.Blocks[g.Chunk] = append(rows, g.Row)
 		}

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/dustin/go-humanize"
+
 	"volley/group/internal/pass"
 	"volley/group/internal/session"
 	"volley/group/internal/store"
@@ -137,7 +139,7 @@ func (x *Balance) ManyBytes(share float64) bool {
 }
 
 func (x *Balance) leftText() string {
-	return fmt.Sprintf("%d of %d files and %d of %d bytes left (gone or shorter: %s)", x.Files, x.Were, x.Bytes, x.WereBytes, namesAnd(x.First, x.Deleted+x.Shorter))
+	return fmt.Sprintf("%d of %d files and %s of %s left (gone or shorter: %s)", x.Files, x.Were, humanize.IBytes(uint64(x.Bytes)), humanize.IBytes(uint64(x.WereBytes)), namesAnd(x.First, x.Deleted+x.Shorter))
 }
 
 func (x *Balance) changedText() string {

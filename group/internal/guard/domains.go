@@ -138,6 +138,11 @@ func CheckDomains(at []Location, tolerate int) (r sharing) {
 	return r
 }
 
+// AllOn says of a group that all of it is lost at a time.
+func AllOn(what string) string {
+	return fmt.Sprintf("all nodes are on one %s, and lost with it: give each node a %s of its own", what, what)
+}
+
 // Share says which nodes share domains of a kind, and what may be lost then; "": none do. It reports whether one of them
 // takes more nodes than may be lost.
 func Share(what string, list []*Domain, nodes, tolerate int) (text string, over bool) {
@@ -145,7 +150,7 @@ func Share(what string, list []*Domain, nodes, tolerate int) (text string, over 
 		return "", false
 	}
 	if len(list[0].Nodes) == nodes {
-		return fmt.Sprintf("all nodes are on one %s, and lost with it: give each node a %s of its own", what, what), true
+		return AllOn(what), true
 	}
 	var shared []string
 	fatal, may, left := 0, 0, tolerate

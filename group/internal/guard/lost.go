@@ -59,18 +59,26 @@ func Changes(now, was []*tree.Entry) (n, anew int64, list []content.Finding) {
 			at[e.Offset] = e
 		}
 	}
+	names := map[tree.Name]bool{}
+	for _, e := range now {
+		names[e.Path] = true
+	}
 	for _, e := range now {
 		o := then[e.Path]
 		delete(then, e.Path)
 		same := o != nil && o.Type == e.Type && o.Size == e.Size && o.Target == e.Target && (e.Type != tree.TypeFile || o.SameTime(e))
 		switch {
 		case e.Path == ".":
+		case o == nil && e.Type == tree.TypeFile && e.Size > 0 && keeps(at[e.Offset], e) && !names[at[e.Offset].Path]:
+			from := at[e.Offset].Path
+			delete(then, from)
+			list = append(list, content.Finding{Path: from, To: e.Path, What: content.Moved})
 		case o == nil:
 			list = append(list, content.Finding{Path: e.Path, What: content.New})
 		case !same:
 			list = append(list, content.Finding{Path: e.Path, What: content.Changed})
 		}
-		if o = at[e.Offset]; e.Type != tree.TypeFile || e.Size == 0 || o != nil && o.Size == e.Size && o.SameTime(e) {
+		if o = at[e.Offset]; e.Type != tree.TypeFile || e.Size == 0 || keeps(o, e) {
 			continue
 		}
 		if n += e.Size; o == nil {
@@ -85,3 +93,6 @@ func Changes(now, was []*tree.Entry) (n, anew int64, list []content.Finding) {
 	}
 	return n, anew, list
 }
+
+// keeps reports whether a file, in whose place e lies, still has its length and time there.
+func keeps(o, e *tree.Entry) bool { return o != nil && o.Size == e.Size && o.SameTime(e) }

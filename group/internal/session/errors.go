@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"volley/group/internal/store"
+	"volley/internal/printable"
 )
 
 // A LostError says that a snapshot, whose manifest has the root, does not come back for certain. All ranks find it.
@@ -49,7 +50,7 @@ type UnreachedError struct {
 func (e *UnreachedError) Error() string {
 	text := fmt.Sprintf("%s cannot be reached, and all nodes are needed: %s", strings.Join(e.Nodes, ", "), e.Why)
 	if !e.Since.IsZero() {
-		text += fmt.Sprintf(". What has changed at the others since %s is not protected", e.Since.Local().Format("2006-01-02 15:04:05 MST"))
+		text += fmt.Sprintf(". What has changed at the others since %s is not protected", printable.Time(e.Since))
 	}
 	return text + ". Run again when it can be"
 }

@@ -46,6 +46,9 @@ type Options struct {
 	// From is the host where the run was started, if that is another one. Whoever finds a node locked by it reads that.
 	From string
 
+	// ReadRate is how many bytes a second are read of each node at this rank, on average, by all verbs; 0: no limit.
+	ReadRate int64 `json:"-"`
+
 	// Progress, unless nil, is called, also at once, with how many more bytes of nodes here are done, and are to be.
 	Progress func(done, more int64) `json:"-"`
 

@@ -17,7 +17,7 @@ func OpenOut(ctx context.Context, s *Session, to string) (notes []string, err er
 	at := func(n int) string { return filepath.Join(to, fmt.Sprint("node.", n)) }
 	for n := range s.K {
 		if s.Out[n] {
-			notes = append(notes, fmt.Sprintf("what %s had comes to %s", s.Name(n), at(n)))
+			notes = append(notes, fmt.Sprintf("the files of %s go to %s", s.Name(n), at(n)))
 		}
 	}
 	if err := s.Steady(ctx, func(context.Context) error {

@@ -61,7 +61,7 @@ func IdentifyRoot(d disk.Disk, root string) store.Identity {
 	steps, err := StepsIn(d, root)
 	for _, step := range steps {
 		if is := store.Identify(d, filepath.Join(root, StepName(step))); is.Node >= 0 {
-			is.Group, is.Name = "", tree.WholePath(root)
+			is.Group, is.Name, is.Step = "", tree.WholePath(root), step
 			return is
 		}
 	}

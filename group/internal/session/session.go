@@ -452,6 +452,11 @@ func (s *Session) open(ctx context.Context, v Verb, holder disk.Holder) ([]strin
 			}
 		}
 	}
+	for _, n := range s.Nodes {
+		if n.Dir != nil && s.ReadRate > 0 {
+			n.Dir = disk.Paced(ctx, n.Dir, s.ReadRate)
+		}
+	}
 	return failing, nil
 }
 
@@ -609,13 +614,24 @@ func (s *Session) unreached() error {
 
 // Unprotected returns the error of a group that has no generation in force.
 func (s *Session) Unprotected() error {
+	why := s.WhyUnprotected()
+	if why == noManifest {
+		why = "the group is not protected: " + why
+	}
+	return store.Inputf("%s", why)
+}
+
+const noManifest = "no node has a valid manifest in its " + string(tree.MetaName)
+
+// WhyUnprotected says why no generation is in force.
+func (s *Session) WhyUnprotected() string {
 	if !slices.ContainsFunc(s.States, func(x *store.State) bool { return !x.Lost }) {
-		return store.Inputf("all nodes are lost: nothing is left from which anything could be recovered")
+		return "all nodes are lost: nothing is left from which anything could be recovered"
 	}
 	if i := slices.IndexFunc(s.States, func(x *store.State) bool { return x.Failing != "" }); i >= 0 {
-		return store.Inputf("no node that can be read has a manifest that counts; %s cannot be read: %s", s.Name(i), s.States[i].Failing)
+		return fmt.Sprintf("nothing says that the group is protected, and %s cannot be read: %s", s.Name(i), s.States[i].Failing)
 	}
-	return store.Inputf("the group is not protected: no node has a manifest that counts")
+	return noManifest
 }
 
 // UnreadRecords returns which records, and manifests that say where they are, the disks do not give, and why.
@@ -636,6 +652,9 @@ func (s *Session) UnreadRecords() (list []string) {
 	return list
 }
 
+// Elsewhere is what to do where a node cannot be read, and may never be again.
+const Elsewhere = "To recover its data elsewhere, give another, empty directory in its place"
+
 // Notes tells what is the matter with files of Volley's, and what runs have left behind.
 func (s *Session) Notes() []string {
 	var list []string
@@ -645,7 +664,7 @@ func (s *Session) Notes() []string {
 			if x.Unreachable {
 				how = "reached"
 			}
-			list = append(list, fmt.Sprintf("%s cannot be %s: %s. To recover its data elsewhere, give another, empty directory in its place", x.Dir, how, x.Failing))
+			list = append(list, fmt.Sprintf("%s cannot be %s: %s. %s", x.Dir, how, x.Failing, Elsewhere))
 		}
 		if x.Beside != nil {
 			list = append(list, fmt.Sprintf("%s was read beside another run: %v. What is said of it may be otherwise when that has ended", x.Dir, x.Beside.Holder))

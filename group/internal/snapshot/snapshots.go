@@ -36,13 +36,14 @@ type Snapshot struct {
 	Step    int64     `json:"step"`
 	State   string    `json:"state"`
 	Since   time.Time `json:"protected_at,omitzero"` // when it came into force at the first node that has it
+	Nodes   int       `json:"nodes,omitempty"`       // of the group that has protected it; 0: no manifest was found
 	Present []int     `json:"present"`               // nodes that have the directory
 	Holders []int     `json:"holders"`               // nodes that have what is in force
 	Why     string    `json:"why,omitempty"`         // it is not in force
 
 	root     string // of the manifest in force; "": there is none
 	tolerate int    // nodes that may be lost, by that
-	Err      error  // why it is unclear or busy
+	Err      error  `json:"-"` // why it is unclear or busy
 }
 
 // A Report lists the snapshots of roots.
@@ -220,6 +221,7 @@ func (f *Surroundings) Judge(s *session.Session) {
 	slices.SortFunc(steps, session.NewestFirst)
 	others := "" // of how many nodes a snapshot is, where that is another number
 	for _, step := range slices.Compact(steps) {
+		nodes := 0
 		states := make([]*store.State, len(f.Roots))
 		for n, root := range f.Roots {
 			is := root.Steps[step]
@@ -232,13 +234,14 @@ func (f *Surroundings) Judge(s *session.Session) {
 			}
 			is.Dir = tree.JoinPath(root.Dir, tree.Name(session.StepName(step)))
 			for _, h := range is.Held {
-				if h.Nodes != len(f.Roots) {
+				if nodes = max(nodes, h.Nodes); h.Nodes != len(f.Roots) {
 					others = fmt.Sprintf("%s is of a group of %d nodes, and %d were given", is.Dir, h.Nodes, len(f.Roots))
 				}
 			}
 			states[n] = is
 		}
 		x := judge(step, f.Roots, states, s.Trust())
+		x.Nodes = nodes
 		f.List = append(f.List, x)
 	}
 	for i := range f.List {
@@ -303,14 +306,14 @@ func judge(step int64, roots []RootState, states []*store.State, o decide.Trust)
 	case in.Generation == 0:
 		x.Why = "it is not protected"
 		if lost != nil {
-			x.Why += ", and missing at " + strings.Join(lost, ", ")
+			x.Why += ", and missing or empty at " + strings.Join(lost, ", ")
 		}
 	case len(lost) > tolerate:
 		x.Why = few(slices.Concat(lost, unread)).Error()
 	case len(lost)+len(unread) > tolerate:
 		x.unclear(few(slices.Concat(lost, unread)))
 	case lacking != nil:
-		x.State, x.Why = Recoverable, "to be recovered: "+strings.Join(lacking, ", ")
+		x.State, x.Why = Recoverable, "not whole at "+strings.Join(lacking, ", ")
 	default:
 		x.State = InForce
 	}

@@ -66,7 +66,7 @@ func (n *Node) tryOpen(d disk.Disk, v Access, holder disk.Holder) (err error) {
 			n.Dir, err = d.Open(n.At)
 		}
 	case errors.Is(err, fs.ErrNotExist) && v.Needs:
-		return Inputf("%s: no such directory", n.Given)
+		return Inputf("%s: no such directory: mount it, or mend the name; if it is lost, recover first", n.Given)
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
 	case errors.Is(err, syscall.ENOTDIR):

@@ -25,7 +25,8 @@ func (p Part) Valid() bool {
 type Identity struct {
 	Group string `json:"group"`
 	Node  int    `json:"node"`
-	Nodes int    `json:"nodes"` // of the group; 0: not known
+	Nodes int    `json:"nodes"`          // of the group; 0: not known
+	Step  int64  `json:"step,omitempty"` // of the snapshot that says so, of a root
 	Part
 	Next  Place `json:"next,omitzero"`   // in the group that it is resized to
 	Held  bool  `json:"held,omitempty"`  // there is a manifest, so that a protect has come that far

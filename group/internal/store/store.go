@@ -488,9 +488,11 @@ func contents(d disk.Dir) (files bool, own []fs.DirEntry, err error) {
 	return files, own, err
 }
 
-// empty reports whether nothing is in .volley but what a recovery begins with.
+// empty reports whether nothing is in .volley but what a recovery begins with, and what says when something was read.
 func empty(own []fs.DirEntry) bool {
-	return !slices.ContainsFunc(own, func(e fs.DirEntry) bool { return e.Name() != LockFile && !Leftover(e.Name()) })
+	return !slices.ContainsFunc(own, func(e fs.DirEntry) bool {
+		return e.Name() != LockFile && e.Name() != ScrubName && !Leftover(e.Name())
+	})
 }
 
 // NameOf takes the name of a generation's directory apart; kind is GenerationName or PendingName.
@@ -770,7 +772,7 @@ func (n *Node) Forget(keepMark bool) error {
 			return ok
 		},
 		func(name string) bool {
-			return Leftover(name) && name != EndingName
+			return name == ScrubName || Leftover(name) && name != EndingName
 		},
 		func(name string) bool { return name == EndingName && !keepMark },
 	} {

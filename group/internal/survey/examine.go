@@ -20,58 +20,69 @@ import (
 	"volley/internal/disk"
 )
 
-// examine compares a node with the manifest. Quickly is without reading files; they are not read either where
-// something has read them.
-func examine(ctx context.Context, s *session.Session, n *store.Node, quickly bool, back Back, read *reading) (*content.Condition, error) {
+// examine compares a node with the manifest. Files are not read where something has read them.
+func examine(ctx context.Context, s *session.Session, n *store.Node, back Back, read *reading) (*content.Condition, error) {
 	m, x, st := s.Manifest, s.Members[n.Index], s.States[n.Index]
 	c, more := begin(s, n)
 	if !more {
 		return c, nil
 	}
-	is := &content.Compared{Files: map[tree.Name]bool{}}
-	var old *content.Compared // with what the node had before, where it was left behind
-	var before *store.Member
-	chosen := content.AllFiles
-	if quickly {
-		chosen = content.NoFiles
-	}
-	if read == nil {
-		if err := content.FindSources(ctx, m, n.Dir, c.Listing, x, chosen); err != nil {
+	var is *content.Compared
+	var err error
+	if read != nil {
+		is = read.data.Result()
+	} else {
+		if err := content.FindSources(ctx, m, n.Dir, c.Listing, x, content.AllFiles); err != nil {
+			return nil, err
+		}
+		d := content.NewData(n.Dir, x.Entries, true)
+		defer d.Close()
+		if is, err = content.Compare(ctx, m, d, x, s.Read); err != nil {
 			return nil, err
 		}
 	}
-	if !quickly {
-		var err error
-		if read != nil {
-			is = read.data.Result()
-		} else {
-			d := content.NewData(n.Dir, x.Entries, true)
-			defer d.Close()
-			if is, err = content.Compare(ctx, m, d, x, s.Read); err != nil {
-				return nil, err
-			}
-		}
-		old, before, err = CompareStale(ctx, s, n, nil)
-		if disk.Failed(err) { // nobody knows which files are stale
-			st.Failing = err.Error()
-			return examine(ctx, s, n, quickly, back, read)
-		}
-		if err != nil {
-			return nil, err
-		}
+	old, before, err := CompareStale(ctx, s, n, nil) // with what the node had before, where it was left behind
+	if disk.Failed(err) {                            // nobody knows which files are stale
+		st.Failing = err.Error()
+		return examine(ctx, s, n, back, read)
 	}
-	compareNode(s, n, c, is, old, before, back, chosen)
-	if quickly {
-		parity := n.Generation(s.Generation).Path(store.ParityFile)
-		if info, err := n.Dir.Lstat(parity); err != nil || info.Size() != m.ParityBytes() {
-			c.Note(tree.Name(parity), content.Damaged, err)
-			c.Parity = content.All(m, m.ParityChunks)
-		}
-		c.Data = rowsOf(m, slices.DeleteFunc(content.FilesOf(x, c.Differing(x)), func(e *tree.Entry) bool { return c.Like[e.Path] != nil }))
-		return c, nil
+	if err != nil {
+		return nil, err
 	}
+	compareNode(s, n, c, is, old, before, back, content.AllFiles)
 	touch(m, x, c)
 	return c, examineParity(ctx, s, n, x, c, read)
+}
+
+// glance compares a node with the manifest by names, lengths, times and modes. It reads nothing, but for a share, unless
+// that is nil.
+func glance(ctx context.Context, s *session.Session, n *store.Node, share *Share) (*content.Condition, error) {
+	m, x := s.Manifest, s.Members[n.Index]
+	c, more := begin(s, n)
+	if !more {
+		return c, nil
+	}
+	if err := content.FindSources(ctx, m, n.Dir, c.Listing, x, content.NoFiles); err != nil {
+		return nil, err
+	}
+	is, err := share.compareFiles(ctx, s, n, x)
+	if err != nil {
+		return nil, err
+	}
+	compareNode(s, n, c, is, nil, nil, Back{}, content.NoFiles)
+	parity := tree.Name(n.Generation(s.Generation).Path(store.ParityFile))
+	if info, err := n.Dir.Lstat(string(parity)); err != nil || info.Size() != m.ParityBytes() {
+		c.Note(parity, content.Damaged, err)
+		c.Parity = content.All(m, m.ParityChunks)
+	} else if c.Parity, err = share.compareParity(ctx, s, n, x); err != nil {
+		return nil, err
+	} else if slices.ContainsFunc(c.Parity, func(rows []int) bool { return len(rows) > 0 }) {
+		c.Note(parity, content.Damaged, nil)
+	}
+	rotten := c.Rotten(is)
+	all := slices.DeleteFunc(content.FilesOf(x, c.Differing(x)), func(e *tree.Entry) bool { return c.Like[e.Path] != nil || rotten[e.Path] })
+	c.Data = joined(is.Blocks, rowsOf(m, all)) // of what has rotted only what was read is known
+	return c, nil
 }
 
 // begin lists a node. It reports whether there is something to compare.
@@ -451,9 +462,9 @@ func examineParity(ctx context.Context, s *session.Session, n *store.Node, x *st
 
 // ExamineAll returns what is found of the nodes from number from on, and nothing bad of those before. The fields that
 // are not exported are those of nodes here.
-func ExamineAll(ctx context.Context, s *session.Session, from int, quickly bool, back Back) ([]*content.Condition, error) {
+func ExamineAll(ctx context.Context, s *session.Session, from int, back Back) ([]*content.Condition, error) {
 	for _, n := range s.Nodes {
-		if x, st := s.Members[n.Index], s.States[n.Index]; n.Index >= from && !quickly && x != nil && !st.Lost && st.Failing == "" {
+		if x, st := s.Members[n.Index], s.States[n.Index]; n.Index >= from && x != nil && !st.Lost && st.Failing == "" {
 			s.Tell(0, x.Bytes+s.Manifest.ParityBytes())
 		}
 	}
@@ -461,12 +472,33 @@ func ExamineAll(ctx context.Context, s *session.Session, from int, quickly bool,
 		if n.Index < from {
 			return &content.Condition{Manifest: true}, nil
 		}
-		c, err := examine(ctx, s, n, quickly, back, nil)
+		return compared(ctx, n)(examine(ctx, s, n, back, nil))
+	})
+}
+
+// GlanceAll is [ExamineAll] at a glance, and by the shares. Shares are those of the nodes here; nil:
+// nothing is read.
+func GlanceAll(ctx context.Context, s *session.Session, from int, shares []*Share) ([]*content.Condition, error) {
+	return ConditionsOf(ctx, s, func(ctx context.Context, i int, n *store.Node) (*content.Condition, error) {
+		if n.Index < from {
+			return &content.Condition{Manifest: true}, nil
+		}
+		var of *Share
+		if shares != nil {
+			of = shares[i]
+		}
+		return compared(ctx, n)(glance(ctx, s, n, of))
+	})
+}
+
+// compared logs what a node is found to be like.
+func compared(ctx context.Context, n *store.Node) func(*content.Condition, error) (*content.Condition, error) {
+	return func(c *content.Condition, err error) (*content.Condition, error) {
 		if err == nil {
 			slog.DebugContext(ctx, "compared", "node", n.Given, "status", c.Status())
 		}
 		return c, err
-	})
+	}
 }
 
 // ConditionsOf gives what every node is found to be like to all.

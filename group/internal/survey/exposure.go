@@ -3,6 +3,7 @@ package survey
 import (
 	"context"
 	"slices"
+	"time"
 
 	"volley/group/internal/content"
 	"volley/group/internal/erasure"
@@ -20,16 +21,25 @@ type Risk struct {
 	Names []tree.Name `json:"names"` // of the first of them: MostRisks at most
 }
 
+// A Cause is what has taken from the protection first, of all that has.
+type Cause struct {
+	Time time.Time `json:"time"`
+	Node int       `json:"node"`
+	Dir  string    `json:"dir"`
+	What string    `json:"what"` // content.Changed, content.Deleted, or content.Damaged where it was found first
+}
+
 // MostRisks is how many names a risk has.
 const MostRisks = 10_000
 
 // Expose returns how many more nodes may be lost, whichever they are, so that everything of theirs comes back, and what
-// would not where one more is. It counts by codeword: what is lost, damaged or changed is an erasure in its own.
-func Expose(ctx context.Context, s *session.Session, conditions []*content.Condition) (mayLose int, risks []Risk, err error) {
+// would not where one more is, and since when: nil where that is not known. It counts by codeword: what is lost, damaged or
+// changed is an erasure in its own.
+func Expose(ctx context.Context, s *session.Session, conditions []*content.Condition) (mayLose int, risks []Risk, since *Cause, err error) {
 	m := s.Manifest
 	c, err := erasure.CodeOf(m)
 	if err != nil {
-		return 0, nil, err
+		return 0, nil, nil, err
 	}
 	word := map[content.Symbol]int{}
 	for i, w := range c.Words {
@@ -70,14 +80,22 @@ func Expose(ctx context.Context, s *session.Session, conditions []*content.Condi
 	}
 	mayLose = max(0, mayLose)
 	if mayLose >= limit {
-		return mayLose, nil, nil
+		return mayLose, nil, nil, nil
 	}
-	all, err := session.Collect(ctx, s, func(_ context.Context, _ int, n *store.Node) (r Risk, _ error) {
+	short := func(row int) bool { // of what brings its blocks back
+		return slices.ContainsFunc(bad[row*len(c.Words):][:len(c.Words)], func(n int) bool { return n > 0 && (parity-n)/each <= mayLose })
+	}
+	type both struct {
+		Risk
+		Cause *Cause
+	}
+	all, err := session.Collect(ctx, s, func(_ context.Context, _ int, n *store.Node) (r both, _ error) {
 		x, is := s.Members[n.Index], conditions[n.Index]
-		r = Risk{Node: n.Index, Dir: n.Given}
+		r.Risk = Risk{Node: n.Index, Dir: n.Given}
 		if x == nil || is.Lost || is.Failing != "" {
 			return r, nil
 		}
+		r.Cause = causeAt(s, n, x, is, short)
 		own := func(lists [][]int, chunk, row int) int {
 			if chunk < len(lists) {
 				if _, bad := slices.BinarySearch(lists[chunk], row); bad {
@@ -110,7 +128,79 @@ func Expose(ctx context.Context, s *session.Session, conditions []*content.Condi
 		slices.Sort(r.Names)
 		return r, nil
 	})
-	return mayLose, slices.DeleteFunc(all, func(r Risk) bool { return r.Files == 0 }), err
+	for _, x := range all {
+		if x.Files > 0 {
+			risks = append(risks, x.Risk)
+		}
+		if x.Cause != nil && (since == nil || x.Cause.Time.Before(since.Time)) {
+			since = x.Cause
+		}
+	}
+	return mayLose, risks, since, err
+}
+
+// causeAt returns what was first, of a node here, to take from the protection in some rows: the oldest of the files that
+// were changed, of the directories that files were deleted from, and of the damage that verify has noted. Nothing is older
+// than the protection that it takes from, whatever its time says.
+func causeAt(s *session.Session, n *store.Node, x *store.Member, is *content.Condition, in func(row int) bool) (first *Cause) {
+	m := s.Manifest
+	files := tree.ExtentsOf(x.Entries)
+	touches := map[tree.Name]bool{}
+	for _, g := range m.SegmentsOf(files) {
+		if !touches[files[g.File].Path] && in(g.Row) {
+			touches[files[g.File].Path] = true
+		}
+	}
+	made := time.Time{}
+	for _, st := range s.States {
+		if h := st.Of(s.Current); h != nil && (made.IsZero() || h.Since.Before(made)) {
+			made = h.Since
+		}
+	}
+	add := func(at time.Time, what string) {
+		if at.Before(made) {
+			at = made
+		}
+		if first == nil || at.Before(first.Time) {
+			first = &Cause{at, n.Index, n.Given, what}
+		}
+	}
+	what := map[tree.Name]string{}
+	for _, f := range is.Findings {
+		what[f.Path] = f.What
+	}
+	for _, e := range x.Entries {
+		if !touches[e.FileOf()] {
+			continue
+		}
+		switch what[e.Path] {
+		case content.Changed:
+			if now := is.Listing.Find(e.Path); now != nil {
+				add(now.Time(), content.Changed)
+			}
+		case content.Deleted:
+			for up := content.Above(e.Path); ; up = content.Above(up) {
+				if now := is.Listing.Find(up); now != nil {
+					add(now.Time(), content.Deleted)
+					break
+				}
+				if up == "." {
+					break
+				}
+			}
+		}
+	}
+	noted, _, err := n.LoadScrub(m)
+	if err != nil {
+		return first
+	}
+	parity := slices.ContainsFunc(is.Parity, func(rows []int) bool { return slices.ContainsFunc(rows, in) })
+	for _, w := range noted.Wrong {
+		if !w.Since.IsZero() && (w.Parity && parity || touches[w.Path] && what[w.Path] == content.Damaged) {
+			add(w.Since, content.Damaged)
+		}
+	}
+	return first
 }
 
 // holders returns, by record, how many nodes have it.

@@ -45,7 +45,7 @@ func rebuild(ctx context.Context, s *session.Session, back Back, targets map[int
 	m := s.Manifest
 	conditions, err := ConditionsOf(ctx, s, func(ctx context.Context, _ int, n *store.Node) (*content.Condition, error) {
 		if s.States[n.Index].Lost {
-			return examine(ctx, s, n, false, back, nil)
+			return examine(ctx, s, n, back, nil)
 		}
 		return new(content.Condition), nil
 	})
@@ -135,7 +135,7 @@ func rebuild(ctx context.Context, s *session.Session, back Back, targets map[int
 		return nil, err
 	}
 	if conditions, err = ConditionsOf(ctx, s, func(ctx context.Context, i int, n *store.Node) (*content.Condition, error) {
-		c, err := examine(ctx, s, n, false, back, readings[i])
+		c, err := examine(ctx, s, n, back, readings[i])
 		if err == nil {
 			c.Redo = redo[i]
 		}

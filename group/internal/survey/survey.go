@@ -39,7 +39,7 @@ func Take(ctx context.Context, s *session.Session, back Back, beyond, rebuilds b
 	if rebuilds {
 		found.Conditions, err = rebuild(ctx, s, back, targets, room, found.Rows, traffic)
 	} else {
-		found.Conditions, err = ExamineAll(ctx, s, 0, false, back)
+		found.Conditions, err = ExamineAll(ctx, s, 0, back)
 	}
 	if err != nil {
 		return nil, err

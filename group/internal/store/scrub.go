@@ -1,0 +1,135 @@
+package store
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+	"time"
+
+	"volley/group/internal/tree"
+	"volley/internal/disk"
+)
+
+// ScrubName is the directory in .volley in which verify notes how far it has read the node. It has a lock of its own, as
+// who verifies shares that of the node, and what a write leaves in it when it is cut off is nobody else's business.
+const ScrubName = "scrub"
+
+const (
+	scrubFile    = "read.json"
+	scrubFormat  = "volley-scrub"
+	scrubVersion = 1
+)
+
+// MostWrong is how many places are noted that were not right, and mostScrub bounds the bytes of the file.
+const (
+	MostWrong = 1000
+	mostScrub = 16 << 20
+)
+
+// A Scrub is how far verify has read a node. It belongs to the node, and to no generation: it goes by names of files.
+type Scrub struct {
+	Format  string `json:"format"`
+	Version int    `json:"version"`
+	Group   string `json:"group"`
+	Node    int    `json:"node"`
+
+	Begun time.Time `json:"begun,omitzero"`  // when a share last began with the first file
+	Next  *Spot     `json:"next,omitempty"`  // where the next share goes on; nil: it begins with the first file
+	Whole *Period   `json:"whole,omitempty"` // in which all of the node was read, the last one; nil: there was none
+	Wrong []Spot    `json:"wrong,omitempty"` // what was not as it was protected when it was last read
+}
+
+// A Spot is a byte of a file, or of the parity, which comes after all files.
+type Spot struct {
+	Path   tree.Name `json:"path,omitempty"`
+	Parity bool      `json:"parity,omitempty"`
+	Offset int64     `json:"offset"`
+	Since  time.Time `json:"since,omitzero"` // of what is wrong: when that was found first
+}
+
+// Compare orders spots as shares read them: files by the bytes of their paths, and the parity last.
+func (a Spot) Compare(b Spot) int {
+	if a.Parity != b.Parity {
+		if b.Parity {
+			return -1
+		}
+		return 1
+	}
+	return cmp.Or(strings.Compare(string(a.Path), string(b.Path)), cmp.Compare(a.Offset, b.Offset))
+}
+
+// A Period is when something was done.
+type Period struct {
+	From time.Time `json:"from"`
+	To   time.Time `json:"to"`
+}
+
+// LoadScrub returns what is noted of the node in a group, and the text of it. The error is fs.ErrNotExist where nothing is
+// noted.
+func (n *Node) LoadScrub(m *Manifest) (x *Scrub, text []byte, err error) {
+	if n.Dir == nil {
+		return nil, nil, fs.ErrNotExist
+	}
+	if text, err = disk.ReadText(n.Dir, MetaPath(ScrubName, scrubFile), mostScrub); err != nil {
+		return nil, nil, err
+	}
+	line, err := disk.Unseal(text)
+	if err == nil {
+		x = new(Scrub)
+		err = json.Unmarshal(line, x)
+	}
+	switch {
+	case err != nil:
+	case x.Format != scrubFormat || x.Version != scrubVersion:
+		err = fmt.Errorf("format, version: %q, %d: this program knows %q, %d", x.Format, x.Version, scrubFormat, scrubVersion)
+	case x.Group != m.Group || x.Node != n.Index:
+		err = fmt.Errorf("group, node: %s, %d: this is node %d of %s", x.Group, x.Node, n.Index, m.Group)
+	}
+	if err != nil {
+		return nil, text, err
+	}
+	return x, text, nil
+}
+
+// NoteScrub notes how far the node was read. Was is the text of what was noted before: where another run has noted
+// something since, or is about to, that stays, and no error is returned.
+func (n *Node) NoteScrub(m *Manifest, x *Scrub, was []byte, holder disk.Holder) error {
+	if n.Unlock == nil {
+		return errors.New("it could not be locked")
+	}
+	x.Format, x.Version, x.Group, x.Node = scrubFormat, scrubVersion, m.Group, n.Index
+	line, err := json.Marshal(x)
+	if err != nil {
+		return err
+	}
+	if err := disk.MkdirAll(n.Dir, MetaPath(ScrubName), 0o700); err != nil {
+		return err
+	}
+	unlock, err := n.Dir.Lock(MetaPath(ScrubName, LockFile), false, holder)
+	if errors.As(err, new(*disk.BusyError)) { // another run is about to
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer unlock(false)
+	if _, is, _ := n.LoadScrub(m); !bytes.Equal(is, was) {
+		return nil
+	}
+	entries, err := n.Dir.ReadDir(MetaPath(ScrubName))
+	if err != nil {
+		return err
+	}
+	for _, e := range entries { // what a run that was cut off has left
+		if Leftover(e.Name()) {
+			if err := disk.Discard(n.Dir, MetaPath(ScrubName, e.Name())); err != nil {
+				return err
+			}
+		}
+	}
+	return n.WriteFile(ScrubName, scrubFile, disk.Seal(line))
+}

@@ -1,0 +1,253 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// A commandedGroup is nodes with commands, at hosts or here. Each command appends to the log of its node what it hears.
+type commandedGroup struct {
+	dirs []string
+	log  string // directory
+	at   func(n int) string
+}
+
+// file writes a group file. Commands of node n are those of pre and post, after the line that logs.
+func (g *commandedGroup) file(t *testing.T, pre, post func(n int) string, options ...string) string {
+	t.Helper()
+	text := strings.Join(append(options, "tolerate: 1", "members:\n"), "\n")
+	for n, dir := range g.dirs {
+		log := fmt.Sprintf(`echo "$VOLLEY_COMMAND $VOLLEY_VERB${VOLLEY_RESULT:+ $VOLLEY_RESULT}" >>%s/%d; `, g.log, n)
+		text += fmt.Sprintf("  - dir: %s\n    pre: |-\n      %s\n    post: |-\n      %s\n", g.at(n)+dir, log+pre(n), log+post(n))
+	}
+	name := filepath.Join(t.TempDir(), "group.yaml")
+	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(filepath.Dir(name), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
+// logs returns what the commands of each node have heard, and forgets it.
+func (g *commandedGroup) logs(t *testing.T) (list []string) {
+	t.Helper()
+	for n := range g.dirs {
+		name := filepath.Join(g.log, fmt.Sprint(n))
+		text, err := os.ReadFile(name)
+		if err != nil && !os.IsNotExist(err) {
+			t.Fatal(err)
+		}
+		list = append(list, strings.ReplaceAll(strings.TrimSpace(string(text)), "\n", ", "))
+		os.Remove(name)
+	}
+	return list
+}
+
+func nothing(int) string { return "true" }
+
+func only(node int, command string) func(int) string {
+	return func(n int) string {
+		if n == node {
+			return command
+		}
+		return "true"
+	}
+}
+
+// eachReach runs a test over ssh, and in one process.
+func eachReach(t *testing.T, test func(t *testing.T, g *commandedGroup, run func(args ...string) result)) {
+	for _, remote := range []bool{false, true} {
+		t.Run(fmt.Sprintf("ssh %v", remote), func(t *testing.T) {
+			t.Parallel()
+			g := &commandedGroup{dirs: writeNodes(t, 3, 20_000), log: t.TempDir(), at: func(int) string { return "" }}
+			run := volleyRun
+			if remote {
+				f := newFleet(t)
+				g.at = func(n int) string { return fmt.Sprintf("host%d:", n) }
+				run = func(args ...string) result {
+					defer f.ended(t)
+					return f.run(append(args, f.flags...)...)
+				}
+			}
+			test(t, g, run)
+		})
+	}
+}
+
+// TestCommands runs what comes before and after protect: where it succeeds and fails, and where a command does.
+func TestCommands(t *testing.T) {
+	t.Parallel()
+	eachReach(t, func(t *testing.T, g *commandedGroup, run func(args ...string) result) {
+		all := func(what string) string { return fmt.Sprint([]string{what, what, what}) }
+		check := func(what string, r result, code int, logs string, parts ...string) {
+			t.Helper()
+			if got := fmt.Sprint(g.logs(t)); r.code != code || got != logs {
+				t.Errorf("%s: %+v, logs %s: want exit code %d, %s", what, r, got, code, logs)
+			}
+			for _, part := range parts {
+				if !strings.Contains(r.stderr+r.stdout, part) {
+					t.Errorf("%s: %+v: want %q", what, r, part)
+				}
+			}
+		}
+		fresh := func(n int) string { return `echo "$VOLLEY_NODE" >"$VOLLEY_DIR/fresh"; echo "made it"` }
+		file := g.file(t, fresh, nothing)
+		r := run("protect", "--group", file, "--dry-run")
+		check("a dry run", r, exitOK, all(""))
+		r = run("protect", "--group", file)
+		check("protect", r, exitOK, all("pre protect, post protect ok"), g.dirs[1]+": pre: made it", "protected, generation 1")
+		for n, dir := range g.dirs { // each has what pre has made, and it is protected
+			if text := string(readFile(t, filepath.Join(dir, "fresh"))); text != g.at(n)+dir+"\n" {
+				t.Errorf("%q", text)
+			}
+		}
+		for _, verb := range []string{"verify", "status", "recover"} {
+			check(verb, run(verb, "--group", file), exitOK, all(""))
+		}
+		r = run("protect", "--group", file, "-q")
+		if check("quiet", r, exitOK, all("pre protect, post protect ok")); strings.Contains(r.stderr, "made it") {
+			t.Errorf("%+v", r)
+		}
+
+		r = run("protect", "--group", g.file(t, only(1, "echo one; echo two >&2; exit 5"), nothing))
+		if r.code != exitFailed || strings.Contains(r.stdout, "protected,") || !strings.Contains(r.stderr, "pre of "+g.at(1)+g.dirs[1]+" failed: ") || !strings.Contains(r.stderr, "exit status 5: one; two") {
+			t.Errorf("pre fails: %+v", r)
+		}
+		for n, got := range g.logs(t) {
+			if got != "pre protect, post protect failed" && (n == 1 || got != "" && got != "post protect failed") { // others may not have begun, or not come to their first word
+				t.Errorf("node %d: %s", n, got)
+			}
+		}
+		r = run("status", "--group", file)
+		check("nothing was written", r, exitOK, all(""), "generation 2, protected")
+
+		r = run("protect", "--group", g.file(t, only(1, "sleep 1000"), nothing, "command-timeout: 1s"))
+		if r.code != exitFailed || !strings.Contains(r.stderr, "it took longer than 1s, which command-timeout of the group file sets") {
+			t.Errorf("pre takes long: %+v", r)
+		}
+		g.logs(t)
+
+		r = run("protect", "--group", g.file(t, nothing, only(2, "echo no space; exit 3")))
+		check("post fails", r, exitFailed, all("pre protect, post protect ok"), "protected, generation 3", "post of "+g.at(2)+g.dirs[2]+" failed: ", "exit status 3: no space")
+
+		r = run("protect", "--group", g.file(t, only(0, `rm "$VOLLEY_DIR"/*kpt "$VOLLEY_DIR"/sub/* "$VOLLEY_DIR"/fresh "$VOLLEY_DIR"/empty`), nothing))
+		check("protect refuses", r, exitUsage, all("pre protect, post protect failed"), "looks like an accident")
+		check("it changed nothing", run("recover", "--deleted", "--group", file), exitOK, all(""))
+	})
+}
+
+// TestCommandsInterrupted ends the run, and loses its connections, while a command runs and while protect does: post runs,
+// and what pre has started is gone.
+func TestCommandsInterrupted(t *testing.T) {
+	t.Parallel()
+	for _, remote := range []bool{false, true} {
+		for _, s := range []os.Signal{syscall.SIGTERM, syscall.SIGKILL} {
+			if !remote && s == syscall.SIGKILL { // nobody is left who could run it
+				continue
+			}
+			t.Run(fmt.Sprintf("ssh %v, %v", remote, s), func(t *testing.T) {
+				t.Parallel()
+				f := newFleet(t)
+				g := &commandedGroup{dirs: writeNodes(t, 3, 20_000), log: t.TempDir(), at: func(int) string { return "" }}
+				flags := []string{}
+				if remote {
+					g.at, flags = func(n int) string { return fmt.Sprintf("host%d:", n) }, f.flags
+				}
+				file := g.file(t, func(n int) string {
+					return fmt.Sprintf("sleep 1000 & touch %s/began.%d; wait", g.log, n)
+				}, nothing)
+				p := f.command(t, append([]string{"protect", "--group", file}, flags...)...)
+				if err := p.Start(); err != nil {
+					t.Fatal(err)
+				}
+				for {
+					if list, _ := filepath.Glob(g.log + "/began.*"); len(list) == 3 {
+						break
+					}
+					time.Sleep(5 * time.Millisecond)
+				}
+				p.Process.Signal(s)
+				r := p.end(t)
+				f.ended(t)
+				if got := fmt.Sprint(g.logs(t)); r.code == exitOK || got != "[pre protect, post protect failed pre protect, post protect failed pre protect, post protect failed]" {
+					t.Errorf("%+v, %s", r, got)
+				}
+			})
+		}
+	}
+}
+
+// TestCommandsRefused gives commands that nobody can run, and times that are none.
+func TestCommandsRefused(t *testing.T) {
+	t.Parallel()
+	dirs := writeNodes(t, 2, 100)
+	for options, want := range map[string]string{
+		"command-timeout: 0s":   "group.yaml:1: command-timeout: want a time above 0, such as 10m",
+		"command-timeout: soon": "group.yaml:1: command-timeout: want a time above 0, such as 10m",
+	} {
+		if r := volleyRun("protect", "--group", writeGroup(t, dirs, nil, options)); r.code != exitUsage || !strings.Contains(r.stderr, want) {
+			t.Errorf("%s: %+v: want %q", options, r, want)
+		}
+	}
+}
+
+// TestCommandsOfJobs refuses commands where each process has a node of its own.
+func TestCommandsOfJobs(t *testing.T) {
+	t.Parallel()
+	g := &commandedGroup{dirs: writeNodes(t, 2, 100), log: t.TempDir(), at: func(int) string { return "" }}
+	codes, text := newRanks(t, 2, nil, "protect", "--group", g.file(t, nothing, nothing)).do()
+	if fmt.Sprint(codes) != "[2 2]" || !strings.Contains(text, "pre and post of a member run over ssh") || fmt.Sprint(g.logs(t)) != "[ ]" {
+		t.Errorf("%v, %s", codes, text)
+	}
+}
+
+// TestCommandsOfDead kills a rank while protect runs: the others run post, and know that nothing new is in force, or that
+// they do not know it.
+func TestCommandsOfDead(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t)
+	g := &commandedGroup{dirs: writeNodes(t, 3, 2_000_000), log: t.TempDir(), at: func(n int) string { return fmt.Sprintf("host%d:", n) }}
+	file := g.file(t, func(n int) string { return fmt.Sprintf("echo $PPID >%s/rank.%d", g.log, n) }, nothing)
+	p := f.command(t, append([]string{"protect", "--limit-rate", "1MiB", "--group", file}, f.flags...)...)
+	if err := p.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for pending := ""; pending == ""; time.Sleep(5 * time.Millisecond) {
+		if list, _ := filepath.Glob(filepath.Join(g.dirs[1], ".volley/pending.*")); list != nil {
+			pending = list[0]
+		}
+	}
+	var pid int
+	fmt.Sscan(string(readFile(t, filepath.Join(g.log, "rank.1"))), &pid)
+	kill(t, pid)
+	r := p.end(t)
+	f.ended(t)
+	logs := g.logs(t)
+	if r.code != exitFailed || logs[1] != "pre protect" {
+		t.Errorf("%+v, %q", r, logs)
+	}
+	for _, n := range []int{0, 2} {
+		if logs[n] != "pre protect, post protect failed" && logs[n] != "pre protect, post protect unknown" {
+			t.Errorf("node %d: %s", n, logs[n])
+		}
+	}
+}
+
+// TestCommandResult takes what ranks know of a run together: one that knows is enough.
+func TestCommandResult(t *testing.T) {
+	t.Parallel()
+	for all, want := range map[string]string{
+		"ok ok ok": resultOK, "unknown ok unknown": resultOK, "unknown failed unknown": resultFailed, "unknown unknown": resultUnknown, "failed failed": resultFailed, "": resultUnknown,
+	} {
+		if got := resultOfAll(strings.Fields(all)); got != want {
+			t.Errorf("%q: %s, want %s", all, got, want)
+		}
+	}
+}

@@ -1,0 +1,290 @@
+package cli
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"volley/engine"
+	"volley/group/site"
+)
+
+// TestWithin resolves paths: links, .. and what is missing do not lead out.
+func TestWithin(t *testing.T) {
+	t.Parallel()
+	base, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	shell(t, `cd "$1"; mkdir -p in/sub inner out/sub; ln -s ../out in/link; ln -s ../out/none in/dangling; ln -s sub in/same; ln -s . in/loop; touch in/file key`, base)
+	c := &confinement{only: []string{base + "/in", base + "/key"}}
+	for name, want := range map[string]string{
+		"in": "in", "in/sub": "in/sub", "in/same": "in/sub", "in/none/deep": "in/none/deep", "in/loop/loop/sub": "in/sub", "key": "key", "out/../in": "in",
+		"in/../out": "", "in/link": "", "in/link/sub": "", "in/dangling": "", "in/dangling/x": "", "inner": "", "out": "", "": "", "../..": "", "in/file/x": "", "key2": "", "in/link/../in": "in/in",
+	} {
+		got, err := c.within(base + "/" + name)
+		if want != "" && (err != nil || got != base+"/"+want) || want == "" && err == nil {
+			t.Errorf("%s: %s, %v: want %q", name, got, err, want)
+		}
+	}
+	if _, err := (&confinement{only: []string{"/"}}).within("/none"); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestConfined has a launch ask a rank for what its key does not permit: nothing is done.
+func TestConfined(t *testing.T) {
+	t.Parallel()
+	dirs := writeNodes(t, 2, 100)
+	in, out := dirs[0], dirs[1]
+	before := contents(t, dirs)
+	verb := func(args ...string) start { return start{Args: append(args, "--", in), Dir: in, Name: "n"} }
+	for name, sent := range map[string]start{
+		"lies elsewhere":                   {Args: []string{"protect", "--", out}, Dir: in},
+		"lies elsewhere ":                  {Args: []string{"status", "--", in}, Dir: out},
+		"lies elsewhere  ":                 {Args: []string{"group", "check", "--", in}, Dir: in, Look: &site.Place{Dir: out}},
+		"lies elsewhere   ":                verb("recover", "--to="+out+"/x"),
+		"leads to " + out:                  verb("protect", "--meta="+in+"/../"+filepath.Base(out)),
+		"lies elsewhere     ":              verb("protect", "--key="+out+"/ckpt"),
+		"does not permit --metrics":        verb("protect", "--metrics="+out+"/m"),
+		"does not permit --group":          verb("protect", "--group="+out+"/g"),
+		"does not permit --ssh":            verb("protect", "--ssh=touch "+out+"/x"),
+		"does not permit --launch":         verb("protect", "--launch=touch "+out+"/x"),
+		"does not run the verb encode":     verb("encode", "--output="+out+"/x"),
+		"does not run the verb rank":       verb("rank"),
+		"does not run the verb group init": verb("group", "init", "-o", out+"/x"),
+		"unknown flag: --bogus":            verb("protect", "--bogus", "--metrics="+out+"/m"),
+		"does not tell what SHELL is":      {Args: []string{"status", "--", in}, Dir: in, Variable: "SHELL"},
+		"does not run pre and post":        {Args: []string{"protect", "--", in}, Dir: in, Commanded: true},
+	} {
+		_, err := (&confinement{only: []string{in}}).admit(sent)
+		if err == nil || exitCode(err) != exitUsage || !strings.Contains(err.Error(), strings.TrimSpace(name)) {
+			t.Errorf("%+v: %v: want %s", sent, err, name)
+		}
+	}
+	if err := (&confinement{only: []string{in}}).terms(engine.Run{Key: out + "/ckpt"}); err == nil {
+		t.Error("a key of TLS elsewhere is read")
+	}
+	if got := contents(t, dirs); !slices.Equal(got, before) {
+		t.Errorf("%q, want %q", got, before)
+	}
+
+	// Every flag of a verb is known to be harmless, is a path, or is refused.
+	got, err := (&confinement{only: []string{in}}).admit(verb("recover", "--json", "--key=none", "--file=-x", "--file=--to="+out, "--to="+in+"/new"))
+	if want := []string{"recover", "--json=true", "--key=none", "--file=-x", "--file=--to=" + out, "--to=" + in + "/new", "--", in}; err != nil || !slices.Equal(got.Args, want) {
+		t.Errorf("%q, %v: want %q", got.Args, err, want)
+	}
+}
+
+// A keyed host is this machine, by an sshd and a key that has a line of its own in authorized_keys.
+type keyedHost struct {
+	base string
+	port int
+}
+
+// newKeyedHost starts an sshd for each line of options.
+func newKeyedHost(t *testing.T) *keyedHost {
+	t.Helper()
+	for _, name := range []string{"/usr/sbin/sshd", "ssh", "ssh-keygen"} {
+		if _, err := exec.LookPath(name); err != nil {
+			t.Skip("there is no " + name + " here")
+		}
+	}
+	if os.Geteuid() == 0 {
+		if err := os.MkdirAll("/run/sshd", 0o755); err != nil {
+			t.Skip(err)
+		}
+	}
+	base, err := os.MkdirTemp("/tmp", "keyed")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(base) })
+	h := &keyedHost{base: base}
+	for _, key := range []string{"host", "user"} {
+		shell(t, `ssh-keygen -q -t ed25519 -N "" -f "$1"`, filepath.Join(base, key))
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.port = l.Addr().(*net.TCPAddr).Port
+	l.Close()
+	c := exec.Command("/usr/sbin/sshd", "-D", "-e", "-f", "/dev/null", "-h", filepath.Join(base, "host"), "-p", fmt.Sprint(h.port), "-o", "ListenAddress=127.0.0.1",
+		"-o", "AuthorizedKeysFile="+filepath.Join(base, "authorized_keys"), "-o", "StrictModes=no", "-o", "UsePAM=no", "-o", "PidFile=none", "-o", "SetEnv=SHLVL=2 "+asCommand+"=1")
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Process.Kill(); c.Wait() })
+	for begun := time.Now(); ; time.Sleep(10 * time.Millisecond) {
+		if x, err := net.Dial("tcp", fmt.Sprint("127.0.0.1:", h.port)); err == nil {
+			x.Close()
+			break
+		} else if time.Since(begun) > time.Minute {
+			t.Fatal(err)
+		}
+	}
+	return h
+}
+
+// permit writes the line of the key.
+func (h *keyedHost) permit(t *testing.T, options string) {
+	t.Helper()
+	key := strings.TrimSpace(string(readFile(t, filepath.Join(h.base, "user.pub"))))
+	rewrite(t, filepath.Join(h.base, "authorized_keys"), []byte(options+" "+key+"\n"))
+}
+
+func (h *keyedHost) ssh() string {
+	return fmt.Sprintf("ssh -F none -p %d -i %s -o IdentitiesOnly=yes -o StrictHostKeyChecking=accept-new -o UserKnownHostsFile=%s", h.port, filepath.Join(h.base, "user"), filepath.Join(h.base, "known"))
+}
+
+// TestForcedCommand reaches a host by a key that may do little there, by sshd and authorized_keys: what it permits works
+// as ever, and a launch that asks for more gets nothing.
+func TestForcedCommand(t *testing.T) {
+	h := newKeyedHost(t)
+	dirs := writeNodes(t, 4, 20_000)
+	others := filepath.Dir(dirs[0]) + "/others"
+	if err := os.Rename(dirs[3], others); err != nil {
+		t.Fatal(err)
+	}
+	dirs = dirs[:3]
+	forced := func(flags string) string {
+		return fmt.Sprintf(`restrict,command="%s rank %s"`, thisProgram(t), flags)
+	}
+	marked := func(s *session) *session { s.program = thisProgram(t); return s }
+	at := func(dir string) string { return "127.0.0.1:" + dir }
+	run := func(args ...string) result {
+		return marked(starting()).result(t.Context(), append(args, "--ssh", h.ssh())...)
+	}
+	names := []string{at(dirs[0]), at(dirs[1]), at(dirs[2])}
+	h.permit(t, forced("--only "+strings.Join(dirs, ",")))
+	for _, verb := range [][]string{{"protect", "--tolerate", "1"}, {"verify"}, {"status"}, {"group", "check"}} {
+		if r := run(append(verb, names...)...); r.code != exitOK {
+			t.Fatalf("%q: %+v", verb, r)
+		}
+	}
+	want := contents(t, dirs)
+	removeAll(t, dirs[1])
+	if r := run(append([]string{"recover"}, names...)...); r.code != exitOK {
+		t.Fatalf("%+v", r)
+	}
+	if got := contents(t, dirs); !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+
+	before := contents(t, []string{others})
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"protect", "--tolerate", "1", names[0], names[1], at(others)}, "127.0.0.1: this key permits "},
+		{[]string{"protect", "--tolerate", "1", names[0], names[1], at(dirs[2] + "/../others")}, "lies elsewhere"},
+		{append([]string{"recover", "--file", "ckpt", "--to", at(others)}, names...), "lies elsewhere"},
+		{append([]string{"protect", "--tolerate", "1", "--meta", others}, names...), "lies elsewhere"},
+		{append([]string{"verify", "--copy-binary"}, names...), "leave --copy-binary out"},
+		{[]string{"encode", "-o", "{host}:" + others, at(dirs[0] + "/ckpt"), at(dirs[1] + "/ckpt")}, "does not run the verb encode"},
+	} {
+		if r := run(c.args...); r.code == exitOK || !strings.Contains(r.stdout+r.stderr, c.want) {
+			t.Errorf("%q: %+v: want %q", c.args, r, c.want)
+		}
+	}
+	out, err := exec.Command("sh", "-c", h.ssh()+" 127.0.0.1 'touch "+others+"/x'").CombinedOutput()
+	if err == nil || !strings.Contains(string(out), "this key starts volley for ranks alone") {
+		t.Errorf("%v: %s", err, out)
+	}
+
+	// A launch that somebody else has written.
+	for _, sent := range []start{
+		{Args: []string{"protect", "--", others}, Dir: dirs[0]},
+		{Args: []string{"protect", "--ssh=touch " + others + "/x", "--", "a:" + dirs[0]}, Dir: dirs[0]},
+		{Args: []string{"plan", "-o", others + "/x"}},
+		{Args: []string{"protect", "--", dirs[0]}, Dir: dirs[0], Commanded: true},
+	} {
+		words := words(h.ssh())
+		c := exec.Command(words[0], append(words[1:], "127.0.0.1", "volley rank")...)
+		in, _ := c.StdinPipe()
+		stdout, _ := c.StdoutPipe()
+		if err := c.Start(); err != nil {
+			t.Fatal(err)
+		}
+		text, _ := json.Marshal(sent)
+		order, _ := json.Marshal(order{commands: commands{Pre: "touch " + others + "/x", Limit: time.Minute}})
+		fmt.Fprintf(in, "%s\n%s\n", text, order)
+		said, _ := bufio.NewReader(stdout).ReadString('}')
+		in.Close()
+		rest, _ := io.ReadAll(stdout)
+		said += string(rest)
+		c.Wait()
+		if !strings.Contains(said, `"End":{"Text":"this key`) {
+			t.Errorf("%+v: %s", sent, said)
+		}
+	}
+	if got := contents(t, []string{others}); !slices.Equal(got, before) {
+		t.Errorf("%q, want %q", got, before)
+	}
+
+	// Commands run where the key permits them alone.
+	g := &commandedGroup{dirs: dirs, log: t.TempDir(), at: func(int) string { return "127.0.0.1:" }}
+	file := g.file(t, nothing, nothing)
+	if r := run("protect", "--group", file); r.code != exitUsage || !strings.Contains(r.stderr, "does not run pre and post") || fmt.Sprint(g.logs(t)) != "[  ]" {
+		t.Errorf("%+v", r)
+	}
+	h.permit(t, forced("--only "+filepath.Dir(dirs[0])+" --allow-commands"))
+	if r := run("protect", "--group", file); r.code != exitOK || strings.Count(fmt.Sprint(g.logs(t)), "post protect ok") != 3 {
+		t.Errorf("%+v", r)
+	}
+}
+
+// TestConfinedStandIn has a rank that may do little stand for a node whose host does not answer, and copy its files out.
+func TestConfinedStandIn(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t)
+	dirs := writeNodes(t, 3, 20_000)
+	f.must(t, f.of("protect", "--tolerate", "1", dirs[0], dirs[1], dirs[2])...)
+	base, out := t.TempDir(), t.TempDir()
+	f.env = append(f.env, "ONLY="+dirs[0]+","+dirs[1]+","+out)
+	few := filepath.Join(base, "volley")
+	if err := os.WriteFile(few, []byte("#!/bin/sh\nexec "+thisProgram(t)+" rank --only \"$ONLY\"\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	names := []string{"host0:" + dirs[0], "host1:" + dirs[1], "dead:" + dirs[2]}
+	f.flags[3] = few
+	r := f.run(append(append([]string{"status"}, f.flags...), names...)...)
+	if r.code != exitWrong || !strings.Contains(r.stdout, "unreachable  dead:") || !strings.Contains(r.stdout, "no more nodes may be lost now") {
+		t.Errorf("%+v", r)
+	}
+	f.must(t, append(append([]string{"recover", "--to", "host0:" + out}, f.flags...), names...)...)
+	if got, want := fmt.Sprint(filesOf(t, filepath.Join(out, "node.2"))), fmt.Sprint(filesOf(t, dirs[2])); got != want {
+		t.Errorf("copied out %s, want %s", got, want)
+	}
+	r = f.run(append(append([]string{"recover", "--to", "host0:" + base}, f.flags...), names...)...)
+	if r.code == exitOK || !strings.Contains(r.stdout+r.stderr, "lies elsewhere") {
+		t.Errorf("%+v", r)
+	}
+}
+
+// TestColonInPath has a host whose directories look to its rank as if they were at other hosts: it reaches none.
+func TestColonInPath(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t)
+	base := t.TempDir()
+	name := filepath.Join(base, "ssh")
+	script := "#!/bin/sh\nwhile [ \"$1\" != -- ]; do shift; done\ncd '" + base + "' && exec sh -c \"$3\"\n"
+	if err := os.WriteFile(name, []byte(script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	shell(t, `cd "$1"; for d in a:1 a:2 a:3; do mkdir "$d"; echo "$d" >"$d/file"; done`, base)
+	f.must(t, "protect", "--tolerate", "1", "--ssh", name, "--remote-path", thisProgram(t), "host:a:1", "host:a:2", "host:a:3")
+	if _, err := os.Stat(filepath.Join(base, "a:3", ".volley")); err != nil {
+		t.Error(err)
+	}
+}

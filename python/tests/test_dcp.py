@@ -1,0 +1,190 @@
+"""torch.distributed.checkpoint on directories of nodes: saved by some ranks and nodes, loaded by others, after losses."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+if tuple(int(x) for x in torch.__version__.split("+")[0].split(".")[:2]) < (2, 6):
+    pytest.skip("PyTorch 2.6 or later", allow_module_level=True)
+
+import torch.distributed as dist  # noqa: E402
+import torch.distributed.checkpoint as dcp  # noqa: E402
+from torch.distributed.device_mesh import init_device_mesh  # noqa: E402
+from torch.distributed.tensor import DTensor, Shard, distribute_tensor  # noqa: E402
+
+import ranks  # noqa: E402
+import volley.torch  # noqa: E402
+
+SHAPES = {"a": (37, 5), "b": (8, 3, 2), "c": (64,), "d": (5, 9)}  # that no number of ranks divides
+TYPES = {"a": torch.float32, "b": torch.bfloat16, "c": torch.int64, "d": torch.float64}
+
+
+def whole(name: str, step: int) -> Any:
+    n = 1
+    for x in SHAPES[name]:
+        n *= x
+    return (torch.arange(n) * 7 + step).reshape(SHAPES[name]).to(TYPES[name])
+
+
+def state(step: int) -> dict[str, Any]:
+    """Tensors cut among all ranks, one that all have, and other values. Without a step they are empty."""
+    mesh = init_device_mesh("cpu", (dist.get_world_size(),))
+    s: dict[str, Any] = {}
+    for name in SHAPES:
+        s[name] = distribute_tensor(whole(name, step) if step else torch.zeros(SHAPES[name], dtype=TYPES[name]), mesh, [Shard(0)])
+    s["all"] = torch.full((3,), float(step))
+    s["step"], s["words"] = step, f"after {step}" if step else ""
+    return s
+
+
+def same(s: dict[str, Any], step: int) -> bool:
+    tensors = all(torch.equal(s[name].full_tensor(), whole(name, step)) for name in SHAPES)
+    return bool(tensors and torch.equal(s["all"], torch.full((3,), float(step))) and s["step"] == step and s["words"] == f"after {step}")
+
+
+def root(base: Path, rank: int, ranks: int, nodes: int) -> Path:
+    return base / f"host{rank * nodes // ranks}"
+
+
+def save(rank: int, base: Path, count: int, nodes: int, steps: list[int], wait: bool = True) -> list[Any]:
+    reports, future = [], None
+    for step in steps:
+        writer = volley.torch.Writer(root(base, rank, count, nodes), step, tolerate=2, retain=2)
+        if wait:
+            dcp.save(state(step), storage_writer=writer)
+        else:
+            dcp.async_save(state(step), storage_writer=writer).result()
+        reports.append(writer.report and writer.report.nodes)
+    return reports
+
+
+def load(rank: int, base: Path, count: int, nodes: int, step: int | None = None) -> Any:
+    reader = volley.torch.Reader(root(base, rank, count, nodes), step)
+    if reader.step is None:
+        return None
+    s = state(0)
+    dcp.load(s, storage_reader=reader)
+    return reader.step, same(s, reader.step)
+
+
+def go_on(rank: int, base: Path, count: int, nodes: int, steps: list[int]) -> Any:
+    return load(rank, base, count, nodes), save(rank, base, count, nodes, steps), load(rank, base, count, nodes)
+
+
+def names(base: Path) -> dict[str, list[str]]:
+    return {d.name: sorted(x.name for x in d.iterdir()) for d in sorted(base.iterdir())}
+
+
+@pytest.fixture
+def saved(tmp_path: Path) -> Path:
+    assert ranks.run(save, 8, tmp_path, 8, 4, [10, 20]) == [[4, 4]] * 8
+    return tmp_path
+
+
+def test_as_it_was(saved: Path) -> None:
+    assert names(saved) == {f"host{n}": ["step-10", "step-20"] for n in range(4)}
+    assert all((d / "step-20" / ".metadata").exists() for d in saved.iterdir())
+    assert ranks.run(load, 8, saved, 8, 4) == [(20, True)] * 8
+    assert ranks.run(load, 8, saved, 8, 4, 10) == [(10, True)] * 8
+
+
+@pytest.mark.parametrize("count, nodes", [(8, 4), (6, 3), (10, 5), (3, 3)])
+def test_other_numbers_after_two_losses(saved: Path, count: int, nodes: int) -> None:
+    shutil.rmtree(saved / "host1")
+    (saved / "host2").rename(saved / "host1")
+    shutil.rmtree(saved / "host3")
+    got = ranks.run(go_on, count, saved, count, nodes, [30, 40, 50])
+    assert got == [((20, True), [nodes] * 3, (50, True))] * count
+    assert names(saved) == {f"host{n}": ["step-40", "step-50"] for n in range(nodes)}  # and no root of a missing node
+
+
+def test_fewer_nodes_than_may_be_lost(saved: Path) -> None:
+    """Two nodes are enough to load, and too few to save with two that may be lost."""
+    shutil.rmtree(saved / "host0")
+    (saved / "host2").rename(saved / "host0")
+    shutil.rmtree(saved / "host3")
+    assert ranks.run(load, 2, saved, 2, 2) == [(20, True)] * 2
+    assert ranks.run(load, 4, saved, 4, 2) == [(20, True)] * 4  # again, from the roots of those that are missing
+
+
+def test_too_many_lost(saved: Path) -> None:
+    for n in (0, 1, 3):
+        shutil.rmtree(saved / f"host{n}")
+    before = names(saved)
+    errors = ranks.run(load, 8, saved, 8, 4)
+    assert all(isinstance(e, volley.Refused) and "step-20" in str(e) for e in errors), errors
+    assert names(saved)["host2"] == before["host2"]
+
+
+def test_async(tmp_path: Path) -> None:
+    assert ranks.run(save, 4, tmp_path, 4, 4, [1, 2], False) == [[4, 4]] * 4
+    shutil.rmtree(tmp_path / "host0")
+    shutil.rmtree(tmp_path / "host1")
+    assert ranks.run(load, 4, tmp_path, 4, 4) == [(2, True)] * 4
+
+
+def test_nothing_saved(tmp_path: Path) -> None:
+    assert ranks.run(load, 3, tmp_path, 3, 3) == [None] * 3
+
+
+def failing(rank: int, base: Path) -> list[str]:
+    texts = []
+
+    def expect(call: Any) -> None:
+        try:
+            call()
+        except Exception as e:
+            texts.append(f"{type(e).__name__}: {e}")
+
+    at = root(base, rank, 4, 4)
+    expect(lambda: volley.torch.Writer(at, 1, tolerate=4))
+    expect(lambda: volley.torch.Reader(at, 7))
+    expect(lambda: dcp.save(state(1), storage_writer=volley.torch.Writer(at, 1, tolerate=1 + rank // 3)))
+    expect(lambda: dcp.save({**state(1), "no": (lambda: 0) if rank == 2 else 0}, storage_writer=volley.torch.Writer(at, 1, tolerate=1)))
+    dcp.save(state(1), storage_writer=volley.torch.Writer(at, 1, tolerate=1))
+    expect(lambda: dcp.save(state(1), storage_writer=volley.torch.Writer(at, 1, tolerate=1)))
+    expect(lambda: dcp.save(state(1), checkpoint_id="x", storage_writer=volley.torch.Writer(at, 2, tolerate=1)))
+    return texts
+
+
+def test_wrong_uses(tmp_path: Path) -> None:
+    everyone = ranks.run(failing, 4, tmp_path)
+    assert all(isinstance(e, list) and len(e) == 6 for e in everyone), everyone
+    wants = ["takes 5 or more", "step-7 is not below", "rank 0 has tolerate=1, and rank 3 tolerate=2", "rank 2: ", "step-1 is there", "checkpoint_id='x'"]
+    lost = "TypeError: cannot pickle code objects"  # what DCP of PyTorch 2.6 makes of errors under Python 3.13
+    for want, text in zip(wants, everyone[0]):
+        assert want in text or text == lost, (want, text)
+    assert names(tmp_path) == {f"host{n}": ["step-1"] for n in range(4)}
+
+
+@pytest.mark.parametrize("seed", range(int(os.environ.get("VOLLEY_DCP_RUNS", "2"))))
+def test_random(tmp_path: Path, seed: int) -> None:
+    """Any nodes are lost between jobs of any numbers of ranks and nodes."""
+    draw = random.Random(seed)
+    nodes = draw.randint(3, 5)
+    count = nodes * draw.randint(1, 2)
+    step = 1
+    assert ranks.run(save, count, tmp_path, count, nodes, [step])[0] == [nodes]
+    for _ in range(3):
+        lost = draw.sample(range(nodes), draw.randint(0, 2))
+        for n in lost:
+            shutil.rmtree(tmp_path / f"host{n}")
+        left = [d for d in sorted(tmp_path.iterdir()) if d.name.startswith("host")]
+        nodes = draw.randint(max(3, len(left)), 5)
+        places = draw.sample(range(nodes), len(left))
+        for i, d in enumerate(left):
+            d.rename(tmp_path / f"moved{i}")
+        for i, n in enumerate(places):
+            (tmp_path / f"moved{i}").rename(tmp_path / f"host{n}")
+        count = nodes * draw.randint(1, 2)
+        got = ranks.run(go_on, count, tmp_path, count, nodes, [step + 1])
+        print(seed, step, lost, places, nodes, count, got[0], names(tmp_path))
+        assert all(isinstance(g, tuple) and g[0] == (step, True) and g[2] == (step + 1, True) for g in got), (seed, step, lost, places, nodes, count, got[0], names(tmp_path))
+        step += 1

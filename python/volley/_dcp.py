@@ -1,0 +1,273 @@
+"""Storage of torch.distributed.checkpoint (DCP) on directories that each node has for itself."""
+
+from __future__ import annotations
+
+import io
+import os
+import pickle
+from pathlib import Path
+from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
+
+import torch
+import torch.distributed as dist
+
+try:
+    from torch.distributed.checkpoint import FileSystemReader, FileSystemWriter
+    from torch.distributed.checkpoint.metadata import Metadata
+    from torch.distributed.checkpoint.planner import LoadItemType, LoadPlan, LoadPlanner, ReadItem, SavePlan, SavePlanner
+    from torch.futures import Future
+except ImportError as e:
+    raise ImportError(f"PyTorch {torch.__version__} has no StorageWriter of files to build on: it takes 2.6 or later ({e})") from None
+
+from ._nodes import Member, Nodes, Options, Thread
+from ._run import Refused, RunFailed, log
+from .reports import ProtectReport
+
+_METADATA = ".metadata"
+
+_known: Dict[Tuple[Any, ...], Tuple[Any, Nodes]] = {}
+
+
+def _nodes(kind: str, root: Path, address: Optional[str], port: int, flags: Sequence[str]) -> Nodes:
+    """Returns the nodes of this job: those of the call before, as a process group is made once and stays."""
+    key, world = (kind, root, address, port, tuple(flags)), dist.group.WORLD
+    if key not in _known or _known[key][0] is not world:
+        _known[key] = world, Nodes(root, address, port, flags)
+    return _known[key][1]
+
+
+class Writer(FileSystemWriter):  # type: ignore[misc]
+    """Writes a checkpoint as snapshot `step-N` below a directory of each node, and protects it.
+
+        dcp.save(state, storage_writer=volley.torch.Writer("/dev/shm/ckpt", step, tolerate=2))
+
+    Each rank writes its files at its own node, and `.metadata` lies at every node. `dcp.save` returns, and the future of
+    `dcp.async_save` is done, once the snapshot is in force: any `tolerate` of the nodes may then be lost. If one rank cannot
+    write or protect, it fails at all ranks, and the snapshot before stays in force.
+
+    The arguments are those of `Checkpointer`. `files` are those of DCP's FileSystemWriter, such as `thread_count`. All
+    ranks make it together, with the same arguments; only `root` may differ. All ranks of the job take part in the save:
+    `process_group` is left out or has them all, and async_save works in a thread, as it does unless told otherwise.
+    """
+
+    def __init__(
+        self,
+        root: Union[str, os.PathLike[str]],
+        step: int,
+        tolerate: int,
+        retain: int = 2,
+        *,
+        digest: Optional[str] = None,
+        address: Optional[str] = None,
+        port: int = 0,
+        nice: int = 10,
+        cores: Optional[int] = None,
+        limit_rate: Union[str, int, None] = None,
+        flags: Sequence[str] = (),
+        **files: Any,
+    ) -> None:
+        self._options = Options(tolerate, retain, digest, nice, cores, limit_rate, port, tuple(flags))
+        self._step = step
+        self._nodes = _nodes("write", Path(root).absolute(), address, port, flags)
+        wrong = self._options.wrong(len(self._nodes.nodes))
+        if wrong:
+            raise ValueError(wrong)
+        super().__init__(self._nodes.writing(step), sync_files=False, **files)  # the first rank of a node syncs them all
+        self._coordinates = False
+        self._report: Optional[ProtectReport] = None
+
+    @property
+    def report(self) -> Optional[ProtectReport]:
+        """What was protected, at every rank; None before, and after an error."""
+        self._nodes.settle()
+        return self._report
+
+    def reset(self, checkpoint_id: Any = None) -> None:
+        if checkpoint_id is not None:
+            raise ValueError(f"checkpoint_id={checkpoint_id!r}: root and step say where a checkpoint lies")
+        super().reset()
+
+    def set_up_storage_writer(self, is_coordinator: bool, *arguments: Any, **named: Any) -> None:
+        if not named.get("use_collectives", True):
+            raise ValueError("use_collectives=False: all ranks save together")
+        self._coordinates = is_coordinator
+        super().set_up_storage_writer(is_coordinator, *arguments, **named)
+
+    def prepare_local_plan(self, plan: SavePlan) -> SavePlan:
+        self._nodes.begin(self._step)
+        return plan
+
+    def write_data(self, plan: SavePlan, planner: SavePlanner) -> Future[Any]:
+        self._nodes.settle()
+        error, written = "", Future()
+        try:
+            written = super().write_data(plan, planner)
+            written.wait()
+        except Exception as e:
+            error = str(e) or repr(e)
+        try:
+            self._nodes.alike(self._options)
+            coordinators = self._nodes.agree(error, self._coordinates)
+        except (ValueError, RunFailed) as e:
+            log.error("step-%s is not saved: %s", self._step, e)  # some versions of DCP lose the texts of errors
+            raise
+        self._coordinator = coordinators.index(True)
+        if not self._coordinates:  # DCP calls finish at the coordinator alone
+            self._nodes.beside = Thread(lambda: self._commit("", b""))
+        return written
+
+    def finish(self, metadata: Metadata, results: Any) -> None:
+        error, data = "", b""
+        try:
+            super().finish(metadata, results)
+            data = (Path(self.path) / _METADATA).read_bytes()
+        except Exception as e:
+            error = str(e) or repr(e)
+        self._commit(error, data)
+
+    def _commit(self, error: str, metadata: bytes) -> None:
+        """Puts the metadata at all nodes, and protects the snapshot. All ranks call it."""
+        told = [(error, metadata)]
+        dist.broadcast_object_list(told, self._coordinator, group=self._nodes.group)
+        error, metadata = told[0]
+        if self._nodes.leads and not error:
+            try:
+                (Path(self.path) / _METADATA).write_bytes(metadata)
+            except OSError as e:
+                error = str(e)
+        self._nodes.commit(self._step, error)
+        self._report = self._nodes.protect(self._step, self._options).wait()
+
+
+class Reader(FileSystemReader):  # type: ignore[misc]
+    """Reads a checkpoint that `Writer` has written, whatever the number of ranks and nodes is now.
+
+        reader = volley.torch.Reader("/dev/shm/ckpt")        # brings back what lost nodes had
+        if reader.step is not None:
+            dcp.load(state, storage_reader=reader)
+
+    `step` is the newest snapshot, or the one that was asked for, or None where none was ever protected. A rank reads at its
+    own node what lies there. Other nodes send it the parts of tensors that it needs, and no more: a rank that sends
+    takes the memory of one tensor of a file at a time.
+
+    All ranks make it together, and all take part in `dcp.load`. Where there are fewer nodes than have saved it, a node
+    stands for those that are missing, and what they had takes room below its root: in `.spare-N`, until `retain`
+    newer snapshots are in force. `address`, `port` and `flags` are those of `Checkpointer`.
+
+    Raises `volley.Refused` or `volley.RunFailed` where there are snapshots, and none can be brought back.
+    """
+
+    def __init__(
+        self,
+        root: Union[str, os.PathLike[str]],
+        step: Optional[int] = None,
+        *,
+        address: Optional[str] = None,
+        port: int = 0,
+        flags: Sequence[str] = (),
+    ) -> None:
+        self._nodes = _nodes("read", Path(root).absolute(), address, port, flags)
+        self._brought = self._nodes.bring_back(step)
+        self.step = self._brought.step if self._brought else None
+        self._at: Dict[str, Member] = self._nodes.files(self._brought) if self._brought else {}
+        super().__init__(self._nodes.root / f"step-{self.step}")
+        self._metadata: Optional[Metadata] = None
+
+    def reset(self, checkpoint_id: Any = None) -> None:
+        if checkpoint_id is not None:
+            raise ValueError(f"checkpoint_id={checkpoint_id!r}: root and step say where a checkpoint lies")
+        super().reset()
+
+    def read_metadata(self, *arguments: Any, **named: Any) -> Metadata:
+        """Reads the metadata, which each node has. All ranks call it: a new node has it from another one."""
+        if self._brought is None:
+            raise Refused(f"no snapshot below {self._nodes.root} was ever protected: see step", 2, "checkpoint")
+        member = self._at.get(_METADATA)
+        if member is None:
+            raise Refused(f"step-{self.step} has no {_METADATA}: no Writer has written it", 2, "checkpoint")
+        told: List[Any] = ["", b""]
+        if self._nodes.rank == member[0]:
+            try:
+                told[1] = (self._nodes.path(member, self._brought.step) / _METADATA).read_bytes()
+            except OSError as e:
+                told[0] = str(e)
+        dist.broadcast_object_list(told, member[0], group=self._nodes.group)
+        if told[0]:
+            raise RunFailed(told[0], 1, "checkpoint")
+        return pickle.loads(told[1])
+
+    def set_up_storage_reader(self, metadata: Metadata, is_coordinator: bool, *arguments: Any, **named: Any) -> None:
+        super().set_up_storage_reader(metadata, is_coordinator, *arguments, **named)
+        self._metadata = metadata
+        lacking = sorted({s.relative_path for s in metadata.storage_data.values()} - set(self._at))
+        if lacking:
+            raise Refused(f"step-{self.step} lacks {', '.join(lacking[:3])}{' …' if lacking[3:] else ''}: nodes that had saved it are left out", 2, "checkpoint")
+
+    def read_data(self, plan: LoadPlan, planner: LoadPlanner) -> Future[None]:
+        """Reads what lies at this node, and has the rest sent. All ranks come here, also those with nothing to read."""
+        nodes = self._nodes
+        own = nodes.leaders[nodes.rank]
+        far: List[ReadItem] = []
+        error = ""
+        near: Dict[Member, List[ReadItem]] = {}
+        for item in plan.items:
+            member = self._at[self.storage_data[item.storage_index].relative_path]
+            if member[0] == own:
+                near.setdefault(member, []).append(item)
+            else:
+                far.append(item)
+        try:
+            for member, items in near.items():
+                self._read(member, items, planner)
+        except Exception as e:
+            error = str(e) or repr(e)
+        wanted = [(r, item) for r, items in enumerate(nodes.agree(error, far)) for item in items]
+        members = [self._at[self.storage_data[item.storage_index].relative_path] for _, item in wanted]
+
+        def give(i: int) -> torch.Tensor:
+            part = _Part(self._metadata)
+            self._read(members[i], [wanted[i][1]], part)
+            return part.bytes
+
+        def take(i: int, data: torch.Tensor) -> None:
+            item = wanted[i][1]
+            if item.type == LoadItemType.BYTE_IO:
+                planner.load_bytes(item, io.BytesIO(data.numpy().tobytes()))
+                return
+            target = planner.resolve_tensor(item).detach()
+            target.copy_(data.view(_dtype(self._metadata, item)).reshape(item.lengths))
+            planner.commit_tensor(item, target)
+
+        nodes.move([(member[0], r) for member, (r, _) in zip(members, wanted)], give, take)
+        done: Future[None] = Future()
+        done.set_result(None)
+        return done
+
+    def _read(self, member: Member, items: List[ReadItem], planner: Any) -> None:
+        """Reads items of files that lie at a member of this node."""
+        assert self._brought
+        self.path: Path = self._nodes.path(member, self._brought.step)
+        super().read_data(LoadPlan(items), planner).wait()
+
+
+class _Part:
+    """Takes the part of a tensor that a reader elsewhere needs, in the place of its planner."""
+
+    def __init__(self, metadata: Any) -> None:
+        self._metadata = metadata
+        self.bytes = torch.empty(0, dtype=torch.uint8)
+
+    def load_bytes(self, item: ReadItem, value: io.BytesIO) -> None:
+        self.bytes = torch.frombuffer(bytearray(value.getvalue()), dtype=torch.uint8)
+
+    def resolve_tensor(self, item: ReadItem) -> torch.Tensor:
+        return torch.empty(item.lengths, dtype=_dtype(self._metadata, item))
+
+    def commit_tensor(self, item: ReadItem, tensor: torch.Tensor) -> None:
+        self.bytes = tensor.reshape(-1).view(torch.uint8)
+
+
+def _dtype(metadata: Any, item: ReadItem) -> torch.dtype:
+    """Returns the type in which a tensor was saved."""
+    found: torch.dtype = metadata.state_dict_metadata[item.storage_index.fqn].properties.dtype
+    return found
