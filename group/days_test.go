@@ -256,7 +256,10 @@ func (d *diary) reasons() (r reasons) {
 		}
 		files, dirs := d.look(n)
 		there := func(k kept) bool {
-			return slices.ContainsFunc(slices.Collect(maps.Keys(files)), func(name string) bool { return files[name].same(k) })
+			return slices.ContainsFunc(slices.Collect(maps.Keys(files)), func(name string) bool {
+				was, old := d.was[n][name]
+				return files[name].same(k) && !(old && was.same(files[name])) // which is itself
+			})
 		}
 		gone, bytes, wereBytes, left, changed, fresh := 0, 0, 0, 0, 0, 0
 		for name, is := range files {
