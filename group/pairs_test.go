@@ -59,7 +59,7 @@ func answered(err error, verb string, lost bool) bool {
 	}
 	for _, n := range e.Nodes {
 		if n.Busy == nil || n.Busy.Verb != verb || n.Busy.PID == 0 || !slices.ContainsFunc(e.Notes, func(text string) bool {
-			return strings.Contains(text, n.Dir+" was read beside another run: volley "+verb+" uses it since ")
+			return strings.Contains(text, n.Dir+" was read beside another run: volley "+verb+" has used it since ")
 		}) {
 			return false
 		}

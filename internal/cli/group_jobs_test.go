@@ -62,7 +62,7 @@ func TestGroupJobPairs(t *testing.T) {
 				case strings.Contains(r.stderr, " is busy: "):
 					busy++
 					// Each process names who has its own node.
-					if r.code != exitFailed || strings.Count(r.stderr, " is busy: ") != strings.Count(r.stderr, "volley "+other.args[0]+" uses it since") {
+					if r.code != exitFailed || strings.Count(r.stderr, " is busy: ") != strings.Count(r.stderr, "volley "+other.args[0]+" has used it since") {
 						t.Errorf("%s: it does not say who is busy: %+v", when, r)
 					}
 				case !slices.Contains(v.codes, r.code):

@@ -242,7 +242,7 @@ func checkLeft(t *testing.T, when, dir string) {
 // saysWho fits what says that a run uses a node.
 func saysWho(other pairVerb, pid int) *regexp.Regexp {
 	host, _ := os.Hostname()
-	return regexp.MustCompile(fmt.Sprintf(`volley %s uses it since [0-9-]+ [0-9:]+ \S+ \(process %d on %s, user [^,)]+(, stopped)?\)`, other.args[0], pid, regexp.QuoteMeta(host)))
+	return regexp.MustCompile(fmt.Sprintf(`volley %s has used it since [0-9-]+ [0-9:]+ \S+ \(process %d on %s, user [^,)]+(, stopped)?\)`, other.args[0], pid, regexp.QuoteMeta(host)))
 }
 
 // isBusy reports whether a run was refused because of another one, and fails unless it says

@@ -392,7 +392,7 @@ func TestLaunchErrors(t *testing.T) {
 		code int
 		want string
 	}{
-		{with("--tolerate", "1"), exitFailed, fmt.Sprintf("rank 1 (host1): %s is busy: volley verify uses it since", dirs[1])},
+		{with("--tolerate", "1"), exitFailed, fmt.Sprintf("rank 1 (host1): %s is busy: volley verify has used it since", dirs[1])},
 		{with("--tolerate", "1", "dead:/x"), exitFailed, "no connection to dead: ssh: connect to host dead port 22: No route to host"},
 		{with("--tolerate", "1", "dead:/x", other), exitFailed, "no connection to dead"},
 		{with("--tolerate", "1", "mute:/x"), exitFailed, "the connection to mute has ended"},
@@ -520,7 +520,7 @@ func TestLaunchStopped(t *testing.T) {
 			t.Fatalf("%+v", r)
 		}
 		host, _ := os.Hostname()
-		says := regexp.MustCompile(fmt.Sprintf(`volley protect uses it since [0-9: -]+ \S+ \(process %d on %s, user [^,]+, stopped\)`, pid, regexp.QuoteMeta(host)))
+		says := regexp.MustCompile(fmt.Sprintf(`volley protect has used it since [0-9: -]+ \S+ \(process %d on %s, user [^,]+, stopped\)`, pid, regexp.QuoteMeta(host)))
 		if r := f.run(of("status")...); !says.MatchString(r.stdout) || !strings.Contains(r.stdout, "apart:"+dirs[1]+" was read beside another run") {
 			t.Errorf("%+v: no %v", r, says)
 		}

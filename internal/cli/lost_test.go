@@ -143,8 +143,8 @@ func TestBusy(t *testing.T) {
 			if r.code != exitFailed || strings.Count(r.stderr, "\n") != 1 {
 				t.Errorf("%v: exit %d: %s", args, r.code, r.stderr)
 			}
-			wants(t, r.stderr, path+" is busy: volley encode uses it since ", fmt.Sprintf("(process %d on ", os.Getpid()))
-			if !strings.HasSuffix(r.stderr, "or end it\n") {
+			wants(t, r.stderr, path+" is busy: volley encode has used it since ", fmt.Sprintf("(process %d on ", os.Getpid()))
+			if !strings.Contains(r.stderr, fmt.Sprintf(", or end it: kill %d on ", os.Getpid())) {
 				t.Errorf("%q", r.stderr)
 			}
 		}

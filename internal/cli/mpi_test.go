@@ -361,7 +361,7 @@ func TestTwoJobs(t *testing.T) {
 			switch code := j.ProcessState.ExitCode(); {
 			case code == 0:
 				succeeded = append(succeeded, n)
-			case code != exitFailed || !strings.Contains(j.out.String(), "is busy: volley encode uses it since"):
+			case code != exitFailed || !strings.Contains(j.out.String(), "is busy: volley encode has used it since"):
 				t.Errorf("exit code %d: %s", code, &j.out)
 			}
 		}

@@ -18,12 +18,13 @@ import (
 )
 
 // fakeSrun is srun -nN for tests: it starts N processes here with the variables of a step, passes on a SIGTERM, and
-// ends with their largest exit code.
+// ends with their largest exit code. A bash that waits may not survive a second SIGTERM, which the kernel sends where the
+// threads of a parent are killed one by one: so the processes have one of their own when it ends.
 const fakeSrun = `#!/bin/bash
 n=${1#-n}; shift
 export SLURM_STEP_NUM_TASKS=$n SLURM_STEP_NODELIST=localhost SLURM_JOB_ID=%d
 trap 'n=0; kill -TERM $(jobs -p)' TERM # before there are any, on a busy machine too
-for ((i = 0; i < n; i++)); do SLURM_PROCID=$i "${@//RANK/$i}" & pids+=($!); done
+for ((i = 0; i < n; i++)); do SLURM_PROCID=$i setpriv --pdeathsig TERM "${@//RANK/$i}" & pids+=($!); done
 most=0
 for p in "${pids[@]}"; do
 	while :; do wait "$p"; code=$?; kill -0 "$p" 2>/dev/null || break; done

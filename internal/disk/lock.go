@@ -51,7 +51,7 @@ func (h Holder) String() string {
 	if h.PID == 0 {
 		return "another run of volley uses it"
 	}
-	text := fmt.Sprintf("volley %s uses it since %s (process %d on %s", h.Verb, printable.Time(h.Since), h.PID, h.Host)
+	text := fmt.Sprintf("volley %s has used it since %s (process %d on %s", h.Verb, printable.Time(h.Since), h.PID, h.Host)
 	if h.User != "" {
 		text += ", user " + h.User
 	}
