@@ -27,7 +27,7 @@ func volleyParityBytes(comm C.MPI_Fint, given *C.volley_buffer, count, tolerate 
 	}
 	p, wrong := bufferOptions(tolerate, o)
 	var n int64
-	code := operate(func(e *mpi.Endpoint) (err error) {
+	code := operate(o.timeout, func(e *mpi.Endpoint) (err error) {
 		n, err = buffers.ParityBytes(context.Background(), e, sizes, p)
 		return err
 	}, errors.Join(err, wrong)).do(comm)
@@ -41,7 +41,7 @@ func volleyParityBytes(comm C.MPI_Fint, given *C.volley_buffer, count, tolerate 
 func volleyProtectBuffers(comm C.MPI_Fint, given *C.volley_buffer, count, tolerate C.int, parity unsafe.Pointer, parityBytes C.size_t, o *C.volley_group_options, request *C.volley_request) C.int {
 	data, room, err := buffersOf(given, count, parity, parityBytes)
 	p, wrong := bufferOptions(tolerate, o)
-	return operate(func(e *mpi.Endpoint) (err error) {
+	return operate(o.timeout, func(e *mpi.Endpoint) (err error) {
 		if p.Network, err = networkOf(e, nil); err == nil {
 			err = buffers.Protect(context.Background(), e, data, room, p)
 		}
@@ -63,7 +63,7 @@ func volleyBufferSizes(comm C.MPI_Fint, parity unsafe.Pointer, parityBytes, byte
 	p, wrong := bufferOptions(0, o)
 	var sizes []int64
 	var n int64
-	code := operate(func(e *mpi.Endpoint) (err error) {
+	code := operate(o.timeout, func(e *mpi.Endpoint) (err error) {
 		sizes, n, err = buffers.Sizes(context.Background(), e, has, p)
 		return err
 	}, errors.Join(err, wrong)).do(comm)
@@ -80,7 +80,7 @@ func volleyBufferSizes(comm C.MPI_Fint, parity unsafe.Pointer, parityBytes, byte
 func volleyRecoverBuffers(comm C.MPI_Fint, given *C.volley_buffer, count, lost C.int, parity unsafe.Pointer, parityBytes C.size_t, o *C.volley_group_options, request *C.volley_request) C.int {
 	data, room, err := buffersOf(given, count, parity, parityBytes)
 	p, wrong := bufferOptions(0, o)
-	op := operate(nil, errors.Join(err, wrong))
+	op := operate(o.timeout, nil, errors.Join(err, wrong))
 	if op.run == nil {
 		op.run = func(e *mpi.Endpoint) (err error) {
 			if p.Network, err = networkOf(e, nil); err != nil {
@@ -151,13 +151,10 @@ func (op *operation) start(comm C.MPI_Fint, to *C.volley_request) C.int {
 	}
 	*to = C.VOLLEY_REQUEST_NULL
 	r := &request{operation: op, over: make(chan struct{})}
-	err := mpi.Begin(int(comm), aborting(op.run), func(err error) {
+	err := mpi.Begin(int(comm), timeoutOf(op.timeout), aborting(op.run), func(err error) {
 		r.err = err
 		close(r.over)
 	})
-	if errors.Is(err, mpi.ErrOneThread) {
-		err = errUsage{err}
-	}
 	if err != nil {
 		return result(err)
 	}

@@ -91,6 +91,19 @@ func TestBuffers(t *testing.T) {
 	}
 }
 
+// TestMisuse runs testdata/misuse.c: calls that MPI would end the job for, and processes that come late or never.
+func TestMisuse(t *testing.T) {
+	program := build(t, "testdata/misuse.c")
+	for _, c := range []struct {
+		n    int
+		mode string
+	}{{1, "single"}, {2, "multiple"}, {3, "single"}, {5, "multiple"}} {
+		if out := mpirun(t, c.n, program, c.mode); !strings.Contains(out, "done") {
+			t.Errorf("%d processes, %s: %s", c.n, c.mode, out)
+		}
+	}
+}
+
 // TestComparison runs the benchmark of buffers with few bytes.
 func TestComparison(t *testing.T) {
 	program := build(t, "../../bench/compare/buffers.c")

@@ -54,7 +54,7 @@ func (errUsage) ExitCode() int { return C.VOLLEY_USAGE }
 //export volleyEncode
 func volleyEncode(comm C.MPI_Fint, packet unsafe.Pointer, bytes C.size_t, result unsafe.Pointer, resultBytes C.size_t, o *C.volley_options) C.int {
 	keep := o.packet_bytes > 0 && o.unchecked == 0 // then all processes fail, or none
-	return drive(comm, keep, func(e *mpi.Endpoint) error {
+	return drive(comm, keep, o.timeout, func(e *mpi.Endpoint) error {
 		x, err := memory("packet", packet, bytes)
 		if err != nil {
 			return err
@@ -69,7 +69,7 @@ func volleyEncode(comm C.MPI_Fint, packet unsafe.Pointer, bytes C.size_t, result
 
 //export volleyDecode
 func volleyDecode(comm C.MPI_Fint, packet unsafe.Pointer, bytes C.size_t, lost C.int, parity unsafe.Pointer, parityBytes C.size_t, o *C.volley_options) C.int {
-	return drive(comm, false, func(e *mpi.Endpoint) error {
+	return drive(comm, false, o.timeout, func(e *mpi.Endpoint) error {
 		x, err := memory("packet", packet, bytes)
 		if err != nil {
 			return err
@@ -99,12 +99,15 @@ func memory(name string, p unsafe.Pointer, bytes C.size_t) ([]byte, error) {
 
 // An operation is what C arguments say, which it does not need any more.
 type operation struct {
-	run  func(*mpi.Endpoint) error
-	note string // what there is to say after success
+	timeout C.double
+	run     func(*mpi.Endpoint) error
+	note    string // what there is to say after success
 }
 
 // do runs an operation.
-func (op *operation) do(comm C.MPI_Fint) C.int { return op.result(drive(comm, false, op.run)) }
+func (op *operation) do(comm C.MPI_Fint) C.int {
+	return op.result(drive(comm, false, op.timeout, op.run))
+}
 
 // result notes what there is to say of an operation that has ended so.
 func (op *operation) result(code C.int) C.int {
@@ -115,11 +118,11 @@ func (op *operation) result(code C.int) C.int {
 }
 
 // operate returns an operation that is run, unless its arguments are wrong: the others hear of that.
-func operate(run func(*mpi.Endpoint) error, wrong error) *operation {
+func operate(timeout C.double, run func(*mpi.Endpoint) error, wrong error) *operation {
 	if wrong != nil {
 		run = func(*mpi.Endpoint) error { return wrong }
 	}
-	return &operation{run: run}
+	return &operation{timeout: timeout, run: run}
 }
 
 //export volleyProtect
@@ -129,7 +132,7 @@ func volleyProtect(comm C.MPI_Fint, path *C.char, tolerate C.int, o *C.volley_gr
 		Tolerate: int(tolerate), Digest: C.GoString(o.digest), MaxDeleted: float64(o.max_deleted), AllowDeleted: o.allow_deleted != 0,
 		MaxChanged: float64(o.max_changed), AllowChanged: o.allow_changed != 0,
 	}
-	return operate(func(e *mpi.Endpoint) (err error) {
+	return operate(o.timeout, func(e *mpi.Endpoint) (err error) {
 		if options.Network, err = networkOf(e, nil); err == nil {
 			_, err = group.Over(e, dirs, options).Protect(context.Background(), p)
 		}
@@ -141,7 +144,7 @@ func volleyProtect(comm C.MPI_Fint, path *C.char, tolerate C.int, o *C.volley_gr
 func volleyRecover(comm C.MPI_Fint, path *C.char, o *C.volley_group_options) C.int {
 	dirs, options, err := directoryOptions(path, o)
 	p := group.RecoverOptions{Revert: o.revert != 0, Deleted: o.revert != 0}
-	return operate(func(e *mpi.Endpoint) (err error) {
+	return operate(o.timeout, func(e *mpi.Endpoint) (err error) {
 		if options.Network, err = networkOf(e, nil); err != nil {
 			return err
 		}
@@ -171,8 +174,8 @@ func groupOptions(o *C.volley_group_options) (g group.Options, err error) {
 }
 
 // drive calls f with this process's endpoint, which may be kept for later calls, and returns what the C function does.
-func drive(comm C.MPI_Fint, keep bool, f func(*mpi.Endpoint) error) C.int {
-	return result(mpi.Drive(int(comm), keep, aborting(f)))
+func drive(comm C.MPI_Fint, keep bool, timeout C.double, f func(*mpi.Endpoint) error) C.int {
+	return result(mpi.Drive(int(comm), keep, timeoutOf(timeout), aborting(f)))
 }
 
 // aborting has the others hear of an error.

@@ -7,8 +7,16 @@
 #include "volley.h"
 #include "_cgo_export.h"
 
+/* handle returns the Fortran handle, or any number where MPI does not run: it would end the process. */
+static MPI_Fint handle(MPI_Comm comm) {
+	int begun = 0, over = 0;
+	MPI_Initialized(&begun);
+	MPI_Finalized(&over);
+	return begun && !over ? MPI_Comm_c2f(comm) : -1;
+}
+
 int volley_encode(MPI_Comm comm, const void *packet, size_t bytes, void *coded, size_t coded_bytes, const volley_options *options) {
-	return volley_encode_f(MPI_Comm_c2f(comm), packet, bytes, coded, coded_bytes, options);
+	return volley_encode_f(handle(comm), packet, bytes, coded, coded_bytes, options);
 }
 
 int volley_encode_f(MPI_Fint comm, const void *packet, size_t bytes, void *coded, size_t coded_bytes, const volley_options *options) {
@@ -17,7 +25,7 @@ int volley_encode_f(MPI_Fint comm, const void *packet, size_t bytes, void *coded
 }
 
 int volley_decode(MPI_Comm comm, void *packet, size_t bytes, int lost, const void *coded, size_t coded_bytes, const volley_options *options) {
-	return volley_decode_f(MPI_Comm_c2f(comm), packet, bytes, lost, coded, coded_bytes, options);
+	return volley_decode_f(handle(comm), packet, bytes, lost, coded, coded_bytes, options);
 }
 
 int volley_decode_f(MPI_Fint comm, void *packet, size_t bytes, int lost, const void *coded, size_t coded_bytes, const volley_options *options) {
@@ -32,7 +40,7 @@ static volley_group_options *group(const volley_group_options *options) {
 }
 
 int volley_protect(MPI_Comm comm, const char *path, int tolerate, const volley_group_options *options) {
-	return volley_protect_f(MPI_Comm_c2f(comm), path, tolerate, options);
+	return volley_protect_f(handle(comm), path, tolerate, options);
 }
 
 int volley_protect_f(MPI_Fint comm, const char *path, int tolerate, const volley_group_options *options) {
@@ -40,7 +48,7 @@ int volley_protect_f(MPI_Fint comm, const char *path, int tolerate, const volley
 }
 
 int volley_protect_start(MPI_Comm comm, const char *path, int tolerate, const volley_group_options *options, volley_request *request) {
-	return volley_protect_start_f(MPI_Comm_c2f(comm), path, tolerate, options, request);
+	return volley_protect_start_f(handle(comm), path, tolerate, options, request);
 }
 
 int volley_protect_start_f(MPI_Fint comm, const char *path, int tolerate, const volley_group_options *options, volley_request *request) {
@@ -48,7 +56,7 @@ int volley_protect_start_f(MPI_Fint comm, const char *path, int tolerate, const 
 }
 
 int volley_recover(MPI_Comm comm, const char *path, const volley_group_options *options) {
-	return volley_recover_f(MPI_Comm_c2f(comm), path, options);
+	return volley_recover_f(handle(comm), path, options);
 }
 
 int volley_recover_f(MPI_Fint comm, const char *path, const volley_group_options *options) {
@@ -57,7 +65,7 @@ int volley_recover_f(MPI_Fint comm, const char *path, const volley_group_options
 
 int volley_parity_bytes(MPI_Comm comm, const volley_buffer *buffers, int count, int tolerate,
 	const volley_group_options *options, size_t *parity_bytes) {
-	return volley_parity_bytes_f(MPI_Comm_c2f(comm), buffers, count, tolerate, options, parity_bytes);
+	return volley_parity_bytes_f(handle(comm), buffers, count, tolerate, options, parity_bytes);
 }
 
 int volley_parity_bytes_f(MPI_Fint comm, const volley_buffer *buffers, int count, int tolerate,
@@ -67,7 +75,7 @@ int volley_parity_bytes_f(MPI_Fint comm, const volley_buffer *buffers, int count
 
 int volley_protect_buffers(MPI_Comm comm, const volley_buffer *buffers, int count, int tolerate,
 	void *parity, size_t parity_bytes, const volley_group_options *options) {
-	return volley_protect_buffers_f(MPI_Comm_c2f(comm), buffers, count, tolerate, parity, parity_bytes, options);
+	return volley_protect_buffers_f(handle(comm), buffers, count, tolerate, parity, parity_bytes, options);
 }
 
 int volley_protect_buffers_f(MPI_Fint comm, const volley_buffer *buffers, int count, int tolerate,
@@ -77,7 +85,7 @@ int volley_protect_buffers_f(MPI_Fint comm, const volley_buffer *buffers, int co
 
 int volley_protect_buffers_start(MPI_Comm comm, const volley_buffer *buffers, int count, int tolerate,
 	void *parity, size_t parity_bytes, const volley_group_options *options, volley_request *request) {
-	return volley_protect_buffers_start_f(MPI_Comm_c2f(comm), buffers, count, tolerate, parity, parity_bytes, options, request);
+	return volley_protect_buffers_start_f(handle(comm), buffers, count, tolerate, parity, parity_bytes, options, request);
 }
 
 int volley_protect_buffers_start_f(MPI_Fint comm, const volley_buffer *buffers, int count, int tolerate,
@@ -87,7 +95,7 @@ int volley_protect_buffers_start_f(MPI_Fint comm, const volley_buffer *buffers, 
 
 int volley_buffer_sizes(MPI_Comm comm, const void *parity, size_t *parity_bytes, size_t *bytes, int *count,
 	const volley_group_options *options) {
-	return volley_buffer_sizes_f(MPI_Comm_c2f(comm), parity, parity_bytes, bytes, count, options);
+	return volley_buffer_sizes_f(handle(comm), parity, parity_bytes, bytes, count, options);
 }
 
 int volley_buffer_sizes_f(MPI_Fint comm, const void *parity, size_t *parity_bytes, size_t *bytes, int *count,
@@ -97,7 +105,7 @@ int volley_buffer_sizes_f(MPI_Fint comm, const void *parity, size_t *parity_byte
 
 int volley_recover_buffers(MPI_Comm comm, const volley_buffer *buffers, int count, int lost,
 	void *parity, size_t parity_bytes, const volley_group_options *options) {
-	return volley_recover_buffers_f(MPI_Comm_c2f(comm), buffers, count, lost, parity, parity_bytes, options);
+	return volley_recover_buffers_f(handle(comm), buffers, count, lost, parity, parity_bytes, options);
 }
 
 int volley_recover_buffers_f(MPI_Fint comm, const volley_buffer *buffers, int count, int lost,
@@ -107,7 +115,7 @@ int volley_recover_buffers_f(MPI_Fint comm, const volley_buffer *buffers, int co
 
 int volley_recover_buffers_start(MPI_Comm comm, const volley_buffer *buffers, int count, int lost,
 	void *parity, size_t parity_bytes, const volley_group_options *options, volley_request *request) {
-	return volley_recover_buffers_start_f(MPI_Comm_c2f(comm), buffers, count, lost, parity, parity_bytes, options, request);
+	return volley_recover_buffers_start_f(handle(comm), buffers, count, lost, parity, parity_bytes, options, request);
 }
 
 int volley_recover_buffers_start_f(MPI_Fint comm, const volley_buffer *buffers, int count, int lost,
