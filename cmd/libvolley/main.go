@@ -63,6 +63,9 @@ func volleyEncode(comm C.MPI_Fint, packet unsafe.Pointer, bytes C.size_t, result
 		if err != nil {
 			return err
 		}
+		if err := apart([]piece{{"packet", x, false}, {"coded", y, true}}); err != nil {
+			return err
+		}
 		return encode(e, x, y, o)
 	})
 }
@@ -80,6 +83,9 @@ func volleyDecode(comm C.MPI_Fint, packet unsafe.Pointer, bytes C.size_t, lost C
 				return err
 			}
 		}
+		if err := apart([]piece{{"packet", x, lost != 0}, {"coded", has, false}}); err != nil {
+			return err
+		}
 		return decode(e, x, lost != 0, has, o)
 	})
 }
@@ -95,6 +101,41 @@ func memory(name string, p unsafe.Pointer, bytes C.size_t) ([]byte, error) {
 		return nil, errUsage{fmt.Errorf("%s: %d bytes: no memory is as long", name, uint64(bytes))}
 	}
 	return unsafe.Slice((*byte)(p), int(bytes)), nil
+}
+
+// isNull returns the error of an argument that is to be set.
+func isNull(name string) error { return errUsage{fmt.Errorf("%s: NULL: want where to write it", name)} }
+
+// A piece is memory of the caller.
+type piece struct {
+	name    string
+	memory  []byte
+	written bool // or only read
+}
+
+// apart returns an error where memory that is written overlaps another piece.
+func apart(pieces []piece) error {
+	from := func(p piece) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(p.memory))) }
+	end := func(p piece) uintptr { return from(p) + uintptr(len(p.memory)) }
+	pieces = slices.DeleteFunc(slices.Clone(pieces), func(p piece) bool { return len(p.memory) == 0 })
+	slices.SortFunc(pieces, func(a, b piece) int { return cmp.Compare(from(a), from(b)) })
+	var last, written piece // those of the ones before that reach the furthest
+	for _, p := range pieces {
+		over := written
+		if p.written {
+			over = last
+		}
+		if from(p) < end(over) {
+			return errUsage{fmt.Errorf("%s overlaps %s: what is written needs memory of its own", p.name, over.name)}
+		}
+		if end(p) > end(last) {
+			last = p
+		}
+		if p.written && end(p) > end(written) {
+			written = p
+		}
+	}
+	return nil
 }
 
 // An operation is what C arguments say, which it does not need any more.
@@ -126,7 +167,7 @@ func operate(timeout C.double, run func(*mpi.Endpoint) error, wrong error) *oper
 }
 
 //export volleyProtect
-func volleyProtect(comm C.MPI_Fint, path *C.char, tolerate C.int, o *C.volley_group_options, request *C.volley_request) C.int {
+func volleyProtect(comm C.MPI_Fint, path *C.char, tolerate C.int, o *C.volley_group_options, begin C.int, request *C.volley_request) C.int {
 	dirs, options, err := directoryOptions(path, o)
 	p := group.ProtectOptions{
 		Tolerate: int(tolerate), Digest: C.GoString(o.digest), MaxDeleted: float64(o.max_deleted), AllowDeleted: o.allow_deleted != 0,
@@ -137,7 +178,7 @@ func volleyProtect(comm C.MPI_Fint, path *C.char, tolerate C.int, o *C.volley_gr
 			_, err = group.Over(e, dirs, options).Protect(context.Background(), p)
 		}
 		return err
-	}, err).start(comm, request)
+	}, err).start(comm, begin, request)
 }
 
 //export volleyRecover

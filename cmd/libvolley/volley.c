@@ -44,7 +44,7 @@ int volley_protect(MPI_Comm comm, const char *path, int tolerate, const volley_g
 }
 
 int volley_protect_f(MPI_Fint comm, const char *path, int tolerate, const volley_group_options *options) {
-	return volleyProtect(comm, (char *)path, tolerate, group(options), NULL);
+	return volleyProtect(comm, (char *)path, tolerate, group(options), 0, NULL);
 }
 
 int volley_protect_start(MPI_Comm comm, const char *path, int tolerate, const volley_group_options *options, volley_request *request) {
@@ -52,7 +52,7 @@ int volley_protect_start(MPI_Comm comm, const char *path, int tolerate, const vo
 }
 
 int volley_protect_start_f(MPI_Fint comm, const char *path, int tolerate, const volley_group_options *options, volley_request *request) {
-	return volleyProtect(comm, (char *)path, tolerate, group(options), request);
+	return volleyProtect(comm, (char *)path, tolerate, group(options), 1, request);
 }
 
 int volley_recover(MPI_Comm comm, const char *path, const volley_group_options *options) {
@@ -80,7 +80,7 @@ int volley_protect_buffers(MPI_Comm comm, const volley_buffer *buffers, int coun
 
 int volley_protect_buffers_f(MPI_Fint comm, const volley_buffer *buffers, int count, int tolerate,
 	void *parity, size_t parity_bytes, const volley_group_options *options) {
-	return volleyProtectBuffers(comm, (volley_buffer *)buffers, count, tolerate, parity, parity_bytes, group(options), NULL);
+	return volleyProtectBuffers(comm, (volley_buffer *)buffers, count, tolerate, parity, parity_bytes, group(options), 0, NULL);
 }
 
 int volley_protect_buffers_start(MPI_Comm comm, const volley_buffer *buffers, int count, int tolerate,
@@ -90,7 +90,7 @@ int volley_protect_buffers_start(MPI_Comm comm, const volley_buffer *buffers, in
 
 int volley_protect_buffers_start_f(MPI_Fint comm, const volley_buffer *buffers, int count, int tolerate,
 	void *parity, size_t parity_bytes, const volley_group_options *options, volley_request *request) {
-	return volleyProtectBuffers(comm, (volley_buffer *)buffers, count, tolerate, parity, parity_bytes, group(options), request);
+	return volleyProtectBuffers(comm, (volley_buffer *)buffers, count, tolerate, parity, parity_bytes, group(options), 1, request);
 }
 
 int volley_buffer_sizes(MPI_Comm comm, const void *parity, size_t *parity_bytes, size_t *bytes, int *count,
@@ -110,7 +110,7 @@ int volley_recover_buffers(MPI_Comm comm, const volley_buffer *buffers, int coun
 
 int volley_recover_buffers_f(MPI_Fint comm, const volley_buffer *buffers, int count, int lost,
 	void *parity, size_t parity_bytes, const volley_group_options *options) {
-	return volleyRecoverBuffers(comm, (volley_buffer *)buffers, count, lost, parity, parity_bytes, group(options), NULL);
+	return volleyRecoverBuffers(comm, (volley_buffer *)buffers, count, lost, parity, parity_bytes, group(options), 0, NULL);
 }
 
 int volley_recover_buffers_start(MPI_Comm comm, const volley_buffer *buffers, int count, int lost,
@@ -120,13 +120,13 @@ int volley_recover_buffers_start(MPI_Comm comm, const volley_buffer *buffers, in
 
 int volley_recover_buffers_start_f(MPI_Fint comm, const volley_buffer *buffers, int count, int lost,
 	void *parity, size_t parity_bytes, const volley_group_options *options, volley_request *request) {
-	return volleyRecoverBuffers(comm, (volley_buffer *)buffers, count, lost, parity, parity_bytes, group(options), request);
+	return volleyRecoverBuffers(comm, (volley_buffer *)buffers, count, lost, parity, parity_bytes, group(options), 1, request);
 }
 
 int volley_test(volley_request *request, int *done) { return volleyTest(request, 0, done); }
 
 int volley_wait(volley_request *request) {
-	int done;
+	int done = 1;
 	return volleyTest(request, 1, &done);
 }
 

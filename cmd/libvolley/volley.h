@@ -51,7 +51,7 @@ typedef struct volley_options {
 
 /* Encodes: with x_i the packet of process i of comm, of bytes bytes and padded with zeros to
  * the longest, coded becomes the sum of A[i][rank] * x_i over a finite field. It has room for
- * coded_bytes, at least the longest packet. Bytes are symbols, little-endian, so bytes is a
+ * coded_bytes, at least the longest packet, apart from packet. Bytes are symbols, little-endian, so bytes is a
  * multiple of a symbol's; every byte is one over 2^8, every two are over 2^16.
  *
  * options may be NULL. */
@@ -148,7 +148,7 @@ typedef struct volley_buffer {
  * it is until that has returned VOLLEY_OK. Keep the number of the step in a buffer of each set. If a process dies,
  * recover both sets, and go on from the one that comes back with the larger step.
  *
- * It returns VOLLEY_USAGE where an argument is wrong, or there is no room. Where only some processes have such an error,
+ * It returns VOLLEY_USAGE where an argument is wrong, parity overlaps a buffer, or there is no room. Where only some processes have such an error,
  * the others return VOLLEY_FAILED. */
 int volley_protect_buffers(MPI_Comm comm, const volley_buffer *buffers, int count, int tolerate,
 	void *parity, size_t parity_bytes, const volley_group_options *options);
@@ -159,7 +159,7 @@ int volley_parity_bytes(MPI_Comm comm, const volley_buffer *buffers, int count, 
 	const volley_group_options *options, size_t *parity_bytes);
 
 /* Brings back the buffers and the parity of processes that are lost. There lost is not 0, and both are written, whatever
- * is in them. Their lengths are as protected: see volley_buffer_sizes. The other processes give what they had. What is
+ * is in them. No two overlap. Their lengths are as protected: see volley_buffer_sizes. The other processes give what they had. What is
  * damaged of that, or was changed since, comes back, too; then volley_error tells what, although VOLLEY_OK is returned.
  *
  * All processes of comm call it, as many as have protected, each with what the same rank had.
