@@ -10,7 +10,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"strings"
 	"sync"
 	"unsafe"
@@ -23,8 +22,9 @@ import (
 func volleyParityBytes(comm C.MPI_Fint, given *C.volley_buffer, count, tolerate C.int, o *C.volley_group_options, bytes *C.size_t) C.int {
 	list, err := listOf(given, count)
 	var sizes []int64
-	for _, b := range list {
-		sizes = append(sizes, int64(min(uint64(b.bytes), math.MaxInt64)))
+	for i, b := range list {
+		err = cmp.Or(err, length(fmt.Sprintf("buffers[%d]", i), b.bytes))
+		sizes = append(sizes, int64(b.bytes))
 	}
 	if bytes == nil {
 		err = cmp.Or(err, isNull("parity_bytes"))

@@ -92,15 +92,24 @@ func volleyDecode(comm C.MPI_Fint, packet unsafe.Pointer, bytes C.size_t, lost C
 
 // memory returns the bytes of the caller at p.
 func memory(name string, p unsafe.Pointer, bytes C.size_t) ([]byte, error) {
+	err := length(name, bytes)
 	switch {
 	case bytes == 0:
 		return []byte{}, nil
 	case p == nil:
 		return nil, errUsage{fmt.Errorf("%s: NULL, of %d bytes", name, uint64(bytes))}
-	case uint64(bytes) > 1<<46: // more than there are addresses
-		return nil, errUsage{fmt.Errorf("%s: %d bytes: no memory is as long", name, uint64(bytes))}
+	case err != nil:
+		return nil, err
 	}
 	return unsafe.Slice((*byte)(p), int(bytes)), nil
+}
+
+// length returns an error where no memory is as long.
+func length(name string, bytes C.size_t) error {
+	if uint64(bytes) > 1<<46 { // more than there are addresses
+		return errUsage{fmt.Errorf("%s: %d bytes: no memory is as long", name, uint64(bytes))}
+	}
+	return nil
 }
 
 // isNull returns the error of an argument that is to be set.
@@ -210,7 +219,7 @@ func directoryOptions(path *C.char, o *C.volley_group_options) (dirs []string, g
 // groupOptions returns options but the network.
 func groupOptions(o *C.volley_group_options) (g group.Options, err error) {
 	g = group.Options{Timeout: timeoutOf(o.timeout), Memory: int64(o.memory), Believe: C.GoString(o.believe)}
-	err = g.UseKey(C.GoString(o.key))
+	err = cmp.Or(length("memory", o.memory), g.UseKey(C.GoString(o.key)))
 	return g, err
 }
 
@@ -236,7 +245,7 @@ func result(err error) C.int {
 		note("")
 		return C.VOLLEY_OK
 	}
-	note(printable.Text(err.Error()))
+	note(printable.Text(tell(err)))
 	var own interface{ ExitCode() int } // which are these numbers
 	switch {
 	case errors.As(err, &own):
@@ -245,6 +254,22 @@ func result(err error) C.int {
 		return C.VOLLEY_USAGE
 	}
 	return C.VOLLEY_FAILED
+}
+
+// waysOn says with which member of the options a function does what it has refused.
+var waysOn = map[group.Way]string{
+	group.WayBelieve:      "believe in the options names the node to go by",
+	group.WayAllowDeleted: "if it was meant, set allow_deleted in the options",
+	group.WayAllowChanged: "recover with revert in the options brings it back; if it was meant, set allow_changed",
+	group.WayKey:          `key in the options names its file, "none" goes without`,
+}
+
+// tell returns the text of an error, and what the caller can do about it.
+func tell(err error) string {
+	if input := new(group.InputError); errors.As(err, &input) && waysOn[input.Way] != "" {
+		return err.Error() + "; " + waysOn[input.Way]
+	}
+	return err.Error()
 }
 
 // timeoutOf returns the timeout that seconds say: 0 is the default, and less is none.
@@ -289,6 +314,9 @@ func modelOf(e *mpi.Endpoint, o *C.volley_options) (volley.Option, error) {
 // codeOf returns the matrix of the processes of e, the encoder's options but the model, and its timeout.
 func codeOf(e *mpi.Endpoint, o *C.volley_options) (matrix.Matrix, []volley.Option, time.Duration, error) {
 	timeout := timeoutOf(o.timeout)
+	if err := cmp.Or(length("packet_bytes", o.packet_bytes), length("memory", o.memory)); err != nil {
+		return nil, nil, 0, err
+	}
 	f, err := field.Parse(cmp.Or(C.GoString(o.field), "2^8"))
 	if err != nil {
 		return nil, nil, 0, errUsage{err}

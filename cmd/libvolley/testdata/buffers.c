@@ -251,7 +251,7 @@ int main(int argc, char **argv) {
 			int rc = volley_recover_buffers(MPI_COMM_WORLD, b, buffers, (rank + 1) % size <= tolerate, parity, room, NULL);
 			expect("too much lost", rc, VOLLEY_USAGE, tolerate + 1 < size ? "nodes are lost" : "");
 			rc = volley_protect_buffers(MPI_COMM_WORLD, b, buffers, tolerate, parity, rank == 0 ? 100 : room, NULL);
-			expect("no room", rc, rank == 0 ? VOLLEY_USAGE : VOLLEY_FAILED, "room for 100 bytes of parity: want");
+			expect("no room", rc, rank == 0 ? VOLLEY_USAGE : VOLLEY_FAILED, rank == 0 ? "room for 100 bytes of parity: want" : "rank 0 stopped: room for 100");
 			rc = volley_protect_buffers(MPI_COMM_WORLD, rank == 0 ? NULL : b, buffers, tolerate, parity, room, NULL);
 			expect("no buffers", rc, rank == 0 ? VOLLEY_USAGE : VOLLEY_FAILED, "buffers: NULL");
 			free(parity);
@@ -261,6 +261,10 @@ int main(int argc, char **argv) {
 		expect("an option of directories", volley_protect_buffers(MPI_COMM_WORLD, b, buffers, 1, parity, room, &o), VOLLEY_USAGE, "for directories");
 		expect("no length", volley_protect_buffers(MPI_COMM_WORLD, lengths, buffers, 1, parity, room, NULL), VOLLEY_USAGE, "buffers[0]: NULL");
 		expect("tolerating all", volley_parity_bytes(MPI_COMM_WORLD, b, buffers, size, NULL, &room), VOLLEY_USAGE, "want 1 to");
+		volley_buffer longest = {NULL, (size_t)-1};
+		expect("a length below 0", volley_parity_bytes(MPI_COMM_WORLD, &longest, 1, 1, NULL, &room), VOLLEY_USAGE, "no memory is as long");
+		o = (volley_group_options){.memory = (size_t)-1};
+		expect("a memory below 0", volley_protect_buffers(MPI_COMM_WORLD, b, buffers, 1, parity, room, &o), VOLLEY_USAGE, "memory: 18446744073709551615 bytes");
 		expect("a count below 0", volley_parity_bytes(MPI_COMM_WORLD, b, -1, 1, NULL, &room), VOLLEY_USAGE, "below 0");
 		nulls(b, parity, room);
 		overlaps(parity, room, multiple);

@@ -18,6 +18,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"golang.org/x/sync/errgroup"
 
@@ -289,7 +290,7 @@ func (s *Session) Meet(ctx context.Context, nodes int, v Verb) error {
 			return s.Alike(ctx, store.Inputf("process %d was started with another key than process %d, or one of them without: give all the same", r, s.T.Rank()))
 		}
 		if list := differing(x.What, ranks[0].What); list != nil {
-			return s.Alike(ctx, store.Inputf("process %d was started with other arguments than process 0: %s: start all with the same", r, strings.Join(list, "; ")))
+			return s.Alike(ctx, store.Inputf("process %d has other arguments than process 0: %s: give all the same", r, strings.Join(list, "; ")))
 		}
 	}
 	s.Run, s.Seed = ranks[0].Run, ranks[0].Seed
@@ -339,10 +340,22 @@ func (s *Session) Said(v Verb) (map[string]json.RawMessage, error) {
 func differing(a, b map[string]json.RawMessage) (list []string) {
 	for _, name := range slices.Sorted(maps.Keys(a)) {
 		if !bytes.Equal(a[name], b[name]) {
-			list = append(list, fmt.Sprintf("%s is %s, and %s", name, a[name], b[name]))
+			list = append(list, fmt.Sprintf("%s is %s, and %s", wordsOf(name), a[name], b[name]))
 		}
 	}
 	return list
+}
+
+// wordsOf returns the words in the name of an option, which flags, C and Python write in ways of their own.
+func wordsOf(name string) string {
+	var words []string
+	for _, r := range name {
+		if unicode.IsUpper(r) || words == nil {
+			words = append(words, "")
+		}
+		words[len(words)-1] += string(unicode.ToLower(r))
+	}
+	return strings.Join(words, " ")
 }
 
 // nodesAt returns the nodes of the directories here, as they are given, from the number first on.
