@@ -8,6 +8,8 @@ package main
 // #include <stdlib.h>
 // #include "volley.h"
 // void volley_note(const char *);
+// typedef void *(*volley_allocator)(size_t);
+// void *volley_allocate(volley_allocator, size_t);
 import "C"
 
 import (
@@ -53,8 +55,7 @@ func (errUsage) ExitCode() int { return C.VOLLEY_USAGE }
 
 //export volleyEncode
 func volleyEncode(comm C.MPI_Fint, packet unsafe.Pointer, bytes C.size_t, result unsafe.Pointer, resultBytes C.size_t, o *C.volley_options) C.int {
-	keep := o.packet_bytes > 0 && o.unchecked == 0 // then all processes fail, or none
-	return drive(comm, keep, o.timeout, func(e *mpi.Endpoint) error {
+	return drive(comm, keeps(o), o.timeout, func(e *mpi.Endpoint) error {
 		x, err := memory("packet", packet, bytes)
 		if err != nil {
 			return err
@@ -66,8 +67,42 @@ func volleyEncode(comm C.MPI_Fint, packet unsafe.Pointer, bytes C.size_t, result
 		if err := apart([]piece{{"packet", x, false}, {"coded", y, true}}); err != nil {
 			return err
 		}
-		return encode(e, x, y, o)
+		p := volley.Packet{Data: x, Coded: room(y)}
+		if n := int(o.packet_bytes); 0 < n && n <= len(y) { // the length is known
+			p = volley.Packet{Data: x, Result: &y}
+		}
+		return encode(e, p, o)
 	})
+}
+
+// keeps reports whether encoding keeps its endpoint: then all processes fail, or none.
+func keeps(o *C.volley_options) bool { return o.packet_bytes > 0 && o.unchecked == 0 }
+
+//export volleyEncodeNew
+func volleyEncodeNew(comm C.MPI_Fint, packet unsafe.Pointer, bytes C.size_t, allocate C.volley_allocator, o *C.volley_options) C.int {
+	var coded []byte
+	code := drive(comm, keeps(o), o.timeout, func(e *mpi.Endpoint) error {
+		x, err := memory("packet", packet, bytes)
+		if err != nil {
+			return err
+		}
+		return encode(e, volley.Packet{Data: x, Result: &coded}, o)
+	})
+	if code != C.VOLLEY_OK {
+		return code
+	}
+	to := C.volley_allocate(allocate, C.size_t(len(coded)))
+	if to == nil {
+		return result(fmt.Errorf("no memory for %d bytes of a coded packet", len(coded)))
+	}
+	copy(unsafe.Slice((*byte)(to), len(coded)), coded)
+	return code
+}
+
+//export volleyRefuse
+func volleyRefuse(comm C.MPI_Fint, why *C.char, timeout C.double, kept C.int) C.int {
+	err := errUsage{errors.New(C.GoString(why))}
+	return drive(comm, kept != 0, timeout, func(*mpi.Endpoint) error { return err })
 }
 
 //export volleyDecode
@@ -382,14 +417,10 @@ func encoderOf(e *mpi.Endpoint, o *C.volley_options) (*volley.Encoder, error) {
 	return last.encoder, nil
 }
 
-func encode(e *mpi.Endpoint, packet, result []byte, o *C.volley_options) error {
+func encode(e *mpi.Endpoint, p volley.Packet, o *C.volley_options) error {
 	encoder, err := encoderOf(e, o)
 	if err != nil {
 		return err
-	}
-	p := volley.Packet{Data: packet, Coded: room(result)}
-	if n := int(o.packet_bytes); 0 < n && n <= len(result) { // the length is known
-		p = volley.Packet{Data: packet, Result: &result}
 	}
 	_, err = encoder.Run(context.Background(), e, p)
 	return err

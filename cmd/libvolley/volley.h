@@ -214,6 +214,13 @@ int volley_protect_buffers_start_f(MPI_Fint comm, const volley_buffer *buffers, 
 int volley_recover_buffers_start_f(MPI_Fint comm, const volley_buffer *buffers, int count, int lost,
 	void *parity, size_t parity_bytes, const volley_group_options *options, volley_request *request);
 
+/* For bindings of other languages. volley_encode_new_f encodes into memory that it asks allocate for, in this thread, of the
+ * length of the longest packet. volley_refuse_f stands for a call that a binding cannot make, as its caller's arguments are
+ * wrong: the other processes hear why, and do not wait. kept says that the call would have had packet_bytes. It returns
+ * VOLLEY_USAGE. */
+int volley_encode_new_f(MPI_Fint comm, const void *packet, size_t bytes, void *(*allocate)(size_t bytes), const volley_options *options);
+int volley_refuse_f(MPI_Fint comm, const char *why, double timeout, int kept);
+
 /* What went wrong in the last call in this thread, in one line; "" if nothing did. It is
  * good until the next call in this thread. */
 const char *volley_error(void);
