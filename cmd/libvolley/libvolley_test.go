@@ -235,6 +235,10 @@ func TestInstall(t *testing.T) {
 			t.Errorf("%d processes: %s", n, out)
 		}
 	}
+	command(t, env, "sh", "-c", "mpif90 -Wall -Werror -o "+dir+"/buffers ../../examples/mpi-fortran/buffers.f90 $(pkg-config --cflags --libs volley-fortran)")
+	if out := command(t, env, append(mpirunArgs(4), dir+"/buffers")...); !strings.Contains(out, "the field is back") {
+		t.Error(out)
+	}
 	const n = 3
 	for k := range n {
 		if err := os.Mkdir(fmt.Sprint(dir, "/node.", k), 0o777); err != nil {
