@@ -260,6 +260,38 @@ func TestInstall(t *testing.T) {
 	}
 }
 
+// TestMPICH installs the library for Open MPI and then for MPICH, each of which is linked with its own only, and runs
+// programs with MPICH.
+func TestMPICH(t *testing.T) {
+	for _, line := range []string{"pkg-config --exists mpich", "mpicc.mpich -v", "mpirun.mpich --version", "readelf --version"} {
+		if args := strings.Fields(line); exec.Command(args[0], args[1:]...).Run() != nil {
+			t.Skipf("%s: MPICH is not here", line)
+		}
+	}
+	prefix := ""
+	for _, mpi := range []string{"mpi", "mpich"} {
+		prefix = filepath.Join(t.TempDir(), mpi)
+		command(t, nil, "make", "-s", "-C", "../..", "install", "PREFIX="+prefix, "MPI="+mpi)
+		for _, file := range []string{"/bin/volley", "/lib/libvolley.so"} {
+			out := command(t, nil, "readelf", "-d", prefix+file)
+			if strings.Count(out, "[libmpi") != 1 || !strings.Contains(out, "[lib"+mpi+".so") {
+				t.Errorf("MPI=%s: %s is linked with\n%s", mpi, file, out)
+			}
+		}
+	}
+	env := []string{"PKG_CONFIG_PATH=" + prefix + "/lib/pkgconfig", "LD_LIBRARY_PATH=" + prefix + "/lib"}
+	for _, c := range []struct {
+		program, mode string
+		n             int
+	}{{"calls", "single", 3}, {"buffers", "multiple", 3}, {"buffers", "finalize", 2}, {"misuse", "multiple", 3}} {
+		program := filepath.Join(t.TempDir(), c.program)
+		command(t, env, "sh", "-c", "mpicc.mpich -Wall -pthread -o "+program+" testdata/"+c.program+".c $(pkg-config --cflags --libs volley)")
+		if out := command(t, env, "mpirun.mpich", "-n", fmt.Sprint(c.n), program, c.mode); !strings.Contains(out, "done") {
+			t.Errorf("%s %s: %s", c.program, c.mode, out)
+		}
+	}
+}
+
 // TestResult compares the numbers of errors with volley.h.
 func TestResult(t *testing.T) {
 	for _, c := range []struct {

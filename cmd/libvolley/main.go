@@ -3,8 +3,6 @@
 // Libvolley is the library for C and Fortran programs that use MPI; volley.h says what is in it.
 package main
 
-// #cgo !mpich pkg-config: mpi
-// #cgo mpich pkg-config: mpich
 // #include <stdlib.h>
 // #include "volley.h"
 // void volley_note(const char *);

@@ -3,8 +3,6 @@
 package mpi
 
 /*
-#cgo !mpich pkg-config: mpi
-#cgo mpich pkg-config: mpich
 #include "calls.h"
 */
 import "C"
