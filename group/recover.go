@@ -94,7 +94,7 @@ func (r *RecoverReport) Incomplete() error {
 //
 // It returns a *[TooManyError], at every rank, where more nodes are lost than the group tolerates, unless o.Beyond is
 // set, and an [*InputError] for directories that are not those of a group; nothing has been written then. The error is
-// a [*disk.BusyError] where another run uses a node. After an error, or the end of a process at any moment, calling it
+// a [*BusyError] where another run uses a node. After an error, or the end of a process at any moment, calling it
 // again completes it.
 func (g *Group) Recover(ctx context.Context, o RecoverOptions) (*RecoverReport, error) {
 	writes := !o.DryRun && o.To == ""

@@ -159,6 +159,51 @@ func packages(t *testing.T, f func(name string, pkg *build.Package)) {
 	}
 }
 
+// TestErrorNames checks that each type of error of an internal package has a name in a package that others can import,
+// so that their errors.As finds it.
+func TestErrorNames(t *testing.T) {
+	inside, named := map[string]bool{}, map[string]bool{}
+	packages(t, func(name string, pkg *build.Package) {
+		hidden := slices.Contains(strings.Split(name, "/"), "internal")
+		for _, file := range pkg.GoFiles {
+			tree, err := parser.ParseFile(token.NewFileSet(), filepath.Join(pkg.Dir, file), nil, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ast.Inspect(tree, func(n ast.Node) bool {
+				x, ok := n.(*ast.TypeSpec)
+				switch {
+				case !ok || !strings.HasSuffix(x.Name.Name, "Error") || !x.Name.IsExported():
+				case hidden && !x.Assign.IsValid():
+					inside[pkg.Name+"."+x.Name.Name] = true
+				case !hidden && x.Assign.IsValid():
+					if of, ok := x.Type.(*ast.SelectorExpr); ok {
+						named[of.X.(*ast.Ident).Name+"."+of.Sel.Name] = true
+					}
+				}
+				return true
+			})
+		}
+	})
+	for x := range inside {
+		if reason := unnamed[x]; (reason == "") == !named[x] {
+			t.Errorf("%s: named outside: %v, in the list of those that no caller gets: %q", x, named[x], reason)
+		}
+	}
+	for x := range unnamed {
+		if !inside[x] {
+			t.Errorf("%s is in the list of errors without a name outside: there is no such type", x)
+		}
+	}
+}
+
+// unnamed are errors that no caller of a package outside gets, and why.
+var unnamed = map[string]string{
+	"session.LostError":  "Recover takes another snapshot",
+	"store.VersionError": "a verb says it as an InputError",
+	"selection.Error":    "the command line and its page choose by flags",
+}
+
 // changing are the functions of package os that change what a directory holds.
 var changing = strings.Fields("Chmod Chown Chtimes CopyFS Create CreateTemp Lchown Link Mkdir MkdirAll MkdirTemp OpenFile Remove RemoveAll Rename Symlink Truncate WriteFile")
 
