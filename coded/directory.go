@@ -21,7 +21,6 @@ import (
 	"fmt"
 	"hash"
 	"io/fs"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -207,7 +206,7 @@ func (d *directory) clean() error {
 		if err := d.dir.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
-		slog.DebugContext(d.ctx, "removed what no result needs any more", "file", d.File(name))
+		d.Log.DebugContext(d.ctx, "removed what no result needs any more", "file", d.File(name))
 	}
 	return nil
 }

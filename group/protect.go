@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"log/slog"
 	"slices"
 	"time"
 
@@ -267,7 +266,7 @@ func protect(ctx context.Context, s *session.Session, o ProtectOptions) (*Protec
 	if err := guard.CheckParity(ctx, s, m); err != nil {
 		return nil, err
 	}
-	slog.DebugContext(ctx, "protecting", "layout", m.Layout, "files", r.Files, "bytes", r.DataBytes)
+	s.Log.DebugContext(ctx, "protecting", "layout", m.Layout, "files", r.Files, "bytes", r.DataBytes)
 	root, err := write(ctx, s, m, works, &o, r)
 	if err != nil {
 		for _, n := range s.Nodes { // nobody has committed it, as this rank has not come so far
@@ -275,7 +274,7 @@ func protect(ctx context.Context, s *session.Session, o ProtectOptions) (*Protec
 		}
 		return nil, err
 	}
-	slog.DebugContext(ctx, "written, and not in force yet", "generation", m.Generation, "coded_blocks", r.Coded)
+	s.Log.DebugContext(ctx, "written, and not in force yet", "generation", m.Generation, "coded_blocks", r.Coded)
 	if err := s.Together(ctx); err != nil { // others may commit it
 		return nil, &UnsettledError{err}
 	}

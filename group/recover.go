@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
 	"time"
 
@@ -186,7 +185,7 @@ func recoverGroup(ctx context.Context, s *session.Session, o RecoverOptions) (_ 
 		return nil, err
 	}
 	r.Blocks = len(found.Rows)
-	slog.DebugContext(ctx, "found what is missing", "blocks", r.Blocks, "repairs", len(found.Repairs))
+	s.Log.DebugContext(ctx, "found what is missing", "blocks", r.Blocks, "repairs", len(found.Repairs))
 	r.Notes = slices.Concat(s.Notes(), elsewhere, pass.NoteTorn(s, found.Conditions))
 	for n, c := range found.Conditions {
 		r.Nodes = append(r.Nodes, NodeReport{Node: n, Dir: s.States[n].Dir, Status: c.Status(), Findings: c.Findings, why: c.Failing})

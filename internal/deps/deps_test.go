@@ -204,6 +204,36 @@ var unnamed = map[string]string{
 	"selection.Error":    "the command line and its page choose by flags",
 }
 
+// TestLogs checks that a package logs where its caller says, and never to the default log of the program.
+func TestLogs(t *testing.T) {
+	packages(t, func(name string, pkg *build.Package) {
+		if slices.Contains(programs, name) {
+			return
+		}
+		for _, file := range slices.Concat(pkg.GoFiles, pkg.CgoFiles) {
+			tree, err := parser.ParseFile(token.NewFileSet(), filepath.Join(pkg.Dir, file), nil, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ast.Inspect(tree, func(n ast.Node) bool {
+				if x, ok := n.(*ast.SelectorExpr); ok {
+					of, ok := x.X.(*ast.Ident)
+					if ok && of.Obj == nil && (of.Name == "slog" && slices.Contains(defaultLog, x.Sel.Name) || of.Name == "log" && slices.Contains(pkg.Imports, "log")) {
+						t.Errorf("%s/%s uses %s.%s: log to a *slog.Logger of the options", name, file, of.Name, x.Sel.Name)
+					}
+				}
+				return true
+			})
+		}
+	})
+}
+
+// defaultLog are the functions of package slog that use the default log.
+var defaultLog = strings.Fields("Debug DebugContext Default Error ErrorContext Info InfoContext Log LogAttrs SetDefault Warn WarnContext With")
+
+// programs may use the default log, as they own it.
+var programs = []string{"internal/cli", "cmd/volley", "cmd/libvolley"}
+
 // changing are the functions of package os that change what a directory holds.
 var changing = strings.Fields("Chmod Chown Chtimes CopyFS Create CreateTemp Lchown Link Mkdir MkdirAll MkdirTemp OpenFile Remove RemoveAll Rename Symlink Truncate WriteFile")
 

@@ -109,7 +109,7 @@ func TestUnreachable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := Serve(at, 2, nil, Limits{})
+	l := Serve(at, 2, nil, Limits{}, nil)
 	defer l.Close()
 	_, err = l.Probe(t.Context(), "127.0.0.1:1", true)
 	if err == nil || err.Error() != "dial tcp 127.0.0.1:1: connect: connection refused" {
