@@ -16,6 +16,7 @@ import (
 	"strings"
 	"time"
 
+	"volley/transport"
 	"volley/transport/grpc"
 )
 
@@ -93,6 +94,31 @@ type Place struct {
 	Says []byte
 	Sets func(said [][]byte) [][]int
 }
+
+// Join makes this process a rank of a run: it listens, and meets the other ranks at run.Meet within the time (0: any). All
+// ranks call it. Whoever needs more than a transport calls [Listen] and [Place.Join].
+func Join(ctx context.Context, run Run, limit time.Duration) (transport.Transport, error) {
+	if run.Meet == "" {
+		return nil, grpc.Inputf("no meeting point: all ranks need the host:port of rank 0")
+	}
+	p, err := Listen(run)
+	if err != nil {
+		return nil, err
+	}
+	e, err := p.Join(ctx, nil, limit)
+	if err != nil {
+		return nil, errors.Join(err, p.Close())
+	}
+	return joined{e, p}, nil
+}
+
+// A joined rank closes its place as well.
+type joined struct {
+	*grpc.Endpoint
+	place *Place
+}
+
+func (j joined) Close() error { return errors.Join(j.Endpoint.Close(), j.place.Close()) }
 
 // Listen binds this rank's port. It refuses to listen on anything but loopback without a secret or certificates.
 func Listen(run Run) (*Place, error) {

@@ -40,7 +40,7 @@ var allowed = map[string][]string{
 	"transport/grpc":           {"transport", "transport/internal/waits"},
 	"transport/transporttest":  {"transport"},
 	"engine/ssh":               {},
-	"engine":                   {"internal/disk", "transport/grpc"},
+	"engine":                   {"internal/disk", "transport", "transport/grpc"},
 	"trace":                    {"internal/located"},
 	"executor":                 {"field", "internal/hugepage", "internal/poll", "plan", "trace", "transport"},
 	"report":                   {},
