@@ -40,8 +40,8 @@ GOROUTINES = ^Test(.*Interrupt.*|Busy|HangUp|Explore.*|Launch(Missing|Progress)|
 RACE = %
 raced = $(if $(filter $(RACE),$1),go test -race $2 $(filter $(RACE),$1))
 race: ## the race detector, where goroutines meet; make race RACE="./group ./coded" takes only these
-	$(call raced,. ./executor ./trace ./transport/... ./tune ./coded ./collective ./internal/disk/... ./internal/explore)
-	$(call raced,./engine/... ./group/...,-p 3 -skip '$(PROCESSES)')
+	$(call raced,. ./executor ./trace ./transport/... ./tune ./coded ./collective ./internal/disk/... ./internal/explore ./internal/faulty ./internal/late)
+	$(call raced,./engine ./group/... ./internal/sets ./internal/ssh,-p 3 -skip '$(PROCESSES)')
 	$(call raced,./internal/cli,-run '$(GOROUTINES)')
 	$(call raced,./research/simulate,-skip '^TestSimulateLarge$$')
 

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"bytes"
-	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -13,7 +12,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log"
 	"log/slog"
 	"math/big"
 	"net"
@@ -21,11 +19,9 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
-	"volley/group"
 	"volley/transport/grpc"
 	"volley/transport/transporttest"
 )
@@ -107,64 +103,6 @@ func TestJunk(t *testing.T) {
 	if text := log.String(); strings.Count(text, "\n") != 1 || !strings.Contains(text, `"refused connections" count=600 first=127.0.0.1:`) || !strings.Contains(text, "does not look like a TLS handshake (600)") {
 		t.Error(text)
 	}
-}
-
-// A failing handler fails the test with whatever is logged.
-type failing struct{ *testing.T }
-
-func (failing) Enabled(context.Context, slog.Level) bool { return true }
-func (f failing) WithAttrs([]slog.Attr) slog.Handler     { return f }
-func (f failing) WithGroup(string) slog.Handler          { return f }
-
-func (f failing) Handle(_ context.Context, r slog.Record) error {
-	f.Errorf("the default log gets %q", r.Message)
-	return nil
-}
-
-// TestDefaultLog has ranks protect and recover directories while others knock: the default log of the program gets no line.
-func TestDefaultLog(t *testing.T) {
-	before, to, flags := slog.Default(), log.Writer(), log.Flags()
-	t.Cleanup(func() { // when all places are closed
-		slog.SetDefault(before)
-		log.SetOutput(to) // which SetDefault changes
-		log.SetFlags(flags)
-	})
-	slog.SetDefault(slog.New(failing{t}))
-	runs := runsOf(3, transporttest.Free(t), NewSecret())
-	for r := range runs {
-		runs[r].Limits.Refused = time.Millisecond
-	}
-	ends, errs := joinAll(t, transporttest.Limit, runs...)
-	if err := errors.Join(errs...); err != nil {
-		t.Fatal(err)
-	}
-	c, err := net.Dial("tcp", runs[0].Meet)
-	if err != nil {
-		t.Fatal(err)
-	}
-	io.WriteString(c, "GET / HTTP/1.0\r\n\r\n")
-	io.Copy(io.Discard, c) // until it is refused
-	c.Close()
-	at := t.TempDir()
-	var ranks sync.WaitGroup
-	for r, e := range ends {
-		ranks.Go(func() {
-			dir := filepath.Join(at, fmt.Sprint(r))
-			if err := errors.Join(os.Mkdir(dir, 0o777), os.WriteFile(filepath.Join(dir, "file"), []byte("text"), 0o666)); err != nil {
-				t.Error(err)
-			}
-			g := group.Over(e, []string{dir}, group.Options{Timeout: transporttest.Limit})
-			_, err := g.Protect(t.Context(), group.ProtectOptions{Tolerate: 1})
-			if err == nil {
-				_, err = g.Recover(t.Context(), group.RecoverOptions{})
-			}
-			if err != nil {
-				t.Error(err)
-			}
-			e.Close()
-		})
-	}
-	ranks.Wait()
 }
 
 func TestCertificates(t *testing.T) {

@@ -19,8 +19,8 @@ import (
 	"volley/field"
 	"volley/group"
 	"volley/internal/printable"
+	"volley/internal/report"
 	"volley/internal/selection"
-	"volley/report"
 	"volley/transport"
 )
 

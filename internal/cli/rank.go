@@ -18,9 +18,9 @@ import (
 
 	"volley"
 	"volley/engine"
-	"volley/engine/ssh"
 	"volley/group"
 	"volley/group/site"
+	"volley/internal/ssh"
 )
 
 // rankVerb is the verb that a launch starts at each host.

@@ -17,8 +17,8 @@ import (
 	"volley/field"
 	"volley/internal/disk"
 	"volley/internal/printable"
+	"volley/internal/report"
 	"volley/internal/selection"
-	"volley/report"
 	"volley/trace"
 )
 

@@ -32,7 +32,7 @@ func TestSteps(t *testing.T) {
 		{[]string{"research/doc.go"}, always + " modules race"},
 		{[]string{"group/protect.go"}, always + " modules race systems python losses hosts mpi"},
 		{[]string{"group/testdata/new"}, always + " modules race systems python losses hosts mpi"},
-		{[]string{"engine/ssh/ssh.go"}, always + " modules race systems python losses hosts slurm mpi"},
+		{[]string{"internal/ssh/ssh.go"}, always + " modules race systems python losses hosts slurm mpi"},
 		{[]string{"internal/cli/help/protect.txt"}, always + " modules race systems python losses hosts slurm mpi"},
 		{[]string{"internal/explore/run.go"}, always + " modules race systems python losses hosts mpi page"},
 		{[]string{"transport/mpi/sleep.c"}, always + " modules race systems python losses hosts network mpi"},
@@ -64,13 +64,13 @@ func TestSteps(t *testing.T) {
 // TestArguments checks which packages steps take that are told.
 func TestArguments(t *testing.T) {
 	for _, c := range []struct{ file, step, want string }{
-		{"group/protect.go", "race", "./group/... ./internal/cli ./internal/explore"},
+		{"group/protect.go", "race", "./group/... ./internal/cli ./internal/explore ./internal/sets"},
 		{"group/protect.go", "modules", "./deploy ./deploy/man ./research/cmd/draw ./research/cmd/volley"},
 		{"bench/network/raw.go", "modules", "./bench/network"},
 		{"group/protect.go", "systems", "./group"},
 		{"internal/disk/os_unix.go", "systems", "./..."}, // what it exports may differ
 		{"options.go", "systems", "."},
-		{"engine/engine.go", "race", "./engine/... ./internal/cli"},
+		{"engine/engine.go", "race", "./engine ./group/... ./internal/cli"},
 		{"research/simulate/doc.go", "race", "./research/simulate"},
 		{"Makefile", "systems", "./..."},
 	} {
