@@ -53,7 +53,7 @@ const (
 	WayPartly       = store.WayPartly
 	WayGiveUp       = store.WayGiveUp // Force of Unprotect
 	WayKey          = store.WayKey    // or NoKey
-	WaySets         = store.WaySets   // none of this package: package sets has one for each group
+	WaySets         = store.WaySets   // none of this package: the command line has one group for each set
 )
 
 // Options holds what all verbs take.
