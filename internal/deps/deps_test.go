@@ -77,6 +77,7 @@ var allowed = map[string][]string{
 	"internal/report":          {},
 	"internal/sets":            {"group"},
 	"internal/ssh":             {},
+	"internal/web":             {"internal/explore"},
 	"internal/verifyall":       {},
 	"internal/twosums":         {},
 	"internal/hugepage":        {},
@@ -90,9 +91,8 @@ var allowed = map[string][]string{
 	"internal/draw":       {"internal/comparison", "internal/printable", "internal/report", "matrix", "plan", "sim"},
 	"internal/cli": {
 		"", "algo", "coded", "collective", "engine", "executor", "field", "group", "group/site", "group/snapshots", "internal/atomicfile", "internal/comparison", "internal/disk", "internal/draw", "internal/late",
-		"internal/printable", "internal/report", "internal/selection", "internal/sets", "internal/ssh", "matrix", "plan", "sim", "trace", "transport", "transport/grpc", "transport/local", "transport/mpi", "tune", "verify", "web",
+		"internal/printable", "internal/report", "internal/selection", "internal/sets", "internal/ssh", "internal/web", "matrix", "plan", "sim", "trace", "transport", "transport/grpc", "transport/local", "transport/mpi", "tune", "verify",
 	},
-	"web":           {"internal/explore"},
 	"cmd/volley":    {"internal/cli"},
 	"cmd/libvolley": {"", "coded", "field", "group", "group/buffers", "internal/printable", "matrix", "sim", "transport/mpi", "tune"},
 }

@@ -35,7 +35,7 @@ type step struct {
 // is. A file that is of neither kind can break everything.
 var (
 	documents = []string{"docs", "README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "LICENSE", "CITATION.cff", ".github", ".gitignore", ".gitattributes", landed, "examples/packets"}
-	page      = []string{"web"}
+	page      = []string{"internal/web"}
 	python    = []string{"python"}
 )
 

@@ -25,7 +25,7 @@ func TestSteps(t *testing.T) {
 		want  string
 	}{
 		{[]string{"docs/protect.md", "README.md", "CHANGELOG.md", ".github/PULL_REQUEST_TEMPLATE.md", landed}, always},
-		{[]string{"web/src/App.svelte", "web/dist/assets/app.js", "web/test/run.test.js"}, always + " page"},
+		{[]string{"internal/web/src/App.svelte", "internal/web/dist/assets/app.js", "internal/web/test/run.test.js"}, always + " page"},
 		{[]string{"python/volley/__init__.py"}, always + " python torch losses mpi"},
 		{[]string{"docs/first-minutes.md"}, always + " mpi"},
 		{[]string{"docs/operations.md"}, always + " hosts"},
@@ -39,7 +39,7 @@ func TestSteps(t *testing.T) {
 		{[]string{"field/kernels_amd64.s"}, always + " modules race kernels systems python losses hosts network mpi page"},
 		{[]string{"field/internal/gen/main.go"}, always + " kernels"},
 		{[]string{"deploy/slurm/volley.sbatch"}, always + " modules slurm release"},
-		{[]string{"group/protect.go", "web/src/App.svelte"}, always + " modules race systems python losses hosts mpi page"},
+		{[]string{"group/protect.go", "internal/web/src/App.svelte"}, always + " modules race systems python losses hosts mpi page"},
 		{[]string{"go.mod"}, strings.Join(everything, " ")},
 		{[]string{"docs/protect.md", "Makefile"}, strings.Join(everything, " ")},
 		{[]string{".ci/run"}, strings.Join(everything, " ")},
