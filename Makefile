@@ -40,8 +40,8 @@ GOROUTINES = ^Test(.*Interrupt.*|Busy|HangUp|Explore.*|Launch(Missing|Progress)|
 RACE = %
 raced = $(if $(filter $(RACE),$1),go test -race $2 $(filter $(RACE),$1))
 race: ## the race detector, where goroutines meet; make race RACE="./group ./coded" takes only these
-	$(call raced,. ./executor ./trace ./transport/... ./tune ./coded ./collective ./internal/disk/... ./internal/explore)
-	$(call raced,./engine/... ./group/...,-p 3 -skip '$(PROCESSES)')
+	$(call raced,. ./executor ./trace ./transport/... ./tune ./coded ./collective ./internal/disk/... ./internal/explore ./internal/faulty ./internal/late)
+	$(call raced,./engine ./group/... ./internal/sets ./internal/ssh,-p 3 -skip '$(PROCESSES)')
 	$(call raced,./internal/cli,-run '$(GOROUTINES)')
 	$(call raced,./research/simulate,-skip '^TestSimulateLarge$$')
 
@@ -81,28 +81,28 @@ python: ## the Python package: types and tests; needs Python with mypy, pytest, 
 	@dir=$$(mktemp -d) && trap "rm -r $$dir" EXIT && go build -o $$dir/volley ./cmd/volley && cd python && \
 	VOLLEY=$$dir/volley $(PYTHON) -m pytest -q -p no:cacheprovider $(PYTEST)
 
-web/node_modules/.package-lock.json: web/package.json web/package-lock.json
-	cd web && npm ci --no-audit --no-fund
+internal/web/node_modules/.package-lock.json: internal/web/package.json internal/web/package-lock.json
+	cd internal/web && npm ci --no-audit --no-fund
 
-page: web/node_modules/.package-lock.json ## web/dist, the page of volley explore, from its sources; needs Node.js and npm
-	cd web && npm run check && npm run build
+page: internal/web/node_modules/.package-lock.json ## internal/web/dist, the page of volley explore, from its sources; needs Node.js and npm
+	cd internal/web && npm run check && npm run build
 
 # The engine is then this code as WebAssembly, and no server is needed that computes.
-site: ## web/site, the page as static files
-	rm -rf web/site && cp -r web/dist web/site
-	sed -i 's/<meta name="volley-engine" content="http"/<meta name="volley-engine" content="wasm"/' web/site/index.html
-	grep -q 'name="volley-engine" content="wasm"' web/site/index.html
-	cp "$$(go env GOROOT)/lib/wasm/wasm_exec.js" web/site/
-	GOOS=js GOARCH=wasm go build -trimpath -ldflags='-s -w' -o web/site/volley.wasm ./web/wasm
-	@echo "$$(gzip -9 -c web/site/volley.wasm | wc -c) bytes of WebAssembly, compressed"
+site: ## internal/web/site, the page as static files
+	rm -rf internal/web/site && cp -r internal/web/dist internal/web/site
+	sed -i 's/<meta name="volley-engine" content="http"/<meta name="volley-engine" content="wasm"/' internal/web/site/index.html
+	grep -q 'name="volley-engine" content="wasm"' internal/web/site/index.html
+	cp "$$(go env GOROOT)/lib/wasm/wasm_exec.js" internal/web/site/
+	GOOS=js GOARCH=wasm go build -trimpath -ldflags='-s -w' -o internal/web/site/volley.wasm ./internal/web/wasm
+	@echo "$$(gzip -9 -c internal/web/site/volley.wasm | wc -c) bytes of WebAssembly, compressed"
 
-browser: site web/node_modules/.package-lock.json ## the page in real browsers; needs Node.js, npm, Chromium and Firefox
-	cd web && npm test
+browser: site internal/web/node_modules/.package-lock.json ## the page in real browsers; needs Node.js, npm, Chromium and Firefox
+	cd internal/web && npm test
 
 verify-all: ## transfer matrices of every algorithm, family, field, sources and sinks, and the large claims; about an hour
 	go test -tags verifyall -run TestVerifyAll -v -timeout 1h ./algo/... ./research ./group/...
 	go test -tags verifyall -timeout 1h ./field ./matrix ./sim ./algo/... ./group/... -skip TestVerifyAll
-	go test ./web -run 'TestManyRequests$$' -web.requests 1000 -v -timeout 1h
+	go test ./internal/web -run 'TestManyRequests$$' -web.requests 1000 -v -timeout 1h
 
 release: ## archives and packages for other machines, in dist/release; needs zip, and MPI for the one with MPI
 	deploy/release

@@ -18,9 +18,9 @@ import (
 	"volley/executor"
 	"volley/field"
 	"volley/field/fieldtest"
+	"volley/internal/faulty"
 	"volley/matrix"
 	"volley/transport"
-	"volley/transport/faulty"
 	"volley/transport/local"
 	"volley/verify"
 )

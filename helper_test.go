@@ -9,9 +9,9 @@ import (
 
 	"volley"
 	"volley/field"
+	"volley/internal/faulty"
 	"volley/matrix"
 	"volley/transport"
-	"volley/transport/faulty"
 	"volley/transport/local"
 )
 

@@ -13,9 +13,9 @@ import (
 	"volley"
 	"volley/algo"
 	"volley/field/fieldtest"
+	"volley/internal/faulty"
 	"volley/sim"
 	"volley/transport"
-	"volley/transport/faulty"
 )
 
 func TestOptionsOutOfRange(t *testing.T) {

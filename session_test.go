@@ -15,10 +15,10 @@ import (
 	"volley"
 	"volley/field"
 	"volley/field/fieldtest"
+	"volley/internal/faulty"
+	"volley/internal/late"
 	"volley/matrix"
 	"volley/transport"
-	"volley/transport/faulty"
-	"volley/transport/late"
 	"volley/transport/local"
 )
 

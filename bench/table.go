@@ -5,7 +5,7 @@ import (
 	"io"
 	"slices"
 
-	"volley/report"
+	"volley/internal/report"
 )
 
 // Write writes the results as a table: text under a line for the machine; csv and json

@@ -48,7 +48,8 @@ type Decoded struct {
 // processor. Where that rank has survivors of others, it goes to a rank that has fewer.
 //
 // The errors are an [*InputError], also where too few files are left, a [*WrongError], a
-// [*ChangedError], those of volley.Encoder.Run and of the file system.
+// [*ChangedError], a [*BusyError] or [*SharedError] where a directory has another user, those of volley.Encoder.Run and
+// of the file system.
 func Decode(ctx context.Context, t transport.Transport, d Decoding) (*Decoded, error) {
 	j := &decodeJob{run: newRun(ctx, t, d.Options, "decode"), d: d}
 	defer j.close()

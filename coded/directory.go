@@ -21,7 +21,6 @@ import (
 	"fmt"
 	"hash"
 	"io/fs"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -124,7 +123,7 @@ type directory struct {
 }
 
 // open prepares Dir: it makes it where it does not exist, takes the lock, and removes what an interrupted run has left.
-// Check is called when nobody else can change it any more. After an error, such as a [*disk.BusyError] where another run
+// Check is called when nobody else can change it any more. After an error, such as a [*BusyError] where another run
 // has the lock, all is as it was.
 func (r *run) open(o output, check func() error) (_ *directory, err error) {
 	// The last rank removes the directory, whichever has made it. None has, before all have come to the exchange.
@@ -207,7 +206,7 @@ func (d *directory) clean() error {
 		if err := d.dir.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
-		slog.DebugContext(d.ctx, "removed what no result needs any more", "file", d.File(name))
+		d.Log.DebugContext(d.ctx, "removed what no result needs any more", "file", d.File(name))
 	}
 	return nil
 }

@@ -30,7 +30,8 @@ type Encoding struct {
 }
 
 // Encode encodes packets into coded files with a manifest. Every rank of t calls it. The errors are an [*InputError], a
-// [*ChangedError], those of volley.Encoder.Run and of the file system. The report is that of all ranks.
+// [*ChangedError], a [*BusyError] or [*SharedError] where the output directory has another user, those of
+// volley.Encoder.Run and of the file system. The report is that of all ranks.
 func Encode(ctx context.Context, t transport.Transport, e Encoding) (*volley.Report, error) {
 	j := &encodeJob{run: newRun(ctx, t, e.Options, "encode"), e: e}
 	report, err := j.do()

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"io"
+	"log/slog"
 	"time"
 
 	"volley"
@@ -25,6 +26,7 @@ type MemoryDecoding struct {
 
 	Timeout time.Duration // of the wait for a message; 0 is no bound
 	Options []volley.Option
+	Log     *slog.Logger // gets what the run does; nil: nothing is logged
 }
 
 // DecodePackets decodes the packets that no rank has. It returns those that this rank obtains, by
@@ -34,7 +36,7 @@ type MemoryDecoding struct {
 // Every rank of t calls it. The errors are an [*InputError], where too many packets are lost or
 // the packets do not fit each other, and those of volley.Encoder.Run.
 func DecodePackets(ctx context.Context, t transport.Transport, d MemoryDecoding) (map[int][]byte, *volley.Report, error) {
-	h := &packetsAtHand{run: run{Options: Options{Timeout: d.Timeout}, ctx: ctx, t: t, verb: "decode"}, d: d}
+	h := &packetsAtHand{run: newRun(ctx, t, Options{Timeout: d.Timeout, Log: d.Log}, "decode"), d: d}
 	if d.Matrix == nil {
 		return nil, nil, h.fail(option("Matrix", "no matrix: give the one by which the packets were encoded"))
 	}

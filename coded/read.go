@@ -66,7 +66,7 @@ func (r *stored) Close() {
 	r.close = func() {}
 }
 
-// openStored is [readStored] with a shared lock, or a [*disk.BusyError], unless the disk is for reading only.
+// openStored is [readStored] with a shared lock, or a [*BusyError], unless the disk is for reading only.
 func openStored(on disk.Disk, path string, holder disk.Holder) (_ *stored, err error) {
 	dir, err := on.Open(path)
 	if err != nil {

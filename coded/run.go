@@ -62,6 +62,9 @@ type Options struct {
 	// file is damaged and left out. A text has one line, and names of files as they are.
 	Warn func(text string)
 
+	// Log gets what the run does, for who looks into it; nil: nothing is logged.
+	Log *slog.Logger
+
 	disk disk.Disk // nil: disk.OS
 }
 
@@ -76,6 +79,7 @@ type run struct {
 // newRun returns a run with the options, of which disk is set.
 func newRun(ctx context.Context, t transport.Transport, o Options, verb string) run {
 	o.disk = cmp.Or(o.disk, disk.OS)
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	return run{Options: o, ctx: ctx, t: t, verb: verb}
 }
 
@@ -157,7 +161,7 @@ type packets interface {
 func (r *run) encode(e *volley.Encoder, p packets, symbols int64) (*volley.Report, error) {
 	problem := e.Problem()
 	a := problem.Matrix
-	slog.DebugContext(r.ctx, r.verb[:len(r.verb)-1]+"ing", "processors", problem.Processors(), "field", a.Field().Name(), "matrix", a.ID())
+	r.Log.DebugContext(r.ctx, r.verb[:len(r.verb)-1]+"ing", "processors", problem.Processors(), "field", a.Field().Name(), "matrix", a.ID())
 	first, end := executor.Hosted(problem.Processors(), r.t.Rank(), r.t.Size())
 	var mine []volley.Packet
 	for k := first; k < end; k++ {

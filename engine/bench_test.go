@@ -6,7 +6,6 @@ import (
 	"crypto/tls"
 	"fmt"
 	"io"
-	"log/slog"
 	"net"
 	"syscall"
 	"testing"
@@ -22,8 +21,6 @@ type exchanger func(round int, out, in []byte) error
 // BenchmarkExchange has two ranks exchange messages over loopback, with TLS by a secret and without, and bare
 // connections do the same. CPU time is that of both ends for a byte that one of them receives.
 func BenchmarkExchange(b *testing.B) {
-	defer slog.SetDefault(slog.Default())
-	slog.SetDefault(slog.New(slog.DiscardHandler))
 	for _, size := range []int{4 << 10, 64 << 10, 1 << 20, 16 << 20} {
 		for _, secret := range []Secret{{}, NewSecret()} {
 			for name, connect := range map[string]func(*testing.B, Secret) [2]exchanger{"grpc": connectRanks, "bare": connectBare} {

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -15,6 +16,7 @@ import (
 	"strings"
 	"time"
 
+	"volley/transport"
 	"volley/transport/grpc"
 )
 
@@ -27,7 +29,8 @@ type Run struct {
 	Ports      Ports  // to listen at; zero: any
 	Secret     Secret
 
-	Limits grpc.Limits `json:"-"` // of this process
+	Limits grpc.Limits  `json:"-"` // of this process
+	Log    *slog.Logger `json:"-"` // gets where this process listens, and who is refused; nil: nothing is logged
 
 	// Files with a cluster's certificate of this process, its key, and the authority of all ranks: instead of a secret.
 	Certificate, Key, Authority string
@@ -92,11 +95,37 @@ type Place struct {
 	Sets func(said [][]byte) [][]int
 }
 
+// Join makes this process a rank of a run: it listens, and meets the other ranks at run.Meet within the time (0: any). All
+// ranks call it. Whoever needs more than a transport calls [Listen] and [Place.Join].
+func Join(ctx context.Context, run Run, limit time.Duration) (transport.Transport, error) {
+	if run.Meet == "" {
+		return nil, grpc.Inputf("no meeting point: all ranks need the host:port of rank 0")
+	}
+	p, err := Listen(run)
+	if err != nil {
+		return nil, err
+	}
+	e, err := p.Join(ctx, nil, limit)
+	if err != nil {
+		return nil, errors.Join(err, p.Close())
+	}
+	return joined{e, p}, nil
+}
+
+// A joined rank closes its place as well.
+type joined struct {
+	*grpc.Endpoint
+	place *Place
+}
+
+func (j joined) Close() error { return errors.Join(j.Endpoint.Close(), j.place.Close()) }
+
 // Listen binds this rank's port. It refuses to listen on anything but loopback without a secret or certificates.
 func Listen(run Run) (*Place, error) {
 	if run.Size < 1 || run.Rank < 0 || run.Rank >= run.Size {
 		return nil, grpc.Inputf("rank %d of %d: want ranks from 0 to below their number", run.Rank, run.Size)
 	}
+	run.Log = cmp.Or(run.Log, slog.New(slog.DiscardHandler))
 	meetPort := ""
 	if run.Meet != "" {
 		var err error
@@ -122,7 +151,7 @@ func Listen(run Run) (*Place, error) {
 	if host, zero, _ := net.SplitHostPort(run.Meet); run.Rank == 0 && zero == "0" {
 		run.Meet = net.JoinHostPort(host, port)
 	}
-	p := &Place{run: run, port: port, slot: probeSlot, listener: grpc.Serve(at, run.Size, security, run.Limits)}
+	p := &Place{run: run, port: port, slot: probeSlot, listener: grpc.Serve(at, run.Size, security, run.Limits, run.Log)}
 	switch host, port, err := net.SplitHostPort(run.Advertise); {
 	case err == nil:
 		p.address = net.JoinHostPort(host, port)
@@ -133,7 +162,7 @@ func Listen(run Run) (*Place, error) {
 	case run.Bind != "":
 		p.address = net.JoinHostPort(run.Bind, p.port)
 	}
-	slog.Info("listens", "rank", run.Rank, "of", run.Size, "bind", at.Addr().String(), "advertise", p.address, "tls", security != nil)
+	run.Log.Info("listens", "rank", run.Rank, "of", run.Size, "bind", at.Addr().String(), "advertise", p.address, "tls", security != nil)
 	return p, nil
 }
 
@@ -275,7 +304,7 @@ func (p *Place) route(ctx context.Context, limit time.Duration) error {
 		case <-time.After(routeAgain):
 		}
 	}
-	slog.InfoContext(ctx, "is reached", "rank", p.run.Rank, "at", p.address)
+	p.run.Log.InfoContext(ctx, "is reached", "rank", p.run.Rank, "at", p.address)
 	return nil
 }
 

@@ -43,14 +43,6 @@ func runsOf(n int, meet string, secret Secret) (runs []Run) {
 	return runs
 }
 
-// member is a rank whose Close closes its place as well.
-type member struct {
-	*grpc.Endpoint
-	place *Place
-}
-
-func (m member) Close() error { return errors.Join(m.Endpoint.Close(), m.place.Close()) }
-
 func TestTransportWithSecret(t *testing.T) {
 	transporttest.Run(t, func(t *testing.T, n int) []transport.Transport {
 		secret := NewSecret()
@@ -68,10 +60,43 @@ func TestTransportWithSecret(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			all[r] = member{e, p}
+			all[r] = joined{e, p}
 		}
 		return all
 	})
+}
+
+// TestJoin has ranks join in one call, and one that has no meeting point.
+func TestJoin(t *testing.T) {
+	t.Parallel()
+	runs := runsOf(3, transporttest.Free(t), NewSecret())
+	var all sync.WaitGroup
+	for r, run := range runs {
+		all.Go(func() {
+			e, err := Join(t.Context(), run, transporttest.Limit)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			if e.Rank() != r || e.Size() != len(runs) {
+				t.Errorf("rank %d of %d: want %d of %d", e.Rank(), e.Size(), r, len(runs))
+			}
+			if err := e.Close(); err != nil {
+				t.Error(err)
+			}
+			if r > 0 {
+				return
+			}
+			if c, err := net.Dial("tcp", run.Meet); err == nil {
+				c.Close()
+				t.Error("rank 0 listens after Close")
+			}
+		})
+	}
+	all.Wait()
+	if _, err := Join(t.Context(), Run{Size: 2, Secret: NewSecret()}, 0); !errors.As(err, new(*grpc.InputError)) || !strings.Contains(err.Error(), "no meeting point") {
+		t.Error(err)
+	}
 }
 
 func TestMeet(t *testing.T) {

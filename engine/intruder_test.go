@@ -83,10 +83,10 @@ func (a *authority) show(run *Run, name string) {
 
 // TestJunk has 600 connections say what no rank says: the log tells of them in a line.
 func TestJunk(t *testing.T) {
-	defer slog.SetDefault(slog.Default())
+	t.Parallel()
 	var log bytes.Buffer
-	slog.SetDefault(slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn})))
-	p, err := Listen(Run{Size: 2, Meet: "127.0.0.1:0", Secret: NewSecret(), Limits: grpc.Limits{Refused: time.Hour}})
+	to := slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	p, err := Listen(Run{Size: 2, Meet: "127.0.0.1:0", Secret: NewSecret(), Limits: grpc.Limits{Refused: time.Hour}, Log: to})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,8 +17,8 @@ import (
 
 	"volley/executor"
 	"volley/field/fieldtest"
+	"volley/internal/faulty"
 	"volley/transport"
-	"volley/transport/faulty"
 )
 
 // checkAborted checks that every processor failed with the cause, one or more of

@@ -12,10 +12,10 @@ import (
 	"volley/algo"
 	"volley/executor"
 	"volley/field"
+	"volley/internal/late"
 	"volley/matrix"
 	"volley/plan"
 	"volley/transport"
-	"volley/transport/late"
 	"volley/transport/local"
 	"volley/verify"
 )

@@ -13,8 +13,8 @@ import (
 
 	"volley/executor"
 	"volley/field/fieldtest"
+	"volley/internal/faulty"
 	"volley/transport"
-	"volley/transport/faulty"
 )
 
 // A diary lists what is done to the packets of a rank, in order.

@@ -2,6 +2,7 @@ package group
 
 import (
 	"volley/group/internal/content"
+	"volley/group/internal/decide"
 	"volley/group/internal/erasure"
 	"volley/group/internal/guard"
 	"volley/group/internal/pass"
@@ -53,12 +54,18 @@ const (
 	WayPartly       = store.WayPartly
 	WayGiveUp       = store.WayGiveUp // Force of Unprotect
 	WayKey          = store.WayKey    // or NoKey
-	WaySets         = store.WaySets   // none of this package: package sets has one for each group
+	WaySets         = store.WaySets   // none of this package: the command line has one group for each set
 )
 
-// What all verbs take, and how nodes that cannot be recovered are said.
+// Options holds what all verbs take.
+type Options = session.Options
+
+// Why a verb ends, besides an [InputError]: errors.As finds them. A BusyError says which [Holder] has a node's lock, and
+// an UnclearError, within an InputError, that nodes contradict each other.
 type (
-	Options         = session.Options
+	BusyError       = disk.BusyError
+	SharedError     = disk.SharedError
+	UnclearError    = decide.UnclearError
 	TooManyError    = session.TooManyError
 	UnreachedError  = session.UnreachedError
 	TornError       = pass.TornError

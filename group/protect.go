@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"log/slog"
 	"slices"
 	"time"
 
@@ -127,7 +126,7 @@ type NodePlan struct {
 //
 // An earlier protection is in force until the new one is complete at all nodes. After an error, or the end of a process
 // at any moment, a new call completes it. It returns an [*InputError] for directories that cannot be protected so, and a
-// [*disk.BusyError] where another run uses a node.
+// [*BusyError] where another run uses a node.
 func (g *Group) Protect(ctx context.Context, o ProtectOptions) (*ProtectReport, error) {
 	r, err := run(ctx, g, session.Verb{Name: "protect", Args: o.said(), Access: store.Access{Writes: !o.DryRun, Needs: true}}, func(ctx context.Context, s *session.Session, _ *snapshot.Surroundings) (*ProtectReport, error) {
 		return protect(ctx, s, o)
@@ -268,7 +267,7 @@ func protect(ctx context.Context, s *session.Session, o ProtectOptions) (*Protec
 	if err := guard.CheckParity(ctx, s, m); err != nil {
 		return nil, err
 	}
-	slog.DebugContext(ctx, "protecting", "layout", m.Layout, "files", r.Files, "bytes", r.DataBytes)
+	s.Log.DebugContext(ctx, "protecting", "layout", m.Layout, "files", r.Files, "bytes", r.DataBytes)
 	root, err := write(ctx, s, m, works, &o, r)
 	if err != nil {
 		for _, n := range s.Nodes { // nobody has committed it, as this rank has not come so far
@@ -276,7 +275,7 @@ func protect(ctx context.Context, s *session.Session, o ProtectOptions) (*Protec
 		}
 		return nil, err
 	}
-	slog.DebugContext(ctx, "written, and not in force yet", "generation", m.Generation, "coded_blocks", r.Coded)
+	s.Log.DebugContext(ctx, "written, and not in force yet", "generation", m.Generation, "coded_blocks", r.Coded)
 	if err := s.Together(ctx); err != nil { // others may commit it
 		return nil, &UnsettledError{err}
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
 	"time"
 
@@ -93,7 +92,7 @@ func (r *RecoverReport) Incomplete() error {
 //
 // It returns a *[TooManyError], at every rank, where more nodes are lost than the group tolerates, unless o.Beyond is
 // set, and an [*InputError] for directories that are not those of a group; nothing has been written then. The error is
-// a [*disk.BusyError] where another run uses a node. After an error, or the end of a process at any moment, calling it
+// a [*BusyError] where another run uses a node. After an error, or the end of a process at any moment, calling it
 // again completes it.
 func (g *Group) Recover(ctx context.Context, o RecoverOptions) (*RecoverReport, error) {
 	writes := !o.DryRun && o.To == ""
@@ -185,7 +184,7 @@ func recoverGroup(ctx context.Context, s *session.Session, o RecoverOptions) (_ 
 		return nil, err
 	}
 	r.Blocks = len(found.Rows)
-	slog.DebugContext(ctx, "found what is missing", "blocks", r.Blocks, "repairs", len(found.Repairs))
+	s.Log.DebugContext(ctx, "found what is missing", "blocks", r.Blocks, "repairs", len(found.Repairs))
 	r.Notes = slices.Concat(s.Notes(), elsewhere, pass.NoteTorn(s, found.Conditions))
 	for n, c := range found.Conditions {
 		r.Nodes = append(r.Nodes, NodeReport{Node: n, Dir: s.States[n].Dir, Status: c.Status(), Findings: c.Findings, why: c.Failing})

@@ -4,9 +4,9 @@ import (
 	"math"
 	"testing"
 
+	"volley/internal/faulty"
+	"volley/internal/late"
 	"volley/transport"
-	"volley/transport/faulty"
-	"volley/transport/late"
 	"volley/transport/local"
 )
 

@@ -17,8 +17,8 @@ import (
 	"volley"
 	"volley/bench"
 	"volley/field"
+	"volley/internal/report"
 	"volley/matrix"
-	"volley/report"
 	"volley/transport"
 	"volley/tune"
 )

@@ -29,8 +29,8 @@ import (
 	"volley/transport"
 )
 
-// Options say how to protect and recover buffers. Of [group.Options], Memory, Timeout, Network, Gamma, Key and NoKey
-// count. All ranks give the same.
+// Options say how to protect and recover buffers. Of [group.Options], Memory, Timeout, Network, Gamma, Key, NoKey and
+// Log count. All ranks give the same.
 type Options struct {
 	group.Options
 	Tolerate int    // ranks that may be lost; only to protect

@@ -13,10 +13,10 @@ import (
 
 	"volley/group"
 	"volley/group/buffers"
+	"volley/internal/faulty"
 	"volley/internal/race"
 	"volley/internal/verifyall"
 	"volley/transport"
-	"volley/transport/faulty"
 	"volley/transport/local"
 )
 

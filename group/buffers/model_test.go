@@ -14,8 +14,8 @@ import (
 
 	"volley/group"
 	"volley/group/buffers"
+	"volley/internal/faulty"
 	"volley/transport"
-	"volley/transport/faulty"
 )
 
 // A bufferSet is one of two sets of buffers that are protected in turns, and what it has been promised.

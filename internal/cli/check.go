@@ -9,8 +9,8 @@ import (
 
 	"volley/algo"
 	"volley/internal/printable"
+	"volley/internal/report"
 	"volley/plan"
-	"volley/report"
 	"volley/sim"
 	"volley/verify"
 )

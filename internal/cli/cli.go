@@ -19,9 +19,9 @@ import (
 	"github.com/spf13/pflag"
 
 	"volley"
-	"volley/engine/ssh"
 	"volley/internal/printable"
 	"volley/internal/selection"
+	"volley/internal/ssh"
 	"volley/transport"
 )
 

@@ -126,6 +126,7 @@ func joinGRPC(ctx context.Context, o *joining) (*party, error) {
 	if err != nil {
 		return nil, err
 	}
+	run.Log = sessionOf(ctx).log
 	place, err := engine.Listen(run)
 	if err != nil {
 		return nil, err

@@ -14,9 +14,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"volley/engine"
-	"volley/engine/ssh"
 	"volley/group"
 	"volley/internal/printable"
+	"volley/internal/ssh"
 )
 
 // commands are what a group file has a shell do at the host of a node, before protect reads the node and after that.

@@ -10,8 +10,8 @@ import (
 
 	"volley/internal/comparison"
 	"volley/internal/draw"
+	"volley/internal/report"
 	"volley/internal/selection"
-	"volley/report"
 )
 
 type costOptions struct {

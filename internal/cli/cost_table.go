@@ -6,7 +6,7 @@ import (
 
 	"volley/algo"
 	"volley/internal/comparison"
-	"volley/report"
+	"volley/internal/report"
 )
 
 // columns returns those of the table of costs.

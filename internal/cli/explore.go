@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"volley/internal/printable"
-	"volley/web"
+	"volley/internal/web"
 )
 
 type exploreOptions struct {

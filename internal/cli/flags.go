@@ -14,8 +14,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"volley/group"
+	"volley/internal/late"
 	"volley/internal/selection"
-	"volley/transport/late"
 )
 
 // rankGroup is the group of flags that the topic ranks lists, and no verb.

@@ -19,8 +19,8 @@ import (
 	"volley/field"
 	"volley/group"
 	"volley/internal/printable"
+	"volley/internal/report"
 	"volley/internal/selection"
-	"volley/report"
 	"volley/transport"
 )
 
@@ -130,7 +130,7 @@ func (o *groupOptions) begin(cmd *cobra.Command, args []string) (dirs []string, 
 	if err != nil {
 		return nil, options, err
 	}
-	options = group.Options{Memory: memory, Timeout: o.timeout, Network: m.Network, Gamma: m.Gamma, Believe: o.believe, Meta: o.meta, Roots: o.roots, Step: o.step, ReadRate: reads, Progress: o.progress(sessionOf(cmd.Context()))}
+	options = group.Options{Memory: memory, Timeout: o.timeout, Network: m.Network, Gamma: m.Gamma, Believe: o.believe, Meta: o.meta, Roots: o.roots, Step: o.step, ReadRate: reads, Progress: o.progress(sessionOf(cmd.Context())), Log: o.Log}
 	if err := options.UseKey(o.key); err != nil {
 		return nil, options, err
 	}

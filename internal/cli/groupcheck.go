@@ -20,10 +20,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"volley"
-	"volley/engine/ssh"
 	"volley/group/site"
 	"volley/internal/printable"
-	"volley/report"
+	"volley/internal/report"
+	"volley/internal/ssh"
 )
 
 const (

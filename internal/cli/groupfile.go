@@ -14,9 +14,9 @@ import (
 	"github.com/spf13/pflag"
 	"go.yaml.in/yaml/v3"
 
-	"volley/engine/ssh"
 	"volley/internal/atomicfile"
 	"volley/internal/disk"
+	"volley/internal/ssh"
 )
 
 // groupFlag is the flag that names a group file: what a user would type for a group in every run.

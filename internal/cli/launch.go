@@ -22,11 +22,11 @@ import (
 
 	"volley"
 	"volley/engine"
-	"volley/engine/ssh"
 	"volley/group"
-	"volley/group/sets"
 	"volley/group/site"
 	"volley/internal/printable"
+	"volley/internal/sets"
+	"volley/internal/ssh"
 )
 
 // hostWord stands for each host in a path that all hosts have.

@@ -19,8 +19,8 @@ import (
 	"time"
 
 	"volley"
-	"volley/engine/ssh"
 	"volley/internal/disk"
+	"volley/internal/ssh"
 	"volley/transport/transporttest"
 	"volley/tune"
 )

@@ -14,7 +14,7 @@ import (
 
 	"volley/engine"
 	"volley/internal/printable"
-	"volley/report"
+	"volley/internal/report"
 	"volley/tune"
 )
 

@@ -14,9 +14,9 @@ import (
 	"volley/algo"
 	"volley/internal/draw"
 	"volley/internal/printable"
+	"volley/internal/report"
 	"volley/internal/selection"
 	"volley/plan"
-	"volley/report"
 	"volley/sim"
 )
 

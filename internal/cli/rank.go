@@ -18,9 +18,9 @@ import (
 
 	"volley"
 	"volley/engine"
-	"volley/engine/ssh"
 	"volley/group"
 	"volley/group/site"
+	"volley/internal/ssh"
 )
 
 // rankVerb is the verb that a launch starts at each host.
@@ -131,6 +131,7 @@ func (s *session) takePart(ctx context.Context, cmd *cobra.Command, p *ssh.Paren
 	if err := p.Receive(&terms); err != nil {
 		return resultFailed, err
 	}
+	terms.Log = s.log
 	at := &place{start: first, parent: p, every: s.limits.progress}
 	if err = may.terms(terms); err == nil {
 		at.Place, err = engine.Listen(terms)

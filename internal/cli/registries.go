@@ -8,7 +8,7 @@ import (
 
 	"volley/algo"
 	"volley/field"
-	"volley/report"
+	"volley/internal/report"
 )
 
 func newAlgorithms() *cobra.Command {

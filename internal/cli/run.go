@@ -17,8 +17,8 @@ import (
 	"volley/field"
 	"volley/internal/disk"
 	"volley/internal/printable"
+	"volley/internal/report"
 	"volley/internal/selection"
-	"volley/report"
 	"volley/trace"
 )
 
@@ -84,7 +84,7 @@ func (o *runOptions) prepare(cmd *cobra.Command, plan *choice) (c coded.Options,
 			o.assumed = plan.Assumed
 			return append(plan.Options(model), volley.WithMemory(memory), volley.WithCheck(o.check == "full")), err
 		},
-		Guard: o.checkTrace, Finish: o.writeTrace, Progress: o.progress(sessionOf(cmd.Context())),
+		Guard: o.checkTrace, Finish: o.writeTrace, Log: plan.Log, Progress: o.progress(sessionOf(cmd.Context())),
 		Warn: func(text string) { sessionOf(cmd.Context()).say(slog.LevelWarn, saying{Text: text}) },
 	}, nil
 }

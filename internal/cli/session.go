@@ -115,31 +115,6 @@ func (s *session) logTo(verbose, json bool) {
 		h = slog.NewJSONHandler(s.stderr, options)
 	}
 	if s.log = slog.New(h); s.own {
-		slog.SetDefault(s.log)
-		return
+		slog.SetDefault(s.log) // packages of others may use it
 	}
-	logOfSession()
-}
-
-// logOfSession has the default log, by which packages log, hand records to the log of the session.
-var logOfSession = sync.OnceFunc(func() {
-	slog.SetDefault(slog.New(sessionHandler{slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})}))
-})
-
-// A sessionHandler handles records by the session of their context; those of none, it leaves to another handler.
-type sessionHandler struct{ slog.Handler }
-
-func (h sessionHandler) of(ctx context.Context) slog.Handler {
-	if s, ok := ctx.Value(sessionKey{}).(*session); ok {
-		return s.log.Handler()
-	}
-	return h.Handler
-}
-
-func (h sessionHandler) Enabled(ctx context.Context, level slog.Level) bool {
-	return h.of(ctx).Enabled(ctx, level)
-}
-
-func (h sessionHandler) Handle(ctx context.Context, r slog.Record) error {
-	return h.of(ctx).Handle(ctx, r)
 }

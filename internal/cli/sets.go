@@ -19,9 +19,9 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"volley/group"
-	"volley/group/sets"
 	"volley/group/snapshots"
 	"volley/internal/printable"
+	"volley/internal/sets"
 	"volley/transport"
 	"volley/transport/local"
 )

@@ -9,7 +9,7 @@ import (
 	"volley/group"
 	"volley/group/snapshots"
 	"volley/internal/printable"
-	"volley/report"
+	"volley/internal/report"
 	"volley/transport"
 )
 

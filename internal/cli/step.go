@@ -13,8 +13,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"volley/engine"
-	"volley/engine/ssh"
 	"volley/internal/printable"
+	"volley/internal/ssh"
 )
 
 // runStep has a launcher such as srun start the processes of a run, with a new secret in their environment. The exit

@@ -15,8 +15,8 @@ import (
 
 	"volley/field"
 	"volley/internal/printable"
+	"volley/internal/report"
 	"volley/internal/selection"
-	"volley/report"
 	"volley/transport"
 	"volley/transport/local"
 	"volley/tune"

@@ -34,16 +34,12 @@ var allowed = map[string][]string{
 	"transport":                {},
 	"transport/internal/waits": {"transport"},
 	"transport/local":          {"transport", "transport/internal/waits"},
-	"transport/late":           {"internal/pace", "transport"},
-	"transport/faulty":         {"transport"},
 	"transport/mpi":            {"transport"},
 	"transport/grpc":           {"transport", "transport/internal/waits"},
 	"transport/transporttest":  {"transport"},
-	"engine/ssh":               {},
-	"engine":                   {"internal/disk", "transport/grpc"},
+	"engine":                   {"internal/disk", "transport", "transport/grpc"},
 	"trace":                    {"internal/located"},
 	"executor":                 {"field", "internal/hugepage", "internal/poll", "plan", "trace", "transport"},
-	"report":                   {},
 	"tune":                     {"collective", "field", "internal/atomicfile", "internal/disk", "internal/located", "sim", "transport"},
 	"collective":               {"executor", "internal/printable", "transport"},
 	"":                         {"algo", "collective", "executor", "field", "internal/located", "internal/poll", "matrix", "plan", "sim", "trace", "transport", "verify"},
@@ -62,7 +58,6 @@ var allowed = map[string][]string{
 	"group/internal/scrub":     {"group/internal/content", "group/internal/session", "group/internal/store", "group/internal/tree", "internal/disk", "internal/printable"},
 	"group/internal/survey":    {"executor", "group/internal/content", "group/internal/erasure", "group/internal/pass", "group/internal/restore", "group/internal/scrub", "group/internal/session", "group/internal/store", "group/internal/tree", "internal/disk", "internal/printable"},
 	"group/internal/tree":      {"internal/disk", "internal/names"},
-	"group/sets":               {"group"},
 	"group/site":               {"group/internal/erasure", "group/internal/guard", "group/internal/session", "group/internal/store", "group/internal/tree", "internal/disk", "internal/printable"},
 	"group/snapshots":          {"group", "group/internal/session", "group/internal/snapshot", "internal/disk", "transport"},
 	"coded":                    {"", "algo", "collective", "executor", "field", "internal/atomicfile", "internal/code", "internal/disk", "internal/located", "internal/names", "internal/printable", "matrix", "trace", "transport"},
@@ -73,28 +68,33 @@ var allowed = map[string][]string{
 	"internal/claims":          {},
 	"internal/code":            {"field", "matrix"},
 	"internal/deps":            {},
+	"internal/faulty":          {"transport"},
 	"internal/fuzzlimit":       {},
+	"internal/late":            {"internal/pace", "transport"},
 	"internal/located":         {},
 	"internal/names":           {},
 	"internal/pace":            {},
 	"internal/poll":            {},
 	"internal/printable":       {},
+	"internal/report":          {},
+	"internal/sets":            {"group"},
+	"internal/ssh":             {},
+	"internal/web":             {"internal/explore"},
 	"internal/verifyall":       {},
 	"internal/twosums":         {},
 	"internal/hugepage":        {},
 	"internal/race":            {},
 	"internal/steps":           {},
 	"internal/explore": {
-		"", "algo", "coded", "field", "group", "internal/comparison", "internal/selection", "matrix", "plan", "sim", "trace", "transport", "transport/late", "transport/local", "verify",
+		"", "algo", "coded", "field", "group", "internal/comparison", "internal/late", "internal/selection", "matrix", "plan", "sim", "trace", "transport", "transport/local", "verify",
 	},
 	"internal/comparison": {"algo", "field", "internal/selection", "matrix", "plan", "sim"},
 	"internal/selection":  {"", "algo", "field", "internal/printable", "matrix", "sim", "tune"},
-	"internal/draw":       {"internal/comparison", "internal/printable", "matrix", "plan", "report", "sim"},
+	"internal/draw":       {"internal/comparison", "internal/printable", "internal/report", "matrix", "plan", "sim"},
 	"internal/cli": {
-		"", "algo", "coded", "collective", "engine", "engine/ssh", "executor", "field", "group", "group/sets", "group/site", "group/snapshots", "internal/atomicfile", "internal/comparison", "internal/disk", "internal/draw", "internal/printable", "internal/selection", "matrix", "plan", "report", "sim",
-		"trace", "transport", "transport/grpc", "transport/late", "transport/local", "transport/mpi", "tune", "verify", "web",
+		"", "algo", "coded", "collective", "engine", "executor", "field", "group", "group/site", "group/snapshots", "internal/atomicfile", "internal/comparison", "internal/disk", "internal/draw", "internal/late",
+		"internal/printable", "internal/report", "internal/selection", "internal/sets", "internal/ssh", "internal/web", "matrix", "plan", "sim", "trace", "transport", "transport/grpc", "transport/local", "transport/mpi", "tune", "verify",
 	},
-	"web":           {"internal/explore"},
 	"cmd/volley":    {"internal/cli"},
 	"cmd/libvolley": {"", "coded", "field", "group", "group/buffers", "internal/printable", "matrix", "sim", "transport/mpi", "tune"},
 }
@@ -160,6 +160,86 @@ func packages(t *testing.T, f func(name string, pkg *build.Package)) {
 		t.Fatal(err)
 	}
 }
+
+// TestErrorNames checks that each type of error of an internal package has a name in a package that others can import,
+// so that their errors.As finds it.
+func TestErrorNames(t *testing.T) {
+	inside, named := map[string]bool{}, map[string]bool{}
+	packages(t, func(name string, pkg *build.Package) {
+		if slices.Contains(commandLine, name) {
+			return
+		}
+		hidden := slices.Contains(strings.Split(name, "/"), "internal")
+		for _, file := range pkg.GoFiles {
+			tree, err := parser.ParseFile(token.NewFileSet(), filepath.Join(pkg.Dir, file), nil, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ast.Inspect(tree, func(n ast.Node) bool {
+				x, ok := n.(*ast.TypeSpec)
+				switch {
+				case !ok || !strings.HasSuffix(x.Name.Name, "Error") || !x.Name.IsExported():
+				case hidden && !x.Assign.IsValid():
+					inside[pkg.Name+"."+x.Name.Name] = true
+				case !hidden && x.Assign.IsValid():
+					if of, ok := x.Type.(*ast.SelectorExpr); ok {
+						named[of.X.(*ast.Ident).Name+"."+of.Sel.Name] = true
+					}
+				}
+				return true
+			})
+		}
+	})
+	for x := range inside {
+		if reason := unnamed[x]; (reason == "") == !named[x] {
+			t.Errorf("%s: named outside: %v, in the list of those that no caller gets: %q", x, named[x], reason)
+		}
+	}
+	for x := range unnamed {
+		if !inside[x] {
+			t.Errorf("%s is in the list of errors without a name outside: there is no such type", x)
+		}
+	}
+}
+
+// unnamed are errors that no caller of a package outside gets, and why.
+var unnamed = map[string]string{
+	"session.LostError":  "Recover takes another snapshot",
+	"store.VersionError": "a verb says it as an InputError",
+}
+
+// commandLine are packages whose errors only the command line and its page get.
+var commandLine = []string{"internal/selection", "internal/ssh"}
+
+// TestLogs checks that a package logs where its caller says, and never to the default log of the program.
+func TestLogs(t *testing.T) {
+	packages(t, func(name string, pkg *build.Package) {
+		if slices.Contains(programs, name) {
+			return
+		}
+		for _, file := range slices.Concat(pkg.GoFiles, pkg.CgoFiles) {
+			tree, err := parser.ParseFile(token.NewFileSet(), filepath.Join(pkg.Dir, file), nil, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ast.Inspect(tree, func(n ast.Node) bool {
+				if x, ok := n.(*ast.SelectorExpr); ok {
+					of, ok := x.X.(*ast.Ident)
+					if ok && of.Obj == nil && (of.Name == "slog" && slices.Contains(defaultLog, x.Sel.Name) || of.Name == "log" && slices.Contains(pkg.Imports, "log")) {
+						t.Errorf("%s/%s uses %s.%s: log to a *slog.Logger of the options", name, file, of.Name, x.Sel.Name)
+					}
+				}
+				return true
+			})
+		}
+	})
+}
+
+// defaultLog are the functions of package slog that use the default log.
+var defaultLog = strings.Fields("Debug DebugContext Default Error ErrorContext Info InfoContext Log LogAttrs SetDefault Warn WarnContext With")
+
+// programs may use the default log, as they own it.
+var programs = []string{"internal/cli", "cmd/volley", "cmd/libvolley"}
 
 // changing are the functions of package os that change what a directory holds.
 var changing = strings.Fields("Chmod Chown Chtimes CopyFS Create CreateTemp Lchown Link Mkdir MkdirAll MkdirTemp OpenFile Remove RemoveAll Rename Symlink Truncate WriteFile")

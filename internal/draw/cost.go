@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"volley/internal/comparison"
-	"volley/report"
+	"volley/internal/report"
 	"volley/sim"
 )
 

@@ -29,7 +29,7 @@ var answers = map[string]any{
 // TestTypes compares the types of the page with those of the engine, key by key.
 func TestTypes(t *testing.T) {
 	t.Parallel()
-	source, err := os.ReadFile("../../web/src/lib/api.ts")
+	source, err := os.ReadFile("../web/src/lib/api.ts")
 	if err != nil {
 		t.Fatal(err)
 	}

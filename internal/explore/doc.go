@@ -2,5 +2,5 @@
 // schedule looks like, what it computes, what it costs, how a run went.
 //
 // A question is a method and a JSON object; docs/explore.md lists them. The answer is lines of JSON: any {"event": …},
-// then one {"result": …} or {"error": …}. The same methods are served by package web, and in a browser by web/wasm.
+// then one {"result": …} or {"error": …}. The same methods are served by package web, and in a browser by internal/web/wasm.
 package explore

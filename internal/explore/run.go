@@ -10,12 +10,12 @@ import (
 
 	"volley"
 	"volley/field"
+	"volley/internal/late"
 	"volley/internal/selection"
 	"volley/plan"
 	"volley/sim"
 	"volley/trace"
 	"volley/transport"
-	"volley/transport/late"
 	"volley/transport/local"
 )
 

@@ -52,7 +52,7 @@ type Selection struct {
 	// Open opens the files of a matrix and of its points; nil is [os.Open].
 	Open func(name string) (io.ReadCloser, error)
 
-	// Log gets what a lenient selection does without; nil is the default log.
+	// Log gets what a lenient selection does without; nil: nothing is logged.
 	Log *slog.Logger
 
 	// Assumed says for a report which network [Selection.Model] has taken; "" where flags say it.
@@ -302,7 +302,7 @@ func (s *Selection) Model(f field.Field, symbols int64) (sim.Model, error) {
 	}
 	measured, err := tune.Find(s.Place)
 	if err != nil && s.Lenient {
-		cmp.Or(s.Log, slog.Default()).Warn("plans are chosen without what volley tune has measured: " + err.Error())
+		cmp.Or(s.Log, slog.New(slog.DiscardHandler)).Warn("plans are chosen without what volley tune has measured: " + err.Error())
 	} else if err != nil {
 		return m, mark("model", err)
 	}

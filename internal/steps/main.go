@@ -35,7 +35,7 @@ type step struct {
 // is. A file that is of neither kind can break everything.
 var (
 	documents = []string{"docs", "README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "LICENSE", "CITATION.cff", ".github", ".gitignore", ".gitattributes", landed, "examples/packets"}
-	page      = []string{"web"}
+	page      = []string{"internal/web"}
 	python    = []string{"python"}
 )
 
@@ -50,7 +50,8 @@ var steps = []step{
 	{name: "readme", always: true, paths: documents},
 	{name: "modules", takes: "reached", packages: []string{"./bench/...", "./bench/network/...", "./deploy/...", "./examples/...", "./internal/mutation/...", "./research/..."}},
 	{name: "race", takes: "patterns", packages: []string{
-		".", "./executor", "./trace", "./transport/...", "./tune", "./coded", "./collective", "./internal/disk/...", "./internal/explore", "./engine/...", "./group/...", "./internal/cli", "./research/simulate",
+		".", "./executor", "./trace", "./transport/...", "./tune", "./coded", "./collective", "./internal/disk/...", "./internal/explore", "./internal/faulty", "./internal/late",
+		"./engine", "./group/...", "./internal/sets", "./internal/ssh", "./internal/cli", "./research/simulate",
 	}},
 	{name: "kernels", packages: []string{"./field", "./executor"}, paths: []string{"field"}},
 	{name: "systems", takes: "touched", packages: []string{"./..."}},
@@ -60,7 +61,7 @@ var steps = []step{
 	{name: "torch", paths: python},
 	{name: "losses", packages: []string{"./cmd/volley"}, paths: append(python, "examples/torch", "bench/losses.py", lab)},
 	{name: "hosts", packages: []string{"./internal/cli"}, paths: []string{"docs/operations.md", "deploy/systemd", "deploy/snapshots", lab}},
-	{name: "slurm", packages: []string{"./engine/..."}, paths: []string{"internal/cli", "deploy/slurm", "deploy/slurm_linux_test.go", lab}},
+	{name: "slurm", packages: []string{"./engine", "./internal/ssh"}, paths: []string{"internal/cli", "deploy/slurm", "deploy/slurm_linux_test.go", lab}},
 	{name: "network", packages: []string{"./bench/network"}},
 	{name: "mpi", packages: []string{"./transport/mpi", "./internal/cli", "./cmd/libvolley", "./bench/network", "./examples/mpi"},
 		paths: append(python, "examples/mpi-c", "examples/mpi-fortran", "examples/mpi4py", "examples/solver", "docs/first-minutes.md")},

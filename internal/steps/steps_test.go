@@ -25,21 +25,21 @@ func TestSteps(t *testing.T) {
 		want  string
 	}{
 		{[]string{"docs/protect.md", "README.md", "CHANGELOG.md", ".github/PULL_REQUEST_TEMPLATE.md", landed}, always},
-		{[]string{"web/src/App.svelte", "web/dist/assets/app.js", "web/test/run.test.js"}, always + " page"},
+		{[]string{"internal/web/src/App.svelte", "internal/web/dist/assets/app.js", "internal/web/test/run.test.js"}, always + " page"},
 		{[]string{"python/volley/__init__.py"}, always + " python torch losses mpi"},
 		{[]string{"docs/first-minutes.md"}, always + " mpi"},
 		{[]string{"docs/operations.md"}, always + " hosts"},
 		{[]string{"research/doc.go"}, always + " modules race"},
 		{[]string{"group/protect.go"}, always + " modules race systems python losses hosts mpi"},
 		{[]string{"group/testdata/new"}, always + " modules race systems python losses hosts mpi"},
-		{[]string{"engine/ssh/ssh.go"}, always + " modules race systems python losses hosts slurm mpi"},
+		{[]string{"internal/ssh/ssh.go"}, always + " modules race systems python losses hosts slurm mpi"},
 		{[]string{"internal/cli/help/protect.txt"}, always + " modules race systems python losses hosts slurm mpi"},
 		{[]string{"internal/explore/run.go"}, always + " modules race systems python losses hosts mpi page"},
 		{[]string{"transport/mpi/sleep.c"}, always + " modules race systems python losses hosts network mpi"},
 		{[]string{"field/kernels_amd64.s"}, always + " modules race kernels systems python losses hosts network mpi page"},
 		{[]string{"field/internal/gen/main.go"}, always + " kernels"},
 		{[]string{"deploy/slurm/volley.sbatch"}, always + " modules slurm release"},
-		{[]string{"group/protect.go", "web/src/App.svelte"}, always + " modules race systems python losses hosts mpi page"},
+		{[]string{"group/protect.go", "internal/web/src/App.svelte"}, always + " modules race systems python losses hosts mpi page"},
 		{[]string{"go.mod"}, strings.Join(everything, " ")},
 		{[]string{"docs/protect.md", "Makefile"}, strings.Join(everything, " ")},
 		{[]string{".ci/run"}, strings.Join(everything, " ")},
@@ -64,13 +64,13 @@ func TestSteps(t *testing.T) {
 // TestArguments checks which packages steps take that are told.
 func TestArguments(t *testing.T) {
 	for _, c := range []struct{ file, step, want string }{
-		{"group/protect.go", "race", "./group/... ./internal/cli ./internal/explore"},
+		{"group/protect.go", "race", "./group/... ./internal/cli ./internal/explore ./internal/sets"},
 		{"group/protect.go", "modules", "./deploy ./deploy/man ./research/cmd/draw ./research/cmd/volley"},
 		{"bench/network/raw.go", "modules", "./bench/network"},
 		{"group/protect.go", "systems", "./group"},
 		{"internal/disk/os_unix.go", "systems", "./..."}, // what it exports may differ
 		{"options.go", "systems", "."},
-		{"engine/engine.go", "race", "./engine/... ./internal/cli"},
+		{"engine/engine.go", "race", "./engine ./group/... ./internal/cli"},
 		{"research/simulate/doc.go", "race", "./research/simulate"},
 		{"Makefile", "systems", "./..."},
 	} {

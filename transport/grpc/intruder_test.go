@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"strings"
 	"testing"
@@ -109,7 +110,7 @@ func TestUnreachable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := Serve(at, 2, nil, Limits{})
+	l := Serve(at, 2, nil, Limits{}, nil)
 	defer l.Close()
 	_, err = l.Probe(t.Context(), "127.0.0.1:1", true)
 	if err == nil || err.Error() != "dial tcp 127.0.0.1:1: connect: connection refused" {
@@ -259,7 +260,7 @@ func FuzzGather(f *testing.F) {
 	f.Add([]byte(`{"Rank":-1}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		synctest.Test(t, func(t *testing.T) { // in which waits take no time
-			l := &Listener{gathered: map[string]*gathering{}, begun: make(chan struct{})}
+			l := &Listener{log: slog.New(slog.DiscardHandler), gathered: map[string]*gathering{}, begun: make(chan struct{})}
 			said := make(chan error, 1)
 			go func() {
 				records, err := l.Gather(t.Context(), "", Record{Name: "join", Rank: 0, Size: 2}, 20*time.Millisecond)

@@ -6,6 +6,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math"
 	"net"
 	"slices"
@@ -74,6 +75,7 @@ func (l Limits) filled() Limits {
 
 // A Listener is where the peers of a rank connect.
 type Listener struct {
+	log      *slog.Logger
 	limits   Limits
 	security credentials.TransportCredentials
 	buffer   int // bytes, each way of a connection
@@ -95,8 +97,9 @@ type Listener struct {
 }
 
 // Serve accepts connections of a run of so many ranks until Close. Security says whom; nil is anybody, unencrypted.
-func Serve(at net.Listener, size int, security *tls.Config, limits Limits) *Listener {
-	l := &Listener{limits: limits.filled(), buffer: max(leastBuffer, min(frameBytes, allBuffers/size)), joined: make(chan struct{}), gathered: map[string]*gathering{}, begun: make(chan struct{}), security: insecure.NewCredentials()}
+// The log gets who is refused; for nil nothing is logged.
+func Serve(at net.Listener, size int, security *tls.Config, limits Limits, log *slog.Logger) *Listener {
+	l := &Listener{log: cmp.Or(log, slog.New(slog.DiscardHandler)), limits: limits.filled(), buffer: max(leastBuffer, min(frameBytes, allBuffers/size)), joined: make(chan struct{}), gathered: map[string]*gathering{}, begun: make(chan struct{}), security: insecure.NewCredentials()}
 	if security != nil {
 		l.security = credentials.NewTLS(security)
 	}

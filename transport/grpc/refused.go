@@ -3,7 +3,6 @@ package grpc
 import (
 	"errors"
 	"fmt"
-	"log/slog"
 	"maps"
 	"net"
 	"slices"
@@ -51,5 +50,5 @@ func (l *Listener) tellRefused() {
 	for _, why := range slices.Sorted(maps.Keys(r.because)) {
 		reasons = append(reasons, fmt.Sprintf("%s (%d)", why, r.because[why]))
 	}
-	slog.Warn("refused connections", "count", r.count, "first", r.from, "because", strings.Join(reasons, ", "))
+	l.log.Warn("refused connections", "count", r.count, "first", r.from, "because", strings.Join(reasons, ", "))
 }

@@ -12,9 +12,9 @@ import (
 	"testing"
 	"time"
 
+	"volley/internal/faulty"
 	"volley/internal/race"
 	"volley/transport"
-	"volley/transport/faulty"
 	"volley/transport/local"
 )
 

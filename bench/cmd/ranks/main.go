@@ -17,8 +17,8 @@ import (
 
 	"volley"
 	"volley/field"
+	"volley/internal/report"
 	"volley/internal/selection"
-	"volley/report"
 	"volley/transport"
 	"volley/transport/local"
 )

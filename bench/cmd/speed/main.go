@@ -18,8 +18,8 @@ import (
 	"volley/bench"
 	"volley/bench/instructions"
 	"volley/internal/printable"
+	"volley/internal/report"
 	"volley/internal/selection"
-	"volley/report"
 )
 
 const usage = `Measure the speed of encoding against other libraries, in the same run.

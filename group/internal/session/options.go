@@ -1,6 +1,7 @@
 package session
 
 import (
+	"log/slog"
 	"time"
 
 	"volley"
@@ -52,6 +53,9 @@ type Options struct {
 	// Progress, unless nil, is called, also at once, with how many more bytes of nodes here are done, and are to be.
 	Progress func(done, more int64) `json:"-"`
 
+	// Log gets what a verb finds and does, for who looks into it; nil: nothing is logged.
+	Log *slog.Logger `json:"-"`
+
 	inner inner
 }
 
@@ -92,6 +96,9 @@ func Defaulted(o Options) Options {
 	}
 	if o.inner.disk == nil {
 		o.inner.disk = disk.OS
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
 	}
 	return o
 }

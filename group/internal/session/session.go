@@ -10,7 +10,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
 	"maps"
 	"path/filepath"
 	"reflect"
@@ -230,7 +229,7 @@ func (s *Session) find(ctx context.Context, v Verb) (err error) {
 	case err != nil:
 		return s.Alike(ctx, err)
 	}
-	slog.DebugContext(ctx, "found the group", "nodes", s.K, "generation", s.Generation)
+	s.Log.DebugContext(ctx, "found the group", "nodes", s.K, "generation", s.Generation)
 	if s.Generation == 0 {
 		return nil
 	}

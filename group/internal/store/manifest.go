@@ -186,6 +186,7 @@ func DecodeManifest(data []byte) (*Manifest, error) {
 	return m, m.Validate()
 }
 
+// A VersionError says that a manifest is of another version.
 type VersionError struct{ Version int }
 
 func (e *VersionError) Error() string {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"log/slog"
 	"path"
 	"slices"
 	"strings"
@@ -473,7 +472,7 @@ func ExamineAll(ctx context.Context, s *session.Session, from int, back Back) ([
 		if n.Index < from {
 			return &content.Condition{Manifest: true}, nil
 		}
-		return compared(ctx, n)(examine(ctx, s, n, back, nil))
+		return compared(ctx, s, n)(examine(ctx, s, n, back, nil))
 	})
 }
 
@@ -488,15 +487,15 @@ func GlanceAll(ctx context.Context, s *session.Session, from int, shares []*scru
 		if shares != nil {
 			of = shares[i]
 		}
-		return compared(ctx, n)(glance(ctx, s, n, of))
+		return compared(ctx, s, n)(glance(ctx, s, n, of))
 	})
 }
 
 // compared logs what a node is found to be like.
-func compared(ctx context.Context, n *store.Node) func(*content.Condition, error) (*content.Condition, error) {
+func compared(ctx context.Context, s *session.Session, n *store.Node) func(*content.Condition, error) (*content.Condition, error) {
 	return func(c *content.Condition, err error) (*content.Condition, error) {
 		if err == nil {
-			slog.DebugContext(ctx, "compared", "node", n.Given, "status", c.Status())
+			s.Log.DebugContext(ctx, "compared", "node", n.Given, "status", c.Status())
 		}
 		return c, err
 	}

@@ -11,7 +11,7 @@ import (
 
 	"volley/internal/comparison"
 	"volley/internal/draw"
-	"volley/report"
+	"volley/internal/report"
 )
 
 // chart returns what --plot says.

@@ -9,8 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"volley/internal/faulty"
 	"volley/transport"
-	"volley/transport/faulty"
 	"volley/transport/local"
 	"volley/transport/transporttest"
 )

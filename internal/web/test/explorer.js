@@ -11,7 +11,7 @@ import { chromium, firefox } from "playwright-core";
 /** Of what is waited for, in ms: it ends only what hangs. No test is decided by how busy the machine is. */
 export const limit = 120_000;
 
-export const repository = new URL("../..", import.meta.url).pathname;
+export const repository = new URL("../../..", import.meta.url).pathname;
 
 /** Runs a command to its end and returns what it prints. */
 export function run(command, args, options = {}) {

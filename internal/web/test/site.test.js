@@ -9,7 +9,7 @@ import { browse, done, open, repository } from "./explorer.js";
 const types = { ".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml", ".wasm": "application/wasm" };
 let server, browser, address;
 before(async () => {
-  const site = join(repository, "web/site");
+  const site = join(repository, "internal/web/site");
   await readFile(join(site, "volley.wasm")); // or it has not been made
   server = createServer(async (request, response) => {
     const path = normalize(new URL(request.url, "http://site").pathname).replace(/^\/explorer\//, "/").replace(/\/$/, "/index.html");

@@ -6,8 +6,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"volley/internal/late"
 	"volley/transport"
-	"volley/transport/late"
 	"volley/transport/local"
 	"volley/transport/transporttest"
 )

@@ -1,0 +1,106 @@
+package buffers_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+	"math/rand/v2"
+	"net"
+	"sync"
+	"time"
+
+	"volley/engine"
+	"volley/group/buffers"
+)
+
+// A process is what one of them keeps in memory.
+type process struct {
+	lost   bool // it has just been started in the place of one that has died
+	state  []byte
+	parity []byte
+}
+
+// Four processes protect what they compute. One dies, and the one that is started in its place gets its state from the
+// parity of the others. Here the processes are goroutines; elsewhere each is one of its own, at any machine.
+func Example() {
+	const ranks = 4
+	processes := make([]*process, ranks)
+	for r := range processes {
+		processes[r] = &process{state: fmt.Appendf(nil, "what process %d has computed", r)}
+	}
+	together(processes, (*process).protect)
+	processes[2] = &process{lost: true}
+	together(processes, (*process).recover)
+	fmt.Printf("%s\n", processes[2].state)
+	// Output:
+	// lost: [2]
+	// what process 2 has computed
+}
+
+// protect makes the parity. A program that goes on computing keeps two sets of buffers, and protects them in turns.
+func (p *process) protect(ctx context.Context, run engine.Run) error {
+	t, err := engine.Join(ctx, run, time.Minute)
+	if err != nil {
+		return err
+	}
+	defer t.Close()
+	o := buffers.Options{Tolerate: 1}
+	n, err := buffers.ParityBytes(ctx, t, []int64{int64(len(p.state))}, o)
+	if err != nil {
+		return err
+	}
+	p.parity = make([]byte, n)
+	return buffers.Protect(ctx, t, [][]byte{p.state}, p.parity, o)
+}
+
+// recover brings back what was lost: a process that has nothing hears how long its buffers are.
+func (p *process) recover(ctx context.Context, run engine.Run) error {
+	t, err := engine.Join(ctx, run, time.Minute)
+	if err != nil {
+		return err
+	}
+	defer t.Close()
+	sizes, n, err := buffers.Sizes(ctx, t, p.parity, buffers.Options{})
+	if err != nil {
+		return err
+	}
+	if p.lost {
+		p.state, p.parity = make([]byte, sizes[0]), make([]byte, n)
+	}
+	report, err := buffers.Recover(ctx, t, [][]byte{p.state}, p.lost, p.parity, buffers.Options{})
+	if err == nil && t.Rank() == 0 {
+		fmt.Println("lost:", report.Lost)
+	}
+	return err
+}
+
+// together starts the processes of a run. Whoever starts yours gives each its rank, the address where rank 0 is to
+// listen, and the secret: a file that [engine.ReadSecret] reads.
+func together(processes []*process, do func(*process, context.Context, engine.Run) error) {
+	var all sync.WaitGroup
+	errs := make([]error, len(processes))
+	secret, meet := engine.NewSecret(), freeAddress()
+	for r, p := range processes {
+		all.Go(func() {
+			errs[r] = do(p, context.Background(), engine.Run{Rank: r, Size: len(processes), Meet: meet, Secret: secret})
+		})
+	}
+	all.Wait()
+	if err := errors.Join(errs...); err != nil {
+		log.Fatal(err)
+	}
+}
+
+// freeAddress returns an address of this machine at which nobody listens. Between machines it is one that you choose.
+func freeAddress() string {
+	for range 100 {
+		at, err := net.Listen("tcp", fmt.Sprint("127.0.0.1:", 10_000+rand.IntN(20_000)))
+		if err == nil {
+			defer at.Close()
+			return at.Addr().String()
+		}
+	}
+	log.Fatal("no port of 127.0.0.1 is free")
+	return ""
+}
