@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"io"
 	"os"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -30,6 +32,9 @@ type buffersReport struct {
 	ParityBytes int64   `json:"parity_bytes"`
 }
 
+// bufferVerbs are what may be done with memory.
+var bufferVerbs = []string{"protect", "parity-bytes", "sizes", "recover"}
+
 // newBuffers returns the verb by which a program in another language protects what it has in memory.
 func newBuffers() *cobra.Command {
 	o := &groupOptions{}
@@ -37,10 +42,10 @@ func newBuffers() *cobra.Command {
 	var list int
 	var lost bool
 	cmd := &cobra.Command{
-		Use:       "buffers [flags] protect|sizes|recover",
+		Use:       "buffers [flags] protect|parity-bytes|sizes|recover",
 		Short:     "Protect memory that the caller shares, as one rank of a run",
 		Hidden:    true,
-		ValidArgs: []string{"protect", "sizes", "recover"},
+		ValidArgs: bufferVerbs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := o.join(cmd.Context()); err != nil {
 				return err
@@ -49,8 +54,8 @@ func newBuffers() *cobra.Command {
 			if p.Options, err = o.common(cmd, 1); err != nil {
 				return err
 			}
-			if len(args) != 1 {
-				return usagef("%s takes one of protect, sizes and recover, got %q", cmd.CommandPath(), args)
+			if len(args) != 1 || !slices.Contains(bufferVerbs, args[0]) {
+				return usagef("%s takes one of %s, got %q", cmd.CommandPath(), strings.Join(bufferVerbs, ", "), args)
 			}
 			m, err := readBuffersList(list)
 			if err != nil {
@@ -78,22 +83,20 @@ func newBuffers() *cobra.Command {
 // onBuffers does with the memory of this rank what the caller asks for.
 func (o *groupOptions) onBuffers(cmd *cobra.Command, what string, m *buffersList, lost bool, p buffers.Options) (any, error) {
 	ctx, t := cmd.Context(), o.party.Transport
-	switch {
-	case what != "protect" && what != "sizes" && what != "recover":
-		return nil, usagef("%s takes one of protect, sizes and recover, got %q", cmd.CommandPath(), what)
-	case m.Parity == nil && what != "sizes":
+	switch needs := what == "protect" || what == "recover"; {
+	case needs && m.Parity == nil:
 		return nil, usagef("the list of memory has no parity, which %s needs", what)
 	case m.Room && what != "protect":
 		return nil, usagef("the list of memory asks for room, which %s does not make", what)
 	}
-	if m.Room {
+	if m.Room || what == "parity-bytes" {
 		sizes := make([]int64, len(m.Buffers))
 		for i, s := range m.Buffers {
 			sizes[i] = s.Bytes
 		}
 		n, err := buffers.ParityBytes(ctx, t, sizes, p)
-		if err != nil {
-			return nil, err
+		if err != nil || !m.Room {
+			return buffersReport{ParityBytes: n}, err
 		}
 		if m.Parity.Bytes, err = n, grow(m.Parity.FD, m.Parity.Offset+n); err != nil {
 			return nil, err
