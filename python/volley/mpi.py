@@ -24,6 +24,7 @@ import numpy as np
 import numpy.typing as npt
 from mpi4py import MPI
 
+from ._memory import memory_of
 from ._run import Dir, Error, failure, log
 from ._version import __version__
 
@@ -137,10 +138,10 @@ def _ended(code: int, function: str) -> None:
         log.warning("%s", text)
 
 
-def _memory(name: str, array: Array, write: bool) -> Tuple[int, int]:
-    """Returns the address and the bytes of an array."""
+def _memory(name: str, array: Any, write: bool) -> Tuple[int, int]:
+    """Returns the address and the bytes of an array, or of something else that says where its memory is."""
     if not isinstance(array, np.ndarray):
-        raise TypeError(f"{name}: {type(array).__name__}: want a NumPy array")
+        return memory_of(name, array, write)
     if array.dtype.hasobject:
         raise TypeError(f"{name}: an array of Python objects: their bytes are addresses")
     if not array.flags.c_contiguous:
@@ -148,6 +149,14 @@ def _memory(name: str, array: Array, write: bool) -> Tuple[int, int]:
     if write and not array.flags.writeable:
         raise ValueError(f"{name}: read-only, and it would be written")
     return array.ctypes.data, array.nbytes
+
+
+def _bytes(packet: Any) -> int:
+    """Returns how long a packet is, 0 where the library call will refuse it."""
+    try:
+        return _memory("packet", packet, False)[1]
+    except (TypeError, ValueError):
+        return 0
 
 
 def _text(value: Optional[Dir]) -> Optional[bytes]:
@@ -161,7 +170,7 @@ def _text(value: Optional[Dir]) -> Optional[bytes]:
 
 def _list(arrays: Sequence[Array], write: bool) -> Tuple[Any, int]:
     """Returns the list of buffers that arrays are, and how many there are."""
-    if isinstance(arrays, np.ndarray):
+    if isinstance(arrays, np.ndarray) or hasattr(arrays, "__dlpack__"):
         raise TypeError("arrays: one array: want a list of arrays")
     memory = [_Buffer(*_memory(f"arrays[{i}]", a, write)) for i, a in enumerate(arrays)]
     return (_Buffer * len(memory))(*memory), len(memory)
@@ -255,7 +264,7 @@ def encode(
     Raises `Refused`, `RunFailed`, or `NotWhole` where the result failed its check.
     """
     if out is None:
-        longest = packet_bytes or comm.allreduce(getattr(packet, "nbytes", 0), MPI.MAX)
+        longest = packet_bytes or comm.allreduce(_bytes(packet), MPI.MAX)
         out = np.empty(longest, np.uint8)
     o = _Options(_text(field), _text(matrix), _text(algorithm), ports, timeout, memory, not check, packet_bytes, _text(network))
     _call("encode", comm, *_memory("packet", packet, False), *_memory("out", out, True), o)
