@@ -5,6 +5,7 @@
     coded = volley.mpi.encode(MPI.COMM_WORLD, array)
 
 All processes of a communicator call a function together, like a collective of MPI. volley.h describes each function.
+An array is one of NumPy, a tensor in the memory of the host that DLPack exports, or what has the buffer protocol.
 
 The library is the one that `$VOLLEY_LIBRARY` names, else the one that `make install` has put below `sys.prefix`, else
 what the loader finds as libvolley.so.
@@ -28,7 +29,8 @@ from ._memory import memory_of
 from ._run import Dir, Error, failure, log
 from ._version import __version__
 
-Array = npt.NDArray[Any]
+Array = Any  # of NumPy, a tensor of the host by DLPack, or what has the buffer protocol
+Made = npt.NDArray[Any]
 T = TypeVar("T")
 
 
@@ -138,7 +140,7 @@ def _ended(code: int, function: str) -> None:
         log.warning("%s", text)
 
 
-def _memory(name: str, array: Any, write: bool) -> Tuple[int, int]:
+def _memory(name: str, array: Array, write: bool) -> Tuple[int, int]:
     """Returns the address and the bytes of an array, or of something else that says where its memory is."""
     if not isinstance(array, np.ndarray):
         return memory_of(name, array, write)
@@ -151,7 +153,7 @@ def _memory(name: str, array: Any, write: bool) -> Tuple[int, int]:
     return array.ctypes.data, array.nbytes
 
 
-def _bytes(packet: Any) -> int:
+def _bytes(packet: Array) -> int:
     """Returns how long a packet is, 0 where the library call will refuse it."""
     try:
         return _memory("packet", packet, False)[1]
@@ -253,7 +255,7 @@ def encode(
     check: bool = True,
     packet_bytes: int = 0,
     network: Optional[str] = None,
-) -> Array:
+) -> Made:
     """Encodes: returns the coded packet of this process, the sum of A[i][rank] * x_i over the packets x_i of all.
 
     A packet is the bytes of an array, padded with zeros to the longest of all. The coded packet is as long, of uint8,
@@ -383,7 +385,7 @@ def protect_buffers(
     memory: int = 0,
     key: Optional[Dir] = None,
     digest: Optional[str] = None,
-) -> Array:
+) -> Made:
     """Protects arrays in memory: returns parity, of uint8, from which those of any `tolerate` processes come back.
 
     Processes may have any numbers of arrays, of any lengths. `parity` is room for the result, of `parity_bytes`. Keep
@@ -409,7 +411,7 @@ def protect_buffers_start(
     memory: int = 0,
     key: Optional[Dir] = None,
     digest: Optional[str] = None,
-) -> Request[Array]:
+) -> Request[Made]:
     """Starts `protect_buffers`, which goes on beside the caller: leave the arrays alone until the request is done."""
     if parity is None:
         parity = np.zeros(parity_bytes(comm, arrays, tolerate, key=key, digest=digest), np.uint8)
