@@ -28,7 +28,7 @@ modules: ## their folders
 
 module: ## gives the module another path, in every import: make module NAME=host/name
 	@test -n "$(NAME)" || { echo "no path: make module NAME=host/name"; exit 2; }
-	git ls-files '*.go' | xargs sed -i -E 's#^(import |\t)([A-Za-z_.]+ )?"volley(/[^"]*)?"$$#\1\2"$(NAME)\3"#'
+	git ls-files '*.go' '*.go.txt' | xargs sed -i -E 's#^(import |\t)([A-Za-z_.]+ )?"volley(/[^"]*)?"$$#\1\2"$(NAME)\3"#'
 	git ls-files '*go.mod' | xargs sed -i -E '/=>/!s#(^|\s)volley(/\S*)?( v0\.0\.0)?$$#\1$(NAME)\2\3#; s#(^|\s)volley(/\S*)? =>#\1$(NAME)\2 =>#'
 	gofmt -w $$(git ls-files '*.go')
 

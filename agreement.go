@@ -121,7 +121,7 @@ func (e *DisagreementError) Error() string {
 	if len(e.Processors) > 1 {
 		who, verb = "processors", "differ"
 	}
-	return fmt.Sprintf("volley: %s %s %s from processor %d in %s: start all with the same",
+	return fmt.Sprintf("volley: %s %s %s from processor %d in %s: give all the same",
 		who, collective.Numbers(e.Processors), verb, e.With, strings.Join(e.In, ", "))
 }
 

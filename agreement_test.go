@@ -165,7 +165,7 @@ func TestVerbs(t *testing.T) {
 			_, _, err := Encode(ctx, tr, a, []byte{1})
 			return err
 		}) {
-			if want := "volley: rank 1 runs protect, rank 0 runs encode: start all ranks with the same verb"; err == nil || err.Error() != want {
+			if want := "volley: rank 1 runs protect, rank 0 runs encode: run the same at all ranks"; err == nil || err.Error() != want {
 				t.Errorf("rank %d of %d: %v", r, n, err)
 			}
 		}

@@ -85,11 +85,11 @@ func TestDisagreement(t *testing.T) {
 	}{
 		{
 			volley.DisagreementError{Processors: []int{3}, With: 0, In: []string{"matrix"}},
-			"volley: processor 3 differs from processor 0 in matrix: start all with the same",
+			"volley: processor 3 differs from processor 0 in matrix: give all the same",
 		},
 		{
 			volley.DisagreementError{Processors: []int{0, 3, 12}, With: 1, In: []string{"field", "ports"}},
-			"volley: processors 0, 3, 12 differ from processor 1 in field, ports: start all with the same",
+			"volley: processors 0, 3, 12 differ from processor 1 in field, ports: give all the same",
 		},
 	} {
 		if got := c.err.Error(); got != c.text {

@@ -104,6 +104,9 @@ func (h *packetsAtHand) gather(at *held) error {
 	for n, packet := range h.d.Coded {
 		mine.Coded[n] = int64(len(packet))
 	}
+	if err := volley.Greet(h.ctx, h.t, "decode", h.d.Timeout); err != nil {
+		return err
+	}
 	all, err := exchange(&h.run, mine)
 	if err != nil {
 		return err
@@ -123,7 +126,7 @@ func (h *packetsAtHand) gather(at *held) error {
 		from := -1 // a rank that has a coded packet
 		for rank, l := range all {
 			if l.Matrix != all[0].Matrix {
-				return inputf("ranks 0 and %d differ in the matrix: start all with the same", rank)
+				return inputf("ranks 0 and %d differ in the matrix: give all the same", rank)
 			}
 			for n, length := range l.Coded {
 				if n < 0 || n >= len(at.coded) {

@@ -240,7 +240,7 @@ func unseal(records [][]byte) ([][]byte, error) {
 	if err := alike(all, names, version, "install the same version at all ranks"); err != nil {
 		return nil, err
 	}
-	return terms, alike(all, numbers, func(h hello) string { return padded(h.Verb[:]) }, "start all ranks with the same verb")
+	return terms, alike(all, numbers, func(h hello) string { return padded(h.Verb[:]) }, "run the same at all ranks")
 }
 
 // padded returns the text in a field of a greeting.

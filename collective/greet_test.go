@@ -81,7 +81,7 @@ func TestGreet(t *testing.T) {
 		record []byte
 		want   string
 	}{
-		{"verb", another("protect", Version, Protocol), "volley: rank 2 runs protect, rank 0 runs encode: start all ranks with the same verb"},
+		{"verb", another("protect", Version, Protocol), "volley: rank 2 runs protect, rank 0 runs encode: run the same at all ranks"},
 		{"version", another("encode", "9.9.9", Protocol), "volley: rank 2 runs volley 9.9.9, rank 0 runs volley " + Version + ": install the same version at all ranks"},
 		{"version first", another("protect", "9.9.9", Protocol), "volley: rank 2 runs volley 9.9.9, rank 0 runs volley " + Version + ": install the same version at all ranks"},
 		{"protocol", another("encode", Version, 77), fmt.Sprintf("volley: rank 2 runs volley %s with protocol 77, rank 0 runs volley %s with protocol %d: install the same version at all ranks", Version, Version, Protocol)},
@@ -123,7 +123,7 @@ func TestGreetMany(t *testing.T) {
 	for r, err := range ranks(t, 20, func(ctx context.Context, tr transport.Transport) error {
 		return greet(ctx, tr, []string{"verify", "encode", "encode", "protect"}[min(tr.Rank(), 9)/3])
 	}) {
-		if want := "volley: ranks 0, 1, 2 run verify, ranks 3, 4, 5, 6, 7, 8 run encode, rank 9 runs protect: start all ranks with the same verb"; err == nil || err.Error() != want {
+		if want := "volley: ranks 0, 1, 2 run verify, ranks 3, 4, 5, 6, 7, 8 run encode, rank 9 runs protect: run the same at all ranks"; err == nil || err.Error() != want {
 			t.Errorf("rank %d: %v", r, err)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"volley/group/internal/erasure"
 	"volley/group/internal/guard"
 	"volley/group/internal/pass"
+	"volley/group/internal/scrub"
 	"volley/group/internal/session"
 	"volley/group/internal/snapshot"
 	"volley/group/internal/store"
@@ -22,9 +23,9 @@ type (
 	Member      = store.Member
 	Entry       = tree.Entry
 	Name        = tree.Name
-	Scrub       = store.Scrub
-	Spot        = store.Spot
-	Period      = store.Period
+	Scrub       = scrub.Note
+	Spot        = scrub.Spot
+	Period      = scrub.Period
 )
 
 // Which node of which group a directory is.
@@ -109,6 +110,13 @@ const Elsewhere = session.Elsewhere
 // Order returns, by node of the group, which of the directories is its: those that say it keep
 // their places, and the others take the free places of their names, and then those that are left.
 func Order(ids []Identity) []int { return session.Order(ids) }
+
+// Resized returns the order of directories in a run that resizes their group: those that it is to have, by node, and
+// then those that are removed. Nodes keep their numbers as far as there are as many. remove has names of directories, or
+// numbers of nodes of the group as it was.
+func Resized(names []string, ids []Identity, added []bool, remove []string) ([]int, error) {
+	return session.Resized(names, ids, added, remove)
+}
 
 // What is the matter with a file of a node, or the whole of it: docs/format.md and docs/protect.md have the words.
 const (

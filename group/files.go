@@ -28,7 +28,7 @@ func recoverFiles(ctx context.Context, s *session.Session, o RecoverOptions) (_ 
 	o.Deleted = true
 	files := &survey.Files{Patterns: o.Files, Out: o.To != ""}
 	if !o.DryRun && !files.Out {
-		sweep(s)
+		survey.Sweep(s)
 	}
 	matched, err := survey.FilesOfAll(ctx, s, files)
 	if err != nil {
@@ -63,7 +63,7 @@ func recoverFiles(ctx context.Context, s *session.Session, o RecoverOptions) (_ 
 		comes[n.Index] = len(c.Restore) > 0
 		left[i] = survey.GiveUp(s, n, c, found.Beyond)
 		if !files.Out {
-			left[i] = append(left[i], hidden(n, c, findings[n.Index])...)
+			left[i] = append(left[i], survey.Hidden(n, c, findings[n.Index])...)
 		}
 	}
 	switch {
@@ -133,7 +133,7 @@ func copyOut(ctx context.Context, s *session.Session, o RecoverOptions, r *Recov
 			return "", err
 		}
 		lacks := &content.Condition{Listing: l, Data: c.Data, Touched: c.Touched}
-		if lacks.Restore, err = lacking(ctx, s.Manifest, out, l, x, c.Restore); err != nil {
+		if lacks.Restore, err = survey.Lacking(ctx, s.Manifest, out, l, x, c.Restore); err != nil {
 			return "", err
 		}
 		made[here] = survey.NewTargetAt(s, out, out.Load(s.Key, s.K), x, lacks)
@@ -154,27 +154,4 @@ func copyOut(ctx context.Context, s *session.Session, o RecoverOptions, r *Recov
 	}
 	_, err = restoreAll(ctx, s, r, found, targets, left)
 	return err
-}
-
-// lacking returns which entries, but for directories, are not in a node's new directory as they were.
-func lacking(ctx context.Context, m *Manifest, out *store.Node, l *tree.Listing, x *Member, list []*Entry) (lacks []*Entry, err error) {
-	files := content.FilesByPath(x)
-	segments := m.SegmentsOf(tree.ExtentsOf(x.Entries))
-	for _, e := range list {
-		now, f := l.Find(e.Path), files[e.FileOf()]
-		same := false
-		switch {
-		case now == nil:
-		case f == nil:
-			same = e.Type == tree.TypeSymlink && now.Type == e.Type && now.Target == e.Target
-		case content.IsFile(now) && now.Size == f.Size && now.SameTime(f):
-			if same, err = content.HoldsFile(ctx, m, out.Dir, e.Path, x, segments, f); err != nil && ctx.Err() != nil {
-				return nil, err
-			}
-		}
-		if !same {
-			lacks = append(lacks, e)
-		}
-	}
-	return lacks, nil
 }

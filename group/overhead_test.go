@@ -126,7 +126,7 @@ func TestCollectives(t *testing.T) {
 			_, err := group.Over(tr, []string{dir}, o).Protect(ctx, group.ProtectOptions{Tolerate: 1, Layout: group.Striped})
 			return err
 		}},
-		{"recover", 12, func(ctx context.Context, tr transport.Transport, dir string) error {
+		{"recover", 14, func(ctx context.Context, tr transport.Transport, dir string) error {
 			if tr.Rank() == 1 {
 				must(t, os.RemoveAll(dir))
 			}

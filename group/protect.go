@@ -13,6 +13,7 @@ import (
 	"volley/group/internal/erasure"
 	"volley/group/internal/guard"
 	"volley/group/internal/pass"
+	"volley/group/internal/seal"
 	"volley/group/internal/session"
 	"volley/group/internal/snapshot"
 	"volley/group/internal/store"
@@ -424,7 +425,7 @@ func write(ctx context.Context, s *session.Session, m *Manifest, works []*pass.W
 		}
 		w.ForgetInodes()
 		text, err := json.Marshal(&w.Member)
-		return store.Pack(text), err
+		return seal.Pack(text), err
 	})
 	if err != nil {
 		return "", err

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"time"
 
-	"volley/group/internal/content"
 	"volley/group/internal/erasure"
 	"volley/group/internal/guard"
 	"volley/group/internal/pass"
@@ -176,7 +175,7 @@ func recoverGroup(ctx context.Context, s *session.Session, o RecoverOptions) (_ 
 		}
 	}
 	if !o.DryRun && o.To == "" {
-		sweep(s)
+		survey.Sweep(s)
 	}
 	r := &RecoverReport{Step: s.Taken, Generation: s.Generation, Traffic: erasure.NewTraffic(len(s.Nodes))}
 	targets := map[int]*restore.Target{} // of nodes here that can be read
@@ -195,7 +194,7 @@ func recoverGroup(ctx context.Context, s *session.Session, o RecoverOptions) (_ 
 	left := make([][]string, len(s.Nodes))
 	for i, n := range s.Nodes {
 		if c := found.Conditions[n.Index]; s.Restores(n.Index) {
-			left[i] = append(survey.GiveUp(s, n, c, found.Beyond), hidden(n, c, c.Findings)...)
+			left[i] = append(survey.GiveUp(s, n, c, found.Beyond), survey.Hidden(n, c, c.Findings)...)
 		}
 	}
 	if o.DryRun {
@@ -232,15 +231,6 @@ func checkRoom(ctx context.Context, s *session.Session, o RecoverOptions, target
 	return guard.CheckRoom(ctx, s, lack, func(n *store.Node) store.Writes { return targets[n.Index].Writes() })
 }
 
-// sweep removes at nodes here what an interrupted recovery has left in other file systems.
-func sweep(s *session.Session) {
-	for _, n := range s.Nodes {
-		if s.States[n.Index].Interrupted() {
-			restore.Sweep(n)
-		}
-	}
-}
-
 // tell adds to a report what users have done at a node.
 func (r *RecoverReport) tell(dir string, findings []Finding, o RecoverOptions) {
 	for _, f := range findings {
@@ -264,16 +254,6 @@ func (r *RecoverReport) leave(ctx context.Context, s *session.Session, left [][]
 	all, err := session.Exchange(ctx, s, left)
 	r.Left = slices.Concat(all...)
 	return err
-}
-
-// hidden says of which files nobody can tell whether they are as they were.
-func hidden(n *store.Node, c *content.Condition, findings []Finding) (list []string) {
-	for _, f := range findings {
-		if slices.Contains(c.Hidden, f.Path) {
-			list = append(list, fmt.Sprintf("%s: %s: whether it is as it was nobody can tell, and nothing takes its place: make it readable, and recover again", n.Path(f.Path), f.Why))
-		}
-	}
-	return list
 }
 
 // restoreAll brings back what targets are to have, but for what is left of the nodes here. It reports whether all is back.

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
 
 	"volley/collective"
 	"volley/group/internal/decide"
@@ -47,7 +46,7 @@ func (g *Group) Resize(ctx context.Context, o ResizeOptions) (*ResizeReport, err
 	said.ProtectOptions = o.said()
 	v := session.Verb{Name: "resize", Args: said, Access: store.Access{Writes: !o.DryRun}, Added: o.Add}
 	v.Order = func(names []string, ids []Identity, added []bool) ([]int, error) {
-		return Resized(names, ids, added, o.Remove)
+		return session.Resized(names, ids, added, o.Remove)
 	}
 	r, err := meet(ctx, g, func(s *session.Session) (*ResizeReport, error) {
 		if s.Roots || o.Retain > 0 {
@@ -62,69 +61,6 @@ func (g *Group) Resize(ctx context.Context, o ResizeOptions) (*ResizeReport, err
 		return nil, err
 	}
 	return r, r.strict(o.ProtectOptions)
-}
-
-// Resized returns the order of directories in a run that resizes their group: those that it is to have, by node, and
-// then those that are removed. Nodes keep their numbers as far as there are as many. remove has names of directories, or
-// numbers of nodes of the group as it was.
-func Resized(names []string, ids []Identity, added []bool, remove []string) ([]int, error) {
-	var were []int // directories of the group as it was
-	var old []Identity
-	for i := range names {
-		if !added[i] {
-			were, old = append(were, i), append(old, ids[i])
-		}
-	}
-	k, before := len(names)-len(remove), len(were)
-	if k < 2 || k == before {
-		return nil, store.Inputf("a group of %d nodes, and %d are added and %d removed: want another number of nodes, 2 or more. To move a node, recover into an empty directory in its place", before, len(names)-before, len(remove))
-	}
-	var gone []int
-	for _, name := range remove {
-		i := slices.Index(names, name)
-		if i >= 0 && slices.Contains(names[i+1:], name) {
-			return nil, store.Inputf("%q is the directory of several nodes: name the node by its number, from 0", name)
-		}
-		if n, err := strconv.Atoi(name); i < 0 && err == nil && n >= 0 {
-			if list := replaced(ids, k); n < len(list) { // it is repeated
-				i = slices.IndexFunc(ids, func(id Identity) bool { return id.Name == list[n] })
-			} else if list == nil && n < before {
-				i = were[session.Order(old)[n]]
-			}
-		}
-		if !slices.Contains(were, i) || slices.Contains(gone, i) {
-			return nil, store.Inputf("%q is to be removed, and is no node of the group, or named twice: name its directory, or its number, 0 to %d", name, before-1)
-		}
-		gone = append(gone, i)
-	}
-	order := slices.Repeat([]int{-1}, k)
-	take := func(i, n int) {
-		if n >= 0 && n < k && order[n] < 0 && !slices.Contains(gone, i) && !slices.Contains(order, i) {
-			order[n] = i
-		}
-	}
-	for i, id := range ids {
-		if id.Nodes == k || id.Next.Nodes == k {
-			take(i, store.PlaceIn(Place{Node: id.Node, Nodes: id.Nodes}, id.Next, k))
-		}
-	}
-	for _, i := range were {
-		take(i, ids[i].Node)
-	}
-	for i := range names {
-		take(i, slices.Index(order, -1))
-	}
-	return append(order, gone...), nil
-}
-
-// replaced returns the names of the directories of the epoch before, by node, where the group has so many nodes already.
-func replaced(ids []Identity, nodes int) []tree.Name {
-	for _, id := range ids {
-		if id.Nodes == nodes && id.Before != nil {
-			return id.Before
-		}
-	}
-	return nil
 }
 
 // resize does what Resize does, once all nodes have been looked at.

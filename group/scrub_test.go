@@ -397,7 +397,7 @@ func TestShareRefused(t *testing.T) {
 			}
 			return g.Verify(ctx)
 		})
-		if !IsInputError(err) || !strings.Contains(err.Error(), "Share is ") {
+		if !IsInputError(err) || !strings.Contains(err.Error(), "share is ") {
 			t.Errorf("%v: %v", shares, err)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"volley/group/internal/content"
 	"volley/group/internal/pass"
+	"volley/group/internal/scrub"
 	"volley/group/internal/session"
 	"volley/group/internal/snapshot"
 	"volley/group/internal/store"
@@ -110,7 +111,7 @@ func examineGroup(ctx context.Context, s *session.Session, share float64) (*Veri
 		return r, nil
 	}
 	r.Tolerate, r.Layout, r.Digest = s.Manifest.Tolerate, s.Manifest.Layout, s.Manifest.Digest
-	scrubbing := survey.LoadScrubs(s)
+	scrubbing := scrub.LoadAll(s)
 	var conditions []*content.Condition
 	var err error
 	if share == 1 {

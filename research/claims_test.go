@@ -12,7 +12,7 @@ import (
 var rewrite = flag.Bool("rewrite", false, "rewrite what commands print in testdata/claims")
 
 // TestClaims checks the figures of README.md with the claims of the product, in a test of
-// package volley/internal/claims that exists here only and imports this package.
+// package internal/claims that exists here only and imports this package.
 func TestClaims(t *testing.T) { claims(t, "TestResearchClaims") }
 
 func claims(t *testing.T, name string) {
@@ -30,7 +30,7 @@ func claims(t *testing.T, name string) {
 	if err := os.WriteFile(file, overlay, 0o666); err != nil {
 		t.Fatal(err)
 	}
-	args := []string{"test", "-count=1", "-timeout=1h", "-overlay", file, "-run", "^" + name + "$", "volley/internal/claims"}
+	args := []string{"test", "-count=1", "-timeout=1h", "-overlay", file, "-run", "^" + name + "$", "../internal/claims"}
 	if *rewrite {
 		args = append(args, "-rewrite")
 	}

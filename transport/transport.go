@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -242,7 +243,10 @@ type AbortError struct {
 	Cause error // across processes perhaps only the text of it
 }
 
-func (e *AbortError) Error() string { return fmt.Sprintf("rank %d stopped: %v", e.Rank, e.Cause) }
+func (e *AbortError) Error() string {
+	cause := strings.TrimPrefix(e.Cause.Error(), fmt.Sprintf("rank %d: ", e.Rank)) // it may say so, too
+	return fmt.Sprintf("rank %d stopped: %s", e.Rank, cause)
+}
 
 // Unwrap returns the cause.
 func (e *AbortError) Unwrap() error { return e.Cause }

@@ -5,8 +5,6 @@ package main
 // The tags are those of package transport/mpi: one library serves both.
 
 /*
-#cgo !mpich pkg-config: mpi
-#cgo mpich pkg-config: mpich
 #include <mpi.h>
 #include <stdbool.h>
 #include <stdlib.h>

@@ -6,10 +6,10 @@ package main
 import "C"
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"strings"
 	"sync"
 	"unsafe"
@@ -22,15 +22,19 @@ import (
 func volleyParityBytes(comm C.MPI_Fint, given *C.volley_buffer, count, tolerate C.int, o *C.volley_group_options, bytes *C.size_t) C.int {
 	list, err := listOf(given, count)
 	var sizes []int64
-	for _, b := range list {
-		sizes = append(sizes, int64(min(uint64(b.bytes), math.MaxInt64)))
+	for i, b := range list {
+		err = cmp.Or(err, length(fmt.Sprintf("buffers[%d]", i), b.bytes))
+		sizes = append(sizes, int64(b.bytes))
+	}
+	if bytes == nil {
+		err = cmp.Or(err, isNull("parity_bytes"))
 	}
 	p, wrong := bufferOptions(tolerate, o)
 	var n int64
-	code := operate(func(e *mpi.Endpoint) (err error) {
+	code := operate(o.timeout, func(e *mpi.Endpoint) (err error) {
 		n, err = buffers.ParityBytes(context.Background(), e, sizes, p)
 		return err
-	}, errors.Join(err, wrong)).do(comm)
+	}, cmp.Or(err, wrong)).do(comm)
 	if code == C.VOLLEY_OK {
 		*bytes = C.size_t(n)
 	}
@@ -38,35 +42,40 @@ func volleyParityBytes(comm C.MPI_Fint, given *C.volley_buffer, count, tolerate 
 }
 
 //export volleyProtectBuffers
-func volleyProtectBuffers(comm C.MPI_Fint, given *C.volley_buffer, count, tolerate C.int, parity unsafe.Pointer, parityBytes C.size_t, o *C.volley_group_options, request *C.volley_request) C.int {
-	data, room, err := buffersOf(given, count, parity, parityBytes)
+func volleyProtectBuffers(comm C.MPI_Fint, given *C.volley_buffer, count, tolerate C.int, parity unsafe.Pointer, parityBytes C.size_t, o *C.volley_group_options, begin C.int, request *C.volley_request) C.int {
+	data, room, err := buffersOf(given, count, parity, parityBytes, false)
 	p, wrong := bufferOptions(tolerate, o)
-	return operate(func(e *mpi.Endpoint) (err error) {
+	return operate(o.timeout, func(e *mpi.Endpoint) (err error) {
 		if p.Network, err = networkOf(e, nil); err == nil {
 			err = buffers.Protect(context.Background(), e, data, room, p)
 		}
 		return err
-	}, errors.Join(err, wrong)).start(comm, request)
+	}, cmp.Or(err, wrong)).start(comm, begin, request)
 }
 
 //export volleyBufferSizes
 func volleyBufferSizes(comm C.MPI_Fint, parity unsafe.Pointer, parityBytes, bytes *C.size_t, count *C.int, o *C.volley_group_options) C.int {
 	var room []C.size_t
-	if bytes != nil {
-		room = unsafe.Slice(bytes, max(0, *count))
-	}
 	var has []byte
 	var err error
-	if parity != nil {
+	switch {
+	case parityBytes == nil:
+		err = isNull("parity_bytes")
+	case count == nil:
+		err = isNull("count")
+	case parity != nil:
 		has, err = memory("parity", parity, *parityBytes)
+	}
+	if err == nil && bytes != nil {
+		room = unsafe.Slice(bytes, max(0, *count))
 	}
 	p, wrong := bufferOptions(0, o)
 	var sizes []int64
 	var n int64
-	code := operate(func(e *mpi.Endpoint) (err error) {
+	code := operate(o.timeout, func(e *mpi.Endpoint) (err error) {
 		sizes, n, err = buffers.Sizes(context.Background(), e, has, p)
 		return err
-	}, errors.Join(err, wrong)).do(comm)
+	}, cmp.Or(err, wrong)).do(comm)
 	if code == C.VOLLEY_OK {
 		*parityBytes, *count = C.size_t(n), C.int(len(sizes))
 		for i := range min(len(sizes), len(room)) {
@@ -77,10 +86,10 @@ func volleyBufferSizes(comm C.MPI_Fint, parity unsafe.Pointer, parityBytes, byte
 }
 
 //export volleyRecoverBuffers
-func volleyRecoverBuffers(comm C.MPI_Fint, given *C.volley_buffer, count, lost C.int, parity unsafe.Pointer, parityBytes C.size_t, o *C.volley_group_options, request *C.volley_request) C.int {
-	data, room, err := buffersOf(given, count, parity, parityBytes)
+func volleyRecoverBuffers(comm C.MPI_Fint, given *C.volley_buffer, count, lost C.int, parity unsafe.Pointer, parityBytes C.size_t, o *C.volley_group_options, begin C.int, request *C.volley_request) C.int {
+	data, room, err := buffersOf(given, count, parity, parityBytes, true)
 	p, wrong := bufferOptions(0, o)
-	op := operate(nil, errors.Join(err, wrong))
+	op := operate(o.timeout, nil, cmp.Or(err, wrong))
 	if op.run == nil {
 		op.run = func(e *mpi.Endpoint) (err error) {
 			if p.Network, err = networkOf(e, nil); err != nil {
@@ -93,7 +102,7 @@ func volleyRecoverBuffers(comm C.MPI_Fint, given *C.volley_buffer, count, lost C
 			return err
 		}
 	}
-	return op.start(comm, request)
+	return op.start(comm, begin, request)
 }
 
 // listOf returns the buffers as C has them.
@@ -104,21 +113,25 @@ func listOf(given *C.volley_buffer, count C.int) ([]C.volley_buffer, error) {
 	return unsafe.Slice(given, int(count)), nil
 }
 
-// buffersOf returns the caller's buffers, and the room for parity.
-func buffersOf(given *C.volley_buffer, count C.int, parity unsafe.Pointer, bytes C.size_t) (data [][]byte, room []byte, err error) {
+// buffersOf returns the caller's buffers, which may be written or only read, and the room for parity.
+func buffersOf(given *C.volley_buffer, count C.int, parity unsafe.Pointer, bytes C.size_t, written bool) (data [][]byte, room []byte, err error) {
 	list, err := listOf(given, count)
 	if err != nil {
 		return nil, nil, err
 	}
+	var pieces []piece
 	for i, b := range list {
-		m, err := memory(fmt.Sprintf("buffers[%d]", i), b.data, b.bytes)
+		name := fmt.Sprintf("buffers[%d]", i)
+		m, err := memory(name, b.data, b.bytes)
 		if err != nil {
 			return nil, nil, err
 		}
-		data = append(data, m)
+		data, pieces = append(data, m), append(pieces, piece{name, m, written})
 	}
-	room, err = memory("parity", parity, bytes)
-	return data, room, err
+	if room, err = memory("parity", parity, bytes); err != nil {
+		return nil, nil, err
+	}
+	return data, room, apart(append(pieces, piece{"parity", room, true}))
 }
 
 // bufferOptions returns the options for buffers, but the network.
@@ -144,20 +157,20 @@ var requests = struct {
 	open map[C.volley_request]*request
 }{open: map[C.volley_request]*request{}}
 
-// start runs an operation, or begins it where there is a request for it.
-func (op *operation) start(comm C.MPI_Fint, to *C.volley_request) C.int {
-	if to == nil {
+// start begins an operation with a request for it, or runs it.
+func (op *operation) start(comm C.MPI_Fint, begin C.int, to *C.volley_request) C.int {
+	switch {
+	case begin == 0:
 		return op.do(comm)
+	case to == nil:
+		return operate(op.timeout, nil, isNull("request")).do(comm)
 	}
 	*to = C.VOLLEY_REQUEST_NULL
 	r := &request{operation: op, over: make(chan struct{})}
-	err := mpi.Begin(int(comm), aborting(op.run), func(err error) {
+	err := mpi.Begin(int(comm), timeoutOf(op.timeout), aborting(op.run), func(err error) {
 		r.err = err
 		close(r.over)
 	})
-	if errors.Is(err, mpi.ErrOneThread) {
-		err = errUsage{err}
-	}
 	if err != nil {
 		return result(err)
 	}
@@ -170,6 +183,12 @@ func (op *operation) start(comm C.MPI_Fint, to *C.volley_request) C.int {
 
 //export volleyTest
 func volleyTest(number *C.volley_request, wait C.int, done *C.int) C.int {
+	switch {
+	case number == nil:
+		return result(isNull("request"))
+	case done == nil:
+		return result(isNull("done"))
+	}
 	*done = 1
 	if *number == C.VOLLEY_REQUEST_NULL {
 		return result(nil)

@@ -91,6 +91,19 @@ func TestBuffers(t *testing.T) {
 	}
 }
 
+// TestMisuse runs testdata/misuse.c: calls that MPI would end the job for, and processes that come late or never.
+func TestMisuse(t *testing.T) {
+	program := build(t, "testdata/misuse.c")
+	for _, c := range []struct {
+		n    int
+		mode string
+	}{{1, "single"}, {2, "multiple"}, {3, "single"}, {5, "multiple"}} {
+		if out := mpirun(t, c.n, program, c.mode); !strings.Contains(out, "done") {
+			t.Errorf("%d processes, %s: %s", c.n, c.mode, out)
+		}
+	}
+}
+
 // TestComparison runs the benchmark of buffers with few bytes.
 func TestComparison(t *testing.T) {
 	program := build(t, "../../bench/compare/buffers.c")
@@ -222,6 +235,10 @@ func TestInstall(t *testing.T) {
 			t.Errorf("%d processes: %s", n, out)
 		}
 	}
+	command(t, env, "sh", "-c", "mpif90 -Wall -Werror -o "+dir+"/buffers ../../examples/mpi-fortran/buffers.f90 $(pkg-config --cflags --libs volley-fortran)")
+	if out := command(t, env, append(mpirunArgs(4), dir+"/buffers")...); !strings.Contains(out, "the field is back") {
+		t.Error(out)
+	}
 	const n = 3
 	for k := range n {
 		if err := os.Mkdir(fmt.Sprint(dir, "/node.", k), 0o777); err != nil {
@@ -240,6 +257,38 @@ func TestInstall(t *testing.T) {
 	}
 	if got := slices.Collect(maps.Keys(files(t, stage))); !slices.Equal(got, []string{"/usr/local/bin/volley"}) {
 		t.Errorf("without MPI it installs %v", got)
+	}
+}
+
+// TestMPICH installs the library for Open MPI and then for MPICH, each of which is linked with its own only, and runs
+// programs with MPICH.
+func TestMPICH(t *testing.T) {
+	for _, line := range []string{"pkg-config --exists mpich", "mpicc.mpich -v", "mpirun.mpich --version", "readelf --version"} {
+		if args := strings.Fields(line); exec.Command(args[0], args[1:]...).Run() != nil {
+			t.Skipf("%s: MPICH is not here", line)
+		}
+	}
+	prefix := ""
+	for _, mpi := range []string{"mpi", "mpich"} {
+		prefix = filepath.Join(t.TempDir(), mpi)
+		command(t, nil, "make", "-s", "-C", "../..", "install", "PREFIX="+prefix, "MPI="+mpi)
+		for _, file := range []string{"/bin/volley", "/lib/libvolley.so"} {
+			out := command(t, nil, "readelf", "-d", prefix+file)
+			if strings.Count(out, "[libmpi") != 1 || !strings.Contains(out, "[lib"+mpi+".so") {
+				t.Errorf("MPI=%s: %s is linked with\n%s", mpi, file, out)
+			}
+		}
+	}
+	env := []string{"PKG_CONFIG_PATH=" + prefix + "/lib/pkgconfig", "LD_LIBRARY_PATH=" + prefix + "/lib"}
+	for _, c := range []struct {
+		program, mode string
+		n             int
+	}{{"calls", "single", 3}, {"buffers", "multiple", 3}, {"buffers", "finalize", 2}, {"misuse", "multiple", 3}} {
+		program := filepath.Join(t.TempDir(), c.program)
+		command(t, env, "sh", "-c", "mpicc.mpich -Wall -pthread -o "+program+" testdata/"+c.program+".c $(pkg-config --cflags --libs volley)")
+		if out := command(t, env, "mpirun.mpich", "-n", fmt.Sprint(c.n), program, c.mode); !strings.Contains(out, "done") {
+			t.Errorf("%s %s: %s", c.program, c.mode, out)
+		}
 	}
 }
 

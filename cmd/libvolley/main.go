@@ -3,11 +3,11 @@
 // Libvolley is the library for C and Fortran programs that use MPI; volley.h says what is in it.
 package main
 
-// #cgo !mpich pkg-config: mpi
-// #cgo mpich pkg-config: mpich
 // #include <stdlib.h>
 // #include "volley.h"
 // void volley_note(const char *);
+// typedef void *(*volley_allocator)(size_t);
+// void *volley_allocate(volley_allocator, size_t);
 import "C"
 
 import (
@@ -53,8 +53,7 @@ func (errUsage) ExitCode() int { return C.VOLLEY_USAGE }
 
 //export volleyEncode
 func volleyEncode(comm C.MPI_Fint, packet unsafe.Pointer, bytes C.size_t, result unsafe.Pointer, resultBytes C.size_t, o *C.volley_options) C.int {
-	keep := o.packet_bytes > 0 && o.unchecked == 0 // then all processes fail, or none
-	return drive(comm, keep, func(e *mpi.Endpoint) error {
+	return drive(comm, keeps(o), o.timeout, func(e *mpi.Endpoint) error {
 		x, err := memory("packet", packet, bytes)
 		if err != nil {
 			return err
@@ -63,13 +62,50 @@ func volleyEncode(comm C.MPI_Fint, packet unsafe.Pointer, bytes C.size_t, result
 		if err != nil {
 			return err
 		}
-		return encode(e, x, y, o)
+		if err := apart([]piece{{"packet", x, false}, {"coded", y, true}}); err != nil {
+			return err
+		}
+		p := volley.Packet{Data: x, Coded: room(y)}
+		if n := int(o.packet_bytes); 0 < n && n <= len(y) { // the length is known
+			p = volley.Packet{Data: x, Result: &y}
+		}
+		return encode(e, p, o)
 	})
+}
+
+// keeps reports whether encoding keeps its endpoint: then all processes fail, or none.
+func keeps(o *C.volley_options) bool { return o.packet_bytes > 0 && o.unchecked == 0 }
+
+//export volleyEncodeNew
+func volleyEncodeNew(comm C.MPI_Fint, packet unsafe.Pointer, bytes C.size_t, allocate C.volley_allocator, o *C.volley_options) C.int {
+	var coded []byte
+	code := drive(comm, keeps(o), o.timeout, func(e *mpi.Endpoint) error {
+		x, err := memory("packet", packet, bytes)
+		if err != nil {
+			return err
+		}
+		return encode(e, volley.Packet{Data: x, Result: &coded}, o)
+	})
+	if code != C.VOLLEY_OK {
+		return code
+	}
+	to := C.volley_allocate(allocate, C.size_t(len(coded)))
+	if to == nil {
+		return result(fmt.Errorf("no memory for %d bytes of a coded packet", len(coded)))
+	}
+	copy(unsafe.Slice((*byte)(to), len(coded)), coded)
+	return code
+}
+
+//export volleyRefuse
+func volleyRefuse(comm C.MPI_Fint, why *C.char, timeout C.double, kept C.int) C.int {
+	err := errUsage{errors.New(C.GoString(why))}
+	return drive(comm, kept != 0, timeout, func(*mpi.Endpoint) error { return err })
 }
 
 //export volleyDecode
 func volleyDecode(comm C.MPI_Fint, packet unsafe.Pointer, bytes C.size_t, lost C.int, parity unsafe.Pointer, parityBytes C.size_t, o *C.volley_options) C.int {
-	return drive(comm, false, func(e *mpi.Endpoint) error {
+	return drive(comm, false, o.timeout, func(e *mpi.Endpoint) error {
 		x, err := memory("packet", packet, bytes)
 		if err != nil {
 			return err
@@ -80,31 +116,81 @@ func volleyDecode(comm C.MPI_Fint, packet unsafe.Pointer, bytes C.size_t, lost C
 				return err
 			}
 		}
+		if err := apart([]piece{{"packet", x, lost != 0}, {"coded", has, false}}); err != nil {
+			return err
+		}
 		return decode(e, x, lost != 0, has, o)
 	})
 }
 
 // memory returns the bytes of the caller at p.
 func memory(name string, p unsafe.Pointer, bytes C.size_t) ([]byte, error) {
+	err := length(name, bytes)
 	switch {
 	case bytes == 0:
 		return []byte{}, nil
 	case p == nil:
 		return nil, errUsage{fmt.Errorf("%s: NULL, of %d bytes", name, uint64(bytes))}
-	case uint64(bytes) > 1<<46: // more than there are addresses
-		return nil, errUsage{fmt.Errorf("%s: %d bytes: no memory is as long", name, uint64(bytes))}
+	case err != nil:
+		return nil, err
 	}
 	return unsafe.Slice((*byte)(p), int(bytes)), nil
 }
 
+// length returns an error where no memory is as long.
+func length(name string, bytes C.size_t) error {
+	if uint64(bytes) > 1<<46 { // more than there are addresses
+		return errUsage{fmt.Errorf("%s: %d bytes: no memory is as long", name, uint64(bytes))}
+	}
+	return nil
+}
+
+// isNull returns the error of an argument that is to be set.
+func isNull(name string) error { return errUsage{fmt.Errorf("%s: NULL: want where to write it", name)} }
+
+// A piece is memory of the caller.
+type piece struct {
+	name    string
+	memory  []byte
+	written bool // or only read
+}
+
+// apart returns an error where memory that is written overlaps another piece.
+func apart(pieces []piece) error {
+	from := func(p piece) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(p.memory))) }
+	end := func(p piece) uintptr { return from(p) + uintptr(len(p.memory)) }
+	pieces = slices.DeleteFunc(slices.Clone(pieces), func(p piece) bool { return len(p.memory) == 0 })
+	slices.SortFunc(pieces, func(a, b piece) int { return cmp.Compare(from(a), from(b)) })
+	var last, written piece // those of the ones before that reach the furthest
+	for _, p := range pieces {
+		over := written
+		if p.written {
+			over = last
+		}
+		if from(p) < end(over) {
+			return errUsage{fmt.Errorf("%s overlaps %s: what is written needs memory of its own", p.name, over.name)}
+		}
+		if end(p) > end(last) {
+			last = p
+		}
+		if p.written && end(p) > end(written) {
+			written = p
+		}
+	}
+	return nil
+}
+
 // An operation is what C arguments say, which it does not need any more.
 type operation struct {
-	run  func(*mpi.Endpoint) error
-	note string // what there is to say after success
+	timeout C.double
+	run     func(*mpi.Endpoint) error
+	note    string // what there is to say after success
 }
 
 // do runs an operation.
-func (op *operation) do(comm C.MPI_Fint) C.int { return op.result(drive(comm, false, op.run)) }
+func (op *operation) do(comm C.MPI_Fint) C.int {
+	return op.result(drive(comm, false, op.timeout, op.run))
+}
 
 // result notes what there is to say of an operation that has ended so.
 func (op *operation) result(code C.int) C.int {
@@ -115,33 +201,33 @@ func (op *operation) result(code C.int) C.int {
 }
 
 // operate returns an operation that is run, unless its arguments are wrong: the others hear of that.
-func operate(run func(*mpi.Endpoint) error, wrong error) *operation {
+func operate(timeout C.double, run func(*mpi.Endpoint) error, wrong error) *operation {
 	if wrong != nil {
 		run = func(*mpi.Endpoint) error { return wrong }
 	}
-	return &operation{run: run}
+	return &operation{timeout: timeout, run: run}
 }
 
 //export volleyProtect
-func volleyProtect(comm C.MPI_Fint, path *C.char, tolerate C.int, o *C.volley_group_options, request *C.volley_request) C.int {
+func volleyProtect(comm C.MPI_Fint, path *C.char, tolerate C.int, o *C.volley_group_options, begin C.int, request *C.volley_request) C.int {
 	dirs, options, err := directoryOptions(path, o)
 	p := group.ProtectOptions{
 		Tolerate: int(tolerate), Digest: C.GoString(o.digest), MaxDeleted: float64(o.max_deleted), AllowDeleted: o.allow_deleted != 0,
 		MaxChanged: float64(o.max_changed), AllowChanged: o.allow_changed != 0,
 	}
-	return operate(func(e *mpi.Endpoint) (err error) {
+	return operate(o.timeout, func(e *mpi.Endpoint) (err error) {
 		if options.Network, err = networkOf(e, nil); err == nil {
 			_, err = group.Over(e, dirs, options).Protect(context.Background(), p)
 		}
 		return err
-	}, err).start(comm, request)
+	}, err).start(comm, begin, request)
 }
 
 //export volleyRecover
 func volleyRecover(comm C.MPI_Fint, path *C.char, o *C.volley_group_options) C.int {
 	dirs, options, err := directoryOptions(path, o)
 	p := group.RecoverOptions{Revert: o.revert != 0, Deleted: o.revert != 0}
-	return operate(func(e *mpi.Endpoint) (err error) {
+	return operate(o.timeout, func(e *mpi.Endpoint) (err error) {
 		if options.Network, err = networkOf(e, nil); err != nil {
 			return err
 		}
@@ -166,13 +252,13 @@ func directoryOptions(path *C.char, o *C.volley_group_options) (dirs []string, g
 // groupOptions returns options but the network.
 func groupOptions(o *C.volley_group_options) (g group.Options, err error) {
 	g = group.Options{Timeout: timeoutOf(o.timeout), Memory: int64(o.memory), Believe: C.GoString(o.believe)}
-	err = g.UseKey(C.GoString(o.key))
+	err = cmp.Or(length("memory", o.memory), g.UseKey(C.GoString(o.key)))
 	return g, err
 }
 
 // drive calls f with this process's endpoint, which may be kept for later calls, and returns what the C function does.
-func drive(comm C.MPI_Fint, keep bool, f func(*mpi.Endpoint) error) C.int {
-	return result(mpi.Drive(int(comm), keep, aborting(f)))
+func drive(comm C.MPI_Fint, keep bool, timeout C.double, f func(*mpi.Endpoint) error) C.int {
+	return result(mpi.Drive(int(comm), keep, timeoutOf(timeout), aborting(f)))
 }
 
 // aborting has the others hear of an error.
@@ -192,7 +278,7 @@ func result(err error) C.int {
 		note("")
 		return C.VOLLEY_OK
 	}
-	note(printable.Text(err.Error()))
+	note(printable.Text(tell(err)))
 	var own interface{ ExitCode() int } // which are these numbers
 	switch {
 	case errors.As(err, &own):
@@ -201,6 +287,22 @@ func result(err error) C.int {
 		return C.VOLLEY_USAGE
 	}
 	return C.VOLLEY_FAILED
+}
+
+// waysOn says with which member of the options a function does what it has refused.
+var waysOn = map[group.Way]string{
+	group.WayBelieve:      "believe in the options names the node to go by",
+	group.WayAllowDeleted: "if it was meant, set allow_deleted in the options",
+	group.WayAllowChanged: "recover with revert in the options brings it back; if it was meant, set allow_changed",
+	group.WayKey:          `key in the options names its file, "none" goes without`,
+}
+
+// tell returns the text of an error, and what the caller can do about it.
+func tell(err error) string {
+	if input := new(group.InputError); errors.As(err, &input) && waysOn[input.Way] != "" {
+		return err.Error() + "; " + waysOn[input.Way]
+	}
+	return err.Error()
 }
 
 // timeoutOf returns the timeout that seconds say: 0 is the default, and less is none.
@@ -245,6 +347,9 @@ func modelOf(e *mpi.Endpoint, o *C.volley_options) (volley.Option, error) {
 // codeOf returns the matrix of the processes of e, the encoder's options but the model, and its timeout.
 func codeOf(e *mpi.Endpoint, o *C.volley_options) (matrix.Matrix, []volley.Option, time.Duration, error) {
 	timeout := timeoutOf(o.timeout)
+	if err := cmp.Or(length("packet_bytes", o.packet_bytes), length("memory", o.memory)); err != nil {
+		return nil, nil, 0, err
+	}
 	f, err := field.Parse(cmp.Or(C.GoString(o.field), "2^8"))
 	if err != nil {
 		return nil, nil, 0, errUsage{err}
@@ -310,14 +415,10 @@ func encoderOf(e *mpi.Endpoint, o *C.volley_options) (*volley.Encoder, error) {
 	return last.encoder, nil
 }
 
-func encode(e *mpi.Endpoint, packet, result []byte, o *C.volley_options) error {
+func encode(e *mpi.Endpoint, p volley.Packet, o *C.volley_options) error {
 	encoder, err := encoderOf(e, o)
 	if err != nil {
 		return err
-	}
-	p := volley.Packet{Data: packet, Coded: room(result)}
-	if n := int(o.packet_bytes); 0 < n && n <= len(result) { // the length is known
-		p = volley.Packet{Data: packet, Result: &result}
 	}
 	_, err = encoder.Run(context.Background(), e, p)
 	return err

@@ -7,8 +7,16 @@
 #include "volley.h"
 #include "_cgo_export.h"
 
+/* handle returns the Fortran handle, or any number where MPI does not run: it would end the process. */
+static MPI_Fint handle(MPI_Comm comm) {
+	int begun = 0, over = 0;
+	MPI_Initialized(&begun);
+	MPI_Finalized(&over);
+	return begun && !over ? MPI_Comm_c2f(comm) : -1;
+}
+
 int volley_encode(MPI_Comm comm, const void *packet, size_t bytes, void *coded, size_t coded_bytes, const volley_options *options) {
-	return volley_encode_f(MPI_Comm_c2f(comm), packet, bytes, coded, coded_bytes, options);
+	return volley_encode_f(handle(comm), packet, bytes, coded, coded_bytes, options);
 }
 
 int volley_encode_f(MPI_Fint comm, const void *packet, size_t bytes, void *coded, size_t coded_bytes, const volley_options *options) {
@@ -16,8 +24,17 @@ int volley_encode_f(MPI_Fint comm, const void *packet, size_t bytes, void *coded
 	return volleyEncode(comm, (void *)packet, bytes, coded, coded_bytes, options != NULL ? (volley_options *)options : &none);
 }
 
+int volley_encode_new_f(MPI_Fint comm, const void *packet, size_t bytes, void *(*allocate)(size_t bytes), const volley_options *options) {
+	volley_options none = {0};
+	return volleyEncodeNew(comm, (void *)packet, bytes, allocate, options != NULL ? (volley_options *)options : &none);
+}
+
+void *volley_allocate(void *(*allocate)(size_t bytes), size_t bytes) { return allocate(bytes); }
+
+int volley_refuse_f(MPI_Fint comm, const char *why, double timeout, int kept) { return volleyRefuse(comm, (char *)why, timeout, kept); }
+
 int volley_decode(MPI_Comm comm, void *packet, size_t bytes, int lost, const void *coded, size_t coded_bytes, const volley_options *options) {
-	return volley_decode_f(MPI_Comm_c2f(comm), packet, bytes, lost, coded, coded_bytes, options);
+	return volley_decode_f(handle(comm), packet, bytes, lost, coded, coded_bytes, options);
 }
 
 int volley_decode_f(MPI_Fint comm, void *packet, size_t bytes, int lost, const void *coded, size_t coded_bytes, const volley_options *options) {
@@ -32,23 +49,23 @@ static volley_group_options *group(const volley_group_options *options) {
 }
 
 int volley_protect(MPI_Comm comm, const char *path, int tolerate, const volley_group_options *options) {
-	return volley_protect_f(MPI_Comm_c2f(comm), path, tolerate, options);
+	return volley_protect_f(handle(comm), path, tolerate, options);
 }
 
 int volley_protect_f(MPI_Fint comm, const char *path, int tolerate, const volley_group_options *options) {
-	return volleyProtect(comm, (char *)path, tolerate, group(options), NULL);
+	return volleyProtect(comm, (char *)path, tolerate, group(options), 0, NULL);
 }
 
 int volley_protect_start(MPI_Comm comm, const char *path, int tolerate, const volley_group_options *options, volley_request *request) {
-	return volley_protect_start_f(MPI_Comm_c2f(comm), path, tolerate, options, request);
+	return volley_protect_start_f(handle(comm), path, tolerate, options, request);
 }
 
 int volley_protect_start_f(MPI_Fint comm, const char *path, int tolerate, const volley_group_options *options, volley_request *request) {
-	return volleyProtect(comm, (char *)path, tolerate, group(options), request);
+	return volleyProtect(comm, (char *)path, tolerate, group(options), 1, request);
 }
 
 int volley_recover(MPI_Comm comm, const char *path, const volley_group_options *options) {
-	return volley_recover_f(MPI_Comm_c2f(comm), path, options);
+	return volley_recover_f(handle(comm), path, options);
 }
 
 int volley_recover_f(MPI_Fint comm, const char *path, const volley_group_options *options) {
@@ -57,7 +74,7 @@ int volley_recover_f(MPI_Fint comm, const char *path, const volley_group_options
 
 int volley_parity_bytes(MPI_Comm comm, const volley_buffer *buffers, int count, int tolerate,
 	const volley_group_options *options, size_t *parity_bytes) {
-	return volley_parity_bytes_f(MPI_Comm_c2f(comm), buffers, count, tolerate, options, parity_bytes);
+	return volley_parity_bytes_f(handle(comm), buffers, count, tolerate, options, parity_bytes);
 }
 
 int volley_parity_bytes_f(MPI_Fint comm, const volley_buffer *buffers, int count, int tolerate,
@@ -67,27 +84,27 @@ int volley_parity_bytes_f(MPI_Fint comm, const volley_buffer *buffers, int count
 
 int volley_protect_buffers(MPI_Comm comm, const volley_buffer *buffers, int count, int tolerate,
 	void *parity, size_t parity_bytes, const volley_group_options *options) {
-	return volley_protect_buffers_f(MPI_Comm_c2f(comm), buffers, count, tolerate, parity, parity_bytes, options);
+	return volley_protect_buffers_f(handle(comm), buffers, count, tolerate, parity, parity_bytes, options);
 }
 
 int volley_protect_buffers_f(MPI_Fint comm, const volley_buffer *buffers, int count, int tolerate,
 	void *parity, size_t parity_bytes, const volley_group_options *options) {
-	return volleyProtectBuffers(comm, (volley_buffer *)buffers, count, tolerate, parity, parity_bytes, group(options), NULL);
+	return volleyProtectBuffers(comm, (volley_buffer *)buffers, count, tolerate, parity, parity_bytes, group(options), 0, NULL);
 }
 
 int volley_protect_buffers_start(MPI_Comm comm, const volley_buffer *buffers, int count, int tolerate,
 	void *parity, size_t parity_bytes, const volley_group_options *options, volley_request *request) {
-	return volley_protect_buffers_start_f(MPI_Comm_c2f(comm), buffers, count, tolerate, parity, parity_bytes, options, request);
+	return volley_protect_buffers_start_f(handle(comm), buffers, count, tolerate, parity, parity_bytes, options, request);
 }
 
 int volley_protect_buffers_start_f(MPI_Fint comm, const volley_buffer *buffers, int count, int tolerate,
 	void *parity, size_t parity_bytes, const volley_group_options *options, volley_request *request) {
-	return volleyProtectBuffers(comm, (volley_buffer *)buffers, count, tolerate, parity, parity_bytes, group(options), request);
+	return volleyProtectBuffers(comm, (volley_buffer *)buffers, count, tolerate, parity, parity_bytes, group(options), 1, request);
 }
 
 int volley_buffer_sizes(MPI_Comm comm, const void *parity, size_t *parity_bytes, size_t *bytes, int *count,
 	const volley_group_options *options) {
-	return volley_buffer_sizes_f(MPI_Comm_c2f(comm), parity, parity_bytes, bytes, count, options);
+	return volley_buffer_sizes_f(handle(comm), parity, parity_bytes, bytes, count, options);
 }
 
 int volley_buffer_sizes_f(MPI_Fint comm, const void *parity, size_t *parity_bytes, size_t *bytes, int *count,
@@ -97,28 +114,28 @@ int volley_buffer_sizes_f(MPI_Fint comm, const void *parity, size_t *parity_byte
 
 int volley_recover_buffers(MPI_Comm comm, const volley_buffer *buffers, int count, int lost,
 	void *parity, size_t parity_bytes, const volley_group_options *options) {
-	return volley_recover_buffers_f(MPI_Comm_c2f(comm), buffers, count, lost, parity, parity_bytes, options);
+	return volley_recover_buffers_f(handle(comm), buffers, count, lost, parity, parity_bytes, options);
 }
 
 int volley_recover_buffers_f(MPI_Fint comm, const volley_buffer *buffers, int count, int lost,
 	void *parity, size_t parity_bytes, const volley_group_options *options) {
-	return volleyRecoverBuffers(comm, (volley_buffer *)buffers, count, lost, parity, parity_bytes, group(options), NULL);
+	return volleyRecoverBuffers(comm, (volley_buffer *)buffers, count, lost, parity, parity_bytes, group(options), 0, NULL);
 }
 
 int volley_recover_buffers_start(MPI_Comm comm, const volley_buffer *buffers, int count, int lost,
 	void *parity, size_t parity_bytes, const volley_group_options *options, volley_request *request) {
-	return volley_recover_buffers_start_f(MPI_Comm_c2f(comm), buffers, count, lost, parity, parity_bytes, options, request);
+	return volley_recover_buffers_start_f(handle(comm), buffers, count, lost, parity, parity_bytes, options, request);
 }
 
 int volley_recover_buffers_start_f(MPI_Fint comm, const volley_buffer *buffers, int count, int lost,
 	void *parity, size_t parity_bytes, const volley_group_options *options, volley_request *request) {
-	return volleyRecoverBuffers(comm, (volley_buffer *)buffers, count, lost, parity, parity_bytes, group(options), request);
+	return volleyRecoverBuffers(comm, (volley_buffer *)buffers, count, lost, parity, parity_bytes, group(options), 1, request);
 }
 
 int volley_test(volley_request *request, int *done) { return volleyTest(request, 0, done); }
 
 int volley_wait(volley_request *request) {
-	int done;
+	int done = 1;
 	return volleyTest(request, 1, &done);
 }
 

@@ -13,6 +13,18 @@
 extern "C" {
 #endif
 
+/* All processes of comm, a communicator with one group, call a function that takes one. MPI is initialised, by MPI_Init or
+ * MPI_Init_thread, and not finalised. No process calls MPI in another thread meanwhile, unless it has
+ * MPI_THREAD_MULTIPLE. Where comm is an intercommunicator or MPI_COMM_NULL, or MPI does not run, VOLLEY_USAGE is returned
+ * at once.
+ *
+ * Where not all processes have called within options.timeout, the others return VOLLEY_FAILED, and volley_error names who is
+ * missing: up to 32 processes all of them tell, with more rank 0 does. What MPI has begun by then stays with comm. So
+ * each of the others calls a function with comm again, when it likes, and goes on waiting there; who comes late gets
+ * VOLLEY_FAILED in its first call if the others have not called again within its timeout. Until all have come together,
+ * they make no collective call on comm that the missing process does not make after its call of the library. Messages
+ * between two processes and other communicators work meanwhile. A process that never comes: end the job. */
+
 /* What the functions return: VOLLEY_OK, or what kind of error volley_error tells. */
 enum {
 	VOLLEY_OK = 0,
@@ -27,7 +39,7 @@ typedef struct volley_options {
 	const char *matrix;    /* cauchy, as volley encode --help lists them */
 	const char *algorithm; /* auto */
 	int ports;             /* 0: as many messages at a time as suit the network; or p of the paper's model */
-	double timeout;        /* seconds without a message until the run fails: 30; below 0: never */
+	double timeout;        /* seconds without a message, or until all have called, until the run fails: 30; below 0: never */
 	size_t memory;         /* bytes of packets that a process holds at a time: 64 MiB */
 	int unchecked;         /* leave the check of the result out */
 	size_t packet_bytes;   /* no packet of any call is longer, and coded packets have this length: the
@@ -39,11 +51,10 @@ typedef struct volley_options {
 
 /* Encodes: with x_i the packet of process i of comm, of bytes bytes and padded with zeros to
  * the longest, coded becomes the sum of A[i][rank] * x_i over a finite field. It has room for
- * coded_bytes, at least the longest packet. Bytes are symbols, little-endian, so bytes is a
+ * coded_bytes, at least the longest packet, apart from packet. Bytes are symbols, little-endian, so bytes is a
  * multiple of a symbol's; every byte is one over 2^8, every two are over 2^16.
  *
- * All processes of comm call it, and none calls MPI in another thread meanwhile. MPI is
- * initialised, by MPI_Init or MPI_Init_thread. options may be NULL. */
+ * options may be NULL. */
 int volley_encode(MPI_Comm comm, const void *packet, size_t bytes, void *coded, size_t coded_bytes, const volley_options *options);
 
 /* The same by the communicator's Fortran handle (comm, or comm%MPI_VAL). */
@@ -60,7 +71,7 @@ int volley_encode_f(MPI_Fint comm, const void *packet, size_t bytes, void *coded
  * The result is checked for errors of the run, not for packets that are damaged: keep a checksum.
  *
  * All processes of comm call it, as many as have encoded, in the same order and with the same
- * options. MPI is as for volley_encode. */
+ * options. */
 int volley_decode(MPI_Comm comm, void *packet, size_t bytes, int lost, const void *coded, size_t coded_bytes, const volley_options *options);
 
 /* The same by the communicator's Fortran handle. */
@@ -68,7 +79,7 @@ int volley_decode_f(MPI_Fint comm, void *packet, size_t bytes, int lost, const v
 
 /* How to protect and recover. A member that is 0 has its default; all processes give the same. */
 typedef struct volley_group_options {
-	double timeout;      /* seconds without a message until the run fails: 30; below 0: never */
+	double timeout;      /* seconds without a message, or until all have called, until the run fails: 30; below 0: never */
 	size_t memory;       /* bytes of packets that a process holds at a time: 64 MiB */
 	double max_deleted;  /* share of a node's files, or of their bytes, that may be gone: 0.5 */
 	int allow_deleted;   /* protect what is left, although more is gone */
@@ -88,7 +99,7 @@ typedef struct volley_group_options {
  * process has. It gets parity and records in path/.volley.
  *
  * All processes of comm, 2 or more, call it when their files are written and closed, with the
- * same tolerate, and leave the files alone until it returns. MPI is as for volley_encode. Called
+ * same tolerate, and leave the files alone until it returns. Called
  * again, it codes again what has changed; until that is complete at all nodes the earlier
  * protection is in force. options may be NULL.
  *
@@ -107,7 +118,7 @@ int volley_protect_f(MPI_Fint comm, const char *path, int tolerate, const volley
  * differ was changed since, and stays as it is.
  *
  * All processes of comm call it, as many as have protected: path is the directory of the node
- * of the same rank, or where it is to be. MPI is as for volley_encode. If all is whole nothing is
+ * of the same rank, or where it is to be. If all is whole nothing is
  * written. options may be NULL.
  *
  * It returns VOLLEY_USAGE at all processes, and has written nothing, where more nodes are lost
@@ -131,13 +142,13 @@ typedef struct volley_buffer {
  * key, sha256, unless options say otherwise. Those of options that are for directories stay 0: max_deleted,
  * allow_deleted, max_changed, allow_changed, revert, believe.
  *
- * All processes of comm, 2 or more, call it, and change no buffer meanwhile. MPI is as for volley_encode. When it has
+ * All processes of comm, 2 or more, call it, and change no buffer meanwhile. When it has
  * returned VOLLEY_OK at one process, the parity of all is complete. Keep two sets of buffers, each with its parity,
  * and protect them in turns: what the last call has protected is recovered while the next one runs, and has to stay as
  * it is until that has returned VOLLEY_OK. Keep the number of the step in a buffer of each set. If a process dies,
  * recover both sets, and go on from the one that comes back with the larger step.
  *
- * It returns VOLLEY_USAGE where an argument is wrong, or there is no room. Where only some processes have such an error,
+ * It returns VOLLEY_USAGE where an argument is wrong, parity overlaps a buffer, or there is no room. Where only some processes have such an error,
  * the others return VOLLEY_FAILED. */
 int volley_protect_buffers(MPI_Comm comm, const volley_buffer *buffers, int count, int tolerate,
 	void *parity, size_t parity_bytes, const volley_group_options *options);
@@ -148,10 +159,10 @@ int volley_parity_bytes(MPI_Comm comm, const volley_buffer *buffers, int count, 
 	const volley_group_options *options, size_t *parity_bytes);
 
 /* Brings back the buffers and the parity of processes that are lost. There lost is not 0, and both are written, whatever
- * is in them. Their lengths are as protected: see volley_buffer_sizes. The other processes give what they had. What is
+ * is in them. No two overlap. Their lengths are as protected: see volley_buffer_sizes. The other processes give what they had. What is
  * damaged of that, or was changed since, comes back, too; then volley_error tells what, although VOLLEY_OK is returned.
  *
- * All processes of comm call it, as many as have protected, each with what the same rank had. MPI is as for volley_encode.
+ * All processes of comm call it, as many as have protected, each with what the same rank had.
  * Where too much is lost, or processes have parity of two calls, it returns VOLLEY_USAGE at all of them, and has written
  * nothing. After another failure call it again: who was lost is lost again. */
 int volley_recover_buffers(MPI_Comm comm, const volley_buffer *buffers, int count, int lost,
@@ -167,8 +178,8 @@ int volley_buffer_sizes(MPI_Comm comm, const void *parity, size_t *parity_bytes,
 typedef int volley_request;
 enum { VOLLEY_REQUEST_NULL = 0 };
 
-/* These start what the functions without _start do, and return when all processes of comm have called them, as MPI_Comm_dup
- * does. What path, options and the list of buffers say is copied. What the buffers, the parity and the files hold stays
+/* These start what the functions without _start do, and return when all processes of comm have called them, or after the
+ * timeout. What path, options and the list of buffers say is copied. What the buffers, the parity and the files hold stays
  * untouched until volley_wait returns or volley_test says done. Several requests may be open, on one communicator, too: all
  * processes start them in the same order.
  *
@@ -202,6 +213,13 @@ int volley_protect_buffers_start_f(MPI_Fint comm, const volley_buffer *buffers, 
 	void *parity, size_t parity_bytes, const volley_group_options *options, volley_request *request);
 int volley_recover_buffers_start_f(MPI_Fint comm, const volley_buffer *buffers, int count, int lost,
 	void *parity, size_t parity_bytes, const volley_group_options *options, volley_request *request);
+
+/* For bindings of other languages. volley_encode_new_f encodes into memory that it asks allocate for, in this thread, of the
+ * length of the longest packet. volley_refuse_f stands for a call that a binding cannot make, as its caller's arguments are
+ * wrong: the other processes hear why, and do not wait. kept says that the call would have had packet_bytes. It returns
+ * VOLLEY_USAGE. */
+int volley_encode_new_f(MPI_Fint comm, const void *packet, size_t bytes, void *(*allocate)(size_t bytes), const volley_options *options);
+int volley_refuse_f(MPI_Fint comm, const char *why, double timeout, int kept);
 
 /* What went wrong in the last call in this thread, in one line; "" if nothing did. It is
  * good until the next call in this thread. */

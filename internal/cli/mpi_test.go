@@ -241,7 +241,7 @@ func TestJobErrors(t *testing.T) {
 		{"too many processes", 4, []string{"-k", "3", pattern}, exitUsage, `^volley: 4 processes for 3 processors: start no more of them$`},
 		{"a wrong --per-rank", 2, []string{"-k", "3", "--per-rank", "2", pattern}, exitUsage, `^volley: --per-rank 2: 2 processes for 3 processors$`},
 		{"another matrix", 3, []string{pattern, ":", "encode", "--comm", "mpi", "-o", "{out}", "--matrix", "random:1", pattern}, exitUsage,
-			`^volley: processor 3 differs from processor 0 in matrix: start all with the same$`},
+			`^volley: processor 3 differs from processor 0 in matrix: give all the same$`},
 		{"too little memory", 2, []string{"--memory", "1B", pattern}, exitUsage, `^volley: 1 bytes of memory: `},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -287,10 +287,10 @@ func TestJobDiffers(t *testing.T) {
 		want  string
 	}{
 		{"versions", []string{"encode", pattern}, []string{"encode", pattern}, true, `^volley: rank 2 \(\S+\) runs volley 9\.9\.9, rank 0 \(\S+\) runs volley [0-9.]+(-dev\S*)?: install the same version at all ranks$`},
-		{"protect and encode", []string{"encode", pattern}, []string{"protect", "--tolerate", "1", nodes[2]}, false, `^volley: rank 2 runs protect, rank 0 runs encode: start all ranks with the same verb$`},
-		{"verify and recover", []string{"verify", nodes[0]}, []string{"recover", nodes[2]}, false, `^volley: rank 2 runs recover, rank 0 runs verify: start all ranks with the same verb$`},
-		{"tune and encode", []string{"tune"}, []string{"encode", pattern}, false, `^volley: rank 2 runs encode, rank 0 runs tune: start all ranks with the same verb$`},
-		{"a dry run", []string{"encode", pattern}, []string{"encode", "--dry-run", pattern}, false, `^volley: rank 2 runs encode --dry-run, rank 0 runs encode: start all ranks with the same verb$`},
+		{"protect and encode", []string{"encode", pattern}, []string{"protect", "--tolerate", "1", nodes[2]}, false, `^volley: rank 2 runs protect, rank 0 runs encode: run the same at all ranks$`},
+		{"verify and recover", []string{"verify", nodes[0]}, []string{"recover", nodes[2]}, false, `^volley: rank 2 runs recover, rank 0 runs verify: run the same at all ranks$`},
+		{"tune and encode", []string{"tune"}, []string{"encode", pattern}, false, `^volley: rank 2 runs encode, rank 0 runs tune: run the same at all ranks$`},
+		{"a dry run", []string{"encode", pattern}, []string{"encode", "--dry-run", pattern}, false, `^volley: rank 2 runs encode --dry-run, rank 0 runs encode: run the same at all ranks$`},
 		{"one node for all", []string{"protect", "--tolerate", "1", nodes[0]}, []string{"protect", "--tolerate", "1", nodes[0]}, false,
 			`^volley: (ranks? [012, ]+: )?ranks [01] and [12] have one directory, .*: give each its own$`},
 	} {

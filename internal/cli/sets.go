@@ -169,7 +169,7 @@ func (o *joining) share(said [][]byte, rank int) (ranks [][]int) {
 		case x.Error != "":
 			o.sets.err = usagef("rank %d: %s", r, x.Error)
 		case x.Size != all[0].Size || x.Apart != all[0].Apart:
-			o.sets.err = usagef("ranks 0 and %d were started with different --group-size or --domain: start all with the same", r)
+			o.sets.err = usagef("ranks 0 and %d were started with different --group-size or --domain: give all the same", r)
 		}
 	}
 	if o.sets.err == nil && o.sets.size != 0 {

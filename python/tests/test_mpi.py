@@ -84,6 +84,101 @@ def test_arrays_that_are_refused() -> None:
         volley.mpi.protect(world, "a\0b", 1)
 
 
+WRONG = {
+    "no array": lambda good: volley.mpi.encode(world, [1, 2], timeout=20),
+    "no array, kept": lambda good: volley.mpi.encode(world.Dup(), [1, 2], packet_bytes=100, timeout=20),
+    "out": lambda good: volley.mpi.encode(world, good, [1], timeout=20),
+    "out overlaps": lambda good: volley.mpi.encode(world, good, good, timeout=20),
+    "a section": lambda good: volley.mpi.decode(world, good[::2], None, timeout=20),
+    "a number": lambda good: volley.mpi.encode(world, good, good.copy(), timeout=20, ports="two"),
+    "a null character": lambda good: volley.mpi.protect(world, "a\0b", 1, timeout=20),
+    "tolerate": lambda good: volley.mpi.protect(world, ".", "one", timeout=20),
+    "a path": lambda good: volley.mpi.recover(world, 3, timeout=20),
+    "one array": lambda good: volley.mpi.parity_bytes(world, good, 1, timeout=20),
+    "no list": lambda good: volley.mpi.protect_buffers(world, 3, 1, timeout=20),
+    "parity": lambda good: volley.mpi.protect_buffers(world, [good], 1, "parity", timeout=20),
+    "parity overlaps": lambda good: volley.mpi.protect_buffers(world, [good], 1, good, timeout=20),
+    "parity to start": lambda good: volley.mpi.protect_buffers_start(world, [good], 1, "parity", timeout=20).wait(),
+    "a path to start": lambda good: volley.mpi.protect_start(world, 3, 1, timeout=20).wait(),
+    "sizes": lambda good: volley.mpi.buffer_sizes(world, "parity", timeout=20),
+    "recover": lambda good: volley.mpi.recover_buffers(world, [good], None, timeout=20),
+    "recover to start": lambda good: volley.mpi.recover_buffers_start(world, 3, good, timeout=20).wait(),
+}
+RIGHT = {
+    "no array": lambda good: volley.mpi.encode(world, good, timeout=20),
+    "no array, kept": lambda good: volley.mpi.encode(world.Dup(), good, packet_bytes=100, timeout=20),
+    "a section": lambda good: volley.mpi.decode(world, good, None, timeout=20),
+    "a null character": lambda good: volley.mpi.protect(world, ".", 1, timeout=20),
+    "a path to start": lambda good: volley.mpi.protect_start(world, ".", 1, timeout=20).wait(),
+    "sizes": lambda good: volley.mpi.buffer_sizes(world, None, timeout=20),
+    "recover": lambda good: volley.mpi.recover_buffers(world, [good], good.copy(), timeout=20),
+    "recover to start": lambda good: volley.mpi.recover_buffers_start(world, [good], good.copy(), timeout=20).wait(),
+}
+RIGHT |= {"a path": lambda good: volley.mpi.recover(world, ".", timeout=20), "tolerate": RIGHT["a null character"], "out": RIGHT["no array"]}
+RIGHT |= {"a number": RIGHT["no array"], "one array": lambda good: volley.mpi.parity_bytes(world, [good], 1, timeout=20), "out overlaps": RIGHT["no array"]}
+RIGHT["parity"] = RIGHT["parity overlaps"] = lambda good: volley.mpi.protect_buffers(world, [good], 1, np.empty(5000, np.uint8), timeout=20)
+RIGHT["parity to start"] = lambda good: volley.mpi.protect_buffers_start(world, [good], 1, np.empty(5000, np.uint8), timeout=20).wait()
+RIGHT["no list"] = lambda good: volley.mpi.protect_buffers(world, [good], 1, timeout=20)
+
+
+@pytest.mark.parametrize("what", WRONG)
+def test_wrong_arguments_at_one_process_end_the_call_at_all(what: str) -> None:
+    good = array(np.uint8, 100)
+    with pytest.raises(Exception) as error:
+        (WRONG if rank == 1 else RIGHT)[what](good)
+    if rank == 1:
+        assert isinstance(error.value, (TypeError, ValueError, volley.Refused)) or "ArgumentError" in type(error.value).__name__
+    else:
+        assert isinstance(error.value, volley.Error) and "rank 1 stopped: " in str(error.value)
+    assert volley.mpi.encode(world, good).shape == good.shape
+
+
+def test_out_at_some_processes() -> None:
+    good = array(np.uint8, 100)
+    assert (volley.mpi.encode(world, good, np.empty(100, np.uint8) if rank % 2 else None) == volley.mpi.encode(world, good)).all()
+
+
+def test_communicators_that_none_can_use() -> None:
+    good = array(np.uint8, 100)
+    half = world.Split(rank % 2, rank)
+    inter = half.Create_intercomm(0, world, 1 - rank % 2)
+    for comm, words in [(inter, "intercommunicator"), (MPI.COMM_NULL, "MPI_COMM_NULL")]:
+        for call in [lambda c: volley.mpi.encode(c, good), lambda c: volley.mpi.protect(c, ".", 1), lambda c: volley.mpi.buffer_sizes(c, None)]:
+            with pytest.raises(volley.Refused, match=words):
+                call(comm)
+    with pytest.raises(TypeError, match="want a communicator"):
+        volley.mpi.encode(None, good)
+    script = """if True:
+        import mpi4py, numpy
+        mpi4py.rc.initialize = False
+        import volley, volley.mpi
+        try:
+            volley.mpi.encode(volley.mpi.MPI.COMM_WORLD, numpy.ones(3))
+        except volley.Refused as e:
+            print(e)
+    """
+    if rank == 0:
+        run = subprocess.run([sys.executable, "-c", script], env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}, capture_output=True, text=True)
+        assert "MPI is not initialised" in run.stdout, run
+    world.barrier()
+
+
+def test_a_process_that_does_not_come() -> None:
+    good = array(np.uint8, 100)
+    if rank != 2:
+        with pytest.raises(volley.RunFailed, match="rank 2 has not called"):
+            volley.mpi.protect_buffers(world, [good], 1, timeout=0.3)
+    world.send(0, 2, 7)
+    if rank == 2:
+        for _ in range(ranks):
+            world.recv(None, MPI.ANY_SOURCE, 7)
+    assert volley.mpi.protect_buffers(world, [good], 1).nbytes
+
+
+def test_which_mpi() -> None:
+    assert volley.mpi._one_line("MPICH Version:\t4.0.2\nCustom:\t\n\0") == volley.mpi._one_line("MPICH Version:\t4.0.2\nCustom:")
+
+
 def test_directories(shared: Path) -> None:
     node = shared / f"node.{rank}"
     node.mkdir()

@@ -6,6 +6,7 @@
 
 All processes of a communicator call a function together, like a collective of MPI. volley.h describes each function.
 An array is one of NumPy, a tensor in the memory of the host that DLPack exports, or what has the buffer protocol.
+Where the arguments are wrong at one process, it raises TypeError or ValueError, and the others RunFailed.
 
 The library is the one that `$VOLLEY_LIBRARY` names, else the one that `make install` has put below `sys.prefix`, else
 what the loader finds as libvolley.so.
@@ -19,7 +20,7 @@ import os
 import sys
 import threading
 from pathlib import Path
-from typing import Any, Dict, Generic, List, Optional, Sequence, Set, Tuple, TypeVar
+from typing import Any, Callable, Dict, Generic, List, Optional, Sequence, Set, Tuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -77,8 +78,11 @@ _PACKET = [ctypes.c_void_p, ctypes.c_size_t]
 _GROUP = ctypes.POINTER(_GroupOptions)
 _BUFFERS = [ctypes.POINTER(_Buffer), ctypes.c_int, ctypes.c_int, *_PACKET, _GROUP]
 _REQUEST = ctypes.POINTER(ctypes.c_int)
+_ALLOCATE = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_size_t)
 _FUNCTIONS: Dict[str, List[Any]] = {  # with their arguments after the communicator
     "encode": [*_PACKET, *_PACKET, ctypes.POINTER(_Options)],
+    "encode_new": [*_PACKET, _ALLOCATE, ctypes.POINTER(_Options)],
+    "refuse": [ctypes.c_char_p, ctypes.c_double, ctypes.c_int],
     "decode": [*_PACKET, ctypes.c_int, *_PACKET, ctypes.POINTER(_Options)],
     "protect": [ctypes.c_char_p, ctypes.c_int, _GROUP],
     "protect_start": [ctypes.c_char_p, ctypes.c_int, _GROUP, _REQUEST],
@@ -108,11 +112,17 @@ def _load() -> ctypes.CDLL:
         raise ImportError(f"{name} is libvolley {version}, and this package {__version__}: install both from one tree")
     text, length = ctypes.create_string_buffer(MPI.MAX_LIBRARY_VERSION_STRING), ctypes.c_int()
     library.MPI_Get_library_version(text, ctypes.byref(length))
-    if text.value.decode().strip() != MPI.Get_library_version().strip("\0 \n"):
-        raise ImportError(f"{name} uses {text.value.decode()!r}, and mpi4py {MPI.Get_library_version()!r}: build libvolley with the MPI of mpi4py")
+    theirs, ours = _one_line(text.value.decode()), _one_line(MPI.Get_library_version())
+    if theirs != ours:
+        raise ImportError(f"{name} uses {theirs!r}, and mpi4py {ours!r}: build libvolley with the MPI of mpi4py")
     for function, arguments in _FUNCTIONS.items():
         getattr(library, "volley_" + function + "_f").argtypes = [ctypes.c_int, *arguments]
     return library
+
+
+def _one_line(text: str) -> str:
+    """Returns text with single blanks, as mpi4py cuts what is at its end, such as a tab of MPICH's."""
+    return " ".join(text.replace("\0", " ").split())
 
 
 def _library() -> ctypes.CDLL:
@@ -125,10 +135,24 @@ def _library() -> ctypes.CDLL:
     return library
 
 
-def _call(function: str, comm: MPI.Comm, *arguments: Any) -> None:
-    """Calls a function of the library, by the Fortran handle of the communicator, and raises its error."""
+def _call(function: str, comm: MPI.Comm, timeout: float, arguments: Callable[[], Sequence[Any]], kept: bool = False) -> None:
+    """Calls a function of the library, by the Fortran handle of the communicator, and raises its error.
+
+    Where the arguments are wrong here, the other processes hear of that in place of the call: else they would wait.
+    `kept` says that it has `packet_bytes`.
+    """
     library = _library()
-    _ended(getattr(library, "volley_" + function + "_f")(comm.py2f(), *arguments), function)
+    if not isinstance(comm, MPI.Comm):
+        raise TypeError(f"comm: {type(comm).__name__}: want a communicator of mpi4py")
+    runs = MPI.Is_initialized() and not MPI.Is_finalized()  # else the library says so
+    handle = comm.py2f() if runs else -1
+    try:
+        code = getattr(library, "volley_" + function + "_f")(handle, *arguments())
+    except Exception as e:  # ctypes raises before it calls
+        seconds = timeout if isinstance(timeout, (int, float)) else 0
+        library.volley_refuse_f(handle, f"{type(e).__name__}: {e}".encode("utf-8", "replace"), seconds, kept)
+        raise
+    _ended(code, function.replace("_new", ""))
 
 
 def _ended(code: int, function: str) -> None:
@@ -151,14 +175,6 @@ def _memory(name: str, array: Array, write: bool) -> Tuple[int, int]:
     if write and not array.flags.writeable:
         raise ValueError(f"{name}: read-only, and it would be written")
     return array.ctypes.data, array.nbytes
-
-
-def _bytes(packet: Array) -> int:
-    """Returns how long a packet is, 0 where the library call will refuse it."""
-    try:
-        return _memory("packet", packet, False)[1]
-    except (TypeError, ValueError):
-        return 0
 
 
 def _text(value: Optional[Dir]) -> Optional[bytes]:
@@ -235,9 +251,9 @@ def _wait_for_all() -> None:
                 log.error("%s", e)
 
 
-def _start(function: str, comm: MPI.Comm, result: T, arrays: Sequence[Array], *arguments: Any) -> Request[T]:
+def _start(function: str, comm: MPI.Comm, timeout: float, result: T, arrays: Sequence[Array], arguments: Callable[[], Sequence[Any]]) -> Request[T]:
     handle = ctypes.c_int()
-    _call(function, comm, *arguments, ctypes.byref(handle))
+    _call(function, comm, timeout, lambda: (*arguments(), ctypes.byref(handle)))
     return Request(function, handle, result, arrays)
 
 
@@ -265,12 +281,19 @@ def encode(
 
     Raises `Refused`, `RunFailed`, or `NotWhole` where the result failed its check.
     """
-    if out is None:
-        longest = packet_bytes or comm.allreduce(_bytes(packet), MPI.MAX)
-        out = np.empty(longest, np.uint8)
-    o = _Options(_text(field), _text(matrix), _text(algorithm), ports, timeout, memory, not check, packet_bytes, _text(network))
-    _call("encode", comm, *_memory("packet", packet, False), *_memory("out", out, True), o)
-    return out
+    made: List[Array] = [] if out is None else [out]
+
+    def arguments() -> Sequence[Any]:
+        o = _Options(_text(field), _text(matrix), _text(algorithm), ports, timeout, memory, not check, packet_bytes, _text(network))
+        has = _memory("packet", packet, False)
+        return (*has, _ALLOCATE(allocate), o) if out is None else (*has, *_memory("out", out, True), o)
+
+    def allocate(n: int) -> int:
+        made.append(np.empty(n, np.uint8))
+        return made[0].ctypes.data
+
+    _call("encode_new" if out is None else "encode", comm, timeout, arguments, bool(packet_bytes) and bool(check))
+    return made[0]
 
 
 def decode(
@@ -296,9 +319,13 @@ def decode(
 
     Raises `Refused` where too few are left: then `packet` is as it was. Raises `RunFailed` or `NotWhole`.
     """
-    has = (None, 0) if coded is None else _memory("coded", coded, False)
-    o = _Options(_text(field), _text(matrix), _text(algorithm), ports, timeout, memory, not check, 0, _text(network))
-    _call("decode", comm, *_memory("packet", packet, lost), lost, *has, o)
+
+    def arguments() -> Sequence[Any]:
+        has = (None, 0) if coded is None else _memory("coded", coded, False)
+        o = _Options(_text(field), _text(matrix), _text(algorithm), ports, timeout, memory, not check, 0, _text(network))
+        return *_memory("packet", packet, lost), lost, *has, o
+
+    _call("decode", comm, timeout, arguments)
 
 
 def protect(
@@ -324,8 +351,12 @@ def protect(
 
     Raises `Refused` or `RunFailed`. The earlier protection then stays in force.
     """
-    o = _GroupOptions(timeout, memory, max_deleted, allow_deleted, 0, _text(believe), _text(key), _text(digest), max_changed, allow_changed)
-    _call("protect", comm, _text(path), tolerate, o)
+
+    def arguments() -> Sequence[Any]:
+        o = _GroupOptions(timeout, memory, max_deleted, allow_deleted, 0, _text(believe), _text(key), _text(digest), max_changed, allow_changed)
+        return _text(path), tolerate, o
+
+    _call("protect", comm, timeout, arguments)
 
 
 def protect_start(
@@ -344,8 +375,12 @@ def protect_start(
     digest: Optional[str] = None,
 ) -> Request[None]:
     """Starts `protect`, which goes on beside the caller: leave the files alone until the request is done."""
-    o = _GroupOptions(timeout, memory, max_deleted, allow_deleted, 0, _text(believe), _text(key), _text(digest), max_changed, allow_changed)
-    return _start("protect_start", comm, None, (), _text(path), tolerate, o)
+
+    def arguments() -> Sequence[Any]:
+        o = _GroupOptions(timeout, memory, max_deleted, allow_deleted, 0, _text(believe), _text(key), _text(digest), max_changed, allow_changed)
+        return _text(path), tolerate, o
+
+    return _start("protect_start", comm, timeout, None, (), arguments)
 
 
 def recover(
@@ -364,14 +399,26 @@ def recover(
 
     Raises `NotWhole` where not everything is back, and `Refused` or `RunFailed` where nothing is.
     """
-    o = _GroupOptions(timeout, memory, 0, 0, revert, _text(believe), _text(key), None)
-    _call("recover", comm, _text(path), o)
+    _call("recover", comm, timeout, lambda: (_text(path), _GroupOptions(timeout, memory, 0, 0, revert, _text(believe), _text(key), None)))
 
 
-def parity_bytes(comm: MPI.Comm, arrays: Sequence[Array], tolerate: int, *, key: Optional[Dir] = None, digest: Optional[str] = None) -> int:
+def parity_bytes(
+    comm: MPI.Comm,
+    arrays: Sequence[Array],
+    tolerate: int,
+    *,
+    timeout: float = 0,
+    key: Optional[Dir] = None,
+    digest: Optional[str] = None,
+) -> int:
     """Returns how many bytes of parity `protect_buffers` makes for arrays of these lengths: the same at all processes."""
     n = ctypes.c_size_t()
-    _call("parity_bytes", comm, *_list(arrays, False), tolerate, _GroupOptions(key=_text(key), digest=_text(digest)), ctypes.byref(n))
+
+    def arguments() -> Sequence[Any]:
+        o = _GroupOptions(timeout, key=_text(key), digest=_text(digest))
+        return *_list(arrays, False), tolerate, o, ctypes.byref(n)
+
+    _call("parity_bytes", comm, timeout, arguments)
     return n.value
 
 
@@ -395,10 +442,15 @@ def protect_buffers(
     Raises `Refused` or `RunFailed`.
     """
     if parity is None:
-        parity = np.zeros(parity_bytes(comm, arrays, tolerate, key=key, digest=digest), np.uint8)
-    o = _GroupOptions(timeout, memory, key=_text(key), digest=_text(digest))
-    _call("protect_buffers", comm, *_list(arrays, False), tolerate, *_memory("parity", parity, True), o)
-    return parity
+        parity = np.zeros(parity_bytes(comm, arrays, tolerate, timeout=timeout, key=key, digest=digest), np.uint8)
+    room = parity
+
+    def arguments() -> Sequence[Any]:
+        o = _GroupOptions(timeout, memory, key=_text(key), digest=_text(digest))
+        return *_list(arrays, False), tolerate, *_memory("parity", room, True), o
+
+    _call("protect_buffers", comm, timeout, arguments)
+    return room
 
 
 def protect_buffers_start(
@@ -414,23 +466,34 @@ def protect_buffers_start(
 ) -> Request[Made]:
     """Starts `protect_buffers`, which goes on beside the caller: leave the arrays alone until the request is done."""
     if parity is None:
-        parity = np.zeros(parity_bytes(comm, arrays, tolerate, key=key, digest=digest), np.uint8)
-    o = _GroupOptions(timeout, memory, key=_text(key), digest=_text(digest))
-    room = _memory("parity", parity, True)
-    return _start("protect_buffers_start", comm, parity, [*arrays, parity], *_list(arrays, False), tolerate, *room, o)
+        parity = np.zeros(parity_bytes(comm, arrays, tolerate, timeout=timeout, key=key, digest=digest), np.uint8)
+    room, held = parity, [parity]
+
+    def arguments() -> Sequence[Any]:
+        held.extend(arrays)
+        o = _GroupOptions(timeout, memory, key=_text(key), digest=_text(digest))
+        return *_list(arrays, False), tolerate, *_memory("parity", room, True), o
+
+    return _start("protect_buffers_start", comm, timeout, room, held, arguments)
 
 
-def buffer_sizes(comm: MPI.Comm, parity: Optional[Array], *, key: Optional[Dir] = None) -> Tuple[List[int], int]:
+def buffer_sizes(comm: MPI.Comm, parity: Optional[Array], *, timeout: float = 0, key: Optional[Dir] = None) -> Tuple[List[int], int]:
     """Tells a process that has lost its arrays what to make: the bytes of each array, and the bytes of the parity.
 
     `parity` is what this process has, or None where it is lost. Raises `Refused` where no process has enough of it.
     """
-    address, has = (None, 0) if parity is None else _memory("parity", parity, False)
-    o, count, none = _GroupOptions(key=_text(key)), ctypes.c_int(), ctypes.c_size_t()
-    _call("buffer_sizes", comm, address, ctypes.c_size_t(has), none, count, o)
-    sizes, room = (ctypes.c_size_t * count.value)(), ctypes.c_size_t(has)
-    _call("buffer_sizes", comm, address, room, sizes, count, o)
-    return list(sizes), room.value
+    count, room = ctypes.c_int(), ctypes.c_size_t()
+
+    def tell(sizes: Any) -> Any:
+        def arguments() -> Sequence[Any]:
+            address, room.value = (None, 0) if parity is None else _memory("parity", parity, False)
+            return address, room, sizes, count, _GroupOptions(timeout, key=_text(key))
+
+        _call("buffer_sizes", comm, timeout, arguments)
+        return sizes
+
+    tell(None)
+    return list(tell((ctypes.c_size_t * count.value)())), room.value
 
 
 def recover_buffers(
@@ -450,8 +513,11 @@ def recover_buffers(
 
     Raises `Refused` where too much is lost: then nothing was written. After `RunFailed` call it again.
     """
-    o = _GroupOptions(timeout, memory, key=_text(key))
-    _call("recover_buffers", comm, *_list(arrays, True), lost, *_memory("parity", parity, True), o)
+
+    def arguments() -> Sequence[Any]:
+        return *_list(arrays, True), lost, *_memory("parity", parity, True), _GroupOptions(timeout, memory, key=_text(key))
+
+    _call("recover_buffers", comm, timeout, arguments)
 
 
 def recover_buffers_start(
@@ -465,5 +531,10 @@ def recover_buffers_start(
     key: Optional[Dir] = None,
 ) -> Request[None]:
     """Starts `recover_buffers`, which goes on beside the caller: leave the arrays alone until the request is done."""
-    o = _GroupOptions(timeout, memory, key=_text(key))
-    return _start("recover_buffers_start", comm, None, [*arrays, parity], *_list(arrays, True), lost, *_memory("parity", parity, True), o)
+    held = [parity]
+
+    def arguments() -> Sequence[Any]:
+        held.extend(arrays)
+        return *_list(arrays, True), lost, *_memory("parity", parity, True), _GroupOptions(timeout, memory, key=_text(key))
+
+    return _start("recover_buffers_start", comm, timeout, None, held, arguments)

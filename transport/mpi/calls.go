@@ -3,8 +3,6 @@
 package mpi
 
 /*
-#cgo !mpich pkg-config: mpi
-#cgo mpich pkg-config: mpich
 #include "calls.h"
 */
 import "C"
@@ -181,35 +179,38 @@ type communicator struct {
 	crowded    bool // there are more ranks on this machine than cores
 }
 
-// duplicate makes a communicator of the ranks of another, given by its Fortran handle, or
-// where that is nil of all; or of those that name the same set, in the order of their places. All ranks call it.
-func duplicate(handle *int, set, place int) (*communicator, error) {
-	of := C.volley_world()
-	if handle != nil {
-		of = C.volley_comm(C.MPI_Fint(*handle))
-	}
+// duplicate makes a communicator of all ranks, or of those that name the same set, in the order of their places. All
+// ranks call it.
+func duplicate(set, place int) (*communicator, error) {
 	g := new(communicator)
-	var rank, size, most C.int
-	if err := failed("MPI_Comm_dup", C.volley_duplicate(of, C.int(set), C.int(place), &g.comm, &rank, &size, &most)); err != nil {
+	if err := failed("MPI_Comm_dup", C.volley_duplicate(C.int(set), C.int(place), &g.comm)); err != nil {
 		return nil, err
 	}
-	g.rank, g.size, g.mostTag = int(rank), int(size), int(most)
-	return g, g.findNeighbours()
+	if err := g.identify(); err != nil {
+		return nil, err
+	}
+	mine, all := [2]C.long{C.long(machine()), C.long(runtime.GOMAXPROCS(0))}, make([][2]C.long, g.size)
+	code := C.MPI_Allgather(unsafe.Pointer(&mine), 2, C.volley_long(), unsafe.Pointer(&all[0]), 2, C.volley_long(), g.comm)
+	g.neighbours(all)
+	return g, failed("MPI_Allgather", code)
 }
 
-// findNeighbours finds out which ranks are on this machine. Where they may use more cores together
-// than it has, each has its share.
-func (g *communicator) findNeighbours() error {
-	own, cores := machine(), runtime.GOMAXPROCS(0)
-	mine, all := [2]C.long{C.long(own), C.long(cores)}, make([][2]C.long, g.size)
-	code := C.MPI_Allgather(unsafe.Pointer(&mine), 2, C.volley_long(), unsafe.Pointer(&all[0]), 2, C.volley_long(), g.comm)
-	if err := failed("MPI_Allgather", code); err != nil {
-		return err
-	}
+// identify finds out this rank, how many there are, and the largest tag.
+func (g *communicator) identify() error {
+	var rank, size, most C.int
+	code := C.volley_identify(g.comm, &rank, &size, &most)
+	g.rank, g.size, g.mostTag = int(rank), int(size), int(most)
+	return failed("MPI_Comm_rank", code)
+}
+
+// neighbours notes which ranks are on this machine: each has told the number of its own, and its cores. Where they may
+// use more cores together than it has, each has its share.
+func (g *communicator) neighbours(all [][2]C.long) {
+	own, cores := all[g.rank][0], int(all[g.rank][1])
 	ranks, together, least := 0, 0, cores
 	for _, other := range all {
-		g.here = append(g.here, int64(other[0]) == own)
-		if int64(other[0]) == own {
+		g.here = append(g.here, other[0] == own)
+		if other[0] == own {
 			ranks, together, least = ranks+1, together+int(other[1]), min(least, int(other[1]))
 		}
 	}
@@ -220,7 +221,6 @@ func (g *communicator) findNeighbours() error {
 	if ranks < g.size {
 		g.mostSpin, g.overlaps = spinApart, true
 	}
-	return nil
 }
 
 // machine returns a number of this machine, or of the network that it is given there, such as a container's.

@@ -13,7 +13,6 @@
 // What are macros in one library and variables in another.
 static MPI_Datatype volley_long(void) { return MPI_LONG; }
 static MPI_Comm volley_world(void) { return MPI_COMM_WORLD; }
-static MPI_Comm volley_comm(MPI_Fint f) { return MPI_Comm_f2c(f); }
 
 static int volley_init(int *provided) {
 	int flag;
@@ -23,16 +22,18 @@ static int volley_init(int *provided) {
 	return MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, provided);
 }
 
-static int volley_duplicate(MPI_Comm comm, int set, int place, MPI_Comm *dup, int *rank, int *size, int *most) {
-	int rc = set < 0 ? MPI_Comm_dup(comm, dup) : MPI_Comm_split(comm, set, place, dup);
-	if (rc == MPI_SUCCESS) rc = MPI_Comm_set_errhandler(*dup, MPI_ERRORS_RETURN);
-	if (rc == MPI_SUCCESS) rc = MPI_Comm_rank(*dup, rank);
-	if (rc == MPI_SUCCESS) rc = MPI_Comm_size(*dup, size);
+static int volley_duplicate(int set, int place, MPI_Comm *dup) {
+	return set < 0 ? MPI_Comm_dup(MPI_COMM_WORLD, dup) : MPI_Comm_split(MPI_COMM_WORLD, set, place, dup);
+}
+
+static int volley_identify(MPI_Comm comm, int *rank, int *size, int *most) {
+	int *bound, flag, rc = MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+	if (rc == MPI_SUCCESS) rc = MPI_Comm_rank(comm, rank);
+	if (rc == MPI_SUCCESS) rc = MPI_Comm_size(comm, size);
 	if (rc != MPI_SUCCESS) return rc;
-	int *bound, flag;
 	rc = MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &bound, &flag);
 	*most = rc == MPI_SUCCESS && flag ? *bound : 32767;
-	return rc;
+	return MPI_SUCCESS;
 }
 
 // A volley_piece is memory to be sent or received as one message. Its address is a number: a

@@ -46,9 +46,10 @@ var (
 	_ transport.Limiter    = (*Endpoint)(nil)
 )
 
-func newEndpoint(handle *int, set, place int) (e *Endpoint, err error) {
+// newEndpoint returns this process's rank of all of the job, or of those that name the same set.
+func newEndpoint(set, place int) (e *Endpoint, err error) {
 	var g *communicator
-	if duplicates := func() { g, err = duplicate(handle, set, place) }; engine.multiple {
+	if duplicates := func() { g, err = duplicate(set, place) }; engine.multiple {
 		duplicates() // other endpoints go on until all processes have come
 	} else {
 		call(duplicates)
@@ -56,6 +57,20 @@ func newEndpoint(handle *int, set, place int) (e *Endpoint, err error) {
 	if err != nil {
 		return nil, err
 	}
+	return openEndpoint(g), nil
+}
+
+// arrivedEndpoint returns this process's rank of a communicator, when all its processes have come.
+func arrivedEndpoint(handle int, timeout time.Duration) (*Endpoint, error) {
+	g, err := arrive(handle, timeout)
+	if err != nil {
+		return nil, err
+	}
+	return openEndpoint(g), nil
+}
+
+// openEndpoint returns the endpoint of a communicator that is its own.
+func openEndpoint(g *communicator) (e *Endpoint) {
 	call(func() {
 		e = &Endpoint{
 			communicator: g,
@@ -71,7 +86,7 @@ func newEndpoint(handle *int, set, place int) (e *Endpoint, err error) {
 		e.post()
 		e.isOpen(true)
 	})
-	return e, err
+	return e
 }
 
 // Rank returns this rank.

@@ -143,7 +143,7 @@ func Init() (*Endpoint, error) {
 	if err := start(); err != nil {
 		return nil, err
 	}
-	return newEndpoint(nil, whole, 0)
+	return newEndpoint(whole, 0)
 }
 
 // whole stands for all ranks, in place of a set.
@@ -151,16 +151,22 @@ const whole = -1
 
 // Split returns this process's rank of the processes that name the same set, from 0, in the order of their places.
 // All processes of the job call it, after [Init].
-func Split(set, place int) (*Endpoint, error) { return newEndpoint(nil, set, place) }
+func Split(set, place int) (*Endpoint, error) { return newEndpoint(set, place) }
 
 // Drive calls f with this process's rank of a duplicate of a communicator, which is given by its Fortran handle
 // (MPI_Comm_c2f). All its processes call it. It is for what a C program calls that has started MPI: while f runs, it is
 // this thread that calls MPI where the library wants no other, and afterwards nothing of this package does. Where keep
 // is set, f gets the same endpoint in all such calls on the communicator, until that is freed. When one has failed, all
 // later ones do. With MPI_THREAD_MULTIPLE several threads may call it at once.
-func Drive(handle int, keep bool, f func(*Endpoint) error) error {
+//
+// Where not all processes have come within the timeout, it returns a [MissingError]; 0 is no bound. What MPI has begun
+// for that stays with the communicator, and the next call goes on there.
+func Drive(handle int, keep bool, timeout time.Duration, f func(*Endpoint) error) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
+	if err := check(handle); err != nil {
+		return err
+	}
 	calls, err := engage()
 	if err != nil {
 		return err
@@ -170,11 +176,11 @@ func Drive(handle int, keep bool, f func(*Endpoint) error) error {
 		var e *Endpoint
 		var err error
 		if keep {
-			if e, err = keptEndpoint(handle); err == nil {
+			if e, err = keptEndpoint(handle, timeout); err == nil {
 				err = f(e)
 				e.leave()
 			}
-		} else if e, err = newEndpoint(&handle, whole, 0); err == nil {
+		} else if e, err = arrivedEndpoint(handle, timeout); err == nil {
 			err = errors.Join(f(e), e.Close())
 		}
 		disengage() // while its calls are still made
@@ -190,14 +196,14 @@ func Drive(handle int, keep bool, f func(*Endpoint) error) error {
 	}
 }
 
-// ErrOneThread is the error of [Begin] where MPI was started for less than several threads at once.
-var ErrOneThread = errors.New("MPI was started with less than MPI_THREAD_MULTIPLE: call MPI_Init_thread with it, and look at what it provides")
-
 // Begin is [Drive] beside the caller, and needs MPI_THREAD_MULTIPLE. It returns when all processes of the communicator
 // have called it. Then f runs, and after it done. MPI_Finalize waits for that.
-func Begin(handle int, f func(*Endpoint) error, done func(error)) error {
+func Begin(handle int, timeout time.Duration, f func(*Endpoint) error, done func(error)) error {
+	if err := check(handle); err != nil {
+		return err
+	}
 	if threads, err := initialize(); err != nil || !threads.multiple() {
-		return cmp.Or(err, ErrOneThread)
+		return cmp.Or(err, error(ErrOneThread))
 	}
 	if _, err := engage(); err != nil {
 		return err
@@ -205,7 +211,7 @@ func Begin(handle int, f func(*Endpoint) error, done func(error)) error {
 	err := beforeFinalize()
 	var e *Endpoint
 	if err == nil {
-		e, err = newEndpoint(&handle, whole, 0)
+		e, err = arrivedEndpoint(handle, timeout)
 	}
 	if err != nil {
 		disengage()

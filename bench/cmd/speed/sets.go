@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 
 	"github.com/spf13/pflag"
 
@@ -40,7 +41,8 @@ func (o *options) measureSets(ctx context.Context, stderr io.Writer, f *pflag.Fl
 			}
 			defer os.RemoveAll(dir)
 			program = filepath.Join(dir, "speed")
-			build := exec.CommandContext(ctx, "go", "build", "-o", program, "-tags", instructions.Tags, "volley/bench/cmd/speed")
+			this := reflect.TypeFor[bench.Result]().PkgPath() + "/cmd/speed" // whatever the module's path
+			build := exec.CommandContext(ctx, "go", "build", "-o", program, "-tags", instructions.Tags, this)
 			if build.Stderr = stderr; build.Run() != nil {
 				return nil, fmt.Errorf("cannot build speed for --instructions %s: run it in the checkout, with the go command", set)
 			}

@@ -307,34 +307,42 @@ contains
   end function
 
   ! Sets parity_bytes to the room that volley_protect_buffers takes for buffers of these lengths.
-  integer function volley_parity_bytes(comm, buffers, tolerate, parity_bytes, key, digest) result(code)
+  integer function volley_parity_bytes(comm, buffers, tolerate, parity_bytes, key, digest, timeout) result(code)
     integer, intent(in) :: comm, tolerate
     type(volley_buffer), intent(in) :: buffers(:)
     integer(c_size_t), intent(out) :: parity_bytes
     character(*), intent(in), optional :: key, digest
+    real(c_double), intent(in), optional :: timeout
     character(:), allocatable, target :: k, d
+    type(group_options) :: o
 
     k = text(key); d = text(digest)
-    code = parity_bytes_f(comm, buffers, size(buffers), tolerate, group_options(key=c_loc(k), digest=c_loc(d)), parity_bytes)
+    o = group_options(key=c_loc(k), digest=c_loc(d))
+    if (present(timeout)) o%timeout = timeout
+    code = parity_bytes_f(comm, buffers, size(buffers), tolerate, o, parity_bytes)
   end function
 
   ! Tells the lengths of what this process had. parity is absent where it is lost, and count is first the room in bytes.
-  integer function volley_buffer_sizes(comm, parity_bytes, bytes, count, parity, key) result(code)
+  integer function volley_buffer_sizes(comm, parity_bytes, bytes, count, parity, key, timeout) result(code)
     integer, intent(in) :: comm
     integer(c_size_t), intent(inout) :: parity_bytes, bytes(*)
     integer, intent(inout) :: count
     type(*), contiguous, target, intent(in), optional :: parity(..)
     character(*), intent(in), optional :: key
+    real(c_double), intent(in), optional :: timeout
     character(:), allocatable, target :: k
     type(c_ptr) :: has
+    type(group_options) :: o
 
     k = text(key)
+    o = group_options(key=c_loc(k))
+    if (present(timeout)) o%timeout = timeout
     has = c_null_ptr
     if (present(parity)) has = c_loc(parity)
-    code = buffer_sizes_f(comm, has, parity_bytes, bytes, count, group_options(key=c_loc(k)))
+    code = buffer_sizes_f(comm, has, parity_bytes, bytes, count, o)
   end function
 
-  ! Makes parity, of parity_bytes, of the buffers of all.
+  ! Makes parity, of parity_bytes, of the buffers of all. parity is an array, and not its c_loc.
   integer function volley_protect_buffers(comm, buffers, tolerate, parity, parity_bytes, timeout, memory, key, digest) result(code)
     integer, intent(in) :: comm, tolerate
     type(volley_buffer), intent(in) :: buffers(:)
@@ -353,7 +361,8 @@ contains
     code = protect_buffers_f(comm, buffers, size(buffers), tolerate, c_loc(parity), parity_bytes, o)
   end function
 
-  ! Brings back the buffers and the parity of processes where they are lost, and what is damaged elsewhere.
+  ! Brings back the buffers and the parity of processes where they are lost, and what is damaged elsewhere. parity is
+  ! an array, and not its c_loc.
   integer function volley_recover_buffers(comm, buffers, lost, parity, parity_bytes, timeout, memory, key) result(code)
     integer, intent(in) :: comm
     type(volley_buffer), intent(in) :: buffers(:)

@@ -69,6 +69,43 @@ static void recovers(MPI_Comm comm, const volley_buffer *want, const unsigned ch
 	drop(back);
 }
 
+/* nulls leaves arguments out at all processes, and then at one. */
+static void nulls(const volley_buffer *b, unsigned char *parity, size_t room) {
+	int n = buffers, done, first = rank == 0, code = first ? VOLLEY_USAGE : VOLLEY_FAILED;
+	size_t some = room;
+	volley_request null = VOLLEY_REQUEST_NULL;
+	expect("bytes to nowhere", volley_parity_bytes(MPI_COMM_WORLD, b, buffers, 1, NULL, NULL), VOLLEY_USAGE, "parity_bytes: NULL");
+	expect("bytes to nowhere at one", volley_parity_bytes(MPI_COMM_WORLD, b, buffers, 1, NULL, first ? NULL : &some), code, "parity_bytes: NULL");
+	expect("sizes of nothing", volley_buffer_sizes(MPI_COMM_WORLD, parity, NULL, NULL, &n, NULL), VOLLEY_USAGE, "parity_bytes: NULL");
+	expect("sizes without a count", volley_buffer_sizes(MPI_COMM_WORLD, NULL, &some, &some, NULL, NULL), VOLLEY_USAGE, "count: NULL");
+	expect("start to nowhere", volley_protect_buffers_start(MPI_COMM_WORLD, b, buffers, 1, parity, room, NULL, NULL), VOLLEY_USAGE, "request: NULL");
+	expect("start to recover to nowhere", volley_recover_buffers_start(MPI_COMM_WORLD, b, buffers, 0, parity, room, NULL, NULL), VOLLEY_USAGE, "request: NULL");
+	expect("start files to nowhere", volley_protect_start(MPI_COMM_WORLD, ".", 1, NULL, NULL), VOLLEY_USAGE, "request: NULL");
+	expect("wait for NULL", volley_wait(NULL), VOLLEY_USAGE, "request: NULL");
+	expect("test NULL", volley_test(NULL, &done), VOLLEY_USAGE, "request: NULL");
+	expect("test to nowhere", volley_test(&null, NULL), VOLLEY_USAGE, "done: NULL");
+}
+
+/* overlaps gives memory twice, at all processes and at one. */
+static void overlaps(unsigned char *parity, size_t room, int multiple) {
+	enum { bytes = 1000 };
+	unsigned char x[4 * bytes] = {0}, *own = malloc(room);
+	volley_buffer twice[] = {{x, 3 * bytes}, {x + 5, 10}, {x + bytes, 2 * bytes}, {NULL, 0}, {x + 3 * bytes, bytes}}, in[] = {{own + room - 1, 1}};
+	int first = rank == 0, code = first ? VOLLEY_USAGE : VOLLEY_FAILED;
+	volley_request request;
+	expect("protect what overlaps", volley_protect_buffers(MPI_COMM_WORLD, twice, 5, 1, parity, room, NULL), VOLLEY_OK, "");
+	expect("recover what overlaps", volley_recover_buffers(MPI_COMM_WORLD, twice, 5, 0, parity, room, NULL), VOLLEY_USAGE, "buffers[1] overlaps buffers[0]");
+	expect("parity in a buffer", volley_protect_buffers(MPI_COMM_WORLD, in, 1, 1, own, room, NULL), VOLLEY_USAGE, "buffers[0] overlaps parity");
+	expect("at one", volley_protect_buffers(MPI_COMM_WORLD, first ? in : twice, 1, 1, own, room, NULL), code, "buffers[0] overlaps parity");
+	if (multiple) {
+		expect("start", volley_protect_buffers_start(MPI_COMM_WORLD, in, 1, 1, own, room, NULL, &request), VOLLEY_OK, "");
+		expect("its end", volley_wait(&request), VOLLEY_USAGE, "buffers[0] overlaps parity");
+	}
+	expect("encode in place", volley_encode(MPI_COMM_WORLD, x, bytes, x + bytes - 1, bytes, NULL), VOLLEY_USAGE, "coded overlaps packet");
+	expect("decode in place", volley_decode(MPI_COMM_WORLD, x, bytes, 1, x, bytes, NULL), VOLLEY_USAGE, "overlaps");
+	free(own);
+}
+
 static void *waits(void *request) {
 	int rc = volley_wait(request);
 	if (rc == VOLLEY_USAGE && strstr(volley_error(), "no request") == NULL) rc = -1;
@@ -214,7 +251,7 @@ int main(int argc, char **argv) {
 			int rc = volley_recover_buffers(MPI_COMM_WORLD, b, buffers, (rank + 1) % size <= tolerate, parity, room, NULL);
 			expect("too much lost", rc, VOLLEY_USAGE, tolerate + 1 < size ? "nodes are lost" : "");
 			rc = volley_protect_buffers(MPI_COMM_WORLD, b, buffers, tolerate, parity, rank == 0 ? 100 : room, NULL);
-			expect("no room", rc, rank == 0 ? VOLLEY_USAGE : VOLLEY_FAILED, "room for 100 bytes of parity: want");
+			expect("no room", rc, rank == 0 ? VOLLEY_USAGE : VOLLEY_FAILED, rank == 0 ? "room for 100 bytes of parity: want" : "rank 0 stopped: room for 100");
 			rc = volley_protect_buffers(MPI_COMM_WORLD, rank == 0 ? NULL : b, buffers, tolerate, parity, room, NULL);
 			expect("no buffers", rc, rank == 0 ? VOLLEY_USAGE : VOLLEY_FAILED, "buffers: NULL");
 			free(parity);
@@ -224,7 +261,13 @@ int main(int argc, char **argv) {
 		expect("an option of directories", volley_protect_buffers(MPI_COMM_WORLD, b, buffers, 1, parity, room, &o), VOLLEY_USAGE, "for directories");
 		expect("no length", volley_protect_buffers(MPI_COMM_WORLD, lengths, buffers, 1, parity, room, NULL), VOLLEY_USAGE, "buffers[0]: NULL");
 		expect("tolerating all", volley_parity_bytes(MPI_COMM_WORLD, b, buffers, size, NULL, &room), VOLLEY_USAGE, "want 1 to");
+		volley_buffer longest = {NULL, (size_t)-1};
+		expect("a length below 0", volley_parity_bytes(MPI_COMM_WORLD, &longest, 1, 1, NULL, &room), VOLLEY_USAGE, "no memory is as long");
+		o = (volley_group_options){.memory = (size_t)-1};
+		expect("a memory below 0", volley_protect_buffers(MPI_COMM_WORLD, b, buffers, 1, parity, room, &o), VOLLEY_USAGE, "memory: 18446744073709551615 bytes");
 		expect("a count below 0", volley_parity_bytes(MPI_COMM_WORLD, b, -1, 1, NULL, &room), VOLLEY_USAGE, "below 0");
+		nulls(b, parity, room);
+		overlaps(parity, room, multiple);
 		free(parity);
 		if (multiple) requests();
 		else {

@@ -9,9 +9,9 @@
 static int rank, wrong, duplicates;
 
 /* Calls of the library come here, too. */
-int MPI_Comm_dup(MPI_Comm comm, MPI_Comm *to) {
+int MPI_Comm_idup(MPI_Comm comm, MPI_Comm *to, MPI_Request *request) {
 	duplicates++;
-	return PMPI_Comm_dup(comm, to);
+	return PMPI_Comm_idup(comm, to, request);
 }
 
 static void expect(const char *what, int got, int want, const char *text) {
@@ -32,7 +32,7 @@ static void checkpoint(const char *what, const char *dir, int size) {
 		else expect("protect, another without a path", rc, VOLLEY_FAILED, "path: none");
 		expect("protect, a number for none", volley_protect(MPI_COMM_WORLD, path, 0, NULL), VOLLEY_USAGE, "want 1 to");
 		expect("protect, a number for all", volley_protect(MPI_COMM_WORLD, path, size, NULL), VOLLEY_USAGE, "want 1 to");
-		expect("protect, other numbers", volley_protect(MPI_COMM_WORLD, path, 1 + rank % 2, NULL), VOLLEY_USAGE, "other arguments");
+		expect("protect, other numbers", volley_protect(MPI_COMM_WORLD, path, 1 + rank % 2, NULL), VOLLEY_USAGE, "process 1 has other arguments than process 0: tolerate is 2, and 1");
 		expect("recover what is not protected", volley_recover(MPI_COMM_WORLD, path, NULL), VOLLEY_USAGE, "not protected");
 		expect("protect", volley_protect(MPI_COMM_WORLD, path, 1, NULL), VOLLEY_OK, "");
 		expect("protect by the Fortran handle", volley_protect_f(world, path, 1, NULL), VOLLEY_OK, "");
@@ -64,7 +64,7 @@ static void checkpoint(const char *what, const char *dir, int size) {
 		expect("a digest that goes with no key", volley_protect(MPI_COMM_WORLD, path, 1, &o), VOLLEY_USAGE, "with a key take");
 		o.digest = NULL;
 		expect("recover with a key", volley_recover(MPI_COMM_WORLD, path, &o), VOLLEY_OK, "");
-		expect("protect without a key", volley_protect(MPI_COMM_WORLD, path, 1, NULL), VOLLEY_USAGE, "give the key");
+		expect("protect without a key", volley_protect(MPI_COMM_WORLD, path, 1, NULL), VOLLEY_USAGE, "give the key; key in the options names its file");
 		o.key = rank == 1 ? other : key;
 		expect("two keys", volley_recover(MPI_COMM_WORLD, path, &o), VOLLEY_USAGE, "another key");
 		o.key = other;
@@ -202,6 +202,18 @@ int main(int argc, char **argv) {
 	expect("two models", volley_encode(MPI_COMM_WORLD, x, bytes, y, bytes, &bad), VOLLEY_USAGE, "leave one of them 0");
 	bad = (volley_options){.ports = -1};
 	expect("a wrong number of ports", volley_encode(MPI_COMM_WORLD, x, bytes, y, bytes, &bad), VOLLEY_USAGE, "-1 ports");
+	bad = (volley_options){.memory = (size_t)-1};
+	expect("a memory below 0", volley_encode(MPI_COMM_WORLD, x, bytes, y, bytes, &bad), VOLLEY_USAGE, "memory: 18446744073709551615 bytes: no memory is as long");
+	bad = (volley_options){.packet_bytes = (size_t)-1};
+	MPI_Comm bytes_below;
+	MPI_Comm_dup(MPI_COMM_WORLD, &bytes_below);
+	expect("packets below 0", volley_encode(bytes_below, x, bytes, y, bytes, &bad), VOLLEY_USAGE, "packet_bytes: 18446744073709551615 bytes: no memory is as long");
+	MPI_Comm_free(&bytes_below);
+	if (size > 1) {
+		int one = rank == 1;
+		expect("two functions", one ? volley_decode(MPI_COMM_WORLD, x, bytes, 0, y, bytes, NULL) : volley_encode(MPI_COMM_WORLD, x, bytes, y, bytes, NULL),
+			VOLLEY_USAGE, size > 2 ? "rank 1 runs decode, rank 0 runs encode: run the same at all ranks" : "run the same at all ranks");
+	}
 	o.matrix = NULL;
 	o.field = "2^16";
 	expect("another field", volley_encode(MPI_COMM_WORLD, x, bytes, y, bytes, &o), VOLLEY_OK, "");

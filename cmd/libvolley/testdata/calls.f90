@@ -92,7 +92,7 @@ contains
     bytes = [8_c_size_t * size(x), 12_c_size_t]
     given = [volley_buffer(c_loc(x), bytes(1)), volley_buffer(c_loc(small), bytes(2))]
     got = [volley_buffer(c_loc(back), bytes(1)), volley_buffer(c_loc(small_back), bytes(2))]
-    call expect("parity_bytes", volley_parity_bytes(world(), given, 1, room, digest="sha256"), volley_ok, "")
+    call expect("parity_bytes", volley_parity_bytes(world(), given, 1, room, digest="sha256", timeout=20d0), volley_ok, "")
     allocate (parity(room))
     parity = 0
     call expect("tolerate all", volley_protect_buffers(world(), given, size_of_world, parity, room), volley_usage, "")
@@ -105,7 +105,7 @@ contains
       call expect("sizes of what is lost", volley_buffer_sizes(world(), found, sizes, count), volley_ok, "")
     else
       found = room
-      call expect("sizes", volley_buffer_sizes(world(), found, sizes, count, parity), volley_ok, "")
+      call expect("sizes", volley_buffer_sizes(world(), found, sizes, count, parity, timeout=20d0), volley_ok, "")
     end if
     if (found /= room .or. count /= 2 .or. any(sizes /= bytes)) call expect("the sizes", -1, 0, "")
     back = merge(0d0, x, lost)

@@ -2,8 +2,10 @@ package session
 
 import (
 	"slices"
+	"strconv"
 
 	"volley/group/internal/store"
+	"volley/group/internal/tree"
 )
 
 // Order returns, by node of the group, which of the directories is its: those that say which node they
@@ -63,4 +65,67 @@ func named(ids []store.Identity, of store.Identity, order []int) int {
 		}
 	}
 	return best
+}
+
+// Resized returns the order of directories in a run that resizes their group: those that it is to have, by node, and
+// then those that are removed. Nodes keep their numbers as far as there are as many. remove has names of directories, or
+// numbers of nodes of the group as it was.
+func Resized(names []string, ids []store.Identity, added []bool, remove []string) ([]int, error) {
+	var were []int // directories of the group as it was
+	var old []store.Identity
+	for i := range names {
+		if !added[i] {
+			were, old = append(were, i), append(old, ids[i])
+		}
+	}
+	k, before := len(names)-len(remove), len(were)
+	if k < 2 || k == before {
+		return nil, store.Inputf("a group of %d nodes, and %d are added and %d removed: want another number of nodes, 2 or more. To move a node, recover into an empty directory in its place", before, len(names)-before, len(remove))
+	}
+	var gone []int
+	for _, name := range remove {
+		i := slices.Index(names, name)
+		if i >= 0 && slices.Contains(names[i+1:], name) {
+			return nil, store.Inputf("%q is the directory of several nodes: name the node by its number, from 0", name)
+		}
+		if n, err := strconv.Atoi(name); i < 0 && err == nil && n >= 0 {
+			if list := replaced(ids, k); n < len(list) { // it is repeated
+				i = slices.IndexFunc(ids, func(id store.Identity) bool { return id.Name == list[n] })
+			} else if list == nil && n < before {
+				i = were[Order(old)[n]]
+			}
+		}
+		if !slices.Contains(were, i) || slices.Contains(gone, i) {
+			return nil, store.Inputf("%q is to be removed, and is no node of the group, or named twice: name its directory, or its number, 0 to %d", name, before-1)
+		}
+		gone = append(gone, i)
+	}
+	order := slices.Repeat([]int{-1}, k)
+	take := func(i, n int) {
+		if n >= 0 && n < k && order[n] < 0 && !slices.Contains(gone, i) && !slices.Contains(order, i) {
+			order[n] = i
+		}
+	}
+	for i, id := range ids {
+		if id.Nodes == k || id.Next.Nodes == k {
+			take(i, store.PlaceIn(store.Place{Node: id.Node, Nodes: id.Nodes}, id.Next, k))
+		}
+	}
+	for _, i := range were {
+		take(i, ids[i].Node)
+	}
+	for i := range names {
+		take(i, slices.Index(order, -1))
+	}
+	return append(order, gone...), nil
+}
+
+// replaced returns the names of the directories of the epoch before, by node, where the group has so many nodes already.
+func replaced(ids []store.Identity, nodes int) []tree.Name {
+	for _, id := range ids {
+		if id.Nodes == nodes && id.Before != nil {
+			return id.Before
+		}
+	}
+	return nil
 }

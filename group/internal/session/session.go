@@ -18,6 +18,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"golang.org/x/sync/errgroup"
 
@@ -27,6 +28,7 @@ import (
 	"volley/group/internal/content"
 	"volley/group/internal/decide"
 	"volley/group/internal/erasure"
+	"volley/group/internal/seal"
 	"volley/group/internal/store"
 	"volley/group/internal/tree"
 	"volley/internal/disk"
@@ -274,7 +276,7 @@ func (s *Session) Meet(ctx context.Context, nodes int, v Verb) error {
 	}
 	mine := Terms{Nodes: nodes, What: what, Run: rand.Text(), Network: s.Network, Gamma: s.Gamma}
 	rand.Read(mine.Seed[:])
-	mine.MAC = store.MacOf(s.Key, store.OfRun, []byte(mine.Run))
+	mine.MAC = seal.MacOf(s.Key, seal.OfRun, []byte(mine.Run))
 	ranks, err := collective.AllgatherValues(ctx, s.T, mine, s.Timeout)
 	if err != nil {
 		return err
@@ -284,11 +286,11 @@ func (s *Session) Meet(ctx context.Context, nodes int, v Verb) error {
 			return s.Alike(ctx, store.Inputf("rank %d says that it has %d nodes: a group has at most %d", r, x.Nodes, store.MostNodes))
 		}
 		s.K += x.Nodes
-		if !store.SameMAC(x.MAC, store.MacOf(s.Key, store.OfRun, []byte(x.Run))) {
+		if !seal.SameMAC(x.MAC, seal.MacOf(s.Key, seal.OfRun, []byte(x.Run))) {
 			return s.Alike(ctx, store.Inputf("process %d was started with another key than process %d, or one of them without: give all the same", r, s.T.Rank()))
 		}
 		if list := differing(x.What, ranks[0].What); list != nil {
-			return s.Alike(ctx, store.Inputf("process %d was started with other arguments than process 0: %s: start all with the same", r, strings.Join(list, "; ")))
+			return s.Alike(ctx, store.Inputf("process %d has other arguments than process 0: %s: give all the same", r, strings.Join(list, "; ")))
 		}
 	}
 	s.Run, s.Seed = ranks[0].Run, ranks[0].Seed
@@ -338,10 +340,22 @@ func (s *Session) Said(v Verb) (map[string]json.RawMessage, error) {
 func differing(a, b map[string]json.RawMessage) (list []string) {
 	for _, name := range slices.Sorted(maps.Keys(a)) {
 		if !bytes.Equal(a[name], b[name]) {
-			list = append(list, fmt.Sprintf("%s is %s, and %s", name, a[name], b[name]))
+			list = append(list, fmt.Sprintf("%s is %s, and %s", wordsOf(name), a[name], b[name]))
 		}
 	}
 	return list
+}
+
+// wordsOf returns the words in the name of an option, which flags, C and Python write in ways of their own.
+func wordsOf(name string) string {
+	var words []string
+	for _, r := range name {
+		if unicode.IsUpper(r) || words == nil {
+			words = append(words, "")
+		}
+		words[len(words)-1] += string(unicode.ToLower(r))
+	}
+	return strings.Join(words, " ")
 }
 
 // nodesAt returns the nodes of the directories here, as they are given, from the number first on.

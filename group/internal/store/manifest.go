@@ -1,17 +1,14 @@
 package store
 
 import (
-	"bytes"
 	"cmp"
-	"compress/gzip"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"io"
 	"path"
 	"strings"
-	"sync"
 
+	"volley/group/internal/seal"
 	"volley/group/internal/tree"
 	"volley/internal/disk"
 )
@@ -157,15 +154,15 @@ func (m *Manifest) Encode(key []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if m.MAC = MacOf(key, OfManifest, text); m.MAC != "" {
-		return SealKeyed(text, m.MAC), nil
+	if m.MAC = seal.MacOf(key, seal.OfManifest, text); m.MAC != "" {
+		return seal.SealKeyed(text, m.MAC), nil
 	}
 	return disk.Seal(text), nil
 }
 
 // DecodeManifest reads a manifest as it is stored, and checks it, but not with which key it was made.
 func DecodeManifest(data []byte) (*Manifest, error) {
-	text, mac, err := UnsealKeyed(data)
+	text, mac, err := seal.UnsealKeyed(data)
 	if err != nil {
 		return nil, err
 	}
@@ -256,56 +253,8 @@ func (m *Manifest) validateCode() error {
 	return nil
 }
 
-// MostPacked is how many times shorter the text of a record may get.
-const MostPacked = 32
-
-// packers are what pack takes, in this order. Each has a MiB, more than most records.
-var packers = [2]sync.Pool{
-	{New: func() any { return packer(gzip.BestSpeed) }},
-	{New: func() any { return packer(gzip.HuffmanOnly) }},
-}
-
-func packer(level int) *gzip.Writer {
-	z, _ := gzip.NewWriterLevel(nil, level)
-	return z
-}
-
-// Pack compresses the text of a record, unless it gets shorter than unpack takes.
-func Pack(text []byte) []byte {
-	var b bytes.Buffer
-	for i := range packers {
-		b.Reset()
-		z := packers[i].Get().(*gzip.Writer)
-		z.Reset(&b)
-		z.Write(text)
-		z.Close()
-		packers[i].Put(z)
-		if len(text) <= MostPacked*b.Len() {
-			break
-		}
-	}
-	return b.Bytes()
-}
-
-// Unpack is the reverse of pack, with bounded memory. The record of protected buffers is not compressed.
-func Unpack(record []byte) ([]byte, error) {
-	if bytes.HasPrefix(record, []byte("{")) {
-		return record, nil
-	}
-	z, err := gzip.NewReader(bytes.NewReader(record))
-	if err != nil {
-		return nil, err
-	}
-	most := int64(MostPacked * len(record))
-	text, err := io.ReadAll(io.LimitReader(z, most+1))
-	if err == nil && int64(len(text)) > most {
-		err = fmt.Errorf("%d bytes have a text of more than %d", len(record), most)
-	}
-	return text, err
-}
-
 func (m *Manifest) DecodeMember(record []byte) (*Member, error) {
-	text, err := Unpack(record)
+	text, err := seal.Unpack(record)
 	if err != nil {
 		return nil, err
 	}

@@ -18,6 +18,7 @@ import (
 	"strings"
 	"time"
 
+	"volley/group/internal/seal"
 	"volley/group/internal/tree"
 	"volley/internal/atomicfile"
 	"volley/internal/disk"
@@ -37,6 +38,7 @@ const (
 	temporary    = "tmp-"
 	StageName    = temporary + "stage"
 	ReplacedName = "replaced"
+	ScrubName    = "scrub" // in which verify notes how far it has read the node: it goes by a lock of its own
 )
 
 // EndingName marks, in the .volley of all nodes, that the protection of a group, which it names, ends. It is the last file
@@ -431,7 +433,7 @@ func (l *Loaded) Held(key []byte) Held {
 	m := l.Manifest
 	return Held{
 		Generation: m.Generation, Group: m.Group, Epoch: m.Epoch, Node: l.Node, Nodes: m.Nodes, Tolerate: m.Tolerate,
-		Root: disk.Sum(l.Text), Bytes: int64(len(l.Text)), Keyed: m.MAC != "", Vouched: MadeWith(key, l.Text),
+		Root: disk.Sum(l.Text), Bytes: int64(len(l.Text)), Keyed: m.MAC != "", Vouched: seal.MadeWith(key, l.Text),
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"volley/group/internal/content"
 	"volley/group/internal/pass"
+	"volley/group/internal/scrub"
 	"volley/group/internal/session"
 	"volley/group/internal/store"
 	"volley/group/internal/tree"
@@ -56,7 +57,7 @@ func examine(ctx context.Context, s *session.Session, n *store.Node, back Back, 
 
 // glance compares a node with the manifest by names, lengths, times and modes. It reads nothing, but for a share, unless
 // that is nil.
-func glance(ctx context.Context, s *session.Session, n *store.Node, share *Share) (*content.Condition, error) {
+func glance(ctx context.Context, s *session.Session, n *store.Node, share *scrub.Share) (*content.Condition, error) {
 	m, x := s.Manifest, s.Members[n.Index]
 	c, more := begin(s, n)
 	if !more {
@@ -65,7 +66,7 @@ func glance(ctx context.Context, s *session.Session, n *store.Node, share *Share
 	if err := content.FindSources(ctx, m, n.Dir, c.Listing, x, content.NoFiles); err != nil {
 		return nil, err
 	}
-	is, err := share.compareFiles(ctx, s, n, x)
+	is, err := share.CompareFiles(ctx, s, n, x)
 	if err != nil {
 		return nil, err
 	}
@@ -74,7 +75,7 @@ func glance(ctx context.Context, s *session.Session, n *store.Node, share *Share
 	if info, err := n.Dir.Lstat(string(parity)); err != nil || info.Size() != m.ParityBytes() {
 		c.Note(parity, content.Damaged, err)
 		c.Parity = content.All(m, m.ParityChunks)
-	} else if c.Parity, err = share.compareParity(ctx, s, n, x); err != nil {
+	} else if c.Parity, err = share.CompareParity(ctx, s, n, x); err != nil {
 		return nil, err
 	} else if slices.ContainsFunc(c.Parity, func(rows []int) bool { return len(rows) > 0 }) {
 		c.Note(parity, content.Damaged, nil)
@@ -446,7 +447,7 @@ func examineParity(ctx context.Context, s *session.Session, n *store.Node, x *st
 		c.Note(at, what, err)
 		return nil
 	}
-	from := &noting{parityReader: f}
+	from := &noting{ParityReader: f}
 	if read != nil {
 		from, c.Parity = read.parity, read.badParity
 	} else if c.Parity, err = content.CompareParity(ctx, m, from, x, s.Read); err != nil {
@@ -478,12 +479,12 @@ func ExamineAll(ctx context.Context, s *session.Session, from int, back Back) ([
 
 // GlanceAll is [ExamineAll] at a glance, and by the shares. Shares are those of the nodes here; nil:
 // nothing is read.
-func GlanceAll(ctx context.Context, s *session.Session, from int, shares []*Share) ([]*content.Condition, error) {
+func GlanceAll(ctx context.Context, s *session.Session, from int, shares []*scrub.Share) ([]*content.Condition, error) {
 	return ConditionsOf(ctx, s, func(ctx context.Context, i int, n *store.Node) (*content.Condition, error) {
 		if n.Index < from {
 			return &content.Condition{Manifest: true}, nil
 		}
-		var of *Share
+		var of *scrub.Share
 		if shares != nil {
 			of = shares[i]
 		}

@@ -7,6 +7,7 @@ import (
 
 	"volley/group/internal/content"
 	"volley/group/internal/erasure"
+	"volley/group/internal/scrub"
 	"volley/group/internal/session"
 	"volley/group/internal/store"
 	"volley/group/internal/tree"
@@ -190,7 +191,7 @@ func causeAt(s *session.Session, n *store.Node, x *store.Member, is *content.Con
 			}
 		}
 	}
-	noted, _, err := n.LoadScrub(m)
+	noted, _, err := scrub.Load(n, m)
 	if err != nil {
 		return first
 	}

@@ -211,7 +211,7 @@ func FindingsOf(ctx context.Context, s *session.Session, files *Files, condition
 type source struct {
 	data   *content.Data
 	sums   *content.Sums
-	parity parityReader
+	parity content.ParityReader
 	known  map[lostBlock]bool // blocks that were compared
 	buffer []byte
 }
@@ -219,7 +219,7 @@ type source struct {
 func newSource(s *session.Session, n *store.Node) *source {
 	d := content.NewData(n.Dir, s.Members[n.Index].Entries, true)
 	m := s.Manifest
-	return &source{d, content.NewSums(m, d.Extents), parityOf(n, s.Generation), map[lostBlock]bool{}, make([]byte, min(m.BlockBytes, m.ChunkBytes))}
+	return &source{d, content.NewSums(m, d.Extents), content.ParityOf(n, s.Generation), map[lostBlock]bool{}, make([]byte, min(m.BlockBytes, m.ChunkBytes))}
 }
 
 func (x *source) close() {
@@ -297,4 +297,27 @@ func joined(a, b [][]int) [][]int {
 		list[chunk] = slices.Compact(list[chunk])
 	}
 	return list
+}
+
+// Lacking returns which entries, but for directories, are not in a node's new directory as they were.
+func Lacking(ctx context.Context, m *store.Manifest, out *store.Node, l *tree.Listing, x *store.Member, list []*tree.Entry) (lacks []*tree.Entry, err error) {
+	files := content.FilesByPath(x)
+	segments := m.SegmentsOf(tree.ExtentsOf(x.Entries))
+	for _, e := range list {
+		now, f := l.Find(e.Path), files[e.FileOf()]
+		same := false
+		switch {
+		case now == nil:
+		case f == nil:
+			same = e.Type == tree.TypeSymlink && now.Type == e.Type && now.Target == e.Target
+		case content.IsFile(now) && now.Size == f.Size && now.SameTime(f):
+			if same, err = content.HoldsFile(ctx, m, out.Dir, e.Path, x, segments, f); err != nil && ctx.Err() != nil {
+				return nil, err
+			}
+		}
+		if !same {
+			lacks = append(lacks, e)
+		}
+	}
+	return lacks, nil
 }

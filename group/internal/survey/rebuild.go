@@ -74,7 +74,7 @@ func rebuild(ctx context.Context, s *session.Session, back Back, targets map[int
 			continue
 		}
 		x := s.Members[n.Index]
-		readings[i] = &reading{content.NewComparer(m, content.NewData(n.Dir, x.Entries, true), x), &noting{parityReader: parityOf(n, s.Generation)}, make([][]int, m.ParityChunks)}
+		readings[i] = &reading{content.NewComparer(m, content.NewData(n.Dir, x.Entries, true), x), &noting{ParityReader: content.ParityOf(n, s.Generation)}, make([][]int, m.ParityChunks)}
 	}
 	if err := room(ctx); err != nil {
 		return nil, err

@@ -10,7 +10,6 @@ import (
 	"volley/group/internal/erasure"
 	"volley/group/internal/restore"
 	"volley/group/internal/session"
-	"volley/group/internal/store"
 	"volley/internal/disk"
 )
 
@@ -95,7 +94,7 @@ func PlanRepairs(s *session.Session, conditions []*content.Condition, remake boo
 // RunRepairs runs repairs, one after the other. What nobody is to write is thrown away.
 func RunRepairs(ctx context.Context, s *session.Session, list []blockRepair, targets map[int]*restore.Target, traffic *erasure.Traffic) error {
 	sources := map[int]*content.Data{}
-	parity := map[int]parityReader{}
+	parity := map[int]content.ParityReader{}
 	defer func() {
 		for _, n := range s.Nodes {
 			sources[n.Index].Close()
@@ -104,7 +103,7 @@ func RunRepairs(ctx context.Context, s *session.Session, list []blockRepair, tar
 	}()
 	for _, n := range s.Nodes {
 		sources[n.Index] = content.NewData(n.Dir, s.Members[n.Index].Entries, true)
-		parity[n.Index] = parityOf(n, s.Generation)
+		parity[n.Index] = content.ParityOf(n, s.Generation)
 	}
 	return RunOn(ctx, s, list, func(x content.Symbol) io.ReaderAt {
 		if x.Parity {
@@ -146,34 +145,14 @@ func RunOn(ctx context.Context, s *session.Session, list []blockRepair, from fun
 	return nil
 }
 
-type parityReader interface {
-	io.ReaderAt
-	io.Closer
-}
-
-// parityOf returns the parity of a node; reading what cannot be opened, such as that of a lost node, fails.
-func parityOf(n *store.Node, g int64) parityReader {
-	f, err := n.OpenParity(g)
-	if err != nil {
-		return unreadable{err}
-	}
-	return f
-}
-
-type unreadable struct{ err error }
-
-func (u unreadable) ReadAt([]byte, int64) (int, error) { return 0, u.err }
-
-func (unreadable) Close() error { return nil }
-
 // A noting reader notes the first thing that the disk does not give.
 type noting struct {
-	parityReader
+	content.ParityReader
 	err error
 }
 
 func (r *noting) ReadAt(to []byte, at int64) (int, error) {
-	n, err := r.parityReader.ReadAt(to, at)
+	n, err := r.ParityReader.ReadAt(to, at)
 	if r.err == nil && disk.Failed(err) {
 		r.err = err
 	}

@@ -202,3 +202,22 @@ func lossOf(s *session.Session, conditions []*content.Condition, err error) erro
 	}
 	return &session.LostError{Step: *s.Taken, Root: s.Root, Err: err}
 }
+
+// Hidden says of which files nobody can tell whether they are as they were.
+func Hidden(n *store.Node, c *content.Condition, findings []content.Finding) (list []string) {
+	for _, f := range findings {
+		if slices.Contains(c.Hidden, f.Path) {
+			list = append(list, fmt.Sprintf("%s: %s: whether it is as it was nobody can tell, and nothing takes its place: make it readable, and recover again", n.Path(f.Path), f.Why))
+		}
+	}
+	return list
+}
+
+// Sweep removes at nodes here what an interrupted recovery has left in other file systems.
+func Sweep(s *session.Session) {
+	for _, n := range s.Nodes {
+		if s.States[n.Index].Interrupted() {
+			restore.Sweep(n)
+		}
+	}
+}

@@ -1,4 +1,6 @@
-package store
+// Package seal says in which form texts lie in .volley: records are packed, and a manifest has a digest and, with a key, an
+// HMAC.
+package seal
 
 import (
 	"bytes"
@@ -29,8 +31,10 @@ func MacOf(key []byte, of string, text []byte) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
+// SameMAC compares two HMACs in a time that does not depend on them.
 func SameMAC(a, b string) bool { return hmac.Equal([]byte(a), []byte(b)) }
 
+// SealKeyed returns a line of JSON with its digest and its HMAC.
 func SealKeyed(text []byte, mac string) []byte {
 	return fmt.Appendf(slices.Clip(text), "\n{\"sha256\":%q,\"hmac_sha256\":%q}\n", disk.Sum(text), mac)
 }
@@ -50,6 +54,7 @@ func UnsealKeyed(data []byte) (text []byte, mac string, err error) {
 	return line, of.MAC, nil
 }
 
+// MadeWith reports whether a manifest was sealed with a key.
 func MadeWith(key, data []byte) bool {
 	text, mac, err := UnsealKeyed(data)
 	return err == nil && len(key) > 0 && SameMAC(mac, MacOf(key, OfManifest, text))

@@ -1,4 +1,5 @@
-package store
+// Package scrub has verify read a node by and by: what a share of it is, and what is noted of the reading.
+package scrub
 
 import (
 	"bytes"
@@ -10,28 +11,25 @@ import (
 	"strings"
 	"time"
 
+	"volley/group/internal/store"
 	"volley/group/internal/tree"
 	"volley/internal/disk"
 )
 
-// ScrubName is the directory in .volley in which verify notes how far it has read the node. It has a lock of its own, as
-// who verifies shares that of the node, and what a write leaves in it when it is cut off is nobody else's business.
-const ScrubName = "scrub"
-
 const (
-	scrubFile    = "read.json"
-	scrubFormat  = "volley-scrub"
-	scrubVersion = 1
+	file    = "read.json"
+	format  = "volley-scrub"
+	version = 1
 )
 
-// MostWrong is how many places are noted that were not right, and mostScrub bounds the bytes of the file.
+// mostWrong is how many places are noted that were not right, and mostBytes bounds the bytes of the file.
 const (
-	MostWrong = 1000
-	mostScrub = 16 << 20
+	mostWrong = 1000
+	mostBytes = 16 << 20
 )
 
-// A Scrub is how far verify has read a node. It belongs to the node, and to no generation: it goes by names of files.
-type Scrub struct {
+// A Note is how far verify has read a node. It belongs to the node, and to no generation: it goes by names of files.
+type Note struct {
 	Format  string `json:"format"`
 	Version int    `json:"version"`
 	Group   string `json:"group"`
@@ -68,24 +66,24 @@ type Period struct {
 	To   time.Time `json:"to"`
 }
 
-// LoadScrub returns what is noted of the node in a group, and the text of it. The error is fs.ErrNotExist where nothing is
+// Load returns what is noted of the node in a group, and the text of it. The error is fs.ErrNotExist where nothing is
 // noted.
-func (n *Node) LoadScrub(m *Manifest) (x *Scrub, text []byte, err error) {
+func Load(n *store.Node, m *store.Manifest) (x *Note, text []byte, err error) {
 	if n.Dir == nil {
 		return nil, nil, fs.ErrNotExist
 	}
-	if text, err = disk.ReadText(n.Dir, MetaPath(ScrubName, scrubFile), mostScrub); err != nil {
+	if text, err = disk.ReadText(n.Dir, store.MetaPath(store.ScrubName, file), mostBytes); err != nil {
 		return nil, nil, err
 	}
 	line, err := disk.Unseal(text)
 	if err == nil {
-		x = new(Scrub)
+		x = new(Note)
 		err = json.Unmarshal(line, x)
 	}
 	switch {
 	case err != nil:
-	case x.Format != scrubFormat || x.Version != scrubVersion:
-		err = fmt.Errorf("format, version: %q, %d: this program knows %q, %d", x.Format, x.Version, scrubFormat, scrubVersion)
+	case x.Format != format || x.Version != version:
+		err = fmt.Errorf("format, version: %q, %d: this program knows %q, %d", x.Format, x.Version, format, version)
 	case x.Group != m.Group || x.Node != n.Index:
 		err = fmt.Errorf("group, node: %s, %d: this is node %d of %s", x.Group, x.Node, n.Index, m.Group)
 	}
@@ -95,21 +93,21 @@ func (n *Node) LoadScrub(m *Manifest) (x *Scrub, text []byte, err error) {
 	return x, text, nil
 }
 
-// NoteScrub notes how far the node was read. Was is the text of what was noted before: where another run has noted
+// save notes how far the node was read. Was is the text of what was noted before: where another run has noted
 // something since, or is about to, that stays, and no error is returned.
-func (n *Node) NoteScrub(m *Manifest, x *Scrub, was []byte, holder disk.Holder) error {
+func save(n *store.Node, m *store.Manifest, x *Note, was []byte, holder disk.Holder) error {
 	if n.Unlock == nil {
 		return errors.New("it could not be locked")
 	}
-	x.Format, x.Version, x.Group, x.Node = scrubFormat, scrubVersion, m.Group, n.Index
+	x.Format, x.Version, x.Group, x.Node = format, version, m.Group, n.Index
 	line, err := json.Marshal(x)
 	if err != nil {
 		return err
 	}
-	if err := disk.MkdirAll(n.Dir, MetaPath(ScrubName), 0o700); err != nil {
+	if err := disk.MkdirAll(n.Dir, store.MetaPath(store.ScrubName), 0o700); err != nil {
 		return err
 	}
-	unlock, err := n.Dir.Lock(MetaPath(ScrubName, LockFile), false, holder)
+	unlock, err := n.Dir.Lock(store.MetaPath(store.ScrubName, store.LockFile), false, holder)
 	if errors.As(err, new(*disk.BusyError)) { // another run is about to
 		return nil
 	}
@@ -117,19 +115,19 @@ func (n *Node) NoteScrub(m *Manifest, x *Scrub, was []byte, holder disk.Holder) 
 		return err
 	}
 	defer unlock(false)
-	if _, is, _ := n.LoadScrub(m); !bytes.Equal(is, was) {
+	if _, is, _ := Load(n, m); !bytes.Equal(is, was) {
 		return nil
 	}
-	entries, err := n.Dir.ReadDir(MetaPath(ScrubName))
+	entries, err := n.Dir.ReadDir(store.MetaPath(store.ScrubName))
 	if err != nil {
 		return err
 	}
 	for _, e := range entries { // what a run that was cut off has left
-		if Leftover(e.Name()) {
-			if err := disk.Discard(n.Dir, MetaPath(ScrubName, e.Name())); err != nil {
+		if store.Leftover(e.Name()) {
+			if err := disk.Discard(n.Dir, store.MetaPath(store.ScrubName, e.Name())); err != nil {
 				return err
 			}
 		}
 	}
-	return n.WriteFile(ScrubName, scrubFile, disk.Seal(line))
+	return n.WriteFile(store.ScrubName, file, disk.Seal(line))
 }

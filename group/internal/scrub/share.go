@@ -1,4 +1,4 @@
-package survey
+package scrub
 
 import (
 	"context"
@@ -24,25 +24,25 @@ import (
 type Share struct {
 	parts []part
 	reads []bool // of the parts, by their order
-	next  *store.Spot
+	next  *Spot
 	Bytes int64 // that it reads
 }
 
 // A part of a node is what has a digest: a segment of a file, or a block of the parity.
 type part struct {
-	store.Spot
+	Spot
 	bytes      int64
 	number     int // of all segments, or blocks
 	row, chunk int
 }
 
 // has reports whether a spot lies in the part.
-func (p part) has(x store.Spot) bool {
+func (p part) has(x Spot) bool {
 	return p.Path == x.Path && p.Parity == x.Parity && p.Offset <= x.Offset && x.Offset < p.Offset+p.bytes
 }
 
 // from returns the first of parts that has something at a spot or after it.
-func from(parts []part, x store.Spot) int {
+func from(parts []part, x Spot) int {
 	return sort.Search(len(parts), func(i int) bool { return parts[i].Compare(x) >= 0 || parts[i].has(x) })
 }
 
@@ -51,10 +51,10 @@ func partsOf(m *store.Manifest, x *store.Member) (list []part) {
 	files := tree.ExtentsOf(x.Entries)
 	for i, g := range m.SegmentsOf(files) {
 		e := files[g.File]
-		list = append(list, part{store.Spot{Path: e.Path, Offset: g.At - e.Offset}, g.N, i, g.Row, g.Chunk})
+		list = append(list, part{Spot{Path: e.Path, Offset: g.At - e.Offset}, g.N, i, g.Row, g.Chunk})
 	}
 	m.InOrder(m.ParityChunks, func(row, chunk int, at, n int64) error {
-		list = append(list, part{store.Spot{Parity: true, Offset: at}, n, m.Number(row, chunk, m.ParityChunks), row, chunk})
+		list = append(list, part{Spot{Parity: true, Offset: at}, n, m.Number(row, chunk, m.ParityChunks), row, chunk})
 		return nil
 	})
 	slices.SortFunc(list, func(a, b part) int { return a.Compare(b.Spot) })
@@ -63,7 +63,7 @@ func partsOf(m *store.Manifest, x *store.Member) (list []part) {
 
 // newShare chooses what to read. What was wrong the last time is read again, so that no run calls it right by passing it
 // over: as much as the share itself has, at most.
-func newShare(parts []part, share float64, was *store.Scrub) *Share {
+func newShare(parts []part, share float64, was *Note) *Share {
 	x := &Share{parts: parts, reads: make([]bool, len(parts))}
 	all := int64(0)
 	for _, p := range parts {
@@ -83,7 +83,7 @@ func newShare(parts []part, share float64, was *store.Scrub) *Share {
 		x.Bytes += parts[end].bytes
 	}
 	if end < len(parts) {
-		x.next = &store.Spot{Path: parts[end].Path, Parity: parts[end].Parity, Offset: parts[end].Offset}
+		x.next = &Spot{Path: parts[end].Path, Parity: parts[end].Parity, Offset: parts[end].Offset}
 	}
 	again := int64(0)
 	for _, w := range was.Wrong {
@@ -96,7 +96,8 @@ func newShare(parts []part, share float64, was *store.Scrub) *Share {
 	return x
 }
 
-func (x *Share) compareFiles(ctx context.Context, s *session.Session, n *store.Node, of *store.Member) (*content.Compared, error) {
+// CompareFiles compares the files of a share with their digests. Of no share it reads nothing.
+func (x *Share) CompareFiles(ctx context.Context, s *session.Session, n *store.Node, of *store.Member) (*content.Compared, error) {
 	if x == nil {
 		return &content.Compared{Files: map[tree.Name]bool{}}, nil
 	}
@@ -112,12 +113,13 @@ func (x *Share) compareFiles(ctx context.Context, s *session.Session, n *store.N
 	return content.CompareSegments(ctx, s.Manifest, d, of, func(i int, _ store.Segment) bool { return reads[i] }, s.Read)
 }
 
-func (x *Share) compareParity(ctx context.Context, s *session.Session, n *store.Node, of *store.Member) ([][]int, error) {
+// CompareParity returns the blocks of a share's parity that are damaged, by chunk.
+func (x *Share) CompareParity(ctx context.Context, s *session.Session, n *store.Node, of *store.Member) ([][]int, error) {
 	if x == nil {
 		return nil, nil
 	}
 	m := s.Manifest
-	f := parityOf(n, s.Generation)
+	f := content.ParityOf(n, s.Generation)
 	defer f.Close()
 	bad := make([][]int, m.ParityChunks)
 	buffer := make([]byte, min(m.BlockBytes, m.ChunkBytes))
@@ -139,20 +141,20 @@ func (x *Share) compareParity(ctx context.Context, s *session.Session, n *store.
 // A Scrubbing is what is noted of the reading of the nodes here, and what a run adds to it.
 type Scrubbing struct {
 	begun  time.Time
-	was    []*store.Scrub // by node here
+	was    []*Note // by node here
 	texts  [][]byte
 	errs   []error
 	Shares []*Share // nil: the run reads everything, or nothing
 }
 
-// LoadScrubs returns what is noted of the nodes here. What is not there, damaged, or another node's is as if nothing was
+// LoadAll returns what is noted of the nodes here. What is not there, damaged, or another node's is as if nothing was
 // noted.
-func LoadScrubs(s *session.Session) *Scrubbing {
+func LoadAll(s *session.Session) *Scrubbing {
 	here := len(s.Nodes)
-	x := &Scrubbing{begun: time.Now(), was: make([]*store.Scrub, here), texts: make([][]byte, here), errs: make([]error, here)}
+	x := &Scrubbing{begun: time.Now(), was: make([]*Note, here), texts: make([][]byte, here), errs: make([]error, here)}
 	s.Here(func(i int, n *store.Node) error {
-		if x.was[i], x.texts[i], x.errs[i] = n.LoadScrub(s.Manifest); x.errs[i] != nil {
-			x.was[i] = new(store.Scrub)
+		if x.was[i], x.texts[i], x.errs[i] = Load(n, s.Manifest); x.errs[i] != nil {
+			x.was[i] = new(Note)
 		}
 		return nil
 	})
@@ -198,9 +200,9 @@ func (x *Scrubbing) Choose(ctx context.Context, s *session.Session, share float6
 
 // A Reading is what is known of the reading of a node.
 type Reading struct {
-	Bytes int64         // that this run has read
-	Whole *store.Period // in which all of it was read, the last one; nil: never
-	Lacks string        // why it could not be noted
+	Bytes int64   // that this run has read
+	Whole *Period // in which all of it was read, the last one; nil: never
+	Lacks string  // why it could not be noted
 }
 
 // Known returns what was noted of the reading of all nodes.
@@ -219,11 +221,11 @@ func (x *Scrubbing) Note(ctx context.Context, s *session.Session, conditions []*
 			return r, nil
 		}
 		now := time.Now()
-		is := &store.Scrub{Whole: was.Whole}
+		is := &Note{Whole: was.Whole}
 		share := (*Share)(nil)
 		if x.Shares == nil {
 			r.Bytes = of.Bytes + s.Manifest.ParityBytes()
-			is.Whole = &store.Period{From: stamp(x.begun), To: stamp(now)}
+			is.Whole = &Period{From: stamp(x.begun), To: stamp(now)}
 		} else {
 			share = x.Shares[i]
 			r.Bytes, is.Begun, is.Next = share.Bytes, was.Begun, share.next
@@ -231,14 +233,14 @@ func (x *Scrubbing) Note(ctx context.Context, s *session.Session, conditions []*
 				is.Begun = stamp(x.begun)
 			}
 			if share.next == nil {
-				is.Whole, is.Begun = &store.Period{From: is.Begun, To: stamp(now)}, time.Time{}
+				is.Whole, is.Begun = &Period{From: is.Begun, To: stamp(now)}, time.Time{}
 			}
 		}
 		is.Wrong = wrong(s.Manifest, of, was, conditions[n.Index], share, stamp(now))
 		if st.Of(s.Current) == nil || ctx.Err() != nil { // it belongs to another generation, and is to be recovered first
 			return r, nil
 		}
-		if err := n.NoteScrub(s.Manifest, is, x.texts[i], s.Holder(session.Verb{Name: "verify"})); err != nil {
+		if err := save(n, s.Manifest, is, x.texts[i], s.Holder(session.Verb{Name: "verify"})); err != nil {
 			r.Lacks = disk.Reason(err)
 			return r, nil
 		}
@@ -252,7 +254,7 @@ func stamp(t time.Time) time.Time { return t.UTC().Truncate(time.Second) }
 
 // wrong returns what is not as it was protected, and only reading tells. What was found wrong before, and was not read
 // again, stays.
-func wrong(m *store.Manifest, of *store.Member, was *store.Scrub, c *content.Condition, share *Share, now time.Time) (list []store.Spot) {
+func wrong(m *store.Manifest, of *store.Member, was *Note, c *content.Condition, share *Share, now time.Time) (list []Spot) {
 	damaged := map[tree.Name]bool{}
 	for _, f := range c.Findings {
 		damaged[f.Path] = f.What == content.Damaged
@@ -260,7 +262,7 @@ func wrong(m *store.Manifest, of *store.Member, was *store.Scrub, c *content.Con
 	if len(was.Wrong) == 0 && c.Whole() {
 		return nil
 	}
-	before := map[tree.Name][]store.Spot{} // by file; "": of the parity
+	before := map[tree.Name][]Spot{} // by file; "": of the parity
 	for _, w := range was.Wrong {
 		before[w.Path] = append(before[w.Path], w)
 	}
@@ -280,8 +282,8 @@ func wrong(m *store.Manifest, of *store.Member, was *store.Scrub, c *content.Con
 			}
 		}
 		unread := share != nil && !share.reads[i] && known
-		if (bad || unread) && len(list) < store.MostWrong {
-			list = append(list, store.Spot{Path: p.Path, Parity: p.Parity, Offset: p.Offset, Since: since})
+		if (bad || unread) && len(list) < mostWrong {
+			list = append(list, Spot{Path: p.Path, Parity: p.Parity, Offset: p.Offset, Since: since})
 		}
 	}
 	return list
