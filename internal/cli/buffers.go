@@ -89,6 +89,10 @@ func (o *groupOptions) onBuffers(cmd *cobra.Command, what string, m *buffersList
 	case m.Room && what != "protect":
 		return nil, usagef("the list of memory asks for room, which %s does not make", what)
 	}
+	data, err := mapSpans(m.Buffers, what == "recover")
+	if err != nil {
+		return nil, usagef("buffers: %w", err)
+	}
 	if m.Room || what == "parity-bytes" {
 		sizes := make([]int64, len(m.Buffers))
 		for i, s := range m.Buffers {
@@ -101,10 +105,6 @@ func (o *groupOptions) onBuffers(cmd *cobra.Command, what string, m *buffersList
 		if m.Parity.Bytes, err = n, grow(m.Parity.FD, m.Parity.Offset+n); err != nil {
 			return nil, err
 		}
-	}
-	data, err := mapSpans(m.Buffers, what == "recover")
-	if err != nil {
-		return nil, usagef("buffers: %w", err)
 	}
 	var parity []byte
 	if m.Parity != nil {

@@ -281,7 +281,7 @@ def encode(
 
     Raises `Refused`, `RunFailed`, or `NotWhole` where the result failed its check.
     """
-    made: List[Array] = [] if out is None else [out]
+    made: List[Made] = [] if out is None else [out]
 
     def arguments() -> Sequence[Any]:
         o = _Options(_text(field), _text(matrix), _text(algorithm), ports, timeout, memory, not check, packet_bytes, _text(network))
@@ -290,7 +290,7 @@ def encode(
 
     def allocate(n: int) -> int:
         made.append(np.empty(n, np.uint8))
-        return made[0].ctypes.data
+        return int(made[0].ctypes.data)
 
     _call("encode_new" if out is None else "encode", comm, timeout, arguments, bool(packet_bytes) and bool(check))
     return made[0]
