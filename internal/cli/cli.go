@@ -219,7 +219,7 @@ func newCommand() *cobra.Command {
 		}
 		cmd.AddCommand(verb)
 	}
-	cmd.AddCommand(newRank(), newGroup(), stoppable(newPlan()), stoppable(newCheck()), stoppable(newCost()), stoppable(newMatrix()), newExplore(), newAlgorithms(), newFields(), newVersion())
+	cmd.AddCommand(newRank(), newBuffers(), newGroup(), stoppable(newPlan()), stoppable(newCheck()), stoppable(newCost()), stoppable(newMatrix()), newExplore(), newAlgorithms(), newFields(), newVersion())
 	cmd.AddCommand(newTopics()...)
 	document(cmd)
 	return cmd

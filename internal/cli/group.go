@@ -94,13 +94,6 @@ func (o *groupOptions) begin(cmd *cobra.Command, args []string) (dirs []string, 
 	if err := o.join(cmd.Context()); err != nil {
 		return nil, options, err
 	}
-	if sessionOf(cmd.Context()).own && o.party.job() { // beside what else runs here; garbage would take more than half of the memory
-		debug.SetGCPercent(50)
-	}
-	memory, err := o.memoryBytes()
-	if err != nil {
-		return nil, options, err
-	}
 	if err := o.sets.check(cmd); err != nil {
 		return nil, options, err
 	}
@@ -110,30 +103,16 @@ func (o *groupOptions) begin(cmd *cobra.Command, args []string) (dirs []string, 
 	if flag := cmd.Flags().Lookup("latest"); flag != nil && flag.Changed && o.step != group.Latest {
 		return nil, options, usagef("--latest, --step %d: leave one of both out", o.step)
 	}
-	reads, err := o.readRate()
-	if err != nil {
+	if options, err = o.common(cmd, len(args)); err != nil {
 		return nil, options, err
 	}
-	if o.timeout < 0 || o.every < 0 {
-		return nil, options, usagef("--timeout %v, --progress %v: want 0 or more", o.timeout, o.every)
+	if options.ReadRate, err = o.readRate(); err != nil {
+		return nil, options, err
 	}
 	if len(args) == 0 {
 		return nil, options, usagef("no directories: name that of every node, in order; under mpirun each process its own, such as '/local/ckpt.{rank}'")
 	}
-	bytes, err := field.Parse(selection.UsualField)
-	if err != nil {
-		return nil, options, err
-	}
-	o.Log = sessionOf(cmd.Context()).log
-	o.Place, o.Process, o.Lenient = o.party.place(max(o.party.Size(), len(args))), !o.party.job(), true
-	m, err := o.Model(bytes, 1)
-	if err != nil {
-		return nil, options, err
-	}
-	options = group.Options{Memory: memory, Timeout: o.timeout, Network: m.Network, Gamma: m.Gamma, Believe: o.believe, Meta: o.meta, Roots: o.roots, Step: o.step, ReadRate: reads, Progress: o.progress(sessionOf(cmd.Context())), Log: o.Log}
-	if err := options.UseKey(o.key); err != nil {
-		return nil, options, err
-	}
+	options.Believe, options.Meta, options.Roots, options.Step = o.believe, o.meta, o.roots, o.step
 	if s := sessionOf(cmd.Context()); s.at != nil {
 		options.Names, options.Absent, options.From = []string{s.at.Name}, []string{s.at.Absent}, s.at.From
 	}
@@ -149,6 +128,34 @@ func (o *groupOptions) begin(cmd *cobra.Command, args []string) (dirs []string, 
 		dirs[i] = strings.ReplaceAll(dirs[i], rankWord, fmt.Sprint(o.party.Rank()))
 	}
 	return dirs, options, nil
+}
+
+// common returns what verbs for directories and for memory have in common, once the others have joined. There are so many
+// nodes, or as many as processes.
+func (o *groupOptions) common(cmd *cobra.Command, nodes int) (options group.Options, err error) {
+	s := sessionOf(cmd.Context())
+	if s.own && o.party.job() { // beside what else runs here; garbage would take more than half of the memory
+		debug.SetGCPercent(50)
+	}
+	memory, err := o.memoryBytes()
+	if err != nil {
+		return options, err
+	}
+	if o.timeout < 0 || o.every < 0 {
+		return options, usagef("--timeout %v, --progress %v: want 0 or more", o.timeout, o.every)
+	}
+	bytes, err := field.Parse(selection.UsualField)
+	if err != nil {
+		return options, err
+	}
+	o.Log = s.log
+	o.Place, o.Process, o.Lenient = o.party.place(max(o.party.Size(), nodes)), !o.party.job(), true
+	m, err := o.Model(bytes, 1)
+	if err != nil {
+		return options, err
+	}
+	options = group.Options{Memory: memory, Timeout: o.timeout, Network: m.Network, Gamma: m.Gamma, Progress: o.progress(s), Log: o.Log}
+	return options, options.UseKey(o.key)
 }
 
 // waysOn says with which flag a verb does what it has refused.

@@ -409,3 +409,87 @@ def test_a_process_waits_for_its_requests() -> None:
         run = subprocess.run(["mpirun", "--oversubscribe", "-n", "3", sys.executable, "-c", script], env=alone, capture_output=True, text=True)
         assert (run.returncode, run.stdout.count("ends"), run.stderr) == (0, 3, "")
     world.barrier()
+
+
+def others(of: np.ndarray) -> dict:
+    """Returns what has the same bytes and is no array of NumPy."""
+    import array as arrays
+
+    made = {"bytearray": bytearray(of), "memoryview": memoryview(bytearray(of)), "array": arrays.array("B", of.tobytes())}
+    try:
+        import torch
+    except ImportError:
+        return made
+    made["tensor"] = torch.tensor(of)
+    made["bfloat16"] = torch.tensor(of).view(torch.bfloat16)
+    made["pieces"] = torch.tensor(np.concatenate([of, of]))[len(of) :].view(-1, 2, 4)
+    return made
+
+
+def test_other_memory() -> None:
+    """Buffers and tensors do as arrays do, where they are."""
+    packet = array(np.uint8, 800)
+    coded = volley.mpi.encode(world, packet)
+    for kind, other in others(packet).items():
+        out = bytearray(800)
+        assert volley.mpi.encode(world, other, out) is out and out == coded.tobytes(), kind
+        assert volley.mpi.encode(world, other).tobytes() == coded.tobytes(), kind
+        parity = volley.mpi.protect_buffers(world, [other, packet], 1)
+        lost = rank == 1
+        back = others(np.zeros(800, np.uint8))[kind] if lost else other
+        volley.mpi.recover_buffers(world, [back, packet], parity, lost)
+        address, n = volley.mpi._memory(kind, back, True)
+        import ctypes
+
+        assert ctypes.string_at(address, n) == packet.tobytes(), kind
+    assert volley.mpi.encode(world, bytes(packet)).tobytes() == coded.tobytes()
+
+
+def test_other_memory_that_will_not_do() -> None:
+    def refused(kind: type, text: str, of: object, write: bool = False) -> None:
+        with pytest.raises(kind, match=text):
+            volley.mpi._memory("x", of, write)
+
+    refused(TypeError, "x: str: want a NumPy array, a tensor", "text")
+    refused(ValueError, "x: read-only", b"bytes", True)
+    refused(ValueError, "x: not C-contiguous", memoryview(bytearray(9))[::2])
+    assert volley.mpi._memory("x", bytearray(), True)[1] == 0
+    torch = pytest.importorskip("torch")
+    refused(ValueError, "x: not C-contiguous", torch.zeros(4, 4).t())
+    refused(ValueError, "x: .*gradient", torch.zeros(4, requires_grad=True))
+    assert volley.mpi._memory("x", torch.zeros(0), True)[1] == 0
+    with pytest.raises(TypeError, match="want a list of arrays"):
+        volley.mpi.protect_buffers(world, torch.zeros(4), 1)
+
+
+class Exported:
+    """Exports an array by DLPack with versions, as NumPy 2 does: with flags, and a shape that the test sets."""
+
+    def __init__(self, address: int, flags: int = 0, device: int = 1, major: int = 1, bits: int = 8) -> None:
+        import ctypes
+
+        from volley import _memory
+
+        self.device = device
+        self.shape = (ctypes.c_int64 * 1)(800)
+        self.it = _memory._Versioned(major, 0, None, None, flags, _memory._Tensor(address - 8, device, 0, 1, 1, bits, 1, self.shape, None, 8))
+
+    def __dlpack_device__(self) -> tuple:
+        return self.device, 0
+
+    def __dlpack__(self, max_version: object) -> object:
+        import ctypes
+
+        new = ctypes.pythonapi.PyCapsule_New
+        new.restype, new.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+        return new(ctypes.addressof(self.it), b"dltensor_versioned", None)
+
+
+def test_dlpack_with_versions() -> None:
+    packet = array(np.uint8, 800)
+    at = packet.ctypes.data
+    assert volley.mpi._memory("x", Exported(at), True) == (at, 800)
+    assert volley.mpi._memory("x", Exported(at, 1), False) == (at, 800)
+    for of, text in (Exported(at, 1), "read-only"), (Exported(at, device=2), "device"), (Exported(at, major=2), "version 2"), (Exported(at, bits=4), "4 bits"):
+        with pytest.raises(ValueError, match=text):
+            volley.mpi._memory("x", of, True)

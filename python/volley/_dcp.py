@@ -106,7 +106,7 @@ class Writer(FileSystemWriter):  # type: ignore[misc]
         except Exception as e:
             error = str(e) or repr(e)
         try:
-            self._nodes.alike(self._options)
+            self._nodes.alike(self._options, self._options.wrong(len(self._nodes.nodes)))
             coordinators = self._nodes.agree(error, self._coordinates)
         except (ValueError, RunFailed) as e:
             log.error("step-%s is not saved: %s", self._step, e)  # some versions of DCP lose the texts of errors

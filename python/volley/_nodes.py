@@ -45,9 +45,9 @@ class _Child(threading.Thread):
     so a process that ends waits for its last protection.
     """
 
-    def __init__(self, command: Sequence[str], secret: str) -> None:
+    def __init__(self, command: Sequence[str], secret: str, files: Sequence[int] = ()) -> None:
         super().__init__(name="volley")
-        self._command, self._secret = command, secret
+        self._command, self._secret, self._files = command, secret, files
         self.progress = Progress(0, 0)
         self._process: Optional[subprocess.Popen[str]] = None
         self._started = threading.Event()
@@ -67,7 +67,7 @@ class _Child(threading.Thread):
 
     def _run(self) -> None:
         with tempfile.TemporaryFile("w+", encoding="utf-8") as out, subprocess.Popen(
-            self._command, stdin=subprocess.PIPE, stdout=out, stderr=subprocess.PIPE, encoding="utf-8", errors="replace"
+            self._command, stdin=subprocess.PIPE, stdout=out, stderr=subprocess.PIPE, pass_fds=self._files, encoding="utf-8", errors="replace"
         ) as process:
             self._process = process
             self._started.set()
@@ -101,11 +101,11 @@ class _Child(threading.Thread):
             self._process.terminate()
 
 
-class Job:
-    """The protection of a snapshot, which runs beside the job."""
+class Run:
+    """A run of Volley, which goes on beside the job: the children of this process and of other ranks."""
 
-    def __init__(self, nodes: Nodes, step: int, verb: str, retain: int = 0) -> None:
-        self.step, self._nodes, self._verb, self._retain = step, nodes, verb, retain
+    def __init__(self, ranks: Ranks, verb: str) -> None:
+        self._ranks, self._verb = ranks, verb
         self._children: List[_Child] = []
         self.writing: Optional[Thread] = None  # what comes before the children
         self._all: Optional[List[_Outcome]] = None  # at the end
@@ -137,24 +137,13 @@ class Job:
         for child in self._children:
             child.cancel()
 
-    def wait(self) -> ProtectReport:
-        """Returns once the snapshot is in force at every node. All ranks call it, and have the same result.
-
-        Raises `volley.RunFailed`, `volley.Refused` or, after `cancel`, `volley.Cancelled`. The snapshot before then stays
-        in force.
-        """
-        fresh = not self.waited
-        report = read(ProtectReport, self._report())
-        if fresh:
-            self._nodes.retire(self._retain)
-        return report
-
     def _begin(self, child: _Child) -> None:
         self._children.append(child)
         if self._cancelled:
             child.cancel()
 
     def _report(self) -> Any:
+        """Waits for the end, and returns the report, that of the lowest rank which has one. Raises the error of the run."""
         if self._all is None:
             try:
                 self._all = self._end()
@@ -178,7 +167,27 @@ class Job:
                 child.join(_END_SECONDS)
                 child.cancel()
             child.join()
-        return [x for of in self._nodes.gather([c.outcome for c in self._children]) for x in of]
+        return [x for of in self._ranks.gather([c.outcome for c in self._children]) for x in of]
+
+
+class Job(Run):
+    """The protection of a snapshot, which runs beside the job."""
+
+    def __init__(self, nodes: Nodes, step: int, verb: str, retain: int = 0) -> None:
+        super().__init__(nodes, verb)
+        self.step, self._nodes, self._retain = step, nodes, retain
+
+    def wait(self) -> ProtectReport:
+        """Returns once the snapshot is in force at every node. All ranks call it, and have the same result.
+
+        Raises `volley.RunFailed`, `volley.Refused` or, after `cancel`, `volley.Cancelled`. The snapshot before then stays
+        in force.
+        """
+        fresh = not self.waited
+        report = read(ProtectReport, self._report())
+        if fresh:
+            self._nodes.retire(self._retain)
+        return report
 
 
 class Thread(threading.Thread):
@@ -210,43 +219,31 @@ class Brought(NamedTuple):
     members: List[Member]
 
 
-class Nodes:
-    """The nodes of a job: the ranks that see the same `root` are one, and the first of them leads it.
+class Ranks:
+    """The ranks of a job, what they say to each other, and the runs of their children.
 
-    All ranks call each function together, but for `begin`. The process group is their own, so that its messages do not
-    mix with those of the training.
+    All ranks call each function together. The process group is their own, so that its messages do not mix with those of
+    the training.
     """
 
-    def __init__(self, root: Path, address: Optional[str], port: int, flags: Sequence[str]) -> None:
-        self.root, self._port, self._flags = root, port, list(flags)
-        self.group = dist.new_group(backend="gloo")
+    def __init__(self, address: Optional[str], port: int, flags: Sequence[str], group: Any = None) -> None:
+        self._port, self._flags = port, list(flags)
+        self.group = group or dist.new_group(backend="gloo")
         self.rank = dist.get_rank()
         self._address = address if address else os.environ.get("MASTER_ADDR", "")
-        where, error = "", ""
+        place, error = "", ""
         try:
             self._binary = binary()
-            root.mkdir(parents=True, exist_ok=True)
-            stat = root.stat()
-            where = f"{Path('/proc/sys/kernel/random/boot_id').read_text()} {stat.st_dev} {stat.st_ino}"
+            place = self._place()
             if not self._address:
                 error = "MASTER_ADDR is not set: give address, where others reach the host of rank 0"
         except OSError as e:
             error = str(e)
-        everyone = self.agree(error, where)
-        self.leaders = [everyone.index(w) for w in everyone]  # by rank: the first of its node
-        self.nodes = sorted(set(self.leaders))
-        self.beside: Optional[Thread] = None  # that talks to the other ranks
+        self.places = self.agree(error, place)  # by rank
 
-    def settle(self) -> None:
-        """Waits for what goes on beside this thread: one thread at a time talks to the other ranks."""
-        if self.beside:
-            self.beside.join()
-
-    @property
-    def leads(self) -> bool:
-        return self.rank in self.nodes
-
-    # What ranks say to each other.
+    def _place(self) -> str:
+        """Returns what the ranks of one node have in common, and no others."""
+        return ""
 
     def gather(self, mine: Any) -> List[Any]:
         """Returns what every rank has given, by rank."""
@@ -263,13 +260,79 @@ class Nodes:
             raise kind(text, 1, "checkpoint") if issubclass(kind, RunFailed) else kind(text)
         return [v for _, v in everyone]
 
-    def alike(self, options: Options) -> None:
-        """Raises ValueError where a rank has options that cannot be, or others than rank 0."""
-        everyone = self.agree(options.wrong(len(self.nodes)), options, ValueError)
+    def alike(self, options: Any, wrong: str) -> None:
+        """Raises ValueError where a rank has options that cannot be, or others than rank 0. They are a named tuple."""
+        everyone = self.agree(wrong, options, ValueError)
         for rank, other in enumerate(everyone):
-            for name, mine, its in zip(Options._fields, everyone[0], other):
+            for name, mine, its in zip(options._fields, everyone[0], other):
                 if mine != its:
                     raise ValueError(f"rank 0 has {name}={mine!r}, and rank {rank} {name}={its!r}: give all ranks the same")
+
+    def launch(self, run: Run, flags: Sequence[str], members: Sequence[Tuple[int, Sequence[str]]], files: Sequence[int] = ()) -> None:
+        """Starts a run. Each member is the rank whose child it is, and its own arguments.
+
+        The first one makes the secret of the run, and says where it listens. Children inherit the files of their rank.
+        """
+        first = members[0][0]
+        told = [("", "")]
+        for i, (rank, arguments) in enumerate(members):
+            if i == 1:
+                dist.broadcast_object_list(told, first, group=self.group)
+            meet, secret = told[0]
+            if rank != self.rank or i and not meet:
+                continue
+            if i == 0:
+                host = self._own() if first else self._address
+                meet, secret = f"[{host}]:{self._port}" if ":" in host else f"{host}:{self._port}", secrets.token_hex(32)
+            place = ["--comm", "grpc", "--rank", str(i), "--size", str(len(members)), "--meet", meet]
+            common = ["--json", "--log-format", "json", *OFTEN, "--secret", "-", *([] if self._port else ["--port", ""]), *([] if i else ["--verbose"])]
+            wrapper = [sys.executable or "python3", "-I", "-S", str(_child.__file__), str(os.getpid()), self._binary]
+            child = _Child([*wrapper, run._verb, *flags, *place, *common, *self._flags, "--", *arguments], secret, files)
+            run._begin(child)
+            if i == 0:
+                told = [(child.meets.get(), secret)]
+
+    def everyone(self, verb: str, flags: Sequence[str], arguments: Sequence[str], files: Sequence[int]) -> Any:
+        """Runs a verb with a child of each rank to its end, and returns what that of this rank has printed."""
+        run = Run(self, verb)
+        self.launch(run, flags, [(rank, arguments) for rank in range(len(self.places))], files)
+        run._report()
+        return run._children[0].outcome.reports[0]
+
+    def _own(self) -> str:
+        """Returns where others reach this host: the address from which it reaches rank 0. Nothing is sent."""
+        family, kind, protocol, _, at = socket.getaddrinfo(self._address, 9, type=socket.SOCK_DGRAM)[0]
+        with socket.socket(family, kind, protocol) as s:
+            s.connect(at)
+            return str(s.getsockname()[0])
+
+
+class Nodes(Ranks):
+    """The nodes of a job: the ranks that see the same `root` are one, and the first of them leads it.
+
+    All ranks call each function together, but for `begin`.
+    """
+
+    def __init__(self, root: Path, address: Optional[str], port: int, flags: Sequence[str]) -> None:
+        self.root = root
+        super().__init__(address, port, flags)
+        self.leaders = [self.places.index(p) for p in self.places]  # by rank: the first of its node
+        self.nodes = sorted(set(self.leaders))
+        self.beside: Optional[Thread] = None  # that talks to the other ranks
+
+    def _place(self) -> str:
+        self.root.mkdir(parents=True, exist_ok=True)
+        stat = self.root.stat()
+        return f"{Path('/proc/sys/kernel/random/boot_id').read_text()} {stat.st_dev} {stat.st_ino}"
+
+    def settle(self) -> None:
+        """Waits for what goes on beside this thread: one thread at a time talks to the other ranks."""
+        if self.beside:
+            self.beside.join()
+
+    @property
+    def leads(self) -> bool:
+        return self.rank in self.nodes
 
     def move(self, moves: Sequence[Tuple[int, int]], give: Callable[[int], torch.Tensor], take: Callable[[int, torch.Tensor], None]) -> None:
         """Sends bytes between ranks: move i is from one rank to another one. One move at a time takes memory.
@@ -379,34 +442,10 @@ class Nodes:
     # Runs of all nodes.
 
     def start(self, job: Job, flags: Sequence[str] = (), members: Sequence[Member] = ()) -> Job:
-        """Starts a run of these members, else of all nodes. The first one makes its secret, and says where it listens."""
+        """Starts a run of these members, else of all nodes."""
         members = members or [(leader, "") for leader in self.nodes]
-        first = members[0][0]
-        told = [("", "")]
-        for i, (rank, name) in enumerate(members):
-            if i == 1:
-                dist.broadcast_object_list(told, first, group=self.group)
-            meet, secret = told[0]
-            if rank != self.rank or i and not meet:
-                continue
-            if i == 0:
-                host = self._own() if first else self._address
-                meet, secret = f"[{host}]:{self._port}" if ":" in host else f"{host}:{self._port}", secrets.token_hex(32)
-            place = ["--comm", "grpc", "--rank", str(i), "--size", str(len(members)), "--meet", meet]
-            common = ["--json", "--log-format", "json", *OFTEN, "--secret", "-", *([] if self._port else ["--port", ""]), *([] if i else ["--verbose"])]
-            wrapper = [sys.executable or "python3", "-I", "-S", str(_child.__file__), str(os.getpid()), self._binary]
-            child = _Child([*wrapper, job._verb, *flags, *place, *common, *self._flags, "--", str(self.root / name)], secret)
-            job._begin(child)
-            if i == 0:
-                told = [(child.meets.get(), secret)]
+        self.launch(job, flags, [(rank, [str(self.root / name)]) for rank, name in members])
         return job
-
-    def _own(self) -> str:
-        """Returns where others reach this host: the address from which it reaches rank 0. Nothing is sent."""
-        family, kind, protocol, _, at = socket.getaddrinfo(self._address, 9, type=socket.SOCK_DGRAM)[0]
-        with socket.socket(family, kind, protocol) as s:
-            s.connect(at)
-            return str(s.getsockname()[0])
 
     def run(self, verb: str, flags: Sequence[str] = (), members: Sequence[Member] = ()) -> Any:
         """Runs a verb to its end. Runs of a job that was killed may still be ending: it waits for those."""

@@ -5,6 +5,7 @@
     coded = volley.mpi.encode(MPI.COMM_WORLD, array)
 
 All processes of a communicator call a function together, like a collective of MPI. volley.h describes each function.
+An array is one of NumPy, a tensor in the memory of the host that DLPack exports, or what has the buffer protocol.
 Where the arguments are wrong at one process, it raises TypeError or ValueError, and the others RunFailed.
 
 The library is the one that `$VOLLEY_LIBRARY` names, else the one that `make install` has put below `sys.prefix`, else
@@ -25,10 +26,12 @@ import numpy as np
 import numpy.typing as npt
 from mpi4py import MPI
 
+from ._memory import memory_of
 from ._run import Dir, Error, failure, log
 from ._version import __version__
 
-Array = npt.NDArray[Any]
+Array = Any  # of NumPy, a tensor of the host by DLPack, or what has the buffer protocol
+Made = npt.NDArray[Any]
 T = TypeVar("T")
 
 
@@ -162,9 +165,9 @@ def _ended(code: int, function: str) -> None:
 
 
 def _memory(name: str, array: Array, write: bool) -> Tuple[int, int]:
-    """Returns the address and the bytes of an array."""
+    """Returns the address and the bytes of an array, or of something else that says where its memory is."""
     if not isinstance(array, np.ndarray):
-        raise TypeError(f"{name}: {type(array).__name__}: want a NumPy array")
+        return memory_of(name, array, write)
     if array.dtype.hasobject:
         raise TypeError(f"{name}: an array of Python objects: their bytes are addresses")
     if not array.flags.c_contiguous:
@@ -185,7 +188,7 @@ def _text(value: Optional[Dir]) -> Optional[bytes]:
 
 def _list(arrays: Sequence[Array], write: bool) -> Tuple[Any, int]:
     """Returns the list of buffers that arrays are, and how many there are."""
-    if isinstance(arrays, np.ndarray):
+    if isinstance(arrays, np.ndarray) or hasattr(arrays, "__dlpack__"):
         raise TypeError("arrays: one array: want a list of arrays")
     memory = [_Buffer(*_memory(f"arrays[{i}]", a, write)) for i, a in enumerate(arrays)]
     return (_Buffer * len(memory))(*memory), len(memory)
@@ -268,7 +271,7 @@ def encode(
     check: bool = True,
     packet_bytes: int = 0,
     network: Optional[str] = None,
-) -> Array:
+) -> Made:
     """Encodes: returns the coded packet of this process, the sum of A[i][rank] * x_i over the packets x_i of all.
 
     A packet is the bytes of an array, padded with zeros to the longest of all. The coded packet is as long, of uint8,
@@ -278,7 +281,7 @@ def encode(
 
     Raises `Refused`, `RunFailed`, or `NotWhole` where the result failed its check.
     """
-    made: List[Array] = [] if out is None else [out]
+    made: List[Made] = [] if out is None else [out]
 
     def arguments() -> Sequence[Any]:
         o = _Options(_text(field), _text(matrix), _text(algorithm), ports, timeout, memory, not check, packet_bytes, _text(network))
@@ -287,7 +290,7 @@ def encode(
 
     def allocate(n: int) -> int:
         made.append(np.empty(n, np.uint8))
-        return made[0].ctypes.data
+        return int(made[0].ctypes.data)
 
     _call("encode_new" if out is None else "encode", comm, timeout, arguments, bool(packet_bytes) and bool(check))
     return made[0]
@@ -429,7 +432,7 @@ def protect_buffers(
     memory: int = 0,
     key: Optional[Dir] = None,
     digest: Optional[str] = None,
-) -> Array:
+) -> Made:
     """Protects arrays in memory: returns parity, of uint8, from which those of any `tolerate` processes come back.
 
     Processes may have any numbers of arrays, of any lengths. `parity` is room for the result, of `parity_bytes`. Keep
@@ -460,7 +463,7 @@ def protect_buffers_start(
     memory: int = 0,
     key: Optional[Dir] = None,
     digest: Optional[str] = None,
-) -> Request[Array]:
+) -> Request[Made]:
     """Starts `protect_buffers`, which goes on beside the caller: leave the arrays alone until the request is done."""
     if parity is None:
         parity = np.zeros(parity_bytes(comm, arrays, tolerate, timeout=timeout, key=key, digest=digest), np.uint8)
