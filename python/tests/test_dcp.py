@@ -5,6 +5,9 @@ from __future__ import annotations
 import os
 import random
 import shutil
+import socket
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -188,3 +191,42 @@ def test_random(tmp_path: Path, seed: int) -> None:
         print(seed, step, lost, places, nodes, count, got[0], names(tmp_path))
         assert all(isinstance(g, tuple) and g[0] == (step, True) and g[2] == (step + 1, True) for g in got), (seed, step, lost, places, nodes, count, got[0], names(tmp_path))
         step += 1
+
+
+LOSING = """
+import os, sys
+from pathlib import Path
+import torch.distributed as dist
+import torch.distributed.checkpoint as dcp
+import test_dcp
+import volley.torch
+from volley._nodes import Nodes
+
+base, lost = Path(sys.argv[1]), sys.argv[2:]
+dist.init_process_group("gloo")
+rank = dist.get_rank()
+commit = Nodes.commit
+def dies(nodes, step, error):
+    if str(rank) in lost:
+        os._exit(9)
+    commit(nodes, step, error)
+Nodes.commit = dies
+writer = volley.torch.Writer(test_dcp.root(base, rank, 8, 4), 1, tolerate=1)
+dcp.save(test_dcp.state(1), storage_writer=writer)
+"""
+
+
+@pytest.mark.parametrize("lost", [["2", "3"], ["4", "5"], ["6", "7"], ["0", "1"]])
+def test_a_node_is_lost_while_it_saves(tmp_path: Path, lost: list[str]) -> None:
+    """No rank waits for one that waits for it: all end, so that their agents see it."""
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        port = str(s.getsockname()[1])
+    path = os.pathsep.join(str(Path(__file__).resolve().parents[n]) for n in (0, 1))
+    environment = {**os.environ, "PYTHONPATH": path, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "WORLD_SIZE": "8", "OMP_NUM_THREADS": "1"}
+    processes = [subprocess.Popen([sys.executable, "-c", LOSING, str(tmp_path), *lost], env={**environment, "RANK": str(r)}, stderr=subprocess.DEVNULL) for r in range(8)]
+    try:
+        assert [p.wait(120) for p in processes] == [9 if str(r) in lost else 1 for r in range(8)]
+    finally:
+        for p in processes:
+            p.kill()
