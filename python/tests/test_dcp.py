@@ -8,6 +8,7 @@ import shutil
 import socket
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -133,6 +134,26 @@ def test_async(tmp_path: Path) -> None:
     assert ranks.run(load, 4, tmp_path, 4, 4) == [(2, True)] * 4
 
 
+def train_on(rank: int, base: Path) -> Any:
+    s = state(1)
+    writer = volley.torch.Writer(root(base, rank, 2, 2), 1, tolerate=1)
+    begin = writer._nodes.begin
+    changed = threading.Event()
+    writer._nodes.begin = lambda step: (changed.wait(60), begin(step))  # nothing is written before the next step
+    saved = dcp.async_save(s, storage_writer=writer)
+    for name in SHAPES:
+        s[name].to_local().add_(1)
+    s["all"].add_(1)
+    changed.set()
+    saved.result()
+    return load(rank, base, 2, 2)
+
+
+def test_async_has_a_copy(tmp_path: Path) -> None:
+    """The state that async_save was given is saved, also where it lies in the host's memory and the next step changes it."""
+    assert ranks.run(train_on, 2, tmp_path) == [(1, True)] * 2
+
+
 def test_nothing_saved(tmp_path: Path) -> None:
     assert ranks.run(load, 3, tmp_path, 3, 3) == [None] * 3
 
@@ -216,7 +237,7 @@ dcp.save(test_dcp.state(1), storage_writer=writer)
 """
 
 
-@pytest.mark.parametrize("lost", [["2", "3"], ["4", "5"], ["6", "7"], ["0", "1"]])
+@pytest.mark.parametrize("lost", [["2", "3"], ["4", "5"]])
 def test_a_node_is_lost_while_it_saves(tmp_path: Path, lost: list[str]) -> None:
     """No rank waits for one that waits for it: all end, so that their agents see it."""
     with socket.socket() as s:

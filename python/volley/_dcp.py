@@ -16,6 +16,7 @@ try:
     from torch.distributed.checkpoint.metadata import Metadata
     from torch.distributed.checkpoint.planner import LoadItemType, LoadPlan, LoadPlanner, ReadItem, SavePlan, SavePlanner
     from torch.futures import Future
+    from torch.utils._pytree import tree_map
 except ImportError as e:
     raise ImportError(f"PyTorch {torch.__version__} has no StorageWriter of files to build on: it takes 2.6 or later ({e})") from None
 
@@ -86,6 +87,12 @@ class Writer(FileSystemWriter):  # type: ignore[misc]
         if checkpoint_id is not None:
             raise ValueError(f"checkpoint_id={checkpoint_id!r}: root and step say where a checkpoint lies")
         super().reset()
+
+    def stage(self, state_dict: Any) -> Any:
+        """Returns the copy of the state that async_save writes. DCP copies what is on a GPU, and here the rest is copied, too."""
+        if not self.cache_staged_state_dict:
+            state_dict = tree_map(lambda t: t.detach().clone() if isinstance(t, torch.Tensor) and t.device.type == "cpu" else t, state_dict)
+        return super().stage(state_dict)
 
     def set_up_storage_writer(self, is_coordinator: bool, *arguments: Any, **named: Any) -> None:
         if not named.get("use_collectives", True):
