@@ -109,6 +109,15 @@ def test_other_numbers_after_two_losses(saved: Path, count: int, nodes: int) -> 
     assert names(saved) == {f"host{n}": ["step-40", "step-50"] for n in range(nodes)}  # and no root of a missing node
 
 
+def test_a_node_fewer_before_a_protection(saved: Path) -> None:
+    """A node is lost when all have written a snapshot, before it is protected: the others load the one before."""
+    for host in saved.iterdir():
+        shutil.copytree(host / "step-20", host / "step-30", ignore=shutil.ignore_patterns(".volley"))
+    shutil.rmtree(saved / "host1")
+    (saved / "host3").rename(saved / "host1")
+    assert ranks.run(load, 6, saved, 6, 3) == [(20, True)] * 6
+
+
 def test_fewer_nodes_than_may_be_lost(saved: Path) -> None:
     """Two nodes are enough to load, and too few to save with two that may be lost."""
     shutil.rmtree(saved / "host0")

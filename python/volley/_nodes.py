@@ -477,7 +477,12 @@ class Nodes:
         elif not listed:
             self._set_aside(-1)
             return None
-        members = _members(roots, listed[0].step, listed[0].nodes or len(self.nodes))
+        newest = listed[0]
+        if not newest.nodes:  # it was never protected: a node that was lost with it is missed in the one before
+            before = next((s for s in listed if s.nodes), newest)
+            if sum(newest.step in steps for steps in roots.values()) < (before.nodes or 0):
+                newest = before
+        members = _members(roots, newest.step, newest.nodes or len(self.nodes))
         got = int(self.run("recover", ["--latest"] if step is None else ["--step", str(step)], members)["step"])
         if step is None:
             self._set_aside(got)
