@@ -27,6 +27,21 @@ from mpi4py import MPI
 from ._run import Dir, Error, failure, log
 from ._version import __version__
 
+__all__ = [
+    "Request",
+    "buffer_sizes",
+    "decode",
+    "encode",
+    "parity_bytes",
+    "protect",
+    "protect_buffers",
+    "protect_buffers_start",
+    "protect_start",
+    "recover",
+    "recover_buffers",
+    "recover_buffers_start",
+]
+
 Array = npt.NDArray[Any]
 T = TypeVar("T")
 
