@@ -41,7 +41,7 @@ func TestFirstMinutes(t *testing.T) {
 			if strings.Contains(text, "\n$ mpirun ") && !*withMPI {
 				t.Skip("run with -mpi")
 			}
-			if strings.Contains(text, "torch.distributed.run") && !*withTorch {
+			if strings.Contains(text, "\nimport torch\n") && !*withTorch {
 				t.Skip("run with -torch")
 			}
 			t.Parallel()
