@@ -3,7 +3,7 @@ STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 # The modules beside the product, which go.work ties to it.
 MODULES = bench bench/network deploy examples internal/mutation research
 
-.PHONY: build install test check modules module race mpi wheel python page site browser release verify-all differential mutation bench compare fuzz
+.PHONY: build install test check modules module race mpi wheel sdist python page site browser release verify-all differential mutation bench compare fuzz
 
 build: ## the binary
 	go build ./cmd/volley
@@ -69,12 +69,21 @@ mpi: ## jobs under mpirun, and the library for C; needs Open MPI, pkg-config, gc
 	timeout $(HANGS) examples/solver/survive.py --seed 100 --runs 2 $$dir/solver ROOT OUT 1024 100 10
 	go test -tags mpi -count 1 -parallel 4 -run '^Test($(JOBS)SameResults)$$' ./internal/cli -group.kills 1
 
+# What a package is made of, in $$dir. Its _version.py has the commit, where there is one.
+python_sources = cp -r python/volley python/setup.py python/pyproject.toml python/README.md LICENSE $$dir && \
+	commit=$$(git rev-parse HEAD 2>/dev/null) && { git diff --quiet HEAD || commit=$$commit.dirty; }; \
+	sed -i "s/^__commit__ = \"\"/__commit__ = \"$$commit\"/" $$dir/volley/_version.py
+
 # The binary is static, and so runs on every Linux of its processor.
 WHEEL = dist
 wheel: ## the Python package with the binary, into WHEEL; needs Python with pip, setuptools and wheel
-	@dir=$$(mktemp -d) && trap "rm -r $$dir" EXIT && cp -r python/volley python/setup.py python/pyproject.toml python/README.md $$dir && \
+	@dir=$$(mktemp -d) && trap "rm -r $$dir" EXIT && $(python_sources) && \
 	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -o $$dir/volley/bin/volley ./cmd/volley && \
 	VOLLEY_PLATFORM=$$(go env GOOS)/$$(go env GOARCH) $(PYTHON) -m pip wheel -q --no-build-isolation --no-index --no-deps -w $(WHEEL) $$dir
+
+sdist: ## the sources of the Python package, without the binary, into WHEEL; needs Python with setuptools
+	@dir=$$(mktemp -d) && trap "rm -r $$dir" EXIT && $(python_sources) && mkdir -p $(WHEEL) && \
+	to=$$(cd $(WHEEL) && pwd) && cd $$dir && $(PYTHON) setup.py -q sdist -d $$to
 
 python: ## the Python package: types and tests; needs Python with mypy, pytest, pip, venv, setuptools and wheel
 	cd python && $(PYTHON) -m mypy

@@ -3,9 +3,10 @@ import os
 
 from setuptools import setup
 
+# The binary for Linux is static. So it needs less than what manylinux2014 promises, which every pip since 2019 takes.
 PLATFORMS = {
-    "linux/amd64": "linux_x86_64",
-    "linux/arm64": "linux_aarch64",
+    "linux/amd64": "manylinux2014_x86_64",
+    "linux/arm64": "manylinux2014_aarch64",
     "darwin/amd64": "macosx_11_0_x86_64",
     "darwin/arm64": "macosx_11_0_arm64",
 }

@@ -112,12 +112,10 @@ def run(steps: int, seed: int) -> str:
         finally:
             job.end()
         weights.append(torch.load(directory / f"weights-{disturbed}.pt"))
-        told = (directory / "log0").read_text().splitlines()
+        told = [line for node in range(len(job.agents)) for line in (directory / f"log{node}").read_text().splitlines() if " ranks begin after " in line]
         for node in range(NODES + 1):
             shutil.rmtree(job.root(node), ignore_errors=True)
-    begins = [line.split("]:")[-1].strip() for line in told if " ranks begin after " in line] or [
-        line for node in range(len(job.agents)) for line in (directory / f"log{node}").read_text().splitlines() if " ranks begin after " in line
-    ]
+    begins = sorted((line.split("]:")[-1].strip() for line in told), key=lambda line: int(line.split()[-1]))  # rank 0 may be at any node
     if not all(torch.equal(weights[0][name], weights[1][name]) for name in weights[0]):
         raise SystemExit(f"seed {seed}: the weights differ: see {directory}")
     shutil.rmtree(directory)

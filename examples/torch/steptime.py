@@ -4,13 +4,16 @@
 One process trains: its steps are matrix products in --threads threads. Beside it volley protects --nodes nodes of --mib
 MiB each in /dev/shm, a process for each. All of them are on this machine, so training loses here what it loses at all
 nodes of a job together: the last column is for a GiB of checkpoints that is protected. Every round measures the settings
-in another order, each after the same steps without a protection. VOLLEY names the binary.
+in another order, each after the same steps without a protection. The row async_save is Checkpointer.async_save of the
+same state instead: its ranks, without steps of their own, copy their states, write them, and protect them as its
+defaults say. VOLLEY names the binary.
 """
 import argparse
 import json
 import os
 import random
 import secrets
+import select
 import shutil
 import socket
 import statistics
@@ -23,6 +26,9 @@ from typing import Callable, Dict, List
 
 import torch
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "python"))
+
+ASYNC = "async_save, its copy too"
 SETTINGS: Dict[str, List[str]] = {
     "no limits": [],
     "--nice 10": ["--nice", "10"],
@@ -30,6 +36,7 @@ SETTINGS: Dict[str, List[str]] = {
     "--cores 1": ["--cores", "1"],
     "--limit-rate 100MB": ["--limit-rate", "100MB"],
     "--nice 19 --cores 1 --limit-rate 100MB": ["--nice", "19", "--cores", "1", "--limit-rate", "100MB"],
+    ASYNC: [],
 }
 
 
@@ -39,15 +46,77 @@ def free_port() -> int:
         return int(s.getsockname()[1])
 
 
-def protect(binary: str, roots: List[Path], flags: List[str]) -> List[subprocess.Popen]:
-    """Starts a first protection of the nodes, a process for each."""
+Running = Callable[[], bool]
+
+
+def protect(binary: str, roots: List[Path], flags: List[str]) -> Running:
+    """Starts a first protection of the nodes, a process for each. What it returns says whether it still runs."""
     for root in roots:
         shutil.rmtree(root / ".volley", ignore_errors=True)
     meet, secret, processes = f"127.0.0.1:{free_port()}", secrets.token_hex(32), []
     for rank, root in enumerate(roots):
         command = [binary, "protect", "--tolerate", "1", "--rank", str(rank), "--size", str(len(roots)), "--meet", meet, "--port", "", "--quiet", *flags, str(root)]
         processes.append(subprocess.Popen(command, env={**os.environ, "VOLLEY_SECRET": secret}))
-    return processes
+
+    def running() -> bool:
+        if any([p.poll() is None for p in processes]):
+            return True
+        if any(p.returncode for p in processes):
+            sys.exit(f"steptime: {' '.join(flags)}: exit codes {[p.returncode for p in processes]}")
+        return False
+
+    return running
+
+
+class Ranks:
+    """The ranks of a job that save when they are told to."""
+
+    def __init__(self, roots: List[Path], mib: int) -> None:
+        environment = {**os.environ, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port()), "WORLD_SIZE": str(len(roots))}
+        self._processes = []
+        for rank, root in enumerate(roots):
+            command = [sys.executable, __file__, "--rank", str(root), "--mib", str(mib)]
+            self._processes.append(subprocess.Popen(command, env={**environment, "RANK": str(rank)}, stdin=subprocess.PIPE, stdout=subprocess.PIPE))
+        self._step = 0
+        running = self.save()  # the first save also takes the memory
+        while running():
+            time.sleep(0.01)
+
+    def save(self) -> Running:
+        self._step += 1
+        for p in self._processes:
+            assert p.stdin
+            p.stdin.write(f"{self._step}\n".encode())
+            p.stdin.flush()
+        left = [p.stdout.fileno() for p in self._processes if p.stdout]
+
+        def running() -> bool:
+            for ready in select.select(left, [], [], 0)[0] if left else ():
+                if not os.read(ready, 100):
+                    sys.exit("steptime: a rank of async_save has ended")
+                left.remove(ready)
+            return bool(left)
+
+        return running
+
+    def end(self) -> None:
+        for p in self._processes:
+            p.communicate()
+
+
+def rank(root: Path, mib: int) -> None:
+    """A rank, which saves for each line that it reads."""
+    import torch.distributed as dist
+
+    import volley.torch
+
+    torch.set_num_threads(1)
+    dist.init_process_group("gloo")
+    checkpointer = volley.torch.Checkpointer(root, tolerate=1, retain=1)
+    state = torch.randint(256, (mib << 20,), dtype=torch.uint8)
+    for line in sys.stdin:
+        checkpointer.async_save(state, int(line)).wait()
+        print("saved", flush=True)
 
 
 def steps(step: Callable[[], None], while_: Callable[[int], bool]) -> List[float]:
@@ -67,7 +136,10 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=1, help="of the training")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--json", action="store_true")
+    parser.add_argument("--rank", type=Path, help=argparse.SUPPRESS)
     o = parser.parse_args()
+    if o.rank:
+        return rank(o.rank, o.mib)
     binary = shutil.which(os.environ.get("VOLLEY", "volley"))
     if not binary:
         sys.exit("steptime: no binary volley: put it in the PATH, or name it in VOLLEY")
@@ -93,20 +165,20 @@ def main() -> None:
             with open(root / "checkpoint", "wb") as file:
                 for _ in range(o.mib):
                     file.write(os.urandom(1 << 20))
+        ranks = Ranks([Path(directory) / f"rank{n}" for n in range(o.nodes)], o.mib)
         steps(step, lambda n: n < 20)
         for number in range(o.rounds):
             for name in order.sample(list(SETTINGS), len(SETTINGS)):
                 usual = statistics.median(steps(step, lambda n: n < 50))
                 begun = time.perf_counter()
-                processes = protect(binary, roots, SETTINGS[name])
-                took = steps(step, lambda n: any([p.poll() is None for p in processes]))
-                if any(p.returncode for p in processes):
-                    sys.exit(f"steptime: {name}: exit codes {[p.returncode for p in processes]}")
+                running = ranks.save() if name == ASYNC else protect(binary, roots, SETTINGS[name])
+                took = steps(step, lambda n: running())
                 alone[name].append(usual)
                 beside[name].append(statistics.median(took))
                 lasted[name].append(time.perf_counter() - begun)
                 lost[name].append(sum(t - usual for t in took) / (o.nodes * o.mib / 1024))
             print(f"round {number + 1} of {o.rounds}", file=sys.stderr)
+        ranks.end()
     rows = []
     for name in SETTINGS:
         m = {key: statistics.median(of[name]) for key, of in (("alone", alone), ("beside", beside), ("lasted", lasted), ("lost", lost))}

@@ -12,11 +12,13 @@ import (
 )
 
 var withMPI = flags.Bool("mpi", false, "run the sections of docs/first-minutes.md that need mpirun, too")
+var withTorch = flags.Bool("torch", false, "run the section of docs/first-minutes.md that needs PyTorch of /usr/bin/python3, too")
 
 // TestFirstMinutes runs docs/first-minutes.md, each section in a shell and a directory of its own, and compares what
 // the commands print with what the page says they print. In a block of the console a line that begins with $ is a
 // command, and the lines below it are what it prints. There … stands for what differs from run to run, and a line ...
-// for any lines, or none. A block of Go is the file main.go.
+// for any lines, or none. A block of Go is the file main.go, one of
+// Python the file train.py.
 func TestFirstMinutes(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("the page is for a shell and the tools of Linux")
@@ -39,6 +41,9 @@ func TestFirstMinutes(t *testing.T) {
 			if strings.Contains(text, "\n$ mpirun ") && !*withMPI {
 				t.Skip("run with -mpi")
 			}
+			if strings.Contains(text, "\nimport torch\n") && !*withTorch {
+				t.Skip("run with -torch")
+			}
 			t.Parallel()
 			dir := examplesOf(t, root)
 			if err := os.Symlink(root, filepath.Join(dir, "volley")); err != nil {
@@ -50,7 +55,7 @@ func TestFirstMinutes(t *testing.T) {
 			}
 			shell := exec.Command("bash", "-c", script)
 			shell.Dir = dir
-			shell.Env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"), "GOWORK=",
+			shell.Env = append(os.Environ(), "PATH="+bin+":/usr/bin:"+os.Getenv("PATH"), "GOWORK=",
 				"OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1", "OMPI_MCA_rmaps_base_oversubscribe=1")
 			out, err := shell.CombinedOutput()
 			if err != nil {
@@ -78,14 +83,15 @@ type said struct {
 	prints        *regexp.Regexp
 }
 
-// minutes returns the commands of a section as a script, and what they print. It writes its block of Go into a directory.
+// minutes returns the commands of a section as a script, and what they print. It writes its program into a directory.
 func minutes(t *testing.T, dir, text string) (script string, list []said) {
 	t.Helper()
 	for i, block := range strings.Split(text, "```") {
 		kind, block, _ := strings.Cut(block, "\n")
 		switch {
-		case i%2 == 1 && kind == "go":
-			if err := os.WriteFile(filepath.Join(dir, "main.go"), []byte(block), 0o666); err != nil {
+		case i%2 == 1 && (kind == "go" || kind == "python"):
+			name := map[string]string{"go": "main.go", "python": "train.py"}[kind]
+			if err := os.WriteFile(filepath.Join(dir, name), []byte(block), 0o666); err != nil {
 				t.Fatal(err)
 			}
 		case i%2 == 1 && kind == "console":

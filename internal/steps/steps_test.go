@@ -27,7 +27,7 @@ func TestSteps(t *testing.T) {
 		{[]string{"docs/protect.md", "README.md", "CHANGELOG.md", ".github/PULL_REQUEST_TEMPLATE.md", landed}, always},
 		{[]string{"internal/web/src/App.svelte", "internal/web/dist/assets/app.js", "internal/web/test/run.test.js"}, always + " page"},
 		{[]string{"python/volley/__init__.py"}, always + " python torch losses mpi"},
-		{[]string{"docs/first-minutes.md"}, always + " mpi"},
+		{[]string{"docs/first-minutes.md"}, always + " python mpi"},
 		{[]string{"docs/operations.md"}, always + " hosts"},
 		{[]string{"research/doc.go"}, always + " modules race"},
 		{[]string{"group/protect.go"}, always + " modules race systems python losses hosts mpi"},

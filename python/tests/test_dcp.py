@@ -5,6 +5,10 @@ from __future__ import annotations
 import os
 import random
 import shutil
+import socket
+import subprocess
+import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -105,6 +109,15 @@ def test_other_numbers_after_two_losses(saved: Path, count: int, nodes: int) -> 
     assert names(saved) == {f"host{n}": ["step-40", "step-50"] for n in range(nodes)}  # and no root of a missing node
 
 
+def test_a_node_fewer_before_a_protection(saved: Path) -> None:
+    """A node is lost when all have written a snapshot, before it is protected: the others load the one before."""
+    for host in saved.iterdir():
+        shutil.copytree(host / "step-20", host / "step-30", ignore=shutil.ignore_patterns(".volley"))
+    shutil.rmtree(saved / "host1")
+    (saved / "host3").rename(saved / "host1")
+    assert ranks.run(load, 6, saved, 6, 3) == [(20, True)] * 6
+
+
 def test_fewer_nodes_than_may_be_lost(saved: Path) -> None:
     """Two nodes are enough to load, and too few to save with two that may be lost."""
     shutil.rmtree(saved / "host0")
@@ -128,6 +141,26 @@ def test_async(tmp_path: Path) -> None:
     shutil.rmtree(tmp_path / "host0")
     shutil.rmtree(tmp_path / "host1")
     assert ranks.run(load, 4, tmp_path, 4, 4) == [(2, True)] * 4
+
+
+def train_on(rank: int, base: Path) -> Any:
+    s = state(1)
+    writer = volley.torch.Writer(root(base, rank, 2, 2), 1, tolerate=1)
+    begin = writer._nodes.begin
+    changed = threading.Event()
+    writer._nodes.begin = lambda step: (changed.wait(60), begin(step))  # nothing is written before the next step
+    saved = dcp.async_save(s, storage_writer=writer)
+    for name in SHAPES:
+        s[name].to_local().add_(1)
+    s["all"].add_(1)
+    changed.set()
+    saved.result()
+    return load(rank, base, 2, 2)
+
+
+def test_async_has_a_copy(tmp_path: Path) -> None:
+    """The state that async_save was given is saved, also where it lies in the host's memory and the next step changes it."""
+    assert ranks.run(train_on, 2, tmp_path) == [(1, True)] * 2
 
 
 def test_nothing_saved(tmp_path: Path) -> None:
@@ -188,3 +221,42 @@ def test_random(tmp_path: Path, seed: int) -> None:
         print(seed, step, lost, places, nodes, count, got[0], names(tmp_path))
         assert all(isinstance(g, tuple) and g[0] == (step, True) and g[2] == (step + 1, True) for g in got), (seed, step, lost, places, nodes, count, got[0], names(tmp_path))
         step += 1
+
+
+LOSING = """
+import os, sys
+from pathlib import Path
+import torch.distributed as dist
+import torch.distributed.checkpoint as dcp
+import test_dcp
+import volley.torch
+from volley._nodes import Nodes
+
+base, lost = Path(sys.argv[1]), sys.argv[2:]
+dist.init_process_group("gloo")
+rank = dist.get_rank()
+commit = Nodes.commit
+def dies(nodes, step, error):
+    if str(rank) in lost:
+        os._exit(9)
+    commit(nodes, step, error)
+Nodes.commit = dies
+writer = volley.torch.Writer(test_dcp.root(base, rank, 8, 4), 1, tolerate=1)
+dcp.save(test_dcp.state(1), storage_writer=writer)
+"""
+
+
+@pytest.mark.parametrize("lost", [["2", "3"], ["4", "5"]])
+def test_a_node_is_lost_while_it_saves(tmp_path: Path, lost: list[str]) -> None:
+    """No rank waits for one that waits for it: all end, so that their agents see it."""
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        port = str(s.getsockname()[1])
+    path = os.pathsep.join(str(Path(__file__).resolve().parents[n]) for n in (0, 1))
+    environment = {**os.environ, "PYTHONPATH": path, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "WORLD_SIZE": "8", "OMP_NUM_THREADS": "1"}
+    processes = [subprocess.Popen([sys.executable, "-c", LOSING, str(tmp_path), *lost], env={**environment, "RANK": str(r)}, stderr=subprocess.DEVNULL) for r in range(8)]
+    try:
+        assert [p.wait(120) for p in processes] == [9 if str(r) in lost else 1 for r in range(8)]
+    finally:
+        for p in processes:
+            p.kill()

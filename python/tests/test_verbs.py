@@ -293,14 +293,18 @@ def test_version() -> None:
 def test_install(carried: bool, tmp_path: Path, nodes: list[Path]) -> None:
     if carried:
         subprocess.run(["make", "-s", "-C", REPOSITORY, "wheel", f"PYTHON={sys.executable}", f"WHEEL={tmp_path}"], check=True)
-        (what,) = tmp_path.glob("volley-*.whl")
+        (what,) = tmp_path.glob("volley-*-py3-none-manylinux2014_*.whl")
     else:
-        what = shutil.copytree(REPOSITORY / "python", tmp_path / "sources")  # a build leaves files there
+        subprocess.run(["make", "-s", "-C", REPOSITORY, "sdist", f"PYTHON={sys.executable}", f"WHEEL={tmp_path}"], check=True)
+        (what,) = tmp_path.glob("volley-*.tar.gz")
     venv = tmp_path / "venv"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", "--system-site-packages", venv], check=True)
     python = venv / "bin" / "python"
     subprocess.run([python, "-m", "pip", "install", "-q", "--no-index", "--no-build-isolation", what], check=True)
     environment = {k: v for k, v in os.environ.items() if k not in ("VOLLEY", "PYTHONPATH")} | {"PATH": "/usr/bin:/bin"}
+    commit = subprocess.run(["git", "-C", REPOSITORY, "rev-parse", "HEAD"], capture_output=True, text=True).stdout.strip()
+    known = subprocess.run([python, "-I", "-c", "import volley; print(volley.__commit__)"], env=environment, cwd=tmp_path, capture_output=True, text=True).stdout.strip()
+    assert known.split(".")[0] == commit
     script = "import sys, volley; print(volley.protect(sys.argv[1:], 1).nodes)"
     run = subprocess.run([python, "-I", "-c", script, *nodes], env=environment, cwd=tmp_path, capture_output=True, text=True)
     if carried:

@@ -9,21 +9,25 @@ in the `PATH`.
 """
 
 from ._run import Cancelled, Error, NotWhole, Progress, Refused, RunFailed, binary
-from ._version import __version__
-from .reports import Cost, Finding, NodeReport, ProtectReport, Recovered, RecoverReport, SetReport, Snapshot, SnapshotsReport, Traffic, UnprotectReport, VerifyReport
+from ._version import __commit__, __version__
+from .reports import Cause, Cost, Finding, NodeReport, Period, ProtectReport, Recovered, RecoverReport, Risk, SetReport, Snapshot, SnapshotsReport, Traffic, UnprotectReport, VerifyReport
 from .verbs import in_sets, protect, recover, snapshots, status, unprotect, verify
 
 __all__ = [
     "Cancelled",
+    "Cause",
     "Cost",
     "Error",
     "Finding",
     "NodeReport",
     "NotWhole",
+    "Period",
     "Progress",
     "ProtectReport",
     "RecoverReport",
+    "Recovered",
     "Refused",
+    "Risk",
     "RunFailed",
     "SetReport",
     "Snapshot",
@@ -31,6 +35,7 @@ __all__ = [
     "Traffic",
     "UnprotectReport",
     "VerifyReport",
+    "__commit__",
     "__version__",
     "binary",
     "in_sets",

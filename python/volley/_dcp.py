@@ -16,11 +16,12 @@ try:
     from torch.distributed.checkpoint.metadata import Metadata
     from torch.distributed.checkpoint.planner import LoadItemType, LoadPlan, LoadPlanner, ReadItem, SavePlan, SavePlanner
     from torch.futures import Future
+    from torch.utils._pytree import tree_map
 except ImportError as e:
     raise ImportError(f"PyTorch {torch.__version__} has no StorageWriter of files to build on: it takes 2.6 or later ({e})") from None
 
-from ._nodes import Member, Nodes, Options, Thread
-from ._run import Refused, RunFailed, log
+from ._nodes import Member, Nodes, Options, Thread, end_soon
+from ._run import Error, Refused, RunFailed, log
 from .reports import ProtectReport
 
 _METADATA = ".metadata"
@@ -87,6 +88,12 @@ class Writer(FileSystemWriter):  # type: ignore[misc]
             raise ValueError(f"checkpoint_id={checkpoint_id!r}: root and step say where a checkpoint lies")
         super().reset()
 
+    def stage(self, state_dict: Any) -> Any:
+        """Returns the copy of the state that async_save writes. DCP copies what is on a GPU, and here the rest is copied, too."""
+        if not self.cache_staged_state_dict:
+            state_dict = tree_map(lambda t: t.detach().clone() if isinstance(t, torch.Tensor) and t.device.type == "cpu" else t, state_dict)
+        return super().stage(state_dict)
+
     def set_up_storage_writer(self, is_coordinator: bool, *arguments: Any, **named: Any) -> None:
         if not named.get("use_collectives", True):
             raise ValueError("use_collectives=False: all ranks save together")
@@ -113,7 +120,7 @@ class Writer(FileSystemWriter):  # type: ignore[misc]
             raise
         self._coordinator = coordinators.index(True)
         if not self._coordinates:  # DCP calls finish at the coordinator alone
-            self._nodes.beside = Thread(lambda: self._commit("", b""))
+            self._nodes.beside = Thread(self._commit_beside)
         return written
 
     def finish(self, metadata: Metadata, results: Any) -> None:
@@ -124,6 +131,16 @@ class Writer(FileSystemWriter):  # type: ignore[misc]
         except Exception as e:
             error = str(e) or repr(e)
         self._commit(error, data)
+
+    def _commit_beside(self) -> None:
+        """Does what the coordinator does in finish, while DCP waits for it."""
+        try:
+            self._commit("", b"")
+        except Error:  # that the coordinator has, too
+            raise
+        except Exception as e:
+            end_soon(f"step-{self._step}: a rank is lost, or cannot be reached: {e}")
+            raise
 
     def _commit(self, error: str, metadata: bytes) -> None:
         """Puts the metadata at all nodes, and protects the snapshot. All ranks call it."""

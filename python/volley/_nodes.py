@@ -26,6 +26,7 @@ from .reports import ProtectReport, SnapshotsReport, read
 
 _END_SECONDS = 5.0  # that a run has to end after a signal
 _BUSY_SECONDS = 60.0  # how long a recovery waits for runs of a job that was killed
+_LOST_SECONDS = 10.0  # how long a process that cannot go on waits for other ranks
 
 Member = Tuple[int, str]  # of a run: the rank that leads its node, and the name of its root below that of the node
 
@@ -212,11 +213,43 @@ class Thread(threading.Thread):
             raise self._error
 
 
+def end_soon(why: str) -> None:
+    """Ends this process when its own children have ended. It waits for other ranks no longer than some seconds.
+
+    They may be waiting for this one: a call of gloo ends early only at ranks that see a process end. So a rank that is
+    lost would hold all others up to the timeout of the process group.
+    """
+
+    def end() -> None:
+        time.sleep(_LOST_SECONDS)
+        for t in threading.enumerate():
+            if isinstance(t, _Child):
+                t.join()
+        log.error("%s: this process ends without waiting for other ranks", why)
+        for stream in (sys.stdout, sys.stderr):
+            if stream:
+                stream.flush()
+        os._exit(1)
+
+    threading.Thread(target=end, name="volley", daemon=True).start()
+
+
+def _watch() -> None:
+    """Waits for the end of the program. If that was an error, the process does not wait for threads that talk to ranks."""
+    threading.main_thread().join()
+    error = getattr(sys, "last_value", None)
+    if error is not None:
+        end_soon(f"the program has failed: {type(error).__name__}")
+
+
 class Brought(NamedTuple):
     """A snapshot that is there again, and the roots that have it."""
 
     step: int
     members: List[Member]
+
+
+_watching = threading.Thread(target=_watch, name="volley", daemon=True)
 
 
 class Ranks:
@@ -240,6 +273,8 @@ class Ranks:
         except OSError as e:
             error = str(e)
         self.places = self.agree(error, place)  # by rank
+        if not _watching.ident:
+            _watching.start()
 
     def _place(self) -> str:
         """Returns what the ranks of one node have in common, and no others."""
@@ -481,7 +516,12 @@ class Nodes(Ranks):
         elif not listed:
             self._set_aside(-1)
             return None
-        members = _members(roots, listed[0].step, listed[0].nodes or len(self.nodes))
+        newest = listed[0]
+        if not newest.nodes:  # it was never protected: a node that was lost with it is missed in the one before
+            before = next((s for s in listed if s.nodes), newest)
+            if sum(newest.step in steps for steps in roots.values()) < (before.nodes or 0):
+                newest = before
+        members = _members(roots, newest.step, newest.nodes or len(self.nodes))
         got = int(self.run("recover", ["--latest"] if step is None else ["--step", str(step)], members)["step"])
         if step is None:
             self._set_aside(got)

@@ -30,6 +30,21 @@ from ._memory import memory_of
 from ._run import Dir, Error, failure, log
 from ._version import __version__
 
+__all__ = [
+    "Request",
+    "buffer_sizes",
+    "decode",
+    "encode",
+    "parity_bytes",
+    "protect",
+    "protect_buffers",
+    "protect_buffers_start",
+    "protect_start",
+    "recover",
+    "recover_buffers",
+    "recover_buffers_start",
+]
+
 Array = Any  # of NumPy, a tensor of the host by DLPack, or what has the buffer protocol
 Made = npt.NDArray[Any]
 T = TypeVar("T")

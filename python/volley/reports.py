@@ -8,6 +8,24 @@ from dataclasses import dataclass, field, fields
 from datetime import datetime, timezone
 from typing import Any, Type, TypeVar
 
+__all__ = [
+    "Cause",
+    "Cost",
+    "Finding",
+    "NodeReport",
+    "Period",
+    "ProtectReport",
+    "RecoverReport",
+    "Recovered",
+    "Risk",
+    "SetReport",
+    "Snapshot",
+    "SnapshotsReport",
+    "Traffic",
+    "UnprotectReport",
+    "VerifyReport",
+]
+
 R = TypeVar("R")
 
 

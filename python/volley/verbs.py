@@ -16,6 +16,16 @@ _REPORTS: dict[str, Any] = {
     "unprotect": UnprotectReport,
     "snapshots": SnapshotsReport,
 }
+__all__ = [
+    "in_sets",
+    "protect",
+    "recover",
+    "snapshots",
+    "status",
+    "unprotect",
+    "verify",
+]
+
 _REFUSED = 2  # exit code
 _NOT_WHOLE = 3  # exit code
 
