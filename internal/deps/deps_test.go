@@ -92,7 +92,7 @@ var allowed = map[string][]string{
 	"internal/selection":  {"", "algo", "field", "internal/printable", "matrix", "sim", "tune"},
 	"internal/draw":       {"internal/comparison", "internal/printable", "internal/report", "matrix", "plan", "sim"},
 	"internal/cli": {
-		"", "algo", "coded", "collective", "engine", "executor", "field", "group", "group/site", "group/snapshots", "internal/atomicfile", "internal/comparison", "internal/disk", "internal/draw", "internal/late",
+		"", "algo", "coded", "collective", "engine", "executor", "field", "group", "group/buffers", "group/site", "group/snapshots", "internal/atomicfile", "internal/comparison", "internal/disk", "internal/draw", "internal/late",
 		"internal/printable", "internal/report", "internal/selection", "internal/sets", "internal/ssh", "internal/web", "matrix", "plan", "sim", "trace", "transport", "transport/grpc", "transport/local", "transport/mpi", "tune", "verify",
 	},
 	"cmd/volley":    {"internal/cli"},
