@@ -20,6 +20,10 @@ func TestExposure(t *testing.T) {
 		k := 5
 		r := 1 + seed%2
 		w := newWorld(k, r, layout)
+		if seed%4 == 3 { // snapshots of file systems, whose .volley lies elsewhere
+			w = w.with(Options{Meta: "/meta"})
+			w.MkdirAll("/meta", 0o755)
+		}
 		for n := range k {
 			for i := range 12 {
 				w.WriteFile(fmt.Sprintf("/n%d/more%d", n, i), random(rng, 1+rng.IntN(20_000)), 0o644)
@@ -48,7 +52,7 @@ func TestExposure(t *testing.T) {
 				case 3:
 					w.Rename(path, path+".moved")
 				case 4:
-					w.RemoveAll(fmt.Sprintf("/n%d/.volley/generation.1/parity", n))
+					w.RemoveAll(w.own(n) + "/generation.1/parity")
 				}
 			}
 		}
