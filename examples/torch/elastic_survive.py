@@ -3,8 +3,8 @@
 
 Each run has another seed. It trains once undisturbed with four nodes of two ranks. Then it trains again: the agent of a
 node is killed with its ranks, and the node's directory is gone. With an even seed an empty node comes in its place,
-after a while; with an odd one three nodes go on alone. The final weights have to be the same, to the bit. Nodes are groups of
-processes of this machine, each with a directory below /dev/shm. The agents meet by a file.
+after a while; with an odd one three nodes go on alone. The final weights have to be the same, to the bit. Nodes are groups
+of processes of this machine, each with a directory below /dev/shm. The agents meet by a file. Node 0 is not lost.
 
 VOLLEY names the binary. It takes PyTorch 2.6 or later.
 """
@@ -52,9 +52,9 @@ class Job:
         with open(self._directory / f"log{node}", "w") as log:
             self.agents.append(subprocess.Popen(command, env=environment, stdout=log, stderr=log, start_new_session=True))
 
-    def begun(self) -> bool:
-        """Whether a snapshot is there."""
-        return any(self.root(0).glob("step-*"))
+    def saved(self, step: int) -> bool:
+        """Whether a snapshot of this step, or of a later one, is there."""
+        return any(int(d.name[5:]) >= step for d in self.root(0).glob("step-*") if d.name[5:].isdigit())
 
     def lose(self, node: int) -> None:
         """Kills the agent of a node, with its ranks and what they have started, and removes the directory of the node."""
@@ -98,17 +98,16 @@ def run(steps: int, seed: int) -> str:
         job = Job(directory, steps, directory / f"weights-{disturbed}.pt")
         try:
             if disturbed:
-                while not job.begun() and job.agents[0].poll() is None:
-                    time.sleep(0.05)
-                time.sleep(draw.uniform(0, took / 2))
+                at = draw.randrange(1, steps // 2)  # before the end: agents that have ended wait 5 minutes for one that is lost
+                while not job.saved(at) and job.agents[0].poll() is None:
+                    time.sleep(0.02)
+                time.sleep(draw.uniform(0, 0.5))
                 lost = draw.randrange(1, NODES)
                 job.lose(lost)
                 if seed % 2 == 0:
                     time.sleep(draw.uniform(0, 3))
                     job.join()
-            begun = time.monotonic()
             job.wait()
-            took = time.monotonic() - begun
         finally:
             job.end()
         weights.append(torch.load(directory / f"weights-{disturbed}.pt"))

@@ -2,6 +2,7 @@ package session
 
 import (
 	"fmt"
+	"log/slog"
 	"testing"
 
 	"volley"
@@ -17,7 +18,7 @@ func TestDefaults(t *testing.T) {
 	if o.Memory != volley.DefaultMemory || o.Network != volley.DefaultNetwork() || o.inner.disk != disk.OS || o.Timeout != 0 {
 		t.Errorf("%+v", o)
 	}
-	given := On(Options{Memory: 1, Network: sim.Network{Latency: 3, Gaps: sim.Gaps{{Messages: 1, PerByte: 4}}}}, disktest.NewMachine().Process(), false)
+	given := On(Options{Memory: 1, Network: sim.Network{Latency: 3, Gaps: sim.Gaps{{Messages: 1, PerByte: 4}}}, Log: slog.New(slog.DiscardHandler)}, disktest.NewMachine().Process(), false)
 	o = given
 	if o = Defaulted(o); fmt.Sprint(o) != fmt.Sprint(given) {
 		t.Errorf("%+v", o)
