@@ -329,6 +329,9 @@ func (m *snapshotsModel) recoverLatest() {
 	may, before, steps := m.may(), m.everything(), m.there()
 	p, accident := m.interruption()
 	r, err := m.latest(p)
+	if err == nil && p.Killed() {
+		err = disktest.ErrKilled
+	}
 	p.Kill()
 	if m.step("recover, %s: %v", accident, err); err == nil {
 		m.step("  step %d, notes %q", *r.Step, r.Notes)

@@ -122,6 +122,13 @@ func (p *Process) FailAt(n int, err error) {
 	}
 }
 
+// Killed reports whether the process was killed: nobody has heard what it has returned since.
+func (p *Process) Killed() bool {
+	p.m.mu.Lock()
+	defer p.m.mu.Unlock()
+	return p.dead
+}
+
 // Kill ends the process. Each later call of it fails with [ErrKilled], and its locks are free.
 func (p *Process) Kill() {
 	p.m.mu.Lock()
