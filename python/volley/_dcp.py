@@ -20,7 +20,7 @@ try:
 except ImportError as e:
     raise ImportError(f"PyTorch {torch.__version__} has no StorageWriter of files to build on: it takes 2.6 or later ({e})") from None
 
-from ._nodes import Member, Nodes, Options, Thread, end_soon
+from ._nodes import Member, Nodes, Options, Thread, end_soon, tried
 from ._run import Error, Refused, RunFailed, log
 from .reports import ProtectReport
 
@@ -35,6 +35,12 @@ def _nodes(kind: str, root: Path, address: Optional[str], port: int, flags: Sequ
     if key not in _known or _known[key][0] is not world:
         _known[key] = world, Nodes(root, address, port, flags)
     return _known[key][1]
+
+
+def _unnamed(checkpoint_id: Any) -> None:
+    """Refuses the name by which DCP knows a checkpoint elsewhere."""
+    if checkpoint_id is not None:
+        raise ValueError(f"checkpoint_id={checkpoint_id!r}: root and step say where a checkpoint lies")
 
 
 class Writer(FileSystemWriter):  # type: ignore[misc]
@@ -84,8 +90,7 @@ class Writer(FileSystemWriter):  # type: ignore[misc]
         return self._report
 
     def reset(self, checkpoint_id: Any = None) -> None:
-        if checkpoint_id is not None:
-            raise ValueError(f"checkpoint_id={checkpoint_id!r}: root and step say where a checkpoint lies")
+        _unnamed(checkpoint_id)
         super().reset()
 
     def stage(self, state_dict: Any) -> Any:
@@ -148,10 +153,7 @@ class Writer(FileSystemWriter):  # type: ignore[misc]
         dist.broadcast_object_list(told, self._coordinator, group=self._nodes.group)
         error, metadata = told[0]
         if self._nodes.leads and not error:
-            try:
-                (Path(self.path) / _METADATA).write_bytes(metadata)
-            except OSError as e:
-                error = str(e)
+            error = tried(lambda: (Path(self.path) / _METADATA).write_bytes(metadata))
         self._nodes.commit(self._step, error)
         self._report = self._nodes.protect(self._step, self._options).wait()
 
@@ -170,6 +172,8 @@ class Reader(FileSystemReader):  # type: ignore[misc]
     All ranks make it together, and all take part in `dcp.load`. Where there are fewer nodes than have saved it, a node
     stands for those that are missing, and what they had takes room below its root: in `.spare-N`, until `retain`
     newer snapshots are in force. `address`, `port` and `flags` are those of `Checkpointer`.
+
+    `.metadata` is a pickle, which may run code: read only what hosts that you trust have written.
 
     Raises `volley.Refused` or `volley.RunFailed` where there are snapshots, and none can be brought back.
     """
@@ -191,8 +195,7 @@ class Reader(FileSystemReader):  # type: ignore[misc]
         self._metadata: Optional[Metadata] = None
 
     def reset(self, checkpoint_id: Any = None) -> None:
-        if checkpoint_id is not None:
-            raise ValueError(f"checkpoint_id={checkpoint_id!r}: root and step say where a checkpoint lies")
+        _unnamed(checkpoint_id)
         super().reset()
 
     def read_metadata(self, *arguments: Any, **named: Any) -> Metadata:

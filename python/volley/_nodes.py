@@ -432,14 +432,14 @@ class Nodes(Ranks):
         try:
             self.agree(error)
             if self.leads:
-                error = _tried(lambda: _sync(writing))
+                error = tried(lambda: _sync(writing))
             self.agree(error)
         except RunFailed:
             if self.leads:
                 shutil.rmtree(writing, ignore_errors=True)
             raise
         if self.leads:
-            error = _tried(lambda: writing.rename(self.root / f"step-{step}"))
+            error = tried(lambda: writing.rename(self.root / f"step-{step}"))
         self.agree(error)
 
     def protect(self, step: int, options: Options, job: Optional[Job] = None) -> Job:
@@ -535,7 +535,7 @@ class Nodes(Ranks):
             spares = sorted(d.name for d in self.root.glob(".spare-*"))
             mine.extend((name, _steps(self.root / name)) for name in ["", *spares])
 
-        everyone = self.agree(_tried(look) if self.leads else "", mine)
+        everyone = self.agree(tried(look) if self.leads else "", mine)
         found = [((rank, name), steps) for rank, of in enumerate(everyone) for name, steps in of]
         return dict(sorted(found, key=lambda x: bool(x[0][1])))
 
@@ -548,7 +548,7 @@ class Nodes(Ranks):
                     d = self.root / f"step-{s}"
                     d.rename(f"{d}.aside-{time.time_ns()}")
 
-        self.agree(_tried(rename) if self.leads else "")
+        self.agree(tried(rename) if self.leads else "")
 
     def path(self, member: Member, step: int) -> Path:
         """Returns where a rank of the member's node sees its snapshot."""
@@ -564,7 +564,7 @@ class Nodes(Ranks):
                     directory = self.path((rank, name), brought.step)
                     mine.extend((str(f.relative_to(directory)), (rank, name)) for f in directory.rglob("*") if f.is_file())
 
-        everyone = self.agree(_tried(look), mine)
+        everyone = self.agree(tried(look), mine)
         return {name: member for of in everyone for name, member in of if not name.startswith(".volley/")}
 
 
@@ -619,11 +619,11 @@ class Options(NamedTuple):
         return ""
 
 
-def _tried(function: Callable[[], Any]) -> str:
-    """Calls a function, and returns the text of its error."""
+def tried(function: Callable[[], Any]) -> str:
+    """Calls a function, and returns the text of its error, for all ranks to agree on."""
     try:
         function()
-    except OSError as e:
+    except (OSError, ValueError) as e:
         return str(e)
     return ""
 

@@ -36,7 +36,7 @@ import torch
 
 from . import _buffers
 from ._buffers import Tensors
-from ._nodes import Job, Nodes, Options, Thread
+from ._nodes import Job, Nodes, Options, Thread, tried
 from ._run import Refused, RunFailed
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ class Checkpointer:
         Raises `volley.RunFailed` at all ranks if one cannot write, such as for want of space.
         """
         self._finish()
-        self._nodes.agree(self._begun(step))
+        self._nodes.agree(tried(lambda: self._nodes.begin(step)))
         self._write(state, step)
         self.job = self._nodes.protect(step, self._options)
         return self.job
@@ -117,7 +117,7 @@ class Checkpointer:
         takes, pinned for what comes from a GPU. Everything else is as for `save`; `Job.wait` raises what that would.
         """
         self._finish()
-        error, mine = self._begun(step), self._host.copied(state)
+        error, mine = tried(lambda: self._nodes.begin(step)), self._host.copied(state)
         job = self.job = Job(self._nodes, step, "protect", self._options.retain)
 
         def write() -> None:
@@ -140,7 +140,7 @@ class Checkpointer:
         leaves it by an error, nothing is kept, and the other ranks raise `volley.RunFailed`.
         """
         self._finish()
-        self._nodes.agree(self._begun(step))
+        self._nodes.agree(tried(lambda: self._nodes.begin(step)))
         try:
             yield self._nodes.writing(step)
         except BaseException as e:
@@ -151,14 +151,6 @@ class Checkpointer:
             raise
         self._nodes.commit(step, "")
         self.job = self._nodes.protect(step, self._options)
-
-    def _begun(self, step: int) -> str:
-        """Makes the directory of a snapshot, or says why not."""
-        try:
-            self._nodes.begin(step)
-        except (OSError, ValueError) as e:
-            return str(e)
-        return ""
 
     def _write(self, state: Any, step: int) -> None:
         error = ""

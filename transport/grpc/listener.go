@@ -49,8 +49,8 @@ var exchange = rpc.StreamDesc{StreamName: "Exchange", ServerStreams: true, Clien
 type Limits struct {
 	Handshake time.Duration // 20 s: on a busy machine a handshake takes seconds
 	Turn      time.Duration // 2 s, for the lower of two ranks to connect them, before the higher one does
-	Dial      time.Duration // 6 s, in which a name is not found, or there is no route, to a rank that listens
-	Asks      int           // 3 packets, for TCP to connect to a rank that listens: a kernel answers, however busy the machine is
+	Dial      time.Duration // 6 s, until a rank is given up whose name is not found, or to which there is no route
+	Asks      int           // 3 packets ask the kernel of a rank to connect: it answers, however busy the machine is
 	Connect   time.Duration // a minute, to reach another rank: many ranks of a busy machine take long
 	Answer    time.Duration // 5 s, for rank 0 to say who is missing when the time of a gathering is over
 	Abort     time.Duration // 1 s, where a peer is found closed, for the abort that it may have heard first
