@@ -39,6 +39,7 @@ type greeting struct {
 // own is what may differ, in words of [collective.Greeting].
 type own struct {
 	Bytes int64 // length of its packet; in what greet returns, of the longest
+	Apart int64 // 1: it does not go through memory of the host; in what greet returns, 1 where one does not
 
 	// Those of processor 0 are used by all. The others say 0.
 	Seed    uint64 // of the fingerprints
@@ -48,7 +49,7 @@ type own struct {
 	Gamma   sim.PerByte
 }
 
-const ownWords = 13
+const ownWords = 14
 
 // words returns what is said as words, the largest of which count.
 func (o own) words() []uint64 {
@@ -99,6 +100,9 @@ const mostPacket = 1 << 46
 
 // impossible says what cannot be of what is said, or nothing.
 func (o own) impossible() string {
+	if o.Apart < 0 || o.Apart > 1 {
+		return fmt.Sprintf("it goes through memory of the host in way %d: want 0 or 1", o.Apart)
+	}
 	if o.Bytes < 0 || o.Bytes > mostPacket {
 		return fmt.Sprintf("its packet has %d bytes: want 0 to %d", o.Bytes, int64(mostPacket))
 	}
@@ -128,8 +132,8 @@ func (e *DisagreementError) Error() string {
 // AtAllRanks reports that all ranks find the error.
 func (e *DisagreementError) AtAllRanks() bool { return true }
 
-// greeting returns what this processor, at a rank, says, whose packet has so many bytes.
-func (e *Encoder) greeting(rank int, size int64) greeting {
+// greeting returns what this rank says, whose packet has so many bytes.
+func (e *Encoder) greeting(t transport.Transport, size int64) greeting {
 	g := greeting{
 		Terms: terms{
 			Ports:     uint32(e.problem.Ports),
@@ -146,8 +150,11 @@ func (e *Encoder) greeting(rank int, size int64) greeting {
 		},
 		Own: own{Bytes: size},
 	}
-	if rank == 0 {
+	if t.Rank() == 0 {
 		g.Own = e.first(size)
+	}
+	if e.apart(t) {
+		g.Own.Apart = 1
 	}
 	return g
 }
@@ -174,11 +181,7 @@ func (e *Encoder) agree(ctx context.Context, c *collective.Comm, t transport.Tra
 		shared.Seed += s.runs // no two runs have the same
 		return shared, []executor.Beside{c.Resume(shared.Seed)}, nil
 	}
-	size = max(size, e.options.packetBytes)
-	if shared = e.first(size); t.Size() == 1 && shared.impossible() == "" {
-		return shared, nil, nil // nobody says otherwise
-	}
-	shared, err = e.greet(ctx, c, t, size)
+	shared, err = e.agreeAnew(ctx, c, t, size)
 	if err == nil && e.keeps(t) {
 		e.mu.Lock()
 		defer e.mu.Unlock()
@@ -186,6 +189,15 @@ func (e *Encoder) agree(ctx context.Context, c *collective.Comm, t transport.Tra
 		e.sessions[t.Rank()] = list[:min(len(list), mostSessions)]
 	}
 	return shared, nil, err
+}
+
+// agreeAnew returns what all ranks agree on, whatever they had agreed on before.
+func (e *Encoder) agreeAnew(ctx context.Context, c *collective.Comm, t transport.Transport, size int64) (own, error) {
+	size = max(size, e.options.packetBytes)
+	if shared := e.first(size); t.Size() == 1 && shared.impossible() == "" {
+		return shared, nil // nobody says otherwise
+	}
+	return e.greet(ctx, c, t, size)
 }
 
 // keeps reports whether the encoder has sessions of a transport.
@@ -223,7 +235,7 @@ func (e *Encoder) forget(t transport.Transport) {
 
 // greet exchanges greetings, and returns the longest packet's length and what processor 0 says, or a *DisagreementError.
 func (e *Encoder) greet(ctx context.Context, c *collective.Comm, t transport.Transport, size int64) (own, error) {
-	g := e.greeting(t.Rank(), size)
+	g := e.greeting(t, size)
 	said, err := binary.Append(nil, binary.LittleEndian, g.Terms)
 	if err != nil {
 		return own{}, err

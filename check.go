@@ -82,6 +82,11 @@ func (x *check) finish(ctx context.Context) error {
 		x.ends = append(x.ends, p.Bytes())
 	}
 	clear(x.prints)
+	return x.settle(ctx)
+}
+
+// settle compares the fingerprints of the packets here, and of all others.
+func (x *check) settle(ctx context.Context) error {
 	fact, err := x.e.problem.FactorisationContext(ctx)
 	if err != nil {
 		return err

@@ -1,18 +1,15 @@
 package volley
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"crypto/sha256"
-	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"slices"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"volley/algo"
 	"volley/collective"
@@ -21,9 +18,7 @@ import (
 	"volley/matrix"
 	"volley/plan"
 	"volley/sim"
-	"volley/trace"
 	"volley/transport"
-	"volley/verify"
 )
 
 // An Encoder computes one matrix on any packets, in any number of runs, also at once by processors of one process.
@@ -327,201 +322,6 @@ func (e *Encoder) Encode(ctx context.Context, t transport.Transport, packet []by
 
 // Problem returns what the encoder plans for.
 func (e *Encoder) Problem() *algo.Problem { return e.problem }
-
-// Run runs an all-to-all encode as the processors at the transport's rank, which [executor.Hosted] names: there is a
-// packet for each, in order. A transport of as many ranks as processors has one at each rank; the only rank of a
-// local.New(1) has all, and runs them on all cores. See [Encode] for what the packets are. The report counts what all
-// processors at the rank did. Runs of one transport follow one another.
-//
-// Before any data moves the processors compare what they are about to do, unless they have done so in an earlier run,
-// see [WithPacketBytes]. Then they check the result, see [WithCheck]: Run returns nil only when the coded packets of
-// all processors are right. A failure ends the run at all processors; the transport is then of no more use, nor is what
-// has been written. The error is, or wraps,
-//
-//   - a *[collective.PeerError], at every processor, where they are other programs, versions or verbs;
-//   - a *[DisagreementError], at every processor, where they have different matrices
-//     or options;
-//   - a *verify.CheckError, where the processor's coded packet is wrong;
-//   - a *[SymbolError], where its packet holds a symbol outside the field;
-//   - a *[MemoryError], where [WithMemory] allows too little;
-//   - a *[PlanError], before anything is sent, where the transport cannot carry the plan of [WithPlan];
-//   - one that wraps a *transport.LimitsError, where it carries no plan of the algorithm;
-//   - the error of a Source or a Coded, io.ErrUnexpectedEOF where a Source ends before Size;
-//   - executor.ErrTimeout, where a message took longer than [WithTimeout] allows;
-//   - the cause of ctx, where that ended, also while it plans or compiles;
-//   - a *transport.AbortError, where another processor failed first: it names
-//     that one and wraps its error, across processes perhaps only the text of it.
-func (e *Encoder) Run(ctx context.Context, t transport.Transport, packets ...Packet) (*Report, error) {
-	report, err := e.run(ctx, t, packets)
-	if err != nil {
-		e.forget(t)
-		if !errors.As(err, new(*transport.AbortError)) {
-			t.Abort(err)
-		}
-		return nil, err
-	}
-	return report, nil
-}
-
-func (e *Encoder) run(ctx context.Context, t transport.Transport, packets []Packet) (*Report, error) {
-	start := time.Now()
-	f := e.matrix.Field()
-	symbol := int64(f.SymbolBytes())
-	n := e.problem.Processors()
-	if t.Size() > n {
-		return nil, inputf("volley: a matrix for %d processors on a transport of %d ranks", n, t.Size())
-	}
-	first, end := executor.Hosted(n, t.Rank(), t.Size())
-	if len(packets) != end-first {
-		return nil, inputf("volley: a matrix for %d processors on a transport of %d ranks: %d packets at rank %d, want those of processors %d to %d",
-			n, t.Size(), len(packets), t.Rank(), first, end-1)
-	}
-	size := int64(0)
-	for i, p := range packets {
-		_, source := e.problem.Source(first + i)
-		_, sink := e.problem.Sink(first + i)
-		if err := p.validate(f, source, sink); err != nil {
-			return nil, inputf("volley: processor %d: %w", first+i, err)
-		}
-		size = max(size, p.bytes())
-		if most := e.options.packetBytes; most > 0 && size > most {
-			return nil, inputf("volley: processor %d: a packet of %d bytes: no more than %d were declared", first+i, size, most)
-		}
-	}
-	tags := transport.LimitsOf(t)
-	if err := e.carried(tags); err != nil {
-		return nil, err // as all ranks find
-	}
-	c := collective.New(t, e.options.timeout)
-	began := e.options.trace.Now()
-	traced := func(kind trace.Kind) { // ends what began
-		e.options.trace.End(trace.Event{Kind: kind, Rank: t.Rank(), Row: trace.RunRow, Start: began, First: first, Last: end - 1})
-		began = e.options.trace.Now()
-	}
-	shared, resume, err := e.agree(ctx, c, t, size)
-	agreed := time.Since(start)
-	traced(trace.Agree)
-	if err != nil {
-		return nil, err
-	}
-	if err := apart(packets, first, shared.Bytes); err != nil {
-		return nil, inputf("volley: %w", err)
-	}
-	chosen, err := e.choose(ctx, shared.model(f.SymbolBytes()), tags)
-	traced(trace.Plan)
-	if err != nil {
-		return nil, c.Alike(ctx, err) // as all have agreed on
-	}
-	p := chosen.Plan
-	r := e.reportOf(chosen, shared)
-	r.AgreeSeconds = agreed.Seconds()
-	compiling := time.Now()
-	began = e.options.trace.Now()
-	executable, err := chosen.executable(ctx, t.Rank(), t.Size())
-	traced(trace.Compile)
-	if err != nil {
-		return nil, err
-	}
-	r.CompileSeconds = time.Since(compiling).Seconds()
-
-	digest := sha256.Sum256(binary.LittleEndian.AppendUint64([]byte(r.PlanHash), shared.Seed))
-	header := digest[:] // no message of an earlier run, or another agreement, has it
-	block := verify.BlockSymbols(r.SymbolsPerPacket, p.Info().PieceCount())
-	align := int64(block) * symbol
-	segment, ahead, err := chosen.segment(shared.Bytes, e.options.memory, align, t.Size(), transport.Overlaps(t))
-	if err != nil {
-		return nil, c.Alike(ctx, err)
-	}
-	job := executor.Job{
-		Executable: executable, Bytes: shared.Bytes, Segment: segment, Align: align, Ahead: ahead,
-		Header: header,
-		Check: func(rank int, theirs []byte) error {
-			if !bytes.Equal(theirs, header) {
-				return &DisagreementError{Processors: []int{e.firstProcessor(rank, t.Size())}, With: first, In: []string{"plan"}}
-			}
-			return nil
-		},
-		Beside:  resume,
-		Timeout: e.options.timeout, Trace: e.options.trace,
-		Inputs: make([]executor.Input, 0, len(packets)), Outputs: make([]executor.Output, 0, len(packets)),
-	}
-	for i, packet := range packets {
-		if _, source := e.problem.Source(first + i); source {
-			job.Inputs = append(job.Inputs, packet.input(f))
-		}
-		if _, sink := e.problem.Sink(first + i); sink {
-			job.Outputs = append(job.Outputs, packet.output(shared.Bytes))
-		}
-	}
-	var x *check
-	if e.options.check {
-		x = e.newCheck(t, c, p, shared.Seed, block)
-		job.Observe = x.observe
-	}
-	traffic, err := executor.Run(ctx, t, job)
-	if err != nil {
-		return nil, err
-	}
-	checking := time.Now()
-	began = e.options.trace.Now()
-	if x != nil {
-		if err := x.finish(ctx); err != nil {
-			return nil, err
-		}
-		traced(trace.Check)
-		r.Verified = true
-		r.CheckSeconds = (time.Since(checking) + x.observed()).Seconds()
-		c.Rounds += x.comm.Rounds
-		c.Bytes += x.comm.Bytes
-	}
-	r.count(traffic)
-	r.ControlRounds += c.Rounds
-	r.ControlBytes += c.Bytes
-	r.Seconds = time.Since(start).Seconds()
-	return r, nil
-}
-
-// segment returns how many bytes of packets are run at a time, a multiple of align, and
-// whether two segments may be under way, all within bytes of memory for each processor; two are of
-// use where messages overlap with computing, and need tags for twice the rounds. Without overlap a segment that stays in
-// a cache until it is coded and checked is better, and without the tags one as long as memory allows. It returns a *[MemoryError] where these are too few.
-func (c *choice) segment(bytes, memory, align int64, ranks int, overlaps bool) (n int64, ahead bool, err error) {
-	pieces, slots := int64(c.Info().PieceCount()), int64(c.slots)
-	if ranks == 1 {
-		most := bytes
-		if pieces == 1 { // pieces are short by themselves
-			most = min(most, maxSegment)
-		}
-		n, err = executor.SegmentBytes(c, c.slots, most, memory, align)
-		return n, n/pieces*(slots+2*pieces) <= memory, err
-	}
-	element, under := int64(minMessage), 2 // under way, each of which takes all slots
-	if !overlaps {
-		element, under = cachedElement, 1
-	}
-	count := max(1, bytes/(pieces*element))
-	n, err = executor.SegmentBytes(c, c.slots, bytes, memory, align)
-	two := c.tags.Carry(2*c.Info().Rounds(), c.Info().Ports) == nil
-	if err != nil || count == 1 && n >= bytes || overlaps && !two {
-		return n, false, err
-	}
-	if part, err := executor.SegmentBytes(c, under*c.slots, (bytes+count-1)/count, memory, align); err == nil {
-		return part, overlaps, nil
-	}
-	return n, false, nil // two are too much
-}
-
-// maxSegment bounds a segment at the only rank: longer ones only push each other out of the caches.
-const maxSegment = 256 << 10
-
-// minMessage is how many bytes of an element go in a message at least, where memory allows:
-// each segment pays C1·β anew. A message of these takes 3 ms at 10 Gbit/s, against 20 µs to
-// begin. Longer packets are cut, as one segment is coded while another is on its way.
-const minMessage = 4 << 20
-
-// cachedElement is how many bytes an element has about where messages do not overlap with computing: with 4 MiB
-// and more, messages, coding and check read from memory, each by itself.
-const cachedElement = 1 << 20
 
 // An inputError is the caller's to mend.
 type inputError struct{ error }

@@ -54,22 +54,26 @@ func (p *Packet) validate(f field.Field, source, sink bool) error {
 // input returns the packet for the executor, which refuses symbols outside the field.
 func (p *Packet) input(f field.Field) executor.Input {
 	in := executor.Input{Memory: p.Data}
-	name := ""
 	if p.Source != nil {
 		in.Reader = &packetReader{p.Source, p.Size}
-		if named, ok := p.Source.(interface{ Name() string }); ok {
-			name = named.Name()
-		}
 	}
-	in.Check = func(part []byte, offset int64) error {
-		i := f.FirstInvalid(part)
-		if i < 0 {
-			return nil
-		}
-		i *= f.SymbolBytes()
-		return &SymbolError{Field: f.Name(), Name: name, Offset: offset + int64(i), Value: field.Symbol(f, part[i:])}
-	}
+	own := *p
+	in.Check = func(part []byte, offset int64) error { return own.check(f, part, offset) }
 	return in
+}
+
+// check returns a *[SymbolError] where a part of the packet, which begins at an offset, holds a symbol outside the field.
+func (p *Packet) check(f field.Field, part []byte, offset int64) error {
+	i := f.FirstInvalid(part)
+	if i < 0 {
+		return nil
+	}
+	i *= f.SymbolBytes()
+	name := ""
+	if named, ok := p.Source.(interface{ Name() string }); ok {
+		name = named.Name()
+	}
+	return &SymbolError{Field: f.Name(), Name: name, Offset: offset + int64(i), Value: field.Symbol(f, part[i:])}
 }
 
 // output returns where the executor puts a coded packet of n bytes.

@@ -131,22 +131,65 @@ type Traffic struct {
 // [Job].Timeout.
 var ErrTimeout = errors.New("timed out")
 
-// Run runs the programs of the processors at the transport's rank and returns
-// what they sent, in order. When it fails it aborts the group, so that no other rank
-// waits for it; when another rank failed, the error is that one's
-// *transport.AbortError. A plan for which [transport.Limits] have no room is refused before
-// anything is sent, with a *transport.LimitsError. An error that a reader, a writer, Check or Observe
-// returned is wrapped; where ctx ends, its cause is.
+// Run runs the programs of the processors at the transport's rank once, and returns what they sent, in order. The errors
+// are those of [Bind] and [Bound.Run].
 func Run(ctx context.Context, t transport.Transport, job Job) ([]Traffic, error) {
+	b, err := Bind(ctx, t, job)
+	if err != nil {
+		return nil, err
+	}
+	defer b.Close()
+	if err := b.Run(); err != nil {
+		return nil, err
+	}
+	return b.Traffic(), nil
+}
+
+// A Bound is a job that is ready to run any number of times, one after the other: a run allocates nothing.
+type Bound struct {
+	*run
+	lanes  []*lane
+	cancel context.CancelCauseFunc
+	failed bool
+}
+
+// Bind makes a job ready. All its runs end when ctx does. A job that does not fit the executable, and a plan for which
+// [transport.Limits] have no room, are refused: then it aborts the group. The latter error is a *[transport.LimitsError].
+func Bind(ctx context.Context, t transport.Transport, job Job) (*Bound, error) {
 	r, err := newRun(t, job)
 	if err != nil {
 		return nil, fail(t, err)
 	}
-	lanes := r.newLanes()
-	if err := r.runLanes(ctx, lanes); err != nil {
-		return nil, err
+	b := &Bound{run: r}
+	ctx, b.cancel = context.WithCancelCause(ctx)
+	b.lanes = r.newLanes(ctx, b.cancel)
+	return b, nil
+}
+
+// Run runs the programs. When it fails it aborts the group, so that no other rank waits for it, and there is no further
+// run; when another rank failed, the error is that one's *transport.AbortError. An error that a reader, a writer, Check
+// or Observe returned is wrapped; where the context of [Bind] ends, its cause is.
+func (b *Bound) Run() error {
+	if err := b.runLanes(b.lanes, b.cancel); err != nil {
+		b.failed = true
+		return err
 	}
-	return r.traffic(lanes), nil
+	return nil
+}
+
+// SetBytes makes packets shorter or longer for the next runs, up to the bytes of the job. Inputs and outputs of the job,
+// in memory, may be others by then.
+func (b *Bound) SetBytes(n int64) { b.Bytes = n }
+
+// Close gives the memory back. It does not after an error: others may be reading it.
+func (b *Bound) Close() {
+	b.cancel(nil)
+	for _, l := range b.lanes {
+		l.pool.stop()
+		if !b.failed {
+			l.arena.free()
+		}
+	}
 }
 
 // fail aborts the group, unless another rank has, and returns the error that counts.

@@ -2,7 +2,6 @@ package executor
 
 import (
 	"context"
-	"sync"
 
 	"volley/trace"
 )
@@ -15,54 +14,51 @@ import (
 // and for messages of s. So it waits for earlier segments, and for what other ranks do with s
 // itself. The order of segments is the same at all ranks.
 
-// runLanes runs all lanes, one of them here. When it returns, all have ended. The first
-// error counts, and the group is aborted by then.
-func (r *run) runLanes(ctx context.Context, lanes []*lane) error {
+// runLanes runs all lanes, the first one here. When it returns, all have ended. The first error counts, and the group is
+// aborted by then.
+func (r *run) runLanes(lanes []*lane, cancel context.CancelCauseFunc) error {
 	if len(lanes) == 1 {
-		if err := lanes[0].runSegments(ctx); err != nil {
+		if err := lanes[0].runSegments(); err != nil {
 			return fail(r.t, err)
 		}
 		return nil
 	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	var (
-		running sync.WaitGroup
-		once    sync.Once
-		first   error
-	)
-	run := func(l *lane) {
-		if err := l.runSegments(ctx); err != nil {
-			once.Do(func() {
-				first = fail(r.t, err) // the other may be reading for long
-				cancel(err)
-			})
-		}
-	}
+	r.reading.begin()
+	r.writing.begin()
+	r.first, r.cancel = nil, cancel
+	r.running.Add(len(lanes) - 1)
 	for _, l := range lanes[1:] {
-		running.Go(func() { run(l) })
+		go l.beside()
 	}
-	run(lanes[0])
-	running.Wait()
-	return first
+	lanes[0].runOne()
+	r.running.Wait()
+	return r.first
+}
+
+// runOne runs the segments of one of several lanes.
+func (l *lane) runOne() {
+	err := l.runSegments()
+	if err == nil {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.first == nil {
+		l.first = fail(l.t, err) // the other may be reading for long
+		l.cancel(err)
+	}
 }
 
 // runSegments runs the segments of a lane.
-func (l *lane) runSegments(ctx context.Context) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	l.watchdog = Watchdog{Transport: l.t, Timeout: l.Timeout, Cancel: cancel}
-	l.allocate()
-	l.queue = l.t.NewQueue()
-	defer l.pool.stop()
+func (l *lane) runSegments() error {
+	l.segments, l.elementSum, l.headerBytes = 0, 0, 0
 	stride := int64(max(1, len(l.reading))) * l.Segment
 	for offset := int64(l.number) * l.Segment; offset < l.Bytes || offset == 0; offset += stride {
 		l.segment = l.at(offset)
-		if err := l.runSegment(ctx); err != nil {
+		if err := l.runSegment(l.ctx); err != nil {
 			return err
 		}
 	}
-	l.free()
 	return nil
 }
 
@@ -100,7 +96,7 @@ func (l *lane) runSegment(ctx context.Context) error {
 // turns are a token that goes from lane to lane: each has room for it.
 type turns []chan struct{}
 
-// newTurns returns the turns of so many lanes, the first of which has the token; none for a single lane.
+// newTurns returns the turns of so many lanes; none for a single lane.
 func newTurns(count int) turns {
 	if count == 1 {
 		return nil
@@ -109,8 +105,18 @@ func newTurns(count int) turns {
 	for i := range t {
 		t[i] = make(chan struct{}, 1)
 	}
-	t[0] <- struct{}{}
 	return t
+}
+
+// begin gives the token to the first lane.
+func (t turns) begin() {
+	for _, lane := range t {
+		select {
+		case <-lane: // left by the run before
+		default:
+		}
+	}
+	t[0] <- struct{}{}
 }
 
 // inTurn does something when it is the lane's turn, and hands the turn to the next lane unless

@@ -157,7 +157,7 @@ func (l *lane) goOn(b beside, err error) error {
 		return err
 	}
 	for _, t := range more {
-		l.beside = append(l.beside, beside{t, b.of})
+		l.besides = append(l.besides, beside{t, b.of})
 	}
 	l.batch = append(l.batch, more...)
 	return nil
@@ -175,9 +175,9 @@ func (l *lane) await(ctx context.Context) error {
 	t, err := l.queue.Wait(ctx)
 	err = l.watchdog.Stop(err)
 	t = cmp.Or(t, missing)
-	if i := slices.IndexFunc(l.beside, func(b beside) bool { return b.Transfer == t }); i >= 0 {
-		b := l.beside[i]
-		l.beside = slices.Delete(l.beside, i, i+1)
+	if i := slices.IndexFunc(l.besides, func(b beside) bool { return b.Transfer == t }); i >= 0 {
+		b := l.besides[i]
+		l.besides = slices.Delete(l.besides, i, i+1)
 		return l.goOn(b, err)
 	}
 	id := t.ID
@@ -232,8 +232,8 @@ func (l *lane) enough() int {
 			n = min(n, needs)
 		}
 	}
-	for i := 0; i < len(l.beside) && l.receiving == 0; i++ {
-		if l.beside[i].Receive {
+	for i := 0; i < len(l.besides) && l.receiving == 0; i++ {
+		if l.besides[i].Receive {
 			n++
 		}
 	}
@@ -250,12 +250,12 @@ func (l *lane) missing() *transport.Transfer {
 			return &l.sends[id].Transfer
 		}
 	}
-	return l.beside[0].Transfer
+	return l.besides[0].Transfer
 }
 
 // settle waits until what was sent may be overwritten, and what runs beside has ended.
 func (l *lane) settle(ctx context.Context) error {
-	for l.sending > 0 || len(l.beside) > 0 {
+	for l.sending > 0 || len(l.besides) > 0 {
 		if err := l.await(ctx); err != nil {
 			return err
 		}

@@ -1,8 +1,10 @@
 package executor
 
 import (
+	"context"
 	"fmt"
 	"slices"
+	"sync"
 
 	"volley/plan"
 	"volley/transport"
@@ -21,6 +23,11 @@ type run struct {
 	stride      int // of blocks in scratch memory
 
 	reading, writing turns
+	running          sync.WaitGroup // lanes beside the first
+	cancel           context.CancelCauseFunc
+
+	mu    sync.Mutex // guards what follows
+	first error
 }
 
 // A lane runs segments one after the other, and has the memory for one.
@@ -32,6 +39,8 @@ type lane struct {
 	*run
 	segment      // that is under way
 	number   int // the segments are every len(turns)-th, from this one on
+	ctx      context.Context
+	beside   func() // runOne, in a goroutine of its own
 	watchdog Watchdog
 
 	memory  [][]byte // elements: inputs, received, computed
@@ -49,7 +58,7 @@ type lane struct {
 	posted    int                   // receives
 	receiving int                   // of these that are not over
 	oldest    int                   // receive that is not over, or all of them
-	beside    []beside              // transfers of Job.Beside that are not over
+	besides   []beside              // transfers of Job.Beside that are not over
 	needs     []int                 // what each step still needs
 	ready     []int                 // steps
 
@@ -129,13 +138,15 @@ func (r *run) lanes() int {
 	return 1
 }
 
-// newLanes returns a lane for each segment that may be under way.
-func (r *run) newLanes() []*lane {
+// newLanes returns a lane for each segment that may be under way, until ctx ends, which a lane may cancel.
+func (r *run) newLanes(ctx context.Context, cancel context.CancelCauseFunc) []*lane {
 	count := r.lanes()
 	r.reading, r.writing = newTurns(count), newTurns(count)
 	lanes := make([]*lane, count)
 	for i := range lanes {
 		lanes[i] = r.newLane(i)
+		lanes[i].ctx = ctx
+		lanes[i].watchdog = Watchdog{Transport: r.t, Timeout: r.Timeout, Cancel: cancel}
 	}
 	return lanes
 }
@@ -146,7 +157,7 @@ func (r *run) newLane(number int) *lane {
 		run: r, number: number, memory: make([][]byte, x.inputs+x.headers+x.received+x.computed), buffers: make([][]byte, x.inputs+len(x.outputs)),
 		inputs: make([][]byte, x.inputs), outputs: make([][]byte, len(x.outputs)), written: make([]bool, len(x.outputs)),
 		refused: make([]error, len(x.processors)), sends: make([]transfer, len(x.sends)), receives: make([]transfer, len(x.receives)),
-		needs: make([]int, len(x.steps)), pool: workerPool{cores: r.cores},
+		needs: make([]int, len(x.steps)), pool: workerPool{cores: r.cores}, queue: r.t.NewQueue(),
 	}
 	for k := range l.sends {
 		l.sends[k].ID = k
@@ -155,6 +166,11 @@ func (r *run) newLane(number int) *lane {
 		l.receives[i].ID, l.receives[i].Receive = i, true
 	}
 	l.block, l.observer, l.copier = l.computeBlock, l.observeOne, l.copyOutput
+	l.beside = func() {
+		defer r.running.Done()
+		l.runOne()
+	}
+	l.allocate()
 	return l
 }
 
@@ -194,11 +210,9 @@ func (l *lane) allocate() {
 	l.workers = make([]worker, l.workersFor(l.blocks(size)))
 }
 
-// free gives the memory back. It is not called after an error: others may be reading it.
-func (l *lane) free() { l.arena.free() }
-
-// traffic returns what each processor sent.
-func (r *run) traffic(lanes []*lane) []Traffic {
+// Traffic returns what each processor sent in the last run.
+func (b *Bound) Traffic() []Traffic {
+	r, lanes := b.run, b.lanes
 	all := make([]Traffic, 0, len(r.x.processors))
 	rounds := make([]plan.RoundTraffic, 0, len(r.x.processors)*len(r.x.processors[0].traffic.Rounds))
 	for i, proc := range r.x.processors {

@@ -29,7 +29,7 @@ func (w *Watchdog) Start(rank int) {
 	case w.timer == nil:
 		w.late = make(chan error, 1)
 		w.timer = time.AfterFunc(w.Timeout, func() { // others may ask while it waits
-			err := w.whom()
+			err := Late(w.Transport, w.rank, w.Timeout)
 			w.Cancel(err)
 			w.late <- err
 		})
@@ -48,10 +48,11 @@ func (w *Watchdog) Stop(err error) error {
 	return cmp.Or(err, <-w.late)
 }
 
-// whom says for whom the rank waits.
-func (w *Watchdog) whom() error {
-	err := fmt.Errorf("%w: nothing for %v", ErrTimeout, w.Timeout)
-	if who := transport.Blame(w.Transport, w.rank); who != "" {
+// Late returns the error of a wait for a rank, which has taken longer than the timeout. It wraps [ErrTimeout], and says for
+// whom the rank waits.
+func Late(t transport.Transport, rank int, timeout time.Duration) error {
+	err := fmt.Errorf("%w: nothing for %v", ErrTimeout, timeout)
+	if who := transport.Blame(t, rank); who != "" {
 		err = fmt.Errorf("%w; %s", err, who)
 	}
 	return err

@@ -11,6 +11,7 @@ package local
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -26,6 +27,7 @@ type Endpoint struct {
 	rank    int
 	aborted chan struct{} // one per rank: a single one for all would be fought over
 	waits   *waits.All
+	host    *transport.Host // nil: of New
 
 	mu     sync.Mutex       // guards what follows
 	oldest map[stream]int32 // of the halves that wait
@@ -35,8 +37,9 @@ type Endpoint struct {
 }
 
 var (
-	_ transport.Transport = (*Endpoint)(nil)
-	_ transport.Inquirer  = (*Endpoint)(nil)
+	_ transport.Transport  = (*Endpoint)(nil)
+	_ transport.Inquirer   = (*Endpoint)(nil)
+	_ transport.HostSharer = (*Endpoint)(nil)
 )
 
 type group struct {
@@ -46,12 +49,21 @@ type group struct {
 
 // New returns the ranks 0 … n-1 of a new group. It takes memory in proportion
 // to n; whatever a pair of ranks needs is made when they talk.
-func New(n int) []*Endpoint {
+func New(n int) []*Endpoint { return newGroup(n, false) }
+
+// NewHost is [New] for ranks that may share memory, as processes of a host do: see [transport.HostSharer].
+func NewHost(n int) []*Endpoint { return newGroup(n, true) }
+
+func newGroup(n int, host bool) []*Endpoint {
 	g := &group{ends: make([]*Endpoint, n)}
 	for r := range g.ends {
 		aborted := make(chan struct{})
 		all := waits.New(aborted, func() error { return g.abort.Load() })
-		g.ends[r] = &Endpoint{group: g, rank: r, aborted: aborted, waits: all, oldest: map[stream]int32{}, free: none}
+		e := &Endpoint{group: g, rank: r, aborted: aborted, waits: all, oldest: map[stream]int32{}, free: none}
+		if host {
+			e.host = &transport.Host{Crowded: n > runtime.GOMAXPROCS(0), Aborted: e.hasAborted}
+		}
+		g.ends[r] = e
 	}
 	return slices.Clone(g.ends)
 }
@@ -61,6 +73,16 @@ func (e *Endpoint) Rank() int { return e.rank }
 
 // Size returns the number of ranks of the group.
 func (e *Endpoint) Size() int { return len(e.group.ends) }
+
+// Host returns what the ranks of [NewHost] share.
+func (e *Endpoint) Host() *transport.Host { return e.host }
+
+func (e *Endpoint) hasAborted() error {
+	if abort := e.group.abort.Load(); abort != nil {
+		return abort
+	}
+	return nil
+}
 
 // Abort ends the group; the first call at any rank counts.
 func (e *Endpoint) Abort(cause error) {
@@ -85,6 +107,9 @@ func (e *Endpoint) Close() error {
 		}
 	}
 	e.oldest, e.halves, e.free = nil, nil, none
+	if e.host != nil {
+		e.host.Close()
+	}
 	return nil
 }
 

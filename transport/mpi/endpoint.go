@@ -4,6 +4,7 @@ package mpi
 
 import (
 	"errors"
+	"slices"
 	"time"
 
 	"volley/transport"
@@ -12,7 +13,8 @@ import (
 // An Endpoint is this process's rank of a group. Any number of goroutines may use it at once.
 type Endpoint struct {
 	*communicator
-	numbering // of tags
+	numbering                 // of tags
+	host      *transport.Host // nil: there are several
 
 	// What follows is guarded by the engine's lock.
 	serial    int
@@ -44,6 +46,7 @@ var (
 	_ transport.Inquirer   = (*Endpoint)(nil)
 	_ transport.CoreSharer = (*Endpoint)(nil)
 	_ transport.Limiter    = (*Endpoint)(nil)
+	_ transport.HostSharer = (*Endpoint)(nil)
 )
 
 // newEndpoint returns this process's rank of all of the job, or of those that name the same set.
@@ -80,6 +83,9 @@ func openEndpoint(g *communicator) (e *Endpoint) {
 			answers:      map[int]chan answer{},
 		}
 		e.numbering = numberingOf(g.mostTag)
+		if !slices.Contains(g.here, false) {
+			e.host = &transport.Host{Crowded: g.crowded, Aborted: e.aborted}
+		}
 		e.control = &controlReceive{e: e, buffer: make([]byte, controlBytes)}
 		e.control.pins.Pin(&e.control.buffer[0])
 		e.postControl()
@@ -94,6 +100,19 @@ func (e *Endpoint) Rank() int { return e.rank }
 
 // Size returns the number of ranks of the group.
 func (e *Endpoint) Size() int { return e.size }
+
+// Host returns what the ranks of this machine share, where all are on it.
+func (e *Endpoint) Host() *transport.Host { return e.host }
+
+// aborted is [transport.Host].Aborted.
+func (e *Endpoint) aborted() (err error) {
+	call(func() {
+		if e.progress(); e.abort != nil {
+			err = e.abort
+		}
+	})
+	return err
+}
 
 // Exclusive calls f while nothing else calls MPI, on a thread that may.
 func (e *Endpoint) Exclusive(f func()) { call(f) }
@@ -139,6 +158,9 @@ func (e *Endpoint) close() (err error) {
 		return nil
 	}
 	e.closed = true
+	if e.host != nil {
+		e.host.Close()
+	}
 	left := len(e.held) + e.active - 1 // but the control receive
 	for i, s := range e.slots {
 		if t, ok := s.owner.(*transfer); s.owner == e.control || ok && t.Receive {

@@ -1,0 +1,112 @@
+package collective
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"volley/executor"
+	"volley/internal/sharedmemory"
+	"volley/transport"
+)
+
+// ErrApart says that the ranks of a transport do not run on one host, or that what they do is to travel as messages.
+var ErrApart = errors.New("the ranks have no host in common")
+
+// Share makes memory of so many bytes for each rank, zero, that all read and write: in pages of its own, at most 64 GiB
+// together. All ranks call it with the same number. It returns [ErrApart], or one error at all ranks where memory cannot be
+// shared although they run on one host; the transport may be used further.
+func (c *Comm) Share(ctx context.Context, bytes int) (*transport.Window, error) {
+	h := transport.HostOf(c.t)
+	if h == nil {
+		return nil, ErrApart
+	}
+	if h.Unshared != nil {
+		return nil, h.Unshared
+	}
+	const page, most = 4096, 64 << 30
+	size, n := max(1, (bytes+page-1)/page)*page, c.t.Size()
+	flags := (n*transport.FlagBytes + page - 1) / page * page
+	if bytes < 0 || size > most/n {
+		return nil, fmt.Errorf("a window of %d bytes for each of %d ranks: want %d or less", bytes, n, most/n)
+	}
+	total := page + flags + n*size // the name is in the first page
+	type offer struct {
+		Bytes int
+		Name  sharedmemory.Name
+		Error string
+	}
+	var memory *sharedmemory.Memory
+	mine := offer{Bytes: bytes}
+	var err error
+	if c.t.Rank() == 0 {
+		if memory, mine.Name, err = sharedmemory.Create(total); err != nil {
+			mine.Error = err.Error()
+		}
+	}
+	drop := func(err error) (*transport.Window, error) {
+		if memory != nil {
+			memory.Unmap()
+		}
+		return nil, err
+	}
+	offers, err := AllgatherValues(ctx, c.t, mine, c.timeout)
+	if err != nil {
+		return drop(err)
+	}
+	for rank, o := range offers {
+		if o.Bytes != bytes {
+			return drop(c.Alike(ctx, fmt.Errorf("a window of %d bytes at rank %d, and of %d at rank %d: give the same at all ranks", o.Bytes, rank, bytes, c.t.Rank())))
+		}
+	}
+	var here string
+	if c.t.Rank() != 0 && offers[0].Error == "" {
+		if memory, err = sharedmemory.Open(offers[0].Name, total); err != nil {
+			here = fmt.Sprintf("rank %d, process %d: %v", c.t.Rank(), os.Getpid(), err)
+		}
+	}
+	opened, err := AllgatherValues(ctx, c.t, cmp.Or(mine.Error, here), c.timeout)
+	if err != nil {
+		return drop(err)
+	}
+	if wrong := cmp.Or(opened...); wrong != "" {
+		h.Unshared = fmt.Errorf("the ranks cannot share memory: %s", wrong)
+		return drop(h.Unshared)
+	}
+	memory.Opened()
+	cut := func(at, each int) [][]byte {
+		list := make([][]byte, n)
+		for r := range list {
+			list[r] = memory.Data[at+r*each:][:each:each]
+		}
+		return list
+	}
+	return transport.NewWindow(c.t.Rank(), cut(page+flags, size), cut(page, transport.FlagBytes), memory.Unmap), nil
+}
+
+// Stage returns the window by which runs of the transport exchange what lies elsewhere, of so many bytes for each rank or
+// more. It is made when there is none as large. Ranks call it, and fail, as with [Comm.Share].
+func (c *Comm) Stage(ctx context.Context, bytes int) (*transport.Window, error) {
+	h := transport.HostOf(c.t)
+	if h != nil && h.Stage != nil && len(h.Stage.Parts[0]) >= bytes {
+		return h.Stage, nil
+	}
+	w, err := c.Share(ctx, bytes)
+	if err != nil {
+		return nil, err
+	}
+	h.Close()
+	h.Stage = w
+	return w, nil
+}
+
+// Meet waits until all ranks have come to the window, and have said the same. It returns the first rank that says another
+// thing, or -1. Who keeps others waiting for longer than the timeout is named.
+func (c *Comm) Meet(ctx context.Context, w *transport.Window, says uint64) (other int, err error) {
+	return w.Meet(ctx, transport.HostOf(c.t), says, c.timeout, c.late)
+}
+
+// late returns the error of a wait for a rank that has taken too long.
+func (c *Comm) late(rank int) error { return executor.Late(c.t, rank, c.timeout) }

@@ -1,0 +1,383 @@
+package volley
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"time"
+
+	"volley/collective"
+	"volley/executor"
+	"volley/trace"
+	"volley/transport"
+	"volley/verify"
+)
+
+// Run runs an all-to-all encode as the processors at the transport's rank, which [executor.Hosted] names: there is a
+// packet for each, in order. A transport of as many ranks as processors has one at each rank; the only rank of a
+// local.New(1) has all, and runs them on all cores. See [Encode] for what the packets are. The report counts what all
+// processors at the rank did. Runs of one transport follow one another.
+//
+// Before any data moves the processors compare what they are about to do, unless they have done so in an earlier run,
+// see [WithPacketBytes]. Then they check the result, see [WithCheck]: Run returns nil only when the coded packets of
+// all processors are right. A failure ends the run at all processors; the transport is then of no more use, nor is what
+// has been written. The error is, or wraps,
+//
+//   - a *[collective.PeerError], at every processor, where they are other programs, versions or verbs;
+//   - a *[DisagreementError], at every processor, where they have different matrices
+//     or options;
+//   - a *verify.CheckError, where a coded packet is wrong: the processor's, or one of its host that it has coded a part of;
+//   - a *[SymbolError], where its packet holds a symbol outside the field;
+//   - a *[MemoryError], where [WithMemory] allows too little;
+//   - a *[PlanError], before anything is sent, where the transport cannot carry the plan of [WithPlan];
+//   - one that wraps a *transport.LimitsError, where it carries no plan of the algorithm;
+//   - the error of a Source or a Coded, io.ErrUnexpectedEOF where a Source ends before Size;
+//   - executor.ErrTimeout, where a message took longer than [WithTimeout] allows;
+//   - the cause of ctx, where that ended, also while it plans or compiles;
+//   - a *transport.AbortError, where another processor failed first: it names
+//     that one and wraps its error, across processes perhaps only the text of it.
+func (e *Encoder) Run(ctx context.Context, t transport.Transport, packets ...Packet) (*Report, error) {
+	b, err := e.bind(ctx, t, packets, nil, e.agree)
+	if err != nil {
+		return nil, err
+	}
+	defer b.Close()
+	if err := b.run(); err != nil {
+		return nil, err
+	}
+	return b.Report(), nil
+}
+
+// A Bound is a run of an encoder that is ready to be run any number of times, one after the other, on packets that lie
+// where they lay. Everything that does not depend on their bytes is done: without the check, a run in memory allocates
+// nothing. It is what MPI-4 calls a persistent collective.
+type Bound struct {
+	e       *Encoder
+	ctx     context.Context
+	t       transport.Transport
+	c       *collective.Comm
+	packets []Packet
+	first   int // processor here
+	shared  own // what all have agreed on; Seed is that of the run
+	report  *Report
+	way     way
+
+	began       time.Time     // the run, or the making of the Bound
+	check, took time.Duration // of the last run
+	pending     chan struct{} // a value for each run that Start begins
+	over        chan error    // and its end
+}
+
+// A way is how packets get from rank to rank.
+type way interface {
+	// run runs once. It returns once all coded packets are there and, unless that is left out, right.
+	run() error
+
+	// traffic returns what the processors here sent in the last run.
+	traffic() []executor.Traffic
+
+	close()
+}
+
+// Bind makes a run ready. All ranks call it, and later run as often as each other. Packets and results are those of
+// [Encoder.Run], all in memory or behind readers and writers that are read and written anew in each run; *Result stays the
+// same memory. Where the ranks run on one host, and all packets and results lie in the given windows, of [Share], they are
+// used where they lie: all ranks then give the same windows in the same order. All runs end when ctx does. The errors are
+// those of Run.
+func (e *Encoder) Bind(ctx context.Context, t transport.Transport, packets []Packet, windows ...*transport.Window) (*Bound, error) {
+	return e.bind(ctx, t, packets, append([]*transport.Window{}, windows...), func(ctx context.Context, c *collective.Comm, t transport.Transport, size int64) (own, []executor.Beside, error) {
+		shared, err := e.agreeAnew(ctx, c, t, size)
+		return shared, nil, err
+	})
+}
+
+// Run runs once. An error, of which [Encoder.Run] has the list, is the end of the Bound.
+func (b *Bound) Run() error {
+	b.began = time.Now()
+	b.shared.Seed++ // no two runs have the same
+	return b.run()
+}
+
+// Start begins a run beside the caller, which leaves packets and results alone until [Bound.Wait] returns.
+func (b *Bound) Start() {
+	if b.pending == nil {
+		b.pending, b.over = make(chan struct{}), make(chan error, 1)
+		go func() {
+			for range b.pending {
+				b.over <- b.Run()
+			}
+		}()
+	}
+	b.pending <- struct{}{}
+}
+
+// Wait waits until the run that Start has begun is over, and returns its error.
+func (b *Bound) Wait() error { return <-b.over }
+
+// Close gives back what the Bound holds, when no run is under way. The transport, the packets and the windows are the
+// caller's.
+func (b *Bound) Close() {
+	if b.pending != nil {
+		close(b.pending)
+		b.pending = nil
+	}
+	b.way.close()
+}
+
+// Report says what the last run did.
+func (b *Bound) Report() *Report {
+	r := *b.report
+	r.Verified, r.CheckSeconds = b.e.options.check, b.check.Seconds()
+	r.count(b.way.traffic())
+	r.ControlRounds += b.c.Rounds
+	r.ControlBytes += b.c.Bytes
+	r.Seconds = b.took.Seconds()
+	return &r
+}
+
+// run runs, and ends the group where that fails.
+func (b *Bound) run() error {
+	if err := b.way.run(); err != nil {
+		b.e.failed(b.t, err)
+		return err
+	}
+	b.took = time.Since(b.began)
+	return nil
+}
+
+// failed ends the group for an error that is not another rank's.
+func (e *Encoder) failed(t transport.Transport, err error) {
+	e.forget(t)
+	if !errors.As(err, new(*transport.AbortError)) {
+		t.Abort(err)
+	}
+}
+
+// agreement is how ranks agree on a run, see [Encoder.agree].
+type agreement func(ctx context.Context, c *collective.Comm, t transport.Transport, size int64) (own, []executor.Beside, error)
+
+// bind makes a run ready.
+func (e *Encoder) bind(ctx context.Context, t transport.Transport, packets []Packet, windows []*transport.Window, agree agreement) (b *Bound, err error) {
+	b = &Bound{e: e, ctx: ctx, t: t, packets: packets, began: time.Now()}
+	defer func() {
+		if err != nil {
+			e.failed(t, err)
+		}
+	}()
+	size, err := b.longest()
+	if err != nil {
+		return nil, err
+	}
+	tags := transport.LimitsOf(t)
+	if err := e.carried(tags); err != nil {
+		return nil, err // as all ranks find
+	}
+	b.c = collective.New(t, e.options.timeout)
+	phase := b.phases()
+	shared, resume, err := agree(ctx, b.c, t, size)
+	var stage *stage
+	if err == nil {
+		stage, err = e.stage(ctx, b.c, t, shared)
+	}
+	agreed := phase(trace.Agree)
+	if err != nil {
+		return nil, err
+	}
+	b.shared = shared
+	if err := apart(packets, b.first, shared.Bytes); err != nil {
+		return nil, inputf("volley: %w", err)
+	}
+	model := shared.model(e.matrix.Field().SymbolBytes())
+	rank, ranks := t.Rank(), t.Size()
+	if stage != nil {
+		model, tags, rank, ranks = inProcess(model), transport.Limits{}, 0, 1
+	}
+	chosen, err := e.choose(ctx, model, tags)
+	phase(trace.Plan)
+	if err != nil {
+		return nil, b.c.Alike(ctx, err) // as all have agreed on
+	}
+	b.report = e.reportOf(chosen, shared)
+	executable, err := chosen.executable(ctx, rank, ranks)
+	compiled := phase(trace.Compile)
+	if err != nil {
+		return nil, err
+	}
+	b.report.AgreeSeconds, b.report.CompileSeconds = agreed.Seconds(), compiled.Seconds()
+	if stage != nil {
+		b.way, err = b.throughWindow(chosen, executable, stage, windows)
+	} else {
+		b.way, err = b.byMessages(chosen, executable, resume)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return b, nil
+}
+
+// longest returns the length of the longest packet here, or what is wrong with the packets.
+func (b *Bound) longest() (size int64, err error) {
+	e, t := b.e, b.t
+	n := e.problem.Processors()
+	if t.Size() > n {
+		return 0, inputf("volley: a matrix for %d processors on a transport of %d ranks", n, t.Size())
+	}
+	first, end := executor.Hosted(n, t.Rank(), t.Size())
+	b.first = first
+	if len(b.packets) != end-first {
+		return 0, inputf("volley: a matrix for %d processors on a transport of %d ranks: %d packets at rank %d, want those of processors %d to %d",
+			n, t.Size(), len(b.packets), t.Rank(), first, end-1)
+	}
+	for i, p := range b.packets {
+		_, source := e.problem.Source(first + i)
+		_, sink := e.problem.Sink(first + i)
+		if err := p.validate(e.matrix.Field(), source, sink); err != nil {
+			return 0, inputf("volley: processor %d: %w", first+i, err)
+		}
+		size = max(size, p.bytes())
+		if most := e.options.packetBytes; most > 0 && size > most {
+			return 0, inputf("volley: processor %d: a packet of %d bytes: no more than %d were declared", first+i, size, most)
+		}
+	}
+	return size, nil
+}
+
+// phases returns a function that ends a phase, which the one before or this has begun, and says how long it took.
+func (b *Bound) phases() func(trace.Kind) time.Duration {
+	recorder, began, at := b.e.options.trace, b.e.options.trace.Now(), time.Now()
+	return func(kind trace.Kind) time.Duration {
+		recorder.End(trace.Event{Kind: kind, Rank: b.t.Rank(), Row: trace.RunRow, Start: began, First: b.first, Last: b.first + len(b.packets) - 1})
+		took := time.Since(at)
+		began, at = recorder.Now(), time.Now()
+		return took
+	}
+}
+
+// digest is of what the ranks have agreed on for a run: no message of an earlier one, or of another agreement, has it.
+func (b *Bound) digest() [sha256.Size]byte {
+	var text [2*sha256.Size + 8]byte
+	copy(text[:], b.report.PlanHash)
+	binary.LittleEndian.PutUint64(text[2*sha256.Size:], b.shared.Seed)
+	return sha256.Sum256(text[:])
+}
+
+// disagreement is the error where a rank goes by another plan.
+func (b *Bound) disagreement(rank int) error {
+	return &DisagreementError{Processors: []int{b.e.firstProcessor(rank, b.t.Size())}, With: b.first, In: []string{"plan"}}
+}
+
+// messages are the way by messages of a plan.
+type messages struct {
+	*Bound
+	*choice
+	bound  *executor.Bound
+	header [sha256.Size]byte
+	block  int // symbols, of fingerprints
+	prints *check
+}
+
+// byMessages makes the way by messages ready.
+func (b *Bound) byMessages(chosen *choice, executable *executor.Executable, resume []executor.Beside) (way, error) {
+	e, t := b.e, b.t
+	m := &messages{Bound: b, choice: chosen}
+	m.block = verify.BlockSymbols(b.report.SymbolsPerPacket, chosen.Info().PieceCount())
+	align := int64(m.block * e.matrix.Field().SymbolBytes())
+	segment, ahead, err := chosen.segment(b.shared.Bytes, e.options.memory, align, t.Size(), transport.Overlaps(t))
+	if err != nil {
+		return nil, b.c.Alike(b.ctx, err)
+	}
+	job := executor.Job{
+		Executable: executable, Bytes: b.shared.Bytes, Segment: segment, Align: align, Ahead: ahead,
+		Header: m.header[:],
+		Check: func(rank int, theirs []byte) error {
+			if !bytes.Equal(theirs, m.header[:]) {
+				return b.disagreement(rank)
+			}
+			return nil
+		},
+		Beside:  resume,
+		Timeout: e.options.timeout, Trace: e.options.trace,
+		Inputs: make([]executor.Input, 0, len(b.packets)), Outputs: make([]executor.Output, 0, len(b.packets)),
+	}
+	for i, packet := range b.packets {
+		if _, source := e.problem.Source(b.first + i); source {
+			job.Inputs = append(job.Inputs, packet.input(e.matrix.Field()))
+		}
+		if _, sink := e.problem.Sink(b.first + i); sink {
+			job.Outputs = append(job.Outputs, packet.output(b.shared.Bytes))
+		}
+	}
+	if e.options.check {
+		job.Observe = func(proc int, inputs, outputs [][]byte) error { return m.prints.observe(proc, inputs, outputs) }
+	}
+	m.bound, err = executor.Bind(b.ctx, t, job)
+	return m, err
+}
+
+func (m *messages) run() error {
+	m.header = m.digest()
+	if m.e.options.check {
+		m.prints = m.e.newCheck(m.t, m.c, m.Plan, m.shared.Seed, m.block)
+	}
+	if err := m.bound.Run(); err != nil {
+		return err
+	}
+	if x := m.prints; x != nil {
+		phase := m.phases()
+		if err := x.finish(m.ctx); err != nil {
+			return err
+		}
+		m.check = phase(trace.Check) + x.observed()
+		m.c.Rounds += x.comm.Rounds
+		m.c.Bytes += x.comm.Bytes
+	}
+	return nil
+}
+
+func (m *messages) traffic() []executor.Traffic { return m.bound.Traffic() }
+
+func (m *messages) close() { m.bound.Close() }
+
+// segment returns how many bytes of packets are run at a time, a multiple of align, and
+// whether two segments may be under way, all within bytes of memory for each processor; two are of
+// use where messages overlap with computing, and need tags for twice the rounds. Without overlap a segment that stays in
+// a cache until it is coded and checked is better, and without the tags one as long as memory allows. It returns a *[MemoryError] where these are too few.
+func (c *choice) segment(bytes, memory, align int64, ranks int, overlaps bool) (n int64, ahead bool, err error) {
+	pieces, slots := int64(c.Info().PieceCount()), int64(c.slots)
+	if ranks == 1 {
+		most := bytes
+		if pieces == 1 { // pieces are short by themselves
+			most = min(most, maxSegment)
+		}
+		n, err = executor.SegmentBytes(c, c.slots, most, memory, align)
+		return n, n/pieces*(slots+2*pieces) <= memory, err
+	}
+	element, under := int64(minMessage), 2 // under way, each of which takes all slots
+	if !overlaps {
+		element, under = cachedElement, 1
+	}
+	count := max(1, bytes/(pieces*element))
+	n, err = executor.SegmentBytes(c, c.slots, bytes, memory, align)
+	two := c.tags.Carry(2*c.Info().Rounds(), c.Info().Ports) == nil
+	if err != nil || count == 1 && n >= bytes || overlaps && !two {
+		return n, false, err
+	}
+	if part, err := executor.SegmentBytes(c, under*c.slots, (bytes+count-1)/count, memory, align); err == nil {
+		return part, overlaps, nil
+	}
+	return n, false, nil // two are too much
+}
+
+// maxSegment bounds a segment at the only rank: longer ones only push each other out of the caches.
+const maxSegment = 256 << 10
+
+// minMessage is how many bytes of an element go in a message at least, where memory allows:
+// each segment pays C1·β anew. A message of these takes 3 ms at 10 Gbit/s, against 20 µs to
+// begin. Longer packets are cut, as one segment is coded while another is on its way.
+const minMessage = 4 << 20
+
+// cachedElement is how many bytes an element has about where messages do not overlap with computing: with 4 MiB
+// and more, messages, coding and check read from memory, each by itself.
+const cachedElement = 1 << 20

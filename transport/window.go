@@ -1,0 +1,149 @@
+package transport
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"sync/atomic"
+	"time"
+	"unsafe"
+)
+
+// A HostSharer is a Transport that may know that all its ranks run on one host.
+type HostSharer interface {
+	// Host returns what the ranks share, the same in every call, or nil, at all ranks, where they run on several hosts, or
+	// what they do is to travel as messages.
+	Host() *Host
+}
+
+// HostOf returns what the ranks of t share, or nil.
+func HostOf(t Transport) *Host {
+	if h, ok := t.(HostSharer); ok {
+		return h.Host()
+	}
+	return nil
+}
+
+// A Host is what one rank knows of a group on one host.
+type Host struct {
+	// Crowded says, alike at all ranks, that there are more ranks than cores: who waits lets others go on at once.
+	Crowded bool
+
+	// Aborted returns an *[AbortError] after an abort, and lets messages go on meanwhile. Who waits for something else
+	// than messages calls it now and then.
+	Aborted func() error
+
+	// Stage is what runs, one after the other, exchange packets by that lie elsewhere. It is nil until the first one
+	// shares it, see package collective. Who closes the transport closes it.
+	Stage *Window
+
+	// Unshared says why the ranks have no memory together, although they run on one host.
+	Unshared error
+}
+
+// Close gives the stage back.
+func (h *Host) Close() {
+	if h.Stage != nil {
+		h.Stage.Close()
+		h.Stage = nil
+	}
+}
+
+// A Window is memory that all ranks of a host read and write where it lies.
+type Window struct {
+	Parts [][]byte // of each rank, of one length. A rank is the first to touch its own, which then lies near its core.
+
+	rank  int
+	flags [][]byte // of each rank
+	epoch uint64
+	unmap func()
+}
+
+// FlagBytes is how many bytes the flags of a rank take: lines of a cache, with the neighbours that are fetched along.
+const FlagBytes = 256
+
+// NewWindow returns a window of parts and flags, which are zero, by rank. Close calls unmap.
+func NewWindow(rank int, parts, flags [][]byte, unmap func()) *Window {
+	return &Window{Parts: parts, rank: rank, flags: flags, unmap: unmap}
+}
+
+// Close gives the memory back, of this rank. Nobody uses its parts afterwards.
+func (w *Window) Close() { w.unmap() }
+
+// word returns a word of a rank's flags: 0 is how often it has come, and what it says lies in the other two by turns, as
+// the next time may come before all have read this one.
+func (w *Window) word(rank, i int) *atomic.Uint64 {
+	return (*atomic.Uint64)(unsafe.Pointer(&w.flags[rank][8*i]))
+}
+
+// How long a wait for memory spins, and how long it yields its core before it sleeps.
+const (
+	spinMeeting  = 50 * time.Microsecond
+	yieldMeeting = 2 * time.Millisecond
+	napMeeting   = time.Millisecond
+)
+
+// Meet waits until all ranks have come: what each has written before, the others see. Every rank says something. Where
+// they say different things, it returns which rank does, and else -1. The error is that of an abort, the cause of ctx, or
+// that of late, unless nil, when the wait for a rank has taken longer than the timeout; 0 is no bound.
+func (w *Window) Meet(ctx context.Context, h *Host, says uint64, timeout time.Duration, late func(rank int) error) (other int, err error) {
+	w.epoch++
+	slot := 1 + int(w.epoch%2)
+	w.word(w.rank, slot).Store(says)
+	w.word(w.rank, 0).Store(w.epoch)
+	other = -1
+	for i := 1; i < len(w.Parts); i++ {
+		r := (w.rank + i) % len(w.Parts)
+		if came := w.word(r, 0); came.Load() < w.epoch {
+			if err := w.await(ctx, h, came, timeout); err == errLate {
+				return -1, late(r)
+			} else if err != nil {
+				return -1, err
+			}
+		}
+		if w.word(r, slot).Load() != says {
+			other = r
+		}
+	}
+	return other, nil
+}
+
+var errLate = fmt.Errorf("transport: a meeting has taken too long")
+
+// await waits until a rank has come.
+func (w *Window) await(ctx context.Context, h *Host, came *atomic.Uint64, timeout time.Duration) error {
+	for n := 0; !h.Crowded && n < spinsAtOnce; n++ {
+		if came.Load() >= w.epoch {
+			return nil
+		}
+	}
+	begun := time.Now()
+	for n := 1; came.Load() < w.epoch; n++ {
+		waited := time.Duration(0)
+		if n%looksEvery == 0 {
+			waited = time.Since(begun)
+			switch err := h.Aborted(); {
+			case err != nil:
+				return err
+			case ctx.Err() != nil:
+				return context.Cause(ctx)
+			case timeout > 0 && waited > timeout:
+				return errLate
+			}
+		}
+		switch {
+		case waited > yieldMeeting:
+			time.Sleep(min(napMeeting, waited/6))
+			n = looksEvery - 1 // to look again
+		case h.Crowded || waited > spinMeeting:
+			runtime.Gosched()
+			yield()
+		}
+	}
+	return nil
+}
+
+const (
+	spinsAtOnce = 2000 // which take some µs, without a look at the clock
+	looksEvery  = 64   // of these a wait looks whether it is to end
+)

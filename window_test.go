@@ -1,0 +1,355 @@
+package volley_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"volley"
+	"volley/collective"
+	"volley/executor"
+	"volley/field/fieldtest"
+	"volley/matrix"
+	"volley/transport"
+	"volley/transport/local"
+)
+
+// sharing runs f at ranks that share memory.
+func sharing(t *testing.T, ranks int, f func(ctx context.Context, tr *local.Endpoint) error) []error {
+	t.Helper()
+	errs := make([]error, ranks)
+	var all sync.WaitGroup
+	for r, end := range local.NewHost(ranks) {
+		all.Go(func() {
+			defer end.Close()
+			if errs[r] = f(t.Context(), end); errs[r] != nil {
+				end.Abort(errs[r])
+			}
+		})
+	}
+	all.Wait()
+	return errs
+}
+
+// TestWindow encodes by memory that ranks share, in all ways that packets may lie, twice, and compares with the product.
+func TestWindow(t *testing.T) {
+	for _, c := range []struct {
+		field    string
+		k, r     int
+		separate bool
+		ranks    int
+	}{
+		{"2^8", 2, 2, false, 2}, {"2^8", 5, 5, false, 5}, {"2^8", 5, 5, false, 2}, {"2^16", 3, 7, false, 7}, {"2^8", 7, 3, false, 3},
+		{"2^8", 4, 2, true, 6}, {"2^8", 4, 2, true, 4}, {"257", 4, 4, false, 4}, {"65537", 6, 6, false, 3}, {"2^8", 16, 16, false, 16},
+	} {
+		f := fieldtest.Parse(t, c.field)
+		a := randomMatrix(t, f, c.k, uint64(c.k))
+		if c.k != c.r {
+			var err error
+			if a, err = matrix.Random(f, c.k, c.r, 1); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, longest := range []int{0, 1, 63, 64, 1000, 70_000} {
+			for _, check := range []bool{true, false} {
+				t.Run(fmt.Sprint(c, longest, check), func(t *testing.T) { windowed(t, a, c.separate, c.ranks, longest, check) })
+			}
+		}
+	}
+}
+
+func windowed(t *testing.T, a matrix.Matrix, separate bool, ranks, longest int, check bool) {
+	f := a.Field()
+	opts := []volley.Option{volley.WithCheck(check), volley.WithMemory(300_000)}
+	if separate {
+		opts = append(opts, volley.WithSeparateSinks())
+	}
+	e := mustEncoder(t, a, opts...)
+	problem := e.Problem()
+	symbol := f.SymbolBytes()
+	lengths := make([]int, a.Rows())
+	for i := range lengths {
+		lengths[i] = max(0, longest-i*longest/9)
+	}
+	packets := randomPackets(f, lengths...)
+	want := product(a, packets)
+	size := longest * symbol
+	errs := sharing(t, ranks, func(ctx context.Context, tr *local.Endpoint) error {
+		first, end := executor.Hosted(problem.Processors(), tr.Rank(), ranks)
+		compare := func(way string, proc int, got []byte) error {
+			if sink, ok := problem.Sink(proc); ok && !bytes.Equal(got, want[sink]) {
+				return fmt.Errorf("%s: processor %d has a wrong packet", way, proc)
+			}
+			return nil
+		}
+		window, err := volley.Share(ctx, tr, 2*problem.Processors()*size, time.Minute)
+		if err != nil {
+			return err
+		}
+		defer window.Close()
+		room := window.Parts[tr.Rank()]
+		take := func() []byte { b := room[:size:size]; room = room[size:]; return b }
+		for _, way := range []string{"memory", "behind readers", "in a window"} {
+			var list []volley.Packet
+			results := make([][]byte, end-first)
+			var written []*ascending
+			for proc := first; proc < end; proc++ {
+				var p volley.Packet
+				row, source := problem.Source(proc)
+				_, sink := problem.Sink(proc)
+				switch {
+				case !source:
+				case way == "behind readers":
+					p.Source, p.Size = bytes.NewReader(packets[row]), int64(len(packets[row]))
+				case way == "in a window":
+					p.Data = take()
+					copy(p.Data, packets[row])
+				default:
+					p.Data = packets[row]
+				}
+				out := &ascending{}
+				switch {
+				case !sink:
+				case way == "behind readers":
+					p.Coded = out
+				case way == "in a window":
+					results[proc-first] = take()
+					p.Result = &results[proc-first]
+				default:
+					p.Result = &results[proc-first]
+				}
+				list, written = append(list, p), append(written, out)
+			}
+			b, err := e.Bind(ctx, tr, list, window)
+			if err != nil {
+				return err
+			}
+			for run := range 3 {
+				for i := range results {
+					clear(results[i])
+					*written[i] = ascending{}
+				}
+				switch run {
+				case 1:
+					b.Start()
+					err = b.Wait()
+				default:
+					err = b.Run()
+				}
+				if err != nil {
+					return err
+				}
+				for i := range list {
+					got := results[i]
+					if way == "behind readers" {
+						if got = written[i].data; written[i].gap {
+							return errors.New("not written in ascending order")
+						}
+					}
+					if err := compare(way, first+i, got); err != nil {
+						return err
+					}
+				}
+				if r := b.Report(); r.Verified != check || r.C1 != 0 || r.BytesSentMax != 0 {
+					return fmt.Errorf("%s: report %+v", way, r)
+				}
+				if err := collective.Barrier(ctx, tr, 0); err != nil { // all have looked
+					return err
+				}
+			}
+			b.Close()
+			if way == "memory" {
+				if _, err := e.Run(ctx, tr, list...); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+	for rank, err := range errs {
+		if err != nil {
+			t.Errorf("rank %d: %v", rank, err)
+		}
+	}
+}
+
+// TestWindowFails ends runs through shared memory in several ways at one rank. All others return an error that names it,
+// and nobody waits.
+func TestWindowFails(t *testing.T) {
+	f := fieldtest.Parse(t, "257")
+	const ranks, size = 4, 400_000
+	a := randomMatrix(t, f, ranks, 1)
+	broken := errors.New("broken")
+	for _, c := range []struct {
+		name  string
+		spoil func(p *volley.Packet, cancel context.CancelCauseFunc)
+		is    func(err error) bool
+	}{
+		{"symbol", func(p *volley.Packet, _ context.CancelCauseFunc) { p.Data[size-1], p.Data[size-2] = 0xff, 0xff }, func(err error) bool {
+			wrong := new(*volley.SymbolError)
+			return errors.As(err, wrong) && (*wrong).Offset == size-2
+		}},
+		{"reader", func(p *volley.Packet, _ context.CancelCauseFunc) {
+			p.Source, p.Size, p.Data = io.NewSectionReader(failing{broken}, 0, size), size, nil
+		}, func(err error) bool { return errors.Is(err, broken) }},
+		{"short reader", func(p *volley.Packet, _ context.CancelCauseFunc) {
+			p.Source, p.Size, p.Data = bytes.NewReader(make([]byte, 300_000)), size, nil
+		}, func(err error) bool { return errors.Is(err, io.ErrUnexpectedEOF) }},
+		{"writer", func(p *volley.Packet, _ context.CancelCauseFunc) { p.Coded = failing{broken} }, func(err error) bool { return errors.Is(err, broken) }},
+		{"context", func(_ *volley.Packet, cancel context.CancelCauseFunc) { cancel(broken) }, func(err error) bool { return errors.Is(err, broken) }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			e := mustEncoder(t, a, volley.WithTimeout(time.Minute))
+			packets := randomPackets(f, size/2, size/2, size/2, size/2)
+			errs := sharing(t, ranks, func(ctx context.Context, tr *local.Endpoint) error {
+				ctx, cancel := context.WithCancelCause(ctx)
+				defer cancel(nil)
+				var result []byte
+				b, err := e.Bind(ctx, tr, []volley.Packet{{Data: packets[tr.Rank()], Result: &result}})
+				if err != nil {
+					return err
+				}
+				if err := b.Run(); err != nil {
+					return err
+				}
+				b.Close()
+				p := volley.Packet{Data: packets[tr.Rank()], Result: &result}
+				if tr.Rank() == 2 && c.name != "context" {
+					c.spoil(&p, cancel)
+				}
+				if b, err = e.Bind(ctx, tr, []volley.Packet{p}); err != nil {
+					return err
+				}
+				if tr.Rank() == 2 && c.name == "context" {
+					c.spoil(&p, cancel)
+				}
+				return b.Run()
+			})
+			for rank, err := range errs {
+				aborted := new(*transport.AbortError)
+				if !c.is(err) || rank != 2 && (!errors.As(err, aborted) || (*aborted).Rank != 2) {
+					t.Errorf("rank %d: %v", rank, err)
+				}
+			}
+		})
+	}
+}
+
+// failing fails.
+type failing struct{ error }
+
+func (f failing) ReadAt([]byte, int64) (int, error)  { return 0, f.error }
+func (f failing) WriteAt([]byte, int64) (int, error) { return 0, f.error }
+
+// TestWindowLate has a rank come too late to a run, and another come to the run of another encoder.
+func TestWindowLate(t *testing.T) {
+	f := fieldtest.Parse(t, "2^8")
+	a := randomMatrix(t, f, 3, 1)
+	packets := randomPackets(f, 100, 100, 100)
+	for _, late := range []bool{true, false} {
+		e := mustEncoder(t, a, volley.WithTimeout(200*time.Millisecond))
+		var ended atomic.Int32
+		errs := sharing(t, 3, func(ctx context.Context, tr *local.Endpoint) error {
+			var bounds []*volley.Bound
+			for range 2 {
+				var result []byte
+				b, err := e.Bind(ctx, tr, []volley.Packet{{Data: packets[tr.Rank()], Result: &result}})
+				if err != nil {
+					return err
+				}
+				bounds = append(bounds, b)
+			}
+			if late && tr.Rank() == 1 {
+				for ended.Load() < 2 && ctx.Err() == nil {
+					time.Sleep(time.Millisecond)
+				}
+			}
+			which := 0
+			if !late && tr.Rank() == 1 {
+				which = 1
+			}
+			err := bounds[which].Run()
+			ended.Add(1)
+			return err
+		})
+		for rank, err := range errs {
+			switch {
+			case err == nil:
+				t.Errorf("late %v: rank %d: no error", late, rank)
+			case late && rank != 1 && !errors.Is(err, executor.ErrTimeout):
+				t.Errorf("late: rank %d: %v", rank, err)
+			case !late && !strings.Contains(err.Error(), "plan"):
+				t.Errorf("another run: rank %d: %v", rank, err)
+			}
+		}
+	}
+}
+
+// TestBoundAllocates runs a Bound by messages, over the stage and in windows, and counts what is allocated: nothing.
+func TestBoundAllocates(t *testing.T) {
+	f := fieldtest.Parse(t, "2^8")
+	a := randomMatrix(t, f, 2, 1)
+	e := mustEncoder(t, a, volley.WithCheck(false))
+	const size = 10_000
+	for _, way := range []string{"messages", "stage", "window"} {
+		start, over := make(chan struct{}), make(chan error)
+		var bound *volley.Bound
+		begin := func(ctx context.Context, end *local.Endpoint) (*volley.Bound, error) {
+			var tr transport.Transport = end
+			if way == "messages" {
+				tr = struct{ transport.Transport }{end}
+			}
+			w, err := volley.Share(ctx, end, 2*size, time.Minute)
+			if err != nil {
+				return nil, err
+			}
+			data, result := make([]byte, size), make([]byte, size)
+			if way == "window" {
+				data, result = w.Parts[end.Rank()][:size], w.Parts[end.Rank()][size:][:size]
+			}
+			data[0] = byte(rand.Int())
+			return e.Bind(ctx, tr, []volley.Packet{{Data: data, Result: &result}}, w)
+		}
+		errs := sharing(t, 2, func(ctx context.Context, end *local.Endpoint) error {
+			b, err := begin(ctx, end)
+			if err != nil {
+				return err
+			}
+			if end.Rank() == 1 {
+				for range start {
+					over <- b.Run()
+				}
+				return nil
+			}
+			bound = b
+			defer close(start)
+			var failed error
+			n := testing.AllocsPerRun(100, func() {
+				start <- struct{}{}
+				if err := bound.Run(); err != nil {
+					failed = err
+				}
+				if err := <-over; err != nil {
+					failed = err
+				}
+			})
+			if n != 0 {
+				return fmt.Errorf("%v objects a run", n)
+			}
+			return failed
+		})
+		for rank, err := range errs {
+			if err != nil {
+				t.Errorf("%s: rank %d: %v", way, rank, err)
+			}
+		}
+	}
+}
