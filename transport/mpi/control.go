@@ -43,8 +43,7 @@ type controlSend struct {
 func (e *Endpoint) sendControl(dst int, m controlMessage) {
 	text, err := json.Marshal(m)
 	if err != nil {
-		e.end(&transport.AbortError{Rank: e.rank, Cause: err})
-		return
+		panic(err) // of a struct of texts and numbers
 	}
 	s := &controlSend{e: e}
 	s.pins.Pin(&text[0])
@@ -81,7 +80,7 @@ func (r *controlReceive) ended(_, bytes, from int, err error) {
 		err = json.Unmarshal(r.buffer[:bytes], &m)
 	}
 	if err != nil {
-		e.end(&transport.AbortError{Rank: e.rank, Cause: err})
+		e.fail(err)
 		return
 	}
 	e.postControl()
@@ -165,17 +164,22 @@ func (e *Endpoint) end(err *transport.AbortError) {
 // Abort ends the group; the first one that this rank hears of counts for it. After Close it does nothing.
 func (e *Endpoint) Abort(cause error) {
 	call(func() {
-		if e.abort != nil || e.closed {
-			return
-		}
-		e.end(&transport.AbortError{Rank: e.rank, Cause: cause})
-		text := cause.Error()
-		text = strings.ToValidUTF8(text[:min(len(text), controlBytes/8)], "")
-		for r := range e.size {
-			if r != e.rank {
-				e.sendControl(r, controlMessage{Abort: &text})
-			}
-		}
+		e.fail(cause)
 		e.post()
 	})
+}
+
+// fail ends the group, for a cause at this rank, and has all others told, unless it has ended or is closed.
+func (e *Endpoint) fail(cause error) {
+	if e.abort != nil || e.closed {
+		return
+	}
+	e.end(&transport.AbortError{Rank: e.rank, Cause: cause})
+	text := cause.Error()
+	text = strings.ToValidUTF8(text[:min(len(text), controlBytes/8)], "")
+	for r := range e.size {
+		if r != e.rank {
+			e.sendControl(r, controlMessage{Abort: &text})
+		}
+	}
 }

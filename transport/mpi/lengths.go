@@ -20,12 +20,12 @@ type stream struct {
 func (e *Endpoint) underWay() []*transfer {
 	var list []*transfer
 	for _, s := range e.slots {
-		if t, ok := s.owner.(*transfer); ok && !slices.Contains(list, t) {
+		if t, ok := s.owner.(*transfer); ok {
 			list = append(list, t)
 		}
 	}
 	slices.SortFunc(list, func(a, b *transfer) int { return a.serial - b.serial })
-	return list
+	return slices.Compact(list) // of several pieces
 }
 
 // clear sends the clear-to-send of long messages whose receives are posted. All of them travel at a time, and share

@@ -208,6 +208,53 @@ func TestInquireAborted(t *testing.T) {
 	}
 }
 
+// TestPollFails has a call of MPI fail at rank 0: all others hear why.
+func TestPollFails(t *testing.T) {
+	e := group(t)
+	defer e.Close()
+	if e.Rank() == 0 {
+		call(func() { e.went(errors.New("broken")) })
+	}
+	_, err := e.NewQueue().Wait(t.Context())
+	ended := new(*transport.AbortError)
+	if !errors.As(err, ended) || (*ended).Rank != 0 || (*ended).Cause.Error() != "broken" {
+		t.Errorf("rank %d: %v", e.Rank(), err)
+	}
+}
+
+// TestShare has ranks share memory, write to their own parts, and read those of others.
+func TestShare(t *testing.T) {
+	e := group(t)
+	defer e.Close()
+	if apart {
+		t.Skip("on several machines")
+	}
+	c := collective.New(e, time.Minute)
+	for _, bytes := range []int{1, 100_000} {
+		w, err := c.Share(t.Context(), bytes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for turn := range 20 {
+			w.Parts[e.Rank()][0] = byte(turn + e.Rank())
+			for range 2 { // to have written, and to have read
+				if other, err := c.Meet(t.Context(), w, uint64(turn)); err != nil || other >= 0 {
+					t.Fatal(other, err)
+				}
+				for rank, part := range w.Parts {
+					if part[0] != byte(turn+rank) {
+						t.Fatalf("rank %d reads %d of rank %d in turn %d", e.Rank(), part[0], rank, turn)
+					}
+				}
+			}
+			if _, err := c.Meet(t.Context(), w, 0); err != nil {
+				t.Fatal(err)
+			}
+		}
+		w.Close()
+	}
+}
+
 // TestAbortAfterClose is without effect: there is nothing left to send by.
 func TestAbortAfterClose(t *testing.T) {
 	e := group(t)

@@ -183,7 +183,7 @@ func (e *Endpoint) progress() { e.went(e.poll()) }
 func (e *Endpoint) went(err error) {
 	engine.progressed.Store(time.Now().UnixNano())
 	if err != nil {
-		e.end(&transport.AbortError{Rank: e.rank, Cause: err})
+		e.fail(err)
 	}
 	e.checkLengths()
 	e.clear()
