@@ -169,6 +169,7 @@ type session struct {
 	t      transport.Transport
 	shared own
 	runs   uint64 // after the first
+	bound  *Bound // unless nil, what runs go on with
 }
 
 // mostSessions bounds the transports that an encoder keeps for each rank.
@@ -177,6 +178,7 @@ const mostSessions = 4
 // agree returns what all ranks agree on for a run or, of an earlier agreement, what is to find out that others go by it.
 func (e *Encoder) agree(ctx context.Context, c *collective.Comm, t transport.Transport, size int64) (shared own, resume []executor.Beside, err error) {
 	if s := e.session(t); s != nil {
+		s.runs++
 		shared = s.shared
 		shared.Seed += s.runs // no two runs have the same
 		return shared, []executor.Beside{c.Resume(shared.Seed)}, nil
@@ -186,6 +188,9 @@ func (e *Encoder) agree(ctx context.Context, c *collective.Comm, t transport.Tra
 		e.mu.Lock()
 		defer e.mu.Unlock()
 		list := slices.Insert(e.sessions[t.Rank()], 0, &session{t: t, shared: shared})
+		for _, oldest := range list[min(len(list), mostSessions):] {
+			oldest.close()
+		}
 		e.sessions[t.Rank()] = list[:min(len(list), mostSessions)]
 	}
 	return shared, nil, err
@@ -217,10 +222,34 @@ func (e *Encoder) session(t transport.Transport) *session {
 		return nil
 	}
 	s := list[i]
-	s.runs++
 	copy(list[1:], list[:i])
 	list[0] = s
 	return s
+}
+
+// kept returns the Bound that goes on with the session of a transport, if there is one, and the seed of the next run.
+func (e *Encoder) kept(t transport.Transport) (*Bound, uint64) {
+	s := e.session(t)
+	if s == nil || s.bound == nil {
+		return nil, 0
+	}
+	s.runs++
+	return s.bound, s.shared.Seed + s.runs
+}
+
+// keep has later runs of a session go on with a Bound, where packets need not lie where they lay.
+func (e *Encoder) keep(b *Bound) bool {
+	if _, ok := b.way.(*together); !ok || !e.keeps(b.t) {
+		return false
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	i := slices.IndexFunc(e.sessions[b.t.Rank()], func(s *session) bool { return s.t == b.t })
+	if i < 0 {
+		return false
+	}
+	e.sessions[b.t.Rank()][i].bound = b
+	return true
 }
 
 // forget ends the session of a transport, which has failed.
@@ -230,7 +259,19 @@ func (e *Encoder) forget(t transport.Transport) {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.sessions[t.Rank()] = slices.DeleteFunc(e.sessions[t.Rank()], func(s *session) bool { return s.t == t })
+	e.sessions[t.Rank()] = slices.DeleteFunc(e.sessions[t.Rank()], func(s *session) bool {
+		if s.t == t {
+			s.close()
+		}
+		return s.t == t
+	})
+}
+
+// close gives back what the session holds.
+func (s *session) close() {
+	if s.bound != nil {
+		s.bound.Close()
+	}
 }
 
 // greet exchanges greetings, and returns the longest packet's length and what processor 0 says, or a *DisagreementError.

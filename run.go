@@ -39,15 +39,57 @@ import (
 //   - a *transport.AbortError, where another processor failed first: it names
 //     that one and wraps its error, across processes perhaps only the text of it.
 func (e *Encoder) Run(ctx context.Context, t transport.Transport, packets ...Packet) (*Report, error) {
+	if b, seed := e.kept(t); b != nil {
+		return b.again(ctx, packets, seed)
+	}
 	b, err := e.bind(ctx, t, packets, nil, e.agree)
 	if err != nil {
 		return nil, err
 	}
-	defer b.Close()
+	if err := b.run(); err != nil {
+		b.Close()
+		return nil, err
+	}
+	r := b.Report()
+	if !e.keep(b) {
+		b.Close()
+	}
+	return r, nil
+}
+
+// again runs on other packets, by what all have agreed on in an earlier run.
+func (b *Bound) again(ctx context.Context, packets []Packet, seed uint64) (*Report, error) {
+	b.began, b.ctx, b.packets, b.shared.Seed = time.Now(), ctx, packets, seed
+	b.c = collective.New(b.t, b.e.options.timeout)
+	b.report.AgreeSeconds, b.report.CompileSeconds = 0, 0
+	_, err := b.longest()
+	if err == nil {
+		err = b.replaced()
+	}
+	if err != nil {
+		b.e.failed(b.t, err)
+		return nil, err
+	}
 	if err := b.run(); err != nil {
 		return nil, err
 	}
 	return b.Report(), nil
+}
+
+// replaced is called with other packets: it looks where they lie, and makes room for results.
+func (b *Bound) replaced() error {
+	if err := apart(b.packets, b.first, b.shared.Bytes); err != nil {
+		return inputf("volley: %w", err)
+	}
+	for i := range b.packets {
+		if _, sink := b.e.problem.Sink(b.first + i); sink && b.packets[i].Coded == nil {
+			b.packets[i].output(b.shared.Bytes)
+		}
+	}
+	if w, ok := b.way.(*together); ok {
+		w.placed = [4]int{-1}
+	}
+	return nil
 }
 
 // A Bound is a run of an encoder that is ready to be run any number of times, one after the other, on packets that lie
@@ -186,8 +228,8 @@ func (e *Encoder) bind(ctx context.Context, t transport.Transport, packets []Pac
 		return nil, err
 	}
 	b.shared = shared
-	if err := apart(packets, b.first, shared.Bytes); err != nil {
-		return nil, inputf("volley: %w", err)
+	if err := b.replaced(); err != nil {
+		return nil, err
 	}
 	model := shared.model(e.matrix.Field().SymbolBytes())
 	rank, ranks := t.Rank(), t.Size()

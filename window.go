@@ -133,7 +133,9 @@ type together struct {
 	prints *verify.Fingerprints
 	listed [][]byte // inputs and outputs
 
-	segment int // that is under way
+	says    uint64 // at meetings, and the number of the run
+	segment int    // that is under way
+	placed  [4]int // what place was called with last
 }
 
 // throughWindow makes the way through shared memory ready.
@@ -150,14 +152,11 @@ func (b *Bound) throughWindow(chosen *choice, executable *executor.Executable, s
 		}
 	}
 	w.inputs, w.outputs = make([]executor.Input, len(w.sources)), make([]executor.Output, len(w.sinks))
-	for i := range b.packets {
-		if _, sink := e.problem.Sink(b.first + i); sink && b.packets[i].Coded == nil {
-			b.packets[i].output(b.shared.Bytes) // makes room
-		}
-	}
 	if err := w.find(windows); err != nil {
 		return nil, err
 	}
+	digest := b.digest()
+	w.says = binary.LittleEndian.Uint64(digest[:])
 	n := min(w.step(), int(b.shared.Bytes))
 	from, to := w.slice(n)
 	w.place(0, n, from, to)
@@ -167,7 +166,7 @@ func (b *Bound) throughWindow(chosen *choice, executable *executor.Executable, s
 	if err != nil {
 		return nil, b.c.Alike(b.ctx, err)
 	}
-	w.bound, err = executor.Bind(b.ctx, w.alone, executor.Job{
+	w.bound, err = executor.Bind(context.WithoutCancel(b.ctx), w.alone, executor.Job{
 		Executable: executable, Bytes: int64(to - from), Segment: segment, Align: int64(w.unit), Inputs: w.inputs, Outputs: w.outputs,
 	})
 	return w, err
@@ -268,6 +267,10 @@ func (p *Packet) whole(at, n int) bool { return p.Source == nil && at+n <= len(p
 
 // place has the executor code bytes from to to of the n that are on the stage, which begin at the byte at of packets.
 func (w *together) place(at, n, from, to int) {
+	if last := w.placed; last == [...]int{at, n, from, to} && w.bound != nil {
+		return
+	}
+	w.placed = [...]int{at, n, from, to}
 	for i, proc := range w.sources {
 		switch p := w.own(proc); {
 		case w.data != nil:
@@ -291,8 +294,7 @@ func (w *together) place(at, n, from, to int) {
 }
 
 func (w *together) run() error {
-	digest := w.digest()
-	says := binary.LittleEndian.Uint64(digest[:])
+	says := w.says + w.shared.Seed
 	w.check = 0
 	if w.e.options.check {
 		var seed verify.Seed
@@ -329,6 +331,9 @@ func (w *together) run() error {
 
 // done records what was done with so many bytes of each packet here.
 func (w *together) done(kind trace.Kind, began int64, bytes int) {
+	if w.e.options.trace == nil {
+		return
+	}
 	w.e.options.trace.End(trace.Event{
 		Kind: kind, Rank: w.t.Rank(), Row: trace.FirstLane, Start: began, First: w.first, Last: w.first + len(w.packets) - 1,
 		Segment: w.segment, Bytes: int64(bytes) * int64(len(w.packets)),

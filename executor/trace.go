@@ -7,6 +7,9 @@ func (l *lane) row() trace.Row { return trace.FirstLane + trace.Row(l.number) }
 
 // record records a span that began at a time and ends now.
 func (l *lane) record(e trace.Event, row trace.Row, began int64) {
+	if l.Trace == nil {
+		return
+	}
 	e.Rank, e.Row, e.Start, e.Segment = l.x.rank, row, began, int(l.offset/l.Segment)
 	l.Trace.End(e)
 }
