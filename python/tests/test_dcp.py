@@ -179,7 +179,11 @@ def failing(rank: int, base: Path) -> list[str]:
     at = root(base, rank, 4, 4)
     expect(lambda: volley.torch.Writer(at, 1, tolerate=4))
     expect(lambda: volley.torch.Reader(at, 7))
-    expect(lambda: dcp.save(state(1), storage_writer=volley.torch.Writer(at, 1, tolerate=1 + rank // 3)))
+    expect(lambda: volley.torch.Writer(at, 1, tolerate=1 + rank // 3))
+    expect(lambda: volley.torch.Writer(at, 1, tolerate=rank))
+    expect(lambda: volley.torch.Writer(at, rank, tolerate=1))
+    expect(lambda: volley.torch.Writer(at, 1, tolerate=1, port=7000 + rank // 2))
+    expect(lambda: volley.torch.Writer(at, 1, tolerate=1, cores=-rank if rank > 1 else None))
     expect(lambda: dcp.save({**state(1), "no": (lambda: 0) if rank == 2 else 0}, storage_writer=volley.torch.Writer(at, 1, tolerate=1)))
     dcp.save(state(1), storage_writer=volley.torch.Writer(at, 1, tolerate=1))
     expect(lambda: dcp.save(state(1), storage_writer=volley.torch.Writer(at, 1, tolerate=1)))
@@ -189,8 +193,10 @@ def failing(rank: int, base: Path) -> list[str]:
 
 def test_wrong_uses(tmp_path: Path) -> None:
     everyone = ranks.run(failing, 4, tmp_path)
-    assert all(isinstance(e, list) and len(e) == 6 for e in everyone), everyone
-    wants = ["takes 5 or more", "step-7 is not below", "rank 0 has tolerate=1, and rank 3 tolerate=2", "rank 2: ", "step-1 is there", "checkpoint_id='x'"]
+    arguments = ["tolerate=1, and rank 3 tolerate=2", "rank 0: tolerate=0", "step=0, and rank 1 step=1", "port=7000, and rank 2 port=7001", "rank 2: cores=-2: want a whole number, 1 or more; rank 3: cores=-3"]
+    wants = ["takes 5 or more", "step-7 is not below", *arguments, "rank 2: ", "step-1 is there", "checkpoint_id='x'"]
+    assert all(isinstance(e, list) and len(e) == len(wants) for e in everyone), everyone
+    assert all(e[i] == everyone[0][i] and e[i].startswith("ValueError: ") for e in everyone for i in [0, *range(2, 2 + len(arguments))]), everyone
     lost = "TypeError: cannot pickle code objects"  # what DCP of PyTorch 2.6 makes of errors under Python 3.13
     for want, text in zip(wants, everyone[0]):
         assert want in text or text == lost, (want, text)

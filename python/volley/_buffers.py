@@ -6,20 +6,18 @@ import json
 import mmap
 import os
 import stat
-import weakref
 from bisect import bisect
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
 import torch
 import torch.distributed as dist
 
-from ._nodes import Ranks
+from ._nodes import Ranks, our_group
 from ._run import log
 
 Tensors = Union[Sequence[torch.Tensor], Mapping[str, torch.Tensor]]
 
 _ALIGN = 64  # of tensors in the memory of their copies
-_group: Any = (lambda: None, None)  # the job's process group, weakly, and ours of the same ranks
 
 
 class Options(NamedTuple):
@@ -199,7 +197,7 @@ class Request:
     """What all ranks do together: `run` runs the binary with the tensors of this rank."""
 
     def __init__(self, options: Options, least: int, address: Optional[str], tensors: Tensors, parity: Optional[torch.Tensor]) -> None:
-        self._ranks = Ranks(address, options.port, options.flags, _our_group())
+        self._ranks = Ranks(address, options.port, options.flags, our_group())
         self._tensors: List[torch.Tensor] = []
         self._parity = parity
         error = ""
@@ -212,7 +210,7 @@ class Request:
                     raise TypeError(f"parity: {parity.dtype} of {parity.dim()} dimensions: want what protect has returned")
         except (TypeError, ValueError) as e:
             error = str(e)
-        self._ranks.alike(options, error or options.wrong(least))
+        self._ranks.alike(options._asdict(), error or options.wrong(least))
         self._options = options
 
     def run(self, what: str, lost: bool = False) -> Tuple[Any, Optional[torch.Tensor]]:
@@ -250,12 +248,3 @@ class Request:
             spans["parity"], spans["room"] = {"fd": memory.create("volley-parity"), "offset": 0, "bytes": 0}, True
         memory.copy(fill=not lost and what != "parity-bytes")
         return spans
-
-
-def _our_group() -> Any:
-    """Returns a process group of all ranks by gloo, the same until the job makes another one of its own."""
-    global _group
-    of = dist.group.WORLD
-    if of is None or _group[0]() is not of:
-        _group = (weakref.ref(of) if of is not None else lambda: None, dist.new_group(backend="gloo"))
-    return _group[1]

@@ -52,9 +52,10 @@ class Writer(FileSystemWriter):  # type: ignore[misc]
     `dcp.async_save` is done, once the snapshot is in force: any `tolerate` of the nodes may then be lost. If one rank cannot
     write or protect, it fails at all ranks, and the snapshot before stays in force.
 
-    The arguments are those of `Checkpointer`. `files` are those of DCP's FileSystemWriter, such as `thread_count`. All
-    ranks make it together, with the same arguments; only `root` may differ. All ranks of the job take part in the save:
-    `process_group` is left out or has them all, and async_save works in a thread, as it does unless told otherwise.
+    The arguments are those of `Checkpointer`, and those of DCP's FileSystemWriter, such as `thread_count`. All ranks make
+    it together, in the main thread, with the same arguments; only `root` may differ. Raises ValueError at all ranks where
+    one has other arguments, or some that cannot be. All ranks of the job take part in the save: `process_group` is left
+    out or has them all, and async_save works in a thread, as it does unless told otherwise.
     """
 
     def __init__(
@@ -64,22 +65,13 @@ class Writer(FileSystemWriter):  # type: ignore[misc]
         tolerate: int,
         retain: int = 2,
         *,
-        digest: Optional[str] = None,
         address: Optional[str] = None,
-        port: int = 0,
-        nice: int = 10,
-        cores: Optional[int] = None,
-        limit_rate: Union[str, int, None] = None,
-        flags: Sequence[str] = (),
-        **files: Any,
+        **more: Any,
     ) -> None:
-        self._options = Options(tolerate, retain, digest, nice, cores, limit_rate, port, tuple(flags))
+        self._options = o = Options(tolerate, retain, **{name: more.pop(name) for name in Options._fields if name in more})
         self._step = step
-        self._nodes = _nodes("write", Path(root).absolute(), address, port, flags)
-        wrong = self._options.wrong(len(self._nodes.nodes))
-        if wrong:
-            raise ValueError(wrong)
-        super().__init__(self._nodes.writing(step), sync_files=False, **files)  # the first rank of a node syncs them all
+        self._nodes = o.agreed(lambda: _nodes("write", Path(root).absolute(), address, o.port, o.flags), step=step)
+        super().__init__(self._nodes.writing(step), sync_files=False, **more)  # the first rank of a node syncs them all
         self._coordinates = False
         self._report: Optional[ProtectReport] = None
 
@@ -118,9 +110,8 @@ class Writer(FileSystemWriter):  # type: ignore[misc]
         except Exception as e:
             error = str(e) or repr(e)
         try:
-            self._nodes.alike(self._options, self._options.wrong(len(self._nodes.nodes)))
             coordinators = self._nodes.agree(error, self._coordinates)
-        except (ValueError, RunFailed) as e:
+        except RunFailed as e:
             log.error("step-%s is not saved: %s", self._step, e)  # some versions of DCP lose the texts of errors
             raise
         self._coordinator = coordinators.index(True)

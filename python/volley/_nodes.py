@@ -14,8 +14,9 @@ import sys
 import tempfile
 import threading
 import time
+import weakref
 from pathlib import Path
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple, Type
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple, Type, Union
 
 import torch
 import torch.distributed as dist
@@ -252,16 +253,60 @@ class Brought(NamedTuple):
 _watching = threading.Thread(target=_watch, name="volley", daemon=True)
 
 
-class Ranks:
-    """The ranks of a job, what they say to each other, and the runs of their children.
+class Group:
+    """What the ranks of a job say to each other. All call each function together.
 
-    All ranks call each function together. The process group is their own, so that its messages do not mix with those of
-    the training.
+    The process group is their own, so that its messages do not mix with those of the training.
     """
 
-    def __init__(self, address: Optional[str], port: int, flags: Sequence[str], group: Any = None) -> None:
-        self._port, self._flags = port, list(flags)
+    def __init__(self, group: Any = None) -> None:
         self.group = group or dist.new_group(backend="gloo")
+
+    def gather(self, mine: Any) -> List[Any]:
+        """Returns what every rank has given, by rank."""
+        everyone: List[Any] = [None] * dist.get_world_size(self.group)
+        dist.all_gather_object(everyone, mine, group=self.group)
+        return everyone
+
+    def agree(self, error: str, value: Any = None, kind: Type[Exception] = RunFailed) -> List[Any]:
+        """Returns the values of all ranks, or raises the same error at all of them if one has any."""
+        everyone = self.gather((error, value))
+        errors = [e for e, _ in everyone]
+        text = errors[0] if len(set(errors)) == 1 else "; ".join(f"rank {r}: {e}" for r, e in enumerate(errors) if e)
+        if text:
+            raise kind(text, 1, "checkpoint") if issubclass(kind, RunFailed) else kind(text)
+        return [v for _, v in everyone]
+
+    def alike(self, said: Dict[str, Any], wrong: str) -> None:
+        """Raises ValueError where a rank says what cannot be, or something else than rank 0."""
+        everyone = self.agree(wrong, said, ValueError)
+        for rank, other in enumerate(everyone):
+            for name, mine in everyone[0].items():
+                if mine != other[name]:
+                    raise ValueError(f"rank 0 has {name}={mine!r}, and rank {rank} {name}={other[name]!r}: give all ranks the same")
+
+
+_ours: Any = (lambda: None, None)  # the job's process group, weakly, and ours of the same ranks
+
+
+def our_group() -> Any:
+    """Returns a process group of all ranks by gloo, the same until the job makes another one of its own.
+
+    It is for the main thread: what goes on beside it has groups of its own.
+    """
+    global _ours
+    of = dist.group.WORLD
+    if of is None or _ours[0]() is not of:
+        _ours = (weakref.ref(of) if of is not None else lambda: None, dist.new_group(backend="gloo"))
+    return _ours[1]
+
+
+class Ranks(Group):
+    """The ranks of a job, and the runs of their children."""
+
+    def __init__(self, address: Optional[str], port: int, flags: Sequence[str], group: Any = None) -> None:
+        super().__init__(group)
+        self._port, self._flags = port, list(flags)
         self.rank = dist.get_rank()
         self._address = address if address else os.environ.get("MASTER_ADDR", "")
         place, error = "", ""
@@ -279,29 +324,6 @@ class Ranks:
     def _place(self) -> str:
         """Returns what the ranks of one node have in common, and no others."""
         return ""
-
-    def gather(self, mine: Any) -> List[Any]:
-        """Returns what every rank has given, by rank."""
-        everyone: List[Any] = [None] * dist.get_world_size(self.group)
-        dist.all_gather_object(everyone, mine, group=self.group)
-        return everyone
-
-    def agree(self, error: str, value: Any = None, kind: Type[Exception] = RunFailed) -> List[Any]:
-        """Returns the values of all ranks, or raises the same error at all of them if one has any."""
-        everyone = self.gather((error, value))
-        errors = [e for e, _ in everyone]
-        text = errors[0] if len(set(errors)) == 1 else "; ".join(f"rank {r}: {e}" for r, e in enumerate(errors) if e)
-        if text:
-            raise kind(text, 1, "checkpoint") if issubclass(kind, RunFailed) else kind(text)
-        return [v for _, v in everyone]
-
-    def alike(self, options: Any, wrong: str) -> None:
-        """Raises ValueError where a rank has options that cannot be, or others than rank 0. They are a named tuple."""
-        everyone = self.agree(wrong, options, ValueError)
-        for rank, other in enumerate(everyone):
-            for name, mine, its in zip(options._fields, everyone[0], other):
-                if mine != its:
-                    raise ValueError(f"rank 0 has {name}={mine!r}, and rank {rank} {name}={its!r}: give all ranks the same")
 
     def launch(self, run: Run, flags: Sequence[str], members: Sequence[Tuple[int, Sequence[str]]], files: Sequence[int] = ()) -> None:
         """Starts a run. Each member is the rank whose child it is, and its own arguments.
@@ -590,16 +612,16 @@ def _members(roots: Dict[Member, List[int]], step: int, size: int) -> List[Membe
 
 
 class Options(NamedTuple):
-    """What a job says of its protections."""
+    """What a job says of its protections, alike at all ranks."""
 
     tolerate: int
-    retain: int
-    digest: Optional[str]
-    nice: int
-    cores: Optional[int]
-    limit_rate: Any
-    port: int  # those of all runs follow
-    flags: Tuple[str, ...]
+    retain: int = 2
+    digest: Optional[str] = None
+    nice: int = 10
+    cores: Optional[int] = None
+    limit_rate: Union[str, int, None] = None
+    port: int = 0  # those of all runs follow
+    flags: Sequence[str] = ()
 
     def arguments(self) -> List[str]:
         """Returns the flags of `protect`."""
@@ -607,15 +629,25 @@ class Options(NamedTuple):
         del of["port"], of["flags"]
         return [f"--{name.replace('_', '-')}={value}" for name, value in of.items() if value is not None]
 
-    def wrong(self, nodes: int) -> str:
-        """Says what cannot be for so many nodes, or nothing."""
+    def agreed(self, make: Callable[[], Nodes], **said: Any) -> Nodes:
+        """Makes the nodes of these options. Raises ValueError at all ranks where one has other options, or some that cannot be.
+
+        `said` is what else all ranks say alike.
+        """
+        Group(our_group()).alike({**self._asdict(), "flags": tuple(self.flags), **said}, self._wrong())
+        nodes = make()
+        count = len(nodes.nodes)
+        if count <= self.tolerate:
+            raise ValueError(f"to lose {self.tolerate} nodes takes {self.tolerate + 1} or more, and the ranks see {count} {'directory' if count == 1 else 'directories'}: each node needs a root of its own")
+        return nodes
+
+    def _wrong(self) -> str:
+        """Says what cannot be, or nothing."""
         for name, value, least in ("tolerate", self.tolerate, 1), ("retain", self.retain, 0), ("nice", self.nice, 0), ("port", self.port, 0), ("cores", self.cores, 1):
             if name == "cores" and value is None:
                 continue
             if not isinstance(value, int) or isinstance(value, bool) or value < least:
                 return f"{name}={value!r}: want a whole number, {least} or more"
-        if nodes <= self.tolerate:
-            return f"to lose {self.tolerate} nodes takes {self.tolerate + 1} or more, and the ranks see {nodes} {'directory' if nodes == 1 else 'directories'}: each node needs a root of its own"
         return ""
 
 

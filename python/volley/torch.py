@@ -86,8 +86,7 @@ class Checkpointer:
     ) -> None:
         self.root = Path(root).absolute()
         self._options = Options(tolerate, retain, digest, nice, cores, limit_rate, port, tuple(flags))
-        self._nodes = Nodes(self.root, address, port, flags)
-        self._nodes.alike(self._options, self._options.wrong(len(self._nodes.nodes)))
+        self._nodes = self._options.agreed(lambda: Nodes(self.root, address, port, flags))
         self._host = _Host()
         self.job: Optional[Job] = None  # the last one that was begun
 
