@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import pickle
+import threading
 from pathlib import Path
 from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
 
@@ -52,8 +53,9 @@ class Writer(FileSystemWriter):  # type: ignore[misc]
     `dcp.async_save` is done, once the snapshot is in force: any `tolerate` of the nodes may then be lost. If one rank cannot
     write or protect, it fails at all ranks, and the snapshot before stays in force.
 
-    The arguments are those of `Checkpointer`, and those of DCP's FileSystemWriter, such as `thread_count`. All ranks make
-    it together, in the main thread, with the same arguments; only `root` may differ. Raises ValueError at all ranks where
+    The arguments are those of `Checkpointer`, and those of DCP's FileSystemWriter, such as `thread_count`. The job waits
+    for `dcp.save`, so `nice` is 0 there, unless given; beside the training, by async_save, it is 10. All ranks make it
+    together, in the main thread, with the same arguments; only `root` may differ. Raises ValueError at all ranks where
     one has other arguments, or some that cannot be. All ranks of the job take part in the save: `process_group` is left
     out or has them all, and async_save works in a thread, as it does unless told otherwise.
     """
@@ -72,7 +74,7 @@ class Writer(FileSystemWriter):  # type: ignore[misc]
         self._step = step
         self._nodes = o.agreed(lambda: _nodes("write", Path(root).absolute(), address, o.port, o.flags), step=step)
         super().__init__(self._nodes.writing(step), sync_files=False, **more)  # the first rank of a node syncs them all
-        self._coordinates = False
+        self._coordinates = self._waits = False
         self._report: Optional[ProtectReport] = None
 
     @property
@@ -103,6 +105,7 @@ class Writer(FileSystemWriter):  # type: ignore[misc]
 
     def write_data(self, plan: SavePlan, planner: SavePlanner) -> Future[Any]:
         self._nodes.settle()
+        self._waits = threading.current_thread() is threading.main_thread()  # async_save works in another one
         error, written = "", Future()
         try:
             written = super().write_data(plan, planner)
@@ -146,7 +149,7 @@ class Writer(FileSystemWriter):  # type: ignore[misc]
         if self._nodes.leads and not error:
             error = tried(lambda: (Path(self.path) / _METADATA).write_bytes(metadata))
         self._nodes.commit(self._step, error)
-        self._report = self._nodes.protect(self._step, self._options).wait()
+        self._report = self._nodes.protect(self._step, self._options, waits=self._waits).wait()
 
 
 class Reader(FileSystemReader):  # type: ignore[misc]

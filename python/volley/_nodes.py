@@ -464,10 +464,10 @@ class Nodes(Ranks):
             error = tried(lambda: writing.rename(self.root / f"step-{step}"))
         self.agree(error)
 
-    def protect(self, step: int, options: Options, job: Optional[Job] = None) -> Job:
-        """Starts to protect a snapshot."""
+    def protect(self, step: int, options: Options, job: Optional[Job] = None, waits: bool = False) -> Job:
+        """Starts to protect a snapshot. The job may wait for it."""
         job = job or Job(self, step, "protect", options.retain)
-        return self.start(job, ["--root", "--step", str(step), *options.arguments()])
+        return self.start(job, ["--root", "--step", str(step), *options.arguments(waits)])
 
     def retire(self, retain: int) -> None:
         """Removes snapshots of other nodes that are not retained, and roots of nodes that were missing.
@@ -617,15 +617,17 @@ class Options(NamedTuple):
     tolerate: int
     retain: int = 2
     digest: Optional[str] = None
-    nice: int = 10
+    nice: Optional[int] = None
     cores: Optional[int] = None
     limit_rate: Union[str, int, None] = None
     port: int = 0  # those of all runs follow
     flags: Sequence[str] = ()
 
-    def arguments(self) -> List[str]:
-        """Returns the flags of `protect`."""
+    def arguments(self, waits: bool) -> List[str]:
+        """Returns the flags of `protect`. Where the job waits for it, no training runs beside it."""
         of = self._asdict()
+        if self.nice is None:
+            of["nice"] = 0 if waits else 10
         del of["port"], of["flags"]
         return [f"--{name.replace('_', '-')}={value}" for name, value in of.items() if value is not None]
 
@@ -644,7 +646,7 @@ class Options(NamedTuple):
     def _wrong(self) -> str:
         """Says what cannot be, or nothing."""
         for name, value, least in ("tolerate", self.tolerate, 1), ("retain", self.retain, 0), ("nice", self.nice, 0), ("port", self.port, 0), ("cores", self.cores, 1):
-            if name == "cores" and value is None:
+            if name in ("nice", "cores") and value is None:
                 continue
             if not isinstance(value, int) or isinstance(value, bool) or value < least:
                 return f"{name}={value!r}: want a whole number, {least} or more"

@@ -63,7 +63,8 @@ class Checkpointer:
     any, unless given, and the other ports are then those of the flag `--port`.
 
     `nice`, `cores` and `limit_rate` bound what a protection takes from the training at each node: it lowers its priority,
-    uses so many cores, and sends so many bytes a second, such as "100MB". What `load_latest` does has no bound.
+    uses so many cores, and sends so many bytes a second, such as "100MB". `nice` is 10 unless given. What `load_latest`
+    does has no bound.
     `flags` are others of the command line, such as `["--timeout", "5m"]`.
 
     All ranks call it together, after `torch.distributed.init_process_group`, with the same arguments. Only `root` may
@@ -79,7 +80,7 @@ class Checkpointer:
         digest: Optional[str] = None,
         address: Optional[str] = None,
         port: int = 0,
-        nice: int = 10,
+        nice: Optional[int] = None,
         cores: Optional[int] = None,
         limit_rate: Union[str, int, None] = None,
         flags: Sequence[str] = (),
