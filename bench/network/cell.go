@@ -41,6 +41,8 @@ type Way struct {
 	Dropped float64 `json:"dropped,omitempty"` // packets of the network, in a run
 	CPU     float64 `json:"cpu,omitempty"`     // seconds, of all ranks together in a run: the median
 
+	Kernel string `json:"kernel,omitempty"` // of the ways through a window: the instructions that code
+
 	// Of Volley alone. Seconds are those of the bare encode: without agreement and check.
 	Plan  string  `json:"plan,omitempty"` // algorithm and parameters
 	C1    int     `json:"c1,omitempty"`

@@ -182,6 +182,7 @@ func (j *job) measure(ctx context.Context, size int) ([]Cell, error) {
 			break
 		}
 	}
+	j.Exclusive(func() { closeWindows(list) })
 	for _, c := range list {
 		if c.LeftOut == "" {
 			c.settle()
@@ -192,6 +193,16 @@ func (j *job) measure(ctx context.Context, size int) ([]Cell, error) {
 		}
 	}
 	return cells, nil
+}
+
+// closeWindows closes those of the ways. All ranks call it.
+func closeWindows(list []*contestant) {
+	for _, c := range list {
+		if w := c.work; w.shared != nil {
+			w.shared.close()
+			w.shared = nil
+		}
+	}
 }
 
 // prepare returns the cells and all ways to run for them, in the order in which they run.
@@ -216,6 +227,7 @@ func (j *job) prepare(ctx context.Context, size int) (cells []Cell, list []*cont
 				ways = append(ways, j.theirs(name, w))
 			}
 		}
+		ways = append(ways, j.throughWindow(a, w)...)
 		want := directSum(a, j.Rank(), size)
 		for _, c := range ways {
 			c.cells = []int{i}
@@ -238,7 +250,7 @@ func (j *job) prepare(ctx context.Context, size int) (cells []Cell, list []*cont
 // run runs a way once and returns what the slowest rank took, and at rank 0 how many
 // packets the network has dropped meanwhile.
 func (j *job) run(c *contestant) (s sample, dropped float64, err error) {
-	c.work.prepare()
+	c.work.prepare(c.Name)
 	time.Sleep(j.pause)
 	if s, err = c.encode(); err != nil {
 		return s, 0, fmt.Errorf("%s: %w", c.Name, err)
@@ -361,6 +373,30 @@ func (j *job) ours(ctx context.Context, a matrix.Matrix, w *peerWork) ([]*contes
 	}}), nil
 }
 
+// throughWindow returns the ways through a window that the ranks share. They are left out where it cannot be.
+func (j *job) throughWindow(a matrix.Matrix, w *peerWork) (ways []*contestant) {
+	var why error
+	for _, name := range j.names {
+		if !slices.Contains(windows, name) {
+			continue
+		}
+		if w.shared == nil && why == nil {
+			var coefficients []byte
+			if coefficients, why = products(a); why == nil {
+				j.Exclusive(func() { w.shared, why = j.window(coefficients, w.x) })
+			}
+		}
+		c := j.theirs(name, w)
+		if why != nil {
+			c.LeftOut = why.Error()
+		} else {
+			c.Kernel = w.shared.kernel()
+		}
+		ways = append(ways, c)
+	}
+	return ways
+}
+
 // theirs returns a peer.
 func (j *job) theirs(name string, w *peerWork) *contestant {
 	return &contestant{Way: Way{Name: name}, work: w, encode: func() (s sample, err error) {
@@ -369,6 +405,7 @@ func (j *job) theirs(name string, w *peerWork) *contestant {
 			start, used := time.Now(), j.used()
 			err = w.encode(name)
 			s.seconds, s.cpu = time.Since(start).Seconds(), j.used()-used
+			w.finish(name)
 		})
 		return s, err
 	}}
@@ -431,11 +468,12 @@ func columns(c Cell) []report.Column[Way] {
 		return number("ratio", unit, digits, func(w Way) float64 { return c.ratio(w.Name, others...) })
 	}
 	return []column{
-		{Name: "way", Value: func(w Way) any { return strings.TrimSpace(w.Name + " " + w.Plan) }},
+		{Name: "way", Value: func(w Way) any { return strings.TrimSpace(w.Name + " " + w.Plan + w.Kernel) }},
 		number("time", "median", span, func(w Way) float64 { return w.Seconds }),
 		number("least", "", span, func(w Way) float64 { return w.Least }),
 		number("runs", "", digits, func(w Way) float64 { return float64(w.Runs) }),
 		over("to best peer", peers...),
+		over("to best window", windows...),
 		over("to uncoded", uncoded...),
 		over("to raw", raw),
 		number("model", "", span, func(w Way) float64 { return w.Model }),

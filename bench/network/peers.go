@@ -1,6 +1,9 @@
 package main
 
 import (
+	"fmt"
+	"math/big"
+
 	"volley/field"
 	"volley/matrix"
 )
@@ -23,11 +26,18 @@ const (
 	isend2Uncoded    = "isend2-uncoded"
 	raw              = "raw" // as these over plain TCP
 	codingAlone      = "coding"
+
+	// Through a window that all ranks of a host share: window.c.
+	windowSlice = "window-slice" // packets and results lie in it; each rank codes a slice of all results
+	windowOwn   = "window-own"   // and each its own result
+	copiesSlice = "copies-slice" // packets and results are private, and go through it by segments
+	copiesOwn   = "copies-own"
 )
 
 var (
 	peers   = []string{allgather, ring, alltoall2, isend2} // that code
 	uncoded = []string{alltoall2Uncoded, isend2Uncoded}
+	windows = []string{windowSlice, windowOwn, copiesSlice, copiesOwn}
 	later   = []string{iallgather, ialltoall2} // that code, by nonblocking collectives; not measured unless asked for
 )
 
@@ -38,6 +48,19 @@ type messages interface {
 	exchange(out, in []byte)                   // alltoall with a message to and from each other rank; the own slice stays
 	shift(out, in []byte, to, from int) (wait func())
 	raw(out, in []byte) error // exchange without MPI
+	// window returns one that all ranks share, for packets like x, which lies in it. products has for the coefficient of
+	// packet i in result j, which is number j·K+i, its products with the symbols 1, 2, 4 to 128. The error says why there
+	// is no window, at all ranks.
+	window(products, x []byte) (sharedWindow, error)
+}
+
+// A sharedWindow is a window of all ranks of a host. All call encode and close.
+type sharedWindow interface {
+	kernel() string // the instructions that code
+	clear()         // the rank's result in the window
+	encode(name string, x, y []byte)
+	result(y []byte) // sets y to the result in the window
+	close()
 }
 
 // buffers are what the peers at one rank need, whatever the matrix.
@@ -57,6 +80,7 @@ type peerWork struct {
 	from          []field.Map // 1×1: what each rank's packet adds to it
 	whole         field.Map   // k×k
 	threads       int
+	shared        sharedWindow // nil: there is none, or none is measured
 }
 
 func newPeerWork(m messages, a matrix.Matrix, rank, threads int, x []byte, b *buffers) *peerWork {
@@ -111,8 +135,27 @@ func (w *peerWork) encode(name string) error {
 			w.apart = make([]byte, len(w.x))
 		}
 		w.apply(w.whole, w.cut(w.apart), w.cut(w.x), false)
+	case windowSlice, windowOwn, copiesSlice, copiesOwn:
+		w.shared.encode(name, w.x, w.y)
 	}
 	return nil
+}
+
+// products returns what window wants of a matrix over 2^8.
+func products(a matrix.Matrix) (list []byte, err error) {
+	f := a.Field()
+	if f.SymbolBytes() != 1 || f.Order().Cmp(big.NewInt(256)) != 0 {
+		return nil, fmt.Errorf("codes over 2^8, not over %s", f.Name())
+	}
+	for j := range a.Rows() {
+		for i := range a.Rows() {
+			bits := []byte{1, 2, 4, 8, 16, 32, 64, 128}
+			all := make([]byte, 8)
+			f.Combine(all, []field.Element{a.At(i, j)}, [][]byte{bits})
+			list = append(list, all...)
+		}
+	}
+	return list, nil
 }
 
 // ring is the way of FTI's level 3: in each round a rank sends on what came in the last
@@ -131,12 +174,24 @@ func (w *peerWork) ring() {
 	}
 }
 
-// prepare clears what the last way left. The own slice of x is in the result already, as
-// the ways that do not code leave it out.
-func (w *peerWork) prepare() {
+// prepare clears what the last way left, before this one. The own slice of x is in the result
+// already, as the ways that do not code leave it out.
+func (w *peerWork) prepare(name string) {
 	clear(w.y)
 	copy(w.own(w.y), w.own(w.x))
+	if inWindow(name) {
+		w.shared.clear()
+	}
 }
+
+// finish sets y to what this way has left elsewhere.
+func (w *peerWork) finish(name string) {
+	if inWindow(name) {
+		w.shared.result(w.y)
+	}
+}
+
+func inWindow(name string) bool { return name == windowSlice || name == windowOwn }
 
 func (w *peerWork) needAll() {
 	if w.all == nil {

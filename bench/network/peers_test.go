@@ -126,6 +126,10 @@ func (r *thread) raw(out, in []byte) error {
 	return nil
 }
 
+func (r *thread) window([]byte, []byte) (sharedWindow, error) {
+	return nil, errors.New("threads have none")
+}
+
 // run runs k ranks in this process.
 func run(t *testing.T, k int, rank func(*thread) error) error {
 	t.Helper()
@@ -160,7 +164,7 @@ func TestPeers(t *testing.T) {
 						copy(x[(s*k+r.Rank())*unit:], one)
 					}
 					w := newPeerWork(r, a, r.Rank(), 2, x, b)
-					w.prepare()
+					w.prepare(peer)
 					if err := w.encode(peer); err != nil {
 						return err
 					}

@@ -60,7 +60,7 @@ func parse(args []string) (*settings, error) {
 	sizes := f.String("sizes", "64KiB,1MiB", "`sizes` of packets, ascending")
 	matrices := f.String("matrices", "random:1", "matrices as volley encode has them, each FAMILY[:ARGUMENT][/FIELD[/ORDER]]; space between them")
 	plans := f.String("plans", "auto", "`algorithms` of Volley, space between them; the first is measured as it runs by default, too")
-	usual := slices.Concat(peers, uncoded, []string{codingAlone})
+	usual := slices.Concat(peers, windows, uncoded, []string{codingAlone})
 	known := slices.Concat(usual, later)
 	names := f.String("peers", strings.Join(usual, ","), "`ways` to compare with; also "+strings.Join(later, ", "))
 	pauses := f.String("pauses", "5ms", "`times` to sleep before each run, each measured by itself; 0 is with warm cores")
