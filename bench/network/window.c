@@ -20,9 +20,9 @@ typedef unsigned char byte;
 enum {
 	LINE = 64,
 	PAGE = 4096,
-	SEGMENT = 256 << 10, // of a packet that is copied: two of each rank stay in the caches
+	SEGMENT = 512 << 10, // of a packet that is copied: two of each rank stay in the caches
 	CACHED = 24 << 10,   // of all packets, where they are read more than once
-	STREAM = 1 << 20,    // packets from here on are not in the caches when they are wanted again
+	STREAM = 16 << 20,   // what all ranks read and write is not in the caches any more from here on
 	SPIN = 50000,        // nanoseconds
 };
 
@@ -37,6 +37,7 @@ struct window {
 	MPI_Win win;
 	int rank, k, kernel;
 	bool crowded; // ranks share cores
+	bool stream;  // results pass by the caches
 	size_t bytes, slot;
 	uint64_t epoch; // of meetings so far
 	// Of copied segments so far, of all runs: a slot is written again after a meeting to which its readers came when they
@@ -235,7 +236,7 @@ void network_window_slice(window *w) {
 	size_t from = slice(w, w->bytes, w->rank), to = slice(w, w->bytes, w->rank + 1);
 	for (int i = 0; i < w->k; i++) w->x[i] = w->in[i] + from, w->y[i] = w->out[i] + from;
 	meet(w);
-	code(w, 0, w->k, to - from, w->bytes >= STREAM);
+	code(w, 0, w->k, to - from, w->stream);
 	meet(w);
 }
 
@@ -243,7 +244,7 @@ void network_window_own(window *w) {
 	for (int i = 0; i < w->k; i++) w->x[i] = w->in[i];
 	w->y[0] = w->out[w->rank];
 	meet(w);
-	code(w, w->rank, 1, w->bytes, w->bytes >= STREAM);
+	code(w, w->rank, 1, w->bytes, w->stream);
 	meet(w); // until then others read this rank's packet
 }
 
@@ -261,8 +262,8 @@ static void copy_out(window *w, size_t s, byte *result) {
 	size_t at = s * SEGMENT, n = least(w->bytes - at, SEGMENT);
 	size_t from = slice(w, n, w->rank), to = slice(w, n, w->rank + 1);
 	const byte *piece = w->piece[w->rank] + (w->turn + s) % 2 * w->slot;
-	copy(result + at, piece, from, w->bytes >= STREAM);
-	copy(result + at + to, piece + to, n - to, w->bytes >= STREAM);
+	copy(result + at, piece, from, w->stream);
+	copy(result + at + to, piece + to, n - to, w->stream);
 }
 
 static void code_slice(window *w, size_t s, const byte *packet, byte *result) {
@@ -297,7 +298,7 @@ void network_copies_own(window *w, const byte *packet, byte *result) {
 		for (int i = 0; i < w->k; i++) w->x[i] = w->segment[i] + slot;
 		w->x[w->rank] = packet + at, w->y[0] = result + at;
 		meet(w);
-		code(w, w->rank, 1, n, w->bytes >= STREAM);
+		code(w, w->rank, 1, n, w->stream);
 	}
 }
 
@@ -343,7 +344,7 @@ window *network_window(const byte *products, size_t bytes, int kernel) {
 	w->kernel = least(kernel, best());
 	w->a = malloc(k * k * sizeof *w->a);
 	for (int i = 0; i < k * k; i++) prepare(&w->a[i], products + 8 * i);
-	w->crowded = crowded(host, k);
+	w->crowded = crowded(host, k), w->stream = 2 * bytes * k >= STREAM;
 
 	byte ***lists[] = {&w->base, &w->in, &w->out, &w->segment, &w->piece, &w->y};
 	for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) *lists[i] = malloc(k * sizeof(byte *));
