@@ -74,7 +74,7 @@ func TestCells(t *testing.T) {
 		"#### Matrix m over f\n",
 		"| 4 | n | warm | 1 MiB | exchange | 250 ms | 500 ms alltoall2 | 0.50 | 3.00 | 200 ms isend2 | 1.25 |  | 1.56 | 125 ms | 2.00 |\n",
 		"| 4 | n | warm | 1 MiB | 250 ms | 200 ms | 1.25 |  | 4 ms | 1 ms | 8 ms | 260 ms | 1.04 |\n",
-		"| 4 | n | warm | 1 MiB | 250 ms | 1 s | 500 ms |  | 200 ms, 3 dropped | 160 ms | 260 ms |\n",
+		"| 4 | n | warm | 1 MiB | 250 ms | 1 s | 500 ms | 200 ms, 3 dropped | 160 ms | 260 ms |\n",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
@@ -85,6 +85,12 @@ func TestCells(t *testing.T) {
 	}
 	if text := summary(got); !strings.Contains(text, "| 4 | n | 1 MiB | 250 ms | 500 ms alltoall2 | 0.50 | 3.00 | 200 ms isend2 | 1.25 |\n") {
 		t.Errorf("the summary is\n%s", text)
+	}
+	memory := Cell{Network: "shared memory", K: 2, Matrix: "m", Field: "f", Size: 1 << 20, Ways: []Way{ours,
+		{Name: ring, Seconds: 0.5}, {Name: windowOwn, Seconds: 0.05, Kernel: "GFNI"}, {Name: copiesOwn, LeftOut: "long"}}}
+	text = tables([]Cell{memory}, "x")
+	if !strings.Contains(text, "| one window | ratio |\n") || !strings.Contains(text, "| 50 ms window-own | 5.00 |\n") || strings.Contains(text, copiesOwn) {
+		t.Errorf("the best way through a window is not beside Volley:\n%s", text)
 	}
 	if x := (Cell{Ways: []Way{ours, {Name: alltoall2Uncoded, Seconds: 0.1}, {Name: codingAlone, Seconds: 0.025}}}).overCoding(); x != 2 {
 		t.Errorf("%v times the messages and the coding, want 2", x)

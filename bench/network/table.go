@@ -141,6 +141,9 @@ func parts(cells []Cell) []part {
 		}),
 		ratio("to uncoded + coding", Cell.overCoding),
 	)}
+	if slices.ContainsFunc(cells, func(c Cell) bool { _, ok := c.best(windows...); return ok }) {
+		fabric.columns = append(fabric.columns, fastest("one window", windows...), ratio("ratio", over(windows...)))
+	}
 	var list []part
 	for _, p := range []part{links, fabric} {
 		p.before = map[string]Cell{}
@@ -351,7 +354,7 @@ func (p part) wayColumns() []heading {
 	var list []heading
 	for _, c := range p.cells {
 		for _, w := range c.Ways {
-			if !slices.ContainsFunc(list, func(h heading) bool { return h.name == w.Name }) {
+			if w.LeftOut == "" && !slices.ContainsFunc(list, func(h heading) bool { return h.name == w.Name }) {
 				list = append(list, heading{w.Name, func(_ part, c Cell) string { return timed(c, w.Name) }})
 			}
 		}
