@@ -74,6 +74,7 @@ static void tables(const coefficient *a, int k, int rows, const byte **x, byte *
 #ifdef __x86_64__
 #include <immintrin.h>
 
+#define UNROLL _Pragma("GCC unroll 4") // so that sums lie in registers
 #define INLINE static inline __attribute__((always_inline))
 #define AVX2 __attribute__((target("avx2")))
 #define GFNI __attribute__((target("avx512f,avx512bw,gfni")))
@@ -82,18 +83,18 @@ INLINE AVX2 void rows_avx2(const coefficient *a, int k, int rows, const byte **x
 	const __m256i low = _mm256_set1_epi8(15);
 	for (size_t b = 0; b + 32 <= n; b += 32) {
 		__m256i sum[4];
-		for (int r = 0; r < rows; r++) sum[r] = _mm256_setzero_si256();
-		for (int i = 0; i < k; i++) {
+		UNROLL for (int r = 0; r < rows; r++) sum[r] = _mm256_setzero_si256();
+		UNROLL for (int i = 0; i < k; i++) {
 			__m256i v = _mm256_loadu_si256((const void *)(x[i] + b));
 			__m256i l = _mm256_and_si256(v, low), h = _mm256_and_si256(_mm256_srli_epi16(v, 4), low);
-			for (int r = 0; r < rows; r++) {
+			UNROLL for (int r = 0; r < rows; r++) {
 				const __m128i *t = (const void *)a[r * k + i].nibbles;
 				__m256i tl = _mm256_broadcastsi128_si256(_mm_loadu_si128(t));
 				__m256i th = _mm256_broadcastsi128_si256(_mm_loadu_si128(t + 1));
 				sum[r] = _mm256_xor_si256(sum[r], _mm256_xor_si256(_mm256_shuffle_epi8(tl, l), _mm256_shuffle_epi8(th, h)));
 			}
 		}
-		for (int r = 0; r < rows; r++) {
+		UNROLL for (int r = 0; r < rows; r++) {
 			if (stream) _mm256_stream_si256((void *)(y[r] + b), sum[r]);
 			else _mm256_storeu_si256((void *)(y[r] + b), sum[r]);
 		}
@@ -104,17 +105,17 @@ INLINE GFNI void rows_gfni(const coefficient *a, int k, int rows, const byte **x
 	size_t b = 0;
 	for (; b + 128 <= n; b += 128) { // two vectors for each coefficient that is loaded
 		__m512i sum[4][2];
-		for (int r = 0; r < rows; r++) sum[r][0] = sum[r][1] = _mm512_setzero_si512();
-		for (int i = 0; i < k; i++) {
+		UNROLL for (int r = 0; r < rows; r++) sum[r][0] = sum[r][1] = _mm512_setzero_si512();
+		UNROLL for (int i = 0; i < k; i++) {
 			__m512i v = _mm512_loadu_si512(x[i] + b), w = _mm512_loadu_si512(x[i] + b + 64);
-			for (int r = 0; r < rows; r++) {
+			UNROLL for (int r = 0; r < rows; r++) {
 				__m512i m = _mm512_set1_epi64(a[r * k + i].affine);
 				sum[r][0] = _mm512_xor_si512(sum[r][0], _mm512_gf2p8affine_epi64_epi8(v, m, 0));
 				sum[r][1] = _mm512_xor_si512(sum[r][1], _mm512_gf2p8affine_epi64_epi8(w, m, 0));
 			}
 		}
-		for (int r = 0; r < rows; r++)
-			for (int h = 0; h < 2; h++) {
+		UNROLL for (int r = 0; r < rows; r++)
+			UNROLL for (int h = 0; h < 2; h++) {
 				if (stream) _mm512_stream_si512((void *)(y[r] + b + 64 * h), sum[r][h]);
 				else _mm512_storeu_si512(y[r] + b + 64 * h, sum[r][h]);
 			}
@@ -122,9 +123,9 @@ INLINE GFNI void rows_gfni(const coefficient *a, int k, int rows, const byte **x
 	while (b < n) {
 		size_t m = least(64, n - b);
 		__mmask64 mask = ~(__mmask64)0 >> (64 - m);
-		for (int r = 0; r < rows; r++) {
+		UNROLL for (int r = 0; r < rows; r++) {
 			__m512i sum = _mm512_setzero_si512();
-			for (int i = 0; i < k; i++)
+			UNROLL for (int i = 0; i < k; i++)
 				sum = _mm512_xor_si512(sum, _mm512_gf2p8affine_epi64_epi8(_mm512_maskz_loadu_epi8(mask, x[i] + b),
 					_mm512_set1_epi64(a[r * k + i].affine), 0));
 			_mm512_mask_storeu_epi8(y[r] + b, mask, sum);

@@ -2,10 +2,7 @@
 
 package main
 
-/*
-#cgo CFLAGS: -O3
-#include "window.h"
-*/
+// #include "window.h"
 import "C"
 
 import (
