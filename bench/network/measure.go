@@ -131,6 +131,7 @@ type contestant struct {
 	work   *peerWork
 	want   []byte // the result; nil: there is none
 	encode func() (sample, error)
+	close  func() // unless nil, gives back what it holds
 
 	samples []sample
 	dropped float64
@@ -183,6 +184,11 @@ func (j *job) measure(ctx context.Context, size int) ([]Cell, error) {
 		}
 	}
 	j.Exclusive(func() { closeWindows(list) })
+	for _, c := range list {
+		if c.close != nil {
+			c.close()
+		}
+	}
 	for _, c := range list {
 		if c.LeftOut == "" {
 			c.settle()
@@ -345,6 +351,13 @@ func (j *job) ours(ctx context.Context, a matrix.Matrix, w *peerWork) ([]*contes
 			way.Name += "-grpc"
 			add(way, j.grpc)
 		}
+		if i == 0 {
+			ready, err := j.ready(ctx, e, way.Plan, w)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, ready...)
+		}
 	}
 	e, err := j.encoder(a, j.plans[0], true, len(w.x))
 	if err != nil {
@@ -371,6 +384,50 @@ func (j *job) ours(ctx context.Context, a matrix.Matrix, w *peerWork) ([]*contes
 		}
 		return s, err
 	}}), nil
+}
+
+// ready returns Volley made ready once, by private packets and by such in a window; none where the ranks have no host in
+// common.
+func (j *job) ready(ctx context.Context, e *volley.Encoder, plan string, w *peerWork) (ways []*contestant, err error) {
+	if transport.HostOf(j.ranks) == nil {
+		return nil, nil
+	}
+	size := len(w.x)
+	window, err := volley.Share(ctx, j.ranks, 2*size, time.Minute)
+	if err != nil {
+		return nil, err
+	}
+	part := window.Parts[j.Rank()]
+	for _, name := range []string{bound, boundWindow} {
+		x, y := w.x, w.y
+		if name == boundWindow {
+			x, y = part[:size:size], part[size:][:size:size]
+			copy(x, w.x)
+			clear(y) // its first touch
+		}
+		b, err := e.Bind(ctx, j.ranks, []volley.Packet{{Data: x, Result: &y}}, window)
+		if err != nil {
+			return nil, err
+		}
+		c := &contestant{Way: Way{Name: name, Plan: plan}, work: w, close: b.Close}
+		c.encode = func() (s sample, err error) {
+			clear(y)
+			j.Exclusive(j.barrier)
+			start, used := time.Now(), j.used()
+			err = b.Run()
+			s.seconds, s.cpu = time.Since(start).Seconds(), j.used()-used
+			copy(w.y, y)
+			return s, err
+		}
+		if name == boundWindow {
+			c.close = func() {
+				b.Close()
+				window.Close()
+			}
+		}
+		ways = append(ways, c)
+	}
+	return ways, nil
 }
 
 // throughWindow returns the ways through a window that the ranks share. They are left out where it cannot be.

@@ -10,8 +10,10 @@ import (
 
 // The ways to encode, and what they are compared with.
 const (
-	bare      = "volley"         // the plan that Volley chooses, without agreement and check
-	asDefault = "volley-default" // with both
+	bare        = "volley"         // the plan that Volley chooses, without agreement and check
+	asDefault   = "volley-default" // with both
+	bound       = "volley-bound"   // as bare, made ready once, where all ranks are on one host
+	boundWindow = "volley-window"  // the same, and packets and results lie in a window
 	// A plan of Volley asked for by its algorithm is "volley-" and the name of that.
 
 	allgather = "allgather" // MPI_Allgather, then every rank codes its own packet
