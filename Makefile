@@ -1,17 +1,18 @@
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 # The modules beside the product, which go.work ties to it.
-MODULES = bench bench/network deploy examples internal/mutation research
+MODULES = bench bench/network deploy examples internal/mutation lab
 
 .PHONY: build install test check modules module race mpi wheel sdist python page site browser release verify-all differential mutation bench compare fuzz
 
-build: ## the binary
+build: ## the binaries
 	go build ./cmd/volley
+	go build ./lab/cmd/volley-lab
 
 PREFIX = /usr/local
 DESTDIR =
 MPI =
-install: ## the binary and, where MPI is, libvolley for C and Fortran: make install PREFIX=/usr/local [DESTDIR=] [MPI=none]
+install: ## the binaries and, where MPI is, libvolley for C and Fortran: make install PREFIX=/usr/local [DESTDIR=] [MPI=none]
 	@MPI='$(MPI)' cmd/libvolley/install '$(PREFIX)' '$(DESTDIR)'
 
 test: ## what the README says
@@ -36,14 +37,16 @@ module: ## gives the module another path, in every import: make module NAME=host
 # internal/cli it takes what has goroutines of its own: signals, servers, hosts, sets, bars. And one goroutine computes
 # TestSimulateLarge, for long.
 PROCESSES = ^Test(.*Crash|DecideHostile|Flips|Losses16|Model|PowerCutAfter|SnapshotsLosses|Overhead|PlacesKept|Python.*)$$
-GOROUTINES = ^Test(.*Interrupt.*|Busy|HangUp|Explore.*|Launch(Missing|Progress)|Sets(Lost|Domains|Many)?|Progress(Ranks)?|TuneProgress|Meter|Limits|Terminal|Metrics|Trace|Group(Errors)?)$$
+GOROUTINES = ^Test(.*Interrupt.*|Busy|HangUp|Launch(Missing|Progress)|Sets(Lost|Domains|Many)?|Progress(Ranks)?|TuneProgress|Meter|Limits|Terminal|Metrics|Trace|Group(Errors)?)$$
 RACE = %
 raced = $(if $(filter $(RACE),$1),go test -race $2 $(filter $(RACE),$1))
 race: ## the race detector, where goroutines meet; make race RACE="./group ./coded" takes only these
-	$(call raced,. ./executor ./trace ./transport/... ./tune ./coded ./collective ./internal/disk/... ./internal/explore ./internal/faulty ./internal/late)
+	$(call raced,. ./executor ./trace ./transport/... ./tune ./coded ./collective ./internal/disk/... ./internal/faulty ./internal/late)
 	$(call raced,./engine ./group/... ./internal/sets ./internal/ssh,-p 3 -skip '$(PROCESSES)')
 	$(call raced,./internal/cli,-run '$(GOROUTINES)')
-	$(call raced,./research/simulate,-skip '^TestSimulateLarge$$')
+	$(call raced,./lab/explore)
+	$(call raced,./lab/verbs,-run '^TestExplore')
+	$(call raced,./lab/simulate,-skip '^TestSimulateLarge$$')
 
 PYTHON = python3
 MPI_RANKS = 1 2 3 5 16
@@ -90,28 +93,28 @@ python: ## the Python package: types and tests; needs Python with mypy, pytest, 
 	@dir=$$(mktemp -d) && trap "rm -r $$dir" EXIT && go build -o $$dir/volley ./cmd/volley && cd python && \
 	VOLLEY=$$dir/volley $(PYTHON) -m pytest -q -p no:cacheprovider $(PYTEST)
 
-internal/web/node_modules/.package-lock.json: internal/web/package.json internal/web/package-lock.json
-	cd internal/web && npm ci --no-audit --no-fund
+lab/web/node_modules/.package-lock.json: lab/web/package.json lab/web/package-lock.json
+	cd lab/web && npm ci --no-audit --no-fund
 
-page: internal/web/node_modules/.package-lock.json ## internal/web/dist, the page of volley explore, from its sources; needs Node.js and npm
-	cd internal/web && npm run check && npm run build
+page: lab/web/node_modules/.package-lock.json ## lab/web/dist, the page of volley explore, from its sources; needs Node.js and npm
+	cd lab/web && npm run check && npm run build
 
 # The engine is then this code as WebAssembly, and no server is needed that computes.
-site: ## internal/web/site, the page as static files
-	rm -rf internal/web/site && cp -r internal/web/dist internal/web/site
-	sed -i 's/<meta name="volley-engine" content="http"/<meta name="volley-engine" content="wasm"/' internal/web/site/index.html
-	grep -q 'name="volley-engine" content="wasm"' internal/web/site/index.html
-	cp "$$(go env GOROOT)/lib/wasm/wasm_exec.js" internal/web/site/
-	GOOS=js GOARCH=wasm go build -trimpath -ldflags='-s -w' -o internal/web/site/volley.wasm ./internal/web/wasm
-	@echo "$$(gzip -9 -c internal/web/site/volley.wasm | wc -c) bytes of WebAssembly, compressed"
+site: ## lab/web/site, the page as static files
+	rm -rf lab/web/site && cp -r lab/web/dist lab/web/site
+	sed -i 's/<meta name="volley-engine" content="http"/<meta name="volley-engine" content="wasm"/' lab/web/site/index.html
+	grep -q 'name="volley-engine" content="wasm"' lab/web/site/index.html
+	cp "$$(go env GOROOT)/lib/wasm/wasm_exec.js" lab/web/site/
+	GOOS=js GOARCH=wasm go build -trimpath -ldflags='-s -w' -o lab/web/site/volley.wasm ./lab/web/wasm
+	@echo "$$(gzip -9 -c lab/web/site/volley.wasm | wc -c) bytes of WebAssembly, compressed"
 
-browser: site internal/web/node_modules/.package-lock.json ## the page in real browsers; needs Node.js, npm, Chromium and Firefox
-	cd internal/web && npm test
+browser: site lab/web/node_modules/.package-lock.json ## the page in real browsers; needs Node.js, npm, Chromium and Firefox
+	cd lab/web && npm test
 
 verify-all: ## transfer matrices of every algorithm, family, field, sources and sinks, and the large claims; about an hour
-	go test -tags verifyall -run TestVerifyAll -v -timeout 1h ./algo/... ./research ./group/...
+	go test -tags verifyall -run TestVerifyAll -v -timeout 1h ./algo/... ./lab/families ./group/...
 	go test -tags verifyall -timeout 1h ./field ./matrix ./sim ./algo/... ./group/... -skip TestVerifyAll
-	go test ./internal/web -run 'TestManyRequests$$' -web.requests 1000 -v -timeout 1h
+	go test ./lab/web -run 'TestManyRequests$$' -web.requests 1000 -v -timeout 1h
 
 release: ## archives and packages for other machines, in dist/release; needs zip, and MPI for the one with MPI
 	deploy/release

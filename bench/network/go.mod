@@ -7,6 +7,7 @@ require (
 	golang.org/x/sys v0.49.0
 	volley v0.0.0
 	volley/bench v0.0.0
+	volley/lab v0.0.0
 )
 
 require (
@@ -34,4 +35,5 @@ require (
 replace (
 	volley => ../..
 	volley/bench => ../
+	volley/lab => ../../lab
 )

@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"volley/bench"
-	"volley/internal/draw"
+	"volley/lab/draw"
 )
 
 // Marks in a document between which the tables stand.

@@ -11,14 +11,13 @@ import (
 // verbs returns the verbs of the command line, as its help lists them.
 func verbs(t *testing.T) []string {
 	t.Helper()
-	_, list, ok := strings.Cut(volley(t, "--help"), "Available Commands:\n")
-	list, _, ok2 := strings.Cut(list, "\n\n")
-	if !ok || !ok2 {
-		t.Fatal("the help lists no verbs")
-	}
+	list, _, _ := strings.Cut(volley(t, "--help"), "\nFlags:\n")
 	var names []string
-	for line := range strings.Lines(list) {
-		names = append(names, strings.Fields(line)[0])
+	for _, m := range regexp.MustCompile(`(?m)^  ([a-z-]+) {2}`).FindAllStringSubmatch(list, -1) {
+		names = append(names, m[1])
+	}
+	if len(names) < 15 {
+		t.Fatalf("the help lists no verbs but %v", names)
 	}
 	return names
 }
@@ -94,8 +93,8 @@ var (
 )
 
 // otherFlags are the flags that no help here has: cobra's, that of the tag mpi (whose tests
-// use it), and mpirun's.
-var otherFlags = []string{"--help", "--per-rank", "--oversubscribe", "--bind-to"}
+// use it), that of volley-lab explore, and mpirun's.
+var otherFlags = []string{"--help", "--per-rank", "--public", "--oversubscribe", "--bind-to"}
 
 // TestInlineCommands checks commands in the text of documents: those that say for which K run;
 // of all others there are the verb and the flags. So there are of flags alone, for some verb.

@@ -148,7 +148,7 @@ var (
 
 // elsewhere are paths in documents that are none of the repository: what volley or make writes.
 // What begins with .volley/ is in a protected directory.
-var elsewhere = []string{"volley/tune.json", "internal/web/site", "dist/release"}
+var elsewhere = []string{"volley/tune.json", "lab/web/site", "dist/release"}
 
 // TestLinks checks that links of the documents lead somewhere, and that there are the files
 // and folders that they name.
@@ -219,18 +219,21 @@ func unfenced(text string) string {
 	return b.String()
 }
 
-// TestDependencies compares docs/dependencies.md with the modules that go.mod requires.
+// TestDependencies compares docs/dependencies.md with the modules that go.mod requires, here and in lab.
 func TestDependencies(t *testing.T) {
 	root := repository(t)
 	var required, explained []string
-	direct, _, _ := strings.Cut(read(t, filepath.Join(root, "go.mod")), "// indirect")
-	for _, m := range regexp.MustCompile(`(?m)^\t(\S+) v[0-9]\S*$`).FindAllStringSubmatch(direct, -1) {
-		required = append(required, m[1])
+	for _, module := range []string{".", "lab"} {
+		direct, _, _ := strings.Cut(read(t, filepath.Join(root, module, "go.mod")), "// indirect")
+		for _, m := range regexp.MustCompile(`(?m)^\t(\S+[./]\S+) v[0-9]\S*$`).FindAllStringSubmatch(direct, -1) {
+			required = append(required, m[1])
+		}
 	}
 	for _, m := range regexp.MustCompile(`(?m)^\| ([a-z.]+/\S+) \|`).FindAllStringSubmatch(read(t, filepath.Join(root, "docs", "dependencies.md")), -1) {
 		explained = append(explained, m[1])
 	}
 	slices.Sort(required)
+	required = slices.Compact(required)
 	slices.Sort(explained)
 	if !slices.Equal(required, explained) || len(required) == 0 {
 		t.Errorf("docs/dependencies.md explains\n%v, go.mod requires\n%v", explained, required)

@@ -160,7 +160,7 @@ func newCommand() *cobra.Command {
 	var verbose bool
 	var format string
 	cmd := &cobra.Command{
-		Use:                        "volley",
+		Use:                        name(),
 		Short:                      "All-to-all encode",
 		Version:                    volley.Version,
 		SuggestionsMinimumDistance: 2,
@@ -169,9 +169,9 @@ func newCommand() *cobra.Command {
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				if like := cmd.SuggestionsFor(args[0]); len(like) > 0 {
-					return usagef("unknown verb %q: did you mean %s? See volley --help", args[0], strings.Join(like, " or "))
+					return usagef("unknown verb %q: did you mean %s? See %s --help", args[0], strings.Join(like, " or "), name())
 				}
-				return usagef("unknown verb %q: see volley --help", args[0])
+				return usagef("unknown verb %q: see %s --help", args[0], name())
 			}
 			return nil
 		},
@@ -209,20 +209,46 @@ func newCommand() *cobra.Command {
 	cmd.CompletionOptions.HiddenDefaultCmd = true
 	cmd.SetHelpCommand(newHelp())
 	cmd.SetUsageTemplate(usageTemplate(cmd))
-	for _, verb := range []*cobra.Command{newEncode(), newDecode(), newProtect(), newVerify(), newRecover(), newStatus(), newResize(), newUnprotect(), newSnapshots(), newTune()} {
-		launchable(verb)
-		if verb.Name() == resizeVerb {
-			resizing(verb)
-		}
-		if verb.Flags().Lookup("key") != nil || verb.Name() == tuneVerb {
-			grouped(verb)
-		}
-		cmd.AddCommand(verb)
+	addVerbs(cmd, "Directories of nodes", launched(newProtect()), launched(newRecover()), launched(newVerify()), launched(newStatus()),
+		launched(newResize()), launched(newUnprotect()), launched(newSnapshots()), newGroup())
+	addVerbs(cmd, "Files", launched(newEncode()), launched(newDecode()))
+	addVerbs(cmd, "Schedules", stoppable(newPlan()), stoppable(newCheck()), stoppable(newCost()), stoppable(newMatrix()), newAlgorithms(), newFields())
+	if extension == nil {
+		addVerbs(cmd, "Schedules", newExplore())
 	}
-	cmd.AddCommand(newRank(), newBuffers(), newGroup(), stoppable(newPlan()), stoppable(newCheck()), stoppable(newCost()), stoppable(newMatrix()), newExplore(), newAlgorithms(), newFields(), newVersion())
+	addVerbs(cmd, "More", launched(newTune()), newVersion())
+	cmd.SetHelpCommandGroupID("More")
+	cmd.AddCommand(newRank(), newBuffers())
 	cmd.AddCommand(newTopics()...)
 	document(cmd)
+	if extension != nil {
+		cmd.Long = extension.Help
+		addVerbs(cmd, "Schedules", extension.Verbs()...)
+	}
 	return cmd
+}
+
+// addVerbs adds verbs below a heading of --help.
+func addVerbs(cmd *cobra.Command, heading string, verbs ...*cobra.Command) {
+	if !cmd.ContainsGroup(heading) {
+		cmd.AddGroup(&cobra.Group{ID: heading, Title: heading + ":"})
+	}
+	for _, verb := range verbs {
+		verb.GroupID = heading
+		cmd.AddCommand(verb)
+	}
+}
+
+// launched returns a verb that may run at the hosts that its arguments name.
+func launched(verb *cobra.Command) *cobra.Command {
+	launchable(verb)
+	if verb.Name() == resizeVerb {
+		resizing(verb)
+	}
+	if verb.Flags().Lookup("key") != nil || verb.Name() == tuneVerb {
+		grouped(verb)
+	}
+	return verb
 }
 
 // say prints an error or a warning, or logs it where the log is JSON, with its rank and host: by default this process's.
@@ -232,7 +258,7 @@ func (s *session) say(level slog.Level, x saying) {
 	}
 	s.meter.clear()
 	if !s.json {
-		printable.Fprintf(s.stderr, "volley: %v\n", x)
+		printable.Fprintf(s.stderr, "%s: %v\n", name(), x)
 		return
 	}
 	if x.Host == "" {
@@ -283,7 +309,7 @@ func newHelp() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			verb, rest, err := cmd.Root().Find(args)
 			if err != nil || len(rest) > 0 {
-				return usagef("no help for %q: see volley --help", strings.Join(args, " "))
+				return usagef("no help for %q: see %s --help", strings.Join(args, " "), name())
 			}
 			verb.InitDefaultHelpFlag()
 			return verb.Help()

@@ -1,15 +1,12 @@
 package cli
 
 import (
-	"cmp"
 	"io"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"volley/internal/comparison"
-	"volley/internal/draw"
 	"volley/internal/report"
 	"volley/internal/selection"
 )
@@ -20,7 +17,6 @@ type costOptions struct {
 	processors string
 	portList   string
 	overList   string
-	plot       string
 }
 
 func newCost() *cobra.Command {
@@ -28,7 +24,7 @@ func newCost() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "cost [flags] [-k K]",
 		Short: "Compare the costs of the algorithms, for many K",
-		Args:  noArguments,
+		Args:  NoArguments,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return runCost(cmd, o) },
 	}
 	o.addMatrix(cmd)
@@ -42,8 +38,8 @@ func newCost() *cobra.Command {
 	selection.MakeList(f, "ports", &o.portList)
 	selection.MakeList(f, "rounds-over", &o.overList)
 	o.AddSize(f)
-	o.outputFlags.add(f, slices.Concat(report.Formats, draw.Formats)...)
-	f.StringVar(&o.plot, "plot", draw.Costs[0], "`WHAT` a picture shows against K: "+strings.Join(draw.Costs, ", "))
+	o.outputFlags.add(f, report.Formats...)
+	o.pictures = "volley-lab chart -o FILE, with the same flags"
 	return cmd
 }
 
@@ -62,16 +58,7 @@ func runCost(cmd *cobra.Command, o *costOptions) error {
 	if err != nil {
 		return err
 	}
-	return o.write(cmd, func(w io.Writer) error {
-		if !o.draws() {
-			return report.Write(w, o.format, job.columns(), rows)
-		}
-		picture, err := draw.Cost(&job.Comparison, rows, o.plot, nil).Picture()
-		if err != nil {
-			return usagef("--plot %s: every value is 0, which has no place on its axis: want a larger K, or β or τ", o.plot)
-		}
-		return picture.Write(w, o.format)
-	})
+	return o.write(cmd, func(w io.Writer) error { return report.Write(w, o.format, job.columns(), rows) })
 }
 
 // prepare checks all arguments.
@@ -80,7 +67,7 @@ func (o *costOptions) prepare(cmd *cobra.Command) (*costJob, error) {
 		Selection: &o.Selection, Given: cmd.Flags().Changed("matrix"),
 	}}
 	err := o.settle(cmd.Flags())
-	if err = cmp.Or(err, checkFormat("--plot", o.plot, draw.Costs...)); err != nil {
+	if err != nil {
 		return nil, err
 	}
 	if job.Processors, err = selection.ParseProcessors(o.processors); err != nil {

@@ -98,7 +98,8 @@ func flagUsages(set *pflag.FlagSet) string {
 	return strings.TrimRight(set.FlagUsagesWrapped(helpWidth), " \n")
 }
 
-func noArguments(cmd *cobra.Command, args []string) error {
+// NoArguments refuses arguments behind the flags.
+func NoArguments(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		return usagef("%s takes no argument, got %q: see %s --help", cmd.CommandPath(), args[0], cmd.CommandPath())
 	}

@@ -288,7 +288,7 @@ func newGroup() *cobra.Command {
 	}
 	forOperators(init)
 	init.Flags().StringVarP(&output, "output", "o", "", "`FILE` that is written; - is stdout")
-	cmd := &cobra.Command{Use: "group", Short: "Write the file that names the nodes of a group, and check hosts", Args: noArguments, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
+	cmd := &cobra.Command{Use: "group", Short: "Write the file that names the nodes of a group, and check hosts", Args: NoArguments, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
 	cmd.AddCommand(init, newGroupCheck())
 	return cmd
 }

@@ -3,14 +3,12 @@ package cli
 import (
 	"bufio"
 	"encoding/json"
-	"fmt"
 	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"volley/field"
-	"volley/internal/draw"
 	"volley/internal/printable"
 	"volley/matrix"
 )
@@ -25,12 +23,13 @@ func newMatrix() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "matrix [flags] -k K",
 		Short: "Print the matrix that encode uses",
-		Args:  noArguments,
+		Args:  NoArguments,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return runMatrix(cmd, o) },
 	}
 	o.addMatrix(cmd)
 	o.AddProcessors(cmd.Flags())
-	o.outputFlags.add(cmd.Flags(), append([]string{"csv", "json"}, draw.Formats...)...)
+	o.outputFlags.add(cmd.Flags(), "csv", "json")
+	o.pictures = "volley matrix … --json | volley-lab draw - -o FILE"
 	return cmd
 }
 
@@ -56,13 +55,6 @@ func runMatrix(cmd *cobra.Command, o *matrixOptions) error {
 
 // print prints the matrix in the format of the flags.
 func (o *matrixOptions) print(to io.Writer, a matrix.Matrix, points []matrix.PointSet) error {
-	if o.draws() {
-		picture, err := draw.Matrix(a, o.title(a))
-		if err != nil {
-			return usage(err)
-		}
-		return picture.Write(to, o.format)
-	}
 	w := bufio.NewWriter(to)
 	if o.format == "json" {
 		writeMatrixJSON(w, o, a, points)
@@ -81,18 +73,6 @@ func (o *matrixOptions) print(to io.Writer, a matrix.Matrix, points []matrix.Poi
 		}
 	}
 	return w.Flush()
-}
-
-// title names the matrix above its picture.
-func (o *matrixOptions) title(a matrix.Matrix) string {
-	title := o.Matrix
-	if o.Inverse {
-		title = "inverse of " + title
-	}
-	if o.Order != "natural" {
-		title += ", order " + o.Order
-	}
-	return fmt.Sprintf("%s: %d × %d, field %s", title, a.Rows(), a.Cols(), a.Field().Name())
 }
 
 // writeMatrixJSON writes the matrix row by row.

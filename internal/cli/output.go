@@ -17,7 +17,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"volley/internal/atomicfile"
-	"volley/internal/draw"
 )
 
 const standard = "-"
@@ -42,7 +41,11 @@ func (s *session) openInput(name string) (io.ReadCloser, error) {
 type outputFlags struct {
 	format, file string
 	formats      []string
+	pictures     string // command that makes pictures of what is printed; "": there is none
 }
+
+// pictures are formats that volley-lab makes.
+var pictures = []string{"svg", "png", "pdf", "tex"}
 
 // add adds the flags, with --json as another name of --format json. The first format is the usual one.
 func (o *outputFlags) add(f *pflag.FlagSet, formats ...string) {
@@ -68,10 +71,16 @@ func (o *outputFlags) settle(f *pflag.FlagSet) error {
 	suffix := filepath.Ext(o.file)
 	if len(suffix) > 1 && !f.Changed("format") && !f.Changed("json") {
 		i := slices.Index(o.suffixes(), strings.ToLower(suffix))
+		if err := o.refusePicture("-o "+o.file, strings.ToLower(suffix[1:])); err != nil {
+			return err
+		}
 		if i < 0 {
 			return usagef("-o %s: unknown suffix %s: want %s, or name the format with --format", o.file, suffix, strings.Join(o.suffixes(), ", "))
 		}
 		o.format = o.formats[i]
+	}
+	if err := o.refusePicture("--format "+o.format, o.format); err != nil {
+		return err
 	}
 	if err := checkFormat("--format", o.format, o.formats...); err != nil {
 		return err
@@ -79,8 +88,13 @@ func (o *outputFlags) settle(f *pflag.FlagSet) error {
 	return checkOutputFile("-o", o.file, ", or leave -o out to print")
 }
 
-// draws reports whether the format is that of a picture.
-func (o *outputFlags) draws() bool { return slices.Contains(draw.Formats, o.format) }
+// refusePicture says which command draws, where the format that an argument asks for is that of a picture.
+func (o *outputFlags) refusePicture(argument, format string) error {
+	if o.pictures == "" || !slices.Contains(pictures, format) {
+		return nil
+	}
+	return usagef("%s: pictures are made by %s%s", argument, o.pictures, labAt())
+}
 
 // write writes what a verb prints: to the file, whole or not at all, or to stdout.
 func (o *outputFlags) write(cmd *cobra.Command, print func(io.Writer) error) error {

@@ -12,7 +12,6 @@ import (
 
 	"volley"
 	"volley/algo"
-	"volley/internal/draw"
 	"volley/internal/printable"
 	"volley/internal/report"
 	"volley/internal/selection"
@@ -36,14 +35,15 @@ func newPlan() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "plan [flags] -k K",
 		Short: "Show a schedule: per round who sends what to whom",
-		Args:  noArguments,
+		Args:  NoArguments,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return runPlan(cmd, o) },
 	}
 	o.addMatrix(cmd)
 	o.AddProcessors(cmd.Flags())
 	o.addPlan(cmd)
 	f := cmd.Flags()
-	o.outputFlags.add(f, append(slices.Clone(report.Formats), draw.Formats...)...)
+	o.outputFlags.add(f, report.Formats...)
+	o.pictures = "volley plan … --json | volley-lab draw - -o FILE"
 	f.IntVar(&o.processor, "processor", -1, "show only the program of this `PROCESSOR`")
 	o.AddSize(f)
 	f.BoolVar(&o.why, "why", false, "show the table that auto chooses from")
@@ -57,9 +57,6 @@ func runPlan(cmd *cobra.Command, o *planOptions) error {
 	one := cmd.Flags().Changed("processor")
 	if o.why && (one || o.format != "text") {
 		return usagef("--why prints a table as text: leave --processor and other formats out")
-	}
-	if one && o.draws() {
-		return usagef("--processor: a picture shows all processors: leave it out")
 	}
 	a, err := o.Build()
 	if err != nil {
@@ -110,12 +107,6 @@ func (o *planOptions) print(w io.Writer, encoder *volley.Encoder, symbols int64,
 		}
 	}
 	switch {
-	case o.draws():
-		picture, err := draw.Schedule(p)
-		if err != nil {
-			return usage(err)
-		}
-		return picture.Write(w, o.format)
 	case o.format == "csv":
 		return o.writeMessages(w, p)
 	case o.format == "json" && one:

@@ -33,7 +33,7 @@ func newRank() *cobra.Command {
 		Use:    rankVerb,
 		Short:  "Be one rank of a run that volley starts elsewhere",
 		Hidden: true,
-		Args:   noArguments,
+		Args:   NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			s := sessionOf(cmd.Context())
 			if may.commands && may.only == nil {

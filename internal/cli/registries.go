@@ -45,7 +45,7 @@ func registry[R any](name, short string, text func(io.Writer, []report.Column[R]
 	cmd := &cobra.Command{
 		Use:   name,
 		Short: short,
-		Args:  noArguments,
+		Args:  NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := o.settle(cmd.Flags()); err != nil {
 				return err

@@ -32,7 +32,8 @@ var helpFiles embed.FS
 // document gives a command and those below it the text and the examples that their files have. What a command says
 // already comes after the text.
 func document(cmd *cobra.Command) {
-	text, err := helpFiles.ReadFile("help/" + strings.ReplaceAll(cmd.CommandPath(), " ", "-") + ".txt")
+	_, below, _ := strings.Cut(cmd.CommandPath(), " ")
+	text, err := helpFiles.ReadFile("help/" + strings.TrimSuffix("volley-"+strings.ReplaceAll(below, " ", "-"), "-") + ".txt")
 	if err == nil { // the others have no more to say than their flags
 		long, examples, _ := strings.Cut(string(text), "\nExamples:\n")
 		cmd.Long, cmd.Example = strings.TrimSpace(long+cmd.Long), strings.TrimRight(examples, "\n")

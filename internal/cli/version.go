@@ -17,7 +17,7 @@ func newVersion() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "version",
 		Short: "Say which version this is, and how it was built",
-		Args:  noArguments,
+		Args:  NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			v := struct {
 				Version string   `json:"version"`

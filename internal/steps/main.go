@@ -35,7 +35,7 @@ type step struct {
 // is. A file that is of neither kind can break everything.
 var (
 	documents = []string{"docs", "README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "LICENSE", "CITATION.cff", ".github", ".gitignore", ".gitattributes", landed, "examples/packets"}
-	page      = []string{"internal/web"}
+	page      = []string{"lab/web"}
 	python    = []string{"python"}
 )
 
@@ -48,10 +48,10 @@ var steps = []step{
 	{name: "style", always: true},
 	{name: "vet", always: true},
 	{name: "readme", always: true, paths: documents},
-	{name: "modules", takes: "reached", packages: []string{"./bench/...", "./bench/network/...", "./deploy/...", "./examples/...", "./internal/mutation/...", "./research/..."}},
+	{name: "modules", takes: "reached", packages: []string{"./bench/...", "./bench/network/...", "./deploy/...", "./examples/...", "./internal/mutation/...", "./lab/..."}},
 	{name: "race", takes: "patterns", packages: []string{
-		".", "./executor", "./trace", "./transport/...", "./tune", "./coded", "./collective", "./internal/disk/...", "./internal/explore", "./internal/faulty", "./internal/late",
-		"./engine", "./group/...", "./internal/sets", "./internal/ssh", "./internal/cli", "./research/simulate",
+		".", "./executor", "./trace", "./transport/...", "./tune", "./coded", "./collective", "./internal/disk/...", "./internal/faulty", "./internal/late",
+		"./engine", "./group/...", "./internal/sets", "./internal/ssh", "./internal/cli", "./lab/explore", "./lab/verbs", "./lab/simulate",
 	}},
 	{name: "kernels", packages: []string{"./field", "./executor"}, paths: []string{"field"}},
 	{name: "systems", takes: "touched", packages: []string{"./..."}},
@@ -65,8 +65,8 @@ var steps = []step{
 	{name: "network", packages: []string{"./bench/network"}},
 	{name: "mpi", packages: []string{"./transport/mpi", "./internal/cli", "./cmd/libvolley", "./bench/network", "./examples/mpi"},
 		paths: append(python, "examples/mpi-c", "examples/mpi-fortran", "examples/mpi4py", "examples/solver", "docs/first-minutes.md")},
-	{name: "page", packages: []string{".", "./internal/comparison"}, paths: append(page, "internal/explore", "internal/cli/explore.go")},
-	{name: "release", paths: []string{"deploy", "cmd/volley", "cmd/libvolley", "version.go"}},
+	{name: "page", packages: []string{".", "./internal/comparison"}, paths: append(page, "lab/explore", "lab/verbs/explore.go")},
+	{name: "release", paths: []string{"deploy", "cmd/volley", "cmd/libvolley", "lab/cmd", "version.go"}},
 }
 
 func main() {

@@ -25,21 +25,21 @@ func TestSteps(t *testing.T) {
 		want  string
 	}{
 		{[]string{"docs/protect.md", "README.md", "CHANGELOG.md", ".github/PULL_REQUEST_TEMPLATE.md", landed}, always},
-		{[]string{"internal/web/src/App.svelte", "internal/web/dist/assets/app.js", "internal/web/test/run.test.js"}, always + " page"},
+		{[]string{"lab/web/src/App.svelte", "lab/web/dist/assets/app.js", "lab/web/test/run.test.js"}, always + " page"},
 		{[]string{"python/volley/__init__.py"}, always + " python torch losses mpi"},
 		{[]string{"docs/first-minutes.md"}, always + " python mpi"},
 		{[]string{"docs/operations.md"}, always + " hosts"},
-		{[]string{"research/doc.go"}, always + " modules race"},
+		{[]string{"lab/families/doc.go"}, always + " modules race"},
 		{[]string{"group/protect.go"}, always + " modules race systems python losses hosts mpi"},
 		{[]string{"group/testdata/new"}, always + " modules race systems python losses hosts mpi"},
 		{[]string{"internal/ssh/ssh.go"}, always + " modules race systems python losses hosts slurm mpi"},
 		{[]string{"internal/cli/help/protect.txt"}, always + " modules race systems python losses hosts slurm mpi"},
-		{[]string{"internal/explore/run.go"}, always + " modules race systems python losses hosts mpi page"},
+		{[]string{"lab/explore/run.go"}, always + " modules race page"},
 		{[]string{"transport/mpi/sleep.c"}, always + " modules race systems python losses hosts network mpi"},
 		{[]string{"field/kernels_amd64.s"}, always + " modules race kernels systems python losses hosts network mpi page"},
 		{[]string{"field/internal/gen/main.go"}, always + " kernels"},
 		{[]string{"deploy/slurm/volley.sbatch"}, always + " modules slurm release"},
-		{[]string{"group/protect.go", "internal/web/src/App.svelte"}, always + " modules race systems python losses hosts mpi page"},
+		{[]string{"group/protect.go", "lab/web/src/App.svelte"}, always + " modules race systems python losses hosts mpi page"},
 		{[]string{"go.mod"}, strings.Join(everything, " ")},
 		{[]string{"docs/protect.md", "Makefile"}, strings.Join(everything, " ")},
 		{[]string{".ci/run"}, strings.Join(everything, " ")},
@@ -64,14 +64,14 @@ func TestSteps(t *testing.T) {
 // TestArguments checks which packages steps take that are told.
 func TestArguments(t *testing.T) {
 	for _, c := range []struct{ file, step, want string }{
-		{"group/protect.go", "race", "./group/... ./internal/cli ./internal/explore ./internal/sets"},
-		{"group/protect.go", "modules", "./deploy ./deploy/man ./research/cmd/draw ./research/cmd/volley"},
+		{"group/protect.go", "race", "./group/... ./internal/cli ./internal/sets ./lab/explore ./lab/verbs"},
+		{"group/protect.go", "modules", "./deploy ./deploy/man ./lab/cmd/volley-lab ./lab/explore ./lab/verbs ./lab/web"},
 		{"bench/network/raw.go", "modules", "./bench/network"},
 		{"group/protect.go", "systems", "./group"},
 		{"internal/disk/os_unix.go", "systems", "./..."}, // what it exports may differ
 		{"options.go", "systems", "."},
-		{"engine/engine.go", "race", "./engine ./group/... ./internal/cli"},
-		{"research/simulate/doc.go", "race", "./research/simulate"},
+		{"engine/engine.go", "race", "./engine ./group/... ./internal/cli ./lab/verbs"},
+		{"lab/simulate/doc.go", "race", "./lab/simulate ./lab/verbs"},
 		{"Makefile", "systems", "./..."},
 	} {
 		for _, s := range decided(t, c.file) {
@@ -250,7 +250,7 @@ func TestRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
-	if len(lines) != len(steps) || lines[0] != "style" || lines[len(lines)-1] != "- release nothing has changed of deploy, cmd/volley, cmd/libvolley, version.go" || why.Len() > 0 {
+	if len(lines) != len(steps) || lines[0] != "style" || lines[len(lines)-1] != "- release nothing has changed of deploy, cmd/volley, cmd/libvolley, lab/cmd, version.go" || why.Len() > 0 {
 		t.Errorf("%s\n%s", &out, &why)
 	}
 	out.Reset()

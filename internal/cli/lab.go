@@ -1,0 +1,121 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+)
+
+// labName is the command with all verbs here and those of volley/lab.
+const labName = "volley-lab"
+
+// extension is what this command line has beside the verbs here. Of volley it is nil.
+var extension *Lab
+
+// A Lab is what volley-lab has beside the verbs of volley.
+type Lab struct {
+	Help  string                  // of the command itself
+	Verbs func() []*cobra.Command // which have their help
+}
+
+// Extend makes the command line that of volley-lab. It is called before the command line is used.
+func Extend(l Lab) { extension = &l }
+
+// name is the command's own.
+func name() string {
+	if extension != nil {
+		return labName
+	}
+	return "volley"
+}
+
+// newExplore returns the verb that hands over to that of volley-lab.
+func newExplore() *cobra.Command {
+	return &cobra.Command{
+		Use:                "explore [flags]",
+		Short:              "See schedules, costs and runs in a browser, with volley-lab",
+		DisableFlagParsing: true, // they are volley-lab's
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 1 && (args[0] == "--help" || args[0] == "-h") {
+				return cmd.Help()
+			}
+			program, err := findLab(cmd.Context())
+			if err != nil {
+				return err
+			}
+			return runLab(cmd, program, append([]string{cmd.Name()}, args...))
+		},
+	}
+}
+
+// runLab runs volley-lab, and ends as that ends.
+func runLab(cmd *cobra.Command, program string, args []string) error {
+	s := sessionOf(cmd.Context())
+	c := exec.CommandContext(cmd.Context(), program, args...)
+	c.Env, c.Stdin, c.Stdout, c.Stderr = s.environ, s.stdin, cmd.OutOrStdout(), cmd.ErrOrStderr()
+	if runtime.GOOS != "windows" { // which knows no other end than that of Kill
+		c.Cancel = func() error { return c.Process.Signal(syscall.SIGTERM) }
+	}
+	err := c.Run()
+	if cmd.Context().Err() != nil { // the way to end it, and no failure
+		return nil
+	}
+	if ended := new(exec.ExitError); errors.As(err, &ended) && ended.Exited() {
+		return exitError{errSaid, ended.ExitCode()}
+	}
+	return err
+}
+
+// whereLab says where volley-lab comes from.
+const whereLab = "the archives and packages of a release have it, and in a clone go build ./lab/cmd/volley-lab makes it"
+
+// labAt returns what an error that names volley-lab ends with: where to get it, unless it is here.
+func labAt() string {
+	if extension != nil || installedLab() != "" {
+		return ""
+	}
+	return "; " + whereLab
+}
+
+// installedLab returns the program beside this one or on PATH; "" where there is none.
+func installedLab() string {
+	file := labName
+	if runtime.GOOS == "windows" {
+		file += ".exe"
+	}
+	if own, err := os.Executable(); err == nil {
+		if path, err := exec.LookPath(filepath.Join(filepath.Dir(own), file)); err == nil {
+			return path
+		}
+	}
+	path, _ := exec.LookPath(file)
+	return path
+}
+
+// findLab returns volley-lab. Beside a program of go run there is none: it is built there.
+func findLab(ctx context.Context) (string, error) {
+	if path := installedLab(); path != "" {
+		return path, nil
+	}
+	own, err := os.Executable()
+	if err != nil || !strings.Contains(own, "go-build") || !isFile("lab/cmd/volley-lab/main.go") {
+		return "", usagef("%s is not installed: %s", labName, whereLab)
+	}
+	path := filepath.Join(filepath.Dir(own), labName)
+	if out, err := exec.CommandContext(ctx, "go", "build", "-o", path, "./lab/cmd/volley-lab").CombinedOutput(); err != nil {
+		return "", usagef("go build ./lab/cmd/volley-lab: %w: %s", err, strings.TrimSpace(string(out)))
+	}
+	return path, nil
+}
+
+func isFile(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular()
+}

@@ -1,0 +1,51 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+// TestExploreElsewhere starts volley-lab where it is on PATH, and says where to get it where it is not.
+func TestExploreElsewhere(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("the program is a script of a shell")
+	}
+	bin := t.TempDir()
+	t.Setenv("PATH", bin)
+	if r := volleyRun("explore"); r.code != exitUsage || !strings.Contains(r.stderr, "go build ./lab/cmd/volley-lab") || strings.Count(r.stderr, "\n") != 1 {
+		t.Errorf("%+v", r)
+	}
+	script := "#!/bin/sh\necho \"$@\"\necho said >&2\nexit %d\n"
+	for _, code := range []int{0, 2, 7} {
+		if err := os.WriteFile(filepath.Join(bin, labName), fmt.Appendf(nil, script, code), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		r := volleyRun("explore", "--addr", "127.0.0.1:0", "--open=false", "--new")
+		if r.code != code || r.stdout != "explore --addr 127.0.0.1:0 --open=false --new\n" || r.stderr != "said\n" {
+			t.Errorf("%+v: want exit code %d, and what the program says", r, code)
+		}
+	}
+	if r := volleyRun("plan", "-k", "4", "-o", "a.svg"); strings.Contains(r.stderr, "go build") {
+		t.Errorf("it is installed: %+v", r)
+	}
+	if r := volleyRun("explore", "--help"); r.code != exitOK || !strings.Contains(r.stdout, "volley-lab explore --help") {
+		t.Errorf("%+v", r)
+	}
+}
+
+// TestHelpBegins checks that the help begins with what operators do.
+func TestHelpBegins(t *testing.T) {
+	t.Parallel()
+	at := 0
+	for _, verb := range []string{"protect", "recover", "encode", "decode", "plan", "cost"} {
+		i := strings.Index(mustRun(t, "--help"), "\n  "+verb+" ")
+		if i <= at {
+			t.Errorf("%s comes at %d, and what it follows at %d", verb, i, at)
+		}
+		at = i
+	}
+}

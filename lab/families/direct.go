@@ -1,0 +1,42 @@
+package families
+
+import (
+	"volley/algo/schedule"
+	"volley/field"
+	"volley/plan"
+)
+
+// direct sends A[i][j]·x_i from processor i straight to processor j, p cyclic
+// shifts in a round.
+//
+//	problem  every A, every K and p
+//	cost     C1 = C2 = ⌈(K-1)/p⌉ (TestBaselineCosts)
+//	source   the pairwise alltoall of MPI libraries, with the addition at the receiver
+type direct struct{ Size, Ports int }
+
+func (direct) Parameters() string { return "" }
+
+func (s direct) Phases() []plan.Phase {
+	return []plan.Phase{{Name: "exchange", Rounds: (s.Size - 1 + s.Ports - 1) / s.Ports}}
+}
+
+func (s direct) Classes() []plan.Class { return schedule.Alike(s.Size) }
+
+func (s direct) Encode(b *schedule.Builder, g schedule.Group, in plan.Slot) plan.Slot {
+	scaled := func(j int) []schedule.Addend {
+		return schedule.Weighted([]plan.Slot{in}, func(int) field.Element { return g.At(g.Index, j) })
+	}
+	var received []plan.Slot
+	for first := 1; first < s.Size; first += s.Ports {
+		last := min(first+s.Ports, g.Size)
+		for d := first; d < last; d++ {
+			j := g.Around(d)
+			b.Send(d-first, g.Member(j), []plan.Slot{b.Total(scaled(j))})
+		}
+		for d := first; d < last; d++ {
+			received = append(received, b.Receive(d-first, g.Member(g.Around(-d)), 1)...)
+		}
+		b.EndRound()
+	}
+	return b.Total(append(scaled(g.Index), schedule.Weighted(received, nil)...))
+}

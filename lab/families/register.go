@@ -1,0 +1,131 @@
+package families
+
+import (
+	"volley/algo"
+	"volley/algo/schedule"
+	"volley/plan"
+)
+
+// Algorithms are the families of this package, in the order in which people should read them.
+var Algorithms = []algo.Algorithm{
+	{
+		Name:        "windows",
+		Title:       "prepare-and-shoot with B elements more for everybody, passed on in the results of others",
+		Problem:     "any K and p; A of which K*B minors are not zero, such as Cauchy matrices",
+		C1:          "clog(m) + ceil(B/p) + clog(c+1)",
+		C2:          "ceil((m-1)/p) + ceil(B/p) + ceil(c/p) for K <= m*(1+B+c) + B*c",
+		Source:      "ours",
+		Example:     "--matrix cauchy -k 24",
+		Structured:  true,
+		Conditional: true,
+		Make:        windowsPlans,
+	},
+	{
+		Name:        "tree-lift",
+		Title:       "elements received inside a reduction tree multiplied and passed on, in about 1.5 log K rounds",
+		Problem:     "composite K = R*Z; A for which K small systems are regular",
+		C1:          "clog(m) + clog(h) + clog(R) + clog(n), m*h >= Z, n*(m+h-1) >= Z",
+		C2:          "m-1 + h-1 + n*(R-1) at p = 1",
+		Source:      "ours",
+		Example:     "--matrix random:1 -k 112",
+		Structured:  true,
+		Conditional: true,
+		Make:        treeLiftPlans,
+	},
+	{
+		Name:        "lifted",
+		Title:       "elements received for one's own result multiplied and passed on, level by level",
+		Problem:     "K = 3*h^2 (T = 2) or 6*h^2 (T = 3): any A over q > h, corrected; uncorrected where (T-1)*K minors of A are not zero",
+		C1:          "clog(h) + (T-1)*ceil(h/p) + 1 + clog(ceil(h/p)); corrected up to ceil((T-1)/p) more",
+		C2:          "ceil((h-1)/p) + T*ceil(h/p); corrected up to ceil((T-1)/p) more",
+		Source:      "ours",
+		Example:     "--matrix random:1 -k 96",
+		Structured:  true,
+		Conditional: true,
+		Make:        liftedPlans,
+	},
+	{
+		Name:       "dft-shifts",
+		Title:      "natural order without a round for it: every round shifts all processors alike",
+		Problem:    "DFT matrices in natural order and their inverses; K a product of radices up to p+1",
+		C1:         "H for K a product of H radices",
+		C2:         "3 for K = a*b*c, c | a; 5 for K = 16, 7 for K = 32, 9 for K = 64 at p = 1",
+		Source:     "ours",
+		Example:    "--field 257 --matrix dft -k 16",
+		Structured: true,
+		Make:       shiftPlans,
+	},
+	{
+		Name:       "cut-layers",
+		Title:      "packets in r slices; a processor computes one slice of a group of each layer",
+		Problem:    "DFT, Vandermonde and lch matrices of K = r^D <= 1024, as dft, draw-and-loose, additive-fft",
+		C1:         "D*ceil((r-1)/p) + ceil(r/p); (D+1)*ceil((r-1)/p) in any order",
+		C2:         "C1/r packets",
+		Source:     "ours",
+		Example:    "--field 257 --matrix dft -k 16",
+		Structured: true,
+		Make:       cutPlans,
+	},
+	{
+		Name:       "pipeline",
+		Title:      "packets in S pieces, added up or broadcast on circulant graphs in the fewest rounds",
+		Problem:    "one sink or one source, 3 processors or more; large packets",
+		C1:         "ceil(S/p) - 1 + ceil(log2(N))",
+		C2:         "C1/S packets",
+		Source:     "Träff, arXiv:2407.18004, for broadcast and reduction",
+		Example:    "--matrix cauchy -k 24 --sinks 1",
+		Structured: true,
+		Make:       pipelinePlans,
+	},
+	{
+		Name:     "ring-allgather",
+		Title:    "allgather around a ring, then local coding; FTI level 3",
+		Problem:  "any A, K, p; uses one port",
+		C1:       "K-1",
+		C2:       "K-1",
+		Source:   "MPI libraries; FTI",
+		Example:  "-k 16",
+		Baseline: true,
+		Make:     stepped("ring-allgather", func(size, _ int) schedule.Step { return ringAllgather{Size: size} }),
+	},
+	{
+		Name:     "direct",
+		Title:    "every scaled packet straight to where it is needed",
+		Problem:  "any A, K, p",
+		C1:       "ceil((K-1)/p)",
+		C2:       "ceil((K-1)/p)",
+		Source:   "MPI libraries (pairwise alltoall)",
+		Example:  "-k 16",
+		Baseline: true,
+		Make:     stepped("direct", func(size, ports int) schedule.Step { return direct{Size: size, Ports: ports} }),
+	},
+	{
+		Name:     "central",
+		Title:    "gather at processor 0, encode there, scatter",
+		Problem:  "any A, K, p",
+		C1:       "2*clog(K)",
+		C2:       "2*ceil((K-1)/p)",
+		Source:   "MPI libraries (binomial gather and scatter)",
+		Example:  "-k 16",
+		Baseline: true,
+		Make:     stepped("central", func(size, ports int) schedule.Step { return newCentral(size, ports) }),
+	},
+}
+
+// stepped returns the plan of one step for all processors.
+func stepped(name string, step func(size, ports int) schedule.Step) func(p *algo.Problem) ([]plan.Plan, error) {
+	return func(p *algo.Problem) ([]plan.Plan, error) {
+		if err := p.Task().MustBeSquare(name); err != nil {
+			return nil, err
+		}
+		return []plan.Plan{schedule.OnAll(name, step(p.Matrix.Rows(), p.Ports), p.Task())}, nil
+	}
+}
+
+func init() {
+	for _, a := range Algorithms {
+		if err := algo.Register(a); err != nil {
+			panic(err) // a name of ours that is taken
+		}
+	}
+}

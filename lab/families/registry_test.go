@@ -1,0 +1,198 @@
+package families
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"volley/algo"
+	"volley/algo/algotest"
+	"volley/field/fieldtest"
+	"volley/matrix"
+	"volley/plan"
+	"volley/sim"
+)
+
+func problem(t testing.TB, name string, k, ports int) *algo.Problem {
+	t.Helper()
+	f := fieldtest.Parse(t, name)
+	a := algotest.Random(t, f, k, 1)
+	if name == "2^16" || name == "2^8" {
+		a = cauchy(t, f, k)
+	}
+	p, err := algo.NewProblem(a, ports, algo.Natural)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// TestRegistered checks that the planner knows the algorithms, and says why it has no plan
+// of theirs where it has none.
+func TestRegistered(t *testing.T) {
+	list, rejected := algo.Candidates(problem(t, "257", 6, 1), sim.Model{})
+	var names []string
+	for _, r := range rejected {
+		names = append(names, r.Algorithm)
+	}
+	if got := strings.Join(names, " "); len(list) == 0 || got != "windows tree-lift lifted" {
+		t.Errorf("%d candidates; rejected: %s, want windows tree-lift lifted", len(list), got)
+	}
+	for _, a := range Algorithms {
+		if err := algo.Register(a); err == nil {
+			t.Errorf("%s was registered twice", a.Name)
+		}
+	}
+}
+
+// TestBoundCut checks that no plan of these algorithms is below the bound for packets in pieces.
+func TestBoundCut(t *testing.T) {
+	plans := map[string]int{}
+	check := func(a matrix.Matrix, ports int) {
+		p := &algo.Problem{Matrix: a, Ports: ports}
+		if err := p.Prepare(); err != nil {
+			t.Fatal(err)
+		}
+		bound, ok := p.BoundCut()
+		if !ok {
+			t.Fatalf("%s over %s, K=%d p=%d: no bound", a.ID(), a.Field().Name(), a.Rows(), ports)
+		}
+		for _, algorithm := range Algorithms {
+			list, err := algorithm.Plans(p)
+			if err != nil && !errors.Is(err, algo.ErrStructure) {
+				t.Fatal(err)
+			}
+			for _, q := range list {
+				plans[algorithm.Name]++
+				if c2 := sim.Count(q).PacketC2(); c2 < bound {
+					t.Errorf("%s %s, %s over %s, K=%d p=%d: C2 = %v, the bound is %v", algorithm.Name, q.Info().Parameters, a.ID(), a.Field().Name(), a.Rows(), ports, c2, bound)
+				}
+			}
+		}
+	}
+	for _, k := range []int{7, 16, 24, 60, 75} {
+		for _, ports := range []int{1, 2} {
+			check(cauchy(t, fieldtest.Parse(t, "2^8"), k), ports)
+			check(algotest.Random(t, fieldtest.Parse(t, "bls12-381"), k, 1), ports)
+		}
+	}
+	dft, err := matrix.DFT(fieldtest.Parse(t, "257"), 16)
+	if err != nil {
+		t.Fatal(err)
+	}
+	check(dft, 1)
+	column, err := matrix.Cauchy(fieldtest.Parse(t, "2^8"), 24, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	check(column, 2)
+	for _, a := range Algorithms {
+		if plans[a.Name] == 0 {
+			t.Errorf("no plan of %s was checked", a.Name)
+		}
+	}
+}
+
+// TestPhases checks the names of the rounds, which people read, and what is said of a
+// plan's parameters.
+func TestPhases(t *testing.T) {
+	for algorithm, want := range map[string]string{
+		"windows": "prepare 2, window 2, shoot 2, B=2 m=4 c=2 stride=15",
+		"lifted":  "prepare 1, lift 4, shoot 2, T=3 h=2; not corrected: A is superregular",
+	} {
+		p := algotest.Compile(t, algorithm, "2^8", "cauchy", 24, 1)
+		var text strings.Builder
+		for _, ph := range p.Info().Phases {
+			fmt.Fprintf(&text, "%s %d, ", ph.Name, ph.Rounds)
+		}
+		text.WriteString(p.Info().Parameters)
+		for _, note := range p.Info().Notes {
+			text.WriteString("; " + note)
+		}
+		if got := text.String(); got != want {
+			t.Errorf("%s: %s, want %s", algorithm, got, want)
+		}
+	}
+}
+
+// TestPlansAreFront checks that of the plans of an algorithm none is worse than another one
+// in both C1 and C2, the fewest rounds first.
+func TestPlansAreFront(t *testing.T) {
+	for _, c := range []struct {
+		algorithm, field string
+		k                int
+	}{{"windows", "2^8", 128}, {"tree-lift", "257", 60}} {
+		a, err := algo.Lookup(c.algorithm)
+		if err != nil {
+			t.Fatal(err)
+		}
+		plans, err := a.Plans(problem(t, c.field, c.k, 1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := 1; i < len(plans); i++ {
+			if x, y := costOf(plans[i-1]), costOf(plans[i]); x.C1 >= y.C1 || x.C2 <= y.C2 {
+				t.Errorf("%s, K=%d: %v before %v", c.algorithm, c.k, x, y)
+			}
+		}
+	}
+}
+
+// TestScheduleTerms compares the multiply-adds that a schedule counts without
+// coefficients with those of the program: no fewer.
+func TestScheduleTerms(t *testing.T) {
+	check := func(p plan.Plan) {
+		t.Helper()
+		for proc := range p.Info().Processors {
+			prog, err := p.Program(proc)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if may, has := p.Schedule(proc).Terms, prog.Terms(); may < has {
+				t.Errorf("%s, processor %d: %d multiply-adds, the schedule says %d", p.Info().Parameters, proc, has, may)
+				return
+			}
+		}
+	}
+	for _, a := range Algorithms {
+		for _, k := range []int{7, 24, 27, 48} {
+			for ports := 1; ports <= 3; ports++ {
+				plans, err := a.Plans(problem(t, "2^8", k, ports))
+				if err != nil && !errors.Is(err, algo.ErrStructure) {
+					t.Error(err)
+				}
+				for _, p := range plans {
+					check(p)
+				}
+			}
+		}
+	}
+	// Corrected, with factors that are not zero.
+	check(algotest.Compile(t, "lifted", "2^8", "random:1", 96, 1))
+	check(algotest.Compile(t, "tree-lift", "2^8", "random:1", 112, 1))
+}
+
+// TestUniversalC2 compares the packets to beat with those of the plans there are.
+func TestUniversalC2(t *testing.T) {
+	universal, err := algo.Lookup("universal")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for k := 1; k <= 70; k++ {
+		for ports := 1; ports <= min(3, max(1, k-1)); ports++ {
+			p := problem(t, "257", k, ports)
+			for over := range 3 {
+				p.Limits.Rounds = algo.FewestPlus(over)
+				plans, err := universal.Plans(p)
+				if err != nil {
+					t.Fatal(err)
+				}
+				least := costOf(plans[len(plans)-1]).C2
+				if got := universalC2(k, ports, algo.BoundC1(k, ports)+over); got != least {
+					t.Fatalf("K=%d p=%d, %d rounds more: %d packets, the plan has %d", k, ports, over, got, least)
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,53 @@
+//go:build verifyall
+
+package families
+
+import (
+	"errors"
+	"sync"
+	"testing"
+
+	"volley/algo"
+	"volley/verify"
+)
+
+// TestVerifyAllClaims checks the figures of README.md that take longer.
+func TestVerifyAllClaims(t *testing.T) { claims(t, "TestVerifyAllLabClaims") }
+
+// TestVerifyAll compares the transfer matrix of every plan for K up to 130, and some more,
+// with the matrix.
+func TestVerifyAll(t *testing.T) {
+	var mu sync.Mutex
+	total := map[string]int{}
+	for _, name := range []string{"2^16", "257"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			check := func(k, ports int) {
+				p := problem(t, name, k, ports)
+				for _, a := range Algorithms {
+					plans, err := a.Plans(p)
+					if err != nil && !errors.Is(err, algo.ErrStructure) {
+						t.Errorf("%s over %s, K=%d p=%d: %v", a.Name, name, k, ports, err)
+					}
+					for _, q := range plans {
+						if err := verify.Check(q, p.Matrix); err != nil {
+							t.Errorf("%s %s over %s, K=%d p=%d: %v", a.Name, q.Info().Parameters, name, k, ports, err)
+						}
+					}
+					mu.Lock()
+					total[a.Name] += len(plans)
+					mu.Unlock()
+				}
+			}
+			for k := 1; k <= 130; k++ {
+				for ports := 1; ports <= max(1, min(4, k-1)); ports++ {
+					check(k, ports)
+				}
+			}
+			for _, k := range []int{195, 300, 384, 600} {
+				check(k, 1)
+			}
+		})
+	}
+	t.Logf("%v", total)
+}

@@ -1,0 +1,407 @@
+package families
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"volley/algo"
+	"volley/algo/algotest"
+	"volley/algo/schedule"
+	"volley/field"
+	"volley/field/fieldtest"
+	"volley/matrix"
+	"volley/plan"
+	"volley/sim"
+	"volley/verify"
+)
+
+func windowProblem(t testing.TB, a matrix.Matrix, ports, over int) *algo.Problem {
+	t.Helper()
+	p := &algo.Problem{Matrix: a, Ports: ports, Limits: algo.Limits{Rounds: algo.FewestPlus(over)}}
+	if err := p.Prepare(); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// checkWindows verifies a plan, and that its costs counted from classes are those of all
+// processors and of the formula.
+func checkWindows(t *testing.T, q plan.Plan, a matrix.Matrix) {
+	t.Helper()
+	info := q.Info()
+	what := fmt.Sprintf("K=%d p=%d over %s, %s", info.Processors, info.Ports, info.Field.Name(), info.Parameters)
+	if err := verify.Check(q, a); err != nil {
+		t.Fatalf("%s: %v", what, err)
+	}
+	for proc := range info.Processors {
+		if q.Column(proc, 0) != proc || q.Row(proc, 0) != proc {
+			t.Fatalf("%s: processor %d has row %d and column %d", what, proc, q.Row(proc, 0), q.Column(proc, 0))
+		}
+	}
+	var w windowShape
+	if _, err := fmt.Sscanf(info.Parameters, "B=%d m=%d c=%d", &w.extra, &w.m, &w.c); err != nil {
+		t.Fatalf("%s: %v", what, err)
+	}
+	got, want := sim.Count(q), w.cost(info.Ports)
+	if got.C1 != want.C1 || got.C2 != want.C2 {
+		t.Errorf("%s: counted %d/%d, formula %d/%d", what, got.C1, got.C2, want.C1, want.C2)
+	}
+	if c2 := universalC2(info.Processors, info.Ports, got.C1); got.C2 >= c2 {
+		t.Errorf("%s: C2 = %d, universal has %d", what, got.C2, c2)
+	}
+	if info.Processors > 128 {
+		return
+	}
+	all, err := plan.Materialize(q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	each := sim.Count(all)
+	if got.C1 != each.C1 || got.C2 != each.C2 || got.C3 < each.C3 {
+		t.Errorf("%s: %+v from classes, %+v from all", what, got, each)
+	}
+}
+
+// TestWindows checks all plans for Cauchy matrices, for which the processors stay as they
+// are.
+func TestWindows(t *testing.T) {
+	f := fieldtest.Parse(t, "2^8")
+	for ports := 1; ports <= 4; ports++ {
+		t.Run(fmt.Sprint("p=", ports), func(t *testing.T) {
+			t.Parallel()
+			for k := ports + 1; k <= 60; k++ {
+				a := cauchy(t, f, k)
+				checked := map[string]bool{}
+				for _, over := range []int{0, 1, 2, 3, 4, -1} {
+					plans, err := windowsPlans(windowProblem(t, a, ports, over))
+					if got, want := len(plans), len(windowTable(k, ports, over)); got != want || (err == nil) != (want > 0) {
+						t.Fatalf("K=%d p=%d: %d plans and %v, want %d", k, ports, got, err, want)
+					}
+					for i, q := range plans {
+						info := q.Info()
+						if c := sim.Count(q); i > 0 && sim.Count(plans[i-1]).C2 <= c.C2 || over >= 0 && c.C1 > algo.BoundC1(k, ports)+over {
+							t.Errorf("K=%d p=%d: plan %d of %d has %d/%d", k, ports, i, len(plans), c.C1, c.C2)
+						}
+						if strings.Contains(info.Parameters, "relabelled") {
+							t.Errorf("K=%d p=%d: %s", k, ports, info.Parameters)
+						}
+						if !checked[info.Parameters] {
+							checked[info.Parameters] = true
+							checkWindows(t, q, a)
+						}
+					}
+				}
+			}
+		})
+	}
+}
+
+// TestWindowsLarge checks samples of larger plans.
+func TestWindowsLarge(t *testing.T) {
+	for _, c := range []struct {
+		field  string
+		k      []int
+		sample int
+	}{
+		{"2^8", []int{61, 64, 75, 86, 96, 100, 112, 127, 128}, 3},
+		{"1009", []int{110, 144}, 2},
+		{"2^16", []int{195, 301, 600}, 1},
+	} {
+		f := fieldtest.Parse(t, c.field)
+		for _, k := range c.k {
+			t.Run(fmt.Sprintf("%s K=%d", c.field, k), func(t *testing.T) {
+				t.Parallel()
+				rng := rand.New(rand.NewPCG(7, uint64(k)))
+				a := cauchy(t, f, k)
+				for ports := 1; ports <= 4; ports++ {
+					plans, err := windowsPlans(windowProblem(t, a, ports, -1))
+					if err != nil || k > 300 && ports%3 != 1 {
+						continue
+					}
+					rng.Shuffle(len(plans), func(i, j int) { plans[i], plans[j] = plans[j], plans[i] })
+					for _, q := range plans[:min(c.sample, len(plans))] {
+						checkWindows(t, q, a)
+					}
+				}
+			})
+		}
+	}
+}
+
+// TestWindowsRandom checks plans for random matrices: where pivots are zero, with the
+// processors in another order.
+func TestWindowsRandom(t *testing.T) {
+	for _, name := range []string{"257", "2^8", "31"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := fieldtest.Parse(t, name)
+			found, relabelled, none := 0, 0, 0
+			for k := 7; k <= 60; k++ {
+				for ports := 1; ports <= 4; ports++ {
+					if len(windowTable(k, ports, 2)) == 0 {
+						continue
+					}
+					a := algotest.Random(t, f, k, uint64(100*k+ports))
+					plans, err := windowsPlans(windowProblem(t, a, ports, 2))
+					if err != nil {
+						if !errors.Is(err, schedule.ErrStructure) || !strings.Contains(err.Error(), "is zero") {
+							t.Fatalf("K=%d p=%d: %v", k, ports, err)
+						}
+						none++
+						continue
+					}
+					for _, q := range plans {
+						found++
+						if info := q.Info(); strings.HasSuffix(info.Parameters, " relabelled") {
+							relabelled++
+							if len(info.Notes) == 0 {
+								t.Errorf("%s: no note", info.Parameters)
+							}
+						}
+						checkWindows(t, q, a)
+					}
+				}
+			}
+			t.Logf("%d plans, %d relabelled, none for %d", found, relabelled, none)
+			if relabelled == 0 || name != "31" && none > 0 {
+				t.Error("want plans for all, some of them relabelled")
+			}
+		})
+	}
+}
+
+// TestWindowsAnyZeros checks that zeros elsewhere than in the pivots do no harm.
+func TestWindowsAnyZeros(t *testing.T) {
+	f := fieldtest.Parse(t, "2^8")
+	for _, k := range []int{7, 18, 23, 31} {
+		table := windowTable(k, 1, 1)
+		s := newWindows(table[0], 1)
+		if s.extra != 1 {
+			t.Fatalf("K=%d: %v", k, s)
+		}
+		a := matrix.NewDense(f, k, k)
+		for j := range k { // the only entries that divide
+			rows, columns := s.minor(1, j)
+			a.Set(rows[0], columns[0], field.Code(uint64(1+j)))
+		}
+		plans, err := windowsPlans(windowProblem(t, a, 1, 1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		checkWindows(t, plans[0], a)
+	}
+}
+
+// TestWindowsRefusals checks that every refusal says why.
+func TestWindowsRefusals(t *testing.T) {
+	f := fieldtest.Parse(t, "2^8")
+	sparse := matrix.NewDense(f, 48, 48)
+	rng := rand.New(rand.NewPCG(1, 1))
+	for range 48 * 5 {
+		sparse.Set(rng.IntN(48), rng.IntN(48), field.Code(uint64(1+rng.IntN(255))))
+	}
+	ones := matrix.NewDense(f, 64, 64)
+	for i := range 64 * 64 {
+		ones.Set(i/64, i%64, field.One)
+	}
+	for _, c := range []struct {
+		a           matrix.Matrix
+		ports, over int
+		want        string
+	}{
+		{matrix.NewDense(f, 7, 7), 1, -1, "windows for K = 7, p = 1: pivot 1 of processor 0 is zero, the entry in row 1 and column 0; in other orders of the processors, another one"},
+		{matrix.NewDense(f, 64, 64), 1, -1, "is zero, the entry in row"},
+		{identity(f, 64), 1, -1, "is zero, the entry in row"},
+		{ones, 1, 2, "is zero, the minor of rows"},
+		{sparse, 4, 0, "is zero"},
+		{identity(f, 600), 2, -1, "is zero"},
+		{cauchy(t, f, 24), 1, 0, "universal has as few packets in up to 5 rounds"},
+		{cauchy(t, f, 5), 1, -1, "universal has as few packets"},
+		{cauchy(t, f, 1), 1, -1, "universal has as few packets"},
+		{matrix.NewDense(f, 24, 20), 1, -1, "sources and 20 sinks"},
+	} {
+		plans, err := windowsPlans(windowProblem(t, c.a, c.ports, c.over))
+		if !errors.Is(err, schedule.ErrStructure) || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("K=%d p=%d: %d plans, %v, want an ErrStructure with %q", c.a.Rows(), c.ports, len(plans), err, c.want)
+		}
+	}
+}
+
+// TestWindowsOnGroups runs the step on groups of a layer, side by side, also with the
+// members of each group in an order of its own.
+func TestWindowsOnGroups(t *testing.T) {
+	f := fieldtest.Parse(t, "goldilocks")
+	for _, c := range []struct{ size, ports, over int }{{7, 1, 0}, {24, 1, 1}, {16, 2, 0}, {48, 4, 0}} {
+		step := newWindows(windowTable(c.size, c.ports, c.over)[0], c.ports)
+		const groups = 3 // interleaved
+		var parts [groups]matrix.Matrix
+		for g := range parts {
+			parts[g] = algotest.Random(t, f, c.size, uint64(5+g))
+		}
+		a := matrix.DenseFunc(f, groups*c.size, groups*c.size, func(i, j int) (e field.Element) {
+			if i%groups == j%groups {
+				e = parts[i%groups].At(i/groups, j/groups)
+			}
+			return e
+		})
+		l := schedule.Partition{Step: step, Group: func(proc int) schedule.Group {
+			member := func(i int) int { return groups*i + proc%groups }
+			return schedule.Group{Size: c.size, Index: proc / groups, Member: member, At: parts[proc%groups].At}
+		}}
+		for _, seed := range []int{0, 1} {
+			in := l
+			in.Uniform = true
+			if seed > 0 {
+				in.Group = func(proc int) schedule.Group {
+					g := l.Group(proc)
+					order := seededOrder(c.size, seed)
+					index := 0
+					for order[index] != g.Index {
+						index++
+					}
+					return schedule.Group{
+						Size: g.Size, Index: index,
+						Member: func(i int) int { return g.Member(order[i]) },
+						At:     func(i, j int) field.Element { return g.At(order[i], order[j]) },
+					}
+				}
+			}
+			p := schedule.Compile("layer", "", f, 3*c.size, c.ports, in)
+			if err := verify.Check(p, a); err != nil {
+				t.Errorf("groups of %d, p=%d, seed %d: %v", c.size, c.ports, seed, err)
+			}
+			if got, want := sim.Count(p), step.cost(c.ports); got.C1 != want.C1 || got.C2 != want.C2 {
+				t.Errorf("groups of %d, p=%d: %d/%d, want %d/%d", c.size, c.ports, got.C1, got.C2, want.C1, want.C2)
+			}
+		}
+	}
+}
+
+// TestWindowPivots compares the two ways to look for pivots that are zero, and pivots with
+// the minors that they are quotients of.
+func TestWindowPivots(t *testing.T) {
+	small, large := fieldtest.Parse(t, "31"), fieldtest.Parse(t, "goldilocks")
+	zeros := 0
+	for k := 10; k <= 80; k++ {
+		for _, w := range windowTable(k, 1, 4) {
+			s := newWindows(w, 1)
+			if !s.plain() {
+				t.Errorf("K=%d: %v is not plain", k, w)
+				continue
+			}
+			a := algotest.Random(t, small, k, uint64(k))
+			_, _, one := s.vanishingMinor(&algo.Problem{Matrix: a}, a.At)
+			_, _, other := s.vanishingPivot(&algo.Problem{Matrix: a}, a.At)
+			if one != other {
+				t.Errorf("K=%d: %v: a pivot is zero: %v as a minor, %v as coded", k, w, one, other)
+			}
+			if one {
+				zeros++
+				pivot, proc, _ := s.vanishingMinor(&algo.Problem{Matrix: a}, a.At)
+				rows, columns := s.minor(pivot, proc)
+				if d := determinant(small, a, rows, columns); !d.IsZero() {
+					t.Errorf("K=%d: %v: pivot %d of processor %d is zero, the minor %v", k, w, pivot, proc, d)
+				}
+			}
+			a = algotest.Random(t, large, k, uint64(k))
+			code := newWindowCoding(s, large, a.At)
+			for proc := range k {
+				for pivot := 1; pivot <= s.extra; pivot++ {
+					rows, columns := s.minor(pivot, proc)
+					below := determinant(large, a, rows[1:], columns[1:])
+					if got, want := large.Mul(code.pivot(pivot, proc), below), determinant(large, a, rows, columns); got != want {
+						t.Fatalf("K=%d: %v: pivot %d of processor %d times the smaller minor is %v, the minor %v", k, w, pivot, proc, got, want)
+					}
+				}
+			}
+		}
+	}
+	if zeros == 0 {
+		t.Error("no pivot was zero")
+	}
+}
+
+// determinant expands the minor of some rows and columns.
+func determinant(f field.Field, a matrix.Matrix, rows, columns []int) field.Element {
+	if len(rows) == 0 {
+		return field.One
+	}
+	var sum field.Element
+	for i := range columns {
+		others := append(append([]int{}, columns[:i]...), columns[i+1:]...)
+		term := f.Mul(a.At(rows[0], columns[i]), determinant(f, a, rows[1:], others))
+		if i%2 == 0 {
+			sum = f.Add(sum, term)
+		} else {
+			sum = f.Sub(sum, term)
+		}
+	}
+	return sum
+}
+
+// TestWindowsOnDemand makes one program of large plans, for which it looks at some K·B
+// entries of A, and a schedule, for which it looks at none.
+func TestWindowsOnDemand(t *testing.T) {
+	f := fieldtest.Parse(t, "2^16")
+	for _, c := range []struct{ k, ports int }{{600, 1}, {2500, 1}, {10000, 1}, {10000, 4}} {
+		for _, w := range windowTable(c.k, c.ports, 4) {
+			asked := 0
+			a := askedMatrix{cauchy(t, f, c.k), &asked}
+			s := newWindows(w, c.ports)
+			p := schedule.Compile("windows", s.Parameters(), f, c.k, c.ports, schedule.Whole(s, c.k, a.At))
+			sim.Count(p)
+			if asked != 0 {
+				t.Errorf("K=%d: %v: the schedule took %d entries", c.k, w, asked)
+			}
+			prog, err := p.Program(17)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if asked > c.k*(1+w.extra) {
+				t.Errorf("K=%d: %v: %d entries, want %d", c.k, w, asked, c.k*(1+w.extra))
+			}
+			if got := prog.Terms(); got > c.k+3*(w.m+w.c+w.extra)*(1+w.extra) {
+				t.Errorf("K=%d: %v: %d terms", c.k, w, got)
+			}
+		}
+	}
+}
+
+// BenchmarkWindowsProgram makes the program of one of 10,000 processors.
+func BenchmarkWindowsProgram(b *testing.B) {
+	f := fieldtest.Parse(b, "2^16")
+	a := cauchy(b, f, 10000)
+	for _, w := range windowTable(10000, 1, -1) {
+		if w.extra != 2 && w.extra != 4 && w.extra != 12 {
+			continue
+		}
+		s := newWindows(w, 1)
+		p := schedule.Compile("windows", "", f, 10000, 1, schedule.Whole(s, 10000, a.At))
+		b.Run(s.Parameters(), func(b *testing.B) {
+			for b.Loop() {
+				if _, err := p.Program(17); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkWindowsPivots looks at the pivots of a matrix of 10,000 rows.
+func BenchmarkWindowsPivots(b *testing.B) {
+	f := fieldtest.Parse(b, "2^16")
+	a := cauchy(b, f, 10000)
+	for _, w := range windowTable(10000, 1, 4) {
+		s := newWindows(w, 1)
+		b.Run(s.Parameters(), func(b *testing.B) {
+			for b.Loop() {
+				if _, _, zero := s.vanishing(&algo.Problem{Matrix: a}, a.At); zero {
+					b.Fatal("a pivot of a Cauchy matrix is zero")
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,244 @@
+package verbs
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/xml"
+	"errors"
+	"image/png"
+	"io"
+	"maps"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+
+	"volley/internal/cli"
+)
+
+// seriesOf returns the texts of a drawing, read strictly.
+func seriesOf(t *testing.T, svg string) []string {
+	t.Helper()
+	var list []string
+	d := xml.NewDecoder(strings.NewReader(svg))
+	for {
+		token, err := d.Token()
+		if errors.Is(err, io.EOF) {
+			return list
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text, ok := token.(xml.CharData); ok {
+			list = append(list, string(text))
+		}
+	}
+}
+
+// TestPlots checks that drawings can be read, and say what they show.
+func TestPlots(t *testing.T) {
+	universal := []string{"universal", "prepare-and-shoot", "bruck-allgather", "ring-allgather", "direct", "central", "lower bound", "processors, K"}
+	for args, want := range map[string][]string{
+		"-k 2..40 --plot c1":    append([]string{"C1, rounds", "any matrix over 2^8, p = 1, β = 20µs, τ = 0.8 ns/B, packets of 1MiB"}, universal...),
+		"-k 2..40":              append([]string{"C2, packets", "lower bound in the fewest rounds"}, universal...),
+		"-k 2..40 --plot ratio": append([]string{"C2 / lower bound of C2"}, universal...),
+		"-k 2..40 --plot time --tau 3us --field 257":               append([]string{"time", "any matrix over 257, p = 1, β = 20µs, τ = 3 µs/B, packets of 1MiB"}, universal...),
+		"-k 2..9 --plot ratio -p 1,3 --algorithm universal,direct": {"universal, p = 1", "universal, p = 3", "direct, p = 1", "direct, p = 3", "lower bound, p = 3"},
+		"-k 2..9 --rounds-over 0,1 --algorithm universal":          {"universal, over = 0", "universal, over = 1", "lower bound, over = 1"},
+		"-k 4,8 --plot time --jitter 0.2 --repeat 3 --algorithm universal": {
+			"universal, median", "universal, 95 %", "lower bound", "lognormal jitter of 0.2, 3 runs, seed 1",
+		},
+		"--field 257 --matrix lagrange -k 16,24,32":                            {"universal", "lagrange", "folded-lagrange", "lower bound, every matrix"},
+		"--field 257 --matrix lagrange -k 64 --plot size":                      {"universal 6/14", "folded-lagrange 7/12", "folded-lagrange 8/10", "size of a packet", "4 KiB"},
+		"--matrix cauchy -k 64 --plot memory":                                  {"universal", "cauchy", "ring-allgather", "packets held"},
+		"-k 30 --plot compute":                                                 {"universal", "bruck-allgather", "central", "multiply-adds per symbol"},
+		"-k 16 --plot size --size 1KiB..4KiB --algorithm direct":               {"direct 15/15", "1 KiB", "4 KiB"},
+		"--matrix cauchy -k 64 --plot size --algorithm cauchy --tau 0.001us":   {"cauchy 7/12", "cauchy 8/10", "from 9.8 KiB: cauchy 8/10"},
+		"--matrix cauchy -k 64 --plot size --algorithm cauchy --rounds-over 1": {"cauchy 7/12"},
+	} {
+		list := seriesOf(t, chartOf(t, args))
+		for _, text := range want {
+			if !slices.Contains(list, text) {
+				t.Errorf("%s: no text %q in %q", args, text, list)
+			}
+		}
+		if strings.Contains(args, "--rounds-over 1") && slices.Contains(list, "cauchy 8/10") {
+			t.Errorf("%s: a plan of 8 rounds", args)
+		}
+	}
+}
+
+// TestFrugal checks that plans for small memories are there where they are drawn, and that a limit stays as it is.
+func TestFrugal(t *testing.T) {
+	count := func(args string) int {
+		t.Helper()
+		j, cmd := &costJob{}, &cobra.Command{}
+		j.add(cmd)
+		if err := errors.Join(cmd.ParseFlags(strings.Fields("--matrix cauchy -k 64 "+args)), j.settle(cmd)); err != nil {
+			t.Fatal(err)
+		}
+		rows, err := j.Rows(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(rows[0].Plans)
+	}
+	if more, usual := count("--plot memory"), count("--plot size"); more <= usual {
+		t.Errorf("%d plans, usually %d", more, usual)
+	}
+	if more, usual := count("--plot memory --max-memory 1000"), count("--plot size --max-memory 1000"); more != usual {
+		t.Errorf("%d plans, usually %d", more, usual)
+	}
+}
+
+// chart runs the verb.
+func chart(args []string, stdout, stderr io.Writer) int {
+	return cli.Main(append([]string{"chart"}, args...), stdout, stderr)
+}
+
+// chartOf returns what a command line prints.
+func chartOf(t *testing.T, args string) string {
+	t.Helper()
+	var stdout, stderr strings.Builder
+	if code := chart(strings.Fields(args), &stdout, &stderr); code != 0 || stderr.Len() > 0 {
+		t.Fatalf("%s: exit %d, %s", args, code, stderr.String())
+	}
+	return stdout.String()
+}
+
+// TestOutput checks that a file is what would be printed, or a PNG by its name, and stays as it was
+// where something is wrong.
+func TestOutput(t *testing.T) {
+	svg, img := filepath.Join(t.TempDir(), "c2.svg"), filepath.Join(t.TempDir(), "c2.png")
+	if out := chartOf(t, "-k 2..9 -o "+svg) + chartOf(t, "-k 2..9 -o "+img); out != "" {
+		t.Errorf("printed %q", out)
+	}
+	text, err := os.ReadFile(svg)
+	if err != nil || string(text) != chartOf(t, "-k 2..9") {
+		t.Errorf("the file is not what would be printed: %v", err)
+	}
+	data, err := os.ReadFile(img)
+	if err != nil {
+		t.Fatal(err)
+	}
+	drawing, err := png.Decode(bytes.NewReader(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if size := drawing.Bounds().Size(); size.X < 1000 || size.Y < 600 {
+		t.Errorf("an image of %v", size)
+	}
+	for name, want := range map[string]string{"c2.pdf": "%PDF-", "c2.tex": "pgfpicture"} {
+		name = filepath.Join(t.TempDir(), name)
+		chartOf(t, "-k 2..9 -o "+name)
+		if drawn, err := os.ReadFile(name); err != nil || !bytes.Contains(drawn, []byte(want)) {
+			t.Errorf("%s: %.40q, %v", name, drawn, err)
+		}
+	}
+	if code := chart([]string{"-k", "1", "-o", svg}, io.Discard, io.Discard); code != 2 {
+		t.Errorf("exit %d", code)
+	}
+	if now, err := os.ReadFile(svg); err != nil || !bytes.Equal(now, text) {
+		t.Errorf("the file has become %q, %v", now, err)
+	}
+	if code := chart([]string{"-k", "4", "-o", filepath.Join(svg, "x.svg")}, io.Discard, io.Discard); code != 1 {
+		t.Errorf("a directory that is none: exit %d", code)
+	}
+}
+
+// TestPoints checks that simulated times are there, the same for a seed, and as in the model
+// without noise.
+func TestPoints(t *testing.T) {
+	pointsOf := func(args string) map[string]float64 {
+		t.Helper()
+		file := filepath.Join(t.TempDir(), "points.csv")
+		chartOf(t, "--plot time -k 16 --algorithm universal,central "+args+" -o "+file)
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows, err := csv.NewReader(bytes.NewReader(text)).ReadAll()
+		if err != nil || !slices.Equal(rows[0], []string{"series", "processors, K", "time"}) {
+			t.Fatalf("%q, %v", rows, err)
+		}
+		points := map[string]float64{}
+		for _, r := range rows[1:] {
+			y, err := strconv.ParseFloat(r[2], 64)
+			if err != nil || r[1] != "16" {
+				t.Fatalf("%q: %v", r, err)
+			}
+			points[r[0]] = y
+		}
+		return points
+	}
+	model, quiet := pointsOf(""), pointsOf("--jitter 0")
+	for _, name := range []string{"universal", "central"} {
+		if median := quiet[name+", median"]; median <= 0 || median > model[name]*(1+1e-9) || median != quiet[name+", 95 %"] {
+			t.Errorf("%s: %v without noise, %v by the model", name, quiet, model)
+		}
+	}
+	slow := pointsOf("--stragglers 1x4")
+	if got, want := slow["universal, median"], 4*model["universal"]; math.Abs(got-want) > 1e-6*want {
+		t.Errorf("all are stragglers: %v, want %v", got, want)
+	}
+	const noisy = "--jitter exponential:0.3 --stragglers 0.1x4 --repeat 20 "
+	a, b, c := pointsOf(noisy+"--seed 5"), pointsOf(noisy+"--seed 5"), pointsOf(noisy+"--seed 6")
+	if !maps.Equal(a, b) || a["universal, median"] == c["universal, median"] {
+		t.Errorf("seed 5 %v and %v, seed 6 %v", a, b, c)
+	}
+}
+
+func TestUsage(t *testing.T) {
+	for _, c := range []struct{ args, want string }{
+		{"--plot c3", "c3"},
+		{"--plot c2 x", `"x"`},
+		{"--sizes 3", "--sizes"},
+		{"-o chart.eps", ".png, .pdf"},
+		{"-k 0", "-k"},
+		{"-p 0", "0 ports"},
+		{"-k 1..65536 -p 1,2", "65536 points"},
+		{"--field 6", "6"},
+		{"--jitter 0.2", "--jitter"},
+		{"--seed 3", "--jitter"},
+		{"--plot time --jitter much", "much"},
+		{"--plot time --jitter gauss:0.2", "gauss"},
+		{"--plot time --jitter -0.1", "-0.1"},
+		{"--plot time --jitter NaN", "NaN"},
+		{"--plot time --jitter 1001", "1001"},
+		{"--plot time --stragglers 0.05", "0.05"},
+		{"--plot time --stragglers 2x4", "2x4"},
+		{"--plot time --stragglers 0.1x0.5", "0.1x0.5"},
+		{"--plot time --stragglers 0.1xNaN", "0.1xNaN"},
+		{"--plot time --stragglers x", `"x"`},
+		{"--plot time --jitter 0.2 --repeat 0", "--repeat 0"},
+		{"--plot time --jitter 0.2 --repeat 99999999", "99999999"},
+		{"--plot time --jitter 0.2 --seed -1", "-1"},
+		{"--repeat 3", "--jitter"},
+		{"--plot time -k 1048576 --algorithm ring-allgather --jitter 0.2", "too large"},
+		{"--jitter much --plot time", "much"},
+		{"--plot time --jitter 0.2 --model network", "--model"},
+		{"--plot size -k 4,8", "one K"},
+		{"--plot size -k 4 -p 1,2", "one K"},
+		{"--plot size -k 4 --size 1MiB", "range"},
+		{"--plot size -k 4 --size 2MiB..1MiB", "range"},
+		{"--plot size -k 4 --size 0B..1MiB", "range"},
+		{"--plot size -k 4 --size x..y", "range"},
+		{"--size 1KiB..1MiB", "--size"},
+		{"-k 1", "larger K"},
+		{"--plot time --beta 0 --tau 0", "larger K"},
+	} {
+		var stdout, stderr strings.Builder
+		code := chart(strings.Fields(c.args), &stdout, &stderr)
+		if code != 2 || stdout.Len() > 0 || !strings.Contains(stderr.String(), c.want) || strings.Count(stderr.String(), "\n") != 1 {
+			t.Errorf("%s: exit %d, printed %q, %q does not contain %q", c.args, code, stdout.String(), stderr.String(), c.want)
+		}
+	}
+	if help := chartOf(t, "--help"); !strings.Contains(help, "--plot WHAT") || strings.Contains(help, "%!") {
+		t.Error(help)
+	}
+}

@@ -1,0 +1,106 @@
+package verbs
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"volley/internal/cli"
+)
+
+// printedBy returns the JSON that a verb prints.
+func printedBy(t *testing.T, args string) *bytes.Buffer {
+	t.Helper()
+	var text, stderr bytes.Buffer
+	if code := cli.Main(append(strings.Fields(args), "--json"), &text, &stderr); code != 0 {
+		t.Fatalf("exit %d, %s", code, stderr.String())
+	}
+	return &text
+}
+
+func planned(t *testing.T, k string) *bytes.Buffer {
+	t.Helper()
+	return printedBy(t, "plan --model paper -k "+k)
+}
+
+// drawn runs the verb.
+func drawn(t *testing.T, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	cmd := newDraw()
+	cmd.SetIn(stdin)
+	return run(t.Context(), cmd, args, stdout, stderr)
+}
+
+// TestPicture draws the picture of the README.
+func TestPicture(t *testing.T) {
+	t.Setenv("VOLLEY_TUNE", "off")
+	var stdout, stderr bytes.Buffer
+	if code := drawn(t, []string{"-"}, planned(t, "8"), &stdout, &stderr); code != 0 || stderr.Len() > 0 {
+		t.Fatalf("exit %d, %s", code, stderr.String())
+	}
+	want, err := os.ReadFile("../../docs/schedule.svg")
+	if err != nil || !bytes.Equal(stdout.Bytes(), want) {
+		t.Errorf("docs/schedule.svg is not what draw makes of its plan: %v", err)
+	}
+}
+
+// TestFile checks that the suffix of a file is the format.
+func TestFile(t *testing.T) {
+	t.Setenv("VOLLEY_TUNE", "off")
+	for suffix, want := range map[string]string{".svg": "<svg", ".pdf": "%PDF-", ".tex": "pgfpicture"} {
+		name := filepath.Join(t.TempDir(), "schedule"+suffix)
+		var stdout, stderr strings.Builder
+		code := drawn(t, []string{"-", "-o", name}, planned(t, "4"), &stdout, &stderr)
+		if drawn, err := os.ReadFile(name); code != 0 || stdout.Len()+stderr.Len() > 0 || err != nil || !bytes.Contains(drawn, []byte(want)) {
+			t.Errorf("%s: exit %d, %s%s, %.40q, %v", suffix, code, &stdout, &stderr, drawn, err)
+		}
+	}
+}
+
+func TestRefuses(t *testing.T) {
+	t.Setenv("VOLLEY_TUNE", "off")
+	for _, c := range []struct {
+		args []string
+		plan string
+		want string
+	}{
+		{[]string{"-"}, "", "standard input: line 1: unexpected EOF"},
+		{[]string{"-"}, `{"format":"volley-plan","version":7}`, "version 7"},
+		{[]string{"-"}, planned(t, "82").String(), "want at most 81 processors"},
+		{nil, "", "want one file"},
+		{[]string{"none.json"}, "", "none.json"},
+		{[]string{"-", "-o", "schedule.eps"}, planned(t, "4").String(), ".pdf"},
+	} {
+		var stdout, stderr strings.Builder
+		if code := drawn(t, c.args, strings.NewReader(c.plan), &stdout, &stderr); code != 2 || stdout.Len() > 0 || !strings.Contains(stderr.String(), c.want) {
+			t.Errorf("%v %.40s: exit %d, %s%s", c.args, c.plan, code, stdout.String(), stderr.String())
+		}
+	}
+}
+
+// TestMatrix draws matrices as volley prints them, and refuses what is too large or none.
+func TestMatrix(t *testing.T) {
+	for args, want := range map[string]string{
+		"matrix --field 257 --matrix dft -k 8 --order reversed": "dft, order reversed: 8 × 8, field 257",
+		"matrix -k 5 --sinks 2":                                 "5 × 2",
+		"matrix --matrix lch -k 60 --inverse":                   "inverse of lch: 60 × 60",
+	} {
+		var stdout, stderr strings.Builder
+		if code := drawn(t, []string{"-"}, printedBy(t, args), &stdout, &stderr); code != 0 || !strings.Contains(stdout.String(), want) {
+			t.Errorf("%s: exit %d, %s: no %q", args, code, stderr.String(), want)
+		}
+	}
+	for text, want := range map[string]string{
+		printedBy(t, "matrix --field 2^16 -k 257 --sinks 10").String(): "257 × 10 entries are too many to draw: want at most 256 × 256",
+		`{"field":"6","entries":[["1"]]}`:                              `field "6"`,
+		`{"field":"7","entries":[]}`:                                   "entries",
+		`{"field":"7","entries":[["9"]]}`:                              "entries",
+	} {
+		var stdout, stderr strings.Builder
+		if code := drawn(t, []string{"-"}, strings.NewReader(text), &stdout, &stderr); code != 2 || !strings.Contains(stderr.String(), want) || stdout.Len() > 0 {
+			t.Errorf("%.40s: exit %d, %s: no %q", text, code, stderr.String(), want)
+		}
+	}
+}

@@ -1,0 +1,314 @@
+// What the engine is asked and what it answers: lab/explore has the other end.
+
+/** Flags of the command line by their long names; absent is the default. */
+export type Flags = Partial<Record<FlagName, string>>;
+
+export const flagNames = [
+  "processors", "ports", "field", "matrix", "points", "omega", "alpha", "order", "inverse",
+  "sinks", "separate", "algorithm", "size", "beta", "tau", "gamma", "model", "network", "whole", "rounds-over", "max-memory", "max-compute",
+] as const;
+export type FlagName = (typeof flagNames)[number];
+
+// catalog
+
+export interface Catalog {
+  version: string;
+  flags: FlagEntry[];
+  fields: FieldEntry[];
+  matrices: MatrixEntry[];
+  algorithms: AlgorithmEntry[];
+  most_detailed: number;
+}
+
+export interface FlagEntry {
+  name: string;
+  short?: string;
+  default: string;
+  usage: string;
+}
+
+/** A form of names of fields, such as p^m, and one of them. */
+export interface FieldEntry {
+  name: string;
+  example: string;
+  title: string;
+}
+
+export interface MatrixEntry {
+  name: string;
+  /** What follows its colon, such as SEED; "" if nothing may. */
+  argument: string;
+  formula: string;
+  doc: string;
+}
+
+export interface AlgorithmEntry {
+  name: string;
+  title: string;
+  problem: string;
+  c1: string;
+  c2: string;
+  source: string;
+  structured: boolean;
+  baseline: boolean;
+}
+
+// plan
+
+export interface Plan {
+  command: string;
+  info: Info;
+  cost: Cost;
+  candidates: Candidate[];
+  rejected: { algorithm: string; reason: string }[];
+  detail?: Detail;
+  /** A is what the plan computes, as of a file that names no other. */
+  own_matrix: boolean;
+  aggregate: Aggregate;
+}
+
+export interface Info {
+  algorithm: string;
+  parameters: string;
+  field: string;
+  q: string;
+  processors: number;
+  ports: number;
+  rows: number;
+  columns: number;
+  pieces: number;
+  phases: { name: string; rounds: number }[];
+  notes: string[];
+  layers: string[];
+  structure: string;
+}
+
+export interface Cost {
+  c1: number;
+  c2: number;
+  c3: number;
+  packets_c2: number;
+  bound_c1: number;
+  bound_c2: number;
+  min_cut: number | null;
+  seconds: number;
+  /** Of a packet. */
+  bytes: number;
+  /** Of it as symbols. */
+  packet_bytes: number;
+  beta: number;
+  tau: number;
+  gamma: number;
+  /** L, o and G in seconds, and what the busiest processor exchanges; null in the model of the paper. */
+  network: { latency: number; overhead: number; gap: number; messages: number; packets: number } | null;
+  rounds: { largest_message: number; messages: number }[];
+  /** Seconds of the rounds' messages, in the model. */
+  times: number[];
+}
+
+export interface Candidate {
+  algorithm: string;
+  parameters: string;
+  c1: number;
+  c2: number;
+  c3: number;
+  memory: number;
+  seconds: number;
+  /** The limit that it breaks; "" if none. */
+  broken: string;
+  chosen: boolean;
+}
+
+/** Everything about every slot; there for at most Catalog.most_detailed processors. */
+export interface Detail {
+  inputs: number[][];
+  outputs: { column: number; slot: number }[][];
+  row_names: string[];
+  column_names: string[];
+  rounds: Message[][];
+  memory: Slot[][];
+  matrix: string[][];
+  partial: [row: number, column: number, value: string][][];
+  mismatches: { row: number; column: number; got: string; want: string }[];
+}
+
+export interface Message {
+  src: number;
+  dst: number;
+  port: number;
+  /** Slots at the sender, and those that the same elements take at the receiver. */
+  slots: number[];
+  received: number[];
+}
+
+export interface Slot {
+  /** -1 for inputs; computed slots are made just before round `round`, received ones arrive in it. */
+  round: number;
+  kind: "input" | "computed" | "received";
+  from?: number;
+  port?: number;
+  formula?: string;
+  label: string;
+  rows: number[];
+  coefs: string[];
+  columns: number[];
+}
+
+/** Bins of processors and rounds, all but perhaps the last one equally large. */
+export interface Aggregate {
+  processor_bin: number;
+  round_bin: number;
+  /** By bins of processors and rounds: the most elements that one processor sends in one round. */
+  sent: number[][];
+  /** By bins of senders and receivers: all elements. */
+  pairs: number[][];
+  /** The first 2,048, each with the most frequent 16 offsets. */
+  rounds: AggregateRound[];
+}
+
+export interface AggregateRound {
+  elements: number;
+  offsets: { offset: number; messages: number }[];
+}
+
+// cost and sizes
+
+export interface CostTable {
+  command: string;
+  algorithms: string[];
+  rows: CostRow[];
+}
+
+export interface CostRow {
+  k: number;
+  ports: number;
+  bound_c1: number;
+  bound_c2: number;
+  min_cut: number | null;
+  chosen: string;
+  costs: Record<string, { c1: number; c2: number; c3: number; seconds: number }>;
+}
+
+export interface Sizes {
+  sizes: number[];
+  plans: { algorithm: string; parameters: string; c1: number; c2: number; c3: number; memory: number; seconds: number[] }[];
+  crossings: { bytes: number; seconds: number; plan: number }[];
+  /** What the planner takes at --size. */
+  chosen: { plan: number; bytes: number; seconds: number } | null;
+}
+
+// protect
+
+/** What protecting a group takes, and bringing back its lost nodes. */
+export interface Protection {
+  /** As --network takes it. */
+  network: string;
+  protect: GroupCost;
+  recovery: GroupCost;
+}
+
+export interface GroupCost {
+  layout: string;
+  possible: boolean;
+  stored_bytes: number;
+  /** By the busiest node, or received. */
+  sent_bytes: number;
+  messages: number;
+  rounds: number;
+  model_seconds: number;
+  plan: string;
+  why?: string;
+}
+
+// run and load
+
+export interface RunStart {
+  processors: number;
+  ports: number;
+  algorithm: string;
+  parameters: string;
+  rounds: number;
+  phases: { name: string; rounds: number }[];
+  packet_bytes: number;
+  model: ModelRound[];
+}
+
+export type RunEvent = { start: RunStart; spans?: undefined } | { spans: Span[]; start?: undefined };
+
+export interface ModelRound {
+  seconds: number;
+  largest_message: number;
+}
+
+export interface RunResult {
+  command: string;
+  report: Report;
+  run: Run;
+}
+
+/** What `volley encode --json` prints. */
+export interface Report {
+  algorithm: string;
+  parameters?: string;
+  field: string;
+  matrix?: string;
+  k: number;
+  sinks?: number;
+  processors: number;
+  ports: number;
+  c1: number;
+  c2: number;
+  c3?: number;
+  pieces?: number;
+  c2_packets?: number;
+  bound_c1?: number;
+  bound_c2?: number;
+  packet_bytes: number;
+  symbols_per_packet: number;
+  segments?: number;
+  rounds: { largest_message: number; messages: number }[];
+  bytes_sent_max?: number;
+  control_rounds?: number;
+  control_bytes?: number;
+  columns?: number[];
+  notes?: string[];
+  plan_hash?: string;
+  order?: string;
+  verified?: boolean;
+  seconds: number;
+  agree_seconds?: number;
+  compile_seconds?: number;
+  check_seconds?: number;
+}
+
+export interface Loaded {
+  plan?: Plan;
+  kind: "plan" | "report" | "trace";
+  report?: Report;
+  run?: Run;
+  model?: ModelRound[];
+}
+
+export interface Run {
+  ranks: number;
+  processors: [first: number, last: number][];
+  rounds: number;
+  seconds: number;
+  spans: Span[];
+}
+
+export interface Span {
+  kind: "send" | "receive" | "code" | "wait" | "settle" | "agree" | "plan" | "compile" | "check" | "read" | "write" | "observe" | "turn";
+  rank: number;
+  row: number;
+  start: number;
+  length: number;
+  first: number;
+  last: number;
+  segment: number;
+  round: number;
+  port: number;
+  peer: number;
+  partner: number;
+  bytes: number;
+}

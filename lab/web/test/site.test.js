@@ -1,0 +1,74 @@
+// The page as static files, with the engine in the browser: make site makes them.
+import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
+import { createServer } from "node:http";
+import { extname, join, normalize } from "node:path";
+import { after, before, test } from "node:test";
+import { browse, done, open, repository } from "./explorer.js";
+
+const types = { ".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml", ".wasm": "application/wasm" };
+let server, browser, address;
+before(async () => {
+  const site = join(repository, "lab/web/site");
+  await readFile(join(site, "volley.wasm")); // or it has not been made
+  server = createServer(async (request, response) => {
+    const path = normalize(new URL(request.url, "http://site").pathname).replace(/^\/explorer\//, "/").replace(/\/$/, "/index.html");
+    try {
+      const data = await readFile(join(site, path));
+      response.writeHead(200, { "Content-Type": types[extname(path)] ?? "application/octet-stream" }).end(data);
+    } catch {
+      response.writeHead(404).end();
+    }
+  });
+  await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
+  address = `http://127.0.0.1:${server.address().port}/explorer/`; // in a folder, as pages are published
+  browser = await browse();
+});
+after(async () => {
+  await browser?.close();
+  server?.close();
+});
+
+/** Keeps what the engine says to each run in globalThis.runs. */
+function recordRuns() {
+  globalThis.runs = [];
+  globalThis.Worker = class extends globalThis.Worker {
+    constructor(...args) {
+      super(...args);
+      this.addEventListener("message", ({ data }) => globalThis.runs.find((run) => run.id === data.id)?.lines.push(data.line ?? "end"));
+    }
+    postMessage(message) {
+      if (message.method === "run") globalThis.runs.push({ id: message.id, lines: [] });
+      super.postMessage(message);
+    }
+  };
+}
+
+test("a schedule is computed in the browser", async () => {
+  const opened = await open(browser, `${address}#/schedule?k=16`);
+  const { page } = opened;
+  await page.locator("path.arrow").first().waitFor();
+  assert.equal(await page.locator("path.arrow").count(), 64);
+  await page.locator("input[name=processors]").fill("none");
+  await page.locator("#flag-processors-error").waitFor();
+  await done(opened);
+});
+
+test("a run goes on in the browser, is watched, and cancelled", async () => {
+  const opened = await open(browser, `${address}#/run?k=8&sample=1KiB&pace=30ms`, { script: recordRuns });
+  const { page } = opened;
+  await page.locator('.state[data-state="whole"]').waitFor(); // the example that the view begins with
+  await page.getByRole("button", { name: "Run on sample data" }).click();
+  await page.waitForFunction(() => globalThis.runs[1]?.lines.at(-1) === "end");
+  await page.locator('.state[data-state="whole"]', { hasText: "Verified" }).waitFor();
+  await page.locator("#run-pace").fill("15s");
+  await page.getByRole("button", { name: "Run on sample data" }).click();
+  await page.getByRole("button", { name: "Cancel" }).click();
+  await page.getByRole("tab", { name: "Schedule" }).click();
+  await page.locator("input[name=processors]").fill("4");
+  await page.waitForFunction(() => document.querySelectorAll("path.arrow").length === 8);
+  // What is asked next has not waited for the whole run: the engine ended it before, with no result.
+  const runs = await page.evaluate(() => globalThis.runs);
+  assert.deepEqual(runs.map(({ lines }) => [lines.some((line) => line.startsWith('{"result"')), lines.at(-1)]), [[true, "end"], [true, "end"], [false, "end"]]);
+  await done(opened);
+});
