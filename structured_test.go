@@ -21,6 +21,7 @@ import (
 	"volley/algo"
 	"volley/executor"
 	"volley/field"
+	_ "volley/field/curves"
 	"volley/field/fieldtest"
 	"volley/internal/race"
 	"volley/matrix"

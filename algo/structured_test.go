@@ -12,6 +12,7 @@ import (
 	"volley/algo"
 	"volley/algo/schedule"
 	"volley/field"
+	_ "volley/field/curves"
 	"volley/field/fieldtest"
 	"volley/internal/verifyall"
 	"volley/matrix"

@@ -11,6 +11,7 @@ import (
 	"github.com/consensys/gnark-crypto/ecc/bls12-381/fr/fft"
 
 	"volley/field"
+	_ "volley/field/curves"
 	"volley/matrix"
 )
 

@@ -15,6 +15,7 @@ import (
 	"volley/algo/algotest"
 	"volley/executor"
 	"volley/field"
+	_ "volley/field/curves"
 	"volley/field/fieldtest"
 	"volley/internal/race"
 	"volley/matrix"

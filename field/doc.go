@@ -2,7 +2,8 @@
 // packets of them.
 //
 // [Parse] makes a [Field] from a name such as "2^8", "257", "3^4" or
-// "goldilocks"; [Kinds] lists what it reads. The field then adds, multiplies and
+// "babybear"; [Kinds] lists what it reads, [Register] adds to it, and the package
+// curves registers goldilocks and the scalars of curves. The field then adds, multiplies and
 // inverts elements and, with Combine, forms linear combinations of packets:
 //
 //	f, err := field.Parse("2^8")

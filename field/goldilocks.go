@@ -1,14 +1,9 @@
 package field
 
-import (
-	"math/bits"
+import "math/bits"
 
-	"github.com/consensys/gnark-crypto/field/goldilocks"
-)
-
-// gold is F_q for q = 2^64-2^32+1: elements by gnark-crypto, with codes and
-// Montgomery forms as in [scalars], and packets by kernels of its own, many
-// times as fast as the vectors of gnark-crypto, which lack vector instructions.
+// gold is F_q for q = 2^64-2^32+1. Its kernels are many times as fast as the vectors of gnark-crypto, which lack vector
+// instructions.
 type gold struct{ common }
 
 const (
@@ -16,32 +11,30 @@ const (
 	goldGenerator = 7
 )
 
-func newGoldilocks(name string) *gold {
+// NewGoldilocks returns the integers modulo 2^64-2^32+1, for [Register].
+func NewGoldilocks(name string) Field {
 	q := Code(goldOrder)
 	f := &gold{newCommon(name, q, 1, q, goldGenerator)}
 	f.block, f.row, f.simd = 8*goldBlock, goldRow, newGoldLanes()
 	return f
 }
 
-func (f *gold) Add(a, b Element) Element {
-	x, y := goldilocks.Element{a[0]}, goldilocks.Element{b[0]}
-	return Code(x.Add(&x, &y)[0])
-}
+// Add returns a + b.
+func (f *gold) Add(a, b Element) Element { return f.Sub(a, f.Sub(Element{}, b)) }
 
+// Sub returns a - b.
 func (f *gold) Sub(a, b Element) Element {
-	x, y := goldilocks.Element{a[0]}, goldilocks.Element{b[0]}
-	return Code(x.Sub(&x, &y)[0])
+	x, borrow := bits.Sub64(a[0], b[0], 0)
+	return Code(x - -borrow&(1<<32-1)) // 2^64 = 2^32-1
 }
 
-func (f *gold) Mul(a, b Element) Element {
-	x, y := goldilocks.Element{a[0]}, goldilocks.NewElement(b[0])
-	return Code(x.Mul(&x, &y)[0])
-}
+// Mul returns a · b.
+func (f *gold) Mul(a, b Element) Element { return Code(wideSum{}.mulAdd(a[0], b[0]).mod()) }
 
+// Inv returns 1/a = a^(q-2).
 func (f *gold) Inv(a Element) Element {
 	f.checkInv(a)
-	x := goldilocks.NewElement(a[0])
-	return Code(x.Inverse(&x).Uint64())
+	return Exp(f, a, goldOrder-2)
 }
 
 // goldBlock is how many symbols are worked on at a time.

@@ -8,7 +8,13 @@ import (
 	"math/bits"
 	"sync"
 
-	"github.com/consensys/gnark-crypto/utils/cpu"
+	"github.com/klauspost/cpuid/v2"
+)
+
+// What kernels need: those of primes below 2^31, and those of larger ones.
+var (
+	avx512 = []cpuid.FeatureID{cpuid.AVX512F, cpuid.AVX512BW, cpuid.AVX512DQ, cpuid.AVX512VL, cpuid.AVX512VBMI2, cpuid.BMI2}
+	ifma   = append(avx512[:len(avx512):len(avx512)], cpuid.AVX512IFMA)
 )
 
 // laneKernels say what the AVX-512 kernels for one field of odd characteristic need. laneKernel sets as many
@@ -32,7 +38,7 @@ type laneKernels struct {
 // signed halves, and 2^32 in those of 64. The constants are how many products, or pairs, make a sum below q·R
 // one below 2·q·R, which must fit; q; and -1/q mod R.
 func newPrimeLanes(f *prime) *laneKernels {
-	if !cpu.SupportAVX512 { // with VBMI2, which no processor has without BW
+	if !cpuid.CPU.Supports(avx512...) {
 		return nil
 	}
 	narrow := f.q < 1<<15
@@ -76,7 +82,7 @@ func inverseOf(q uint64) uint64 {
 // newGoldLanes returns the kernels of goldilocks, or nil without the instructions. They multiply 52 bits by 52:
 // a coefficient is its code and the upper 12 bits, and 3 products of each input are added up in 64 bits.
 func newGoldLanes() *laneKernels {
-	if !cpu.SupportAVX512IFMA {
+	if !cpuid.CPU.Supports(ifma...) {
 		return nil
 	}
 	return &laneKernels{kind: 4, symbolBytes: 8, rows: 4, inputs: 1024, words: 2, coefficients: func(dst []uint64, rows [][]Element) []uint64 {
@@ -94,7 +100,7 @@ func newGoldLanes() *laneKernels {
 // product with c; see also [newPrimeLanes]. With q < 2^255, products of 32 inputs stay below q·R. The constants
 // are -1/q mod 2^52, and the words of q.
 func newScalarLanes(q *big.Int, lifted func(c Element) Element) *laneKernels {
-	if !cpu.SupportAVX512IFMA || q.BitLen() > 255 {
+	if !cpuid.CPU.Supports(ifma...) || q.BitLen() > 255 {
 		return nil
 	}
 	l := &laneKernels{kind: 5, symbolBytes: 32, rows: 2, inputs: 32, words: 5, coefficients: func(dst []uint64, rows [][]Element) []uint64 {

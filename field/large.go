@@ -1,42 +1,53 @@
 package field
 
 import (
+	"errors"
+	"fmt"
 	"math/big"
+	"slices"
 	"strings"
-
-	bls12381 "github.com/consensys/gnark-crypto/ecc/bls12-381/fr"
-	bn254 "github.com/consensys/gnark-crypto/ecc/bn254/fr"
-	"github.com/consensys/gnark-crypto/field/goldilocks"
 )
 
-// large are the prime fields with names, those of proof systems. Where build is
-// nil the prime is below 2^31 and the field as [newPrime] makes it.
-var large = []struct {
-	name  string
-	order *big.Int
-	doc   string
-	build func(name string) Field
-}{
-	{"goldilocks", goldilocks.Modulus(), "integers modulo 2^64-2^32+1; symbols of 8 bytes",
-		func(name string) Field { return newGoldilocks(name) }},
-	{"babybear", big.NewInt(1<<31 - 1<<27 + 1), "integers modulo 2^31-2^27+1 = 2013265921; symbols of 4 bytes", nil},
-	{"koalabear", big.NewInt(1<<31 - 1<<24 + 1), "integers modulo 2^31-2^24+1 = 2130706433; symbols of 4 bytes", nil},
-	{"bls12-381", bls12381.Modulus(), "scalars of BLS12-381: q = 0x" + bls12381.Modulus().Text(16) + "; 32 bytes",
-		func(name string) Field {
-			return newScalars(name, bls12381.Modulus(), 7, vectors[bls12381.Element]{
-				add:   func(z, x, y []bls12381.Element) { (*bls12381.Vector)(&z).Add(x, y) },
-				sub:   func(z, x, y []bls12381.Element) { (*bls12381.Vector)(&z).Sub(x, y) },
-				scale: func(z, x []bls12381.Element, c *bls12381.Element) { (*bls12381.Vector)(&z).ScalarMul(x, c) },
-			})
-		}},
-	{"bn254", bn254.Modulus(), "scalars of BN254: q = 0x" + bn254.Modulus().Text(16) + "; 32 bytes",
-		func(name string) Field {
-			return newScalars(name, bn254.Modulus(), 5, vectors[bn254.Element]{
-				add:   func(z, x, y []bn254.Element) { (*bn254.Vector)(&z).Add(x, y) },
-				sub:   func(z, x, y []bn254.Element) { (*bn254.Vector)(&z).Sub(x, y) },
-				scale: func(z, x []bn254.Element, c *bn254.Element) { (*bn254.Vector)(&z).ScalarMul(x, c) },
-			})
-		}},
+// A named field is a prime field that has a name of its own. Where build is nil the prime is below 2^31 and the field as
+// [newPrime] makes it.
+type named struct {
+	name, doc string
+	order     *big.Int
+	build     func(name string) Field
+}
+
+// large are the prime fields with names, later registrations last.
+var large = []named{
+	{"babybear", "integers modulo 2^31-2^27+1 = 2013265921; symbols of 4 bytes", big.NewInt(1<<31 - 1<<27 + 1), nil},
+	{"koalabear", "integers modulo 2^31-2^24+1 = 2130706433; symbols of 4 bytes", big.NewInt(1<<31 - 1<<24 + 1), nil},
+}
+
+// elsewhere are the names that package field/curves registers.
+var elsewhere = []string{"goldilocks", "bls12-381", "bn254"}
+
+// Register adds a prime field with a name, so that [Parse] reads its name and its order, and [Kinds] lists it with what
+// doc says. Programs call it before they parse anything, such as from an init function: it must not run at the same time
+// as anything else of this package. It returns an error for a field without a name, order or build, and for a name or
+// an order that is taken.
+func Register(name, doc string, order *big.Int, build func(name string) Field) error {
+	if name == "" || order == nil || build == nil {
+		return fmt.Errorf("field: cannot register field %q: want a name, an order, and a function that makes the field", name)
+	}
+	for _, text := range []string{name, order.String()} {
+		if _, err := parse(text); err == nil {
+			return fmt.Errorf("field: cannot register field %q: %s is taken", name, text)
+		}
+	}
+	large = append(large, named{name, doc, order, build})
+	return nil
+}
+
+// An UnregisteredError says that [Parse] knows a name, and that nothing in the program has registered the field.
+type UnregisteredError struct{ Name string }
+
+// Error says which package registers the field.
+func (e *UnregisteredError) Error() string {
+	return "this program lacks it: package field/curves registers it"
 }
 
 // largeNames returns the names for an error.
@@ -48,19 +59,25 @@ func largeNames() string {
 	return strings.Join(names, ", ")
 }
 
-// parseLarge reads the name or the order of a large field.
-func parseLarge(name string) (spec, bool) {
+// errNotLarge says that a name is not that of a large field.
+var errNotLarge = errors.New("another field")
+
+// parseLarge reads the name or the order of a large field, or returns errNotLarge.
+func parseLarge(name string) (spec, error) {
 	digits := strings.TrimLeft(name, "0")
 	for _, l := range large {
 		switch {
 		case name != l.name && digits != l.order.String():
 		case l.build == nil:
-			return spec{p: l.order.Uint64(), m: 1}, true
+			return spec{p: l.order.Uint64(), m: 1}, nil
 		default:
-			return spec{large: l.name}, true
+			return spec{large: l.name}, nil
 		}
 	}
-	return spec{}, false
+	if slices.Contains(elsewhere, name) {
+		return spec{}, &UnregisteredError{name}
+	}
+	return spec{}, errNotLarge
 }
 
 func buildLarge(name string) Field {

@@ -15,6 +15,7 @@ import (
 	"github.com/consensys/gnark-crypto/field/koalabear"
 
 	"volley/field"
+	_ "volley/field/curves"
 	"volley/field/fieldtest"
 )
 

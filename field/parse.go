@@ -61,19 +61,19 @@ type spec struct {
 
 // parse reads a name. It takes no time to speak of, whatever the name.
 func parse(name string) (spec, error) {
-	if s, ok := parseLarge(name); ok {
-		return s, nil
+	if s, err := parseLarge(name); err != errNotLarge {
+		return s, err
 	}
 	order, poly, hasPoly := strings.Cut(name, ":")
 	base, exponent, hasExponent := strings.Cut(order, "^")
 	b, err := parseUint(base, 10)
 	if err != nil {
-		return spec{}, errSyntax
+		return spec{}, errSyntax()
 	}
 	e := uint64(1)
 	if hasExponent {
 		if e, err = parseUint(exponent, 10); err != nil {
-			return spec{}, errSyntax
+			return spec{}, errSyntax()
 		}
 	}
 	s, err := specOf(b, e, order)
@@ -90,7 +90,9 @@ func parse(name string) (spec, error) {
 	return s, s.checkPolynomial(poly)
 }
 
-var errSyntax = errors.New("not a field; want a prime such as 257, a prime power such as 2^8 or 3^4, one with a polynomial such as 2^8:0x11b, or a name: " + largeNames())
+func errSyntax() error {
+	return errors.New("not a field; want a prime such as 257, a prime power such as 2^8 or 3^4, one with a polynomial such as 2^8:0x11b, or a name: " + largeNames())
+}
 
 // parseUint reads an unsigned number without sign or separators. It returns the
 // largest uint64 where the number is larger still.

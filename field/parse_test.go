@@ -73,7 +73,7 @@ func TestParse(t *testing.T) {
 
 func TestParseErrors(t *testing.T) {
 	const (
-		names    = "goldilocks, babybear, koalabear, bls12-381, bn254"
+		names    = "babybear, koalabear, goldilocks, bls12-381, bn254"
 		syntax   = "not a field; want a prime such as 257, a prime power such as 2^8 or 3^4, one with a polynomial such as 2^8:0x11b, or a name: " + names
 		tooLarge = " is too large; want a prime below 2^31, a prime power up to 2^16, or a name: " + names
 	)

@@ -9,9 +9,9 @@ import (
 // group, by gnark-crypto: E is its type of elements, with R = 2^256, and its
 // vectors have vector instructions. As in [vectors], only one factor is taken into
 // Montgomery form.
-type scalars[E ~[4]uint64, PE scalar[E]] struct {
+type scalars[E ~[4]uint64, PE Scalar[E]] struct {
 	common
-	vectors  vectors[E]
+	vectors  Vectors[E]
 	minusOne Element
 	square   E         // limbs R^2 mod q: a product with it takes a code into Montgomery form
 	one      E         // limbs 1: a product with it takes it back
@@ -20,9 +20,9 @@ type scalars[E ~[4]uint64, PE scalar[E]] struct {
 	lift     E         // 2^260 in Montgomery form
 }
 
-// A scalar is a pointer to an element of gnark-crypto. Each method sets it to
+// A Scalar is a pointer to an element of gnark-crypto. Each method sets it to
 // its result and returns it.
-type scalar[E any] interface {
+type Scalar[E any] interface {
 	*E
 	Add(x, y *E) *E
 	Sub(x, y *E) *E
@@ -31,7 +31,9 @@ type scalar[E any] interface {
 	SetBigInt(x *big.Int) *E
 }
 
-func newScalars[E ~[4]uint64, PE scalar[E]](name string, order *big.Int, generator uint64, v vectors[E]) *scalars[E, PE] {
+// NewScalars returns the field of so many elements, a prime of 32 bytes, by the elements and vectors of gnark-crypto, for
+// [Register]. The generator is the least one.
+func NewScalars[E ~[4]uint64, PE Scalar[E]](name string, order *big.Int, generator uint64, v Vectors[E]) Field {
 	q, err := FromInt(order)
 	if err != nil {
 		panic(err) // a modulus of four limbs

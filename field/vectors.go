@@ -1,15 +1,15 @@
 package field
 
-// vectors are operations of gnark-crypto on vectors of its elements E, which hold x
+// Vectors are operations of gnark-crypto on vectors of its elements E, which hold x
 // in Montgomery form: as limbs x·R mod q, of which it multiplies a and b to a·b/R.
 // The limbs of a code, used as they are, times a Montgomery form make a code; so
 // only coefficients are taken into that form, and packets are vectors of codes.
 //
 // They are functions with types, not methods of a type parameter: of those the
 // compiler does not know that they keep no pointers, and allocates the slices.
-type vectors[E any] struct {
-	add, sub func(z, x, y []E)    // z may be x or y
-	scale    func(z, x []E, c *E) // z = c·x, with c in Montgomery form
+type Vectors[E any] struct {
+	Add, Sub func(z, x, y []E)    // z may be x or y
+	Scale    func(z, x []E, c *E) // z = c·x, with c in Montgomery form
 }
 
 // vectorSymbols is how many symbols of a packet vectors work on at a time.
@@ -54,16 +54,16 @@ func (f *scalars[E, PE]) vectorRow(dst []byte, coef []Element, in [][]byte, lo, 
 			sum = x
 			continue
 		case one:
-			f.vectors.add(z, sum, x)
+			f.vectors.Add(z, sum, x)
 		case c == f.minusOne && sum != nil:
-			f.vectors.sub(z, sum, x)
+			f.vectors.Sub(z, sum, x)
 		case sum == nil:
 			t.c = f.montgomery(c)
-			f.vectors.scale(z, x, &t.c)
+			f.vectors.Scale(z, x, &t.c)
 		default:
 			t.c = f.montgomery(c)
-			f.vectors.scale(t.product[:len(z)], x, &t.c)
-			f.vectors.add(z, sum, t.product[:len(z)])
+			f.vectors.Scale(t.product[:len(z)], x, &t.c)
+			f.vectors.Add(z, sum, t.product[:len(z)])
 		}
 		sum = z
 	}
@@ -94,7 +94,7 @@ func (f *scalars[E, PE]) unitary(rows [][]Element) bool {
 // what a row does step by step, which takes as long as the arithmetic where packets are short.
 type layerMap[E any] struct {
 	*rowMap // does all else
-	vectors *vectors[E]
+	vectors *Vectors[E]
 	c       E   // of c·x, in Montgomery form
 	x       int // which input x is, of two
 	product Map // c·y; nil where that is y
@@ -114,14 +114,14 @@ func (m *layerMap[E]) Apply(out, in [][]byte, add bool) {
 	case !views:
 		m.rowMap.Apply(out, in, add)
 	case len(out) == 1:
-		m.vectors.scale(z[0], x[0], &m.c)
+		m.vectors.Scale(z[0], x[0], &m.c)
 	default:
 		y := x[1-m.x]
 		if m.product != nil {
 			m.product.Apply(out[1:], in[1-m.x:][:1], false)
 			y = z[1]
 		}
-		m.vectors.add(z[0], x[m.x], y)
-		m.vectors.sub(z[1], x[m.x], y)
+		m.vectors.Add(z[0], x[m.x], y)
+		m.vectors.Sub(z[1], x[m.x], y)
 	}
 }

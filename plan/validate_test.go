@@ -15,6 +15,7 @@ import (
 	"volley/algo"
 	"volley/algo/algotest"
 	"volley/field"
+	_ "volley/field/curves"
 	"volley/field/fieldtest"
 	"volley/internal/fuzzlimit"
 	"volley/plan"

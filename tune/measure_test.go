@@ -17,6 +17,7 @@ import (
 	"volley"
 	"volley/algo"
 	"volley/field"
+	_ "volley/field/curves"
 	"volley/field/fieldtest"
 	"volley/internal/faulty"
 	"volley/internal/late"

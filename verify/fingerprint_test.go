@@ -13,6 +13,7 @@ import (
 	"weak"
 
 	"volley/field"
+	_ "volley/field/curves"
 	"volley/verify"
 )
 

@@ -15,6 +15,7 @@ import (
 
 	"volley"
 	"volley/field"
+	_ "volley/field/curves"
 	"volley/matrix"
 	"volley/transport"
 )

@@ -22,6 +22,7 @@ import (
 	"volley"
 	"volley/examples/internal/elements"
 	"volley/field"
+	_ "volley/field/curves"
 	"volley/matrix"
 	"volley/transport"
 	"volley/transport/local"

@@ -14,6 +14,7 @@ import (
 
 	"volley"
 	"volley/field"
+	_ "volley/field/curves"
 	"volley/matrix"
 	"volley/transport/mpi"
 )

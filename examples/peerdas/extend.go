@@ -11,6 +11,7 @@ import (
 
 	"volley"
 	"volley/field"
+	_ "volley/field/curves"
 	"volley/matrix"
 	"volley/transport"
 )

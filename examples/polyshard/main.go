@@ -19,6 +19,7 @@ import (
 
 	"volley"
 	"volley/field"
+	_ "volley/field/curves"
 	"volley/transport"
 	"volley/transport/local"
 )

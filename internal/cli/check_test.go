@@ -13,7 +13,7 @@ func TestCheckLarge(t *testing.T) {
 	t.Parallel()
 	const k = 100_000
 	var text strings.Builder
-	fmt.Fprintf(&text, `{"format":"volley-plan","version":1,"algorithm":"none","parameters":"","field":"bls12-381",`+
+	fmt.Fprintf(&text, `{"format":"volley-plan","version":1,"algorithm":"none","parameters":"","field":"babybear",`+
 		`"processors":%d,"ports":1,"rows":%d,"columns":%d,"phases":[],"programs":[`, k, k, k)
 	for i := range k {
 		if i > 0 {

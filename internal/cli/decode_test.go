@@ -110,7 +110,7 @@ func TestDecode(t *testing.T) {
 	write(t, points, "1 5 2 7")
 	sizes := []int{1000, 0, 1, 777}
 	done := 0
-	for _, name := range []string{"2^8", "2^16", "257", "3^4", "5", "2^4", "goldilocks", "bls12-381"} {
+	for _, name := range []string{"2^8", "2^16", "257", "3^4", "5", "2^4", "babybear"} {
 		f := fieldtest.Parse(t, name)
 		for _, family := range matrix.Families() {
 			spec := strings.NewReplacer("SEED", "5", "A.csv", file).Replace(family.String())
@@ -167,7 +167,7 @@ func TestDecodeWays(t *testing.T) {
 		{"--field 257 --matrix dft --order any --model paper --beta 0", nil},
 		{"--field 257 --matrix dft --order any --model paper --beta 0 --inverse", nil},
 		{"--sinks 6", nil},
-		{"--sinks 4 --separate --field goldilocks", nil},
+		{"--sinks 4 --separate --field babybear", nil},
 		{"--sinks 3 --matrix rs:vandermonde", []string{"packet.02"}},
 		{"--sinks 1 --separate --model paper --beta 0", []string{"packet.00", "packet.01", "packet.03"}},
 	} {
@@ -187,7 +187,7 @@ func TestDecodeWays(t *testing.T) {
 // TestDecodeLarge decodes files of many segments, for every algorithm.
 func TestDecodeLarge(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"2^8", "257", "bls12-381"} {
+	for _, name := range []string{"2^8", "257", "koalabear"} {
 		coded, in, packets := encoded(t, []int{3_000_000, 1, 2_999_999, 65_537, 0, 1 << 20}, "--field", name)
 		for i, flags := range [][]string{
 			{}, {"--memory", "1MiB", "--network", "wan"}, {"--memory", "1MiB", "--model", "paper", "-p", "2"}, {"--algorithm", "exchange"},
@@ -218,7 +218,7 @@ func TestDecodeLarge(t *testing.T) {
 func TestDecodeStructure(t *testing.T) {
 	t.Parallel()
 	for flags, want := range map[string]string{
-		"--field 257 --matrix dft": "dft", "--field goldilocks --matrix vandermonde": "draw-and-loose", "--matrix cauchy": "cauchy",
+		"--field 257 --matrix dft": "dft", "--field babybear --matrix vandermonde": "draw-and-loose", "--matrix cauchy": "cauchy",
 	} {
 		for _, inverse := range []string{"--inverse=false", "--inverse"} {
 			coded, _, packets := encoded(t, slices.Repeat([]int{1000}, 16), append(strings.Fields(flags), inverse)...)

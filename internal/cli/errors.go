@@ -10,6 +10,7 @@ import (
 	"volley/coded"
 	"volley/engine"
 	"volley/executor"
+	"volley/field"
 	"volley/internal/selection"
 	"volley/transport"
 	"volley/transport/grpc"
@@ -98,6 +99,8 @@ func flagFor(err error) string {
 	switch {
 	case errors.As(err, &given) && given.Matrix != "":
 		return "--matrix names the one that the plan computes"
+	case errors.As(err, new(*field.UnregisteredError)):
+		return labName + " has it" + labAt()
 	case errors.As(err, new(*volley.MemoryError)):
 		return "--memory gives more"
 	case errors.Is(err, engine.ErrOpen):

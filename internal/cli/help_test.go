@@ -190,7 +190,7 @@ func TestSuggestions(t *testing.T) {
 func TestCompletion(t *testing.T) {
 	t.Parallel()
 	for line, want := range map[string]string{
-		"encode --field":      "goldilocks\n",
+		"encode --field":      "koalabear\n",
 		"encode --algorithm":  "exchange\n",
 		"plan --matrix":       "lagrange\n",
 		"protect --matrix":    "cauchy\nfti\n:4\n",

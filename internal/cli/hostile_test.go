@@ -229,7 +229,7 @@ func TestHostile(t *testing.T) {
 	write(t, a, "1,1,1,1\n0,1,2,3\n0,0,1,2\n0,0,0,1\n")
 	var bases []string
 	for i, flags := range [][]string{
-		{in}, {"--field", "257", "--matrix", "file:" + a, in}, {"--field", "goldilocks", "--matrix", "vandermonde", "--sinks", "6", in},
+		{in}, {"--field", "257", "--matrix", "file:" + a, in}, {"--field", "babybear", "--matrix", "vandermonde", "--sinks", "6", in},
 		{"--field", "17", "--matrix", "dft", "--order", "any", "--model", "paper", "--beta", "0", in},
 	} {
 		base := filepath.Join(root, fmt.Sprint("base", i))

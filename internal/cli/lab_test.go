@@ -37,6 +37,20 @@ func TestExploreElsewhere(t *testing.T) {
 	}
 }
 
+// TestFieldElsewhere checks that an error says which command has a field.
+func TestFieldElsewhere(t *testing.T) {
+	t.Parallel()
+	for _, args := range []string{"plan -k 4 --field goldilocks", "fields --field x", "cost --field bn254", "encode --field bls12-381 -o out .", "tune --dry-run --field 2^8,bn254"} {
+		r := volleyRun(strings.Fields(args)...)
+		if r.code != exitUsage || strings.Contains(r.stderr, "volley-lab has it") == strings.HasPrefix(args, "fields") {
+			t.Errorf("%s: %+v", args, r)
+		}
+	}
+	if out := mustRun(t, "fields"); strings.Contains(out, "goldilocks") || !strings.Contains(out, "babybear") {
+		t.Errorf("%s", out)
+	}
+}
+
 // TestHelpBegins checks that the help begins with what operators do.
 func TestHelpBegins(t *testing.T) {
 	t.Parallel()

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/dustin/go-humanize"
@@ -32,7 +33,15 @@ type tuneOptions struct {
 }
 
 // tunedFields are those measured by default: of each way to do arithmetic the usual ones.
-const tunedFields = "2^8,2^16,257,babybear,koalabear,goldilocks,bls12-381,bn254"
+func tunedFields() string {
+	list := []string{"2^8", "2^16", "257"}
+	for _, k := range field.Kinds() {
+		if k.Pattern == k.Example { // a field with a name
+			list = append(list, k.Example)
+		}
+	}
+	return strings.Join(list, ",")
+}
 
 // mostTuneMemory is as much as all processors may take to measure.
 const mostTuneMemory = 4 << 30
@@ -56,7 +65,7 @@ func newTune() *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.fields, "field", tunedFields, "`FIELDS` whose arithmetic is measured, with commas (default: eight usual ones)")
+	f.StringVar(&o.fields, "field", tunedFields(), "`FIELDS` whose arithmetic is measured, with commas (default: the usual ones)")
 	f.Lookup("field").DefValue = ""
 	f.IntVarP(&o.k, "processors", "k", 2, "`K`, the number of processors")
 	f.DurationVar(&o.time, "time", tune.DefaultTime, "`TIME` to measure, about")

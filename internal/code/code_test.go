@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"volley/field"
+	_ "volley/field/curves"
 	"volley/field/fieldtest"
 	"volley/matrix"
 )

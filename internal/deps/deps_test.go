@@ -21,6 +21,7 @@ import (
 var allowed = map[string][]string{
 	"field":                    {},
 	"field/fieldtest":          {"field"},
+	"field/curves":             {"field"},
 	"matrix":                   {"field", "internal/poll"},
 	"plan":                     {"field", "internal/poll"},
 	"sim":                      {"plan"},

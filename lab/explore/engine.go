@@ -10,6 +10,7 @@ import (
 	"runtime/debug"
 	"sync"
 
+	_ "volley/field/curves"
 	"volley/internal/selection"
 )
 

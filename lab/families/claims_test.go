@@ -18,6 +18,9 @@ func TestClaims(t *testing.T) { claims(t, "TestLabClaims") }
 // TestDocuments runs the commands of docs/research.md, with those of volley-lab.
 func TestDocuments(t *testing.T) { claims(t, "TestShellBlocks/docs/research.md") }
 
+// TestExecute runs plans over all fields by docs/execute.py.
+func TestExecute(t *testing.T) { claims(t, "TestExecute") }
+
 func claims(t *testing.T, name string) {
 	t.Helper()
 	test, err := filepath.Abs("testdata/claims.go.txt")

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"volley/field"
+	_ "volley/field/curves"
 	"volley/matrix"
 	"volley/plan"
 	"volley/sim"

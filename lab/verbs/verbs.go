@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	_ "volley/field/curves"
 	"volley/internal/cli"
 	"volley/internal/selection"
 	_ "volley/lab/families"

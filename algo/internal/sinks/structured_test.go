@@ -8,6 +8,7 @@ import (
 
 	"volley/algo/internal/structured"
 	"volley/algo/schedule"
+	_ "volley/field/curves"
 	"volley/field/fieldtest"
 	"volley/matrix"
 )
