@@ -82,11 +82,18 @@ func (l *lane) computeBlocks() {
 	}
 }
 
+// fewPackets is up to how many a worker without scratch memory has room for between its runs, too.
+const fewPackets = 64
+
 // equip gives workers their memory.
 func (l *lane) equip(workers []worker) {
 	x := l.x
 	for i := range workers {
 		w := &workers[i]
+		if x.scratch == 0 && x.widest <= fewPackets { // for good
+			w.packets = slices.Grow(w.packets, x.widest)[:x.widest]
+			continue
+		}
 		w.memory = scratches.take(max(x.scratch*l.stride, min(x.scratch, len(workers)-1, 1)*leastScratch))
 		w.scratch, w.packets = w.memory.take(x.scratch*l.stride), slices.Grow(w.memory.packets[:0], x.widest)[:x.widest]
 	}
@@ -96,6 +103,9 @@ func (l *lane) equip(workers []worker) {
 func (l *lane) release(workers []worker) {
 	for i := range workers {
 		w := &workers[i]
+		if w.memory == nil {
+			continue
+		}
 		clear(w.packets)
 		w.memory.packets = w.packets
 		w.memory.free()
