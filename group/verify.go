@@ -13,6 +13,7 @@ import (
 	"volley/group/internal/snapshot"
 	"volley/group/internal/store"
 	"volley/group/internal/survey"
+	"volley/internal/printable"
 )
 
 // A NodeReport says how a node is.
@@ -47,6 +48,57 @@ type VerifyReport struct {
 	ReadBytes  int64        `json:"read_bytes,omitempty"` // of all nodes
 	Notes      []string     `json:"notes,omitempty"`
 	Seconds    float64      `json:"seconds"`
+}
+
+// A BrokenError says what is lost or damaged at the nodes of a group.
+type BrokenError struct {
+	Unprotected bool     // the group is not protected
+	Nodes       []string // else: those that are not whole, and how they are
+	Comes       bool     // Recover brings all of it back or, of a group that is not protected, all nodes are there
+}
+
+// ExitCode returns 3, that of a result that is not as it should be.
+func (e *BrokenError) ExitCode() int { return 3 }
+
+func (e *BrokenError) Error() string {
+	if e.Unprotected {
+		return "the group is not protected"
+	}
+	return "not whole: " + printable.List(e.Nodes)
+}
+
+// Broken returns a [*BrokenError] where something is lost or damaged. What users have changed is not.
+func (r *VerifyReport) Broken() error {
+	e := &BrokenError{Unprotected: !r.Protected, Comes: !r.TooMany()}
+	for _, n := range r.Nodes {
+		switch n.Status {
+		case Whole, Changed:
+			continue
+		case Lost:
+			e.Comes = e.Comes && r.Protected
+		case Damaged:
+		case Failing, Unreachable, Foreign, Stale: // nothing comes back there
+			e.Comes = false
+		}
+		e.Nodes = append(e.Nodes, fmt.Sprintf("%s (%s)", n.Dir, n.Status))
+	}
+	if r.Protected && e.Nodes == nil {
+		return nil
+	}
+	return e
+}
+
+// TooMany reports whether more nodes are lost than the group tolerates.
+func (r *VerifyReport) TooMany() bool { return r.Protected && r.Lost() > r.Tolerate }
+
+// Lost returns how many nodes are lost.
+func (r *VerifyReport) Lost() (n int) {
+	for _, x := range r.Nodes {
+		if x.Status == Lost {
+			n++
+		}
+	}
+	return n
 }
 
 // Verify compares the data, parity and manifests of all nodes with the digests in the manifest. The report says what is

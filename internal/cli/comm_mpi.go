@@ -63,7 +63,7 @@ func joinMPI(ctx context.Context, o *joining) (*party, error) {
 		if at < 0 {
 			continue
 		}
-		set, err := mpi.Split(n, at)
+		set, err := e.Split(n, at)
 		if err != nil {
 			return p, err
 		}

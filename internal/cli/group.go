@@ -609,58 +609,24 @@ func recovered(r *group.Recovered) string {
 	return strings.Join(list, ", ")
 }
 
-// brokenOf returns an error where something is lost or damaged. What users have changed is not.
+// brokenOf returns an error where something is lost or damaged, with the next command.
 func brokenOf(r *group.VerifyReport) error {
-	if !r.Protected {
-		next := "; next: volley protect"
-		for _, n := range r.Nodes {
-			switch n.Status {
-			case group.Lost, group.Failing, group.Unreachable: // look for these first
-				next = ""
-			}
-		}
-		return wrongf("the group is not protected%s", next)
-	}
-	var names []string
-	comes := len(tooMany(r)) == 0
-	for _, n := range r.Nodes {
-		switch n.Status {
-		case group.Whole, group.Changed:
-			continue
-		case group.Lost, group.Damaged:
-		default: // nothing comes back there
-			comes = false
-		}
-		names = append(names, fmt.Sprintf("%s (%s)", n.Dir, n.Status))
-	}
-	next := ""
+	err := r.Broken()
+	broken := new(group.BrokenError)
 	switch {
-	case names == nil:
-		return nil
-	case comes:
-		next = "; next: volley recover"
+	case !errors.As(err, &broken) || !broken.Comes:
+		return err
+	case broken.Unprotected:
+		return wrongf("%w; next: volley protect", err)
 	}
-	return wrongf("not whole: %s%s", printable.List(names), next)
-}
-
-// tooMany returns the lost nodes where they are more than may be.
-func tooMany(r *group.VerifyReport) (lost []group.NodeReport) {
-	for _, n := range r.Nodes {
-		if n.Status == group.Lost {
-			lost = append(lost, n)
-		}
-	}
-	if len(lost) <= r.Tolerate {
-		return nil
-	}
-	return lost
+	return wrongf("%w; next: volley recover", err)
 }
 
 // printMayLose says how many more nodes may be lost now, what would not come back where one more is than may be, and what
 // to do.
 func printMayLose(w io.Writer, r *group.VerifyReport, all bool) {
-	if lost := tooMany(r); lost != nil {
-		printable.Fprintf(w, "%d nodes are lost, and the group tolerates the loss of %d: find a copy of one of them\n", len(lost), r.Tolerate)
+	if r.TooMany() {
+		printable.Fprintf(w, "%d nodes are lost, and the group tolerates the loss of %d: find a copy of one of them\n", r.Lost(), r.Tolerate)
 	} else if r.MayLose == 0 {
 		printable.Fprintf(w, "no more nodes may be lost now\n")
 	} else {

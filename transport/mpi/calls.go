@@ -179,11 +179,11 @@ type communicator struct {
 	crowded    bool // there are more ranks on this machine than cores
 }
 
-// duplicate makes a communicator of all ranks, or of those that name the same set, in the order of their places. All
-// ranks call it.
-func duplicate(set, place int) (*communicator, error) {
+// split makes a communicator of the ranks of another one that name the same set, in the order of their places. All ranks
+// of that call it.
+func split(of C.MPI_Comm, set, place int) (*communicator, error) {
 	g := new(communicator)
-	if err := failed("MPI_Comm_dup", C.volley_duplicate(C.int(set), C.int(place), &g.comm)); err != nil {
+	if err := failed("MPI_Comm_split", C.MPI_Comm_split(of, C.int(set), C.int(place), &g.comm)); err != nil {
 		return nil, err
 	}
 	if err := g.identify(); err != nil {

@@ -22,10 +22,6 @@ static int volley_init(int *provided) {
 	return MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, provided);
 }
 
-static int volley_duplicate(int set, int place, MPI_Comm *dup) {
-	return set < 0 ? MPI_Comm_dup(MPI_COMM_WORLD, dup) : MPI_Comm_split(MPI_COMM_WORLD, set, place, dup);
-}
-
 static int volley_identify(MPI_Comm comm, int *rank, int *size, int *most) {
 	int *bound, flag, rc = MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
 	if (rc == MPI_SUCCESS) rc = MPI_Comm_rank(comm, rank);

@@ -14,14 +14,32 @@ import (
 	"volley/transport"
 )
 
-// A controlMessage is between endpoints. One field is set or, of an answer, the last three.
+// A controlMessage is between endpoints. One field is set, and of an abort or an answer those that belong to it.
 type controlMessage struct {
 	Abort   *string `json:",omitempty"` // why the sender ended the group
+	Code    int     `json:",omitempty"` // with Abort: the exit code of that error; 0: it has none
 	Clear   int     `json:",omitempty"` // clear-to-send: MPI's tag of a message to the sender
 	Ask     int     `json:",omitempty"` // a question's number: for whom does the receiver wait?
 	Answer  int     `json:",omitempty"` // that number
 	For     int     `json:",omitempty"` // for this rank, or -1: for nobody
 	Seconds float64 `json:",omitempty"` // for so long
+}
+
+// A heardError is an error of another rank, of which its text and exit code have come.
+type heardError struct {
+	error
+	code int
+}
+
+func (e heardError) ExitCode() int { return e.code }
+
+// cause returns the error of an abort.
+func (m *controlMessage) cause() error {
+	err := errors.New(*m.Abort)
+	if m.Code == 0 {
+		return err
+	}
+	return heardError{err, m.Code}
 }
 
 // controlBytes bounds a control message. Texts are cut to an eighth of it: JSON may need six bytes for one.
@@ -86,7 +104,7 @@ func (r *controlReceive) ended(_, bytes, from int, err error) {
 	e.postControl()
 	switch {
 	case m.Abort != nil:
-		e.end(&transport.AbortError{Rank: from, Cause: errors.New(*m.Abort)})
+		e.end(&transport.AbortError{Rank: from, Cause: m.cause()})
 	case m.Clear != 0:
 		e.clears[destination{from, m.Clear}]++
 		e.release()
@@ -177,9 +195,13 @@ func (e *Endpoint) fail(cause error) {
 	e.end(&transport.AbortError{Rank: e.rank, Cause: cause})
 	text := cause.Error()
 	text = strings.ToValidUTF8(text[:min(len(text), controlBytes/8)], "")
+	m := controlMessage{Abort: &text}
+	if own := interface{ ExitCode() int }(nil); errors.As(cause, &own) {
+		m.Code = own.ExitCode()
+	}
 	for r := range e.size {
 		if r != e.rank {
-			e.sendControl(r, controlMessage{Abort: &text})
+			e.sendControl(r, m)
 		}
 	}
 }

@@ -2,6 +2,9 @@
 
 package mpi
 
+// #include <mpi.h>
+import "C"
+
 import (
 	"errors"
 	"slices"
@@ -49,13 +52,13 @@ var (
 	_ transport.HostSharer = (*Endpoint)(nil)
 )
 
-// newEndpoint returns this process's rank of all of the job, or of those that name the same set.
-func newEndpoint(set, place int) (e *Endpoint, err error) {
+// newEndpoint returns this process's rank of those of a communicator that name the same set.
+func newEndpoint(of C.MPI_Comm, set, place int) (e *Endpoint, err error) {
 	var g *communicator
-	if duplicates := func() { g, err = duplicate(set, place) }; engine.multiple {
-		duplicates() // other endpoints go on until all processes have come
+	if splits := func() { g, err = split(of, set, place) }; engine.multiple {
+		splits() // other endpoints go on until all processes have come
 	} else {
-		call(duplicates)
+		call(splits)
 	}
 	if err != nil {
 		return nil, err
@@ -113,6 +116,10 @@ func (e *Endpoint) aborted() (err error) {
 	})
 	return err
 }
+
+// Split returns this process's rank of the ranks that name the same set, from 0, in the order of their places. All ranks
+// call it, when they are there: it waits for them without a bound.
+func (e *Endpoint) Split(set, place int) (*Endpoint, error) { return newEndpoint(e.comm, set, place) }
 
 // Exclusive calls f while nothing else calls MPI, on a thread that may.
 func (e *Endpoint) Exclusive(f func()) { call(f) }

@@ -2,6 +2,9 @@
 
 package mpi
 
+// #include "calls.h"
+import "C"
+
 import (
 	"cmp"
 	"errors"
@@ -143,15 +146,8 @@ func Init() (*Endpoint, error) {
 	if err := start(); err != nil {
 		return nil, err
 	}
-	return newEndpoint(whole, 0)
+	return newEndpoint(C.volley_world(), 0, 0)
 }
-
-// whole stands for all ranks, in place of a set.
-const whole = -1
-
-// Split returns this process's rank of the processes that name the same set, from 0, in the order of their places.
-// All processes of the job call it, after [Init].
-func Split(set, place int) (*Endpoint, error) { return newEndpoint(set, place) }
 
 // Drive calls f with this process's rank of a duplicate of a communicator, which is given by its Fortran handle
 // (MPI_Comm_c2f). All its processes call it. It is for what a C program calls that has started MPI: while f runs, it is
