@@ -11,7 +11,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 	"unsafe"
 
 	"volley/group/buffers"
@@ -31,10 +30,12 @@ func volleyParityBytes(comm C.MPI_Fint, given *C.volley_buffer, count, tolerate 
 	}
 	p, wrong := bufferOptions(tolerate, o)
 	var n int64
-	code := operate(o.timeout, func(e *mpi.Endpoint) (err error) {
-		n, err = buffers.ParityBytes(context.Background(), e, sizes, p)
+	op := operate(o, cmp.Or(err, wrong))
+	op.run = func(ctx context.Context, e *mpi.Endpoint) (err error) {
+		n, err = buffers.ParityBytes(ctx, e, sizes, p)
 		return err
-	}, cmp.Or(err, wrong)).do(comm)
+	}
+	code := op.do(comm)
 	if code == C.VOLLEY_OK {
 		*bytes = C.size_t(n)
 	}
@@ -45,12 +46,15 @@ func volleyParityBytes(comm C.MPI_Fint, given *C.volley_buffer, count, tolerate 
 func volleyProtectBuffers(comm C.MPI_Fint, given *C.volley_buffer, count, tolerate C.int, parity unsafe.Pointer, parityBytes C.size_t, o *C.volley_group_options, begin C.int, request *C.volley_request) C.int {
 	data, room, err := buffersOf(given, count, parity, parityBytes, false)
 	p, wrong := bufferOptions(tolerate, o)
-	return operate(o.timeout, func(e *mpi.Endpoint) (err error) {
-		if p.Network, err = networkOf(e, nil); err == nil {
-			err = buffers.Protect(context.Background(), e, data, room, p)
+	op := operate(o, cmp.Or(err, wrong))
+	op.run = func(ctx context.Context, e *mpi.Endpoint) (err error) {
+		p.Progress = op.progress
+		if p.Network, err = networkOf(e.Size(), nil); err == nil {
+			err = buffers.Protect(ctx, op.slow(ctx, e), data, room, p)
 		}
 		return err
-	}, cmp.Or(err, wrong)).start(comm, begin, request)
+	}
+	return op.start(comm, begin, request)
 }
 
 //export volleyBufferSizes
@@ -72,10 +76,12 @@ func volleyBufferSizes(comm C.MPI_Fint, parity unsafe.Pointer, parityBytes, byte
 	p, wrong := bufferOptions(0, o)
 	var sizes []int64
 	var n int64
-	code := operate(o.timeout, func(e *mpi.Endpoint) (err error) {
-		sizes, n, err = buffers.Sizes(context.Background(), e, has, p)
+	op := operate(o, cmp.Or(err, wrong))
+	op.run = func(ctx context.Context, e *mpi.Endpoint) (err error) {
+		sizes, n, err = buffers.Sizes(ctx, e, has, p)
 		return err
-	}, cmp.Or(err, wrong)).do(comm)
+	}
+	code := op.do(comm)
 	if code == C.VOLLEY_OK {
 		*parityBytes, *count = C.size_t(n), C.int(len(sizes))
 		for i := range min(len(sizes), len(room)) {
@@ -89,18 +95,17 @@ func volleyBufferSizes(comm C.MPI_Fint, parity unsafe.Pointer, parityBytes, byte
 func volleyRecoverBuffers(comm C.MPI_Fint, given *C.volley_buffer, count, lost C.int, parity unsafe.Pointer, parityBytes C.size_t, o *C.volley_group_options, begin C.int, request *C.volley_request) C.int {
 	data, room, err := buffersOf(given, count, parity, parityBytes, true)
 	p, wrong := bufferOptions(0, o)
-	op := operate(o.timeout, nil, cmp.Or(err, wrong))
-	if op.run == nil {
-		op.run = func(e *mpi.Endpoint) (err error) {
-			if p.Network, err = networkOf(e, nil); err != nil {
-				return err
-			}
-			r, err := buffers.Recover(context.Background(), e, data, lost != 0, room, p)
-			if err == nil {
-				op.note = strings.Join(r.Notes, "; ")
-			}
+	op := operate(o, cmp.Or(err, wrong))
+	op.run = func(ctx context.Context, e *mpi.Endpoint) (err error) {
+		p.Progress = op.progress
+		if p.Network, err = networkOf(e.Size(), nil); err != nil {
 			return err
 		}
+		r, err := buffers.Recover(ctx, op.slow(ctx, e), data, lost != 0, room, p)
+		if err == nil {
+			op.note = strings.Join(r.Notes, "; ")
+		}
+		return err
 	}
 	return op.start(comm, begin, request)
 }
@@ -136,83 +141,10 @@ func buffersOf(given *C.volley_buffer, count C.int, parity unsafe.Pointer, bytes
 
 // bufferOptions returns the options for buffers, but the network.
 func bufferOptions(tolerate C.int, o *C.volley_group_options) (p buffers.Options, err error) {
-	if o.max_deleted != 0 || o.allow_deleted != 0 || o.max_changed != 0 || o.allow_changed != 0 || o.revert != 0 || o.believe != nil {
-		return p, errUsage{errors.New("max_deleted, allow_deleted, max_changed, allow_changed, revert, believe: they are for directories: leave them 0")}
+	if o.max_deleted != 0 || o.allow_deleted != 0 || o.max_changed != 0 || o.allow_changed != 0 || o.revert != 0 || o.believe != nil ||
+		o.step != nil || o.retain != 0 || o.exclude != nil || o.files != nil || o.file_count != 0 || o.force != 0 || o.set_size != 0 || o.domain != nil {
+		return p, errUsage{errors.New("max_deleted, allow_deleted, max_changed, allow_changed, revert, believe, step, retain, exclude, files, file_count, force, set_size, domain: they are for directories: leave them 0")}
 	}
 	g, err := groupOptions(o)
 	return buffers.Options{Options: g, Tolerate: int(tolerate), Digest: C.GoString(o.digest)}, err
-}
-
-// A request is an operation that goes on beside the caller.
-type request struct {
-	*operation
-	over chan struct{}
-	err  error
-}
-
-// requests are those that nobody has waited for, by their numbers.
-var requests = struct {
-	sync.Mutex
-	last C.volley_request
-	open map[C.volley_request]*request
-}{open: map[C.volley_request]*request{}}
-
-// start begins an operation with a request for it, or runs it.
-func (op *operation) start(comm C.MPI_Fint, begin C.int, to *C.volley_request) C.int {
-	switch {
-	case begin == 0:
-		return op.do(comm)
-	case to == nil:
-		return operate(op.timeout, nil, isNull("request")).do(comm)
-	}
-	*to = C.VOLLEY_REQUEST_NULL
-	r := &request{operation: op, over: make(chan struct{})}
-	err := mpi.Begin(int(comm), timeoutOf(op.timeout), aborting(op.run), func(err error) {
-		r.err = err
-		close(r.over)
-	})
-	if err != nil {
-		return result(err)
-	}
-	requests.Lock()
-	defer requests.Unlock()
-	requests.last++
-	*to, requests.open[requests.last] = requests.last, r
-	return result(nil)
-}
-
-//export volleyTest
-func volleyTest(number *C.volley_request, wait C.int, done *C.int) C.int {
-	switch {
-	case number == nil:
-		return result(isNull("request"))
-	case done == nil:
-		return result(isNull("done"))
-	}
-	*done = 1
-	if *number == C.VOLLEY_REQUEST_NULL {
-		return result(nil)
-	}
-	requests.Lock()
-	r := requests.open[*number]
-	requests.Unlock()
-	if r != nil && wait == 0 {
-		select {
-		case <-r.over:
-		default:
-			*done = 0
-			return result(nil)
-		}
-	} else if r != nil {
-		<-r.over
-	}
-	requests.Lock()
-	r = requests.open[*number] // nil where another thread has waited for it, too
-	delete(requests.open, *number)
-	requests.Unlock()
-	if r == nil {
-		return result(errUsage{fmt.Errorf("request: there is no request %d any more: somebody has waited for it", int(*number))})
-	}
-	*number = C.VOLLEY_REQUEST_NULL
-	return r.result(result(r.err))
 }

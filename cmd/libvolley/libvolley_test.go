@@ -91,6 +91,16 @@ func TestBuffers(t *testing.T) {
 	}
 }
 
+// TestGroups runs testdata/groups.c, which checks what the calls for groups of directories return.
+func TestGroups(t *testing.T) {
+	program := build(t, "testdata/groups.c")
+	for _, n := range []int{2, 3, 4, 6} {
+		if out := mpirun(t, n, program, t.TempDir()); !strings.Contains(out, "done") {
+			t.Errorf("%d processes: %s", n, out)
+		}
+	}
+}
+
 // TestMisuse runs testdata/misuse.c: calls that MPI would end the job for, and processes that come late or never.
 func TestMisuse(t *testing.T) {
 	program := build(t, "testdata/misuse.c")
@@ -302,6 +312,10 @@ func TestResult(t *testing.T) {
 		{errors.New("a disk is full"), 1},
 		{&transport.AbortError{Rank: 1, Cause: errors.New("a disk is full")}, 1},
 		{errUsage{errors.New("path")}, 2},
+		{&transport.AbortError{Rank: 1, Cause: ended{errUsage{errors.New("path")}}}, 2},
+		{&transport.AbortError{Rank: 1, Cause: ended{errors.New("a disk is full")}}, 1},
+		{&group.BrokenError{}, 3},
+		{cancelled{}, 4},
 		{&volley.DisagreementError{}, 2},
 		{&group.TooManyError{Tolerate: 1}, 2},
 		{&coded.InputError{Err: errors.New("too few")}, 2},

@@ -180,75 +180,6 @@ func apart(pieces []piece) error {
 	return nil
 }
 
-// An operation is what C arguments say, which it does not need any more.
-type operation struct {
-	timeout C.double
-	run     func(*mpi.Endpoint) error
-	note    string // what there is to say after success
-}
-
-// do runs an operation.
-func (op *operation) do(comm C.MPI_Fint) C.int {
-	return op.result(drive(comm, false, op.timeout, op.run))
-}
-
-// result notes what there is to say of an operation that has ended so.
-func (op *operation) result(code C.int) C.int {
-	if code == C.VOLLEY_OK {
-		note(op.note)
-	}
-	return code
-}
-
-// operate returns an operation that is run, unless its arguments are wrong: the others hear of that.
-func operate(timeout C.double, run func(*mpi.Endpoint) error, wrong error) *operation {
-	if wrong != nil {
-		run = func(*mpi.Endpoint) error { return wrong }
-	}
-	return &operation{timeout: timeout, run: run}
-}
-
-//export volleyProtect
-func volleyProtect(comm C.MPI_Fint, path *C.char, tolerate C.int, o *C.volley_group_options, begin C.int, request *C.volley_request) C.int {
-	dirs, options, err := directoryOptions(path, o)
-	p := group.ProtectOptions{
-		Tolerate: int(tolerate), Digest: C.GoString(o.digest), MaxDeleted: float64(o.max_deleted), AllowDeleted: o.allow_deleted != 0,
-		MaxChanged: float64(o.max_changed), AllowChanged: o.allow_changed != 0,
-	}
-	return operate(o.timeout, func(e *mpi.Endpoint) (err error) {
-		if options.Network, err = networkOf(e, nil); err == nil {
-			_, err = group.Over(e, dirs, options).Protect(context.Background(), p)
-		}
-		return err
-	}, err).start(comm, begin, request)
-}
-
-//export volleyRecover
-func volleyRecover(comm C.MPI_Fint, path *C.char, o *C.volley_group_options) C.int {
-	dirs, options, err := directoryOptions(path, o)
-	p := group.RecoverOptions{Revert: o.revert != 0, Deleted: o.revert != 0}
-	return operate(o.timeout, func(e *mpi.Endpoint) (err error) {
-		if options.Network, err = networkOf(e, nil); err != nil {
-			return err
-		}
-		r, err := group.Over(e, dirs, options).Recover(context.Background(), p)
-		if err != nil {
-			return err
-		}
-		return r.Incomplete()
-	}, err).do(comm)
-}
-
-// directoryOptions returns the directory of this process's node and both functions' options but the network.
-func directoryOptions(path *C.char, o *C.volley_group_options) (dirs []string, g group.Options, err error) {
-	dir := C.GoString(path)
-	if dir == "" {
-		return nil, g, errUsage{errors.New("path: none was given: each process names the directory of its node")}
-	}
-	g, err = groupOptions(o)
-	return []string{dir}, g, err
-}
-
 // groupOptions returns options but the network.
 func groupOptions(o *C.volley_group_options) (g group.Options, err error) {
 	g = group.Options{Timeout: timeoutOf(o.timeout), Memory: int64(o.memory), Believe: C.GoString(o.believe)}
@@ -266,27 +197,41 @@ func aborting(f func(*mpi.Endpoint) error) func(*mpi.Endpoint) error {
 	return func(e *mpi.Endpoint) error {
 		err := f(e)
 		if err != nil {
-			e.Abort(err) // they wait, or will
+			e.Abort(ended{err}) // they wait, or will
 		}
 		return err
 	}
 }
 
-// result notes how a call has ended, and returns the number for it.
-func result(err error) C.int {
-	if err == nil {
-		note("")
-		return C.VOLLEY_OK
-	}
-	note(printable.Text(tell(err)))
+// An ended run has the number of its error at all processes.
+type ended struct{ error }
+
+func (e ended) Unwrap() error { return e.error }
+
+func (e ended) ExitCode() int { return numberOf(e.error) }
+
+// numberOf returns the number for an error.
+func numberOf(err error) int {
 	var own interface{ ExitCode() int } // which are these numbers
 	switch {
+	case err == nil:
+		return C.VOLLEY_OK
 	case errors.As(err, &own):
-		return C.int(own.ExitCode())
+		return own.ExitCode()
 	case volley.IsInputError(err):
 		return C.VOLLEY_USAGE
 	}
 	return C.VOLLEY_FAILED
+}
+
+// result notes how a call has ended, and returns the number for it.
+func result(err error) C.int {
+	text := ""
+	if err != nil {
+		text = printable.Text(tell(err))
+	}
+	note(text)
+	return C.int(numberOf(err))
 }
 
 // waysOn says with which member of the options a function does what it has refused.
@@ -294,6 +239,8 @@ var waysOn = map[group.Way]string{
 	group.WayBelieve:      "believe in the options names the node to go by",
 	group.WayAllowDeleted: "if it was meant, set allow_deleted in the options",
 	group.WayAllowChanged: "recover with revert in the options brings it back; if it was meant, set allow_changed",
+	group.WayForce:        "force in the options protects the group as it is",
+	group.WayGiveUp:       "force in the options gives it up",
 	group.WayKey:          `key in the options names its file, "none" goes without`,
 }
 
@@ -313,8 +260,8 @@ func timeoutOf(seconds C.double) time.Duration {
 	return max(0, time.Duration(float64(seconds)*float64(time.Second)))
 }
 
-// networkOf returns the network of that name or, without one, that of the processes of e as far as is known.
-func networkOf(e *mpi.Endpoint, name *C.char) (sim.Network, error) {
+// networkOf returns the network of that name or, without one, that of so many processes as far as is known.
+func networkOf(size int, name *C.char) (sim.Network, error) {
 	if text := C.GoString(name); text != "" {
 		n, err := sim.ParseNetwork(text)
 		if err != nil {
@@ -322,7 +269,7 @@ func networkOf(e *mpi.Endpoint, name *C.char) (sim.Network, error) {
 		}
 		return n, err
 	}
-	measured, err := tune.Find(tune.Place{Transport: "mpi", Ranks: e.Size()})
+	measured, err := tune.Find(tune.Place{Transport: "mpi", Ranks: size})
 	switch {
 	case err != nil:
 		return sim.Network{}, errUsage{err}
@@ -336,7 +283,7 @@ func networkOf(e *mpi.Endpoint, name *C.char) (sim.Network, error) {
 func modelOf(e *mpi.Endpoint, o *C.volley_options) (volley.Option, error) {
 	switch {
 	case o.ports == 0:
-		n, err := networkOf(e, o.network)
+		n, err := networkOf(e.Size(), o.network)
 		return volley.WithNetwork(n), err
 	case C.GoString(o.network) != "":
 		return nil, errUsage{errors.New("ports: they belong to the model of the paper, and network to another: leave one of them 0")}

@@ -69,7 +69,41 @@ int volley_recover(MPI_Comm comm, const char *path, const volley_group_options *
 }
 
 int volley_recover_f(MPI_Fint comm, const char *path, const volley_group_options *options) {
-	return volleyRecover(comm, (char *)path, group(options));
+	return volleyRecover(comm, (char *)path, group(options), 0, NULL);
+}
+
+int volley_recover_start(MPI_Comm comm, const char *path, const volley_group_options *options, volley_request *request) {
+	return volley_recover_start_f(handle(comm), path, options, request);
+}
+
+int volley_recover_start_f(MPI_Fint comm, const char *path, const volley_group_options *options, volley_request *request) {
+	return volleyRecover(comm, (char *)path, group(options), 1, request);
+}
+
+int volley_step_path(const char *root, long long step, char *path, size_t bytes) { return volleyStepPath((char *)root, step, path, bytes); }
+
+int volley_verify(MPI_Comm comm, const char *path, const volley_group_options *options, volley_report *report) {
+	return volley_verify_f(handle(comm), path, options, report);
+}
+
+int volley_verify_f(MPI_Fint comm, const char *path, const volley_group_options *options, volley_report *report) {
+	return volleyExamine(comm, (char *)path, 1, group(options), report);
+}
+
+int volley_status(MPI_Comm comm, const char *path, const volley_group_options *options, volley_report *report) {
+	return volley_status_f(handle(comm), path, options, report);
+}
+
+int volley_status_f(MPI_Fint comm, const char *path, const volley_group_options *options, volley_report *report) {
+	return volleyExamine(comm, (char *)path, 0, group(options), report);
+}
+
+int volley_unprotect(MPI_Comm comm, const char *path, const volley_group_options *options) {
+	return volley_unprotect_f(handle(comm), path, options);
+}
+
+int volley_unprotect_f(MPI_Fint comm, const char *path, const volley_group_options *options) {
+	return volleyUnprotect(comm, (char *)path, group(options));
 }
 
 int volley_parity_bytes(MPI_Comm comm, const volley_buffer *buffers, int count, int tolerate,
@@ -138,6 +172,12 @@ int volley_wait(volley_request *request) {
 	int done = 1;
 	return volleyTest(request, 1, &done);
 }
+
+int volley_progress(const volley_request *request, unsigned long long *done, unsigned long long *total) {
+	return volleyProgress((volley_request *)request, done, total);
+}
+
+int volley_cancel(const volley_request *request) { return volleyCancel((volley_request *)request); }
 
 /* The error of each thread's last call. _Thread_local memory would be of the few static bytes that a program has for
  * libraries it loads later: Go's linker asks for that model. */

@@ -30,7 +30,8 @@ enum {
 	VOLLEY_OK = 0,
 	VOLLEY_FAILED = 1, /* the run failed, here or at another process */
 	VOLLEY_USAGE = 2,  /* an argument, or the processes disagree, or too much is lost */
-	VOLLEY_WRONG = 3   /* the result failed its check, or not everything was recovered */
+	VOLLEY_WRONG = 3,  /* the result failed its check, not everything was recovered, or something is lost or damaged */
+	VOLLEY_CANCELLED = 4 /* a process has called volley_cancel */
 };
 
 /* How to encode. A member that is 0 has its default; all processes give the same. */
@@ -91,7 +92,29 @@ typedef struct volley_group_options {
 	                        run, or sha256 */
 	double max_changed;  /* share of a node's files that may have other content: 0.5 */
 	int allow_changed;   /* protect what is there, although more has changed */
+
+	long long *step;     /* not NULL: path is a root of snapshots, directories step-N in it. The call takes that of *step or, for
+	                        VOLLEY_LATEST, the newest, and sets *step to the one that it has taken */
+	int retain;          /* protect, with step: then remove snapshots older than the newest retain that can be recovered: none */
+	const char *exclude; /* protect: patterns of what is not protected, as in .gitignore, one a line; "": nothing: as in the last run */
+	const char *const *files; /* protect: the names of this process's files and directories, file_count of them, whole or as they
+	                        are below path (with step: below the snapshot). What no process names is not protected: recover
+	                        neither brings it back nor touches it. NULL at all processes: everything below path. Names
+	                        together, with the directories that they lie in, are fewer than 1000 */
+	int file_count;
+	int force;           /* protect what is there, although nodes are lost or files damaged; unprotect, although that never comes back */
+
+	int set_size;        /* cut the processes into sets of at most so many, each a group of its own, of which any tolerate nodes
+	                        may be lost: one group. Nodes keep their sets as long as they are protected */
+	const char *domain;  /* what fails together with this process, such as its host or rack: no two of a set have the same. The
+	                        processes give each its own, or all none: its host, as far as that is possible */
+
+	int cores;           /* how many cores this process uses at most: all. With several calls at once the least number counts */
+	double rate;         /* bytes a second that this process sends at most, 1 MiB or more: no limit */
 } volley_group_options;
+
+/* The newest snapshot, in step of the options. */
+enum { VOLLEY_LATEST = -1 };
 
 /* Protects the files of a group of nodes, such as a checkpoint that each has written. After it
  * any tolerate of the nodes may be lost, and volley_recover brings them back. A node is a
@@ -107,7 +130,7 @@ typedef struct volley_group_options {
  * to the number of processes less 1, the key is not that of the group, or more is deleted or has
  * changed at a node than max_deleted and max_changed say, and less at most other nodes. It
  * returns VOLLEY_FAILED where another run uses the directory. Where only some processes have
- * such an error, the others return VOLLEY_FAILED. */
+ * such an error, the others return the same. With sets, the error of one is that of all. */
 int volley_protect(MPI_Comm comm, const char *path, int tolerate, const volley_group_options *options);
 
 /* The same by the communicator's Fortran handle; path ends with a null character. */
@@ -129,6 +152,44 @@ int volley_recover(MPI_Comm comm, const char *path, const volley_group_options *
 /* The same by the communicator's Fortran handle; path ends with a null character. */
 int volley_recover_f(MPI_Fint comm, const char *path, const volley_group_options *options);
 
+/* Makes a directory for the files of a snapshot, empty, and writes its name into path, which has room for bytes.
+ * volley_protect with that step gives it the name root/step-N, when all processes have called: a snapshot that is not
+ * complete never counts. No other process takes part. */
+int volley_step_path(const char *root, long long step, char *path, size_t bytes);
+
+/* How the nodes of a group are: of the set of this process, where there are sets. */
+typedef struct volley_report {
+	int is_protected;
+	int whole;          /* nothing is lost, damaged or changed */
+	int recoverable;    /* volley_recover brings back all that is lost or damaged */
+	int nodes, tolerate;
+	int broken;         /* nodes that are lost or damaged, or cannot be read */
+	int lost;           /* of these: nodes of which nothing is left */
+	int may_lose;       /* more nodes, whichever they are, so that all of theirs comes back */
+	int set, sets;      /* the number of the set, and how many there are */
+	long long files_at_risk; /* that would not come back if may_lose + 1 more nodes are lost */
+	long long at_risk_since; /* seconds since 1970 when the first of that was changed, deleted or found damaged; 0: not known */
+	long long since;    /* seconds since 1970 when the generation came into force; 0: not known */
+	long long generation;
+	long long step;     /* of the snapshot; VOLLEY_LATEST: path is no root */
+} volley_report;
+
+/* Say how the nodes are, and change no file of theirs: volley_verify reads all of them, and compares it with what was protected,
+ * volley_status goes by names, lengths and times. All processes of comm call it. They return VOLLEY_OK where all is
+ * there, or was changed by its users, and VOLLEY_WRONG where something is lost or damaged, or the group is not protected:
+ * volley_error names the nodes. */
+int volley_verify(MPI_Comm comm, const char *path, const volley_group_options *options, volley_report *report);
+int volley_status(MPI_Comm comm, const char *path, const volley_group_options *options, volley_report *report);
+
+/* Ends the protection, and removes path/.volley. Files stay. All processes of comm call it. Where something is lost or
+ * damaged it returns VOLLEY_USAGE, and has removed nothing, unless options.force is set. */
+int volley_unprotect(MPI_Comm comm, const char *path, const volley_group_options *options);
+
+/* The same by the communicator's Fortran handle; path ends with a null character. */
+int volley_verify_f(MPI_Fint comm, const char *path, const volley_group_options *options, volley_report *report);
+int volley_status_f(MPI_Fint comm, const char *path, const volley_group_options *options, volley_report *report);
+int volley_unprotect_f(MPI_Fint comm, const char *path, const volley_group_options *options);
+
 /* A buffer is a piece of this process's memory: bytes from data on. */
 typedef struct volley_buffer {
 	void *data;
@@ -139,8 +200,8 @@ typedef struct volley_buffer {
  * them come back. Each process has count buffers, of any number and lengths, and room for the parity: parity_bytes, as many
  * as volley_parity_bytes says, or more. That is tolerate/(K-tolerate) of the data of the process that has most, with K
  * processes, and a little more. The parity describes itself: the library keeps nothing. Its digest is xxh3 or, with a
- * key, sha256, unless options say otherwise. Those of options that are for directories stay 0: max_deleted,
- * allow_deleted, max_changed, allow_changed, revert, believe.
+ * key, sha256, unless options say otherwise. Of options, timeout, memory, key, digest, cores and rate are for buffers: the
+ * others stay 0.
  *
  * All processes of comm, 2 or more, call it, and change no buffer meanwhile. When it has
  * returned VOLLEY_OK at one process, the parity of all is complete. Keep two sets of buffers, each with its parity,
@@ -149,7 +210,7 @@ typedef struct volley_buffer {
  * recover both sets, and go on from the one that comes back with the larger step.
  *
  * It returns VOLLEY_USAGE where an argument is wrong, parity overlaps a buffer, or there is no room. Where only some processes have such an error,
- * the others return VOLLEY_FAILED. */
+ * the others return the same. */
 int volley_protect_buffers(MPI_Comm comm, const volley_buffer *buffers, int count, int tolerate,
 	void *parity, size_t parity_bytes, const volley_group_options *options);
 
@@ -186,6 +247,7 @@ enum { VOLLEY_REQUEST_NULL = 0 };
  * MPI was started for MPI_THREAD_MULTIPLE, by MPI_Init_thread: else they return VOLLEY_USAGE. MPI_Finalize waits for
  * requests that are open. */
 int volley_protect_start(MPI_Comm comm, const char *path, int tolerate, const volley_group_options *options, volley_request *request);
+int volley_recover_start(MPI_Comm comm, const char *path, const volley_group_options *options, volley_request *request);
 int volley_protect_buffers_start(MPI_Comm comm, const volley_buffer *buffers, int count, int tolerate,
 	void *parity, size_t parity_bytes, const volley_group_options *options, volley_request *request);
 int volley_recover_buffers_start(MPI_Comm comm, const volley_buffer *buffers, int count, int lost,
@@ -199,6 +261,15 @@ int volley_wait(volley_request *request);
 /* Where the request is over, sets done to 1 and does as volley_wait does; else sets done to 0 and returns VOLLEY_OK. */
 int volley_test(volley_request *request, int *done);
 
+/* Sets done and total to the bytes of this process that are read or written so far, and in all. total may grow while the run
+ * finds out what there is to do. Both are 0 for VOLLEY_REQUEST_NULL. */
+int volley_progress(const volley_request *request, unsigned long long *done, unsigned long long *total);
+
+/* Ends the run of a request at all processes, when this one or another calls it, and returns at once. volley_wait or
+ * volley_test then return VOLLEY_CANCELLED at all of them, or what the run has come to, where it was over. What
+ * was protected before stays in force. The next call completes what was cut off. */
+int volley_cancel(const volley_request *request);
+
 /* The same by the communicator's Fortran handle; path ends with a null character. */
 int volley_protect_buffers_f(MPI_Fint comm, const volley_buffer *buffers, int count, int tolerate,
 	void *parity, size_t parity_bytes, const volley_group_options *options);
@@ -209,6 +280,7 @@ int volley_recover_buffers_f(MPI_Fint comm, const volley_buffer *buffers, int co
 int volley_buffer_sizes_f(MPI_Fint comm, const void *parity, size_t *parity_bytes, size_t *bytes, int *count,
 	const volley_group_options *options);
 int volley_protect_start_f(MPI_Fint comm, const char *path, int tolerate, const volley_group_options *options, volley_request *request);
+int volley_recover_start_f(MPI_Fint comm, const char *path, const volley_group_options *options, volley_request *request);
 int volley_protect_buffers_start_f(MPI_Fint comm, const volley_buffer *buffers, int count, int tolerate,
 	void *parity, size_t parity_bytes, const volley_group_options *options, volley_request *request);
 int volley_recover_buffers_start_f(MPI_Fint comm, const volley_buffer *buffers, int count, int lost,

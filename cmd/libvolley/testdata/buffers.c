@@ -71,7 +71,7 @@ static void recovers(MPI_Comm comm, const volley_buffer *want, const unsigned ch
 
 /* nulls leaves arguments out at all processes, and then at one. */
 static void nulls(const volley_buffer *b, unsigned char *parity, size_t room) {
-	int n = buffers, done, first = rank == 0, code = first ? VOLLEY_USAGE : VOLLEY_FAILED;
+	int n = buffers, done, first = rank == 0, code = VOLLEY_USAGE;
 	size_t some = room;
 	volley_request null = VOLLEY_REQUEST_NULL;
 	expect("bytes to nowhere", volley_parity_bytes(MPI_COMM_WORLD, b, buffers, 1, NULL, NULL), VOLLEY_USAGE, "parity_bytes: NULL");
@@ -91,7 +91,7 @@ static void overlaps(unsigned char *parity, size_t room, int multiple) {
 	enum { bytes = 1000 };
 	unsigned char x[4 * bytes] = {0}, *own = malloc(room);
 	volley_buffer twice[] = {{x, 3 * bytes}, {x + 5, 10}, {x + bytes, 2 * bytes}, {NULL, 0}, {x + 3 * bytes, bytes}}, in[] = {{own + room - 1, 1}};
-	int first = rank == 0, code = first ? VOLLEY_USAGE : VOLLEY_FAILED;
+	int first = rank == 0, code = VOLLEY_USAGE;
 	volley_request request;
 	expect("protect what overlaps", volley_protect_buffers(MPI_COMM_WORLD, twice, 5, 1, parity, room, NULL), VOLLEY_OK, "");
 	expect("recover what overlaps", volley_recover_buffers(MPI_COMM_WORLD, twice, 5, 0, parity, room, NULL), VOLLEY_USAGE, "buffers[1] overlaps buffers[0]");
@@ -160,7 +160,7 @@ static void requests(void) {
 	expect("its end", volley_wait(&request[0]), VOLLEY_USAGE, "other arguments");
 	int none = rank == size - 1;
 	expect("start without a path", volley_protect_start(MPI_COMM_WORLD, none ? "" : "/nowhere", 1, NULL, &request[0]), VOLLEY_OK, "");
-	expect("its end", volley_wait(&request[0]), none ? VOLLEY_USAGE : VOLLEY_FAILED, "path: none");
+	expect("its end", volley_wait(&request[0]), VOLLEY_USAGE, "path: none");
 	for (int i = 0; i < open; i++) free(parity[i]), drop(b[i]);
 }
 
@@ -251,9 +251,9 @@ int main(int argc, char **argv) {
 			int rc = volley_recover_buffers(MPI_COMM_WORLD, b, buffers, (rank + 1) % size <= tolerate, parity, room, NULL);
 			expect("too much lost", rc, VOLLEY_USAGE, tolerate + 1 < size ? "nodes are lost" : "");
 			rc = volley_protect_buffers(MPI_COMM_WORLD, b, buffers, tolerate, parity, rank == 0 ? 100 : room, NULL);
-			expect("no room", rc, rank == 0 ? VOLLEY_USAGE : VOLLEY_FAILED, rank == 0 ? "room for 100 bytes of parity: want" : "rank 0 stopped: room for 100");
+			expect("no room", rc, VOLLEY_USAGE, rank == 0 ? "room for 100 bytes of parity: want" : "rank 0 stopped: room for 100");
 			rc = volley_protect_buffers(MPI_COMM_WORLD, rank == 0 ? NULL : b, buffers, tolerate, parity, room, NULL);
-			expect("no buffers", rc, rank == 0 ? VOLLEY_USAGE : VOLLEY_FAILED, "buffers: NULL");
+			expect("no buffers", rc, VOLLEY_USAGE, "buffers: NULL");
 			free(parity);
 		}
 		unsigned char *parity = malloc(room);

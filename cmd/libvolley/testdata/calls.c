@@ -29,7 +29,7 @@ static void checkpoint(const char *what, const char *dir, int size) {
 	if (strcmp(what, "protect") == 0) {
 		int rc = volley_protect(MPI_COMM_WORLD, some, 1, NULL);
 		if (some == NULL) expect("protect without a path", rc, VOLLEY_USAGE, "path: none");
-		else expect("protect, another without a path", rc, VOLLEY_FAILED, "path: none");
+		else expect("protect, another without a path", rc, VOLLEY_USAGE, "path: none");
 		expect("protect, a number for none", volley_protect(MPI_COMM_WORLD, path, 0, NULL), VOLLEY_USAGE, "want 1 to");
 		expect("protect, a number for all", volley_protect(MPI_COMM_WORLD, path, size, NULL), VOLLEY_USAGE, "want 1 to");
 		expect("protect, other numbers", volley_protect(MPI_COMM_WORLD, path, 1 + rank % 2, NULL), VOLLEY_USAGE, "process 1 has other arguments than process 0: tolerate is 2, and 1");
@@ -39,7 +39,7 @@ static void checkpoint(const char *what, const char *dir, int size) {
 	} else if (strcmp(what, "recover") == 0) {
 		int rc = volley_recover(MPI_COMM_WORLD, some, NULL);
 		if (some == NULL) expect("recover without a path", rc, VOLLEY_USAGE, "path: none");
-		else expect("recover, another without a path", rc, VOLLEY_FAILED, "path: none");
+		else expect("recover, another without a path", rc, VOLLEY_USAGE, "path: none");
 		expect("recover", volley_recover(MPI_COMM_WORLD, path, NULL), VOLLEY_OK, "");
 	} else if (strcmp(what, "recover_f") == 0) {
 		expect("recover by the Fortran handle", volley_recover_f(world, path, NULL), VOLLEY_OK, "");
@@ -140,7 +140,7 @@ static void keeps(MPI_Comm comm, const unsigned char *x, size_t bytes, unsigned 
 	if (fail) {
 		MPI_Barrier(comm); /* else some may hear of it in this call already */
 		int rc = volley_encode(comm, rank == 0 ? NULL : x, bytes, z, bytes, &o);
-		expect("a call that fails", rc, rank == 0 ? VOLLEY_USAGE : VOLLEY_FAILED, "packet: NULL");
+		expect("a call that fails", rc, VOLLEY_USAGE, "packet: NULL");
 		expect("a call after it", volley_encode(comm, x, bytes, z, bytes, &o), VOLLEY_FAILED, "use a duplicate of it");
 	}
 	free(z);

@@ -1,0 +1,315 @@
+//go:build mpi
+
+package main
+
+// #include "volley.h"
+import "C"
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+	"unsafe"
+
+	"volley/group"
+	"volley/transport/mpi"
+)
+
+// A node is what C arguments say of the directory of this process's node.
+type node struct {
+	*operation
+	dir     string
+	options group.Options
+	set     setOptions
+	files   []string // that alone are protected, below dir; nil: all
+}
+
+// A verb works on the group of a node, which is a part of all nodes.
+type verb func(context.Context, *group.Group, group.Part) (found, error)
+
+// found is what a verb has found, the same at all nodes.
+type found struct {
+	step    *int64 // that it has taken, if any
+	verdict error
+}
+
+// nodeOf returns the operation of a verb, of which other arguments may be wrong.
+func nodeOf(path *C.char, o *C.volley_group_options, wrong error) *node {
+	n := &node{dir: C.GoString(path), set: setOptions{size: int(o.set_size), domain: C.GoString(o.domain)}}
+	options, err := groupOptions(o)
+	n.options = options
+	if n.dir == "" {
+		err = errUsage{errors.New("path: none was given: each process names the directory of its node")}
+	}
+	if err == nil {
+		err = n.check(o)
+	}
+	n.operation = operate(o, cmp.Or(err, wrong))
+	if to := o.step; to != nil {
+		n.options.Roots, n.options.Step = true, int64(*to)
+	}
+	return n
+}
+
+// check refuses options that do not go together.
+func (n *node) check(o *C.volley_group_options) (err error) {
+	switch {
+	case o.step != nil && *o.step < C.VOLLEY_LATEST:
+		return errUsage{fmt.Errorf("step: %d: want the number of a snapshot, or VOLLEY_LATEST", int64(*o.step))}
+	case o.retain < 0:
+		return errUsage{fmt.Errorf("retain: %d snapshots: want 0 or more; 0: all stay", int(o.retain))}
+	case o.retain > 0 && o.step == nil:
+		return errUsage{fmt.Errorf("retain: %d: it is for snapshots: set step, and path to their root", int(o.retain))}
+	case o.step != nil && o.set_size != 0:
+		return errUsage{errors.New("set_size: snapshots are of one group: leave step NULL, and give path of one snapshot")}
+	}
+	return n.set.check()
+}
+
+// does sets what is run: a verb on this process's node, alone or in its set.
+func (n *node) does(to *C.longlong, run verb) *operation {
+	var has found
+	n.operation.run = func(ctx context.Context, e *mpi.Endpoint) error {
+		n.options.Progress = n.progress
+		return n.inSet(ctx, e, func(ctx context.Context, t *mpi.Endpoint, part group.Part) (err error) {
+			if n.options.Network, err = networkOf(t.Size(), nil); err == nil {
+				has, err = run(ctx, group.Over(n.slow(ctx, t), []string{n.dir}, n.options), part)
+			}
+			n.verdict = has.verdict
+			return err
+		})
+	}
+	n.operation.tell = func() {
+		if to != nil && has.step != nil {
+			*to = C.longlong(*has.step)
+		}
+	}
+	return n.operation
+}
+
+//export volleyProtect
+func volleyProtect(comm C.MPI_Fint, path *C.char, tolerate C.int, o *C.volley_group_options, begin C.int, request *C.volley_request) C.int {
+	n := nodeOf(path, o, nil)
+	p := group.ProtectOptions{
+		Tolerate: int(tolerate), Digest: C.GoString(o.digest), MaxDeleted: float64(o.max_deleted), AllowDeleted: o.allow_deleted != 0,
+		MaxChanged: float64(o.max_changed), AllowChanged: o.allow_changed != 0, Force: o.force != 0, Retain: int(o.retain),
+	}
+	if o.exclude != nil {
+		p.Exclude = slices.DeleteFunc(strings.Split(C.GoString(o.exclude), "\n"), func(line string) bool { return line == "" || line[0] == '#' })
+	}
+	n.set.force = p.Force
+	if n.wrong == nil {
+		n.files, n.wrong = n.filesOf(o)
+	}
+	return n.does(o.step, func(ctx context.Context, g *group.Group, part group.Part) (found, error) {
+		if err := n.named(); err != nil {
+			return found{}, err
+		}
+		p.Part = part
+		if n.set.others != nil {
+			p.Exclude = slices.Concat(n.set.others, p.Exclude)
+		}
+		r, err := g.Protect(ctx, p)
+		if err != nil {
+			return found{}, err
+		}
+		return found{step: r.Step}, nil
+	}).start(comm, begin, request)
+}
+
+//export volleyRecover
+func volleyRecover(comm C.MPI_Fint, path *C.char, o *C.volley_group_options, begin C.int, request *C.volley_request) C.int {
+	p := group.RecoverOptions{Revert: o.revert != 0, Deleted: o.revert != 0}
+	return nodeOf(path, o, nil).does(o.step, func(ctx context.Context, g *group.Group, _ group.Part) (found, error) {
+		r, err := g.Recover(ctx, p)
+		if err != nil {
+			return found{}, err
+		}
+		return found{r.Step, r.Incomplete()}, nil
+	}).start(comm, begin, request)
+}
+
+//export volleyUnprotect
+func volleyUnprotect(comm C.MPI_Fint, path *C.char, o *C.volley_group_options) C.int {
+	n := nodeOf(path, o, nil)
+	force := o.force != 0
+	if o.step != nil && n.wrong == nil {
+		n.wrong = errUsage{errors.New("step: the protection of one snapshot is ended: leave step NULL, and give path of it")}
+	}
+	return n.does(nil, func(ctx context.Context, g *group.Group, _ group.Part) (found, error) {
+		_, err := g.Unprotect(ctx, group.UnprotectOptions{Force: force})
+		if errors.As(err, new(*group.RemainsError)) { // it has ended, but at nodes that cannot be read
+			return found{verdict: err}, nil
+		}
+		return found{}, err
+	}).do(comm)
+}
+
+//export volleyExamine
+func volleyExamine(comm C.MPI_Fint, path *C.char, reads C.int, o *C.volley_group_options, to *C.volley_report) C.int {
+	n := nodeOf(path, o, nil)
+	if to == nil && n.wrong == nil {
+		n.wrong = isNull("report")
+	}
+	var r *group.VerifyReport
+	var of group.Part
+	op := n.does(o.step, func(ctx context.Context, g *group.Group, part group.Part) (_ found, err error) {
+		examine := g.Status
+		if reads != 0 {
+			examine = g.Verify
+		}
+		if r, err = examine(ctx); err != nil {
+			return found{}, err
+		}
+		of = part
+		return found{r.Step, r.Broken()}, nil
+	})
+	code := op.do(comm)
+	if to != nil {
+		*to = C.volley_report{step: C.VOLLEY_LATEST}
+		if r != nil {
+			*to = reported(r, of)
+		}
+	}
+	return code
+}
+
+// reported returns a report as C has it.
+func reported(r *group.VerifyReport, part group.Part) C.volley_report {
+	flag := func(is bool) C.int {
+		if is {
+			return 1
+		}
+		return 0
+	}
+	seconds := func(t time.Time) C.longlong {
+		if t.IsZero() {
+			return 0
+		}
+		return C.longlong(t.Unix())
+	}
+	c := C.volley_report{
+		is_protected: flag(r.Protected), whole: flag(r.Whole), recoverable: flag(r.Protected), nodes: C.int(len(r.Nodes)), tolerate: C.int(r.Tolerate),
+		lost: C.int(r.Lost()), may_lose: C.int(r.MayLose), set: C.int(part.Set), sets: C.int(max(part.Sets, 1)),
+		generation: C.longlong(r.Generation), step: C.VOLLEY_LATEST, since: seconds(r.Since),
+	}
+	if r.Step != nil {
+		c.step = C.longlong(*r.Step)
+	}
+	if broken := new(group.BrokenError); errors.As(r.Broken(), &broken) {
+		c.broken, c.recoverable = C.int(len(broken.Nodes)), flag(r.Protected && broken.Comes)
+	}
+	for _, x := range r.Risks {
+		c.files_at_risk += C.longlong(x.Files)
+	}
+	if r.RiskSince != nil && r.Risks != nil {
+		c.at_risk_since = seconds(r.RiskSince.Time)
+	}
+	return c
+}
+
+// draftName is what a snapshot is called until protect gives it its name: it does not count before.
+const draftName = "step-%d.draft"
+
+//export volleyStepPath
+func volleyStepPath(root *C.char, step C.longlong, path *C.char, bytes C.size_t) C.int {
+	dir := filepath.Join(C.GoString(root), fmt.Sprintf(draftName, int64(step)))
+	switch {
+	case C.GoString(root) == "":
+		return result(errUsage{errors.New("root: none was given: name the directory that has the snapshots of this process's node")})
+	case step < 0:
+		return result(errUsage{fmt.Errorf("step: %d: want 0 or more", int64(step))})
+	case path == nil:
+		return result(isNull("path"))
+	case len(dir) >= int(min(bytes, math.MaxInt32)):
+		return result(errUsage{fmt.Errorf("bytes: %d: %s takes %d", uint64(bytes), dir, len(dir)+1)})
+	}
+	if err := cmp.Or(os.RemoveAll(dir), os.MkdirAll(dir, 0o777)); err != nil {
+		return result(err)
+	}
+	room := unsafe.Slice((*byte)(unsafe.Pointer(path)), len(dir)+1)
+	room[copy(room, dir)] = 0
+	return result(nil)
+}
+
+// named gives the snapshot its name, now that it is complete, where it was begun by volley_step_path.
+func (n *node) named() error {
+	if !n.options.Roots || n.options.Step == group.Latest {
+		return nil
+	}
+	draft := filepath.Join(n.dir, fmt.Sprintf(draftName, n.options.Step))
+	name := filepath.Join(n.dir, fmt.Sprint("step-", n.options.Step))
+	switch _, err := os.Lstat(draft); {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
+	}
+	if _, err := os.Lstat(name); err == nil {
+		return errUsage{fmt.Errorf("step: %s is there already, and %s was written for it: remove one of them", name, draft)}
+	}
+	return os.Rename(draft, name)
+}
+
+// filesOf returns the files that alone are protected, as they are called below the directory.
+func (n *node) filesOf(o *C.volley_group_options) (list []string, err error) {
+	if o.file_count < 0 || o.files == nil && o.file_count > 0 {
+		return nil, errUsage{fmt.Errorf("files: NULL, or file_count %d below 0", int(o.file_count))}
+	}
+	if o.files == nil {
+		return nil, nil
+	}
+	dir := n.dir
+	if n.options.Roots {
+		if n.options.Step == group.Latest {
+			return nil, errUsage{errors.New("files: they are of one snapshot: give its step")}
+		}
+		dir = filepath.Join(dir, fmt.Sprintf(draftName, n.options.Step))
+		if _, err := os.Lstat(dir); err != nil {
+			dir = filepath.Join(n.dir, fmt.Sprint("step-", n.options.Step))
+		}
+	}
+	list = []string{}
+	for i, file := range unsafe.Slice(o.files, int(o.file_count)) {
+		name := C.GoString(file)
+		if rest, ok := strings.CutPrefix(name, dir+"/"); ok {
+			name = rest
+		}
+		name = filepath.Clean(name)
+		if first, _, _ := strings.Cut(name, "/"); file == nil || name == "." || !filepath.IsLocal(name) || first == ".volley" {
+			return nil, errUsage{fmt.Errorf("files[%d]: %q: want a file or directory below %s", i, C.GoString(file), dir)}
+		}
+		if _, err := os.Lstat(filepath.Join(dir, name)); err != nil {
+			return nil, errUsage{fmt.Errorf("files[%d]: %w", i, err)}
+		}
+		list = append(list, name)
+	}
+	return list, nil
+}
+
+// patternsOf returns patterns that exclude all but the files that nodes name.
+func patternsOf(files []string) []string {
+	patterns, dirs := []string{"/*"}, map[string]bool{}
+	slices.Sort(files)
+	for _, name := range slices.Compact(files) {
+		for i := range name {
+			if dir := name[:i]; name[i] == '/' && !dirs[dir] {
+				dirs[dir] = true
+				patterns = append(patterns, "!/"+literal.Replace(dir)+"/", "/"+literal.Replace(dir)+"/*")
+			}
+		}
+		patterns = append(patterns, "!/"+literal.Replace(name))
+	}
+	return patterns
+}
+
+// literal quotes what has a meaning in patterns.
+var literal = strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`, " ", `\ `)

@@ -1,0 +1,266 @@
+//go:build mpi
+
+package main
+
+// #include "volley.h"
+import "C"
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"volley/internal/late"
+	"volley/transport"
+	"volley/transport/mpi"
+)
+
+// An operation is what C arguments say, which it does not need any more.
+type operation struct {
+	timeout C.double
+	rate    int64 // bytes a second that are sent; 0: no limit
+	cores   int   // 0: all
+	wrong   error // arguments are: the others hear of that
+	run     func(context.Context, *mpi.Endpoint) error
+	verdict error  // of a run that has come to its end
+	tell    func() // gives the caller what it has come to, once it is over
+	note    string // what there is to say after success
+
+	done, total atomic.Int64 // bytes here
+	opened      []transport.Transport
+}
+
+// operate returns an operation, of which arguments may be wrong.
+func operate(o *C.volley_group_options, wrong error) *operation {
+	switch {
+	case wrong != nil:
+	case o.rate != 0 && !(o.rate >= leastRate && o.rate < 1<<62):
+		wrong = errUsage{fmt.Errorf("rate: %g bytes a second: want 1 MiB or more, as others wait for messages; 0: no limit", float64(o.rate))}
+	case o.cores < 0:
+		wrong = errUsage{fmt.Errorf("cores: %d: want 1 or more; 0: all", int(o.cores))}
+	}
+	return &operation{timeout: o.timeout, rate: int64(o.rate), cores: int(o.cores), wrong: wrong}
+}
+
+// leastRate is that of the command line: with less, messages would take longer than others wait for them.
+const leastRate = 1 << 20
+
+// cancelled is why an operation ends by volley_cancel.
+type cancelled struct{}
+
+func (cancelled) Error() string { return "the call was cancelled" }
+
+func (cancelled) ExitCode() int { return C.VOLLEY_CANCELLED }
+
+// progress counts bytes that are done, and more that are to be.
+func (op *operation) progress(done, more int64) {
+	op.total.Add(more)
+	op.done.Add(done)
+}
+
+// slow returns a transport that sends no faster than the operation may. It stays open until the operation has ended.
+func (op *operation) slow(ctx context.Context, t transport.Transport) transport.Transport {
+	if op.rate > 0 {
+		t = late.Limit(ctx, t, op.rate)
+		op.opened = append(op.opened, t)
+	}
+	return t
+}
+
+// work returns what [mpi.Drive] calls.
+func (op *operation) work(ctx context.Context, cancel context.CancelCauseFunc) func(*mpi.Endpoint) error {
+	return func(e *mpi.Endpoint) error {
+		err := aborting(func(e *mpi.Endpoint) error {
+			if op.wrong != nil {
+				return op.wrong
+			}
+			err := op.run(ctx, e)
+			if err != nil && ctx.Err() != nil { // which is why
+				err = context.Cause(ctx)
+			}
+			return err
+		})(e)
+		if err == nil {
+			err = op.verdict // which all have: nobody waits
+		}
+		cancel(nil) // what waits for its turn goes at once
+		for _, t := range slices.Backward(op.opened) {
+			err = errors.Join(err, t.Close())
+		}
+		return err
+	}
+}
+
+// do runs an operation.
+func (op *operation) do(comm C.MPI_Fint) C.int {
+	defer op.hold()()
+	return op.over(mpi.Drive(int(comm), false, timeoutOf(op.timeout), op.work(context.WithCancelCause(context.Background()))))
+}
+
+// over gives the caller what an operation has come to.
+func (op *operation) over(err error) C.int {
+	code := result(err)
+	if op.tell != nil {
+		op.tell()
+	}
+	if code == C.VOLLEY_OK {
+		note(op.note)
+	}
+	return code
+}
+
+// holding are the operations under way that may not use all cores. Cores are those of the process: the least number counts.
+var holding = struct {
+	sync.Mutex
+	all int
+	by  map[*operation]bool
+}{by: map[*operation]bool{}}
+
+// hold has this process use no more cores than the operation may, until the function that it returns is called.
+func (op *operation) hold() (release func()) {
+	if op.cores <= 0 {
+		return func() {}
+	}
+	set := func(held bool) {
+		holding.Lock()
+		defer holding.Unlock()
+		if len(holding.by) == 0 {
+			holding.all = runtime.GOMAXPROCS(0)
+		}
+		if delete(holding.by, op); held {
+			holding.by[op] = true
+		}
+		least := holding.all
+		for other := range holding.by {
+			least = min(least, other.cores)
+		}
+		runtime.GOMAXPROCS(least)
+	}
+	set(true)
+	return func() { set(false) }
+}
+
+// A request is an operation that goes on beside the caller.
+type request struct {
+	*operation
+	cancel context.CancelCauseFunc
+	ended  chan struct{}
+	err    error
+}
+
+// requests are those that nobody has waited for, by their numbers.
+var requests = struct {
+	sync.Mutex
+	last C.volley_request
+	open map[C.volley_request]*request
+}{open: map[C.volley_request]*request{}}
+
+// start begins an operation with a request for it, or runs it.
+func (op *operation) start(comm C.MPI_Fint, begin C.int, to *C.volley_request) C.int {
+	switch {
+	case begin == 0:
+		return op.do(comm)
+	case to == nil:
+		op.wrong = isNull("request")
+		return op.do(comm)
+	}
+	*to = C.VOLLEY_REQUEST_NULL
+	ctx, cancel := context.WithCancelCause(context.Background())
+	r := &request{operation: op, cancel: cancel, ended: make(chan struct{})}
+	release := op.hold()
+	err := mpi.Begin(int(comm), timeoutOf(op.timeout), op.work(ctx, cancel), func(err error) {
+		release()
+		r.err = err
+		close(r.ended)
+	})
+	if err != nil {
+		release()
+		return result(err)
+	}
+	requests.Lock()
+	defer requests.Unlock()
+	requests.last++
+	*to, requests.open[requests.last] = requests.last, r
+	return result(nil)
+}
+
+// requestOf returns the request of a number, and nil for VOLLEY_REQUEST_NULL. Taken, it is no more there afterwards.
+func requestOf(number *C.volley_request, take bool) (*request, error) {
+	switch {
+	case number == nil:
+		return nil, isNull("request")
+	case *number == C.VOLLEY_REQUEST_NULL:
+		return nil, nil
+	}
+	requests.Lock()
+	defer requests.Unlock()
+	r := requests.open[*number]
+	if r == nil {
+		return nil, errUsage{fmt.Errorf("request: there is no request %d any more: somebody has waited for it", int(*number))}
+	}
+	if take {
+		delete(requests.open, *number)
+	}
+	return r, nil
+}
+
+//export volleyTest
+func volleyTest(number *C.volley_request, wait C.int, done *C.int) C.int {
+	r, err := requestOf(number, false)
+	switch {
+	case err == nil && done == nil:
+		return result(isNull("done"))
+	case r == nil || wait != 0:
+	default:
+		select {
+		case <-r.ended:
+		default:
+			*done = 0
+			return result(nil)
+		}
+	}
+	if done != nil {
+		*done = 1
+	}
+	if r == nil {
+		return result(err)
+	}
+	<-r.ended
+	if _, err := requestOf(number, true); err != nil { // another thread has waited for it, too
+		return result(err)
+	}
+	*number = C.VOLLEY_REQUEST_NULL
+	return r.over(r.err)
+}
+
+//export volleyProgress
+func volleyProgress(number *C.volley_request, done, total *C.ulonglong) C.int {
+	r, err := requestOf(number, false)
+	switch {
+	case err != nil:
+		return result(err)
+	case done == nil:
+		return result(isNull("done"))
+	case total == nil:
+		return result(isNull("total"))
+	}
+	*done, *total = 0, 0
+	if r != nil {
+		*done = C.ulonglong(r.done.Load())
+		*total = max(*done, C.ulonglong(max(0, r.total.Load()))) // it may find less to do than it said
+	}
+	return result(nil)
+}
+
+//export volleyCancel
+func volleyCancel(number *C.volley_request) C.int {
+	r, err := requestOf(number, false)
+	if r != nil {
+		r.cancel(cancelled{})
+	}
+	return result(err)
+}

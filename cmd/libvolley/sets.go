@@ -1,0 +1,148 @@
+//go:build mpi
+
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+
+	"volley/collective"
+	"volley/group"
+	"volley/internal/sets"
+	"volley/transport/mpi"
+)
+
+// setOptions say into which sets the processes are cut, each a group of its own.
+type setOptions struct {
+	size   int    // members at most; 0: all are one group
+	domain string // what fails together with this process; "": its host
+	force  bool   // sets of which nothing is left are given up
+
+	others []string // patterns of files that no node of the set names; nil: all are protected
+}
+
+func (o *setOptions) check() error {
+	switch {
+	case o.size < 0:
+		return errUsage{fmt.Errorf("set_size: %d: want 2 or more; 0: all processes are one group", o.size)}
+	case o.size == 0 && o.domain != "":
+		return errUsage{fmt.Errorf("domain: %q: it is for sets: set_size says how large they are", o.domain)}
+	}
+	return nil
+}
+
+// A saying is what a process says of its node when they meet.
+type saying struct {
+	sets.Member
+	Size  int
+	Apart bool     // it has named its domain
+	Files []string // nil: all
+}
+
+// An outcome is what a set has come to.
+type outcome struct {
+	Text string
+	Code int
+}
+
+// inSet has this process work in its set, with the others of it: all processes, without sets. The error of any set is
+// that of all.
+func (n *node) inSet(ctx context.Context, e *mpi.Endpoint, work func(context.Context, *mpi.Endpoint, group.Part) error) error {
+	host, _ := os.Hostname()
+	mine := saying{Size: n.set.size, Apart: n.set.domain != "", Files: n.files, Member: sets.Member{Name: host + ":" + n.dir, Domain: n.set.domain}}
+	if mine.Size != 0 {
+		mine.Identity = group.Identify(n.dir)
+		if !mine.Apart {
+			mine.Domain = host
+		}
+	}
+	all, err := collective.AllgatherValues(ctx, e, &mine, n.options.Timeout)
+	if err != nil {
+		return err
+	}
+	for r, x := range all {
+		if x.Size != all[0].Size || x.Apart != all[0].Apart {
+			return errUsage{fmt.Errorf("set_size, domain: processes 0 and %d give %d and %d, and %t and %t: give all the same size, and all a domain or none", r, all[0].Size, x.Size, all[0].Apart, x.Apart)}
+		}
+	}
+	if mine.Size == 0 {
+		n.set.only(all)
+		return work(ctx, e, group.Part{})
+	}
+	var members []sets.Member
+	for _, x := range all {
+		members = append(members, x.Member)
+	}
+	list, err := sets.Choose(members, mine.Size, mine.Apart)
+	if err != nil {
+		return err
+	}
+	number, place := 0, 0
+	for i, s := range list {
+		if s.Lost && !n.set.force {
+			return errUsage{fmt.Errorf("set %d of %d: none of its directories is named, or all are empty: name them; force in the options gives up what they had", i, len(list))}
+		}
+		if at := slices.Index(s.Members, e.Rank()); at >= 0 {
+			number, place = i, at
+		}
+	}
+	var here []*saying
+	for _, r := range list[number].Members {
+		here = append(here, all[r])
+	}
+	n.set.only(here)
+	t, err := e.Split(number, place)
+	if err != nil {
+		return err
+	}
+	n.opened = append(n.opened, t)
+	var own error
+	outcomes, err := collective.SteadyValues(ctx, e, n.options.Timeout, func(ctx context.Context) (outcome, error) {
+		err := work(ctx, t, group.Part{Set: number, Sets: len(list)})
+		if own = cmp.Or(err, n.verdict); own == nil {
+			return outcome{}, nil
+		}
+		own = fmt.Errorf("set %d of %d: %w", number, len(list), own)
+		switch {
+		case err != nil && ctx.Err() != nil:
+			return outcome{}, own
+		case err != nil:
+			t.Abort(ended{own})
+		}
+		return outcome{tell(own), numberOf(own)}, nil
+	})
+	if err != nil {
+		return err
+	}
+	n.verdict = own
+	for _, x := range outcomes {
+		if x.Code != 0 {
+			n.verdict = cmp.Or(n.verdict, error(setError{errors.New(x.Text), x.Code}))
+		}
+	}
+	return nil
+}
+
+// A setError is that of another set.
+type setError struct {
+	error
+	code int
+}
+
+func (e setError) ExitCode() int { return e.code }
+
+// only notes which files are excluded, as no node of the set names them.
+func (o *setOptions) only(all []*saying) {
+	var files []string
+	named := false
+	for _, x := range all {
+		files, named = append(files, x.Files...), named || x.Files != nil
+	}
+	if named {
+		o.others = patternsOf(files)
+	}
+}

@@ -1,0 +1,396 @@
+/* Directories of nodes: snapshots, verify and status, sets, lists of files, limits and cancelling, of what each call returns.
+ * groups DIR: 2 processes or more, which all see DIR. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <volley.h>
+
+static int rank, size, wrong;
+static char base[2048];
+
+static void expect(const char *what, int got, int want, const char *text) {
+	if (got == want && strstr(volley_error(), text) != NULL) return;
+	wrong = 1;
+	fprintf(stderr, "rank %d of %d: %s: returned %d, want %d; error \"%s\", want \"%s\"\n", rank, size, what, got, want, volley_error(), text);
+}
+
+static void is(const char *what, long long got, long long want) {
+	if (got == want) return;
+	wrong = 1;
+	fprintf(stderr, "rank %d of %d: %s: is %lld, want %lld\n", rank, size, what, got, want);
+}
+
+static const char *join(const char *a, const char *b) {
+	static char paths[8][4096];
+	static int last;
+	char *path = paths[last = (last + 1) % 8];
+	snprintf(path, sizeof paths[0], "%s/%s", a, b);
+	return path;
+}
+
+/* node returns this process's directory for a test. */
+static const char *node(const char *test) {
+	static char path[4096];
+	snprintf(path, sizeof path, "%s/%s.%d", base, test, rank);
+	return path;
+}
+
+static void fill(const char *path, size_t bytes, int seed) {
+	FILE *out = fopen(path, "wb");
+	if (out == NULL) {
+		perror(path);
+		MPI_Abort(MPI_COMM_WORLD, 9);
+	}
+	for (size_t i = 0; i < bytes; i++) fputc((int)(seed + 7 * rank + i * 31 + i / 256), out);
+	fclose(out);
+}
+
+/* holds reports whether a file is as fill has made it. */
+static int holds(const char *path, size_t bytes, int seed) {
+	FILE *in = fopen(path, "rb");
+	if (in == NULL) return 0;
+	size_t i = 0;
+	for (int c; (c = fgetc(in)) != EOF; i++)
+		if (c != ((seed + 7 * rank + (int)(i * 31 + i / 256)) & 255)) break;
+	int all = i == bytes && feof(in);
+	fclose(in);
+	return all;
+}
+
+static int there(const char *path) { return access(path, F_OK) == 0; }
+
+static void lose(const char *path) {
+	char line[5000];
+	snprintf(line, sizeof line, "rm -rf '%s'", path);
+	if (system(line) != 0) exit(9);
+}
+
+/* tolerate_of returns how many nodes the tests lose. */
+static int tolerate_of(void) { return size > 3 ? 2 : 1; }
+
+static void snapshots(void) {
+	const char *root = node("root");
+	char path[4096], tiny[4];
+	long long step = 3, none = -7;
+	int R = tolerate_of(), last = rank == size - 1;
+	volley_group_options o = {.step = &step};
+	mkdir(root, 0777);
+	expect("a step without a root", volley_step_path("", 1, path, sizeof path), VOLLEY_USAGE, "root: none");
+	expect("a root that is NULL", volley_step_path(NULL, 1, path, sizeof path), VOLLEY_USAGE, "root: none");
+	expect("a step below 0", volley_step_path(root, -1, path, sizeof path), VOLLEY_USAGE, "step: -1");
+	expect("a step without a place for its path", volley_step_path(root, 1, NULL, 0), VOLLEY_USAGE, "path: NULL");
+	expect("a step without room", volley_step_path(root, 1, tiny, sizeof tiny), VOLLEY_USAGE, "bytes: 4");
+	for (step = 3; step <= 6; step++) {
+		expect("step_path", volley_step_path(root, step, path, sizeof path), VOLLEY_OK, "");
+		fill(join(path, "state"), 20000 + 100 * rank, (int)step);
+		if (step == 6) break; /* never complete */
+		o.retain = step == 5 ? 2 : 0;
+		expect("protect a snapshot", volley_protect(MPI_COMM_WORLD, root, R, &o), VOLLEY_OK, "");
+		MPI_Barrier(MPI_COMM_WORLD);
+	}
+	is("step-3 is removed", there(join(root, "step-3")), 0);
+	is("step-4 stays", there(join(root, "step-4")), 1);
+	is("step-5 has its name", there(join(root, "step-5/state")), 1);
+	is("step-6 has none", there(join(root, "step-6")), 0);
+
+	o.retain = 0;
+	o.step = last ? &none : &step;
+	step = 5;
+	expect("a step that none has", volley_protect(MPI_COMM_WORLD, root, R, &o), VOLLEY_USAGE, "step: -7");
+	o.step = last && size > 1 ? NULL : &step;
+	int rc = volley_protect(MPI_COMM_WORLD, root, R, &o);
+	expect("a root here and none there", rc, VOLLEY_USAGE, "");
+	long long mine = 4 + last;
+	o.step = &mine;
+	expect("other steps", volley_protect(MPI_COMM_WORLD, root, R, &o), VOLLEY_USAGE, "other arguments");
+	o.step = &step;
+	o.retain = last ? -1 : 0;
+	expect("retain below 0", volley_protect(MPI_COMM_WORLD, root, R, &o), VOLLEY_USAGE, "retain: -1");
+	volley_group_options alone = {.retain = 2};
+	expect("retain without a root", volley_protect(MPI_COMM_WORLD, root, R, &alone), VOLLEY_USAGE, "retain: 2");
+	o.retain = 0;
+	o.set_size = 2;
+	expect("snapshots in sets", volley_protect(MPI_COMM_WORLD, root, R, &o), VOLLEY_USAGE, "set_size");
+	o.set_size = 0;
+	MPI_Barrier(MPI_COMM_WORLD);
+
+	volley_report report;
+	step = VOLLEY_LATEST;
+	expect("status of the newest", volley_status(MPI_COMM_WORLD, root, &o, &report), VOLLEY_OK, "");
+	is("the step of status", step, 5);
+	is("the step of its report", report.step, 5);
+	MPI_Barrier(MPI_COMM_WORLD);
+	if (rank < R) lose(root);
+	MPI_Barrier(MPI_COMM_WORLD);
+	step = VOLLEY_LATEST;
+	expect("status after losses", volley_status(MPI_COMM_WORLD, root, &o, &report), VOLLEY_WRONG, "lost");
+	is("nodes that are lost", report.lost, R);
+	is("recoverable", report.recoverable, 1);
+	step = VOLLEY_LATEST;
+	expect("recover the newest", volley_recover(MPI_COMM_WORLD, root, &o), VOLLEY_OK, "");
+	is("the step that came back", step, 5);
+	is("its file", holds(join(root, "step-5/state"), 20000 + 100 * rank, 5), 1);
+	MPI_Barrier(MPI_COMM_WORLD);
+
+	if (rank <= R) lose(join(root, "step-5")); /* too many: the one before */
+	MPI_Barrier(MPI_COMM_WORLD);
+	step = VOLLEY_LATEST;
+	expect("recover the one before", volley_recover(MPI_COMM_WORLD, root, &o), size > R ? VOLLEY_OK : VOLLEY_USAGE, "");
+	is("the step of the one before", step, 4);
+	is("its file, too", holds(join(root, "step-4/state"), 20000 + 100 * rank, 4), 1);
+	expect("unprotect a root", volley_unprotect(MPI_COMM_WORLD, root, &o), VOLLEY_USAGE, "step: the protection of one snapshot");
+	MPI_Barrier(MPI_COMM_WORLD);
+	expect("step_path again", volley_step_path(root, 4, path, sizeof path), VOLLEY_OK, "");
+	step = 4;
+	expect("a snapshot that is there", volley_protect(MPI_COMM_WORLD, root, R, &o), VOLLEY_USAGE, "is there already");
+	MPI_Barrier(MPI_COMM_WORLD);
+}
+
+static void reports(void) {
+	const char *path = node("whole");
+	int R = tolerate_of(), last = rank == size - 1;
+	volley_report r;
+	mkdir(path, 0777);
+	fill(join(path, "state"), 30000 + rank, 1);
+	fill(join(path, "mesh"), 5000, 2);
+	MPI_Barrier(MPI_COMM_WORLD);
+	expect("status, not protected", volley_status(MPI_COMM_WORLD, path, NULL, &r), VOLLEY_WRONG, "not protected");
+	is("it is not", r.is_protected, 0);
+	is("nor recoverable", r.recoverable, 0);
+	expect("unprotect nothing", volley_unprotect(MPI_COMM_WORLD, path, NULL), VOLLEY_OK, "");
+	expect("protect", volley_protect(MPI_COMM_WORLD, path, R, NULL), VOLLEY_OK, "");
+	expect("verify without a report", volley_verify(MPI_COMM_WORLD, path, NULL, last ? NULL : &r), VOLLEY_USAGE, "report: NULL");
+	expect("verify without a path", volley_verify(MPI_COMM_WORLD, last ? "" : path, NULL, &r), VOLLEY_USAGE, "path: none");
+	expect("status without a path", volley_status(MPI_COMM_WORLD, last ? NULL : path, NULL, &r), VOLLEY_USAGE, "path: none");
+	expect("unprotect without a path", volley_unprotect(MPI_COMM_WORLD, last ? NULL : path, NULL), VOLLEY_USAGE, "path: none");
+	expect("verify", volley_verify(MPI_COMM_WORLD, path, NULL, &r), VOLLEY_OK, "");
+	is("whole", r.whole, 1);
+	is("nodes", r.nodes, size);
+	is("tolerate", r.tolerate, R);
+	is("may lose", r.may_lose, R);
+	is("step of no root", r.step, VOLLEY_LATEST);
+	is("generation", r.generation, 1);
+	is("since is set", r.since > 1000000000, 1);
+	is("sets", r.sets, 1);
+	MPI_Barrier(MPI_COMM_WORLD);
+	if (rank == 0 || (R > 1 && rank == 2)) fill(join(path, "mesh"), 5000, 3); /* its length is as before */
+	MPI_Barrier(MPI_COMM_WORLD);
+	expect("verify what has changed", volley_verify(MPI_COMM_WORLD, path, NULL, &r), VOLLEY_OK, "");
+	is("not whole", r.whole, 0);
+	is("nothing is broken", r.broken + r.lost, 0);
+	is("fewer may be lost", r.may_lose < R, 1);
+	is("files are at risk", r.files_at_risk > 0, size > 2); /* parity of two nodes is of one each */
+	is("since when is known", r.at_risk_since > 1000000000, size > 2);
+	expect("status of it", volley_status_f(MPI_Comm_c2f(MPI_COMM_WORLD), path, NULL, &r), VOLLEY_OK, "");
+	volley_group_options o = {.revert = 1};
+	MPI_Barrier(MPI_COMM_WORLD);
+	expect("recover it", volley_recover(MPI_COMM_WORLD, path, &o), VOLLEY_OK, "");
+	is("the file", holds(join(path, "mesh"), 5000, 2), 1);
+	lose(join(path, ".volley/replaced"));
+	MPI_Barrier(MPI_COMM_WORLD);
+	if (rank == 0) lose(path);
+	MPI_Barrier(MPI_COMM_WORLD);
+	expect("unprotect what is lost", volley_unprotect(MPI_COMM_WORLD, path, NULL), VOLLEY_USAGE, "force in the options gives it up");
+	if (rank <= R) lose(path);
+	MPI_Barrier(MPI_COMM_WORLD);
+	expect("status of too few", volley_status(MPI_COMM_WORLD, path, NULL, &r), VOLLEY_WRONG, R + 1 == size ? "" : "lost");
+	is("not recoverable", r.recoverable, 0);
+	mkdir(path, 0777);
+	MPI_Barrier(MPI_COMM_WORLD);
+	o.force = 1;
+	if (R + 1 < size) expect("unprotect all the same", volley_unprotect_f(MPI_Comm_c2f(MPI_COMM_WORLD), path, &o), VOLLEY_OK, "");
+	is("no .volley", there(join(path, ".volley")), 0);
+}
+
+/* in_sets cuts 4 processes, or 6, into sets of 2, and takes its domains from pairs of ranks. */
+static void in_sets(void) {
+	const char *path = node("set");
+	char domain[20];
+	volley_report r;
+	int last = rank == size - 1;
+	snprintf(domain, sizeof domain, "rack%d", rank / 2);
+	volley_group_options o = {.set_size = 2, .domain = domain};
+	mkdir(path, 0777);
+	fill(join(path, "state"), 10000 + 10 * rank, 5);
+	MPI_Barrier(MPI_COMM_WORLD);
+	volley_group_options bad = {.set_size = last ? -2 : 2};
+	expect("a size below 0", volley_protect(MPI_COMM_WORLD, path, 1, &bad), VOLLEY_USAGE, "set_size: -2");
+	bad.set_size = 1;
+	expect("sets of one", volley_protect(MPI_COMM_WORLD, path, 1, &bad), VOLLEY_USAGE, "in sets of at most 1");
+	bad.set_size = last ? 0 : 2;
+	expect("other sizes", volley_protect(MPI_COMM_WORLD, path, 1, &bad), VOLLEY_USAGE, "set_size, domain");
+	bad = (volley_group_options){.domain = domain};
+	expect("a domain without sets", volley_protect(MPI_COMM_WORLD, path, 1, &bad), VOLLEY_USAGE, "domain: \"rack");
+	bad = (volley_group_options){.domain = last ? NULL : domain, .set_size = 2};
+	expect("a domain for some", volley_protect(MPI_COMM_WORLD, path, 1, &bad), VOLLEY_USAGE, "set_size, domain");
+	bad.domain = "the only rack";
+	expect("all in one domain", volley_protect(MPI_COMM_WORLD, path, 1, &bad), VOLLEY_USAGE, "failure domain the only rack");
+	expect("too many to tolerate", volley_protect(MPI_COMM_WORLD, path, 2, &o), VOLLEY_USAGE, "set");
+	expect("protect sets", volley_protect(MPI_COMM_WORLD, path, 1, &o), VOLLEY_OK, "");
+	expect("verify sets", volley_verify(MPI_COMM_WORLD, path, &o, &r), VOLLEY_OK, "");
+	is("members", r.nodes <= 3, 1);
+	is("sets", r.sets, size / 2);
+	int *of = malloc(size * sizeof *of);
+	MPI_Allgather(&r.set, 1, MPI_INT, of, 1, MPI_INT, MPI_COMM_WORLD);
+	for (int i = 0; i + 1 < size; i += 2) is("two of a domain in one set", of[i] == of[i + 1], 0);
+	if (rank / 2 == 0) lose(path); /* a whole domain: one of each of two sets */
+	MPI_Barrier(MPI_COMM_WORLD);
+	expect("status of sets", volley_status(MPI_COMM_WORLD, path, &o, &r), VOLLEY_WRONG, "set ");
+	is("lost of this set", r.lost, of[rank] == of[0] || of[rank] == of[1]);
+	expect("recover sets", volley_recover(MPI_COMM_WORLD, path, &o), VOLLEY_OK, "");
+	is("the file of a set", holds(join(path, "state"), 10000 + 10 * rank, 5), 1);
+	MPI_Barrier(MPI_COMM_WORLD);
+	if (of[rank] == of[0]) lose(path);
+	MPI_Barrier(MPI_COMM_WORLD);
+	expect("a set is lost", volley_recover(MPI_COMM_WORLD, path, &o), VOLLEY_USAGE, "none of its directories");
+	free(of);
+	mkdir(path, 0777);
+	MPI_Barrier(MPI_COMM_WORLD);
+}
+
+static void lists(void) {
+	const char *path = node("list");
+	int R = tolerate_of(), last = rank == size - 1;
+	char own[64];
+	snprintf(own, sizeof own, "deep/rank %d [*].ckpt", rank);
+	mkdir(path, 0777);
+	mkdir(join(path, "deep"), 0777);
+	mkdir(join(path, "all"), 0777);
+	fill(join(path, own), 9000, 1);
+	fill(join(path, "deep/other"), 9000, 2);
+	fill(join(path, "all/mesh"), 500, 3);
+	fill(join(path, "log"), 100, 4);
+	const char *names[] = {join(path, own), "all"}, *bad[][1] = {{""}, {"/etc/passwd"}, {"../x"}, {".volley/x"}, {NULL}, {"no such"}, {"."}};
+	volley_group_options o = {.files = names, .file_count = 2};
+	MPI_Barrier(MPI_COMM_WORLD);
+	for (int i = 0; i < 7; i++) {
+		volley_group_options b = {.files = last ? bad[i] : names, .file_count = 1};
+		expect("a name that is none", volley_protect(MPI_COMM_WORLD, path, R, &b), VOLLEY_USAGE, "files[0]: ");
+	}
+	volley_group_options b = {.files = names, .file_count = last ? -1 : 2};
+	expect("a count below 0", volley_protect(MPI_COMM_WORLD, path, R, &b), VOLLEY_USAGE, "file_count -1");
+	b.files = last ? NULL : names;
+	b.file_count = 2;
+	expect("no names", volley_protect(MPI_COMM_WORLD, path, R, &b), VOLLEY_USAGE, "files: NULL");
+	expect("protect a list", volley_protect(MPI_COMM_WORLD, path, R, &o), VOLLEY_OK, "");
+	volley_report r;
+	expect("verify a list", volley_verify(MPI_COMM_WORLD, path, NULL, &r), VOLLEY_OK, "");
+	is("a list is whole", r.whole, 1);
+	MPI_Barrier(MPI_COMM_WORLD);
+	if (rank < R) lose(path);
+	MPI_Barrier(MPI_COMM_WORLD);
+	expect("recover a list", volley_recover(MPI_COMM_WORLD, path, NULL), VOLLEY_OK, "");
+	is("the file of this process", holds(join(path, own), 9000, 1), 1);
+	is("a directory of the list", holds(join(path, "all/mesh"), 500, 3), 1);
+	is("what is not in the list", there(join(path, "deep/other")), rank >= R);
+	is("nor this", there(join(path, "log")), rank >= R);
+	o = (volley_group_options){.exclude = last ? "[a" : "*.tmp"};
+	expect("exclude what is no pattern", volley_protect(MPI_COMM_WORLD, path, R, &o), VOLLEY_USAGE, "");
+	o.exclude = "# what comes again\n*.tmp\nlog\n";
+	fill(join(path, "x.tmp"), 100, 6);
+	MPI_Barrier(MPI_COMM_WORLD);
+	expect("exclude", volley_protect(MPI_COMM_WORLD, path, R, &o), VOLLEY_OK, "");
+	MPI_Barrier(MPI_COMM_WORLD);
+	if (rank < R) lose(path);
+	MPI_Barrier(MPI_COMM_WORLD);
+	expect("recover without what is excluded", volley_recover(MPI_COMM_WORLD, path, NULL), VOLLEY_OK, "");
+	is("what is excluded", there(join(path, "x.tmp")), rank >= R);
+	is("what is not", holds(join(path, "deep/other"), 9000, 2), rank >= R);
+}
+
+static void requests(void) {
+	const char *path = node("request");
+	int R = tolerate_of(), last = rank == size - 1, done;
+	size_t bytes = 6 << 20;
+	volley_group_options o = {.rate = last ? 1000 : 0};
+	volley_request request = VOLLEY_REQUEST_NULL, copy;
+	unsigned long long now = 7, all = 7;
+	mkdir(path, 0777);
+	fill(join(path, "state"), bytes, 1);
+	MPI_Barrier(MPI_COMM_WORLD);
+	expect("too low a rate", volley_protect(MPI_COMM_WORLD, path, R, &o), VOLLEY_USAGE, "rate: 1000");
+	o.rate = last ? -1 : 0;
+	expect("a rate below 0", volley_protect(MPI_COMM_WORLD, path, R, &o), VOLLEY_USAGE, "rate: -1");
+	o = (volley_group_options){.cores = last ? -1 : 1};
+	expect("cores below 0", volley_protect(MPI_COMM_WORLD, path, R, &o), VOLLEY_USAGE, "cores: -1");
+	o.cores = 1;
+	expect("one core", volley_protect(MPI_COMM_WORLD, path, R, &o), VOLLEY_OK, "");
+	expect("progress of none", volley_progress(&request, &now, &all), VOLLEY_OK, "");
+	is("which is none", now + all, 0);
+	expect("progress without a request", volley_progress(NULL, &now, &all), VOLLEY_USAGE, "request: NULL");
+	expect("progress without done", volley_progress(&request, NULL, &all), VOLLEY_USAGE, "done: NULL");
+	expect("progress without total", volley_progress(&request, &now, NULL), VOLLEY_USAGE, "total: NULL");
+	expect("cancel without a request", volley_cancel(NULL), VOLLEY_USAGE, "request: NULL");
+	expect("cancel none", volley_cancel(&request), VOLLEY_OK, "");
+	fill(join(path, "state"), bytes, 2);
+	MPI_Barrier(MPI_COMM_WORLD);
+	o = (volley_group_options){.rate = 1 << 20, .allow_changed = 1};
+	expect("start", volley_protect_start(MPI_COMM_WORLD, path, R, &o, &request), VOLLEY_OK, "");
+	copy = request;
+	for (now = 0; now == 0;) expect("progress", volley_progress(&request, &now, &all), VOLLEY_OK, "");
+	is("no more than all", now <= all && all <= 100 * (unsigned long long)bytes, 1);
+	usleep(300000);
+	expect("not over", volley_test(&request, &done), VOLLEY_OK, "");
+	is("which done tells", done, 0);
+	MPI_Barrier(MPI_COMM_WORLD);
+	if (last) expect("cancel", volley_cancel(&request), VOLLEY_OK, "");
+	expect("wait for what is cancelled", volley_wait(&request), VOLLEY_CANCELLED, "cancelled");
+	expect("cancel what is over", volley_cancel(&copy), VOLLEY_USAGE, "no request");
+	expect("progress of what is over", volley_progress(&copy, &now, &all), VOLLEY_USAGE, "no request");
+	MPI_Barrier(MPI_COMM_WORLD);
+	volley_report r;
+	expect("the earlier protection", volley_status(MPI_COMM_WORLD, path, NULL, &r), VOLLEY_OK, "");
+	is("is in force", r.generation, 1);
+	o.rate = 0;
+	expect("protect after it", volley_protect(MPI_COMM_WORLD, path, R, &o), VOLLEY_OK, "");
+	MPI_Barrier(MPI_COMM_WORLD);
+	if (rank < R) lose(path);
+	MPI_Barrier(MPI_COMM_WORLD);
+	expect("start to recover", volley_recover_start(MPI_COMM_WORLD, path, NULL, &request), VOLLEY_OK, "");
+	expect("its end", volley_wait(&request), VOLLEY_OK, "");
+	is("what came back", holds(join(path, "state"), bytes, 2), 1);
+
+	volley_buffer list = {malloc(bytes), bytes};
+	memset(list.data, rank, bytes);
+	size_t room;
+	expect("room", volley_parity_bytes(MPI_COMM_WORLD, &list, 1, R, NULL, &room), VOLLEY_OK, "");
+	void *parity = malloc(room);
+	o = (volley_group_options){.rate = 1 << 20, .cores = 1};
+	expect("start buffers", volley_protect_buffers_start(MPI_COMM_WORLD, &list, 1, R, parity, room, &o, &request), VOLLEY_OK, "");
+	if (rank == 0) expect("cancel buffers", volley_cancel(&request), VOLLEY_OK, "");
+	expect("wait for buffers", volley_wait(&request), VOLLEY_CANCELLED, "cancelled");
+	o.set_size = 2;
+	expect("sets of buffers", volley_protect_buffers(MPI_COMM_WORLD, &list, 1, R, parity, room, &o), VOLLEY_USAGE, "are for directories");
+	free(list.data);
+	free(parity);
+
+	if (size < 4 || size % 2 != 0) return;
+	char domain[20];
+	snprintf(domain, sizeof domain, "rack%d", rank / 2);
+	path = node("cancelled");
+	mkdir(path, 0777);
+	fill(join(path, "state"), bytes, 1);
+	MPI_Barrier(MPI_COMM_WORLD);
+	o = (volley_group_options){.rate = 1 << 20, .set_size = 2, .domain = domain};
+	expect("start sets", volley_protect_start(MPI_COMM_WORLD, path, 1, &o, &request), VOLLEY_OK, "");
+	if (last) expect("cancel sets", volley_cancel(&request), VOLLEY_OK, "");
+	expect("wait for sets", volley_wait(&request), VOLLEY_CANCELLED, "cancelled");
+}
+
+int main(int argc, char **argv) {
+	int provided;
+	MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
+	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	MPI_Comm_size(MPI_COMM_WORLD, &size);
+	snprintf(base, sizeof base, "%s", argc > 1 ? argv[1] : ".");
+	snapshots();
+	reports();
+	if (size >= 4 && size % 2 == 0) in_sets();
+	lists();
+	requests();
+	if (rank == 0) printf("done\n");
+	MPI_Finalize();
+	return wrong;
+}
