@@ -249,6 +249,7 @@ func TestInstall(t *testing.T) {
 	if out := command(t, env, append(mpirunArgs(4), dir+"/buffers")...); !strings.Contains(out, "the field is back") {
 		t.Error(out)
 	}
+	command(t, env, append(mpirunArgs(4), dir+"/fortran", "snapshots", dir)...)
 	const n = 3
 	for k := range n {
 		if err := os.Mkdir(fmt.Sprint(dir, "/node.", k), 0o777); err != nil {

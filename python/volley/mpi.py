@@ -80,6 +80,16 @@ class _GroupOptions(ctypes.Structure):
         ("digest", ctypes.c_char_p),
         ("max_changed", ctypes.c_double),
         ("allow_changed", ctypes.c_int),
+        ("step", ctypes.POINTER(ctypes.c_longlong)),
+        ("retain", ctypes.c_int),
+        ("exclude", ctypes.c_char_p),
+        ("files", ctypes.POINTER(ctypes.c_char_p)),
+        ("file_count", ctypes.c_int),
+        ("force", ctypes.c_int),
+        ("set_size", ctypes.c_int),
+        ("domain", ctypes.c_char_p),
+        ("cores", ctypes.c_int),
+        ("rate", ctypes.c_double),
     ]
 
 

@@ -6,16 +6,28 @@
 ! their lengths are in bytes: storage_size(x) / 8 * size(x, kind=c_size_t). An option that is absent has the default of
 ! volley.h. Blanks at the end of text are left out.
 module volley
-  use, intrinsic :: iso_c_binding, only: c_char, c_double, c_f_pointer, c_int, c_loc, c_null_char, c_null_ptr, c_ptr, c_size_t
+  use, intrinsic :: iso_c_binding, only: c_char, c_double, c_f_pointer, c_int, c_loc, c_long_long, c_null_char, c_null_ptr, &
+    c_ptr, c_size_t
   implicit none
   private
   public :: volley_encode, volley_decode, volley_protect, volley_recover, volley_error, volley_version
   public :: volley_buffer, volley_parity_bytes, volley_protect_buffers, volley_buffer_sizes, volley_recover_buffers
   public :: volley_protect_start, volley_protect_buffers_start, volley_recover_buffers_start, volley_test, volley_wait
+  public :: volley_verify, volley_status, volley_unprotect, volley_report, volley_step_path, volley_recover_start
+  public :: volley_progress, volley_cancel
 
   ! What the functions return: volley_ok, or what kind of error volley_error tells.
-  integer, parameter, public :: volley_ok = 0, volley_failed = 1, volley_usage = 2, volley_wrong = 3
+  integer, parameter, public :: volley_ok = 0, volley_failed = 1, volley_usage = 2, volley_wrong = 3, volley_cancelled = 4
   integer, parameter, public :: volley_request_null = 0 ! requests are integers
+
+  integer(c_long_long), parameter, public :: volley_latest = -1 ! the newest snapshot, in step
+
+  ! How the nodes of a group are: volley.h describes the members.
+  type, bind(c) :: volley_report
+    integer(c_int) :: is_protected = 0, whole = 0, recoverable = 0, nodes = 0, tolerate = 0, broken = 0, lost = 0, may_lose = 0, &
+      set = 0, sets = 0
+    integer(c_long_long) :: files_at_risk = 0, at_risk_since = 0, since = 0, generation = 0, step = volley_latest
+  end type
 
   ! A piece of this process's memory: volley_buffer(c_loc(x), bytes), where x has the attribute target.
   type, bind(c) :: volley_buffer
@@ -41,6 +53,18 @@ module volley
     type(c_ptr) :: believe = c_null_ptr, key = c_null_ptr, digest = c_null_ptr
     real(c_double) :: max_changed = 0
     integer(c_int) :: allow_changed = 0
+    type(c_ptr) :: step = c_null_ptr
+    integer(c_int) :: retain = 0
+    type(c_ptr) :: exclude = c_null_ptr, files = c_null_ptr
+    integer(c_int) :: file_count = 0, force = 0, set_size = 0
+    type(c_ptr) :: domain = c_null_ptr
+    integer(c_int) :: cores = 0
+    real(c_double) :: rate = 0
+  end type
+
+  type :: names ! of files, as C takes them
+    character(:), allocatable :: text
+    type(c_ptr), allocatable :: list(:)
   end type
 
   interface
@@ -78,6 +102,41 @@ module volley
       character(c_char), intent(in) :: path(*)
       type(group_options), intent(in) :: o
       integer(c_int) :: recover_f
+    end function
+
+    function verify_f(comm, path, o, report) bind(c, name="volley_verify_f")
+      import :: c_char, c_int, group_options, volley_report
+      integer(c_int), value :: comm
+      character(c_char), intent(in) :: path(*)
+      type(group_options), intent(in) :: o
+      type(volley_report), intent(inout) :: report
+      integer(c_int) :: verify_f
+    end function
+
+    function status_f(comm, path, o, report) bind(c, name="volley_status_f")
+      import :: c_char, c_int, group_options, volley_report
+      integer(c_int), value :: comm
+      character(c_char), intent(in) :: path(*)
+      type(group_options), intent(in) :: o
+      type(volley_report), intent(inout) :: report
+      integer(c_int) :: status_f
+    end function
+
+    function unprotect_f(comm, path, o) bind(c, name="volley_unprotect_f")
+      import :: c_char, c_int, group_options
+      integer(c_int), value :: comm
+      character(c_char), intent(in) :: path(*)
+      type(group_options), intent(in) :: o
+      integer(c_int) :: unprotect_f
+    end function
+
+    function c_step_path(root, step, path, bytes) bind(c, name="volley_step_path")
+      import :: c_char, c_int, c_long_long, c_size_t
+      character(c_char), intent(in) :: root(*)
+      integer(c_long_long), value :: step
+      character(c_char), intent(inout) :: path(*)
+      integer(c_size_t), value :: bytes
+      integer(c_int) :: c_step_path
     end function
 
     function parity_bytes_f(comm, buffers, count, tolerate, o, parity_bytes) bind(c, name="volley_parity_bytes_f")
@@ -128,6 +187,15 @@ module volley
       integer(c_int) :: protect_start_f
     end function
 
+    function recover_start_f(comm, path, o, request) bind(c, name="volley_recover_start_f")
+      import :: c_char, c_int, group_options
+      integer(c_int), value :: comm
+      character(c_char), intent(in) :: path(*)
+      type(group_options), intent(in) :: o
+      integer(c_int), intent(out) :: request
+      integer(c_int) :: recover_start_f
+    end function
+
     function protect_buffers_start_f(comm, buffers, count, tolerate, parity, parity_bytes, o, request) &
         bind(c, name="volley_protect_buffers_start_f")
       import :: c_int, c_ptr, c_size_t, group_options, volley_buffer
@@ -156,6 +224,19 @@ module volley
       import :: c_int
       integer(c_int), intent(inout) :: request, done
       integer(c_int) :: c_test
+    end function
+
+    function c_progress(request, done, total) bind(c, name="volley_progress")
+      import :: c_int, c_long_long
+      integer(c_int), intent(in) :: request
+      integer(c_long_long), intent(inout) :: done, total
+      integer(c_int) :: c_progress
+    end function
+
+    function c_cancel(request) bind(c, name="volley_cancel")
+      import :: c_int
+      integer(c_int), intent(in) :: request
+      integer(c_int) :: c_cancel
     end function
 
     function c_wait(request) bind(c, name="volley_wait")
@@ -240,19 +321,23 @@ contains
     code = decode_f(comm, c_loc(packet), bytes, flag(lost), has, has_bytes, o)
   end function
 
-  ! Protects path, the directory of this process's node.
+  ! Protects path, the directory of this process's node or, with step, its root of snapshots.
   integer function volley_protect(comm, path, tolerate, &
-      timeout, memory, max_deleted, allow_deleted, believe, key, digest, max_changed, allow_changed) result(code)
+      timeout, memory, max_deleted, allow_deleted, believe, key, digest, max_changed, allow_changed, &
+      step, retain, exclude, files, force, set_size, domain, cores, rate) result(code)
     integer, intent(in) :: comm, tolerate
     character(*), intent(in) :: path
-    real(c_double), intent(in), optional :: timeout, max_deleted, max_changed
+    real(c_double), intent(in), optional :: timeout, max_deleted, max_changed, rate
     integer(c_size_t), intent(in), optional :: memory
-    logical, intent(in), optional :: allow_deleted, allow_changed
-    character(*), intent(in), optional :: believe, key, digest
-    character(:), allocatable, target :: b, k, d
+    logical, intent(in), optional :: allow_deleted, allow_changed, force
+    character(*), intent(in), optional :: believe, key, digest, exclude, domain, files(:)
+    integer(c_long_long), intent(inout), optional, target :: step
+    integer, intent(in), optional :: retain, set_size, cores
+    character(:), allocatable, target :: b, k, d, x, m
+    type(names), target :: f
     type(group_options) :: o
 
-    b = text(believe); k = text(key); d = text(digest)
+    b = text(believe); k = text(key); d = text(digest); x = text(exclude); m = text(domain)
     o = group_options(believe=c_loc(b), key=c_loc(k), digest=c_loc(d))
     if (present(timeout)) o%timeout = timeout
     if (present(memory)) o%memory = memory
@@ -260,42 +345,63 @@ contains
     if (present(allow_deleted)) o%allow_deleted = flag(allow_deleted)
     if (present(max_changed)) o%max_changed = max_changed
     if (present(allow_changed)) o%allow_changed = flag(allow_changed)
+    if (present(step)) o%step = c_loc(step)
+    if (present(retain)) o%retain = retain
+    if (present(exclude)) o%exclude = c_loc(x)
+    if (present(files)) call list_files(files, f, o)
+    if (present(force)) o%force = flag(force)
+    if (present(set_size)) o%set_size = set_size
+    if (present(domain)) o%domain = c_loc(m)
+    if (present(cores)) o%cores = cores
+    if (present(rate)) o%rate = rate
     code = protect_f(comm, text(path), tolerate, o)
   end function
 
-  ! Brings back what is lost or damaged of a group; path is the directory of this process's node.
-  integer function volley_recover(comm, path, timeout, memory, revert, believe, key) result(code)
+  ! Brings back what is lost or damaged of a group; path is the directory of this process's node, or its root.
+  integer function volley_recover(comm, path, &
+      timeout, memory, revert, believe, key, step, set_size, domain, cores, rate) result(code)
     integer, intent(in) :: comm
     character(*), intent(in) :: path
-    real(c_double), intent(in), optional :: timeout
+    real(c_double), intent(in), optional :: timeout, rate
     integer(c_size_t), intent(in), optional :: memory
     logical, intent(in), optional :: revert
-    character(*), intent(in), optional :: believe, key
-    character(:), allocatable, target :: b, k
+    character(*), intent(in), optional :: believe, key, domain
+    integer(c_long_long), intent(inout), optional, target :: step
+    integer, intent(in), optional :: set_size, cores
+    character(:), allocatable, target :: b, k, m
     type(group_options) :: o
 
-    b = text(believe); k = text(key)
+    b = text(believe); k = text(key); m = text(domain)
     o = group_options(believe=c_loc(b), key=c_loc(k))
     if (present(timeout)) o%timeout = timeout
     if (present(memory)) o%memory = memory
     if (present(revert)) o%revert = flag(revert)
+    if (present(step)) o%step = c_loc(step)
+    if (present(set_size)) o%set_size = set_size
+    if (present(domain)) o%domain = c_loc(m)
+    if (present(cores)) o%cores = cores
+    if (present(rate)) o%rate = rate
     code = recover_f(comm, text(path), o)
   end function
 
-  ! Starts volley_protect, which goes on beside the caller.
+  ! Starts volley_protect, which goes on beside the caller: step has the attribute target or asynchronous.
   integer function volley_protect_start(comm, path, tolerate, request, &
-      timeout, memory, max_deleted, allow_deleted, believe, key, digest, max_changed, allow_changed) result(code)
+      timeout, memory, max_deleted, allow_deleted, believe, key, digest, max_changed, allow_changed, &
+      step, retain, exclude, files, force, set_size, domain, cores, rate) result(code)
     integer, intent(in) :: comm, tolerate
     character(*), intent(in) :: path
     integer, intent(out) :: request
-    real(c_double), intent(in), optional :: timeout, max_deleted, max_changed
+    real(c_double), intent(in), optional :: timeout, max_deleted, max_changed, rate
     integer(c_size_t), intent(in), optional :: memory
-    logical, intent(in), optional :: allow_deleted, allow_changed
-    character(*), intent(in), optional :: believe, key, digest
-    character(:), allocatable, target :: b, k, d
+    logical, intent(in), optional :: allow_deleted, allow_changed, force
+    character(*), intent(in), optional :: believe, key, digest, exclude, domain, files(:)
+    integer(c_long_long), intent(inout), optional, target :: step
+    integer, intent(in), optional :: retain, set_size, cores
+    character(:), allocatable, target :: b, k, d, x, m
+    type(names), target :: f
     type(group_options) :: o
 
-    b = text(believe); k = text(key); d = text(digest)
+    b = text(believe); k = text(key); d = text(digest); x = text(exclude); m = text(domain)
     o = group_options(believe=c_loc(b), key=c_loc(k), digest=c_loc(d))
     if (present(timeout)) o%timeout = timeout
     if (present(memory)) o%memory = memory
@@ -303,7 +409,155 @@ contains
     if (present(allow_deleted)) o%allow_deleted = flag(allow_deleted)
     if (present(max_changed)) o%max_changed = max_changed
     if (present(allow_changed)) o%allow_changed = flag(allow_changed)
+    if (present(step)) o%step = c_loc(step)
+    if (present(retain)) o%retain = retain
+    if (present(exclude)) o%exclude = c_loc(x)
+    if (present(files)) call list_files(files, f, o)
+    if (present(force)) o%force = flag(force)
+    if (present(set_size)) o%set_size = set_size
+    if (present(domain)) o%domain = c_loc(m)
+    if (present(cores)) o%cores = cores
+    if (present(rate)) o%rate = rate
     code = protect_start_f(comm, text(path), tolerate, o, request)
+  end function
+
+  ! Starts volley_recover, which goes on beside the caller: step has the attribute target or asynchronous.
+  integer function volley_recover_start(comm, path, request, &
+      timeout, memory, revert, believe, key, step, set_size, domain, cores, rate) result(code)
+    integer, intent(in) :: comm
+    character(*), intent(in) :: path
+    integer, intent(out) :: request
+    real(c_double), intent(in), optional :: timeout, rate
+    integer(c_size_t), intent(in), optional :: memory
+    logical, intent(in), optional :: revert
+    character(*), intent(in), optional :: believe, key, domain
+    integer(c_long_long), intent(inout), optional, target :: step
+    integer, intent(in), optional :: set_size, cores
+    character(:), allocatable, target :: b, k, m
+    type(group_options) :: o
+
+    b = text(believe); k = text(key); m = text(domain)
+    o = group_options(believe=c_loc(b), key=c_loc(k))
+    if (present(timeout)) o%timeout = timeout
+    if (present(memory)) o%memory = memory
+    if (present(revert)) o%revert = flag(revert)
+    if (present(step)) o%step = c_loc(step)
+    if (present(set_size)) o%set_size = set_size
+    if (present(domain)) o%domain = c_loc(m)
+    if (present(cores)) o%cores = cores
+    if (present(rate)) o%rate = rate
+    code = recover_start_f(comm, text(path), o, request)
+  end function
+
+  ! Reads all nodes, and compares them with what was protected.
+  integer function volley_verify(comm, path, report, &
+      timeout, memory, believe, key, step, set_size, domain, cores, rate) result(code)
+    integer, intent(in) :: comm
+    character(*), intent(in) :: path
+    type(volley_report), intent(inout) :: report
+    real(c_double), intent(in), optional :: timeout, rate
+    integer(c_size_t), intent(in), optional :: memory
+    character(*), intent(in), optional :: believe, key, domain
+    integer(c_long_long), intent(inout), optional, target :: step
+    integer, intent(in), optional :: set_size, cores
+    character(:), allocatable, target :: b, k, m
+    type(group_options) :: o
+
+    b = text(believe); k = text(key); m = text(domain)
+    o = group_options(believe=c_loc(b), key=c_loc(k))
+    if (present(timeout)) o%timeout = timeout
+    if (present(memory)) o%memory = memory
+    if (present(step)) o%step = c_loc(step)
+    if (present(set_size)) o%set_size = set_size
+    if (present(domain)) o%domain = c_loc(m)
+    if (present(cores)) o%cores = cores
+    if (present(rate)) o%rate = rate
+    code = verify_f(comm, text(path), o, report)
+  end function
+
+  ! Says how the nodes are, by names, lengths and times.
+  integer function volley_status(comm, path, report, &
+      timeout, memory, believe, key, step, set_size, domain, cores, rate) result(code)
+    integer, intent(in) :: comm
+    character(*), intent(in) :: path
+    type(volley_report), intent(inout) :: report
+    real(c_double), intent(in), optional :: timeout, rate
+    integer(c_size_t), intent(in), optional :: memory
+    character(*), intent(in), optional :: believe, key, domain
+    integer(c_long_long), intent(inout), optional, target :: step
+    integer, intent(in), optional :: set_size, cores
+    character(:), allocatable, target :: b, k, m
+    type(group_options) :: o
+
+    b = text(believe); k = text(key); m = text(domain)
+    o = group_options(believe=c_loc(b), key=c_loc(k))
+    if (present(timeout)) o%timeout = timeout
+    if (present(memory)) o%memory = memory
+    if (present(step)) o%step = c_loc(step)
+    if (present(set_size)) o%set_size = set_size
+    if (present(domain)) o%domain = c_loc(m)
+    if (present(cores)) o%cores = cores
+    if (present(rate)) o%rate = rate
+    code = status_f(comm, text(path), o, report)
+  end function
+
+  ! Ends the protection of a group.
+  integer function volley_unprotect(comm, path, &
+      timeout, memory, force, believe, key, step, set_size, domain, cores, rate) result(code)
+    integer, intent(in) :: comm
+    character(*), intent(in) :: path
+    real(c_double), intent(in), optional :: timeout, rate
+    integer(c_size_t), intent(in), optional :: memory
+    logical, intent(in), optional :: force
+    character(*), intent(in), optional :: believe, key, domain
+    integer(c_long_long), intent(inout), optional, target :: step
+    integer, intent(in), optional :: set_size, cores
+    character(:), allocatable, target :: b, k, m
+    type(group_options) :: o
+
+    b = text(believe); k = text(key); m = text(domain)
+    o = group_options(believe=c_loc(b), key=c_loc(k))
+    if (present(timeout)) o%timeout = timeout
+    if (present(memory)) o%memory = memory
+    if (present(force)) o%force = flag(force)
+    if (present(step)) o%step = c_loc(step)
+    if (present(set_size)) o%set_size = set_size
+    if (present(domain)) o%domain = c_loc(m)
+    if (present(cores)) o%cores = cores
+    if (present(rate)) o%rate = rate
+    code = unprotect_f(comm, text(path), o)
+  end function
+
+  ! Makes the directory of a snapshot, empty, and tells its path, in which the files are written.
+  integer function volley_step_path(root, step, path) result(code)
+    character(*), intent(in) :: root
+    integer(c_long_long), intent(in) :: step
+    character(:), allocatable, intent(out) :: path
+    character(c_char) :: room(4096)
+    integer :: i
+
+    code = c_step_path(text(root), step, room, size(room, kind=c_size_t))
+    path = ""
+    if (code /= volley_ok) return
+    do i = 1, size(room)
+      if (room(i) == c_null_char) exit
+      path = path // room(i)
+    end do
+  end function
+
+  ! Tells how many bytes of this process are done, and of how many.
+  integer function volley_progress(request, done, total) result(code)
+    integer, intent(in) :: request
+    integer(c_long_long), intent(out) :: done, total
+    done = 0
+    total = 0
+    code = c_progress(request, done, total)
+  end function
+
+  ! Ends the run of a request at all processes.
+  integer function volley_cancel(request) result(code)
+    integer, intent(in) :: request
+    code = c_cancel(request)
   end function
 
   ! Sets parity_bytes to the room that volley_protect_buffers takes for buffers of these lengths.
@@ -343,12 +597,14 @@ contains
   end function
 
   ! Makes parity, of parity_bytes, of the buffers of all. parity is an array, and not its c_loc.
-  integer function volley_protect_buffers(comm, buffers, tolerate, parity, parity_bytes, timeout, memory, key, digest) result(code)
+  integer function volley_protect_buffers(comm, buffers, tolerate, parity, parity_bytes, &
+      timeout, memory, key, digest, cores, rate) result(code)
     integer, intent(in) :: comm, tolerate
     type(volley_buffer), intent(in) :: buffers(:)
     type(*), contiguous, target, intent(inout) :: parity(..)
     integer(c_size_t), intent(in) :: parity_bytes
-    real(c_double), intent(in), optional :: timeout
+    real(c_double), intent(in), optional :: timeout, rate
+    integer, intent(in), optional :: cores
     integer(c_size_t), intent(in), optional :: memory
     character(*), intent(in), optional :: key, digest
     character(:), allocatable, target :: k, d
@@ -358,18 +614,22 @@ contains
     o = group_options(key=c_loc(k), digest=c_loc(d))
     if (present(timeout)) o%timeout = timeout
     if (present(memory)) o%memory = memory
+    if (present(cores)) o%cores = cores
+    if (present(rate)) o%rate = rate
     code = protect_buffers_f(comm, buffers, size(buffers), tolerate, c_loc(parity), parity_bytes, o)
   end function
 
   ! Brings back the buffers and the parity of processes where they are lost, and what is damaged elsewhere. parity is
   ! an array, and not its c_loc.
-  integer function volley_recover_buffers(comm, buffers, lost, parity, parity_bytes, timeout, memory, key) result(code)
+  integer function volley_recover_buffers(comm, buffers, lost, parity, parity_bytes, &
+      timeout, memory, key, cores, rate) result(code)
     integer, intent(in) :: comm
     type(volley_buffer), intent(in) :: buffers(:)
     logical, intent(in) :: lost
     type(*), contiguous, target, intent(inout) :: parity(..)
     integer(c_size_t), intent(in) :: parity_bytes
-    real(c_double), intent(in), optional :: timeout
+    real(c_double), intent(in), optional :: timeout, rate
+    integer, intent(in), optional :: cores
     integer(c_size_t), intent(in), optional :: memory
     character(*), intent(in), optional :: key
     character(:), allocatable, target :: k
@@ -379,18 +639,21 @@ contains
     o = group_options(key=c_loc(k))
     if (present(timeout)) o%timeout = timeout
     if (present(memory)) o%memory = memory
+    if (present(cores)) o%cores = cores
+    if (present(rate)) o%rate = rate
     code = recover_buffers_f(comm, buffers, size(buffers), flag(lost), c_loc(parity), parity_bytes, o)
   end function
 
   ! Starts volley_protect_buffers, which goes on beside the caller. parity is c_loc of a target.
   integer function volley_protect_buffers_start(comm, buffers, tolerate, parity, parity_bytes, request, &
-      timeout, memory, key, digest) result(code)
+      timeout, memory, key, digest, cores, rate) result(code)
     integer, intent(in) :: comm, tolerate
     type(volley_buffer), intent(in) :: buffers(:)
     type(c_ptr), intent(in) :: parity
     integer(c_size_t), intent(in) :: parity_bytes
     integer, intent(out) :: request
-    real(c_double), intent(in), optional :: timeout
+    real(c_double), intent(in), optional :: timeout, rate
+    integer, intent(in), optional :: cores
     integer(c_size_t), intent(in), optional :: memory
     character(*), intent(in), optional :: key, digest
     character(:), allocatable, target :: k, d
@@ -400,19 +663,22 @@ contains
     o = group_options(key=c_loc(k), digest=c_loc(d))
     if (present(timeout)) o%timeout = timeout
     if (present(memory)) o%memory = memory
+    if (present(cores)) o%cores = cores
+    if (present(rate)) o%rate = rate
     code = protect_buffers_start_f(comm, buffers, size(buffers), tolerate, parity, parity_bytes, o, request)
   end function
 
   ! Starts volley_recover_buffers, which goes on beside the caller. parity is c_loc of a target.
   integer function volley_recover_buffers_start(comm, buffers, lost, parity, parity_bytes, request, &
-      timeout, memory, key) result(code)
+      timeout, memory, key, cores, rate) result(code)
     integer, intent(in) :: comm
     type(volley_buffer), intent(in) :: buffers(:)
     logical, intent(in) :: lost
     type(c_ptr), intent(in) :: parity
     integer(c_size_t), intent(in) :: parity_bytes
     integer, intent(out) :: request
-    real(c_double), intent(in), optional :: timeout
+    real(c_double), intent(in), optional :: timeout, rate
+    integer, intent(in), optional :: cores
     integer(c_size_t), intent(in), optional :: memory
     character(*), intent(in), optional :: key
     character(:), allocatable, target :: k
@@ -422,6 +688,8 @@ contains
     o = group_options(key=c_loc(k))
     if (present(timeout)) o%timeout = timeout
     if (present(memory)) o%memory = memory
+    if (present(cores)) o%cores = cores
+    if (present(rate)) o%rate = rate
     code = recover_buffers_start_f(comm, buffers, size(buffers), flag(lost), parity, parity_bytes, o, request)
   end function
 
@@ -459,6 +727,26 @@ contains
     c = c_null_char
     if (present(s)) c = trim(s) // c_null_char
   end function
+
+  ! Gives options names of files, which f holds.
+  subroutine list_files(files, f, o)
+    character(*), intent(in) :: files(:)
+    type(names), target, intent(inout) :: f
+    type(group_options), intent(inout) :: o
+    integer :: i, at
+    f%text = ""
+    do i = 1, size(files)
+      f%text = f%text // trim(files(i)) // c_null_char
+    end do
+    allocate (f%list(max(size(files), 1)))
+    at = 1
+    do i = 1, size(files)
+      f%list(i) = c_loc(f%text(at:at))
+      at = at + len_trim(files(i)) + 1
+    end do
+    o%files = c_loc(f%list)
+    o%file_count = size(files)
+  end subroutine
 
   function string(p) result(s)
     type(c_ptr), intent(in) :: p

@@ -22,7 +22,7 @@ contains
 end module
 
 program calls
-  use, intrinsic :: iso_c_binding, only: c_double, c_int8_t, c_loc, c_size_t
+  use, intrinsic :: iso_c_binding, only: c_double, c_int8_t, c_loc, c_long_long, c_size_t
   use mpi_f08
   use checks
   implicit none
@@ -37,6 +37,8 @@ program calls
   if (verb == "") then
     call packets()
     if (size_of_world > 1) call buffers()
+  else if (verb == "snapshots") then
+    call snapshots()
   else
     call directories()
   end if
@@ -126,6 +128,93 @@ contains
     if (any(back /= x)) call expect("the buffers come back by a request", -1, 0, "")
     call expect("start without a path", volley_protect_start(world(), "", 1, request), volley_ok, "")
     call expect("wait for its error", volley_wait(request), volley_usage, "path: none")
+  end subroutine
+
+  ! Snapshots below root.RANK in sets of one list of files; the argument is the directory of all.
+  subroutine snapshots()
+    character(:), allocatable :: root, path
+    character(8) :: number
+    character(40) :: files(2)
+    character(:), allocatable :: domain
+    integer(c_long_long), target :: step, done, total
+    type(volley_report) :: report
+    integer :: i, unit, request, code
+    write (number, "(i0)") rank
+    root = trim(dir) // "/root." // trim(number)
+    call expect("no root", volley_step_path("", 1_c_long_long, path), volley_usage, "root: none")
+    do i = 1, 3
+      step = i
+      call expect("step_path", volley_step_path(root, step, path), volley_ok, "")
+      files = [character(40) :: "state", "mesh of " // trim(number)]
+      do unit = 1, 2
+        call write_file(path // "/" // trim(files(unit)), int(step) * 10 + rank)
+      end do
+      call write_file(path // "/log", 0)
+      code = volley_protect(world(), root, 1, step=step, retain=2, files=files, cores=1, rate=1d9)
+      call expect("protect a snapshot", code, volley_ok, "")
+    end do
+    step = 3
+    call expect("a file that is not there", volley_protect(world(), root, 1, step=step, files=["none"]), volley_usage, "files[0]")
+    step = volley_latest
+    call expect("status", volley_status(world(), root, report, step=step), volley_ok, "")
+    if (step /= 3 .or. report%step /= 3 .or. report%nodes /= size_of_world .or. report%whole /= 1) &
+      call expect("the report", int(report%step), 3, "")
+    call MPI_Barrier(MPI_COMM_WORLD)
+    if (rank == 0) call execute_command_line("rm -rf '" // root // "'")
+    call MPI_Barrier(MPI_COMM_WORLD)
+    step = volley_latest
+    call expect("verify what is lost", volley_verify(world(), root, report, step=step), volley_wrong, "lost")
+    if (report%lost /= 1 .or. report%recoverable /= 1) call expect("that one is lost", report%lost, 1, "")
+    step = volley_latest
+    call expect("start to recover", volley_recover_start(world(), root, request, step=step), volley_ok, "")
+    call expect("progress", volley_progress(request, done, total), volley_ok, "")
+    call expect("recover", volley_wait(request), volley_ok, "")
+    if (step /= 3) call expect("the newest", int(step), 3, "")
+    call read_file(root // "/step-3/" // trim(files(2)), 30 + rank)
+    call expect("unprotect a root", volley_unprotect(world(), root, step=step), volley_usage, "step: ")
+    call expect("unprotect", volley_unprotect(world(), root // "/step-3"), volley_ok, "")
+
+    path = trim(dir) // "/set." // trim(number)
+    call execute_command_line("mkdir -p '" // path // "'")
+    call write_file(path // "/state", rank)
+    write (number, "(i0)") rank / 2
+    domain = "rack " // number
+    call expect("a domain without sets", volley_protect(world(), path, 1, domain=domain), volley_usage, "set_size says")
+    code = volley_protect(world(), path, 1, set_size=2, domain=domain, exclude="*.tmp" // new_line("a") // "log")
+    call expect("protect sets", code, volley_ok, "")
+    call expect("verify sets", volley_verify(world(), path, report, set_size=2, domain=domain), volley_ok, "")
+    if (report%sets /= size_of_world / 2 .or. report%nodes /= 2) call expect("the sets", report%sets, size_of_world / 2, "")
+    call MPI_Barrier(MPI_COMM_WORLD)
+    if (rank < 2) call execute_command_line("rm -rf '" // path // "'")
+    call MPI_Barrier(MPI_COMM_WORLD)
+    call expect("recover sets", volley_recover(world(), path, set_size=2, domain=domain), volley_ok, "")
+    call read_file(path // "/state", rank)
+    call write_file(path // "/state", rank + 1)
+    code = volley_protect_start(world(), path, 1, request, allow_changed=.true., set_size=2, domain=domain)
+    call expect("start sets", code, volley_ok, "")
+    call expect("cancel", volley_cancel(request), volley_ok, "")
+    code = volley_wait(request)
+    if (code /= volley_ok) call expect("which may be too late", code, volley_cancelled, "cancelled")
+  end subroutine
+
+  subroutine write_file(path, number)
+    character(*), intent(in) :: path
+    integer, intent(in) :: number
+    integer :: unit, i
+    open (newunit=unit, file=path, form="unformatted", access="stream", status="replace")
+    write (unit) [(number + i, i = 1, 3000)]
+    close (unit)
+  end subroutine
+
+  subroutine read_file(path, number)
+    character(*), intent(in) :: path
+    integer, intent(in) :: number
+    integer :: unit, i, back(3000), code
+    back = 0
+    open (newunit=unit, file=path, form="unformatted", access="stream", status="old", iostat=code)
+    if (code == 0) read (unit, iostat=code) back
+    if (code /= 0 .or. any(back /= [(number + i, i = 1, 3000)])) call expect("the file " // path // " comes back", -1, 0, "")
+    if (code == 0) close (unit)
   end subroutine
 
   subroutine directories()
