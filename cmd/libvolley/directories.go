@@ -10,8 +10,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -20,6 +18,7 @@ import (
 	"unsafe"
 
 	"volley/group"
+	"volley/group/snapshots"
 	"volley/transport/mpi"
 )
 
@@ -110,8 +109,10 @@ func volleyProtect(comm C.MPI_Fint, path *C.char, tolerate C.int, o *C.volley_gr
 		n.files, n.wrong = n.filesOf(o)
 	}
 	return n.does(o.step, func(ctx context.Context, g *group.Group, part group.Part) (found, error) {
-		if err := n.named(); err != nil {
-			return found{}, err
+		if n.options.Roots && n.options.Step != group.Latest { // all have come: their files are written
+			if err := snapshots.Complete(n.dir, n.options.Step); err != nil {
+				return found{}, err
+			}
 		}
 		p.Part = part
 		if n.set.others != nil {
@@ -216,47 +217,21 @@ func reported(r *group.VerifyReport, part group.Part) C.volley_report {
 	return c
 }
 
-// draftName is what a snapshot is called until protect gives it its name: it does not count before.
-const draftName = "step-%d.draft"
-
 //export volleyStepPath
 func volleyStepPath(root *C.char, step C.longlong, path *C.char, bytes C.size_t) C.int {
-	dir := filepath.Join(C.GoString(root), fmt.Sprintf(draftName, int64(step)))
-	switch {
-	case C.GoString(root) == "":
-		return result(errUsage{errors.New("root: none was given: name the directory that has the snapshots of this process's node")})
-	case step < 0:
-		return result(errUsage{fmt.Errorf("step: %d: want 0 or more", int64(step))})
-	case path == nil:
+	if path == nil {
 		return result(isNull("path"))
-	case len(dir) >= int(min(bytes, math.MaxInt32)):
-		return result(errUsage{fmt.Errorf("bytes: %d: %s takes %d", uint64(bytes), dir, len(dir)+1)})
 	}
-	if err := cmp.Or(os.RemoveAll(dir), os.MkdirAll(dir, 0o777)); err != nil {
+	dir, err := snapshots.Draft(C.GoString(root), int64(step))
+	if err != nil {
 		return result(err)
+	}
+	if uint64(len(dir)) >= uint64(bytes) {
+		return result(errUsage{fmt.Errorf("bytes: %d: %s takes %d", uint64(bytes), dir, len(dir)+1)})
 	}
 	room := unsafe.Slice((*byte)(unsafe.Pointer(path)), len(dir)+1)
 	room[copy(room, dir)] = 0
 	return result(nil)
-}
-
-// named gives the snapshot its name, now that it is complete, where it was begun by volley_step_path.
-func (n *node) named() error {
-	if !n.options.Roots || n.options.Step == group.Latest {
-		return nil
-	}
-	draft := filepath.Join(n.dir, fmt.Sprintf(draftName, n.options.Step))
-	name := filepath.Join(n.dir, fmt.Sprint("step-", n.options.Step))
-	switch _, err := os.Lstat(draft); {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil
-	case err != nil:
-		return err
-	}
-	if _, err := os.Lstat(name); err == nil {
-		return errUsage{fmt.Errorf("step: %s is there already, and %s was written for it: remove one of them", name, draft)}
-	}
-	return os.Rename(draft, name)
 }
 
 // filesOf returns the files that alone are protected, as they are called below the directory.
@@ -272,10 +247,7 @@ func (n *node) filesOf(o *C.volley_group_options) (list []string, err error) {
 		if n.options.Step == group.Latest {
 			return nil, errUsage{errors.New("files: they are of one snapshot: give its step")}
 		}
-		dir = filepath.Join(dir, fmt.Sprintf(draftName, n.options.Step))
-		if _, err := os.Lstat(dir); err != nil {
-			dir = filepath.Join(n.dir, fmt.Sprint("step-", n.options.Step))
-		}
+		dir = snapshots.Place(dir, n.options.Step)
 	}
 	list = []string{}
 	for i, file := range unsafe.Slice(o.files, int(o.file_count)) {

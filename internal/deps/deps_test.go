@@ -93,7 +93,7 @@ var allowed = map[string][]string{
 		"internal/printable", "internal/report", "internal/selection", "internal/sets", "internal/ssh", "matrix", "plan", "sim", "trace", "transport", "transport/grpc", "transport/local", "transport/mpi", "tune", "verify",
 	},
 	"cmd/volley":    {"internal/cli"},
-	"cmd/libvolley": {"", "coded", "collective", "field", "field/curves", "group", "group/buffers", "internal/late", "internal/printable", "internal/sets", "matrix", "sim", "transport", "transport/mpi", "tune"},
+	"cmd/libvolley": {"", "coded", "collective", "field", "field/curves", "group", "group/buffers", "group/snapshots", "internal/late", "internal/printable", "internal/sets", "matrix", "sim", "transport", "transport/mpi", "tune"},
 }
 
 // TestImports compares the table with the imports there are, without those of

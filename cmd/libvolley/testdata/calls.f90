@@ -141,7 +141,7 @@ contains
     integer :: i, unit, request, code
     write (number, "(i0)") rank
     root = trim(dir) // "/root." // trim(number)
-    call expect("no root", volley_step_path("", 1_c_long_long, path), volley_usage, "root: none")
+    call expect("no root", volley_step_path("", 1_c_long_long, path), volley_usage, "want a root")
     do i = 1, 3
       step = i
       call expect("step_path", volley_step_path(root, step, path), volley_ok, "")

@@ -77,9 +77,9 @@ static void snapshots(void) {
 	int R = tolerate_of(), last = rank == size - 1;
 	volley_group_options o = {.step = &step};
 	mkdir(root, 0777);
-	expect("a step without a root", volley_step_path("", 1, path, sizeof path), VOLLEY_USAGE, "root: none");
-	expect("a root that is NULL", volley_step_path(NULL, 1, path, sizeof path), VOLLEY_USAGE, "root: none");
-	expect("a step below 0", volley_step_path(root, -1, path, sizeof path), VOLLEY_USAGE, "step: -1");
+	expect("a step without a root", volley_step_path("", 1, path, sizeof path), VOLLEY_USAGE, "want a root");
+	expect("a root that is NULL", volley_step_path(NULL, 1, path, sizeof path), VOLLEY_USAGE, "want a root");
+	expect("a step below 0", volley_step_path(root, -1, path, sizeof path), VOLLEY_USAGE, "step -1");
 	expect("a step without a place for its path", volley_step_path(root, 1, NULL, 0), VOLLEY_USAGE, "path: NULL");
 	expect("a step without room", volley_step_path(root, 1, tiny, sizeof tiny), VOLLEY_USAGE, "bytes: 4");
 	for (step = 3; step <= 6; step++) {
