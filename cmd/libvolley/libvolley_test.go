@@ -334,6 +334,39 @@ func TestResult(t *testing.T) {
 	}
 }
 
+// TestSCR stops examples/scr between two checkpoints, loses a node and the files of the newest checkpoint at another, and
+// goes on: the result is that of a run that was not stopped.
+func TestSCR(t *testing.T) {
+	const n = 4
+	program, dir := build(t, "../../examples/scr/scr.c"), t.TempDir()
+	run := func(root, last string) string { return mpirun(t, n, program, filepath.Join(dir, root), last) }
+	_, want, _ := strings.Cut(run("whole", "60"), "step 60: ")
+	if want == "" {
+		t.Fatal("a run that is not stopped says nothing of its end")
+	}
+	run("stopped", "35")
+	if err := os.RemoveAll(filepath.Join(dir, "stopped/node.2")); err != nil {
+		t.Fatal(err)
+	}
+	if out := run("stopped", "47"); !strings.Contains(out, "restart from step 30") {
+		t.Error(out)
+	}
+	for _, node := range []string{"0", "1"} { // more than may be lost of the newest checkpoint
+		if err := os.RemoveAll(filepath.Join(dir, "stopped/node."+node, "step-40")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if out := run("stopped", "60"); !strings.Contains(out, "restart from step 30") || !strings.Contains(out, "step 60: "+want) {
+		t.Errorf("%s; want the end %s", out, want)
+	}
+	if err := os.Truncate(filepath.Join(dir, "stopped/node.3/step-60/rank_3.ckpt"), 10); err != nil { // as its user might
+		t.Fatal(err)
+	}
+	if out := run("stopped", "60"); !strings.Contains(out, "restart from step 50") || !strings.Contains(out, "step 60: "+want) {
+		t.Errorf("%s; want the end %s", out, want)
+	}
+}
+
 // TestExample compares the example with the library in one process, and decodes with it.
 func TestExample(t *testing.T) {
 	const n = 4

@@ -64,7 +64,7 @@ var steps = []step{
 	{name: "slurm", packages: []string{"./engine", "./internal/ssh"}, paths: []string{"internal/cli", "deploy/slurm", "deploy/slurm_linux_test.go", lab}},
 	{name: "network", packages: []string{"./bench/network"}},
 	{name: "mpi", packages: []string{"./transport/mpi", "./internal/cli", "./cmd/libvolley", "./bench/network", "./examples/mpi"},
-		paths: append(python, "examples/mpi-c", "examples/mpi-fortran", "examples/mpi4py", "examples/solver", "docs/first-minutes.md")},
+		paths: append(python, "examples/mpi-c", "examples/mpi-fortran", "examples/mpi4py", "examples/scr", "examples/solver", "docs/first-minutes.md")},
 	{name: "page", packages: []string{".", "./internal/comparison"}, paths: append(page, "lab/explore", "lab/verbs/explore.go")},
 	{name: "release", paths: []string{"deploy", "cmd/volley", "cmd/libvolley", "lab/cmd", "version.go"}},
 }
