@@ -6,7 +6,6 @@ package main
 import "C"
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,6 +24,7 @@ import (
 // A node is what C arguments say of the directory of this process's node.
 type node struct {
 	*operation
+	verb    string
 	dir     string
 	options group.Options
 	set     setOptions
@@ -40,9 +40,9 @@ type found struct {
 	verdict error
 }
 
-// nodeOf returns the operation of a verb, of which other arguments may be wrong.
-func nodeOf(path *C.char, o *C.volley_group_options, wrong error) *node {
-	n := &node{dir: C.GoString(path), set: setOptions{size: int(o.set_size), domain: C.GoString(o.domain)}}
+// nodeOf returns the operation of a verb.
+func nodeOf(name string, path *C.char, o *C.volley_group_options) *node {
+	n := &node{verb: name, dir: C.GoString(path), set: setOptions{size: int(o.set_size), domain: C.GoString(o.domain)}}
 	options, err := groupOptions(o)
 	n.options = options
 	if n.dir == "" {
@@ -51,7 +51,7 @@ func nodeOf(path *C.char, o *C.volley_group_options, wrong error) *node {
 	if err == nil {
 		err = n.check(o)
 	}
-	n.operation = operate(o, cmp.Or(err, wrong))
+	n.operation = operate(o, err)
 	if to := o.step; to != nil {
 		n.options.Roots, n.options.Step = true, int64(*to)
 	}
@@ -96,7 +96,7 @@ func (n *node) does(to *C.longlong, run verb) *operation {
 
 //export volleyProtect
 func volleyProtect(comm C.MPI_Fint, path *C.char, tolerate C.int, o *C.volley_group_options, begin C.int, request *C.volley_request) C.int {
-	n := nodeOf(path, o, nil)
+	n := nodeOf("protect", path, o)
 	p := group.ProtectOptions{
 		Tolerate: int(tolerate), Digest: C.GoString(o.digest), MaxDeleted: float64(o.max_deleted), AllowDeleted: o.allow_deleted != 0,
 		MaxChanged: float64(o.max_changed), AllowChanged: o.allow_changed != 0, Force: o.force != 0, Retain: int(o.retain),
@@ -129,7 +129,7 @@ func volleyProtect(comm C.MPI_Fint, path *C.char, tolerate C.int, o *C.volley_gr
 //export volleyRecover
 func volleyRecover(comm C.MPI_Fint, path *C.char, o *C.volley_group_options, begin C.int, request *C.volley_request) C.int {
 	p := group.RecoverOptions{Revert: o.revert != 0, Deleted: o.revert != 0}
-	return nodeOf(path, o, nil).does(o.step, func(ctx context.Context, g *group.Group, _ group.Part) (found, error) {
+	return nodeOf("recover", path, o).does(o.step, func(ctx context.Context, g *group.Group, _ group.Part) (found, error) {
 		r, err := g.Recover(ctx, p)
 		if err != nil {
 			return found{}, err
@@ -140,7 +140,7 @@ func volleyRecover(comm C.MPI_Fint, path *C.char, o *C.volley_group_options, beg
 
 //export volleyUnprotect
 func volleyUnprotect(comm C.MPI_Fint, path *C.char, o *C.volley_group_options) C.int {
-	n := nodeOf(path, o, nil)
+	n := nodeOf("unprotect", path, o)
 	force := o.force != 0
 	if o.step != nil && n.wrong == nil {
 		n.wrong = errUsage{errors.New("step: the protection of one snapshot is ended: leave step NULL, and give path of it")}
@@ -156,7 +156,11 @@ func volleyUnprotect(comm C.MPI_Fint, path *C.char, o *C.volley_group_options) C
 
 //export volleyExamine
 func volleyExamine(comm C.MPI_Fint, path *C.char, reads C.int, o *C.volley_group_options, to *C.volley_report) C.int {
-	n := nodeOf(path, o, nil)
+	name := "status"
+	if reads != 0 {
+		name = "verify"
+	}
+	n := nodeOf(name, path, o)
 	if to == nil && n.wrong == nil {
 		n.wrong = isNull("report")
 	}

@@ -10,6 +10,7 @@ import (
 	"os"
 	"slices"
 
+	"volley"
 	"volley/collective"
 	"volley/group"
 	"volley/internal/sets"
@@ -52,6 +53,9 @@ type outcome struct {
 // inSet has this process work in its set, with the others of it: all processes, without sets. The error of any set is
 // that of all.
 func (n *node) inSet(ctx context.Context, e *mpi.Endpoint, work func(context.Context, *mpi.Endpoint, group.Part) error) error {
+	if err := volley.Greet(ctx, e, n.verb, n.options.Timeout); err != nil { // so that another function is named
+		return err
+	}
 	host, _ := os.Hostname()
 	mine := saying{Size: n.set.size, Apart: n.set.domain != "", Files: n.files, Member: sets.Member{Name: host + ":" + n.dir, Domain: n.set.domain}}
 	if mine.Size != 0 {

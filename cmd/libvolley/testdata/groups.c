@@ -1,5 +1,5 @@
 /* Directories of nodes: snapshots, verify and status, sets, lists of files, limits and cancelling, of what each call returns.
- * groups DIR: 2 processes or more, which all see DIR. */
+ * There are 2 processes or more, which all see the directory. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -379,9 +379,28 @@ static void requests(void) {
 	expect("wait for sets", volley_wait(&request), VOLLEY_CANCELLED, "cancelled");
 }
 
+/* mixes has one process call another function. */
+static void mixes(void) {
+	const char *path = node("whole");
+	volley_report r;
+	char parity[1000];
+	volley_buffer none = {NULL, 0};
+	mkdir(path, 0777);
+	for (int i = 0; i < 4; i++) {
+		int rc, here = rank == size - 1 ? i : -1;
+		if (here == 0) rc = volley_verify(MPI_COMM_WORLD, path, NULL, &r);
+		else if (here == 1) rc = volley_unprotect(MPI_COMM_WORLD, path, NULL);
+		else if (here == 2) rc = volley_protect_buffers(MPI_COMM_WORLD, &none, 1, 1, parity, sizeof parity, NULL);
+		else if (here == 3) rc = volley_encode(MPI_COMM_WORLD, path, 1, parity, 1, NULL);
+		else rc = volley_status(MPI_COMM_WORLD, path, NULL, &r);
+		expect("another function", rc, VOLLEY_USAGE, "rank 0 runs status: run the same");
+	}
+}
+
+/* groups DIR [single]: with "single" MPI lets one thread call it, and there are no requests. */
 int main(int argc, char **argv) {
-	int provided;
-	MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
+	int provided, single = argc > 2;
+	MPI_Init_thread(&argc, &argv, single ? MPI_THREAD_SINGLE : MPI_THREAD_MULTIPLE, &provided);
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &size);
 	snprintf(base, sizeof base, "%s", argc > 1 ? argv[1] : ".");
@@ -389,7 +408,8 @@ int main(int argc, char **argv) {
 	reports();
 	if (size >= 4 && size % 2 == 0) in_sets();
 	lists();
-	requests();
+	mixes();
+	if (!single) requests();
 	if (rank == 0) printf("done\n");
 	MPI_Finalize();
 	return wrong;

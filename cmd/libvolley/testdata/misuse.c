@@ -22,11 +22,16 @@ static void all(MPI_Comm comm, const char *text) {
 	size_t room = sizeof parity, bytes[1];
 	int count = 1;
 	volley_request request = 5;
+	volley_report report;
 	expect("encode", volley_encode(comm, x, 100, y, 100, NULL), VOLLEY_USAGE, text);
 	expect("encode, kept", volley_encode(comm, x, 100, y, 100, &(volley_options){.packet_bytes = 100}), VOLLEY_USAGE, text);
 	expect("decode", volley_decode(comm, x, 100, 0, y, 100, NULL), VOLLEY_USAGE, text);
 	expect("protect", volley_protect(comm, "/nowhere", 1, NULL), VOLLEY_USAGE, text);
 	expect("recover", volley_recover(comm, "/nowhere", NULL), VOLLEY_USAGE, text);
+	expect("verify", volley_verify(comm, "/nowhere", NULL, &report), VOLLEY_USAGE, text);
+	expect("status", volley_status(comm, "/nowhere", NULL, &report), VOLLEY_USAGE, text);
+	expect("unprotect", volley_unprotect(comm, "/nowhere", NULL), VOLLEY_USAGE, text);
+	expect("recover_start", volley_recover_start(comm, "/nowhere", NULL, &request), VOLLEY_USAGE, text);
 	expect("parity_bytes", volley_parity_bytes(comm, &list, 1, 1, NULL, &room), VOLLEY_USAGE, text);
 	expect("protect_buffers", volley_protect_buffers(comm, &list, 1, 1, parity, sizeof parity, NULL), VOLLEY_USAGE, text);
 	expect("recover_buffers", volley_recover_buffers(comm, &list, 1, 0, parity, sizeof parity, NULL), VOLLEY_USAGE, text);
