@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 	"unsafe"
 
@@ -166,6 +167,7 @@ func (b *Bound) throughWindow(chosen *choice, executable *executor.Executable, s
 	if err != nil {
 		return nil, b.c.Alike(b.ctx, err)
 	}
+	b.report.Notes = append(slices.Clip(b.report.Notes), "all ranks are on one host: no messages, each codes a slice of every packet in memory that they share")
 	w.bound, err = executor.Bind(context.WithoutCancel(b.ctx), w.alone, executor.Job{
 		Executable: executable, Bytes: int64(to - from), Segment: segment, Align: int64(w.unit), Inputs: w.inputs, Outputs: w.outputs,
 	})
