@@ -21,17 +21,17 @@ import (
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/vgimg"
 	"gonum.org/v1/plot/vg/vgsvg"
-	"gonum.org/v1/plot/vg/vgtex"
 
 	"volley/internal/printable"
 )
 
-// Formats are the formats of [Picture.Write]. Tex is a pgfpicture, for \input in a document that loads package pgf.
+// Formats are the formats of [Picture.Write]. Tex is a tikzpicture, for \input in a document that loads package tikz.
 var Formats = []string{"svg", "png", "pdf", "tex"}
 
 // A Picture is a drawing whose parts have their places.
 type Picture struct {
 	title         string
+	notes         []string // for who reads the file and cannot see them
 	width, height float64
 	shapes        []shape
 }
@@ -47,7 +47,8 @@ type shape struct {
 	radius float64
 	text   string
 	size   float64 // of the font
-	anchor float64 // of the text: where its width is to be kept in another font
+	anchor float64 // of the text: where in it its place is kept in another font
+	math   bool    // the text is a formula
 }
 
 const (
@@ -132,10 +133,7 @@ func (p *Picture) Write(w io.Writer, format string) error {
 	case "pdf":
 		return p.pdf(w)
 	case "tex":
-		canvas := vgtex.New(wide, high)
-		p.paint(&texCanvas{Canvas: canvas})
-		_, err := canvas.WriteTo(w)
-		return err
+		return p.tikz(w)
 	case "png":
 		dpi := 192
 		if p.width*p.height > 12e6 { // the image takes 16 bytes of memory for each, and is copied once
@@ -151,7 +149,11 @@ func (p *Picture) Write(w io.Writer, format string) error {
 	var b bytes.Buffer
 	canvas.WriteTo(&b) // a Buffer returns no errors
 	// The title is for people who cannot see the picture. Where the font is missing, texts keep their widths.
-	text := strings.Replace(b.String(), "xlink\">", "xlink\" role=\"img\">\n<title>"+html.EscapeString(printable.Text(p.title))+"</title>", 1)
+	var desc string
+	if len(p.notes) > 0 {
+		desc = "\n<desc>" + html.EscapeString(strings.Join(p.notes, "\n")) + "</desc>"
+	}
+	text := strings.Replace(b.String(), "xlink\">", "xlink\" role=\"img\">\n<title>"+html.EscapeString(printable.Text(p.title))+"</title>"+desc, 1)
 	text = strings.ReplaceAll(text, "font-family:"+sans+";", "font-family:'"+sans+"',Arial,Helvetica,sans-serif;")
 	for _, s := range p.shapes {
 		if s.text != "" {
@@ -171,9 +173,6 @@ func (p *Picture) paint(c vg.Canvas) {
 	background := shape{paths: [][]point{box{right: p.width, bottom: p.height}.corners()}, colour: white}
 	for _, s := range append([]shape{background}, p.shapes...) {
 		c.SetColor(color.NRGBA{byte(s.colour >> 16), byte(s.colour >> 8), byte(s.colour), 255})
-		if t, ok := c.(*texCanvas); ok {
-			t.anchor = s.anchor
-		}
 		if s.text != "" {
 			c.FillString(face(s.size), at(s.paths[0][0]), s.text)
 			continue
@@ -247,24 +246,4 @@ func (p *Picture) pdf(w io.Writer) error {
 		}
 	}
 	return doc.Output(w)
-}
-
-// A texCanvas escapes text, which vgtex does not.
-type texCanvas struct {
-	*vgtex.Canvas
-	anchor float64 // of the next text
-}
-
-var texEscapes = strings.NewReplacer(`\`, `\textbackslash{}`, `~`, `\textasciitilde{}`, `^`, `\textasciicircum{}`,
-	`{`, `\{`, `}`, `\}`, `$`, `\$`, `&`, `\&`, `%`, `\%`, `#`, `\#`, `_`, `\_`, `<`, `\ensuremath{<}`, `>`, `\ensuremath{>}`,
-	`β`, `\ensuremath{\beta}`, `γ`, `\ensuremath{\gamma}`, `τ`, `\ensuremath{\tau}`, `µ`, `\ensuremath{\mu}`,
-	`≤`, `\ensuremath{\le}`, `·`, `\ensuremath{\cdot}`, `→`, `\ensuremath{\to}`, `…`, `\dots{}`)
-
-// FillString writes the text in a box of its width in our font: the document's is another. vgtex puts the middle of the
-// box by the width of what is written.
-func (c *texCanvas) FillString(f font.Face, at vg.Point, text string) {
-	width := f.Width(text)
-	text = fmt.Sprintf(`\makebox[%.4gpt][%c]{%s}`, width, "lcr"[int(2*c.anchor)], texEscapes.Replace(text))
-	at.X += (width - f.Width(text)) / 2
-	c.Canvas.FillString(f, at, text)
 }
