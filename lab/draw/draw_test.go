@@ -123,6 +123,7 @@ func checkPlaces(t *testing.T, name string, p *Picture) {
 			continue
 		}
 		b := covers(s.paths[0][0].x, s.paths[0][0].y, start, s.size, s.text)
+		b.right = b.left + s.wide()
 		if b.right > p.width {
 			t.Errorf("%s: %q is cut off", name, s.text)
 		}
@@ -282,7 +283,7 @@ func TestFormats(t *testing.T) {
 		t.Errorf("no page of %s", size)
 	}
 	picture := string(bytesOf(t, p, "tex"))
-	if !strings.HasPrefix(picture, "%% ") || !strings.Contains(picture, "\n\\begin{pgfpicture}\n") || strings.Count(picture, `\pgfusepath{fill}`) < 24 {
+	if !strings.HasPrefix(picture, "% ") || !strings.Contains(picture, "\n\\begin{tikzpicture}") || strings.Count(picture, `\fill[`) < 24 {
 		t.Errorf("no picture: %.200s", picture)
 	}
 	for _, text := range []string{"y2(x0,x3,x4,x7)", "{k \\ensuremath{\\to} k+4}", `field 2\textasciicircum{}8, 3 rounds`} {

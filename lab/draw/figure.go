@@ -81,6 +81,7 @@ func (f Figure) Picture() (*Picture, error) {
 
 const (
 	column    = 336.0 // 3.5 inches
+	inset     = 2.0   // of texts, which may begin before their place
 	fontMath  = 11.0
 	fontSmall = 9.0
 	soft      = 0xB0B0B0
@@ -142,12 +143,6 @@ func power(base string, n int) string {
 
 func packet(row int) string { return "x" + subscript(strconv.Itoa(row)) }
 
-// math writes a formula, which is one for LaTeX, too.
-func (p *Picture) math(x, y, anchor float64, colour uint32, text string) {
-	p.text(x, y, anchor, fontMath, colour, text)
-	p.shapes[len(p.shapes)-1].math = true
-}
-
 // node draws a box with a processor's number.
 func (p *Picture) node(x, y float64, text string, edge, inside uint32, dashes []float64) {
 	corners := box{x - 12, y - 10, x + 12, y + 10}.corners()
@@ -198,7 +193,7 @@ func drawUniversal(p *Picture) error {
 	received := make([][]string, 4) // by processor
 	y := 60.0
 	for round, messages := range t.Messages() {
-		p.text(0, y-44, start, fontMath, ink, fmt.Sprint("round ", round+1))
+		p.text(inset, y-44, start, fontMath, ink, fmt.Sprint("round ", round+1))
 		low := 0.0
 		for _, m := range messages {
 			content := t.flow.Content(m.Src, m.Slots[0])
@@ -236,6 +231,8 @@ const (
 	gutter = 44.0 // for the names of rounds
 	pitch  = 32.0 // of boxes
 	rung   = 58.0 // of rounds
+
+	fieldTree = 124.0 // where the tree of field elements begins
 )
 
 func boxAt(i int) float64 { return gutter + pitch*(float64(i)+0.5) }
@@ -263,7 +260,7 @@ func drawPrepare(p *Picture) error {
 	y := func(round int) float64 { return 30 + rung*float64(round) }
 	p.math(boxAt(0), 13, middle, ink, packet(0))
 	for round := range rounds {
-		p.text(0, y(round)+rung/2+4, start, fontMath, ink, fmt.Sprint("round ", round+1))
+		p.text(inset, y(round)+rung/2+4, start, fontMath, ink, fmt.Sprint("round ", round+1))
 		for k := range len(has) {
 			if has[k] <= round {
 				p.line(soft, 1, point{boxAt(k), y(round) + 10}, point{boxAt(k), y(round+1) - 10})
@@ -344,9 +341,9 @@ func drawShoot(p *Picture) error {
 		}
 		return []float64{3, 2}
 	}
-	p.text(0, 14, start, fontSmall, ink, "packets")
+	p.text(inset, 14, start, fontSmall, ink, "packets")
 	for round := range rounds {
-		p.text(0, y(round)+rung/2+4, start, fontMath, ink, fmt.Sprint("round ", round+1))
+		p.text(inset, y(round)+rung/2+4, start, fontMath, ink, fmt.Sprint("round ", round+1))
 	}
 	for _, q := range list {
 		last := rounds // the row of the box with all that the processor sends
@@ -361,7 +358,7 @@ func drawShoot(p *Picture) error {
 		for row := range last + 1 {
 			p.node(x(q.processor), y(row), strconv.Itoa(q.processor), ink, white, dashes(q))
 		}
-		text := "0"
+		text := "zero"
 		if n := len(q.rows); n > 0 {
 			text = fmt.Sprint(q.rows[0], "–", q.rows[n-1])
 		}
@@ -371,20 +368,21 @@ func drawShoot(p *Picture) error {
 	for _, q := range list {
 		if len(q.rows) == 0 {
 			p.height += 16
-			p.text(column, p.height-4, end, fontSmall, ink, fmt.Sprintf("The part of processor %d is zero: it is sent, and changes nothing.", q.processor))
+			p.text(column-inset, p.height-4, end, fontSmall, ink, fmt.Sprintf("The part of processor %d is zero: it is sent, and changes nothing.", q.processor))
 		}
 	}
 	return nil
 }
 
-// A leaf of a tree is written as its name and what it is.
-type leaf struct {
+// A treeNode is written as what it is, such as "f₀₁ = x₃".
+type treeNode struct {
 	name, is string
-	children []*leaf
+	rows     []int // the packets of a polynomial, the constant coefficient first
+	children []*treeNode
 }
 
 // trees are those of polynomials and of field elements of a DFT for 9 processors, read off the packets of its plan.
-func (t *traced) trees(beta field.Element) (polynomials, elements *leaf, err error) {
+func (t *traced) trees(beta field.Element) (polynomials, elements *treeNode, err error) {
 	radix := t.Common.Ports + 1
 	levels := t.Common.Rounds()
 	// sent is what processor k has computed when level rounds are over.
@@ -425,9 +423,9 @@ func (t *traced) trees(beta field.Element) (polynomials, elements *leaf, err err
 			}
 		}
 	}
-	var polynomial func(level int, name string, rows []int) *leaf
-	polynomial = func(level int, name string, rows []int) *leaf {
-		node := &leaf{name: name, is: name}
+	var polynomial func(level int, name string, rows []int) *treeNode
+	polynomial = func(level int, name string, rows []int) *treeNode {
+		node := &treeNode{name: name, is: name, rows: rows}
 		if level == 0 {
 			node.is += " = " + packet(rows[0])
 			return node
@@ -441,10 +439,10 @@ func (t *traced) trees(beta field.Element) (polynomials, elements *leaf, err err
 		}
 		return node
 	}
-	var element func(level int, digits string, point int) *leaf
-	element = func(level int, digits string, point int) *leaf {
+	var element func(level int, digits string, point int) *treeNode
+	element = func(level int, digits string, point int) *treeNode {
 		value := field.Exp(f, beta, uint64(point))
-		node := &leaf{name: "γ" + subscript(digits)}
+		node := &treeNode{name: "γ" + subscript(digits)}
 		node.is = node.name + " = " + value.String()
 		if level > 0 {
 			node.is = node.name + " = " + power("β", point) + " = " + value.String()
@@ -480,32 +478,35 @@ func drawTrees(p *Picture) error {
 	if err != nil {
 		return err
 	}
-	bottom := p.tree(polynomials, []float64{0, 34, 76})
-	p.tree(elements, []float64{140, 202, 268})
+	bottom := p.tree(polynomials, []float64{inset, 28, 66})
+	p.tree(elements, []float64{fieldTree, 174, 260})
 	y := bottom + 10
-	for _, child := range polynomials.children {
+	p.math(fieldTree, y+17, start, ink, fmt.Sprintf("β = %v, q = %v", beta, t.Common.Field.Order()))
+	for _, node := range append([]*treeNode{polynomials}, polynomials.children...) {
 		var terms []string
-		for i, c := range child.children {
-			_, x, _ := strings.Cut(c.is, " = ")
+		for i, row := range node.rows {
+			term := packet(row)
 			if i > 0 {
-				x += power("z", i)
+				term += power("z", i)
 			}
-			terms = append(terms, x)
+			terms = append(terms, term)
 		}
-		p.math(0, y, start, ink, child.name+"(z) = "+strings.Join(terms, " + "))
+		if n := len(terms); n > 3 {
+			terms = []string{terms[0], terms[1], "…", terms[n-1]}
+		}
+		p.math(inset, y, start, ink, node.name+"(z) = "+strings.Join(terms, " + "))
 		y += 17
 	}
-	p.math(column, y-17, end, ink, fmt.Sprintf("β = %v, q = %v", beta, t.Common.Field.Order()))
 	p.height = y - 9
 	return nil
 }
 
 // tree draws a tree whose levels begin at some x. Edges go from the end of a text to the beginning of another. It
 // returns where the next line comes.
-func (p *Picture) tree(root *leaf, levels []float64) float64 {
+func (p *Picture) tree(root *treeNode, levels []float64) float64 {
 	y := 14.0
-	var draw func(node *leaf, level int) float64
-	draw = func(node *leaf, level int) (at float64) {
+	var draw func(node *treeNode, level int) float64
+	draw = func(node *treeNode, level int) (at float64) {
 		var ends []float64
 		for _, child := range node.children {
 			ends = append(ends, draw(child, level+1))
@@ -515,7 +516,7 @@ func (p *Picture) tree(root *leaf, levels []float64) float64 {
 		} else {
 			at = (ends[0] + ends[len(ends)-1]) / 2
 		}
-		right := levels[level] + width(node.is, fontMath) + 3
+		right := levels[level] + formulaWidth(node.is) + 6 // the document's font may be wider
 		for _, to := range ends {
 			p.line(soft, 1, point{right, at - 4}, point{levels[level+1] - 3, to - 4})
 		}

@@ -155,7 +155,7 @@ func (p *Picture) Write(w io.Writer, format string) error {
 	}
 	text := strings.Replace(b.String(), "xlink\">", "xlink\" role=\"img\">\n<title>"+html.EscapeString(printable.Text(p.title))+"</title>"+desc, 1)
 	text = strings.ReplaceAll(text, "font-family:"+sans+";", "font-family:'"+sans+"',Arial,Helvetica,sans-serif;")
-	for _, s := range p.shapes {
+	for _, s := range p.painted() {
 		if s.text != "" {
 			before, after, _ := strings.Cut(text, "<text x")
 			if _, err := fmt.Fprintf(w, `%s<text textLength="%.1f" lengthAdjust="spacingAndGlyphs" x`, before, 0.75*width(s.text, s.size)); err != nil {
@@ -171,7 +171,7 @@ func (p *Picture) Write(w io.Writer, format string) error {
 func (p *Picture) paint(c vg.Canvas) {
 	at := func(q point) vg.Point { return vg.Point{X: vg.Length(q.x) * unit, Y: vg.Length(p.height-q.y) * unit} }
 	background := shape{paths: [][]point{box{right: p.width, bottom: p.height}.corners()}, colour: white}
-	for _, s := range append([]shape{background}, p.shapes...) {
+	for _, s := range append([]shape{background}, p.painted()...) {
 		c.SetColor(color.NRGBA{byte(s.colour >> 16), byte(s.colour >> 8), byte(s.colour), 255})
 		if s.text != "" {
 			c.FillString(face(s.size), at(s.paths[0][0]), s.text)
@@ -213,7 +213,7 @@ func (p *Picture) pdf(w io.Writer) error {
 	doc.SetTitle(p.title, true)
 	doc.AddUTF8FontFromBytes(sans, "", liberationsansregular.TTF)
 	doc.AddPage()
-	for _, s := range p.shapes {
+	for _, s := range p.painted() {
 		r, g, b := int(s.colour>>16), int(s.colour>>8&0xFF), int(s.colour&0xFF)
 		doc.SetFillColor(r, g, b)
 		doc.SetDrawColor(r, g, b)

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"regexp"
 	"strings"
 
 	"volley/internal/printable"
@@ -32,11 +31,11 @@ func (p *Picture) tikz(w io.Writer) error {
 			at, side := s.paths[0][0], []string{"base west", "base", "base east"}[int(2*s.anchor)]
 			text := texEscapes.Replace(s.text)
 			if s.math {
-				text = formula(s.text)
+				text = latex(s.text)
 			}
 			size := 0.75 * s.size
 			fmt.Fprintf(&b, "\\node[anchor=%s, inner sep=0pt, text=v%06X, font=\\fontsize{%.4gbp}{%.4gbp}\\selectfont] at (%.5g,%.5g) {%s};\n",
-				side, s.colour, size, 1.2*size, at.x+s.anchor*width(s.text, s.size), at.y, text)
+				side, s.colour, size, 1.2*size, at.x+s.anchor*s.wide(), at.y, text)
 			continue
 		case s.width == 0:
 			fmt.Fprintf(&b, "\\fill[v%06X]", s.colour)
@@ -69,18 +68,3 @@ var texEscapes = strings.NewReplacer(`\`, `\textbackslash{}`, `~`, `\textasciiti
 	`{`, `\{`, `}`, `\}`, `$`, `\$`, `&`, `\&`, `%`, `\%`, `#`, `\#`, `_`, `\_`, `<`, `\ensuremath{<}`, `>`, `\ensuremath{>}`,
 	`β`, `\ensuremath{\beta}`, `γ`, `\ensuremath{\gamma}`, `τ`, `\ensuremath{\tau}`, `µ`, `\ensuremath{\mu}`,
 	`≤`, `\ensuremath{\le}`, `·`, `\ensuremath{\cdot}`, `→`, `\ensuremath{\to}`, `…`, `\dots{}`, `–`, `--`)
-
-var (
-	subscripts   = regexp.MustCompile(`[₀-₉]+`)
-	superscripts = regexp.MustCompile(`[⁰¹²³⁴-⁹]+`)
-	plainDigits  = strings.NewReplacer(`₀`, `0`, `₁`, `1`, `₂`, `2`, `₃`, `3`, `₄`, `4`, `₅`, `5`, `₆`, `6`, `₇`, `7`, `₈`, `8`, `₉`, `9`,
-		`⁰`, `0`, `¹`, `1`, `²`, `2`, `³`, `3`, `⁴`, `4`, `⁵`, `5`, `⁶`, `6`, `⁷`, `7`, `⁸`, `8`, `⁹`, `9`)
-	symbols = strings.NewReplacer(`β`, `\beta `, `γ`, `\gamma `, "x\u0303", `\tilde{x}`)
-)
-
-// formula writes a formula for LaTeX.
-func formula(text string) string {
-	text = subscripts.ReplaceAllString(text, `_{$0}`)
-	text = superscripts.ReplaceAllString(text, `^{$0}`)
-	return "$" + symbols.Replace(plainDigits.Replace(text)) + "$"
-}

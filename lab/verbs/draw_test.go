@@ -49,7 +49,7 @@ func TestPicture(t *testing.T) {
 // TestFile checks that the suffix of a file is the format.
 func TestFile(t *testing.T) {
 	t.Setenv("VOLLEY_TUNE", "off")
-	for suffix, want := range map[string]string{".svg": "<svg", ".pdf": "%PDF-", ".tex": "pgfpicture"} {
+	for suffix, want := range map[string]string{".svg": "<svg", ".pdf": "%PDF-", ".tex": "tikzpicture"} {
 		name := filepath.Join(t.TempDir(), "schedule"+suffix)
 		var stdout, stderr strings.Builder
 		code := drawn(t, []string{"-", "-o", name}, planned(t, "4"), &stdout, &stderr)
