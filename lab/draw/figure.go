@@ -479,9 +479,9 @@ func drawTrees(p *Picture) error {
 		return err
 	}
 	bottom := p.tree(polynomials, []float64{inset, 28, 66})
-	p.tree(elements, []float64{fieldTree, 174, 260})
+	p.tree(elements, []float64{fieldTree, 170, 262})
 	y := bottom + 10
-	p.math(fieldTree, y+17, start, ink, fmt.Sprintf("β = %v, q = %v", beta, t.Common.Field.Order()))
+	p.math(fieldTree+36, y+17, start, ink, fmt.Sprintf("β = %v, q = %v", beta, t.Common.Field.Order()))
 	for _, node := range append([]*treeNode{polynomials}, polynomials.children...) {
 		var terms []string
 		for i, row := range node.rows {
@@ -516,7 +516,7 @@ func (p *Picture) tree(root *treeNode, levels []float64) float64 {
 		} else {
 			at = (ends[0] + ends[len(ends)-1]) / 2
 		}
-		right := levels[level] + formulaWidth(node.is) + 6 // the document's font may be wider
+		right := levels[level] + 1.15*formulaWidth(node.is) + 5 // LaTeX's formulas are wider
 		for _, to := range ends {
 			p.line(soft, 1, point{right, at - 4}, point{levels[level+1] - 3, to - 4})
 		}

@@ -72,9 +72,12 @@ func (s shape) split() (parts []shape) {
 		case part.text != text:
 			part.size, dy = script*s.size, -0.35*s.size
 		}
-		part.paths = [][]point{{{at.x, at.y + dy}}}
+		bare := strings.TrimSpace(part.text) // SVG ignores spaces at the ends
+		before, _, _ := strings.Cut(part.text, bare)
+		advance := width(part.text, part.size)
+		part.text, part.paths = bare, [][]point{{{at.x + width(before, part.size), at.y + dy}}}
 		parts = append(parts, part)
-		at.x += width(part.text, part.size)
+		at.x += advance
 	}
 	return parts
 }

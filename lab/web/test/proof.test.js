@@ -77,39 +77,61 @@ test("what is too large to be shown entry by entry says what to do", async () =>
   await done(opened);
 });
 
-test("the figures of the paper are shown, and open in the schedule view", async () => {
+test("the figures of the paper are shown under their numbers, as files, and open in the schedule view", async () => {
   const opened = await explorer.open("#/figures");
   const { page } = opened;
-  for (const [name, text] of [
-    ["Universal", "A universal algorithm for K = 4"], ["Prepare", "m = 9, p = 2"], ["Shoot", "K = 65, p = 2"], ["DFT", "The two trees of a DFT"],
+  for (const [number, text, correction] of [
+    [1, "A universal algorithm for K = 4", "It must be xₖ₋₁ itself"], [2, "Prepare for K = 65, p = 2", ""],
+    [3, "Shoot for K = 65, p = 2", "For K = 65 they are 58, 2, 11"], [4, "The two trees of a DFT", "Both are β³"],
   ]) {
-    await page.getByRole("button", { name, exact: true }).or(page.getByRole("radio", { name, exact: true })).or(page.getByRole("tab", { name, exact: true })).first().click();
-    await page.getByText(text).first().waitFor();
-    await page.locator("main svg").first().waitFor();
-    const says = await page.locator("main p").filter({ hasText: /\.\s/ }).first().textContent();
-    assert.equal(says.match(/\.(\s|$)/g).length, 2, `two sentences: ${says}`);
-    const download = inFirefox ? null : page.waitForEvent("download"); // which Firefox does not tell of
-    await page.getByRole("button", { name: "Export SVG" }).first().click();
-    await download;
+    await page.getByRole("button", { name: `Figure ${number}`, exact: true }).click();
+    await page.getByRole("heading", { name: text }).waitFor();
+    const picture = page.getByRole("img", { name: `Figure ${number}: ` });
+    await picture.evaluate((e) => e.decode());
+    if (correction !== "") await page.getByText(correction).waitFor();
+    for (const [format, start] of [["SVG", "<?xml"], ["PDF", "%PDF"], ["TikZ", "% Figure"]]) {
+      const file = await page.getByRole("link", { name: format, exact: true }).getAttribute("href");
+      const answer = await page.evaluate(async (f) => (await fetch(f)).text(), file);
+      assert.ok(answer.startsWith(start), `${file}: ${answer.slice(0, 40)}`);
+    }
     await page.getByText("Open in the schedule view").click();
-    await page.locator("path.arrow").first().waitFor();
+    await page.locator("path.arrow, svg").first().waitFor();
     await page.goBack();
-    await page.getByText(text).first().waitFor();
+    await page.getByRole("heading", { name: text }).waitFor();
   }
   await done(opened);
 });
 
-test("the DFT's trees have the packets of f₀, f₁ and f₂, and the results of x0", async () => {
-  const opened = await explorer.open("#/figures?figure=dft");
+test("the rounds of a figure are its own, whichever was shown before", async () => {
+  const opened = await explorer.open("#/figures");
   const { page } = opened;
-  await page.locator("path.arrow").first().waitFor();
-  // Each packet is sent unscaled: x0 to two processors, and three send f₀ to two each.
-  for (const [caption, words] of [
-    ["Where y0 comes from", { x3: 1, x6: 1, "x1+x4+x7": 1, "x2+x5+x8": 1 }], ["Where x0 goes", { x0: 3, "x0+x3+x6": 6 }],
-  ]) {
-    const tree = page.locator("figure").filter({ hasText: caption });
-    const text = await tree.locator("svg text").allTextContents();
-    for (const [word, times] of Object.entries(words)) assert.equal(text.filter((t) => t === word).length, times, `${caption}: ${word} in ${text}`);
+  for (const number of [4, 1, 4, 2, 1]) {
+    await page.getByRole("button", { name: `Figure ${number}`, exact: true }).click();
+    if (number === 2) continue;
+    await page.locator(`article[data-figure=${number === 1 ? "universal" : "dft"}] path.arrow`).first().waitFor();
+    await page.getByText("after 2 rounds of 2").waitFor({ timeout: 3000 });
   }
+  await done(opened);
+});
+
+test("no edge of a tree runs through the words beside it", async () => {
+  const opened = await explorer.open("#/schedule?k=9&p=2&follow=0");
+  const { page } = opened;
+  const word = page.locator("figure text.word").first();
+  await word.waitFor();
+  const crossed = await page.locator('figure svg:has(text.word)').first().evaluate((svg) => {
+    const edges = [...svg.querySelectorAll("path.edge")];
+    return [...svg.querySelectorAll("text.word")].filter((text) => {
+      const b = text.getBBox();
+      return edges.some((e) => {
+        for (let l = 0; l <= e.getTotalLength(); l++) {
+          const at = e.getPointAtLength(l);
+          if (at.x > b.x && at.x < b.x + b.width && at.y > b.y + 2 && at.y < b.y + b.height - 2) return true;
+        }
+        return false;
+      });
+    }).map((text) => text.textContent);
+  });
+  assert.deepEqual(crossed, []);
   await done(opened);
 });

@@ -10,7 +10,7 @@ class Player {
   progress = $state(0);
 
   /** The rounds of what is stepped through, where that is not the plan of the page. */
-  others: Rounds | null = $state.raw(null);
+  private others: Rounds | null = $state.raw(null);
 
   // What plays and what moves belong to a plan. When another one is shown, they are over.
   private played: Rounds | null = $state.raw(null);
@@ -24,6 +24,14 @@ class Player {
 
   private get shown(): Rounds {
     return this.others ?? planStore.result?.cost.rounds ?? none;
+  }
+
+  /** Steps through other rounds than the page's, until the function that it returns is called, or another takes over. */
+  lend(rounds: Rounds): () => void {
+    this.others = rounds;
+    return () => {
+      if (this.others === rounds) this.others = null;
+    };
   }
 
   get rounds(): number {
