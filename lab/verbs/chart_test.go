@@ -133,7 +133,7 @@ func TestOutput(t *testing.T) {
 	if size := drawing.Bounds().Size(); size.X < 1000 || size.Y < 600 {
 		t.Errorf("an image of %v", size)
 	}
-	for name, want := range map[string]string{"c2.pdf": "%PDF-", "c2.tex": "pgfpicture"} {
+	for name, want := range map[string]string{"c2.pdf": "%PDF-", "c2.tex": "tikzpicture"} {
 		name = filepath.Join(t.TempDir(), name)
 		chartOf(t, "-k 2..9 -o "+name)
 		if drawn, err := os.ReadFile(name); err != nil || !bytes.Contains(drawn, []byte(want)) {

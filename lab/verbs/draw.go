@@ -29,7 +29,7 @@ func newDraw() *cobra.Command {
 
 Plans of up to 81 processors and 64 rounds are drawn message by message, and
 matrices of up to 256 × 256 entries as numbers or shades. LaTeX takes .tex by
-\input with package pgf.`,
+\input with package tikz.`,
 		Example: `  volley plan -k 8 --model paper --json | volley-lab draw - -o schedule.pdf
   volley matrix --matrix lch -k 60 --json | volley-lab draw - -o zeros.svg`,
 		Args: func(_ *cobra.Command, args []string) error {
@@ -39,17 +39,66 @@ matrices of up to 256 × 256 entries as numbers or shades. LaTeX takes .tex by
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			format := strings.TrimPrefix(filepath.Ext(output), ".")
-			if output == "" {
-				format = "svg"
-			} else if !slices.Contains(draw.Formats, format) {
-				return faultf("output", "-o %s: want a name that ends with .svg, .png, .pdf or .tex", output)
+			format, err := formatOf(output)
+			if err != nil {
+				return err
 			}
 			return drawFile(cmd, args[0], format, output)
 		},
 	}
-	cmd.Flags().StringVarP(&output, "output", "o", "", "`FILE` to write, .svg, .png, .pdf, or .tex for LaTeX (default: SVG to stdout)")
+	addOutput(cmd, &output)
 	return cmd
+}
+
+func newFigure() *cobra.Command {
+	var output string
+	cmd := &cobra.Command{
+		Use:   "figure [-o FILE] N",
+		Short: "Draw figure N, 1 to 4, of the paper",
+		Long: `Draw a figure of the paper by Wang and Raviv: 1, a universal algorithm; 2 and 3,
+prepare and shoot; 4, the two trees of a DFT. Labels are computed from plans.
+Where the paper's figure is wrong this one is right, and the file says so.
+
+A figure is 3.5 inches wide, as a column is. LaTeX takes .pdf by
+\includegraphics, or .tex by \input with package tikz.`,
+		Example: `  volley-lab figure 3 -o figure3.tex`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 || !slices.ContainsFunc(draw.Figures, func(f draw.Figure) bool { return fmt.Sprint(f.Number) == args[0] }) {
+				return faultf("", "want the number of one figure, 1 to %d, got %q", len(draw.Figures), strings.Join(args, " "))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			format, err := formatOf(output)
+			if err != nil {
+				return err
+			}
+			i := slices.IndexFunc(draw.Figures, func(f draw.Figure) bool { return fmt.Sprint(f.Number) == args[0] })
+			picture, err := draw.Figures[i].Picture()
+			if err != nil {
+				return err
+			}
+			return write(cmd, picture, format, output)
+		},
+	}
+	addOutput(cmd, &output)
+	return cmd
+}
+
+func addOutput(cmd *cobra.Command, output *string) {
+	cmd.Flags().StringVarP(output, "output", "o", "", "`FILE` to write, .svg, .png, .pdf, or .tex for LaTeX (default: SVG to stdout)")
+}
+
+// formatOf returns the format of a file by its name.
+func formatOf(output string) (string, error) {
+	format := strings.TrimPrefix(filepath.Ext(output), ".")
+	if output == "" {
+		return "svg", nil
+	}
+	if !slices.Contains(draw.Formats, format) {
+		return "", faultf("output", "-o %s: want a name that ends with .svg, .png, .pdf or .tex", output)
+	}
+	return format, nil
 }
 
 // drawFile draws what the file has, or standard input.

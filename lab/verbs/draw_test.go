@@ -59,6 +59,25 @@ func TestFile(t *testing.T) {
 	}
 }
 
+// TestFigure checks that the verb writes the figure of its number, and names what is no figure.
+func TestFigure(t *testing.T) {
+	for _, n := range []string{"1", "2", "3", "4"} {
+		name := filepath.Join(t.TempDir(), "figure.tex")
+		var stdout, stderr strings.Builder
+		code := run(t.Context(), newFigure(), []string{n, "-o", name}, &stdout, &stderr)
+		want, err := os.ReadFile("../web/public/figures/figure-" + n + ".tex")
+		if got, _ := os.ReadFile(name); code != 0 || err != nil || !bytes.Equal(got, want) {
+			t.Errorf("figure %s: exit %d, %s%s, %v", n, code, &stdout, &stderr, err)
+		}
+	}
+	for _, args := range [][]string{{"0"}, {"5"}, {"01"}, {}, {"1", "2"}, {"1", "-o", "a.eps"}} {
+		var stdout, stderr strings.Builder
+		if code := run(t.Context(), newFigure(), args, &stdout, &stderr); code != 2 || stdout.Len() > 0 || !strings.Contains(stderr.String(), "want") {
+			t.Errorf("%v: exit %d, %s%s", args, code, &stdout, &stderr)
+		}
+	}
+}
+
 func TestRefuses(t *testing.T) {
 	t.Setenv("VOLLEY_TUNE", "off")
 	for _, c := range []struct {

@@ -25,7 +25,7 @@ Begin with
 
 func init() {
 	cli.Extend(cli.Lab{Help: help, Verbs: func() []*cobra.Command {
-		return []*cobra.Command{newExplore(), newDraw(), newChart(), newSweep()}
+		return []*cobra.Command{newExplore(), newDraw(), newFigure(), newChart(), newSweep()}
 	}})
 }
 
