@@ -64,7 +64,7 @@ func TestHelp(t *testing.T) {
 			}
 		}
 	}
-	for _, verb := range []*cobra.Command{newExplore(), newDraw(), newChart(), newSweep()} {
+	for _, verb := range []*cobra.Command{newExplore(), newDraw(), newFigure(), newChart(), newSweep()} {
 		for line := range strings.Lines(verb.Example) {
 			_, line, _ = strings.Cut(line, "volley-lab "+verb.Name())
 			if err := verb.ParseFlags(strings.Fields(line)); err != nil {
