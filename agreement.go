@@ -49,7 +49,7 @@ type own struct {
 	Gamma   sim.PerByte
 }
 
-const ownWords = 14
+const ownWords = 15
 
 // words returns what is said as words, the largest of which count.
 func (o own) words() []uint64 {
@@ -88,7 +88,7 @@ type terms struct {
 	Order     uint8
 	Separate  bool
 	Whole     bool
-	Limits    [3]int64
+	Limits    [8]byte
 }
 
 func (o own) model(symbolBytes int) sim.Model {
@@ -146,7 +146,7 @@ func (e *Encoder) greeting(t transport.Transport, size int64) greeting {
 			Order:     uint8(e.options.order),
 			Separate:  e.options.separate,
 			Whole:     e.options.whole,
-			Limits:    [3]int64{int64(e.options.limits.Rounds.Over()), int64(e.options.limits.Memory), int64(e.options.limits.Compute)},
+			Limits:    digest(fmt.Sprint(e.options.limits)),
 		},
 		Own: own{Bytes: size},
 	}
@@ -169,31 +169,45 @@ type session struct {
 	t      transport.Transport
 	shared own
 	runs   uint64 // after the first
+	trial  trial
 	bound  *Bound // unless nil, what runs go on with
 }
 
 // mostSessions bounds the transports that an encoder keeps for each rank.
 const mostSessions = 4
 
-// agree returns what all ranks agree on for a run or, of an earlier agreement, what is to find out that others go by it.
-func (e *Encoder) agree(ctx context.Context, c *collective.Comm, t transport.Transport, size int64) (shared own, resume []executor.Beside, err error) {
+// agreed is what all ranks agree on for a run.
+type agreed struct {
+	own
+	resume []executor.Beside // of an earlier agreement, what is to find out that others go by it
+	trial  *trial            // of the plans of the session, if there is one
+}
+
+// agree agrees with all ranks on a run, or goes by an earlier agreement.
+func (e *Encoder) agree(ctx context.Context, c *collective.Comm, t transport.Transport, size int64) (a agreed, err error) {
 	if s := e.session(t); s != nil {
 		s.runs++
-		shared = s.shared
-		shared.Seed += s.runs // no two runs have the same
-		return shared, []executor.Beside{c.Resume(shared.Seed)}, nil
+		a = agreed{own: s.shared, trial: &s.trial}
+		a.Seed += s.runs // no two runs have the same
+		if s.trial.due() {
+			return a, s.trial.tell(ctx, c, a.Seed)
+		}
+		a.resume = []executor.Beside{c.Resume(a.Seed)}
+		return a, nil
 	}
-	shared, err = e.agreeAnew(ctx, c, t, size)
+	a.own, err = e.agreeAnew(ctx, c, t, size)
 	if err == nil && e.keeps(t) {
 		e.mu.Lock()
 		defer e.mu.Unlock()
-		list := slices.Insert(e.sessions[t.Rank()], 0, &session{t: t, shared: shared})
+		s := &session{t: t, shared: a.own}
+		a.trial = &s.trial
+		list := slices.Insert(e.sessions[t.Rank()], 0, s)
 		for _, oldest := range list[min(len(list), mostSessions):] {
 			oldest.close()
 		}
 		e.sessions[t.Rank()] = list[:min(len(list), mostSessions)]
 	}
-	return shared, nil, err
+	return a, err
 }
 
 // agreeAnew returns what all ranks agree on, whatever they had agreed on before.

@@ -166,6 +166,7 @@ type (
 		algorithm string
 		model     sim.Model
 		tags      transport.Limits
+		took      tries
 	}
 	entriesKey struct{ problemKey } // of a matrix
 )

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"volley/algo"
 	"volley/collective"
@@ -44,6 +45,8 @@ const mostChoices = 4
 type choice struct {
 	plan.Plan
 	by    sim.Model              // chosen by it
+	took  tries                  // and by what plans before took
+	how   algo.Trial             // with the plan
 	tags  transport.Limits       // and within them
 	slots int                    // plan.MemorySlots
 	kept  atomic.Pointer[cached] // by which later encoders find it; nil: they do not
@@ -64,6 +67,9 @@ func (e *Encoder) reportOf(c *choice, shared own) *Report {
 		c.agreed, c.report = shared, *newReport(c.Plan, e.problem)
 		c.report.PacketBytes = shared.Bytes
 		c.report.SymbolsPerPacket = shared.Bytes / int64(e.matrix.Field().SymbolBytes())
+		if why := c.how.Why; why != "" {
+			c.report.Notes = append(slices.Clip(c.report.Notes), why)
+		}
 		c.report.PlanHash = hex.EncodeToString(planHash(c.Plan, e.matrix, shared))
 	}
 	r := c.report
@@ -224,22 +230,24 @@ func (e *Encoder) carried(tags transport.Limits) error {
 
 // choose returns the plan by the model that a transport with those tags carries, an earlier choice where there is one; a
 // plan that is given is the same by all models.
-func (e *Encoder) choose(ctx context.Context, m sim.Model, tags transport.Limits) (*choice, error) {
-	if c := e.chosen(m, tags, nil); c != nil {
+func (e *Encoder) choose(ctx context.Context, m sim.Model, tags transport.Limits, took ...time.Duration) (*choice, error) {
+	var tried tries
+	copy(tried[:], took)
+	if c := e.chosen(m, tags, tried, nil); c != nil {
 		return c, nil
 	}
-	c, err := e.newChoice(ctx, m, tags) // without the lock: others may have plans, or contexts that end
+	c, err := e.newChoice(ctx, m, tags, tried, len(took)) // without the lock: others may have plans, or contexts that end
 	if err != nil {
 		return nil, err
 	}
-	return e.chosen(m, tags, c), nil
+	return e.chosen(m, tags, tried, c), nil
 }
 
 // chosen returns such a choice and moves it to the front, the fresh one where there is none.
-func (e *Encoder) chosen(m sim.Model, tags transport.Limits, fresh *choice) *choice {
+func (e *Encoder) chosen(m sim.Model, tags transport.Limits, took tries, fresh *choice) *choice {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	i := slices.IndexFunc(e.choices, func(c *choice) bool { return c.tags == tags && (c.by == m || e.options.plan != nil) })
+	i := slices.IndexFunc(e.choices, func(c *choice) bool { return c.tags == tags && (c.by == m && c.took == took || e.options.plan != nil) })
 	if i < 0 {
 		if fresh == nil {
 			return nil
@@ -254,29 +262,29 @@ func (e *Encoder) chosen(m sim.Model, tags transport.Limits, fresh *choice) *cho
 }
 
 // newChoice returns a choice, which is that of an earlier encoder where there is one.
-func (e *Encoder) newChoice(ctx context.Context, m sim.Model, tags transport.Limits) (*choice, error) {
+func (e *Encoder) newChoice(ctx context.Context, m sim.Model, tags transport.Limits, took tries, n int) (*choice, error) {
 	if err := e.carried(tags); err != nil {
 		return nil, err
 	}
 	choose := func() (c *choice, err error) {
 		defer poll.Catch(&err)
-		p := e.options.plan
-		if p == nil {
+		x := algo.Trial{Plan: e.options.plan, Over: true}
+		if x.Plan == nil {
 			own := e.problem.CarriedBy(tags.Carry)
 			lent, takeBack := poll.Lend(ctx) // plans are kept for longer than ctx
 			defer takeBack()
 			own.Context = lent
-			if p, err = algo.Choose(e.options.algorithm, own, m); err != nil {
+			if x, err = algo.ChooseAfter(e.options.algorithm, own, m, took[:n]...); err != nil {
 				return nil, err
 			}
 		}
-		return &choice{Plan: p, by: m, tags: tags, slots: memorySlots(ctx, p), executables: map[executableKey]*executor.Executable{}}, nil
+		return &choice{Plan: x.Plan, by: m, took: took, how: x, tags: tags, slots: memorySlots(ctx, x.Plan), executables: map[executableKey]*executor.Executable{}}, nil
 	}
 	if e.key == nil || e.options.plan != nil {
-		c, _, err := get(ctx, &e.own, choiceKey{model: m, tags: tags}, problemBytes, choose)
+		c, _, err := get(ctx, &e.own, choiceKey{model: m, tags: tags, took: took}, problemBytes, choose)
 		return c, err
 	}
-	c, kept, err := get(ctx, planned, choiceKey{*e.key, e.options.algorithm, m, tags}, problemBytes, choose)
+	c, kept, err := get(ctx, planned, choiceKey{*e.key, e.options.algorithm, m, tags, took}, problemBytes, choose)
 	if err == nil {
 		c.kept.Store(kept)
 	}

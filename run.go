@@ -94,7 +94,7 @@ func (b *Bound) replaced() error {
 
 // A Bound is a run of an encoder that is ready to be run any number of times, one after the other, on packets that lie
 // where they lay. Everything that does not depend on their bytes is done: without the check, a run in memory allocates
-// nothing. It is what MPI-4 calls a persistent collective.
+// nothing, but for the first ones by messages, see [algo.ChooseAfter]. It is what MPI-4 calls a persistent collective.
 type Bound struct {
 	e       *Encoder
 	ctx     context.Context
@@ -105,6 +105,7 @@ type Bound struct {
 	shared  own // what all have agreed on; Seed is that of the run
 	report  *Report
 	way     way
+	trial   *trial // nil: the plan stays
 
 	began       time.Time     // the run, or the making of the Bound
 	check, took time.Duration // of the last run
@@ -129,9 +130,9 @@ type way interface {
 // used where they lie: all ranks then give the same windows in the same order. All runs end when ctx does. The errors are
 // those of Run.
 func (e *Encoder) Bind(ctx context.Context, t transport.Transport, packets []Packet, windows ...*transport.Window) (*Bound, error) {
-	return e.bind(ctx, t, packets, append([]*transport.Window{}, windows...), func(ctx context.Context, c *collective.Comm, t transport.Transport, size int64) (own, []executor.Beside, error) {
+	return e.bind(ctx, t, packets, append([]*transport.Window{}, windows...), func(ctx context.Context, c *collective.Comm, t transport.Transport, size int64) (agreed, error) {
 		shared, err := e.agreeAnew(ctx, c, t, size)
-		return shared, nil, err
+		return agreed{own: shared, trial: new(trial)}, err
 	})
 }
 
@@ -139,6 +140,17 @@ func (e *Encoder) Bind(ctx context.Context, t transport.Transport, packets []Pac
 func (b *Bound) Run() error {
 	b.began = time.Now()
 	b.shared.Seed++ // no two runs have the same
+	if b.trial.due() {
+		err := b.trial.tell(b.ctx, b.c, b.shared.Seed)
+		if err == nil {
+			b.way.close()
+			err = b.ready(nil, nil, nil)
+		}
+		if err != nil {
+			b.e.failed(b.t, err)
+			return err
+		}
+	}
 	return b.run()
 }
 
@@ -198,7 +210,7 @@ func (e *Encoder) failed(t transport.Transport, err error) {
 }
 
 // agreement is how ranks agree on a run, see [Encoder.agree].
-type agreement func(ctx context.Context, c *collective.Comm, t transport.Transport, size int64) (own, []executor.Beside, error)
+type agreement func(ctx context.Context, c *collective.Comm, t transport.Transport, size int64) (agreed, error)
 
 // bind makes a run ready.
 func (e *Encoder) bind(ctx context.Context, t transport.Transport, packets []Packet, windows []*transport.Window, agree agreement) (b *Bound, err error) {
@@ -218,45 +230,54 @@ func (e *Encoder) bind(ctx context.Context, t transport.Transport, packets []Pac
 	}
 	b.c = collective.New(t, e.options.timeout)
 	phase := b.phases()
-	shared, resume, err := agree(ctx, b.c, t, size)
+	a, err := agree(ctx, b.c, t, size)
 	var stage *stage
 	if err == nil {
-		stage, err = e.stage(ctx, b.c, t, shared)
+		stage, err = e.stage(ctx, b.c, t, a.own)
 	}
-	agreed := phase(trace.Agree)
+	took := phase(trace.Agree)
 	if err != nil {
 		return nil, err
 	}
-	b.shared = shared
+	b.shared, b.trial = a.own, a.trial
 	if err := b.replaced(); err != nil {
 		return nil, err
 	}
-	model := shared.model(e.matrix.Field().SymbolBytes())
-	rank, ranks := t.Rank(), t.Size()
-	if stage != nil {
-		model, tags, rank, ranks = inProcess(model), transport.Limits{}, 0, 1
+	if err := b.ready(stage, windows, a.resume); err != nil {
+		return nil, err
 	}
-	chosen, err := e.choose(ctx, model, tags)
+	b.report.AgreeSeconds = took.Seconds()
+	return b, nil
+}
+
+// ready chooses and compiles the plan, and makes the way ready: over the stage, or by messages where there is none.
+func (b *Bound) ready(stage *stage, windows []*transport.Window, resume []executor.Beside) error {
+	e, phase := b.e, b.phases()
+	model, tags := b.shared.model(e.matrix.Field().SymbolBytes()), transport.LimitsOf(b.t)
+	rank, ranks := b.t.Rank(), b.t.Size()
+	if stage != nil {
+		model, tags, rank, ranks, b.trial = inProcess(model), transport.Limits{}, 0, 1, nil
+	}
+	chosen, err := e.choose(b.ctx, model, tags, b.trial.times()...)
 	phase(trace.Plan)
 	if err != nil {
-		return nil, b.c.Alike(ctx, err) // as all have agreed on
+		return b.c.Alike(b.ctx, err) // as all have agreed on
 	}
-	b.report = e.reportOf(chosen, shared)
-	executable, err := chosen.executable(ctx, rank, ranks)
-	compiled := phase(trace.Compile)
+	b.report = e.reportOf(chosen, b.shared)
+	executable, err := chosen.executable(b.ctx, rank, ranks)
+	b.report.CompileSeconds = phase(trace.Compile).Seconds()
 	if err != nil {
-		return nil, err
+		return err
 	}
-	b.report.AgreeSeconds, b.report.CompileSeconds = agreed.Seconds(), compiled.Seconds()
 	if stage != nil {
 		b.way, err = b.throughWindow(chosen, executable, stage, windows)
-	} else {
-		b.way, err = b.byMessages(chosen, executable, resume)
+		return err
 	}
-	if err != nil {
-		return nil, err
+	if chosen.how.Over {
+		b.trial.end()
 	}
-	return b, nil
+	b.way, err = b.byMessages(chosen, executable, resume)
+	return err
 }
 
 // longest returns the length of the longest packet here, or what is wrong with the packets.
@@ -363,9 +384,15 @@ func (m *messages) run() error {
 	if m.e.options.check {
 		m.prints = m.e.newCheck(m.t, m.c, m.Plan, m.shared.Seed, m.block)
 	}
+	began := time.Now()
 	if err := m.bound.Run(); err != nil {
 		return err
 	}
+	took := time.Since(began)
+	if m.prints != nil {
+		took -= m.prints.observed()
+	}
+	m.trial.note(m.Bound, took)
 	if x := m.prints; x != nil {
 		phase := m.phases()
 		if err := x.finish(m.ctx); err != nil {

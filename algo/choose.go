@@ -214,18 +214,26 @@ func least(a, b int) int {
 }
 
 // Choose returns, of the plans of the named algorithm, or for [Auto] of all, the one of least model time that keeps the
-// limits; ties go to fewer multiply-adds, then to less memory, then to more ports and the one named first in the registry. All processors choose alike. It returns
-// an error for an unknown name, that of [Algorithm.Plans], a *[LimitError] where no plan keeps the limits, and one that wraps that
-// of [Problem].Carry where no plan is carried.
+// limits; ties go to fewer multiply-adds, then to less memory, then to more ports and the one named first in the
+// registry. Where the network of the model has an error, it is the plan of least regret within it: the most that it
+// takes, relative to the best plan, where L, o and G are as far off. All processors choose alike. It returns an error
+// for an unknown name, that of [Algorithm.Plans], a *[LimitError] where no plan keeps the limits, and one that wraps
+// that of [Problem].Carry where no plan is carried.
 func Choose(name string, p *Problem, model sim.Model) (plan.Plan, error) {
-	if name == Auto {
-		return ChooseAmong(registry, p, model)
-	}
-	a, err := Lookup(name)
+	algorithms, err := named(name)
 	if err != nil {
 		return nil, err
 	}
-	return ChooseAmong([]Algorithm{a}, p, model)
+	return ChooseAmong(algorithms, p, model)
+}
+
+// named returns the algorithms of a name.
+func named(name string) ([]Algorithm, error) {
+	if name == Auto {
+		return registry, nil
+	}
+	a, err := Lookup(name)
+	return []Algorithm{a}, err
 }
 
 // ChooseAmong is [Choose] for a part of the registry, in its order: one algorithm, or the universal one and others.
@@ -235,35 +243,66 @@ func ChooseAmong(algorithms []Algorithm, p *Problem, model sim.Model) (chosen pl
 	if p.inMemory && len(algorithms) > 1 && p.Limits == (Limits{}) {
 		p.Whole = true // pieces are as much arithmetic, in more and shorter parts
 	}
-	// The plans that promise most are counted first: the others need not be counted to the end, or at all.
-	type option struct {
-		plan.Plan
-		least sim.Cost
-		floor time.Duration
-		order int
+	c := &chooser{problem: p, model: model, floor: model.Floor()}
+	if err := c.list(algorithms); err != nil {
+		return nil, err
 	}
-	var options []option
-	var reasons []error
-	var uncarried error                   // why the first plan that is not carried is not
-	some := []int{0, p.Matrix.Rows() / 2} // sources, and a sink
-	if p.Separate {
-		some = append(some, p.Matrix.Rows())
+	c.count()
+	switch {
+	case len(c.counted) > 0:
+		return c.leastRegret().Plan, nil
+	case len(c.broken) > 0:
+		return nil, p.limitError(c.broken)
 	}
-	floor := model.Floor()
-	byFloor := func(a, b option) int { return cmp.Compare(a.floor, b.floor) }
-	looked, known := 0, time.Duration(math.MaxInt64)
-	p.late = func(c sim.Cost) bool { // for long searches: the plan that promises most so far is counted
-		if looked < len(options) {
-			looked = len(options)
-			if c := p.evaluate(slices.MinFunc(options, byFloor).Plan, model); c.Broken == "" {
-				known = min(known, c.Time)
+	return nil, c.none
+}
+
+// A chooser chooses a plan for a problem.
+type chooser struct {
+	problem      *Problem
+	model, floor sim.Model
+	options      []option
+	known        time.Duration // that a plan is known to take, while they are listed
+	none         error         // why there is no plan, if there is none
+	counted      []counted
+	least        counted // of these the one of least time
+	broken       []Candidate
+}
+
+// An option is a plan, with what it costs at least.
+type option struct {
+	plan.Plan
+	least sim.Cost
+	floor time.Duration // the time of that
+	order int
+}
+
+// counted is a plan that keeps the limits.
+type counted struct {
+	Candidate
+	order int // of the option
+}
+
+func byFloor(a, b option) int { return cmp.Compare(a.floor, b.floor) }
+
+// list lists the plans that the transport carries.
+func (c *chooser) list(algorithms []Algorithm) error {
+	c.known = math.MaxInt64
+	looked := 0
+	c.problem.late = func(cost sim.Cost) bool { // for long searches: the plan that promises most so far is counted
+		if looked < len(c.options) {
+			looked = len(c.options)
+			if d := c.problem.evaluate(slices.MinFunc(c.options, byFloor).Plan, c.model); d.Broken == "" {
+				c.known = min(c.known, d.Time)
 			}
 		}
-		return floor.Time(c) >= known
+		return c.floor.Time(cost) >= c.reach(c.known)
 	}
-	skip := len(algorithms) > 1 && !p.minds(model)
-	for _, ports := range p.portChoices() {
-		p := p.with(ports)
+	var reasons []error
+	var uncarried error // why the first plan that is not carried is not
+	skip := len(algorithms) > 1 && !c.problem.minds(c.model)
+	for _, ports := range c.problem.portChoices() {
+		p := c.problem.with(ports)
 		reasons = nil // are the same for all
 		for _, a := range algorithms {
 			if a.Baseline && skip {
@@ -275,57 +314,95 @@ func ChooseAmong(algorithms []Algorithm, p *Problem, model sim.Model) (chosen pl
 			}
 			for _, q := range plans {
 				if ended := p.Ended(); ended != nil {
-					return nil, ended
+					return ended
 				}
 				if err := p.carry(q); err != nil {
 					uncarried = cmp.Or(uncarried, fmt.Errorf("algo: the transport cannot carry the plan %s: %w", NameOf(q.Info()), err))
 					continue
 				}
-				o := option{q, leastCost(q), math.MaxInt64, len(options)}
-				switch _, known := schedule.Least(q); {
-				case !known && !p.Square():
-					o.least = sim.AtLeast(poll.Under(p.Context, q), some...)
-					fallthrough
-				case known:
-					o.floor = floor.Time(o.least)
-				}
-				options = append(options, o)
+				c.options = append(c.options, c.option(q))
 			}
 			if ended := p.Ended(); ended != nil {
-				return nil, ended
+				return ended
 			}
 		}
 	}
-	slices.SortStableFunc(options, byFloor)
-	var best Candidate
-	order := 0 // of the best
-	var broken []Candidate
-	for _, o := range options {
-		late := func(c sim.Cost) bool {
-			return best.Plan != nil && cmp.Or(cmp.Compare(floor.Time(c), best.Time), cmp.Compare(c.PacketC3(), best.Cost.PacketC3())) > 0
+	c.none = cmp.Or(uncarried, errors.Join(reasons...))
+	return nil
+}
+
+// option returns what is known of a plan before it is counted.
+func (c *chooser) option(q plan.Plan) option {
+	p := c.problem
+	o := option{q, leastCost(q), math.MaxInt64, len(c.options)}
+	_, known := schedule.Least(q)
+	if !known && !p.Square() {
+		some := []int{0, p.Matrix.Rows() / 2} // sources, and a sink
+		if p.Separate {
+			some = append(some, p.Matrix.Rows())
 		}
-		if late(o.least) {
+		o.least, known = sim.AtLeast(poll.Under(p.Context, q), some...), true
+	}
+	if known {
+		o.floor = c.floor.Time(o.least)
+	}
+	return o
+}
+
+// reach returns the longest time in the model of a plan that may be no worse than one of the given time, within the
+// error of the network: the one as far above its time as the other one below.
+func (c *chooser) reach(d time.Duration) time.Duration {
+	if e := c.model.Network.Error; e > 0 {
+		return time.Duration(min(float64(d)*(1+e)*(1+e), math.MaxInt64/2))
+	}
+	return d
+}
+
+// count counts plans to the end, those that promise most first, but those that turn out to be out of reach of the best.
+func (c *chooser) count() {
+	slices.SortStableFunc(c.options, byFloor)
+	for _, o := range c.options {
+		outOfReach := func(cost sim.Cost) bool {
+			return c.least.Plan != nil && cmp.Or(cmp.Compare(c.floor.Time(cost), c.reach(c.least.Time)),
+				cmp.Compare(cost.PacketC3(), c.least.Cost.PacketC3())) > 0
+		}
+		if outOfReach(o.least) {
 			continue
 		}
-		cost, all := sim.CountUntil(poll.Under(p.Context, o.Plan), late)
+		cost, all := sim.CountUntil(poll.Under(c.problem.Context, o.Plan), outOfReach)
 		if !all {
 			continue
 		}
-		switch c := p.candidate(o.Plan, cost, model); {
-		case c.Broken != "":
-			broken = append(broken, c)
-		case best.Plan == nil || cmp.Or(cmp.Compare(c.Time, best.Time), cmp.Compare(c.Cost.PacketC3(), best.Cost.PacketC3()),
-			cmp.Compare(c.Memory, best.Memory), cmp.Compare(o.order, order)) < 0:
-			best, order = c, o.order
+		d := counted{c.problem.candidate(o.Plan, cost, c.model), o.order}
+		if d.Broken != "" {
+			c.broken = append(c.broken, d.Candidate)
+			continue
+		}
+		c.counted = append(c.counted, d)
+		if c.least.Plan == nil || byTime(d, c.least) < 0 {
+			c.least = d
 		}
 	}
-	switch {
-	case best.Plan != nil:
-		return best.Plan, nil
-	case len(broken) > 0:
-		return nil, p.limitError(broken)
-	case uncarried != nil:
-		return nil, uncarried
+}
+
+func byTime(a, b counted) int {
+	return cmp.Or(cmp.Compare(a.Time, b.Time), cmp.Compare(a.Cost.PacketC3(), b.Cost.PacketC3()), cmp.Compare(a.Memory, b.Memory), a.order-b.order)
+}
+
+// leastRegret returns the counted plan of least regret, and of those as good the one of least time.
+func (c *chooser) leastRegret() counted {
+	if c.model.Network.Error == 0 {
+		return c.least
 	}
-	return nil, errors.Join(reasons...)
+	var costs []sim.Cost
+	for _, d := range c.counted {
+		costs = append(costs, d.Cost)
+	}
+	worst, best := regrets(modelsWithin(c.model, 1+c.model.Network.Error, 1), costs), 0
+	for i := range c.counted {
+		if cmp.Or(cmp.Compare(worst[i], worst[best]), byTime(c.counted[i], c.counted[best])) < 0 {
+			best = i
+		}
+	}
+	return c.counted[best]
 }

@@ -306,7 +306,7 @@ func (c *contestant) settle() {
 func (j *job) encoder(a matrix.Matrix, algorithm string, check bool, bytes int) (*volley.Encoder, error) {
 	gamma, _ := j.measured.Gamma(a.Field().Name(), int64(bytes))
 	return volley.NewEncoder(a, volley.WithAlgorithm(algorithm), volley.WithCheck(check), volley.WithPacketBytes(int64(bytes)),
-		volley.WithTimeout(5*time.Minute), volley.WithNetwork(j.measured.Network), volley.WithGamma(gamma))
+		volley.WithTimeout(5*time.Minute), volley.WithNetwork(j.measured.Planned()), volley.WithGamma(gamma))
 }
 
 // ours returns Volley, by each algorithm without agreement and check, and by the first with
