@@ -118,7 +118,7 @@ func TestPacketBytes(t *testing.T) {
 
 // TestLatencies counts the latencies of a run among ranks that are 1 ms apart, and whose messages take
 // nothing else: a later run with everything at its default takes no more than one short collective on
-// top of the rounds of its plan.
+// top of the rounds of its plan. Before the third one the ranks may tell each other what the second has taken.
 func TestLatencies(t *testing.T) {
 	const apart = time.Millisecond
 	f := fieldtest.Parse(t, "2^8")
@@ -130,7 +130,7 @@ func TestLatencies(t *testing.T) {
 					group = append(group, late.New(t.Context(), end, func(*transport.Transfer) time.Duration { return apart }))
 				}
 				e := mustEncoder(t, randomMatrix(t, f, k, 1), volley.WithPacketBytes(1000), volley.WithAlgorithm(algorithm), volley.WithNetwork(volley.DefaultNetwork()))
-				for run, collectives := range []int{2, 1, 1} {
+				for run, collectives := range []int{2, 1, 1, 1} {
 					began, c1 := time.Now(), make([]int, k)
 					for r, err := range together(group, func(tr transport.Transport) error {
 						_, report, err := e.Encode(t.Context(), tr, make([]byte, 1000))
@@ -144,7 +144,11 @@ func TestLatencies(t *testing.T) {
 						}
 					}
 					want := time.Duration(c1[0]+collectives*collective) * apart
-					if took := time.Since(began); took != want {
+					told := time.Duration(0)
+					if run == 2 {
+						told = time.Duration(collective) * apart
+					}
+					if took := time.Since(began); took != want && took != want+told {
 						t.Errorf("%s, K = %d, run %d: %v, want %v: C1 is %d", algorithm, k, run, took, want, c1[0])
 					}
 				}
