@@ -90,7 +90,7 @@ func (o *outputFlags) settle(f *pflag.FlagSet) error {
 
 // refusePicture says which command draws, where the format that an argument asks for is that of a picture.
 func (o *outputFlags) refusePicture(argument, format string) error {
-	if o.pictures == "" || !slices.Contains(pictures, format) {
+	if o.pictures == "" || slices.Contains(o.formats, format) || !slices.Contains(pictures, format) {
 		return nil
 	}
 	return usagef("%s: pictures are made by %s%s", argument, o.pictures, labAt())

@@ -42,7 +42,7 @@ func newPlan() *cobra.Command {
 	o.AddProcessors(cmd.Flags())
 	o.addPlan(cmd)
 	f := cmd.Flags()
-	o.outputFlags.add(f, report.Formats...)
+	o.outputFlags.add(f, "text", "csv", "json")
 	o.pictures = "volley plan … --json | volley-lab draw - -o FILE"
 	f.IntVar(&o.processor, "processor", -1, "show only the program of this `PROCESSOR`")
 	o.AddSize(f)
