@@ -103,7 +103,7 @@ func TestPictures(t *testing.T) {
 		"matrix -k 4": "volley matrix … --json | volley-lab draw - -o FILE",
 		"cost -k 4":   "volley-lab chart -o FILE, with the same flags",
 	} {
-		for _, how := range []string{"-o a.svg", "-o a.PDF", "--format png", "--format tex -o a.txt"} {
+		for _, how := range []string{"-o a.svg", "-o a.PDF", "--format png", "--format pdf -o a.txt"} {
 			r := volleyRun(strings.Fields(args + " " + how)...)
 			if r.code != exitUsage || !strings.Contains(r.stderr, want) || r.stdout != "" || len(listDir(t, ".")) > 0 {
 				t.Errorf("%s %s: %+v, %v", args, how, r, listDir(t, "."))
