@@ -82,11 +82,6 @@ func (x *check) finish(ctx context.Context) error {
 		x.ends = append(x.ends, p.Bytes())
 	}
 	clear(x.prints)
-	return x.settle(ctx)
-}
-
-// settle compares the fingerprints of the packets here, and of all others.
-func (x *check) settle(ctx context.Context) error {
 	fact, err := x.e.problem.FactorisationContext(ctx)
 	if err != nil {
 		return err
@@ -112,14 +107,14 @@ func (x *check) settle(ctx context.Context) error {
 const mostParts = 256
 
 // combine returns Σ coef(i)·packets[i·n:(i+1)·n], of packets in one piece of memory.
-func (x *check) combine(coef func(i int) field.Element, packets []byte, n int) []byte {
+func combine(f field.Field, coef func(i int) field.Element, packets []byte, n int) []byte {
 	sum, count := make([]byte, n), len(packets)/n
 	coefs, parts := make([]field.Element, 1, min(count, mostParts)+1), make([][]byte, 1, min(count, mostParts)+1)
 	coefs[0], parts[0] = field.One, make([]byte, n)
 	for i := range count {
 		coefs, parts = append(coefs, coef(i)), append(parts, packets[i*n:][:n])
 		if len(parts) > mostParts || i+1 == count {
-			x.e.matrix.Field().Combine(sum, coefs, parts)
+			f.Combine(sum, coefs, parts)
 			copy(parts[0], sum)
 			coefs, parts = coefs[:1], parts[:1]
 		}
@@ -197,7 +192,7 @@ func (x *check) difference(ctx context.Context) ([]byte, error) {
 	}
 	for i, ends := range x.ends {
 		if _, ok := x.e.problem.Sink(x.first + i); ok {
-			weigh(ends[len(ends)-1], weights[x.column(x.first+i)*n:], f.Sub(field.Element{}, field.One))
+			weigh(ends[len(ends)-1], weights[columnOf(x.plan, x.first+i)*n:], f.Sub(field.Element{}, field.One))
 		}
 	}
 	rand.Shuffle(len(sources), func(i, j int) { sources[i], sources[j] = sources[j], sources[i] })
@@ -205,8 +200,8 @@ func (x *check) difference(ctx context.Context) ([]byte, error) {
 		weigh(s.print, products[s.row], field.One)
 	}
 	looked := make([][]byte, look)
-	err = x.share(ctx, look, func(i int) {
-		looked[i] = x.combine(func(column int) field.Element { return a.At(sources[i].row, column) }, weights, n)
+	err = share(ctx, look, x.e.problem.Processors(), func(i int) {
+		looked[i] = combine(f, func(column int) field.Element { return a.At(sources[i].row, column) }, weights, n)
 	})
 	if err != nil {
 		return nil, err
@@ -217,16 +212,16 @@ func (x *check) difference(ctx context.Context) ([]byte, error) {
 	return sum, nil
 }
 
-// share does something, until the context ends, for all i below n, each of which takes as many entries as there are processors, on all cores
-// where that pays.
-func (x *check) share(ctx context.Context, n int, do func(i int)) error {
+// share does something, until the context ends, for all i below n, each of which takes so many entries, on all cores where
+// that pays.
+func share(ctx context.Context, n, entries int, do func(i int)) error {
 	var next atomic.Int64
 	work := func() {
 		for i := int(next.Add(1)) - 1; i < n && ctx.Err() == nil; i = int(next.Add(1)) - 1 {
 			do(i)
 		}
 	}
-	if n*x.e.problem.Processors() <= mostEntries {
+	if n*entries <= mostEntries {
 		work()
 	} else {
 		var workers sync.WaitGroup
@@ -241,8 +236,8 @@ func (x *check) share(ctx context.Context, n int, do func(i int)) error {
 	return nil
 }
 
-// column returns the column of the matrix that a sink gets.
-func (x *check) column(proc int) int { return x.plan.Column(proc, 0) / x.plan.Info().PieceCount() }
+// columnOf returns the column of the matrix that a sink gets.
+func columnOf(p plan.Plan, proc int) int { return p.Column(proc, 0) / p.Info().PieceCount() }
 
 // compare tells all ranks the fingerprints of the packets of all, and compares those of the coded packets here, or of all,
 // with what the initial packets make them. It returns nil where they are right.
@@ -277,10 +272,10 @@ func (x *check) compare(ctx context.Context, all bool) error {
 		first, end = 0, k
 	}
 	wrong := make([]bool, end-first)
-	err = x.share(ctx, len(wrong), func(i int) {
+	err = share(ctx, len(wrong), k, func(i int) {
 		if _, sink := x.e.problem.Sink(first + i); sink {
-			column := x.column(first + i)
-			want := x.combine(func(row int) field.Element { return a.At(row, column) }, initial, n)
+			column := columnOf(x.plan, first+i)
+			want := combine(a.Field(), func(row int) field.Element { return a.At(row, column) }, initial, n)
 			wrong[i] = !bytes.Equal(want, coded[first+i])
 		}
 	})

@@ -36,6 +36,7 @@ type Encoder struct {
 	choices  []*choice          // the last ones first, which later runs mostly use again
 	sessions map[int][]*session // by rank, the last ones first
 	drawn    drawing
+	related  *related // nil: to be drawn
 }
 
 // mostChoices bounds the plans that an encoder keeps for packets of other sizes.

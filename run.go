@@ -204,6 +204,9 @@ func (b *Bound) run() error {
 // failed ends the group for an error that is not another rank's.
 func (e *Encoder) failed(t transport.Transport, err error) {
 	e.forget(t)
+	e.mu.Lock()
+	e.related = nil
+	e.mu.Unlock()
 	if !errors.As(err, new(*transport.AbortError)) {
 		t.Abort(err)
 	}
@@ -337,8 +340,9 @@ type messages struct {
 	*choice
 	bound  *executor.Bound
 	header [sha256.Size]byte
-	block  int // symbols, of fingerprints
-	prints *check
+	block  int       // symbols, of fingerprints
+	prints *check    // of one of several ranks
+	all    *relating // of the only rank
 }
 
 // byMessages makes the way by messages ready.
@@ -372,7 +376,13 @@ func (b *Bound) byMessages(chosen *choice, executable *executor.Executable, resu
 			job.Outputs = append(job.Outputs, packet.output(b.shared.Bytes))
 		}
 	}
-	if e.options.check {
+	switch {
+	case e.options.check && t.Size() == 1:
+		if m.all, err = b.relate(chosen); err != nil {
+			return nil, err
+		}
+		job.ObserveAll = m.all.observe
+	case e.options.check:
 		job.Observe = func(proc int, inputs, outputs [][]byte) error { return m.prints.observe(proc, inputs, outputs) }
 	}
 	m.bound, err = executor.Bind(b.ctx, t, job)
@@ -381,7 +391,7 @@ func (b *Bound) byMessages(chosen *choice, executable *executor.Executable, resu
 
 func (m *messages) run() error {
 	m.header = m.digest()
-	if m.e.options.check {
+	if m.e.options.check && m.all == nil {
 		m.prints = m.e.newCheck(m.t, m.c, m.Plan, m.shared.Seed, m.block)
 	}
 	began := time.Now()
@@ -389,10 +399,12 @@ func (m *messages) run() error {
 		return err
 	}
 	took := time.Since(began)
+	observed, check := m.all.observed()
+	m.check = check
 	if m.prints != nil {
-		took -= m.prints.observed()
+		observed = m.prints.observed()
 	}
-	m.trial.note(m.Bound, took)
+	m.trial.note(m.Bound, took-observed)
 	if x := m.prints; x != nil {
 		phase := m.phases()
 		if err := x.finish(m.ctx); err != nil {

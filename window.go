@@ -18,7 +18,6 @@ import (
 	"volley/sim"
 	"volley/trace"
 	"volley/transport"
-	"volley/verify"
 )
 
 // Ranks of one host send no messages. All packets lie in memory that they share. It is as if one rank had all of them,
@@ -131,9 +130,7 @@ type together struct {
 	data    [][]byte // packets, where all lie in windows, else nil
 	coded   [][]byte // and results
 
-	block  int // symbols, of fingerprints
-	prints *verify.Fingerprints
-	listed [][]byte // inputs and outputs
+	all *relating // nil: without the check
 
 	says    uint64 // at meetings, and the number of the run
 	segment int    // that is under way
@@ -162,16 +159,21 @@ func (b *Bound) throughWindow(chosen *choice, executable *executor.Executable, s
 	n := min(w.step(), int(b.shared.Bytes))
 	from, to := w.slice(n)
 	w.place(0, n, from, to)
-	longest := min(n, w.each(n))
-	w.block = verify.BlockSymbols(int64(longest/symbol), 1)
-	segment, _, err := chosen.segment(int64(longest), e.options.memory, int64(w.unit), 1, false)
+	segment, _, err := chosen.segment(int64(min(n, w.each(n))), e.options.memory, int64(w.unit), 1, false)
 	if err != nil {
 		return nil, b.c.Alike(b.ctx, err)
 	}
 	b.report.Notes = append(slices.Clip(b.report.Notes), "all ranks are on one host: no messages, each codes a slice of every packet in memory that they share")
-	w.bound, err = executor.Bind(context.WithoutCancel(b.ctx), w.alone, executor.Job{
+	job := executor.Job{
 		Executable: executable, Bytes: int64(to - from), Segment: segment, Align: int64(w.unit), Inputs: w.inputs, Outputs: w.outputs,
-	})
+	}
+	if e.options.check {
+		if w.all, err = b.relate(chosen); err != nil {
+			return nil, err
+		}
+		job.ObserveAll = w.all.observe
+	}
+	w.bound, err = executor.Bind(context.WithoutCancel(b.ctx), w.alone, job)
 	return w, err
 }
 
@@ -298,12 +300,6 @@ func (w *together) place(at, n, from, to int) {
 
 func (w *together) run() error {
 	says := w.says + w.shared.Seed
-	w.check = 0
-	if w.e.options.check {
-		var seed verify.Seed
-		binary.LittleEndian.PutUint64(seed[:], w.shared.Seed)
-		w.prints = verify.NewFingerprints(w.e.matrix.Field(), seed, w.block, len(w.inputs)+len(w.outputs))
-	}
 	bytes := int(w.shared.Bytes)
 	for at := 0; at < bytes || at == 0; at += w.step() {
 		n := min(w.step(), bytes-at)
@@ -317,11 +313,6 @@ func (w *together) run() error {
 		if err := w.code(at, n); err != nil {
 			return err
 		}
-		if w.prints != nil && at+n == bytes {
-			if err := w.compare(); err != nil {
-				return err
-			}
-		}
 		if err := w.meet(says); err != nil {
 			return err
 		}
@@ -329,7 +320,8 @@ func (w *together) run() error {
 			return err
 		}
 	}
-	if w.prints != nil && w.data == nil {
+	_, w.check = w.all.observed()
+	if w.all != nil && w.data == nil {
 		return w.meet(says) // all have their coded packets
 	}
 	return nil
@@ -356,58 +348,20 @@ func (w *together) meet(says uint64) error {
 	return err
 }
 
-// code codes this rank's slice of the n bytes on the stage, and takes fingerprints of it.
+// code codes this rank's slice of the n bytes on the stage, and checks it.
 func (w *together) code(at, n int) error {
 	from, to := w.slice(n)
-	piece := max(1, to-from)
-	if w.prints != nil && w.data != nil { // what is coded is to be in the cache still
-		piece = min(piece, w.each(stagedBytes(w.stage.n)))
+	if from == to {
+		return nil
 	}
-	for ; from < to; from += piece {
-		end := min(to, from+piece)
-		coding := w.e.options.trace.Now()
-		w.place(at, n, from, end)
-		w.bound.SetBytes(int64(end - from))
-		if err := w.bound.Run(); err != nil {
-			return err
-		}
-		w.done(trace.Code, coding, end-from)
-		if w.prints == nil {
-			continue
-		}
-		began, observing := time.Now(), w.e.options.trace.Now()
-		w.listed = w.listed[:0]
-		for i := range w.inputs {
-			w.listed = append(w.listed, w.inputs[i].Memory)
-		}
-		for i := range w.outputs {
-			w.listed = append(w.listed, w.outputs[i].Memory)
-		}
-		w.prints.Add(w.listed...)
-		w.done(trace.Observe, observing, end-from)
-		w.check += time.Since(began)
+	began := w.e.options.trace.Now()
+	w.place(at, n, from, to)
+	w.bound.SetBytes(int64(to - from))
+	if err := w.bound.Run(); err != nil {
+		return err
 	}
+	w.done(trace.Code, began, to-from)
 	return nil
-}
-
-// compare checks the slice, by fingerprints of all packets and results.
-func (w *together) compare() error {
-	began, phase := time.Now(), w.phases()
-	x := w.e.newCheck(w.alone, collective.New(w.alone, 0), w.plan, w.shared.Seed, w.block)
-	x.ends = make([][][]byte, w.stage.n)
-	for i, print := range w.prints.Bytes() {
-		proc := 0
-		if i < len(w.sources) {
-			proc = w.sources[i]
-		} else {
-			proc = w.sinks[i-len(w.sources)]
-		}
-		x.ends[proc] = append(x.ends[proc], print)
-	}
-	err := x.settle(w.ctx)
-	phase(trace.Check)
-	w.check += time.Since(began)
-	return err
 }
 
 // copyIn copies n bytes of the packets here to the stage, but those that this rank codes itself, and looks whether they

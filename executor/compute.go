@@ -17,6 +17,8 @@ const (
 	leastBlock = 4 << 10
 	mostBlock  = 32 << 10
 	blockUnit  = 128
+
+	observedBytes = 512 << 10 // of a block of all inputs and outputs: in the second cache
 )
 
 // From so many multiply-adds, of bytes, they are worth sharing: a core takes some 10 µs to wake up, or a
@@ -27,18 +29,31 @@ const (
 )
 
 // shared reports whether what is computed of elements of n bytes is worth sharing.
-func (x *Executable) shared(n int) bool {
-	if x.binary {
-		return x.work*n >= minSharedBinary
+func (r *run) shared(n int) bool {
+	work := r.x.work
+	if r.ObserveAll != nil {
+		work += observed * r.x.elements()
 	}
-	return x.work*n >= minShared
+	if r.x.binary {
+		return work*n >= minSharedBinary
+	}
+	return work*n >= minShared
 }
+
+// observed is how many multiply-adds ObserveAll takes about for each byte that it sees.
+const observed = 4
+
+// elements returns how many inputs and outputs there are.
+func (x *Executable) elements() int { return x.inputs + len(x.outputs) }
 
 // chooseBlocks chooses the length of a block, for elements of n bytes.
 func (r *run) chooseBlocks(n int) {
 	each := cacheBytes / max(1, r.x.scratch)
+	if r.ObserveAll != nil {
+		each = min(each, observedBytes/r.x.elements())
+	}
 	each = min(max(each, leastBlock), mostBlock, n)
-	if share := n / r.workersFor(n); share < each && r.x.shared(n) {
+	if share := n / r.workersFor(n); share < each && r.shared(n) {
 		each = share // a block for every core
 	}
 	r.blockLength = max(blockUnit, (each+blockUnit-1)/blockUnit*blockUnit)
@@ -56,7 +71,7 @@ func (l *lane) compute(s int) {
 	began := l.Trace.Now()
 	l.operations = l.x.steps[s].operations
 	switch {
-	case len(l.operations) == 0:
+	case len(l.operations) == 0 && l.ObserveAll == nil:
 	case l.x.compact:
 		OnCore(l.computeBlocks)
 	default:
@@ -68,7 +83,7 @@ func (l *lane) compute(s int) {
 // computeBlocks applies the operations to all blocks.
 func (l *lane) computeBlocks() {
 	blocks, workers := l.blocks(l.element), l.workers
-	if !l.x.shared(l.element) {
+	if !l.shared(l.element) {
 		workers = workers[:1]
 	}
 	l.equip(workers)
@@ -87,15 +102,18 @@ const fewPackets = 64
 
 // equip gives workers their memory.
 func (l *lane) equip(workers []worker) {
-	x := l.x
+	x, widest := l.x, l.x.widest
+	if l.ObserveAll != nil {
+		widest = max(widest, x.elements())
+	}
 	for i := range workers {
 		w := &workers[i]
-		if x.scratch == 0 && x.widest <= fewPackets { // for good
-			w.packets = slices.Grow(w.packets, x.widest)[:x.widest]
+		if x.scratch == 0 && widest <= fewPackets { // for good
+			w.packets = slices.Grow(w.packets, widest)[:widest]
 			continue
 		}
 		w.memory = scratches.take(max(x.scratch*l.stride, min(x.scratch, len(workers)-1, 1)*leastScratch))
-		w.scratch, w.packets = w.memory.take(x.scratch*l.stride), slices.Grow(w.memory.packets[:0], x.widest)[:x.widest]
+		w.scratch, w.packets = w.memory.take(x.scratch*l.stride), slices.Grow(w.memory.packets[:0], widest)[:widest]
 	}
 }
 
@@ -113,11 +131,14 @@ func (l *lane) release(workers []worker) {
 	}
 }
 
-// computeBlock applies the operations to block b.
+// computeBlock applies the operations to block b, and shows it to ObserveAll.
 func (l *lane) computeBlock(w, b int) {
 	from := b * l.blockLength
 	n := min(l.blockLength, l.element-from)
 	mine := &l.workers[w]
+	if l.ObserveAll != nil {
+		defer l.observeBlock(mine, from, n)
+	}
 	at := func(p location) []byte {
 		if p < 0 {
 			return mine.scratch[int(^p)*l.stride:][:n]
@@ -145,6 +166,26 @@ func (l *lane) computeBlock(w, b int) {
 			clear(packets[0])
 		default:
 			op.of.Apply(packets[:len(op.out)], in[:len(op.in)], op.add)
+		}
+	}
+}
+
+// observeBlock shows n bytes of all elements to ObserveAll, unless it has refused others. A single rank has a single step.
+func (l *lane) observeBlock(mine *worker, from, n int) {
+	in, out := l.x.inputs/l.pieces, len(l.x.outputs)/l.pieces
+	packets := mine.packets[:in+out]
+	for piece := range l.pieces {
+		for i := range in {
+			packets[i] = l.memory[i*l.pieces+piece][from:][:n]
+		}
+		for o := range out {
+			packets[in+o] = l.memory[l.x.outputs[o*l.pieces+piece].at][from:][:n]
+		}
+		if l.refusal.Load() != nil {
+			return
+		}
+		if err := l.ObserveAll(packets[:in:in], packets[in:]); err != nil {
+			l.refusal.CompareAndSwap(nil, &err)
 		}
 	}
 }

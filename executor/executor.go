@@ -72,6 +72,11 @@ type Job struct {
 	// them. It is called for several processors at a time.
 	Observe func(proc int, inputs, outputs [][]byte) error
 
+	// ObserveAll, unless nil, does so at the only rank of a group: it sees the inputs and outputs of all processors,
+	// block by block, by the goroutine that has just computed the block. It is called for several blocks at a time, in
+	// any order. Where packets are cut into pieces, it sees the first piece of all, then the next.
+	ObserveAll func(inputs, outputs [][]byte) error
+
 	// Timeout bounds the wait for one message to come, or to be taken; 0 means
 	// no bound.
 	Timeout time.Duration

@@ -80,7 +80,7 @@ func (l *lane) runSegment(ctx context.Context) error {
 		return err
 	}
 	err = l.inTurn(ctx, l.writing, func() error {
-		if l.Observe != nil {
+		if l.Observe != nil || l.ObserveAll != nil {
 			if err := l.timed(trace.Observe, len(l.Inputs)+len(l.Outputs), l.observe); err != nil {
 				return err
 			}

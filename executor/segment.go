@@ -172,6 +172,12 @@ func (l *lane) writeError(o int, err error) error {
 
 // observe shows the segment to the observer.
 func (l *lane) observe() error {
+	if refusal := l.refusal.Swap(nil); refusal != nil {
+		return *refusal
+	}
+	if l.Observe == nil {
+		return nil
+	}
 	l.pool.share(len(l.refused), l.observer)
 	for q, err := range l.refused {
 		if err != nil {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"volley/plan"
 	"volley/transport"
@@ -67,7 +68,8 @@ type lane struct {
 	block    func(worker, block int)
 	observer func(worker, processor int)
 	copier   func(worker, output int)
-	refused  []error // what the observer said, by processor
+	refused  []error               // what the observer said, by processor
+	refusal  atomic.Pointer[error] // what ObserveAll said first
 
 	operations []operation // of the step that is computed
 
@@ -100,6 +102,9 @@ func newRun(t transport.Transport, job Job) (*run, error) {
 	symbol := int64(info.Field.SymbolBytes())
 	if job.Bytes < 0 || job.Bytes%symbol != 0 || job.Segment <= 0 || job.Segment%symbol != 0 {
 		return fail("packets of %d bytes in segments of %d: want multiples of the symbol size, %d", job.Bytes, job.Segment, symbol)
+	}
+	if job.ObserveAll != nil && x.ranks > 1 {
+		return fail("ObserveAll at one of %d ranks", x.ranks)
 	}
 	if job.Timeout < 0 {
 		return fail("timeout %v: want 0 or more", job.Timeout)

@@ -78,10 +78,15 @@ func BlockSymbols(symbols int64, pieces int) int {
 // fingerprint is multiplied by its own. Where one of the fingerprints is not zero, a symbol of the sum of all is zero
 // only if that of this fingerprint is, or if its weight is one of its q values.
 func Weights(f field.Field, seed Seed, count int) []byte {
-	seed[len(seed)-1] ^= 2 // other numbers than those of fingerprints
-	weights, draw := make([]byte, count*symbols(f, 4)*f.SymbolBytes()), field.NewSampler(f)
-	draw.Fill(weights, rand.NewChaCha8(seed).Uint64)
-	return weights
+	return weights(f, seed, 2, count*symbols(f, 4))
+}
+
+// weights returns so many random elements, other ones for each use, and than those of fingerprints.
+func weights(f field.Field, seed Seed, use byte, count int) []byte {
+	seed[len(seed)-1] ^= use
+	list, draw := make([]byte, count*f.SymbolBytes()), field.NewSampler(f)
+	draw.Fill(list, rand.NewChaCha8(seed).Uint64)
+	return list
 }
 
 // NewFingerprints returns the fingerprints of so many empty packets in blocks of that many symbols, see [BlockSymbols].
