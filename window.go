@@ -304,6 +304,9 @@ func (w *together) run() error {
 	for at := 0; at < bytes || at == 0; at += w.step() {
 		n := min(w.step(), bytes-at)
 		w.segment = at / w.step()
+		if w.ctx.Err() != nil { // without the check too
+			return context.Cause(w.ctx)
+		}
 		if err := w.copyIn(at, n); err != nil {
 			return err
 		}

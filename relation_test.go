@@ -1,0 +1,106 @@
+package volley_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"testing"
+
+	"volley"
+	"volley/field"
+	"volley/field/fieldtest"
+	"volley/transport/local"
+	"volley/verify"
+)
+
+// A slipping field makes one mistake: one of its maps, but those of the check, flips a bit.
+type slipping struct {
+	field.Field
+	slip     *atomic.Bool
+	output   int
+	fraction float64 // of the packet that lies before the bit
+}
+
+type slippingMap struct {
+	field.Map
+	slipping
+}
+
+func (s slipping) Map(rows [][]field.Element) field.Map {
+	if len(rows) == verify.RelationBytes(s.Field)/s.SymbolBytes() {
+		return s.Field.Map(rows)
+	}
+	return slippingMap{s.Field.Map(rows), s}
+}
+
+func (m slippingMap) Apply(out, in [][]byte, add bool) {
+	m.Map.Apply(out, in, add)
+	if n := len(out[0]); n > 0 && m.slip.CompareAndSwap(true, false) {
+		out[m.output%len(out)][int(m.fraction*float64(n-1))] ^= 1
+	}
+}
+
+// TestSlip has a kernel make a mistake in one byte of one result, at the only rank and at ranks that share memory.
+// Without the check nobody notices; with it the error names the processor. The next run, which is right, passes.
+func TestSlip(t *testing.T) {
+	const k, size = 6, 300_000
+	for number, name := range []string{"2^8", "2^16", "257"} {
+		s := slipping{Field: fieldtest.Parse(t, name), slip: new(atomic.Bool)}
+		for output, fraction := range []float64{0, 0.3, 1} {
+			s.output, s.fraction = 2*output, fraction
+			if name == "257" {
+				s.fraction = 0 // the low byte of a symbol
+			}
+			a := randomMatrix(t, s, k, uint64(7700+10*number+output))
+			packets := randomPackets(s.Field, slices.Repeat([]int{size / s.SymbolBytes()}, k)...)
+			want := product(a, packets)
+			for _, ranks := range []int{1, 3} {
+				spoilt := -1 // the processor, as the run without the check shows
+				for _, check := range []bool{false, true} {
+					t.Run(fmt.Sprintf("%s/%d/%d/%v", name, output, ranks, check), func(t *testing.T) {
+						e := mustEncoder(t, a, volley.WithCheck(check))
+						for _, slips := range []bool{true, false} {
+							s.slip.Store(slips)
+							results := make([][]byte, k)
+							errs := sharing(t, ranks, func(ctx context.Context, tr *local.Endpoint) error {
+								var list []volley.Packet
+								for proc := tr.Rank() * k / ranks; proc < (tr.Rank()+1)*k/ranks; proc++ {
+									list = append(list, volley.Packet{Data: packets[proc], Result: &results[proc]})
+								}
+								_, err := e.Run(ctx, tr, list...)
+								return err
+							})
+							wrong := 0
+							for proc := range want {
+								if !bytes.Equal(results[proc], want[proc]) {
+									wrong++
+									if !check {
+										spoilt = proc
+									}
+								}
+							}
+							if s.slip.Load() {
+								t.Fatal("no kernel made a mistake")
+							}
+							for rank, err := range errs {
+								var failed *verify.CheckError
+								switch caught := errors.As(err, &failed); {
+								case slips && check && (!caught || failed.Proc != spoilt):
+									t.Errorf("rank %d: %v", rank, err)
+								case !(slips && check) && err != nil:
+									t.Errorf("rank %d: %v", rank, err)
+								}
+							}
+							if slips && !check && wrong != 1 || !slips && wrong != 0 {
+								t.Errorf("%d results are wrong", wrong)
+							}
+						}
+					})
+				}
+			}
+		}
+	}
+}
