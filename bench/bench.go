@@ -99,14 +99,15 @@ type Result struct {
 	K           int     `json:"K"`
 	Ports       int     `json:"p"`
 	Algorithm   string  `json:"algorithm"`
-	C1          int     `json:"C1"`            // rounds
-	C2          float64 `json:"C2"`            // packets
-	C3          int     `json:"C3"`            // multiply-adds per symbol
-	Iterations  int     `json:"iterations"`    // that count
-	Seconds     float64 `json:"seconds"`       // of a run without the final check
-	Check       float64 `json:"check_seconds"` // seconds of the final check, in one run; 0 where there is none
-	Compile     float64 `json:"compile_share"` // share of the first run in which programs were made ready
-	Wrong       int     `json:"wrong"`         // coded packets that are not what they should be
+	C1          int     `json:"C1"`                  // rounds
+	C2          float64 `json:"C2"`                  // packets
+	C3          int     `json:"C3"`                  // multiply-adds per symbol
+	Iterations  int     `json:"iterations"`          // that count
+	Seconds     float64 `json:"seconds"`             // of a run without the final check
+	Check       float64 `json:"check_seconds"`       // seconds of the final check, in one run; 0 where there is none
+	Floor       float64 `json:"check_floor_seconds"` // see docs/metrics.md; 0 where there is none
+	Compile     float64 `json:"compile_share"`       // share of the first run in which programs were made ready
+	Wrong       int     `json:"wrong"`               // coded packets that are not what they should be
 	Peer        string  `json:"peer"`
 	PeerSeconds float64 `json:"peer_seconds"`
 	CopySeconds float64 `json:"memcpy_seconds"` // to copy all packets once; 0 where that is the peer
@@ -174,9 +175,15 @@ func (c Case) Measure(ctx context.Context, k int, size int64, o Options) ([]Resu
 	if len(runs) == 0 {
 		return nil, err
 	}
+	floor := func() {}
+	if !c.plain {
+		if floor, err = checkFloor(c.Field, k, size); err != nil {
+			return nil, err
+		}
+	}
 	results := make([]Result, len(runs))
 	ours := make([][]float64, len(runs))
-	var peers, copies []float64
+	var peers, copies, floors []float64
 	runtime.GC() // of what building has left
 	began := time.Now()
 	for i := range o.Iterations + 1 {
@@ -206,6 +213,15 @@ func (c Case) Measure(ctx context.Context, k int, size int64, o Options) ([]Resu
 				return nil, err
 			}
 			copies = append(copies, seconds)
+			seconds, err = timed(ctx, func() error { floor(); return nil })
+			if err != nil {
+				return nil, err
+			}
+			read, err := timed(ctx, func() error { readAll(w.in, w.out); return nil })
+			if err != nil {
+				return nil, err
+			}
+			floors = append(floors, max(seconds, read))
 		}
 		if o.Progress != nil {
 			o.Progress(i)
@@ -232,7 +248,7 @@ func (c Case) Measure(ctx context.Context, k int, size int64, o Options) ([]Resu
 		}
 		r.Iterations, r.Seconds, r.PeerSeconds = len(peers)-1, Median(ours[a][1:]), Median(peers[1:])
 		if !c.plain {
-			r.CopySeconds = Median(copies[1:])
+			r.CopySeconds, r.Floor = Median(copies[1:]), Median(floors[1:])
 		}
 		if o.Profiles != "" {
 			name := filepath.Join(o.Profiles, fmt.Sprintf("%s-%d-%s.pprof", c.Name, k, r.Algorithm))

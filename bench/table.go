@@ -90,6 +90,7 @@ func columns() []report.Column[Result] {
 		{Name: "iterations", Head: "runs", Value: func(r Result) any { return r.Iterations }},
 		{Name: "seconds", Head: "time", Unit: "median", Value: func(r Result) any { return r.Seconds }, Text: report.Seconds},
 		{Name: "check_seconds", Head: "check", Value: func(r Result) any { return positive(r.Check) }, Text: report.Seconds},
+		{Name: "check_floor_seconds", Head: "its floor", Value: func(r Result) any { return positive(r.Floor) }, Text: report.Seconds},
 		{Name: "compile_share", Head: "compile", Unit: "first run", Value: func(r Result) any { return r.Compile }, Text: percent},
 		{Name: "algbw", Unit: "GB/s", Value: func(r Result) any { return 1e-9 * r.AlgorithmBandwidth() }, Text: report.Number},
 		{Name: "busbw", Unit: "GB/s", Value: func(r Result) any { return 1e-9 * r.BusBandwidth() }, Text: report.Number},

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"runtime"
+	"slices"
 	"sync"
 
 	"volley"
@@ -105,6 +106,44 @@ func count(list []bool) int {
 		}
 	}
 	return n
+}
+
+// readAll reads all packets once, on all cores.
+func readAll(lists ...[][]byte) {
+	packets := slices.Concat(lists...)
+	spread(len(packets), func(i int) { bytes.Count(packets[i], []byte{0}) })
+}
+
+// checkFloor returns what does the multiply-adds of a check of K packets and K results with the kernels of the field, on
+// all cores, of blocks that stay in a cache.
+func checkFloor(name string, k int, size int64) (func(), error) {
+	f, err := field.Parse(name)
+	if err != nil {
+		return nil, err
+	}
+	const block = 4 << 10
+	columns := min(2*k, 32) // of a map, which reads them once
+	rows := make([][]field.Element, verify.RelationBytes(f)/f.SymbolBytes())
+	sampler := field.NewSampler(f)
+	for i := range rows {
+		rows[i] = make([]field.Element, columns)
+		for j := range rows[i] {
+			rows[i][j] = sampler.Draw(rand.Uint64)
+		}
+	}
+	of, workers := f.Map(rows), runtime.GOMAXPROCS(0)
+	in, out := make([][][]byte, workers), make([][][]byte, workers)
+	for w := range workers {
+		in[w], out[w] = randomPackets(f, columns, block), randomPackets(f, len(rows), block)
+	}
+	times := max(1, int(int64(2*k)*size/int64(columns*block)))
+	return func() {
+		spread(workers, func(w int) {
+			for range (times*(w+1))/workers - times*w/workers {
+				of.Apply(out[w], in[w], true)
+			}
+		})
+	}, nil
 }
 
 // randomPackets returns k packets of size bytes with symbols of the field.

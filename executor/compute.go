@@ -18,7 +18,9 @@ const (
 	mostBlock  = 32 << 10
 	blockUnit  = 128
 
-	observedBytes = 512 << 10 // of a block of all inputs and outputs: in the second cache
+	// What ObserveAll sees is in the second cache: so much of all inputs and outputs, while blocks are no shorter than this.
+	observedBytes = 512 << 10
+	leastObserved = 2 << 10
 )
 
 // From so many multiply-adds, of bytes, they are worth sharing: a core takes some 10 µs to wake up, or a
@@ -49,10 +51,12 @@ func (x *Executable) elements() int { return x.inputs + len(x.outputs) }
 // chooseBlocks chooses the length of a block, for elements of n bytes.
 func (r *run) chooseBlocks(n int) {
 	each := cacheBytes / max(1, r.x.scratch)
+	least := leastBlock
 	if r.ObserveAll != nil {
+		least = leastObserved
 		each = min(each, observedBytes/r.x.elements())
 	}
-	each = min(max(each, leastBlock), mostBlock, n)
+	each = min(max(each, least), mostBlock, n)
 	if share := n / r.workersFor(n); share < each && r.shared(n) {
 		each = share // a block for every core
 	}

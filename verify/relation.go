@@ -21,14 +21,20 @@ import (
 // A relation is a linear map with e outputs, all of which are to be zero: it reads every packet and result once. It is
 // safe for concurrent use.
 type Relation struct {
-	of     field.Map
-	sums   int // e
-	block  int // bytes
+	of     []field.Map // of so many packets and results each, the last one of the rest
+	sums   int         // e
+	block  int         // bytes
 	symbol int
 }
 
 // relationBytes is how long the sums of a block are together: they stay in the first cache.
 const relationBytes = 16 << 10
+
+// relationBlock is the most of a packet that is read at a time.
+const relationBlock = 4 << 10
+
+// relationColumns is how many packets and results are read side by side, a block of each. By measurement.
+const relationColumns = 32
 
 // zeros are what sums are to be.
 var zeros [relationBytes]byte
@@ -63,9 +69,10 @@ func RelationBytes(f field.Field) int { return relationSums(f) * f.SymbolBytes()
 // are to have the e symbols p of each packet, and those of [RelationWeights].
 func NewRelation(f field.Field, products, weights [][]byte) *Relation {
 	n := f.SymbolBytes()
-	rows := make([][]field.Element, relationSums(f))
+	r := &Relation{sums: len(weights[0]) / n, symbol: n}
+	r.block = min(relationBytes/r.sums, relationBlock) / (64 * n) * 64 * n
+	rows := make([][]field.Element, r.sums)
 	for c := range rows {
-		rows[c] = make([]field.Element, 0, len(products)+len(weights))
 		for _, p := range products {
 			rows[c] = append(rows[c], field.Symbol(f, p[c*n:]))
 		}
@@ -73,7 +80,14 @@ func NewRelation(f field.Field, products, weights [][]byte) *Relation {
 			rows[c] = append(rows[c], f.Sub(field.Element{}, field.Symbol(f, w[c*n:])))
 		}
 	}
-	return &Relation{of: f.Map(rows), sums: len(rows), block: relationBytes / len(rows) / (64 * n) * 64 * n, symbol: n}
+	for len(rows[0]) > 0 {
+		columns, part := min(relationColumns, len(rows[0])), make([][]field.Element, r.sums)
+		for c, row := range rows {
+			part[c], rows[c] = row[:columns], row[columns:]
+		}
+		r.of = append(r.of, f.Map(part))
+	}
+	return r
 }
 
 // Wrong returns where a symbol begins at which packets and results, all of one length, do not obey the relation, or -1.
@@ -96,7 +110,10 @@ func (r *Relation) Wrong(packets, results [][]byte) int {
 		for c := range s.sums {
 			s.sums[c] = s.memory[c*n:][:n]
 		}
-		r.of.Apply(s.sums, s.all, false)
+		for i, of := range r.of {
+			all := s.all[i*relationColumns:]
+			of.Apply(s.sums, all[:min(relationColumns, len(all))], i > 0)
+		}
 		if sums := s.memory[:r.sums*n]; !bytes.Equal(sums, zeros[:len(sums)]) {
 			first := slices.IndexFunc(sums, func(b byte) bool { return b != 0 }) % n
 			return from + first/r.symbol*r.symbol
