@@ -384,6 +384,52 @@ func TestObserve(t *testing.T) {
 	}
 }
 
+// TestObserveAll sees all inputs and outputs of the only rank, every byte once, also where plans cut packets into pieces.
+func TestObserveAll(t *testing.T) {
+	const k = 5
+	f := fieldtest.Parse(t, "257")
+	a := randomMatrix(t, f, k)
+	enough := errors.New("enough")
+	for _, algorithm := range []string{"universal", "exchange"} {
+		for _, segment := range []int{200, 2000, 100_000} {
+			const symbols = 20_000
+			packets := randomPackets(f, 1, equal(k, symbols)...)
+			var mu sync.Mutex
+			seen := 0
+			r := &run{plan: compile(t, algorithm, a, 1), packets: packets, ranks: 1, bytes: 2 * symbols, segment: segment}
+			r.job = func(_ int, job *executor.Job) {
+				job.ObserveAll = func(inputs, outputs [][]byte) error {
+					mu.Lock()
+					defer mu.Unlock()
+					seen += len(inputs[0])
+					for j, want := range product(a, inputs, len(inputs[0])/2) {
+						if !bytes.Equal(outputs[j], want) {
+							t.Errorf("%s, segments of %d: output %d is not what the inputs make it", algorithm, segment, j)
+						}
+					}
+					return nil
+				}
+			}
+			r.mustDo(t)
+			r.check(t, product(a, packets, symbols))
+			if seen < 2*symbols || seen > 2*symbols+200*k*4 { // and padding
+				t.Errorf("%s, segments of %d: %d bytes seen, want %d", algorithm, segment, seen, 2*symbols)
+			}
+			r.job = func(_ int, job *executor.Job) {
+				job.ObserveAll = func([][]byte, [][]byte) error { return enough }
+			}
+			if r.do(t.Context()); !errors.Is(r.errs[0], enough) {
+				t.Errorf("%s, segments of %d: %v", algorithm, segment, r.errs[0])
+			}
+		}
+	}
+	r := &run{plan: compile(t, "universal", a, 1), packets: randomPackets(f, 1, equal(k, 10)...), bytes: 20, segment: 20}
+	r.job = func(_ int, job *executor.Job) { job.ObserveAll = func([][]byte, [][]byte) error { return nil } }
+	if r.do(t.Context()); r.errs[0] == nil || !strings.Contains(r.errs[0].Error(), "ObserveAll at one of 5 ranks") {
+		t.Errorf("several ranks: %v", r.errs[0])
+	}
+}
+
 func TestSegmentBytes(t *testing.T) {
 	f := fieldtest.Parse(t, "2^16")
 	for _, algorithm := range algo.Algorithms() {

@@ -48,6 +48,15 @@ func (c *common) FirstInvalid(packet []byte) int {
 	if c.order == Code(1<<(8*n)) {
 		return -1
 	}
+	if n == 32 {
+		for i := 0; i+32 <= len(packet); i += 32 {
+			// The most significant word nearly always tells.
+			if le.Uint64(packet[i+24:]) >= c.order[3] && !load32(packet[i:]).Less(c.order) {
+				return i / 32
+			}
+		}
+		return -1
+	}
 	for i := 0; i+n <= len(packet); i += n {
 		invalid := false
 		switch n {
@@ -59,8 +68,6 @@ func (c *common) FirstInvalid(packet []byte) int {
 			invalid = uint64(le.Uint32(packet[i:])) >= q
 		case 8:
 			invalid = le.Uint64(packet[i:]) >= q
-		case 32:
-			invalid = !load32(packet[i:]).Less(c.order)
 		}
 		if invalid {
 			return i / n

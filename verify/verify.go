@@ -4,7 +4,8 @@
 // right exactly when that equals the matrix asked for. [Check] checks this; it takes K² symbols and more, so it is for
 // tests and for people who want to be sure.
 //
-// A finished run on real packets is checked by random linear combinations of a few hundred bytes: see [Fingerprints].
+// A run on real packets is checked by random linear combinations: of all packets where they lie in one place, see
+// [Relation], else by [Fingerprints] of a few bytes.
 package verify
 
 import (
