@@ -242,9 +242,10 @@ func TestFigureTrees(t *testing.T) {
 
 // TestTikz checks the brackets of what LaTeX gets, and compiles it where LaTeX is.
 func TestTikz(t *testing.T) {
-	latex, err := exec.LookPath("pdflatex")
+	latex, _ := exec.LookPath("pdflatex") // "": there is none
 	dir := t.TempDir()
 	pictures := map[string]*Picture{"plan": schedulePicture(t, algotest.Compile(t, "universal:2,4", "2^8", "cauchy", 8, 2))}
+	var err error
 	if pictures["chart"], err = chart(6).Picture(); err != nil {
 		t.Fatal(err)
 	}
