@@ -126,9 +126,8 @@ type way interface {
 
 // Bind makes a run ready. All ranks call it, and later run as often as each other. Packets and results are those of
 // [Encoder.Run], all in memory or behind readers and writers that are read and written anew in each run; *Result stays the
-// same memory. Where the ranks run on one host, and all packets and results lie in the given windows, of [Share], they are
-// used where they lie: all ranks then give the same windows in the same order. All runs end when ctx does. The errors are
-// those of Run.
+// same memory. Where the ranks run on one host, and all packets and results lie in windows of [Share] that every rank gives,
+// they are used where they lie. All runs end when ctx does. The errors are those of Run.
 func (e *Encoder) Bind(ctx context.Context, t transport.Transport, packets []Packet, windows ...*transport.Window) (*Bound, error) {
 	return e.bind(ctx, t, packets, append([]*transport.Window{}, windows...), func(ctx context.Context, c *collective.Comm, t transport.Transport, size int64) (agreed, error) {
 		shared, err := e.agreeAnew(ctx, c, t, size)

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"time"
 	"unsafe"
@@ -182,22 +183,32 @@ func (w *together) find(windows []*transport.Window) error {
 	if windows == nil {
 		return nil // a run by itself has none
 	}
-	type place struct{ Window, Offset int }
+	type place struct {
+		Window uint64 // its ID
+		Offset int    // -1: elsewhere
+	}
 	type places struct {
-		Windows          int
+		Windows          []uint64
 		Packets, Results []place
 	}
+	var mine places
+	known := map[uint64]*transport.Window{}
+	for _, window := range windows {
+		if window.Of(w.t) {
+			known[window.ID] = window
+			mine.Windows = append(mine.Windows, window.ID)
+		}
+	}
 	in := func(memory []byte, wanted bool) place {
-		for i, window := range windows {
+		for id, window := range known {
 			part := window.Parts[w.t.Rank()]
 			offset := int(uintptr(unsafe.Pointer(unsafe.SliceData(memory))) - uintptr(unsafe.Pointer(unsafe.SliceData(part))))
 			if wanted && offset >= 0 && offset <= len(part)-len(memory) && int64(len(memory)) == w.shared.Bytes {
-				return place{i, offset}
+				return place{id, offset}
 			}
 		}
-		return place{-1, 0}
+		return place{Offset: -1}
 	}
-	mine := places{Windows: len(windows)}
 	for i := range w.packets {
 		p := &w.packets[i]
 		result := []byte(nil)
@@ -210,20 +221,19 @@ func (w *together) find(windows []*transport.Window) error {
 	if err != nil {
 		return err
 	}
-	for rank, other := range all {
-		if other.Windows != len(windows) {
-			return w.c.Alike(w.ctx, inputf("volley: %d windows at rank %d, and %d at rank %d: give the same at all", other.Windows, rank, len(windows), w.t.Rank()))
-		}
+	for _, other := range all { // what one rank does not give, none uses
+		maps.DeleteFunc(known, func(id uint64, _ *transport.Window) bool { return !slices.Contains(other.Windows, id) })
 	}
 	var data, coded [][]byte
 	add := func(list *[][]byte, proc int, of func(places) []place) (found bool) {
 		rank := executor.RankOf(proc, w.stage.n, w.stage.ranks)
 		first, _ := executor.Hosted(w.stage.n, rank, w.stage.ranks)
 		at := of(all[rank])[proc-first]
-		if at.Window < 0 || at.Window >= len(windows) {
+		window := known[at.Window]
+		if window == nil || at.Offset < 0 {
 			return false
 		}
-		*list = append(*list, windows[at.Window].Parts[rank][at.Offset:][:w.shared.Bytes])
+		*list = append(*list, window.Parts[rank][at.Offset:][:w.shared.Bytes])
 		return true
 	}
 	for _, proc := range w.sources {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -177,6 +178,56 @@ func windowed(t *testing.T, a matrix.Matrix, separate bool, ranks, longest int, 
 	for rank, err := range errs {
 		if err != nil {
 			t.Errorf("rank %d: %v", rank, err)
+		}
+	}
+}
+
+// TestWindowOrder gives two windows in another order at one rank, and one of them not at all: the result is right, and
+// what all ranks give is used where it lies.
+func TestWindowOrder(t *testing.T) {
+	f := fieldtest.Parse(t, "2^8")
+	const ranks, size = 3, 1000
+	a := randomMatrix(t, f, ranks, 1)
+	packets := randomPackets(f, size, size, size)
+	want := product(a, packets)
+	for _, given := range []string{"all", "another order at one", "one less at one"} {
+		e := mustEncoder(t, a)
+		errs := sharing(t, ranks, func(ctx context.Context, tr *local.Endpoint) error {
+			var windows []*transport.Window
+			for range 2 {
+				w, err := volley.Share(ctx, tr, size, time.Minute)
+				if err != nil {
+					return err
+				}
+				defer w.Close()
+				windows = append(windows, w)
+			}
+			data, coded := windows[0].Parts[tr.Rank()][:size], windows[1].Parts[tr.Rank()][:size]
+			copy(data, packets[tr.Rank()])
+			switch {
+			case tr.Rank() != 1 || given == "all":
+			case given == "one less at one":
+				windows = windows[1:]
+			default:
+				slices.Reverse(windows)
+			}
+			b, err := e.Bind(ctx, tr, []volley.Packet{{Data: data, Result: &coded}}, windows...)
+			if err != nil {
+				return err
+			}
+			defer b.Close()
+			if err := b.Run(); err != nil {
+				return err
+			}
+			if !bytes.Equal(coded, want[tr.Rank()]) {
+				return errors.New("a wrong packet")
+			}
+			return collective.Barrier(ctx, tr, 0) // all have looked
+		})
+		for rank, err := range errs {
+			if err != nil {
+				t.Errorf("%s: rank %d: %v", given, rank, err)
+			}
 		}
 	}
 }

@@ -83,7 +83,7 @@ func (c *Comm) Share(ctx context.Context, bytes int) (*transport.Window, error) 
 		}
 		return list
 	}
-	return transport.NewWindow(c.t.Rank(), cut(page+flags, size), cut(page, transport.FlagBytes), memory.Unmap), nil
+	return transport.NewWindow(offers[0].Name.Nonce, c.t.Rank(), cut(page+flags, size), cut(page, transport.FlagBytes), memory.Unmap), nil
 }
 
 // Stage returns the window by which runs of the transport exchange what lies elsewhere, of so many bytes for each rank or

@@ -52,6 +52,7 @@ func (h *Host) Close() {
 // A Window is memory that all ranks of a host read and write where it lies.
 type Window struct {
 	Parts [][]byte // of each rank, of one length. A rank is the first to touch its own, which then lies near its core.
+	ID    uint64   // the same at all ranks, and that of no other window
 
 	rank  int
 	flags [][]byte // of each rank
@@ -63,9 +64,12 @@ type Window struct {
 const FlagBytes = 256
 
 // NewWindow returns a window of parts and flags, which are zero, by rank. Close calls unmap.
-func NewWindow(rank int, parts, flags [][]byte, unmap func()) *Window {
-	return &Window{Parts: parts, rank: rank, flags: flags, unmap: unmap}
+func NewWindow(id uint64, rank int, parts, flags [][]byte, unmap func()) *Window {
+	return &Window{Parts: parts, ID: id, rank: rank, flags: flags, unmap: unmap}
 }
+
+// Of reports whether the window may be of the ranks of t: there are as many, and this one is the same.
+func (w *Window) Of(t Transport) bool { return w.rank == t.Rank() && len(w.Parts) == t.Size() }
 
 // Close gives the memory back, of this rank. Nobody uses its parts afterwards.
 func (w *Window) Close() { w.unmap() }
@@ -95,9 +99,14 @@ func (w *Window) Meet(ctx context.Context, h *Host, says uint64, timeout time.Du
 	for i := 1; i < len(w.Parts); i++ {
 		r := (w.rank + i) % len(w.Parts)
 		if came := w.word(r, 0); came.Load() < w.epoch {
-			if err := w.await(ctx, h, came, timeout); err == errLate {
-				return -1, late(r)
-			} else if err != nil {
+			err := w.await(ctx, h, came, timeout)
+			if err == errLate {
+				err = late(r)
+				if told := h.Aborted(); err != nil && told != nil { // another rank knows why, and has ended the inquiry
+					err = told
+				}
+			}
+			if err != nil {
 				return -1, err
 			}
 		}

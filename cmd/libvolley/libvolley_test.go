@@ -91,6 +91,19 @@ func TestBuffers(t *testing.T) {
 	}
 }
 
+// TestPersistent runs testdata/persistent.c, which checks shared memory, and encodes that are run many times.
+func TestPersistent(t *testing.T) {
+	program := build(t, "testdata/persistent.c")
+	for _, c := range []struct {
+		n    int
+		mode string
+	}{{1, "single"}, {2, "multiple"}, {3, "single"}, {4, "multiple"}, {3, "open"}} {
+		if out := mpirun(t, c.n, program, c.mode); !strings.Contains(out, "done") {
+			t.Errorf("%d processes, %s: %s", c.n, c.mode, out)
+		}
+	}
+}
+
 // TestGroups runs testdata/groups.c, which checks what the calls for groups of directories return.
 func TestGroups(t *testing.T) {
 	program := build(t, "testdata/groups.c")
@@ -294,7 +307,7 @@ func TestMPICH(t *testing.T) {
 	for _, c := range []struct {
 		program, mode string
 		n             int
-	}{{"calls", "single", 3}, {"buffers", "multiple", 3}, {"buffers", "finalize", 2}, {"misuse", "multiple", 3}} {
+	}{{"calls", "single", 3}, {"buffers", "multiple", 3}, {"buffers", "finalize", 2}, {"misuse", "multiple", 3}, {"persistent", "multiple", 3}, {"persistent", "open", 2}} {
 		program := filepath.Join(t.TempDir(), c.program)
 		command(t, env, "sh", "-c", "mpicc.mpich -Wall -pthread -o "+program+" testdata/"+c.program+".c $(pkg-config --cflags --libs volley)")
 		if out := command(t, env, "mpirun.mpich", "-n", fmt.Sprint(c.n), program, c.mode); !strings.Contains(out, "done") {

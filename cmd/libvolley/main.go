@@ -54,15 +54,8 @@ func (errUsage) ExitCode() int { return C.VOLLEY_USAGE }
 //export volleyEncode
 func volleyEncode(comm C.MPI_Fint, packet unsafe.Pointer, bytes C.size_t, result unsafe.Pointer, resultBytes C.size_t, o *C.volley_options) C.int {
 	return drive(comm, keeps(o), o.timeout, func(e *mpi.Endpoint) error {
-		x, err := memory("packet", packet, bytes)
+		x, y, err := ends(packet, bytes, result, resultBytes)
 		if err != nil {
-			return err
-		}
-		y, err := memory("coded", result, resultBytes)
-		if err != nil {
-			return err
-		}
-		if err := apart([]piece{{"packet", x, false}, {"coded", y, true}}); err != nil {
 			return err
 		}
 		p := volley.Packet{Data: x, Coded: room(y)}
@@ -71,6 +64,17 @@ func volleyEncode(comm C.MPI_Fint, packet unsafe.Pointer, bytes C.size_t, result
 		}
 		return encode(e, p, o)
 	})
+}
+
+// ends returns the memory of a packet and of its coded packet.
+func ends(packet unsafe.Pointer, bytes C.size_t, coded unsafe.Pointer, codedBytes C.size_t) (x, y []byte, err error) {
+	if x, err = memory("packet", packet, bytes); err != nil {
+		return nil, nil, err
+	}
+	if y, err = memory("coded", coded, codedBytes); err != nil {
+		return nil, nil, err
+	}
+	return x, y, apart([]piece{{"packet", x, false}, {"coded", y, true}})
 }
 
 // keeps reports whether encoding keeps its endpoint: then all processes fail, or none.
@@ -209,6 +213,11 @@ type ended struct{ error }
 func (e ended) Unwrap() error { return e.error }
 
 func (e ended) ExitCode() int { return numberOf(e.error) }
+
+// A telling endpoint tells the others the number, too, where a run ends itself.
+type telling struct{ *mpi.Endpoint }
+
+func (t telling) Abort(cause error) { t.Endpoint.Abort(ended{cause}) }
 
 // numberOf returns the number for an error.
 func numberOf(err error) int {
@@ -367,7 +376,7 @@ func encode(e *mpi.Endpoint, p volley.Packet, o *C.volley_options) error {
 	if err != nil {
 		return err
 	}
-	_, err = encoder.Run(context.Background(), e, p)
+	_, err = encoder.Run(context.Background(), telling{e}, p)
 	return err
 }
 
@@ -388,7 +397,7 @@ func decode(e *mpi.Endpoint, packet []byte, lost bool, parity []byte, o *C.volle
 	if parity != nil {
 		d.Coded[e.Rank()] = parity
 	}
-	results, _, err := coded.DecodePackets(context.Background(), e, d)
+	results, _, err := coded.DecodePackets(context.Background(), telling{e}, d)
 	if lost && err == nil {
 		n := copy(packet, results[e.Rank()])
 		clear(packet[n:])

@@ -152,12 +152,13 @@ type request struct {
 	err    error
 }
 
-// requests are those that nobody has waited for, by their numbers.
+// requests are those that nobody has waited for, and encodes that nobody has freed, by their numbers.
 var requests = struct {
 	sync.Mutex
-	last C.volley_request
-	open map[C.volley_request]*request
-}{open: map[C.volley_request]*request{}}
+	last    C.volley_request
+	open    map[C.volley_request]*request
+	encodes map[C.volley_request]*persistent
+}{open: map[C.volley_request]*request{}, encodes: map[C.volley_request]*persistent{}}
 
 // start begins an operation with a request for it, or runs it.
 func (op *operation) start(comm C.MPI_Fint, begin C.int, to *C.volley_request) C.int {
@@ -199,7 +200,10 @@ func requestOf(number *C.volley_request, take bool) (*request, error) {
 	requests.Lock()
 	defer requests.Unlock()
 	r := requests.open[*number]
-	if r == nil {
+	switch {
+	case requests.encodes[*number] != nil:
+		return nil, errUsage{fmt.Errorf("request: %d is of volley_encode_init: volley_run runs it", int(*number))}
+	case r == nil:
 		return nil, errUsage{fmt.Errorf("request: there is no request %d any more: somebody has waited for it", int(*number))}
 	}
 	if take {

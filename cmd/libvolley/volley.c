@@ -166,6 +166,27 @@ int volley_recover_buffers_start_f(MPI_Fint comm, const volley_buffer *buffers, 
 	return volleyRecoverBuffers(comm, (volley_buffer *)buffers, count, lost, parity, parity_bytes, group(options), 1, request);
 }
 
+int volley_alloc(MPI_Comm comm, size_t bytes, void **data) { return volley_alloc_f(handle(comm), bytes, data); }
+
+int volley_alloc_f(MPI_Fint comm, size_t bytes, void **data) { return volleyAlloc(comm, bytes, data); }
+
+int volley_free(void *data) { return volleyFree(data); }
+
+int volley_encode_init(MPI_Comm comm, const void *packet, size_t bytes, void *coded, size_t coded_bytes,
+	const volley_options *options, volley_request *request) {
+	return volley_encode_init_f(handle(comm), packet, bytes, coded, coded_bytes, options, request);
+}
+
+int volley_encode_init_f(MPI_Fint comm, const void *packet, size_t bytes, void *coded, size_t coded_bytes,
+	const volley_options *options, volley_request *request) {
+	volley_options none = {0};
+	return volleyEncodeInit(comm, (void *)packet, bytes, coded, coded_bytes, options != NULL ? (volley_options *)options : &none, request);
+}
+
+int volley_run(volley_request *request) { return volleyRun(request); }
+
+int volley_request_free(volley_request *request) { return volleyRequestFree(request); }
+
 int volley_test(volley_request *request, int *done) { return volleyTest(request, 0, done); }
 
 int volley_wait(volley_request *request) {

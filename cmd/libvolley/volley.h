@@ -270,6 +270,43 @@ int volley_progress(const volley_request *request, unsigned long long *done, uns
  * was protected before stays in force. The next call completes what was cut off. */
 int volley_cancel(const volley_request *request);
 
+/* Sets data to bytes of memory, zero, which belong to this process. Where all processes of comm run on one host, all of them
+ * reach this memory, and volley_run uses packets and coded packets where they lie in it. Elsewhere it is ordinary memory: a
+ * program need not care. All processes of comm call it with the same bytes. Where it fails, data becomes NULL. */
+int volley_alloc(MPI_Comm comm, size_t bytes, void **data);
+
+/* Gives memory of volley_alloc back, also after MPI_Finalize; NULL is VOLLEY_OK. No other process takes part. It returns
+ * VOLLEY_USAGE, and has freed nothing, where volley_alloc has not set data, data was freed before, or a request of
+ * volley_encode_init uses it. */
+int volley_free(void *data);
+
+/* Makes volley_encode ready to be run any number of times, by volley_run, on what lies at packet then: the persistent
+ * collective of MPI. All processes of comm call it, and the arguments are those of volley_encode. coded_bytes is at least the
+ * longest packet and options.packet_bytes, or all return VOLLEY_USAGE. The request has a duplicate of comm, which may be
+ * freed. Processes that have different options get VOLLEY_USAGE, here and not in runs.
+ *
+ * Memory of volley_alloc is used where it lies when the packets and coded packets of all processes lie in such memory, made
+ * for the same processes in the same order, and all packets are equally long, or as long as packet_bytes. Else they are
+ * copied, as volley_encode does. options.algorithm and options.ports have the packets travel as messages. */
+int volley_encode_init(MPI_Comm comm, const void *packet, size_t bytes, void *coded, size_t coded_bytes,
+	const volley_options *options, volley_request *request);
+
+/* Encodes once, and returns when the coded packet is there and checked. All processes call it equally often. It needs no
+ * thread of MPI's. When a run has failed, so do all later ones of that request: other requests of comm work on. It
+ * returns VOLLEY_USAGE for VOLLEY_REQUEST_NULL, after volley_request_free, while another thread runs it, for a request of
+ * another kind, and after MPI_Finalize. */
+int volley_run(volley_request *request);
+
+/* Frees a request of volley_encode_init, and request becomes VOLLEY_REQUEST_NULL, of which it returns VOLLEY_OK. All
+ * processes call it, after their last run and before MPI_Finalize, which goes by requests that are left. volley_wait,
+ * volley_test, volley_progress and volley_cancel are not for such requests. */
+int volley_request_free(volley_request *request);
+
+/* The same by the communicator's Fortran handle. */
+int volley_alloc_f(MPI_Fint comm, size_t bytes, void **data);
+int volley_encode_init_f(MPI_Fint comm, const void *packet, size_t bytes, void *coded, size_t coded_bytes,
+	const volley_options *options, volley_request *request);
+
 /* The same by the communicator's Fortran handle; path ends with a null character. */
 int volley_protect_buffers_f(MPI_Fint comm, const volley_buffer *buffers, int count, int tolerate,
 	void *parity, size_t parity_bytes, const volley_group_options *options);

@@ -30,12 +30,17 @@ const ErrOneThread Misuse = "MPI was started with less than MPI_THREAD_MULTIPLE:
 
 // check returns an error unless MPI runs and the handle is that of a communicator with one group. MPI itself would end
 // the job, or have two groups work on different data.
-func check(handle int) error {
-	switch C.volley_check(C.MPI_Fint(handle)) {
+func check(handle int) error { return misuse(C.volley_check(C.MPI_Fint(handle))) }
+
+// running returns an error unless MPI runs.
+func running() error { return misuse(C.volley_running()) }
+
+func misuse(code C.int) error {
+	switch code {
 	case C.volley_early:
-		return Misuse("comm: MPI is not initialised: call MPI_Init or MPI_Init_thread before")
+		return Misuse("MPI is not initialised: call MPI_Init or MPI_Init_thread before")
 	case C.volley_late:
-		return Misuse("comm: MPI is finalised: make this call before MPI_Finalize")
+		return Misuse("MPI is finalised: make this call before MPI_Finalize")
 	case C.volley_null:
 		return Misuse("comm: MPI_COMM_NULL: only processes that belong to a communicator call this function")
 	case C.volley_inter:

@@ -11,10 +11,15 @@
 // Why a communicator cannot be used.
 enum { volley_usable, volley_early, volley_late, volley_null, volley_inter };
 
-static int volley_check(MPI_Fint handle) {
+static int volley_running(void) {
 	int is;
 	if (MPI_Initialized(&is) != MPI_SUCCESS || !is) return volley_early;
-	if (MPI_Finalized(&is) != MPI_SUCCESS || is) return volley_late;
+	return MPI_Finalized(&is) != MPI_SUCCESS || is ? volley_late : volley_usable;
+}
+
+static int volley_check(MPI_Fint handle) {
+	int is = volley_running();
+	if (is != volley_usable) return is;
 	MPI_Comm comm = MPI_Comm_f2c(handle);
 	if (comm == MPI_COMM_NULL || comm == (MPI_Comm)0) return volley_null; // the latter where there is no such handle
 	if (MPI_Comm_test_inter(comm, &is) == MPI_SUCCESS && is) return volley_inter;

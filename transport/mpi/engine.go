@@ -158,27 +158,70 @@ func Init() (*Endpoint, error) {
 // Where not all processes have come within the timeout, it returns a [MissingError]; 0 is no bound. What MPI has begun
 // for that stays with the communicator, and the next call goes on there.
 func Drive(handle int, keep bool, timeout time.Duration, f func(*Endpoint) error) error {
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
 	if err := check(handle); err != nil {
 		return err
 	}
+	return drive(func() error {
+		if keep {
+			e, err := keptEndpoint(handle, timeout)
+			if err == nil {
+				err = f(e)
+				e.leave()
+			}
+			return err
+		}
+		e, err := arrivedEndpoint(handle, timeout)
+		if err != nil {
+			return err
+		}
+		return errors.Join(f(e), e.Close())
+	})
+}
+
+// Open is [Drive] whose endpoint stays open where f returns no error: [Endpoint.Drive] goes on with it.
+func Open(handle int, timeout time.Duration, f func(*Endpoint) error) error {
+	if err := check(handle); err != nil {
+		return err
+	}
+	return drive(func() error {
+		e, err := arrivedEndpoint(handle, timeout)
+		if err != nil {
+			return err
+		}
+		if err = f(e); err != nil {
+			return errors.Join(err, e.Close())
+		}
+		e.leave()
+		return nil
+	})
+}
+
+// Drive calls f as the function [Drive] does, with the endpoint that [Open] has left open. F may close it.
+func (e *Endpoint) Drive(f func() error) error {
+	if err := running(); err != nil {
+		return err
+	}
+	return drive(func() error {
+		call(func() { e.isOpen(true) })
+		err := f()
+		if !e.closed {
+			e.leave()
+		}
+		return err
+	})
+}
+
+// drive calls f while MPI's calls are made, by this thread where the library wants no other.
+func drive(f func() error) error {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
 	calls, err := engage()
 	if err != nil {
 		return err
 	}
 	done := make(chan error, 1)
 	go func() {
-		var e *Endpoint
-		var err error
-		if keep {
-			if e, err = keptEndpoint(handle, timeout); err == nil {
-				err = f(e)
-				e.leave()
-			}
-		} else if e, err = arrivedEndpoint(handle, timeout); err == nil {
-			err = errors.Join(f(e), e.Close())
-		}
+		err := f()
 		disengage() // while its calls are still made
 		done <- err
 	}()

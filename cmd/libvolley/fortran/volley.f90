@@ -15,6 +15,7 @@ module volley
   public :: volley_protect_start, volley_protect_buffers_start, volley_recover_buffers_start, volley_test, volley_wait
   public :: volley_verify, volley_status, volley_unprotect, volley_report, volley_step_path, volley_recover_start
   public :: volley_progress, volley_cancel
+  public :: volley_alloc, volley_free, volley_encode_init, volley_run, volley_request_free
 
   ! What the functions return: volley_ok, or what kind of error volley_error tells.
   integer, parameter, public :: volley_ok = 0, volley_failed = 1, volley_usage = 2, volley_wrong = 3, volley_cancelled = 4
@@ -75,6 +76,46 @@ module volley
       integer(c_size_t), value :: bytes, coded_bytes
       type(options), intent(in) :: o
       integer(c_int) :: encode_f
+    end function
+
+    function encode_init_f(comm, packet, bytes, coded, coded_bytes, o, request) bind(c, name="volley_encode_init_f")
+      import :: c_int, c_ptr, c_size_t, options
+      integer(c_int), value :: comm
+      type(c_ptr), value :: packet, coded
+      integer(c_size_t), value :: bytes, coded_bytes
+      type(options), intent(in) :: o
+      integer(c_int), intent(out) :: request
+      integer(c_int) :: encode_init_f
+    end function
+
+    ! Sets data to memory of this process, which the others of its host reach: c_f_pointer makes an array of it.
+    function volley_alloc(comm, bytes, data) bind(c, name="volley_alloc_f")
+      import :: c_int, c_ptr, c_size_t
+      integer(c_int), value :: comm
+      integer(c_size_t), value :: bytes
+      type(c_ptr), intent(out) :: data
+      integer(c_int) :: volley_alloc
+    end function
+
+    ! Gives memory of volley_alloc back.
+    function volley_free(data) bind(c, name="volley_free")
+      import :: c_int, c_ptr
+      type(c_ptr), value :: data
+      integer(c_int) :: volley_free
+    end function
+
+    ! Runs a request of volley_encode_init once.
+    function volley_run(request) bind(c, name="volley_run")
+      import :: c_int
+      integer(c_int), intent(inout) :: request
+      integer(c_int) :: volley_run
+    end function
+
+    ! Frees a request of volley_encode_init.
+    function volley_request_free(request) bind(c, name="volley_request_free")
+      import :: c_int
+      integer(c_int), intent(inout) :: request
+      integer(c_int) :: volley_request_free
     end function
 
     function decode_f(comm, packet, bytes, lost, coded, coded_bytes, o) bind(c, name="volley_decode_f")
@@ -287,6 +328,31 @@ contains
     if (present(unchecked)) o%unchecked = flag(unchecked)
     if (present(packet_bytes)) o%packet_bytes = packet_bytes
     code = encode_f(comm, c_loc(packet), bytes, c_loc(coded), coded_bytes, o)
+  end function
+
+  ! Makes volley_encode ready for volley_run. packet and coded are what volley_alloc has set, or c_loc of targets.
+  integer function volley_encode_init(comm, packet, bytes, coded, coded_bytes, request, &
+      field, matrix, algorithm, ports, timeout, memory, unchecked, packet_bytes, network) result(code)
+    integer, intent(in) :: comm
+    type(c_ptr), intent(in) :: packet, coded
+    integer(c_size_t), intent(in) :: bytes, coded_bytes
+    character(*), intent(in), optional :: field, matrix, algorithm, network
+    integer, intent(in), optional :: ports
+    real(c_double), intent(in), optional :: timeout
+    integer(c_size_t), intent(in), optional :: memory, packet_bytes
+    logical, intent(in), optional :: unchecked
+    integer, intent(out) :: request
+    character(:), allocatable, target :: f, m, a, n
+    type(options) :: o
+
+    f = text(field); m = text(matrix); a = text(algorithm); n = text(network)
+    o = options(field=c_loc(f), matrix=c_loc(m), algorithm=c_loc(a), network=c_loc(n))
+    if (present(ports)) o%ports = ports
+    if (present(timeout)) o%timeout = timeout
+    if (present(memory)) o%memory = memory
+    if (present(unchecked)) o%unchecked = flag(unchecked)
+    if (present(packet_bytes)) o%packet_bytes = packet_bytes
+    code = encode_init_f(comm, packet, bytes, coded, coded_bytes, o, request)
   end function
 
   ! Decodes: packet, of bytes bytes, comes back where lost. coded is absent where this process has lost it.

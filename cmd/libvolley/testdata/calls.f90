@@ -22,7 +22,7 @@ contains
 end module
 
 program calls
-  use, intrinsic :: iso_c_binding, only: c_double, c_int8_t, c_loc, c_long_long, c_size_t
+  use, intrinsic :: iso_c_binding, only: c_double, c_f_pointer, c_int8_t, c_loc, c_ptr, c_long_long, c_size_t
   use mpi_f08
   use checks
   implicit none
@@ -36,6 +36,7 @@ program calls
   call get_command_argument(2, dir)
   if (verb == "") then
     call packets()
+    call persistent()
     if (size_of_world > 1) call buffers()
   else if (verb == "snapshots") then
     call snapshots()
@@ -80,6 +81,34 @@ contains
   end subroutine
 
   ! Rank 0 loses its buffers, which have other lengths at each rank.
+  subroutine persistent()
+    type(c_ptr) :: p, q
+    real(c_double), pointer :: x(:, :), y(:, :)
+    real(c_double) :: want(500, 3)
+    integer(c_size_t) :: bytes
+    integer :: request, run, code
+    bytes = storage_size(want) / 8 * size(want, kind=c_size_t)
+    call expect("alloc", volley_alloc(world(), bytes, p), volley_ok, "")
+    call expect("alloc", volley_alloc(world(), bytes, q), volley_ok, "")
+    call c_f_pointer(p, x, shape(want))
+    call c_f_pointer(q, y, shape(want))
+    call expect("init", volley_encode_init(world(), p, bytes, q, bytes, request, timeout=20d0), volley_ok, "")
+    do run = 1, 3
+      call random_number(x)
+      call expect("encode", volley_encode(world(), x, bytes, want, bytes), volley_ok, "")
+      call expect("run", volley_run(request), volley_ok, "")
+      if (any(transfer(y, [0]) /= transfer(want, [0]))) call expect("a run is another encode", -1, 0, "")
+      call MPI_Barrier(MPI_COMM_WORLD)
+    end do
+    call expect("memory in use", volley_free(p), volley_usage, "volley_request_free")
+    call expect("request_free", volley_request_free(request), volley_ok, "")
+    if (request /= volley_request_null) call expect("a freed request", request, volley_request_null, "")
+    call expect("free", volley_free(p), volley_ok, "")
+    call expect("free", volley_free(q), volley_ok, "")
+    code = volley_encode_init(world(), p, bytes, q, bytes, request, matrix="no such")
+    call expect("a wrong matrix", code, volley_usage, "no such")
+  end subroutine
+
   subroutine buffers()
     real(c_double), allocatable, target :: x(:, :), back(:, :)
     integer, target :: small(3), small_back(3)

@@ -40,6 +40,10 @@ static void all(MPI_Comm comm, const char *text) {
 	if (request != VOLLEY_REQUEST_NULL) expect("a request of a call that failed", -1, 0, "");
 	expect("protect_buffers_start", volley_protect_buffers_start(comm, &list, 1, 1, parity, sizeof parity, NULL, &request), VOLLEY_USAGE, text);
 	expect("recover_buffers_start", volley_recover_buffers_start(comm, &list, 1, 0, parity, sizeof parity, NULL, &request), VOLLEY_USAGE, text);
+	void *data = x;
+	expect("alloc", volley_alloc(comm, 10, &data), VOLLEY_USAGE, text);
+	if (data != NULL) expect("memory of a call that failed", -1, 0, "");
+	expect("encode_init", volley_encode_init(comm, x, 100, y, 100, NULL, &request), VOLLEY_USAGE, text);
 	expect("wait for nothing", volley_wait(&request), VOLLEY_OK, "");
 }
 
