@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
-from typing import Iterator
+from typing import Callable, Iterator
 
 import pytest
 
@@ -131,6 +131,28 @@ def test_wrong_arguments_at_one_process_end_the_call_at_all(what: str) -> None:
     else:
         assert isinstance(error.value, volley.Error) and "rank 1 stopped: " in str(error.value)
     assert volley.mpi.encode(world, good).shape == good.shape
+
+
+@pytest.mark.parametrize("where", [volley.mpi.empty, lambda comm, *of: np.zeros(*of)])
+def test_an_encoding_runs_many_times(where: Callable[..., np.ndarray]) -> None:
+    x, y = where(world, (100, 7), np.float32), where(world, 2800, np.uint8)
+    assert x.shape == (100, 7) and not x.any()
+    encoding = volley.mpi.Encoding(world, x, y, packet_bytes=2800)
+    for seed in range(3):
+        x[:] = np.random.default_rng(1000 * seed + rank).random((100, 7))
+        encoding.run()
+        assert (volley.mpi.encode(world, x) == y).all()
+    for _ in range(2):
+        encoding.close()
+    with pytest.raises(volley.Refused, match="freed before"):
+        encoding.run()
+    part = x[3:5]
+    want = part.copy()
+    del x, encoding
+    assert (part == want).all()
+    with pytest.raises(volley.Refused, match="the same at all"):
+        volley.mpi.empty(world, 3 + (rank == 1))
+    assert volley.mpi.empty(world, (0, 5)).shape == (0, 5)
 
 
 def test_out_at_some_processes() -> None:

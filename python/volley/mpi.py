@@ -19,8 +19,9 @@ import ctypes
 import os
 import sys
 import threading
+import weakref
 from pathlib import Path
-from typing import Any, Callable, Dict, Generic, List, Optional, Sequence, Set, Tuple, TypeVar
+from typing import Any, Callable, Dict, Generic, List, Optional, Sequence, Set, Tuple, TypeVar, Union
 
 import numpy as np
 import numpy.typing as npt
@@ -31,9 +32,11 @@ from ._run import Dir, Error, failure, log
 from ._version import __version__
 
 __all__ = [
+    "Encoding",
     "Request",
     "buffer_sizes",
     "decode",
+    "empty",
     "encode",
     "parity_bytes",
     "protect",
@@ -106,6 +109,8 @@ _REQUEST = ctypes.POINTER(ctypes.c_int)
 _ALLOCATE = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_size_t)
 _FUNCTIONS: Dict[str, List[Any]] = {  # with their arguments after the communicator
     "encode": [*_PACKET, *_PACKET, ctypes.POINTER(_Options)],
+    "alloc": [ctypes.c_size_t, ctypes.POINTER(ctypes.c_void_p)],
+    "encode_init": [*_PACKET, *_PACKET, ctypes.POINTER(_Options), ctypes.POINTER(ctypes.c_int)],
     "encode_new": [*_PACKET, _ALLOCATE, ctypes.POINTER(_Options)],
     "refuse": [ctypes.c_char_p, ctypes.c_double, ctypes.c_int],
     "decode": [*_PACKET, ctypes.c_int, *_PACKET, ctypes.POINTER(_Options)],
@@ -142,6 +147,7 @@ def _load() -> ctypes.CDLL:
         raise ImportError(f"{name} uses {theirs!r}, and mpi4py {ours!r}: build libvolley with the MPI of mpi4py")
     for function, arguments in _FUNCTIONS.items():
         getattr(library, "volley_" + function + "_f").argtypes = [ctypes.c_int, *arguments]
+    library.volley_free.argtypes = [ctypes.c_void_p]
     return library
 
 
@@ -319,6 +325,74 @@ def encode(
 
     _call("encode_new" if out is None else "encode", comm, timeout, arguments, bool(packet_bytes) and bool(check))
     return made[0]
+
+
+def empty(comm: MPI.Comm, shape: Union[int, Sequence[int]], dtype: npt.DTypeLike = float) -> Made:
+    """Returns an array of zeros for an `Encoding`, of the same bytes at all processes.
+
+    Where all processes of `comm` run on one host, all of them reach its memory, and nothing is copied. Elsewhere it is
+    ordinary memory. It is freed with the last array that has a part of it. Raises `Refused` or `RunFailed`.
+    """
+    data, kind = ctypes.c_void_p(), np.dtype(dtype)
+    bytes_ = int(np.prod(shape, dtype=object)) * kind.itemsize
+
+    def arguments() -> Sequence[Any]:
+        if kind.hasobject:
+            raise TypeError(f"dtype: {kind}: an array of Python objects: their bytes are addresses")
+        return bytes_, ctypes.byref(data)
+
+    _call("alloc", comm, 0, arguments)
+    assert data.value is not None
+    memory = (ctypes.c_ubyte * bytes_).from_address(data.value)
+    weakref.finalize(memory, _free, data.value, os.getpid()).atexit = False
+    return np.ndarray(shape, kind, memoryview(memory))
+
+
+def _free(address: int, process: int) -> None:
+    if process == os.getpid():  # and not in one that was forked
+        _library().volley_free(address)
+
+
+class Encoding:
+    """`encode` of the same arrays, many times: what does not depend on their bytes is done once.
+
+    All processes make it, call `run` equally often, and `close` it before MPI ends. `out` has room for the longest
+    packet. Arrays of `empty` are used where they lie. The options are those of `encode`.
+    """
+
+    def __init__(
+        self,
+        comm: MPI.Comm,
+        packet: Array,
+        out: Array,
+        *,
+        field: Optional[str] = None,
+        matrix: Optional[str] = None,
+        timeout: float = 0,
+        memory: int = 0,
+        check: bool = True,
+        packet_bytes: int = 0,
+    ) -> None:
+        self._handle, self._arrays = ctypes.c_int(), (packet, out)
+
+        def arguments() -> Sequence[Any]:
+            o = _Options(_text(field), _text(matrix), None, 0, timeout, memory, not check, packet_bytes, None)
+            return *_memory("packet", packet, False), *_memory("out", out, True), o, ctypes.byref(self._handle)
+
+        _call("encode_init", comm, timeout, arguments)
+        _encodings.add(self)
+
+    def run(self) -> None:
+        """Encodes what `packet` has now into `out`. Raises `Refused`, `RunFailed`, or `NotWhole`."""
+        _ended(_library().volley_run(ctypes.byref(self._handle)), "encode")
+
+    def close(self) -> None:
+        """Gives back what it holds. The arrays stay."""
+        _ended(_library().volley_request_free(ctypes.byref(self._handle)), "encode")
+        _encodings.discard(self)
+
+
+_encodings: Set[Encoding] = set()  # the library reads and writes their arrays
 
 
 def decode(
