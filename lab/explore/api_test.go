@@ -22,7 +22,7 @@ var answers = map[string]any{
 	"Catalog": catalogue{}, "FlagEntry": flagEntry{}, "FieldEntry": field.Kind{}, "MatrixEntry": matrix.Family{}, "AlgorithmEntry": algo.Algorithm{},
 	"Plan": planAnswer{}, "Info": planInfo{}, "Cost": planCost{}, "Candidate": candidate{}, "Detail": detail{}, "Message": message{}, "Slot": slot{},
 	"Aggregate": aggregate{}, "AggregateRound": roundFigure{},
-	"CostTable": costAnswer{}, "CostRow": costRow{}, "Sizes": sizesAnswer{},
+	"Mix": mixAnswer{}, "Mixture": mixture{}, "Product": product{}, "CostTable": costAnswer{}, "CostRow": costRow{}, "Sizes": sizesAnswer{},
 	"RunStart": runStart{}, "ModelRound": roundModel{}, "RunResult": runAnswer{}, "Report": volley.Report{}, "Loaded": loaded{}, "Protection": protectAnswer{}, "GroupCost": group.Cost{}, "Run": timeline{}, "Span": span{},
 }
 

@@ -22,6 +22,7 @@ var methods = map[string]method{
 	"catalog": answer(catalog),
 	"cost":    answer(compareCosts),
 	"load":    answer(load),
+	"mix":     answer(mix),
 	"plan":    answer(showPlan),
 	"protect": answer(estimateGroup),
 	"run":     answer(run),

@@ -171,6 +171,35 @@ export interface AggregateRound {
   offsets: { offset: number; messages: number }[];
 }
 
+// mix
+
+/** What a plan makes of words, and how lost ones come back. All bytes are in hexadecimal. */
+export interface Mix {
+  words: string[];
+  mixtures: Mixture[];
+  /** By lost processor; empty where too many are lost. */
+  back: Mixture[];
+  needed: number;
+  left: number;
+}
+
+/** A sum of products. */
+export interface Mixture {
+  name: string;
+  bytes: string;
+  text: string;
+  terms: Product[];
+}
+
+/** A packet times a number: the sum of the packet shifted by the places of the number's ones. */
+export interface Product {
+  coef: string;
+  name: string;
+  from: string;
+  bytes: string;
+  shifts: { by: number; bytes: string }[];
+}
+
 // cost and sizes
 
 export interface CostTable {

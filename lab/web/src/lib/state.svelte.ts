@@ -1,8 +1,8 @@
 // What the page shows, which is what its address says: view, flags, and the view's own
-// state, as in #/schedule?k=8&p=2&round=1. Defaults are left out.
+// state, as in #/schedule?k=8&p=2&round=1, or #/story/3 for a screen. Defaults are left out.
 import { flagNames, type FlagName, type Flags } from "./api";
 
-export const views = ["schedule", "protect", "proof", "cost", "run", "figures"] as const;
+export const views = ["story", "schedule", "protect", "proof", "cost", "run", "figures"] as const;
 export type View = (typeof views)[number];
 export type Params = Record<string, string>;
 
@@ -16,7 +16,7 @@ const shortNames: Partial<Record<FlagName, string>> = { processors: "k", ports: 
 const longNames: Record<string, FlagName> = { k: "processors", p: "ports" };
 
 class Explorer {
-  view: View = $state("schedule");
+  view: View = $state("story");
   /** Flags that differ from their defaults. */
   flags: Flags = $state({});
   /** The state of the view: what is followed, which round, which chart. */
@@ -90,16 +90,6 @@ class Explorer {
     this.write(how);
   }
 
-  /** The guide is over, also for later visits. */
-  endGuide(): void {
-    try {
-      localStorage.setItem(guided, "over");
-    } catch {
-      // without storage it comes again
-    }
-    this.setParams({ guide: undefined });
-  }
-
   /** The address of what is shown. */
   get hash(): string {
     const pairs: string[] = [];
@@ -107,8 +97,9 @@ class Explorer {
       const text = this.flags[name];
       if (text !== undefined) pairs.push(`${shortNames[name] ?? name}=${encode(text)}`);
     }
-    for (const [name, text] of Object.entries(this.params)) pairs.push(`${name}=${encode(text)}`);
-    return `#/${this.view}${pairs.length > 0 ? "?" : ""}${pairs.join("&")}`;
+    const { screen, ...params } = this.params;
+    for (const [name, text] of Object.entries(params)) pairs.push(`${name}=${encode(text)}`);
+    return `#/${this.view}${screen ? `/${encode(screen)}` : ""}${pairs.length > 0 ? "?" : ""}${pairs.join("&")}`;
   }
 
   get link(): string {
@@ -129,28 +120,18 @@ class Explorer {
   private read(): void {
     clearTimeout(this.timer);
     const [path = "", query = ""] = location.hash.replace(/^#\/?/, "").split("?", 2);
+    const [view, screen = ""] = path.split("/", 2);
     const flags: Flags = {};
-    const params: Params = {};
+    const params: Params = { screen };
     for (const pair of query.split("&")) {
       const [name = "", text = ""] = pair.split("=", 2).map(decode);
       const flag = longNames[name] ?? flagNames.find((f) => f === name);
       if (flag) flags[flag] = text;
       else if (name !== "") params[name] = text;
     }
-    this.view = views.find((v) => v === path) ?? "schedule";
+    this.view = views.find((v) => v === view) ?? "story";
     this.flags = trimmed(flags, pageDefaults) as Flags;
-    this.params = trimmed(path === "" && query === "" ? welcome() : params, {});
-  }
-}
-
-const guided = "volley-guide";
-
-/** Who opens the page sees a schedule before its first round, and at first with the guide. */
-function welcome(): Params {
-  try {
-    return { round: "0", guide: localStorage.getItem(guided) ? "" : "on" };
-  } catch {
-    return { round: "0", guide: "on" };
+    this.params = trimmed(params, {});
   }
 }
 
