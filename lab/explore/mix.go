@@ -37,6 +37,7 @@ type mixAnswer struct {
 	Back     []mixture `json:"back"`     // by lost processor; empty where too many are lost
 	Needed   int       `json:"needed"`   // packets of any kind, to bring all back
 	Left     int       `json:"left"`     // that are there
+	Fold     string    `json:"fold"`     // what a bit that a shift moves out of a byte comes back as
 }
 
 // A mixture is a sum of products.
@@ -71,7 +72,7 @@ func mix(ctx context.Context, request mixRequest, _ func(any) error) (*mixAnswer
 	if err != nil {
 		return nil, err
 	}
-	a := &mixAnswer{Mixtures: []mixture{}, Back: []mixture{}, Needed: len(data)}
+	a := &mixAnswer{Mixtures: []mixture{}, Back: []mixture{}, Needed: len(data), Fold: hex.EncodeToString(times(q.matrix.Field(), []byte{1 << 7}, field.Code(2)))}
 	all := make([]int, len(data))
 	for k := range all {
 		all[k] = k

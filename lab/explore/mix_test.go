@@ -4,15 +4,13 @@ import (
 	"bytes"
 	"encoding/hex"
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
-	"strconv"
 	"testing"
 
 	"volley/group"
 	"volley/internal/selection"
-	"volley/transport"
-	"volley/transport/local"
 )
 
 var words = []string{"WAVE", "TIDE", "REEF", "SAND"}
@@ -68,21 +66,35 @@ func TestMixIsParity(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir := t.TempDir()
-	node := func(k int) string { return filepath.Join(dir, "node."+strconv.Itoa(k)) }
-	for k, word := range words {
-		if err := os.Mkdir(node(k), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(node(k), "word"), []byte(word), 0o644); err != nil {
+	var dirs []string
+	for _, word := range words {
+		dirs = append(dirs, t.TempDir())
+		if err := os.WriteFile(filepath.Join(dirs[len(dirs)-1], "word"), []byte(word), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
-	_ = a
-	_ = bytes.Contains
-	_ = group.Estimate
-	_ = transport.Transport(nil)
-	_ = local.Run
+	g, err := group.Open(dirs, group.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := g.Protect(t.Context(), group.ProtectOptions{Tolerate: 2, Layout: "full"}); err != nil {
+		t.Fatal(err)
+	}
+	for k, dir := range dirs {
+		mixed, _ := hex.DecodeString(a.Mixtures[k].Bytes)
+		found := false
+		err := filepath.WalkDir(filepath.Join(dir, ".volley"), func(path string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() {
+				return err
+			}
+			data, err := os.ReadFile(path)
+			found = found || bytes.HasPrefix(data, mixed)
+			return err
+		})
+		if err != nil || !found {
+			t.Errorf("no file of node %d begins with its mixture %x: %v", k, mixed, err)
+		}
+	}
 }
 
 // TestMixErrors names the field at fault.

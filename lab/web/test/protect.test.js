@@ -68,7 +68,7 @@ test("protecting and bringing back take the time of the chosen network", async (
 });
 
 test("at 390 px every node of a group is in sight", async () => {
-  const opened = await explorer.open("", { viewport: { width: 390, height: 900 } });
+  const opened = await explorer.open("#/schedule?round=0", { viewport: { width: 390, height: 900 } });
   const { page } = opened;
   for (const nodes of [16, 20, 64]) {
     await explorer.load(opened, `#/protect?nodes=${nodes}`);

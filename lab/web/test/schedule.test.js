@@ -6,7 +6,7 @@ import { done, Explorer, inFirefox, settled } from "./explorer.js";
 const explorer = new Explorer();
 
 test("the page loads, and steps a schedule to its end", async () => {
-  const opened = await explorer.show("");
+  const opened = await explorer.show("#/schedule");
   const { page } = opened;
   assert.match(await page.title(), /Volley/);
   const said = page.locator(".playback output");
@@ -160,7 +160,7 @@ test("addresses that make no sense show the page, and what is wrong", async () =
 });
 
 test("one processor, sources and sinks: the sentence above the picture says who they are", async () => {
-  const opened = await explorer.open("");
+  const opened = await explorer.open("#/schedule");
   for (const [hash, says] of [["#/schedule?k=1", "One machine has a packet of data"], ["#/schedule?k=3&sinks=8", "3 machines have a packet of data each. In"], ["#/schedule?k=3&sinks=8", "all 8 machines get a mixture"],
     ["#/schedule?k=8&sinks=3", "3 of 8 machines get a mixture"], ["#/schedule?k=500", "500 machines have a packet of data each."]]) {
     await explorer.load(opened, hash);
@@ -177,7 +177,7 @@ test("nothing is wider than the window at 390 px", async () => {
 
 test("nothing is wider than the window at 1,024 px, in light and dark", async () => {
   for (const colorScheme of ["light", "dark"]) {
-    const opened = await explorer.open("", { viewport: { width: 1024, height: 768 }, colorScheme });
+    const opened = await explorer.open("#/schedule?round=0", { viewport: { width: 1024, height: 768 }, colorScheme });
     for (const hash of ["#/schedule?k=4", "#/schedule?k=16&p=3", "#/schedule?k=64", "#/schedule?k=64&follow=5&tree=gather", "#/schedule?k=300&field=2%5E16"]) {
       await explorer.load(opened, hash);
       const wide = await opened.page.evaluate(() => document.documentElement.scrollWidth);
@@ -253,31 +253,8 @@ test("on a network the planner chooses p, and rounds can be drawn as long as the
   await done(opened);
 });
 
-test("who opens the page is guided through the rounds, once", async () => {
-  const opened = await explorer.show("");
-  const { page } = opened;
-  const guide = page.getByRole("region", { name: "Guide" });
-  await guide.getByText("Each circle at the top is a processor").waitFor();
-  await page.getByText("before round 0").waitFor();
-  await guide.getByRole("button", { name: "Start" }).click();
-  await guide.getByText("Round 0, prepare: 8 messages, all at the same time. Processor 0 sends processor 1 its packet x0.").waitFor();
-  await page.getByText("after 1 round of 3").waitFor();
-  for (let rounds = 2; rounds <= 3; rounds++) {
-    await guide.getByRole("button", { name: "Next round" }).click();
-    await page.getByText(`after ${rounds} rounds of 3`).waitFor();
-  }
-  await guide.getByText("4 packets together. If each processor sent its packet to all others, these would be 7").waitFor();
-  await guide.getByRole("button", { name: "Look around" }).click();
-  await guide.waitFor({ state: "detached" });
-  await page.reload();
-  await page.goto(page.url().split("#")[0]);
-  await page.getByText("before round 0").waitFor();
-  assert.equal(await guide.count(), 0);
-  await done(opened);
-});
-
 test("the examples show what they say, and 500 processors need no field", async () => {
-  const opened = await explorer.show("");
+  const opened = await explorer.show("#/schedule?round=0");
   const { page } = opened;
   for (const [name, text] of [["Reed–Solomon 64", "K = 64"], ["DFT", "field 17"], ["The paper's example", "K = 27, p = 2"]]) {
     await page.getByRole("button", { name, exact: true }).click();
@@ -308,7 +285,7 @@ test("after a click on a tab the keys move rounds, and a step of a proof shows a
 
 test("labels touch no other label, and belong to arrows", async () => {
   for (const width of [390, 1024, 1440]) {
-    const opened = await explorer.open("", { viewport: { width, height: 900 } });
+    const opened = await explorer.open("#/schedule?round=0", { viewport: { width, height: 900 } });
     for (const hash of ["#/schedule?k=8", "#/schedule?k=16", "#/schedule?k=16&p=3", "#/schedule?k=9&p=2&matrix=random:1&field=7&follow=4", "#/schedule?k=8&sinks=3"]) {
       await explorer.load(opened, hash);
       const boxes = await opened.page.locator("text.label, text.side").evaluateAll((list) =>

@@ -1,6 +1,7 @@
 // What there is to see, with the addresses that show it.
 export const views = [
   ["first", ""],
+  ...[1, 2, 3, 4, 5, 6, 7].map((n) => [`story${n}`, `#/story/${n}?lost=1&step=5&window=4&of=256&gone=0,2,3`]),
   ["schedule", "#/schedule?k=8"],
   ["followed", "#/schedule?k=16&p=2&round=2&follow=5&tree=gather"],
   ["drawn64", "#/schedule?k=64&p=2"],

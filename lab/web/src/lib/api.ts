@@ -181,6 +181,8 @@ export interface Mix {
   back: Mixture[];
   needed: number;
   left: number;
+  /** What a bit that a shift moves out of a byte comes back as. */
+  fold: string;
 }
 
 /** A sum of products. */

@@ -1,7 +1,6 @@
 // What the story shows of the engine's answers.
-import type { CostTable, Detail, Mix, Plan } from "../lib/api";
+import type { CostTable, Detail, Flags, Mix, Plan } from "../lib/api";
 import { Asked } from "../lib/asked.svelte";
-import type { Flags } from "../lib/api";
 
 /** The packets of the machines, a word each. Schedule and Protect have the same code for as many. */
 export const words = ["WAVE", "TIDE", "REEF", "SAND"];
@@ -37,12 +36,13 @@ export function withWindow(m: number): string {
   return `universal:${m},${Math.ceil(many / m)}`;
 }
 
-/** How many packets each machine has sent and received in the first rounds. */
+/** How many packets have passed each machine one after the other: it sends and receives at the same time, on all ports. */
 export function moved(detail: Detail, rounds: number): number[] {
   const count = detail.memory.map(() => 0);
-  for (const { src, dst, slots } of detail.rounds.slice(0, rounds).flat()) {
-    count[src]! += slots.length;
-    count[dst]! += slots.length;
+  for (const messages of detail.rounds.slice(0, rounds)) {
+    const longest = detail.memory.map(() => 0);
+    for (const { src, dst, slots } of messages) for (const k of [src, dst]) longest[k] = Math.max(longest[k]!, slots.length);
+    for (const [k, n] of longest.entries()) count[k]! += n;
   }
   return count;
 }
@@ -51,7 +51,7 @@ export function moved(detail: Detail, rounds: number): number[] {
 export function meeting(detail: Detail, row: number, column: number): { row: number[]; column: number[] } {
   const those = (has: (slot: Detail["memory"][0][0]) => boolean) => detail.memory.flatMap((slots, k) => (slots.some(has) ? [k] : []));
   return {
-    row: those((s) => s.kind !== "computed" && s.rows.length === 1 && s.rows[0] === row),
+    row: those((s) => s.kind !== "computed" && s.label === detail.row_names[row]),
     column: those((s) => s.kind === "computed" && s.columns.length === 1 && s.columns[0] === column),
   };
 }
