@@ -6,7 +6,7 @@ import { done, Explorer, inFirefox, settled } from "./explorer.js";
 const explorer = new Explorer();
 
 test("the page loads, and steps a schedule to its end", async () => {
-  const opened = await explorer.show("#/schedule");
+  const opened = await explorer.show("#/schedule?round=0");
   const { page } = opened;
   assert.match(await page.title(), /Volley/);
   const said = page.locator(".playback output");
@@ -150,7 +150,7 @@ test("bad input has its message beside the field, and the last good picture stay
 test("addresses that make no sense show the page, and what is wrong", async () => {
   for (const hash of ["#/nosuch?x=1", "#/schedule?k=&round=99&follow=12345&message=a.b.c&%ZZ=%ZZ", "#/schedule?detail=nosuch&tree=nosuch"]) {
     const opened = await explorer.show(hash);
-    assert.ok((await opened.page.locator("path.arrow").count()) > 0, hash);
+    assert.ok((await opened.page.locator("path.arrow, button.machine").count()) > 0, hash);
     await done(opened);
   }
   const wrong = await explorer.open("#/schedule?k=many");
