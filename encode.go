@@ -61,7 +61,7 @@ type choice struct {
 
 // reportOf returns the report of a run, as far as it is known before it.
 func (e *Encoder) reportOf(c *choice, shared own) *Report {
-	shared.Seed = 0
+	shared.Seed, shared.Apart = 0, 0
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.report.PlanHash == "" || c.agreed != shared {
