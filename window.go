@@ -158,15 +158,15 @@ func (b *Bound) throughWindow(chosen *choice, executable *executor.Executable, s
 	digest := b.digest()
 	w.says = binary.LittleEndian.Uint64(digest[:])
 	n := min(w.step(), int(b.shared.Bytes))
-	from, to := w.slice(n)
-	w.place(0, n, from, to)
-	segment, _, err := chosen.segment(int64(min(n, w.each(n))), e.options.memory, int64(w.unit), 1, false)
+	longest := min(n, w.each(n)) // of any rank, so that any slice has room: a shorter segment may give this rank more
+	w.place(0, n, 0, longest)
+	segment, _, err := chosen.segment(int64(longest), e.options.memory, int64(w.unit), 1, false)
 	if err != nil {
 		return nil, b.c.Alike(b.ctx, err)
 	}
 	b.report.Notes = append(slices.Clip(b.report.Notes), "all ranks are on one host: no messages, each codes a slice of every packet in memory that they share")
 	job := executor.Job{
-		Executable: executable, Bytes: int64(to - from), Segment: segment, Align: int64(w.unit), Inputs: w.inputs, Outputs: w.outputs,
+		Executable: executable, Bytes: int64(longest), Segment: segment, Align: int64(w.unit), Inputs: w.inputs, Outputs: w.outputs,
 	}
 	if e.options.check {
 		if w.all, err = b.relate(chosen); err != nil {

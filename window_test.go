@@ -232,6 +232,30 @@ func TestWindowOrder(t *testing.T) {
 	}
 }
 
+// TestWindowUneven has segments of five units among four ranks, the last of which has nothing but in the last segment.
+func TestWindowUneven(t *testing.T) {
+	f := fieldtest.Parse(t, "257")
+	a, err := matrix.Spec{Family: "dft"}.Build(f, 4, 4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const bytes = 3*320 + 256
+	e := mustEncoder(t, a, volley.WithMemory(640))
+	packets := randomPackets(f, bytes/2, bytes/2, bytes/2, bytes/2)
+	want := product(a, packets)
+	for rank, err := range sharing(t, 4, func(ctx context.Context, tr *local.Endpoint) error {
+		coded, report, err := e.Encode(ctx, tr, packets[tr.Rank()])
+		if err == nil && (!slices.Equal(coded, want[tr.Rank()]) || report.Segments != 4) {
+			err = fmt.Errorf("a wrong packet, or not four segments: %d", report.Segments)
+		}
+		return err
+	}) {
+		if err != nil {
+			t.Errorf("rank %d: %v", rank, err)
+		}
+	}
+}
+
 // TestWindowFails ends runs through shared memory in several ways at one rank. All others return an error that names it,
 // and nobody waits.
 func TestWindowFails(t *testing.T) {
