@@ -167,7 +167,7 @@ func Bind(ctx context.Context, t transport.Transport, job Job) (*Bound, error) {
 	}
 	b := &Bound{run: r}
 	ctx, b.cancel = context.WithCancelCause(ctx)
-	b.lanes = r.newLanes(ctx, b.cancel)
+	b.lanes = r.newLanes(ctx)
 	return b, nil
 }
 

@@ -143,15 +143,16 @@ func (r *run) lanes() int {
 	return 1
 }
 
-// newLanes returns a lane for each segment that may be under way, until ctx ends, which a lane may cancel.
-func (r *run) newLanes(ctx context.Context, cancel context.CancelCauseFunc) []*lane {
+// newLanes returns a lane for each segment that may be under way, until ctx ends. A wait that takes too long ends its own
+// lane alone: the error of that one tells more than that of the others, which hear of it.
+func (r *run) newLanes(ctx context.Context) []*lane {
 	count := r.lanes()
 	r.reading, r.writing = newTurns(count), newTurns(count)
 	lanes := make([]*lane, count)
 	for i := range lanes {
 		lanes[i] = r.newLane(i)
-		lanes[i].ctx = ctx
-		lanes[i].watchdog = Watchdog{Transport: r.t, Timeout: r.Timeout, Cancel: cancel}
+		lanes[i].ctx, lanes[i].watchdog.Cancel = context.WithCancelCause(ctx)
+		lanes[i].watchdog.Transport, lanes[i].watchdog.Timeout = r.t, r.Timeout
 	}
 	return lanes
 }
