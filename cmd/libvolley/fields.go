@@ -2,4 +2,5 @@
 
 package main
 
-import _ "volley/field/curves" // goldilocks, bls12-381 and bn254, as every program names fields by their names
+// Goldilocks, bls12-381 and bn254, as C programs name fields by their names.
+import _ "volley/field/curves"
