@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 
 	"volley/executor"
@@ -26,7 +27,7 @@ func (c *Comm) Share(ctx context.Context, bytes int) (*transport.Window, error) 
 	if h.Unshared != nil {
 		return nil, h.Unshared
 	}
-	const page, most = 4096, 64 << 30
+	const page, most = 4096, min(64<<30, math.MaxInt)
 	size, n := max(1, (bytes+page-1)/page)*page, c.t.Size()
 	flags := (n*transport.FlagBytes + page - 1) / page * page
 	if bytes < 0 || size > most/n {
