@@ -51,6 +51,8 @@ func Complete(root string, step int64) error {
 	}
 	if _, err := dir.Lstat(name); err == nil {
 		return group.Inputf("%s is there already, and %s was written for it: move one of them away", filepath.Join(root, name), filepath.Join(root, draft))
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return err
 	}
 	if err := dir.Rename(draft, name); err != nil {
 		return fmt.Errorf("%s cannot get its name: %w", filepath.Join(root, draft), err)
