@@ -140,15 +140,15 @@ func (b *Bound) Run() error {
 	b.began = time.Now()
 	b.shared.Seed++ // no two runs have the same
 	if b.trial.due() {
-		err := b.trial.tell(b.ctx, b.c, b.shared.Seed)
+		err, last := b.trial.tell(b.ctx, b.c, b.shared.Seed), b.way
 		if err == nil {
-			b.way.close()
 			err = b.ready(nil, nil, nil)
 		}
 		if err != nil {
 			b.e.failed(b.t, err)
 			return err
 		}
+		last.close()
 	}
 	return b.run()
 }
@@ -252,7 +252,8 @@ func (e *Encoder) bind(ctx context.Context, t transport.Transport, packets []Pac
 	return b, nil
 }
 
-// ready chooses and compiles the plan, and makes the way ready: over the stage, or by messages where there is none.
+// ready chooses and compiles the plan, and makes the way ready: over the stage, or by messages where there is none. The way
+// stays what it was where that fails.
 func (b *Bound) ready(stage *stage, windows []*transport.Window, resume []executor.Beside) error {
 	e, phase := b.e, b.phases()
 	model, tags := b.shared.model(e.matrix.Field().SymbolBytes()), transport.LimitsOf(b.t)
@@ -271,14 +272,18 @@ func (b *Bound) ready(stage *stage, windows []*transport.Window, resume []execut
 	if err != nil {
 		return err
 	}
+	var made way
 	if stage != nil {
-		b.way, err = b.throughWindow(chosen, executable, stage, windows)
-		return err
+		made, err = b.throughWindow(chosen, executable, stage, windows)
+	} else {
+		if chosen.how.Over {
+			b.trial.end()
+		}
+		made, err = b.byMessages(chosen, executable, resume)
 	}
-	if chosen.how.Over {
-		b.trial.end()
+	if err == nil {
+		b.way = made
 	}
-	b.way, err = b.byMessages(chosen, executable, resume)
 	return err
 }
 

@@ -36,8 +36,8 @@ func Share(ctx context.Context, t transport.Transport, bytes int, timeout time.D
 // mostTogether bounds the processors of a host whose programs every rank has.
 const mostTogether = 256
 
-// stagedBytes returns how much of a packet is on the stage at a time, with so many processors. Fewer and longer segments
-// cost fewer meetings and page less between the cores, by measurement; all of them together are to stay in a cache.
+// stagedBytes returns how much of a packet is on the stage at a time, with so many processors. Long segments take
+// fewer meetings, and by measurement less time for a byte. All of them together are to stay in a cache.
 func stagedBytes(n int) int { return max(256<<10, (2<<20)/n) }
 
 // A stage says where packets and results lie on the stage.
@@ -70,7 +70,7 @@ func (e *Encoder) stage(ctx context.Context, c *collective.Comm, t transport.Tra
 	}
 	s.bytes = int(min(most, (shared.Bytes+unit-1)/unit*unit))
 	s.slot = s.bytes + apartBytes
-	window, err := c.Stage(ctx, 2*each*s.slot)
+	window, err := c.Stage(ctx, 2*each*int(most+apartBytes)) // for packets of any length: only what is touched takes memory
 	if transport.HostOf(t).Unshared != nil {
 		return nil, nil
 	}

@@ -2,6 +2,7 @@ package volley_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -167,6 +168,7 @@ func windowed(t *testing.T, a matrix.Matrix, separate bool, ranks, longest int, 
 				}
 			}
 			b.Close()
+			b.Close() // which does nothing
 			if way == "memory" {
 				if _, err := e.Run(ctx, tr, list...); err != nil {
 					return err
@@ -249,6 +251,47 @@ func TestWindowUneven(t *testing.T) {
 			err = fmt.Errorf("a wrong packet, or not four segments: %d", report.Segments)
 		}
 		return err
+	}) {
+		if err != nil {
+			t.Errorf("rank %d: %v", rank, err)
+		}
+	}
+}
+
+// TestWindowStages has encoders of short and of long packets run over one transport by turns, again and again, and what
+// was made ready of each: every one goes on with the stage that it has.
+func TestWindowStages(t *testing.T) {
+	f := fieldtest.Parse(t, "2^8")
+	a := randomMatrix(t, f, 3, 1)
+	var encoders []*volley.Encoder
+	lengths := []int{100, 90_000, 3_000}
+	for _, n := range lengths {
+		encoders = append(encoders, mustEncoder(t, a, volley.WithPacketBytes(int64(n))))
+	}
+	for rank, err := range sharing(t, 3, func(ctx context.Context, tr *local.Endpoint) error {
+		var bounds []*volley.Bound
+		for turn := range 3 {
+			for i, e := range encoders {
+				packets := randomPackets(f, lengths[i], lengths[i], lengths[i])
+				want, coded := product(a, packets)[tr.Rank()], []byte(nil)
+				if turn == 0 {
+					b, err := e.Bind(ctx, tr, []volley.Packet{{Data: packets[tr.Rank()], Result: &coded}})
+					if err != nil {
+						return err
+					}
+					defer b.Close()
+					bounds = append(bounds, b)
+				}
+				if err := bounds[i].Run(); err != nil {
+					return err
+				}
+				coded, _, err := e.Encode(ctx, tr, packets[tr.Rank()])
+				if err != nil || !bytes.Equal(coded, want) {
+					return fmt.Errorf("turn %d, packets of %d bytes: %w", turn, lengths[i], cmp.Or(err, errors.New("a wrong packet")))
+				}
+			}
+		}
+		return nil
 	}) {
 		if err != nil {
 			t.Errorf("rank %d: %v", rank, err)

@@ -88,18 +88,19 @@ func (c *Comm) Share(ctx context.Context, bytes int) (*transport.Window, error) 
 }
 
 // Stage returns the window by which runs of the transport exchange what lies elsewhere, of so many bytes for each rank or
-// more. It is made when there is none as large. Ranks call it, and fail, as with [Comm.Share].
+// more: the last one, or a new one where that is shorter. Ranks call it, and fail, as with [Comm.Share].
 func (c *Comm) Stage(ctx context.Context, bytes int) (*transport.Window, error) {
 	h := transport.HostOf(c.t)
-	if h != nil && h.Stage != nil && len(h.Stage.Parts[0]) >= bytes {
-		return h.Stage, nil
+	if h != nil && len(h.Stages) > 0 {
+		if last := h.Stages[len(h.Stages)-1]; len(last.Parts[0]) >= bytes {
+			return last, nil
+		}
 	}
 	w, err := c.Share(ctx, bytes)
 	if err != nil {
 		return nil, err
 	}
-	h.Close()
-	h.Stage = w
+	h.Stages = append(h.Stages, w)
 	return w, nil
 }
 

@@ -156,6 +156,7 @@ type Bound struct {
 	lanes  []*lane
 	cancel context.CancelCauseFunc
 	failed bool
+	closed bool
 }
 
 // Bind makes a job ready. All its runs end when ctx does. A job that does not fit the executable, and a plan for which
@@ -186,8 +187,12 @@ func (b *Bound) Run() error {
 // in memory, may be others by then.
 func (b *Bound) SetBytes(n int64) { b.Bytes = n }
 
-// Close gives the memory back. It does not after an error: others may be reading it.
+// Close gives the memory back. It does not after an error: others may be reading it. Closing again does nothing.
 func (b *Bound) Close() {
+	if b.closed {
+		return
+	}
+	b.closed = true
 	b.cancel(nil)
 	for _, l := range b.lanes {
 		l.pool.stop()

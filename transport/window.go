@@ -33,20 +33,21 @@ type Host struct {
 	// than messages calls it now and then.
 	Aborted func() error
 
-	// Stage is what runs, one after the other, exchange packets by that lie elsewhere. It is nil until the first one
-	// shares it, see package collective. Who closes the transport closes it.
-	Stage *Window
+	// Stages are what runs, one after the other, exchange packets by that lie elsewhere: none until the first run shares
+	// one, see package collective, and a longer one where a later run needs it. What was made ready with an earlier one
+	// goes on with that. Who closes the transport closes them.
+	Stages []*Window
 
 	// Unshared says why the ranks have no memory together, although they run on one host.
 	Unshared error
 }
 
-// Close gives the stage back.
+// Close gives the stages back.
 func (h *Host) Close() {
-	if h.Stage != nil {
-		h.Stage.Close()
-		h.Stage = nil
+	for _, w := range h.Stages {
+		w.Close()
 	}
+	h.Stages = nil
 }
 
 // A Window is memory that all ranks of a host read and write where it lies.
