@@ -153,7 +153,7 @@ func (e *Encoder) greeting(t transport.Transport, size int64) greeting {
 	if t.Rank() == 0 {
 		g.Own = e.first(size)
 	}
-	if e.apart(t) {
+	if e.hosts(t) == nil {
 		g.Own.Apart = 1
 	}
 	return g

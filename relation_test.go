@@ -65,7 +65,7 @@ func TestSlip(t *testing.T) {
 						for _, slips := range []bool{true, false} {
 							s.slip.Store(slips)
 							results := make([][]byte, k)
-							errs := sharing(t, ranks, func(ctx context.Context, tr *local.Endpoint) error {
+							errs := sharing(t, []int{ranks}, func(ctx context.Context, tr *local.Endpoint) error {
 								var list []volley.Packet
 								for proc := tr.Rank() * k / ranks; proc < (tr.Rank()+1)*k/ranks; proc++ {
 									list = append(list, volley.Packet{Data: packets[proc], Result: &results[proc]})

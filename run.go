@@ -258,10 +258,18 @@ func (b *Bound) ready(stage *stage, windows []*transport.Window, resume []execut
 	e, phase := b.e, b.phases()
 	model, tags := b.shared.model(e.matrix.Field().SymbolBytes()), transport.LimitsOf(b.t)
 	rank, ranks := b.t.Rank(), b.t.Size()
+	var chosen *choice
+	var err error
+	if stage == nil || len(stage.all) > 1 {
+		chosen, err = e.choose(b.ctx, model, tags, b.trial.times()...)
+		if stage != nil && (err != nil || !stage.pays(b, chosen, model)) {
+			stage = nil
+		}
+	}
 	if stage != nil {
 		model, tags, rank, ranks, b.trial = inProcess(model), transport.Limits{}, 0, 1, nil
+		chosen, err = e.choose(b.ctx, model, tags)
 	}
-	chosen, err := e.choose(b.ctx, model, tags, b.trial.times()...)
 	phase(trace.Plan)
 	if err != nil {
 		return b.c.Alike(b.ctx, err) // as all have agreed on

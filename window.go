@@ -1,6 +1,7 @@
 package volley
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/binary"
@@ -25,6 +26,10 @@ import (
 // whose work they divide: each takes a slice of every packet, from the same byte to the same byte, and computes that slice
 // of every coded packet. They meet before it, when all packets are there, and after it. Packets that lie elsewhere are
 // copied to the stage and back, in segments that stay in the cache.
+//
+// So do the ranks of several hosts, as many on each. Each host is given a slice of all packets, and codes that of all coded
+// packets. The i-th ranks of all hosts exchange the slices: of n packets at each of H hosts, (H-1)/H go out of a host and
+// as much comes in, before and again after.
 
 // Share makes memory of so many bytes for each rank of t, which all read and write, for the packets and results of
 // [Encoder.Bind]; a rank's own are Parts[t.Rank()]. All ranks call it with the same number. It returns
@@ -40,42 +45,108 @@ const mostTogether = 256
 // fewer meetings, and by measurement less time for a byte. All of them together are to stay in a cache.
 func stagedBytes(n int) int { return max(256<<10, (2<<20)/n) }
 
-// A stage says where packets and results lie on the stage.
-type stage struct {
-	window      *transport.Window
-	n, ranks    int // processors
-	slot, bytes int // of a packet: from one to the next, and used of it
+// hosts says which ranks share memory.
+type hosts struct {
+	on   transport.Transport // the ranks of this host
+	all  [][]int             // the ranks of each host: their i-th have the same place on each host's stage
+	here int                 // which of these is this one
 }
 
-// apart reports whether packets of t go by messages: its ranks share no memory, or somebody wants a plan of messages.
-func (e *Encoder) apart(t transport.Transport) bool {
+// hosts returns which ranks of t share memory, or nil where packets go by messages of a plan: no ranks do, or somebody wants
+// such a plan.
+func (e *Encoder) hosts(t transport.Transport) *hosts {
 	o := &e.options
-	h := transport.HostOf(t)
 	named := o.plan != nil || o.algorithm != algo.Auto || o.paper || o.whole || o.order != algo.Natural || o.limits != algo.Limits{}
-	return h == nil || h.Unshared != nil || named || t.Size() == 1 || e.problem.Processors() > mostTogether
+	h := &hosts{on: transport.OnHost(t)}
+	if h.on == nil || named || transport.HostOf(h.on).Unshared != nil || e.problem.Processors() > mostTogether {
+		return nil
+	}
+	h.all, h.here = transport.Hosts(t)
+	each := h.on.Size()
+	if each == 1 || slices.ContainsFunc(h.all, func(ranks []int) bool { return len(ranks) != each }) {
+		return nil
+	}
+	return h
 }
+
+// A stage says where packets and results lie on the stage of this host.
+type stage struct {
+	*hosts
+	window      *transport.Window
+	slots       []slot // of the processors of all hosts
+	slot, bytes int    // of a packet: from one to the next, and used of it
+}
+
+// A slot is a processor's place on the stage: of which rank of the host, and which one there.
+type slot struct{ rank, index int }
 
 // stage returns the stage of a run, or nil where it goes by messages.
 func (e *Encoder) stage(ctx context.Context, c *collective.Comm, t transport.Transport, shared own) (*stage, error) {
-	if shared.Apart != 0 || e.apart(t) { // the latter also where memory was refused since
+	h := e.hosts(t) // none also where memory was refused since
+	if shared.Apart != 0 || h == nil {
 		return nil, nil
 	}
-	n := e.problem.Processors()
-	each := (n + t.Size() - 1) / t.Size()
-	s := &stage{n: n, ranks: t.Size()}
+	n, each := e.problem.Processors(), 0
+	s := &stage{hosts: h, slots: make([]slot, n)}
+	for i := range h.on.Size() {
+		index := 0
+		for _, ranks := range h.all {
+			first, end := executor.Hosted(n, ranks[i], t.Size())
+			for proc := first; proc < end; proc++ {
+				s.slots[proc] = slot{i, index}
+				index++
+			}
+		}
+		each = max(each, index)
+	}
 	unit := int64(sliceUnit(e.matrix.Field().SymbolBytes()))
-	most := min(int64(stagedBytes(n)), e.options.memory/int64(2*each)) / unit * unit
+	most := int64(stagedBytes(n))
+	if len(h.all) > 1 {
+		most = exchangedBytes
+	}
+	most = min(most, e.options.memory/int64(2*each)) / unit * unit
 	if most == 0 {
 		return nil, nil
 	}
-	s.bytes = int(min(most, (shared.Bytes+unit-1)/unit*unit))
+	_, part := h.part(int(shared.Bytes), 0, int(unit))
+	s.bytes = min(int(most), (part+int(unit)-1)/int(unit)*int(unit))
 	s.slot = s.bytes + apartBytes
-	window, err := c.Stage(ctx, 2*each*int(most+apartBytes)) // for packets of any length: only what is touched takes memory
-	if transport.HostOf(t).Unshared != nil {
+	var err error
+	// for packets of any length: only what is touched takes memory
+	s.window, err = collective.New(h.on, e.options.timeout).Stage(ctx, 2*each*int(most+apartBytes))
+	host := transport.HostOf(h.on)
+	if told := host.Aborted(); told != nil {
+		return nil, told // in which ranks have the numbers of t
+	}
+	if err != nil && host.Unshared == nil {
+		return nil, err
+	}
+	if len(h.all) > 1 {
+		refused, err := collective.AllgatherValues(ctx, t, host.Unshared != nil, e.options.timeout)
+		if err != nil {
+			return nil, err
+		}
+		if slices.Contains(refused, true) {
+			host.Unshared = cmp.Or(host.Unshared, errors.New("the ranks of another host cannot share memory"))
+		}
+	}
+	if host.Unshared != nil {
 		return nil, nil
 	}
-	s.window = window
-	return s, err
+	return s, nil
+}
+
+// exchangedBytes is how much of a packet a host is given at a time, in messages of some of these.
+const exchangedBytes = 1 << 20
+
+// part returns the part of n bytes that a host codes.
+func (h *hosts) part(n, host, unit int) (from, to int) { return slice(n, len(h.all), host, unit) }
+
+// slice returns the i-th slice of n bytes, of so many: all as long as the first, but the last ones.
+func slice(n, count, i, unit int) (from, to int) {
+	each := ((n+count-1)/count + unit - 1) / unit * unit
+	from = min(n, i*each)
+	return from, min(n, from+each)
 }
 
 // apartBytes is what packets on the stage lie apart: equal offsets in many of them would share few sets of a cache.
@@ -92,13 +163,51 @@ func sliceUnit(symbol int) int {
 
 // packet returns the place of a processor's packet or result, of so many bytes.
 func (s *stage) packet(proc int, result bool, bytes int) []byte {
-	rank := executor.RankOf(proc, s.n, s.ranks)
-	first, _ := executor.Hosted(s.n, rank, s.ranks)
-	i := 2 * (proc - first)
+	at := s.slots[proc]
+	i := 2 * at.index
 	if result {
 		i++
 	}
-	return s.window.Parts[rank][i*s.slot:][:bytes:bytes]
+	return s.window.Parts[at.rank][i*s.slot:][:bytes:bytes]
+}
+
+// cost returns what the exchange of slices between hosts costs: each host sends of every packet that it has the slices
+// of the others, and later of every result of the others its own.
+func (s *stage) cost(e *Encoder, ranks int) sim.Cost {
+	var out, back sim.NodeRound
+	n, others := e.problem.Processors(), len(s.all)-1
+	for _, host := range s.all {
+		sources, sinks := 0, 0
+		for _, rank := range host {
+			first, end := executor.Hosted(n, rank, ranks)
+			for proc := first; proc < end; proc++ {
+				if _, source := e.problem.Source(proc); source {
+					sources++
+				}
+				if _, sink := e.problem.Sink(proc); sink {
+					sinks++
+				}
+			}
+		}
+		out.Elements = max(out.Elements, sources*others, e.matrix.Rows()-sources)
+		back.Elements = max(back.Elements, sinks*others, e.matrix.Cols()-sinks)
+	}
+	out.Messages, back.Messages = others, others
+	return sim.Cost{C1: 2, Pieces: len(s.all), Nodes: []sim.NodeRound{out, back}}
+}
+
+// pays reports whether the exchange takes no longer than a plan by messages, by the model of the network, in which the
+// ranks of a host have one link.
+func (s *stage) pays(b *Bound, p plan.Plan, model sim.Model) bool {
+	n, ranks, hostOf := b.e.problem.Processors(), b.t.Size(), make([]int, b.t.Size())
+	for host, list := range s.all {
+		for _, rank := range list {
+			hostOf[rank] = host
+		}
+	}
+	rank := func(proc int) int { return executor.RankOf(proc, n, ranks) }
+	between := sim.CountBetween(p, n, rank, func(proc int) int { return hostOf[rank(proc)] })
+	return model.Time(s.cost(b.e, ranks)) <= model.Time(between)
 }
 
 // inProcess returns the model of the same packets, all in the memory of one process.
@@ -123,6 +232,8 @@ type together struct {
 	alone alone
 	unit  int // of slices, bytes
 
+	scratch [][]byte // of the packets here, where not all of one is in memory; of several hosts
+
 	bound   *executor.Bound // codes a slice of everything
 	inputs  []executor.Input
 	outputs []executor.Output
@@ -133,6 +244,7 @@ type together struct {
 
 	all *relating // nil: without the check
 
+	sent    int64  // bytes to other hosts, in the last run
 	says    uint64 // at meetings, and the number of the run
 	segment int    // that is under way
 	placed  [4]int // what place was called with last
@@ -142,8 +254,8 @@ type together struct {
 func (b *Bound) throughWindow(chosen *choice, executable *executor.Executable, stage *stage, windows []*transport.Window) (way, error) {
 	e := b.e
 	symbol := e.matrix.Field().SymbolBytes()
-	w := &together{Bound: b, plan: chosen.Plan, stage: stage, alone: alone{b.t}, unit: sliceUnit(symbol)}
-	for proc := range stage.n {
+	w := &together{Bound: b, plan: chosen.Plan, stage: stage, alone: alone{stage.on}, unit: sliceUnit(symbol), scratch: make([][]byte, len(b.packets))}
+	for proc := range e.problem.Processors() {
 		if _, source := e.problem.Source(proc); source {
 			w.sources = append(w.sources, proc)
 		}
@@ -152,19 +264,23 @@ func (b *Bound) throughWindow(chosen *choice, executable *executor.Executable, s
 		}
 	}
 	w.inputs, w.outputs = make([]executor.Input, len(w.sources)), make([]executor.Output, len(w.sinks))
-	if err := w.find(windows); err != nil {
+	note := "all ranks are on one host: no messages, each codes a slice of every packet in memory that they share"
+	if hosts := len(stage.all); hosts > 1 {
+		note = fmt.Sprintf("%d ranks on each of %d hosts: hosts exchange slices of packets, and each codes one in memory that its ranks share", stage.on.Size(), hosts)
+		b.report.Pieces = hosts
+	} else if err := w.find(windows); err != nil {
 		return nil, err
 	}
 	digest := b.digest()
 	w.says = binary.LittleEndian.Uint64(digest[:])
-	n := min(w.step(), int(b.shared.Bytes))
-	longest := min(n, w.each(n)) // of any rank, so that any slice has room: a shorter segment may give this rank more
+	_, n := stage.part(min(w.step(), int(b.shared.Bytes)), 0, w.unit)
+	_, longest := slice(n, stage.on.Size(), 0, w.unit) // of any rank, so that any slice has room: a shorter segment may give this rank more
 	w.place(0, n, 0, longest)
 	segment, _, err := chosen.segment(int64(longest), e.options.memory, int64(w.unit), 1, false)
 	if err != nil {
 		return nil, b.c.Alike(b.ctx, err)
 	}
-	b.report.Notes = append(slices.Clip(b.report.Notes), "all ranks are on one host: no messages, each codes a slice of every packet in memory that they share")
+	b.report.Notes = append(slices.Clip(b.report.Notes), note)
 	job := executor.Job{
 		Executable: executable, Bytes: int64(longest), Segment: segment, Align: int64(w.unit), Inputs: w.inputs, Outputs: w.outputs,
 	}
@@ -226,9 +342,8 @@ func (w *together) find(windows []*transport.Window) error {
 	}
 	var data, coded [][]byte
 	add := func(list *[][]byte, proc int, of func(places) []place) (found bool) {
-		rank := executor.RankOf(proc, w.stage.n, w.stage.ranks)
-		first, _ := executor.Hosted(w.stage.n, rank, w.stage.ranks)
-		at := of(all[rank])[proc-first]
+		rank := w.stage.slots[proc].rank
+		at := of(all[rank])[w.stage.slots[proc].index]
 		window := known[at.Window]
 		if window == nil || at.Offset < 0 {
 			return false
@@ -250,23 +365,12 @@ func (w *together) find(windows []*transport.Window) error {
 	return nil
 }
 
-// step returns how many bytes of packets lie where others read them at a time.
+// step returns how many bytes of packets lie where others read them at a time, at all hosts together.
 func (w *together) step() int {
 	if w.data != nil {
 		return max(1, int(w.shared.Bytes))
 	}
-	return max(1, w.stage.bytes)
-}
-
-// each returns how long slices of n bytes are, but the last ones.
-func (w *together) each(n int) int {
-	return ((n+w.stage.ranks-1)/w.stage.ranks + w.unit - 1) / w.unit * w.unit
-}
-
-// slice returns this rank's slice of n bytes.
-func (w *together) slice(n int) (from, to int) {
-	from = min(n, w.t.Rank()*w.each(n))
-	return from, min(n, from+w.each(n))
+	return max(1, w.stage.bytes*len(w.stage.all))
 }
 
 // own returns the packet of a processor that is here, else nil.
@@ -311,33 +415,38 @@ func (w *together) place(at, n, from, to int) {
 func (w *together) run() error {
 	says := w.says + w.shared.Seed
 	bytes := int(w.shared.Bytes)
+	w.sent = 0
 	for at := 0; at < bytes || at == 0; at += w.step() {
 		n := min(w.step(), bytes-at)
 		w.segment = at / w.step()
 		if w.ctx.Err() != nil { // without the check too
 			return context.Cause(w.ctx)
 		}
-		if err := w.copyIn(at, n); err != nil {
+		if err := w.copyIn(at, n, says); err != nil {
 			return err
 		}
 		if err := w.meet(says); err != nil {
 			return err
 		}
-		if err := w.code(at, n); err != nil {
+		from, to := w.stage.part(n, w.stage.here, w.unit)
+		if err := w.code(at+from, to-from); err != nil {
 			return err
 		}
 		if err := w.meet(says); err != nil {
 			return err
 		}
-		if err := w.copyOut(at, n); err != nil {
+		if err := w.copyOut(at, n, says); err != nil {
 			return err
 		}
 	}
 	_, w.check = w.all.observed()
-	if w.all != nil && w.data == nil {
-		return w.meet(says) // all have their coded packets
+	switch { // all have their coded packets
+	case w.all == nil || w.data != nil:
+		return nil
+	case len(w.stage.all) > 1:
+		return w.c.Barrier(w.ctx)
 	}
-	return nil
+	return w.meet(says)
 }
 
 // done records what was done with so many bytes of each packet here.
@@ -354,14 +463,21 @@ func (w *together) done(kind trace.Kind, began int64, bytes int) {
 // meet waits until all ranks have come, which are at the same run.
 func (w *together) meet(says uint64) error {
 	defer w.done(trace.Turn, w.e.options.trace.Now(), 0)
-	other, err := w.c.Meet(w.ctx, w.stage.window, says)
+	ranks, timeout := w.stage.all[w.stage.here], w.e.options.timeout
+	late := func(rank int) error { return executor.Late(w.t, ranks[rank], timeout) }
+	other, err := w.stage.window.Meet(w.ctx, transport.HostOf(w.stage.on), says, timeout, late)
 	if err == nil && other >= 0 {
-		err = w.disagreement(other)
+		err = w.disagreement(ranks[other])
 	}
 	return err
 }
 
-// code codes this rank's slice of the n bytes on the stage, and checks it.
+// slice returns this rank's slice of n bytes on the stage.
+func (w *together) slice(n int) (from, to int) {
+	return slice(n, w.stage.on.Size(), w.stage.on.Rank(), w.unit)
+}
+
+// code codes this rank's slice of the n bytes on the stage, which begin at the byte at of packets, and checks it.
 func (w *together) code(at, n int) error {
 	from, to := w.slice(n)
 	if from == to {
@@ -378,71 +494,192 @@ func (w *together) code(at, n int) error {
 }
 
 // copyIn copies n bytes of the packets here to the stage, but those that this rank codes itself, and looks whether they
-// are symbols.
-func (w *together) copyIn(at, n int) error {
+// are symbols. Of several hosts each gets its part.
+func (w *together) copyIn(at, n int, says uint64) error {
 	f := w.e.matrix.Field()
-	from, to := w.slice(n)
+	first, end := w.stage.part(n, w.stage.here, w.unit)
+	from, to := w.slice(end - first)
 	defer w.done(trace.Read, w.e.options.trace.Now(), n)
+	chunks := make([][]byte, 0, mostFew)
 	for _, proc := range w.sources {
 		p := w.own(proc)
 		if p == nil {
 			continue
 		}
-		valid := p.Data[min(at, len(p.Data)):min(at+n, len(p.Data))]
-		switch on := w.stage.packet(proc, false, min(n, w.stage.bytes)); {
-		case w.data != nil:
-		case p.whole(at, n):
-			copy(on[:from], valid)
-			copy(on[to:], valid[to:])
-		case p.Source == nil:
-			clear(on[copy(on, valid):])
-		default:
-			reader := packetReader{p.Source, p.Size}
-			read, err := reader.ReadAt(on, int64(at))
-			if err != nil && !errors.Is(err, io.EOF) {
-				return fmt.Errorf("processor %d: read its packet: %w", proc, err)
-			}
-			valid = on[:read]
-			clear(on[read:])
+		on := w.stage.packet(proc, false, min(end-first, w.stage.bytes))
+		chunk, read, err := w.chunk(proc, at, n, on)
+		if err != nil {
+			return fmt.Errorf("processor %d: read its packet: %w", proc, err)
 		}
-		if err := p.check(f, valid, int64(at)); err != nil {
+		if err := p.check(f, chunk[:read], int64(at)); err != nil {
 			return fmt.Errorf("processor %d: %w", proc, err)
+		}
+		chunks = append(chunks, chunk)
+		switch part := chunk[first:end]; {
+		case w.data != nil || len(part) == 0 || &part[0] == &on[0]:
+		case p.whole(at+first, end-first):
+			copy(on[:from], part)
+			copy(on[to:], part[to:])
+		default:
+			copy(on, part)
+		}
+	}
+	return w.exchange(says, false, chunks, n)
+}
+
+// mostFew is how many packets at a rank make no garbage.
+const mostFew = 8
+
+// chunk returns n bytes of a packet here, from at on, and how many of them it has, which zeros follow: where they lie, or on
+// the stage if that has room for all of them.
+func (w *together) chunk(proc, at, n int, on []byte) (chunk []byte, read int, err error) {
+	p := w.own(proc)
+	if p.whole(at, n) {
+		return p.Data[at:][:n], n, nil
+	}
+	if chunk = on; len(w.stage.all) > 1 {
+		chunk = w.buffer(proc, n)
+	}
+	if p.Source == nil {
+		read = copy(chunk, p.Data[min(at, len(p.Data)):])
+	} else {
+		reader := packetReader{p.Source, p.Size}
+		if read, err = reader.ReadAt(chunk, int64(at)); errors.Is(err, io.EOF) {
+			err = nil
+		}
+	}
+	clear(chunk[read:])
+	return chunk, read, err
+}
+
+// buffer returns memory for n bytes of a packet here.
+func (w *together) buffer(proc, n int) []byte {
+	b := &w.scratch[proc-w.first]
+	if len(*b) < n {
+		*b = make([]byte, n)
+	}
+	return (*b)[:n]
+}
+
+// exchange has the ranks of equal place on all hosts send each other their parts of packets, or of results, of n bytes: of
+// the processors here there are chunks, in order.
+func (w *together) exchange(says uint64, results bool, chunks [][]byte, n int) error {
+	if len(w.stage.all) == 1 {
+		return nil
+	}
+	place, procs := w.stage.on.Rank(), w.sources
+	if results {
+		procs = w.sinks
+	}
+	first, end := w.stage.part(n, w.stage.here, w.unit)
+	mine := binary.LittleEndian.AppendUint64(nil, says)
+	var theirs [][]byte
+	var transfers []*transport.Transfer
+	for host, ranks := range w.stage.all {
+		if host == w.stage.here {
+			continue
+		}
+		of, to := w.stage.part(n, host, w.unit)
+		said := make([]byte, len(mine))
+		chunk, part := [][]byte{}, [][]byte{} // for that host of what is here, and for this one of what is there
+		for _, c := range chunks {
+			chunk = append(chunk, c[of:to])
+		}
+		firstThere, endThere := executor.Hosted(w.e.problem.Processors(), ranks[place], w.t.Size())
+		for _, proc := range procs {
+			if firstThere <= proc && proc < endThere {
+				part = append(part, w.stage.packet(proc, results, end-first))
+			}
+		}
+		send, receive := chunk, part
+		if results {
+			send, receive = part, chunk
+		}
+		theirs = append(theirs, said)
+		transfers = append(transfers,
+			&transport.Transfer{Rank: ranks[place], Receive: true, Parts: append(receive, said)},
+			&transport.Transfer{Rank: ranks[place], Parts: append(send, mine)})
+		for _, p := range send {
+			w.sent += int64(len(p))
+		}
+	}
+	if err := w.c.Exchange(w.ctx, transfers); err != nil {
+		return err
+	}
+	for i, said := range theirs {
+		if !bytes.Equal(said, mine) {
+			return w.disagreement(transfers[2*i].Rank)
 		}
 	}
 	return nil
 }
 
-// copyOut copies n bytes of the results here from the stage.
-func (w *together) copyOut(at, n int) error {
+// copyOut copies n bytes of the results here from the stages.
+func (w *together) copyOut(at, n int, says uint64) error {
 	if w.data != nil {
 		return nil
 	}
-	from, to := w.slice(n)
+	first, end := w.stage.part(n, w.stage.here, w.unit)
+	from, to := w.slice(end - first)
 	defer w.done(trace.Write, w.e.options.trace.Now(), n)
+	chunks := make([][]byte, 0, mostFew)
 	for _, proc := range w.sinks {
 		p := w.own(proc)
 		if p == nil {
 			continue
 		}
-		on := w.stage.packet(proc, true, n)
-		if p.Coded != nil {
-			if _, err := p.Coded.WriteAt(on, int64(at)); err != nil {
-				return fmt.Errorf("processor %d: write its coded packet: %w", proc, err)
-			}
-			continue
+		on := w.stage.packet(proc, true, end-first)
+		chunk := on
+		switch {
+		case p.Coded == nil:
+			chunk = (*p.Result)[at:][:n]
+			copy(chunk[first:][:from], on)
+			copy(chunk[first+to:end], on[to:])
+		case len(w.stage.all) > 1:
+			chunk = w.buffer(proc, n)
+			copy(chunk[first:end], on)
 		}
-		result := (*p.Result)[at:][:n]
-		copy(result[:from], on)
-		copy(result[to:], on[to:])
+		chunks = append(chunks, chunk)
+	}
+	if err := w.exchange(says, true, chunks, n); err != nil {
+		return err
+	}
+	for _, proc := range w.sinks {
+		if p := w.own(proc); p != nil {
+			if p.Coded != nil {
+				if _, err := p.Coded.WriteAt(chunks[0], int64(at)); err != nil {
+					return fmt.Errorf("processor %d: write its coded packet: %w", proc, err)
+				}
+			}
+			chunks = chunks[1:]
+		}
 	}
 	return nil
 }
 
-// traffic returns what the processors here did: no message was sent.
+// traffic returns what the processors here did. On one host no message is sent; of several, the rank's messages are counted
+// at its first processor, in elements of a slice for one host.
 func (w *together) traffic() []executor.Traffic {
 	list := w.bound.Traffic()[w.first:][:len(w.packets)]
+	hosts, pieces := len(w.stage.all), w.plan.Info().PieceCount()
 	for i := range list {
 		list[i] = executor.Traffic{MultiplyAdds: list[i].MultiplyAdds, Segments: max(1, (int(w.shared.Bytes)+w.step()-1)/w.step())}
+		if hosts > 1 {
+			list[i].MultiplyAdds = list[i].MultiplyAdds * hosts / pieces
+			list[i].Bytes = w.sent / int64(len(list))
+		}
+	}
+	if hosts > 1 {
+		sources, sinks := 0, 0 // at any rank that this one sends results to, as many as here
+		for i := range list {
+			if _, source := w.e.problem.Source(w.first + i); source {
+				sources++
+			}
+			if _, sink := w.e.problem.Sink(w.first + i); sink {
+				sinks++
+			}
+		}
+		list[0].Rounds = []plan.RoundTraffic{{Largest: sources, Messages: hosts - 1}, {Largest: sinks, Messages: hosts - 1}}
 	}
 	return list
 }

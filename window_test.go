@@ -24,12 +24,13 @@ import (
 	"volley/transport/local"
 )
 
-// sharing runs f at ranks that share memory.
-func sharing(t *testing.T, ranks int, f func(ctx context.Context, tr *local.Endpoint) error) []error {
+// sharing runs f at the ranks of hosts, so many on each, which share memory.
+func sharing(t *testing.T, ranks []int, f func(ctx context.Context, tr *local.Endpoint) error) []error {
 	t.Helper()
-	errs := make([]error, ranks)
+	ends := local.NewHosts(ranks...)
+	errs := make([]error, len(ends))
 	var all sync.WaitGroup
-	for r, end := range local.NewHost(ranks) {
+	for r, end := range ends {
 		all.Go(func() {
 			defer end.Close()
 			if errs[r] = f(t.Context(), end); errs[r] != nil {
@@ -47,10 +48,12 @@ func TestWindow(t *testing.T) {
 		field    string
 		k, r     int
 		separate bool
-		ranks    int
+		ranks    []int
 	}{
-		{"2^8", 2, 2, false, 2}, {"2^8", 5, 5, false, 5}, {"2^8", 5, 5, false, 2}, {"2^16", 3, 7, false, 7}, {"2^8", 7, 3, false, 3},
-		{"2^8", 4, 2, true, 6}, {"2^8", 4, 2, true, 4}, {"257", 4, 4, false, 4}, {"65537", 6, 6, false, 3}, {"2^8", 16, 16, false, 16},
+		{"2^8", 2, 2, false, []int{2}}, {"2^8", 5, 5, false, []int{5}}, {"2^8", 5, 5, false, []int{2}}, {"2^16", 3, 7, false, []int{7}}, {"2^8", 7, 3, false, []int{3}},
+		{"2^8", 4, 2, true, []int{6}}, {"2^8", 4, 2, true, []int{4}}, {"257", 4, 4, false, []int{4}}, {"65537", 6, 6, false, []int{3}}, {"2^8", 16, 16, false, []int{16}},
+		{"2^8", 4, 4, false, []int{2, 2}}, {"257", 12, 12, false, []int{3, 3, 3}}, {"2^16", 11, 11, false, []int{2, 2, 2}}, {"2^8", 9, 5, false, []int{2, 2}},
+		{"2^8", 8, 4, true, []int{3, 3, 3, 3}}, {"2^8", 5, 5, false, []int{2, 3}},
 	} {
 		f := fieldtest.Parse(t, c.field)
 		a := randomMatrix(t, f, c.k, uint64(c.k))
@@ -68,7 +71,7 @@ func TestWindow(t *testing.T) {
 	}
 }
 
-func windowed(t *testing.T, a matrix.Matrix, separate bool, ranks, longest int, check bool) {
+func windowed(t *testing.T, a matrix.Matrix, separate bool, hosts []int, longest int, check bool) {
 	f := a.Field()
 	opts := []volley.Option{volley.WithCheck(check), volley.WithMemory(60_000)}
 	if separate {
@@ -84,22 +87,27 @@ func windowed(t *testing.T, a matrix.Matrix, separate bool, ranks, longest int, 
 	packets := randomPackets(f, lengths...)
 	want := product(a, packets)
 	size := longest * symbol
-	errs := sharing(t, ranks, func(ctx context.Context, tr *local.Endpoint) error {
-		first, end := executor.Hosted(problem.Processors(), tr.Rank(), ranks)
+	errs := sharing(t, hosts, func(ctx context.Context, tr *local.Endpoint) error {
+		first, end := executor.Hosted(problem.Processors(), tr.Rank(), tr.Size())
 		compare := func(way string, proc int, got []byte) error {
 			if sink, ok := problem.Sink(proc); ok && !bytes.Equal(got, want[sink]) {
 				return fmt.Errorf("%s: processor %d has a wrong packet", way, proc)
 			}
 			return nil
 		}
-		window, err := volley.Share(ctx, tr, 2*problem.Processors()*size, time.Minute)
-		if err != nil {
+		ways, windows := []string{"memory", "behind readers"}, []*transport.Window(nil)
+		var room []byte
+		switch window, err := volley.Share(ctx, tr, 2*problem.Processors()*size, time.Minute); {
+		case len(hosts) > 1 && errors.Is(err, collective.ErrApart):
+		case err != nil:
 			return err
+		default:
+			defer window.Close()
+			room = window.Parts[tr.Rank()]
+			ways, windows = append(ways, "in a window"), append(windows, window)
 		}
-		defer window.Close()
-		room := window.Parts[tr.Rank()]
 		take := func() []byte { b := room[:size:size]; room = room[size:]; return b }
-		for _, way := range []string{"memory", "behind readers", "in a window"} {
+		for _, way := range ways {
 			var list []volley.Packet
 			results := make([][]byte, end-first)
 			var written []*ascending
@@ -130,7 +138,7 @@ func windowed(t *testing.T, a matrix.Matrix, separate bool, ranks, longest int, 
 				}
 				list, written = append(list, p), append(written, out)
 			}
-			b, err := e.Bind(ctx, tr, list, window)
+			b, err := e.Bind(ctx, tr, list, windows...)
 			if err != nil {
 				return err
 			}
@@ -160,7 +168,7 @@ func windowed(t *testing.T, a matrix.Matrix, separate bool, ranks, longest int, 
 						return err
 					}
 				}
-				if r := b.Report(); r.Verified != check || r.C1 != 0 || r.BytesSentMax != 0 {
+				if r := b.Report(); r.Verified != check || len(hosts) == 1 && (r.C1 != 0 || r.BytesSentMax != 0) {
 					return fmt.Errorf("%s: report %+v", way, r)
 				}
 				if err := collective.Barrier(ctx, tr, 0); err != nil { // all have looked
@@ -194,7 +202,7 @@ func TestWindowOrder(t *testing.T) {
 	want := product(a, packets)
 	for _, given := range []string{"all", "another order at one", "one less at one"} {
 		e := mustEncoder(t, a)
-		errs := sharing(t, ranks, func(ctx context.Context, tr *local.Endpoint) error {
+		errs := sharing(t, []int{ranks}, func(ctx context.Context, tr *local.Endpoint) error {
 			var windows []*transport.Window
 			for range 2 {
 				w, err := volley.Share(ctx, tr, size, time.Minute)
@@ -245,7 +253,7 @@ func TestWindowUneven(t *testing.T) {
 	e := mustEncoder(t, a, volley.WithMemory(640))
 	packets := randomPackets(f, bytes/2, bytes/2, bytes/2, bytes/2)
 	want := product(a, packets)
-	for rank, err := range sharing(t, 4, func(ctx context.Context, tr *local.Endpoint) error {
+	for rank, err := range sharing(t, []int{4}, func(ctx context.Context, tr *local.Endpoint) error {
 		coded, report, err := e.Encode(ctx, tr, packets[tr.Rank()])
 		if err == nil && (!slices.Equal(coded, want[tr.Rank()]) || report.Segments != 4) {
 			err = fmt.Errorf("a wrong packet, or not four segments: %d", report.Segments)
@@ -268,7 +276,7 @@ func TestWindowStages(t *testing.T) {
 	for _, n := range lengths {
 		encoders = append(encoders, mustEncoder(t, a, volley.WithPacketBytes(int64(n))))
 	}
-	for rank, err := range sharing(t, 3, func(ctx context.Context, tr *local.Endpoint) error {
+	for rank, err := range sharing(t, []int{3}, func(ctx context.Context, tr *local.Endpoint) error {
 		var bounds []*volley.Bound
 		for turn := range 3 {
 			for i, e := range encoders {
@@ -303,8 +311,8 @@ func TestWindowStages(t *testing.T) {
 // and nobody waits.
 func TestWindowFails(t *testing.T) {
 	f := fieldtest.Parse(t, "257")
-	const ranks, size = 4, 400_000
-	a := randomMatrix(t, f, ranks, 1)
+	const size = 400_000
+	a := randomMatrix(t, f, 4, 1)
 	broken := errors.New("broken")
 	for _, c := range []struct {
 		name  string
@@ -324,40 +332,42 @@ func TestWindowFails(t *testing.T) {
 		{"writer", func(p *volley.Packet, _ context.CancelCauseFunc) { p.Coded = failing{broken} }, func(err error) bool { return errors.Is(err, broken) }},
 		{"context", func(_ *volley.Packet, cancel context.CancelCauseFunc) { cancel(broken) }, func(err error) bool { return errors.Is(err, broken) }},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			e := mustEncoder(t, a, volley.WithTimeout(time.Minute))
-			packets := randomPackets(f, size/2, size/2, size/2, size/2)
-			errs := sharing(t, ranks, func(ctx context.Context, tr *local.Endpoint) error {
-				ctx, cancel := context.WithCancelCause(ctx)
-				defer cancel(nil)
-				var result []byte
-				b, err := e.Bind(ctx, tr, []volley.Packet{{Data: packets[tr.Rank()], Result: &result}})
-				if err != nil {
-					return err
+		for _, hosts := range [][]int{{4}, {2, 2}} {
+			t.Run(fmt.Sprint(c.name, hosts), func(t *testing.T) {
+				e := mustEncoder(t, a, volley.WithTimeout(time.Minute))
+				packets := randomPackets(f, size/2, size/2, size/2, size/2)
+				errs := sharing(t, hosts, func(ctx context.Context, tr *local.Endpoint) error {
+					ctx, cancel := context.WithCancelCause(ctx)
+					defer cancel(nil)
+					var result []byte
+					b, err := e.Bind(ctx, tr, []volley.Packet{{Data: packets[tr.Rank()], Result: &result}})
+					if err != nil {
+						return err
+					}
+					if err := b.Run(); err != nil {
+						return err
+					}
+					b.Close()
+					p := volley.Packet{Data: packets[tr.Rank()], Result: &result}
+					if tr.Rank() == 2 && c.name != "context" {
+						c.spoil(&p, cancel)
+					}
+					if b, err = e.Bind(ctx, tr, []volley.Packet{p}); err != nil {
+						return err
+					}
+					if tr.Rank() == 2 && c.name == "context" {
+						c.spoil(&p, cancel)
+					}
+					return b.Run()
+				})
+				for rank, err := range errs {
+					aborted := new(*transport.AbortError)
+					if !c.is(err) || rank != 2 && (!errors.As(err, aborted) || (*aborted).Rank != 2) {
+						t.Errorf("rank %d: %v", rank, err)
+					}
 				}
-				if err := b.Run(); err != nil {
-					return err
-				}
-				b.Close()
-				p := volley.Packet{Data: packets[tr.Rank()], Result: &result}
-				if tr.Rank() == 2 && c.name != "context" {
-					c.spoil(&p, cancel)
-				}
-				if b, err = e.Bind(ctx, tr, []volley.Packet{p}); err != nil {
-					return err
-				}
-				if tr.Rank() == 2 && c.name == "context" {
-					c.spoil(&p, cancel)
-				}
-				return b.Run()
 			})
-			for rank, err := range errs {
-				aborted := new(*transport.AbortError)
-				if !c.is(err) || rank != 2 && (!errors.As(err, aborted) || (*aborted).Rank != 2) {
-					t.Errorf("rank %d: %v", rank, err)
-				}
-			}
-		})
+		}
 	}
 }
 
@@ -370,12 +380,18 @@ func (f failing) WriteAt([]byte, int64) (int, error) { return 0, f.error }
 // TestWindowLate has a rank come too late to a run, and another come to the run of another encoder.
 func TestWindowLate(t *testing.T) {
 	f := fieldtest.Parse(t, "2^8")
-	a := randomMatrix(t, f, 3, 1)
-	packets := randomPackets(f, 100, 100, 100)
-	for _, late := range []bool{true, false} {
+	for _, c := range []struct {
+		hosts []int
+		late  bool
+	}{{[]int{3}, true}, {[]int{3}, false}, {[]int{2, 2}, true}, {[]int{2, 2}, false}} {
+		late, n := c.late, 0
+		for _, ranks := range c.hosts {
+			n += ranks
+		}
+		a, packets := randomMatrix(t, f, n, 1), randomPackets(f, slices.Repeat([]int{100_000}, n)...)
 		e := mustEncoder(t, a, volley.WithTimeout(200*time.Millisecond))
 		var ended atomic.Int32
-		errs := sharing(t, 3, func(ctx context.Context, tr *local.Endpoint) error {
+		errs := sharing(t, c.hosts, func(ctx context.Context, tr *local.Endpoint) error {
 			var bounds []*volley.Bound
 			for range 2 {
 				var result []byte
@@ -386,7 +402,7 @@ func TestWindowLate(t *testing.T) {
 				bounds = append(bounds, b)
 			}
 			if late && tr.Rank() == 1 {
-				for ended.Load() < 2 && ctx.Err() == nil {
+				for int(ended.Load()) < n-1 && ctx.Err() == nil {
 					time.Sleep(time.Millisecond)
 				}
 			}
@@ -401,12 +417,65 @@ func TestWindowLate(t *testing.T) {
 		for rank, err := range errs {
 			switch {
 			case err == nil:
-				t.Errorf("late %v: rank %d: no error", late, rank)
+				t.Errorf("%v: rank %d: no error", c, rank)
 			case late && rank != 1 && !errors.Is(err, executor.ErrTimeout):
-				t.Errorf("late: rank %d: %v", rank, err)
+				t.Errorf("%v: rank %d: %v", c, rank, err)
 			case !late && !strings.Contains(err.Error(), "plan"):
-				t.Errorf("another run: rank %d: %v", rank, err)
+				t.Errorf("%v: rank %d: %v", c, rank, err)
 			}
+		}
+	}
+}
+
+// TestHosts encodes at ranks of several hosts, and counts what goes from host to host: of n packets of L bytes on each of H
+// hosts 2n(H-1)/H·L out of each, in two messages of each rank to each other host, unless a plan by messages is faster.
+func TestHosts(t *testing.T) {
+	f := fieldtest.Parse(t, "2^8")
+	for _, c := range []struct {
+		hosts []int
+		bytes int
+		plan  bool
+	}{
+		{[]int{2, 2}, 100_000, false}, {[]int{2, 2, 2, 2}, 100_000, false}, {[]int{4, 4}, 200_000, false},
+		{[]int{3, 3, 3}, 300, true}, {slices.Repeat([]int{2}, 8), 64, true}, // which take one round
+		{[]int{3, 2}, 100_000, true}, {[]int{1, 1, 1}, 100_000, true},
+	} {
+		n, h := 0, len(c.hosts)
+		for _, ranks := range c.hosts {
+			n += ranks
+		}
+		a := randomMatrix(t, f, n, 1)
+		packets := randomPackets(f, slices.Repeat([]int{c.bytes}, n)...)
+		want := product(a, packets)
+		e := mustEncoder(t, a, volley.WithMemory(400_000))
+		var sent atomic.Int64
+		errs := sharing(t, c.hosts, func(ctx context.Context, tr *local.Endpoint) error {
+			got, report, err := e.Encode(ctx, tr, packets[tr.Rank()])
+			switch {
+			case err != nil:
+				return err
+			case !bytes.Equal(got, want[tr.Rank()]):
+				return errors.New("a wrong packet")
+			case !report.Verified:
+				return errors.New("not verified")
+			}
+			sent.Add(report.BytesSentMax)
+			by := slices.ContainsFunc(report.Notes, func(note string) bool { return strings.Contains(note, "hosts exchange slices") })
+			if by == c.plan {
+				return fmt.Errorf("by slices %v: %+v", by, report)
+			}
+			if by && (report.C1 != 2 || report.Pieces != h || report.C2 != 2 || report.Rounds[1].Messages != h-1) {
+				return fmt.Errorf("report %+v", report)
+			}
+			return nil
+		})
+		for rank, err := range errs {
+			if err != nil {
+				t.Errorf("%v: rank %d: %v", c, rank, err)
+			}
+		}
+		if most := int64(2*n*(h-1)*c.bytes/h + n*h*64); !c.plan && sent.Load() > most {
+			t.Errorf("%v: %d bytes sent to other hosts, want no more than %d", c, sent.Load(), most)
 		}
 	}
 }
@@ -436,7 +505,7 @@ func TestBoundAllocates(t *testing.T) {
 			data[0] = byte(rand.Int())
 			return e.Bind(ctx, tr, []volley.Packet{{Data: data, Result: &result}}, w)
 		}
-		errs := sharing(t, 2, func(ctx context.Context, end *local.Endpoint) error {
+		errs := sharing(t, []int{2}, func(ctx context.Context, end *local.Endpoint) error {
 			b, err := begin(ctx, end)
 			if err != nil {
 				return err

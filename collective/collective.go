@@ -399,6 +399,20 @@ func (c *Comm) Sum(ctx context.Context, vector []byte, add func(sum, more []byte
 	return sums[:n], err
 }
 
+// Exchange sends and receives a message for each other rank that is named, once, as that one does for this rank. It returns
+// when all have come and gone. They are the caller's data, and count for nothing.
+func (c *Comm) Exchange(ctx context.Context, transfers []*transport.Transfer) error {
+	for _, t := range transfers {
+		t.Tag = transport.Tag{Round: c.first}
+	}
+	return c.run(ctx, func(over *transport.Transfer, err error) ([]*transport.Transfer, error) {
+		if over == nil {
+			return transfers, nil
+		}
+		return nil, err
+	})
+}
+
 // Barrier returns when all ranks have come to it.
 func (c *Comm) Barrier(ctx context.Context) error {
 	return c.run(ctx, c.rounds(func(_, _ int) ([]byte, int) { return nil, 0 }, func(int, []byte) error { return nil }))

@@ -8,7 +8,6 @@ import (
 	"math"
 	"os"
 
-	"volley/executor"
 	"volley/internal/sharedmemory"
 	"volley/transport"
 )
@@ -103,12 +102,3 @@ func (c *Comm) Stage(ctx context.Context, bytes int) (*transport.Window, error) 
 	h.Stages = append(h.Stages, w)
 	return w, nil
 }
-
-// Meet waits until all ranks have come to the window, and have said the same. It returns the first rank that says another
-// thing, or -1. Who keeps others waiting for longer than the timeout is named.
-func (c *Comm) Meet(ctx context.Context, w *transport.Window, says uint64) (other int, err error) {
-	return w.Meet(ctx, transport.HostOf(c.t), says, c.timeout, c.late)
-}
-
-// late returns the error of a wait for a rank that has taken too long.
-func (c *Comm) late(rank int) error { return executor.Late(c.t, rank, c.timeout) }

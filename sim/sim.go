@@ -82,6 +82,44 @@ func nothing(p plan.Plan) Cost {
 	return Cost{C1: rounds, Pieces: p.Info().PieceCount(), Rounds: make([]plan.RoundTraffic, rounds), Nodes: make([]NodeRound, rounds)}
 }
 
+// CountBetween counts the messages between hosts, those within one left out, where processors lie at ranks and ranks at
+// hosts: Nodes has the most messages of a rank and the most elements of a host. Two processors of a host have one link.
+func CountBetween(p plan.Plan, processors int, rankOf, hostOf func(proc int) int) Cost {
+	c := nothing(p)
+	type exchanged struct{ sent, received int }
+	more := func(of map[int]exchanged, at, sent, received int) exchanged {
+		x := of[at]
+		x.sent, x.received = x.sent+sent, x.received+received
+		of[at] = x
+		return x
+	}
+	ranks, hosts := make([]map[int]exchanged, c.C1), make([]map[int]exchanged, c.C1)
+	for t := range c.C1 {
+		ranks[t], hosts[t] = map[int]exchanged{}, map[int]exchanged{}
+	}
+	for proc := range processors {
+		for t, r := range p.Schedule(proc).Rounds {
+			var messages, elements exchanged
+			for _, x := range r.Sends {
+				if hostOf(x.Dst) != hostOf(proc) {
+					messages.sent, elements.sent = messages.sent+1, elements.sent+x.Count
+				}
+			}
+			for _, x := range r.Recvs {
+				if hostOf(x.Src) != hostOf(proc) {
+					messages.received, elements.received = messages.received+1, elements.received+x.Count
+				}
+			}
+			atRank := more(ranks[t], rankOf(proc), messages.sent, messages.received)
+			atHost := more(hosts[t], hostOf(proc), elements.sent, elements.received)
+			most := &c.Nodes[t]
+			most.Messages = max(most.Messages, atRank.sent, atRank.received)
+			most.Elements = max(most.Elements, atHost.sent, atHost.received)
+		}
+	}
+	return c
+}
+
 // add adds processors that have one schedule.
 func (c *Cost) add(s plan.Schedule, count int) {
 	c.C2, c.C3, c.Slots = 0, max(c.C3, s.Terms), max(c.Slots, s.Slots)

@@ -9,24 +9,64 @@ import (
 	"unsafe"
 )
 
-// A HostSharer is a Transport that may know that all its ranks run on one host.
+// A HostSharer is a Transport that may know which of its ranks run on one host.
 type HostSharer interface {
-	// Host returns what the ranks share, the same in every call, or nil, at all ranks, where they run on several hosts, or
-	// what they do is to travel as messages.
+	// Host returns what the ranks of this rank's host share, the same in every call, or nil, at all ranks of t, where that
+	// is not known, or what they do is to travel as messages.
 	Host() *Host
 }
 
-// HostOf returns what the ranks of t share, or nil.
-func HostOf(t Transport) *Host {
+func hostOf(t Transport) *Host {
 	if h, ok := t.(HostSharer); ok {
 		return h.Host()
 	}
 	return nil
 }
 
-// A Host is what one rank knows of a group on one host.
+// HostOf returns what the ranks of t share, or nil unless all run on one host.
+func HostOf(t Transport) *Host {
+	if h := hostOf(t); h != nil && len(h.Hosts[h.Here]) == t.Size() {
+		return h
+	}
+	return nil
+}
+
+// Hosts returns the ranks of t by host, and which host is this rank's, or nil where that is not known.
+func Hosts(t Transport) (ranks [][]int, here int) {
+	if h := hostOf(t); h != nil {
+		return h.Hosts, h.Here
+	}
+	return nil, 0
+}
+
+// OnHost returns the end of t in the group of the ranks that run on its host, for which there is a [HostOf], or nil where
+// that is not known.
+func OnHost(t Transport) Transport {
+	h := hostOf(t)
+	switch {
+	case h == nil:
+		return nil
+	case HostOf(t) != nil:
+		return t
+	}
+	return onHost{Subset(t, h.Hosts[h.Here]), h}
+}
+
+type onHost struct {
+	Transport
+	host *Host
+}
+
+func (o onHost) Host() *Host    { return o.host }
+func (o onHost) Cores() int     { return Cores(o.Transport) }
+func (o onHost) Overlaps() bool { return Overlaps(o.Transport) }
+
+// A Host is what one rank knows of the ranks of its host.
 type Host struct {
-	// Crowded says, alike at all ranks, that there are more ranks than cores: who waits lets others go on at once.
+	Hosts [][]int // the ranks of each host of the group, ascending, the host of the least rank first
+	Here  int     // which of these is this one
+
+	// Crowded says, alike at all ranks of the host, that there are more ranks than cores: who waits lets others go on at once.
 	Crowded bool
 
 	// Aborted returns an *[AbortError] after an abort, and lets messages go on meanwhile. Who waits for something else

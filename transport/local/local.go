@@ -49,23 +49,37 @@ type group struct {
 
 // New returns the ranks 0 … n-1 of a new group. It takes memory in proportion
 // to n; whatever a pair of ranks needs is made when they talk.
-func New(n int) []*Endpoint { return newGroup(n, false) }
-
-// NewHost is [New] for ranks that may share memory, as processes of a host do: see [transport.HostSharer].
-func NewHost(n int) []*Endpoint { return newGroup(n, true) }
-
-func newGroup(n int, host bool) []*Endpoint {
+func New(n int) []*Endpoint {
 	g := &group{ends: make([]*Endpoint, n)}
 	for r := range g.ends {
 		aborted := make(chan struct{})
 		all := waits.New(aborted, func() error { return g.abort.Load() })
 		e := &Endpoint{group: g, rank: r, aborted: aborted, waits: all, oldest: map[stream]int32{}, free: none}
-		if host {
-			e.host = &transport.Host{Crowded: n > runtime.GOMAXPROCS(0), Aborted: e.hasAborted}
-		}
 		g.ends[r] = e
 	}
 	return slices.Clone(g.ends)
+}
+
+// NewHosts is [New] for the ranks of hosts: so many on each, which may share memory, as processes of a host do. See
+// [transport.HostSharer].
+func NewHosts(ranks ...int) []*Endpoint {
+	var hosts [][]int
+	n := 0
+	for h, count := range ranks {
+		hosts = append(hosts, nil)
+		for range count {
+			hosts[h] = append(hosts[h], n)
+			n++
+		}
+	}
+	ends := New(n)
+	for h, list := range hosts {
+		for _, r := range list {
+			e := ends[r]
+			e.host = &transport.Host{Hosts: hosts, Here: h, Crowded: n > runtime.GOMAXPROCS(0), Aborted: e.hasAborted}
+		}
+	}
+	return ends
 }
 
 // Rank returns this rank.
@@ -74,7 +88,7 @@ func (e *Endpoint) Rank() int { return e.rank }
 // Size returns the number of ranks of the group.
 func (e *Endpoint) Size() int { return len(e.group.ends) }
 
-// Host returns what the ranks of [NewHost] share.
+// Host returns what ranks of a host of [NewHosts] share.
 func (e *Endpoint) Host() *transport.Host { return e.host }
 
 func (e *Endpoint) hasAborted() error {

@@ -172,9 +172,11 @@ type communicator struct {
 	requests
 	rank, size int
 	mostTag    int
-	cores      int    // this rank's share of those of its machine
-	here       []bool // of each rank: whether it is on this machine
-	overlaps   bool   // not all ranks are here, or each has two cores or more
+	cores      int     // this rank's share of those of its machine
+	here       []bool  // of each rank: whether it is on this machine
+	machines   [][]int // the ranks of each, the machine of the least rank first
+	own        int     // which of these is this one
+	overlaps   bool    // not all ranks are here, or each has two cores or more
 	mostSpin   time.Duration
 	crowded    bool // there are more ranks on this machine than cores
 }
@@ -208,12 +210,20 @@ func (g *communicator) identify() error {
 func (g *communicator) neighbours(all [][2]C.long) {
 	own, cores := all[g.rank][0], int(all[g.rank][1])
 	ranks, together, least := 0, 0, cores
-	for _, other := range all {
+	numbers := map[C.long]int{}
+	for r, other := range all {
+		at, known := numbers[other[0]]
+		if !known {
+			at = len(g.machines)
+			numbers[other[0]], g.machines = at, append(g.machines, nil)
+		}
+		g.machines[at] = append(g.machines[at], r)
 		g.here = append(g.here, other[0] == own)
 		if other[0] == own {
 			ranks, together, least = ranks+1, together+int(other[1]), min(least, int(other[1]))
 		}
 	}
+	g.own = numbers[own]
 	online := int(C.sysconf(C._SC_NPROCESSORS_ONLN))
 	share := func(cores int) int { return max(1, cores*online/max(together, online)) }
 	g.crowded, g.cores = ranks > online, share(cores)

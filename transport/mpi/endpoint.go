@@ -7,7 +7,6 @@ import "C"
 
 import (
 	"errors"
-	"slices"
 	"time"
 
 	"volley/transport"
@@ -16,8 +15,8 @@ import (
 // An Endpoint is this process's rank of a group. Any number of goroutines may use it at once.
 type Endpoint struct {
 	*communicator
-	numbering                 // of tags
-	host      *transport.Host // nil: there are several
+	numbering // of tags
+	host      *transport.Host
 
 	// What follows is guarded by the engine's lock.
 	serial    int
@@ -86,9 +85,7 @@ func openEndpoint(g *communicator) (e *Endpoint) {
 			answers:      map[int]chan answer{},
 		}
 		e.numbering = numberingOf(g.mostTag)
-		if !slices.Contains(g.here, false) {
-			e.host = &transport.Host{Crowded: g.crowded, Aborted: e.aborted}
-		}
+		e.host = &transport.Host{Hosts: g.machines, Here: g.own, Crowded: g.crowded, Aborted: e.aborted}
 		e.control = &controlReceive{e: e, buffer: make([]byte, controlBytes)}
 		e.control.pins.Pin(&e.control.buffer[0])
 		e.postControl()
@@ -104,7 +101,7 @@ func (e *Endpoint) Rank() int { return e.rank }
 // Size returns the number of ranks of the group.
 func (e *Endpoint) Size() int { return e.size }
 
-// Host returns what the ranks of this machine share, where all are on it.
+// Host returns what the ranks of this machine share.
 func (e *Endpoint) Host() *transport.Host { return e.host }
 
 // aborted is [transport.Host].Aborted.
@@ -165,9 +162,7 @@ func (e *Endpoint) close() (err error) {
 		return nil
 	}
 	e.closed = true
-	if e.host != nil {
-		e.host.Close()
-	}
+	e.host.Close()
 	left := len(e.held) + e.active - 1 // but the control receive
 	for i, s := range e.slots {
 		if t, ok := s.owner.(*transfer); s.owner == e.control || ok && t.Receive {

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"volley"
 	"volley/algo"
 	"volley/collective"
 	"volley/executor"
@@ -229,7 +230,7 @@ func TestShare(t *testing.T) {
 	if apart {
 		t.Skip("on several machines")
 	}
-	c := collective.New(e, time.Minute)
+	c, late := collective.New(e, time.Minute), func(rank int) error { return fmt.Errorf("rank %d is late", rank) }
 	for _, bytes := range []int{1, 100_000} {
 		w, err := c.Share(t.Context(), bytes)
 		if err != nil {
@@ -238,7 +239,7 @@ func TestShare(t *testing.T) {
 		for turn := range 20 {
 			w.Parts[e.Rank()][0] = byte(turn + e.Rank())
 			for range 2 { // to have written, and to have read
-				if other, err := c.Meet(t.Context(), w, uint64(turn)); err != nil || other >= 0 {
+				if other, err := w.Meet(t.Context(), e.Host(), uint64(turn), time.Minute, late); err != nil || other >= 0 {
 					t.Fatal(other, err)
 				}
 				for rank, part := range w.Parts {
@@ -247,11 +248,48 @@ func TestShare(t *testing.T) {
 					}
 				}
 			}
-			if _, err := c.Meet(t.Context(), w, 0); err != nil {
+			if _, err := w.Meet(t.Context(), e.Host(), 0, time.Minute, late); err != nil {
 				t.Fatal(err)
 			}
 		}
 		w.Close()
+	}
+}
+
+// TestHosts encodes at ranks that believe they are on two machines, in turns.
+func TestHosts(t *testing.T) {
+	e := group(t)
+	defer e.Close()
+	if e.Size() < 4 || e.Size()%2 > 0 || apart {
+		t.Skip("wants an even number of ranks, 4 or more, on one machine")
+	}
+	hosts := make([][]int, 2)
+	for r := range e.Size() {
+		hosts[r%2] = append(hosts[r%2], r)
+	}
+	e.host.Hosts, e.host.Here = hosts, e.Rank()%2
+	f, err := field.Parse("2^8")
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := matrix.Random(f, e.Size(), e.Size(), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	packet := func(rank int) []byte { return bytes.Repeat([]byte{byte(rank + 1)}, 3_000_000) }
+	got, report, err := volley.Encode(t.Context(), e, a, packet(e.Rank()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := make([]byte, len(got))
+	var coefs []field.Element
+	var packets [][]byte
+	for rank := range e.Size() {
+		coefs, packets = append(coefs, a.At(rank, e.Rank())), append(packets, packet(rank))
+	}
+	f.Combine(want, coefs, packets)
+	if !bytes.Equal(got, want) || report.Pieces != 2 || !report.Verified {
+		t.Errorf("rank %d: a wrong packet, or not by slices: %+v", e.Rank(), report)
 	}
 }
 
