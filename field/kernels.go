@@ -2,6 +2,7 @@ package field
 
 import (
 	"math/bits"
+	"slices"
 	"sync"
 	"unsafe"
 )
@@ -12,7 +13,7 @@ import (
 // kernels say what those for one set of instructions need. They are functions that field/internal/gen
 // declares, all called with the path:
 //
-//   - combineKernel sets out[i] = Σ_k coefs[k][i]·in[columns[k]] for so many rows i, or adds that, in the
+//   - combineKernel sets out[i] = Σ_k coefs[k][i]·in[columns[k]] for so many rows i, or adds that, see howSet, in the
 //     bytes from ≤ . < to of packets. columns are count offsets into the array of slices in; a coefficient
 //     has the form that coefTable.append gives it. With 0 rows it sets one to the sum of the columns.
 //   - butterflyKernel sets out0 = in0 + c·in1, out1 = out0 + in1; the inverse out1 = in0 + in1,
@@ -29,7 +30,25 @@ type kernels struct {
 	granule int
 	rows    int // at most, in combineKernel
 	most    int // rows at most of bytes; more than rows pay where they are all of a map
+
+	streams bool // combineKernel knows howStream
 }
+
+// How combineKernel writes results, as field/internal/gen has it too.
+const (
+	howSet    = iota
+	howAdd    // adds to what is there
+	howStream // sets, past the caches; results begin with a line of a cache
+)
+
+func addOrSet(add bool) uint8 {
+	if add {
+		return howAdd
+	}
+	return howSet
+}
+
+const lineBytes = 64 // of a cache
 
 // The layouts of symbols in combineKernel: bytes, pairs of them, and pairs in planes.
 const (
@@ -283,32 +302,44 @@ func (m *kernelMap) add(f *binaryField, rows [][]Element, first, n int) {
 	m.groups = append(m.groups, g)
 }
 
-func (m *kernelMap) Apply(out, in [][]byte, add bool) {
+func (m *kernelMap) Apply(out, in [][]byte, add bool) { m.apply(out, in, addOrSet(add)) }
+
+// Stream is [Streamer].
+func (m *kernelMap) Stream(out, in [][]byte) {
+	how := uint8(howSet)
+	if m.path.streams && !slices.ContainsFunc(out, func(p []byte) bool { return uintptr(unsafe.Pointer(unsafe.SliceData(p)))%lineBytes > 0 }) {
+		how = howStream
+	}
+	m.apply(out, in, how)
+}
+
+func (m *kernelMap) apply(out, in [][]byte, how uint8) {
 	n := m.check(out, in, m.symbolBytes)
 	done := 0
 	if m.planes {
 		done = n &^ (planesGroup - 1)
-		m.run(inPlanes, out, in, 0, done, add)
+		m.run(inPlanes, out, in, 0, done, how)
 	}
-	m.usual(out, in, done, n, add)
+	m.usual(out, in, done, n, how)
 }
 
 // usual applies the map to bytes in the usual layout.
-func (m *kernelMap) usual(out, in [][]byte, from, to int, add bool) {
+func (m *kernelMap) usual(out, in [][]byte, from, to int, how uint8) {
 	layout := inBytes + m.symbolBytes - 1
 	whole := from + (to-from)&^(m.path.granule-1)
-	m.run(layout, out, in, from, whole, add)
+	m.run(layout, out, in, from, whole, how)
 	if whole < to {
+		add := how == howAdd
 		t := tailPool.Get().(*tail)
 		o, i := t.begin(out, in, whole, add)
-		m.run(layout, o, i, 0, m.path.granule, add)
+		m.run(layout, o, i, 0, m.path.granule, addOrSet(add))
 		t.end(out, whole)
 	}
 }
 
-func (m *kernelMap) run(layout int, out, in [][]byte, from, to int, add bool) {
+func (m *kernelMap) run(layout int, out, in [][]byte, from, to int, how uint8) {
 	for ; from < to; from += partBytes(m.inputs) {
-		m.runPart(layout, out, in, from, min(to, from+partBytes(m.inputs)), add)
+		m.runPart(layout, out, in, from, min(to, from+partBytes(m.inputs)), how)
 	}
 }
 
@@ -318,16 +349,21 @@ func partBytes(inputs int) int {
 	return max(1<<10, cacheBytes/inputs&^(1<<10-1))
 }
 
-func (m *kernelMap) runPart(layout int, out, in [][]byte, from, to int, add bool) {
+func (m *kernelMap) runPart(layout int, out, in [][]byte, from, to int, how uint8) {
 	for k := range m.groups {
 		g := &m.groups[k]
 		if g.sum {
-			combineKernel(m.path.path, 0, layout, &out[g.first], &in[0], unsafe.SliceData(g.columns), len(g.columns), nil, from, to, add)
+			combineKernel(m.path.path, 0, layout, &out[g.first], &in[0], unsafe.SliceData(g.columns), len(g.columns), nil, from, to, how)
 			continue
 		}
 		size, chunk := len(g.coefs)/len(g.columns), chunkColumns
+		how := how
+		if len(g.columns) > chunk && how == howStream { // sums are read again
+			how = howSet
+		}
 		for at := 0; at < len(g.columns); at += chunk {
-			combineKernel(m.path.path, g.rows, layout, &out[g.first], &in[0], &g.columns[at], min(chunk, len(g.columns)-at), &g.coefs[at*size], from, to, add || at > 0)
+			combineKernel(m.path.path, g.rows, layout, &out[g.first], &in[0], &g.columns[at], min(chunk, len(g.columns)-at), &g.coefs[at*size], from, to, how)
+			how = howAdd
 		}
 	}
 }
@@ -421,7 +457,7 @@ func (f *binaryField) combineWith(path *kernels, dst []byte, coef []Element, src
 					coefs = table.append(coefs, coef[at][0])
 				}
 			}
-			combineKernel(path.path, rows, inBytes+f.symbolBytes-1, &out[0], unsafe.SliceData(src), &columns[0], n, unsafe.SliceData(coefs), from, to, add)
+			combineKernel(path.path, rows, inBytes+f.symbolBytes-1, &out[0], unsafe.SliceData(src), &columns[0], n, unsafe.SliceData(coefs), from, to, addOrSet(add))
 		}
 	}
 }

@@ -4,8 +4,8 @@
 
 #include "textflag.h"
 
-// func sumGFNI512<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, add bool)
-// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV
+// func sumGFNI512<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, how uint8)
+// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV, MMX+
 TEXT ·sumGFNI512<>(SB), NOSPLIT, $0-81
 	MOVQ out+24(FP), AX
 	MOVQ in+32(FP), CX
@@ -13,7 +13,7 @@ TEXT ·sumGFNI512<>(SB), NOSPLIT, $0-81
 	MOVQ count+48(FP), BX
 	MOVQ from+64(FP), SI
 	MOVQ to+72(FP), DI
-	MOVB add+80(FP), R8
+	MOVB how+80(FP), R8
 
 loop0:
 	LEAQ   256(SI), R9
@@ -40,8 +40,10 @@ column1:
 	JNE    column1
 
 summed1:
-	TESTB     R8, R8
-	JNE       add1
+	CMPB      R8, $0x02
+	JEQ       stream1
+	CMPB      R8, $0x01
+	JEQ       add1
 	MOVQ      (AX), R9
 	VMOVDQU64 Z0, (R9)(SI*1)
 	VMOVDQU64 Z1, 64(R9)(SI*1)
@@ -59,6 +61,14 @@ add1:
 	VMOVDQU64 Z2, 128(R9)(SI*1)
 	VPXORQ    192(R9)(SI*1), Z3, Z3
 	VMOVDQU64 Z3, 192(R9)(SI*1)
+	JMP       done1
+
+stream1:
+	MOVQ     (AX), R9
+	VMOVNTDQ Z0, (R9)(SI*1)
+	VMOVNTDQ Z1, 64(R9)(SI*1)
+	VMOVNTDQ Z2, 128(R9)(SI*1)
+	VMOVNTDQ Z3, 192(R9)(SI*1)
 
 done1:
 	ADDQ $0x00000100, SI
@@ -102,8 +112,8 @@ column2:
 	JNE        column2
 
 summed2:
-	TESTB    R8, R8
-	JNE      add2
+	CMPB     R8, $0x01
+	JEQ      add2
 	MOVQ     (AX), R9
 	VMOVDQU8 Z0, K1, (R9)(SI*1)
 	VMOVDQU8 Z1, K2, 64(R9)(SI*1)
@@ -123,11 +133,16 @@ done2:
 	JMP  rest
 
 end:
+	CMPB R8, $0x02
+	JNE  written
+	SFENCE
+
+written:
 	VZEROUPPER
 	RET
 
-// func bytes1GFNI512<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, add bool)
-// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV, GFNI
+// func bytes1GFNI512<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, how uint8)
+// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV, GFNI, MMX+
 TEXT ·bytes1GFNI512<>(SB), NOSPLIT, $0-81
 	MOVQ out+24(FP), AX
 	MOVQ in+32(FP), CX
@@ -136,7 +151,7 @@ TEXT ·bytes1GFNI512<>(SB), NOSPLIT, $0-81
 	MOVQ coefs+56(FP), SI
 	MOVQ from+64(FP), DI
 	MOVQ to+72(FP), R8
-	MOVB add+80(FP), R9
+	MOVB how+80(FP), R9
 
 loop0:
 	LEAQ   256(DI), R10
@@ -206,8 +221,10 @@ last1:
 	ADDQ           $0x00000008, R11
 
 summed1:
-	TESTB     R9, R9
-	JNE       add1
+	CMPB      R9, $0x02
+	JEQ       stream1
+	CMPB      R9, $0x01
+	JEQ       add1
 	MOVQ      (AX), R10
 	VMOVDQU64 Z0, (R10)(DI*1)
 	VMOVDQU64 Z1, 64(R10)(DI*1)
@@ -225,6 +242,14 @@ add1:
 	VMOVDQU64 Z2, 128(R10)(DI*1)
 	VPXORQ    192(R10)(DI*1), Z3, Z3
 	VMOVDQU64 Z3, 192(R10)(DI*1)
+	JMP       done1
+
+stream1:
+	MOVQ     (AX), R10
+	VMOVNTDQ Z0, (R10)(DI*1)
+	VMOVNTDQ Z1, 64(R10)(DI*1)
+	VMOVNTDQ Z2, 128(R10)(DI*1)
+	VMOVNTDQ Z3, 192(R10)(DI*1)
 
 done1:
 	ADDQ $0x00000100, DI
@@ -295,8 +320,8 @@ last2:
 	ADDQ           $0x00000008, R11
 
 summed2:
-	TESTB    R9, R9
-	JNE      add2
+	CMPB     R9, $0x01
+	JEQ      add2
 	MOVQ     (AX), R10
 	VMOVDQU8 Z0, K1, (R10)(DI*1)
 	VMOVDQU8 Z1, K2, 64(R10)(DI*1)
@@ -316,11 +341,16 @@ done2:
 	JMP  rest
 
 end:
+	CMPB R9, $0x02
+	JNE  written
+	SFENCE
+
+written:
 	VZEROUPPER
 	RET
 
-// func bytes2GFNI512<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, add bool)
-// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV, GFNI
+// func bytes2GFNI512<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, how uint8)
+// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV, GFNI, MMX+
 TEXT ·bytes2GFNI512<>(SB), NOSPLIT, $0-81
 	MOVQ out+24(FP), AX
 	MOVQ in+32(FP), CX
@@ -329,7 +359,7 @@ TEXT ·bytes2GFNI512<>(SB), NOSPLIT, $0-81
 	MOVQ coefs+56(FP), SI
 	MOVQ from+64(FP), DI
 	MOVQ to+72(FP), R8
-	MOVB add+80(FP), R9
+	MOVB how+80(FP), R9
 
 loop0:
 	LEAQ   256(DI), R10
@@ -426,8 +456,10 @@ last1:
 	ADDQ           $0x00000010, R11
 
 summed1:
-	TESTB     R9, R9
-	JNE       add1
+	CMPB      R9, $0x02
+	JEQ       stream1
+	CMPB      R9, $0x01
+	JEQ       add1
 	MOVQ      (AX), R10
 	VMOVDQU64 Z0, (R10)(DI*1)
 	VMOVDQU64 Z1, 64(R10)(DI*1)
@@ -459,6 +491,19 @@ add1:
 	VMOVDQU64 Z6, 128(R10)(DI*1)
 	VPXORQ    192(R10)(DI*1), Z7, Z7
 	VMOVDQU64 Z7, 192(R10)(DI*1)
+	JMP       done1
+
+stream1:
+	MOVQ     (AX), R10
+	VMOVNTDQ Z0, (R10)(DI*1)
+	VMOVNTDQ Z1, 64(R10)(DI*1)
+	VMOVNTDQ Z2, 128(R10)(DI*1)
+	VMOVNTDQ Z3, 192(R10)(DI*1)
+	MOVQ     24(AX), R10
+	VMOVNTDQ Z4, (R10)(DI*1)
+	VMOVNTDQ Z5, 64(R10)(DI*1)
+	VMOVNTDQ Z6, 128(R10)(DI*1)
+	VMOVNTDQ Z7, 192(R10)(DI*1)
 
 done1:
 	ADDQ $0x00000100, DI
@@ -544,8 +589,8 @@ last2:
 	ADDQ           $0x00000010, R11
 
 summed2:
-	TESTB    R9, R9
-	JNE      add2
+	CMPB     R9, $0x01
+	JEQ      add2
 	MOVQ     (AX), R10
 	VMOVDQU8 Z0, K1, (R10)(DI*1)
 	VMOVDQU8 Z1, K2, 64(R10)(DI*1)
@@ -575,11 +620,16 @@ done2:
 	JMP  rest
 
 end:
+	CMPB R9, $0x02
+	JNE  written
+	SFENCE
+
+written:
 	VZEROUPPER
 	RET
 
-// func bytes3GFNI512<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, add bool)
-// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV, GFNI
+// func bytes3GFNI512<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, how uint8)
+// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV, GFNI, MMX+
 TEXT ·bytes3GFNI512<>(SB), NOSPLIT, $0-81
 	MOVQ out+24(FP), AX
 	MOVQ in+32(FP), CX
@@ -588,7 +638,7 @@ TEXT ·bytes3GFNI512<>(SB), NOSPLIT, $0-81
 	MOVQ coefs+56(FP), SI
 	MOVQ from+64(FP), DI
 	MOVQ to+72(FP), R8
-	MOVB add+80(FP), R9
+	MOVB how+80(FP), R9
 
 loop0:
 	LEAQ   256(DI), R10
@@ -712,8 +762,10 @@ last1:
 	ADDQ           $0x00000018, R11
 
 summed1:
-	TESTB     R9, R9
-	JNE       add1
+	CMPB      R9, $0x02
+	JEQ       stream1
+	CMPB      R9, $0x01
+	JEQ       add1
 	MOVQ      (AX), R10
 	VMOVDQU64 Z0, (R10)(DI*1)
 	VMOVDQU64 Z1, 64(R10)(DI*1)
@@ -759,6 +811,24 @@ add1:
 	VMOVDQU64 Z10, 128(R10)(DI*1)
 	VPXORQ    192(R10)(DI*1), Z11, Z11
 	VMOVDQU64 Z11, 192(R10)(DI*1)
+	JMP       done1
+
+stream1:
+	MOVQ     (AX), R10
+	VMOVNTDQ Z0, (R10)(DI*1)
+	VMOVNTDQ Z1, 64(R10)(DI*1)
+	VMOVNTDQ Z2, 128(R10)(DI*1)
+	VMOVNTDQ Z3, 192(R10)(DI*1)
+	MOVQ     24(AX), R10
+	VMOVNTDQ Z4, (R10)(DI*1)
+	VMOVNTDQ Z5, 64(R10)(DI*1)
+	VMOVNTDQ Z6, 128(R10)(DI*1)
+	VMOVNTDQ Z7, 192(R10)(DI*1)
+	MOVQ     48(AX), R10
+	VMOVNTDQ Z8, (R10)(DI*1)
+	VMOVNTDQ Z9, 64(R10)(DI*1)
+	VMOVNTDQ Z10, 128(R10)(DI*1)
+	VMOVNTDQ Z11, 192(R10)(DI*1)
 
 done1:
 	ADDQ $0x00000100, DI
@@ -859,8 +929,8 @@ last2:
 	ADDQ           $0x00000018, R11
 
 summed2:
-	TESTB    R9, R9
-	JNE      add2
+	CMPB     R9, $0x01
+	JEQ      add2
 	MOVQ     (AX), R10
 	VMOVDQU8 Z0, K1, (R10)(DI*1)
 	VMOVDQU8 Z1, K2, 64(R10)(DI*1)
@@ -900,11 +970,16 @@ done2:
 	JMP  rest
 
 end:
+	CMPB R9, $0x02
+	JNE  written
+	SFENCE
+
+written:
 	VZEROUPPER
 	RET
 
-// func bytes4GFNI512<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, add bool)
-// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV, GFNI
+// func bytes4GFNI512<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, how uint8)
+// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV, GFNI, MMX+
 TEXT ·bytes4GFNI512<>(SB), NOSPLIT, $0-81
 	MOVQ out+24(FP), AX
 	MOVQ in+32(FP), CX
@@ -913,7 +988,7 @@ TEXT ·bytes4GFNI512<>(SB), NOSPLIT, $0-81
 	MOVQ coefs+56(FP), SI
 	MOVQ from+64(FP), DI
 	MOVQ to+72(FP), R8
-	MOVB add+80(FP), R9
+	MOVB how+80(FP), R9
 
 loop0:
 	LEAQ   256(DI), R10
@@ -1064,8 +1139,10 @@ last1:
 	ADDQ           $0x00000020, R11
 
 summed1:
-	TESTB     R9, R9
-	JNE       add1
+	CMPB      R9, $0x02
+	JEQ       stream1
+	CMPB      R9, $0x01
+	JEQ       add1
 	MOVQ      (AX), R10
 	VMOVDQU64 Z0, (R10)(DI*1)
 	VMOVDQU64 Z1, 64(R10)(DI*1)
@@ -1125,6 +1202,29 @@ add1:
 	VMOVDQU64 Z14, 128(R10)(DI*1)
 	VPXORQ    192(R10)(DI*1), Z15, Z15
 	VMOVDQU64 Z15, 192(R10)(DI*1)
+	JMP       done1
+
+stream1:
+	MOVQ     (AX), R10
+	VMOVNTDQ Z0, (R10)(DI*1)
+	VMOVNTDQ Z1, 64(R10)(DI*1)
+	VMOVNTDQ Z2, 128(R10)(DI*1)
+	VMOVNTDQ Z3, 192(R10)(DI*1)
+	MOVQ     24(AX), R10
+	VMOVNTDQ Z4, (R10)(DI*1)
+	VMOVNTDQ Z5, 64(R10)(DI*1)
+	VMOVNTDQ Z6, 128(R10)(DI*1)
+	VMOVNTDQ Z7, 192(R10)(DI*1)
+	MOVQ     48(AX), R10
+	VMOVNTDQ Z8, (R10)(DI*1)
+	VMOVNTDQ Z9, 64(R10)(DI*1)
+	VMOVNTDQ Z10, 128(R10)(DI*1)
+	VMOVNTDQ Z11, 192(R10)(DI*1)
+	MOVQ     72(AX), R10
+	VMOVNTDQ Z12, (R10)(DI*1)
+	VMOVNTDQ Z13, 64(R10)(DI*1)
+	VMOVNTDQ Z14, 128(R10)(DI*1)
+	VMOVNTDQ Z15, 192(R10)(DI*1)
 
 done1:
 	ADDQ $0x00000100, DI
@@ -1240,8 +1340,8 @@ last2:
 	ADDQ           $0x00000020, R11
 
 summed2:
-	TESTB    R9, R9
-	JNE      add2
+	CMPB     R9, $0x01
+	JEQ      add2
 	MOVQ     (AX), R10
 	VMOVDQU8 Z0, K1, (R10)(DI*1)
 	VMOVDQU8 Z1, K2, 64(R10)(DI*1)
@@ -1291,11 +1391,16 @@ done2:
 	JMP  rest
 
 end:
+	CMPB R9, $0x02
+	JNE  written
+	SFENCE
+
+written:
 	VZEROUPPER
 	RET
 
-// func bytes5GFNI512<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, add bool)
-// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV, GFNI
+// func bytes5GFNI512<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, how uint8)
+// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV, GFNI, MMX+
 TEXT ·bytes5GFNI512<>(SB), NOSPLIT, $0-81
 	MOVQ out+24(FP), AX
 	MOVQ in+32(FP), CX
@@ -1304,7 +1409,7 @@ TEXT ·bytes5GFNI512<>(SB), NOSPLIT, $0-81
 	MOVQ coefs+56(FP), SI
 	MOVQ from+64(FP), DI
 	MOVQ to+72(FP), R8
-	MOVB add+80(FP), R9
+	MOVB how+80(FP), R9
 
 loop0:
 	LEAQ   128(DI), R10
@@ -1416,8 +1521,10 @@ last1:
 	ADDQ           $0x00000028, R11
 
 summed1:
-	TESTB     R9, R9
-	JNE       add1
+	CMPB      R9, $0x02
+	JEQ       stream1
+	CMPB      R9, $0x01
+	JEQ       add1
 	MOVQ      (AX), R10
 	VMOVDQU64 Z0, (R10)(DI*1)
 	VMOVDQU64 Z1, 64(R10)(DI*1)
@@ -1461,6 +1568,24 @@ add1:
 	VMOVDQU64 Z8, (R10)(DI*1)
 	VPXORQ    64(R10)(DI*1), Z9, Z9
 	VMOVDQU64 Z9, 64(R10)(DI*1)
+	JMP       done1
+
+stream1:
+	MOVQ     (AX), R10
+	VMOVNTDQ Z0, (R10)(DI*1)
+	VMOVNTDQ Z1, 64(R10)(DI*1)
+	MOVQ     24(AX), R10
+	VMOVNTDQ Z2, (R10)(DI*1)
+	VMOVNTDQ Z3, 64(R10)(DI*1)
+	MOVQ     48(AX), R10
+	VMOVNTDQ Z4, (R10)(DI*1)
+	VMOVNTDQ Z5, 64(R10)(DI*1)
+	MOVQ     72(AX), R10
+	VMOVNTDQ Z6, (R10)(DI*1)
+	VMOVNTDQ Z7, 64(R10)(DI*1)
+	MOVQ     96(AX), R10
+	VMOVNTDQ Z8, (R10)(DI*1)
+	VMOVNTDQ Z9, 64(R10)(DI*1)
 
 done1:
 	ADDQ $0x00000080, DI
@@ -1591,8 +1716,8 @@ last2:
 	ADDQ           $0x00000028, R11
 
 summed2:
-	TESTB    R9, R9
-	JNE      add2
+	CMPB     R9, $0x01
+	JEQ      add2
 	MOVQ     (AX), R10
 	VMOVDQU8 Z0, K1, (R10)(DI*1)
 	VMOVDQU8 Z1, K2, 64(R10)(DI*1)
@@ -1652,11 +1777,16 @@ done2:
 	JMP  rest
 
 end:
+	CMPB R9, $0x02
+	JNE  written
+	SFENCE
+
+written:
 	VZEROUPPER
 	RET
 
-// func bytes6GFNI512<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, add bool)
-// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV, GFNI
+// func bytes6GFNI512<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, how uint8)
+// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV, GFNI, MMX+
 TEXT ·bytes6GFNI512<>(SB), NOSPLIT, $0-81
 	MOVQ out+24(FP), AX
 	MOVQ in+32(FP), CX
@@ -1665,7 +1795,7 @@ TEXT ·bytes6GFNI512<>(SB), NOSPLIT, $0-81
 	MOVQ coefs+56(FP), SI
 	MOVQ from+64(FP), DI
 	MOVQ to+72(FP), R8
-	MOVB add+80(FP), R9
+	MOVB how+80(FP), R9
 
 loop0:
 	LEAQ   128(DI), R10
@@ -1792,8 +1922,10 @@ last1:
 	ADDQ           $0x00000030, R11
 
 summed1:
-	TESTB     R9, R9
-	JNE       add1
+	CMPB      R9, $0x02
+	JEQ       stream1
+	CMPB      R9, $0x01
+	JEQ       add1
 	MOVQ      (AX), R10
 	VMOVDQU64 Z0, (R10)(DI*1)
 	VMOVDQU64 Z1, 64(R10)(DI*1)
@@ -1845,6 +1977,27 @@ add1:
 	VMOVDQU64 Z10, (R10)(DI*1)
 	VPXORQ    64(R10)(DI*1), Z11, Z11
 	VMOVDQU64 Z11, 64(R10)(DI*1)
+	JMP       done1
+
+stream1:
+	MOVQ     (AX), R10
+	VMOVNTDQ Z0, (R10)(DI*1)
+	VMOVNTDQ Z1, 64(R10)(DI*1)
+	MOVQ     24(AX), R10
+	VMOVNTDQ Z2, (R10)(DI*1)
+	VMOVNTDQ Z3, 64(R10)(DI*1)
+	MOVQ     48(AX), R10
+	VMOVNTDQ Z4, (R10)(DI*1)
+	VMOVNTDQ Z5, 64(R10)(DI*1)
+	MOVQ     72(AX), R10
+	VMOVNTDQ Z6, (R10)(DI*1)
+	VMOVNTDQ Z7, 64(R10)(DI*1)
+	MOVQ     96(AX), R10
+	VMOVNTDQ Z8, (R10)(DI*1)
+	VMOVNTDQ Z9, 64(R10)(DI*1)
+	MOVQ     120(AX), R10
+	VMOVNTDQ Z10, (R10)(DI*1)
+	VMOVNTDQ Z11, 64(R10)(DI*1)
 
 done1:
 	ADDQ $0x00000080, DI
@@ -1990,8 +2143,8 @@ last2:
 	ADDQ           $0x00000030, R11
 
 summed2:
-	TESTB    R9, R9
-	JNE      add2
+	CMPB     R9, $0x01
+	JEQ      add2
 	MOVQ     (AX), R10
 	VMOVDQU8 Z0, K1, (R10)(DI*1)
 	VMOVDQU8 Z1, K2, 64(R10)(DI*1)
@@ -2061,11 +2214,16 @@ done2:
 	JMP  rest
 
 end:
+	CMPB R9, $0x02
+	JNE  written
+	SFENCE
+
+written:
 	VZEROUPPER
 	RET
 
-// func bytes7GFNI512<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, add bool)
-// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV, GFNI
+// func bytes7GFNI512<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, how uint8)
+// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV, GFNI, MMX+
 TEXT ·bytes7GFNI512<>(SB), NOSPLIT, $0-81
 	MOVQ out+24(FP), AX
 	MOVQ in+32(FP), CX
@@ -2074,7 +2232,7 @@ TEXT ·bytes7GFNI512<>(SB), NOSPLIT, $0-81
 	MOVQ coefs+56(FP), SI
 	MOVQ from+64(FP), DI
 	MOVQ to+72(FP), R8
-	MOVB add+80(FP), R9
+	MOVB how+80(FP), R9
 
 loop0:
 	LEAQ   128(DI), R10
@@ -2216,8 +2374,10 @@ last1:
 	ADDQ           $0x00000038, R11
 
 summed1:
-	TESTB     R9, R9
-	JNE       add1
+	CMPB      R9, $0x02
+	JEQ       stream1
+	CMPB      R9, $0x01
+	JEQ       add1
 	MOVQ      (AX), R10
 	VMOVDQU64 Z0, (R10)(DI*1)
 	VMOVDQU64 Z1, 64(R10)(DI*1)
@@ -2277,6 +2437,30 @@ add1:
 	VMOVDQU64 Z12, (R10)(DI*1)
 	VPXORQ    64(R10)(DI*1), Z13, Z13
 	VMOVDQU64 Z13, 64(R10)(DI*1)
+	JMP       done1
+
+stream1:
+	MOVQ     (AX), R10
+	VMOVNTDQ Z0, (R10)(DI*1)
+	VMOVNTDQ Z1, 64(R10)(DI*1)
+	MOVQ     24(AX), R10
+	VMOVNTDQ Z2, (R10)(DI*1)
+	VMOVNTDQ Z3, 64(R10)(DI*1)
+	MOVQ     48(AX), R10
+	VMOVNTDQ Z4, (R10)(DI*1)
+	VMOVNTDQ Z5, 64(R10)(DI*1)
+	MOVQ     72(AX), R10
+	VMOVNTDQ Z6, (R10)(DI*1)
+	VMOVNTDQ Z7, 64(R10)(DI*1)
+	MOVQ     96(AX), R10
+	VMOVNTDQ Z8, (R10)(DI*1)
+	VMOVNTDQ Z9, 64(R10)(DI*1)
+	MOVQ     120(AX), R10
+	VMOVNTDQ Z10, (R10)(DI*1)
+	VMOVNTDQ Z11, 64(R10)(DI*1)
+	MOVQ     144(AX), R10
+	VMOVNTDQ Z12, (R10)(DI*1)
+	VMOVNTDQ Z13, 64(R10)(DI*1)
 
 done1:
 	ADDQ $0x00000080, DI
@@ -2437,8 +2621,8 @@ last2:
 	ADDQ           $0x00000038, R11
 
 summed2:
-	TESTB    R9, R9
-	JNE      add2
+	CMPB     R9, $0x01
+	JEQ      add2
 	MOVQ     (AX), R10
 	VMOVDQU8 Z0, K1, (R10)(DI*1)
 	VMOVDQU8 Z1, K2, 64(R10)(DI*1)
@@ -2518,11 +2702,16 @@ done2:
 	JMP  rest
 
 end:
+	CMPB R9, $0x02
+	JNE  written
+	SFENCE
+
+written:
 	VZEROUPPER
 	RET
 
-// func bytes8GFNI512<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, add bool)
-// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV, GFNI
+// func bytes8GFNI512<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, how uint8)
+// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV, GFNI, MMX+
 TEXT ·bytes8GFNI512<>(SB), NOSPLIT, $0-81
 	MOVQ out+24(FP), AX
 	MOVQ in+32(FP), CX
@@ -2531,7 +2720,7 @@ TEXT ·bytes8GFNI512<>(SB), NOSPLIT, $0-81
 	MOVQ coefs+56(FP), SI
 	MOVQ from+64(FP), DI
 	MOVQ to+72(FP), R8
-	MOVB add+80(FP), R9
+	MOVB how+80(FP), R9
 
 loop0:
 	LEAQ   128(DI), R10
@@ -2688,8 +2877,10 @@ last1:
 	ADDQ           $0x00000040, R11
 
 summed1:
-	TESTB     R9, R9
-	JNE       add1
+	CMPB      R9, $0x02
+	JEQ       stream1
+	CMPB      R9, $0x01
+	JEQ       add1
 	MOVQ      (AX), R10
 	VMOVDQU64 Z0, (R10)(DI*1)
 	VMOVDQU64 Z1, 64(R10)(DI*1)
@@ -2757,6 +2948,33 @@ add1:
 	VMOVDQU64 Z14, (R10)(DI*1)
 	VPXORQ    64(R10)(DI*1), Z15, Z15
 	VMOVDQU64 Z15, 64(R10)(DI*1)
+	JMP       done1
+
+stream1:
+	MOVQ     (AX), R10
+	VMOVNTDQ Z0, (R10)(DI*1)
+	VMOVNTDQ Z1, 64(R10)(DI*1)
+	MOVQ     24(AX), R10
+	VMOVNTDQ Z2, (R10)(DI*1)
+	VMOVNTDQ Z3, 64(R10)(DI*1)
+	MOVQ     48(AX), R10
+	VMOVNTDQ Z4, (R10)(DI*1)
+	VMOVNTDQ Z5, 64(R10)(DI*1)
+	MOVQ     72(AX), R10
+	VMOVNTDQ Z6, (R10)(DI*1)
+	VMOVNTDQ Z7, 64(R10)(DI*1)
+	MOVQ     96(AX), R10
+	VMOVNTDQ Z8, (R10)(DI*1)
+	VMOVNTDQ Z9, 64(R10)(DI*1)
+	MOVQ     120(AX), R10
+	VMOVNTDQ Z10, (R10)(DI*1)
+	VMOVNTDQ Z11, 64(R10)(DI*1)
+	MOVQ     144(AX), R10
+	VMOVNTDQ Z12, (R10)(DI*1)
+	VMOVNTDQ Z13, 64(R10)(DI*1)
+	MOVQ     168(AX), R10
+	VMOVNTDQ Z14, (R10)(DI*1)
+	VMOVNTDQ Z15, 64(R10)(DI*1)
 
 done1:
 	ADDQ $0x00000080, DI
@@ -2932,8 +3150,8 @@ last2:
 	ADDQ           $0x00000040, R11
 
 summed2:
-	TESTB    R9, R9
-	JNE      add2
+	CMPB     R9, $0x01
+	JEQ      add2
 	MOVQ     (AX), R10
 	VMOVDQU8 Z0, K1, (R10)(DI*1)
 	VMOVDQU8 Z1, K2, 64(R10)(DI*1)
@@ -3023,10 +3241,15 @@ done2:
 	JMP  rest
 
 end:
+	CMPB R9, $0x02
+	JNE  written
+	SFENCE
+
+written:
 	VZEROUPPER
 	RET
 
-// func bytes9GFNI512<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, add bool)
+// func bytes9GFNI512<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, how uint8)
 // Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV, GFNI, MMX+
 TEXT ·bytes9GFNI512<>(SB), NOSPLIT, $0-81
 	MOVQ out+24(FP), AX
@@ -3036,7 +3259,7 @@ TEXT ·bytes9GFNI512<>(SB), NOSPLIT, $0-81
 	MOVQ coefs+56(FP), SI
 	MOVQ from+64(FP), DI
 	MOVQ to+72(FP), R8
-	MOVB add+80(FP), R9
+	MOVB how+80(FP), R9
 
 loop0:
 	LEAQ   64(DI), R10
@@ -3409,8 +3632,10 @@ last1:
 	ADDQ           $0x00000048, R11
 
 summed1:
-	TESTB     R9, R9
-	JNE       add1
+	CMPB      R9, $0x02
+	JEQ       stream1
+	CMPB      R9, $0x01
+	JEQ       add1
 	MOVQ      (AX), R10
 	VMOVDQU64 Z0, (R10)(DI*1)
 	MOVQ      24(AX), R10
@@ -3459,6 +3684,27 @@ add1:
 	MOVQ      192(AX), R10
 	VPXORQ    (R10)(DI*1), Z8, Z8
 	VMOVDQU64 Z8, (R10)(DI*1)
+	JMP       done1
+
+stream1:
+	MOVQ     (AX), R10
+	VMOVNTDQ Z0, (R10)(DI*1)
+	MOVQ     24(AX), R10
+	VMOVNTDQ Z1, (R10)(DI*1)
+	MOVQ     48(AX), R10
+	VMOVNTDQ Z2, (R10)(DI*1)
+	MOVQ     72(AX), R10
+	VMOVNTDQ Z3, (R10)(DI*1)
+	MOVQ     96(AX), R10
+	VMOVNTDQ Z4, (R10)(DI*1)
+	MOVQ     120(AX), R10
+	VMOVNTDQ Z5, (R10)(DI*1)
+	MOVQ     144(AX), R10
+	VMOVNTDQ Z6, (R10)(DI*1)
+	MOVQ     168(AX), R10
+	VMOVNTDQ Z7, (R10)(DI*1)
+	MOVQ     192(AX), R10
+	VMOVNTDQ Z8, (R10)(DI*1)
 
 done1:
 	ADDQ $0x00000040, DI
@@ -3567,8 +3813,8 @@ last2:
 	ADDQ           $0x00000048, R11
 
 summed2:
-	TESTB    R9, R9
-	JNE      add2
+	CMPB     R9, $0x01
+	JEQ      add2
 	MOVQ     (AX), R10
 	VMOVDQU8 Z0, K1, (R10)(DI*1)
 	MOVQ     24(AX), R10
@@ -3632,10 +3878,15 @@ done2:
 	JMP  rest
 
 end:
+	CMPB R9, $0x02
+	JNE  written
+	SFENCE
+
+written:
 	VZEROUPPER
 	RET
 
-// func bytes10GFNI512<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, add bool)
+// func bytes10GFNI512<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, how uint8)
 // Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV, GFNI, MMX+
 TEXT ·bytes10GFNI512<>(SB), NOSPLIT, $0-81
 	MOVQ out+24(FP), AX
@@ -3645,7 +3896,7 @@ TEXT ·bytes10GFNI512<>(SB), NOSPLIT, $0-81
 	MOVQ coefs+56(FP), SI
 	MOVQ from+64(FP), DI
 	MOVQ to+72(FP), R8
-	MOVB add+80(FP), R9
+	MOVB how+80(FP), R9
 
 loop0:
 	LEAQ   64(DI), R10
@@ -4046,8 +4297,10 @@ last1:
 	ADDQ           $0x00000050, R11
 
 summed1:
-	TESTB     R9, R9
-	JNE       add1
+	CMPB      R9, $0x02
+	JEQ       stream1
+	CMPB      R9, $0x01
+	JEQ       add1
 	MOVQ      (AX), R10
 	VMOVDQU64 Z0, (R10)(DI*1)
 	MOVQ      24(AX), R10
@@ -4101,6 +4354,29 @@ add1:
 	MOVQ      216(AX), R10
 	VPXORQ    (R10)(DI*1), Z9, Z9
 	VMOVDQU64 Z9, (R10)(DI*1)
+	JMP       done1
+
+stream1:
+	MOVQ     (AX), R10
+	VMOVNTDQ Z0, (R10)(DI*1)
+	MOVQ     24(AX), R10
+	VMOVNTDQ Z1, (R10)(DI*1)
+	MOVQ     48(AX), R10
+	VMOVNTDQ Z2, (R10)(DI*1)
+	MOVQ     72(AX), R10
+	VMOVNTDQ Z3, (R10)(DI*1)
+	MOVQ     96(AX), R10
+	VMOVNTDQ Z4, (R10)(DI*1)
+	MOVQ     120(AX), R10
+	VMOVNTDQ Z5, (R10)(DI*1)
+	MOVQ     144(AX), R10
+	VMOVNTDQ Z6, (R10)(DI*1)
+	MOVQ     168(AX), R10
+	VMOVNTDQ Z7, (R10)(DI*1)
+	MOVQ     192(AX), R10
+	VMOVNTDQ Z8, (R10)(DI*1)
+	MOVQ     216(AX), R10
+	VMOVNTDQ Z9, (R10)(DI*1)
 
 done1:
 	ADDQ $0x00000040, DI
@@ -4216,8 +4492,8 @@ last2:
 	ADDQ           $0x00000050, R11
 
 summed2:
-	TESTB    R9, R9
-	JNE      add2
+	CMPB     R9, $0x01
+	JEQ      add2
 	MOVQ     (AX), R10
 	VMOVDQU8 Z0, K1, (R10)(DI*1)
 	MOVQ     24(AX), R10
@@ -4287,10 +4563,15 @@ done2:
 	JMP  rest
 
 end:
+	CMPB R9, $0x02
+	JNE  written
+	SFENCE
+
+written:
 	VZEROUPPER
 	RET
 
-// func bytes11GFNI512<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, add bool)
+// func bytes11GFNI512<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, how uint8)
 // Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV, GFNI, MMX+
 TEXT ·bytes11GFNI512<>(SB), NOSPLIT, $0-81
 	MOVQ out+24(FP), AX
@@ -4300,7 +4581,7 @@ TEXT ·bytes11GFNI512<>(SB), NOSPLIT, $0-81
 	MOVQ coefs+56(FP), SI
 	MOVQ from+64(FP), DI
 	MOVQ to+72(FP), R8
-	MOVB add+80(FP), R9
+	MOVB how+80(FP), R9
 
 loop0:
 	LEAQ   64(DI), R10
@@ -4729,8 +5010,10 @@ last1:
 	ADDQ           $0x00000058, R11
 
 summed1:
-	TESTB     R9, R9
-	JNE       add1
+	CMPB      R9, $0x02
+	JEQ       stream1
+	CMPB      R9, $0x01
+	JEQ       add1
 	MOVQ      (AX), R10
 	VMOVDQU64 Z0, (R10)(DI*1)
 	MOVQ      24(AX), R10
@@ -4789,6 +5072,31 @@ add1:
 	MOVQ      240(AX), R10
 	VPXORQ    (R10)(DI*1), Z10, Z10
 	VMOVDQU64 Z10, (R10)(DI*1)
+	JMP       done1
+
+stream1:
+	MOVQ     (AX), R10
+	VMOVNTDQ Z0, (R10)(DI*1)
+	MOVQ     24(AX), R10
+	VMOVNTDQ Z1, (R10)(DI*1)
+	MOVQ     48(AX), R10
+	VMOVNTDQ Z2, (R10)(DI*1)
+	MOVQ     72(AX), R10
+	VMOVNTDQ Z3, (R10)(DI*1)
+	MOVQ     96(AX), R10
+	VMOVNTDQ Z4, (R10)(DI*1)
+	MOVQ     120(AX), R10
+	VMOVNTDQ Z5, (R10)(DI*1)
+	MOVQ     144(AX), R10
+	VMOVNTDQ Z6, (R10)(DI*1)
+	MOVQ     168(AX), R10
+	VMOVNTDQ Z7, (R10)(DI*1)
+	MOVQ     192(AX), R10
+	VMOVNTDQ Z8, (R10)(DI*1)
+	MOVQ     216(AX), R10
+	VMOVNTDQ Z9, (R10)(DI*1)
+	MOVQ     240(AX), R10
+	VMOVNTDQ Z10, (R10)(DI*1)
 
 done1:
 	ADDQ $0x00000040, DI
@@ -4911,8 +5219,8 @@ last2:
 	ADDQ           $0x00000058, R11
 
 summed2:
-	TESTB    R9, R9
-	JNE      add2
+	CMPB     R9, $0x01
+	JEQ      add2
 	MOVQ     (AX), R10
 	VMOVDQU8 Z0, K1, (R10)(DI*1)
 	MOVQ     24(AX), R10
@@ -4988,10 +5296,15 @@ done2:
 	JMP  rest
 
 end:
+	CMPB R9, $0x02
+	JNE  written
+	SFENCE
+
+written:
 	VZEROUPPER
 	RET
 
-// func bytes12GFNI512<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, add bool)
+// func bytes12GFNI512<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, how uint8)
 // Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV, GFNI, MMX+
 TEXT ·bytes12GFNI512<>(SB), NOSPLIT, $0-81
 	MOVQ out+24(FP), AX
@@ -5001,7 +5314,7 @@ TEXT ·bytes12GFNI512<>(SB), NOSPLIT, $0-81
 	MOVQ coefs+56(FP), SI
 	MOVQ from+64(FP), DI
 	MOVQ to+72(FP), R8
-	MOVB add+80(FP), R9
+	MOVB how+80(FP), R9
 
 loop0:
 	LEAQ   64(DI), R10
@@ -5458,8 +5771,10 @@ last1:
 	ADDQ           $0x00000060, R11
 
 summed1:
-	TESTB     R9, R9
-	JNE       add1
+	CMPB      R9, $0x02
+	JEQ       stream1
+	CMPB      R9, $0x01
+	JEQ       add1
 	MOVQ      (AX), R10
 	VMOVDQU64 Z0, (R10)(DI*1)
 	MOVQ      24(AX), R10
@@ -5523,6 +5838,33 @@ add1:
 	MOVQ      264(AX), R10
 	VPXORQ    (R10)(DI*1), Z11, Z11
 	VMOVDQU64 Z11, (R10)(DI*1)
+	JMP       done1
+
+stream1:
+	MOVQ     (AX), R10
+	VMOVNTDQ Z0, (R10)(DI*1)
+	MOVQ     24(AX), R10
+	VMOVNTDQ Z1, (R10)(DI*1)
+	MOVQ     48(AX), R10
+	VMOVNTDQ Z2, (R10)(DI*1)
+	MOVQ     72(AX), R10
+	VMOVNTDQ Z3, (R10)(DI*1)
+	MOVQ     96(AX), R10
+	VMOVNTDQ Z4, (R10)(DI*1)
+	MOVQ     120(AX), R10
+	VMOVNTDQ Z5, (R10)(DI*1)
+	MOVQ     144(AX), R10
+	VMOVNTDQ Z6, (R10)(DI*1)
+	MOVQ     168(AX), R10
+	VMOVNTDQ Z7, (R10)(DI*1)
+	MOVQ     192(AX), R10
+	VMOVNTDQ Z8, (R10)(DI*1)
+	MOVQ     216(AX), R10
+	VMOVNTDQ Z9, (R10)(DI*1)
+	MOVQ     240(AX), R10
+	VMOVNTDQ Z10, (R10)(DI*1)
+	MOVQ     264(AX), R10
+	VMOVNTDQ Z11, (R10)(DI*1)
 
 done1:
 	ADDQ $0x00000040, DI
@@ -5652,8 +5994,8 @@ last2:
 	ADDQ           $0x00000060, R11
 
 summed2:
-	TESTB    R9, R9
-	JNE      add2
+	CMPB     R9, $0x01
+	JEQ      add2
 	MOVQ     (AX), R10
 	VMOVDQU8 Z0, K1, (R10)(DI*1)
 	MOVQ     24(AX), R10
@@ -5735,10 +6077,15 @@ done2:
 	JMP  rest
 
 end:
+	CMPB R9, $0x02
+	JNE  written
+	SFENCE
+
+written:
 	VZEROUPPER
 	RET
 
-// func bytes13GFNI512<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, add bool)
+// func bytes13GFNI512<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, how uint8)
 // Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV, GFNI, MMX+
 TEXT ·bytes13GFNI512<>(SB), NOSPLIT, $0-81
 	MOVQ out+24(FP), AX
@@ -5748,7 +6095,7 @@ TEXT ·bytes13GFNI512<>(SB), NOSPLIT, $0-81
 	MOVQ coefs+56(FP), SI
 	MOVQ from+64(FP), DI
 	MOVQ to+72(FP), R8
-	MOVB add+80(FP), R9
+	MOVB how+80(FP), R9
 
 loop0:
 	LEAQ   64(DI), R10
@@ -6233,8 +6580,10 @@ last1:
 	ADDQ           $0x00000068, R11
 
 summed1:
-	TESTB     R9, R9
-	JNE       add1
+	CMPB      R9, $0x02
+	JEQ       stream1
+	CMPB      R9, $0x01
+	JEQ       add1
 	MOVQ      (AX), R10
 	VMOVDQU64 Z0, (R10)(DI*1)
 	MOVQ      24(AX), R10
@@ -6303,6 +6652,35 @@ add1:
 	MOVQ      288(AX), R10
 	VPXORQ    (R10)(DI*1), Z12, Z12
 	VMOVDQU64 Z12, (R10)(DI*1)
+	JMP       done1
+
+stream1:
+	MOVQ     (AX), R10
+	VMOVNTDQ Z0, (R10)(DI*1)
+	MOVQ     24(AX), R10
+	VMOVNTDQ Z1, (R10)(DI*1)
+	MOVQ     48(AX), R10
+	VMOVNTDQ Z2, (R10)(DI*1)
+	MOVQ     72(AX), R10
+	VMOVNTDQ Z3, (R10)(DI*1)
+	MOVQ     96(AX), R10
+	VMOVNTDQ Z4, (R10)(DI*1)
+	MOVQ     120(AX), R10
+	VMOVNTDQ Z5, (R10)(DI*1)
+	MOVQ     144(AX), R10
+	VMOVNTDQ Z6, (R10)(DI*1)
+	MOVQ     168(AX), R10
+	VMOVNTDQ Z7, (R10)(DI*1)
+	MOVQ     192(AX), R10
+	VMOVNTDQ Z8, (R10)(DI*1)
+	MOVQ     216(AX), R10
+	VMOVNTDQ Z9, (R10)(DI*1)
+	MOVQ     240(AX), R10
+	VMOVNTDQ Z10, (R10)(DI*1)
+	MOVQ     264(AX), R10
+	VMOVNTDQ Z11, (R10)(DI*1)
+	MOVQ     288(AX), R10
+	VMOVNTDQ Z12, (R10)(DI*1)
 
 done1:
 	ADDQ $0x00000040, DI
@@ -6439,8 +6817,8 @@ last2:
 	ADDQ           $0x00000068, R11
 
 summed2:
-	TESTB    R9, R9
-	JNE      add2
+	CMPB     R9, $0x01
+	JEQ      add2
 	MOVQ     (AX), R10
 	VMOVDQU8 Z0, K1, (R10)(DI*1)
 	MOVQ     24(AX), R10
@@ -6528,10 +6906,15 @@ done2:
 	JMP  rest
 
 end:
+	CMPB R9, $0x02
+	JNE  written
+	SFENCE
+
+written:
 	VZEROUPPER
 	RET
 
-// func bytes14GFNI512<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, add bool)
+// func bytes14GFNI512<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, how uint8)
 // Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV, GFNI, MMX+
 TEXT ·bytes14GFNI512<>(SB), NOSPLIT, $0-81
 	MOVQ out+24(FP), AX
@@ -6541,7 +6924,7 @@ TEXT ·bytes14GFNI512<>(SB), NOSPLIT, $0-81
 	MOVQ coefs+56(FP), SI
 	MOVQ from+64(FP), DI
 	MOVQ to+72(FP), R8
-	MOVB add+80(FP), R9
+	MOVB how+80(FP), R9
 
 loop0:
 	LEAQ   64(DI), R10
@@ -7054,8 +7437,10 @@ last1:
 	ADDQ           $0x00000070, R11
 
 summed1:
-	TESTB     R9, R9
-	JNE       add1
+	CMPB      R9, $0x02
+	JEQ       stream1
+	CMPB      R9, $0x01
+	JEQ       add1
 	MOVQ      (AX), R10
 	VMOVDQU64 Z0, (R10)(DI*1)
 	MOVQ      24(AX), R10
@@ -7129,6 +7514,37 @@ add1:
 	MOVQ      312(AX), R10
 	VPXORQ    (R10)(DI*1), Z13, Z13
 	VMOVDQU64 Z13, (R10)(DI*1)
+	JMP       done1
+
+stream1:
+	MOVQ     (AX), R10
+	VMOVNTDQ Z0, (R10)(DI*1)
+	MOVQ     24(AX), R10
+	VMOVNTDQ Z1, (R10)(DI*1)
+	MOVQ     48(AX), R10
+	VMOVNTDQ Z2, (R10)(DI*1)
+	MOVQ     72(AX), R10
+	VMOVNTDQ Z3, (R10)(DI*1)
+	MOVQ     96(AX), R10
+	VMOVNTDQ Z4, (R10)(DI*1)
+	MOVQ     120(AX), R10
+	VMOVNTDQ Z5, (R10)(DI*1)
+	MOVQ     144(AX), R10
+	VMOVNTDQ Z6, (R10)(DI*1)
+	MOVQ     168(AX), R10
+	VMOVNTDQ Z7, (R10)(DI*1)
+	MOVQ     192(AX), R10
+	VMOVNTDQ Z8, (R10)(DI*1)
+	MOVQ     216(AX), R10
+	VMOVNTDQ Z9, (R10)(DI*1)
+	MOVQ     240(AX), R10
+	VMOVNTDQ Z10, (R10)(DI*1)
+	MOVQ     264(AX), R10
+	VMOVNTDQ Z11, (R10)(DI*1)
+	MOVQ     288(AX), R10
+	VMOVNTDQ Z12, (R10)(DI*1)
+	MOVQ     312(AX), R10
+	VMOVNTDQ Z13, (R10)(DI*1)
 
 done1:
 	ADDQ $0x00000040, DI
@@ -7272,8 +7688,8 @@ last2:
 	ADDQ           $0x00000070, R11
 
 summed2:
-	TESTB    R9, R9
-	JNE      add2
+	CMPB     R9, $0x01
+	JEQ      add2
 	MOVQ     (AX), R10
 	VMOVDQU8 Z0, K1, (R10)(DI*1)
 	MOVQ     24(AX), R10
@@ -7367,10 +7783,15 @@ done2:
 	JMP  rest
 
 end:
+	CMPB R9, $0x02
+	JNE  written
+	SFENCE
+
+written:
 	VZEROUPPER
 	RET
 
-// func bytes15GFNI512<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, add bool)
+// func bytes15GFNI512<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, how uint8)
 // Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV, GFNI, MMX+
 TEXT ·bytes15GFNI512<>(SB), NOSPLIT, $0-81
 	MOVQ out+24(FP), AX
@@ -7380,7 +7801,7 @@ TEXT ·bytes15GFNI512<>(SB), NOSPLIT, $0-81
 	MOVQ coefs+56(FP), SI
 	MOVQ from+64(FP), DI
 	MOVQ to+72(FP), R8
-	MOVB add+80(FP), R9
+	MOVB how+80(FP), R9
 
 loop0:
 	LEAQ   64(DI), R10
@@ -7921,8 +8342,10 @@ last1:
 	ADDQ           $0x00000078, R11
 
 summed1:
-	TESTB     R9, R9
-	JNE       add1
+	CMPB      R9, $0x02
+	JEQ       stream1
+	CMPB      R9, $0x01
+	JEQ       add1
 	MOVQ      (AX), R10
 	VMOVDQU64 Z0, (R10)(DI*1)
 	MOVQ      24(AX), R10
@@ -8001,6 +8424,39 @@ add1:
 	MOVQ      336(AX), R10
 	VPXORQ    (R10)(DI*1), Z14, Z14
 	VMOVDQU64 Z14, (R10)(DI*1)
+	JMP       done1
+
+stream1:
+	MOVQ     (AX), R10
+	VMOVNTDQ Z0, (R10)(DI*1)
+	MOVQ     24(AX), R10
+	VMOVNTDQ Z1, (R10)(DI*1)
+	MOVQ     48(AX), R10
+	VMOVNTDQ Z2, (R10)(DI*1)
+	MOVQ     72(AX), R10
+	VMOVNTDQ Z3, (R10)(DI*1)
+	MOVQ     96(AX), R10
+	VMOVNTDQ Z4, (R10)(DI*1)
+	MOVQ     120(AX), R10
+	VMOVNTDQ Z5, (R10)(DI*1)
+	MOVQ     144(AX), R10
+	VMOVNTDQ Z6, (R10)(DI*1)
+	MOVQ     168(AX), R10
+	VMOVNTDQ Z7, (R10)(DI*1)
+	MOVQ     192(AX), R10
+	VMOVNTDQ Z8, (R10)(DI*1)
+	MOVQ     216(AX), R10
+	VMOVNTDQ Z9, (R10)(DI*1)
+	MOVQ     240(AX), R10
+	VMOVNTDQ Z10, (R10)(DI*1)
+	MOVQ     264(AX), R10
+	VMOVNTDQ Z11, (R10)(DI*1)
+	MOVQ     288(AX), R10
+	VMOVNTDQ Z12, (R10)(DI*1)
+	MOVQ     312(AX), R10
+	VMOVNTDQ Z13, (R10)(DI*1)
+	MOVQ     336(AX), R10
+	VMOVNTDQ Z14, (R10)(DI*1)
 
 done1:
 	ADDQ $0x00000040, DI
@@ -8151,8 +8607,8 @@ last2:
 	ADDQ           $0x00000078, R11
 
 summed2:
-	TESTB    R9, R9
-	JNE      add2
+	CMPB     R9, $0x01
+	JEQ      add2
 	MOVQ     (AX), R10
 	VMOVDQU8 Z0, K1, (R10)(DI*1)
 	MOVQ     24(AX), R10
@@ -8252,10 +8708,15 @@ done2:
 	JMP  rest
 
 end:
+	CMPB R9, $0x02
+	JNE  written
+	SFENCE
+
+written:
 	VZEROUPPER
 	RET
 
-// func bytes16GFNI512<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, add bool)
+// func bytes16GFNI512<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, how uint8)
 // Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV, GFNI, MMX+
 TEXT ·bytes16GFNI512<>(SB), NOSPLIT, $0-81
 	MOVQ out+24(FP), AX
@@ -8265,7 +8726,7 @@ TEXT ·bytes16GFNI512<>(SB), NOSPLIT, $0-81
 	MOVQ coefs+56(FP), SI
 	MOVQ from+64(FP), DI
 	MOVQ to+72(FP), R8
-	MOVB add+80(FP), R9
+	MOVB how+80(FP), R9
 
 loop0:
 	LEAQ   64(DI), R10
@@ -8834,8 +9295,10 @@ last1:
 	ADDQ           $0x00000080, R11
 
 summed1:
-	TESTB     R9, R9
-	JNE       add1
+	CMPB      R9, $0x02
+	JEQ       stream1
+	CMPB      R9, $0x01
+	JEQ       add1
 	MOVQ      (AX), R10
 	VMOVDQU64 Z0, (R10)(DI*1)
 	MOVQ      24(AX), R10
@@ -8919,6 +9382,41 @@ add1:
 	MOVQ      360(AX), R10
 	VPXORQ    (R10)(DI*1), Z15, Z15
 	VMOVDQU64 Z15, (R10)(DI*1)
+	JMP       done1
+
+stream1:
+	MOVQ     (AX), R10
+	VMOVNTDQ Z0, (R10)(DI*1)
+	MOVQ     24(AX), R10
+	VMOVNTDQ Z1, (R10)(DI*1)
+	MOVQ     48(AX), R10
+	VMOVNTDQ Z2, (R10)(DI*1)
+	MOVQ     72(AX), R10
+	VMOVNTDQ Z3, (R10)(DI*1)
+	MOVQ     96(AX), R10
+	VMOVNTDQ Z4, (R10)(DI*1)
+	MOVQ     120(AX), R10
+	VMOVNTDQ Z5, (R10)(DI*1)
+	MOVQ     144(AX), R10
+	VMOVNTDQ Z6, (R10)(DI*1)
+	MOVQ     168(AX), R10
+	VMOVNTDQ Z7, (R10)(DI*1)
+	MOVQ     192(AX), R10
+	VMOVNTDQ Z8, (R10)(DI*1)
+	MOVQ     216(AX), R10
+	VMOVNTDQ Z9, (R10)(DI*1)
+	MOVQ     240(AX), R10
+	VMOVNTDQ Z10, (R10)(DI*1)
+	MOVQ     264(AX), R10
+	VMOVNTDQ Z11, (R10)(DI*1)
+	MOVQ     288(AX), R10
+	VMOVNTDQ Z12, (R10)(DI*1)
+	MOVQ     312(AX), R10
+	VMOVNTDQ Z13, (R10)(DI*1)
+	MOVQ     336(AX), R10
+	VMOVNTDQ Z14, (R10)(DI*1)
+	MOVQ     360(AX), R10
+	VMOVNTDQ Z15, (R10)(DI*1)
 
 done1:
 	ADDQ $0x00000040, DI
@@ -9076,8 +9574,8 @@ last2:
 	ADDQ           $0x00000080, R11
 
 summed2:
-	TESTB    R9, R9
-	JNE      add2
+	CMPB     R9, $0x01
+	JEQ      add2
 	MOVQ     (AX), R10
 	VMOVDQU8 Z0, K1, (R10)(DI*1)
 	MOVQ     24(AX), R10
@@ -9183,11 +9681,16 @@ done2:
 	JMP  rest
 
 end:
+	CMPB R9, $0x02
+	JNE  written
+	SFENCE
+
+written:
 	VZEROUPPER
 	RET
 
-// func pairs1GFNI512<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, add bool)
-// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV, GFNI
+// func pairs1GFNI512<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, how uint8)
+// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV, GFNI, MMX+
 TEXT ·pairs1GFNI512<>(SB), NOSPLIT, $0-81
 	MOVQ      out+24(FP), AX
 	MOVQ      in+32(FP), CX
@@ -9196,7 +9699,7 @@ TEXT ·pairs1GFNI512<>(SB), NOSPLIT, $0-81
 	MOVQ      coefs+56(FP), SI
 	MOVQ      from+64(FP), DI
 	MOVQ      to+72(FP), R8
-	MOVB      add+80(FP), R9
+	MOVB      how+80(FP), R9
 	VMOVDQU64 halves<>+0(SB), Z0
 
 loop0:
@@ -9258,8 +9761,10 @@ summed1:
 	VPUNPCKLBW Z4, Z3, Z5
 	VPUNPCKHBW Z4, Z3, Z4
 	VMOVDQU64  Z5, Z3
-	TESTB      R9, R9
-	JNE        add1
+	CMPB       R9, $0x02
+	JEQ        stream1
+	CMPB       R9, $0x01
+	JEQ        add1
 	MOVQ       (AX), R10
 	VMOVDQU64  Z1, (R10)(DI*1)
 	VMOVDQU64  Z2, 64(R10)(DI*1)
@@ -9277,6 +9782,14 @@ add1:
 	VMOVDQU64 Z3, 128(R10)(DI*1)
 	VPXORQ    192(R10)(DI*1), Z4, Z4
 	VMOVDQU64 Z4, 192(R10)(DI*1)
+	JMP       done1
+
+stream1:
+	MOVQ     (AX), R10
+	VMOVNTDQ Z1, (R10)(DI*1)
+	VMOVNTDQ Z2, 64(R10)(DI*1)
+	VMOVNTDQ Z3, 128(R10)(DI*1)
+	VMOVNTDQ Z4, 192(R10)(DI*1)
 
 done1:
 	ADDQ $0x00000100, DI
@@ -9334,8 +9847,8 @@ summed2:
 	VPUNPCKLBW Z2, Z1, Z3
 	VPUNPCKHBW Z2, Z1, Z2
 	VMOVDQU64  Z3, Z1
-	TESTB      R9, R9
-	JNE        add2
+	CMPB       R9, $0x01
+	JEQ        add2
 	MOVQ       (AX), R10
 	VMOVDQU8   Z1, K1, (R10)(DI*1)
 	VMOVDQU8   Z2, K2, 64(R10)(DI*1)
@@ -9355,6 +9868,11 @@ done2:
 	JMP  rest
 
 end:
+	CMPB R9, $0x02
+	JNE  written
+	SFENCE
+
+written:
 	VZEROUPPER
 	RET
 
@@ -9368,8 +9886,8 @@ DATA halves<>+48(SB)/8, $0x0e0c0a0806040200
 DATA halves<>+56(SB)/8, $0x0f0d0b0907050301
 GLOBL halves<>(SB), RODATA|NOPTR, $64
 
-// func pairs2GFNI512<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, add bool)
-// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV, GFNI
+// func pairs2GFNI512<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, how uint8)
+// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV, GFNI, MMX+
 TEXT ·pairs2GFNI512<>(SB), NOSPLIT, $0-81
 	MOVQ      out+24(FP), AX
 	MOVQ      in+32(FP), CX
@@ -9378,7 +9896,7 @@ TEXT ·pairs2GFNI512<>(SB), NOSPLIT, $0-81
 	MOVQ      coefs+56(FP), SI
 	MOVQ      from+64(FP), DI
 	MOVQ      to+72(FP), R8
-	MOVB      add+80(FP), R9
+	MOVB      how+80(FP), R9
 	VMOVDQU64 halves<>+0(SB), Z0
 
 loop0:
@@ -9466,8 +9984,10 @@ summed1:
 	VPUNPCKLBW Z8, Z7, Z9
 	VPUNPCKHBW Z8, Z7, Z8
 	VMOVDQU64  Z9, Z7
-	TESTB      R9, R9
-	JNE        add1
+	CMPB       R9, $0x02
+	JEQ        stream1
+	CMPB       R9, $0x01
+	JEQ        add1
 	MOVQ       (AX), R10
 	VMOVDQU64  Z1, (R10)(DI*1)
 	VMOVDQU64  Z2, 64(R10)(DI*1)
@@ -9499,6 +10019,19 @@ add1:
 	VMOVDQU64 Z7, 128(R10)(DI*1)
 	VPXORQ    192(R10)(DI*1), Z8, Z8
 	VMOVDQU64 Z8, 192(R10)(DI*1)
+	JMP       done1
+
+stream1:
+	MOVQ     (AX), R10
+	VMOVNTDQ Z1, (R10)(DI*1)
+	VMOVNTDQ Z2, 64(R10)(DI*1)
+	VMOVNTDQ Z3, 128(R10)(DI*1)
+	VMOVNTDQ Z4, 192(R10)(DI*1)
+	MOVQ     24(AX), R10
+	VMOVNTDQ Z5, (R10)(DI*1)
+	VMOVNTDQ Z6, 64(R10)(DI*1)
+	VMOVNTDQ Z7, 128(R10)(DI*1)
+	VMOVNTDQ Z8, 192(R10)(DI*1)
 
 done1:
 	ADDQ $0x00000100, DI
@@ -9567,8 +10100,8 @@ summed2:
 	VPUNPCKLBW Z4, Z3, Z5
 	VPUNPCKHBW Z4, Z3, Z4
 	VMOVDQU64  Z5, Z3
-	TESTB      R9, R9
-	JNE        add2
+	CMPB       R9, $0x01
+	JEQ        add2
 	MOVQ       (AX), R10
 	VMOVDQU8   Z1, K1, (R10)(DI*1)
 	VMOVDQU8   Z2, K2, 64(R10)(DI*1)
@@ -9598,11 +10131,16 @@ done2:
 	JMP  rest
 
 end:
+	CMPB R9, $0x02
+	JNE  written
+	SFENCE
+
+written:
 	VZEROUPPER
 	RET
 
-// func pairs3GFNI512<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, add bool)
-// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV, GFNI
+// func pairs3GFNI512<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, how uint8)
+// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV, GFNI, MMX+
 TEXT ·pairs3GFNI512<>(SB), NOSPLIT, $0-81
 	MOVQ      out+24(FP), AX
 	MOVQ      in+32(FP), CX
@@ -9611,7 +10149,7 @@ TEXT ·pairs3GFNI512<>(SB), NOSPLIT, $0-81
 	MOVQ      coefs+56(FP), SI
 	MOVQ      from+64(FP), DI
 	MOVQ      to+72(FP), R8
-	MOVB      add+80(FP), R9
+	MOVB      how+80(FP), R9
 	VMOVDQU64 halves<>+0(SB), Z0
 
 loop0:
@@ -9725,8 +10263,10 @@ summed1:
 	VPUNPCKLBW Z12, Z11, Z13
 	VPUNPCKHBW Z12, Z11, Z12
 	VMOVDQU64  Z13, Z11
-	TESTB      R9, R9
-	JNE        add1
+	CMPB       R9, $0x02
+	JEQ        stream1
+	CMPB       R9, $0x01
+	JEQ        add1
 	MOVQ       (AX), R10
 	VMOVDQU64  Z1, (R10)(DI*1)
 	VMOVDQU64  Z2, 64(R10)(DI*1)
@@ -9772,6 +10312,24 @@ add1:
 	VMOVDQU64 Z11, 128(R10)(DI*1)
 	VPXORQ    192(R10)(DI*1), Z12, Z12
 	VMOVDQU64 Z12, 192(R10)(DI*1)
+	JMP       done1
+
+stream1:
+	MOVQ     (AX), R10
+	VMOVNTDQ Z1, (R10)(DI*1)
+	VMOVNTDQ Z2, 64(R10)(DI*1)
+	VMOVNTDQ Z3, 128(R10)(DI*1)
+	VMOVNTDQ Z4, 192(R10)(DI*1)
+	MOVQ     24(AX), R10
+	VMOVNTDQ Z5, (R10)(DI*1)
+	VMOVNTDQ Z6, 64(R10)(DI*1)
+	VMOVNTDQ Z7, 128(R10)(DI*1)
+	VMOVNTDQ Z8, 192(R10)(DI*1)
+	MOVQ     48(AX), R10
+	VMOVNTDQ Z9, (R10)(DI*1)
+	VMOVNTDQ Z10, 64(R10)(DI*1)
+	VMOVNTDQ Z11, 128(R10)(DI*1)
+	VMOVNTDQ Z12, 192(R10)(DI*1)
 
 done1:
 	ADDQ $0x00000100, DI
@@ -9851,8 +10409,8 @@ summed2:
 	VPUNPCKLBW Z6, Z5, Z7
 	VPUNPCKHBW Z6, Z5, Z6
 	VMOVDQU64  Z7, Z5
-	TESTB      R9, R9
-	JNE        add2
+	CMPB       R9, $0x01
+	JEQ        add2
 	MOVQ       (AX), R10
 	VMOVDQU8   Z1, K1, (R10)(DI*1)
 	VMOVDQU8   Z2, K2, 64(R10)(DI*1)
@@ -9892,11 +10450,16 @@ done2:
 	JMP  rest
 
 end:
+	CMPB R9, $0x02
+	JNE  written
+	SFENCE
+
+written:
 	VZEROUPPER
 	RET
 
-// func pairs4GFNI512<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, add bool)
-// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV, GFNI
+// func pairs4GFNI512<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, how uint8)
+// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV, GFNI, MMX+
 TEXT ·pairs4GFNI512<>(SB), NOSPLIT, $0-81
 	MOVQ      out+24(FP), AX
 	MOVQ      in+32(FP), CX
@@ -9905,7 +10468,7 @@ TEXT ·pairs4GFNI512<>(SB), NOSPLIT, $0-81
 	MOVQ      coefs+56(FP), SI
 	MOVQ      from+64(FP), DI
 	MOVQ      to+72(FP), R8
-	MOVB      add+80(FP), R9
+	MOVB      how+80(FP), R9
 	VMOVDQU64 halves<>+0(SB), Z0
 
 loop0:
@@ -10045,8 +10608,10 @@ summed1:
 	VPUNPCKLBW Z16, Z15, Z17
 	VPUNPCKHBW Z16, Z15, Z16
 	VMOVDQU64  Z17, Z15
-	TESTB      R9, R9
-	JNE        add1
+	CMPB       R9, $0x02
+	JEQ        stream1
+	CMPB       R9, $0x01
+	JEQ        add1
 	MOVQ       (AX), R10
 	VMOVDQU64  Z1, (R10)(DI*1)
 	VMOVDQU64  Z2, 64(R10)(DI*1)
@@ -10106,6 +10671,29 @@ add1:
 	VMOVDQU64 Z15, 128(R10)(DI*1)
 	VPXORQ    192(R10)(DI*1), Z16, Z16
 	VMOVDQU64 Z16, 192(R10)(DI*1)
+	JMP       done1
+
+stream1:
+	MOVQ     (AX), R10
+	VMOVNTDQ Z1, (R10)(DI*1)
+	VMOVNTDQ Z2, 64(R10)(DI*1)
+	VMOVNTDQ Z3, 128(R10)(DI*1)
+	VMOVNTDQ Z4, 192(R10)(DI*1)
+	MOVQ     24(AX), R10
+	VMOVNTDQ Z5, (R10)(DI*1)
+	VMOVNTDQ Z6, 64(R10)(DI*1)
+	VMOVNTDQ Z7, 128(R10)(DI*1)
+	VMOVNTDQ Z8, 192(R10)(DI*1)
+	MOVQ     48(AX), R10
+	VMOVNTDQ Z9, (R10)(DI*1)
+	VMOVNTDQ Z10, 64(R10)(DI*1)
+	VMOVNTDQ Z11, 128(R10)(DI*1)
+	VMOVNTDQ Z12, 192(R10)(DI*1)
+	MOVQ     72(AX), R10
+	VMOVNTDQ Z13, (R10)(DI*1)
+	VMOVNTDQ Z14, 64(R10)(DI*1)
+	VMOVNTDQ Z15, 128(R10)(DI*1)
+	VMOVNTDQ Z16, 192(R10)(DI*1)
 
 done1:
 	ADDQ $0x00000100, DI
@@ -10196,8 +10784,8 @@ summed2:
 	VPUNPCKLBW Z8, Z7, Z9
 	VPUNPCKHBW Z8, Z7, Z8
 	VMOVDQU64  Z9, Z7
-	TESTB      R9, R9
-	JNE        add2
+	CMPB       R9, $0x01
+	JEQ        add2
 	MOVQ       (AX), R10
 	VMOVDQU8   Z1, K1, (R10)(DI*1)
 	VMOVDQU8   Z2, K2, 64(R10)(DI*1)
@@ -10247,11 +10835,16 @@ done2:
 	JMP  rest
 
 end:
+	CMPB R9, $0x02
+	JNE  written
+	SFENCE
+
+written:
 	VZEROUPPER
 	RET
 
-// func pairs5GFNI512<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, add bool)
-// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV, GFNI
+// func pairs5GFNI512<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, how uint8)
+// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV, GFNI, MMX+
 TEXT ·pairs5GFNI512<>(SB), NOSPLIT, $0-81
 	MOVQ      out+24(FP), AX
 	MOVQ      in+32(FP), CX
@@ -10260,7 +10853,7 @@ TEXT ·pairs5GFNI512<>(SB), NOSPLIT, $0-81
 	MOVQ      coefs+56(FP), SI
 	MOVQ      from+64(FP), DI
 	MOVQ      to+72(FP), R8
-	MOVB      add+80(FP), R9
+	MOVB      how+80(FP), R9
 	VMOVDQU64 halves<>+0(SB), Z0
 
 loop0:
@@ -10344,8 +10937,10 @@ summed1:
 	VPUNPCKLBW Z10, Z9, Z11
 	VPUNPCKHBW Z10, Z9, Z10
 	VMOVDQU64  Z11, Z9
-	TESTB      R9, R9
-	JNE        add1
+	CMPB       R9, $0x02
+	JEQ        stream1
+	CMPB       R9, $0x01
+	JEQ        add1
 	MOVQ       (AX), R10
 	VMOVDQU64  Z1, (R10)(DI*1)
 	VMOVDQU64  Z2, 64(R10)(DI*1)
@@ -10389,6 +10984,24 @@ add1:
 	VMOVDQU64 Z9, (R10)(DI*1)
 	VPXORQ    64(R10)(DI*1), Z10, Z10
 	VMOVDQU64 Z10, 64(R10)(DI*1)
+	JMP       done1
+
+stream1:
+	MOVQ     (AX), R10
+	VMOVNTDQ Z1, (R10)(DI*1)
+	VMOVNTDQ Z2, 64(R10)(DI*1)
+	MOVQ     24(AX), R10
+	VMOVNTDQ Z3, (R10)(DI*1)
+	VMOVNTDQ Z4, 64(R10)(DI*1)
+	MOVQ     48(AX), R10
+	VMOVNTDQ Z5, (R10)(DI*1)
+	VMOVNTDQ Z6, 64(R10)(DI*1)
+	MOVQ     72(AX), R10
+	VMOVNTDQ Z7, (R10)(DI*1)
+	VMOVNTDQ Z8, 64(R10)(DI*1)
+	MOVQ     96(AX), R10
+	VMOVNTDQ Z9, (R10)(DI*1)
+	VMOVNTDQ Z10, 64(R10)(DI*1)
 
 done1:
 	ADDQ $0x00000080, DI
@@ -10490,8 +11103,8 @@ summed2:
 	VPUNPCKLBW Z10, Z9, Z11
 	VPUNPCKHBW Z10, Z9, Z10
 	VMOVDQU64  Z11, Z9
-	TESTB      R9, R9
-	JNE        add2
+	CMPB       R9, $0x01
+	JEQ        add2
 	MOVQ       (AX), R10
 	VMOVDQU8   Z1, K1, (R10)(DI*1)
 	VMOVDQU8   Z2, K2, 64(R10)(DI*1)
@@ -10551,11 +11164,16 @@ done2:
 	JMP  rest
 
 end:
+	CMPB R9, $0x02
+	JNE  written
+	SFENCE
+
+written:
 	VZEROUPPER
 	RET
 
-// func pairs6GFNI512<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, add bool)
-// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV, GFNI
+// func pairs6GFNI512<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, how uint8)
+// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV, GFNI, MMX+
 TEXT ·pairs6GFNI512<>(SB), NOSPLIT, $0-81
 	MOVQ      out+24(FP), AX
 	MOVQ      in+32(FP), CX
@@ -10564,7 +11182,7 @@ TEXT ·pairs6GFNI512<>(SB), NOSPLIT, $0-81
 	MOVQ      coefs+56(FP), SI
 	MOVQ      from+64(FP), DI
 	MOVQ      to+72(FP), R8
-	MOVB      add+80(FP), R9
+	MOVB      how+80(FP), R9
 	VMOVDQU64 halves<>+0(SB), Z0
 
 loop0:
@@ -10659,8 +11277,10 @@ summed1:
 	VPUNPCKLBW Z12, Z11, Z13
 	VPUNPCKHBW Z12, Z11, Z12
 	VMOVDQU64  Z13, Z11
-	TESTB      R9, R9
-	JNE        add1
+	CMPB       R9, $0x02
+	JEQ        stream1
+	CMPB       R9, $0x01
+	JEQ        add1
 	MOVQ       (AX), R10
 	VMOVDQU64  Z1, (R10)(DI*1)
 	VMOVDQU64  Z2, 64(R10)(DI*1)
@@ -10712,6 +11332,27 @@ add1:
 	VMOVDQU64 Z11, (R10)(DI*1)
 	VPXORQ    64(R10)(DI*1), Z12, Z12
 	VMOVDQU64 Z12, 64(R10)(DI*1)
+	JMP       done1
+
+stream1:
+	MOVQ     (AX), R10
+	VMOVNTDQ Z1, (R10)(DI*1)
+	VMOVNTDQ Z2, 64(R10)(DI*1)
+	MOVQ     24(AX), R10
+	VMOVNTDQ Z3, (R10)(DI*1)
+	VMOVNTDQ Z4, 64(R10)(DI*1)
+	MOVQ     48(AX), R10
+	VMOVNTDQ Z5, (R10)(DI*1)
+	VMOVNTDQ Z6, 64(R10)(DI*1)
+	MOVQ     72(AX), R10
+	VMOVNTDQ Z7, (R10)(DI*1)
+	VMOVNTDQ Z8, 64(R10)(DI*1)
+	MOVQ     96(AX), R10
+	VMOVNTDQ Z9, (R10)(DI*1)
+	VMOVNTDQ Z10, 64(R10)(DI*1)
+	MOVQ     120(AX), R10
+	VMOVNTDQ Z11, (R10)(DI*1)
+	VMOVNTDQ Z12, 64(R10)(DI*1)
 
 done1:
 	ADDQ $0x00000080, DI
@@ -10824,8 +11465,8 @@ summed2:
 	VPUNPCKLBW Z12, Z11, Z13
 	VPUNPCKHBW Z12, Z11, Z12
 	VMOVDQU64  Z13, Z11
-	TESTB      R9, R9
-	JNE        add2
+	CMPB       R9, $0x01
+	JEQ        add2
 	MOVQ       (AX), R10
 	VMOVDQU8   Z1, K1, (R10)(DI*1)
 	VMOVDQU8   Z2, K2, 64(R10)(DI*1)
@@ -10895,11 +11536,16 @@ done2:
 	JMP  rest
 
 end:
+	CMPB R9, $0x02
+	JNE  written
+	SFENCE
+
+written:
 	VZEROUPPER
 	RET
 
-// func pairs7GFNI512<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, add bool)
-// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV, GFNI
+// func pairs7GFNI512<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, how uint8)
+// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV, GFNI, MMX+
 TEXT ·pairs7GFNI512<>(SB), NOSPLIT, $0-81
 	MOVQ      out+24(FP), AX
 	MOVQ      in+32(FP), CX
@@ -10908,7 +11554,7 @@ TEXT ·pairs7GFNI512<>(SB), NOSPLIT, $0-81
 	MOVQ      coefs+56(FP), SI
 	MOVQ      from+64(FP), DI
 	MOVQ      to+72(FP), R8
-	MOVB      add+80(FP), R9
+	MOVB      how+80(FP), R9
 	VMOVDQU64 halves<>+0(SB), Z0
 
 loop0:
@@ -11014,8 +11660,10 @@ summed1:
 	VPUNPCKLBW Z14, Z13, Z15
 	VPUNPCKHBW Z14, Z13, Z14
 	VMOVDQU64  Z15, Z13
-	TESTB      R9, R9
-	JNE        add1
+	CMPB       R9, $0x02
+	JEQ        stream1
+	CMPB       R9, $0x01
+	JEQ        add1
 	MOVQ       (AX), R10
 	VMOVDQU64  Z1, (R10)(DI*1)
 	VMOVDQU64  Z2, 64(R10)(DI*1)
@@ -11075,6 +11723,30 @@ add1:
 	VMOVDQU64 Z13, (R10)(DI*1)
 	VPXORQ    64(R10)(DI*1), Z14, Z14
 	VMOVDQU64 Z14, 64(R10)(DI*1)
+	JMP       done1
+
+stream1:
+	MOVQ     (AX), R10
+	VMOVNTDQ Z1, (R10)(DI*1)
+	VMOVNTDQ Z2, 64(R10)(DI*1)
+	MOVQ     24(AX), R10
+	VMOVNTDQ Z3, (R10)(DI*1)
+	VMOVNTDQ Z4, 64(R10)(DI*1)
+	MOVQ     48(AX), R10
+	VMOVNTDQ Z5, (R10)(DI*1)
+	VMOVNTDQ Z6, 64(R10)(DI*1)
+	MOVQ     72(AX), R10
+	VMOVNTDQ Z7, (R10)(DI*1)
+	VMOVNTDQ Z8, 64(R10)(DI*1)
+	MOVQ     96(AX), R10
+	VMOVNTDQ Z9, (R10)(DI*1)
+	VMOVNTDQ Z10, 64(R10)(DI*1)
+	MOVQ     120(AX), R10
+	VMOVNTDQ Z11, (R10)(DI*1)
+	VMOVNTDQ Z12, 64(R10)(DI*1)
+	MOVQ     144(AX), R10
+	VMOVNTDQ Z13, (R10)(DI*1)
+	VMOVNTDQ Z14, 64(R10)(DI*1)
 
 done1:
 	ADDQ $0x00000080, DI
@@ -11198,8 +11870,8 @@ summed2:
 	VPUNPCKLBW Z14, Z13, Z15
 	VPUNPCKHBW Z14, Z13, Z14
 	VMOVDQU64  Z15, Z13
-	TESTB      R9, R9
-	JNE        add2
+	CMPB       R9, $0x01
+	JEQ        add2
 	MOVQ       (AX), R10
 	VMOVDQU8   Z1, K1, (R10)(DI*1)
 	VMOVDQU8   Z2, K2, 64(R10)(DI*1)
@@ -11279,11 +11951,16 @@ done2:
 	JMP  rest
 
 end:
+	CMPB R9, $0x02
+	JNE  written
+	SFENCE
+
+written:
 	VZEROUPPER
 	RET
 
-// func pairs8GFNI512<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, add bool)
-// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV, GFNI
+// func pairs8GFNI512<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, how uint8)
+// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV, GFNI, MMX+
 TEXT ·pairs8GFNI512<>(SB), NOSPLIT, $0-81
 	MOVQ      out+24(FP), AX
 	MOVQ      in+32(FP), CX
@@ -11292,7 +11969,7 @@ TEXT ·pairs8GFNI512<>(SB), NOSPLIT, $0-81
 	MOVQ      coefs+56(FP), SI
 	MOVQ      from+64(FP), DI
 	MOVQ      to+72(FP), R8
-	MOVB      add+80(FP), R9
+	MOVB      how+80(FP), R9
 	VMOVDQU64 halves<>+0(SB), Z0
 
 loop0:
@@ -11409,8 +12086,10 @@ summed1:
 	VPUNPCKLBW Z16, Z15, Z17
 	VPUNPCKHBW Z16, Z15, Z16
 	VMOVDQU64  Z17, Z15
-	TESTB      R9, R9
-	JNE        add1
+	CMPB       R9, $0x02
+	JEQ        stream1
+	CMPB       R9, $0x01
+	JEQ        add1
 	MOVQ       (AX), R10
 	VMOVDQU64  Z1, (R10)(DI*1)
 	VMOVDQU64  Z2, 64(R10)(DI*1)
@@ -11478,6 +12157,33 @@ add1:
 	VMOVDQU64 Z15, (R10)(DI*1)
 	VPXORQ    64(R10)(DI*1), Z16, Z16
 	VMOVDQU64 Z16, 64(R10)(DI*1)
+	JMP       done1
+
+stream1:
+	MOVQ     (AX), R10
+	VMOVNTDQ Z1, (R10)(DI*1)
+	VMOVNTDQ Z2, 64(R10)(DI*1)
+	MOVQ     24(AX), R10
+	VMOVNTDQ Z3, (R10)(DI*1)
+	VMOVNTDQ Z4, 64(R10)(DI*1)
+	MOVQ     48(AX), R10
+	VMOVNTDQ Z5, (R10)(DI*1)
+	VMOVNTDQ Z6, 64(R10)(DI*1)
+	MOVQ     72(AX), R10
+	VMOVNTDQ Z7, (R10)(DI*1)
+	VMOVNTDQ Z8, 64(R10)(DI*1)
+	MOVQ     96(AX), R10
+	VMOVNTDQ Z9, (R10)(DI*1)
+	VMOVNTDQ Z10, 64(R10)(DI*1)
+	MOVQ     120(AX), R10
+	VMOVNTDQ Z11, (R10)(DI*1)
+	VMOVNTDQ Z12, 64(R10)(DI*1)
+	MOVQ     144(AX), R10
+	VMOVNTDQ Z13, (R10)(DI*1)
+	VMOVNTDQ Z14, 64(R10)(DI*1)
+	MOVQ     168(AX), R10
+	VMOVNTDQ Z15, (R10)(DI*1)
+	VMOVNTDQ Z16, 64(R10)(DI*1)
 
 done1:
 	ADDQ $0x00000080, DI
@@ -11612,8 +12318,8 @@ summed2:
 	VPUNPCKLBW Z16, Z15, Z17
 	VPUNPCKHBW Z16, Z15, Z16
 	VMOVDQU64  Z17, Z15
-	TESTB      R9, R9
-	JNE        add2
+	CMPB       R9, $0x01
+	JEQ        add2
 	MOVQ       (AX), R10
 	VMOVDQU8   Z1, K1, (R10)(DI*1)
 	VMOVDQU8   Z2, K2, 64(R10)(DI*1)
@@ -11703,11 +12409,16 @@ done2:
 	JMP  rest
 
 end:
+	CMPB R9, $0x02
+	JNE  written
+	SFENCE
+
+written:
 	VZEROUPPER
 	RET
 
-// func planes1GFNI512<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, add bool)
-// Requires: AVX, AVX512F, GFNI
+// func planes1GFNI512<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, how uint8)
+// Requires: AVX, AVX512F, GFNI, MMX+
 TEXT ·planes1GFNI512<>(SB), NOSPLIT, $0-81
 	MOVQ out+24(FP), AX
 	MOVQ in+32(FP), CX
@@ -11716,7 +12427,7 @@ TEXT ·planes1GFNI512<>(SB), NOSPLIT, $0-81
 	MOVQ coefs+56(FP), SI
 	MOVQ from+64(FP), DI
 	MOVQ to+72(FP), R8
-	MOVB add+80(FP), R9
+	MOVB how+80(FP), R9
 
 loop0:
 	LEAQ   256(DI), R10
@@ -11761,8 +12472,10 @@ column1:
 	JNE            column1
 
 summed1:
-	TESTB     R9, R9
-	JNE       add1
+	CMPB      R9, $0x02
+	JEQ       stream1
+	CMPB      R9, $0x01
+	JEQ       add1
 	MOVQ      (AX), R10
 	VMOVDQU64 Z0, (R10)(DI*1)
 	VMOVDQU64 Z1, 64(R10)(DI*1)
@@ -11780,6 +12493,14 @@ add1:
 	VMOVDQU64 Z2, 128(R10)(DI*1)
 	VPXORQ    192(R10)(DI*1), Z3, Z3
 	VMOVDQU64 Z3, 192(R10)(DI*1)
+	JMP       done1
+
+stream1:
+	MOVQ     (AX), R10
+	VMOVNTDQ Z0, (R10)(DI*1)
+	VMOVNTDQ Z1, 64(R10)(DI*1)
+	VMOVNTDQ Z2, 128(R10)(DI*1)
+	VMOVNTDQ Z3, 192(R10)(DI*1)
 
 done1:
 	ADDQ $0x00000100, DI
@@ -11815,8 +12536,10 @@ column2:
 	JNE                 column2
 
 summed2:
-	TESTB     R9, R9
-	JNE       add2
+	CMPB      R9, $0x02
+	JEQ       stream2
+	CMPB      R9, $0x01
+	JEQ       add2
 	MOVQ      (AX), R10
 	VMOVDQU64 Z0, (R10)(DI*1)
 	VMOVDQU64 Z1, 64(R10)(DI*1)
@@ -11828,17 +12551,28 @@ add2:
 	VMOVDQU64 Z0, (R10)(DI*1)
 	VPXORQ    64(R10)(DI*1), Z1, Z1
 	VMOVDQU64 Z1, 64(R10)(DI*1)
+	JMP       done2
+
+stream2:
+	MOVQ     (AX), R10
+	VMOVNTDQ Z0, (R10)(DI*1)
+	VMOVNTDQ Z1, 64(R10)(DI*1)
 
 done2:
 	ADDQ $0x00000080, DI
 	JMP  loop1
 
 end1:
+	CMPB R9, $0x02
+	JNE  written
+	SFENCE
+
+written:
 	VZEROUPPER
 	RET
 
-// func planes2GFNI512<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, add bool)
-// Requires: AVX, AVX512F, GFNI
+// func planes2GFNI512<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, how uint8)
+// Requires: AVX, AVX512F, GFNI, MMX+
 TEXT ·planes2GFNI512<>(SB), NOSPLIT, $0-81
 	MOVQ out+24(FP), AX
 	MOVQ in+32(FP), CX
@@ -11847,7 +12581,7 @@ TEXT ·planes2GFNI512<>(SB), NOSPLIT, $0-81
 	MOVQ coefs+56(FP), SI
 	MOVQ from+64(FP), DI
 	MOVQ to+72(FP), R8
-	MOVB add+80(FP), R9
+	MOVB how+80(FP), R9
 
 loop0:
 	LEAQ   256(DI), R10
@@ -11912,8 +12646,10 @@ column1:
 	JNE            column1
 
 summed1:
-	TESTB     R9, R9
-	JNE       add1
+	CMPB      R9, $0x02
+	JEQ       stream1
+	CMPB      R9, $0x01
+	JEQ       add1
 	MOVQ      (AX), R10
 	VMOVDQU64 Z0, (R10)(DI*1)
 	VMOVDQU64 Z1, 64(R10)(DI*1)
@@ -11945,6 +12681,19 @@ add1:
 	VMOVDQU64 Z6, 128(R10)(DI*1)
 	VPXORQ    192(R10)(DI*1), Z7, Z7
 	VMOVDQU64 Z7, 192(R10)(DI*1)
+	JMP       done1
+
+stream1:
+	MOVQ     (AX), R10
+	VMOVNTDQ Z0, (R10)(DI*1)
+	VMOVNTDQ Z1, 64(R10)(DI*1)
+	VMOVNTDQ Z2, 128(R10)(DI*1)
+	VMOVNTDQ Z3, 192(R10)(DI*1)
+	MOVQ     24(AX), R10
+	VMOVNTDQ Z4, (R10)(DI*1)
+	VMOVNTDQ Z5, 64(R10)(DI*1)
+	VMOVNTDQ Z6, 128(R10)(DI*1)
+	VMOVNTDQ Z7, 192(R10)(DI*1)
 
 done1:
 	ADDQ $0x00000100, DI
@@ -11988,8 +12737,10 @@ column2:
 	JNE                 column2
 
 summed2:
-	TESTB     R9, R9
-	JNE       add2
+	CMPB      R9, $0x02
+	JEQ       stream2
+	CMPB      R9, $0x01
+	JEQ       add2
 	MOVQ      (AX), R10
 	VMOVDQU64 Z0, (R10)(DI*1)
 	VMOVDQU64 Z1, 64(R10)(DI*1)
@@ -12009,17 +12760,31 @@ add2:
 	VMOVDQU64 Z2, (R10)(DI*1)
 	VPXORQ    64(R10)(DI*1), Z3, Z3
 	VMOVDQU64 Z3, 64(R10)(DI*1)
+	JMP       done2
+
+stream2:
+	MOVQ     (AX), R10
+	VMOVNTDQ Z0, (R10)(DI*1)
+	VMOVNTDQ Z1, 64(R10)(DI*1)
+	MOVQ     24(AX), R10
+	VMOVNTDQ Z2, (R10)(DI*1)
+	VMOVNTDQ Z3, 64(R10)(DI*1)
 
 done2:
 	ADDQ $0x00000080, DI
 	JMP  loop1
 
 end1:
+	CMPB R9, $0x02
+	JNE  written
+	SFENCE
+
+written:
 	VZEROUPPER
 	RET
 
-// func planes3GFNI512<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, add bool)
-// Requires: AVX, AVX512F, GFNI
+// func planes3GFNI512<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, how uint8)
+// Requires: AVX, AVX512F, GFNI, MMX+
 TEXT ·planes3GFNI512<>(SB), NOSPLIT, $0-81
 	MOVQ out+24(FP), AX
 	MOVQ in+32(FP), CX
@@ -12028,7 +12793,7 @@ TEXT ·planes3GFNI512<>(SB), NOSPLIT, $0-81
 	MOVQ coefs+56(FP), SI
 	MOVQ from+64(FP), DI
 	MOVQ to+72(FP), R8
-	MOVB add+80(FP), R9
+	MOVB how+80(FP), R9
 
 loop0:
 	LEAQ   256(DI), R10
@@ -12113,8 +12878,10 @@ column1:
 	JNE            column1
 
 summed1:
-	TESTB     R9, R9
-	JNE       add1
+	CMPB      R9, $0x02
+	JEQ       stream1
+	CMPB      R9, $0x01
+	JEQ       add1
 	MOVQ      (AX), R10
 	VMOVDQU64 Z0, (R10)(DI*1)
 	VMOVDQU64 Z1, 64(R10)(DI*1)
@@ -12160,6 +12927,24 @@ add1:
 	VMOVDQU64 Z10, 128(R10)(DI*1)
 	VPXORQ    192(R10)(DI*1), Z11, Z11
 	VMOVDQU64 Z11, 192(R10)(DI*1)
+	JMP       done1
+
+stream1:
+	MOVQ     (AX), R10
+	VMOVNTDQ Z0, (R10)(DI*1)
+	VMOVNTDQ Z1, 64(R10)(DI*1)
+	VMOVNTDQ Z2, 128(R10)(DI*1)
+	VMOVNTDQ Z3, 192(R10)(DI*1)
+	MOVQ     24(AX), R10
+	VMOVNTDQ Z4, (R10)(DI*1)
+	VMOVNTDQ Z5, 64(R10)(DI*1)
+	VMOVNTDQ Z6, 128(R10)(DI*1)
+	VMOVNTDQ Z7, 192(R10)(DI*1)
+	MOVQ     48(AX), R10
+	VMOVNTDQ Z8, (R10)(DI*1)
+	VMOVNTDQ Z9, 64(R10)(DI*1)
+	VMOVNTDQ Z10, 128(R10)(DI*1)
+	VMOVNTDQ Z11, 192(R10)(DI*1)
 
 done1:
 	ADDQ $0x00000100, DI
@@ -12211,8 +12996,10 @@ column2:
 	JNE                 column2
 
 summed2:
-	TESTB     R9, R9
-	JNE       add2
+	CMPB      R9, $0x02
+	JEQ       stream2
+	CMPB      R9, $0x01
+	JEQ       add2
 	MOVQ      (AX), R10
 	VMOVDQU64 Z0, (R10)(DI*1)
 	VMOVDQU64 Z1, 64(R10)(DI*1)
@@ -12240,17 +13027,34 @@ add2:
 	VMOVDQU64 Z4, (R10)(DI*1)
 	VPXORQ    64(R10)(DI*1), Z5, Z5
 	VMOVDQU64 Z5, 64(R10)(DI*1)
+	JMP       done2
+
+stream2:
+	MOVQ     (AX), R10
+	VMOVNTDQ Z0, (R10)(DI*1)
+	VMOVNTDQ Z1, 64(R10)(DI*1)
+	MOVQ     24(AX), R10
+	VMOVNTDQ Z2, (R10)(DI*1)
+	VMOVNTDQ Z3, 64(R10)(DI*1)
+	MOVQ     48(AX), R10
+	VMOVNTDQ Z4, (R10)(DI*1)
+	VMOVNTDQ Z5, 64(R10)(DI*1)
 
 done2:
 	ADDQ $0x00000080, DI
 	JMP  loop1
 
 end1:
+	CMPB R9, $0x02
+	JNE  written
+	SFENCE
+
+written:
 	VZEROUPPER
 	RET
 
-// func planes4GFNI512<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, add bool)
-// Requires: AVX, AVX512F, GFNI
+// func planes4GFNI512<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, how uint8)
+// Requires: AVX, AVX512F, GFNI, MMX+
 TEXT ·planes4GFNI512<>(SB), NOSPLIT, $0-81
 	MOVQ out+24(FP), AX
 	MOVQ in+32(FP), CX
@@ -12259,7 +13063,7 @@ TEXT ·planes4GFNI512<>(SB), NOSPLIT, $0-81
 	MOVQ coefs+56(FP), SI
 	MOVQ from+64(FP), DI
 	MOVQ to+72(FP), R8
-	MOVB add+80(FP), R9
+	MOVB how+80(FP), R9
 
 loop0:
 	LEAQ   256(DI), R10
@@ -12364,8 +13168,10 @@ column1:
 	JNE            column1
 
 summed1:
-	TESTB     R9, R9
-	JNE       add1
+	CMPB      R9, $0x02
+	JEQ       stream1
+	CMPB      R9, $0x01
+	JEQ       add1
 	MOVQ      (AX), R10
 	VMOVDQU64 Z0, (R10)(DI*1)
 	VMOVDQU64 Z1, 64(R10)(DI*1)
@@ -12425,6 +13231,29 @@ add1:
 	VMOVDQU64 Z14, 128(R10)(DI*1)
 	VPXORQ    192(R10)(DI*1), Z15, Z15
 	VMOVDQU64 Z15, 192(R10)(DI*1)
+	JMP       done1
+
+stream1:
+	MOVQ     (AX), R10
+	VMOVNTDQ Z0, (R10)(DI*1)
+	VMOVNTDQ Z1, 64(R10)(DI*1)
+	VMOVNTDQ Z2, 128(R10)(DI*1)
+	VMOVNTDQ Z3, 192(R10)(DI*1)
+	MOVQ     24(AX), R10
+	VMOVNTDQ Z4, (R10)(DI*1)
+	VMOVNTDQ Z5, 64(R10)(DI*1)
+	VMOVNTDQ Z6, 128(R10)(DI*1)
+	VMOVNTDQ Z7, 192(R10)(DI*1)
+	MOVQ     48(AX), R10
+	VMOVNTDQ Z8, (R10)(DI*1)
+	VMOVNTDQ Z9, 64(R10)(DI*1)
+	VMOVNTDQ Z10, 128(R10)(DI*1)
+	VMOVNTDQ Z11, 192(R10)(DI*1)
+	MOVQ     72(AX), R10
+	VMOVNTDQ Z12, (R10)(DI*1)
+	VMOVNTDQ Z13, 64(R10)(DI*1)
+	VMOVNTDQ Z14, 128(R10)(DI*1)
+	VMOVNTDQ Z15, 192(R10)(DI*1)
 
 done1:
 	ADDQ $0x00000100, DI
@@ -12484,8 +13313,10 @@ column2:
 	JNE                 column2
 
 summed2:
-	TESTB     R9, R9
-	JNE       add2
+	CMPB      R9, $0x02
+	JEQ       stream2
+	CMPB      R9, $0x01
+	JEQ       add2
 	MOVQ      (AX), R10
 	VMOVDQU64 Z0, (R10)(DI*1)
 	VMOVDQU64 Z1, 64(R10)(DI*1)
@@ -12521,17 +13352,37 @@ add2:
 	VMOVDQU64 Z6, (R10)(DI*1)
 	VPXORQ    64(R10)(DI*1), Z7, Z7
 	VMOVDQU64 Z7, 64(R10)(DI*1)
+	JMP       done2
+
+stream2:
+	MOVQ     (AX), R10
+	VMOVNTDQ Z0, (R10)(DI*1)
+	VMOVNTDQ Z1, 64(R10)(DI*1)
+	MOVQ     24(AX), R10
+	VMOVNTDQ Z2, (R10)(DI*1)
+	VMOVNTDQ Z3, 64(R10)(DI*1)
+	MOVQ     48(AX), R10
+	VMOVNTDQ Z4, (R10)(DI*1)
+	VMOVNTDQ Z5, 64(R10)(DI*1)
+	MOVQ     72(AX), R10
+	VMOVNTDQ Z6, (R10)(DI*1)
+	VMOVNTDQ Z7, 64(R10)(DI*1)
 
 done2:
 	ADDQ $0x00000080, DI
 	JMP  loop1
 
 end1:
+	CMPB R9, $0x02
+	JNE  written
+	SFENCE
+
+written:
 	VZEROUPPER
 	RET
 
-// func planes5GFNI512<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, add bool)
-// Requires: AVX, AVX512F, GFNI
+// func planes5GFNI512<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, how uint8)
+// Requires: AVX, AVX512F, GFNI, MMX+
 TEXT ·planes5GFNI512<>(SB), NOSPLIT, $0-81
 	MOVQ out+24(FP), AX
 	MOVQ in+32(FP), CX
@@ -12540,7 +13391,7 @@ TEXT ·planes5GFNI512<>(SB), NOSPLIT, $0-81
 	MOVQ coefs+56(FP), SI
 	MOVQ from+64(FP), DI
 	MOVQ to+72(FP), R8
-	MOVB add+80(FP), R9
+	MOVB how+80(FP), R9
 
 loop0:
 	LEAQ   128(DI), R10
@@ -12603,8 +13454,10 @@ column1:
 	JNE                 column1
 
 summed1:
-	TESTB     R9, R9
-	JNE       add1
+	CMPB      R9, $0x02
+	JEQ       stream1
+	CMPB      R9, $0x01
+	JEQ       add1
 	MOVQ      (AX), R10
 	VMOVDQU64 Z0, (R10)(DI*1)
 	VMOVDQU64 Z1, 64(R10)(DI*1)
@@ -12648,17 +13501,40 @@ add1:
 	VMOVDQU64 Z8, (R10)(DI*1)
 	VPXORQ    64(R10)(DI*1), Z9, Z9
 	VMOVDQU64 Z9, 64(R10)(DI*1)
+	JMP       done1
+
+stream1:
+	MOVQ     (AX), R10
+	VMOVNTDQ Z0, (R10)(DI*1)
+	VMOVNTDQ Z1, 64(R10)(DI*1)
+	MOVQ     24(AX), R10
+	VMOVNTDQ Z2, (R10)(DI*1)
+	VMOVNTDQ Z3, 64(R10)(DI*1)
+	MOVQ     48(AX), R10
+	VMOVNTDQ Z4, (R10)(DI*1)
+	VMOVNTDQ Z5, 64(R10)(DI*1)
+	MOVQ     72(AX), R10
+	VMOVNTDQ Z6, (R10)(DI*1)
+	VMOVNTDQ Z7, 64(R10)(DI*1)
+	MOVQ     96(AX), R10
+	VMOVNTDQ Z8, (R10)(DI*1)
+	VMOVNTDQ Z9, 64(R10)(DI*1)
 
 done1:
 	ADDQ $0x00000080, DI
 	JMP  loop0
 
 end0:
+	CMPB R9, $0x02
+	JNE  written
+	SFENCE
+
+written:
 	VZEROUPPER
 	RET
 
-// func planes6GFNI512<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, add bool)
-// Requires: AVX, AVX512F, GFNI
+// func planes6GFNI512<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, how uint8)
+// Requires: AVX, AVX512F, GFNI, MMX+
 TEXT ·planes6GFNI512<>(SB), NOSPLIT, $0-81
 	MOVQ out+24(FP), AX
 	MOVQ in+32(FP), CX
@@ -12667,7 +13543,7 @@ TEXT ·planes6GFNI512<>(SB), NOSPLIT, $0-81
 	MOVQ coefs+56(FP), SI
 	MOVQ from+64(FP), DI
 	MOVQ to+72(FP), R8
-	MOVB add+80(FP), R9
+	MOVB how+80(FP), R9
 
 loop0:
 	LEAQ   128(DI), R10
@@ -12738,8 +13614,10 @@ column1:
 	JNE                 column1
 
 summed1:
-	TESTB     R9, R9
-	JNE       add1
+	CMPB      R9, $0x02
+	JEQ       stream1
+	CMPB      R9, $0x01
+	JEQ       add1
 	MOVQ      (AX), R10
 	VMOVDQU64 Z0, (R10)(DI*1)
 	VMOVDQU64 Z1, 64(R10)(DI*1)
@@ -12791,17 +13669,43 @@ add1:
 	VMOVDQU64 Z10, (R10)(DI*1)
 	VPXORQ    64(R10)(DI*1), Z11, Z11
 	VMOVDQU64 Z11, 64(R10)(DI*1)
+	JMP       done1
+
+stream1:
+	MOVQ     (AX), R10
+	VMOVNTDQ Z0, (R10)(DI*1)
+	VMOVNTDQ Z1, 64(R10)(DI*1)
+	MOVQ     24(AX), R10
+	VMOVNTDQ Z2, (R10)(DI*1)
+	VMOVNTDQ Z3, 64(R10)(DI*1)
+	MOVQ     48(AX), R10
+	VMOVNTDQ Z4, (R10)(DI*1)
+	VMOVNTDQ Z5, 64(R10)(DI*1)
+	MOVQ     72(AX), R10
+	VMOVNTDQ Z6, (R10)(DI*1)
+	VMOVNTDQ Z7, 64(R10)(DI*1)
+	MOVQ     96(AX), R10
+	VMOVNTDQ Z8, (R10)(DI*1)
+	VMOVNTDQ Z9, 64(R10)(DI*1)
+	MOVQ     120(AX), R10
+	VMOVNTDQ Z10, (R10)(DI*1)
+	VMOVNTDQ Z11, 64(R10)(DI*1)
 
 done1:
 	ADDQ $0x00000080, DI
 	JMP  loop0
 
 end0:
+	CMPB R9, $0x02
+	JNE  written
+	SFENCE
+
+written:
 	VZEROUPPER
 	RET
 
-// func planes7GFNI512<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, add bool)
-// Requires: AVX, AVX512F, GFNI
+// func planes7GFNI512<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, how uint8)
+// Requires: AVX, AVX512F, GFNI, MMX+
 TEXT ·planes7GFNI512<>(SB), NOSPLIT, $0-81
 	MOVQ out+24(FP), AX
 	MOVQ in+32(FP), CX
@@ -12810,7 +13714,7 @@ TEXT ·planes7GFNI512<>(SB), NOSPLIT, $0-81
 	MOVQ coefs+56(FP), SI
 	MOVQ from+64(FP), DI
 	MOVQ to+72(FP), R8
-	MOVB add+80(FP), R9
+	MOVB how+80(FP), R9
 
 loop0:
 	LEAQ   128(DI), R10
@@ -12889,8 +13793,10 @@ column1:
 	JNE                 column1
 
 summed1:
-	TESTB     R9, R9
-	JNE       add1
+	CMPB      R9, $0x02
+	JEQ       stream1
+	CMPB      R9, $0x01
+	JEQ       add1
 	MOVQ      (AX), R10
 	VMOVDQU64 Z0, (R10)(DI*1)
 	VMOVDQU64 Z1, 64(R10)(DI*1)
@@ -12950,17 +13856,46 @@ add1:
 	VMOVDQU64 Z12, (R10)(DI*1)
 	VPXORQ    64(R10)(DI*1), Z13, Z13
 	VMOVDQU64 Z13, 64(R10)(DI*1)
+	JMP       done1
+
+stream1:
+	MOVQ     (AX), R10
+	VMOVNTDQ Z0, (R10)(DI*1)
+	VMOVNTDQ Z1, 64(R10)(DI*1)
+	MOVQ     24(AX), R10
+	VMOVNTDQ Z2, (R10)(DI*1)
+	VMOVNTDQ Z3, 64(R10)(DI*1)
+	MOVQ     48(AX), R10
+	VMOVNTDQ Z4, (R10)(DI*1)
+	VMOVNTDQ Z5, 64(R10)(DI*1)
+	MOVQ     72(AX), R10
+	VMOVNTDQ Z6, (R10)(DI*1)
+	VMOVNTDQ Z7, 64(R10)(DI*1)
+	MOVQ     96(AX), R10
+	VMOVNTDQ Z8, (R10)(DI*1)
+	VMOVNTDQ Z9, 64(R10)(DI*1)
+	MOVQ     120(AX), R10
+	VMOVNTDQ Z10, (R10)(DI*1)
+	VMOVNTDQ Z11, 64(R10)(DI*1)
+	MOVQ     144(AX), R10
+	VMOVNTDQ Z12, (R10)(DI*1)
+	VMOVNTDQ Z13, 64(R10)(DI*1)
 
 done1:
 	ADDQ $0x00000080, DI
 	JMP  loop0
 
 end0:
+	CMPB R9, $0x02
+	JNE  written
+	SFENCE
+
+written:
 	VZEROUPPER
 	RET
 
-// func planes8GFNI512<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, add bool)
-// Requires: AVX, AVX512F, GFNI
+// func planes8GFNI512<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, how uint8)
+// Requires: AVX, AVX512F, GFNI, MMX+
 TEXT ·planes8GFNI512<>(SB), NOSPLIT, $0-81
 	MOVQ out+24(FP), AX
 	MOVQ in+32(FP), CX
@@ -12969,7 +13904,7 @@ TEXT ·planes8GFNI512<>(SB), NOSPLIT, $0-81
 	MOVQ coefs+56(FP), SI
 	MOVQ from+64(FP), DI
 	MOVQ to+72(FP), R8
-	MOVB add+80(FP), R9
+	MOVB how+80(FP), R9
 
 loop0:
 	LEAQ   128(DI), R10
@@ -13056,8 +13991,10 @@ column1:
 	JNE                 column1
 
 summed1:
-	TESTB     R9, R9
-	JNE       add1
+	CMPB      R9, $0x02
+	JEQ       stream1
+	CMPB      R9, $0x01
+	JEQ       add1
 	MOVQ      (AX), R10
 	VMOVDQU64 Z0, (R10)(DI*1)
 	VMOVDQU64 Z1, 64(R10)(DI*1)
@@ -13125,12 +14062,44 @@ add1:
 	VMOVDQU64 Z14, (R10)(DI*1)
 	VPXORQ    64(R10)(DI*1), Z15, Z15
 	VMOVDQU64 Z15, 64(R10)(DI*1)
+	JMP       done1
+
+stream1:
+	MOVQ     (AX), R10
+	VMOVNTDQ Z0, (R10)(DI*1)
+	VMOVNTDQ Z1, 64(R10)(DI*1)
+	MOVQ     24(AX), R10
+	VMOVNTDQ Z2, (R10)(DI*1)
+	VMOVNTDQ Z3, 64(R10)(DI*1)
+	MOVQ     48(AX), R10
+	VMOVNTDQ Z4, (R10)(DI*1)
+	VMOVNTDQ Z5, 64(R10)(DI*1)
+	MOVQ     72(AX), R10
+	VMOVNTDQ Z6, (R10)(DI*1)
+	VMOVNTDQ Z7, 64(R10)(DI*1)
+	MOVQ     96(AX), R10
+	VMOVNTDQ Z8, (R10)(DI*1)
+	VMOVNTDQ Z9, 64(R10)(DI*1)
+	MOVQ     120(AX), R10
+	VMOVNTDQ Z10, (R10)(DI*1)
+	VMOVNTDQ Z11, 64(R10)(DI*1)
+	MOVQ     144(AX), R10
+	VMOVNTDQ Z12, (R10)(DI*1)
+	VMOVNTDQ Z13, 64(R10)(DI*1)
+	MOVQ     168(AX), R10
+	VMOVNTDQ Z14, (R10)(DI*1)
+	VMOVNTDQ Z15, 64(R10)(DI*1)
 
 done1:
 	ADDQ $0x00000080, DI
 	JMP  loop0
 
 end0:
+	CMPB R9, $0x02
+	JNE  written
+	SFENCE
+
+written:
 	VZEROUPPER
 	RET
 
@@ -13701,8 +14670,8 @@ DATA disorder<>+48(SB)/8, $0x0000000000000003
 DATA disorder<>+56(SB)/8, $0x0000000000000007
 GLOBL disorder<>(SB), RODATA|NOPTR, $64
 
-// func sumGFNI256<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, add bool)
-// Requires: AVX, AVX2
+// func sumGFNI256<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, how uint8)
+// Requires: AVX, AVX2, MMX+
 TEXT ·sumGFNI256<>(SB), NOSPLIT, $0-81
 	MOVQ out+24(FP), AX
 	MOVQ in+32(FP), CX
@@ -13710,7 +14679,7 @@ TEXT ·sumGFNI256<>(SB), NOSPLIT, $0-81
 	MOVQ count+48(FP), BX
 	MOVQ from+64(FP), SI
 	MOVQ to+72(FP), DI
-	MOVB add+80(FP), R8
+	MOVB how+80(FP), R8
 
 loop0:
 	LEAQ  128(SI), R9
@@ -13737,8 +14706,10 @@ column1:
 	JNE   column1
 
 summed1:
-	TESTB   R8, R8
-	JNE     add1
+	CMPB    R8, $0x02
+	JEQ     stream1
+	CMPB    R8, $0x01
+	JEQ     add1
 	MOVQ    (AX), R9
 	VMOVDQU Y0, (R9)(SI*1)
 	VMOVDQU Y1, 32(R9)(SI*1)
@@ -13756,6 +14727,14 @@ add1:
 	VMOVDQU Y2, 64(R9)(SI*1)
 	VPXOR   96(R9)(SI*1), Y3, Y3
 	VMOVDQU Y3, 96(R9)(SI*1)
+	JMP     done1
+
+stream1:
+	MOVQ     (AX), R9
+	VMOVNTDQ Y0, (R9)(SI*1)
+	VMOVNTDQ Y1, 32(R9)(SI*1)
+	VMOVNTDQ Y2, 64(R9)(SI*1)
+	VMOVNTDQ Y3, 96(R9)(SI*1)
 
 done1:
 	ADDQ $0x00000080, SI
@@ -13783,8 +14762,10 @@ column2:
 	JNE   column2
 
 summed2:
-	TESTB   R8, R8
-	JNE     add2
+	CMPB    R8, $0x02
+	JEQ     stream2
+	CMPB    R8, $0x01
+	JEQ     add2
 	MOVQ    (AX), R9
 	VMOVDQU Y0, (R9)(SI*1)
 	VMOVDQU Y1, 32(R9)(SI*1)
@@ -13796,17 +14777,28 @@ add2:
 	VMOVDQU Y0, (R9)(SI*1)
 	VPXOR   32(R9)(SI*1), Y1, Y1
 	VMOVDQU Y1, 32(R9)(SI*1)
+	JMP     done2
+
+stream2:
+	MOVQ     (AX), R9
+	VMOVNTDQ Y0, (R9)(SI*1)
+	VMOVNTDQ Y1, 32(R9)(SI*1)
 
 done2:
 	ADDQ $0x00000040, SI
 	JMP  loop1
 
 end1:
+	CMPB R8, $0x02
+	JNE  written
+	SFENCE
+
+written:
 	VZEROUPPER
 	RET
 
-// func bytes1GFNI256<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, add bool)
-// Requires: AVX, AVX2, GFNI
+// func bytes1GFNI256<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, how uint8)
+// Requires: AVX, AVX2, GFNI, MMX+
 TEXT ·bytes1GFNI256<>(SB), NOSPLIT, $0-81
 	MOVQ out+24(FP), AX
 	MOVQ in+32(FP), CX
@@ -13815,7 +14807,7 @@ TEXT ·bytes1GFNI256<>(SB), NOSPLIT, $0-81
 	MOVQ coefs+56(FP), SI
 	MOVQ from+64(FP), DI
 	MOVQ to+72(FP), R8
-	MOVB add+80(FP), R9
+	MOVB how+80(FP), R9
 
 loop0:
 	LEAQ  64(DI), R10
@@ -13869,8 +14861,10 @@ last1:
 	ADDQ           $0x00000008, R11
 
 summed1:
-	TESTB   R9, R9
-	JNE     add1
+	CMPB    R9, $0x02
+	JEQ     stream1
+	CMPB    R9, $0x01
+	JEQ     add1
 	MOVQ    (AX), R10
 	VMOVDQU Y0, (R10)(DI*1)
 	VMOVDQU Y1, 32(R10)(DI*1)
@@ -13882,17 +14876,28 @@ add1:
 	VMOVDQU Y0, (R10)(DI*1)
 	VPXOR   32(R10)(DI*1), Y1, Y1
 	VMOVDQU Y1, 32(R10)(DI*1)
+	JMP     done1
+
+stream1:
+	MOVQ     (AX), R10
+	VMOVNTDQ Y0, (R10)(DI*1)
+	VMOVNTDQ Y1, 32(R10)(DI*1)
 
 done1:
 	ADDQ $0x00000040, DI
 	JMP  loop0
 
 end0:
+	CMPB R9, $0x02
+	JNE  written
+	SFENCE
+
+written:
 	VZEROUPPER
 	RET
 
-// func bytes2GFNI256<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, add bool)
-// Requires: AVX, AVX2, GFNI
+// func bytes2GFNI256<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, how uint8)
+// Requires: AVX, AVX2, GFNI, MMX+
 TEXT ·bytes2GFNI256<>(SB), NOSPLIT, $0-81
 	MOVQ out+24(FP), AX
 	MOVQ in+32(FP), CX
@@ -13901,7 +14906,7 @@ TEXT ·bytes2GFNI256<>(SB), NOSPLIT, $0-81
 	MOVQ coefs+56(FP), SI
 	MOVQ from+64(FP), DI
 	MOVQ to+72(FP), R8
-	MOVB add+80(FP), R9
+	MOVB how+80(FP), R9
 
 loop0:
 	LEAQ  64(DI), R10
@@ -13972,8 +14977,10 @@ last1:
 	ADDQ           $0x00000010, R11
 
 summed1:
-	TESTB   R9, R9
-	JNE     add1
+	CMPB    R9, $0x02
+	JEQ     stream1
+	CMPB    R9, $0x01
+	JEQ     add1
 	MOVQ    (AX), R10
 	VMOVDQU Y0, (R10)(DI*1)
 	VMOVDQU Y1, 32(R10)(DI*1)
@@ -13993,17 +15000,31 @@ add1:
 	VMOVDQU Y2, (R10)(DI*1)
 	VPXOR   32(R10)(DI*1), Y3, Y3
 	VMOVDQU Y3, 32(R10)(DI*1)
+	JMP     done1
+
+stream1:
+	MOVQ     (AX), R10
+	VMOVNTDQ Y0, (R10)(DI*1)
+	VMOVNTDQ Y1, 32(R10)(DI*1)
+	MOVQ     24(AX), R10
+	VMOVNTDQ Y2, (R10)(DI*1)
+	VMOVNTDQ Y3, 32(R10)(DI*1)
 
 done1:
 	ADDQ $0x00000040, DI
 	JMP  loop0
 
 end0:
+	CMPB R9, $0x02
+	JNE  written
+	SFENCE
+
+written:
 	VZEROUPPER
 	RET
 
-// func bytes3GFNI256<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, add bool)
-// Requires: AVX, AVX2, GFNI
+// func bytes3GFNI256<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, how uint8)
+// Requires: AVX, AVX2, GFNI, MMX+
 TEXT ·bytes3GFNI256<>(SB), NOSPLIT, $0-81
 	MOVQ out+24(FP), AX
 	MOVQ in+32(FP), CX
@@ -14012,7 +15033,7 @@ TEXT ·bytes3GFNI256<>(SB), NOSPLIT, $0-81
 	MOVQ coefs+56(FP), SI
 	MOVQ from+64(FP), DI
 	MOVQ to+72(FP), R8
-	MOVB add+80(FP), R9
+	MOVB how+80(FP), R9
 
 loop0:
 	LEAQ  64(DI), R10
@@ -14100,8 +15121,10 @@ last1:
 	ADDQ           $0x00000018, R11
 
 summed1:
-	TESTB   R9, R9
-	JNE     add1
+	CMPB    R9, $0x02
+	JEQ     stream1
+	CMPB    R9, $0x01
+	JEQ     add1
 	MOVQ    (AX), R10
 	VMOVDQU Y0, (R10)(DI*1)
 	VMOVDQU Y1, 32(R10)(DI*1)
@@ -14129,17 +15152,34 @@ add1:
 	VMOVDQU Y4, (R10)(DI*1)
 	VPXOR   32(R10)(DI*1), Y5, Y5
 	VMOVDQU Y5, 32(R10)(DI*1)
+	JMP     done1
+
+stream1:
+	MOVQ     (AX), R10
+	VMOVNTDQ Y0, (R10)(DI*1)
+	VMOVNTDQ Y1, 32(R10)(DI*1)
+	MOVQ     24(AX), R10
+	VMOVNTDQ Y2, (R10)(DI*1)
+	VMOVNTDQ Y3, 32(R10)(DI*1)
+	MOVQ     48(AX), R10
+	VMOVNTDQ Y4, (R10)(DI*1)
+	VMOVNTDQ Y5, 32(R10)(DI*1)
 
 done1:
 	ADDQ $0x00000040, DI
 	JMP  loop0
 
 end0:
+	CMPB R9, $0x02
+	JNE  written
+	SFENCE
+
+written:
 	VZEROUPPER
 	RET
 
-// func bytes4GFNI256<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, add bool)
-// Requires: AVX, AVX2, GFNI
+// func bytes4GFNI256<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, how uint8)
+// Requires: AVX, AVX2, GFNI, MMX+
 TEXT ·bytes4GFNI256<>(SB), NOSPLIT, $0-81
 	MOVQ out+24(FP), AX
 	MOVQ in+32(FP), CX
@@ -14148,7 +15188,7 @@ TEXT ·bytes4GFNI256<>(SB), NOSPLIT, $0-81
 	MOVQ coefs+56(FP), SI
 	MOVQ from+64(FP), DI
 	MOVQ to+72(FP), R8
-	MOVB add+80(FP), R9
+	MOVB how+80(FP), R9
 
 loop0:
 	LEAQ  64(DI), R10
@@ -14253,8 +15293,10 @@ last1:
 	ADDQ           $0x00000020, R11
 
 summed1:
-	TESTB   R9, R9
-	JNE     add1
+	CMPB    R9, $0x02
+	JEQ     stream1
+	CMPB    R9, $0x01
+	JEQ     add1
 	MOVQ    (AX), R10
 	VMOVDQU Y0, (R10)(DI*1)
 	VMOVDQU Y1, 32(R10)(DI*1)
@@ -14290,17 +15332,37 @@ add1:
 	VMOVDQU Y6, (R10)(DI*1)
 	VPXOR   32(R10)(DI*1), Y7, Y7
 	VMOVDQU Y7, 32(R10)(DI*1)
+	JMP     done1
+
+stream1:
+	MOVQ     (AX), R10
+	VMOVNTDQ Y0, (R10)(DI*1)
+	VMOVNTDQ Y1, 32(R10)(DI*1)
+	MOVQ     24(AX), R10
+	VMOVNTDQ Y2, (R10)(DI*1)
+	VMOVNTDQ Y3, 32(R10)(DI*1)
+	MOVQ     48(AX), R10
+	VMOVNTDQ Y4, (R10)(DI*1)
+	VMOVNTDQ Y5, 32(R10)(DI*1)
+	MOVQ     72(AX), R10
+	VMOVNTDQ Y6, (R10)(DI*1)
+	VMOVNTDQ Y7, 32(R10)(DI*1)
 
 done1:
 	ADDQ $0x00000040, DI
 	JMP  loop0
 
 end0:
+	CMPB R9, $0x02
+	JNE  written
+	SFENCE
+
+written:
 	VZEROUPPER
 	RET
 
-// func pairs1GFNI256<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, add bool)
-// Requires: AVX, AVX2, GFNI
+// func pairs1GFNI256<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, how uint8)
+// Requires: AVX, AVX2, GFNI, MMX+
 TEXT ·pairs1GFNI256<>(SB), NOSPLIT, $0-81
 	MOVQ    out+24(FP), AX
 	MOVQ    in+32(FP), CX
@@ -14309,7 +15371,7 @@ TEXT ·pairs1GFNI256<>(SB), NOSPLIT, $0-81
 	MOVQ    coefs+56(FP), SI
 	MOVQ    from+64(FP), DI
 	MOVQ    to+72(FP), R8
-	MOVB    add+80(FP), R9
+	MOVB    how+80(FP), R9
 	VMOVDQU halves<>+0(SB), Y0
 
 loop0:
@@ -14355,8 +15417,10 @@ summed1:
 	VPUNPCKLBW Y2, Y1, Y3
 	VPUNPCKHBW Y2, Y1, Y2
 	VMOVDQU    Y3, Y1
-	TESTB      R9, R9
-	JNE        add1
+	CMPB       R9, $0x02
+	JEQ        stream1
+	CMPB       R9, $0x01
+	JEQ        add1
 	MOVQ       (AX), R10
 	VMOVDQU    Y1, (R10)(DI*1)
 	VMOVDQU    Y2, 32(R10)(DI*1)
@@ -14368,17 +15432,28 @@ add1:
 	VMOVDQU Y1, (R10)(DI*1)
 	VPXOR   32(R10)(DI*1), Y2, Y2
 	VMOVDQU Y2, 32(R10)(DI*1)
+	JMP     done1
+
+stream1:
+	MOVQ     (AX), R10
+	VMOVNTDQ Y1, (R10)(DI*1)
+	VMOVNTDQ Y2, 32(R10)(DI*1)
 
 done1:
 	ADDQ $0x00000040, DI
 	JMP  loop0
 
 end0:
+	CMPB R9, $0x02
+	JNE  written
+	SFENCE
+
+written:
 	VZEROUPPER
 	RET
 
-// func pairs2GFNI256<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, add bool)
-// Requires: AVX, AVX2, GFNI
+// func pairs2GFNI256<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, how uint8)
+// Requires: AVX, AVX2, GFNI, MMX+
 TEXT ·pairs2GFNI256<>(SB), NOSPLIT, $0-81
 	MOVQ    out+24(FP), AX
 	MOVQ    in+32(FP), CX
@@ -14387,7 +15462,7 @@ TEXT ·pairs2GFNI256<>(SB), NOSPLIT, $0-81
 	MOVQ    coefs+56(FP), SI
 	MOVQ    from+64(FP), DI
 	MOVQ    to+72(FP), R8
-	MOVB    add+80(FP), R9
+	MOVB    how+80(FP), R9
 	VMOVDQU halves<>+0(SB), Y0
 
 loop0:
@@ -14450,8 +15525,10 @@ summed1:
 	VPUNPCKLBW Y4, Y3, Y5
 	VPUNPCKHBW Y4, Y3, Y4
 	VMOVDQU    Y5, Y3
-	TESTB      R9, R9
-	JNE        add1
+	CMPB       R9, $0x02
+	JEQ        stream1
+	CMPB       R9, $0x01
+	JEQ        add1
 	MOVQ       (AX), R10
 	VMOVDQU    Y1, (R10)(DI*1)
 	VMOVDQU    Y2, 32(R10)(DI*1)
@@ -14471,17 +15548,31 @@ add1:
 	VMOVDQU Y3, (R10)(DI*1)
 	VPXOR   32(R10)(DI*1), Y4, Y4
 	VMOVDQU Y4, 32(R10)(DI*1)
+	JMP     done1
+
+stream1:
+	MOVQ     (AX), R10
+	VMOVNTDQ Y1, (R10)(DI*1)
+	VMOVNTDQ Y2, 32(R10)(DI*1)
+	MOVQ     24(AX), R10
+	VMOVNTDQ Y3, (R10)(DI*1)
+	VMOVNTDQ Y4, 32(R10)(DI*1)
 
 done1:
 	ADDQ $0x00000040, DI
 	JMP  loop0
 
 end0:
+	CMPB R9, $0x02
+	JNE  written
+	SFENCE
+
+written:
 	VZEROUPPER
 	RET
 
-// func pairs3GFNI256<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, add bool)
-// Requires: AVX, AVX2, GFNI
+// func pairs3GFNI256<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, how uint8)
+// Requires: AVX, AVX2, GFNI, MMX+
 TEXT ·pairs3GFNI256<>(SB), NOSPLIT, $0-81
 	MOVQ    out+24(FP), AX
 	MOVQ    in+32(FP), CX
@@ -14490,7 +15581,7 @@ TEXT ·pairs3GFNI256<>(SB), NOSPLIT, $0-81
 	MOVQ    coefs+56(FP), SI
 	MOVQ    from+64(FP), DI
 	MOVQ    to+72(FP), R8
-	MOVB    add+80(FP), R9
+	MOVB    how+80(FP), R9
 	VMOVDQU halves<>+0(SB), Y0
 
 loop0:
@@ -14570,8 +15661,10 @@ summed1:
 	VPUNPCKLBW Y6, Y5, Y7
 	VPUNPCKHBW Y6, Y5, Y6
 	VMOVDQU    Y7, Y5
-	TESTB      R9, R9
-	JNE        add1
+	CMPB       R9, $0x02
+	JEQ        stream1
+	CMPB       R9, $0x01
+	JEQ        add1
 	MOVQ       (AX), R10
 	VMOVDQU    Y1, (R10)(DI*1)
 	VMOVDQU    Y2, 32(R10)(DI*1)
@@ -14599,17 +15692,34 @@ add1:
 	VMOVDQU Y5, (R10)(DI*1)
 	VPXOR   32(R10)(DI*1), Y6, Y6
 	VMOVDQU Y6, 32(R10)(DI*1)
+	JMP     done1
+
+stream1:
+	MOVQ     (AX), R10
+	VMOVNTDQ Y1, (R10)(DI*1)
+	VMOVNTDQ Y2, 32(R10)(DI*1)
+	MOVQ     24(AX), R10
+	VMOVNTDQ Y3, (R10)(DI*1)
+	VMOVNTDQ Y4, 32(R10)(DI*1)
+	MOVQ     48(AX), R10
+	VMOVNTDQ Y5, (R10)(DI*1)
+	VMOVNTDQ Y6, 32(R10)(DI*1)
 
 done1:
 	ADDQ $0x00000040, DI
 	JMP  loop0
 
 end0:
+	CMPB R9, $0x02
+	JNE  written
+	SFENCE
+
+written:
 	VZEROUPPER
 	RET
 
-// func pairs4GFNI256<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, add bool)
-// Requires: AVX, AVX2, GFNI
+// func pairs4GFNI256<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, how uint8)
+// Requires: AVX, AVX2, GFNI, MMX+
 TEXT ·pairs4GFNI256<>(SB), NOSPLIT, $0-81
 	MOVQ    out+24(FP), AX
 	MOVQ    in+32(FP), CX
@@ -14618,7 +15728,7 @@ TEXT ·pairs4GFNI256<>(SB), NOSPLIT, $0-81
 	MOVQ    coefs+56(FP), SI
 	MOVQ    from+64(FP), DI
 	MOVQ    to+72(FP), R8
-	MOVB    add+80(FP), R9
+	MOVB    how+80(FP), R9
 	VMOVDQU halves<>+0(SB), Y0
 
 loop0:
@@ -14715,8 +15825,10 @@ summed1:
 	VPUNPCKLBW Y8, Y7, Y9
 	VPUNPCKHBW Y8, Y7, Y8
 	VMOVDQU    Y9, Y7
-	TESTB      R9, R9
-	JNE        add1
+	CMPB       R9, $0x02
+	JEQ        stream1
+	CMPB       R9, $0x01
+	JEQ        add1
 	MOVQ       (AX), R10
 	VMOVDQU    Y1, (R10)(DI*1)
 	VMOVDQU    Y2, 32(R10)(DI*1)
@@ -14752,17 +15864,37 @@ add1:
 	VMOVDQU Y7, (R10)(DI*1)
 	VPXOR   32(R10)(DI*1), Y8, Y8
 	VMOVDQU Y8, 32(R10)(DI*1)
+	JMP     done1
+
+stream1:
+	MOVQ     (AX), R10
+	VMOVNTDQ Y1, (R10)(DI*1)
+	VMOVNTDQ Y2, 32(R10)(DI*1)
+	MOVQ     24(AX), R10
+	VMOVNTDQ Y3, (R10)(DI*1)
+	VMOVNTDQ Y4, 32(R10)(DI*1)
+	MOVQ     48(AX), R10
+	VMOVNTDQ Y5, (R10)(DI*1)
+	VMOVNTDQ Y6, 32(R10)(DI*1)
+	MOVQ     72(AX), R10
+	VMOVNTDQ Y7, (R10)(DI*1)
+	VMOVNTDQ Y8, 32(R10)(DI*1)
 
 done1:
 	ADDQ $0x00000040, DI
 	JMP  loop0
 
 end0:
+	CMPB R9, $0x02
+	JNE  written
+	SFENCE
+
+written:
 	VZEROUPPER
 	RET
 
-// func planes1GFNI256<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, add bool)
-// Requires: AVX, AVX2, GFNI
+// func planes1GFNI256<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, how uint8)
+// Requires: AVX, AVX2, GFNI, MMX+
 TEXT ·planes1GFNI256<>(SB), NOSPLIT, $0-81
 	MOVQ out+24(FP), AX
 	MOVQ in+32(FP), CX
@@ -14771,7 +15903,7 @@ TEXT ·planes1GFNI256<>(SB), NOSPLIT, $0-81
 	MOVQ coefs+56(FP), SI
 	MOVQ from+64(FP), DI
 	MOVQ to+72(FP), R8
-	MOVB add+80(FP), R9
+	MOVB how+80(FP), R9
 
 loop0:
 	LEAQ  128(DI), R10
@@ -14808,8 +15940,10 @@ column1:
 	JNE            column1
 
 summed1:
-	TESTB   R9, R9
-	JNE     add1
+	CMPB    R9, $0x02
+	JEQ     stream1
+	CMPB    R9, $0x01
+	JEQ     add1
 	MOVQ    (AX), R10
 	VMOVDQU Y0, (R10)(DI*1)
 	VMOVDQU Y1, 64(R10)(DI*1)
@@ -14821,6 +15955,12 @@ add1:
 	VMOVDQU Y0, (R10)(DI*1)
 	VPXOR   64(R10)(DI*1), Y1, Y1
 	VMOVDQU Y1, 64(R10)(DI*1)
+	JMP     done1
+
+stream1:
+	MOVQ     (AX), R10
+	VMOVNTDQ Y0, (R10)(DI*1)
+	VMOVNTDQ Y1, 64(R10)(DI*1)
 
 done1:
 	VPXOR Y0, Y0, Y0
@@ -14854,8 +15994,10 @@ column2:
 	JNE            column2
 
 summed2:
-	TESTB   R9, R9
-	JNE     add2
+	CMPB    R9, $0x02
+	JEQ     stream2
+	CMPB    R9, $0x01
+	JEQ     add2
 	MOVQ    (AX), R10
 	VMOVDQU Y0, 32(R10)(DI*1)
 	VMOVDQU Y1, 96(R10)(DI*1)
@@ -14867,17 +16009,28 @@ add2:
 	VMOVDQU Y0, 32(R10)(DI*1)
 	VPXOR   96(R10)(DI*1), Y1, Y1
 	VMOVDQU Y1, 96(R10)(DI*1)
+	JMP     done2
+
+stream2:
+	MOVQ     (AX), R10
+	VMOVNTDQ Y0, 32(R10)(DI*1)
+	VMOVNTDQ Y1, 96(R10)(DI*1)
 
 done2:
 	ADDQ $0x00000080, DI
 	JMP  loop0
 
 end0:
+	CMPB R9, $0x02
+	JNE  written
+	SFENCE
+
+written:
 	VZEROUPPER
 	RET
 
-// func planes2GFNI256<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, add bool)
-// Requires: AVX, AVX2, GFNI
+// func planes2GFNI256<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, how uint8)
+// Requires: AVX, AVX2, GFNI, MMX+
 TEXT ·planes2GFNI256<>(SB), NOSPLIT, $0-81
 	MOVQ out+24(FP), AX
 	MOVQ in+32(FP), CX
@@ -14886,7 +16039,7 @@ TEXT ·planes2GFNI256<>(SB), NOSPLIT, $0-81
 	MOVQ coefs+56(FP), SI
 	MOVQ from+64(FP), DI
 	MOVQ to+72(FP), R8
-	MOVB add+80(FP), R9
+	MOVB how+80(FP), R9
 
 loop0:
 	LEAQ  128(DI), R10
@@ -14937,8 +16090,10 @@ column1:
 	JNE            column1
 
 summed1:
-	TESTB   R9, R9
-	JNE     add1
+	CMPB    R9, $0x02
+	JEQ     stream1
+	CMPB    R9, $0x01
+	JEQ     add1
 	MOVQ    (AX), R10
 	VMOVDQU Y0, (R10)(DI*1)
 	VMOVDQU Y1, 64(R10)(DI*1)
@@ -14958,6 +16113,15 @@ add1:
 	VMOVDQU Y2, (R10)(DI*1)
 	VPXOR   64(R10)(DI*1), Y3, Y3
 	VMOVDQU Y3, 64(R10)(DI*1)
+	JMP     done1
+
+stream1:
+	MOVQ     (AX), R10
+	VMOVNTDQ Y0, (R10)(DI*1)
+	VMOVNTDQ Y1, 64(R10)(DI*1)
+	MOVQ     24(AX), R10
+	VMOVNTDQ Y2, (R10)(DI*1)
+	VMOVNTDQ Y3, 64(R10)(DI*1)
 
 done1:
 	VPXOR Y0, Y0, Y0
@@ -15005,8 +16169,10 @@ column2:
 	JNE            column2
 
 summed2:
-	TESTB   R9, R9
-	JNE     add2
+	CMPB    R9, $0x02
+	JEQ     stream2
+	CMPB    R9, $0x01
+	JEQ     add2
 	MOVQ    (AX), R10
 	VMOVDQU Y0, 32(R10)(DI*1)
 	VMOVDQU Y1, 96(R10)(DI*1)
@@ -15026,17 +16192,31 @@ add2:
 	VMOVDQU Y2, 32(R10)(DI*1)
 	VPXOR   96(R10)(DI*1), Y3, Y3
 	VMOVDQU Y3, 96(R10)(DI*1)
+	JMP     done2
+
+stream2:
+	MOVQ     (AX), R10
+	VMOVNTDQ Y0, 32(R10)(DI*1)
+	VMOVNTDQ Y1, 96(R10)(DI*1)
+	MOVQ     24(AX), R10
+	VMOVNTDQ Y2, 32(R10)(DI*1)
+	VMOVNTDQ Y3, 96(R10)(DI*1)
 
 done2:
 	ADDQ $0x00000080, DI
 	JMP  loop0
 
 end0:
+	CMPB R9, $0x02
+	JNE  written
+	SFENCE
+
+written:
 	VZEROUPPER
 	RET
 
-// func planes3GFNI256<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, add bool)
-// Requires: AVX, AVX2, GFNI
+// func planes3GFNI256<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, how uint8)
+// Requires: AVX, AVX2, GFNI, MMX+
 TEXT ·planes3GFNI256<>(SB), NOSPLIT, $0-81
 	MOVQ out+24(FP), AX
 	MOVQ in+32(FP), CX
@@ -15045,7 +16225,7 @@ TEXT ·planes3GFNI256<>(SB), NOSPLIT, $0-81
 	MOVQ coefs+56(FP), SI
 	MOVQ from+64(FP), DI
 	MOVQ to+72(FP), R8
-	MOVB add+80(FP), R9
+	MOVB how+80(FP), R9
 
 loop0:
 	LEAQ  128(DI), R10
@@ -15110,8 +16290,10 @@ column1:
 	JNE            column1
 
 summed1:
-	TESTB   R9, R9
-	JNE     add1
+	CMPB    R9, $0x02
+	JEQ     stream1
+	CMPB    R9, $0x01
+	JEQ     add1
 	MOVQ    (AX), R10
 	VMOVDQU Y0, (R10)(DI*1)
 	VMOVDQU Y1, 64(R10)(DI*1)
@@ -15139,6 +16321,18 @@ add1:
 	VMOVDQU Y4, (R10)(DI*1)
 	VPXOR   64(R10)(DI*1), Y5, Y5
 	VMOVDQU Y5, 64(R10)(DI*1)
+	JMP     done1
+
+stream1:
+	MOVQ     (AX), R10
+	VMOVNTDQ Y0, (R10)(DI*1)
+	VMOVNTDQ Y1, 64(R10)(DI*1)
+	MOVQ     24(AX), R10
+	VMOVNTDQ Y2, (R10)(DI*1)
+	VMOVNTDQ Y3, 64(R10)(DI*1)
+	MOVQ     48(AX), R10
+	VMOVNTDQ Y4, (R10)(DI*1)
+	VMOVNTDQ Y5, 64(R10)(DI*1)
 
 done1:
 	VPXOR Y0, Y0, Y0
@@ -15200,8 +16394,10 @@ column2:
 	JNE            column2
 
 summed2:
-	TESTB   R9, R9
-	JNE     add2
+	CMPB    R9, $0x02
+	JEQ     stream2
+	CMPB    R9, $0x01
+	JEQ     add2
 	MOVQ    (AX), R10
 	VMOVDQU Y0, 32(R10)(DI*1)
 	VMOVDQU Y1, 96(R10)(DI*1)
@@ -15229,17 +16425,34 @@ add2:
 	VMOVDQU Y4, 32(R10)(DI*1)
 	VPXOR   96(R10)(DI*1), Y5, Y5
 	VMOVDQU Y5, 96(R10)(DI*1)
+	JMP     done2
+
+stream2:
+	MOVQ     (AX), R10
+	VMOVNTDQ Y0, 32(R10)(DI*1)
+	VMOVNTDQ Y1, 96(R10)(DI*1)
+	MOVQ     24(AX), R10
+	VMOVNTDQ Y2, 32(R10)(DI*1)
+	VMOVNTDQ Y3, 96(R10)(DI*1)
+	MOVQ     48(AX), R10
+	VMOVNTDQ Y4, 32(R10)(DI*1)
+	VMOVNTDQ Y5, 96(R10)(DI*1)
 
 done2:
 	ADDQ $0x00000080, DI
 	JMP  loop0
 
 end0:
+	CMPB R9, $0x02
+	JNE  written
+	SFENCE
+
+written:
 	VZEROUPPER
 	RET
 
-// func planes4GFNI256<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, add bool)
-// Requires: AVX, AVX2, GFNI
+// func planes4GFNI256<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, how uint8)
+// Requires: AVX, AVX2, GFNI, MMX+
 TEXT ·planes4GFNI256<>(SB), NOSPLIT, $0-81
 	MOVQ out+24(FP), AX
 	MOVQ in+32(FP), CX
@@ -15248,7 +16461,7 @@ TEXT ·planes4GFNI256<>(SB), NOSPLIT, $0-81
 	MOVQ coefs+56(FP), SI
 	MOVQ from+64(FP), DI
 	MOVQ to+72(FP), R8
-	MOVB add+80(FP), R9
+	MOVB how+80(FP), R9
 
 loop0:
 	LEAQ  128(DI), R10
@@ -15327,8 +16540,10 @@ column1:
 	JNE            column1
 
 summed1:
-	TESTB   R9, R9
-	JNE     add1
+	CMPB    R9, $0x02
+	JEQ     stream1
+	CMPB    R9, $0x01
+	JEQ     add1
 	MOVQ    (AX), R10
 	VMOVDQU Y0, (R10)(DI*1)
 	VMOVDQU Y1, 64(R10)(DI*1)
@@ -15364,6 +16579,21 @@ add1:
 	VMOVDQU Y6, (R10)(DI*1)
 	VPXOR   64(R10)(DI*1), Y7, Y7
 	VMOVDQU Y7, 64(R10)(DI*1)
+	JMP     done1
+
+stream1:
+	MOVQ     (AX), R10
+	VMOVNTDQ Y0, (R10)(DI*1)
+	VMOVNTDQ Y1, 64(R10)(DI*1)
+	MOVQ     24(AX), R10
+	VMOVNTDQ Y2, (R10)(DI*1)
+	VMOVNTDQ Y3, 64(R10)(DI*1)
+	MOVQ     48(AX), R10
+	VMOVNTDQ Y4, (R10)(DI*1)
+	VMOVNTDQ Y5, 64(R10)(DI*1)
+	MOVQ     72(AX), R10
+	VMOVNTDQ Y6, (R10)(DI*1)
+	VMOVNTDQ Y7, 64(R10)(DI*1)
 
 done1:
 	VPXOR Y0, Y0, Y0
@@ -15439,8 +16669,10 @@ column2:
 	JNE            column2
 
 summed2:
-	TESTB   R9, R9
-	JNE     add2
+	CMPB    R9, $0x02
+	JEQ     stream2
+	CMPB    R9, $0x01
+	JEQ     add2
 	MOVQ    (AX), R10
 	VMOVDQU Y0, 32(R10)(DI*1)
 	VMOVDQU Y1, 96(R10)(DI*1)
@@ -15476,12 +16708,32 @@ add2:
 	VMOVDQU Y6, 32(R10)(DI*1)
 	VPXOR   96(R10)(DI*1), Y7, Y7
 	VMOVDQU Y7, 96(R10)(DI*1)
+	JMP     done2
+
+stream2:
+	MOVQ     (AX), R10
+	VMOVNTDQ Y0, 32(R10)(DI*1)
+	VMOVNTDQ Y1, 96(R10)(DI*1)
+	MOVQ     24(AX), R10
+	VMOVNTDQ Y2, 32(R10)(DI*1)
+	VMOVNTDQ Y3, 96(R10)(DI*1)
+	MOVQ     48(AX), R10
+	VMOVNTDQ Y4, 32(R10)(DI*1)
+	VMOVNTDQ Y5, 96(R10)(DI*1)
+	MOVQ     72(AX), R10
+	VMOVNTDQ Y6, 32(R10)(DI*1)
+	VMOVNTDQ Y7, 96(R10)(DI*1)
 
 done2:
 	ADDQ $0x00000080, DI
 	JMP  loop0
 
 end0:
+	CMPB R9, $0x02
+	JNE  written
+	SFENCE
+
+written:
 	VZEROUPPER
 	RET
 
@@ -16358,8 +17610,8 @@ end:
 	VZEROUPPER
 	RET
 
-// func sumAVX512<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, add bool)
-// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV
+// func sumAVX512<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, how uint8)
+// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV, MMX+
 TEXT ·sumAVX512<>(SB), NOSPLIT, $0-81
 	MOVQ         out+24(FP), AX
 	MOVQ         in+32(FP), CX
@@ -16367,7 +17619,7 @@ TEXT ·sumAVX512<>(SB), NOSPLIT, $0-81
 	MOVQ         count+48(FP), BX
 	MOVQ         from+64(FP), SI
 	MOVQ         to+72(FP), DI
-	MOVB         add+80(FP), R8
+	MOVB         how+80(FP), R8
 	MOVL         $0x0f0f0f0f, R9
 	VMOVD        R9, X0
 	VPBROADCASTD X0, Z0
@@ -16397,8 +17649,10 @@ column1:
 	JNE    column1
 
 summed1:
-	TESTB     R8, R8
-	JNE       add1
+	CMPB      R8, $0x02
+	JEQ       stream1
+	CMPB      R8, $0x01
+	JEQ       add1
 	MOVQ      (AX), R9
 	VMOVDQU64 Z1, (R9)(SI*1)
 	VMOVDQU64 Z2, 64(R9)(SI*1)
@@ -16416,6 +17670,14 @@ add1:
 	VMOVDQU64 Z3, 128(R9)(SI*1)
 	VPXORQ    192(R9)(SI*1), Z4, Z4
 	VMOVDQU64 Z4, 192(R9)(SI*1)
+	JMP       done1
+
+stream1:
+	MOVQ     (AX), R9
+	VMOVNTDQ Z1, (R9)(SI*1)
+	VMOVNTDQ Z2, 64(R9)(SI*1)
+	VMOVNTDQ Z3, 128(R9)(SI*1)
+	VMOVNTDQ Z4, 192(R9)(SI*1)
 
 done1:
 	ADDQ $0x00000100, SI
@@ -16459,8 +17721,8 @@ column2:
 	JNE        column2
 
 summed2:
-	TESTB    R8, R8
-	JNE      add2
+	CMPB     R8, $0x01
+	JEQ      add2
 	MOVQ     (AX), R9
 	VMOVDQU8 Z1, K1, (R9)(SI*1)
 	VMOVDQU8 Z2, K2, 64(R9)(SI*1)
@@ -16480,11 +17742,16 @@ done2:
 	JMP  rest
 
 end:
+	CMPB R8, $0x02
+	JNE  written
+	SFENCE
+
+written:
 	VZEROUPPER
 	RET
 
-// func bytes1AVX512<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, add bool)
-// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV
+// func bytes1AVX512<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, how uint8)
+// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV, MMX+
 TEXT ·bytes1AVX512<>(SB), NOSPLIT, $0-81
 	MOVQ         out+24(FP), AX
 	MOVQ         in+32(FP), CX
@@ -16493,7 +17760,7 @@ TEXT ·bytes1AVX512<>(SB), NOSPLIT, $0-81
 	MOVQ         coefs+56(FP), SI
 	MOVQ         from+64(FP), DI
 	MOVQ         to+72(FP), R8
-	MOVB         add+80(FP), R9
+	MOVB         how+80(FP), R9
 	MOVL         $0x0f0f0f0f, R10
 	VMOVD        R10, X0
 	VPBROADCASTD X0, Z0
@@ -16535,8 +17802,10 @@ column1:
 	JNE             column1
 
 summed1:
-	TESTB     R9, R9
-	JNE       add1
+	CMPB      R9, $0x02
+	JEQ       stream1
+	CMPB      R9, $0x01
+	JEQ       add1
 	MOVQ      (AX), R10
 	VMOVDQU64 Z1, (R10)(DI*1)
 	VMOVDQU64 Z2, 64(R10)(DI*1)
@@ -16548,6 +17817,12 @@ add1:
 	VMOVDQU64 Z1, (R10)(DI*1)
 	VPXORQ    64(R10)(DI*1), Z2, Z2
 	VMOVDQU64 Z2, 64(R10)(DI*1)
+	JMP       done1
+
+stream1:
+	MOVQ     (AX), R10
+	VMOVNTDQ Z1, (R10)(DI*1)
+	VMOVNTDQ Z2, 64(R10)(DI*1)
 
 done1:
 	ADDQ $0x00000080, DI
@@ -16605,8 +17880,8 @@ column2:
 	JNE             column2
 
 summed2:
-	TESTB    R9, R9
-	JNE      add2
+	CMPB     R9, $0x01
+	JEQ      add2
 	MOVQ     (AX), R10
 	VMOVDQU8 Z1, K1, (R10)(DI*1)
 	VMOVDQU8 Z2, K2, 64(R10)(DI*1)
@@ -16626,11 +17901,16 @@ done2:
 	JMP  rest
 
 end:
+	CMPB R9, $0x02
+	JNE  written
+	SFENCE
+
+written:
 	VZEROUPPER
 	RET
 
-// func bytes2AVX512<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, add bool)
-// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV
+// func bytes2AVX512<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, how uint8)
+// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV, MMX+
 TEXT ·bytes2AVX512<>(SB), NOSPLIT, $0-81
 	MOVQ         out+24(FP), AX
 	MOVQ         in+32(FP), CX
@@ -16639,7 +17919,7 @@ TEXT ·bytes2AVX512<>(SB), NOSPLIT, $0-81
 	MOVQ         coefs+56(FP), SI
 	MOVQ         from+64(FP), DI
 	MOVQ         to+72(FP), R8
-	MOVB         add+80(FP), R9
+	MOVB         how+80(FP), R9
 	MOVL         $0x0f0f0f0f, R10
 	VMOVD        R10, X0
 	VPBROADCASTD X0, Z0
@@ -16691,8 +17971,10 @@ column1:
 	JNE             column1
 
 summed1:
-	TESTB     R9, R9
-	JNE       add1
+	CMPB      R9, $0x02
+	JEQ       stream1
+	CMPB      R9, $0x01
+	JEQ       add1
 	MOVQ      (AX), R10
 	VMOVDQU64 Z1, (R10)(DI*1)
 	VMOVDQU64 Z2, 64(R10)(DI*1)
@@ -16712,6 +17994,15 @@ add1:
 	VMOVDQU64 Z3, (R10)(DI*1)
 	VPXORQ    64(R10)(DI*1), Z4, Z4
 	VMOVDQU64 Z4, 64(R10)(DI*1)
+	JMP       done1
+
+stream1:
+	MOVQ     (AX), R10
+	VMOVNTDQ Z1, (R10)(DI*1)
+	VMOVNTDQ Z2, 64(R10)(DI*1)
+	MOVQ     24(AX), R10
+	VMOVNTDQ Z3, (R10)(DI*1)
+	VMOVNTDQ Z4, 64(R10)(DI*1)
 
 done1:
 	ADDQ $0x00000080, DI
@@ -16779,8 +18070,8 @@ column2:
 	JNE             column2
 
 summed2:
-	TESTB    R9, R9
-	JNE      add2
+	CMPB     R9, $0x01
+	JEQ      add2
 	MOVQ     (AX), R10
 	VMOVDQU8 Z1, K1, (R10)(DI*1)
 	VMOVDQU8 Z2, K2, 64(R10)(DI*1)
@@ -16810,11 +18101,16 @@ done2:
 	JMP  rest
 
 end:
+	CMPB R9, $0x02
+	JNE  written
+	SFENCE
+
+written:
 	VZEROUPPER
 	RET
 
-// func bytes3AVX512<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, add bool)
-// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV
+// func bytes3AVX512<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, how uint8)
+// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV, MMX+
 TEXT ·bytes3AVX512<>(SB), NOSPLIT, $0-81
 	MOVQ         out+24(FP), AX
 	MOVQ         in+32(FP), CX
@@ -16823,7 +18119,7 @@ TEXT ·bytes3AVX512<>(SB), NOSPLIT, $0-81
 	MOVQ         coefs+56(FP), SI
 	MOVQ         from+64(FP), DI
 	MOVQ         to+72(FP), R8
-	MOVB         add+80(FP), R9
+	MOVB         how+80(FP), R9
 	MOVL         $0x0f0f0f0f, R10
 	VMOVD        R10, X0
 	VPBROADCASTD X0, Z0
@@ -16885,8 +18181,10 @@ column1:
 	JNE             column1
 
 summed1:
-	TESTB     R9, R9
-	JNE       add1
+	CMPB      R9, $0x02
+	JEQ       stream1
+	CMPB      R9, $0x01
+	JEQ       add1
 	MOVQ      (AX), R10
 	VMOVDQU64 Z1, (R10)(DI*1)
 	VMOVDQU64 Z2, 64(R10)(DI*1)
@@ -16914,6 +18212,18 @@ add1:
 	VMOVDQU64 Z5, (R10)(DI*1)
 	VPXORQ    64(R10)(DI*1), Z6, Z6
 	VMOVDQU64 Z6, 64(R10)(DI*1)
+	JMP       done1
+
+stream1:
+	MOVQ     (AX), R10
+	VMOVNTDQ Z1, (R10)(DI*1)
+	VMOVNTDQ Z2, 64(R10)(DI*1)
+	MOVQ     24(AX), R10
+	VMOVNTDQ Z3, (R10)(DI*1)
+	VMOVNTDQ Z4, 64(R10)(DI*1)
+	MOVQ     48(AX), R10
+	VMOVNTDQ Z5, (R10)(DI*1)
+	VMOVNTDQ Z6, 64(R10)(DI*1)
 
 done1:
 	ADDQ $0x00000080, DI
@@ -16991,8 +18301,8 @@ column2:
 	JNE             column2
 
 summed2:
-	TESTB    R9, R9
-	JNE      add2
+	CMPB     R9, $0x01
+	JEQ      add2
 	MOVQ     (AX), R10
 	VMOVDQU8 Z1, K1, (R10)(DI*1)
 	VMOVDQU8 Z2, K2, 64(R10)(DI*1)
@@ -17032,11 +18342,16 @@ done2:
 	JMP  rest
 
 end:
+	CMPB R9, $0x02
+	JNE  written
+	SFENCE
+
+written:
 	VZEROUPPER
 	RET
 
-// func bytes4AVX512<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, add bool)
-// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV
+// func bytes4AVX512<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, how uint8)
+// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV, MMX+
 TEXT ·bytes4AVX512<>(SB), NOSPLIT, $0-81
 	MOVQ         out+24(FP), AX
 	MOVQ         in+32(FP), CX
@@ -17045,7 +18360,7 @@ TEXT ·bytes4AVX512<>(SB), NOSPLIT, $0-81
 	MOVQ         coefs+56(FP), SI
 	MOVQ         from+64(FP), DI
 	MOVQ         to+72(FP), R8
-	MOVB         add+80(FP), R9
+	MOVB         how+80(FP), R9
 	MOVL         $0x0f0f0f0f, R10
 	VMOVD        R10, X0
 	VPBROADCASTD X0, Z0
@@ -17117,8 +18432,10 @@ column1:
 	JNE             column1
 
 summed1:
-	TESTB     R9, R9
-	JNE       add1
+	CMPB      R9, $0x02
+	JEQ       stream1
+	CMPB      R9, $0x01
+	JEQ       add1
 	MOVQ      (AX), R10
 	VMOVDQU64 Z1, (R10)(DI*1)
 	VMOVDQU64 Z2, 64(R10)(DI*1)
@@ -17154,6 +18471,21 @@ add1:
 	VMOVDQU64 Z7, (R10)(DI*1)
 	VPXORQ    64(R10)(DI*1), Z8, Z8
 	VMOVDQU64 Z8, 64(R10)(DI*1)
+	JMP       done1
+
+stream1:
+	MOVQ     (AX), R10
+	VMOVNTDQ Z1, (R10)(DI*1)
+	VMOVNTDQ Z2, 64(R10)(DI*1)
+	MOVQ     24(AX), R10
+	VMOVNTDQ Z3, (R10)(DI*1)
+	VMOVNTDQ Z4, 64(R10)(DI*1)
+	MOVQ     48(AX), R10
+	VMOVNTDQ Z5, (R10)(DI*1)
+	VMOVNTDQ Z6, 64(R10)(DI*1)
+	MOVQ     72(AX), R10
+	VMOVNTDQ Z7, (R10)(DI*1)
+	VMOVNTDQ Z8, 64(R10)(DI*1)
 
 done1:
 	ADDQ $0x00000080, DI
@@ -17241,8 +18573,8 @@ column2:
 	JNE             column2
 
 summed2:
-	TESTB    R9, R9
-	JNE      add2
+	CMPB     R9, $0x01
+	JEQ      add2
 	MOVQ     (AX), R10
 	VMOVDQU8 Z1, K1, (R10)(DI*1)
 	VMOVDQU8 Z2, K2, 64(R10)(DI*1)
@@ -17292,11 +18624,16 @@ done2:
 	JMP  rest
 
 end:
+	CMPB R9, $0x02
+	JNE  written
+	SFENCE
+
+written:
 	VZEROUPPER
 	RET
 
-// func bytes5AVX512<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, add bool)
-// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV
+// func bytes5AVX512<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, how uint8)
+// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV, MMX+
 TEXT ·bytes5AVX512<>(SB), NOSPLIT, $0-81
 	MOVQ         out+24(FP), AX
 	MOVQ         in+32(FP), CX
@@ -17305,7 +18642,7 @@ TEXT ·bytes5AVX512<>(SB), NOSPLIT, $0-81
 	MOVQ         coefs+56(FP), SI
 	MOVQ         from+64(FP), DI
 	MOVQ         to+72(FP), R8
-	MOVB         add+80(FP), R9
+	MOVB         how+80(FP), R9
 	MOVL         $0x0f0f0f0f, R10
 	VMOVD        R10, X0
 	VPBROADCASTD X0, Z0
@@ -17387,8 +18724,10 @@ column1:
 	JNE             column1
 
 summed1:
-	TESTB     R9, R9
-	JNE       add1
+	CMPB      R9, $0x02
+	JEQ       stream1
+	CMPB      R9, $0x01
+	JEQ       add1
 	MOVQ      (AX), R10
 	VMOVDQU64 Z1, (R10)(DI*1)
 	VMOVDQU64 Z2, 64(R10)(DI*1)
@@ -17432,6 +18771,24 @@ add1:
 	VMOVDQU64 Z9, (R10)(DI*1)
 	VPXORQ    64(R10)(DI*1), Z10, Z10
 	VMOVDQU64 Z10, 64(R10)(DI*1)
+	JMP       done1
+
+stream1:
+	MOVQ     (AX), R10
+	VMOVNTDQ Z1, (R10)(DI*1)
+	VMOVNTDQ Z2, 64(R10)(DI*1)
+	MOVQ     24(AX), R10
+	VMOVNTDQ Z3, (R10)(DI*1)
+	VMOVNTDQ Z4, 64(R10)(DI*1)
+	MOVQ     48(AX), R10
+	VMOVNTDQ Z5, (R10)(DI*1)
+	VMOVNTDQ Z6, 64(R10)(DI*1)
+	MOVQ     72(AX), R10
+	VMOVNTDQ Z7, (R10)(DI*1)
+	VMOVNTDQ Z8, 64(R10)(DI*1)
+	MOVQ     96(AX), R10
+	VMOVNTDQ Z9, (R10)(DI*1)
+	VMOVNTDQ Z10, 64(R10)(DI*1)
 
 done1:
 	ADDQ $0x00000080, DI
@@ -17529,8 +18886,8 @@ column2:
 	JNE             column2
 
 summed2:
-	TESTB    R9, R9
-	JNE      add2
+	CMPB     R9, $0x01
+	JEQ      add2
 	MOVQ     (AX), R10
 	VMOVDQU8 Z1, K1, (R10)(DI*1)
 	VMOVDQU8 Z2, K2, 64(R10)(DI*1)
@@ -17590,11 +18947,16 @@ done2:
 	JMP  rest
 
 end:
+	CMPB R9, $0x02
+	JNE  written
+	SFENCE
+
+written:
 	VZEROUPPER
 	RET
 
-// func bytes6AVX512<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, add bool)
-// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV
+// func bytes6AVX512<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, how uint8)
+// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV, MMX+
 TEXT ·bytes6AVX512<>(SB), NOSPLIT, $0-81
 	MOVQ         out+24(FP), AX
 	MOVQ         in+32(FP), CX
@@ -17603,7 +18965,7 @@ TEXT ·bytes6AVX512<>(SB), NOSPLIT, $0-81
 	MOVQ         coefs+56(FP), SI
 	MOVQ         from+64(FP), DI
 	MOVQ         to+72(FP), R8
-	MOVB         add+80(FP), R9
+	MOVB         how+80(FP), R9
 	MOVL         $0x0f0f0f0f, R10
 	VMOVD        R10, X0
 	VPBROADCASTD X0, Z0
@@ -17695,8 +19057,10 @@ column1:
 	JNE             column1
 
 summed1:
-	TESTB     R9, R9
-	JNE       add1
+	CMPB      R9, $0x02
+	JEQ       stream1
+	CMPB      R9, $0x01
+	JEQ       add1
 	MOVQ      (AX), R10
 	VMOVDQU64 Z1, (R10)(DI*1)
 	VMOVDQU64 Z2, 64(R10)(DI*1)
@@ -17748,6 +19112,27 @@ add1:
 	VMOVDQU64 Z11, (R10)(DI*1)
 	VPXORQ    64(R10)(DI*1), Z12, Z12
 	VMOVDQU64 Z12, 64(R10)(DI*1)
+	JMP       done1
+
+stream1:
+	MOVQ     (AX), R10
+	VMOVNTDQ Z1, (R10)(DI*1)
+	VMOVNTDQ Z2, 64(R10)(DI*1)
+	MOVQ     24(AX), R10
+	VMOVNTDQ Z3, (R10)(DI*1)
+	VMOVNTDQ Z4, 64(R10)(DI*1)
+	MOVQ     48(AX), R10
+	VMOVNTDQ Z5, (R10)(DI*1)
+	VMOVNTDQ Z6, 64(R10)(DI*1)
+	MOVQ     72(AX), R10
+	VMOVNTDQ Z7, (R10)(DI*1)
+	VMOVNTDQ Z8, 64(R10)(DI*1)
+	MOVQ     96(AX), R10
+	VMOVNTDQ Z9, (R10)(DI*1)
+	VMOVNTDQ Z10, 64(R10)(DI*1)
+	MOVQ     120(AX), R10
+	VMOVNTDQ Z11, (R10)(DI*1)
+	VMOVNTDQ Z12, 64(R10)(DI*1)
 
 done1:
 	ADDQ $0x00000080, DI
@@ -17855,8 +19240,8 @@ column2:
 	JNE             column2
 
 summed2:
-	TESTB    R9, R9
-	JNE      add2
+	CMPB     R9, $0x01
+	JEQ      add2
 	MOVQ     (AX), R10
 	VMOVDQU8 Z1, K1, (R10)(DI*1)
 	VMOVDQU8 Z2, K2, 64(R10)(DI*1)
@@ -17926,11 +19311,16 @@ done2:
 	JMP  rest
 
 end:
+	CMPB R9, $0x02
+	JNE  written
+	SFENCE
+
+written:
 	VZEROUPPER
 	RET
 
-// func bytes7AVX512<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, add bool)
-// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV
+// func bytes7AVX512<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, how uint8)
+// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV, MMX+
 TEXT ·bytes7AVX512<>(SB), NOSPLIT, $0-81
 	MOVQ         out+24(FP), AX
 	MOVQ         in+32(FP), CX
@@ -17939,7 +19329,7 @@ TEXT ·bytes7AVX512<>(SB), NOSPLIT, $0-81
 	MOVQ         coefs+56(FP), SI
 	MOVQ         from+64(FP), DI
 	MOVQ         to+72(FP), R8
-	MOVB         add+80(FP), R9
+	MOVB         how+80(FP), R9
 	MOVL         $0x0f0f0f0f, R10
 	VMOVD        R10, X0
 	VPBROADCASTD X0, Z0
@@ -18041,8 +19431,10 @@ column1:
 	JNE             column1
 
 summed1:
-	TESTB     R9, R9
-	JNE       add1
+	CMPB      R9, $0x02
+	JEQ       stream1
+	CMPB      R9, $0x01
+	JEQ       add1
 	MOVQ      (AX), R10
 	VMOVDQU64 Z1, (R10)(DI*1)
 	VMOVDQU64 Z2, 64(R10)(DI*1)
@@ -18102,6 +19494,30 @@ add1:
 	VMOVDQU64 Z13, (R10)(DI*1)
 	VPXORQ    64(R10)(DI*1), Z14, Z14
 	VMOVDQU64 Z14, 64(R10)(DI*1)
+	JMP       done1
+
+stream1:
+	MOVQ     (AX), R10
+	VMOVNTDQ Z1, (R10)(DI*1)
+	VMOVNTDQ Z2, 64(R10)(DI*1)
+	MOVQ     24(AX), R10
+	VMOVNTDQ Z3, (R10)(DI*1)
+	VMOVNTDQ Z4, 64(R10)(DI*1)
+	MOVQ     48(AX), R10
+	VMOVNTDQ Z5, (R10)(DI*1)
+	VMOVNTDQ Z6, 64(R10)(DI*1)
+	MOVQ     72(AX), R10
+	VMOVNTDQ Z7, (R10)(DI*1)
+	VMOVNTDQ Z8, 64(R10)(DI*1)
+	MOVQ     96(AX), R10
+	VMOVNTDQ Z9, (R10)(DI*1)
+	VMOVNTDQ Z10, 64(R10)(DI*1)
+	MOVQ     120(AX), R10
+	VMOVNTDQ Z11, (R10)(DI*1)
+	VMOVNTDQ Z12, 64(R10)(DI*1)
+	MOVQ     144(AX), R10
+	VMOVNTDQ Z13, (R10)(DI*1)
+	VMOVNTDQ Z14, 64(R10)(DI*1)
 
 done1:
 	ADDQ $0x00000080, DI
@@ -18219,8 +19635,8 @@ column2:
 	JNE             column2
 
 summed2:
-	TESTB    R9, R9
-	JNE      add2
+	CMPB     R9, $0x01
+	JEQ      add2
 	MOVQ     (AX), R10
 	VMOVDQU8 Z1, K1, (R10)(DI*1)
 	VMOVDQU8 Z2, K2, 64(R10)(DI*1)
@@ -18300,11 +19716,16 @@ done2:
 	JMP  rest
 
 end:
+	CMPB R9, $0x02
+	JNE  written
+	SFENCE
+
+written:
 	VZEROUPPER
 	RET
 
-// func bytes8AVX512<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, add bool)
-// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV
+// func bytes8AVX512<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, how uint8)
+// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV, MMX+
 TEXT ·bytes8AVX512<>(SB), NOSPLIT, $0-81
 	MOVQ         out+24(FP), AX
 	MOVQ         in+32(FP), CX
@@ -18313,7 +19734,7 @@ TEXT ·bytes8AVX512<>(SB), NOSPLIT, $0-81
 	MOVQ         coefs+56(FP), SI
 	MOVQ         from+64(FP), DI
 	MOVQ         to+72(FP), R8
-	MOVB         add+80(FP), R9
+	MOVB         how+80(FP), R9
 	MOVL         $0x0f0f0f0f, R10
 	VMOVD        R10, X0
 	VPBROADCASTD X0, Z0
@@ -18425,8 +19846,10 @@ column1:
 	JNE             column1
 
 summed1:
-	TESTB     R9, R9
-	JNE       add1
+	CMPB      R9, $0x02
+	JEQ       stream1
+	CMPB      R9, $0x01
+	JEQ       add1
 	MOVQ      (AX), R10
 	VMOVDQU64 Z1, (R10)(DI*1)
 	VMOVDQU64 Z2, 64(R10)(DI*1)
@@ -18494,6 +19917,33 @@ add1:
 	VMOVDQU64 Z15, (R10)(DI*1)
 	VPXORQ    64(R10)(DI*1), Z16, Z16
 	VMOVDQU64 Z16, 64(R10)(DI*1)
+	JMP       done1
+
+stream1:
+	MOVQ     (AX), R10
+	VMOVNTDQ Z1, (R10)(DI*1)
+	VMOVNTDQ Z2, 64(R10)(DI*1)
+	MOVQ     24(AX), R10
+	VMOVNTDQ Z3, (R10)(DI*1)
+	VMOVNTDQ Z4, 64(R10)(DI*1)
+	MOVQ     48(AX), R10
+	VMOVNTDQ Z5, (R10)(DI*1)
+	VMOVNTDQ Z6, 64(R10)(DI*1)
+	MOVQ     72(AX), R10
+	VMOVNTDQ Z7, (R10)(DI*1)
+	VMOVNTDQ Z8, 64(R10)(DI*1)
+	MOVQ     96(AX), R10
+	VMOVNTDQ Z9, (R10)(DI*1)
+	VMOVNTDQ Z10, 64(R10)(DI*1)
+	MOVQ     120(AX), R10
+	VMOVNTDQ Z11, (R10)(DI*1)
+	VMOVNTDQ Z12, 64(R10)(DI*1)
+	MOVQ     144(AX), R10
+	VMOVNTDQ Z13, (R10)(DI*1)
+	VMOVNTDQ Z14, 64(R10)(DI*1)
+	MOVQ     168(AX), R10
+	VMOVNTDQ Z15, (R10)(DI*1)
+	VMOVNTDQ Z16, 64(R10)(DI*1)
 
 done1:
 	ADDQ $0x00000080, DI
@@ -18621,8 +20071,8 @@ column2:
 	JNE             column2
 
 summed2:
-	TESTB    R9, R9
-	JNE      add2
+	CMPB     R9, $0x01
+	JEQ      add2
 	MOVQ     (AX), R10
 	VMOVDQU8 Z1, K1, (R10)(DI*1)
 	VMOVDQU8 Z2, K2, 64(R10)(DI*1)
@@ -18712,11 +20162,16 @@ done2:
 	JMP  rest
 
 end:
+	CMPB R9, $0x02
+	JNE  written
+	SFENCE
+
+written:
 	VZEROUPPER
 	RET
 
-// func pairs1AVX512<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, add bool)
-// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV
+// func pairs1AVX512<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, how uint8)
+// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV, MMX+
 TEXT ·pairs1AVX512<>(SB), NOSPLIT, $0-81
 	MOVQ         out+24(FP), AX
 	MOVQ         in+32(FP), CX
@@ -18725,7 +20180,7 @@ TEXT ·pairs1AVX512<>(SB), NOSPLIT, $0-81
 	MOVQ         coefs+56(FP), SI
 	MOVQ         from+64(FP), DI
 	MOVQ         to+72(FP), R8
-	MOVB         add+80(FP), R9
+	MOVB         how+80(FP), R9
 	MOVL         $0x0f0f0f0f, R10
 	VMOVD        R10, X0
 	VPBROADCASTD X0, Z0
@@ -18788,8 +20243,10 @@ summed1:
 	VPUNPCKLBW Z3, Z2, Z4
 	VPUNPCKHBW Z3, Z2, Z3
 	VMOVDQU64  Z4, Z2
-	TESTB      R9, R9
-	JNE        add1
+	CMPB       R9, $0x02
+	JEQ        stream1
+	CMPB       R9, $0x01
+	JEQ        add1
 	MOVQ       (AX), R10
 	VMOVDQU64  Z2, (R10)(DI*1)
 	VMOVDQU64  Z3, 64(R10)(DI*1)
@@ -18801,6 +20258,12 @@ add1:
 	VMOVDQU64 Z2, (R10)(DI*1)
 	VPXORQ    64(R10)(DI*1), Z3, Z3
 	VMOVDQU64 Z3, 64(R10)(DI*1)
+	JMP       done1
+
+stream1:
+	MOVQ     (AX), R10
+	VMOVNTDQ Z2, (R10)(DI*1)
+	VMOVNTDQ Z3, 64(R10)(DI*1)
 
 done1:
 	ADDQ $0x00000080, DI
@@ -18878,8 +20341,8 @@ summed2:
 	VPUNPCKLBW Z3, Z2, Z4
 	VPUNPCKHBW Z3, Z2, Z3
 	VMOVDQU64  Z4, Z2
-	TESTB      R9, R9
-	JNE        add2
+	CMPB       R9, $0x01
+	JEQ        add2
 	MOVQ       (AX), R10
 	VMOVDQU8   Z2, K1, (R10)(DI*1)
 	VMOVDQU8   Z3, K2, 64(R10)(DI*1)
@@ -18899,11 +20362,16 @@ done2:
 	JMP  rest
 
 end:
+	CMPB R9, $0x02
+	JNE  written
+	SFENCE
+
+written:
 	VZEROUPPER
 	RET
 
-// func pairs2AVX512<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, add bool)
-// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV
+// func pairs2AVX512<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, how uint8)
+// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV, MMX+
 TEXT ·pairs2AVX512<>(SB), NOSPLIT, $0-81
 	MOVQ         out+24(FP), AX
 	MOVQ         in+32(FP), CX
@@ -18912,7 +20380,7 @@ TEXT ·pairs2AVX512<>(SB), NOSPLIT, $0-81
 	MOVQ         coefs+56(FP), SI
 	MOVQ         from+64(FP), DI
 	MOVQ         to+72(FP), R8
-	MOVB         add+80(FP), R9
+	MOVB         how+80(FP), R9
 	MOVL         $0x0f0f0f0f, R10
 	VMOVD        R10, X0
 	VPBROADCASTD X0, Z0
@@ -19000,8 +20468,10 @@ summed1:
 	VPUNPCKLBW Z5, Z4, Z6
 	VPUNPCKHBW Z5, Z4, Z5
 	VMOVDQU64  Z6, Z4
-	TESTB      R9, R9
-	JNE        add1
+	CMPB       R9, $0x02
+	JEQ        stream1
+	CMPB       R9, $0x01
+	JEQ        add1
 	MOVQ       (AX), R10
 	VMOVDQU64  Z2, (R10)(DI*1)
 	VMOVDQU64  Z3, 64(R10)(DI*1)
@@ -19021,6 +20491,15 @@ add1:
 	VMOVDQU64 Z4, (R10)(DI*1)
 	VPXORQ    64(R10)(DI*1), Z5, Z5
 	VMOVDQU64 Z5, 64(R10)(DI*1)
+	JMP       done1
+
+stream1:
+	MOVQ     (AX), R10
+	VMOVNTDQ Z2, (R10)(DI*1)
+	VMOVNTDQ Z3, 64(R10)(DI*1)
+	MOVQ     24(AX), R10
+	VMOVNTDQ Z4, (R10)(DI*1)
+	VMOVNTDQ Z5, 64(R10)(DI*1)
 
 done1:
 	ADDQ $0x00000080, DI
@@ -19123,8 +20602,8 @@ summed2:
 	VPUNPCKLBW Z5, Z4, Z6
 	VPUNPCKHBW Z5, Z4, Z5
 	VMOVDQU64  Z6, Z4
-	TESTB      R9, R9
-	JNE        add2
+	CMPB       R9, $0x01
+	JEQ        add2
 	MOVQ       (AX), R10
 	VMOVDQU8   Z2, K1, (R10)(DI*1)
 	VMOVDQU8   Z3, K2, 64(R10)(DI*1)
@@ -19154,11 +20633,16 @@ done2:
 	JMP  rest
 
 end:
+	CMPB R9, $0x02
+	JNE  written
+	SFENCE
+
+written:
 	VZEROUPPER
 	RET
 
-// func pairs3AVX512<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, add bool)
-// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV
+// func pairs3AVX512<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, how uint8)
+// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV, MMX+
 TEXT ·pairs3AVX512<>(SB), NOSPLIT, $0-81
 	MOVQ         out+24(FP), AX
 	MOVQ         in+32(FP), CX
@@ -19167,7 +20651,7 @@ TEXT ·pairs3AVX512<>(SB), NOSPLIT, $0-81
 	MOVQ         coefs+56(FP), SI
 	MOVQ         from+64(FP), DI
 	MOVQ         to+72(FP), R8
-	MOVB         add+80(FP), R9
+	MOVB         how+80(FP), R9
 	MOVL         $0x0f0f0f0f, R10
 	VMOVD        R10, X0
 	VPBROADCASTD X0, Z0
@@ -19280,8 +20764,10 @@ summed1:
 	VPUNPCKLBW Z7, Z6, Z8
 	VPUNPCKHBW Z7, Z6, Z7
 	VMOVDQU64  Z8, Z6
-	TESTB      R9, R9
-	JNE        add1
+	CMPB       R9, $0x02
+	JEQ        stream1
+	CMPB       R9, $0x01
+	JEQ        add1
 	MOVQ       (AX), R10
 	VMOVDQU64  Z2, (R10)(DI*1)
 	VMOVDQU64  Z3, 64(R10)(DI*1)
@@ -19309,6 +20795,18 @@ add1:
 	VMOVDQU64 Z6, (R10)(DI*1)
 	VPXORQ    64(R10)(DI*1), Z7, Z7
 	VMOVDQU64 Z7, 64(R10)(DI*1)
+	JMP       done1
+
+stream1:
+	MOVQ     (AX), R10
+	VMOVNTDQ Z2, (R10)(DI*1)
+	VMOVNTDQ Z3, 64(R10)(DI*1)
+	MOVQ     24(AX), R10
+	VMOVNTDQ Z4, (R10)(DI*1)
+	VMOVNTDQ Z5, 64(R10)(DI*1)
+	MOVQ     48(AX), R10
+	VMOVNTDQ Z6, (R10)(DI*1)
+	VMOVNTDQ Z7, 64(R10)(DI*1)
 
 done1:
 	ADDQ $0x00000080, DI
@@ -19436,8 +20934,8 @@ summed2:
 	VPUNPCKLBW Z7, Z6, Z8
 	VPUNPCKHBW Z7, Z6, Z7
 	VMOVDQU64  Z8, Z6
-	TESTB      R9, R9
-	JNE        add2
+	CMPB       R9, $0x01
+	JEQ        add2
 	MOVQ       (AX), R10
 	VMOVDQU8   Z2, K1, (R10)(DI*1)
 	VMOVDQU8   Z3, K2, 64(R10)(DI*1)
@@ -19477,11 +20975,16 @@ done2:
 	JMP  rest
 
 end:
+	CMPB R9, $0x02
+	JNE  written
+	SFENCE
+
+written:
 	VZEROUPPER
 	RET
 
-// func pairs4AVX512<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, add bool)
-// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV
+// func pairs4AVX512<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, how uint8)
+// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV, MMX+
 TEXT ·pairs4AVX512<>(SB), NOSPLIT, $0-81
 	MOVQ         out+24(FP), AX
 	MOVQ         in+32(FP), CX
@@ -19490,7 +20993,7 @@ TEXT ·pairs4AVX512<>(SB), NOSPLIT, $0-81
 	MOVQ         coefs+56(FP), SI
 	MOVQ         from+64(FP), DI
 	MOVQ         to+72(FP), R8
-	MOVB         add+80(FP), R9
+	MOVB         how+80(FP), R9
 	MOVL         $0x0f0f0f0f, R10
 	VMOVD        R10, X0
 	VPBROADCASTD X0, Z0
@@ -19628,8 +21131,10 @@ summed1:
 	VPUNPCKLBW Z9, Z8, Z10
 	VPUNPCKHBW Z9, Z8, Z9
 	VMOVDQU64  Z10, Z8
-	TESTB      R9, R9
-	JNE        add1
+	CMPB       R9, $0x02
+	JEQ        stream1
+	CMPB       R9, $0x01
+	JEQ        add1
 	MOVQ       (AX), R10
 	VMOVDQU64  Z2, (R10)(DI*1)
 	VMOVDQU64  Z3, 64(R10)(DI*1)
@@ -19665,6 +21170,21 @@ add1:
 	VMOVDQU64 Z8, (R10)(DI*1)
 	VPXORQ    64(R10)(DI*1), Z9, Z9
 	VMOVDQU64 Z9, 64(R10)(DI*1)
+	JMP       done1
+
+stream1:
+	MOVQ     (AX), R10
+	VMOVNTDQ Z2, (R10)(DI*1)
+	VMOVNTDQ Z3, 64(R10)(DI*1)
+	MOVQ     24(AX), R10
+	VMOVNTDQ Z4, (R10)(DI*1)
+	VMOVNTDQ Z5, 64(R10)(DI*1)
+	MOVQ     48(AX), R10
+	VMOVNTDQ Z6, (R10)(DI*1)
+	VMOVNTDQ Z7, 64(R10)(DI*1)
+	MOVQ     72(AX), R10
+	VMOVNTDQ Z8, (R10)(DI*1)
+	VMOVNTDQ Z9, 64(R10)(DI*1)
 
 done1:
 	ADDQ $0x00000080, DI
@@ -19817,8 +21337,8 @@ summed2:
 	VPUNPCKLBW Z9, Z8, Z10
 	VPUNPCKHBW Z9, Z8, Z9
 	VMOVDQU64  Z10, Z8
-	TESTB      R9, R9
-	JNE        add2
+	CMPB       R9, $0x01
+	JEQ        add2
 	MOVQ       (AX), R10
 	VMOVDQU8   Z2, K1, (R10)(DI*1)
 	VMOVDQU8   Z3, K2, 64(R10)(DI*1)
@@ -19868,11 +21388,16 @@ done2:
 	JMP  rest
 
 end:
+	CMPB R9, $0x02
+	JNE  written
+	SFENCE
+
+written:
 	VZEROUPPER
 	RET
 
-// func pairs5AVX512<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, add bool)
-// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV
+// func pairs5AVX512<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, how uint8)
+// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV, MMX+
 TEXT ·pairs5AVX512<>(SB), NOSPLIT, $0-81
 	MOVQ         out+24(FP), AX
 	MOVQ         in+32(FP), CX
@@ -19881,7 +21406,7 @@ TEXT ·pairs5AVX512<>(SB), NOSPLIT, $0-81
 	MOVQ         coefs+56(FP), SI
 	MOVQ         from+64(FP), DI
 	MOVQ         to+72(FP), R8
-	MOVB         add+80(FP), R9
+	MOVB         how+80(FP), R9
 	MOVL         $0x0f0f0f0f, R10
 	VMOVD        R10, X0
 	VPBROADCASTD X0, Z0
@@ -20044,8 +21569,10 @@ summed1:
 	VPUNPCKLBW Z11, Z10, Z12
 	VPUNPCKHBW Z11, Z10, Z11
 	VMOVDQU64  Z12, Z10
-	TESTB      R9, R9
-	JNE        add1
+	CMPB       R9, $0x02
+	JEQ        stream1
+	CMPB       R9, $0x01
+	JEQ        add1
 	MOVQ       (AX), R10
 	VMOVDQU64  Z2, (R10)(DI*1)
 	VMOVDQU64  Z3, 64(R10)(DI*1)
@@ -20089,6 +21616,24 @@ add1:
 	VMOVDQU64 Z10, (R10)(DI*1)
 	VPXORQ    64(R10)(DI*1), Z11, Z11
 	VMOVDQU64 Z11, 64(R10)(DI*1)
+	JMP       done1
+
+stream1:
+	MOVQ     (AX), R10
+	VMOVNTDQ Z2, (R10)(DI*1)
+	VMOVNTDQ Z3, 64(R10)(DI*1)
+	MOVQ     24(AX), R10
+	VMOVNTDQ Z4, (R10)(DI*1)
+	VMOVNTDQ Z5, 64(R10)(DI*1)
+	MOVQ     48(AX), R10
+	VMOVNTDQ Z6, (R10)(DI*1)
+	VMOVNTDQ Z7, 64(R10)(DI*1)
+	MOVQ     72(AX), R10
+	VMOVNTDQ Z8, (R10)(DI*1)
+	VMOVNTDQ Z9, 64(R10)(DI*1)
+	MOVQ     96(AX), R10
+	VMOVNTDQ Z10, (R10)(DI*1)
+	VMOVNTDQ Z11, 64(R10)(DI*1)
 
 done1:
 	ADDQ $0x00000080, DI
@@ -20266,8 +21811,8 @@ summed2:
 	VPUNPCKLBW Z11, Z10, Z12
 	VPUNPCKHBW Z11, Z10, Z11
 	VMOVDQU64  Z12, Z10
-	TESTB      R9, R9
-	JNE        add2
+	CMPB       R9, $0x01
+	JEQ        add2
 	MOVQ       (AX), R10
 	VMOVDQU8   Z2, K1, (R10)(DI*1)
 	VMOVDQU8   Z3, K2, 64(R10)(DI*1)
@@ -20327,11 +21872,16 @@ done2:
 	JMP  rest
 
 end:
+	CMPB R9, $0x02
+	JNE  written
+	SFENCE
+
+written:
 	VZEROUPPER
 	RET
 
-// func pairs6AVX512<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, add bool)
-// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV
+// func pairs6AVX512<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, how uint8)
+// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV, MMX+
 TEXT ·pairs6AVX512<>(SB), NOSPLIT, $0-81
 	MOVQ         out+24(FP), AX
 	MOVQ         in+32(FP), CX
@@ -20340,7 +21890,7 @@ TEXT ·pairs6AVX512<>(SB), NOSPLIT, $0-81
 	MOVQ         coefs+56(FP), SI
 	MOVQ         from+64(FP), DI
 	MOVQ         to+72(FP), R8
-	MOVB         add+80(FP), R9
+	MOVB         how+80(FP), R9
 	MOVL         $0x0f0f0f0f, R10
 	VMOVD        R10, X0
 	VPBROADCASTD X0, Z0
@@ -20528,8 +22078,10 @@ summed1:
 	VPUNPCKLBW Z13, Z12, Z14
 	VPUNPCKHBW Z13, Z12, Z13
 	VMOVDQU64  Z14, Z12
-	TESTB      R9, R9
-	JNE        add1
+	CMPB       R9, $0x02
+	JEQ        stream1
+	CMPB       R9, $0x01
+	JEQ        add1
 	MOVQ       (AX), R10
 	VMOVDQU64  Z2, (R10)(DI*1)
 	VMOVDQU64  Z3, 64(R10)(DI*1)
@@ -20581,6 +22133,27 @@ add1:
 	VMOVDQU64 Z12, (R10)(DI*1)
 	VPXORQ    64(R10)(DI*1), Z13, Z13
 	VMOVDQU64 Z13, 64(R10)(DI*1)
+	JMP       done1
+
+stream1:
+	MOVQ     (AX), R10
+	VMOVNTDQ Z2, (R10)(DI*1)
+	VMOVNTDQ Z3, 64(R10)(DI*1)
+	MOVQ     24(AX), R10
+	VMOVNTDQ Z4, (R10)(DI*1)
+	VMOVNTDQ Z5, 64(R10)(DI*1)
+	MOVQ     48(AX), R10
+	VMOVNTDQ Z6, (R10)(DI*1)
+	VMOVNTDQ Z7, 64(R10)(DI*1)
+	MOVQ     72(AX), R10
+	VMOVNTDQ Z8, (R10)(DI*1)
+	VMOVNTDQ Z9, 64(R10)(DI*1)
+	MOVQ     96(AX), R10
+	VMOVNTDQ Z10, (R10)(DI*1)
+	VMOVNTDQ Z11, 64(R10)(DI*1)
+	MOVQ     120(AX), R10
+	VMOVNTDQ Z12, (R10)(DI*1)
+	VMOVNTDQ Z13, 64(R10)(DI*1)
 
 done1:
 	ADDQ $0x00000080, DI
@@ -20783,8 +22356,8 @@ summed2:
 	VPUNPCKLBW Z13, Z12, Z14
 	VPUNPCKHBW Z13, Z12, Z13
 	VMOVDQU64  Z14, Z12
-	TESTB      R9, R9
-	JNE        add2
+	CMPB       R9, $0x01
+	JEQ        add2
 	MOVQ       (AX), R10
 	VMOVDQU8   Z2, K1, (R10)(DI*1)
 	VMOVDQU8   Z3, K2, 64(R10)(DI*1)
@@ -20854,11 +22427,16 @@ done2:
 	JMP  rest
 
 end:
+	CMPB R9, $0x02
+	JNE  written
+	SFENCE
+
+written:
 	VZEROUPPER
 	RET
 
-// func pairs7AVX512<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, add bool)
-// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV
+// func pairs7AVX512<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, how uint8)
+// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV, MMX+
 TEXT ·pairs7AVX512<>(SB), NOSPLIT, $0-81
 	MOVQ         out+24(FP), AX
 	MOVQ         in+32(FP), CX
@@ -20867,7 +22445,7 @@ TEXT ·pairs7AVX512<>(SB), NOSPLIT, $0-81
 	MOVQ         coefs+56(FP), SI
 	MOVQ         from+64(FP), DI
 	MOVQ         to+72(FP), R8
-	MOVB         add+80(FP), R9
+	MOVB         how+80(FP), R9
 	MOVL         $0x0f0f0f0f, R10
 	VMOVD        R10, X0
 	VPBROADCASTD X0, Z0
@@ -21080,8 +22658,10 @@ summed1:
 	VPUNPCKLBW Z15, Z14, Z16
 	VPUNPCKHBW Z15, Z14, Z15
 	VMOVDQU64  Z16, Z14
-	TESTB      R9, R9
-	JNE        add1
+	CMPB       R9, $0x02
+	JEQ        stream1
+	CMPB       R9, $0x01
+	JEQ        add1
 	MOVQ       (AX), R10
 	VMOVDQU64  Z2, (R10)(DI*1)
 	VMOVDQU64  Z3, 64(R10)(DI*1)
@@ -21141,6 +22721,30 @@ add1:
 	VMOVDQU64 Z14, (R10)(DI*1)
 	VPXORQ    64(R10)(DI*1), Z15, Z15
 	VMOVDQU64 Z15, 64(R10)(DI*1)
+	JMP       done1
+
+stream1:
+	MOVQ     (AX), R10
+	VMOVNTDQ Z2, (R10)(DI*1)
+	VMOVNTDQ Z3, 64(R10)(DI*1)
+	MOVQ     24(AX), R10
+	VMOVNTDQ Z4, (R10)(DI*1)
+	VMOVNTDQ Z5, 64(R10)(DI*1)
+	MOVQ     48(AX), R10
+	VMOVNTDQ Z6, (R10)(DI*1)
+	VMOVNTDQ Z7, 64(R10)(DI*1)
+	MOVQ     72(AX), R10
+	VMOVNTDQ Z8, (R10)(DI*1)
+	VMOVNTDQ Z9, 64(R10)(DI*1)
+	MOVQ     96(AX), R10
+	VMOVNTDQ Z10, (R10)(DI*1)
+	VMOVNTDQ Z11, 64(R10)(DI*1)
+	MOVQ     120(AX), R10
+	VMOVNTDQ Z12, (R10)(DI*1)
+	VMOVNTDQ Z13, 64(R10)(DI*1)
+	MOVQ     144(AX), R10
+	VMOVNTDQ Z14, (R10)(DI*1)
+	VMOVNTDQ Z15, 64(R10)(DI*1)
 
 done1:
 	ADDQ $0x00000080, DI
@@ -21368,8 +22972,8 @@ summed2:
 	VPUNPCKLBW Z15, Z14, Z16
 	VPUNPCKHBW Z15, Z14, Z15
 	VMOVDQU64  Z16, Z14
-	TESTB      R9, R9
-	JNE        add2
+	CMPB       R9, $0x01
+	JEQ        add2
 	MOVQ       (AX), R10
 	VMOVDQU8   Z2, K1, (R10)(DI*1)
 	VMOVDQU8   Z3, K2, 64(R10)(DI*1)
@@ -21449,11 +23053,16 @@ done2:
 	JMP  rest
 
 end:
+	CMPB R9, $0x02
+	JNE  written
+	SFENCE
+
+written:
 	VZEROUPPER
 	RET
 
-// func pairs8AVX512<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, add bool)
-// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV
+// func pairs8AVX512<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, how uint8)
+// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV, MMX+
 TEXT ·pairs8AVX512<>(SB), NOSPLIT, $0-81
 	MOVQ         out+24(FP), AX
 	MOVQ         in+32(FP), CX
@@ -21462,7 +23071,7 @@ TEXT ·pairs8AVX512<>(SB), NOSPLIT, $0-81
 	MOVQ         coefs+56(FP), SI
 	MOVQ         from+64(FP), DI
 	MOVQ         to+72(FP), R8
-	MOVB         add+80(FP), R9
+	MOVB         how+80(FP), R9
 	MOVL         $0x0f0f0f0f, R10
 	VMOVD        R10, X0
 	VPBROADCASTD X0, Z0
@@ -21700,8 +23309,10 @@ summed1:
 	VPUNPCKLBW Z17, Z16, Z18
 	VPUNPCKHBW Z17, Z16, Z17
 	VMOVDQU64  Z18, Z16
-	TESTB      R9, R9
-	JNE        add1
+	CMPB       R9, $0x02
+	JEQ        stream1
+	CMPB       R9, $0x01
+	JEQ        add1
 	MOVQ       (AX), R10
 	VMOVDQU64  Z2, (R10)(DI*1)
 	VMOVDQU64  Z3, 64(R10)(DI*1)
@@ -21769,6 +23380,33 @@ add1:
 	VMOVDQU64 Z16, (R10)(DI*1)
 	VPXORQ    64(R10)(DI*1), Z17, Z17
 	VMOVDQU64 Z17, 64(R10)(DI*1)
+	JMP       done1
+
+stream1:
+	MOVQ     (AX), R10
+	VMOVNTDQ Z2, (R10)(DI*1)
+	VMOVNTDQ Z3, 64(R10)(DI*1)
+	MOVQ     24(AX), R10
+	VMOVNTDQ Z4, (R10)(DI*1)
+	VMOVNTDQ Z5, 64(R10)(DI*1)
+	MOVQ     48(AX), R10
+	VMOVNTDQ Z6, (R10)(DI*1)
+	VMOVNTDQ Z7, 64(R10)(DI*1)
+	MOVQ     72(AX), R10
+	VMOVNTDQ Z8, (R10)(DI*1)
+	VMOVNTDQ Z9, 64(R10)(DI*1)
+	MOVQ     96(AX), R10
+	VMOVNTDQ Z10, (R10)(DI*1)
+	VMOVNTDQ Z11, 64(R10)(DI*1)
+	MOVQ     120(AX), R10
+	VMOVNTDQ Z12, (R10)(DI*1)
+	VMOVNTDQ Z13, 64(R10)(DI*1)
+	MOVQ     144(AX), R10
+	VMOVNTDQ Z14, (R10)(DI*1)
+	VMOVNTDQ Z15, 64(R10)(DI*1)
+	MOVQ     168(AX), R10
+	VMOVNTDQ Z16, (R10)(DI*1)
+	VMOVNTDQ Z17, 64(R10)(DI*1)
 
 done1:
 	ADDQ $0x00000080, DI
@@ -22021,8 +23659,8 @@ summed2:
 	VPUNPCKLBW Z17, Z16, Z18
 	VPUNPCKHBW Z17, Z16, Z17
 	VMOVDQU64  Z18, Z16
-	TESTB      R9, R9
-	JNE        add2
+	CMPB       R9, $0x01
+	JEQ        add2
 	MOVQ       (AX), R10
 	VMOVDQU8   Z2, K1, (R10)(DI*1)
 	VMOVDQU8   Z3, K2, 64(R10)(DI*1)
@@ -22112,11 +23750,16 @@ done2:
 	JMP  rest
 
 end:
+	CMPB R9, $0x02
+	JNE  written
+	SFENCE
+
+written:
 	VZEROUPPER
 	RET
 
-// func planes1AVX512<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, add bool)
-// Requires: AVX, AVX512BW, AVX512F
+// func planes1AVX512<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, how uint8)
+// Requires: AVX, AVX512BW, AVX512F, MMX+
 TEXT ·planes1AVX512<>(SB), NOSPLIT, $0-81
 	MOVQ         out+24(FP), AX
 	MOVQ         in+32(FP), CX
@@ -22125,7 +23768,7 @@ TEXT ·planes1AVX512<>(SB), NOSPLIT, $0-81
 	MOVQ         coefs+56(FP), SI
 	MOVQ         from+64(FP), DI
 	MOVQ         to+72(FP), R8
-	MOVB         add+80(FP), R9
+	MOVB         how+80(FP), R9
 	MOVL         $0x0f0f0f0f, R10
 	VMOVD        R10, X0
 	VPBROADCASTD X0, Z0
@@ -22179,8 +23822,10 @@ column1:
 	JNE             column1
 
 summed1:
-	TESTB     R9, R9
-	JNE       add1
+	CMPB      R9, $0x02
+	JEQ       stream1
+	CMPB      R9, $0x01
+	JEQ       add1
 	MOVQ      (AX), R10
 	VMOVDQU64 Z1, (R10)(DI*1)
 	VMOVDQU64 Z2, 64(R10)(DI*1)
@@ -22192,17 +23837,28 @@ add1:
 	VMOVDQU64 Z1, (R10)(DI*1)
 	VPXORQ    64(R10)(DI*1), Z2, Z2
 	VMOVDQU64 Z2, 64(R10)(DI*1)
+	JMP       done1
+
+stream1:
+	MOVQ     (AX), R10
+	VMOVNTDQ Z1, (R10)(DI*1)
+	VMOVNTDQ Z2, 64(R10)(DI*1)
 
 done1:
 	ADDQ $0x00000080, DI
 	JMP  loop0
 
 end0:
+	CMPB R9, $0x02
+	JNE  written
+	SFENCE
+
+written:
 	VZEROUPPER
 	RET
 
-// func planes2AVX512<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, add bool)
-// Requires: AVX, AVX512BW, AVX512F
+// func planes2AVX512<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, how uint8)
+// Requires: AVX, AVX512BW, AVX512F, MMX+
 TEXT ·planes2AVX512<>(SB), NOSPLIT, $0-81
 	MOVQ         out+24(FP), AX
 	MOVQ         in+32(FP), CX
@@ -22211,7 +23867,7 @@ TEXT ·planes2AVX512<>(SB), NOSPLIT, $0-81
 	MOVQ         coefs+56(FP), SI
 	MOVQ         from+64(FP), DI
 	MOVQ         to+72(FP), R8
-	MOVB         add+80(FP), R9
+	MOVB         how+80(FP), R9
 	MOVL         $0x0f0f0f0f, R10
 	VMOVD        R10, X0
 	VPBROADCASTD X0, Z0
@@ -22287,8 +23943,10 @@ column1:
 	JNE             column1
 
 summed1:
-	TESTB     R9, R9
-	JNE       add1
+	CMPB      R9, $0x02
+	JEQ       stream1
+	CMPB      R9, $0x01
+	JEQ       add1
 	MOVQ      (AX), R10
 	VMOVDQU64 Z1, (R10)(DI*1)
 	VMOVDQU64 Z2, 64(R10)(DI*1)
@@ -22308,17 +23966,31 @@ add1:
 	VMOVDQU64 Z3, (R10)(DI*1)
 	VPXORQ    64(R10)(DI*1), Z4, Z4
 	VMOVDQU64 Z4, 64(R10)(DI*1)
+	JMP       done1
+
+stream1:
+	MOVQ     (AX), R10
+	VMOVNTDQ Z1, (R10)(DI*1)
+	VMOVNTDQ Z2, 64(R10)(DI*1)
+	MOVQ     24(AX), R10
+	VMOVNTDQ Z3, (R10)(DI*1)
+	VMOVNTDQ Z4, 64(R10)(DI*1)
 
 done1:
 	ADDQ $0x00000080, DI
 	JMP  loop0
 
 end0:
+	CMPB R9, $0x02
+	JNE  written
+	SFENCE
+
+written:
 	VZEROUPPER
 	RET
 
-// func planes3AVX512<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, add bool)
-// Requires: AVX, AVX512BW, AVX512F
+// func planes3AVX512<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, how uint8)
+// Requires: AVX, AVX512BW, AVX512F, MMX+
 TEXT ·planes3AVX512<>(SB), NOSPLIT, $0-81
 	MOVQ         out+24(FP), AX
 	MOVQ         in+32(FP), CX
@@ -22327,7 +23999,7 @@ TEXT ·planes3AVX512<>(SB), NOSPLIT, $0-81
 	MOVQ         coefs+56(FP), SI
 	MOVQ         from+64(FP), DI
 	MOVQ         to+72(FP), R8
-	MOVB         add+80(FP), R9
+	MOVB         how+80(FP), R9
 	MOVL         $0x0f0f0f0f, R10
 	VMOVD        R10, X0
 	VPBROADCASTD X0, Z0
@@ -22425,8 +24097,10 @@ column1:
 	JNE             column1
 
 summed1:
-	TESTB     R9, R9
-	JNE       add1
+	CMPB      R9, $0x02
+	JEQ       stream1
+	CMPB      R9, $0x01
+	JEQ       add1
 	MOVQ      (AX), R10
 	VMOVDQU64 Z1, (R10)(DI*1)
 	VMOVDQU64 Z2, 64(R10)(DI*1)
@@ -22454,17 +24128,34 @@ add1:
 	VMOVDQU64 Z5, (R10)(DI*1)
 	VPXORQ    64(R10)(DI*1), Z6, Z6
 	VMOVDQU64 Z6, 64(R10)(DI*1)
+	JMP       done1
+
+stream1:
+	MOVQ     (AX), R10
+	VMOVNTDQ Z1, (R10)(DI*1)
+	VMOVNTDQ Z2, 64(R10)(DI*1)
+	MOVQ     24(AX), R10
+	VMOVNTDQ Z3, (R10)(DI*1)
+	VMOVNTDQ Z4, 64(R10)(DI*1)
+	MOVQ     48(AX), R10
+	VMOVNTDQ Z5, (R10)(DI*1)
+	VMOVNTDQ Z6, 64(R10)(DI*1)
 
 done1:
 	ADDQ $0x00000080, DI
 	JMP  loop0
 
 end0:
+	CMPB R9, $0x02
+	JNE  written
+	SFENCE
+
+written:
 	VZEROUPPER
 	RET
 
-// func planes4AVX512<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, add bool)
-// Requires: AVX, AVX512BW, AVX512F
+// func planes4AVX512<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, how uint8)
+// Requires: AVX, AVX512BW, AVX512F, MMX+
 TEXT ·planes4AVX512<>(SB), NOSPLIT, $0-81
 	MOVQ         out+24(FP), AX
 	MOVQ         in+32(FP), CX
@@ -22473,7 +24164,7 @@ TEXT ·planes4AVX512<>(SB), NOSPLIT, $0-81
 	MOVQ         coefs+56(FP), SI
 	MOVQ         from+64(FP), DI
 	MOVQ         to+72(FP), R8
-	MOVB         add+80(FP), R9
+	MOVB         how+80(FP), R9
 	MOVL         $0x0f0f0f0f, R10
 	VMOVD        R10, X0
 	VPBROADCASTD X0, Z0
@@ -22593,8 +24284,10 @@ column1:
 	JNE             column1
 
 summed1:
-	TESTB     R9, R9
-	JNE       add1
+	CMPB      R9, $0x02
+	JEQ       stream1
+	CMPB      R9, $0x01
+	JEQ       add1
 	MOVQ      (AX), R10
 	VMOVDQU64 Z1, (R10)(DI*1)
 	VMOVDQU64 Z2, 64(R10)(DI*1)
@@ -22630,17 +24323,37 @@ add1:
 	VMOVDQU64 Z7, (R10)(DI*1)
 	VPXORQ    64(R10)(DI*1), Z8, Z8
 	VMOVDQU64 Z8, 64(R10)(DI*1)
+	JMP       done1
+
+stream1:
+	MOVQ     (AX), R10
+	VMOVNTDQ Z1, (R10)(DI*1)
+	VMOVNTDQ Z2, 64(R10)(DI*1)
+	MOVQ     24(AX), R10
+	VMOVNTDQ Z3, (R10)(DI*1)
+	VMOVNTDQ Z4, 64(R10)(DI*1)
+	MOVQ     48(AX), R10
+	VMOVNTDQ Z5, (R10)(DI*1)
+	VMOVNTDQ Z6, 64(R10)(DI*1)
+	MOVQ     72(AX), R10
+	VMOVNTDQ Z7, (R10)(DI*1)
+	VMOVNTDQ Z8, 64(R10)(DI*1)
 
 done1:
 	ADDQ $0x00000080, DI
 	JMP  loop0
 
 end0:
+	CMPB R9, $0x02
+	JNE  written
+	SFENCE
+
+written:
 	VZEROUPPER
 	RET
 
-// func planes5AVX512<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, add bool)
-// Requires: AVX, AVX512BW, AVX512F
+// func planes5AVX512<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, how uint8)
+// Requires: AVX, AVX512BW, AVX512F, MMX+
 TEXT ·planes5AVX512<>(SB), NOSPLIT, $0-81
 	MOVQ         out+24(FP), AX
 	MOVQ         in+32(FP), CX
@@ -22649,7 +24362,7 @@ TEXT ·planes5AVX512<>(SB), NOSPLIT, $0-81
 	MOVQ         coefs+56(FP), SI
 	MOVQ         from+64(FP), DI
 	MOVQ         to+72(FP), R8
-	MOVB         add+80(FP), R9
+	MOVB         how+80(FP), R9
 	MOVL         $0x0f0f0f0f, R10
 	VMOVD        R10, X0
 	VPBROADCASTD X0, Z0
@@ -22791,8 +24504,10 @@ column1:
 	JNE             column1
 
 summed1:
-	TESTB     R9, R9
-	JNE       add1
+	CMPB      R9, $0x02
+	JEQ       stream1
+	CMPB      R9, $0x01
+	JEQ       add1
 	MOVQ      (AX), R10
 	VMOVDQU64 Z1, (R10)(DI*1)
 	VMOVDQU64 Z2, 64(R10)(DI*1)
@@ -22836,17 +24551,40 @@ add1:
 	VMOVDQU64 Z9, (R10)(DI*1)
 	VPXORQ    64(R10)(DI*1), Z10, Z10
 	VMOVDQU64 Z10, 64(R10)(DI*1)
+	JMP       done1
+
+stream1:
+	MOVQ     (AX), R10
+	VMOVNTDQ Z1, (R10)(DI*1)
+	VMOVNTDQ Z2, 64(R10)(DI*1)
+	MOVQ     24(AX), R10
+	VMOVNTDQ Z3, (R10)(DI*1)
+	VMOVNTDQ Z4, 64(R10)(DI*1)
+	MOVQ     48(AX), R10
+	VMOVNTDQ Z5, (R10)(DI*1)
+	VMOVNTDQ Z6, 64(R10)(DI*1)
+	MOVQ     72(AX), R10
+	VMOVNTDQ Z7, (R10)(DI*1)
+	VMOVNTDQ Z8, 64(R10)(DI*1)
+	MOVQ     96(AX), R10
+	VMOVNTDQ Z9, (R10)(DI*1)
+	VMOVNTDQ Z10, 64(R10)(DI*1)
 
 done1:
 	ADDQ $0x00000080, DI
 	JMP  loop0
 
 end0:
+	CMPB R9, $0x02
+	JNE  written
+	SFENCE
+
+written:
 	VZEROUPPER
 	RET
 
-// func planes6AVX512<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, add bool)
-// Requires: AVX, AVX512BW, AVX512F
+// func planes6AVX512<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, how uint8)
+// Requires: AVX, AVX512BW, AVX512F, MMX+
 TEXT ·planes6AVX512<>(SB), NOSPLIT, $0-81
 	MOVQ         out+24(FP), AX
 	MOVQ         in+32(FP), CX
@@ -22855,7 +24593,7 @@ TEXT ·planes6AVX512<>(SB), NOSPLIT, $0-81
 	MOVQ         coefs+56(FP), SI
 	MOVQ         from+64(FP), DI
 	MOVQ         to+72(FP), R8
-	MOVB         add+80(FP), R9
+	MOVB         how+80(FP), R9
 	MOVL         $0x0f0f0f0f, R10
 	VMOVD        R10, X0
 	VPBROADCASTD X0, Z0
@@ -23019,8 +24757,10 @@ column1:
 	JNE             column1
 
 summed1:
-	TESTB     R9, R9
-	JNE       add1
+	CMPB      R9, $0x02
+	JEQ       stream1
+	CMPB      R9, $0x01
+	JEQ       add1
 	MOVQ      (AX), R10
 	VMOVDQU64 Z1, (R10)(DI*1)
 	VMOVDQU64 Z2, 64(R10)(DI*1)
@@ -23072,17 +24812,43 @@ add1:
 	VMOVDQU64 Z11, (R10)(DI*1)
 	VPXORQ    64(R10)(DI*1), Z12, Z12
 	VMOVDQU64 Z12, 64(R10)(DI*1)
+	JMP       done1
+
+stream1:
+	MOVQ     (AX), R10
+	VMOVNTDQ Z1, (R10)(DI*1)
+	VMOVNTDQ Z2, 64(R10)(DI*1)
+	MOVQ     24(AX), R10
+	VMOVNTDQ Z3, (R10)(DI*1)
+	VMOVNTDQ Z4, 64(R10)(DI*1)
+	MOVQ     48(AX), R10
+	VMOVNTDQ Z5, (R10)(DI*1)
+	VMOVNTDQ Z6, 64(R10)(DI*1)
+	MOVQ     72(AX), R10
+	VMOVNTDQ Z7, (R10)(DI*1)
+	VMOVNTDQ Z8, 64(R10)(DI*1)
+	MOVQ     96(AX), R10
+	VMOVNTDQ Z9, (R10)(DI*1)
+	VMOVNTDQ Z10, 64(R10)(DI*1)
+	MOVQ     120(AX), R10
+	VMOVNTDQ Z11, (R10)(DI*1)
+	VMOVNTDQ Z12, 64(R10)(DI*1)
 
 done1:
 	ADDQ $0x00000080, DI
 	JMP  loop0
 
 end0:
+	CMPB R9, $0x02
+	JNE  written
+	SFENCE
+
+written:
 	VZEROUPPER
 	RET
 
-// func planes7AVX512<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, add bool)
-// Requires: AVX, AVX512BW, AVX512F
+// func planes7AVX512<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, how uint8)
+// Requires: AVX, AVX512BW, AVX512F, MMX+
 TEXT ·planes7AVX512<>(SB), NOSPLIT, $0-81
 	MOVQ         out+24(FP), AX
 	MOVQ         in+32(FP), CX
@@ -23091,7 +24857,7 @@ TEXT ·planes7AVX512<>(SB), NOSPLIT, $0-81
 	MOVQ         coefs+56(FP), SI
 	MOVQ         from+64(FP), DI
 	MOVQ         to+72(FP), R8
-	MOVB         add+80(FP), R9
+	MOVB         how+80(FP), R9
 	MOVL         $0x0f0f0f0f, R10
 	VMOVD        R10, X0
 	VPBROADCASTD X0, Z0
@@ -23277,8 +25043,10 @@ column1:
 	JNE             column1
 
 summed1:
-	TESTB     R9, R9
-	JNE       add1
+	CMPB      R9, $0x02
+	JEQ       stream1
+	CMPB      R9, $0x01
+	JEQ       add1
 	MOVQ      (AX), R10
 	VMOVDQU64 Z1, (R10)(DI*1)
 	VMOVDQU64 Z2, 64(R10)(DI*1)
@@ -23338,17 +25106,46 @@ add1:
 	VMOVDQU64 Z13, (R10)(DI*1)
 	VPXORQ    64(R10)(DI*1), Z14, Z14
 	VMOVDQU64 Z14, 64(R10)(DI*1)
+	JMP       done1
+
+stream1:
+	MOVQ     (AX), R10
+	VMOVNTDQ Z1, (R10)(DI*1)
+	VMOVNTDQ Z2, 64(R10)(DI*1)
+	MOVQ     24(AX), R10
+	VMOVNTDQ Z3, (R10)(DI*1)
+	VMOVNTDQ Z4, 64(R10)(DI*1)
+	MOVQ     48(AX), R10
+	VMOVNTDQ Z5, (R10)(DI*1)
+	VMOVNTDQ Z6, 64(R10)(DI*1)
+	MOVQ     72(AX), R10
+	VMOVNTDQ Z7, (R10)(DI*1)
+	VMOVNTDQ Z8, 64(R10)(DI*1)
+	MOVQ     96(AX), R10
+	VMOVNTDQ Z9, (R10)(DI*1)
+	VMOVNTDQ Z10, 64(R10)(DI*1)
+	MOVQ     120(AX), R10
+	VMOVNTDQ Z11, (R10)(DI*1)
+	VMOVNTDQ Z12, 64(R10)(DI*1)
+	MOVQ     144(AX), R10
+	VMOVNTDQ Z13, (R10)(DI*1)
+	VMOVNTDQ Z14, 64(R10)(DI*1)
 
 done1:
 	ADDQ $0x00000080, DI
 	JMP  loop0
 
 end0:
+	CMPB R9, $0x02
+	JNE  written
+	SFENCE
+
+written:
 	VZEROUPPER
 	RET
 
-// func planes8AVX512<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, add bool)
-// Requires: AVX, AVX512BW, AVX512F
+// func planes8AVX512<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, how uint8)
+// Requires: AVX, AVX512BW, AVX512F, MMX+
 TEXT ·planes8AVX512<>(SB), NOSPLIT, $0-81
 	MOVQ         out+24(FP), AX
 	MOVQ         in+32(FP), CX
@@ -23357,7 +25154,7 @@ TEXT ·planes8AVX512<>(SB), NOSPLIT, $0-81
 	MOVQ         coefs+56(FP), SI
 	MOVQ         from+64(FP), DI
 	MOVQ         to+72(FP), R8
-	MOVB         add+80(FP), R9
+	MOVB         how+80(FP), R9
 	MOVL         $0x0f0f0f0f, R10
 	VMOVD        R10, X0
 	VPBROADCASTD X0, Z0
@@ -23565,8 +25362,10 @@ column1:
 	JNE             column1
 
 summed1:
-	TESTB     R9, R9
-	JNE       add1
+	CMPB      R9, $0x02
+	JEQ       stream1
+	CMPB      R9, $0x01
+	JEQ       add1
 	MOVQ      (AX), R10
 	VMOVDQU64 Z1, (R10)(DI*1)
 	VMOVDQU64 Z2, 64(R10)(DI*1)
@@ -23634,12 +25433,44 @@ add1:
 	VMOVDQU64 Z15, (R10)(DI*1)
 	VPXORQ    64(R10)(DI*1), Z16, Z16
 	VMOVDQU64 Z16, 64(R10)(DI*1)
+	JMP       done1
+
+stream1:
+	MOVQ     (AX), R10
+	VMOVNTDQ Z1, (R10)(DI*1)
+	VMOVNTDQ Z2, 64(R10)(DI*1)
+	MOVQ     24(AX), R10
+	VMOVNTDQ Z3, (R10)(DI*1)
+	VMOVNTDQ Z4, 64(R10)(DI*1)
+	MOVQ     48(AX), R10
+	VMOVNTDQ Z5, (R10)(DI*1)
+	VMOVNTDQ Z6, 64(R10)(DI*1)
+	MOVQ     72(AX), R10
+	VMOVNTDQ Z7, (R10)(DI*1)
+	VMOVNTDQ Z8, 64(R10)(DI*1)
+	MOVQ     96(AX), R10
+	VMOVNTDQ Z9, (R10)(DI*1)
+	VMOVNTDQ Z10, 64(R10)(DI*1)
+	MOVQ     120(AX), R10
+	VMOVNTDQ Z11, (R10)(DI*1)
+	VMOVNTDQ Z12, 64(R10)(DI*1)
+	MOVQ     144(AX), R10
+	VMOVNTDQ Z13, (R10)(DI*1)
+	VMOVNTDQ Z14, 64(R10)(DI*1)
+	MOVQ     168(AX), R10
+	VMOVNTDQ Z15, (R10)(DI*1)
+	VMOVNTDQ Z16, 64(R10)(DI*1)
 
 done1:
 	ADDQ $0x00000080, DI
 	JMP  loop0
 
 end0:
+	CMPB R9, $0x02
+	JNE  written
+	SFENCE
+
+written:
 	VZEROUPPER
 	RET
 
@@ -24554,8 +26385,8 @@ end:
 	VZEROUPPER
 	RET
 
-// func sumAVX2<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, add bool)
-// Requires: AVX, AVX2
+// func sumAVX2<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, how uint8)
+// Requires: AVX, AVX2, MMX+
 TEXT ·sumAVX2<>(SB), NOSPLIT, $0-81
 	MOVQ         out+24(FP), AX
 	MOVQ         in+32(FP), CX
@@ -24563,7 +26394,7 @@ TEXT ·sumAVX2<>(SB), NOSPLIT, $0-81
 	MOVQ         count+48(FP), BX
 	MOVQ         from+64(FP), SI
 	MOVQ         to+72(FP), DI
-	MOVB         add+80(FP), R8
+	MOVB         how+80(FP), R8
 	MOVL         $0x0f0f0f0f, R9
 	VMOVD        R9, X0
 	VPBROADCASTD X0, Y0
@@ -24593,8 +26424,10 @@ column1:
 	JNE   column1
 
 summed1:
-	TESTB   R8, R8
-	JNE     add1
+	CMPB    R8, $0x02
+	JEQ     stream1
+	CMPB    R8, $0x01
+	JEQ     add1
 	MOVQ    (AX), R9
 	VMOVDQU Y1, (R9)(SI*1)
 	VMOVDQU Y2, 32(R9)(SI*1)
@@ -24612,6 +26445,14 @@ add1:
 	VMOVDQU Y3, 64(R9)(SI*1)
 	VPXOR   96(R9)(SI*1), Y4, Y4
 	VMOVDQU Y4, 96(R9)(SI*1)
+	JMP     done1
+
+stream1:
+	MOVQ     (AX), R9
+	VMOVNTDQ Y1, (R9)(SI*1)
+	VMOVNTDQ Y2, 32(R9)(SI*1)
+	VMOVNTDQ Y3, 64(R9)(SI*1)
+	VMOVNTDQ Y4, 96(R9)(SI*1)
 
 done1:
 	ADDQ $0x00000080, SI
@@ -24639,8 +26480,10 @@ column2:
 	JNE   column2
 
 summed2:
-	TESTB   R8, R8
-	JNE     add2
+	CMPB    R8, $0x02
+	JEQ     stream2
+	CMPB    R8, $0x01
+	JEQ     add2
 	MOVQ    (AX), R9
 	VMOVDQU Y1, (R9)(SI*1)
 	VMOVDQU Y2, 32(R9)(SI*1)
@@ -24652,17 +26495,28 @@ add2:
 	VMOVDQU Y1, (R9)(SI*1)
 	VPXOR   32(R9)(SI*1), Y2, Y2
 	VMOVDQU Y2, 32(R9)(SI*1)
+	JMP     done2
+
+stream2:
+	MOVQ     (AX), R9
+	VMOVNTDQ Y1, (R9)(SI*1)
+	VMOVNTDQ Y2, 32(R9)(SI*1)
 
 done2:
 	ADDQ $0x00000040, SI
 	JMP  loop1
 
 end1:
+	CMPB R8, $0x02
+	JNE  written
+	SFENCE
+
+written:
 	VZEROUPPER
 	RET
 
-// func bytes1AVX2<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, add bool)
-// Requires: AVX, AVX2
+// func bytes1AVX2<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, how uint8)
+// Requires: AVX, AVX2, MMX+
 TEXT ·bytes1AVX2<>(SB), NOSPLIT, $0-81
 	MOVQ         out+24(FP), AX
 	MOVQ         in+32(FP), CX
@@ -24671,7 +26525,7 @@ TEXT ·bytes1AVX2<>(SB), NOSPLIT, $0-81
 	MOVQ         coefs+56(FP), SI
 	MOVQ         from+64(FP), DI
 	MOVQ         to+72(FP), R8
-	MOVB         add+80(FP), R9
+	MOVB         how+80(FP), R9
 	MOVL         $0x0f0f0f0f, R10
 	VMOVD        R10, X0
 	VPBROADCASTD X0, Y0
@@ -24715,8 +26569,10 @@ column1:
 	JNE            column1
 
 summed1:
-	TESTB   R9, R9
-	JNE     add1
+	CMPB    R9, $0x02
+	JEQ     stream1
+	CMPB    R9, $0x01
+	JEQ     add1
 	MOVQ    (AX), R10
 	VMOVDQU Y1, (R10)(DI*1)
 	VMOVDQU Y2, 32(R10)(DI*1)
@@ -24728,17 +26584,28 @@ add1:
 	VMOVDQU Y1, (R10)(DI*1)
 	VPXOR   32(R10)(DI*1), Y2, Y2
 	VMOVDQU Y2, 32(R10)(DI*1)
+	JMP     done1
+
+stream1:
+	MOVQ     (AX), R10
+	VMOVNTDQ Y1, (R10)(DI*1)
+	VMOVNTDQ Y2, 32(R10)(DI*1)
 
 done1:
 	ADDQ $0x00000040, DI
 	JMP  loop0
 
 end0:
+	CMPB R9, $0x02
+	JNE  written
+	SFENCE
+
+written:
 	VZEROUPPER
 	RET
 
-// func bytes2AVX2<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, add bool)
-// Requires: AVX, AVX2
+// func bytes2AVX2<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, how uint8)
+// Requires: AVX, AVX2, MMX+
 TEXT ·bytes2AVX2<>(SB), NOSPLIT, $0-81
 	MOVQ         out+24(FP), AX
 	MOVQ         in+32(FP), CX
@@ -24747,7 +26614,7 @@ TEXT ·bytes2AVX2<>(SB), NOSPLIT, $0-81
 	MOVQ         coefs+56(FP), SI
 	MOVQ         from+64(FP), DI
 	MOVQ         to+72(FP), R8
-	MOVB         add+80(FP), R9
+	MOVB         how+80(FP), R9
 	MOVL         $0x0f0f0f0f, R10
 	VMOVD        R10, X0
 	VPBROADCASTD X0, Y0
@@ -24803,8 +26670,10 @@ column1:
 	JNE            column1
 
 summed1:
-	TESTB   R9, R9
-	JNE     add1
+	CMPB    R9, $0x02
+	JEQ     stream1
+	CMPB    R9, $0x01
+	JEQ     add1
 	MOVQ    (AX), R10
 	VMOVDQU Y1, (R10)(DI*1)
 	VMOVDQU Y2, 32(R10)(DI*1)
@@ -24824,17 +26693,31 @@ add1:
 	VMOVDQU Y3, (R10)(DI*1)
 	VPXOR   32(R10)(DI*1), Y4, Y4
 	VMOVDQU Y4, 32(R10)(DI*1)
+	JMP     done1
+
+stream1:
+	MOVQ     (AX), R10
+	VMOVNTDQ Y1, (R10)(DI*1)
+	VMOVNTDQ Y2, 32(R10)(DI*1)
+	MOVQ     24(AX), R10
+	VMOVNTDQ Y3, (R10)(DI*1)
+	VMOVNTDQ Y4, 32(R10)(DI*1)
 
 done1:
 	ADDQ $0x00000040, DI
 	JMP  loop0
 
 end0:
+	CMPB R9, $0x02
+	JNE  written
+	SFENCE
+
+written:
 	VZEROUPPER
 	RET
 
-// func bytes3AVX2<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, add bool)
-// Requires: AVX, AVX2
+// func bytes3AVX2<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, how uint8)
+// Requires: AVX, AVX2, MMX+
 TEXT ·bytes3AVX2<>(SB), NOSPLIT, $0-81
 	MOVQ         out+24(FP), AX
 	MOVQ         in+32(FP), CX
@@ -24843,7 +26726,7 @@ TEXT ·bytes3AVX2<>(SB), NOSPLIT, $0-81
 	MOVQ         coefs+56(FP), SI
 	MOVQ         from+64(FP), DI
 	MOVQ         to+72(FP), R8
-	MOVB         add+80(FP), R9
+	MOVB         how+80(FP), R9
 	MOVL         $0x0f0f0f0f, R10
 	VMOVD        R10, X0
 	VPBROADCASTD X0, Y0
@@ -24911,8 +26794,10 @@ column1:
 	JNE            column1
 
 summed1:
-	TESTB   R9, R9
-	JNE     add1
+	CMPB    R9, $0x02
+	JEQ     stream1
+	CMPB    R9, $0x01
+	JEQ     add1
 	MOVQ    (AX), R10
 	VMOVDQU Y1, (R10)(DI*1)
 	VMOVDQU Y2, 32(R10)(DI*1)
@@ -24940,17 +26825,34 @@ add1:
 	VMOVDQU Y5, (R10)(DI*1)
 	VPXOR   32(R10)(DI*1), Y6, Y6
 	VMOVDQU Y6, 32(R10)(DI*1)
+	JMP     done1
+
+stream1:
+	MOVQ     (AX), R10
+	VMOVNTDQ Y1, (R10)(DI*1)
+	VMOVNTDQ Y2, 32(R10)(DI*1)
+	MOVQ     24(AX), R10
+	VMOVNTDQ Y3, (R10)(DI*1)
+	VMOVNTDQ Y4, 32(R10)(DI*1)
+	MOVQ     48(AX), R10
+	VMOVNTDQ Y5, (R10)(DI*1)
+	VMOVNTDQ Y6, 32(R10)(DI*1)
 
 done1:
 	ADDQ $0x00000040, DI
 	JMP  loop0
 
 end0:
+	CMPB R9, $0x02
+	JNE  written
+	SFENCE
+
+written:
 	VZEROUPPER
 	RET
 
-// func bytes4AVX2<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, add bool)
-// Requires: AVX, AVX2
+// func bytes4AVX2<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, how uint8)
+// Requires: AVX, AVX2, MMX+
 TEXT ·bytes4AVX2<>(SB), NOSPLIT, $0-81
 	MOVQ         out+24(FP), AX
 	MOVQ         in+32(FP), CX
@@ -24959,7 +26861,7 @@ TEXT ·bytes4AVX2<>(SB), NOSPLIT, $0-81
 	MOVQ         coefs+56(FP), SI
 	MOVQ         from+64(FP), DI
 	MOVQ         to+72(FP), R8
-	MOVB         add+80(FP), R9
+	MOVB         how+80(FP), R9
 	MOVL         $0x0f0f0f0f, R10
 	VMOVD        R10, X0
 	VPBROADCASTD X0, Y0
@@ -25849,8 +27751,10 @@ column1:
 	JNE            column1
 
 summed1:
-	TESTB   R9, R9
-	JNE     add1
+	CMPB    R9, $0x02
+	JEQ     stream1
+	CMPB    R9, $0x01
+	JEQ     add1
 	MOVQ    (AX), R10
 	VMOVDQU Y1, (R10)(DI*1)
 	VMOVDQU Y2, 32(R10)(DI*1)
@@ -25886,17 +27790,37 @@ add1:
 	VMOVDQU Y7, (R10)(DI*1)
 	VPXOR   32(R10)(DI*1), Y8, Y8
 	VMOVDQU Y8, 32(R10)(DI*1)
+	JMP     done1
+
+stream1:
+	MOVQ     (AX), R10
+	VMOVNTDQ Y1, (R10)(DI*1)
+	VMOVNTDQ Y2, 32(R10)(DI*1)
+	MOVQ     24(AX), R10
+	VMOVNTDQ Y3, (R10)(DI*1)
+	VMOVNTDQ Y4, 32(R10)(DI*1)
+	MOVQ     48(AX), R10
+	VMOVNTDQ Y5, (R10)(DI*1)
+	VMOVNTDQ Y6, 32(R10)(DI*1)
+	MOVQ     72(AX), R10
+	VMOVNTDQ Y7, (R10)(DI*1)
+	VMOVNTDQ Y8, 32(R10)(DI*1)
 
 done1:
 	ADDQ $0x00000040, DI
 	JMP  loop0
 
 end0:
+	CMPB R9, $0x02
+	JNE  written
+	SFENCE
+
+written:
 	VZEROUPPER
 	RET
 
-// func pairs1AVX2<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, add bool)
-// Requires: AVX, AVX2
+// func pairs1AVX2<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, how uint8)
+// Requires: AVX, AVX2, MMX+
 TEXT ·pairs1AVX2<>(SB), NOSPLIT, $0-81
 	MOVQ         out+24(FP), AX
 	MOVQ         in+32(FP), CX
@@ -25905,7 +27829,7 @@ TEXT ·pairs1AVX2<>(SB), NOSPLIT, $0-81
 	MOVQ         coefs+56(FP), SI
 	MOVQ         from+64(FP), DI
 	MOVQ         to+72(FP), R8
-	MOVB         add+80(FP), R9
+	MOVB         how+80(FP), R9
 	MOVL         $0x0f0f0f0f, R10
 	VMOVD        R10, X0
 	VPBROADCASTD X0, Y0
@@ -25972,8 +27896,10 @@ summed1:
 	VPUNPCKLBW Y3, Y2, Y4
 	VPUNPCKHBW Y3, Y2, Y3
 	VMOVDQU    Y4, Y2
-	TESTB      R9, R9
-	JNE        add1
+	CMPB       R9, $0x02
+	JEQ        stream1
+	CMPB       R9, $0x01
+	JEQ        add1
 	MOVQ       (AX), R10
 	VMOVDQU    Y2, (R10)(DI*1)
 	VMOVDQU    Y3, 32(R10)(DI*1)
@@ -25985,17 +27911,28 @@ add1:
 	VMOVDQU Y2, (R10)(DI*1)
 	VPXOR   32(R10)(DI*1), Y3, Y3
 	VMOVDQU Y3, 32(R10)(DI*1)
+	JMP     done1
+
+stream1:
+	MOVQ     (AX), R10
+	VMOVNTDQ Y2, (R10)(DI*1)
+	VMOVNTDQ Y3, 32(R10)(DI*1)
 
 done1:
 	ADDQ $0x00000040, DI
 	JMP  loop0
 
 end0:
+	CMPB R9, $0x02
+	JNE  written
+	SFENCE
+
+written:
 	VZEROUPPER
 	RET
 
-// func pairs2AVX2<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, add bool)
-// Requires: AVX, AVX2
+// func pairs2AVX2<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, how uint8)
+// Requires: AVX, AVX2, MMX+
 TEXT ·pairs2AVX2<>(SB), NOSPLIT, $0-81
 	MOVQ         out+24(FP), AX
 	MOVQ         in+32(FP), CX
@@ -26004,7 +27941,7 @@ TEXT ·pairs2AVX2<>(SB), NOSPLIT, $0-81
 	MOVQ         coefs+56(FP), SI
 	MOVQ         from+64(FP), DI
 	MOVQ         to+72(FP), R8
-	MOVB         add+80(FP), R9
+	MOVB         how+80(FP), R9
 	MOVL         $0x0f0f0f0f, R10
 	VMOVD        R10, X0
 	VPBROADCASTD X0, Y0
@@ -26100,8 +28037,10 @@ summed1:
 	VPUNPCKLBW Y5, Y4, Y6
 	VPUNPCKHBW Y5, Y4, Y5
 	VMOVDQU    Y6, Y4
-	TESTB      R9, R9
-	JNE        add1
+	CMPB       R9, $0x02
+	JEQ        stream1
+	CMPB       R9, $0x01
+	JEQ        add1
 	MOVQ       (AX), R10
 	VMOVDQU    Y2, (R10)(DI*1)
 	VMOVDQU    Y3, 32(R10)(DI*1)
@@ -26121,17 +28060,31 @@ add1:
 	VMOVDQU Y4, (R10)(DI*1)
 	VPXOR   32(R10)(DI*1), Y5, Y5
 	VMOVDQU Y5, 32(R10)(DI*1)
+	JMP     done1
+
+stream1:
+	MOVQ     (AX), R10
+	VMOVNTDQ Y2, (R10)(DI*1)
+	VMOVNTDQ Y3, 32(R10)(DI*1)
+	MOVQ     24(AX), R10
+	VMOVNTDQ Y4, (R10)(DI*1)
+	VMOVNTDQ Y5, 32(R10)(DI*1)
 
 done1:
 	ADDQ $0x00000040, DI
 	JMP  loop0
 
 end0:
+	CMPB R9, $0x02
+	JNE  written
+	SFENCE
+
+written:
 	VZEROUPPER
 	RET
 
-// func pairs3AVX2<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, add bool)
-// Requires: AVX, AVX2
+// func pairs3AVX2<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, how uint8)
+// Requires: AVX, AVX2, MMX+
 TEXT ·pairs3AVX2<>(SB), NOSPLIT, $0-81
 	MOVQ         out+24(FP), AX
 	MOVQ         in+32(FP), CX
@@ -26140,7 +28093,7 @@ TEXT ·pairs3AVX2<>(SB), NOSPLIT, $0-81
 	MOVQ         coefs+56(FP), SI
 	MOVQ         from+64(FP), DI
 	MOVQ         to+72(FP), R8
-	MOVB         add+80(FP), R9
+	MOVB         how+80(FP), R9
 	MOVL         $0x0f0f0f0f, R10
 	VMOVD        R10, X0
 	VPBROADCASTD X0, Y0
@@ -26265,8 +28218,10 @@ summed1:
 	VPUNPCKLBW Y7, Y6, Y8
 	VPUNPCKHBW Y7, Y6, Y7
 	VMOVDQU    Y8, Y6
-	TESTB      R9, R9
-	JNE        add1
+	CMPB       R9, $0x02
+	JEQ        stream1
+	CMPB       R9, $0x01
+	JEQ        add1
 	MOVQ       (AX), R10
 	VMOVDQU    Y2, (R10)(DI*1)
 	VMOVDQU    Y3, 32(R10)(DI*1)
@@ -26294,17 +28249,34 @@ add1:
 	VMOVDQU Y6, (R10)(DI*1)
 	VPXOR   32(R10)(DI*1), Y7, Y7
 	VMOVDQU Y7, 32(R10)(DI*1)
+	JMP     done1
+
+stream1:
+	MOVQ     (AX), R10
+	VMOVNTDQ Y2, (R10)(DI*1)
+	VMOVNTDQ Y3, 32(R10)(DI*1)
+	MOVQ     24(AX), R10
+	VMOVNTDQ Y4, (R10)(DI*1)
+	VMOVNTDQ Y5, 32(R10)(DI*1)
+	MOVQ     48(AX), R10
+	VMOVNTDQ Y6, (R10)(DI*1)
+	VMOVNTDQ Y7, 32(R10)(DI*1)
 
 done1:
 	ADDQ $0x00000040, DI
 	JMP  loop0
 
 end0:
+	CMPB R9, $0x02
+	JNE  written
+	SFENCE
+
+written:
 	VZEROUPPER
 	RET
 
-// func pairs4AVX2<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, add bool)
-// Requires: AVX, AVX2
+// func pairs4AVX2<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, how uint8)
+// Requires: AVX, AVX2, MMX+
 TEXT ·pairs4AVX2<>(SB), NOSPLIT, $0-81
 	MOVQ         out+24(FP), AX
 	MOVQ         in+32(FP), CX
@@ -26313,7 +28285,7 @@ TEXT ·pairs4AVX2<>(SB), NOSPLIT, $0-81
 	MOVQ         coefs+56(FP), SI
 	MOVQ         from+64(FP), DI
 	MOVQ         to+72(FP), R8
-	MOVB         add+80(FP), R9
+	MOVB         how+80(FP), R9
 	MOVL         $0x0f0f0f0f, R10
 	VMOVD        R10, X0
 	VPBROADCASTD X0, Y0
@@ -26467,8 +28439,10 @@ summed1:
 	VPUNPCKLBW Y9, Y8, Y10
 	VPUNPCKHBW Y9, Y8, Y9
 	VMOVDQU    Y10, Y8
-	TESTB      R9, R9
-	JNE        add1
+	CMPB       R9, $0x02
+	JEQ        stream1
+	CMPB       R9, $0x01
+	JEQ        add1
 	MOVQ       (AX), R10
 	VMOVDQU    Y2, (R10)(DI*1)
 	VMOVDQU    Y3, 32(R10)(DI*1)
@@ -26504,17 +28478,37 @@ add1:
 	VMOVDQU Y8, (R10)(DI*1)
 	VPXOR   32(R10)(DI*1), Y9, Y9
 	VMOVDQU Y9, 32(R10)(DI*1)
+	JMP     done1
+
+stream1:
+	MOVQ     (AX), R10
+	VMOVNTDQ Y2, (R10)(DI*1)
+	VMOVNTDQ Y3, 32(R10)(DI*1)
+	MOVQ     24(AX), R10
+	VMOVNTDQ Y4, (R10)(DI*1)
+	VMOVNTDQ Y5, 32(R10)(DI*1)
+	MOVQ     48(AX), R10
+	VMOVNTDQ Y6, (R10)(DI*1)
+	VMOVNTDQ Y7, 32(R10)(DI*1)
+	MOVQ     72(AX), R10
+	VMOVNTDQ Y8, (R10)(DI*1)
+	VMOVNTDQ Y9, 32(R10)(DI*1)
 
 done1:
 	ADDQ $0x00000040, DI
 	JMP  loop0
 
 end0:
+	CMPB R9, $0x02
+	JNE  written
+	SFENCE
+
+written:
 	VZEROUPPER
 	RET
 
-// func planes1AVX2<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, add bool)
-// Requires: AVX, AVX2
+// func planes1AVX2<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, how uint8)
+// Requires: AVX, AVX2, MMX+
 TEXT ·planes1AVX2<>(SB), NOSPLIT, $0-81
 	MOVQ         out+24(FP), AX
 	MOVQ         in+32(FP), CX
@@ -26523,7 +28517,7 @@ TEXT ·planes1AVX2<>(SB), NOSPLIT, $0-81
 	MOVQ         coefs+56(FP), SI
 	MOVQ         from+64(FP), DI
 	MOVQ         to+72(FP), R8
-	MOVB         add+80(FP), R9
+	MOVB         how+80(FP), R9
 	MOVL         $0x0f0f0f0f, R10
 	VMOVD        R10, X0
 	VPBROADCASTD X0, Y0
@@ -26581,8 +28575,10 @@ column1:
 	JNE            column1
 
 summed1:
-	TESTB   R9, R9
-	JNE     add1
+	CMPB    R9, $0x02
+	JEQ     stream1
+	CMPB    R9, $0x01
+	JEQ     add1
 	MOVQ    (AX), R10
 	VMOVDQU Y1, (R10)(DI*1)
 	VMOVDQU Y2, 64(R10)(DI*1)
@@ -26594,6 +28590,12 @@ add1:
 	VMOVDQU Y1, (R10)(DI*1)
 	VPXOR   64(R10)(DI*1), Y2, Y2
 	VMOVDQU Y2, 64(R10)(DI*1)
+	JMP     done1
+
+stream1:
+	MOVQ     (AX), R10
+	VMOVNTDQ Y1, (R10)(DI*1)
+	VMOVNTDQ Y2, 64(R10)(DI*1)
 
 done1:
 	VPXOR Y1, Y1, Y1
@@ -26645,8 +28647,10 @@ column2:
 	JNE            column2
 
 summed2:
-	TESTB   R9, R9
-	JNE     add2
+	CMPB    R9, $0x02
+	JEQ     stream2
+	CMPB    R9, $0x01
+	JEQ     add2
 	MOVQ    (AX), R10
 	VMOVDQU Y1, 32(R10)(DI*1)
 	VMOVDQU Y2, 96(R10)(DI*1)
@@ -26658,17 +28662,28 @@ add2:
 	VMOVDQU Y1, 32(R10)(DI*1)
 	VPXOR   96(R10)(DI*1), Y2, Y2
 	VMOVDQU Y2, 96(R10)(DI*1)
+	JMP     done2
+
+stream2:
+	MOVQ     (AX), R10
+	VMOVNTDQ Y1, 32(R10)(DI*1)
+	VMOVNTDQ Y2, 96(R10)(DI*1)
 
 done2:
 	ADDQ $0x00000080, DI
 	JMP  loop0
 
 end0:
+	CMPB R9, $0x02
+	JNE  written
+	SFENCE
+
+written:
 	VZEROUPPER
 	RET
 
-// func planes2AVX2<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, add bool)
-// Requires: AVX, AVX2
+// func planes2AVX2<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, how uint8)
+// Requires: AVX, AVX2, MMX+
 TEXT ·planes2AVX2<>(SB), NOSPLIT, $0-81
 	MOVQ         out+24(FP), AX
 	MOVQ         in+32(FP), CX
@@ -26677,7 +28692,7 @@ TEXT ·planes2AVX2<>(SB), NOSPLIT, $0-81
 	MOVQ         coefs+56(FP), SI
 	MOVQ         from+64(FP), DI
 	MOVQ         to+72(FP), R8
-	MOVB         add+80(FP), R9
+	MOVB         how+80(FP), R9
 	MOVL         $0x0f0f0f0f, R10
 	VMOVD        R10, X0
 	VPBROADCASTD X0, Y0
@@ -26761,8 +28776,10 @@ column1:
 	JNE            column1
 
 summed1:
-	TESTB   R9, R9
-	JNE     add1
+	CMPB    R9, $0x02
+	JEQ     stream1
+	CMPB    R9, $0x01
+	JEQ     add1
 	MOVQ    (AX), R10
 	VMOVDQU Y1, (R10)(DI*1)
 	VMOVDQU Y2, 64(R10)(DI*1)
@@ -26782,6 +28799,15 @@ add1:
 	VMOVDQU Y3, (R10)(DI*1)
 	VPXOR   64(R10)(DI*1), Y4, Y4
 	VMOVDQU Y4, 64(R10)(DI*1)
+	JMP     done1
+
+stream1:
+	MOVQ     (AX), R10
+	VMOVNTDQ Y1, (R10)(DI*1)
+	VMOVNTDQ Y2, 64(R10)(DI*1)
+	MOVQ     24(AX), R10
+	VMOVNTDQ Y3, (R10)(DI*1)
+	VMOVNTDQ Y4, 64(R10)(DI*1)
 
 done1:
 	VPXOR Y1, Y1, Y1
@@ -26859,8 +28885,10 @@ column2:
 	JNE            column2
 
 summed2:
-	TESTB   R9, R9
-	JNE     add2
+	CMPB    R9, $0x02
+	JEQ     stream2
+	CMPB    R9, $0x01
+	JEQ     add2
 	MOVQ    (AX), R10
 	VMOVDQU Y1, 32(R10)(DI*1)
 	VMOVDQU Y2, 96(R10)(DI*1)
@@ -26880,17 +28908,31 @@ add2:
 	VMOVDQU Y3, 32(R10)(DI*1)
 	VPXOR   96(R10)(DI*1), Y4, Y4
 	VMOVDQU Y4, 96(R10)(DI*1)
+	JMP     done2
+
+stream2:
+	MOVQ     (AX), R10
+	VMOVNTDQ Y1, 32(R10)(DI*1)
+	VMOVNTDQ Y2, 96(R10)(DI*1)
+	MOVQ     24(AX), R10
+	VMOVNTDQ Y3, 32(R10)(DI*1)
+	VMOVNTDQ Y4, 96(R10)(DI*1)
 
 done2:
 	ADDQ $0x00000080, DI
 	JMP  loop0
 
 end0:
+	CMPB R9, $0x02
+	JNE  written
+	SFENCE
+
+written:
 	VZEROUPPER
 	RET
 
-// func planes3AVX2<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, add bool)
-// Requires: AVX, AVX2
+// func planes3AVX2<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, how uint8)
+// Requires: AVX, AVX2, MMX+
 TEXT ·planes3AVX2<>(SB), NOSPLIT, $0-81
 	MOVQ         out+24(FP), AX
 	MOVQ         in+32(FP), CX
@@ -26899,7 +28941,7 @@ TEXT ·planes3AVX2<>(SB), NOSPLIT, $0-81
 	MOVQ         coefs+56(FP), SI
 	MOVQ         from+64(FP), DI
 	MOVQ         to+72(FP), R8
-	MOVB         add+80(FP), R9
+	MOVB         how+80(FP), R9
 	MOVL         $0x0f0f0f0f, R10
 	VMOVD        R10, X0
 	VPBROADCASTD X0, Y0
@@ -27009,8 +29051,10 @@ column1:
 	JNE            column1
 
 summed1:
-	TESTB   R9, R9
-	JNE     add1
+	CMPB    R9, $0x02
+	JEQ     stream1
+	CMPB    R9, $0x01
+	JEQ     add1
 	MOVQ    (AX), R10
 	VMOVDQU Y1, (R10)(DI*1)
 	VMOVDQU Y2, 64(R10)(DI*1)
@@ -27038,6 +29082,18 @@ add1:
 	VMOVDQU Y5, (R10)(DI*1)
 	VPXOR   64(R10)(DI*1), Y6, Y6
 	VMOVDQU Y6, 64(R10)(DI*1)
+	JMP     done1
+
+stream1:
+	MOVQ     (AX), R10
+	VMOVNTDQ Y1, (R10)(DI*1)
+	VMOVNTDQ Y2, 64(R10)(DI*1)
+	MOVQ     24(AX), R10
+	VMOVNTDQ Y3, (R10)(DI*1)
+	VMOVNTDQ Y4, 64(R10)(DI*1)
+	MOVQ     48(AX), R10
+	VMOVNTDQ Y5, (R10)(DI*1)
+	VMOVNTDQ Y6, 64(R10)(DI*1)
 
 done1:
 	VPXOR Y1, Y1, Y1
@@ -27141,8 +29197,10 @@ column2:
 	JNE            column2
 
 summed2:
-	TESTB   R9, R9
-	JNE     add2
+	CMPB    R9, $0x02
+	JEQ     stream2
+	CMPB    R9, $0x01
+	JEQ     add2
 	MOVQ    (AX), R10
 	VMOVDQU Y1, 32(R10)(DI*1)
 	VMOVDQU Y2, 96(R10)(DI*1)
@@ -27170,17 +29228,34 @@ add2:
 	VMOVDQU Y5, 32(R10)(DI*1)
 	VPXOR   96(R10)(DI*1), Y6, Y6
 	VMOVDQU Y6, 96(R10)(DI*1)
+	JMP     done2
+
+stream2:
+	MOVQ     (AX), R10
+	VMOVNTDQ Y1, 32(R10)(DI*1)
+	VMOVNTDQ Y2, 96(R10)(DI*1)
+	MOVQ     24(AX), R10
+	VMOVNTDQ Y3, 32(R10)(DI*1)
+	VMOVNTDQ Y4, 96(R10)(DI*1)
+	MOVQ     48(AX), R10
+	VMOVNTDQ Y5, 32(R10)(DI*1)
+	VMOVNTDQ Y6, 96(R10)(DI*1)
 
 done2:
 	ADDQ $0x00000080, DI
 	JMP  loop0
 
 end0:
+	CMPB R9, $0x02
+	JNE  written
+	SFENCE
+
+written:
 	VZEROUPPER
 	RET
 
-// func planes4AVX2<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, add bool)
-// Requires: AVX, AVX2
+// func planes4AVX2<>(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, how uint8)
+// Requires: AVX, AVX2, MMX+
 TEXT ·planes4AVX2<>(SB), NOSPLIT, $0-81
 	MOVQ         out+24(FP), AX
 	MOVQ         in+32(FP), CX
@@ -27189,7 +29264,7 @@ TEXT ·planes4AVX2<>(SB), NOSPLIT, $0-81
 	MOVQ         coefs+56(FP), SI
 	MOVQ         from+64(FP), DI
 	MOVQ         to+72(FP), R8
-	MOVB         add+80(FP), R9
+	MOVB         how+80(FP), R9
 	MOVL         $0x0f0f0f0f, R10
 	VMOVD        R10, X0
 	VPBROADCASTD X0, Y0
@@ -27325,8 +29400,10 @@ column1:
 	JNE            column1
 
 summed1:
-	TESTB   R9, R9
-	JNE     add1
+	CMPB    R9, $0x02
+	JEQ     stream1
+	CMPB    R9, $0x01
+	JEQ     add1
 	MOVQ    (AX), R10
 	VMOVDQU Y1, (R10)(DI*1)
 	VMOVDQU Y2, 64(R10)(DI*1)
@@ -27362,6 +29439,21 @@ add1:
 	VMOVDQU Y7, (R10)(DI*1)
 	VPXOR   64(R10)(DI*1), Y8, Y8
 	VMOVDQU Y8, 64(R10)(DI*1)
+	JMP     done1
+
+stream1:
+	MOVQ     (AX), R10
+	VMOVNTDQ Y1, (R10)(DI*1)
+	VMOVNTDQ Y2, 64(R10)(DI*1)
+	MOVQ     24(AX), R10
+	VMOVNTDQ Y3, (R10)(DI*1)
+	VMOVNTDQ Y4, 64(R10)(DI*1)
+	MOVQ     48(AX), R10
+	VMOVNTDQ Y5, (R10)(DI*1)
+	VMOVNTDQ Y6, 64(R10)(DI*1)
+	MOVQ     72(AX), R10
+	VMOVNTDQ Y7, (R10)(DI*1)
+	VMOVNTDQ Y8, 64(R10)(DI*1)
 
 done1:
 	VPXOR Y1, Y1, Y1
@@ -27491,8 +29583,10 @@ column2:
 	JNE            column2
 
 summed2:
-	TESTB   R9, R9
-	JNE     add2
+	CMPB    R9, $0x02
+	JEQ     stream2
+	CMPB    R9, $0x01
+	JEQ     add2
 	MOVQ    (AX), R10
 	VMOVDQU Y1, 32(R10)(DI*1)
 	VMOVDQU Y2, 96(R10)(DI*1)
@@ -27528,12 +29622,32 @@ add2:
 	VMOVDQU Y7, 32(R10)(DI*1)
 	VPXOR   96(R10)(DI*1), Y8, Y8
 	VMOVDQU Y8, 96(R10)(DI*1)
+	JMP     done2
+
+stream2:
+	MOVQ     (AX), R10
+	VMOVNTDQ Y1, 32(R10)(DI*1)
+	VMOVNTDQ Y2, 96(R10)(DI*1)
+	MOVQ     24(AX), R10
+	VMOVNTDQ Y3, 32(R10)(DI*1)
+	VMOVNTDQ Y4, 96(R10)(DI*1)
+	MOVQ     48(AX), R10
+	VMOVNTDQ Y5, 32(R10)(DI*1)
+	VMOVNTDQ Y6, 96(R10)(DI*1)
+	MOVQ     72(AX), R10
+	VMOVNTDQ Y7, 32(R10)(DI*1)
+	VMOVNTDQ Y8, 96(R10)(DI*1)
 
 done2:
 	ADDQ $0x00000080, DI
 	JMP  loop0
 
 end0:
+	CMPB R9, $0x02
+	JNE  written
+	SFENCE
+
+written:
 	VZEROUPPER
 	RET
 
@@ -31845,7 +33959,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func combineKernel(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, add bool)
+// func combineKernel(path int, rows int, layout int, out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, how uint8)
 TEXT ·combineKernel(SB), NOSPLIT, $0-81
 	CMPQ path+0(FP), $0x01
 	JGE  from1

@@ -4,7 +4,7 @@
 
 #include "textflag.h"
 
-// func sumNEON<>(path, rows, layout int, out, in *[]byte, columns *uint32, count int, coefs *byte, from, to int, add bool)
+// func sumNEON<>(path, rows, layout int, out, in *[]byte, columns *uint32, count int, coefs *byte, from, to int, how uint8)
 TEXT ·sumNEON<>(SB), NOSPLIT, $0-81
 	MOVD     out+24(FP), R0
 	MOVD     in+32(FP), R1
@@ -13,7 +13,7 @@ TEXT ·sumNEON<>(SB), NOSPLIT, $0-81
 	MOVD     coefs+56(FP), R4
 	MOVD     from+64(FP), R5
 	MOVD     to+72(FP), R6
-	MOVBU    add+80(FP), R7
+	MOVBU    how+80(FP), R7
 	VMOVI    $15, V13.B16
 
 loop:
@@ -59,7 +59,7 @@ store3:
 end:
 	RET
 
-// func bytes1NEON<>(path, rows, layout int, out, in *[]byte, columns *uint32, count int, coefs *byte, from, to int, add bool)
+// func bytes1NEON<>(path, rows, layout int, out, in *[]byte, columns *uint32, count int, coefs *byte, from, to int, how uint8)
 TEXT ·bytes1NEON<>(SB), NOSPLIT, $0-81
 	MOVD     out+24(FP), R0
 	MOVD     in+32(FP), R1
@@ -68,7 +68,7 @@ TEXT ·bytes1NEON<>(SB), NOSPLIT, $0-81
 	MOVD     coefs+56(FP), R4
 	MOVD     from+64(FP), R5
 	MOVD     to+72(FP), R6
-	MOVBU    add+80(FP), R7
+	MOVBU    how+80(FP), R7
 	VMOVI    $15, V13.B16
 
 loop:
@@ -135,7 +135,7 @@ store3:
 end:
 	RET
 
-// func bytes2NEON<>(path, rows, layout int, out, in *[]byte, columns *uint32, count int, coefs *byte, from, to int, add bool)
+// func bytes2NEON<>(path, rows, layout int, out, in *[]byte, columns *uint32, count int, coefs *byte, from, to int, how uint8)
 TEXT ·bytes2NEON<>(SB), NOSPLIT, $0-81
 	MOVD     out+24(FP), R0
 	MOVD     in+32(FP), R1
@@ -144,7 +144,7 @@ TEXT ·bytes2NEON<>(SB), NOSPLIT, $0-81
 	MOVD     coefs+56(FP), R4
 	MOVD     from+64(FP), R5
 	MOVD     to+72(FP), R6
-	MOVBU    add+80(FP), R7
+	MOVBU    how+80(FP), R7
 	VMOVI    $15, V13.B16
 
 loop:
@@ -244,7 +244,7 @@ store4:
 end:
 	RET
 
-// func bytes3NEON<>(path, rows, layout int, out, in *[]byte, columns *uint32, count int, coefs *byte, from, to int, add bool)
+// func bytes3NEON<>(path, rows, layout int, out, in *[]byte, columns *uint32, count int, coefs *byte, from, to int, how uint8)
 TEXT ·bytes3NEON<>(SB), NOSPLIT, $0-81
 	MOVD     out+24(FP), R0
 	MOVD     in+32(FP), R1
@@ -253,7 +253,7 @@ TEXT ·bytes3NEON<>(SB), NOSPLIT, $0-81
 	MOVD     coefs+56(FP), R4
 	MOVD     from+64(FP), R5
 	MOVD     to+72(FP), R6
-	MOVBU    add+80(FP), R7
+	MOVBU    how+80(FP), R7
 	VMOVI    $15, V13.B16
 
 loop:
@@ -386,7 +386,7 @@ store5:
 end:
 	RET
 
-// func bytes4NEON<>(path, rows, layout int, out, in *[]byte, columns *uint32, count int, coefs *byte, from, to int, add bool)
+// func bytes4NEON<>(path, rows, layout int, out, in *[]byte, columns *uint32, count int, coefs *byte, from, to int, how uint8)
 TEXT ·bytes4NEON<>(SB), NOSPLIT, $0-81
 	MOVD     out+24(FP), R0
 	MOVD     in+32(FP), R1
@@ -395,7 +395,7 @@ TEXT ·bytes4NEON<>(SB), NOSPLIT, $0-81
 	MOVD     coefs+56(FP), R4
 	MOVD     from+64(FP), R5
 	MOVD     to+72(FP), R6
-	MOVBU    add+80(FP), R7
+	MOVBU    how+80(FP), R7
 	VMOVI    $15, V13.B16
 
 loop:
@@ -561,7 +561,7 @@ store6:
 end:
 	RET
 
-// func pairs1NEON<>(path, rows, layout int, out, in *[]byte, columns *uint32, count int, coefs *byte, from, to int, add bool)
+// func pairs1NEON<>(path, rows, layout int, out, in *[]byte, columns *uint32, count int, coefs *byte, from, to int, how uint8)
 TEXT ·pairs1NEON<>(SB), NOSPLIT, $0-81
 	MOVD     out+24(FP), R0
 	MOVD     in+32(FP), R1
@@ -570,7 +570,7 @@ TEXT ·pairs1NEON<>(SB), NOSPLIT, $0-81
 	MOVD     coefs+56(FP), R4
 	MOVD     from+64(FP), R5
 	MOVD     to+72(FP), R6
-	MOVBU    add+80(FP), R7
+	MOVBU    how+80(FP), R7
 	VMOVI    $15, V13.B16
 
 loop:
@@ -657,7 +657,7 @@ store3:
 end:
 	RET
 
-// func pairs2NEON<>(path, rows, layout int, out, in *[]byte, columns *uint32, count int, coefs *byte, from, to int, add bool)
+// func pairs2NEON<>(path, rows, layout int, out, in *[]byte, columns *uint32, count int, coefs *byte, from, to int, how uint8)
 TEXT ·pairs2NEON<>(SB), NOSPLIT, $0-81
 	MOVD     out+24(FP), R0
 	MOVD     in+32(FP), R1
@@ -666,7 +666,7 @@ TEXT ·pairs2NEON<>(SB), NOSPLIT, $0-81
 	MOVD     coefs+56(FP), R4
 	MOVD     from+64(FP), R5
 	MOVD     to+72(FP), R6
-	MOVBU    add+80(FP), R7
+	MOVBU    how+80(FP), R7
 	VMOVI    $15, V13.B16
 
 loop:
@@ -805,7 +805,7 @@ store4:
 end:
 	RET
 
-// func pairs3NEON<>(path, rows, layout int, out, in *[]byte, columns *uint32, count int, coefs *byte, from, to int, add bool)
+// func pairs3NEON<>(path, rows, layout int, out, in *[]byte, columns *uint32, count int, coefs *byte, from, to int, how uint8)
 TEXT ·pairs3NEON<>(SB), NOSPLIT, $0-81
 	MOVD     out+24(FP), R0
 	MOVD     in+32(FP), R1
@@ -814,7 +814,7 @@ TEXT ·pairs3NEON<>(SB), NOSPLIT, $0-81
 	MOVD     coefs+56(FP), R4
 	MOVD     from+64(FP), R5
 	MOVD     to+72(FP), R6
-	MOVBU    add+80(FP), R7
+	MOVBU    how+80(FP), R7
 	VMOVI    $15, V13.B16
 
 loop:
@@ -1005,7 +1005,7 @@ store5:
 end:
 	RET
 
-// func pairs4NEON<>(path, rows, layout int, out, in *[]byte, columns *uint32, count int, coefs *byte, from, to int, add bool)
+// func pairs4NEON<>(path, rows, layout int, out, in *[]byte, columns *uint32, count int, coefs *byte, from, to int, how uint8)
 TEXT ·pairs4NEON<>(SB), NOSPLIT, $0-81
 	MOVD     out+24(FP), R0
 	MOVD     in+32(FP), R1
@@ -1014,7 +1014,7 @@ TEXT ·pairs4NEON<>(SB), NOSPLIT, $0-81
 	MOVD     coefs+56(FP), R4
 	MOVD     from+64(FP), R5
 	MOVD     to+72(FP), R6
-	MOVBU    add+80(FP), R7
+	MOVBU    how+80(FP), R7
 	VMOVI    $15, V13.B16
 
 loop:
@@ -1257,7 +1257,7 @@ store6:
 end:
 	RET
 
-// func planes1NEON<>(path, rows, layout int, out, in *[]byte, columns *uint32, count int, coefs *byte, from, to int, add bool)
+// func planes1NEON<>(path, rows, layout int, out, in *[]byte, columns *uint32, count int, coefs *byte, from, to int, how uint8)
 TEXT ·planes1NEON<>(SB), NOSPLIT, $0-81
 	MOVD     out+24(FP), R0
 	MOVD     in+32(FP), R1
@@ -1266,7 +1266,7 @@ TEXT ·planes1NEON<>(SB), NOSPLIT, $0-81
 	MOVD     coefs+56(FP), R4
 	MOVD     from+64(FP), R5
 	MOVD     to+72(FP), R6
-	MOVBU    add+80(FP), R7
+	MOVBU    how+80(FP), R7
 	VMOVI    $15, V13.B16
 
 loop:
@@ -1435,7 +1435,7 @@ store6:
 end:
 	RET
 
-// func planes2NEON<>(path, rows, layout int, out, in *[]byte, columns *uint32, count int, coefs *byte, from, to int, add bool)
+// func planes2NEON<>(path, rows, layout int, out, in *[]byte, columns *uint32, count int, coefs *byte, from, to int, how uint8)
 TEXT ·planes2NEON<>(SB), NOSPLIT, $0-81
 	MOVD     out+24(FP), R0
 	MOVD     in+32(FP), R1
@@ -1444,7 +1444,7 @@ TEXT ·planes2NEON<>(SB), NOSPLIT, $0-81
 	MOVD     coefs+56(FP), R4
 	MOVD     from+64(FP), R5
 	MOVD     to+72(FP), R6
-	MOVBU    add+80(FP), R7
+	MOVBU    how+80(FP), R7
 	VMOVI    $15, V13.B16
 
 loop:
@@ -1721,7 +1721,7 @@ store8:
 end:
 	RET
 
-// func planes3NEON<>(path, rows, layout int, out, in *[]byte, columns *uint32, count int, coefs *byte, from, to int, add bool)
+// func planes3NEON<>(path, rows, layout int, out, in *[]byte, columns *uint32, count int, coefs *byte, from, to int, how uint8)
 TEXT ·planes3NEON<>(SB), NOSPLIT, $0-81
 	MOVD     out+24(FP), R0
 	MOVD     in+32(FP), R1
@@ -1730,7 +1730,7 @@ TEXT ·planes3NEON<>(SB), NOSPLIT, $0-81
 	MOVD     coefs+56(FP), R4
 	MOVD     from+64(FP), R5
 	MOVD     to+72(FP), R6
-	MOVBU    add+80(FP), R7
+	MOVBU    how+80(FP), R7
 	VMOVI    $15, V13.B16
 
 loop:
@@ -2115,7 +2115,7 @@ store10:
 end:
 	RET
 
-// func planes4NEON<>(path, rows, layout int, out, in *[]byte, columns *uint32, count int, coefs *byte, from, to int, add bool)
+// func planes4NEON<>(path, rows, layout int, out, in *[]byte, columns *uint32, count int, coefs *byte, from, to int, how uint8)
 TEXT ·planes4NEON<>(SB), NOSPLIT, $0-81
 	MOVD     out+24(FP), R0
 	MOVD     in+32(FP), R1
@@ -2124,7 +2124,7 @@ TEXT ·planes4NEON<>(SB), NOSPLIT, $0-81
 	MOVD     coefs+56(FP), R4
 	MOVD     from+64(FP), R5
 	MOVD     to+72(FP), R6
-	MOVBU    add+80(FP), R7
+	MOVBU    how+80(FP), R7
 	VMOVI    $15, V13.B16
 
 loop:
@@ -4731,7 +4731,7 @@ loop:
 end:
 	RET
 
-// func combineKernel(path, rows, layout int, out, in *[]byte, columns *uint32, count int, coefs *byte, from, to int, add bool)
+// func combineKernel(path, rows, layout int, out, in *[]byte, columns *uint32, count int, coefs *byte, from, to int, how uint8)
 TEXT ·combineKernel(SB), NOSPLIT, $0-81
 	MOVD     rows+8(FP), R0
 	CMP      $2, R0

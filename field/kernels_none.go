@@ -7,7 +7,7 @@ func findKernels() []*kernels { return nil }
 
 const noKernels = "field: no kernels"
 
-func combineKernel(path, rows, layout int, out, in *[]byte, columns *uint32, count int, coefs *byte, from, to int, add bool) {
+func combineKernel(path, rows, layout int, out, in *[]byte, columns *uint32, count int, coefs *byte, from, to int, how uint8) {
 	panic(noKernels)
 }
 

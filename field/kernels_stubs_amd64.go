@@ -5,7 +5,7 @@
 package field
 
 //go:noescape
-func combineKernel(path, rows, layout int, out, in *[]byte, columns *uint32, count int, coefs *byte, from, to int, add bool)
+func combineKernel(path, rows, layout int, out, in *[]byte, columns *uint32, count int, coefs *byte, from, to int, how uint8)
 
 //go:noescape
 func butterflyKernel(path, symbolBytes, inverse int, out0, out1, in0, in1, coef *byte, n int)

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+	"unsafe"
 )
 
 // withKernels runs f with the given kernels; nil is Go alone.
@@ -259,6 +260,25 @@ func testPathMap(t *testing.T, f Field, what string, rng *rand.Rand, rows [][]El
 	}
 	same := bytes.Clone
 	check("Map of "+what, func(out [][]byte) { f.Map(rows).Apply(out, in, add) }, same, same)
+	stream := func(m Map, in [][]byte) func([][]byte) {
+		return func(out [][]byte) {
+			aligned := make([][]byte, len(out)) // what is not is written as by Apply
+			for i, p := range out {
+				buffer := make([]byte, len(p)+lineBytes)
+				aligned[i] = buffer[-uintptr(unsafe.Pointer(&buffer[0]))%lineBytes:][:len(p)]
+			}
+			m.(Streamer).Stream(aligned, in)
+			m.(Streamer).Stream(out, in)
+			for i, p := range aligned {
+				if !bytes.Equal(p, out[i]) {
+					t.Fatalf("%s: Stream of %s: output %d differs where it begins with a line", f.Name(), what, i)
+				}
+			}
+		}
+	}
+	if m, ok := f.Map(rows).(Streamer); ok && !add {
+		check("Stream of "+what, stream(m, in), same, same)
+	}
 	if p, ok := f.(Planar); ok {
 		change := func(do func(dst, src []byte)) func([]byte) []byte {
 			return func(b []byte) []byte { c := make([]byte, len(b)); do(c, b); return c }
@@ -268,6 +288,9 @@ func testPathMap(t *testing.T, f Field, what string, rng *rand.Rand, rows [][]El
 			planes[j] = change(p.ToPlanes)(in[j])
 		}
 		check("PlanarMap of "+what, func(out [][]byte) { p.PlanarMap(rows).Apply(out, planes, add) }, change(p.ToPlanes), change(p.FromPlanes))
+		if m, ok := p.PlanarMap(rows).(Streamer); ok && !add {
+			check("Stream in planes of "+what, stream(m, planes), change(p.ToPlanes), change(p.FromPlanes))
+		}
 	}
 	if !add {
 		check("Combine of "+what, func(out [][]byte) {

@@ -16,6 +16,15 @@ type Map interface {
 	Apply(out, in [][]byte, add bool)
 }
 
+// A Streamer is a Map that can pass by the caches: results that nobody reads soon, and that are longer than the caches, then
+// cost no read of the memory that they replace.
+type Streamer interface {
+	Map
+
+	// Stream is Apply without add. It is of use where each output begins at a multiple of 64 bytes.
+	Stream(out, in [][]byte)
+}
+
 // A Planar is a field with a second layout of packets, in which its maps are faster.
 // Changing the layout pays where packets go through several maps. The layout depends
 // on the field alone, not on the machine.

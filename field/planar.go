@@ -151,6 +151,6 @@ func (m *butterflyMap) Apply(out, in [][]byte, add bool) {
 		butterflyKernel(m.path.path, m.symbolBytes, m.inverse, unsafe.SliceData(out[m.out]), unsafe.SliceData(out[1-m.out]), unsafe.SliceData(in[m.in]), unsafe.SliceData(in[1-m.in]), &m.coefs[0], done)
 	}
 	if done < n {
-		m.usual(out, in, done, n, false)
+		m.usual(out, in, done, n, howSet)
 	}
 }

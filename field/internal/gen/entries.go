@@ -20,7 +20,7 @@ type entry struct {
 
 // path is the index of a set of instructions. For a sum, rows is 0, the layout any, and there are no coefs.
 var (
-	combineEntry     = &entry{name: "combineKernel", keys: []string{"path", "rows", "layout"}, rest: "out, in *[]byte, columns *uint32, count int, coefs *byte, from, to int, add bool"}
+	combineEntry     = &entry{name: "combineKernel", keys: []string{"path", "rows", "layout"}, rest: "out, in *[]byte, columns *uint32, count int, coefs *byte, from, to int, how uint8"}
 	butterflyEntry   = &entry{name: "butterflyKernel", keys: []string{"path", "symbolBytes", "inverse"}, rest: "out0, out1, in0, in1, coef *byte, n int"}
 	butterfliesEntry = &entry{name: "butterfliesKernel", keys: []string{"path", "symbolBytes", "inverse"}, rest: "out, in *[]byte, coefs *byte, n int"}
 	planesEntry      = &entry{name: "planesKernel", keys: []string{"path", "to"}, rest: "dst, src *byte, n int"}

@@ -458,7 +458,7 @@ type kernel struct {
 	halves            vector
 	out, in, columns  reg.Register
 	count, coefs, pos reg.Register
-	to, add           reg.Register
+	to, how           reg.Register
 	blocks            int
 }
 
@@ -479,7 +479,7 @@ func (i isa) start(name string, l layout, rows int) *kernel {
 	}
 	k.pos = Load(Param("from"), GP64())
 	k.to = Load(Param("to"), GP64())
-	k.add = Load(Param("add"), GP8())
+	k.how = Load(Param("how"), GP8())
 	k.products = i.newProducts()
 	return k
 }
@@ -541,12 +541,21 @@ func (k *kernel) block(parts []part, interleaved bool) {
 			}
 		}
 	}
-	TESTB(k.add, k.add)
-	JNE(LabelRef(name("add")))
-	k.finish(parts, sums, false)
+	if parts[0].mask == nil {
+		CMPB(k.how, U8(howStream))
+		JEQ(LabelRef(name("stream")))
+	}
+	CMPB(k.how, U8(howAdd))
+	JEQ(LabelRef(name("add")))
+	k.finish(parts, sums, howSet)
 	JMP(LabelRef(name("done")))
 	Label(name("add"))
-	k.finish(parts, sums, true)
+	k.finish(parts, sums, howAdd)
+	if parts[0].mask == nil {
+		JMP(LabelRef(name("done")))
+		Label(name("stream"))
+		k.finish(parts, sums, howStream)
+	}
 	Label(name("done"))
 }
 
@@ -605,16 +614,27 @@ func (k *kernel) next(columns int, column, coef reg.Register, parts []part, sums
 	}
 }
 
+// How a combineKernel writes results, as package field has it too.
+const (
+	howSet = iota
+	howAdd
+	howStream // past the caches, to whole lines of them
+)
+
 // finish stores the sums, or adds them.
-func (k *kernel) finish(parts []part, sums [][]vector, add bool) {
+func (k *kernel) finish(parts []part, sums [][]vector, how int) {
 	for r := range sums {
 		p := GP64()
 		MOVQ(Mem{Base: k.out, Disp: 24 * r}, p)
 		at := Mem{Base: p, Index: k.pos, Scale: 1}
 		for n, part := range parts {
-			if add && part.mask == nil {
+			if how == howStream {
+				VMOVNTDQ(sums[r][n], at.Offset(part.disp))
+				continue
+			}
+			if how == howAdd && part.mask == nil {
 				k.xor(at.Offset(part.disp), sums[r][n])
-			} else if add {
+			} else if how == howAdd {
 				t := k.vector()
 				k.load(at, part, t)
 				k.xor(t, sums[r][n])
@@ -684,6 +704,15 @@ func (i isa) end() {
 	RET()
 }
 
+// end ends the function. What has gone past the caches is then there for others.
+func (k *kernel) end() {
+	CMPB(k.how, U8(howStream))
+	JNE(LabelRef("written"))
+	SFENCE()
+	Label("written")
+	k.isa.end()
+}
+
 // sum writes the kernel for one row of ones.
 func (i isa) sum() {
 	k := i.start("sum", inBytes, 0)
@@ -698,7 +727,7 @@ func (i isa) sum() {
 		k.loop(64, func() { k.block(parts[:2], false) })
 	}
 	k.rest()
-	i.end()
+	k.end()
 }
 
 // product writes the kernel for so many rows.
@@ -737,7 +766,7 @@ func (i isa) product(l layout, rows int) {
 	default:
 		k.loop(64, parts(0, 32))
 	}
-	i.end()
+	k.end()
 }
 
 // units calls do for what of a group a butterfly works on at a time: with the offsets of a vector, or

@@ -86,7 +86,7 @@ func (n *neon) next(name string) string {
 	return fmt.Sprint(name, n.labels)
 }
 
-// start begins a kernel of an entry, or the entry. Parameters are of 8 bytes, but for a bool in the end.
+// start begins a kernel of an entry, or the entry. Parameters are of 8 bytes, but for a byte in the end.
 func (n *neon) start(e *entry, name string) {
 	n.labels, n.parameters = 0, nil
 	for parameter := range strings.SplitSeq(e.parameters(), ", ") {
@@ -94,7 +94,7 @@ func (n *neon) start(e *entry, name string) {
 		n.parameters = append(n.parameters, word)
 	}
 	bytes := 8 * len(n.parameters)
-	if strings.HasSuffix(e.rest, "bool") {
+	if strings.HasSuffix(e.rest, "bool") || strings.HasSuffix(e.rest, "uint8") {
 		bytes -= 7
 	}
 	fmt.Fprintf(&n.text, "\n// func %s(%s)\nTEXT ·%s(SB), NOSPLIT, $0-%d\n", name, e.parameters(), name, bytes)
@@ -225,7 +225,7 @@ func (n *neon) products(l layout, coef string, sum int) {
 func (n *neon) combination(name string, l layout, rows int) {
 	n.start(combineEntry, name)
 	n.arguments("out=R0", "in=R1", "columns=R2", "count=R3", "coefs=R4", "from=R5", "to=R6")
-	n.argument("MOVBU", "add", "R7")
+	n.argument("MOVBU", "how", "R7")
 	n.op("VMOVI $15, V13.B16")
 	n.loop("R5", "R6", func() {
 		if l != inPlanes {
