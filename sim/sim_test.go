@@ -233,3 +233,17 @@ func TestPerByte(t *testing.T) {
 		}
 	}
 }
+
+// TestCountBetween counts only what goes from host to host: the messages of a rank, and the elements of a host.
+func TestCountBetween(t *testing.T) {
+	p := messages(t, 6,
+		[][3]int{{0, 1, 7}, {2, 3, 7}},             // within hosts of three, and between
+		[][3]int{{0, 3, 1}, {1, 4, 2}, {4, 0, 5}},  // two of one rank go out, one comes in
+		[][3]int{{0, 2, 9}, {3, 5, 9}, {5, 3, 10}}, // within
+	)
+	host, rank := func(proc int) int { return proc / 3 }, func(proc int) int { return proc / 2 }
+	got := sim.CountBetween(p, 6, rank, host).Nodes
+	if want := []sim.NodeRound{{1, 7}, {2, 5}, {}}; !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+}
