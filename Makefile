@@ -1,7 +1,8 @@
+GREMLINS = github.com/go-gremlins/gremlins/cmd/gremlins@v0.6.0
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 # The modules beside the product, which go.work ties to it.
-MODULES = bench bench/network deploy examples internal/mutation lab
+MODULES = bench bench/network deploy examples lab
 
 .PHONY: build install test check modules module race mpi wheel sdist python page site browser release verify-all differential mutation bench compare fuzz
 
@@ -125,7 +126,7 @@ differential: ## random problems through the library against arithmetic of its o
 
 MUTANTS = ./field ./plan ./matrix ./verify ./algo ./sim ./executor
 mutation: ## changes in the code that no test notices; some hours, see docs/testing.md
-	go run ./internal/mutation $(MUTANTS)
+	for package in $(MUTANTS); do go run $(GREMLINS) unleash $$package --workers 1 --timeout-coefficient 10 || exit; done
 
 bench: ## of kernels, and against peers; bench/cmd/speed measures these in turns
 	go test -run '^$$' -bench . ./bench ./field ./transport/local

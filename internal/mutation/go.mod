@@ -1,3 +1,0 @@
-module volley/internal/mutation
-
-go 1.26.8
