@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"volley/group/buffers"
+	"volley/internal/exit"
 )
 
 // A buffersList is the memory of one rank, all of it in files that both the caller and this process map.
@@ -36,8 +37,8 @@ type buffersReport struct {
 var bufferVerbs = []string{"protect", "parity-bytes", "sizes", "recover"}
 
 // newBuffers returns the verb by which a program in another language protects what it has in memory.
-func newBuffers() *cobra.Command {
-	o := &groupOptions{}
+func newBuffers(s *session) *cobra.Command {
+	o := &groupOptions{joining: joining{session: s}}
 	p := buffers.Options{}
 	var list int
 	var lost bool
@@ -55,11 +56,11 @@ func newBuffers() *cobra.Command {
 				return err
 			}
 			if len(args) != 1 || !slices.Contains(bufferVerbs, args[0]) {
-				return usagef("%s takes one of %s, got %q", cmd.CommandPath(), strings.Join(bufferVerbs, ", "), args)
+				return exit.Usagef("%s takes one of %s, got %q", cmd.CommandPath(), strings.Join(bufferVerbs, ", "), args)
 			}
 			m, err := readBuffersList(list)
 			if err != nil {
-				return usagef("--list %d: %w", list, err)
+				return exit.Usagef("--list %d: %w", list, err)
 			}
 			report, err := o.onBuffers(cmd, args[0], m, lost, p)
 			if err != nil {
@@ -85,13 +86,13 @@ func (o *groupOptions) onBuffers(cmd *cobra.Command, what string, m *buffersList
 	ctx, t := cmd.Context(), o.party.Transport
 	switch needs := what == "protect" || what == "recover"; {
 	case needs && m.Parity == nil:
-		return nil, usagef("the list of memory has no parity, which %s needs", what)
+		return nil, exit.Usagef("the list of memory has no parity, which %s needs", what)
 	case m.Room && what != "protect":
-		return nil, usagef("the list of memory asks for room, which %s does not make", what)
+		return nil, exit.Usagef("the list of memory asks for room, which %s does not make", what)
 	}
 	data, err := mapSpans(m.Buffers, what == "recover")
 	if err != nil {
-		return nil, usagef("buffers: %w", err)
+		return nil, exit.Usagef("buffers: %w", err)
 	}
 	if m.Room || what == "parity-bytes" {
 		sizes := make([]int64, len(m.Buffers))
@@ -110,7 +111,7 @@ func (o *groupOptions) onBuffers(cmd *cobra.Command, what string, m *buffersList
 	if m.Parity != nil {
 		shared, err := mapSpans([]span{*m.Parity}, what != "sizes")
 		if err != nil {
-			return nil, usagef("parity: %w", err)
+			return nil, exit.Usagef("parity: %w", err)
 		}
 		parity = shared[0]
 	}

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+
+	"volley/internal/exit"
 )
 
 // A memoryFile is a file that stands for the memory of a rank.
@@ -68,12 +70,12 @@ func TestBuffers(t *testing.T) {
 		lists = append(lists, &buffersList{spans, &span{FD: parity[r].fd()}, true})
 	}
 	codes, text := onBuffers(t, lists, nil, "protect", "--tolerate", "2")
-	if !allAre(codes, exitOK) {
+	if !allAre(codes, exit.OK) {
 		t.Fatal(codes, text)
 	}
 	n := int64(len(parity[0].content(t)))
 	wants(t, text, fmt.Sprintf(`"parity_bytes": %d`, n))
-	if codes, text := onBuffers(t, lists, nil, "parity-bytes", "--tolerate", "2"); !allAre(codes, exitUsage) { // it has no room to make
+	if codes, text := onBuffers(t, lists, nil, "parity-bytes", "--tolerate", "2"); !allAre(codes, exit.Usage) { // it has no room to make
 		t.Fatal(codes, text)
 	}
 	lost := map[int][]string{1: {"--lost"}, 2: {"--lost"}}
@@ -83,13 +85,13 @@ func TestBuffers(t *testing.T) {
 		m.Room, m.Parity.Bytes = false, n
 		had = append(had, parity[r].content(t))
 	}
-	if codes, text := onBuffers(t, lists, nil, "parity-bytes", "--tolerate", "2"); !allAre(codes, exitOK) || !bytes.Contains([]byte(text), []byte(fmt.Sprint(n))) {
+	if codes, text := onBuffers(t, lists, nil, "parity-bytes", "--tolerate", "2"); !allAre(codes, exit.OK) || !bytes.Contains([]byte(text), []byte(fmt.Sprint(n))) {
 		t.Fatal(codes, text)
 	}
 	without := slices.Clone(lists)
 	without[1] = &buffersList{}
 	codes, text = onBuffers(t, without, nil, "sizes")
-	if !allAre(codes, exitOK) {
+	if !allAre(codes, exit.OK) {
 		t.Fatal(codes, text)
 	}
 	wants(t, text, "30000,\n    0,\n    8\n", fmt.Sprintf(`"parity_bytes": %d`, n))
@@ -100,7 +102,7 @@ func TestBuffers(t *testing.T) {
 			}
 		}
 	}
-	if codes, text := onBuffers(t, lists, lost, "recover"); !allAre(codes, exitOK) {
+	if codes, text := onBuffers(t, lists, lost, "recover"); !allAre(codes, exit.OK) {
 		t.Fatal(codes, text)
 	}
 	for r, f := range data {
@@ -148,12 +150,12 @@ func TestBuffersMisuse(t *testing.T) {
 		{&buffersList{nil, &span{FD: int(read.Fd())}, true}, []string{"protect", "--tolerate", "1"}, "no room for parity"},
 	} {
 		codes, text := onBuffers(t, []any{good(), c.list}, nil, c.args...)
-		if codes[0] == exitOK || codes[0] != codes[1] {
+		if codes[0] == exit.OK || codes[0] != codes[1] {
 			t.Errorf("%v: exit codes %v", c.args, codes)
 		}
 		wants(t, text, c.want)
 	}
-	if codes, text := onBuffers(t, []any{good()}, map[int][]string{0: {"--list", "60001"}}, "protect", "--tolerate", "1"); !allAre(codes, exitUsage) {
+	if codes, text := onBuffers(t, []any{good()}, map[int][]string{0: {"--list", "60001"}}, "protect", "--tolerate", "1"); !allAre(codes, exit.Usage) {
 		t.Error(codes, text)
 	} else {
 		wants(t, text, "--list 60001")

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"volley/algo"
+	"volley/internal/exit"
 	"volley/internal/printable"
 	"volley/internal/report"
 	"volley/plan"
@@ -20,20 +21,22 @@ type checkOptions struct {
 	json   bool
 }
 
-func newCheck() *cobra.Command {
+func newCheck(s *session) *cobra.Command {
 	o := &checkOptions{}
 	cmd := &cobra.Command{
 		Use:   "check [flags] PLAN",
 		Short: "Check a plan of your own: rules, matrix and costs",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return usagef("want one PLAN, got %d: see volley check --help", len(args))
+				return exit.Usagef("want one PLAN, got %d: see volley check --help", len(args))
 			}
 			return nil
 		},
-		RunE: func(cmd *cobra.Command, args []string) error { return runCheck(cmd, o, args[0]) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return s.stoppable(cmd.Context(), func() error { return runCheck(s, cmd, o, args[0]) })
+		},
 	}
-	o.addMatrix(cmd)
+	o.addMatrix(cmd, s)
 	f := cmd.Flags()
 	f.Lookup("matrix").DefValue = "" // none: the rules only
 	f.Lookup("field").Usage = "finite field (default: that of the plan)"
@@ -79,9 +82,10 @@ type mismatch struct {
 	Want      string `json:"want"`
 }
 
-func runCheck(cmd *cobra.Command, o *checkOptions, name string) error {
+func runCheck(s *session, cmd *cobra.Command, o *checkOptions, name string) error {
+	o.SetDefaults()
 	r := &planReport{Violations: []plan.Violation{}, Mismatches: []mismatch{}}
-	p, err := readPlan(sessionOf(cmd.Context()), name)
+	p, err := readPlan(s, name)
 	if invalid := new(plan.ValidationError); errors.As(err, &invalid) && o.json {
 		r.Violations = invalid.Violations
 		return errors.Join(writeJSON(cmd.OutOrStdout(), r), err)
@@ -118,12 +122,12 @@ func (r *planReport) cost(p *plan.Materialized) {
 	}
 }
 
-// compare compares the plan with the selected matrix. The error names the first wrong entry, with exit code exitWrong.
+// compare compares the plan with the selected matrix. The error names the first wrong entry, with exit code exit.Wrong.
 func (o *checkOptions) compare(cmd *cobra.Command, p *plan.Materialized, r *planReport) error {
 	if !cmd.Flags().Changed("field") {
 		o.Field = r.Field
 	} else if o.Field != r.Field {
-		return usagef("--field %s: the plan is over %s: leave --field out", o.Field, r.Field)
+		return exit.Usagef("--field %s: the plan is over %s: leave --field out", o.Field, r.Field)
 	}
 	o.Processors, o.Sinks = r.Sources, r.Sinks
 	a, err := o.Build()
@@ -135,7 +139,7 @@ func (o *checkOptions) compare(cmd *cobra.Command, p *plan.Materialized, r *plan
 	wrong := new(verify.MismatchError)
 	if !errors.As(err, &wrong) {
 		r.Computed = err == nil
-		return usage(err)
+		return exit.AsUsage(err)
 	}
 	r.Differs = wrong.Count
 	info := p.Info()
@@ -143,7 +147,7 @@ func (o *checkOptions) compare(cmd *cobra.Command, p *plan.Materialized, r *plan
 		r.Mismatches = append(r.Mismatches, mismatch{m.Proc, info.InitialName(m.Row), info.CodedName(m.Column), m.Got.String(), m.Want.String()})
 	}
 	m := r.Mismatches[0]
-	return wrongf("the plan computes another matrix than %s: %s: processor %d has %s·%s in %s, want %s·%s",
+	return exit.Wrongf("the plan computes another matrix than %s: %s: processor %d has %s·%s in %s, want %s·%s",
 		r.Matrix, printable.Count(r.Differs, "wrong coefficient"), m.Processor, m.Got, m.Initial, m.Coded, m.Want, m.Initial)
 }
 

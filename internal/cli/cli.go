@@ -2,6 +2,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -19,6 +20,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"volley"
+	"volley/internal/exit"
+	"volley/internal/launch"
 	"volley/internal/printable"
 	"volley/internal/selection"
 	"volley/internal/ssh"
@@ -42,7 +45,7 @@ func Main(args []string, stdout, stderr io.Writer) int {
 	go func() {
 		<-signals
 		signal.Stop(signals) // a second one ends the process at once
-		cancel(errInterrupted)
+		cancel(exit.ErrInterrupted)
 	}()
 	s := newSession()
 	s.own = true
@@ -51,31 +54,95 @@ func Main(args []string, stdout, stderr io.Writer) int {
 
 // run runs the command line, as others may in the same process, and returns the exit code.
 func (s *session) run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	s.begun, s.stderr = time.Now(), stderr
-	s.logTo(false, false) // until the flags are known
-	cmd := newCommand()
+	cmd, out := s.begin(stdout, stderr)
 	if len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) { // a shell asks
 		completeValues(cmd)
 	}
 	cmd.SetArgs(append([]string{}, args...)) // cobra takes the process's for nil
-	out := &clearing{Writer: stdout, s: s}
-	cmd.SetOut(out)
-	cmd.SetErr(stderr)
-	ctx = context.WithValue(ctx, sessionKey{}, s)
 	err := cmd.ExecuteContext(ctx)
-	if failed := out.failed.Load(); failed != nil && (err == nil || errors.Is(err, *failed)) { // without what the writer was at
-		err = *failed
-	}
 	verb, rest, unknown := cmd.Find(args)
 	if err != nil && s.verb == "" {
 		s.scan(verb, rest)
 	}
-	if s.party == nil && !s.alone && err != nil && unknown == nil && verb.Flags().Lookup("comm") != nil {
-		s.joinAnyhow(rest) // the others may be waiting
+	if err != nil && unknown == nil {
+		s.joinAnyhow(verb, func(f *pflag.FlagSet) { f.Parse(rest) })
+	}
+	return s.finish(out, err)
+}
+
+// runSent runs the verb that a launch has sent to this rank, and returns the exit code.
+func (s *session) runSent(ctx context.Context, stderr io.Writer) int {
+	cmd, out := s.begin(s.at, stderr)
+	set := func(f *pflag.FlagSet) (err error) {
+		for _, x := range s.at.Flags {
+			err = cmp.Or(err, f.Set(x.Name, x.Value))
+		}
+		return err
+	}
+	verb, rest, err := cmd.Find(strings.Fields(s.at.Start.Verb))
+	if err = cmp.Or(err, NoArguments(verb, rest)); err == nil {
+		verb.SetContext(ctx)
+		verb.InheritedFlags() // are flags of the verb from now on
+		if err = set(verb.Flags()); err != nil {
+			err = flagError(verb, err)
+		} else {
+			err = s.settle(verb)
+		}
+		if err == nil {
+			err = verb.RunE(verb, s.at.Paths)
+		}
+		if err != nil {
+			s.joinAnyhow(verb, func(f *pflag.FlagSet) { set(f) })
+		}
+	}
+	return s.finish(out, err)
+}
+
+// begin returns the command line of this session, and what its verbs print to.
+func (s *session) begin(stdout, stderr io.Writer) (*cobra.Command, *clearing) {
+	s.begun, s.stderr = time.Now(), stderr
+	s.logTo(false, false) // until the flags are known
+	cmd, out := newCommand(s), &clearing{Writer: stdout, s: s}
+	cmd.SetOut(out)
+	cmd.SetErr(stderr)
+	return cmd, out
+}
+
+// finish ends the session by the error of its verb, and returns the exit code.
+func (s *session) finish(out *clearing, err error) int {
+	if failed := out.failed.Load(); failed != nil && (err == nil || errors.Is(err, *failed)) { // without what the writer was at
+		err = *failed
 	}
 	code := s.conclude(s.end(err))
 	s.log.Info("ended", "verb", s.verb, "exit_code", code, "seconds", time.Since(s.begun).Seconds())
 	return code
+}
+
+// settle settles by the flags of a verb how it logs and prints.
+func (s *session) settle(cmd *cobra.Command) error {
+	s.verb = cmd.Name()
+	if dry := cmd.Flags().Lookup("dry-run"); dry != nil && dry.Value.String() == "true" {
+		s.verb += " --dry-run"
+	}
+	if err := checkFormat("--log-format", s.format, "text", "json"); err != nil {
+		return err
+	}
+	s.json = s.format == "json"
+	s.logTo(verbose(cmd), s.json)
+	quiet, _ := cmd.Flags().GetBool("quiet")
+	if json, _ := cmd.Flags().GetBool("json"); quiet && !json {
+		cmd.SetOut(io.Discard)
+	}
+	if f := cmd.Flags().Lookup(metricsFlag); f != nil {
+		if f.Changed && s.verb != cmd.Name() {
+			return exit.Usagef("--%s: a dry run has no metrics: leave --dry-run or --%s out", metricsFlag, metricsFlag)
+		}
+		if err := checkOutputFile("--"+metricsFlag, f.Value.String(), ""); err != nil {
+			return err
+		}
+		s.metrics = f.Value.String()
+	}
+	return nil
 }
 
 // scan takes from arguments that are wrong what they say of the log and of metrics, which are to have the error.
@@ -105,8 +172,8 @@ func (s *session) conclude(code int) int {
 		return code
 	}
 	if err := s.writeMetrics(code); err != nil {
-		s.say(slog.LevelError, saying{Text: fmt.Sprintf("--%s %s: not written: %v", metricsFlag, s.metrics, err)})
-		return max(code, exitFailed)
+		s.say(slog.LevelError, launch.Saying{Text: fmt.Sprintf("--%s %s: not written: %v", metricsFlag, s.metrics, err)})
+		return max(code, exit.Failed)
 	}
 	return code
 }
@@ -114,7 +181,7 @@ func (s *session) conclude(code int) int {
 // end ends a session with an error, which one process of all says, and returns the exit code.
 func (s *session) end(err error) int {
 	host, _ := os.Hostname()
-	mine := ending{Code: exitCode(err), Host: host, Result: s.came, Values: s.values}
+	mine := launch.Ending{Code: exit.Code(err), Host: host, Result: s.came, Values: s.values}
 	if err != nil {
 		if mine.Text = message(err); s.read.Load() {
 			mine.Text = dash.ReplaceAllString(mine.Text, "${1}standard input$2")
@@ -126,24 +193,24 @@ func (s *session) end(err error) int {
 	if s.party == nil || !s.party.job() {
 		switch {
 		case s.at != nil:
-			s.at.report(mine)
+			s.at.Report(mine)
 		case err != nil:
-			s.say(slog.LevelError, saying{Text: mine.Text})
+			s.say(slog.LevelError, launch.Saying{Text: mine.Text})
 		}
 		return mine.Code
 	}
 	if aborted := new(transport.AbortError); errors.As(err, &aborted) && aborted.Rank != s.party.Rank() || errors.Is(err, ssh.ErrGone) {
 		mine.Heard = true
-	} else if err != nil && mine.Code != exitWrong && !errors.As(err, new(*pairsError)) { // which all find
+	} else if err != nil && mine.Code != exit.Wrong && !errors.As(err, new(*pairsError)) { // which all find
 		s.party.Abort(err)
 	}
 	return s.party.part(mine, s)
 }
 
 // hear says what went wrong in a run of which this is rank 0, and keeps what others note of their sets.
-func (s *session) hear(all []*ending) {
+func (s *session) hear(all []*launch.Ending) {
 	s.leads = true
-	for _, x := range sayings(all) {
+	for _, x := range launch.Sayings(all) {
 		s.say(slog.LevelError, x)
 	}
 	for r, x := range all {
@@ -154,11 +221,9 @@ func (s *session) hear(all []*ending) {
 }
 
 // Command returns the command line, for its man pages.
-func Command() *cobra.Command { return newCommand() }
+func Command() *cobra.Command { return newCommand(newSession()) }
 
-func newCommand() *cobra.Command {
-	var verbose bool
-	var format string
+func newCommand(s *session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:                        name(),
 		Short:                      "All-to-all encode",
@@ -169,56 +234,31 @@ func newCommand() *cobra.Command {
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				if like := cmd.SuggestionsFor(args[0]); len(like) > 0 {
-					return usagef("unknown verb %q: did you mean %s? See %s --help", args[0], strings.Join(like, " or "), name())
+					return exit.Usagef("unknown verb %q: did you mean %s? See %s --help", args[0], strings.Join(like, " or "), name())
 				}
-				return usagef("unknown verb %q: see %s --help", args[0], name())
+				return exit.Usagef("unknown verb %q: see %s --help", args[0], name())
 			}
 			return nil
 		},
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
-			s := sessionOf(cmd.Context())
-			s.verb = cmd.Name()
-			if dry := cmd.Flags().Lookup("dry-run"); dry != nil && dry.Value.String() == "true" {
-				s.verb += " --dry-run"
-			}
-			if err := checkFormat("--log-format", format, "text", "json"); err != nil {
-				return err
-			}
-			s.json = format == "json"
-			s.logTo(verbose, s.json)
-			quiet, _ := cmd.Flags().GetBool("quiet")
-			if json, _ := cmd.Flags().GetBool("json"); quiet && !json {
-				cmd.SetOut(io.Discard)
-			}
-			if f := cmd.Flags().Lookup(metricsFlag); f != nil {
-				if f.Changed && s.verb != cmd.Name() {
-					return usagef("--%s: a dry run has no metrics: leave --dry-run or --%s out", metricsFlag, metricsFlag)
-				}
-				if err := checkOutputFile("--"+metricsFlag, f.Value.String(), ""); err != nil {
-					return err
-				}
-				s.metrics = f.Value.String()
-			}
-			return nil
-		},
+		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return s.settle(cmd) },
 	}
-	cmd.PersistentFlags().BoolVarP(&verbose, "verbose", "v", false, "say on stderr what is done")
-	cmd.PersistentFlags().StringVar(&format, "log-format", "text", "`FORMAT` of the log: text or json")
+	cmd.PersistentFlags().BoolP("verbose", "v", false, "say on stderr what is done")
+	cmd.PersistentFlags().StringVar(&s.format, "log-format", "text", "`FORMAT` of the log: text or json")
 	cmd.SetFlagErrorFunc(flagError)
 	cmd.CompletionOptions.HiddenDefaultCmd = true
 	cmd.SetHelpCommand(newHelp())
 	cmd.SetUsageTemplate(usageTemplate(cmd))
-	addVerbs(cmd, "Directories of nodes", launched(newProtect()), launched(newRecover()), launched(newVerify()), launched(newStatus()),
-		launched(newResize()), launched(newUnprotect()), launched(newSnapshots()), newGroup())
-	addVerbs(cmd, "Files", launched(newEncode()), launched(newDecode()))
-	addVerbs(cmd, "Schedules", stoppable(newPlan()), stoppable(newCheck()), stoppable(newCost()), stoppable(newMatrix()), newAlgorithms(), newFields())
+	addVerbs(cmd, "Directories of nodes", newProtect(s), newRecover(s), newVerify(s), newStatus(s),
+		newResize(s), newUnprotect(s), newSnapshots(s), newGroup(s))
+	addVerbs(cmd, "Files", newEncode(s), newDecode(s))
+	addVerbs(cmd, "Schedules", newPlan(s), newCheck(s), newCost(s), newMatrix(s), newAlgorithms(s), newFields(s))
 	if extension == nil {
-		addVerbs(cmd, "Schedules", newExplore())
+		addVerbs(cmd, "Schedules", newExplore(s))
 	}
-	addVerbs(cmd, "More", launched(newTune()), newVersion())
+	addVerbs(cmd, "More", newTune(s), newVersion())
 	cmd.SetHelpCommandGroupID("More")
-	cmd.AddCommand(newRank(), newBuffers())
+	cmd.AddCommand(newRank(s), newBuffers(s))
 	cmd.AddCommand(newTopics()...)
 	document(cmd)
 	if extension != nil {
@@ -239,20 +279,8 @@ func addVerbs(cmd *cobra.Command, heading string, verbs ...*cobra.Command) {
 	}
 }
 
-// launched returns a verb that may run at the hosts that its arguments name.
-func launched(verb *cobra.Command) *cobra.Command {
-	launchable(verb)
-	if verb.Name() == resizeVerb {
-		resizing(verb)
-	}
-	if verb.Flags().Lookup("key") != nil || verb.Name() == tuneVerb {
-		grouped(verb)
-	}
-	return verb
-}
-
 // say prints an error or a warning, or logs it where the log is JSON, with its rank and host: by default this process's.
-func (s *session) say(level slog.Level, x saying) {
+func (s *session) say(level slog.Level, x launch.Saying) {
 	if x.Text == "" { // a launch has said it
 		return
 	}
@@ -298,7 +326,7 @@ func flagError(cmd *cobra.Command, err error) error {
 			err = fmt.Errorf("--%s %q: want %s", flag.Name, invalid.GetValue(), selection.Wanted(flag))
 		}
 	}
-	return usagef("%w: see %s --help", err, cmd.CommandPath())
+	return exit.Usagef("%w: see %s --help", err, cmd.CommandPath())
 }
 
 // newHelp is cobra's help verb, except that it refuses an unknown verb.
@@ -309,7 +337,7 @@ func newHelp() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			verb, rest, err := cmd.Root().Find(args)
 			if err != nil || len(rest) > 0 {
-				return usagef("no help for %q: see %s --help", strings.Join(args, " "), name())
+				return exit.Usagef("no help for %q: see %s --help", strings.Join(args, " "), name())
 			}
 			verb.InitDefaultHelpFlag()
 			return verb.Help()

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	codedpkg "volley/coded"
+	"volley/internal/exit"
 )
 
 // inTheWay are names of an output directory that something may lie under already.
@@ -48,11 +49,11 @@ func TestOutputLinks(t *testing.T) {
 					t.Errorf("%s over the link %s: exit %d, and behind it is %v", args[0], name, r.code, now)
 				}
 				refused := name == ".volley-lock"
-				if refused && (r.code == exitOK || !strings.Contains(r.stderr, name)) || !refused && r.code != exitOK {
+				if refused && (r.code == exit.OK || !strings.Contains(r.stderr, name)) || !refused && r.code != exit.OK {
 					t.Errorf("%s over the link %s: exit %d, %s", args[0], name, r.code, r.stderr)
 				}
 				for _, file := range listDir(t, out) {
-					if info, err := os.Lstat(filepath.Join(out, file)); err == nil && r.code == exitOK && !strings.HasPrefix(file, ".volley-") && file != name && !info.Mode().IsRegular() {
+					if info, err := os.Lstat(filepath.Join(out, file)); err == nil && r.code == exit.OK && !strings.HasPrefix(file, ".volley-") && file != name && !info.Mode().IsRegular() {
 						t.Errorf("%s: %s is %v", args[0], file, info.Mode())
 					}
 				}
@@ -73,7 +74,7 @@ func TestOutputLinks(t *testing.T) {
 		r := soon(t, "decode", coded, "-o", filepath.Join(dir, "link"))
 		if real == "real" {
 			checkDecoded(t, filepath.Join(dir, "real"), packets)
-		} else if r.code == exitOK {
+		} else if r.code == exit.OK {
 			t.Errorf("a link to nothing became a directory")
 		}
 	}
@@ -111,19 +112,19 @@ func TestSpecialFiles(t *testing.T) {
 			back := filepath.Join(t.TempDir(), "back")
 			r := soon(t, "decode", coded, "-o", back, filepath.Join(in, "packet.00"), filepath.Join(in, "packet.01"))
 			switch {
-			case r.code == exitOK:
+			case r.code == exit.OK:
 				checkDecoded(t, back, packets)
 			case what != "directory" || name != "packet.01": // which is one without files
 				t.Errorf("decode: %s for %s: exit %d, %s", what, name, r.code, r.stderr)
 			}
-			if r = soon(t, "encode", "--force", "-o", coded, filepath.Join(in, "packet.00"), filepath.Join(in, "packet.01")); r.code != exitOK && !strings.Contains(r.stderr, name) {
+			if r = soon(t, "encode", "--force", "-o", coded, filepath.Join(in, "packet.00"), filepath.Join(in, "packet.01")); r.code != exit.OK && !strings.Contains(r.stderr, name) {
 				t.Errorf("encode: %s for %s: exit %d, %s", what, name, r.code, r.stderr)
 			}
-			if fine := strings.HasPrefix(name, "manifest") || strings.HasPrefix(name, "coded.1") || name == ".volley-left"; fine != (r.code == exitOK) && what != "directory" {
+			if fine := strings.HasPrefix(name, "manifest") || strings.HasPrefix(name, "coded.1") || name == ".volley-left"; fine != (r.code == exit.OK) && what != "directory" {
 				t.Errorf("encode: %s for %s: exit %d, %s", what, name, r.code, r.stderr)
 			}
 		}
-		if r := soon(t, "matrix", "--matrix", "vandermonde", "-k", "2", "--points", "/dev/zero"); r.code != exitUsage {
+		if r := soon(t, "matrix", "--matrix", "vandermonde", "-k", "2", "--points", "/dev/zero"); r.code != exit.Usage {
 			t.Errorf("points: exit %d, %s", r.code, r.stderr)
 		}
 	}
@@ -213,7 +214,7 @@ func TestManifestNumbers(t *testing.T) {
 			coded := filepath.Join(t.TempDir(), "coded")
 			mustRun(t, "encode", "--field", "2147483647", "--matrix", family, "-o", coded, in)
 			editManifest(t, coded, edit)
-			if r := soon(t, "decode", "-o", filepath.Join(t.TempDir(), "back"), coded); r.code != exitUsage {
+			if r := soon(t, "decode", "-o", filepath.Join(t.TempDir(), "back"), coded); r.code != exit.Usage {
 				t.Errorf("%s: exit %d, %s", name, r.code, r.stderr)
 			}
 		}
@@ -225,7 +226,7 @@ func TestManifestNumbers(t *testing.T) {
 			m.Files[k].Bytes = 1 << 40
 		}
 	})
-	if r := soon(t, "decode", "-o", filepath.Join(t.TempDir(), "back"), coded, in); r.code != exitUsage || !strings.Contains(r.stderr, "symbols_per_packet") {
+	if r := soon(t, "decode", "-o", filepath.Join(t.TempDir(), "back"), coded, in); r.code != exit.Usage || !strings.Contains(r.stderr, "symbols_per_packet") {
 		t.Errorf("symbols_per_packet: exit %d, %s", r.code, r.stderr)
 	}
 }
@@ -236,5 +237,5 @@ func TestTerminal(t *testing.T) {
 	coded, _, _ := encoded(t, []int{9, 30})
 	editManifest(t, coded, func(m *codedpkg.Manifest) { m.Inputs[0].Name = "a\x1b[2J\rb\xff" })
 	remove(t, coded, "coded.0")
-	wants(t, refused(t, exitUsage, coded), `Unknown inputs: a\x1b[2J\rb\xff`)
+	wants(t, refused(t, exit.Usage, coded), `Unknown inputs: a\x1b[2J\rb\xff`)
 }

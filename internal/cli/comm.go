@@ -15,6 +15,8 @@ import (
 	"volley/collective"
 	"volley/engine"
 	"volley/group"
+	"volley/internal/exit"
+	"volley/internal/launch"
 	"volley/internal/selection"
 	"volley/transport"
 	"volley/transport/local"
@@ -50,9 +52,9 @@ func findComm(name string) (comm, error) {
 		}
 	}
 	if why := missing[name]; why != "" {
-		return comm{}, usagef("--comm %s: %s", name, why)
+		return comm{}, exit.Usagef("--comm %s: %s", name, why)
 	}
-	return comm{}, usagef("--comm %q: want %s", name, strings.Join(commNames(), " or "))
+	return comm{}, exit.Usagef("--comm %q: want %s", name, strings.Join(commNames(), " or "))
 }
 
 func commNames() []string { return names(comms, func(c comm) string { return c.name }) }
@@ -78,7 +80,7 @@ type party struct {
 
 	// part, unless nil, tells the processes how each of them ended, so that one of them says it for all. It returns
 	// what this one is to say, and the exit code. If some do not come, it ends the whole job and does not return.
-	part func(mine ending, s *session) (code int)
+	part func(mine launch.Ending, s *session) (code int)
 
 	// Where the processes are in sets, Transport is that of this one's set, the name of which part says with the
 	// ending. apart does the work of it. Over MPI, where processes may not end before others, it waits for all sets.
@@ -94,9 +96,9 @@ func (p *party) job() bool { return p.part != nil }
 
 // join joins the others of --comm, once in a session, who are to do the same.
 func (o *joining) join(ctx context.Context) (err error) {
-	s := sessionOf(ctx)
+	s := o.session
 	if s.party == nil {
-		err = o.enter(ctx, s)
+		err = o.enter(ctx)
 		s.alone = s.party == nil
 		if err == nil {
 			err = o.sets.err
@@ -109,6 +111,7 @@ func (o *joining) join(ctx context.Context) (err error) {
 		}
 		if err == nil {
 			err = s.party.meet(ctx, o.timeout)
+			s.log.Info("joined", "comm", s.party.name, "rank", s.party.Rank(), "of", s.party.Size(), "hosts", s.party.hosts)
 		}
 	}
 	o.party = s.party
@@ -116,10 +119,11 @@ func (o *joining) join(ctx context.Context) (err error) {
 }
 
 // enter makes this process one of those of --comm, which it settles.
-func (o *joining) enter(ctx context.Context, s *session) (err error) {
+func (o *joining) enter(ctx context.Context) (err error) {
+	s := o.session
 	c := comm{name: "grpc"}
 	if s.at != nil {
-		c.join = s.at.join
+		c.join = joinLaunch
 	} else {
 		if o.comm == autoComm {
 			if o.comm, err = o.engine(s.getenv); err != nil {
@@ -152,7 +156,6 @@ func (p *party) meet(ctx context.Context, limit time.Duration) (err error) {
 	p.hosts, err = collective.AllgatherValues(ctx, p.Transport, host, limit)
 	slices.Sort(p.hosts)
 	p.hosts = slices.Compact(p.hosts)
-	sessionOf(ctx).log.Info("joined", "comm", p.name, "rank", p.Rank(), "of", p.Size(), "hosts", p.hosts)
 	return err
 }
 
@@ -162,6 +165,7 @@ func (p *party) place(k int) tune.Place {
 
 // joining is the flags of how this process takes part in a run.
 type joining struct {
+	session  *session
 	comm     string
 	ranks    rankFlags
 	sets     setOptions
@@ -179,6 +183,12 @@ type joining struct {
 	party    *party // of comm, once join has returned
 	memory   string
 	timeout  time.Duration
+	elsewhere
+
+	fileName string                   // of a group
+	file     groupFile                // of that name
+	orders   map[string]*launch.Order // by directory: commands of nodes
+	removed  []string                 // directories of the nodes that a resize has removed
 }
 
 // add adds the flags; whose the memory is stands in the help.
@@ -204,7 +214,7 @@ func (o *joining) addComm(f *pflag.FlagSet) {
 func (o *joining) memoryBytes() (int64, error) {
 	n, err := selection.ParseSize(o.memory)
 	if err != nil || n == 0 {
-		return 0, usagef("--memory %q: want a size such as 64MiB", o.memory)
+		return 0, exit.Usagef("--memory %q: want a size such as 64MiB", o.memory)
 	}
 	return n, nil
 }

@@ -11,9 +11,12 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"volley/engine"
+	"volley/internal/exit"
+	"volley/internal/launch"
 )
 
 // rankFlags is the flags that make this process a rank of --comm grpc.
@@ -66,7 +69,7 @@ func (o *joining) engine(getenv func(string) string) (string, error) {
 		several[name] = err == nil && n > 1
 	}
 	say := func(name, ways string) error {
-		return usagef("this is one of several processes that would do the same (%s=%s): %s; --comm local lets each run by itself", name, getenv(name), ways)
+		return exit.Usagef("this is one of several processes that would do the same (%s=%s): %s; --comm local lets each run by itself", name, getenv(name), ways)
 	}
 	mpirun := ofOpenMPI
 	if !several[ofOpenMPI] {
@@ -104,17 +107,17 @@ func (o *rankFlags) run(getenv func(string) string) (run engine.Run, err error) 
 	case pod:
 		run.Rank = rank
 	default:
-		return run, usagef("--comm grpc: no rank: start the processes with srun, or give each --rank, --size and --meet")
+		return run, exit.Usagef("--comm grpc: no rank: start the processes with srun, or give each --rank, --size and --meet")
 	}
 	run.Size, run.Meet = cmp.Or(o.Size, run.Size), cmp.Or(o.Meet, run.Meet)
 	if run.Meet == "" || run.Size == 0 {
-		return run, usagef("--comm grpc: rank %d does not know how many ranks there are or where they meet: --size and --meet say it", run.Rank)
+		return run, exit.Usagef("--comm grpc: rank %d does not know how many ranks there are or where they meet: --size and --meet say it", run.Rank)
 	}
 	run.Ports, run.Bind, run.Advertise = o.Ports, o.Bind, o.Advertise
 	run.Certificate, run.Key, run.Authority = o.Certificate, o.Key, o.Authority
 	if run.Certificate+run.Key+run.Authority == "" {
 		if run.Secret, err = engine.ReadSecret(o.Secret); err != nil {
-			return run, usage(err)
+			return run, exit.AsUsage(err)
 		}
 	}
 	return run, nil
@@ -122,16 +125,16 @@ func (o *rankFlags) run(getenv func(string) string) (run engine.Run, err error) 
 
 // joinGRPC makes this process a rank of a run.
 func joinGRPC(ctx context.Context, o *joining) (*party, error) {
-	run, err := o.ranks.run(sessionOf(ctx).getenv)
+	run, err := o.ranks.run(o.session.getenv)
 	if err != nil {
 		return nil, err
 	}
-	run.Log = sessionOf(ctx).log
+	run.Log = o.session.log
 	place, err := engine.Listen(run)
 	if err != nil {
 		return nil, err
 	}
-	place.Says = o.says(sessionOf(ctx).getenv, run.Rank, run.Size)
+	place.Says = o.says(o.session.getenv, run.Rank, run.Size)
 	place.Sets = func(said [][]byte) [][]int { return o.share(said, place.Rank()) }
 	e, err := place.Join(ctx, nil, o.timeout)
 	if err != nil {
@@ -145,7 +148,7 @@ func joinGRPC(ctx context.Context, o *joining) (*party, error) {
 		return list, err
 	}
 	host, _ := os.Hostname()
-	return &party{Transport: e, here: place, host: host, gather: gather, part: func(mine ending, s *session) int {
+	return &party{Transport: e, here: place, host: host, gather: gather, part: func(mine launch.Ending, s *session) int {
 		defer place.Close()
 		defer e.Close()
 		return partGRPC(place, mine, s)
@@ -153,7 +156,7 @@ func joinGRPC(ctx context.Context, o *joining) (*party, error) {
 }
 
 // partGRPC gathers the endings. Rank 0 says what went wrong, and all take the exit code from it.
-func partGRPC(place *engine.Place, mine ending, s *session) int {
+func partGRPC(place *engine.Place, mine launch.Ending, s *session) int {
 	rank := place.Rank()
 	limit := s.limits.ending
 	if mine.Set != "" { // others may take longer
@@ -161,7 +164,7 @@ func partGRPC(place *engine.Place, mine ending, s *session) int {
 	}
 	text, _ := json.Marshal(mine)
 	records, err := place.Gather(context.Background(), "end", text, limit)
-	all := make([]*ending, len(records))
+	all := make([]*launch.Ending, len(records))
 	for r, text := range records {
 		if text != nil && json.Unmarshal(text, &all[r]) != nil {
 			all[r] = nil
@@ -171,23 +174,27 @@ func partGRPC(place *engine.Place, mine ending, s *session) int {
 		s.hear(all)
 	}
 	switch {
-	case rank == 0 && len(sayings(all)) > 0:
+	case rank == 0 && len(launch.Sayings(all)) > 0:
 	case len(records) == 0 && mine.Text != "": // rank 0 cannot
-		s.say(slog.LevelError, saying{mine.Text, []int{rank}, mine.Host})
+		s.say(slog.LevelError, launch.Saying{Text: mine.Text, Ranks: []int{rank}, Host: mine.Host})
 	case len(records) == 0, rank == 0 && err != nil:
-		s.say(slog.LevelError, saying{fmt.Sprintf("does not hear how others ended: %v", err), []int{rank}, mine.Host})
+		s.say(slog.LevelError, launch.Saying{Text: fmt.Sprintf("does not hear how others ended: %v", err), Ranks: []int{rank}, Host: mine.Host})
 	}
 	if err != nil {
-		return max(mine.Code, worst(all), exitFailed)
+		return max(mine.Code, launch.Worst(all), exit.Failed)
 	}
-	return worst(all)
+	return launch.Worst(all)
 }
 
-// joinAnyhow joins the others by arguments that may be wrong otherwise, to tell them so.
-func (s *session) joinAnyhow(args []string) {
-	var o joining
+// joinAnyhow joins the others of a verb that has failed before, to tell them so. set sets what it can of the flags, some of
+// which may be wrong.
+func (s *session) joinAnyhow(verb *cobra.Command, set func(*pflag.FlagSet)) {
+	if s.party != nil || s.alone || verb.Flags().Lookup("comm") == nil {
+		return
+	}
+	o := joining{session: s}
 	f := looseFlags()
 	o.add(f, "")
-	f.Parse(args) // as far as that goes
-	o.enter(context.WithValue(context.Background(), sessionKey{}, s), s)
+	set(f)
+	o.enter(context.Background())
 }

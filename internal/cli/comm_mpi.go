@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"volley/collective"
+	"volley/internal/exit"
+	"volley/internal/launch"
 	"volley/transport/mpi"
 )
 
@@ -43,18 +45,18 @@ func joinMPI(ctx context.Context, o *joining) (*party, error) {
 		}
 	case <-late: // MPI cannot say who is missing: all others say that they wait
 		host, _ := os.Hostname()
-		s := sessionOf(ctx)
+		s := o.session
 		rank := cmp.Or(s.getenv("OMPI_COMM_WORLD_RANK"), s.getenv("PMI_RANK"), s.getenv("SLURM_PROCID"), "?")
-		s.say(slog.LevelError, saying{Text: fmt.Sprintf("MPI did not bring all processes together within %v: rank %s waits on %s, and those that say nothing have not come; where all have, --timeout waits longer", limit, rank, host), Host: host})
+		s.say(slog.LevelError, launch.Saying{Text: fmt.Sprintf("MPI did not bring all processes together within %v: rank %s waits on %s, and those that say nothing have not come; where all have, --timeout waits longer", limit, rank, host), Host: host})
 		time.Sleep(s.limits.ending) // mpirun ends the others when the first has ended
-		return nil, exitError{errSaid, exitFailed}
+		return nil, exit.With(exit.ErrSaid, exit.Failed)
 	}
 	ends := []*mpi.Endpoint{e, last}
-	p := &party{Transport: e, part: func(mine ending, s *session) int { return partMPI(last, ends, mine, s) }}
+	p := &party{Transport: e, part: func(mine launch.Ending, s *session) int { return partMPI(last, ends, mine, s) }}
 	if o.sets.size == 0 && o.resizing == nil {
 		return p, nil
 	}
-	said, err := collective.Allgatherv(ctx, e, o.says(sessionOf(ctx).getenv, e.Rank(), e.Size()), limit)
+	said, err := collective.Allgatherv(ctx, e, o.says(o.session.getenv, e.Rank(), e.Size()), limit)
 	if err != nil {
 		return p, err
 	}
@@ -77,18 +79,18 @@ func joinMPI(ctx context.Context, o *joining) (*party, error) {
 
 // partMPI has all processes hear how each of them has ended. Rank 0 says what went wrong, and all take the exit code
 // from it. Then all endpoints are closed.
-func partMPI(last *mpi.Endpoint, ends []*mpi.Endpoint, mine ending, s *session) int {
+func partMPI(last *mpi.Endpoint, ends []*mpi.Endpoint, mine launch.Ending, s *session) int {
 	all, wrong := collective.AllgatherValues(context.Background(), last, &mine, 2*s.limits.ending)
 	if wrong != nil { // somebody does not come
-		all = make([]*ending, last.Size())
+		all = make([]*launch.Ending, last.Size())
 		all[last.Rank()] = &mine
 	}
 	if last.Rank() == 0 {
 		s.hear(all)
 	} else if wrong != nil && mine.Text != "" && !mine.Heard {
-		s.say(slog.LevelError, saying{mine.Text, []int{last.Rank()}, mine.Host}) // rank 0 cannot
+		s.say(slog.LevelError, launch.Saying{Text: mine.Text, Ranks: []int{last.Rank()}, Host: mine.Host}) // rank 0 cannot
 	}
-	code := worst(all)
+	code := launch.Worst(all)
 	if wrong == nil {
 		done := make(chan error, 1)
 		go func() {
@@ -104,10 +106,10 @@ func partMPI(last *mpi.Endpoint, ends []*mpi.Endpoint, mine ending, s *session) 
 				return code
 			}
 		case <-time.After(2 * s.limits.ending): // somebody is gone since; mpirun ends those who wait
-			s.say(slog.LevelError, saying{Text: "a process does not end"})
-			return max(code, exitFailed)
+			s.say(slog.LevelError, launch.Saying{Text: "a process does not end"})
+			return max(code, exit.Failed)
 		}
 	}
-	mpi.AbortJob(s.conclude(max(code, exitFailed)))
-	return exitFailed
+	mpi.AbortJob(s.conclude(max(code, exit.Failed)))
+	return exit.Failed
 }

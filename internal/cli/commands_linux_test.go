@@ -8,6 +8,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"volley/internal/exit"
 )
 
 // A commandedGroup is nodes with commands, at hosts or here. Each command appends to the log of its node what it hears.
@@ -100,24 +102,24 @@ func TestCommands(t *testing.T) {
 		fresh := func(n int) string { return `echo "$VOLLEY_NODE" >"$VOLLEY_DIR/fresh"; echo "made it"` }
 		file := g.file(t, fresh, nothing)
 		r := run("protect", "--group", file, "--dry-run")
-		check("a dry run", r, exitOK, all(""))
+		check("a dry run", r, exit.OK, all(""))
 		r = run("protect", "--group", file)
-		check("protect", r, exitOK, all("pre protect, post protect ok"), g.dirs[1]+": pre: made it", "protected, generation 1")
+		check("protect", r, exit.OK, all("pre protect, post protect ok"), g.dirs[1]+": pre: made it", "protected, generation 1")
 		for n, dir := range g.dirs { // each has what pre has made, and it is protected
 			if text := string(readFile(t, filepath.Join(dir, "fresh"))); text != g.at(n)+dir+"\n" {
 				t.Errorf("%q", text)
 			}
 		}
 		for _, verb := range []string{"verify", "status", "recover"} {
-			check(verb, run(verb, "--group", file), exitOK, all(""))
+			check(verb, run(verb, "--group", file), exit.OK, all(""))
 		}
 		r = run("protect", "--group", file, "-q")
-		if check("quiet", r, exitOK, all("pre protect, post protect ok")); strings.Contains(r.stderr, "made it") {
+		if check("quiet", r, exit.OK, all("pre protect, post protect ok")); strings.Contains(r.stderr, "made it") {
 			t.Errorf("%+v", r)
 		}
 
 		r = run("protect", "--group", g.file(t, only(1, "echo one; echo two >&2; exit 5"), nothing))
-		if r.code != exitFailed || strings.Contains(r.stdout, "protected,") || !strings.Contains(r.stderr, "pre of "+g.at(1)+g.dirs[1]+" failed: ") || !strings.Contains(r.stderr, "exit status 5: one; two") {
+		if r.code != exit.Failed || strings.Contains(r.stdout, "protected,") || !strings.Contains(r.stderr, "pre of "+g.at(1)+g.dirs[1]+" failed: ") || !strings.Contains(r.stderr, "exit status 5: one; two") {
 			t.Errorf("pre fails: %+v", r)
 		}
 		for n, got := range g.logs(t) {
@@ -126,20 +128,20 @@ func TestCommands(t *testing.T) {
 			}
 		}
 		r = run("status", "--group", file)
-		check("nothing was written", r, exitOK, all(""), "generation 2, protected")
+		check("nothing was written", r, exit.OK, all(""), "generation 2, protected")
 
 		r = run("protect", "--group", g.file(t, only(1, "sleep 1000"), nothing, "command-timeout: 1s"))
-		if r.code != exitFailed || !strings.Contains(r.stderr, "it took longer than 1s, which command-timeout of the group file sets") {
+		if r.code != exit.Failed || !strings.Contains(r.stderr, "it took longer than 1s, which command-timeout of the group file sets") {
 			t.Errorf("pre takes long: %+v", r)
 		}
 		g.logs(t)
 
 		r = run("protect", "--group", g.file(t, nothing, only(2, "echo no space; exit 3")))
-		check("post fails", r, exitFailed, all("pre protect, post protect ok"), "protected, generation 3", "post of "+g.at(2)+g.dirs[2]+" failed: ", "exit status 3: no space")
+		check("post fails", r, exit.Failed, all("pre protect, post protect ok"), "protected, generation 3", "post of "+g.at(2)+g.dirs[2]+" failed: ", "exit status 3: no space")
 
 		r = run("protect", "--group", g.file(t, only(0, `rm "$VOLLEY_DIR"/*kpt "$VOLLEY_DIR"/sub/* "$VOLLEY_DIR"/fresh "$VOLLEY_DIR"/empty`), nothing))
-		check("protect refuses", r, exitUsage, all("pre protect, post protect failed"), "looks like an accident")
-		check("it changed nothing", run("recover", "--deleted", "--group", file), exitOK, all(""))
+		check("protect refuses", r, exit.Usage, all("pre protect, post protect failed"), "looks like an accident")
+		check("it changed nothing", run("recover", "--deleted", "--group", file), exit.OK, all(""))
 	})
 }
 
@@ -176,7 +178,7 @@ func TestCommandsInterrupted(t *testing.T) {
 				p.Process.Signal(s)
 				r := p.end(t)
 				f.ended(t)
-				if got := fmt.Sprint(g.logs(t)); r.code == exitOK || got != "[pre protect, post protect failed pre protect, post protect failed pre protect, post protect failed]" {
+				if got := fmt.Sprint(g.logs(t)); r.code == exit.OK || got != "[pre protect, post protect failed pre protect, post protect failed pre protect, post protect failed]" {
 					t.Errorf("%+v, %s", r, got)
 				}
 			})
@@ -192,7 +194,7 @@ func TestCommandsRefused(t *testing.T) {
 		"command-timeout: 0s":   "group.yaml:1: command-timeout: want a time above 0, such as 10m",
 		"command-timeout: soon": "group.yaml:1: command-timeout: want a time above 0, such as 10m",
 	} {
-		if r := volleyRun("protect", "--group", writeGroup(t, dirs, nil, options)); r.code != exitUsage || !strings.Contains(r.stderr, want) {
+		if r := volleyRun("protect", "--group", writeGroup(t, dirs, nil, options)); r.code != exit.Usage || !strings.Contains(r.stderr, want) {
 			t.Errorf("%s: %+v: want %q", options, r, want)
 		}
 	}
@@ -230,24 +232,12 @@ func TestCommandsOfDead(t *testing.T) {
 	r := p.end(t)
 	f.ended(t)
 	logs := g.logs(t)
-	if r.code != exitFailed || logs[1] != "pre protect" {
+	if r.code != exit.Failed || logs[1] != "pre protect" {
 		t.Errorf("%+v, %q", r, logs)
 	}
 	for _, n := range []int{0, 2} {
 		if logs[n] != "pre protect, post protect failed" && logs[n] != "pre protect, post protect unknown" {
 			t.Errorf("node %d: %s", n, logs[n])
-		}
-	}
-}
-
-// TestCommandResult takes what ranks know of a run together: one that knows is enough.
-func TestCommandResult(t *testing.T) {
-	t.Parallel()
-	for all, want := range map[string]string{
-		"ok ok ok": resultOK, "unknown ok unknown": resultOK, "unknown failed unknown": resultFailed, "unknown unknown": resultUnknown, "failed failed": resultFailed, "": resultUnknown,
-	} {
-		if got := resultOfAll(strings.Fields(all)); got != want {
-			t.Errorf("%q: %s, want %s", all, got, want)
 		}
 	}
 }

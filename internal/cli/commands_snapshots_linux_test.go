@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"volley/internal/exit"
 )
 
 // snapshotScript returns what deploy has for pre and post.
@@ -111,19 +113,19 @@ func (c *snapshotCase) test(t *testing.T) {
 	}
 	whole := func(what string) {
 		t.Helper()
-		if r := run(exitOK, "verify"); strings.Contains(r.stdout, "changed") {
+		if r := run(exit.OK, "verify"); strings.Contains(r.stdout, "changed") {
 			t.Errorf("%s: %+v", what, r)
 		}
-		run(exitOK, "status")
-		if r := run(exitOK, "recover"); !strings.Contains(r.stdout, "all nodes are whole") {
+		run(exit.OK, "status")
+		if r := run(exit.OK, "recover"); !strings.Contains(r.stdout, "all nodes are whole") {
 			t.Errorf("%s: %+v", what, r)
 		}
 	}
-	run(exitOK, "protect")
+	run(exit.OK, "protect")
 	rotated("protected")
 	rewrite(t, filepath.Join(c.source(1), "f0"), []byte("new"))
 	whole("with newer files in the source")
-	run(exitOK, "protect")
+	run(exit.OK, "protect")
 	rotated("protected again")
 	whole("protected again")
 	if text := string(readFile(t, filepath.Join(dirs[1], "f0"))); text != "new" {
@@ -132,7 +134,7 @@ func (c *snapshotCase) test(t *testing.T) {
 
 	// Protect refuses: the snapshot that is protected comes back.
 	shell(t, `mkdir "$2" && cp -a "$1"/f* "$2" && rm "$1"/f*`, c.source(2), c.base+"/aside")
-	run(exitUsage, "protect")
+	run(exit.Usage, "protect")
 	rotated("refused")
 	whole("refused")
 	shell(t, `cp -a "$2"/* "$1"`, c.source(2), c.base+"/aside")
@@ -152,7 +154,7 @@ func (c *snapshotCase) test(t *testing.T) {
 			t.Fatalf("%v: want two", list)
 		}
 	}
-	run(exitOK, "protect")
+	run(exit.OK, "protect")
 	rotated("protected after a run without end")
 
 	// A node is lost: its files come back into its directory, and from there to where they were.
@@ -162,15 +164,15 @@ func (c *snapshotCase) test(t *testing.T) {
 	}
 	want := contents(t, []string{now})
 	removeAll(t, dirs[1])
-	run(exitOK, "recover")
+	run(exit.OK, "recover")
 	if got := contents(t, dirs[1:2]); fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("recovered %q, want %q", got, want)
 	}
-	if r := run(exitFailed, "protect"); !strings.Contains(r.stderr, "is no symbolic link: move it away") {
+	if r := run(exit.Failed, "protect"); !strings.Contains(r.stderr, "is no symbolic link: move it away") {
 		t.Errorf("%+v", r)
 	}
 	removeAll(t, dirs[1])
-	run(exitOK, "protect")
+	run(exit.OK, "protect")
 	rotated("protected after a loss")
 	whole("protected after a loss")
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -16,30 +17,9 @@ import (
 
 	"volley/engine"
 	"volley/group/site"
+	"volley/internal/exit"
+	"volley/internal/launch"
 )
-
-// TestWithin resolves paths: links, .. and what is missing do not lead out.
-func TestWithin(t *testing.T) {
-	t.Parallel()
-	base, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	shell(t, `cd "$1"; mkdir -p in/sub inner out/sub; ln -s ../out in/link; ln -s ../out/none in/dangling; ln -s sub in/same; ln -s . in/loop; touch in/file key`, base)
-	c := &confinement{only: []string{base + "/in", base + "/key"}}
-	for name, want := range map[string]string{
-		"in": "in", "in/sub": "in/sub", "in/same": "in/sub", "in/none/deep": "in/none/deep", "in/loop/loop/sub": "in/sub", "key": "key", "out/../in": "in",
-		"in/../out": "", "in/link": "", "in/link/sub": "", "in/dangling": "", "in/dangling/x": "", "inner": "", "out": "", "": "", "../..": "", "in/file/x": "", "key2": "", "in/link/../in": "in/in",
-	} {
-		got, err := c.within(base + "/" + name)
-		if want != "" && (err != nil || got != base+"/"+want) || want == "" && err == nil {
-			t.Errorf("%s: %s, %v: want %q", name, got, err, want)
-		}
-	}
-	if _, err := (&confinement{only: []string{"/"}}).within("/none"); err != nil {
-		t.Error(err)
-	}
-}
 
 // TestConfined has a launch ask a rank for what its key does not permit: nothing is done.
 func TestConfined(t *testing.T) {
@@ -47,11 +27,20 @@ func TestConfined(t *testing.T) {
 	dirs := writeNodes(t, 2, 100)
 	in, out := dirs[0], dirs[1]
 	before := contents(t, dirs)
-	verb := func(args ...string) start { return start{Args: append(args, "--", in), Dir: in, Name: "n"} }
-	for name, sent := range map[string]start{
-		"lies elsewhere":                   {Args: []string{"protect", "--", out}, Dir: in},
-		"lies elsewhere ":                  {Args: []string{"status", "--", in}, Dir: out},
-		"lies elsewhere  ":                 {Args: []string{"group", "check", "--", in}, Dir: in, Look: &site.Place{Dir: out}},
+	verb := func(name string, flags ...string) launch.Start {
+		x := launch.Start{Verb: name, Paths: []string{in}, Dir: in, Name: "n"}
+		for _, flag := range flags {
+			name, value, _ := strings.Cut(strings.TrimPrefix(flag, "--"), "=")
+			x.Flags = append(x.Flags, launch.Flag{Name: name, Value: value})
+		}
+		return x
+	}
+	key := confined
+	key.Only = []string{in}
+	for name, sent := range map[string]launch.Start{
+		"lies elsewhere":                   {Verb: "protect", Paths: []string{out}, Dir: in},
+		"lies elsewhere ":                  {Verb: "status", Paths: []string{in}, Dir: out},
+		"lies elsewhere  ":                 {Verb: "group check", Paths: []string{in}, Dir: in, Look: &site.Place{Dir: out}},
 		"lies elsewhere   ":                verb("recover", "--to="+out+"/x"),
 		"leads to " + out:                  verb("protect", "--meta="+in+"/../"+filepath.Base(out)),
 		"lies elsewhere     ":              verb("protect", "--key="+out+"/ckpt"),
@@ -61,17 +50,17 @@ func TestConfined(t *testing.T) {
 		"does not permit --launch":         verb("protect", "--launch=touch "+out+"/x"),
 		"does not run the verb encode":     verb("encode", "--output="+out+"/x"),
 		"does not run the verb rank":       verb("rank"),
-		"does not run the verb group init": verb("group", "init", "-o", out+"/x"),
-		"unknown flag: --bogus":            verb("protect", "--bogus", "--metrics="+out+"/m"),
-		"does not tell what SHELL is":      {Args: []string{"status", "--", in}, Dir: in, Variable: "SHELL"},
-		"does not run pre and post":        {Args: []string{"protect", "--", in}, Dir: in, Commanded: true},
+		"does not run the verb group init": verb("group init", "--output="+out+"/x"),
+		"does not permit --bogus":          verb("protect", "--bogus", "--metrics="+out+"/m"),
+		"does not tell what SHELL is":      {Verb: "status", Paths: []string{in}, Dir: in, Variable: "SHELL"},
+		"does not run pre and post":        {Verb: "protect", Paths: []string{in}, Dir: in, Commanded: true},
 	} {
-		_, err := (&confinement{only: []string{in}}).admit(sent)
-		if err == nil || exitCode(err) != exitUsage || !strings.Contains(err.Error(), strings.TrimSpace(name)) {
+		_, err := key.Admit(sent)
+		if err == nil || exit.Code(err) != exit.Usage || !strings.Contains(err.Error(), strings.TrimSpace(name)) {
 			t.Errorf("%+v: %v: want %s", sent, err, name)
 		}
 	}
-	if err := (&confinement{only: []string{in}}).terms(engine.Run{Key: out + "/ckpt"}); err == nil {
+	if err := key.Terms(engine.Run{Key: out + "/ckpt"}); err == nil {
 		t.Error("a key of TLS elsewhere is read")
 	}
 	if got := contents(t, dirs); !slices.Equal(got, before) {
@@ -79,9 +68,9 @@ func TestConfined(t *testing.T) {
 	}
 
 	// Every flag of a verb is known to be harmless, is a path, or is refused.
-	got, err := (&confinement{only: []string{in}}).admit(verb("recover", "--json", "--key=none", "--file=-x", "--file=--to="+out, "--to="+in+"/new"))
-	if want := []string{"recover", "--json=true", "--key=none", "--file=-x", "--file=--to=" + out, "--to=" + in + "/new", "--", in}; err != nil || !slices.Equal(got.Args, want) {
-		t.Errorf("%q, %v: want %q", got.Args, err, want)
+	want := verb("recover", "--json=true", "--key=none", "--file=-x", "--file=--to="+out, "--to="+in+"/new")
+	if got, err := key.Admit(want); err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v, %v: want %+v", got, err, want)
 	}
 }
 
@@ -168,13 +157,13 @@ func TestForcedCommand(t *testing.T) {
 	names := []string{at(dirs[0]), at(dirs[1]), at(dirs[2])}
 	h.permit(t, forced("--only "+strings.Join(dirs, ",")))
 	for _, verb := range [][]string{{"protect", "--tolerate", "1"}, {"verify"}, {"status"}, {"group", "check"}} {
-		if r := run(append(verb, names...)...); r.code != exitOK {
+		if r := run(append(verb, names...)...); r.code != exit.OK {
 			t.Fatalf("%q: %+v", verb, r)
 		}
 	}
 	want := contents(t, dirs)
 	removeAll(t, dirs[1])
-	if r := run(append([]string{"recover"}, names...)...); r.code != exitOK {
+	if r := run(append([]string{"recover"}, names...)...); r.code != exit.OK {
 		t.Fatalf("%+v", r)
 	}
 	if got := contents(t, dirs); !slices.Equal(got, want) {
@@ -193,7 +182,7 @@ func TestForcedCommand(t *testing.T) {
 		{append([]string{"verify", "--copy-binary"}, names...), "leave --copy-binary out"},
 		{[]string{"encode", "-o", "{host}:" + others, at(dirs[0] + "/ckpt"), at(dirs[1] + "/ckpt")}, "does not run the verb encode"},
 	} {
-		if r := run(c.args...); r.code == exitOK || !strings.Contains(r.stdout+r.stderr, c.want) {
+		if r := run(c.args...); r.code == exit.OK || !strings.Contains(r.stdout+r.stderr, c.want) {
 			t.Errorf("%q: %+v: want %q", c.args, r, c.want)
 		}
 	}
@@ -203,11 +192,11 @@ func TestForcedCommand(t *testing.T) {
 	}
 
 	// A launch that somebody else has written.
-	for _, sent := range []start{
-		{Args: []string{"protect", "--", others}, Dir: dirs[0]},
-		{Args: []string{"protect", "--ssh=touch " + others + "/x", "--", "a:" + dirs[0]}, Dir: dirs[0]},
-		{Args: []string{"plan", "-o", others + "/x"}},
-		{Args: []string{"protect", "--", dirs[0]}, Dir: dirs[0], Commanded: true},
+	for _, sent := range []launch.Start{
+		{Verb: "protect", Paths: []string{others}, Dir: dirs[0]},
+		{Verb: "protect", Flags: []launch.Flag{{Name: "ssh", Value: "touch " + others + "/x"}}, Paths: []string{"a:" + dirs[0]}, Dir: dirs[0]},
+		{Verb: "plan", Flags: []launch.Flag{{Name: "output", Value: others + "/x"}}},
+		{Verb: "protect", Paths: []string{dirs[0]}, Dir: dirs[0], Commanded: true},
 	} {
 		words := words(h.ssh())
 		c := exec.Command(words[0], append(words[1:], "127.0.0.1", "volley rank")...)
@@ -217,7 +206,7 @@ func TestForcedCommand(t *testing.T) {
 			t.Fatal(err)
 		}
 		text, _ := json.Marshal(sent)
-		order, _ := json.Marshal(order{commands: commands{Pre: "touch " + others + "/x", Limit: time.Minute}})
+		order, _ := json.Marshal(launch.Order{Commands: launch.Commands{Pre: "touch " + others + "/x", Limit: time.Minute}})
 		fmt.Fprintf(in, "%s\n%s\n", text, order)
 		said, _ := bufio.NewReader(stdout).ReadString('}')
 		in.Close()
@@ -235,11 +224,11 @@ func TestForcedCommand(t *testing.T) {
 	// Commands run where the key permits them alone.
 	g := &commandedGroup{dirs: dirs, log: t.TempDir(), at: func(int) string { return "127.0.0.1:" }}
 	file := g.file(t, nothing, nothing)
-	if r := run("protect", "--group", file); r.code != exitUsage || !strings.Contains(r.stderr, "does not run pre and post") || fmt.Sprint(g.logs(t)) != "[  ]" {
+	if r := run("protect", "--group", file); r.code != exit.Usage || !strings.Contains(r.stderr, "does not run pre and post") || fmt.Sprint(g.logs(t)) != "[  ]" {
 		t.Errorf("%+v", r)
 	}
 	h.permit(t, forced("--only "+filepath.Dir(dirs[0])+" --allow-commands"))
-	if r := run("protect", "--group", file); r.code != exitOK || strings.Count(fmt.Sprint(g.logs(t)), "post protect ok") != 3 {
+	if r := run("protect", "--group", file); r.code != exit.OK || strings.Count(fmt.Sprint(g.logs(t)), "post protect ok") != 3 {
 		t.Errorf("%+v", r)
 	}
 }
@@ -259,7 +248,7 @@ func TestConfinedStandIn(t *testing.T) {
 	names := []string{"host0:" + dirs[0], "host1:" + dirs[1], "dead:" + dirs[2]}
 	f.flags[3] = few
 	r := f.run(append(append([]string{"status"}, f.flags...), names...)...)
-	if r.code != exitWrong || !strings.Contains(r.stdout, "unreachable  dead:") || !strings.Contains(r.stdout, "no more nodes may be lost now") {
+	if r.code != exit.Wrong || !strings.Contains(r.stdout, "unreachable  dead:") || !strings.Contains(r.stdout, "no more nodes may be lost now") {
 		t.Errorf("%+v", r)
 	}
 	f.must(t, append(append([]string{"recover", "--to", "host0:" + out}, f.flags...), names...)...)
@@ -267,7 +256,7 @@ func TestConfinedStandIn(t *testing.T) {
 		t.Errorf("copied out %s, want %s", got, want)
 	}
 	r = f.run(append(append([]string{"recover", "--to", "host0:" + base}, f.flags...), names...)...)
-	if r.code == exitOK || !strings.Contains(r.stdout+r.stderr, "lies elsewhere") {
+	if r.code == exit.OK || !strings.Contains(r.stdout+r.stderr, "lies elsewhere") {
 		t.Errorf("%+v", r)
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/cockroachdb/datadriven"
+
+	"volley/internal/exit"
 )
 
 // TestConversations shows what users type and what they read. Rewrite the files
@@ -71,7 +73,7 @@ func converse(line string) string {
 		lines.WriteString(strings.TrimRight(l, " \n") + "\n")
 	}
 	lines.WriteString(r.stderr)
-	if r.code != exitOK {
+	if r.code != exit.OK {
 		fmt.Fprintf(&lines, "exit %d\n", r.code)
 	}
 	return lines.String()

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"volley/internal/comparison"
+	"volley/internal/exit"
 	"volley/internal/report"
 	"volley/internal/selection"
 )
@@ -19,15 +20,17 @@ type costOptions struct {
 	overList   string
 }
 
-func newCost() *cobra.Command {
-	o := &costOptions{}
+func newCost(s *session) *cobra.Command {
+	o := &costOptions{outputFlags: outputFlags{session: s}}
 	cmd := &cobra.Command{
 		Use:   "cost [flags] [-k K]",
 		Short: "Compare the costs of the algorithms, for many K",
 		Args:  NoArguments,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return runCost(cmd, o) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return s.stoppable(cmd.Context(), func() error { return runCost(cmd, o) })
+		},
 	}
-	o.addMatrix(cmd)
+	o.addMatrix(cmd, s)
 	f := cmd.Flags()
 	f.Lookup("matrix").DefValue = "any matrix"
 	f.StringVarP(&o.processors, "processors", "k", "2..64", "`K`, the numbers of processors: a list such as 4,8,16..20")
@@ -50,6 +53,7 @@ type costJob struct {
 }
 
 func runCost(cmd *cobra.Command, o *costOptions) error {
+	o.SetDefaults()
 	job, err := o.prepare(cmd)
 	if err != nil {
 		return err
@@ -71,16 +75,16 @@ func (o *costOptions) prepare(cmd *cobra.Command) (*costJob, error) {
 		return nil, err
 	}
 	if job.Processors, err = selection.ParseProcessors(o.processors); err != nil {
-		return nil, usagef("-k %q: %w", o.processors, err)
+		return nil, exit.Usagef("-k %q: %w", o.processors, err)
 	}
 	if spec, err := o.Spec(); err == nil && len(job.Processors) > 1 && slices.Contains(spec.Files(), standard) {
-		return nil, usagef("-: standard input can be read once, and -k has %d numbers: name a file, or one number", len(job.Processors))
+		return nil, exit.Usagef("-: standard input can be read once, and -k has %d numbers: name a file, or one number", len(job.Processors))
 	}
 	if job.Settings, err = comparison.Settings(o.portList, o.overList); err != nil {
 		return nil, err
 	}
 	if len(job.Settings)*len(job.Processors) > selection.MostNumbers {
-		return nil, usagef("%d values of -k, for %d of -p and --rounds-over: want %d rows at most", len(job.Processors), len(job.Settings), selection.MostNumbers)
+		return nil, exit.Usagef("%d values of -k, for %d of -p and --rounds-over: want %d rows at most", len(job.Processors), len(job.Settings), selection.MostNumbers)
 	}
 	bytes, err := o.Bytes()
 	if err != nil {

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"volley/internal/exit"
 )
 
 // TestCostOutput checks that a file is written whole, or stays as it was.
@@ -23,7 +25,7 @@ func TestCostOutput(t *testing.T) {
 	mustRun(t, "cost", "-k", "4", "-o", name) // replaces it
 	before := readFile(t, name)
 	for _, args := range []string{"-k 1 -p 0", "-k x", "-k 4 --format eps"} {
-		if r := volleyRun(append([]string{"cost", "-o", name}, strings.Fields(args)...)...); r.code != exitUsage {
+		if r := volleyRun(append([]string{"cost", "-o", name}, strings.Fields(args)...)...); r.code != exit.Usage {
 			t.Errorf("%s: exit %d", args, r.code)
 		}
 	}
@@ -37,7 +39,7 @@ func TestCostOutput(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, to := range []string{dir, filepath.Join(dir, "null"), filepath.Join(dir, "no", "file"), filepath.Join(name, "file")} {
-		if r := volleyRun("cost", "-k", "4", "-o", to); r.code != exitUsage || !strings.Contains(r.stderr, to) {
+		if r := volleyRun("cost", "-k", "4", "-o", to); r.code != exit.Usage || !strings.Contains(r.stderr, to) {
 			t.Errorf("-o %s: exit %d, %s", to, r.code, r.stderr)
 		}
 	}
@@ -62,7 +64,7 @@ func TestOutputSuffix(t *testing.T) {
 		args := append(append(strings.Fields(c.verb), "-o", to), strings.Fields(given)...)
 		want := mustRun(t, append(strings.Fields(c.verb), "--format", c.format)...)
 		if name == "a.b" {
-			if r := volleyRun(args...); r.code != exitUsage || !strings.Contains(r.stderr, "unknown suffix .b: want .txt, .csv, .json") || len(listDir(t, dir)) > 0 {
+			if r := volleyRun(args...); r.code != exit.Usage || !strings.Contains(r.stderr, "unknown suffix .b: want .txt, .csv, .json") || len(listDir(t, dir)) > 0 {
 				t.Errorf("%v: %+v", args, r)
 			}
 			continue
@@ -81,7 +83,7 @@ func TestOutputSuffix(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, args := range []string{"tune --time 10ms --field 2^8 -o -", "verify --metrics - a", "encode --trace - -o out packet"} {
-		if r := volleyRun(strings.Fields(args)...); r.code != exitUsage || !strings.Contains(r.stderr, "name ") || len(listDir(t, ".")) != 1 {
+		if r := volleyRun(strings.Fields(args)...); r.code != exit.Usage || !strings.Contains(r.stderr, "name ") || len(listDir(t, ".")) != 1 {
 			t.Errorf("%s: %+v, %v", args, r, listDir(t, "."))
 		}
 	}
@@ -90,7 +92,7 @@ func TestOutputSuffix(t *testing.T) {
 		t.Errorf("%q", out)
 	}
 	name := filepath.Join(t.TempDir(), "a.json")
-	if r := volleyRun("plan", "-k", "3", "--why", "-o", name); r.code != exitUsage || !strings.Contains(r.stderr, "--why") {
+	if r := volleyRun("plan", "-k", "3", "--why", "-o", name); r.code != exit.Usage || !strings.Contains(r.stderr, "--why") {
 		t.Errorf("%+v", r)
 	}
 }
@@ -105,12 +107,12 @@ func TestPictures(t *testing.T) {
 	} {
 		for _, how := range []string{"-o a.svg", "-o a.PDF", "--format png", "--format pdf -o a.txt"} {
 			r := volleyRun(strings.Fields(args + " " + how)...)
-			if r.code != exitUsage || !strings.Contains(r.stderr, want) || r.stdout != "" || len(listDir(t, ".")) > 0 {
+			if r.code != exit.Usage || !strings.Contains(r.stderr, want) || r.stdout != "" || len(listDir(t, ".")) > 0 {
 				t.Errorf("%s %s: %+v, %v", args, how, r, listDir(t, "."))
 			}
 		}
 	}
-	if r := volleyRun("algorithms", "--format", "svg"); r.code != exitUsage || !strings.Contains(r.stderr, "want one of text, csv, json") {
+	if r := volleyRun("algorithms", "--format", "svg"); r.code != exit.Usage || !strings.Contains(r.stderr, "want one of text, csv, json") {
 		t.Errorf("of algorithms there is no picture: %+v", r)
 	}
 	if out := mustRun(t, "plan", "-k", "4", "-o", "-"); out != mustRun(t, "plan", "-k", "4") {
@@ -138,14 +140,14 @@ func TestCostUsage(t *testing.T) {
 		{"--matrix cauchy --algorithm lagrange,dft -k 4", "no algorithm for this: dft"},
 	} {
 		r := volleyRun(append([]string{"cost"}, strings.Fields(c.args)...)...)
-		if r.code != exitUsage || r.stdout != "" || !strings.Contains(r.stderr, c.want) || strings.Count(r.stderr, "\n") != 1 {
+		if r.code != exit.Usage || r.stdout != "" || !strings.Contains(r.stderr, c.want) || strings.Count(r.stderr, "\n") != 1 {
 			t.Errorf("%s: exit %d, printed %q, %q does not contain %q", c.args, r.code, r.stdout, r.stderr, c.want)
 		}
 	}
 	for _, args := range []string{"--format text", "--format csv"} {
 		var stderr strings.Builder
 		code := run(context.Background(), append([]string{"cost", "-k", "4"}, strings.Fields(args)...), fullDisk{}, &stderr)
-		if code != exitFailed || !strings.Contains(stderr.String(), errFull.Error()) {
+		if code != exit.Failed || !strings.Contains(stderr.String(), errFull.Error()) {
 			t.Errorf("%s on a full disk: exit %d, %q", args, code, stderr.String())
 		}
 	}
@@ -155,9 +157,9 @@ func TestCostUsage(t *testing.T) {
 func TestCostInterrupt(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancelCause(context.Background())
-	cancel(errInterrupted)
+	cancel(exit.ErrInterrupted)
 	var stdout, stderr strings.Builder
-	if code := run(ctx, []string{"cost", "-k", "64"}, &stdout, &stderr); code != exitInterrupted || stdout.String() != "" {
+	if code := run(ctx, []string{"cost", "-k", "64"}, &stdout, &stderr); code != exit.Interrupted || stdout.String() != "" {
 		t.Errorf("exit %d, %s%s", code, stdout.String(), stderr.String())
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"volley/coded"
+	"volley/internal/exit"
 	"volley/internal/printable"
 )
 
@@ -14,12 +15,14 @@ type decodeOptions struct {
 	runOptions
 }
 
-func newDecode() *cobra.Command {
-	o := &decodeOptions{}
+func newDecode(s *session) *cobra.Command {
+	o := &decodeOptions{runOptions: runOptions{joining: joining{session: s}}}
 	cmd := &cobra.Command{
 		Use:   "decode [flags] DIR [SURVIVOR...] -o DIR2",
 		Short: "Decode the inputs from coded files and surviving inputs",
-		RunE:  func(cmd *cobra.Command, args []string) error { return runDecode(cmd, o, args) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return o.spread(cmd, args, func() error { return runDecode(cmd, o, args) })
+		},
 	}
 	forOperators(cmd)
 	o.addPlan(cmd)
@@ -33,7 +36,7 @@ func runDecode(cmd *cobra.Command, o *decodeOptions, args []string) error {
 		return err
 	}
 	if len(args) == 0 {
-		return usagef("no directory of coded files: name what volley encode -o has made")
+		return exit.Usagef("no directory of coded files: name what volley encode -o has made")
 	}
 	d, err := coded.Decode(cmd.Context(), o.party.Transport, coded.Decoding{Options: options, Coded: args[0], Survivors: args[1:]})
 	if err != nil {

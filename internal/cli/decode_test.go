@@ -15,6 +15,7 @@ import (
 	"volley"
 	codedpkg "volley/coded"
 	"volley/field/fieldtest"
+	"volley/internal/exit"
 	"volley/matrix"
 )
 
@@ -125,7 +126,7 @@ func TestDecode(t *testing.T) {
 				flags = append([]string{"--field", name, "--matrix", spec}, flags...)
 				t.Run(strings.Join(flags, " "), func(t *testing.T) {
 					r := volleyRun(append([]string{"matrix", "-k", fmt.Sprint(len(sizes))}, flags...)...)
-					if r.code != exitOK {
+					if r.code != exit.OK {
 						t.Skip(r.stderr)
 					}
 					if a, err := matrix.FromCSV(f, strings.NewReader(r.stdout), "A"); err != nil || a.Rank() < len(sizes) {
@@ -139,7 +140,7 @@ func TestDecode(t *testing.T) {
 
 					// Two of the inputs stand for two of the coded files, if they can.
 					r = volleyRun("decode", coded, filepath.Join(in, "packet.01"), filepath.Join(in, "packet.03"), "-o", back+"2", "--model", "paper", "-p", "2")
-					if r.code != exitOK {
+					if r.code != exit.OK {
 						wants(t, r.stderr, "needed")
 						return
 					}
@@ -264,12 +265,12 @@ func TestDecodeSubsets(t *testing.T) {
 			}
 		}
 		if need := k - bits.OnesCount(uint(set)); need > 0 {
-			wants(t, refused(t, exitUsage, args...), append(lost, fmt.Sprintf("needed. Unknown inputs: %s", lost[0]), fmt.Sprintf("%d more", need), "(missing)")...)
+			wants(t, refused(t, exit.Usage, args...), append(lost, fmt.Sprintf("needed. Unknown inputs: %s", lost[0]), fmt.Sprintf("%d more", need), "(missing)")...)
 			continue
 		}
 		back := filepath.Join(t.TempDir(), "back")
 		r := volleyRun(append([]string{"decode", "-o", back}, args...)...)
-		if r.code != exitOK {
+		if r.code != exit.OK {
 			t.Fatalf("%v: exit %d: %s", args, r.code, r.stderr)
 		}
 		checkDecoded(t, back, packets)
@@ -287,16 +288,16 @@ func TestDecodeByRank(t *testing.T) {
 	coded, in, packets := encoded(t, []int{20, 10, 30, 7}, "--field", "257", "--matrix", "file:"+a)
 	remove(t, a) // the manifest has the entries
 	name := func(k int) string { return filepath.Join(in, fmt.Sprintf("packet.%02d", k)) }
-	wants(t, refused(t, exitUsage, coded), "2 more inputs or coded files are needed", name(0), name(3), "no more than 2 of them", "file:")
-	wants(t, refused(t, exitUsage, coded, name(0)), "1 more input or coded file is needed", name(1), name(2), name(3))
-	wants(t, refused(t, exitUsage, coded, name(0), "--force", coded), "1 more input", "Survivors left out, as no input: "+filepath.Join(coded, "coded.0"))
+	wants(t, refused(t, exit.Usage, coded), "2 more inputs or coded files are needed", name(0), name(3), "no more than 2 of them", "file:")
+	wants(t, refused(t, exit.Usage, coded, name(0)), "1 more input or coded file is needed", name(1), name(2), name(3))
+	wants(t, refused(t, exit.Usage, coded, name(0), "--force", coded), "1 more input", "Survivors left out, as no input: "+filepath.Join(coded, "coded.0"))
 	for _, known := range [][]int{{0, 1}, {0, 2}, {3, 0}, {1, 2, 3}, {0, 1, 2, 3}} {
 		args := []string{"decode", coded, "-o", filepath.Join(t.TempDir(), "back")}
 		for _, k := range known {
 			args = append(args, name(k))
 		}
 		r := volleyRun(args...)
-		if r.code != exitOK {
+		if r.code != exit.OK {
 			t.Errorf("with inputs %v: exit %d: %s", known, r.code, r.stderr)
 			continue
 		}
@@ -306,13 +307,13 @@ func TestDecodeByRank(t *testing.T) {
 	// A column that is not needed may be damaged, and one that another can stand for.
 	write(t, filepath.Join(coded, "coded.2"), strings.Repeat("x", 60))
 	back := filepath.Join(t.TempDir(), "back")
-	if r := volleyRun("decode", coded, name(0), name(1), "-o", back); r.code != exitOK || r.stderr != "" {
+	if r := volleyRun("decode", coded, name(0), name(1), "-o", back); r.code != exit.OK || r.stderr != "" {
 		t.Errorf("exit %d: %s", r.code, r.stderr)
 	}
 	write(t, filepath.Join(coded, "coded.0"), strings.Repeat("x", 60))
 	back += "2"
 	r := volleyRun("decode", coded, name(0), name(1), "-o", back)
-	if r.code != exitOK || r.stderr != fmt.Sprintf("volley: %s/coded.0 is left out: damaged: another SHA-256\n", coded) {
+	if r.code != exit.OK || r.stderr != fmt.Sprintf("volley: %s/coded.0 is left out: damaged: another SHA-256\n", coded) {
 		t.Errorf("exit %d: %s", r.code, r.stderr)
 	}
 	checkDecoded(t, back, packets)
@@ -324,13 +325,13 @@ func TestDecodeByRank(t *testing.T) {
 	}
 	back += "3"
 	r = volleyRun("decode", coded, name(0), name(1), "-o", back)
-	if r.code != exitOK || !strings.Contains(r.stderr, "coded.0 is left out: not a regular file") {
+	if r.code != exit.OK || !strings.Contains(r.stderr, "coded.0 is left out: not a regular file") {
 		t.Errorf("exit %d: %s", r.code, r.stderr)
 	}
 
 	// All inputs need no matrix.
 	back += "4"
-	if r := volleyRun("decode", coded, in, "-o", back); r.code != exitOK || !strings.Contains(r.stdout, "4 inputs, which all survive, in "+back) {
+	if r := volleyRun("decode", coded, in, "-o", back); r.code != exit.OK || !strings.Contains(r.stdout, "4 inputs, which all survive, in "+back) {
 		t.Errorf("exit %d: %s", r.code, r.stderr)
 	}
 	checkDecoded(t, back, packets)
@@ -351,7 +352,7 @@ func TestDecodeDamaged(t *testing.T) {
 			args = append(args, filepath.Join(in, fmt.Sprintf("packet.%02d", k)))
 		}
 		r := volleyRun(args...)
-		if r.code != exitOK {
+		if r.code != exit.OK {
 			t.Fatalf("%d damaged: exit %d: %s", j+1, r.code, r.stderr)
 		}
 		checkDecoded(t, args[2], packets)
@@ -363,10 +364,10 @@ func TestDecodeDamaged(t *testing.T) {
 			wants(t, r.stderr, "coded.1 is left out: damaged: 5 bytes, not 70")
 		}
 	}
-	wants(t, refused(t, exitUsage, coded, filepath.Join(in, "packet.00")), "2 more", "packet.01", "packet.02",
+	wants(t, refused(t, exit.Usage, coded, filepath.Join(in, "packet.00")), "2 more", "packet.01", "packet.02",
 		"coded.0 (damaged: another SHA-256), coded.1 (damaged: 5 bytes, not 70), coded.2 (missing)")
-	wants(t, refused(t, exitUsage, filepath.Join(in, "packet.00")), "volley encode")
-	wants(t, refused(t, exitUsage, in), "manifest.json", "volley encode")
+	wants(t, refused(t, exit.Usage, filepath.Join(in, "packet.00")), "volley encode")
+	wants(t, refused(t, exit.Usage, in), "manifest.json", "volley encode")
 }
 
 // TestDecodeSurvivors gives survivors in odd ways.
@@ -386,7 +387,7 @@ func TestDecodeSurvivors(t *testing.T) {
 	write(t, filepath.Join(odd, ".hidden"), "none of the inputs")
 	back := filepath.Join(t.TempDir(), "back")
 	r := volleyRun("decode", "-o", back, coded, odd, filepath.Join(odd, "x"))
-	if r.code != exitOK {
+	if r.code != exit.OK {
 		t.Fatalf("exit %d: %s", r.code, r.stderr)
 	}
 	checkDecoded(t, back, packets)
@@ -395,7 +396,7 @@ func TestDecodeSurvivors(t *testing.T) {
 	write(t, filepath.Join(odd, "packet.02"), "shorter")
 	back = filepath.Join(t.TempDir(), "back")
 	r = volleyRun("decode", "-o", back, coded, odd, filepath.Join(odd, "x"))
-	if r.code != exitOK {
+	if r.code != exit.OK {
 		t.Fatalf("a survivor that is none: exit %d: %s", r.code, r.stderr)
 	}
 	checkDecoded(t, back, packets)
@@ -403,18 +404,18 @@ func TestDecodeSurvivors(t *testing.T) {
 	for j := 3; j < 5; j++ {
 		remove(t, coded, codedpkg.CodedName(j, 6))
 	}
-	wants(t, refused(t, exitUsage, coded, odd), "1 more input or coded file is needed", "Survivors left out, as no input: "+filepath.Join(odd, "packet.02")+" (7 bytes")
-	wants(t, refused(t, exitUsage, coded, filepath.Join(odd, "packet.02"), filepath.Join(odd, ".hidden")), "cannot use any survivor", "7 bytes", "18 bytes")
-	wants(t, refused(t, exitUsage, coded, filepath.Join(odd, ".hidden")), ".hidden (18 bytes")
-	wants(t, refused(t, exitUsage, coded, filepath.Join(odd, "none")), "none: no such file")
-	wants(t, refused(t, exitUsage, coded, "/dev/null"), "not a regular file")
-	wants(t, refused(t, exitUsage, coded, t.TempDir()), "no packets")
-	wants(t, refused(t, exitUsage), "no directory")
-	wants(t, refused(t, exitUsage, coded, "--check", "maybe"), "maybe")
+	wants(t, refused(t, exit.Usage, coded, odd), "1 more input or coded file is needed", "Survivors left out, as no input: "+filepath.Join(odd, "packet.02")+" (7 bytes")
+	wants(t, refused(t, exit.Usage, coded, filepath.Join(odd, "packet.02"), filepath.Join(odd, ".hidden")), "cannot use any survivor", "7 bytes", "18 bytes")
+	wants(t, refused(t, exit.Usage, coded, filepath.Join(odd, ".hidden")), ".hidden (18 bytes")
+	wants(t, refused(t, exit.Usage, coded, filepath.Join(odd, "none")), "none: no such file")
+	wants(t, refused(t, exit.Usage, coded, "/dev/null"), "not a regular file")
+	wants(t, refused(t, exit.Usage, coded, t.TempDir()), "no packets")
+	wants(t, refused(t, exit.Usage), "no directory")
+	wants(t, refused(t, exit.Usage, coded, "--check", "maybe"), "maybe")
 	mustRun(t, "encode", "--force", "-o", coded, "--field", "2^16", in)
-	wants(t, refused(t, exitUsage, coded, odd+"/x", odd+"/of node five", "--algorithm", "magic"), "magic")
-	wants(t, refused(t, exitUsage, coded, odd+"/x", odd+"/of node five", "--memory", "7"), "needs at least")
-	wants(t, refused(t, exitUsage, coded, odd+"/x", odd+"/of node five", "--model", "paper", "-p", "0"), "0 ports")
+	wants(t, refused(t, exit.Usage, coded, odd+"/x", odd+"/of node five", "--algorithm", "magic"), "magic")
+	wants(t, refused(t, exit.Usage, coded, odd+"/x", odd+"/of node five", "--memory", "7"), "needs at least")
+	wants(t, refused(t, exit.Usage, coded, odd+"/x", odd+"/of node five", "--model", "paper", "-p", "0"), "0 ports")
 }
 
 // TestDecodeSymbols decodes inputs that were symbols already.
@@ -446,7 +447,7 @@ func TestDecodeNames(t *testing.T) {
 		})
 		back := filepath.Join(t.TempDir(), "back")
 		r := volleyRun("decode", "-o", back, coded)
-		if r.code != exitOK || !strings.Contains(r.stderr, "become input.0, input.1:") {
+		if r.code != exit.OK || !strings.Contains(r.stderr, "become input.0, input.1:") {
 			t.Errorf("%q: exit %d: %s", names, r.code, r.stderr)
 		}
 		if got := strings.Join(listDir(t, back), " "); got != "input.0 input.1" || !bytes.Equal(readFile(t, back, "input.1"), packets[1]) {
@@ -471,7 +472,7 @@ func TestDecodeOutput(t *testing.T) {
 	write(t, filepath.Join(back, "packet.01"), "old")
 	write(t, filepath.Join(back, "theirs"), "theirs")
 	r := volleyRun("decode", "-o", back, coded)
-	if r.code != exitUsage || !strings.Contains(r.stderr, filepath.Join(back, "packet.01")+" is there already") || !strings.Contains(r.stderr, "--force") {
+	if r.code != exit.Usage || !strings.Contains(r.stderr, filepath.Join(back, "packet.01")+" is there already") || !strings.Contains(r.stderr, "--force") {
 		t.Errorf("exit %d: %s", r.code, r.stderr)
 	}
 	if got := strings.Join(listDir(t, back), " "); got != "packet.01 theirs" {
@@ -487,12 +488,12 @@ func TestDecodeOutput(t *testing.T) {
 
 	// What is decoded from is not replaced.
 	r = volleyRun("decode", "--force", "-o", in, coded, in)
-	if r.code != exitUsage || !strings.Contains(r.stderr, "is an input") {
+	if r.code != exit.Usage || !strings.Contains(r.stderr, "is an input") {
 		t.Errorf("over the survivors: exit %d: %s", r.code, r.stderr)
 	}
 	editManifest(t, coded, func(m *codedpkg.Manifest) { m.Inputs[1].Name = "coded.2" })
 	r = volleyRun("decode", "--force", "-o", coded, coded)
-	if r.code != exitUsage || !strings.Contains(r.stderr, "is an input") {
+	if r.code != exit.Usage || !strings.Contains(r.stderr, "is an input") {
 		t.Errorf("over the coded files: exit %d: %s", r.code, r.stderr)
 	}
 
@@ -502,11 +503,11 @@ func TestDecodeOutput(t *testing.T) {
 		t.Fatal(err)
 	}
 	r = volleyRun("decode", "--force", "-o", back, coded)
-	if r.code != exitUsage || !strings.Contains(r.stderr, "coded.2 is a directory") {
+	if r.code != exit.Usage || !strings.Contains(r.stderr, "coded.2 is a directory") {
 		t.Errorf("exit %d: %s", r.code, r.stderr)
 	}
 	r = volleyRun("decode", "-o", filepath.Join(in, "packet.00"), coded)
-	if r.code != exitUsage || !strings.Contains(r.stderr, "packet.00") {
+	if r.code != exit.Usage || !strings.Contains(r.stderr, "packet.00") {
 		t.Errorf("exit %d: %s", r.code, r.stderr)
 	}
 
@@ -536,7 +537,7 @@ func TestDecodeWrong(t *testing.T) {
 		for _, field := range []string{"2^8", "257"} {
 			coded, _, _ := encoded(t, []int{2000, 2000, 2000}, "--field", field, "--matrix", "random:7")
 			editManifest(t, coded, edit)
-			text := refused(t, exitWrong, coded)
+			text := refused(t, exit.Wrong, coded)
 			wants(t, text, "not what was encoded", "packet.0", "manifest")
 			if (name == "length" || name == "sum") && !strings.Contains(text, "packet.02: what is decoded is not") {
 				t.Errorf("%s: %q does not name the input", name, text)
@@ -583,12 +584,12 @@ func TestDecodeManifest(t *testing.T) {
 	} {
 		coded, _, _ := encoded(t, []int{10, 20, 30}, "--field", "257", "--matrix", "vandermonde")
 		editManifest(t, coded, edit)
-		wants(t, refused(t, exitUsage, coded), want, filepath.Join(coded, codedpkg.ManifestName))
+		wants(t, refused(t, exit.Usage, coded), want, filepath.Join(coded, codedpkg.ManifestName))
 	}
 	coded, _, _ := encoded(t, []int{10})
 	remove(t, coded, codedpkg.CopyName)
 	write(t, filepath.Join(coded, codedpkg.ManifestName), "{\n\"format\": \"volley-manifest\",\n\"version\": 1,\n\"processors\": \"four\"}\n")
-	wants(t, refused(t, exitUsage, coded), "line 4", "processors")
+	wants(t, refused(t, exit.Usage, coded), "line 4", "processors")
 }
 
 // stopper ends a context once something is written to it that holds the text.
@@ -600,7 +601,7 @@ type stopper struct {
 
 func (s *stopper) Write(p []byte) (int, error) {
 	if bytes.Contains(p, []byte(s.text)) {
-		s.stop(errInterrupted)
+		s.stop(exit.ErrInterrupted)
 	}
 	return s.Buffer.Write(p)
 }
@@ -615,12 +616,12 @@ func TestDecodeInterrupted(t *testing.T) {
 		ctx, stop := context.WithCancelCause(context.Background())
 		stderr := &stopper{text: "decoding", stop: stop}
 		code := run(ctx, append([]string{"decode", "-v", "-o", out, coded}, survivors...), &bytes.Buffer{}, stderr)
-		if code != exitInterrupted || strings.Count(stderr.String(), "volley: interrupted\n") != 1 {
+		if code != exit.Interrupted || strings.Count(stderr.String(), "volley: interrupted\n") != 1 {
 			t.Errorf("decoding: exit %d: %s", code, stderr)
 		}
 		stderr = &stopper{text: "\x00"}
 		code = run(ctx, append([]string{"decode", "-o", out, coded}, survivors...), &bytes.Buffer{}, stderr)
-		if code != exitInterrupted || stderr.String() != "volley: interrupted\n" {
+		if code != exit.Interrupted || stderr.String() != "volley: interrupted\n" {
 			t.Errorf("reading: exit %d: %s", code, stderr)
 		}
 		if _, err := os.Lstat(out); err == nil {

@@ -8,6 +8,7 @@ import (
 	"volley"
 	"volley/coded"
 	"volley/field"
+	"volley/internal/exit"
 )
 
 type encodeOptions struct {
@@ -17,15 +18,17 @@ type encodeOptions struct {
 	plan    string // file
 }
 
-func newEncode() *cobra.Command {
-	o := &encodeOptions{}
+func newEncode(s *session) *cobra.Command {
+	o := &encodeOptions{runOptions: runOptions{joining: joining{session: s}}}
 	cmd := &cobra.Command{
 		Use:   "encode [flags] -o DIR PACKET...",
 		Short: "Encode files: one in and one out for each processor",
-		RunE:  func(cmd *cobra.Command, args []string) error { return runEncode(cmd, o, args) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return o.spread(cmd, args, func() error { return runEncode(cmd, o, args) })
+		},
 	}
 	forOperators(cmd)
-	o.addMatrix(cmd)
+	o.addMatrix(cmd, s)
 	o.AddProcessors(cmd.Flags())
 	o.addPlan(cmd)
 	o.addRun(cmd, "`DIR` for the coded files; made if need be", "replace the result that DIR holds")
@@ -51,6 +54,7 @@ func runEncode(cmd *cobra.Command, o *encodeOptions, args []string) error {
 }
 
 func (o *encodeOptions) encoding(cmd *cobra.Command, args []string) (e coded.Encoding, err error) {
+	o.SetDefaults()
 	options, err := o.prepare(cmd, &o.choice)
 	if err != nil {
 		return e, err
@@ -65,7 +69,7 @@ func (o *encodeOptions) encoding(cmd *cobra.Command, args []string) (e coded.Enc
 		}
 	}
 	if e.Field, err = field.Parse(o.Field); err != nil {
-		return e, usage(err)
+		return e, exit.AsUsage(err)
 	}
 	e.Matrix, err = o.Spec()
 	return e, err
@@ -78,10 +82,10 @@ var chosenBy = []string{"algorithm", "model", "network", "gamma", "ports", "beta
 func (o *encodeOptions) usePlan(cmd *cobra.Command, options *coded.Options) error {
 	for _, name := range chosenBy {
 		if cmd.Flags().Changed(name) {
-			return usagef("--plan and --%s: the plan is chosen already; leave one of them out", name)
+			return exit.Usagef("--plan and --%s: the plan is chosen already; leave one of them out", name)
 		}
 	}
-	p, err := readPlan(sessionOf(cmd.Context()), o.plan)
+	p, err := readPlan(o.session, o.plan)
 	if err != nil {
 		return err
 	}

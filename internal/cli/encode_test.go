@@ -18,6 +18,7 @@ import (
 	codedpkg "volley/coded"
 	"volley/field"
 	"volley/field/fieldtest"
+	"volley/internal/exit"
 	"volley/matrix"
 	"volley/sim"
 )
@@ -37,7 +38,7 @@ func volleyRun(args ...string) result {
 func mustRun(t *testing.T, args ...string) string {
 	t.Helper()
 	r := volleyRun(args...)
-	if r.code != exitOK {
+	if r.code != exit.OK {
 		t.Fatalf("volley %s: exit %d: %s", strings.Join(args, " "), r.code, r.stderr)
 	}
 	return r.stdout
@@ -404,7 +405,7 @@ func TestEncodeCoded(t *testing.T) {
 	coded := filepath.Join(dir, "coded")
 	mustRun(t, "encode", "-o", coded, filepath.Join("..", "..", "examples", "packets"))
 	again := filepath.Join(dir, "again")
-	if r := volleyRun("encode", "-o", again, coded); r.code != exitUsage || !strings.Contains(r.stderr, "manifest.json: the directory holds coded packets") {
+	if r := volleyRun("encode", "-o", again, coded); r.code != exit.Usage || !strings.Contains(r.stderr, "manifest.json: the directory holds coded packets") {
 		t.Errorf("exit %d, %s", r.code, r.stderr)
 	}
 	if err := os.WriteFile(filepath.Join(coded, "manifest.json"), []byte("{}"), 0o644); err != nil { // of somebody else

@@ -11,75 +11,18 @@ import (
 	"volley/engine"
 	"volley/executor"
 	"volley/field"
+	"volley/internal/exit"
 	"volley/internal/selection"
 	"volley/transport"
 	"volley/transport/grpc"
-)
-
-// Exit codes.
-const (
-	exitOK          = 0
-	exitFailed      = 1   // the run failed
-	exitUsage       = 2   // usage or bad input
-	exitWrong       = 3   // the result failed verification
-	exitInterrupted = 130 // Ctrl-C
-)
-
-// exitCode returns that of an error: its own, where it has a method for that.
-func exitCode(err error) int {
-	var own interface{ ExitCode() int }
-	switch {
-	case err == nil:
-		return exitOK
-	case errors.As(err, &own):
-		return own.ExitCode()
-	case volley.IsInputError(err):
-		return exitUsage
-	}
-	return exitFailed
-}
-
-// An exitError is an error with the exit code for it.
-type exitError struct {
-	error
-	code int
-}
-
-func (e exitError) Unwrap() error { return e.error }
-
-func (e exitError) ExitCode() int { return e.code }
-
-// usage marks err, unless nil or with an exit code of its own, as the caller's to mend.
-func usage(err error) error {
-	var own interface{ ExitCode() int }
-	if err == nil || errors.As(err, &own) {
-		return err
-	}
-	return exitError{err, exitUsage}
-}
-
-// usagef is fmt.Errorf for errors that are the caller's to mend.
-func usagef(format string, args ...any) error { return usage(fmt.Errorf(format, args...)) }
-
-// wrongf is fmt.Errorf for what is not what it has to be.
-func wrongf(format string, args ...any) error {
-	return exitError{fmt.Errorf(format, args...), exitWrong}
-}
-
-var (
-	// errInterrupted is the cause of a context that Ctrl-C has ended.
-	errInterrupted error = exitError{errors.New("interrupted"), exitInterrupted}
-
-	// errSaid is that of a run that has said all about it.
-	errSaid = errors.New("")
 )
 
 // message returns what to print of an error, in one line: of several processors' errors the failure itself.
 func message(err error) string {
 	symbol, changed, aborted := new(volley.SymbolError), new(coded.ChangedError), new(transport.AbortError)
 	switch {
-	case errors.Is(err, errInterrupted):
-		return errInterrupted.Error()
+	case errors.Is(err, exit.ErrInterrupted):
+		return exit.ErrInterrupted.Error()
 	case errors.As(err, &symbol): // it names the file, which is more than the processor
 		return symbol.Error()
 	case errors.As(err, &changed):

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	codedpkg "volley/coded"
+	"volley/internal/exit"
 )
 
 func sha(data []byte) string {
@@ -157,7 +158,7 @@ func TestBadInput(t *testing.T) {
 				args = append(args, a)
 			}
 			r := volleyRun(args...)
-			if r.code != exitUsage {
+			if r.code != exit.Usage {
 				t.Errorf("exit %d, want 2", r.code)
 			}
 			if !strings.Contains(r.stderr, c.want) {
@@ -185,7 +186,7 @@ func TestOutputDirectory(t *testing.T) {
 	mustRun(t, "encode", "-o", out, in)
 	before := readFile(t, out, codedpkg.ManifestName)
 	r := volleyRun("encode", "-o", out, in)
-	if r.code != exitUsage || !strings.Contains(r.stderr, "--force") {
+	if r.code != exit.Usage || !strings.Contains(r.stderr, "--force") {
 		t.Errorf("a second run: exit %d, %s", r.code, r.stderr)
 	}
 	if !bytes.Equal(before, readFile(t, out, codedpkg.ManifestName)) {
@@ -208,7 +209,7 @@ func TestOutputDirectory(t *testing.T) {
 		}
 	}
 	r = volleyRun("encode", "-o", in, filepath.Join(in, "coded.0"), filepath.Join(in, "coded.1"))
-	if r.code != exitUsage || !strings.Contains(r.stderr, "is an input") {
+	if r.code != exit.Usage || !strings.Contains(r.stderr, "is an input") {
 		t.Errorf("output over input: exit %d, %s", r.code, r.stderr)
 	}
 	if got := readFile(t, in, "coded.0"); !bytes.Equal(got, packets[0]) {

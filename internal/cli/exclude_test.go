@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"volley/group"
+	"volley/internal/exit"
 )
 
 // TestExclude protects some files and not others: all verbs agree on what is not protected, also later runs.
@@ -40,15 +41,15 @@ func TestExclude(t *testing.T) {
 	wants(t, plan, "excluded   *.tmp, /cache/, !keep.tmp", "node 1  18 KiB in 6 files, 18 KiB to code: 8 new  "+dirs[1], `new: "keep.tmp"`, `new: "sub/cache/in"`, "of parity at each node", "nothing written: a dry run")
 	mustRun(t, "protect", "--group", file)
 	const whole = "whole: 4 nodes, layout striped, any 2 may be lost, generation 1, compared by sha256\n"
-	if text := do(exitOK, "verify"); text != whole { // nobody has to give the patterns again
+	if text := do(exit.OK, "verify"); text != whole { // nobody has to give the patterns again
 		t.Errorf("%q", text)
 	}
 	put("a.tmp", "cache/more", "c.tmp")
-	if text := do(exitOK, "verify"); text != whole {
+	if text := do(exit.OK, "verify"); text != whole {
 		t.Errorf("%q", text)
 	}
 	removeAll(t, filepath.Join(dirs[1], "cache"), filepath.Join(dirs[1], "sub"), filepath.Join(dirs[1], "keep.tmp"))
-	wants(t, do(exitOK, "recover"), "recovered node 1: 4 files")
+	wants(t, do(exit.OK, "recover"), "recovered node 1: 4 files")
 	if got := read1(t, filepath.Join(dirs[1], "sub/cache/in")); got != "sub/cache/in" {
 		t.Errorf("%q", got)
 	}
@@ -61,21 +62,21 @@ func TestExclude(t *testing.T) {
 		t.Fatal(err)
 	}
 	removeAll(t, filepath.Join(dirs[0], "empty"))
-	wants(t, do(exitOK, "protect", "--tolerate", "2", "--dry-run", "-v"), `deleted: "empty"`, `changed: "ckpt"`, "1 changed, 1 deleted")
-	do(exitOK, "recover")
-	do(exitOK, "protect", "--tolerate", "2", "--exclude", "ckpt", "--exclude", "sub", "--exclude", "empty")
+	wants(t, do(exit.OK, "protect", "--tolerate", "2", "--dry-run", "-v"), `deleted: "empty"`, `changed: "ckpt"`, "1 changed, 1 deleted")
+	do(exit.OK, "recover")
+	do(exit.OK, "protect", "--tolerate", "2", "--exclude", "ckpt", "--exclude", "sub", "--exclude", "empty")
 	var r group.ProtectReport
-	if err := json.Unmarshal([]byte(do(exitOK, "protect", "--tolerate", "2", "--json")), &r); err != nil || !slices.Equal(r.Exclude, []string{"ckpt", "sub", "empty"}) || r.Files != 3 {
+	if err := json.Unmarshal([]byte(do(exit.OK, "protect", "--tolerate", "2", "--json")), &r); err != nil || !slices.Equal(r.Exclude, []string{"ckpt", "sub", "empty"}) || r.Files != 3 {
 		t.Errorf("%v: %+v", err, r)
 	}
-	if text := do(exitOK, "protect", "--tolerate", "2", "--exclude", "", "--dry-run"); strings.Contains(text, "excluded") {
+	if text := do(exit.OK, "protect", "--tolerate", "2", "--exclude", "", "--dry-run"); strings.Contains(text, "excluded") {
 		t.Errorf("%q", text)
 	}
 	r = group.ProtectReport{}
-	if err := json.Unmarshal([]byte(do(exitOK, "protect", "--tolerate", "2", "--exclude", "", "--json")), &r); err != nil || r.Exclude != nil || r.Files < 16 {
+	if err := json.Unmarshal([]byte(do(exit.OK, "protect", "--tolerate", "2", "--exclude", "", "--json")), &r); err != nil || r.Exclude != nil || r.Files < 16 {
 		t.Errorf("%v: %+v", err, r)
 	}
-	wants(t, do(exitUsage, "protect", "--tolerate", "2", "--exclude", "[a"), `exclude: "[a": the pattern has no end`)
+	wants(t, do(exit.Usage, "protect", "--tolerate", "2", "--exclude", "[a"), `exclude: "[a": the pattern has no end`)
 }
 
 func read1(t *testing.T, name string) string {

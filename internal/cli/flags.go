@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"volley/group"
+	"volley/internal/exit"
 	"volley/internal/late"
 	"volley/internal/selection"
 )
@@ -101,7 +102,7 @@ func flagUsages(set *pflag.FlagSet) string {
 // NoArguments refuses arguments behind the flags.
 func NoArguments(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		return usagef("%s takes no argument, got %q: see %s --help", cmd.CommandPath(), args[0], cmd.CommandPath())
+		return exit.Usagef("%s takes no argument, got %q: see %s --help", cmd.CommandPath(), args[0], cmd.CommandPath())
 	}
 	return nil
 }
@@ -198,9 +199,9 @@ func (o *limits) slow(ctx context.Context, p *party) error {
 	rate, err := selection.ParseSize(o.rate)
 	switch {
 	case err != nil || rate < leastRate:
-		return usagef("--limit-rate %q: want bytes a second such as 100MB, 1MiB or more", o.rate)
+		return exit.Usagef("--limit-rate %q: want bytes a second such as 100MB, 1MiB or more", o.rate)
 	case !p.job():
-		return usagef("--limit-rate %s: all is in this process, which sends nothing: leave it out", o.rate)
+		return exit.Usagef("--limit-rate %s: all is in this process, which sends nothing: leave it out", o.rate)
 	}
 	p.Transport = late.Limit(ctx, p.Transport, rate)
 	return nil

@@ -13,6 +13,7 @@ import (
 	"volley/algo"
 	codedpkg "volley/coded"
 	"volley/field"
+	"volley/internal/exit"
 	"volley/matrix"
 )
 
@@ -27,7 +28,7 @@ func TestEveryNameWorks(t *testing.T) {
 	for _, x := range algo.Algorithms() { // whatever there is of it at small K, there is no panic
 		for _, k := range []string{"1", "2", "3", "5"} {
 			args := append([]string{"plan", "--algorithm", x.Name}, strings.Fields(x.Example)...)
-			if r := volleyRun(append(args, "-k", k)...); r.code != exitOK && r.code != exitUsage {
+			if r := volleyRun(append(args, "-k", k)...); r.code != exit.OK && r.code != exit.Usage {
 				t.Errorf("%v, K = %s: exit %d: %s", args, k, r.code, r.stderr)
 			}
 		}
@@ -59,7 +60,7 @@ func TestShare(t *testing.T) {
 		for _, share := range []string{"NaN", "nan", "Inf", "-Inf", "-0.1", "1.1", "1e999", "half"} {
 			for _, flag := range []string{"max-deleted", "max-changed"} {
 				r := volleyRun(slices.Concat(verb, []string{"--" + flag, share}, dirs)...)
-				if r.code != exitUsage {
+				if r.code != exit.Usage {
 					t.Errorf("%v --%s %s: %+v", verb, flag, share, r)
 				}
 				wants(t, r.stderr, flag, "want a share from 0 to 1")
@@ -165,7 +166,7 @@ func TestCannotPrint(t *testing.T) {
 	} {
 		var stderr strings.Builder
 		code := run(context.Background(), strings.Fields(args), fullDisk{}, &stderr)
-		if code != exitFailed || !strings.Contains(stderr.String(), errFull.Error()) {
+		if code != exit.Failed || !strings.Contains(stderr.String(), errFull.Error()) {
 			t.Errorf("%s: exit %d, %q", args, code, stderr.String())
 		}
 	}

@@ -11,6 +11,7 @@ import (
 
 	"volley/algo"
 	codedpkg "volley/coded"
+	"volley/internal/exit"
 	"volley/internal/fuzzlimit"
 	"volley/internal/selection"
 )
@@ -53,8 +54,8 @@ func FuzzArguments(f *testing.F) {
 		var stdout, stderr bytes.Buffer
 		code := run(ctx, args, &stdout, &stderr)
 		switch text := stderr.String(); {
-		case code == exitOK:
-		case code != exitUsage:
+		case code == exit.OK:
+		case code != exit.Usage:
 			t.Errorf("exit %d: %s", code, text)
 		case !strings.HasPrefix(text, "volley: ") || strings.Count(text, "\n") != 1:
 			t.Errorf("exit 2, and stderr is not one line of why: %q", text)
@@ -66,7 +67,7 @@ func FuzzArguments(f *testing.F) {
 
 // quick reports whether a command line is wrong, or asks for little.
 func quick(args []string) bool {
-	root := newCommand()
+	root := newCommand(newSession())
 	cmd, rest, err := root.Find(args)
 	if err != nil || cmd.ParseFlags(rest) != nil {
 		return true
@@ -105,7 +106,7 @@ func FuzzDecodeManifest(f *testing.F) {
 		}
 		out := filepath.Join(dir, "out")
 		r := volleyRun("decode", "-o", out, dir)
-		if _, err := os.Lstat(out); (err == nil) != (r.code == exitOK) {
+		if _, err := os.Lstat(out); (err == nil) != (r.code == exit.OK) {
 			t.Errorf("exit %d, %v: %s", r.code, err, r.stderr)
 		}
 	})

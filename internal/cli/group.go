@@ -18,6 +18,8 @@ import (
 	"volley/executor"
 	"volley/field"
 	"volley/group"
+	"volley/internal/exit"
+	"volley/internal/launch"
 	"volley/internal/printable"
 	"volley/internal/report"
 	"volley/internal/selection"
@@ -72,6 +74,8 @@ func (o *groupOptions) add(cmd *cobra.Command) {
 	f.StringVar(&o.reads, readsFlag, "", "`BYTES` a second that are read of each node at most, such as 20MB")
 	o.AddNetwork(f)
 	end()
+	o.addElsewhere(cmd)
+	o.addFile(cmd)
 }
 
 const readsFlag = "limit-read"
@@ -83,14 +87,14 @@ func (o *groupOptions) readRate() (int64, error) {
 	}
 	rate, err := selection.ParseSize(o.reads)
 	if err != nil || rate < leastRate {
-		return 0, usagef("--%s %q: want bytes a second such as 20MB, 1MiB or more", readsFlag, o.reads)
+		return 0, exit.Usagef("--%s %q: want bytes a second such as 20MB, 1MiB or more", readsFlag, o.reads)
 	}
 	return rate, nil
 }
 
 // begin joins the others, and returns the directories of the nodes here and the options of all verbs.
 func (o *groupOptions) begin(cmd *cobra.Command, args []string) (dirs []string, options group.Options, err error) {
-	o.dirs, o.roots, o.sets.domains = args, ofRoots(cmd), sessionOf(cmd.Context()).group.domains
+	o.dirs, o.roots = args, ofRoots(cmd)
 	if err := o.join(cmd.Context()); err != nil {
 		return nil, options, err
 	}
@@ -98,10 +102,10 @@ func (o *groupOptions) begin(cmd *cobra.Command, args []string) (dirs []string, 
 		return nil, options, err
 	}
 	if flag := cmd.Flags().Lookup("step"); flag != nil && flag.Changed && o.step < 0 {
-		return nil, options, usagef("--step %d: want 0 or more", o.step)
+		return nil, options, exit.Usagef("--step %d: want 0 or more", o.step)
 	}
 	if flag := cmd.Flags().Lookup("latest"); flag != nil && flag.Changed && o.step != group.Latest {
-		return nil, options, usagef("--latest, --step %d: leave one of both out", o.step)
+		return nil, options, exit.Usagef("--latest, --step %d: leave one of both out", o.step)
 	}
 	if options, err = o.common(cmd, len(args)); err != nil {
 		return nil, options, err
@@ -110,11 +114,11 @@ func (o *groupOptions) begin(cmd *cobra.Command, args []string) (dirs []string, 
 		return nil, options, err
 	}
 	if len(args) == 0 {
-		return nil, options, usagef("no directories: name that of every node, in order; under mpirun each process its own, such as '/local/ckpt.{rank}'")
+		return nil, options, exit.Usagef("no directories: name that of every node, in order; under mpirun each process its own, such as '/local/ckpt.{rank}'")
 	}
 	options.Believe, options.Meta, options.Roots, options.Step = o.believe, o.meta, o.roots, o.step
-	if s := sessionOf(cmd.Context()); s.at != nil {
-		options.Names, options.Absent, options.From = []string{s.at.Name}, []string{s.at.Absent}, s.at.From
+	if s := o.session; s.at != nil {
+		options.Names, options.Absent, options.From = []string{s.at.Start.Name}, []string{s.at.Absent}, s.at.From
 	}
 	if o.dir != "" {
 		return []string{o.dir}, options, nil
@@ -133,7 +137,7 @@ func (o *groupOptions) begin(cmd *cobra.Command, args []string) (dirs []string, 
 // common returns what verbs for directories and for memory have in common, once the others have joined. There are so many
 // nodes, or as many as processes.
 func (o *groupOptions) common(cmd *cobra.Command, nodes int) (options group.Options, err error) {
-	s := sessionOf(cmd.Context())
+	s := o.session
 	if s.own && o.party.job() { // beside what else runs here; garbage would take more than half of the memory
 		debug.SetGCPercent(50)
 	}
@@ -142,7 +146,7 @@ func (o *groupOptions) common(cmd *cobra.Command, nodes int) (options group.Opti
 		return options, err
 	}
 	if o.timeout < 0 || o.every < 0 {
-		return options, usagef("--timeout %v, --progress %v: want 0 or more", o.timeout, o.every)
+		return options, exit.Usagef("--timeout %v, --progress %v: want 0 or more", o.timeout, o.every)
 	}
 	bytes, err := field.Parse(selection.UsualField)
 	if err != nil {
@@ -194,16 +198,27 @@ func wayOn(err error) error {
 	return err
 }
 
-// onSets runs a verb of the library on each set of the nodes here and prints the reports. verdict, unless nil, says after
-// that what the report comes to.
-func onSets[R any](o *groupOptions, cmd *cobra.Command, args []string, verb func(*group.Group, context.Context) (R, error),
-	print func(w io.Writer, r R, all bool) error, verdict func(R) error) error {
+// A groupVerb is what a verb does on the nodes that a rank of a transport has.
+type groupVerb[R any] func(ctx context.Context, t transport.Transport, dirs []string, options group.Options) (R, error)
+
+// onSets runs a verb on each set of the nodes of the group file, or of the arguments: here, or by ranks at their hosts.
+// It prints the reports. verdict, unless nil, says after that what a report comes to.
+func onSets[R any](o *groupOptions, cmd *cobra.Command, args []string, verb groupVerb[R], print func(w io.Writer, r R, all bool) error, verdict func(R) error) error {
+	args, err := o.fromFile(cmd, args)
+	if err != nil {
+		return err
+	}
+	return o.spread(cmd, args, func() error { return onSetsHere(o, cmd, args, verb, print, verdict) })
+}
+
+// onSetsHere is onSets for the nodes here.
+func onSetsHere[R any](o *groupOptions, cmd *cobra.Command, args []string, verb groupVerb[R], print func(w io.Writer, r R, all bool) error, verdict func(R) error) error {
 	dirs, options, err := o.begin(cmd, args)
 	if err != nil {
 		return err
 	}
 	return o.inSets(cmd, dirs, func(t transport.Transport, dirs []string, _ group.Part, w io.Writer) error {
-		r, err := verb(group.Over(t, dirs, options), cmd.Context())
+		r, err := verb(cmd.Context(), t, dirs, options)
 		if err := finish(o, cmd, w, r, err, print); err != nil || verdict == nil {
 			return err
 		}
@@ -219,7 +234,7 @@ func finish[R any](o *groupOptions, cmd *cobra.Command, w io.Writer, report R, e
 	case o.party.Rank() > 0:
 		return nil
 	}
-	sessionOf(cmd.Context()).note(values(report))
+	o.session.note(values(report))
 	if o.json {
 		return writeJSON(w, report)
 	}
@@ -228,55 +243,23 @@ func finish[R any](o *groupOptions, cmd *cobra.Command, w io.Writer, report R, e
 
 const strictHelp = "end with exit code 3 where files in use are protected torn, or not at all, or a host or disk has more than R nodes"
 
-func newProtect() *cobra.Command {
-	o := &groupOptions{}
+func newProtect(s *session) *cobra.Command {
+	o := &groupOptions{joining: joining{session: s}}
 	p := group.ProtectOptions{}
 	one := false
 	cmd := &cobra.Command{
 		Use:   "protect --tolerate R [flags] DIR...",
 		Short: "Protect the files of a group of nodes by parity at each of them",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			o.sets.forget = p.Force
-			dirs, options, err := o.begin(cmd, args)
+			dirs, err := o.fromFile(cmd, args)
 			if err != nil {
 				return err
 			}
-			if !cmd.Flags().Changed("tolerate") {
-				return usagef("say with --tolerate R how many nodes may be lost")
+			o.sets.forget = p.Force
+			if !p.DryRun { // the other verbs read what was protected
+				o.ordered()
 			}
-			if len(sessionOf(cmd.Context()).commanders(cmd, sessionOf(cmd.Context()).group.dirs)) > 0 && o.party.job() {
-				return usagef("--%s: pre and post of a member run over ssh, and where one process has all nodes: start them beside the processes of this run", groupFlag)
-			}
-			if p.Retain < 0 || p.Retain > 0 && !o.roots {
-				return usagef("--retain %d: want how many snapshots of roots stay, with --root or --step", p.Retain)
-			}
-			if cmd.Flags().Changed("exclude") { // or else nil
-				p.Exclude = slices.DeleteFunc(append([]string{}, p.Exclude...), func(pattern string) bool { return pattern == "" })
-			}
-			if cmd.Flags().Changed("one-file-system") {
-				p.OneFileSystem = &one
-			}
-			return o.inSets(cmd, dirs, func(t transport.Transport, dirs []string, of group.Part, w io.Writer) error {
-				p := p
-				p.Part = of
-				var r *group.ProtectReport
-				err := between(cmd.Context(), sessionOf(cmd.Context()).commanders(cmd, dirs), func() (string, error) {
-					var err error
-					r, err = group.Over(t, dirs, options).Protect(cmd.Context(), p)
-					return sessionOf(cmd.Context()).cameTo(r != nil, err), err
-				})
-				var strict error // of a group that is protected, as the report tells, too
-				if r != nil {
-					strict, err = err, nil
-				}
-				if err == nil && o.Assumed != "" && (o.json || p.DryRun || verbose(cmd)) {
-					r.Notes = append(r.Notes, o.Assumed)
-				}
-				if err := finish(o, cmd, w, r, err, func(w io.Writer, r *group.ProtectReport, all bool) error { return printProtect(w, r, p.DryRun, all) }); err != nil {
-					return err
-				}
-				return strict
-			})
+			return o.spread(cmd, dirs, func() error { return o.protect(cmd, dirs, p, one) })
 		},
 	}
 	f := cmd.Flags()
@@ -297,6 +280,49 @@ func newProtect() *cobra.Command {
 	end()
 	o.add(cmd)
 	return cmd
+}
+
+// protect protects the nodes here.
+func (o *groupOptions) protect(cmd *cobra.Command, args []string, p group.ProtectOptions, one bool) error {
+	dirs, options, err := o.begin(cmd, args)
+	if err != nil {
+		return err
+	}
+	switch {
+	case !cmd.Flags().Changed("tolerate"):
+		return exit.Usagef("say with --tolerate R how many nodes may be lost")
+	case len(o.commanders(o.file.dirs)) > 0 && o.party.job():
+		return exit.Usagef("--%s: pre and post of a member run over ssh, and where one process has all nodes: start them beside the processes of this run", groupFlag)
+	case p.Retain < 0 || p.Retain > 0 && !o.roots:
+		return exit.Usagef("--retain %d: want how many snapshots of roots stay, with --root or --step", p.Retain)
+	}
+	if cmd.Flags().Changed("exclude") { // or else nil
+		p.Exclude = slices.DeleteFunc(append([]string{}, p.Exclude...), func(pattern string) bool { return pattern == "" })
+	}
+	if cmd.Flags().Changed("one-file-system") {
+		p.OneFileSystem = &one
+	}
+	return o.inSets(cmd, dirs, func(t transport.Transport, dirs []string, of group.Part, w io.Writer) error {
+		p := p
+		p.Part = of
+		var r *group.ProtectReport
+		err := launch.Between(cmd.Context(), o.commanders(dirs), func() (string, error) {
+			var err error
+			r, err = group.Over(t, dirs, options).Protect(cmd.Context(), p)
+			return o.session.cameTo(r != nil, err), err
+		})
+		var strict error // of a group that is protected, as the report tells, too
+		if r != nil {
+			strict, err = err, nil
+		}
+		if err == nil && o.Assumed != "" && (o.json || p.DryRun || verbose(cmd)) {
+			r.Notes = append(r.Notes, o.Assumed)
+		}
+		if err := finish(o, cmd, w, r, err, func(w io.Writer, r *group.ProtectReport, all bool) error { return printProtect(w, r, p.DryRun, all) }); err != nil {
+			return err
+		}
+		return strict
+	})
 }
 
 func printProtect(w io.Writer, r *group.ProtectReport, dry, all bool) error {
@@ -382,7 +408,7 @@ func printStep(w io.Writer, step *int64) {
 	}
 }
 
-func newVerify() *cobra.Command {
+func newVerify(s *session) *cobra.Command {
 	part := percent(1)
 	cmd := &cobra.Command{
 		Use:   "verify [flags] DIR...",
@@ -390,16 +416,18 @@ func newVerify() *cobra.Command {
 	}
 	cmd.Flags().Var(&part, "share", "`SHARE` of each node to read, such as 10%; the next run goes on where this one ends")
 	cmd.Flags().Lookup("share").DefValue = "" // not shown
-	return newExamining(cmd, func(g *group.Group, ctx context.Context) (*group.VerifyReport, error) {
+	return newExamining(s, cmd, func(g *group.Group, ctx context.Context) (*group.VerifyReport, error) {
 		return g.VerifyShare(ctx, float64(part))
 	}, printVerify, brokenOf)
 }
 
 // newExamining makes cmd a verb that examines the nodes.
-func newExamining(cmd *cobra.Command, verb func(*group.Group, context.Context) (*group.VerifyReport, error), print func(io.Writer, *group.VerifyReport, bool) error, verdict func(*group.VerifyReport) error) *cobra.Command {
-	o := &groupOptions{}
+func newExamining(s *session, cmd *cobra.Command, verb func(*group.Group, context.Context) (*group.VerifyReport, error), print func(io.Writer, *group.VerifyReport, bool) error, verdict func(*group.VerifyReport) error) *cobra.Command {
+	o := &groupOptions{joining: joining{session: s}}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		return onSets(o, cmd, args, verb, print, verdict)
+		return onSets(o, cmd, args, func(ctx context.Context, t transport.Transport, dirs []string, options group.Options) (*group.VerifyReport, error) {
+			return verb(group.Over(t, dirs, options), ctx)
+		}, print, verdict)
 	}
 	o.addSnapshots(cmd, "latest", latestUsage)
 	o.add(cmd)
@@ -444,8 +472,8 @@ func printVerify(w io.Writer, r *group.VerifyReport, all bool) error {
 	return err
 }
 
-func newStatus() *cobra.Command {
-	return newExamining(&cobra.Command{
+func newStatus(s *session) *cobra.Command {
+	return newExamining(s, &cobra.Command{
 		Use:   "status [flags] DIR...",
 		Short: "Say at a glance how the nodes of a group are",
 	}, (*group.Group).Status, printStatus, brokenOf)
@@ -617,9 +645,9 @@ func brokenOf(r *group.VerifyReport) error {
 	case !errors.As(err, &broken) || !broken.Comes:
 		return err
 	case broken.Unprotected:
-		return wrongf("%w; next: volley protect", err)
+		return exit.Wrongf("%w; next: volley protect", err)
 	}
-	return wrongf("%w; next: volley recover", err)
+	return exit.Wrongf("%w; next: volley recover", err)
 }
 
 // printMayLose says how many more nodes may be lost now, what would not come back where one more is than may be, and what
@@ -665,17 +693,19 @@ func printCause(w io.Writer, x *group.Cause, seconds float64) {
 	printable.Fprintf(w, "because of what %s since %s at %s\n", what, printable.Time(x.Time), x.Dir)
 }
 
-func newRecover() *cobra.Command {
-	o := &groupOptions{}
+func newRecover(s *session) *cobra.Command {
+	o := &groupOptions{joining: joining{session: s}}
 	x := group.RecoverOptions{}
 	cmd := &cobra.Command{
 		Use:   "recover [flags] DIR...",
 		Short: "Recover lost nodes and damaged files of a protected group",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if cmd.Flags().Changed("file") && slices.Contains(x.Files, "") {
-				return usagef("--file '': want a file as it lies below a node's directory, or a pattern as in .gitignore")
+				return exit.Usagef("--file '': want a file as it lies below a node's directory, or a pattern as in .gitignore")
 			}
-			run := func(g *group.Group, ctx context.Context) (*group.RecoverReport, error) { return g.Recover(ctx, x) }
+			run := func(ctx context.Context, t transport.Transport, dirs []string, options group.Options) (*group.RecoverReport, error) {
+				return group.Over(t, dirs, options).Recover(ctx, x)
+			}
 			return onSets(o, cmd, args, run, func(w io.Writer, r *group.RecoverReport, all bool) error {
 				return printRecover(w, r, x.DryRun, x.To != "", all)
 			}, (*group.RecoverReport).Incomplete)

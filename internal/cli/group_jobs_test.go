@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"volley/internal/exit"
 )
 
 // TestGroupJobPairs runs two jobs at once on one group: of two that do not only read, one wins
@@ -62,7 +64,7 @@ func TestGroupJobPairs(t *testing.T) {
 				case strings.Contains(r.stderr, " is busy: "):
 					busy++
 					// Each process names who has its own node.
-					if r.code != exitFailed || strings.Count(r.stderr, " is busy: ") != strings.Count(r.stderr, "volley "+other.args[0]+" has used it since") {
+					if r.code != exit.Failed || strings.Count(r.stderr, " is busy: ") != strings.Count(r.stderr, "volley "+other.args[0]+" has used it since") {
 						t.Errorf("%s: it does not say who is busy: %+v", when, r)
 					}
 				case !slices.Contains(v.codes, r.code):
@@ -111,11 +113,11 @@ func TestGroupJobKilled(t *testing.T) {
 			}
 		}
 		err := j.Wait()
-		if exit := new(exec.ExitError); err != nil && !errors.As(err, &exit) {
+		if ended := new(exec.ExitError); err != nil && !errors.As(err, &ended) {
 			t.Fatalf("%v: %s", err, &j.out)
 		}
 		j.ended(t, n)
-		if code := j.ProcessState.ExitCode(); limit == 0 && code != exitOK {
+		if code := j.ProcessState.ExitCode(); limit == 0 && code != exit.OK {
 			t.Fatalf("%s: %d: %s", args, code, &j.out)
 		}
 		return err != nil

@@ -15,6 +15,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"volley/internal/exit"
 )
 
 var groupKills = flag.Int("group.kills", 1, "how often each verb on a group is killed")
@@ -158,7 +160,7 @@ func (g *pairGroup) completeKilled(t *testing.T, when string, rng *rand.Rand, k 
 	t.Helper()
 	run := func(args ...string) {
 		t.Helper()
-		if r := volleyRun(g.with(args...)...); r.code != exitOK {
+		if r := volleyRun(g.with(args...)...); r.code != exit.OK {
 			t.Fatalf("%s: then %s: %+v", when, args, r)
 		}
 	}
@@ -173,9 +175,9 @@ func (g *pairGroup) completeKilled(t *testing.T, when string, rng *rand.Rand, k 
 	}
 	r := volleyRun(g.with("verify")...)
 	switch {
-	case k.name == "first protect" && r.code == exitWrong && strings.Contains(r.stderr, "the group is not protected"):
-	case k.name == "first protect" && r.code == exitWrong: // some nodes have it: nothing has been promised
-	case r.code != exitOK && r.code != exitWrong || strings.Contains(r.stderr, "not protected"):
+	case k.name == "first protect" && r.code == exit.Wrong && strings.Contains(r.stderr, "the group is not protected"):
+	case k.name == "first protect" && r.code == exit.Wrong: // some nodes have it: nothing has been promised
+	case r.code != exit.OK && r.code != exit.Wrong || strings.Contains(r.stderr, "not protected"):
 		t.Fatalf("%s: then verify: %+v", when, r)
 	case rng.IntN(2) == 0: // what has not changed is as safe as before
 		var others []int
@@ -228,7 +230,7 @@ func TestGroupKilled(t *testing.T) {
 			p.Process.Kill()
 		}
 		r := p.end(t)
-		if limit == 0 && r.code != exitOK {
+		if limit == 0 && r.code != exit.OK {
 			t.Fatalf("%s: %+v", args, r)
 		}
 		return r.code < 0 // by a signal

@@ -20,6 +20,7 @@ import (
 	"testing"
 	"time"
 
+	"volley/internal/exit"
 	"volley/transport/transporttest"
 )
 
@@ -45,7 +46,7 @@ func newProgram(t *testing.T, args ...string) *program {
 func (p *program) end(t *testing.T) result {
 	t.Helper()
 	err := p.Wait()
-	if exit := new(exec.ExitError); err != nil && !errors.As(err, &exit) {
+	if ended := new(exec.ExitError); err != nil && !errors.As(err, &ended) {
 		t.Fatal(err)
 	}
 	return result{p.ProcessState.ExitCode(), p.stdout.String(), p.stderr.String()}
@@ -61,7 +62,7 @@ type pairVerb struct {
 
 // protects reports whether a run with that result has protected the group as it is.
 func (v *pairVerb) protects(r result) bool {
-	return v.args[0] == "protect" && !v.reads && r.code == exitOK
+	return v.args[0] == "protect" && !v.reads && r.code == exit.OK
 }
 
 const (
@@ -193,13 +194,13 @@ func (g *pairGroup) complete(t *testing.T, when string, rng *rand.Rand, want []s
 	t.Helper()
 	run := func(args ...string) {
 		t.Helper()
-		if r := volleyRun(g.with(args...)...); r.code != exitOK {
+		if r := volleyRun(g.with(args...)...); r.code != exit.OK {
 			t.Fatalf("%s: then %s: %+v", when, args, r)
 		}
 	}
-	if r := volleyRun(g.with("recover")...); r.code == exitUsage && !protected && strings.Contains(r.stderr, "not protected") {
+	if r := volleyRun(g.with("recover")...); r.code == exit.Usage && !protected && strings.Contains(r.stderr, "not protected") {
 		run("protect", "--tolerate", "2")
-	} else if r.code != exitOK {
+	} else if r.code != exit.OK {
 		t.Fatalf("%s: then recover: %+v", when, r)
 	}
 	g.check(t, when+", then recover", want)
@@ -253,7 +254,7 @@ func isBusy(t *testing.T, when string, r result, other pairVerb, pid int) bool {
 		return false
 	}
 	want := saysWho(other, pid)
-	if r.code != exitFailed || r.stdout != "" || !want.MatchString(r.stderr) {
+	if r.code != exit.Failed || r.stdout != "" || !want.MatchString(r.stderr) {
 		t.Errorf("%s: it does not say who is busy: %+v: want exit 1 and %s", when, r, want)
 	}
 	return true
@@ -308,7 +309,7 @@ func (g *pairGroup) testPair(t *testing.T, rng *rand.Rand, verbs ...pairVerb) {
 		done := !strings.Contains(names, toChange) && !strings.Contains(names, "first")
 		for i, v := range verbs {
 			done = done || v.protects(results[i])
-			if v.args[0] == "recover" && !v.reads && results[i].code == exitOK {
+			if v.args[0] == "recover" && !v.reads && results[i].code == exit.OK {
 				g.check(t, when, want)
 			}
 		}

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"volley/group"
+	"volley/internal/exit"
 )
 
 // writeNodes makes the directories of K nodes, with some files of up to size bytes.
@@ -85,7 +86,7 @@ func TestGroup(t *testing.T) {
 	t.Parallel()
 	dirs := writeNodes(t, 6, 100_000)
 	with := func(args ...string) []string { return append(args, dirs...) }
-	if r := volleyRun(with("verify")...); r.code != exitWrong || !strings.Contains(r.stderr, "the group is not protected") {
+	if r := volleyRun(with("verify")...); r.code != exit.Wrong || !strings.Contains(r.stderr, "the group is not protected") {
 		t.Errorf("never protected: %+v", r)
 	}
 	dry := mustRun(t, with("protect", "--tolerate", "2", "--dry-run", "--json")...)
@@ -106,16 +107,16 @@ func TestGroup(t *testing.T) {
 	}
 	r := volleyRun(with("verify", "--json")...)
 	var verified group.VerifyReport
-	if err := json.Unmarshal([]byte(r.stdout), &verified); err != nil || r.code != exitWrong || verified.Whole || verified.Nodes[2].Status != group.Lost {
+	if err := json.Unmarshal([]byte(r.stdout), &verified); err != nil || r.code != exit.Wrong || verified.Whole || verified.Nodes[2].Status != group.Lost {
 		t.Errorf("%v: %+v", err, r)
 	}
-	if r := volleyRun(with("protect", "--tolerate", "2")...); r.code != exitUsage || !strings.Contains(r.stderr, "no such directory") {
+	if r := volleyRun(with("protect", "--tolerate", "2")...); r.code != exit.Usage || !strings.Contains(r.stderr, "no such directory") {
 		t.Errorf("%+v", r)
 	}
 	if err := os.Mkdir(dirs[2], 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if r := volleyRun(with("protect", "--tolerate", "2")...); r.code != exitUsage || !strings.Contains(r.stderr, dirs[2]+" is missing what was protected: recover it first") {
+	if r := volleyRun(with("protect", "--tolerate", "2")...); r.code != exit.Usage || !strings.Contains(r.stderr, dirs[2]+" is missing what was protected: recover it first") {
 		t.Errorf("%+v", r)
 	}
 	if err := os.Remove(dirs[2]); err != nil {
@@ -145,7 +146,7 @@ func TestGroup(t *testing.T) {
 	if err := errors.Join(os.WriteFile(path, content, 0o644), os.Chtimes(path, info.ModTime(), info.ModTime())); err != nil {
 		t.Fatal(err)
 	}
-	if r := volleyRun(with("protect", "--tolerate", "2")...); r.code != exitUsage || !strings.Contains(r.stderr, path+" is damaged") {
+	if r := volleyRun(with("protect", "--tolerate", "2")...); r.code != exit.Usage || !strings.Contains(r.stderr, path+" is damaged") {
 		t.Errorf("%+v", r)
 	}
 	mustRun(t, with("recover")...)
@@ -155,7 +156,7 @@ func TestGroup(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dirs[1], "ckpt"), []byte("shorter"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if r := volleyRun(with("verify")...); r.code != exitOK || !strings.Contains(r.stdout, `changed: "ckpt"`) {
+	if r := volleyRun(with("verify")...); r.code != exit.OK || !strings.Contains(r.stdout, `changed: "ckpt"`) {
 		t.Errorf("%+v", r)
 	}
 	if out := mustRun(t, with("recover")...); !strings.Contains(out, "\nleft as it is: 1 changed file; recover --revert ") {
@@ -173,7 +174,7 @@ func TestGroup(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if r := volleyRun(with("recover")...); r.code != exitUsage || !strings.Contains(r.stderr, dirs[0]+", "+dirs[3]+", "+dirs[5]) {
+	if r := volleyRun(with("recover")...); r.code != exit.Usage || !strings.Contains(r.stderr, dirs[0]+", "+dirs[3]+", "+dirs[5]) {
 		t.Errorf("%+v", r)
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"volley/internal/disk"
+	"volley/internal/exit"
 )
 
 // outside makes a directory that belongs to no node, and returns a check that nothing in it
@@ -79,10 +80,10 @@ func TestGroupSymlinks(t *testing.T) {
 		m.protect()
 		dir, same := m.outside()
 		m.shell("mv n1/sub kept; ln -s " + dir + " n1/sub")
-		m.volley(exitWrong, []string{"verify"}, `changed: "sub"`)
-		m.volley(exitWrong, []string{"recover"}, "sub is no directory any more")
+		m.volley(exit.Wrong, []string{"verify"}, `changed: "sub"`)
+		m.volley(exit.Wrong, []string{"recover"}, "sub is no directory any more")
 		same()
-		m.volley(exitOK, []string{"recover", "--revert"})
+		m.volley(exit.OK, []string{"recover", "--revert"})
 		same()
 		m.shell("rm -r n1/sub; ln -s " + dir + " n1/sub")
 		m.protect()
@@ -93,17 +94,17 @@ func TestGroupSymlinks(t *testing.T) {
 		m.shell("mkdir n1/other; echo mine > n1/other/b")
 		m.protect()
 		m.shell("rm -r n1/sub; ln -s other n1/sub")
-		m.volley(exitWrong, []string{"recover"}, "sub is no directory any more")
+		m.volley(exit.Wrong, []string{"recover"}, "sub is no directory any more")
 		if got := m.content("n1/other/b"); got != "mine\n" {
 			t.Fatalf("other/b is %q", got)
 		}
 		want := m.data()
-		m.volley(exitOK, []string{"recover", "--revert"})
+		m.volley(exit.OK, []string{"recover", "--revert"})
 		if got := m.content("n1/other/b"); got != "mine\n" {
 			t.Fatalf("other/b is %q", got)
 		}
 		m.same(want, 0, 2, 3)
-		m.volley(exitOK, []string{"verify"})
+		m.volley(exit.OK, []string{"verify"})
 	})
 	t.Run(".volley", func(t *testing.T) {
 		m := misuse(t, 4, 20_000)
@@ -111,7 +112,7 @@ func TestGroupSymlinks(t *testing.T) {
 		dir, same := m.outside()
 		m.shell("mv n1/.volley kept; ln -s " + dir + " n1/.volley")
 		for _, args := range [][]string{{"protect", "--tolerate", "2"}, {"recover"}, {"verify"}} {
-			m.volley(exitUsage, args, ".volley: it is not a directory")
+			m.volley(exit.Usage, args, ".volley: it is not a directory")
 			same()
 		}
 	})
@@ -132,8 +133,8 @@ func TestGroupSymlinks(t *testing.T) {
 				m.same(want, 0, 1, 2, 3)
 			}
 			m.shell("find n1/.volley -type l -delete")
-			m.volley(exitOK, []string{"recover", "--deleted"})
-			m.volley(exitOK, []string{"verify"})
+			m.volley(exit.OK, []string{"recover", "--deleted"})
+			m.volley(exit.OK, []string{"verify"})
 		})
 	}
 }
@@ -143,7 +144,7 @@ func TestGroupSymlinks(t *testing.T) {
 func TestGroupSpecialFiles(t *testing.T) {
 	t.Parallel()
 	if *misuseProgram == "" && os.Getenv(statusFile) == "" { // in one process of its own, which is limited
-		if r := limited(t, exec.CommandContext(t.Context(), thisProgram(t), "-test.run", "^TestGroupSpecialFiles$")); r.code != exitOK {
+		if r := limited(t, exec.CommandContext(t.Context(), thisProgram(t), "-test.run", "^TestGroupSpecialFiles$")); r.code != exit.OK {
 			t.Errorf("%+v", r)
 		}
 		return
@@ -167,12 +168,12 @@ func TestGroupSpecialFiles(t *testing.T) {
 				m.shell("rm -rf n1/" + name)
 				m.shell(fmt.Sprintf(makes, "n1/"+name))
 				for _, args := range [][]string{{"verify"}, {"recover"}} {
-					if r := m.limited(args...); r.code != exitOK && r.code != exitWrong && r.code != exitUsage && r.code != exitFailed {
+					if r := m.limited(args...); r.code != exit.OK && r.code != exit.Wrong && r.code != exit.Usage && r.code != exit.Failed {
 						t.Fatalf("%v: %+v", args, r)
 					}
 				}
 				m.shell("[ -d n1/" + name + " ] || rm -f n1/" + name) // recover may have put another there
-				m.bounded(exitOK, []string{"recover", "--deleted"})
+				m.bounded(exit.OK, []string{"recover", "--deleted"})
 				m.same(want, 0, 1, 2, 3)
 			})
 		}
@@ -208,29 +209,29 @@ func TestGroupMetadata(t *testing.T) {
 		if now := metaOf(t, dir); now != before {
 			t.Fatalf("%s:\n%s\nwant\n%s", what, now, before)
 		}
-		if m.volley(exitOK, []string{"verify"}); t.Failed() {
+		if m.volley(exit.OK, []string{"verify"}); t.Failed() {
 			t.FailNow()
 		}
 	}
 	m.shell("rm -r n1")
-	m.volley(exitOK, []string{"recover", "--deleted"})
+	m.volley(exit.OK, []string{"recover", "--deleted"})
 	again("lost")
 	m.shell("rm n1/ckpt")
-	m.volley(exitOK, []string{"recover", "--deleted"})
+	m.volley(exit.OK, []string{"recover", "--deleted"})
 	again("the first name")
 	m.shell("rm n1/again n1/tool")
-	m.volley(exitOK, []string{"recover", "--deleted"})
+	m.volley(exit.OK, []string{"recover", "--deleted"})
 	again("another name")
 	info, err := os.Stat(filepath.Join(dir, "ckpt"))
 	m.must(err)
 	m.shell("printf x | dd of=n1/ckpt conv=notrunc bs=1 seek=100 2>/dev/null")
 	m.must(os.Chtimes(filepath.Join(dir, "ckpt"), info.ModTime(), info.ModTime()))
-	m.volley(exitWrong, []string{"verify"}, `damaged: "again"`, `damaged: "sub/third"`)
-	m.volley(exitOK, []string{"recover", "--deleted"})
+	m.volley(exit.Wrong, []string{"verify"}, `damaged: "again"`, `damaged: "sub/third"`)
+	m.volley(exit.OK, []string{"recover", "--deleted"})
 	again("rot in a file of three names")
 	if root {
 		m.shell("chown 1009 n1/tool")
-		m.volley(exitOK, []string{"verify", "-v"}, `other metadata: "tool"`)
+		m.volley(exit.OK, []string{"verify", "-v"}, `other metadata: "tool"`)
 	}
 }
 
@@ -247,7 +248,7 @@ func TestGroupOwners(t *testing.T) {
 	m.shell("rm -r n1")
 	m.asNobody()
 	m.shell("chmod 777 .")
-	m.volley(exitOK, []string{"recover", "--deleted"}, "more: owner not restored", "tool: setuid and setgid not restored")
+	m.volley(exit.OK, []string{"recover", "--deleted"}, "more: owner not restored", "tool: setuid and setgid not restored")
 	info, err := os.Lstat(filepath.Join(m.dirs[1], "tool"))
 	m.must(err)
 	if uid, _, _ := disk.Owner(info); uid != 65534 || info.Mode() != 0o755 {
@@ -283,10 +284,10 @@ func TestGroupPrivate(t *testing.T) {
 	private(false)
 	for _, args := range [][]string{{"protect", "--tolerate", "2"}, {"recover"}} {
 		m.shell("chmod -R a+rX n?/.volley")
-		m.volley(exitOK, []string{"verify"}, "node.1/.volley can be read by others")
-		m.volley(exitOK, args)
+		m.volley(exit.OK, []string{"verify"}, "node.1/.volley can be read by others")
+		m.volley(exit.OK, args)
 		private(true)
-		if out := m.volley(exitOK, []string{"verify"}); strings.Contains(out, "read by others") {
+		if out := m.volley(exit.OK, []string{"verify"}); strings.Contains(out, "read by others") {
 			t.Error(out)
 		}
 	}
@@ -364,7 +365,7 @@ func TestGroupDefaultACL(t *testing.T) {
 		}
 	}
 	m.shell("rm -r n1/sub/*")
-	m.volley(exitOK, []string{"recover", "--deleted"})
+	m.volley(exit.OK, []string{"recover", "--deleted"})
 	for _, dir := range []string{"", "sub", ".volley"} {
 		m.must(unix.Removexattr(filepath.Join(m.dirs[1], dir), "system.posix_acl_default"))
 	}
@@ -389,8 +390,8 @@ func TestGroupMovedIntoMeta(t *testing.T) {
 				t.Errorf("%s: %v has removed others' files: %+v", name, args, r)
 			}
 			m.shell("rm -rf n1/.volley/tmp-* n1/.volley/*/theirs n1/.volley/replaced")
-			m.volley(exitOK, []string{"recover", "--deleted"})
-			m.volley(exitOK, []string{"verify"})
+			m.volley(exit.OK, []string{"recover", "--deleted"})
+			m.volley(exit.OK, []string{"verify"})
 		}
 	}
 }
@@ -409,13 +410,13 @@ func TestGroupMounted(t *testing.T) {
 	m.protect()
 	want := m.data()
 	m.shell("rm -r n1/a/* n1/ckpt n1/sub")
-	m.volley(exitOK, []string{"recover", "--deleted"})
+	m.volley(exit.OK, []string{"recover", "--deleted"})
 	m.same(want, 0, 1, 2, 3)
 	m.shell("[ n1/a/in -ef n1/a/again ]; [ -z \"$(ls -A n1/a | grep volley)\" ]")
-	m.volley(exitOK, []string{"verify"})
+	m.volley(exit.OK, []string{"verify"})
 	unmount()
-	m.volley(exitOK, []string{"recover", "--deleted"})
-	m.volley(exitOK, []string{"verify"})
+	m.volley(exit.OK, []string{"recover", "--deleted"})
+	m.volley(exit.OK, []string{"verify"})
 	m.same(want, 0, 1, 2, 3)
 }
 
@@ -446,7 +447,7 @@ func TestGroupMountedTwice(t *testing.T) {
 			args = append(args, at(dir))
 		}
 		r := volleyRun(args...)
-		if text := strings.ReplaceAll(r.stderr, m.base+"/", ""); r.code != exitUsage || !strings.Contains(text, x.want) {
+		if text := strings.ReplaceAll(r.stderr, m.base+"/", ""); r.code != exit.Usage || !strings.Contains(text, x.want) {
 			t.Errorf("%q: %+v", x.dirs, r)
 		}
 	}
@@ -459,8 +460,8 @@ func TestGroupDeep(t *testing.T) {
 	m := misuse(t, 4, 20_000)
 	m.protect()
 	m.shell("cd n1; for i in $(seq 40); do mkdir " + strings.Repeat("d", 200) + "; cd -P " + strings.Repeat("d", 200) + "; done")
-	m.bounded(exitUsage, []string{"protect", "--tolerate", "2"}, "has more than 4096 bytes below the node: move it up")
-	m.bounded(exitOK, []string{"verify"})
+	m.bounded(exit.Usage, []string{"protect", "--tolerate", "2"}, "has more than 4096 bytes below the node: move it up")
+	m.bounded(exit.OK, []string{"verify"})
 	m.shell("rm n1/ckpt")
-	m.bounded(exitOK, []string{"recover", "--deleted"})
+	m.bounded(exit.OK, []string{"recover", "--deleted"})
 }

@@ -20,7 +20,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"volley"
+	"volley/group"
 	"volley/group/site"
+	"volley/internal/exit"
+	"volley/internal/launch"
 	"volley/internal/printable"
 	"volley/internal/report"
 	"volley/internal/ssh"
@@ -50,7 +53,7 @@ type groupCheck struct {
 // A member is a node of the group, and its host.
 type member struct {
 	ssh.Address
-	greeting
+	launch.Greeting
 	build string
 	*site.Node
 }
@@ -93,17 +96,31 @@ const (
 	noConnection site.Kind = "no connection"
 )
 
-func newGroupCheck() *cobra.Command {
-	o := &groupCheck{}
+func newGroupCheck(s *session) *cobra.Command {
+	o := &groupCheck{joining: joining{session: s}}
 	var one bool
 	cmd := &cobra.Command{
 		Use:   "check [flags] DIR...",
 		Short: "Say whether the hosts of a group can work, and change nothing",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if sessionOf(cmd.Context()).at != nil {
+			if s.at != nil {
 				return o.beRank(cmd)
 			}
-			return o.here(cmd, args)
+			if cmd.Flags().Changed("one-file-system") {
+				o.one = &one
+			}
+			dirs, err := o.fromFile(cmd, args)
+			if err != nil {
+				return err
+			}
+			l, err := o.launch(cmd, dirs)
+			switch {
+			case err != nil:
+				return err
+			case l != nil:
+				return o.there(l, cmd)
+			}
+			return o.here(cmd, dirs)
 		},
 	}
 	forOperators(cmd)
@@ -129,15 +146,8 @@ func newGroupCheck() *cobra.Command {
 	}
 	end()
 	o.comm = autoComm
-	launchableBy(cmd, o.there)
-	plain := cmd.RunE
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if cmd.Flags().Changed("one-file-system") {
-			o.one = &one
-		}
-		return plain(cmd, args)
-	}
-	grouped(cmd)
+	o.addElsewhere(cmd)
+	o.addFile(cmd)
 	return cmd
 }
 
@@ -169,18 +179,18 @@ var build = sync.OnceValue(func() string {
 func (o *groupCheck) check(dirs int) error {
 	switch {
 	case dirs < 2:
-		return usagef("need at least 2 directories, got %d", dirs)
+		return exit.Usagef("need at least 2 directories, got %d", dirs)
 	case o.Tolerate < 0 || o.Size < 0 || o.timeout < 0:
-		return usagef("--tolerate %d, --group-size %d, --timeout %v: want 0 or more", o.Tolerate, o.Size, o.timeout)
+		return exit.Usagef("--tolerate %d, --group-size %d, --timeout %v: want 0 or more", o.Tolerate, o.Size, o.timeout)
 	}
-	return usage(o.place("").Validate())
+	return exit.AsUsage(o.place("").Validate())
 }
 
 // here checks nodes that all are directories of this machine.
 func (o *groupCheck) here(cmd *cobra.Command, dirs []string) error {
 	for _, name := range []string{"rank", "size", "meet", "secret", "advertise"} {
 		if cmd.Flags().Changed(name) {
-			return usagef("--%s: check reaches hosts by ssh, which settles that: leave the flag out", name)
+			return exit.Usagef("--%s: check reaches hosts by ssh, which settles that: leave the flag out", name)
 		}
 	}
 	if err := o.check(len(dirs)); err != nil {
@@ -200,40 +210,39 @@ func (o *groupCheck) here(cmd *cobra.Command, dirs []string) error {
 }
 
 // there checks nodes on hosts: each rank looks before it answers, and those that have answered connect.
-func (o *groupCheck) there(l *launch, cmd *cobra.Command) error {
-	if err := o.check(len(l.ranks)); err != nil {
+func (o *groupCheck) there(l *launch.Launch, cmd *cobra.Command) error {
+	if err := o.check(len(l.Ranks)); err != nil {
 		return err
 	}
-	l.missing, l.meter, l.Greeting = true, nil, l.Limit
+	l.Missing, l.Greeting = true, l.Limit
 	o.ssh, o.program, o.self = l.Command, l.Program, l.Here[0]
-	for _, x := range l.ranks {
+	for _, x := range l.Ranks {
 		x.Watch, x.Look = false, o.place(x.Dir)
 	}
-	defer context.AfterFunc(cmd.Context(), l.stop)()
-	defer l.end()
-	l.greetAll(cmd.Context())
+	defer l.End()
+	l.GreetAll(cmd.Context())
 	var body bytes.Buffer
-	all := &launch{Client: l.Client, session: l.session, stdout: &body, group: true, terms: l.terms}
-	for _, x := range l.ranks {
-		if err := x.Found.Validate(); err != nil && x.refused == nil {
-			x.refused = fmt.Errorf("%s does not say what it has: %w", x.At(), err)
+	var ranks []*launch.Far
+	for _, x := range l.Ranks {
+		if err := x.Found.Validate(); err != nil && x.Refused == nil {
+			x.Refused = fmt.Errorf("%s does not say what it has: %w", x.At(), err)
 		}
-		if x.refused != nil {
+		if x.Refused != nil {
 			x.Found = nil
 		}
-		o.members = append(o.members, member{x.Address, x.greeting, x.Build, x.Found})
-		if x.refused == nil {
-			all.ranks = append(all.ranks, x)
+		o.members = append(o.members, member{x.Address, x.Greeting, x.Build, x.Found})
+		if x.Refused == nil {
+			ranks = append(ranks, x)
 		}
 	}
 	if err := cmd.Context().Err(); err != nil {
 		return context.Cause(cmd.Context())
 	}
-	if len(all.ranks) > 1 {
-		err := all.meet(cmd.Context())
-		if errors.Is(err, errSaid) {
-			list, _ := all.ended()
-			err = errors.New(strings.Join(names(list, saying.String), "; "))
+	if len(ranks) > 1 {
+		all := l.Set(ranks, group.Part{}, &body)
+		err := all.Meet(cmd.Context())
+		if errors.Is(err, exit.ErrSaid) {
+			err = errors.New(all.Said())
 		}
 		if err == nil {
 			err = json.Unmarshal(body.Bytes(), &o.report.Pairs)
@@ -287,7 +296,7 @@ func (o *groupCheck) conclude(cmd *cobra.Command) error {
 	}
 	var err error
 	if o.report.Judgement, err = site.Judge(cmd.Context(), list, o.Options); err != nil {
-		return usage(err)
+		return exit.AsUsage(err)
 	}
 	connections := o.report.Wrong // come last
 	o.report.Wrong = nil
@@ -302,7 +311,7 @@ func (o *groupCheck) conclude(cmd *cobra.Command) error {
 		err = printCheck(cmd.OutOrStdout(), &o.report)
 	}
 	if err == nil && !o.report.Well {
-		err = exitError{errSaid, exitWrong}
+		err = exit.With(exit.ErrSaid, exit.Wrong)
 	}
 	return err
 }
@@ -332,22 +341,22 @@ func (h *hostReport) is(kind site.Kind) bool {
 // add adds a node to the report of its host.
 func (o *groupCheck) add(x member) {
 	h, first := o.host(x.Address)
-	if first && x.refused == nil {
+	if first && x.Refused == nil {
 		h.Version = volley.Version
 	}
-	if first && x.refused == nil && x.Host != "" {
-		took, clock := x.took.Seconds()-x.Seconds, x.clock.Seconds()
+	if first && x.Refused == nil && x.Host != "" {
+		took, clock := x.Took.Seconds()-x.Seconds, x.Ahead.Seconds()
 		h.SSH, h.Clock = &took, &clock
-		if x.clock.Abs() > mostClock {
+		if x.Ahead.Abs() > mostClock {
 			o.report.Notes = append(o.report.Notes, fmt.Sprintf("the clock of %s is %s: times of files and logs do not compare", h.Host, ahead(clock)))
 		}
 		if mine := build(); x.build != "" && mine != "" && x.build != mine && strings.Fields(x.build)[0] == strings.Fields(mine)[0] {
 			o.report.Notes = append(o.report.Notes, fmt.Sprintf("%s runs another build of volley %s", h.Host, volley.Version))
 		}
 	}
-	if h.Nodes = append(h.Nodes, nodeReport{x.Name, x.Node}); x.refused != nil {
+	if h.Nodes = append(h.Nodes, nodeReport{x.Name, x.Node}); x.Refused != nil {
 		if kind, next := o.refusal(x); h.is(kind) { // not once more for each node
-			o.wrong(h.Host, kind, x.refused.Error(), next)
+			o.wrong(h.Host, kind, x.Refused.Error(), next)
 		}
 		return
 	}
@@ -369,9 +378,9 @@ func (o *groupCheck) refusal(x member) (site.Kind, string) {
 	}
 	copying := shellLine(append(line, o.self, x.Host+":"+to))
 	switch {
-	case errors.As(x.refused, new(*versionError)):
+	case errors.As(x.Refused, new(*launch.VersionError)):
 		return otherVersion, copying
-	case errors.As(x.refused, new(*ssh.MissingError)):
+	case errors.As(x.Refused, new(*ssh.MissingError)):
 		return noVolley, copying
 	}
 	return noSSH, o.on(x.Address, "true")

@@ -11,6 +11,7 @@ import (
 
 	"volley/group/site"
 	"volley/internal/disk"
+	"volley/internal/exit"
 )
 
 // checkGroup runs volley group check --json.
@@ -21,7 +22,7 @@ func (f *fleet) checkGroup(t *testing.T, args ...string) (checkReport, result) {
 	if err := json.Unmarshal([]byte(r.stdout), &got); err != nil {
 		t.Fatalf("%v: %+v", err, r)
 	}
-	if want := map[bool]int{true: exitOK, false: exitWrong}[got.Well]; r.code != want || got.Well != (got.Wrong == nil) {
+	if want := map[bool]int{true: exit.OK, false: exit.Wrong}[got.Well]; r.code != want || got.Well != (got.Wrong == nil) {
 		t.Errorf("well: %v, %+v", got.Well, r)
 	}
 	return got, r
@@ -74,12 +75,12 @@ func TestGroupCheck(t *testing.T) {
 			t.Errorf("the nodes have changed:\n%s\nwere\n%s", after, before)
 		}
 		r = f.run(slices.Concat([]string{"group", "check"}, f.flags, []string{"--group", file})...)
-		if r.code != exitOK || !strings.HasSuffix(r.stdout, "\nall is well\n") || strings.Count(r.stdout, "\nhost") != 2 || !strings.Contains(r.stdout, "pairs      6 of 6 connect\n") {
+		if r.code != exit.OK || !strings.HasSuffix(r.stdout, "\nall is well\n") || strings.Count(r.stdout, "\nhost") != 2 || !strings.Contains(r.stdout, "pairs      6 of 6 connect\n") {
 			t.Errorf("%+v", r)
 		}
 		f.must(t, slices.Concat([]string{"protect"}, f.flags, []string{"--group", file})...)
 	}
-	if r := volleyRun("group", "check", dirs[0], dirs[1], dirs[2]); r.code != exitOK || !strings.Contains(r.stdout, "this machine") || !strings.HasSuffix(r.stdout, "\nall is well\n") {
+	if r := volleyRun("group", "check", dirs[0], dirs[1], dirs[2]); r.code != exit.OK || !strings.Contains(r.stdout, "this machine") || !strings.HasSuffix(r.stdout, "\nall is well\n") {
 		t.Errorf("%+v", r)
 	}
 	f.ended(t)
@@ -142,7 +143,7 @@ func TestGroupCheckWrong(t *testing.T) {
 			}
 			r = f.run(slices.Concat([]string{"group", "check"}, f.flags, args)...)
 			lines := strings.Split(strings.TrimSpace(r.stdout), "\n")
-			if last := lines[len(lines)-1]; r.code != exitWrong || !strings.HasSuffix(last, " wrong; next: "+got.Wrong[0].Next) || !strings.Contains(r.stdout, c.kind) {
+			if last := lines[len(lines)-1]; r.code != exit.Wrong || !strings.HasSuffix(last, " wrong; next: "+got.Wrong[0].Next) || !strings.Contains(r.stdout, c.kind) {
 				t.Errorf("%+v", r)
 			}
 			if after := state(t, dirs); after != before {
@@ -184,7 +185,7 @@ func TestGroupCheckPairs(t *testing.T) {
 		}
 	}
 	r = f.run(slices.Concat([]string{"group", "check"}, f.flags, args)...)
-	if r.code != exitWrong || !strings.Contains(r.stdout, "pairs      6 of 12 connect\n") || !strings.HasSuffix(r.stdout, "3 things are wrong; next: open TCP ports 7000-7999 of 127.0.0.1 for 127.0.0.1\n") || volleySays.MatchString(r.stderr) {
+	if r.code != exit.Wrong || !strings.Contains(r.stdout, "pairs      6 of 12 connect\n") || !strings.HasSuffix(r.stdout, "3 things are wrong; next: open TCP ports 7000-7999 of 127.0.0.1 for 127.0.0.1\n") || volleySays.MatchString(r.stderr) {
 		t.Errorf("%+v", r)
 	}
 	f.ended(t)
@@ -244,7 +245,7 @@ func TestGroupCheckUsage(t *testing.T) {
 		{append([]string{"--timeout", "-1s"}, dirs...), "want 0 or more"},
 	} {
 		r := volleyRun(append([]string{"group", "check"}, c.args...)...)
-		if want := map[bool]int{true: exitOK, false: exitUsage}[c.want == ""]; r.code != want || !strings.Contains(r.stderr, c.want) {
+		if want := map[bool]int{true: exit.OK, false: exit.Usage}[c.want == ""]; r.code != want || !strings.Contains(r.stderr, c.want) {
 			t.Errorf("%v: %+v", c.args, r)
 		}
 	}

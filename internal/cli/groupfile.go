@@ -16,6 +16,8 @@ import (
 
 	"volley/internal/atomicfile"
 	"volley/internal/disk"
+	"volley/internal/exit"
+	"volley/internal/launch"
 	"volley/internal/ssh"
 )
 
@@ -35,52 +37,56 @@ type groupFile struct {
 	flags    map[string][]string
 	lines    map[string]int
 	dirs     []string
-	domains  map[string]string   // by directory; nil: no member has one
-	commands map[string]commands // by directory; those of members that have any
+	domains  map[string]string          // by directory; nil: no member has one
+	commands map[string]launch.Commands // by directory; those of members that have any
 	doc      *yaml.Node
 }
 
-// grouped has a verb take a group file in place of directories.
-func grouped(cmd *cobra.Command) {
-	name := cmd.Flags().String(groupFlag, "", "`FILE` with the directories of the group and its flags: volley group init writes one")
-	plain := cmd.RunE
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if err := named(cmd.Flags(), args); err != nil {
-			return err
-		}
-		if !cmd.Flags().Changed(groupFlag) {
-			return plain(cmd, args)
-		}
-		if len(args) > 0 {
-			return usagef("--%s %s: it has the directories: leave %s out", groupFlag, *name, args[0])
-		}
-		g, err := readGroup(*name)
-		if err != nil {
-			return err
-		}
-		for _, key := range groupKeys { // the command line has the last word
-			f := cmd.Flags().Lookup(key)
-			if key == "root" && f == nil {
-				f = cmd.Flags().Lookup("latest")
-			}
-			if f == nil || f.Changed || key == "root" && cmd.Flags().Changed("step") {
-				continue
-			}
-			for _, value := range g.flags[key] {
-				if err := cmd.Flags().Set(f.Name, value); err != nil {
-					return usagef("%s:%d: %w", *name, g.lines[key], flagError(cmd, err))
-				}
-			}
-		}
-		sessionOf(cmd.Context()).group = *g
-		return plain(cmd, g.dirs)
+func (o *joining) addFile(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&o.fileName, groupFlag, "", "`FILE` with the directories of the group and its flags: volley group init writes one")
+}
+
+// fromFile returns the directories of the group file, if one is named, or else the arguments. Flags of the file count
+// where the command line has none of them.
+func (o *joining) fromFile(cmd *cobra.Command, args []string) ([]string, error) {
+	if o.session.at != nil { // a launch has done so
+		return args, nil
 	}
+	if err := named(cmd.Flags(), args); err != nil {
+		return nil, err
+	}
+	if !cmd.Flags().Changed(groupFlag) {
+		return args, nil
+	}
+	if len(args) > 0 {
+		return nil, exit.Usagef("--%s %s: it has the directories: leave %s out", groupFlag, o.fileName, args[0])
+	}
+	g, err := readGroup(o.fileName)
+	if err != nil {
+		return nil, err
+	}
+	for _, key := range groupKeys {
+		f := cmd.Flags().Lookup(key)
+		if key == "root" && f == nil {
+			f = cmd.Flags().Lookup("latest")
+		}
+		if f == nil || f.Changed || key == "root" && cmd.Flags().Changed("step") {
+			continue
+		}
+		for _, value := range g.flags[key] {
+			if err := cmd.Flags().Set(f.Name, value); err != nil {
+				return nil, exit.Usagef("%s:%d: %w", o.fileName, g.lines[key], flagError(cmd, err))
+			}
+		}
+	}
+	o.file, o.sets.domains = *g, g.domains
+	return g.dirs, nil
 }
 
 // named returns an error where a directory or file has an empty name, as by a variable of a script that is not set.
 func named(f *pflag.FlagSet, dirs []string) (err error) {
 	if slices.Contains(dirs, "") {
-		return usagef("a directory has an empty name: is a variable not set?")
+		return exit.Usagef("a directory has an empty name: is a variable not set?")
 	}
 	f.Visit(func(f *pflag.Flag) {
 		values := []string{f.Value.String()}
@@ -88,7 +94,7 @@ func named(f *pflag.FlagSet, dirs []string) (err error) {
 			values = list.GetSlice()
 		}
 		if what, _ := pflag.UnquoteUsage(f); slices.Contains(values, "") && slices.Contains([]string{"DIR", "FILE", "NODE"}, what) {
-			err = usagef("--%s: the %s has an empty name: is a variable not set?", f.Name, what)
+			err = exit.Usagef("--%s: the %s has an empty name: is a variable not set?", f.Name, what)
 		}
 	})
 	return err
@@ -99,10 +105,10 @@ func named(f *pflag.FlagSet, dirs []string) (err error) {
 func readGroup(name string) (*groupFile, error) {
 	text, err := disk.ReadTrusted(name, mostGroupFile+1)
 	if err != nil {
-		return nil, usagef("--%s: %w", groupFlag, err)
+		return nil, exit.Usagef("--%s: %w", groupFlag, err)
 	}
 	if len(text) > mostGroupFile {
-		return nil, usagef("%s: longer than %d bytes: want a group file, as volley group init writes it", name, mostGroupFile)
+		return nil, exit.Usagef("%s: longer than %d bytes: want a group file, as volley group init writes it", name, mostGroupFile)
 	}
 	base, err := filepath.Abs(filepath.Dir(name))
 	if err != nil {
@@ -110,7 +116,7 @@ func readGroup(name string) (*groupFile, error) {
 	}
 	g, err := parseGroup(base, text)
 	if err != nil {
-		return nil, usagef("%s:%w", name, err)
+		return nil, exit.Usagef("%s:%w", name, err)
 	}
 	return g, nil
 }
@@ -126,11 +132,11 @@ func parseGroup(base string, text []byte) (*groupFile, error) {
 	if err := d.Decode(&more); err != io.EOF {
 		return nil, fmt.Errorf("%d: --- begins another document: write all keys into one", max(1, more.Line))
 	}
-	g := &groupFile{commands: map[string]commands{}, flags: map[string][]string{}, lines: map[string]int{}, doc: &doc}
+	g := &groupFile{commands: map[string]launch.Commands{}, flags: map[string][]string{}, lines: map[string]int{}, doc: &doc}
 	if doc.Kind == 0 {
 		return nil, fmt.Errorf("1: nothing in it: want members")
 	}
-	limit := usualCommandLimit
+	limit := 10 * time.Minute // of a command
 	err := pairs(doc.Content[0], "the file", func(key string, at, value *yaml.Node) (err error) {
 		switch {
 		case key == "members":
@@ -211,7 +217,7 @@ func (g *groupFile) addMembers(base string, list *yaml.Node) error {
 			return fmt.Errorf("%d: member %d: %s", line, i, fmt.Sprintf(format, args...))
 		}
 		var dir, domain string
-		var c commands
+		var c launch.Commands
 		err := pairs(m, fmt.Sprint("member ", i), func(key string, at, value *yaml.Node) error {
 			to := map[string]*string{"dir": &dir, "domain": &domain, "pre": &c.Pre, "post": &c.Post}[key]
 			if to != nil {
@@ -242,7 +248,7 @@ func (g *groupFile) addMembers(base string, list *yaml.Node) error {
 		if domain != "" {
 			domains[dir] = domain
 		}
-		if c != (commands{}) {
+		if c != (launch.Commands{}) {
 			g.commands[dir] = c
 		}
 		if len(domains) > 0 && len(domains) <= i {
@@ -255,17 +261,17 @@ func (g *groupFile) addMembers(base string, list *yaml.Node) error {
 	return nil
 }
 
-func newGroup() *cobra.Command {
+func newGroup(s *session) *cobra.Command {
 	var output string
 	init := &cobra.Command{
 		Use:   "init [flags] -o FILE DIR...",
 		Short: "Write a group file",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if output == "" {
-				return usagef("say with -o FILE where the group file comes")
+				return exit.Usagef("say with -o FILE where the group file comes")
 			}
 			if _, err := os.Lstat(output); err == nil && output != standard {
-				return usagef("-o %s: it is there: remove it, or choose another name", output)
+				return exit.Usagef("-o %s: it is there: remove it, or choose another name", output)
 			}
 			text, err := groupText(cmd.Flags(), args)
 			if err != nil {
@@ -278,8 +284,7 @@ func newGroup() *cobra.Command {
 			return placed("-o", atomicfile.WritePerm(output, text, 0o644)) // others may not write it: see readGroup
 		},
 	}
-	verb := newProtect()
-	launchable(verb)
+	verb := newProtect(s)
 	for _, key := range groupKeys {
 		if f := verb.Flags().Lookup(key); f != nil {
 			f.Annotations = nil
@@ -289,7 +294,7 @@ func newGroup() *cobra.Command {
 	forOperators(init)
 	init.Flags().StringVarP(&output, "output", "o", "", "`FILE` that is written; - is stdout")
 	cmd := &cobra.Command{Use: "group", Short: "Write the file that names the nodes of a group, and check hosts", Args: NoArguments, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
-	cmd.AddCommand(init, newGroupCheck())
+	cmd.AddCommand(init, newGroupCheck(s))
 	return cmd
 }
 
@@ -315,10 +320,10 @@ func groupText(f *pflag.FlagSet, dirs []string) ([]byte, error) {
 		return nil, err
 	}
 	if len(dirs) < 2 {
-		return nil, usagef("need at least 2 directories, got %d", len(dirs))
+		return nil, exit.Usagef("need at least 2 directories, got %d", len(dirs))
 	}
 	if r, _ := f.GetInt("tolerate"); f.Changed("tolerate") && (r < 1 || r >= len(dirs)) {
-		return nil, usagef("cannot tolerate the loss of %d of %d nodes: want 1 to %d", r, len(dirs), len(dirs)-1)
+		return nil, exit.Usagef("cannot tolerate the loss of %d of %d nodes: want 1 to %d", r, len(dirs), len(dirs)-1)
 	}
 	of := &yaml.Node{Kind: yaml.MappingNode}
 	for _, key := range groupKeys {
@@ -345,7 +350,7 @@ func groupText(f *pflag.FlagSet, dirs []string) ([]byte, error) {
 		_, err = parseGroup("/", text)
 	}
 	if err != nil {
-		return nil, usagef("not written: line %w", err)
+		return nil, exit.Usagef("not written: line %w", err)
 	}
 	return append([]byte("# volley protect --group FILE. After a loss put the new directory in the place of the lost one.\n"), text...), nil
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"volley/internal/exit"
 	"volley/internal/fuzzlimit"
 	"volley/transport/transporttest"
 )
@@ -72,7 +73,7 @@ func TestGroupFileOfOthers(t *testing.T) {
 		}
 		r := volleyRun("status", "--group", name)
 		_, err = os.Stat(mark)
-		if ran := err == nil; ran != (c.want == "") || c.want != "" && (r.code != exitUsage || !strings.Contains(r.stderr, c.want)) {
+		if ran := err == nil; ran != (c.want == "") || c.want != "" && (r.code != exit.Usage || !strings.Contains(r.stderr, c.want)) {
 			t.Errorf("%+v: the program was run: %v, %+v", c, ran, r)
 		}
 		os.Remove(mark)
@@ -88,7 +89,7 @@ func TestGroupFile(t *testing.T) {
 	init := []string{"group", "init", "--tolerate", "2", "--layout", "full", "--digest", "xxh3", "-o", file, "node.0", "node.1", dirs[2], dirs[3]}
 	mustRun(t, init...)
 	t.Chdir(t.TempDir())
-	if r := volleyRun(init...); r.code != exitUsage || !strings.Contains(r.stderr, "it is there") {
+	if r := volleyRun(init...); r.code != exit.Usage || !strings.Contains(r.stderr, "it is there") {
 		t.Errorf("%+v", r)
 	}
 	do := func(code int, args ...string) string {
@@ -99,20 +100,20 @@ func TestGroupFile(t *testing.T) {
 		}
 		return r.stdout + r.stderr
 	}
-	wants(t, do(exitOK, "protect"), "4 nodes, layout full, any 2 may be lost", "protected, generation 1")
-	wants(t, do(exitOK, "verify"), "whole: 4 nodes, layout full, any 2 may be lost, generation 1, compared by xxh3\n")
+	wants(t, do(exit.OK, "protect"), "4 nodes, layout full, any 2 may be lost", "protected, generation 1")
+	wants(t, do(exit.OK, "verify"), "whole: 4 nodes, layout full, any 2 may be lost, generation 1, compared by xxh3\n")
 	removeAll(t, dirs[1], dirs[3])
-	wants(t, do(exitWrong, "status"), "node 1  lost  "+dirs[1])
+	wants(t, do(exit.Wrong, "status"), "node 1  lost  "+dirs[1])
 	elsewhere := filepath.Join(t.TempDir(), "new")
 	replaceIn(t, file, dirs[1], elsewhere)
 	dirs[1] = elsewhere
-	wants(t, do(exitOK, "recover"), "recovered node 1: 4 files", "recovered node 3: ")
+	wants(t, do(exit.OK, "recover"), "recovered node 1: 4 files", "recovered node 3: ")
 	if got := contents(t, dirs); !slices.Equal(got, before) {
 		t.Errorf("%q, want %q", got, before)
 	}
-	wants(t, do(exitOK, "protect", "--tolerate", "1"), "any 1 may be lost") // the command line has the last word
-	wants(t, do(exitUsage, "verify", dirs[0]), "leave "+dirs[0]+" out")
-	wants(t, do(exitOK, "protect", "--dry-run"), "any 2 may be lost")
+	wants(t, do(exit.OK, "protect", "--tolerate", "1"), "any 1 may be lost") // the command line has the last word
+	wants(t, do(exit.Usage, "verify", dirs[0]), "leave "+dirs[0]+" out")
+	wants(t, do(exit.OK, "protect", "--dry-run"), "any 2 may be lost")
 }
 
 // TestGroupFileRanks starts a process for each member, in two sets by the domains of a group file.
@@ -129,14 +130,14 @@ func TestGroupFileRanks(t *testing.T) {
 		}
 		wants(t, text, wanted...)
 	}
-	do(6, exitOK, "protect", "set 0 of 2: ", dirs[1]+" (rack1)", "set 1 of 2: ")
+	do(6, exit.OK, "protect", "set 0 of 2: ", dirs[1]+" (rack1)", "set 1 of 2: ")
 	removeAll(t, dirs[0], dirs[5]) // of two sets, as one rack has one node of each
-	do(6, exitOK, "recover")
+	do(6, exit.OK, "recover")
 	if got := contents(t, dirs); !slices.Equal(got, before) {
 		t.Errorf("%q, want %q", got, before)
 	}
-	do(6, exitOK, "verify", "whole")
-	do(5, exitUsage, "verify", "as many as there are processes")
+	do(6, exit.OK, "verify", "whole")
+	do(5, exit.Usage, "verify", "as many as there are processes")
 	wants(t, mustRun(t, "status", "--group", file), "set 1 of 2: ") // in one process, too
 
 	step := filepath.Join(t.TempDir(), "srun") // in place of Slurm's
@@ -209,7 +210,7 @@ func TestGroupFileErrors(t *testing.T) {
 	} {
 		name := filepath.Join(dir, "group.yaml")
 		rewrite(t, name, []byte(text))
-		if r := volleyRun("protect", "--group", name); r.code != exitUsage || !strings.Contains(r.stderr, want) {
+		if r := volleyRun("protect", "--group", name); r.code != exit.Usage || !strings.Contains(r.stderr, want) {
 			t.Errorf("%.80q: %d, %s: want %q", text, r.code, r.stderr, want)
 		}
 	}
@@ -221,29 +222,28 @@ func TestGroupFileErrors(t *testing.T) {
 		"--key: the FILE has an empty name: is a variable not set?": {"a", "b", "--key", ""},
 	} {
 		r := volleyRun(append([]string{"group", "init", "-o", filepath.Join(dir, "x")}, args...)...)
-		if _, err := os.Lstat(filepath.Join(dir, "x")); r.code != exitUsage || !strings.Contains(r.stderr, want) || err == nil {
+		if _, err := os.Lstat(filepath.Join(dir, "x")); r.code != exit.Usage || !strings.Contains(r.stderr, want) || err == nil {
 			t.Errorf("%q: %+v", args, r)
 		}
 	}
 	shell(t, `mkfifo "$1"`, filepath.Join(dir, "pipe")) // which nobody writes
 	for name, want := range map[string]string{filepath.Join(dir, "pipe"): "is a named pipe", dir: "is a directory", "/dev/null": "is a device"} {
-		if r := volleyRun("status", "--group", name); r.code != exitUsage || !strings.Contains(r.stderr, want) {
+		if r := volleyRun("status", "--group", name); r.code != exit.Usage || !strings.Contains(r.stderr, want) {
 			t.Errorf("%s: %+v: want %q", name, r, want)
 		}
 	}
 	several := newSession()
 	several.environ = append(several.environ, ofSlurm+"=4")
-	if r := several.result(t.Context(), "status", "--group", writeGroup(t, []string{"a:/x", "b:/x"}, nil)); r.code != exitUsage || !strings.Contains(r.stderr, "run volley once") {
+	if r := several.result(t.Context(), "status", "--group", writeGroup(t, []string{"a:/x", "b:/x"}, nil)); r.code != exit.Usage || !strings.Contains(r.stderr, "run volley once") {
 		t.Errorf("%+v", r)
 	}
-	protect := newProtect()
-	launchable(protect)
+	protect := newProtect(newSession())
 	for _, key := range groupKeys {
 		if protect.Flags().Lookup(key) == nil {
 			t.Errorf("protect has no flag %s", key)
 		}
 	}
-	if r := volleyRun("group", "init", "a", "b"); r.code != exitUsage || !strings.Contains(r.stderr, "-o FILE") {
+	if r := volleyRun("group", "init", "a", "b"); r.code != exit.Usage || !strings.Contains(r.stderr, "-o FILE") {
 		t.Errorf("%+v", r)
 	}
 }
@@ -269,7 +269,7 @@ func TestGroupFileNames(t *testing.T) {
 		t.Errorf("%+v, %v", g, err)
 	}
 	rewrite(t, file, []byte("members: [dir: !!binary '?', dir: b]"))
-	if r := volleyRun("status", "--group", file); r.code != exitUsage || !strings.Contains(r.stderr, "group.yaml:1: member 0: dir: want dir: DIR") {
+	if r := volleyRun("status", "--group", file); r.code != exit.Usage || !strings.Contains(r.stderr, "group.yaml:1: member 0: dir: want dir: DIR") {
 		t.Errorf("%+v", r)
 	}
 }
@@ -279,7 +279,7 @@ func TestEmptyNames(t *testing.T) {
 	dirs := writeNodes(t, 3, 100)
 	t.Chdir(t.TempDir()) // no node, and none to become one
 	for _, args := range [][]string{{"protect", "--tolerate", "1", ""}, {"status", ""}, {"recover", ""}, {"resize", "--add", ""}, {"resize", "--remove", ""}, {"recover", "--to", ""}, {"protect", "--tolerate", "1", "--key", ""}, {"verify", "--group", ""}} {
-		if r := volleyRun(append(args, dirs...)...); r.code != exitUsage || !strings.Contains(r.stderr, "has an empty name: is a variable not set?") {
+		if r := volleyRun(append(args, dirs...)...); r.code != exit.Usage || !strings.Contains(r.stderr, "has an empty name: is a variable not set?") {
 			t.Errorf("%q: %+v", args, r)
 		}
 	}

@@ -15,12 +15,13 @@ import (
 
 	"volley"
 	"volley/field"
+	"volley/internal/exit"
 )
 
 // verbs returns the verbs that have help.
 func verbs() []*cobra.Command {
 	var list []*cobra.Command
-	for _, verb := range newCommand().Commands() {
+	for _, verb := range newCommand(newSession()).Commands() {
 		if verb.Runnable() && verb.Name() != "completion" && verb.Name() != "help" {
 			list = append(list, verb)
 		}
@@ -41,7 +42,7 @@ func TestHelp(t *testing.T) {
 			t.Errorf("%s: %d paragraphs after the line of purpose, want one", verb.Name(), paragraphs)
 		}
 	}
-	for _, topic := range newCommand().Commands() {
+	for _, topic := range newCommand(newSession()).Commands() {
 		if topic.Runnable() {
 			continue
 		}
@@ -54,10 +55,10 @@ func TestHelp(t *testing.T) {
 		}
 	}
 	checkWidth(t, "volley", mustRun(t, "--help"))
-	if r := volleyRun(); r.code != exitOK || !strings.Contains(r.stdout, "encode") {
+	if r := volleyRun(); r.code != exit.OK || !strings.Contains(r.stdout, "encode") {
 		t.Errorf("volley alone: exit %d, %s", r.code, r.stdout)
 	}
-	if r := volleyRun("--version"); r.code != exitOK || !strings.Contains(r.stdout, "volley version") {
+	if r := volleyRun("--version"); r.code != exit.OK || !strings.Contains(r.stdout, "volley version") {
 		t.Errorf("--version: exit %d, %s", r.code, r.stdout)
 	}
 }
@@ -180,7 +181,7 @@ func TestVersion(t *testing.T) {
 func TestSuggestions(t *testing.T) {
 	t.Parallel()
 	for verb, want := range map[string]string{"protct": "did you mean protect?", "recov": "did you mean recover?", "zzz": `"zzz": see volley --help`} {
-		if r := volleyRun(verb); r.code != exitUsage || !strings.Contains(r.stderr, want) {
+		if r := volleyRun(verb); r.code != exit.Usage || !strings.Contains(r.stderr, want) {
 			t.Errorf("%s: exit %d, %s", verb, r.code, r.stderr)
 		}
 	}

@@ -15,6 +15,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"volley/internal/exit"
 )
 
 var (
@@ -274,7 +276,7 @@ func TestHostFaults(t *testing.T) {
 				for _, verb := range verbs {
 					runs++
 					code, took, after := x.run(t, f, n, verb, limits[verb])
-					if code != exitOK {
+					if code != exit.OK {
 						failed++
 					}
 					if longest = max(longest, after); f.name == "none" {
@@ -374,10 +376,10 @@ func (x *trial) run(t *testing.T, f hostFault, n int, verb string, limit time.Du
 		t.Fatalf("trial %d, %s at host 10.78.0.%d after %v, changed 10.78.0.%d, stale %v: exit code %d after %v: %s\n%s%s",
 			n, verb, x.host+1, moment, changed+1, stale, code, took, fmt.Sprintf(format, args...), stdout.String(), stderr.String())
 	}
-	if code != exitOK && f.survives {
+	if code != exit.OK && f.survives {
 		fail("want success")
 	}
-	if code != exitOK && f.names && !strings.Contains(stderr.String(), fmt.Sprintf("10.78.0.%d", x.host+1)) {
+	if code != exit.OK && f.names && !strings.Contains(stderr.String(), fmt.Sprintf("10.78.0.%d", x.host+1)) {
 		fail("the host is not named")
 	}
 	lose := []int{other}
@@ -394,11 +396,11 @@ func (x *trial) run(t *testing.T, f hostFault, n int, verb string, limit time.Du
 	for _, k := range lose {
 		x.remove(t, k)
 	}
-	if r := volleyRun(append([]string{"recover", "--revert"}, x.dirs...)...); r.code != exitOK {
+	if r := volleyRun(append([]string{"recover", "--revert"}, x.dirs...)...); r.code != exit.OK {
 		fail("lost %v, and recover: %+v", lose, r)
 	}
 	got := x.files(t)
-	if verb == "protect" && code != exitOK && maps.Equal(got[changed], was) { // the old generation
+	if verb == "protect" && code != exit.OK && maps.Equal(got[changed], was) { // the old generation
 		got[changed] = want[changed]
 	}
 	for k := range got {
@@ -407,7 +409,7 @@ func (x *trial) run(t *testing.T, f hostFault, n int, verb string, limit time.Du
 		}
 	}
 	next := x.lab.run(t, arguments("protect"), names...)
-	if next.code != exitOK {
+	if next.code != exit.OK {
 		fail("the next run: %+v", next)
 	}
 	return code, took, after

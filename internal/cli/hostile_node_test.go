@@ -24,6 +24,7 @@ import (
 	"testing"
 
 	"volley/internal/disk"
+	"volley/internal/exit"
 )
 
 var hostileNodes = flag.Int("hostile.nodes", 30, "nodes that TestHostileNode damages")
@@ -252,7 +253,7 @@ func TestHostileNode(t *testing.T) {
 				t.Helper()
 				t.Errorf("-hostile.seed %d -hostile.nodes 1: %q, %v: exit %d: %s%s\n%s", seed, h.did, args, r.code, r.stdout, r.stderr, fmt.Sprintf(format, a...))
 			}
-			if r.code < 0 || r.code > exitWrong {
+			if r.code < 0 || r.code > exit.Wrong {
 				fail("no such code")
 			}
 			if regexp.MustCompile(`[^\n\t -~\x{80}-\x{10ffff}]`).MatchString(r.stdout + r.stderr) {

@@ -21,6 +21,7 @@ import (
 	"time"
 
 	codedpkg "volley/coded"
+	"volley/internal/exit"
 	"volley/internal/fuzzlimit"
 )
 
@@ -273,7 +274,7 @@ func TestHostile(t *testing.T) {
 			t.Helper()
 			t.Errorf("-hostile.seed %d -hostile.runs 1: base %d, %q: exit %d: %s\n%s", seed, base, h.did, r.code, r.stderr, fmt.Sprintf(format, args...))
 		}
-		if r.code < 0 || r.code > exitWrong {
+		if r.code < 0 || r.code > exit.Wrong {
 			fail("no such code")
 		}
 		if strings.ContainsFunc(strings.ReplaceAll(r.stderr, "\n", ""), func(c rune) bool { return c < ' ' }) {
@@ -290,7 +291,7 @@ func TestHostile(t *testing.T) {
 				fail("there is %s", name)
 			}
 		}
-		if r.code != exitOK {
+		if r.code != exit.OK {
 			if _, err := os.Lstat(back); err == nil {
 				fail("there is an output: %v", listDir(t, back))
 			}

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"volley/internal/exit"
 )
 
 func shell(t *testing.T, script string, args ...string) {
@@ -181,7 +183,7 @@ func TestHugeNames(t *testing.T) {
 		renumber(t, filepath.Join(dir, ".volley"), 4, 1<<53)
 	}
 	mustRun(t, with("verify")...)
-	if r := volleyRun(with("protect", "--tolerate", "1")...); r.code != exitUsage || !strings.Contains(r.stderr, "after which there is no other") {
+	if r := volleyRun(with("protect", "--tolerate", "1")...); r.code != exit.Usage || !strings.Contains(r.stderr, "after which there is no other") {
 		t.Errorf("%+v", r)
 	}
 	mustRun(t, with("verify")...)
@@ -201,27 +203,27 @@ func TestGroupKey(t *testing.T) {
 		code int
 		want string
 	}{
-		{"protect --tolerate 1 --key " + pipe, exitUsage, "regular"},
-		{"protect --tolerate 1 --key " + pipe + ".open", exitUsage, "chmod 600"},
-		{"protect --tolerate 1 --key " + base + "/no", exitUsage, "head -c 32 /dev/urandom"},
-		{"verify --key " + key, exitWrong, "not protected"},
-		{"protect --tolerate 1", exitOK, ""},
-		{"verify --key " + key, exitUsage, "protect it with the key first, or give no key"},
-		{"recover --key " + key, exitUsage, "protect it with the key first, or give no key"},
-		{"protect --tolerate 1 --key " + key, exitOK, "generation 2"},
-		{"protect --tolerate 1", exitUsage, "--key FILE names it, --key none goes without"},
-		{"verify", exitUsage, "--key FILE names it"},
-		{"recover", exitUsage, "--key FILE names it"},
-		{"verify --key " + other, exitUsage, "no manifest in force was made with this key"},
-		{"protect --tolerate 1 --key " + other, exitUsage, "no manifest in force was made with this key"},
-		{"verify --key " + key, exitOK, ""},
-		{"recover --key " + key, exitOK, ""},
-		{"verify --key none", exitOK, ""},
-		{"verify --key ./none", exitUsage, "no such file"},
-		{"protect --tolerate 1 --key none", exitOK, "generation 3"},
-		{"verify", exitOK, ""},
-		{"protect --tolerate 1 --key " + other, exitOK, "generation 4"},
-		{"verify --key " + other, exitOK, ""},
+		{"protect --tolerate 1 --key " + pipe, exit.Usage, "regular"},
+		{"protect --tolerate 1 --key " + pipe + ".open", exit.Usage, "chmod 600"},
+		{"protect --tolerate 1 --key " + base + "/no", exit.Usage, "head -c 32 /dev/urandom"},
+		{"verify --key " + key, exit.Wrong, "not protected"},
+		{"protect --tolerate 1", exit.OK, ""},
+		{"verify --key " + key, exit.Usage, "protect it with the key first, or give no key"},
+		{"recover --key " + key, exit.Usage, "protect it with the key first, or give no key"},
+		{"protect --tolerate 1 --key " + key, exit.OK, "generation 2"},
+		{"protect --tolerate 1", exit.Usage, "--key FILE names it, --key none goes without"},
+		{"verify", exit.Usage, "--key FILE names it"},
+		{"recover", exit.Usage, "--key FILE names it"},
+		{"verify --key " + other, exit.Usage, "no manifest in force was made with this key"},
+		{"protect --tolerate 1 --key " + other, exit.Usage, "no manifest in force was made with this key"},
+		{"verify --key " + key, exit.OK, ""},
+		{"recover --key " + key, exit.OK, ""},
+		{"verify --key none", exit.OK, ""},
+		{"verify --key ./none", exit.Usage, "no such file"},
+		{"protect --tolerate 1 --key none", exit.OK, "generation 3"},
+		{"verify", exit.OK, ""},
+		{"protect --tolerate 1 --key " + other, exit.OK, "generation 4"},
+		{"verify --key " + other, exit.OK, ""},
 	} {
 		r := volleyRun(append(strings.Fields(c.args), dirs...)...)
 		if r.code != c.code || !strings.Contains(r.stdout+r.stderr, c.want) {
@@ -242,7 +244,7 @@ func TestForgedFirst(t *testing.T) {
 	shell(t, `cd "$1"; rm -r node.1; mv evil/node.1 .`, base)
 	before := dataOf(t, dirs[0]) + dataOf(t, dirs[2])
 	for _, args := range [][]string{{"verify"}, {"recover"}, {"protect", "--tolerate", "1"}} {
-		if r := volleyRun(append(args, dirs...)...); r.code != exitUsage || !strings.Contains(r.stderr, "cannot tell which generation is in force") {
+		if r := volleyRun(append(args, dirs...)...); r.code != exit.Usage || !strings.Contains(r.stderr, "cannot tell which generation is in force") {
 			t.Errorf("%v: %+v", args, r)
 		}
 		if is := dataOf(t, dirs[0]) + dataOf(t, dirs[2]); is != before {
@@ -272,7 +274,7 @@ func TestForgedSize(t *testing.T) {
 	if err := errors.Join(os.WriteFile(filepath.Join(dir, "manifest.json"), sealed(line), 0o600), os.WriteFile(filepath.Join(dir, "node.json"), sealed(id), 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	if r := volleyRun(append([]string{"verify"}, dirs...)...); r.code != exitUsage || !strings.Contains(r.stderr, "generation 5 of a group of 4 nodes") || !strings.Contains(r.stderr, "--believe") {
+	if r := volleyRun(append([]string{"verify"}, dirs...)...); r.code != exit.Usage || !strings.Contains(r.stderr, "generation 5 of a group of 4 nodes") || !strings.Contains(r.stderr, "--believe") {
 		t.Errorf("%+v", r)
 	}
 	shell(t, `rm -r "$1"`, dirs[2])

@@ -11,6 +11,8 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+
+	"volley/internal/exit"
 )
 
 // labName is the command with all verbs here and those of volley/lab.
@@ -37,7 +39,7 @@ func name() string {
 }
 
 // newExplore returns the verb that hands over to that of volley-lab.
-func newExplore() *cobra.Command {
+func newExplore(s *session) *cobra.Command {
 	return &cobra.Command{
 		Use:                "explore [flags]",
 		Short:              "See schedules, costs and runs in a browser, with volley-lab",
@@ -50,14 +52,13 @@ func newExplore() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return runLab(cmd, program, append([]string{cmd.Name()}, args...))
+			return runLab(s, cmd, program, append([]string{cmd.Name()}, args...))
 		},
 	}
 }
 
 // runLab runs volley-lab, and ends as that ends.
-func runLab(cmd *cobra.Command, program string, args []string) error {
-	s := sessionOf(cmd.Context())
+func runLab(s *session, cmd *cobra.Command, program string, args []string) error {
 	c := exec.CommandContext(cmd.Context(), program, args...)
 	c.Env, c.Stdin, c.Stdout, c.Stderr = s.environ, s.stdin, cmd.OutOrStdout(), cmd.ErrOrStderr()
 	if runtime.GOOS != "windows" { // which knows no other end than that of Kill
@@ -68,7 +69,7 @@ func runLab(cmd *cobra.Command, program string, args []string) error {
 		return nil
 	}
 	if ended := new(exec.ExitError); errors.As(err, &ended) && ended.Exited() {
-		return exitError{errSaid, ended.ExitCode()}
+		return exit.With(exit.ErrSaid, ended.ExitCode())
 	}
 	return err
 }
@@ -106,11 +107,11 @@ func findLab(ctx context.Context) (string, error) {
 	}
 	own, err := os.Executable()
 	if err != nil || !strings.Contains(own, "go-build") || !isFile("lab/cmd/volley-lab/main.go") {
-		return "", usagef("%s is not installed: %s", labName, whereLab)
+		return "", exit.Usagef("%s is not installed: %s", labName, whereLab)
 	}
 	path := filepath.Join(filepath.Dir(own), labName)
 	if out, err := exec.CommandContext(ctx, "go", "build", "-o", path, "./lab/cmd/volley-lab").CombinedOutput(); err != nil {
-		return "", usagef("go build ./lab/cmd/volley-lab: %w: %s", err, strings.TrimSpace(string(out)))
+		return "", exit.Usagef("go build ./lab/cmd/volley-lab: %w: %s", err, strings.TrimSpace(string(out)))
 	}
 	return path, nil
 }

@@ -7,6 +7,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"volley/internal/exit"
 )
 
 // TestExploreElsewhere starts volley-lab where it is on PATH, and says where to get it where it is not.
@@ -16,7 +18,7 @@ func TestExploreElsewhere(t *testing.T) {
 	}
 	bin := t.TempDir()
 	t.Setenv("PATH", bin)
-	if r := volleyRun("explore"); r.code != exitUsage || !strings.Contains(r.stderr, "go build ./lab/cmd/volley-lab") || strings.Count(r.stderr, "\n") != 1 {
+	if r := volleyRun("explore"); r.code != exit.Usage || !strings.Contains(r.stderr, "go build ./lab/cmd/volley-lab") || strings.Count(r.stderr, "\n") != 1 {
 		t.Errorf("%+v", r)
 	}
 	script := "#!/bin/sh\necho \"$@\"\necho said >&2\nexit %d\n"
@@ -32,7 +34,7 @@ func TestExploreElsewhere(t *testing.T) {
 	if r := volleyRun("plan", "-k", "4", "-o", "a.svg"); strings.Contains(r.stderr, "go build") {
 		t.Errorf("it is installed: %+v", r)
 	}
-	if r := volleyRun("explore", "--help"); r.code != exitOK || !strings.Contains(r.stdout, "volley-lab explore --help") {
+	if r := volleyRun("explore", "--help"); r.code != exit.OK || !strings.Contains(r.stdout, "volley-lab explore --help") {
 		t.Errorf("%+v", r)
 	}
 }
@@ -42,7 +44,7 @@ func TestFieldElsewhere(t *testing.T) {
 	t.Parallel()
 	for _, args := range []string{"plan -k 4 --field goldilocks", "fields --field x", "cost --field bn254", "encode --field bls12-381 -o out .", "tune --dry-run --field 2^8,bn254"} {
 		r := volleyRun(strings.Fields(args)...)
-		if r.code != exitUsage || strings.Contains(r.stderr, "volley-lab has it") == strings.HasPrefix(args, "fields") {
+		if r.code != exit.Usage || strings.Contains(r.stderr, "volley-lab has it") == strings.HasPrefix(args, "fields") {
 			t.Errorf("%s: %+v", args, r)
 		}
 	}

@@ -14,6 +14,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"volley/internal/exit"
+	"volley/internal/launch"
 )
 
 var hosts = flag.Bool("hosts", false, "run TestLaunchHosts, TestHostFaults and TestOperations: they need root, openssh-server, and bench/network/lab to itself")
@@ -114,7 +117,7 @@ func (l *lab) ranks() (ids []int) {
 	all, _ := filepath.Glob("/proc/[0-9]*/cmdline")
 	for _, name := range all {
 		line, err := os.ReadFile(name)
-		if err == nil && strings.HasSuffix(string(line), "volley\x00"+rankVerb+"\x00") {
+		if err == nil && strings.HasSuffix(string(line), "volley\x00"+launch.Verb+"\x00") {
 			var pid int
 			fmt.Sscanf(name, "/proc/%d/", &pid)
 			ids = append(ids, pid)
@@ -149,7 +152,7 @@ func TestLaunchHosts(t *testing.T) {
 	must := func(verb []string, dirs ...string) string {
 		t.Helper()
 		r := l.run(t, verb, dirs...)
-		if r.code != exitOK {
+		if r.code != exit.OK {
 			t.Fatalf("%s: %+v", verb, r)
 		}
 		return r.stdout
@@ -196,7 +199,7 @@ func TestLaunchHosts(t *testing.T) {
 			undo := fault.do(c)
 			c.Wait()
 			t.Logf("ended after %v, %s", time.Since(begun).Round(100*time.Millisecond), stderr.String())
-			if c.ProcessState.ExitCode() == exitOK || !strings.Contains(stderr.String(), fault.want) {
+			if c.ProcessState.ExitCode() == exit.OK || !strings.Contains(stderr.String(), fault.want) {
 				t.Errorf("%v: want %q", c.ProcessState, fault.want)
 			}
 			if undo != nil {
@@ -232,18 +235,18 @@ func TestLaunchHosts(t *testing.T) {
 	for _, part := range []string{
 		"volley: 1 of 12 connections fail: 10.78.0.1 cannot reach 10.78.0.3: ", "; open TCP ports 7000-7063 of 10.78.0.3 for 10.78.0.1",
 	} {
-		if r.code != exitFailed || strings.Count(r.stdout, " good") != 11 || !strings.Contains(r.stderr, part) {
+		if r.code != exit.Failed || strings.Count(r.stdout, " good") != 11 || !strings.Contains(r.stderr, part) {
 			t.Errorf("%+v: want %q", r, part)
 		}
 	}
 	for _, part := range []string{
 		"pairs      11 of 12 connect\n", "\nwrong      " + names[0] + " to " + names[2] + ": 10.78.0.1:70", "\n1 thing is wrong; next: open TCP ports 7000-7063 of 10.78.0.3 for 10.78.0.1\n",
 	} {
-		if checked.code != exitWrong || !strings.Contains(checked.stdout, part) {
+		if checked.code != exit.Wrong || !strings.Contains(checked.stdout, part) {
 			t.Errorf("%+v: want %q", checked, part)
 		}
 	}
-	if checked = l.run(t, []string{"group", "check"}, names...); checked.code != exitOK || !strings.HasSuffix(checked.stdout, "\nall is well\n") {
+	if checked = l.run(t, []string{"group", "check"}, names...); checked.code != exit.OK || !strings.HasSuffix(checked.stdout, "\nall is well\n") {
 		t.Errorf("%+v", checked)
 	}
 
@@ -263,7 +266,7 @@ func TestLaunchHosts(t *testing.T) {
 	deaf("-D", 2, "10.78.0.1")
 	deaf("-D", 0, "10.78.0.3")
 	unreached := regexp.MustCompile(`rank \d \(10\.78\.0\.1\) cannot connect to rank \d \(10\.78\.0\.3\) at (10\.78\.0\.3):(\d+): .*; open TCP port \d+ of 10\.78\.0\.3 for 10\.78\.0\.1; with --port 7000-7063 `)
-	if r.code != exitFailed || !unreached.MatchString(r.stderr) {
+	if r.code != exit.Failed || !unreached.MatchString(r.stderr) {
 		t.Errorf("after %v: %+v", took, r)
 	}
 	t.Logf("the ranks had named the firewall after %v", took)
@@ -288,13 +291,13 @@ func TestLaunchHosts(t *testing.T) {
 	want := filesOf(t, dirs[1])
 	kill(t, l.sshd[1].Process.Pid)
 	r = l.run(t, append([]string{"status"}, sets...))
-	if r.code != exitWrong || strings.Count(r.stdout, "unreachable  10.78.0.2:") != 1 || strings.Count(r.stdout, "  whole  ") != 3 {
+	if r.code != exit.Wrong || strings.Count(r.stdout, "unreachable  10.78.0.2:") != 1 || strings.Count(r.stdout, "  whole  ") != 3 {
 		t.Errorf("%+v", r)
 	}
 	if err := os.RemoveAll(spare); err != nil {
 		t.Fatal(err)
 	}
-	if r := l.run(t, []string{"status"}, names...); r.code != exitWrong || !strings.Contains(r.stdout, "node 1  unreachable  10.78.0.2:") || !strings.Contains(r.stdout, "\n1 more node may be lost now\n") {
+	if r := l.run(t, []string{"status"}, names...); r.code != exit.Wrong || !strings.Contains(r.stdout, "node 1  unreachable  10.78.0.2:") || !strings.Contains(r.stdout, "\n1 more node may be lost now\n") {
 		t.Errorf("%+v", r)
 	}
 	out := filepath.Join(t.TempDir(), "out")

@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -20,7 +19,8 @@ import (
 
 	"volley"
 	"volley/internal/disk"
-	"volley/internal/ssh"
+	"volley/internal/exit"
+	"volley/internal/launch"
 	"volley/transport/transporttest"
 	"volley/tune"
 )
@@ -92,7 +92,7 @@ func (f *fleet) run(args ...string) result {
 func (f *fleet) must(t *testing.T, args ...string) string {
 	t.Helper()
 	r := f.run(args...)
-	if r.code != exitOK {
+	if r.code != exit.OK {
 		t.Fatalf("volley %s: %+v", strings.Join(args, " "), r)
 	}
 	return r.stdout
@@ -163,12 +163,12 @@ func TestLaunchOrder(t *testing.T) {
 			}
 			return list
 		}
-		if r := f.run(at("protect", 0, 1, 2, 3)...); r.code != exitOK {
+		if r := f.run(at("protect", 0, 1, 2, 3)...); r.code != exit.OK {
 			t.Fatalf("%+v", r)
 		}
 		want := contents(t, dirs)
 		removeAll(t, dirs[1], dirs[2])
-		if r := f.run(at("recover", 0, 2, 1, 3)...); r.code != exitOK {
+		if r := f.run(at("recover", 0, 2, 1, 3)...); r.code != exit.OK {
 			t.Fatalf("%+v", r)
 		}
 		if got := contents(t, dirs); !slices.Equal(got, want) {
@@ -190,7 +190,7 @@ func TestLaunch(t *testing.T) {
 	for _, flags := range [][]string{nil, {"--copy-binary", "--remote-path", "/none"}} {
 		f.flags = append(f.flags, flags...)
 		r := f.run(f.of("protect", "--tolerate", "1", dirs[0], dirs[1], dirs[2], dirs[3])...)
-		if r.code != exitOK || strings.Count(r.stdout, "protected, generation 1") != 1 {
+		if r.code != exit.OK || strings.Count(r.stdout, "protected, generation 1") != 1 {
 			t.Fatalf("%+v", r)
 		}
 		want := strings.Join(dataOfAll(t, dirs), "\n")
@@ -198,18 +198,18 @@ func TestLaunch(t *testing.T) {
 			t.Fatal(err)
 		}
 		again := f.of("recover", dirs[3], dirs[2], dirs[0], dirs[1])
-		if r := f.run(again...); r.code != exitOK || !strings.Contains(r.stdout, "recovered node 2: 4 files, ") || !strings.Contains(r.stdout, "  host1:"+dirs[2]) {
+		if r := f.run(again...); r.code != exit.OK || !strings.Contains(r.stdout, "recovered node 2: 4 files, ") || !strings.Contains(r.stdout, "  host1:"+dirs[2]) {
 			t.Fatalf("%+v", r)
 		}
 		if got := strings.Join(dataOfAll(t, dirs), "\n"); got != want {
 			t.Fatalf("recovered\n%s\nwant\n%s", got, want)
 		}
 		again[0] = "verify"
-		if r := f.run(again...); r.code != exitOK || !strings.Contains(r.stderr, "host0: Welcome to host0\n") || strings.Contains(r.stderr, "\x1b") {
+		if r := f.run(again...); r.code != exit.OK || !strings.Contains(r.stderr, "host0: Welcome to host0\n") || strings.Contains(r.stderr, "\x1b") {
 			t.Fatalf("%+v", r)
 		}
 		damage(t, filepath.Join(dirs[1], "ckpt"))
-		if r := f.run(again...); r.code != exitWrong || !strings.Contains(r.stdout, "damaged") || strings.Count("\n"+r.stderr, "\nvolley: ") != 1 {
+		if r := f.run(again...); r.code != exit.Wrong || !strings.Contains(r.stdout, "damaged") || strings.Count("\n"+r.stderr, "\nvolley: ") != 1 {
 			t.Fatalf("damage: %+v", r)
 		}
 		mustRun(t, append([]string{"recover"}, dirs...)...)
@@ -246,30 +246,30 @@ func TestLaunchMissing(t *testing.T) {
 	args = append(args, "dead:"+dirs[1])
 	r := f.run(args...)
 	for _, part := range []string{"node 1  unreachable  dead:" + dirs[1], "No route to host", "\n1 more node may be lost now\n", "node 3  whole  host2:"} {
-		if r.code != exitWrong || !strings.Contains(r.stdout, part) {
+		if r.code != exit.Wrong || !strings.Contains(r.stdout, part) {
 			t.Fatalf("%+v: want %q", r, part)
 		}
 	}
 	args[0] = "verify"
 	r = f.run(args...)
 	for _, part := range []string{"node 1  unreachable  dead:" + dirs[1], "No route to host", "\n1 more node may be lost now\n", "not whole: dead:" + dirs[1] + " (unreachable)"} {
-		if r.code != exitWrong || !strings.Contains(r.stdout+r.stderr, part) {
+		if r.code != exit.Wrong || !strings.Contains(r.stdout+r.stderr, part) {
 			t.Fatalf("%+v: want %q", r, part)
 		}
 	}
 	r = f.run(slices.Concat([]string{"protect", "--tolerate", "2"}, args[1:])...)
 	for _, part := range []string{"dead:" + dirs[1] + " cannot be reached, and all nodes are needed: no connection to dead", "since 20", "Run again when it can be", "volley resize --remove dead:" + dirs[1] + " --force"} {
-		if r.code != exitFailed || !strings.Contains(r.stderr, part) || len(volleySays.FindAllString(r.stderr, -1)) != 1 {
+		if r.code != exit.Failed || !strings.Contains(r.stderr, part) || len(volleySays.FindAllString(r.stderr, -1)) != 1 {
 			t.Fatalf("%+v: want %q", r, part)
 		}
 	}
 	args[0] = "recover"
-	if r := f.run(args...); r.code != exitFailed || !strings.Contains(r.stderr, "volley: no connection to dead") || !strings.Contains(r.stderr, "give another, empty directory in its place") {
+	if r := f.run(args...); r.code != exit.Failed || !strings.Contains(r.stderr, "volley: no connection to dead") || !strings.Contains(r.stderr, "give another, empty directory in its place") {
 		t.Fatalf("recover without it: %+v", r)
 	}
 	for _, host := range []string{"", "host5:"} {
 		out := filepath.Join(t.TempDir(), "out")
-		if r := f.run(append(args, "--to", host+out)...); r.code != exitOK {
+		if r := f.run(append(args, "--to", host+out)...); r.code != exit.OK {
 			t.Fatalf("%+v", r)
 		}
 		if got := filesOf(t, filepath.Join(out, "node.1")); fmt.Sprint(got) != fmt.Sprint(want) {
@@ -282,9 +282,9 @@ func TestLaunchMissing(t *testing.T) {
 	for _, force := range []string{"--force=false", "--force"} { // the way that protect has named
 		r := f.run(slices.Concat([]string{"resize", force, "--remove", "dead:" + dirs[1]}, args[1:])...)
 		switch {
-		case force == "--force" && r.code != exitOK:
+		case force == "--force" && r.code != exit.OK:
 			t.Errorf("%+v", r)
-		case force != "--force" && (r.code != exitUsage || !strings.Contains(r.stderr, "--force gives it up")):
+		case force != "--force" && (r.code != exit.Usage || !strings.Contains(r.stderr, "--force gives it up")):
 			t.Errorf("%+v", r)
 		}
 	}
@@ -299,11 +299,11 @@ func TestLaunchTune(t *testing.T) {
 	f.env = append(f.env, tune.Variable+"="+filepath.Join(t.TempDir(), "tune.json"))
 	args := slices.Concat([]string{"check-network"}, f.flags, []string{"--time", "10ms", "--field", "2^8", "host0:", "host1:/data", "ssh://me@host2"})
 	r := f.run(args...)
-	if r.code != exitOK || strings.Count(r.stdout, " good") != 6 || strings.Count(r.stdout, "\nhost1 ") != 2 || !strings.Contains(r.stdout, "grpc, 3 ranks") {
+	if r.code != exit.OK || strings.Count(r.stdout, " good") != 6 || strings.Count(r.stdout, "\nhost1 ") != 2 || !strings.Contains(r.stdout, "grpc, 3 ranks") {
 		t.Fatalf("%+v", r)
 	}
 	file := writeGroup(t, []string{"host0:/a", "host1:/a", "host1:/b"}, nil, "tolerate: 1", "port: 7000-7999")
-	if r := f.run(slices.Concat([]string{"tune"}, f.flags, []string{"--time", "10ms", "--field", "2^8", "--group", file})...); r.code != exitOK || strings.Count(r.stdout, " good") != 2 || strings.Count(r.stdout, ":7") != 2 {
+	if r := f.run(slices.Concat([]string{"tune"}, f.flags, []string{"--time", "10ms", "--field", "2^8", "--group", file})...); r.code != exit.OK || strings.Count(r.stdout, " good") != 2 || strings.Count(r.stdout, ":7") != 2 {
 		t.Errorf("the hosts of a group file: %+v", r)
 	}
 	var got tuned
@@ -311,7 +311,7 @@ func TestLaunchTune(t *testing.T) {
 	if err := json.Unmarshal([]byte(r.stdout), &got); err != nil || len(got.Pairs) != 6 || got.Pairs[0].From != "host0" || got.Pairs[0].To != "host1" || got.Result == nil || got.Ranks != 3 {
 		t.Errorf("%v: %+v", err, r)
 	}
-	if r := f.run(f.of("protect", "--tolerate", "1", "-v", writeNodes(t, 1, 100)[0], writeNodes(t, 1, 100)[0], writeNodes(t, 1, 100)[0])...); r.code != exitOK || !strings.Contains(r.stdout, "the network that volley tune measured") {
+	if r := f.run(f.of("protect", "--tolerate", "1", "-v", writeNodes(t, 1, 100)[0], writeNodes(t, 1, 100)[0], writeNodes(t, 1, 100)[0])...); r.code != exit.OK || !strings.Contains(r.stdout, "the network that volley tune measured") {
 		t.Errorf("%+v", r)
 	}
 	for _, c := range []struct {
@@ -319,13 +319,13 @@ func TestLaunchTune(t *testing.T) {
 		code int
 		want string
 	}{
-		{append(args, "dead:"), exitFailed, "no connection to dead"},
-		{append(args, "-k", "5"), exitUsage, "-k 5"},
-		{append(args, "--comm", "local"), exitUsage, "--comm"},
-		{args[:len(args)-2], exitUsage, "2 or more"},
-		{[]string{"tune", "a"}, exitUsage, `"a" is no host: write HOST:`},
-		{[]string{"tune", "--group", writeGroup(t, []string{"/a", "/b"}, nil)}, exitUsage, "there is no network to measure"},
-		{[]string{"tune", "{host}:"}, exitUsage, "name the hosts"},
+		{append(args, "dead:"), exit.Failed, "no connection to dead"},
+		{append(args, "-k", "5"), exit.Usage, "-k 5"},
+		{append(args, "--comm", "local"), exit.Usage, "--comm"},
+		{args[:len(args)-2], exit.Usage, "2 or more"},
+		{[]string{"tune", "a"}, exit.Usage, `"a" is no host: write HOST:`},
+		{[]string{"tune", "--group", writeGroup(t, []string{"/a", "/b"}, nil)}, exit.Usage, "there is no network to measure"},
+		{[]string{"tune", "{host}:"}, exit.Usage, "name the hosts"},
 	} {
 		if r := f.run(c.args...); r.code != c.code || !strings.Contains(r.stderr, c.want) {
 			t.Errorf("%s: %+v", c.args, r)
@@ -348,11 +348,11 @@ func TestLaunchFiles(t *testing.T) {
 	}
 	line := func(verb string, rest ...string) []string { return slices.Concat([]string{verb}, f.flags, rest) }
 	r := f.run(line("encode", "-o", "{host}:"+at("coded"), "host0:"+at("a"), "ssh://me@host1:22"+at("b/two words $x"), at("c'"))...)
-	if r.code != exitOK || strings.Count(r.stdout, "verified by") != 1 {
+	if r.code != exit.OK || strings.Count(r.stdout, "verified by") != 1 {
 		t.Fatalf("%+v", r)
 	}
 	r = f.run(line("decode", "-o", "{host}:"+at("back"), "{host}:"+at("coded"), "host9:"+at("none"), "host1:"+at("b/two words $x"), at("c'"))...)
-	if r.code != exitOK {
+	if r.code != exit.OK {
 		t.Fatalf("%+v", r)
 	}
 	if got, err := os.ReadFile(at("back/a")); err != nil || !bytes.Equal(got, bytes.Repeat([]byte("a"), 5000)) {
@@ -392,28 +392,28 @@ func TestLaunchErrors(t *testing.T) {
 		code int
 		want string
 	}{
-		{with("--tolerate", "1"), exitFailed, fmt.Sprintf("rank 1 (host1): %s is busy: volley verify has used it since", dirs[1])},
-		{with("--tolerate", "1", "dead:/x"), exitFailed, "no connection to dead: ssh: connect to host dead port 22: No route to host"},
-		{with("--tolerate", "1", "dead:/x", other), exitFailed, "no connection to dead"},
-		{with("--tolerate", "1", "mute:/x"), exitFailed, "the connection to mute has ended"},
-		{with("--tolerate", "1", "--timeout", "1s", "hangs:/x"), exitFailed, "hangs has let ssh in, and has not started volley within 1s: a profile or a file system there may hang; try: "},
-		{with("--tolerate", "1", "old:/x"), exitFailed, "old runs volley 9.9.9, and this machine, " + own + ", runs volley " + volley.Version + ": install the same version at both"},
-		{with("--tolerate", "1", "-x:/x"), exitUsage, "unknown shorthand flag"},
-		{with("--tolerate", "1", "--", "-x:/x"), exitUsage, `"-x" is no host`},
-		{with("--tolerate", "1", "host7:"), exitUsage, "no path after the host"},
-		{with("--tolerate", "1", "here:1"), exitUsage, "here:1 is a file here, and may be 1 at host here: write ./here:1"},
-		{with("--tolerate", "1", "--remote-path", "/no volley"), exitFailed, "--remote-path says where volley is there"},
-		{with("--tolerate", "1", "--comm", "local"), exitUsage, "--comm: host"},
-		{with("--tolerate", "1", "--rank", "1"), exitUsage, "--rank: host"},
-		{with("--tolerate", "1", "--port", "x"), exitUsage, "--port: ports \"x\""},
-		{with("--tolerate", "9"), exitUsage, "loss of 9 of 3 nodes"},
-		{with(), exitUsage, "--tolerate R"},
-		{with("--tolerate", "1", "--ssh", "ssh 'x"), exitUsage, `--ssh "ssh 'x": want a command`},
-		{with("--tolerate", "1", "--ssh", "/none/ssh"), exitFailed, "/none/ssh"},
-		{[]string{"encode", "-o", "coded", "a:/x"}, exitUsage, "-o {host}:DIR"},
-		{[]string{"encode", "-o", "{host}:/coded", dirs[0]}, exitUsage, "name the packets as HOST:FILE"},
-		{[]string{"encode", "-o", "{host}:/coded", "{host}:/x"}, exitUsage, "name the hosts"},
-		{[]string{"recover", "--to", "{host}:/x", "a:/x", "b:/x"}, exitUsage, "--to {host}:/x"},
+		{with("--tolerate", "1"), exit.Failed, fmt.Sprintf("rank 1 (host1): %s is busy: volley verify has used it since", dirs[1])},
+		{with("--tolerate", "1", "dead:/x"), exit.Failed, "no connection to dead: ssh: connect to host dead port 22: No route to host"},
+		{with("--tolerate", "1", "dead:/x", other), exit.Failed, "no connection to dead"},
+		{with("--tolerate", "1", "mute:/x"), exit.Failed, "the connection to mute has ended"},
+		{with("--tolerate", "1", "--timeout", "1s", "hangs:/x"), exit.Failed, "hangs has let ssh in, and has not started volley within 1s: a profile or a file system there may hang; try: "},
+		{with("--tolerate", "1", "old:/x"), exit.Failed, "old runs volley 9.9.9, and this machine, " + own + ", runs volley " + volley.Version + ": install the same version at both"},
+		{with("--tolerate", "1", "-x:/x"), exit.Usage, "unknown shorthand flag"},
+		{with("--tolerate", "1", "--", "-x:/x"), exit.Usage, `"-x" is no host`},
+		{with("--tolerate", "1", "host7:"), exit.Usage, "no path after the host"},
+		{with("--tolerate", "1", "here:1"), exit.Usage, "here:1 is a file here, and may be 1 at host here: write ./here:1"},
+		{with("--tolerate", "1", "--remote-path", "/no volley"), exit.Failed, "--remote-path says where volley is there"},
+		{with("--tolerate", "1", "--comm", "local"), exit.Usage, "--comm: host"},
+		{with("--tolerate", "1", "--rank", "1"), exit.Usage, "--rank: host"},
+		{with("--tolerate", "1", "--port", "x"), exit.Usage, "--port: ports \"x\""},
+		{with("--tolerate", "9"), exit.Usage, "loss of 9 of 3 nodes"},
+		{with(), exit.Usage, "--tolerate R"},
+		{with("--tolerate", "1", "--ssh", "ssh 'x"), exit.Usage, `--ssh "ssh 'x": want a command`},
+		{with("--tolerate", "1", "--ssh", "/none/ssh"), exit.Failed, "/none/ssh"},
+		{[]string{"encode", "-o", "coded", "a:/x"}, exit.Usage, "-o {host}:DIR"},
+		{[]string{"encode", "-o", "{host}:/coded", dirs[0]}, exit.Usage, "name the packets as HOST:FILE"},
+		{[]string{"encode", "-o", "{host}:/coded", "{host}:/x"}, exit.Usage, "name the hosts"},
+		{[]string{"recover", "--to", "{host}:/x", "a:/x", "b:/x"}, exit.Usage, "--to {host}:/x"},
 	} {
 		r := f.run(c.args...)
 		if r.code != c.code || !strings.Contains(r.stderr, c.want) || len(volleySays.FindAllString(r.stderr, -1)) != 1 {
@@ -436,14 +436,14 @@ func TestLaunchAsks(t *testing.T) {
 		args = append(args, fmt.Sprintf("%s%d:%s", []string{"asks", "host"}[i/3], i, dir))
 	}
 	if s := starting(); !s.askable() {
-		if r := f.run(args...); r.code != exitFailed || !strings.Contains(r.stderr, "nobody can answer ssh here") {
+		if r := f.run(args...); r.code != exit.Failed || !strings.Contains(r.stderr, "nobody can answer ssh here") {
 			t.Errorf("%+v", r)
 		}
 	}
 	f.env = append(f.env, "SSH_ASKPASS=/bin/false")
 	r := f.run(args...)
 	asked, _ := os.ReadFile(filepath.Join(asks, "asked"))
-	if r.code != exitOK || strings.Contains(r.stderr, "denied") || len(strings.Fields(string(asked))) != 3 {
+	if r.code != exit.OK || strings.Contains(r.stderr, "denied") || len(strings.Fields(string(asked))) != 3 {
 		t.Errorf("%+v, asked %s", r, asked)
 	}
 	f.ended(t)
@@ -506,12 +506,12 @@ func TestLaunchStopped(t *testing.T) {
 				syscall.Kill(pid, syscall.SIGSTOP)
 			}
 		}
-		if r.code == exitOK {
+		if r.code == exit.OK {
 			syscall.Kill(pid, syscall.SIGCONT)
 			pid = 0
 			continue
 		}
-		if r.code != exitFailed {
+		if r.code != exit.Failed {
 			t.Fatalf("%+v", r)
 		}
 		end := regexp.MustCompile(fmt.Sprintf(`volley at apart does not end: process %d there holds the lock of apart:%s .*To end it: (.* apart kill -KILL %d)`, pid, regexp.QuoteMeta(dirs[1]), pid)).FindStringSubmatch(r.stderr)
@@ -525,7 +525,7 @@ func TestLaunchStopped(t *testing.T) {
 			t.Errorf("%+v: no %v", r, says)
 		}
 		for _, verb := range [][]string{{"verify"}, {"protect", "--tolerate", "1"}} {
-			if r := f.run(of(verb...)...); r.code != exitFailed || !says.MatchString(r.stderr) || !strings.Contains(r.stderr, fmt.Sprintf("kill -KILL %d ends it", pid)) {
+			if r := f.run(of(verb...)...); r.code != exit.Failed || !says.MatchString(r.stderr) || !strings.Contains(r.stderr, fmt.Sprintf("kill -KILL %d ends it", pid)) {
 				t.Errorf("%v: %+v", verb, r)
 			}
 		}
@@ -561,13 +561,13 @@ func TestLaunchKilled(t *testing.T) {
 		}
 		r := p.end(t)
 		f.ended(t)
-		if limit == 0 && r.code != exitOK {
+		if limit == 0 && r.code != exit.OK {
 			t.Fatalf("%s: %+v", args, r)
 		}
-		if r.code > 0 && r.code != exitInterrupted && r.stderr == "" {
+		if r.code > 0 && r.code != exit.Interrupted && r.stderr == "" {
 			t.Errorf("exit %d without a word", r.code)
 		}
-		return r.code != exitOK
+		return r.code != exit.OK
 	})
 }
 
@@ -576,7 +576,7 @@ func TestLaunchGone(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t)
 	for _, said := range []string{"", "{}\n", `{"Args":["verify","/none"]}` + "\n" + `{"Rank":0,"Size":2,"Bind":"127.0.0.1","Advertise":"127.0.0.1"}` + "\n" + `["127.0.0.1:1","127.0.0.1:2"]` + "\n", "[\n", strings.Repeat("x", 2<<20)} {
-		p := f.command(t, rankVerb)
+		p := f.command(t, launch.Verb)
 		in, err := p.StdinPipe()
 		if err != nil {
 			t.Fatal(err)
@@ -659,11 +659,11 @@ func TestSecretShown(t *testing.T) {
 			lists := <-seen
 			text, err := os.ReadFile(told)
 			m := secretOf.FindSubmatch(text)
-			looked := strings.Contains(lists, "protect") || strings.Contains(lists, rankVerb+"\x00")
-			if !looked && r.code == exitOK && time.Since(begun) < transporttest.Limit {
+			looked := strings.Contains(lists, "protect") || strings.Contains(lists, launch.Verb+"\x00")
+			if !looked && r.code == exit.OK && time.Since(begun) < transporttest.Limit {
 				continue
 			}
-			if err != nil || r.code != exitOK || m == nil || !looked || !strings.Contains(r.stderr, "listens") {
+			if err != nil || r.code != exit.OK || m == nil || !looked || !strings.Contains(r.stderr, "listens") {
 				t.Fatalf("%s: %v: %+v: told %q; processes %q", name, err, r, text, lists)
 			}
 			if secret := string(m[1]); strings.Contains(lists+r.stdout+r.stderr, secret) {
@@ -691,30 +691,5 @@ func TestWords(t *testing.T) {
 		if got := words(command); !slices.Equal(got, want) {
 			t.Errorf("%s: %q, want %q", command, got, want)
 		}
-	}
-}
-
-// TestLaunchProgress has a launch hear of the bytes that a rank writes.
-func TestLaunchProgress(t *testing.T) {
-	t.Parallel()
-	var out bytes.Buffer
-	parent, err := ssh.Greet(strings.NewReader(""), &out, func() {})
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := &place{parent: parent, every: time.Hour}
-	p.progress(0, 100)
-	p.progress(8, 0)
-	p.every = 0
-	p.progress(9, 10)
-	var heard []said
-	for line := range strings.Lines(out.String()) {
-		var m said
-		if json.Unmarshal([]byte(line), &m) == nil {
-			heard = append(heard, said{Done: m.Done, More: m.More})
-		}
-	}
-	if want := []said{{More: 100}, {Done: 17, More: 10}}; !reflect.DeepEqual(heard, want) {
-		t.Errorf("%+v, want %+v", heard, want)
 	}
 }

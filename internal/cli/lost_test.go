@@ -20,6 +20,7 @@ import (
 
 	codedpkg "volley/coded"
 	"volley/internal/disk"
+	"volley/internal/exit"
 )
 
 // killTime is how long the tests with kills at random moments go on: longer where the
@@ -89,11 +90,11 @@ func TestTwoEncodes(t *testing.T) {
 		busy, succeeded := 0, []int{}
 		for n, code := range codes {
 			switch {
-			case code == exitOK:
+			case code == exit.OK:
 				succeeded = append(succeeded, n)
-			case code == exitFailed && strings.Contains(says[n], "is busy: "):
+			case code == exit.Failed && strings.Contains(says[n], "is busy: "):
 				busy++
-			case code == exitUsage && !force && strings.Contains(says[n], "holds a manifest.json already"):
+			case code == exit.Usage && !force && strings.Contains(says[n], "holds a manifest.json already"):
 			default:
 				t.Errorf("force %v: exit %d: %s", force, code, says[n])
 			}
@@ -140,7 +141,7 @@ func TestBusy(t *testing.T) {
 				continue
 			}
 			r := volleyRun(args...)
-			if r.code != exitFailed || strings.Count(r.stderr, "\n") != 1 {
+			if r.code != exit.Failed || strings.Count(r.stderr, "\n") != 1 {
 				t.Errorf("%v: exit %d: %s", args, r.code, r.stderr)
 			}
 			wants(t, r.stderr, path+" is busy: volley encode has used it since ", fmt.Sprintf("(process %d on ", os.Getpid()))
@@ -199,7 +200,7 @@ func TestEncodeKilled(t *testing.T) {
 		t.Helper()
 		back := filepath.Join(t.TempDir(), "back")
 		r := volleyRun("decode", out, "-o", back)
-		if r.code != exitOK || r.stderr != "" || !same(t, back, in[0]) && !same(t, back, in[1]) {
+		if r.code != exit.OK || r.stderr != "" || !same(t, back, in[0]) && !same(t, back, in[1]) {
 			t.Errorf("exit %d: %s; the directory holds %v", r.code, r.stderr, listDir(t, out))
 		}
 	}
@@ -248,7 +249,7 @@ func TestManifestDamaged(t *testing.T) {
 		damage(filepath.Join(coded, codedpkg.ManifestName))
 		back := filepath.Join(t.TempDir(), "back")
 		r := volleyRun("decode", coded, "-o", back)
-		if r.code != exitOK {
+		if r.code != exit.OK {
 			t.Fatalf("exit %d: %s", r.code, r.stderr)
 		}
 		checkDecoded(t, back, packets)
@@ -265,7 +266,7 @@ func TestOddInputs(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "out")
 	if _, err := os.Stat("/proc/version"); err == nil {
 		r := volleyRun("encode", "-o", out, "/proc/version", in)
-		if r.code != exitUsage {
+		if r.code != exit.Usage {
 			t.Errorf("exit %d: %s", r.code, r.stderr)
 		}
 		wants(t, r.stderr, "packet /proc/version: its length is said to be 0 and it has data")
@@ -286,7 +287,7 @@ func TestOddInputs(t *testing.T) {
 		}
 	}
 	r := volleyRun("decode", coded, "-o", out)
-	if r.code != exitUsage {
+	if r.code != exit.Usage {
 		t.Errorf("exit %d: %s", r.code, r.stderr)
 	}
 	wants(t, r.stderr, "not a regular file", "1 more input")
@@ -320,13 +321,13 @@ func TestCopies(t *testing.T) {
 				args = append(args, "-o", out)
 				r := volley(args...)
 				_, err := os.Lstat(out)
-				if c.refused != (r.code == exitUsage) || c.refused == (err == nil) {
+				if c.refused != (r.code == exit.Usage) || c.refused == (err == nil) {
 					t.Errorf("%v: exit %d: %s", args, r.code, r.stderr)
 				}
 				if c.refused {
 					wants(t, r.stderr, c.variable, c.way, "--comm local")
 				}
-				if r := volley(append(args, "--comm", "local", "--force")...); r.code != exitOK {
+				if r := volley(append(args, "--comm", "local", "--force")...); r.code != exit.OK {
 					t.Errorf("%v, on its own: %+v", args, r)
 				}
 			}
@@ -409,7 +410,7 @@ func TestHangUp(t *testing.T) {
 		run.Process.Signal(syscall.SIGHUP)
 		code, text := run.end(t)
 		_, err := os.Lstat(out)
-		if want := map[bool]int{false: exitInterrupted, true: exitOK}[ignored]; code != want || ignored != (err == nil) {
+		if want := map[bool]int{false: exit.Interrupted, true: exit.OK}[ignored]; code != want || ignored != (err == nil) {
 			t.Errorf("ignored %v: exit %d, want %d: %.1000s; %v", ignored, code, want, text, err)
 		}
 	}
@@ -428,7 +429,7 @@ func TestInterrupt(t *testing.T) {
 		if err := run.Process.Signal(signal); err != nil {
 			t.Fatal(err)
 		}
-		if code, text := run.end(t); code != exitInterrupted || !strings.HasSuffix(text, "\nvolley: interrupted\n") {
+		if code, text := run.end(t); code != exit.Interrupted || !strings.HasSuffix(text, "\nvolley: interrupted\n") {
 			t.Errorf("%v: exit %d, want 130: %.1000s", signal, code, text)
 		}
 		if _, err := os.Lstat(out); err == nil {
@@ -459,7 +460,7 @@ func TestLatestUnclear(t *testing.T) {
 		}
 	}
 	r := volleyRun(append([]string{"recover", "--latest"}, roots...)...)
-	if r.code != exitUsage {
+	if r.code != exit.Usage {
 		t.Errorf("%+v", r)
 	}
 	wants(t, r.stderr, "step-2: ", "generation.1/manifest.json", "no older snapshot takes its place", "--step N")

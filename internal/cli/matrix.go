@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"volley/field"
+	"volley/internal/exit"
 	"volley/internal/printable"
 	"volley/matrix"
 )
@@ -18,15 +19,17 @@ type matrixOptions struct {
 	outputFlags
 }
 
-func newMatrix() *cobra.Command {
-	o := &matrixOptions{}
+func newMatrix(s *session) *cobra.Command {
+	o := &matrixOptions{outputFlags: outputFlags{session: s}}
 	cmd := &cobra.Command{
 		Use:   "matrix [flags] -k K",
 		Short: "Print the matrix that encode uses",
 		Args:  NoArguments,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return runMatrix(cmd, o) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return s.stoppable(cmd.Context(), func() error { return runMatrix(cmd, o) })
+		},
 	}
-	o.addMatrix(cmd)
+	o.addMatrix(cmd, s)
 	o.AddProcessors(cmd.Flags())
 	o.outputFlags.add(cmd.Flags(), "csv", "json")
 	o.pictures = "volley matrix … --json | volley-lab draw - -o FILE"
@@ -34,6 +37,7 @@ func newMatrix() *cobra.Command {
 }
 
 func runMatrix(cmd *cobra.Command, o *matrixOptions) error {
+	o.SetDefaults()
 	if err := o.settle(cmd.Flags()); err != nil {
 		return err
 	}
@@ -47,7 +51,7 @@ func runMatrix(cmd *cobra.Command, o *matrixOptions) error {
 	a := plain
 	if inverse {
 		if a, err = matrix.Inverse(plain); err != nil {
-			return usage(err)
+			return exit.AsUsage(err)
 		}
 	}
 	return o.write(cmd, func(w io.Writer) error { return o.print(w, a, matrix.PointSetsOf(plain)) })

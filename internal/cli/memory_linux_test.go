@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"testing"
 
+	"volley/internal/exit"
 	"volley/internal/race"
 	"volley/internal/verifyall"
 )
@@ -64,7 +65,7 @@ func TestMemory(t *testing.T) {
 		codes, text := newRankProcesses(t, nodes, func(rank int, c *exec.Cmd) {
 			c.Env = append(c.Env, fmt.Sprint(statusFile, "=", status, rank))
 		}, append(args, filepath.Join(base, "n{RANK}"))...).do()
-		if !allAre(codes, exitOK) {
+		if !allAre(codes, exit.OK) {
 			t.Fatalf("%s: %v: %s", args, codes, text)
 		}
 		for n := range nodes {

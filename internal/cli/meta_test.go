@@ -4,6 +4,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"volley/internal/exit"
 )
 
 // TestMeta keeps what Volley writes elsewhere: the nodes get nothing, and what is lost comes back.
@@ -28,21 +30,21 @@ func TestMeta(t *testing.T) {
 			t.Errorf("%q: %+v: want exit code %d", verb, r, code)
 		}
 	}
-	run(exitOK, "protect", "--tolerate", "1")
+	run(exit.OK, "protect", "--tolerate", "1")
 	for _, name := range []string{"a", "b", "c"} {
 		if list, err := os.ReadDir(filepath.Join(base, name)); err != nil || len(list) != 1 {
 			t.Errorf("%s has %v, %v", name, list, err)
 		}
 	}
-	run(exitOK, "verify")
+	run(exit.OK, "verify")
 	removeAll(t, filepath.Join(base, "b"))
-	run(exitWrong, "verify")
-	run(exitOK, "recover")
+	run(exit.Wrong, "verify")
+	run(exit.OK, "recover")
 	if text, err := os.ReadFile(filepath.Join(base, "b", "file")); string(text) != "of b" {
 		t.Errorf("%q, %v", text, err)
 	}
-	run(exitUsage, "resize", "--remove", args[3])
-	run(exitUsage, "protect", "--tolerate", "1", "--group-size", "3")
+	run(exit.Usage, "resize", "--remove", args[3])
+	run(exit.Usage, "protect", "--tolerate", "1", "--group-size", "3")
 	args[1] = args[2]
-	run(exitUsage, "protect", "--tolerate", "1")
+	run(exit.Usage, "protect", "--tolerate", "1")
 }

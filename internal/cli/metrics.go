@@ -11,6 +11,7 @@ import (
 
 	"volley/group"
 	"volley/internal/atomicfile"
+	"volley/internal/exit"
 	"volley/internal/printable"
 )
 
@@ -145,7 +146,7 @@ func (s *session) writeMetrics(code int) error {
 		v = map[string]float64{}
 	}
 	v["success"], v["exit_code"], v["last_run_timestamp_seconds"], v["duration_seconds"] = 0, float64(code), now, time.Since(s.begun).Seconds()
-	if code == exitOK {
+	if code == exit.OK {
 		v["success"], v[lastSuccess] = 1, now
 	} else {
 		earlier, _ := os.ReadFile(s.metrics) // or there is none

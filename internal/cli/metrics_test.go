@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"volley/internal/exit"
 )
 
 // metricsOf returns the values in a file of metrics, and checks the form of all lines.
@@ -56,7 +58,7 @@ func TestMetrics(t *testing.T) {
 		got := metricsOf(t, at, verb)
 		want["exit_code"] = float64(code)
 		want["success"] = 0
-		if code == exitOK {
+		if code == exit.OK {
 			want["success"] = 1
 			if got[lastSuccess] < begun {
 				t.Errorf("%s: %v", verb, got)
@@ -71,7 +73,7 @@ func TestMetrics(t *testing.T) {
 			t.Errorf("%s: %v", verb, got)
 		}
 	}
-	check("protect", exitOK, map[string]float64{"generation": 1, "nodes": 4, "tolerated_nodes": 2}, "--tolerate", "2")
+	check("protect", exit.OK, map[string]float64{"generation": 1, "nodes": 4, "tolerated_nodes": 2}, "--tolerate", "2")
 	if got := metricsOf(t, at, "protect"); got["data_bytes"] == 0 || got["parity_bytes"] == 0 || got["sent_bytes"] == 0 {
 		t.Errorf("%v", got)
 	}
@@ -80,27 +82,27 @@ func TestMetrics(t *testing.T) {
 		t.Fatal(err)
 	}
 	damage(t, filepath.Join(dirs[2], "ckpt"))
-	check("protect", exitUsage, map[string]float64{lastSuccess: success}, "--tolerate", "2") // it failed, and says when it did not
-	check("protect", exitUsage, map[string]float64{lastSuccess: success}, "--tolerant")
-	check("status", exitWrong, map[string]float64{"lost_nodes": 1, "may_lose_nodes": 1, "generation": 1})
-	check("verify", exitWrong, map[string]float64{"lost_nodes": 1, "damaged_nodes": 1, "may_lose_nodes": 0, "nodes": 4})
+	check("protect", exit.Usage, map[string]float64{lastSuccess: success}, "--tolerate", "2") // it failed, and says when it did not
+	check("protect", exit.Usage, map[string]float64{lastSuccess: success}, "--tolerant")
+	check("status", exit.Wrong, map[string]float64{"lost_nodes": 1, "may_lose_nodes": 1, "generation": 1})
+	check("verify", exit.Wrong, map[string]float64{"lost_nodes": 1, "damaged_nodes": 1, "may_lose_nodes": 0, "nodes": 4})
 	if got := metricsOf(t, at, "verify"); got[lastSuccess] != 0 {
 		t.Errorf("success of another verb: %v", got)
 	}
-	check("recover", exitOK, map[string]float64{"lost_nodes": 1, "damaged_nodes": 1})
-	check("verify", exitOK, map[string]float64{"lost_nodes": 0, "damaged_nodes": 0, "may_lose_nodes": 2, "tolerated_nodes": 2})
+	check("recover", exit.OK, map[string]float64{"lost_nodes": 1, "damaged_nodes": 1})
+	check("verify", exit.OK, map[string]float64{"lost_nodes": 0, "damaged_nodes": 0, "may_lose_nodes": 2, "tolerated_nodes": 2})
 	for _, bad := range []string{t.TempDir(), filepath.Join(at, "x"), filepath.Join(t.TempDir(), "none", "x")} {
-		if r := volleyRun(append([]string{"status", "--metrics", bad}, dirs...)...); r.code != exitUsage || strings.Count(r.stderr, "--metrics") != 1 {
+		if r := volleyRun(append([]string{"status", "--metrics", bad}, dirs...)...); r.code != exit.Usage || strings.Count(r.stderr, "--metrics") != 1 {
 			t.Errorf("%s: %+v", bad, r)
 		}
 	}
-	if r := volleyRun(append([]string{"protect", "--tolerate=2", "--dry-run", "--metrics", at}, dirs...)...); r.code != exitUsage || !strings.Contains(r.stderr, "a dry run has no metrics") {
+	if r := volleyRun(append([]string{"protect", "--tolerate=2", "--dry-run", "--metrics", at}, dirs...)...); r.code != exit.Usage || !strings.Contains(r.stderr, "a dry run has no metrics") {
 		t.Errorf("%+v", r)
 	}
 	metricsOf(t, at, "verify") // as before
 	if _, err := os.Stat("/proc"); err != nil {
 		t.Log("no /proc, in which nobody can make a file")
-	} else if r := volleyRun(append([]string{"status", "--metrics", "/proc/x.prom"}, dirs...)...); r.code != exitFailed || !strings.Contains(r.stderr, "--metrics /proc/x.prom: not written: ") || !strings.Contains(r.stdout, "4 nodes") {
+	} else if r := volleyRun(append([]string{"status", "--metrics", "/proc/x.prom"}, dirs...)...); r.code != exit.Failed || !strings.Contains(r.stderr, "--metrics /proc/x.prom: not written: ") || !strings.Contains(r.stdout, "4 nodes") {
 		t.Errorf("%+v", r)
 	}
 	if left, _ := filepath.Glob(filepath.Join(filepath.Dir(at), "*")); len(left) != 1 {

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"volley/group"
+	"volley/internal/exit"
 	"volley/transport/transporttest"
 )
 
@@ -109,7 +110,7 @@ func (m *misused) ended(r result, code int, args []string, wants ...string) stri
 
 func (m *misused) protect(wants ...string) string {
 	m.Helper()
-	return m.volley(exitOK, []string{"protect", "--tolerate", "2"}, wants...)
+	return m.volley(exit.OK, []string{"protect", "--tolerate", "2"}, wants...)
 }
 
 // data is what is at the nodes.
@@ -163,7 +164,7 @@ func (m *misused) asNobody() {
 func (m *misused) blocksCoded() (n, of int) {
 	m.Helper()
 	var r group.ProtectReport
-	m.must(json.Unmarshal([]byte(m.volley(exitOK, []string{"protect", "--tolerate", "2", "--json"})), &r))
+	m.must(json.Unmarshal([]byte(m.volley(exit.OK, []string{"protect", "--tolerate", "2", "--json"})), &r))
 	return r.Coded, r.Blocks
 }
 
@@ -180,60 +181,60 @@ func TestMisuse(t *testing.T) {
 			m.protect()
 			want := m.data()
 			m.shell("rm -rf n1/*")
-			m.volley(exitUsage, []string{"protect", "--tolerate", "2"}, "node.1 has 0 of 4 files", "recover the files first", "--allow-deleted")
-			m.volley(exitOK, []string{"recover", "--deleted"})
+			m.volley(exit.Usage, []string{"protect", "--tolerate", "2"}, "node.1 has 0 of 4 files", "recover the files first", "--allow-deleted")
+			m.volley(exit.OK, []string{"recover", "--deleted"})
 			m.same(want, 0, 1, 2, 3)
 			m.shell("rm -rf n1/*")
-			m.volley(exitOK, []string{"protect", "--tolerate", "2", "--allow-deleted"}, "4 files deleted")
+			m.volley(exit.OK, []string{"protect", "--tolerate", "2", "--allow-deleted"}, "4 files deleted")
 		}},
 		{"everything emptied", func(t *testing.T) {
 			m := misuse(t, 4, 100_000)
 			m.protect()
 			want := m.data()
 			m.shell("for f in n1/ckpt n1/sub/b n1/sub/c; do : > $f; done")
-			m.volley(exitUsage, []string{"protect", "--tolerate", "2"}, "node.1 has", `"ckpt"`, "--allow-deleted")
-			m.volley(exitOK, []string{"recover", "--revert"})
+			m.volley(exit.Usage, []string{"protect", "--tolerate", "2"}, "node.1 has", `"ckpt"`, "--allow-deleted")
+			m.volley(exit.OK, []string{"recover", "--revert"})
 			m.same(want, 0, 1, 2, 3)
 		}},
 		{"everything encrypted", func(t *testing.T) {
 			m := misuse(t, 2, 100_000)
 			m.shell("for i in 1 2 3 4 5 6 7 8 9; do echo $i >n0/doc$i; echo $i >n1/doc$i; done")
-			m.volley(exitOK, []string{"protect", "--tolerate", "1"})
+			m.volley(exit.OK, []string{"protect", "--tolerate", "1"})
 			want := m.data()
 			for _, text := range []string{
 				"for f in n1/doc? n1/ckpt; do echo locked >$f; done",
 				"for f in n1/doc? n1/ckpt; do rm $f; echo locked >$f.locked; done",
 			} {
 				m.shell(text)
-				m.volley(exitUsage, []string{"protect", "--tolerate", "1"}, "node.1 has other content in 10 of 13 files", `"doc3"`, "--allow-changed")
-				m.volley(exitOK, []string{"recover", "--revert", "--deleted"})
+				m.volley(exit.Usage, []string{"protect", "--tolerate", "1"}, "node.1 has other content in 10 of 13 files", `"doc3"`, "--allow-changed")
+				m.volley(exit.OK, []string{"recover", "--revert", "--deleted"})
 				m.shell("rm -f n1/*.locked")
 				m.same(want, 0, 1)
-				m.volley(exitOK, []string{"protect", "--tolerate", "1"})
+				m.volley(exit.OK, []string{"protect", "--tolerate", "1"})
 			}
 			m.shell("for f in n1/doc? n1/ckpt; do echo edited >$f; done")
-			m.volley(exitOK, []string{"protect", "--tolerate", "1", "--max-changed", "0.8"}, "10 files changed since the last run")
+			m.volley(exit.OK, []string{"protect", "--tolerate", "1", "--max-changed", "0.8"}, "10 files changed since the last run")
 			m.shell("for f in n1/doc? n1/ckpt; do echo edited again >$f; done")
-			m.volley(exitOK, []string{"protect", "--tolerate", "1", "--allow-changed"}, "10 files changed since the last run")
+			m.volley(exit.OK, []string{"protect", "--tolerate", "1", "--allow-changed"}, "10 files changed since the last run")
 		}},
 		{"all on one disk", func(t *testing.T) {
 			m := misuse(t, 3, 1000)
 			const note = "all nodes are on one disk"
-			m.volley(exitOK, []string{"protect", "--tolerate", "1"}, "note: "+note, "protected, generation 1")
-			m.volley(exitWrong, []string{"protect", "--tolerate", "1", "--strict"}, "note: "+note, "protected, generation 2", "volley: more nodes than may be lost are in one place: "+note)
-			if out := m.volley(exitOK, []string{"protect", "--tolerate", "1", "--quiet"}); out != "" {
+			m.volley(exit.OK, []string{"protect", "--tolerate", "1"}, "note: "+note, "protected, generation 1")
+			m.volley(exit.Wrong, []string{"protect", "--tolerate", "1", "--strict"}, "note: "+note, "protected, generation 2", "volley: more nodes than may be lost are in one place: "+note)
+			if out := m.volley(exit.OK, []string{"protect", "--tolerate", "1", "--quiet"}); out != "" {
 				t.Errorf("--quiet: %q", out)
 			}
-			m.volley(exitOK, []string{"protect", "--tolerate", "1", "--json"}, `"hosts": [`, `"devices": [`, note)
+			m.volley(exit.OK, []string{"protect", "--tolerate", "1", "--json"}, `"hosts": [`, `"devices": [`, note)
 		}},
 		{"half deleted", func(t *testing.T) {
 			m := misuse(t, 4, 100_000)
 			m.shell("for i in 1 2 3 4 5 6; do for n in n0 n1 n2 n3; do cp n0/ckpt $n/ckpt.$i; done; done")
 			m.protect()
 			m.shell("rm n1/ckpt.[123456]")
-			m.volley(exitUsage, []string{"protect", "--tolerate", "2"}, "node.1 has 4 of 10 files", "--allow-deleted")
-			m.volley(exitOK, []string{"protect", "--tolerate", "2", "--max-deleted", "0.9"}, "6 files deleted")
-			m.volley(exitOK, []string{"verify"})
+			m.volley(exit.Usage, []string{"protect", "--tolerate", "2"}, "node.1 has 4 of 10 files", "--allow-deleted")
+			m.volley(exit.OK, []string{"protect", "--tolerate", "2", "--max-deleted", "0.9"}, "6 files deleted")
+			m.volley(exit.OK, []string{"verify"})
 		}},
 		{"checkpoints rotated", func(t *testing.T) {
 			m := misuse(t, 4, 100_000)
@@ -245,7 +246,7 @@ func TestMisuse(t *testing.T) {
 			m.protect("2 files deleted or emptied since the last run")
 			want := m.data()
 			m.shell("rm -rf n1 n2")
-			m.volley(exitOK, []string{"recover", "--deleted"})
+			m.volley(exit.OK, []string{"recover", "--deleted"})
 			m.same(want, 0, 1, 2, 3)
 		}},
 		{"all nodes cleared for the next job", func(t *testing.T) {
@@ -261,12 +262,12 @@ func TestMisuse(t *testing.T) {
 			size := len(m.content("n1/ckpt"))
 			m.must(os.WriteFile(filepath.Join(m.dirs[1], "ckpt"), bytes.Repeat([]byte("n"), size), 0o644))
 			want[1] = dataOf(t, m.dirs[1])
-			m.volley(exitOK, []string{"verify"}, `changed: "ckpt"`, "next: volley protect, which takes in what has changed")
+			m.volley(exit.OK, []string{"verify"}, `changed: "ckpt"`, "next: volley protect, which takes in what has changed")
 			m.shell("rm -rf n3")
-			m.volley(exitOK, []string{"recover", "--deleted"}, "left as it is: 1 changed file; recover --revert ")
+			m.volley(exit.OK, []string{"recover", "--deleted"}, "left as it is: 1 changed file; recover --revert ")
 			m.same(want, 0, 1, 2, 3)
 			m.protect()
-			m.volley(exitOK, []string{"verify"})
+			m.volley(exit.OK, []string{"verify"})
 		}},
 		{"reverted twice", func(t *testing.T) {
 			m := misuse(t, 4, 100_000)
@@ -274,7 +275,7 @@ func TestMisuse(t *testing.T) {
 			want := m.data()
 			for _, text := range []string{"first", "other", "third"} {
 				m.must(os.WriteFile(filepath.Join(m.dirs[1], "ckpt"), []byte(text), 0o644))
-				m.volley(exitOK, []string{"recover", "--revert"}, "what was there is in ")
+				m.volley(exit.OK, []string{"recover", "--revert"}, "what was there is in ")
 				m.same(want, 0, 1, 2, 3)
 			}
 			kept, _ := filepath.Glob(filepath.Join(m.dirs[1], ".volley/replaced/*/ckpt*"))
@@ -294,12 +295,12 @@ func TestMisuse(t *testing.T) {
 			m.protect("generation 2")
 			want := m.data()
 			m.shell("rm -r n0; mv old n0")
-			m.volley(exitWrong, []string{"verify"}, "node 0  stale", `stale: "ckpt"`)
-			m.volley(exitUsage, []string{"protect", "--tolerate", "2"}, "node.0")
-			m.volley(exitOK, []string{"recover", "--deleted"})
+			m.volley(exit.Wrong, []string{"verify"}, "node 0  stale", `stale: "ckpt"`)
+			m.volley(exit.Usage, []string{"protect", "--tolerate", "2"}, "node.0")
+			m.volley(exit.OK, []string{"recover", "--deleted"})
 			m.shell("rm -f n0/sub/c") // what was deleted since is a new file
 			m.same(want, 0, 1, 2, 3)
-			m.volley(exitOK, []string{"verify"})
+			m.volley(exit.OK, []string{"verify"})
 			m.protect()
 		}},
 		{"a node rolled back and written to", func(t *testing.T) {
@@ -309,7 +310,7 @@ func TestMisuse(t *testing.T) {
 			m.protect("generation 2")
 			want := m.data()
 			m.shell("rm -r n0; mv old n0; echo mine > n0/sub/b")
-			m.volley(exitOK, []string{"recover", "--deleted"}, "left as it is: 1 changed file; recover --revert ")
+			m.volley(exit.OK, []string{"recover", "--deleted"}, "left as it is: 1 changed file; recover --revert ")
 			if is := m.content("n0/sub/b"); is != "mine\n" {
 				t.Errorf("%.20q", is)
 			}
@@ -320,17 +321,17 @@ func TestMisuse(t *testing.T) {
 		}},
 		{"two nodes of two generations", func(t *testing.T) {
 			m := misuse(t, 2, 100_000)
-			m.volley(exitOK, []string{"protect", "--tolerate", "1"})
+			m.volley(exit.OK, []string{"protect", "--tolerate", "1"})
 			m.shell("cp -a n1 old; echo new > n0/ckpt; echo new > n1/ckpt")
-			m.volley(exitOK, []string{"protect", "--tolerate", "1"})
+			m.volley(exit.OK, []string{"protect", "--tolerate", "1"})
 			want := m.data()
 			m.shell("rm -r n1; mv old n1")
 			for _, args := range [][]string{{"verify"}, {"recover"}, {"protect", "--tolerate", "1"}} {
-				m.volley(exitUsage, args, "node.0 has generation 2", "node.1 has generation 1", "--believe")
+				m.volley(exit.Usage, args, "node.0 has generation 2", "node.1 has generation 1", "--believe")
 			}
-			m.volley(exitOK, []string{"recover", "--believe", "0"})
+			m.volley(exit.OK, []string{"recover", "--believe", "0"})
 			m.same(want, 0, 1)
-			m.volley(exitOK, []string{"verify"})
+			m.volley(exit.OK, []string{"verify"})
 		}},
 		{"a forged generation", func(t *testing.T) {
 			m := misuse(t, 4, 100_000)
@@ -338,10 +339,10 @@ func TestMisuse(t *testing.T) {
 			want := m.data()
 			renumber(t, filepath.Join(m.dirs[2], ".volley"), 1, 7)
 			m.shell("rm -rf n0")
-			m.volley(exitUsage, []string{"verify"}, "node.2 has generation 7", "--believe")
-			m.volley(exitOK, []string{"recover", "--believe", "1"})
+			m.volley(exit.Usage, []string{"verify"}, "node.2 has generation 7", "--believe")
+			m.volley(exit.OK, []string{"recover", "--believe", "1"})
 			m.same(want, 0, 1, 2, 3)
-			m.volley(exitOK, []string{"verify"})
+			m.volley(exit.OK, []string{"verify"})
 		}},
 		{"the node that had committed is lost", func(t *testing.T) {
 			m := misuse(t, 4, 100_000)
@@ -350,17 +351,17 @@ func TestMisuse(t *testing.T) {
 			m.protect("generation 2")
 			want := m.data()
 			m.shell("for n in n1 n2 n3; do mv $n/.volley/generation.2 $n/.volley/pending.2; cp -a old/$n/generation.1 $n/.volley; done; rm -rf n0 old")
-			m.volley(exitWrong, []string{"verify"}, "node 0  lost")
-			m.volley(exitOK, []string{"recover", "--deleted"})
+			m.volley(exit.Wrong, []string{"verify"}, "node 0  lost")
+			m.volley(exit.OK, []string{"recover", "--deleted"})
 			m.same(want, 0, 1, 2, 3)
-			m.volley(exitOK, []string{"verify"}, "generation 2")
+			m.volley(exit.OK, []string{"verify"}, "generation 2")
 		}},
 		{"a generation without end", func(t *testing.T) {
 			m := misuse(t, 4, 10_000)
 			m.protect()
 			m.shell("for n in n0 n1 n2 n3; do cp -a $n/.volley/generation.1 $n/.volley/generation.9223372036854775807; mkdir $n/.volley/pending.9223372036854775806; done; echo new > n0/ckpt")
 			m.protect("generation 2")
-			m.volley(exitOK, []string{"verify"})
+			m.volley(exit.OK, []string{"verify"})
 		}},
 		{"the year 2300", func(t *testing.T) {
 			m := misuse(t, 4, 10_000)
@@ -369,12 +370,12 @@ func TestMisuse(t *testing.T) {
 			want := m.data()
 			whole := stamps(t, m.dirs[0])
 			m.shell("rm -r n0")
-			m.volley(exitOK, []string{"recover", "--deleted"})
+			m.volley(exit.OK, []string{"recover", "--deleted"})
 			m.same(want, 0)
 			if is := stamps(t, m.dirs[0]); is != whole {
 				t.Errorf("times\n%s\nwant\n%s", is, whole)
 			}
-			m.volley(exitOK, []string{"verify"})
+			m.volley(exit.OK, []string{"verify"})
 		}},
 		{"refused without a trace", func(t *testing.T) {
 			m := misuse(t, 4, 10_000)
@@ -382,7 +383,7 @@ func TestMisuse(t *testing.T) {
 				{"protect", "--tolerate", "4"}, {"protect", "--tolerate", "3", "--layout", "full"},
 				{"verify"}, {"recover"}, {"recover", "--dry-run"},
 			} {
-				m.volley(map[bool]int{true: exitWrong, false: exitUsage}[args[0] == "verify"], args)
+				m.volley(map[bool]int{true: exit.Wrong, false: exit.Usage}[args[0] == "verify"], args)
 			}
 			if list, _ := filepath.Glob(filepath.Join(m.base, "*/.volley")); list != nil {
 				t.Errorf("there are %v", list)
@@ -391,15 +392,15 @@ func TestMisuse(t *testing.T) {
 		{"a pipe that nobody writes", func(t *testing.T) {
 			m := misuse(t, 4, 10_000)
 			m.shell("mkfifo n3/pipe")
-			m.volley(exitOK, []string{"protect", "--tolerate", "2"}, "note: not protected: ", "pipe is a named pipe")
-			m.volley(exitOK, []string{"verify"}, "whole: ")
+			m.volley(exit.OK, []string{"protect", "--tolerate", "2"}, "note: not protected: ", "pipe is a named pipe")
+			m.volley(exit.OK, []string{"verify"}, "whole: ")
 		}},
 		{"all nodes lost", func(t *testing.T) {
 			m := misuse(t, 4, 10_000)
 			m.protect()
 			m.shell("rm -rf n?")
-			m.volley(exitWrong, []string{"verify"}, "all nodes are lost")
-			m.volley(exitUsage, []string{"recover"}, "all nodes are lost")
+			m.volley(exit.Wrong, []string{"verify"}, "all nodes are lost")
+			m.volley(exit.Usage, []string{"recover"}, "all nodes are lost")
 			if list, _ := filepath.Glob(filepath.Join(m.base, "*")); list != nil {
 				t.Errorf("there are %v", list)
 			}
@@ -411,10 +412,10 @@ func TestMisuse(t *testing.T) {
 			m.protect()
 			want := m.data()
 			m.shell("chmod 0700 n0/sub; rm n0/sub/b; chmod 0500 n0/sub")
-			m.volley(exitOK, []string{"recover", "--deleted"})
+			m.volley(exit.OK, []string{"recover", "--deleted"})
 			m.same(want, 0, 1, 2, 3)
 			m.shell("rm -rf n0; mkdir n0; chown --reference n1 n0")
-			m.volley(exitOK, []string{"recover", "--deleted"})
+			m.volley(exit.OK, []string{"recover", "--deleted"})
 			for n := range m.dirs {
 				if now := filesOf(t, m.dirs[n]); len(now) != 4 {
 					t.Errorf("node %d: %v", n, now)
@@ -427,20 +428,20 @@ func TestMisuse(t *testing.T) {
 			m.protect()
 			want := m.data()
 			m.shell("rm -rf n0; mkdir n0; chmod 0777 n0") // as where a disk is mounted
-			m.volley(exitOK, []string{"recover", "--deleted"}, "mode not restored: operation not permitted")
+			m.volley(exit.OK, []string{"recover", "--deleted"}, "mode not restored: operation not permitted")
 			for n := range m.dirs {
 				if now := filesOf(t, m.dirs[n]); len(now) != 4 {
 					t.Errorf("node %d: %v", n, now)
 				}
 			}
 			m.same(want, 1, 2, 3)
-			m.volley(exitOK, []string{"verify"})
+			m.volley(exit.OK, []string{"verify"})
 		}},
 		{"everything shorter", func(t *testing.T) {
 			m := misuse(t, 4, 100_000)
 			m.protect()
 			m.shell("echo short > n1/ckpt; echo short > n1/sub/b")
-			m.volley(exitUsage, []string{"protect", "--tolerate", "2"}, "node.1 has 4 of 4 files", "shorter", `"ckpt"`, `"sub/b"`, "--allow-deleted")
+			m.volley(exit.Usage, []string{"protect", "--tolerate", "2"}, "node.1 has 4 of 4 files", "shorter", `"ckpt"`, `"sub/b"`, "--allow-deleted")
 		}},
 		{"busy with one of two that read", func(t *testing.T) {
 			g := newPairGroup(t, 300_000, true)
@@ -449,7 +450,7 @@ func TestMisuse(t *testing.T) {
 				t.Error("a second verify failed")
 			}
 			// The second one has ended, and is not named.
-			if r := volleyRun(g.with("recover")...); r.code != exitFailed || !strings.Contains(r.stderr, "is busy: another run of volley uses it") {
+			if r := volleyRun(g.with("recover")...); r.code != exit.Failed || !strings.Contains(r.stderr, "is busy: another run of volley uses it") {
 				t.Errorf("%+v", r)
 			}
 			p.Process.Signal(syscall.SIGCONT)
@@ -459,7 +460,7 @@ func TestMisuse(t *testing.T) {
 			m := misuse(t, 4, 100_000)
 			m.protect()
 			m.shell("rm -rf n0")
-			if out := m.volley(exitOK, []string{"recover", "--deleted"}); strings.Contains(out, "; 0 B sent") {
+			if out := m.volley(exit.OK, []string{"recover", "--deleted"}); strings.Contains(out, "; 0 B sent") {
 				t.Error(out)
 			}
 		}},
@@ -469,19 +470,19 @@ func TestMisuse(t *testing.T) {
 			want := m.data()
 			m.shell("mv n1 away; mkdir -p n1/photos; for i in 1 2 3; do echo $i > n1/photos/$i; done")
 			there := dataOf(t, m.dirs[1])
-			m.volley(exitUsage, []string{"recover"}, "node.1 has other files than node 1")
+			m.volley(exit.Usage, []string{"recover"}, "node.1 has other files than node 1")
 			if now := dataOf(t, m.dirs[1]); now != there {
 				t.Errorf("it was\n%s\nand is\n%s", there, now)
 			}
 			m.shell("mv n1 elsewhere; mkdir n1")
-			m.volley(exitOK, []string{"recover", "--deleted"})
+			m.volley(exit.OK, []string{"recover", "--deleted"})
 			if is := m.content("elsewhere/photos/2"); is != "2\n" {
 				t.Errorf("%q", is)
 			}
 			m.same(want, 0, 1, 2, 3)
 			m.shell("rm -r n1/.volley") // its own files, and nothing says so
-			m.volley(exitOK, []string{"recover", "--deleted"})
-			m.volley(exitOK, []string{"verify"})
+			m.volley(exit.OK, []string{"recover", "--deleted"})
+			m.volley(exit.OK, []string{"verify"})
 			m.same(want, 0, 1, 2, 3)
 		}},
 		{"a little more at the largest node", func(t *testing.T) {
@@ -498,18 +499,18 @@ func TestMisuse(t *testing.T) {
 			}
 			want := m.data()
 			m.shell("rm -rf n0 n2")
-			m.volley(exitOK, []string{"recover", "--deleted"})
+			m.volley(exit.OK, []string{"recover", "--deleted"})
 			m.same(want, 0, 1, 2, 3)
 		}},
 		{"8 small nodes that grow", func(t *testing.T) {
 			m := misuse(t, 8, 300)
-			m.volley(exitOK, []string{"protect", "--tolerate", "2", "--network", "10gbit/20us"}, "layout full")
+			m.volley(exit.OK, []string{"protect", "--tolerate", "2", "--network", "10gbit/20us"}, "layout full")
 			m.shell("for n in n0 n1 n2 n3 n4 n5 n6 n7; do head -c 4000000 /dev/urandom > $n/big; done")
-			out := m.volley(exitOK, []string{"protect", "--tolerate", "2", "--network", "10gbit/20us"}, "layout striped")
+			out := m.volley(exit.OK, []string{"protect", "--tolerate", "2", "--network", "10gbit/20us"}, "layout striped")
 			if !regexp.MustCompile(`parity +1\.[0-9] MiB`).MatchString(out) {
 				t.Error(out)
 			}
-			m.volley(exitOK, []string{"verify"})
+			m.volley(exit.OK, []string{"verify"})
 		}},
 		{"a node that cannot be read", func(t *testing.T) {
 			m := misuse(t, 4, 10_000)
@@ -517,9 +518,9 @@ func TestMisuse(t *testing.T) {
 			m.protect()
 			want := m.data()
 			m.shell("chmod 000 n1")
-			m.volley(exitWrong, []string{"verify"}, "node 1  failing", "node 0  whole", "give another, empty directory in its place")
+			m.volley(exit.Wrong, []string{"verify"}, "node 1  failing", "node 0  whole", "give another, empty directory in its place")
 			m.shell("rm -rf n3; mkdir n3; chown --reference n2 n3")
-			m.volley(exitWrong, []string{"recover"}, "node.1 cannot be read")
+			m.volley(exit.Wrong, []string{"recover"}, "node.1 cannot be read")
 			for _, p := range []string{"ckpt", "sub/b", "sub/c"} {
 				if _, err := os.Stat(filepath.Join(m.dirs[3], p)); err != nil {
 					t.Error(err)
@@ -527,7 +528,7 @@ func TestMisuse(t *testing.T) {
 			}
 			m.shell("mkdir n9; chown --reference n2 n9")
 			m.dirs[1] = filepath.Join(m.base, "node.9")
-			m.volley(exitOK, []string{"recover", "--deleted"})
+			m.volley(exit.OK, []string{"recover", "--deleted"})
 			m.same(want, 0, 2)
 			if now := filesOf(t, m.dirs[1]); len(now) != 4 {
 				t.Error(now)
@@ -544,13 +545,13 @@ func TestMisuse(t *testing.T) {
 				do, verify, recover string
 				codes               [2]int // of verify and recover
 			}{
-				{"ln -s away n1", "whole: 4 nodes", "all nodes are whole", [2]int{exitOK, exitOK}},
-				{"ln -s node.2 n1", "are the same directory", "are the same directory", [2]int{exitUsage, exitUsage}},
-				{"ln -s node.2/sub n1", "lies in", "lies in", [2]int{exitUsage, exitUsage}},
-				{"ln -s node.1 n1", "node 1  failing", "node.1 cannot be read", [2]int{exitWrong, exitWrong}},
-				{"ln -s nowhere n1", "node 1  lost", "node.1 cannot be read", [2]int{exitWrong, exitWrong}},
-				{"echo > n1", "node.1 is not a directory", "node.1 is not a directory", [2]int{exitUsage, exitUsage}},
-				{"mkfifo n1", "node.1 is not a directory", "node.1 is not a directory", [2]int{exitUsage, exitUsage}},
+				{"ln -s away n1", "whole: 4 nodes", "all nodes are whole", [2]int{exit.OK, exit.OK}},
+				{"ln -s node.2 n1", "are the same directory", "are the same directory", [2]int{exit.Usage, exit.Usage}},
+				{"ln -s node.2/sub n1", "lies in", "lies in", [2]int{exit.Usage, exit.Usage}},
+				{"ln -s node.1 n1", "node 1  failing", "node.1 cannot be read", [2]int{exit.Wrong, exit.Wrong}},
+				{"ln -s nowhere n1", "node 1  lost", "node.1 cannot be read", [2]int{exit.Wrong, exit.Wrong}},
+				{"echo > n1", "node.1 is not a directory", "node.1 is not a directory", [2]int{exit.Usage, exit.Usage}},
+				{"mkfifo n1", "node.1 is not a directory", "node.1 is not a directory", [2]int{exit.Usage, exit.Usage}},
 			} {
 				m.shell(x.do)
 				before, _ := os.Lstat(m.dirs[1])
@@ -564,18 +565,18 @@ func TestMisuse(t *testing.T) {
 			}
 			m.shell("mv away n1")
 			m.same(want, 1)
-			m.volley(exitOK, []string{"verify"})
+			m.volley(exit.OK, []string{"verify"})
 		}},
 		{"a .volley that cannot be read", func(t *testing.T) {
 			m := misuse(t, 4, 10_000)
 			m.asNobody()
 			m.protect()
 			m.shell("chmod 000 n1/.volley; rm n3/ckpt")
-			m.volley(exitWrong, []string{"verify"}, "node 1  failing", "node 0  whole")
-			m.volley(exitWrong, []string{"recover", "--deleted"}, "node.1 cannot be read")
+			m.volley(exit.Wrong, []string{"verify"}, "node 1  failing", "node 0  whole")
+			m.volley(exit.Wrong, []string{"recover", "--deleted"}, "node.1 cannot be read")
 			m.content("n3/ckpt")
 			m.shell("chmod 700 n1/.volley")
-			m.volley(exitOK, []string{"verify"})
+			m.volley(exit.OK, []string{"verify"})
 		}},
 		{"files that cannot be read", func(t *testing.T) {
 			m := misuse(t, 4, 10_000)
@@ -583,13 +584,13 @@ func TestMisuse(t *testing.T) {
 			m.protect()
 			want := m.data()
 			m.shell("chmod 000 n1/sub n2/.volley/generation.1/parity n0/ckpt; rm n3/ckpt")
-			m.volley(exitWrong, []string{"verify"}, "node 1  damaged", "node 2  damaged", "permission denied", "run it as who may read what permission denies")
+			m.volley(exit.Wrong, []string{"verify"}, "node 1  damaged", "node 2  damaged", "permission denied", "run it as who may read what permission denies")
 			m.command("recover", "--deleted").Run()
 			m.content("n3/ckpt")
 			m.shell("chmod 755 n1/sub; chmod 644 n0/ckpt; chmod 600 n2/.volley/generation.*/parity")
-			m.volley(exitOK, []string{"recover", "--deleted"})
+			m.volley(exit.OK, []string{"recover", "--deleted"})
 			m.same(want, 0, 1, 2, 3)
-			m.volley(exitOK, []string{"verify"})
+			m.volley(exit.OK, []string{"verify"})
 		}},
 		{"a file is rewritten in memory meanwhile", func(t *testing.T) {
 			m := misuse(t, 4, 600_000)
@@ -622,7 +623,7 @@ func TestMisuse(t *testing.T) {
 				r := p.end(t)
 				close(stop)
 				<-stopped
-				if r.code != exitOK {
+				if r.code != exit.OK {
 					if !strings.Contains(r.stderr, "ckpt") {
 						t.Errorf("%+v", r)
 					}
@@ -632,13 +633,13 @@ func TestMisuse(t *testing.T) {
 				m.shell("rm -rf n3")
 				p = m.command("recover")
 				m.must(p.Start())
-				if r := p.end(t); r.code != exitOK {
+				if r := p.end(t); r.code != exit.OK {
 					t.Fatalf("protected while a file was written to, and a node lost: %+v", r)
 				}
 				m.same(want, 1, 2, 3)
 				m.shell("rm -rf n0/ckpt")
-				m.volley(exitOK, []string{"recover", "--deleted"})
-				m.volley(exitOK, []string{"verify"})
+				m.volley(exit.OK, []string{"recover", "--deleted"})
+				m.volley(exit.OK, []string{"verify"})
 				if f2, err := os.OpenFile(path, os.O_RDWR, 0); err == nil { // it is another file now
 					syscall.Munmap(memory)
 					memory, err = syscall.Mmap(int(f2.Fd()), 0, 600_000, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_SHARED)
@@ -653,7 +654,7 @@ func TestMisuse(t *testing.T) {
 			m.protect()
 			m.shell("rm -rf n0 n1")
 			damage(t, filepath.Join(m.dirs[2], "ckpt"))
-			m.volley(exitWrong, []string{"recover"}, "not everything is recovered")
+			m.volley(exit.Wrong, []string{"recover"}, "not everything is recovered")
 			if len(filesOf(t, m.dirs[0])) < 2 || len(filesOf(t, m.dirs[1])) < 2 {
 				t.Errorf("%v and %v have come back", filesOf(t, m.dirs[0]), filesOf(t, m.dirs[1]))
 			}
@@ -662,8 +663,8 @@ func TestMisuse(t *testing.T) {
 			m := misuse(t, 4, 10_000)
 			m.protect()
 			m.shell("echo > n1/.volley/tmp-3; echo > n2/.volley/.volley-ABC; mkdir n0/.volley/pending.5; echo > n0/.volley/pending.5/parity; mkdir n3/.volley/tmp-generation.1")
-			m.volley(exitOK, []string{"verify"}, "tmp-3", ".volley-ABC", "pending.5", "tmp-generation.1", "removes")
-			m.volley(exitOK, []string{"recover", "--deleted"})
+			m.volley(exit.OK, []string{"verify"}, "tmp-3", ".volley-ABC", "pending.5", "tmp-generation.1", "removes")
+			m.volley(exit.OK, []string{"recover", "--deleted"})
 			if list, _ := filepath.Glob(filepath.Join(m.base, "*/.volley/tmp-*")); list != nil {
 				t.Errorf("there are %v", list)
 			}
@@ -675,10 +676,10 @@ func TestMisuse(t *testing.T) {
 			m := misuse(t, 4, 10_000)
 			for _, env := range []string{"OMPI_COMM_WORLD_SIZE=4", "PMI_SIZE=4", "SLURM_STEP_NUM_TASKS=4"} {
 				m.env = []string{env}
-				m.volley(exitUsage, []string{"protect", "--tolerate", "2"}, "--comm")
-				m.volley(exitUsage, []string{"verify"}, "--comm")
+				m.volley(exit.Usage, []string{"protect", "--tolerate", "2"}, "--comm")
+				m.volley(exit.Usage, []string{"verify"}, "--comm")
 			}
-			m.volley(exitOK, []string{"protect", "--tolerate", "2", "--comm", "local"})
+			m.volley(exit.OK, []string{"protect", "--tolerate", "2", "--comm", "local"})
 			m.env = []string{"WORLD_SIZE=4", "SLURM_NTASKS=4"}
 			m.protect()
 		}},
@@ -692,7 +693,7 @@ func TestMisuse(t *testing.T) {
 				}
 			}
 			p.Process.Signal(syscall.SIGHUP)
-			if r := p.end(t); r.code == exitOK {
+			if r := p.end(t); r.code == exit.OK {
 				return // it had ended already
 			}
 			if list, _ := filepath.Glob(filepath.Join(m.base, "*/.volley/*")); list != nil {
@@ -703,8 +704,8 @@ func TestMisuse(t *testing.T) {
 			m := misuse(t, 4, 10_000)
 			m.protect()
 			m.shell("rm n1/ckpt; : > n1/sub/b")
-			m.volley(exitUsage, []string{"protect", "--tolerate", "2"}, "node.1 has 2 of 4 files")
-			out := m.volley(exitOK, []string{"protect", "--tolerate", "2", "--allow-deleted", "--json"})
+			m.volley(exit.Usage, []string{"protect", "--tolerate", "2"}, "node.1 has 2 of 4 files")
+			out := m.volley(exit.OK, []string{"protect", "--tolerate", "2", "--allow-deleted", "--json"})
 			var r group.ProtectReport
 			if err := json.Unmarshal([]byte(out), &r); err != nil || r.Deleted != 2 {
 				t.Errorf("%v: %s", err, out)

@@ -22,8 +22,8 @@ import (
 	"time"
 
 	"volley"
-
 	codedpkg "volley/coded"
+	"volley/internal/exit"
 	"volley/transport/transporttest"
 )
 
@@ -66,7 +66,7 @@ func newJob(t *testing.T, n int, args ...string) *job {
 func (j *job) do(t *testing.T) (code int, lines []string) {
 	t.Helper()
 	err := j.Run()
-	if exit := new(exec.ExitError); err != nil && !errors.As(err, &exit) {
+	if ended := new(exec.ExitError); err != nil && !errors.As(err, &ended) {
 		t.Fatalf("%v: is Open MPI installed? %s", err, &j.out)
 	}
 	return j.ProcessState.ExitCode(), j.lines()
@@ -235,14 +235,14 @@ func TestJobErrors(t *testing.T) {
 		code int
 		want string
 	}{
-		{"a missing file", 5, []string{missing, "-k", "5"}, exitUsage, `^volley: rank 3: stat .*ckpt\.3: no such file or directory$|^volley: rank 4: .*$`},
-		{"one file missing", 4, []string{missing}, exitUsage, `^volley: rank 3: stat .*ckpt\.3: no such file or directory$`},
-		{"an unknown flag", 3, []string{"--memroy", "3"}, exitUsage, `^volley: unknown flag: --memroy: see volley encode --help$`},
-		{"too many processes", 4, []string{"-k", "3", pattern}, exitUsage, `^volley: 4 processes for 3 processors: start no more of them$`},
-		{"a wrong --per-rank", 2, []string{"-k", "3", "--per-rank", "2", pattern}, exitUsage, `^volley: --per-rank 2: 2 processes for 3 processors$`},
-		{"another matrix", 3, []string{pattern, ":", "encode", "--comm", "mpi", "-o", "{out}", "--matrix", "random:1", pattern}, exitUsage,
+		{"a missing file", 5, []string{missing, "-k", "5"}, exit.Usage, `^volley: rank 3: stat .*ckpt\.3: no such file or directory$|^volley: rank 4: .*$`},
+		{"one file missing", 4, []string{missing}, exit.Usage, `^volley: rank 3: stat .*ckpt\.3: no such file or directory$`},
+		{"an unknown flag", 3, []string{"--memroy", "3"}, exit.Usage, `^volley: unknown flag: --memroy: see volley encode --help$`},
+		{"too many processes", 4, []string{"-k", "3", pattern}, exit.Usage, `^volley: 4 processes for 3 processors: start no more of them$`},
+		{"a wrong --per-rank", 2, []string{"-k", "3", "--per-rank", "2", pattern}, exit.Usage, `^volley: --per-rank 2: 2 processes for 3 processors$`},
+		{"another matrix", 3, []string{pattern, ":", "encode", "--comm", "mpi", "-o", "{out}", "--matrix", "random:1", pattern}, exit.Usage,
 			`^volley: processor 3 differs from processor 0 in matrix: give all the same$`},
-		{"too little memory", 2, []string{"--memory", "1B", pattern}, exitUsage, `^volley: 1 bytes of memory: `},
+		{"too little memory", 2, []string{"--memory", "1B", pattern}, exit.Usage, `^volley: 1 bytes of memory: `},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			out := filepath.Join(t.TempDir(), "out")
@@ -308,7 +308,7 @@ func TestJobDiffers(t *testing.T) {
 				j.Args[slices.Index(j.Args, ":")+3] = other
 			}
 			code, lines := j.do(t)
-			if code != exitUsage || len(lines) == 0 {
+			if code != exit.Usage || len(lines) == 0 {
 				t.Fatalf("exit code %d: %s", code, &j.out)
 			}
 			for _, line := range lines {
@@ -333,7 +333,7 @@ func TestJobMissing(t *testing.T) {
 	t.Parallel()
 	j := newJob(t, 2, "verify", "--comm", "mpi", "--timeout", "2s", t.TempDir(), ":", "30")
 	j.Args[len(j.Args)-2] = "sleep"
-	if code, lines := j.do(t); code != exitFailed || len(lines) < 2 ||
+	if code, lines := j.do(t); code != exit.Failed || len(lines) < 2 ||
 		!strings.Contains(j.out.String(), "within 2s: rank 0 waits on ") || !strings.Contains(j.out.String(), "within 2s: rank 1 waits on ") {
 		t.Errorf("exit code %d: %s", code, &j.out)
 	}
@@ -361,7 +361,7 @@ func TestTwoJobs(t *testing.T) {
 			switch code := j.ProcessState.ExitCode(); {
 			case code == 0:
 				succeeded = append(succeeded, n)
-			case code != exitFailed || !strings.Contains(j.out.String(), "is busy: volley encode has used it since"):
+			case code != exit.Failed || !strings.Contains(j.out.String(), "is busy: volley encode has used it since"):
 				t.Errorf("exit code %d: %s", code, &j.out)
 			}
 		}
@@ -381,7 +381,7 @@ func TestJobAuto(t *testing.T) {
 	t.Parallel()
 	out := filepath.Join(t.TempDir(), "out")
 	j := newJob(t, 3, "encode", "-o", out, writeNumbered(t, 3, 100), "-k", "3")
-	if code, _ := j.do(t); code != exitOK {
+	if code, _ := j.do(t); code != exit.OK {
 		t.Errorf("exit code %d: %s", code, &j.out)
 	}
 	if files := tree(t, out); len(files) != 5 {
@@ -696,16 +696,16 @@ func TestDecodeJobErrors(t *testing.T) {
 		code int
 		want string
 	}{
-		{"no manifest", 3, []string{lost("manifest.json", "manifest.copy.json"), pattern}, exitUsage, `no rank has a manifest: .*manifest\.json: no such file or directory: want a directory that volley encode -o has made$`},
-		{"no directory", 3, []string{filepath.Join(dir, "none"), pattern}, exitUsage, `no rank has a manifest: .*: want a directory that`},
-		{"two manifests", 2, []string{two, pattern}, exitUsage, `ranks 0 and 1 have manifests of different runs`},
-		{"too few", 4, []string{lost("coded.1"), "none"}, exitUsage, `1 more input or coded file is needed\. Unknown inputs: .*Coded files left out: coded\.1 \(missing\)`},
-		{"no survivor", 2, []string{coded, coded}, exitUsage, `cannot use any survivor`},
-		{"too many processes", 5, []string{coded, pattern}, exitUsage, `5 processes for 4 processors: start no more of them`},
-		{"a wrong --per-rank", 2, []string{"--per-rank", "1", coded, pattern}, exitUsage, `--per-rank 1: 2 processes for 4 processors`},
-		{"there already", 3, []string{"-o", full, coded, pattern}, exitUsage, `full/ckpt\.3 is there already; choose another directory, or --force to replace it`},
-		{"a wrong manifest", 3, []string{wrong}, exitWrong, `ckpt\.2: what is decoded is not what was encoded`},
-		{"nothing named", 2, nil, exitUsage, `no directory of coded files`},
+		{"no manifest", 3, []string{lost("manifest.json", "manifest.copy.json"), pattern}, exit.Usage, `no rank has a manifest: .*manifest\.json: no such file or directory: want a directory that volley encode -o has made$`},
+		{"no directory", 3, []string{filepath.Join(dir, "none"), pattern}, exit.Usage, `no rank has a manifest: .*: want a directory that`},
+		{"two manifests", 2, []string{two, pattern}, exit.Usage, `ranks 0 and 1 have manifests of different runs`},
+		{"too few", 4, []string{lost("coded.1"), "none"}, exit.Usage, `1 more input or coded file is needed\. Unknown inputs: .*Coded files left out: coded\.1 \(missing\)`},
+		{"no survivor", 2, []string{coded, coded}, exit.Usage, `cannot use any survivor`},
+		{"too many processes", 5, []string{coded, pattern}, exit.Usage, `5 processes for 4 processors: start no more of them`},
+		{"a wrong --per-rank", 2, []string{"--per-rank", "1", coded, pattern}, exit.Usage, `--per-rank 1: 2 processes for 4 processors`},
+		{"there already", 3, []string{"-o", full, coded, pattern}, exit.Usage, `full/ckpt\.3 is there already; choose another directory, or --force to replace it`},
+		{"a wrong manifest", 3, []string{wrong}, exit.Wrong, `ckpt\.2: what is decoded is not what was encoded`},
+		{"nothing named", 2, nil, exit.Usage, `no directory of coded files`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			out := filepath.Join(t.TempDir(), "out")
@@ -790,29 +790,29 @@ func TestSetsJob(t *testing.T) {
 		return j.out.String()
 	}
 	at := filepath.Join(t.TempDir(), "volley.prom")
-	if out := do(exitOK, "protect", "--tolerate", "1", "--metrics", at); strings.Count(out, "protected, generation 1") != 2 || strings.Count(out, "set 1 of 2: ") != 1 {
+	if out := do(exit.OK, "protect", "--tolerate", "1", "--metrics", at); strings.Count(out, "protected, generation 1") != 2 || strings.Count(out, "set 1 of 2: ") != 1 {
 		t.Fatal(out)
 	}
 	if got := metricsOf(t, at, "protect"); got["nodes"] != 6 {
 		t.Errorf("metrics of two sets: %v", got)
 	}
 	removeAll(t, dirs[1], dirs[4]) // one of each: hosts are dealt out, here one
-	do(exitOK, "recover")
+	do(exit.OK, "recover")
 	slices.Reverse(dirs)
-	do(exitOK, "verify")
+	do(exit.OK, "verify")
 	if got := contents(t, dirs); !slices.Equal(got, before) {
 		t.Errorf("%q, want %q", got, before)
 	}
 	j := newJob(t, 6, "verify", "--comm", "mpi", "--timeout", "1m", "--group", writeGroup(t, dirs, nil, "group-size: 3"))
-	if code, _ := j.do(t); code != exitOK || strings.Count(j.out.String(), "whole: 3 nodes") != 2 {
+	if code, _ := j.do(t); code != exit.OK || strings.Count(j.out.String(), "whole: 3 nodes") != 2 {
 		t.Errorf("by a group file: exit code %d: %s", code, &j.out)
 	}
 	removeAll(t, dirs[0], dirs[1], dirs[3])
-	if out := do(exitUsage, "recover"); strings.Count(out, "volley: set ") != 1 || strings.Count(out, "recovered ") != 1 {
+	if out := do(exit.Usage, "recover"); strings.Count(out, "volley: set ") != 1 || strings.Count(out, "recovered ") != 1 {
 		t.Error(out)
 	}
 	dirs = append(dirs, dirs[5])
-	if out := do(exitUsage, "verify"); strings.Count(out, "volley: ") != 1 || !strings.Contains(out, "both say that they are node") {
+	if out := do(exit.Usage, "verify"); strings.Count(out, "volley: ") != 1 || !strings.Contains(out, "both say that they are node") {
 		t.Error(out)
 	}
 }

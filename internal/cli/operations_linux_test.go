@@ -16,6 +16,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"volley/internal/exit"
 )
 
 // A farm is hosts like machines of their own: each has a network namespace, an sshd, a host name, and a tree of files in
@@ -307,7 +309,7 @@ func TestOperations(t *testing.T) {
 				r := f.run(t, "volley recover --group group.yaml --file /log/ --file /mail/ --to /tmp/old")
 				log, err := os.ReadFile(f.path("a", "tmp/old/node.0/log/app.log"))
 				now, err2 := os.ReadFile(f.path("a", "data/log/app.log"))
-				if r.code != exitOK || errors.Join(err, err2) != nil || len(log) <= 50_000 || !bytes.HasPrefix(now, log) {
+				if r.code != exit.OK || errors.Join(err, err2) != nil || len(log) <= 50_000 || !bytes.HasPrefix(now, log) {
 					t.Errorf("%+v, %v, %v: %d bytes of a log of %d", r, err, err2, len(log), len(now))
 				}
 				mail, _ := filepath.Glob(f.path("b", "tmp/old/node.1/mail/new.*"))

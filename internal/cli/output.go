@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"volley/internal/atomicfile"
+	"volley/internal/exit"
 )
 
 const standard = "-"
@@ -30,15 +31,16 @@ func (s *session) openInput(name string) (io.ReadCloser, error) {
 	case name != standard:
 		return os.Open(name)
 	case s.at != nil || s.party != nil && s.party.job():
-		return nil, usagef("-: each process of several has a standard input of its own: name a file")
+		return nil, exit.Usagef("-: each process of several has a standard input of its own: name a file")
 	case s.read.Swap(true):
-		return nil, usagef("-: standard input can be read once: name a file for the other")
+		return nil, exit.Usagef("-: standard input can be read once: name a file for the other")
 	}
 	return io.NopCloser(s.stdin), nil
 }
 
 // outputFlags are the flags of a verb that prints one stream: its format, and the file for it.
 type outputFlags struct {
+	session      *session
 	format, file string
 	formats      []string
 	pictures     string // command that makes pictures of what is printed; "": there is none
@@ -75,7 +77,7 @@ func (o *outputFlags) settle(f *pflag.FlagSet) error {
 			return err
 		}
 		if i < 0 {
-			return usagef("-o %s: unknown suffix %s: want %s, or name the format with --format", o.file, suffix, strings.Join(o.suffixes(), ", "))
+			return exit.Usagef("-o %s: unknown suffix %s: want %s, or name the format with --format", o.file, suffix, strings.Join(o.suffixes(), ", "))
 		}
 		o.format = o.formats[i]
 	}
@@ -93,7 +95,7 @@ func (o *outputFlags) refusePicture(argument, format string) error {
 	if o.pictures == "" || slices.Contains(o.formats, format) || !slices.Contains(pictures, format) {
 		return nil
 	}
-	return usagef("%s: pictures are made by %s%s", argument, o.pictures, labAt())
+	return exit.Usagef("%s: pictures are made by %s%s", argument, o.pictures, labAt())
 }
 
 // write writes what a verb prints: to the file, whole or not at all, or to stdout.
@@ -102,7 +104,7 @@ func (o *outputFlags) write(cmd *cobra.Command, print func(io.Writer) error) err
 	if o.file == "" {
 		return print(stopping{cmd.OutOrStdout(), ctx})
 	}
-	file := &sessionOf(ctx).file
+	file := &o.session.file
 	file.Lock()
 	defer file.Unlock()
 	return writeFile("-o", o.file, func(w io.Writer) error { return print(stopping{w, ctx}) })
@@ -111,7 +113,7 @@ func (o *outputFlags) write(cmd *cobra.Command, print func(io.Writer) error) err
 // checkFormat refuses the value of a flag that is none of those.
 func checkFormat(flag, format string, formats ...string) error {
 	if !slices.Contains(formats, format) {
-		return usagef("%s %q: want one of %s", flag, format, strings.Join(formats, ", "))
+		return exit.Usagef("%s %q: want one of %s", flag, format, strings.Join(formats, ", "))
 	}
 	return nil
 }
@@ -133,7 +135,7 @@ func writeFile(flag, name string, write func(io.Writer) error) error {
 // placed returns the error of writing the file of a flag, which is the caller's to mend where there can be no file.
 func placed(flag string, err error) error {
 	if at := new(fs.PathError); errors.As(err, &at) && at.Op == "open" {
-		return usagef("%s: %w", flag, err)
+		return exit.Usagef("%s: %w", flag, err)
 	}
 	return err
 }
@@ -144,18 +146,18 @@ func checkOutputFile(flag, name, instead string) error {
 		return nil
 	}
 	if name == standard {
-		return usagef("%s -: stdout has the report: name a file", flag)
+		return exit.Usagef("%s -: stdout has the report: name a file", flag)
 	}
 	switch info, err := os.Stat(name); {
 	case err == nil && !info.Mode().IsRegular():
-		return usagef("%s %s: it is there and no regular file: choose another name%s", flag, name, instead)
+		return exit.Usagef("%s %s: it is there and no regular file: choose another name%s", flag, name, instead)
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
-		return usagef("%s: %w", flag, err)
+		return exit.Usagef("%s: %w", flag, err)
 	}
 	if info, err := os.Stat(filepath.Dir(name)); err != nil {
-		return usagef("%s %s: its directory: %w", flag, name, err)
+		return exit.Usagef("%s %s: its directory: %w", flag, name, err)
 	} else if !info.IsDir() {
-		return usagef("%s %s: %s is no directory", flag, name, filepath.Dir(name))
+		return exit.Usagef("%s %s: %s is no directory", flag, name, filepath.Dir(name))
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"volley/internal/exit"
 	"volley/tune"
 )
 
@@ -16,7 +17,7 @@ func TestRanksPairs(t *testing.T) {
 	at := filepath.Join(t.TempDir(), "tune.{RANK}.json")
 	args := []string{"tune", "--time", "10ms", "--field", "2^8", "-o", at}
 	codes, text := newRanks(t, 3, nil, args...).do()
-	if !allAre(codes, exitOK) || strings.Count(text, "good") != 6 || strings.Count(text, "at each host") != 1 {
+	if !allAre(codes, exit.OK) || strings.Count(text, "good") != 6 || strings.Count(text, "at each host") != 1 {
 		t.Fatalf("exit codes %v: %s", codes, text)
 	}
 	for _, rank := range []string{"0", "1", "2"} {
@@ -35,7 +36,7 @@ func TestRanksPairs(t *testing.T) {
 		for part, n := range map[string]int{
 			"2 of 6 connections fail": 1, "connection refused; open TCP port 1 of 127.0.0.1 for 127.0.0.1": 2, "(rank 2) cannot reach ": 1, "(rank 1) cannot": 0,
 		} {
-			if !allAre(codes, exitFailed) || strings.Count(text, part) != n {
+			if !allAre(codes, exit.Failed) || strings.Count(text, part) != n {
 				t.Errorf("exit codes %v: %s: want %d times %q", codes, text, n, part)
 			}
 		}

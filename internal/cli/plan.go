@@ -12,6 +12,7 @@ import (
 
 	"volley"
 	"volley/algo"
+	"volley/internal/exit"
 	"volley/internal/printable"
 	"volley/internal/report"
 	"volley/internal/selection"
@@ -30,15 +31,17 @@ type planOptions struct {
 // processor does.
 const mostShown = 64
 
-func newPlan() *cobra.Command {
-	o := &planOptions{}
+func newPlan(s *session) *cobra.Command {
+	o := &planOptions{outputFlags: outputFlags{session: s}}
 	cmd := &cobra.Command{
 		Use:   "plan [flags] -k K",
 		Short: "Show a schedule: per round who sends what to whom",
 		Args:  NoArguments,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return runPlan(cmd, o) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return s.stoppable(cmd.Context(), func() error { return runPlan(cmd, o) })
+		},
 	}
-	o.addMatrix(cmd)
+	o.addMatrix(cmd, s)
 	o.AddProcessors(cmd.Flags())
 	o.addPlan(cmd)
 	f := cmd.Flags()
@@ -51,19 +54,20 @@ func newPlan() *cobra.Command {
 }
 
 func runPlan(cmd *cobra.Command, o *planOptions) error {
+	o.SetDefaults()
 	if err := o.settle(cmd.Flags()); err != nil {
 		return err
 	}
 	one := cmd.Flags().Changed("processor")
 	if o.why && (one || o.format != "text") {
-		return usagef("--why prints a table as text: leave --processor and other formats out")
+		return exit.Usagef("--why prints a table as text: leave --processor and other formats out")
 	}
 	a, err := o.Build()
 	if err != nil {
 		return err
 	}
 	if one && (o.processor < 0 || o.processor >= o.Processors) {
-		return usagef("--processor %d: want 0 to %d", o.processor, o.Processors-1)
+		return exit.Usagef("--processor %d: want 0 to %d", o.processor, o.Processors-1)
 	}
 	symbols, err := o.Symbols(a.Field())
 	if err != nil {
@@ -75,7 +79,7 @@ func runPlan(cmd *cobra.Command, o *planOptions) error {
 	}
 	encoder, err := volley.NewEncoder(a, o.Options(model)...)
 	if err != nil {
-		return usage(err)
+		return exit.AsUsage(err)
 	}
 	if !o.why {
 		if _, err := encoder.Plan(symbols); err != nil { // before there is a file
@@ -213,7 +217,7 @@ func (o *planOptions) writeFronts(to io.Writer, encoder *volley.Encoder, model s
 		return err
 	}
 	if encoder, err = volley.NewEncoder(a, other.Options(model)...); err != nil {
-		return usage(err)
+		return exit.AsUsage(err)
 	}
 	printable.Fprintf(w, "\npaper: p = %d, β = %v, τ = %v\n", other.Ports, model.Beta, model.Tau)
 	writeCandidates(w, encoder.Problem(), model)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 
+	"volley/internal/exit"
 	"volley/internal/selection"
 	"volley/plan"
 )
@@ -17,7 +18,7 @@ const mostPlan = 1 << 30
 func readPlan(s *session, name string) (*plan.Materialized, error) {
 	data, err := s.readAtMost(name, mostPlan)
 	if err != nil {
-		return nil, usagef("cannot read the plan: %w", err)
+		return nil, exit.Usagef("cannot read the plan: %w", err)
 	}
 	p, err := plan.Decode(bytes.NewReader(data))
 	if err == nil {
@@ -27,9 +28,9 @@ func readPlan(s *session, name string) (*plan.Materialized, error) {
 		name, err = fmt.Sprintf("%s, line %d", name, wrong.Line), wrong.Reason
 	}
 	if errors.As(err, new(*plan.ValidationError)) {
-		return nil, usage(&planError{name, err})
+		return nil, exit.AsUsage(&planError{name, err})
 	}
-	return nil, usagef("%w: want a file as volley plan -o plan.json writes it", &planError{name, err})
+	return nil, exit.Usagef("%w: want a file as volley plan -o plan.json writes it", &planError{name, err})
 }
 
 // A planError says what is wrong with a plan, and in which file.

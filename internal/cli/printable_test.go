@@ -12,6 +12,8 @@ import (
 	"testing"
 	"unicode"
 	"unicode/utf8"
+
+	"volley/internal/exit"
 )
 
 // evil is a name that would write lines, colours and directions of its own.
@@ -69,7 +71,7 @@ func TestEvilNames(t *testing.T) {
 		}
 		checkPrinted(t, args, stdout.String())
 		checkPrinted(t, args, stderr.String())
-		if want != exitOK && stderr.Len() == 0 {
+		if want != exit.OK && stderr.Len() == 0 {
 			t.Errorf("%q: no error", args)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"volley/group"
+	"volley/internal/exit"
 )
 
 // TestReportsPrinted tests what the verbs of groups print: a line where all is whole, what has come back at each node, and
@@ -26,9 +27,9 @@ func TestReportsPrinted(t *testing.T) {
 		}
 		return r.stdout
 	}
-	do(exitOK, "protect", "--tolerate", "2")
+	do(exit.OK, "protect", "--tolerate", "2")
 	const line = "whole: 4 nodes, layout striped, any 2 may be lost, generation 1, compared by sha256"
-	if text := do(exitOK, "verify"); text != line+"\n" {
+	if text := do(exit.OK, "verify"); text != line+"\n" {
 		t.Errorf("%q", text)
 	}
 	for i := range 30 {
@@ -36,33 +37,33 @@ func TestReportsPrinted(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if text := do(exitOK, "verify"); text != line+"; files: 30 new\n" {
+	if text := do(exit.OK, "verify"); text != line+"; files: 30 new\n" {
 		t.Errorf("%q", text)
 	}
 	removeAll(t, dirs[1], filepath.Join(dirs[2], ".volley/generation.1/parity"), filepath.Join(dirs[3], ".volley/generation.1/record"))
-	text := do(exitWrong, "verify")
+	text := do(exit.Wrong, "verify")
 	wants(t, text, `new: "new.19"`, "and 10 more: -v prints all", "node 1  lost", `missing: ".volley/generation.1/parity"`, `damaged: ".volley/generation.1/record"`)
 	if strings.Contains(text, "new.20") {
 		t.Errorf("more than 20 findings: %s", text)
 	}
-	wants(t, do(exitWrong, "verify", "-v"), `new: "new.29"`)
+	wants(t, do(exit.Wrong, "verify", "-v"), `new: "new.29"`)
 	var r group.VerifyReport
-	if err := json.Unmarshal([]byte(do(exitWrong, "verify", "--json")), &r); err != nil || len(r.Nodes[0].Findings) != 30 {
+	if err := json.Unmarshal([]byte(do(exit.Wrong, "verify", "--json")), &r); err != nil || len(r.Nodes[0].Findings) != 30 {
 		t.Errorf("%v: %d findings", err, len(r.Nodes[0].Findings))
 	}
-	wants(t, do(exitOK, "recover", "--dry-run"), "node 0  whole", "node 1  lost", "nothing written")
-	text = do(exitOK, "recover")
+	wants(t, do(exit.OK, "recover", "--dry-run"), "node 0  whole", "node 1  lost", "nothing written")
+	text = do(exit.OK, "recover")
 	wants(t, text, "recovered node 1: 4 files, 1 directory or link, ", " of parity, records  "+dirs[1], "recovered node 2: ", "recovered node 3: records  ")
 	if strings.Contains(text, "lost") || strings.Contains(text, "0 files") || strings.Contains(text, "node 0") {
 		t.Error(text)
 	}
-	if text := do(exitOK, "recover"); !strings.HasPrefix(text, "all nodes are whole\n") {
+	if text := do(exit.OK, "recover"); !strings.HasPrefix(text, "all nodes are whole\n") {
 		t.Errorf("%q", text)
 	}
 	if err := os.WriteFile(filepath.Join(dirs[3], "ckpt"), []byte("mine"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	wants(t, do(exitOK, "recover"), "node 3  changed", `changed: "ckpt"`, "left as it is: 1 changed file; recover --revert ", "nothing to recover")
+	wants(t, do(exit.OK, "recover"), "node 3  changed", `changed: "ckpt"`, "left as it is: 1 changed file; recover --revert ", "nothing to recover")
 }
 
 // TestStatesPrinted tests what status and verify say of groups in which something is lost: how many more nodes may be, and
@@ -125,7 +126,7 @@ func TestVerboseVerbs(t *testing.T) {
 		{[]string{"recover"}, []string{`msg="found what is missing" blocks=0`, "verb=recover"}},
 	} {
 		r := volleyRun(append(append(x.args, "-v"), dirs...)...)
-		if r.code != exitOK {
+		if r.code != exit.OK {
 			t.Fatalf("%+v", r)
 		}
 		wants(t, r.stderr, x.wants...)

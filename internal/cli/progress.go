@@ -15,7 +15,6 @@ import (
 
 	"github.com/dustin/go-humanize"
 	"github.com/schollz/progressbar/v3"
-	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
 	"volley/internal/disk"
@@ -128,29 +127,25 @@ func (w stopping) Write(p []byte) (int, error) {
 	return w.Writer.Write(p)
 }
 
-// stoppable has an interrupt end a verb that computes and prints. Where it writes a file, its next write fails, and
-// nothing is left of that.
-func stoppable(cmd *cobra.Command) *cobra.Command {
-	plain := cmd.RunE
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		done := make(chan error, 1)
-		go func() { done <- plain(cmd, args) }()
-		select {
-		case err := <-done:
-			return err
-		case <-cmd.Context().Done():
-			sessionOf(cmd.Context()).file.Lock() // for good
-			return context.Cause(cmd.Context())
-		}
+// stoppable has an interrupt end what computes and prints. Where that writes a file, its next write fails, and nothing is
+// left of that.
+func (s *session) stoppable(ctx context.Context, run func() error) error {
+	done := make(chan error, 1)
+	go func() { done <- run() }()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		s.file.Lock() // for good
+		return context.Cause(ctx)
 	}
-	return cmd
 }
 
 // progress returns what hears how far this rank is, or nil: nobody does.
 func (o *joining) progress(s *session) func(done, more int64) {
 	switch leads := o.party.Rank() == 0 && (o.party.here == nil || o.party.here.Rank() == 0); {
 	case s.at != nil && s.at.Watch:
-		return s.at.progress
+		return s.at.Progress
 	case s.at != nil, o.quiet, !leads && o.every == 0:
 		return nil
 	}

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"volley/internal/exit"
 )
 
 // progressOf returns the bytes done and in all of each line of progress, which have that beginning.
@@ -40,7 +42,7 @@ func TestProgress(t *testing.T) {
 	} {
 		r := volleyRun(append(args, often...)...)
 		lines := progressOf(t, r.stderr, "volley: "+args[0]+": ")
-		if r.code != exitOK || len(lines) == 0 || !strings.HasSuffix(lines[len(lines)-1], " 100 %") {
+		if r.code != exit.OK || len(lines) == 0 || !strings.HasSuffix(lines[len(lines)-1], " 100 %") {
 			t.Errorf("%s: %+v", args, r)
 		}
 		if r := volleyRun(args...); strings.Contains(r.stderr, "%") {
@@ -62,7 +64,7 @@ func TestProgress(t *testing.T) {
 			t.Errorf("%s: %v", line, err)
 		}
 	}
-	if r.code != exitOK || last.Done != last.Total || last.Total < 1_000_000 {
+	if r.code != exit.OK || last.Done != last.Total || last.Total < 1_000_000 {
 		t.Errorf("%+v after %+v", last, r)
 	}
 }
@@ -80,17 +82,17 @@ func TestQuiet(t *testing.T) {
 			t.Errorf("%s: %+v", args, r)
 		}
 	}
-	if r := with("verify", "-q", "--json"); r.code != exitOK || r.stderr != "" || !json.Valid([]byte(r.stdout)) {
+	if r := with("verify", "-q", "--json"); r.code != exit.OK || r.stderr != "" || !json.Valid([]byte(r.stdout)) {
 		t.Errorf("%+v", r)
 	}
 	if err := os.RemoveAll(dirs[1]); err != nil {
 		t.Fatal(err)
 	}
-	if r := with("verify", "-q"); r.code != exitWrong || r.stdout != "" || !strings.Contains(r.stderr, dirs[1]) {
+	if r := with("verify", "-q"); r.code != exit.Wrong || r.stdout != "" || !strings.Contains(r.stderr, dirs[1]) {
 		t.Errorf("%+v", r)
 	}
 	for _, args := range [][]string{{"verify", "--progress", "-1s"}, {"verify", "--progress", "x"}} {
-		if r := with(args...); r.code != exitUsage || !strings.Contains(r.stderr, "--progress") {
+		if r := with(args...); r.code != exit.Usage || !strings.Contains(r.stderr, "--progress") {
 			t.Errorf("%s: %+v", args, r)
 		}
 	}
@@ -107,16 +109,16 @@ func TestTuneProgress(t *testing.T) {
 			lines = append(lines, strings.TrimSpace(line))
 		}
 	}
-	if r.code != exitOK || len(lines) < 10 || !strings.HasPrefix(lines[0], "volley: tune --dry-run: ") || !strings.Contains(lines[0], "s of 300ms, ") {
+	if r.code != exit.OK || len(lines) < 10 || !strings.HasPrefix(lines[0], "volley: tune --dry-run: ") || !strings.Contains(lines[0], "s of 300ms, ") {
 		t.Fatalf("%+v", r)
 	}
 	if last := lines[len(lines)-1]; !strings.Contains(last, "ms of ") && !strings.Contains(last, "s of ") || strings.Contains(last, "B") {
 		t.Errorf("%q", last)
 	}
-	if r := volleyRun(append(args, "--quiet")...); r.code != exitOK || r.stdout != "" || strings.Contains(r.stderr, "volley: ") {
+	if r := volleyRun(append(args, "--quiet")...); r.code != exit.OK || r.stdout != "" || strings.Contains(r.stderr, "volley: ") {
 		t.Errorf("%+v", r)
 	}
-	if r := volleyRun(append(args, "--progress", "-1s")...); r.code != exitUsage || !strings.Contains(r.stderr, "--progress -1s") {
+	if r := volleyRun(append(args, "--progress", "-1s")...); r.code != exit.Usage || !strings.Contains(r.stderr, "--progress -1s") {
 		t.Errorf("%+v", r)
 	}
 }
@@ -128,11 +130,11 @@ func TestProgressRanks(t *testing.T) {
 	pattern := strings.TrimSuffix(dirs[0], "0") + "{RANK}"
 	codes, text := newRankProcesses(t, 3, nil, "protect", "--tolerate", "1", "--log-format", "json", "--progress", "1ns", "--limit-rate", "10MB", "--cores", "1", "--nice", "1", pattern).do()
 	for rank := range 3 {
-		if !allAre(codes, exitOK) || !strings.Contains(text, fmt.Sprintf(`"rank":%d,"done":`, rank)) {
+		if !allAre(codes, exit.OK) || !strings.Contains(text, fmt.Sprintf(`"rank":%d,"done":`, rank)) {
 			t.Fatalf("%v: %s", codes, text)
 		}
 	}
-	if codes, text := newRanks(t, 3, nil, "verify", "--quiet", "--progress", "1ns", pattern).do(); !allAre(codes, exitOK) || text != "" {
+	if codes, text := newRanks(t, 3, nil, "verify", "--quiet", "--progress", "1ns", pattern).do(); !allAre(codes, exit.OK) || text != "" {
 		t.Errorf("%v: %s", codes, text)
 	}
 }
@@ -189,7 +191,7 @@ func TestLimits(t *testing.T) {
 		"--cores 0":          "--cores",
 		"--nice -1":          "--nice",
 	} {
-		if r := volleyRun(append(append([]string{"verify"}, strings.Fields(flags)...), dirs...)...); r.code != exitUsage || !strings.Contains(r.stderr, want) {
+		if r := volleyRun(append(append([]string{"verify"}, strings.Fields(flags)...), dirs...)...); r.code != exit.Usage || !strings.Contains(r.stderr, want) {
 			t.Errorf("%s: %+v", flags, r)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"volley/engine"
+	"volley/internal/exit"
 	"volley/transport/transporttest"
 )
 
@@ -104,7 +105,7 @@ func (x *rankRun) session(rank int) (*session, []string) {
 func (x *rankRun) endAfter(rank int) {
 	code := <-x.codes[rank]
 	for _, stop := range x.stop {
-		stop(errInterrupted)
+		stop(exit.ErrInterrupted)
 	}
 	x.codes[rank] <- code
 }
@@ -128,7 +129,7 @@ func TestRanksEncode(t *testing.T) {
 	alone, together := filepath.Join(t.TempDir(), "out"), filepath.Join(t.TempDir(), "out")
 	mustRun(t, "encode", in, "-o", alone, "--network", "10gbit/20us")
 	codes, text := newRanks(t, 5, nil, "encode", in, "-o", together, "--network", "10gbit/20us").do()
-	if !allAre(codes, exitOK) || strings.Count(text, "verified") != 1 {
+	if !allAre(codes, exit.OK) || strings.Count(text, "verified") != 1 {
 		t.Fatalf("exit codes %v: %s", codes, text)
 	}
 	if one, other := filesOf(t, alone), filesOf(t, together); !reflect.DeepEqual(one, other) {
@@ -153,7 +154,7 @@ func TestRanksProtect(t *testing.T) {
 				}
 			}
 		}
-		if codes, text := newRanks(t, 4, nil, step...).do(); !allAre(codes, exitOK) {
+		if codes, text := newRanks(t, 4, nil, step...).do(); !allAre(codes, exit.OK) {
 			t.Fatalf("%v: exit codes %v: %s", step, codes, text)
 		}
 	}
@@ -184,7 +185,7 @@ func TestRanksOrder(t *testing.T) {
 			}
 		}
 		place := func(r int, c *exec.Cmd) { c.Args = append(c.Args, dirs[step.order[r]]) }
-		if codes, text := newRanks(t, 4, place, step.args...).do(); !allAre(codes, exitOK) {
+		if codes, text := newRanks(t, 4, place, step.args...).do(); !allAre(codes, exit.OK) {
 			t.Fatalf("%v in the order %v: exit codes %v: %s", step.args, step.order, codes, text)
 		}
 	}
@@ -211,15 +212,15 @@ func TestRanksErrors(t *testing.T) {
 		want  string
 		once  bool
 	}{
-		"another verb":   {set(1, func(c *exec.Cmd) { c.Args[1] = "recover" }), []int{exitUsage, exitUsage, exitUsage}, "recover", false},
-		"a bad flag":     {set(2, func(c *exec.Cmd) { c.Args = append(c.Args, "--nonsense") }), []int{exitUsage, exitUsage, exitUsage}, "--nonsense", true},
-		"no such node":   {set(2, func(c *exec.Cmd) { c.Args[len(c.Args)-1] = "/dev/null" }), []int{exitUsage, exitUsage, exitUsage}, "/dev/null", true},
-		"another secret": {set(1, func(c *exec.Cmd) { c.Env = append(c.Env, engine.SecretVariable+"="+strings.Repeat("ab", 32)) }), []int{-1, exitFailed, -1}, "does not have the secret of this run", false},
+		"another verb":   {set(1, func(c *exec.Cmd) { c.Args[1] = "recover" }), []int{exit.Usage, exit.Usage, exit.Usage}, "recover", false},
+		"a bad flag":     {set(2, func(c *exec.Cmd) { c.Args = append(c.Args, "--nonsense") }), []int{exit.Usage, exit.Usage, exit.Usage}, "--nonsense", true},
+		"no such node":   {set(2, func(c *exec.Cmd) { c.Args[len(c.Args)-1] = "/dev/null" }), []int{exit.Usage, exit.Usage, exit.Usage}, "/dev/null", true},
+		"another secret": {set(1, func(c *exec.Cmd) { c.Env = append(c.Env, engine.SecretVariable+"="+strings.Repeat("ab", 32)) }), []int{-1, exit.Failed, -1}, "does not have the secret of this run", false},
 		"no secret": {set(1, func(c *exec.Cmd) {
 			c.Env = append(c.Env, engine.SecretVariable+"=")
 			c.Args = append(c.Args, "--bind", "0.0.0.0")
-		}), []int{-1, exitUsage, -1}, "64 hexadecimal digits", false},
-		"no such machine": {set(1, func(c *exec.Cmd) { c.Args = append(c.Args, "--advertise", "127.0.0.1:1") }), []int{exitFailed, exitFailed, exitFailed}, "127.0.0.1:1", false},
+		}), []int{-1, exit.Usage, -1}, "64 hexadecimal digits", false},
+		"no such machine": {set(1, func(c *exec.Cmd) { c.Args = append(c.Args, "--advertise", "127.0.0.1:1") }), []int{exit.Failed, exit.Failed, exit.Failed}, "127.0.0.1:1", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -269,7 +270,7 @@ func TestRanksKilled(t *testing.T) {
 			t.Logf("%+v: it had ended already", c)
 			continue
 		}
-		if slices.Contains(codes, exitOK) || !strings.Contains(text, "is gone or cannot be reached") {
+		if slices.Contains(codes, exit.OK) || !strings.Contains(text, "is gone or cannot be reached") {
 			t.Errorf("%+v: exit codes %v: %s", c, codes, text)
 		}
 		if c.flags != nil && strings.Count(text, "protected, generation 1") != 1 {
@@ -286,7 +287,7 @@ func TestRanksSlurm(t *testing.T) {
 		c.Args = slices.Concat(c.Args[:2], []string{"--tolerate", "1", dirs[r]})
 		c.Env = append(c.Env, "SLURM_STEP_NUM_TASKS=3", fmt.Sprintf("SLURM_PROCID=%d", r), "SLURM_STEP_NODELIST=localhost", fmt.Sprintf("SLURM_JOB_ID=%d", os.Getpid()))
 	}, "protect")
-	if codes, text := run.do(); !allAre(codes, exitOK) || strings.Count(text, "protected, generation 1") != 1 {
+	if codes, text := run.do(); !allAre(codes, exit.OK) || strings.Count(text, "protected, generation 1") != 1 {
 		t.Errorf("exit codes %v: %s", codes, text)
 	}
 }
@@ -301,19 +302,19 @@ func TestRanksSets(t *testing.T) {
 		place := func(r int, c *exec.Cmd) { c.Args = append(c.Args, "--group-size", "3", dirs[r]) }
 		return newRanks(t, 6, place, args...).do()
 	}
-	if codes, text := do("protect", "--tolerate", "1"); !allAre(codes, exitOK) || strings.Count(text, "protected, generation 1") != 2 {
+	if codes, text := do("protect", "--tolerate", "1"); !allAre(codes, exit.OK) || strings.Count(text, "protected, generation 1") != 2 {
 		t.Fatalf("protect: exit codes %v: %s", codes, text)
 	}
 	removeAll(t, dirs[1], dirs[4])
 	slices.Reverse(dirs)
-	if codes, text := do("recover"); !allAre(codes, exitOK) || strings.Count(text, "recovered ") != 2 {
+	if codes, text := do("recover"); !allAre(codes, exit.OK) || strings.Count(text, "recovered ") != 2 {
 		t.Fatalf("recover: exit codes %v: %s", codes, text)
 	}
 	if got := contents(t, dirs); !slices.Equal(got, before) {
 		t.Errorf("%q, want %q", got, before)
 	}
 	removeAll(t, dirs[0], dirs[1], dirs[3])
-	if codes, text := do("recover"); !allAre(codes, exitUsage) || strings.Count(text, "volley: set ") != 1 || strings.Count(text, "recovered ") != 1 {
+	if codes, text := do("recover"); !allAre(codes, exit.Usage) || strings.Count(text, "volley: set ") != 1 || strings.Count(text, "recovered ") != 1 {
 		t.Errorf("more than may be lost of one set: exit codes %v: %s", codes, text)
 	}
 }

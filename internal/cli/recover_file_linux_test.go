@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"volley/internal/exit"
 )
 
 // TestRecoverFile brings single files back, here and over ssh.
@@ -33,13 +35,13 @@ func TestRecoverFile(t *testing.T) {
 		if err := os.Remove(b); err != nil {
 			t.Fatal(err)
 		}
-		if r := with("--file=/ckpt", "--file=/none"); r.code != exitUsage || !strings.Contains(r.stderr, `"/none" fits nothing`) {
+		if r := with("--file=/ckpt", "--file=/none"); r.code != exit.Usage || !strings.Contains(r.stderr, `"/none" fits nothing`) {
 			t.Errorf("%+v", r)
 		}
-		if r := with("--file="); r.code != exitUsage {
+		if r := with("--file="); r.code != exit.Usage {
 			t.Errorf("%+v", r)
 		}
-		if r := with("--file=/ckpt", "--file=!x"); r.code != exitOK || !strings.Contains(r.stdout, "1 file  ") || !strings.Contains(r.stdout, "matched    4 files and directories; nothing else was compared") {
+		if r := with("--file=/ckpt", "--file=!x"); r.code != exit.OK || !strings.Contains(r.stdout, "1 file  ") || !strings.Contains(r.stdout, "matched    4 files and directories; nothing else was compared") {
 			t.Errorf("%+v", r)
 		}
 		is(string(was))
@@ -47,12 +49,12 @@ func TestRecoverFile(t *testing.T) {
 			t.Error("another file came back")
 		}
 		rewrite(t, ckpt, []byte("changed"))
-		if r := with("--file=ckpt", "--revert", "--dry-run"); r.code != exitOK || !strings.Contains(r.stdout, "would be reverted: ") {
+		if r := with("--file=ckpt", "--revert", "--dry-run"); r.code != exit.OK || !strings.Contains(r.stdout, "would be reverted: ") {
 			t.Errorf("%+v", r)
 		}
 		is("changed")
 		out := filepath.Join(t.TempDir(), "out")
-		if r := with("--file=ckpt", "--to="+out); r.code != exitOK {
+		if r := with("--file=ckpt", "--to="+out); r.code != exit.OK {
 			t.Errorf("%+v", r)
 		}
 		is("changed")
@@ -62,11 +64,11 @@ func TestRecoverFile(t *testing.T) {
 				t.Errorf("of node %d: %d bytes, %v", n, len(old), err)
 			}
 		}
-		if r := with("--file=ckpt", "--revert"); r.code != exitOK {
+		if r := with("--file=ckpt", "--revert"); r.code != exit.OK {
 			t.Errorf("%+v", r)
 		}
 		is(string(was))
-		if r := with("--deleted"); r.code != exitOK {
+		if r := with("--deleted"); r.code != exit.OK {
 			t.Errorf("%+v", r)
 		}
 	}

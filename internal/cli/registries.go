@@ -11,7 +11,7 @@ import (
 	"volley/internal/report"
 )
 
-func newAlgorithms() *cobra.Command {
+func newAlgorithms(s *session) *cobra.Command {
 	columns := []report.Column[algo.Algorithm]{
 		{Name: "name", Value: func(a algo.Algorithm) any { return a.Name }},
 		{Name: "C1", Value: func(a algo.Algorithm) any { return a.C1 }},
@@ -26,22 +26,22 @@ C1 counts rounds, C2 packets, for K processors with p ports; clog(n) is the leas
 t with (p+1)^t >= n, and Psi(n) is C2 of universal. --algorithm auto takes the plan
 of least C1·β + C2·W·τ + C3·W·γ.
 `
-	return registry("algorithms", "List the algorithms and what they cost", report.Records, columns, algo.Algorithms, note)
+	return registry(s, "algorithms", "List the algorithms and what they cost", report.Records, columns, algo.Algorithms, note)
 }
 
-func newFields() *cobra.Command {
+func newFields(s *session) *cobra.Command {
 	columns := []report.Column[field.Kind]{
 		{Name: "name", Value: func(k field.Kind) any { return k.Pattern }},
 		{Name: "example", Value: func(k field.Kind) any { return k.Example }},
 		{Name: "field", Value: func(k field.Kind) any { return k.Doc }},
 	}
-	return registry("fields", "List the finite fields", report.Text, columns, field.Kinds, "")
+	return registry(s, "fields", "List the finite fields", report.Text, columns, field.Kinds, "")
 }
 
 // registry makes a verb that prints a table of what there is; text writes its text form, and the note comes after that.
-func registry[R any](name, short string, text func(io.Writer, []report.Column[R], []R) error,
+func registry[R any](s *session, name, short string, text func(io.Writer, []report.Column[R], []R) error,
 	columns []report.Column[R], rows func() []R, note string) *cobra.Command {
-	var o outputFlags
+	o := outputFlags{session: s}
 	cmd := &cobra.Command{
 		Use:   name,
 		Short: short,

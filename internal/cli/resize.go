@@ -10,49 +10,41 @@ import (
 	"strconv"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 	"go.yaml.in/yaml/v3"
 
 	"volley/group"
 	"volley/internal/atomicfile"
+	"volley/internal/exit"
 	"volley/internal/printable"
+	"volley/transport"
 )
 
 const resizeVerb = "resize"
 
-func newResize() *cobra.Command {
-	o := &groupOptions{}
+func newResize(s *session) *cobra.Command {
+	o := &groupOptions{joining: joining{session: s}}
 	x := group.ResizeOptions{}
 	o.resizing = &x
-	var strict error // of a group that is resized, as the report tells, too
 	cmd := &cobra.Command{
 		Use:   "resize [--add DIR]... [--remove NODE]... [flags] DIR...",
 		Short: "Add nodes to a protected group, or remove some",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			run := func(g *group.Group, ctx context.Context) (*group.ResizeReport, error) {
-				r, err := g.Resize(ctx, x)
-				if r == nil {
-					return nil, err
-				}
-				strict, sessionOf(ctx).removed = err, r.Removed
-				return r, nil
+			dirs, err := o.resized(cmd, args)
+			if err != nil {
+				return err
 			}
-			return onSets(o, cmd, args, run, func(w io.Writer, r *group.ResizeReport, all bool) error {
-				for _, dir := range r.Added {
-					printable.Fprintf(w, "added      %s\n", dir)
-				}
-				for _, dir := range r.Removed {
-					what := "whose files stay"
-					switch {
-					case slices.Contains(r.Lost, dir):
-						what = "which is lost"
-					case slices.Contains(r.Remains, dir):
-						what = "which cannot be read: what it has stays, its .volley too"
-					}
-					printable.Fprintf(w, "removed    %s, %s\n", dir, what)
-				}
-				return printProtect(w, r.ProtectReport, x.DryRun, all)
-			}, func(*group.ResizeReport) error { return strict })
+			end := o.spread(cmd, dirs, func() error { return o.resize(cmd, dirs) })
+			if s.at != nil || o.fileName == "" || x.DryRun || end != nil && !s.inForce() {
+				return end
+			}
+			tolerate := ""
+			if cmd.Flags().Changed("tolerate") {
+				tolerate = fmt.Sprint(x.Tolerate)
+			}
+			if err := rewriteGroup(o.fileName, x.Add, o.removed, tolerate); err != nil {
+				return fmt.Errorf("the group is resized, and its file is as it was: %w; edit it by hand", err)
+			}
+			return end
 		},
 	}
 	f := cmd.Flags()
@@ -73,66 +65,75 @@ func newResize() *cobra.Command {
 	return cmd
 }
 
-// resizing has the verb take the directories that it adds as arguments, too, and rewrites a group file once in force.
-func resizing(cmd *cobra.Command) {
-	plain := cmd.RunE
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		f := cmd.Flags()
-		add, _ := f.GetStringArray("add")
-		remove, _ := f.GetStringArray("remove")
-		dry, _ := f.GetBool("dry-run")
-		if size, _ := f.GetInt("group-size"); size != 0 {
-			return usagef("--group-size %d: resize is for one group: name the directories of one set", size)
-		}
-		if sessionOf(cmd.Context()).at != nil { // the launch has done this
-			return plain(cmd, args)
-		}
-		file := ""
-		if f.Changed(groupFlag) {
-			file, _ = f.GetString(groupFlag)
-			for i := range add {
-				add[i] = absolute(add[i])
-			}
-			for i, name := range remove {
-				_, err := strconv.Atoi(name)
-				switch whole := absolute(name); {
-				case slices.Contains(args, name):
-				case slices.Contains(args, whole):
-					remove[i] = whole
-				case err != nil: // it is no number either
-					return usagef("--remove %s: want a directory as %s names it, or the number of a node", name, file)
-				}
-			}
-			g := &sessionOf(cmd.Context()).group
-			if g.flags["root"] != nil {
-				return usagef("--%s %s: it is of roots of snapshots: edit its members, and the next snapshot is protected with these", groupFlag, file)
-			}
-			if g.domains != nil && add != nil {
-				return usagef("--%s %s: its members have domains, which --add cannot give: name the directories, and then add the member to the file", groupFlag, file)
-			}
-			f.Lookup("add").Value.(pflag.SliceValue).Replace(add)
-			f.Lookup("remove").Value.(pflag.SliceValue).Replace(remove)
-		}
-		for _, dir := range add {
-			if !slices.Contains(args, dir) {
-				args = append(args, dir)
-			} else if file != "" {
-				return usagef("--add %s: it is named twice, or %s has it: leave one out", dir, file)
-			}
-		}
-		end := plain(cmd, args)
-		if file == "" || dry || end != nil && !sessionOf(cmd.Context()).inForce() {
-			return end
-		}
-		tolerate := ""
-		if r := f.Lookup("tolerate"); r.Changed {
-			tolerate = r.Value.String()
-		}
-		if err := rewriteGroup(file, add, sessionOf(cmd.Context()).removed, tolerate); err != nil {
-			return fmt.Errorf("the group is resized, and its file is as it was: %w; edit it by hand", err)
-		}
-		return end
+// resized returns the directories of a group, with those that are added. Where the group has a file, --add and --remove
+// name them as the file does.
+func (o *groupOptions) resized(cmd *cobra.Command, args []string) ([]string, error) {
+	dirs, err := o.fromFile(cmd, args)
+	if err != nil || o.session.at != nil { // the launch has done this
+		return dirs, err
 	}
+	if o.sets.size != 0 {
+		return nil, exit.Usagef("--group-size %d: resize is for one group: name the directories of one set", o.sets.size)
+	}
+	x := o.resizing
+	if o.fileName != "" {
+		for i := range x.Add {
+			x.Add[i] = absolute(x.Add[i])
+		}
+		for i, name := range x.Remove {
+			_, err := strconv.Atoi(name)
+			switch whole := absolute(name); {
+			case slices.Contains(dirs, name):
+			case slices.Contains(dirs, whole):
+				x.Remove[i] = whole
+			case err != nil: // it is no number either
+				return nil, exit.Usagef("--remove %s: want a directory as %s names it, or the number of a node", name, o.fileName)
+			}
+		}
+		if o.file.flags["root"] != nil {
+			return nil, exit.Usagef("--%s %s: it is of roots of snapshots: edit its members, and the next snapshot is protected with these", groupFlag, o.fileName)
+		}
+		if o.file.domains != nil && x.Add != nil {
+			return nil, exit.Usagef("--%s %s: its members have domains, which --add cannot give: name the directories, and then add the member to the file", groupFlag, o.fileName)
+		}
+	}
+	for _, dir := range x.Add {
+		if !slices.Contains(dirs, dir) {
+			dirs = append(dirs, dir)
+		} else if o.fileName != "" {
+			return nil, exit.Usagef("--add %s: it is named twice, or %s has it: leave one out", dir, o.fileName)
+		}
+	}
+	return dirs, nil
+}
+
+// resize resizes the group of the nodes here.
+func (o *groupOptions) resize(cmd *cobra.Command, dirs []string) error {
+	var strict error // of a group that is resized, as the report tells, too
+	run := func(ctx context.Context, t transport.Transport, dirs []string, options group.Options) (*group.ResizeReport, error) {
+		r, err := group.Over(t, dirs, options).Resize(ctx, *o.resizing)
+		if r == nil {
+			return nil, err
+		}
+		strict, o.removed = err, r.Removed
+		return r, nil
+	}
+	return onSetsHere(o, cmd, dirs, run, func(w io.Writer, r *group.ResizeReport, all bool) error {
+		for _, dir := range r.Added {
+			printable.Fprintf(w, "added      %s\n", dir)
+		}
+		for _, dir := range r.Removed {
+			what := "whose files stay"
+			switch {
+			case slices.Contains(r.Lost, dir):
+				what = "which is lost"
+			case slices.Contains(r.Remains, dir):
+				what = "which cannot be read: what it has stays, its .volley too"
+			}
+			printable.Fprintf(w, "removed    %s, %s\n", dir, what)
+		}
+		return printProtect(w, r.ProtectReport, o.resizing.DryRun, all)
+	}, func(*group.ResizeReport) error { return strict })
 }
 
 // rewriteGroup adds members to a group file, and removes some.

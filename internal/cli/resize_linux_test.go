@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+
+	"volley/internal/exit"
 )
 
 // TestLaunchResize adds a host to a group of three, removes another, and loses one of those that are left.
@@ -23,21 +25,21 @@ func TestLaunchResize(t *testing.T) {
 		return r.stdout + r.stderr
 	}
 	mustRun(t, "group", "init", "--tolerate", "1", "-o", file, "a:"+dirs[0], "b:"+dirs[1], "c:"+dirs[2])
-	do(exitOK, "protect", "--group", file)
-	wants(t, do(exitOK, "resize", "--group", file, "--add", "d:"+dirs[3]), "added      d:"+dirs[3], "4 nodes, layout striped, any 1 may be lost", "protected, generation 2")
-	wants(t, do(exitOK, "verify", "--group", file), "whole: 4 nodes")
-	wants(t, do(exitUsage, "resize", "--remove", "9", "a:"+dirs[0], "b:"+dirs[1], "c:"+dirs[2], "d:"+dirs[3]), `"9" is to be removed, and is no node`)
-	wants(t, do(exitOK, "resize", "--group", file, "--remove", "0"), "removed    a:"+dirs[0], "3 nodes, layout striped, any 1 may be lost", "protected, generation 3")
+	do(exit.OK, "protect", "--group", file)
+	wants(t, do(exit.OK, "resize", "--group", file, "--add", "d:"+dirs[3]), "added      d:"+dirs[3], "4 nodes, layout striped, any 1 may be lost", "protected, generation 2")
+	wants(t, do(exit.OK, "verify", "--group", file), "whole: 4 nodes")
+	wants(t, do(exit.Usage, "resize", "--remove", "9", "a:"+dirs[0], "b:"+dirs[1], "c:"+dirs[2], "d:"+dirs[3]), `"9" is to be removed, and is no node`)
+	wants(t, do(exit.OK, "resize", "--group", file, "--remove", "0"), "removed    a:"+dirs[0], "3 nodes, layout striped, any 1 may be lost", "protected, generation 3")
 	if _, err := os.Lstat(filepath.Join(dirs[0], ".volley")); err == nil {
 		t.Errorf("%s has a .volley", dirs[0])
 	}
 	removeAll(t, dirs[3])
-	do(exitOK, "recover", "--group", file)
-	wants(t, do(exitOK, "verify", "--group", file), "whole: 3 nodes")
+	do(exit.OK, "recover", "--group", file)
+	wants(t, do(exit.OK, "verify", "--group", file), "whole: 3 nodes")
 	replaceIn(t, file, "c:"+dirs[2], "/none") // its host does not answer
-	wants(t, do(exitUsage, "resize", "--group", file, "--remove", "/none"), "/none is missing what was protected: recover it first; --force gives it up")
-	wants(t, do(exitOK, "resize", "--group", file, "--remove", "/none", "--force"), "2 nodes, layout striped, any 1 may be lost")
-	wants(t, do(exitOK, "verify", "--group", file), "whole: 2 nodes")
+	wants(t, do(exit.Usage, "resize", "--group", file, "--remove", "/none"), "/none is missing what was protected: recover it first; --force gives it up")
+	wants(t, do(exit.OK, "resize", "--group", file, "--remove", "/none", "--force"), "2 nodes, layout striped, any 1 may be lost")
+	wants(t, do(exit.OK, "verify", "--group", file), "whole: 2 nodes")
 	if got := contents(t, dirs); !slices.Equal(got, before) {
 		t.Errorf("%q, want %q", got, before)
 	}

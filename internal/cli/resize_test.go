@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"volley/internal/exit"
 )
 
 // TestResize adds and removes nodes by a group file, which names those that there are at any time.
@@ -38,15 +40,15 @@ func TestResize(t *testing.T) {
 		}
 		return list
 	}
-	wants(t, do(exitUsage, "resize", "--add", dirs[4]), "the group is not protected")
-	do(exitOK, "protect", "--tolerate", "1")
+	wants(t, do(exit.Usage, "resize", "--add", dirs[4]), "the group is not protected")
+	do(exit.OK, "protect", "--tolerate", "1")
 	old := readFile(t, file)
-	wants(t, do(exitOK, "resize", "--dry-run", "--add", dirs[4]), "added      "+dirs[4], "5 nodes", "nothing written")
+	wants(t, do(exit.OK, "resize", "--dry-run", "--add", dirs[4]), "added      "+dirs[4], "5 nodes", "nothing written")
 	if string(readFile(t, file)) != string(old) {
 		t.Errorf("a dry run has made %s", readFile(t, file))
 	}
 	t.Chdir(filepath.Dir(dirs[4]))
-	wants(t, do(exitOK, "resize", "--add", filepath.Base(dirs[4]), "--tolerate", "2"), "added      "+dirs[4], "5 nodes, layout striped, any 2 may be lost", "protected, generation 2")
+	wants(t, do(exit.OK, "resize", "--add", filepath.Base(dirs[4]), "--tolerate", "2"), "added      "+dirs[4], "5 nodes, layout striped, any 2 may be lost", "protected, generation 2")
 	t.Chdir(t.TempDir())
 	if got := lines(); !slices.Equal(got, dirs[:5]) {
 		t.Errorf("%s: %q", readFile(t, file), got)
@@ -55,20 +57,20 @@ func TestResize(t *testing.T) {
 	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o640 {
 		t.Errorf("%v, %v", info, err)
 	}
-	wants(t, do(exitOK, "verify"), "whole: 5 nodes, layout striped, any 2 may be lost, generation 2")
+	wants(t, do(exit.OK, "verify"), "whole: 5 nodes, layout striped, any 2 may be lost, generation 2")
 	removeAll(t, dirs[0])
-	wants(t, do(exitUsage, "resize", "--remove", dirs[0]), dirs[0]+" is missing what was protected: recover it first; --force gives it up")
-	wants(t, do(exitUsage, "resize", "--remove", dirs[1]), dirs[0]+" is missing, with what was protected: recover it first, or remove the node")
+	wants(t, do(exit.Usage, "resize", "--remove", dirs[0]), dirs[0]+" is missing what was protected: recover it first; --force gives it up")
+	wants(t, do(exit.Usage, "resize", "--remove", dirs[1]), dirs[0]+" is missing, with what was protected: recover it first, or remove the node")
 	if err := os.Mkdir(dirs[0], 0o700); err != nil {
 		t.Fatal(err)
 	}
-	wants(t, do(exitUsage, "resize", "--remove", dirs[1]), dirs[0]+" is missing what was protected: recover it first; --force protects")
+	wants(t, do(exit.Usage, "resize", "--remove", dirs[1]), dirs[0]+" is missing what was protected: recover it first; --force protects")
 	removeAll(t, dirs[4])
-	do(exitOK, "recover")
+	do(exit.OK, "recover")
 	if got := contents(t, dirs); !slices.Equal(got, before) {
 		t.Errorf("%q, want %q", got, before)
 	}
-	wants(t, do(exitOK, "resize", "--add", dirs[5], "--remove", dirs[0], "--remove", dirs[2], "--json"), `"nodes_before": 5`, `"nodes": 4`, `"tolerate": 2`)
+	wants(t, do(exit.OK, "resize", "--add", dirs[5], "--remove", dirs[0], "--remove", dirs[2], "--json"), `"nodes_before": 5`, `"nodes": 4`, `"tolerate": 2`)
 	if got, want := lines(), []string{dirs[1], dirs[3], dirs[4], dirs[5]}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
@@ -77,14 +79,14 @@ func TestResize(t *testing.T) {
 			t.Errorf("%s has a .volley", dir)
 		}
 	}
-	wants(t, do(exitOK, "verify"), "whole: 4 nodes")
+	wants(t, do(exit.OK, "verify"), "whole: 4 nodes")
 	removeAll(t, dirs[3], dirs[4])
-	do(exitOK, "recover")
+	do(exit.OK, "recover")
 	if got := contents(t, dirs); !slices.Equal(got, before) {
 		t.Errorf("%q, want %q", got, before)
 	}
 	r := volleyRun(append([]string{"verify"}, dirs[:5]...)...)
-	if r.code != exitUsage {
+	if r.code != exit.Usage {
 		t.Errorf("%+v", r)
 	}
 	now := []string{dirs[4], dirs[1], dirs[5], dirs[3]} // by node
@@ -96,12 +98,12 @@ func TestResize(t *testing.T) {
 		{"name the directories of one set", "--add", dirs[0], "--group-size", "2"},
 		{"0 are added and 0 removed"},
 	} {
-		wants(t, do(exitUsage, append([]string{"resize"}, x[1:]...)...), x[0])
+		wants(t, do(exit.Usage, append([]string{"resize"}, x[1:]...)...), x[0])
 	}
 	replaceIn(t, file, "members:", "root: true\nmembers:")
-	wants(t, do(exitUsage, "resize", "--add", dirs[0]), "it is of roots of snapshots")
+	wants(t, do(exit.Usage, "resize", "--add", dirs[0]), "it is of roots of snapshots")
 	replaceIn(t, file, "root: true\nmembers:", "group-size: 3\nmembers:")
-	wants(t, do(exitUsage, "resize", "--add", dirs[0]), "resize is for one group")
+	wants(t, do(exit.Usage, "resize", "--add", dirs[0]), "resize is for one group")
 }
 
 // TestResizeRemoved removes nodes that are there or lost, by their numbers in a group file, and says what stays. The same
@@ -121,11 +123,11 @@ func TestResizeRemoved(t *testing.T) {
 		}
 		return r.stdout + r.stderr
 	}
-	wants(t, do(exitUsage, "--remove", "6"), `"6" is to be removed, and is no node`)
-	wants(t, do(exitUsage, "--remove", "none"), "--remove none: want a directory as ", "or the number of a node")
+	wants(t, do(exit.Usage, "--remove", "6"), `"6" is to be removed, and is no node`)
+	wants(t, do(exit.Usage, "--remove", "none"), "--remove none: want a directory as ", "or the number of a node")
 	for range 2 {
 		rewrite(t, file, old)
-		wants(t, do(exitOK, "--force", "--remove", "0", "--remove", "1", "--json"), `"removed"`, dirs[0], `"lost"`, dirs[1])
+		wants(t, do(exit.OK, "--force", "--remove", "0", "--remove", "1", "--json"), `"removed"`, dirs[0], `"lost"`, dirs[1])
 		text := string(readFile(t, file))
 		for n, dir := range dirs {
 			if strings.Contains(text, dir) != (n > 1) {
@@ -135,8 +137,8 @@ func TestResizeRemoved(t *testing.T) {
 		mustRun(t, "verify", "--group", file)
 	}
 	removeAll(t, dirs[2])
-	wants(t, do(exitOK, "--force", "--remove", dirs[2]), "removed    "+dirs[2]+", which is lost\n")
-	wants(t, do(exitOK, "--remove", dirs[3]), "removed    "+dirs[3]+", whose files stay\n")
+	wants(t, do(exit.OK, "--force", "--remove", dirs[2]), "removed    "+dirs[2]+", which is lost\n")
+	wants(t, do(exit.OK, "--remove", dirs[3]), "removed    "+dirs[3]+", whose files stay\n")
 	mustRun(t, "verify", "--group", file)
 }
 
@@ -146,13 +148,13 @@ func TestResizeFile(t *testing.T) {
 	dirs := writeNodes(t, 4, 100)
 	file := writeGroup(t, dirs[:3], []string{"a", "b", "c"}, "tolerate: 1")
 	mustRun(t, "protect", "--group", file)
-	if r := volleyRun("resize", "--add", dirs[3], "--group", file); r.code != exitUsage || !strings.Contains(r.stderr, "its members have domains") {
+	if r := volleyRun("resize", "--add", dirs[3], "--group", file); r.code != exit.Usage || !strings.Contains(r.stderr, "its members have domains") {
 		t.Errorf("%+v", r)
 	}
 	more := writeNodes(t, 4, 100)
 	file = writeGroup(t, more[:3], nil, "tolerate: 1")
 	mustRun(t, "protect", "--group", file)
-	if r := volleyRun("resize", "--add", more[3], "--group", file, "--strict"); r.code != exitWrong || !strings.Contains(r.stderr, "all nodes are on one disk") {
+	if r := volleyRun("resize", "--add", more[3], "--group", file, "--strict"); r.code != exit.Wrong || !strings.Contains(r.stderr, "all nodes are on one disk") {
 		t.Errorf("%+v", r)
 	}
 	mustRun(t, "verify", "--group", file) // which has four members by now
@@ -170,7 +172,7 @@ func TestResizeFile(t *testing.T) {
 	if err := os.Chmod(filepath.Dir(file), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if r.code == exitOK || !strings.Contains(r.stderr, "the group is resized, and its file is as it was") {
+	if r.code == exit.OK || !strings.Contains(r.stderr, "the group is resized, and its file is as it was") {
 		t.Errorf("%+v", r)
 	}
 	mustRun(t, append([]string{"verify"}, dirs...)...)
@@ -219,15 +221,15 @@ func TestRanksResize(t *testing.T) {
 		}
 		return text
 	}
-	do(exitOK, dirs[:4], "protect", "--tolerate", "1")
-	wants(t, do(exitOK, []string{"--add " + dirs[4], dirs[2], dirs[0], dirs[3], dirs[1]}, "resize"), "5 nodes, layout striped, any 1 ", "protected, generation 2")
-	do(exitOK, dirs, "verify")
-	wants(t, do(exitUsage, dirs, "resize", "--remove", "7"), `"7" is to be removed, and is no node`)
-	wants(t, do(exitOK, []string{dirs[4], dirs[2], dirs[0], dirs[3], dirs[1]}, "resize", "--remove", "1"), "removed    "+dirs[1], "4 nodes, layout striped, any 1 ", "protected, generation 3")
+	do(exit.OK, dirs[:4], "protect", "--tolerate", "1")
+	wants(t, do(exit.OK, []string{"--add " + dirs[4], dirs[2], dirs[0], dirs[3], dirs[1]}, "resize"), "5 nodes, layout striped, any 1 ", "protected, generation 2")
+	do(exit.OK, dirs, "verify")
+	wants(t, do(exit.Usage, dirs, "resize", "--remove", "7"), `"7" is to be removed, and is no node`)
+	wants(t, do(exit.OK, []string{dirs[4], dirs[2], dirs[0], dirs[3], dirs[1]}, "resize", "--remove", "1"), "removed    "+dirs[1], "4 nodes, layout striped, any 1 ", "protected, generation 3")
 	left := []string{dirs[0], dirs[2], dirs[3], dirs[4]}
 	removeAll(t, dirs[4])
-	do(exitOK, left, "recover")
-	do(exitOK, left, "verify")
+	do(exit.OK, left, "recover")
+	do(exit.OK, left, "verify")
 	if got := contents(t, dirs); !slices.Equal(got, before) {
 		t.Errorf("%q, want %q", got, before)
 	}

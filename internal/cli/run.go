@@ -16,6 +16,8 @@ import (
 	"volley/coded"
 	"volley/field"
 	"volley/internal/disk"
+	"volley/internal/exit"
+	"volley/internal/launch"
 	"volley/internal/printable"
 	"volley/internal/report"
 	"volley/internal/selection"
@@ -44,11 +46,13 @@ func (o *runOptions) addRun(cmd *cobra.Command, output, force string) {
 	f.BoolVar(&o.json, "json", false, "print the report as JSON")
 	f.BoolVar(&o.force, "force", false, force+", and the file of --trace")
 	f.BoolVar(&o.dryRun, "dry-run", false, "say what would be done, and write nothing")
-	defer flagGroup(cmd, "Run")()
+	end := flagGroup(cmd, "Run")
 	o.joining.add(f, "processor")
 	f.Var(selection.AtLeast{Value: &o.perRank, Least: 1, Unset: 0}, "per-rank", "processors in each process of several (default: 1)")
 	f.StringVar(&o.check, "check", "full", "check of the result: full or off")
 	f.StringVar(&o.trace, "trace", "", "file for a trace of what is done when, which Perfetto shows")
+	end()
+	o.addElsewhere(cmd)
 }
 
 // prepare checks the flags and joins the others. It returns what package coded is to know.
@@ -58,11 +62,11 @@ func (o *runOptions) prepare(cmd *cobra.Command, plan *choice) (c coded.Options,
 	}
 	switch {
 	case o.perRank > 0 && !o.party.job():
-		return c, usagef("--per-rank %d: all processors are in this process with --comm %s: leave it out", o.perRank, o.comm)
+		return c, exit.Usagef("--per-rank %d: all processors are in this process with --comm %s: leave it out", o.perRank, o.comm)
 	case o.output == "" && !o.dryRun:
-		return c, usagef("no output directory: say where with -o DIR")
+		return c, exit.Usagef("no output directory: say where with -o DIR")
 	case o.check != "full" && o.check != "off":
-		return c, usagef("--check %q: want full or off", o.check)
+		return c, exit.Usagef("--check %q: want full or off", o.check)
 	}
 	memory, err := o.memoryBytes()
 	if err != nil {
@@ -71,7 +75,7 @@ func (o *runOptions) prepare(cmd *cobra.Command, plan *choice) (c coded.Options,
 	if o.trace != "" {
 		o.recorder = trace.New()
 	}
-	plan.Log = sessionOf(cmd.Context()).log
+	plan.Log = o.session.log
 	if plan.Lenient = true; o.party.job() {
 		plan.Place = o.party.place(o.party.Size())
 	} else {
@@ -84,8 +88,8 @@ func (o *runOptions) prepare(cmd *cobra.Command, plan *choice) (c coded.Options,
 			o.assumed = plan.Assumed
 			return append(plan.Options(model), volley.WithMemory(memory), volley.WithCheck(o.check == "full")), err
 		},
-		Guard: o.checkTrace, Finish: o.writeTrace, Log: plan.Log, Progress: o.progress(sessionOf(cmd.Context())),
-		Warn: func(text string) { sessionOf(cmd.Context()).say(slog.LevelWarn, saying{Text: text}) },
+		Guard: o.checkTrace, Finish: o.writeTrace, Log: plan.Log, Progress: o.progress(o.session),
+		Warn: func(text string) { o.session.say(slog.LevelWarn, launch.Saying{Text: text}) },
 	}, nil
 }
 
@@ -94,11 +98,11 @@ func (o *runOptions) advise(err error) error {
 	wrong := new(coded.InputError)
 	switch errors.As(err, &wrong); {
 	case errors.Is(err, coded.ErrExists), errors.Is(err, coded.ErrFileExists):
-		return usagef("%w; choose another directory, or --force to replace it", err)
+		return exit.Usagef("%w; choose another directory, or --force to replace it", err)
 	case wrong.Option == "Processors":
-		return usagef("%w: -k has to be the number of packets", err)
+		return exit.Usagef("%w: -k has to be the number of packets", err)
 	case wrong.Option == "PerRank":
-		return usagef("--per-rank %d: %w", o.perRank, err)
+		return exit.Usagef("--per-rank %d: %w", o.perRank, err)
 	}
 	return err
 }
@@ -175,7 +179,7 @@ func (o *runOptions) checkTrace(sources []string, gives func(name string) bool) 
 		return nil
 	}
 	if o.dryRun {
-		return usagef("--trace and --dry-run: a dry run does nothing that takes time; leave one of them out")
+		return exit.Usagef("--trace and --dry-run: a dry run does nothing that takes time; leave one of them out")
 	}
 	if err := checkOutputFile("--trace", o.trace, ""); err != nil {
 		return err
@@ -183,12 +187,12 @@ func (o *runOptions) checkTrace(sources []string, gives func(name string) bool) 
 	there, err := os.Stat(o.trace)
 	switch {
 	case err == nil && disk.Among(there, sources):
-		return usagef("--trace %s: it is an input, and would be lost: choose another name", o.trace)
+		return exit.Usagef("--trace %s: it is an input, and would be lost: choose another name", o.trace)
 	case err == nil && !o.force:
-		return usagef("--trace %s: it is there already; choose another name, or --force to replace it", o.trace)
+		return exit.Usagef("--trace %s: it is there already; choose another name, or --force to replace it", o.trace)
 	}
 	if dir, err := os.Stat(filepath.Dir(o.trace)); err == nil && disk.Among(dir, []string{o.output}) && gives(filepath.Base(o.trace)) {
-		return usagef("--trace %s: the result has a file of that name: choose another", o.trace)
+		return exit.Usagef("--trace %s: the result has a file of that name: choose another", o.trace)
 	}
 	return nil
 }

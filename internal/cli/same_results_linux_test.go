@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"volley/internal/exit"
 )
 
 // Ways are those to run a verb on nodes or files, with one process each but for local. They return the exit code and
@@ -72,17 +74,17 @@ func TestSameResults(t *testing.T) {
 			}
 			reports = append(reports, reported.ReplaceAllString(text, "$1"))
 		}
-		do(exitOK, dirs, "protect", "--tolerate", "2")
+		do(exit.OK, dirs, "protect", "--tolerate", "2")
 		rewrite(t, files[0], []byte("other content"))
-		do(exitOK, dirs, "protect", "--tolerate", "2")
+		do(exit.OK, dirs, "protect", "--tolerate", "2")
 		if err := os.RemoveAll(dirs[1]); err != nil {
 			t.Fatal(err)
 		}
 		damage(t, files[2])
-		do(exitWrong, dirs, "verify")
-		do(exitOK, dirs, "recover")
-		do(exitOK, dirs, "verify")
-		do(exitOK, files, "encode", "-o", coded, "--algorithm", "exchange") // by name, or ranks of one host send no messages
+		do(exit.Wrong, dirs, "verify")
+		do(exit.OK, dirs, "recover")
+		do(exit.OK, dirs, "verify")
+		do(exit.OK, files, "encode", "-o", coded, "--algorithm", "exchange") // by name, or ranks of one host send no messages
 		made = filesOf(t, base)
 		for _, dir := range dirs {
 			parity, err := os.ReadFile(filepath.Join(dir, ".volley/generation.2/parity"))

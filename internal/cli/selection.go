@@ -9,13 +9,10 @@ import (
 // A choice is the flags by which every verb selects a matrix and a plan, in the groups of --help.
 type choice struct{ selection.Selection }
 
-func (c *choice) addMatrix(cmd *cobra.Command) {
+func (c *choice) addMatrix(cmd *cobra.Command, s *session) {
 	defer flagGroup(cmd, "Matrix")()
 	c.AddMatrix(cmd.Flags())
-	cmd.PreRun = func(cmd *cobra.Command, _ []string) {
-		c.SetDefaults()
-		c.Open = sessionOf(cmd.Context()).openInput
-	}
+	c.Open = s.openInput
 }
 
 // addPlan adds the flags that select a plan for a matrix, by the model of a network.

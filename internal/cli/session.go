@@ -1,15 +1,14 @@
 package cli
 
 import (
-	"context"
 	"io"
 	"log/slog"
 	"os"
-	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"volley/internal/launch"
 )
 
 // The surroundings are what a session finds around it.
@@ -36,13 +35,9 @@ type session struct {
 	surroundings
 	verb  string // what this process does
 	party *party
-	alone bool   // the others did not come
-	at    *place // in a launch; nil: there is none
-	leads bool   // it has heard how all processes ended
-
-	group   groupFile                 // that names the nodes, if one does
-	due     atomic.Pointer[commander] // of this rank: it may have to run post
-	removed []string                  // directories of the nodes that a resize has removed
+	alone bool         // the others did not come
+	at    *launch.Rank // of a launch; nil: there is none
+	leads bool         // it has heard how all processes ended
 
 	read   atomic.Bool // stdin is, or is being
 	file   sync.Mutex  // is held by what writes the file of -o
@@ -53,20 +48,11 @@ type session struct {
 
 	begun   time.Time
 	json    bool               // the log is, and so are errors
+	format  string             // of the log
 	metrics string             // the file; "": none
 	noting  sync.Mutex         // guards what follows
 	values  map[string]float64 // of metrics, from the report
 	came    string             // what protect has come to, as post hears it
-}
-
-type sessionKey struct{}
-
-// sessionOf returns the session of a verb.
-func sessionOf(ctx context.Context) *session {
-	if s, ok := ctx.Value(sessionKey{}).(*session); ok {
-		return s
-	}
-	return newSession()
 }
 
 // newSession returns a session that finds what this process does.
@@ -76,12 +62,7 @@ func newSession() *session {
 
 // getenv is [os.Getenv].
 func (s *session) getenv(name string) string {
-	for _, x := range slices.Backward(s.environ) {
-		if value, ok := strings.CutPrefix(x, name+"="); ok {
-			return value
-		}
-	}
-	return ""
+	return launch.Getenv(s.environ, name)
 }
 
 // askable reports whether ssh can ask a user, at the terminal of this process or by a program for that.
@@ -105,7 +86,7 @@ func (s *session) self() (string, error) {
 }
 
 // logTo has the log written, with what is done if verbose.
-func (s *session) logTo(verbose, json bool) {
+func (s *session) logTo(verbose, json bool) *slog.Logger {
 	options := &slog.HandlerOptions{Level: slog.LevelWarn}
 	if verbose {
 		options.Level = slog.LevelDebug
@@ -117,4 +98,5 @@ func (s *session) logTo(verbose, json bool) {
 	if s.log = slog.New(h); s.own {
 		slog.SetDefault(s.log) // packages of others may use it
 	}
+	return s.log
 }

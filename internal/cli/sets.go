@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"os"
 	"runtime"
 	"slices"
@@ -19,7 +18,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"volley/group"
-	"volley/group/snapshots"
+	"volley/internal/exit"
+	"volley/internal/launch"
 	"volley/internal/printable"
 	"volley/internal/sets"
 	"volley/transport"
@@ -46,17 +46,17 @@ func (o *setOptions) add(f *pflag.FlagSet) {
 func (o *setOptions) check(cmd *cobra.Command) error {
 	f := cmd.Flags()
 	if o.size != 0 && ofRoots(cmd) {
-		return usagef("--group-size: snapshots are of one group: leave it out, and name the roots of one set")
+		return exit.Usagef("--group-size: snapshots are of one group: leave it out, and name the roots of one set")
 	}
-	if o.domains = sessionOf(cmd.Context()).group.domains; o.domain != "" && o.variable() == o.domain {
-		return usagef("--domain %s: want env:NAME, or a group file with the domain of each member: volley group init --help", o.domain)
+	if o.domain != "" && o.variable() == o.domain {
+		return exit.Usagef("--domain %s: want env:NAME, or a group file with the domain of each member: volley group init --help", o.domain)
 	}
 	if o.size == 0 && o.domain != "" {
-		return usagef("--domain %s: it is for sets: --group-size N says how large they are", o.domain)
+		return exit.Usagef("--domain %s: it is for sets: --group-size N says how large they are", o.domain)
 	}
 	for _, name := range []string{"believe", "to", "meta"} {
 		if flag := f.Lookup(name); o.size != 0 && flag != nil && flag.Changed {
-			return usagef("--%s is for one group: leave --group-size out, and name the directories of one set", name)
+			return exit.Usagef("--%s is for one group: leave --group-size out, and name the directories of one set", name)
 		}
 	}
 	return nil
@@ -72,7 +72,7 @@ func (o *setOptions) apart() bool { return o.domain != "" || o.domains != nil }
 func (o *setOptions) domainOf(value, dir, host string) (string, error) {
 	switch {
 	case o.domain != "" && value == "":
-		return "", usagef("--domain %s: the variable is not set at %s", o.domain, dir)
+		return "", exit.Usagef("--domain %s: the variable is not set at %s", o.domain, dir)
 	case o.domain != "":
 		return value, nil
 	case o.domains != nil:
@@ -91,7 +91,7 @@ func (o *setOptions) choose(members []sets.Member) ([]sets.Set, []*setReport, er
 	for n, s := range list {
 		r := &setReport{Set: n, Sets: len(list), Dirs: []string{}, Notes: s.Notes}
 		if s.Lost && !o.forget {
-			r.err = wrongf("none of its directories is named, or all are empty: name them; protect --force gives up what they had")
+			r.err = exit.Wrongf("none of its directories is named, or all are empty: name them; protect --force gives up what they had")
 		}
 		for _, i := range s.Members {
 			r.Dirs = append(r.Dirs, members[i].Name)
@@ -113,14 +113,6 @@ type rankSays struct {
 	Error string
 }
 
-// identify returns which node a directory is, or a root of snapshots.
-func identify(dir string, root bool) group.Identity {
-	if root {
-		return snapshots.Identify(dir)
-	}
-	return group.Identify(dir)
-}
-
 // says returns what this rank says. It settles which directory is its own.
 func (o *joining) says(getenv func(string) string, rank, size int) []byte {
 	host, _ := os.Hostname()
@@ -134,7 +126,7 @@ func (o *joining) says(getenv func(string) string, rank, size int) []byte {
 	o.dir = strings.ReplaceAll(o.dir, rankWord, fmt.Sprint(rank))
 	x := rankSays{Size: o.sets.size, Apart: o.sets.apart(), Member: sets.Member{Name: host + ":" + o.dir, Identity: group.Identity{Node: -1}}}
 	if o.dir != "" {
-		x.Identity = identify(o.dir, o.roots)
+		x.Identity = launch.Identify(o.dir, o.roots)
 	}
 	if o.resizing != nil {
 		for i, dir := range o.resizing.Add {
@@ -145,7 +137,7 @@ func (o *joining) says(getenv func(string) string, rank, size int) []byte {
 	if o.sets.size != 0 {
 		var err error
 		if x.Domain, err = o.sets.domainOf(getenv(o.sets.variable()), o.dir, host); err == nil && o.dir == "" {
-			err = usagef("--group-size: give each process one directory, its own, or as many as there are processes")
+			err = exit.Usagef("--group-size: give each process one directory, its own, or as many as there are processes")
 		}
 		if err != nil {
 			x.Error = err.Error()
@@ -167,9 +159,9 @@ func (o *joining) share(said [][]byte, rank int) (ranks [][]int) {
 		switch {
 		case o.sets.err != nil:
 		case x.Error != "":
-			o.sets.err = usagef("rank %d: %s", r, x.Error)
+			o.sets.err = exit.Usagef("rank %d: %s", r, x.Error)
 		case x.Size != all[0].Size || x.Apart != all[0].Apart:
-			o.sets.err = usagef("ranks 0 and %d were started with different --group-size or --domain: give all the same", r)
+			o.sets.err = exit.Usagef("ranks 0 and %d were started with different --group-size or --domain: give all the same", r)
 		}
 	}
 	if o.sets.err == nil && o.sets.size != 0 {
@@ -244,7 +236,7 @@ func (r *setReport) print(w io.Writer, asJSON bool) error {
 }
 
 // runSets runs the sets that are there side by side, so many at a time, and prints their reports.
-func runSets(ctx context.Context, stdout io.Writer, asJSON bool, reports []*setReport, limit int, run func(n int, r *setReport) error) error {
+func (s *session) runSets(ctx context.Context, stdout io.Writer, asJSON bool, reports []*setReport, limit int, run func(n int, r *setReport) error) error {
 	var all errgroup.Group
 	all.SetLimit(limit)
 	for n, r := range reports {
@@ -253,12 +245,12 @@ func runSets(ctx context.Context, stdout io.Writer, asJSON bool, reports []*setR
 		}
 	}
 	all.Wait()
-	return printSets(ctx, stdout, asJSON, reports)
+	return s.printSets(ctx, stdout, asJSON, reports)
 }
 
 // printSets prints the reports of all sets, and says which have failed. It returns the exit code of the first of these.
-func printSets(ctx context.Context, stdout io.Writer, asJSON bool, reports []*setReport) error {
-	code := exitOK
+func (s *session) printSets(ctx context.Context, stdout io.Writer, asJSON bool, reports []*setReport) error {
+	code := exit.OK
 	for _, r := range reports {
 		if r.err != nil && r.Error == "" {
 			r.Error = message(r.err)
@@ -274,15 +266,15 @@ func printSets(ctx context.Context, stdout io.Writer, asJSON bool, reports []*se
 		if r.err == nil {
 			continue
 		}
-		sessionOf(ctx).say(slog.LevelError, saying{Text: fmt.Sprintf("set %d: %s", r.Set, r.Error)})
-		if code == exitOK {
-			code = exitCode(r.err)
+		s.fails(launch.Saying{Text: fmt.Sprintf("set %d: %s", r.Set, r.Error)})
+		if code == exit.OK {
+			code = exit.Code(r.err)
 		}
 	}
-	if code == exitOK {
+	if code == exit.OK {
 		return nil
 	}
-	return exitError{errSaid, code}
+	return exit.With(exit.ErrSaid, code)
 }
 
 // inSets runs a verb on the nodes here: on each set of them side by side, or with the other ranks of this rank's set.
@@ -291,7 +283,7 @@ func (o *groupOptions) inSets(cmd *cobra.Command, dirs []string, verb func(t tra
 	switch mine := o.sets.mine; {
 	case o.sets.size == 0:
 		part := group.Part{}
-		if at := sessionOf(cmd.Context()).at; at != nil {
+		if at := o.session.at; at != nil {
 			part = at.Part
 		}
 		return verb(o.party.Transport, dirs, part, out)
@@ -308,7 +300,7 @@ func (o *groupOptions) inSets(cmd *cobra.Command, dirs []string, verb func(t tra
 			mine.err = errors.Join(mine.err, mine.print(out, o.json))
 		}
 		if o.rank == 0 {
-			return cmp.Or(mine.err, printSets(cmd.Context(), out, o.json, o.sets.lost))
+			return cmp.Or(mine.err, o.session.printSets(cmd.Context(), out, o.json, o.sets.lost))
 		}
 		return mine.err
 	}
@@ -330,7 +322,7 @@ func (o *groupOptions) inSets(cmd *cobra.Command, dirs []string, verb func(t tra
 	if err != nil {
 		return err
 	}
-	return runSets(cmd.Context(), out, o.json, reports, runtime.GOMAXPROCS(0), func(_ int, r *setReport) error {
+	return o.session.runSets(cmd.Context(), out, o.json, reports, runtime.GOMAXPROCS(0), func(_ int, r *setReport) error {
 		return verb(local.New(1)[0], r.Dirs, r.part(), &r.body)
 	})
 }

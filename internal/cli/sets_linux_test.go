@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"volley/internal/exit"
 )
 
 // TestSetsLaunch protects the directories of six hosts in two sets, loses one of each set, and replaces both. A host
@@ -43,21 +45,21 @@ func TestSetsLaunch(t *testing.T) {
 	if got := contents(t, dirs); !slices.Equal(got, before) {
 		t.Errorf("%q, want %q", got, before)
 	}
-	if r := f.run(append(f.of("verify", dirs[0], dirs[1]), "host0:"+dirs[0], "--group-size", "3")...); r.code != exitUsage || !strings.Contains(r.stderr, "host0:"+dirs[0]+" is there twice") {
+	if r := f.run(append(f.of("verify", dirs[0], dirs[1]), "host0:"+dirs[0], "--group-size", "3")...); r.code != exit.Usage || !strings.Contains(r.stderr, "host0:"+dirs[0]+" is there twice") {
 		t.Errorf("%+v", r)
 	}
 	args := with("protect", "--tolerate", "1")
 	file := args[len(args)-1]
 	replaceIn(t, file, "host3:", "dead:")
 	r := f.run(args...)
-	if r.code == exitOK || strings.Count(r.stdout, "protected, generation 2") != 1 || strings.Count("\n"+r.stderr, "\nvolley: set 1: dead:") != 1 {
+	if r.code == exit.OK || strings.Count(r.stdout, "protected, generation 2") != 1 || strings.Count("\n"+r.stderr, "\nvolley: set 1: dead:") != 1 {
 		t.Errorf("%+v", r)
 	}
 	args[0] = "recover"
-	if r := f.run(slices.DeleteFunc(args, func(a string) bool { return a == "--tolerate" || a == "1" })...); r.code == exitOK || !strings.Contains(r.stderr, "No route to host") || strings.Contains(r.stdout, "recovered") {
+	if r := f.run(slices.DeleteFunc(args, func(a string) bool { return a == "--tolerate" || a == "1" })...); r.code == exit.OK || !strings.Contains(r.stderr, "No route to host") || strings.Contains(r.stdout, "recovered") {
 		t.Errorf("%+v", r)
 	}
-	if r := f.run(append(with("recover"), "--to", fmt.Sprint(t.TempDir()))...); r.code != exitUsage || !strings.Contains(r.stderr, "--to is for one group") {
+	if r := f.run(append(with("recover"), "--to", fmt.Sprint(t.TempDir()))...); r.code != exit.Usage || !strings.Contains(r.stderr, "--to is for one group") {
 		t.Errorf("%+v", r)
 	}
 	f.ended(t)

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"volley/internal/disk"
+	"volley/internal/exit"
 )
 
 // setsOf decodes the reports of sets.
@@ -71,12 +72,12 @@ func TestSets(t *testing.T) {
 		}
 	}
 	wants(t, mustRun(t, slices.Concat([]string{"verify", "--group-size", "4"}, dirs)...), "set 0 of 3: "+list[0].Dirs[0]+", ", "\nwhole: 3 nodes")
-	if r := volleyRun(append([]string{"verify"}, dirs...)...); r.code != exitUsage || !strings.Contains(r.stderr, "of 3 groups: give those of one; --group-size N") {
+	if r := volleyRun(append([]string{"verify"}, dirs...)...); r.code != exit.Usage || !strings.Contains(r.stderr, "of 3 groups: give those of one; --group-size N") {
 		t.Errorf("%+v", r)
 	}
 	was := dataOf(t, dirs[7])
 	removeAll(t, dirs[2], dirs[3], dirs[7])
-	if r := volleyRun(with("status")...); r.code != exitWrong || strings.Count(r.stderr, "volley: set ") != 3 {
+	if r := volleyRun(with("status")...); r.code != exit.Wrong || strings.Count(r.stderr, "volley: set ") != 3 {
 		t.Errorf("%+v", r)
 	}
 	mustRun(t, with("recover")...)
@@ -98,11 +99,11 @@ func TestSets(t *testing.T) {
 	all := setsOf(t, mustRun(t, with("verify")...))
 	removeAll(t, all[0].Dirs[0], all[1].Dirs[0], all[1].Dirs[1], all[2].Dirs[0])
 	r := volleyRun(with("recover")...)
-	if r.code != exitUsage || strings.Count("\n"+r.stderr, "\nvolley: ") != 1 {
+	if r.code != exit.Usage || strings.Count("\n"+r.stderr, "\nvolley: ") != 1 {
 		t.Fatalf("%+v", r)
 	}
 	wants(t, r.stderr, "volley: set ", "2 nodes are lost, and the group tolerates the loss of 1")
-	if r := volleyRun(with("verify")...); r.code != exitWrong || strings.Count(r.stderr, "volley: set ") != 1 {
+	if r := volleyRun(with("verify")...); r.code != exit.Wrong || strings.Count(r.stderr, "volley: set ") != 1 {
 		t.Fatalf("%+v", r)
 	}
 }
@@ -179,7 +180,7 @@ func TestSetsApart(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, other := range []string{dirs[0], link, filepath.Join(dirs[0], "sub")} {
-		if r := volleyRun("protect", "--tolerate", "1", "--group-size", "2", dirs[0], dirs[1], other, dirs[2]); r.code != exitUsage || !strings.Contains(r.stderr, "give ") {
+		if r := volleyRun("protect", "--tolerate", "1", "--group-size", "2", dirs[0], dirs[1], other, dirs[2]); r.code != exit.Usage || !strings.Contains(r.stderr, "give ") {
 			t.Errorf("%+v", r)
 		}
 	}
@@ -208,7 +209,7 @@ func TestSetsDomains(t *testing.T) {
 	}
 	write("AABBCC")
 	r := protect("--group-size", "3", "--group", file)
-	if r.code != exitOK {
+	if r.code != exit.OK {
 		t.Fatalf("%+v", r)
 	}
 	wants(t, r.stdout, "set 0 of 2: "+dirs[0]+" (rackA), "+dirs[2]+" (rackB), "+dirs[4]+" (rackC)\n")
@@ -225,11 +226,11 @@ func TestSetsDomains(t *testing.T) {
 		{[]string{"--group-size", "-3"}, "want 2 or more"},
 		{[]string{"--group-size", "3", "--believe", "0"}, "--believe is for one group"},
 	} {
-		if r := protect(c.args...); r.code != exitUsage || !strings.Contains(r.stderr, c.want) {
+		if r := protect(c.args...); r.code != exit.Usage || !strings.Contains(r.stderr, c.want) {
 			t.Errorf("%v: %+v", c.args, r)
 		}
 	}
-	if r := protect("--group-size", "3", "--tolerate", "3"); r.code != exitUsage || strings.Count(r.stderr, "volley: set ") != 2 {
+	if r := protect("--group-size", "3", "--tolerate", "3"); r.code != exit.Usage || strings.Count(r.stderr, "volley: set ") != 2 {
 		t.Errorf("as many as a set has: %+v", r)
 	}
 }
@@ -247,7 +248,7 @@ func TestSetsLost(t *testing.T) {
 	removeAll(t, lost...)
 	removeAll(t, sets[3].Dirs[1])
 	for _, args := range [][]string{{"verify"}, {"protect", "--tolerate", "1"}} { // also if empty ones are in its place
-		if r := volleyRun(with(args[0], args[1:]...)...); r.code != exitWrong || !strings.Contains(r.stderr, "volley: set 2: none of its directories") {
+		if r := volleyRun(with(args[0], args[1:]...)...); r.code != exit.Wrong || !strings.Contains(r.stderr, "volley: set 2: none of its directories") {
 			t.Errorf("named: %s: %+v", args, r)
 		}
 	}
@@ -256,7 +257,7 @@ func TestSetsLost(t *testing.T) {
 	const missing = "volley: set 2: none of its directories is named, "
 	for _, args := range [][]string{{"recover"}, {"verify"}, {"status"}, {"protect", "--tolerate", "1"}, {"verify"}} {
 		r := volleyRun(with(args[0], args[1:]...)...)
-		if r.code != exitWrong || strings.Count(r.stderr, "volley: ") != 1 || !strings.HasPrefix(r.stderr, missing) || !strings.Contains(r.stdout, "set 3 of 4: "+sets[3].Dirs[0]) {
+		if r.code != exit.Wrong || strings.Count(r.stderr, "volley: ") != 1 || !strings.HasPrefix(r.stderr, missing) || !strings.Contains(r.stdout, "set 3 of 4: "+sets[3].Dirs[0]) {
 			t.Errorf("%s: %+v", args, r)
 		}
 	}
@@ -287,7 +288,7 @@ func TestSetsRanks(t *testing.T) {
 	}
 	at := filepath.Join(t.TempDir(), "volley.prom")
 	codes, text := ranks("protect", "--tolerate", "1", "--metrics", at)
-	if !allAre(codes, exitOK) || strings.Count(text, "protected, generation 1") != 2 || strings.Count(text, "set 1 of 2: ") != 1 {
+	if !allAre(codes, exit.OK) || strings.Count(text, "protected, generation 1") != 2 || strings.Count(text, "set 1 of 2: ") != 1 {
 		t.Fatalf("%v: %s", codes, text)
 	}
 	if got := metricsOf(t, at, "protect"); got["nodes"] != 7 || got["generation"] != 1 {
@@ -309,10 +310,10 @@ func TestSetsRanks(t *testing.T) {
 	}
 	removeAll(t, sets[0][1], sets[1][2])
 	order = []int{3, 6, 1, 0, 5, 4, 2}
-	if codes, text = ranks("recover"); !allAre(codes, exitOK) {
+	if codes, text = ranks("recover"); !allAre(codes, exit.OK) {
 		t.Fatalf("%v: %s", codes, text)
 	}
-	if codes, text = ranks("verify"); !allAre(codes, exitOK) {
+	if codes, text = ranks("verify"); !allAre(codes, exit.OK) {
 		t.Fatalf("%v: %s", codes, text)
 	}
 	if got := contents(t, dirs); !slices.Equal(got, before) {
@@ -320,16 +321,16 @@ func TestSetsRanks(t *testing.T) {
 	}
 	seven := dirs
 	dirs, order = sets[1], []int{0, 1, 2, 3}[:len(sets[1])]
-	if codes, text = ranks("verify"); !allAre(codes, exitWrong) || strings.Count(text, "volley: ") != 1 || !strings.Contains(text, "volley: set 0: none of its directories is named, ") {
+	if codes, text = ranks("verify"); !allAre(codes, exit.Wrong) || strings.Count(text, "volley: ") != 1 || !strings.Contains(text, "volley: set 0: none of its directories is named, ") {
 		t.Errorf("%v: %s", codes, text)
 	}
 	dirs, order = seven, []int{3, 6, 1, 0, 5, 4, 2}
 	removeAll(t, sets[0][0], sets[0][1], sets[1][0])
 	codes, text = ranks("recover")
-	if !allAre(codes, exitUsage) || strings.Count(text, "volley: ") != 1 || !strings.Contains(text, ": 2 nodes are lost") {
+	if !allAre(codes, exit.Usage) || strings.Count(text, "volley: ") != 1 || !strings.Contains(text, ": 2 nodes are lost") {
 		t.Fatalf("%v: %s", codes, text)
 	}
-	if codes, text = ranks("status"); !allAre(codes, exitWrong) || strings.Count(text, "volley: set ") != 1 {
+	if codes, text = ranks("status"); !allAre(codes, exit.Wrong) || strings.Count(text, "volley: set ") != 1 {
 		t.Fatalf("%v: %s", codes, text)
 	}
 }

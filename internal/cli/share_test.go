@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"volley/group"
+	"volley/internal/exit"
 	"volley/internal/printable"
 )
 
@@ -56,9 +57,9 @@ func TestVerifyShare(t *testing.T) {
 			t.Fatalf("share %d: %v, %+v", i, err, r)
 		}
 		switch {
-		case r.code == exitWrong && is.RiskSince != nil && is.RiskSince.What == group.Damaged && is.Nodes[1].Status == group.Damaged && metricsOf(t, at, "verify")["lost_files"] == 1:
+		case r.code == exit.Wrong && is.RiskSince != nil && is.RiskSince.What == group.Damaged && is.Nodes[1].Status == group.Damaged && metricsOf(t, at, "verify")["lost_files"] == 1:
 			found++
-		case r.code != exitOK || !is.Whole || found > 0:
+		case r.code != exit.OK || !is.Whole || found > 0:
 			t.Errorf("share %d, after %d that have found it: %+v", i, found, r)
 		}
 	}
@@ -66,13 +67,13 @@ func TestVerifyShare(t *testing.T) {
 		t.Errorf("%d of 12 shares have found what has rotted", found)
 	}
 	r := volleyRun(verb("verify", "--share", "10%")...)
-	if r.code != exitWrong || !strings.Contains(r.stdout, `damaged: "sub/b"`) || !strings.Contains(r.stdout, "read 10 % of each node, ") {
+	if r.code != exit.Wrong || !strings.Contains(r.stdout, `damaged: "sub/b"`) || !strings.Contains(r.stdout, "read 10 % of each node, ") {
 		t.Errorf("%+v", r)
 	}
 	mustRun(t, verb("recover")...)
 	mustRun(t, verb("verify", "--share", "100%")...)
 	for _, bad := range []string{"0", "0%", "101%", "x", "-1%", "NaN"} {
-		if r := volleyRun(verb("verify", "--share", bad)...); r.code != exitUsage || !strings.Contains(r.stderr, "want a share such as 10%") {
+		if r := volleyRun(verb("verify", "--share", bad)...); r.code != exit.Usage || !strings.Contains(r.stderr, "want a share such as 10%") {
 			t.Errorf("%s: %+v", bad, r)
 		}
 	}

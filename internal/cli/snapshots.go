@@ -10,23 +10,15 @@ import (
 	"volley/group/snapshots"
 	"volley/internal/printable"
 	"volley/internal/report"
-	"volley/transport"
 )
 
-func newSnapshots() *cobra.Command {
-	o := &groupOptions{step: group.Latest}
+func newSnapshots(s *session) *cobra.Command {
+	o := &groupOptions{joining: joining{session: s}, step: group.Latest}
 	cmd := &cobra.Command{
 		Use:   snapshotsVerb + " [flags] DIR...",
 		Short: "List the snapshots of a group of nodes",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			dirs, options, err := o.begin(cmd, args)
-			if err != nil {
-				return err
-			}
-			return o.inSets(cmd, dirs, func(t transport.Transport, dirs []string, _ group.Part, w io.Writer) error {
-				r, err := snapshots.List(cmd.Context(), t, dirs, options)
-				return finish(o, cmd, w, r, err, printSnapshots)
-			})
+			return onSets(o, cmd, args, snapshots.List, printSnapshots, nil)
 		},
 	}
 	o.add(cmd)

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"volley/internal/exit"
 )
 
 // saveSnapshot writes a snapshot of every node, and returns the roots.
@@ -57,7 +59,7 @@ func TestSnapshots(t *testing.T) {
 					break
 				}
 				r := do(with("protect", "--root", "--tolerate", "2", "--retain", "2")...)
-				if r.code != exitOK || strings.Count(r.stdout, fmt.Sprintf("snapshot   step-%d\n", 9+step)) != 1 {
+				if r.code != exit.OK || strings.Count(r.stdout, fmt.Sprintf("snapshot   step-%d\n", 9+step)) != 1 {
 					t.Fatalf("%+v", r)
 				}
 			}
@@ -70,7 +72,7 @@ func TestSnapshots(t *testing.T) {
 			roots = []string{roots[3], roots[0], roots[1], roots[2]}
 			r := do(with("snapshots")...)
 			for _, text := range []string{"\n12    no", "2 of 4  incomplete: it is not protected, and missing or empty at", "recoverable: not whole at "} {
-				if r.code != exitOK || !strings.Contains(r.stdout, text) {
+				if r.code != exit.OK || !strings.Contains(r.stdout, text) {
 					t.Errorf("%+v: want %q", r, text)
 				}
 			}
@@ -78,7 +80,7 @@ func TestSnapshots(t *testing.T) {
 				t.Errorf("%+v", r)
 			}
 			r = do(with("recover", "--latest", "--json")...)
-			if r.code != exitOK || !strings.Contains(r.stdout, `"step": 11,`) || !strings.Contains(r.stdout, "step-12 is passed over") {
+			if r.code != exit.OK || !strings.Contains(r.stdout, `"step": 11,`) || !strings.Contains(r.stdout, "step-12 is passed over") {
 				t.Fatalf("%+v", r)
 			}
 			var got []string
@@ -90,18 +92,18 @@ func TestSnapshots(t *testing.T) {
 			}
 			for _, verb := range []string{"verify", "status"} {
 				for _, which := range [][]string{{"--latest"}, {"--step", "11"}} {
-					if r := do(with(append([]string{verb}, which...)...)...); r.code != exitOK || !strings.Contains(r.stdout, "step-11") {
+					if r := do(with(append([]string{verb}, which...)...)...); r.code != exit.OK || !strings.Contains(r.stdout, "step-11") {
 						t.Errorf("%+v", r)
 					}
 				}
 			}
-			if r := do(with("verify", "--step", "10")...); r.code != exitWrong || strings.Count(r.stdout, "  lost  ") != 2 {
+			if r := do(with("verify", "--step", "10")...); r.code != exit.Wrong || strings.Count(r.stdout, "  lost  ") != 2 {
 				t.Errorf("%+v", r)
 			}
-			if r := do(with("recover", "--step", "10")...); r.code != exitOK {
+			if r := do(with("recover", "--step", "10")...); r.code != exit.OK {
 				t.Errorf("%+v", r)
 			}
-			if r := do(with("protect", "--step", "12", "--tolerate", "2")...); r.code != exitUsage || !strings.Contains(r.stderr, "step-12 is not at every node: ") {
+			if r := do(with("protect", "--step", "12", "--tolerate", "2")...); r.code != exit.Usage || !strings.Contains(r.stderr, "step-12 is not at every node: ") {
 				t.Errorf("%+v", r)
 			}
 		})
@@ -126,14 +128,14 @@ func TestSnapshotsMisuse(t *testing.T) {
 		"protect --tolerate 1 --root " + roots[0] + "/none": "no step-N (N a number without leading zeros) is not at every node",
 	} {
 		r := volleyRun(append(strings.Fields(args), roots...)...)
-		if r.code != exitUsage || !strings.Contains(r.stderr, want) {
+		if r.code != exit.Usage || !strings.Contains(r.stderr, want) {
 			t.Errorf("%s: %+v: want %q", args, r, want)
 		}
 	}
 	if err := os.WriteFile(roots[0]+".file", nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if r := volleyRun("snapshots", roots[0]+".file", roots[1]); r.code != exitUsage || !strings.Contains(r.stderr, "is not a directory: name the root") {
+	if r := volleyRun("snapshots", roots[0]+".file", roots[1]); r.code != exit.Usage || !strings.Contains(r.stderr, "is not a directory: name the root") {
 		t.Errorf("%+v", r)
 	}
 	for _, root := range roots {

@@ -9,6 +9,9 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"volley/internal/exit"
+	"volley/internal/launch"
 )
 
 // TestMatrixInverse prints the points of the matrix that is inverted.
@@ -37,7 +40,7 @@ func TestStandardFull(t *testing.T) {
 	} {
 		var stderr bytes.Buffer
 		code := run(context.Background(), strings.Fields(args), full{}, &stderr)
-		if want := "volley: cannot print to standard output: no space left on device\n"; code != exitFailed || stderr.String() != want {
+		if want := "volley: cannot print to standard output: no space left on device\n"; code != exit.Failed || stderr.String() != want {
 			t.Errorf("%s: exit %d, %q: want %q", args, code, stderr.String(), want)
 		}
 	}
@@ -81,7 +84,7 @@ func TestInterruptedCompute(t *testing.T) {
 			t.Error(err)
 		}
 		cmd.Process.Signal(os.Interrupt)
-		if cmd.Wait(); cmd.ProcessState.ExitCode() != exitInterrupted || stderr.String() != "volley: interrupted\n" {
+		if cmd.Wait(); cmd.ProcessState.ExitCode() != exit.Interrupted || stderr.String() != "volley: interrupted\n" {
 			t.Errorf("%s: %v, %s", args, cmd.ProcessState, &stderr)
 		}
 	}
@@ -145,7 +148,7 @@ func TestStandard(t *testing.T) {
 			t.Errorf("%s: exit %d, %s%s: want %d, %q", c.args, code, stdout, stderr, c.code, c.want)
 		}
 	}
-	job := &session{surroundings: surroundings{stdin: strings.NewReader(csv)}, party: &party{part: func(ending, *session) int { return 0 }}}
+	job := &session{surroundings: surroundings{stdin: strings.NewReader(csv)}, party: &party{part: func(launch.Ending, *session) int { return 0 }}}
 	if _, err := job.openInput("-"); err == nil || !strings.Contains(err.Error(), "name a file") {
 		t.Errorf("one of several processes: %v", err)
 	}

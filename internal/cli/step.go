@@ -13,6 +13,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"volley/engine"
+	"volley/internal/exit"
+	"volley/internal/launch"
 	"volley/internal/printable"
 	"volley/internal/ssh"
 )
@@ -20,15 +22,15 @@ import (
 // runStep has a launcher such as srun start the processes of a run, with a new secret in their environment. The exit
 // code is the launcher's. Who interrupts this process interrupts the launcher, which is to interrupt the others. What is
 // left of them a while later is killed.
-func runStep(cmd *cobra.Command, launcher []string, program string, args []string) error {
-	s := sessionOf(cmd.Context())
+func (o *joining) runStep(cmd *cobra.Command, launcher []string, program string, args []string) error {
+	s := o.session
 	for _, name := range []string{"rank", "secret", "ssh", "copy-binary"} {
 		if cmd.Flags().Changed(name) {
-			return usagef("--%s: --launch starts the processes, and makes their secret: leave one of both out", name)
+			return exit.Usagef("--%s: --launch starts the processes, and makes their secret: leave one of both out", name)
 		}
 	}
 	if len(launcher) == 0 {
-		return usagef("--launch %q: want a command, and what has blanks in quotes", cmd.Flags().Lookup("launch").Value)
+		return exit.Usagef("--launch %q: want a command, and what has blanks in quotes", o.step)
 	}
 	if !cmd.Flags().Changed("remote-path") {
 		var err error
@@ -38,10 +40,11 @@ func runStep(cmd *cobra.Command, launcher []string, program string, args []strin
 	}
 	s.metrics = "" // rank 0 writes them
 	without := []string{"launch", "remote-path", groupFlag}
-	if s.group.domains != nil { // each process reads the group file, which has them
+	if o.file.domains != nil { // each process reads the group file, which has them
 		without, args = without[:2], nil
 	}
-	line := append(append(launcher, program), forwarded(cmd, without...)...)
+	line := append(append(launcher, program), strings.Fields(verbOf(cmd))...)
+	line = append(line, names(flagsOf(cmd, without...), launch.Flag.String)...)
 	c := exec.CommandContext(cmd.Context(), line[0], append(append(line[1:], "--"), args...)...)
 	c.Stdout, c.Stderr, c.Env = cmd.OutOrStdout(), cmd.ErrOrStderr(), slices.Clone(s.environ)
 	if !cmd.Flags().Changed("tls-cert") {
@@ -67,16 +70,16 @@ func runStep(cmd *cobra.Command, launcher []string, program string, args []strin
 	endRest(c, s.limits.end)
 	release()
 	c.Stderr.(*ssh.LineWriter).Flush()
-	exit := new(exec.ExitError)
+	ended := new(exec.ExitError)
 	switch {
 	case cmd.Context().Err() != nil:
 		return context.Cause(cmd.Context())
 	case err == nil:
 		return nil
-	case errors.As(err, &exit) && exit.ExitCode() > 0 && said: // why
-		return exitError{errSaid, exit.ExitCode()}
+	case errors.As(err, &ended) && ended.ExitCode() > 0 && said: // why
+		return exit.With(exit.ErrSaid, ended.ExitCode())
 	case errors.Is(err, exec.ErrWaitDelay):
 		err = errors.New("it has ended before the processes that it has started; they have been ended, too")
 	}
-	return exitError{fmt.Errorf("--launch: %s: %w", strings.Join(launcher, " "), err), max(exit.ExitCode(), exitFailed)}
+	return exit.With(fmt.Errorf("--launch: %s: %w", strings.Join(launcher, " "), err), max(ended.ExitCode(), exit.Failed))
 }

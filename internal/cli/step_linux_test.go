@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"volley/engine"
+	"volley/internal/exit"
 	"volley/transport/transporttest"
 )
 
@@ -55,7 +56,7 @@ func TestStep(t *testing.T) {
 	run := func(verb string, flags ...string) result {
 		return f.run(append(append([]string{verb, "--launch", srun + " -n3", "--remote-path", self, "--port", "7200-7263"}, flags...), pattern)...)
 	}
-	if r := run("protect", "--tolerate", "1", "--metrics", at); r.code != exitOK || strings.Count(r.stdout, "protected, generation 1") != 1 {
+	if r := run("protect", "--tolerate", "1", "--metrics", at); r.code != exit.OK || strings.Count(r.stdout, "protected, generation 1") != 1 {
 		t.Fatalf("%+v", r)
 	}
 	if got := metricsOf(t, at, "protect"); got["success"] != 1 || got["nodes"] != 3 {
@@ -64,13 +65,13 @@ func TestStep(t *testing.T) {
 	if err := os.RemoveAll(dirs[1]); err != nil {
 		t.Fatal(err)
 	}
-	if r := run("verify"); r.code != exitWrong || strings.Count(r.stderr, "volley: ") != 1 {
+	if r := run("verify"); r.code != exit.Wrong || strings.Count(r.stderr, "volley: ") != 1 {
 		t.Errorf("%+v", r)
 	}
-	if r := run("recover"); r.code != exitOK || fmt.Sprint(filesOf(t, dirs[1])) != want {
+	if r := run("recover"); r.code != exit.OK || fmt.Sprint(filesOf(t, dirs[1])) != want {
 		t.Errorf("%+v", r)
 	}
-	if r := run("verify", "--log-format", "json", "--json=x"); r.code != exitUsage || !strings.Contains(r.stderr, "--json") {
+	if r := run("verify", "--log-format", "json", "--json=x"); r.code != exit.Usage || !strings.Contains(r.stderr, "--json") {
 		t.Errorf("%+v", r)
 	}
 	for _, c := range []struct {
@@ -78,13 +79,13 @@ func TestStep(t *testing.T) {
 		code int
 		want string
 	}{
-		{[]string{"--launch", "'x"}, exitUsage, "--launch"},
-		{[]string{"--launch", "/none/srun -n3"}, exitFailed, "--launch: /none/srun"},
-		{[]string{"--launch", "false"}, exitFailed, "--launch: false: exit status 1"},
-		{[]string{"--launch", "sh -c 'kill -9 $$'"}, exitFailed, "--launch: sh -c kill -9 $$: signal: killed"},
-		{[]string{"--launch", srun, "--secret", "x"}, exitUsage, "--secret: --launch starts"},
-		{[]string{"--launch", srun, "--rank", "1"}, exitUsage, "--rank: --launch starts"},
-		{[]string{"--launch", srun, "a:/x"}, exitUsage, "a:/x is reached by ssh"},
+		{[]string{"--launch", "'x"}, exit.Usage, "--launch"},
+		{[]string{"--launch", "/none/srun -n3"}, exit.Failed, "--launch: /none/srun"},
+		{[]string{"--launch", "false"}, exit.Failed, "--launch: false: exit status 1"},
+		{[]string{"--launch", "sh -c 'kill -9 $$'"}, exit.Failed, "--launch: sh -c kill -9 $$: signal: killed"},
+		{[]string{"--launch", srun, "--secret", "x"}, exit.Usage, "--secret: --launch starts"},
+		{[]string{"--launch", srun, "--rank", "1"}, exit.Usage, "--rank: --launch starts"},
+		{[]string{"--launch", srun, "a:/x"}, exit.Usage, "a:/x is reached by ssh"},
 	} {
 		if r := f.run(append([]string{"verify"}, c.args...)...); r.code != c.code || !strings.Contains(r.stderr, c.want) {
 			t.Errorf("%s: %+v", c.args, r)
@@ -99,15 +100,15 @@ func TestStepIgnored(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t)
 	for script, want := range map[string]result{
-		"trap '' TERM; sleep 300 & echo; wait; wait": {code: exitInterrupted, stderr: "interrupted"},
-		"sleep 300 & echo; exec sleep 300":           {code: exitInterrupted, stderr: "interrupted"},
-		"sleep 300 &":                                {code: exitFailed, stderr: "it has ended before the processes"},
+		"trap '' TERM; sleep 300 & echo; wait; wait": {code: exit.Interrupted, stderr: "interrupted"},
+		"sleep 300 & echo; exec sleep 300":           {code: exit.Interrupted, stderr: "interrupted"},
+		"sleep 300 &":                                {code: exit.Failed, stderr: "it has ended before the processes"},
 	} {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		s := starting(f.env...)
 		s.limits.end = 50 * time.Millisecond
 		var stderr bytes.Buffer
-		begun := writerFunc(func([]byte) { cancel(errInterrupted) })
+		begun := writerFunc(func([]byte) { cancel(exit.ErrInterrupted) })
 		if got := s.run(ctx, []string{"verify", "--launch", `bash -c "` + script + `"`, "/none"}, begun, &stderr); got != want.code || !strings.Contains(stderr.String(), want.stderr) {
 			t.Errorf("%s: exit code %d: %s", script, got, &stderr)
 		}
@@ -157,7 +158,7 @@ func TestStepEnded(t *testing.T) {
 		}
 		p.Process.Signal(s)
 		r := p.end(t)
-		if s != os.Kill && r.code != exitInterrupted {
+		if s != os.Kill && r.code != exit.Interrupted {
 			t.Errorf("%v: %+v", s, r)
 		}
 		f.ended(t)
@@ -196,7 +197,7 @@ func TestLogJSON(t *testing.T) {
 	} {
 		r := f.run(c.args...)
 		list := records(r.stderr)
-		if c.want == nil == (r.code != exitOK) || len(list) == 0 || !strings.Contains(r.stderr, c.more) {
+		if c.want == nil == (r.code != exit.OK) || len(list) == 0 || !strings.Contains(r.stderr, c.more) {
 			t.Fatalf("%s: %+v", c.args, r)
 		}
 		for key, v := range c.want {
@@ -205,7 +206,7 @@ func TestLogJSON(t *testing.T) {
 			}
 		}
 	}
-	if r := f.run("verify", "--log-format", "xml", dirs[0], dirs[1]); r.code != exitUsage || !strings.Contains(r.stderr, "want one of text, json") {
+	if r := f.run("verify", "--log-format", "xml", dirs[0], dirs[1]); r.code != exit.Usage || !strings.Contains(r.stderr, "want one of text, json") {
 		t.Errorf("%+v", r)
 	}
 	f.ended(t)

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"volley"
+	"volley/internal/exit"
 )
 
 // traceOf reads a trace.
@@ -102,7 +103,7 @@ func TestTraceRefused(t *testing.T) {
 		{"--trace and --dry-run: a dry run does nothing that takes time; leave one of them out", "--trace x --dry-run"},
 	} {
 		r := volleyRun(slices.Concat([]string{"encode", "-o", "out"}, strings.Fields(c.args), []string{in})...)
-		if r.code != exitUsage || !strings.Contains(r.stderr, c.want) {
+		if r.code != exit.Usage || !strings.Contains(r.stderr, c.want) {
 			t.Errorf("%s: exit %d: %s want: %s", c.args, r.code, r.stderr, c.want)
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"volley/field"
+	"volley/internal/exit"
 	"volley/internal/printable"
 	"volley/internal/report"
 	"volley/internal/selection"
@@ -48,20 +49,27 @@ const mostTuneMemory = 4 << 30
 
 const tuneVerb = "tune"
 
-func newTune() *cobra.Command {
-	o := &tuneOptions{}
+func newTune(s *session) *cobra.Command {
+	o := &tuneOptions{joining: joining{session: s}}
 	cmd := &cobra.Command{
 		Use:     tuneVerb + " [flags] [HOST:...]",
 		Aliases: []string{"check-network"},
 		Short:   "Check and measure the network, and γ of fields, for later runs",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			switch {
-			case cmd.Flags().Changed(groupFlag):
-				return usagef("--%s: all nodes are directories of this machine: there is no network to measure; a node elsewhere is HOST:DIR", groupFlag)
-			case len(args) > 0:
-				return usagef("%q is no host: write HOST:, as in volley tune a: b: c:", args[0])
+			hosts, err := o.fromFile(cmd, args)
+			if err != nil {
+				return err
 			}
-			return runTune(cmd, o)
+			return o.spread(cmd, hosts, func() error {
+				switch {
+				case s.at != nil:
+				case cmd.Flags().Changed(groupFlag):
+					return exit.Usagef("--%s: all nodes are directories of this machine: there is no network to measure; a node elsewhere is HOST:DIR", groupFlag)
+				case len(args) > 0:
+					return exit.Usagef("%q is no host: write HOST:, as in volley tune a: b: c:", args[0])
+				}
+				return runTune(cmd, o)
+			})
 		},
 	}
 	f := cmd.Flags()
@@ -76,6 +84,8 @@ func newTune() *cobra.Command {
 	o.addComm(f)
 	o.addProgress(f)
 	end()
+	o.addElsewhere(cmd)
+	o.addFile(cmd)
 	return cmd
 }
 
@@ -96,26 +106,26 @@ func runTune(cmd *cobra.Command, o *tuneOptions) error {
 	}
 	if o.party.job() {
 		if cmd.Flags().Changed("processors") && o.k != o.party.Size() {
-			return usagef("-k %d in a job of %s: leave it out", o.k, printable.Count(o.party.Size(), "process"))
+			return exit.Usagef("-k %d in a job of %s: leave it out", o.k, printable.Count(o.party.Size(), "process"))
 		}
 		o.k = o.party.Size()
 	}
 	switch {
 	case o.k < 2:
-		return usagef("%d processors: say how many with -k, 2 or more", o.k)
+		return exit.Usagef("%d processors: say how many with -k, 2 or more", o.k)
 	case o.every < 0:
-		return usagef("--progress %v: want 0 or more", o.every)
+		return exit.Usagef("--progress %v: want 0 or more", o.every)
 	case o.time <= 0:
-		return usagef("--time %v: want more than 0", o.time)
+		return exit.Usagef("--time %v: want more than 0", o.time)
 	case !o.party.job() && o.k > mostTuneMemory/tune.Memory:
-		return usagef("%d processors would take %s each to measure: want %s at most together: fewer of them with -k",
+		return exit.Usagef("%d processors would take %s each to measure: want %s at most together: fewer of them with -k",
 			o.k, humanize.IBytes(tune.Memory), humanize.IBytes(mostTuneMemory))
 	}
 	path, remark, err := o.place()
 	if err != nil {
 		return err
 	}
-	sessionOf(cmd.Context()).log.Info("measuring", "processors", o.k, "time", o.time)
+	o.session.log.Info("measuring", "processors", o.k, "time", o.time)
 	r, err := o.measure(cmd.Context(), fields)
 	if err != nil {
 		return err
@@ -125,7 +135,7 @@ func runTune(cmd *cobra.Command, o *tuneOptions) error {
 	}
 	lead := o.party.Rank() == 0
 	if !r.Fits() && lead {
-		sessionOf(cmd.Context()).log.Warn("the model is far off what was measured, twice, and so are the times of plans by it: measure again while nothing else runs",
+		o.session.log.Warn("the model is far off what was measured, twice, and so are the times of plans by it: measure again while nothing else runs",
 			"residual", fmt.Sprintf("%.0f %%", 100*r.Residual()))
 	}
 	var failed error
@@ -133,7 +143,7 @@ func runTune(cmd *cobra.Command, o *tuneOptions) error {
 		if err := r.Save(path); err != nil {
 			failed, remark = fmt.Errorf("cannot store the result: %w: another place is -o FILE", err), "nothing stored"
 		} else {
-			sessionOf(cmd.Context()).log.Info("stored", "file", path)
+			o.session.log.Info("stored", "file", path)
 		}
 	}
 	switch {
@@ -152,7 +162,7 @@ func (o *tuneOptions) parseFields() ([]field.Field, error) {
 	for _, name := range selection.Names(o.fields) {
 		f, err := field.Parse(name)
 		if err != nil {
-			return nil, usagef("--field: %w", err)
+			return nil, exit.Usagef("--field: %w", err)
 		}
 		if !slices.ContainsFunc(fields, func(other field.Field) bool { return other.Name() == f.Name() }) {
 			fields = append(fields, f)
@@ -172,15 +182,15 @@ func (o *tuneOptions) place() (path, remark string, err error) {
 	}
 	switch {
 	case path == standard:
-		return "", "", usagef("-o -: a result is added to a file: name one, or print the result with --dry-run --json")
+		return "", "", exit.Usagef("-o -: a result is added to a file: name one, or print the result with --dry-run --json")
 	case path == "" && err != nil:
-		return "", "", usagef("no place to store the result: %w: say where with -o FILE", err)
+		return "", "", exit.Usagef("no place to store the result: %w: say where with -o FILE", err)
 	case path == "":
 		return "", "nothing stored: " + tune.Variable + " is off", nil
 	}
 	_, err = tune.Check(path)
 	if err != nil && !errors.Is(err, tune.ErrOld) {
-		return "", "", usage(err)
+		return "", "", exit.AsUsage(err)
 	}
 	remark = "stored in " + printable.Text(path)
 	if o.pairs != nil {
@@ -201,7 +211,7 @@ func (o *tuneOptions) place() (path, remark string, err error) {
 // measure returns what this process has measured: that of processor 0 counts.
 func (o *tuneOptions) measure(ctx context.Context, fields []field.Field) (first *tune.Result, err error) {
 	at := o.party.place(o.k)
-	s := sessionOf(ctx)
+	s := o.session
 	var progress func(done, more time.Duration)
 	if add := o.progress(s); add != nil && (s.at == nil || o.party.Rank() == 0) { // a launch hears of one rank: all take as long
 		progress = func(done, more time.Duration) { add(int64(done), int64(more)) }

@@ -17,6 +17,7 @@ import (
 
 	"volley/engine"
 	"volley/internal/disk/disktest"
+	"volley/internal/exit"
 	"volley/tune"
 )
 
@@ -139,7 +140,7 @@ func TestTuneBadInput(t *testing.T) {
 		"--field 2^8 --beta 20us": "--beta",
 	} {
 		r := volleyRun(append([]string{"tune", "--time", "10ms"}, strings.Fields(args)...)...)
-		if r.code != exitUsage || !strings.Contains(r.stderr, want) || strings.Count(r.stderr, "\n") != 1 || r.stdout != "" {
+		if r.code != exit.Usage || !strings.Contains(r.stderr, want) || strings.Count(r.stderr, "\n") != 1 || r.stdout != "" {
 			t.Errorf("%s: exit %d, %q, want %q; printed %q", args, r.code, r.stderr, want, r.stdout)
 		}
 	}
@@ -160,11 +161,11 @@ func TestTuneNowhere(t *testing.T) {
 		text, _ := c.CombinedOutput()
 		return c.ProcessState.ExitCode(), string(text)
 	}
-	if code, text := nowhere("tune"); code != exitUsage || !strings.Contains(text, "say where with -o FILE") {
+	if code, text := nowhere("tune"); code != exit.Usage || !strings.Contains(text, "say where with -o FILE") {
 		t.Errorf("exit %d, %q", code, text)
 	}
 	for _, to := range [][]string{{"--dry-run"}, {"-o", filepath.Join(t.TempDir(), "tune.json")}} {
-		if code, text := nowhere(append([]string{"tune", "--time", "10ms", "--field", "2^8"}, to...)...); code != exitOK {
+		if code, text := nowhere(append([]string{"tune", "--time", "10ms", "--field", "2^8"}, to...)...); code != exit.OK {
 			t.Errorf("%s: exit %d, %q", to, code, text)
 		}
 	}
@@ -174,7 +175,7 @@ func TestTuneCannotPrint(t *testing.T) {
 	t.Parallel()
 	for _, args := range []string{"tune --dry-run --time 10ms --field 2^8", "tune --dry-run --time 10ms --field 2^8 --json"} {
 		var stderr strings.Builder
-		if code := run(context.Background(), strings.Fields(args), fullDisk{}, &stderr); code != exitFailed || !strings.Contains(stderr.String(), errFull.Error()) {
+		if code := run(context.Background(), strings.Fields(args), fullDisk{}, &stderr); code != exit.Failed || !strings.Contains(stderr.String(), errFull.Error()) {
 			t.Errorf("%s: exit %d, %q", args, code, stderr.String())
 		}
 	}
@@ -186,15 +187,15 @@ func TestTuneInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	dir := t.TempDir()
 	var stdout, stderr shared
-	measures := writerFunc(func(p []byte) { cancel(errInterrupted); stderr.Write(p) }) // it tells of its progress
+	measures := writerFunc(func(p []byte) { cancel(exit.ErrInterrupted); stderr.Write(p) }) // it tells of its progress
 	code := run(ctx, []string{"tune", "--time", "1h", "--progress", "1ns", "-o", filepath.Join(dir, "tune.json")}, &stdout, measures)
-	if said := stderr.String(); code != exitInterrupted || !strings.HasPrefix(said, "volley: tune: ") || !strings.HasSuffix(said, "\nvolley: interrupted\n") || stdout.String() != "" {
+	if said := stderr.String(); code != exit.Interrupted || !strings.HasPrefix(said, "volley: tune: ") || !strings.HasSuffix(said, "\nvolley: interrupted\n") || stdout.String() != "" {
 		t.Errorf("exit %d, %q, %q", code, said, &stdout)
 	}
 	if names := listDir(t, dir); len(names) > 0 {
 		t.Errorf("left %v", names)
 	}
-	if !errors.Is(context.Cause(ctx), errInterrupted) {
+	if !errors.Is(context.Cause(ctx), exit.ErrInterrupted) {
 		t.Error("it was over before the interrupt")
 	}
 }
@@ -241,11 +242,11 @@ func TestAssumed(t *testing.T) {
 	for what, path := range map[string]string{"a directory": dir, "not JSON": filepath.Join(args[0], "data"), "missing": filepath.Join(dir, "none")} {
 		os.Setenv(tune.Variable, path)
 		for _, verb := range []string{"verify", "status", "protect --tolerate 1", "recover", "encode --dry-run"} {
-			if r := volleyRun(append(strings.Fields(verb), args...)...); r.code != exitOK || !strings.Contains(r.stderr, path) {
+			if r := volleyRun(append(strings.Fields(verb), args...)...); r.code != exit.OK || !strings.Contains(r.stderr, path) {
 				t.Errorf("%s, the file of tune is %s: %+v", verb, what, r)
 			}
 		}
-		if r := volleyRun("plan", "-k", "3"); r.code == exitOK || !strings.Contains(r.stderr, path) || !strings.Contains(r.stderr, tune.Variable) {
+		if r := volleyRun("plan", "-k", "3"); r.code == exit.OK || !strings.Contains(r.stderr, path) || !strings.Contains(r.stderr, tune.Variable) {
 			t.Errorf("plan, the file of tune is %s: %+v", what, r)
 		}
 	}

@@ -8,11 +8,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"volley/group"
+	"volley/internal/exit"
 	"volley/internal/printable"
+	"volley/transport"
 )
 
-func newUnprotect() *cobra.Command {
-	o := &groupOptions{}
+func newUnprotect(s *session) *cobra.Command {
+	o := &groupOptions{joining: joining{session: s}}
 	u := group.UnprotectOptions{}
 	var yes bool
 	cmd := &cobra.Command{
@@ -20,12 +22,14 @@ func newUnprotect() *cobra.Command {
 		Short: "End the protection of a group of nodes",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			u.DryRun = !yes
-			run := func(g *group.Group, ctx context.Context) (*group.UnprotectReport, error) { return g.Unprotect(ctx, u) }
+			run := func(ctx context.Context, t transport.Transport, dirs []string, options group.Options) (*group.UnprotectReport, error) {
+				return group.Over(t, dirs, options).Unprotect(ctx, u)
+			}
 			return onSets(o, cmd, args, run, func(w io.Writer, r *group.UnprotectReport, all bool) error {
 				return printUnprotect(w, r, yes, all)
 			}, func(r *group.UnprotectReport) error {
 				if !yes && r.Protected {
-					return usagef("nothing is removed: --yes removes the protection")
+					return exit.Usagef("nothing is removed: --yes removes the protection")
 				}
 				return nil
 			})

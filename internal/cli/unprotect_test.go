@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"volley/internal/exit"
 )
 
 // TestUnprotect ends a protection: asked first, refused where something is lost, and with nothing left but the files.
@@ -22,16 +24,16 @@ func TestUnprotect(t *testing.T) {
 		return r.stdout + r.stderr
 	}
 	for _, args := range [][]string{{"unprotect", "--yes"}, {"unprotect"}} {
-		wants(t, do(exitOK, args...), "not protected: there is nothing to remove")
+		wants(t, do(exit.OK, args...), "not protected: there is nothing to remove")
 	}
-	do(exitOK, "protect", "--tolerate", "2")
-	wants(t, do(exitUsage, "unprotect"), "in force: generation 1, any 2 may be lost", "nothing is removed: --yes")
-	do(exitOK, "verify")
+	do(exit.OK, "protect", "--tolerate", "2")
+	wants(t, do(exit.Usage, "unprotect"), "in force: generation 1, any 2 may be lost", "nothing is removed: --yes")
+	do(exit.OK, "verify")
 	lose(t, filepath.Join(dirs[1], "ckpt"))
-	wants(t, do(exitUsage, "unprotect", "--yes"), dirs[1]+" is missing: ", "recover it first", "--force gives it up")
-	do(exitOK, "recover")
-	wants(t, do(exitOK, "unprotect", "--yes"), "the protection is removed")
-	wants(t, do(exitOK, "unprotect", "--yes", "--json"), `"protected": false`)
+	wants(t, do(exit.Usage, "unprotect", "--yes"), dirs[1]+" is missing: ", "recover it first", "--force gives it up")
+	do(exit.OK, "recover")
+	wants(t, do(exit.OK, "unprotect", "--yes"), "the protection is removed")
+	wants(t, do(exit.OK, "unprotect", "--yes", "--json"), `"protected": false`)
 	for _, dir := range dirs {
 		if _, err := os.Lstat(filepath.Join(dir, ".volley")); err == nil {
 			t.Errorf("%s has a .volley", dir)
@@ -41,12 +43,12 @@ func TestUnprotect(t *testing.T) {
 		t.Errorf("%q, want %q", got, before)
 	}
 	// A user's own file in .volley stays, and the next protect begins anew.
-	do(exitOK, "protect", "--tolerate", "1")
+	do(exit.OK, "protect", "--tolerate", "1")
 	mine := filepath.Join(dirs[2], ".volley", "mine")
 	rewrite(t, mine, []byte("mine"))
-	do(exitOK, "unprotect", "--yes")
+	do(exit.OK, "unprotect", "--yes")
 	if text, err := os.ReadFile(mine); err != nil || !strings.Contains(string(text), "mine") {
 		t.Errorf("%q, %v", text, err)
 	}
-	wants(t, do(exitOK, "protect", "--tolerate", "1"), "protected, generation 1")
+	wants(t, do(exit.OK, "protect", "--tolerate", "1"), "protected, generation 1")
 }

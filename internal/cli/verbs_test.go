@@ -15,6 +15,7 @@ import (
 
 	"volley/algo"
 	"volley/field/fieldtest"
+	"volley/internal/exit"
 	"volley/internal/selection"
 	"volley/matrix"
 	"volley/plan"
@@ -122,7 +123,7 @@ func TestMatrixFile(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"none", filepath.Join(t.TempDir(), "none.csv"), "/dev/zero"} { // the last has no end
-		if r := volleyRun("plan", "--matrix", "file:"+name); r.code != exitUsage || !strings.Contains(r.stderr, name) {
+		if r := volleyRun("plan", "--matrix", "file:"+name); r.code != exit.Usage || !strings.Contains(r.stderr, name) {
 			t.Errorf("%s: exit %d, %s", name, r.code, r.stderr)
 		}
 	}

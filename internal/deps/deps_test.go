@@ -88,8 +88,10 @@ var allowed = map[string][]string{
 	"internal/steps":           {},
 	"internal/comparison":      {"algo", "field", "internal/selection", "matrix", "plan", "sim"},
 	"internal/selection":       {"", "algo", "field", "internal/printable", "matrix", "sim", "tune"},
+	"internal/exit":            {""},
+	"internal/launch":          {"", "engine", "group", "group/site", "group/snapshots", "internal/exit", "internal/printable", "internal/ssh", "transport/grpc"},
 	"internal/cli": {
-		"", "algo", "coded", "collective", "engine", "executor", "field", "group", "group/buffers", "group/site", "group/snapshots", "internal/atomicfile", "internal/comparison", "internal/disk", "internal/late",
+		"", "algo", "coded", "collective", "engine", "executor", "field", "group", "group/buffers", "group/site", "group/snapshots", "internal/atomicfile", "internal/comparison", "internal/disk", "internal/exit", "internal/late", "internal/launch",
 		"internal/printable", "internal/report", "internal/selection", "internal/sets", "internal/ssh", "matrix", "plan", "sim", "trace", "transport", "transport/grpc", "transport/local", "transport/mpi", "tune", "verify",
 	},
 	"cmd/volley":    {"internal/cli"},
@@ -206,7 +208,7 @@ var unnamed = map[string]string{
 }
 
 // commandLine are packages whose errors only the command line and its page get.
-var commandLine = []string{"internal/selection", "internal/ssh"}
+var commandLine = []string{"internal/launch", "internal/selection", "internal/ssh"}
 
 // TestLogs checks that a package logs where its caller says, and never to the default log of the program.
 func TestLogs(t *testing.T) {

@@ -1,12 +1,15 @@
-package cli
+package launch
 
 import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"volley/internal/exit"
 )
 
-type ending struct {
+// An Ending is how a process of a run has ended.
+type Ending struct {
 	Text  string // the error, empty where there was none
 	Host  string // where
 	Heard bool   // another process failed
@@ -18,12 +21,12 @@ type ending struct {
 	Values map[string]float64 `json:",omitempty"` // of metrics, at rank 0 of a set
 }
 
-// worst returns the exit code for all: that of the first who failed by himself.
-func worst(all []*ending) int {
-	code := exitOK
+// Worst returns the exit code for all: that of the first who failed by himself.
+func Worst(all []*Ending) int {
+	code := exit.OK
 	for _, heard := range []bool{true, false} {
 		for r := len(all) - 1; r >= 0; r-- {
-			if x := all[r]; x != nil && x.Code != exitOK && x.Heard == heard {
+			if x := all[r]; x != nil && x.Code != exit.OK && x.Heard == heard {
 				code = x.Code
 			}
 		}
@@ -31,15 +34,15 @@ func worst(all []*ending) int {
 	return code
 }
 
-// A saying is what failed, at which ranks.
-type saying struct {
+// A Saying is what failed, at which ranks.
+type Saying struct {
 	Text  string
 	Ranks []int  // none: at all of them, or of the set
 	Host  string // of the first one
 }
 
 // String names the ranks before the text.
-func (x saying) String() string {
+func (x Saying) String() string {
 	switch len(x.Ranks) {
 	case 0:
 		return x.Text
@@ -49,8 +52,8 @@ func (x saying) String() string {
 	return fmt.Sprintf("ranks %s: %s", strings.ReplaceAll(strings.Trim(fmt.Sprint(x.Ranks), "[]"), " ", ", "), x.Text)
 }
 
-// sayings returns what failed, each once, of one set after the other.
-func sayings(all []*ending) (list []saying) {
+// Sayings returns what failed, each once, of one set after the other.
+func Sayings(all []*Ending) (list []Saying) {
 	var sets []string
 	for _, x := range all {
 		if x != nil && !slices.Contains(sets, x.Set) {
@@ -63,7 +66,7 @@ func sayings(all []*ending) (list []saying) {
 	return list
 }
 
-func sayingsOf(set string, all []*ending) (list []saying) {
+func sayingsOf(set string, all []*Ending) (list []Saying) {
 	others := 0 // ranks of other sets
 	for _, heard := range []bool{false, true} {
 		others = 0
@@ -74,9 +77,9 @@ func sayingsOf(set string, all []*ending) (list []saying) {
 			if x == nil || x.Set != set || x.Text == "" || x.Heard != heard {
 				continue
 			}
-			i := slices.IndexFunc(list, func(y saying) bool { return y.Text == x.Text })
+			i := slices.IndexFunc(list, func(y Saying) bool { return y.Text == x.Text })
 			if i < 0 {
-				i, list = len(list), append(list, saying{Text: x.Text, Host: x.Host})
+				i, list = len(list), append(list, Saying{Text: x.Text, Host: x.Host})
 			}
 			list[i].Ranks = append(list[i].Ranks, r)
 		}

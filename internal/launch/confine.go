@@ -1,0 +1,134 @@
+package launch
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"volley/engine"
+	"volley/internal/exit"
+)
+
+// A Confinement is what a key of ssh permits: authorized_keys has its flags, and what a launch sends is checked by it.
+type Confinement struct {
+	Only     []string // directories and files; nil: all
+	Commands bool     // of members
+
+	// Verbs and flags that a confined rank takes: every other one is refused. What a path names has to lie within. That
+	// of a key may be none.
+	Verbs, Flags, Paths []string
+}
+
+// Asked returns an error where a user of the key has asked for another command: sshd runs this one all the same.
+func (c *Confinement) Asked(command string) error {
+	switch {
+	case c.Only == nil || command == "" || strings.HasSuffix(command, " "+Verb):
+		return nil
+	case strings.Contains(command, "sha256sum"):
+		return exit.Usagef("this key runs the volley that is here: leave --copy-binary out")
+	}
+	return exit.Usagef("this key starts volley for ranks alone: %q is not run", command)
+}
+
+// Admit returns what a launch has sent with paths that are resolved, or an error where it asks for more than it may. The
+// verb gets nothing but what was checked.
+func (c *Confinement) Admit(first Start) (Start, error) {
+	if c.Only == nil {
+		return first, nil
+	}
+	if first.Commanded && !c.Commands {
+		return first, exit.Usagef("this key does not run pre and post of a group file: --%s in authorized_keys permits them", AllowCommands)
+	}
+	if first.Variable != "" {
+		return first, exit.Usagef("this key does not tell what %s is: write the domain of each member into the group file", first.Variable)
+	}
+	if !slices.Contains(c.Verbs, first.Verb) {
+		return first, exit.Usagef("this key does not run the verb %s: it runs %s", first.Verb, strings.Join(c.Verbs, ", "))
+	}
+	first.Flags, first.Paths = slices.Clone(first.Flags), slices.Clone(first.Paths)
+	paths := []*string{&first.Dir}
+	for i := range first.Paths {
+		if first.Absent != "" { // it stands for a node of another host, and its directory is not this host's
+			first.Paths[i] = filepath.Join(c.Only[0], "absent")
+		}
+		paths = append(paths, &first.Paths[i])
+	}
+	if first.Look != nil {
+		look := *first.Look
+		first.Look = &look
+		paths = append(paths, &look.Dir, &look.Meta)
+	}
+	for i := range first.Flags {
+		switch f := &first.Flags[i]; {
+		case slices.Contains(c.Flags, f.Name):
+		case !slices.Contains(c.Paths, f.Name):
+			return first, exit.Usagef("this key does not permit --%s", f.Name)
+		case f.Name != "key" || f.Value != "none":
+			paths = append(paths, &f.Value)
+		}
+	}
+	var err error
+	for _, path := range paths {
+		if *path, err = c.within(*path); err != nil {
+			return first, err
+		}
+	}
+	return first, nil
+}
+
+// Terms returns an error where a rank would read files elsewhere to listen.
+func (c *Confinement) Terms(run engine.Run) error {
+	for _, path := range []string{run.Certificate, run.Key, run.Authority} {
+		if _, err := c.within(path); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// within returns the path that a name leads to, or an error where that is not within what the key permits.
+func (c *Confinement) within(name string) (string, error) {
+	if c.Only == nil || name == "" {
+		return name, nil
+	}
+	path, err := resolve(name)
+	if err != nil {
+		return "", exit.Usagef("this key permits %s alone, and %s cannot be followed: %w", strings.Join(c.Only, ", "), name, err)
+	}
+	for _, only := range c.Only {
+		dir, err := resolve(only)
+		if err != nil {
+			return "", err
+		}
+		if path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/") {
+			return path, nil
+		}
+	}
+	leads := ""
+	if path != name {
+		leads = " leads to " + path + ", which"
+	}
+	return "", exit.Usagef("this key permits %s alone: %s%s lies elsewhere", strings.Join(c.Only, ", "), name, leads)
+}
+
+// resolve returns the path that a name leads to. Its last parts may be missing, and no link whose target is missing is
+// followed: what is made there would be made elsewhere.
+func resolve(name string) (string, error) {
+	path, err := filepath.Abs(name)
+	if err != nil {
+		return "", err
+	}
+	for rest := ""; ; path, rest = filepath.Dir(path), filepath.Join(filepath.Base(path), rest) {
+		real, err := filepath.EvalSymlinks(path)
+		switch _, there := os.Lstat(path); {
+		case err == nil:
+			return filepath.Join(real, rest), nil
+		case !errors.Is(err, fs.ErrNotExist), there == nil:
+			return "", fmt.Errorf("%s: %w", path, err)
+		}
+	}
+}

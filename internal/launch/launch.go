@@ -1,0 +1,469 @@
+// Package launch starts the ranks of a run at hosts, and is what a rank is there: the verb, its options and the rank's
+// node travel as data.
+package launch
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"volley"
+	"volley/engine"
+	"volley/group"
+	"volley/internal/exit"
+	"volley/internal/printable"
+	"volley/internal/ssh"
+)
+
+// Verb is the only argument of volley at a host.
+const Verb = "rank"
+
+// Flags of the verb.
+const (
+	Only          = "only"
+	AllowCommands = "allow-commands"
+)
+
+// A Launch is a run whose ranks this process starts at hosts.
+type Launch struct {
+	ssh.Client
+	Ranks []*Far
+	Terms engine.Run // what all ranks have in common
+	Part  group.Part // the group is
+
+	Missing  bool          // it goes on where nodes cannot be reached
+	Down     bool          // and where their hosts do not answer: the verb says what that means
+	Recovers bool          // the verb is recover
+	To       *ssh.Address  // where files of lost nodes come; nil: where they were
+	Patience time.Duration // with a rank, from the end of its run to that of its process
+
+	Out      io.Writer                       // gets what ranks print
+	Progress func(done, more int64)          // hears how far they are
+	Note     func(values map[string]float64) // gets the values of their reports
+	Say      func(Saying)                    // says what failed
+	Silent   bool                            // ends of ranks are not said: of a set, the report does
+	Records  bool                            // what is said are records
+
+	asking  sync.Mutex  // is held while ssh may ask the user: for one host at a time
+	release func() bool // of the context
+
+	mu      sync.Mutex // guards what follows, and Out
+	stopped bool
+	cause   error // that the launch found first
+}
+
+// A Far is a rank at a host, as its launch sees it.
+type Far struct {
+	ssh.Address
+	HostName string // that the user has named
+	*ssh.Child
+	Start
+	Hello
+	Greeting
+	*Order // of the commands of its node; nil: it has none
+
+	address  string
+	patience time.Duration   // beyond that of every rank, until its process is ended
+	record   json.RawMessage // for all
+	ending   *Ending
+}
+
+// A Greeting is how the greeting of a rank went.
+type Greeting struct {
+	Refused error         // why there was none
+	Took    time.Duration // from the start of ssh until the rank answered
+	Ahead   time.Duration // by which its clock is
+}
+
+// Begin starts the ranks, and has those run whose nodes have commands what comes before the verb. End ends them.
+func (l *Launch) Begin(ctx context.Context) error {
+	l.GreetAll(ctx)
+	if l.Down && !l.over() {
+		if err := l.standIn(); err != nil {
+			return err
+		}
+	}
+	if !l.over() {
+		l.prepare()
+	}
+	if l.over() {
+		return l.verdict(ctx)
+	}
+	return nil
+}
+
+// Order has the ranks be in this order.
+func (l *Launch) Order(order []int) {
+	ranks := make([]*Far, len(order))
+	for i, from := range order {
+		ranks[i] = l.Ranks[from]
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.Ranks = ranks
+}
+
+// Set returns a launch whose ranks are some of these, which have begun, and those alone meet.
+func (l *Launch) Set(ranks []*Far, part group.Part, out io.Writer) *Launch {
+	return &Launch{Client: l.Client, Ranks: ranks, Terms: l.Terms, Part: part, Patience: l.Patience,
+		Out: out, Progress: l.Progress, Note: l.Note, Say: l.Say, Silent: true, Records: l.Records}
+}
+
+// End ends all ranks, and waits for that.
+func (l *Launch) End() {
+	l.release()
+	l.stop()
+	l.each(func(_ int, x *Far) error {
+		if x.Child != nil {
+			x.Child.End(l.Patience + x.patience)
+		}
+		return nil
+	})
+	for _, x := range l.Ranks {
+		if x.Child == nil || !x.Child.Left() || x.ending != nil || x.Hello.PID <= 0 {
+			continue
+		}
+		text := fmt.Sprintf("volley at %s does not end: process %d there", x.At(), x.Hello.PID)
+		if x.Dir != "" {
+			text += fmt.Sprintf(" holds the lock of %s until it has, if it has come so far", x.Start.Name)
+		}
+		l.Say(Saying{Text: fmt.Sprintf("%s. A signal may have stopped it, or the host is cut off. To end it: %s", text, l.Line(x.Address, fmt.Sprintf("kill -KILL %d", x.Hello.PID))), Host: x.At()})
+	}
+}
+
+// GreetAll starts all ranks, one after the other at each host.
+func (l *Launch) GreetAll(ctx context.Context) {
+	l.release = context.AfterFunc(ctx, l.stop)
+	type login struct {
+		sync.Mutex
+		hangs error
+	}
+	logins := map[string]*login{}
+	at := func(x *Far) string { return x.Host + " " + x.Port }
+	for _, x := range l.Ranks {
+		logins[at(x)] = new(login)
+	}
+	l.each(func(_ int, x *Far) error {
+		host := logins[at(x)]
+		host.Lock() // an sshd refuses many at once
+		defer host.Unlock()
+		err := host.hangs
+		if err == nil {
+			err = l.greet(x)
+		}
+		if errors.As(err, new(*ssh.HangError)) {
+			host.hangs = err // not once more for each node
+		}
+		dead := errors.As(err, new(*ssh.DownError)) || errors.As(err, new(*ssh.HangError))
+		switch {
+		case err != nil && (l.Missing || l.Down && dead) && ctx.Err() == nil:
+			x.Absent, x.Refused, err = err.Error(), err, nil
+		case dead && l.Recovers:
+			err = fmt.Errorf("%w. %s", err, group.Elsewhere)
+		}
+		return err
+	})
+}
+
+// Meet has the ranks meet, and waits for their ends.
+func (l *Launch) Meet(ctx context.Context) error {
+	here, table := l.route(), table{Part: l.Part}
+	l.each(func(rank int, x *Far) error {
+		run := l.Terms
+		run.Rank, run.Size, run.Advertise = rank, len(l.Ranks), x.Hello.Address
+		if ip := net.ParseIP(x.Hello.Address); ip == nil || ip.IsLoopback() {
+			run.Advertise = here
+		}
+		run.Bind = cmp.Or(run.Bind, run.Advertise)
+		if err := x.Child.Send(run); err != nil {
+			return err
+		}
+		m, err := l.next(x)
+		x.address = m.Listen
+		return err
+	})
+	for _, x := range l.Ranks {
+		table.Addresses = append(table.Addresses, x.address)
+	}
+	if !l.over() {
+		l.each(func(_ int, x *Far) error { return x.Child.Send(table) })
+		l.each(func(_ int, x *Far) error {
+			if _, err := l.next(x); !errors.Is(err, errEnd) {
+				return cmp.Or(err, errors.New("a message that does not belong here"))
+			}
+			return nil
+		})
+	}
+	result, after := l.after()
+	err := l.verdict(ctx)
+	if errors.Is(err, exit.ErrSaid) && after != nil {
+		l.Say(Saying{Text: after.Error()})
+		return err
+	}
+	return afterwards(result, err, after)
+}
+
+// standIn starts ranks in place of nodes that cannot be reached or are empty: where their files are to come, or at any host.
+func (l *Launch) standIn() error {
+	at := l.To
+	if at == nil {
+		i := slices.IndexFunc(l.Ranks, func(x *Far) bool { return x.Absent == "" })
+		if i < 0 {
+			return errors.New(l.Ranks[0].Absent)
+		}
+		at = &l.Ranks[i].Address
+	}
+	l.each(func(_ int, x *Far) error {
+		if l.To != nil && x.Hello.Node.Empty {
+			x.Absent = "it is empty"
+		}
+		if x.Absent == "" {
+			return nil
+		}
+		if x.Child != nil {
+			x.Child.End(l.Patience)
+		}
+		x.Address, x.Dir = *at, ""
+		return l.greet(x)
+	})
+	return nil
+}
+
+// route returns the address by which other hosts reach this machine, where there are any.
+func (l *Launch) route() string {
+	for _, x := range l.Ranks {
+		if ip := net.ParseIP(x.Hello.Address); ip != nil && !ip.IsLoopback() {
+			if c, err := net.Dial("udp", net.JoinHostPort(x.Hello.Address, "1")); err == nil { // sends nothing
+				defer c.Close()
+				return c.LocalAddr().(*net.UDPAddr).IP.String()
+			}
+		}
+	}
+	return "127.0.0.1"
+}
+
+// greet starts a rank, which says who it is. Where ssh has to ask the user, it does so in a second try.
+func (l *Launch) greet(x *Far) error {
+	err := l.begin(x, l.Start)
+	if l.Asks && errors.As(err, new(*ssh.AskError)) {
+		l.asking.Lock()
+		defer l.asking.Unlock()
+		err = l.begin(x, l.Ask)
+	}
+	return err
+}
+
+// begin is greet for one try.
+func (l *Launch) begin(x *Far, start func(ssh.Address) (*ssh.Child, error)) (err error) {
+	begun := time.Now()
+	l.mu.Lock()
+	if x.Child = nil; !l.stopped {
+		x.Child, err = start(x.Address)
+	}
+	l.mu.Unlock()
+	if err != nil || x.Child == nil {
+		return err
+	}
+	var m said
+	if err = x.Child.Send(x.Start); err == nil {
+		m, err = l.next(x)
+	}
+	if errors.Is(err, errEnd) { // it refuses
+		err, x.ending = exit.With(fmt.Errorf("%s: %s", x.At(), x.ending.Text), x.ending.Code), nil
+	}
+	if err != nil {
+		if missing := new(ssh.MissingError); errors.As(err, &missing) {
+			how := "--remote-path says where volley is there, --copy-binary copies this one"
+			if missing.Restricted {
+				how = "a restricted login shell runs only what its PATH has: put volley there, and use --remote-path volley, without --copy-binary"
+			}
+			err = fmt.Errorf("%w; %s", err, how)
+		}
+		return err
+	}
+	if m.Hello == nil {
+		return &VersionError{fmt.Sprintf("volley at %s says what volley %s, which runs here, does not: install the same version at both, or --copy-binary", x.At(), volley.Version)}
+	}
+	if m.Hello.Version != volley.Version {
+		here, _ := os.Hostname()
+		return &VersionError{fmt.Sprintf("%s runs volley %s, and this machine, %s, runs volley %s: install the same version at both, or --copy-binary", x.At(), m.Hello.Version, here, volley.Version)}
+	}
+	x.Hello, x.Took, x.Ahead = *m.Hello, time.Since(begun), time.Until(m.Hello.Clock)
+	return nil
+}
+
+// A VersionError says that a host has another volley.
+type VersionError struct{ text string }
+
+func (e *VersionError) Error() string { return e.text }
+
+// errEnd says that a rank has said how it ended.
+var errEnd = errors.New("the rank has ended")
+
+// next returns the next message of a rank which is not output.
+func (l *Launch) next(x *Far) (m said, err error) {
+	for {
+		m = said{}
+		if err := x.Child.Receive(&m); err != nil {
+			return m, err
+		}
+		switch {
+		case m.End != nil:
+			x.ending = m.End
+			return m, errEnd
+		case m.Done != 0 || m.More != 0:
+			l.Progress(m.Done, m.More)
+			continue
+		case m.Record != nil:
+			if err := l.gather(x, m.Record); err != nil {
+				return m, err
+			}
+			continue
+		case m.Out == nil:
+			return m, nil
+		}
+		l.mu.Lock()
+		err := printable.Fprintf(l.Out, "%s", printable.Lines(string(m.Out)))
+		l.mu.Unlock()
+		if err != nil {
+			return m, err
+		}
+	}
+}
+
+// gather notes the record of a rank. All ranks get those of all when the last one has come.
+func (l *Launch) gather(x *Far, record json.RawMessage) error {
+	l.mu.Lock()
+	x.record = record
+	var all []json.RawMessage
+	for _, y := range l.Ranks {
+		if y.record != nil {
+			all = append(all, y.record)
+		}
+	}
+	l.mu.Unlock()
+	if len(all) < len(l.Ranks) {
+		return nil
+	}
+	for _, y := range l.Ranks {
+		if err := y.Child.Send(all); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// each calls f for all ranks at once. The first error is the cause for all to stop.
+func (l *Launch) each(f func(rank int, x *Far) error) {
+	var wg sync.WaitGroup
+	for rank, x := range l.Ranks {
+		wg.Go(func() {
+			if err := f(rank, x); err != nil {
+				l.mu.Lock()
+				if !l.stopped && !errors.Is(err, errEnd) {
+					l.cause = cmp.Or(l.cause, err)
+				}
+				l.mu.Unlock()
+				l.stop()
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// over reports whether the ranks have to end.
+func (l *Launch) over() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.stopped
+}
+
+// stop ends all ranks, and does not wait.
+func (l *Launch) stop() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.stopped = true
+	for _, x := range l.Ranks {
+		if x.Child != nil {
+			x.Child.Stop(l.Patience + x.patience)
+		}
+	}
+}
+
+// verdict says how the ranks ended, and returns the error of all.
+func (l *Launch) verdict(ctx context.Context) error {
+	for _, x := range l.Ranks {
+		if x.ending != nil {
+			l.Note(x.ending.Values)
+		}
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if l.cause != nil {
+		return l.cause
+	}
+	list, code := l.ended()
+	for _, x := range list {
+		if l.Silent {
+			break
+		}
+		l.Say(x)
+	}
+	if code == exit.OK {
+		return nil
+	}
+	return exit.With(exit.ErrSaid, code)
+}
+
+// Said returns what ranks have said of their ends, in one line.
+func (l *Launch) Said() string {
+	var texts []string
+	list, _ := l.ended()
+	for _, x := range list {
+		texts = append(texts, x.String())
+	}
+	return strings.Join(texts, "; ")
+}
+
+// ended returns what ranks have said of their ends, and the exit code.
+func (l *Launch) ended() (list []Saying, code int) {
+	all := make([]*Ending, len(l.Ranks))
+	for rank, x := range l.Ranks {
+		all[rank] = x.ending
+	}
+	for _, x := range Sayings(all) {
+		if x.Ranks != nil {
+			x.Host = l.Ranks[x.Ranks[0]].At()
+		}
+		if l.Silent || !l.Records {
+			x = Saying{Text: l.named(x.String())}
+		}
+		list = append(list, x)
+	}
+	return list, Worst(all)
+}
+
+var rankNumber = regexp.MustCompile(`\b(?:[Rr]ank|process) (\d+)\b`)
+
+// named adds to the numbers of ranks which hosts they are.
+func (l *Launch) named(text string) string {
+	return rankNumber.ReplaceAllStringFunc(text, func(match string) string {
+		rank, err := strconv.Atoi(rankNumber.FindStringSubmatch(match)[1])
+		if err != nil || rank >= len(l.Ranks) {
+			return match
+		}
+		return fmt.Sprintf("%s (%s)", match, l.Ranks[rank].At())
+	})
+}

@@ -1,0 +1,83 @@
+package launch
+
+import (
+	"encoding/json"
+	"time"
+
+	"volley/group"
+	"volley/group/site"
+)
+
+// A Start is what a rank is told first: the verb, its options, and the node that is the rank's.
+type Start struct {
+	Verb  string
+	Flags []Flag
+	Paths []string // that the verb is given
+
+	Dir    string      // of the node, "" where there is none
+	Roots  bool        // it is a root of snapshots
+	Name   string      // what the user calls it
+	Absent string      // why the node cannot be reached
+	From   string      // the host of the launch
+	Watch  bool        // somebody looks at the progress
+	Look   *site.Place `json:",omitempty"` // it looks at that before it answers
+
+	Commanded bool `json:",omitempty"` // an Order comes once it has answered
+
+	Variable string // which has the failure domain; "": none
+}
+
+// A Flag is an option of a verb with its value. One that is a list comes once for each.
+type Flag struct{ Name, Value string }
+
+// String returns the flag as a command line has it.
+func (f Flag) String() string { return "--" + f.Name + "=" + f.Value }
+
+// flag returns the value of an option; "": it is not there.
+func (x *Start) flag(name string) string {
+	for _, f := range x.Flags {
+		if f.Name == name {
+			return f.Value
+		}
+	}
+	return ""
+}
+
+// A Hello is what a rank answers.
+type Hello struct {
+	Version string
+	PID     int
+	Node    group.Identity
+	Address string     // by which ssh has reached the host; "": not by ssh
+	Domain  string     // what the variable says
+	Found   *site.Node `json:",omitempty"` // what there was to look at
+	Build   string     `json:",omitempty"` // of volley, where it has looked
+	Clock   time.Time  // when it said so
+}
+
+// An Order has a rank run the commands of its node around the verb.
+type Order struct {
+	Commands
+	Name, Meta string
+	Quiet      bool
+}
+
+// An outcome tells a rank what the verb has come to at all ranks.
+type outcome struct{ Result string }
+
+// A table is what a rank is told last.
+type table struct {
+	Addresses []string // of all ranks
+	group.Part
+}
+
+// said is any message of a rank.
+type said struct {
+	Hello  *Hello
+	Listen string
+	Record json.RawMessage `json:",omitempty"` // for all ranks, which get the list of all records once all have come
+	Out    []byte
+	End    *Ending
+	Done   int64 // bytes more
+	More   int64 // that have to be; fewer below 0
+}

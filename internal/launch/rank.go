@@ -1,0 +1,215 @@
+package launch
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"volley"
+	"volley/engine"
+	"volley/group"
+	"volley/group/site"
+	"volley/group/snapshots"
+	"volley/internal/exit"
+	"volley/internal/ssh"
+	"volley/transport/grpc"
+)
+
+// A Rank is one rank of a launch, in the process that the launch has started for it.
+type Rank struct {
+	In      io.Reader // from the launch, and to it
+	Out     io.Writer
+	Environ []string
+	May     Confinement
+	Every   time.Duration // the launch hears of progress
+
+	// Exit, unless nil, ends the process where the launch has gone and the verb has not ended within Limit.
+	Exit  func()
+	Limit time.Duration
+
+	LogTo   func(verbose, json bool) *slog.Logger
+	Say     func(c *Commander, which, line string) // hears what commands of the node say
+	Message func(error) string                     // an error as the launch prints it
+	Build   func() string                          // of this program
+
+	// Verb runs the verb of Start, and returns what protect has come to.
+	Verb func(ctx context.Context, r *Rank) (result string)
+
+	Start
+	*engine.Place // once the verb runs
+	table
+	parent *ssh.Parent
+	due    atomic.Pointer[Commander] // it may have to run post
+
+	mu     sync.Mutex // guards what follows
+	untold said       // progress that the launch has not heard of
+	told   time.Time
+}
+
+// Serve does what the launch says, as far as it may.
+func (r *Rank) Serve(ctx context.Context) (err error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	r.parent, err = ssh.Greet(r.In, r.Out, func() {
+		cancel(ssh.ErrGone)
+		if r.Exit == nil {
+			return
+		}
+		time.AfterFunc(r.Limit-ssh.Beat, func() {
+			if c := r.due.Load(); c != nil {
+				c.post(ResultUnknown)
+			}
+			r.Exit()
+		})
+	})
+	if err == nil {
+		err = r.serve(ctx)
+	}
+	if ctx.Err() != nil || errors.Is(err, ssh.ErrGone) || errors.Is(err, syscall.EPIPE) { // the launch knows why
+		return nil
+	}
+	return err
+}
+
+func (r *Rank) serve(ctx context.Context) error {
+	var sent Start
+	if err := r.parent.Receive(&sent); err != nil {
+		return err
+	}
+	var err error
+	if r.Start, err = r.May.Admit(sent); err != nil {
+		return r.refuse(err)
+	}
+	log := r.LogTo(r.flag("verbose") == "true", r.flag("log-format") == "json")
+	h := Hello{Version: volley.Version, PID: os.Getpid(), Node: group.Identity{Node: -1}}
+	if r.Dir != "" {
+		h.Node, h.Domain = Identify(r.Dir, r.Roots), r.getenv(r.Variable)
+	}
+	if via := strings.Fields(r.getenv("SSH_CONNECTION")); len(via) == 4 && net.ParseIP(via[2]) != nil {
+		h.Address = via[2]
+	}
+	if r.Look != nil {
+		found := site.Look(ctx, *r.Look)
+		h.Found, h.Build = &found, r.Build()
+	}
+	h.Clock = time.Now()
+	if err := r.parent.Send(said{Hello: &h}); err != nil {
+		return err
+	}
+	result := func(string) {}
+	if r.Commanded {
+		c, err := r.obey(ctx, sent.Dir)
+		if err != nil {
+			return r.refuse(err)
+		}
+		result = func(mine string) { r.settle(c, mine) }
+		if r.Start, err = r.May.Admit(sent); err != nil { // links may lead elsewhere now
+			return r.refuse(afterwards(ResultFailed, err, c.post(ResultFailed)))
+		}
+		h.Node = Identify(r.Dir, r.Roots) // which pre may have made
+		if err := r.parent.Send(said{Hello: &h}); err != nil {
+			result(ResultFailed)
+			return err
+		}
+	}
+	mine, err := r.takePart(ctx, log)
+	if result(mine); err == nil {
+		<-ctx.Done() // until the launch has heard of all ends: others may be receiving yet
+	}
+	return err
+}
+
+// Identify returns which node a directory is, or a root of snapshots.
+func Identify(dir string, root bool) group.Identity {
+	if root {
+		return snapshots.Identify(dir)
+	}
+	return group.Identify(dir)
+}
+
+func (r *Rank) refuse(err error) error {
+	return r.parent.Send(said{End: &Ending{Text: r.Message(err), Code: exit.Code(err)}})
+}
+
+func (r *Rank) getenv(name string) string { return Getenv(r.Environ, name) }
+
+// takePart runs the verb with the others, and returns what post is to hear.
+func (r *Rank) takePart(ctx context.Context, log *slog.Logger) (result string, err error) {
+	var terms engine.Run
+	if err := r.parent.Receive(&terms); err != nil {
+		return ResultFailed, err
+	}
+	terms.Log = log
+	if err = r.May.Terms(terms); err == nil {
+		r.Place, err = engine.Listen(terms)
+	}
+	if err != nil {
+		return ResultFailed, r.refuse(err)
+	}
+	if err := r.parent.Send(said{Listen: r.Address()}); err != nil {
+		return ResultFailed, err
+	}
+	if err := r.parent.Receive(&r.table); err != nil {
+		return ResultFailed, err
+	}
+	return r.Verb(ctx, r), nil
+}
+
+// Join brings this rank together with the others.
+func (r *Rank) Join(limit time.Duration) (*grpc.Endpoint, error) {
+	return r.Place.Join(context.Background(), r.table.Addresses, limit)
+}
+
+// Progress tells the launch of more bytes that are done, and of more that have to be, from time to time.
+func (r *Rank) Progress(done, more int64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.untold.Done, r.untold.More = r.untold.Done+done, r.untold.More+more
+	if (r.untold.Done != 0 || r.untold.More != 0) && time.Since(r.told) > r.Every {
+		r.parent.Send(r.untold)
+		r.untold, r.told = said{}, time.Now()
+	}
+}
+
+// Gather returns the records of all ranks, by the launch.
+func (r *Rank) Gather(_ context.Context, record []byte, _ time.Duration) (all []json.RawMessage, err error) {
+	if err = r.parent.Send(said{Record: record}); err == nil {
+		err = r.parent.Receive(&all)
+	}
+	return all, err
+}
+
+// Report tells the launch how this rank has ended.
+func (r *Rank) Report(mine Ending) { r.parent.Send(said{End: &mine}) }
+
+// Write sends what a verb prints.
+func (r *Rank) Write(p []byte) (int, error) {
+	for rest := p; len(rest) > 0; {
+		part := rest[:min(len(rest), 64<<10)]
+		if err := r.parent.Send(said{Out: part}); err != nil {
+			return len(p) - len(rest), err
+		}
+		rest = rest[len(part):]
+	}
+	return len(p), nil
+}
+
+// Getenv is [os.Getenv] for an environment as os.Environ has it.
+func Getenv(environ []string, name string) string {
+	for _, x := range slices.Backward(environ) {
+		if value, ok := strings.CutPrefix(x, name+"="); ok {
+			return value
+		}
+	}
+	return ""
+}
