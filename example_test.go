@@ -14,6 +14,17 @@ import (
 	"volley/transport/local"
 )
 
+// Four packets get two coded ones. Any four of these six give back all.
+func ExampleEncodeAll() {
+	packets := [][]byte{[]byte("abc"), []byte("def"), []byte("ghi"), []byte("jkl")}
+	coded, err := volley.EncodeAll(context.Background(), volley.MDS(4, 2), packets)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(coded)
+	// Output: [[214 142 70] [56 73 230]]
+}
+
 // Four processors of one process encode a packet of three bytes each.
 func ExampleEncode() {
 	f, err := field.Parse("2^8")

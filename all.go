@@ -1,0 +1,75 @@
+package volley
+
+import (
+	"context"
+	"fmt"
+
+	"volley/field"
+	"volley/matrix"
+	"volley/sim"
+	"volley/transport/local"
+)
+
+// EncodeAll encodes where one process has all packets: a has a row for each of them, and a column for each coded packet
+// that comes back, in this order. With A the matrix, coded packet j is Σ_i A[i][j]·x_i, as long as the longest packet, and
+// shorter ones count as padded with zeros. See [Encode] for what packets are. All cores take part, by a plan for one process
+// unless an option says otherwise.
+func EncodeAll(ctx context.Context, a matrix.Matrix, packets [][]byte, opts ...Option) ([][]byte, error) {
+	here := inProcess(sim.Model{})
+	e, err := NewEncoderContext(ctx, a, append([]Option{WithNetwork(here.Network), WithGamma(here.Gamma)}, opts...)...)
+	if err != nil {
+		return nil, err
+	}
+	if len(packets) != a.Rows() {
+		return nil, inputf("volley: %d packets for a matrix of %d rows: want one for each row", len(packets), a.Rows())
+	}
+	coded := make([][]byte, a.Cols())
+	processors := make([]Packet, e.problem.Processors())
+	for k := range processors {
+		if k < len(packets) {
+			processors[k].Data = packets[k]
+		}
+		if sink, ok := e.problem.Sink(k); ok {
+			processors[k].Result = &coded[sink]
+		}
+	}
+	t := local.New(1)[0]
+	defer t.Close()
+	report, err := e.Run(ctx, t, processors...)
+	if err != nil {
+		return nil, err
+	}
+	if report.Columns == nil {
+		return coded, nil
+	}
+	inOrder := make([][]byte, len(coded))
+	for sink, column := range report.Columns {
+		inOrder[column] = coded[sink]
+	}
+	return inOrder, nil
+}
+
+// mostMDS is how many packets a code of MDS has: the elements of its larger field.
+const mostMDS = 1 << 16
+
+// MDS returns the matrix of a code that loses no packet while as many are left as there were: of k packets and r coded ones
+// any k give back all. It is a Cauchy matrix over 2^8, whose symbols are bytes, or over 2^16 where k+r is above 256. It
+// panics unless k and r are 1 or more, and k+r is 65536 at most.
+func MDS(k, r int) matrix.Matrix {
+	if k < 1 || r < 1 || k > mostMDS-r {
+		panic(fmt.Sprintf("volley.MDS(%d, %d): want 1 or more of both, and %d at most together", k, r, mostMDS))
+	}
+	name := "2^8"
+	if k+r > 1<<8 {
+		name = "2^16"
+	}
+	f, err := field.Parse(name)
+	if err != nil {
+		panic(err)
+	}
+	a, err := matrix.Cauchy(f, k, r)
+	if err != nil {
+		panic(err)
+	}
+	return a
+}
