@@ -28,6 +28,7 @@ type Run struct {
 	Advertise  string // host, or host:port, at which others reach this rank; empty: that of the route to Meet
 	Ports      Ports  // to listen at; zero: any
 	Secret     Secret
+	Timeout    time.Duration // until all ranks have to have met; 0: any time
 
 	Limits grpc.Limits  `json:"-"` // of this process
 	Log    *slog.Logger `json:"-"` // gets where this process listens, and who is refused; nil: nothing is logged
@@ -42,7 +43,7 @@ type Ports struct{ First, Last int }
 // UsualPorts are those of ranks that no launcher gathers, so that a firewall can let them through.
 var UsualPorts = Ports{7000, 7063}
 
-// String returns the range as ParsePorts reads it.
+// String returns the range as UnmarshalText reads it.
 func (p Ports) String() string {
 	if p == (Ports{}) {
 		return ""
@@ -50,17 +51,17 @@ func (p Ports) String() string {
 	return fmt.Sprintf("%d-%d", p.First, p.Last)
 }
 
-// MarshalText returns the range as ParsePorts reads it.
+// MarshalText returns the range as UnmarshalText reads it.
 func (p Ports) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
 
-// UnmarshalText reads a range as ParsePorts does.
+// UnmarshalText reads a range such as 7000-7063, or one port. Empty is any port.
 func (p *Ports) UnmarshalText(text []byte) (err error) {
-	*p, err = ParsePorts(string(text))
+	*p, err = parsePorts(string(text))
 	return err
 }
 
-// ParsePorts reads a range such as 7000-7063, or one port. Empty is any port.
-func ParsePorts(text string) (p Ports, err error) {
+// parsePorts reads a range such as 7000-7063, or one port. Empty is any port.
+func parsePorts(text string) (p Ports, err error) {
 	if text == "" {
 		return p, nil
 	}
@@ -95,9 +96,9 @@ type Place struct {
 	Sets func(said [][]byte) [][]int
 }
 
-// Join makes this process a rank of a run: it listens, and meets the other ranks at run.Meet within the time (0: any). All
-// ranks call it. Whoever needs more than a transport calls [Listen] and [Place.Join].
-func Join(ctx context.Context, run Run, limit time.Duration) (transport.Transport, error) {
+// Join makes this process a rank of a run: it listens, and meets the other ranks at run.Meet. All ranks call it. Whoever
+// needs more than a transport calls [Listen] and [Place.Join].
+func Join(ctx context.Context, run Run) (transport.Transport, error) {
 	if run.Meet == "" {
 		return nil, grpc.Inputf("no meeting point: all ranks need the host:port of rank 0")
 	}
@@ -105,7 +106,7 @@ func Join(ctx context.Context, run Run, limit time.Duration) (transport.Transpor
 	if err != nil {
 		return nil, err
 	}
-	e, err := p.Join(ctx, nil, limit)
+	e, err := p.Join(ctx, nil, run.Timeout)
 	if err != nil {
 		return nil, errors.Join(err, p.Close())
 	}

@@ -74,7 +74,8 @@ func TestJoin(t *testing.T) {
 	var all sync.WaitGroup
 	for r, run := range runs {
 		all.Go(func() {
-			e, err := Join(t.Context(), run, transporttest.Limit)
+			run.Timeout = transporttest.Limit
+			e, err := Join(t.Context(), run)
 			if err != nil {
 				t.Error(err)
 				return
@@ -95,7 +96,7 @@ func TestJoin(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if _, err := Join(t.Context(), Run{Size: 2, Secret: NewSecret()}, 0); !errors.As(err, new(*grpc.InputError)) || !strings.Contains(err.Error(), "no meeting point") {
+	if _, err := Join(t.Context(), Run{Size: 2, Secret: NewSecret()}); !errors.As(err, new(*grpc.InputError)) || !strings.Contains(err.Error(), "no meeting point") {
 		t.Error(err)
 	}
 }
@@ -267,12 +268,12 @@ func FuzzFirstHost(f *testing.F) {
 func TestPorts(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]Ports{"7000-7063": {7000, 7063}, "7000": {7000, 7000}, "": {}} {
-		if got, err := ParsePorts(text); got != want || err != nil {
+		if got, err := parsePorts(text); got != want || err != nil {
 			t.Errorf("%q: %v, %v", text, got, err)
 		}
 	}
 	for _, bad := range []string{"x", "0", "7-6", "1-65536", "1-", "-1", "1-2-3"} {
-		if _, err := ParsePorts(bad); err == nil {
+		if _, err := parsePorts(bad); err == nil {
 			t.Errorf("%q: no error", bad)
 		}
 	}
@@ -283,7 +284,7 @@ func TestOnePort(t *testing.T) {
 	t.Parallel()
 	meet := transporttest.Free(t)
 	_, text, _ := net.SplitHostPort(meet)
-	ports, err := ParsePorts(text)
+	ports, err := parsePorts(text)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -49,7 +49,8 @@ func TestDefaultLog(t *testing.T) {
 	}
 	keep := func(r int) error {
 		run := engine.Run{Rank: r, Size: len(dirs), Meet: meet, Secret: secret, Limits: grpc.Limits{Refused: time.Millisecond}}
-		end, err := engine.Join(t.Context(), run, transporttest.Limit)
+		run.Timeout = transporttest.Limit
+		end, err := engine.Join(t.Context(), run)
 		if err != nil {
 			return err
 		}

@@ -40,39 +40,36 @@ func Example() {
 
 // protect makes the parity. A program that goes on computing keeps two sets of buffers, and protects them in turns.
 func (p *process) protect(ctx context.Context, run engine.Run) error {
-	t, err := engine.Join(ctx, run, time.Minute)
+	t, err := engine.Join(ctx, run)
 	if err != nil {
 		return err
 	}
 	defer t.Close()
-	o := buffers.Options{Tolerate: 1}
-	n, err := buffers.ParityBytes(ctx, t, []int64{int64(len(p.state))}, o)
-	if err != nil {
-		return err
-	}
-	p.parity = make([]byte, n)
-	return buffers.Protect(ctx, t, [][]byte{p.state}, p.parity, o)
+	set := buffers.New(t, buffers.Options{Tolerate: 1}, p.state)
+	err = set.Protect(ctx)
+	p.parity = set.Parity
+	return err
 }
 
-// recover brings back what was lost: a process that has nothing hears how long its buffers are.
+// recover brings back what was lost.
 func (p *process) recover(ctx context.Context, run engine.Run) error {
-	t, err := engine.Join(ctx, run, time.Minute)
+	t, err := engine.Join(ctx, run)
 	if err != nil {
 		return err
 	}
 	defer t.Close()
-	sizes, n, err := buffers.Sizes(ctx, t, p.parity, buffers.Options{})
+	set := buffers.New(t, buffers.Options{}, p.state)
+	if set.Parity = p.parity; p.lost {
+		set.Buffers = nil
+	}
+	report, err := set.Recover(ctx)
 	if err != nil {
 		return err
 	}
-	if p.lost {
-		p.state, p.parity = make([]byte, sizes[0]), make([]byte, n)
-	}
-	report, err := buffers.Recover(ctx, t, [][]byte{p.state}, p.lost, p.parity, buffers.Options{})
-	if err == nil && t.Rank() == 0 {
+	if p.state = set.Buffers[0]; t.Rank() == 0 {
 		fmt.Println("lost:", report.Lost)
 	}
-	return err
+	return nil
 }
 
 // together starts the processes of a run. Whoever starts yours gives each its rank, the address where rank 0 is to
@@ -83,7 +80,7 @@ func together(processes []*process, do func(*process, context.Context, engine.Ru
 	secret, meet := engine.NewSecret(), freeAddress()
 	for r, p := range processes {
 		all.Go(func() {
-			errs[r] = do(p, context.Background(), engine.Run{Rank: r, Size: len(processes), Meet: meet, Secret: secret})
+			errs[r] = do(p, context.Background(), engine.Run{Rank: r, Size: len(processes), Meet: meet, Secret: secret, Timeout: time.Minute})
 		})
 	}
 	all.Wait()
