@@ -22,8 +22,12 @@ import (
 
 // Greet compares with all other ranks what this one is to do, and by which version of Volley. All ranks call it, before
 // they say anything else. It returns a *[collective.PeerError] where they differ, which names the ranks. A wait for one
-// message is bounded by the timeout, unless that is 0.
+// message is bounded by the timeout: see [transport.CheckTimeout].
 func Greet(ctx context.Context, t transport.Transport, verb string, timeout time.Duration) error {
+	if err := transport.CheckTimeout(timeout); err != nil {
+		t.Abort(err)
+		return inputf("volley: %w", err)
+	}
 	host, _ := os.Hostname() // or none
 	_, err := collective.New(t, timeout).Greet(ctx, collective.Greeting{Verb: verb, Version: Version, Host: host},
 		func([]uint64) bool { return true }, func([][]byte) error { return nil })

@@ -8,6 +8,7 @@ import (
 	"volley/plan"
 	"volley/sim"
 	"volley/trace"
+	"volley/transport"
 )
 
 // An Option changes a run. All processors give the same options, except [WithTimeout] and [WithTrace].
@@ -131,8 +132,8 @@ func (o *options) validate() error {
 		return fmt.Errorf("volley: %d bytes of memory: want 1 or more", o.memory)
 	case o.order != algo.Natural && o.order != algo.Any:
 		return fmt.Errorf("volley: order %d: want algo.Natural or algo.Any", o.order)
-	case o.timeout < 0:
-		return fmt.Errorf("volley: timeout %v: want 0 or more", o.timeout)
+	case transport.CheckTimeout(o.timeout) != nil:
+		return fmt.Errorf("volley: %w", transport.CheckTimeout(o.timeout))
 	}
 	if o.algorithm == algo.Auto {
 		return nil

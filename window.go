@@ -35,6 +35,10 @@ import (
 // [Encoder.Bind]; a rank's own are Parts[t.Rank()]. All ranks call it with the same number. It returns
 // [collective.ErrApart] where they do not run on one host. Close gives the memory back when no Bound has it any more.
 func Share(ctx context.Context, t transport.Transport, bytes int, timeout time.Duration) (*transport.Window, error) {
+	if err := transport.CheckTimeout(timeout); err != nil {
+		t.Abort(err)
+		return nil, inputf("volley: %w", err)
+	}
 	return collective.New(t, timeout).Share(ctx, bytes)
 }
 

@@ -223,6 +223,9 @@ func (p *Place) Address() string { return p.address }
 
 // Join brings the ranks together, at the addresses of a table or, for nil, at rank 0 within the time (0: any).
 func (p *Place) Join(ctx context.Context, table []string, limit time.Duration) (*grpc.Endpoint, error) {
+	if err := transport.CheckTimeout(limit); err != nil {
+		return nil, grpc.Inputf("%w", err)
+	}
 	said := make([][]byte, len(table))
 	for r, address := range table {
 		said[r] = []byte(address)

@@ -201,13 +201,14 @@ func (o *joining) add(f *pflag.FlagSet, whose string) {
 
 func (o *joining) addProgress(f *pflag.FlagSet) {
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "print errors and warnings only, and --json")
-	f.DurationVar(&o.every, "progress", 0, "`TIME` between lines of progress of each process (default: a bar on a terminal, else none)")
+	f.Var(selection.Interval{Value: &o.every}, "progress", "`TIME` between lines of progress of each process (default: a bar on a terminal, else none)")
 }
 
 // addComm adds the flags that bring processes together.
 func (o *joining) addComm(f *pflag.FlagSet) {
 	f.StringVar(&o.comm, "comm", autoComm, commUsage())
-	f.DurationVar(&o.timeout, "timeout", volley.DefaultTimeout, "give up when no message comes for this long; 0: never")
+	o.timeout = volley.DefaultTimeout
+	f.Var(selection.Interval{Value: &o.timeout}, "timeout", "give up when no message comes for this long; 0: never")
 	o.ranks.add(f)
 }
 

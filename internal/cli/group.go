@@ -145,9 +145,6 @@ func (o *groupOptions) common(cmd *cobra.Command, nodes int) (options group.Opti
 	if err != nil {
 		return options, err
 	}
-	if o.timeout < 0 || o.every < 0 {
-		return options, exit.Usagef("--timeout %v, --progress %v: want 0 or more", o.timeout, o.every)
-	}
 	bytes, err := field.Parse(selection.UsualField)
 	if err != nil {
 		return options, err

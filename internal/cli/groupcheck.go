@@ -26,6 +26,7 @@ import (
 	"volley/internal/launch"
 	"volley/internal/printable"
 	"volley/internal/report"
+	"volley/internal/selection"
 	"volley/internal/ssh"
 )
 
@@ -135,7 +136,8 @@ func newGroupCheck(s *session) *cobra.Command {
 	f.IntVar(&o.Size, "group-size", 0, "the nodes are to be cut into sets of at most `N`")
 	f.BoolVar(&o.json, "json", false, "print the report as JSON")
 	end := flagGroup(cmd, "Run")
-	f.DurationVar(&o.timeout, "timeout", checkTime, "a host or a connection that takes longer counts as dead")
+	o.timeout = checkTime
+	f.Var(selection.Interval{Value: &o.timeout}, "timeout", "a host or a connection that takes longer counts as dead")
 	o.ranks.add(f)
 	for _, name := range rankFlagNames { // those that a launch does not settle
 		if slices.Contains([]string{"bind", "port", "tls-cert", "tls-key", "tls-ca"}, name) {
@@ -180,8 +182,8 @@ func (o *groupCheck) check(dirs int) error {
 	switch {
 	case dirs < 2:
 		return exit.Usagef("need at least 2 directories, got %d", dirs)
-	case o.Tolerate < 0 || o.Size < 0 || o.timeout < 0:
-		return exit.Usagef("--tolerate %d, --group-size %d, --timeout %v: want 0 or more", o.Tolerate, o.Size, o.timeout)
+	case o.Tolerate < 0 || o.Size < 0:
+		return exit.Usagef("--tolerate %d, --group-size %d: want 0 or more", o.Tolerate, o.Size)
 	}
 	return exit.AsUsage(o.place("").Validate())
 }

@@ -242,7 +242,7 @@ func TestGroupCheckUsage(t *testing.T) {
 		{append([]string{"--exclude", "[a"}, dirs...), "the pattern has no end"},
 		{append([]string{"--port", "7000"}, dirs...), ""}, // as a group file may have it
 		{append([]string{"--rank", "0"}, dirs...), "--rank: check reaches hosts by ssh"},
-		{append([]string{"--timeout", "-1s"}, dirs...), "want 0 or more"},
+		{append([]string{"--timeout", "-1s"}, dirs...), "want a duration such as 30s, 0 or more"},
 	} {
 		r := volleyRun(append([]string{"group", "check"}, c.args...)...)
 		if want := map[bool]int{true: exit.OK, false: exit.Usage}[c.want == ""]; r.code != want || !strings.Contains(r.stderr, c.want) {

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -21,6 +22,9 @@ import (
 	"volley/internal/sets"
 	"volley/internal/ssh"
 )
+
+// usualGreeting is how long a rank may take to start once ssh is let in, unless --timeout says otherwise.
+const usualGreeting = 30 * time.Second
 
 // hostWord stands for each host in a path that all hosts have.
 const hostWord = "{host}"
@@ -95,9 +99,9 @@ func (o *joining) launch(cmd *cobra.Command, args []string) (*launch.Launch, err
 	}
 	l := &launch.Launch{Out: cmd.OutOrStdout(), Patience: s.limits.end, Progress: s.meter.add, Note: s.note, Say: s.fails, Records: s.json}
 	l.Client = ssh.Client{Command: words(o.elsewhere.ssh), Program: o.program, Copy: o.copied, Here: []string{self}, Verb: launch.Verb, Env: s.environ,
-		Stderr: s.hears, Limit: o.timeout, Asks: s.askable()}
+		Stderr: s.hears, Limit: o.timeout, Greeting: usualGreeting, Asks: s.askable()}
 	if cmd.Flags().Changed("timeout") {
-		l.Greeting = l.Limit
+		l.Greeting = o.timeout
 	}
 	if len(l.Command) == 0 {
 		return nil, exit.Usagef("--ssh %q: want a command, and what has blanks in quotes", o.elsewhere.ssh)

@@ -113,8 +113,6 @@ func runTune(cmd *cobra.Command, o *tuneOptions) error {
 	switch {
 	case o.k < 2:
 		return exit.Usagef("%d processors: say how many with -k, 2 or more", o.k)
-	case o.every < 0:
-		return exit.Usagef("--progress %v: want 0 or more", o.every)
 	case o.time <= 0:
 		return exit.Usagef("--time %v: want more than 0", o.time)
 	case !o.party.job() && o.k > mostTuneMemory/tune.Memory:

@@ -107,7 +107,7 @@ func Wanted(flag *pflag.Flag) string {
 	switch f := flag.Value.(type) {
 	case AtLeast:
 		what += fmt.Sprintf(", %d or more", f.Least)
-	case roundsOver:
+	case roundsOver, Interval:
 		what += ", 0 or more"
 	}
 	return what
@@ -443,6 +443,30 @@ func (f AtLeast) String() string {
 
 // Type returns "int".
 func (f AtLeast) Type() string { return "int" }
+
+// Interval is a flag that takes a time, 0 or more; 0 shows as nothing.
+type Interval struct{ Value *time.Duration }
+
+// Set takes a time, 0 or more.
+func (f Interval) Set(text string) error {
+	d, err := time.ParseDuration(text)
+	if err != nil || d < 0 {
+		return errors.New("want a time, 0 or more")
+	}
+	*f.Value = d
+	return nil
+}
+
+// String returns the time.
+func (f Interval) String() string {
+	if f.Value == nil || *f.Value == 0 {
+		return "0"
+	}
+	return f.Value.String()
+}
+
+// Type returns "duration".
+func (f Interval) Type() string { return "duration" }
 
 // roundsOver is a flag that takes a number of rounds over the fewest; unset shows as nothing.
 type roundsOver struct{ limit *algo.RoundLimit }

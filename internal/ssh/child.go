@@ -30,14 +30,14 @@ type Client struct {
 	// Copy has Here[0] copied to a temporary file there for the time of the run, in place of Program.
 	Copy bool
 
-	// Greeting is how long a program there may take from where ssh is let in to its first message; 0: 30 s. A profile, or
-	// a file system that does not answer, may keep it for ever.
+	// Greeting is how long a program there may take from where ssh is let in to its first message; 0: any time. A profile,
+	// or a file system that does not answer, may keep it for ever.
 	Greeting time.Duration
 
 	// Asks says that ssh can ask a user: what it says in vain before Ask is not passed on.
 	Asks bool
 
-	// Limit is how long a host, or the program there, may be silent before it counts as dead; 0: a minute.
+	// Limit lowers the minute for which a host, or the program there, may be silent before it counts as dead; 0 does not.
 	Limit time.Duration
 
 	Env []string // of the programs here and of ssh; nil: that of this process
@@ -89,8 +89,7 @@ const (
 const silence = time.Minute
 
 const (
-	usualGreeting = 30 * time.Second
-	copyPiece     = 256 << 10 // of a program that is copied
+	copyPiece = 256 << 10 // of a program that is copied
 )
 
 // connects is how long ssh may take to connect.
@@ -140,7 +139,7 @@ func (c *Client) start(a Address, asks bool) (*Child, error) {
 	r, w := io.Pipe()
 	x := &Child{Address: a, cmd: exec.Command(line[0], line[1:]...), out: r, lines: bufio.NewScanner(r), stderr: c.Stderr, ended: make(chan struct{}),
 		silence: min(silence, max(cmp.Or(c.Limit, silence), 3*Beat)),
-		try:     c.trial(a), copies: c.Copy && a.Host != "", asks: asks, holds: c.Asks && !asks, patience: cmp.Or(c.Greeting, usualGreeting)}
+		try:     c.trial(a), copies: c.Copy && a.Host != "", asks: asks, holds: c.Asks && !asks, patience: cmp.Or(c.Greeting, math.MaxInt64/2)}
 	x.lines.Buffer(nil, mostLine)
 	in, err := x.cmd.StdinPipe()
 	if err != nil {

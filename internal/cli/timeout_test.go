@@ -1,0 +1,143 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"volley"
+	"volley/coded"
+	"volley/engine"
+	"volley/executor"
+	"volley/field/fieldtest"
+	"volley/group"
+	"volley/group/buffers"
+	"volley/internal/exit"
+	"volley/matrix"
+	"volley/transport"
+	"volley/transport/local"
+)
+
+// TestTimeouts has one of two ranks come late, for everything that takes a timeout: one of 0 is none, a short one ends the
+// wait, and one below 0 is refused.
+func TestTimeouts(t *testing.T) {
+	t.Parallel()
+	a := volley.MDS(2, 2)
+	dense, err := matrix.Random(fieldtest.Parse(t, "2^8"), 2, 2, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dirs := writeNodes(t, 2, 100)
+	for name, wait := range map[string]func(ctx context.Context, tr transport.Transport, timeout time.Duration) error{
+		"Encode": func(ctx context.Context, tr transport.Transport, timeout time.Duration) error {
+			_, _, err := volley.Encode(ctx, tr, a, []byte("abc"), volley.WithTimeout(timeout))
+			return err
+		},
+		"Greet": func(ctx context.Context, tr transport.Transport, timeout time.Duration) error {
+			return volley.Greet(ctx, tr, "wait", timeout)
+		},
+		"group": func(ctx context.Context, tr transport.Transport, timeout time.Duration) error {
+			_, err := group.Over(tr, dirs[tr.Rank():tr.Rank()+1], group.Options{Timeout: timeout}).Status(ctx)
+			return err
+		},
+		"buffers": func(ctx context.Context, tr transport.Transport, timeout time.Duration) error {
+			return buffers.New(tr, buffers.Options{Options: group.Options{Timeout: timeout}, Tolerate: 1}, []byte("abc")).Protect(ctx)
+		},
+		"coded": func(ctx context.Context, tr transport.Transport, timeout time.Duration) error {
+			k := tr.Rank()
+			_, _, err := coded.DecodePackets(ctx, tr, coded.MemoryDecoding{Matrix: dense, Timeout: timeout, Inputs: map[int][]byte{k: []byte("abc")}})
+			return err
+		},
+	} {
+		run := func(timeout time.Duration) error {
+			return local.Run(t.Context(), 2, func(ctx context.Context, tr transport.Transport) error {
+				if tr.Rank() == 1 && timeout >= 0 {
+					time.Sleep(300 * time.Millisecond)
+				}
+				return wait(ctx, tr, timeout)
+			})
+		}
+		if err := run(0); err != nil {
+			t.Errorf("%s, 0: %v", name, err)
+		}
+		if err := run(20 * time.Millisecond); !errors.Is(err, executor.ErrTimeout) {
+			t.Errorf("%s, 20 ms: %v", name, err)
+		}
+		if err := run(-1); err == nil || exit.Code(err) != exit.Usage || !strings.Contains(err.Error(), "timeout -1ns: want 0 or more") {
+			t.Errorf("%s, -1: %v", name, err)
+		}
+	}
+}
+
+// TestTimeoutOfJoin is TestTimeouts for ranks that meet.
+func TestTimeoutOfJoin(t *testing.T) {
+	t.Parallel()
+	run := func(timeout time.Duration) error {
+		at, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		meet := at.Addr().String()
+		at.Close()
+		done := make(chan error, 2)
+		for rank := range 2 {
+			go func() {
+				if rank == 1 && timeout >= 0 {
+					time.Sleep(300 * time.Millisecond)
+				}
+				e, err := engine.Join(t.Context(), engine.Run{Rank: rank, Size: 2, Meet: meet, Timeout: timeout})
+				if err == nil {
+					defer e.Close()
+				}
+				done <- err
+			}()
+		}
+		return errors.Join(<-done, <-done)
+	}
+	if err := run(0); err != nil {
+		t.Error(err)
+	}
+	if err := run(20 * time.Millisecond); err == nil {
+		t.Error("20 ms: joined")
+	}
+	if err := run(-1); err == nil || !strings.Contains(err.Error(), "timeout -1ns: want 0 or more") {
+		t.Error(err)
+	}
+}
+
+// TestTimeoutFlags gives each verb times that are none.
+func TestTimeoutFlags(t *testing.T) {
+	t.Parallel()
+	seen := 0
+	var walk func(cmd *cobra.Command)
+	walk = func(cmd *cobra.Command) {
+		for _, name := range []string{"timeout", "progress"} {
+			f := cmd.Flags().Lookup(name)
+			if f == nil {
+				continue
+			}
+			seen++
+			line := append(strings.Fields(cmd.CommandPath())[1:], "--"+name)
+			for _, value := range []string{"-1s", "-1ns", "x", "5"} {
+				if r := volleyRun(append(line, value)...); r.code != exit.Usage || !strings.Contains(r.stderr, "want a duration such as 30s, 0 or more") {
+					t.Errorf("%q %s: %+v", line, value, r)
+				}
+			}
+			if err := f.Value.Set("0"); err != nil {
+				t.Errorf("%q 0: %v", line, err)
+			}
+		}
+		for _, x := range cmd.Commands() {
+			walk(x)
+		}
+	}
+	walk(newCommand(newSession()))
+	if seen < 20 {
+		t.Errorf("%d flags", seen)
+	}
+}
