@@ -161,7 +161,7 @@ func (j *encodeJob) gather(m *Manifest) error {
 // manifest returns the manifest but for its files.
 func (j *encodeJob) manifest(r *volley.Report) *Manifest {
 	m := &Manifest{
-		Format: Format, Version: Version,
+		Format: manifestFormat, Version: manifestVersion,
 		Field: r.Field, Processors: r.K, Sinks: r.Sinks,
 		SymbolBytes: j.e.Field.SymbolBytes(), SymbolsPerPacket: r.SymbolsPerPacket,
 		Matrix: Matrix{Family: Name(j.e.Matrix.Family), Order: j.e.Matrix.OrderOf(r.K), Inverse: j.e.Matrix.Inverse, Columns: r.Columns},

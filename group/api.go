@@ -32,7 +32,6 @@ type (
 // Which node of which group a directory is.
 type (
 	Identity = store.Identity
-	Place    = store.Place
 	Part     = store.Part
 )
 

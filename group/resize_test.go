@@ -101,7 +101,7 @@ func (x *resizingCase) done(w *world, before []string, generation int64) error {
 	seen := map[int]bool{} // a disk that failed for a moment may have another number
 	for _, dir := range c.dirs {
 		id := store.Identify(c.Process(), dir)
-		if seen[id.Node] || id.Node >= len(x.is) || id.Nodes != len(x.is) || id.Next != (Place{}) {
+		if seen[id.Node] || id.Node >= len(x.is) || id.Nodes != len(x.is) || id.Next != (store.Place{}) {
 			return fmt.Errorf("%s is %+v", dir, id)
 		}
 		seen[id.Node] = true

@@ -1,0 +1,55 @@
+package snapshots_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"os"
+	"path/filepath"
+
+	"volley/group"
+	"volley/group/snapshots"
+	"volley/transport/local"
+)
+
+// Three roots have a snapshot each, which a program drafts and completes. Protected, it is in force.
+func Example() {
+	at, err := os.MkdirTemp("", "roots")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(at)
+	var roots []string
+	for n := range 3 {
+		root := filepath.Join(at, fmt.Sprint("root", n))
+		draft, err := snapshots.Draft(root, 7)
+		if err == nil {
+			err = os.WriteFile(filepath.Join(draft, "state"), fmt.Appendln(nil, "of node", n), 0o600)
+		}
+		if err == nil {
+			err = snapshots.Complete(root, 7)
+		}
+		if err != nil {
+			log.Fatal(err)
+		}
+		roots = append(roots, root)
+	}
+	ctx := context.Background()
+	o := group.Options{Roots: true, Step: group.Latest}
+	g, err := group.Open(roots, o)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer g.Close()
+	if _, err := g.Protect(ctx, group.ProtectOptions{Tolerate: 1}); err != nil {
+		log.Fatal(err)
+	}
+	report, err := snapshots.List(ctx, local.New(1)[0], roots, o)
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, x := range report.Snapshots {
+		fmt.Println(x.Step, x.State)
+	}
+	// Output: 7 in force
+}

@@ -1,0 +1,35 @@
+package verify_test
+
+import (
+	"errors"
+	"fmt"
+	"log"
+
+	"volley"
+	"volley/matrix"
+	"volley/verify"
+)
+
+// A plan is read off on unit vectors: it computes the matrix that was asked for, and no other.
+func ExampleCheck() {
+	encoder, err := volley.NewEncoder(volley.MDS(4, 4))
+	if err != nil {
+		log.Fatal(err)
+	}
+	p, err := encoder.Plan(1000)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(verify.Check(p, volley.MDS(4, 4)))
+	other, err := matrix.Random(volley.MDS(4, 4).Field(), 4, 4, 1)
+	if err != nil {
+		log.Fatal(err)
+	}
+	wrong := new(verify.MismatchError)
+	if errors.As(verify.Check(p, other), &wrong) {
+		fmt.Println("entries of another matrix that it gets wrong:", wrong.Count)
+	}
+	// Output:
+	// <nil>
+	// entries of another matrix that it gets wrong: 16
+}
