@@ -184,7 +184,7 @@ func (j *decodeJob) openManifest() error {
 			return err
 		}
 		if damage := j.stored.Damage; damage != nil {
-			j.warn("%v: its copy %s is used", damage, copyName)
+			j.warn("%v: its copy %s is used", damage, CopyName)
 		}
 		var renamed bool
 		if j.names, renamed = outputNames(j.stored.Manifest.Inputs); renamed && j.t.Rank() == 0 {
@@ -243,7 +243,7 @@ func (j *decodeJob) shareManifest(missing error) error {
 	}
 	if missing == nil && slices.Index(mine.Digests, all[has].Digests[common]) > 0 {
 		j.stored.Manifest = j.stored.Copy
-		j.warn("%s is of a run that was interrupted when other ranks had not come so far: %s is used", j.stored.File(ManifestName), copyName)
+		j.warn("%s is of a run that was interrupted when other ranks had not come so far: %s is used", j.stored.File(ManifestName), CopyName)
 	}
 	if !slices.ContainsFunc(all, func(s says) bool { return s.Missing != "" }) {
 		return nil
@@ -274,7 +274,7 @@ func (c *stored) load() (err error) {
 
 // sources returns the paths of the manifest and of all coded files.
 func (c *stored) sources() []string {
-	paths := []string{c.File(ManifestName), c.File(copyName)}
+	paths := []string{c.File(ManifestName), c.File(CopyName)}
 	for _, f := range c.Manifest.Files {
 		paths = append(paths, c.File(f.Name))
 	}

@@ -77,7 +77,7 @@ func TestDecodeRanks(t *testing.T) {
 					continue
 				}
 				move(filepath.Join(in, e.Name()), (n*n+1)%c.ranks)
-				move(filepath.Join(coded, codedFile(n, k)), n/2%c.ranks)
+				move(filepath.Join(coded, CodedName(n, k)), n/2%c.ranks)
 			}
 			move(filepath.Join(coded, ManifestName), c.ranks-1)
 			err = local.Run(t.Context(), c.ranks, func(ctx context.Context, tr transport.Transport) error {
@@ -181,7 +181,7 @@ func TestNames(t *testing.T) {
 		survivors := t.TempDir()
 		for n, name := range names {
 			if n%2 == 0 {
-				os.Remove(filepath.Join(coded, codedFile(n, len(names))))
+				os.Remove(filepath.Join(coded, CodedName(n, len(names))))
 				if err := os.Symlink(filepath.Join(in, name), filepath.Join(survivors, name)); err != nil {
 					t.Fatal(err)
 				}

@@ -34,8 +34,8 @@ import (
 // hidden begins the names of files that have not got theirs yet.
 const hidden = atomicfile.Hidden
 
-// lockName is the name of the file whose lock a run that writes a directory has, and one that reads it has shared.
-const lockName = hidden + "lock"
+// LockName is the name of the file whose lock a run that writes a directory has, and one that reads it has shared.
+const LockName = hidden + "lock"
 
 // ErrExists says that the directory holds the result of an earlier run.
 var ErrExists = errors.New("holds a " + ManifestName + " already")
@@ -43,7 +43,7 @@ var ErrExists = errors.New("holds a " + ManifestName + " already")
 // ErrFileExists says that a file to be written is there already.
 var ErrFileExists = errors.New("is there already")
 
-var manifests = []string{ManifestName, copyName}
+var manifests = []string{ManifestName, CopyName}
 
 // An output is the files that a run gives a directory: of these names or, where that is nil, of a result with a manifest.
 type output []string
@@ -54,7 +54,7 @@ func (o output) gives(name string) bool {
 }
 
 // isHidden reports whether a name is one that files have until they get theirs.
-func isHidden(name string) bool { return strings.HasPrefix(name, hidden) && name != lockName }
+func isHidden(name string) bool { return strings.HasPrefix(name, hidden) && name != LockName }
 
 // names returns the names of files that say that there is a result.
 func (o output) names() []string {
@@ -164,7 +164,7 @@ func (r *run) open(o output, check func() error) (_ *directory, err error) {
 				return err
 			}
 		}
-		if err := disk.Confirm(d.dir, lockName, d.holder); err != nil {
+		if err := disk.Confirm(d.dir, LockName, d.holder); err != nil {
 			if errors.As(err, new(*disk.SharedError)) {
 				err = fmt.Errorf("%w, or put it on a file system whose locks reach both: those of this one do not", err)
 			}
@@ -181,7 +181,7 @@ func (r *run) open(o output, check func() error) (_ *directory, err error) {
 func newName() string { return rand.Text()[:8] }
 
 func (d *directory) lock() (err error) {
-	d.unlock, err = d.dir.Lock(lockName, false, d.holder)
+	d.unlock, err = d.dir.Lock(LockName, false, d.holder)
 	return err
 }
 
@@ -329,7 +329,7 @@ func (d *directory) Commit(m *Manifest, perm fs.FileMode) error {
 			return atomicfile.WriteIn(d.dir, name, text, perm)
 		}
 		steps = append(steps, func() error { return write(ManifestName) }, func() error {
-			if err := write(copyName); err != nil || d.unlock == nil {
+			if err := write(CopyName); err != nil || d.unlock == nil {
 				return err
 			}
 			return d.clean()

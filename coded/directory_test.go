@@ -48,7 +48,7 @@ func listingOn(on disk.Disk, path string) (string, error) {
 	var names []string
 	for _, e := range entries {
 		name := e.Name()
-		if name == lockName {
+		if name == LockName {
 			continue
 		}
 		if strings.HasPrefix(name, hidden) {
@@ -202,7 +202,7 @@ func TestReplaceBroken(t *testing.T) {
 		path := filepath.Join(root, "out")
 		fill(t, path, 3, "old")
 		put(t, manifest, path, ManifestName)
-		put(t, manifest, path, copyName)
+		put(t, manifest, path, CopyName)
 		put(t, "", root, "victim")
 		d := mustCreate(t, path, true)
 		write(t, d, 1, "failed")
@@ -231,7 +231,7 @@ func TestTakes(t *testing.T) {
 	}
 	taken := func(files []string) string {
 		var taken []string
-		for _, name := range append(names, "coded.0", ManifestName, copyName) {
+		for _, name := range append(names, "coded.0", ManifestName, CopyName) {
 			r := newRun(t.Context(), local.New(1)[0], Options{Dir: path, Replace: true}, "encode")
 			if err := r.check([]string{filepath.Join(path, name)}, files); err != nil {
 				taken = append(taken, name)
@@ -269,7 +269,7 @@ func TestTwoRuns(t *testing.T) {
 	if data, err := os.ReadFile(filepath.Join(path, "coded.0.1")); string(data) != "second" {
 		t.Errorf("coded.0 is %q, %v", data, err)
 	}
-	if _, err := os.Lstat(filepath.Join(path, lockName)); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Lstat(filepath.Join(path, LockName)); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the file of the lock: %v", err)
 	}
 }
@@ -285,7 +285,7 @@ func TestSharedDirectory(t *testing.T) {
 			r := newRun(ctx, tr, Options{Dir: path, Timeout: time.Minute, disk: on}, "encode")
 			d, err := r.open(nil, func() error { return nil })
 			if err == nil {
-				_, err = d.Create(codedFile(tr.Rank(), 2))
+				_, err = d.Create(CodedName(tr.Rank(), 2))
 				err = errors.Join(err, r.together(func() error { return nil }))
 				d.Discard() // takes the directory away where it is the last
 			}
@@ -451,8 +451,8 @@ func TestCodedName(t *testing.T) {
 		proc, processors int
 		want             string
 	}{{0, 1, "coded.0"}, {9, 10, "coded.9"}, {9, 11, "coded.09"}, {99, 100, "coded.99"}, {5, 1001, "coded.0005"}} {
-		if got := codedFile(c.proc, c.processors); got != c.want || !codedName.MatchString(got) {
-			t.Errorf("codedFile(%d, %d) = %s, want %s", c.proc, c.processors, got, c.want)
+		if got := CodedName(c.proc, c.processors); got != c.want || !codedName.MatchString(got) {
+			t.Errorf("CodedName(%d, %d) = %s, want %s", c.proc, c.processors, got, c.want)
 		}
 	}
 }

@@ -145,7 +145,7 @@ func tidy(m *disktest.Machine) error {
 		return err
 	}
 	for _, e := range entries {
-		if !want[e.Name()] && e.Name() != lockName {
+		if !want[e.Name()] && e.Name() != LockName {
 			return fmt.Errorf("%s is left, and in no manifest", e.Name())
 		}
 	}
@@ -178,7 +178,7 @@ func TestFaultyReplace(t *testing.T) {
 			was := strings.Repeat("old", min(c.old, 1))
 			m := machine(t, c.old, "old")
 			if !c.copied && c.old > 0 {
-				m.Remove(out + "/" + copyName)
+				m.Remove(out + "/" + CopyName)
 			}
 			sweep := disktest.Sweep{
 				Machine: m,
@@ -548,7 +548,7 @@ func TestReadersAndWriters(t *testing.T) {
 	if err := replace(m.Process(), 1, "new"); err != nil {
 		t.Fatal(err)
 	}
-	if m.Exists(out + "/" + lockName) {
+	if m.Exists(out + "/" + LockName) {
 		t.Error("the lock is left")
 	}
 }
@@ -560,7 +560,7 @@ func takeLock(t *testing.T, m *disktest.Machine) func(bool) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	unlock, err := dir.Lock(lockName, false, disk.HolderOf("encode", "other"))
+	unlock, err := dir.Lock(LockName, false, disk.HolderOf("encode", "other"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -572,7 +572,7 @@ func takeLock(t *testing.T, m *disktest.Machine) func(bool) {
 func TestManifestCopy(t *testing.T) {
 	t.Parallel()
 	m := machine(t, 2, "x")
-	const name, other = out + "/" + ManifestName, out + "/" + copyName
+	const name, other = out + "/" + ManifestName, out + "/" + CopyName
 	good, err := m.ReadFile(name)
 	if err != nil {
 		t.Fatal(err)
@@ -617,7 +617,7 @@ func TestManifestCopy(t *testing.T) {
 	}
 	m.WriteFile(name, []byte("{"), 0o644)
 	m.WriteFile(other, []byte("{"), 0o644)
-	if _, err := readStored(m.Process(), out); err == nil || !strings.Contains(err.Error(), ManifestName) || !strings.Contains(err.Error(), copyName) {
+	if _, err := readStored(m.Process(), out); err == nil || !strings.Contains(err.Error(), ManifestName) || !strings.Contains(err.Error(), CopyName) {
 		t.Errorf("both damaged: %v", err)
 	}
 }

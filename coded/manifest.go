@@ -20,7 +20,7 @@ import (
 // The manifest is in its directory twice, under these names.
 const (
 	ManifestName = "manifest.json"
-	copyName     = "manifest.copy.json"
+	CopyName     = "manifest.copy.json"
 )
 
 // manifestFormat and manifestVersion name the form of a manifest.
@@ -83,17 +83,17 @@ type Entry struct {
 }
 
 // codedName matches the names that a manifest may give to files, none of which leads out of the directory: those of
-// [codedFile], behind which runs that replace a result put a number.
+// [CodedName], behind which runs that replace a result put a number.
 var codedName = regexp.MustCompile(`^(coded\.[0-9]+)(?:\.([1-9][0-9]{0,17}))?$`)
 
-// codedFile returns the name of the coded file of a processor: its number in as many digits as the last one has.
-func codedFile(proc, processors int) string {
+// CodedName returns the name of the coded file of a processor: its number in as many digits as the last one has.
+func CodedName(proc, processors int) string {
 	return fmt.Sprintf("coded.%0*d", len(fmt.Sprint(processors-1)), proc)
 }
 
-// numberedName is [codedFile] with a number behind it, unless that is 0.
+// numberedName is [CodedName] with a number behind it, unless that is 0.
 func numberedName(proc, processors int, number int64) string {
-	name := codedFile(proc, processors)
+	name := CodedName(proc, processors)
 	if number > 0 {
 		name = fmt.Sprint(name, ".", number)
 	}
@@ -220,7 +220,7 @@ func (m *Manifest) validate() (field.Field, error) {
 	}
 	packet, coded := m.SymbolsPerPacket*int64(m.SymbolBytes), m.CodedPackets()
 	err = validate("files", m.Files, coded, func(f Entry) error {
-		name, want := codedName.FindStringSubmatch(string(f.Name)), codedFile(f.Processor, coded)
+		name, want := codedName.FindStringSubmatch(string(f.Name)), CodedName(f.Processor, coded)
 		switch {
 		case name == nil || name[1] != want:
 			return fmt.Errorf("name: %q: want %s for processor %d, or that with a number behind it", string(f.Name), want, f.Processor)

@@ -82,7 +82,7 @@ func openStored(on disk.Disk, path string, holder disk.Holder) (_ *stored, err e
 			free()
 		}
 	}()
-	if shared, err := dir.Lock(lockName, true, holder); err == nil {
+	if shared, err := dir.Lock(LockName, true, holder); err == nil {
 		unlock = shared
 	} else if errors.As(err, new(*disk.BusyError)) {
 		return nil, err
