@@ -16,6 +16,7 @@ import (
 	"volley/engine"
 	"volley/group"
 	"volley/internal/exit"
+	"volley/internal/groupfile"
 	"volley/internal/launch"
 	"volley/internal/selection"
 	"volley/transport"
@@ -186,7 +187,7 @@ type joining struct {
 	elsewhere
 
 	fileName string                   // of a group
-	file     groupFile                // of that name
+	file     groupfile.File           // of that name
 	orders   map[string]*launch.Order // by directory: commands of nodes
 	removed  []string                 // directories of the nodes that a resize has removed
 }

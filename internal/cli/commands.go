@@ -36,7 +36,7 @@ func (s *session) commandSays(c *launch.Commander, which, line string) {
 // ordered settles which commands run at nodes: of this verb, those of the group file.
 func (o *groupOptions) ordered() {
 	o.orders = map[string]*launch.Order{}
-	for dir, c := range o.file.commands {
+	for dir, c := range o.file.Commands {
 		o.orders[dir] = &launch.Order{Commands: c, Name: dir, Meta: o.meta, Quiet: o.quiet}
 	}
 }

@@ -288,7 +288,7 @@ func (o *groupOptions) protect(cmd *cobra.Command, args []string, p group.Protec
 	switch {
 	case !cmd.Flags().Changed("tolerate"):
 		return exit.Usagef("say with --tolerate R how many nodes may be lost")
-	case len(o.commanders(o.file.dirs)) > 0 && o.party.job():
+	case len(o.commanders(o.file.Dirs)) > 0 && o.party.job():
 		return exit.Usagef("--%s: pre and post of a member run over ssh, and where one process has all nodes: start them beside the processes of this run", groupFlag)
 	case p.Retain < 0 || p.Retain > 0 && !o.roots:
 		return exit.Usagef("--retain %d: want how many snapshots of roots stay, with --root or --step", p.Retain)

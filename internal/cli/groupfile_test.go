@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"volley/internal/exit"
-	"volley/internal/fuzzlimit"
+	"volley/internal/groupfile"
 	"volley/transport/transporttest"
 )
 
@@ -193,20 +193,20 @@ func TestGroupFileErrors(t *testing.T) {
 		"tolerat: 2": "group.yaml:1: tolerat: want members, command-timeout, or one of tolerate, ",
 		"tolerate: 2\ntolerate: 3\nmembers: [dir: a, dir: b]": "group.yaml:2: tolerate: it is there twice",
 		"members: [dir: a, dir: b]\n---\ntolerate: 1":         "group.yaml:2: --- begins another document",
-		"members: [dir: a]":                                                                      "group.yaml:1: members: 1: a group has 2 or more",
-		"members:\n- dir: a\n- dir: ./a\n":                                                       "group.yaml:3: member 1: " + dir + "/a is in line 2, too",
-		"members:\n- dir: a\n- dir: b\n  rack: 1\n":                                              "group.yaml:4: member 1: rack: want dir: DIR, domain",
-		"members:\n- dir: a\n- domain: b\n":                                                      "group.yaml:3: member 1: want dir: DIR",
-		"members:\n- dir: a\n  domain: x\n- dir: b\n- dir: c\n":                                  "group.yaml:4: member 1: some members have a domain",
-		"members:\n- dir: a\n- dir: b\n  domain: x\n- dir: c\n":                                  "group.yaml:3: member 1: some members have a domain",
-		"members:\n- dir: a\n- dir: '-h:/b'\n":                                                   `group.yaml:3: member 1: "-h:/b": "-h" is no host`,
-		"\ntolerate: many\nmembers: [dir: a, dir: b]":                                            `group.yaml:2: --tolerate "many": want a whole number`,
-		"tolerate: 1\nport: 70000\nmembers: [dir: a, dir: b]":                                    `group.yaml:2: --port: ports "70000": want a range such as 7000-7063`,
-		"tolerate: [1, 2]\nmembers: [dir: a, dir: b]":                                            "group.yaml:1: tolerate: want a value",
-		"key: group.key\nmembers: [dir: a, dir: b]":                                              `group.yaml:1: key: "group.key": want an absolute path`,
-		"a: &x {b: 1}\nmembers: [dir: *x]":                                                       "group.yaml:1: a: want members",
-		"members: [&x {dir: a}, *x]":                                                             "group.yaml:1: member 1: want lines KEY: VALUE",
-		"members: [dir: " + strings.Repeat("x", 20) + "]\n" + strings.Repeat("#", mostGroupFile): "longer than",
+		"members: [dir: a]":                                                                            "group.yaml:1: members: 1: a group has 2 or more",
+		"members:\n- dir: a\n- dir: ./a\n":                                                             "group.yaml:3: member 1: " + dir + "/a is in line 2, too",
+		"members:\n- dir: a\n- dir: b\n  rack: 1\n":                                                    "group.yaml:4: member 1: rack: want dir: DIR, domain",
+		"members:\n- dir: a\n- domain: b\n":                                                            "group.yaml:3: member 1: want dir: DIR",
+		"members:\n- dir: a\n  domain: x\n- dir: b\n- dir: c\n":                                        "group.yaml:4: member 1: some members have a domain",
+		"members:\n- dir: a\n- dir: b\n  domain: x\n- dir: c\n":                                        "group.yaml:3: member 1: some members have a domain",
+		"members:\n- dir: a\n- dir: '-h:/b'\n":                                                         `group.yaml:3: member 1: "-h:/b": "-h" is no host`,
+		"\ntolerate: many\nmembers: [dir: a, dir: b]":                                                  `group.yaml:2: --tolerate "many": want a whole number`,
+		"tolerate: 1\nport: 70000\nmembers: [dir: a, dir: b]":                                          `group.yaml:2: --port: ports "70000": want a range such as 7000-7063`,
+		"tolerate: [1, 2]\nmembers: [dir: a, dir: b]":                                                  "group.yaml:1: tolerate: want a value",
+		"key: group.key\nmembers: [dir: a, dir: b]":                                                    `group.yaml:1: key: "group.key": want an absolute path`,
+		"a: &x {b: 1}\nmembers: [dir: *x]":                                                             "group.yaml:1: a: want members",
+		"members: [&x {dir: a}, *x]":                                                                   "group.yaml:1: member 1: want lines KEY: VALUE",
+		"members: [dir: " + strings.Repeat("x", 20) + "]\n" + strings.Repeat("#", groupfile.MostBytes): "longer than",
 	} {
 		name := filepath.Join(dir, "group.yaml")
 		rewrite(t, name, []byte(text))
@@ -238,7 +238,7 @@ func TestGroupFileErrors(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	protect := newProtect(newSession())
-	for _, key := range groupKeys {
+	for _, key := range groupfile.Keys {
 		if protect.Flags().Lookup(key) == nil {
 			t.Errorf("protect has no flag %s", key)
 		}
@@ -260,12 +260,12 @@ func TestGroupFileNames(t *testing.T) {
 		}
 	}
 	mustRun(t, append([]string{"group", "init", "--tolerate", "1", "--exclude", "\xffx", "-o", file}, dirs...)...)
-	if g, err := readGroup(file); err != nil || !slices.Equal(g.dirs, dirs) || !slices.Equal(g.flags["exclude"], []string{"\xffx"}) {
+	if g, err := groupfile.Read(file); err != nil || !slices.Equal(g.Dirs, dirs) || !slices.Equal(g.Flags["exclude"], []string{"\xffx"}) {
 		t.Fatalf("%+v, %v: %s", g, err, readFile(t, file))
 	}
 	mustRun(t, "protect", "--group", file)
 	mustRun(t, "resize", "--remove", dirs[4], "--group", file)
-	if g, err := readGroup(file); err != nil || !slices.Equal(g.dirs, dirs[:4]) {
+	if g, err := groupfile.Read(file); err != nil || !slices.Equal(g.Dirs, dirs[:4]) {
 		t.Errorf("%+v, %v", g, err)
 	}
 	rewrite(t, file, []byte("members: [dir: !!binary '?', dir: b]"))
@@ -288,26 +288,6 @@ func TestEmptyNames(t *testing.T) {
 			t.Errorf("%s has a .volley", dir)
 		}
 	}
-}
-
-// FuzzGroupFile reads what somebody has written: what comes out are two directories or more, and flags that there are.
-func FuzzGroupFile(f *testing.F) {
-	f.Add("tolerate: 2\nexclude: ['*.o', b]\nmembers:\n- dir: a:/b\n  domain: c\n- {dir: d, domain: e}")
-	f.Fuzz(func(t *testing.T, text string) {
-		defer fuzzlimit.Hold(t, len(text))()
-		g, err := parseGroup("/", []byte(text))
-		if err != nil {
-			return
-		}
-		if len(g.dirs) < 2 || g.domains != nil && len(g.domains) != len(g.dirs) || slices.Contains(g.dirs, "") {
-			t.Errorf("%+v", g)
-		}
-		for key, values := range g.flags {
-			if !slices.Contains(groupKeys, key) || slices.Contains(values, "") {
-				t.Errorf("%s: %q", key, values)
-			}
-		}
-	})
 }
 
 // replaceIn replaces a word of a file.

@@ -4,17 +4,14 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 
 	"github.com/spf13/cobra"
-	"go.yaml.in/yaml/v3"
 
 	"volley/group"
-	"volley/internal/atomicfile"
 	"volley/internal/exit"
+	"volley/internal/groupfile"
 	"volley/internal/printable"
 	"volley/transport"
 )
@@ -41,7 +38,7 @@ func newResize(s *session) *cobra.Command {
 			if cmd.Flags().Changed("tolerate") {
 				tolerate = fmt.Sprint(x.Tolerate)
 			}
-			if err := rewriteGroup(o.fileName, x.Add, o.removed, tolerate); err != nil {
+			if err := groupfile.Rewrite(o.fileName, x.Add, o.removed, tolerate); err != nil {
 				return fmt.Errorf("the group is resized, and its file is as it was: %w; edit it by hand", err)
 			}
 			return end
@@ -78,11 +75,11 @@ func (o *groupOptions) resized(cmd *cobra.Command, args []string) ([]string, err
 	x := o.resizing
 	if o.fileName != "" {
 		for i := range x.Add {
-			x.Add[i] = absolute(x.Add[i])
+			x.Add[i] = groupfile.Absolute(x.Add[i])
 		}
 		for i, name := range x.Remove {
 			_, err := strconv.Atoi(name)
-			switch whole := absolute(name); {
+			switch whole := groupfile.Absolute(name); {
 			case slices.Contains(dirs, name):
 			case slices.Contains(dirs, whole):
 				x.Remove[i] = whole
@@ -90,10 +87,10 @@ func (o *groupOptions) resized(cmd *cobra.Command, args []string) ([]string, err
 				return nil, exit.Usagef("--remove %s: want a directory as %s names it, or the number of a node", name, o.fileName)
 			}
 		}
-		if o.file.flags["root"] != nil {
+		if o.file.Flags["root"] != nil {
 			return nil, exit.Usagef("--%s %s: it is of roots of snapshots: edit its members, and the next snapshot is protected with these", groupFlag, o.fileName)
 		}
-		if o.file.domains != nil && x.Add != nil {
+		if o.file.Domains != nil && x.Add != nil {
 			return nil, exit.Usagef("--%s %s: its members have domains, which --add cannot give: name the directories, and then add the member to the file", groupFlag, o.fileName)
 		}
 	}
@@ -134,47 +131,4 @@ func (o *groupOptions) resize(cmd *cobra.Command, dirs []string) error {
 		}
 		return printProtect(w, r.ProtectReport, o.resizing.DryRun, all)
 	}, func(*group.ResizeReport) error { return strict })
-}
-
-// rewriteGroup adds members to a group file, and removes some.
-func rewriteGroup(name string, add, remove []string, tolerate string) error {
-	g, err := readGroup(name) // as it is by now, and by this name: directories that are relative lie beside it
-	if err != nil {
-		return err
-	}
-	if name, err = filepath.EvalSymlinks(name); err != nil {
-		return err
-	}
-	info, err := os.Stat(name)
-	if err != nil {
-		return err
-	}
-	of := g.doc.Content[0]
-	if tolerate != "" && g.flags["tolerate"] == nil {
-		of.Content = append([]*yaml.Node{scalarNode("tolerate"), scalarNode(tolerate)}, of.Content...)
-	}
-	for i := 0; i+1 < len(of.Content); i += 2 {
-		switch value := of.Content[i+1]; of.Content[i].Value {
-		case "members":
-			var list []*yaml.Node
-			for n, member := range value.Content {
-				if !slices.Contains(remove, g.dirs[n]) {
-					list = append(list, member)
-				}
-			}
-			for _, dir := range add {
-				if !slices.Contains(g.dirs, dir) { // else another process has added it
-					list = append(list, memberNode(dir))
-				}
-			}
-			value.Content = list
-		case "tolerate":
-			value.Value = tolerate
-		}
-	}
-	text, err := yaml.Marshal(g.doc)
-	if err != nil {
-		return err
-	}
-	return atomicfile.WriteMode(name, text, info.Mode())
 }

@@ -40,7 +40,7 @@ func (o *joining) runStep(cmd *cobra.Command, launcher []string, program string,
 	}
 	s.metrics = "" // rank 0 writes them
 	without := []string{"launch", "remote-path", groupFlag}
-	if o.file.domains != nil { // each process reads the group file, which has them
+	if o.file.Domains != nil { // each process reads the group file, which has them
 		without, args = without[:2], nil
 	}
 	line := append(append(launcher, program), strings.Fields(verbOf(cmd))...)

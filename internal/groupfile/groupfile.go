@@ -1,0 +1,296 @@
+// Package groupfile reads and writes the file that names the nodes of a group and the flags for it.
+package groupfile
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+
+	"volley/internal/atomicfile"
+	"volley/internal/disk"
+	"volley/internal/exit"
+	"volley/internal/launch"
+	"volley/internal/ssh"
+)
+
+// Keys are the flags that a group file may have. A verb that has no such flag passes it over.
+var Keys = []string{"tolerate", "layout", "matrix", "digest", "exclude", "max-deleted", "max-changed", "key", "meta", "group-size", "domain", "root", "retain",
+	"ssh", "remote-path", "port", "bind", "memory", "timeout", "network", "limit-rate", "limit-read", "cores", "nice"}
+
+// limitKey is how long a command of a node may take: each verb has its own time for messages.
+const limitKey = "command-timeout"
+
+// MostBytes is how long a group file may be.
+const MostBytes = 16 << 20
+
+// A File is what a group file says.
+type File struct {
+	Flags    map[string][]string
+	Lines    map[string]int
+	Dirs     []string
+	Domains  map[string]string          // by directory; nil: no member has one
+	Commands map[string]launch.Commands // by directory; those of members that have any
+	doc      *yaml.Node
+}
+
+// Read reads a group file, whose ssh is a program that is run: nobody else may have written it. Directories here
+// that are relative lie beside it.
+func Read(name string) (*File, error) {
+	text, err := disk.ReadTrusted(name, MostBytes+1)
+	if err != nil {
+		return nil, exit.Usagef("--group: %w", err)
+	}
+	if len(text) > MostBytes {
+		return nil, exit.Usagef("%s: longer than %d bytes: want a group file, as volley group init writes it", name, MostBytes)
+	}
+	base, err := filepath.Abs(filepath.Dir(name))
+	if err != nil {
+		return nil, err
+	}
+	g, err := parse(base, text)
+	if err != nil {
+		return nil, exit.Usagef("%s:%w", name, err)
+	}
+	return g, nil
+}
+
+// parse reads the text of a group file that lies in base. Errors begin with the line.
+func parse(base string, text []byte) (*File, error) {
+	var doc yaml.Node
+	d := yaml.NewDecoder(bytes.NewReader(text))
+	if err := d.Decode(&doc); err != nil && err != io.EOF {
+		return nil, fmt.Errorf(" %w", err)
+	}
+	var more yaml.Node
+	if err := d.Decode(&more); err != io.EOF {
+		return nil, fmt.Errorf("%d: --- begins another document: write all keys into one", max(1, more.Line))
+	}
+	g := &File{Commands: map[string]launch.Commands{}, Flags: map[string][]string{}, Lines: map[string]int{}, doc: &doc}
+	if doc.Kind == 0 {
+		return nil, fmt.Errorf("1: nothing in it: want members")
+	}
+	limit := 10 * time.Minute // of a command
+	err := pairs(doc.Content[0], "the file", func(key string, at, value *yaml.Node) (err error) {
+		switch {
+		case key == "members":
+			return g.addMembers(base, value)
+		case key == limitKey:
+			if limit, err = time.ParseDuration(textOf(value)); err != nil || limit <= 0 {
+				return fmt.Errorf("%d: %s: want a time above 0, such as 10m", value.Line, key)
+			}
+			return nil
+		case !slices.Contains(Keys, key):
+			return fmt.Errorf("%d: %s: want members, %s, or one of %s", at.Line, key, limitKey, strings.Join(Keys, ", "))
+		}
+		list := []*yaml.Node{value}
+		if value.Kind == yaml.SequenceNode && key == "exclude" {
+			list = value.Content
+		}
+		g.Lines[key] = at.Line
+		for _, v := range list {
+			text := textOf(v)
+			if text == "" {
+				return fmt.Errorf("%d: %s: want a value", v.Line, key)
+			}
+			g.Flags[key] = append(g.Flags[key], text)
+		}
+		if (key == "key" && value.Value != "none" || key == "meta") && !filepath.IsAbs(value.Value) {
+			return fmt.Errorf("%d: %s: %q: want an Absolute path", at.Line, key, value.Value)
+		}
+		return nil
+	})
+	for dir, c := range g.Commands {
+		c.Limit = limit
+		g.Commands[dir] = c
+	}
+	if err == nil && len(g.Dirs) < 2 {
+		err = fmt.Errorf("%d: members: %d: a group has 2 or more", doc.Line, len(g.Dirs))
+	}
+	return g, err
+}
+
+// textOf returns a value, or "" where it is none. YAML has what is no UTF-8 in base64.
+func textOf(value *yaml.Node) (text string) {
+	switch {
+	case value.Kind != yaml.ScalarNode:
+		return ""
+	case value.ShortTag() == "!!binary":
+		value.Decode(&text)
+		return text
+	}
+	return value.Value
+}
+
+func pairs(of *yaml.Node, what string, f func(key string, at, value *yaml.Node) error) error {
+	if of.Kind != yaml.MappingNode {
+		return fmt.Errorf("%d: %s: want lines KEY: VALUE", of.Line, what)
+	}
+	seen := map[string]bool{}
+	for i := 0; i+1 < len(of.Content); i += 2 {
+		at := of.Content[i]
+		if seen[at.Value] {
+			return fmt.Errorf("%d: %s: it is there twice", at.Line, at.Value)
+		}
+		seen[at.Value] = true
+		if err := f(at.Value, at, of.Content[i+1]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// addMembers adds the nodes. Either all of them have failure domains, or none has.
+func (g *File) addMembers(base string, list *yaml.Node) error {
+	if list.Kind != yaml.SequenceNode {
+		return fmt.Errorf("%d: members: want a list of - dir: DIR", list.Line)
+	}
+	lines, domains := map[string]int{}, map[string]string{}
+	for i, m := range list.Content {
+		wrong := func(line int, format string, args ...any) error {
+			return fmt.Errorf("%d: member %d: %s", line, i, fmt.Sprintf(format, args...))
+		}
+		var dir, domain string
+		var c launch.Commands
+		err := pairs(m, fmt.Sprint("member ", i), func(key string, at, value *yaml.Node) error {
+			to := map[string]*string{"dir": &dir, "domain": &domain, "pre": &c.Pre, "post": &c.Post}[key]
+			if to != nil {
+				*to = textOf(value)
+			}
+			if to == nil || *to == "" {
+				return wrong(at.Line, "%s: want dir: DIR, domain: what fails together, pre: and post: commands around protect", key)
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		a, err := ssh.Parse(dir)
+		switch {
+		case dir == "":
+			return wrong(m.Line, "want dir: DIR or HOST:DIR")
+		case err != nil:
+			return wrong(m.Line, "%v", err)
+		case a.Host == "" && !filepath.IsAbs(dir):
+			dir = filepath.Join(base, dir)
+		}
+		if lines[dir] > 0 {
+			return wrong(m.Line, "%s is in line %d, too: give every node its own", dir, lines[dir])
+		}
+		lines[dir] = m.Line
+		g.Dirs = append(g.Dirs, dir)
+		if domain != "" {
+			domains[dir] = domain
+		}
+		if c != (launch.Commands{}) {
+			g.Commands[dir] = c
+		}
+		if len(domains) > 0 && len(domains) <= i {
+			return wrong(m.Line, "some members have a domain, and some have none: give all one")
+		}
+	}
+	if len(domains) > 0 {
+		g.Domains = domains
+	}
+	return nil
+}
+
+func scalarNode(value string) *yaml.Node { return &yaml.Node{Kind: yaml.ScalarNode, Value: value} }
+
+func memberNode(dir string) *yaml.Node {
+	return &yaml.Node{Kind: yaml.MappingNode, Content: []*yaml.Node{scalarNode("dir"), scalarNode(dir)}}
+}
+
+// Absolute returns a directory here by its whole path, as group files have it.
+func Absolute(dir string) string {
+	if a, err := ssh.Parse(dir); err == nil && a.Host == "" {
+		if whole, err := filepath.Abs(dir); err == nil {
+			return whole
+		}
+	}
+	return dir
+}
+
+// Rewrite adds members to a group file, and removes some.
+func Rewrite(name string, add, remove []string, tolerate string) error {
+	g, err := Read(name) // as it is by now, and by this name: directories that are relative lie beside it
+	if err != nil {
+		return err
+	}
+	if name, err = filepath.EvalSymlinks(name); err != nil {
+		return err
+	}
+	info, err := os.Stat(name)
+	if err != nil {
+		return err
+	}
+	of := g.doc.Content[0]
+	if tolerate != "" && g.Flags["tolerate"] == nil {
+		of.Content = append([]*yaml.Node{scalarNode("tolerate"), scalarNode(tolerate)}, of.Content...)
+	}
+	for i := 0; i+1 < len(of.Content); i += 2 {
+		switch value := of.Content[i+1]; of.Content[i].Value {
+		case "members":
+			var list []*yaml.Node
+			for n, member := range value.Content {
+				if !slices.Contains(remove, g.Dirs[n]) {
+					list = append(list, member)
+				}
+			}
+			for _, dir := range add {
+				if !slices.Contains(g.Dirs, dir) { // else another process has added it
+					list = append(list, memberNode(dir))
+				}
+			}
+			value.Content = list
+		case "tolerate":
+			value.Value = tolerate
+		}
+	}
+	text, err := yaml.Marshal(g.doc)
+	if err != nil {
+		return err
+	}
+	return atomicfile.WriteMode(name, text, info.Mode())
+}
+
+// An Entry is a key of a group file with its values: a list where it can have several.
+type Entry struct {
+	Key    string
+	Values []string
+	List   bool
+}
+
+// Text returns a group file. Directories here become Absolute.
+func Text(entries []Entry, dirs []string) ([]byte, error) {
+	of := &yaml.Node{Kind: yaml.MappingNode}
+	for _, e := range entries {
+		value := &yaml.Node{Kind: yaml.SequenceNode}
+		for _, x := range e.Values {
+			value.Content = append(value.Content, scalarNode(x))
+		}
+		if !e.List {
+			value = value.Content[0]
+		}
+		of.Content = append(of.Content, scalarNode(e.Key), value)
+	}
+	members := &yaml.Node{Kind: yaml.SequenceNode}
+	for _, dir := range dirs {
+		members.Content = append(members.Content, memberNode(Absolute(dir)))
+	}
+	of.Content = append(of.Content, scalarNode("members"), members)
+	text, err := yaml.Marshal(of)
+	if err == nil {
+		_, err = parse("/", text)
+	}
+	if err != nil {
+		return nil, exit.Usagef("not written: line %w", err)
+	}
+	return append([]byte("# volley protect --group FILE. After a loss put the new directory in the place of the lost one.\n"), text...), nil
+}
