@@ -23,6 +23,7 @@ import (
 	"volley/group"
 	"volley/group/site"
 	"volley/internal/exit"
+	"volley/internal/grouptext"
 	"volley/internal/launch"
 	"volley/internal/printable"
 	"volley/internal/report"
@@ -510,7 +511,7 @@ func printCheck(w io.Writer, r *checkReport) error {
 		}
 		printable.Fprintf(w, "pairs      %d of %d connect\n", good, len(r.Pairs))
 	}
-	printNotes(w, r.Notes)
+	grouptext.Notes(w, r.Notes)
 	for _, x := range r.Wrong {
 		printable.Fprintf(w, "%-10s %s: %s; next: %s\n", "wrong", x.At, x.Text, x.Next)
 	}

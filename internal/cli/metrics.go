@@ -12,6 +12,7 @@ import (
 	"volley/group"
 	"volley/internal/atomicfile"
 	"volley/internal/exit"
+	"volley/internal/grouptext"
 	"volley/internal/printable"
 )
 
@@ -91,7 +92,7 @@ func values(report any) map[string]float64 {
 			if v[riskSince] = 0; r.RiskSince != nil {
 				v[riskSince] = float64(r.RiskSince.Time.Unix())
 			}
-			read, _ := longestUnread(r)
+			read, _ := grouptext.LongestUnread(r)
 			if v["read_timestamp_seconds"] = 0; !read.IsZero() {
 				v["read_timestamp_seconds"] = float64(read.Unix())
 			}

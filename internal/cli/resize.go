@@ -12,7 +12,7 @@ import (
 	"volley/group"
 	"volley/internal/exit"
 	"volley/internal/groupfile"
-	"volley/internal/printable"
+	"volley/internal/grouptext"
 	"volley/transport"
 )
 
@@ -116,19 +116,6 @@ func (o *groupOptions) resize(cmd *cobra.Command, dirs []string) error {
 		return r, nil
 	}
 	return onSetsHere(o, cmd, dirs, run, func(w io.Writer, r *group.ResizeReport, all bool) error {
-		for _, dir := range r.Added {
-			printable.Fprintf(w, "added      %s\n", dir)
-		}
-		for _, dir := range r.Removed {
-			what := "whose files stay"
-			switch {
-			case slices.Contains(r.Lost, dir):
-				what = "which is lost"
-			case slices.Contains(r.Remains, dir):
-				what = "which cannot be read: what it has stays, its .volley too"
-			}
-			printable.Fprintf(w, "removed    %s, %s\n", dir, what)
-		}
-		return printProtect(w, r.ProtectReport, o.resizing.DryRun, all)
+		return grouptext.Resize(w, r, o.resizing.DryRun, all)
 	}, func(*group.ResizeReport) error { return strict })
 }

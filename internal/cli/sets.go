@@ -19,6 +19,7 @@ import (
 
 	"volley/group"
 	"volley/internal/exit"
+	"volley/internal/grouptext"
 	"volley/internal/launch"
 	"volley/internal/printable"
 	"volley/internal/sets"
@@ -228,7 +229,7 @@ func (r *setReport) print(w io.Writer, asJSON bool) error {
 			list = append(list, dir)
 		}
 		printable.Fprintf(&b, "set %d of %d: %s\n", r.Set, r.Sets, cmp.Or(strings.Join(list, ", "), "no directory"))
-		printNotes(&b, r.Notes)
+		grouptext.Notes(&b, r.Notes)
 		b.Write(r.body.Bytes())
 	}
 	_, err := w.Write(b.Bytes())

@@ -11,6 +11,7 @@ import (
 
 	"volley/group"
 	"volley/internal/exit"
+	"volley/internal/grouptext"
 	"volley/internal/printable"
 )
 
@@ -110,7 +111,7 @@ func TestFoundDamaged(t *testing.T) {
 	for ago, want := range map[time.Duration]bool{time.Minute: false, time.Hour: true} {
 		r.RiskSince = &group.Cause{Time: time.Now().Add(-ago), Dir: "a", What: group.Damaged}
 		var out strings.Builder
-		if err := printVerify(&out, r, false); err != nil {
+		if err := grouptext.Verify(&out, r, false); err != nil {
 			t.Fatal(err)
 		}
 		if is := strings.Contains(out.String(), "because of what was found damaged since "+printable.Time(r.RiskSince.Time)+" at a\n"); is != want {
@@ -144,7 +145,7 @@ func TestUnread(t *testing.T) {
 		}
 		r.Nodes = append(r.Nodes, group.NodeReport{Node: len(c.read), Status: group.Lost})
 		var out strings.Builder
-		if err := printStatus(&out, r, false); err != nil {
+		if err := grouptext.Status(&out, r, false); err != nil {
 			t.Fatal(err)
 		}
 		is := slices.Collect(strings.Lines(out.String()))

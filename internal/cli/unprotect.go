@@ -4,12 +4,11 @@ import (
 	"context"
 	"io"
 
-	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
 
 	"volley/group"
 	"volley/internal/exit"
-	"volley/internal/printable"
+	"volley/internal/grouptext"
 	"volley/transport"
 )
 
@@ -26,7 +25,7 @@ func newUnprotect(s *session) *cobra.Command {
 				return group.Over(t, dirs, options).Unprotect(ctx, u)
 			}
 			return onSets(o, cmd, args, run, func(w io.Writer, r *group.UnprotectReport, all bool) error {
-				return printUnprotect(w, r, yes, all)
+				return grouptext.Unprotect(w, r, yes, all)
 			}, func(r *group.UnprotectReport) error {
 				if !yes && r.Protected {
 					return exit.Usagef("nothing is removed: --yes removes the protection")
@@ -41,16 +40,4 @@ func newUnprotect(s *session) *cobra.Command {
 	end()
 	o.add(cmd)
 	return cmd
-}
-
-func printUnprotect(w io.Writer, r *group.UnprotectReport, yes, all bool) error {
-	if !r.Protected {
-		return printable.Fprintf(w, "not protected: there is nothing to remove\n")
-	}
-	printNodes(w, r.Nodes, "", all)
-	printNotes(w, r.Notes)
-	if !yes {
-		return printable.Fprintf(w, "in force: generation %d, any %d may be lost, %s of parity at each node\n", r.Generation, r.Tolerate, humanize.IBytes(uint64(r.ParityBytes)))
-	}
-	return printable.Fprintf(w, "the protection is removed: nothing comes back any more\n")
 }

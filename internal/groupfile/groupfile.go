@@ -102,7 +102,7 @@ func parse(base string, text []byte) (*File, error) {
 			g.Flags[key] = append(g.Flags[key], text)
 		}
 		if (key == "key" && value.Value != "none" || key == "meta") && !filepath.IsAbs(value.Value) {
-			return fmt.Errorf("%d: %s: %q: want an Absolute path", at.Line, key, value.Value)
+			return fmt.Errorf("%d: %s: %q: want an absolute path", at.Line, key, value.Value)
 		}
 		return nil
 	})
@@ -267,7 +267,7 @@ type Entry struct {
 	List   bool
 }
 
-// Text returns a group file. Directories here become Absolute.
+// Text returns a group file. Directories here become absolute.
 func Text(entries []Entry, dirs []string) ([]byte, error) {
 	of := &yaml.Node{Kind: yaml.MappingNode}
 	for _, e := range entries {

@@ -1,0 +1,465 @@
+// Package grouptext writes reports of groups as text, and says what errors of groups come to.
+package grouptext
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/dustin/go-humanize"
+
+	"volley/group"
+	"volley/group/snapshots"
+	"volley/internal/exit"
+	"volley/internal/printable"
+	"volley/internal/report"
+)
+
+// Protect writes the report of Protect, or of what it would do.
+func Protect(w io.Writer, r *group.ProtectReport, dry, all bool) error {
+	size := func(n int64) string { return humanize.IBytes(uint64(n)) }
+	text := ofGroup(r.Nodes, r.Layout, r.Tolerate)
+	if all {
+		text += fmt.Sprintf(", matrix %s over %s", r.Matrix, r.Field)
+	}
+	printable.Fprintf(w, "%s\n", text)
+	if dry || all {
+		for _, c := range r.Costs {
+			if !c.Possible {
+				printable.Fprintf(w, "%-10s not possible: %s\n", c.Layout, c.Why)
+				continue
+			}
+			text := fmt.Sprintf("%s of parity at each node; the busiest node sends %s; about %s", size(c.StoredBytes), size(c.SentBytes), report.Seconds(c.Seconds))
+			if all {
+				text += fmt.Sprintf(" by the model (%s of plan %s)", printable.Count(c.Rounds, "round"), c.Plan)
+			}
+			printable.Fprintf(w, "%-10s %s\n", c.Layout, text)
+		}
+	}
+	Notes(w, r.Notes)
+	printStep(w, r.Step)
+	printable.Fprintf(w, "data       %s in %s%s\n", size(r.DataBytes), printable.Count(r.Files, "file"), since(r))
+	if len(r.Exclude) > 0 {
+		printable.Fprintf(w, "excluded   %s\n", printable.List(r.Exclude))
+	}
+	if dry {
+		for n, x := range r.Plan {
+			what := counts(x.Changes)
+			if what != "" {
+				what = ": " + what
+			}
+			printable.Fprintf(w, "node %d  %s in %s, %s to code%s  %s\n", n, size(x.Bytes), printable.Count(x.Files, "file"), size(x.Coded), what, r.Places[n])
+			if all {
+				printFindings(w, x.Changes, all)
+			}
+		}
+		return printable.Fprintf(w, "parity     %s at each node\nnothing written: a dry run\n", size(r.ParityBytes))
+	}
+	for _, step := range r.Removed {
+		printable.Fprintf(w, "removed    step-%d\n", step)
+	}
+	coded := "all of it"
+	switch {
+	case r.Coded == 0:
+		coded = "nothing, as nothing has changed"
+	case r.Coded < r.Blocks:
+		coded = fmt.Sprintf("%.2g %% of it, as the rest has not changed", 100*float64(r.Coded)/float64(r.Blocks))
+	}
+	if all := r.ParityBytes * int64(r.Nodes); all > r.DataBytes && all > 1<<20 {
+		Notes(w, []string{fmt.Sprintf("all parity has %s, more than the data: more nodes, or fewer that may be lost, take less", size(all))})
+	}
+	return printable.Fprintf(w, `parity     %s at each node, and %s of records
+coded      %s
+read       %s
+traffic    %s sent by the busiest node
+time       %.3f s
+protected, generation %d
+`, size(r.ParityBytes), size(r.RecordBytes), coded, size(r.Read),
+		size(r.Traffic.MostSent), r.Seconds, r.Generation)
+}
+
+// since says what users have done to files since they were protected.
+func since(r *group.ProtectReport) string {
+	var list []string
+	if r.Changed > 0 {
+		list = append(list, printable.Count(r.Changed, "file")+" changed")
+	}
+	if r.Deleted > 0 {
+		list = append(list, printable.Count(r.Deleted, "file")+" deleted or emptied")
+	}
+	if list == nil {
+		return ""
+	}
+	return "; " + strings.Join(list, ", ") + " since the last run"
+}
+
+func printStep(w io.Writer, step *int64) {
+	if step != nil {
+		printable.Fprintf(w, "snapshot   step-%d\n", *step)
+	}
+}
+
+// Verify writes that of Verify, and all findings if asked.
+func Verify(w io.Writer, r *group.VerifyReport, all bool) error {
+	head, tail := "", ""
+	of := fmt.Sprintf("%.3g %% of each node, %s", 100*r.Share, humanize.IBytes(uint64(r.ReadBytes)))
+	switch {
+	case r.Share > 0 && r.Whole:
+		head = "nothing is wrong in " + of + ": "
+	case r.Share > 0:
+		head = "read " + of + ": "
+	case r.Whole:
+		head = "whole: "
+	}
+	if r.Whole {
+		var findings []group.Finding
+		for _, n := range r.Nodes {
+			findings = append(findings, n.Findings...)
+		}
+		if findings != nil {
+			tail = "; files: " + counts(findings)
+		}
+	}
+	if all || !r.Whole {
+		printNodes(w, r.Nodes, "", all)
+	}
+	Notes(w, r.Notes)
+	if !r.Protected {
+		return nil
+	}
+	if r.Step != nil {
+		head += fmt.Sprintf("step-%d, ", *r.Step)
+	}
+	err := printable.Fprintf(w, "%s%s, generation %d, compared by %s%s\n",
+		head, ofGroup(len(r.Nodes), r.Layout, r.Tolerate), r.Generation, r.Digest, tail)
+	if !r.Whole {
+		printMayLose(w, r, all)
+	}
+	return err
+}
+
+// Status writes that of Status.
+func Status(w io.Writer, r *group.VerifyReport, all bool) error {
+	whole := 0
+	for _, n := range r.Nodes {
+		if n.Status == group.Whole && n.Findings == nil && len(r.Nodes) > mostLines && !all {
+			whole++
+			continue
+		}
+		of := counts(n.Findings)
+		if of != "" {
+			of = "  files: " + of
+		}
+		if all && n.Read != nil {
+			of += "  read whole " + printable.Time(n.Read.To)
+		}
+		printable.Fprintf(w, "node %d  %s  %s%s\n", n.Node, n.Status, n.Dir, of)
+	}
+	if whole > 0 {
+		printable.Fprintf(w, "%s whole\n", printable.Count(whole, "node"))
+	}
+	Notes(w, r.Notes)
+	if !r.Protected {
+		return nil
+	}
+	err := printable.Fprintf(w, "%s, generation %d, protected %s\n", ofGroup(len(r.Nodes), r.Layout, r.Tolerate), r.Generation, printable.Time(r.Since))
+	printMayLose(w, r, all)
+	printUnread(w, r)
+	return err
+}
+
+// LongestUnread returns when the node that was read whole longest ago was; zero: it never was. Of a node that cannot be
+// read nobody knows.
+func LongestUnread(r *group.VerifyReport) (at time.Time, node *group.NodeReport) {
+	for i := range r.Nodes {
+		n := &r.Nodes[i]
+		if slices.Contains([]string{group.Lost, group.Failing, group.Unreachable, group.Foreign}, n.Status) {
+			continue
+		}
+		read := time.Time{}
+		if n.Read != nil {
+			read = n.Read.To
+		}
+		if node == nil || read.Before(at) {
+			at, node = read, n
+		}
+	}
+	return at, node
+}
+
+// longUnread is how long a node may go without being read whole before status says so. A group that is protected each
+// night, and was never read, has as many generations by then.
+const longUnread = 30 * 24 * time.Hour
+
+// printUnread says which node was not read for long.
+func printUnread(w io.Writer, r *group.VerifyReport) {
+	at, node := LongestUnread(r)
+	switch {
+	case node == nil:
+	case at.IsZero() && (time.Since(r.Since) > longUnread || r.Generation > int64(longUnread/(24*time.Hour))):
+		printable.Fprintf(w, "node %d was never read whole: volley verify does it, and volley verify --share by and by\n", node.Node)
+	case !at.IsZero() && time.Since(at) > longUnread:
+		printable.Fprintf(w, "node %d was last read whole %s, %d days ago: volley verify does it\n", node.Node, printable.Time(at), int(time.Since(at).Hours()/24))
+	}
+}
+
+// ofGroup says what a group is, in every report.
+func ofGroup(nodes int, layout string, tolerate int) string {
+	return fmt.Sprintf("%s, layout %s, any %d may be lost", printable.Count(nodes, "node"), layout, tolerate)
+}
+
+// shown are the findings that are called otherwise than in the report.
+var shown = map[string]string{group.Metadata: "other metadata"}
+
+func counts(findings []group.Finding) string {
+	of := map[string]int{}
+	for _, f := range findings {
+		of[f.What]++
+	}
+	var list []string
+	for _, what := range slices.Sorted(maps.Keys(of)) {
+		list = append(list, fmt.Sprintf("%d %s", of[what], cmp.Or(shown[what], what)))
+	}
+	return strings.Join(list, ", ")
+}
+
+// Notes writes a line for each note.
+func Notes(w io.Writer, notes []string) {
+	for _, note := range notes {
+		printable.Fprintf(w, "note: %s\n", note)
+	}
+}
+
+// mostLines is how many lines of a kind are printed without -v.
+const mostLines = 20
+
+// printLines prints a line for each of a list, or for the first ones.
+func printLines[T any](w io.Writer, list []T, all bool, line func(T) string) {
+	for i, x := range list {
+		if i == mostLines && !all {
+			printable.Fprintf(w, "        and %d more: -v prints all\n", len(list)-i)
+			return
+		}
+		printable.Fprintf(w, "%s\n", line(x))
+	}
+}
+
+// printNodes prints what was found at each node, or that something came back there.
+func printNodes(w io.Writer, nodes []group.NodeReport, came string, all bool) {
+	denied := false
+	for _, n := range nodes {
+		denied = denied || slices.ContainsFunc(n.Findings, func(f group.Finding) bool { return strings.Contains(f.Why, "permission denied") })
+		if n.Recovered == nil {
+			printable.Fprintf(w, "node %d  %s  %s\n", n.Node, n.Status, n.Dir)
+		} else {
+			printable.Fprintf(w, "%s node %d: %s  %s\n", came, n.Node, recovered(n.Recovered), n.Dir)
+		}
+		printFindings(w, n.Findings, all)
+	}
+	if denied {
+		printable.Fprintf(w, "note: run it as who may read what permission denies: the owner of the files, or root\n")
+	}
+}
+
+func printFindings(w io.Writer, findings []group.Finding, all bool) {
+	printLines(w, findings, all, func(f group.Finding) string {
+		text := fmt.Sprintf("        %s: %q", cmp.Or(shown[f.What], f.What), string(f.Path))
+		if f.To != "" {
+			text += fmt.Sprintf(" is %q now", string(f.To))
+		}
+		if f.Why != "" {
+			text += ": " + f.Why
+		}
+		return text
+	})
+}
+
+// recovered says what has come back at a node.
+func recovered(r *group.Recovered) string {
+	var list []string
+	if r.Files > 0 {
+		list = append(list, printable.Count(r.Files, "file"))
+	}
+	if r.Others > 0 {
+		what := "directories and links"
+		if r.Others == 1 {
+			what = "directory or link"
+		}
+		list = append(list, fmt.Sprintf("%d %s", r.Others, what))
+	}
+	if r.Parity > 0 {
+		list = append(list, humanize.IBytes(uint64(r.Parity))+" of parity")
+	}
+	if r.Records {
+		list = append(list, "records")
+	}
+	return strings.Join(list, ", ")
+}
+
+// Broken returns an error where something is lost or damaged, with the next command.
+func Broken(r *group.VerifyReport) error {
+	err := r.Broken()
+	broken := new(group.BrokenError)
+	switch {
+	case !errors.As(err, &broken) || !broken.Comes:
+		return err
+	case broken.Unprotected:
+		return exit.Wrongf("%w; next: volley protect", err)
+	}
+	return exit.Wrongf("%w; next: volley recover", err)
+}
+
+// printMayLose says how many more nodes may be lost now, what would not come back where one more is than may be, and what
+// to do.
+func printMayLose(w io.Writer, r *group.VerifyReport, all bool) {
+	if r.TooMany() {
+		printable.Fprintf(w, "%d nodes are lost, and the group tolerates the loss of %d: find a copy of one of them\n", r.Lost(), r.Tolerate)
+	} else if r.MayLose == 0 {
+		printable.Fprintf(w, "no more nodes may be lost now\n")
+	} else {
+		printable.Fprintf(w, "%s may be lost now\n", printable.Count(r.MayLose, "more node"))
+	}
+	if r.Risks != nil {
+		more := "1 more node is"
+		if r.MayLose > 0 {
+			more = fmt.Sprintf("%d more nodes are", r.MayLose+1)
+		}
+		printable.Fprintf(w, "if %s lost, these files may not come back:\n", more)
+	}
+	for _, x := range r.Risks {
+		printable.Fprintf(w, "node %d  %s, %s  %s\n", x.Node, printable.Count(x.Files, "file"), humanize.IBytes(uint64(x.Bytes)), x.Dir)
+		if all {
+			printLines(w, x.Names, all, func(p group.Name) string { return fmt.Sprintf("        %q", string(p)) })
+		}
+	}
+	if x := r.RiskSince; x != nil && r.Risks != nil {
+		printCause(w, x, r.Seconds)
+	}
+	if r.Protected && !r.Whole && Broken(r) == nil {
+		printable.Fprintf(w, "next: volley protect, which takes in what has changed\n")
+	}
+}
+
+// printCause says since when files would not come back, unless the run has only found it.
+func printCause(w io.Writer, x *group.Cause, seconds float64) {
+	what := "was " + x.What
+	if x.What == group.Damaged { // when that happened nobody knows
+		if time.Since(x.Time).Seconds() < seconds+2 { // times are whole seconds
+			return
+		}
+		what = "was found damaged"
+	}
+	printable.Fprintf(w, "because of what %s since %s at %s\n", what, printable.Time(x.Time), x.Dir)
+}
+
+// printLeft says that what users have done stays. The findings of the nodes have the names.
+func printLeft(w io.Writer, n int, what, way string) {
+	if n > 0 {
+		printable.Fprintf(w, "left as it is: %s; recover %s\n", printable.Count(n, what+" file"), way)
+	}
+}
+
+func matched(n int) string {
+	if n == 1 {
+		return "1 file or directory"
+	}
+	return fmt.Sprintf("%d files and directories", n)
+}
+
+// Recover writes that of Recover: of a dry run, or of files copied out.
+func Recover(w io.Writer, r *group.RecoverReport, dry, out, all bool) error {
+	printStep(w, r.Step)
+	nodes := r.Nodes
+	if !dry && !all {
+		nodes = slices.DeleteFunc(slices.Clone(nodes), func(n group.NodeReport) bool {
+			moved := slices.ContainsFunc(n.Findings, func(f group.Finding) bool { return f.What == group.Moved })
+			return n.Status == group.Whole && n.Recovered == nil && !moved
+		})
+	}
+	came := "recovered"
+	if out {
+		came = "copied out of" // which itself stays as it is
+	}
+	printNodes(w, nodes, came, all)
+	Notes(w, r.Notes)
+	printLeft(w, len(r.Kept), "changed", "--revert brings back what was protected")
+	printLeft(w, len(r.Gone), "deleted", "--deleted brings back what was deleted")
+	printLines(w, r.Replaced, all, func(p group.Name) string { return "what was there is in " + string(p) })
+	for _, text := range r.Left {
+		printable.Fprintf(w, "not recovered: %s\n", text)
+	}
+	printLines(w, r.Reverts, all, func(p group.Name) string { return "would be reverted: " + string(p) })
+	if r.Matched > 0 {
+		printable.Fprintf(w, "matched    %s; nothing else was compared\n", matched(r.Matched))
+	}
+	if dry {
+		return printable.Fprintf(w, "nothing written: a dry run\n")
+	}
+	switch {
+	case r.Matched == 0 && !slices.ContainsFunc(r.Nodes, func(n group.NodeReport) bool { return n.Status != group.Whole }):
+		printable.Fprintf(w, "all nodes are whole\n")
+	case r.Incomplete() == nil && !slices.ContainsFunc(r.Nodes, func(n group.NodeReport) bool { return n.Recovered != nil }):
+		printable.Fprintf(w, "nothing to recover\n")
+	}
+	return printable.Fprintf(w, "time       %.3f s; the busiest node sent %s\n", r.Seconds, humanize.IBytes(uint64(r.Traffic.MostSent)))
+}
+
+// Unprotect writes that of Unprotect: yes where it has removed the protection.
+func Unprotect(w io.Writer, r *group.UnprotectReport, yes, all bool) error {
+	if !r.Protected {
+		return printable.Fprintf(w, "not protected: there is nothing to remove\n")
+	}
+	printNodes(w, r.Nodes, "", all)
+	Notes(w, r.Notes)
+	if !yes {
+		return printable.Fprintf(w, "in force: generation %d, any %d may be lost, %s of parity at each node\n", r.Generation, r.Tolerate, humanize.IBytes(uint64(r.ParityBytes)))
+	}
+	return printable.Fprintf(w, "the protection is removed: nothing comes back any more\n")
+}
+
+// Snapshots writes a table of snapshots.
+func Snapshots(w io.Writer, r *snapshots.Report, _ bool) error {
+	Notes(w, r.Notes)
+	if len(r.Snapshots) == 0 {
+		return printable.Fprintf(w, "no root has a directory step-N (N a number without leading zeros)\n")
+	}
+	return report.Text(w, []report.Column[snapshots.Snapshot]{
+		{Name: "step", Value: func(x snapshots.Snapshot) any { return x.Step }},
+		{Name: "protected", Value: func(x snapshots.Snapshot) any {
+			if x.Since.IsZero() {
+				return "no"
+			}
+			return printable.Time(x.Since)
+		}},
+		{Name: "nodes", Value: func(x snapshots.Snapshot) any { return fmt.Sprintf("%d of %d", len(x.Present), r.Nodes) }},
+		{Name: "state", Value: func(x snapshots.Snapshot) any {
+			if x.Why == "" {
+				return x.State
+			}
+			return x.State + ": " + x.Why
+		}},
+	}, r.Snapshots)
+}
+
+// Resize writes the report of Resize, or of what it would do.
+func Resize(w io.Writer, r *group.ResizeReport, dry, all bool) error {
+	for _, dir := range r.Added {
+		printable.Fprintf(w, "added      %s\n", dir)
+	}
+	for _, dir := range r.Removed {
+		what := "whose files stay"
+		switch {
+		case slices.Contains(r.Lost, dir):
+			what = "which is lost"
+		case slices.Contains(r.Remains, dir):
+			what = "which cannot be read: what it has stays, its .volley too"
+		}
+		printable.Fprintf(w, "removed    %s, %s\n", dir, what)
+	}
+	return Protect(w, r.ProtectReport, dry, all)
+}
