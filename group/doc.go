@@ -7,7 +7,8 @@
 //
 // [Group.Protect] writes parity and records into the .volley of every node, [Group.Verify] compares everything with the
 // records, [Group.Status] names, lengths and times alone, and [Group.Recover] brings back what is lost or damaged.
-// [Group.Resize] adds and removes nodes, and [Group.Unprotect] ends the protection. All nodes take part in each verb.
+// [Group.Resize] adds and removes nodes, [Group.Unprotect] ends the protection, and [Group.Snapshots] lists snapshots. All
+// nodes take part in each verb.
 //
 // docs/format.md describes what is stored, which generation is in force, the states of a member, and what verbs do in
 // each. docs/protect.md says when a file is missing, damaged, stale, changed or new.

@@ -46,8 +46,19 @@ func (g *Group) Close() error {
 	return nil
 }
 
+// Snapshots lists the snapshots of roots, which the directories are: see package snapshots. It reads no file but manifests
+// and records.
+func (g *Group) Snapshots(ctx context.Context) (*snapshot.Report, error) {
+	return over(g, func(t transport.Transport) (*snapshot.Report, error) { return snapshot.List(ctx, t, g.dirs, g.options) })
+}
+
 // meet calls f with the session of a verb.
-func meet[T any](ctx context.Context, g *Group, f func(*session.Session) (T, error)) (none T, err error) {
+func meet[T any](ctx context.Context, g *Group, f func(*session.Session) (T, error)) (T, error) {
+	return over(g, func(t transport.Transport) (T, error) { return session.Meeting(ctx, t, g.options, f) })
+}
+
+// over calls f with the transport of a verb.
+func over[T any](g *Group, f func(transport.Transport) (T, error)) (none T, err error) {
 	if g.closed.Load() {
 		return none, fmt.Errorf("the group is closed: open it again: %w", transport.ErrClosed)
 	}
@@ -57,7 +68,7 @@ func meet[T any](ctx context.Context, g *Group, f func(*session.Session) (T, err
 		defer own.Close()
 		t = own
 	}
-	return session.Meeting(ctx, t, g.options, f)
+	return f(t)
 }
 
 // run does a verb's work on a session. Of roots it gives the other snapshots, where the one taken was to be found.

@@ -9,7 +9,6 @@ import (
 
 	"volley/group"
 	"volley/group/snapshots"
-	"volley/transport/local"
 )
 
 // Three roots have a snapshot each, which a program drafts and completes. Protected, it is in force.
@@ -35,8 +34,7 @@ func Example() {
 		roots = append(roots, root)
 	}
 	ctx := context.Background()
-	o := group.Options{Roots: true, Step: group.Latest}
-	g, err := group.Open(roots, o)
+	g, err := group.Open(roots, group.Options{Roots: true, Step: group.Latest})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -44,7 +42,7 @@ func Example() {
 	if _, err := g.Protect(ctx, group.ProtectOptions{Tolerate: 1}); err != nil {
 		log.Fatal(err)
 	}
-	report, err := snapshots.List(ctx, local.New(1)[0], roots, o)
+	report, err := g.Snapshots(ctx)
 	if err != nil {
 		log.Fatal(err)
 	}

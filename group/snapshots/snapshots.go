@@ -1,15 +1,15 @@
-// Package snapshots lists the snapshots of a group of nodes. Those that verbs of package group take lie in roots: see
-// Options.Roots of that package.
+// Package snapshots says what [group.Group.Snapshots] lists, and makes the directories of snapshots.
+//
+// Those that verbs of package group take lie in roots, see Options.Roots of that package: directories step-N, N a decimal
+// number without leading zeros. Other names do not count, so that whoever writes a snapshot gives it its name when it is
+// complete. A root belongs to the node that its newest snapshot says, and one that says nothing takes a free place.
 package snapshots
 
 import (
-	"context"
-
 	"volley/group"
 	"volley/group/internal/session"
 	"volley/group/internal/snapshot"
 	"volley/internal/disk"
-	"volley/transport"
 )
 
 // A Snapshot is the directories step-<Step> of all roots: a group of its own. A Report lists the snapshots of roots.
@@ -27,13 +27,6 @@ const (
 	Unclear     = snapshot.Unclear     // it may be in force: something could not be read, or contradicts the rest
 	Busy        = snapshot.Busy        // another run has its lock, so nothing of it was read
 )
-
-// List lists the snapshots of roots: directories step-N, N a decimal number without leading zeros. Other names do
-// not count, so that whoever writes a snapshot gives it its name when it is complete. A root belongs to the node that
-// its newest snapshot says, and one that says nothing takes a free place. It reads no file but manifests and records.
-func List(ctx context.Context, t transport.Transport, roots []string, o group.Options) (*Report, error) {
-	return snapshot.List(ctx, t, roots, o)
-}
 
 // Identify returns which node a root is by its newest snapshot that says so, without the group.
 func Identify(root string) group.Identity { return session.IdentifyRoot(disk.OS, root) }

@@ -190,8 +190,8 @@ func wayOn(err error) error {
 	return err
 }
 
-// A groupVerb is what a verb does on the nodes that a rank of a transport has.
-type groupVerb[R any] func(ctx context.Context, t transport.Transport, dirs []string, options group.Options) (R, error)
+// A groupVerb is what a verb does on the nodes here of a group.
+type groupVerb[R any] func(g *group.Group, ctx context.Context) (R, error)
 
 // onSets runs a verb on each set of the nodes of the group file, or of the arguments: here, or by ranks at their hosts.
 // It prints the reports. verdict, unless nil, says after that what a report comes to.
@@ -210,7 +210,7 @@ func onSetsHere[R any](o *groupOptions, cmd *cobra.Command, args []string, verb 
 		return err
 	}
 	return o.inSets(cmd, dirs, func(t transport.Transport, dirs []string, _ group.Part, w io.Writer) error {
-		r, err := verb(cmd.Context(), t, dirs, options)
+		r, err := verb(group.Over(t, dirs, options), cmd.Context())
 		if err := finish(o, cmd, w, r, err, print); err != nil || verdict == nil {
 			return err
 		}
@@ -336,9 +336,7 @@ func newVerify(s *session) *cobra.Command {
 func newExamining(s *session, cmd *cobra.Command, verb func(*group.Group, context.Context) (*group.VerifyReport, error), print func(io.Writer, *group.VerifyReport, bool) error, verdict func(*group.VerifyReport) error) *cobra.Command {
 	o := &groupOptions{joining: joining{session: s}}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		return onSets(o, cmd, args, func(ctx context.Context, t transport.Transport, dirs []string, options group.Options) (*group.VerifyReport, error) {
-			return verb(group.Over(t, dirs, options), ctx)
-		}, print, verdict)
+		return onSets(o, cmd, args, verb, print, verdict)
 	}
 	o.addSnapshots(cmd, "latest", latestUsage)
 	o.add(cmd)
@@ -364,9 +362,7 @@ func newRecover(s *session) *cobra.Command {
 			if cmd.Flags().Changed("file") && slices.Contains(x.Files, "") {
 				return exit.Usagef("--file '': want a file as it lies below a node's directory, or a pattern as in .gitignore")
 			}
-			run := func(ctx context.Context, t transport.Transport, dirs []string, options group.Options) (*group.RecoverReport, error) {
-				return group.Over(t, dirs, options).Recover(ctx, x)
-			}
+			run := func(g *group.Group, ctx context.Context) (*group.RecoverReport, error) { return g.Recover(ctx, x) }
 			return onSets(o, cmd, args, run, func(w io.Writer, r *group.RecoverReport, all bool) error {
 				return grouptext.Recover(w, r, x.DryRun, x.To != "", all)
 			}, (*group.RecoverReport).Incomplete)

@@ -13,7 +13,6 @@ import (
 	"volley/internal/exit"
 	"volley/internal/groupfile"
 	"volley/internal/grouptext"
-	"volley/transport"
 )
 
 const resizeVerb = "resize"
@@ -107,8 +106,8 @@ func (o *groupOptions) resized(cmd *cobra.Command, args []string) ([]string, err
 // resize resizes the group of the nodes here.
 func (o *groupOptions) resize(cmd *cobra.Command, dirs []string) error {
 	var strict error // of a group that is resized, as the report tells, too
-	run := func(ctx context.Context, t transport.Transport, dirs []string, options group.Options) (*group.ResizeReport, error) {
-		r, err := group.Over(t, dirs, options).Resize(ctx, *o.resizing)
+	run := func(g *group.Group, ctx context.Context) (*group.ResizeReport, error) {
+		r, err := g.Resize(ctx, *o.resizing)
 		if r == nil {
 			return nil, err
 		}

@@ -4,7 +4,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"volley/group"
-	"volley/group/snapshots"
 	"volley/internal/grouptext"
 )
 
@@ -14,7 +13,7 @@ func newSnapshots(s *session) *cobra.Command {
 		Use:   snapshotsVerb + " [flags] DIR...",
 		Short: "List the snapshots of a group of nodes",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return onSets(o, cmd, args, snapshots.List, grouptext.Snapshots, nil)
+			return onSets(o, cmd, args, (*group.Group).Snapshots, grouptext.Snapshots, nil)
 		},
 	}
 	o.add(cmd)

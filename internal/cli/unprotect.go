@@ -9,7 +9,6 @@ import (
 	"volley/group"
 	"volley/internal/exit"
 	"volley/internal/grouptext"
-	"volley/transport"
 )
 
 func newUnprotect(s *session) *cobra.Command {
@@ -21,9 +20,7 @@ func newUnprotect(s *session) *cobra.Command {
 		Short: "End the protection of a group of nodes",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			u.DryRun = !yes
-			run := func(ctx context.Context, t transport.Transport, dirs []string, options group.Options) (*group.UnprotectReport, error) {
-				return group.Over(t, dirs, options).Unprotect(ctx, u)
-			}
+			run := func(g *group.Group, ctx context.Context) (*group.UnprotectReport, error) { return g.Unprotect(ctx, u) }
 			return onSets(o, cmd, args, run, func(w io.Writer, r *group.UnprotectReport, all bool) error {
 				return grouptext.Unprotect(w, r, yes, all)
 			}, func(r *group.UnprotectReport) error {

@@ -60,7 +60,7 @@ var allowed = map[string][]string{
 	"group/internal/survey":    {"executor", "group/internal/content", "group/internal/erasure", "group/internal/pass", "group/internal/restore", "group/internal/scrub", "group/internal/session", "group/internal/store", "group/internal/tree", "internal/disk", "internal/printable"},
 	"group/internal/tree":      {"internal/disk", "internal/names"},
 	"group/site":               {"group/internal/erasure", "group/internal/guard", "group/internal/session", "group/internal/store", "group/internal/tree", "internal/disk", "internal/printable"},
-	"group/snapshots":          {"group", "group/internal/session", "group/internal/snapshot", "internal/disk", "transport"},
+	"group/snapshots":          {"group", "group/internal/session", "group/internal/snapshot", "internal/disk"},
 	"coded":                    {"", "algo", "collective", "executor", "field", "internal/atomicfile", "internal/code", "internal/disk", "internal/located", "internal/names", "internal/printable", "matrix", "trace", "transport"},
 	"internal/disk":            {"internal/pace", "internal/printable"},
 	"internal/powercut":        {},
@@ -93,7 +93,7 @@ var allowed = map[string][]string{
 	"internal/grouptext":       {"group", "group/snapshots", "internal/exit", "internal/printable", "internal/report"},
 	"internal/groupfile":       {"internal/atomicfile", "internal/disk", "internal/exit", "internal/launch", "internal/ssh"},
 	"internal/cli": {
-		"", "algo", "coded", "collective", "engine", "executor", "field", "group", "group/buffers", "group/site", "group/snapshots", "internal/atomicfile", "internal/comparison", "internal/disk", "internal/exit", "internal/groupfile", "internal/grouptext", "internal/late", "internal/launch",
+		"", "algo", "coded", "collective", "engine", "executor", "field", "group", "group/buffers", "group/site", "internal/atomicfile", "internal/comparison", "internal/disk", "internal/exit", "internal/groupfile", "internal/grouptext", "internal/late", "internal/launch",
 		"internal/printable", "internal/report", "internal/selection", "internal/sets", "internal/ssh", "matrix", "plan", "sim", "trace", "transport", "transport/grpc", "transport/local", "transport/mpi", "tune", "verify",
 	},
 	"cmd/volley":    {"internal/cli"},
