@@ -118,7 +118,7 @@ func TestTuneProgress(t *testing.T) {
 	if r := volleyRun(append(args, "--quiet")...); r.code != exit.OK || r.stdout != "" || strings.Contains(r.stderr, "volley: ") {
 		t.Errorf("%+v", r)
 	}
-	if r := volleyRun(append(args, "--progress", "-1s")...); r.code != exit.Usage || !strings.Contains(r.stderr, "--progress -1s") {
+	if r := volleyRun(append(args, "--progress", "-1s")...); r.code != exit.Usage || !strings.Contains(r.stderr, `--progress "-1s": want a duration such as 30s, 0 or more`) {
 		t.Errorf("%+v", r)
 	}
 }
