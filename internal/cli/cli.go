@@ -171,7 +171,7 @@ func (s *session) conclude(code int) int {
 	if s.metrics == "" || s.party != nil && s.party.job() && !s.leads {
 		return code
 	}
-	if err := s.writeMetrics(code); err != nil {
+	if err := s.gauges.Write(s.metrics, s.verb, s.begun, code); err != nil {
 		s.say(slog.LevelError, launch.Saying{Text: fmt.Sprintf("--%s %s: not written: %v", metricsFlag, s.metrics, err)})
 		return max(code, exit.Failed)
 	}
@@ -181,7 +181,7 @@ func (s *session) conclude(code int) int {
 // end ends a session with an error, which one process of all says, and returns the exit code.
 func (s *session) end(err error) int {
 	host, _ := os.Hostname()
-	mine := launch.Ending{Code: exit.Code(err), Host: host, Result: s.came, Values: s.values}
+	mine := launch.Ending{Code: exit.Code(err), Host: host, Result: s.came, Values: s.gauges.Values()}
 	if err != nil {
 		if mine.Text = message(err); s.read.Load() {
 			mine.Text = dash.ReplaceAllString(mine.Text, "${1}standard input$2")
@@ -215,7 +215,7 @@ func (s *session) hear(all []*launch.Ending) {
 	}
 	for r, x := range all {
 		if r > 0 && x != nil {
-			s.note(x.Values)
+			s.gauges.Note(x.Values)
 		}
 	}
 }

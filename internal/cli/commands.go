@@ -10,8 +10,8 @@ import (
 
 // cameTo notes, and returns, what protect has come to.
 func (s *session) cameTo(protected bool, err error) string {
-	s.noting.Lock()
-	defer s.noting.Unlock()
+	s.coming.Lock()
+	defer s.coming.Unlock()
 	switch s.came = launch.ResultFailed; {
 	case protected:
 		s.came = launch.ResultOK

@@ -15,11 +15,15 @@ import (
 	"volley/field"
 	"volley/group"
 	"volley/internal/exit"
+	"volley/internal/gauges"
 	"volley/internal/grouptext"
 	"volley/internal/launch"
 	"volley/internal/selection"
 	"volley/transport"
 )
+
+// metricsFlag names the file that gets gauges of the run.
+const metricsFlag = "metrics"
 
 type groupOptions struct {
 	choice // of which only the network is used
@@ -226,7 +230,7 @@ func finish[R any](o *groupOptions, cmd *cobra.Command, w io.Writer, report R, e
 	case o.party.Rank() > 0:
 		return nil
 	}
-	o.session.note(values(report))
+	o.session.gauges.Note(gauges.Of(report))
 	if o.json {
 		return writeJSON(w, report)
 	}

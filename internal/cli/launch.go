@@ -97,7 +97,7 @@ func (o *joining) launch(cmd *cobra.Command, args []string) (*launch.Launch, err
 	if !o.quiet {
 		newMeter(s, o.every)
 	}
-	l := &launch.Launch{Out: cmd.OutOrStdout(), Patience: s.limits.end, Progress: s.meter.add, Note: s.note, Say: s.fails, Records: s.json}
+	l := &launch.Launch{Out: cmd.OutOrStdout(), Patience: s.limits.end, Progress: s.meter.add, Note: s.gauges.Note, Say: s.fails, Records: s.json}
 	l.Client = ssh.Client{Command: words(o.elsewhere.ssh), Program: o.program, Copy: o.copied, Here: []string{self}, Verb: launch.Verb, Env: s.environ,
 		Stderr: s.hears, Limit: o.timeout, Greeting: usualGreeting, Asks: s.askable()}
 	if cmd.Flags().Changed("timeout") {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"volley/internal/exit"
+	"volley/internal/gauges"
 )
 
 // metricsOf returns the values in a file of metrics, and checks the form of all lines.
@@ -36,7 +37,7 @@ func metricsOf(t *testing.T, path, verb string) map[string]float64 {
 		t.Fatalf("%s", text)
 	}
 	for name := range all {
-		if gauges[name] == "" {
+		if gauges.Help[name] == "" {
 			t.Errorf("%s has no help", name)
 		}
 	}
@@ -60,7 +61,7 @@ func TestMetrics(t *testing.T) {
 		want["success"] = 0
 		if code == exit.OK {
 			want["success"] = 1
-			if got[lastSuccess] < begun {
+			if got[gauges.LastSuccess] < begun {
 				t.Errorf("%s: %v", verb, got)
 			}
 		}
@@ -77,16 +78,16 @@ func TestMetrics(t *testing.T) {
 	if got := metricsOf(t, at, "protect"); got["data_bytes"] == 0 || got["parity_bytes"] == 0 || got["sent_bytes"] == 0 {
 		t.Errorf("%v", got)
 	}
-	success := metricsOf(t, at, "protect")[lastSuccess]
+	success := metricsOf(t, at, "protect")[gauges.LastSuccess]
 	if err := os.RemoveAll(dirs[1]); err != nil {
 		t.Fatal(err)
 	}
 	damage(t, filepath.Join(dirs[2], "ckpt"))
-	check("protect", exit.Usage, map[string]float64{lastSuccess: success}, "--tolerate", "2") // it failed, and says when it did not
-	check("protect", exit.Usage, map[string]float64{lastSuccess: success}, "--tolerant")
+	check("protect", exit.Usage, map[string]float64{gauges.LastSuccess: success}, "--tolerate", "2") // it failed, and says when it did not
+	check("protect", exit.Usage, map[string]float64{gauges.LastSuccess: success}, "--tolerant")
 	check("status", exit.Wrong, map[string]float64{"lost_nodes": 1, "may_lose_nodes": 1, "generation": 1})
 	check("verify", exit.Wrong, map[string]float64{"lost_nodes": 1, "damaged_nodes": 1, "may_lose_nodes": 0, "nodes": 4})
-	if got := metricsOf(t, at, "verify"); got[lastSuccess] != 0 {
+	if got := metricsOf(t, at, "verify"); got[gauges.LastSuccess] != 0 {
 		t.Errorf("success of another verb: %v", got)
 	}
 	check("recover", exit.OK, map[string]float64{"lost_nodes": 1, "damaged_nodes": 1})

@@ -30,7 +30,7 @@ func newResize(s *session) *cobra.Command {
 				return err
 			}
 			end := o.spread(cmd, dirs, func() error { return o.resize(cmd, dirs) })
-			if s.at != nil || o.fileName == "" || x.DryRun || end != nil && !s.inForce() {
+			if s.at != nil || o.fileName == "" || x.DryRun || end != nil && !s.gauges.InForce() {
 				return end
 			}
 			tolerate := ""

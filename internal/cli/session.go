@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"volley/internal/gauges"
 	"volley/internal/launch"
 )
 
@@ -47,12 +48,12 @@ type session struct {
 	meter  *meter // nil: there is none
 
 	begun   time.Time
-	json    bool               // the log is, and so are errors
-	format  string             // of the log
-	metrics string             // the file; "": none
-	noting  sync.Mutex         // guards what follows
-	values  map[string]float64 // of metrics, from the report
-	came    string             // what protect has come to, as post hears it
+	json    bool   // the log is, and so are errors
+	format  string // of the log
+	metrics string // the file; "": none
+	gauges  gauges.Run
+	coming  sync.Mutex // guards came
+	came    string     // what protect has come to, as post hears it
 }
 
 // newSession returns a session that finds what this process does.

@@ -11,6 +11,7 @@ import (
 
 	"volley/group"
 	"volley/internal/exit"
+	"volley/internal/gauges"
 	"volley/internal/grouptext"
 	"volley/internal/printable"
 )
@@ -98,7 +99,7 @@ func TestRiskSince(t *testing.T) {
 		if want := "because of what was changed since " + printable.Time(info.ModTime()) + " at " + dirs[1] + "\n"; !strings.Contains(out, want) {
 			t.Errorf("%s: want %q in %s", verb, want, out)
 		}
-		if is := metricsOf(t, at, verb)[riskSince]; is != float64(info.ModTime().Unix()) {
+		if is := metricsOf(t, at, verb)[gauges.RiskSince]; is != float64(info.ModTime().Unix()) {
 			t.Errorf("%s: %v, want %v", verb, is, info.ModTime().Unix())
 		}
 	}

@@ -91,9 +91,10 @@ var allowed = map[string][]string{
 	"internal/exit":            {""},
 	"internal/launch":          {"", "engine", "group", "group/site", "group/snapshots", "internal/exit", "internal/printable", "internal/ssh", "transport/grpc"},
 	"internal/grouptext":       {"group", "group/snapshots", "internal/exit", "internal/printable", "internal/report"},
+	"internal/gauges":          {"group", "internal/atomicfile", "internal/exit", "internal/grouptext", "internal/printable"},
 	"internal/groupfile":       {"internal/atomicfile", "internal/disk", "internal/exit", "internal/launch", "internal/ssh"},
 	"internal/cli": {
-		"", "algo", "coded", "collective", "engine", "executor", "field", "group", "group/buffers", "group/site", "internal/atomicfile", "internal/comparison", "internal/disk", "internal/exit", "internal/groupfile", "internal/grouptext", "internal/late", "internal/launch",
+		"", "algo", "coded", "collective", "engine", "executor", "field", "group", "group/buffers", "group/site", "internal/atomicfile", "internal/comparison", "internal/disk", "internal/exit", "internal/gauges", "internal/groupfile", "internal/grouptext", "internal/late", "internal/launch",
 		"internal/printable", "internal/report", "internal/selection", "internal/sets", "internal/ssh", "matrix", "plan", "sim", "trace", "transport", "transport/grpc", "transport/local", "transport/mpi", "tune", "verify",
 	},
 	"cmd/volley":    {"internal/cli"},

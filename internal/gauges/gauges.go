@@ -1,4 +1,5 @@
-package cli
+// Package gauges keeps what reports of groups say in numbers, and writes it as metrics.
+package gauges
 
 import (
 	"bytes"
@@ -7,6 +8,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"volley/group"
@@ -16,12 +18,12 @@ import (
 	"volley/internal/printable"
 )
 
-// gauges are the metrics of a run. OpenMetrics and the text format of a node exporter write gauges alike.
-var gauges = map[string]string{
+// Help says what each gauge is. OpenMetrics and the text format of a node exporter write gauges alike.
+var Help = map[string]string{
 	"success":                         "1 where the last run ended with exit code 0, or else 0",
 	"exit_code":                       "of the last run",
 	"last_run_timestamp_seconds":      "when the last run ended",
-	lastSuccess:                       "when a run last ended with exit code 0",
+	LastSuccess:                       "when a run last ended with exit code 0",
 	"duration_seconds":                "of the last run",
 	"generation":                      "of the protection",
 	"nodes":                           "of the group",
@@ -48,12 +50,14 @@ var findingGauges = map[string]string{
 	group.Changed: "changed_files", group.Moved: "changed_files", group.Deleted: "deleted_files", group.New: "new_files",
 }
 
-const riskSince = "at_risk_since_timestamp_seconds"
+// RiskSince is the gauge of since when files would not come back.
+const RiskSince = "at_risk_since_timestamp_seconds"
 
-const lastSuccess = "last_success_timestamp_seconds"
+// LastSuccess is the gauge of when a run last ended well.
+const LastSuccess = "last_success_timestamp_seconds"
 
-// values returns the gauges that a report has.
-func values(report any) map[string]float64 {
+// Of returns the gauges that a report has.
+func Of(report any) map[string]float64 {
 	v := map[string]float64{}
 	nodes := func(list []group.NodeReport) {
 		v["nodes"], v["lost_nodes"], v["damaged_nodes"] = float64(len(list)), 0, 0
@@ -77,7 +81,7 @@ func values(report any) map[string]float64 {
 	}
 	switch r := report.(type) {
 	case *group.ResizeReport:
-		return values(r.ProtectReport)
+		return Of(r.ProtectReport)
 	case *group.ProtectReport:
 		v["nodes"], v["tolerated_nodes"], v["generation"] = float64(r.Nodes), float64(r.Tolerate), float64(r.Generation)
 		v["data_bytes"], v["parity_bytes"], v["sent_bytes"] = float64(r.DataBytes), float64(r.ParityBytes), float64(r.Traffic.MostSent)
@@ -89,8 +93,8 @@ func values(report any) map[string]float64 {
 			for _, x := range r.Risks {
 				v["at_risk_files"] += float64(x.Files)
 			}
-			if v[riskSince] = 0; r.RiskSince != nil {
-				v[riskSince] = float64(r.RiskSince.Time.Unix())
+			if v[RiskSince] = 0; r.RiskSince != nil {
+				v[RiskSince] = float64(r.RiskSince.Time.Unix())
 			}
 			read, _ := grouptext.LongestUnread(r)
 			if v["read_timestamp_seconds"] = 0; !read.IsZero() {
@@ -106,64 +110,75 @@ func values(report any) map[string]float64 {
 	return v
 }
 
-const metricsFlag = "metrics"
+// A Run keeps the gauges of a run. Its methods may be called at once.
+type Run struct {
+	mu     sync.Mutex // guards what follows
+	values map[string]float64
+}
 
-// note keeps the values of a report. Of several sets it keeps the sum, or what is the worst of them.
-func (s *session) note(values map[string]float64) {
-	s.noting.Lock()
-	defer s.noting.Unlock()
-	if s.values == nil {
-		s.values = map[string]float64{}
+// Values returns the gauges so far.
+func (r *Run) Values() map[string]float64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return maps.Clone(r.values)
+}
+
+// Note keeps the values of a report. Of several sets it keeps the sum, or what is the worst of them.
+func (r *Run) Note(values map[string]float64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.values == nil {
+		r.values = map[string]float64{}
 	}
 	for name, x := range values {
-		switch old, more := s.values[name]; {
+		switch old, more := r.values[name]; {
 		case !more:
 		case slices.Contains([]string{"generation", "tolerated_nodes", "may_lose_nodes", "read_timestamp_seconds"}, name):
 			x = min(x, old)
-		case name == riskSince && x > 0 && old > 0:
+		case name == RiskSince && x > 0 && old > 0:
 			x = min(x, old)
-		case name == riskSince:
+		case name == RiskSince:
 			x = max(x, old)
 		case name == "parity_bytes", name == "sent_bytes":
 			x = max(x, old)
 		default:
 			x += old
 		}
-		s.values[name] = x
+		r.values[name] = x
 	}
 }
 
-// inForce reports whether a rank has told of a generation that is in force now, whatever else was to say.
-func (s *session) inForce() bool {
-	s.noting.Lock()
-	defer s.noting.Unlock()
-	return s.values["generation"] > 0
+// InForce reports whether a rank has told of a generation that is in force now, whatever else was to say.
+func (r *Run) InForce() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.values["generation"] > 0
 }
 
-// writeMetrics writes the gauges of a run over those of an earlier one, whose last success stays where the run failed.
-func (s *session) writeMetrics(code int) error {
-	v, now := maps.Clone(s.values), float64(time.Now().Unix())
+// Write writes to a file the gauges of a run of a verb that has ended, over those of an earlier one, whose last success stays where the run failed.
+func (r *Run) Write(file, verb string, begun time.Time, code int) error {
+	v, now := r.Values(), float64(time.Now().Unix())
 	if v == nil {
 		v = map[string]float64{}
 	}
-	v["success"], v["exit_code"], v["last_run_timestamp_seconds"], v["duration_seconds"] = 0, float64(code), now, time.Since(s.begun).Seconds()
+	v["success"], v["exit_code"], v["last_run_timestamp_seconds"], v["duration_seconds"] = 0, float64(code), now, time.Since(begun).Seconds()
 	if code == exit.OK {
-		v["success"], v[lastSuccess] = 1, now
+		v["success"], v[LastSuccess] = 1, now
 	} else {
-		earlier, _ := os.ReadFile(s.metrics) // or there is none
+		earlier, _ := os.ReadFile(file) // or there is none
 		for line := range strings.Lines(string(earlier)) {
 			var at float64
-			if n, _ := fmt.Sscanf(line, sample(lastSuccess, s.verb)+"%g", &at); n == 1 {
-				v[lastSuccess] = at
+			if n, _ := fmt.Sscanf(line, sample(LastSuccess, verb)+"%g", &at); n == 1 {
+				v[LastSuccess] = at
 			}
 		}
 	}
 	var b bytes.Buffer
 	for _, name := range slices.Sorted(maps.Keys(v)) {
-		printable.Fprintf(&b, "# HELP volley_%s %s\n# TYPE volley_%s gauge\n%s%g\n", name, gauges[name], name, sample(name, s.verb), v[name])
+		printable.Fprintf(&b, "# HELP volley_%s %s\n# TYPE volley_%s gauge\n%s%g\n", name, Help[name], name, sample(name, verb), v[name])
 	}
 	printable.Fprintf(&b, "# EOF\n")
-	return atomicfile.WriteMode(s.metrics, b.Bytes(), 0o644) // an exporter is another user
+	return atomicfile.WriteMode(file, b.Bytes(), 0o644) // an exporter is another user
 }
 
 // sample returns a line of the metrics up to its value.
