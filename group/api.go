@@ -20,8 +20,8 @@ import (
 type (
 	Manifest    = store.Manifest
 	Predecessor = store.Predecessor
+	RecordSum   = store.RecordSum
 	Record      = store.Record
-	Member      = store.Member
 	Entry       = tree.Entry
 	Name        = tree.Name
 	Scrub       = scrub.Note

@@ -19,7 +19,7 @@ type Compared struct {
 }
 
 // Compare reads a node's data and compares it with its record. It calls done, unless nil, with the bytes read.
-func Compare(ctx context.Context, m *store.Manifest, d *Data, x *store.Member, done func(n int64)) (*Compared, error) {
+func Compare(ctx context.Context, m *store.Manifest, d *Data, x *store.Record, done func(n int64)) (*Compared, error) {
 	c := NewComparer(m, d, x)
 	buffers := make([]byte, 2*min(m.BlockBytes, m.ChunkBytes))
 	err := m.InOrder(m.DataChunks, func(row, chunk int, at, n int64) error {
@@ -39,12 +39,12 @@ func Compare(ctx context.Context, m *store.Manifest, d *Data, x *store.Member, d
 }
 
 // CompareFiles is [Compare] of some files alone: it reads no other.
-func CompareFiles(ctx context.Context, m *store.Manifest, d *Data, x *store.Member, of Chosen, done func(n int64)) (*Compared, error) {
+func CompareFiles(ctx context.Context, m *store.Manifest, d *Data, x *store.Record, of Chosen, done func(n int64)) (*Compared, error) {
 	return CompareSegments(ctx, m, d, x, func(_ int, g store.Segment) bool { return of(d.Extents[g.File]) }, done)
 }
 
 // CompareSegments is [Compare] of some segments alone, by their number and what they are: it reads no other.
-func CompareSegments(ctx context.Context, m *store.Manifest, d *Data, x *store.Member, of func(int, store.Segment) bool, done func(n int64)) (*Compared, error) {
+func CompareSegments(ctx context.Context, m *store.Manifest, d *Data, x *store.Record, of func(int, store.Segment) bool, done func(n int64)) (*Compared, error) {
 	c := &Compared{Blocks: make([][]int, m.DataChunks), Files: map[tree.Name]bool{}}
 	buffer := make([]byte, min(m.BlockBytes, m.ChunkBytes))
 	for i, g := range m.SegmentsOf(d.Extents) {
@@ -76,14 +76,14 @@ type Comparer struct {
 	Compared
 	*Sums
 	D         *Data
-	X         *store.Member
+	X         *store.Record
 	unsettled []unsettled
 }
 
 // An unsettled block was read, and is not compared yet.
 type unsettled struct{ row, chunk, first, end int }
 
-func NewComparer(m *store.Manifest, d *Data, x *store.Member) *Comparer {
+func NewComparer(m *store.Manifest, d *Data, x *store.Record) *Comparer {
 	return &Comparer{Compared{Blocks: make([][]int, m.DataChunks), Files: map[tree.Name]bool{}}, NewSums(m, d.Extents), d, x, nil}
 }
 
@@ -175,7 +175,7 @@ func (s *Sums) skip(end int64, d *Data) bool {
 
 // Wrong returns the first file of which a block that was recovered has something else than a record says; nil: there is
 // none.
-func (s *Sums) Wrong(x *store.Member, at int64, block []byte) *tree.Entry {
+func (s *Sums) Wrong(x *store.Record, at int64, block []byte) *tree.Entry {
 	first, _ := slices.BinarySearchFunc(s.List, at, func(g store.Segment, at int64) int {
 		if g.At < at {
 			return -1
@@ -193,7 +193,7 @@ func (s *Sums) Wrong(x *store.Member, at int64, block []byte) *tree.Entry {
 
 // CompareParity returns, by chunk, the rows of a node's parity that are not as they were. It calls done,
 // unless nil, with the bytes that it has read.
-func CompareParity(ctx context.Context, m *store.Manifest, parity io.ReaderAt, x *store.Member, done func(n int64)) ([][]int, error) {
+func CompareParity(ctx context.Context, m *store.Manifest, parity io.ReaderAt, x *store.Record, done func(n int64)) ([][]int, error) {
 	bad := make([][]int, m.ParityChunks)
 	buffer := make([]byte, min(m.BlockBytes, m.ChunkBytes))
 	err := m.InOrder(m.ParityChunks, func(row, chunk int, _, n int64) error {
@@ -211,12 +211,12 @@ func CompareParity(ctx context.Context, m *store.Manifest, parity io.ReaderAt, x
 	return bad, err
 }
 
-func ReadParity(m *store.Manifest, parity io.ReaderAt, x *store.Member, row, chunk int, to []byte) bool {
+func ReadParity(m *store.Manifest, parity io.ReaderAt, x *store.Record, row, chunk int, to []byte) bool {
 	n, _ := parity.ReadAt(to, m.OffsetOf(row, chunk, m.ParityChunks))
 	return n == len(to) && SameParity(m, x, row, chunk, to)
 }
 
-func SameParity(m *store.Manifest, x *store.Member, row, chunk int, block []byte) bool {
+func SameParity(m *store.Manifest, x *store.Record, row, chunk int, block []byte) bool {
 	return m.SameDigest(block, x.Parity, m.Number(row, chunk, m.ParityChunks))
 }
 

@@ -47,7 +47,7 @@ func from(parts []part, x Spot) int {
 }
 
 // partsOf returns all of a node's, in the order of their spots.
-func partsOf(m *store.Manifest, x *store.Member) (list []part) {
+func partsOf(m *store.Manifest, x *store.Record) (list []part) {
 	files := tree.ExtentsOf(x.Entries)
 	for i, g := range m.SegmentsOf(files) {
 		e := files[g.File]
@@ -97,7 +97,7 @@ func newShare(parts []part, share float64, was *Note) *Share {
 }
 
 // CompareFiles compares the files of a share with their digests. Of no share it reads nothing.
-func (x *Share) CompareFiles(ctx context.Context, s *session.Session, n *store.Node, of *store.Member) (*content.Compared, error) {
+func (x *Share) CompareFiles(ctx context.Context, s *session.Session, n *store.Node, of *store.Record) (*content.Compared, error) {
 	if x == nil {
 		return &content.Compared{Files: map[tree.Name]bool{}}, nil
 	}
@@ -114,7 +114,7 @@ func (x *Share) CompareFiles(ctx context.Context, s *session.Session, n *store.N
 }
 
 // CompareParity returns the blocks of a share's parity that are damaged, by chunk.
-func (x *Share) CompareParity(ctx context.Context, s *session.Session, n *store.Node, of *store.Member) ([][]int, error) {
+func (x *Share) CompareParity(ctx context.Context, s *session.Session, n *store.Node, of *store.Record) ([][]int, error) {
 	if x == nil {
 		return nil, nil
 	}
@@ -170,7 +170,7 @@ func (x *Scrubbing) Choose(ctx context.Context, s *session.Session, share float6
 		Why   string
 	}
 	all, err := session.Collect(ctx, s, func(_ context.Context, i int, n *store.Node) (news, error) {
-		of, st := s.Members[n.Index], s.States[n.Index]
+		of, st := s.RecordOf[n.Index], s.States[n.Index]
 		if of == nil || st.Lost || st.Failing != "" {
 			return news{}, nil
 		}
@@ -215,7 +215,7 @@ func (x *Scrubbing) Known(ctx context.Context, s *session.Session, _ []*content.
 // Note notes at the nodes what this run has read of them, and returns it.
 func (x *Scrubbing) Note(ctx context.Context, s *session.Session, conditions []*content.Condition) ([]Reading, error) {
 	return session.Collect(ctx, s, func(ctx context.Context, i int, n *store.Node) (r Reading, _ error) {
-		was, of, st := x.was[i], s.Members[n.Index], s.States[n.Index]
+		was, of, st := x.was[i], s.RecordOf[n.Index], s.States[n.Index]
 		r.Whole = was.Whole
 		if of == nil || st.Lost || st.Failing != "" || conditions[n.Index].Failing != "" || conditions[n.Index].Foreign {
 			return r, nil
@@ -254,7 +254,7 @@ func stamp(t time.Time) time.Time { return t.UTC().Truncate(time.Second) }
 
 // wrong returns what is not as it was protected, and only reading tells. What was found wrong before, and was not read
 // again, stays.
-func wrong(m *store.Manifest, of *store.Member, was *Note, c *content.Condition, share *Share, now time.Time) (list []Spot) {
+func wrong(m *store.Manifest, of *store.Record, was *Note, c *content.Condition, share *Share, now time.Time) (list []Spot) {
 	damaged := map[tree.Name]bool{}
 	for _, f := range c.Findings {
 		damaged[f.Path] = f.What == content.Damaged

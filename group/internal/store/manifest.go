@@ -47,7 +47,7 @@ type Manifest struct {
 
 	Replaces *Predecessor `json:"replaces,omitempty"` // nil: of the first epoch
 
-	Records []Record `json:"members"` // by node
+	Records []RecordSum `json:"members"` // by node
 
 	MAC string `json:"-"` // HMAC of it, as stored; "": it was made without a key
 }
@@ -59,14 +59,14 @@ type Predecessor struct {
 	Names []tree.Name `json:"names,omitempty"` // of its directories, by node
 }
 
-// A Record identifies the [Member] of a node.
-type Record struct {
+// A RecordSum identifies the [Record] of a node.
+type RecordSum struct {
 	Bytes  int64  `json:"bytes"`  // of the record, compressed
 	SHA256 string `json:"sha256"` // of its file
 }
 
-// A Member is the record of a node: what its data is, and the digests of its data and parity.
-type Member struct {
+// A Record is the record of a node: what its data is, and the digests of its data and parity.
+type Record struct {
 	Bytes   int64        `json:"bytes"` // of its data, with what is between files
 	Entries tree.Entries `json:"entries"`
 
@@ -254,23 +254,23 @@ func (m *Manifest) validateCode() error {
 	return nil
 }
 
-func (m *Manifest) DecodeMember(record []byte) (*Member, error) {
+func (m *Manifest) DecodeRecord(record []byte) (*Record, error) {
 	text, err := seal.Unpack(record)
 	if err != nil {
 		return nil, err
 	}
-	return m.ParseMember(text)
+	return m.ParseRecord(text)
 }
 
-func (m *Manifest) ParseMember(text []byte) (*Member, error) {
-	x := new(Member)
+func (m *Manifest) ParseRecord(text []byte) (*Record, error) {
+	x := new(Record)
 	if err := json.Unmarshal(text, x); err != nil {
 		return nil, err
 	}
-	return x, m.validateMember(x)
+	return x, m.validateRecord(x)
 }
 
-func (m *Manifest) validateMember(x *Member) error {
+func (m *Manifest) validateRecord(x *Record) error {
 	if x.Bytes < 0 || x.Bytes > int64(m.DataChunks)*m.ChunkBytes {
 		return fmt.Errorf("bytes: %d: more than %d chunks of %d hold", x.Bytes, m.DataChunks, m.ChunkBytes)
 	}

@@ -26,7 +26,7 @@ type choice struct {
 	files   map[tree.Name]bool // that they are, or are other names of
 }
 
-func choose(x *store.Member, of tree.Excludes) *choice {
+func choose(x *store.Record, of tree.Excludes) *choice {
 	c := &choice{map[tree.Name]bool{}, map[tree.Name]bool{}}
 	for _, e := range x.Entries {
 		if of.Entry(e) {
@@ -40,7 +40,7 @@ func choose(x *store.Member, of tree.Excludes) *choice {
 func (c *choice) file(e *tree.Entry) bool { return c.files[e.Path] }
 
 // with returns the entries that are to come back, and the directories above them that are not there.
-func (c *choice) with(x *store.Member, comes func(*tree.Entry) bool, there func(tree.Name) bool) (list []*tree.Entry) {
+func (c *choice) with(x *store.Record, comes func(*tree.Entry) bool, there func(tree.Name) bool) (list []*tree.Entry) {
 	need := map[tree.Name]bool{}
 	for _, e := range x.Entries {
 		if !c.entries[e.Path] || !comes(e) {
@@ -71,7 +71,7 @@ func FilesOfAll(ctx context.Context, s *session.Session, files *Files) ([]int, e
 	files.chosen = make([]*choice, len(s.Nodes))
 	all, err := session.Collect(ctx, s, func(_ context.Context, here int, n *store.Node) (fits, error) {
 		f := fits{Of: make([]bool, len(files.Patterns))}
-		x := s.Members[n.Index]
+		x := s.RecordOf[n.Index]
 		if x == nil {
 			return f, nil
 		}
@@ -140,7 +140,7 @@ func TakeFiles(ctx context.Context, s *session.Session, files *Files, back Back,
 
 // examineFiles is examine for some files.
 func examineFiles(ctx context.Context, s *session.Session, n *store.Node, back Back, files *Files, chosen *choice) (*content.Condition, error) {
-	m, x, st := s.Manifest, s.Members[n.Index], s.States[n.Index]
+	m, x, st := s.Manifest, s.RecordOf[n.Index], s.States[n.Index]
 	c, more := begin(s, n)
 	c.Remake = false
 	if x == nil {
@@ -217,7 +217,7 @@ type source struct {
 }
 
 func newSource(s *session.Session, n *store.Node) *source {
-	d := content.NewData(n.Dir, s.Members[n.Index].Entries, true)
+	d := content.NewData(n.Dir, s.RecordOf[n.Index].Entries, true)
 	m := s.Manifest
 	return &source{d, content.NewSums(m, d.Extents), content.ParityOf(n, s.Generation), map[lostBlock]bool{}, make([]byte, min(m.BlockBytes, m.ChunkBytes))}
 }
@@ -230,7 +230,7 @@ func (x *source) close() {
 }
 
 // right reports whether a block is as it was protected.
-func (x *source) right(m *store.Manifest, of *store.Member, b lostBlock) bool {
+func (x *source) right(m *store.Manifest, of *store.Record, b lostBlock) bool {
 	_, n := m.Block(b.row)
 	block := x.buffer[:n]
 	if b.Parity {
@@ -259,7 +259,7 @@ func checkSources(ctx context.Context, s *session.Session, found *Survey, source
 						return w, context.Cause(ctx)
 					}
 					sources[i].known[b] = true
-					if sources[i].right(m, s.Members[n.Index], b) {
+					if sources[i].right(m, s.RecordOf[n.Index], b) {
 						continue
 					}
 					of := w.Data
@@ -300,7 +300,7 @@ func joined(a, b [][]int) [][]int {
 }
 
 // Lacking returns which entries, but for directories, are not in a node's new directory as they were.
-func Lacking(ctx context.Context, m *store.Manifest, out *store.Node, l *tree.Listing, x *store.Member, list []*tree.Entry) (lacks []*tree.Entry, err error) {
+func Lacking(ctx context.Context, m *store.Manifest, out *store.Node, l *tree.Listing, x *store.Record, list []*tree.Entry) (lacks []*tree.Entry, err error) {
 	files := content.FilesByPath(x)
 	segments := m.SegmentsOf(tree.ExtentsOf(x.Entries))
 	for _, e := range list {
