@@ -73,7 +73,7 @@ type Child struct {
 
 	holding sync.Mutex // guards what follows
 	holds   bool
-	held    []string // lines of stderr
+	kept    []string // lines of stderr
 }
 
 // greeting comes before all messages: what a shell says at login comes before that.
@@ -237,20 +237,20 @@ func (x *Child) hear(text string) {
 	x.holding.Lock()
 	defer x.holding.Unlock()
 	if x.holds {
-		x.held = append(x.held, text)
+		x.kept = append(x.kept, text)
 		return
 	}
 	x.stderr(x.At(), text)
 }
 
-// release passes on what was held, and what comes.
+// release passes on what was kept back, and what comes.
 func (x *Child) release() {
 	x.holding.Lock()
 	defer x.holding.Unlock()
-	for _, text := range x.held {
+	for _, text := range x.kept {
 		x.stderr(x.At(), text)
 	}
-	x.holds, x.held = false, nil
+	x.holds, x.kept = false, nil
 }
 
 // beat tells the other side that this one is there, until the end.

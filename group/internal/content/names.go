@@ -38,14 +38,14 @@ func FindSources(ctx context.Context, m *store.Manifest, dir disk.Dir, l *tree.L
 			continue
 		}
 		e.Source = ""
-		held := false
+		named := false
 		if links[e.Path] != nil {
 			var err error
-			if held, err = findName(ctx, m, dir, l, x, list, e, links[e.Path], read(e)); err != nil {
+			if named, err = findName(ctx, m, dir, l, x, list, e, links[e.Path], read(e)); err != nil {
 				return err
 			}
 		}
-		if !held {
+		if !named {
 			if err := findMoved(ctx, m, dir, l, x, list, e, moved, read(e)); err != nil {
 				return err
 			}

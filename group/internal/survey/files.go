@@ -17,17 +17,17 @@ import (
 type Files struct {
 	Patterns tree.Excludes // that fit them
 	Out      bool          // they are written elsewhere, whatever they are like at their nodes
-	chosen   []*choice     // at the nodes here, as FilesOfAll finds them; nil: the node has no record
+	chosen   []*wanted     // at the nodes here, as FilesOfAll finds them; nil: the node has no record
 }
 
-// A choice is what patterns fit of a record.
-type choice struct {
+// A wanted is what patterns want back of a record.
+type wanted struct {
 	entries map[tree.Name]bool
 	files   map[tree.Name]bool // that they are, or are other names of
 }
 
-func choose(x *store.Record, of tree.Excludes) *choice {
-	c := &choice{map[tree.Name]bool{}, map[tree.Name]bool{}}
+func choose(x *store.Record, of tree.Excludes) *wanted {
+	c := &wanted{map[tree.Name]bool{}, map[tree.Name]bool{}}
 	for _, e := range x.Entries {
 		if of.Entry(e) {
 			c.entries[e.Path] = true
@@ -37,10 +37,10 @@ func choose(x *store.Record, of tree.Excludes) *choice {
 	return c
 }
 
-func (c *choice) file(e *tree.Entry) bool { return c.files[e.Path] }
+func (c *wanted) file(e *tree.Entry) bool { return c.files[e.Path] }
 
 // with returns the entries that are to come back, and the directories above them that are not there.
-func (c *choice) with(x *store.Record, comes func(*tree.Entry) bool, there func(tree.Name) bool) (list []*tree.Entry) {
+func (c *wanted) with(x *store.Record, comes func(*tree.Entry) bool, there func(tree.Name) bool) (list []*tree.Entry) {
 	need := map[tree.Name]bool{}
 	for _, e := range x.Entries {
 		if !c.entries[e.Path] || !comes(e) {
@@ -68,7 +68,7 @@ func FilesOfAll(ctx context.Context, s *session.Session, files *Files) ([]int, e
 		Entries int
 		Of      []bool // by pattern
 	}
-	files.chosen = make([]*choice, len(s.Nodes))
+	files.chosen = make([]*wanted, len(s.Nodes))
 	all, err := session.Collect(ctx, s, func(_ context.Context, here int, n *store.Node) (fits, error) {
 		f := fits{Of: make([]bool, len(files.Patterns))}
 		x := s.RecordOf[n.Index]
@@ -139,7 +139,7 @@ func TakeFiles(ctx context.Context, s *session.Session, files *Files, back Back,
 }
 
 // examineFiles is examine for some files.
-func examineFiles(ctx context.Context, s *session.Session, n *store.Node, back Back, files *Files, chosen *choice) (*content.Condition, error) {
+func examineFiles(ctx context.Context, s *session.Session, n *store.Node, back Back, files *Files, chosen *wanted) (*content.Condition, error) {
 	m, x, st := s.Manifest, s.RecordOf[n.Index], s.States[n.Index]
 	c, more := begin(s, n)
 	c.Remake = false
