@@ -104,7 +104,7 @@ const (
 	FTI     = store.FTI
 )
 
-// Digests of segments and parity. Manifests and records always have SHA-256.
+// Digests of files, part by part, and of parity. Manifests and records always have SHA-256.
 const (
 	SHA256 = store.SHA256
 	BLAKE3 = store.BLAKE3

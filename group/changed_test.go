@@ -92,7 +92,7 @@ func TestReadsChanged(t *testing.T) {
 				*Manifest
 				*Record
 			}{{before, was}, {m, is}} {
-				for _, g := range of.SegmentsOf(tree.ExtentsOf(of.Entries)) {
+				for _, g := range of.FilePartsOf(tree.ExtentsOf(of.Entries)) {
 					if slices.Contains(x.of, string(tree.ExtentsOf(of.Entries)[g.File].Path)) {
 						rows[g.Row] = true
 					}
@@ -106,7 +106,7 @@ func TestReadsChanged(t *testing.T) {
 			var want, parity, all int64
 			for n := range w.dirs {
 				_, y := w.record(t, n)
-				for _, g := range m.SegmentsOf(tree.ExtentsOf(y.Entries)) {
+				for _, g := range m.FilePartsOf(tree.ExtentsOf(y.Entries)) {
 					if all += g.N; rows[g.Row] {
 						want += g.N
 					}

@@ -137,7 +137,7 @@ func TestRecordRefused(t *testing.T) {
 		{"all bytes", func(x *Record) { x.Bytes = 16 }, ""},
 		{"more bytes", func(x *Record) { x.Bytes = 17 }, "bytes: 17: more than 1 chunks of 16 hold"},
 		{"parity", func(x *Record) { x.Parity = x.Parity[32:] }, "parity: 32 bytes of digests of 1 chunks of 2 blocks"},
-		{"a segment less", func(x *Record) { x.Segments = x.Segments[32:] }, "segments: 64 bytes of digests of 3 segments"},
+		{"a part less", func(x *Record) { x.FileDigests = x.FileDigests[32:] }, "segments: 64 bytes of digests of 3 parts of files"},
 		{"outside", at(2, func(e *tree.Entry) { e.Path = "../f" }), `entries: "../f": want a path below`},
 		{"not clean", at(2, func(e *tree.Entry) { e.Path = "d/../f" }), "want a path below"},
 		{"absolute", at(2, func(e *tree.Entry) { e.Path = "/f" }), "want a path below"},
@@ -171,7 +171,7 @@ func TestRecordRefused(t *testing.T) {
 		{"a file for a directory", at(3, func(e *tree.Entry) { e.Path = "f/g" }), "its directory is not among them"},
 		{"no root", at(0, func(e *tree.Entry) { e.Path = "e" }), "its directory is not among them"},
 	} {
-		x := &Record{Bytes: 13, Parity: make([]byte, 64), Segments: make([]byte, 96), Entries: []*tree.Entry{
+		x := &Record{Bytes: 13, Parity: make([]byte, 64), FileDigests: make([]byte, 96), Entries: []*tree.Entry{
 			{Path: ".", Type: tree.TypeDir, Mode: 0o755}, {Path: "d", Type: tree.TypeDir}, {Path: "f", Type: tree.TypeFile, Size: 10},
 			{Path: "d/g", Type: tree.TypeFile, Size: 3, Offset: 10}, {Path: "l", Type: tree.TypeSymlink, Target: "x"},
 		}}

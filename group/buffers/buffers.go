@@ -246,7 +246,7 @@ func layOut(ctx context.Context, s *session.Session, sizes []int64, o Options) (
 	if err != nil {
 		return nil, 0, err
 	}
-	w.Record.Segments = w.Sums.Digests
+	w.Record.FileDigests = w.Sums.Digests
 	record, err := json.Marshal(&w.Record)
 	if err != nil {
 		return nil, 0, err

@@ -90,7 +90,7 @@ const silence = time.Minute
 
 const (
 	usualGreeting = 30 * time.Second
-	copyPiece     = 256 << 10 // of a program that is copied
+	copyBytes     = 256 << 10 // of a program that is copied
 )
 
 // connects is how long ssh may take to connect.
@@ -178,11 +178,11 @@ func (c *Client) start(a Address, asks bool) (*Child, error) {
 	}()
 	x.mu.Lock()
 	go func() {
-		for part := range slices.Chunk(program, copyPiece) {
+		for part := range slices.Chunk(program, copyBytes) {
 			if _, err := x.to.Write(part); err != nil {
 				break
 			}
-			if len(part) == copyPiece { // more than a pipe holds: ssh has read of it, so it is let in
+			if len(part) == copyBytes { // more than a pipe holds: ssh has read of it, so it is let in
 				x.moves()
 			}
 		}

@@ -32,7 +32,7 @@ func FindSources(ctx context.Context, m *store.Manifest, dir disk.Dir, l *tree.L
 	links := linksOf(x)
 	x.Copies = map[tree.Name][]tree.Name{}
 	moved := newStrays(l, x)
-	list := sync.OnceValue(func() []store.Segment { return m.SegmentsOf(tree.ExtentsOf(x.Entries)) })
+	list := sync.OnceValue(func() []store.FilePart { return m.FilePartsOf(tree.ExtentsOf(x.Entries)) })
 	for _, e := range x.Entries {
 		if e.Type != tree.TypeFile {
 			continue
@@ -55,7 +55,7 @@ func FindSources(ctx context.Context, m *store.Manifest, dir disk.Dir, l *tree.L
 }
 
 // findName finds out which of the names of a file hold what was protected, and reports whether any does.
-func findName(ctx context.Context, m *store.Manifest, dir disk.Dir, l *tree.Listing, x *store.Record, list func() []store.Segment, e *tree.Entry, links []tree.Name, read bool) (bool, error) {
+func findName(ctx context.Context, m *store.Manifest, dir disk.Dir, l *tree.Listing, x *store.Record, list func() []store.FilePart, e *tree.Entry, links []tree.Name, read bool) (bool, error) {
 	type other struct {
 		path tree.Name
 		fs.FileInfo
@@ -97,7 +97,7 @@ func findName(ctx context.Context, m *store.Manifest, dir disk.Dir, l *tree.List
 
 // findMoved finds a file that has neither name any more among those that have its length and time, as a rename keeps
 // both, and compares their digests. Without reading, each is taken for one file at most.
-func findMoved(ctx context.Context, m *store.Manifest, dir disk.Dir, l *tree.Listing, x *store.Record, list func() []store.Segment, e *tree.Entry, moved *strays, read bool) error {
+func findMoved(ctx context.Context, m *store.Manifest, dir disk.Dir, l *tree.Listing, x *store.Record, list func() []store.FilePart, e *tree.Entry, moved *strays, read bool) error {
 	at := l.Find(e.ReadAs())
 	there := unmoved(at, e)
 	if there && (!read || e.Nanoseconds == 0) || l.Unreadable(e.Path) != nil {
@@ -306,8 +306,8 @@ func linksOf(x *store.Record) map[tree.Name][]tree.Name {
 	return links
 }
 
-// HoldsFile reports whether what has a name holds what a file of a record, whose segments are listed, did.
-func HoldsFile(ctx context.Context, m *store.Manifest, dir disk.Dir, p tree.Name, x *store.Record, list []store.Segment, was *tree.Entry) (bool, error) {
+// HoldsFile reports whether what has a name holds what a file of a record, whose file parts are listed, did.
+func HoldsFile(ctx context.Context, m *store.Manifest, dir disk.Dir, p tree.Name, x *store.Record, list []store.FilePart, was *tree.Entry) (bool, error) {
 	f, err := dir.OpenFile(string(p), os.O_RDONLY, 0)
 	if err != nil {
 		return false, err
@@ -320,7 +320,7 @@ func HoldsFile(ctx context.Context, m *store.Manifest, dir disk.Dir, p tree.Name
 		if _, err := f.ReadAt(block[:g.N], g.At-was.Offset); err != nil || ctx.Err() != nil {
 			return false, cmp.Or(context.Cause(ctx), err)
 		}
-		if !m.SameDigest(block[:g.N], x.Segments, j) {
+		if !m.SameDigest(block[:g.N], x.FileDigests, j) {
 			return false, nil
 		}
 	}

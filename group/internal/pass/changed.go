@@ -172,7 +172,7 @@ func (n *Work) keepDigests(m *store.Manifest, rows []int) {
 		for e.list[j].At < g.At {
 			j++
 		}
-		copy(m.DigestOf(n.Sums.Digests, i), m.DigestOf(e.record.Segments, j))
+		copy(m.DigestOf(n.Sums.Digests, i), m.DigestOf(e.record.FileDigests, j))
 	}
 	size := store.DigestBytes[m.Digest] * m.ParityChunks
 	for _, row := range rows {

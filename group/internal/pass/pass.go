@@ -43,7 +43,7 @@ type Pass struct {
 type earlierData struct {
 	m       *store.Manifest
 	record  *store.Record
-	list    []store.Segment
+	list    []store.FilePart
 	next    int // of the list
 	files   tree.Extents
 	entries map[tree.Name]*tree.Entry
@@ -104,7 +104,7 @@ func readsAll(s *session.Session) bool {
 func earlierOf(s *session.Session, n *store.Node) *earlierData {
 	x := s.RecordOf[n.Index]
 	e := &earlierData{m: s.Manifest, record: x, files: tree.ExtentsOf(x.Entries), entries: map[tree.Name]*tree.Entry{}, times: map[[3]int64][]*tree.Entry{}, found: map[tree.Name]bool{}}
-	e.list = s.Manifest.SegmentsOf(e.files)
+	e.list = s.Manifest.FilePartsOf(e.files)
 	for _, was := range x.Entries {
 		e.entries[was.Path] = was
 		if key := [3]int64{was.Size, was.Seconds, was.Nanoseconds}; was.Type == tree.TypeFile && was.Size > 0 && !was.Torn {
@@ -194,7 +194,7 @@ func (n *Work) elsewhere(ctx context.Context, now *tree.Entry, were []*tree.Entr
 }
 
 // compareMoved compares files that have the length and time that they had, under this name or another, and that are cut
-// into other segments than before, with what they were.
+// into other file parts than before, with what they were.
 func (n *Work) compareMoved(ctx context.Context, m *store.Manifest, follows bool) error {
 	if n.earlier == nil {
 		return nil
@@ -216,7 +216,7 @@ func (n *Work) compareMoved(ctx context.Context, m *store.Manifest, follows bool
 		if follows && slices.ContainsFunc(were, func(was *tree.Entry) bool {
 			return was.Offset == e.Offset
 		}) {
-			continue // its segments are compared as they are read
+			continue // its parts are compared as they are read
 		}
 		if err := n.rotten(ctx, e, were); err != nil {
 			return err
@@ -226,7 +226,7 @@ func (n *Work) compareMoved(ctx context.Context, m *store.Manifest, follows bool
 }
 
 // compareCut compares what lies in the only row whose blocks have another length than before, as chunks have grown or
-// shrunk: the digests of the pass are of other segments.
+// shrunk: the digests of the pass are of other file parts.
 func (n *Work) compareCut(ctx context.Context, m *store.Manifest) error {
 	e := n.earlier
 	if m.ChunkBytes == e.m.ChunkBytes {
@@ -251,7 +251,7 @@ func (n *Work) compareCut(ctx context.Context, m *store.Manifest) error {
 			continue
 		}
 		_, err := n.Data.ReadAt(block[:g.N], g.At)
-		if err == nil && !m.SameDigest(block[:g.N], e.record.Segments, j) {
+		if err == nil && !m.SameDigest(block[:g.N], e.record.FileDigests, j) {
 			err = n.rotten(ctx, is, were)
 		}
 		if err != nil {
@@ -284,7 +284,7 @@ func (p *Pass) readAndCode(ctx context.Context, rows []int) error {
 		return p.Works[i].readRows(ctx, w, p.check.Data[i])
 	}, p.window)
 	for _, n := range p.Works {
-		n.Record.Segments = n.Sums.Digests
+		n.Record.FileDigests = n.Sums.Digests
 	}
 	return err
 }
@@ -381,7 +381,7 @@ func (n *Work) readRows(ctx context.Context, w *Window, prints *verify.Fingerpri
 	return nil
 }
 
-// same reports whether a row, whose segments are those from before on, is as it was. The error
+// same reports whether a row, whose file parts are those from before on, is as it was. The error
 // is that of a file that has rotted.
 func (n *Work) same(ctx context.Context, m *store.Manifest, row, before int) (bool, error) {
 	e := n.earlier
@@ -401,8 +401,8 @@ func (n *Work) same(ctx context.Context, m *store.Manifest, row, before int) (bo
 	for i := before; i < n.Sums.Next; i++ {
 		g := n.Sums.List[i]
 		file := n.Sums.Files[g.File]
-		j, _ := slices.BinarySearchFunc(e.list[was:e.next], g.At, func(o store.Segment, at int64) int { return cmp.Compare(o.At, at) })
-		if j += was; j < e.next && e.list[j].At == g.At && e.list[j].N == g.N && bytes.Equal(m.DigestOf(e.record.Segments, j), m.DigestOf(n.Sums.Digests, i)) {
+		j, _ := slices.BinarySearchFunc(e.list[was:e.next], g.At, func(o store.FilePart, at int64) int { return cmp.Compare(o.At, at) })
+		if j += was; j < e.next && e.list[j].At == g.At && e.list[j].N == g.N && bytes.Equal(m.DigestOf(e.record.FileDigests, j), m.DigestOf(n.Sums.Digests, i)) {
 			continue
 		}
 		same = false

@@ -337,7 +337,7 @@ func (x *Target) copyGood(ctx context.Context) error {
 		if _, err := d.ReadAt(part, g.At); err != nil {
 			return err
 		}
-		if !m.SameDigest(part, x.record.Segments, i) {
+		if !m.SameDigest(part, x.record.FileDigests, i) {
 			if failing := d.Failing[f.Path]; failing != nil {
 				x.drop(f, failing)
 				continue

@@ -28,11 +28,11 @@ type Share struct {
 	Bytes int64 // that it reads
 }
 
-// A part of a node is what has a digest: a segment of a file, or a block of the parity.
+// A part of a node is what has a digest: a part of a file, or a block of the parity.
 type part struct {
 	Spot
 	bytes      int64
-	number     int // of all segments, or blocks
+	number     int // of all file parts, or blocks
 	row, chunk int
 }
 
@@ -49,7 +49,7 @@ func from(parts []part, x Spot) int {
 // partsOf returns all of a node's, in the order of their spots.
 func partsOf(m *store.Manifest, x *store.Record) (list []part) {
 	files := tree.ExtentsOf(x.Entries)
-	for i, g := range m.SegmentsOf(files) {
+	for i, g := range m.FilePartsOf(files) {
 		e := files[g.File]
 		list = append(list, part{Spot{Path: e.Path, Offset: g.At - e.Offset}, g.N, i, g.Row, g.Chunk})
 	}
@@ -102,7 +102,7 @@ func (x *Share) CompareFiles(ctx context.Context, s *session.Session, n *store.N
 		return &content.Compared{Files: map[tree.Name]bool{}}, nil
 	}
 	s.Tell(0, x.Bytes)
-	reads := make([]bool, len(x.parts)) // by segment
+	reads := make([]bool, len(x.parts)) // by part of a file
 	for i, p := range x.parts {
 		if x.reads[i] && !p.Parity {
 			reads[p.number] = true
@@ -110,7 +110,7 @@ func (x *Share) CompareFiles(ctx context.Context, s *session.Session, n *store.N
 	}
 	d := content.NewData(n.Dir, of.Entries, true)
 	defer d.Close()
-	return content.CompareSegments(ctx, s.Manifest, d, of, func(i int, _ store.Segment) bool { return reads[i] }, s.Read)
+	return content.CompareFileParts(ctx, s.Manifest, d, of, func(i int, _ store.FilePart) bool { return reads[i] }, s.Read)
 }
 
 // CompareParity returns the blocks of a share's parity that are damaged, by chunk.

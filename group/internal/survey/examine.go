@@ -184,7 +184,7 @@ func LostRows(m *store.Manifest, x *store.Record) [][]int { return rowsOf(m, x.E
 // rowsOf returns, by chunk, the rows in which files lie.
 func rowsOf(m *store.Manifest, files []*tree.Entry) [][]int {
 	list := make([][]int, m.DataChunks)
-	for _, g := range m.SegmentsOf(tree.ExtentsOf(files)) {
+	for _, g := range m.FilePartsOf(tree.ExtentsOf(files)) {
 		if rows := list[g.Chunk]; len(rows) == 0 || rows[len(rows)-1] != g.Row {
 			list[g.Chunk] = append(rows, g.Row)
 		}

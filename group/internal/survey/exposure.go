@@ -107,7 +107,7 @@ func Expose(ctx context.Context, s *session.Session, conditions []*content.Condi
 		}
 		files := tree.ExtentsOf(x.Entries)
 		gone := map[int]bool{}
-		for _, g := range m.SegmentsOf(files) {
+		for _, g := range m.FilePartsOf(files) {
 			w := word[content.Symbol{Node: n.Index, Index: g.Chunk}]
 			others := bad[g.Row*len(c.Words)+w] - own(is.Data, g.Chunk, g.Row)
 			if each > 1 {
@@ -147,7 +147,7 @@ func causeAt(s *session.Session, n *store.Node, x *store.Record, is *content.Con
 	m := s.Manifest
 	files := tree.ExtentsOf(x.Entries)
 	touches := map[tree.Name]bool{}
-	for _, g := range m.SegmentsOf(files) {
+	for _, g := range m.FilePartsOf(files) {
 		if !touches[files[g.File].Path] && in(g.Row) {
 			touches[files[g.File].Path] = true
 		}

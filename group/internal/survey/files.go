@@ -302,7 +302,7 @@ func joined(a, b [][]int) [][]int {
 // Lacking returns which entries, but for directories, are not in a node's new directory as they were.
 func Lacking(ctx context.Context, m *store.Manifest, out *store.Node, l *tree.Listing, x *store.Record, list []*tree.Entry) (lacks []*tree.Entry, err error) {
 	files := content.FilesByPath(x)
-	segments := m.SegmentsOf(tree.ExtentsOf(x.Entries))
+	parts := m.FilePartsOf(tree.ExtentsOf(x.Entries))
 	for _, e := range list {
 		now, f := l.Find(e.Path), files[e.FileOf()]
 		same := false
@@ -311,7 +311,7 @@ func Lacking(ctx context.Context, m *store.Manifest, out *store.Node, l *tree.Li
 		case f == nil:
 			same = e.Type == tree.TypeSymlink && now.Type == e.Type && now.Target == e.Target
 		case content.IsFile(now) && now.Size == f.Size && now.SameTime(f):
-			if same, err = content.HoldsFile(ctx, m, out.Dir, e.Path, x, segments, f); err != nil && ctx.Err() != nil {
+			if same, err = content.HoldsFile(ctx, m, out.Dir, e.Path, x, parts, f); err != nil && ctx.Err() != nil {
 				return nil, err
 			}
 		}

@@ -144,7 +144,7 @@ func GiveUp(s *session.Session, n *store.Node, c *content.Condition, beyond map[
 	m, x := s.Manifest, s.RecordOf[n.Index]
 	gone := map[tree.Name]bool{}
 	files := tree.ExtentsOf(x.Entries)
-	for _, g := range m.SegmentsOf(files) {
+	for _, g := range m.FilePartsOf(files) {
 		if beyond[lostBlock{content.Symbol{Node: n.Index, Parity: false, Index: g.Chunk}, g.Row}] {
 			gone[files[g.File].Path] = true
 		}
