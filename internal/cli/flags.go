@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"volley/group"
-	"volley/internal/late"
+	"volley/internal/delay"
 	"volley/internal/selection"
 )
 
@@ -202,6 +202,6 @@ func (o *limits) slow(ctx context.Context, p *party) error {
 	case !p.job():
 		return usagef("--limit-rate %s: all is in this process, which sends nothing: leave it out", o.rate)
 	}
-	p.Transport = late.Limit(ctx, p.Transport, rate)
+	p.Transport = delay.Limit(ctx, p.Transport, rate)
 	return nil
 }

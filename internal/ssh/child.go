@@ -275,15 +275,15 @@ func (x *Child) Send(v any) error {
 
 // Receive receives a message. Its error says how the program ended; one that says nothing for too long is killed.
 func (x *Child) Receive(v any) error {
-	late := time.AfterFunc(x.silence, func() {
+	timer := time.AfterFunc(x.silence, func() {
 		if x.greeted.Load() { // else a user may be typing a password
 			x.mute.Store(true)
 			x.kill()
 		}
 	})
-	defer late.Stop()
+	defer timer.Stop()
 	for x.lines.Scan() {
-		late.Reset(x.silence)
+		timer.Reset(x.silence)
 		said, greets := bytes.CutSuffix(x.lines.Bytes(), []byte(greeting)) // a login may say a line without an end
 		switch text := x.lines.Bytes(); {
 		case x.greeted.Load() && len(text) == 0: // a beat
