@@ -72,7 +72,7 @@ var allowed = map[string][]string{
 	"internal/deps":            {},
 	"internal/faulty":          {"transport"},
 	"internal/fuzzlimit":       {},
-	"internal/delay":            {"internal/pace", "transport"},
+	"internal/delay":           {"internal/pace", "transport"},
 	"internal/located":         {},
 	"internal/names":           {},
 	"internal/pace":            {},
