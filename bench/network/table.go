@@ -70,6 +70,9 @@ func fill(document []byte, text string) ([]byte, error) {
 	return slices.Concat(before, []byte(beginMark), []byte(text), []byte(endMark), after), nil
 }
 
+// loopback is the network whose rows are in the chart alone.
+const loopback = "loopback"
+
 // A part is what was measured where one thing is scarce.
 type part struct {
 	title, chart string
@@ -193,7 +196,7 @@ func tables(cells []Cell, chart string) string {
 		p.ranges(&b)
 		one := p.cells[0]
 		fmt.Fprintf(&b, "\n%s, %s:\n\n", title(one), temperature(one))
-		p.cells = slices.DeleteFunc(p.cells, func(c Cell) bool { return title(c) != title(one) || c.Pause != one.Pause })
+		p.cells = slices.DeleteFunc(p.cells, func(c Cell) bool { return title(c) != title(one) || c.Pause != one.Pause || c.Network == loopback })
 		p.heads(&b, p.columns)
 		for _, c := range p.cells {
 			p.row(&b, c, p.columns)
