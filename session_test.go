@@ -16,8 +16,8 @@ import (
 	"volley"
 	"volley/field"
 	"volley/field/fieldtest"
+	"volley/internal/delay"
 	"volley/internal/faulty"
-	"volley/internal/late"
 	"volley/matrix"
 	"volley/sim"
 	"volley/transport"
@@ -127,7 +127,7 @@ func TestLatencies(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var group []transport.Transport
 				for _, end := range local.New(k) {
-					group = append(group, late.New(t.Context(), end, func(*transport.Transfer) time.Duration { return apart }))
+					group = append(group, delay.New(t.Context(), end, func(*transport.Transfer) time.Duration { return apart }))
 				}
 				e := mustEncoder(t, randomMatrix(t, f, k, 1), volley.WithPacketBytes(1000), volley.WithAlgorithm(algorithm), volley.WithNetwork(volley.DefaultNetwork()))
 				for run, collectives := range []int{2, 1, 1, 1} {
@@ -426,7 +426,7 @@ func TestEntriesAreKept(t *testing.T) {
 // link returns a transport by which a rank's messages take what a network says, by the clock of the bubble.
 func link(ctx context.Context, t transport.Transport, n sim.Network) transport.Transport {
 	var free time.Time // when the link is
-	return late.New(ctx, t, func(t *transport.Transfer) time.Duration {
+	return delay.New(ctx, t, func(t *transport.Transfer) time.Duration {
 		if t.Tag.Round < transport.ControlRounds {
 			return 0
 		}

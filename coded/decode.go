@@ -92,7 +92,7 @@ func (j *decodeJob) do() (*Decoded, error) {
 		return nil, err
 	}
 	result := &Decoded{Inputs: m.Processors}
-	for _, s := range j.packets.slots {
+	for _, s := range j.packets.procs {
 		if s.coded >= 0 {
 			result.From = append(result.From, string(m.Files[s.coded].Name))
 		}
@@ -112,7 +112,7 @@ func (j *decodeJob) compile() error {
 	if err != nil {
 		return err
 	}
-	a, err := j.stored.code.decoder(j.packets.slots, m.CodedPackets())
+	a, err := j.stored.code.decoder(j.packets.procs, m.CodedPackets())
 	if err != nil {
 		return inputf("cannot decode %s: %w", j.stored.path, err)
 	}
@@ -120,7 +120,7 @@ func (j *decodeJob) compile() error {
 	return err
 }
 
-// inOrder returns the options for a decoding: each slot is to obtain its own result.
+// inOrder returns the options for a decoding: each processor is to obtain its own result.
 func inOrder(options []volley.Option) []volley.Option {
 	return append(slices.Clip(options), volley.WithOrder(algo.Natural))
 }

@@ -26,7 +26,7 @@ import (
 	"volley/matrix"
 )
 
-// filesAtHand are the packets of the slots of this rank, and the files of their results.
+// filesAtHand are the packets of the processors of this rank, and the files of their results.
 type filesAtHand struct {
 	*stored
 	run   *run
@@ -34,16 +34,16 @@ type filesAtHand struct {
 
 	inputs  map[int]packetFile // that have survived and are here
 	coded   map[int]packetFile // coded files here that are decoded from
-	slots   []slot
-	first   int      // slot here
-	here    []atSlot // slots here
+	procs   []processor
+	first   int             // processor here
+	here    []processorHere // processors here
 	opened  []packetFile
-	scratch map[int]disk.File // packets of other ranks, by slot
+	scratch map[int]disk.File // packets of other ranks, by processor
 	unfit   []Name            // survivors that are left out, and why
 }
 
-type atSlot struct {
-	slot
+type processorHere struct {
+	processor
 	packet io.ReaderAt
 	file   *newFile // of the result
 }
@@ -261,7 +261,7 @@ func (h *filesAtHand) stat() (absent, error) {
 // pick decides what to decode from: the inputs at hand and, for lost ones, coded files whose SHA-256 is right.
 func (h *filesAtHand) pick() error {
 	k, ranks := h.Manifest.Processors, h.run.t.Size()
-	at := newHeld(ranks, k, h.Manifest.CodedPackets())
+	at := newInventory(ranks, k, h.Manifest.CodedPackets())
 	all, err := exchange(h.run, slices.Sorted(maps.Keys(h.inputs)))
 	if err != nil {
 		return err
@@ -283,11 +283,11 @@ func (h *filesAtHand) pick() error {
 	if err != nil {
 		return err
 	}
-	h.slots = at.slots(chosen)
+	h.procs = at.assign(chosen)
 	first, end := at.hosted(h.run.t.Rank())
 	h.first = first
-	for _, s := range h.slots[first:end] {
-		h.here = append(h.here, atSlot{slot: s})
+	for _, s := range h.procs[first:end] {
+		h.here = append(h.here, processorHere{processor: s})
 	}
 	if h.run.t.Rank() > 0 {
 		return nil
@@ -305,7 +305,7 @@ func (h *filesAtHand) pick() error {
 
 // sufficient returns as many coded packets as inputs are lost, from which with the other inputs
 // these can be told. It notes in at which rank has each coded packet.
-func (h *filesAtHand) sufficient(at *held, c absent, lost []int) ([]int, error) {
+func (h *filesAtHand) sufficient(at *inventory, c absent, lost []int) ([]int, error) {
 	k := len(at.inputs)
 	place := func() []int {
 		for j := range at.coded {
@@ -356,7 +356,7 @@ func (h *filesAtHand) sufficient(at *held, c absent, lost []int) ([]int, error) 
 }
 
 // check has every rank open its coded files of these, leaves out damaged ones, and reports whether there are any.
-func (h *filesAtHand) check(at *held, c absent, chosen []int) (damaged bool, err error) {
+func (h *filesAtHand) check(at *inventory, c absent, chosen []int) (damaged bool, err error) {
 	mine := map[int]string{} // why it is left out
 	err = h.run.together(func() error {
 		var which []int
@@ -440,7 +440,7 @@ func (h *filesAtHand) tooFew(c absent, lost []int, there, rank int) error {
 // perm returns what the files here that the inputs come from all allow.
 func (h *filesAtHand) perm() fs.FileMode {
 	all := fs.ModePerm
-	for _, s := range h.slots {
+	for _, s := range h.procs {
 		if f, here := h.fileOf(s); here {
 			all &= disk.Permissions(f.info)
 		}
@@ -448,8 +448,8 @@ func (h *filesAtHand) perm() fs.FileMode {
 	return all
 }
 
-// fileOf returns the file of a slot's packet where this rank has it.
-func (h *filesAtHand) fileOf(s slot) (f packetFile, here bool) {
+// fileOf returns the file of a processor's packet where this rank has it.
+func (h *filesAtHand) fileOf(s processor) (f packetFile, here bool) {
 	switch {
 	case s.from != h.run.t.Rank():
 	case s.coded >= 0:
@@ -460,7 +460,7 @@ func (h *filesAtHand) fileOf(s slot) (f packetFile, here bool) {
 	return f, here
 }
 
-func (h *filesAtHand) bytes(s slot) int64 {
+func (h *filesAtHand) bytes(s processor) int64 {
 	if s.coded >= 0 {
 		return h.Manifest.SymbolsPerPacket * int64(h.Manifest.SymbolBytes)
 	}
@@ -469,7 +469,7 @@ func (h *filesAtHand) bytes(s slot) int64 {
 
 func (h *filesAtHand) source(p int, to *volley.Packet) {
 	s := h.here[p-h.first]
-	n := h.bytes(s.slot)
+	n := h.bytes(s.processor)
 	to.Source, to.Size = s.packet, n
 	if s.coded < 0 && h.Manifest.BitsPerSymbol != 0 {
 		to.Source, to.Size = field.NewReaderAt(h.field, s.packet, n), field.PackingOf(h.field).Symbols(n)*int64(h.Manifest.SymbolBytes)
@@ -485,14 +485,14 @@ func (h *filesAtHand) sink(p int, to *volley.Packet) {
 	}
 }
 
-func (h *filesAtHand) from(s slot) io.ReaderAt {
+func (h *filesAtHand) from(s processor) io.ReaderAt {
 	f, _ := h.fileOf(s)
 	return f
 }
 
 func (h *filesAtHand) to(p int) io.WriterAt { return h.scratch[p] }
 
-// create makes the files of the results here. Packets for slots at other ranks go there, into files without names.
+// create makes the files of the results here. Packets for processors at other ranks go there, into files without names.
 func (h *filesAtHand) create(dir *directory) error {
 	err := h.run.together(func() error {
 		for i := range h.here {
@@ -502,7 +502,7 @@ func (h *filesAtHand) create(dir *directory) error {
 				return outputError(err)
 			}
 			s.file = f
-			if f, here := h.fileOf(s.slot); here {
+			if f, here := h.fileOf(s.processor); here {
 				s.packet = f
 				continue
 			}
@@ -517,7 +517,7 @@ func (h *filesAtHand) create(dir *directory) error {
 	if err != nil {
 		return err
 	}
-	return h.run.move(newHeld(h.run.t.Size(), len(h.slots), 0), h.slots, h)
+	return h.run.move(newInventory(h.run.t.Size(), len(h.procs), 0), h.procs, h)
 }
 
 // cutWriter takes a packet and writes the first size bytes of it.

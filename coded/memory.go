@@ -44,20 +44,20 @@ func DecodePackets(ctx context.Context, t transport.Transport, d MemoryDecoding)
 	return results, report, h.fail(err)
 }
 
-// packetsAtHand are packets in memory, and those of slots at this rank.
+// packetsAtHand are packets in memory, and those of processors at this rank.
 type packetsAtHand struct {
 	run
 	d       MemoryDecoding
 	length  int64         // of a coded packet
 	lengths map[int]int64 // of the inputs at hand, at the ranks that count
-	slots   []slot
-	moved   map[int][]byte // by slot: packets of other ranks
+	procs   []processor
+	moved   map[int][]byte // by processor: packets of other ranks
 	results map[int][]byte // by input
 }
 
 func (h *packetsAtHand) do() (map[int][]byte, *volley.Report, error) {
 	k, r := h.d.Matrix.Rows(), h.d.Matrix.Cols()
-	at := newHeld(h.t.Size(), k, r)
+	at := newInventory(h.t.Size(), k, r)
 	if err := h.gather(at); err != nil {
 		return nil, nil, err
 	}
@@ -72,8 +72,8 @@ func (h *packetsAtHand) do() (map[int][]byte, *volley.Report, error) {
 		if len(chosen) < len(lost) {
 			return inputf("cannot decode: %s of %d lost, and the coded packets at hand tell no more than %d of them", printable.Count(len(lost), "packet"), k, len(chosen))
 		}
-		h.slots = at.slots(chosen)
-		d, err := a.decoder(h.slots, r)
+		h.procs = at.assign(chosen)
+		d, err := a.decoder(h.procs, r)
 		if err != nil {
 			return input(err)
 		}
@@ -94,7 +94,7 @@ func (h *packetsAtHand) do() (map[int][]byte, *volley.Report, error) {
 }
 
 // gather says which rank has which packet, after a check that they fit each other.
-func (h *packetsAtHand) gather(at *held) error {
+func (h *packetsAtHand) gather(at *inventory) error {
 	type lengths struct {
 		Matrix        [sha256.Size]byte
 		Inputs, Coded map[int]int64
@@ -166,50 +166,50 @@ func (h *packetsAtHand) gather(at *held) error {
 	})
 }
 
-// packet returns the packet of a slot, where this rank has it.
-func (h *packetsAtHand) packet(s slot) []byte {
+// packet returns the packet of a processor, where this rank has it.
+func (h *packetsAtHand) packet(s processor) []byte {
 	if s.coded >= 0 {
 		return h.d.Coded[s.coded]
 	}
 	return h.d.Inputs[s.input]
 }
 
-func (h *packetsAtHand) bytes(s slot) int64 {
+func (h *packetsAtHand) bytes(s processor) int64 {
 	if s.coded >= 0 {
 		return h.length
 	}
 	return h.lengths[s.input]
 }
 
-func (h *packetsAtHand) from(s slot) io.ReaderAt { return bytes.NewReader(h.packet(s)) }
+func (h *packetsAtHand) from(s processor) io.ReaderAt { return bytes.NewReader(h.packet(s)) }
 
 func (h *packetsAtHand) to(p int) io.WriterAt {
-	h.moved[p] = make([]byte, h.bytes(h.slots[p]))
+	h.moved[p] = make([]byte, h.bytes(h.procs[p]))
 	return memory(h.moved[p])
 }
 
-// place sends packets to the ranks of their slots, and makes room for the results.
-func (h *packetsAtHand) place(at *held) error {
+// place sends packets to the ranks of their processors, and makes room for the results.
+func (h *packetsAtHand) place(at *inventory) error {
 	h.moved, h.results = map[int][]byte{}, map[int][]byte{}
 	for p, end := at.hosted(h.t.Rank()); p < end; p++ {
-		if s := h.slots[p]; s.coded >= 0 {
+		if s := h.procs[p]; s.coded >= 0 {
 			h.results[s.result] = make([]byte, h.length)
 		}
 	}
-	return h.move(at, h.slots, h)
+	return h.move(at, h.procs, h)
 }
 
 func (h *packetsAtHand) source(p int, to *volley.Packet) {
 	packet, ok := h.moved[p]
 	if !ok {
-		packet = h.packet(h.slots[p])
+		packet = h.packet(h.procs[p])
 	}
 	to.Data = packet
 }
 
 func (h *packetsAtHand) sink(p int, to *volley.Packet) {
 	to.Coded = nowhere{}
-	if s := h.slots[p]; s.coded >= 0 {
+	if s := h.procs[p]; s.coded >= 0 {
 		result := h.results[s.result] // which has room
 		to.Result, to.Coded = &result, nil
 	}

@@ -71,7 +71,7 @@ func TestDecodePackets(t *testing.T) {
 	} {
 		t.Run(fmt.Sprintf("%d ranks lose %v and coded %v, apart %v", c.ranks, c.lost, c.gone, c.apart), func(t *testing.T) {
 			got := map[int][]byte{}
-			at := newHeld(c.ranks, k, k)
+			at := newInventory(c.ranks, k, k)
 			err := local.Run(t.Context(), c.ranks, func(ctx context.Context, tr transport.Transport) error {
 				mine := func(packets map[int][]byte, without []int, shift int) map[int][]byte {
 					some := map[int][]byte{}

@@ -11,13 +11,13 @@ import (
 	"volley/transport"
 )
 
-// A move is a packet that goes from the rank that has it to that of its slot.
+// A move is a packet that goes from the rank that has it to that of its processor.
 type move struct {
-	slot  int
-	rank  int // the other one
-	bytes int64
-	from  io.ReaderAt // at the rank that has it
-	to    io.WriterAt // at that of its slot
+	processor int
+	rank      int // the other one
+	bytes     int64
+	from      io.ReaderAt // at the rank that has it
+	to        io.WriterAt // at that of its processor
 }
 
 // A message has moveBytes of a packet, or less of many packets: those of a rank have mostMoved together.
@@ -27,29 +27,29 @@ const (
 	leastMove = 4 << 10
 )
 
-// A mover has the packets of this rank, by slot.
+// A mover has the packets of this rank, by processor.
 type mover interface {
-	bytes(s slot) int64      // of the packet of a slot
-	from(s slot) io.ReaderAt // a packet that this rank has
-	to(p int) io.WriterAt    // takes the packet of a slot of this rank
+	bytes(s processor) int64      // of the packet of a processor
+	from(s processor) io.ReaderAt // a packet that this rank has
+	to(p int) io.WriterAt         // takes the packet of a processor of this rank
 }
 
-// A lane has messages of one tag from one rank to another: packets one after the other.
-type lane struct{ from, to, number int }
+// A stream has messages of one tag from one rank to another: packets one after the other.
+type stream struct{ from, to, number int }
 
-// lanes is how many there are from a rank to another. So the tags are those of [transport.ControlRounds], which every
+// streams is how many there are from a rank to another. So the tags are those of [transport.ControlRounds], which every
 // transport has, however many packets there are.
-const lanes = transport.ControlRounds
+const streams = transport.ControlRounds
 
-// move brings all packets to the ranks of their slots, those of different lanes at once. All ranks call it.
-func (r *run) move(at *held, slots []slot, of mover) error {
-	most := min(len(slots), 2*at.ranks*lanes) // lanes of a rank that have a packet
+// move brings all packets to the ranks of their processors, those of different streams at once. All ranks call it.
+func (r *run) move(at *inventory, procs []processor, of mover) error {
+	most := min(len(procs), 2*at.ranks*streams) // streams of a rank that have a packet
 	size := int64(max(leastMove, min(moveBytes, mostMoved/most)))
-	moves, between := map[lane][]move{}, map[lane]int{}
+	moves, between := map[stream][]move{}, map[stream]int{}
 	for rank := range at.ranks {
 		for p, end := at.hosted(rank); p < end; p++ {
-			s := slots[p]
-			m := move{slot: p, bytes: of.bytes(s)}
+			s := procs[p]
+			m := move{processor: p, bytes: of.bytes(s)}
 			switch {
 			case s.from == rank:
 				continue
@@ -60,9 +60,9 @@ func (r *run) move(at *held, slots []slot, of mover) error {
 			default:
 				continue
 			}
-			pair := lane{from: s.from, to: rank}
+			pair := stream{from: s.from, to: rank}
 			l := pair
-			l.number = between[pair] % lanes // at both ranks: they go through the slots in the same order
+			l.number = between[pair] % streams // at both ranks: they go through the processors in the same order
 			between[pair]++
 			moves[l] = append(moves[l], m)
 		}
@@ -108,7 +108,7 @@ func (r *run) moveOne(m move, tag transport.Tag, size int64) error {
 func (r *run) wait(do func(ctx context.Context) error, m move) error {
 	ctx, cancel := r.ctx, func() {}
 	if r.Timeout > 0 {
-		ctx, cancel = context.WithTimeoutCause(ctx, r.Timeout, fmt.Errorf("%w: the packet of slot %d, between ranks %d and %d", executor.ErrTimeout, m.slot, r.t.Rank(), m.rank))
+		ctx, cancel = context.WithTimeoutCause(ctx, r.Timeout, fmt.Errorf("%w: the packet of processor %d, between ranks %d and %d", executor.ErrTimeout, m.processor, r.t.Rank(), m.rank))
 	}
 	defer cancel()
 	return do(ctx)

@@ -35,10 +35,12 @@ type bytesAt []byte
 
 func (b bytesAt) WriteAt(p []byte, offset int64) (int, error) { return copy(b[offset:], p), nil }
 
-func packetOf(slot int) []byte { return bytes.Repeat(fmt.Appendf(nil, "%05d", slot), 1+slot%4000) }
+func packetOf(processor int) []byte {
+	return bytes.Repeat(fmt.Appendf(nil, "%05d", processor), 1+processor%4000)
+}
 
-func (fromTo) bytes(s slot) int64      { return int64(len(packetOf(s.input))) }
-func (fromTo) from(s slot) io.ReaderAt { return bytes.NewReader(packetOf(s.input)) }
+func (fromTo) bytes(s processor) int64      { return int64(len(packetOf(s.input))) }
+func (fromTo) from(s processor) io.ReaderAt { return bytes.NewReader(packetOf(s.input)) }
 func (n fromTo) to(p int) io.WriterAt {
 	n.got[p] = make(bytesAt, len(packetOf(p)))
 	return n.got[p]
@@ -47,22 +49,22 @@ func (n fromTo) to(p int) io.WriterAt {
 // TestMove moves far more packets than there are tags from a rank to another.
 func TestMove(t *testing.T) {
 	const ranks, count = 3, 1000
-	at := newHeld(ranks, count, 0)
-	slots := make([]slot, count)
+	at := newInventory(ranks, count, 0)
+	procs := make([]processor, count)
 	for rank := range ranks {
 		for p, end := at.hosted(rank); p < end; p++ {
-			slots[p] = slot{input: p, coded: -1, from: (rank + p) % ranks}
+			procs[p] = processor{input: p, coded: -1, from: (rank + p) % ranks}
 		}
 	}
 	err := local.Run(t.Context(), ranks, func(ctx context.Context, tr transport.Transport) error {
 		r := newRun(ctx, controlOnly{tr}, Options{Timeout: time.Minute}, "decode")
 		of := fromTo{make([]bytesAt, count)}
-		if err := r.move(at, slots, of); err != nil {
+		if err := r.move(at, procs, of); err != nil {
 			return err
 		}
 		for p, end := at.hosted(tr.Rank()); p < end; p++ {
-			if slots[p].from != tr.Rank() && !bytes.Equal(of.got[p], packetOf(p)) {
-				t.Errorf("rank %d: the packet of slot %d is wrong", tr.Rank(), p)
+			if procs[p].from != tr.Rank() && !bytes.Equal(of.got[p], packetOf(p)) {
+				t.Errorf("rank %d: the packet of processor %d is wrong", tr.Rank(), p)
 			}
 		}
 		return nil

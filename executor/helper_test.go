@@ -12,7 +12,7 @@ import (
 	"volley/algo"
 	"volley/executor"
 	"volley/field"
-	"volley/internal/late"
+	"volley/internal/delay"
 	"volley/matrix"
 	"volley/plan"
 	"volley/transport"
@@ -22,7 +22,7 @@ import (
 
 // delayed returns a transport whose messages are so late.
 func delayed(t transport.Transport, d time.Duration) transport.Transport {
-	return late.New(context.Background(), t, func(*transport.Transfer) time.Duration { return d })
+	return delay.New(context.Background(), t, func(*transport.Transfer) time.Duration { return d })
 }
 
 func randomMatrix(t testing.TB, f field.Field, k int) matrix.Matrix {

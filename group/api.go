@@ -20,8 +20,8 @@ import (
 type (
 	Manifest    = store.Manifest
 	Predecessor = store.Predecessor
+	RecordSum   = store.RecordSum
 	Record      = store.Record
-	Member      = store.Member
 	Entry       = tree.Entry
 	Name        = tree.Name
 	Scrub       = scrub.Note
@@ -103,7 +103,7 @@ const (
 	FTI     = store.FTI
 )
 
-// Digests of segments and parity. Manifests and records always have SHA-256.
+// Digests of files, part by part, and of parity. Manifests and records always have SHA-256.
 const (
 	SHA256 = store.SHA256
 	BLAKE3 = store.BLAKE3

@@ -31,7 +31,7 @@ func many(layout string) *world {
 }
 
 // record returns the manifest in force, and a node's record.
-func (w *world) record(t *testing.T, n int) (*Manifest, *Member) {
+func (w *world) record(t *testing.T, n int) (*Manifest, *Record) {
 	t.Helper()
 	p := w.clone().Process()
 	d, err := p.Open(w.dirs[n])
@@ -41,7 +41,7 @@ func (w *world) record(t *testing.T, n int) (*Manifest, *Member) {
 	l := at.Held[s.Held[len(s.Held)-1].Generation]
 	_, text, err := at.Read(l, l.Manifest.RecordFilesAt(n)[0])
 	must(t, err)
-	x, err := l.Manifest.DecodeMember(text)
+	x, err := l.Manifest.DecodeRecord(text)
 	must(t, err)
 	return l.Manifest, x
 }
@@ -90,9 +90,9 @@ func TestReadsChanged(t *testing.T) {
 			rows := map[int]bool{}
 			for _, of := range []struct {
 				*Manifest
-				*Member
+				*Record
 			}{{before, was}, {m, is}} {
-				for _, g := range of.SegmentsOf(tree.ExtentsOf(of.Entries)) {
+				for _, g := range of.FilePartsOf(tree.ExtentsOf(of.Entries)) {
 					if slices.Contains(x.of, string(tree.ExtentsOf(of.Entries)[g.File].Path)) {
 						rows[g.Row] = true
 					}
@@ -106,7 +106,7 @@ func TestReadsChanged(t *testing.T) {
 			var want, parity, all int64
 			for n := range w.dirs {
 				_, y := w.record(t, n)
-				for _, g := range m.SegmentsOf(tree.ExtentsOf(y.Entries)) {
+				for _, g := range m.FilePartsOf(tree.ExtentsOf(y.Entries)) {
 					if all += g.N; rows[g.Row] {
 						want += g.N
 					}

@@ -1,7 +1,7 @@
 // Package group protects the files of a group of nodes: each keeps, beside its own data,
 // parity from which the data of any R lost nodes comes back.
 //
-// A node, or member, is a directory. A [Group] is what programs hold of all of them: [Open] returns one that has its
+// A node is a directory. A [Group] is what programs hold of all of them: [Open] returns one that has its
 // directories in this process, [Over] one whose directories are spread over the ranks of a transport. Those at one rank
 // are consecutive, as [executor.Hosted] deals them out. No node ever holds what all of them have.
 //
@@ -10,6 +10,6 @@
 // [Group.Resize] adds and removes nodes, [Group.Unprotect] ends the protection, and [Group.Snapshots] lists snapshots. All
 // nodes take part in each verb.
 //
-// docs/format.md describes what is stored, which generation is in force, the states of a member, and what verbs do in
+// docs/format.md describes what is stored, which generation is in force, the states of a node, and what verbs do in
 // each. docs/protect.md says when a file is missing, damaged, stale, changed or new.
 package group

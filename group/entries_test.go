@@ -362,9 +362,9 @@ func TestPoorDisk(t *testing.T) {
 	}
 }
 
-// TestAside replaces what has a name too long for a number behind it, and what was once a file and is now a directory:
+// TestReplacedPath replaces what has a name too long for a number behind it, and what was once a file and is now a directory:
 // all that was replaced is kept.
-func TestAside(t *testing.T) {
+func TestReplacedPath(t *testing.T) {
 	t.Parallel()
 	w := newWorld(3, 1, Striped)
 	long := strings.Repeat("x", 254)

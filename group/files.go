@@ -121,7 +121,7 @@ func copyOut(ctx context.Context, s *session.Session, o RecoverOptions, r *Recov
 		if i < 0 {
 			return "", nil
 		}
-		out, x, c := outs[i], s.Members[n.Index], found.Conditions[n.Index]
+		out, x, c := outs[i], s.RecordOf[n.Index], found.Conditions[n.Index]
 		if err := out.Open(s.Disk, store.Access{Writes: true, Makes: true}, disk.HolderOf("recover", "")); err != nil {
 			return "", err
 		}

@@ -47,7 +47,7 @@ func FuzzDecodeManifest(f *testing.F) {
 func fuzzManifest() *Manifest {
 	return &Manifest{
 		Format: Format, Version: store.Version, Group: "g", Generation: 1, Nodes: 2, Tolerate: 1, Layout: Full, Field: "2^8", Matrix: Cauchy, Digest: SHA256,
-		DataChunks: 1, ParityChunks: 1, ChunkBytes: 8, BlockBytes: 64 << 10, Records: []Record{{Bytes: 1, SHA256: disk.Sum(nil)}, {Bytes: 1, SHA256: disk.Sum(nil)}},
+		DataChunks: 1, ParityChunks: 1, ChunkBytes: 8, BlockBytes: 64 << 10, Records: []RecordSum{{Bytes: 1, SHA256: disk.Sum(nil)}, {Bytes: 1, SHA256: disk.Sum(nil)}},
 	}
 }
 
@@ -55,19 +55,19 @@ func fuzzManifest() *Manifest {
 func FuzzDecodeMember(f *testing.F) {
 	m := fuzzManifest()
 	digest := make([]byte, 32)
-	text, err := json.Marshal(&Member{Bytes: 3, Segments: digest, Parity: digest, Entries: []*tree.Entry{
+	text, err := json.Marshal(&Record{Bytes: 3, FileDigests: digest, Parity: digest, Entries: []*tree.Entry{
 		{Path: ".", Type: tree.TypeDir, Mode: 0o755}, {Path: "\xff", Type: tree.TypeFile, Size: 3}, {Path: "l", Type: tree.TypeSymlink, Target: "x"},
 	}})
 	if err != nil {
 		f.Fatal(err)
 	}
-	if _, err := m.ParseMember(text); err != nil {
+	if _, err := m.ParseRecord(text); err != nil {
 		f.Fatal(err)
 	}
 	f.Add(text)
 	f.Fuzz(func(t *testing.T, text []byte) {
 		defer fuzzlimit.Hold(t, len(text))()
-		x, err := m.ParseMember(text)
+		x, err := m.ParseRecord(text)
 		if err != nil {
 			return
 		}
@@ -75,7 +75,7 @@ func FuzzDecodeMember(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := m.ParseMember(again); err != nil {
+		if _, err := m.ParseRecord(again); err != nil {
 			t.Fatalf("%v: %s", err, again)
 		}
 	})

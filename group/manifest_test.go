@@ -113,31 +113,31 @@ func TestManifestRefused(t *testing.T) {
 	}
 }
 
-// TestMemberRefused does the same with the record of a node, whose chunk has two blocks of 8 bytes.
-func TestMemberRefused(t *testing.T) {
-	again := new(Member)
+// TestRecordRefused does the same with the record of a node, whose chunk has two blocks of 8 bytes.
+func TestRecordRefused(t *testing.T) {
+	again := new(Record)
 	if err := json.Unmarshal([]byte(`{"entries":[{"path":"d","type":"dir"}],"entries":[{"path":"d","type":"dir"}]}`), again); err != nil || len(again.Entries) != 1 {
 		t.Errorf("two lists of entries: %v, %v", again.Entries, err)
 	}
 	m := fuzzManifest()
 	m.ChunkBytes, m.BlockBytes = 16, 8
-	add := func(e tree.Entry) func(*Member) {
-		return func(x *Member) { x.Entries = append(x.Entries, &e) }
+	add := func(e tree.Entry) func(*Record) {
+		return func(x *Record) { x.Entries = append(x.Entries, &e) }
 	}
-	at := func(i int, change func(*tree.Entry)) func(*Member) {
-		return func(x *Member) { change(x.Entries[i]) }
+	at := func(i int, change func(*tree.Entry)) func(*Record) {
+		return func(x *Record) { change(x.Entries[i]) }
 	}
 	for _, c := range []struct {
 		what   string
-		change func(x *Member)
+		change func(x *Record)
 		want   string // "": it is taken
 	}{
-		{"nothing", func(*Member) {}, ""},
-		{"bytes below 0", func(x *Member) { x.Bytes = -1 }, "bytes: -1"},
-		{"all bytes", func(x *Member) { x.Bytes = 16 }, ""},
-		{"more bytes", func(x *Member) { x.Bytes = 17 }, "bytes: 17: more than 1 chunks of 16 hold"},
-		{"parity", func(x *Member) { x.Parity = x.Parity[32:] }, "parity: 32 bytes of digests of 1 chunks of 2 blocks"},
-		{"a segment less", func(x *Member) { x.Segments = x.Segments[32:] }, "segments: 64 bytes of digests of 3 segments"},
+		{"nothing", func(*Record) {}, ""},
+		{"bytes below 0", func(x *Record) { x.Bytes = -1 }, "bytes: -1"},
+		{"all bytes", func(x *Record) { x.Bytes = 16 }, ""},
+		{"more bytes", func(x *Record) { x.Bytes = 17 }, "bytes: 17: more than 1 chunks of 16 hold"},
+		{"parity", func(x *Record) { x.Parity = x.Parity[32:] }, "parity: 32 bytes of digests of 1 chunks of 2 blocks"},
+		{"a part less", func(x *Record) { x.FileDigests = x.FileDigests[32:] }, "segments: 64 bytes of digests of 3 parts of files"},
 		{"outside", at(2, func(e *tree.Entry) { e.Path = "../f" }), `entries: "../f": want a path below`},
 		{"not clean", at(2, func(e *tree.Entry) { e.Path = "d/../f" }), "want a path below"},
 		{"absolute", at(2, func(e *tree.Entry) { e.Path = "/f" }), "want a path below"},
@@ -171,27 +171,27 @@ func TestMemberRefused(t *testing.T) {
 		{"a file for a directory", at(3, func(e *tree.Entry) { e.Path = "f/g" }), "its directory is not among them"},
 		{"no root", at(0, func(e *tree.Entry) { e.Path = "e" }), "its directory is not among them"},
 	} {
-		x := &Member{Bytes: 13, Parity: make([]byte, 64), Segments: make([]byte, 96), Entries: []*tree.Entry{
+		x := &Record{Bytes: 13, Parity: make([]byte, 64), FileDigests: make([]byte, 96), Entries: []*tree.Entry{
 			{Path: ".", Type: tree.TypeDir, Mode: 0o755}, {Path: "d", Type: tree.TypeDir}, {Path: "f", Type: tree.TypeFile, Size: 10},
 			{Path: "d/g", Type: tree.TypeFile, Size: 3, Offset: 10}, {Path: "l", Type: tree.TypeSymlink, Target: "x"},
 		}}
 		c.change(x)
 		text, err := json.Marshal(x)
 		must(t, err)
-		_, err = m.ParseMember(text)
+		_, err = m.ParseRecord(text)
 		if (c.want == "") != (err == nil) || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v: want %q", c.what, err, c.want)
 		}
 	}
 	for _, text := range []string{"[]", `{"entries":{}}`, `{"entries":"."}`, `{"entries":7}`, `{"entries":[7]}`} {
-		if _, err := m.ParseMember([]byte(text)); err == nil {
+		if _, err := m.ParseRecord([]byte(text)); err == nil {
 			t.Errorf("%s was taken for a record", text)
 		}
 	}
 	for _, one := range []string{"{},", "null,", `{"path":"a"},`, `{"path":"a","type":"dir"},`} {
 		text := []byte(`{"entries":[` + strings.Repeat(one, 4<<20/len(one)) + `{}]}`)
 		end := fuzzlimit.Hold(t, len(text)/seal.MostPacked) // as little as a record with that text may have
-		if _, err := m.ParseMember(text); err == nil {
+		if _, err := m.ParseRecord(text); err == nil {
 			t.Errorf("a list of %s was taken", one)
 		}
 		end()

@@ -32,7 +32,7 @@ func TestForeign(t *testing.T) {
 		there, match int
 		want         bool
 	}{{0, 0, false}, {1, 0, true}, {1, 1, false}, {2, 1, false}, {3, 1, true}, {4, 2, false}, {5, 2, true}, {8, 4, false}, {9, 4, true}} {
-		c, m := &content.Condition{Listing: &tree.Listing{}}, &Member{Entries: []*tree.Entry{{Path: "a", Type: tree.TypeDir}, file("z", 3)}}
+		c, m := &content.Condition{Listing: &tree.Listing{}}, &Record{Entries: []*tree.Entry{{Path: "a", Type: tree.TypeDir}, file("z", 3)}}
 		for i := range x.there {
 			e := file(fmt.Sprint("f", i), 3)
 			c.Listing.Entries = append(c.Listing.Entries, e)

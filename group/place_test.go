@@ -272,7 +272,7 @@ func drawManifest(t *rapid.T) *Manifest {
 }
 
 // TestBlocks checks that blocks follow each other, that each byte is in the block that has
-// it, and that segments are what files are cut into there.
+// it, and that these are the parts into which files are cut.
 func TestBlocks(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -305,17 +305,17 @@ func TestBlocks(t *testing.T) {
 		list = slices.DeleteFunc(list, func(e *tree.Entry) bool { return e.Offset+e.Size > int64(m.DataChunks)*m.ChunkBytes })
 		files := tree.ExtentsOf(list)
 		covered := make([]int64, len(files))
-		for i, g := range m.SegmentsOf(files) {
+		for i, g := range m.FilePartsOf(files) {
 			row, chunk, stop := m.BlockAt(g.At)
 			f := files[g.File]
 			if g.N <= 0 || row != g.Row || chunk != g.Chunk || g.At+g.N > stop || g.At != f.Offset+covered[g.File] || g.At+g.N != min(stop, f.Offset+f.Size) {
-				t.Fatalf("segment %d: %+v of %+v, in a block that ends at %d", i, g, f, stop)
+				t.Fatalf("part %d: %+v of %+v, in a block that ends at %d", i, g, f, stop)
 			}
 			covered[g.File] += g.N
 		}
 		for i, n := range covered {
 			if n != files[i].Size {
-				t.Fatalf("%+v: %d bytes are in segments", files[i], n)
+				t.Fatalf("%+v: %d bytes are in parts", files[i], n)
 			}
 		}
 	})

@@ -330,7 +330,7 @@ func scan(ctx context.Context, s *session.Session, m *Manifest, o *ProtectOption
 			x.Mounts = append(x.Mounts, printable.Text(n.Path(p)))
 		}
 		var before []*tree.Entry // that were protected
-		if x := s.Members[n.Index]; x != nil {
+		if x := s.RecordOf[n.Index]; x != nil {
 			before = x.Entries
 		}
 		kept := slices.DeleteFunc(slices.Clone(before), func(e *tree.Entry) bool { return m.Exclude.Entry(e) || l.LeftOut(e.Path) })
@@ -395,9 +395,9 @@ func settle(ctx context.Context, s *session.Session, m *Manifest, works []*pass.
 	m.Geometry(most, earlier)
 	for _, w := range works {
 		w.Data = content.NewData(w.Dir, w.Listing.Entries, false)
-		w.Member = Member{Bytes: found[w.Index].End, Entries: w.Listing.Entries}
+		w.Record = Record{Bytes: found[w.Index].End, Entries: w.Listing.Entries}
 		if !m.Follows(earlier) {
-			w.Member.Bytes = found[w.Index].Fresh
+			w.Record.Bytes = found[w.Index].Fresh
 		}
 	}
 	return nil
@@ -423,7 +423,7 @@ func write(ctx context.Context, s *session.Session, m *Manifest, works []*pass.W
 			}
 		}
 		w.ForgetInodes()
-		text, err := json.Marshal(&w.Member)
+		text, err := json.Marshal(&w.Record)
 		return seal.Pack(text), err
 	})
 	if err != nil {

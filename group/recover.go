@@ -122,11 +122,11 @@ func (g *Group) Recover(ctx context.Context, o RecoverOptions) (*RecoverReport, 
 	}
 }
 
-// recoverLatest recovers the snapshot that was chosen, and sets newer ones aside when it is back.
+// recoverLatest recovers the snapshot that was chosen, and renames newer ones when it is back.
 func recoverLatest(ctx context.Context, s *session.Session, around *snapshot.Surroundings, o RecoverOptions, writes bool) (r *RecoverReport, err error) {
 	if s.Manifest == nil && len(s.Key) == 0 && s.Complete(false) == nil && !slices.ContainsFunc(s.States, func(x *store.State) bool { return x.Lost }) {
 		r = &RecoverReport{Step: s.Taken, Notes: []string{session.StepName(*s.Taken) + " is at every node, and not protected: nothing was compared"}}
-		return r, around.SetAside(ctx, s, writes, &r.Notes)
+		return r, around.RenameNewer(ctx, s, writes, &r.Notes)
 	}
 	if r, err = recoverGroup(ctx, s, o); err == nil {
 		if err = r.Incomplete(); err != nil {
@@ -135,7 +135,7 @@ func recoverLatest(ctx context.Context, s *session.Session, around *snapshot.Sur
 	}
 	switch {
 	case err == nil:
-		return r, around.SetAside(ctx, s, writes, &r.Notes)
+		return r, around.RenameNewer(ctx, s, writes, &r.Notes)
 	case s.Agreed && !errors.As(err, new(*session.LostError)):
 		err = &NotLostError{Step: *s.Taken, Err: err}
 	}

@@ -62,7 +62,7 @@ func TestRunsAtOnce(t *testing.T) {
 				if only && won < len(list) {
 					t.Errorf("%v: %v: all only verify", list, errs)
 				}
-				// Who has member 0 first has all in the end.
+				// Who has node 0 first has all in the end.
 				if won == 0 {
 					t.Errorf("%v: %v: nobody had the group", list, errs)
 				}

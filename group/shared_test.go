@@ -125,7 +125,7 @@ func falsePeer(ctx context.Context, tr transport.Transport, begin, states string
 		return err
 	}
 	s := &session.Session{T: tr, Options: o}
-	s.Together(ctx) // of terms that are wrong, or of nodes that have member 0
+	s.Together(ctx) // of terms that are wrong, or of nodes that have node 0
 	if states != "" {
 		says := func(context.Context) (json.RawMessage, error) { return json.RawMessage(states), nil }
 		if _, err := collective.SteadyValues(ctx, tr, time.Minute, says); err != nil {

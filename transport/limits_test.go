@@ -4,8 +4,8 @@ import (
 	"math"
 	"testing"
 
+	"volley/internal/delay"
 	"volley/internal/faulty"
-	"volley/internal/late"
 	"volley/transport"
 	"volley/transport/local"
 )
@@ -24,7 +24,7 @@ func TestLimitsOf(t *testing.T) {
 		"itself": transport.LimitsOf(end),
 		"subset": transport.LimitsOf(transport.Subset(end, []int{0, 2})),
 		"faulty": transport.LimitsOf(faulty.New(end)),
-		"late":   transport.LimitsOf(late.New(t.Context(), end, nil)),
+		"late":   transport.LimitsOf(delay.New(t.Context(), end, nil)),
 	} {
 		if got != fewTags {
 			t.Errorf("%s: %v", name, got)

@@ -19,8 +19,8 @@ import (
 	"volley/field"
 	_ "volley/field/curves"
 	"volley/field/fieldtest"
+	"volley/internal/delay"
 	"volley/internal/faulty"
-	"volley/internal/late"
 	"volley/matrix"
 	"volley/plan"
 	"volley/sim"
@@ -64,7 +64,7 @@ func onLinks(k int, n sim.Network, uneven bool, f func(rank int, t transport.Tra
 			l.uneven = rand.New(rand.NewPCG(uint64(rank), 1))
 		}
 		ranks.Go(func() {
-			t := late.New(context.Background(), end, l.delay)
+			t := delay.New(context.Background(), end, l.delay)
 			errs[rank] = errors.Join(f(rank, t), t.Close())
 		})
 	}

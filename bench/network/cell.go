@@ -14,7 +14,6 @@ type Cell struct {
 	Date    string `json:"date"`
 	Machine string `json:"machine"`
 	MPI     string `json:"mpi"`             // the library
-	Version string `json:"version"`         // of Volley, where it is not the present one
 	Network string `json:"network"`         // as the caller says
 	Pause   string `json:"pause,omitempty"` // before each run; empty: none, the cores are warm
 
@@ -55,7 +54,7 @@ type Way struct {
 	Check float64 `json:"check,omitempty"`
 }
 
-// setting is what cells have in common that may be compared, whichever version.
+// setting is what cells have in common that are of the same measurement.
 func (c Cell) setting() string {
 	return fmt.Sprint(c.Network, c.Pause, c.K, c.Matrix, c.Field, c.Size)
 }
@@ -113,8 +112,8 @@ func writeCells(w io.Writer, cells []Cell) error {
 	return nil
 }
 
-// readCells reads what writeCells writes. Of cells for the same setting and version it
-// keeps the last.
+// readCells reads what writeCells writes. Of cells for the same setting it keeps the
+// last.
 func readCells(data []byte) ([]Cell, error) {
 	var cells []Cell
 	at := map[string]int{}
@@ -128,7 +127,7 @@ func readCells(data []byte) ([]Cell, error) {
 		case err != nil:
 			return nil, fmt.Errorf("line %d: %w", 1+bytes.Count(data[:d.InputOffset()], []byte("\n")), err)
 		}
-		key := c.Version + "\n" + c.setting()
+		key := c.setting()
 		if i, again := at[key]; again {
 			cells[i] = c
 			continue

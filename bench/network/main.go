@@ -4,7 +4,7 @@
 //	lab up 4 100mbit 1ms
 //	go build -tags mpi -o /tmp/network ./bench/network
 //	lab mpirun /tmp/network measure --sizes 256KiB --json results.jsonl
-//	go run ./bench/network table results.jsonl docs/performance.md docs/hpc.md
+//	go run ./bench/network table results.jsonl docs/performance.md
 //
 // lab makes the hosts, and run does all of it for the tables of docs/performance.md.
 // Without the tag mpi there is only table.
@@ -19,7 +19,7 @@ import (
 )
 
 var (
-	errUsage = errors.New("usage: network measure FLAGS (-h lists them), or network table RESULTS DOCUMENT SUMMARY")
+	errUsage = errors.New("usage: network measure FLAGS (-h lists them), or network table RESULTS DOCUMENT")
 	errWrong = errors.New("results are wrong")
 )
 

@@ -12,11 +12,11 @@ import (
 	"volley/matrix"
 )
 
-// TestDocument compares the tables and the chart of docs/performance.md and docs/hpc.md
-// with what the results beside them give.
+// TestDocument compares the tables and the charts of docs/performance.md with what the results
+// beside them give.
 func TestDocument(t *testing.T) {
 	dir := t.TempDir()
-	for _, name := range []string{"performance.md", "performance.jsonl", "hpc.md"} {
+	for _, name := range []string{"performance.md", "performance.jsonl"} {
 		data, err := os.ReadFile(filepath.Join("../../docs", name))
 		if err != nil {
 			t.Fatal(err)
@@ -25,43 +25,41 @@ func TestDocument(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := table([]string{filepath.Join(dir, "performance.jsonl"), filepath.Join(dir, "performance.md"), filepath.Join(dir, "hpc.md")}); err != nil {
+	if err := table([]string{filepath.Join(dir, "performance.jsonl"), filepath.Join(dir, "performance.md")}); err != nil {
 		t.Fatal(err)
 	}
 	drawings, err := filepath.Glob(filepath.Join(dir, "*.svg"))
 	if err != nil || len(drawings) == 0 {
 		t.Fatal(drawings, err)
 	}
-	for _, name := range append(drawings, "performance.md", "hpc.md") {
+	for _, name := range append(drawings, "performance.md") {
 		name = filepath.Base(name)
 		got, err := os.ReadFile(filepath.Join(dir, name))
 		if err != nil {
 			t.Fatal(err)
 		}
 		if want, err := os.ReadFile(filepath.Join("../../docs", name)); err != nil || !bytes.Equal(got, want) {
-			t.Errorf("docs/%s: %v; not what go run ./bench/network table docs/performance.jsonl docs/performance.md docs/hpc.md writes", name, err)
+			t.Errorf("docs/%s: %v; not what go run ./bench/network table docs/performance.jsonl docs/performance.md writes", name, err)
 		}
 	}
 }
 
-// TestCells reads back what is written, keeps the last of cells for the same setting and
-// version, and compares with the best peer.
+// TestCells reads back what is written, keeps the last of cells for the same setting, and compares with the best peer.
 func TestCells(t *testing.T) {
 	setting := Cell{Network: "n", K: 4, Matrix: "m", Field: "f", Size: 1 << 20, Bound: 0.125}
-	with := func(version string, ways ...Way) Cell {
+	with := func(ways ...Way) Cell {
 		c := setting
-		c.Version, c.Ways = version, ways
+		c.Ways = ways
 		return c
 	}
 	ours := Way{Name: bare, Plan: "exchange", Seconds: 0.25, Later: 0.001, Model: 0.2}
 	cells := []Cell{
-		with("", ours, Way{Name: ring, Seconds: 1}, Way{Name: alltoall2, Seconds: 0.5}, Way{Name: allgather, LeftOut: "long"},
+		with(ours, Way{Name: ring, Seconds: 1}, Way{Name: alltoall2, Seconds: 0.5}, Way{Name: allgather, LeftOut: "long"},
 			Way{Name: isend2Uncoded, Seconds: 0.2, Dropped: 3}, Way{Name: raw, Seconds: 0.16},
 			Way{Name: asDefault, Seconds: 0.26, First: 0.004, Check: 0.008}),
-		with("old", Way{Name: bare, Plan: "exchange", Seconds: 1.5}, Way{Name: alltoall2, Seconds: 0.5}),
 	}
 	var b bytes.Buffer
-	if err := writeCells(&b, append([]Cell{with("", ours)}, cells...)); err != nil {
+	if err := writeCells(&b, append([]Cell{with(ours)}, cells...)); err != nil {
 		t.Fatal(err)
 	}
 	got, err := readCells(b.Bytes())
@@ -70,21 +68,13 @@ func TestCells(t *testing.T) {
 	}
 	text := tables(got, "x")
 	for _, want := range []string{
-		"| 4 | n | warm | 0.50 – 0.50 | 3.00 – 3.00 | 1.25 – 1.25 | 1.56 – 1.56 |\n",
-		"#### Matrix m over f\n",
-		"| 4 | n | warm | 1 MiB | exchange | 250 ms | 500 ms alltoall2 | 0.50 | 3.00 | 200 ms isend2 | 1.25 |  | 1.56 | 125 ms | 2.00 |\n",
-		"| 4 | n | warm | 1 MiB | 250 ms | 200 ms | 1.25 |  | 4 ms | 1 ms | 8 ms | 260 ms | 1.04 |\n",
-		"| 4 | n | warm | 1 MiB | 250 ms | 1 s | 500 ms | 200 ms, 3 dropped | 160 ms | 260 ms |\n",
+		"| 4 | n | warm | 0.50 – 0.50 | 1.25 – 1.25 | 1.56 – 1.56 |\n",
+		"\nMatrix m over f, warm:\n",
+		"| 4 | n | warm | 1 MiB | exchange | 250 ms | 500 ms alltoall2 | 0.50 | 200 ms isend2 | 1.25 |  | 1.56 | 125 ms | 2.00 |\n",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
 		}
-	}
-	if text := tables(got[1:], "x"); !strings.Contains(text, "| exchange (before) | 1.5 s | 500 ms alltoall2 | 3.00 | 3.00 |") {
-		t.Errorf("the older version does not stand where the present one was not measured:\n%s", text)
-	}
-	if text := summary(got); !strings.Contains(text, "| 4 | n | 1 MiB | 250 ms | 500 ms alltoall2 | 0.50 | 3.00 | 200 ms isend2 | 1.25 |\n") {
-		t.Errorf("the summary is\n%s", text)
 	}
 	memory := Cell{Network: "shared memory", K: 2, Matrix: "m", Field: "f", Size: 1 << 20, Ways: []Way{ours,
 		{Name: ring, Seconds: 0.5}, {Name: windowOwn, Seconds: 0.05, Kernel: "GFNI"}, {Name: copiesOwn, LeftOut: "long"}}}

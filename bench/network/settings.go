@@ -20,21 +20,21 @@ import (
 
 // settings are what all ranks measure.
 type settings struct {
-	sizes            []int
-	problems         []problem
-	plans, names     []string // algorithms of Volley; peers
-	pauses           []time.Duration
-	runs             int
-	enough, most     time.Duration
-	tuning           time.Duration
-	network, version string
-	bitsPerSecond    float64 // of a link; 0: unknown
-	delay            time.Duration
-	subnet           netip.Prefix // of the raw exchange, where it is measured
-	output           string       // of JSON lines, at rank 0
-	drops            []string
-	withGRPC         bool                // Volley over gRPC is measured, too
-	grpc             transport.Transport // for that
+	sizes         []int
+	problems      []problem
+	plans, names  []string // algorithms of Volley; peers
+	pauses        []time.Duration
+	runs          int
+	enough, most  time.Duration
+	tuning        time.Duration
+	network       string
+	bitsPerSecond float64 // of a link; 0: unknown
+	delay         time.Duration
+	subnet        netip.Prefix // of the raw exchange, where it is measured
+	output        string       // of JSON lines, at rank 0
+	drops         []string
+	withGRPC      bool                // Volley over gRPC is measured, too
+	grpc          transport.Transport // for that
 }
 
 // A problem is a matrix before K is known.
@@ -70,7 +70,6 @@ func parse(args []string) (*settings, error) {
 	f.DurationVar(&s.tuning, "fit", 4*time.Second, "about how long to measure the network")
 	f.StringVar(&s.output, "json", "", "`file` to which rank 0 adds a line for each size and matrix")
 	f.StringVar(&s.network, "network", "", "`name` of the network in the tables")
-	f.StringVar(&s.version, "version", "", "`name` of the version of Volley, where it is not the present one")
 	rate := f.Float64("rate", 0, "`Mbit/s` of each rank's link, for the bound and the name of the network")
 	f.DurationVar(&s.delay, "delay", 0, "one-way delay of the links, with --rate")
 	subnet := f.String("raw", "", "measure the raw exchange over TCP, too, between the ranks' addresses in this `network`, such as 10.78.0.0/24")

@@ -21,11 +21,10 @@ const (
 	endMark   = "<!-- measured: end -->\n"
 )
 
-// table writes the results into a document, between the marks, with charts beside it, and
-// some of them into a second document.
+// table writes the results into a document, between the marks, with charts beside it.
 func table(args []string) error {
-	if len(args) != 3 {
-		return fmt.Errorf("%w: table: %d arguments: want a file of results, a document and one for a summary", errUsage, len(args))
+	if len(args) != 2 {
+		return fmt.Errorf("%w: table: %d arguments: want a file of results and a document", errUsage, len(args))
 	}
 	data, err := os.ReadFile(args[0])
 	if err != nil {
@@ -48,14 +47,12 @@ func table(args []string) error {
 		}
 		files[name+part.chart] = drawing.Bytes()
 	}
-	for i, text := range []string{tables(cells, filepath.Base(name)), summary(cells)} {
-		document, err := os.ReadFile(args[1+i])
-		if err != nil {
-			return err
-		}
-		if files[args[1+i]], err = fill(document, text); err != nil {
-			return fmt.Errorf("%s: %w", args[1+i], err)
-		}
+	document, err := os.ReadFile(args[1])
+	if err != nil {
+		return err
+	}
+	if files[args[1]], err = fill(document, tables(cells, filepath.Base(name))); err != nil {
+		return fmt.Errorf("%s: %w", args[1], err)
 	}
 	for name, content := range files {
 		err = errors.Join(err, os.WriteFile(name, content, 0o666))
@@ -73,11 +70,13 @@ func fill(document []byte, text string) ([]byte, error) {
 	return slices.Concat(before, []byte(beginMark), []byte(text), []byte(endMark), after), nil
 }
 
+// loopback is the network whose rows are in the chart alone.
+const loopback = "loopback"
+
 // A part is what was measured where one thing is scarce.
 type part struct {
 	title, chart string
 	cells        []Cell
-	before       map[string]Cell // by setting: of the version before
 	columns      []heading
 }
 
@@ -115,15 +114,11 @@ func parts(cells []Cell) []part {
 		text("packet", func(c Cell) string { return bench.Size(int64(c.Size)) }),
 		text("plan", func(c Cell) string {
 			w, _ := c.way(bare)
-			if c.Version != "" {
-				w.Plan += " (before)"
-			}
 			return w.Plan
 		}),
 		text("Volley", func(c Cell) string { w, _ := c.way(bare); return span(w.Seconds) }),
 		fastest("best peer", peers...),
 		ratio("**ratio**", over(peers...)),
-		{"before", func(p part, c Cell) string { return times(over(peers...)(p.before[c.setting()])) }},
 		fastest("uncoded", uncoded...),
 		ratio("ratio", over(uncoded...)),
 	}
@@ -146,19 +141,8 @@ func parts(cells []Cell) []part {
 	}
 	var list []part
 	for _, p := range []part{links, fabric} {
-		p.before = map[string]Cell{}
 		for _, c := range cells {
-			switch {
-			case (c.Bound > 0) != (p.title == links.title):
-			case c.Version == "":
-				p.cells = append(p.cells, c)
-			default:
-				p.before[c.setting()] = c
-			}
-		}
-		// An older version stands for the present one where that was not measured.
-		for _, c := range cells {
-			if _, old := p.before[c.setting()]; old && c.Version != "" && !slices.ContainsFunc(p.cells, func(now Cell) bool { return now.setting() == c.setting() }) {
+			if (c.Bound > 0) == (p.title == links.title) {
 				p.cells = append(p.cells, c)
 			}
 		}
@@ -204,46 +188,21 @@ func distinct[T comparable](cells []Cell, of func(Cell) T) []T {
 // tables returns all tables, in Markdown. Charts have this name and the suffix of their part.
 func tables(cells []Cell, chart string) string {
 	var b strings.Builder
-	machines := distinct(cells, func(c Cell) string {
-		text := fmt.Sprintf("%s; %s; %s", c.Date, c.Machine, c.MPI)
-		if c.Version != "" {
-			text += ";\n  column before: " + c.Version
-		}
-		return text
-	})
+	machines := distinct(cells, func(c Cell) string { return fmt.Sprintf("%s; %s; %s", c.Date, c.Machine, c.MPI) })
 	fmt.Fprintf(&b, "\nMeasured on:\n\n* %s\n", strings.Join(machines, "\n* "))
 	for _, p := range parts(cells) {
 		fmt.Fprintf(&b, "\n### %s\n\n![%s](%s%s)\n", p.title, chartOf(p).Title, chart, p.chart)
 		b.WriteString("\nTime over that of others, least to greatest over all packets and matrices:\n\n")
 		p.ranges(&b)
-		for _, name := range distinct(p.cells, title) {
-			fmt.Fprintf(&b, "\n#### %s\n\n", name)
-			p.write(&b, name, p.columns)
+		one := p.cells[0]
+		fmt.Fprintf(&b, "\n%s, %s:\n\n", title(one), temperature(one))
+		p.cells = slices.DeleteFunc(p.cells, func(c Cell) bool { return title(c) != title(one) || c.Pause != one.Pause || c.Network == loopback })
+		p.heads(&b, p.columns)
+		for _, c := range p.cells {
+			p.row(&b, c, p.columns)
 		}
-		name := title(p.cells[0])
-		fmt.Fprintf(&b, "\n#### Parts of a run: %s\n\n", strings.ToLower(name[:1])+name[1:])
-		p.write(&b, name, append(slices.Clone(p.columns[:4]), runColumns()...))
-		fmt.Fprintf(&b, "\n#### Each way: %s\n\n", strings.ToLower(name[:1])+name[1:])
-		p.write(&b, name, append(slices.Clone(p.columns[:4]), p.wayColumns()...))
 	}
 	b.WriteString("\n")
-	return b.String()
-}
-
-// summary returns a table of a few sizes of the first matrix, in Markdown.
-func summary(cells []Cell) string {
-	var b strings.Builder
-	for i, p := range parts(cells) {
-		name := title(p.cells[0])
-		p.cells = slices.DeleteFunc(p.cells, func(c Cell) bool {
-			return c.Size != 4<<10 && c.Size != 64<<10 && c.Size != 1<<20 || c.Bound == 0 && (c.Pause != "" || c.Network == "loopback")
-		})
-		columns := slices.Concat(p.columns[:2], p.columns[3:4], p.columns[5:11])
-		if i == 0 {
-			p.heads(&b, columns)
-		}
-		p.rows(&b, name, columns)
-	}
 	return b.String()
 }
 
@@ -265,11 +224,10 @@ func (p part) ranges(b *strings.Builder) {
 	}
 	columns := []heading{p.columns[0], p.columns[1], p.columns[2],
 		span(func(c Cell) float64 { return c.ratio(bare, peers...) }),
-		span(func(c Cell) float64 { return p.before[c.setting()].ratio(bare, peers...) }),
 		span(func(c Cell) float64 { return c.ratio(bare, uncoded...) }),
 		span(func(c Cell) float64 { return c.ratio(bare, raw) }),
 	}
-	for i, name := range []string{"**to the best peer**", "before", "to uncoded", "to raw"} {
+	for i, name := range []string{"**to the best peer**", "to uncoded", "to raw"} {
 		columns[3+i].name = name
 	}
 	p.heads(b, columns)
@@ -282,12 +240,6 @@ func (p part) ranges(b *strings.Builder) {
 	}
 }
 
-// write writes a table of the cells of a matrix.
-func (p part) write(b *strings.Builder, matrix string, columns []heading) {
-	p.heads(b, columns)
-	p.rows(b, matrix, columns)
-}
-
 func (p part) heads(b *strings.Builder, columns []heading) {
 	var heads []string
 	for _, h := range columns {
@@ -295,14 +247,6 @@ func (p part) heads(b *strings.Builder, columns []heading) {
 	}
 	line(b, heads)
 	line(b, slices.Repeat([]string{"---"}, len(heads)))
-}
-
-func (p part) rows(b *strings.Builder, matrix string, columns []heading) {
-	for _, c := range p.cells {
-		if title(c) == matrix {
-			p.row(b, c, columns)
-		}
-	}
 }
 
 func (p part) row(b *strings.Builder, c Cell, columns []heading) {
@@ -317,63 +261,6 @@ func line(b *strings.Builder, cells []string) {
 	fmt.Fprintf(b, "| %s |\n", strings.Join(cells, " | "))
 }
 
-// runColumns say where the time of a run goes.
-func runColumns() []heading {
-	of := func(name string, way string, text func(Cell, Way) string) heading {
-		return heading{name, func(_ part, c Cell) string {
-			w, ok := c.way(way)
-			if !ok {
-				return ""
-			}
-			return text(c, w)
-		}}
-	}
-	return []heading{
-		of("encode", bare, func(_ Cell, w Way) string { return span(w.Seconds) }),
-		of("model", bare, func(_ Cell, w Way) string { return span(w.Model) }),
-		of("time / model", bare, func(_ Cell, w Way) string { return times(w.Seconds / w.Model) }),
-		of("to best by hand", bare, func(c Cell, _ Way) string {
-			var names []string
-			for _, w := range c.Ways {
-				if strings.HasPrefix(w.Name, bare+"-") && w.Name != asDefault {
-					names = append(names, w.Name)
-				}
-			}
-			return times(c.ratio(bare, names...))
-		}),
-		of("agreement, first run", asDefault, func(_ Cell, w Way) string { return span(w.First) }),
-		of("agreement, later", bare, func(_ Cell, w Way) string { return span(w.Later) }),
-		of("check", asDefault, func(_ Cell, w Way) string { return span(w.Check) }),
-		of("all, later run", asDefault, func(_ Cell, w Way) string { return span(w.Seconds) }),
-		of("all / encode", asDefault, func(c Cell, _ Way) string { return times(c.ratio(asDefault, bare)) }),
-	}
-}
-
-// wayColumns have the time of each way, and what the network dropped.
-func (p part) wayColumns() []heading {
-	var list []heading
-	for _, c := range p.cells {
-		for _, w := range c.Ways {
-			if w.LeftOut == "" && !slices.ContainsFunc(list, func(h heading) bool { return h.name == w.Name }) {
-				list = append(list, heading{w.Name, func(_ part, c Cell) string { return timed(c, w.Name) }})
-			}
-		}
-	}
-	return list
-}
-
-func timed(c Cell, name string) string {
-	w, ok := c.way(name)
-	if !ok {
-		return ""
-	}
-	text := span(w.Seconds)
-	if w.Dropped >= 0.5 {
-		text += fmt.Sprintf(", %.0f dropped", w.Dropped)
-	}
-	return text
-}
-
 // chartOf draws the ratio to the best peer that codes against the size of packets, for the
 // first matrix and warm cores where there are such.
 func chartOf(p part) draw.Chart {
@@ -383,30 +270,21 @@ func chartOf(p part) draw.Chart {
 		Y: draw.Axis{Label: "Volley / best peer; below 1 Volley is faster", Log: true, Binary: true},
 	}
 	one := draw.Series{Name: "as fast as the best peer", Reference: true}
-	var then []draw.Series
 	for i, name := range distinct(p.cells, series) {
 		now := draw.Series{Name: name, Colour: i}
-		before := draw.Series{Name: name + ", before", Colour: i, Dashes: 1}
 		for _, c := range p.cells {
 			if series(c) != name || title(c) != title(p.cells[0]) || c.Pause != p.cells[0].Pause {
 				continue
 			}
 			one.Points = append(one.Points, draw.Point{X: float64(c.Size), Y: 1})
-			add := func(s *draw.Series, c Cell) {
-				if x := c.ratio(bare, peers...); x > 0 {
-					s.Points = append(s.Points, draw.Point{X: float64(c.Size), Y: x})
-				}
+			if x := c.ratio(bare, peers...); x > 0 {
+				now.Points = append(now.Points, draw.Point{X: float64(c.Size), Y: x})
 			}
-			add(&now, c)
-			add(&before, p.before[c.setting()])
 		}
 		chart.Series = append(chart.Series, now)
-		if len(before.Points) > 0 {
-			then = append(then, before)
-		}
 	}
 	slices.SortFunc(one.Points, func(a, b draw.Point) int { return cmp.Compare(a.X, b.X) })
-	chart.Series = append(append(chart.Series, then...), one)
+	chart.Series = append(chart.Series, one)
 	return chart
 }
 

@@ -14,7 +14,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"volley/internal/late"
+	"volley/internal/delay"
 	"volley/transport"
 	"volley/transport/mpi"
 )
@@ -65,7 +65,7 @@ func (op *operation) progress(done, more int64) {
 // slow returns a transport that sends no faster than the operation may. It stays open until the operation has ended.
 func (op *operation) slow(ctx context.Context, t transport.Transport) transport.Transport {
 	if op.rate > 0 {
-		t = late.Limit(ctx, t, op.rate)
+		t = delay.Limit(ctx, t, op.rate)
 		op.opened = append(op.opened, t)
 	}
 	return t

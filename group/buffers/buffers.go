@@ -232,12 +232,12 @@ func layOut(ctx context.Context, s *session.Session, sizes []int64, o Options) (
 		return nil, 0, s.Alike(ctx, err)
 	}
 	m.Field, m.DataChunks, m.ParityChunks = c.Field.Name(), c.Data, c.Parity
-	w := &pass.Work{Node: s.Nodes[0], Member: store.Member{Entries: bufferEntries(sizes)}}
-	w.Data = content.NewData(nil, w.Member.Entries, false)
+	w := &pass.Work{Node: s.Nodes[0], Record: store.Record{Entries: bufferEntries(sizes)}}
+	w.Data = content.NewData(nil, w.Record.Entries, false)
 	for _, n := range sizes {
-		w.Member.Bytes += n
+		w.Record.Bytes += n
 	}
-	bytes, err := session.Exchange(ctx, s, []int64{w.Member.Bytes})
+	bytes, err := session.Exchange(ctx, s, []int64{w.Record.Bytes})
 	if err != nil {
 		return nil, 0, err
 	}
@@ -246,8 +246,8 @@ func layOut(ctx context.Context, s *session.Session, sizes []int64, o Options) (
 	if err != nil {
 		return nil, 0, err
 	}
-	w.Member.Segments = w.Sums.Digests
-	record, err := json.Marshal(&w.Member)
+	w.Record.FileDigests = w.Sums.Digests
+	record, err := json.Marshal(&w.Record)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -256,7 +256,7 @@ func layOut(ctx context.Context, s *session.Session, sizes []int64, o Options) (
 		return nil, 0, err
 	}
 	for _, n := range records { // digests are all equally long
-		m.Records = append(m.Records, store.Record{Bytes: int64(n), SHA256: disk.Sum(nil)})
+		m.Records = append(m.Records, store.RecordSum{Bytes: int64(n), SHA256: disk.Sum(nil)})
 	}
 	if err := m.Validate(); err != nil {
 		return nil, 0, s.Alike(ctx, &store.InputError{Err: err})
@@ -290,7 +290,7 @@ func Protect(ctx context.Context, t transport.Transport, buffers [][]byte, parit
 		}
 		p.Works[0].Data.Hold(buffers)
 		p.Works[0].Parity = memory(parity[headerBytes:])
-		text, files, err := p.Make(ctx, func(w *pass.Work) ([]byte, error) { return json.Marshal(&w.Member) })
+		text, files, err := p.Make(ctx, func(w *pass.Work) ([]byte, error) { return json.Marshal(&w.Record) })
 		if err != nil {
 			return none, err
 		}
@@ -333,7 +333,7 @@ func Sizes(ctx context.Context, t transport.Transport, parity []byte, o Options)
 
 func bufferSizes(s *session.Session) (sizes []int64, err error) {
 	n := s.Nodes[0]
-	list := s.Members[n.Index].Entries
+	list := s.RecordOf[n.Index].Entries
 	for _, e := range list {
 		if e.Type == tree.TypeFile {
 			sizes = append(sizes, e.Size)
@@ -490,7 +490,7 @@ func recoverBuffers(ctx context.Context, s *session.Session, buffers [][]byte, p
 	if int64(len(parity)) < h.bytes() {
 		return store.Inputf("%s: room for %d bytes of parity: want %d", n.Given, len(parity), h.bytes())
 	}
-	parts, x := h.parts(parity), s.Members[here]
+	parts, x := h.parts(parity), s.RecordOf[here]
 	d := content.NewData(nil, x.Entries, false)
 	d.Hold(buffers)
 	has := s.States[here].Of(s.Current)

@@ -47,11 +47,11 @@ func TestFormats(t *testing.T) {
 
 	protected, within := keyTable(section("Groups of nodes"))
 	want := keysOf(reflect.TypeFor[group.Manifest](), nil)
-	want = append(want, keysOf(reflect.TypeFor[group.Member](), nil)...)
+	want = append(want, keysOf(reflect.TypeFor[group.Record](), nil)...)
 	for _, key := range keysOf(reflect.TypeFor[group.Entry](), nil) {
 		want = append(want, "entries."+key)
 	}
-	if record := keysOf(reflect.TypeFor[group.Record](), nil); !slices.Equal(within["members"], record) {
+	if record := keysOf(reflect.TypeFor[group.RecordSum](), nil); !slices.Equal(within["members"], record) {
 		t.Errorf("group, members: docs/format.md has the keys %v, the program %v", within["members"], record)
 	}
 	check("group, replaces", within["replaces"], keysOf(reflect.TypeFor[group.Predecessor](), nil))

@@ -176,8 +176,8 @@ func TestCitation(t *testing.T) {
 	}
 }
 
-// TestModule makes programs in a module of their own, as docs/library.md says, and runs them without
-// a network.
+// TestModule makes programs in a module of their own, as docs/library.md says, and runs them without a network: the
+// one of that page, and the example of package group.
 func TestModule(t *testing.T) {
 	t.Parallel() // with what other processes run
 	root := repository(t)
@@ -192,6 +192,11 @@ func TestModule(t *testing.T) {
 		return is
 	}
 	lines := block("text\nrequire volley")
+	program, prints := "package main"+block("go\npackage main"), "rounds"+block("text\nrounds")
+	example := read(t, filepath.Join(root, "group", "example_test.go"))
+	_, output, _ := strings.Cut(example, "\t// Output:\n")
+	output, _, _ = strings.Cut(output, "}\n")
+	example = strings.NewReplacer("package group_test", "package main", "func Example()", "func main()").Replace(example)
 	dir := t.TempDir()
 	write := func(name, text string) {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666); err != nil {
@@ -200,15 +205,16 @@ func TestModule(t *testing.T) {
 	}
 	version, _, _ := strings.Cut(strings.SplitAfterN(read(t, filepath.Join(root, "go.mod")), "\ngo ", 2)[1], "\n")
 	write("go.mod", "module example.org/program\n\ngo "+version+"\n\nrequire volley"+strings.Replace(lines, "../volley", root, 1))
-	write("go.sum", read(t, filepath.Join(root, "go.sum")))  // what go mod tidy would fetch is in the cache
-	for _, begin := range []string{"rounds", "generation"} { // of what the programs print, in their order
-		program, want := block("go\npackage main"), begin+block("text\n"+begin)
-		write("main.go", "package main"+program)
+	write("go.sum", read(t, filepath.Join(root, "go.sum"))) // what go mod tidy would fetch is in the cache
+	for _, p := range []struct{ program, prints string }{
+		{program, prints}, {example, strings.ReplaceAll(output, "\t// ", "")},
+	} {
+		write("main.go", p.program)
 		command := exec.Command("go", "run", "-mod=mod", ".")
 		command.Dir = dir
 		command.Env = append(os.Environ(), "GOPROXY=off", "GOWORK=off")
-		if out, err := command.CombinedOutput(); err != nil || string(out) != want {
-			t.Errorf("%v, it prints\n%s, want\n%s", err, out, want)
+		if out, err := command.CombinedOutput(); err != nil || string(out) != p.prints {
+			t.Errorf("%v, it prints\n%s, want\n%s", err, out, p.prints)
 		}
 	}
 }

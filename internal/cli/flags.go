@@ -14,8 +14,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"volley/group"
+	"volley/internal/delay"
 	"volley/internal/exit"
-	"volley/internal/late"
 	"volley/internal/selection"
 )
 
@@ -203,6 +203,6 @@ func (o *limits) slow(ctx context.Context, p *party) error {
 	case !p.job():
 		return exit.Usagef("--limit-rate %s: all is in this process, which sends nothing: leave it out", o.rate)
 	}
-	p.Transport = late.Limit(ctx, p.Transport, rate)
+	p.Transport = delay.Limit(ctx, p.Transport, rate)
 	return nil
 }

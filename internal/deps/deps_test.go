@@ -72,7 +72,7 @@ var allowed = map[string][]string{
 	"internal/deps":            {},
 	"internal/faulty":          {"transport"},
 	"internal/fuzzlimit":       {},
-	"internal/late":            {"internal/pace", "transport"},
+	"internal/delay":           {"internal/pace", "transport"},
 	"internal/located":         {},
 	"internal/names":           {},
 	"internal/pace":            {},
@@ -94,11 +94,11 @@ var allowed = map[string][]string{
 	"internal/gauges":          {"group", "internal/atomicfile", "internal/exit", "internal/grouptext", "internal/printable"},
 	"internal/groupfile":       {"internal/atomicfile", "internal/disk", "internal/exit", "internal/launch", "internal/ssh"},
 	"internal/cli": {
-		"", "algo", "coded", "collective", "engine", "executor", "field", "group", "group/buffers", "group/site", "internal/atomicfile", "internal/comparison", "internal/disk", "internal/exit", "internal/gauges", "internal/groupfile", "internal/grouptext", "internal/late", "internal/launch",
+		"", "algo", "coded", "collective", "engine", "executor", "field", "group", "group/buffers", "group/site", "internal/atomicfile", "internal/comparison", "internal/disk", "internal/exit", "internal/gauges", "internal/groupfile", "internal/grouptext", "internal/delay", "internal/launch",
 		"internal/printable", "internal/report", "internal/selection", "internal/sets", "internal/ssh", "matrix", "plan", "sim", "trace", "transport", "transport/grpc", "transport/local", "transport/mpi", "tune", "verify",
 	},
 	"cmd/volley":    {"internal/cli"},
-	"cmd/libvolley": {"", "coded", "collective", "field", "field/curves", "group", "group/buffers", "group/snapshots", "internal/late", "internal/printable", "internal/sets", "matrix", "sim", "transport", "transport/mpi", "tune"},
+	"cmd/libvolley": {"", "coded", "collective", "field", "field/curves", "group", "group/buffers", "group/snapshots", "internal/delay", "internal/printable", "internal/sets", "matrix", "sim", "transport", "transport/mpi", "tune"},
 }
 
 // TestImports compares the table with the imports there are, without those of

@@ -2,8 +2,8 @@
 // says which nodes are a set. As far as it can, it takes no two nodes of a set from one failure domain, such as a rack.
 //
 // Nothing but the groups themselves is stored: a directory says which node of which group it is, how many nodes that
-// has, and which of how many sets it is. So the sets are found again in whatever order the nodes come, a choice that was
-// cut off between two sets is completed, and a set that is not there is missed.
+// has, and which of how many sets it is. So the sets are found again in whatever order the nodes come, an assignment
+// that was cut off between two sets is completed, and a set that is not there is missed.
 package sets
 
 import (
@@ -33,8 +33,8 @@ type Set struct {
 	room    int            // places for more
 }
 
-// A choice is one under way.
-type choice struct {
+// An assignment is one of nodes to sets, under way.
+type assignment struct {
 	members []Member
 	free    []int // members that have no place: empty ones first, which may be in the place of lost ones
 	empty   int   // so many are empty
@@ -50,13 +50,13 @@ type choice struct {
 // Members of one domain come to different sets wherever that is possible. What is not possible is in Notes, or, where
 // apart is set, an error for new sets.
 //
-// The choice depends on nothing but its arguments. Members in the order in which they were chosen first, some of which
+// The assignment depends on nothing but its arguments. Members in the order in which they were chosen first, some of which
 // say nothing any more, get the places that they had.
 func Choose(members []Member, size int, apart bool) ([]Set, error) {
 	if size < 2 || len(members) < 2 {
 		return nil, group.Inputf("%d directories in sets of at most %d: want 2 or more of both", len(members), size)
 	}
-	c := &choice{members: members, in: make([]*Set, len(members))}
+	c := &assignment{members: members, in: make([]*Set, len(members))}
 	if err := c.find(size); err != nil {
 		return nil, err
 	}
@@ -118,10 +118,10 @@ func numbered(members []Member, list []Set) []Set {
 }
 
 // find finds the sets that members name, and the members that name none.
-func (c *choice) find(size int) error {
-	held := map[string]bool{} // the other groups are left of protects that were cut off
+func (c *assignment) find(size int) error {
+	inForce := map[string]bool{} // the other groups are left of protects that were cut off
 	for _, m := range c.members {
-		held[m.Group] = held[m.Group] || m.Held
+		inForce[m.Group] = inForce[m.Group] || m.Held
 	}
 	for i, m := range c.members {
 		switch {
@@ -129,7 +129,7 @@ func (c *choice) find(size int) error {
 			c.free = slices.Insert(c.free, c.empty, i)
 			c.empty++
 			continue
-		case m.Node < 0 || !held[m.Group]:
+		case m.Node < 0 || !inForce[m.Group]:
 			c.free = append(c.free, i)
 			continue
 		}
@@ -162,7 +162,7 @@ func (s *Set) add(n int) {
 }
 
 // cut makes new sets for so many members.
-func (c *choice) cut(members, size int) error {
+func (c *assignment) cut(members, size int) error {
 	n := (members + size - 1) / size
 	if members/n < 2 {
 		return group.Inputf("directories that are in no set: %d; in sets of 2 to %d one of them would be alone: name more of them, or leave some out", members, size)
@@ -176,8 +176,8 @@ func (c *choice) cut(members, size int) error {
 }
 
 // hint gives members without a place the sets that they would have if nobody had one, so lost ones come back there.
-func (c *choice) hint(size int) {
-	first := &choice{members: c.members, in: make([]*Set, len(c.members))}
+func (c *assignment) hint(size int) {
+	first := &assignment{members: c.members, in: make([]*Set, len(c.members))}
 	if len(c.free) == len(c.members) || first.cut(len(c.members), size) != nil {
 		return
 	}
@@ -205,7 +205,7 @@ func (c *choice) hint(size int) {
 
 // deal gives the members without a place their sets: as many as possible so that no domain has two in a set, as many of
 // the others so that none has three, and so on. It augments a flow from domains to sets (L. Ford, D. Fulkerson, 1956).
-func (c *choice) deal() {
+func (c *assignment) deal() {
 	left := slices.DeleteFunc(slices.Clone(c.free), func(i int) bool { return c.in[i] != nil })
 	for most := 1; len(left) > 0; most++ {
 		left = slices.DeleteFunc(left, func(i int) bool { return c.place(i, most, map[*Set]bool{}) })
@@ -213,7 +213,7 @@ func (c *choice) deal() {
 }
 
 // place gives a member a set in which its domain has fewer than most, for which another member may move.
-func (c *choice) place(i, most int, seen map[*Set]bool) bool {
+func (c *assignment) place(i, most int, seen map[*Set]bool) bool {
 	for _, s := range c.sets {
 		if s.room > 0 && c.fits(i, s, most) {
 			c.take(i, s)
@@ -237,19 +237,19 @@ func (c *choice) place(i, most int, seen map[*Set]bool) bool {
 	return false
 }
 
-func (c *choice) fits(i int, s *Set, most int) bool {
+func (c *assignment) fits(i int, s *Set, most int) bool {
 	domain := c.members[i].Domain
 	return domain == "" || s.domains[domain] < most
 }
 
-func (c *choice) take(i int, s *Set) {
+func (c *assignment) take(i int, s *Set) {
 	c.in[i] = s
 	s.domains[c.members[i].Domain]++
 	s.room--
 }
 
 // sharing returns an error where two members of a new set are in one domain.
-func (c *choice) sharing(sets []*Set) error {
+func (c *assignment) sharing(sets []*Set) error {
 	count, worst := map[string]int{}, ""
 	for _, i := range c.free {
 		count[c.members[i].Domain]++
@@ -272,7 +272,7 @@ func (c *choice) sharing(sets []*Set) error {
 }
 
 // finish gives the members of a set that had no place the free ones, in order.
-func (c *choice) finish(s *Set) Set {
+func (c *assignment) finish(s *Set) Set {
 	for i, of := range c.in {
 		if of == s {
 			s.places[slices.Index(s.places, -1)] = i

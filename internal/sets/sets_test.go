@@ -26,7 +26,7 @@ func membersOf(domains string) []Member {
 	return list
 }
 
-// settle gives members the places of a choice, as protect does.
+// settle gives members the places of an assignment, as protect does.
 func settle(members []Member, list []Set) {
 	for n, s := range list {
 		for node, i := range s.Members {
@@ -107,7 +107,7 @@ func possible(members []Member, free []int, rooms []int, domains []map[string]bo
 	return false
 }
 
-// TestChooseAll compares all choices of few members, in up to four domains, with trying all.
+// TestChooseAll compares all assignments of few members, in up to four domains, with trying all.
 func TestChooseAll(t *testing.T) {
 	t.Parallel()
 	const labels = "-abc"
@@ -170,7 +170,7 @@ func TestChooseAll(t *testing.T) {
 	}
 }
 
-// TestChooseAgain loses members of a choice: the same order gives all their places back; any other order, with other
+// TestChooseAgain loses members of an assignment: the same order gives all their places back; any other order, with other
 // hosts for those that are lost, keeps the places of the rest, and domains apart where trying all says that it can be.
 func TestChooseAgain(t *testing.T) {
 	t.Parallel()

@@ -73,7 +73,7 @@ type Child struct {
 
 	holding sync.Mutex // guards what follows
 	holds   bool
-	held    []string // lines of stderr
+	kept    []string // lines of stderr
 }
 
 // greeting comes before all messages: what a shell says at login comes before that.
@@ -89,7 +89,7 @@ const (
 const silence = time.Minute
 
 const (
-	copyPiece = 256 << 10 // of a program that is copied
+	copyBytes = 256 << 10 // of a program that is copied
 )
 
 // connects is how long ssh may take to connect.
@@ -177,11 +177,11 @@ func (c *Client) start(a Address, asks bool) (*Child, error) {
 	}()
 	x.mu.Lock()
 	go func() {
-		for part := range slices.Chunk(program, copyPiece) {
+		for part := range slices.Chunk(program, copyBytes) {
 			if _, err := x.to.Write(part); err != nil {
 				break
 			}
-			if len(part) == copyPiece { // more than a pipe holds: ssh has read of it, so it is let in
+			if len(part) == copyBytes { // more than a pipe holds: ssh has read of it, so it is let in
 				x.moves()
 			}
 		}
@@ -236,20 +236,20 @@ func (x *Child) hear(text string) {
 	x.holding.Lock()
 	defer x.holding.Unlock()
 	if x.holds {
-		x.held = append(x.held, text)
+		x.kept = append(x.kept, text)
 		return
 	}
 	x.stderr(x.At(), text)
 }
 
-// release passes on what was held, and what comes.
+// release passes on what was kept back, and what comes.
 func (x *Child) release() {
 	x.holding.Lock()
 	defer x.holding.Unlock()
-	for _, text := range x.held {
+	for _, text := range x.kept {
 		x.stderr(x.At(), text)
 	}
-	x.holds, x.held = false, nil
+	x.holds, x.kept = false, nil
 }
 
 // beat tells the other side that this one is there, until the end.
@@ -274,15 +274,15 @@ func (x *Child) Send(v any) error {
 
 // Receive receives a message. Its error says how the program ended; one that says nothing for too long is killed.
 func (x *Child) Receive(v any) error {
-	late := time.AfterFunc(x.silence, func() {
+	timer := time.AfterFunc(x.silence, func() {
 		if x.greeted.Load() { // else a user may be typing a password
 			x.mute.Store(true)
 			x.kill()
 		}
 	})
-	defer late.Stop()
+	defer timer.Stop()
 	for x.lines.Scan() {
-		late.Reset(x.silence)
+		timer.Reset(x.silence)
 		said, greets := bytes.CutSuffix(x.lines.Bytes(), []byte(greeting)) // a login may say a line without an end
 		switch text := x.lines.Bytes(); {
 		case x.greeted.Load() && len(text) == 0: // a beat

@@ -22,7 +22,7 @@ var ErrGone = errors.New("the connection to where volley was started has ended")
 func Greet(in io.Reader, out io.Writer, gone func()) (*Parent, error) {
 	p := &Parent{&sender{to: out}, make(chan []byte, 4)}
 	once := sync.OnceFunc(gone)
-	late := time.AfterFunc(silence, once)
+	timer := time.AfterFunc(silence, once)
 	end := make(chan struct{})
 	go func() {
 		defer close(end)
@@ -31,7 +31,7 @@ func Greet(in io.Reader, out io.Writer, gone func()) (*Parent, error) {
 		lines := bufio.NewScanner(in)
 		lines.Buffer(nil, mostLine)
 		for lines.Scan() {
-			late.Reset(silence)
+			timer.Reset(silence)
 			if len(lines.Bytes()) > 0 {
 				p.lines <- append([]byte{}, lines.Bytes()...)
 			}

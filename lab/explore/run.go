@@ -10,7 +10,7 @@ import (
 
 	"volley"
 	"volley/field"
-	"volley/internal/late"
+	"volley/internal/delay"
 	"volley/internal/selection"
 	"volley/plan"
 	"volley/sim"
@@ -226,7 +226,7 @@ func (r *sampleRun) encode(ctx context.Context, cancel context.CancelCauseFunc) 
 	reports := make([]*volley.Report, n)
 	err = local.Run(ctx, n, func(ctx context.Context, t transport.Transport) (err error) {
 		if r.paced {
-			t = late.New(ctx, t, r.delay)
+			t = delay.New(ctx, t, r.delay)
 			defer t.Close() // also without an error nothing is to be left
 		}
 		k := t.Rank()

@@ -89,9 +89,9 @@ func (s liftedShape) tree() []schedule.WindowRound {
 	return schedule.WindowRoundsFrom(min(s.ports, s.h), s.h, s.ports)
 }
 
-// late returns the rounds of the correction's own: for the packets that find no free
+// corrections returns the rounds of the correction's own: for the packets that find no free
 // port in the rounds of the prepare and lift phases.
-func (s *lifted) late() int {
+func (s *lifted) corrections() int {
 	if !s.corrected {
 		return 0
 	}
@@ -108,8 +108,8 @@ func (s *lifted) late() int {
 func (s *lifted) cost() sim.Cost {
 	turns := schedule.Ceil(s.h, s.ports)
 	return sim.Cost{
-		C1: schedule.Clog(s.h, s.ports) + s.last()*turns + s.late() + len(s.tree()) + 1,
-		C2: schedule.Ceil(s.h-1, s.ports) + (s.last()+1)*turns + s.late(),
+		C1: schedule.Clog(s.h, s.ports) + s.last()*turns + s.corrections() + len(s.tree()) + 1,
+		C2: schedule.Ceil(s.h-1, s.ports) + (s.last()+1)*turns + s.corrections(),
 	}
 }
 
@@ -125,7 +125,7 @@ func (s *lifted) Phases() []plan.Phase {
 	return []plan.Phase{
 		{Name: "prepare", Rounds: schedule.Clog(s.h, s.ports)},
 		{Name: "lift", Rounds: s.last() * schedule.Ceil(s.h, s.ports)},
-		{Name: "correct", Rounds: s.late()},
+		{Name: "correct", Rounds: s.corrections()},
 		{Name: "shoot", Rounds: len(s.tree()) + 1},
 	}
 }

@@ -132,7 +132,7 @@ func (c *Condition) Note(p tree.Name, what string, why error) {
 }
 
 // Differing returns the entries of a record that are not as they were, and not only elsewhere.
-func (c *Condition) Differing(x *store.Member) (list []*tree.Entry) {
+func (c *Condition) Differing(x *store.Record) (list []*tree.Entry) {
 	differs := map[tree.Name]bool{}
 	for _, f := range c.Findings {
 		differs[f.Path] = !f.Harmless()
@@ -157,7 +157,7 @@ func (c *Condition) Rotten(is *Compared) map[tree.Name]bool {
 }
 
 // FilesOf returns the files of which entries are names.
-func FilesOf(x *store.Member, list []*tree.Entry) (files []*tree.Entry) {
+func FilesOf(x *store.Record, list []*tree.Entry) (files []*tree.Entry) {
 	are := map[tree.Name]bool{}
 	for _, e := range list {
 		are[e.FileOf()] = true

@@ -1,5 +1,5 @@
-// Package content knows what a node holds: it reads the node's files as one piece of data, takes digests of its segments,
-// finds under which names bytes are, and says how all that compares with a record.
+// Package content knows what a node holds: it reads the node's files as one stretch of data, takes digests of the
+// parts of files, finds under which names bytes are, and says how all that compares with a record.
 package content
 
 import (

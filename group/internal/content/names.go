@@ -28,24 +28,24 @@ func NoFiles(*tree.Entry) bool { return false }
 // several names they are compared by their digests or, without reading them, by their times: a name gets no bytes that
 // were not protected under it. Where none of its own names holds them, the file may have moved. Read says which files may be
 // read.
-func FindSources(ctx context.Context, m *store.Manifest, dir disk.Dir, l *tree.Listing, x *store.Member, read Chosen) error {
+func FindSources(ctx context.Context, m *store.Manifest, dir disk.Dir, l *tree.Listing, x *store.Record, read Chosen) error {
 	links := linksOf(x)
 	x.Copies = map[tree.Name][]tree.Name{}
 	moved := newStrays(l, x)
-	list := sync.OnceValue(func() []store.Segment { return m.SegmentsOf(tree.ExtentsOf(x.Entries)) })
+	list := sync.OnceValue(func() []store.FilePart { return m.FilePartsOf(tree.ExtentsOf(x.Entries)) })
 	for _, e := range x.Entries {
 		if e.Type != tree.TypeFile {
 			continue
 		}
 		e.Source = ""
-		held := false
+		named := false
 		if links[e.Path] != nil {
 			var err error
-			if held, err = findName(ctx, m, dir, l, x, list, e, links[e.Path], read(e)); err != nil {
+			if named, err = findName(ctx, m, dir, l, x, list, e, links[e.Path], read(e)); err != nil {
 				return err
 			}
 		}
-		if !held {
+		if !named {
 			if err := findMoved(ctx, m, dir, l, x, list, e, moved, read(e)); err != nil {
 				return err
 			}
@@ -55,7 +55,7 @@ func FindSources(ctx context.Context, m *store.Manifest, dir disk.Dir, l *tree.L
 }
 
 // findName finds out which of the names of a file hold what was protected, and reports whether any does.
-func findName(ctx context.Context, m *store.Manifest, dir disk.Dir, l *tree.Listing, x *store.Member, list func() []store.Segment, e *tree.Entry, links []tree.Name, read bool) (bool, error) {
+func findName(ctx context.Context, m *store.Manifest, dir disk.Dir, l *tree.Listing, x *store.Record, list func() []store.FilePart, e *tree.Entry, links []tree.Name, read bool) (bool, error) {
 	type other struct {
 		path tree.Name
 		fs.FileInfo
@@ -97,7 +97,7 @@ func findName(ctx context.Context, m *store.Manifest, dir disk.Dir, l *tree.List
 
 // findMoved finds a file that has neither name any more among those that have its length and time, as a rename keeps
 // both, and compares their digests. Without reading, each is taken for one file at most.
-func findMoved(ctx context.Context, m *store.Manifest, dir disk.Dir, l *tree.Listing, x *store.Member, list func() []store.Segment, e *tree.Entry, moved *strays, read bool) error {
+func findMoved(ctx context.Context, m *store.Manifest, dir disk.Dir, l *tree.Listing, x *store.Record, list func() []store.FilePart, e *tree.Entry, moved *strays, read bool) error {
 	at := l.Find(e.ReadAs())
 	there := unmoved(at, e)
 	if there && (!read || e.Nanoseconds == 0) || l.Unreadable(e.Path) != nil {
@@ -151,7 +151,7 @@ func keysOf(e *tree.Entry) [2]strayKey {
 	return [2]strayKey{{base(e.Path), e.Size, e.Seconds}, {"", e.Size, e.Seconds}}
 }
 
-func newStrays(l *tree.Listing, x *store.Member) *strays {
+func newStrays(l *tree.Listing, x *store.Record) *strays {
 	c := &strays{map[strayKey][]*tree.Entry{}, map[tree.Name]bool{}}
 	for _, e := range unclaimed(x, l) {
 		for _, key := range keysOf(e) {
@@ -185,7 +185,7 @@ func (c *strays) take(e *tree.Entry) {
 
 // unclaimed returns the files of a listing, but for those that have the length and time that was protected under their
 // names.
-func unclaimed(x *store.Member, l *tree.Listing) (list []*tree.Entry) {
+func unclaimed(x *store.Record, l *tree.Listing) (list []*tree.Entry) {
 	claimed, files := map[*tree.Entry]bool{}, FilesByPath(x)
 	for _, e := range x.Entries {
 		if f := files[e.FileOf()]; f != nil {
@@ -202,7 +202,7 @@ func unclaimed(x *store.Member, l *tree.Listing) (list []*tree.Entry) {
 	return list
 }
 
-func FilesByPath(x *store.Member) map[tree.Name]*tree.Entry {
+func FilesByPath(x *store.Record) map[tree.Name]*tree.Entry {
 	files := map[tree.Name]*tree.Entry{}
 	for _, e := range x.Entries {
 		if e.Type == tree.TypeFile {
@@ -221,7 +221,7 @@ func unmoved(now, f *tree.Entry) bool { return IsFile(now) && now.Size == f.Size
 
 // Moves returns where what had a name lies now, by that name. Wrong are the files of which no name holds all. A directory
 // has moved where all that was in it has: to "" where that lies scattered.
-func Moves(x *store.Member, l *tree.Listing, wrong map[tree.Name]bool) map[tree.Name]tree.Name {
+func Moves(x *store.Record, l *tree.Listing, wrong map[tree.Name]bool) map[tree.Name]tree.Name {
 	inode := func(e *tree.Entry) tree.Name { return cmp.Or(e.Target, e.Path) }
 	to, dirs, files := map[tree.Name]tree.Name{}, map[tree.Name]tree.Name{}, FilesByPath(x)
 	names := map[tree.Name]*tree.Entry{} // files, by each of their names
@@ -296,7 +296,7 @@ func base(p tree.Name) tree.Name { return tree.Name(path.Base(string(p))) }
 func Above(p tree.Name) tree.Name { return tree.Name(path.Dir(string(p))) }
 
 // linksOf returns the further names of files, by file.
-func linksOf(x *store.Member) map[tree.Name][]tree.Name {
+func linksOf(x *store.Record) map[tree.Name][]tree.Name {
 	links := map[tree.Name][]tree.Name{}
 	for _, e := range x.Entries {
 		if e.Type == tree.TypeLink {
@@ -306,8 +306,8 @@ func linksOf(x *store.Member) map[tree.Name][]tree.Name {
 	return links
 }
 
-// HoldsFile reports whether what has a name holds what a file of a record, whose segments are listed, did.
-func HoldsFile(ctx context.Context, m *store.Manifest, dir disk.Dir, p tree.Name, x *store.Member, list []store.Segment, was *tree.Entry) (bool, error) {
+// HoldsFile reports whether what has a name holds what a file of a record, whose file parts are listed, did.
+func HoldsFile(ctx context.Context, m *store.Manifest, dir disk.Dir, p tree.Name, x *store.Record, list []store.FilePart, was *tree.Entry) (bool, error) {
 	f, err := dir.OpenFile(string(p), os.O_RDONLY, 0)
 	if err != nil {
 		return false, err
@@ -320,7 +320,7 @@ func HoldsFile(ctx context.Context, m *store.Manifest, dir disk.Dir, p tree.Name
 		if _, err := f.ReadAt(block[:g.N], g.At-was.Offset); err != nil || ctx.Err() != nil {
 			return false, cmp.Or(context.Cause(ctx), err)
 		}
-		if !m.SameDigest(block[:g.N], x.Segments, j) {
+		if !m.SameDigest(block[:g.N], x.FileDigests, j) {
 			return false, nil
 		}
 	}

@@ -19,7 +19,7 @@ type Compared struct {
 }
 
 // Compare reads a node's data and compares it with its record. It calls done, unless nil, with the bytes read.
-func Compare(ctx context.Context, m *store.Manifest, d *Data, x *store.Member, done func(n int64)) (*Compared, error) {
+func Compare(ctx context.Context, m *store.Manifest, d *Data, x *store.Record, done func(n int64)) (*Compared, error) {
 	c := NewComparer(m, d, x)
 	buffers := make([]byte, 2*min(m.BlockBytes, m.ChunkBytes))
 	err := m.InOrder(m.DataChunks, func(row, chunk int, at, n int64) error {
@@ -39,15 +39,15 @@ func Compare(ctx context.Context, m *store.Manifest, d *Data, x *store.Member, d
 }
 
 // CompareFiles is [Compare] of some files alone: it reads no other.
-func CompareFiles(ctx context.Context, m *store.Manifest, d *Data, x *store.Member, of Chosen, done func(n int64)) (*Compared, error) {
-	return CompareSegments(ctx, m, d, x, func(_ int, g store.Segment) bool { return of(d.Extents[g.File]) }, done)
+func CompareFiles(ctx context.Context, m *store.Manifest, d *Data, x *store.Record, of Chosen, done func(n int64)) (*Compared, error) {
+	return CompareFileParts(ctx, m, d, x, func(_ int, g store.FilePart) bool { return of(d.Extents[g.File]) }, done)
 }
 
-// CompareSegments is [Compare] of some segments alone, by their number and what they are: it reads no other.
-func CompareSegments(ctx context.Context, m *store.Manifest, d *Data, x *store.Member, of func(int, store.Segment) bool, done func(n int64)) (*Compared, error) {
+// CompareFileParts is [Compare] of some file parts alone, by their number and what they are: it reads no other.
+func CompareFileParts(ctx context.Context, m *store.Manifest, d *Data, x *store.Record, of func(int, store.FilePart) bool, done func(n int64)) (*Compared, error) {
 	c := &Compared{Blocks: make([][]int, m.DataChunks), Files: map[tree.Name]bool{}}
 	buffer := make([]byte, min(m.BlockBytes, m.ChunkBytes))
-	for i, g := range m.SegmentsOf(d.Extents) {
+	for i, g := range m.FilePartsOf(d.Extents) {
 		if !of(i, g) {
 			continue
 		}
@@ -59,7 +59,7 @@ func CompareSegments(ctx context.Context, m *store.Manifest, d *Data, x *store.M
 		if done != nil {
 			done(g.N)
 		}
-		if m.SameDigest(part, x.Segments, i) {
+		if m.SameDigest(part, x.FileDigests, i) {
 			continue
 		}
 		c.Files[d.Extents[g.File].Path] = true
@@ -76,14 +76,14 @@ type Comparer struct {
 	Compared
 	*Sums
 	D         *Data
-	X         *store.Member
+	X         *store.Record
 	unsettled []unsettled
 }
 
 // An unsettled block was read, and is not compared yet.
 type unsettled struct{ row, chunk, first, end int }
 
-func NewComparer(m *store.Manifest, d *Data, x *store.Member) *Comparer {
+func NewComparer(m *store.Manifest, d *Data, x *store.Record) *Comparer {
 	return &Comparer{Compared{Blocks: make([][]int, m.DataChunks), Files: map[tree.Name]bool{}}, NewSums(m, d.Extents), d, x, nil}
 }
 
@@ -116,7 +116,7 @@ func (c *Comparer) Settle() {
 	for _, b := range c.unsettled {
 		same := true
 		for i := b.first; i < b.end; i++ {
-			if !bytes.Equal(c.M.DigestOf(c.Digests, i), c.M.DigestOf(c.X.Segments, i)) {
+			if !bytes.Equal(c.M.DigestOf(c.Digests, i), c.M.DigestOf(c.X.FileDigests, i)) {
 				same = false
 				c.Compared.Files[c.D.Extents[c.List[i].File].Path] = true
 			}
@@ -128,17 +128,17 @@ func (c *Comparer) Settle() {
 	c.unsettled = c.unsettled[:0]
 }
 
-// Sums takes the digests of segments in order. Those of blocks that were added are there after a flush.
+// Sums takes the digests of file parts in order. Those of blocks that were added are there after a flush.
 type Sums struct {
 	Pairing
 	Files   tree.Extents
-	List    []store.Segment
+	List    []store.FilePart
 	Next    int    // of the list
 	Digests []byte // zeros from there on
 }
 
 func NewSums(m *store.Manifest, files tree.Extents) *Sums {
-	list := m.SegmentsOf(files)
+	list := m.FilePartsOf(files)
 	return &Sums{Pairing: Pairing{M: m}, Files: files, List: list, Digests: make([]byte, len(list)*store.DigestBytes[m.Digest])}
 }
 
@@ -149,14 +149,14 @@ func (s *Sums) Add(at int64, block []byte) {
 	}
 }
 
-// Seek goes past the segments before a row.
+// Seek goes past the file parts before a row.
 func (s *Sums) Seek(row int) {
 	for s.Next < len(s.List) && s.List[s.Next].Row < row {
 		s.Next++
 	}
 }
 
-// skip goes past the segments before an end, if there are any and no file that is there has
+// skip goes past the file parts before an end, if there are any and no file that is there has
 // anything of them: what a record says takes no time where there is nothing.
 func (s *Sums) skip(end int64, d *Data) bool {
 	i := s.Next
@@ -175,8 +175,8 @@ func (s *Sums) skip(end int64, d *Data) bool {
 
 // Wrong returns the first file of which a block that was recovered has something else than a record says; nil: there is
 // none.
-func (s *Sums) Wrong(x *store.Member, at int64, block []byte) *tree.Entry {
-	first, _ := slices.BinarySearchFunc(s.List, at, func(g store.Segment, at int64) int {
+func (s *Sums) Wrong(x *store.Record, at int64, block []byte) *tree.Entry {
+	first, _ := slices.BinarySearchFunc(s.List, at, func(g store.FilePart, at int64) int {
 		if g.At < at {
 			return -1
 		}
@@ -184,7 +184,7 @@ func (s *Sums) Wrong(x *store.Member, at int64, block []byte) *tree.Entry {
 	})
 	for i := first; i < len(s.List) && s.List[i].At < at+int64(len(block)); i++ {
 		g := s.List[i]
-		if !s.M.SameDigest(block[g.At-at:][:g.N], x.Segments, i) {
+		if !s.M.SameDigest(block[g.At-at:][:g.N], x.FileDigests, i) {
 			return s.Files[g.File]
 		}
 	}
@@ -193,7 +193,7 @@ func (s *Sums) Wrong(x *store.Member, at int64, block []byte) *tree.Entry {
 
 // CompareParity returns, by chunk, the rows of a node's parity that are not as they were. It calls done,
 // unless nil, with the bytes that it has read.
-func CompareParity(ctx context.Context, m *store.Manifest, parity io.ReaderAt, x *store.Member, done func(n int64)) ([][]int, error) {
+func CompareParity(ctx context.Context, m *store.Manifest, parity io.ReaderAt, x *store.Record, done func(n int64)) ([][]int, error) {
 	bad := make([][]int, m.ParityChunks)
 	buffer := make([]byte, min(m.BlockBytes, m.ChunkBytes))
 	err := m.InOrder(m.ParityChunks, func(row, chunk int, _, n int64) error {
@@ -211,12 +211,12 @@ func CompareParity(ctx context.Context, m *store.Manifest, parity io.ReaderAt, x
 	return bad, err
 }
 
-func ReadParity(m *store.Manifest, parity io.ReaderAt, x *store.Member, row, chunk int, to []byte) bool {
+func ReadParity(m *store.Manifest, parity io.ReaderAt, x *store.Record, row, chunk int, to []byte) bool {
 	n, _ := parity.ReadAt(to, m.OffsetOf(row, chunk, m.ParityChunks))
 	return n == len(to) && SameParity(m, x, row, chunk, to)
 }
 
-func SameParity(m *store.Manifest, x *store.Member, row, chunk int, block []byte) bool {
+func SameParity(m *store.Manifest, x *store.Record, row, chunk int, block []byte) bool {
 	return m.SameDigest(block, x.Parity, m.Number(row, chunk, m.ParityChunks))
 }
 

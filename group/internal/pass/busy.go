@@ -54,7 +54,7 @@ func AndMore(first []string, by string, all int) string {
 }
 
 // Torn returns the files of a record that were written to each time they were read.
-func Torn(x *store.Member) (list []tree.Name) {
+func Torn(x *store.Record) (list []tree.Name) {
 	for _, e := range x.Entries {
 		if e.Torn {
 			list = append(list, e.Path)
@@ -167,7 +167,7 @@ func (n *Work) look(ctx context.Context, m *store.Manifest, reread []int, only m
 		}
 		holds, same := false, is.Touch.SameFile(e.Touch)
 		if same && is.Size >= e.Size {
-			holds, err = content.HoldsFile(ctx, m, n.Dir, e.Path, &store.Member{Segments: n.Sums.Digests}, n.Sums.List, e)
+			holds, err = content.HoldsFile(ctx, m, n.Dir, e.Path, &store.Record{FileDigests: n.Sums.Digests}, n.Sums.List, e)
 			if ctx.Err() != nil {
 				return nil, err
 			}
@@ -193,7 +193,7 @@ func (n *Work) look(ctx context.Context, m *store.Manifest, reread []int, only m
 	return slices.Compact(again), nil
 }
 
-// relay takes what has gone out of the record, and notes it, and gives the files that have become shorter their segments.
+// relay takes what has gone out of the record, and notes it, and gives the files that have become shorter their parts.
 func (n *Work) relay(m *store.Manifest) {
 	left := map[tree.Name]bool{}
 	for _, name := range n.left {
@@ -207,7 +207,7 @@ func (n *Work) relay(m *store.Manifest) {
 		}
 		return gone
 	})
-	n.Member.Entries = n.Listing.Entries
+	n.Record.Entries = n.Listing.Entries
 	n.Data.Close()
 	n.Data = content.NewData(n.Dir, n.Listing.Entries, false)
 	was := n.Sums

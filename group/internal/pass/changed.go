@@ -172,11 +172,11 @@ func (n *Work) keepDigests(m *store.Manifest, rows []int) {
 		for e.list[j].At < g.At {
 			j++
 		}
-		copy(m.DigestOf(n.Sums.Digests, i), m.DigestOf(e.member.Segments, j))
+		copy(m.DigestOf(n.Sums.Digests, i), m.DigestOf(e.record.FileDigests, j))
 	}
 	size := store.DigestBytes[m.Digest] * m.ParityChunks
 	for _, row := range rows {
-		copy(n.Member.Parity[row*size:][:size], e.member.Parity[row*size:])
+		copy(n.Record.Parity[row*size:][:size], e.record.Parity[row*size:])
 	}
 }
 

@@ -42,8 +42,8 @@ type Pass struct {
 
 type earlierData struct {
 	m       *store.Manifest
-	member  *store.Member
-	list    []store.Segment
+	record  *store.Record
+	list    []store.FilePart
 	next    int // of the list
 	files   tree.Extents
 	entries map[tree.Name]*tree.Entry
@@ -58,7 +58,7 @@ func NewPass(s *session.Session, m *store.Manifest, works []*Work) (*Pass, error
 	}
 	for _, n := range works {
 		n.Sums = content.NewSums(m, n.Data.Extents)
-		n.Member.Parity = make([]byte, m.Rows()*m.ParityChunks*store.DigestBytes[m.Digest])
+		n.Record.Parity = make([]byte, m.Rows()*m.ParityChunks*store.DigestBytes[m.Digest])
 	}
 	return &Pass{s: s, M: m, code: c, Works: works, follows: m.Keeps(s.Manifest), check: erasure.NewCheck(c, s.Seed, s.Nodes[0].Index, len(s.Nodes), m.ChunkBytes), read: make([]int64, len(works)), Traffic: erasure.NewTraffic(len(s.Nodes))}, nil
 }
@@ -82,7 +82,7 @@ func (p *Pass) Open(full, force bool) error {
 		if err := f.Truncate(p.M.ParityBytes()); err != nil {
 			return err
 		}
-		if p.s.Members[n.Index] == nil {
+		if p.s.RecordOf[n.Index] == nil {
 			continue
 		}
 		n.earlier = earlierOf(p.s, n.Node)
@@ -102,9 +102,9 @@ func readsAll(s *session.Session) bool {
 
 // earlierOf returns what a node had in the generation in force.
 func earlierOf(s *session.Session, n *store.Node) *earlierData {
-	x := s.Members[n.Index]
-	e := &earlierData{m: s.Manifest, member: x, files: tree.ExtentsOf(x.Entries), entries: map[tree.Name]*tree.Entry{}, times: map[[3]int64][]*tree.Entry{}, found: map[tree.Name]bool{}}
-	e.list = s.Manifest.SegmentsOf(e.files)
+	x := s.RecordOf[n.Index]
+	e := &earlierData{m: s.Manifest, record: x, files: tree.ExtentsOf(x.Entries), entries: map[tree.Name]*tree.Entry{}, times: map[[3]int64][]*tree.Entry{}, found: map[tree.Name]bool{}}
+	e.list = s.Manifest.FilePartsOf(e.files)
 	for _, was := range x.Entries {
 		e.entries[was.Path] = was
 		if key := [3]int64{was.Size, was.Seconds, was.Nanoseconds}; was.Type == tree.TypeFile && was.Size > 0 && !was.Torn {
@@ -148,7 +148,7 @@ func (n *Work) rotten(ctx context.Context, now *tree.Entry, were []*tree.Entry) 
 		return nil
 	}
 	for _, was := range were {
-		same, err := content.HoldsFile(ctx, n.earlier.m, n.Dir, now.Path, n.earlier.member, n.earlier.list, was)
+		same, err := content.HoldsFile(ctx, n.earlier.m, n.Dir, now.Path, n.earlier.record, n.earlier.list, was)
 		if err != nil && (ctx.Err() != nil || !n.meanwhile(now)) {
 			return err
 		}
@@ -178,7 +178,7 @@ func (n *Work) elsewhere(ctx context.Context, now *tree.Entry, were []*tree.Entr
 	for _, was := range were {
 		there := false
 		for _, e := range alike[:min(len(alike), content.MostAlike)] {
-			same, err := content.HoldsFile(ctx, n.earlier.m, n.Dir, e.Path, n.earlier.member, n.earlier.list, was)
+			same, err := content.HoldsFile(ctx, n.earlier.m, n.Dir, e.Path, n.earlier.record, n.earlier.list, was)
 			if ctx.Err() != nil {
 				return false, err
 			}
@@ -194,7 +194,7 @@ func (n *Work) elsewhere(ctx context.Context, now *tree.Entry, were []*tree.Entr
 }
 
 // compareMoved compares files that have the length and time that they had, under this name or another, and that are cut
-// into other segments than before, with what they were.
+// into other file parts than before, with what they were.
 func (n *Work) compareMoved(ctx context.Context, m *store.Manifest, follows bool) error {
 	if n.earlier == nil {
 		return nil
@@ -216,7 +216,7 @@ func (n *Work) compareMoved(ctx context.Context, m *store.Manifest, follows bool
 		if follows && slices.ContainsFunc(were, func(was *tree.Entry) bool {
 			return was.Offset == e.Offset
 		}) {
-			continue // its segments are compared as they are read
+			continue // its parts are compared as they are read
 		}
 		if err := n.rotten(ctx, e, were); err != nil {
 			return err
@@ -226,7 +226,7 @@ func (n *Work) compareMoved(ctx context.Context, m *store.Manifest, follows bool
 }
 
 // compareCut compares what lies in the only row whose blocks have another length than before, as chunks have grown or
-// shrunk: the digests of the pass are of other segments.
+// shrunk: the digests of the pass are of other file parts.
 func (n *Work) compareCut(ctx context.Context, m *store.Manifest) error {
 	e := n.earlier
 	if m.ChunkBytes == e.m.ChunkBytes {
@@ -251,7 +251,7 @@ func (n *Work) compareCut(ctx context.Context, m *store.Manifest) error {
 			continue
 		}
 		_, err := n.Data.ReadAt(block[:g.N], g.At)
-		if err == nil && !m.SameDigest(block[:g.N], e.member.Segments, j) {
+		if err == nil && !m.SameDigest(block[:g.N], e.record.FileDigests, j) {
 			err = n.rotten(ctx, is, were)
 		}
 		if err != nil {
@@ -261,7 +261,7 @@ func (n *Work) compareCut(ctx context.Context, m *store.Manifest) error {
 	return nil
 }
 
-// run reads and codes what has changed, and sets the digests of the members.
+// run reads and codes what has changed, and sets the digests of the records.
 func (p *Pass) run(ctx context.Context) error {
 	rows, err := p.choose(ctx)
 	if err != nil {
@@ -284,7 +284,7 @@ func (p *Pass) readAndCode(ctx context.Context, rows []int) error {
 		return p.Works[i].readRows(ctx, w, p.check.Data[i])
 	}, p.window)
 	for _, n := range p.Works {
-		n.Member.Segments = n.Sums.Digests
+		n.Record.FileDigests = n.Sums.Digests
 	}
 	return err
 }
@@ -381,7 +381,7 @@ func (n *Work) readRows(ctx context.Context, w *Window, prints *verify.Fingerpri
 	return nil
 }
 
-// same reports whether a row, whose segments are those from before on, is as it was. The error
+// same reports whether a row, whose file parts are those from before on, is as it was. The error
 // is that of a file that has rotted.
 func (n *Work) same(ctx context.Context, m *store.Manifest, row, before int) (bool, error) {
 	e := n.earlier
@@ -401,8 +401,8 @@ func (n *Work) same(ctx context.Context, m *store.Manifest, row, before int) (bo
 	for i := before; i < n.Sums.Next; i++ {
 		g := n.Sums.List[i]
 		file := n.Sums.Files[g.File]
-		j, _ := slices.BinarySearchFunc(e.list[was:e.next], g.At, func(o store.Segment, at int64) int { return cmp.Compare(o.At, at) })
-		if j += was; j < e.next && e.list[j].At == g.At && e.list[j].N == g.N && bytes.Equal(m.DigestOf(e.member.Segments, j), m.DigestOf(n.Sums.Digests, i)) {
+		j, _ := slices.BinarySearchFunc(e.list[was:e.next], g.At, func(o store.FilePart, at int64) int { return cmp.Compare(o.At, at) })
+		if j += was; j < e.next && e.list[j].At == g.At && e.list[j].N == g.N && bytes.Equal(m.DigestOf(e.record.FileDigests, j), m.DigestOf(n.Sums.Digests, i)) {
 			continue
 		}
 		same = false
@@ -429,7 +429,7 @@ func (n *Work) rightParity(w *Window, row int) bool {
 		return false
 	}
 	for chunk := range w.M.ParityChunks {
-		if !content.ReadParity(w.M, n.kept, n.earlier.member, row, chunk, w.Block(w.Parity, row, chunk)) {
+		if !content.ReadParity(w.M, n.kept, n.earlier.record, row, chunk, w.Block(w.Parity, row, chunk)) {
 			return false
 		}
 	}
@@ -449,10 +449,10 @@ func (n *Work) store(w *Window, coded []int, prints *verify.Fingerprints) error 
 				return err
 			}
 			i := m.Number(row, chunk, m.ParityChunks)
-			if digest := m.DigestOf(n.Member.Parity, i); is {
+			if digest := m.DigestOf(n.Record.Parity, i); is {
 				digests.Add(digest, block)
 			} else {
-				copy(digest, m.DigestOf(n.earlier.member.Parity, i))
+				copy(digest, m.DigestOf(n.earlier.record.Parity, i))
 			}
 		}
 		prints.Add(blocks...)
@@ -476,7 +476,7 @@ type Work struct {
 	Listing *tree.Listing
 	Data    *content.Data
 	Before  []*tree.Entry // whose places its files take
-	Member  store.Member
+	Record  store.Record
 
 	// Of the pass:
 	force   bool
@@ -513,7 +513,7 @@ func (p *Pass) Make(ctx context.Context, record func(*Work) ([]byte, error)) (te
 	records := make([][]byte, len(p.Works))
 	all, err := session.Collect(ctx, s, func(_ context.Context, i int, n *store.Node) (_ made, err error) {
 		records[i], err = record(p.Works[i])
-		return made{len(records[i]), p.Traffic.Sent[i], p.read[i], Torn(&p.Works[i].Member), p.Works[i].gone, here[i]}, err
+		return made{len(records[i]), p.Traffic.Sent[i], p.read[i], Torn(&p.Works[i].Record), p.Works[i].gone, here[i]}, err
 	})
 	if err != nil {
 		return nil, nil, err
@@ -527,7 +527,7 @@ func (p *Pass) Make(ctx context.Context, record func(*Work) ([]byte, error)) (te
 		for _, name := range x.Gone {
 			p.Gone = append(p.Gone, tree.JoinPath(s.States[n].Dir, name))
 		}
-		m.Records = append(m.Records, store.Record{Bytes: int64(x.Record)})
+		m.Records = append(m.Records, store.RecordSum{Bytes: int64(x.Record)})
 		p.ReadAll += x.Read
 		p.Traffic.MostSent = max(p.Traffic.MostSent, x.Sent)
 		folds = append(folds, x.Fold)

@@ -62,7 +62,7 @@ func (x *Target) name(e *tree.Entry, p tree.Name, made string, again func(at dis
 		}
 	default:
 		if err = x.taken(p, there); err == nil && !there.IsDir() {
-			err = x.setAside(e, p, there)
+			err = x.keepReplaced(e, p, there)
 		}
 	}
 	if err == nil {

@@ -66,7 +66,7 @@ func (x *Target) begin() error {
 	}
 	interrupted := x.state.Interrupted()
 	var locked []*openedDir
-	for _, was := range x.member.Entries {
+	for _, was := range x.record.Entries {
 		if was.Type != tree.TypeDir || !within[was.Path] && !interrupted || x.made[was.Path] != "" || x.lost(was.Path) {
 			continue
 		}

@@ -15,10 +15,10 @@ import (
 	"volley/internal/disk"
 )
 
-// setAside keeps what has the name of an entry: somebody may have written it. Earlier copies stay.
-func (x *Target) setAside(e *tree.Entry, p tree.Name, there fs.FileInfo) error {
+// keepReplaced keeps what has the name of an entry: somebody may have written it. Earlier copies stay.
+func (x *Target) keepReplaced(e *tree.Entry, p tree.Name, there fs.FileInfo) error {
 	n, name := x.node, string(p)
-	to, err := n.Aside(fmt.Sprint(x.origin.Generation), name)
+	to, err := n.ReplacedPath(fmt.Sprint(x.origin.Generation), name)
 	if err != nil {
 		return err
 	}
@@ -30,7 +30,7 @@ func (x *Target) setAside(e *tree.Entry, p tree.Name, there fs.FileInfo) error {
 		err = n.Dir.Rename(name, to)
 	}
 	if errors.Is(err, syscall.EXDEV) {
-		if err = copyAside(n, name, to, there); err == nil && e.Type == tree.TypeDir {
+		if err = copyReplaced(n, name, to, there); err == nil && e.Type == tree.TypeDir {
 			err = n.Dir.Remove(name) // no directory replaces it
 		}
 	}
@@ -41,8 +41,8 @@ func (x *Target) setAside(e *tree.Entry, p tree.Name, there fs.FileInfo) error {
 	return n.Dir.SyncDir(path.Dir(to))
 }
 
-// copyAside copies a file or symbolic link that lies on another file system.
-func copyAside(n *store.Node, name, to string, there fs.FileInfo) error {
+// copyReplaced copies a file or symbolic link that lies on another file system.
+func copyReplaced(n *store.Node, name, to string, there fs.FileInfo) error {
 	if there.Mode()&fs.ModeSymlink != 0 {
 		target, err := n.Dir.Readlink(name)
 		if err == nil {

@@ -29,9 +29,9 @@ type Target struct {
 	state        *store.State      // of the node
 	records      map[string][]byte // record files that it lacks, by name
 	node         *store.Node
-	member       *store.Member
+	record       *store.Record
 	condition    *content.Condition
-	sums         *content.Sums              // of the member
+	sums         *content.Sums              // of the record
 	source       disk.Dir                   // in which what is right of the node's data is; nil: nowhere
 	entries      bool                       // these alone come back: see Entries
 	stage        disk.Dir                   // in which everything that comes back is made
@@ -89,9 +89,9 @@ type Origin struct {
 	Run      string
 }
 
-func NewTarget(from *Origin, st *store.State, member *store.Member, records map[string][]byte, n *store.Node, c *content.Condition) *Target {
+func NewTarget(from *Origin, st *store.State, record *store.Record, records map[string][]byte, n *store.Node, c *content.Condition) *Target {
 	return &Target{
-		origin: from, state: st, records: records, node: n, source: n.Dir, member: member, condition: c,
+		origin: from, state: st, records: records, node: n, source: n.Dir, record: record, condition: c,
 		beside: map[string]*private{}, of: map[tree.Name]*regained{}, made: map[tree.Name]string{}, gone: map[tree.Name]bool{}, synced: map[string]bool{},
 	}
 }
@@ -158,7 +158,7 @@ func (x *Target) Prepare(ctx context.Context) (err error) {
 	if x.stage, err = stage(n); err != nil {
 		return err
 	}
-	x.sums = content.NewSums(m, tree.ExtentsOf(x.member.Entries))
+	x.sums = content.NewSums(m, tree.ExtentsOf(x.record.Entries))
 	x.choose()
 	for i, f := range x.files {
 		x.begun(f, fmt.Sprint(i))
@@ -215,7 +215,7 @@ func (x *Target) choose() {
 	for _, e := range x.condition.Restore {
 		coming[e.Path] = true
 	}
-	for _, f := range content.FilesOf(x.member, x.condition.Restore) {
+	for _, f := range content.FilesOf(x.record, x.condition.Restore) {
 		files[f.Path] = f
 	}
 	for _, e := range x.condition.Restore {
@@ -310,7 +310,7 @@ func (x *Target) taken(p tree.Name, there fs.FileInfo) error {
 	for _, d := range list {
 		is := tree.Name(path.Join(dir, d.Name()))
 		info, err := d.Info()
-		if err == nil && disk.Inode(info) == disk.Inode(there) && slices.ContainsFunc(x.member.Entries, func(e *tree.Entry) bool { return e.Path == is }) {
+		if err == nil && disk.Inode(info) == disk.Inode(there) && slices.ContainsFunc(x.record.Entries, func(e *tree.Entry) bool { return e.Path == is }) {
 			return fmt.Errorf("to this disk the name is that of %s. Recover the node on a disk that tells them apart", x.node.Path(is))
 		}
 	}
@@ -320,7 +320,7 @@ func (x *Target) taken(p tree.Name, there fs.FileInfo) error {
 // copyGood copies what is right into what comes back.
 func (x *Target) copyGood(ctx context.Context) error {
 	m := x.origin.Manifest
-	d := content.NewData(x.source, x.member.Entries, true)
+	d := content.NewData(x.source, x.record.Entries, true)
 	defer d.Close()
 	for i, g := range x.sums.List {
 		f := x.of[x.sums.Files[g.File].Path]
@@ -337,7 +337,7 @@ func (x *Target) copyGood(ctx context.Context) error {
 		if _, err := d.ReadAt(part, g.At); err != nil {
 			return err
 		}
-		if !m.SameDigest(part, x.member.Segments, i) {
+		if !m.SameDigest(part, x.record.FileDigests, i) {
 			if failing := d.Failing[f.Path]; failing != nil {
 				x.drop(f, failing)
 				continue
@@ -378,7 +378,7 @@ func (x *Target) copyGood(ctx context.Context) error {
 func (x *Target) Put(of content.Symbol, row int, block []byte) error {
 	m := x.origin.Manifest
 	if of.Parity {
-		if !content.SameParity(m, x.member, row, of.Index, block) {
+		if !content.SameParity(m, x.record, row, of.Index, block) {
 			return &store.WrongError{What: fmt.Sprintf("%s: what was recovered of its parity is not what was protected: data has changed meanwhile; run again", x.node.Given)}
 		}
 		if x.parity == nil {
@@ -390,7 +390,7 @@ func (x *Target) Put(of content.Symbol, row int, block []byte) error {
 		})
 	}
 	at := m.OffsetOf(row, of.Index, m.DataChunks)
-	if wrong := x.sums.Wrong(x.member, at, block); wrong != nil {
+	if wrong := x.sums.Wrong(x.record, at, block); wrong != nil {
 		return content.WrongFile(x.node.Path(wrong.Path))
 	}
 	return x.write(block, at)

@@ -28,11 +28,11 @@ type Share struct {
 	Bytes int64 // that it reads
 }
 
-// A part of a node is what has a digest: a segment of a file, or a block of the parity.
+// A part of a node is what has a digest: a part of a file, or a block of the parity.
 type part struct {
 	Spot
 	bytes      int64
-	number     int // of all segments, or blocks
+	number     int // of all file parts, or blocks
 	row, chunk int
 }
 
@@ -47,9 +47,9 @@ func from(parts []part, x Spot) int {
 }
 
 // partsOf returns all of a node's, in the order of their spots.
-func partsOf(m *store.Manifest, x *store.Member) (list []part) {
+func partsOf(m *store.Manifest, x *store.Record) (list []part) {
 	files := tree.ExtentsOf(x.Entries)
-	for i, g := range m.SegmentsOf(files) {
+	for i, g := range m.FilePartsOf(files) {
 		e := files[g.File]
 		list = append(list, part{Spot{Path: e.Path, Offset: g.At - e.Offset}, g.N, i, g.Row, g.Chunk})
 	}
@@ -97,12 +97,12 @@ func newShare(parts []part, share float64, was *Note) *Share {
 }
 
 // CompareFiles compares the files of a share with their digests. Of no share it reads nothing.
-func (x *Share) CompareFiles(ctx context.Context, s *session.Session, n *store.Node, of *store.Member) (*content.Compared, error) {
+func (x *Share) CompareFiles(ctx context.Context, s *session.Session, n *store.Node, of *store.Record) (*content.Compared, error) {
 	if x == nil {
 		return &content.Compared{Files: map[tree.Name]bool{}}, nil
 	}
 	s.Tell(0, x.Bytes)
-	reads := make([]bool, len(x.parts)) // by segment
+	reads := make([]bool, len(x.parts)) // by part of a file
 	for i, p := range x.parts {
 		if x.reads[i] && !p.Parity {
 			reads[p.number] = true
@@ -110,11 +110,11 @@ func (x *Share) CompareFiles(ctx context.Context, s *session.Session, n *store.N
 	}
 	d := content.NewData(n.Dir, of.Entries, true)
 	defer d.Close()
-	return content.CompareSegments(ctx, s.Manifest, d, of, func(i int, _ store.Segment) bool { return reads[i] }, s.Read)
+	return content.CompareFileParts(ctx, s.Manifest, d, of, func(i int, _ store.FilePart) bool { return reads[i] }, s.Read)
 }
 
 // CompareParity returns the blocks of a share's parity that are damaged, by chunk.
-func (x *Share) CompareParity(ctx context.Context, s *session.Session, n *store.Node, of *store.Member) ([][]int, error) {
+func (x *Share) CompareParity(ctx context.Context, s *session.Session, n *store.Node, of *store.Record) ([][]int, error) {
 	if x == nil {
 		return nil, nil
 	}
@@ -170,7 +170,7 @@ func (x *Scrubbing) Choose(ctx context.Context, s *session.Session, share float6
 		Why   string
 	}
 	all, err := session.Collect(ctx, s, func(_ context.Context, i int, n *store.Node) (news, error) {
-		of, st := s.Members[n.Index], s.States[n.Index]
+		of, st := s.RecordOf[n.Index], s.States[n.Index]
 		if of == nil || st.Lost || st.Failing != "" {
 			return news{}, nil
 		}
@@ -215,7 +215,7 @@ func (x *Scrubbing) Known(ctx context.Context, s *session.Session, _ []*content.
 // Note notes at the nodes what this run has read of them, and returns it.
 func (x *Scrubbing) Note(ctx context.Context, s *session.Session, conditions []*content.Condition) ([]Reading, error) {
 	return session.Collect(ctx, s, func(ctx context.Context, i int, n *store.Node) (r Reading, _ error) {
-		was, of, st := x.was[i], s.Members[n.Index], s.States[n.Index]
+		was, of, st := x.was[i], s.RecordOf[n.Index], s.States[n.Index]
 		r.Whole = was.Whole
 		if of == nil || st.Lost || st.Failing != "" || conditions[n.Index].Failing != "" || conditions[n.Index].Foreign {
 			return r, nil
@@ -254,7 +254,7 @@ func stamp(t time.Time) time.Time { return t.UTC().Truncate(time.Second) }
 
 // wrong returns what is not as it was protected, and only reading tells. What was found wrong before, and was not read
 // again, stays.
-func wrong(m *store.Manifest, of *store.Member, was *Note, c *content.Condition, share *Share, now time.Time) (list []Spot) {
+func wrong(m *store.Manifest, of *store.Record, was *Note, c *content.Condition, share *Share, now time.Time) (list []Spot) {
 	damaged := map[tree.Name]bool{}
 	for _, f := range c.Findings {
 		damaged[f.Path] = f.What == content.Damaged

@@ -46,7 +46,7 @@ func OpenOut(ctx context.Context, s *Session, to string) (notes []string, err er
 			return is, nil
 		}
 		l, err := tree.Scan(n.Dir, false, tree.Rules{})
-		if err == nil && (len(is.Held) > 0 || !has(s.Members[n.Index], l)) {
+		if err == nil && (len(is.Held) > 0 || !has(s.RecordOf[n.Index], l)) {
 			err = store.Inputf("%s has something else than an earlier recovery of this node: name another directory to recover to", n.At)
 		}
 		return is, err
@@ -58,7 +58,7 @@ func OpenOut(ctx context.Context, s *Session, to string) (notes []string, err er
 }
 
 // has reports whether nothing lies in a directory but what a record has there.
-func has(x *store.Member, l *tree.Listing) bool {
+func has(x *store.Record, l *tree.Listing) bool {
 	was := map[tree.Name]*tree.Entry{}
 	for _, e := range x.Entries {
 		was[e.Path] = e

@@ -126,7 +126,7 @@ func (s *Session) fetchRecords(ctx context.Context) error {
 	for of := range index {
 		bytes = max(bytes, store.Aligned(m.Records[of].Bytes))
 	}
-	s.Members, s.Records = map[int]*store.Member{}, map[int]map[string][]byte{}
+	s.RecordOf, s.Records = map[int]*store.Record{}, map[int]map[string][]byte{}
 	places := map[content.Symbol][]byte{}
 	place := func(n, of int, sink bool) []byte {
 		at := content.Symbol{Node: n, Parity: sink, Index: index[of]}
@@ -155,7 +155,7 @@ func (s *Session) fetchRecords(ctx context.Context) error {
 				copy(place(n.Index, f.Of, false), record)
 			}
 			if f.Of == n.Index {
-				if s.Members[n.Index], err = m.DecodeMember(record); err != nil {
+				if s.RecordOf[n.Index], err = m.DecodeRecord(record); err != nil {
 					return err
 				}
 			}
@@ -202,7 +202,7 @@ func (s *Session) fetchRecords(ctx context.Context) error {
 			s.Records[n.Index][f.Name] = text
 			if f.Of == n.Index {
 				var err error
-				if s.Members[n.Index], err = m.DecodeMember(record); err != nil {
+				if s.RecordOf[n.Index], err = m.DecodeRecord(record); err != nil {
 					return err
 				}
 			}
@@ -214,11 +214,11 @@ func (s *Session) fetchRecords(ctx context.Context) error {
 // CopyRecords notes the records in the manifest, brings copies to the nodes that are to have them, and returns the
 // record files here.
 func (s *Session) CopyRecords(ctx context.Context, m *store.Manifest, records [][]byte) ([][]*store.RecordFile, error) {
-	var mine []store.Record
+	var mine []store.RecordSum
 	texts := make([][]byte, len(records))
 	for i, record := range records {
 		texts[i] = base64.StdEncoding.AppendEncode(nil, record)
-		mine = append(mine, store.Record{Bytes: int64(len(record)), SHA256: disk.Sum(texts[i])})
+		mine = append(mine, store.RecordSum{Bytes: int64(len(record)), SHA256: disk.Sum(texts[i])})
 	}
 	all, err := Exchange(ctx, s, mine)
 	if err != nil {

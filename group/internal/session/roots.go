@@ -21,7 +21,7 @@ const Latest int64 = -1
 
 func StepName(step int64) string { return fmt.Sprint("step-", step) }
 
-// StepOf returns the snapshot of which a directory is, or was until it was set aside.
+// StepOf returns the snapshot of which a directory is, or was until it was renamed.
 func StepOf(name string) (step int64, ok bool) {
 	parts := stepNames.FindStringSubmatch(name)
 	if parts == nil {

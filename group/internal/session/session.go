@@ -65,7 +65,7 @@ type Session struct {
 	Run      string                    // its name
 	Manifest *store.Manifest           // in force; nil: the group is not protected
 	Text     []byte                    // of it, as stored
-	Members  map[int]*store.Member     // of the nodes here
+	RecordOf map[int]*store.Record     // of the nodes here
 	Gone     []int                     // nodes whose records no node has any more
 	Records  map[int]map[string][]byte // record files that nodes here lack, by name
 	Out      map[int]bool              // nodes that are recovered elsewhere; nil: each where it is
@@ -423,7 +423,7 @@ func (s *Session) Place(dirs []string, v Verb) error {
 	return nil
 }
 
-// open opens and locks the nodes here, member 0 first: it decides between two runs. It returns why nodes cannot be read.
+// open opens and locks the nodes here, node 0 first: it decides between two runs. It returns why nodes cannot be read.
 func (s *Session) open(ctx context.Context, v Verb, holder disk.Holder) ([]string, error) {
 	if err := s.Apart(); err != nil {
 		return nil, err

@@ -67,7 +67,7 @@ func hasFiles(ctx context.Context, n *store.Node, root string) (bool, error) {
 		if err != nil {
 			return false, nil
 		}
-		x, err := l.Manifest.DecodeMember(record)
+		x, err := l.Manifest.DecodeRecord(record)
 		if err != nil {
 			return false, nil
 		}

@@ -457,9 +457,9 @@ func common(ctx context.Context, s *session.Session) (int64, error) {
 	return 0, s.Alike(ctx, store.Inputf("%s is not at every node: %s. A node that has lost its snapshots gets the latest back by recover", what, strings.Join(list, "; ")))
 }
 
-// SetAside renames snapshots newer than the recovered one, so that no mixture of old and new files is protected. The
+// RenameNewer renames snapshots newer than the recovered one, so that no mixture of old and new files is protected. The
 // decision for that one has passed over all of them: they are lost.
-func (f *Surroundings) SetAside(ctx context.Context, s *session.Session, writes bool, notes *[]string) error {
+func (f *Surroundings) RenameNewer(ctx context.Context, s *session.Session, writes bool, notes *[]string) error {
 	var gone []int64
 	for _, x := range f.List {
 		if x.Step > *s.Taken {
@@ -494,7 +494,7 @@ func Retire(ctx context.Context, s *session.Session, retain int) (removed []int6
 	return removed, notes, err
 }
 
-// clear renames snapshots, whose locks this run has, and returns which are gone everywhere. It removes those set aside
+// clear renames snapshots, whose locks this run has, and returns which are gone everywhere. It removes those renamed
 // before, by this run or an earlier one, of which remove says that nobody needs them any more.
 func (f *Surroundings) clear(ctx context.Context, s *session.Session, gone []int64, remove func(step int64) bool, notes *[]string) ([]int64, error) {
 	type left struct {

@@ -9,7 +9,7 @@ import (
 	"github.com/zeebo/xxh3"
 )
 
-// Digests of segments and parity. Manifests and records always have SHA-256.
+// Digests of files, part by part, and of parity. Manifests and records always have SHA-256.
 const (
 	SHA256 = "sha256"
 	BLAKE3 = "blake3"

@@ -31,7 +31,7 @@ type Manifest struct {
 	Layout     string `json:"layout"`
 	Field      string `json:"field"`
 	Matrix     string `json:"matrix"`
-	Digest     string `json:"digest"` // of segments and parity
+	Digest     string `json:"digest"` // of files, part by part, and of parity
 
 	DataChunks   int   `json:"data_chunks"` // of every node
 	ParityChunks int   `json:"parity_chunks"`
@@ -47,7 +47,7 @@ type Manifest struct {
 
 	Replaces *Predecessor `json:"replaces,omitempty"` // nil: of the first epoch
 
-	Records []Record `json:"members"` // by node
+	Records []RecordSum `json:"members"` // by node
 
 	MAC string `json:"-"` // HMAC of it, as stored; "": it was made without a key
 }
@@ -59,19 +59,19 @@ type Predecessor struct {
 	Names []tree.Name `json:"names,omitempty"` // of its directories, by node
 }
 
-// A Record identifies the [Member] of a node.
-type Record struct {
+// A RecordSum identifies the [Record] of a node.
+type RecordSum struct {
 	Bytes  int64  `json:"bytes"`  // of the record, compressed
 	SHA256 string `json:"sha256"` // of its file
 }
 
-// A Member is the record of a node: what its data is, and the digests of its data and parity.
-type Member struct {
+// A Record is the record of a node: what its data is, and the digests of its data and parity.
+type Record struct {
 	Bytes   int64        `json:"bytes"` // of its data, with what is between files
 	Entries tree.Entries `json:"entries"`
 
-	// Digests of its segments, its parts in the blocks, in the order of their places, one after the other.
-	Segments []byte `json:"segments"`
+	// Digests of the parts of its files in blocks, in the order of their places, one after the other.
+	FileDigests []byte `json:"segments"`
 
 	// Digests of its parity blocks, in the order of their places.
 	Parity []byte `json:"parity"`
@@ -123,20 +123,21 @@ func (m *Manifest) Number(row, chunk, chunks int) int {
 
 func (m *Manifest) ParityBytes() int64 { return int64(m.ParityChunks) * m.ChunkBytes }
 
-type Segment struct {
+// A FilePart is the part of a file in a block.
+type FilePart struct {
 	File       int // of the extents
 	At, N      int64
 	Row, Chunk int
 }
 
-func (m *Manifest) SegmentsOf(x tree.Extents) []Segment {
-	var list []Segment
+func (m *Manifest) FilePartsOf(x tree.Extents) []FilePart {
+	var list []FilePart
 	for i := range x {
 		end := x[i].Offset + x[i].Size
 		for at := x[i].Offset; at < end; {
 			row, chunk, stop := m.BlockAt(at)
 			n := min(stop, end) - at
-			list = append(list, Segment{i, at, n, row, chunk})
+			list = append(list, FilePart{i, at, n, row, chunk})
 			at += n
 		}
 	}
@@ -254,23 +255,23 @@ func (m *Manifest) validateCode() error {
 	return nil
 }
 
-func (m *Manifest) DecodeMember(record []byte) (*Member, error) {
+func (m *Manifest) DecodeRecord(record []byte) (*Record, error) {
 	text, err := seal.Unpack(record)
 	if err != nil {
 		return nil, err
 	}
-	return m.ParseMember(text)
+	return m.ParseRecord(text)
 }
 
-func (m *Manifest) ParseMember(text []byte) (*Member, error) {
-	x := new(Member)
+func (m *Manifest) ParseRecord(text []byte) (*Record, error) {
+	x := new(Record)
 	if err := json.Unmarshal(text, x); err != nil {
 		return nil, err
 	}
-	return x, m.validateMember(x)
+	return x, m.validateRecord(x)
 }
 
-func (m *Manifest) validateMember(x *Member) error {
+func (m *Manifest) validateRecord(x *Record) error {
 	if x.Bytes < 0 || x.Bytes > int64(m.DataChunks)*m.ChunkBytes {
 		return fmt.Errorf("bytes: %d: more than %d chunks of %d hold", x.Bytes, m.DataChunks, m.ChunkBytes)
 	}
@@ -300,14 +301,14 @@ func (m *Manifest) validateMember(x *Member) error {
 			return fmt.Errorf("entries: %q: its directory is not among them", string(p))
 		}
 	}
-	if n, each := m.countSegments(list), int64(DigestBytes[m.Digest]); int64(len(x.Segments))/each != n || int64(len(x.Segments))%each != 0 {
-		return fmt.Errorf("segments: %d bytes of digests of %d segments", len(x.Segments), n)
+	if n, each := m.countFileParts(list), int64(DigestBytes[m.Digest]); int64(len(x.FileDigests))/each != n || int64(len(x.FileDigests))%each != 0 {
+		return fmt.Errorf("segments: %d bytes of digests of %d parts of files", len(x.FileDigests), n)
 	}
 	return nil
 }
 
-// countSegments returns how many segments there are: more than memory may hold, so a record has their digests first.
-func (m *Manifest) countSegments(x tree.Extents) int64 {
+// countFileParts counts the parts of files: more than memory may hold, so a record has their digests first.
+func (m *Manifest) countFileParts(x tree.Extents) int64 {
 	var n int64
 	for i := range x {
 		first, c, _ := m.BlockAt(x[i].Offset)

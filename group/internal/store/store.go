@@ -167,7 +167,7 @@ func (m *Manifest) identity(node int) identity {
 // whose returns the node whose own record a directory without a good node.json has; -1: none, or several have the same.
 func (m *Manifest) whose(d disk.Dir, dir string) int {
 	is, err := disk.SumText(d, MetaPath(dir, RecordFileName), MostRecord)
-	same := func(r Record) bool { return err == nil && r.SHA256 == is }
+	same := func(r RecordSum) bool { return err == nil && r.SHA256 == is }
 	n := slices.IndexFunc(m.Records, same)
 	if n >= 0 && slices.ContainsFunc(m.Records[n+1:], same) {
 		return -1
@@ -233,7 +233,7 @@ type Held struct {
 	Complete   bool        `json:",omitempty"` // the parity and all records are there
 	Records    []int       `json:",omitempty"` // which of the record files are there and right
 	Unread     []string    `json:",omitempty"` // record files that the disk does not give, and why
-	Names      []tree.Name `json:",omitempty"` // of the members, where these may not be the directories of the run
+	Names      []tree.Name `json:",omitempty"` // of the nodes, where these may not be the directories of the run
 	Replaces   []tree.Name `json:",omitempty"` // of those of the epoch before, where it is pending
 }
 

@@ -22,7 +22,7 @@ import (
 
 // examine compares a node with the manifest. Files are not read where something has read them.
 func examine(ctx context.Context, s *session.Session, n *store.Node, back Back, read *reading) (*content.Condition, error) {
-	m, x, st := s.Manifest, s.Members[n.Index], s.States[n.Index]
+	m, x, st := s.Manifest, s.RecordOf[n.Index], s.States[n.Index]
 	c, more := begin(s, n)
 	if !more {
 		return c, nil
@@ -57,7 +57,7 @@ func examine(ctx context.Context, s *session.Session, n *store.Node, back Back, 
 // glance compares a node with the manifest by names, lengths, times and modes. It reads nothing, but for a share, unless
 // that is nil.
 func glance(ctx context.Context, s *session.Session, n *store.Node, share *scrub.Share) (*content.Condition, error) {
-	m, x := s.Manifest, s.Members[n.Index]
+	m, x := s.Manifest, s.RecordOf[n.Index]
 	c, more := begin(s, n)
 	if !more {
 		return c, nil
@@ -87,7 +87,7 @@ func glance(ctx context.Context, s *session.Session, n *store.Node, share *scrub
 
 // begin lists a node. It reports whether there is something to compare.
 func begin(s *session.Session, n *store.Node) (c *content.Condition, more bool) {
-	m, x, st := s.Manifest, s.Members[n.Index], s.States[n.Index]
+	m, x, st := s.Manifest, s.RecordOf[n.Index], s.States[n.Index]
 	c = &content.Condition{Lost: st.Lost, Failing: st.Failing, Unreachable: st.Unreachable, Touched: make([][]int, m.DataChunks)}
 	if c.Failing == "" && !c.Lost {
 		examineMeta(s, n, c)
@@ -118,8 +118,8 @@ func begin(s *session.Session, n *store.Node) (c *content.Condition, more bool) 
 }
 
 // compareNode finds what is the matter with a node by how its data compares with the record.
-func compareNode(s *session.Session, n *store.Node, c *content.Condition, is, old *content.Compared, before *store.Member, back Back, read content.Chosen) {
-	x := s.Members[n.Index]
+func compareNode(s *session.Session, n *store.Node, c *content.Condition, is, old *content.Compared, before *store.Record, back Back, read content.Chosen) {
+	x := s.RecordOf[n.Index]
 	c.Data = is.Blocks
 	moved, gone := map[tree.Name]tree.Name{}, map[tree.Name]bool{}
 	if s.States[n.Index].Of(s.Current) != nil { // else its files are to have the names of the generation in force
@@ -138,7 +138,7 @@ func compareNode(s *session.Session, n *store.Node, c *content.Condition, is, ol
 }
 
 // touch finds the blocks that are to come back: those that are not as they were, and have something of what comes back.
-func touch(m *store.Manifest, x *store.Member, c *content.Condition) {
+func touch(m *store.Manifest, x *store.Record, c *content.Condition) {
 	touched := tree.ExtentsOf(content.FilesOf(x, c.Restore))
 	for chunk, rows := range c.Data {
 		for _, row := range rows {
@@ -179,12 +179,12 @@ func examineMeta(s *session.Session, n *store.Node, c *content.Condition) {
 }
 
 // LostRows returns, by chunk, the rows in which a node has data.
-func LostRows(m *store.Manifest, x *store.Member) [][]int { return rowsOf(m, x.Entries) }
+func LostRows(m *store.Manifest, x *store.Record) [][]int { return rowsOf(m, x.Entries) }
 
 // rowsOf returns, by chunk, the rows in which files lie.
 func rowsOf(m *store.Manifest, files []*tree.Entry) [][]int {
 	list := make([][]int, m.DataChunks)
-	for _, g := range m.SegmentsOf(tree.ExtentsOf(files)) {
+	for _, g := range m.FilePartsOf(tree.ExtentsOf(files)) {
 		if rows := list[g.Chunk]; len(rows) == 0 || rows[len(rows)-1] != g.Row {
 			list[g.Chunk] = append(rows, g.Row)
 		}
@@ -194,7 +194,7 @@ func rowsOf(m *store.Manifest, files []*tree.Entry) [][]int {
 
 // CompareStale compares a node that was left behind, with an earlier generation, with what it had then: all of it, or what
 // the patterns fit.
-func CompareStale(ctx context.Context, s *session.Session, n *store.Node, of tree.Excludes) (*content.Compared, *store.Member, error) {
+func CompareStale(ctx context.Context, s *session.Session, n *store.Node, of tree.Excludes) (*content.Compared, *store.Record, error) {
 	st := s.States[n.Index]
 	if st.Of(s.Current) != nil {
 		return nil, nil, nil
@@ -215,7 +215,7 @@ func CompareStale(ctx context.Context, s *session.Session, n *store.Node, of tre
 	if err != nil {
 		return nil, nil, nil
 	}
-	x, err := last.Manifest.DecodeMember(text)
+	x, err := last.Manifest.DecodeRecord(text)
 	if err != nil {
 		return nil, nil, nil
 	}
@@ -231,7 +231,7 @@ func CompareStale(ctx context.Context, s *session.Session, n *store.Node, of tre
 
 // compareEntries adds what is the matter with files, and which of them are to come back. A file that is not one of those
 // read, and has another time, has changed for all that anybody knows.
-func compareEntries(x *store.Member, c *content.Condition, is, old *content.Compared, before *store.Member, moved map[tree.Name]tree.Name, gone map[tree.Name]bool, back Back, read content.Chosen) {
+func compareEntries(x *store.Record, c *content.Condition, is, old *content.Compared, before *store.Record, moved map[tree.Name]tree.Name, gone map[tree.Name]bool, back Back, read content.Chosen) {
 	then := map[tree.Name]*tree.Entry{}
 	if before != nil {
 		for _, e := range before.Entries {
@@ -331,7 +331,7 @@ func compareEntries(x *store.Member, c *content.Condition, is, old *content.Comp
 }
 
 // addAbove has directories come back in which something is to come back, and that users have moved or deleted.
-func addAbove(x *store.Member, c *content.Condition) {
+func addAbove(x *store.Record, c *content.Condition) {
 	need := map[tree.Name]bool{}
 	for _, e := range c.Restore {
 		need[e.Path] = true
@@ -355,7 +355,7 @@ func addAbove(x *store.Member, c *content.Condition) {
 // A file that has moved, and has rotted there, was not deleted, and neither was one in whose place something lies that is
 // not listed. Where more of the files than [content.UsuallyDeleted] is
 // gone, it looks like an accident, and is lost.
-func deleted(x *store.Member, l *tree.Listing, moved map[tree.Name]tree.Name, there func(tree.Name) bool) map[tree.Name]bool {
+func deleted(x *store.Record, l *tree.Listing, moved map[tree.Name]tree.Name, there func(tree.Name) bool) map[tree.Name]bool {
 	taken := content.TakenFrom(x.Entries, l)
 	known := map[tree.Name]bool{}
 	for _, e := range x.Entries {
@@ -385,7 +385,7 @@ func deleted(x *store.Member, l *tree.Listing, moved map[tree.Name]tree.Name, th
 }
 
 // compareLinks has names of files come back that are to come back themselves, and finds what they can be names of again.
-func compareLinks(x *store.Member, c *content.Condition, right map[tree.Name]bool) {
+func compareLinks(x *store.Record, c *content.Condition, right map[tree.Name]bool) {
 	what := map[tree.Name]string{}
 	for _, f := range c.Findings {
 		what[f.Path] = f.What
@@ -410,7 +410,7 @@ func compareLinks(x *store.Member, c *content.Condition, right map[tree.Name]boo
 }
 
 // FindForeign finds out whether a directory in which nothing says whose node it is has other files than the node had.
-func FindForeign(s *session.Session, n *store.Node, x *store.Member, c *content.Condition, is *content.Compared) {
+func FindForeign(s *session.Session, n *store.Node, x *store.Record, c *content.Condition, is *content.Compared) {
 	st := s.States[n.Index]
 	if st.Node >= 0 || len(st.Held) > 0 || !st.Files {
 		return
@@ -429,7 +429,7 @@ func FindForeign(s *session.Session, n *store.Node, x *store.Member, c *content.
 	c.Foreign = 2*match < there
 }
 
-func examineParity(ctx context.Context, s *session.Session, n *store.Node, x *store.Member, c *content.Condition, read *reading) error {
+func examineParity(ctx context.Context, s *session.Session, n *store.Node, x *store.Record, c *content.Condition, read *reading) error {
 	m, at := s.Manifest, tree.Name(n.Generation(s.Generation).Path(store.ParityFile))
 	f, err := n.OpenParity(s.Generation)
 	var info fs.FileInfo
@@ -464,7 +464,7 @@ func examineParity(ctx context.Context, s *session.Session, n *store.Node, x *st
 // are not exported are those of nodes here.
 func ExamineAll(ctx context.Context, s *session.Session, from int, back Back) ([]*content.Condition, error) {
 	for _, n := range s.Nodes {
-		if x, st := s.Members[n.Index], s.States[n.Index]; n.Index >= from && x != nil && !st.Lost && st.Failing == "" {
+		if x, st := s.RecordOf[n.Index], s.States[n.Index]; n.Index >= from && x != nil && !st.Lost && st.Failing == "" {
 			s.Tell(0, x.Bytes+s.Manifest.ParityBytes())
 		}
 	}

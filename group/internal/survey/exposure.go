@@ -91,7 +91,7 @@ func Expose(ctx context.Context, s *session.Session, conditions []*content.Condi
 		Cause *Cause
 	}
 	all, err := session.Collect(ctx, s, func(_ context.Context, _ int, n *store.Node) (r both, _ error) {
-		x, is := s.Members[n.Index], conditions[n.Index]
+		x, is := s.RecordOf[n.Index], conditions[n.Index]
 		r.Risk = Risk{Node: n.Index, Dir: n.Given}
 		if x == nil || is.Lost || is.Failing != "" {
 			return r, nil
@@ -107,7 +107,7 @@ func Expose(ctx context.Context, s *session.Session, conditions []*content.Condi
 		}
 		files := tree.ExtentsOf(x.Entries)
 		gone := map[int]bool{}
-		for _, g := range m.SegmentsOf(files) {
+		for _, g := range m.FilePartsOf(files) {
 			w := word[content.Symbol{Node: n.Index, Index: g.Chunk}]
 			others := bad[g.Row*len(c.Words)+w] - own(is.Data, g.Chunk, g.Row)
 			if each > 1 {
@@ -143,11 +143,11 @@ func Expose(ctx context.Context, s *session.Session, conditions []*content.Condi
 // causeAt returns what was first, of a node here, to take from the protection in some rows: the oldest of the files that
 // were changed, of the directories that files were deleted from, and of the damage that verify has noted. Nothing is older
 // than the protection that it takes from, whatever its time says.
-func causeAt(s *session.Session, n *store.Node, x *store.Member, is *content.Condition, in func(row int) bool) (first *Cause) {
+func causeAt(s *session.Session, n *store.Node, x *store.Record, is *content.Condition, in func(row int) bool) (first *Cause) {
 	m := s.Manifest
 	files := tree.ExtentsOf(x.Entries)
 	touches := map[tree.Name]bool{}
-	for _, g := range m.SegmentsOf(files) {
+	for _, g := range m.FilePartsOf(files) {
 		if !touches[files[g.File].Path] && in(g.Row) {
 			touches[files[g.File].Path] = true
 		}

@@ -17,17 +17,17 @@ import (
 type Files struct {
 	Patterns tree.Excludes // that fit them
 	Out      bool          // they are written elsewhere, whatever they are like at their nodes
-	chosen   []*choice     // at the nodes here, as FilesOfAll finds them; nil: the node has no record
+	chosen   []*wanted     // at the nodes here, as FilesOfAll finds them; nil: the node has no record
 }
 
-// A choice is what patterns fit of a record.
-type choice struct {
+// A wanted is what patterns want back of a record.
+type wanted struct {
 	entries map[tree.Name]bool
 	files   map[tree.Name]bool // that they are, or are other names of
 }
 
-func choose(x *store.Member, of tree.Excludes) *choice {
-	c := &choice{map[tree.Name]bool{}, map[tree.Name]bool{}}
+func choose(x *store.Record, of tree.Excludes) *wanted {
+	c := &wanted{map[tree.Name]bool{}, map[tree.Name]bool{}}
 	for _, e := range x.Entries {
 		if of.Entry(e) {
 			c.entries[e.Path] = true
@@ -37,10 +37,10 @@ func choose(x *store.Member, of tree.Excludes) *choice {
 	return c
 }
 
-func (c *choice) file(e *tree.Entry) bool { return c.files[e.Path] }
+func (c *wanted) file(e *tree.Entry) bool { return c.files[e.Path] }
 
 // with returns the entries that are to come back, and the directories above them that are not there.
-func (c *choice) with(x *store.Member, comes func(*tree.Entry) bool, there func(tree.Name) bool) (list []*tree.Entry) {
+func (c *wanted) with(x *store.Record, comes func(*tree.Entry) bool, there func(tree.Name) bool) (list []*tree.Entry) {
 	need := map[tree.Name]bool{}
 	for _, e := range x.Entries {
 		if !c.entries[e.Path] || !comes(e) {
@@ -68,10 +68,10 @@ func FilesOfAll(ctx context.Context, s *session.Session, files *Files) ([]int, e
 		Entries int
 		Of      []bool // by pattern
 	}
-	files.chosen = make([]*choice, len(s.Nodes))
+	files.chosen = make([]*wanted, len(s.Nodes))
 	all, err := session.Collect(ctx, s, func(_ context.Context, here int, n *store.Node) (fits, error) {
 		f := fits{Of: make([]bool, len(files.Patterns))}
-		x := s.Members[n.Index]
+		x := s.RecordOf[n.Index]
 		if x == nil {
 			return f, nil
 		}
@@ -139,8 +139,8 @@ func TakeFiles(ctx context.Context, s *session.Session, files *Files, back Back,
 }
 
 // examineFiles is examine for some files.
-func examineFiles(ctx context.Context, s *session.Session, n *store.Node, back Back, files *Files, chosen *choice) (*content.Condition, error) {
-	m, x, st := s.Manifest, s.Members[n.Index], s.States[n.Index]
+func examineFiles(ctx context.Context, s *session.Session, n *store.Node, back Back, files *Files, chosen *wanted) (*content.Condition, error) {
+	m, x, st := s.Manifest, s.RecordOf[n.Index], s.States[n.Index]
 	c, more := begin(s, n)
 	c.Remake = false
 	if x == nil {
@@ -217,7 +217,7 @@ type source struct {
 }
 
 func newSource(s *session.Session, n *store.Node) *source {
-	d := content.NewData(n.Dir, s.Members[n.Index].Entries, true)
+	d := content.NewData(n.Dir, s.RecordOf[n.Index].Entries, true)
 	m := s.Manifest
 	return &source{d, content.NewSums(m, d.Extents), content.ParityOf(n, s.Generation), map[lostBlock]bool{}, make([]byte, min(m.BlockBytes, m.ChunkBytes))}
 }
@@ -230,7 +230,7 @@ func (x *source) close() {
 }
 
 // right reports whether a block is as it was protected.
-func (x *source) right(m *store.Manifest, of *store.Member, b lostBlock) bool {
+func (x *source) right(m *store.Manifest, of *store.Record, b lostBlock) bool {
 	_, n := m.Block(b.row)
 	block := x.buffer[:n]
 	if b.Parity {
@@ -259,7 +259,7 @@ func checkSources(ctx context.Context, s *session.Session, found *Survey, source
 						return w, context.Cause(ctx)
 					}
 					sources[i].known[b] = true
-					if sources[i].right(m, s.Members[n.Index], b) {
+					if sources[i].right(m, s.RecordOf[n.Index], b) {
 						continue
 					}
 					of := w.Data
@@ -300,9 +300,9 @@ func joined(a, b [][]int) [][]int {
 }
 
 // Lacking returns which entries, but for directories, are not in a node's new directory as they were.
-func Lacking(ctx context.Context, m *store.Manifest, out *store.Node, l *tree.Listing, x *store.Member, list []*tree.Entry) (lacks []*tree.Entry, err error) {
+func Lacking(ctx context.Context, m *store.Manifest, out *store.Node, l *tree.Listing, x *store.Record, list []*tree.Entry) (lacks []*tree.Entry, err error) {
 	files := content.FilesByPath(x)
-	segments := m.SegmentsOf(tree.ExtentsOf(x.Entries))
+	parts := m.FilePartsOf(tree.ExtentsOf(x.Entries))
 	for _, e := range list {
 		now, f := l.Find(e.Path), files[e.FileOf()]
 		same := false
@@ -311,7 +311,7 @@ func Lacking(ctx context.Context, m *store.Manifest, out *store.Node, l *tree.Li
 		case f == nil:
 			same = e.Type == tree.TypeSymlink && now.Type == e.Type && now.Target == e.Target
 		case content.IsFile(now) && now.Size == f.Size && now.SameTime(f):
-			if same, err = content.HoldsFile(ctx, m, out.Dir, e.Path, x, segments, f); err != nil && ctx.Err() != nil {
+			if same, err = content.HoldsFile(ctx, m, out.Dir, e.Path, x, parts, f); err != nil && ctx.Err() != nil {
 				return nil, err
 			}
 		}

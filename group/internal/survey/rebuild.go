@@ -68,12 +68,12 @@ func rebuild(ctx context.Context, s *session.Session, back Back, targets map[int
 		}
 	}()
 	for i, n := range s.Nodes {
-		bytes += s.Members[n.Index].Bytes
+		bytes += s.RecordOf[n.Index].Bytes
 		if s.States[n.Index].Lost {
 			targets[n.Index] = NewTarget(s, n, conditions[n.Index])
 			continue
 		}
-		x := s.Members[n.Index]
+		x := s.RecordOf[n.Index]
 		readings[i] = &reading{content.NewComparer(m, content.NewData(n.Dir, x.Entries, true), x), &noting{ParityReader: content.ParityOf(n, s.Generation)}, make([][]int, m.ParityChunks)}
 	}
 	if err := room(ctx); err != nil {
@@ -87,7 +87,7 @@ func rebuild(ctx context.Context, s *session.Session, back Back, targets map[int
 		if err != nil {
 			l = &tree.Listing{} // which examine finds, too
 		}
-		return content.FindSources(ctx, m, n.Dir, l, s.Members[n.Index], content.AllFiles)
+		return content.FindSources(ctx, m, n.Dir, l, s.RecordOf[n.Index], content.AllFiles)
 	}); err != nil {
 		return nil, err
 	}

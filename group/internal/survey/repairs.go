@@ -102,7 +102,7 @@ func RunRepairs(ctx context.Context, s *session.Session, list []blockRepair, tar
 		}
 	}()
 	for _, n := range s.Nodes {
-		sources[n.Index] = content.NewData(n.Dir, s.Members[n.Index].Entries, true)
+		sources[n.Index] = content.NewData(n.Dir, s.RecordOf[n.Index].Entries, true)
 		parity[n.Index] = content.ParityOf(n, s.Generation)
 	}
 	return RunOn(ctx, s, list, func(x content.Symbol) io.ReaderAt {

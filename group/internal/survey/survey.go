@@ -141,10 +141,10 @@ func GiveUp(s *session.Session, n *store.Node, c *content.Condition, beyond map[
 	if len(beyond) == 0 {
 		return nil
 	}
-	m, x := s.Manifest, s.Members[n.Index]
+	m, x := s.Manifest, s.RecordOf[n.Index]
 	gone := map[tree.Name]bool{}
 	files := tree.ExtentsOf(x.Entries)
-	for _, g := range m.SegmentsOf(files) {
+	for _, g := range m.FilePartsOf(files) {
 		if beyond[lostBlock{content.Symbol{Node: n.Index, Parity: false, Index: g.Chunk}, g.Row}] {
 			gone[files[g.File].Path] = true
 		}
@@ -172,11 +172,11 @@ func GiveUp(s *session.Session, n *store.Node, c *content.Condition, beyond map[
 
 // NewTarget is a node of the session, in some condition.
 func NewTarget(s *session.Session, n *store.Node, c *content.Condition) *restore.Target {
-	return restore.NewTarget(originOf(s), s.States[n.Index], s.Members[n.Index], s.Records[n.Index], n, c)
+	return restore.NewTarget(originOf(s), s.States[n.Index], s.RecordOf[n.Index], s.Records[n.Index], n, c)
 }
 
 // NewTargetAt is another directory, in some condition, that gets what was protected of a node.
-func NewTargetAt(s *session.Session, n *store.Node, st *store.State, x *store.Member, c *content.Condition) *restore.Target {
+func NewTargetAt(s *session.Session, n *store.Node, st *store.State, x *store.Record, c *content.Condition) *restore.Target {
 	return restore.NewTarget(originOf(s), st, x, nil, n, c)
 }
 

@@ -1,4 +1,4 @@
-package late_test
+package delay_test
 
 import (
 	"context"
@@ -6,7 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"volley/internal/late"
+	"volley/internal/delay"
 	"volley/transport"
 	"volley/transport/local"
 	"volley/transport/transporttest"
@@ -17,7 +17,7 @@ func TestTransport(t *testing.T) {
 	transporttest.Run(t, func(t *testing.T, n int) []transport.Transport {
 		group := make([]transport.Transport, n)
 		for r, e := range local.New(n) {
-			group[r] = late.New(t.Context(), e, func(*transport.Transfer) time.Duration { return time.Millisecond })
+			group[r] = delay.New(t.Context(), e, func(*transport.Transfer) time.Duration { return time.Millisecond })
 		}
 		return group
 	})
@@ -25,7 +25,7 @@ func TestTransport(t *testing.T) {
 
 // post has rank 0 send rank 1 messages of one byte, the first an hour late and the others at once.
 func post(ctx context.Context, group []*local.Endpoint, ports ...int) transport.Transport {
-	sender := late.New(ctx, group[0], func(x *transport.Transfer) time.Duration {
+	sender := delay.New(ctx, group[0], func(x *transport.Transfer) time.Duration {
 		if x.Parts[0][0] == 0 {
 			return time.Hour
 		}
@@ -86,7 +86,7 @@ func TestLimited(t *testing.T) {
 	transporttest.Run(t, func(t *testing.T, n int) []transport.Transport {
 		group := make([]transport.Transport, n)
 		for r, e := range local.New(n) {
-			group[r] = late.Limit(t.Context(), e, 1<<30)
+			group[r] = delay.Limit(t.Context(), e, 1<<30)
 		}
 		return group
 	})
@@ -99,7 +99,7 @@ func TestLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		group, start := local.New(3), time.Now()
 		const rate = 1000
-		limited := late.Limit(t.Context(), group[0], rate)
+		limited := delay.Limit(t.Context(), group[0], rate)
 		q := limited.NewQueue()
 		const plans = transport.ControlRounds
 		sizes := []int{500, 1500, 2000, 10}
@@ -136,7 +136,7 @@ func TestLimit(t *testing.T) {
 func TestFarther(t *testing.T) {
 	t.Parallel()
 	group := local.New(2)
-	limited := late.Limit(t.Context(), group[0], 1)
+	limited := delay.Limit(t.Context(), group[0], 1)
 	if _, ok := limited.(transport.CoreSharer); !ok || transport.Cores(limited) != transport.Cores(group[0]) || !transport.Overlaps(limited) {
 		t.Error("cores")
 	}
@@ -144,7 +144,7 @@ func TestFarther(t *testing.T) {
 		t.Errorf("waits for %d, error %v", whom, err)
 	}
 	bare := struct{ transport.Transport }{group[0]}
-	if _, _, err := late.Limit(t.Context(), bare, 1).(transport.Inquirer).Inquire(t.Context(), 1); err == nil {
+	if _, _, err := delay.Limit(t.Context(), bare, 1).(transport.Inquirer).Inquire(t.Context(), 1); err == nil {
 		t.Error("it asks by nothing")
 	}
 }

@@ -1,5 +1,5 @@
-// Package late delays the messages of a transport: to bound a rank's rate, for tests, and for people who watch a run.
-package late
+// Package delay delays the messages of a transport: to bound a rank's rate, for tests, and for people who watch a run.
+package delay
 
 import (
 	"context"
@@ -10,7 +10,7 @@ import (
 	"volley/transport"
 )
 
-type late struct {
+type delayed struct {
 	transport.Around
 	ctx   context.Context
 	delay func(*transport.Transfer) time.Duration
@@ -29,7 +29,7 @@ type stream struct {
 // New returns a transport that sends each message so much later than it is posted, or when ctx has ended, and those to
 // one receiver with one tag in their order. Calls of delay do not overlap. Close waits until all are sent.
 func New(ctx context.Context, t transport.Transport, delay func(*transport.Transfer) time.Duration) transport.Transport {
-	return &late{Around: transport.Around{Transport: t}, ctx: ctx, delay: delay, last: map[stream]chan struct{}{}}
+	return &delayed{Around: transport.Around{Transport: t}, ctx: ctx, delay: delay, last: map[stream]chan struct{}{}}
 }
 
 // Limit returns a transport that sends so many bytes a second on average. A message goes, at once, when those before
@@ -47,13 +47,13 @@ func Limit(ctx context.Context, t transport.Transport, rate int64) transport.Tra
 
 type queue struct {
 	transport.Queue
-	of *late
+	of *delayed
 }
 
 // Gather is as [transport.Gather] says.
 func (q queue) Gather(receives int) { transport.Gather(q.Queue, receives) }
 
-func (l *late) NewQueue() transport.Queue { return queue{l.Transport.NewQueue(), l} }
+func (l *delayed) NewQueue() transport.Queue { return queue{l.Transport.NewQueue(), l} }
 
 func (q queue) Post(transfers ...*transport.Transfer) {
 	l := q.of
@@ -96,7 +96,7 @@ func (q queue) send(t *transport.Transfer, delay time.Duration) {
 	})
 }
 
-func (l *late) Close() error {
+func (l *delayed) Close() error {
 	l.all.Wait()
 	return l.Transport.Close()
 }

@@ -9,34 +9,34 @@ import (
 	"volley/matrix"
 )
 
-// held says which packets the ranks have.
-type held struct {
+// An inventory says which packets the ranks have.
+type inventory struct {
 	ranks  int
 	inputs []int // by input: the rank that has it, -1 where it is lost
 	coded  []int // by coded packet: the same
 }
 
-// A slot is a processor of the decoding: it has one packet and obtains one input.
-type slot struct {
+// A processor is a processor of the decoding: it has one packet and obtains one input.
+type processor struct {
 	input  int // that it has; -1: it has a coded packet
 	coded  int // that it has; -1: it has an input
-	from   int // rank that has the packet and, unless it is the slot's, sends it there
+	from   int // rank that has the packet and, unless it is the processor's, sends it there
 	result int // input that it obtains; its own, where it has one
 }
 
-// newHeld says that the ranks have nothing of k inputs and r coded packets.
-func newHeld(ranks, k, r int) *held {
-	return &held{ranks, slices.Repeat([]int{-1}, k), slices.Repeat([]int{-1}, r)}
+// newInventory says that the ranks have nothing of k inputs and r coded packets.
+func newInventory(ranks, k, r int) *inventory {
+	return &inventory{ranks, slices.Repeat([]int{-1}, k), slices.Repeat([]int{-1}, r)}
 }
 
-// has says that a rank has packet n of a list. Of several ranks the one counts in which the slot of that number is.
-func (h *held) has(list []int, n, rank int) {
+// has says that a rank has packet n of a list. Of several ranks the one counts that has the processor of that number.
+func (h *inventory) has(list []int, n, rank int) {
 	if first, end := h.hosted(rank); list[n] < 0 || first <= n && n < end {
 		list[n] = rank
 	}
 }
 
-func (h *held) lost() (lost []int) {
+func (h *inventory) lost() (lost []int) {
 	for k, rank := range h.inputs {
 		if rank < 0 {
 			lost = append(lost, k)
@@ -45,12 +45,12 @@ func (h *held) lost() (lost []int) {
 	return lost
 }
 
-func (h *held) hosted(rank int) (first, end int) {
+func (h *inventory) hosted(rank int) (first, end int) {
 	return executor.Hosted(len(h.inputs), rank, h.ranks)
 }
 
-// preferred returns the coded packets at hand, first those of ranks with fewer inputs than slots, where they can stay.
-func (h *held) preferred() []int {
+// preferred returns the coded packets at hand, first those of ranks with fewer inputs than processors: they can stay.
+func (h *inventory) preferred() []int {
 	room := make([]int, h.ranks)
 	for rank := range room {
 		first, end := h.hosted(rank)
@@ -75,33 +75,33 @@ func (h *held) preferred() []int {
 	return append(near, far...)
 }
 
-// slots deals inputs at hand and chosen coded packets out to slots, as far as can be at their own ranks and results.
-func (h *held) slots(chosen []int) []slot {
-	slots := make([]slot, len(h.inputs))
-	for p := range slots {
-		slots[p] = slot{-1, -1, -1, -1}
+// assign deals inputs at hand and chosen coded packets out to processors, if possible at their ranks and results.
+func (h *inventory) assign(chosen []int) []processor {
+	procs := make([]processor, len(h.inputs))
+	for p := range procs {
+		procs[p] = processor{-1, -1, -1, -1}
 	}
-	put := func(p int, s slot) bool {
-		if slots[p].from >= 0 {
+	put := func(p int, s processor) bool {
+		if procs[p].from >= 0 {
 			return false
 		}
-		slots[p] = s
+		procs[p] = s
 		return true
 	}
-	var packets []slot
+	var packets []processor
 	for k, rank := range h.inputs {
 		if rank < 0 {
 			continue
 		}
-		s := slot{k, -1, rank, k}
+		s := processor{k, -1, rank, k}
 		if first, end := h.hosted(rank); k < first || k >= end || !put(k, s) {
 			packets = append(packets, s)
 		}
 	}
 	for _, c := range chosen {
-		packets = append(packets, slot{-1, c, h.coded[c], -1})
+		packets = append(packets, processor{-1, c, h.coded[c], -1})
 	}
-	packets = slices.DeleteFunc(packets, func(s slot) bool {
+	packets = slices.DeleteFunc(packets, func(s processor) bool {
 		for p, end := h.hosted(s.from); p < end; p++ {
 			if put(p, s) {
 				return true
@@ -109,31 +109,31 @@ func (h *held) slots(chosen []int) []slot {
 		}
 		return false
 	})
-	for p := range slots {
+	for p := range procs {
 		if len(packets) > 0 && put(p, packets[0]) {
 			packets = packets[1:]
 		}
 	}
 	lost := slices.DeleteFunc(h.lost(), func(k int) bool {
-		if slots[k].coded < 0 {
+		if procs[k].coded < 0 {
 			return false
 		}
-		slots[k].result = k
+		procs[k].result = k
 		return true
 	})
-	for p := range slots {
-		if slots[p].result < 0 {
-			slots[p].result, lost = lost[0], lost[1:]
+	for p := range procs {
+		if procs[p].result < 0 {
+			procs[p].result, lost = lost[0], lost[1:]
 		}
 	}
-	return slots
+	return procs
 }
 
-// decoder returns the matrix D with x = y·D for the packets y of slots and their results x.
-func (c *code) decoder(slots []slot, sinks int) (matrix.Matrix, error) {
-	k, f := len(slots), c.plain.Field()
+// decoder returns the matrix D with x = y·D for the packets y of processors and their results x.
+func (c *code) decoder(procs []processor, sinks int) (matrix.Matrix, error) {
+	k, f := len(procs), c.plain.Field()
 	inverse := sinks == k
-	for p, s := range slots {
+	for p, s := range procs {
 		inverse = inverse && s.coded == p && s.result == p
 	}
 	if inverse {
@@ -144,8 +144,8 @@ func (c *code) decoder(slots []slot, sinks int) (matrix.Matrix, error) {
 	}
 	d := matrix.NewDense(f, k, k)
 	var kept, lost, columns []int // inputs, inputs, coded packets
-	var keptAt, lostAt []int      // their slots; those of columns are those of lost
-	for p, s := range slots {
+	var keptAt, lostAt []int      // their processors; those of columns are those of lost
+	for p, s := range procs {
 		if s.coded < 0 {
 			kept, keptAt = append(kept, s.input), append(keptAt, p)
 			d.Set(p, p, field.One)

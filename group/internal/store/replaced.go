@@ -13,9 +13,9 @@ import (
 	"volley/internal/disk"
 )
 
-// Aside returns a free name in a directory of replaced for what is replaced. Where something that was replaced earlier is
-// in the way, a part of it gets a number, in place of its end if it is too long.
-func (n *Node) Aside(dir, name string) (string, error) {
+// ReplacedPath returns a free name in a directory of replaced for what is replaced. Where something that was replaced
+// earlier is in the way, a part of it gets a number, in place of its end if it is too long.
+func (n *Node) ReplacedPath(dir, name string) (string, error) {
 	at := MetaPath(ReplacedName, dir)
 	for part := range strings.SplitSeq(name, "/") {
 		last := len(part) == len(name)
@@ -54,7 +54,7 @@ func (n *Node) MakeWay(names ...string) error {
 	if !errors.Is(err, fs.ErrExist) { // which is that of a directory that is not empty
 		return err
 	}
-	to, err := n.Aside("", path.Join(names...))
+	to, err := n.ReplacedPath("", path.Join(names...))
 	if err != nil {
 		return err
 	}
