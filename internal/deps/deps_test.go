@@ -40,7 +40,9 @@ var allowed = map[string][]string{
 	"transport/transporttest":  {"transport"},
 	"engine":                   {"internal/disk", "transport", "transport/grpc"},
 	"trace":                    {"internal/located"},
-	"executor":                 {"field", "internal/hugepage", "internal/poll", "plan", "trace", "transport"},
+	"executor":                 {"executor/internal/compile", "executor/internal/cores", "executor/internal/run", "internal/hugepage", "plan", "trace", "transport"},
+	"executor/internal/cores":  {},
+	"executor/internal/run":    {"executor/internal/compile"},
 	"tune":                     {"collective", "field", "internal/atomicfile", "internal/disk", "internal/located", "sim", "transport"},
 	"collective":               {"executor", "internal/printable", "internal/sharedmemory", "transport"},
 	"":                         {"algo", "collective", "executor", "field", "internal/located", "internal/poll", "matrix", "plan", "sim", "trace", "transport", "verify"},
@@ -94,6 +96,8 @@ var allowed = map[string][]string{
 	},
 	"cmd/volley":    {"internal/cli"},
 	"cmd/libvolley": {"", "coded", "collective", "field", "field/curves", "group", "group/buffers", "group/snapshots", "internal/late", "internal/printable", "internal/sets", "matrix", "sim", "transport", "transport/mpi", "tune"},
+
+	"executor/internal/compile": {"executor/internal/cores", "field", "internal/poll", "plan"},
 }
 
 // TestImports compares the table with the imports there are, without those of

@@ -1,4 +1,4 @@
-package executor
+package compile
 
 import (
 	"fmt"
@@ -59,28 +59,28 @@ func TestCompiled(t *testing.T) {
 		var steps, operations, reads, writes, added, copies, received, computed, scratch, widest int
 		maps := 0
 		for rank := range c.ranks {
-			x, err := Prepare(p, rank, c.ranks)
+			x, err := Prepare(t.Context(), p, rank, c.ranks, false)
 			if err != nil {
 				t.Fatal(err)
 			}
-			steps += len(x.steps)
-			received += x.received
-			computed += x.computed
-			scratch += x.scratch
-			widest = max(widest, x.widest)
+			steps += len(x.Steps)
+			received += x.Received
+			computed += x.Computed
+			scratch += x.Scratch
+			widest = max(widest, x.Widest)
 			different := map[field.Map]bool{}
-			for _, s := range x.steps {
-				for _, op := range s.operations {
+			for _, s := range x.Steps {
+				for _, op := range s.Operations {
 					operations++
-					reads += len(op.in)
-					writes += len(op.out)
+					reads += len(op.In)
+					writes += len(op.Out)
 					switch {
-					case op.of != nil:
-						different[op.of] = true
-					case op.convert != notConverted:
+					case op.Map != nil:
+						different[op.Map] = true
+					case op.Convert != NotConverted:
 						copies++
 					}
-					if op.add {
+					if op.Add {
 						added++
 					}
 				}
@@ -100,11 +100,11 @@ func TestPrepareAllocates(t *testing.T) {
 	p := algotest.Compile(t, "additive-fft", "2^16", "lch", 1024, 1)
 	operations := 0
 	allocated := testing.AllocsPerRun(1, func() {
-		x, err := Prepare(p, 0, 1)
+		x, err := Prepare(t.Context(), p, 0, 1, false)
 		if err != nil {
 			t.Fatal(err)
 		}
-		operations = len(x.steps[0].operations)
+		operations = len(x.Steps[0].Operations)
 	})
 	if most := 3 * float64(operations); allocated > most {
 		t.Errorf("%v allocations for %d operations, want %v at most", allocated, operations, most)
@@ -135,15 +135,15 @@ func TestAhead(t *testing.T) {
 	if err := plan.Validate(p); err != nil {
 		t.Fatal(err)
 	}
-	x, err := Prepare(p, 0, 2)
+	x, err := Prepare(t.Context(), p, 0, 2, false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for s, step := range x.steps[:len(x.steps)-1] { // the last one has no messages
+	for s, step := range x.Steps[:len(x.Steps)-1] { // the last one has no messages
 		for n, from := range receives {
-			last := from+8 <= int(step.round) && (n == 2 || receives[n+1]+8 > int(step.round))
-			if got := slices.Contains(x.receives[n].wakes, s); got != last {
-				t.Errorf("messages of round %d wait for the one that is received in round %d: %v, want %v", step.round, from, got, last)
+			last := from+8 <= int(step.Round) && (n == 2 || receives[n+1]+8 > int(step.Round))
+			if got := slices.Contains(x.Receives[n].Wakes, s); got != last {
+				t.Errorf("messages of round %d wait for the one that is received in round %d: %v, want %v", step.Round, from, got, last)
 			}
 		}
 	}

@@ -1,4 +1,4 @@
-package executor
+package compile
 
 import (
 	"cmp"
@@ -44,8 +44,8 @@ type compiler struct {
 // A round of the plan has messages of other ranks, with values for locations.
 type round struct {
 	number   int
-	sends    []send
-	receives []receive
+	sends    []Send
+	receives []Receive
 }
 
 // passes are what follows once the programs have been followed, in order.
@@ -62,7 +62,7 @@ var passes = []func(*compiler){
 // A value is an element: an input, one received, or a sum of others.
 type value struct {
 	kind      valueKind
-	convert   conversion // of its one source
+	convert   Conversion // of its one source
 	kept      bool       // in the memory of the segment
 	uses      int32      // in sums
 	from      int32      // of its terms, the first
@@ -77,7 +77,7 @@ type value struct {
 	batch     int32      // that computes it
 	same      int32      // the next value of its batch, or 0
 	first     int32      // a batch of which it is the first source, or 0
-	at        location
+	at        Location
 }
 
 type valueKind uint8
@@ -189,10 +189,10 @@ func (c *compiler) add(v value) int32 {
 // followTogether follows what all processors compute together. It subtracts what their own programs leave out.
 func (c *compiler) followTogether(ctx context.Context, all *plan.Together) error {
 	x := c.x
-	x.work = all.Terms
-	c.makeRoom(x.inputs + all.Combinations)
-	slots := make([]int32, 0, x.inputs+all.Combinations)
-	for range x.inputs {
+	x.Work = all.Terms
+	c.makeRoom(x.Inputs + all.Combinations)
+	slots := make([]int32, 0, x.Inputs+all.Combinations)
+	for range x.Inputs {
 		slots = append(slots, c.add(value{kind: inputValue, kept: true}))
 	}
 	outputs, zeros, err := all.Each(ctx, func(sum plan.Combination) { slots = append(slots, c.sum(sum, slots)) })
@@ -203,16 +203,16 @@ func (c *compiler) followTogether(ctx context.Context, all *plan.Together) error
 		c.ends = append(c.ends, slots[slot])
 	}
 	for i, n := range zeros {
-		x.processors[i].traffic.MultiplyAdds -= n
+		x.Processors[i].MultiplyAdds -= n
 	}
 	return nil
 }
 
 // makeRoom makes room for so many values, and for inputs and outputs that are converted.
 func (c *compiler) makeRoom(values int) {
-	converted := c.x.inputs + len(c.x.outputs)
-	c.values, c.terms = slices.Grow(c.values, values+converted), slices.Grow(c.terms, c.x.work+converted)
-	c.ends = make([]int32, 0, len(c.x.outputs))
+	converted := c.x.Inputs + len(c.x.Outputs)
+	c.values, c.terms = slices.Grow(c.values, values+converted), slices.Grow(c.terms, c.x.Work+converted)
+	c.ends = make([]int32, 0, len(c.x.Outputs))
 }
 
 // follow runs the programs side by side, round by round, on values.
@@ -228,7 +228,7 @@ func (c *compiler) follow() error {
 			size += len(r.Compute)
 		}
 		rounds = max(rounds, len(program.Rounds))
-		x.work += program.Terms()
+		x.Work += program.Terms()
 	}
 	c.makeRoom(size)
 	for i, program := range c.programs {
@@ -245,11 +245,11 @@ func (c *compiler) follow() error {
 		}
 		for i := range r.sends {
 			m := &r.sends[i]
-			m.first, sentTo[m.rank] = !sentTo[m.rank], true
+			m.First, sentTo[m.Rank] = !sentTo[m.Rank], true
 		}
 		for i := range r.receives {
 			m := &r.receives[i]
-			m.first, heardFrom[m.rank] = !heardFrom[m.rank], true
+			m.First, heardFrom[m.Rank] = !heardFrom[m.Rank], true
 		}
 		if len(r.sends)+len(r.receives) > 0 {
 			c.rounds = append(c.rounds, r)
@@ -272,7 +272,7 @@ func (c *compiler) follow() error {
 func (c *compiler) followRound(t int, slots [][]int32) (round, error) {
 	type port struct{ dst, port int }
 	x := c.x
-	k := x.plan.Info().Processors
+	k := x.Plan.Info().Processors
 	here := map[port][]int32{} // messages between processors here
 	r := round{number: t}
 	for i, program := range c.programs {
@@ -288,8 +288,8 @@ func (c *compiler) followRound(t int, slots [][]int32) (round, error) {
 			for n, slot := range s.Slots {
 				values[n] = slots[i][slot]
 			}
-			if rank := RankOf(s.Dst, k, x.ranks); rank != x.rank {
-				r.sends = append(r.sends, send{message: messageOf(x.first+i, s.Dst, rank, t, s.Port), slots: values})
+			if rank := RankOf(s.Dst, k, x.Ranks); rank != x.Rank {
+				r.sends = append(r.sends, Send{Message: messageOf(x.First+i, s.Dst, rank, t, s.Port), Slots: values})
 			} else {
 				here[port{s.Dst, s.Port}] = values
 			}
@@ -301,9 +301,9 @@ func (c *compiler) followRound(t int, slots [][]int32) (round, error) {
 		}
 		for _, v := range program.Rounds[t].Recvs {
 			c.poller.Steps(1 + v.Count)
-			proc := x.first + i
-			if rank := RankOf(v.Src, k, x.ranks); rank != x.rank {
-				r.receives = append(r.receives, receive{messageOf(v.Src, proc, rank, t, v.Port), int32(len(c.values)), int32(v.Count), nil})
+			proc := x.First + i
+			if rank := RankOf(v.Src, k, x.Ranks); rank != x.Rank {
+				r.receives = append(r.receives, Receive{messageOf(v.Src, proc, rank, t, v.Port), int32(len(c.values)), int32(v.Count), nil})
 				for range v.Count {
 					slots[i] = append(slots[i], c.add(value{kind: receivedValue, kept: true}))
 				}
@@ -323,8 +323,8 @@ func (c *compiler) followRound(t int, slots [][]int32) (round, error) {
 	}
 	// Messages of one round, port and pair of ranks arrive in order: that of their senders. Both
 	// ranks have to find the same one first.
-	slices.SortStableFunc(r.sends, func(a, b send) int { return int(cmp.Or(a.port-b.port, a.src-b.src)) })
-	slices.SortStableFunc(r.receives, func(a, b receive) int { return int(cmp.Or(a.port-b.port, a.src-b.src)) })
+	slices.SortStableFunc(r.sends, func(a, b Send) int { return int(cmp.Or(a.Port-b.Port, a.Src-b.Src)) })
+	slices.SortStableFunc(r.receives, func(a, b Receive) int { return int(cmp.Or(a.Port-b.Port, a.Src-b.Src)) })
 	return r, nil
 }
 
