@@ -255,12 +255,12 @@ func (x *Executable) addProcessors(s plan.Schedule, count int) {
 		traffic := &p.Rounds[t]
 		traffic.Messages = len(r.Sends)
 		for _, sent := range r.Sends {
-			traffic.Largest = max(traffic.Largest, sent.Count)
-			p.Elements += int64(sent.Count)
+			traffic.Largest = max(traffic.Largest, len(sent.Slots))
+			p.Elements += int64(len(sent.Slots))
 		}
 	}
 	for range count {
-		p.Inputs, p.Outputs = Span{x.Inputs, x.Inputs + s.Inputs}, Span{len(x.Outputs), len(x.Outputs) + s.Outputs}
+		p.Inputs, p.Outputs = Span{x.Inputs, x.Inputs + s.Inputs}, Span{len(x.Outputs), len(x.Outputs) + len(s.Outputs)}
 		for range s.Outputs {
 			x.Outputs = append(x.Outputs, Output{Proc: len(x.Processors)})
 		}
