@@ -19,7 +19,6 @@ type compiler struct {
 	poller   *poll.Poller // of values and terms that are added or looked at
 	field    field.Field
 	planar   field.Planar    // unless nil, maps are those of planes
-	minus    coef            // -1
 	programs []*plan.Program // of each processor
 
 	// Lists have no pointers in them, and say where something is by its number. To fill memory takes page faults, in a
@@ -50,13 +49,12 @@ type round struct {
 
 // passes are what follows once the programs have been followed, in order.
 var passes = []func(*compiler){
-	(*compiler).shareProducts, // before products are lost in the sums that need them
-	(*compiler).inlineSums,    // sums are final, and it is known how often each is needed
-	(*compiler).convert,       // when the number of operands tells whether planes pay
-	(*compiler).assignSteps,   // which need every value, converted ones too
-	(*compiler).assignMemory,  // to what outlives its step
-	(*compiler).order,         // and scratch memory to the rest
-	(*compiler).locate,        // what messages and outputs are
+	(*compiler).inlineSums,   // sums are final, and it is known how often each is needed
+	(*compiler).convert,      // when the number of operands tells whether planes pay
+	(*compiler).assignSteps,  // which need every value, converted ones too
+	(*compiler).assignMemory, // to what outlives its step
+	(*compiler).order,        // and scratch memory to the rest
+	(*compiler).locate,       // what messages and outputs are
 }
 
 // A value is an element: an input, one received, or a sum of others.
@@ -71,8 +69,6 @@ type value struct {
 	step      int32      // in which it is computed, or -1
 	depth     int32      // operations that it is from what needs none
 	last      int32      // batch that needs it
-	product   int32      // one that is a multiple of it, or 0
-	next      int32      // of the element that it is a multiple of, another multiple, or 0
 	converted int32      // the value that it is converted to, or 0
 	batch     int32      // that computes it
 	same      int32      // the next value of its batch, or 0

@@ -95,7 +95,6 @@ type Step struct {
 type Operation struct {
 	Map     field.Map // nil: the one output is zero, or the converted input
 	Out, In []Location
-	Add     bool // to what is in the one output
 	Convert Conversion
 }
 
@@ -202,7 +201,6 @@ func Prepare(ctx context.Context, p plan.Plan, rank, ranks int, compact bool) (x
 	}
 	c.poller = poll.New(ctx)
 	c.x, c.field, c.short, c.zero = x, info.Field, info.Field.SymbolBytes() <= 4, -1
-	c.minus = c.coefOf(minus)
 	var all *plan.Together
 	if j, ok := p.(plan.Joint); ok && ranks == 1 {
 		all = j.Joint()
@@ -307,6 +305,6 @@ func (x *Executable) Apply(op *Operation, out, in [][]byte) {
 	case op.Map == nil:
 		clear(out[0])
 	default:
-		op.Map.Apply(out, in, op.Add)
+		op.Map.Apply(out, in, false)
 	}
 }

@@ -238,20 +238,10 @@ func (c *compiler) operations(order []int32) []Operation {
 		op := Operation{Out: locations[:0:b.count]}
 		locations = locations[b.count:]
 		op.In, locations = locations[:0:len(terms)], locations[len(terms):]
-		spare := -1 // a term that the sum takes over
-		for i, t := range terms {
-			if v := &c.values[t.value]; !x.Compact && b.count == 1 && !head.kept && len(terms) > 1 &&
-				t.coef == oneCoef && c.scratch(v) && int(v.last) == n {
-				spare = i
-				break
-			}
-		}
 		for id := range c.valuesOf(b) {
 			v := &c.values[id]
 			switch {
 			case v.kept:
-			case spare >= 0:
-				v.at = c.values[terms[spare].value].at
 			case len(free) > 0:
 				v.at = free[len(free)-1]
 				free = free[:len(free)-1]
@@ -261,19 +251,15 @@ func (c *compiler) operations(order []int32) []Operation {
 			}
 			op.Out = append(op.Out, v.at)
 		}
-		op.Add = spare >= 0
-		for i, t := range terms {
+		for _, t := range terms {
 			v := &c.values[t.value]
-			if i == spare {
-				continue
-			}
 			op.In = append(op.In, v.at)
 			if c.scratch(v) && int(v.last) == n {
 				free = append(free, v.at)
 			}
 		}
 		if op.Convert = head.convert; len(terms) > 0 && op.Convert == NotConverted {
-			op.Map = c.newMap(b, spare)
+			op.Map = c.newMap(b)
 		}
 		x.Widest = max(x.Widest, len(op.Out)+len(op.In))
 		operations = append(operations, op)
@@ -286,22 +272,18 @@ func (c *compiler) operations(order []int32) []Operation {
 func (c *compiler) scratch(v *value) bool { return v.kind == sumValue && !v.kept }
 
 // fewEntries is up to how many entries the same matrix is looked for: small ones, such
-// as that of a sum, come often.
+// as that of a sum, come often. By measurement an executable of additive-fft, K = 1024, takes 1.1 MB and 4 ms so, and
+// else 2.4 MB and 6 ms.
 const fewEntries = 16
 
-// newMap returns the map of a batch, without the given term.
-func (c *compiler) newMap(b *batch, without int) field.Map {
+// newMap returns the map of a batch.
+func (c *compiler) newMap(b *batch) field.Map {
 	columns := int(c.values[b.head].count)
-	if without >= 0 {
-		columns--
-	}
 	from := len(c.entries)
 	c.entries = slices.Grow(c.entries, int(b.count)*columns)
 	for id := range c.valuesOf(b) {
-		for i, t := range c.termsOf(id) {
-			if i != without {
-				c.entries = append(c.entries, t.coef)
-			}
+		for _, t := range c.termsOf(id) {
+			c.entries = append(c.entries, t.coef)
 		}
 	}
 	entries := c.entries[from:]
@@ -346,7 +328,8 @@ func (x *Executable) newMap(steps func(int), entries []field.Element, columns in
 }
 
 // A compactMap multiplies short packets as it is. For others it is made ready, a block at a time: ready, it is up to 64
-// times as large, and thousands of ranks may be at it. It does not add to what there is.
+// times as large, and thousands of ranks may be at it. By measurement 4,096 ranks of a dense matrix take 424 MiB so, and
+// else 1,324.
 type compactMap struct {
 	x       *Executable
 	entries []byte // symbols, row by row

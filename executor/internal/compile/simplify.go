@@ -6,37 +6,6 @@ import (
 	"volley/field"
 )
 
-// shareProducts lets a product ±c·u be made once where one processor scales an element for
-// another and both need it, as in a butterfly. In characteristic 2 maps multiply as fast as
-// they add, so there it does nothing.
-func (c *compiler) shareProducts() {
-	if c.x.Binary {
-		return
-	}
-	for id := range int32(len(c.values)) {
-		v, terms := &c.values[id], c.termsOf(id)
-		if v.isProduct() {
-			of := &c.values[terms[0].value]
-			v.next, of.product = of.product, id
-			continue
-		}
-		for n, t := range terms {
-			for s := c.values[t.value].product; s != 0; s = c.values[s].next {
-				c.poller.Steps(1)
-				switch coef := c.termsOf(s)[0].coef; {
-				case t.coef == coef:
-					terms[n] = term{s, oneCoef}
-				case c.plus(t.coef, coef) == zeroCoef:
-					terms[n] = term{s, c.minus}
-				default:
-					continue
-				}
-				break
-			}
-		}
-	}
-}
-
 func (v *value) isProduct() bool { return v.kind == sumValue && v.count == 1 }
 
 // inlineSums lets the sum that needs another one, which no other sum does and nobody is sent, add
