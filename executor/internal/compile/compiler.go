@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"math/bits"
 	"slices"
 
 	"volley/field"
@@ -24,16 +23,15 @@ type compiler struct {
 	// Lists have no pointers in them, and say where something is by its number. To fill memory takes page faults, in a
 	// first run more time than all else, and the garbage collector has nothing to look for.
 	values   []value
-	terms    []term          // of all values
-	batches  []batch         // from 1
-	maps     []smallMap      // from 1, and
-	numbered table           // of these
+	terms    []term  // of all values
+	batches  []batch // from 1
+	maps     map[smallMatrix]field.Map
 	entries  []coef          // of maps, and
 	elements []field.Element // what those of one are
 	short    bool            // codes fit into a coef; else there are
 	coefs    []field.Element // by number, and
-	numbers  table           // of these
-	zero     int32           // the value that is zero, or -1
+	numbers  map[field.Element]coef
+	zero     int32 // the value that is zero, or -1
 	rounds   []round
 	steps    [][]int32 // the values that each has to compute or send
 	ends     []int32   // the values of the outputs
@@ -111,57 +109,14 @@ func (c *compiler) coefOf(e field.Element) coef {
 		return coef(e[0])
 	}
 	if c.coefs == nil {
-		c.coefs = []field.Element{{}, field.One}
+		c.coefs, c.numbers = []field.Element{{}, field.One}, map[field.Element]coef{}
 	}
-	x := c.numbers.find(hash(e[:]), int32(len(c.coefs)), func(x int32) bool { return c.coefs[x] == e })
-	if int(x) == len(c.coefs) {
-		c.coefs = append(c.coefs, e)
+	x, ok := c.numbers[e]
+	if !ok {
+		x = coef(len(c.coefs))
+		c.numbers[e], c.coefs = x, append(c.coefs, e)
 	}
-	return coef(x)
-}
-
-// A table finds the number of something by its hash. The numbers are not 0.
-type table struct {
-	slots []numbered
-	used  int
-}
-
-type numbered struct {
-	hash   uint32
-	number int32
-}
-
-// hash returns the hash of numbers.
-func hash[T ~uint32 | ~uint64](list []T) uint32 {
-	h := uint64(len(list))
-	for _, x := range list {
-		h = (bits.RotateLeft64(h, 29) ^ uint64(x)) * 0x9e3779b97f4a7c15
-	}
-	return uint32(h >> 32)
-}
-
-// find returns a number of that hash that is the same, or else the fresh one, which it keeps.
-func (t *table) find(h uint32, fresh int32, same func(number int32) bool) int32 {
-	if 2*t.used >= len(t.slots) {
-		old := t.slots
-		*t = table{slots: make([]numbered, max(64, 4*len(old)))}
-		for _, s := range old {
-			if s.number != 0 {
-				t.find(s.hash, s.number, func(int32) bool { return false })
-			}
-		}
-	}
-	for i := h; ; i++ {
-		s := &t.slots[i%uint32(len(t.slots))]
-		switch {
-		case s.number == 0:
-			*s = numbered{h, fresh}
-			t.used++
-			return fresh
-		case s.hash == h && same(s.number):
-			return s.number
-		}
-	}
+	return x
 }
 
 // element is the inverse of coefOf.

@@ -83,7 +83,7 @@ type batch struct {
 
 // order says which operations compute the values of each step.
 func (c *compiler) order() {
-	c.batches, c.maps = append(slices.Grow(c.batches, 1+len(c.values)), batch{}), make([]smallMap, 1)
+	c.batches, c.maps = append(slices.Grow(c.batches, 1+len(c.values)), batch{}), map[smallMatrix]field.Map{}
 	for i := range c.steps {
 		c.x.Steps[i].Operations = c.operations(c.orderStep(int32(i)))
 	}
@@ -271,49 +271,39 @@ func (c *compiler) operations(order []int32) []Operation {
 // scratch reports whether only one step needs a value.
 func (c *compiler) scratch(v *value) bool { return v.kind == sumValue && !v.kept }
 
-// fewEntries is up to how many entries the same matrix is looked for: small ones, such
-// as that of a sum, come often. By measurement an executable of additive-fft, K = 1024, takes 1.1 MB and 4 ms so, and
-// else 2.4 MB and 6 ms.
-const fewEntries = 16
+// A smallMatrix has few entries. The same one is looked for: small ones, such as that of a sum, come often. By measurement
+// an executable of additive-fft, K = 1024, takes 1.1 MB and 4 ms so, and else 2.4 MB and 6 ms.
+type smallMatrix struct {
+	rows, columns int
+	entries       [16]coef // row by row
+}
 
 // newMap returns the map of a batch.
 func (c *compiler) newMap(b *batch) field.Map {
 	columns := int(c.values[b.head].count)
-	from := len(c.entries)
-	c.entries = slices.Grow(c.entries, int(b.count)*columns)
+	c.entries = slices.Grow(c.entries[:0], int(b.count)*columns)
 	for id := range c.valuesOf(b) {
 		for _, t := range c.termsOf(id) {
 			c.entries = append(c.entries, t.coef)
 		}
 	}
-	entries := c.entries[from:]
-	c.poller.Steps(len(entries))
+	c.poller.Steps(len(c.entries))
 	if c.x.Compact && c.planar == nil {
-		c.entries = c.entries[:from]
-		return c.newCompactMap(entries)
+		return c.newCompactMap(c.entries)
 	}
-	few := len(entries) <= fewEntries
-	if few {
-		fresh := int32(len(c.maps))
-		known := c.numbered.find(hash(entries), fresh, func(number int32) bool {
-			m := &c.maps[number]
-			return m.columns == columns && slices.Equal(c.entries[m.from:m.end], entries)
-		})
-		if known != fresh {
-			c.entries = c.entries[:from]
-			return c.maps[known].Map
-		}
-	} else {
-		c.entries = c.entries[:from]
+	few := smallMatrix{rows: len(c.entries) / columns, columns: columns}
+	small := copy(few.entries[:], c.entries) == len(c.entries)
+	if m := c.maps[few]; small && m != nil {
+		return m
 	}
-	c.elements = slices.Grow(c.elements[:0], len(entries))
-	for _, x := range entries {
+	c.elements = slices.Grow(c.elements[:0], len(c.entries))
+	for _, x := range c.entries {
 		c.poller.Steps(1)
 		c.elements = append(c.elements, c.element(x))
 	}
 	m := c.x.newMap(c.poller.Steps, c.elements, columns)
-	if few {
-		c.maps = append(c.maps, smallMap{m, columns, from, len(c.entries)})
+	if small {
+		c.maps[few] = m
 	}
 	return m
 }
@@ -378,10 +368,4 @@ func (m *compactMap) Apply(out, in [][]byte, _ bool) {
 			}
 		}
 	}
-}
-
-// A smallMap is a map of few entries.
-type smallMap struct {
-	field.Map
-	columns, from, end int // of the compiler's entries, row by row
 }
