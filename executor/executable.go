@@ -8,43 +8,32 @@ import (
 	"volley/plan"
 )
 
-// An Executable is what one rank has to do for a plan: the programs of its processors, made
-// ready to run on packets of any length, any number of times. It is immutable and safe
-// for concurrent use.
-type Executable struct{ x *compile.Executable }
+// An Executable is what one rank has to do for a plan: the programs of its processors, made ready to run on packets of any
+// length, any number of times. It is immutable and safe for concurrent use. What is in it is for this package.
+type Executable = compile.Executable
 
-// Prepare makes the executable of a rank. It returns an error when a program cannot be
-// made, or sends and receives of processors here do not agree.
+// Prepare makes the executable of a rank. It returns an error when a program cannot be made, or sends and receives of
+// processors here do not agree.
 func Prepare(p plan.Plan, rank, ranks int) (*Executable, error) {
 	return PrepareContext(context.Background(), p, rank, ranks)
 }
 
 // PrepareContext is [Prepare] until the context ends: the error is then its cause.
 func PrepareContext(ctx context.Context, p plan.Plan, rank, ranks int) (*Executable, error) {
-	return made(compile.Prepare(ctx, p, rank, ranks, false))
+	return compile.Prepare(ctx, p, rank, ranks, false)
 }
 
 // PrepareCompact is [PrepareContext] for one of many ranks of a process. The executable holds the coefficients of its
 // maps as they are in packets, a quarter or less of what kernels want, and makes a map ready whenever it computes with
-// it, of as many ranks at a time as there are cores. It shares what is the same in the executable of another rank,
-// unless that is nil.
+// it, of as many ranks at a time as there are cores. It shares what is the same in the executable of another rank, unless
+// that is nil.
 func PrepareCompact(ctx context.Context, p plan.Plan, rank, ranks int, like *Executable) (*Executable, error) {
 	x, err := compile.Prepare(ctx, p, rank, ranks, true)
 	if err == nil && like != nil {
-		err = x.Share(ctx, like.x)
+		err = x.Share(ctx, like)
 	}
-	return made(x, err)
+	return x, err
 }
-
-func made(x *compile.Executable, err error) (*Executable, error) {
-	if err != nil {
-		return nil, err
-	}
-	return &Executable{x}, nil
-}
-
-// Bytes returns about how much memory the executable takes.
-func (x *Executable) Bytes() int64 { return x.x.Bytes() }
 
 // Hosted returns which processors of a plan live at a rank: all of [first, end). They
 // are dealt out in order, to each rank as many as to any other or one more.
