@@ -11,6 +11,7 @@ import (
 	"volley/executor/internal/compile"
 	"volley/executor/internal/run"
 	"volley/field"
+	"volley/field/fieldtest"
 	"volley/plan"
 	"volley/verify"
 )
@@ -246,46 +247,81 @@ func TestEnough(t *testing.T) {
 			}
 			g := newGroup(t, p, ranks)
 			m, x := g.ranks[0].m, g.ranks[0].x
-			m.Begin()
-			var asked []int
-			next := func() (did bool) {
-				for do := m.Next(); do.What != run.Wait; do = m.Next() {
-					if do.What == run.Receive {
-						asked = append(asked, do.Number)
+			for range 2 { // segments
+				m.Begin()
+				var asked []int
+				next := func() (did bool) {
+					for do := m.Next(); do.What != run.Wait; do = m.Next() {
+						if do.What == run.Receive {
+							asked = append(asked, do.Number)
+						}
+						did = did || do.What != run.Receive
 					}
-					did = did || do.What != run.Receive
+					return did
 				}
-				return did
-			}
-			for next(); !m.Done(); {
-				enough := m.Enough()
-				if enough < 1 || enough > len(asked) || m.Receiving() != len(asked) {
-					t.Fatalf("%s at %d ranks: %d messages are enough, of %d that are asked for", c.algorithm, ranks, enough, len(asked))
-				}
-				if got := m.Missing(); got != (run.Do{What: run.Receive, Number: slices.Min(asked)}) {
-					t.Fatalf("%s at %d ranks: it waits for %+v, and %v are asked for", c.algorithm, ranks, got, asked)
-				}
-				for n := range enough {
-					last := asked[len(asked)-1]
-					asked = asked[:len(asked)-1]
-					m.Received(last)
-					if did := next(); did && n < enough-1 {
-						t.Errorf("%s at %d ranks: something follows after %d of %d messages", c.algorithm, ranks, n+1, enough)
+				for next(); !m.Done(); {
+					enough := m.Enough()
+					if enough < 1 || enough > len(asked) || m.Receiving() != len(asked) {
+						t.Fatalf("%s at %d ranks: %d messages are enough, of %d that are asked for", c.algorithm, ranks, enough, len(asked))
+					}
+					if got := m.Missing(); got != (run.Do{What: run.Receive, Number: slices.Min(asked)}) {
+						t.Fatalf("%s at %d ranks: it waits for %+v, and %v are asked for", c.algorithm, ranks, got, asked)
+					}
+					for n := range enough {
+						last := asked[len(asked)-1]
+						asked = asked[:len(asked)-1]
+						m.Received(last)
+						if did := next(); did && n < enough-1 {
+							t.Errorf("%s at %d ranks: something follows after %d of %d messages", c.algorithm, ranks, n+1, enough)
+						}
 					}
 				}
-			}
-			for k := range x.Sends {
-				if m.Settled() {
-					t.Errorf("%s at %d ranks: settled with %d sends under way", c.algorithm, ranks, len(x.Sends)-k)
+				for k := range x.Sends {
+					if m.Settled() {
+						t.Errorf("%s at %d ranks: settled with %d sends under way", c.algorithm, ranks, len(x.Sends)-k)
+					}
+					if got := m.Missing(); got != (run.Do{What: run.Send, Number: k}) {
+						t.Errorf("%s at %d ranks: it waits for %+v, want send %d", c.algorithm, ranks, got, k)
+					}
+					m.Sent(k)
 				}
-				if got := m.Missing(); got != (run.Do{What: run.Send, Number: k}) {
-					t.Errorf("%s at %d ranks: it waits for %+v, want send %d", c.algorithm, ranks, got, k)
+				if !m.Settled() {
+					t.Errorf("%s at %d ranks: not settled when all is over", c.algorithm, ranks)
 				}
-				m.Sent(k)
 			}
-			if !m.Settled() {
-				t.Errorf("%s at %d ranks: not settled when all is over", c.algorithm, ranks)
-			}
+		}
+	}
+}
+
+// TestAhead has a processor receive in each of 30 rounds: it asks for the messages of 8 rounds, from the oldest one that is
+// missing on.
+func TestAhead(t *testing.T) {
+	f := fieldtest.Parse(t, "2^8")
+	programs := []*plan.Program{{Proc: 0, Inputs: 1}, {Proc: 1}}
+	for range 30 {
+		programs[0].Rounds = append(programs[0].Rounds, plan.Round{Sends: []plan.Send{{Dst: 1, Slots: []plan.Slot{0}}}})
+		programs[1].Rounds = append(programs[1].Rounds, plan.Round{Recvs: []plan.Recv{{Src: 0, Count: 1}}})
+	}
+	p := &plan.Materialized{
+		Common:   plan.Info{Algorithm: "many rounds", Field: f, Processors: 2, Rows: 1, Ports: 1, Phases: []plan.Phase{{Name: "all", Rounds: 30}}},
+		Programs: programs, Rows: [][]int{{0}, {}}, Columns: [][]int{{}, {}},
+	}
+	x, err := compile.Prepare(t.Context(), p, 1, 2, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := run.New(x)
+	m.Begin()
+	asked := 0
+	for _, c := range []struct{ received, want int }{{-1, 8}, {1, 8}, {0, 10}, {3, 10}, {2, 12}, {4, 13}} {
+		if c.received >= 0 {
+			m.Received(c.received)
+		}
+		for do := m.Next(); do.What == run.Receive; do = m.Next() {
+			asked++
+		}
+		if asked != c.want {
+			t.Errorf("after message %d: it has asked for %d, want %d", c.received, asked, c.want)
 		}
 	}
 }
