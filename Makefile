@@ -42,7 +42,7 @@ GOROUTINES = ^Test(.*Interrupt.*|Busy|HangUp|Launch(Missing|Progress)|Sets(Lost|
 RACE = %
 raced = $(if $(filter $(RACE),$1),go test -race $2 $(filter $(RACE),$1))
 race: ## the race detector, where goroutines meet; make race RACE="./group ./coded" takes only these
-	$(call raced,. ./executor ./trace ./transport/... ./tune ./coded ./collective ./internal/disk/... ./internal/faulty ./internal/delay)
+	$(call raced,. ./executor/... ./trace ./transport/... ./tune ./coded ./collective ./internal/disk/... ./internal/faulty ./internal/delay)
 	$(call raced,./engine ./group/... ./internal/sets ./internal/ssh ./internal/launch,-p 3 -skip '$(PROCESSES)')
 	$(call raced,./internal/cli,-run '$(GOROUTINES)')
 	$(call raced,./lab/explore)

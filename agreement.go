@@ -44,6 +44,7 @@ type greeting struct {
 type own struct {
 	Bytes int64 // length of its packet; in what greet returns, of the longest
 	Apart int64 // 1: it does not go through memory of the host; in what greet returns, 1 where one does not
+	Plans int64 // 1: it has no plan yet, and takes long to choose one; in what greet returns, 1 where one has none
 
 	// Those of processor 0 are used by all. The others say 0.
 	Seed    uint64 // of the fingerprints
@@ -53,7 +54,7 @@ type own struct {
 	Gamma   sim.PerByte
 }
 
-const ownWords = 15
+const ownWords = 16
 
 // words returns what is said as words, the largest of which count.
 func (o own) words() []uint64 {
@@ -107,6 +108,9 @@ func (o own) impossible() string {
 	if o.Apart < 0 || o.Apart > 1 {
 		return fmt.Sprintf("it goes through memory of the host in way %d: want 0 or 1", o.Apart)
 	}
+	if o.Plans < 0 || o.Plans > 1 {
+		return fmt.Sprintf("it lacks a plan in way %d: want 0 or 1", o.Plans)
+	}
 	if o.Bytes < 0 || o.Bytes > mostPacket {
 		return fmt.Sprintf("its packet has %d bytes: want 0 to %d", o.Bytes, int64(mostPacket))
 	}
@@ -159,6 +163,9 @@ func (e *Encoder) greeting(t transport.Transport, size int64) greeting {
 	}
 	if e.hosts(t) == nil {
 		g.Own.Apart = 1
+	}
+	if e.lacksPlan() {
+		g.Own.Plans = 1
 	}
 	return g
 }

@@ -98,7 +98,7 @@ func (o *options) checkPlaces(p plan.Plan, problem *algo.Problem) error {
 		if got, want := packets(s.Inputs, p.Row, k), only(problem.Source(k)); !slices.Equal(got, want) {
 			return fmt.Errorf("processor %d has the initial packets %v, want %v", k, got, want)
 		}
-		got, want := packets(s.Outputs, p.Column, k), only(problem.Sink(k))
+		got, want := packets(len(s.Outputs), p.Column, k), only(problem.Sink(k))
 		if !slices.Equal(got, want) && !(relabelled && len(got) == 1) {
 			return fmt.Errorf("processor %d gets the coded packets %v, want %v", k, got, want)
 		}

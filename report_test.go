@@ -53,7 +53,7 @@ func TestReport(t *testing.T) {
 					sent := int64(0)
 					for _, round := range p.Schedule(proc).Rounds {
 						for _, s := range round.Sends {
-							sent += int64(s.Count) * 2000
+							sent += int64(len(s.Slots)) * 2000
 						}
 					}
 					want.BytesSentMax = max(want.BytesSentMax, sent)

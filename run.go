@@ -8,6 +8,7 @@ import (
 	"errors"
 	"time"
 
+	"volley/algo"
 	"volley/collective"
 	"volley/executor"
 	"volley/trace"
@@ -261,7 +262,13 @@ func (b *Bound) ready(stage *stage, windows []*transport.Window, resume []execut
 	var chosen *choice
 	var err error
 	if stage == nil || len(stage.all) > 1 {
-		chosen, err = e.choose(b.ctx, model, tags, b.trial.times()...)
+		var said algo.Trial
+		if b.shared.Plans != 0 && resume == nil {
+			said, err = b.said(model, tags)
+		}
+		if err == nil {
+			chosen, err = e.chooseAs(b.ctx, model, tags, said, b.trial.times()...)
+		}
 		if stage != nil && (err != nil || !stage.pays(b, chosen, model)) {
 			stage = nil
 		}

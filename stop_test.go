@@ -83,7 +83,7 @@ func scheduled(p plan.Plan) (steps int) {
 		steps += s.Slots
 		for _, r := range s.Rounds {
 			for _, x := range r.Sends {
-				steps += x.Count
+				steps += len(x.Slots)
 			}
 		}
 	}
@@ -101,7 +101,7 @@ func programmed(t testing.TB, p plan.Plan, first, end int) (steps int) {
 		steps += s.Slots + program.Terms()
 		for _, r := range s.Rounds {
 			for _, x := range r.Sends {
-				steps += x.Count
+				steps += len(x.Slots)
 			}
 		}
 	}

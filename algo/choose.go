@@ -237,7 +237,12 @@ func named(name string) ([]Algorithm, error) {
 }
 
 // ChooseAmong is [Choose] for a part of the registry, in its order: one algorithm, or the universal one and others.
-func ChooseAmong(algorithms []Algorithm, p *Problem, model sim.Model) (chosen plan.Plan, err error) {
+func ChooseAmong(algorithms []Algorithm, p *Problem, model sim.Model) (plan.Plan, error) {
+	c, err := chooseAmong(algorithms, p, model)
+	return c.Plan, err
+}
+
+func chooseAmong(algorithms []Algorithm, p *Problem, model sim.Model) (chosen Candidate, err error) {
 	defer poll.Catch(&err)
 	p = p.under(model)
 	if p.inMemory && len(algorithms) > 1 && p.Limits == (Limits{}) {
@@ -245,16 +250,16 @@ func ChooseAmong(algorithms []Algorithm, p *Problem, model sim.Model) (chosen pl
 	}
 	c := &chooser{problem: p, model: model, floor: model.Floor()}
 	if err := c.list(algorithms); err != nil {
-		return nil, err
+		return chosen, err
 	}
 	c.count()
 	switch {
 	case len(c.counted) > 0:
-		return c.leastRegret().Plan, nil
+		return c.leastRegret().Candidate, nil
 	case len(c.broken) > 0:
-		return nil, p.limitError(c.broken)
+		return chosen, p.limitError(c.broken)
 	}
-	return nil, c.none
+	return chosen, c.none
 }
 
 // A chooser chooses a plan for a problem.

@@ -34,7 +34,7 @@ func count2(t *testing.T, p plan.Plan) tally {
 		c.compute = max(c.compute, s.Terms) // where no coefficient is zero
 		for i, r := range s.Rounds {
 			for _, x := range r.Sends {
-				largest[i] = max(largest[i], x.Count)
+				largest[i] = max(largest[i], len(x.Slots))
 			}
 		}
 	}

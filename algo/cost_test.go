@@ -411,7 +411,7 @@ func checkBoundCut(t testing.TB, fieldName, spec string, k, r int, separate bool
 			for _, c := range q.Classes() {
 				for _, round := range q.Schedule(c.Representative).Rounds {
 					for _, x := range round.Sends {
-						sent += c.Count * x.Count
+						sent += c.Count * len(x.Slots)
 					}
 				}
 			}

@@ -80,7 +80,7 @@ type Order int
 
 const (
 	Natural Order = iota // processor k has column k
-	Any                  // as the plan's Column says, if that saves anything
+	Any                  // as the plan's Column says, if that saves anything: a DFT of 16 to 256 packets a round, 11 to 14 % of the time
 )
 
 // String returns "natural" or "any".
@@ -91,6 +91,10 @@ func (p *Problem) Source(proc int) (row int, ok bool) { return p.Task().Source(p
 
 // Sink returns which sink a processor is; ok is false where it is none.
 func (p *Problem) Sink(proc int) (sink int, ok bool) { return p.Task().Sink(proc) }
+
+// Dear reports whether to choose among all plans takes long, tens of milliseconds and more: where sources and sinks differ
+// there are many, and the programs of a plan differ.
+func (p *Problem) Dear() bool { return !p.Square() && p.Processors() >= 16 }
 
 // Bounds returns C1 and C2 that no schedule of whole packets for every matrix of the shape goes below; see [Bounds].
 func (p *Problem) Bounds() (c1, c2 int) {

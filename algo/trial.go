@@ -12,11 +12,41 @@ import (
 	"volley/sim"
 )
 
-// A Trial is how a plan was chosen after runs.
+// A Trial is how a plan was chosen after runs. As JSON it goes to ranks that have not chosen, see [Trial.Find].
 type Trial struct {
-	Plan plan.Plan
-	Over bool   // later runs change nothing
-	Why  string // empty: by the model alone
+	Plan  plan.Plan `json:"-"`
+	Name  string    // see [NameOf]
+	Ports int       // of the plan
+	Slots int       // as [plan.MemorySlots] counts them
+	Over  bool      // later runs change nothing
+	Why   string    // empty: by the model alone
+}
+
+func trialOf(c Candidate, over bool, why string) Trial {
+	info := c.Plan.Info()
+	return Trial{c.Plan, NameOf(info), info.Ports, c.Cost.Slots, over, why}
+}
+
+// Find returns the trial of the same problem at another rank, with its plan: to make one costs little, and to choose it
+// takes all plans. It returns an error where the name is of no plan.
+func (x Trial) Find(p *Problem) (Trial, error) {
+	a, err := Lookup(x.Name)
+	if err != nil {
+		return x, err
+	}
+	ports, err := Ports(p.Processors(), x.Ports)
+	if err != nil || ports != x.Ports || x.Slots < 1 {
+		return x, fmt.Errorf("algo: no plan of %d processors has %d ports and %d slots", p.Processors(), x.Ports, x.Slots)
+	}
+	plans, err := a.Plans(p.with(ports))
+	if err == nil && (len(plans) != 1 || NameOf(plans[0].Info()) != x.Name) {
+		err = fmt.Errorf("algo: %d plans have the name %s: want one", len(plans), x.Name)
+	}
+	if err != nil {
+		return x, err
+	}
+	x.Plan = plans[0]
+	return x, nil
 }
 
 // MostTried is up to how many plans are tried, the first included.
@@ -44,19 +74,25 @@ type tried struct {
 // All processors choose alike.
 func ChooseAfter(name string, p *Problem, model sim.Model, took ...time.Duration) (_ Trial, err error) {
 	defer poll.Catch(&err)
-	first, err := Choose(name, p, model)
-	never := model.Paper() || p.Processors() > mostTries
-	if err != nil || len(took) == 0 {
-		return Trial{Plan: first, Over: never}, err
+	algorithms, err := named(name)
+	if err != nil {
+		return Trial{}, err
 	}
-	c := p.evaluate(first, model)
-	runs := []tried{{c, took[0]}}
+	first, err := chooseAmong(algorithms, p, model)
+	if err != nil {
+		return Trial{}, err
+	}
+	never := model.Paper() || p.Processors() > mostTries
+	if len(took) == 0 {
+		return trialOf(first, never, ""), nil
+	}
+	runs := []tried{{first, took[0]}}
 	var list []Candidate
 	for {
 		next := Candidate{}
 		if factor := mayBeOff(model, runs); !never && len(runs) < MostTried && factor > 1 {
 			if list == nil {
-				if list, err = within(name, p, model); err != nil {
+				if list, err = within(algorithms, p, model); err != nil {
 					return Trial{}, err
 				}
 			}
@@ -65,20 +101,16 @@ func ChooseAfter(name string, p *Problem, model sim.Model, took ...time.Duration
 		switch {
 		case next.Plan == nil:
 			best := slices.MinFunc(runs, func(a, b tried) int { return cmp.Compare(a.took, b.took) })
-			return Trial{best.Plan, true, why(runs, kept, best.Candidate)}, nil
+			return trialOf(best.Candidate, true, why(runs, kept, best.Candidate)), nil
 		case len(runs) == len(took):
-			return Trial{next.Plan, false, why(runs, "tried", next)}, nil
+			return trialOf(next, false, why(runs, "tried", next)), nil
 		}
 		runs = append(runs, tried{next, took[len(runs)]})
 	}
 }
 
-// within returns the plans of a name that keep the limits.
-func within(name string, p *Problem, model sim.Model) ([]Candidate, error) {
-	algorithms, err := named(name)
-	if err != nil {
-		return nil, err
-	}
+// within returns the plans that keep the limits.
+func within(algorithms []Algorithm, p *Problem, model sim.Model) ([]Candidate, error) {
 	list, _ := CandidatesAmong(algorithms, p, model)
 	return slices.DeleteFunc(list, func(c Candidate) bool { return c.Broken != "" }), p.Ended()
 }

@@ -1,6 +1,8 @@
 package algo_test
 
 import (
+	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -134,5 +136,46 @@ func TestRegret(t *testing.T) {
 	}
 	if exact, within := worst(0), worst(2); within >= exact {
 		t.Errorf("by an exact network the worst is %.2f, by one that is off by up to 3 %.2f: want less", exact, within)
+	}
+}
+
+// TestFind has a rank choose a plan, and another one find it by what the first one says: it is the same.
+func TestFind(t *testing.T) {
+	for _, family := range []string{"cauchy", "random:1", "rs:vandermonde"} {
+		for _, kr := range [][2]int{{16, 4}, {17, 3}, {24, 8}, {4, 20}, {40, 8}, {16, 16}} {
+			spec := must(matrix.ParseSpec(family))(t)
+			a, err := spec.Build(fieldtest.Parse(t, "2^8"), kr[0], kr[1])
+			if err != nil {
+				continue // not of that shape
+			}
+			for _, separate := range []bool{false, true} {
+				for _, network := range []string{"100mbit/1ms", "200gbit/2us"} {
+					for _, bytes := range []int64{1 << 10, 1 << 20, 64 << 20} {
+						p, other := &algo.Problem{Matrix: a, Separate: separate}, &algo.Problem{Matrix: a, Separate: separate}
+						if err := errors.Join(p.Prepare(), other.Prepare()); err != nil {
+							t.Fatal(err)
+						}
+						m := sim.Model{Network: must(sim.ParseNetwork(network))(t), Gamma: 1e-10, Bytes: bytes}
+						chosen := must(algo.ChooseAfter(algo.Auto, p, m))(t)
+						said := algo.Trial{}
+						if err := json.Unmarshal(must(json.Marshal(chosen))(t), &said); err != nil {
+							t.Fatal(err)
+						}
+						found, err := said.Find(other)
+						if err != nil {
+							t.Errorf("%s %v, %s, %d bytes: %s: %v", family, kr, network, bytes, chosen.Name, err)
+							continue
+						}
+						if slots := plan.MemorySlots(found.Plan); slots != found.Slots {
+							t.Errorf("%s %v, %s, %d bytes: %s has %d slots, and says %d", family, kr, network, bytes, chosen.Name, slots, found.Slots)
+						}
+						var one, two strings.Builder
+						if err := errors.Join(plan.Encode(&one, chosen.Plan), plan.Encode(&two, found.Plan)); err != nil || one.String() != two.String() {
+							t.Errorf("%s %v, %s, %d bytes: %s is found as another plan: %v", family, kr, network, bytes, chosen.Name, err)
+						}
+					}
+				}
+			}
+		}
 	}
 }

@@ -158,7 +158,7 @@ func TestGreetHosts(t *testing.T) {
 func TestGreetForm(t *testing.T) {
 	t.Parallel()
 	record := sealed("encode", Version, []byte{1, 2})
-	want := "volley\r\n" + "\x0f\x00\x00\x00" + "encode" + strings.Repeat("\x00", 14) + Version + strings.Repeat("\x00", 32-len(Version)) + "\x01\x02" + strings.Repeat("\x00", 182)
+	want := "volley\r\n" + "\x10\x00\x00\x00" + "encode" + strings.Repeat("\x00", 14) + Version + strings.Repeat("\x00", 32-len(Version)) + "\x01\x02" + strings.Repeat("\x00", 182)
 	sum := sha256.Sum256([]byte(want))
 	if want += string(sum[:8]); string(record) != want {
 		t.Errorf("got %q, want %q", record, want)

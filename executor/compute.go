@@ -1,6 +1,12 @@
 package executor
 
-import "slices"
+import (
+	"slices"
+	"sync/atomic"
+
+	"volley/executor/internal/compile"
+	"volley/executor/internal/cores"
+)
 
 // A worker is the memory of a goroutine while it computes: of many ranks in a process few do at a time.
 type worker struct {
@@ -18,7 +24,8 @@ const (
 	mostBlock  = 32 << 10
 	blockUnit  = 128
 
-	// What ObserveAll sees is in the second cache: so much of all inputs and outputs, while blocks are no shorter than this.
+	// What ObserveAll sees is in the second cache: so much of all inputs and outputs, while blocks are no shorter than
+	// this.
 	observedBytes = 512 << 10
 	leastObserved = 2 << 10
 )
@@ -31,12 +38,12 @@ const (
 )
 
 // shared reports whether what is computed of elements of n bytes is worth sharing.
-func (r *run) shared(n int) bool {
-	work := r.x.work
-	if r.ObserveAll != nil {
-		work += observed * r.x.elements()
+func (b *Bound) shared(n int) bool {
+	work := b.x.Work
+	if b.job.ObserveAll != nil {
+		work += observed * b.x.Elements()
 	}
-	if r.x.binary {
+	if b.x.Binary {
 		return work*n >= minSharedBinary
 	}
 	return work*n >= minShared
@@ -45,39 +52,54 @@ func (r *run) shared(n int) bool {
 // observed is how many multiply-adds ObserveAll takes about for each byte that it sees.
 const observed = 4
 
-// elements returns how many inputs and outputs there are.
-func (x *Executable) elements() int { return x.inputs + len(x.outputs) }
-
 // chooseBlocks chooses the length of a block, for elements of n bytes.
-func (r *run) chooseBlocks(n int) {
-	each := cacheBytes / max(1, r.x.scratch)
+func (b *Bound) chooseBlocks(n int) {
+	each := cacheBytes / max(1, b.x.Scratch)
 	least := leastBlock
-	if r.ObserveAll != nil {
+	if b.job.ObserveAll != nil {
 		least = leastObserved
-		each = min(each, observedBytes/r.x.elements())
+		each = min(each, observedBytes/b.x.Elements())
 	}
 	each = min(max(each, least), mostBlock, n)
-	if share := n / r.workersFor(n); share < each && r.shared(n) {
+	if share := n / b.workersFor(n); share < each && b.shared(n) {
 		each = share // a block for every core
 	}
-	r.blockLength = max(blockUnit, (each+blockUnit-1)/blockUnit*blockUnit)
-	r.stride = r.blockLength + apart
+	b.blockLength = max(blockUnit, (each+blockUnit-1)/blockUnit*blockUnit)
+	b.stride = b.blockLength + apart
 }
 
 // blocks returns the number of blocks of n bytes.
-func (r *run) blocks(n int) int { return (n + r.blockLength - 1) / r.blockLength }
+func (b *Bound) blocks(n int) int { return (n + b.blockLength - 1) / b.blockLength }
 
 // workersFor returns how many goroutines work on that many items at most.
-func (r *run) workersFor(items int) int { return max(1, min(items, r.cores)) }
+func (b *Bound) workersFor(items int) int { return max(1, min(items, b.cores)) }
+
+// A coder computes what steps take, on all cores, and shows it to observers.
+type coder struct {
+	*segment
+	workers    []worker
+	operations []compile.Operation // of the step that is computed
+	block      func(worker, block int)
+	observer   func(worker, processor int)
+	refused    []error               // what Observe said, by processor
+	refusal    atomic.Pointer[error] // what ObserveAll said first
+}
+
+func (l *coder) init(s *segment) {
+	l.segment = s
+	l.workers = make([]worker, l.workersFor(l.blocks(l.at(0).element)))
+	l.refused = make([]error, len(l.x.Processors))
+	l.block, l.observer = l.computeBlock, l.observeOne
+}
 
 // compute computes what goes before the messages of step s, on all elements block by block.
-func (l *lane) compute(s int) {
-	began := l.Trace.Now()
-	l.operations = l.x.steps[s].operations
+func (l *coder) compute(s int) {
+	began := l.job.Trace.Now()
+	l.operations = l.x.Steps[s].Operations
 	switch {
-	case len(l.operations) == 0 && l.ObserveAll == nil:
-	case l.x.compact:
-		OnCore(l.computeBlocks)
+	case len(l.operations) == 0 && l.job.ObserveAll == nil:
+	case l.x.Compact:
+		cores.On(l.computeBlocks)
 	default:
 		l.computeBlocks()
 	}
@@ -85,7 +107,7 @@ func (l *lane) compute(s int) {
 }
 
 // computeBlocks applies the operations to all blocks.
-func (l *lane) computeBlocks() {
+func (l *coder) computeBlocks() {
 	blocks, workers := l.blocks(l.element), l.workers
 	if !l.shared(l.element) {
 		workers = workers[:1]
@@ -93,7 +115,7 @@ func (l *lane) computeBlocks() {
 	l.equip(workers)
 	defer l.release(workers)
 	if len(workers) > 1 {
-		l.pool.share(blocks, l.block)
+		l.pool.Share(blocks, l.block)
 		return
 	}
 	for b := range blocks {
@@ -105,24 +127,24 @@ func (l *lane) computeBlocks() {
 const fewPackets = 64
 
 // equip gives workers their memory.
-func (l *lane) equip(workers []worker) {
-	x, widest := l.x, l.x.widest
-	if l.ObserveAll != nil {
-		widest = max(widest, x.elements())
+func (l *coder) equip(workers []worker) {
+	x, widest := l.x, l.x.Widest
+	if l.job.ObserveAll != nil {
+		widest = max(widest, x.Elements())
 	}
 	for i := range workers {
 		w := &workers[i]
-		if x.scratch == 0 && widest <= fewPackets { // for good
+		if x.Scratch == 0 && widest <= fewPackets { // for good
 			w.packets = slices.Grow(w.packets, widest)[:widest]
 			continue
 		}
-		w.memory = scratches.take(max(x.scratch*l.stride, min(x.scratch, len(workers)-1, 1)*leastScratch))
-		w.scratch, w.packets = w.memory.take(x.scratch*l.stride), slices.Grow(w.memory.packets[:0], widest)[:widest]
+		w.memory = scratches.take(max(x.Scratch*l.stride, min(x.Scratch, len(workers)-1, 1)*leastScratch))
+		w.scratch, w.packets = w.memory.take(x.Scratch*l.stride), slices.Grow(w.memory.packets[:0], widest)[:widest]
 	}
 }
 
 // release takes the memory back.
-func (l *lane) release(workers []worker) {
+func (l *coder) release(workers []worker) {
 	for i := range workers {
 		w := &workers[i]
 		if w.memory == nil {
@@ -136,14 +158,14 @@ func (l *lane) release(workers []worker) {
 }
 
 // computeBlock applies the operations to block b, and shows it to ObserveAll.
-func (l *lane) computeBlock(w, b int) {
+func (l *coder) computeBlock(w, b int) {
 	from := b * l.blockLength
 	n := min(l.blockLength, l.element-from)
 	mine := &l.workers[w]
-	if l.ObserveAll != nil {
+	if l.job.ObserveAll != nil {
 		defer l.observeBlock(mine, from, n)
 	}
-	at := func(p location) []byte {
+	at := func(p compile.Location) []byte {
 		if p < 0 {
 			return mine.scratch[int(^p)*l.stride:][:n]
 		}
@@ -152,44 +174,56 @@ func (l *lane) computeBlock(w, b int) {
 	for i := range l.operations {
 		op := &l.operations[i]
 		packets := mine.packets
-		for k, p := range op.out {
+		for k, p := range op.Out {
 			packets[k] = at(p)
 		}
-		in := packets[len(op.out):]
-		for k, p := range op.in {
+		in := packets[len(op.Out):]
+		for k, p := range op.In {
 			in[k] = at(p)
 		}
-		switch {
-		case op.convert == copied:
-			copy(packets[0], in[0])
-		case op.convert == toPlanes:
-			l.x.planar.ToPlanes(packets[0], in[0])
-		case op.convert == fromPlanes:
-			l.x.planar.FromPlanes(packets[0], in[0])
-		case op.of == nil:
-			clear(packets[0])
-		default:
-			op.of.Apply(packets[:len(op.out)], in[:len(op.in)], op.add)
-		}
+		l.x.Apply(op, packets[:len(op.Out)], in[:len(op.In)])
 	}
 }
 
-// observeBlock shows n bytes of all elements to ObserveAll, unless it has refused others. A single rank has a single step.
-func (l *lane) observeBlock(mine *worker, from, n int) {
-	in, out := l.x.inputs/l.pieces, len(l.x.outputs)/l.pieces
+// observeBlock shows n bytes of all elements to ObserveAll, unless it has refused others. A single rank has a single
+// step.
+func (l *coder) observeBlock(mine *worker, from, n int) {
+	in, out := l.x.Inputs/l.pieces, len(l.x.Outputs)/l.pieces
 	packets := mine.packets[:in+out]
 	for piece := range l.pieces {
 		for i := range in {
 			packets[i] = l.memory[i*l.pieces+piece][from:][:n]
 		}
 		for o := range out {
-			packets[in+o] = l.memory[l.x.outputs[o*l.pieces+piece].at][from:][:n]
+			packets[in+o] = l.memory[l.x.Outputs[o*l.pieces+piece].At][from:][:n]
 		}
 		if l.refusal.Load() != nil {
 			return
 		}
-		if err := l.ObserveAll(packets[:in:in], packets[in:]); err != nil {
+		if err := l.job.ObserveAll(packets[:in:in], packets[in:]); err != nil {
 			l.refusal.CompareAndSwap(nil, &err)
 		}
 	}
+}
+
+// observe shows the segment to the observer.
+func (l *coder) observe() error {
+	if refusal := l.refusal.Swap(nil); refusal != nil {
+		return *refusal
+	}
+	if l.job.Observe == nil {
+		return nil
+	}
+	l.pool.Share(len(l.refused), l.observer)
+	for q, err := range l.refused {
+		if err != nil {
+			return of(l.x.First+q, err)
+		}
+	}
+	return nil
+}
+
+func (l *coder) observeOne(_, q int) {
+	in, out := l.x.Processors[q].Inputs, l.x.Processors[q].Outputs
+	l.refused[q] = l.job.Observe(l.x.First+q, l.inputs[in.First:in.End], l.outputs[out.First:out.End])
 }

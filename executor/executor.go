@@ -11,9 +11,19 @@
 // while the other reads, writes or waits for messages. [Traffic] counts what processors send
 // each other, also within a rank.
 //
-// A plan's rounds are an order, not barriers. [Prepare] makes them steps: a step computes and
-// sends the messages that need the same. It runs as soon as nothing that it needs is missing, a few
-// rounds ahead at most, in a single place, runSteps.
+// A plan's rounds are an order, not barriers. Package compile makes them steps: a step computes and sends the messages
+// that need the same. It runs as soon as nothing that it needs is missing, a few rounds ahead at most.
+//
+// Its packages, from the bottom up:
+//
+//   - cores shares work among the cores of a process.
+//   - compile makes an executable: the steps of a rank, its messages, and where every element lies. Plan in, steps out.
+//   - run says what is next in a segment. It is told what has come and gone, and has no memory, transport or goroutine.
+//   - executor, this one, has the packets, the messages, the goroutines, the timers and the trace. Its lane asks run what
+//     is next; its segment has the memory, its coder computes, its mail posts and waits.
+//
+// A packet so passes [Input], the segment's memory, the coder, the mail at one rank and at another one, the coder and
+// the segment there, and [Output].
 package executor
 
 import (
@@ -136,8 +146,8 @@ type Traffic struct {
 // [Job].Timeout.
 var ErrTimeout = errors.New("timed out")
 
-// Run runs the programs of the processors at the transport's rank once, and returns what they sent, in order. The errors
-// are those of [Bind] and [Bound.Run].
+// Run runs the programs of the processors at the transport's rank once, and returns what they sent, in order. The
+// errors are those of [Bind] and [Bound.Run].
 func Run(ctx context.Context, t transport.Transport, job Job) ([]Traffic, error) {
 	b, err := Bind(ctx, t, job)
 	if err != nil {
@@ -148,65 +158,4 @@ func Run(ctx context.Context, t transport.Transport, job Job) ([]Traffic, error)
 		return nil, err
 	}
 	return b.Traffic(), nil
-}
-
-// A Bound is a job that is ready to run any number of times, one after the other: a run allocates nothing.
-type Bound struct {
-	*run
-	lanes  []*lane
-	cancel context.CancelCauseFunc
-	failed bool
-	closed bool
-}
-
-// Bind makes a job ready. All its runs end when ctx does. A job that does not fit the executable, and a plan for which
-// [transport.Limits] have no room, are refused: then it aborts the group. The latter error is a *[transport.LimitsError].
-func Bind(ctx context.Context, t transport.Transport, job Job) (*Bound, error) {
-	r, err := newRun(t, job)
-	if err != nil {
-		return nil, fail(t, err)
-	}
-	b := &Bound{run: r}
-	ctx, b.cancel = context.WithCancelCause(ctx)
-	b.lanes = r.newLanes(ctx)
-	return b, nil
-}
-
-// Run runs the programs. When it fails it aborts the group, so that no other rank waits for it, and there is no further
-// run; when another rank failed, the error is that one's *transport.AbortError. An error that a reader, a writer, Check
-// or Observe returned is wrapped; where the context of [Bind] ends, its cause is.
-func (b *Bound) Run() error {
-	if err := b.runLanes(b.lanes, b.cancel); err != nil {
-		b.failed = true
-		return err
-	}
-	return nil
-}
-
-// SetBytes makes packets shorter or longer for the next runs, up to the bytes of the job. Inputs and outputs of the job,
-// in memory, may be others by then.
-func (b *Bound) SetBytes(n int64) { b.Bytes = n }
-
-// Close gives the memory back. It does not after an error: others may be reading it. Closing again does nothing.
-func (b *Bound) Close() {
-	if b.closed {
-		return
-	}
-	b.closed = true
-	b.cancel(nil)
-	for _, l := range b.lanes {
-		l.pool.stop()
-		if !b.failed {
-			l.arena.free()
-		}
-	}
-}
-
-// fail aborts the group, unless another rank has, and returns the error that counts.
-func fail(t transport.Transport, err error) error {
-	if aborted := new(transport.AbortError); errors.As(err, &aborted) {
-		return aborted
-	}
-	t.Abort(err)
-	return err
 }

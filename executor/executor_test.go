@@ -630,7 +630,7 @@ func TestPieces(t *testing.T) {
 						elements := 0
 						for _, round := range p.Schedule(proc).Rounds {
 							for _, s := range round.Sends {
-								elements += s.Count
+								elements += len(s.Slots)
 							}
 						}
 						if tr.Bytes != int64(elements)*sent {

@@ -144,7 +144,7 @@ func (r *run) do(ctx context.Context) {
 				job.Inputs = append(job.Inputs, executor.Input{Reader: bytes.NewReader(packets[0])})
 				packets = packets[1:]
 			}
-			for range s.Outputs / pieces {
+			for range len(s.Outputs) / pieces {
 				out := new(buffer)
 				r.outputs[proc] = append(r.outputs[proc], out)
 				job.Outputs = append(job.Outputs, executor.Output{Writer: out})

@@ -1,20 +1,32 @@
 package executor
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
 
+	"volley/executor/internal/compile"
+	"volley/executor/internal/run"
 	"volley/trace"
 	"volley/transport"
 )
 
-// A transfer is a message of the segment. Its ID is its place among the sends or the receives.
+// A mail carries the messages of a segment, and of what runs beside it.
+type mail struct {
+	*segment
+	queue       transport.Queue
+	sends       []transfer
+	receives    []transfer
+	batch       []*transport.Transfer // to be posted
+	besides     []beside              // transfers of Job.Beside that are not over
+	watchdog    Watchdog
+	headerBytes int64
+}
+
+// A transfer is a message of the segment. Its ID is its number among the sends or the receives.
 type transfer struct {
 	transport.Transfer
 	began int64
-	over  bool
 }
 
 // A beside is a transfer of one of [Job].Beside.
@@ -23,134 +35,85 @@ type beside struct {
 	of Beside
 }
 
-// runSteps computes, sends and receives all of the segment. A message leaves when what it carries
-// is there, and receives are posted rounds ahead.
-func (l *lane) runSteps(ctx context.Context) error {
-	x := l.x
-	l.ready = l.ready[:0]
-	for s := range x.steps {
-		if l.needs[s] = int(x.steps[s].needs); l.needs[s] == 0 {
-			l.ready = append(l.ready, s)
-		}
+func (l *mail) init(s *segment) {
+	*l = mail{segment: s, queue: s.t.NewQueue(), sends: make([]transfer, len(s.x.Sends)), receives: make([]transfer, len(s.x.Receives))}
+	l.watchdog.Transport, l.watchdog.Timeout = s.t, s.job.Timeout
+	for k := range l.sends {
+		l.sends[k].ID = k
 	}
 	for i := range l.receives {
-		l.receives[i].over = false
-	}
-	l.posted, l.oldest, l.receiving = 0, 0, 0
-	l.postReceives()
-	for begun := l.offset > 0; ; {
-		for n := 0; n < len(l.ready); n++ { // it grows
-			l.runStep(l.ready[n])
-		}
-		l.ready = l.ready[:0]
-		for i := 0; i < len(l.Beside) && !begun; i++ {
-			if err := l.goOn(beside{of: l.Beside[i]}, nil); err != nil {
-				return err
-			}
-		}
-		begun = true
-		l.post()
-		if l.oldest == len(x.receives) {
-			break
-		}
-		if err := l.await(ctx); err != nil {
-			return err
-		}
-	}
-	for o, result := range x.outputs {
-		_, length := l.piece(o)
-		l.outputs[o] = l.memory[result.at][:length]
-	}
-	return nil
-}
-
-// runStep computes what a step has to, and sends its messages.
-func (l *lane) runStep(s int) {
-	step := &l.x.steps[s]
-	if len(step.operations) > 0 {
-		l.post() // what is there goes first
-	}
-	l.compute(s)
-	for k := step.sends.first; k < step.sends.end; k++ {
-		l.send(k)
-	}
-	l.wake(step.wakes)
-}
-
-// wake tells steps that something they need is there.
-func (l *lane) wake(steps []int) {
-	for _, s := range steps {
-		if l.needs[s]--; l.needs[s] == 0 {
-			l.ready = append(l.ready, s)
-		}
+		l.receives[i].ID, l.receives[i].Receive = i, true
 	}
 }
 
 // hasHeader reports whether a message has a header: the first one of two ranks.
-func (l *lane) hasHeader(m *message) bool {
-	return m.first && l.offset == 0 && len(l.Header) > 0
+func (l *mail) hasHeader(m *compile.Message) bool {
+	return m.First && l.offset == 0 && len(l.job.Header) > 0
 }
 
-// postReceives has the receives of the rounds that may be under way posted.
-func (l *lane) postReceives() {
-	all := l.x.receives
-	for l.posted < len(all) && all[l.posted].round < all[l.oldest].round+roundsAhead {
-		m, t := &all[l.posted], &l.receives[l.posted]
-		at, end := m.at, m.at+m.count
-		for i := at; i < end; i++ {
-			l.memory[i] = l.memory[i][:l.element]
-		}
-		if l.hasHeader(&m.message) {
-			at--
-		}
-		t.Parts = l.memory[at:end:end]
-		l.add(t, &m.message)
-		l.posted++
-		l.receiving++
+// receive has a message asked for with the next post.
+func (l *mail) receive(i int) {
+	m, t := &l.x.Receives[i], &l.receives[i]
+	at, end := m.At, m.At+m.Count
+	for i := at; i < end; i++ {
+		l.memory[i] = l.memory[i][:l.element]
 	}
+	if l.hasHeader(&m.Message) {
+		at--
+	}
+	t.Parts = l.memory[at:end:end]
+	l.add(t, &m.Message)
 }
 
-// send has message k posted.
-func (l *lane) send(k int) {
-	m, t := &l.x.sends[k], &l.sends[k]
-	if l.hasHeader(&m.message) {
-		l.headerBytes += int64(len(l.Header))
+// send has a message sent with the next post.
+func (l *mail) send(k int) {
+	m, t := &l.x.Sends[k], &l.sends[k]
+	if l.hasHeader(&m.Message) {
+		l.headerBytes += int64(len(l.job.Header))
 	}
-	if m.again {
+	if m.Again {
 		t.Parts = l.sends[k-1].Parts
 	} else {
-		t.Parts = slices.Grow(t.Parts[:0], 1+len(m.slots))
-		if l.hasHeader(&m.message) {
-			t.Parts = append(t.Parts, l.Header)
+		t.Parts = slices.Grow(t.Parts[:0], 1+len(m.Slots))
+		if l.hasHeader(&m.Message) {
+			t.Parts = append(t.Parts, l.job.Header)
 		}
-		for _, slot := range m.slots {
+		for _, slot := range m.Slots {
 			t.Parts = append(t.Parts, l.memory[slot][:l.element])
 		}
 	}
-	t.over = false
-	l.sending++
-	l.add(t, &m.message)
+	l.add(t, &m.Message)
 }
 
 // add has a transfer posted with the next ones.
-func (l *lane) add(t *transfer, m *message) {
-	t.Rank, t.Tag = int(m.rank), transport.Tag{Round: transport.ControlRounds + l.number*l.x.planRounds + int(m.round), Port: int(m.port)}
-	t.began = l.Trace.Now()
+func (l *mail) add(t *transfer, m *compile.Message) {
+	t.Rank, t.Tag = int(m.Rank), transport.Tag{Round: transport.ControlRounds + l.number*l.x.Rounds + int(m.Round), Port: int(m.Port)}
+	t.began = l.job.Trace.Now()
 	l.batch = append(l.batch, &t.Transfer)
 }
 
 // post posts what was added.
-func (l *lane) post() {
+func (l *mail) post() {
 	if len(l.batch) > 0 {
 		l.queue.Post(l.batch...)
 		l.batch = l.batch[:0]
 	}
 }
 
+// beginBesides begins what runs beside.
+func (l *mail) beginBesides() error {
+	for _, b := range l.job.Beside {
+		if err := l.goOn(beside{of: b}, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // goOn tells a [Job].Beside what is over, and has what it returns posted with the next ones.
-func (l *lane) goOn(b beside, err error) error {
+func (l *mail) goOn(b beside, err error) error {
 	if err != nil {
-		err = fmt.Errorf("rank %d: %v: %w", l.x.rank, b.Transfer, err)
+		err = fmt.Errorf("rank %d: %v: %w", l.x.Rank, b.Transfer, err)
 	}
 	more, err := b.of(b.Transfer, err)
 	if err != nil {
@@ -163,76 +126,66 @@ func (l *lane) goOn(b beside, err error) error {
 	return nil
 }
 
-// await waits until a message is received or sent.
-func (l *lane) await(ctx context.Context) error {
+// wait posts, and waits until a message is received or sent, which it returns, or something beside is over.
+func (l *mail) wait(ctx context.Context, m *run.Machine) (run.Do, error) {
 	l.post()
-	began := l.Trace.Now()
-	missing := l.missing()
+	began := l.job.Trace.Now()
+	missing := l.missing(m)
 	l.watchdog.Start(missing.Rank)
-	if l.Trace == nil { // which tells when each message came
-		transport.Gather(l.queue, l.enough())
+	if l.job.Trace == nil { // which tells when each message came
+		transport.Gather(l.queue, l.enough(m))
 	}
 	t, err := l.queue.Wait(ctx)
 	err = l.watchdog.Stop(err)
-	t = cmp.Or(t, missing)
+	if t == nil {
+		t = missing
+	}
 	if i := slices.IndexFunc(l.besides, func(b beside) bool { return b.Transfer == t }); i >= 0 {
 		b := l.besides[i]
 		l.besides = slices.Delete(l.besides, i, i+1)
-		return l.goOn(b, err)
+		return run.Do{}, l.goOn(b, err)
 	}
-	id := t.ID
 	if t.Receive {
-		return l.received(id, began, err)
+		return run.Do{What: run.Receive, Number: t.ID}, l.received(t.ID, began, err)
 	}
-	m, sent := &l.x.sends[id], &l.sends[id]
-	l.recordMessage(trace.Settle, trace.Send, &m.message, len(m.slots), began, sent.began)
+	return run.Do{What: run.Send, Number: t.ID}, l.sent(t.ID, began, err)
+}
+
+// sent records that a send is over, and returns what has failed.
+func (l *mail) sent(k int, began int64, err error) error {
+	m := &l.x.Sends[k]
+	l.recordMessage(trace.Settle, trace.Send, &m.Message, len(m.Slots), began, l.sends[k].began)
 	if err != nil {
-		return of(int(m.src), fmt.Errorf("round %d: send to processor %d: %w", m.round, m.dst, err))
+		return of(int(m.Src), fmt.Errorf("round %d: send to processor %d: %w", m.Round, m.Dst, err))
 	}
-	sent.over = true
-	l.sending--
 	return nil
 }
 
-// received notes that a message is there, or that it has failed.
-func (l *lane) received(id int, began int64, err error) error {
-	m, t := &l.x.receives[id], &l.receives[id]
-	l.recordMessage(trace.Wait, trace.Receive, &m.message, int(m.count), began, t.began)
+// received records that a message is there, and returns what is wrong with it.
+func (l *mail) received(i int, began int64, err error) error {
+	m, t := &l.x.Receives[i], &l.receives[i]
+	l.recordMessage(trace.Wait, trace.Receive, &m.Message, int(m.Count), began, t.began)
 	if wrong, ok := err.(*transport.LengthError); ok { // its round is that of the plan, not of the lane
 		named := *wrong
-		named.Tag.Round = int(m.round)
+		named.Tag.Round = int(m.Round)
 		err = &named
 	}
 	if err != nil {
-		return of(int(m.dst), fmt.Errorf("round %d: receive from processor %d: %w", m.round, m.src, err))
+		return of(int(m.Dst), fmt.Errorf("round %d: receive from processor %d: %w", m.Round, m.Src, err))
 	}
-	if l.hasHeader(&m.message) {
-		if err := l.Check(int(m.rank), t.Parts[0]); err != nil {
-			return of(int(m.dst), fmt.Errorf("round %d: %w", m.round, err))
+	if l.hasHeader(&m.Message) {
+		if err := l.job.Check(int(m.Rank), t.Parts[0]); err != nil {
+			return of(int(m.Dst), fmt.Errorf("round %d: %w", m.Round, err))
 		}
 	}
-	t.over = true
-	l.receiving--
-	for l.oldest < len(l.receives) && l.receives[l.oldest].over {
-		l.oldest++
-	}
-	if l.oldest < len(l.receives) {
-		l.postReceives()
-	}
-	l.wake(m.wakes)
 	return nil
 }
 
 // enough returns how many receives have to be over before anything follows for the packets, or less. What runs
 // beside them can wait: in its first messages a return from each would cost more than it.
-func (l *lane) enough() int {
-	n := l.receiving
-	for _, needs := range l.needs {
-		if needs > 0 {
-			n = min(n, needs)
-		}
-	}
-	for i := 0; i < len(l.besides) && l.receiving == 0; i++ {
+func (l *mail) enough(m *run.Machine) int {
+	n := m.Enough()
+	for i := 0; i < len(l.besides) && m.Receiving() == 0; i++ {
 		if l.besides[i].Receive {
 			n++
 		}
@@ -241,24 +194,12 @@ func (l *lane) enough() int {
 }
 
 // missing returns the transfer that has been waited for the longest.
-func (l *lane) missing() *transport.Transfer {
-	if l.oldest < len(l.receives) {
-		return &l.receives[l.oldest].Transfer
-	}
-	for id := range l.sends {
-		if !l.sends[id].over {
-			return &l.sends[id].Transfer
-		}
+func (l *mail) missing(m *run.Machine) *transport.Transfer {
+	switch do := m.Missing(); do.What {
+	case run.Receive:
+		return &l.receives[do.Number].Transfer
+	case run.Send:
+		return &l.sends[do.Number].Transfer
 	}
 	return l.besides[0].Transfer
-}
-
-// settle waits until what was sent may be overwritten, and what runs beside has ended.
-func (l *lane) settle(ctx context.Context) error {
-	for l.sending > 0 || len(l.besides) > 0 {
-		if err := l.await(ctx); err != nil {
-			return err
-		}
-	}
-	return nil
 }

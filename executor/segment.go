@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 
+	"volley/executor/internal/cores"
 	"volley/plan"
 )
 
@@ -39,37 +40,98 @@ func (e *MemoryError) Error() string {
 		e.Memory, e.Algorithm, e.Packets, e.Least)
 }
 
-// A segment is so many bytes of every packet, from an offset on.
-type segment struct {
+// A part is so many bytes of every packet, from an offset on.
+type part struct {
 	offset  int64
 	bytes   int
-	element int  // bytes of an element
-	last    bool // of the packets
+	element int // bytes of an element
 }
 
-// at returns the segment that begins at an offset.
-func (r *run) at(offset int64) segment {
-	n := min(r.Segment, r.Bytes-offset)
-	each := (n + int64(r.pieces) - 1) / int64(r.pieces)
-	if r.pieces > 1 {
-		each = (each + r.align - 1) / r.align * r.align
+// at returns the part that begins at an offset, of a segment.
+func (b *Bound) at(offset int64) part {
+	n := min(b.job.Segment, b.job.Bytes-offset)
+	each := (n + int64(b.pieces) - 1) / int64(b.pieces)
+	if b.pieces > 1 {
+		each = (each + b.align - 1) / b.align * b.align
 	}
-	return segment{offset, int(n), int(each), offset+n >= r.Bytes}
+	return part{offset, int(n), int(each)}
+}
+
+// A segment is the part of the packets that a lane is at, and the memory of all its elements.
+//
+// Invariant: memory[i] of what is computed is written only before anything of the
+// segment is sent from it; that of an input is only read; and what is to be received belongs to
+// the transport until it is there, and is only read then.
+type segment struct {
+	*Bound
+	part
+	number int // of the lane: its segments are every len(lanes)-th, from this one on
+
+	memory  [][]byte // elements: inputs, received, computed
+	buffers [][]byte // for inputs and outputs, nil for what lies elsewhere
+	inputs  [][]byte // without padding
+	outputs [][]byte // without padding
+	written []bool   // the output was computed where it is to lie
+	arena   *arena   // of buffers
+
+	pool   cores.Pool // which codes and copies
+	copier func(worker, output int)
+}
+
+// init finds memory for what does not lie in memory already.
+func (l *segment) init(b *Bound, number int) {
+	x := b.x
+	*l = segment{
+		Bound: b, number: number, memory: make([][]byte, x.Inputs+x.Headers+x.Received+x.Computed),
+		buffers: make([][]byte, x.Elements()), inputs: make([][]byte, x.Inputs), outputs: make([][]byte, len(x.Outputs)),
+		written: make([]bool, len(x.Outputs)), pool: cores.Pool{Cores: b.cores},
+	}
+	l.copier = l.copyOutput
+	var lack []int // buffers
+	for i := range l.inputs {
+		if l.job.Inputs[i/l.pieces].Reader != nil {
+			lack = append(lack, i)
+		}
+	}
+	for o, output := range x.Outputs {
+		if output.First && l.job.Outputs[o/l.pieces].Writer != nil {
+			lack = append(lack, x.Inputs+o)
+		}
+		if output.First {
+			l.memory[output.At] = []byte{} // until it is known where
+		}
+	}
+	headers := make([]byte, x.Headers*len(l.job.Header))
+	for _, m := range x.Receives {
+		if n := len(l.job.Header); m.First {
+			l.memory[m.At-1], headers = headers[:n:n], headers[n:]
+		}
+	}
+	size := l.at(0).element
+	l.arena = segments.take((len(lack) + x.Between) * (size + spacing(size)))
+	for _, i := range lack {
+		l.buffers[i] = l.arena.take(size)
+	}
+	for i := x.Inputs; i < len(l.memory); i++ {
+		if l.memory[i] == nil {
+			l.memory[i] = l.arena.take(size) // for good
+		}
+	}
 }
 
 // piece returns where element i, a piece of a packet, begins in the segment, and how many
 // bytes of it are no padding, which the last pieces may be.
-func (l *lane) piece(i int) (begin, length int) {
+func (l *segment) piece(i int) (begin, length int) {
 	begin = min(l.bytes, i%l.pieces*l.element)
 	return begin, min(l.element, l.bytes-begin)
 }
 
 // readInputs reads the inputs of the segment into memory, unless they lie there.
-func (l *lane) readInputs() error {
-	for q, proc := range l.x.processors {
-		for i := proc.inputs.first; i < proc.inputs.end; i++ {
-			if err := l.readInput(i, l.Inputs[i/l.pieces]); err != nil {
-				return of(l.x.first+q, fmt.Errorf("read input %d: %w", (i-proc.inputs.first)/l.pieces, err))
+func (l *segment) readInputs() error {
+	for q, proc := range l.x.Processors {
+		for i := proc.Inputs.First; i < proc.Inputs.End; i++ {
+			if err := l.readInput(i, l.job.Inputs[i/l.pieces]); err != nil {
+				return of(l.x.First+q, fmt.Errorf("read input %d: %w", (i-proc.Inputs.First)/l.pieces, err))
 			}
 		}
 	}
@@ -77,7 +139,7 @@ func (l *lane) readInputs() error {
 }
 
 // readInput reads element i, of a packet, and pads it with zeros.
-func (l *lane) readInput(i int, packet Input) error {
+func (l *segment) readInput(i int, packet Input) error {
 	begin, length := l.piece(i)
 	offset := l.offset + int64(begin)
 	lies := l.put(i, &l.buffers[i], packet.inMemory(), offset, length)
@@ -105,11 +167,11 @@ func (p Input) readAt(to []byte, offset int64) (int, error) {
 }
 
 // locateOutputs finds out where the outputs of the segment are to lie in memory.
-func (l *lane) locateOutputs() {
-	for o, result := range l.x.outputs {
-		if result.first {
+func (l *segment) locateOutputs() {
+	for o, output := range l.x.Outputs {
+		if output.First {
 			begin, length := l.piece(o)
-			l.written[o] = l.put(result.at, &l.buffers[l.x.inputs+o], l.Outputs[o/l.pieces].inMemory(), l.offset+int64(begin), length)
+			l.written[o] = l.put(output.At, &l.buffers[l.x.Inputs+o], l.job.Outputs[o/l.pieces].inMemory(), l.offset+int64(begin), length)
 		}
 	}
 }
@@ -117,7 +179,7 @@ func (l *lane) locateOutputs() {
 // put sets element i to where it lies in its packet, which is nil unless it is in memory, or
 // else to its buffer, and reports which. An element whose last bytes are padding, after
 // length, is nowhere whole.
-func (l *lane) put(i int, buffer *[]byte, packet []byte, offset int64, length int) (lies bool) {
+func (l *segment) put(i int, buffer *[]byte, packet []byte, offset int64, length int) (lies bool) {
 	if lies = packet != nil && length == l.element && offset+int64(length) <= int64(len(packet)); lies {
 		l.memory[i] = packet[offset:][:length:length]
 		return true
@@ -129,10 +191,18 @@ func (l *lane) put(i int, buffer *[]byte, packet []byte, offset int64, length in
 	return false
 }
 
+// cutOutputs has the outputs without padding.
+func (l *segment) cutOutputs() {
+	for o, output := range l.x.Outputs {
+		_, length := l.piece(o)
+		l.outputs[o] = l.memory[output.At][:length]
+	}
+}
+
 // writeOutputs writes the outputs of the segment that were not computed where they belong.
-func (l *lane) writeOutputs() error {
+func (l *segment) writeOutputs() error {
 	if len(l.outputs)*l.element >= minCopied {
-		l.pool.share(len(l.outputs), l.copier)
+		l.pool.Share(len(l.outputs), l.copier)
 	} else {
 		for o := range l.outputs {
 			l.copyOutput(0, o)
@@ -152,42 +222,20 @@ func (l *lane) writeOutputs() error {
 const minCopied = 1 << 20
 
 // copyOutput writes output o, if it is to be in memory and is not there yet.
-func (l *lane) copyOutput(_, o int) {
+func (l *segment) copyOutput(_, o int) {
 	if to, offset := l.placeOf(o); to.Writer == nil && !l.written[o] {
 		copy(to.Memory[offset:], l.outputs[o])
 	}
 }
 
 // placeOf returns where output o, an element, goes to.
-func (l *lane) placeOf(o int) (to Output, offset int64) {
+func (l *segment) placeOf(o int) (to Output, offset int64) {
 	begin, _ := l.piece(o)
-	return l.Outputs[o/l.pieces], l.offset + int64(begin)
+	return l.job.Outputs[o/l.pieces], l.offset + int64(begin)
 }
 
 // writeError says that output o, an element, could not be written.
-func (l *lane) writeError(o int, err error) error {
-	q := l.x.outputs[o].proc
-	return of(l.x.first+q, fmt.Errorf("write output %d: %w", (o-l.x.processors[q].outputs.first)/l.pieces, err))
-}
-
-// observe shows the segment to the observer.
-func (l *lane) observe() error {
-	if refusal := l.refusal.Swap(nil); refusal != nil {
-		return *refusal
-	}
-	if l.Observe == nil {
-		return nil
-	}
-	l.pool.share(len(l.refused), l.observer)
-	for q, err := range l.refused {
-		if err != nil {
-			return of(l.x.first+q, err)
-		}
-	}
-	return nil
-}
-
-func (l *lane) observeOne(_, q int) {
-	in, out := l.x.processors[q].inputs, l.x.processors[q].outputs
-	l.refused[q] = l.Observe(l.x.first+q, l.inputs[in.first:in.end], l.outputs[out.first:out.end])
+func (l *segment) writeError(o int, err error) error {
+	q := l.x.Outputs[o].Proc
+	return of(l.x.First+q, fmt.Errorf("write output %d: %w", (o-l.x.Processors[q].Outputs.First)/l.pieces, err))
 }

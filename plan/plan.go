@@ -50,24 +50,12 @@ type Program struct {
 	Outputs []Slot        // where the results lie
 }
 
-// A Schedule is a [Program] without its coding: who sends how much to whom, but no coefficients.
+// A Schedule is a [Program] without its coding: who sends how much to whom. Its combinations may be empty, and which slots
+// are sent need not be right, only how many.
 type Schedule struct {
-	Inputs  int // own packets
-	Outputs int // results
-	Slots   int // size of the memory when the program has ended
-	Terms   int // of all combinations, where no coefficient is zero
-	Rounds  []ScheduleRound
-}
-
-// A ScheduleRound is a [Round] without its combinations.
-type ScheduleRound struct {
-	Sends []ScheduleSend
-	Recvs []Recv
-}
-
-// A ScheduleSend is a [Send] without its slots: a message of Count elements.
-type ScheduleSend struct {
-	Port, Dst, Count int
+	Program
+	Slots int // size of the memory when the program has ended
+	Terms int // of all combinations, where no coefficient is zero
 }
 
 // A Phase is a named group of consecutive rounds.
@@ -156,39 +144,14 @@ type Together struct {
 
 // Schedule returns the schedule of the program, with the terms that it has.
 func (p *Program) Schedule() Schedule {
-	s := Schedule{
-		Inputs:  p.Inputs,
-		Outputs: len(p.Outputs),
-		Slots:   p.Inputs + len(p.Compute),
-		Terms:   p.Terms(),
-		Rounds:  make([]ScheduleRound, len(p.Rounds)),
-	}
-	sends, recvs := 0, 0
+	s := Schedule{Program: *p, Slots: p.Inputs + len(p.Compute), Terms: p.Terms()}
 	for _, r := range p.Rounds {
-		sends, recvs = sends+len(r.Sends), recvs+len(r.Recvs)
-	}
-	// Of all rounds: lists of their own would cost more than what is in them.
-	allSends, allRecvs := make([]ScheduleSend, 0, sends), make([]Recv, 0, recvs)
-	for t, r := range p.Rounds {
 		s.Slots += len(r.Compute)
-		for _, x := range r.Sends {
-			allSends = append(allSends, ScheduleSend{x.Port, x.Dst, len(x.Slots)})
-		}
 		for _, x := range r.Recvs {
-			allRecvs = append(allRecvs, x)
 			s.Slots += x.Count
 		}
-		s.Rounds[t] = ScheduleRound{Sends: take(&allSends), Recvs: take(&allRecvs)}
 	}
 	return s
-}
-
-// take returns what is in a list, nil for nothing, and leaves the room behind it.
-func take[T any](list *[]T) (all []T) {
-	if n := len(*list); n > 0 {
-		all, *list = (*list)[:n:n], (*list)[n:]
-	}
-	return all
 }
 
 // Terms returns the number of terms of all combinations of the program: its multiply-adds per symbol.

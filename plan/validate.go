@@ -123,7 +123,7 @@ func ValidateContext(ctx context.Context, p Plan) (err error) {
 		schedule := p.Schedule(k)
 		v.kinds = append(v.kinds, kindOf(schedule))
 		if got, want := schedule, prog.Schedule(); !sameSchedule(got, want) {
-			v.report(Violation{RuleSchedule, k, -1, -1, -1, fmt.Sprintf("%+v", got), fmt.Sprintf("%+v", want)})
+			v.report(Violation{RuleSchedule, k, -1, -1, -1, got.text(), want.text()})
 		}
 	}
 	if !v.full() {
@@ -385,11 +385,11 @@ func kindOf(s Schedule) [sha256.Size]byte {
 			b = binary.AppendVarint(b, int64(n))
 		}
 	}
-	add(s.Inputs, s.Outputs, s.Slots, s.Terms)
+	add(s.Inputs, len(s.Outputs), s.Slots, s.Terms)
 	for _, r := range s.Rounds {
 		add(len(r.Sends), len(r.Recvs))
 		for _, x := range r.Sends {
-			add(x.Count)
+			add(len(x.Slots))
 		}
 		for _, x := range r.Recvs {
 			add(x.Count)
@@ -400,14 +400,25 @@ func kindOf(s Schedule) [sha256.Size]byte {
 
 // sameSchedule reports whether two schedules are equal but for their terms.
 func sameSchedule(a, b Schedule) bool {
-	if a.Inputs != b.Inputs || a.Outputs != b.Outputs || a.Slots != b.Slots || len(a.Rounds) != len(b.Rounds) {
-		return false
-	}
-	for t := range a.Rounds {
-		x, y := a.Rounds[t], b.Rounds[t]
-		if !slices.Equal(x.Sends, y.Sends) || !slices.Equal(x.Recvs, y.Recvs) {
-			return false
+	return a.Inputs == b.Inputs && len(a.Outputs) == len(b.Outputs) && a.Slots == b.Slots &&
+		slices.EqualFunc(a.Rounds, b.Rounds, func(x, y Round) bool {
+			return slices.Equal(x.Recvs, y.Recvs) && slices.EqualFunc(x.Sends, y.Sends, func(x, y Send) bool {
+				return x.Port == y.Port && x.Dst == y.Dst && len(x.Slots) == len(y.Slots)
+			})
+		})
+}
+
+// text returns what sameSchedule compares.
+func (s Schedule) text() string {
+	text := fmt.Sprintf("%d inputs, %d outputs, %d slots", s.Inputs, len(s.Outputs), s.Slots)
+	for t, r := range s.Rounds {
+		text += fmt.Sprintf("; round %d:", t)
+		for _, x := range r.Sends {
+			text += fmt.Sprintf(" %d to %d on port %d", len(x.Slots), x.Dst, x.Port)
+		}
+		for _, x := range r.Recvs {
+			text += fmt.Sprintf(" %d from %d on port %d", x.Count, x.Src, x.Port)
 		}
 	}
-	return true
+	return text
 }

@@ -102,7 +102,7 @@ func CountBetween(p plan.Plan, processors int, rankOf, hostOf func(proc int) int
 			var messages, elements exchanged
 			for _, x := range r.Sends {
 				if hostOf(x.Dst) != hostOf(proc) {
-					messages.sent, elements.sent = messages.sent+1, elements.sent+x.Count
+					messages.sent, elements.sent = messages.sent+1, elements.sent+len(x.Slots)
 				}
 			}
 			for _, x := range r.Recvs {
@@ -127,8 +127,8 @@ func (c *Cost) add(s plan.Schedule, count int) {
 		c.Rounds[t].Messages += count * len(r.Sends)
 		sent, received := 0, 0
 		for _, x := range r.Sends {
-			c.Rounds[t].Largest = max(c.Rounds[t].Largest, x.Count)
-			sent += x.Count
+			c.Rounds[t].Largest = max(c.Rounds[t].Largest, len(x.Slots))
+			sent += len(x.Slots)
 		}
 		for _, x := range r.Recvs {
 			received += x.Count

@@ -50,10 +50,10 @@ var steps = []step{
 	{name: "readme", always: true, paths: documents},
 	{name: "modules", takes: "reached", packages: []string{"./bench/...", "./bench/network/...", "./deploy/...", "./examples/...", "./lab/..."}},
 	{name: "race", takes: "patterns", packages: []string{
-		".", "./executor", "./trace", "./transport/...", "./tune", "./coded", "./collective", "./internal/disk/...", "./internal/faulty", "./internal/delay",
+		".", "./executor/...", "./trace", "./transport/...", "./tune", "./coded", "./collective", "./internal/disk/...", "./internal/faulty", "./internal/delay",
 		"./engine", "./group/...", "./internal/sets", "./internal/ssh", "./internal/launch", "./internal/cli", "./lab/explore", "./lab/verbs", "./lab/simulate",
 	}},
-	{name: "kernels", packages: []string{"./field", "./executor"}, paths: []string{"field"}},
+	{name: "kernels", packages: []string{"./field", "./executor/..."}, paths: []string{"field"}},
 	{name: "systems", takes: "touched", packages: []string{"./..."}},
 	{name: "renamed", paths: []string{"internal/deps"}},
 	{name: "vulnerabilities"},

@@ -56,12 +56,12 @@ func aggregateOf(ctx context.Context, p plan.Plan) (*aggregate, error) {
 		for r, round := range p.Schedule(src).Rounds {
 			sent := 0
 			for _, s := range round.Sends {
-				sent += s.Count
-				a.Pairs[src/a.ProcessorBin][s.Dst/a.ProcessorBin] += s.Count
+				sent += len(s.Slots)
+				a.Pairs[src/a.ProcessorBin][s.Dst/a.ProcessorBin] += len(s.Slots)
 				if r >= len(a.Rounds) {
 					continue
 				}
-				a.Rounds[r].Elements += s.Count
+				a.Rounds[r].Elements += len(s.Slots)
 				if offsets[r] == nil {
 					offsets[r] = map[int]int{}
 				}

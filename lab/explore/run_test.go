@@ -71,7 +71,7 @@ func checkSpans(t *testing.T, p plan.Plan, report *volley.Report, spans []span, 
 			for _, s := range x.Sends {
 				for kind := range 4 {
 					for segment := range report.Segments {
-						want[message{kind, proc, s.Dst, round, s.Port, segment}] = bytes(s.Count)
+						want[message{kind, proc, s.Dst, round, s.Port, segment}] = bytes(len(s.Slots))
 					}
 				}
 			}

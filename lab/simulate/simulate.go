@@ -152,7 +152,7 @@ func (w *world) alone(s plan.Schedule) time.Duration {
 	for _, r := range s.Rounds {
 		most := 0.0
 		for _, x := range r.Sends {
-			most = max(most, w.start+float64(x.Count)*w.pass)
+			most = max(most, w.start+float64(len(x.Slots))*w.pass)
 		}
 		now += most
 	}
@@ -189,7 +189,7 @@ func (w *world) load(p plan.Plan) error {
 		}
 		for t, r := range s.Rounds {
 			for _, x := range r.Sends {
-				w.rounds[t] = append(w.rounds[t], message{int32(k), int32(x.Dst), int32(x.Count)})
+				w.rounds[t] = append(w.rounds[t], message{int32(k), int32(x.Dst), int32(len(x.Slots))})
 			}
 		}
 	}

@@ -15,7 +15,7 @@ import (
 	"google.golang.org/grpc/mem"
 
 	"volley/transport"
-	"volley/transport/internal/waits"
+	"volley/transport/waits"
 )
 
 // An Endpoint is this process's rank of a run. Any number of goroutines may use it at once.
@@ -75,7 +75,7 @@ func (e *Endpoint) here() (n int) {
 
 type transfer struct {
 	*transport.Transfer
-	queue   *queue
+	queue   *waits.Queue
 	size    int
 	moved   int          // bytes that were put into frames, or received
 	left    atomic.Int64 // of a send: bytes that are not written, and one for the head
@@ -114,37 +114,28 @@ func (t *transfer) wrote(n int) {
 	}
 }
 
-type queue struct {
-	*waits.Queue
-	e *Endpoint
-}
-
 // NewQueue returns an empty queue.
-func (e *Endpoint) NewQueue() transport.Queue { return &queue{e.waits.NewQueue(), e} }
+func (e *Endpoint) NewQueue() transport.Queue { return e.waits.NewQueue() }
 
-// Post starts transfers.
-func (q *queue) Post(transfers ...*transport.Transfer) {
-	e := q.e
+// start starts a transfer.
+func (e *Endpoint) start(q *waits.Queue, what *transport.Transfer) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for _, what := range transfers {
-		t := &transfer{Transfer: what, queue: q, size: what.Bytes()}
-		q.Begin(what)
-		p, err := e.peer(what.Rank)
-		switch {
-		case err != nil:
-			q.Finish(what, fmt.Errorf("rank %d cannot %v: %w", e.rank, what, err))
-		case e.abort != nil: // nothing goes to those who have not heard of it
-			q.Finish(what, e.abort)
-		case e.closed:
-			q.Finish(what, fmt.Errorf("rank %d: %w", e.rank, transport.ErrClosed))
-		case min(what.Tag.Round, what.Tag.Port) < 0 || uint64(max(what.Tag.Round, what.Tag.Port)) > math.MaxUint32:
-			q.Finish(what, fmt.Errorf("rank %d cannot %v: %v is not a tag", e.rank, what, what.Tag))
-		case what.Receive:
-			p.receive(t)
-		default:
-			p.send(t)
-		}
+	t := &transfer{Transfer: what, queue: q, size: what.Bytes()}
+	p, err := e.peer(what.Rank)
+	switch {
+	case err != nil:
+		q.Finish(what, fmt.Errorf("rank %d cannot %v: %w", e.rank, what, err))
+	case e.abort != nil: // nothing goes to those who have not heard of it
+		q.Finish(what, e.abort)
+	case e.closed:
+		q.Finish(what, fmt.Errorf("rank %d: %w", e.rank, transport.ErrClosed))
+	case min(what.Tag.Round, what.Tag.Port) < 0 || uint64(max(what.Tag.Round, what.Tag.Port)) > math.MaxUint32:
+		q.Finish(what, fmt.Errorf("rank %d cannot %v: %v is not a tag", e.rank, what, what.Tag))
+	case what.Receive:
+		p.receive(t)
+	default:
+		p.send(t)
 	}
 }
 

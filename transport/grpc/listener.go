@@ -21,7 +21,7 @@ import (
 	"google.golang.org/grpc/experimental"
 	"google.golang.org/grpc/keepalive"
 
-	"volley/transport/internal/waits"
+	"volley/transport/waits"
 )
 
 // Protocol is the version of the frames and of what ranks say when they meet.
@@ -186,7 +186,7 @@ func (l *Listener) dialer(never func(error)) func(ctx context.Context, network, 
 // Join makes this process a rank of the run that session names. It is called once; close the endpoint before the listener.
 func (l *Listener) Join(rank int, addresses []string, session string) *Endpoint {
 	e := &Endpoint{listener: l, rank: rank, addresses: slices.Clone(addresses), session: session, aborted: make(chan struct{}), answers: map[uint64]chan answer{}}
-	e.waits = waits.New(e.aborted, func() error { return e.abort })
+	e.waits = waits.New(e.aborted, func() error { return e.abort }, e.start)
 	e.streams, e.endAll = context.WithCancel(context.Background())
 	e.peers = make([]*peer, len(addresses))
 	for r := range e.peers {

@@ -18,7 +18,7 @@ import (
 	"time"
 
 	"volley/transport"
-	"volley/transport/internal/waits"
+	"volley/transport/waits"
 )
 
 // An Endpoint is one rank of a group.
@@ -53,8 +53,8 @@ func New(n int) []*Endpoint {
 	g := &group{ends: make([]*Endpoint, n)}
 	for r := range g.ends {
 		aborted := make(chan struct{})
-		all := waits.New(aborted, func() error { return g.abort.Load() })
-		e := &Endpoint{group: g, rank: r, aborted: aborted, waits: all, oldest: map[stream]int32{}, free: none}
+		e := &Endpoint{group: g, rank: r, aborted: aborted, oldest: map[stream]int32{}, free: none}
+		e.waits = waits.New(aborted, func() error { return g.abort.Load() }, e.start)
 		g.ends[r] = e
 	}
 	return slices.Clone(g.ends)
@@ -148,7 +148,7 @@ type stream struct {
 // either all are sends or all are receives.
 type half struct {
 	*transport.Transfer
-	queue *queue
+	queue *waits.Queue
 	next  int32 // of the stream, or of the free ones
 }
 
@@ -207,32 +207,22 @@ func (h half) copyTo(to half, src int) {
 // finish ends a half.
 func (h half) finish(err error) { h.queue.Finish(h.Transfer, err) }
 
-// A queue is a [transport.Queue].
-type queue struct {
-	*waits.Queue
-	end *Endpoint
-}
-
 // NewQueue returns an empty queue.
-func (e *Endpoint) NewQueue() transport.Queue { return &queue{e.waits.NewQueue(), e} }
+func (e *Endpoint) NewQueue() transport.Queue { return e.waits.NewQueue() }
 
-// Post starts transfers. A message whose other half is there is copied before it returns.
-func (q *queue) Post(transfers ...*transport.Transfer) {
-	e := q.end
-	for _, t := range transfers {
-		q.Begin(t)
-		h := half{t, q, none}
-		if !e.isPeer(t.Rank) {
-			h.finish(fmt.Errorf("rank %d cannot %v: not another rank of the group of %d", e.rank, t, e.Size()))
-		} else if abort := e.group.abort.Load(); abort != nil { // nothing goes to those who have not heard of it
-			h.finish(abort)
-		} else if t.Receive {
-			if other, met := e.meet(stream{t.Rank, t.Tag}, h); met {
-				other.copyTo(h, t.Rank)
-			}
-		} else if other, met := e.group.ends[t.Rank].meet(stream{e.rank, t.Tag}, h); met {
-			h.copyTo(other, e.rank)
+// start starts a transfer. A message whose other half is there is copied before it returns.
+func (e *Endpoint) start(q *waits.Queue, t *transport.Transfer) {
+	h := half{t, q, none}
+	if !e.isPeer(t.Rank) {
+		h.finish(fmt.Errorf("rank %d cannot %v: not another rank of the group of %d", e.rank, t, e.Size()))
+	} else if abort := e.group.abort.Load(); abort != nil { // nothing goes to those who have not heard of it
+		h.finish(abort)
+	} else if t.Receive {
+		if other, met := e.meet(stream{t.Rank, t.Tag}, h); met {
+			other.copyTo(h, t.Rank)
 		}
+	} else if other, met := e.group.ends[t.Rank].meet(stream{e.rank, t.Tag}, h); met {
+		h.copyTo(other, e.rank)
 	}
 }
 

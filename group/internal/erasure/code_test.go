@@ -143,7 +143,7 @@ func TestRepairLoad(t *testing.T) {
 			sent, received := 0, 0
 			for _, r := range p.Schedule(c.Representative).Rounds {
 				for _, x := range r.Sends {
-					sent += x.Count
+					sent += len(x.Slots)
 				}
 				for _, x := range r.Recvs {
 					received += x.Count

@@ -1,41 +1,10 @@
-package executor
+package compile
 
 import (
 	"slices"
 
 	"volley/field"
 )
-
-// shareProducts lets a product ±c·u be made once where one processor scales an element for
-// another and both need it, as in a butterfly. In characteristic 2 maps multiply as fast as
-// they add, so there it does nothing.
-func (c *compiler) shareProducts() {
-	if c.x.binary {
-		return
-	}
-	for id := range int32(len(c.values)) {
-		v, terms := &c.values[id], c.termsOf(id)
-		if v.isProduct() {
-			of := &c.values[terms[0].value]
-			v.next, of.product = of.product, id
-			continue
-		}
-		for n, t := range terms {
-			for s := c.values[t.value].product; s != 0; s = c.values[s].next {
-				c.poller.Steps(1)
-				switch coef := c.termsOf(s)[0].coef; {
-				case t.coef == coef:
-					terms[n] = term{s, oneCoef}
-				case c.plus(t.coef, coef) == zeroCoef:
-					terms[n] = term{s, c.minus}
-				default:
-					continue
-				}
-				break
-			}
-		}
-	}
-}
 
 func (v *value) isProduct() bool { return v.kind == sumValue && v.count == 1 }
 
@@ -50,8 +19,8 @@ func (c *compiler) inlineSums() {
 	}
 	for _, r := range c.rounds {
 		for _, s := range r.sends {
-			c.poller.Steps(1 + len(s.slots))
-			for _, id := range s.slots {
+			c.poller.Steps(1 + len(s.Slots))
+			for _, id := range s.Slots {
 				c.values[id].kept = true
 			}
 		}
@@ -63,8 +32,8 @@ func (c *compiler) inlineSums() {
 	}
 	inlined := func(t term) bool {
 		s := &c.values[t.value]
-		alone := s.uses == 1 && (c.x.binary || s.isProduct() || t.coef == oneCoef)
-		return s.kind == sumValue && !s.kept && (alone || c.x.binary && s.isProduct())
+		alone := s.uses == 1 && (c.x.Binary || s.isProduct() || t.coef == oneCoef)
+		return s.kind == sumValue && !s.kept && (alone || c.x.Binary && s.isProduct())
 	}
 	for id := range int32(len(c.values)) {
 		old := c.termsOf(id)
@@ -105,8 +74,8 @@ func (c *compiler) convert() {
 	if len(c.rounds) > 0 {
 		return
 	}
-	operands, conversions := 0, c.x.inputs+len(c.ends)
-	uses := make([]int, c.x.inputs) // now that sums are final
+	operands, conversions := 0, c.x.Inputs+len(c.ends)
+	uses := make([]int, c.x.Inputs) // now that sums are final
 	for id := range int32(len(c.values)) {
 		if c.values[id].kind == sumValue {
 			operands++
@@ -118,14 +87,14 @@ func (c *compiler) convert() {
 			}
 		}
 	}
-	ofInputs, often := copied, copyPays
+	ofInputs, often := Copied, copyPays
 	if f, ok := c.field.(field.Planar); ok && operands >= planesPay*conversions {
-		c.planar, ofInputs, often = f, toPlanes, 1
+		c.planar, ofInputs, often = f, ToPlanes, 1
 	}
-	convert := func(id int32, to conversion) int32 {
+	convert := func(id int32, to Conversion) int32 {
 		if c.values[id].converted == 0 {
 			c.terms = append(c.terms, term{id, oneCoef})
-			v := value{kind: sumValue, convert: to, kept: to == fromPlanes, from: int32(len(c.terms) - 1), count: 1}
+			v := value{kind: sumValue, convert: to, kept: to == FromPlanes, from: int32(len(c.terms) - 1), count: 1}
 			c.values[id].converted = c.add(v)
 		}
 		return c.values[id].converted
@@ -141,10 +110,10 @@ func (c *compiler) convert() {
 	}
 	for o, id := range c.ends {
 		c.poller.Steps(1)
-		if v := &c.values[id]; c.planar != nil && v.kind == sumValue && v.count > 0 && v.convert != fromPlanes {
+		if v := &c.values[id]; c.planar != nil && v.kind == sumValue && v.count > 0 && v.convert != FromPlanes {
 			v.kept = false
-			c.ends[o] = convert(id, fromPlanes)
+			c.ends[o] = convert(id, FromPlanes)
 		}
 	}
-	c.x.planar = c.planar
+	c.x.Planar = c.planar
 }

@@ -1,4 +1,10 @@
-// Package waits is the bookkeeping of completion queues: which transfers are under way or over, and whom a rank waits for.
+// Package waits has the completion queues of a transport: which transfers are under way or over, and whom a rank waits for.
+// A transport says what it does with a transfer that is posted, and finishes each:
+//
+//	e.waits = waits.New(e.aborted, e.cause, e.start) // start starts a transfer
+//	e.waits.NewQueue()                              // is NewQueue of the transport
+//	q.Finish(t, err)                                // when t is over, by anyone
+//	e.waits.Oldest()                                // is what Inquire is told of this rank
 package waits
 
 import (
@@ -14,14 +20,16 @@ import (
 type All struct {
 	aborted <-chan struct{}
 	cause   func() error
+	start   func(*Queue, *transport.Transfer)
 
 	mu     sync.Mutex // guards what follows, and since of the queues
 	queues []*Queue   // that somebody waits for, or has given up, oldest wait first
 }
 
-// New returns no waits. All waits end with the cause once aborted is closed.
-func New(aborted <-chan struct{}, cause func() error) *All {
-	return &All{aborted: aborted, cause: cause}
+// New returns no waits. All waits end with the cause once aborted is closed. Start starts a transfer that was
+// posted to a queue, and has [Queue.Finish] called when it is over, also where it cannot be started.
+func New(aborted <-chan struct{}, cause func() error, start func(*Queue, *transport.Transfer)) *All {
+	return &All{aborted: aborted, cause: cause, start: start}
 }
 
 // Oldest returns whom the rank has waited for the longest, and for how long; -1 is nobody. Waits given up count, too.
@@ -38,7 +46,7 @@ func (w *All) Oldest() (rank int, waited time.Duration) {
 	return -1, 0
 }
 
-// A Queue is a [transport.Queue] without Post.
+// A Queue is a [transport.Queue].
 type Queue struct {
 	all   *All
 	wake  chan struct{} // has a value when something is over
@@ -57,11 +65,14 @@ type result struct {
 // NewQueue returns an empty queue.
 func (w *All) NewQueue() *Queue { return &Queue{all: w, wake: make(chan struct{}, 1)} }
 
-// Begin notes that a transfer is under way.
-func (q *Queue) Begin(t *transport.Transfer) {
+// Post starts transfers.
+func (q *Queue) Post(transfers ...*transport.Transfer) {
 	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.posted = append(q.posted, t)
+	q.posted = append(q.posted, transfers...)
+	q.mu.Unlock()
+	for _, t := range transfers {
+		q.all.start(q, t)
+	}
 }
 
 // Finish makes a transfer over, unless it is over already.

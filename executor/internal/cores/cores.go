@@ -1,4 +1,5 @@
-package executor
+// Package cores shares work among the cores of a process.
+package cores
 
 import (
 	"context"
@@ -15,12 +16,12 @@ var computing atomic.Int32
 // in a process all others wait.
 var cores = make(chan struct{}, runtime.GOMAXPROCS(0))
 
-// OnCore does something when there is a place, one for each core of the process. The stack that it takes is not the
+// On does something when there is a place, one for each core of the process. The stack that it takes is not the
 // caller's, which waits with it.
-func OnCore(do func()) { _ = OnCoreContext(context.Background(), do) }
+func On(do func()) { _ = OnContext(context.Background(), do) }
 
-// OnCoreContext is [OnCore] that does nothing where the context ends before there is a place: the error is its cause.
-func OnCoreContext(ctx context.Context, do func()) error {
+// OnContext is [On] that does nothing where the context ends before there is a place: the error is its cause.
+func OnContext(ctx context.Context, do func()) error {
 	select {
 	case cores <- struct{}{}:
 	case <-ctx.Done():
@@ -36,10 +37,10 @@ func OnCoreContext(ctx context.Context, do func()) error {
 	return nil
 }
 
-// A workerPool is helpers that wait for work to share. It allocates nothing once it has
+// A Pool is helpers that wait for work to share. It allocates nothing once it has
 // had its most helpers.
-type workerPool struct {
-	cores   int // that it may use
+type Pool struct {
+	Cores   int // that it may use
 	body    func(worker, item int)
 	items   int64
 	next    atomic.Int64
@@ -49,13 +50,13 @@ type workerPool struct {
 	gone    sync.WaitGroup
 }
 
-// share calls body for all items in [0, items), by one goroutine for each idle core, but
-// no more than p.cores. A single one is this goroutine, as worker 0. Else it waits
+// Share calls body for all items in [0, items), by one goroutine for each idle core, but
+// no more than p.Cores. A single one is this goroutine, as worker 0. Else it waits
 // for helpers: the scheduler takes its time to move the last goroutine that one readies
 // away from a core which goes on with something else.
-func (p *workerPool) share(items int, body func(worker, item int)) {
+func (p *Pool) Share(items int, body func(worker, item int)) {
 	idle := 1 + runtime.GOMAXPROCS(0) - int(computing.Add(1))
-	wanted := min(items, p.cores, idle)
+	wanted := min(items, p.Cores, idle)
 	if wanted <= 1 {
 		for i := range items {
 			body(0, i)
@@ -67,7 +68,7 @@ func (p *workerPool) share(items int, body func(worker, item int)) {
 	p.body, p.items = body, int64(items)
 	p.next.Store(0)
 	if p.start == nil {
-		p.start = make(chan struct{}, p.cores)
+		p.start = make(chan struct{}, p.Cores)
 	}
 	for ; p.helpers < wanted; p.helpers++ {
 		worker := p.helpers
@@ -86,14 +87,14 @@ func (p *workerPool) share(items int, body func(worker, item int)) {
 	computing.Add(-int32(wanted))
 }
 
-func (p *workerPool) work(worker int) {
+func (p *Pool) work(worker int) {
 	for i := p.next.Add(1) - 1; i < p.items; i = p.next.Add(1) - 1 {
 		p.body(worker, int(i))
 	}
 }
 
-// stop ends the helpers.
-func (p *workerPool) stop() {
+// Stop ends the helpers.
+func (p *Pool) Stop() {
 	if p.start != nil {
 		close(p.start)
 		p.gone.Wait()

@@ -1,10 +1,9 @@
-package executor
+package compile
 
 import (
 	"cmp"
 	"context"
 	"fmt"
-	"math/bits"
 	"slices"
 
 	"volley/field"
@@ -19,22 +18,20 @@ type compiler struct {
 	poller   *poll.Poller // of values and terms that are added or looked at
 	field    field.Field
 	planar   field.Planar    // unless nil, maps are those of planes
-	minus    coef            // -1
 	programs []*plan.Program // of each processor
 
 	// Lists have no pointers in them, and say where something is by its number. To fill memory takes page faults, in a
 	// first run more time than all else, and the garbage collector has nothing to look for.
 	values   []value
-	terms    []term          // of all values
-	batches  []batch         // from 1
-	maps     []smallMap      // from 1, and
-	numbered table           // of these
+	terms    []term  // of all values
+	batches  []batch // from 1
+	maps     map[smallMatrix]field.Map
 	entries  []coef          // of maps, and
 	elements []field.Element // what those of one are
 	short    bool            // codes fit into a coef; else there are
 	coefs    []field.Element // by number, and
-	numbers  table           // of these
-	zero     int32           // the value that is zero, or -1
+	numbers  map[field.Element]coef
+	zero     int32 // the value that is zero, or -1
 	rounds   []round
 	steps    [][]int32 // the values that each has to compute or send
 	ends     []int32   // the values of the outputs
@@ -44,25 +41,24 @@ type compiler struct {
 // A round of the plan has messages of other ranks, with values for locations.
 type round struct {
 	number   int
-	sends    []send
-	receives []receive
+	sends    []Send
+	receives []Receive
 }
 
 // passes are what follows once the programs have been followed, in order.
 var passes = []func(*compiler){
-	(*compiler).shareProducts, // before products are lost in the sums that need them
-	(*compiler).inlineSums,    // sums are final, and it is known how often each is needed
-	(*compiler).convert,       // when the number of operands tells whether planes pay
-	(*compiler).assignSteps,   // which need every value, converted ones too
-	(*compiler).assignMemory,  // to what outlives its step
-	(*compiler).order,         // and scratch memory to the rest
-	(*compiler).locate,        // what messages and outputs are
+	(*compiler).inlineSums,   // sums are final, and it is known how often each is needed
+	(*compiler).convert,      // when the number of operands tells whether planes pay
+	(*compiler).assignSteps,  // which need every value, converted ones too
+	(*compiler).assignMemory, // to what outlives its step
+	(*compiler).order,        // and scratch memory to the rest
+	(*compiler).locate,       // what messages and outputs are
 }
 
 // A value is an element: an input, one received, or a sum of others.
 type value struct {
 	kind      valueKind
-	convert   conversion // of its one source
+	convert   Conversion // of its one source
 	kept      bool       // in the memory of the segment
 	uses      int32      // in sums
 	from      int32      // of its terms, the first
@@ -71,13 +67,11 @@ type value struct {
 	step      int32      // in which it is computed, or -1
 	depth     int32      // operations that it is from what needs none
 	last      int32      // batch that needs it
-	product   int32      // one that is a multiple of it, or 0
-	next      int32      // of the element that it is a multiple of, another multiple, or 0
 	converted int32      // the value that it is converted to, or 0
 	batch     int32      // that computes it
 	same      int32      // the next value of its batch, or 0
 	first     int32      // a batch of which it is the first source, or 0
-	at        location
+	at        Location
 }
 
 type valueKind uint8
@@ -115,57 +109,14 @@ func (c *compiler) coefOf(e field.Element) coef {
 		return coef(e[0])
 	}
 	if c.coefs == nil {
-		c.coefs = []field.Element{{}, field.One}
+		c.coefs, c.numbers = []field.Element{{}, field.One}, map[field.Element]coef{}
 	}
-	x := c.numbers.find(hash(e[:]), int32(len(c.coefs)), func(x int32) bool { return c.coefs[x] == e })
-	if int(x) == len(c.coefs) {
-		c.coefs = append(c.coefs, e)
+	x, ok := c.numbers[e]
+	if !ok {
+		x = coef(len(c.coefs))
+		c.numbers[e], c.coefs = x, append(c.coefs, e)
 	}
-	return coef(x)
-}
-
-// A table finds the number of something by its hash. The numbers are not 0.
-type table struct {
-	slots []numbered
-	used  int
-}
-
-type numbered struct {
-	hash   uint32
-	number int32
-}
-
-// hash returns the hash of numbers.
-func hash[T ~uint32 | ~uint64](list []T) uint32 {
-	h := uint64(len(list))
-	for _, x := range list {
-		h = (bits.RotateLeft64(h, 29) ^ uint64(x)) * 0x9e3779b97f4a7c15
-	}
-	return uint32(h >> 32)
-}
-
-// find returns a number of that hash that is the same, or else the fresh one, which it keeps.
-func (t *table) find(h uint32, fresh int32, same func(number int32) bool) int32 {
-	if 2*t.used >= len(t.slots) {
-		old := t.slots
-		*t = table{slots: make([]numbered, max(64, 4*len(old)))}
-		for _, s := range old {
-			if s.number != 0 {
-				t.find(s.hash, s.number, func(int32) bool { return false })
-			}
-		}
-	}
-	for i := h; ; i++ {
-		s := &t.slots[i%uint32(len(t.slots))]
-		switch {
-		case s.number == 0:
-			*s = numbered{h, fresh}
-			t.used++
-			return fresh
-		case s.hash == h && same(s.number):
-			return s.number
-		}
-	}
+	return x
 }
 
 // element is the inverse of coefOf.
@@ -189,10 +140,10 @@ func (c *compiler) add(v value) int32 {
 // followTogether follows what all processors compute together. It subtracts what their own programs leave out.
 func (c *compiler) followTogether(ctx context.Context, all *plan.Together) error {
 	x := c.x
-	x.work = all.Terms
-	c.makeRoom(x.inputs + all.Combinations)
-	slots := make([]int32, 0, x.inputs+all.Combinations)
-	for range x.inputs {
+	x.Work = all.Terms
+	c.makeRoom(x.Inputs + all.Combinations)
+	slots := make([]int32, 0, x.Inputs+all.Combinations)
+	for range x.Inputs {
 		slots = append(slots, c.add(value{kind: inputValue, kept: true}))
 	}
 	outputs, zeros, err := all.Each(ctx, func(sum plan.Combination) { slots = append(slots, c.sum(sum, slots)) })
@@ -203,16 +154,16 @@ func (c *compiler) followTogether(ctx context.Context, all *plan.Together) error
 		c.ends = append(c.ends, slots[slot])
 	}
 	for i, n := range zeros {
-		x.processors[i].traffic.MultiplyAdds -= n
+		x.Processors[i].MultiplyAdds -= n
 	}
 	return nil
 }
 
 // makeRoom makes room for so many values, and for inputs and outputs that are converted.
 func (c *compiler) makeRoom(values int) {
-	converted := c.x.inputs + len(c.x.outputs)
-	c.values, c.terms = slices.Grow(c.values, values+converted), slices.Grow(c.terms, c.x.work+converted)
-	c.ends = make([]int32, 0, len(c.x.outputs))
+	converted := c.x.Inputs + len(c.x.Outputs)
+	c.values, c.terms = slices.Grow(c.values, values+converted), slices.Grow(c.terms, c.x.Work+converted)
+	c.ends = make([]int32, 0, len(c.x.Outputs))
 }
 
 // follow runs the programs side by side, round by round, on values.
@@ -228,7 +179,7 @@ func (c *compiler) follow() error {
 			size += len(r.Compute)
 		}
 		rounds = max(rounds, len(program.Rounds))
-		x.work += program.Terms()
+		x.Work += program.Terms()
 	}
 	c.makeRoom(size)
 	for i, program := range c.programs {
@@ -245,11 +196,11 @@ func (c *compiler) follow() error {
 		}
 		for i := range r.sends {
 			m := &r.sends[i]
-			m.first, sentTo[m.rank] = !sentTo[m.rank], true
+			m.First, sentTo[m.Rank] = !sentTo[m.Rank], true
 		}
 		for i := range r.receives {
 			m := &r.receives[i]
-			m.first, heardFrom[m.rank] = !heardFrom[m.rank], true
+			m.First, heardFrom[m.Rank] = !heardFrom[m.Rank], true
 		}
 		if len(r.sends)+len(r.receives) > 0 {
 			c.rounds = append(c.rounds, r)
@@ -272,7 +223,7 @@ func (c *compiler) follow() error {
 func (c *compiler) followRound(t int, slots [][]int32) (round, error) {
 	type port struct{ dst, port int }
 	x := c.x
-	k := x.plan.Info().Processors
+	k := x.Plan.Info().Processors
 	here := map[port][]int32{} // messages between processors here
 	r := round{number: t}
 	for i, program := range c.programs {
@@ -288,8 +239,8 @@ func (c *compiler) followRound(t int, slots [][]int32) (round, error) {
 			for n, slot := range s.Slots {
 				values[n] = slots[i][slot]
 			}
-			if rank := RankOf(s.Dst, k, x.ranks); rank != x.rank {
-				r.sends = append(r.sends, send{message: messageOf(x.first+i, s.Dst, rank, t, s.Port), slots: values})
+			if rank := RankOf(s.Dst, k, x.Ranks); rank != x.Rank {
+				r.sends = append(r.sends, Send{Message: messageOf(x.First+i, s.Dst, rank, t, s.Port), Slots: values})
 			} else {
 				here[port{s.Dst, s.Port}] = values
 			}
@@ -301,9 +252,9 @@ func (c *compiler) followRound(t int, slots [][]int32) (round, error) {
 		}
 		for _, v := range program.Rounds[t].Recvs {
 			c.poller.Steps(1 + v.Count)
-			proc := x.first + i
-			if rank := RankOf(v.Src, k, x.ranks); rank != x.rank {
-				r.receives = append(r.receives, receive{messageOf(v.Src, proc, rank, t, v.Port), int32(len(c.values)), int32(v.Count), nil})
+			proc := x.First + i
+			if rank := RankOf(v.Src, k, x.Ranks); rank != x.Rank {
+				r.receives = append(r.receives, Receive{messageOf(v.Src, proc, rank, t, v.Port), int32(len(c.values)), int32(v.Count), nil})
 				for range v.Count {
 					slots[i] = append(slots[i], c.add(value{kind: receivedValue, kept: true}))
 				}
@@ -323,8 +274,8 @@ func (c *compiler) followRound(t int, slots [][]int32) (round, error) {
 	}
 	// Messages of one round, port and pair of ranks arrive in order: that of their senders. Both
 	// ranks have to find the same one first.
-	slices.SortStableFunc(r.sends, func(a, b send) int { return int(cmp.Or(a.port-b.port, a.src-b.src)) })
-	slices.SortStableFunc(r.receives, func(a, b receive) int { return int(cmp.Or(a.port-b.port, a.src-b.src)) })
+	slices.SortStableFunc(r.sends, func(a, b Send) int { return int(cmp.Or(a.Port-b.Port, a.Src-b.Src)) })
+	slices.SortStableFunc(r.receives, func(a, b Receive) int { return int(cmp.Or(a.Port-b.Port, a.Src-b.Src)) })
 	return r, nil
 }
 

@@ -3,6 +3,7 @@ package waits
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 
 	"volley/transport"
@@ -10,10 +11,13 @@ import (
 
 // TestQueue finishes transfers out of order, twice, and before they begin.
 func TestQueue(t *testing.T) {
-	q := New(nil, nil).NewQueue()
+	var posted []*transport.Transfer
+	q := New(nil, nil, func(_ *Queue, t *transport.Transfer) { posted = append(posted, t) }).NewQueue()
 	first, second, never := &transport.Transfer{Rank: 1}, &transport.Transfer{Rank: 2}, &transport.Transfer{Rank: 3}
-	q.Begin(first)
-	q.Begin(second)
+	q.Post(first, second)
+	if !slices.Equal(posted, []*transport.Transfer{first, second}) {
+		t.Errorf("the transport starts %v", posted)
+	}
 	wrong := errors.New("wrong")
 	q.Finish(never, wrong)
 	q.Finish(second, wrong)
@@ -38,7 +42,7 @@ func TestQueue(t *testing.T) {
 // abort has ended that.
 func TestOldest(t *testing.T) {
 	aborted, cause := make(chan struct{}), errors.New("stopped")
-	all := New(aborted, func() error { return cause })
+	all := New(aborted, func() error { return cause }, func(*Queue, *transport.Transfer) {})
 	if rank, _ := all.Oldest(); rank != -1 {
 		t.Errorf("nobody waits, and the rank waits for %d", rank)
 	}
@@ -62,7 +66,7 @@ func TestOldest(t *testing.T) {
 	for i, ranks := range [][]int{{5, 6}, {7}} {
 		q := all.NewQueue()
 		for _, r := range ranks {
-			q.Begin(&transport.Transfer{Rank: r})
+			q.Post(&transport.Transfer{Rank: r})
 		}
 		wait(q, i+2)
 	}

@@ -1,4 +1,4 @@
-package executor
+package cores
 
 import (
 	"runtime"
@@ -10,12 +10,12 @@ import (
 // of the pool work side by side. Of a single core one goroutine does everything, in order.
 func TestShare(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2))
-	pool := workerPool{cores: 2}
-	defer pool.stop()
+	pool := Pool{Cores: 2}
+	defer pool.Stop()
 	for range 3 {
 		var both sync.WaitGroup
 		both.Add(2)
-		pool.share(2, func(int, int) {
+		pool.Share(2, func(int, int) {
 			both.Done()
 			both.Wait()
 		})
@@ -24,8 +24,8 @@ func TestShare(t *testing.T) {
 		}
 	}
 	var order []int
-	single := workerPool{cores: 1}
-	single.share(3, func(worker, item int) { order = append(order, worker, item) })
+	single := Pool{Cores: 1}
+	single.Share(3, func(worker, item int) { order = append(order, worker, item) })
 	if len(order) != 6 || order[0]+order[2]+order[4] != 0 || order[1] != 0 || order[3] != 1 || order[5] != 2 {
 		t.Errorf("one core: workers and items %v", order)
 	}

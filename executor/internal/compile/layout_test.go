@@ -1,4 +1,4 @@
-package executor
+package compile
 
 import (
 	"bytes"
@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"volley/field"
+	_ "volley/field/curves"
 	"volley/field/fieldtest"
 	"volley/matrix"
 	"volley/plan"
@@ -25,7 +26,7 @@ func (p planOver) Info() plan.Info { return plan.Info{Field: p.f} }
 func TestCompactMap(t *testing.T) {
 	for _, name := range []string{"2^8", "2^16", "257", "bls12-381"} {
 		f := fieldtest.Parse(t, name)
-		x := &Executable{plan: planOver{f: f}}
+		x := &Executable{Plan: planOver{f: f}}
 		elements := func(rows, columns int, seed uint64) (list []field.Element) {
 			a, err := matrix.Random(f, rows, columns, seed)
 			if err != nil {

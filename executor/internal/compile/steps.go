@@ -1,13 +1,13 @@
-package executor
+package compile
 
 import (
 	"cmp"
 	"slices"
 )
 
-// roundsAhead is how many rounds may be under way: what a later message carries may be there
+// RoundsAhead is how many rounds may be under way: what a later message carries may be there
 // long before.
-const roundsAhead = 8
+const RoundsAhead = 8
 
 // sources appends what has to be there before a value can be computed: receive i as i, and an
 // earlier step s as ^s.
@@ -56,14 +56,14 @@ func (c *compiler) assignSteps() {
 	for _, r := range c.rounds {
 		receives, sends = receives+len(r.receives), sends+len(r.sends)
 	}
-	x.receives, x.sends = make([]receive, 0, receives), make([]send, 0, sends)
+	x.Receives, x.Sends = make([]Receive, 0, receives), make([]Send, 0, sends)
 	for _, r := range c.rounds {
 		for _, m := range r.receives {
-			c.poller.Steps(1 + int(m.count))
-			for k := range m.count {
-				c.values[m.at+k].receive = int32(len(x.receives))
+			c.poller.Steps(1 + int(m.Count))
+			for k := range m.Count {
+				c.values[m.At+k].receive = int32(len(x.Receives))
 			}
-			x.receives = append(x.receives, m)
+			x.Receives = append(x.Receives, m)
 		}
 	}
 	var (
@@ -75,19 +75,19 @@ func (c *compiler) assignSteps() {
 		type stream struct{ rank, port int32 }
 		streams := map[stream][]int{} // what its messages need, which go in order
 		for _, m := range r.sends {
-			key := stream{m.rank, m.port}
-			streams[key] = c.sortedSources(streams[key], m.slots...)
+			key := stream{m.Rank, m.Port}
+			streams[key] = c.sortedSources(streams[key], m.Slots...)
 		}
 		needs, order := make([][]int, len(r.sends)), make([]int, len(r.sends))
 		for k, m := range r.sends {
-			needs[k], order[k] = streams[stream{m.rank, m.port}], k
+			needs[k], order[k] = streams[stream{m.Rank, m.Port}], k
 		}
 		slices.SortStableFunc(order, func(a, b int) int {
 			c.poller.Steps(1 + min(len(needs[a]), len(needs[b])))
 			return cmp.Or(len(needs[a])-len(needs[b]), slices.Compare(needs[a], needs[b]))
 		})
-		for ; due < len(x.receives) && int(x.receives[due].round)+roundsAhead <= r.number; due++ {
-			if due > 0 && x.receives[due].round > x.receives[due-1].round {
+		for ; due < len(x.Receives) && int(x.Receives[due].Round)+RoundsAhead <= r.number; due++ {
+			if due > 0 && x.Receives[due].Round > x.Receives[due-1].Round {
 				ahead = ahead[:0]
 			}
 			ahead = append(ahead, due)
@@ -106,10 +106,10 @@ func (c *compiler) assignSteps() {
 				n++
 			}
 			var values []int32
-			first := len(x.sends)
+			first := len(x.Sends)
 			for _, k := range order[:n] {
-				values = append(values, r.sends[k].slots...)
-				x.sends = append(x.sends, r.sends[k])
+				values = append(values, r.sends[k].Slots...)
+				x.Sends = append(x.Sends, r.sends[k])
 			}
 			c.poller.Steps(len(c.ends))
 			for k, id := range c.ends { // of the same sources, so that these are read once
@@ -119,20 +119,20 @@ func (c *compiler) assignSteps() {
 					values = append(values, id)
 				}
 			}
-			c.addStep(step{round: int32(r.number), sends: span{first, len(x.sends)}}, values, slices.Concat(needs[order[0]], ahead))
+			c.addStep(Step{Round: int32(r.number), Sends: Span{first, len(x.Sends)}}, values, slices.Concat(needs[order[0]], ahead))
 			order = order[n:]
 		}
 	}
 	var all []int
-	for n := range x.receives {
+	for n := range x.Receives {
 		all = append(all, n)
 	}
-	c.addStep(step{round: int32(x.planRounds), sends: span{len(x.sends), len(x.sends)}}, c.ends, all)
-	x.steps = slices.Clone(x.steps) // without room for more
+	c.addStep(Step{Round: int32(x.Rounds), Sends: Span{len(x.Sends), len(x.Sends)}}, c.ends, all)
+	x.Steps = slices.Clone(x.Steps) // without room for more
 }
 
 // addStep adds a step that is to have values, and what they take.
-func (c *compiler) addStep(s step, values []int32, needs []int) {
+func (c *compiler) addStep(s Step, values []int32, needs []int) {
 	x, number := c.x, len(c.steps)
 	var demand func(id int32)
 	demand = func(id int32) {
@@ -159,12 +159,12 @@ func (c *compiler) addStep(s step, values []int32, needs []int) {
 	needs = slices.Compact(needs)
 	for _, n := range needs {
 		if n >= 0 {
-			x.receives[n].wakes = append(x.receives[n].wakes, number)
+			x.Receives[n].Wakes = append(x.Receives[n].Wakes, number)
 		} else {
-			x.steps[^n].wakes = append(x.steps[^n].wakes, number)
+			x.Steps[^n].Wakes = append(x.Steps[^n].Wakes, number)
 		}
 	}
-	s.needs = int32(len(needs))
+	s.Needs = int32(len(needs))
 	c.steps = append(c.steps, values)
-	x.steps = append(x.steps, s)
+	x.Steps = append(x.Steps, s)
 }

@@ -1,0 +1,153 @@
+package executor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"volley/executor/internal/compile"
+	"volley/plan"
+	"volley/transport"
+)
+
+// A Bound is a job that is ready to run any number of times, one after the other: a run allocates nothing.
+type Bound struct {
+	job    Job
+	x      *compile.Executable
+	t      transport.Transport
+	pieces int   // of a segment
+	align  int64 // where it is cut
+	cores  int   // that the rank may use
+
+	blockLength int
+	stride      int // of blocks in scratch memory
+
+	lanes            []*lane
+	reading, writing turns
+	running          sync.WaitGroup // lanes beside the first
+	cancel           context.CancelCauseFunc
+	closed           bool
+
+	mu    sync.Mutex // guards what follows
+	first error      // of any lane
+}
+
+// of puts a processor's name before an error.
+func of(proc int, err error) error { return fmt.Errorf("processor %d: %w", proc, err) }
+
+// Bind makes a job ready. All its runs end when ctx does. A job that does not fit the executable, and a plan for which
+// [transport.Limits] have no room, are refused: then it aborts the group. The latter error is a
+// *[transport.LimitsError].
+func Bind(ctx context.Context, t transport.Transport, job Job) (*Bound, error) {
+	b, err := newBound(t, job)
+	if err != nil {
+		return nil, fail(t, err)
+	}
+	ctx, b.cancel = context.WithCancelCause(ctx)
+	b.newLanes(ctx)
+	return b, nil
+}
+
+// newBound checks a job.
+func newBound(t transport.Transport, job Job) (*Bound, error) {
+	x := job.Executable
+	info := x.Plan.Info()
+	fail := func(format string, args ...any) (*Bound, error) {
+		return nil, of(x.First, fmt.Errorf(format, args...))
+	}
+	if t.Rank() != x.Rank || t.Size() != x.Ranks {
+		return fail("the executable of rank %d of %d at rank %d of %d", x.Rank, x.Ranks, t.Rank(), t.Size())
+	}
+	if len(job.Header) > 0 && job.Check == nil {
+		return fail("a header and no Check for those that arrive")
+	}
+	pieces := info.PieceCount()
+	if len(job.Inputs)*pieces != x.Inputs || len(job.Outputs)*pieces != len(x.Outputs) {
+		return fail("%d inputs and %d outputs: the program has %d and %d",
+			len(job.Inputs), len(job.Outputs), x.Inputs/pieces, len(x.Outputs)/pieces)
+	}
+	symbol := int64(info.Field.SymbolBytes())
+	if job.Bytes < 0 || job.Bytes%symbol != 0 || job.Segment <= 0 || job.Segment%symbol != 0 {
+		return fail("packets of %d bytes in segments of %d: want multiples of the symbol size, %d", job.Bytes, job.Segment, symbol)
+	}
+	if job.ObserveAll != nil && x.Ranks > 1 {
+		return fail("ObserveAll at one of %d ranks", x.Ranks)
+	}
+	if job.Timeout < 0 {
+		return fail("timeout %v: want 0 or more", job.Timeout)
+	}
+	for i, out := range job.Outputs {
+		if out.Writer == nil && int64(len(out.Memory)) < job.Bytes {
+			return fail("output %d: memory of %d bytes for a packet of %d", i, len(out.Memory), job.Bytes)
+		}
+	}
+	b := &Bound{job: job, x: x, t: t, pieces: pieces, align: max(job.Align, symbol), cores: transport.Cores(t)}
+	if b.inPlace() {
+		b.job.Segment = max(b.job.Segment, b.job.Bytes)
+	}
+	if err := transport.LimitsOf(t).Carry(b.laneCount()*x.Rounds, info.Ports); err != nil {
+		return fail("the transport cannot carry the plan: %w", err)
+	}
+	b.chooseBlocks(b.at(0).element)
+	return b, nil
+}
+
+// inPlace reports whether nothing but scratch memory is needed and nobody is to see or be
+// sent a segment, so that cutting packets would only cost time.
+func (b *Bound) inPlace() bool {
+	if b.x.Ranks > 1 || b.job.Observe != nil || b.pieces > 1 || b.x.Between > 0 {
+		return false
+	}
+	return !slices.ContainsFunc(b.job.Inputs, func(in Input) bool { return in.Reader != nil || int64(len(in.Memory)) < b.job.Bytes }) &&
+		!slices.ContainsFunc(b.job.Outputs, func(out Output) bool { return out.Writer != nil })
+}
+
+// SetBytes makes packets shorter or longer for the next runs, up to the bytes of the job. Inputs and outputs of the
+// job, in memory, may be others by then.
+func (b *Bound) SetBytes(n int64) { b.job.Bytes = n }
+
+// Close gives the memory back. It does not after an error: others may be reading it. Closing again does nothing.
+func (b *Bound) Close() {
+	if b.closed {
+		return
+	}
+	b.closed = true
+	b.cancel(nil)
+	for _, l := range b.lanes {
+		l.pool.Stop()
+		if b.first == nil {
+			l.arena.free()
+		}
+	}
+}
+
+// fail aborts the group, unless another rank has, and returns the error that counts.
+func fail(t transport.Transport, err error) error {
+	if aborted := new(transport.AbortError); errors.As(err, &aborted) {
+		return aborted
+	}
+	t.Abort(err)
+	return err
+}
+
+// Traffic returns what each processor sent in the last run.
+func (b *Bound) Traffic() []Traffic {
+	all := make([]Traffic, 0, len(b.x.Processors))
+	rounds := make([]plan.RoundTraffic, 0, len(b.x.Processors)*len(b.x.Processors[0].Rounds))
+	for i, proc := range b.x.Processors {
+		begin := len(rounds)
+		rounds = append(rounds, proc.Rounds...)
+		t := Traffic{Rounds: rounds[begin:len(rounds):len(rounds)], MultiplyAdds: proc.MultiplyAdds}
+		for _, l := range b.lanes {
+			t.Bytes += proc.Elements * l.elementSum
+			t.Segments += l.segments
+			if i == 0 {
+				t.HeaderBytes += l.headerBytes
+			}
+		}
+		all = append(all, t)
+	}
+	return all
+}

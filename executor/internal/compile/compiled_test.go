@@ -1,0 +1,147 @@
+package compile
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"volley/algo/algotest"
+	"volley/field"
+	"volley/plan"
+)
+
+// TestCompiled counts what executables compute, sum over all ranks: a pass that no longer
+// does its work leaves every packet right, and only makes more of these.
+func TestCompiled(t *testing.T) {
+	for _, c := range []struct {
+		algorithm, field, matrix string
+		k, ports, ranks          int
+		want                     string
+	}{
+		{"universal", "2^8", "random:1", 16, 1, 1,
+			"1 steps, 17 operations of 1 maps, 16 copies, 32 read, 32 written, 0 received, 16 kept, 16 blocks, widest 32"},
+		{"universal", "2^8", "random:1", 16, 1, 16,
+			"80 steps, 48 operations of 48 maps, 0 copies, 238 read, 64 written, 96 received, 64 kept, 0 blocks, widest 7"},
+		{"universal", "17", "random:1", 16, 1, 1,
+			"1 steps, 19 operations of 3 maps, 16 copies, 57 read, 32 written, 0 received, 16 kept, 16 blocks, widest 30"},
+		{"universal", "257", "random:1", 16, 2, 4,
+			"24 steps, 48 operations of 48 maps, 0 copies, 287 read, 48 written, 84 received, 48 kept, 0 blocks, widest 9"},
+		{"bruck-allgather", "2^4", "random:1", 24, 1, 1,
+			"1 steps, 25 operations of 1 maps, 24 copies, 48 read, 48 written, 0 received, 24 kept, 24 blocks, widest 48"},
+		{"bruck-allgather", "17", "random:1", 24, 1, 1,
+			"1 steps, 27 operations of 3 maps, 24 copies, 88 read, 48 written, 0 received, 24 kept, 24 blocks, widest 46"},
+		{"universal", "2^16", "random:1", 2, 1, 1,
+			"1 steps, 1 operations of 1 maps, 0 copies, 2 read, 2 written, 0 received, 2 kept, 0 blocks, widest 4"},
+		{"bruck-allgather", "2^16", "random:1", 7, 1, 1,
+			"1 steps, 15 operations of 1 maps, 14 copies, 21 read, 21 written, 0 received, 7 kept, 14 blocks, widest 14"},
+		{"bruck-allgather", "2^16", "random:1", 6, 1, 1,
+			"1 steps, 1 operations of 1 maps, 0 copies, 6 read, 6 written, 0 received, 6 kept, 0 blocks, widest 12"},
+		{"dft", "257", "dft", 64, 1, 1,
+			"1 steps, 192 operations of 32 maps, 0 copies, 384 read, 384 written, 0 received, 64 kept, 66 blocks, widest 4"},
+		{"dft", "257", "dft", 16, 1, 4,
+			"16 steps, 48 operations of 18 maps, 0 copies, 96 read, 64 written, 44 received, 32 kept, 24 blocks, widest 4"},
+		{"additive-fft", "2^16", "lch", 64, 1, 1,
+			"1 steps, 319 operations of 54 maps, 127 copies, 511 read, 448 written, 0 received, 63 kept, 50 blocks, widest 4"},
+		{"additive-fft", "2^8", "lch", 32, 1, 1,
+			"1 steps, 80 operations of 23 maps, 0 copies, 160 read, 129 written, 0 received, 31 kept, 18 blocks, widest 4"},
+		{"additive-fft", "2^8", "lch", 32, 1, 8,
+			"32 steps, 100 operations of 39 maps, 0 copies, 200 read, 129 written, 96 received, 71 kept, 44 blocks, widest 4"},
+		{"cauchy", "2^16", "cauchy", 32, 1, 1,
+			"1 steps, 98 operations of 34 maps, 64 copies, 160 read, 159 written, 0 received, 32 kept, 48 blocks, widest 32"},
+		{"folded-lagrange", "257", "lagrange", 64, 1, 1,
+			"1 steps, 132 operations of 84 maps, 0 copies, 320 read, 320 written, 0 received, 64 kept, 80 blocks, widest 32"},
+		{"exchange", "2^8", "random:1", 6, 1, 1,
+			"1 steps, 6 operations of 6 maps, 0 copies, 36 read, 36 written, 0 received, 36 kept, 0 blocks, widest 12"},
+		{"exchange", "257", "random:1", 6, 1, 3,
+			"36 steps, 24 operations of 18 maps, 0 copies, 144 read, 36 written, 48 received, 36 kept, 0 blocks, widest 9"},
+	} {
+		p := algotest.Compile(t, c.algorithm, c.field, c.matrix, c.k, c.ports)
+		var steps, operations, reads, writes, copies, received, computed, scratch, widest int
+		maps := 0
+		for rank := range c.ranks {
+			x, err := Prepare(t.Context(), p, rank, c.ranks, false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			steps += len(x.Steps)
+			received += x.Received
+			computed += x.Computed
+			scratch += x.Scratch
+			widest = max(widest, x.Widest)
+			different := map[field.Map]bool{}
+			for _, s := range x.Steps {
+				for _, op := range s.Operations {
+					operations++
+					reads += len(op.In)
+					writes += len(op.Out)
+					switch {
+					case op.Map != nil:
+						different[op.Map] = true
+					case op.Convert != NotConverted:
+						copies++
+					}
+				}
+			}
+			maps += len(different)
+		}
+		got := fmt.Sprintf("%d steps, %d operations of %d maps, %d copies, %d read, %d written, %d received, %d kept, %d blocks, widest %d",
+			steps, operations, maps, copies, reads, writes, received, computed, scratch, widest)
+		if got != c.want {
+			t.Errorf("%s over %s, K=%d, p=%d, %d ranks:\n got %s\nwant %s", c.algorithm, c.field, c.k, c.ports, c.ranks, got, c.want)
+		}
+	}
+}
+
+// TestPrepareAllocates bounds what making an executable allocates: three times for an operation.
+func TestPrepareAllocates(t *testing.T) {
+	p := algotest.Compile(t, "additive-fft", "2^16", "lch", 1024, 1)
+	operations := 0
+	allocated := testing.AllocsPerRun(1, func() {
+		x, err := Prepare(t.Context(), p, 0, 1, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		operations = len(x.Steps[0].Operations)
+	})
+	if most := 3 * float64(operations); allocated > most {
+		t.Errorf("%v allocations for %d operations, want %v at most", allocated, operations, most)
+	}
+}
+
+// TestAhead has processor 0 send in 30 rounds and receive in rounds 0, 1 and 12: what it sends waits for the last
+// message that it was to have 8 rounds ago, also where that came in an earlier round.
+func TestAhead(t *testing.T) {
+	f, err := field.Parse("2^8")
+	if err != nil {
+		t.Fatal(err)
+	}
+	programs := []*plan.Program{{Proc: 0, Inputs: 1}, {Proc: 1, Inputs: 1}}
+	receives := []int{0, 1, 12}
+	for r := range 30 {
+		to, from := plan.Round{Sends: []plan.Send{{Dst: 1, Slots: []plan.Slot{0}}}}, plan.Round{Recvs: []plan.Recv{{Src: 0, Count: 1}}}
+		if slices.Contains(receives, r) {
+			to.Recvs = []plan.Recv{{Src: 1, Count: 1}}
+			from.Sends = []plan.Send{{Dst: 0, Slots: []plan.Slot{0}}}
+		}
+		programs[0].Rounds, programs[1].Rounds = append(programs[0].Rounds, to), append(programs[1].Rounds, from)
+	}
+	p := &plan.Materialized{
+		Common:   plan.Info{Algorithm: "many rounds", Field: f, Processors: 2, Rows: 2, Ports: 1, Phases: []plan.Phase{{Name: "all", Rounds: 30}}},
+		Programs: programs, Rows: [][]int{{0}, {1}}, Columns: [][]int{{}, {}},
+	}
+	if err := plan.Validate(p); err != nil {
+		t.Fatal(err)
+	}
+	x, err := Prepare(t.Context(), p, 0, 2, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for s, step := range x.Steps[:len(x.Steps)-1] { // the last one has no messages
+		for n, from := range receives {
+			last := from+8 <= int(step.Round) && (n == 2 || receives[n+1]+8 > int(step.Round))
+			if got := slices.Contains(x.Receives[n].Wakes, s); got != last {
+				t.Errorf("messages of round %d wait for the one that is received in round %d: %v, want %v", step.Round, from, got, last)
+			}
+		}
+	}
+}

@@ -1,0 +1,355 @@
+package run_test
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"volley/algo/algotest"
+	"volley/executor/internal/compile"
+	"volley/executor/internal/run"
+	"volley/field"
+	"volley/field/fieldtest"
+	"volley/plan"
+	"volley/verify"
+)
+
+// A rank is one of a group without transport: its machine, and memory in which element i of packet r is 1 at symbol r.
+type rank struct {
+	x       *compile.Executable
+	m       *run.Machine
+	memory  [][]byte
+	scratch [][]byte
+	asked   []bool // receives that the machine has asked for
+	arrived []bool
+	sent    []bool // sends that it has named, and
+	over    []bool // these that are over
+	steps   []bool
+}
+
+// A stream is the messages that keep their order.
+type stream struct{ src, dst, round, port int32 }
+
+// A letter is a message under way.
+type letter struct {
+	from *rank
+	send int
+}
+
+// A group has several ranks, and events that have not happened.
+type group struct {
+	t     *testing.T
+	ranks []*rank
+	mail  map[stream][]letter
+}
+
+func newGroup(t *testing.T, p plan.Plan, ranks int) *group {
+	g := &group{t: t}
+	for r := range ranks {
+		x, err := compile.Prepare(t.Context(), p, r, ranks, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		g.ranks = append(g.ranks, &rank{x: x, m: run.New(x)})
+	}
+	return g
+}
+
+// begin begins with a segment at all ranks: the packet of row r is the r-th unit vector.
+func (g *group) begin(p plan.Plan) {
+	g.mail = map[stream][]letter{}
+	info := p.Info()
+	n := info.Field.SymbolBytes()
+	for _, r := range g.ranks {
+		empty := func(count int) (list [][]byte) {
+			for range count {
+				list = append(list, bytes.Repeat([]byte{0xee}, info.Rows*n))
+			}
+			return list
+		}
+		x := r.x
+		r.memory, r.scratch = empty(x.Inputs+x.Headers+x.Received+x.Computed), empty(x.Scratch)
+		for i, proc := range x.Processors {
+			for in := proc.Inputs.First; in < proc.Inputs.End; in++ {
+				clear(r.memory[in])
+				field.PutSymbol(info.Field, r.memory[in][p.Row(x.First+i, in-proc.Inputs.First)*n:], field.One)
+			}
+		}
+		r.asked, r.arrived = make([]bool, len(x.Receives)), make([]bool, len(x.Receives))
+		r.sent, r.over, r.steps = make([]bool, len(x.Sends)), make([]bool, len(x.Sends)), make([]bool, len(x.Steps))
+		r.m.Begin()
+		g.do(r)
+	}
+}
+
+// do has a rank do what its machine says until it is to wait.
+func (g *group) do(r *rank) {
+	once := func(list []bool, what run.Do) {
+		if list[what.Number] {
+			g.t.Fatalf("rank %d: %+v for the second time", r.x.Rank, what)
+		}
+		list[what.Number] = true
+	}
+	for {
+		switch do := r.m.Next(); do.What {
+		case run.Wait:
+			return
+		case run.Receive:
+			once(r.asked, do)
+		case run.Send:
+			once(r.sent, do)
+			m := r.x.Sends[do.Number]
+			key := streamOf(&m.Message)
+			g.mail[key] = append(g.mail[key], letter{r, do.Number})
+		case run.Compute:
+			once(r.steps, do)
+			at := func(locations []compile.Location) (list [][]byte) {
+				for _, l := range locations {
+					if l < 0 {
+						list = append(list, r.scratch[^l])
+					} else {
+						list = append(list, r.memory[l])
+					}
+				}
+				return list
+			}
+			for i := range r.x.Steps[do.Number].Operations {
+				op := &r.x.Steps[do.Number].Operations[i]
+				r.x.Apply(op, at(op.Out), at(op.In))
+			}
+		}
+	}
+}
+
+// events returns what may happen next: messages that are sent and asked for arrive, and sends are over.
+func (g *group) events() (list []func()) {
+	for _, r := range g.ranks {
+		for i, m := range r.x.Receives {
+			key := streamOf(&m.Message)
+			if letters := g.mail[key]; r.asked[i] && !r.arrived[i] && len(letters) > 0 {
+				list = append(list, func() {
+					g.mail[key] = letters[1:]
+					from := letters[0].from
+					slots := from.x.Sends[letters[0].send].Slots
+					if len(slots) != int(m.Count) {
+						g.t.Fatalf("rank %d: a message of %d elements, want %d", r.x.Rank, len(slots), m.Count)
+					}
+					for k, slot := range slots {
+						copy(r.memory[int(m.At)+k], from.memory[slot])
+					}
+					r.arrived[i] = true
+					r.m.Received(i)
+					g.do(r)
+				})
+			}
+		}
+		for k := range r.sent {
+			delivered := !slices.Contains(g.mail[streamOf(&r.x.Sends[k].Message)], letter{r, k})
+			if r.sent[k] && !r.over[k] && delivered {
+				list = append(list, func() {
+					r.over[k] = true
+					r.m.Sent(k)
+					g.do(r)
+				})
+			}
+		}
+	}
+	return list
+}
+
+func streamOf(m *compile.Message) stream { return stream{m.Src, m.Dst, m.Round, m.Port} }
+
+// check compares what all ranks have computed with the plan's transfer matrix.
+func (g *group) check(p plan.Plan) {
+	m, err := plan.Materialize(p)
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	memories, err := verify.Trace(g.t.Context(), m)
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	f := p.Info().Field
+	n := f.SymbolBytes()
+	for _, r := range g.ranks {
+		if !r.m.Done() || !r.m.Settled() || r.m.Missing() != (run.Do{}) || r.m.Receiving() != 0 {
+			g.t.Fatalf("rank %d waits for %+v, and nothing more happens", r.x.Rank, r.m.Missing())
+		}
+		for what, list := range map[string][]bool{"receives": r.asked, "sends": r.sent, "steps": r.steps} {
+			if slices.Contains(list, false) {
+				g.t.Fatalf("rank %d: %s were left out: %v", r.x.Rank, what, list)
+			}
+		}
+		for i, proc := range r.x.Processors {
+			for o := proc.Outputs.First; o < proc.Outputs.End; o++ {
+				k := r.x.First + i
+				slot := m.Programs[k].Outputs[o-proc.Outputs.First]
+				for row := range m.Common.Rows {
+					got, want := field.Symbol(f, r.memory[r.x.Outputs[o].At][row*n:][:n]), memories[k].Coefficient(slot, row)
+					if got != want {
+						g.t.Fatalf("processor %d, output %d: %v times packet %d, want %v", k, o, got, row, want)
+					}
+				}
+			}
+		}
+	}
+}
+
+var plans = []struct {
+	algorithm, field, matrix string
+	k, ports                 int
+	ranks                    []int
+}{
+	{"universal", "2^8", "random:1", 16, 1, []int{1, 3, 16}},
+	{"universal", "257", "random:1", 17, 2, []int{4, 17}},
+	{"bruck-allgather", "17", "random:1", 13, 1, []int{13}},
+	{"dft", "257", "dft", 16, 1, []int{4, 16}},
+	{"additive-fft", "2^16", "lch", 16, 1, []int{1, 8}},
+	{"exchange", "2^8", "random:1", 7, 1, []int{2, 7}},
+	{"cauchy", "2^8", "cauchy", 16, 1, []int{16}},
+}
+
+// TestRandomOrders has messages arrive and sends end in random orders: every rank computes its part of the plan's matrix, in
+// segments one after the other.
+func TestRandomOrders(t *testing.T) {
+	for _, c := range plans {
+		p := algotest.Compile(t, c.algorithm, c.field, c.matrix, c.k, c.ports)
+		for _, ranks := range c.ranks {
+			t.Run(fmt.Sprint(c.algorithm, " ranks=", ranks), func(t *testing.T) {
+				g := newGroup(t, p, ranks)
+				for seed := range uint64(20) {
+					rng := rand.New(rand.NewPCG(seed, 1))
+					g.begin(p)
+					for {
+						events := g.events()
+						if len(events) == 0 {
+							break
+						}
+						events[rng.IntN(len(events))]()
+					}
+					g.check(p)
+				}
+			})
+		}
+	}
+}
+
+// TestEnough has all but one of the messages that a machine wants arrive: it has nothing to do until the last, at the
+// earliest, and the missing one is the oldest.
+func TestEnough(t *testing.T) {
+	for _, c := range plans {
+		p := algotest.Compile(t, c.algorithm, c.field, c.matrix, c.k, c.ports)
+		for _, ranks := range c.ranks {
+			if ranks == 1 {
+				continue
+			}
+			g := newGroup(t, p, ranks)
+			m, x := g.ranks[0].m, g.ranks[0].x
+			for range 2 { // segments
+				m.Begin()
+				var asked []int
+				next := func() (did bool) {
+					for do := m.Next(); do.What != run.Wait; do = m.Next() {
+						if do.What == run.Receive {
+							asked = append(asked, do.Number)
+						}
+						did = did || do.What != run.Receive
+					}
+					return did
+				}
+				for next(); !m.Done(); {
+					enough := m.Enough()
+					if enough < 1 || enough > len(asked) || m.Receiving() != len(asked) {
+						t.Fatalf("%s at %d ranks: %d messages are enough, of %d that are asked for", c.algorithm, ranks, enough, len(asked))
+					}
+					if got := m.Missing(); got != (run.Do{What: run.Receive, Number: slices.Min(asked)}) {
+						t.Fatalf("%s at %d ranks: it waits for %+v, and %v are asked for", c.algorithm, ranks, got, asked)
+					}
+					for n := range enough {
+						last := asked[len(asked)-1]
+						asked = asked[:len(asked)-1]
+						m.Received(last)
+						if did := next(); did && n < enough-1 {
+							t.Errorf("%s at %d ranks: something follows after %d of %d messages", c.algorithm, ranks, n+1, enough)
+						}
+					}
+				}
+				for k := range x.Sends {
+					if m.Settled() {
+						t.Errorf("%s at %d ranks: settled with %d sends under way", c.algorithm, ranks, len(x.Sends)-k)
+					}
+					if got := m.Missing(); got != (run.Do{What: run.Send, Number: k}) {
+						t.Errorf("%s at %d ranks: it waits for %+v, want send %d", c.algorithm, ranks, got, k)
+					}
+					m.Sent(k)
+				}
+				if !m.Settled() {
+					t.Errorf("%s at %d ranks: not settled when all is over", c.algorithm, ranks)
+				}
+			}
+		}
+	}
+}
+
+// TestAhead has a processor receive in each of 30 rounds: it asks for the messages of 8 rounds, from the oldest one that is
+// missing on.
+func TestAhead(t *testing.T) {
+	f := fieldtest.Parse(t, "2^8")
+	programs := []*plan.Program{{Proc: 0, Inputs: 1}, {Proc: 1}}
+	for range 30 {
+		programs[0].Rounds = append(programs[0].Rounds, plan.Round{Sends: []plan.Send{{Dst: 1, Slots: []plan.Slot{0}}}})
+		programs[1].Rounds = append(programs[1].Rounds, plan.Round{Recvs: []plan.Recv{{Src: 0, Count: 1}}})
+	}
+	p := &plan.Materialized{
+		Common:   plan.Info{Algorithm: "many rounds", Field: f, Processors: 2, Rows: 1, Ports: 1, Phases: []plan.Phase{{Name: "all", Rounds: 30}}},
+		Programs: programs, Rows: [][]int{{0}, {}}, Columns: [][]int{{}, {}},
+	}
+	x, err := compile.Prepare(t.Context(), p, 1, 2, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := run.New(x)
+	m.Begin()
+	asked := 0
+	for _, c := range []struct{ received, want int }{{-1, 8}, {1, 8}, {0, 10}, {3, 10}, {2, 12}, {4, 13}} {
+		if c.received >= 0 {
+			m.Received(c.received)
+		}
+		for do := m.Next(); do.What == run.Receive; do = m.Next() {
+			asked++
+		}
+		if asked != c.want {
+			t.Errorf("after message %d: it has asked for %d, want %d", c.received, asked, c.want)
+		}
+	}
+}
+
+// TestAllocates: a segment allocates nothing.
+func TestAllocates(t *testing.T) {
+	p := algotest.Compile(t, "universal", "2^8", "random:1", 16, 1)
+	x, err := compile.Prepare(t.Context(), p, 0, 16, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := run.New(x)
+	segment := func() {
+		m.Begin()
+		for {
+			do := m.Next()
+			if do.What == run.Wait && m.Done() {
+				break
+			}
+			if do.What == run.Wait {
+				m.Received(m.Missing().Number)
+			}
+		}
+		for k := range x.Sends {
+			m.Sent(k)
+		}
+	}
+	if n := testing.AllocsPerRun(100, segment); n > 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
