@@ -218,7 +218,7 @@ func TestStops(t *testing.T) {
 					t.Fatalf("%s: planning that ends at poll %d of %d: %v, want %v", what, end, counting.polls.Load(), err, errStopped)
 				}
 				got, err := e.PlanContext(t.Context(), nil, symbols)
-				if err != nil || algo.NameOf(got.Info()) != algo.NameOf(want.Info()) {
+				if err != nil || got.Info().Name() != want.Info().Name() {
 					t.Fatalf("%s: after planning that has ended: %v, %v, want %v", what, got, err, want.Info())
 				}
 			}

@@ -53,7 +53,7 @@ func TestCandidatesCounted(t *testing.T) {
 		if len(got) != len(want) || len(want) == len(all) {
 			t.Fatalf("%+v: %d candidates of %d plans, want %d", c, len(got), len(all), len(want))
 		}
-		name := func(p plan.Plan) string { return NameOf(p.Info()) + " " + p.Info().Parameters }
+		name := func(p plan.Plan) string { return p.Info().Name() + " " + p.Info().Parameters }
 		for i := range got {
 			if name(got[i].Plan) != name(want[i].Plan) || got[i].Time != want[i].Time || got[i].Broken != want[i].Broken {
 				t.Errorf("%+v: candidate %d is %s, want %s", c, i, name(got[i].Plan), name(want[i].Plan))

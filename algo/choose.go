@@ -317,7 +317,7 @@ func (c *chooser) list(algorithms []Algorithm) error {
 					return ended
 				}
 				if err := p.carry(q); err != nil {
-					uncarried = cmp.Or(uncarried, fmt.Errorf("algo: the transport cannot carry the plan %s: %w", NameOf(q.Info()), err))
+					uncarried = cmp.Or(uncarried, fmt.Errorf("algo: the transport cannot carry the plan %s: %w", q.Info().Name(), err))
 					continue
 				}
 				c.options = append(c.options, c.option(q))

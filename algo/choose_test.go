@@ -259,12 +259,12 @@ func TestChooseLeast(t *testing.T) {
 				for _, c := range list {
 					least, known := schedule.Least(c.Plan)
 					if model.Floor().Time(least) > c.Time || known && (least.C1 != c.Cost.C1 || least.C2 != c.Cost.C2) {
-						t.Errorf("%s takes %d/%d, %v, and by itself %d/%d, at least %v", algo.NameOf(c.Plan.Info()), c.Cost.C1, c.Cost.C2, c.Time, least.C1, least.C2, model.Time(least))
+						t.Errorf("%s takes %d/%d, %v, and by itself %d/%d, at least %v", c.Plan.Info().Name(), c.Cost.C1, c.Cost.C2, c.Time, least.C1, least.C2, model.Time(least))
 					}
 				}
 				least := slices.MinFunc(list, func(a, b algo.Candidate) int { return int(a.Time - b.Time) })
 				if q := must(algo.Choose(algo.Auto, p, model))(t); model.Time(sim.Count(q)) > least.Time {
-					t.Errorf("%+v, %v, %d bytes: %s takes %v, %s %v", c, n, bytes, algo.NameOf(q.Info()), model.Time(sim.Count(q)), algo.NameOf(least.Plan.Info()), least.Time)
+					t.Errorf("%+v, %v, %d bytes: %s takes %v, %s %v", c, n, bytes, q.Info().Name(), model.Time(sim.Count(q)), least.Plan.Info().Name(), least.Time)
 				}
 			}
 		}

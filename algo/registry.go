@@ -251,7 +251,7 @@ func stepped(name string, step func(size, ports int) schedule.Step) func(p *Prob
 }
 
 // Lookup returns the algorithm of that name. With parameters after a colon, as in "exchange:8,8" or "universal:4,4", it
-// returns one that has only the plan with these, see [NameOf]. The error lists the names there are.
+// returns one that has only the plan with these, see [plan.Info.Name]. The error lists the names there are.
 func Lookup(name string) (Algorithm, error) {
 	family, text, given := strings.Cut(name, ":")
 	var names []string
@@ -295,8 +295,8 @@ func (a Algorithm) with(text string) (Algorithm, error) {
 		plans, err := all(p)
 		var names []string
 		one := slices.DeleteFunc(plans, func(q plan.Plan) bool {
-			names = append(names, NameOf(q.Info()))
-			return NameOf(q.Info()) != name
+			names = append(names, q.Info().Name())
+			return q.Info().Name() != name
 		})
 		if err == nil && len(one) == 0 {
 			err = schedule.Misfit(fmt.Sprintf("algo: %s for K = %d, p = %d: there are only %s", name, p.Matrix.Rows(), p.Ports, strings.Join(names, ", ")))
@@ -304,24 +304,6 @@ func (a Algorithm) with(text string) (Algorithm, error) {
 		return one, err
 	}
 	return a, nil
-}
-
-// NameOf returns the name by which [Lookup] finds the algorithm with the parameters of a plan,
-// such as "universal:4,4": the numbers of its parameters, in lists where they have commas. Of
-// two equal lists, as of an exchange with the same radices there and back, it has one.
-func NameOf(i plan.Info) string {
-	_, text, radices := strings.Cut(i.Parameters, "radices ")
-	if !radices {
-		text = i.Parameters
-	}
-	lists := strings.Split(text, ", ")
-	for i, list := range lists {
-		lists[i] = strings.Join(strings.FieldsFunc(list, func(r rune) bool { return r < '0' || r > '9' }), ",")
-	}
-	if len(lists) == 2 && lists[0] == lists[1] {
-		lists = lists[:1]
-	}
-	return strings.TrimSuffix(i.Algorithm+":"+strings.Join(lists, "/"), ":")
 }
 
 // Plans returns the algorithm's plans for a problem: one for an algorithm that takes every matrix; for a family, those

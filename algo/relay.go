@@ -404,7 +404,7 @@ func last[T any](list []T) *T { return &list[len(list)-1] }
 // plan returns the plan when all is dealt out.
 func (r *relay) plan() *plan.Materialized {
 	m := &plan.Materialized{Programs: r.programs, Common: plan.Info{
-		Algorithm: "relay", Parameters: fmt.Sprintf("pieces=%d", r.pieces), Field: r.Field, Processors: len(r.Inputs), Ports: r.Ports, Pieces: r.Pieces,
+		Algorithm: "relay", Parameters: fmt.Sprintf("pieces=%d", r.pieces), Arguments: [][]int{{r.pieces}}, Field: r.Field, Processors: len(r.Inputs), Ports: r.Ports, Pieces: r.Pieces,
 		Phases: []plan.Phase{{Name: "relay", Rounds: len(r.programs[0].Rounds)}},
 	}}
 	for k, p := range r.programs {

@@ -177,7 +177,7 @@ func TestNamedRadices(t *testing.T) {
 				if err := verify.Check(q, m); err != nil {
 					t.Errorf("%s, p = %d: %v", name, ports, err)
 				}
-				if got := algo.NameOf(q.Info()); got != name {
+				if got := q.Info().Name(); got != name {
 					t.Errorf("%s is called %s", name, got)
 				}
 			}
@@ -236,7 +236,7 @@ func TestNoneBeatsChosen(t *testing.T) {
 					x, y := []int{c.Cost.C1, c.Cost.C2, c.Cost.C3, c.Memory}, []int{chosen.Cost.C1, chosen.Cost.C2, chosen.Cost.C3, chosen.Memory}
 					if c.Broken == "" && !slices.Equal(x, y) && !slices.ContainsFunc([]int{0, 1, 2, 3}, func(i int) bool { return x[i] > y[i] }) {
 						beaten[i]++
-						t.Errorf("%s, K = %d, p = %d: %s has %v, and %s %v", m.ID(), k, ports, algo.NameOf(chosen.Plan.Info()), y, algo.NameOf(c.Plan.Info()), x)
+						t.Errorf("%s, K = %d, p = %d: %s has %v, and %s %v", m.ID(), k, ports, chosen.Plan.Info().Name(), y, c.Plan.Info().Name(), x)
 					}
 				}
 			}

@@ -142,7 +142,7 @@ func fitted(m sim.Model, runs []tried) (_ sim.Model, misfit float64) {
 
 // samePlan reports whether two plans for a problem are one.
 func samePlan(a, b Candidate) bool {
-	return NameOf(a.Plan.Info()) == NameOf(b.Plan.Info()) && a.Plan.Info().Ports == b.Plan.Info().Ports
+	return a.Plan.Info().Name() == b.Plan.Info().Name() && a.Plan.Info().Ports == b.Plan.Info().Ports
 }
 
 const kept = "kept"
@@ -152,9 +152,9 @@ func why(runs []tried, done string, c Candidate) string {
 	if len(runs) == 1 && done == kept {
 		return ""
 	}
-	text := fmt.Sprintf("the plan %s is %s:", NameOf(c.Plan.Info()), done)
+	text := fmt.Sprintf("the plan %s is %s:", c.Plan.Info().Name(), done)
 	for _, r := range runs {
-		text += fmt.Sprintf(" %s took %v, by the model %v;", NameOf(r.Plan.Info()), rough(r.took), rough(r.Time))
+		text += fmt.Sprintf(" %s took %v, by the model %v;", r.Plan.Info().Name(), rough(r.took), rough(r.Time))
 	}
 	return text[:len(text)-1]
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"volley/matrix"
+	"volley/plan"
 )
 
 // A Task is what a plan is for: the matrix, its sources and sinks, and the ports.
@@ -39,6 +40,15 @@ func (t Task) Sink(proc int) (sink int, ok bool) {
 		proc -= t.Matrix.Rows()
 	}
 	return proc, proc >= 0 && proc < t.Matrix.Cols()
+}
+
+// Info returns what is common to all processors of a plan that cuts packets into pieces, 0 for whole ones, but its phases.
+func (t Task) Info(algorithm string, pieces int, parameters string, arguments ...[]int) plan.Info {
+	n := max(1, pieces)
+	return plan.Info{
+		Algorithm: algorithm, Parameters: parameters, Arguments: arguments, Field: t.Matrix.Field(), Processors: t.Processors(),
+		Ports: t.Ports, Rows: t.Matrix.Rows() * n, Columns: t.Matrix.Cols() * n, Pieces: pieces,
+	}
 }
 
 // MustBeSquare returns an error that wraps [ErrStructure] for sources and sinks.

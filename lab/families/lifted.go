@@ -113,12 +113,12 @@ func (s *lifted) cost() sim.Cost {
 	}
 }
 
-func (s *lifted) Parameters() string {
+func (s *lifted) Parameters() (string, []int) {
 	p := fmt.Sprintf("T=%d h=%d", len(s.apart), s.h)
 	if s.corrected {
 		p += " corrected"
 	}
-	return p
+	return p, []int{len(s.apart), s.h}
 }
 
 func (s *lifted) Phases() []plan.Phase {

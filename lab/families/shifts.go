@@ -109,12 +109,12 @@ func grow(offsets []int, by, radix, size int) []int {
 	return list
 }
 
-func (s *shifts) Parameters() string {
-	by := make([]string, len(s.rounds))
+func (s *shifts) Parameters() (string, []int) {
+	by, texts := make([]int, len(s.rounds)), make([]string, len(s.rounds))
 	for t, r := range s.rounds {
-		by[t] = fmt.Sprint(r.by)
+		by[t], texts[t] = r.by, fmt.Sprint(r.by)
 	}
-	return "shifts " + strings.Join(by, ",")
+	return "shifts " + strings.Join(texts, ","), by
 }
 
 func (s *shifts) Phases() []plan.Phase { return []plan.Phase{{Name: "shift", Rounds: len(s.rounds)}} }

@@ -81,7 +81,7 @@ func (w windowShape) neighbours() [][]nearby {
 	return near
 }
 
-func (s *windows) Parameters() string { return s.String() }
+func (s *windows) Parameters() (string, []int) { return s.String(), []int{s.extra, s.m, s.c, s.stride} }
 
 func (s *windows) Phases() []plan.Phase {
 	return []plan.Phase{

@@ -294,14 +294,15 @@ func exchangePlan(t schedule.Task, fact *matrix.Factorisation, first, last []int
 	there, back := exchanges(t)
 	there.stages, back.stages = there.digitStages(first), back.digitStages(last)
 	m, layers := there.helpers, local(fact)
+	radices := [][]int{first, last}
+	if slices.Equal(first, last) {
+		radices = radices[:1]
+	}
+	common := t.Info("exchange", m, fmt.Sprintf("pieces=%d radices %s, %s", m, dotted(first), dotted(last)), radices...)
+	common.Phases = []plan.Phase{{Name: "hand out", Rounds: there.rounds()}, {Name: "hand back", Rounds: back.rounds()}}
 	p := &schedule.Plan{
 		Matrix: t.Matrix,
-		Common: plan.Info{
-			Algorithm: "exchange", Parameters: fmt.Sprintf("pieces=%d radices %s, %s", m, dotted(first), dotted(last)),
-			Field: t.Matrix.Field(), Processors: t.Processors(), Ports: t.Ports,
-			Rows: there.ends * m, Columns: back.ends * m, Pieces: m,
-			Phases: []plan.Phase{{Name: "hand out", Rounds: there.rounds()}, {Name: "hand back", Rounds: back.rounds()}},
-		},
+		Common: common,
 		Write: func(b *schedule.Builder, proc int) []plan.Slot {
 			var own []plan.Slot
 			if proc < there.ends {
@@ -321,8 +322,6 @@ func exchangePlan(t schedule.Task, fact *matrix.Factorisation, first, last []int
 				return back.collect(forward, proc, results).transposed(slice, result)
 			})
 		},
-		RowOf:    func(proc, input int) int { return proc*m + input },
-		ColumnOf: func(proc, output int) int { return (proc-back.firstEnd)*m + output },
 	}
 	if layers != nil {
 		p.Matrix = nil

@@ -46,26 +46,17 @@ func HelpersWith(t schedule.Task, parameters [][]int) (plan.Plan, error) {
 	}
 	segments := parameters[0][0]
 	pieces := segments * helpers
-	rounds := (segments + 1) * schedule.Ceil(n-1, t.Ports)
 	helper := func(proc int) (h int, ok bool) { // sinks are the first processors, or the last
 		if !t.Separate {
 			proc -= r
 		}
 		return proc, proc >= 0 && proc < helpers
 	}
+	common := t.Info("helpers", pieces, fmt.Sprintf("segments=%d", segments), []int{segments})
+	common.Phases = []plan.Phase{{Name: "there and back", Rounds: (segments + 1) * schedule.Ceil(n-1, t.Ports)}}
 	return &schedule.Plan{
 		Matrix: t.Matrix,
-		Common: plan.Info{
-			Algorithm: "helpers", Parameters: fmt.Sprintf("segments=%d", segments),
-			Field: t.Matrix.Field(), Processors: n, Ports: t.Ports,
-			Rows: k * pieces, Columns: r * pieces, Pieces: pieces,
-			Phases: []plan.Phase{{Name: "there and back", Rounds: rounds}},
-		},
-		RowOf: func(proc, input int) int { return proc*pieces + input },
-		ColumnOf: func(proc, output int) int {
-			sink, _ := t.Sink(proc)
-			return sink*pieces + output
-		},
+		Common: common,
 		Write: func(b *schedule.Builder, proc int) []plan.Slot {
 			var own, result []plan.Slot
 			if _, ok := t.Source(proc); ok {

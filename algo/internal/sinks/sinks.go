@@ -150,6 +150,7 @@ type way struct {
 	layers     [][]schedule.Partition // for each group those of its own
 	in, out    []matrix.Labels
 	parameters string
+	arguments  []int
 	notes      []string
 	layerNotes []string
 }
@@ -280,10 +281,11 @@ func ways(t schedule.Task) []*way {
 			steps.Steps(universal.TuneSteps(size))
 			m, n := universal.TuneRectangular(size, t.Ports, over)
 			step := universal.New(size, t.Ports, m, n)
+			windows, window := step.Parameters()
 			list = append(list, &way{
 				grouping: g, step: universal.Rectangular{Step: step},
 				Cost:       step.Cost(t.Ports),
-				parameters: fmt.Sprintf("groups=%d %s", g.n, step.Parameters()),
+				parameters: fmt.Sprintf("groups=%d %s", g.n, windows), arguments: append([]int{g.n}, window...),
 			})
 		}
 	}
@@ -327,11 +329,9 @@ type groupPlan struct {
 func grouped(t schedule.Task, name string, w *way) plan.Plan {
 	q := &groupPlan{
 		way: w, task: t, stages: schedule.WindowRounds(w.most(), t.Ports),
-		Plan: &schedule.Plan{Common: plan.Info{
-			Algorithm: name, Parameters: w.parameters, Field: t.Matrix.Field(), Processors: t.Processors(), Ports: t.Ports,
-			Rows: w.sources, Columns: w.sinks, Notes: w.notes, Layers: w.layerNotes,
-		}},
+		Plan: &schedule.Plan{Common: t.Info(name, 0, w.parameters, w.arguments)},
 	}
+	q.Common.Notes, q.Common.Layers = w.notes, w.layerNotes
 	phases := w.phases()
 	for _, ph := range phases {
 		q.rounds += ph.Rounds
@@ -346,10 +346,6 @@ func grouped(t schedule.Task, name string, w *way) plan.Plan {
 	}
 	q.Common.Phases = schedule.Joined(phases)
 	q.Write, q.Kinds = q.write, q.kinds
-	q.ColumnOf = func(proc, _ int) int {
-		sink, _ := t.Sink(proc)
-		return sink
-	}
 	return q
 }
 

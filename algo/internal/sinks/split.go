@@ -82,14 +82,12 @@ func splitPlan(t schedule.Task, size int, first, last []int, step *universal.Ste
 	back.step = -1
 	there.stages, back.stages = way.digitStages(first), way.digitStages(last)
 	k := t.Matrix.Rows()
+	windows, window := step.Parameters()
+	common := t.Info("split", size, fmt.Sprintf("pieces=%d radices %s, %s, %s", size, dotted(first), windows, dotted(last)), first, window, last)
+	common.Phases = slices.Concat([]plan.Phase{{Name: "split", Rounds: there.rounds()}}, step.Phases(), []plan.Phase{{Name: "join", Rounds: back.rounds()}})
 	return &schedule.Plan{
 		Matrix: t.Matrix,
-		Common: plan.Info{
-			Algorithm: "split", Parameters: fmt.Sprintf("pieces=%d radices %s, %s, %s", size, dotted(first), step.Parameters(), dotted(last)),
-			Field: t.Matrix.Field(), Processors: k, Ports: t.Ports,
-			Rows: k * size, Columns: k * size, Pieces: size,
-			Phases: slices.Concat([]plan.Phase{{Name: "split", Rounds: there.rounds()}}, step.Phases(), []plan.Phase{{Name: "join", Rounds: back.rounds()}}),
-		},
+		Common: common,
 		Write: func(b *schedule.Builder, proc int) []plan.Slot {
 			there, back := there, back
 			slice := proc % size
@@ -112,8 +110,6 @@ func splitPlan(t schedule.Task, size int, first, last []int, step *universal.Ste
 				return all.raw, own
 			})
 		},
-		Kinds:    func(context.Context) []plan.Class { return schedule.Alike(k) },
-		RowOf:    func(proc, input int) int { return proc*size + input },
-		ColumnOf: func(proc, output int) int { return proc*size + output },
+		Kinds: func(context.Context) []plan.Class { return schedule.Alike(k) },
 	}
 }

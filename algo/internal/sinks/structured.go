@@ -137,6 +137,7 @@ func sameShape(a, b []matrix.Layer) bool {
 func fusedGroups(t schedule.Task, g grouping, facts []*matrix.Factorisation, cuts []int) *way {
 	w := &way{grouping: g, notes: []string{"structure of the blocks: " + facts[0].Structure}}
 	var sizes []string
+	w.arguments = []int{g.n}
 	steps := poll.New(t.Context)
 	for group, fact := range facts {
 		steps.Steps(len(cuts))
@@ -150,6 +151,7 @@ func fusedGroups(t schedule.Task, g grouping, facts []*matrix.Factorisation, cut
 			block := matrix.Fuse(fact.Layers[from:to])
 			if group == 0 {
 				sizes = append(sizes, fmt.Sprint(block.Size()))
+				w.arguments = append(w.arguments, block.Size())
 				w.layerNotes = append(w.layerNotes, fmt.Sprintf("layer %d of each group, %s: %v", len(layers), block.Name, block.Partition))
 			}
 			layers = append(layers, structured.OnGroups(block, universal.Tuned(block.Size(), t.Ports), labels))

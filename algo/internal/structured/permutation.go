@@ -16,7 +16,7 @@ type permutation struct {
 	to, from func(k int) int
 }
 
-func (s *permutation) Parameters() string { return "" }
+func (s *permutation) Parameters() (string, []int) { return "", nil }
 
 func (s *permutation) Phases() []plan.Phase { return []plan.Phase{{Name: "permute", Rounds: 1}} }
 

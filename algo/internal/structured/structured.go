@@ -155,23 +155,25 @@ func fused(t schedule.Task, name string, fact *matrix.Factorisation, cuts []int,
 	if len(cuts) == 1 {
 		step := stepOf(k, t)
 		l := schedule.OnAll(name, step, t)
-		l.Common.Parameters = fmt.Sprintf("groups %d", k)
-		l.Common.Notes = append(notes, "all layers fused into one: the universal step with "+step.Parameters())
+		windows, _ := step.Parameters()
+		l.Common.Parameters, l.Common.Arguments = fmt.Sprintf("groups %d", k), [][]int{{k}}
+		l.Common.Notes = append(notes, "all layers fused into one: the universal step with "+windows)
 		return l
 	}
 	var layers []schedule.Partition
 	var blocks []block
-	var sizes []string
+	var texts []string
+	var sizes []int
 	from := 0
 	for _, to := range cuts {
 		l := matrix.Fuse(fact.Layers[from:to])
 		lines = append(lines, fmt.Sprintf("layer %d, %s: %v", len(layers), l.Name, l.Partition))
 		blocks = append(blocks, block{l, stepOf(l.Size(), t)})
 		layers = append(layers, OnGroups(l, blocks[len(layers)].step, fact.In))
-		sizes = append(sizes, fmt.Sprint(l.Size()))
+		texts, sizes = append(texts, fmt.Sprint(l.Size())), append(sizes, l.Size())
 		from = to
 	}
-	parameters := "groups " + strings.Join(sizes, "·")
+	parameters := "groups " + strings.Join(texts, "·")
 	column := func(proc int) int { return fact.Out.Processor(fact.In.Label(proc)) }
 	relabelled := !fact.Natural(k)
 	ends := fact.Out
@@ -185,7 +187,7 @@ func fused(t schedule.Task, name string, fact *matrix.Factorisation, cuts []int,
 		layers = append(layers, schedule.Whole(&permutation{k, column, func(proc int) int { return fact.In.Processor(fact.Out.Label(proc)) }}, k, nil))
 		relabelled = false
 	}
-	l := schedule.Compile(name, parameters, t.Matrix.Field(), k, t.Ports, layers...)
+	l := schedule.Compile(t.Info(name, 0, parameters, sizes), layers...)
 	l.Together = together(blocks, fact.In, ends)
 	if relabelled {
 		l.Common.Parameters += " relabelled"
@@ -337,7 +339,7 @@ func Fusions(ctx context.Context, layers []matrix.Layer, ports int, allowed func
 	stepCost := func(size int) sim.Cost {
 		c, ok := steps[size]
 		if !ok {
-			c = sim.Count(poll.Under(ctx, plan.Plan(schedule.Compile("", "", nil, size, ports, schedule.Whole(universal.Tuned(size, ports), size, nil)))))
+			c = sim.Count(poll.Under(ctx, plan.Plan(schedule.Compile(plan.Info{Processors: size, Ports: ports}, schedule.Whole(universal.Tuned(size, ports), size, nil)))))
 			steps[size] = c
 		}
 		return c
