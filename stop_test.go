@@ -123,7 +123,7 @@ func TestPolls(t *testing.T) {
 			if ports > 1 && c.k > 100 {
 				continue // takes long
 			}
-			for _, x := range algo.Algorithms() {
+			for _, x := range algo.Parts() {
 				p := &algo.Problem{Matrix: a, Ports: ports}
 				if err := p.Prepare(); err != nil {
 					t.Fatal(err)
@@ -166,7 +166,7 @@ func TestPolls(t *testing.T) {
 			}
 		}
 	}
-	for _, x := range algo.Algorithms() {
+	for _, x := range algo.Parts() {
 		if !seen[x.Name] {
 			t.Errorf("no plan of %s", x.Name)
 		}

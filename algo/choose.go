@@ -243,10 +243,12 @@ func ChooseAmong(algorithms []Algorithm, p *Problem, model sim.Model) (chosen pl
 	if p.inMemory && len(algorithms) > 1 && p.Limits == (Limits{}) {
 		p.Whole = true // pieces are as much arithmetic, in more and shorter parts
 	}
-	c := &chooser{problem: p, model: model, floor: model.Floor()}
-	if err := c.list(algorithms); err != nil {
-		return nil, err
+	c := &chooser{problem: p, model: model, floor: model.Floor(), known: math.MaxInt64}
+	p.hopeless = c.hopeless
+	if len(algorithms) > 1 && !p.minds(model) {
+		algorithms = slices.DeleteFunc(slices.Clone(algorithms), func(a Algorithm) bool { return a.Baseline })
 	}
+	none := c.list(algorithms)
 	c.count()
 	switch {
 	case len(c.counted) > 0:
@@ -254,16 +256,17 @@ func ChooseAmong(algorithms []Algorithm, p *Problem, model sim.Model) (chosen pl
 	case len(c.broken) > 0:
 		return nil, p.limitError(c.broken)
 	}
-	return nil, c.none
+	return nil, none
 }
 
-// A chooser chooses a plan for a problem.
+// A chooser chooses a plan for a problem: it lists plans, counts what they cost, those first that promise most, and
+// leaves out those that promise too little.
 type chooser struct {
 	problem      *Problem
 	model, floor sim.Model
 	options      []option
-	known        time.Duration // that a plan is known to take, while they are listed
-	none         error         // why there is no plan, if there is none
+	looked       int           // options when one was counted last, while they are listed
+	known        time.Duration // that a plan is known to take then
 	counted      []counted
 	least        counted // of these the one of least time
 	broken       []Candidate
@@ -285,50 +288,42 @@ type counted struct {
 
 func byFloor(a, b option) int { return cmp.Compare(a.floor, b.floor) }
 
-// list lists the plans that the transport carries.
-func (c *chooser) list(algorithms []Algorithm) error {
-	c.known = math.MaxInt64
-	looked := 0
-	c.problem.late = func(cost sim.Cost) bool { // for long searches: the plan that promises most so far is counted
-		if looked < len(c.options) {
-			looked = len(c.options)
-			if d := c.problem.evaluate(slices.MinFunc(c.options, byFloor).Plan, c.model); d.Broken == "" {
-				c.known = min(c.known, d.Time)
-			}
-		}
-		return c.floor.Time(cost) >= c.reach(c.known)
-	}
+// list lists the plans that the transport carries. None is why there is no plan, if there is none.
+func (c *chooser) list(algorithms []Algorithm) (none error) {
 	var reasons []error
 	var uncarried error // why the first plan that is not carried is not
-	skip := len(algorithms) > 1 && !c.problem.minds(c.model)
 	for _, ports := range c.problem.portChoices() {
 		p := c.problem.with(ports)
 		reasons = nil // are the same for all
 		for _, a := range algorithms {
-			if a.Baseline && skip {
-				continue
-			}
 			plans, err := a.Plans(p)
 			if err != nil {
 				reasons = append(reasons, err)
 			}
 			for _, q := range plans {
-				if ended := p.Ended(); ended != nil {
-					return ended
-				}
+				poll.Must(p.Ended())
 				if err := p.carry(q); err != nil {
 					uncarried = cmp.Or(uncarried, fmt.Errorf("algo: the transport cannot carry the plan %s: %w", q.Info().Name(), err))
 					continue
 				}
 				c.options = append(c.options, c.option(q))
 			}
-			if ended := p.Ended(); ended != nil {
-				return ended
-			}
+			poll.Must(p.Ended())
 		}
 	}
-	c.none = cmp.Or(uncarried, errors.Join(reasons...))
-	return nil
+	return cmp.Or(uncarried, errors.Join(reasons...))
+}
+
+// hopeless reports, for a search that takes long, whether a plan of such a cost takes longer than one that is listed. The
+// one that promises most so far is counted for it.
+func (c *chooser) hopeless(cost sim.Cost) bool {
+	if c.looked < len(c.options) {
+		c.looked = len(c.options)
+		if d := c.problem.evaluate(slices.MinFunc(c.options, byFloor).Plan, c.model); d.Broken == "" {
+			c.known = min(c.known, d.Time)
+		}
+	}
+	return c.floor.Time(cost) >= c.reach(c.known)
 }
 
 // option returns what is known of a plan before it is counted.
@@ -336,7 +331,7 @@ func (c *chooser) option(q plan.Plan) option {
 	p := c.problem
 	o := option{q, leastCost(q), math.MaxInt64, len(c.options)}
 	_, known := schedule.Least(q)
-	if !known && !p.Square() {
+	if !known && p.Matrix != nil && !p.Square() {
 		some := []int{0, p.Matrix.Rows() / 2} // sources, and a sink
 		if p.Separate {
 			some = append(some, p.Matrix.Rows())
@@ -362,14 +357,10 @@ func (c *chooser) reach(d time.Duration) time.Duration {
 func (c *chooser) count() {
 	slices.SortStableFunc(c.options, byFloor)
 	for _, o := range c.options {
-		outOfReach := func(cost sim.Cost) bool {
-			return c.least.Plan != nil && cmp.Or(cmp.Compare(c.floor.Time(cost), c.reach(c.least.Time)),
-				cmp.Compare(cost.PacketC3(), c.least.Cost.PacketC3())) > 0
-		}
-		if outOfReach(o.least) {
+		if c.outOfReach(o.least) {
 			continue
 		}
-		cost, all := sim.CountUntil(poll.Under(c.problem.Context, o.Plan), outOfReach)
+		cost, all := sim.CountUntil(poll.Under(c.problem.Context, o.Plan), c.outOfReach)
 		if !all {
 			continue
 		}
@@ -383,6 +374,12 @@ func (c *chooser) count() {
 			c.least = d
 		}
 	}
+}
+
+// outOfReach reports whether a plan of such a cost, or more, is no better than the best that is counted.
+func (c *chooser) outOfReach(cost sim.Cost) bool {
+	return c.least.Plan != nil && cmp.Or(cmp.Compare(c.floor.Time(cost), c.reach(c.least.Time)),
+		cmp.Compare(cost.PacketC3(), c.least.Cost.PacketC3())) > 0
 }
 
 func byTime(a, b counted) int {

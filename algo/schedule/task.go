@@ -16,20 +16,27 @@ type Task struct {
 	Ports    int
 	InMemory bool // in one process, where messages are free: arithmetic is all that counts
 
+	Traffic *Traffic // in place of a matrix, or nil
+
 	// Context, unless nil, ends planning.
 	Context context.Context
 }
 
 // Processors returns how many processors there are.
 func (t Task) Processors() int {
-	if t.Separate {
+	switch {
+	case t.Traffic != nil:
+		return len(t.Traffic.Inputs)
+	case t.Separate:
 		return t.Matrix.Rows() + t.Matrix.Cols()
 	}
 	return max(t.Matrix.Rows(), t.Matrix.Cols())
 }
 
 // Square reports whether every processor is source and sink.
-func (t Task) Square() bool { return !t.Separate && t.Matrix.Rows() == t.Matrix.Cols() }
+func (t Task) Square() bool {
+	return t.Traffic == nil && !t.Separate && t.Matrix.Rows() == t.Matrix.Cols()
+}
 
 // Source returns the row of the matrix that multiplies the packet of a processor; ok is false where it has none.
 func (t Task) Source(proc int) (row int, ok bool) { return proc, proc < t.Matrix.Rows() }

@@ -16,7 +16,7 @@ import (
 // verbs, too.
 func completeValues(cmd *cobra.Command) {
 	values := map[string][]string{
-		"algorithm":  append(names(algo.Algorithms(), func(a algo.Algorithm) string { return a.Name }), algo.Auto),
+		"algorithm":  append(names(algo.Parts(), func(a algo.Algorithm) string { return a.Name }), algo.Auto),
 		"check":      {"full", "off"},
 		"comm":       commNames(),
 		"digest":     {group.SHA256, group.BLAKE3, group.XXH3},

@@ -146,7 +146,7 @@ func TestPlanText(t *testing.T) {
 	if err := json.Unmarshal([]byte(mustRun(t, "plan", "-k", "9", "--processor", "7", "--format", "json")), &program); err != nil || program.Proc != 7 {
 		t.Errorf("processor 7 as JSON: %+v, %v", program, err)
 	}
-	for _, a := range algo.Algorithms() {
+	for _, a := range algo.Parts() {
 		why := mustRun(t, append([]string{"plan", "--why"}, strings.Fields(a.Example)...)...)
 		if !strings.Contains(why, a.Name) {
 			t.Errorf("--why %s does not name %s", a.Example, a.Name)

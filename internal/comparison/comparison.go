@@ -100,7 +100,7 @@ func Settings(ports, over string) ([]Setting, error) {
 // Algorithms returns those of a list of names or, of "", all, for any matrix if none is given, or a *selection.Error.
 func Algorithms(names string, given bool) ([]algo.Algorithm, error) {
 	if names == "" {
-		return slices.DeleteFunc(algo.Algorithms(), func(a algo.Algorithm) bool { return a.Structured && !given }), nil
+		return slices.DeleteFunc(algo.Parts(), func(a algo.Algorithm) bool { return a.Structured && !given }), nil
 	}
 	var list []algo.Algorithm
 	for _, name := range selection.AlgorithmNames(names) {

@@ -52,7 +52,7 @@ func TestCosts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, x := range algo.Algorithms() {
+		for _, x := range algo.Parts() {
 			plans, err := x.Plans(problem)
 			seconds := math.Inf(1)
 			for _, p := range plans {

@@ -128,7 +128,7 @@ type flagEntry struct {
 func catalog(context.Context, struct{}, func(any) error) (*catalogue, error) {
 	c := &catalogue{
 		Version: volley.Version, MostDetailed: comparison.MostDrawn,
-		Fields: field.Kinds(), Matrices: matrix.Families(), Algorithms: algo.Algorithms(),
+		Fields: field.Kinds(), Matrices: matrix.Families(), Algorithms: algo.Parts(),
 	}
 	set, _ := newFlagSet()
 	set.VisitAll(func(f *pflag.Flag) {

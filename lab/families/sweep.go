@@ -191,7 +191,7 @@ func (s Sweep) plans(ctx context.Context, c SweepCase, k int) ([]familyCost, int
 				continue // none for this problem
 			}
 			for _, q := range plans {
-				list = append(list, familyCost{x.Name, sim.Count(q)})
+				list = append(list, familyCost{q.Info().Algorithm, sim.Count(q)})
 			}
 		}
 	}

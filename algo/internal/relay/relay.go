@@ -1,47 +1,31 @@
-package algo
+// Package relay has the plan of traffic: codewords that go through one of their sources or sinks.
+package relay
 
 import (
 	"container/heap"
 	"fmt"
 	"slices"
 
+	"volley/algo/schedule"
 	"volley/field"
 	"volley/plan"
 )
 
-// A Place is a packet of a processor: one of its inputs or outputs.
-type Place struct{ Proc, Index int }
-
-// A Codeword says what packets are to be: output Sinks[j] is the sum over i of Coefficients[j][i] times input Sources[i].
-type Codeword struct {
-	Sources, Sinks []Place
-	Coefficients   [][]field.Element
-}
-
-// A RelayProblem is codewords among processors with several packets each, such as the stripes of a storage group.
-type RelayProblem struct {
-	Field           field.Field
-	Ports           int
-	Inputs, Outputs []int // of every processor
-	Pieces          int   // that packets are cut into, each of which takes other ways; 0 is 1
-	Codewords       []Codeword
-}
-
-// Relay returns a plan for codewords that share the ports of their processors. Each piece of a codeword goes through
+// Plan returns a plan for codewords that share the ports of their processors. Each piece of a codeword goes through
 // one of its sources or sinks, its lead, which obtains what the others add and sends the sinks their outputs: n+s-1
 // messages for sources and sinks on n+s processors, the fewest that connect them. Leads take turns to spread the work.
 //
 // Messages are dealt out to rounds in order, each to the first in which both ports are
 // free. It returns an error for places that do not exist or are obtained twice or never.
-func Relay(p RelayProblem) (*plan.Materialized, error) {
-	r, err := newRelay(p)
+func Plan(t schedule.Traffic, ports int) (*plan.Materialized, error) {
+	r, err := newRelay(t, ports)
 	if err != nil {
 		return nil, err
 	}
 	leads := r.leads()
 	for piece := range r.pieces {
 		for i := range r.words {
-			r.word(&r.words[i], piece, leads[i][piece])
+			r.route(&r.words[i], piece, leads[i][piece])
 		}
 	}
 	r.deal()
@@ -50,18 +34,18 @@ func Relay(p RelayProblem) (*plan.Materialized, error) {
 
 // relay is a plan in the making.
 type relay struct {
-	RelayProblem
-	pieces   int
-	programs []*plan.Program
-	slots    []int                // of every processor, so far
-	outputs  [][]func() relayPart // of every processor, once all has come
-	words    []relayWord
-	hops     []*relayHop // in order
+	schedule.Traffic
+	ports, pieces int
+	programs      []*plan.Program
+	slots         []int           // of every processor, so far
+	outputs       [][]func() part // of every processor, once all has come
+	words         []word
+	hops          []*hop // in order
 }
 
-// A relayWord is a codeword as its processors see it.
-type relayWord struct {
-	*Codeword
+// A word is a codeword as its processors see it.
+type word struct {
+	*schedule.Codeword
 	sources, sinks []share
 }
 
@@ -71,34 +55,30 @@ type share struct {
 	of   []int
 }
 
-type relayHop struct {
+type hop struct {
 	number   int // those of earlier codewords go first
 	src, dst int
 	count    int // elements, once it is sent
 	waits    int // for so many others
-	next     []*relayHop
-	parts    func() []relayPart // what it carries
+	next     []*hop
+	parts    func() []part // what it carries
 	arrive   func([]plan.Slot)
 }
 
-// A relayPart is an element of a message, or an output: a combination.
-type relayPart = plan.Combination
+// A part is an element of a message, or an output: a combination.
+type part = plan.Combination
 
-func newRelay(p RelayProblem) (*relay, error) {
+func newRelay(p schedule.Traffic, ports int) (*relay, error) {
 	n := len(p.Inputs)
-	r := &relay{RelayProblem: p, pieces: max(1, p.Pieces)}
+	r := &relay{Traffic: p, ports: ports, pieces: max(1, p.Pieces)}
 	if n < 1 || len(p.Outputs) != n {
 		return nil, fmt.Errorf("algo: relay: inputs of %d processors and outputs of %d: want as many, and 1 or more", n, len(p.Outputs))
-	}
-	var err error
-	if r.Ports, err = Ports(n, p.Ports); err != nil {
-		return nil, err
 	}
 	obtained := make([][]bool, n)
 	for k := range n {
 		r.programs = append(r.programs, &plan.Program{Proc: k, Inputs: p.Inputs[k] * r.pieces})
 		r.slots = append(r.slots, p.Inputs[k]*r.pieces)
-		r.outputs = append(r.outputs, make([]func() relayPart, p.Outputs[k]*r.pieces))
+		r.outputs = append(r.outputs, make([]func() part, p.Outputs[k]*r.pieces))
 		obtained[k] = make([]bool, p.Outputs[k])
 	}
 	for i, w := range p.Codewords {
@@ -124,7 +104,7 @@ func newRelay(p RelayProblem) (*relay, error) {
 	}
 	for i := range p.Codewords {
 		w := &p.Codewords[i]
-		r.words = append(r.words, relayWord{Codeword: w, sources: sharesOf(w.Sources), sinks: sharesOf(w.Sinks)})
+		r.words = append(r.words, word{Codeword: w, sources: sharesOf(w.Sources), sinks: sharesOf(w.Sinks)})
 	}
 	for k, all := range obtained {
 		for o, is := range all {
@@ -137,7 +117,7 @@ func newRelay(p RelayProblem) (*relay, error) {
 }
 
 // sharesOf returns the shares of all processors that have any, in order.
-func sharesOf(places []Place) []share {
+func sharesOf(places []schedule.Place) []share {
 	var list []share
 	index := map[int]int{}
 	for i, p := range places {
@@ -153,7 +133,7 @@ func sharesOf(places []Place) []share {
 }
 
 // own returns which sources are a processor's.
-func (w *relayWord) own(proc int) []int {
+func (w *word) own(proc int) []int {
 	for _, s := range w.sources {
 		if s.proc == proc {
 			return s.of
@@ -195,10 +175,10 @@ func (r *relay) leads() [][]int {
 }
 
 // gives returns how many elements a source sends the lead: its packets, or a sum for each sink.
-func (w *relayWord) gives(s share) int { return min(len(s.of), len(w.Sinks)) }
+func (w *word) gives(s share) int { return min(len(s.of), len(w.Sinks)) }
 
-func (r *relay) hop(src, dst int, after []*relayHop, parts func() []relayPart, arrive func([]plan.Slot)) *relayHop {
-	h := &relayHop{number: len(r.hops), src: src, dst: dst, waits: len(after), parts: parts, arrive: arrive}
+func (r *relay) add(src, dst int, after []*hop, parts func() []part, arrive func([]plan.Slot)) *hop {
+	h := &hop{number: len(r.hops), src: src, dst: dst, waits: len(after), parts: parts, arrive: arrive}
 	for _, before := range after {
 		before.next = append(before.next, h)
 	}
@@ -207,7 +187,7 @@ func (r *relay) hop(src, dst int, after []*relayHop, parts func() []relayPart, a
 }
 
 // sum is what some sources, which lie in so many slots, add to a sink.
-func (w *relayWord) sum(sink int, sources []int, slot func(n int) plan.Slot) (sum relayPart) {
+func (w *word) sum(sink int, sources []int, slot func(n int) plan.Slot) (sum part) {
 	for n, s := range sources {
 		if c := w.Coefficients[sink][s]; c != (field.Element{}) {
 			sum = append(sum, plan.Term{Slot: slot(n), Coef: c})
@@ -216,21 +196,21 @@ func (w *relayWord) sum(sink int, sources []int, slot func(n int) plan.Slot) (su
 	return sum
 }
 
-// word adds the messages of a piece of a codeword.
-func (r *relay) word(w *relayWord, piece, lead int) {
+// route adds the messages of a piece of a codeword.
+func (r *relay) route(w *word, piece, lead int) {
 	slot := func(source int) plan.Slot { return w.Sources[source].Index*r.pieces + piece }
-	own := func(sources []int, sink int) relayPart {
+	own := func(sources []int, sink int) part {
 		return w.sum(sink, sources, func(n int) plan.Slot { return slot(sources[n]) })
 	}
-	obtain := func(sink int, sum func() relayPart) {
+	obtain := func(sink int, sum func() part) {
 		p := w.Sinks[sink]
 		r.outputs[p.Proc][p.Index*r.pieces+piece] = sum
 	}
-	sums := make([]relayPart, len(w.Sinks))
+	sums := make([]part, len(w.Sinks))
 	for sink := range sums {
 		sums[sink] = own(w.own(lead), sink)
 	}
-	var gathered []*relayHop
+	var gathered []*hop
 	first := slices.IndexFunc(w.sources, func(s share) bool { return s.proc > lead }) // those after the lead, and around
 	for i := range w.sources {
 		src := w.sources[(max(0, first)+i)%len(w.sources)]
@@ -238,10 +218,10 @@ func (r *relay) word(w *relayWord, piece, lead int) {
 			continue
 		}
 		raw := len(src.of) <= len(w.Sinks)
-		gathered = append(gathered, r.hop(src.proc, lead, nil, func() (parts []relayPart) {
+		gathered = append(gathered, r.add(src.proc, lead, nil, func() (parts []part) {
 			if raw {
 				for _, s := range src.of {
-					parts = append(parts, relayPart{{Slot: slot(s), Coef: field.One}})
+					parts = append(parts, part{{Slot: slot(s), Coef: field.One}})
 				}
 				return parts
 			}
@@ -262,25 +242,25 @@ func (r *relay) word(w *relayWord, piece, lead int) {
 	for _, dst := range w.sinks {
 		if dst.proc == lead {
 			for _, sink := range dst.of {
-				obtain(sink, func() relayPart { return sums[sink] })
+				obtain(sink, func() part { return sums[sink] })
 			}
 			continue
 		}
 		var have []plan.Slot
-		r.hop(lead, dst.proc, gathered, func() (parts []relayPart) {
+		r.add(lead, dst.proc, gathered, func() (parts []part) {
 			for _, sink := range dst.of {
 				parts = append(parts, sums[sink])
 			}
 			return parts
 		}, func(slots []plan.Slot) { have = slots })
 		for n, sink := range dst.of {
-			obtain(sink, func() relayPart { return relayPart{{Slot: have[n], Coef: field.One}} })
+			obtain(sink, func() part { return part{{Slot: have[n], Coef: field.One}} })
 		}
 	}
 }
 
 // put returns the slot of a combination, computed now unless it is there.
-func (r *relay) put(proc int, list *[]plan.Combination, sum relayPart) plan.Slot {
+func (r *relay) put(proc int, list *[]plan.Combination, sum part) plan.Slot {
 	if len(sum) == 1 && sum[0].Coef == field.One {
 		return sum[0].Slot
 	}
@@ -292,8 +272,8 @@ func (r *relay) put(proc int, list *[]plan.Combination, sum relayPart) plan.Slot
 // deal deals the messages out to rounds.
 func (r *relay) deal() {
 	n := len(r.programs)
-	ready := make([][]*relayHop, n) // by receiver, in order: fewer of these compete than of senders
-	going := make([]int, n)         // from each sender, of these
+	ready := make([][]*hop, n) // by receiver, in order: fewer of these compete than of senders
+	going := make([]int, n)    // from each sender, of these
 	for _, h := range r.hops {
 		if h.waits == 0 {
 			ready[h.dst] = append(ready[h.dst], h)
@@ -302,7 +282,7 @@ func (r *relay) deal() {
 	}
 	for left := len(r.hops); left > 0; {
 		out, in := make([]int, n), make([]int, n) // ports in use
-		arriving := make([][]*relayHop, n)
+		arriving := make([][]*hop, n)
 		for _, p := range r.programs {
 			p.Rounds = append(p.Rounds, plan.Round{})
 		}
@@ -317,14 +297,14 @@ func (r *relay) deal() {
 			}
 		}
 		heap.Init(&next)
-		var sent []*relayHop
+		var sent []*hop
 		for len(next) > 0 && open > 0 {
 			dst, i := next[0].dst, next[0].at
 			h := ready[dst][i]
-			if port := max(out[h.src], in[dst]); port < r.Ports { // the same at both ends
+			if port := max(out[h.src], in[dst]); port < r.ports { // the same at both ends
 				ready[dst] = slices.Delete(ready[dst], i, i+1)
 				out[h.src], in[dst] = port+1, port+1
-				if going[h.src]--; going[h.src] == 0 || out[h.src] == r.Ports {
+				if going[h.src]--; going[h.src] == 0 || out[h.src] == r.ports {
 					open--
 				}
 				for len(arriving[dst]) < port {
@@ -340,10 +320,10 @@ func (r *relay) deal() {
 				round.Sends = append(round.Sends, s)
 				sent = append(sent, h)
 			}
-			for i < len(ready[dst]) && out[ready[dst][i].src] == r.Ports {
+			for i < len(ready[dst]) && out[ready[dst][i].src] == r.ports {
 				i++
 			}
-			if i == len(ready[dst]) || in[dst] == r.Ports {
+			if i == len(ready[dst]) || in[dst] == r.ports {
 				heap.Pop(&next)
 				continue
 			}
@@ -369,7 +349,7 @@ func (r *relay) deal() {
 		for _, h := range sent {
 			for _, n := range h.next {
 				if n.waits--; n.waits == 0 {
-					i, _ := slices.BinarySearchFunc(ready[n.dst], n, func(a, b *relayHop) int { return a.number - b.number })
+					i, _ := slices.BinarySearchFunc(ready[n.dst], n, func(a, b *hop) int { return a.number - b.number })
 					ready[n.dst] = slices.Insert(ready[n.dst], i, n)
 					going[n.src]++
 				}
@@ -404,7 +384,7 @@ func last[T any](list []T) *T { return &list[len(list)-1] }
 // plan returns the plan when all is dealt out.
 func (r *relay) plan() *plan.Materialized {
 	m := &plan.Materialized{Programs: r.programs, Common: plan.Info{
-		Algorithm: "relay", Parameters: fmt.Sprintf("pieces=%d", r.pieces), Arguments: [][]int{{r.pieces}}, Field: r.Field, Processors: len(r.Inputs), Ports: r.Ports, Pieces: r.Pieces,
+		Algorithm: "relay", Parameters: fmt.Sprintf("pieces=%d", r.pieces), Arguments: [][]int{{r.pieces}}, Field: r.Field, Processors: len(r.Inputs), Ports: r.ports, Pieces: r.Pieces,
 		Phases: []plan.Phase{{Name: "relay", Rounds: len(r.programs[0].Rounds)}},
 	}}
 	for k, p := range r.programs {

@@ -1,6 +1,6 @@
 //go:build verifyall
 
-package sinks
+package exchange
 
 import (
 	"sync/atomic"

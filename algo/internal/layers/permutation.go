@@ -1,4 +1,4 @@
-package structured
+package layers
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package sinks
+package exchange
 
 import (
 	"errors"
@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"volley/algo/internal/structured"
+	"volley/algo/internal/layers"
 	"volley/algo/schedule"
 	_ "volley/field/curves"
 	"volley/field/fieldtest"
@@ -143,7 +143,7 @@ func TestSinksStructuredDigits(t *testing.T) {
 						g := sides(p)
 						g.n = len(own)
 						var ways []*way
-						for _, cuts := range structured.Fusions(p.Context, own[0].Layers, p.Ports, func(_, _ int) bool { return true }) {
+						for _, cuts := range layers.Fusions(p.Context, own[0].Layers, p.Ports, func(_, _ int) bool { return true }) {
 							ways = append(ways, fusedGroups(p, g, own, cuts))
 						}
 						least := func(w *way) string { return fmt.Sprint(costOf(grouped(p, "", w))) }

@@ -1,10 +1,9 @@
-package sinks
+package exchange
 
 import (
 	"fmt"
-	"strings"
 
-	"volley/algo/internal/structured"
+	"volley/algo/internal/layers"
 	"volley/algo/internal/universal"
 	"volley/algo/schedule"
 	"volley/internal/poll"
@@ -48,7 +47,7 @@ func structuredWays(t schedule.Task, name string) ([]*way, error) {
 	g := sides(t)
 	none := func(why string) error {
 		return fmt.Errorf("algo: %s for matrix %s over %s with K = %d and R = %d: %w: %s: take another algorithm, such as sinks",
-			name, structured.Short(t.Matrix.ID()), t.Matrix.Field().Name(), g.sources, g.sinks, schedule.ErrStructure, why)
+			name, layers.Short(t.Matrix.ID()), t.Matrix.Field().Name(), g.sources, g.sinks, schedule.ErrStructure, why)
 	}
 	orders, why := blockOrders(t)
 	if why != "" {
@@ -57,7 +56,7 @@ func structuredWays(t schedule.Task, name string) ([]*way, error) {
 	var list []*way
 	for _, facts := range orders {
 		g.n = len(facts)
-		for _, cuts := range structured.Fusions(t.Context, facts[0].Layers, t.Ports, func(_, _ int) bool { return true }) {
+		for _, cuts := range layers.Fusions(t.Context, facts[0].Layers, t.Ports, func(_, _ int) bool { return true }) {
 			list = append(list, fusedGroups(t, g, facts, cuts))
 		}
 	}
@@ -136,8 +135,7 @@ func sameShape(a, b []matrix.Layer) bool {
 // fusedGroups returns the way to run the layers of all groups, fused up to each of the cuts.
 func fusedGroups(t schedule.Task, g grouping, facts []*matrix.Factorisation, cuts []int) *way {
 	w := &way{grouping: g, notes: []string{"structure of the blocks: " + facts[0].Structure}}
-	var sizes []string
-	w.arguments = []int{g.n}
+	var sizes []int
 	steps := poll.New(t.Context)
 	for group, fact := range facts {
 		steps.Steps(len(cuts))
@@ -145,19 +143,16 @@ func fusedGroups(t schedule.Task, g grouping, facts []*matrix.Factorisation, cut
 		if !g.gather() {
 			labels = fact.Out // where the results are to be
 		}
-		var layers []schedule.Partition
-		from := 0
-		for _, to := range cuts {
-			block := matrix.Fuse(fact.Layers[from:to])
+		var parts []schedule.Partition
+		var blocks []matrix.Layer
+		blocks, sizes = layers.Fused(fact.Layers, cuts) // of one size in all groups
+		for i, block := range blocks {
 			if group == 0 {
-				sizes = append(sizes, fmt.Sprint(block.Size()))
-				w.arguments = append(w.arguments, block.Size())
-				w.layerNotes = append(w.layerNotes, fmt.Sprintf("layer %d of each group, %s: %v", len(layers), block.Name, block.Partition))
+				w.layerNotes = append(w.layerNotes, fmt.Sprintf("layer %d of each group, %s: %v", i, block.Name, block.Partition))
 			}
-			layers = append(layers, structured.OnGroups(block, universal.Tuned(block.Size(), t.Ports), labels))
-			from = to
+			parts = append(parts, layers.OnGroups(block, universal.Tuned(block.Size(), t.Ports), labels))
 		}
-		w.layers = append(w.layers, layers)
+		w.layers = append(w.layers, parts)
 		w.in, w.out = append(w.in, fact.In), append(w.out, fact.Out)
 	}
 	for _, l := range w.layers[0] {
@@ -165,6 +160,6 @@ func fusedGroups(t schedule.Task, g grouping, facts []*matrix.Factorisation, cut
 		w.C1 += c.C1
 		w.C2 += c.C2
 	}
-	w.parameters = fmt.Sprintf("groups=%d of %s", g.n, strings.Join(sizes, "·"))
+	w.parameters, w.arguments = fmt.Sprintf("groups=%d of %s", g.n, layers.Dotted(sizes)), append([]int{g.n}, sizes...)
 	return w
 }

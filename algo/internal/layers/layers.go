@@ -1,5 +1,5 @@
-// Package structured has the plans of matrices that are products of layers: it fuses neighbouring layers and runs a universal step in the groups of each.
-package structured
+// Package layers has the plans of matrices that are products of layers.
+package layers
 
 import (
 	"cmp"
@@ -18,26 +18,37 @@ import (
 	"volley/sim"
 )
 
-// Fusing says which neighbouring layers a family fuses.
-type Fusing int
+// All is the name for matrices of every family. Others are those of [matrix.Factorisation], by which plans are called, and
+// "folded-lagrange" where layers around the middle of a Lagrange matrix are fused.
+const All = "layers"
 
-const (
-	AnyFusing    Fusing = iota
-	WithinHalves        // not across the middle of a chain, such as inverse and forward transform
-	AcrossMiddle        // always across it: "folded"
-)
+// takes reports whether a name stands for matrices of a factorisation.
+func takes(name string, fact *matrix.Factorisation) bool {
+	return fact != nil && (name == All || fact.Name == strings.TrimPrefix(name, "folded-"))
+}
 
-// Plans returns the plans, under a name, of a matrix of a family. Facts are the matrix as products of layers, in one
+// nameOf returns what the plan is called whose layers are fused up to each of the cuts.
+func nameOf(name string, fact *matrix.Factorisation, cuts []int) string {
+	switch {
+	case name != All:
+		return name
+	case fact.Name == "lagrange" && !slices.Contains(cuts, fact.Half):
+		return "folded-lagrange"
+	}
+	return fact.Name
+}
+
+// Plans returns the plans, under a name, of a matrix. Facts are the matrix as products of layers, in one
 // order or several; none where none is known. There is a plan for each way to fuse neighbouring layers that no other way
 // beats in C1 and C2. Every fused layer is one universal step on its groups. All layers fused into one are the universal
 // algorithm, in natural order whatever the layers need: that is a plan where it takes one round, or there is no other.
-func Plans(name, family string, mode Fusing, t schedule.Task, facts []*matrix.Factorisation, anyOrder bool) ([]plan.Plan, error) {
-	if len(facts) == 0 || facts[0].Name != family {
+func Plans(name string, t schedule.Task, facts []*matrix.Factorisation, anyOrder bool) ([]plan.Plan, error) {
+	if len(facts) == 0 || !takes(name, facts[0]) {
 		return nil, &familyError{name, t.Matrix}
 	}
 	var plans []plan.Plan
 	for _, fact := range facts {
-		plans = append(plans, plansOf(name, mode, t, fact, anyOrder)...)
+		plans = append(plans, plansOf(name, t, fact, anyOrder)...)
 	}
 	if t.InMemory {
 		return plans, nil
@@ -45,23 +56,23 @@ func Plans(name, family string, mode Fusing, t schedule.Task, facts []*matrix.Fa
 	return schedule.UndominatedUnder(t.Context, plans), nil
 }
 
-// allows returns whether layers i … j-1 may be fused.
-func (mode Fusing) allows(fact *matrix.Factorisation) func(i, j int) bool {
+// allows returns whether a plan of the name may fuse layers i … j-1.
+func allows(name string, fact *matrix.Factorisation) func(i, j int) bool {
 	return func(i, j int) bool {
 		switch {
 		case i < fact.Half && j > fact.Half && matrix.Span(fact.Layers[i:j]).Size() == fact.Layers[0].K:
 			return false // the matrix itself, and not two transforms
-		case mode == WithinHalves:
+		case name == "lagrange":
 			return j <= fact.Half || i >= fact.Half
-		case mode == AcrossMiddle:
+		case name == "folded-lagrange":
 			return j != fact.Half
 		}
 		return true
 	}
 }
 
-func plansOf(name string, mode Fusing, t schedule.Task, fact *matrix.Factorisation, anyOrder bool) (plans []plan.Plan) {
-	allowed := mode.allows(fact)
+func plansOf(name string, t schedule.Task, fact *matrix.Factorisation, anyOrder bool) (plans []plan.Plan) {
+	allowed := allows(name, fact)
 	if t.InMemory {
 		return []plan.Plan{fused(t, name, fact, leastWork(fact, allowed), anyOrder)}
 	}
@@ -76,8 +87,8 @@ func plansOf(name string, mode Fusing, t schedule.Task, fact *matrix.Factorisati
 
 // PlanWith returns the plan of [Plans] whose fused layers have groups of the sizes of parameters, the first layer first,
 // in whatever order of layers there are such. Own is the factorisation in the matrix's own order, or nil.
-func PlanWith(name, family string, mode Fusing, t schedule.Task, own *matrix.Factorisation, anyOrder bool, parameters [][]int) (plan.Plan, error) {
-	if own == nil || own.Name != family {
+func PlanWith(name string, t schedule.Task, own *matrix.Factorisation, anyOrder bool, parameters [][]int) (plan.Plan, error) {
+	if !takes(name, own) {
 		return nil, &familyError{name, t.Matrix}
 	}
 	if len(parameters) == 1 {
@@ -93,13 +104,13 @@ func PlanWith(name, family string, mode Fusing, t schedule.Task, own *matrix.Fac
 					return nil, err
 				}
 			}
-			if cuts := cutsFor(fact.Layers, 0, sizes, mode.allows(fact)); cuts != nil {
+			if cuts := cutsFor(fact.Layers, 0, sizes, allows(name, fact)); cuts != nil {
 				return fused(t, name, fact, cuts, anyOrder), nil
 			}
 		}
 	}
 	var there []string
-	for _, q := range plansOf(name, mode, t, own, anyOrder) {
+	for _, q := range plansOf(name, t, own, anyOrder) {
 		there = append(there, q.Info().Parameters)
 	}
 	return nil, schedule.Misfit(fmt.Sprintf("algo: %s for K = %d: no layers have groups of %v processors: want sizes whose product, where a transform and an inverse do not share a layer, is K or K^2, as of %s",
@@ -150,6 +161,7 @@ func Short(id string) string {
 func fused(t schedule.Task, name string, fact *matrix.Factorisation, cuts []int, anyOrder bool) plan.Plan {
 	poll.New(t.Context).Steps(1)
 	k := t.Matrix.Rows()
+	name = nameOf(name, fact, cuts)
 	notes := []string{"structure: " + fact.Structure}
 	var lines []string
 	if len(cuts) == 1 {
@@ -162,18 +174,13 @@ func fused(t schedule.Task, name string, fact *matrix.Factorisation, cuts []int,
 	}
 	var layers []schedule.Partition
 	var blocks []block
-	var texts []string
-	var sizes []int
-	from := 0
-	for _, to := range cuts {
-		l := matrix.Fuse(fact.Layers[from:to])
-		lines = append(lines, fmt.Sprintf("layer %d, %s: %v", len(layers), l.Name, l.Partition))
+	list, sizes := Fused(fact.Layers, cuts)
+	for i, l := range list {
+		lines = append(lines, fmt.Sprintf("layer %d, %s: %v", i, l.Name, l.Partition))
 		blocks = append(blocks, block{l, stepOf(l.Size(), t)})
-		layers = append(layers, OnGroups(l, blocks[len(layers)].step, fact.In))
-		texts, sizes = append(texts, fmt.Sprint(l.Size())), append(sizes, l.Size())
-		from = to
+		layers = append(layers, OnGroups(l, blocks[i].step, fact.In))
 	}
-	parameters := "groups " + strings.Join(texts, "·")
+	parameters := "groups " + Dotted(sizes)
 	column := func(proc int) int { return fact.Out.Processor(fact.In.Label(proc)) }
 	relabelled := !fact.Natural(k)
 	ends := fact.Out
@@ -196,6 +203,21 @@ func fused(t schedule.Task, name string, fact *matrix.Factorisation, cuts []int,
 	}
 	l.Common.Notes, l.Common.Layers = notes, lines
 	return l
+}
+
+// Fused returns layers fused up to each of the cuts, and the sizes of their groups.
+func Fused(layers []matrix.Layer, cuts []int) (fused []matrix.Layer, sizes []int) {
+	from := 0
+	for _, to := range cuts {
+		l := matrix.Fuse(layers[from:to])
+		fused, sizes, from = append(fused, l), append(sizes, l.Size()), to
+	}
+	return fused, sizes
+}
+
+// Dotted writes a product of numbers.
+func Dotted(list []int) string {
+	return strings.Trim(strings.ReplaceAll(fmt.Sprint(list), " ", "·"), "[]")
 }
 
 // A block is a layer and the step that its groups run.

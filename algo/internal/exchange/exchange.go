@@ -1,12 +1,12 @@
-package sinks
+package exchange
 
 import (
 	"cmp"
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
+	"volley/algo/internal/layers"
 	"volley/algo/schedule"
 	"volley/field"
 	"volley/internal/poll"
@@ -91,12 +91,12 @@ func (e exchange) fits(radices []int) error {
 	weight := 1
 	for _, r := range radices {
 		if r < 2 || r > e.helpers || weight >= e.helpers {
-			return schedule.Misfit(fmt.Sprintf("algo: exchange with radices %s for %d slices of a packet: radix %d: want 2 to %d, and none after their product has reached that", dotted(radices), e.helpers, r, e.helpers))
+			return schedule.Misfit(fmt.Sprintf("algo: exchange with radices %s for %d slices of a packet: radix %d: want 2 to %d, and none after their product has reached that", layers.Dotted(radices), e.helpers, r, e.helpers))
 		}
 		weight = capped(weight, r)
 	}
 	if weight < e.helpers {
-		return schedule.Misfit(fmt.Sprintf("algo: exchange with radices %s for %d slices of a packet: their product is %d: want as many as slices, or more", dotted(radices), e.helpers, weight))
+		return schedule.Misfit(fmt.Sprintf("algo: exchange with radices %s for %d slices of a packet: their product is %d: want as many as slices, or more", layers.Dotted(radices), e.helpers, weight))
 	}
 	return nil
 }
@@ -293,12 +293,12 @@ func (e exchange) estimate(steps *poll.Poller, radices []int) sim.Cost {
 func exchangePlan(t schedule.Task, fact *matrix.Factorisation, first, last []int) *schedule.Plan {
 	there, back := exchanges(t)
 	there.stages, back.stages = there.digitStages(first), back.digitStages(last)
-	m, layers := there.helpers, local(fact)
+	m, byLayers := there.helpers, local(fact)
 	radices := [][]int{first, last}
 	if slices.Equal(first, last) {
 		radices = radices[:1]
 	}
-	common := t.Info("exchange", m, fmt.Sprintf("pieces=%d radices %s, %s", m, dotted(first), dotted(last)), radices...)
+	common := t.Info("exchange", m, fmt.Sprintf("pieces=%d radices %s, %s", m, layers.Dotted(first), layers.Dotted(last)), radices...)
 	common.Phases = []plan.Phase{{Name: "hand out", Rounds: there.rounds()}, {Name: "hand back", Rounds: back.rounds()}}
 	p := &schedule.Plan{
 		Matrix: t.Matrix,
@@ -310,8 +310,8 @@ func exchangePlan(t schedule.Task, fact *matrix.Factorisation, first, last []int
 			}
 			slice := there.collect(b, proc, own)
 			result := func(sink int) []schedule.Addend { return slice.sum(sink, there.coef) }
-			if slice != nil && layers != nil {
-				results := slice.throughLayers(b, fact, layers)
+			if slice != nil && byLayers != nil {
+				results := slice.throughLayers(b, fact, byLayers)
 				result = func(sink int) []schedule.Addend { return schedule.InSlot(results[sink]) }
 			}
 			return b.Transposed(func(forward *schedule.Builder) ([]plan.Slot, [][]schedule.Addend) {
@@ -323,7 +323,7 @@ func exchangePlan(t schedule.Task, fact *matrix.Factorisation, first, last []int
 			})
 		},
 	}
-	if layers != nil {
+	if byLayers != nil {
 		p.Matrix = nil
 		p.Common.Notes = []string{"structure: " + fact.Structure, "by its layers each processor computes its slice of the results"}
 	}
@@ -339,14 +339,6 @@ func (e exchange) rounds() int {
 		n += len(st.rounds)
 	}
 	return n
-}
-
-func dotted(list []int) string {
-	s := make([]string, len(list))
-	for i, n := range list {
-		s[i] = fmt.Sprint(n)
-	}
-	return strings.Join(s, "·")
 }
 
 // A bundle is what a processor knows of one slice: slices of ends, and sums of what others want of them.

@@ -1,10 +1,11 @@
-package sinks
+package exchange
 
 import (
 	"context"
 	"fmt"
 	"slices"
 
+	"volley/algo/internal/layers"
 	"volley/algo/internal/universal"
 	"volley/algo/schedule"
 	"volley/internal/poll"
@@ -83,7 +84,7 @@ func splitPlan(t schedule.Task, size int, first, last []int, step *universal.Ste
 	there.stages, back.stages = way.digitStages(first), way.digitStages(last)
 	k := t.Matrix.Rows()
 	windows, window := step.Parameters()
-	common := t.Info("split", size, fmt.Sprintf("pieces=%d radices %s, %s, %s", size, dotted(first), windows, dotted(last)), first, window, last)
+	common := t.Info("split", size, fmt.Sprintf("pieces=%d radices %s, %s, %s", size, layers.Dotted(first), windows, layers.Dotted(last)), first, window, last)
 	common.Phases = slices.Concat([]plan.Phase{{Name: "split", Rounds: there.rounds()}}, step.Phases(), []plan.Phase{{Name: "join", Rounds: back.rounds()}})
 	return &schedule.Plan{
 		Matrix: t.Matrix,

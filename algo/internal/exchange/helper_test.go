@@ -1,4 +1,4 @@
-package sinks
+package exchange
 
 import (
 	"volley/plan"
