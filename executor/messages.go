@@ -20,7 +20,7 @@ type transfer struct {
 // A beside is a transfer of one of [Job].Beside.
 type beside struct {
 	*transport.Transfer
-	of Beside
+	of transport.Beside
 }
 
 // runSteps computes, sends and receives all of the segment. A message leaves when what it carries

@@ -42,7 +42,7 @@ type lane struct {
 	number   int // the segments are every len(turns)-th, from this one on
 	ctx      context.Context
 	beside   func() // runOne, in a goroutine of its own
-	watchdog Watchdog
+	watchdog transport.Watchdog
 
 	memory  [][]byte // elements: inputs, received, computed
 	buffers [][]byte // for inputs and outputs, nil for what lies elsewhere

@@ -1,18 +1,24 @@
-package executor
+package transport
 
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"time"
-
-	"volley/transport"
 )
+
+// ErrTimeout is wrapped by the error of a wait that took too long.
+var ErrTimeout = errors.New("timed out")
+
+// A Beside is called with nil when the first messages of a run are posted, and then with each of its own transfers that is
+// over, and the error of it. It returns transfers to be posted next. An error ends the run.
+type Beside func(over *Transfer, err error) ([]*Transfer, error)
 
 // A Watchdog bounds waits for messages, one at a time: it ends their context when one takes
 // too long. One timer serves all of them.
 type Watchdog struct {
-	Transport transport.Transport
+	Transport Transport
 	Timeout   time.Duration           // 0: no bound
 	Cancel    context.CancelCauseFunc // of the context of the waits
 
@@ -50,9 +56,9 @@ func (w *Watchdog) Stop(err error) error {
 
 // Late returns the error of a wait for a rank, which has taken longer than the timeout. It wraps [ErrTimeout], and says for
 // whom the rank waits.
-func Late(t transport.Transport, rank int, timeout time.Duration) error {
+func Late(t Transport, rank int, timeout time.Duration) error {
 	err := fmt.Errorf("%w: nothing for %v", ErrTimeout, timeout)
-	if who := transport.Blame(t, rank); who != "" {
+	if who := Blame(t, rank); who != "" {
 		err = fmt.Errorf("%w; %s", err, who)
 	}
 	return err
