@@ -11,6 +11,7 @@ import (
 	"volley/algo"
 	"volley/field"
 	"volley/matrix"
+	"volley/matrix/matrices"
 	"volley/plan"
 	"volley/sim"
 	"volley/transport/local"
@@ -27,7 +28,7 @@ func mustField(t *testing.T, name string) field.Field {
 
 func mustBuild(t *testing.T, f, name string, k, r int) matrix.Matrix {
 	t.Helper()
-	spec, err := matrix.ParseSpec(name)
+	spec, err := matrices.ParseSpec(name)
 	if err != nil {
 		t.Fatal(err)
 	}

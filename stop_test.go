@@ -12,6 +12,7 @@ import (
 	"volley/executor"
 	"volley/field/fieldtest"
 	"volley/matrix"
+	"volley/matrix/matrices"
 	"volley/plan"
 	"volley/sim"
 	"volley/transport"
@@ -58,7 +59,7 @@ var stopCases = []struct {
 }
 
 func stopMatrix(t testing.TB, spec, name string, k, r int) matrix.Matrix {
-	s, err := matrix.ParseSpec(spec)
+	s, err := matrices.ParseSpec(spec)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"volley/field"
-	"volley/matrix"
+	"volley/matrix/matrices"
 	"volley/plan"
 	"volley/sim"
 )
@@ -28,7 +28,7 @@ func TestCandidatesCounted(t *testing.T) {
 		{7, 7, false, Limits{}}, {16, 16, false, Limits{}}, {12, 5, true, Limits{}}, {24, 6, false, Limits{}},
 		{16, 16, false, Limits{Memory: 10}}, {24, 6, false, Limits{Compute: 30}},
 	} {
-		a, err := matrix.Spec{Family: "cauchy"}.Build(f, c.rows, c.columns)
+		a, err := matrices.Spec{Family: "cauchy"}.Build(f, c.rows, c.columns)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -59,7 +59,7 @@ func TestChoiceIsBest(t *testing.T) {
 	for _, k := range []int{1, 5, 16, 24} {
 		matrices = append(matrices, algotest.Random(t, b8, k, 1), must(matrix.Cauchy(b8, k, k))(t))
 	}
-	matrices = append(matrices, must(matrix.DFT(q257, 32))(t), must(matrix.DFT(q257, 16))(t), matrix.Vandermonde(must(matrix.CosetPoints(q257, 24))(t)))
+	matrices = append(matrices, must(matrix.DFT(q257, 32))(t), must(matrix.DFT(q257, 16))(t), matrix.Vandermonde(must(matrix.CosetPoints(q257, 24))(t), 0))
 	for _, shape := range [][2]int{{12, 3}, {25, 5}, {16, 1}, {3, 12}} {
 		m := must(matrix.Random(b8, shape[0], shape[1], 2))(t)
 		matrices = append(matrices, m)

@@ -7,6 +7,7 @@ import (
 
 	"volley/field/fieldtest"
 	"volley/matrix"
+	"volley/matrix/matrices"
 	"volley/sim"
 	"volley/verify"
 )
@@ -19,7 +20,7 @@ func TestLookupParameters(t *testing.T) {
 		field, matrix string
 		k, r          int
 	}{{"257", "dft", 16, 16}, {"257", "cauchy", 16, 16}, {"2^8", "cauchy", 24, 24}, {"2^8", "random:1", 12, 4}, {"2^8", "random:1", 3, 7}, {"257", "vandermonde", 48, 48}} {
-		spec, err := matrix.ParseSpec(c.matrix)
+		spec, err := matrices.ParseSpec(c.matrix)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -10,6 +10,7 @@ import (
 
 	"volley/algo/internal/exchange"
 	"volley/algo/schedule"
+	"volley/internal/pointset"
 	"volley/internal/poll"
 	"volley/matrix"
 	"volley/plan"
@@ -236,9 +237,9 @@ func (p *Problem) factor(most int) *matrix.Factorisation {
 	defer p.known.mu.Unlock()
 	fact, ok := p.known.of[most]
 	if !ok {
-		var radices matrix.Radices
+		var radices pointset.Radices
 		if most > 0 {
-			radices = matrix.UpTo(most)
+			radices = pointset.UpTo(most)
 		}
 		var err error
 		fact, err = matrix.FactorContext(p.Context, p.Matrix, radices)

@@ -8,6 +8,7 @@ import (
 	"volley"
 	"volley/field"
 	"volley/matrix"
+	"volley/matrix/matrices"
 	"volley/transport"
 )
 
@@ -16,7 +17,7 @@ type Encoding struct {
 	Options
 
 	Field  field.Field
-	Matrix matrix.Spec // of the packets' rows, and a column for each processor that gets a coded file
+	Matrix matrices.Spec // of the packets' rows, and a column for each processor that gets a coded file
 
 	// Files are the files of the packets. A directory stands for the regular files in it in name order, names with a
 	// leading dot left out. Where there are several ranks they are those of this rank's processors, or all K of them. A

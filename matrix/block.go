@@ -5,6 +5,7 @@ import (
 	"math/bits"
 
 	"volley/field"
+	"volley/internal/pointset"
 	"volley/internal/poll"
 )
 
@@ -80,7 +81,7 @@ func (m *rowBlock) At(i, j int) field.Element {
 	return m.of.At(m.first+i, j)
 }
 
-func (m *rowBlock) factor(p *poll.Poller, r Radices) *Factorisation {
+func (m *rowBlock) factor(p *poll.Poller, r pointset.Radices) *Factorisation {
 	if m.inner == nil {
 		return nil
 	}
@@ -116,7 +117,7 @@ func labelled(d func(k int) field.Element, labels Labels) func(label int) field.
 //	Φ_i(α_j) = 1/Q(ω_i) · Ψ_i(α_j) · Q(α_j), Ψ_i = 1 at ω_i and 0 at the block's others
 func (m *lagrange) split(b *rowBlock) {
 	f := m.Field()
-	inner := newLagrange(part(m.omega, b.first, b.rows), m.alpha)
+	inner := newLagrange(pointset.Part(m.omega, b.first, b.rows), m.alpha)
 	b.inner = inner
 	b.left = func(i int) field.Element { // S'(ω_i)/P'(ω_i)
 		return f.Mul(m.weight(b.first+i), f.Inv(inner.weight(i)))

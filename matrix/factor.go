@@ -2,11 +2,10 @@ package matrix
 
 import (
 	"context"
-	"fmt"
 	"slices"
-	"strings"
 
 	"volley/field"
+	"volley/internal/pointset"
 	"volley/internal/poll"
 )
 
@@ -75,29 +74,31 @@ func (l Labels) Processor(label int) int {
 // The sources are the paper, sections "Computing a DFT Matrix", "Generalization"
 // and "Computing Lagrange Matrices"; Lin, Chung and Han for [LCH]; Cauchy and points
 // on other fibres than cosets go beyond the paper.
-func Factor(m Matrix, r Radices) *Factorisation { return factor(nil, m, r) }
+func Factor(m Matrix, r pointset.Radices) *Factorisation { return factor(nil, m, r) }
 
 // FactorContext is [Factor] until the context ends: the error is then its cause.
-func FactorContext(ctx context.Context, m Matrix, r Radices) (fact *Factorisation, err error) {
+func FactorContext(ctx context.Context, m Matrix, r pointset.Radices) (fact *Factorisation, err error) {
 	defer poll.Catch(&err)
 	return factor(poll.New(ctx), m, r), nil
 }
 
-func factor(p *poll.Poller, m Matrix, r Radices) *Factorisation {
+func factor(p *poll.Poller, m Matrix, r pointset.Radices) *Factorisation {
 	p.Steps(1)
 	if s, ok := m.(interface {
-		factor(*poll.Poller, Radices) *Factorisation
+		factor(*poll.Poller, pointset.Radices) *Factorisation
 	}); ok && m.Rows() == m.Cols() {
 		return s.factor(p, r)
 	}
 	return nil
 }
 
-func (m named) factor(p *poll.Poller, r Radices) *Factorisation { return factor(p, m.Matrix, r) }
-func (m inverted) factor(p *poll.Poller, r Radices) *Factorisation {
+func (m named) factor(p *poll.Poller, r pointset.Radices) *Factorisation {
+	return factor(p, m.Matrix, r)
+}
+func (m inverted) factor(p *poll.Poller, r pointset.Radices) *Factorisation {
 	return factor(p, m.of, r).backwards(Inverted)
 }
-func (m transpose) factor(p *poll.Poller, r Radices) *Factorisation {
+func (m transpose) factor(p *poll.Poller, r pointset.Radices) *Factorisation {
 	return factor(p, m.m, r).Transposed()
 }
 
@@ -130,15 +131,6 @@ func (f *Factorisation) backwards(layers func([]Layer) []Layer) *Factorisation {
 	g.Layers = layers(f.Layers)
 	g.In, g.Out = f.Out, f.In
 	return &g
-}
-
-// product writes numbers as a product.
-func product(list []int) string {
-	s := make([]string, len(list))
-	for i, n := range list {
-		s[i] = fmt.Sprint(n)
-	}
-	return strings.Join(s, "·")
 }
 
 // Work returns how many multiply-adds of a packet the layers take for each row.

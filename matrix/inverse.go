@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"volley/field"
+	"volley/internal/pointset"
 	"volley/internal/poll"
 )
 
@@ -125,7 +126,7 @@ func checkSquare(m Matrix) error {
 func CheckDense(f field.Field, rows, cols int) error {
 	limit := uint64(maxDenseBytes) / uint64(f.SymbolBytes())
 	if uint64(rows) > limit/max(1, uint64(cols)) {
-		return fmt.Errorf("storing %d×%d entries of %s takes more than %d GiB", rows, cols, count(f.SymbolBytes(), "byte"), maxDenseBytes>>30)
+		return fmt.Errorf("storing %d×%d entries of %s takes more than %d GiB", rows, cols, pointset.Count(f.SymbolBytes(), "byte"), maxDenseBytes>>30)
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"volley/field"
+	"volley/internal/pointset"
 )
 
 // A family may tell of its matrices more than their entries, each by a method that its type may have:
@@ -57,7 +58,7 @@ func Fixed(m Matrix) bool {
 		f, err := field.Parse(m.Field().Name())
 		return err == nil && reflect.TypeOf(f) == reflect.TypeOf(m.Field()) && !slices.ContainsFunc(PointSetsOf(m), func(s PointSet) bool {
 			switch s.Points.(type) {
-			case *sequence, *cosetPoints:
+			case *pointset.Sequence, *pointset.Cosets:
 				return false
 			}
 			return true
@@ -74,6 +75,6 @@ func (n named) columnBlock(first, columns int) Matrix { return columnBlock(n.Mat
 
 // disjoint reports whether the sets have no point in common.
 func disjoint(a, b Points) bool {
-	there := setOf(nil, elements(a))
-	return !slices.ContainsFunc(elements(b), func(z field.Element) bool { return there[z] })
+	there := setOf(nil, pointset.Elements(a))
+	return !slices.ContainsFunc(pointset.Elements(b), func(z field.Element) bool { return there[z] })
 }

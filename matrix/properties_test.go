@@ -5,6 +5,7 @@ import (
 
 	"volley/field"
 	"volley/field/fieldtest"
+	"volley/internal/pointset"
 )
 
 // TestPointsOf rebuilds matrices from their points.
@@ -33,9 +34,9 @@ func TestPointsOf(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v := Vandermonde(points)
+	v := Vandermonde(points, 0)
 	sets = PointSetsOf(v)
-	if len(sets) != 1 || sets[0].Name != "alpha" || !Equal(v, Vandermonde(sets[0].Points)) {
+	if len(sets) != 1 || sets[0].Name != "alpha" || !Equal(v, Vandermonde(sets[0].Points, 0)) {
 		t.Errorf("points of a Vandermonde matrix: %v", sets)
 	}
 
@@ -53,7 +54,7 @@ func TestPointsOf(t *testing.T) {
 // TestSuperregular: what is said to be superregular has no singular part.
 func TestSuperregular(t *testing.T) {
 	f := fieldtest.Parse(t, "2^4")
-	codes := func(first, n int) Points { return codes(f, first, n) }
+	codes := func(first, n int) Points { return pointset.Codes(f, first, n) }
 	cauchy := must(Cauchy(f, 4, 4))(t)
 	for _, c := range []struct {
 		m    Matrix

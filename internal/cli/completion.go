@@ -9,7 +9,7 @@ import (
 	"volley/algo"
 	"volley/field"
 	"volley/group"
-	"volley/matrix"
+	"volley/matrix/matrices"
 )
 
 // completeValues has the shell complete the values of a verb's flags, and directories for what names one; of its own
@@ -23,7 +23,7 @@ func completeValues(cmd *cobra.Command) {
 		"field":      names(field.Kinds(), func(k field.Kind) string { return k.Example }),
 		"layout":     {group.Striped, group.Full},
 		"log-format": {"text", "json"},
-		"matrix":     names(matrix.Families(), func(f matrix.Family) string { return f.Name }),
+		"matrix":     names(matrices.Families(), func(f matrices.Family) string { return f.Name }),
 		"points":     {"coset", "powers", "codes"},
 	}
 	if cmd.Annotations[groupKey] != "" {

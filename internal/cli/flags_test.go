@@ -13,7 +13,7 @@ import (
 	"volley/algo"
 	codedpkg "volley/coded"
 	"volley/field"
-	"volley/matrix"
+	"volley/matrix/matrices"
 )
 
 // TestEveryNameWorks takes every name that help and registries give.
@@ -40,7 +40,7 @@ func TestEveryNameWorks(t *testing.T) {
 			mustRun(t, append([]string{verb, "--algorithm", x.Name}, strings.Fields(x.Example)...)...)
 		}
 	}
-	for _, m := range matrix.Families() {
+	for _, m := range matrices.Families() {
 		name := strings.NewReplacer("SEED", "18446744073709551615", "A.csv", a).Replace(m.String())
 		f := "257"
 		if m.Name == "lch" { // which is nothing over a prime field

@@ -11,6 +11,7 @@ import (
 	"volley/field"
 	"volley/internal/printable"
 	"volley/matrix"
+	"volley/matrix/matrices"
 )
 
 type matrixOptions struct {
@@ -68,7 +69,7 @@ func (o *matrixOptions) print(to io.Writer, a matrix.Matrix, points []matrix.Poi
 		if o.Order != "natural" {
 			printable.Fprintf(w, "# order %s\n", o.Order)
 		}
-		if err := matrix.WriteCSV(w, a); err != nil {
+		if err := matrices.WriteCSV(w, a); err != nil {
 			return err
 		}
 	}

@@ -16,7 +16,7 @@ import (
 	"volley/algo"
 	"volley/field/fieldtest"
 	"volley/internal/selection"
-	"volley/matrix"
+	"volley/matrix/matrices"
 	"volley/plan"
 	"volley/verify"
 )
@@ -38,7 +38,7 @@ func TestPlanJSON(t *testing.T) {
 		flags = slices.DeleteFunc(flags, func(s string) bool {
 			return s == "--model" || s == "paper" || s == "-p" || s == "3" || s == "--algorithm" || s == "bruck-allgather" || s == "prepare-and-shoot"
 		})
-		a, err := matrix.FromCSV(f, strings.NewReader(mustRun(t, append([]string{"matrix"}, flags...)...)), "A")
+		a, err := matrices.FromCSV(f, strings.NewReader(mustRun(t, append([]string{"matrix"}, flags...)...)), "A")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -15,6 +15,7 @@ import (
 	"volley/field"
 	"volley/internal/selection"
 	"volley/matrix"
+	"volley/matrix/matrices"
 	"volley/plan"
 	"volley/sim"
 )
@@ -25,7 +26,7 @@ type Comparison struct {
 	Selection *selection.Selection
 
 	Field      field.Field
-	Spec       matrix.Spec
+	Spec       matrices.Spec
 	Given      bool // the matrix; else it is any, and Spec does not count
 	Processors []int
 	Settings   []Setting
@@ -232,7 +233,7 @@ func (c *Comparison) matrix(k, ports int) (matrix.Matrix, error) {
 
 // example returns some matrix of the shape.
 func (c *Comparison) example(k int) (matrix.Matrix, error) {
-	return c.Selection.BuildFor(matrix.Spec{Family: "random", Argument: "0"}, c.Field, k)
+	return c.Selection.BuildFor(matrices.Spec{Family: "random", Argument: "0"}, c.Field, k)
 }
 
 // withoutZeros is a matrix that stands for any: its zeros are ones.

@@ -11,7 +11,7 @@ import (
 
 	"volley/algo"
 	"volley/field"
-	"volley/matrix"
+	"volley/matrix/matrices"
 	"volley/sim"
 )
 
@@ -144,7 +144,7 @@ func (s Sweep) plans(ctx context.Context, c SweepCase, k int) ([]familyCost, int
 	if err != nil {
 		return nil, 0, err
 	}
-	spec, err := matrix.ParseSpec(c.Matrix)
+	spec, err := matrices.ParseSpec(c.Matrix)
 	if err != nil {
 		return nil, 0, err
 	}

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"volley/algo/schedule"
 	"volley/matrix"
+	"volley/matrix/matrices"
 	"volley/plan"
 	"volley/sim"
 
@@ -77,7 +78,7 @@ func TestExchangeLayers(t *testing.T) {
 		{"257", "dft"}, {"7681", "dft"}, {"257", "lagrange"}, {"257", "cauchy"}, {"2^8", "lch"}, {"2^8", "cauchy"}, {"257", "vandermonde"},
 	} {
 		for k := 4; k <= 40; k += verifyall.Most(2, 1) {
-			spec, err := matrix.ParseSpec(c.matrix)
+			spec, err := matrices.ParseSpec(c.matrix)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -6,6 +6,7 @@ import (
 	"volley/algo/internal/layers"
 	"volley/algo/internal/universal"
 	"volley/algo/schedule"
+	"volley/internal/pointset"
 	"volley/internal/poll"
 	"volley/matrix"
 	"volley/plan"
@@ -74,7 +75,7 @@ func blockOrders(t schedule.Task) (orders [][]*matrix.Factorisation, why string)
 		return nil, why
 	}
 	orders = append(orders, own)
-	if byPorts, why := blockFactors(t, matrix.UpTo(t.Ports+1)); why == "" && !byPorts[0].SameRadices(own[0]) {
+	if byPorts, why := blockFactors(t, pointset.UpTo(t.Ports+1)); why == "" && !byPorts[0].SameRadices(own[0]) {
 		orders = append(orders, byPorts)
 	}
 	return orders, ""
@@ -89,7 +90,7 @@ func BlockFactors(t schedule.Task) (facts []*matrix.Factorisation, why string, e
 }
 
 // blockFactors is BlockFactors with radices.
-func blockFactors(t schedule.Task, r matrix.Radices) (facts []*matrix.Factorisation, why string) {
+func blockFactors(t schedule.Task, r pointset.Radices) (facts []*matrix.Factorisation, why string) {
 	g := sides(t)
 	size := g.few()
 	if g.many()%size != 0 {

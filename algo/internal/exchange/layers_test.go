@@ -11,6 +11,7 @@ import (
 	_ "volley/field/curves"
 	"volley/field/fieldtest"
 	"volley/matrix"
+	"volley/matrix/matrices"
 )
 
 // TestSinksStructured checks plans for blocks with structure: what they compute and
@@ -18,28 +19,28 @@ import (
 func TestSinksStructured(t *testing.T) {
 	scattered := 0 // problems whose layers leave results elsewhere
 	for _, c := range []struct {
-		spec         matrix.Spec
+		spec         matrices.Spec
 		field        string
 		k, r, ports  int
 		inside, away string // empty: no plans
 	}{
-		{matrix.Spec{Family: "cauchy"}, "2^8", 24, 8, 1, "6/6", "6/6"},
-		{matrix.Spec{Family: "cauchy"}, "2^8", 96, 32, 1, "8/10", "8/10"},
-		{matrix.Spec{Family: "rs:cauchy"}, "2^8", 96, 32, 1, "8/10", "8/10"},
-		{matrix.Spec{Family: "rs:vandermonde"}, "2^8", 96, 32, 1, "8/10", "8/10"},
-		{matrix.Spec{Family: "cauchy"}, "2^8", 128, 64, 1, "8/13 9/11", "9/14 10/12"},
-		{matrix.Spec{Family: "rs:vandermonde"}, "2^8", 128, 64, 3, "5/5", "5/5"},
-		{matrix.Spec{Family: "cauchy"}, "2^8", 64, 128, 1, "8/13 9/11", "9/14 10/12"},
-		{matrix.Spec{Family: "lagrange"}, "257", 64, 32, 1, "7/9", "8/10"},
-		{matrix.Spec{Family: "lagrange"}, "257", 32, 64, 1, "7/9", "8/10"},
-		{matrix.Spec{Family: "vandermonde"}, "257", 64, 16, 1, "6/6", "7/7"},
-		{matrix.Spec{Family: "vandermonde"}, "257", 16, 64, 1, "6/6", "7/7"},
-		{matrix.Spec{Family: "vandermonde"}, "257", 64, 16, 3, "3/3", "4/4"},
-		{matrix.Spec{Family: "vandermonde", Points: "powers"}, "17", 64, 16, 1, "7/7", "7/7"},
-		{matrix.Spec{Family: "vandermonde", Points: "powers"}, "17", 48, 16, 3, "3/3", "3/3"},
-		{matrix.Spec{Family: "lch"}, "2^8", 64, 16, 1, "6/6", "7/7"},
-		{matrix.Spec{Family: "random", Argument: "1"}, "257", 64, 16, 1, "", ""},
-		{matrix.Spec{Family: "lagrange"}, "257", 60, 16, 1, "", ""},
+		{matrices.Spec{Family: "cauchy"}, "2^8", 24, 8, 1, "6/6", "6/6"},
+		{matrices.Spec{Family: "cauchy"}, "2^8", 96, 32, 1, "8/10", "8/10"},
+		{matrices.Spec{Family: "rs:cauchy"}, "2^8", 96, 32, 1, "8/10", "8/10"},
+		{matrices.Spec{Family: "rs:vandermonde"}, "2^8", 96, 32, 1, "8/10", "8/10"},
+		{matrices.Spec{Family: "cauchy"}, "2^8", 128, 64, 1, "8/13 9/11", "9/14 10/12"},
+		{matrices.Spec{Family: "rs:vandermonde"}, "2^8", 128, 64, 3, "5/5", "5/5"},
+		{matrices.Spec{Family: "cauchy"}, "2^8", 64, 128, 1, "8/13 9/11", "9/14 10/12"},
+		{matrices.Spec{Family: "lagrange"}, "257", 64, 32, 1, "7/9", "8/10"},
+		{matrices.Spec{Family: "lagrange"}, "257", 32, 64, 1, "7/9", "8/10"},
+		{matrices.Spec{Family: "vandermonde"}, "257", 64, 16, 1, "6/6", "7/7"},
+		{matrices.Spec{Family: "vandermonde"}, "257", 16, 64, 1, "6/6", "7/7"},
+		{matrices.Spec{Family: "vandermonde"}, "257", 64, 16, 3, "3/3", "4/4"},
+		{matrices.Spec{Family: "vandermonde", Points: "powers"}, "17", 64, 16, 1, "7/7", "7/7"},
+		{matrices.Spec{Family: "vandermonde", Points: "powers"}, "17", 48, 16, 3, "3/3", "3/3"},
+		{matrices.Spec{Family: "lch"}, "2^8", 64, 16, 1, "6/6", "7/7"},
+		{matrices.Spec{Family: "random", Argument: "1"}, "257", 64, 16, 1, "", ""},
+		{matrices.Spec{Family: "lagrange"}, "257", 60, 16, 1, "", ""},
 	} {
 		a, err := c.spec.Build(fieldtest.Parse(t, c.field), c.k, c.r)
 		if err != nil {
@@ -122,7 +123,7 @@ func TestSinksStructuredDigits(t *testing.T) {
 						if c.family == "cauchy" {
 							points = "coset"
 						}
-						a, err := (matrix.Spec{Family: c.family, Omega: points, Alpha: points}).Build(fieldtest.Parse(t, c.field), k, r)
+						a, err := (matrices.Spec{Family: c.family, Omega: points, Alpha: points}).Build(fieldtest.Parse(t, c.field), k, r)
 						if err != nil {
 							continue
 						}

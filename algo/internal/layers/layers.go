@@ -12,6 +12,7 @@ import (
 	"volley/algo/internal/universal"
 	"volley/algo/schedule"
 	"volley/field"
+	"volley/internal/pointset"
 	"volley/internal/poll"
 	"volley/matrix"
 	"volley/plan"
@@ -96,7 +97,7 @@ func PlanWith(name string, t schedule.Task, own *matrix.Factorisation, anyOrder 
 		backwards := slices.Clone(sizes)
 		slices.Reverse(backwards)
 		// The first layers of an inverse have the first digits of labels, those of other transforms the last.
-		for i, r := range []matrix.Radices{nil, matrix.Following(backwards...), matrix.Following(sizes...)} {
+		for i, r := range []pointset.Radices{nil, pointset.Following(backwards...), pointset.Following(sizes...)} {
 			fact := own
 			if i > 0 {
 				var err error

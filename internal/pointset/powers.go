@@ -1,9 +1,9 @@
-package matrix
+package pointset
 
 import "volley/field"
 
-// powers gives base^0 … base^(n-1) by a small table per digit of the exponent.
-type powers struct {
+// Powers gives base^0 … base^(n-1) by a small table per digit of the exponent.
+type Powers struct {
 	f      field.Field
 	tables [][]field.Element
 }
@@ -13,8 +13,8 @@ const (
 	digitSize = 1 << digitBits
 )
 
-func newPowers(f field.Field, base field.Element, n int) powers {
-	p := powers{f: f}
+func NewPowers(f field.Field, base field.Element, n int) Powers {
+	p := Powers{f: f}
 	for {
 		t := make([]field.Element, min(n, digitSize))
 		t[0] = field.One
@@ -30,8 +30,8 @@ func newPowers(f field.Field, base field.Element, n int) powers {
 	}
 }
 
-// at returns base^e for 0 <= e < n.
-func (p powers) at(e int) field.Element {
+// At returns base^e for 0 <= e < n.
+func (p Powers) At(e int) field.Element {
 	r := p.tables[0][e%digitSize]
 	for _, t := range p.tables[1:] {
 		e >>= digitBits

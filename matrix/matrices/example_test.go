@@ -1,11 +1,11 @@
-package matrix_test
+package matrices_test
 
 import (
 	"fmt"
 	"os"
 
 	"volley/field"
-	"volley/matrix"
+	"volley/matrix/matrices"
 )
 
 func ExampleSpec_Build() {
@@ -14,7 +14,7 @@ func ExampleSpec_Build() {
 		fmt.Println(err)
 		return
 	}
-	spec, err := matrix.ParseSpec("dft")
+	spec, err := matrices.ParseSpec("dft")
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -24,7 +24,7 @@ func ExampleSpec_Build() {
 		fmt.Println(err)
 		return
 	}
-	if err := matrix.WriteCSV(os.Stdout, a); err != nil {
+	if err := matrices.WriteCSV(os.Stdout, a); err != nil {
 		fmt.Println(err)
 	}
 

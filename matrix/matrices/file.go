@@ -1,25 +1,20 @@
-package matrix
+package matrices
 
-import "fmt"
+import (
+	"fmt"
 
-var fileFamily = Family{
-	Name:     "file",
-	Argument: "A.csv",
-	Formula:  "A[i][j] = value j of row i",
-	Doc:      "K rows of R decimal values, with commas between them; lines that begin with # are comments",
-	listed:   true,
-	build:    (*builder).stored,
-}
+	"volley/matrix"
+)
 
 // stored returns the matrix of a file, or the given one.
-func (b *builder) stored() (Matrix, error) {
+func (b *builder) stored() (matrix.Matrix, error) {
 	if !b.given {
 		return b.read(b.Argument)
 	}
 	if b.entries == nil {
 		return nil, fmt.Errorf("matrix: %s:%s without its entries", b.Family, b.Argument)
 	}
-	if !sameField(b.entries.Field(), b.f) || b.entries.Rows() != b.k || b.entries.Cols() != b.r {
+	if b.entries.Field().Name() != b.f.Name() || b.entries.Rows() != b.k || b.entries.Cols() != b.r {
 		return nil, fmt.Errorf("matrix: entries of a %d×%d matrix over %s, and %s over %s",
 			b.entries.Rows(), b.entries.Cols(), b.entries.Field().Name(), b.need(), b.f.Name())
 	}
@@ -35,7 +30,7 @@ func (b *builder) need() string {
 }
 
 // read reads the matrix in the file of that name.
-func (b *builder) read(name string) (Matrix, error) {
+func (b *builder) read(name string) (matrix.Matrix, error) {
 	r, err := b.OpenFile(name)
 	if err != nil {
 		return nil, fmt.Errorf("matrix: %w", err)
@@ -45,15 +40,15 @@ func (b *builder) read(name string) (Matrix, error) {
 	if err != nil {
 		return nil, err
 	}
-	if rows != b.k || d.cols != b.r {
+	if rows != b.k || d.Cols() != b.r {
 		want := ""
 		switch {
 		case rows == b.k:
-			want = fmt.Sprintf(": want a file of that shape, or R = %d sinks", d.cols)
+			want = fmt.Sprintf(": want a file of that shape, or R = %d sinks", d.Cols())
 		case b.k != b.r:
-			want = fmt.Sprintf(": want a file of that shape, or K = %d sources and R = %d sinks", rows, d.cols)
+			want = fmt.Sprintf(": want a file of that shape, or K = %d sources and R = %d sinks", rows, d.Cols())
 		}
-		return nil, fmt.Errorf("matrix: %s is %d×%d, and %s%s", name, rows, d.cols, b.need(), want)
+		return nil, fmt.Errorf("matrix: %s is %d×%d, and %s%s", name, rows, d.Cols(), b.need(), want)
 	}
 	return d, nil
 }

@@ -1,4 +1,4 @@
-package matrix
+package matrices
 
 import (
 	"bytes"
@@ -12,7 +12,9 @@ import (
 
 	"volley/field"
 	"volley/field/fieldtest"
+	"volley/internal/pointset"
 	"volley/internal/verifyall"
+	"volley/matrix"
 )
 
 // klauspost has the options of klauspost/reedsolomon for our matrices.
@@ -52,7 +54,7 @@ func TestKlauspost(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			data := NewDense(f, k, k+size) // row i is data shard i: a unit vector, and random bytes
+			data := matrix.NewDense(f, k, k+size) // row i is data shard i: a unit vector, and random bytes
 			shards := make([][]byte, k+r)
 			for i := range shards {
 				shards[i] = make([]byte, k+size)
@@ -69,7 +71,7 @@ func TestKlauspost(t *testing.T) {
 			if m.Rows() != k || m.Cols() != r {
 				t.Fatalf("%s is %d×%d, want %d×%d", name, m.Rows(), m.Cols(), k, r)
 			}
-			coded := must(Mul(Transpose(m), data))(t) // column j of m has the coefficients of parity j
+			coded := must(matrix.Mul(matrix.Transpose(m), data))(t) // column j of m has the coefficients of parity j
 			for j := range r {
 				for i := range k {
 					if got, want := m.At(i, j), field.Code(uint64(shards[k+j][i])); got != want {
@@ -86,10 +88,10 @@ func TestKlauspost(t *testing.T) {
 
 // systematic returns the last R columns of code, K×(K+R), multiplied from the left
 // to begin with the identity.
-func systematic(t *testing.T, code *Dense) *Dense {
+func systematic(t *testing.T, code *matrix.Dense) *matrix.Dense {
 	t.Helper()
 	k, r := code.Rows(), code.Cols()-code.Rows()
-	left, right := NewDense(code.Field(), k, k), NewDense(code.Field(), k, r)
+	left, right := matrix.NewDense(code.Field(), k, k), matrix.NewDense(code.Field(), k, r)
 	for i := range k {
 		for j := range k {
 			left.Set(i, j, code.At(i, j))
@@ -98,13 +100,13 @@ func systematic(t *testing.T, code *Dense) *Dense {
 			right.Set(i, j, code.At(i, k+j))
 		}
 	}
-	return must(Mul(must(left.Inverse())(t), right))(t)
+	return must(matrix.Mul(must(left.Inverse())(t), right))(t)
 }
 
 // TestSystematic makes the Vandermonde and Jerasure matrices over other fields as
 // those libraries do: by elimination.
 func TestSystematic(t *testing.T) {
-	all := []field.Field{frBLS12381}
+	all := []field.Field{fieldtest.Parse(t, "bls12-381")}
 	for _, name := range []string{"2^4", "2^8", "2^16", "97", "257", "3^4"} {
 		all = append(all, fieldtest.Parse(t, name))
 	}
@@ -127,18 +129,18 @@ func TestSystematic(t *testing.T) {
 			}
 			power := func(i, j int) field.Element { return field.Exp(f, field.Code(uint64(j)), uint64(i)) }
 			if int64(k+r) <= q {
-				code := NewDense(f, k, k+r)
+				code := matrix.NewDense(f, k, k+r)
 				for i := range k {
 					for j := range k + r {
 						code.Set(i, j, power(i, j))
 					}
 				}
-				if !Equal(must(Spec{Family: "rs:vandermonde"}.Build(f, k, r))(t), systematic(t, code)) {
+				if !equal(must(Spec{Family: "rs:vandermonde"}.Build(f, k, r))(t), systematic(t, code)) {
 					t.Errorf("rs:vandermonde over %s, K = %d, R = %d", name, k, r)
 				}
 			}
 			// Jerasure's extended Vandermonde matrix ends with a unit vector.
-			code := NewDense(f, k, k+r)
+			code := matrix.NewDense(f, k, k+r)
 			for i := range k {
 				for j := range k + r - 1 {
 					code.Set(i, j, power(i, j))
@@ -158,7 +160,7 @@ func TestSystematic(t *testing.T) {
 					want.Set(i, j, f.Mul(inv, want.At(i, j)))
 				}
 			}
-			if !Equal(must(Spec{Family: "rs:jerasure"}.Build(f, k, r))(t), want) {
+			if !equal(must(Spec{Family: "rs:jerasure"}.Build(f, k, r))(t), want) {
 				t.Errorf("rs:jerasure over %s, K = %d, R = %d", name, k, r)
 			}
 		}
@@ -167,14 +169,14 @@ func TestSystematic(t *testing.T) {
 
 // singularPart returns the first square submatrix of m that is singular, and "" for
 // the matrix of an MDS code.
-func singularPart(m Matrix) string {
+func singularPart(m matrix.Matrix) string {
 	for rows := 1; rows < 1<<m.Rows(); rows++ {
 		for cols := 1; cols < 1<<m.Cols(); cols++ {
 			is, js := bitsOf(rows), bitsOf(cols)
 			if len(is) != len(js) {
 				continue
 			}
-			sub := NewDense(m.Field(), len(is), len(js))
+			sub := matrix.NewDense(m.Field(), len(is), len(js))
 			for a, i := range is {
 				for b, j := range js {
 					sub.Set(a, b, m.At(i, j))
@@ -222,7 +224,7 @@ func TestMDS(t *testing.T) {
 			if k == c.k {
 				want = c.want
 			}
-			if part := singularPart(must(ReedSolomonPAR1(f, k, k))(t)); part != want {
+			if part := singularPart(must(matrix.ReedSolomonPAR1(f, k, k))(t)); part != want {
 				t.Errorf("rs:par1 over %s, K = %d: singular in %q, want %q", c.field, k, part, want)
 			}
 		}
@@ -367,7 +369,7 @@ var formulas = []struct {
 	{spec: Spec{Family: "rs:par2"}, entry: func(f field.Field, q int64, k, r int) entry {
 		var exponents []int
 		for n := 1; int64(n) < q && len(exponents) < k; n++ {
-			if gcd(n, int(q-1)) == 1 {
+			if pointset.GCD(n, int(q-1)) == 1 {
 				exponents = append(exponents, n)
 			}
 		}
@@ -410,7 +412,7 @@ var formulas = []struct {
 		if int64(r) > q-1 {
 			return nil
 		}
-		return vandermondeEntry(f, q, wantCoset(f, q, r, gcd(r, int(q)-1), 0))
+		return vandermondeEntry(f, q, wantCoset(f, q, r, pointset.GCD(r, int(q)-1), 0))
 	}},
 	{spec: Spec{Family: "vandermonde", Points: "powers"}, entry: func(f field.Field, q int64, k, r int) entry {
 		return vandermondeEntry(f, q, wantPowers(f, q, 0, r))
@@ -437,7 +439,7 @@ func power(f field.Field, q int64, a field.Element, e *big.Int) field.Element {
 }
 
 // both returns the size of cosets that omega and alpha have.
-func both(q int64, k, r int) int { return gcd(gcd(k, r), int(q)-1) }
+func both(q int64, k, r int) int { return pointset.GCD(pointset.GCD(k, r), int(q)-1) }
 
 func wantCodes(q int64, first, k int) []field.Element {
 	if int64(first+k) > q {
@@ -467,7 +469,7 @@ func wantPowers(f field.Field, q int64, first, k int) []field.Element {
 func wantCoset(f field.Field, q int64, k, z, first int) []field.Element {
 	list := make([]field.Element, k)
 	for n := range list {
-		e := first + n/z + (int(q)-1)/z*wantReversed(n%z, primeFactors(z))
+		e := first + n/z + (int(q)-1)/z*wantReversed(n%z, pointset.PrimeFactors(z))
 		list[n] = power(f, q, f.Generator(), big.NewInt(int64(e)))
 	}
 	return list
@@ -521,7 +523,7 @@ func dftEntry(f field.Field, q int64, k, r int, reversed bool) entry {
 	}
 	return func(i, j int) field.Element {
 		if reversed {
-			j = wantReversed(j, primeFactors(k))
+			j = wantReversed(j, pointset.PrimeFactors(k))
 		}
 		return power(f, q, f.Generator(), big.NewInt((q-1)/int64(k)*int64(i)*int64(j)))
 	}

@@ -1,7 +1,8 @@
-package matrix
+package matrices
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -13,6 +14,8 @@ import (
 	"volley/field"
 	"volley/field/fieldtest"
 	"volley/internal/fuzzlimit"
+	"volley/internal/pointset"
+	"volley/matrix"
 )
 
 const allFamilies = "cauchy, fti, rs:vandermonde, rs:cauchy, rs:par1, rs:par2, rs:jerasure, lagrange, vandermonde, dft, lch, random:SEED, file:A.csv"
@@ -68,48 +71,48 @@ func TestBuild(t *testing.T) {
 	const k = 5
 	csv := writeFile(t, "A.csv", "1,0,0,0,0\n0,1,0,0,0\n0,0,1,0,0\n0,0,0,1,0\n0,0,0,0,2\n")
 	points := writeFile(t, "points", "# five\n5 6 7 8 9\n")
-	diagonal := DenseOf(Identity(f, k))
+	diagonal := matrix.DenseOf(identity(f, k))
 	diagonal.Set(4, 4, field.Code(2))
 	read := must(ReadPoints(f, strings.NewReader("5,6,7,8,9"), ""))(t)
 	far := writeFile(t, "far", "50 51 52 53 54")
 	farID := must(ReadPoints(f, strings.NewReader("50 51 52 53 54"), ""))(t).ID()
-	codes := func(first int) Points { return codes(f, first, k) }
+	codes := func(first int) matrix.Points { return pointset.Codes(f, first, k) }
 
 	for _, c := range []struct {
 		name string
 		spec Spec
-		want Matrix
+		want matrix.Matrix
 		id   string
 	}{
-		{"cauchy", Spec{Family: "cauchy"}, must(Cauchy(f, k, k))(t), "cauchy"},
-		{"cauchy in any order", Spec{Family: "cauchy", Order: "any"}, must(Cauchy(f, k, k))(t), "cauchy"},
-		{"dft", Spec{Family: "dft"}, must(DFT(f, k))(t), "dft"},
-		{"dft reversed", Spec{Family: "dft", Order: "reversed"}, must(DFTReversed(f, k, nil))(t), "dft-reversed"},
-		{"random", Spec{Family: "random", Argument: "7"}, must(Random(f, k, k, 7))(t), "random:7"},
-		{"fti", Spec{Family: "fti"}, Transpose(must(Cauchy(f, k, k))(t)), "fti"},
-		{"rs:vandermonde", Spec{Family: "rs:vandermonde"}, must(Lagrange(codes(0), codes(k)))(t), "rs:vandermonde"},
-		{"rs:cauchy", Spec{Family: "rs:cauchy"}, must(Cauchy(f, k, k))(t), "rs:cauchy"},
-		{"rs:par1", Spec{Family: "rs:par1"}, Transpose(Vandermonde(codes(1))), "rs:par1"},
-		{"rs:par2", Spec{Family: "rs:par2"}, Transpose(Vandermonde(must(NewPoints(f, []field.Element{field.Code(2), field.Code(4), field.Code(16), field.Code(128), field.Code(29)}))(t))), "rs:par2"}, // 1, 2, 4, 7 and 8 are coprime to 255
-		{"rs:jerasure", Spec{Family: "rs:jerasure"}, must(ReedSolomonJerasure(f, k, k))(t), "rs:jerasure"},
-		{"cauchy with omega", Spec{Family: "cauchy", Omega: far}, must(CauchyOn(codes(50), codes(k)))(t), "cauchy(" + farID + ", codes:5)"},
-		{"cauchy with both", Spec{Family: "cauchy", Omega: far, Alpha: points}, must(CauchyOn(codes(50), codes(k)))(t), "cauchy(" + farID + ", " + read.ID() + ")"},
-		{"lagrange", Spec{Family: "lagrange"}, must(Lagrange(must(CosetPoints(f, k))(t), must(ShiftedCosetPoints(f, k, 1))(t)))(t), "lagrange(coset, coset+1)"},
-		{"lagrange codes", Spec{Family: "lagrange", Omega: "codes", Alpha: "codes"}, must(Lagrange(codes(0), codes(k)))(t), "lagrange(codes:0, codes:5)"},
-		{"lagrange on powers and a file", Spec{Family: "lagrange", Omega: "powers", Alpha: points}, must(Lagrange(newPowerPoints(f, 0, k), codes(5)))(t), "lagrange(powers, " + read.ID() + ")"},
-		{"lagrange to later powers", Spec{Family: "lagrange", Omega: points, Alpha: "powers"}, must(Lagrange(codes(5), must(NewPoints(f, []field.Element{field.Code(32), field.Code(64), field.Code(128), field.Code(29), field.Code(58)}))(t)))(t), "lagrange(" + read.ID() + ", powers+5)"},
-		{"lch", Spec{Family: "lch"}, must(LCH(f, k, k))(t), "lch"},
-		{"codes", Spec{Family: "vandermonde", Points: "codes"}, Vandermonde(codes(0)), "vandermonde(codes:0)"},
-		{"default points", Spec{Family: "vandermonde"}, Vandermonde(must(CosetPoints(f, k))(t)), "vandermonde(coset)"},
-		{"coset", Spec{Family: "vandermonde", Points: "coset"}, Vandermonde(must(CosetPoints(f, k))(t)), "vandermonde(coset)"},
-		{"powers", Spec{Family: "vandermonde", Points: "powers"}, Vandermonde(newPowerPoints(f, 0, k)), "vandermonde(powers)"},
-		{"points file", Spec{Family: "vandermonde", Points: points}, Vandermonde(codes(5)), "vandermonde(" + read.ID() + ")"},
+		{"cauchy", Spec{Family: "cauchy"}, must(matrix.Cauchy(f, k, k))(t), "cauchy"},
+		{"cauchy in any order", Spec{Family: "cauchy", Order: "any"}, must(matrix.Cauchy(f, k, k))(t), "cauchy"},
+		{"dft", Spec{Family: "dft"}, must(matrix.DFT(f, k))(t), "dft"},
+		{"dft reversed", Spec{Family: "dft", Order: "reversed"}, must(matrix.DFTReversed(f, k, nil))(t), "dft-reversed"},
+		{"random", Spec{Family: "random", Argument: "7"}, must(matrix.Random(f, k, k, 7))(t), "random:7"},
+		{"fti", Spec{Family: "fti"}, matrix.Transpose(must(matrix.Cauchy(f, k, k))(t)), "fti"},
+		{"rs:vandermonde", Spec{Family: "rs:vandermonde"}, must(matrix.Lagrange(codes(0), codes(k)))(t), "rs:vandermonde"},
+		{"rs:cauchy", Spec{Family: "rs:cauchy"}, must(matrix.Cauchy(f, k, k))(t), "rs:cauchy"},
+		{"rs:par1", Spec{Family: "rs:par1"}, matrix.Transpose(matrix.Vandermonde(codes(1), 0)), "rs:par1"},
+		{"rs:par2", Spec{Family: "rs:par2"}, matrix.Transpose(matrix.Vandermonde(must(matrix.NewPoints(f, []field.Element{field.Code(2), field.Code(4), field.Code(16), field.Code(128), field.Code(29)}))(t), 0)), "rs:par2"}, // 1, 2, 4, 7 and 8 are coprime to 255
+		{"rs:jerasure", Spec{Family: "rs:jerasure"}, must(matrix.ReedSolomonJerasure(f, k, k))(t), "rs:jerasure"},
+		{"cauchy with omega", Spec{Family: "cauchy", Omega: far}, must(matrix.CauchyOn(codes(50), codes(k)))(t), "cauchy(" + farID + ", codes:5)"},
+		{"cauchy with both", Spec{Family: "cauchy", Omega: far, Alpha: points}, must(matrix.CauchyOn(codes(50), codes(k)))(t), "cauchy(" + farID + ", " + read.ID() + ")"},
+		{"lagrange", Spec{Family: "lagrange"}, must(matrix.Lagrange(must(matrix.CosetPoints(f, k))(t), must(matrix.ShiftedCosetPoints(f, k, 1))(t)))(t), "lagrange(coset, coset+1)"},
+		{"lagrange codes", Spec{Family: "lagrange", Omega: "codes", Alpha: "codes"}, must(matrix.Lagrange(codes(0), codes(k)))(t), "lagrange(codes:0, codes:5)"},
+		{"lagrange on powers and a file", Spec{Family: "lagrange", Omega: "powers", Alpha: points}, must(matrix.Lagrange(pointset.PowersFrom(f, 0, k), codes(5)))(t), "lagrange(powers, " + read.ID() + ")"},
+		{"lagrange to later powers", Spec{Family: "lagrange", Omega: points, Alpha: "powers"}, must(matrix.Lagrange(codes(5), must(matrix.NewPoints(f, []field.Element{field.Code(32), field.Code(64), field.Code(128), field.Code(29), field.Code(58)}))(t)))(t), "lagrange(" + read.ID() + ", powers+5)"},
+		{"lch", Spec{Family: "lch"}, must(matrix.LCH(f, k, k))(t), "lch"},
+		{"codes", Spec{Family: "vandermonde", Points: "codes"}, matrix.Vandermonde(codes(0), 0), "vandermonde(codes:0)"},
+		{"default points", Spec{Family: "vandermonde"}, matrix.Vandermonde(must(matrix.CosetPoints(f, k))(t), 0), "vandermonde(coset)"},
+		{"coset", Spec{Family: "vandermonde", Points: "coset"}, matrix.Vandermonde(must(matrix.CosetPoints(f, k))(t), 0), "vandermonde(coset)"},
+		{"powers", Spec{Family: "vandermonde", Points: "powers"}, matrix.Vandermonde(pointset.PowersFrom(f, 0, k), 0), "vandermonde(powers)"},
+		{"points file", Spec{Family: "vandermonde", Points: points}, matrix.Vandermonde(codes(5), 0), "vandermonde(" + read.ID() + ")"},
 		{"file", Spec{Family: "file", Argument: csv}, diagonal, diagonal.ID()},
-		{"inverse", Spec{Family: "cauchy", Inverse: true}, must(Inverse(must(Cauchy(f, k, k))(t)))(t), "inverse(cauchy)"},
+		{"inverse", Spec{Family: "cauchy", Inverse: true}, must(matrix.Inverse(must(matrix.Cauchy(f, k, k))(t)))(t), "inverse(cauchy)"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got := must(c.spec.Build(f, k, k))(t)
-			if !Equal(got, c.want) {
+			if !equal(got, c.want) {
 				t.Fatal("another matrix")
 			}
 			if got.ID() != c.id {
@@ -120,13 +123,13 @@ func TestBuild(t *testing.T) {
 			plain := c.spec
 			plain.Inverse = false
 			built := must(plain.Build(f, k, k))(t)
-			var sets []PointSet
-			for _, set := range PointSetsOf(built) {
-				sets = append(sets, PointSet{set.Name, must(NewPoints(f, elements(set.Points)))(t)})
+			var sets []matrix.PointSet
+			for _, set := range matrix.PointSetsOf(built) {
+				sets = append(sets, matrix.PointSet{Name: set.Name, Points: must(matrix.NewPoints(f, pointset.Elements(set.Points)))(t)})
 			}
 			values := Spec{Family: c.spec.Family, Argument: c.spec.Argument, Order: c.spec.Order, Inverse: c.spec.Inverse}
-			again := must(values.BuildFrom(f, k, k, sets, DenseOf(built)))(t)
-			if !Equal(again, c.want) {
+			again := must(values.BuildFrom(f, k, k, sets, matrix.DenseOf(built)))(t)
+			if !equal(again, c.want) {
 				t.Error("another matrix from values")
 			}
 			if len(c.spec.Files()) == 0 && again.ID() != c.id {
@@ -182,7 +185,7 @@ func TestBuildErrors(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := c.spec.Build(f, c.k, c.k)
 			if c.want == "" {
-				if !errors.Is(err, ErrSingular) || !strings.HasSuffix(err.Error(), ": matrix is singular: rank 1 of 2") {
+				if !errors.Is(err, matrix.ErrSingular) || !strings.HasSuffix(err.Error(), ": matrix is singular: rank 1 of 2") {
 					t.Errorf("error %v, want ErrSingular", err)
 				}
 				return
@@ -226,22 +229,24 @@ func TestFamilies(t *testing.T) {
 
 func TestBuildFromErrors(t *testing.T) {
 	f := fieldtest.Parse(t, "2^8")
-	codeSet := func(name string, first, n int) PointSet { return PointSet{name, codes(f, first, n)} }
+	codeSet := func(name string, first, n int) matrix.PointSet {
+		return matrix.PointSet{Name: name, Points: pointset.Codes(f, first, n)}
+	}
 	for _, c := range []struct {
 		name    string
 		spec    Spec
-		sets    []PointSet
-		entries Matrix
+		sets    []matrix.PointSet
+		entries matrix.Matrix
 		want    string
 	}{
-		{"no points", Spec{Family: "vandermonde"}, []PointSet{codeSet("omega", 0, 3)}, nil, "matrix: vandermonde without its points alpha"},
-		{"one set", Spec{Family: "lagrange"}, []PointSet{codeSet("omega", 0, 3)}, nil, "matrix: lagrange without its points alpha"},
-		{"few points", Spec{Family: "vandermonde"}, []PointSet{codeSet("alpha", 0, 2)}, nil, "matrix: 2 points in alpha, and K = 3: want one for each processor"},
-		{"another field", Spec{Family: "vandermonde"}, []PointSet{{"alpha", codes(fieldtest.Parse(t, "257"), 0, 3)}}, nil, "matrix: points alpha over 257, and a matrix over 2^8: want one field"},
-		{"points meet", Spec{Family: "cauchy"}, []PointSet{codeSet("y", 0, 3), codeSet("x", 2, 3)}, nil, "matrix: cauchy: the points x_0 and y_2 are both 2: want distinct points: change omega, which gives x, or alpha, which gives y"},
+		{"no points", Spec{Family: "vandermonde"}, []matrix.PointSet{codeSet("omega", 0, 3)}, nil, "matrix: vandermonde without its points alpha"},
+		{"one set", Spec{Family: "lagrange"}, []matrix.PointSet{codeSet("omega", 0, 3)}, nil, "matrix: lagrange without its points alpha"},
+		{"few points", Spec{Family: "vandermonde"}, []matrix.PointSet{codeSet("alpha", 0, 2)}, nil, "matrix: 2 points in alpha, and K = 3: want one for each processor"},
+		{"another field", Spec{Family: "vandermonde"}, []matrix.PointSet{{Name: "alpha", Points: pointset.Codes(fieldtest.Parse(t, "257"), 0, 3)}}, nil, "matrix: points alpha over 257, and a matrix over 2^8: want one field"},
+		{"points meet", Spec{Family: "cauchy"}, []matrix.PointSet{codeSet("y", 0, 3), codeSet("x", 2, 3)}, nil, "matrix: cauchy: the points x_0 and y_2 are both 2: want distinct points: change omega, which gives x, or alpha, which gives y"},
 		{"no entries", Spec{Family: "file", Argument: "A.csv"}, nil, nil, "matrix: file:A.csv without its entries"},
-		{"entries over another field", Spec{Family: "file", Argument: "A.csv"}, nil, Identity(fieldtest.Parse(t, "257"), 3), "matrix: entries of a 3×3 matrix over 257, and K = 3 processors need 3×3 over 2^8"},
-		{"few entries", Spec{Family: "file", Argument: "A.csv"}, nil, Identity(f, 2), "matrix: entries of a 2×2 matrix over 2^8, and K = 3 processors need 3×3 over 2^8"},
+		{"entries over another field", Spec{Family: "file", Argument: "A.csv"}, nil, identity(fieldtest.Parse(t, "257"), 3), "matrix: entries of a 3×3 matrix over 257, and K = 3 processors need 3×3 over 2^8"},
+		{"few entries", Spec{Family: "file", Argument: "A.csv"}, nil, identity(f, 2), "matrix: entries of a 2×2 matrix over 2^8, and K = 3 processors need 3×3 over 2^8"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := c.spec.BuildFrom(f, 3, 3, c.sets, c.entries)
@@ -325,4 +330,34 @@ func FuzzParseSpec(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestTooFewPowers says which K would do.
+func TestTooFewPowers(t *testing.T) {
+	_, err := Spec{Family: "vandermonde", Points: "powers"}.Build(fieldtest.Parse(t, "2^8"), 256, 256)
+	wantError(t, err, "matrix: powers points over 2^8: K = 256 needs 256 nonzero elements and there are 255: want K <= 255, or a field such as 2^16")
+}
+
+func BenchmarkAt(b *testing.B) {
+	for _, c := range []struct {
+		field string
+		k     int
+		specs []string
+	}{
+		{"2^8", 85, []string{"cauchy", "dft", "vandermonde", "random:1"}},
+		{"2147483647", 899_658, []string{"cauchy", "dft", "vandermonde", "random:1"}},
+	} {
+		for _, spec := range c.specs {
+			m := must(must(ParseSpec(spec))(b).Build(fieldtest.Parse(b, c.field), c.k, c.k))(b)
+			b.Run(fmt.Sprintf("matrix=%s/field=%s/K=%d", spec, c.field, c.k), func(b *testing.B) {
+				i := 0
+				for b.Loop() {
+					m.At(i, c.k-1-i)
+					if i++; i == c.k {
+						i = 0
+					}
+				}
+			})
+		}
+	}
 }

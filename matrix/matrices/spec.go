@@ -1,4 +1,6 @@
-package matrix
+// Package matrices has the matrices that names stand for, on command lines and in manifests, and reads and writes files of
+// entries and points.
+package matrices
 
 import (
 	"fmt"
@@ -8,6 +10,8 @@ import (
 	"strings"
 
 	"volley/field"
+	"volley/internal/pointset"
+	"volley/matrix"
 )
 
 // A Spec names a matrix independently of its field and of K and R, the numbers of
@@ -16,12 +20,12 @@ import (
 // Point sets are words or files of [ReadPoints]; an empty one is the default. The words, and what they are for the K
 // points of omega; alpha has the R points that come next, and a vandermonde matrix R as if these were omega's:
 //
-//	coset    [CosetPoints]: the default, except for cauchy; coset:R with the radices of [UpTo](R)
+//	coset    [matrix.CosetPoints]: the default, except for cauchy; coset:R with the radices of [pointset.UpTo](R)
 //	powers   g^0 … g^(K-1); alpha g^K … g^(K+R-1), an error where K+R > q-1
 //	codes    symbol codes 0 … K-1; alpha K … K+R-1: the default for cauchy
 //
 // The points of omega and alpha on cosets are on cosets of one size, Z = gcd(K, R, q-1), each in the order of
-// CosetPoints: omega has the cosets 0 … K/Z-1 and alpha the next R/Z. So all rows, and every [Block] of them in
+// CosetPoints: omega has the cosets 0 … K/Z-1 and alpha the next R/Z. So all rows, and every [matrix.Block] of them in
 // multiples of Z, have the structure that the columns have. Where these do not fit, K+R > q-1, alpha has the cosets 1 …
 // R/Z: that is a lagrange matrix still, but no cauchy matrix.
 type Spec struct {
@@ -47,9 +51,9 @@ func (s Spec) For(ports int) Spec {
 }
 
 // radices takes the radices off a word such as "reversed:6", or gives it those for the ports.
-func (s Spec) radices(text string) (word string, r Radices) {
+func (s Spec) radices(text string) (word string, r pointset.Radices) {
 	if word, r, _ = cutRadix(text); r == nil && s.ports > 0 {
-		r = UpTo(s.ports + 1)
+		r = pointset.UpTo(s.ports + 1)
 	}
 	return word, r
 }
@@ -61,7 +65,7 @@ func (s Spec) OrderOf(k int) string {
 	switch {
 	case word != "reversed":
 		return ""
-	case slices.IsSorted(r.of(k)):
+	case slices.IsSorted(r.Of(k)):
 		return word
 	case word != s.Order:
 		return s.Order
@@ -128,24 +132,24 @@ func (s Spec) Files() []string {
 }
 
 // Build returns the k×r matrix over f that s names, for k sources and r sinks. It reads the files that s names; the
-// matrix is on demand unless it comes from a file or is an inverse ([Inverse]). It is an error where k and r differ for
+// matrix is on demand unless it comes from a file or is an inverse ([matrix.Inverse]). It is an error where k and r differ for
 // an inverse, or for a family that is square only.
-func (s Spec) Build(f field.Field, k, r int) (Matrix, error) {
+func (s Spec) Build(f field.Field, k, r int) (matrix.Matrix, error) {
 	return s.build(&builder{Spec: s, f: f, k: k, r: r})
 }
 
 // BuildFrom is Build from values in place of names, as a manifest has them: it returns the matrix with the point sets
-// that [PointSetsOf] gave, for a family that takes points, and with the given entries, for the family "file". It reads
+// that [matrix.PointSetsOf] gave, for a family that takes points, and with the given entries, for the family "file". It reads
 // no file, and what the Points, Omega and Alpha of s are does not matter.
 //
 // It is the matrix that was built; its ID may be another where the points came from
 // a file or are called so by two words.
-func (s Spec) BuildFrom(f field.Field, k, r int, sets []PointSet, entries Matrix) (Matrix, error) {
+func (s Spec) BuildFrom(f field.Field, k, r int, sets []matrix.PointSet, entries matrix.Matrix) (matrix.Matrix, error) {
 	s.Points, s.Omega, s.Alpha = "", "", ""
 	return s.build(&builder{Spec: s, f: f, k: k, r: r, given: true, sets: sets, entries: entries})
 }
 
-func (s Spec) build(b *builder) (Matrix, error) {
+func (s Spec) build(b *builder) (matrix.Matrix, error) {
 	family, err := findFamily(s.Family)
 	if err != nil {
 		return nil, err
@@ -156,7 +160,7 @@ func (s Spec) build(b *builder) (Matrix, error) {
 	if err := s.check(family); err != nil {
 		return nil, err
 	}
-	if err := checkShape(b.k, b.r); err != nil {
+	if err := pointset.CheckShape(b.k, b.r); err != nil {
 		return nil, err
 	}
 	if b.k != b.r && family.Square {
@@ -172,7 +176,7 @@ func (s Spec) build(b *builder) (Matrix, error) {
 		return nil, err
 	}
 	if s.Inverse {
-		return Inverse(m)
+		return matrix.Inverse(m)
 	}
 	return m, nil
 }

@@ -1,4 +1,4 @@
-package matrix
+package matrices
 
 import (
 	"bytes"
@@ -12,6 +12,7 @@ import (
 	"volley/field"
 	"volley/field/fieldtest"
 	"volley/internal/fuzzlimit"
+	"volley/matrix"
 )
 
 // TestCSVRoundTrip reads back what was written, for dense and on-demand
@@ -19,16 +20,16 @@ import (
 func TestCSVRoundTrip(t *testing.T) {
 	for _, f := range testFields(t) {
 		for _, shape := range [][2]int{{1, 1}, {1, 5}, {5, 1}, {9, 7}} {
-			m := must(Random(f, shape[0], shape[1], 2))(t)
+			m := must(matrix.Random(f, shape[0], shape[1], 2))(t)
 			var text bytes.Buffer
 			if err := WriteCSV(&text, m); err != nil {
 				t.Fatal(err)
 			}
 			got := must(FromCSV(f, iotest.OneByteReader(&text), "A.csv"))(t)
-			if !Equal(got, m) {
+			if !equal(got, m) {
 				t.Errorf("%s: %d×%d comes back as another matrix", f.Name(), shape[0], shape[1])
 			}
-			if got.ID() != DenseOf(m).ID() {
+			if got.ID() != matrix.DenseOf(m).ID() {
 				t.Errorf("%s: %d×%d comes back under another ID", f.Name(), shape[0], shape[1])
 			}
 		}
@@ -37,7 +38,7 @@ func TestCSVRoundTrip(t *testing.T) {
 
 func TestWriteCSV(t *testing.T) {
 	var text strings.Builder
-	if err := WriteCSV(&text, must(Cauchy(fieldtest.Parse(t, "257"), 2, 2))(t)); err != nil {
+	if err := WriteCSV(&text, must(matrix.Cauchy(fieldtest.Parse(t, "257"), 2, 2))(t)); err != nil {
 		t.Fatal(err)
 	}
 	// 1/(0-2), 1/(0-3); 1/(1-2), 1/(1-3) mod 257
@@ -45,7 +46,7 @@ func TestWriteCSV(t *testing.T) {
 		t.Errorf("got %q, want %q", text.String(), want)
 	}
 	// Values on both sides of the limbs of an element.
-	large := NewDense(frBLS12381, 1, 5)
+	large := matrix.NewDense(fieldtest.Parse(t, "bls12-381"), 1, 5)
 	large.Set(0, 0, field.Element{1<<64 - 1})
 	for limb := range 4 {
 		var e field.Element
@@ -60,7 +61,7 @@ func TestWriteCSV(t *testing.T) {
 		t.Errorf("got %q, want %q", text.String(), want)
 	}
 	broken := errors.New("disk full")
-	if err := WriteCSV(failWriter{broken}, must(Random(fieldtest.Parse(t, "2"), 100, 100, 1))(t)); !errors.Is(err, broken) {
+	if err := WriteCSV(failWriter{broken}, must(matrix.Random(fieldtest.Parse(t, "2"), 100, 100, 1))(t)); !errors.Is(err, broken) {
 		t.Errorf("error %v does not wrap the writer's", err)
 	}
 }
@@ -86,7 +87,7 @@ func TestFromCSVAccepts(t *testing.T) {
 		"1,2\n" + strings.Repeat("0", 99) + "3,256\n", // as many digits as there may be
 	} {
 		got, err := FromCSV(f, strings.NewReader(text), "A.csv")
-		if err != nil || !Equal(got, want) {
+		if err != nil || !equal(got, want) {
 			t.Errorf("%q: error %v, or another matrix", text, err)
 		}
 	}
@@ -188,7 +189,7 @@ func FuzzFromCSV(f *testing.F) {
 	for _, name := range []string{"2^8", "257", "2"} {
 		all = append(all, fieldtest.Parse(f, name))
 	}
-	all = append(all, frBLS12381)
+	all = append(all, fieldtest.Parse(f, "bls12-381"))
 	f.Fuzz(func(t *testing.T, text string) {
 		defer fuzzlimit.Hold(t, len(text))()
 		for _, f := range all {
@@ -203,7 +204,7 @@ func FuzzFromCSV(f *testing.F) {
 			if err := WriteCSV(&out, m); err != nil {
 				t.Fatal(err)
 			}
-			if again := must(FromCSV(f, &out, "out.csv"))(t); !Equal(again, m) {
+			if again := must(FromCSV(f, &out, "out.csv"))(t); !equal(again, m) {
 				t.Errorf("%s: written and read again it is another matrix", f.Name())
 			}
 		}

@@ -1,4 +1,4 @@
-package matrix
+package matrices
 
 import (
 	"cmp"
@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"volley/field"
+	"volley/internal/pointset"
+	"volley/matrix"
 )
 
 // A builder builds the matrix of a Spec.
@@ -18,11 +20,11 @@ type builder struct {
 	r int // columns: sinks
 
 	given   bool // sets and entries, instead of words and files
-	sets    []PointSet
-	entries Matrix
+	sets    []matrix.PointSet
+	entries matrix.Matrix
 }
 
-// pointWords lists the words for point sets. After "coset" there may be a colon and a radix, as in [UpTo].
+// pointWords lists the words for point sets. After "coset" there may be a colon and a radix, as in [pointset.UpTo].
 var pointWords = []string{"coset", "powers", "codes"}
 
 // isPointWord reports whether a name is a word for points, and of no file.
@@ -32,7 +34,7 @@ func isPointWord(name string) bool {
 }
 
 // cutRadix takes the radices off a word such as "reversed:6".
-func cutRadix(text string) (word string, r Radices, err error) {
+func cutRadix(text string) (word string, r pointset.Radices, err error) {
 	word, radix, found := strings.Cut(text, ":")
 	if !found {
 		return word, nil, nil
@@ -41,11 +43,11 @@ func cutRadix(text string) (word string, r Radices, err error) {
 	if err == nil && most < 2 {
 		err = strconv.ErrRange
 	}
-	return word, UpTo(most), err
+	return word, pointset.UpTo(most), err
 }
 
 // points returns the given set or, if none, what name stands for: one of [pointWords], by meaning, or a file.
-func (b *builder) points(set, name string, meaning func(word string) (Points, error)) (Points, error) {
+func (b *builder) points(set, name string, meaning func(word string) (matrix.Points, error)) (matrix.Points, error) {
 	if b.given {
 		return b.set(set, meaning)
 	}
@@ -62,7 +64,7 @@ func (b *builder) points(set, name string, meaning func(word string) (Points, er
 		return nil, err
 	}
 	if n, want := b.size(set); p.Len() != n {
-		return nil, fmt.Errorf("matrix: %s has %s, and %s", name, count(p.Len(), "point"), want)
+		return nil, fmt.Errorf("matrix: %s has %s, and %s", name, pointset.Count(p.Len(), "point"), want)
 	}
 	return p, nil
 }
@@ -79,20 +81,20 @@ func (b *builder) size(set string) (n int, want string) {
 }
 
 // set returns the given point set of that name, or the word's where the points are the same: its structure is known.
-func (b *builder) set(name string, meaning func(word string) (Points, error)) (Points, error) {
-	i := slices.IndexFunc(b.sets, func(s PointSet) bool { return s.Name == name })
+func (b *builder) set(name string, meaning func(word string) (matrix.Points, error)) (matrix.Points, error) {
+	i := slices.IndexFunc(b.sets, func(s matrix.PointSet) bool { return s.Name == name })
 	if i < 0 {
 		return nil, fmt.Errorf("matrix: %s without its points %s", b.Family, name)
 	}
 	p := b.sets[i].Points
-	if !sameField(p.Field(), b.f) {
+	if p.Field().Name() != b.f.Name() {
 		return nil, fmt.Errorf("matrix: points %s over %s, and a matrix over %s: want one field", name, p.Field().Name(), b.f.Name())
 	}
 	if n, want := b.size(name); p.Len() != n {
-		return nil, fmt.Errorf("matrix: %s in %s, and %s", count(p.Len(), "point"), name, want)
+		return nil, fmt.Errorf("matrix: %s in %s, and %s", pointset.Count(p.Len(), "point"), name, want)
 	}
 	for _, word := range pointWords {
-		if known, err := meaning(word); err == nil && slices.Equal(elements(known), elements(p)) {
+		if known, err := meaning(word); err == nil && slices.Equal(pointset.Elements(known), pointset.Elements(p)) {
 			return known, nil
 		}
 	}
@@ -108,50 +110,50 @@ func (b *builder) letter(what string) string {
 }
 
 // firstPoints returns what a word means for the first n points, on cosets of z elements. What names n, "K" or "R".
-func (b *builder) firstPoints(word, what string, n, z int) (Points, error) {
+func (b *builder) firstPoints(word, what string, n, z int) (matrix.Points, error) {
 	word, r := b.radices(word)
-	err := checkElements(word+" points", b.f, b.letter(what), int64(n), 0, word != "codes")
+	err := pointset.CheckElements(word+" points", b.f, b.letter(what), int64(n), 0, word != "codes")
 	switch {
 	case err != nil:
 		return nil, err
 	case word == "codes":
-		return codes(b.f, 0, n), nil
+		return pointset.Codes(b.f, 0, n), nil
 	case word == "powers":
-		return newPowerPoints(b.f, 0, n), nil
+		return pointset.PowersFrom(b.f, 0, n), nil
 	}
-	return newCosetPoints(b.f, n, z, 0, r), nil
+	return pointset.CosetsFrom(b.f, n, z, 0, r), nil
 }
 
 // nextPoints returns what a word means for the R points after the first K. On cosets, where there are too few and the
 // points may be among the first, they are on those from number 1 on; apart says that they may not.
-func (b *builder) nextPoints(word string, z int, apart bool) (Points, error) {
+func (b *builder) nextPoints(word string, z int, apart bool) (matrix.Points, error) {
 	word, r := b.radices(word)
-	err := checkElements(word+" points", b.f, "K + R", int64(b.k)+int64(b.r), 0, word != "codes")
+	err := pointset.CheckElements(word+" points", b.f, "K + R", int64(b.k)+int64(b.r), 0, word != "codes")
 	first := b.k / z
 	if word == "coset" && err != nil && !apart {
-		first, err = 1, checkElements("coset points", b.f, b.letter("R"), int64(b.r), 0, true)
+		first, err = 1, pointset.CheckElements("coset points", b.f, b.letter("R"), int64(b.r), 0, true)
 	}
 	switch {
 	case err != nil:
 		return nil, err
 	case word == "codes":
-		return codes(b.f, b.k, b.r), nil
+		return pointset.Codes(b.f, b.k, b.r), nil
 	case word == "powers":
-		return newPowerPoints(b.f, b.k, b.r), nil
+		return pointset.PowersFrom(b.f, b.k, b.r), nil
 	}
-	return newCosetPoints(b.f, b.r, z, first, r), nil // from 1 on, of all q-1 points, in another order
+	return pointset.CosetsFrom(b.f, b.r, z, first, r), nil // from 1 on, of all q-1 points, in another order
 }
 
 // pair returns the points omega and alpha, as given or by the usual word; apart says that they may not share points.
-func (b *builder) pair(omega, alpha, usual string, apart bool) (Points, Points, error) {
-	z := cosetSize(b.f, gcd(b.k, b.r))
-	x, err := b.points(omega, cmp.Or(b.Omega, usual), func(word string) (Points, error) {
+func (b *builder) pair(omega, alpha, usual string, apart bool) (matrix.Points, matrix.Points, error) {
+	z := pointset.CosetSize(b.f, pointset.GCD(b.k, b.r))
+	x, err := b.points(omega, cmp.Or(b.Omega, usual), func(word string) (matrix.Points, error) {
 		return b.firstPoints(word, "K", b.k, z)
 	})
 	if err != nil {
 		return nil, nil, err
 	}
-	y, err := b.points(alpha, cmp.Or(b.Alpha, usual), func(word string) (Points, error) {
+	y, err := b.points(alpha, cmp.Or(b.Alpha, usual), func(word string) (matrix.Points, error) {
 		return b.nextPoints(word, z, apart)
 	})
 	return x, y, err

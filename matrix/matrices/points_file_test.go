@@ -1,4 +1,4 @@
-package matrix
+package matrices
 
 import (
 	"errors"
@@ -11,6 +11,8 @@ import (
 	"volley/field"
 	"volley/field/fieldtest"
 	"volley/internal/fuzzlimit"
+	"volley/internal/pointset"
+	"volley/matrix"
 )
 
 func TestReadPoints(t *testing.T) {
@@ -34,14 +36,14 @@ func TestReadPoints(t *testing.T) {
 			}
 		}
 	}
-	if got := must(NewPoints(f, elements(want)))(t); got.ID() != want.ID() {
+	if got := must(matrix.NewPoints(f, pointset.Elements(want)))(t); got.ID() != want.ID() {
 		t.Errorf("listed they have the ID %s, want %s", got.ID(), want.ID())
 	}
 	if must(ReadPoints(f, strings.NewReader("0 3 256"), "p"))(t).ID() == want.ID() {
 		t.Error("one ID for two orders")
 	}
-	large := must(ReadPoints(frBLS12381, strings.NewReader("52435875175126190479447740508185965837690552500527637822603658699938581184512"), "p"))(t)
-	if large.At(0) != frBLS12381.Sub(field.Element{}, field.One) {
+	large := must(ReadPoints(fieldtest.Parse(t, "bls12-381"), strings.NewReader("52435875175126190479447740508185965837690552500527637822603658699938581184512"), "p"))(t)
+	if large.At(0) != fieldtest.Parse(t, "bls12-381").Sub(field.Element{}, field.One) {
 		t.Errorf("-1 is read as %v", large.At(0))
 	}
 }
@@ -79,7 +81,7 @@ func FuzzReadPoints(f *testing.F) {
 	for _, text := range []string{"", "1 2 3", "1,2\n# 3\n4", "#", "1 # 2", "1 1", "256", "-1", "00000000000000000000001"} {
 		f.Add(text)
 	}
-	all := []field.Field{fieldtest.Parse(f, "2^8"), fieldtest.Parse(f, "257"), frBLS12381}
+	all := []field.Field{fieldtest.Parse(f, "2^8"), fieldtest.Parse(f, "257"), fieldtest.Parse(f, "bls12-381")}
 	f.Fuzz(func(t *testing.T, text string) {
 		defer fuzzlimit.Hold(t, len(text))()
 		for _, f := range all {

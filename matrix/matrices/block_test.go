@@ -1,4 +1,4 @@
-package matrix
+package matrices
 
 import (
 	"fmt"
@@ -8,13 +8,15 @@ import (
 
 	"volley/field"
 	"volley/field/fieldtest"
+	"volley/internal/pointset"
+	"volley/matrix"
 )
 
 // checkBlock compares a block with the rows of m, and what Factor finds in it with
 // the block.
-func checkBlock(t *testing.T, m Matrix, first, rows int) *Factorisation {
+func checkBlock(t *testing.T, m matrix.Matrix, first, rows int) *matrix.Factorisation {
 	t.Helper()
-	b := Block(m, first, rows)
+	b := matrix.Block(m, first, rows)
 	if b.Rows() != rows || b.Cols() != m.Cols() || b.Field() != m.Field() {
 		t.Fatalf("%s is %d×%d over %s", b.ID(), b.Rows(), b.Cols(), b.Field().Name())
 	}
@@ -74,7 +76,7 @@ func TestBlockFactor(t *testing.T) {
 		{"257", Spec{Family: "vandermonde"}, 5, 1, "", 0},
 	} {
 		m := must(c.spec.Build(fieldtest.Parse(t, c.field), c.k, c.r))(t)
-		if Factor(m, nil) != nil {
+		if matrix.Factor(m, nil) != nil {
 			t.Errorf("%+v, %d×%d: a factorisation", c.spec, c.k, c.r)
 		}
 		for first := 0; first < c.k; first += c.r {
@@ -119,7 +121,7 @@ func TestBlockColumns(t *testing.T) {
 		{"257", Spec{Family: "vandermonde"}, 16, 48, 4},
 		{"257", Spec{Family: "random", Argument: "1"}, 16, 48, 0},
 	} {
-		m := Transpose(must(c.spec.Build(fieldtest.Parse(t, c.field), c.k, c.r))(t))
+		m := matrix.Transpose(must(c.spec.Build(fieldtest.Parse(t, c.field), c.k, c.r))(t))
 		for first := 0; first < c.r; first += c.k {
 			fact := checkBlock(t, m, first, c.k)
 			if fact == nil && c.layers > 0 || fact != nil && len(fact.Layers) != c.layers {
@@ -130,8 +132,8 @@ func TestBlockColumns(t *testing.T) {
 }
 
 // blocks returns matrices of every kind that Block meets, for many blocks of each.
-func blocks(t *testing.T, f field.Field) []Matrix {
-	var list []Matrix
+func blocks(t *testing.T, f field.Field) []matrix.Matrix {
+	var list []matrix.Matrix
 	for _, spec := range []Spec{
 		{Family: "cauchy"}, {Family: "cauchy", Omega: "coset", Alpha: "coset"}, {Family: "fti"}, {Family: "rs:vandermonde"}, {Family: "rs:cauchy"},
 		{Family: "rs:par1"}, {Family: "rs:par2"}, {Family: "rs:jerasure"}, {Family: "lagrange"}, {Family: "lagrange", Alpha: "codes"}, {Family: "lagrange", Omega: "powers", Alpha: "powers"},
@@ -140,15 +142,15 @@ func blocks(t *testing.T, f field.Field) []Matrix {
 	} {
 		for _, shape := range [][2]int{{1, 1}, {2, 1}, {6, 2}, {8, 4}, {4, 8}, {5, 5}, {8, 8}, {6, 3}, {10, 5}, {3, 7}} {
 			if m, err := spec.Build(f, shape[0], shape[1]); err == nil {
-				list = append(list, m, Transpose(m))
+				list = append(list, m, matrix.Transpose(m))
 			}
 		}
 	}
-	list = append(list, Identity(f, 5))
+	list = append(list, identity(f, 5))
 	k := 6
 	perm := rand.New(rand.NewPCG(1, 1)).Perm(k)
-	if m, err := Cauchy(f, k, k); err == nil {
-		list = append(list, must(Columns(m, perm))(t), must(Inverse(m))(t), DenseOf(m))
+	if m, err := matrix.Cauchy(f, k, k); err == nil {
+		list = append(list, must(matrix.Columns(m, perm))(t), must(matrix.Inverse(m))(t), matrix.DenseOf(m))
 	}
 	return list
 }
@@ -159,19 +161,19 @@ func TestBlocks(t *testing.T) {
 	for _, name := range []string{"2^4", "2^8", "257", "3^4"} {
 		f := fieldtest.Parse(t, name)
 		found := 0
-		known := map[string]Matrix{}
+		known := map[string]matrix.Matrix{}
 		for _, m := range blocks(t, f) {
 			for first := range m.Rows() {
 				for rows := 1; first+rows <= m.Rows(); rows++ {
 					if checkBlock(t, m, first, rows) != nil {
 						found++
 					}
-					b := Block(m, first, rows)
+					b := matrix.Block(m, first, rows)
 					for inner := range rows {
 						checkBlock(t, b, inner, rows-inner)
 					}
 					key := fmt.Sprint(b.ID(), b.Rows(), "×", b.Cols())
-					if other := known[key]; other != nil && !Equal(other, b) {
+					if other := known[key]; other != nil && !equal(other, b) {
 						t.Fatalf("two matrices with the ID %s", b.ID())
 					}
 					known[key] = b
@@ -186,16 +188,16 @@ func TestBlocks(t *testing.T) {
 
 func TestBlockOutOfRange(t *testing.T) {
 	f := fieldtest.Parse(t, "257")
-	for _, m := range []Matrix{must(Cauchy(f, 4, 4))(t), must(ReedSolomonVandermonde(f, 4, 4))(t), must(DFT(f, 4))(t)} {
+	for _, m := range []matrix.Matrix{must(matrix.Cauchy(f, 4, 4))(t), must(matrix.ReedSolomonVandermonde(f, 4, 4))(t), must(matrix.DFT(f, 4))(t)} {
 		for _, c := range [][2]int{{-1, 2}, {3, 2}, {0, 5}, {0, 0}, {2, -1}, {math.MaxInt, math.MaxInt}} {
-			wantPanic(t, "of a 4×4 matrix", func() { Block(m, c[0], c[1]) })
+			wantPanic(t, "of a 4×4 matrix", func() { matrix.Block(m, c[0], c[1]) })
 		}
-		b := Block(m, 1, 2)
+		b := matrix.Block(m, 1, 2)
 		for _, at := range [][2]int{{2, 0}, {-1, 0}, {0, 4}} {
 			wantPanic(t, "of a 2×4 matrix", func() { b.At(at[0], at[1]) })
 		}
 	}
-	p := part(must(CosetPoints(f, 8))(t), 2, 3)
+	p := pointset.Part(must(matrix.CosetPoints(f, 8))(t), 2, 3)
 	wantPanic(t, "point 3 of 3", func() { p.At(3) })
 	wantPanic(t, "point -1 of 3", func() { p.At(-1) })
 }
@@ -208,18 +210,18 @@ func TestBlockPoints(t *testing.T) {
 		t.Fatal("no matrix")
 	}
 	for _, c := range []struct {
-		m    Matrix
+		m    matrix.Matrix
 		id   string
 		sets int
 	}{
-		{Block(must(Cauchy(f, 12, 12))(t), 4, 4), "cauchy(codes:4, codes:12)", 2},
-		{Block(must(FTI(f, 12))(t), 4, 4), "cauchy(-codes:16, -codes:0)", 2},
-		{Block(m, 4, 4), "cauchy(coset[4:8 of 12], powers+12)", 2},
-		{Block(must(ReedSolomonVandermonde(f, 12, 12))(t), 4, 4), "rows(lagrange(codes:0, codes:12); 4:8 of 12)", 0},
-		{Block(Block(must(DFT(f, 16))(t), 4, 8), 2, 3), "rows(dft; 6:9 of 16)", 0},
+		{matrix.Block(must(matrix.Cauchy(f, 12, 12))(t), 4, 4), "cauchy(codes:4, codes:12)", 2},
+		{matrix.Block(must(matrix.FTI(f, 12))(t), 4, 4), "cauchy(-codes:16, -codes:0)", 2},
+		{matrix.Block(m, 4, 4), "cauchy(coset[4:8 of 12], powers+12)", 2},
+		{matrix.Block(must(matrix.ReedSolomonVandermonde(f, 12, 12))(t), 4, 4), "rows(lagrange(codes:0, codes:12); 4:8 of 12)", 0},
+		{matrix.Block(matrix.Block(must(matrix.DFT(f, 16))(t), 4, 8), 2, 3), "rows(dft; 6:9 of 16)", 0},
 	} {
-		if c.m.ID() != c.id || len(PointSetsOf(c.m)) != c.sets {
-			t.Errorf("%s with %d sets of points, want %s with %d", c.m.ID(), len(PointSetsOf(c.m)), c.id, c.sets)
+		if c.m.ID() != c.id || len(matrix.PointSetsOf(c.m)) != c.sets {
+			t.Errorf("%s with %d sets of points, want %s with %d", c.m.ID(), len(matrix.PointSetsOf(c.m)), c.id, c.sets)
 		}
 	}
 }

@@ -1,10 +1,12 @@
-package matrix
+package matrices
 
 import (
 	"testing"
 
 	"volley/field"
 	"volley/field/fieldtest"
+	"volley/internal/pointset"
+	"volley/matrix"
 )
 
 // TestBuildForAgain builds matrices of K rows and R columns, and once more from
@@ -15,22 +17,22 @@ func TestBuildForAgain(t *testing.T) {
 	for _, name := range []string{"2^8", "257"} {
 		f := fieldtest.Parse(t, name)
 		const k, r = 5, 3
-		read := codes(f, 50, r)
-		codes := func(first, n int) Points { return codes(f, first, n) }
-		entries := NewDense(f, k, r)
+		read := pointset.Codes(f, 50, r)
+		codes := func(first, n int) matrix.Points { return pointset.Codes(f, first, n) }
+		entries := matrix.NewDense(f, k, r)
 		for i, v := range []uint64{1, 2, 3, 4, 5, 6, 7, 8, 9, 1, 0, 0, 0, 1, 0} {
 			entries.Set(i/r, i%r, field.Code(v))
 		}
 		for _, c := range []struct {
 			spec Spec
-			want Matrix
+			want matrix.Matrix
 		}{
-			{Spec{Family: "cauchy"}, must(CauchyOn(codes(0, k), codes(k, r)))(t)},
-			{Spec{Family: "cauchy", Alpha: list}, must(CauchyOn(codes(0, k), read))(t)},
-			{Spec{Family: "rs:cauchy"}, must(CauchyOn(codes(0, k), codes(k, r)))(t)},
-			{Spec{Family: "rs:vandermonde"}, must(Lagrange(codes(0, k), codes(k, r)))(t)},
-			{Spec{Family: "lagrange", Omega: "codes", Alpha: list}, must(Lagrange(codes(0, k), read))(t)},
-			{Spec{Family: "random", Argument: "7"}, must(Random(f, k, r, 7))(t)},
+			{Spec{Family: "cauchy"}, must(matrix.CauchyOn(codes(0, k), codes(k, r)))(t)},
+			{Spec{Family: "cauchy", Alpha: list}, must(matrix.CauchyOn(codes(0, k), read))(t)},
+			{Spec{Family: "rs:cauchy"}, must(matrix.CauchyOn(codes(0, k), codes(k, r)))(t)},
+			{Spec{Family: "rs:vandermonde"}, must(matrix.Lagrange(codes(0, k), codes(k, r)))(t)},
+			{Spec{Family: "lagrange", Omega: "codes", Alpha: list}, must(matrix.Lagrange(codes(0, k), read))(t)},
+			{Spec{Family: "random", Argument: "7"}, must(matrix.Random(f, k, r, 7))(t)},
 			{Spec{Family: "file", Argument: csv}, entries},
 			{Spec{Family: "lagrange"}, nil},
 			{Spec{Family: "cauchy", Omega: "coset", Alpha: "coset"}, nil},
@@ -45,16 +47,16 @@ func TestBuildForAgain(t *testing.T) {
 			if m.Rows() != k || m.Cols() != r {
 				t.Fatalf("%+v is %d×%d", c.spec, m.Rows(), m.Cols())
 			}
-			if c.want != nil && !Equal(m, c.want) {
+			if c.want != nil && !equal(m, c.want) {
 				t.Errorf("%+v over %s: another matrix", c.spec, name)
 			}
-			var sets []PointSet
-			for _, set := range PointSetsOf(m) {
-				sets = append(sets, PointSet{set.Name, must(NewPoints(f, elements(set.Points)))(t)})
+			var sets []matrix.PointSet
+			for _, set := range matrix.PointSetsOf(m) {
+				sets = append(sets, matrix.PointSet{Name: set.Name, Points: must(matrix.NewPoints(f, pointset.Elements(set.Points)))(t)})
 			}
 			values := Spec{Family: c.spec.Family, Argument: c.spec.Argument}
-			again := must(values.BuildFrom(f, k, r, sets, DenseOf(m)))(t)
-			if !Equal(again, m) {
+			again := must(values.BuildFrom(f, k, r, sets, matrix.DenseOf(m)))(t)
+			if !equal(again, m) {
 				t.Errorf("%+v over %s: another matrix from values", c.spec, name)
 			}
 			if len(c.spec.Files()) == 0 && c.spec.Omega != "powers" && c.spec.Points != "powers" && again.ID() != m.ID() { // these are cosets of 1
@@ -72,9 +74,9 @@ func TestLagrangeInterpolates(t *testing.T) {
 		for _, shape := range [][2]int{{6, 3}, {3, 6}, {8, 2}, {1, 5}, {5, 1}, {9, 6}} {
 			k, r := shape[0], shape[1]
 			m := must(Spec{Family: "lagrange"}.Build(f, k, r))(t)
-			omega, alpha := PointSetsOf(m)[0].Points, PointSetsOf(m)[1].Points
-			values := must(Mul(vandermonde{omega, k}, m))(t)
-			if !Equal(values, vandermonde{alpha, k}) {
+			omega, alpha := matrix.PointSetsOf(m)[0].Points, matrix.PointSetsOf(m)[1].Points
+			values := must(matrix.Mul(matrix.Vandermonde(omega, k), m))(t)
+			if !equal(values, matrix.Vandermonde(alpha, k)) {
 				t.Errorf("lagrange %d×%d over %s", k, r, name)
 			}
 		}
@@ -125,17 +127,19 @@ func TestBuildForErrors(t *testing.T) {
 			wantError(t, err, c.want)
 		})
 	}
-	codes := func(name string, first, n int) PointSet { return PointSet{name, codes(f, first, n)} }
+	codes := func(name string, first, n int) matrix.PointSet {
+		return matrix.PointSet{Name: name, Points: pointset.Codes(f, first, n)}
+	}
 	for _, c := range []struct {
 		name    string
 		spec    Spec
-		sets    []PointSet
-		entries Matrix
+		sets    []matrix.PointSet
+		entries matrix.Matrix
 		want    string
 	}{
-		{"few x", Spec{Family: "cauchy"}, []PointSet{codes("x", 0, 2), codes("y", 9, 2)}, nil, "matrix: 2 points in x, and K = 3: want one for each source"},
-		{"many y", Spec{Family: "cauchy"}, []PointSet{codes("x", 0, 3), codes("y", 9, 3)}, nil, "matrix: 3 points in y, and R = 2: want one for each sink"},
-		{"entries of another shape", Spec{Family: "file", Argument: "A.csv"}, nil, Identity(f, 3), "matrix: entries of a 3×3 matrix over 2^8, and K = 3 sources and R = 2 sinks need 3×2 over 2^8"},
+		{"few x", Spec{Family: "cauchy"}, []matrix.PointSet{codes("x", 0, 2), codes("y", 9, 2)}, nil, "matrix: 2 points in x, and K = 3: want one for each source"},
+		{"many y", Spec{Family: "cauchy"}, []matrix.PointSet{codes("x", 0, 3), codes("y", 9, 3)}, nil, "matrix: 3 points in y, and R = 2: want one for each sink"},
+		{"entries of another shape", Spec{Family: "file", Argument: "A.csv"}, nil, identity(f, 3), "matrix: entries of a 3×3 matrix over 2^8, and K = 3 sources and R = 2 sinks need 3×2 over 2^8"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := c.spec.BuildFrom(f, 3, 2, c.sets, c.entries)
