@@ -150,7 +150,7 @@ func TestCacheKeepsNothingUncertain(t *testing.T) {
 	check(dense)
 	check(same)
 
-	sets := matrix.PointSetsOf(known)
+	sets := matrix.StructureOf(known).Points
 	own, err := matrix.CauchyOn(pretended{sets[0].Points}, sets[1].Points)
 	if err != nil {
 		t.Fatal(err)
@@ -165,7 +165,7 @@ func TestCacheKeepsNothingUncertain(t *testing.T) {
 	check(theirs)
 	check(own)
 	for _, a := range []matrix.Matrix{pretender{known}, dense, own, matrix.Transpose(own), matrix.Transpose(dense)} {
-		if matrix.Fixed(a) {
+		if matrix.StructureOf(a).Fixed() {
 			t.Errorf("%s of type %T is said to be fixed", a.ID(), a)
 		}
 	}

@@ -170,7 +170,7 @@ func (j *encodeJob) manifest(r *volley.Report) *Manifest {
 	if j.e.Matrix.Argument != "" {
 		m.Matrix.Family += Name(":" + j.e.Matrix.Argument)
 	}
-	for _, set := range matrix.PointSetsOf(j.plain) {
+	for _, set := range matrix.StructureOf(j.plain).Points {
 		m.Matrix.Points = append(m.Matrix.Points, PointSet{Name: set.Name, Values: field.Decimals(set.Points.Len(), set.Points.At)})
 	}
 	if j.e.Matrix.Listed() {

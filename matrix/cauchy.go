@@ -61,12 +61,13 @@ func (m cauchy) At(i, j int) field.Element {
 	return f.Inv(f.Sub(m.x.At(i), m.y.At(j)))
 }
 
-func (m cauchy) pointSets() []PointSet { return []PointSet{{"x", m.x}, {"y", m.y}} }
-func (m cauchy) superregular() bool    { return true }
-
-func (m cauchy) rowBlock(first, rows int) Matrix { return cauchy{pointset.Part(m.x, first, rows), m.y} }
-func (m cauchy) columnBlock(first, columns int) Matrix {
-	return cauchy{m.x, pointset.Part(m.y, first, columns)}
+func (m cauchy) Structure() Structure {
+	sets := []PointSet{{"x", m.x}, {"y", m.y}}
+	return Structure{
+		Points: sets, fixed: ofModule(m, sets...), superregular: func() bool { return true }, inverse: m.inverse, factor: m.factor,
+		rows:    func(first, n int) Matrix { return cauchy{pointset.Part(m.x, first, n), m.y} },
+		columns: func(first, n int) Matrix { return cauchy{m.x, pointset.Part(m.y, first, n)} },
+	}
 }
 
 // factor returns diagonal, Lagrange, diagonal:

@@ -40,6 +40,12 @@ func (m *permuted) ID() string {
 	return fmt.Sprintf("columns(%s; %x)", m.Matrix.ID(), sha256.Sum256(fmt.Append(nil, m.columns)))
 }
 
+func (m *permuted) Structure() Structure {
+	s := StructureOf(m.Matrix).view()
+	s.factor = m.factor
+	return s
+}
+
 func (m *permuted) factor(p *poll.Poller, r pointset.Radices) *Factorisation {
 	fact := factor(p, m.Matrix, r)
 	if fact == nil {

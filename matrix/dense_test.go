@@ -284,14 +284,14 @@ func TestInverseOnDemand(t *testing.T) {
 			}
 			for _, m := range list {
 				inv := must(Inverse(m))(t)
-				if onDemand(m) == nil && !invertible(m) {
+				if s := StructureOf(m); s.inverse == nil && !s.invertible {
 					t.Errorf("%s over %s, K = %d: stored", inv.ID(), f.Name(), k)
 				}
 				if want := must(DenseOf(m).Inverse())(t); !Equal(inv, want) || inv.ID() != "inverse("+m.ID()+")" {
 					t.Errorf("%s over %s, K = %d: not the inverse of %s", inv.ID(), f.Name(), k, m.ID())
 				}
-				if Fixed(inv) != Fixed(m) {
-					t.Errorf("%s over %s: fixed: %v", inv.ID(), f.Name(), Fixed(inv))
+				if StructureOf(inv).Fixed() != StructureOf(m).Fixed() {
+					t.Errorf("%s over %s: fixed: %v", inv.ID(), f.Name(), StructureOf(inv).Fixed())
 				}
 			}
 		}

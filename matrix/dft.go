@@ -44,15 +44,6 @@ func DFTReversed(f field.Field, k int, r pointset.Radices) (Matrix, error) {
 	return &reversedDFT{d, false}, nil
 }
 
-// IsReversed reports whether the columns of m, or its inverse's rows, are in digit-reversed order as of [DFTReversed].
-func IsReversed(m Matrix) bool {
-	if n, ok := m.(named); ok {
-		m = n.Matrix
-	}
-	_, ok := m.(*reversedDFT)
-	return ok
-}
-
 // A reversedDFT is a dft with reversed columns or, its inverse, rows.
 type reversedDFT struct {
 	*dft
@@ -90,8 +81,16 @@ func (m *dft) At(i, j int) field.Element {
 	return m.f.Mul(m.scale, e)
 }
 
-func (m *dft) inverse() Matrix         { return m.backward() }
-func (m *reversedDFT) inverse() Matrix { return &reversedDFT{m.dft.backward(), !m.rows} }
+func (m *dft) Structure() Structure {
+	return Structure{fixed: ofModule(m), inverse: func() Matrix { return m.backward() }, factor: m.factor}
+}
+
+func (m *reversedDFT) Structure() Structure {
+	return Structure{
+		Reversed: true, fixed: ofModule(m), factor: m.factor,
+		inverse: func() Matrix { return &reversedDFT{m.dft.backward(), !m.rows} },
+	}
+}
 
 // backward returns the inverse: the matrix of entries ω^(-ij)/K, where m has no scale. Its ID is that of m.
 func (m *dft) backward() *dft {

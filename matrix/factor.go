@@ -84,22 +84,10 @@ func FactorContext(ctx context.Context, m Matrix, r pointset.Radices) (fact *Fac
 
 func factor(p *poll.Poller, m Matrix, r pointset.Radices) *Factorisation {
 	p.Steps(1)
-	if s, ok := m.(interface {
-		factor(*poll.Poller, pointset.Radices) *Factorisation
-	}); ok && m.Rows() == m.Cols() {
+	if s := StructureOf(m); s.factor != nil && m.Rows() == m.Cols() {
 		return s.factor(p, r)
 	}
 	return nil
-}
-
-func (m named) factor(p *poll.Poller, r pointset.Radices) *Factorisation {
-	return factor(p, m.Matrix, r)
-}
-func (m inverted) factor(p *poll.Poller, r pointset.Radices) *Factorisation {
-	return factor(p, m.of, r).backwards(Inverted)
-}
-func (m transpose) factor(p *poll.Poller, r pointset.Radices) *Factorisation {
-	return factor(p, m.m, r).Transposed()
 }
 
 // Transposed returns the factorisation of the transpose.

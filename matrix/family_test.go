@@ -182,7 +182,7 @@ func TestDFTInverse(t *testing.T) {
 			if !Equal(must(Inverse(back))(t), reversed) {
 				t.Errorf("%s, K = %d: reversed, the inverse's inverse is another matrix", name, k)
 			}
-			if !IsReversed(reversed) || !IsReversed(back) || IsReversed(m) || IsReversed(inv) {
+			if !StructureOf(reversed).Reversed || !StructureOf(back).Reversed || StructureOf(m).Reversed || StructureOf(inv).Reversed {
 				t.Errorf("%s, K = %d: IsReversed takes one for the other", name, k)
 			}
 		}

@@ -70,12 +70,13 @@ func (m *lagrange) At(i, j int) field.Element {
 	return f.Mul(p, f.Mul(m.weight(i), f.Inv(f.Sub(a, w))))
 }
 
-func (m *lagrange) pointSets() []PointSet { return []PointSet{{"omega", m.omega}, {"alpha", m.alpha}} }
-func (m *lagrange) superregular() bool    { return disjoint(m.omega, m.alpha) }
-func (m *lagrange) inverse() Matrix       { return newLagrange(m.alpha, m.omega) }
-
-func (m *lagrange) columnBlock(first, columns int) Matrix {
-	return newLagrange(m.omega, pointset.Part(m.alpha, first, columns))
+func (m *lagrange) Structure() Structure {
+	sets := []PointSet{{"omega", m.omega}, {"alpha", m.alpha}}
+	return Structure{
+		Points: sets, fixed: ofModule(m, sets...), superregular: func() bool { return disjoint(m.omega, m.alpha) },
+		ready: m.ready, inverse: func() Matrix { return newLagrange(m.alpha, m.omega) }, split: m.split, factor: m.factor,
+		columns: func(first, n int) Matrix { return newLagrange(m.omega, pointset.Part(m.alpha, first, n)) },
+	}
 }
 
 // vanishing returns P(α_j).

@@ -81,6 +81,10 @@ func (m *lch) scale(l int) field.Element {
 	return v
 }
 
+func (m *lch) Structure() Structure { // values of one polynomial of each degree
+	return Structure{invertible: true, fixed: ofModule(m), split: m.split, factor: m.factor}
+}
+
 // factor returns the layers of the additive FFT, whose basis is that of the tower.
 func (m *lch) factor(*poll.Poller, pointset.Radices) *Factorisation {
 	if !m.tower.structured() {

@@ -18,7 +18,7 @@ func TestPointsOf(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sets := PointSetsOf(cauchy)
+	sets := StructureOf(cauchy).Points
 	if len(sets) != 2 || sets[0].Name != "x" || sets[1].Name != "y" {
 		t.Fatalf("points of a Cauchy matrix: %v, want x and y", sets)
 	}
@@ -35,7 +35,7 @@ func TestPointsOf(t *testing.T) {
 		t.Fatal(err)
 	}
 	v := Vandermonde(points, 0)
-	sets = PointSetsOf(v)
+	sets = StructureOf(v).Points
 	if len(sets) != 1 || sets[0].Name != "alpha" || !Equal(v, Vandermonde(sets[0].Points, 0)) {
 		t.Errorf("points of a Vandermonde matrix: %v", sets)
 	}
@@ -45,7 +45,7 @@ func TestPointsOf(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, m := range []Matrix{inverse, DenseOf(v), Identity(f, 3)} {
-		if sets := PointSetsOf(m); sets != nil {
+		if sets := StructureOf(m).Points; sets != nil {
 			t.Errorf("points of %s: %v, want none", m.ID(), sets)
 		}
 	}
@@ -72,7 +72,7 @@ func TestSuperregular(t *testing.T) {
 		{must(DFT(f, 5))(t), false},
 		{DenseOf(cauchy), false}, // it is, but its entries do not say so
 	} {
-		if got := Superregular(c.m); got != c.want {
+		if got := StructureOf(c.m).Superregular(); got != c.want {
 			t.Errorf("%s: %v, want %v", c.m.ID(), got, c.want)
 		}
 		if part := singularPart(c.m); c.want && part != "" {

@@ -84,10 +84,12 @@ func (m vandermonde) inverse() Matrix {
 	}}
 }
 
-func (m vandermonde) pointSets() []PointSet { return []PointSet{{"alpha", m.points}} }
-
-func (m vandermonde) columnBlock(first, columns int) Matrix {
-	return vandermonde{pointset.Part(m.points, first, columns), m.rows}
+func (m vandermonde) Structure() Structure {
+	sets := []PointSet{{"alpha", m.points}}
+	return Structure{
+		Points: sets, fixed: ofModule(m, sets...), inverse: m.inverse, split: m.split, factor: m.factor,
+		columns: func(first, n int) Matrix { return vandermonde{pointset.Part(m.points, first, n), m.rows} },
+	}
 }
 
 func (m vandermonde) factor(p *poll.Poller, r pointset.Radices) *Factorisation {

@@ -48,7 +48,7 @@ func (p *Plan) Info() plan.Info { return p.Common }
 func (p *Plan) build(proc int, coding bool) *Builder {
 	b := &Builder{Field: p.Common.Field, Coding: coding, poller: poll.New(p.ctx)}
 	if coding && p.Matrix != nil && p.ctx != nil {
-		poll.Must(matrix.Ready(p.ctx, p.Matrix))
+		poll.Must(matrix.StructureOf(p.Matrix).Ready(p.ctx))
 	}
 	b.program.Proc = proc
 	b.program.Rounds = make([]plan.Round, 0, p.Common.Rounds())

@@ -69,7 +69,7 @@ func NewTransform(workers, parity, n1, n2 int, options ...volley.Option) (*Trans
 	if err != nil {
 		return nil, err
 	}
-	for _, set := range matrix.PointSetsOf(a) {
+	for _, set := range matrix.StructureOf(a).Points {
 		for i := range set.Points.Len() {
 			t.points = append(t.points, set.Points.At(i))
 		}

@@ -51,7 +51,7 @@ func NewScheme(f field.Field, shards, nodes, accounts int, options ...volley.Opt
 	if err != nil {
 		return nil, err
 	}
-	sets := matrix.PointSetsOf(a)
+	sets := matrix.StructureOf(a).Points
 	for i := range shards {
 		s.omega = append(s.omega, sets[0].Points.At(i))
 	}

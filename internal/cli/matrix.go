@@ -51,7 +51,7 @@ func runMatrix(cmd *cobra.Command, o *matrixOptions) error {
 			return usage(err)
 		}
 	}
-	return o.write(cmd, func(w io.Writer) error { return o.print(w, a, matrix.PointSetsOf(plain)) })
+	return o.write(cmd, func(w io.Writer) error { return o.print(w, a, matrix.StructureOf(plain).Points) })
 }
 
 // print prints the matrix in the format of the flags.

@@ -312,7 +312,7 @@ func liftedPlans(p *algo.Problem) ([]plan.Plan, error) {
 		return []plan.Plan{relabelledPlan("lifted", s, p.Task(), order, note)}, nil
 	}
 	var zero string
-	known := matrix.Superregular(p.Matrix)
+	known := matrix.StructureOf(p.Matrix).Superregular()
 	for try := range 1 + mostRelabelled {
 		order := seededOrder(k, try)
 		step.coding = newLiftedCoding(shape, p.Matrix, order, false)

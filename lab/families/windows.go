@@ -464,7 +464,7 @@ func windowsPlans(p *algo.Problem) ([]plan.Plan, error) {
 		}
 		return no("universal has as few packets")
 	}
-	known := matrix.Superregular(p.Matrix)
+	known := matrix.StructureOf(p.Matrix).Superregular()
 	tries, work := mostWindowTries, mostWindowWork
 	why := ""
 	// suited returns the plan of a shape, or nil, with the processors in the first order

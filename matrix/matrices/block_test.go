@@ -220,8 +220,8 @@ func TestBlockPoints(t *testing.T) {
 		{matrix.Block(must(matrix.ReedSolomonVandermonde(f, 12, 12))(t), 4, 4), "rows(lagrange(codes:0, codes:12); 4:8 of 12)", 0},
 		{matrix.Block(matrix.Block(must(matrix.DFT(f, 16))(t), 4, 8), 2, 3), "rows(dft; 6:9 of 16)", 0},
 	} {
-		if c.m.ID() != c.id || len(matrix.PointSetsOf(c.m)) != c.sets {
-			t.Errorf("%s with %d sets of points, want %s with %d", c.m.ID(), len(matrix.PointSetsOf(c.m)), c.id, c.sets)
+		if c.m.ID() != c.id || len(matrix.StructureOf(c.m).Points) != c.sets {
+			t.Errorf("%s with %d sets of points, want %s with %d", c.m.ID(), len(matrix.StructureOf(c.m).Points), c.id, c.sets)
 		}
 	}
 }

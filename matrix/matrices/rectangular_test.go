@@ -51,7 +51,7 @@ func TestBuildForAgain(t *testing.T) {
 				t.Errorf("%+v over %s: another matrix", c.spec, name)
 			}
 			var sets []matrix.PointSet
-			for _, set := range matrix.PointSetsOf(m) {
+			for _, set := range matrix.StructureOf(m).Points {
 				sets = append(sets, matrix.PointSet{Name: set.Name, Points: must(matrix.NewPoints(f, pointset.Elements(set.Points)))(t)})
 			}
 			values := Spec{Family: c.spec.Family, Argument: c.spec.Argument}
@@ -74,7 +74,7 @@ func TestLagrangeInterpolates(t *testing.T) {
 		for _, shape := range [][2]int{{6, 3}, {3, 6}, {8, 2}, {1, 5}, {5, 1}, {9, 6}} {
 			k, r := shape[0], shape[1]
 			m := must(Spec{Family: "lagrange"}.Build(f, k, r))(t)
-			omega, alpha := matrix.PointSetsOf(m)[0].Points, matrix.PointSetsOf(m)[1].Points
+			omega, alpha := matrix.StructureOf(m).Points[0].Points, matrix.StructureOf(m).Points[1].Points
 			values := must(matrix.Mul(matrix.Vandermonde(omega, k), m))(t)
 			if !equal(values, matrix.Vandermonde(alpha, k)) {
 				t.Errorf("lagrange %d×%d over %s", k, r, name)

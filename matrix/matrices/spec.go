@@ -139,7 +139,7 @@ func (s Spec) Build(f field.Field, k, r int) (matrix.Matrix, error) {
 }
 
 // BuildFrom is Build from values in place of names, as a manifest has them: it returns the matrix with the point sets
-// that [matrix.PointSetsOf] gave, for a family that takes points, and with the given entries, for the family "file". It reads
+// of [matrix.StructureOf], for a family that takes points, and with the given entries, for the family "file". It reads
 // no file, and what the Points, Omega and Alpha of s are does not matter.
 //
 // It is the matrix that was built; its ID may be another where the points came from
