@@ -264,7 +264,7 @@ func ChooseAmong(algorithms []Algorithm, p *Problem, model sim.Model) (chosen pl
 type chooser struct {
 	problem      *Problem
 	model, floor sim.Model
-	options      []option
+	options      []*option
 	looked       int           // options when one was counted last, while they are listed
 	known        time.Duration // that a plan is known to take then
 	counted      []counted
@@ -278,6 +278,7 @@ type option struct {
 	least sim.Cost
 	floor time.Duration // the time of that
 	order int
+	whole *sim.Cost // once it is counted
 }
 
 // counted is a plan that keeps the limits.
@@ -286,7 +287,7 @@ type counted struct {
 	order int // of the option
 }
 
-func byFloor(a, b option) int { return cmp.Compare(a.floor, b.floor) }
+func byFloor(a, b *option) int { return cmp.Compare(a.floor, b.floor) }
 
 // list lists the plans that the transport carries. None is why there is no plan, if there is none.
 func (c *chooser) list(algorithms []Algorithm) (none error) {
@@ -319,7 +320,12 @@ func (c *chooser) list(algorithms []Algorithm) (none error) {
 func (c *chooser) hopeless(cost sim.Cost) bool {
 	if c.looked < len(c.options) {
 		c.looked = len(c.options)
-		if d := c.problem.evaluate(slices.MinFunc(c.options, byFloor).Plan, c.model); d.Broken == "" {
+		o := slices.MinFunc(c.options, byFloor)
+		if o.whole == nil {
+			cost := sim.Count(poll.Under(c.problem.Context, o.Plan))
+			o.whole = &cost
+		}
+		if d := c.problem.candidate(o.Plan, *o.whole, c.model); d.Broken == "" {
 			c.known = min(c.known, d.Time)
 		}
 	}
@@ -327,9 +333,9 @@ func (c *chooser) hopeless(cost sim.Cost) bool {
 }
 
 // option returns what is known of a plan before it is counted.
-func (c *chooser) option(q plan.Plan) option {
+func (c *chooser) option(q plan.Plan) *option {
 	p := c.problem
-	o := option{q, leastCost(q), math.MaxInt64, len(c.options)}
+	o := &option{q, leastCost(q), math.MaxInt64, len(c.options), nil}
 	_, known := schedule.Least(q)
 	if !known && p.Matrix != nil && !p.Square() {
 		some := []int{0, p.Matrix.Rows() / 2} // sources, and a sink
@@ -360,11 +366,14 @@ func (c *chooser) count() {
 		if c.outOfReach(o.least) {
 			continue
 		}
-		cost, all := sim.CountUntil(poll.Under(c.problem.Context, o.Plan), c.outOfReach)
-		if !all {
-			continue
+		if o.whole == nil {
+			cost, all := sim.CountUntil(poll.Under(c.problem.Context, o.Plan), c.outOfReach)
+			if !all {
+				continue
+			}
+			o.whole = &cost
 		}
-		d := counted{c.problem.candidate(o.Plan, cost, c.model), o.order}
+		d := counted{c.problem.candidate(o.Plan, *o.whole, c.model), o.order}
 		if d.Broken != "" {
 			c.broken = append(c.broken, d.Candidate)
 			continue

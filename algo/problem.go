@@ -136,7 +136,7 @@ func (p *Problem) portChoices() []int {
 		if p.Processors() > mostAtOnce {
 			return []int{1}
 		}
-		return slices.Compact([]int{most, 1})
+		return slices.Compact([]int{1, most})
 	}
 	large, small := max(p.Matrix.Rows(), p.Matrix.Cols()), min(p.Matrix.Rows(), p.Matrix.Cols())
 	list := []int{1, min(large, most)}

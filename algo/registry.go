@@ -14,6 +14,7 @@ import (
 	"volley/internal/poll"
 	"volley/matrix"
 	"volley/plan"
+	"volley/sim"
 )
 
 // An Algorithm is a row of the registry.
@@ -221,7 +222,7 @@ var registry = []Algorithm{
 			}
 			t := *p.Traffic
 			t.Pieces = parameters[0][0]
-			return relay.Plan(t, p.Ports)
+			return relay.Plan(t, p.Ports, func(sim.Cost) bool { return false })
 		},
 	},
 }
@@ -243,15 +244,17 @@ func layered(a Algorithm) Algorithm {
 	return a
 }
 
-// relayed returns the plan of as many pieces as the transport carries.
+// relayed returns the plan of as many pieces as the transport carries. One of more ports takes long to make: there is one
+// where it may take half of the time, as messages wait for the latency.
 func relayed(p *Problem) ([]plan.Plan, error) {
 	t := *p.Traffic
+	hopeless := func(c sim.Cost) bool { return p.Ports > 1 && p.Hopeless(c) }
 	if p.Whole {
 		t.Pieces = 1
 	}
 	for {
-		q, err := relay.Plan(t, p.Ports)
-		if err != nil {
+		q, err := relay.Plan(t, p.Ports, hopeless)
+		if err != nil || q == nil {
 			return nil, err
 		}
 		if t.Pieces <= 1 || p.carry(q) == nil {

@@ -1,6 +1,7 @@
 package algo_test
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -444,5 +445,81 @@ func TestRelayErrors(t *testing.T) {
 		} else if text := err.Error(); !strings.HasPrefix(text, "algo: ") || !strings.Contains(text, test.want) {
 			t.Errorf("%s: %v: want %q", name, err, test.want)
 		}
+	}
+}
+
+// TestRelayChosen checks what the planner chooses for traffic: many ports where messages wait for the latency, fewer
+// pieces where the transport carries no more rounds. Algorithms for a matrix take no traffic, and relay no matrix.
+func TestRelayChosen(t *testing.T) {
+	traffic := recoveryOf(t, 8, 2, 2, 16).Traffic
+	problem := func(carry func(rounds, ports int) error) *algo.Problem {
+		p := &algo.Problem{Traffic: &traffic, Carry: carry}
+		if err := p.Prepare(); err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	chosen := func(name, network string, bytes int64, carry func(rounds, ports int) error) (plan.Plan, error) {
+		n := must(sim.ParseNetwork(network))(t)
+		return algo.Choose(name, problem(carry), sim.Model{Network: n, Bytes: bytes, SymbolBytes: 1})
+	}
+	for _, x := range []struct {
+		network string
+		bytes   int64
+		ports   int
+	}{{"wan", 1 << 10, 7}, {"200gbit/2us", 1 << 30, 1}} {
+		q := must(chosen("relay", x.network, x.bytes, nil))(t)
+		if got := q.Info().Ports; got != x.ports || q.Info().Name() != "relay:16" {
+			t.Errorf("%s, %d bytes: %s of %d ports, want %d", x.network, x.bytes, q.Info().Name(), got, x.ports)
+		}
+	}
+	refused := errors.New("no more")
+	few := func(most int) func(rounds, ports int) error {
+		return func(rounds, ports int) error {
+			if rounds > most || ports > 1 {
+				return refused
+			}
+			return nil
+		}
+	}
+	if q := must(chosen("relay", "wan", 1<<20, few(40)))(t); q.Info().Rounds() > 40 || q.Info().Pieces >= 16 || q.Info().Pieces < 2 {
+		t.Errorf("%d rounds for %d pieces, at most 40", q.Info().Rounds(), q.Info().Pieces)
+	}
+	if _, err := chosen("relay", "wan", 1<<20, few(1)); !errors.Is(err, refused) || !strings.Contains(err.Error(), "cannot carry the plan relay:1") {
+		t.Errorf("one round: %v", err)
+	}
+	for _, a := range algo.Algorithms() {
+		_, err := a.Plans(problem(nil).CarriedBy(nil))
+		if a.Name != "relay" && !errors.Is(err, algo.ErrStructure) {
+			t.Errorf("%s of traffic: %v", a.Name, err)
+		}
+	}
+	m := must(algo.NewProblem(must(matrix.Cauchy(traffic.Field, 4, 4))(t), 1, algo.Natural))(t)
+	if _, err := algo.Choose("relay", m, sim.Model{}); !errors.Is(err, algo.ErrStructure) || !strings.Contains(err.Error(), "relay is for several codewords") {
+		t.Errorf("relay of a matrix: %v", err)
+	}
+}
+
+// TestLayersParts checks that the one algorithm for products of layers has the plans of its parts that no other one
+// beats, by their names.
+func TestLayersParts(t *testing.T) {
+	f := must(field.Parse("257"))(t)
+	m := must(matrix.Lagrange(must(matrix.CosetPoints(f, 64))(t), must(matrix.ShiftedCosetPoints(f, 64, 1))(t)))(t)
+	p := must(algo.NewProblem(m, 1, algo.Natural))(t)
+	var names []string
+	for _, q := range must(must(algo.Lookup("layers"))(t).Plans(p))(t) {
+		names = append(names, q.Info().Name())
+	}
+	if got := strings.Join(names, " "); got != "folded-lagrange:2,32,2 folded-lagrange:2,2,16,2,2" {
+		t.Errorf("layers: %s", got)
+	}
+	for _, name := range []string{"lagrange", "lagrange:8,8,8,8", "layers:8,8,8,8", "layers:8,8,8"} {
+		q := must(must(algo.Lookup(name))(t).Compile(m, 1))(t)
+		if want := strings.Replace(strings.Replace(name, "layers:8,8,8,8", "lagrange:8,8,8,8", 1), "layers:", "folded-lagrange:", 1); !strings.HasPrefix(q.Info().Name(), want) {
+			t.Errorf("%s: %s", name, q.Info().Name())
+		}
+	}
+	if _, err := algo.Lookup("dft:"); err == nil {
+		t.Error("no parameters after the colon")
 	}
 }

@@ -31,7 +31,7 @@ var allowed = map[string][]string{
 	"algo/internal/universal":  {"algo/schedule", "field", "internal/poll", "plan", "sim"},
 	"algo/internal/layers":     {"algo/internal/universal", "algo/schedule", "field", "internal/pointset", "internal/poll", "matrix", "plan", "sim"},
 	"algo/internal/exchange":   {"algo/internal/layers", "algo/internal/universal", "algo/schedule", "field", "internal/pointset", "internal/poll", "matrix", "plan", "sim"},
-	"algo/internal/relay":      {"algo/schedule", "field", "plan"},
+	"algo/internal/relay":      {"algo/schedule", "field", "plan", "sim"},
 	"algo/algotest":            {"algo", "field", "field/fieldtest", "matrix", "matrix/matrices", "plan"},
 	"verify":                   {"field", "internal/poll", "matrix", "plan"},
 	"transport":                {},

@@ -9,6 +9,7 @@ import (
 	"volley/algo/schedule"
 	"volley/field"
 	"volley/plan"
+	"volley/sim"
 )
 
 // Plan returns a plan for codewords that share the ports of their processors. Each piece of a codeword goes through
@@ -16,13 +17,17 @@ import (
 // messages for sources and sinks on n+s processors, the fewest that connect them. Leads take turns to spread the work.
 //
 // Messages are dealt out to rounds in order, each to the first in which both ports are
-// free. It returns an error for places that do not exist or are obtained twice or never.
-func Plan(t schedule.Traffic, ports int) (*plan.Materialized, error) {
+// free. It returns an error for places that do not exist or are obtained twice or never, and no plan where hopeless says
+// so of twice what the busiest processor sends or receives.
+func Plan(t schedule.Traffic, ports int, hopeless func(sim.Cost) bool) (*plan.Materialized, error) {
 	r, err := newRelay(t, ports)
 	if err != nil {
 		return nil, err
 	}
-	leads := r.leads()
+	leads, busiest := r.leads()
+	if hopeless(sim.Cost{C1: 1, C2: 2 * busiest, Pieces: r.pieces, Nodes: []sim.NodeRound{{Messages: 1, Elements: 2 * busiest}}}) {
+		return nil, nil
+	}
 	for piece := range r.pieces {
 		for i := range r.words {
 			r.route(&r.words[i], piece, leads[i][piece])
@@ -142,8 +147,9 @@ func (w *word) own(proc int) []int {
 	return nil
 }
 
-// leads returns the leads of all pieces: each time the sink, or else source, that then has least to send or receive.
-func (r *relay) leads() [][]int {
+// leads returns the leads of all pieces: each time the sink, or else source, that then has least to send or receive. The
+// busiest processor sends, or receives, so many elements in all.
+func (r *relay) leads() (leads [][]int, busiest int) {
 	sent, received := make([]int, len(r.Inputs)), make([]int, len(r.Inputs)) // without what leads do
 	own := make([][]int, len(r.words))                                       // of each processor, what a lead spares
 	raw := make([]int, len(r.words))                                         // what the sources give
@@ -160,7 +166,7 @@ func (r *relay) leads() [][]int {
 			own[i][s.proc] += len(s.of)
 		}
 	}
-	leads := make([][]int, len(r.words))
+	leads = make([][]int, len(r.words))
 	for range r.pieces {
 		for i := range r.words {
 			w := &r.words[i]
@@ -171,7 +177,7 @@ func (r *relay) leads() [][]int {
 			leads[i] = append(leads[i], lead)
 		}
 	}
-	return leads
+	return leads, max(slices.Max(sent), slices.Max(received))
 }
 
 // gives returns how many elements a source sends the lead: its packets, or a sum for each sink.
