@@ -101,8 +101,8 @@ func beats(a, b sim.Cost) bool {
 	return a.C1 <= b.C1 && a.Messages() <= b.Messages() && a.PacketC3() <= b.PacketC3() && a.NodePackets() <= b.NodePackets()
 }
 
-// CutsPackets is [Candidate].Broken of a plan that cuts packets that are to stay whole.
-const CutsPackets = "cuts packets"
+// cutsPackets is [Candidate].Broken of a plan that cuts packets that are to stay whole.
+const cutsPackets = "cuts packets"
 
 // Evaluate returns the costs of a plan for the problem.
 func (p *Problem) Evaluate(q plan.Plan, model sim.Model) Candidate {
@@ -130,7 +130,7 @@ func (p *Problem) candidate(q plan.Plan, cost sim.Cost, model sim.Model) Candida
 	case l.Memory > 0 && c.Memory > l.Memory:
 		c.Broken = fmt.Sprintf("%d packets held, at most %d", c.Memory, l.Memory)
 	case p.cuts(q):
-		c.Broken = CutsPackets
+		c.Broken = cutsPackets
 	case l.Compute > 0 && c.Cost.PacketC3() > l.Compute:
 		c.Broken = fmt.Sprintf("%d multiply-adds, at most %d", c.Cost.PacketC3(), l.Compute)
 	}

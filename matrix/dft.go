@@ -180,7 +180,7 @@ func (m *reversedDFT) factor(p *poll.Poller, r pointset.Radices) *Factorisation 
 		}
 	}
 	if m.rows { // the transpose of what reversed columns give, as a DFT matrix is symmetric
-		return fact.backwards(Transposed)
+		return fact.backwards(transposedLayers)
 	}
 	return fact
 }

@@ -91,7 +91,7 @@ func factor(p *poll.Poller, m Matrix, r pointset.Radices) *Factorisation {
 }
 
 // Transposed returns the factorisation of the transpose.
-func (f *Factorisation) Transposed() *Factorisation { return f.backwards(Transposed) }
+func (f *Factorisation) Transposed() *Factorisation { return f.backwards(transposedLayers) }
 
 // between returns the factorisation of the product of three matrices: the diagonal
 // matrix of left(label), that of f, and the diagonal one of right(label), where nil is
@@ -110,7 +110,7 @@ func (f *Factorisation) between(left, right func(label int) field.Element) *Fact
 	return f
 }
 
-// backwards returns the factorisation of the inverse, by [Inverted], or of the transpose, by [Transposed].
+// backwards returns the factorisation of the inverse, by [invertedLayers], or of the transpose, by [transposedLayers].
 func (f *Factorisation) backwards(layers func([]Layer) []Layer) *Factorisation {
 	if f == nil {
 		return nil
@@ -129,12 +129,9 @@ func (f *Factorisation) Work() (n int) {
 	return n
 }
 
-// Times returns x·A: a packet for each column, from x, which has one for each row, all of one
-// length. It takes the multiply-adds of the layers.
-func (f *Factorisation) Times(x [][]byte) [][]byte { return f.times(nil, x) }
-
-// TimesContext is [Factorisation.Times] until the context ends: the error is then its cause.
-func (f *Factorisation) TimesContext(ctx context.Context, x [][]byte) (y [][]byte, err error) {
+// Times returns x·A: a packet for each column, from x, which has one for each row, all of one length. It takes the
+// multiply-adds of the layers. Where the context ends the error is its cause.
+func (f *Factorisation) Times(ctx context.Context, x [][]byte) (y [][]byte, err error) {
 	defer poll.Catch(&err)
 	return f.times(poll.New(ctx), x), nil
 }

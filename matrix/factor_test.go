@@ -308,7 +308,7 @@ func TestFactorLayers(t *testing.T) {
 		}
 	}
 	layers := Factor(vandermonde, nil).Layers
-	if got := layerNames(Transposed(Transposed(layers))); !slices.Equal(got, layerNames(layers)) {
+	if got := layerNames(transposedLayers(transposedLayers(layers))); !slices.Equal(got, layerNames(layers)) {
 		t.Errorf("transposed twice they are called %v", got)
 	}
 	layers = Factor(lagrange, nil).Layers
@@ -392,10 +392,10 @@ func TestFuse(t *testing.T) {
 			}
 		}
 	}
-	if inv := multiplied(Inverted(layers)); !Equal(must(Mul(want, inv))(t), Identity(f, 24)) {
+	if inv := multiplied(invertedLayers(layers)); !Equal(must(Mul(want, inv))(t), Identity(f, 24)) {
 		t.Error("the inverted layers are not the inverse")
 	}
-	if !Equal(multiplied(Transposed(layers)), Transpose(want)) {
+	if !Equal(multiplied(transposedLayers(layers)), Transpose(want)) {
 		t.Error("the transposed layers are not the transpose")
 	}
 }

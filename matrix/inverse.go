@@ -81,7 +81,9 @@ func (m inverted) Structure() Structure {
 	of := StructureOf(m.of)
 	s := Structure{fixed: of.fixed, ready: m.prepare, inverse: func() Matrix { return m.of }}
 	if of.factor != nil {
-		s.factor = func(p *poll.Poller, r pointset.Radices) *Factorisation { return of.factor(p, r).backwards(Inverted) }
+		s.factor = func(p *poll.Poller, r pointset.Radices) *Factorisation {
+			return of.factor(p, r).backwards(invertedLayers)
+		}
 	}
 	return s
 }

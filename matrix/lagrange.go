@@ -119,7 +119,7 @@ func factorLagrange(name string, w []*arranged) *Factorisation {
 	if len(w) == 0 || !w[0].structured() {
 		return nil
 	}
-	inverse := Inverted(w[0].layers())
+	inverse := invertedLayers(w[0].layers())
 	return &Factorisation{
 		Name: name, Structure: "both point sets " + w[0].String(),
 		Layers: append(inverse, w[1].layers()...), Half: len(inverse),

@@ -35,7 +35,7 @@ func cutPlans(p *algo.Problem) ([]plan.Plan, error) {
 	if len(plans) == 0 {
 		return nil, schedule.Misfit(fmt.Sprintf("algo: cut-layers for K = %d: it is for DFT, Vandermonde and lch matrices of K = r^D up to %d whose layers have r processors each: take another algorithm, such as exchange", k, most))
 	}
-	return schedule.Undominated(plans), nil
+	return schedule.Undominated(t.Context, plans), nil
 }
 
 // A cut is the layers of one radix, and who has which slices.

@@ -32,7 +32,7 @@ func pipelinePlans(p *algo.Problem) ([]plan.Plan, error) {
 	for pieces := max(2, t.Ports); pieces <= mostPieces; pieces *= 2 {
 		plans = append(plans, pipelinePlan(t, pieces))
 	}
-	return schedule.Undominated(plans), nil
+	return schedule.Undominated(t.Context, plans), nil
 }
 
 // pipelinePlan returns the plan with so many pieces, which are as many as ports or more.

@@ -29,7 +29,7 @@ func shiftPlans(p *algo.Problem) ([]plan.Plan, error) {
 		return nil, schedule.Misfit(fmt.Sprintf("algo: %s for K = %d, p = %d: it is for DFT matrices in natural order, of K that is a product of at most %d radices up to p+1: take another algorithm, such as dft",
 			name, t.Matrix.Rows(), t.Ports, mostShiftRounds))
 	}
-	return schedule.Undominated(plans), nil
+	return schedule.Undominated(t.Context, plans), nil
 }
 
 // isFourier reports whether the entries are c·ω^(ij), ω of order K. Those of a matrix whose layers

@@ -505,7 +505,7 @@ func windowsPlans(p *algo.Problem) ([]plan.Plan, error) {
 	}
 	switch {
 	case len(plans) > 0:
-		return schedule.Undominated(plans), nil
+		return schedule.Undominated(p.Context, plans), nil
 	case why == "":
 		return no("to look at the pivots of A is too much reckoning")
 	}

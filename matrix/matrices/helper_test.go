@@ -77,7 +77,11 @@ func checkFactor(t *testing.T, m matrix.Matrix) *matrix.Factorisation {
 	for i := range packets {
 		packets[i] = unit.Row(i)
 	}
-	for j, column := range fact.Times(packets) {
+	columns, err := fact.Times(t.Context(), packets)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for j, column := range columns {
 		for i := range packets {
 			if got, want := field.Symbol(f, column[i*f.SymbolBytes():]), m.At(i, j); got != want {
 				t.Fatalf("%s over %s, K=%d: layers give A[%d][%d] = %v, the matrix %v", m.ID(), f.Name(), m.Rows(), i, j, got, want)

@@ -213,8 +213,8 @@ func (w *way) merged(s int) bool {
 
 // communicator returns communicator s: at position 0 the one of the smaller side, then one member of each group, where
 // they are others than that one. Group 0 is last if its member leads a communicator as well.
-func (w *way) communicator(s int) schedule.Communicator {
-	c := schedule.Communicator{Size: w.n + 1}
+func (w *way) communicator(s int) communicator {
+	c := communicator{Size: w.n + 1}
 	if w.merged(s) {
 		c.Size = w.n
 	}
@@ -233,7 +233,7 @@ func (w *way) communicator(s int) schedule.Communicator {
 }
 
 // communicators returns a processor's communicators, the one it leads first, and which is of what it carries; -1: none.
-func (w *way) communicators(proc int) (list []schedule.Communicator, carried int) {
+func (w *way) communicators(proc int) (list []communicator, carried int) {
 	lead := proc - w.fewAt(0)
 	if lead >= 0 && lead < w.few() {
 		list = append(list, w.communicator(lead))
@@ -373,13 +373,13 @@ func (q *groupPlan) write(b *schedule.Builder, proc int) []plan.Slot {
 		if part := step(own); carried >= 0 {
 			comms[carried].Have = part
 		}
-		result = schedule.Reduce(b, q.stages, comms)
+		result = reduce(b, q.stages, comms)
 	} else {
 		if len(comms) > 0 && comms[0].At == 0 {
 			comms[0].Have = own
 		}
 		in := -1
-		if got := schedule.Broadcast(b, q.stages, comms); carried >= 0 {
+		if got := broadcast(b, q.stages, comms); carried >= 0 {
 			in = got[carried]
 		}
 		result = step(in)
@@ -401,7 +401,7 @@ func (q *groupPlan) kinds(ctx context.Context) []plan.Class {
 		communicators string
 	}
 	names := map[position]string{}
-	name := func(c schedule.Communicator) string {
+	name := func(c communicator) string {
 		at := position{c.At, c.Size}
 		if names[at] == "" {
 			steps.Steps(len(q.stages))
@@ -440,7 +440,7 @@ func (q *groupPlan) kinds(ctx context.Context) []plan.Class {
 }
 
 // duties describes what a position sends and receives, round by round.
-func (q *groupPlan) duties(c schedule.Communicator) string {
+func (q *groupPlan) duties(c communicator) string {
 	var s strings.Builder
 	for _, st := range q.stages {
 		for _, ch := range st.Chunks {

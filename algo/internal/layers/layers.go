@@ -54,7 +54,7 @@ func Plans(name string, t schedule.Task, facts []*matrix.Factorisation, anyOrder
 	if t.InMemory {
 		return plans, nil
 	}
-	return schedule.UndominatedUnder(t.Context, plans), nil
+	return schedule.Undominated(t.Context, plans), nil
 }
 
 // allows returns whether a plan of the name may fuse layers i … j-1.

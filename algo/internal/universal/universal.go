@@ -100,7 +100,7 @@ func Plans(t schedule.Task, most int, frugally bool) ([]plan.Plan, error) {
 			break // rounds are left over: more are of no use
 		}
 	}
-	plans = schedule.UndominatedUnder(t.Context, plans)
+	plans = schedule.Undominated(t.Context, plans)
 	if frugally {
 		plans = append(plans, frugal(t)...)
 	}
