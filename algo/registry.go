@@ -193,7 +193,7 @@ var registry = []Algorithm{
 		C2:      "(m-1)/p + (n-1)/p, m and n powers of p+1, m*n >= K, m = n or m = (p+1)*n",
 		Source:  "paper, section Prepare and Shoot",
 		Example: "-k 16",
-		Make:    stepped("prepare-and-shoot", func(size, ports int) schedule.Step { return universal.NewPrepareAndShoot(size, ports) }),
+		Make:    Stepped("prepare-and-shoot", func(size, ports int) schedule.Step { return universal.NewPrepareAndShoot(size, ports) }),
 	},
 	{
 		Name:     "bruck-allgather",
@@ -204,7 +204,7 @@ var registry = []Algorithm{
 		Source:   "Bruck et al., IEEE TPDS 8(11), 1997",
 		Example:  "-k 16",
 		Baseline: true,
-		Make:     stepped("bruck-allgather", func(size, ports int) schedule.Step { return universal.NewBruckAllgather(size, ports) }),
+		Make:     Stepped("bruck-allgather", func(size, ports int) schedule.Step { return universal.NewBruckAllgather(size, ports) }),
 	},
 	{
 		Name:       "relay",
@@ -269,8 +269,8 @@ func planned(plans func(schedule.Task) ([]plan.Plan, error)) func(p *Problem) ([
 	return func(p *Problem) ([]plan.Plan, error) { return plans(p.Task()) }
 }
 
-// stepped returns the plan of one step for all processors.
-func stepped(name string, step func(size, ports int) schedule.Step) func(p *Problem) ([]plan.Plan, error) {
+// Stepped returns the Make of an algorithm whose plan is one step of all processors, each source and sink.
+func Stepped(name string, step func(size, ports int) schedule.Step) func(p *Problem) ([]plan.Plan, error) {
 	return func(p *Problem) ([]plan.Plan, error) {
 		if err := p.Task().MustBeSquare(name); err != nil {
 			return nil, err
