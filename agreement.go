@@ -190,8 +190,8 @@ const mostSessions = 4
 // agreed is what all ranks agree on for a run.
 type agreed struct {
 	own
-	resume []executor.Beside // of an earlier agreement, what is to find out that others go by it
-	trial  *trial            // of the plans of the session, if there is one
+	resume []transport.Beside // of an earlier agreement, what is to find out that others go by it
+	trial  *trial             // of the plans of the session, if there is one
 }
 
 // agree agrees with all ranks on a run, or goes by an earlier agreement.
@@ -203,7 +203,7 @@ func (e *Encoder) agree(ctx context.Context, c *collective.Comm, t transport.Tra
 		if s.trial.due() {
 			return a, s.trial.tell(ctx, c, a.Seed)
 		}
-		a.resume = []executor.Beside{c.Resume(a.Seed)}
+		a.resume = []transport.Beside{c.Resume(a.Seed)}
 		return a, nil
 	}
 	a.own, err = e.agreeAnew(ctx, c, t, size)

@@ -175,7 +175,7 @@ type (
 // keyOf returns the key of a problem; shared is false where no other encoder may have its plans.
 func keyOf(p *algo.Problem) (key problemKey, shared bool) {
 	a := p.Matrix
-	if !matrix.Fixed(a) {
+	if !matrix.StructureOf(a).Fixed() {
 		return key, false
 	}
 	return problemKey{a.Field().Name(), a.ID(), a.Rows(), a.Cols(), p.Separate, p.Whole, p.Ports, p.Order, p.Limits}, true

@@ -11,6 +11,7 @@ import (
 	"volley/algo"
 	"volley/field"
 	"volley/matrix"
+	"volley/matrix/matrices"
 	"volley/plan"
 	"volley/sim"
 	"volley/transport/local"
@@ -27,7 +28,7 @@ func mustField(t *testing.T, name string) field.Field {
 
 func mustBuild(t *testing.T, f, name string, k, r int) matrix.Matrix {
 	t.Helper()
-	spec, err := matrix.ParseSpec(name)
+	spec, err := matrices.ParseSpec(name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -149,7 +150,7 @@ func TestCacheKeepsNothingUncertain(t *testing.T) {
 	check(dense)
 	check(same)
 
-	sets := matrix.PointSetsOf(known)
+	sets := matrix.StructureOf(known).Points
 	own, err := matrix.CauchyOn(pretended{sets[0].Points}, sets[1].Points)
 	if err != nil {
 		t.Fatal(err)
@@ -164,7 +165,7 @@ func TestCacheKeepsNothingUncertain(t *testing.T) {
 	check(theirs)
 	check(own)
 	for _, a := range []matrix.Matrix{pretender{known}, dense, own, matrix.Transpose(own), matrix.Transpose(dense)} {
-		if matrix.Fixed(a) {
+		if matrix.StructureOf(a).Fixed() {
 			t.Errorf("%s of type %T is said to be fixed", a.ID(), a)
 		}
 	}

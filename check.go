@@ -153,7 +153,7 @@ func (e *Encoder) draw(ctx context.Context, seed verify.Seed, rows int) (weights
 	}
 	if d.products == nil {
 		columns := slices.Chunk(d.weights, len(d.weights)/e.matrix.Cols())
-		if d.products, err = fact.Transposed().TimesContext(ctx, slices.Collect(columns)); err != nil {
+		if d.products, err = fact.Transposed().Times(ctx, slices.Collect(columns)); err != nil {
 			return nil, nil, 0, err
 		}
 	}

@@ -282,7 +282,7 @@ func (o *oracle) singular(k int, at func(i, j int) number) bool {
 	return false
 }
 
-// A recipe names a matrix as a [matrix.Spec] does; lists stand for points from
+// A recipe names a matrix as a [matrices.Spec] does; lists stand for points from
 // elsewhere.
 type recipe struct {
 	family               string

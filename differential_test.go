@@ -25,6 +25,7 @@ import (
 	"volley/algo"
 	"volley/field"
 	"volley/matrix"
+	"volley/matrix/matrices"
 	"volley/plan"
 	"volley/sim"
 	"volley/transport"
@@ -96,7 +97,7 @@ func (d *differential) logCoverage(t *testing.T) {
 			t.Errorf("%s never ran", a.Name)
 		}
 	}
-	for _, f := range matrix.Families() {
+	for _, f := range matrices.Families() {
 		if d.seen["matrix"][f.Name] == 0 {
 			t.Errorf("no matrix %s was encoded", f.Name)
 		}
@@ -284,7 +285,7 @@ var pointKinds = []string{"any", "subspaces", "cosets", "subspaces", "cosets", "
 // drawMatrix draws what matrix it is and how large.
 func (c *trial) drawMatrix(t *rapid.T) {
 	families := []string{"dense", "dense"}
-	for _, f := range slices.Backward(matrix.Families()) {
+	for _, f := range slices.Backward(matrices.Families()) {
 		families = append(families, f.Name)
 	}
 	c.family = pick(t, "family", families...)
@@ -405,7 +406,7 @@ func (c *trial) listed(t *rapid.T, f field.Field, list []number) matrix.Points {
 	for _, z := range list {
 		fmt.Fprintln(&text, c.o.codeOf(z))
 	}
-	p, err := matrix.ReadPoints(f, strings.NewReader(text.String()), "list")
+	p, err := matrices.ReadPoints(f, strings.NewReader(text.String()), "list")
 	if err != nil {
 		t.Fatalf("%v\n%v", c, err)
 	}
@@ -463,7 +464,7 @@ func (c *trial) build(t *rapid.T, f field.Field, file string) bool {
 	o := c.o
 	var a matrix.Matrix
 	var err error
-	spec := matrix.Spec{Family: c.family, Points: c.points, Omega: c.omega, Alpha: c.alpha, Inverse: c.inverse}
+	spec := matrices.Spec{Family: c.family, Points: c.points, Omega: c.omega, Alpha: c.alpha, Inverse: c.inverse}
 	if c.reversed {
 		spec.Order = "reversed"
 	}

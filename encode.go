@@ -166,7 +166,7 @@ func (e *Encoder) entries(ctx context.Context) (a matrix.Matrix, err error) {
 	defer poll.Catch(&err)
 	return e.dense.Get(func() matrix.Matrix {
 		a := e.matrix
-		poll.Must(matrix.Ready(ctx, a))
+		poll.Must(matrix.StructureOf(a).Ready(ctx))
 		if a.Rows()*a.Cols() > mostEntries {
 			return a
 		}

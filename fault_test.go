@@ -20,6 +20,7 @@ import (
 	"volley/field/fieldtest"
 	"volley/internal/faulty"
 	"volley/matrix"
+	"volley/matrix/matrices"
 	"volley/transport"
 	"volley/transport/local"
 	"volley/verify"
@@ -231,7 +232,7 @@ func TestFlippedSinks(t *testing.T) {
 		{"exchange", 4, 4, nil},
 		{"cauchy", 8, 8, []volley.Option{volley.WithPaperModel(1, volley.DefaultBeta, 1)}}, // it has layers with zeros
 	} {
-		a, err := matrix.Spec{Family: "cauchy"}.Build(f, c.k, c.r)
+		a, err := matrices.Spec{Family: "cauchy"}.Build(f, c.k, c.r)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -329,7 +330,7 @@ func TestFlippedDataOfMany(t *testing.T) {
 		k             int
 	}{{"2^8", "random", 66}, {"257", "dft", 16}} {
 		f := fieldtest.Parse(t, c.field)
-		a, err := matrix.Spec{Family: c.family, Argument: map[string]string{"random": "1"}[c.family]}.Build(f, c.k, c.k)
+		a, err := matrices.Spec{Family: c.family, Argument: map[string]string{"random": "1"}[c.family]}.Build(f, c.k, c.k)
 		if err != nil {
 			t.Fatal(err)
 		}

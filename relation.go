@@ -79,7 +79,7 @@ func (e *Encoder) productsOf(ctx context.Context, a matrix.Matrix, weights [][]b
 	}
 	look := rand.Perm(a.Rows())
 	if products = make([][]byte, a.Rows()); fact != nil && fact.Work() < a.Rows() {
-		if products, err = fact.Transposed().TimesContext(ctx, weights); err != nil {
+		if products, err = fact.Transposed().Times(ctx, weights); err != nil {
 			return nil, err
 		}
 		look = look[:fact.Work()]

@@ -143,7 +143,7 @@ func newReport(p plan.Plan, problem *algo.Problem) *Report {
 		Order:      "natural",
 		Notes:      info.Notes,
 	}
-	if matrix.IsReversed(a) {
+	if matrix.StructureOf(a).Reversed {
 		r.Order = "reversed"
 	}
 	if info.Pieces > 1 {

@@ -255,7 +255,7 @@ func (e *Encoder) bind(ctx context.Context, t transport.Transport, packets []Pac
 
 // ready chooses and compiles the plan, and makes the way ready: over the stage, or by messages where there is none. The way
 // stays what it was where that fails.
-func (b *Bound) ready(stage *stage, windows []*transport.Window, resume []executor.Beside) error {
+func (b *Bound) ready(stage *stage, windows []*transport.Window, resume []transport.Beside) error {
 	e, phase := b.e, b.phases()
 	model, tags := b.shared.model(e.matrix.Field().SymbolBytes()), transport.LimitsOf(b.t)
 	rank, ranks := b.t.Rank(), b.t.Size()
@@ -365,7 +365,7 @@ type messages struct {
 }
 
 // byMessages makes the way by messages ready.
-func (b *Bound) byMessages(chosen *choice, executable *executor.Executable, resume []executor.Beside) (way, error) {
+func (b *Bound) byMessages(chosen *choice, executable *executor.Executable, resume []transport.Beside) (way, error) {
 	e, t := b.e, b.t
 	m := &messages{Bound: b, choice: chosen}
 	m.block = verify.BlockSymbols(b.report.SymbolsPerPacket, chosen.Info().PieceCount())

@@ -8,7 +8,7 @@ import (
 	"volley"
 	"volley/algo"
 	"volley/field/fieldtest"
-	"volley/matrix"
+	"volley/matrix/matrices"
 )
 
 // TestSinks runs every plan for sources and sinks on packets of unequal lengths, and
@@ -22,7 +22,7 @@ func TestSinks(t *testing.T) {
 		{"257", "random", 7, 3}, {"2^8", "cauchy", 12, 4}, {"2^8", "cauchy", 9, 1}, {"3^4", "random", 3, 8}, {"2^16", "random", 1, 5}, {"2^8", "cauchy", 6, 6},
 	} {
 		f := fieldtest.Parse(t, c.field)
-		spec := matrix.Spec{Family: c.family}
+		spec := matrices.Spec{Family: c.family}
 		if c.family == "random" {
 			spec.Argument = "3"
 		}

@@ -12,6 +12,7 @@ import (
 	"volley/executor"
 	"volley/field/fieldtest"
 	"volley/matrix"
+	"volley/matrix/matrices"
 	"volley/plan"
 	"volley/sim"
 	"volley/transport"
@@ -58,7 +59,7 @@ var stopCases = []struct {
 }
 
 func stopMatrix(t testing.TB, spec, name string, k, r int) matrix.Matrix {
-	s, err := matrix.ParseSpec(spec)
+	s, err := matrices.ParseSpec(spec)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -123,7 +124,7 @@ func TestPolls(t *testing.T) {
 			if ports > 1 && c.k > 100 {
 				continue // takes long
 			}
-			for _, x := range algo.Algorithms() {
+			for _, x := range algo.Parts() {
 				p := &algo.Problem{Matrix: a, Ports: ports}
 				if err := p.Prepare(); err != nil {
 					t.Fatal(err)
@@ -166,7 +167,7 @@ func TestPolls(t *testing.T) {
 			}
 		}
 	}
-	for _, x := range algo.Algorithms() {
+	for _, x := range algo.Parts() {
 		if !seen[x.Name] {
 			t.Errorf("no plan of %s", x.Name)
 		}
@@ -218,7 +219,7 @@ func TestStops(t *testing.T) {
 					t.Fatalf("%s: planning that ends at poll %d of %d: %v, want %v", what, end, counting.polls.Load(), err, errStopped)
 				}
 				got, err := e.PlanContext(t.Context(), nil, symbols)
-				if err != nil || algo.NameOf(got.Info()) != algo.NameOf(want.Info()) {
+				if err != nil || got.Info().Name() != want.Info().Name() {
 					t.Fatalf("%s: after planning that has ended: %v, %v, want %v", what, got, err, want.Info())
 				}
 			}

@@ -25,13 +25,14 @@ import (
 	"volley/field/fieldtest"
 	"volley/internal/race"
 	"volley/matrix"
+	"volley/matrix/matrices"
 	"volley/sim"
 	"volley/transport"
 	"volley/transport/local"
 )
 
 // build returns the matrix of a family.
-func build(t testing.TB, f field.Field, spec matrix.Spec, k int) matrix.Matrix {
+func build(t testing.TB, f field.Field, spec matrices.Spec, k int) matrix.Matrix {
 	t.Helper()
 	a, err := spec.Build(f, k, k)
 	if err != nil {
@@ -62,7 +63,7 @@ func TestEncodeStructured(t *testing.T) {
 	} {
 		f := fieldtest.Parse(t, c.field)
 		for _, inverse := range []bool{false, true} {
-			a := build(t, f, matrix.Spec{Family: c.family, Inverse: inverse}, c.k)
+			a := build(t, f, matrices.Spec{Family: c.family, Inverse: inverse}, c.k)
 			lengths := make([]int, c.k)
 			for i := range lengths {
 				lengths[i] = 1 + 7*i
@@ -99,7 +100,7 @@ func TestEncodeStructured(t *testing.T) {
 // that the report tells.
 func TestOrderAny(t *testing.T) {
 	f := fieldtest.Parse(t, "257")
-	a := build(t, f, matrix.Spec{Family: "dft"}, 128)
+	a := build(t, f, matrices.Spec{Family: "dft"}, 128)
 	packets := randomPackets(f, make([]int, 128)...)
 	_, natural := mustEncode(t, alike(a, packets, volley.WithAlgorithm("dft"), volley.WithPaperModel(1, volley.DefaultBeta, volley.DefaultTau)))
 	_, anyOrder := mustEncode(t, alike(a, packets, volley.WithAlgorithm("dft"), volley.WithOrder(algo.Any), volley.WithPaperModel(1, volley.DefaultBeta, volley.DefaultTau)))
@@ -202,8 +203,8 @@ func TestDFTEqualsGnark(t *testing.T) {
 				t.Fatalf("%s: ω is no power of gnark's root", c.field)
 			}
 		}
-		natural := transform(t, build(t, f, matrix.Spec{Family: "dft"}, k), "dft", x)
-		reversed := transform(t, build(t, f, matrix.Spec{Family: "dft", Order: "reversed"}, k), "dft", x)
+		natural := transform(t, build(t, f, matrices.Spec{Family: "dft"}, k), "dft", x)
+		reversed := transform(t, build(t, f, matrices.Spec{Family: "dft", Order: "reversed"}, k), "dft", x)
 		for j := range k {
 			want := theirs[j*e%k]
 			rev := 0
@@ -214,7 +215,7 @@ func TestDFTEqualsGnark(t *testing.T) {
 				t.Fatalf("%s: coefficient %d: %v and, reversed, %v, gnark has %v", c.field, j, natural[j], reversed[rev], want)
 			}
 		}
-		back := transform(t, build(t, f, matrix.Spec{Family: "dft", Inverse: true}, k), "dft", natural)
+		back := transform(t, build(t, f, matrices.Spec{Family: "dft", Inverse: true}, k), "dft", natural)
 		for i := range k {
 			if back[i] != x[i] {
 				t.Fatalf("%s: the inverse has %v at %d, want %v", c.field, back[i], i, x[i])
@@ -337,7 +338,7 @@ func mapSymbols(f field.Field, data []byte, table []uint64) []byte {
 func TestManyProcessors(t *testing.T) {
 	const k = 140
 	f := fieldtest.Parse(t, "2^16")
-	a := build(t, f, matrix.Spec{Family: "cauchy"}, k)
+	a := build(t, f, matrices.Spec{Family: "cauchy"}, k)
 	packets := randomPackets(f, ones(k)...)
 	packets[77] = append(packets[77], 1, 2, 3, 4)
 	want := product(a, packets)
@@ -381,7 +382,7 @@ func TestMemoryOfRanks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := build(t, fieldtest.Parse(t, "2^16"), matrix.Spec{Family: "cauchy"}, k)
+	a := build(t, fieldtest.Parse(t, "2^16"), matrices.Spec{Family: "cauchy"}, k)
 	for _, c := range []struct {
 		name string
 		most uint64 // bytes

@@ -468,7 +468,7 @@ func (w *together) done(kind trace.Kind, began int64, bytes int) {
 func (w *together) meet(says uint64) error {
 	defer w.done(trace.Turn, w.e.options.trace.Now(), 0)
 	ranks, timeout := w.stage.all[w.stage.here], w.e.options.timeout
-	late := func(rank int) error { return executor.Late(w.t, ranks[rank], timeout) }
+	late := func(rank int) error { return transport.Late(w.t, ranks[rank], timeout) }
 	other, err := w.stage.window.Meet(w.ctx, transport.HostOf(w.stage.on), says, timeout, late)
 	if err == nil && other >= 0 {
 		err = w.disagreement(ranks[other])

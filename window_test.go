@@ -20,6 +20,7 @@ import (
 	"volley/executor"
 	"volley/field/fieldtest"
 	"volley/matrix"
+	"volley/matrix/matrices"
 	"volley/transport"
 	"volley/transport/local"
 )
@@ -245,7 +246,7 @@ func TestWindowOrder(t *testing.T) {
 // TestWindowUneven has segments of five units among four ranks, the last of which has nothing but in the last segment.
 func TestWindowUneven(t *testing.T) {
 	f := fieldtest.Parse(t, "257")
-	a, err := matrix.Spec{Family: "dft"}.Build(f, 4, 4)
+	a, err := matrices.Spec{Family: "dft"}.Build(f, 4, 4)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -57,7 +57,7 @@ func leastTraffic(k, r int, separate bool, ports int) (packets, links int) {
 func (p *Problem) BoundCut() (c2 float64, ok bool) {
 	k, r := p.Matrix.Rows(), p.Matrix.Cols()
 	c2 = BoundCut(k, r, p.Separate, max(1, p.Ports)) // a network has one link
-	if matrix.Superregular(p.Matrix) {
+	if matrix.StructureOf(p.Matrix).Superregular() {
 		return c2, true
 	}
 	if k*r > mostEntries {

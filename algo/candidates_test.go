@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"volley/field"
-	"volley/matrix"
+	"volley/matrix/matrices"
 	"volley/plan"
 	"volley/sim"
 )
@@ -28,7 +28,7 @@ func TestCandidatesCounted(t *testing.T) {
 		{7, 7, false, Limits{}}, {16, 16, false, Limits{}}, {12, 5, true, Limits{}}, {24, 6, false, Limits{}},
 		{16, 16, false, Limits{Memory: 10}}, {24, 6, false, Limits{Compute: 30}},
 	} {
-		a, err := matrix.Spec{Family: "cauchy"}.Build(f, c.rows, c.columns)
+		a, err := matrices.Spec{Family: "cauchy"}.Build(f, c.rows, c.columns)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -53,7 +53,7 @@ func TestCandidatesCounted(t *testing.T) {
 		if len(got) != len(want) || len(want) == len(all) {
 			t.Fatalf("%+v: %d candidates of %d plans, want %d", c, len(got), len(all), len(want))
 		}
-		name := func(p plan.Plan) string { return NameOf(p.Info()) + " " + p.Info().Parameters }
+		name := func(p plan.Plan) string { return p.Info().Name() + " " + p.Info().Parameters }
 		for i := range got {
 			if name(got[i].Plan) != name(want[i].Plan) || got[i].Time != want[i].Time || got[i].Broken != want[i].Broken {
 				t.Errorf("%+v: candidate %d is %s, want %s", c, i, name(got[i].Plan), name(want[i].Plan))

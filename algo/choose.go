@@ -101,8 +101,8 @@ func beats(a, b sim.Cost) bool {
 	return a.C1 <= b.C1 && a.Messages() <= b.Messages() && a.PacketC3() <= b.PacketC3() && a.NodePackets() <= b.NodePackets()
 }
 
-// CutsPackets is [Candidate].Broken of a plan that cuts packets that are to stay whole.
-const CutsPackets = "cuts packets"
+// cutsPackets is [Candidate].Broken of a plan that cuts packets that are to stay whole.
+const cutsPackets = "cuts packets"
 
 // Evaluate returns the costs of a plan for the problem.
 func (p *Problem) Evaluate(q plan.Plan, model sim.Model) Candidate {
@@ -130,7 +130,7 @@ func (p *Problem) candidate(q plan.Plan, cost sim.Cost, model sim.Model) Candida
 	case l.Memory > 0 && c.Memory > l.Memory:
 		c.Broken = fmt.Sprintf("%d packets held, at most %d", c.Memory, l.Memory)
 	case p.cuts(q):
-		c.Broken = CutsPackets
+		c.Broken = cutsPackets
 	case l.Compute > 0 && c.Cost.PacketC3() > l.Compute:
 		c.Broken = fmt.Sprintf("%d multiply-adds, at most %d", c.Cost.PacketC3(), l.Compute)
 	}
@@ -248,10 +248,12 @@ func chooseAmong(algorithms []Algorithm, p *Problem, model sim.Model) (chosen Ca
 	if p.inMemory && len(algorithms) > 1 && p.Limits == (Limits{}) {
 		p.Whole = true // pieces are as much arithmetic, in more and shorter parts
 	}
-	c := &chooser{problem: p, model: model, floor: model.Floor()}
-	if err := c.list(algorithms); err != nil {
-		return chosen, err
+	c := &chooser{problem: p, model: model, floor: model.Floor(), known: math.MaxInt64}
+	p.hopeless = c.hopeless
+	if len(algorithms) > 1 && !p.minds(model) {
+		algorithms = slices.DeleteFunc(slices.Clone(algorithms), func(a Algorithm) bool { return a.Baseline })
 	}
+	none := c.list(algorithms)
 	c.count()
 	switch {
 	case len(c.counted) > 0:
@@ -259,16 +261,17 @@ func chooseAmong(algorithms []Algorithm, p *Problem, model sim.Model) (chosen Ca
 	case len(c.broken) > 0:
 		return chosen, p.limitError(c.broken)
 	}
-	return chosen, c.none
+	return chosen, none
 }
 
-// A chooser chooses a plan for a problem.
+// A chooser chooses a plan for a problem: it lists plans, counts what they cost, those first that promise most, and
+// leaves out those that promise too little.
 type chooser struct {
 	problem      *Problem
 	model, floor sim.Model
-	options      []option
-	known        time.Duration // that a plan is known to take, while they are listed
-	none         error         // why there is no plan, if there is none
+	options      []*option
+	looked       int           // options when one was counted last, while they are listed
+	known        time.Duration // that a plan is known to take then
 	counted      []counted
 	least        counted // of these the one of least time
 	broken       []Candidate
@@ -280,6 +283,7 @@ type option struct {
 	least sim.Cost
 	floor time.Duration // the time of that
 	order int
+	whole *sim.Cost // once it is counted
 }
 
 // counted is a plan that keeps the limits.
@@ -288,60 +292,57 @@ type counted struct {
 	order int // of the option
 }
 
-func byFloor(a, b option) int { return cmp.Compare(a.floor, b.floor) }
+func byFloor(a, b *option) int { return cmp.Compare(a.floor, b.floor) }
 
-// list lists the plans that the transport carries.
-func (c *chooser) list(algorithms []Algorithm) error {
-	c.known = math.MaxInt64
-	looked := 0
-	c.problem.late = func(cost sim.Cost) bool { // for long searches: the plan that promises most so far is counted
-		if looked < len(c.options) {
-			looked = len(c.options)
-			if d := c.problem.evaluate(slices.MinFunc(c.options, byFloor).Plan, c.model); d.Broken == "" {
-				c.known = min(c.known, d.Time)
-			}
-		}
-		return c.floor.Time(cost) >= c.reach(c.known)
-	}
+// list lists the plans that the transport carries. None is why there is no plan, if there is none.
+func (c *chooser) list(algorithms []Algorithm) (none error) {
 	var reasons []error
 	var uncarried error // why the first plan that is not carried is not
-	skip := len(algorithms) > 1 && !c.problem.minds(c.model)
 	for _, ports := range c.problem.portChoices() {
 		p := c.problem.with(ports)
 		reasons = nil // are the same for all
 		for _, a := range algorithms {
-			if a.Baseline && skip {
-				continue
-			}
 			plans, err := a.Plans(p)
 			if err != nil {
 				reasons = append(reasons, err)
 			}
 			for _, q := range plans {
-				if ended := p.Ended(); ended != nil {
-					return ended
-				}
+				poll.Must(p.Ended())
 				if err := p.carry(q); err != nil {
-					uncarried = cmp.Or(uncarried, fmt.Errorf("algo: the transport cannot carry the plan %s: %w", NameOf(q.Info()), err))
+					uncarried = cmp.Or(uncarried, fmt.Errorf("algo: the transport cannot carry the plan %s: %w", q.Info().Name(), err))
 					continue
 				}
 				c.options = append(c.options, c.option(q))
 			}
-			if ended := p.Ended(); ended != nil {
-				return ended
-			}
+			poll.Must(p.Ended())
 		}
 	}
-	c.none = cmp.Or(uncarried, errors.Join(reasons...))
-	return nil
+	return cmp.Or(uncarried, errors.Join(reasons...))
+}
+
+// hopeless reports, for a search that takes long, whether a plan of such a cost takes longer than one that is listed. The
+// one that promises most so far is counted for it.
+func (c *chooser) hopeless(cost sim.Cost) bool {
+	if c.looked < len(c.options) {
+		c.looked = len(c.options)
+		o := slices.MinFunc(c.options, byFloor)
+		if o.whole == nil {
+			cost := sim.Count(poll.Under(c.problem.Context, o.Plan))
+			o.whole = &cost
+		}
+		if d := c.problem.candidate(o.Plan, *o.whole, c.model); d.Broken == "" {
+			c.known = min(c.known, d.Time)
+		}
+	}
+	return c.floor.Time(cost) >= c.reach(c.known)
 }
 
 // option returns what is known of a plan before it is counted.
-func (c *chooser) option(q plan.Plan) option {
+func (c *chooser) option(q plan.Plan) *option {
 	p := c.problem
-	o := option{q, leastCost(q), math.MaxInt64, len(c.options)}
+	o := &option{q, leastCost(q), math.MaxInt64, len(c.options), nil}
 	_, known := schedule.Least(q)
-	if !known && !p.Square() {
+	if !known && p.Matrix != nil && !p.Square() {
 		some := []int{0, p.Matrix.Rows() / 2} // sources, and a sink
 		if p.Separate {
 			some = append(some, p.Matrix.Rows())
@@ -367,18 +368,17 @@ func (c *chooser) reach(d time.Duration) time.Duration {
 func (c *chooser) count() {
 	slices.SortStableFunc(c.options, byFloor)
 	for _, o := range c.options {
-		outOfReach := func(cost sim.Cost) bool {
-			return c.least.Plan != nil && cmp.Or(cmp.Compare(c.floor.Time(cost), c.reach(c.least.Time)),
-				cmp.Compare(cost.PacketC3(), c.least.Cost.PacketC3())) > 0
-		}
-		if outOfReach(o.least) {
+		if c.outOfReach(o.least) {
 			continue
 		}
-		cost, all := sim.CountUntil(poll.Under(c.problem.Context, o.Plan), outOfReach)
-		if !all {
-			continue
+		if o.whole == nil {
+			cost, all := sim.CountUntil(poll.Under(c.problem.Context, o.Plan), c.outOfReach)
+			if !all {
+				continue
+			}
+			o.whole = &cost
 		}
-		d := counted{c.problem.candidate(o.Plan, cost, c.model), o.order}
+		d := counted{c.problem.candidate(o.Plan, *o.whole, c.model), o.order}
 		if d.Broken != "" {
 			c.broken = append(c.broken, d.Candidate)
 			continue
@@ -388,6 +388,12 @@ func (c *chooser) count() {
 			c.least = d
 		}
 	}
+}
+
+// outOfReach reports whether a plan of such a cost, or more, is no better than the best that is counted.
+func (c *chooser) outOfReach(cost sim.Cost) bool {
+	return c.least.Plan != nil && cmp.Or(cmp.Compare(c.floor.Time(cost), c.reach(c.least.Time)),
+		cmp.Compare(cost.PacketC3(), c.least.Cost.PacketC3())) > 0
 }
 
 func byTime(a, b counted) int {

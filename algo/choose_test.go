@@ -59,7 +59,7 @@ func TestChoiceIsBest(t *testing.T) {
 	for _, k := range []int{1, 5, 16, 24} {
 		matrices = append(matrices, algotest.Random(t, b8, k, 1), must(matrix.Cauchy(b8, k, k))(t))
 	}
-	matrices = append(matrices, must(matrix.DFT(q257, 32))(t), must(matrix.DFT(q257, 16))(t), matrix.Vandermonde(must(matrix.CosetPoints(q257, 24))(t)))
+	matrices = append(matrices, must(matrix.DFT(q257, 32))(t), must(matrix.DFT(q257, 16))(t), matrix.Vandermonde(must(matrix.CosetPoints(q257, 24))(t), 0))
 	for _, shape := range [][2]int{{12, 3}, {25, 5}, {16, 1}, {3, 12}} {
 		m := must(matrix.Random(b8, shape[0], shape[1], 2))(t)
 		matrices = append(matrices, m)
@@ -259,12 +259,12 @@ func TestChooseLeast(t *testing.T) {
 				for _, c := range list {
 					least, known := schedule.Least(c.Plan)
 					if model.Floor().Time(least) > c.Time || known && (least.C1 != c.Cost.C1 || least.C2 != c.Cost.C2) {
-						t.Errorf("%s takes %d/%d, %v, and by itself %d/%d, at least %v", algo.NameOf(c.Plan.Info()), c.Cost.C1, c.Cost.C2, c.Time, least.C1, least.C2, model.Time(least))
+						t.Errorf("%s takes %d/%d, %v, and by itself %d/%d, at least %v", c.Plan.Info().Name(), c.Cost.C1, c.Cost.C2, c.Time, least.C1, least.C2, model.Time(least))
 					}
 				}
 				least := slices.MinFunc(list, func(a, b algo.Candidate) int { return int(a.Time - b.Time) })
 				if q := must(algo.Choose(algo.Auto, p, model))(t); model.Time(sim.Count(q)) > least.Time {
-					t.Errorf("%+v, %v, %d bytes: %s takes %v, %s %v", c, n, bytes, algo.NameOf(q.Info()), model.Time(sim.Count(q)), algo.NameOf(least.Plan.Info()), least.Time)
+					t.Errorf("%+v, %v, %d bytes: %s takes %v, %s %v", c, n, bytes, q.Info().Name(), model.Time(sim.Count(q)), least.Plan.Info().Name(), least.Time)
 				}
 			}
 		}

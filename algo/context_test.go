@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"volley/field/fieldtest"
-	"volley/matrix"
+	"volley/matrix/matrices"
 	"volley/sim"
 )
 
@@ -32,7 +32,7 @@ func TestPlanningEnds(t *testing.T) {
 		spec, field string
 		k           int
 	}{{"dft", "257", 64}, {"random:1", "31", 60}, {"random:1", "2^8", 81}, {"cauchy", "2^8", 48}} {
-		spec, err := matrix.ParseSpec(c.spec)
+		spec, err := matrices.ParseSpec(c.spec)
 		if err != nil {
 			t.Fatal(err)
 		}

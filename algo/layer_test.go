@@ -9,6 +9,7 @@ import (
 	"volley/algo/schedule"
 	"volley/field"
 	"volley/matrix"
+	"volley/plan"
 	"volley/sim"
 	"volley/verify"
 )
@@ -41,13 +42,13 @@ func TestLayers(t *testing.T) {
 				}
 				step := algorithm.step(largest, ports)
 				first, a := randomLayer(t, f, step, sizes, 1)
-				p := schedule.Compile("layer", "", f, k, ports, first)
+				p := schedule.Compile(plan.Info{Algorithm: "layer", Field: f, Processors: k, Ports: ports}, first)
 				if err := verify.Check(p, a); err != nil {
 					t.Errorf("%s: %v", name, err)
 					continue
 				}
 				one, _ := randomLayer(t, f, step, []int{largest}, 1)
-				want := sim.Count(schedule.Compile("layer", "", f, largest, ports, one))
+				want := sim.Count(schedule.Compile(plan.Info{Algorithm: "layer", Field: f, Processors: largest, Ports: ports}, one))
 				if got := sim.Count(p); got.C1 != want.C1 || got.C2 != want.C2 {
 					t.Errorf("%s: %d/%d, the largest group alone %d/%d", name, got.C1, got.C2, want.C1, want.C2)
 				}
@@ -59,7 +60,7 @@ func TestLayers(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if err := verify.Check(schedule.Compile("layers", "", f, k, ports, first, second), product); err != nil {
+				if err := verify.Check(schedule.Compile(plan.Info{Algorithm: "layers", Field: f, Processors: k, Ports: ports}, first, second), product); err != nil {
 					t.Errorf("%s, two layers: %v", name, err)
 				}
 			}

@@ -7,19 +7,20 @@ import (
 
 	"volley/field/fieldtest"
 	"volley/matrix"
+	"volley/matrix/matrices"
 	"volley/sim"
 	"volley/verify"
 )
 
 // TestLookupParameters checks that every plan of every algorithm is found again by the name
-// that NameOf gives it, alone among plans of other parameters.
+// that it has, alone among plans of other parameters.
 func TestLookupParameters(t *testing.T) {
 	n := 0
 	for _, c := range []struct {
 		field, matrix string
 		k, r          int
 	}{{"257", "dft", 16, 16}, {"257", "cauchy", 16, 16}, {"2^8", "cauchy", 24, 24}, {"2^8", "random:1", 12, 4}, {"2^8", "random:1", 3, 7}, {"257", "vandermonde", 48, 48}} {
-		spec, err := matrix.ParseSpec(c.matrix)
+		spec, err := matrices.ParseSpec(c.matrix)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -35,17 +36,17 @@ func TestLookupParameters(t *testing.T) {
 			list, _ := Candidates(p, sim.Model{})
 			for _, want := range list {
 				info := want.Plan.Info()
-				one, err := Lookup(NameOf(info))
+				one, err := Lookup(info.Name())
 				if err != nil {
 					t.Fatal(err)
 				}
 				plans, err := one.Plans(p)
 				if err != nil || len(plans) < 1 {
-					t.Fatalf("%s: %d plans, %v", NameOf(info), len(plans), err)
+					t.Fatalf("%s: %d plans, %v", info.Name(), len(plans), err)
 				}
 				for _, q := range plans {
 					if q.Info().Algorithm != info.Algorithm || q.Info().Parameters != info.Parameters {
-						t.Errorf("%s is %s %s, want %s", NameOf(info), q.Info().Algorithm, q.Info().Parameters, info.Parameters)
+						t.Errorf("%s is %s %s, want %s", info.Name(), q.Info().Algorithm, q.Info().Parameters, info.Parameters)
 					}
 				}
 				n++
@@ -81,8 +82,8 @@ func TestLookupOwnParameters(t *testing.T) {
 			}
 			plans, err2 := one.Plans(p)
 			if err = err2; err == nil {
-				if len(plans) != 1 || NameOf(plans[0].Info()) != c.name {
-					t.Errorf("%s: %d plans, the first %s", c.name, len(plans), NameOf(plans[0].Info()))
+				if len(plans) != 1 || plans[0].Info().Name() != c.name {
+					t.Errorf("%s: %d plans, the first %s", c.name, len(plans), plans[0].Info().Name())
 				}
 				if err := verify.Check(plans[0], a); err != nil {
 					t.Errorf("%s: %v", c.name, err)

@@ -12,6 +12,7 @@ import (
 	"volley/field/fieldtest"
 	"volley/internal/verifyall"
 	"volley/matrix"
+	"volley/matrix/matrices"
 	"volley/sim"
 )
 
@@ -51,7 +52,7 @@ func TestNetworkLayers(t *testing.T) {
 	for _, name := range sim.Presets {
 		n := must(sim.ParseNetwork(name))(t)
 		for _, h := range []int{6, 8, 10} {
-			spec := must(matrix.ParseSpec("lagrange"))(t)
+			spec := must(matrices.ParseSpec("lagrange"))(t)
 			p := must(algo.NewProblem(must(spec.Build(fieldtest.Parse(t, "goldilocks"), 1<<h, 1<<h))(t), 0, algo.Natural))(t)
 			for _, gamma := range []sim.PerByte{0.1e-9, 1e-9} {
 				for bytes := int64(64); bytes <= 1<<16; bytes *= 4 {

@@ -8,8 +8,9 @@ import (
 	"sort"
 	"sync"
 
-	"volley/algo/internal/sinks"
+	"volley/algo/internal/exchange"
 	"volley/algo/schedule"
+	"volley/internal/pointset"
 	"volley/internal/poll"
 	"volley/matrix"
 	"volley/plan"
@@ -18,6 +19,13 @@ import (
 
 // ErrStructure is wrapped by the errors of algorithms for matrices with a structure that the one given has not.
 var ErrStructure = schedule.ErrStructure
+
+// What several codewords share is the same for algorithms.
+type (
+	Traffic  = schedule.Traffic
+	Codeword = schedule.Codeword
+	Place    = schedule.Place
+)
 
 // A Problem is a matrix to compute: K sources hold a packet each, row by row, and R sinks obtain the columns.
 //
@@ -29,6 +37,9 @@ type Problem struct {
 	Ports    int // less than the number of processors; 0: the planner chooses, as on a network with one link per node
 	Order    Order
 	Limits   Limits
+
+	// Traffic, unless nil, is what is asked for in place of a matrix.
+	Traffic *Traffic
 
 	// Whole keeps plans out that cut packets into pieces.
 	Whole bool
@@ -42,8 +53,9 @@ type Problem struct {
 
 	// Both are kept for all who plan for the matrix, whatever context theirs have.
 	known  *factorisations
-	rounds *poll.Once[int]     // the fewest of any plan
-	late   func(sim.Cost) bool // nil: no plan is known yet
+	rounds *poll.Once[int] // the fewest of any plan
+
+	hopeless func(sim.Cost) bool // see Hopeless; nil: no plan is known yet
 
 	inMemory bool // see [schedule.Task]
 }
@@ -66,7 +78,7 @@ func (l RoundLimit) Over() int { return l.n - 1 }
 
 // Task returns what the plan is for, without the limits.
 func (p *Problem) Task() schedule.Task {
-	return schedule.Task{Matrix: p.Matrix, Separate: p.Separate, Ports: p.Ports, InMemory: p.inMemory, Context: p.Context}
+	return schedule.Task{Matrix: p.Matrix, Separate: p.Separate, Ports: p.Ports, InMemory: p.inMemory, Context: p.Context, Traffic: p.Traffic}
 }
 
 // Processors returns how many processors there are.
@@ -101,6 +113,9 @@ func (p *Problem) Bounds() (c1, c2 int) {
 	return bounds(p.Matrix.Rows(), p.Matrix.Cols(), p.Separate, p.mostPorts(), 1)
 }
 
+// mostAtOnce is the most processors for whose traffic a plan of other ports is worth the time that it takes to make.
+const mostAtOnce = 256
+
 func (p *Problem) mostPorts() int {
 	if p.Ports == 0 {
 		return max(1, p.Processors()-1)
@@ -120,6 +135,12 @@ func (p *Problem) portChoices() []int {
 			most = int(math.Ceil(math.Pow(float64(most+1), 1.0/6)-1e-9)) - 1
 		}
 		return []int{most}
+	}
+	if p.Traffic != nil {
+		if p.Processors() > mostAtOnce {
+			return []int{1}
+		}
+		return slices.Compact([]int{1, most})
 	}
 	large, small := max(p.Matrix.Rows(), p.Matrix.Cols()), min(p.Matrix.Rows(), p.Matrix.Cols())
 	list := []int{1, min(large, most)}
@@ -188,8 +209,7 @@ func NewProblem(m matrix.Matrix, ports int, order Order) (*Problem, error) {
 // Prepare checks a problem that was written down, and makes it ready for [Algorithm.Plans]; more ports than there are
 // other processors count as those. It returns an error for no sources or sinks, ports below 0 or negative limits.
 func (p *Problem) Prepare() error {
-	m := p.Matrix
-	if m.Rows() < 1 || m.Cols() < 1 {
+	if m := p.Matrix; p.Traffic == nil && (m.Rows() < 1 || m.Cols() < 1) {
 		return fmt.Errorf("algo: matrix of %d rows and %d columns: want sources and sinks", m.Rows(), m.Cols())
 	}
 	if p.Ports != 0 {
@@ -221,9 +241,9 @@ func (p *Problem) factor(most int) *matrix.Factorisation {
 	defer p.known.mu.Unlock()
 	fact, ok := p.known.of[most]
 	if !ok {
-		var radices matrix.Radices
+		var radices pointset.Radices
 		if most > 0 {
-			radices = matrix.UpTo(most)
+			radices = pointset.UpTo(most)
 		}
 		var err error
 		fact, err = matrix.FactorContext(p.Context, p.Matrix, radices)
@@ -240,7 +260,7 @@ func (p *Problem) fewest() int { return p.rounds.Get(p.fewestRounds) }
 func (p *Problem) Ended() error { return p.Task().Ended() }
 
 // Hopeless reports whether a plan of C1 and C2 packets is of no use any more, as one that is as cheap is known.
-func (p *Problem) Hopeless(c sim.Cost) bool { return p.late != nil && p.late(c) }
+func (p *Problem) Hopeless(c sim.Cost) bool { return p.hopeless != nil && p.hopeless(c) }
 
 // MostRounds returns the largest number of rounds that the limits allow, and -1 where they allow any, or where the
 // problem's context has ended.
@@ -268,7 +288,10 @@ func (p *Problem) limitRounds() int {
 
 // fewestRounds returns the fewest rounds of any plan, which the universal algorithm meets where all are sources and sinks.
 func (p *Problem) fewestRounds() int {
-	bound, _ := p.Bounds()
+	bound := 0 // of traffic none is known
+	if p.Traffic == nil {
+		bound, _ = p.Bounds()
+	}
 	if p.Square() {
 		return bound
 	}
@@ -337,7 +360,7 @@ func (p *Problem) Structure() (text string, found bool) {
 		if fact := p.Factorisation(); fact != nil {
 			return fact.Structure, true
 		}
-	} else if facts, why, err := sinks.BlockFactors(p.Task()); why == "" && err == nil {
+	} else if facts, why, err := exchange.BlockFactors(p.Task()); why == "" && err == nil {
 		return "of the blocks: " + facts[0].Structure, true
 	}
 	return "none found", false

@@ -10,6 +10,7 @@ import (
 	"volley/algo/algotest"
 	"volley/field/fieldtest"
 	"volley/matrix"
+	"volley/matrix/matrices"
 	"volley/plan"
 	"volley/sim"
 )
@@ -75,7 +76,7 @@ func TestPhases(t *testing.T) {
 		if c.algorithm == "draw-and-loose" {
 			k = 24
 		}
-		p := algotest.Compile(t, c.algorithm, c.field, c.matrix, k, 1, func(s *matrix.Spec) { s.Order = c.order })
+		p := algotest.Compile(t, c.algorithm, c.field, c.matrix, k, 1, func(s *matrices.Spec) { s.Order = c.order })
 		var text strings.Builder
 		for _, ph := range p.Info().Phases {
 			fmt.Fprintf(&text, "%s %d, ", ph.Name, ph.Rounds)
@@ -114,7 +115,7 @@ func TestPlansAreFront(t *testing.T) {
 		{"cauchy", "cauchy", 64, 64, 1, ""},
 		{"universal", "random:1", 128, 128, 1, "m=16 n=8"},
 	} {
-		spec := must(matrix.ParseSpec(c.matrix))(t)
+		spec := must(matrices.ParseSpec(c.matrix))(t)
 		field := f
 		if c.matrix == "lagrange" {
 			field = fieldtest.Parse(t, "257")
@@ -169,7 +170,7 @@ func TestScheduleTerms(t *testing.T) {
 		}
 		for _, shape := range [][2]int{{12, 5}, {5, 12}, {24, 8}, {8, 24}, {20, 1}} {
 			for _, separate := range []bool{false, true} {
-				m := must(matrix.Spec{Family: "cauchy"}.Build(f, shape[0], shape[1]))(t)
+				m := must(matrices.Spec{Family: "cauchy"}.Build(f, shape[0], shape[1]))(t)
 				p := &algo.Problem{Matrix: m, Separate: separate, Ports: 2}
 				if err := p.Prepare(); err != nil {
 					t.Fatal(err)

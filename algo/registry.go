@@ -6,13 +6,15 @@ import (
 	"strconv"
 	"strings"
 
-	"volley/algo/internal/sinks"
-	"volley/algo/internal/structured"
+	"volley/algo/internal/exchange"
+	"volley/algo/internal/layers"
+	"volley/algo/internal/relay"
 	"volley/algo/internal/universal"
 	"volley/algo/schedule"
 	"volley/internal/poll"
 	"volley/matrix"
 	"volley/plan"
+	"volley/sim"
 )
 
 // An Algorithm is a row of the registry.
@@ -26,11 +28,16 @@ type Algorithm struct {
 	Example  string `json:"-"`        // flags of a plan that the command line prints
 	Baseline bool   `json:"baseline"` // known from elsewhere, here to compare with
 
+	Parts []Part `json:"-"` // of its plans, where some have names of their own
+
 	// Structured says that the algorithm has no plan for some square matrices.
 	Structured bool `json:"structured"`
 
 	// Conditional says that it takes matrices on a condition, so that why it does not take one is worth knowing.
 	Conditional bool `json:"-"`
+
+	// Traffic says that it is for traffic, and not for a matrix.
+	Traffic bool `json:"-"`
 
 	// Make returns the plans for a problem, one or more: those of which none is worse than another in both C1 and C2,
 	// the fewest rounds first. Each passes [plan.Validate] and computes the matrix, in the order that the problem asks
@@ -42,18 +49,39 @@ type Algorithm struct {
 	// lists of numbers of 1 and more. The error wraps [schedule.ErrStructure] where they do not
 	// fit the problem. Where With is nil, parameters select one of the plans of Make.
 	With func(p *Problem, parameters [][]int) (plan.Plan, error) `json:"-"`
+
+	part func(Part) Algorithm // one of Parts
 }
+
+// A Part is the plans of an algorithm that are called by a name, which --algorithm takes too.
+type Part struct{ Name, Example string }
 
 // Algorithms returns the registry in the order in which people should read it, later registrations last.
 func Algorithms() []Algorithm { return slices.Clone(registry) }
+
+// Parts returns the algorithms for matrices, in place of one that has parts these.
+func Parts() []Algorithm {
+	return slices.DeleteFunc(all(), func(a Algorithm) bool { return len(a.Parts) > 0 || a.Traffic })
+}
+
+// all returns the registry, with its parts after an algorithm.
+func all() (list []Algorithm) {
+	for _, a := range registry {
+		list = append(list, a)
+		for _, x := range a.Parts {
+			list = append(list, a.part(x))
+		}
+	}
+	return list
+}
 
 // Register adds an algorithm to the registry, and so to the planner. Programs call it before they plan anything, such
 // as from an init function: it must not run at the same time as anything else of this package. All processors of a run
 // register the same algorithms in the same order. It returns an error for an algorithm without a name or Make, and for
 // a name that is taken, as "auto" is.
 func Register(a Algorithm) error {
-	if a.Name == "" || a.Make == nil {
-		return fmt.Errorf("algo: cannot register algorithm %q: want a name, and a function that makes plans", a.Name)
+	if a.Name == "" || a.Make == nil || len(a.Parts) > 0 {
+		return fmt.Errorf("algo: cannot register algorithm %q: want one name, and a function that makes plans", a.Name)
 	}
 	if _, err := Lookup(a.Name); err == nil || a.Name == Auto {
 		return fmt.Errorf("algo: cannot register algorithm %q: the name is taken", a.Name)
@@ -79,65 +107,22 @@ var registry = []Algorithm{
 			return universal.PlanWith(p.Task(), parameters)
 		},
 	},
-	layered("dft", structured.AnyFusing, Algorithm{
-		Name:       "dft",
-		Title:      "a round or two for each radix of K; natural order by a permutation",
-		Problem:    "DFT matrices, their inverses and transposes; K | q-1",
-		C1:         "H for K = (p+1)^H in reversed order, H+1 natural",
-		C2:         "H in reversed order, H+1 natural; sum of Psi(r) for K a product of radices r",
-		Source:     "paper, section Computing a DFT Matrix; mixed radices beyond it",
-		Example:    "--field 257 --matrix dft -k 16",
-		Structured: true,
-	}),
-	layered("draw-and-loose", structured.AnyFusing, Algorithm{
-		Name:       "draw-and-loose",
-		Title:      "small Vandermonde matrices across cosets, then a DFT inside each",
-		Problem:    "Vandermonde matrices on M cosets of Z = (p+1)^H points, their inverses and transposes",
-		C1:         "clog(M) + H",
-		C2:         "Psi(M) + H",
-		Source:     "paper, section Generalization",
-		Example:    "--field 257 --matrix vandermonde -k 24",
-		Structured: true,
-	}),
-	layered("lagrange", structured.WithinHalves, Algorithm{
-		Name:       "lagrange",
-		Title:      "inverse draw-and-loose on one set of points, draw-and-loose on the other",
-		Problem:    "Lagrange matrices on cosets, subspaces or other fibres, K = M*(p+1)^H",
-		C1:         "2*clog(M) + 2*H",
-		C2:         "2*Psi(M) + 2*H",
-		Source:     "paper, section Computing Lagrange Matrices",
-		Example:    "--field 257 --matrix lagrange -k 24",
-		Structured: true,
-	}),
-	layered("lagrange", structured.AcrossMiddle, Algorithm{
-		Name:       "folded-lagrange",
-		Title:      "lagrange with the layers around its middle fused, h of H digits left outside",
-		Problem:    "as lagrange",
-		C1:         "2*h + clog(K/(p+1)^h), 1 <= h <= H",
-		C2:         "2*h + Psi(K/(p+1)^h)",
-		Source:     "ours",
-		Example:    "--field 257 --matrix lagrange -k 24",
-		Structured: true,
-	}),
-	layered("cauchy", structured.AnyFusing, Algorithm{
-		Name:       "cauchy",
-		Title:      "a (folded) Lagrange matrix between two diagonals",
-		Problem:    "Cauchy matrices on points as for lagrange",
-		C1:         "2*h + clog(K/(p+1)^h), 1 <= h <= H",
-		C2:         "2*h + Psi(K/(p+1)^h)",
-		Source:     "ours",
-		Example:    "--matrix cauchy -k 24",
-		Structured: true,
-	}),
-	layered("additive-fft", structured.AnyFusing, Algorithm{
-		Name:       "additive-fft",
-		Title:      "the FFT in characteristic 2, over a subspace instead of a subgroup",
-		Problem:    "lch matrices, K = M*2^H, their inverses and transposes",
-		C1:         "clog(M) + H at p = 1",
-		C2:         "Psi(M) + H at p = 1",
-		Source:     "Lin, Chung, Han, FOCS 2014; as a schedule ours",
-		Example:    "--matrix lch -k 24",
-		Structured: true,
+	layered(Algorithm{
+		Name:    layers.All,
+		Title:   "products of small layers, such as the stages of a transform; neighbours fused where that saves rounds or packets",
+		Problem: "DFT, Vandermonde, Lagrange, Cauchy and lch matrices on cosets, subspaces or other fibres, their inverses and transposes",
+		C1:      "sum of clog(r) over the sizes r of the groups of fused layers; 1 for natural order, where a permutation is left",
+		C2:      "sum of Psi(r) over these, and likewise",
+		Source:  "paper, sections Computing a DFT Matrix, Generalization, Computing Lagrange Matrices; Lin, Chung, Han, FOCS 2014; the fusions ours",
+		Example: "--field 257 --matrix dft -k 16",
+		Parts: []Part{
+			{"dft", "--field 257 --matrix dft -k 16"},
+			{"draw-and-loose", "--field 257 --matrix vandermonde -k 24"},
+			{"lagrange", "--field 257 --matrix lagrange -k 24"},
+			{"folded-lagrange", "--field 257 --matrix lagrange -k 24"},
+			{"cauchy", "--matrix cauchy -k 24"},
+			{"additive-fft", "--matrix lch -k 24"},
+		},
 	}),
 	{
 		Name:       "sinks",
@@ -148,7 +133,7 @@ var registry = []Algorithm{
 		Source:     "paper, remark on N > K, for one n; the search over n ours",
 		Example:    "--matrix cauchy -k 25 --sinks 5",
 		Structured: true,
-		Make:       planned(sinks.Plans),
+		Make:       planned(exchange.Plans),
 	},
 	{
 		Name:       "sinks-structured",
@@ -159,7 +144,7 @@ var registry = []Algorithm{
 		Source:     "ours",
 		Example:    "--matrix rs:vandermonde -k 96 --sinks 32",
 		Structured: true,
-		Make:       planned(sinks.StructuredPlans),
+		Make:       planned(exchange.StructuredPlans),
 	},
 	{
 		Name:       "exchange",
@@ -170,9 +155,9 @@ var registry = []Algorithm{
 		Source:     "Bruck et al., IEEE TPDS 8(11), 1997 (index); Rabenseifner, ICCS 2004, for R = 1; as an encode ours",
 		Example:    "--matrix cauchy -k 16",
 		Structured: true,
-		Make:       func(p *Problem) ([]plan.Plan, error) { return sinks.ExchangePlans(p.Task(), p.factor(0)) },
+		Make:       func(p *Problem) ([]plan.Plan, error) { return exchange.ExchangePlans(p.Task(), p.factor(0)) },
 		With: func(p *Problem, parameters [][]int) (plan.Plan, error) {
-			return sinks.ExchangeWith(p.Task(), p.factor(0), parameters)
+			return exchange.ExchangeWith(p.Task(), p.factor(0), parameters)
 		},
 	},
 	{
@@ -184,9 +169,9 @@ var registry = []Algorithm{
 		Source:     "ours",
 		Example:    "--matrix cauchy -k 24 --sinks 3",
 		Structured: true,
-		Make:       planned(sinks.HelpersPlans),
+		Make:       planned(exchange.HelpersPlans),
 		With: func(p *Problem, parameters [][]int) (plan.Plan, error) {
-			return sinks.HelpersWith(p.Task(), parameters)
+			return exchange.HelpersWith(p.Task(), parameters)
 		},
 	},
 	{
@@ -198,7 +183,7 @@ var registry = []Algorithm{
 		Source:     "ours",
 		Example:    "--matrix cauchy -k 16",
 		Structured: true,
-		Make:       planned(sinks.SplitPlans),
+		Make:       planned(exchange.SplitPlans),
 	},
 	{
 		Name:    "prepare-and-shoot",
@@ -208,7 +193,7 @@ var registry = []Algorithm{
 		C2:      "(m-1)/p + (n-1)/p, m and n powers of p+1, m*n >= K, m = n or m = (p+1)*n",
 		Source:  "paper, section Prepare and Shoot",
 		Example: "-k 16",
-		Make:    stepped("prepare-and-shoot", func(size, ports int) schedule.Step { return universal.NewPrepareAndShoot(size, ports) }),
+		Make:    Stepped("prepare-and-shoot", func(size, ports int) schedule.Step { return universal.NewPrepareAndShoot(size, ports) }),
 	},
 	{
 		Name:     "bruck-allgather",
@@ -219,20 +204,64 @@ var registry = []Algorithm{
 		Source:   "Bruck et al., IEEE TPDS 8(11), 1997",
 		Example:  "-k 16",
 		Baseline: true,
-		Make:     stepped("bruck-allgather", func(size, ports int) schedule.Step { return universal.NewBruckAllgather(size, ports) }),
+		Make:     Stepped("bruck-allgather", func(size, ports int) schedule.Step { return universal.NewBruckAllgather(size, ports) }),
+	},
+	{
+		Name:       "relay",
+		Title:      "each piece of a codeword through one of its processors, which adds up for the others",
+		Problem:    "several codewords among processors with several packets each: parity and recovery of groups",
+		C1:         "K-1 for K rotated stripes at p = 1",
+		C2:         "K-1 for K rotated stripes at p = 1",
+		Source:     "ours",
+		Structured: true,
+		Traffic:    true,
+		Make:       relayed,
+		With: func(p *Problem, parameters [][]int) (plan.Plan, error) {
+			if len(parameters) != 1 || len(parameters[0]) != 1 {
+				return nil, schedule.Misfit(fmt.Sprintf("algo: relay with parameters %v: want one number, the pieces of a packet", parameters))
+			}
+			t := *p.Traffic
+			t.Pieces = parameters[0][0]
+			return relay.Plan(t, p.Ports, func(sim.Cost) bool { return false })
+		},
 	},
 }
 
-// layered completes the row of an algorithm for matrices of a family that are products of layers.
-func layered(family string, mode structured.Fusing, a Algorithm) Algorithm {
+// layered completes the row of products of layers, or of those that have the name alone.
+func layered(a Algorithm) Algorithm {
 	a.Structured = true
 	a.Make = func(p *Problem) ([]plan.Plan, error) {
-		return structured.Plans(a.Name, family, mode, p.Task(), p.orders(), p.Order == Any)
+		return layers.Plans(a.Name, p.Task(), p.orders(), p.Order == Any)
 	}
 	a.With = func(p *Problem, parameters [][]int) (plan.Plan, error) {
-		return structured.PlanWith(a.Name, family, mode, p.Task(), p.factor(0), p.Order == Any, parameters)
+		return layers.PlanWith(a.Name, p.Task(), p.factor(0), p.Order == Any, parameters)
+	}
+	a.part = func(x Part) Algorithm {
+		one := a
+		one.Name, one.Example, one.Parts = x.Name, x.Example, nil
+		return layered(one)
 	}
 	return a
+}
+
+// relayed returns the plan of as many pieces as the transport carries. One of more ports takes long to make: there is one
+// where it may take half of the time, as messages wait for the latency.
+func relayed(p *Problem) ([]plan.Plan, error) {
+	t := *p.Traffic
+	hopeless := func(c sim.Cost) bool { return p.Ports > 1 && p.Hopeless(c) }
+	if p.Whole {
+		t.Pieces = 1
+	}
+	for {
+		q, err := relay.Plan(t, p.Ports, hopeless)
+		if err != nil || q == nil {
+			return nil, err
+		}
+		if t.Pieces <= 1 || p.carry(q) == nil {
+			return []plan.Plan{q}, nil
+		}
+		t.Pieces = (t.Pieces + 1) / 2 // and about half of the rounds
+	}
 }
 
 // planned returns the plans that depend on the task alone.
@@ -240,8 +269,8 @@ func planned(plans func(schedule.Task) ([]plan.Plan, error)) func(p *Problem) ([
 	return func(p *Problem) ([]plan.Plan, error) { return plans(p.Task()) }
 }
 
-// stepped returns the plan of one step for all processors.
-func stepped(name string, step func(size, ports int) schedule.Step) func(p *Problem) ([]plan.Plan, error) {
+// Stepped returns the Make of an algorithm whose plan is one step of all processors, each source and sink.
+func Stepped(name string, step func(size, ports int) schedule.Step) func(p *Problem) ([]plan.Plan, error) {
 	return func(p *Problem) ([]plan.Plan, error) {
 		if err := p.Task().MustBeSquare(name); err != nil {
 			return nil, err
@@ -251,18 +280,19 @@ func stepped(name string, step func(size, ports int) schedule.Step) func(p *Prob
 }
 
 // Lookup returns the algorithm of that name. With parameters after a colon, as in "exchange:8,8" or "universal:4,4", it
-// returns one that has only the plan with these, see [NameOf]. The error lists the names there are.
+// returns one that has only the plan with these, see [plan.Info.Name]. The error lists the names there are.
 func Lookup(name string) (Algorithm, error) {
 	family, text, given := strings.Cut(name, ":")
 	var names []string
-	for _, a := range registry {
-		if a.Name == family && given {
+	for _, a := range all() {
+		switch {
+		case a.Name != family:
+			names = append(names, a.Name)
+		case given:
 			return a.with(text)
-		}
-		if a.Name == family {
+		default:
 			return a, nil
 		}
-		names = append(names, a.Name)
 	}
 	return Algorithm{}, fmt.Errorf("algo: no algorithm %q: want auto or one of %s", name, strings.Join(names, ", "))
 }
@@ -295,8 +325,8 @@ func (a Algorithm) with(text string) (Algorithm, error) {
 		plans, err := all(p)
 		var names []string
 		one := slices.DeleteFunc(plans, func(q plan.Plan) bool {
-			names = append(names, NameOf(q.Info()))
-			return NameOf(q.Info()) != name
+			names = append(names, q.Info().Name())
+			return q.Info().Name() != name
 		})
 		if err == nil && len(one) == 0 {
 			err = schedule.Misfit(fmt.Sprintf("algo: %s for K = %d, p = %d: there are only %s", name, p.Matrix.Rows(), p.Ports, strings.Join(names, ", ")))
@@ -304,24 +334,6 @@ func (a Algorithm) with(text string) (Algorithm, error) {
 		return one, err
 	}
 	return a, nil
-}
-
-// NameOf returns the name by which [Lookup] finds the algorithm with the parameters of a plan,
-// such as "universal:4,4": the numbers of its parameters, in lists where they have commas. Of
-// two equal lists, as of an exchange with the same radices there and back, it has one.
-func NameOf(i plan.Info) string {
-	_, text, radices := strings.Cut(i.Parameters, "radices ")
-	if !radices {
-		text = i.Parameters
-	}
-	lists := strings.Split(text, ", ")
-	for i, list := range lists {
-		lists[i] = strings.Join(strings.FieldsFunc(list, func(r rune) bool { return r < '0' || r > '9' }), ",")
-	}
-	if len(lists) == 2 && lists[0] == lists[1] {
-		lists = lists[:1]
-	}
-	return strings.TrimSuffix(i.Algorithm+":"+strings.Join(lists, "/"), ":")
 }
 
 // Plans returns the algorithm's plans for a problem: one for an algorithm that takes every matrix; for a family, those
@@ -333,6 +345,9 @@ func (a Algorithm) Plans(p *Problem) (plans []plan.Plan, err error) {
 	if err := p.Ended(); err != nil {
 		return nil, err
 	}
+	if a.Traffic != (p.Traffic != nil) {
+		return nil, schedule.Misfit(fmt.Sprintf("algo: %s is for %s: take another algorithm", a.Name, a.Problem))
+	}
 	if _, err := Ports(p.Processors(), p.Ports); err != nil { // which only [Choose] finds
 		return nil, err
 	}
@@ -341,7 +356,7 @@ func (a Algorithm) Plans(p *Problem) (plans []plan.Plan, err error) {
 		return nil, ended
 	}
 	if err == nil && len(plans) == 0 {
-		err = schedule.Misfit(fmt.Sprintf("algo: %s for K = %d, p = %d: no plan within the limits: allow more rounds, or take another algorithm", a.Name, p.Matrix.Rows(), p.Ports))
+		err = schedule.Misfit(fmt.Sprintf("algo: %s for K = %d, p = %d: no plan within the limits: allow more rounds, or take another algorithm", a.Name, p.Processors(), p.Ports))
 	}
 	return plans, err
 }

@@ -1,6 +1,7 @@
 package algo_test
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -16,6 +17,29 @@ import (
 	"volley/verify"
 )
 
+// A relayProblem is traffic for a number of ports.
+type relayProblem struct {
+	algo.Traffic
+	Ports int
+}
+
+// relayPlan returns the plan of the registry.
+func relayPlan(p relayProblem) (*plan.Materialized, error) {
+	a, err := algo.Lookup("relay")
+	if err != nil {
+		return nil, err
+	}
+	q := &algo.Problem{Traffic: &p.Traffic, Ports: p.Ports}
+	if err := q.Prepare(); err != nil {
+		return nil, err
+	}
+	plans, err := a.Plans(q)
+	if err != nil {
+		return nil, err
+	}
+	return plans[0].(*plan.Materialized), nil
+}
+
 // TestRelay compares transfer matrices of relays with what was asked for: random
 // codewords on random places.
 func TestRelay(t *testing.T) {
@@ -27,7 +51,7 @@ func TestRelay(t *testing.T) {
 		}
 		for run := range 200 {
 			n := 1 + rng.IntN(9)
-			p := algo.RelayProblem{Field: f, Ports: 1 + rng.IntN(3), Pieces: rng.IntN(4), Inputs: make([]int, n), Outputs: make([]int, n)}
+			p := relayProblem{algo.Traffic{Field: f, Pieces: rng.IntN(4), Inputs: make([]int, n), Outputs: make([]int, n)}, 1 + rng.IntN(3)}
 			for k := range n {
 				p.Inputs[k] = rng.IntN(4)
 			}
@@ -65,9 +89,9 @@ func TestRelay(t *testing.T) {
 }
 
 // checkRelay compares the transfer matrix of a relay with its codewords.
-func checkRelay(t *testing.T, name string, p algo.RelayProblem) *plan.Materialized {
+func checkRelay(t *testing.T, name string, p relayProblem) *plan.Materialized {
 	t.Helper()
-	m, err := algo.Relay(p)
+	m, err := relayPlan(p)
 	if err != nil {
 		t.Fatalf("%s: %v", name, err)
 	}
@@ -105,7 +129,7 @@ func TestRelayStripes(t *testing.T) {
 	}
 	for k := 2; k <= 24; k++ {
 		for r := 1; r < k; r++ {
-			p := algo.RelayProblem{Field: f, Ports: 1, Inputs: make([]int, k), Outputs: make([]int, k)}
+			p := relayProblem{algo.Traffic{Field: f, Inputs: make([]int, k), Outputs: make([]int, k)}, 1}
 			for stripe := range k {
 				var w algo.Codeword
 				for i := range k {
@@ -137,18 +161,18 @@ func TestRelayStripes(t *testing.T) {
 }
 
 // relayOf returns a problem without codewords of so many processors, in GF(2^8).
-func relayOf(t *testing.T, processors, ports, pieces int) algo.RelayProblem {
+func relayOf(t *testing.T, processors, ports, pieces int) relayProblem {
 	t.Helper()
 	f, err := field.Parse("2^8")
 	if err != nil {
 		t.Fatal(err)
 	}
-	return algo.RelayProblem{Field: f, Ports: ports, Pieces: pieces, Inputs: make([]int, processors), Outputs: make([]int, processors)}
+	return relayProblem{algo.Traffic{Field: f, Pieces: pieces, Inputs: make([]int, processors), Outputs: make([]int, processors)}, ports}
 }
 
 // addWord adds a codeword of one more input of each of some processors, and one more
 // output of each of others. No coefficient is 0 or 1.
-func addWord(p *algo.RelayProblem, sources, sinks []int) {
+func addWord(p *relayProblem, sources, sinks []int) {
 	var w algo.Codeword
 	for _, k := range sources {
 		w.Sources = append(w.Sources, algo.Place{Proc: k, Index: p.Inputs[k]})
@@ -210,7 +234,7 @@ func total(list []int) (n int) {
 // TestRelayLeads compares what the busiest processor has to do with formulas for kinds of
 // problems where the best leads are plain.
 func TestRelayLeads(t *testing.T) {
-	check := func(name string, p algo.RelayProblem, want int) *plan.Materialized {
+	check := func(name string, p relayProblem, want int) *plan.Materialized {
 		t.Helper()
 		m := checkRelay(t, name, p)
 		if got := busiest(m); got != want {
@@ -258,7 +282,7 @@ func TestRelayLeads(t *testing.T) {
 
 // recoveryOf returns the stripes of K nodes, of which the last F are lost, that bring these
 // back: K-R of the others are the sources of a stripe, one after the other those from each on.
-func recoveryOf(t *testing.T, k, r, f, pieces int) algo.RelayProblem {
+func recoveryOf(t *testing.T, k, r, f, pieces int) relayProblem {
 	p := relayOf(t, k, 1, pieces)
 	for first := range k - f {
 		var sources []int
@@ -284,7 +308,7 @@ func TestRelayRecovery(t *testing.T) {
 				chains := max(1, lost*n/survivors)
 				pieces := f * ((15 + f) / f) // sinks by turns come out even
 				p := recoveryOf(t, k, r, f, pieces)
-				m, err := algo.Relay(p)
+				m, err := relayPlan(p)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -303,7 +327,7 @@ func TestRelayRecovery(t *testing.T) {
 		k, r, f int
 		want    string
 	}{{16, 4, 1, "1.00"}, {16, 4, 2, "1.00"}, {16, 4, 4, "1.23"}, {64, 8, 4, "1.00"}, {16, 8, 8, "1.44"}, {8, 2, 2, "1.16"}, {64, 8, 8, "1.12"}} {
-		m, err := algo.Relay(recoveryOf(t, x.k, x.r, x.f, 16))
+		m, err := relayPlan(recoveryOf(t, x.k, x.r, x.f, 16))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -367,7 +391,7 @@ func TestRelayRaw(t *testing.T) {
 
 // TestRelayErrors checks what is refused, and what is said of it.
 func TestRelayErrors(t *testing.T) {
-	good := func() algo.RelayProblem {
+	good := func() relayProblem {
 		p := relayOf(t, 3, 1, 1)
 		addWord(&p, []int{0, 1}, []int{1, 2})
 		addWord(&p, []int{0}, []int{2})
@@ -375,51 +399,127 @@ func TestRelayErrors(t *testing.T) {
 	}
 	checkRelay(t, "nothing wrong", good())
 	for name, test := range map[string]struct {
-		spoil func(*algo.RelayProblem)
+		spoil func(*relayProblem)
 		want  string // in the text, besides "algo: "
 	}{
-		"no processors":         {func(p *algo.RelayProblem) { p.Inputs, p.Outputs = nil, nil }, "inputs of 0 processors and outputs of 0"},
-		"no inputs":             {func(p *algo.RelayProblem) { p.Inputs = nil }, "inputs of 0 processors and outputs of 3"},
-		"more outputs":          {func(p *algo.RelayProblem) { p.Outputs = append(p.Outputs, 0) }, "inputs of 3 processors and outputs of 4"},
-		"more inputs":           {func(p *algo.RelayProblem) { p.Inputs = append(p.Inputs, 0) }, "inputs of 4 processors and outputs of 3"},
-		"no port":               {func(p *algo.RelayProblem) { p.Ports = 0 }, "0 ports"},
-		"an input too many":     {func(p *algo.RelayProblem) { p.Codewords[1].Sources[0].Index = 2 }, "codeword 1: no input 2 of processor 0"},
-		"an input below 0":      {func(p *algo.RelayProblem) { p.Codewords[1].Sources[0].Index = -1 }, "codeword 1: no input -1 of processor 0"},
-		"a source too many":     {func(p *algo.RelayProblem) { p.Codewords[0].Sources[1].Proc = 3 }, "codeword 0: no input 0 of processor 3"},
-		"a source below 0":      {func(p *algo.RelayProblem) { p.Codewords[0].Sources[1].Proc = -1 }, "codeword 0: no input 0 of processor -1"},
-		"an output too many":    {func(p *algo.RelayProblem) { p.Codewords[1].Sinks[0].Index = 2 }, "codeword 1: no output 2 of processor 2"},
-		"an output below 0":     {func(p *algo.RelayProblem) { p.Codewords[1].Sinks[0].Index = -1 }, "codeword 1: no output -1 of processor 2"},
-		"a sink too many":       {func(p *algo.RelayProblem) { p.Codewords[0].Sinks[1].Proc = 3 }, "codeword 0: no output 0 of processor 3"},
-		"a sink below 0":        {func(p *algo.RelayProblem) { p.Codewords[0].Sinks[1].Proc = -1 }, "codeword 0: no output 0 of processor -1"},
-		"obtained twice":        {func(p *algo.RelayProblem) { p.Codewords[1].Sinks[0].Index = 0 }, "codeword 1: no output 0 of processor 2, or one obtained twice"},
-		"obtained twice in one": {func(p *algo.RelayProblem) { p.Codewords[0].Sinks[0] = p.Codewords[0].Sinks[1] }, "codeword 0: no output 0 of processor 2, or one obtained twice"},
-		"never obtained":        {func(p *algo.RelayProblem) { p.Outputs[1] = 2 }, "output 1 of processor 1"},
-		"no codeword":           {func(p *algo.RelayProblem) { p.Codewords = p.Codewords[:1] }, "output 1 of processor 2"},
-		"no sources": {func(p *algo.RelayProblem) {
+		"no processors":         {func(p *relayProblem) { p.Inputs, p.Outputs = nil, nil }, "inputs of 0 processors and outputs of 0"},
+		"no inputs":             {func(p *relayProblem) { p.Inputs = nil }, "inputs of 0 processors and outputs of 3"},
+		"more outputs":          {func(p *relayProblem) { p.Outputs = append(p.Outputs, 0) }, "inputs of 3 processors and outputs of 4"},
+		"more inputs":           {func(p *relayProblem) { p.Inputs = append(p.Inputs, 0) }, "inputs of 4 processors and outputs of 3"},
+		"no port":               {func(p *relayProblem) { p.Ports = 0 }, "0 ports"},
+		"an input too many":     {func(p *relayProblem) { p.Codewords[1].Sources[0].Index = 2 }, "codeword 1: no input 2 of processor 0"},
+		"an input below 0":      {func(p *relayProblem) { p.Codewords[1].Sources[0].Index = -1 }, "codeword 1: no input -1 of processor 0"},
+		"a source too many":     {func(p *relayProblem) { p.Codewords[0].Sources[1].Proc = 3 }, "codeword 0: no input 0 of processor 3"},
+		"a source below 0":      {func(p *relayProblem) { p.Codewords[0].Sources[1].Proc = -1 }, "codeword 0: no input 0 of processor -1"},
+		"an output too many":    {func(p *relayProblem) { p.Codewords[1].Sinks[0].Index = 2 }, "codeword 1: no output 2 of processor 2"},
+		"an output below 0":     {func(p *relayProblem) { p.Codewords[1].Sinks[0].Index = -1 }, "codeword 1: no output -1 of processor 2"},
+		"a sink too many":       {func(p *relayProblem) { p.Codewords[0].Sinks[1].Proc = 3 }, "codeword 0: no output 0 of processor 3"},
+		"a sink below 0":        {func(p *relayProblem) { p.Codewords[0].Sinks[1].Proc = -1 }, "codeword 0: no output 0 of processor -1"},
+		"obtained twice":        {func(p *relayProblem) { p.Codewords[1].Sinks[0].Index = 0 }, "codeword 1: no output 0 of processor 2, or one obtained twice"},
+		"obtained twice in one": {func(p *relayProblem) { p.Codewords[0].Sinks[0] = p.Codewords[0].Sinks[1] }, "codeword 0: no output 0 of processor 2, or one obtained twice"},
+		"never obtained":        {func(p *relayProblem) { p.Outputs[1] = 2 }, "output 1 of processor 1"},
+		"no codeword":           {func(p *relayProblem) { p.Codewords = p.Codewords[:1] }, "output 1 of processor 2"},
+		"no sources": {func(p *relayProblem) {
 			p.Codewords[1].Sources, p.Codewords[1].Coefficients = nil, [][]field.Element{nil}
 		},
 			"codeword 1: 0 sources, 1 sinks and coefficients of 1"},
-		"no sinks": {func(p *algo.RelayProblem) { p.Codewords[1].Sinks, p.Codewords[1].Coefficients = nil, nil },
+		"no sinks": {func(p *relayProblem) { p.Codewords[1].Sinks, p.Codewords[1].Coefficients = nil, nil },
 			"codeword 1: 1 sources, 0 sinks and coefficients of 0"},
-		"coefficients of one sink more": {func(p *algo.RelayProblem) {
+		"coefficients of one sink more": {func(p *relayProblem) {
 			c := &p.Codewords[1].Coefficients
 			*c = append(*c, (*c)[0])
 		}, "codeword 1: 1 sources, 1 sinks and coefficients of 2"},
-		"coefficients of one sink less": {func(p *algo.RelayProblem) { p.Codewords[0].Coefficients = p.Codewords[0].Coefficients[:1] },
+		"coefficients of one sink less": {func(p *relayProblem) { p.Codewords[0].Coefficients = p.Codewords[0].Coefficients[:1] },
 			"codeword 0: 2 sources, 2 sinks and coefficients of 1"},
-		"a coefficient less": {func(p *algo.RelayProblem) { p.Codewords[0].Coefficients[1] = p.Codewords[0].Coefficients[1][:1] },
+		"a coefficient less": {func(p *relayProblem) { p.Codewords[0].Coefficients[1] = p.Codewords[0].Coefficients[1][:1] },
 			"codeword 0, sink 1: 1 coefficients for 2 sources"},
-		"a coefficient more": {func(p *algo.RelayProblem) {
+		"a coefficient more": {func(p *relayProblem) {
 			c := p.Codewords[0].Coefficients
 			c[0] = append(c[0], field.One)
 		}, "codeword 0, sink 0: 3 coefficients for 2 sources"},
 	} {
 		p := good()
 		test.spoil(&p)
-		if _, err := algo.Relay(p); err == nil {
+		if _, err := relayPlan(p); err == nil {
 			t.Errorf("%s: no error", name)
 		} else if text := err.Error(); !strings.HasPrefix(text, "algo: ") || !strings.Contains(text, test.want) {
 			t.Errorf("%s: %v: want %q", name, err, test.want)
 		}
+	}
+}
+
+// TestRelayChosen checks what the planner chooses for traffic: many ports where messages wait for the latency, fewer
+// pieces where the transport carries no more rounds. Algorithms for a matrix take no traffic, and relay no matrix.
+func TestRelayChosen(t *testing.T) {
+	traffic := recoveryOf(t, 8, 2, 2, 16).Traffic
+	problem := func(carry func(rounds, ports int) error) *algo.Problem {
+		p := &algo.Problem{Traffic: &traffic, Carry: carry}
+		if err := p.Prepare(); err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	chosen := func(name, network string, bytes int64, carry func(rounds, ports int) error) (plan.Plan, error) {
+		n := must(sim.ParseNetwork(network))(t)
+		return algo.Choose(name, problem(carry), sim.Model{Network: n, Bytes: bytes, SymbolBytes: 1})
+	}
+	for _, x := range []struct {
+		network string
+		bytes   int64
+		ports   int
+	}{{"wan", 1 << 10, 7}, {"200gbit/2us", 1 << 30, 1}} {
+		q := must(chosen("relay", x.network, x.bytes, nil))(t)
+		if got := q.Info().Ports; got != x.ports || q.Info().Name() != "relay:16" {
+			t.Errorf("%s, %d bytes: %s of %d ports, want %d", x.network, x.bytes, q.Info().Name(), got, x.ports)
+		}
+	}
+	refused := errors.New("no more")
+	few := func(most int) func(rounds, ports int) error {
+		return func(rounds, ports int) error {
+			if rounds > most || ports > 1 {
+				return refused
+			}
+			return nil
+		}
+	}
+	if q := must(chosen("relay", "wan", 1<<20, few(40)))(t); q.Info().Rounds() > 40 || q.Info().Pieces >= 16 || q.Info().Pieces < 2 {
+		t.Errorf("%d rounds for %d pieces, at most 40", q.Info().Rounds(), q.Info().Pieces)
+	}
+	if _, err := chosen("relay", "wan", 1<<20, few(1)); !errors.Is(err, refused) || !strings.Contains(err.Error(), "cannot carry the plan relay:1") {
+		t.Errorf("one round: %v", err)
+	}
+	for _, a := range algo.Algorithms() {
+		_, err := a.Plans(problem(nil).CarriedBy(nil))
+		if a.Name != "relay" && !errors.Is(err, algo.ErrStructure) {
+			t.Errorf("%s of traffic: %v", a.Name, err)
+		}
+	}
+	m := must(algo.NewProblem(must(matrix.Cauchy(traffic.Field, 4, 4))(t), 1, algo.Natural))(t)
+	if _, err := algo.Choose("relay", m, sim.Model{}); !errors.Is(err, algo.ErrStructure) || !strings.Contains(err.Error(), "relay is for several codewords") {
+		t.Errorf("relay of a matrix: %v", err)
+	}
+}
+
+// TestLayersParts checks that the one algorithm for products of layers has the plans of its parts that no other one
+// beats, by their names.
+func TestLayersParts(t *testing.T) {
+	f := must(field.Parse("257"))(t)
+	m := must(matrix.Lagrange(must(matrix.CosetPoints(f, 64))(t), must(matrix.ShiftedCosetPoints(f, 64, 1))(t)))(t)
+	p := must(algo.NewProblem(m, 1, algo.Natural))(t)
+	var names []string
+	for _, q := range must(must(algo.Lookup("layers"))(t).Plans(p))(t) {
+		names = append(names, q.Info().Name())
+	}
+	if got := strings.Join(names, " "); got != "folded-lagrange:2,32,2 folded-lagrange:2,2,16,2,2" {
+		t.Errorf("layers: %s", got)
+	}
+	for _, name := range []string{"lagrange", "lagrange:8,8,8,8", "layers:8,8,8,8", "layers:8,8,8"} {
+		q := must(must(algo.Lookup(name))(t).Compile(m, 1))(t)
+		if want := strings.Replace(strings.Replace(name, "layers:8,8,8,8", "lagrange:8,8,8,8", 1), "layers:", "folded-lagrange:", 1); !strings.HasPrefix(q.Info().Name(), want) {
+			t.Errorf("%s: %s", name, q.Info().Name())
+		}
+	}
+	if _, err := algo.Lookup("dft:"); err == nil {
+		t.Error("no parameters after the colon")
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"volley/field/fieldtest"
 	"volley/internal/verifyall"
 	"volley/matrix"
+	"volley/matrix/matrices"
 	"volley/plan"
 	"volley/sim"
 	"volley/verify"
@@ -42,7 +43,7 @@ func structuredMatrices(t testing.TB, f field.Field, k int) map[string]matrix.Ma
 	m, err = matrix.DFTReversed(f, k, nil)
 	add("dft-reversed", m, err)
 	if p, err := matrix.CosetPoints(f, k); err == nil {
-		add("vandermonde", matrix.Vandermonde(p), nil)
+		add("vandermonde", matrix.Vandermonde(p, 0), nil)
 		for first := 1; first <= k; first++ {
 			if alpha, err := matrix.ShiftedCosetPoints(f, k, first); err == nil {
 				m, err := matrix.Lagrange(p, alpha)
@@ -57,7 +58,7 @@ func structuredMatrices(t testing.TB, f field.Field, k int) map[string]matrix.Ma
 	add("fti", m, err)
 	m, err = matrix.ReedSolomonVandermonde(f, k, k)
 	add("rs:vandermonde", m, err)
-	if m, err := (matrix.Spec{Family: "vandermonde", Points: "powers"}).Build(f, k, k); err == nil { // structure in another arrangement
+	if m, err := (matrices.Spec{Family: "vandermonde", Points: "powers"}).Build(f, k, k); err == nil { // structure in another arrangement
 		add("vandermonde on powers", m, nil)
 	}
 	m, err = matrix.LCH(f, k, k)
@@ -179,7 +180,7 @@ func TestInProcess(t *testing.T) {
 		k, c3  int
 	}{{"cauchy", 8, 8}, {"cauchy", 32, 16}, {"rs:vandermonde", 64, 20}, {"fti", 64, 20}, {"rs:cauchy", 128, 24}, {"lch", 256, 16}, {"cauchy", 96, 22}, {"cauchy", 31, 31}} {
 		f := fieldtest.Parse(t, "2^8")
-		m := must(matrix.Spec{Family: c.matrix}.Build(f, c.k, c.k))(t)
+		m := must(matrices.Spec{Family: c.matrix}.Build(f, c.k, c.k))(t)
 		q := must(algo.Choose(algo.Auto, problem(t, m, 0, algo.Natural), inProcess))(t)
 		if got := sim.Count(q).C3; got != c.c3 {
 			t.Errorf("%s, K=%d: %s %s, C3 = %d, want %d", c.matrix, c.k, q.Info().Algorithm, q.Info().Parameters, got, c.c3)
@@ -239,7 +240,7 @@ func TestFoldedFront(t *testing.T) {
 		for i, want := range c.want {
 			p := problem(t, m, i+1, algo.Natural)
 			plans := append(must(lookup(t, "universal").Plans(p))(t), must(lookup(t, "folded-lagrange").Plans(p))(t)...)
-			if got := front(schedule.Undominated(plans)); got != want {
+			if got := front(schedule.Undominated(nil, plans)); got != want {
 				t.Errorf("K=%d p=%d: %s, want %s", c.k, i+1, got, want)
 			}
 		}
@@ -298,7 +299,7 @@ func TestStructuredCosts(t *testing.T) {
 		}
 	}
 	// Vandermonde: clog(M)+H, Psi(M)+H. K = 48 over 97 has M = 1.
-	has(matrix.Vandermonde(must(matrix.CosetPoints(q97, 48))(t)), "draw-and-loose", 1, 6, 6)
+	has(matrix.Vandermonde(must(matrix.CosetPoints(q97, 48))(t), 0), "draw-and-loose", 1, 6, 6)
 	for _, m := range []int{3, 5, 6, 7, 12} {
 		for h := 1; h <= 3; h++ {
 			k := m << h
@@ -307,8 +308,8 @@ func TestStructuredCosts(t *testing.T) {
 				h = max(h, bitsOf(k))
 			}
 			c1, c2 := psi(k>>bitsOf(k), 1)
-			has(matrix.Vandermonde(points), "draw-and-loose", 1, c1+bitsOf(k), c2+bitsOf(k))
-			has(must(matrix.Inverse(matrix.Vandermonde(points)))(t), "draw-and-loose", 1, c1+bitsOf(k), c2+bitsOf(k))
+			has(matrix.Vandermonde(points, 0), "draw-and-loose", 1, c1+bitsOf(k), c2+bitsOf(k))
+			has(must(matrix.Inverse(matrix.Vandermonde(points, 0)))(t), "draw-and-loose", 1, c1+bitsOf(k), c2+bitsOf(k))
 		}
 	}
 	// Plain Lagrange: twice that.

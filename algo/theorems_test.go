@@ -16,6 +16,7 @@ import (
 	"volley/field/fieldtest"
 	"volley/internal/verifyall"
 	"volley/matrix"
+	"volley/matrix/matrices"
 	"volley/plan"
 	"volley/sim"
 	"volley/verify"
@@ -36,7 +37,7 @@ func primeField(t *testing.T, n, k int, without ...int) field.Field {
 }
 
 // built returns the matrix of a Spec for p ports.
-func built(t *testing.T, s matrix.Spec, f field.Field, k, ports int) matrix.Matrix {
+func built(t *testing.T, s matrices.Spec, f field.Field, k, ports int) matrix.Matrix {
 	t.Helper()
 	m, err := s.For(ports).Build(f, k, k)
 	if err != nil {
@@ -85,7 +86,7 @@ func TestTheorem2(t *testing.T) {
 						t.Errorf("%s for %s: %d/%d, want %d/%d", name, m.ID(), c.C1, c.C2, c1, c2)
 					}
 				}
-				dft := matrix.Spec{Family: "dft", Order: "reversed"}
+				dft := matrices.Spec{Family: "dft", Order: "reversed"}
 				m := built(t, dft, primeField(t, k, k), k, ports)
 				equals("dft", m, h, h)
 				equals("dft", matrix.Transpose(m), h, h)
@@ -109,11 +110,11 @@ func TestTheorem2(t *testing.T) {
 					}
 					f := primeField(t, 2*n, k, without...)
 					psi := universalCost(cosets, ports)
-					vandermonde := matrix.Spec{Family: "vandermonde"}
+					vandermonde := matrices.Spec{Family: "vandermonde"}
 					equals("draw-and-loose", built(t, vandermonde, f, n, ports), psi.C1+h, psi.C2+h)
 					vandermonde.Inverse = true
 					equals("draw-and-loose", built(t, vandermonde, f, n, ports), psi.C1+h, psi.C2+h)
-					equals("lagrange", built(t, matrix.Spec{Family: "lagrange"}, f, n, ports), 2*psi.C1+2*h, 2*psi.C2+2*h)
+					equals("lagrange", built(t, matrices.Spec{Family: "lagrange"}, f, n, ports), 2*psi.C1+2*h, 2*psi.C2+2*h)
 				}
 			})
 		}
@@ -135,7 +136,7 @@ func universalCost(k, ports int) (c sim.Cost) {
 // TestPaperArithmetic has the multiply-adds of a DFT that sends each packet to p others, who multiply it: p+1 a round.
 func TestPaperArithmetic(t *testing.T) {
 	for _, c := range []struct{ k, ports, want int }{{64, 1, 12}, {64, 3, 12}, {256, 3, 16}, {256, 15, 32}, {81, 2, 12}} {
-		m := built(t, matrix.Spec{Family: "dft", Order: "reversed"}, primeField(t, c.k, c.k), c.k, c.ports)
+		m := built(t, matrices.Spec{Family: "dft", Order: "reversed"}, primeField(t, c.k, c.k), c.k, c.ports)
 		if got := sim.Count(only(t, "dft", m, c.ports)).C3; got != c.want {
 			t.Errorf("K = %d, p = %d: C3 = %d, want %d", c.k, c.ports, got, c.want)
 		}
@@ -147,16 +148,16 @@ func TestNamedRadices(t *testing.T) {
 	f := fieldtest.Parse(t, "433")
 	for _, c := range []struct {
 		name string
-		spec matrix.Spec
+		spec matrices.Spec
 		k    int
 		list [][]int
 	}{
-		{"dft", matrix.Spec{Family: "dft"}, 36, orderedFactorisations(36)},
-		{"dft", matrix.Spec{Family: "dft", Order: "reversed", Inverse: true}, 24, orderedFactorisations(24)},
-		{"draw-and-loose", matrix.Spec{Family: "vandermonde"}, 36, orderedFactorisations(36)},
-		{"lagrange", matrix.Spec{Family: "lagrange"}, 36, [][]int{{6, 6, 6, 6}, {4, 9, 9, 4}, {2, 18, 18, 2}, {3, 2, 6, 6, 6}, {36, 36}}},
-		{"folded-lagrange", matrix.Spec{Family: "lagrange"}, 36, [][]int{{6, 6, 6}, {2, 18, 2}, {3, 12, 3}, {2, 3, 6, 3, 2}, {9, 4, 9}}},
-		{"cauchy", matrix.Spec{Family: "cauchy", Omega: "coset", Alpha: "coset"}, 36, [][]int{{6, 6, 6}, {3, 12, 3}}},
+		{"dft", matrices.Spec{Family: "dft"}, 36, orderedFactorisations(36)},
+		{"dft", matrices.Spec{Family: "dft", Order: "reversed", Inverse: true}, 24, orderedFactorisations(24)},
+		{"draw-and-loose", matrices.Spec{Family: "vandermonde"}, 36, orderedFactorisations(36)},
+		{"lagrange", matrices.Spec{Family: "lagrange"}, 36, [][]int{{6, 6, 6, 6}, {4, 9, 9, 4}, {2, 18, 18, 2}, {3, 2, 6, 6, 6}, {36, 36}}},
+		{"folded-lagrange", matrices.Spec{Family: "lagrange"}, 36, [][]int{{6, 6, 6}, {2, 18, 2}, {3, 12, 3}, {2, 3, 6, 3, 2}, {9, 4, 9}}},
+		{"cauchy", matrices.Spec{Family: "cauchy", Omega: "coset", Alpha: "coset"}, 36, [][]int{{6, 6, 6}, {3, 12, 3}}},
 	} {
 		for _, list := range c.list {
 			name := c.name
@@ -177,7 +178,7 @@ func TestNamedRadices(t *testing.T) {
 				if err := verify.Check(q, m); err != nil {
 					t.Errorf("%s, p = %d: %v", name, ports, err)
 				}
-				if got := algo.NameOf(q.Info()); got != name {
+				if got := q.Info().Name(); got != name {
 					t.Errorf("%s is called %s", name, got)
 				}
 			}
@@ -188,7 +189,7 @@ func TestNamedRadices(t *testing.T) {
 		if name == "lagrange:6,6" {
 			family = "lagrange"
 		}
-		if q, err := must(algo.Lookup(name))(t).Compile(built(t, matrix.Spec{Family: family}, f, 36, 1), 1); err == nil {
+		if q, err := must(algo.Lookup(name))(t).Compile(built(t, matrices.Spec{Family: family}, f, 36, 1), 1); err == nil {
 			t.Errorf("%s: %s", name, q.Info().Parameters)
 		}
 	}
@@ -222,9 +223,9 @@ func TestNoneBeatsChosen(t *testing.T) {
 	}()
 	for k := 2; k <= 64; k++ {
 		for ports := 1; ports <= 4; ports++ {
-			matrices := []matrix.Matrix{algotest.Random(t, f, k, 1), must(matrix.Cauchy(f, k, k))(t)}
-			matrices = append(matrices, built(t, matrix.Spec{Family: "dft", Order: "reversed"}, primeField(t, k, k), k, ports))
-			for i, m := range matrices {
+			list := []matrix.Matrix{algotest.Random(t, f, k, 1), must(matrix.Cauchy(f, k, k))(t)}
+			list = append(list, built(t, matrices.Spec{Family: "dft", Order: "reversed"}, primeField(t, k, k), k, ports))
+			for i, m := range list {
 				problems[i]++
 				p := must(algo.NewProblem(m, ports, algo.Natural))(t)
 				p.Whole = true
@@ -236,7 +237,7 @@ func TestNoneBeatsChosen(t *testing.T) {
 					x, y := []int{c.Cost.C1, c.Cost.C2, c.Cost.C3, c.Memory}, []int{chosen.Cost.C1, chosen.Cost.C2, chosen.Cost.C3, chosen.Memory}
 					if c.Broken == "" && !slices.Equal(x, y) && !slices.ContainsFunc([]int{0, 1, 2, 3}, func(i int) bool { return x[i] > y[i] }) {
 						beaten[i]++
-						t.Errorf("%s, K = %d, p = %d: %s has %v, and %s %v", m.ID(), k, ports, algo.NameOf(chosen.Plan.Info()), y, algo.NameOf(c.Plan.Info()), x)
+						t.Errorf("%s, K = %d, p = %d: %s has %v, and %s %v", m.ID(), k, ports, chosen.Plan.Info().Name(), y, c.Plan.Info().Name(), x)
 					}
 				}
 			}

@@ -15,7 +15,7 @@ import (
 // A Trial is how a plan was chosen after runs. As JSON it goes to ranks that have not chosen, see [Trial.Find].
 type Trial struct {
 	Plan  plan.Plan `json:"-"`
-	Name  string    // see [NameOf]
+	Name  string    // see [plan.Info.Name]
 	Ports int       // of the plan
 	Slots int       // as [plan.MemorySlots] counts them
 	Over  bool      // later runs change nothing
@@ -24,7 +24,7 @@ type Trial struct {
 
 func trialOf(c Candidate, over bool, why string) Trial {
 	info := c.Plan.Info()
-	return Trial{c.Plan, NameOf(info), info.Ports, c.Cost.Slots, over, why}
+	return Trial{c.Plan, info.Name(), info.Ports, c.Cost.Slots, over, why}
 }
 
 // Find returns the trial of the same problem at another rank, with its plan: to make one costs little, and to choose it
@@ -39,7 +39,7 @@ func (x Trial) Find(p *Problem) (Trial, error) {
 		return x, fmt.Errorf("algo: no plan of %d processors has %d ports and %d slots", p.Processors(), x.Ports, x.Slots)
 	}
 	plans, err := a.Plans(p.with(ports))
-	if err == nil && (len(plans) != 1 || NameOf(plans[0].Info()) != x.Name) {
+	if err == nil && (len(plans) != 1 || plans[0].Info().Name() != x.Name) {
 		err = fmt.Errorf("algo: %d plans have the name %s: want one", len(plans), x.Name)
 	}
 	if err != nil {
@@ -174,7 +174,7 @@ func fitted(m sim.Model, runs []tried) (_ sim.Model, misfit float64) {
 
 // samePlan reports whether two plans for a problem are one.
 func samePlan(a, b Candidate) bool {
-	return NameOf(a.Plan.Info()) == NameOf(b.Plan.Info()) && a.Plan.Info().Ports == b.Plan.Info().Ports
+	return a.Plan.Info().Name() == b.Plan.Info().Name() && a.Plan.Info().Ports == b.Plan.Info().Ports
 }
 
 const kept = "kept"
@@ -184,9 +184,9 @@ func why(runs []tried, done string, c Candidate) string {
 	if len(runs) == 1 && done == kept {
 		return ""
 	}
-	text := fmt.Sprintf("the plan %s is %s:", NameOf(c.Plan.Info()), done)
+	text := fmt.Sprintf("the plan %s is %s:", c.Plan.Info().Name(), done)
 	for _, r := range runs {
-		text += fmt.Sprintf(" %s took %v, by the model %v;", NameOf(r.Plan.Info()), rough(r.took), rough(r.Time))
+		text += fmt.Sprintf(" %s took %v, by the model %v;", r.Plan.Info().Name(), rough(r.took), rough(r.Time))
 	}
 	return text[:len(text)-1]
 }

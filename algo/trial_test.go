@@ -10,6 +10,7 @@ import (
 	"volley/algo"
 	"volley/field/fieldtest"
 	"volley/matrix"
+	"volley/matrix/matrices"
 	"volley/plan"
 	"volley/sim"
 )
@@ -76,7 +77,7 @@ func trial(t *testing.T, p *algo.Problem, m sim.Model, run func(plan.Plan) time.
 		}
 		if x.Over {
 			if run(x.Plan) != run(fastest) {
-				t.Errorf("%s stays, and %s was faster", algo.NameOf(x.Plan.Info()), algo.NameOf(fastest.Info()))
+				t.Errorf("%s stays, and %s was faster", x.Plan.Info().Name(), fastest.Info().Name())
 			}
 			for len(list) <= algo.MostTried {
 				list = append(list, fastest)
@@ -98,19 +99,19 @@ func TestTrialRefutes(t *testing.T) {
 	first := must(algo.Choose(algo.Auto, p, m))(t)
 	expected := m.Time(sim.Count(first))
 	for _, took := range []time.Duration{expected, expected * 14 / 10, expected * 10 / 14} {
-		if x := must(algo.ChooseAfter(algo.Auto, p, m, took))(t); !x.Over || algo.NameOf(x.Plan.Info()) != algo.NameOf(first.Info()) {
-			t.Errorf("%v for %v: %s, over %v, want the first plan to stay", took, expected, algo.NameOf(x.Plan.Info()), x.Over)
+		if x := must(algo.ChooseAfter(algo.Auto, p, m, took))(t); !x.Over || x.Plan.Info().Name() != first.Info().Name() {
+			t.Errorf("%v for %v: %s, over %v, want the first plan to stay", took, expected, x.Plan.Info().Name(), x.Over)
 		}
 	}
 	x := must(algo.ChooseAfter(algo.Auto, p, m, 20*expected))(t)
-	if name := algo.NameOf(x.Plan.Info()); x.Over || name == algo.NameOf(first.Info()) || !strings.Contains(x.Why, "the plan "+name+" is tried: "+algo.NameOf(first.Info())+" took ") {
+	if name := x.Plan.Info().Name(); x.Over || name == first.Info().Name() || !strings.Contains(x.Why, "the plan "+name+" is tried: "+first.Info().Name()+" took ") {
 		t.Errorf("20 times %v: %s, over %v, %q", expected, name, x.Over, x.Why)
 	}
 	slow, quick := 20*expected, 10*expected
 	for _, c := range [][]time.Duration{{slow, quick, slow}, {slow, slow + 1, slow + 1}} {
 		x := must(algo.ChooseAfter(algo.Auto, p, m, c...))(t)
-		if kept := algo.NameOf(x.Plan.Info()) == algo.NameOf(first.Info()); !x.Over || kept != (c[1] > slow) || !strings.Contains(x.Why, "is kept") {
-			t.Errorf("%v: %s, over %v, %q", c, algo.NameOf(x.Plan.Info()), x.Over, x.Why)
+		if kept := x.Plan.Info().Name() == first.Info().Name(); !x.Over || kept != (c[1] > slow) || !strings.Contains(x.Why, "is kept") {
+			t.Errorf("%v: %s, over %v, %q", c, x.Plan.Info().Name(), x.Over, x.Why)
 		}
 	}
 }
@@ -143,7 +144,7 @@ func TestRegret(t *testing.T) {
 func TestFind(t *testing.T) {
 	for _, family := range []string{"cauchy", "random:1", "rs:vandermonde"} {
 		for _, kr := range [][2]int{{16, 4}, {17, 3}, {24, 8}, {4, 20}, {40, 8}, {16, 16}} {
-			spec := must(matrix.ParseSpec(family))(t)
+			spec := must(matrices.ParseSpec(family))(t)
 			a, err := spec.Build(fieldtest.Parse(t, "2^8"), kr[0], kr[1])
 			if err != nil {
 				continue // not of that shape

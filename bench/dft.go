@@ -13,6 +13,7 @@ import (
 	"volley/field"
 	_ "volley/field/curves"
 	"volley/matrix"
+	"volley/matrix/matrices"
 )
 
 // A transform of K elements for each symbol of a packet. Both sides leave the results
@@ -23,7 +24,7 @@ var dftCase = Case{
 	Field: "bls12-381", Ks: []int{1024}, Size: 64 * fr.Bytes, Unit: fr.Bytes, Peer: "gnark",
 	mostK: 1 << 16, powers: true, held: func(k int) int { return 3 * k },
 	build: func(k int, size int64) (*workload, error) {
-		a, err := build("bls12-381", matrix.Spec{Family: "dft", Order: "reversed"}, k)
+		a, err := build("bls12-381", matrices.Spec{Family: "dft", Order: "reversed"}, k)
 		if err != nil {
 			return nil, err
 		}

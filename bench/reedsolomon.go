@@ -10,16 +10,17 @@ import (
 	"volley/bench/instructions"
 	"volley/field"
 	"volley/matrix"
+	"volley/matrix/matrices"
 )
 
 // Bytes by a matrix without structure: every coded packet is a combination of all.
-var denseCase = byteCase("dense", "a random matrix over bytes", matrix.Spec{Family: "random", Argument: "1"}, 4, 16, 32, 64, 128)
+var denseCase = byteCase("dense", "a random matrix over bytes", matrices.Spec{Family: "random", Argument: "1"}, 4, 16, 32, 64, 128)
 
 // Bytes by a matrix that is a product of layers. The peer multiplies by its entries.
-var cauchyCase = byteCase("cauchy", "a Cauchy matrix over bytes", matrix.Spec{Family: "rs:cauchy"}, 32, 64, 128)
+var cauchyCase = byteCase("cauchy", "a Cauchy matrix over bytes", matrices.Spec{Family: "rs:cauchy"}, 32, 64, 128)
 
 // byteCase is a case of bytes with the same matrix on both sides.
-func byteCase(name, doc string, spec matrix.Spec, ks ...int) Case {
+func byteCase(name, doc string, spec matrices.Spec, ks ...int) Case {
 	return Case{
 		Name: name, Doc: doc + "; klauspost/reedsolomon with the same matrix",
 		Field: "2^8", Ks: ks, Size: 1 << 20, Unit: 1, Peer: "klauspost",
@@ -53,7 +54,7 @@ var parityCase = Case{
 	Field: "2^16", Ks: []int{256, 1024}, Size: 64 << 10, Unit: 64, Peer: "leopard",
 	mostK: 4096, held: func(k int) int { return 3 * k },
 	build: func(k int, size int64) (*workload, error) {
-		a, err := build("2^16", matrix.Spec{Family: "lch"}, k)
+		a, err := build("2^16", matrices.Spec{Family: "lch"}, k)
 		if err != nil {
 			return nil, err
 		}

@@ -13,6 +13,7 @@ import (
 	"volley/algo"
 	"volley/field"
 	"volley/matrix"
+	"volley/matrix/matrices"
 	"volley/sim"
 	"volley/transport/local"
 	"volley/verify"
@@ -193,7 +194,7 @@ func spread(n int, body func(i int)) {
 }
 
 // build parses the field and builds the square matrix of the spec.
-func build(name string, spec matrix.Spec, k int) (matrix.Matrix, error) {
+func build(name string, spec matrices.Spec, k int) (matrix.Matrix, error) {
 	f, err := field.Parse(name)
 	if err != nil {
 		return nil, err

@@ -7,6 +7,7 @@ import (
 	"volley/field"
 	"volley/internal/printable"
 	"volley/matrix"
+	"volley/matrix/matrices"
 )
 
 // code is the code of a manifest, with the generator matrix [I | A]. A is plain or its inverse.
@@ -17,9 +18,9 @@ type code struct {
 	other   matrix.Matrix // the inverse of plain, once it is needed
 }
 
-// codeOf rebuilds the code of a manifest. It is the one place that knows how a matrix.Spec is stored.
+// codeOf rebuilds the code of a manifest. It is the one place that knows how a matrices.Spec is stored.
 func codeOf(m Matrix, f field.Field, k, sinks int) (*code, error) {
-	spec, err := matrix.ParseSpec(string(m.Family))
+	spec, err := matrices.ParseSpec(string(m.Family))
 	if err != nil {
 		return nil, err
 	}

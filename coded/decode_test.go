@@ -14,7 +14,7 @@ import (
 
 	"volley/field/fieldtest"
 	"volley/internal/atomicfile"
-	"volley/matrix"
+	"volley/matrix/matrices"
 	"volley/transport"
 	"volley/transport/local"
 )
@@ -35,7 +35,7 @@ func encodedFiles(t *testing.T, k int) (in, coded string) {
 		t.Fatal(err)
 	}
 	_, err := Encode(t.Context(), local.New(1)[0], Encoding{
-		Options: Options{Dir: coded}, Field: fieldtest.Parse(t, "2^8"), Matrix: matrix.Spec{Family: "cauchy"}, Files: []string{in},
+		Options: Options{Dir: coded}, Field: fieldtest.Parse(t, "2^8"), Matrix: matrices.Spec{Family: "cauchy"}, Files: []string{in},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -170,7 +170,7 @@ func TestNames(t *testing.T) {
 		coded, back := filepath.Join(t.TempDir(), "coded\xff"), filepath.Join(t.TempDir(), "back")
 		err := local.Run(t.Context(), ranks, func(ctx context.Context, tr transport.Transport) error {
 			_, err := Encode(ctx, tr, Encoding{
-				Options: Options{Dir: coded, Timeout: time.Minute}, Field: fieldtest.Parse(t, "2^8"), Matrix: matrix.Spec{Family: "cauchy"}, Files: []string{in},
+				Options: Options{Dir: coded, Timeout: time.Minute}, Field: fieldtest.Parse(t, "2^8"), Matrix: matrices.Spec{Family: "cauchy"}, Files: []string{in},
 				Processors: len(names),
 			})
 			return err

@@ -10,7 +10,7 @@
 // have their own. Package transport/local has one rank that does everything: local.New(1)[0].
 //
 //	report, err := coded.Encode(ctx, t, coded.Encoding{
-//		Field: f, Matrix: matrix.Spec{Family: "cauchy"}, Files: []string{"/local/ckpt.{rank}"},
+//		Field: f, Matrix: matrices.Spec{Family: "cauchy"}, Files: []string{"/local/ckpt.{rank}"},
 //		Options: coded.Options{Dir: "/local/coded", Timeout: volley.DefaultTimeout},
 //	})
 //	result, err := coded.Decode(ctx, t, coded.Decoding{

@@ -8,6 +8,7 @@ import (
 	"volley"
 	"volley/field"
 	"volley/matrix"
+	"volley/matrix/matrices"
 	"volley/transport"
 )
 
@@ -16,7 +17,7 @@ type Encoding struct {
 	Options
 
 	Field  field.Field
-	Matrix matrix.Spec // of the packets' rows, and a column for each processor that gets a coded file
+	Matrix matrices.Spec // of the packets' rows, and a column for each processor that gets a coded file
 
 	// Files are the files of the packets. A directory stands for the regular files in it in name order, names with a
 	// leading dot left out. Where there are several ranks they are those of this rank's processors, or all K of them. A
@@ -169,7 +170,7 @@ func (j *encodeJob) manifest(r *volley.Report) *Manifest {
 	if j.e.Matrix.Argument != "" {
 		m.Matrix.Family += Name(":" + j.e.Matrix.Argument)
 	}
-	for _, set := range matrix.PointSetsOf(j.plain) {
+	for _, set := range matrix.StructureOf(j.plain).Points {
 		m.Matrix.Points = append(m.Matrix.Points, PointSet{Name: set.Name, Values: field.Decimals(set.Points.Len(), set.Points.At)})
 	}
 	if j.e.Matrix.Listed() {

@@ -12,7 +12,7 @@ import (
 	"volley"
 	"volley/field/fieldtest"
 	"volley/internal/disk"
-	"volley/matrix"
+	"volley/matrix/matrices"
 	"volley/transport/local"
 )
 
@@ -58,7 +58,7 @@ func TestShrunkInput(t *testing.T) {
 		name, out := filepath.Join(in, "packet.1"), filepath.Join(t.TempDir(), "out")
 		_, err := Encode(t.Context(), local.New(1)[0], Encoding{
 			Options: Options{Dir: out, Guard: func([]string, func(string) bool) error { return os.Truncate(name, 5) }},
-			Field:   fieldtest.Parse(t, "2^8"), Matrix: matrix.Spec{Family: "cauchy"}, Files: []string{in}, Symbols: symbols,
+			Field:   fieldtest.Parse(t, "2^8"), Matrix: matrices.Spec{Family: "cauchy"}, Files: []string{in}, Symbols: symbols,
 		})
 		changed := new(ChangedError)
 		if !errors.As(err, &changed) || changed.Name != name || changed.How != "20 bytes at first and then 5" {

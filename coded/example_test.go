@@ -10,7 +10,7 @@ import (
 	"volley"
 	"volley/coded"
 	"volley/field"
-	"volley/matrix"
+	"volley/matrix/matrices"
 	"volley/transport"
 	"volley/transport/local"
 )
@@ -33,7 +33,7 @@ func Example() {
 		}
 		_, err := coded.Encode(ctx, t, coded.Encoding{
 			Options: coded.Options{Dir: filepath.Join(dir, "coded"), Timeout: volley.DefaultTimeout},
-			Field:   f, Matrix: matrix.Spec{Family: "cauchy"},
+			Field:   f, Matrix: matrices.Spec{Family: "cauchy"},
 			Files: []string{state},
 		})
 		return err

@@ -17,7 +17,7 @@ import (
 	"volley/internal/atomicfile"
 	"volley/internal/disk"
 	"volley/internal/disk/disktest"
-	"volley/matrix"
+	"volley/matrix/matrices"
 	"volley/transport"
 	"volley/transport/local"
 )
@@ -339,7 +339,7 @@ func coding(t *testing.T, k int) (encode, decode func(on disk.Disk, ranks int) e
 	into := func(on disk.Disk, dir string, ranks int) error {
 		return run(ranks, func(ctx context.Context, tr transport.Transport) error {
 			_, err := Encode(ctx, tr, Encoding{
-				Options: Options{Dir: dir, Replace: true, disk: on}, Field: field, Matrix: matrix.Spec{Family: "cauchy"}, Files: []string{in}, Processors: k,
+				Options: Options{Dir: dir, Replace: true, disk: on}, Field: field, Matrix: matrices.Spec{Family: "cauchy"}, Files: []string{in}, Processors: k,
 			})
 			return err
 		})
@@ -416,7 +416,7 @@ func TestOwnDirectories(t *testing.T) {
 		}
 		return local.Run(t.Context(), 2, func(ctx context.Context, tr transport.Transport) error {
 			_, err := Encode(ctx, tr, Encoding{
-				Options: Options{Dir: dir(tr.Rank()), Replace: true, disk: on}, Field: f, Matrix: matrix.Spec{Family: "cauchy"}, Files: []string{in}, Processors: k,
+				Options: Options{Dir: dir(tr.Rank()), Replace: true, disk: on}, Field: f, Matrix: matrices.Spec{Family: "cauchy"}, Files: []string{in}, Processors: k,
 			})
 			return err
 		})

@@ -12,7 +12,7 @@ import (
 	"volley/algo"
 	"volley/field"
 	"volley/field/fieldtest"
-	"volley/matrix"
+	"volley/matrix/matrices"
 	"volley/transport"
 	"volley/transport/local"
 )
@@ -29,7 +29,7 @@ func (oneRound) Limits() transport.Limits {
 func TestLimits(t *testing.T) {
 	t.Parallel()
 	f := fieldtest.Parse(t, "2^8")
-	spec := matrix.Spec{Family: "cauchy"}
+	spec := matrices.Spec{Family: "cauchy"}
 	a, err := spec.Build(f, 4, 4)
 	if err != nil {
 		t.Fatal(err)

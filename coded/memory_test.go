@@ -17,6 +17,7 @@ import (
 	"volley/algo"
 	"volley/field/fieldtest"
 	"volley/matrix"
+	"volley/matrix/matrices"
 	"volley/transport"
 	"volley/transport/local"
 )
@@ -27,7 +28,7 @@ func TestDecodePackets(t *testing.T) {
 	t.Parallel()
 	const k = 6
 	f := fieldtest.Parse(t, "2^8")
-	a, err := matrix.Spec{Family: "cauchy"}.Build(f, k, k)
+	a, err := matrices.Spec{Family: "cauchy"}.Build(f, k, k)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -123,7 +124,7 @@ func TestDecodePackets(t *testing.T) {
 func TestDecodePacketsErrors(t *testing.T) {
 	t.Parallel()
 	f := fieldtest.Parse(t, "2^8")
-	a, err := matrix.Spec{Family: "cauchy"}.Build(f, 2, 2)
+	a, err := matrices.Spec{Family: "cauchy"}.Build(f, 2, 2)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -167,7 +168,7 @@ func TestDecodeInOrder(t *testing.T) {
 	t.Parallel()
 	const k = 16
 	f := fieldtest.Parse(t, "257")
-	a, err := matrix.Spec{Family: "dft"}.Build(f, k, k)
+	a, err := matrices.Spec{Family: "dft"}.Build(f, k, k)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -207,7 +208,7 @@ func TestOptionsMissing(t *testing.T) {
 	writeText(t, filepath.Join(in, "a"), "1")
 	writeText(t, filepath.Join(in, "b"), "2")
 	files := []string{in}
-	spec := matrix.Spec{Family: "cauchy"}
+	spec := matrices.Spec{Family: "cauchy"}
 	for name, run := range map[string]func(transport.Transport, Options) error{
 		"Field": func(tr transport.Transport, o Options) error {
 			_, err := Encode(t.Context(), tr, Encoding{Options: o, Matrix: spec, Files: files})
@@ -245,7 +246,7 @@ func TestOptionsMissing(t *testing.T) {
 
 func matrixOf(t *testing.T, name string, k int) matrix.Matrix {
 	t.Helper()
-	a, err := matrix.Spec{Family: "cauchy"}.Build(fieldtest.Parse(t, name), k, k)
+	a, err := matrices.Spec{Family: "cauchy"}.Build(fieldtest.Parse(t, name), k, k)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,7 +10,7 @@ import (
 
 	"volley"
 	"volley/field"
-	"volley/matrix"
+	"volley/matrix/matrices"
 	"volley/transport"
 	"volley/transport/local"
 )
@@ -35,7 +35,7 @@ func TestUndone(t *testing.T) {
 					Dir: filepath.Join(above, "out"), Job: true,
 					Encoder: func(field.Field, int64) ([]volley.Option, error) { return []volley.Option{volley.WithMemory(1)}, nil },
 				},
-				Field: f, Matrix: matrix.Spec{Family: "cauchy"}, Files: []string{in},
+				Field: f, Matrix: matrices.Spec{Family: "cauchy"}, Files: []string{in},
 			})
 			return err
 		})

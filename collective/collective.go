@@ -17,7 +17,6 @@ import (
 	"slices"
 	"time"
 
-	"volley/executor"
 	"volley/transport"
 )
 
@@ -255,7 +254,7 @@ const mostRounds = transport.ControlRounds / 2
 // In every round it sends to the ranks span, 2·span, … below its own what it has heard from the span ranks that begin
 // with itself, and receives the same from those above. message returns what goes to the rank that is distance below,
 // and how many bytes come from the one as far above, which take is given.
-func (c *Comm) rounds(message func(span, distance int) (send []byte, receive int), take func(distance int, data []byte) error) executor.Beside {
+func (c *Comm) rounds(message func(span, distance int) (send []byte, receive int), take func(distance int, data []byte) error) transport.Beside {
 	k, rank := c.t.Size(), c.t.Rank()
 	number, span, left, radix := c.first, 1, 0, c.radix()
 	return func(over *transport.Transfer, err error) (receives []*transport.Transfer, _ error) {
@@ -285,10 +284,10 @@ func (c *Comm) rounds(message func(span, distance int) (send []byte, receive int
 }
 
 // run runs a collective by itself. What a message says counts before the error of a send, whose receiver may have gone.
-func (c *Comm) run(ctx context.Context, b executor.Beside) error {
+func (c *Comm) run(ctx context.Context, b transport.Beside) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	watchdog := executor.Watchdog{Transport: c.t, Timeout: c.timeout, Cancel: cancel}
+	watchdog := transport.Watchdog{Transport: c.t, Timeout: c.timeout, Cancel: cancel}
 	q := c.t.NewQueue()
 	var t *transport.Transfer
 	var left []*transport.Transfer

@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strings"
 
-	"volley/executor"
 	"volley/internal/printable"
 	"volley/transport"
 )
@@ -129,7 +128,7 @@ func (c *Comm) largest(ctx context.Context, kind byte, words []uint64) error {
 // Resume is run in place of Greet, beside other messages, by a rank that goes on by an earlier agreement, which has the
 // id. It lets the rank below know, and finds out whether the rank above does the same by the same agreement. So a rank
 // that greets instead finds out, and aborts the group before others have waited for it in vain.
-func (c *Comm) Resume(id uint64) executor.Beside {
+func (c *Comm) Resume(id uint64) transport.Beside {
 	k, rank := c.t.Size(), c.t.Rank()
 	return func(over *transport.Transfer, err error) ([]*transport.Transfer, error) {
 		switch {

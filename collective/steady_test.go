@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"volley/collective"
-	"volley/executor"
 	"volley/transport"
 	"volley/transport/local"
 )
@@ -120,7 +119,7 @@ func TestSteadyDead(t *testing.T) {
 					ended.Add(1)
 					return ctx.Err()
 				})
-				if took := time.Since(begun) - after; !errors.Is(err, executor.ErrTimeout) || took < timeout/2 || took > timeout*3/2 {
+				if took := time.Since(begun) - after; !errors.Is(err, transport.ErrTimeout) || took < timeout/2 || took > timeout*3/2 {
 					t.Errorf("rank %d: %v after %v", tr.Rank(), err, took)
 				}
 				return nil

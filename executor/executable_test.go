@@ -19,6 +19,7 @@ import (
 	"volley/field/fieldtest"
 	"volley/internal/race"
 	"volley/matrix"
+	"volley/matrix/matrices"
 	"volley/plan"
 	"volley/transport/local"
 )
@@ -161,7 +162,7 @@ func TestStructuredParts(t *testing.T) {
 	} {
 		t.Run(fmt.Sprintf("%s/%s/K=%d", c.algorithm, c.field, c.k), func(t *testing.T) {
 			f := fieldtest.Parse(t, c.field)
-			spec, err := matrix.ParseSpec(c.matrix)
+			spec, err := matrices.ParseSpec(c.matrix)
 			if err != nil {
 				t.Fatal(err)
 			}

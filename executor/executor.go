@@ -28,7 +28,6 @@ package executor
 
 import (
 	"context"
-	"errors"
 	"io"
 	"time"
 
@@ -75,7 +74,7 @@ type Job struct {
 	Check  func(rank int, header []byte) error
 
 	// Beside exchange messages of their own along with those of the packets.
-	Beside []Beside
+	Beside []transport.Beside
 
 	// Observe, unless nil, sees every segment's inputs and outputs of a processor, piece
 	// by piece, before they are written, in ascending order. It may not keep or change
@@ -94,11 +93,6 @@ type Job struct {
 	// Trace, unless nil, records what the rank does when.
 	Trace *trace.Recorder
 }
-
-// A Beside is called with nil when the first messages of a run are posted, and then with each of its
-// own transfers that is over, and the error of it. It returns transfers to be posted next. An error
-// ends the run.
-type Beside func(over *transport.Transfer, err error) ([]*transport.Transfer, error)
 
 // An Input is a packet to read, in memory or behind a reader.
 type Input struct {
@@ -144,7 +138,7 @@ type Traffic struct {
 
 // ErrTimeout is wrapped by the error of a wait that took longer than
 // [Job].Timeout.
-var ErrTimeout = errors.New("timed out")
+var ErrTimeout = transport.ErrTimeout
 
 // Run runs the programs of the processors at the transport's rank once, and returns what they sent, in order. The
 // errors are those of [Bind] and [Bound.Run].

@@ -15,6 +15,7 @@ import (
 	"volley/internal/delay"
 	"volley/matrix"
 	"volley/plan"
+	"volley/sim"
 	"volley/transport"
 	"volley/transport/local"
 	"volley/verify"
@@ -278,17 +279,20 @@ func transferMatrix(t testing.TB, p plan.Plan) *matrix.Dense {
 // allgather returns a plan whose output i at every processor is the packet of processor i.
 func allgather(t testing.TB, f field.Field, processors, ports int) plan.Plan {
 	t.Helper()
-	p := algo.RelayProblem{Field: f, Ports: ports}
+	p := &algo.Problem{Traffic: &algo.Traffic{Field: f}, Ports: ports}
 	for i := range processors {
-		p.Inputs, p.Outputs = append(p.Inputs, 1), append(p.Outputs, processors)
+		p.Traffic.Inputs, p.Traffic.Outputs = append(p.Traffic.Inputs, 1), append(p.Traffic.Outputs, processors)
 		w := algo.Codeword{Sources: []algo.Place{{Proc: i}}}
 		for k := range processors {
 			w.Sinks = append(w.Sinks, algo.Place{Proc: k, Index: i})
 			w.Coefficients = append(w.Coefficients, []field.Element{field.One})
 		}
-		p.Codewords = append(p.Codewords, w)
+		p.Traffic.Codewords = append(p.Traffic.Codewords, w)
 	}
-	q, err := algo.Relay(p)
+	if err := p.Prepare(); err != nil {
+		t.Fatal(err)
+	}
+	q, err := algo.Choose("relay", p, sim.Model{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,7 +19,7 @@ type mail struct {
 	receives    []transfer
 	batch       []*transport.Transfer // to be posted
 	besides     []beside              // transfers of Job.Beside that are not over
-	watchdog    Watchdog
+	watchdog    transport.Watchdog
 	headerBytes int64
 }
 
@@ -32,7 +32,7 @@ type transfer struct {
 // A beside is a transfer of one of [Job].Beside.
 type beside struct {
 	*transport.Transfer
-	of Beside
+	of transport.Beside
 }
 
 func (l *mail) init(s *segment) {

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"volley/field"
+	"volley/internal/pointset"
 	"volley/internal/poll"
 )
 
@@ -35,7 +36,7 @@ const mostSearched = 1 << 17
 // their order where a tower of that degree has them so.
 //
 // It takes O(n) field operations for each fold that succeeds.
-func findTower(p *poll.Poller, f field.Field, sets [][]field.Element, onlyMonomials bool, r Radices) []*arranged {
+func findTower(p *poll.Poller, f field.Field, sets [][]field.Element, onlyMonomials bool, r pointset.Radices) []*arranged {
 	best := climb(p, f, sets, true, nil)
 	monomials := true
 	if !onlyMonomials {
@@ -86,7 +87,7 @@ func climbOnce(p *poll.Poller, f field.Field, sets []*climbed, onlyMonomials boo
 		tops = append(tops, c.top())
 	}
 	n := len(tops[0])
-	primes := slices.Compact(primeFactors(n))
+	primes := slices.Compact(pointset.PrimeFactors(n))
 	if len(radices) > 0 && n%radices[0] == 0 {
 		primes = append(radices[:1:1], primes...)
 	}
@@ -142,7 +143,7 @@ func (p fold) fibres(steps *poll.Poller, points []field.Element) (images []field
 func foldsOf(p *poll.Poller, f field.Field, r int, sets [][]field.Element, onlyMonomials bool) func(yield func(fold) bool) {
 	return func(yield func(fold) bool) {
 		radix := big.NewInt(int64(r))
-		cosets := new(big.Int).Mod(unitCount(f), radix).Sign() == 0 // there are r-th roots of unity
+		cosets := new(big.Int).Mod(pointset.UnitCount(f), radix).Sign() == 0 // there are r-th roots of unity
 		for j := uint64(1); j <= 3 && cosets; j++ {
 			cosets = j%uint64(r) == 0 || !slices.ContainsFunc(sets, func(s []field.Element) bool { return !powerSum(p, f, s, j).IsZero() })
 		}

@@ -5,6 +5,7 @@ import (
 	"math/bits"
 
 	"volley/field"
+	"volley/internal/pointset"
 	"volley/internal/poll"
 )
 
@@ -25,35 +26,15 @@ func Block(m Matrix, first, rows int) Matrix {
 	if rows == m.Rows() {
 		return m
 	}
-	if m, ok := m.(interface {
-		rowBlock(first, rows int) Matrix
-	}); ok {
-		if block := m.rowBlock(first, rows); block != nil {
-			return block
-		}
+	s := StructureOf(m)
+	if s.rows != nil {
+		return s.rows(first, rows)
 	}
 	block := &rowBlock{of: m, first: first, rows: rows}
-	if m, ok := m.(interface{ split(*rowBlock) }); ok {
-		m.split(block)
+	if s.split != nil {
+		s.split(block)
 	}
 	return block
-}
-
-// columnBlock returns columns of m, or nil where no structure of theirs is known.
-func columnBlock(m Matrix, first, columns int) Matrix {
-	if m, ok := m.(interface {
-		columnBlock(first, columns int) Matrix
-	}); ok {
-		return m.columnBlock(first, columns)
-	}
-	return nil
-}
-
-func (t transpose) rowBlock(first, rows int) Matrix {
-	if columns := columnBlock(t.m, first, rows); columns != nil {
-		return Transpose(columns)
-	}
-	return nil
 }
 
 // A rowBlock is rows of a matrix and, unless inner is nil, the product of the diagonals left and right around inner.
@@ -69,7 +50,12 @@ func (m *rowBlock) Field() field.Field { return m.of.Field() }
 func (m *rowBlock) Rows() int          { return m.rows }
 func (m *rowBlock) Cols() int          { return m.of.Cols() }
 
-func (m *rowBlock) rowBlock(first, rows int) Matrix { return Block(m.of, m.first+first, rows) }
+func (m *rowBlock) Structure() Structure {
+	s := StructureOf(m.of).view()
+	s.rows = func(first, n int) Matrix { return Block(m.of, m.first+first, n) }
+	s.factor = m.factor
+	return s
+}
 
 func (m *rowBlock) ID() string {
 	return fmt.Sprintf("rows(%s; %d:%d of %d)", m.of.ID(), m.first, m.first+m.rows, m.of.Rows())
@@ -80,7 +66,7 @@ func (m *rowBlock) At(i, j int) field.Element {
 	return m.of.At(m.first+i, j)
 }
 
-func (m *rowBlock) factor(p *poll.Poller, r Radices) *Factorisation {
+func (m *rowBlock) factor(p *poll.Poller, r pointset.Radices) *Factorisation {
 	if m.inner == nil {
 		return nil
 	}
@@ -116,7 +102,7 @@ func labelled(d func(k int) field.Element, labels Labels) func(label int) field.
 //	Φ_i(α_j) = 1/Q(ω_i) · Ψ_i(α_j) · Q(α_j), Ψ_i = 1 at ω_i and 0 at the block's others
 func (m *lagrange) split(b *rowBlock) {
 	f := m.Field()
-	inner := newLagrange(part(m.omega, b.first, b.rows), m.alpha)
+	inner := newLagrange(pointset.Part(m.omega, b.first, b.rows), m.alpha)
 	b.inner = inner
 	b.left = func(i int) field.Element { // S'(ω_i)/P'(ω_i)
 		return f.Mul(m.weight(b.first+i), f.Inv(inner.weight(i)))

@@ -5,34 +5,9 @@ import (
 	"slices"
 
 	"volley/field"
+	"volley/internal/pointset"
 	"volley/internal/poll"
 )
-
-var cauchyFamily = Family{
-	Name:    "cauchy",
-	Formula: "A[i][j] = 1/(x_i - y_j); x_i = i and y_j = K+j, of symbol codes",
-	Doc:     "MDS; K+R <= q; omega gives other x, alpha other y",
-	Takes:   []string{"omega", "alpha"},
-	build:   buildCauchy,
-}
-
-func buildCauchy(b *builder) (Matrix, error) {
-	if err := checkBoth("cauchy", b.f, b.k, b.r, 0); err != nil { // whatever they are
-		return nil, err
-	}
-	x, y, err := b.pair("x", "y", "codes", true)
-	if err != nil {
-		return nil, err
-	}
-	if x.ID() == "codes:0" && y.ID() == fmt.Sprintf("codes:%d", b.k) {
-		return Cauchy(b.f, b.k, b.r)
-	}
-	m, err := CauchyOn(x, y)
-	if err != nil {
-		return nil, fmt.Errorf("%w: change omega, which gives x, or alpha, which gives y", err)
-	}
-	return m, nil
-}
 
 // Cauchy returns the k×r Cauchy matrix on symbol codes, on demand:
 //
@@ -41,10 +16,10 @@ func buildCauchy(b *builder) (Matrix, error) {
 // Over 2^8 these are the coefficients of r parity shards over k data shards in klauspost/reedsolomon (WithCauchyMatrix)
 // and ISA-L (gf_gen_cauchy1_matrix). It is an error where k+r > q, for then there are too few codes.
 func Cauchy(f field.Field, k, r int) (Matrix, error) {
-	if err := checkBoth("cauchy", f, k, r, 0); err != nil {
+	if err := pointset.CheckBoth("cauchy", f, k, r, 0); err != nil {
 		return nil, err
 	}
-	return named{cauchy{codes(f, 0, k), codes(f, k, r)}, "cauchy"}, nil
+	return named{cauchy{pointset.Codes(f, 0, k), pointset.Codes(f, k, r)}, "cauchy"}, nil
 }
 
 // CauchyOn returns the Cauchy matrix with a row per point of x and a column per point of y, on demand:
@@ -64,7 +39,7 @@ func CauchyOn(x, y Points) (Matrix, error) {
 		return fmt.Sprintf("y_%d", k-x.Len())
 	}
 	seen := make(map[field.Element]int, x.Len()+y.Len())
-	for k, e := range slices.Concat(elements(x), elements(y)) {
+	for k, e := range slices.Concat(pointset.Elements(x), pointset.Elements(y)) {
 		if first, ok := seen[e]; ok {
 			return nil, fmt.Errorf("matrix: cauchy: the points %s and %s are both %v: want distinct points", name(first), name(k), e)
 		}
@@ -86,18 +61,19 @@ func (m cauchy) At(i, j int) field.Element {
 	return f.Inv(f.Sub(m.x.At(i), m.y.At(j)))
 }
 
-func (m cauchy) pointSets() []PointSet { return []PointSet{{"x", m.x}, {"y", m.y}} }
-func (m cauchy) superregular() bool    { return true }
-
-func (m cauchy) rowBlock(first, rows int) Matrix { return cauchy{part(m.x, first, rows), m.y} }
-func (m cauchy) columnBlock(first, columns int) Matrix {
-	return cauchy{m.x, part(m.y, first, columns)}
+func (m cauchy) Structure() Structure {
+	sets := []PointSet{{"x", m.x}, {"y", m.y}}
+	return Structure{
+		Points: sets, fixed: ofModule(m, sets...), superregular: func() bool { return true }, inverse: m.inverse, factor: m.factor,
+		rows:    func(first, n int) Matrix { return cauchy{pointset.Part(m.x, first, n), m.y} },
+		columns: func(first, n int) Matrix { return cauchy{m.x, pointset.Part(m.y, first, n)} },
+	}
 }
 
 // factor returns diagonal, Lagrange, diagonal:
 //
 //	1/(x_i - y_j) = -P'(x_i) · Φ_i(y_j) · 1/P(y_j), P(z) = Π (z - x_k)
-func (m cauchy) factor(p *poll.Poller, r Radices) *Factorisation {
+func (m cauchy) factor(p *poll.Poller, r pointset.Radices) *Factorisation {
 	w := arrangeBoth(p, m.x, m.y, r)
 	f, fact := m.Field(), factorLagrange("cauchy", w)
 	if fact == nil || len(fact.Layers) == 0 {

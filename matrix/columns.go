@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"volley/field"
+	"volley/internal/pointset"
 	"volley/internal/poll"
 )
 
@@ -39,7 +40,13 @@ func (m *permuted) ID() string {
 	return fmt.Sprintf("columns(%s; %x)", m.Matrix.ID(), sha256.Sum256(fmt.Append(nil, m.columns)))
 }
 
-func (m *permuted) factor(p *poll.Poller, r Radices) *Factorisation {
+func (m *permuted) Structure() Structure {
+	s := StructureOf(m.Matrix).view()
+	s.factor = m.factor
+	return s
+}
+
+func (m *permuted) factor(p *poll.Poller, r pointset.Radices) *Factorisation {
 	fact := factor(p, m.Matrix, r)
 	if fact == nil {
 		return nil

@@ -10,6 +10,7 @@ import (
 
 	"volley/field"
 	"volley/field/fieldtest"
+	"volley/internal/pointset"
 )
 
 // fields have symbols of 1 and 2 bytes, the characteristics 2, 3 and large.
@@ -241,8 +242,8 @@ func TestCheckBytes(t *testing.T) {
 	}{
 		{fieldtest.Parse(t, "2^8"), 1 << 16, 1 << 16, true},
 		{fieldtest.Parse(t, "2^8"), 1<<16 + 1, 1 << 16, false},
-		{fieldtest.Parse(t, "2^8"), maxSize, 1, true},
-		{fieldtest.Parse(t, "2^8"), maxSize, 0, true},
+		{fieldtest.Parse(t, "2^8"), pointset.MaxSize, 1, true},
+		{fieldtest.Parse(t, "2^8"), pointset.MaxSize, 0, true},
 		{fieldtest.Parse(t, "257"), 1 << 15, 1 << 16, true},
 		{fieldtest.Parse(t, "257"), 1<<15 + 1, 1 << 16, false},
 		{fieldtest.Parse(t, "257"), 1<<16 + 1, 1 << 15, false},
@@ -275,22 +276,22 @@ func TestInverseOnDemand(t *testing.T) {
 				break
 			}
 			m := must(Cauchy(f, k, k))(t)
-			x, y := codes(f, k, k), codes(f, 0, k)
+			x, y := pointset.Codes(f, k, k), pointset.Codes(f, 0, k)
 			list := []Matrix{m, Transpose(m), must(CauchyOn(x, y))(t), must(Lagrange(x, y))(t),
-				Vandermonde(x), Vandermonde(y), must(ReedSolomonPAR1(f, k, k))(t), must(ReedSolomonJerasure(f, k, k))(t)}
+				Vandermonde(x, 0), Vandermonde(y, 0), must(ReedSolomonPAR1(f, k, k))(t), must(ReedSolomonJerasure(f, k, k))(t)}
 			if lch, err := LCH(f, k, k); err == nil {
 				list = append(list, lch, Transpose(named{lch, "as another"}))
 			}
 			for _, m := range list {
 				inv := must(Inverse(m))(t)
-				if onDemand(m) == nil && !invertible(m) {
+				if s := StructureOf(m); s.inverse == nil && !s.invertible {
 					t.Errorf("%s over %s, K = %d: stored", inv.ID(), f.Name(), k)
 				}
 				if want := must(DenseOf(m).Inverse())(t); !Equal(inv, want) || inv.ID() != "inverse("+m.ID()+")" {
 					t.Errorf("%s over %s, K = %d: not the inverse of %s", inv.ID(), f.Name(), k, m.ID())
 				}
-				if Fixed(inv) != Fixed(m) {
-					t.Errorf("%s over %s: fixed: %v", inv.ID(), f.Name(), Fixed(inv))
+				if StructureOf(inv).Fixed() != StructureOf(m).Fixed() {
+					t.Errorf("%s over %s: fixed: %v", inv.ID(), f.Name(), StructureOf(inv).Fixed())
 				}
 			}
 		}

@@ -7,22 +7,9 @@ import (
 	"strings"
 
 	"volley/field"
+	"volley/internal/pointset"
 	"volley/internal/poll"
 )
-
-var dftFamily = Family{
-	Name:    "dft",
-	Formula: "A[i][j] = ω^(ij), ω = g^((q-1)/K)",
-	Doc:     "discrete Fourier transform; R = K divides q-1; order reversed has the columns in digit-reversed order",
-	Takes:   []string{"order"},
-	Square:  true,
-	build: func(b *builder) (Matrix, error) {
-		if order, r := b.radices(b.Order); order == "reversed" {
-			return DFTReversed(b.f, b.k, r)
-		}
-		return DFT(b.f, b.k)
-	},
-}
 
 // DFT returns the k×k matrix of the discrete Fourier transform, on demand:
 //
@@ -30,16 +17,16 @@ var dftFamily = Family{
 //
 // K must divide q-1, for ω to have the order K; the error names divisors near K.
 func DFT(f field.Field, k int) (Matrix, error) {
-	if err := checkSize("K", k); err != nil {
+	if err := pointset.CheckSize("K", k); err != nil {
 		return nil, err
 	}
-	units := unitCount(f)
+	units := pointset.UnitCount(f)
 	exp, rem := new(big.Int).QuoRem(units, big.NewInt(int64(k)), new(big.Int))
 	if rem.Sign() != 0 {
 		return nil, fmt.Errorf("matrix: dft over %s: K = %d does not divide q-1 = %v: want %s", f.Name(), k, units, dftAdvice(f, k))
 	}
 	omega := field.ExpInt(f, f.Generator(), exp)
-	return &dft{shape: shape{f, k, k}, omega: omega, powers: newPowers(f, omega, k), scale: field.One, radices: primeFactors(k)}, nil
+	return &dft{shape: shape{f, k, k}, omega: omega, powers: pointset.NewPowers(f, omega, k), scale: field.One, radices: pointset.PrimeFactors(k)}, nil
 }
 
 // DFTReversed returns the matrix of [DFT] with its columns in the order in which a butterfly leaves them:
@@ -47,23 +34,14 @@ func DFT(f field.Field, k int) (Matrix, error) {
 //	A[i][j] = ω^(i·rev(j))
 //
 // where rev reverses the digits of j over the radices of K, as in [CosetPoints].
-func DFTReversed(f field.Field, k int, r Radices) (Matrix, error) {
+func DFTReversed(f field.Field, k int, r pointset.Radices) (Matrix, error) {
 	m, err := DFT(f, k)
 	if err != nil {
 		return nil, err
 	}
 	d := m.(*dft)
-	d.radices = r.of(k)
+	d.radices = r.Of(k)
 	return &reversedDFT{d, false}, nil
-}
-
-// IsReversed reports whether the columns of m, or its inverse's rows, are in digit-reversed order as of [DFTReversed].
-func IsReversed(m Matrix) bool {
-	if n, ok := m.(named); ok {
-		m = n.Matrix
-	}
-	_, ok := m.(*reversedDFT)
-	return ok
 }
 
 // A reversedDFT is a dft with reversed columns or, its inverse, rows.
@@ -72,21 +50,21 @@ type reversedDFT struct {
 	rows bool
 }
 
-func (m *reversedDFT) ID() string { return "dft-reversed" + unusual(m.radices) }
+func (m *reversedDFT) ID() string { return "dft-reversed" + pointset.Unusual(m.radices) }
 
 func (m *reversedDFT) At(i, j int) field.Element {
 	m.check(i, j)
 	if m.rows {
-		return m.dft.At(reverseDigits(i, m.radices), j)
+		return m.dft.At(pointset.ReverseDigits(i, m.radices), j)
 	}
-	return m.dft.At(i, reverseDigits(j, m.radices))
+	return m.dft.At(i, pointset.ReverseDigits(j, m.radices))
 }
 
 // A dft is the matrix of entries scale·ω^(ij).
 type dft struct {
 	shape
 	omega  field.Element
-	powers powers // of omega
+	powers pointset.Powers // of omega
 	scale  field.Element
 
 	radices []int // of K, primes
@@ -96,15 +74,23 @@ func (m *dft) ID() string { return "dft" }
 
 func (m *dft) At(i, j int) field.Element {
 	m.check(i, j)
-	e := m.powers.at(int(uint64(i) * uint64(j) % uint64(m.rows)))
+	e := m.powers.At(int(uint64(i) * uint64(j) % uint64(m.rows)))
 	if m.scale == field.One {
 		return e
 	}
 	return m.f.Mul(m.scale, e)
 }
 
-func (m *dft) inverse() Matrix         { return m.backward() }
-func (m *reversedDFT) inverse() Matrix { return &reversedDFT{m.dft.backward(), !m.rows} }
+func (m *dft) Structure() Structure {
+	return Structure{fixed: ofModule(m), inverse: func() Matrix { return m.backward() }, factor: m.factor}
+}
+
+func (m *reversedDFT) Structure() Structure {
+	return Structure{
+		Reversed: true, fixed: ofModule(m), factor: m.factor,
+		inverse: func() Matrix { return &reversedDFT{m.dft.backward(), !m.rows} },
+	}
+}
 
 // backward returns the inverse: the matrix of entries ω^(-ij)/K, where m has no scale. Its ID is that of m.
 func (m *dft) backward() *dft {
@@ -114,18 +100,13 @@ func (m *dft) backward() *dft {
 		panic(err)
 	}
 	omega := m.f.Inv(m.omega)
-	return &dft{shape: m.shape, omega: omega, powers: newPowers(m.f, omega, m.rows), scale: m.f.Inv(m.f.Mul(k, m.scale)), radices: m.radices}
-}
-
-// unitCount returns q-1, the number of nonzero elements.
-func unitCount(f field.Field) *big.Int {
-	return new(big.Int).Sub(f.Order(), big.NewInt(1))
+	return &dft{shape: m.shape, omega: omega, powers: pointset.NewPowers(m.f, omega, m.rows), scale: m.f.Inv(m.f.Mul(k, m.scale)), radices: m.radices}
 }
 
 // dftAdvice names what would do in place of k: near divisors of q-1, and a small prime field with a DFT of size k.
 func dftAdvice(f field.Field, k int) string {
 	const steps = 1 << 16
-	units := unitCount(f)
+	units := pointset.UnitCount(f)
 	divides := func(d int) bool { return new(big.Int).Mod(units, big.NewInt(int64(d))).Sign() == 0 }
 	var sizes, advice []string
 	for d := k - 1; d >= 1 && d > k-steps; d-- {
@@ -143,7 +124,7 @@ func dftAdvice(f field.Field, k int) string {
 	if len(sizes) > 0 {
 		advice = append(advice, "K = "+strings.Join(sizes, " or "))
 	}
-	for p := int64(k) + 1; p <= maxSize; p += int64(k) {
+	for p := int64(k) + 1; p <= pointset.MaxSize; p += int64(k) {
 		if big.NewInt(p).ProbablyPrime(0) { // exact below 2^64
 			advice = append(advice, fmt.Sprintf("a field such as %d", p))
 			break
@@ -156,7 +137,7 @@ func dftAdvice(f field.Field, k int) string {
 }
 
 // factor returns the stages of a DFT, inputs in natural order, top digit first: label l obtains the value at ω^rev(l).
-func (m *dft) factor(_ *poll.Poller, r Radices) *Factorisation {
+func (m *dft) factor(_ *poll.Poller, r pointset.Radices) *Factorisation {
 	forward := m.radices
 	if r != nil {
 		forward = r(m.rows)
@@ -166,14 +147,14 @@ func (m *dft) factor(_ *poll.Poller, r Radices) *Factorisation {
 	w := cosetTower(m.f, m.rows, forward, nil)
 	degree := w.degrees()
 	w.value = func(t, label int) field.Element {
-		e := uint64(reverseDigits(label, forward)) * uint64(degree[t])
-		return m.powers.at(int(e % uint64(m.rows)))
+		e := uint64(pointset.ReverseDigits(label, forward)) * uint64(degree[t])
+		return m.powers.At(int(e % uint64(m.rows)))
 	}
 	fact := &Factorisation{
-		Name: "dft", Structure: fmt.Sprintf("radices %s", product(forward)), Layers: w.layers(), radices: forward,
+		Name: "dft", Structure: fmt.Sprintf("radices %s", pointset.Product(forward)), Layers: w.layers(), radices: forward,
 		Out: Labels{
-			func(k int) int { return reverseDigits(k, backward) },
-			func(l int) int { return reverseDigits(l, forward) },
+			func(k int) int { return pointset.ReverseDigits(k, backward) },
+			func(l int) int { return pointset.ReverseDigits(l, forward) },
 		},
 	}
 	for t := range fact.Layers {
@@ -186,7 +167,7 @@ func (m *dft) factor(_ *poll.Poller, r Radices) *Factorisation {
 }
 
 // factor returns the factorisation of the dft in the order that its layers have.
-func (m *reversedDFT) factor(p *poll.Poller, r Radices) *Factorisation {
+func (m *reversedDFT) factor(p *poll.Poller, r pointset.Radices) *Factorisation {
 	fact := m.dft.factor(p, r)
 	if own := m.radices; r == nil || slices.Equal(own, r(m.dft.rows)) {
 		fact.Out = Labels{}
@@ -194,12 +175,12 @@ func (m *reversedDFT) factor(p *poll.Poller, r Radices) *Factorisation {
 		out, backward := fact.Out, slices.Clone(own)
 		slices.Reverse(backward)
 		fact.Out = Labels{
-			func(k int) int { return out.Label(reverseDigits(k, own)) },
-			func(l int) int { return reverseDigits(out.Processor(l), backward) },
+			func(k int) int { return out.Label(pointset.ReverseDigits(k, own)) },
+			func(l int) int { return pointset.ReverseDigits(out.Processor(l), backward) },
 		}
 	}
 	if m.rows { // the transpose of what reversed columns give, as a DFT matrix is symmetric
-		return fact.backwards(Transposed)
+		return fact.backwards(transposedLayers)
 	}
 	return fact
 }

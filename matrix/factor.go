@@ -2,11 +2,10 @@ package matrix
 
 import (
 	"context"
-	"fmt"
 	"slices"
-	"strings"
 
 	"volley/field"
+	"volley/internal/pointset"
 	"volley/internal/poll"
 )
 
@@ -75,34 +74,24 @@ func (l Labels) Processor(label int) int {
 // The sources are the paper, sections "Computing a DFT Matrix", "Generalization"
 // and "Computing Lagrange Matrices"; Lin, Chung and Han for [LCH]; Cauchy and points
 // on other fibres than cosets go beyond the paper.
-func Factor(m Matrix, r Radices) *Factorisation { return factor(nil, m, r) }
+func Factor(m Matrix, r pointset.Radices) *Factorisation { return factor(nil, m, r) }
 
 // FactorContext is [Factor] until the context ends: the error is then its cause.
-func FactorContext(ctx context.Context, m Matrix, r Radices) (fact *Factorisation, err error) {
+func FactorContext(ctx context.Context, m Matrix, r pointset.Radices) (fact *Factorisation, err error) {
 	defer poll.Catch(&err)
 	return factor(poll.New(ctx), m, r), nil
 }
 
-func factor(p *poll.Poller, m Matrix, r Radices) *Factorisation {
+func factor(p *poll.Poller, m Matrix, r pointset.Radices) *Factorisation {
 	p.Steps(1)
-	if s, ok := m.(interface {
-		factor(*poll.Poller, Radices) *Factorisation
-	}); ok && m.Rows() == m.Cols() {
+	if s := StructureOf(m); s.factor != nil && m.Rows() == m.Cols() {
 		return s.factor(p, r)
 	}
 	return nil
 }
 
-func (m named) factor(p *poll.Poller, r Radices) *Factorisation { return factor(p, m.Matrix, r) }
-func (m inverted) factor(p *poll.Poller, r Radices) *Factorisation {
-	return factor(p, m.of, r).backwards(Inverted)
-}
-func (m transpose) factor(p *poll.Poller, r Radices) *Factorisation {
-	return factor(p, m.m, r).Transposed()
-}
-
 // Transposed returns the factorisation of the transpose.
-func (f *Factorisation) Transposed() *Factorisation { return f.backwards(Transposed) }
+func (f *Factorisation) Transposed() *Factorisation { return f.backwards(transposedLayers) }
 
 // between returns the factorisation of the product of three matrices: the diagonal
 // matrix of left(label), that of f, and the diagonal one of right(label), where nil is
@@ -121,7 +110,7 @@ func (f *Factorisation) between(left, right func(label int) field.Element) *Fact
 	return f
 }
 
-// backwards returns the factorisation of the inverse, by [Inverted], or of the transpose, by [Transposed].
+// backwards returns the factorisation of the inverse, by [invertedLayers], or of the transpose, by [transposedLayers].
 func (f *Factorisation) backwards(layers func([]Layer) []Layer) *Factorisation {
 	if f == nil {
 		return nil
@@ -132,15 +121,6 @@ func (f *Factorisation) backwards(layers func([]Layer) []Layer) *Factorisation {
 	return &g
 }
 
-// product writes numbers as a product.
-func product(list []int) string {
-	s := make([]string, len(list))
-	for i, n := range list {
-		s[i] = fmt.Sprint(n)
-	}
-	return strings.Join(s, "·")
-}
-
 // Work returns how many multiply-adds of a packet the layers take for each row.
 func (f *Factorisation) Work() (n int) {
 	for _, l := range f.Layers {
@@ -149,12 +129,9 @@ func (f *Factorisation) Work() (n int) {
 	return n
 }
 
-// Times returns x·A: a packet for each column, from x, which has one for each row, all of one
-// length. It takes the multiply-adds of the layers.
-func (f *Factorisation) Times(x [][]byte) [][]byte { return f.times(nil, x) }
-
-// TimesContext is [Factorisation.Times] until the context ends: the error is then its cause.
-func (f *Factorisation) TimesContext(ctx context.Context, x [][]byte) (y [][]byte, err error) {
+// Times returns x·A: a packet for each column, from x, which has one for each row, all of one length. It takes the
+// multiply-adds of the layers. Where the context ends the error is its cause.
+func (f *Factorisation) Times(ctx context.Context, x [][]byte) (y [][]byte, err error) {
 	defer poll.Catch(&err)
 	return f.times(poll.New(ctx), x), nil
 }

@@ -11,6 +11,7 @@ import (
 
 	"volley/field"
 	"volley/field/fieldtest"
+	"volley/internal/pointset"
 )
 
 // multiplied returns the product of one or more layers, entry by entry.
@@ -75,10 +76,10 @@ func structured(t *testing.T, f field.Field, k int) map[string]Matrix {
 	m, err = DFTReversed(f, k, nil)
 	add("dft-reversed", m, err)
 	if p, err := CosetPoints(f, k); err == nil {
-		add("vandermonde", Vandermonde(p), nil)
+		add("vandermonde", Vandermonde(p, 0), nil)
 	}
-	if unitCount(f).Cmp(big.NewInt(int64(k))) >= 0 {
-		add("vandermonde on powers", Vandermonde(newPowerPoints(f, 0, k)), nil)
+	if pointset.UnitCount(f).Cmp(big.NewInt(int64(k))) >= 0 {
+		add("vandermonde on powers", Vandermonde(pointset.PowersFrom(f, 0, k), 0), nil)
 	}
 	m, err = LCH(f, k, k)
 	add("lch", m, err)
@@ -124,7 +125,7 @@ func TestFactorArrangement(t *testing.T) {
 	omega, _ := ShiftedCosetPoints(f, 24, 0)
 	alpha, _ := ShiftedCosetPoints(f, 24, 3)
 	shuffle := func(p Points, perm []int) Points {
-		list := elements(p)
+		list := pointset.Elements(p)
 		for k, at := range perm {
 			list[k] = p.At(at)
 		}
@@ -155,7 +156,7 @@ func TestFactorArrangement(t *testing.T) {
 	if fact := checkFactor(t, differ); fact == nil || len(fact.Layers) != 8 {
 		t.Fatalf("shuffled differently: %+v", fact)
 	}
-	if fact := checkFactor(t, Vandermonde(shuffle(omega, perm))); fact == nil || len(fact.Layers) != 4 {
+	if fact := checkFactor(t, Vandermonde(shuffle(omega, perm), 0)); fact == nil || len(fact.Layers) != 4 {
 		t.Fatalf("vandermonde: %+v", fact)
 	}
 }
@@ -216,7 +217,7 @@ func TestFactorFolds(t *testing.T) {
 func TestFactorNatural(t *testing.T) {
 	f := fieldtest.Parse(t, "257")
 	list := func(swap int) Points { // processors 1 and 1+swap have changed places
-		p := elements(must(CosetPoints(f, 24))(t))
+		p := pointset.Elements(must(CosetPoints(f, 24))(t))
 		p[1], p[1+swap] = p[1+swap], p[1]
 		return must(NewPoints(f, p))(t)
 	}
@@ -225,8 +226,8 @@ func TestFactorNatural(t *testing.T) {
 		m               Matrix
 		natural, atOnce bool
 	}{
-		{"cosets in order", Vandermonde(list(0)), true, true},
-		{"cosets out of order", Vandermonde(list(1)), false, false},
+		{"cosets in order", Vandermonde(list(0), 0), true, true},
+		{"cosets out of order", Vandermonde(list(1), 0), false, false},
 		{"both out of order alike", must(Lagrange(list(1), list(1)))(t), true, false},
 		{"one out of order", must(Lagrange(list(0), list(1)))(t), false, false},
 		{"the other out of order", must(Lagrange(list(1), list(0)))(t), false, false},
@@ -253,11 +254,11 @@ func TestFactorNatural(t *testing.T) {
 // and no other 1×1 matrix has one.
 func TestFactorOne(t *testing.T) {
 	f := fieldtest.Parse(t, "2^8")
-	five := codes(f, 5, 1)
+	five := pointset.Codes(f, 5, 1)
 	for _, m := range []Matrix{
-		must(DFT(f, 1))(t), must(Inverse(must(DFT(f, 1))(t)))(t), must(LCH(f, 1, 1))(t), Vandermonde(five), Vandermonde(must(CosetPoints(f, 1))(t)),
-		must(Lagrange(five, codes(f, 7, 1)))(t),
-		must(CauchyOn(five, codes(f, 7, 1)))(t),
+		must(DFT(f, 1))(t), must(Inverse(must(DFT(f, 1))(t)))(t), must(LCH(f, 1, 1))(t), Vandermonde(five, 0), Vandermonde(must(CosetPoints(f, 1))(t), 0),
+		must(Lagrange(five, pointset.Codes(f, 7, 1)))(t),
+		must(CauchyOn(five, pointset.Codes(f, 7, 1)))(t),
 	} {
 		fact := Factor(m, nil)
 		if want := m.At(0, 0) == field.One; (fact != nil) != want || fact != nil && len(fact.Layers) > 0 {
@@ -269,8 +270,8 @@ func TestFactorOne(t *testing.T) {
 // TestFactorLayers has the layers by name.
 func TestFactorLayers(t *testing.T) {
 	f := fieldtest.Parse(t, "257")
-	lagrange := must(Spec{Family: "lagrange"}.Build(f, 12, 12))(t)
-	vandermonde := must(Spec{Family: "vandermonde"}.Build(f, 6, 6))(t)
+	lagrange := must(Lagrange(must(CosetPoints(f, 12))(t), must(ShiftedCosetPoints(f, 12, 3))(t)))(t)
+	vandermonde := Vandermonde(must(CosetPoints(f, 6))(t), 0)
 	for _, c := range []struct {
 		m    Matrix
 		half int
@@ -307,7 +308,7 @@ func TestFactorLayers(t *testing.T) {
 		}
 	}
 	layers := Factor(vandermonde, nil).Layers
-	if got := layerNames(Transposed(Transposed(layers))); !slices.Equal(got, layerNames(layers)) {
+	if got := layerNames(transposedLayers(transposedLayers(layers))); !slices.Equal(got, layerNames(layers)) {
 		t.Errorf("transposed twice they are called %v", got)
 	}
 	layers = Factor(lagrange, nil).Layers
@@ -355,9 +356,12 @@ func TestPartition(t *testing.T) {
 func TestFactorMany(t *testing.T) {
 	f := fieldtest.Parse(t, "2147483647")
 	for n, want := range map[int]bool{mostSearched: true, mostSearched + 2: false} {
-		cosets := &sequence{f, 0, n, func(int, int) string { return "coset" }, must(CosetPoints(f, n))(t).At}
-		p := cosets.negated() // pairs z, -z; that they are cosets does not show
-		for _, m := range []Matrix{Vandermonde(p), must(Lagrange(p, p))(t)} {
+		list := pointset.Elements(must(CosetPoints(f, n))(t))
+		for i, z := range list {
+			list[i] = f.Sub(field.Element{}, z)
+		}
+		p := pointset.Listed(f, list) // pairs z, -z; that they are cosets does not show
+		for _, m := range []Matrix{Vandermonde(p, 0), must(Lagrange(p, p))(t)} {
 			if got := Factor(m, nil) != nil; got != want {
 				t.Errorf("%s of %d points: structure %v, want %v", m.ID(), n, got, want)
 			}
@@ -388,10 +392,10 @@ func TestFuse(t *testing.T) {
 			}
 		}
 	}
-	if inv := multiplied(Inverted(layers)); !Equal(must(Mul(want, inv))(t), Identity(f, 24)) {
+	if inv := multiplied(invertedLayers(layers)); !Equal(must(Mul(want, inv))(t), Identity(f, 24)) {
 		t.Error("the inverted layers are not the inverse")
 	}
-	if !Equal(multiplied(Transposed(layers)), Transpose(want)) {
+	if !Equal(multiplied(transposedLayers(layers)), Transpose(want)) {
 		t.Error("the transposed layers are not the transpose")
 	}
 }
@@ -449,7 +453,7 @@ func TestFactorAnyPoints(t *testing.T) {
 		if err != nil {
 			rt.Fatal(err)
 		}
-		list := []Matrix{Vandermonde(omega), lagrange, Transpose(Vandermonde(alpha))}
+		list := []Matrix{Vandermonde(omega, 0), lagrange, Transpose(Vandermonde(alpha, 0))}
 		if cauchy, err := CauchyOn(omega, alpha); err == nil {
 			list = append(list, cauchy)
 		}

@@ -7,13 +7,13 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/klauspost/reedsolomon"
 
 	"volley/field"
 	"volley/field/fieldtest"
+	"volley/internal/pointset"
 )
 
 // modExp returns base^e mod p: arithmetic that shares nothing with package
@@ -55,11 +55,11 @@ func TestPrimeFormulas(t *testing.T) {
 		wantEntries(t, must(Cauchy(f, int(k), int(k)))(t), int(k), int(k), func(i, j int64) int64 {
 			return modExp(i-(k+j), p-2, p)
 		})
-		wantEntries(t, Vandermonde(newPowerPoints(f, 0, int(k))), int(k), int(k), func(i, j int64) int64 {
+		wantEntries(t, Vandermonde(pointset.PowersFrom(f, 0, int(k)), 0), int(k), int(k), func(i, j int64) int64 {
 			return modExp(g, i*j, p)
 		})
 	}
-	wantEntries(t, must(CauchyOn(codes(f, 5, 3), codes(f, 100, 9)))(t), 3, 9,
+	wantEntries(t, must(CauchyOn(pointset.Codes(f, 5, 3), pointset.Codes(f, 100, 9)))(t), 3, 9,
 		func(i, j int64) int64 { return modExp(5+i-100-j, p-2, p) })
 }
 
@@ -69,8 +69,8 @@ func TestCodePoints(t *testing.T) {
 	for _, c := range []struct {
 		f        field.Field
 		first, n int
-	}{{f, 0, 256}, {f, 255, 1}, {frBLS12381, maxSize, 2}} {
-		p := codes(c.f, c.first, c.n)
+	}{{f, 0, 256}, {f, 255, 1}, {frBLS12381, pointset.MaxSize, 2}} {
+		p := pointset.Codes(c.f, c.first, c.n)
 		for k := range c.n {
 			if want := field.Code(uint64(c.first) + uint64(k)); p.Len() != c.n || p.At(k) != want {
 				t.Fatalf("%d codes from %d, wanted %d: number %d is %v, want %v", p.Len(), c.first, c.n, k, p.At(k), want)
@@ -97,13 +97,13 @@ func TestCosetFormula(t *testing.T) {
 func TestReverseDigits(t *testing.T) {
 	var got []int
 	for j := range 6 {
-		got = append(got, reverseDigits(j, []int{2, 3}))
+		got = append(got, pointset.ReverseDigits(j, []int{2, 3}))
 	}
 	if want := []int{0, 3, 1, 4, 2, 5}; !slices.Equal(got, want) {
 		t.Errorf("digits over 2, 3 reversed: %v, want %v", got, want)
 	}
 	for n, want := range map[int][]int{1: nil, 2: {2}, 12: {2, 2, 3}, 97: {97}, 255: {3, 5, 17}, 2147483646: {2, 3, 3, 7, 11, 31, 151, 331}} {
-		if got := primeFactors(n); !slices.Equal(got, want) {
+		if got := pointset.PrimeFactors(n); !slices.Equal(got, want) {
 			t.Errorf("prime factors of %d: %v, want %v", n, got, want)
 		}
 	}
@@ -114,7 +114,7 @@ func TestReverseDigits(t *testing.T) {
 func TestCosetStructure(t *testing.T) {
 	for _, name := range []string{"2", "5", "3^4", "257", "2^8"} {
 		f := fieldtest.Parse(t, name)
-		units := unitCount(f)
+		units := pointset.UnitCount(f)
 		for k := 1; int64(k) <= units.Int64(); k++ {
 			p := must(CosetPoints(f, k))(t)
 			z := int(new(big.Int).GCD(nil, nil, units, big.NewInt(int64(k))).Int64())
@@ -139,8 +139,8 @@ func TestCosetStructure(t *testing.T) {
 func TestPowersDistinct(t *testing.T) {
 	for _, name := range []string{"2", "5", "3^4", "257", "2^8", "2^16"} {
 		f := fieldtest.Parse(t, name)
-		n := int(unitCount(f).Int64())
-		p := newPowerPoints(f, 0, n) // those for smaller K are its first
+		n := int(pointset.UnitCount(f).Int64())
+		p := pointset.PowersFrom(f, 0, n) // those for smaller K are its first
 		seen := map[field.Element]bool{}
 		for k := range n {
 			seen[p.At(k)] = true
@@ -148,8 +148,8 @@ func TestPowersDistinct(t *testing.T) {
 		if len(seen) != n {
 			t.Errorf("%s: %d distinct powers of %d", name, len(seen), n)
 		}
-		for _, m := range []int{n/2 + 1, digitSize, digitSize + 1} {
-			if m <= n && newPowerPoints(f, 0, m).At(m-1) != p.At(m-1) {
+		for _, m := range []int{n/2 + 1, 1024, 1025} {
+			if m <= n && pointset.PowersFrom(f, 0, m).At(m-1) != p.At(m-1) {
 				t.Errorf("%s: point %d depends on K", name, m-1)
 			}
 		}
@@ -182,7 +182,7 @@ func TestDFTInverse(t *testing.T) {
 			if !Equal(must(Inverse(back))(t), reversed) {
 				t.Errorf("%s, K = %d: reversed, the inverse's inverse is another matrix", name, k)
 			}
-			if !IsReversed(reversed) || !IsReversed(back) || IsReversed(m) || IsReversed(inv) {
+			if !StructureOf(reversed).Reversed || !StructureOf(back).Reversed || StructureOf(m).Reversed || StructureOf(inv).Reversed {
 				t.Errorf("%s, K = %d: IsReversed takes one for the other", name, k)
 			}
 		}
@@ -202,9 +202,9 @@ func TestFullRank(t *testing.T) {
 		for _, k := range []int{1, 2, 3, 6, 15, 20, 40} {
 			for _, m := range []Matrix{
 				must(Cauchy(f, k, k))(t),
-				Vandermonde(must(CosetPoints(f, k))(t)),
-				Vandermonde(newPowerPoints(f, 0, k)),
-				Vandermonde(codes(f, 0, k)),
+				Vandermonde(must(CosetPoints(f, k))(t), 0),
+				Vandermonde(pointset.PowersFrom(f, 0, k), 0),
+				Vandermonde(pointset.Codes(f, 0, k), 0),
 			} {
 				if r := DenseOf(m).Rank(); r != k {
 					t.Errorf("%s over %s has rank %d of %d", m.ID(), name, r, k)
@@ -216,7 +216,7 @@ func TestFullRank(t *testing.T) {
 
 // TestVandermondeZero: 0^0 is 1, so that row 0 is all ones.
 func TestVandermondeZero(t *testing.T) {
-	m := Vandermonde(codes(fieldtest.Parse(t, "5"), 0, 3))
+	m := Vandermonde(pointset.Codes(fieldtest.Parse(t, "5"), 0, 3), 0)
 	for j, want := range []uint64{1, 0, 0} {
 		if got := m.At(j, 0); got != field.Code(want) {
 			t.Errorf("A[%d][0] = %v at the point 0, want %d", j, got, want)
@@ -373,7 +373,6 @@ func TestRandomUniform(t *testing.T) {
 
 func TestFamilyErrors(t *testing.T) {
 	f8, f257, f2, f31 := fieldtest.Parse(t, "2^8"), fieldtest.Parse(t, "257"), fieldtest.Parse(t, "2"), fieldtest.Parse(t, "2147483647")
-	codes := func(f field.Field, first, n int) Points { return codes(f, first, n) }
 	for _, c := range []struct {
 		name string
 		do   func() (any, error)
@@ -384,11 +383,11 @@ func TestFamilyErrors(t *testing.T) {
 		{"cauchy far too large", func() (any, error) { return Cauchy(f257, 1<<30, 1<<30) },
 			"matrix: cauchy over 257: K + R = 2147483648 needs 2147483648 elements and there are 257: want K + R <= 257"},
 		{"no K", func() (any, error) { return Cauchy(f8, 0, 0) }, "matrix: K = 0: want 1 to 2147483647"},
-		{"cauchy's points meet", func() (any, error) { return CauchyOn(codes(f8, 0, 4), codes(f8, 3, 4)) },
+		{"cauchy's points meet", func() (any, error) { return CauchyOn(pointset.Codes(f8, 0, 4), pointset.Codes(f8, 3, 4)) },
 			"matrix: cauchy: the points x_3 and y_0 are both 3: want distinct points"},
-		{"cauchy's points repeat", func() (any, error) { return CauchyOn(codes(f8, 9, 1), repeat{codes(f8, 1, 3)}) },
+		{"cauchy's points repeat", func() (any, error) { return CauchyOn(pointset.Codes(f8, 9, 1), repeat{pointset.Codes(f8, 1, 3)}) },
 			"matrix: cauchy: the points y_0 and y_1 are both 1: want distinct points"},
-		{"cauchy's fields differ", func() (any, error) { return CauchyOn(codes(f8, 0, 4), codes(f257, 3, 4)) },
+		{"cauchy's fields differ", func() (any, error) { return CauchyOn(pointset.Codes(f8, 0, 4), pointset.Codes(f257, 3, 4)) },
 			"matrix: cauchy: points x over 2^8 and y over 257: want one field"},
 		{"cauchy too large by a factor", func() (any, error) { return Cauchy(fieldtest.Parse(t, "2^4"), 128, 128) },
 			"matrix: cauchy over 2^4: K + R = 256 needs 256 elements and there are 16: want K + R <= 16, or a field such as 2^8"},
@@ -418,8 +417,6 @@ func TestFamilyErrors(t *testing.T) {
 		{"dft without advice", func() (any, error) { return DFT(f8, 2147483647) },
 			"matrix: dft over 2^8: K = 2147483647 does not divide q-1 = 255: want a divisor of q-1"},
 		{"dft without K", func() (any, error) { return DFT(f8, -2) }, "matrix: K = -2: want 1 to 2147483647"},
-		{"too few powers", func() (any, error) { return Spec{Family: "vandermonde", Points: "powers"}.Build(f8, 256, 256) },
-			"matrix: powers points over 2^8: K = 256 needs 256 nonzero elements and there are 255: want K <= 255, or a field such as 2^16"},
 		{"too few cosets", func() (any, error) { return CosetPoints(f257, 65536) },
 			"matrix: coset points over 257: K = 65536 needs 65536 nonzero elements and there are 256: want K <= 256, or a field such as 2147483647"},
 		{"cosets beyond the last", func() (any, error) { return ShiftedCosetPoints(f257, 24, 30) },
@@ -444,7 +441,14 @@ func TestFamilyErrors(t *testing.T) {
 func TestIDs(t *testing.T) {
 	f := fieldtest.Parse(t, "257")
 	const k = 8
-	codes := func(first int) Points { return codes(f, first, k) }
+	codes := func(first int) Points { return pointset.Codes(f, first, k) }
+	ordered := func(values ...uint64) Points {
+		var list []field.Element
+		for _, v := range values {
+			list = append(list, field.Code(v))
+		}
+		return must(NewPoints(f, list))(t)
+	}
 	var ms []Matrix
 	for range 2 {
 		ms = append(ms,
@@ -453,15 +457,15 @@ func TestIDs(t *testing.T) {
 			must(Cauchy(f, k, k))(t),
 			must(CauchyOn(codes(0), codes(k)))(t),
 			must(CauchyOn(codes(k), codes(0)))(t),
-			must(CauchyOn(newPowerPoints(f, 0, k), codes(50)))(t),
+			must(CauchyOn(pointset.PowersFrom(f, 0, k), codes(50)))(t),
 			must(Random(f, k, k, 1))(t),
 			must(Random(f, k, k, 2))(t),
-			Vandermonde(codes(0)),
-			Vandermonde(codes(1)),
-			Vandermonde(must(CosetPoints(f, k))(t)),
-			Vandermonde(newPowerPoints(f, 0, k)),
-			Vandermonde(must(ReadPoints(f, strings.NewReader("1 2 3 4 5 6 7 8"), ""))(t)),
-			Vandermonde(must(ReadPoints(f, strings.NewReader("1 2 3 4 5 6 8 7"), ""))(t)),
+			Vandermonde(codes(0), 0),
+			Vandermonde(codes(1), 0),
+			Vandermonde(must(CosetPoints(f, k))(t), 0),
+			Vandermonde(pointset.PowersFrom(f, 0, k), 0),
+			Vandermonde(ordered(1, 2, 3, 4, 5, 6, 7, 8), 0),
+			Vandermonde(ordered(1, 2, 3, 4, 5, 6, 8, 7), 0),
 			DenseOf(must(Random(f, k, k, 1))(t)),
 			DenseOf(must(Random(f, k, k, 2))(t)),
 		)
@@ -501,7 +505,7 @@ func TestOutOfRange(t *testing.T) {
 	f, f8 := fieldtest.Parse(t, "257"), fieldtest.Parse(t, "2^8")
 	for _, m := range []Matrix{
 		must(Cauchy(f, 4, 4))(t), must(DFT(f, 4))(t), must(Random(f, 4, 4, 1))(t), Identity(f, 4), DenseOf(Identity(f, 4)),
-		Vandermonde(must(CosetPoints(f, 4))(t)), Transpose(must(Cauchy(f, 4, 4))(t)), must(Inverse(must(Cauchy(f, 4, 4))(t)))(t),
+		Vandermonde(must(CosetPoints(f, 4))(t), 0), Transpose(must(Cauchy(f, 4, 4))(t)), must(Inverse(must(Cauchy(f, 4, 4))(t)))(t),
 		must(DFTReversed(f, 4, nil))(t), must(Inverse(must(DFTReversed(f, 4, nil))(t)))(t), must(ReedSolomonVandermonde(f, 4, 4))(t),
 		must(ReedSolomonJerasure(f, 4, 4))(t), must(LCH(f8, 4, 4))(t),
 	} {
@@ -509,7 +513,7 @@ func TestOutOfRange(t *testing.T) {
 			wantPanic(t, "of a 4×4 matrix", func() { m.At(at[0], at[1]) })
 		}
 	}
-	for _, p := range []Points{codes(f, 1, 4), newPowerPoints(f, 0, 4), must(CosetPoints(f, 4))(t)} {
+	for _, p := range []Points{pointset.Codes(f, 1, 4), pointset.PowersFrom(f, 0, 4), must(CosetPoints(f, 4))(t)} {
 		wantPanic(t, "point 4 of 4", func() { p.At(4) })
 		wantPanic(t, "point -1 of 4", func() { p.At(-1) })
 	}
@@ -529,10 +533,10 @@ func TestOnDemand(t *testing.T) {
 		func() (Matrix, error) { return Random(f, 1_000_000, 1_000_000, 1) },
 		func() (Matrix, error) {
 			p, err := CosetPoints(f, k)
-			return Vandermonde(p), err
+			return Vandermonde(p, 0), err
 		},
 		func() (Matrix, error) {
-			return Vandermonde(newPowerPoints(f, 0, 1_000_000)), nil
+			return Vandermonde(pointset.PowersFrom(f, 0, 1_000_000), 0), nil
 		},
 		func() (Matrix, error) { return Identity(f, 1_000_000), nil },
 	} {
@@ -570,29 +574,5 @@ func TestOnDemand(t *testing.T) {
 	}
 	if got, want := at(ms[8], 999_999, 999_998), modExp(g, 999_999*999_998, p); got != want {
 		t.Errorf("vandermonde: %d, want %d", got, want)
-	}
-}
-
-func BenchmarkAt(b *testing.B) {
-	for _, c := range []struct {
-		field string
-		k     int
-		specs []string
-	}{
-		{"2^8", 85, []string{"cauchy", "dft", "vandermonde", "random:1"}},
-		{"2147483647", 899_658, []string{"cauchy", "dft", "vandermonde", "random:1"}},
-	} {
-		for _, spec := range c.specs {
-			m := must(must(ParseSpec(spec))(b).Build(fieldtest.Parse(b, c.field), c.k, c.k))(b)
-			b.Run(fmt.Sprintf("matrix=%s/field=%s/K=%d", spec, c.field, c.k), func(b *testing.B) {
-				i := 0
-				for b.Loop() {
-					m.At(i, c.k-1-i)
-					if i++; i == c.k {
-						i = 0
-					}
-				}
-			})
-		}
 	}
 }

@@ -157,3 +157,26 @@ func Identity(f field.Field, k int) Matrix {
 	}
 	return &formula{shape{f, k, k}, "identity", func(i, j int) field.Element { return unit(i == j) }, false}
 }
+
+// singularPart returns the first square submatrix of m that is singular, and "" for
+// the matrix of an MDS code.
+func singularPart(m Matrix) string {
+	for rows := 1; rows < 1<<m.Rows(); rows++ {
+		for cols := 1; cols < 1<<m.Cols(); cols++ {
+			is, js := bitsOf(rows), bitsOf(cols)
+			if len(is) != len(js) {
+				continue
+			}
+			sub := NewDense(m.Field(), len(is), len(js))
+			for a, i := range is {
+				for b, j := range js {
+					sub.Set(a, b, m.At(i, j))
+				}
+			}
+			if sub.Rank() < len(is) {
+				return fmt.Sprintf("rows %v, columns %v", is, js)
+			}
+		}
+	}
+	return ""
+}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"volley/field"
+	"volley/internal/pointset"
 	"volley/internal/poll"
 )
 
@@ -25,8 +26,9 @@ func Inverse(m Matrix) (Matrix, error) {
 		return nil, err
 	}
 	id := "inverse(" + m.ID() + ")"
-	if inv := onDemand(m); inv != nil {
-		return named{inv, id}, nil
+	structure := StructureOf(m)
+	if structure.inverse != nil {
+		return named{structure.inverse(), id}, nil
 	}
 	if err := CheckDense(m.Field(), m.Rows(), m.Cols()); err != nil {
 		return nil, fmt.Errorf("matrix: %s: %w", id, err)
@@ -48,7 +50,7 @@ func Inverse(m Matrix) (Matrix, error) {
 		})
 		return r.dense, r.err
 	}
-	if !invertible(m) {
+	if !structure.invertible {
 		if _, err := inverse(nil); err != nil {
 			return nil, fmt.Errorf("matrix: %s: %w", id, err)
 		}
@@ -63,36 +65,6 @@ func Inverse(m Matrix) (Matrix, error) {
 	}}, nil
 }
 
-// invertible reports whether m is known to have an inverse, by its making.
-func invertible(m Matrix) bool {
-	switch m := m.(type) {
-	case named:
-		return invertible(m.Matrix)
-	case transpose:
-		return invertible(m.m)
-	case *formula:
-		return m.regular
-	case *lch: // values of one polynomial of each degree
-		return true
-	}
-	return false
-}
-
-// onDemand returns the inverse of a square matrix that has a formula for it, or nil.
-func onDemand(m Matrix) Matrix {
-	switch m := m.(type) {
-	case named:
-		return onDemand(m.Matrix)
-	case transpose:
-		if inv := onDemand(m.m); inv != nil {
-			return Transpose(inv)
-		}
-	case interface{ inverse() Matrix }:
-		return m.inverse()
-	}
-	return nil
-}
-
 // An inverted matrix remembers what it is the inverse of.
 type inverted struct {
 	of      Matrix
@@ -104,9 +76,17 @@ func (m inverted) Field() field.Field { return m.of.Field() }
 func (m inverted) Rows() int          { return m.of.Cols() }
 func (m inverted) Cols() int          { return m.of.Rows() }
 func (m inverted) ID() string         { return "inverse(" + m.of.ID() + ")" }
-func (m inverted) inverse() Matrix    { return m.of }
 
-func (m inverted) ready(p *poll.Poller) { m.prepare(p) }
+func (m inverted) Structure() Structure {
+	of := StructureOf(m.of)
+	s := Structure{fixed: of.fixed, ready: m.prepare, inverse: func() Matrix { return m.of }}
+	if of.factor != nil {
+		s.factor = func(p *poll.Poller, r pointset.Radices) *Factorisation {
+			return of.factor(p, r).backwards(invertedLayers)
+		}
+	}
+	return s
+}
 
 func (m inverted) At(i, j int) field.Element {
 	checkEntry(i, j, m.Rows(), m.Cols())
@@ -125,7 +105,7 @@ func checkSquare(m Matrix) error {
 func CheckDense(f field.Field, rows, cols int) error {
 	limit := uint64(maxDenseBytes) / uint64(f.SymbolBytes())
 	if uint64(rows) > limit/max(1, uint64(cols)) {
-		return fmt.Errorf("storing %d×%d entries of %s takes more than %d GiB", rows, cols, count(f.SymbolBytes(), "byte"), maxDenseBytes>>30)
+		return fmt.Errorf("storing %d×%d entries of %s takes more than %d GiB", rows, cols, pointset.Count(f.SymbolBytes(), "byte"), maxDenseBytes>>30)
 	}
 	return nil
 }

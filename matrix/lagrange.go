@@ -5,24 +5,9 @@ import (
 	"sync"
 
 	"volley/field"
+	"volley/internal/pointset"
 	"volley/internal/poll"
 )
-
-var lagrangeFamily = Family{
-	Name:    "lagrange",
-	Formula: "A[i][j] = Φ_i(α_j), Φ_i = 1 at ω_i and 0 at the other points of omega",
-	Doc:     "from a polynomial's values on omega to its values on alpha; MDS where these have no point in common",
-	Takes:   []string{"omega", "alpha"},
-	build:   buildLagrange,
-}
-
-func buildLagrange(b *builder) (Matrix, error) {
-	omega, alpha, err := b.pair("omega", "alpha", "coset", false)
-	if err != nil {
-		return nil, err
-	}
-	return Lagrange(omega, alpha)
-}
 
 // Lagrange returns the K×R matrix that takes a polynomial's values at K points, of
 // a degree below K, to its values at R others, on demand:
@@ -85,12 +70,13 @@ func (m *lagrange) At(i, j int) field.Element {
 	return f.Mul(p, f.Mul(m.weight(i), f.Inv(f.Sub(a, w))))
 }
 
-func (m *lagrange) pointSets() []PointSet { return []PointSet{{"omega", m.omega}, {"alpha", m.alpha}} }
-func (m *lagrange) superregular() bool    { return disjoint(m.omega, m.alpha) }
-func (m *lagrange) inverse() Matrix       { return newLagrange(m.alpha, m.omega) }
-
-func (m *lagrange) columnBlock(first, columns int) Matrix {
-	return newLagrange(m.omega, part(m.alpha, first, columns))
+func (m *lagrange) Structure() Structure {
+	sets := []PointSet{{"omega", m.omega}, {"alpha", m.alpha}}
+	return Structure{
+		Points: sets, fixed: ofModule(m, sets...), superregular: func() bool { return disjoint(m.omega, m.alpha) },
+		ready: m.ready, inverse: func() Matrix { return newLagrange(m.alpha, m.omega) }, split: m.split, factor: m.factor,
+		columns: func(first, n int) Matrix { return newLagrange(m.omega, pointset.Part(m.alpha, first, n)) },
+	}
 }
 
 // vanishing returns P(α_j).
@@ -109,35 +95,23 @@ func (m *lagrange) weight(i int) field.Element {
 // arranged returns the points ω by their structure.
 func (m *lagrange) arranged(p *poll.Poller) *arranged {
 	return m.tower.Get(func() *arranged {
-		return findTower(p, m.Field(), [][]field.Element{elementsOf(p, m.omega)}, false, nil)[0]
+		return findTower(p, m.Field(), [][]field.Element{pointset.ElementsOf(p, m.omega)}, false, nil)[0]
 	})
 }
 
 func (m *lagrange) ready(p *poll.Poller) { m.arranged(p) }
 
-// elements lists the points.
-func elements(points Points) []field.Element { return elementsOf(nil, points) }
-
-func elementsOf(p *poll.Poller, points Points) []field.Element {
-	list := make([]field.Element, points.Len())
-	for k := range list {
-		list[k] = points.At(k)
-		p.Steps(1)
-	}
-	return list
-}
-
 // factor finds the structure that both sets of points have.
-func (m *lagrange) factor(p *poll.Poller, r Radices) *Factorisation {
+func (m *lagrange) factor(p *poll.Poller, r pointset.Radices) *Factorisation {
 	return factorLagrange("lagrange", arrangeBoth(p, m.omega, m.alpha, r))
 }
 
 // arrangeBoth finds the tower of largest degree that both sets of points have.
-func arrangeBoth(p *poll.Poller, omega, alpha Points, r Radices) []*arranged {
+func arrangeBoth(p *poll.Poller, omega, alpha Points, r pointset.Radices) []*arranged {
 	if omega.Len() > mostSearched {
 		return nil
 	}
-	return findTower(p, omega.Field(), [][]field.Element{elementsOf(p, omega), elementsOf(p, alpha)}, false, r)
+	return findTower(p, omega.Field(), [][]field.Element{pointset.ElementsOf(p, omega), pointset.ElementsOf(p, alpha)}, false, r)
 }
 
 // factorLagrange returns the factorisation from values at w[0]'s points, through coefficients, to values at w[1]'s.
@@ -145,7 +119,7 @@ func factorLagrange(name string, w []*arranged) *Factorisation {
 	if len(w) == 0 || !w[0].structured() {
 		return nil
 	}
-	inverse := Inverted(w[0].layers())
+	inverse := invertedLayers(w[0].layers())
 	return &Factorisation{
 		Name: name, Structure: "both point sets " + w[0].String(),
 		Layers: append(inverse, w[1].layers()...), Half: len(inverse),

@@ -113,8 +113,8 @@ func (p Partition) join(q Partition) Partition {
 	return Partition{p.K, digits}
 }
 
-// Transposed returns the transpose of a product of layers.
-func Transposed(layers []Layer) []Layer {
+// transposedLayers returns the transpose of a product of layers.
+func transposedLayers(layers []Layer) []Layer {
 	list := make([]Layer, len(layers))
 	for t, l := range layers {
 		at := l.at
@@ -125,9 +125,9 @@ func Transposed(layers []Layer) []Layer {
 	return list
 }
 
-// Inverted returns the inverse of a product of layers whose matrices are invertible. A group's inverse is computed when
+// invertedLayers returns the inverse of a product of layers whose matrices are invertible. A group's inverse is computed when
 // first asked for, and kept; asking panics where there is none.
-func Inverted(layers []Layer) []Layer {
+func invertedLayers(layers []Layer) []Layer {
 	list := make([]Layer, len(layers))
 	for t, l := range layers {
 		list[len(list)-1-t] = l.inverted()

@@ -5,15 +5,9 @@ import (
 	"math/bits"
 
 	"volley/field"
+	"volley/internal/pointset"
 	"volley/internal/poll"
 )
-
-var lchFamily = Family{
-	Name:    "lch",
-	Formula: "A[i][j] = X_i(j), X_i of degree i; with K = M·2^h, M odd, X_(l+2^h·w) = X_l·s^w, s the polynomial that is 0 at the codes below 2^h",
-	Doc:     "additive Fourier transform; for K = 2^h X_i is the basis of Lin, Chung and Han; q = 2^w, K <= q, R <= q",
-	build:   func(b *builder) (Matrix, error) { return LCH(b.f, b.k, b.r) },
-}
 
 // LCH returns the k×r matrix of the additive FFT of Lin, Chung and Han (FOCS 2014)
 // on the symbol codes 0 … r-1, on demand. With k = M·2^h, M odd, s_t the
@@ -27,14 +21,14 @@ func LCH(f field.Field, k, r int) (Matrix, error) {
 	if !f.Characteristic().IsUint64() || f.Characteristic().Uint64() != 2 {
 		return nil, fmt.Errorf("matrix: lch over %s: the additive FFT needs characteristic 2: want a field such as 2^8 or 2^16", f.Name())
 	}
-	if err := checkShape(k, r); err != nil {
+	if err := pointset.CheckShape(k, r); err != nil {
 		return nil, err
 	}
 	what, most := "K", k
 	if r > k {
 		what, most = "R", r
 	}
-	if err := checkElements("lch", f, what, int64(most), 0, false); err != nil {
+	if err := pointset.CheckElements("lch", f, what, int64(most), 0, false); err != nil {
 		return nil, err
 	}
 	m := &lch{shape: shape{f, k, r}}
@@ -87,8 +81,12 @@ func (m *lch) scale(l int) field.Element {
 	return v
 }
 
+func (m *lch) Structure() Structure { // values of one polynomial of each degree
+	return Structure{invertible: true, fixed: ofModule(m), split: m.split, factor: m.factor}
+}
+
 // factor returns the layers of the additive FFT, whose basis is that of the tower.
-func (m *lch) factor(*poll.Poller, Radices) *Factorisation {
+func (m *lch) factor(*poll.Poller, pointset.Radices) *Factorisation {
 	if !m.tower.structured() {
 		return nil
 	}

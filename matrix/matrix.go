@@ -2,7 +2,6 @@ package matrix
 
 import (
 	"fmt"
-	"math"
 
 	"volley/field"
 )
@@ -21,25 +20,6 @@ type Matrix interface {
 
 	// ID names the matrix: of one field and shape, equal IDs mean equal entries, and equal matrices may have two.
 	ID() string
-}
-
-// maxSize bounds rows, columns and points, so that a row and a column index together fit in 64 bits on every platform.
-const maxSize = math.MaxInt32
-
-// checkShape returns an error when k is no number of rows, or r no number of columns.
-func checkShape(k, r int) error {
-	if err := checkSize("K", k); err != nil {
-		return err
-	}
-	return checkSize("R", r)
-}
-
-// checkSize returns an error when n is no number of rows, columns or points. What names the thing counted.
-func checkSize(what string, n int) error {
-	if n < 1 || n > maxSize {
-		return fmt.Errorf("matrix: %s = %d: want 1 to %d", what, n, maxSize)
-	}
-	return nil
 }
 
 func checkEntry(i, j, rows, cols int) {

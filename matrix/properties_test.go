@@ -5,6 +5,7 @@ import (
 
 	"volley/field"
 	"volley/field/fieldtest"
+	"volley/internal/pointset"
 )
 
 // TestPointsOf rebuilds matrices from their points.
@@ -17,7 +18,7 @@ func TestPointsOf(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sets := PointSetsOf(cauchy)
+	sets := StructureOf(cauchy).Points
 	if len(sets) != 2 || sets[0].Name != "x" || sets[1].Name != "y" {
 		t.Fatalf("points of a Cauchy matrix: %v, want x and y", sets)
 	}
@@ -33,9 +34,9 @@ func TestPointsOf(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v := Vandermonde(points)
-	sets = PointSetsOf(v)
-	if len(sets) != 1 || sets[0].Name != "alpha" || !Equal(v, Vandermonde(sets[0].Points)) {
+	v := Vandermonde(points, 0)
+	sets = StructureOf(v).Points
+	if len(sets) != 1 || sets[0].Name != "alpha" || !Equal(v, Vandermonde(sets[0].Points, 0)) {
 		t.Errorf("points of a Vandermonde matrix: %v", sets)
 	}
 
@@ -44,7 +45,7 @@ func TestPointsOf(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, m := range []Matrix{inverse, DenseOf(v), Identity(f, 3)} {
-		if sets := PointSetsOf(m); sets != nil {
+		if sets := StructureOf(m).Points; sets != nil {
 			t.Errorf("points of %s: %v, want none", m.ID(), sets)
 		}
 	}
@@ -53,7 +54,7 @@ func TestPointsOf(t *testing.T) {
 // TestSuperregular: what is said to be superregular has no singular part.
 func TestSuperregular(t *testing.T) {
 	f := fieldtest.Parse(t, "2^4")
-	codes := func(first, n int) Points { return codes(f, first, n) }
+	codes := func(first, n int) Points { return pointset.Codes(f, first, n) }
 	cauchy := must(Cauchy(f, 4, 4))(t)
 	for _, c := range []struct {
 		m    Matrix
@@ -71,7 +72,7 @@ func TestSuperregular(t *testing.T) {
 		{must(DFT(f, 5))(t), false},
 		{DenseOf(cauchy), false}, // it is, but its entries do not say so
 	} {
-		if got := Superregular(c.m); got != c.want {
+		if got := StructureOf(c.m).Superregular(); got != c.want {
 			t.Errorf("%s: %v, want %v", c.m.ID(), got, c.want)
 		}
 		if part := singularPart(c.m); c.want && part != "" {

@@ -5,43 +5,8 @@ import (
 	"math/big"
 
 	"volley/field"
+	"volley/internal/pointset"
 )
-
-var rsVandermondeFamily = Family{
-	Name:    "rs:vandermonde",
-	Formula: "A[i][j] = Φ_i(K+j), Φ_i = 1 at i and 0 at the other codes below K",
-	Doc:     "parity of klauspost/reedsolomon by default; MDS; K+R <= q",
-	build:   func(b *builder) (Matrix, error) { return ReedSolomonVandermonde(b.f, b.k, b.r) },
-}
-
-var rsCauchyFamily = Family{
-	Name:    "rs:cauchy",
-	Formula: "A[i][j] = 1/(i - (K+j)), of symbol codes",
-	Doc:     "parity of klauspost/reedsolomon WithCauchyMatrix and of ISA-L's gf_gen_cauchy1_matrix; MDS; K+R <= q",
-	build:   func(b *builder) (Matrix, error) { return ReedSolomonCauchy(b.f, b.k, b.r) },
-}
-
-var rsPAR1Family = Family{
-	Name:    "rs:par1",
-	Formula: "A[i][j] = (i+1)^j, of symbol codes",
-	Doc:     "parity of klauspost/reedsolomon WithPAR1Matrix; over 2^w MDS for K < 4 only; K <= q-1",
-	build:   func(b *builder) (Matrix, error) { return ReedSolomonPAR1(b.f, b.k, b.r) },
-}
-
-var rsPAR2Family = Family{
-	Name:    "rs:par2",
-	Formula: "A[i][j] = g^(n_i·j), n_i the numbers from 1 on that have no divisor with q-1 in common",
-	Doc:     "parity of PAR2, recovery block j having exponent j; not MDS; K <= φ(q-1)",
-	Field:   "2^16:0x1100b",
-	build:   func(b *builder) (Matrix, error) { return ReedSolomonPAR2(b.f, b.k, b.r) },
-}
-
-var rsJerasureFamily = Family{
-	Name:    "rs:jerasure",
-	Formula: "A[i][j] = (K-i)(K+j)/(K(K+j-i)), in the last column (K-i)/K, of symbol codes; 1 where R = 1",
-	Doc:     "parity of Jerasure's reed_sol_van and of klauspost/reedsolomon WithJerasureMatrix; MDS; K+R-1 <= q",
-	build:   func(b *builder) (Matrix, error) { return ReedSolomonJerasure(b.f, b.k, b.r) },
-}
 
 // The matrices of Reed–Solomon libraries are k×r: they have the coefficients of r parity shards over k data shards.
 // Coded packet j is parity shard j when initial packet i is data shard i. Over 2^8 they are those of
@@ -54,10 +19,10 @@ var rsJerasureFamily = Family{
 // The code is MDS. It is an error where k+r > q.
 func ReedSolomonVandermonde(f field.Field, k, r int) (Matrix, error) {
 	const id = "rs:vandermonde"
-	if err := checkBoth(id, f, k, r, 0); err != nil {
+	if err := pointset.CheckBoth(id, f, k, r, 0); err != nil {
 		return nil, err
 	}
-	return named{newLagrange(codes(f, 0, k), codes(f, k, r)), id}, nil
+	return named{newLagrange(pointset.Codes(f, 0, k), pointset.Codes(f, k, r)), id}, nil
 }
 
 // ReedSolomonCauchy returns the k×r matrix of klauspost/reedsolomon's
@@ -81,13 +46,13 @@ func ReedSolomonCauchy(f field.Field, k, r int) (Matrix, error) {
 // determine data shards 0, 1 and 2. It is an error where k > q-1.
 func ReedSolomonPAR1(f field.Field, k, r int) (Matrix, error) {
 	const id = "rs:par1"
-	if err := checkShape(k, r); err != nil {
+	if err := pointset.CheckShape(k, r); err != nil {
 		return nil, err
 	}
-	if err := checkElements(id, f, "K", int64(k), 1, false); err != nil {
+	if err := pointset.CheckElements(id, f, "K", int64(k), 1, false); err != nil {
 		return nil, err
 	}
-	return named{Transpose(vandermonde{codes(f, 1, k), r}), id}, nil
+	return named{Transpose(vandermonde{pointset.Codes(f, 1, k), r}), id}, nil
 }
 
 // ReedSolomonPAR2 returns the k×r matrix of PAR2's recovery blocks with the exponents 0 … r-1,
@@ -100,11 +65,11 @@ func ReedSolomonPAR1(f field.Field, k, r int) (Matrix, error) {
 // numbers below q are coprime to q-1. Source: Parity Volume Set Specification 2.0.
 func ReedSolomonPAR2(f field.Field, k, r int) (Matrix, error) {
 	const id = "rs:par2"
-	if err := checkShape(k, r); err != nil {
+	if err := pointset.CheckShape(k, r); err != nil {
 		return nil, err
 	}
 	var points []field.Element
-	units, one := unitCount(f), big.NewInt(1)
+	units, one := pointset.UnitCount(f), big.NewInt(1)
 	for n := big.NewInt(1); len(points) < k; n.Add(n, one) {
 		if n.Cmp(units) > 0 {
 			return nil, fmt.Errorf("matrix: %s over %s: K = %d needs %[3]d numbers that are coprime to %v: want K <= %d, or a larger field",
@@ -131,7 +96,7 @@ func ReedSolomonPAR2(f field.Field, k, r int) (Matrix, error) {
 // for symbol codes i, k and k+j, and r > 1. The code is MDS. It is an error where k+r-1 > q.
 func ReedSolomonJerasure(f field.Field, k, r int) (Matrix, error) {
 	const id = "rs:jerasure"
-	if err := checkBoth(id, f, k, r, -1); err != nil {
+	if err := pointset.CheckBoth(id, f, k, r, -1); err != nil {
 		return nil, err
 	}
 	return &formula{shape{f, k, r}, id, func(i, j int) field.Element {

@@ -1,37 +1,26 @@
 package matrix
 
 import (
-	"cmp"
 	"slices"
 	"sync"
 
 	"volley/field"
+	"volley/internal/pointset"
 	"volley/internal/poll"
 )
 
-var vandermondeFamily = Family{
-	Name:    "vandermonde",
-	Formula: "A[i][j] = α_j^i, on points α_j",
-	Doc:     "values of the polynomial whose coefficients are the initial packets; R <= q-1 unless the points are codes or from a file",
-	Takes:   []string{"points"},
-	build: func(b *builder) (Matrix, error) {
-		p, err := b.points("alpha", cmp.Or(b.Points, "coset"), func(word string) (Points, error) {
-			return b.firstPoints(word, "R", b.r, cosetSize(b.f, b.r))
-		})
-		if err != nil {
-			return nil, err
-		}
-		return vandermonde{p, b.k}, nil
-	},
-}
-
-// Vandermonde returns the K×K matrix of the K given points, on demand:
+// Vandermonde returns the matrix of so many rows, 0 for one for each point, and a column for each point, on demand:
 //
 //	A[i][j] = α_j^i
 //
 // The coded packets are a polynomial's values, the initial packets its coefficients. An entry costs O(log K)
-// multiplications. The matrix is invertible, as points are distinct.
-func Vandermonde(points Points) Matrix { return vandermonde{points, points.Len()} }
+// multiplications. The square matrix is invertible, as points are distinct.
+func Vandermonde(points Points, rows int) Matrix {
+	if rows == 0 {
+		rows = points.Len()
+	}
+	return vandermonde{points, rows}
+}
 
 // A vandermonde has a number of rows, and as many columns as there are points.
 type vandermonde struct {
@@ -95,17 +84,19 @@ func (m vandermonde) inverse() Matrix {
 	}}
 }
 
-func (m vandermonde) pointSets() []PointSet { return []PointSet{{"alpha", m.points}} }
-
-func (m vandermonde) columnBlock(first, columns int) Matrix {
-	return vandermonde{part(m.points, first, columns), m.rows}
+func (m vandermonde) Structure() Structure {
+	sets := []PointSet{{"alpha", m.points}}
+	return Structure{
+		Points: sets, fixed: ofModule(m, sets...), inverse: m.inverse, split: m.split, factor: m.factor,
+		columns: func(first, n int) Matrix { return vandermonde{pointset.Part(m.points, first, n), m.rows} },
+	}
 }
 
-func (m vandermonde) factor(p *poll.Poller, r Radices) *Factorisation {
+func (m vandermonde) factor(p *poll.Poller, r pointset.Radices) *Factorisation {
 	points := m.points
 	const name = "draw-and-loose"
-	if c, ok := points.(*cosetPoints); ok && (r == nil || slices.Equal(c.radices, r(c.z))) {
-		w := cosetTower(c.Field(), c.n, c.radices, c.At)
+	if c, ok := points.(*pointset.Cosets); ok && (r == nil || slices.Equal(c.Radices, r(c.Z))) {
+		w := cosetTower(c.Field(), c.N, c.Radices, c.At)
 		if !w.structured() {
 			return nil
 		}
@@ -114,7 +105,7 @@ func (m vandermonde) factor(p *poll.Poller, r Radices) *Factorisation {
 	if points.Len() > mostSearched {
 		return nil
 	}
-	w := findTower(p, points.Field(), [][]field.Element{elementsOf(p, points)}, true, r)[0]
+	w := findTower(p, points.Field(), [][]field.Element{pointset.ElementsOf(p, points)}, true, r)[0]
 	if !w.structured() {
 		return nil
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/cockroachdb/datadriven"
 
 	"volley/algo/algotest"
-	"volley/matrix"
+	"volley/matrix/matrices"
 	"volley/plan"
 	"volley/sim"
 )
@@ -44,7 +44,7 @@ func TestGolden(t *testing.T) {
 			}
 			var p plan.Plan = handmade(t)
 			if name != "by-hand" {
-				p = algotest.Compile(t, name, fieldName, spec, k, ports, func(s *matrix.Spec) { s.Order = order })
+				p = algotest.Compile(t, name, fieldName, spec, k, ports, func(s *matrices.Spec) { s.Order = order })
 			}
 			var out bytes.Buffer
 			var err error

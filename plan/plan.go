@@ -2,6 +2,8 @@ package plan
 
 import (
 	"context"
+	"strconv"
+	"strings"
 
 	"volley/field"
 )
@@ -67,7 +69,8 @@ type Phase struct {
 // Info is what all processors of a plan have in common.
 type Info struct {
 	Algorithm  string      // registry name, such as "prepare-and-shoot"
-	Parameters string      // what the algorithm chose, such as "m=4 n=4"; may be empty
+	Parameters string      // what the algorithm chose, for people, such as "m=4 n=4"; may be empty
+	Arguments  [][]int     // the same as lists of numbers; a file of a plan has none
 	Field      field.Field // of every coefficient
 	Processors int         // K
 	Ports      int         // p: messages a processor may send, and receive, in a round
@@ -86,6 +89,19 @@ func (i Info) Rounds() int {
 		n += p.Rounds
 	}
 	return n
+}
+
+// Name returns the algorithm with its arguments, such as "universal:4,4" or "exchange:8/4,2", by which a registry finds it.
+func (i Info) Name() string {
+	var lists []string
+	for _, list := range i.Arguments {
+		var numbers []string
+		for _, n := range list {
+			numbers = append(numbers, strconv.Itoa(n))
+		}
+		lists = append(lists, strings.Join(numbers, ","))
+	}
+	return strings.TrimSuffix(i.Algorithm+":"+strings.Join(lists, "/"), ":")
 }
 
 // PieceCount returns how many elements make up a packet: Pieces, or 1 where that is 0.

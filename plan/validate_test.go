@@ -299,7 +299,9 @@ func TestJSON(t *testing.T) {
 			if second.String() != text {
 				t.Errorf("%s, K=%d: encoded again it differs", a.Name, k)
 			}
-			if got, want := fmt.Sprint(m.Info()), fmt.Sprint(p.Info()); got != want {
+			common := p.Info()
+			common.Arguments = nil // which a file has not
+			if got, want := fmt.Sprint(m.Info()), fmt.Sprint(common); got != want {
 				t.Errorf("%s, K=%d: %s, want %s", a.Name, k, got, want)
 			}
 		}
@@ -592,6 +594,24 @@ func TestFollowScaled(t *testing.T) {
 		}
 		if got := f.Content(0, 1).String(); got != c.want {
 			t.Errorf("%v·x0 is called %s, want %s", c.coef, got, c.want)
+		}
+	}
+}
+
+// TestName checks that a plan is named by its arguments, whatever its parameters say to people.
+func TestName(t *testing.T) {
+	for _, c := range []struct {
+		info plan.Info
+		want string
+	}{
+		{plan.Info{Algorithm: "direct"}, "direct"},
+		{plan.Info{Algorithm: "direct", Arguments: [][]int{nil}}, "direct"},
+		{plan.Info{Algorithm: "ours", Parameters: "2 trees, at most 3 deep"}, "ours"},
+		{plan.Info{Algorithm: "universal", Parameters: "m=4 n=4", Arguments: [][]int{{4, 4}}}, "universal:4,4"},
+		{plan.Info{Algorithm: "exchange", Arguments: [][]int{{8}, {4, 2}}}, "exchange:8/4,2"},
+	} {
+		if got := c.info.Name(); got != c.want {
+			t.Errorf("%+v is named %s, want %s", c.info, got, c.want)
 		}
 	}
 }

@@ -67,7 +67,7 @@ func CheckContext(ctx context.Context, p plan.Plan, a matrix.Matrix) (err error)
 	if info.Rows != pieces*a.Rows() || info.Columns != pieces*a.Cols() {
 		return fmt.Errorf("verify: a plan of %d rows and %d columns and a matrix of %d and %d", info.Rows, info.Columns, a.Rows(), a.Cols())
 	}
-	poll.Must(matrix.Ready(ctx, a))
+	poll.Must(matrix.StructureOf(a).Ready(ctx))
 	p = &remembered{poll.Under(ctx, p), map[int]*plan.Program{}}
 	if err := plan.ValidateContext(ctx, p); err != nil {
 		return err

@@ -8,14 +8,15 @@ import (
 	"volley/field"
 	"volley/field/fieldtest"
 	"volley/matrix"
+	"volley/matrix/matrices"
 	"volley/plan"
 )
 
-// Compile returns the plan of least C2 of the named algorithm for a square matrix: spec as [matrix.ParseSpec] reads it,
+// Compile returns the plan of least C2 of the named algorithm for a square matrix: spec as [matrices.ParseSpec] reads it,
 // over the named field, for K processors. Changes are made to what spec names.
-func Compile(t testing.TB, algorithm, fieldName, spec string, k, ports int, changes ...func(*matrix.Spec)) plan.Plan {
+func Compile(t testing.TB, algorithm, fieldName, spec string, k, ports int, changes ...func(*matrices.Spec)) plan.Plan {
 	t.Helper()
-	s, err := matrix.ParseSpec(spec)
+	s, err := matrices.ParseSpec(spec)
 	if err != nil {
 		t.Fatal(err)
 	}

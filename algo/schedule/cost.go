@@ -24,11 +24,9 @@ func Clog(n, ports int) int {
 	return t
 }
 
-// Undominated returns the plans that no other one beats, the fewest rounds first; of equal ones the first.
-func Undominated(plans []plan.Plan) []plan.Plan { return UndominatedUnder(context.Background(), plans) }
-
-// UndominatedUnder is [Undominated] as a part of planning, which the context ends unless it is nil.
-func UndominatedUnder(ctx context.Context, plans []plan.Plan) []plan.Plan {
+// Undominated returns the plans that no other one beats, the fewest rounds first; of equal ones the first. The context,
+// unless it is nil, ends it as a part of planning.
+func Undominated(ctx context.Context, plans []plan.Plan) []plan.Plan {
 	return sim.Front(plans, func(p plan.Plan) sim.Cost {
 		if c, known := Least(p); known {
 			return c

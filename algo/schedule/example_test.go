@@ -17,7 +17,7 @@ import (
 // with processor k XOR t. It takes any matrix for K a power of 2.
 type pairwise struct{ size int }
 
-func (pairwise) Parameters() string { return "" }
+func (pairwise) Parameters() (string, []int) { return "", nil }
 
 func (s pairwise) Phases() []plan.Phase { return []plan.Phase{{Name: "exchange", Rounds: s.size - 1}} }
 

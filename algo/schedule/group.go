@@ -28,8 +28,8 @@ func Everyone(size, proc int) Group {
 
 // A Step is a schedule for one group, made for a number of ports and a largest size: smaller groups keep its rounds.
 type Step interface {
-	// Parameters says what the step chose, such as "m=4 n=4".
-	Parameters() string
+	// Parameters says what the step chose, for people, such as "m=4 n=4", and as numbers.
+	Parameters() (text string, arguments []int)
 
 	// Phases names the rounds, in order.
 	Phases() []plan.Phase
@@ -64,17 +64,16 @@ func Whole(s Step, size int, at func(i, j int) field.Element) Partition {
 func Alike(size int) []plan.Class { return []plan.Class{{Representative: 0, Count: size}} }
 
 // Compile returns the plan that runs the layers in order: A is the product of their block matrices, first leftmost.
-func Compile(name, parameters string, f field.Field, processors, ports int, layers ...Partition) *Plan {
+// Every processor is source and sink; the phases are those of the layers.
+func Compile(common plan.Info, layers ...Partition) *Plan {
 	var phases []plan.Phase
 	for _, l := range layers {
 		phases = append(phases, l.Step.Phases()...)
 	}
+	common.Rows, common.Columns, common.Phases = common.Processors, common.Processors, Joined(phases)
 	return &Plan{
-		Common: plan.Info{
-			Algorithm: name, Parameters: parameters, Field: f,
-			Processors: processors, Ports: ports, Rows: processors, Columns: processors, Phases: Joined(phases),
-		},
-		Least: least(layers),
+		Common: common,
+		Least:  least(layers),
 		Write: func(b *Builder, proc int) []plan.Slot {
 			slots := b.Inputs(1)
 			for _, l := range layers {
@@ -85,7 +84,7 @@ func Compile(name, parameters string, f field.Field, processors, ports int, laye
 			}
 			return slots
 		},
-		Kinds: func(ctx context.Context) []plan.Class { return kinds(ctx, processors, layers) },
+		Kinds: func(ctx context.Context) []plan.Class { return kinds(ctx, common.Processors, layers) },
 	}
 }
 
@@ -136,8 +135,8 @@ func kinds(ctx context.Context, processors int, layers []Partition) []plan.Class
 
 // OnAll returns the plan that runs one step on all processors of a square task.
 func OnAll(name string, s Step, t Task) *Plan {
-	k := t.Matrix.Rows()
-	p := Compile(name, s.Parameters(), t.Matrix.Field(), k, t.Ports, Whole(s, k, t.Matrix.At))
+	text, arguments := s.Parameters()
+	p := Compile(t.Info(name, 0, text, arguments), Whole(s, t.Matrix.Rows(), t.Matrix.At))
 	p.Matrix = t.Matrix
 	return p
 }

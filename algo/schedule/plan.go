@@ -28,8 +28,8 @@ type Plan struct {
 	// Least, where it has Nodes, is C1, C2 and a lower bound of the cost: the planner need not count dear plans.
 	Least sim.Cost
 
-	// RowOf and ColumnOf say where inputs and outputs belong; nil: each processor has one, and its own number.
-	RowOf, ColumnOf func(proc, i int) int
+	// ColumnOf says where outputs belong; nil: to the sinks in order, a result of each, piece by piece.
+	ColumnOf func(proc, output int) int
 
 	ctx context.Context // see Under; or nil
 }
@@ -48,7 +48,7 @@ func (p *Plan) Info() plan.Info { return p.Common }
 func (p *Plan) build(proc int, coding bool) *Builder {
 	b := &Builder{Field: p.Common.Field, Coding: coding, poller: poll.New(p.ctx)}
 	if coding && p.Matrix != nil && p.ctx != nil {
-		poll.Must(matrix.Ready(p.ctx, p.Matrix))
+		poll.Must(matrix.StructureOf(p.Matrix).Ready(p.ctx))
 	}
 	b.program.Proc = proc
 	b.program.Rounds = make([]plan.Round, 0, p.Common.Rounds())
@@ -83,18 +83,17 @@ func (p *Plan) Classes() []plan.Class {
 	return classes
 }
 
-// Row returns the row of the matrix that an input belongs to.
-func (p *Plan) Row(proc, input int) int {
-	if p.RowOf == nil {
-		return proc
-	}
-	return p.RowOf(proc, input)
-}
+// Row returns the row of the matrix that an input belongs to: sources are the first processors.
+func (p *Plan) Row(proc, input int) int { return proc*p.Common.PieceCount() + input }
 
 // Column returns the column of the matrix that an output is.
 func (p *Plan) Column(proc, output int) int {
-	if p.ColumnOf == nil {
-		return proc
+	if p.ColumnOf != nil {
+		return p.ColumnOf(proc, output)
 	}
-	return p.ColumnOf(proc, output)
+	pieces := p.Common.PieceCount()
+	if sources := p.Common.Rows / pieces; p.Common.Processors == sources+p.Common.Columns/pieces { // and then come sinks
+		proc -= sources
+	}
+	return proc*pieces + output
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"volley/matrix"
+	"volley/plan"
 )
 
 // A Task is what a plan is for: the matrix, its sources and sinks, and the ports.
@@ -15,20 +16,27 @@ type Task struct {
 	Ports    int
 	InMemory bool // in one process, where messages are free: arithmetic is all that counts
 
+	Traffic *Traffic // in place of a matrix, or nil
+
 	// Context, unless nil, ends planning.
 	Context context.Context
 }
 
 // Processors returns how many processors there are.
 func (t Task) Processors() int {
-	if t.Separate {
+	switch {
+	case t.Traffic != nil:
+		return len(t.Traffic.Inputs)
+	case t.Separate:
 		return t.Matrix.Rows() + t.Matrix.Cols()
 	}
 	return max(t.Matrix.Rows(), t.Matrix.Cols())
 }
 
 // Square reports whether every processor is source and sink.
-func (t Task) Square() bool { return !t.Separate && t.Matrix.Rows() == t.Matrix.Cols() }
+func (t Task) Square() bool {
+	return t.Traffic == nil && !t.Separate && t.Matrix.Rows() == t.Matrix.Cols()
+}
 
 // Source returns the row of the matrix that multiplies the packet of a processor; ok is false where it has none.
 func (t Task) Source(proc int) (row int, ok bool) { return proc, proc < t.Matrix.Rows() }
@@ -39,6 +47,15 @@ func (t Task) Sink(proc int) (sink int, ok bool) {
 		proc -= t.Matrix.Rows()
 	}
 	return proc, proc >= 0 && proc < t.Matrix.Cols()
+}
+
+// Info returns what is common to all processors of a plan that cuts packets into pieces, 0 for whole ones, but its phases.
+func (t Task) Info(algorithm string, pieces int, parameters string, arguments ...[]int) plan.Info {
+	n := max(1, pieces)
+	return plan.Info{
+		Algorithm: algorithm, Parameters: parameters, Arguments: arguments, Field: t.Matrix.Field(), Processors: t.Processors(),
+		Ports: t.Ports, Rows: t.Matrix.Rows() * n, Columns: t.Matrix.Cols() * n, Pieces: pieces,
+	}
 }
 
 // MustBeSquare returns an error that wraps [ErrStructure] for sources and sinks.

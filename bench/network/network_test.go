@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"volley/field"
-	"volley/matrix"
+	"volley/matrix/matrices"
 )
 
 // TestDocument compares the tables and the charts of docs/performance.md with what the results
@@ -109,7 +109,7 @@ func TestDirectSum(t *testing.T) {
 			t.Fatal(err)
 		}
 		const k = 5
-		spec := matrix.Spec{Family: "random", Argument: "1"}
+		spec := matrices.Spec{Family: "random", Argument: "1"}
 		a, err := spec.Build(f, k, k)
 		if err != nil {
 			t.Fatal(err)

@@ -15,7 +15,7 @@ import (
 	"testing"
 
 	"volley/field"
-	"volley/matrix"
+	"volley/matrix/matrices"
 	"volley/transport"
 	"volley/transport/local"
 )
@@ -151,7 +151,7 @@ func TestPeers(t *testing.T) {
 		one := make([]byte, unit)
 		one[0] = 1 // little-endian
 		for k := 2; k <= 9; k++ {
-			a, err := matrix.Spec{Family: "random", Argument: "7"}.Build(f, k, k)
+			a, err := matrices.Spec{Family: "random", Argument: "7"}.Build(f, k, k)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -14,7 +14,7 @@ import (
 	"github.com/dustin/go-humanize"
 
 	"volley/field"
-	"volley/matrix"
+	"volley/matrix/matrices"
 	"volley/transport"
 )
 
@@ -39,7 +39,7 @@ type settings struct {
 
 // A problem is a matrix before K is known.
 type problem struct {
-	spec  matrix.Spec
+	spec  matrices.Spec
 	field field.Field
 }
 
@@ -149,7 +149,7 @@ func parseProblem(text string) (p problem, err error) {
 	if len(words) > 3 {
 		return p, errors.New("want FAMILY[:ARGUMENT][/FIELD[/ORDER]]")
 	}
-	if p.spec, err = matrix.ParseSpec(words[0]); err != nil {
+	if p.spec, err = matrices.ParseSpec(words[0]); err != nil {
 		return p, err
 	}
 	name := "2^8"

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"volley/field"
-	"volley/matrix"
+	"volley/matrix/matrices"
 	"volley/transport/mpi"
 )
 
@@ -62,7 +62,7 @@ func TestWindowRank(t *testing.T) {
 		t.Fatal(err)
 	}
 	k := e.Size()
-	a, err := matrix.Spec{Family: "random", Argument: "3"}.Build(f, k, k)
+	a, err := matrices.Spec{Family: "random", Argument: "3"}.Build(f, k, k)
 	if err != nil {
 		t.Fatal(err)
 	}

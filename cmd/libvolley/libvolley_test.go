@@ -22,7 +22,7 @@ import (
 	"volley/coded"
 	"volley/field"
 	"volley/group"
-	"volley/matrix"
+	"volley/matrix/matrices"
 	"volley/transport"
 	"volley/transport/local"
 	"volley/verify"
@@ -398,7 +398,7 @@ func TestExample(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, err := matrix.Spec{Family: "cauchy"}.Build(f, n, n)
+	a, err := matrices.Spec{Family: "cauchy"}.Build(f, n, n)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -26,6 +26,7 @@ import (
 	"volley/group"
 	"volley/internal/printable"
 	"volley/matrix"
+	"volley/matrix/matrices"
 	"volley/sim"
 	"volley/transport/mpi"
 	"volley/tune"
@@ -310,7 +311,7 @@ func codeOf(e *mpi.Endpoint, o *C.volley_options) (matrix.Matrix, []volley.Optio
 	if err != nil {
 		return nil, nil, 0, errUsage{err}
 	}
-	spec, err := matrix.ParseSpec(cmp.Or(C.GoString(o.matrix), "cauchy"))
+	spec, err := matrices.ParseSpec(cmp.Or(C.GoString(o.matrix), "cauchy"))
 	if err != nil {
 		return nil, nil, 0, errUsage{err}
 	}

@@ -17,6 +17,7 @@ import (
 	"volley/field"
 	_ "volley/field/curves"
 	"volley/matrix"
+	"volley/matrix/matrices"
 	"volley/transport"
 )
 
@@ -64,11 +65,11 @@ func NewTransform(workers, parity, n1, n2 int, options ...volley.Option) (*Trans
 	if err != nil {
 		return nil, err
 	}
-	a, err := matrix.Spec{Family: "lagrange"}.Build(f, workers, parity)
+	a, err := matrices.Spec{Family: "lagrange"}.Build(f, workers, parity)
 	if err != nil {
 		return nil, err
 	}
-	for _, set := range matrix.PointSetsOf(a) {
+	for _, set := range matrix.StructureOf(a).Points {
 		for i := range set.Points.Len() {
 			t.points = append(t.points, set.Points.At(i))
 		}

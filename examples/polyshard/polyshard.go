@@ -11,6 +11,7 @@ import (
 	"volley/examples/internal/elements"
 	"volley/field"
 	"volley/matrix"
+	"volley/matrix/matrices"
 	"volley/transport"
 )
 
@@ -46,11 +47,11 @@ func NewScheme(f field.Field, shards, nodes, accounts int, options ...volley.Opt
 	if nodes < s.terms() || accounts < 1 {
 		return nil, fmt.Errorf("%d shards of %d accounts at %d nodes: want an account and %d nodes or more", shards, accounts, nodes, s.terms())
 	}
-	a, err := matrix.Spec{Family: "lagrange"}.Build(f, shards, nodes)
+	a, err := matrices.Spec{Family: "lagrange"}.Build(f, shards, nodes)
 	if err != nil {
 		return nil, err
 	}
-	sets := matrix.PointSetsOf(a)
+	sets := matrix.StructureOf(a).Points
 	for i := range shards {
 		s.omega = append(s.omega, sets[0].Points.At(i))
 	}

@@ -120,7 +120,7 @@ func TestExecute(t *testing.T) {
 		"-k 1 --matrix random:1",      // no rounds
 		"-k 3 --matrix file:zero.csv", // zeros
 	}
-	for _, a := range algo.Algorithms() {
+	for _, a := range algo.Parts() {
 		other, ok := otherField[a.Name]
 		if !ok {
 			other = a.Example + " --field 257"

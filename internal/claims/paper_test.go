@@ -605,7 +605,7 @@ func implemented(t *testing.T, root, algorithms, name string) bool {
 	if strings.HasPrefix(name, "--") || strings.HasPrefix(name, "volley ") { // see TestInlineCommands
 		return true
 	}
-	if regexp.MustCompile(`(?m)^` + regexp.QuoteMeta(name) + `\s`).MatchString(algorithms) {
+	if regexp.MustCompile(`(?m)^(  parts .*)?\b` + regexp.QuoteMeta(name) + `(,|\s)`).MatchString(algorithms) {
 		return true
 	}
 	if _, err := os.Stat(filepath.Join(root, name)); err == nil {

@@ -9,21 +9,21 @@ import (
 	"volley/algo"
 	"volley/field"
 	"volley/group"
-	"volley/matrix"
+	"volley/matrix/matrices"
 )
 
 // completeValues has the shell complete the values of a verb's flags, and directories for what names one; of its own
 // verbs, too.
 func completeValues(cmd *cobra.Command) {
 	values := map[string][]string{
-		"algorithm":  append(names(algo.Algorithms(), func(a algo.Algorithm) string { return a.Name }), algo.Auto),
+		"algorithm":  append(names(algo.Parts(), func(a algo.Algorithm) string { return a.Name }), algo.Auto),
 		"check":      {"full", "off"},
 		"comm":       commNames(),
 		"digest":     {group.SHA256, group.BLAKE3, group.XXH3},
 		"field":      names(field.Kinds(), func(k field.Kind) string { return k.Example }),
 		"layout":     {group.Striped, group.Full},
 		"log-format": {"text", "json"},
-		"matrix":     names(matrix.Families(), func(f matrix.Family) string { return f.Name }),
+		"matrix":     names(matrices.Families(), func(f matrices.Family) string { return f.Name }),
 		"points":     {"coset", "powers", "codes"},
 	}
 	if cmd.Annotations[groupKey] != "" {

@@ -16,7 +16,7 @@ import (
 	codedpkg "volley/coded"
 	"volley/field/fieldtest"
 	"volley/internal/exit"
-	"volley/matrix"
+	"volley/matrix/matrices"
 )
 
 // encoded encodes files of the given sizes and returns the directory of coded
@@ -113,7 +113,7 @@ func TestDecode(t *testing.T) {
 	done := 0
 	for _, name := range []string{"2^8", "2^16", "257", "3^4", "5", "2^4", "babybear"} {
 		f := fieldtest.Parse(t, name)
-		for _, family := range matrix.Families() {
+		for _, family := range matrices.Families() {
 			spec := strings.NewReplacer("SEED", "5", "A.csv", file).Replace(family.String())
 			flagsets := [][]string{{}, {"--inverse"}}
 			if family.Name == "vandermonde" {
@@ -129,7 +129,7 @@ func TestDecode(t *testing.T) {
 					if r.code != exit.OK {
 						t.Skip(r.stderr)
 					}
-					if a, err := matrix.FromCSV(f, strings.NewReader(r.stdout), "A"); err != nil || a.Rank() < len(sizes) {
+					if a, err := matrices.FromCSV(f, strings.NewReader(r.stdout), "A"); err != nil || a.Rank() < len(sizes) {
 						t.Skipf("no invertible matrix: %v", err)
 					}
 					coded, in, packets := encoded(t, sizes, flags...)

@@ -20,6 +20,7 @@ import (
 	"volley/field/fieldtest"
 	"volley/internal/exit"
 	"volley/matrix"
+	"volley/matrix/matrices"
 	"volley/sim"
 )
 
@@ -173,7 +174,7 @@ func TestEncodeBytesOverFields(t *testing.T) {
 		for _, spec := range []string{"random:5", "vandermonde"} {
 			f := fieldtest.Parse(t, name)
 			k := 4
-			s, err := matrix.ParseSpec(spec)
+			s, err := matrices.ParseSpec(spec)
 			if err != nil {
 				t.Fatal(err)
 			}

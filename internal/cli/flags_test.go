@@ -14,7 +14,7 @@ import (
 	codedpkg "volley/coded"
 	"volley/field"
 	"volley/internal/exit"
-	"volley/matrix"
+	"volley/matrix/matrices"
 )
 
 // TestEveryNameWorks takes every name that help and registries give.
@@ -25,7 +25,7 @@ func TestEveryNameWorks(t *testing.T) {
 	if err := os.WriteFile(a, []byte("1,2\n3,4\n"), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	for _, x := range algo.Algorithms() { // whatever there is of it at small K, there is no panic
+	for _, x := range algo.Parts() { // whatever there is of it at small K, there is no panic
 		for _, k := range []string{"1", "2", "3", "5"} {
 			args := append([]string{"plan", "--algorithm", x.Name}, strings.Fields(x.Example)...)
 			if r := volleyRun(append(args, "-k", k)...); r.code != exit.OK && r.code != exit.Usage {
@@ -36,12 +36,12 @@ func TestEveryNameWorks(t *testing.T) {
 	for _, f := range field.Kinds() {
 		mustRun(t, "plan", "-k", "2", "--field", f.Example)
 	}
-	for _, x := range algo.Algorithms() {
+	for _, x := range algo.Parts() {
 		for _, verb := range []string{"plan", "cost"} {
 			mustRun(t, append([]string{verb, "--algorithm", x.Name}, strings.Fields(x.Example)...)...)
 		}
 	}
-	for _, m := range matrix.Families() {
+	for _, m := range matrices.Families() {
 		name := strings.NewReplacer("SEED", "18446744073709551615", "A.csv", a).Replace(m.String())
 		f := "257"
 		if m.Name == "lch" { // which is nothing over a prime field

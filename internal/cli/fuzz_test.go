@@ -33,7 +33,7 @@ func FuzzArguments(f *testing.F) {
 	} {
 		f.Add(line)
 	}
-	for _, a := range algo.Algorithms() {
+	for _, a := range algo.Parts() {
 		f.Add("plan -k 6 --algorithm " + a.Name)
 	}
 	f.Fuzz(func(t *testing.T, line string) {

@@ -12,6 +12,7 @@ import (
 	"volley/internal/exit"
 	"volley/internal/printable"
 	"volley/matrix"
+	"volley/matrix/matrices"
 )
 
 type matrixOptions struct {
@@ -54,7 +55,7 @@ func runMatrix(cmd *cobra.Command, o *matrixOptions) error {
 			return exit.AsUsage(err)
 		}
 	}
-	return o.write(cmd, func(w io.Writer) error { return o.print(w, a, matrix.PointSetsOf(plain)) })
+	return o.write(cmd, func(w io.Writer) error { return o.print(w, a, matrix.StructureOf(plain).Points) })
 }
 
 // print prints the matrix in the format of the flags.
@@ -72,7 +73,7 @@ func (o *matrixOptions) print(to io.Writer, a matrix.Matrix, points []matrix.Poi
 		if o.Order != "natural" {
 			printable.Fprintf(w, "# order %s\n", o.Order)
 		}
-		if err := matrix.WriteCSV(w, a); err != nil {
+		if err := matrices.WriteCSV(w, a); err != nil {
 			return err
 		}
 	}

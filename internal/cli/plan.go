@@ -256,7 +256,7 @@ func writeCandidates(w *bufio.Writer, p *algo.Problem, model sim.Model) {
 	}
 	printable.Fprintf(w, "lower bounds: %s\n", bounds)
 	report.Text(w, slices.Concat([]column{
-		{Name: "algorithm", Value: func(c algo.Candidate) any { return algo.NameOf(c.Plan.Info()) }},
+		{Name: "algorithm", Value: func(c algo.Candidate) any { return c.Plan.Info().Name() }},
 		{Name: "parameters", Value: func(c algo.Candidate) any { return c.Plan.Info().Parameters }},
 	}, traffic, []column{
 		{Name: "C3", Unit: "multiply-adds", Value: func(c algo.Candidate) any { return c.Cost.PacketC3() }},

@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -14,12 +15,20 @@ import (
 func newAlgorithms(s *session) *cobra.Command {
 	columns := []report.Column[algo.Algorithm]{
 		{Name: "name", Value: func(a algo.Algorithm) any { return a.Name }},
+		{Name: "parts", Value: func(a algo.Algorithm) any {
+			return strings.Join(names(a.Parts, func(p algo.Part) string { return p.Name }), ", ")
+		}},
 		{Name: "C1", Value: func(a algo.Algorithm) any { return a.C1 }},
 		{Name: "C2", Value: func(a algo.Algorithm) any { return a.C2 }},
 		{Name: "title", Value: func(a algo.Algorithm) any { return a.Title }},
 		{Name: "problem", Head: "for", Value: func(a algo.Algorithm) any { return a.Problem }},
 		{Name: "source", Value: func(a algo.Algorithm) any { return a.Source }},
-		{Name: "example", Value: func(a algo.Algorithm) any { return "volley plan --algorithm " + a.Name + " " + a.Example }},
+		{Name: "example", Value: func(a algo.Algorithm) any {
+			if a.Traffic {
+				return "volley protect --layout striped"
+			}
+			return "volley plan --algorithm " + a.Name + " " + a.Example
+		}},
 	}
 	const note = `
 C1 counts rounds, C2 packets, for K processors with p ports; clog(n) is the least

@@ -10,7 +10,7 @@ import (
 
 	"volley/internal/printable"
 	"volley/internal/selection"
-	"volley/matrix"
+	"volley/matrix/matrices"
 )
 
 // newTopics returns what "volley help TOPIC" explains: commands that do nothing.
@@ -68,7 +68,7 @@ func rankUsages() string {
 // families explains the matrices there are.
 func families() string {
 	var text strings.Builder
-	for _, f := range matrix.Families() {
+	for _, f := range matrices.Families() {
 		printable.Fprintf(&text, "%s\n  %s\n  %s\n", f, printable.Lines(wrapped(f.Formula, 2)), printable.Lines(wrapped(f.Doc, 2)))
 	}
 	return strings.TrimSpace(text.String())

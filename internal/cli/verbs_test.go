@@ -17,7 +17,7 @@ import (
 	"volley/field/fieldtest"
 	"volley/internal/exit"
 	"volley/internal/selection"
-	"volley/matrix"
+	"volley/matrix/matrices"
 	"volley/plan"
 	"volley/verify"
 )
@@ -39,7 +39,7 @@ func TestPlanJSON(t *testing.T) {
 		flags = slices.DeleteFunc(flags, func(s string) bool {
 			return s == "--model" || s == "paper" || s == "-p" || s == "3" || s == "--algorithm" || s == "bruck-allgather" || s == "prepare-and-shoot"
 		})
-		a, err := matrix.FromCSV(f, strings.NewReader(mustRun(t, append([]string{"matrix"}, flags...)...)), "A")
+		a, err := matrices.FromCSV(f, strings.NewReader(mustRun(t, append([]string{"matrix"}, flags...)...)), "A")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -147,7 +147,7 @@ func TestPlanText(t *testing.T) {
 	if err := json.Unmarshal([]byte(mustRun(t, "plan", "-k", "9", "--processor", "7", "--format", "json")), &program); err != nil || program.Proc != 7 {
 		t.Errorf("processor 7 as JSON: %+v, %v", program, err)
 	}
-	for _, a := range algo.Algorithms() {
+	for _, a := range algo.Parts() {
 		why := mustRun(t, append([]string{"plan", "--why"}, strings.Fields(a.Example)...)...)
 		if !strings.Contains(why, a.Name) {
 			t.Errorf("--why %s does not name %s", a.Example, a.Name)

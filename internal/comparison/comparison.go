@@ -15,6 +15,7 @@ import (
 	"volley/field"
 	"volley/internal/selection"
 	"volley/matrix"
+	"volley/matrix/matrices"
 	"volley/plan"
 	"volley/sim"
 )
@@ -25,7 +26,7 @@ type Comparison struct {
 	Selection *selection.Selection
 
 	Field      field.Field
-	Spec       matrix.Spec
+	Spec       matrices.Spec
 	Given      bool // the matrix; else it is any, and Spec does not count
 	Processors []int
 	Settings   []Setting
@@ -100,7 +101,7 @@ func Settings(ports, over string) ([]Setting, error) {
 // Algorithms returns those of a list of names or, of "", all, for any matrix if none is given, or a *selection.Error.
 func Algorithms(names string, given bool) ([]algo.Algorithm, error) {
 	if names == "" {
-		return slices.DeleteFunc(algo.Algorithms(), func(a algo.Algorithm) bool { return a.Structured && !given }), nil
+		return slices.DeleteFunc(algo.Parts(), func(a algo.Algorithm) bool { return a.Structured && !given }), nil
 	}
 	var list []algo.Algorithm
 	for _, name := range selection.AlgorithmNames(names) {
@@ -232,7 +233,7 @@ func (c *Comparison) matrix(k, ports int) (matrix.Matrix, error) {
 
 // example returns some matrix of the shape.
 func (c *Comparison) example(k int) (matrix.Matrix, error) {
-	return c.Selection.BuildFor(matrix.Spec{Family: "random", Argument: "0"}, c.Field, k)
+	return c.Selection.BuildFor(matrices.Spec{Family: "random", Argument: "0"}, c.Field, k)
 }
 
 // withoutZeros is a matrix that stands for any: its zeros are ones.

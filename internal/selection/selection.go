@@ -20,6 +20,7 @@ import (
 	"volley/field"
 	"volley/internal/printable"
 	"volley/matrix"
+	"volley/matrix/matrices"
 	"volley/sim"
 	"volley/tune"
 )
@@ -135,7 +136,7 @@ func (s *Selection) AddMatrix(f *pflag.FlagSet) {
 
 // SetDefaults sets what depends on other flags and was not given: the field of the matrix.
 func (s *Selection) SetDefaults() {
-	if spec, err := matrix.ParseSpec(s.Matrix); err == nil && !s.flags.Changed("field") {
+	if spec, err := matrices.ParseSpec(s.Matrix); err == nil && !s.flags.Changed("field") {
 		s.Field = spec.DefaultField(UsualField)
 	}
 }
@@ -238,8 +239,8 @@ func (s *Selection) ParseField() (field.Field, error) {
 }
 
 // Spec returns the matrix asked for, independently of K. The error is an *Error.
-func (s *Selection) Spec() (matrix.Spec, error) {
-	spec, err := matrix.ParseSpec(s.Matrix)
+func (s *Selection) Spec() (matrices.Spec, error) {
+	spec, err := matrices.ParseSpec(s.Matrix)
 	if err != nil {
 		return spec, mark("matrix", err)
 	}
@@ -272,7 +273,7 @@ func (s *Selection) Build() (matrix.Matrix, error) {
 			return nil, markf("matrix", "matrix: %w", err)
 		}
 		defer file.Close()
-		a, err := matrix.FromCSV(f, file, spec.Argument)
+		a, err := matrices.FromCSV(f, file, spec.Argument)
 		if err != nil {
 			return nil, mark("matrix", err)
 		}
@@ -289,7 +290,7 @@ func (s *Selection) Build() (matrix.Matrix, error) {
 }
 
 // BuildFor returns the matrix of a spec for k sources. The error is an *Error.
-func (s *Selection) BuildFor(spec matrix.Spec, f field.Field, k int) (matrix.Matrix, error) {
+func (s *Selection) BuildFor(spec matrices.Spec, f field.Field, k int) (matrix.Matrix, error) {
 	a, err := spec.Build(f, k, cmp.Or(s.Sinks, k))
 	return a, mark("matrix", err)
 }

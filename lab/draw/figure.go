@@ -12,6 +12,7 @@ import (
 	"volley/algo"
 	"volley/field"
 	"volley/matrix"
+	"volley/matrix/matrices"
 	"volley/plan"
 	"volley/verify"
 )
@@ -100,7 +101,7 @@ func compile(algorithm, fieldName, spec, order string, k, ports int) (*traced, m
 	if err != nil {
 		return nil, nil, err
 	}
-	s, err := matrix.ParseSpec(spec)
+	s, err := matrices.ParseSpec(spec)
 	if err != nil {
 		return nil, nil, err
 	}

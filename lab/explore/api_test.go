@@ -14,12 +14,12 @@ import (
 	"volley/algo"
 	"volley/field"
 	"volley/group"
-	"volley/matrix"
+	"volley/matrix/matrices"
 )
 
 // answers are the types that the page knows by name.
 var answers = map[string]any{
-	"Catalog": catalogue{}, "FlagEntry": flagEntry{}, "FieldEntry": field.Kind{}, "MatrixEntry": matrix.Family{}, "AlgorithmEntry": algo.Algorithm{},
+	"Catalog": catalogue{}, "FlagEntry": flagEntry{}, "FieldEntry": field.Kind{}, "MatrixEntry": matrices.Family{}, "AlgorithmEntry": algo.Algorithm{},
 	"Plan": planAnswer{}, "Info": planInfo{}, "Cost": planCost{}, "Candidate": candidate{}, "Detail": detail{}, "Message": message{}, "Slot": slot{},
 	"Aggregate": aggregate{}, "AggregateRound": roundFigure{},
 	"Mix": mixAnswer{}, "Mixture": mixture{}, "Product": product{}, "CostTable": costAnswer{}, "CostRow": costRow{}, "Sizes": sizesAnswer{},

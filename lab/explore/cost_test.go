@@ -9,7 +9,7 @@ import (
 
 	"volley/algo"
 	"volley/field"
-	"volley/matrix"
+	"volley/matrix/matrices"
 	"volley/sim"
 )
 
@@ -32,7 +32,7 @@ func TestCosts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	spec, err := matrix.ParseSpec("lagrange")
+	spec, err := matrices.ParseSpec("lagrange")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +52,7 @@ func TestCosts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, x := range algo.Algorithms() {
+		for _, x := range algo.Parts() {
 			plans, err := x.Plans(problem)
 			seconds := math.Inf(1)
 			for _, p := range plans {

@@ -14,7 +14,7 @@ import (
 	"volley/field"
 	"volley/internal/comparison"
 	"volley/internal/selection"
-	"volley/matrix"
+	"volley/matrix/matrices"
 )
 
 // flags are the flags of the command line, by their long names. An empty text stands for the default.
@@ -110,12 +110,12 @@ const (
 )
 
 type catalogue struct {
-	Version      string           `json:"version"`
-	Flags        []flagEntry      `json:"flags"`
-	Fields       []field.Kind     `json:"fields"`
-	Matrices     []matrix.Family  `json:"matrices"`
-	Algorithms   []algo.Algorithm `json:"algorithms"`
-	MostDetailed int              `json:"most_detailed"`
+	Version      string            `json:"version"`
+	Flags        []flagEntry       `json:"flags"`
+	Fields       []field.Kind      `json:"fields"`
+	Matrices     []matrices.Family `json:"matrices"`
+	Algorithms   []algo.Algorithm  `json:"algorithms"`
+	MostDetailed int               `json:"most_detailed"`
 }
 
 type flagEntry struct {
@@ -128,7 +128,7 @@ type flagEntry struct {
 func catalog(context.Context, struct{}, func(any) error) (*catalogue, error) {
 	c := &catalogue{
 		Version: volley.Version, MostDetailed: comparison.MostDrawn,
-		Fields: field.Kinds(), Matrices: matrix.Families(), Algorithms: algo.Algorithms(),
+		Fields: field.Kinds(), Matrices: matrices.Families(), Algorithms: algo.Parts(),
 	}
 	set, _ := newFlagSet()
 	set.VisitAll(func(f *pflag.Flag) {

@@ -14,6 +14,7 @@ import (
 	"volley/algo"
 	"volley/field"
 	"volley/matrix"
+	"volley/matrix/matrices"
 )
 
 // ask returns the result of a method, and the error as the page gets it.
@@ -403,7 +404,7 @@ func TestCatalog(t *testing.T) {
 	if failure != nil {
 		t.Fatal(failure.Message)
 	}
-	if len(c.Algorithms) != len(algo.Algorithms()) || len(c.Matrices) != len(matrix.Families()) || len(c.Fields) != len(field.Kinds()) {
+	if len(c.Algorithms) != len(algo.Parts()) || len(c.Matrices) != len(matrices.Families()) || len(c.Fields) != len(field.Kinds()) {
 		t.Errorf("%d algorithms, %d matrices, %d fields", len(c.Algorithms), len(c.Matrices), len(c.Fields))
 	}
 }

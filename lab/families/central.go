@@ -25,7 +25,7 @@ type central struct {
 // newCentral returns the step for groups of up to size processors.
 func newCentral(size, ports int) central { return central{size, schedule.WindowRounds(size, ports)} }
 
-func (central) Parameters() string { return "" }
+func (central) Parameters() (string, []int) { return "", nil }
 
 func (s central) Phases() []plan.Phase {
 	return []plan.Phase{{Name: "gather", Rounds: len(s.Stages)}, {Name: "scatter", Rounds: len(s.Stages)}}

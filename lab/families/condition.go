@@ -58,7 +58,8 @@ func ordered(m matrix.Matrix, order []int) (member func(i int) int, entry func(i
 // relabelledPlan returns the plan of a step on all processors in an order, nil being the
 // natural one.
 func relabelledPlan(name string, s schedule.Step, t schedule.Task, order []int, notes ...string) plan.Plan {
-	k, parameters, layer := t.Matrix.Rows(), s.Parameters(), schedule.Whole(s, t.Matrix.Rows(), t.Matrix.At)
+	k, layer := t.Matrix.Rows(), schedule.Whole(s, t.Matrix.Rows(), t.Matrix.At)
+	parameters, arguments := s.Parameters()
 	if order != nil {
 		parameters += " relabelled"
 		notes = append(notes, "relabelled: processors take their parts in an order drawn from a seed, as the matrix is singular in theirs")
@@ -71,7 +72,7 @@ func relabelledPlan(name string, s schedule.Step, t schedule.Task, order []int, 
 			return schedule.Group{Size: k, Index: place[proc], Member: member, At: entry}
 		}
 	}
-	l := schedule.Compile(name, parameters, t.Matrix.Field(), k, t.Ports, layer)
+	l := schedule.Compile(t.Info(name, 0, parameters, arguments), layer)
 	l.Common.Notes = notes
 	return l
 }

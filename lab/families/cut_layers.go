@@ -35,7 +35,7 @@ func cutPlans(p *algo.Problem) ([]plan.Plan, error) {
 	if len(plans) == 0 {
 		return nil, schedule.Misfit(fmt.Sprintf("algo: cut-layers for K = %d: it is for DFT, Vandermonde and lch matrices of K = r^D up to %d whose layers have r processors each: take another algorithm, such as exchange", k, most))
 	}
-	return schedule.Undominated(plans), nil
+	return schedule.Undominated(t.Context, plans), nil
 }
 
 // A cut is the layers of one radix, and who has which slices.
@@ -116,7 +116,7 @@ func (c *cut) member(layer int, d duty, i int) int {
 }
 
 func (c *cut) plan(t schedule.Task, anyOrder bool) plan.Plan {
-	k, r, end := t.Matrix.Rows(), c.radix, len(c.layers)-1
+	r, end := c.radix, len(c.layers)-1
 	between, first := schedule.Ceil(r-1, t.Ports), 0
 	sink, result := c.Out.Processor, c.Out.Label // of a label the processor with its result; and back
 	if anyOrder {
@@ -124,14 +124,11 @@ func (c *cut) plan(t schedule.Task, anyOrder bool) plan.Plan {
 		sink = func(label int) int { return c.owner(end, label, c.layers[end].Index(label)) }
 		result = func(proc int) int { d := c.duties[end][proc]; return c.member(end, d, d.slice) }
 	}
+	common := t.Info("cut-layers", r, fmt.Sprintf("radix=%d", r), []int{r})
+	common.Phases = []plan.Phase{{Name: "layers", Rounds: len(c.layers) * between}, {Name: "hand back", Rounds: schedule.Ceil(r-first, t.Ports)}}
+	common.Notes = []string{"structure: " + c.Structure}
 	return &schedule.Plan{
-		Common: plan.Info{
-			Algorithm: "cut-layers", Parameters: fmt.Sprintf("radix=%d", r),
-			Field: t.Matrix.Field(), Processors: k, Ports: t.Ports, Rows: k * r, Columns: k * r, Pieces: r,
-			Phases: []plan.Phase{{Name: "layers", Rounds: len(c.layers) * between}, {Name: "hand back", Rounds: schedule.Ceil(r-first, t.Ports)}},
-			Notes:  []string{"structure: " + c.Structure},
-		},
-		RowOf:    func(proc, input int) int { return proc*r + input },
+		Common:   common,
 		ColumnOf: func(proc, output int) int { return c.Out.Processor(result(proc))*r + output },
 		Write: func(b *schedule.Builder, proc int) []plan.Slot {
 			label := c.In.Label(proc)

@@ -8,6 +8,7 @@ import (
 	"volley/field/fieldtest"
 	"volley/internal/verifyall"
 	"volley/matrix"
+	"volley/matrix/matrices"
 	"volley/sim"
 	"volley/verify"
 )
@@ -70,7 +71,7 @@ func TestCutLayersTransfer(t *testing.T) {
 			}
 			for _, family := range []string{"dft", "vandermonde", "lch"} {
 				for _, inverse := range []bool{false, true} {
-					m, err := matrix.Spec{Family: family, Inverse: inverse}.Build(f, k, k)
+					m, err := matrices.Spec{Family: family, Inverse: inverse}.Build(f, k, k)
 					if err != nil {
 						continue // not over this field
 					}

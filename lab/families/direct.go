@@ -14,7 +14,7 @@ import (
 //	source   the pairwise alltoall of MPI libraries, with the addition at the receiver
 type direct struct{ Size, Ports int }
 
-func (direct) Parameters() string { return "" }
+func (direct) Parameters() (string, []int) { return "", nil }
 
 func (s direct) Phases() []plan.Phase {
 	return []plan.Phase{{Name: "exchange", Rounds: (s.Size - 1 + s.Ports - 1) / s.Ports}}

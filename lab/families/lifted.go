@@ -113,12 +113,12 @@ func (s *lifted) cost() sim.Cost {
 	}
 }
 
-func (s *lifted) Parameters() string {
+func (s *lifted) Parameters() (string, []int) {
 	p := fmt.Sprintf("T=%d h=%d", len(s.apart), s.h)
 	if s.corrected {
 		p += " corrected"
 	}
-	return p
+	return p, []int{len(s.apart), s.h}
 }
 
 func (s *lifted) Phases() []plan.Phase {
@@ -312,7 +312,7 @@ func liftedPlans(p *algo.Problem) ([]plan.Plan, error) {
 		return []plan.Plan{relabelledPlan("lifted", s, p.Task(), order, note)}, nil
 	}
 	var zero string
-	known := matrix.Superregular(p.Matrix)
+	known := matrix.StructureOf(p.Matrix).Superregular()
 	for try := range 1 + mostRelabelled {
 		order := seededOrder(k, try)
 		step.coding = newLiftedCoding(shape, p.Matrix, order, false)

@@ -166,7 +166,7 @@ func liftedPlan(t testing.TB, a matrix.Matrix, ports int, corrected bool) (plan.
 		t.Fatalf("K=%d has no shape", k)
 	}
 	s := &lifted{shape, corrected, newLiftedCoding(shape, a, nil, corrected)}
-	return schedule.Compile("lifted", s.Parameters(), a.Field(), k, ports, schedule.Whole(s, k, a.At)), s
+	return schedule.Compile(plan.Info{Algorithm: "lifted", Field: a.Field(), Processors: k, Ports: ports}, schedule.Whole(s, k, a.At)), s
 }
 
 // TestLifted compares corrected lifted plans with matrices of every kind over the
@@ -238,7 +238,7 @@ func TestLiftedCost(t *testing.T) {
 						t.Fatalf("K=%d: %+v, %v", k, shape, ok)
 					}
 					s := &lifted{shape, corrected, nil}
-					p := schedule.Compile("", "", f, k, ports, schedule.Whole(s, k, nil))
+					p := schedule.Compile(plan.Info{Field: f, Processors: k, Ports: ports}, schedule.Whole(s, k, nil))
 					got := sim.Count(p)
 					least := pair{schedule.Clog(h, ports) + (levels-1)*up(h, ports) + 1 + schedule.Clog(up(h, ports), ports), up(h-1, ports) + levels*up(h, ports)}
 					most := least
@@ -385,7 +385,7 @@ func TestLiftedOnDemand(t *testing.T) {
 		asked := 0
 		a := askedMatrix{cauchy(t, f, c.k), &asked}
 		s := &lifted{shape, c.corrected, newLiftedCoding(shape, a, nil, c.corrected)}
-		p := schedule.Compile("lifted", "", f, c.k, 1, schedule.Whole(s, c.k, a.At))
+		p := schedule.Compile(plan.Info{Algorithm: "lifted", Field: f, Processors: c.k, Ports: 1}, schedule.Whole(s, c.k, a.At))
 		if _, err := p.Program(c.k / 2); err != nil {
 			t.Fatal(err)
 		}

@@ -32,7 +32,7 @@ func pipelinePlans(p *algo.Problem) ([]plan.Plan, error) {
 	for pieces := max(2, t.Ports); pieces <= mostPieces; pieces *= 2 {
 		plans = append(plans, pipelinePlan(t, pieces))
 	}
-	return schedule.Undominated(plans), nil
+	return schedule.Undominated(t.Context, plans), nil
 }
 
 // pipelinePlan returns the plan with so many pieces, which are as many as ports or more.
@@ -47,16 +47,10 @@ func pipelinePlan(t schedule.Task, pieces int) plan.Plan {
 	if r > 1 {
 		phase.Name = "broadcast in pieces"
 	}
+	common := t.Info("pipeline", pieces, fmt.Sprintf("pieces=%d", pieces), []int{pieces})
+	common.Phases = []plan.Phase{phase}
 	return &schedule.Plan{
-		Common: plan.Info{
-			Algorithm: "pipeline", Parameters: fmt.Sprintf("pieces=%d", pieces), Field: t.Matrix.Field(), Processors: n, Ports: t.Ports,
-			Rows: k * pieces, Columns: r * pieces, Pieces: pieces, Phases: []plan.Phase{phase},
-		},
-		RowOf: func(proc, input int) int { return proc*pieces + input },
-		ColumnOf: func(proc, output int) int {
-			sink, _ := t.Sink(proc)
-			return sink*pieces + output
-		},
+		Common: common,
 		Write: func(b *schedule.Builder, proc int) []plan.Slot {
 			var own []plan.Slot
 			row, ok := t.Source(proc)

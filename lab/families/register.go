@@ -3,7 +3,6 @@ package families
 import (
 	"volley/algo"
 	"volley/algo/schedule"
-	"volley/plan"
 )
 
 // Algorithms are the families of this package, in the order in which people should read them.
@@ -86,7 +85,7 @@ var Algorithms = []algo.Algorithm{
 		Source:   "MPI libraries; FTI",
 		Example:  "-k 16",
 		Baseline: true,
-		Make:     stepped("ring-allgather", func(size, _ int) schedule.Step { return ringAllgather{Size: size} }),
+		Make:     algo.Stepped("ring-allgather", func(size, _ int) schedule.Step { return ringAllgather{Size: size} }),
 	},
 	{
 		Name:     "direct",
@@ -97,7 +96,7 @@ var Algorithms = []algo.Algorithm{
 		Source:   "MPI libraries (pairwise alltoall)",
 		Example:  "-k 16",
 		Baseline: true,
-		Make:     stepped("direct", func(size, ports int) schedule.Step { return direct{Size: size, Ports: ports} }),
+		Make:     algo.Stepped("direct", func(size, ports int) schedule.Step { return direct{Size: size, Ports: ports} }),
 	},
 	{
 		Name:     "central",
@@ -108,18 +107,8 @@ var Algorithms = []algo.Algorithm{
 		Source:   "MPI libraries (binomial gather and scatter)",
 		Example:  "-k 16",
 		Baseline: true,
-		Make:     stepped("central", func(size, ports int) schedule.Step { return newCentral(size, ports) }),
+		Make:     algo.Stepped("central", func(size, ports int) schedule.Step { return newCentral(size, ports) }),
 	},
-}
-
-// stepped returns the plan of one step for all processors.
-func stepped(name string, step func(size, ports int) schedule.Step) func(p *algo.Problem) ([]plan.Plan, error) {
-	return func(p *algo.Problem) ([]plan.Plan, error) {
-		if err := p.Task().MustBeSquare(name); err != nil {
-			return nil, err
-		}
-		return []plan.Plan{schedule.OnAll(name, step(p.Matrix.Rows(), p.Ports), p.Task())}, nil
-	}
 }
 
 func init() {

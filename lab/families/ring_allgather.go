@@ -14,7 +14,7 @@ import (
 //	         FTI encodes in this pattern
 type ringAllgather struct{ Size int }
 
-func (ringAllgather) Parameters() string { return "" }
+func (ringAllgather) Parameters() (string, []int) { return "", nil }
 
 func (s ringAllgather) Phases() []plan.Phase { return []plan.Phase{{Name: "ring", Rounds: s.Size - 1}} }
 

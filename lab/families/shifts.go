@@ -29,7 +29,7 @@ func shiftPlans(p *algo.Problem) ([]plan.Plan, error) {
 		return nil, schedule.Misfit(fmt.Sprintf("algo: %s for K = %d, p = %d: it is for DFT matrices in natural order, of K that is a product of at most %d radices up to p+1: take another algorithm, such as dft",
 			name, t.Matrix.Rows(), t.Ports, mostShiftRounds))
 	}
-	return schedule.Undominated(plans), nil
+	return schedule.Undominated(t.Context, plans), nil
 }
 
 // isFourier reports whether the entries are c·ω^(ij), ω of order K. Those of a matrix whose layers
@@ -109,12 +109,12 @@ func grow(offsets []int, by, radix, size int) []int {
 	return list
 }
 
-func (s *shifts) Parameters() string {
-	by := make([]string, len(s.rounds))
+func (s *shifts) Parameters() (string, []int) {
+	by, texts := make([]int, len(s.rounds)), make([]string, len(s.rounds))
 	for t, r := range s.rounds {
-		by[t] = fmt.Sprint(r.by)
+		by[t], texts[t] = r.by, fmt.Sprint(r.by)
 	}
-	return "shifts " + strings.Join(by, ",")
+	return "shifts " + strings.Join(texts, ","), by
 }
 
 func (s *shifts) Phases() []plan.Phase { return []plan.Phase{{Name: "shift", Rounds: len(s.rounds)}} }

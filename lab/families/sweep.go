@@ -11,7 +11,7 @@ import (
 
 	"volley/algo"
 	"volley/field"
-	"volley/matrix"
+	"volley/matrix/matrices"
 	"volley/sim"
 )
 
@@ -144,7 +144,7 @@ func (s Sweep) plans(ctx context.Context, c SweepCase, k int) ([]familyCost, int
 	if err != nil {
 		return nil, 0, err
 	}
-	spec, err := matrix.ParseSpec(c.Matrix)
+	spec, err := matrices.ParseSpec(c.Matrix)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -191,7 +191,7 @@ func (s Sweep) plans(ctx context.Context, c SweepCase, k int) ([]familyCost, int
 				continue // none for this problem
 			}
 			for _, q := range plans {
-				list = append(list, familyCost{x.Name, sim.Count(q)})
+				list = append(list, familyCost{q.Info().Algorithm, sim.Count(q)})
 			}
 		}
 	}

@@ -91,7 +91,9 @@ func (s treeShape) String() string {
 	return fmt.Sprintf("R=%d m=%d h=%d n=%d stride=%d", s.cosets, s.m, s.h, s.n, s.stride)
 }
 
-func (s *treeLift) Parameters() string { return s.String() }
+func (s *treeLift) Parameters() (string, []int) {
+	return s.String(), []int{s.cosets, s.m, s.h, s.n, s.stride}
+}
 
 func (s *treeLift) Phases() []plan.Phase {
 	return []plan.Phase{

@@ -42,7 +42,7 @@ func treeLiftPlan(shape treeShape, a matrix.Matrix) plan.Plan {
 	for system := range shape.systems {
 		s := &treeLift{system.treeShape, newTreeCoding(system, a, nil)}
 		if _, ok := s.coding.singular(new(algo.Problem)); !ok {
-			return schedule.Compile("tree-lift", s.Parameters(), a.Field(), a.Rows(), shape.ports, schedule.Whole(s, a.Rows(), a.At))
+			return schedule.Compile(plan.Info{Algorithm: "tree-lift", Field: a.Field(), Processors: a.Rows(), Ports: shape.ports}, schedule.Whole(s, a.Rows(), a.At))
 		}
 	}
 	return nil
@@ -100,7 +100,7 @@ func TestTreeLiftCost(t *testing.T) {
 		for ports := 1; ports <= 4; ports++ {
 			for _, s := range allTreeShapes(k, ports) {
 				s.stride = s.m
-				p := schedule.Compile("", "", f, k, ports, schedule.Whole(&treeLift{s, nil}, k, nil))
+				p := schedule.Compile(plan.Info{Field: f, Processors: k, Ports: ports}, schedule.Whole(&treeLift{s, nil}, k, nil))
 				got := sim.Count(p)
 				least := sim.Cost{
 					C1: schedule.Clog(s.m, ports) + schedule.Clog(s.h, ports) + schedule.Clog(s.cosets, ports) + schedule.Clog(s.n, ports),
@@ -275,7 +275,7 @@ func TestTreeLiftOnDemand(t *testing.T) {
 	a := askedMatrix{cauchy(t, f, k), &asked}
 	for system := range (treeShape{size: k, ports: 1, cosets: 4, m: 17, h: 9, n: 6}).systems {
 		s := &treeLift{system.treeShape, newTreeCoding(system, a, nil)}
-		p := schedule.Compile("tree-lift", "", f, k, 1, schedule.Whole(s, k, a.At))
+		p := schedule.Compile(plan.Info{Algorithm: "tree-lift", Field: f, Processors: k, Ports: 1}, schedule.Whole(s, k, a.At))
 		if _, err := p.Program(123); err != nil {
 			t.Fatal(err)
 		}

@@ -81,7 +81,7 @@ func (w windowShape) neighbours() [][]nearby {
 	return near
 }
 
-func (s *windows) Parameters() string { return s.String() }
+func (s *windows) Parameters() (string, []int) { return s.String(), []int{s.extra, s.m, s.c, s.stride} }
 
 func (s *windows) Phases() []plan.Phase {
 	return []plan.Phase{
@@ -464,7 +464,7 @@ func windowsPlans(p *algo.Problem) ([]plan.Plan, error) {
 		}
 		return no("universal has as few packets")
 	}
-	known := matrix.Superregular(p.Matrix)
+	known := matrix.StructureOf(p.Matrix).Superregular()
 	tries, work := mostWindowTries, mostWindowWork
 	why := ""
 	// suited returns the plan of a shape, or nil, with the processors in the first order
@@ -505,7 +505,7 @@ func windowsPlans(p *algo.Problem) ([]plan.Plan, error) {
 	}
 	switch {
 	case len(plans) > 0:
-		return schedule.Undominated(plans), nil
+		return schedule.Undominated(p.Context, plans), nil
 	case why == "":
 		return no("to look at the pivots of A is too much reckoning")
 	}

@@ -269,7 +269,7 @@ func TestWindowsOnGroups(t *testing.T) {
 					}
 				}
 			}
-			p := schedule.Compile("layer", "", f, 3*c.size, c.ports, in)
+			p := schedule.Compile(plan.Info{Algorithm: "layer", Field: f, Processors: 3 * c.size, Ports: c.ports}, in)
 			if err := verify.Check(p, a); err != nil {
 				t.Errorf("groups of %d, p=%d, seed %d: %v", c.size, c.ports, seed, err)
 			}
@@ -351,7 +351,7 @@ func TestWindowsOnDemand(t *testing.T) {
 			asked := 0
 			a := askedMatrix{cauchy(t, f, c.k), &asked}
 			s := newWindows(w, c.ports)
-			p := schedule.Compile("windows", s.Parameters(), f, c.k, c.ports, schedule.Whole(s, c.k, a.At))
+			p := schedule.Compile(plan.Info{Algorithm: "windows", Field: f, Processors: c.k, Ports: c.ports}, schedule.Whole(s, c.k, a.At))
 			sim.Count(p)
 			if asked != 0 {
 				t.Errorf("K=%d: %v: the schedule took %d entries", c.k, w, asked)
@@ -379,8 +379,8 @@ func BenchmarkWindowsProgram(b *testing.B) {
 			continue
 		}
 		s := newWindows(w, 1)
-		p := schedule.Compile("windows", "", f, 10000, 1, schedule.Whole(s, 10000, a.At))
-		b.Run(s.Parameters(), func(b *testing.B) {
+		p := schedule.Compile(plan.Info{Algorithm: "windows", Field: f, Processors: 10000, Ports: 1}, schedule.Whole(s, 10000, a.At))
+		b.Run(s.String(), func(b *testing.B) {
 			for b.Loop() {
 				if _, err := p.Program(17); err != nil {
 					b.Fatal(err)
@@ -396,7 +396,7 @@ func BenchmarkWindowsPivots(b *testing.B) {
 	a := cauchy(b, f, 10000)
 	for _, w := range windowTable(10000, 1, 4) {
 		s := newWindows(w, 1)
-		b.Run(s.Parameters(), func(b *testing.B) {
+		b.Run(s.String(), func(b *testing.B) {
 			for b.Loop() {
 				if _, _, zero := s.vanishing(&algo.Problem{Matrix: a}, a.At); zero {
 					b.Fatal("a pivot of a Cauchy matrix is zero")

@@ -17,6 +17,7 @@ import (
 	"volley/internal/selection"
 	"volley/lab/draw"
 	"volley/matrix"
+	"volley/matrix/matrices"
 	"volley/plan"
 )
 
@@ -179,7 +180,7 @@ func (m *printed) matrix() (matrix.Matrix, error) {
 	for _, row := range m.Entries {
 		rows.WriteString(strings.Join(row, ",") + "\n")
 	}
-	return matrix.FromCSV(f, strings.NewReader(rows.String()), "entries")
+	return matrices.FromCSV(f, strings.NewReader(rows.String()), "entries")
 }
 
 // title names the matrix above its picture.

@@ -17,7 +17,7 @@ func NewBruckAllgather(size, ports int) bruckAllgather {
 	return bruckAllgather{New(size, ports, size, 1)}
 }
 
-func (bruckAllgather) Parameters() string { return "" }
+func (bruckAllgather) Parameters() (string, []int) { return "", nil }
 
 func (s bruckAllgather) Phases() []plan.Phase {
 	return []plan.Phase{{Name: "gather", Rounds: len(s.prepare)}}

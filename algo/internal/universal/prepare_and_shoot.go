@@ -1,8 +1,6 @@
 package universal
 
 import (
-	"fmt"
-
 	"volley/algo/schedule"
 	"volley/plan"
 )
@@ -39,7 +37,7 @@ func NewPrepareAndShoot(size, ports int) *prepareAndShoot {
 	return s
 }
 
-func (s *prepareAndShoot) Parameters() string { return fmt.Sprintf("m=%d n=%d", s.m, s.n) }
+func (s *prepareAndShoot) Parameters() (string, []int) { return windowed(s.m, s.n) }
 
 func (s *prepareAndShoot) Phases() []plan.Phase {
 	return []plan.Phase{{Name: "prepare", Rounds: schedule.Clog(s.m, s.ports)}, {Name: "shoot", Rounds: schedule.Clog(s.n, s.ports)}}

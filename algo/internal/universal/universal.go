@@ -100,7 +100,7 @@ func Plans(t schedule.Task, most int, frugally bool) ([]plan.Plan, error) {
 			break // rounds are left over: more are of no use
 		}
 	}
-	plans = schedule.UndominatedUnder(t.Context, plans)
+	plans = schedule.Undominated(t.Context, plans)
 	if frugally {
 		plans = append(plans, frugal(t)...)
 	}
@@ -158,7 +158,12 @@ func frugal(t schedule.Task) []plan.Plan {
 // Home returns the member of a group that multiplies the packet of member i for the result of member j.
 func (s *Step) Home(size, i, j int) int { return (i + (j-i+size)%size%s.m) % size }
 
-func (s *Step) Parameters() string { return fmt.Sprintf("m=%d n=%d", s.m, s.n) }
+func (s *Step) Parameters() (string, []int) { return windowed(s.m, s.n) }
+
+// windowed is what a step with window m and n strides chose.
+func windowed(m, n int) (text string, arguments []int) {
+	return fmt.Sprintf("m=%d n=%d", m, n), []int{m, n}
+}
 
 func (s *Step) Phases() []plan.Phase {
 	if s.Name != "" {

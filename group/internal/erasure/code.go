@@ -4,10 +4,8 @@ package erasure
 
 import (
 	"context"
-	"fmt"
-	"math"
+	"errors"
 	"slices"
-	"time"
 
 	"volley"
 	"volley/algo"
@@ -51,7 +49,7 @@ func (c *Code) Making(ctx context.Context, set *Setting, bytes int64) (_ *Repair
 		}
 		r, _, err := c.Repairing(SetOf(parity), SetOf(parity))
 		if err == nil {
-			r.Problem.Pieces = 1 // stripes keep all nodes busy as they are
+			r.Traffic.Pieces = 1 // stripes keep all nodes busy as they are
 			c.made = r
 		}
 		return r, err
@@ -122,8 +120,8 @@ func NewCode(k, r int, layout, name string) (*Code, error) {
 
 // A Repair is a plan that makes or brings back symbols, and which its inputs and outputs are.
 type Repair struct {
-	Plan    plan.Plan // nil: the relay of the problem, once it was asked for
-	Problem algo.RelayProblem
+	Plan    plan.Plan // nil: the relay of the traffic, once it was asked for
+	Traffic algo.Traffic
 	Inputs  [][]content.Symbol // of each node
 	Outputs [][]content.Symbol
 
@@ -138,47 +136,18 @@ func (r *Repair) compile(set *Setting, bytes int64) (plan.Plan, error) {
 	if r.Plan != nil {
 		return r.Plan, nil
 	}
-	p := r.Problem
-	p.Pieces = int(max(1, min(int64(p.Pieces), bytes/leastPiece)))
-	for {
-		uncarried, err := r.relay(p, set, bytes)
-		switch {
-		case err != nil:
-			return nil, err
-		case r.Plan != nil:
-			return r.Plan, nil
-		case p.Pieces == 1:
-			return nil, &store.InputError{Err: fmt.Errorf("the transport cannot carry the plan relay: %w", uncarried)}
-		}
-		p.Pieces = (p.Pieces + 1) / 2 // and about half of the rounds
+	t := r.Traffic
+	t.Pieces = int(max(1, min(int64(t.Pieces), bytes/leastPiece)))
+	p := &algo.Problem{Traffic: &t, Carry: transport.LimitsOf(set.T).Carry}
+	err := p.Prepare()
+	if err == nil {
+		r.Plan, err = algo.Choose("relay", p, set.model(t.Field, bytes))
 	}
-}
-
-// relay sets the plan to the one of least time that is carried; or says why none is.
-func (r *Repair) relay(p algo.RelayProblem, set *Setting, bytes int64) (uncarried, err error) {
-	m := set.model(p.Field, bytes)
-	least := time.Duration(math.MaxInt64)
-	for _, p.Ports = range []int{1, max(1, len(p.Inputs)-1)} {
-		q, err := algo.Relay(p)
-		if err != nil {
-			return nil, err
-		}
-		if uncarried = transport.LimitsOf(set.T).Carry(q.Info().Rounds(), q.Info().Ports); uncarried != nil {
-			continue
-		}
-		cost := sim.Count(q)
-		if t := m.Time(cost); t < least {
-			r.Plan, least = q, t
-		}
-		if 2*time.Duration(cost.C1)*set.Network.Latency < least || len(p.Inputs) > mostAtOnce {
-			break
-		}
+	if errors.As(err, new(*transport.LimitsError)) {
+		err = &store.InputError{Err: err}
 	}
-	return uncarried, nil
+	return r.Plan, err
 }
-
-// mostAtOnce is the most nodes for which another plan is worth the time that it takes to make.
-const mostAtOnce = 256
 
 // leastPiece is how many bytes a message is worth having.
 const leastPiece = 64 << 10
@@ -186,7 +155,7 @@ const leastPiece = 64 << 10
 // Repairing returns the relay that brings wanted symbols back from those not bad, and those that cannot come back.
 func (c *Code) Repairing(bad, wanted map[content.Symbol]bool) (_ *Repair, lost []content.Symbol, err error) {
 	r := &Repair{Inputs: make([][]content.Symbol, c.K), Outputs: make([][]content.Symbol, c.K)}
-	r.Problem = algo.RelayProblem{Field: c.Field}
+	r.Traffic = algo.Traffic{Field: c.Field}
 	places := map[content.Symbol]algo.Place{}
 	place := func(s content.Symbol, of [][]content.Symbol) algo.Place {
 		at, ok := places[s]
@@ -214,14 +183,14 @@ func (c *Code) Repairing(bad, wanted map[content.Symbol]bool) (_ *Repair, lost [
 		for _, s := range want {
 			sum.Sinks = append(sum.Sinks, place(s, r.Outputs))
 		}
-		r.Problem.Codewords = append(r.Problem.Codewords, sum)
+		r.Traffic.Codewords = append(r.Traffic.Codewords, sum)
 		messages += len(from)
 	}
 	for n := range c.K {
-		r.Problem.Inputs, r.Problem.Outputs = append(r.Problem.Inputs, len(r.Inputs[n])), append(r.Problem.Outputs, len(r.Outputs[n]))
+		r.Traffic.Inputs, r.Traffic.Outputs = append(r.Traffic.Inputs, len(r.Inputs[n])), append(r.Traffic.Outputs, len(r.Outputs[n]))
 	}
 	// With many pieces all nodes lead as many, and results leave while others are gathered.
-	r.Problem.Pieces = min(mostPieces, mostLed*c.K/max(1, len(r.Problem.Codewords)), mostMessages/max(1, messages))
+	r.Traffic.Pieces = min(mostPieces, mostLed*c.K/max(1, len(r.Traffic.Codewords)), mostMessages/max(1, messages))
 	return r, lost, nil
 }
 

@@ -103,7 +103,7 @@ func TestRepairing(t *testing.T) {
 		must(t, err)
 		lost := map[content.Symbol]bool{{Node: 1, Parity: false, Index: 0}: true}
 		r, beyond, err := c.Repairing(lost, lost)
-		if err != nil || beyond != nil || r.Problem.Pieces != x.pieces || len(r.Outputs[1]) != 1 {
+		if err != nil || beyond != nil || r.Traffic.Pieces != x.pieces || len(r.Outputs[1]) != 1 {
 			t.Errorf("%+v: %+v, %v, %v", x, r, beyond, err)
 		}
 	}

@@ -18,7 +18,7 @@ import (
 
 // bring runs a repair of symbols which, at the nodes here, have their places in memory.
 func (s *Session) bring(ctx context.Context, r *erasure.Repair, bytes int64, places map[content.Symbol][]byte) error {
-	if r.Plan == nil && len(r.Problem.Codewords) == 0 {
+	if r.Plan == nil && len(r.Traffic.Codewords) == 0 {
 		return nil
 	}
 	oneBlock := content.Blocks{M: &store.Manifest{ChunkBytes: bytes, BlockBytes: bytes}, Rows: []int{0}}

@@ -84,7 +84,7 @@ func PlanRepairs(s *session.Session, conditions []*content.Condition, remake boo
 				beyond[lostBlock{x, row}] = true
 			}
 		}
-		if len(r.Problem.Codewords) > 0 {
+		if len(r.Traffic.Codewords) > 0 {
 			list = append(list, blockRepair{r, content.Blocks{M: m, Rows: rows}})
 		}
 	}

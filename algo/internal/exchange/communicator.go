@@ -1,0 +1,66 @@
+package exchange
+
+import (
+	"slices"
+
+	"volley/algo/schedule"
+	"volley/plan"
+)
+
+// A communicator is the processors that add up parts of one packet, or all obtain one; at position 0 it begins or ends.
+type communicator struct {
+	Size   int
+	At     int               // this one's position
+	Member func(pos int) int // the processor at a position
+	Have   plan.Slot         // that of its own part; -1: none
+}
+
+// broadcast writes broadcasts in communicators on (p+1)-ary trees, all at once, in as many rounds as the largest takes:
+// C1 = C2 = clog(size). Position 0 of each has a packet, and all get it. A processor may be in two communicators if it
+// is in the last position of one of them and the first of the other. It returns the slot of the packet of each.
+func broadcast(b *schedule.Builder, rounds []schedule.WindowRound, comms []communicator) []plan.Slot {
+	have := make([]plan.Slot, len(comms))
+	for i, c := range comms {
+		have[i] = c.Have
+	}
+	for _, st := range rounds { // positions below st.From have it
+		for port, ch := range st.Chunks {
+			for i, c := range comms {
+				if c.At < ch.Count && c.At+ch.At < c.Size {
+					b.Send(port, c.Member(c.At+ch.At), []plan.Slot{have[i]})
+				}
+			}
+		}
+		for port, ch := range st.Chunks {
+			for i, c := range comms {
+				if ch.At <= c.At && c.At < ch.At+ch.Count {
+					have[i] = b.Receive(port, c.Member(c.At-ch.At), 1)[0]
+				}
+			}
+		}
+		b.EndRound()
+	}
+	return have
+}
+
+// reduce is a transposed broadcast: it adds up parts and returns the sum's slot at position 0, and else -1.
+func reduce(b *schedule.Builder, rounds []schedule.WindowRound, comms []communicator) plan.Slot {
+	own := make([][]schedule.Addend, len(comms))
+	lead := slices.IndexFunc(comms, func(c communicator) bool { return c.At == 0 })
+	for i, c := range comms {
+		if c.Have >= 0 {
+			own[i] = schedule.InSlot(c.Have)
+		}
+	}
+	sums := b.Transposed(func(forward *schedule.Builder) ([]plan.Slot, [][]schedule.Addend) {
+		comms := slices.Clone(comms)
+		if lead >= 0 {
+			comms[lead].Have = forward.Inputs(1)[0]
+		}
+		return broadcast(forward, rounds, comms), own
+	})
+	if lead < 0 {
+		return -1
+	}
+	return sums[0]
+}

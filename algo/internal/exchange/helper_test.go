@@ -1,0 +1,14 @@
+package exchange
+
+import (
+	"volley/plan"
+	"volley/sim"
+)
+
+// A pair is C1 and C2.
+type pair struct{ C1, C2 int }
+
+func costOf(p plan.Plan) pair {
+	c := sim.Count(p)
+	return pair{c.C1, c.C2}
+}

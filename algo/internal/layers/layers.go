@@ -1,0 +1,401 @@
+// Package layers has the plans of matrices that are products of layers.
+package layers
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"volley/algo/internal/universal"
+	"volley/algo/schedule"
+	"volley/field"
+	"volley/internal/pointset"
+	"volley/internal/poll"
+	"volley/matrix"
+	"volley/plan"
+	"volley/sim"
+)
+
+// All is the name for matrices of every family. Others are those of [matrix.Factorisation], by which plans are called, and
+// "folded-lagrange" where layers around the middle of a Lagrange matrix are fused.
+const All = "layers"
+
+// takes reports whether a name stands for matrices of a factorisation.
+func takes(name string, fact *matrix.Factorisation) bool {
+	return fact != nil && (name == All || fact.Name == strings.TrimPrefix(name, "folded-"))
+}
+
+// nameOf returns what the plan is called whose layers are fused up to each of the cuts.
+func nameOf(name string, fact *matrix.Factorisation, cuts []int) string {
+	switch {
+	case name != All:
+		return name
+	case fact.Name == "lagrange" && !slices.Contains(cuts, fact.Half):
+		return "folded-lagrange"
+	}
+	return fact.Name
+}
+
+// Plans returns the plans, under a name, of a matrix. Facts are the matrix as products of layers, in one
+// order or several; none where none is known. There is a plan for each way to fuse neighbouring layers that no other way
+// beats in C1 and C2. Every fused layer is one universal step on its groups. All layers fused into one are the universal
+// algorithm, in natural order whatever the layers need: that is a plan where it takes one round, or there is no other.
+func Plans(name string, t schedule.Task, facts []*matrix.Factorisation, anyOrder bool) ([]plan.Plan, error) {
+	if len(facts) == 0 || !takes(name, facts[0]) {
+		return nil, &familyError{name, t.Matrix}
+	}
+	var plans []plan.Plan
+	for _, fact := range facts {
+		plans = append(plans, plansOf(name, t, fact, anyOrder)...)
+	}
+	if t.InMemory {
+		return plans, nil
+	}
+	return schedule.Undominated(t.Context, plans), nil
+}
+
+// allows returns whether a plan of the name may fuse layers i … j-1.
+func allows(name string, fact *matrix.Factorisation) func(i, j int) bool {
+	return func(i, j int) bool {
+		switch {
+		case i < fact.Half && j > fact.Half && matrix.Span(fact.Layers[i:j]).Size() == fact.Layers[0].K:
+			return false // the matrix itself, and not two transforms
+		case name == "lagrange":
+			return j <= fact.Half || i >= fact.Half
+		case name == "folded-lagrange":
+			return j != fact.Half
+		}
+		return true
+	}
+}
+
+func plansOf(name string, t schedule.Task, fact *matrix.Factorisation, anyOrder bool) (plans []plan.Plan) {
+	allowed := allows(name, fact)
+	if t.InMemory {
+		return []plan.Plan{fused(t, name, fact, leastWork(fact, allowed), anyOrder)}
+	}
+	for _, cuts := range Fusions(t.Context, fact.Layers, t.Ports, allowed) {
+		plans = append(plans, fused(t, name, fact, cuts, anyOrder))
+	}
+	if len(plans) == 0 {
+		plans = append(plans, fused(t, name, fact, []int{len(fact.Layers)}, anyOrder))
+	}
+	return plans
+}
+
+// PlanWith returns the plan of [Plans] whose fused layers have groups of the sizes of parameters, the first layer first,
+// in whatever order of layers there are such. Own is the factorisation in the matrix's own order, or nil.
+func PlanWith(name string, t schedule.Task, own *matrix.Factorisation, anyOrder bool, parameters [][]int) (plan.Plan, error) {
+	if !takes(name, own) {
+		return nil, &familyError{name, t.Matrix}
+	}
+	if len(parameters) == 1 {
+		sizes := parameters[0]
+		backwards := slices.Clone(sizes)
+		slices.Reverse(backwards)
+		// The first layers of an inverse have the first digits of labels, those of other transforms the last.
+		for i, r := range []pointset.Radices{nil, pointset.Following(backwards...), pointset.Following(sizes...)} {
+			fact := own
+			if i > 0 {
+				var err error
+				if fact, err = matrix.FactorContext(t.Context, t.Matrix, r); err != nil {
+					return nil, err
+				}
+			}
+			if cuts := cutsFor(fact.Layers, 0, sizes, allows(name, fact)); cuts != nil {
+				return fused(t, name, fact, cuts, anyOrder), nil
+			}
+		}
+	}
+	var there []string
+	for _, q := range plansOf(name, t, own, anyOrder) {
+		there = append(there, q.Info().Parameters)
+	}
+	return nil, schedule.Misfit(fmt.Sprintf("algo: %s for K = %d: no layers have groups of %v processors: want sizes whose product, where a transform and an inverse do not share a layer, is K or K^2, as of %s",
+		name, t.Matrix.Rows(), parameters, strings.Join(there, ", ")))
+}
+
+// cutsFor returns where to cut the layers from number i on so that what is fused has groups of these sizes; nil: nowhere.
+func cutsFor(layers []matrix.Layer, i int, sizes []int, allowed func(i, j int) bool) []int {
+	if i == len(layers) && len(sizes) == 0 {
+		return []int{}
+	}
+	if len(sizes) == 0 {
+		return nil
+	}
+	for j := len(layers); j > i; j-- {
+		if allowed(i, j) && matrix.Span(layers[i:j]).Size() == sizes[0] {
+			if rest := cutsFor(layers, j, sizes[1:], allowed); rest != nil {
+				return append([]int{j}, rest...)
+			}
+		}
+	}
+	return nil
+}
+
+// A familyError says that a matrix is not of an algorithm's family. It wraps [schedule.ErrStructure].
+type familyError struct {
+	algorithm string
+	matrix    matrix.Matrix
+}
+
+func (e *familyError) Error() string {
+	return fmt.Sprintf("algo: %s for matrix %s over %s with K = %d: %v: take another algorithm, such as universal",
+		e.algorithm, Short(e.matrix.ID()), e.matrix.Field().Name(), e.matrix.Rows(), schedule.ErrStructure)
+}
+
+func (e *familyError) Unwrap() error { return schedule.ErrStructure }
+
+// Short cuts an ID, which may have a hash in it, to what fits into a message.
+func Short(id string) string {
+	const most = 40
+	if r := []rune(id); len(r) > most {
+		return string(r[:most]) + "…"
+	}
+	return id
+}
+
+// fused returns the plan for a factorisation whose layers are fused up to each of the cuts.
+func fused(t schedule.Task, name string, fact *matrix.Factorisation, cuts []int, anyOrder bool) plan.Plan {
+	poll.New(t.Context).Steps(1)
+	k := t.Matrix.Rows()
+	name = nameOf(name, fact, cuts)
+	notes := []string{"structure: " + fact.Structure}
+	var lines []string
+	if len(cuts) == 1 {
+		step := stepOf(k, t)
+		l := schedule.OnAll(name, step, t)
+		windows, _ := step.Parameters()
+		l.Common.Parameters, l.Common.Arguments = fmt.Sprintf("groups %d", k), [][]int{{k}}
+		l.Common.Notes = append(notes, "all layers fused into one: the universal step with "+windows)
+		return l
+	}
+	var layers []schedule.Partition
+	var blocks []block
+	list, sizes := Fused(fact.Layers, cuts)
+	for i, l := range list {
+		lines = append(lines, fmt.Sprintf("layer %d, %s: %v", i, l.Name, l.Partition))
+		blocks = append(blocks, block{l, stepOf(l.Size(), t)})
+		layers = append(layers, OnGroups(l, blocks[i].step, fact.In))
+	}
+	parameters := "groups " + Dotted(sizes)
+	column := func(proc int) int { return fact.Out.Processor(fact.In.Label(proc)) }
+	relabelled := !fact.Natural(k)
+	ends := fact.Out
+	if relabelled && anyOrder {
+		ends = fact.In
+	}
+	if relabelled && !anyOrder {
+		parameters += " permute"
+		lines = append(lines, fmt.Sprintf("layer %d, permute: one round of one packet", len(layers)))
+		notes = append(notes, "natural order by one round that permutes the results")
+		layers = append(layers, schedule.Whole(&permutation{k, column, func(proc int) int { return fact.In.Processor(fact.Out.Label(proc)) }}, k, nil))
+		relabelled = false
+	}
+	l := schedule.Compile(t.Info(name, 0, parameters, sizes), layers...)
+	l.Together = together(blocks, fact.In, ends)
+	if relabelled {
+		l.Common.Parameters += " relabelled"
+		notes = append(notes, "relabelled: the columns are not in natural order")
+		l.ColumnOf = func(proc, _ int) int { return column(proc) }
+	}
+	l.Common.Notes, l.Common.Layers = notes, lines
+	return l
+}
+
+// Fused returns layers fused up to each of the cuts, and the sizes of their groups.
+func Fused(layers []matrix.Layer, cuts []int) (fused []matrix.Layer, sizes []int) {
+	from := 0
+	for _, to := range cuts {
+		l := matrix.Fuse(layers[from:to])
+		fused, sizes, from = append(fused, l), append(sizes, l.Size()), to
+	}
+	return fused, sizes
+}
+
+// Dotted writes a product of numbers.
+func Dotted(list []int) string {
+	return strings.Trim(strings.ReplaceAll(fmt.Sprint(list), " ", "·"), "[]")
+}
+
+// A block is a layer and the step that its groups run.
+type block struct {
+	matrix.Layer
+	step *universal.Step
+}
+
+// together returns the layers as one program, from the label that each processor begins with to the
+// one that it ends with.
+func together(blocks []block, first, last matrix.Labels) *plan.Together {
+	k := blocks[0].K
+	p := &plan.Together{Combinations: k * len(blocks)}
+	for _, l := range blocks {
+		p.Terms += k * l.Size()
+	}
+	p.Each = func(ctx context.Context, compute func(plan.Combination)) (outputs []plan.Slot, zeros []int, err error) {
+		defer poll.Catch(&err)
+		steps := poll.New(ctx)
+		zeros = make([]int, k)
+		at, next := make([]plan.Slot, k), k // of each label
+		for proc := range k {
+			at[first.Label(proc)] = proc
+		}
+		for _, l := range blocks {
+			n, same := l.Size(), -1
+			terms, members := make([]plan.Term, n*n), make([]int, n) // column by column
+			for group := range k {
+				steps.Steps(1)
+				if l.Group(group) != group {
+					continue
+				}
+				if alike := l.First(group); alike != same {
+					same = alike
+					if err := l.Ready(ctx, group); err != nil {
+						return nil, nil, err
+					}
+					for e := range terms {
+						steps.Steps(1)
+						terms[e].Coef = l.At(group, e%n, e/n)
+					}
+				}
+				for i := range n {
+					members[i] = l.Member(group, i)
+				}
+				for e := range terms {
+					steps.Steps(1)
+					t := &terms[e]
+					if t.Slot = at[members[e%n]]; t.Coef.IsZero() {
+						zeros[first.Processor(members[l.step.Home(n, e%n, e/n)])]++
+					}
+				}
+				for i, member := range members {
+					compute(terms[i*n:][:n])
+					at[member], next = next, next+1
+				}
+			}
+		}
+		for proc := range k {
+			outputs = append(outputs, at[last.Label(proc)])
+		}
+		return outputs, zeros, nil
+	}
+	return p
+}
+
+// stepOf returns the step on groups of a size.
+func stepOf(size int, t schedule.Task) *universal.Step {
+	// In one process every member obtains all, for the fewest multiply-adds, unless that is much memory for each.
+	const mostHeld = 256
+	if t.InMemory && isBinary(t.Matrix.Field()) && size <= mostHeld {
+		return universal.New(size, t.Ports, size, 1)
+	}
+	return universal.Tuned(size, t.Ports)
+}
+
+func isBinary(f field.Field) bool {
+	return f.Characteristic().IsUint64() && f.Characteristic().Uint64() == 2
+}
+
+// leastWork returns the way to fuse neighbouring layers that takes a processor the least work, as the ends of the fused
+// runs. In characteristic 2 reading and writing a packet is as much work as three multiply-adds, and two layers of
+// butterflies on one side of the middle are one kernel, with a product for each packet; in others products take nearly
+// all. By measurement. All layers fused into one would be a direct product, and are left out.
+func leastWork(fact *matrix.Factorisation, allowed func(i, j int) bool) []int {
+	layers, pass := fact.Layers, 0
+	binary := len(layers) > 0 && isBinary(layers[0].Field())
+	if binary {
+		pass = 3
+	}
+	work := func(i, j int) int {
+		size := matrix.Span(layers[i:j]).Size()
+		switch oneSide := j <= fact.Half || i >= fact.Half; {
+		case size == 2 && j == i+1, binary && oneSide && size == 4 && j == i+2 && layers[i].Size() == 2:
+			return pass + 1
+		}
+		return pass + size
+	}
+	least, from := make([]int, len(layers)+1), make([]int, len(layers)+1) // of the layers before
+	for j := 1; j <= len(layers); j++ {
+		least[j] = math.MaxInt
+		for i := range j {
+			if w := work(i, j); w < pass+layers[0].K && allowed(i, j) && least[i] < math.MaxInt && least[i]+w < least[j] {
+				least[j], from[j] = least[i]+w, i
+			}
+		}
+	}
+	cuts := []int{len(layers)}
+	for j := from[len(layers)]; j > 0; j = from[j] {
+		cuts = append(cuts, j)
+	}
+	slices.Reverse(cuts)
+	return cuts
+}
+
+// OnGroups returns the layer that runs a step on the groups of a layer of the matrix.
+func OnGroups(l matrix.Layer, step *universal.Step, labels matrix.Labels) schedule.Partition {
+	size := l.Size()
+	step.Name = l.Name
+	ready := func(b *schedule.Builder, proc int) { b.Ready(l, l.Group(labels.Label(proc))) }
+	return schedule.Partition{Step: step, Uniform: true, Ready: ready, Group: func(proc int) schedule.Group {
+		label := labels.Label(proc)
+		group := l.Group(label)
+		return schedule.Group{
+			Size: size, Index: l.Index(label),
+			Member: func(i int) int { return labels.Processor(l.Member(group, i)) },
+			At:     func(i, j int) field.Element { return l.At(group, i, j) },
+		}
+	}}
+}
+
+// Fusions returns the ways to fuse neighbouring layers that no other way beats in C1 and C2, as the ends of the fused
+// runs. Allowed says which runs may be fused; none may span all processors, which the universal algorithm does, unless one
+// round is enough for all. The context, unless nil, ends the search. The cost of a run is that of a step on the groups of what it spans: no matrices are multiplied.
+func Fusions(ctx context.Context, layers []matrix.Layer, ports int, allowed func(i, j int) bool) [][]int {
+	if len(layers) == 0 {
+		return nil
+	}
+	search := poll.New(ctx)
+	steps := map[int]sim.Cost{}
+	stepCost := func(size int) sim.Cost {
+		c, ok := steps[size]
+		if !ok {
+			c = sim.Count(poll.Under(ctx, plan.Plan(schedule.Compile(plan.Info{Processors: size, Ports: ports}, schedule.Whole(universal.Tuned(size, ports), size, nil)))))
+			steps[size] = c
+		}
+		return c
+	}
+	type way struct {
+		sim.Cost
+		cuts []int
+	}
+	best := make([][]way, len(layers)+1) // of the layers before
+	best[0] = []way{{}}
+	for j := 1; j <= len(layers); j++ {
+		var ways []way
+		for i := range j {
+			if search.Steps(1); !allowed(i, j) {
+				continue
+			}
+			size := matrix.Span(layers[i:j]).Size()
+			if size == layers[0].K && size > ports+1 {
+				continue
+			}
+			c := stepCost(size)
+			for _, w := range best[i] {
+				search.Steps(1 + len(w.cuts))
+				ways = append(ways, way{sim.Cost{C1: w.C1 + c.C1, C2: w.C2 + c.C2}, append(slices.Clone(w.cuts), j)})
+			}
+		}
+		// Of equal ways the one with the most layers is first: the smallest matrices.
+		slices.SortStableFunc(ways, func(a, b way) int { return cmp.Compare(len(b.cuts), len(a.cuts)) })
+		best[j] = sim.Front(ways, func(w way) sim.Cost { return w.Cost })
+	}
+	var list [][]int
+	for _, w := range best[len(layers)] {
+		list = append(list, w.cuts)
+	}
+	return list
+}

@@ -1,0 +1,227 @@
+package matrices
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"volley/field"
+	"volley/field/fieldtest"
+	"volley/internal/pointset"
+	"volley/matrix"
+)
+
+// checkBlock compares a block with the rows of m, and what Factor finds in it with
+// the block.
+func checkBlock(t *testing.T, m matrix.Matrix, first, rows int) *matrix.Factorisation {
+	t.Helper()
+	b := matrix.Block(m, first, rows)
+	if b.Rows() != rows || b.Cols() != m.Cols() || b.Field() != m.Field() {
+		t.Fatalf("%s is %d×%d over %s", b.ID(), b.Rows(), b.Cols(), b.Field().Name())
+	}
+	for i := range rows {
+		for j := range m.Cols() {
+			if got, want := b.At(i, j), m.At(first+i, j); got != want {
+				t.Fatalf("%s over %s: A[%d][%d] = %v, want %v", b.ID(), m.Field().Name(), i, j, got, want)
+			}
+		}
+	}
+	return checkFactor(t, b)
+}
+
+// TestBlockFactor has the R×R blocks of K×R matrices: all of them are factored, with
+// as many layers on each side as the points have structure.
+func TestBlockFactor(t *testing.T) {
+	lagrangePowers := Spec{Family: "lagrange", Omega: "powers", Alpha: "powers"}
+	for _, c := range []struct {
+		field  string
+		spec   Spec
+		k, r   int
+		name   string
+		layers int // of each block
+	}{
+		{"2^8", Spec{Family: "cauchy"}, 24, 8, "cauchy", 6},
+		{"2^8", Spec{Family: "cauchy"}, 64, 16, "cauchy", 8},
+		{"2^8", Spec{Family: "cauchy"}, 96, 8, "cauchy", 6},
+		{"2^8", Spec{Family: "cauchy"}, 96, 32, "cauchy", 10},
+		{"2^8", Spec{Family: "cauchy"}, 96, 12, "cauchy", 6}, // 3 fibres of 4
+		{"2^8", Spec{Family: "rs:cauchy"}, 24, 8, "cauchy", 6},
+		{"2^8", Spec{Family: "rs:vandermonde"}, 24, 8, "lagrange", 6},
+		{"2^8", Spec{Family: "rs:vandermonde"}, 64, 16, "lagrange", 8},
+		{"2^8", Spec{Family: "rs:vandermonde"}, 96, 8, "lagrange", 6},
+		{"2^8", Spec{Family: "rs:vandermonde"}, 240, 16, "lagrange", 8},
+		{"2^4", Spec{Family: "rs:vandermonde"}, 12, 4, "lagrange", 4},
+		{"2^8", Spec{Family: "lch"}, 64, 16, "additive-fft", 4},
+		{"2^8", Spec{Family: "lch"}, 96, 32, "additive-fft", 5},
+		{"2^8", Spec{Family: "lch"}, 96, 2, "additive-fft", 1},
+		{"257", Spec{Family: "lagrange"}, 48, 16, "lagrange", 8},
+		{"257", Spec{Family: "lagrange"}, 192, 16, "lagrange", 8},
+		{"257", Spec{Family: "lagrange"}, 192, 64, "lagrange", 12},
+		{"257", Spec{Family: "lagrange"}, 240, 48, "lagrange", 10}, // α meets ω; 3 cosets of 16
+		{"257", Spec{Family: "lagrange"}, 256, 64, "lagrange", 12}, // and here ω is all there are
+		{"257", Spec{Family: "cauchy", Omega: "coset", Alpha: "coset"}, 48, 16, "cauchy", 8},
+		{"257", Spec{Family: "vandermonde"}, 48, 16, "draw-and-loose", 4},
+		{"257", Spec{Family: "vandermonde"}, 300, 12, "draw-and-loose", 3},
+		{"3^4", Spec{Family: "lagrange"}, 40, 10, "lagrange", 4},
+		{"3^4", Spec{Family: "cauchy"}, 27, 9, "cauchy", 4},
+		{"3^4", Spec{Family: "rs:vandermonde"}, 54, 27, "lagrange", 6},
+		{"2^8", Spec{Family: "lagrange"}, 45, 15, "lagrange", 4},
+		{"257", lagrangePowers, 48, 16, "", 0}, // no structure
+		{"2^8", Spec{Family: "cauchy"}, 21, 7, "", 0},
+		{"2^8", Spec{Family: "rs:jerasure"}, 24, 8, "", 0},
+		{"2^8", Spec{Family: "random", Argument: "1"}, 24, 8, "", 0},
+		{"2^8", Spec{Family: "rs:cauchy"}, 5, 1, "", 0},
+		{"2^8", Spec{Family: "rs:vandermonde"}, 5, 1, "", 0},
+		{"257", Spec{Family: "vandermonde"}, 5, 1, "", 0},
+	} {
+		m := must(c.spec.Build(fieldtest.Parse(t, c.field), c.k, c.r))(t)
+		if matrix.Factor(m, nil) != nil {
+			t.Errorf("%+v, %d×%d: a factorisation", c.spec, c.k, c.r)
+		}
+		for first := 0; first < c.k; first += c.r {
+			fact := checkBlock(t, m, first, c.r)
+			switch {
+			case fact == nil && c.layers > 0:
+				t.Errorf("%+v over %s, %d×%d: no structure in the block at %d", c.spec, c.field, c.k, c.r, first)
+			case fact != nil && (len(fact.Layers) != c.layers || fact.Name != c.name):
+				t.Errorf("%+v over %s, %d×%d: %s with %d layers in the block at %d, want %s with %d",
+					c.spec, c.field, c.k, c.r, fact.Name, len(fact.Layers), first, c.name, c.layers)
+			}
+		}
+	}
+}
+
+// TestBlockLCH: of LCH's rows, K = 12 = 3·2^2, only 2 or 4 at a multiple of that number
+// are a smaller transform.
+func TestBlockLCH(t *testing.T) {
+	f := fieldtest.Parse(t, "2^4")
+	for rows := 2; rows < 12; rows++ {
+		m := must(Spec{Family: "lch"}.Build(f, 12, rows))(t)
+		for first := range 12 - rows + 1 {
+			fact := checkBlock(t, m, first, rows)
+			if want := (rows == 2 || rows == 4) && first%rows == 0; (fact != nil) != want {
+				t.Errorf("%d rows from %d: structure %v, want %v", rows, first, fact != nil, want)
+			}
+		}
+	}
+}
+
+// TestBlockColumns: the columns of a K×R matrix, K < R, are rows of its transpose.
+func TestBlockColumns(t *testing.T) {
+	for _, c := range []struct {
+		field  string
+		spec   Spec
+		k, r   int
+		layers int
+	}{
+		{"2^8", Spec{Family: "cauchy"}, 8, 24, 6},
+		{"2^8", Spec{Family: "rs:vandermonde"}, 16, 64, 8},
+		{"257", Spec{Family: "lagrange"}, 16, 192, 8},
+		{"257", Spec{Family: "vandermonde"}, 16, 48, 4},
+		{"257", Spec{Family: "random", Argument: "1"}, 16, 48, 0},
+	} {
+		m := matrix.Transpose(must(c.spec.Build(fieldtest.Parse(t, c.field), c.k, c.r))(t))
+		for first := 0; first < c.r; first += c.k {
+			fact := checkBlock(t, m, first, c.k)
+			if fact == nil && c.layers > 0 || fact != nil && len(fact.Layers) != c.layers {
+				t.Errorf("%+v over %s, %d×%d: %+v for the columns from %d, want %d layers", c.spec, c.field, c.k, c.r, fact, first, c.layers)
+			}
+		}
+	}
+}
+
+// blocks returns matrices of every kind that Block meets, for many blocks of each.
+func blocks(t *testing.T, f field.Field) []matrix.Matrix {
+	var list []matrix.Matrix
+	for _, spec := range []Spec{
+		{Family: "cauchy"}, {Family: "cauchy", Omega: "coset", Alpha: "coset"}, {Family: "fti"}, {Family: "rs:vandermonde"}, {Family: "rs:cauchy"},
+		{Family: "rs:par1"}, {Family: "rs:par2"}, {Family: "rs:jerasure"}, {Family: "lagrange"}, {Family: "lagrange", Alpha: "codes"}, {Family: "lagrange", Omega: "powers", Alpha: "powers"},
+		{Family: "vandermonde"}, {Family: "vandermonde", Points: "codes"},
+		{Family: "dft"}, {Family: "dft", Order: "reversed"}, {Family: "lch"}, {Family: "random", Argument: "3"},
+	} {
+		for _, shape := range [][2]int{{1, 1}, {2, 1}, {6, 2}, {8, 4}, {4, 8}, {5, 5}, {8, 8}, {6, 3}, {10, 5}, {3, 7}} {
+			if m, err := spec.Build(f, shape[0], shape[1]); err == nil {
+				list = append(list, m, matrix.Transpose(m))
+			}
+		}
+	}
+	list = append(list, identity(f, 5))
+	k := 6
+	perm := rand.New(rand.NewPCG(1, 1)).Perm(k)
+	if m, err := matrix.Cauchy(f, k, k); err == nil {
+		list = append(list, must(matrix.Columns(m, perm))(t), must(matrix.Inverse(m))(t), matrix.DenseOf(m))
+	}
+	return list
+}
+
+// TestBlocks has every block of small matrices of every kind, and every block of
+// these blocks; of two with the same ID and shape all entries are equal.
+func TestBlocks(t *testing.T) {
+	for _, name := range []string{"2^4", "2^8", "257", "3^4"} {
+		f := fieldtest.Parse(t, name)
+		found := 0
+		known := map[string]matrix.Matrix{}
+		for _, m := range blocks(t, f) {
+			for first := range m.Rows() {
+				for rows := 1; first+rows <= m.Rows(); rows++ {
+					if checkBlock(t, m, first, rows) != nil {
+						found++
+					}
+					b := matrix.Block(m, first, rows)
+					for inner := range rows {
+						checkBlock(t, b, inner, rows-inner)
+					}
+					key := fmt.Sprint(b.ID(), b.Rows(), "×", b.Cols())
+					if other := known[key]; other != nil && !equal(other, b) {
+						t.Fatalf("two matrices with the ID %s", b.ID())
+					}
+					known[key] = b
+				}
+			}
+		}
+		if found == 0 {
+			t.Errorf("%s: no block has structure", name)
+		}
+	}
+}
+
+func TestBlockOutOfRange(t *testing.T) {
+	f := fieldtest.Parse(t, "257")
+	for _, m := range []matrix.Matrix{must(matrix.Cauchy(f, 4, 4))(t), must(matrix.ReedSolomonVandermonde(f, 4, 4))(t), must(matrix.DFT(f, 4))(t)} {
+		for _, c := range [][2]int{{-1, 2}, {3, 2}, {0, 5}, {0, 0}, {2, -1}, {math.MaxInt, math.MaxInt}} {
+			wantPanic(t, "of a 4×4 matrix", func() { matrix.Block(m, c[0], c[1]) })
+		}
+		b := matrix.Block(m, 1, 2)
+		for _, at := range [][2]int{{2, 0}, {-1, 0}, {0, 4}} {
+			wantPanic(t, "of a 2×4 matrix", func() { b.At(at[0], at[1]) })
+		}
+	}
+	p := pointset.Part(must(matrix.CosetPoints(f, 8))(t), 2, 3)
+	wantPanic(t, "point 3 of 3", func() { p.At(3) })
+	wantPanic(t, "point -1 of 3", func() { p.At(-1) })
+}
+
+// TestBlockPoints: a block of a Cauchy matrix says which points it is on.
+func TestBlockPoints(t *testing.T) {
+	f := fieldtest.Parse(t, "257")
+	m := must(Spec{Family: "cauchy", Omega: "coset", Alpha: "powers"}.Build(f, 12, 4))(t)
+	if m == nil {
+		t.Fatal("no matrix")
+	}
+	for _, c := range []struct {
+		m    matrix.Matrix
+		id   string
+		sets int
+	}{
+		{matrix.Block(must(matrix.Cauchy(f, 12, 12))(t), 4, 4), "cauchy(codes:4, codes:12)", 2},
+		{matrix.Block(must(matrix.FTI(f, 12))(t), 4, 4), "cauchy(-codes:16, -codes:0)", 2},
+		{matrix.Block(m, 4, 4), "cauchy(coset[4:8 of 12], powers+12)", 2},
+		{matrix.Block(must(matrix.ReedSolomonVandermonde(f, 12, 12))(t), 4, 4), "rows(lagrange(codes:0, codes:12); 4:8 of 12)", 0},
+		{matrix.Block(matrix.Block(must(matrix.DFT(f, 16))(t), 4, 8), 2, 3), "rows(dft; 6:9 of 16)", 0},
+	} {
+		if c.m.ID() != c.id || len(matrix.StructureOf(c.m).Points) != c.sets {
+			t.Errorf("%s with %d sets of points, want %s with %d", c.m.ID(), len(matrix.StructureOf(c.m).Points), c.id, c.sets)
+		}
+	}
+}

@@ -1,0 +1,177 @@
+package matrices
+
+import (
+	"bufio"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"volley/field"
+	"volley/internal/pointset"
+	"volley/matrix"
+)
+
+// FromCSV reads a matrix: a line per row, the entries as decimal symbol codes with commas between them. Spaces around
+// entries, blank lines and lines that begin with '#' count for nothing. The format is that of [encoding/csv].
+//
+// The error names the file, by the given name, and the line, the column of the matrix (both from 1) and the text at
+// fault. A matrix over 4 GiB and a row over 4 MiB of text are errors.
+func FromCSV(f field.Field, r io.Reader, name string) (*matrix.Dense, error) {
+	d, _, err := readCSV(f, r, name, pointset.MaxSize)
+	return d, err
+}
+
+// maxRecord bounds the text of one row and its comments; one of the largest square matrix takes about 1 MiB.
+const maxRecord = 4 << 20
+
+// readCSV is FromCSV, except that it stores the first keep rows only. It returns how many rows there are.
+func readCSV(f field.Field, r io.Reader, name string, keep int) (*matrix.Dense, int, error) {
+	fail := func(line int, format string, args ...any) (*matrix.Dense, int, error) {
+		return nil, 0, fmt.Errorf("matrix: %s line %d: %w", name, line, fmt.Errorf(format, args...))
+	}
+	limit := &limitedReader{r: r}
+	in := csv.NewReader(limit)
+	in.Comment = '#'
+	in.FieldsPerRecord = -1
+	in.TrimLeadingSpace = true
+	in.ReuseRecord = true
+
+	var kept [][]byte // rows
+	rows, cols, line, firstLine := 0, 0, 0, 0
+	for {
+		limit.left = maxRecord
+		record, err := in.Read()
+		if err == io.EOF {
+			break
+		}
+		if parseErr := (*csv.ParseError)(nil); errors.As(err, &parseErr) {
+			return fail(parseErr.Line, "%w", parseErr.Err)
+		}
+		if err != nil {
+			return nil, 0, fmt.Errorf("matrix: %s after line %d: %w", name, line, err)
+		}
+		line, _ = in.FieldPos(0)
+		if len(record) == 1 && strings.TrimSpace(record[0]) == "" {
+			continue
+		}
+		if rows == 0 {
+			cols, firstLine = len(record), line
+		}
+		if len(record) != cols {
+			return fail(line, "a row of %s, and line %d has %d: want rows of equal length", pointset.Count(len(record), "value"), firstLine, cols)
+		}
+		rows++
+		var row []byte
+		for j, text := range record {
+			e, err := field.ParseElement(f, text)
+			if err != nil {
+				return fail(line, "column %d: %w", j+1, err)
+			}
+			if rows <= keep {
+				row = append(row, make([]byte, f.SymbolBytes())...)
+				field.PutSymbol(f, row[j*f.SymbolBytes():], e)
+			}
+		}
+		if rows <= keep {
+			kept = append(kept, row)
+		}
+		if err := matrix.CheckDense(f, len(kept), cols); err != nil {
+			return fail(line, "%w", err)
+		}
+	}
+	if rows == 0 {
+		return nil, 0, fmt.Errorf("matrix: %s has no values: want a line of decimal values per row", name)
+	}
+	d := matrix.NewDense(f, len(kept), cols)
+	for i, row := range kept {
+		copy(d.Row(i), row)
+		kept[i] = nil
+	}
+	return d, rows, nil
+}
+
+// A limitedReader reads left bytes more, and then fails.
+type limitedReader struct {
+	r    io.Reader
+	left int
+}
+
+func (l *limitedReader) Read(p []byte) (int, error) {
+	if l.left <= 0 {
+		return 0, fmt.Errorf("a row of more than %d MiB", maxRecord>>20)
+	}
+	n, err := l.r.Read(p[:min(len(p), l.left)])
+	l.left -= n
+	return n, err
+}
+
+// WriteCSV writes m as [FromCSV] reads it: a line of decimal values with commas per row, of which it stores one.
+func WriteCSV(w io.Writer, m matrix.Matrix) error {
+	out := bufio.NewWriter(w)
+	for i := range m.Rows() {
+		for j := range m.Cols() {
+			if j > 0 {
+				out.WriteByte(',')
+			}
+			out.WriteString(m.At(i, j).String())
+		}
+		// The writer keeps its first error; here it ends a large matrix early.
+		if err := out.WriteByte('\n'); err != nil {
+			return fmt.Errorf("matrix: writing %s: %w", m.ID(), err)
+		}
+	}
+	if err := out.Flush(); err != nil {
+		return fmt.Errorf("matrix: writing %s: %w", m.ID(), err)
+	}
+	return nil
+}
+
+// ReadPoints reads points: decimal symbol codes between white space or commas. Lines that begin with '#' are comments.
+//
+// The error names the file, by the given name, and the line (from 1) and the text at fault; for a point given twice,
+// both its places. A line over 16 MiB and more than 2^24 points are an error.
+func ReadPoints(f field.Field, r io.Reader, name string) (matrix.Points, error) {
+	var points []field.Element
+	seen := make(map[field.Element]int) // line of each point
+	in := bufio.NewScanner(r)
+	in.Buffer(nil, maxLine)
+	line := 1
+	for ; in.Scan(); line++ {
+		texts := strings.FieldsFunc(in.Text(), func(c rune) bool { return strings.ContainsRune(" \t\r,", c) })
+		if len(texts) > 0 && texts[0][0] == '#' {
+			continue
+		}
+		for _, text := range texts {
+			e, err := field.ParseElement(f, text)
+			if err != nil {
+				return nil, fmt.Errorf("matrix: %s line %d: %w", name, line, err)
+			}
+			if first, ok := seen[e]; ok {
+				return nil, fmt.Errorf("matrix: %s line %d: the point %v is on line %d already: want distinct points", name, line, e, first)
+			}
+			if len(points) == maxFilePoints {
+				return nil, fmt.Errorf("matrix: %s line %d: more than %d points", name, line, maxFilePoints)
+			}
+			seen[e] = line
+			points = append(points, e)
+		}
+	}
+	if err := in.Err(); err != nil {
+		if errors.Is(err, bufio.ErrTooLong) {
+			err = fmt.Errorf("a line of more than %d MiB", maxLine>>20)
+		}
+		return nil, fmt.Errorf("matrix: %s line %d: %w", name, line, err)
+	}
+	if len(points) == 0 {
+		return nil, fmt.Errorf("matrix: %s has no points: want decimal values", name)
+	}
+	return pointset.Listed(f, points), nil
+}
+
+// maxLine bounds a line, in bytes.
+const maxLine = 16 << 20
+
+// maxFilePoints bounds the memory ReadPoints takes, to a few GiB.
+const maxFilePoints = 1 << 24
