@@ -16,17 +16,10 @@ import (
 	"volley/sim"
 )
 
-// What lies in .volley, by docs/format.md.
+// The name of a file, of any bytes, and from when to when a node was read.
 type (
-	Manifest    = store.Manifest
-	Predecessor = store.Predecessor
-	RecordSum   = store.RecordSum
-	Record      = store.Record
-	Entry       = tree.Entry
-	Name        = tree.Name
-	Scrub       = scrub.Note
-	Spot        = scrub.Spot
-	Period      = scrub.Period
+	Name   = tree.Name
+	Period = scrub.Period
 )
 
 // Which node of which group a directory is.
@@ -91,9 +84,6 @@ func Apart(dirs []string) error { return session.Apart(Options{}, dirs) }
 
 // Identify returns what a directory says. A verb reads it anew, once it has the lock.
 func Identify(dir string) Identity { return session.Identify(dir) }
-
-// Format is that of manifests.
-const Format = store.Format
 
 // Layouts of parity, and matrices of Full.
 const (

@@ -31,7 +31,7 @@ func many(layout string) *world {
 }
 
 // record returns the manifest in force, and a node's record.
-func (w *world) record(t *testing.T, n int) (*Manifest, *Record) {
+func (w *world) record(t *testing.T, n int) (*store.Manifest, *store.Record) {
 	t.Helper()
 	p := w.clone().Process()
 	d, err := p.Open(w.dirs[n])
@@ -89,8 +89,8 @@ func TestReadsChanged(t *testing.T) {
 			m, is := w.record(t, 1)
 			rows := map[int]bool{}
 			for _, of := range []struct {
-				*Manifest
-				*Record
+				*store.Manifest
+				*store.Record
 			}{{before, was}, {m, is}} {
 				for _, g := range of.FilePartsOf(tree.ExtentsOf(of.Entries)) {
 					if slices.Contains(x.of, string(tree.ExtentsOf(of.Entries)[g.File].Path)) {

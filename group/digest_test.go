@@ -28,7 +28,7 @@ func TestSums(t *testing.T) {
 		{BLAKE3, 102400, "bc3e3d41a1146b069abffad3c0d44860cf664390afce4d9661f7902e7943e085"},
 		{XXH3, 0, "99aa06d3014798d86001c324468d497f"},
 	} {
-		m := &Manifest{Digest: x.digest}
+		m := &store.Manifest{Digest: x.digest}
 		if is := hex.EncodeToString(m.AppendSum(nil, count[:x.bytes])); is != x.want || len(is) != 2*store.DigestBytes[x.digest] {
 			t.Errorf("%s of %d bytes: %s: want %s", x.digest, x.bytes, is, x.want)
 		}
@@ -117,7 +117,7 @@ func TestDigestRefused(t *testing.T) {
 func BenchmarkDigest(b *testing.B) {
 	blocks := [2][]byte{make([]byte, store.UsualBlock), make([]byte, store.UsualBlock)}
 	for _, digest := range []string{SHA256, BLAKE3, XXH3} {
-		m := &Manifest{Digest: digest}
+		m := &store.Manifest{Digest: digest}
 		to := make([]byte, store.DigestBytes[digest])
 		b.Run(digest, func(b *testing.B) {
 			b.SetBytes(2 * store.UsualBlock)

@@ -44,10 +44,10 @@ func FuzzDecodeManifest(f *testing.F) {
 }
 
 // fuzzManifest is a small manifest.
-func fuzzManifest() *Manifest {
-	return &Manifest{
-		Format: Format, Version: store.Version, Group: "g", Generation: 1, Nodes: 2, Tolerate: 1, Layout: Full, Field: "2^8", Matrix: Cauchy, Digest: SHA256,
-		DataChunks: 1, ParityChunks: 1, ChunkBytes: 8, BlockBytes: 64 << 10, Records: []RecordSum{{Bytes: 1, SHA256: disk.Sum(nil)}, {Bytes: 1, SHA256: disk.Sum(nil)}},
+func fuzzManifest() *store.Manifest {
+	return &store.Manifest{
+		Format: store.Format, Version: store.Version, Group: "g", Generation: 1, Nodes: 2, Tolerate: 1, Layout: Full, Field: "2^8", Matrix: Cauchy, Digest: SHA256,
+		DataChunks: 1, ParityChunks: 1, ChunkBytes: 8, BlockBytes: 64 << 10, Records: []store.RecordSum{{Bytes: 1, SHA256: disk.Sum(nil)}, {Bytes: 1, SHA256: disk.Sum(nil)}},
 	}
 }
 
@@ -55,7 +55,7 @@ func fuzzManifest() *Manifest {
 func FuzzDecodeMember(f *testing.F) {
 	m := fuzzManifest()
 	digest := make([]byte, 32)
-	text, err := json.Marshal(&Record{Bytes: 3, FileDigests: digest, Parity: digest, Entries: []*tree.Entry{
+	text, err := json.Marshal(&store.Record{Bytes: 3, FileDigests: digest, Parity: digest, Entries: []*tree.Entry{
 		{Path: ".", Type: tree.TypeDir, Mode: 0o755}, {Path: "\xff", Type: tree.TypeFile, Size: 3}, {Path: "l", Type: tree.TypeSymlink, Target: "x"},
 	}})
 	if err != nil {

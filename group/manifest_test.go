@@ -23,70 +23,70 @@ func TestManifestRefused(t *testing.T) {
 	name := func(n int) string { return strings.Repeat("g", n) }
 	for _, x := range []struct {
 		what   string
-		change func(m *Manifest)
+		change func(m *store.Manifest)
 		want   string // "": it is taken
 	}{
-		{"nothing", func(*Manifest) {}, ""},
-		{"format", func(m *Manifest) { m.Format = "volley" }, `format: "volley": want "volley-group"`},
-		{"version 0", func(m *Manifest) { m.Version = 0 }, "version: 0: this program knows version 5"},
-		{"version 1", func(m *Manifest) { m.Version = 1 }, "version: 1"},
-		{"version 6", func(m *Manifest) { m.Version = 6 }, "version: 6"},
-		{"a record less", func(m *Manifest) { m.Records = m.Records[1:] }, "members: 1 of 2 nodes"},
-		{"a name less", func(m *Manifest) { m.Names = []tree.Name{"a"} }, "names: 1 of 2 nodes"},
-		{"a record more", func(m *Manifest) { m.Records = append(m.Records, m.Records[0]) }, "members: 3 of 2 nodes"},
-		{"R", func(m *Manifest) { m.Tolerate = 2 }, "cannot tolerate the loss of 2 of 2 nodes: want 1 to 1"},
-		{"layout", func(m *Manifest) { m.Layout = "wide" }, `layout "wide", matrix "cauchy"`},
-		{"field", func(m *Manifest) { m.Field = "2^16" }, `field: "2^16": want "2^8"`},
-		{"data chunks", func(m *Manifest) { m.DataChunks = 2 }, "data_chunks, parity_chunks: 2 and 1: want 1 and 1"},
-		{"parity chunks", func(m *Manifest) { m.ParityChunks = 2 }, "data_chunks, parity_chunks: 1 and 2: want 1 and 1"},
-		{"no group", func(m *Manifest) { m.Group = "" }, `group: "": want a name`},
-		{"a long group", func(m *Manifest) { m.Group = name(65) }, "group:"},
-		{"not too long", func(m *Manifest) { m.Group = name(64) }, ""},
-		{"a path", func(m *Manifest) { m.Group = "a/b" }, "group:"},
-		{"generation 0", func(m *Manifest) { m.Generation = 0 }, "generation: 0: want 1 to 9007199254740992"},
-		{"the last generation", func(m *Manifest) { m.Generation = store.MostGeneration }, ""},
-		{"one more", func(m *Manifest) { m.Generation = store.MostGeneration + 1 }, "generation:"},
-		{"chunks below 0", func(m *Manifest) { m.ChunkBytes = -8 }, "chunk_bytes: -8: want a multiple of 8"},
-		{"chunks of 0", func(m *Manifest) { m.ChunkBytes = 0 }, ""},
-		{"chunks of 12", func(m *Manifest) { m.ChunkBytes = 12 }, "chunk_bytes: 12"},
-		{"the largest chunk", func(m *Manifest) { m.ChunkBytes = store.MostChunk }, ""},
-		{"a larger one", func(m *Manifest) { m.ChunkBytes = store.MostChunk + store.Align }, "chunk_bytes:"},
-		{"blocks of 0", func(m *Manifest) { m.BlockBytes = 0 }, "block_bytes: 0: want a multiple of 8"},
-		{"the smallest block", func(m *Manifest) { m.BlockBytes = store.Align }, ""},
-		{"blocks of 12", func(m *Manifest) { m.BlockBytes = 12 }, "block_bytes: 12"},
-		{"the largest block", func(m *Manifest) {
+		{"nothing", func(*store.Manifest) {}, ""},
+		{"format", func(m *store.Manifest) { m.Format = "volley" }, `format: "volley": want "volley-group"`},
+		{"version 0", func(m *store.Manifest) { m.Version = 0 }, "version: 0: this program knows version 5"},
+		{"version 1", func(m *store.Manifest) { m.Version = 1 }, "version: 1"},
+		{"version 6", func(m *store.Manifest) { m.Version = 6 }, "version: 6"},
+		{"a record less", func(m *store.Manifest) { m.Records = m.Records[1:] }, "members: 1 of 2 nodes"},
+		{"a name less", func(m *store.Manifest) { m.Names = []tree.Name{"a"} }, "names: 1 of 2 nodes"},
+		{"a record more", func(m *store.Manifest) { m.Records = append(m.Records, m.Records[0]) }, "members: 3 of 2 nodes"},
+		{"R", func(m *store.Manifest) { m.Tolerate = 2 }, "cannot tolerate the loss of 2 of 2 nodes: want 1 to 1"},
+		{"layout", func(m *store.Manifest) { m.Layout = "wide" }, `layout "wide", matrix "cauchy"`},
+		{"field", func(m *store.Manifest) { m.Field = "2^16" }, `field: "2^16": want "2^8"`},
+		{"data chunks", func(m *store.Manifest) { m.DataChunks = 2 }, "data_chunks, parity_chunks: 2 and 1: want 1 and 1"},
+		{"parity chunks", func(m *store.Manifest) { m.ParityChunks = 2 }, "data_chunks, parity_chunks: 1 and 2: want 1 and 1"},
+		{"no group", func(m *store.Manifest) { m.Group = "" }, `group: "": want a name`},
+		{"a long group", func(m *store.Manifest) { m.Group = name(65) }, "group:"},
+		{"not too long", func(m *store.Manifest) { m.Group = name(64) }, ""},
+		{"a path", func(m *store.Manifest) { m.Group = "a/b" }, "group:"},
+		{"generation 0", func(m *store.Manifest) { m.Generation = 0 }, "generation: 0: want 1 to 9007199254740992"},
+		{"the last generation", func(m *store.Manifest) { m.Generation = store.MostGeneration }, ""},
+		{"one more", func(m *store.Manifest) { m.Generation = store.MostGeneration + 1 }, "generation:"},
+		{"chunks below 0", func(m *store.Manifest) { m.ChunkBytes = -8 }, "chunk_bytes: -8: want a multiple of 8"},
+		{"chunks of 0", func(m *store.Manifest) { m.ChunkBytes = 0 }, ""},
+		{"chunks of 12", func(m *store.Manifest) { m.ChunkBytes = 12 }, "chunk_bytes: 12"},
+		{"the largest chunk", func(m *store.Manifest) { m.ChunkBytes = store.MostChunk }, ""},
+		{"a larger one", func(m *store.Manifest) { m.ChunkBytes = store.MostChunk + store.Align }, "chunk_bytes:"},
+		{"blocks of 0", func(m *store.Manifest) { m.BlockBytes = 0 }, "block_bytes: 0: want a multiple of 8"},
+		{"the smallest block", func(m *store.Manifest) { m.BlockBytes = store.Align }, ""},
+		{"blocks of 12", func(m *store.Manifest) { m.BlockBytes = 12 }, "block_bytes: 12"},
+		{"the largest block", func(m *store.Manifest) {
 			m.BlockBytes, m.ChunkBytes = store.LongBlock, store.FewBlocks/2*store.LongBlock
 		}, ""},
-		{"a larger one", func(m *Manifest) {
+		{"a larger one", func(m *store.Manifest) {
 			m.BlockBytes, m.ChunkBytes = store.LongBlock+store.Align, store.FewBlocks*store.LongBlock
 		}, "block_bytes:"},
-		{"blocks of any chunk", func(m *Manifest) { m.BlockBytes = 4 * store.UsualBlock }, ""},
-		{"blocks that are few", func(m *Manifest) {
+		{"blocks of any chunk", func(m *store.Manifest) { m.BlockBytes = 4 * store.UsualBlock }, ""},
+		{"blocks that are few", func(m *store.Manifest) {
 			m.BlockBytes = 4*store.UsualBlock + store.Align
 			m.ChunkBytes = (store.FewBlocks/2 - 2) * m.BlockBytes
 		}, "too long for chunks of 7864560 bytes"},
-		{"as many as there have to be", func(m *Manifest) {
+		{"as many as there have to be", func(m *store.Manifest) {
 			m.BlockBytes = 4*store.UsualBlock + store.Align
 			m.ChunkBytes = (store.FewBlocks/2 - 1) * m.BlockBytes
 		}, ""},
-		{"longer ones", func(m *Manifest) { m.BlockBytes = 4*store.UsualBlock + store.Align }, "block_bytes: 262152: too long for chunks of 8 bytes"},
-		{"digest", func(m *Manifest) { m.Digest = "md5" }, `digest: "md5": there is no such digest`},
-		{"bytes of a record", func(m *Manifest) { m.Records[1].Bytes = -1 }, "members[1]: want bytes, 0 to 4294967296, and the SHA-256"},
-		{"the most bytes of a record", func(m *Manifest) { m.Records[1].Bytes = store.MostRecord }, ""},
-		{"more", func(m *Manifest) { m.Records[1].Bytes = store.MostRecord + 1 }, "members[1]:"},
-		{"no digest", func(m *Manifest) { m.Records[1].SHA256 = "" }, "members[1]:"},
-		{"an epoch of nothing", func(m *Manifest) { m.Epoch = 1 }, "epoch: 1: want 0, or"},
-		{"nothing replaced", func(m *Manifest) { m.Replaces = &Predecessor{Epoch: 0, Nodes: 3} }, "epoch: 0: want 0, or"},
-		{"an epoch", func(m *Manifest) {
-			m.Epoch, m.Replaces = 1, &Predecessor{Epoch: 0, Nodes: 3, Names: []tree.Name{"a", "b", "c"}}
+		{"longer ones", func(m *store.Manifest) { m.BlockBytes = 4*store.UsualBlock + store.Align }, "block_bytes: 262152: too long for chunks of 8 bytes"},
+		{"digest", func(m *store.Manifest) { m.Digest = "md5" }, `digest: "md5": there is no such digest`},
+		{"bytes of a record", func(m *store.Manifest) { m.Records[1].Bytes = -1 }, "members[1]: want bytes, 0 to 4294967296, and the SHA-256"},
+		{"the most bytes of a record", func(m *store.Manifest) { m.Records[1].Bytes = store.MostRecord }, ""},
+		{"more", func(m *store.Manifest) { m.Records[1].Bytes = store.MostRecord + 1 }, "members[1]:"},
+		{"no digest", func(m *store.Manifest) { m.Records[1].SHA256 = "" }, "members[1]:"},
+		{"an epoch of nothing", func(m *store.Manifest) { m.Epoch = 1 }, "epoch: 1: want 0, or"},
+		{"nothing replaced", func(m *store.Manifest) { m.Replaces = &store.Predecessor{Epoch: 0, Nodes: 3} }, "epoch: 0: want 0, or"},
+		{"an epoch", func(m *store.Manifest) {
+			m.Epoch, m.Replaces = 1, &store.Predecessor{Epoch: 0, Nodes: 3, Names: []tree.Name{"a", "b", "c"}}
 		}, ""},
-		{"a later one replaced", func(m *Manifest) { m.Epoch, m.Replaces = 1, &Predecessor{Epoch: 1, Nodes: 3} }, "replaces: epoch 1 of 3 nodes"},
-		{"few names replaced", func(m *Manifest) {
-			m.Epoch, m.Replaces = 1, &Predecessor{Epoch: 0, Nodes: 3, Names: []tree.Name{"a"}}
+		{"a later one replaced", func(m *store.Manifest) { m.Epoch, m.Replaces = 1, &store.Predecessor{Epoch: 1, Nodes: 3} }, "replaces: epoch 1 of 3 nodes"},
+		{"few names replaced", func(m *store.Manifest) {
+			m.Epoch, m.Replaces = 1, &store.Predecessor{Epoch: 0, Nodes: 3, Names: []tree.Name{"a"}}
 		}, "replaces: epoch 0 of 3 nodes, with 1 names"},
-		{"no bytes of a record", func(m *Manifest) { m.Records[1].Bytes = 0 }, ""},
-		{"no digits", func(m *Manifest) { m.Records[1].SHA256 = strings.Repeat("x", 64) }, "members[1]:"},
-		{"few digits", func(m *Manifest) { m.Records[1].SHA256 = "00" }, "members[1]:"},
+		{"no bytes of a record", func(m *store.Manifest) { m.Records[1].Bytes = 0 }, ""},
+		{"no digits", func(m *store.Manifest) { m.Records[1].SHA256 = strings.Repeat("x", 64) }, "members[1]:"},
+		{"few digits", func(m *store.Manifest) { m.Records[1].SHA256 = "00" }, "members[1]:"},
 	} {
 		m := fuzzManifest()
 		x.change(m)
@@ -115,29 +115,29 @@ func TestManifestRefused(t *testing.T) {
 
 // TestRecordRefused does the same with the record of a node, whose chunk has two blocks of 8 bytes.
 func TestRecordRefused(t *testing.T) {
-	again := new(Record)
+	again := new(store.Record)
 	if err := json.Unmarshal([]byte(`{"entries":[{"path":"d","type":"dir"}],"entries":[{"path":"d","type":"dir"}]}`), again); err != nil || len(again.Entries) != 1 {
 		t.Errorf("two lists of entries: %v, %v", again.Entries, err)
 	}
 	m := fuzzManifest()
 	m.ChunkBytes, m.BlockBytes = 16, 8
-	add := func(e tree.Entry) func(*Record) {
-		return func(x *Record) { x.Entries = append(x.Entries, &e) }
+	add := func(e tree.Entry) func(*store.Record) {
+		return func(x *store.Record) { x.Entries = append(x.Entries, &e) }
 	}
-	at := func(i int, change func(*tree.Entry)) func(*Record) {
-		return func(x *Record) { change(x.Entries[i]) }
+	at := func(i int, change func(*tree.Entry)) func(*store.Record) {
+		return func(x *store.Record) { change(x.Entries[i]) }
 	}
 	for _, c := range []struct {
 		what   string
-		change func(x *Record)
+		change func(x *store.Record)
 		want   string // "": it is taken
 	}{
-		{"nothing", func(*Record) {}, ""},
-		{"bytes below 0", func(x *Record) { x.Bytes = -1 }, "bytes: -1"},
-		{"all bytes", func(x *Record) { x.Bytes = 16 }, ""},
-		{"more bytes", func(x *Record) { x.Bytes = 17 }, "bytes: 17: more than 1 chunks of 16 hold"},
-		{"parity", func(x *Record) { x.Parity = x.Parity[32:] }, "parity: 32 bytes of digests of 1 chunks of 2 blocks"},
-		{"a part less", func(x *Record) { x.FileDigests = x.FileDigests[32:] }, "segments: 64 bytes of digests of 3 parts of files"},
+		{"nothing", func(*store.Record) {}, ""},
+		{"bytes below 0", func(x *store.Record) { x.Bytes = -1 }, "bytes: -1"},
+		{"all bytes", func(x *store.Record) { x.Bytes = 16 }, ""},
+		{"more bytes", func(x *store.Record) { x.Bytes = 17 }, "bytes: 17: more than 1 chunks of 16 hold"},
+		{"parity", func(x *store.Record) { x.Parity = x.Parity[32:] }, "parity: 32 bytes of digests of 1 chunks of 2 blocks"},
+		{"a part less", func(x *store.Record) { x.FileDigests = x.FileDigests[32:] }, "segments: 64 bytes of digests of 3 parts of files"},
 		{"outside", at(2, func(e *tree.Entry) { e.Path = "../f" }), `entries: "../f": want a path below`},
 		{"not clean", at(2, func(e *tree.Entry) { e.Path = "d/../f" }), "want a path below"},
 		{"absolute", at(2, func(e *tree.Entry) { e.Path = "/f" }), "want a path below"},
@@ -171,7 +171,7 @@ func TestRecordRefused(t *testing.T) {
 		{"a file for a directory", at(3, func(e *tree.Entry) { e.Path = "f/g" }), "its directory is not among them"},
 		{"no root", at(0, func(e *tree.Entry) { e.Path = "e" }), "its directory is not among them"},
 	} {
-		x := &Record{Bytes: 13, Parity: make([]byte, 64), FileDigests: make([]byte, 96), Entries: []*tree.Entry{
+		x := &store.Record{Bytes: 13, Parity: make([]byte, 64), FileDigests: make([]byte, 96), Entries: []*tree.Entry{
 			{Path: ".", Type: tree.TypeDir, Mode: 0o755}, {Path: "d", Type: tree.TypeDir}, {Path: "f", Type: tree.TypeFile, Size: 10},
 			{Path: "d/g", Type: tree.TypeFile, Size: 3, Offset: 10}, {Path: "l", Type: tree.TypeSymlink, Target: "x"},
 		}}

@@ -32,7 +32,7 @@ func TestForeign(t *testing.T) {
 		there, match int
 		want         bool
 	}{{0, 0, false}, {1, 0, true}, {1, 1, false}, {2, 1, false}, {3, 1, true}, {4, 2, false}, {5, 2, true}, {8, 4, false}, {9, 4, true}} {
-		c, m := &content.Condition{Listing: &tree.Listing{}}, &Record{Entries: []*tree.Entry{{Path: "a", Type: tree.TypeDir}, file("z", 3)}}
+		c, m := &content.Condition{Listing: &tree.Listing{}}, &store.Record{Entries: []*tree.Entry{{Path: "a", Type: tree.TypeDir}, file("z", 3)}}
 		for i := range x.there {
 			e := file(fmt.Sprint("f", i), 3)
 			c.Listing.Entries = append(c.Listing.Entries, e)
@@ -108,7 +108,7 @@ func TestModes(t *testing.T) {
 // TestEarlierMember looks for what a node had in a generation of fewer nodes: nothing.
 func TestEarlierMember(t *testing.T) {
 	t.Parallel()
-	n := &store.Node{Index: 3, Held: map[int64]*store.Loaded{1: {Node: -1, Manifest: &Manifest{Generation: 1, Nodes: 3}}}}
+	n := &store.Node{Index: 3, Held: map[int64]*store.Loaded{1: {Node: -1, Manifest: &store.Manifest{Generation: 1, Nodes: 3}}}}
 	s := &session.Session{Current: store.Current{Generation: 2}, States: make([]*store.State, 4)}
 	s.States[3] = &store.State{Held: []store.Held{{Generation: 1, Committed: true}}}
 	if is, x, err := survey.CompareStale(t.Context(), s, n, nil); is != nil || x != nil || err != nil {

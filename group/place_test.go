@@ -264,8 +264,8 @@ func TestPlacePushes(t *testing.T) {
 }
 
 // drawManifest draws one with sizes only.
-func drawManifest(t *rapid.T) *Manifest {
-	m := &Manifest{Digest: rapid.SampledFrom([]string{SHA256, BLAKE3, XXH3}).Draw(t, "digest"), DataChunks: rapid.IntRange(1, 5).Draw(t, "data"), ParityChunks: rapid.IntRange(1, 3).Draw(t, "parity")}
+func drawManifest(t *rapid.T) *store.Manifest {
+	m := &store.Manifest{Digest: rapid.SampledFrom([]string{SHA256, BLAKE3, XXH3}).Draw(t, "digest"), DataChunks: rapid.IntRange(1, 5).Draw(t, "data"), ParityChunks: rapid.IntRange(1, 3).Draw(t, "parity")}
 	m.BlockBytes = store.Align * rapid.Int64Range(1, 6).Draw(t, "block")
 	m.ChunkBytes = store.Align * rapid.Int64Range(1, 30).Draw(t, "chunk")
 	return m
@@ -330,8 +330,8 @@ func TestGeometry(t *testing.T) {
 		more := most + rapid.Int64Range(0, 1<<16).Draw(t, "more")
 		k := rapid.IntRange(2, 20).Draw(t, "K")
 		r := rapid.IntRange(1, k-1).Draw(t, "R")
-		make := func(most int64, earlier *Manifest) *Manifest {
-			m := &Manifest{Version: store.Version, Nodes: k, Tolerate: r, Layout: Striped, Matrix: Cauchy, DataChunks: k - r, ParityChunks: r}
+		make := func(most int64, earlier *store.Manifest) *store.Manifest {
+			m := &store.Manifest{Version: store.Version, Nodes: k, Tolerate: r, Layout: Striped, Matrix: Cauchy, DataChunks: k - r, ParityChunks: r}
 			m.Geometry(most, earlier)
 			d := int64(m.DataChunks)
 			switch {
@@ -382,19 +382,19 @@ func TestSizes(t *testing.T) {
 		{1, 1, 8 * gib, 64 * kib, 8 * gib, 64 * kib}, {1, 1, 8*gib + 1, 64 * kib, 8*gib + 8, 512 * kib}, {1, 1, 1, 256 * kib, 8, 256 * kib}, {1, 1, 1, 320 * kib, 8, 64 * kib},
 		{1, 1, 1, 8 * kib, 8, 8 * kib},
 	} {
-		m := &Manifest{Version: store.Version, DataChunks: x.d, ParityChunks: x.p}
-		var earlier *Manifest
+		m := &store.Manifest{Version: store.Version, DataChunks: x.d, ParityChunks: x.p}
+		var earlier *store.Manifest
 		if x.earlier > 0 {
-			earlier = &Manifest{Version: store.Version, Matrix: Cauchy, BlockBytes: x.earlier}
+			earlier = &store.Manifest{Version: store.Version, Matrix: Cauchy, BlockBytes: x.earlier}
 		}
 		if m.Geometry(x.most, earlier); m.ChunkBytes != x.chunk || m.BlockBytes != x.block {
 			t.Errorf("%+v: chunks of %d, blocks of %d", x, m.ChunkBytes, m.BlockBytes)
 		}
 	}
-	like := Manifest{Version: store.Version, Layout: Full, Nodes: 3, Tolerate: 1}
-	for i, change := range []func(*Manifest){
-		func(*Manifest) {}, func(m *Manifest) { m.Matrix = Cauchy }, func(m *Manifest) { m.Digest = XXH3 }, func(m *Manifest) { m.Layout = Striped },
-		func(m *Manifest) { m.Nodes = 4 }, func(m *Manifest) { m.Tolerate = 2 }, func(m *Manifest) { m.Matrix = FTI },
+	like := store.Manifest{Version: store.Version, Layout: Full, Nodes: 3, Tolerate: 1}
+	for i, change := range []func(*store.Manifest){
+		func(*store.Manifest) {}, func(m *store.Manifest) { m.Matrix = Cauchy }, func(m *store.Manifest) { m.Digest = XXH3 }, func(m *store.Manifest) { m.Layout = Striped },
+		func(m *store.Manifest) { m.Nodes = 4 }, func(m *store.Manifest) { m.Tolerate = 2 }, func(m *store.Manifest) { m.Matrix = FTI },
 	} {
 		m := like
 		change(&m)

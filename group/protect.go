@@ -172,14 +172,14 @@ func (o ProtectOptions) said() ProtectOptions {
 func protect(ctx context.Context, s *session.Session, o ProtectOptions) (*ProtectReport, error) {
 	start := time.Now()
 	earlier := s.Manifest
-	m := &Manifest{
-		Format: Format, Version: store.Version, Generation: s.Newest + 1, Nodes: s.K, Tolerate: o.Tolerate,
+	m := &store.Manifest{
+		Format: store.Format, Version: store.Version, Generation: s.Newest + 1, Nodes: s.K, Tolerate: o.Tolerate,
 		Matrix: o.Matrix, Group: s.Run, Digest: o.Digest, Exclude: o.Exclude, Part: o.Part,
 	}
 	if earlier != nil {
 		m.Group, m.Epoch, m.Replaces, m.Part = earlier.Group, earlier.Epoch, earlier.Replaces, cmp.Or(m.Part, earlier.Part)
 		if earlier.Nodes != s.K {
-			m.Epoch, m.Replaces = earlier.Epoch+1, &Predecessor{Epoch: earlier.Epoch, Nodes: earlier.Nodes, Names: earlier.Names}
+			m.Epoch, m.Replaces = earlier.Epoch+1, &store.Predecessor{Epoch: earlier.Epoch, Nodes: earlier.Nodes, Names: earlier.Names}
 		}
 		m.Matrix, m.Digest = cmp.Or(m.Matrix, earlier.Matrix), cmp.Or(m.Digest, earlier.Digest)
 		if o.Exclude == nil {
@@ -308,7 +308,7 @@ type scanned struct {
 }
 
 // scan lists the files of the nodes here, and says what all nodes have.
-func scan(ctx context.Context, s *session.Session, m *Manifest, o *ProtectOptions) ([]*pass.Work, []scanned, error) {
+func scan(ctx context.Context, s *session.Session, m *store.Manifest, o *ProtectOptions) ([]*pass.Work, []scanned, error) {
 	works := make([]*pass.Work, len(s.Nodes))
 	all, err := session.Collect(ctx, s, func(_ context.Context, i int, n *store.Node) (x scanned, err error) {
 		l, err := tree.Scan(n.Dir, true, m.Rules())
@@ -361,7 +361,7 @@ func scan(ctx context.Context, s *session.Session, m *Manifest, o *ProtectOption
 }
 
 // settle decides on the layout, and where everything lies.
-func settle(ctx context.Context, s *session.Session, m *Manifest, works []*pass.Work, found []scanned, layouts []*erasure.Candidate, o *ProtectOptions, r *ProtectReport) error {
+func settle(ctx context.Context, s *session.Session, m *store.Manifest, works []*pass.Work, found []scanned, layouts []*erasure.Candidate, o *ProtectOptions, r *ProtectReport) error {
 	earlier := s.Manifest
 	var most, fresh, anew int64
 	for _, x := range found {
@@ -395,7 +395,7 @@ func settle(ctx context.Context, s *session.Session, m *Manifest, works []*pass.
 	m.Geometry(most, earlier)
 	for _, w := range works {
 		w.Data = content.NewData(w.Dir, w.Listing.Entries, false)
-		w.Record = Record{Bytes: found[w.Index].End, Entries: w.Listing.Entries}
+		w.Record = store.Record{Bytes: found[w.Index].End, Entries: w.Listing.Entries}
 		if !m.Follows(earlier) {
 			w.Record.Bytes = found[w.Index].Fresh
 		}
@@ -404,7 +404,7 @@ func settle(ctx context.Context, s *session.Session, m *Manifest, works []*pass.
 }
 
 // write writes parity, records and manifest of a generation, which is not in force yet. It returns its root.
-func write(ctx context.Context, s *session.Session, m *Manifest, works []*pass.Work, o *ProtectOptions, r *ProtectReport) (root string, err error) {
+func write(ctx context.Context, s *session.Session, m *store.Manifest, works []*pass.Work, o *ProtectOptions, r *ProtectReport) (root string, err error) {
 	p, err := pass.NewPass(s, m, works)
 	if err != nil {
 		return "", err

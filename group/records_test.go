@@ -127,10 +127,10 @@ func TestRecords(t *testing.T) {
 // TestRecordsForged has the only node that is left say that records are longer than they are: verify and recover end, in
 // little memory.
 func TestRecordsForged(t *testing.T) {
-	for _, forge := range []func(m *Manifest){
-		func(m *Manifest) { m.Records[0].Bytes = store.MostRecord },
-		func(m *Manifest) { m.Records[1].Bytes = store.MostRecord },
-		func(m *Manifest) { m.Records[0].Bytes++ },
+	for _, forge := range []func(m *store.Manifest){
+		func(m *store.Manifest) { m.Records[0].Bytes = store.MostRecord },
+		func(m *store.Manifest) { m.Records[1].Bytes = store.MostRecord },
+		func(m *store.Manifest) { m.Records[0].Bytes++ },
 	} {
 		w := newWorld(2, 1, Striped)
 		must(t, w.protect())

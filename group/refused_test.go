@@ -167,7 +167,7 @@ func TestArgumentsRefused(t *testing.T) {
 	} {
 		c, err := erasure.NewCode(x.k, x.r, x.layout, Cauchy)
 		parity := 0
-		for _, of := range (&Manifest{Nodes: x.k, Tolerate: x.r, Layout: x.layout}).Copies() {
+		for _, of := range (&store.Manifest{Nodes: x.k, Tolerate: x.r, Layout: x.layout}).Copies() {
 			parity += len(of)
 		}
 		parity /= x.k

@@ -203,7 +203,7 @@ func leave(ctx context.Context, s *session.Session, before, k int, o *ResizeOpti
 	if err := stays(s, k, o.Force); err != nil {
 		return s.Alike(ctx, err)
 	}
-	s.RecordOf = map[int]*Record{}
+	s.RecordOf = map[int]*store.Record{}
 	for _, n := range s.Nodes {
 		if x := s.States[n.Index]; !x.Added && x.Of(s.Current) != nil && x.Node >= 0 {
 			_, text, err := n.Read(n.Held[s.Generation], s.Manifest.RecordFilesAt(x.Node)[0])

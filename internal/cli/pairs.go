@@ -58,7 +58,7 @@ func (p *party) probe(ctx context.Context, limit time.Duration, rates bool) ([]p
 	if err != nil {
 		return nil, err
 	}
-	records, err := p.gather(ctx, record, limit+engine.ProbeTime(p.Size()))
+	records, err := p.gather(ctx, record, longer(limit, engine.ProbeTime(p.Size())))
 	if err != nil {
 		return nil, err
 	}
@@ -95,6 +95,14 @@ func (p *party) probe(ctx context.Context, limit time.Duration, rates bool) ([]p
 		return pairs, nil
 	}
 	return pairs, &pairsError{fmt.Sprintf("%d of %d connections fail: %s", len(failed), len(pairs), strings.Join(failed, ". "))}
+}
+
+// longer returns a timeout that is longer by a time. One of 0 stays none.
+func longer(timeout, by time.Duration) time.Duration {
+	if timeout == 0 {
+		return 0
+	}
+	return timeout + by
 }
 
 // toOpen says what to open between two addresses.

@@ -1,0 +1,47 @@
+package group
+
+import (
+	"reflect"
+	"slices"
+	"testing"
+
+	"volley/group/internal/scrub"
+	"volley/group/internal/store"
+	"volley/group/internal/tree"
+	"volley/internal/claims"
+)
+
+// TestFormats compares the keys in docs/format.md with those of what lies in .volley.
+func TestFormats(t *testing.T) {
+	t.Parallel()
+	check := func(what string, got, want []string) {
+		slices.Sort(got)
+		slices.Sort(want)
+		if got = slices.Compact(got); !slices.Equal(got, want) {
+			t.Errorf("%s: docs/format.md has the keys\n%v, the program\n%v", what, got, want)
+		}
+	}
+	protected, within := claims.KeyTable(claims.Section(t, "Groups of nodes"))
+	want := claims.KeysOf(reflect.TypeFor[store.Manifest](), nil)
+	want = append(want, claims.KeysOf(reflect.TypeFor[store.Record](), nil)...)
+	for _, key := range claims.KeysOf(reflect.TypeFor[tree.Entry](), nil) {
+		want = append(want, "entries."+key)
+	}
+	if record := claims.KeysOf(reflect.TypeFor[store.RecordSum](), nil); !slices.Equal(within["members"], record) {
+		t.Errorf("group, members: docs/format.md has the keys %v, the program %v", within["members"], record)
+	}
+	check("group, replaces", within["replaces"], claims.KeysOf(reflect.TypeFor[store.Predecessor](), nil))
+	check("group", protected, want)
+	if format := []string{store.Format}; !slices.Equal(within["format"], format) {
+		t.Errorf("group: docs/format.md has the format %v, the program %v", within["format"], format)
+	}
+
+	noted, within := claims.KeyTable(claims.Section(t, "How far nodes were read"))
+	check("scrub", noted, claims.KeysOf(reflect.TypeFor[scrub.Note](), nil))
+	for _, key := range claims.KeysOf(reflect.TypeFor[scrub.Spot](), nil) {
+		if !slices.Contains(slices.Concat(within["next"], within["wrong"]), key) {
+			t.Errorf("scrub, next and wrong: docs/format.md does not name %s", key)
+		}
+	}
+	check("scrub, whole", within["whole"], claims.KeysOf(reflect.TypeFor[scrub.Period](), nil))
+}
