@@ -216,14 +216,6 @@ var registry = []Algorithm{
 		Structured: true,
 		Traffic:    true,
 		Make:       relayed,
-		With: func(p *Problem, parameters [][]int) (plan.Plan, error) {
-			if len(parameters) != 1 || len(parameters[0]) != 1 {
-				return nil, schedule.Misfit(fmt.Sprintf("algo: relay with parameters %v: want one number, the pieces of a packet", parameters))
-			}
-			t := *p.Traffic
-			t.Pieces = parameters[0][0]
-			return relay.Plan(t, p.Ports, func(sim.Cost) bool { return false })
-		},
 	},
 }
 
@@ -329,7 +321,7 @@ func (a Algorithm) with(text string) (Algorithm, error) {
 			return q.Info().Name() != name
 		})
 		if err == nil && len(one) == 0 {
-			err = schedule.Misfit(fmt.Sprintf("algo: %s for K = %d, p = %d: there are only %s", name, p.Matrix.Rows(), p.Ports, strings.Join(names, ", ")))
+			err = schedule.Misfit(fmt.Sprintf("algo: %s for K = %d, p = %d: there are only %s", name, p.Processors(), p.Ports, strings.Join(names, ", ")))
 		}
 		return one, err
 	}

@@ -488,6 +488,9 @@ func TestRelayChosen(t *testing.T) {
 	if _, err := chosen("relay", "wan", 1<<20, few(1)); !errors.Is(err, refused) || !strings.Contains(err.Error(), "cannot carry the plan relay:1") {
 		t.Errorf("one round: %v", err)
 	}
+	if _, err := chosen("relay:7", "wan", 1, nil); !errors.Is(err, algo.ErrStructure) || !strings.Contains(err.Error(), "there are only relay:16") {
+		t.Errorf("pieces that it does not have: %v", err)
+	}
 	for _, a := range algo.Algorithms() {
 		_, err := a.Plans(problem(nil).CarriedBy(nil))
 		if a.Name != "relay" && !errors.Is(err, algo.ErrStructure) {
