@@ -71,6 +71,7 @@ type planAnswer struct {
 	Cost       planCost    `json:"cost"`
 	Candidates []candidate `json:"candidates"` // in the order of the registry
 	Rejected   []rejection `json:"rejected"`
+	Messages   [][]message `json:"messages"`         // by round; empty for more than comparison.MostDrawn processors
 	Detail     *detail     `json:"detail,omitempty"` // unless it is too much
 	OwnMatrix  bool        `json:"own_matrix"`       // A is what the plan computes, as of a file that names no other
 	Aggregate  *aggregate  `json:"aggregate"`
@@ -169,15 +170,28 @@ func (q *question) answer(ctx context.Context) (*planAnswer, error) {
 	return a, a.show(ctx, p, func() (matrix.Matrix, error) { return q.matrix, nil })
 }
 
-// show adds what the plan sends and, unless that is too much, each message, beside the matrix A. The error is that of ctx
-// or of build, which returns A.
+// show adds what the plan sends and, as far as that is not too much, each message and what is in it, beside the matrix A.
+// The error is that of ctx or of build, which returns A.
 func (a *planAnswer) show(ctx context.Context, p plan.Plan, build func() (matrix.Matrix, error)) (err error) {
-	if a.Aggregate, err = aggregateOf(ctx, p); err != nil || a.Info.Processors > comparison.MostDrawn || slotsOf(p)*a.Info.Rows > mostCoefficients {
+	a.Messages = [][]message{}
+	if a.Aggregate, err = aggregateOf(ctx, p); err != nil || a.Info.Processors > comparison.MostDrawn {
 		return err
+	}
+	m, err := plan.Materialize(p)
+	if err != nil {
+		return err
+	}
+	flow, err := plan.Follow(m)
+	if err != nil {
+		return err
+	}
+	a.Messages = messagesOf(m, flow)
+	if slotsOf(p)*a.Info.Rows > mostCoefficients {
+		return nil
 	}
 	with, err := build()
 	if err == nil {
-		a.Detail, err = detailOf(ctx, p, with)
+		a.Detail, err = detailOf(ctx, m, flow, with)
 	}
 	return err
 }
