@@ -12,12 +12,12 @@ import (
 
 // detail is every slot of a plan, with the numbers in it, and how its transfer matrix comes about.
 type detail struct {
-	Inputs      [][]int     `json:"inputs"`  // by processor: rows of A
-	Outputs     [][]output  `json:"outputs"` // by processor
-	RowNames    []string    `json:"row_names"`
-	ColumnNames []string    `json:"column_names"`
-	Memory      [][]slot    `json:"memory"` // by processor
-	Matrix      [][]string  `json:"matrix"` // A
+	Inputs      [][]int    `json:"inputs"`  // by processor: rows of A
+	Outputs     [][]output `json:"outputs"` // by processor
+	RowNames    []string   `json:"row_names"`
+	ColumnNames []string   `json:"column_names"`
+	Memory      [][]slot   `json:"memory"` // by processor
+	Matrix      [][]string `json:"matrix"` // A
 
 	// Partial has, for t = 0 … C1, the entries of the transfer matrix that change when what was received in round t-1
 	// is counted: at t = 0 all that is received is zero, and in the end it is A.

@@ -125,13 +125,15 @@ type planNetwork struct {
 type candidate struct {
 	Algorithm  string  `json:"algorithm"`
 	Parameters string  `json:"parameters"`
+	Ports      int     `json:"ports"`
 	C1         int     `json:"c1"`
 	C2         float64 `json:"c2"` // packets
 	C3         int     `json:"c3"`
 	Memory     int     `json:"memory"`
 	Seconds    float64 `json:"seconds"`
 	Broken     string  `json:"broken"` // the limit that it breaks
-	Chosen     bool    `json:"chosen"`
+	Chosen     bool    `json:"chosen"` // by the planner
+	Named      bool    `json:"named"`  // by the flags: whatever others cost, it is the plan
 }
 
 type rejection struct {
@@ -233,16 +235,17 @@ func (q *question) cost(p plan.Plan) (planCost, error) {
 	return c, nil
 }
 
-// candidates returns what the planner chooses from, and marks what it has chosen.
-func (q *question) candidates(chosen plan.Info) ([]candidate, []rejection) {
+// candidates returns what the planner chooses from, and marks the plan that is shown.
+func (q *question) candidates(shown plan.Info) ([]candidate, []rejection) {
 	candidates, rejected := []candidate{}, []rejection{}
 	all, no := algo.Candidates(q.encoder.Problem(), q.model)
 	for _, c := range all {
 		i := c.Plan.Info()
+		is := i.Algorithm == shown.Algorithm && i.Parameters == shown.Parameters && i.Ports == shown.Ports
 		candidates = append(candidates, candidate{
-			Algorithm: i.Algorithm, Parameters: i.Parameters, C1: c.Cost.C1, C2: c.Cost.PacketC2(), C3: c.Cost.PacketC3(),
+			Algorithm: i.Algorithm, Parameters: i.Parameters, Ports: i.Ports, C1: c.Cost.C1, C2: c.Cost.PacketC2(), C3: c.Cost.PacketC3(),
 			Memory: c.Memory, Seconds: c.Time.Seconds(), Broken: c.Broken,
-			Chosen: i.Algorithm == chosen.Algorithm && i.Parameters == chosen.Parameters,
+			Chosen: is && q.Algorithm == algo.Auto, Named: is && q.Algorithm != algo.Auto,
 		})
 	}
 	for _, r := range no {

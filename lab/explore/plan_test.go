@@ -340,24 +340,36 @@ func TestWrongPlan(t *testing.T) {
 	}
 }
 
+// TestChosen checks that what is marked is the plan that is shown: the fastest where the planner chooses, and only named
+// where the flags name it, which may be slower than others.
 func TestChosen(t *testing.T) {
 	t.Parallel()
-	p, failure := ask[shownPlan](t, "plan", `{"flags":{"processors":"16","size":"1KiB"}}`)
-	if failure != nil {
-		t.Fatal(failure.Message)
-	}
-	var chosen []candidate
-	least := p.Candidates[0]
-	for _, c := range p.Candidates {
-		if c.Broken == "" && c.Seconds < least.Seconds {
-			least = c
+	for flags, wantNamed := range map[string]bool{
+		`"processors":"16","size":"1KiB"`:                                                   false,
+		`"processors":"16","model":"network"`:                                               false,
+		`"processors":"32","model":"network","network":"wan"`:                               false,
+		`"processors":"27","ports":"2","matrix":"random:1","algorithm":"prepare-and-shoot"`: true,
+		`"processors":"16","model":"network","algorithm":"universal"`:                       true,
+	} {
+		p, failure := ask[shownPlan](t, "plan", `{"flags":{`+flags+`}}`)
+		if failure != nil {
+			t.Fatal(failure.Message)
 		}
-		if c.Chosen {
-			chosen = append(chosen, c)
+		var marked []candidate
+		least := p.Candidates[0]
+		for _, c := range p.Candidates {
+			if c.Broken == "" && c.Seconds < least.Seconds {
+				least = c
+			}
+			if c.Chosen || c.Named {
+				marked = append(marked, c)
+			}
 		}
-	}
-	if len(chosen) != 1 || chosen[0] != least || least.Algorithm != p.Info.Algorithm {
-		t.Errorf("chosen %+v, least %+v, shown %s", chosen, least, p.Info.Algorithm)
+		if len(marked) != 1 || marked[0].Named != wantNamed || marked[0].Chosen == wantNamed || marked[0].Algorithm != p.Info.Algorithm || marked[0].Ports != p.Info.Ports || marked[0].C1 != p.Cost.C1 {
+			t.Errorf("%s: marked %+v, shown %+v", flags, marked, p.Info)
+		} else if faster := least.Seconds < marked[0].Seconds; faster && marked[0].Chosen {
+			t.Errorf("%s: %+v is chosen, and %+v is faster", flags, marked[0], least)
+		}
 	}
 }
 

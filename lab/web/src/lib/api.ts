@@ -111,6 +111,7 @@ export interface Cost {
 export interface Candidate {
   algorithm: string;
   parameters: string;
+  ports: number;
   c1: number;
   c2: number;
   c3: number;
@@ -118,7 +119,10 @@ export interface Candidate {
   seconds: number;
   /** The limit that it breaks; "" if none. */
   broken: string;
+  /** By the planner. */
   chosen: boolean;
+  /** By the flags: whatever others cost, it is the plan. */
+  named: boolean;
 }
 
 /** Everything about every slot; there unless slots and packets are too many. */

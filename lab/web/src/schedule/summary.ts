@@ -14,8 +14,18 @@ export function summary(plan: Plan): string {
   const [sources, sinks] = [having(plan.detail?.inputs, rows), having(plan.detail?.outputs, columns)];
   if (all === 1) return "One machine has a packet of data, and multiplies it: there is nobody to send to.";
   const who = sources === 1 ? "1 machine has a packet of data." : `${number(sources)} machines have a packet of data each.`;
-  if (sources === all && sinks === all) return `${who} In ${rounds} they send each other messages, until each has a mixture of all packets.`;
-  return `${who} In ${rounds} of messages ${sinks === all ? `all ${number(all)} machines` : `${number(sinks)} of ${number(all)} machines`} get a mixture of all packets.`;
+  if (sources === all && sinks === all) return `${who} In ${rounds} they send each other messages, until each has ${mixture(plan)}.`;
+  return `${who} In ${rounds} of messages ${sinks === all ? `all ${number(all)} machines` : `${number(sinks)} of ${number(all)} machines`} get ${mixture(plan)}.`;
+}
+
+/** How many packets are in a result, as far as the engine lists the matrix. */
+function mixture({ detail }: Plan): string {
+  const matrix = detail?.matrix;
+  const counts = matrix?.[0]?.map((_, column) => matrix.filter((row) => row[column] !== "0").length) ?? [];
+  const [least, most] = [Math.min(...counts), Math.max(...counts)];
+  if (!matrix) return "its mixture of packets";
+  if (least === matrix.length) return "a mixture of all packets";
+  return least === most ? `a mixture of ${count(most, "packet")}` : `its mixture of ${least} to ${most} packets`;
 }
 
 /** What passes in a round: the one under way, or the last one. Of a processor in focus, what it sends and gets. */
