@@ -5,6 +5,9 @@ import { done, Explorer, inFirefox, settled } from "./explorer.js";
 
 const explorer = new Explorer();
 
+/** Unfolds the fields of experts. */
+const unfold = (page) => page.getByText("Matrix, field, algorithm, size", { exact: true }).click();
+
 test("the page loads, and steps a schedule to its end", async () => {
   const opened = await explorer.show("#/schedule?round=0");
   const { page } = opened;
@@ -69,6 +72,7 @@ test("a processor is followed: where its packet goes, where its result comes fro
 test("algorithm and p change the schedule; the address has all of it", async () => {
   const opened = await explorer.show("#/schedule?k=16");
   const { page } = opened;
+  await unfold(page);
   await page.locator("select[name=algorithm]").selectOption("exchange");
   await page.getByText("30 rounds").first().waitFor();
   await page.locator("select[name=algorithm]").selectOption("universal");
@@ -110,7 +114,7 @@ test("1,024 processors are shown by the sizes of messages", async () => {
   const { page } = opened;
   assert.equal(await page.locator("path.arrow").count(), 0);
   const cost = await explorer.json("cost", "-k", "1024", "--field", "2^16", "--algorithm", "universal", "--format", "json");
-  await page.locator("select[name=algorithm]").selectOption("universal");
+  await page.locator("select[name=algorithm]").selectOption("universal"); // field and matrix are not the usual ones: they are unfolded
   await page.getByText(`${cost.rows[0].universal_C1} rounds`).first().waitFor();
   assert.ok((await page.locator("main svg, main canvas").count()) >= 2, "two heat maps");
   await done(opened);
@@ -119,6 +123,7 @@ test("1,024 processors are shown by the sizes of messages", async () => {
 test("bad input has its message beside the field, and the last good picture stays", async () => {
   const opened = await explorer.show("#/schedule?k=8");
   const { page } = opened;
+  await unfold(page);
   await page.getByText("More", { exact: true }).click();
   for (const [field, text] of [
     ["processors", "x"], ["processors", "0"], ["processors", "5000"], ["ports", "0"], ["field", "6"], ["beta", "3"], ["tau", "fast"], ["gamma", "-1s"],
@@ -303,8 +308,13 @@ test("labels touch no other label, and belong to arrows", async () => {
 });
 
 test("at 390 px the picture comes first, and the form behind a button", async () => {
-  const opened = await explorer.show("#/schedule?k=8", { viewport: { width: 390, height: 900 } });
+  const opened = await explorer.show("#/schedule?k=8", { viewport: { width: 390, height: 844 } });
   const { page } = opened;
+  for (const hash of ["#/schedule?k=16&model=network", "#/schedule?k=256&model=network", "#/schedule?k=8"]) {
+    await explorer.load(opened, hash);
+    const { y } = await page.locator(".schedule :is(svg.drawing, figure svg)").first().boundingBox();
+    assert.ok(y < 600, `${hash}: the picture begins at ${y} px`);
+  }
   const field = page.locator("input[name=processors]");
   assert.equal(await field.isVisible(), false);
   await page.getByRole("button", { name: "Examples and settings" }).click();

@@ -75,7 +75,7 @@ export interface Layout {
   x(processor: number): number;
 }
 
-export const sizes = { title: 12, label: 11, side: 10, line: 13 };
+export const sizes = { title: 12, label: 11, side: 11, line: 13 };
 
 const margin = 1;
 const narrow = 520;
@@ -94,7 +94,7 @@ export function layout(s: Schedule, available: number, pace: Pace | null = null,
   const left = titles + gutter;
   const right = left + k * column;
   const radius = Math.min(11, Math.max(2, 0.36 * column));
-  const tick = [1, 2, 4, 8, 16, 32].find((n) => n * column >= (n === 1 && radius >= 9 ? 20 : textWidth(String(k), 10.5) + 8)) ?? 32;
+  const tick = [1, 2, 4, 8, 16, 32].find((n) => n * column >= (n === 1 && radius >= 9 ? 20 : textWidth(String(k), 11) + 8)) ?? 32;
   const names = column >= textWidth(`y${k - 1}`, 12) + 4;
   const top = Math.ceil(30 + radius);
   const { pieces } = s.plan.info;
