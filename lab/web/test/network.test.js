@@ -6,14 +6,22 @@ import { done, Explorer, settled } from "./explorer.js";
 const explorer = new Explorer();
 const network = "model=network&network=10gbit/20us";
 
-/** The picture, once it is painted. */
+/** The drawing or the two heat maps, once they are painted. */
 async function picture(page) {
   await page.evaluate(() => new Promise((painted) => requestAnimationFrame(() => requestAnimationFrame(painted))));
-  return (await page.locator(".schedule :is(svg.drawing, figure)").last().screenshot()).toString("base64");
+  const pictures = [];
+  for (const e of await page.locator(".schedule :is(svg.drawing, figure)").all()) pictures.push((await e.screenshot()).toString("base64"));
+  return pictures;
 }
 
-/** How many pixels of 640 times 480 differ clearly. */
-function differing(page, ...pictures) {
+/** How many pixels of 640 times 480 differ clearly, of the pictures in which most do. */
+async function differing(page, before, after) {
+  const counts = [];
+  for (const [i, picture] of before.entries()) counts.push(await differingOf(page, [picture, after[i]]));
+  return Math.max(...counts);
+}
+
+function differingOf(page, pictures) {
   return page.evaluate(async (list) => {
     const [a, b] = await Promise.all(list.map(async (png) => {
       const image = new Image();
