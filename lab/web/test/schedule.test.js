@@ -69,6 +69,18 @@ test("a processor is followed: where its packet goes, where its result comes fro
   await done(opened);
 });
 
+test("a sum is a bar with a stripe for each packet, told apart by colours and, beyond eight, by patterns", async () => {
+  const opened = await explorer.show("#/schedule?k=16&message=3.0.0");
+  const { page } = opened;
+  const bar = page.getByRole("region", { name: "Message" }).getByRole("img").first();
+  const packets = (await bar.getAttribute("aria-label")).match(/x\d+/g);
+  assert.ok(packets.length > 2 && packets.length < 16);
+  const looks = await bar.locator("g").evaluateAll((list) => list.map((g) => [g.querySelector("title").textContent, [...g.querySelectorAll("rect")].map((r) => r.getAttribute("fill").replace(/#.*-/, "#")).join(" ")]));
+  assert.deepEqual(looks.map(([name]) => name), packets);
+  assert.equal(new Set(looks.map(([, look]) => look)).size, packets.length, `${looks}`);
+  await done(opened);
+});
+
 test("algorithm and p change the schedule; the address has all of it", async () => {
   const opened = await explorer.show("#/schedule?k=16");
   const { page } = opened;
