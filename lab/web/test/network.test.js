@@ -1,7 +1,7 @@
 // Plans for a network, which cut packets and send many messages in a round: each is a picture, in every size.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { done, Explorer, settled } from "./explorer.js";
+import { done, Explorer, inFirefox, settled } from "./explorer.js";
 
 const explorer = new Explorer();
 const network = "model=network&network=10gbit/20us";
@@ -92,6 +92,25 @@ test("play and guide go through every size, and the address has the processor in
   await page.getByLabel("Follow", { exact: true }).selectOption("5");
   await page.waitForFunction(() => location.hash.includes("follow=5"));
   await page.getByRole("status").getByText(/processor 5 sends/).waitFor();
+  await done(opened);
+});
+
+test("nothing moves from step to step", { skip: inFirefox && "it does not tell of shifts" }, async () => {
+  const opened = await explorer.open("#/schedule");
+  const { page } = opened;
+  for (const hash of [`#/schedule?k=16&${network}&round=0`, "#/schedule?k=8&round=0", `#/schedule?k=256&${network}&round=0`]) {
+    await explorer.load(opened, hash);
+    await page.evaluate(() => {
+      globalThis.shift = 0;
+      new PerformanceObserver((list) => list.getEntries().forEach((e) => (globalThis.shift += e.value))).observe({ type: "layout-shift" });
+    });
+    for (let step = 0; step < 3; step++) {
+      await page.keyboard.press("ArrowRight");
+      await page.evaluate(() => new Promise((painted) => setTimeout(painted, 200)));
+    }
+    const shift = await page.evaluate(() => globalThis.shift);
+    assert.ok(shift <= 0.05, `${hash}: ${shift}`);
+  }
   await done(opened);
 });
 
