@@ -25,7 +25,7 @@ var notProduct = []string{"examples", "bench", "deploy", "field/internal/gen"}
 var toCome = map[string][]string{
 	"choice":  {".", "algo", "internal/cli"},
 	"lane":    {"executor", "trace", "transport"},
-	"late":    {".", "algo", "executor", "internal/cli", "transport"},
+	"late":    {".", "internal/cli", "internal/launch", "transport"},
 	"member":  {"algo", "lab/families", "matrix", "plan"},
 	"piece":   {"transport"},
 	"segment": {"algo"},

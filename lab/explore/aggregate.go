@@ -21,6 +21,7 @@ type aggregate struct {
 	RoundBin     int           `json:"round_bin"`     // rounds in a bin
 	Sent         [][]int       `json:"sent"`          // by bins: the most elements that one processor sends in one round
 	Pairs        [][]int       `json:"pairs"`         // by bins of senders and receivers: all elements
+	Since        [][]int       `json:"since"`         // likewise: the round with the first message; -1: there is none
 	Rounds       []roundFigure `json:"rounds"`        // the first mostRounds
 }
 
@@ -47,7 +48,7 @@ func aggregateOf(ctx context.Context, p plan.Plan) (*aggregate, error) {
 	var processorBins, roundBins int
 	a.ProcessorBin, processorBins = bins(k)
 	a.RoundBin, roundBins = bins(rounds)
-	a.Sent, a.Pairs = grid(processorBins, roundBins), grid(processorBins, processorBins)
+	a.Sent, a.Pairs, a.Since = grid(processorBins, roundBins, 0), grid(processorBins, processorBins, 0), grid(processorBins, processorBins, -1)
 	offsets := make([]map[int]int, len(a.Rounds)) // messages by offset
 	for src := range k {
 		if err := ctx.Err(); err != nil {
@@ -57,7 +58,11 @@ func aggregateOf(ctx context.Context, p plan.Plan) (*aggregate, error) {
 			sent := 0
 			for _, s := range round.Sends {
 				sent += len(s.Slots)
-				a.Pairs[src/a.ProcessorBin][s.Dst/a.ProcessorBin] += len(s.Slots)
+				from, to := src/a.ProcessorBin, s.Dst/a.ProcessorBin
+				a.Pairs[from][to] += len(s.Slots)
+				if first := &a.Since[from][to]; *first < 0 || r < *first {
+					*first = r
+				}
 				if r >= len(a.Rounds) {
 					continue
 				}
@@ -82,10 +87,10 @@ func aggregateOf(ctx context.Context, p plan.Plan) (*aggregate, error) {
 	return a, nil
 }
 
-func grid(rows, columns int) [][]int {
+func grid(rows, columns, filled int) [][]int {
 	g := make([][]int, rows)
 	for i := range g {
-		g[i] = make([]int, columns)
+		g[i] = slices.Repeat([]int{filled}, columns)
 	}
 	return g
 }

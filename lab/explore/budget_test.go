@@ -106,6 +106,8 @@ func TestShares(t *testing.T) {
 		{"plan", `{"flags":{"processors":"81","matrix":"random:1","field":"bn254","algorithm":"bruck-allgather"}}`},
 		{"plan", `{"flags":{"processors":"81","matrix":"random:1","field":"bn254","algorithm":"prepare-and-shoot"}}`},
 		{"plan", `{"flags":{"processors":"27","matrix":"random:1","field":"bn254","algorithm":"exchange"}}`},
+		{"plan", `{"flags":{"processors":"81","algorithm":"exchange:81","model":"network"}}`},
+		{"plan", `{"flags":{"processors":"81","algorithm":"exchange"}}`},
 		{"plan", `{"flags":{"processors":"40","sinks":"41","separate":"true","matrix":"random:1","field":"bn254"}}`},
 		{"plan", `{"flags":{"processors":"1024","matrix":"random:1","algorithm":"bruck-allgather"}}`},
 		{"plan", `{"flags":{"processors":"256","matrix":"random:1","field":"bn254","inverse":"true","algorithm":"bruck-allgather"}}`},

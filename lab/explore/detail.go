@@ -10,15 +10,14 @@ import (
 	"volley/verify"
 )
 
-// detail is every message and every slot of a plan, with the numbers in it, and how its transfer matrix comes about.
+// detail is every slot of a plan, with the numbers in it, and how its transfer matrix comes about.
 type detail struct {
-	Inputs      [][]int     `json:"inputs"`  // by processor: rows of A
-	Outputs     [][]output  `json:"outputs"` // by processor
-	RowNames    []string    `json:"row_names"`
-	ColumnNames []string    `json:"column_names"`
-	Rounds      [][]message `json:"rounds"`
-	Memory      [][]slot    `json:"memory"` // by processor
-	Matrix      [][]string  `json:"matrix"` // A
+	Inputs      [][]int    `json:"inputs"`  // by processor: rows of A
+	Outputs     [][]output `json:"outputs"` // by processor
+	RowNames    []string   `json:"row_names"`
+	ColumnNames []string   `json:"column_names"`
+	Memory      [][]slot   `json:"memory"` // by processor
+	Matrix      [][]string `json:"matrix"` // A
 
 	// Partial has, for t = 0 … C1, the entries of the transfer matrix that change when what was received in round t-1
 	// is counted: at t = 0 all that is received is zero, and in the end it is A.
@@ -31,12 +30,33 @@ type output struct {
 	Slot   int `json:"slot"`
 }
 
+// A message has consecutive slots of the receiver.
 type message struct {
-	Src      int   `json:"src"`
-	Dst      int   `json:"dst"`
-	Port     int   `json:"port"`
-	Slots    []int `json:"slots"`    // of the sender
-	Received []int `json:"received"` // of the receiver
+	Src      int      `json:"src"`
+	Dst      int      `json:"dst"`
+	Port     int      `json:"port"`
+	Slots    []int    `json:"slots"`    // of the sender
+	Received int      `json:"received"` // the first slot of the receiver
+	Labels   []string `json:"labels"`   // of the first mostLabels elements
+}
+
+// mostLabels is so many as a label on the page has room for, and a sentence that counts the rest.
+const mostLabels = 16
+
+// messagesOf returns what is sent, by round, and what people call it.
+func messagesOf(m *plan.Materialized, flow *plan.Flow) [][]message {
+	rounds := make([][]message, m.Common.Rounds())
+	for r, round := range m.Messages() {
+		rounds[r] = []message{}
+		for _, x := range round {
+			shown := message{Src: x.Src, Dst: x.Dst, Port: x.Port, Slots: x.Slots, Received: x.Received}
+			for _, s := range x.Slots[:min(len(x.Slots), mostLabels)] {
+				shown.Labels = append(shown.Labels, flow.Content(x.Src, s).String())
+			}
+			rounds[r] = append(rounds[r], shown)
+		}
+	}
+	return rounds
 }
 
 // A slot is one packet in the memory of a processor: Σ Coefs[i]·x_Rows[i].
@@ -80,16 +100,8 @@ type tracer struct {
 }
 
 // detailOf follows every packet through the plan, which computes a. Memory is that of all
-// slots times the rows of a. The error is that of a program that cannot be made, or of ctx.
-func detailOf(ctx context.Context, p plan.Plan, a matrix.Matrix) (*detail, error) {
-	m, err := plan.Materialize(p)
-	if err != nil {
-		return nil, err
-	}
-	flow, err := plan.Follow(m)
-	if err != nil {
-		return nil, err
-	}
+// slots times the rows of a. The error is that of ctx.
+func detailOf(ctx context.Context, m *plan.Materialized, flow *plan.Flow, a matrix.Matrix) (*detail, error) {
 	memories, err := verify.Trace(ctx, m)
 	if err != nil {
 		return nil, err
@@ -100,17 +112,6 @@ func detailOf(ctx context.Context, p plan.Plan, a matrix.Matrix) (*detail, error
 	}
 	for column := range m.Common.Columns {
 		t.detail.ColumnNames = append(t.detail.ColumnNames, m.Common.CodedName(column))
-	}
-	t.detail.Rounds = make([][]message, m.Common.Rounds())
-	for r, round := range m.Messages() {
-		t.detail.Rounds[r] = []message{}
-		for _, x := range round {
-			shown := message{Src: x.Src, Dst: x.Dst, Port: x.Port, Slots: x.Slots}
-			for i := range x.Slots {
-				shown.Received = append(shown.Received, x.Received+i)
-			}
-			t.detail.Rounds[r] = append(t.detail.Rounds[r], shown)
-		}
 	}
 	t.detail.Memory = make([][]slot, m.Common.Processors)
 	for k := range m.Programs {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"volley"
+	"volley/algo"
 	"volley/coded"
 	"volley/field"
 	"volley/internal/selection"
@@ -83,6 +84,7 @@ func modelOfTrace(x *timeline, m sim.Model) []roundModel {
 func ownPlan(ctx context.Context, m *plan.Materialized, s *selection.Selection, model sim.Model) (*planAnswer, error) {
 	i, n := m.Info(), m.Info().PieceCount()
 	a := &planAnswer{Info: describe(i), Candidates: []candidate{}, Rejected: []rejection{}, OwnMatrix: s == nil, Cost: costOf(sim.Count(m), model)}
+	a.Cost.BoundC1, a.Cost.BoundC2 = algo.Bounds(i)
 	build := func() (matrix.Matrix, error) { return computedBy(ctx, m) }
 	if s != nil {
 		s.Processors, s.Sinks, s.Field, build = i.Rows/n, i.Columns/n, i.Field.Name(), s.Build

@@ -300,7 +300,7 @@ func TestLoadPlan(t *testing.T) {
 		if fault := new(selection.Error); !errors.As(loadError(b.String(), flags{"matrix": "nosuch"}), &fault) || fault.Flag != "matrix" {
 			t.Errorf("%v: compared with no matrix: %v", f, fault)
 		}
-		if c := got.Plan.Cost; c.C1 != want.Cost.C1 || c.PacketsC2 != want.Cost.PacketsC2 || c.C3 != want.Cost.C3 || !reflect.DeepEqual(c.Times, want.Cost.Times) {
+		if c := got.Plan.Cost; c.C1 != want.Cost.C1 || c.PacketsC2 != want.Cost.PacketsC2 || c.C3 != want.Cost.C3 || c.BoundC1 != want.Cost.BoundC1 || c.BoundC2 != want.Cost.BoundC2 || !reflect.DeepEqual(c.Times, want.Cost.Times) {
 			t.Errorf("%v: costs %+v, want %+v", f, c, want.Cost)
 		}
 		text := b.String()

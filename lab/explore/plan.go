@@ -71,6 +71,7 @@ type planAnswer struct {
 	Cost       planCost    `json:"cost"`
 	Candidates []candidate `json:"candidates"` // in the order of the registry
 	Rejected   []rejection `json:"rejected"`
+	Messages   [][]message `json:"messages"`         // by round; empty for more than comparison.MostDrawn processors
 	Detail     *detail     `json:"detail,omitempty"` // unless it is too much
 	OwnMatrix  bool        `json:"own_matrix"`       // A is what the plan computes, as of a file that names no other
 	Aggregate  *aggregate  `json:"aggregate"`
@@ -124,13 +125,15 @@ type planNetwork struct {
 type candidate struct {
 	Algorithm  string  `json:"algorithm"`
 	Parameters string  `json:"parameters"`
+	Ports      int     `json:"ports"`
 	C1         int     `json:"c1"`
 	C2         float64 `json:"c2"` // packets
 	C3         int     `json:"c3"`
 	Memory     int     `json:"memory"`
 	Seconds    float64 `json:"seconds"`
 	Broken     string  `json:"broken"` // the limit that it breaks
-	Chosen     bool    `json:"chosen"`
+	Chosen     bool    `json:"chosen"` // by the planner
+	Named      bool    `json:"named"`  // by the flags: whatever others cost, it is the plan
 }
 
 type rejection struct {
@@ -169,15 +172,28 @@ func (q *question) answer(ctx context.Context) (*planAnswer, error) {
 	return a, a.show(ctx, p, func() (matrix.Matrix, error) { return q.matrix, nil })
 }
 
-// show adds what the plan sends and, unless that is too much, each message, beside the matrix A. The error is that of ctx
-// or of build, which returns A.
+// show adds what the plan sends and, as far as that is not too much, each message and what is in it, beside the matrix A.
+// The error is that of ctx or of build, which returns A.
 func (a *planAnswer) show(ctx context.Context, p plan.Plan, build func() (matrix.Matrix, error)) (err error) {
-	if a.Aggregate, err = aggregateOf(ctx, p); err != nil || a.Info.Processors > comparison.MostDrawn || slotsOf(p)*a.Info.Rows > mostCoefficients {
+	a.Messages = [][]message{}
+	if a.Aggregate, err = aggregateOf(ctx, p); err != nil || a.Info.Processors > comparison.MostDrawn {
 		return err
+	}
+	m, err := plan.Materialize(p)
+	if err != nil {
+		return err
+	}
+	flow, err := plan.Follow(m)
+	if err != nil {
+		return err
+	}
+	a.Messages = messagesOf(m, flow)
+	if slotsOf(p)*a.Info.Rows > mostCoefficients {
+		return nil
 	}
 	with, err := build()
 	if err == nil {
-		a.Detail, err = detailOf(ctx, p, with)
+		a.Detail, err = detailOf(ctx, m, flow, with)
 	}
 	return err
 }
@@ -219,16 +235,17 @@ func (q *question) cost(p plan.Plan) (planCost, error) {
 	return c, nil
 }
 
-// candidates returns what the planner chooses from, and marks what it has chosen.
-func (q *question) candidates(chosen plan.Info) ([]candidate, []rejection) {
+// candidates returns what the planner chooses from, and marks the plan that is shown.
+func (q *question) candidates(shown plan.Info) ([]candidate, []rejection) {
 	candidates, rejected := []candidate{}, []rejection{}
 	all, no := algo.Candidates(q.encoder.Problem(), q.model)
 	for _, c := range all {
 		i := c.Plan.Info()
+		is := i.Algorithm == shown.Algorithm && i.Parameters == shown.Parameters && i.Ports == shown.Ports
 		candidates = append(candidates, candidate{
-			Algorithm: i.Algorithm, Parameters: i.Parameters, C1: c.Cost.C1, C2: c.Cost.PacketC2(), C3: c.Cost.PacketC3(),
+			Algorithm: i.Algorithm, Parameters: i.Parameters, Ports: i.Ports, C1: c.Cost.C1, C2: c.Cost.PacketC2(), C3: c.Cost.PacketC3(),
 			Memory: c.Memory, Seconds: c.Time.Seconds(), Broken: c.Broken,
-			Chosen: i.Algorithm == chosen.Algorithm && i.Parameters == chosen.Parameters,
+			Chosen: is && q.Algorithm == algo.Auto, Named: is && q.Algorithm != algo.Auto,
 		})
 	}
 	for _, r := range no {

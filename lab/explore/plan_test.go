@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -15,6 +16,7 @@ import (
 	"volley/field"
 	"volley/matrix"
 	"volley/matrix/matrices"
+	"volley/plan"
 )
 
 // ask returns the result of a method, and the error as the page gets it.
@@ -47,12 +49,12 @@ type shownPlan struct {
 	Cost       planCost
 	Candidates []candidate
 	Rejected   []rejection
+	Messages   [][]message
 	Detail     *struct {
 		Inputs      [][]int
 		Outputs     [][]output
 		RowNames    []string `json:"row_names"`
 		ColumnNames []string `json:"column_names"`
-		Rounds      [][]message
 		Memory      [][]slot
 		Matrix      [][]string
 		Partial     [][][3]any
@@ -92,8 +94,8 @@ func TestPlan(t *testing.T) {
 		if len(d.Mismatches) > 0 {
 			t.Errorf("%s: it computes another matrix: %v", flags, d.Mismatches)
 		}
-		if len(d.Rounds) != p.Cost.C1 || len(d.Partial) != p.Cost.C1+1 {
-			t.Errorf("%s: %d rounds, %d steps, C1 = %d", flags, len(d.Rounds), len(d.Partial), p.Cost.C1)
+		if len(p.Messages) != p.Cost.C1 || len(d.Partial) != p.Cost.C1+1 {
+			t.Errorf("%s: %d rounds, %d steps, C1 = %d", flags, len(p.Messages), len(d.Partial), p.Cost.C1)
 		}
 		checkFilled(t, flags, &p)
 		checkMessages(t, flags, &p)
@@ -171,17 +173,23 @@ func checkFilled(t *testing.T, flags string, p *shownPlan) {
 // the costs count the same messages.
 func checkMessages(t *testing.T, flags string, p *shownPlan) {
 	t.Helper()
-	all := 0
-	for r, round := range p.Detail.Rounds {
+	all, since := 0, map[[2]int]int{}
+	for r, round := range p.Messages {
 		largest, elements := 0, 0
 		sent, far := map[int]int{}, map[int]offset{}
 		for _, m := range round {
 			largest, elements = max(largest, len(m.Slots)), elements+len(m.Slots)
 			sent[m.Src] += len(m.Slots)
+			if _, ok := since[[2]int{m.Src, m.Dst}]; !ok {
+				since[[2]int{m.Src, m.Dst}] = r
+			}
 			o := (m.Dst - m.Src + p.Info.Processors) % p.Info.Processors
 			far[o] = offset{o, far[o].Messages + 1}
 			for i, s := range m.Slots {
-				from, to := p.Detail.Memory[m.Src][s], p.Detail.Memory[m.Dst][m.Received[i]]
+				from, to := p.Detail.Memory[m.Src][s], p.Detail.Memory[m.Dst][m.Received+i]
+				if i < mostLabels && m.Labels[i] != from.Label || len(m.Labels) != min(len(m.Slots), mostLabels) {
+					t.Fatalf("%s: round %d: %v are labels of %+v", flags, r, m.Labels, from)
+				}
 				if fmt.Sprint(from.Rows, from.Coefs) != fmt.Sprint(to.Rows, to.Coefs) || to.Kind != "received" || to.Round != r || to.From != m.Src || to.Port != m.Port {
 					t.Fatalf("%s: round %d: %+v is received as %+v", flags, r, from, to)
 				}
@@ -207,9 +215,13 @@ func checkMessages(t *testing.T, flags string, p *shownPlan) {
 		all += elements
 	}
 	sum := 0
-	for _, row := range p.Aggregate.Pairs {
-		for _, n := range row {
+	for src, row := range p.Aggregate.Pairs {
+		for dst, n := range row {
 			sum += n
+			first, ok := since[[2]int{src, dst}]
+			if got := p.Aggregate.Since[src][dst]; ok && got != first || !ok && got != -1 {
+				t.Errorf("%s: the first message from %d to %d is in round %d, the heat map has %d", flags, src, dst, first, got)
+			}
 		}
 	}
 	if sum != all {
@@ -217,15 +229,22 @@ func checkMessages(t *testing.T, flags string, p *shownPlan) {
 	}
 }
 
-// TestTooLarge checks that what has too many coefficients is shown by its sizes only.
+// TestTooLarge checks that what has too many coefficients is shown message by message, without what slots hold.
 func TestTooLarge(t *testing.T) {
 	t.Parallel()
-	p, failure := ask[shownPlan](t, "plan", `{"flags":{"processors":"64","algorithm":"exchange"}}`)
-	if failure != nil {
-		t.Fatal(failure.Message)
-	}
-	if p.Detail != nil || len(p.Aggregate.Rounds) != p.Cost.C1 {
-		t.Errorf("detail %v, %d rounds of %d", p.Detail != nil, len(p.Aggregate.Rounds), p.Cost.C1)
+	for _, k := range []int{32, 64, 81} {
+		p, failure := ask[shownPlan](t, "plan", fmt.Sprintf(`{"flags":{"processors":"%d","model":"network","network":"10gbit/20us","algorithm":"exchange:%[1]d"}}`, k))
+		if failure != nil {
+			t.Fatal(failure.Message)
+		}
+		if p.Detail != nil || len(p.Aggregate.Rounds) != p.Cost.C1 || len(p.Messages) != p.Cost.C1 {
+			t.Errorf("K = %d: detail %v, %d rounds with figures and %d with messages of %d", k, p.Detail != nil, len(p.Aggregate.Rounds), len(p.Messages), p.Cost.C1)
+		}
+		for r, round := range p.Messages {
+			if len(round) != p.Cost.Rounds[r].Messages || len(round[0].Labels) != min(len(round[0].Slots), mostLabels) || !regexp.MustCompile(`^[xy]\d+\.\d+$`).MatchString(round[0].Labels[0]) {
+				t.Errorf("K = %d: round %d has %d messages, such as %+v", k, r, len(round), round[0])
+			}
+		}
 	}
 }
 
@@ -253,7 +272,7 @@ func TestPlanAggregated(t *testing.T) {
 	if failure != nil {
 		t.Fatal(failure.Message)
 	}
-	if p.Detail != nil {
+	if p.Detail != nil || len(p.Messages) > 0 {
 		t.Error("the messages of 1,000 processors one by one")
 	}
 	a := p.Aggregate
@@ -297,7 +316,15 @@ func TestWrongPlan(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err := detailOf(t.Context(), p, b)
+	m, err := plan.Materialize(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	flow, err := plan.Follow(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := detailOf(t.Context(), m, flow, b)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -314,24 +341,36 @@ func TestWrongPlan(t *testing.T) {
 	}
 }
 
+// TestChosen checks that what is marked is the plan that is shown: the fastest where the planner chooses, and only named
+// where the flags name it, which may be slower than others.
 func TestChosen(t *testing.T) {
 	t.Parallel()
-	p, failure := ask[shownPlan](t, "plan", `{"flags":{"processors":"16","size":"1KiB"}}`)
-	if failure != nil {
-		t.Fatal(failure.Message)
-	}
-	var chosen []candidate
-	least := p.Candidates[0]
-	for _, c := range p.Candidates {
-		if c.Broken == "" && c.Seconds < least.Seconds {
-			least = c
+	for flags, wantNamed := range map[string]bool{
+		`"processors":"16","size":"1KiB"`:                                                   false,
+		`"processors":"16","model":"network"`:                                               false,
+		`"processors":"32","model":"network","network":"wan"`:                               false,
+		`"processors":"27","ports":"2","matrix":"random:1","algorithm":"prepare-and-shoot"`: true,
+		`"processors":"16","model":"network","algorithm":"universal"`:                       true,
+	} {
+		p, failure := ask[shownPlan](t, "plan", `{"flags":{`+flags+`}}`)
+		if failure != nil {
+			t.Fatal(failure.Message)
 		}
-		if c.Chosen {
-			chosen = append(chosen, c)
+		var marked []candidate
+		least := p.Candidates[0]
+		for _, c := range p.Candidates {
+			if c.Broken == "" && c.Seconds < least.Seconds {
+				least = c
+			}
+			if c.Chosen || c.Named {
+				marked = append(marked, c)
+			}
 		}
-	}
-	if len(chosen) != 1 || chosen[0] != least || least.Algorithm != p.Info.Algorithm {
-		t.Errorf("chosen %+v, least %+v, shown %s", chosen, least, p.Info.Algorithm)
+		if len(marked) != 1 || marked[0].Named != wantNamed || marked[0].Chosen == wantNamed || marked[0].Algorithm != p.Info.Algorithm || marked[0].Ports != p.Info.Ports || marked[0].C1 != p.Cost.C1 {
+			t.Errorf("%s: marked %+v, shown %+v", flags, marked, p.Info)
+		} else if faster := least.Seconds < marked[0].Seconds; faster && marked[0].Chosen {
+			t.Errorf("%s: %+v is chosen, and %+v is faster", flags, marked[0], least)
+		}
 	}
 }
 

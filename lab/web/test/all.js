@@ -9,7 +9,7 @@ const folder = new URL(".", import.meta.url).pathname;
 const first = ["access", "monkey", "schedule"]; // what takes longest starts first
 const rank = (file) => (first.findIndex((name) => file.startsWith(name)) + first.length + 1) % (first.length + 1);
 const files = process.argv.length > 2 ? process.argv.slice(2) : readdirSync(folder).filter((f) => f.endsWith(".test.js")).sort((a, b) => rank(a) - rank(b));
-const differs = process.argv.length > 2 ? files : ["access.test.js", "protect.test.js", "run.test.js", "story.test.js"]; // layout, focus, streams
+const differs = process.argv.length > 2 ? files : ["access.test.js", "network.test.js", "protect.test.js", "run.test.js", "story.test.js"]; // layout, focus, streams
 const left = files.flatMap((file) =>
   process.env.BROWSER ? { file, browser: process.env.BROWSER } : [...(differs.includes(file) ? [{ file, browser: "firefox" }] : []), { file, browser: "chromium" }],
 );

@@ -20,6 +20,10 @@ test("a plan of one's own is drawn, and proven, until a field is changed", async
   await page.getByText("from mine.json").waitFor();
   const messages = JSON.parse(text).programs.flatMap((p) => p.rounds.flatMap((r) => r.sends ?? [])).length;
   assert.equal(await page.locator("path.arrow").count(), messages);
+  // The fields are those of the plan, and its bounds are there.
+  for (const [name, value] of [["processors", "6"], ["ports", "1"], ["field", "2^8"]]) assert.equal(await page.locator(`input[name=${name}]`).inputValue(), value);
+  assert.equal(await page.locator("select[name=matrix]").inputValue(), "that of mine.json");
+  assert.match(await page.locator(".cost").textContent(), /C1 3 rounds\s*bound 3.*C2 .*bound 3/s);
   await page.getByRole("tab", { name: "Proof" }).click();
   await page.keyboard.press("End");
   await page.getByText("This is the matrix that the plan computes.").waitFor();
@@ -33,6 +37,13 @@ test("a plan of one's own is drawn, and proven, until a field is changed", async
   await page.getByRole("tab", { name: "Schedule" }).click();
   await page.locator("input[name=processors]").fill("5");
   await page.locator(".heading").getByText("K = 5").waitFor();
+  // A triangular matrix mixes no packets of those after.
+  const triangular = join(directory, "triangular.txt");
+  writeFileSync(triangular, "1,1,1\n0,1,1\n0,0,1\n");
+  await page.getByRole("tab", { name: "Run" }).click();
+  await drop(page, "triangular.json", await run(explorer.binary.volley, ["plan", "--model", "paper", "-k", "3", "--field", "7", "--matrix", `file:${triangular}`, "--format", "json"]));
+  await page.locator(".summary").getByText("until each has its mixture of 1 to 3 packets.").waitFor();
+  assert.equal(await page.locator("input[name=field]").inputValue(), "7");
   await page.getByRole("tab", { name: "Run" }).click();
   await drop(page, "cut.json", text.slice(0, 300));
   await page.locator(".banner").getByText(/^cut\.json: /).waitFor();

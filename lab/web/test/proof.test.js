@@ -113,25 +113,3 @@ test("the rounds of a figure are its own, whichever was shown before", async () 
   }
   await done(opened);
 });
-
-test("no edge of a tree runs through the words beside it", async () => {
-  const opened = await explorer.open("#/schedule?k=9&p=2&follow=0");
-  const { page } = opened;
-  const word = page.locator("figure text.word").first();
-  await word.waitFor();
-  const crossed = await page.locator('figure svg:has(text.word)').first().evaluate((svg) => {
-    const edges = [...svg.querySelectorAll("path.edge")];
-    return [...svg.querySelectorAll("text.word")].filter((text) => {
-      const b = text.getBBox();
-      return edges.some((e) => {
-        for (let l = 0; l <= e.getTotalLength(); l++) {
-          const at = e.getPointAtLength(l);
-          if (at.x > b.x && at.x < b.x + b.width && at.y > b.y + 2 && at.y < b.y + b.height - 2) return true;
-        }
-        return false;
-      });
-    }).map((text) => text.textContent);
-  });
-  assert.deepEqual(crossed, []);
-  await done(opened);
-});

@@ -61,6 +61,8 @@ export interface Plan {
   cost: Cost;
   candidates: Candidate[];
   rejected: { algorithm: string; reason: string }[];
+  /** By round; empty for more than Catalog.most_detailed processors. */
+  messages: Message[][];
   detail?: Detail;
   /** A is what the plan computes, as of a file that names no other. */
   own_matrix: boolean;
@@ -109,6 +111,7 @@ export interface Cost {
 export interface Candidate {
   algorithm: string;
   parameters: string;
+  ports: number;
   c1: number;
   c2: number;
   c3: number;
@@ -116,16 +119,18 @@ export interface Candidate {
   seconds: number;
   /** The limit that it breaks; "" if none. */
   broken: string;
+  /** By the planner. */
   chosen: boolean;
+  /** By the flags: whatever others cost, it is the plan. */
+  named: boolean;
 }
 
-/** Everything about every slot; there for at most Catalog.most_detailed processors. */
+/** Everything about every slot; there unless slots and packets are too many. */
 export interface Detail {
   inputs: number[][];
   outputs: { column: number; slot: number }[][];
   row_names: string[];
   column_names: string[];
-  rounds: Message[][];
   memory: Slot[][];
   matrix: string[][];
   partial: [row: number, column: number, value: string][][];
@@ -136,9 +141,11 @@ export interface Message {
   src: number;
   dst: number;
   port: number;
-  /** Slots at the sender, and those that the same elements take at the receiver. */
+  /** Slots at the sender, and the first of as many at the receiver. */
   slots: number[];
-  received: number[];
+  received: number;
+  /** Of the first 16 elements, such as x3 or y4.0. */
+  labels: string[];
 }
 
 export interface Slot {
@@ -162,6 +169,8 @@ export interface Aggregate {
   sent: number[][];
   /** By bins of senders and receivers: all elements. */
   pairs: number[][];
+  /** Likewise: the round with the first message; -1 where there is none. */
+  since: number[][];
   /** The first 2,048, each with the most frequent 16 offsets. */
   rounds: AggregateRound[];
 }

@@ -4,11 +4,21 @@ import { asEngineError, call, isAbort, type EngineError } from "./engine";
 import { problems } from "./problems.svelte";
 
 const delay = 150; // ms, while somebody types
-const all: { busy: boolean }[] = [];
+const all: { busy: boolean; gone: boolean; retry(): void }[] = [];
 
 /** Whether a question is open: what the page shows is about to change. */
 export function questionsOpen(): boolean {
   return all.some((asked) => asked.busy);
+}
+
+/** Whether an answer has not come for no fault of the question: the engine is gone, or busy. */
+export function unanswered(): boolean {
+  return all.some((asked) => asked.gone);
+}
+
+/** Asks once more what has not been answered. */
+export function askAgain(): void {
+  for (const asked of all) if (asked.gone) asked.retry();
 }
 
 export class Asked<Q, R> {
@@ -53,7 +63,7 @@ export class Asked<Q, R> {
     this.report();
   }
 
-  /** Takes its message from the page. */
+  /** Takes its message from the page: nobody looks at it. */
   leave(): void {
     problems.report(this.method, null);
   }
@@ -61,6 +71,16 @@ export class Asked<Q, R> {
   /** The result is not that of the last question. */
   get stale(): boolean {
     return this.error !== null;
+  }
+
+  get gone(): boolean {
+    return this.error?.field === "";
+  }
+
+  retry(): void {
+    const question = JSON.parse(this.key) as Q;
+    this.key = "";
+    this.ask(question);
   }
 
   /** The message beside a field of the view's own. */

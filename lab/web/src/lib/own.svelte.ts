@@ -32,6 +32,12 @@ class Own {
     this.matrix = matrix;
     this.error = null;
     this.plan = { ...plan, command: `from ${file.name}` };
+    // The fields say what the plan is of; a matrix that it does not name is its own.
+    const { processors, ports, field, rows, columns, pieces } = plan.info;
+    const [sources, sinks] = [rows / pieces, columns / pieces];
+    const apart = processors > Math.max(sources, sinks);
+    const { beta = "", tau = "", gamma = "", size = "", model = "", network = "" } = explorer.flags;
+    explorer.apply({ flags: { beta, tau, gamma, size, model, network, matrix, processors: `${sources}`, ports: `${ports}`, field, sinks: apart || sinks !== sources ? `${sinks}` : "", separate: apart ? "true" : "" } }, "replace");
     planStore.put({ flags: { ...explorer.request } }, this.plan);
   }
 

@@ -6,8 +6,8 @@ export const views = ["story", "schedule", "protect", "proof", "cost", "run", "f
 export type View = (typeof views)[number];
 export type Params = Record<string, string>;
 
-/** Whether a change can be undone with the back button. */
-export type How = "push" | "replace";
+/** Whether a change can be undone with the back button: what is typed can, all of it at once. */
+export type How = "push" | "replace" | "type";
 
 /** Defaults where the command line has none, or where the page shows something else. */
 export const pageDefaults: Flags = { processors: "8", ports: "1" };
@@ -24,9 +24,12 @@ class Explorer {
 
   private kept: Partial<Record<View, Params>> = {};
   private timer: ReturnType<typeof setTimeout> | undefined;
+  /** The field that is typed in. */
+  private typing: Element | null = null;
 
   constructor() {
     this.read();
+    addEventListener("focusout", () => (this.typing = null));
     addEventListener("hashchange", () => this.read());
     addEventListener("popstate", () => this.read());
   }
@@ -48,7 +51,7 @@ class Explorer {
     return this.flags[name] ?? this.defaults[name] ?? "";
   }
 
-  setFlag(name: FlagName, text: string, how: How = "replace"): void {
+  setFlag(name: FlagName, text: string, how: How = "type"): void {
     this.setFlags({ ...this.flags, [name]: text }, how);
   }
 
@@ -109,8 +112,10 @@ class Explorer {
   private write(how: How): void {
     clearTimeout(this.timer);
     this.timer = undefined;
-    if (how === "push") {
-      if (this.hash !== location.hash) history.pushState(null, "", this.hash);
+    if (how === "push" || (how === "type" && this.typing !== document.activeElement)) {
+      if (this.hash === location.hash) return;
+      history.pushState(null, "", this.hash);
+      this.typing = how === "type" ? document.activeElement : null;
       return;
     }
     // Browsers refuse addresses that change too often, as they do while one scrubs.
@@ -132,6 +137,8 @@ class Explorer {
     this.view = views.find((v) => v === view) ?? "story";
     this.flags = trimmed(flags, pageDefaults) as Flags;
     this.params = trimmed(params, {});
+    this.typing = null;
+    if (this.hash !== location.hash && location.hash !== "") history.replaceState(null, "", this.hash); // as a click would have it
   }
 }
 

@@ -62,7 +62,7 @@ export class Proof {
     readonly plan: Plan,
     readonly detail: Detail,
   ) {
-    this.rounds = detail.rounds.length;
+    this.rounds = plan.cost.c1;
     this.pieces = plan.info.pieces;
     for (const [processor, outputs] of detail.outputs.entries()) {
       for (const { column, slot } of outputs) this.owners[column] = { processor, slot };

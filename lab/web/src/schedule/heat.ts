@@ -5,21 +5,24 @@ export function sentCells(sent: number[][]): number[][] {
   return (sent[0] ?? []).map((_, round) => sent.map((list) => list[round]!));
 }
 
-/** Which of the six steps of the scale a value has; 0 is for nothing. */
-export function step(value: number, most: number): number {
-  if (value <= 0) return 0;
-  if (most <= 5) return Math.min(5, Math.ceil(value));
-  return Math.min(5, 1 + Math.floor((4.999 * Math.log(value)) / Math.log(most)));
+/** So many colours of five as far apart as they can be. */
+const spread = [[], [3], [2, 4], [1, 3, 5], [1, 2, 4, 5], [1, 2, 3, 4, 5]];
+
+/** A scale has a colour for each of up to five values; of more values, for five ranges of which each ends as much higher. */
+export interface Scale {
+  step(value: number): number;
+  /** What the steps stand for, from the least. */
+  names: { step: number; upTo: number; range: boolean }[];
 }
 
-/** What the steps stand for, as "3–7". */
-export function stepNames(most: number): { step: number; text: string }[] {
-  const names = new Map<number, [number, number]>();
-  for (let value = 0; value <= most; value = value < 64 ? value + 1 : Math.max(value + 1, Math.floor(value * 1.01))) {
-    const s = step(value, most);
-    names.set(s, [names.get(s)?.[0] ?? value, value]);
-  }
-  const last = [...names.keys()].at(-1);
-  if (last !== undefined) names.get(last)![1] = most;
-  return [...names].map(([s, [a, b]]) => ({ step: s, text: a === b ? String(a) : `${a}–${b}` }));
+export function scaleOf(cells: number[][]): Scale {
+  const values = [...new Set(cells.flat())].filter((v) => v > 0).sort((a, b) => a - b);
+  const range = values.length > 5;
+  const [least, most] = [values[0] ?? 1, values.at(-1) ?? 1];
+  const ends = range ? [1, 2, 3, 4, 5].map((i) => (i === 5 ? most : Math.round(least * (most / least) ** (i / 5)))) : values;
+  const colours = spread[ends.length]!;
+  return {
+    step: (value) => (value <= 0 ? 0 : (colours[ends.findIndex((end) => value <= end)] ?? 5)),
+    names: ends.map((upTo, i) => ({ step: colours[i]!, upTo, range })),
+  };
 }

@@ -3,9 +3,9 @@
 import { textWidth } from "../lib/text";
 import { seconds } from "../lib/format";
 import { dashes, portColour } from "../lib/ports";
-import { carried, treeSubject, type Arrow, type Schedule } from "./model";
+import { busy, labelsIn, subjectOf, type Arrow, type Schedule } from "./model";
 import type { Pace } from "./pace";
-import { aboutPieces, carriedPieces, pieceColour } from "./pieces";
+import { aboutPieces, pieceColour, piecesOf } from "./pieces";
 import { fit, shorten } from "./words";
 
 export interface Point {
@@ -16,7 +16,7 @@ export type Segment = [from: Point, to: Point];
 
 export interface Drawn {
   arrow: Arrow;
-  /** Two where it goes around the side. */
+  /** Two where it goes around the side, and more where it is a curve. */
   pieces: Segment[];
   path: string;
   wide: number;
@@ -67,38 +67,43 @@ export interface Layout {
   /** By processor; "" where there is no room. */
   inputs: string[];
   outputs: string[];
+  /** Of ribbons: pixels for an element, and the processor whose they are. */
+  unit: number;
+  focus: number | null;
+  /** As high as rounds are long: ribbons then leave and arrive one after the other. */
+  timed: boolean;
   x(processor: number): number;
 }
 
-export const sizes = { title: 12, label: 11, side: 10, line: 13 };
+export const sizes = { title: 12, label: 11, side: 11, line: 13 };
 
 const margin = 1;
-const labelled = 16; // with more processors only some arrows have labels
 const narrow = 520;
 const narrowest = 4;
 const widest = 120;
 const manyRounds = 24;
 
-/** With a pace, bands are as high as their rounds are long. */
-export function layout(s: Schedule, available: number, pace: Pace | null = null): Layout {
+/** With a pace, bands are as high as their rounds are long. What a processor in focus sends and gets leaves it side by side. */
+export function layout(s: Schedule, available: number, pace: Pace | null = null, focus: number | null = null): Layout {
   const k = s.plan.info.processors;
-  const withLabels = k <= labelled && s.plan.info.pieces === 1 && !pace;
+  const withLabels = !s.dense && s.plan.info.pieces === 1 && !pace;
   const above = available < narrow; // titles then stand above the arrows
   const titles = above ? 0 : 14 + Math.max(60, ...s.rounds.flatMap((_, t) => title(s, t, pace).map((line) => textWidth(line, sizes.title))));
-  const gutter = k <= labelled ? 20 + textWidth(`from ${k - 1}`, sizes.side) : 14;
+  const gutter = !s.dense ? 20 + textWidth(`from ${k - 1}`, sizes.side) : 14;
   const column = Math.min(widest, Math.max(narrowest, (available - titles - 2 * gutter - margin) / k));
   const left = titles + gutter;
   const right = left + k * column;
   const radius = Math.min(11, Math.max(2, 0.36 * column));
-  const tick = [1, 2, 4, 8, 16, 32].find((n) => n * column >= (n === 1 && radius >= 9 ? 20 : textWidth(String(k), 10.5) + 8)) ?? 32;
+  const tick = [1, 2, 4, 8, 16, 32].find((n) => n * column >= (n === 1 && radius >= 9 ? 20 : textWidth(String(k), 11) + 8)) ?? 32;
   const names = column >= textWidth(`y${k - 1}`, 12) + 4;
   const top = Math.ceil(30 + radius);
   const { pieces } = s.plan.info;
   const bar = pieces > 1 && column - 8 >= 2 * pieces ? Math.min(column - 8, 12 * pieces) : 0;
+  const named = (kind: "spread" | "gather") => Array.from({ length: k }, (_, i) => (names && s.detail ? fit(subjectOf(s.detail, kind, i), 12, column) : ""));
   const l: Layout = {
-    width: Math.floor(right + gutter + margin), height: 0, titles, left, right, column, radius, top, bottom: 0, bands: [], bar, tick,
-    inputs: s.detail.inputs.map((_, i) => (names ? fit(treeSubject(s.detail, "spread", i), 12, column) : "")),
-    outputs: s.detail.outputs.map((_, i) => (names ? fit(treeSubject(s.detail, "gather", i), 12, column) : "")),
+    width: Math.floor(right + gutter + margin), height: 0, titles, left, right, column, radius, top, bottom: 0, bands: [], bar, tick, focus, timed: pace !== null,
+    unit: s.dense ? ribbonUnit(s, column) : 0,
+    inputs: named("spread"), outputs: named("gather"),
     x: (processor) => r(left + (processor + 0.5) * column),
   };
   let y = Math.ceil(top + radius + 10 + (bar > 0 ? barHeight + 6 : 0));
@@ -114,6 +119,16 @@ export function layout(s: Schedule, available: number, pace: Pace | null = null)
 }
 
 export const barHeight = 7;
+
+/** The most that a processor sends or gets in a round fills a bundle; the longest message fits a column. */
+function ribbonUnit(s: Schedule, column: number): number {
+  const all = s.rounds.map((list) => list.map((a) => a.message));
+  const most = (end: "src" | "dst") => Math.max(1, ...all.flatMap((list) => [...busy(list, end, (m) => m.slots.length).values()]));
+  const longest = Math.max(1, ...all.flat().map((m) => m.slots.length));
+  return Math.min(bundle / Math.max(most("src"), most("dst")), Math.max(4, 0.7 * column) / longest);
+}
+
+const bundle = 110;
 
 function title(s: Schedule, round: number, pace: Pace | null): string[] {
   const phase = s.phases[round] ?? "";
@@ -139,37 +154,72 @@ function placeByTime(l: Layout, s: Schedule, round: number, list: Arrow[], y: nu
     const [leaves, arrives] = pace.messages.get(a.id)!;
     return draw(l, { ...band, departs: at(leaves), arrives: at(arrives) }, a, s);
   });
-  if (s.plan.info.processors <= labelled) band.sides = sides(l, band);
+  if (!s.dense) band.sides = sides(l, band);
   return band;
 }
 
 function place(l: Layout, s: Schedule, round: number, list: Arrow[], y: number, withLabels: boolean, above: boolean): Band {
-  const far = l.column * Math.max(0, ...list.map((a) => Math.abs(a.span)));
+  const far = s.dense ? 240 : l.column * Math.max(0, ...list.map((a) => Math.abs(a.span)));
   // Steep enough to be followed by the eye.
   const [steep, most] = l.column < 20 ? [0.34, 150] : [0.2, 120];
   const drop = s.rounds.length > manyRounds ? 34 : Math.min(most, Math.max(46, 30 + steep * far));
+  const under = s.dense ? 18 : 6; // where ribbons have labels at their ends, too
   const lines = title(s, round, null);
-  const departs = y + (withLabels ? 8 + sizes.line : 17) + (above ? 15 : 0);
+  const departs = y + (withLabels || s.dense ? 8 + sizes.line : 17) + (above ? 15 : 0);
   const least = above || s.rounds.length > manyRounds ? 0 : 8 + 15 * lines.length + 10;
-  const height = Math.ceil(Math.max(least, departs - y + drop + 6));
-  const band: Band = { y, height, departs, arrives: y + height - 5, title: above ? [lines.join(" · ")] : lines, arrows: [], labels: [], sides: [] };
+  const height = Math.ceil(Math.max(least, departs - y + drop + under));
+  const band: Band = { y, height, departs, arrives: y + height + 1 - under, title: above ? [lines.join(" · ")] : lines, arrows: [], labels: [], sides: [] };
   band.arrows = list.map((a) => draw(l, band, a, s));
   if (withLabels) band.labels = labelsOf(l, s, band.arrows, Math.max(l.column - 8, Math.min(2 * l.column - 10, 130), 84));
-  if (s.plan.info.processors <= labelled) band.sides = sides(l, band);
+  if (!s.dense) band.sides = sides(l, band);
   return band;
 }
 
-function draw(l: Layout, band: Band, arrow: Arrow, { plan, detail }: Schedule): Drawn {
+function draw(l: Layout, band: Band, arrow: Arrow, s: Schedule): Drawn {
   const { src, dst, slots, port } = arrow.message;
-  const cut = plan.info.pieces > 1;
-  const carries = cut ? carriedPieces(detail, arrow.message) : [];
-  const colour = !cut ? portColour(port) : carries.length === 1 ? pieceColour(carries[0]!, plan.info.pieces) : "var(--soft)";
+  const { pieces: cutIn } = s.plan.info;
+  const carries = cutIn > 1 ? piecesOf(labelsIn(s, arrow.message)) : [];
+  if (s.dense) {
+    const wide = Math.max(0.8, l.unit * slots.length);
+    const colour = l.focus === src ? "var(--sent)" : l.focus === dst ? "var(--got)" : cutIn > 1 ? "var(--soft)" : portColour(port);
+    if (l.timed) {
+      const [from, to] = [{ x: l.x(src), y: band.departs }, { x: l.x(dst), y: band.arrives }];
+      return { arrow, pieces: [[from, to]], wide, colour, carries, path: `M${r(from.x)} ${r(from.y)}L${r(to.x)} ${r(to.y)}` };
+    }
+    const [from, to] = [{ x: l.x(src) + beside(l, s, arrow, "src"), y: band.departs }, { x: l.x(dst) + beside(l, s, arrow, "dst"), y: band.arrives }];
+    return { arrow, pieces: curve(from, to), wide, colour, carries, path: `M${r(from.x)} ${r(from.y)}C${r(from.x)} ${r((from.y + to.y) / 2)} ${r(to.x)} ${r((from.y + to.y) / 2)} ${r(to.x)} ${r(to.y)}` };
+  }
+  const colour = cutIn === 1 ? portColour(port) : carries.length === 1 ? pieceColour(carries[0]!, cutIn) : "var(--soft)";
   const wide = Math.min(3.2, 1.1 + 0.45 * Math.log2(slots.length)) * Math.min(1, 0.25 + l.column / 24);
-  const pieces = piecesOf(l, band, arrow.span, src, dst);
-  return { arrow, pieces, wide, colour, dashes: cut ? undefined : dashes(port), carries, path: pathOf(pieces, l.column < 14 ? 3.6 : 5 + wide) };
+  const pieces = segments(l, band, arrow.span, src, dst);
+  return { arrow, pieces, wide, colour, dashes: cutIn > 1 ? undefined : dashes(port), carries, path: pathOf(pieces, l.column < 14 ? 3.6 : 5 + wide) };
 }
 
-function piecesOf(l: Layout, band: Band, span: number, src: number, dst: number): Segment[] {
+/** How far beside the middle of the processor in focus one of its ribbons begins or ends: they lie in the order of the others. */
+function beside(l: Layout, s: Schedule, arrow: Arrow, end: "src" | "dst"): number {
+  if (arrow.message[end] !== l.focus) return 0;
+  const other = end === "src" ? "dst" : "src";
+  let [before, all] = [0, 0];
+  for (const { message: m } of s.rounds[arrow.round]!) {
+    if (m[end] !== l.focus) continue;
+    all += m.slots.length;
+    if (m[other] < arrow.message[other]) before += m.slots.length;
+  }
+  return l.unit * (before + arrow.message.slots.length / 2 - all / 2);
+}
+
+/** From a point to one below: it leaves and comes downwards. */
+function curve(from: Point, to: Point): Segment[] {
+  const at = (t: number): Point => {
+    const smooth = t * t * (3 - 2 * t);
+    return { x: from.x + smooth * (to.x - from.x), y: from.y + (1.5 * t - 1.5 * t * t + t * t * t) * (to.y - from.y) };
+  };
+  return Array.from({ length: bends }, (_, i) => [at(i / bends), at((i + 1) / bends)]);
+}
+
+const bends = 8;
+
+function segments(l: Layout, band: Band, span: number, src: number, dst: number): Segment[] {
   const from = { x: l.x(src), y: band.departs };
   const to = { x: l.x(dst), y: band.arrives };
   const end = from.x + span * l.column;
@@ -200,10 +250,10 @@ const r = (x: number) => Math.round(10 * x) / 10;
 export function labelsOf(l: Layout, s: Schedule, arrows: Drawn[], wide: number): Text[] {
   const placed: Text[] = [];
   for (const d of arrows) {
-    const slots = carried(s.detail, d.arrow.message);
+    const labels = labelsIn(s, d.arrow.message);
     // Of several sums one is named: the next would stand at the tail of another arrow.
-    const most = slots.length > 1 && arrows.length > 1 ? Math.min(wide, Math.max(l.column - 8, 84)) : wide;
-    const [line = ""] = s.plan.info.pieces > 1 ? [aboutPieces(s.detail, slots)] : shorten(slots, 1, sizes.label, most);
+    const most = labels.length > 1 && arrows.length > 1 ? Math.min(wide, Math.max(l.column - 8, 84)) : wide;
+    const [line = ""] = s.plan.info.pieces > 1 ? [aboutPieces(labels)] : [shorten(labels, d.arrow.message.slots.length, sizes.label, most)];
     const { x, y } = d.pieces[0]![0];
     const sides = d.arrow.span < 0 ? (["end", "start"] as const) : (["start", "end"] as const);
     for (const anchor of sides) {
@@ -270,11 +320,10 @@ function distanceTo(a: Point, b: Point, p: Point): number {
 }
 
 /** Where the packet of a message is when part of its way, from 0 to 1, is behind it. */
-export function packetAt(d: Drawn, part: number): Point {
-  const [first, last] = [d.pieces[0]!, d.pieces.at(-1)!];
-  const [top, bottom] = [first[0].y, last[1].y];
+export function packetAt({ pieces }: Drawn, part: number): Point {
+  const [top, bottom] = [pieces[0]![0].y, pieces.at(-1)![1].y];
   const y = top + part * (bottom - top);
-  const [a, b] = y <= first[1].y ? first : last;
+  const [a, b] = pieces.find((p) => y <= p[1].y) ?? pieces.at(-1)!;
   const along = (y - a.y) / (b.y - a.y || 1);
   return { x: a.x + along * (b.x - a.x), y };
 }

@@ -1,5 +1,5 @@
 // What a schedule says, apart from how it is drawn: messages by round, how far they go,
-// what they carry, and the two kinds of trees in them.
+// what they carry, and which of them are those of one processor, its packet or its result.
 import type { Detail, Message, Plan, Slot } from "../lib/api";
 import { phaseOf } from "../lib/phases";
 
@@ -14,7 +14,10 @@ export interface Arrow {
 
 export interface Schedule {
   plan: Plan;
-  detail: Detail;
+  /** Unless it is too much. */
+  detail: Detail | null;
+  /** Too many messages for an arrow each: those of one processor stand out as ribbons. */
+  dense: boolean;
   rounds: Arrow[][];
   /** By round. */
   phases: string[];
@@ -22,14 +25,19 @@ export interface Schedule {
   patterns: string[];
 }
 
-export function schedule(plan: Plan, detail: Detail): Schedule {
+const mostDrawn = 16; // processors whose arrows the eye can follow,
+const mostSent = 3; // where each sends so few in a round
+
+export function schedule(plan: Plan): Schedule {
   const k = plan.info.processors;
+  const most = Math.max(0, ...plan.messages.flatMap((list) => [...busy(list, "src").values()]));
   return {
     plan,
-    detail,
+    detail: plan.detail ?? null,
+    dense: k > mostDrawn || most > mostSent,
     phases: phaseOf(plan.info.phases),
-    patterns: detail.rounds.map((list) => pattern(list, k)),
-    rounds: detail.rounds.map((list, round) => {
+    patterns: plan.messages.map((list) => pattern(list, k)),
+    rounds: plan.messages.map((list, round) => {
       const far = k === 2 ? new Map<number, number>() : shifts(list, k); // two arrows that cross say more
       const ordered = [...list].sort((a, b) => a.src - b.src || a.port - b.port);
       return ordered.map((message) => {
@@ -41,6 +49,12 @@ export function schedule(plan: Plan, detail: Detail): Schedule {
   };
 }
 
+/** How much each processor sends, or gets: messages, or what is counted of each. */
+export function busy(list: Message[], end: "src" | "dst", of: (m: Message) => number = () => 1): Map<number, number> {
+  const count = new Map<number, number>();
+  for (const m of list) count.set(m[end], (count.get(m[end]) ?? 0) + of(m));
+  return count;
+}
 
 /** How far everybody sends, for the ports on which all k processors send equally far. */
 function shifts(list: Message[], k: number): Map<number, number> {
@@ -66,10 +80,15 @@ export function carried(detail: Detail, message: Message): Slot[] {
   return message.slots.map((s) => detail.memory[message.src]![s]!);
 }
 
+/** What the elements of a message are called, as far as the engine says. */
+export function labelsIn({ detail }: Schedule, message: Message): string[] {
+  return detail ? carried(detail, message).map((s) => s.label) : message.labels;
+}
+
 /** All that a message carries, in words. */
-export function inWords(detail: Detail, arrow: Arrow): string {
+export function inWords(s: Schedule, arrow: Arrow): string {
   const { src, dst, port } = arrow.message;
-  const labels = carried(detail, arrow.message).map((s) => s.label);
+  const labels = labelsIn(s, arrow.message);
   return `round ${arrow.round}: ${src} → ${dst} on port ${port}: ${labels.join(" ")}`;
 }
 
@@ -81,133 +100,35 @@ export function search(s: Schedule, text: string): string[] {
     if (word[0] === "p" && number) return [a.message.src, a.message.dst].includes(Number(number[1]));
     if (number) return a.round === Number(number[1]);
     if (s.phases[a.round]?.toLowerCase().startsWith(word)) return true;
-    return carried(s.detail, a.message).some((slot) => slot.label.split(/[^\w.]+/).includes(word));
+    return labelsIn(s, a.message).some((label) => label.split(/[^\w.]+/).includes(word));
   };
   return s.rounds.flat().filter((a) => words.every((word) => applies(a, word))).map((a) => a.id);
 }
 
-/** Where the packet of a processor goes, or where its result comes from. */
-export type TreeKind = "spread" | "gather";
+/** What stands out: the messages of a processor, the way of its packet, or the ways to its result. */
+export const kinds = ["own", "spread", "gather"] as const;
+export type Kind = (typeof kinds)[number];
 
-/** Whether the processor has such a tree: sinks may hold no packet, sources get no result. */
-export function hasTree(detail: Detail, kind: TreeKind, processor: number): boolean {
-  return (kind === "spread" ? detail.inputs : detail.outputs)[processor]!.length > 0;
+/** Whether the processor has something of the kind: sinks may hold no packet, sources get no result. */
+export function has(detail: Detail | null, kind: Kind, processor: number): boolean {
+  return kind === "own" || (detail !== null && (kind === "spread" ? detail.inputs : detail.outputs)[processor]!.length > 0);
 }
 
-/** "x3" or "y3": what the tree of the processor is about. */
-export function treeSubject(detail: Detail, kind: TreeKind, processor: number): string {
-  const names =
-    kind === "spread" ? detail.inputs[processor]!.map((r) => detail.row_names[r]!) : detail.outputs[processor]!.map((o) => detail.column_names[o.column]!);
+/** "x3" or "y3": what the way of a packet or of a result is about. */
+export function subjectOf(detail: Detail, kind: Kind, processor: number): string {
+  const names = kind === "gather" ? detail.outputs[processor]!.map((o) => detail.column_names[o.column]!) : detail.inputs[processor]!.map((r) => detail.row_names[r]!);
   return [...new Set(names.map((n) => n.replace(/\.\d+$/, "")))].join(" "); // pieces x3.0, x3.1 are x3
 }
 
-/** The messages of a tree, by round. */
-export function treeArrows(s: Schedule, kind: TreeKind, processor: number): Arrow[] {
-  const { detail } = s;
-  const wanted = subjectOf(detail, kind, processor);
-  return s.rounds.flatMap((list) => list.filter((a) => elementOf(detail, kind, wanted, a.message) >= 0));
-}
-
-function subjectOf(detail: Detail, kind: TreeKind, processor: number): Set<number> {
-  return new Set(kind === "spread" ? detail.inputs[processor]! : detail.outputs[processor]!.map((o) => o.column));
-}
-
-/** Which element of the message belongs to a tree, or -1. */
-function elementOf(detail: Detail, kind: TreeKind, wanted: Set<number>, m: Message): number {
-  return m.slots.findIndex((slot, i) => {
-    const sent = detail.memory[m.src]![slot]!;
-    if (kind === "spread") return sent.rows.some((r) => wanted.has(r));
-    return sent.rows.length > 0 && detail.memory[m.dst]![m.received[i]!]!.columns.some((c) => wanted.has(c));
-  });
-}
-
-/** A node of a tree as TreePanel draws it. */
-export interface TreeNode {
-  id: string;
-  text: string;
-  /** What stands beside the edge to the parent. */
-  edge?: string;
-  port?: number;
-  /** The row of the drawing; by default the depth. */
-  level?: number;
-  title?: string;
-  children: TreeNode[];
-}
-
-/**
- * The tree of a processor. A node is a message: the processor where it arrives (spread) or
- * from which it comes (gather). Where an element comes by several ways, the first counts.
- */
-export function tree(s: Schedule, kind: TreeKind, processor: number): TreeNode {
-  const { detail } = s;
-  const arrows = treeArrows(s, kind, processor);
-  const wanted = subjectOf(detail, kind, processor);
-  const root: TreeNode = { id: "root", text: String(processor), level: 0, title: treeSubject(detail, kind, processor), children: [] };
-  const rounds = s.rounds.length;
-  const nodes = new Map<string, TreeNode>();
-  for (const a of arrows) {
-    const { src, dst, port } = a.message;
-    const label = carried(detail, a.message)[elementOf(detail, kind, wanted, a.message)]!.label;
-    nodes.set(a.id, {
-      id: a.id,
-      text: String(kind === "spread" ? dst : src),
-      edge: label,
-      port,
-      level: kind === "spread" ? a.round + 1 : rounds - a.round,
-      title: inWords(detail, a),
-      children: [],
-    });
-  }
-  const parent = kind === "spread" ? origin : destination;
-  for (const a of arrows) {
-    const id = parent(detail, a, arrows, wanted);
-    (nodes.get(id) ?? root).children.push(nodes.get(a.id)!);
-  }
-  return root;
-}
-
-/** The message by which the sender of `a` got what it passes on, or "root". */
-function origin(detail: Detail, a: Arrow, _: Arrow[], rows: Set<number>): string {
-  const memory = detail.memory[a.message.src]!;
-  const has = (slot: number) => memory[slot]!.rows.some((r) => rows.has(r));
-  let slot: number | undefined = a.message.slots.find(has);
-  while (slot !== undefined) {
-    const s: Slot = memory[slot]!;
-    if (s.kind === "received") return `${s.round}.${s.from}.${s.port}`;
-    slot = terms(s).find(has);
-  }
-  return "root";
-}
-
-/** The message that carries on what came with `a`, or "root". */
-function destination(detail: Detail, a: Arrow, arrows: Arrow[], columns: Set<number>): string {
-  const memory = detail.memory[a.message.dst]!;
-  const goes = (slot: number) => memory[slot]!.columns.some((c) => columns.has(c));
-  let slot: number | undefined = a.message.received.find(goes);
-  while (slot !== undefined) {
-    const now: number = slot;
-    const next = arrows.find(
-      (b) => b.round > a.round && b.message.src === a.message.dst && b.message.slots.some((s, i) => s === now && goesAt(detail, b.message, i, columns)),
-    );
-    if (next) return next.id;
-    const sum = memory.findIndex((s, i) => i > now && s.kind === "computed" && goes(i) && terms(s).includes(now));
-    slot = sum < 0 ? undefined : sum;
-  }
-  return "root";
-}
-
-function goesAt(detail: Detail, m: Message, element: number, columns: Set<number>): boolean {
-  return detail.memory[m.dst]![m.received[element]!]!.columns.some((c) => columns.has(c));
-}
-
-const parsed = new WeakMap<Slot, number[]>();
-
-/** The slots of which a computed one is the sum. */
-function terms(slot: Slot): number[] {
-  let list = parsed.get(slot);
-  if (!list) {
-    list = [...(slot.formula ?? "").matchAll(/s(\d+)/g)].map((m) => Number(m[1]));
-    parsed.set(slot, list);
-  }
-  return list;
+/** The messages that stand out, by round. */
+export function standOut({ detail, rounds }: Schedule, kind: Kind, processor: number): Arrow[] {
+  if (kind === "own" || !detail) return rounds.flat().filter(({ message: m }) => m.src === processor || m.dst === processor);
+  const wanted = new Set(kind === "spread" ? detail.inputs[processor]! : detail.outputs[processor]!.map((o) => o.column));
+  return rounds.flat().filter(({ message: m }) =>
+    m.slots.some((slot, i) => {
+      const { rows } = detail.memory[m.src]![slot]!;
+      if (kind === "spread") return rows.some((r) => wanted.has(r));
+      return rows.length > 0 && detail.memory[m.dst]![m.received + i]!.columns.some((c) => wanted.has(c));
+    }),
+  );
 }

@@ -1,5 +1,5 @@
 // What pieces of packets are where, in a plan that cuts packets.
-import type { Detail, Message, Plan, Slot } from "../lib/api";
+import type { Detail, Plan, Slot } from "../lib/api";
 import { portColour } from "../lib/ports";
 
 /** The piece that a row or a column of the matrix is of, as its name says: 3 of x0.3. */
@@ -8,21 +8,26 @@ function pieceOf(name: string): number {
 }
 
 /** The pieces of packets in a slot, in order. */
-export function piecesIn(detail: Detail, slot: Slot): number[] {
+function piecesIn(detail: Detail, slot: Slot): number[] {
   return [...new Set(slot.rows.map((row) => pieceOf(detail.row_names[row]!)))].sort((a, b) => a - b);
 }
 
-/** The pieces that a message carries, in order. */
-export function carriedPieces(detail: Detail, message: Message): number[] {
-  const memory = detail.memory[message.src]!;
-  return [...new Set(message.slots.flatMap((s) => piecesIn(detail, memory[s]!)))].sort((a, b) => a - b);
+/** The pieces of packets in elements, in order. */
+export function piecesOf(labels: string[]): number[] {
+  return [...new Set(labels.flatMap((l) => namesIn(l).map(pieceOf)))].sort((a, b) => a - b);
+}
+
+/** Of a result its name, of other sums those of their packets. */
+function namesIn(label: string): string[] {
+  return label.match(/^y[\d.]+/) ?? label.match(/x\d+\.\d+/g) ?? [];
 }
 
 /**
  * By processor the piece that it is the helper of: the only one that it adds up packets of
  * others in. -1 where there is none, or there are several.
  */
-export function helped(plan: Plan, detail: Detail): number[] {
+export function helped(plan: Plan, detail: Detail | null): number[] {
+  if (!detail) return Array<number>(plan.info.processors).fill(-1);
   return detail.memory.map((memory) => {
     const found = new Set<number>();
     for (const slot of memory) {
@@ -37,21 +42,20 @@ export function pieceColour(piece: number, pieces: number): string {
   return pieces <= 8 ? portColour(piece) : `hsl(${Math.round((360 * piece) / pieces)} 65% var(--piece))`;
 }
 
-/** "piece 3 of x0 to x7", "pieces 0 2 4 6 of x1", "piece 3 of y4": what slots are about. */
-export function aboutPieces(detail: Detail, slots: Slot[]): string {
-  const parts = new Set<string>();
-  const whole = new Set<string>();
-  for (const slot of slots) {
-    const coded = /^y\d+/.exec(slot.label)?.[0];
-    for (const p of piecesIn(detail, slot)) parts.add(String(p));
-    if (coded) whole.add(coded);
-    else for (const row of slot.rows) whole.add(detail.row_names[row]!.replace(/\..*/, ""));
-  }
-  return `${parts.size === 1 ? "piece" : "pieces"} ${some([...parts], " ")} of ${some([...whole], ", ")}`;
+/** "piece 3 of x0, x1 …", "pieces 0 2 4 6 of x1", "piece 3 of y4": what elements of a plan that cuts packets are about. */
+export function aboutPieces(labels: string[]): string {
+  const parts = piecesOf(labels).map(String);
+  const whole = new Set(labels.flatMap((l) => namesIn(l).map((name) => name.replace(/\..*/, ""))));
+  return `${parts.length === 1 ? "piece" : "pieces"} ${some(parts, " ")} of ${some([...whole], ", ")}`;
 }
 
-const most = 10;
+/** What elements are: of a cut packet the pieces, of a sum for one result that it is a part. */
+export function about(labels: string[], pieces: number): string {
+  return pieces > 1 ? aboutPieces(labels) : some([...new Set(labels.map((l) => l.replace(/^(y\d+)\(.*/, "part of $1")))], ", ");
+}
+
+const most = 4;
 
 function some(list: string[], between: string): string {
-  return list.slice(0, most).join(between) + (list.length > most ? ` … (${list.length})` : "");
+  return list.length <= most + 2 ? list.join(between) : `${list.slice(0, most).join(between)} … ${list.at(-1)}`;
 }

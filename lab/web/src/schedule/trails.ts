@@ -1,6 +1,6 @@
 // What emphasises a tree: its arrows, and the stretches of life lines between them.
 import type { Drawn, Layout, Segment } from "./layout";
-import type { Schedule, TreeKind } from "./model";
+import { has, type Kind, type Schedule } from "./model";
 
 interface Trail {
   key: string;
@@ -10,15 +10,14 @@ interface Trail {
 }
 
 export function trails(followed: Drawn[]): Trail[] {
-  return followed.flatMap((d) => d.pieces.map((piece, i) => ({ key: `${d.arrow.id}.${i}`, round: d.arrow.round, path: line(piece) })));
+  return followed.map((d) => ({ key: d.arrow.id, round: d.arrow.round, path: d.pieces.map(line).join("") }));
 }
 
 /** Of each life line from the first message of the tree there to the last one from there. */
-export function stretches(l: Layout, s: Schedule, followed: Drawn[], kind: TreeKind, processor: number): Trail[] {
+export function stretches(l: Layout, s: Schedule, followed: Drawn[], kind: Kind, processor: number): Trail[] {
   const from = new Map<number, number>();
   const to = new Map<number, number>();
-  const end = kind === "spread" ? s.detail.inputs : s.detail.outputs;
-  if (end[processor]!.length > 0) {
+  if (has(s.detail, kind, processor)) {
     if (kind === "spread") from.set(processor, l.top + l.radius);
     else to.set(processor, l.bottom - l.radius);
   }

@@ -1,5 +1,4 @@
-// Labels of arrows: what a message carries, in so many lines of so many pixels.
-import type { Slot } from "../lib/api";
+// Labels of arrows: what a message carries, in so many pixels.
 import { textWidth as width } from "../lib/text";
 
 interface Item {
@@ -7,57 +6,21 @@ interface Item {
   packets: number;
 }
 
-/**
- * The lines of a label. Packets are merged to runs, long sums are broken or cut, and what
- * does not fit is counted, as in "x0 x4 +6".
- */
-export function shorten(slots: Slot[], lines: number, size: number, wide: number): string[] {
-  const list = items(slots);
+/** A label of so many pixels for so many elements: packets are merged to runs, long sums are cut, and what does not fit is counted, as in "x0 x4 +6". */
+export function shorten(labels: string[], elements: number, size: number, wide: number): string {
+  const list = items(labels);
   for (let shown = list.length; ; shown--) {
-    let left = slots.length;
-    const broken: string[] = [];
-    const cut: string[] = [];
-    for (const it of list.slice(0, shown)) {
-      left -= it.packets;
-      broken.push(...breakUp(it.text, size, wide));
-      cut.push(`${fit(it.text, size, wide)} `);
-    }
-    if (left > 0) {
-      broken.push(`+${left}`);
-      cut.push(`+${left}`);
-    }
-    const whole = wrap(broken, size, wide);
-    if (whole.length <= lines) return whole;
-    const short = wrap(cut, size, wide);
-    if (short.length <= lines || shown <= 1) return short;
+    const some = list.slice(0, shown);
+    const left = elements - some.reduce((n, it) => n + it.packets, 0);
+    const text = [...some.map((it) => fit(it.text, size, wide)), ...(left > 0 ? [`+${left}`] : [])].join(" ");
+    if (width(text, size) <= wide || shown <= 1) return text;
   }
-}
-
-function wrap(pieces: string[], size: number, wide: number): string[] {
-  const lines: string[] = [];
-  for (const piece of pieces) {
-    const joined = (lines.at(-1) ?? "") + piece;
-    if (lines.length === 0) lines.push(piece);
-    else if (width(joined.trim(), size) <= wide) lines[lines.length - 1] = joined;
-    else lines.push(piece);
-  }
-  return lines.map((l) => l.trim());
-}
-
-function breakUp(text: string, size: number, wide: number): string[] {
-  if (width(text, size) <= wide) return [`${text} `];
-  return `${text} `.match(/[^,]*,|[^,]+$/g) ?? [];
 }
 
 /** Initial packets first, then the coded ones, in runs, and then the sums. */
-function items(slots: Slot[]): Item[] {
-  const of = (letter: string) =>
-    slots.flatMap((s) => (s.label.match(new RegExp(`^${letter}(\\d+)$`)) ? [Number(s.label.slice(1))] : [])).sort((a, b) => a - b);
-  return [
-    ...runs("x", of("x")),
-    ...runs("y", of("y")),
-    ...slots.filter((s) => !/^[xy]\d+$/.test(s.label)).map((s) => ({ text: s.label, packets: 1 })),
-  ];
+function items(labels: string[]): Item[] {
+  const of = (letter: string) => labels.flatMap((l) => (l.match(new RegExp(`^${letter}(\\d+)$`)) ? [Number(l.slice(1))] : [])).sort((a, b) => a - b);
+  return [...runs("x", of("x")), ...runs("y", of("y")), ...labels.filter((l) => !/^[xy]\d+$/.test(l)).map((text) => ({ text, packets: 1 }))];
 }
 
 /** Runs have one number, or three or more. */

@@ -37,10 +37,10 @@ export function withWindow(m: number): string {
 }
 
 /** How many packets have passed each machine one after the other: it sends and receives at the same time, on all ports. */
-export function moved(detail: Detail, rounds: number): number[] {
-  const count = detail.memory.map(() => 0);
-  for (const messages of detail.rounds.slice(0, rounds)) {
-    const longest = detail.memory.map(() => 0);
+export function moved({ info, messages: all }: Plan, rounds: number): number[] {
+  const count = Array<number>(info.processors).fill(0);
+  for (const messages of all.slice(0, rounds)) {
+    const longest = count.map(() => 0);
     for (const { src, dst, slots } of messages) for (const k of [src, dst]) longest[k] = Math.max(longest[k]!, slots.length);
     for (const [k, n] of longest.entries()) count[k]! += n;
   }

@@ -1,0 +1,147 @@
+// Plans for a network, which cut packets and send many messages in a round: each is a picture, in every size.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { done, Explorer, inFirefox, settled } from "./explorer.js";
+
+const explorer = new Explorer();
+const network = "model=network&network=10gbit/20us";
+
+/** The drawing or the two heat maps, once they are painted. */
+async function picture(page) {
+  await page.evaluate(() => new Promise((painted) => requestAnimationFrame(() => requestAnimationFrame(painted))));
+  const pictures = [];
+  for (const e of await page.locator(".schedule :is(svg.drawing, figure)").all()) pictures.push((await e.screenshot()).toString("base64"));
+  return pictures;
+}
+
+/** How many pixels of 640 times 480 differ clearly, of the pictures in which most do. */
+async function differing(page, before, after) {
+  const counts = [];
+  for (const [i, picture] of before.entries()) counts.push(await differingOf(page, [picture, after[i]]));
+  return Math.max(...counts);
+}
+
+function differingOf(page, pictures) {
+  return page.evaluate(async (list) => {
+    const [a, b] = await Promise.all(list.map(async (png) => {
+      const image = new Image();
+      image.src = `data:image/png;base64,${png}`;
+      await image.decode();
+      const context = Object.assign(document.createElement("canvas"), { width: 640, height: 480 }).getContext("2d");
+      context.drawImage(image, 0, 0, 640, 480);
+      return context.getImageData(0, 0, 640, 480).data;
+    }));
+    let n = 0;
+    for (let i = 0; i < a.length; i += 4) if ([0, 1, 2].some((c) => Math.abs(a[i + c] - b[i + c]) > 24)) n++;
+    return n;
+  }, pictures);
+}
+
+test("each is the ribbons of one processor, as many and as wide as volley plan says, and others faint", async () => {
+  const opened = await explorer.open("#/schedule");
+  const { page } = opened;
+  for (const k of [8, 16, 32, 64, 81]) {
+    await explorer.load(opened, `#/schedule?k=${k}&${network}`);
+    const plan = await explorer.json("plan", "-k", `${k}`, "--model", "network", "--network", "10gbit/20us", "--format", "json");
+    const focus = Math.floor(k / 2);
+    const [sent, got] = [focus, null].map((src) =>
+      plan.programs.flatMap((p, i) => p.rounds.flatMap((r, t) => (r.sends ?? []).filter((s) => (src === null ? s.dst === focus : i === src)).map((s) => `${t}: ${i} → ${s.dst}`))));
+    const drawn = await page.locator("path.arrow").evaluateAll((list) => list.map((e) => ({ says: e.getAttribute("aria-label").match(/\d+: \d+ → \d+/)[0], colour: e.getAttribute("stroke"), wide: Number(e.getAttribute("stroke-width")) })));
+    assert.deepEqual(drawn.filter((d) => d.colour === "var(--sent)").map((d) => d.says).sort(), sent.sort(), `K = ${k}: what it sends`);
+    assert.deepEqual(drawn.filter((d) => d.colour === "var(--got)").map((d) => d.says).sort(), got.sort(), `K = ${k}: what it gets`);
+    assert.equal(drawn.length, sent.length + got.length);
+    assert.equal(new Set(drawn.map((d) => d.wide)).size, 1, "messages of one piece each are equally wide");
+    assert.equal(await page.locator("path.texture").count(), plan.programs[0].rounds.length);
+    assert.ok((await page.locator("text.label").count()) === 0 && (await page.locator("text.end").count()) <= drawn.length, "labels are only those of the processor in focus");
+    await page.getByRole("status").getByText(new RegExp(`processor ${focus} sends ${k - 1} messages of .*, piece ${focus} of y.*; and gets ${k - 1} messages of .* of y${focus}\\.$`)).waitFor();
+  }
+  await done(opened);
+});
+
+test("a ribbon is as wide as its bytes, and says what it carries where the engine lists no slots", async () => {
+  const opened = await explorer.show(`#/schedule?k=32&${network}&algorithm=exchange:8,4`);
+  const { page } = opened;
+  const plan = await explorer.json("plan", "-k", "32", "--model", "network", "--network", "10gbit/20us", "--algorithm", "exchange:8,4", "--format", "json");
+  const wide = await page.locator("path.arrow").evaluateAll((list) => list.map((e) => [e.getAttribute("aria-label").match(/round (\d+): (\d+) → (\d+)/).slice(1).map(Number), Number(e.getAttribute("stroke-width"))]));
+  const elements = wide.map(([[t, src, dst]]) => plan.programs[src].rounds[t].sends.find((s) => s.dst === dst).slots.length);
+  assert.ok(new Set(elements).size > 1);
+  const unit = wide[0][1] / elements[0];
+  for (const [i, [, w]] of wide.entries()) assert.ok(Math.abs(w / elements[i] / unit - 1) < 1e-6, `${wide[i]} of ${elements[i]} elements`);
+  await page.locator("path.arrow").first().focus();
+  await page.getByRole("region", { name: "Message" }).getByText(/^pieces? [\d …]+ of [xy]\d+/).waitFor();
+  await page.getByRole("searchbox").fill("p3 r1");
+  await page.getByText(/^\d+: Enter$/).waitFor();
+  await done(opened);
+});
+
+test("play and guide go through every size, and the address has the processor in focus", async () => {
+  const opened = await explorer.open("#/schedule");
+  const { page } = opened;
+  for (const k of [16, 32, 64, 256]) {
+    await explorer.load(opened, `#/schedule?k=${k}&${network}&round=0`);
+    await page.getByText("Each has its own packet and nothing else.").waitFor();
+    const before = await picture(page);
+    await page.getByRole("button", { name: "Step forward" }).click();
+    await page.getByRole("status").getByText(/^Round 0 of 2, hand out, /).waitFor();
+    const after = await picture(page);
+    assert.ok((await differing(page, before, after)) > 2000, `K = ${k}: a step changes nothing`);
+    await page.keyboard.press("End");
+    await page.getByRole("status").getByText(/^Round 1 of 2, hand back, /).waitFor();
+  }
+  await explorer.load(opened, `#/schedule?k=64&${network}`);
+  await page.getByLabel("Follow", { exact: true }).selectOption("5");
+  await page.waitForFunction(() => location.hash.includes("follow=5"));
+  await page.getByRole("status").getByText(/processor 5 sends/).waitFor();
+  await done(opened);
+});
+
+test("nothing moves from step to step", { skip: inFirefox && "it does not tell of shifts" }, async () => {
+  const opened = await explorer.open("#/schedule");
+  const { page } = opened;
+  for (const hash of [`#/schedule?k=16&${network}&round=0`, "#/schedule?k=8&round=0", `#/schedule?k=256&${network}&round=0`]) {
+    await explorer.load(opened, hash);
+    await page.evaluate(() => {
+      globalThis.shift = 0;
+      new PerformanceObserver((list) => list.getEntries().forEach((e) => (globalThis.shift += e.value))).observe({ type: "layout-shift" });
+    });
+    for (let step = 0; step < 3; step++) {
+      await page.keyboard.press("ArrowRight");
+      await page.evaluate(() => new Promise((painted) => setTimeout(painted, 200)));
+    }
+    const shift = await page.evaluate(() => globalThis.shift);
+    assert.ok(shift <= 0.05, `${hash}: ${shift}`);
+  }
+  await done(opened);
+});
+
+test("plans that differ look different", async () => {
+  const opened = await explorer.open("#/schedule");
+  const { page } = opened;
+  for (const [k, algorithms] of [[16, ["", "exchange:8,2", "split", "universal"]], [32, ["", "exchange:8,4", "universal", "bruck-allgather"]],
+    [64, ["", "exchange:8,8", "universal", "bruck-allgather"]], [256, ["", "exchange:16,16", "universal", "bruck-allgather"]]]) {
+    const seen = [];
+    for (const algorithm of algorithms) {
+      await explorer.load(opened, `#/schedule?k=${k}&${network}&algorithm=${algorithm}`);
+      await page.locator(".schedule :is(svg.drawing, figure)").last().waitFor();
+      const now = await picture(page);
+      for (const [other, before] of seen) assert.ok((await differing(page, now, before)) > 2000, `K = ${k}: ${algorithm} looks like ${other || "what is chosen"}`);
+      seen.push([algorithm, now]);
+    }
+  }
+  await done(opened);
+});
+
+test("a heat map has bytes on its scale, and time on its axis", async () => {
+  const opened = await explorer.show(`#/schedule?k=256&${network}`);
+  const { page } = opened;
+  const [first, second] = await page.locator("figure").all();
+  assert.match(await first.locator(".legend").textContent(), /nothing\s*1020 KiB/);
+  assert.match(await second.locator(".legend").textContent(), /nothing\s*8 KiB/);
+  const ends = (await first.locator("text.end").allTextContents()).filter((t) => /s$/.test(t));
+  const cost = await page.locator(".cost").textContent();
+  assert.ok(cost.includes("2.83 ms") && ends.includes("2.83 ms"), `${cost}: ${ends}`);
+  await explorer.load(opened, `#/schedule?k=256&field=2^16&matrix=random:1&algorithm=bruck-allgather`);
+  assert.match(await page.locator("figure .legend").first().textContent(), /up to .*MiB.*128 MiB/);
+  await settled(page);
+  await done(opened);
+});

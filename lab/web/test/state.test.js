@@ -1,0 +1,91 @@
+// What is wrong is said where it can be seen, and the address and the history are those of what is done.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { done, Explorer, open, serve, settled } from "./explorer.js";
+
+const explorer = new Explorer();
+
+test("an error stands beside its field or, if that is nowhere, above the view", async () => {
+  const opened = await explorer.open("#/schedule");
+  const { page } = opened;
+  for (const [hash, flag] of [["#/schedule?max-memory=x", "max-memory"], ["#/cost?gamma=x", "gamma"], ["#/schedule?k=x", "processors"]]) {
+    await explorer.load(opened, hash);
+    assert.ok(await page.locator(`#flag-${flag}-error`).isVisible(), hash);
+  }
+  await explorer.load(opened, "#/schedule?model=network&beta=x"); // a network has no β
+  await page.locator(".banner").getByText(/^beta: /).waitFor();
+  await explorer.load(opened, "#/schedule?k=x");
+  await page.getByRole("tab", { name: "Story" }).click();
+  await page.locator("button.machine").first().waitFor();
+  assert.equal(await page.locator(".banner").count(), 0, "the story asks for no plan");
+  await page.setViewportSize({ width: 390, height: 800 });
+  await page.goBack();
+  await page.locator("#flag-processors-error").waitFor();
+  assert.ok(await page.locator("#flag-processors-error").isVisible(), "behind a button");
+  await done(opened);
+});
+
+test("an address by hand ends where a click does", async () => {
+  const opened = await explorer.show("#/schedule");
+  const { page } = opened;
+  await page.locator("input[name=processors]").fill("9");
+  await page.getByRole("button", { name: "Follow processor 3" }).click();
+  await page.waitForFunction(() => location.hash.includes("follow=3"));
+  await settled(page);
+  const state = () => page.evaluate(() => [location.hash, document.querySelector("main").innerText, document.querySelector(".drawing").outerHTML.replace(/svelte-\w+|<!---->/g, "")]);
+  const clicked = await state();
+  await page.evaluate(() => (location.hash = "#/proof?k=5"));
+  await page.locator("#transfer td").first().waitFor();
+  await page.evaluate(() => (location.hash = "#/schedule?follow=3&p=1&k=9&tree="));
+  await page.locator(".heading").getByText("K = 9").waitFor();
+  await settled(page);
+  assert.deepEqual(await state(), clicked);
+  await done(opened);
+});
+
+test("typing makes one entry of the history", async () => {
+  const opened = await explorer.show("#/schedule?k=4");
+  const { page } = opened;
+  const before = await page.evaluate(() => history.length);
+  const field = page.locator("input[name=processors]");
+  await field.fill("");
+  await field.pressSequentially("12");
+  await page.waitForFunction(() => location.hash === "#/schedule?k=12");
+  assert.equal(await page.evaluate(() => history.length), before + 1);
+  await page.getByText("Matrix, field, algorithm, size", { exact: true }).click();
+  await page.locator("input[name=size]").pressSequentially("64KiB");
+  await page.waitForFunction(() => location.hash.includes("size=64KiB"));
+  assert.equal(await page.evaluate(() => history.length), before + 2);
+  await page.goBack();
+  await page.waitForFunction(() => location.hash === "#/schedule?k=12");
+  await page.goBack();
+  await page.waitForFunction(() => location.hash === "#/schedule?k=4");
+  await page.locator(".heading").getByText("K = 4").waitFor();
+  await done(opened);
+});
+
+test("a server that is gone: what is shown is said to be from before, and one button tries again", async () => {
+  const server = await serve(explorer.binary.volley);
+  const { page, close } = await open(explorer.browser, `${server.address}#/schedule?k=8`);
+  await settled(page);
+  await server.end();
+  await page.locator("input[name=processors]").fill("9");
+  await page.locator(".banner").getByText("The engine does not answer.").waitFor();
+  await page.getByText("What is shown is from before.").waitFor();
+  await page.route("**/api/*", (route) => route.fulfill({ status: 503, body: "busy\n" }));
+  const again = page.getByRole("button", { name: "Try again" });
+  assert.equal(await again.count(), 1);
+  await again.click();
+  await page.locator(".banner").getByText("busy").waitFor();
+  await page.unroute("**/api/*");
+  const { origin, search } = new URL(explorer.server.address);
+  await page.route("**/api/*", async (route) => {
+    const request = route.request();
+    const answer = await fetch(`${origin}/api/${new URL(request.url()).pathname.split("/").at(-1)}${search}`, { method: "POST", headers: { "Content-Type": "application/json" }, body: request.postData() });
+    await route.fulfill({ status: answer.status, contentType: answer.headers.get("Content-Type"), body: await answer.text() });
+  });
+  await again.click();
+  await page.locator(".heading").getByText("K = 9").waitFor();
+  assert.equal(await page.locator(".banner").count(), 0);
+  await close();
+});
