@@ -544,3 +544,34 @@ func TestBoundAllocates(t *testing.T) {
 		}
 	}
 }
+
+// TestPastCaches encodes packets whose results are longer than the caches,
+// where results begin with a line of a cache and where they do not.
+func TestPastCaches(t *testing.T) {
+	const n = 9 << 20
+	for _, name := range []string{"2^8", "2^16"} {
+		f := fieldtest.Parse(t, name)
+		a := randomMatrix(t, f, 2, 1)
+		packets := [][]byte{bytes.Repeat([]byte{1, 2, 3, 4}, n/4), bytes.Repeat([]byte{7, 5}, n/2)}
+		short := [][]byte{packets[0][:4], packets[1][:4]}
+		want := product(a, short)
+		for _, odd := range []int{0, 1} {
+			var list []volley.Packet
+			results := make([][]byte, 2)
+			for i := range packets {
+				results[i] = make([]byte, n+64)
+				results[i] = results[i][odd*f.SymbolBytes():][:n:n]
+				list = append(list, volley.Packet{Data: packets[i], Result: &results[i]})
+			}
+			e := mustEncoder(t, a, volley.WithCheck(false))
+			if _, err := e.Run(t.Context(), local.New(1)[0], list...); err != nil {
+				t.Fatal(err)
+			}
+			for i, result := range results {
+				if !bytes.Equal(result, bytes.Repeat(want[i], n/4)) {
+					t.Errorf("%s, %d: a wrong packet of processor %d", name, odd, i)
+				}
+			}
+		}
+	}
+}

@@ -20,6 +20,7 @@ type Bound struct {
 	pieces int   // of a segment
 	align  int64 // where it is cut
 	cores  int   // that the rank may use
+	stream bool  // what is computed passes by the caches
 
 	blockLength int
 	stride      int // of blocks in scratch memory
@@ -90,6 +91,7 @@ func newBound(t transport.Transport, job Job) (*Bound, error) {
 	if err := transport.LimitsOf(t).Carry(b.laneCount()*x.Rounds, info.Ports); err != nil {
 		return fail("the transport cannot carry the plan: %w", err)
 	}
+	b.stream = b.inPlace() && job.ObserveAll == nil && int64(len(job.Outputs))*job.Bytes >= streamBytes && x.Direct()
 	b.chooseBlocks(b.at(0).element)
 	return b, nil
 }

@@ -294,8 +294,21 @@ func programsOf(ctx context.Context, p plan.Plan, first, end int) ([]*plan.Progr
 // Elements returns how many inputs and outputs there are.
 func (x *Executable) Elements() int { return x.Inputs + len(x.Outputs) }
 
-// Apply computes an operation on packets, in the order of its locations.
-func (x *Executable) Apply(op *Operation, out, in [][]byte) {
+// Direct reports whether all that is computed are outputs, each by one operation on inputs.
+func (x *Executable) Direct() bool {
+	for _, s := range x.Steps {
+		for i := range s.Operations {
+			if slices.ContainsFunc(s.Operations[i].In, func(l Location) bool { return int(l) >= x.Inputs }) {
+				return false
+			}
+		}
+	}
+	return x.Ranks == 1 && x.Scratch == 0 && x.Between == 0
+}
+
+// Apply computes an operation on packets, in the order of its locations. With stream what it computes passes by the
+// caches, where it can.
+func (x *Executable) Apply(op *Operation, out, in [][]byte, stream bool) {
 	switch {
 	case op.Convert == Copied:
 		copy(out[0], in[0])
@@ -306,6 +319,10 @@ func (x *Executable) Apply(op *Operation, out, in [][]byte) {
 	case op.Map == nil:
 		clear(out[0])
 	default:
+		if past, ok := op.Map.(field.Streamer); ok && stream {
+			past.Stream(out, in)
+			return
+		}
 		op.Map.Apply(out, in, false)
 	}
 }

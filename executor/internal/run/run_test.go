@@ -117,7 +117,7 @@ func (g *group) do(r *rank) {
 			}
 			for i := range r.x.Steps[do.Number].Operations {
 				op := &r.x.Steps[do.Number].Operations[i]
-				r.x.Apply(op, at(op.Out), at(op.In))
+				r.x.Apply(op, at(op.Out), at(op.In), false)
 			}
 		}
 	}
