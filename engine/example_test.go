@@ -9,40 +9,48 @@ import (
 	"sync"
 	"time"
 
-	"volley"
 	"volley/engine"
+	"volley/transport"
 )
 
-// Three ranks meet and encode a packet each. Here they are goroutines; elsewhere each is a process of its own, at any
+// Three ranks meet, and two of them send a byte. Here they are goroutines; elsewhere each is a process of its own, at any
 // machine, which has been given its rank, where to meet, and the secret.
 func ExampleJoin() {
-	secret, meet := engine.NewSecret(), freeAddress()
+	secret, at := engine.NewSecret(), freeAddress()
 	var ranks sync.WaitGroup
 	errs := make([]error, 3)
 	for rank := range errs {
 		ranks.Go(func() {
-			errs[rank] = encode(engine.Run{Rank: rank, Size: 3, Meet: meet, Secret: secret, Timeout: time.Minute})
+			errs[rank] = meet(engine.Run{Rank: rank, Size: 3, Meet: at, Secret: secret, Timeout: time.Minute})
 		})
 	}
 	ranks.Wait()
 	if err := errors.Join(errs...); err != nil {
 		log.Fatal(err)
 	}
-	// Output: rank 0 has 5 bytes
+	// Output:
+	// rank 1 is there
+	// rank 2 is there
 }
 
-func encode(run engine.Run) error {
+func meet(run engine.Run) error {
 	ctx := context.Background()
 	t, err := engine.Join(ctx, run)
 	if err != nil {
 		return err
 	}
 	defer t.Close()
-	coded, _, err := volley.Encode(ctx, t, volley.MDS(3, 3), fmt.Appendf(nil, "own %d", run.Rank))
-	if err == nil && run.Rank == 0 {
-		fmt.Println("rank 0 has", len(coded), "bytes")
+	if t.Rank() > 0 {
+		return transport.Send(ctx, t, 0, transport.Tag{}, []byte{byte(t.Rank())})
 	}
-	return err
+	for rank := 1; rank < t.Size(); rank++ {
+		own := make([]byte, 1)
+		if err := transport.Receive(ctx, t, rank, transport.Tag{}, own); err != nil {
+			return err
+		}
+		fmt.Println("rank", own[0], "is there")
+	}
+	return nil
 }
 
 // freeAddress returns an address of this machine at which nobody listens. Between machines it is one that you choose.
