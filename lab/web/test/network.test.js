@@ -83,6 +83,7 @@ test("play and guide go through every size, and the address has the processor in
     const before = await picture(page);
     await page.getByRole("button", { name: "Step forward" }).click();
     await page.getByRole("status").getByText(/^Round 0 of 2, hand out, /).waitFor();
+    await page.getByText("after 1 round of 2").waitFor(); // where the round moves, it has passed
     const after = await picture(page);
     assert.ok((await differing(page, before, after)) > 2000, `K = ${k}: a step changes nothing`);
     await page.keyboard.press("End");
