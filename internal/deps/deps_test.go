@@ -8,6 +8,7 @@ import (
 	"go/token"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -125,6 +126,55 @@ func TestImports(t *testing.T) {
 	for name := range allowed {
 		if !seen[name] {
 			t.Errorf("the table has %q: there is no such package", name)
+		}
+	}
+}
+
+// levels are the packages from the bottom up: none imports one of a higher level.
+var levels = []struct {
+	what     string
+	packages string
+}{
+	{"know nothing of packets", "internal/claims internal/deps internal/fuzzlimit internal/hugepage internal/located internal/names internal/pace internal/poll internal/powercut internal/printable internal/race internal/report internal/sharedmemory internal/steps internal/twosums internal/verifyall"},
+	{"disks", "internal/disk internal/atomicfile"},
+	{"arithmetic", "field"},
+	{"what is to be done with symbols", "plan internal/pointset"},
+	{"which matrix, and what a plan costs", "matrix sim"},
+	{"algorithms, and whether a plan is right", "algo verify"},
+	{"messages, and when they passed", "transport trace"},
+	{"messages that are late or lost", "internal/delay internal/faulty"},
+	{"ranks at work: on a plan, and together", "executor collective engine internal/code"},
+	{"encode", ""},
+	{"what is kept: files, nodes, measurements", "coded group tune"},
+	{"what commands share", "internal/exit internal/selection internal/comparison internal/sets internal/ssh internal/launch internal/groupfile internal/grouptext internal/gauges"},
+	{"the command line", "internal/cli"},
+	{"programs", "cmd/volley cmd/libvolley"},
+}
+
+// TestLevels checks that no package imports one of a higher level.
+func TestLevels(t *testing.T) {
+	level := map[string]int{}
+	for i, l := range levels {
+		for _, folder := range strings.Split(l.packages, " ") {
+			level[folder] = i
+		}
+	}
+	// of returns the folder that levels name, in which the package is.
+	of := func(name string) string {
+		for folder := name; folder != "."; folder = path.Dir(folder) {
+			if _, ok := level[folder]; ok {
+				return folder
+			}
+		}
+		t.Errorf("%q has no level", name)
+		return ""
+	}
+	for name, imports := range allowed {
+		from := of(name)
+		for _, i := range imports {
+			if to := of(i); level[to] > level[from] {
+				t.Errorf("%s, of %q, imports %s, of %q: want none of a higher level", name, levels[level[from]].what, i, levels[level[to]].what)
+			}
 		}
 	}
 }
