@@ -240,7 +240,7 @@ func TestFoldedFront(t *testing.T) {
 		for i, want := range c.want {
 			p := problem(t, m, i+1, algo.Natural)
 			plans := append(must(lookup(t, "universal").Plans(p))(t), must(lookup(t, "folded-lagrange").Plans(p))(t)...)
-			if got := front(schedule.Undominated(nil, plans)); got != want {
+			if got := front(schedule.Undominated(t.Context(), plans)); got != want {
 				t.Errorf("K=%d p=%d: %s, want %s", c.k, i+1, got, want)
 			}
 		}
