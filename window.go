@@ -76,13 +76,13 @@ func (e *Encoder) hosts(t transport.Transport) *hosts {
 // A stage says where packets and results lie on the stage of this host.
 type stage struct {
 	*hosts
-	window      *transport.Window
-	slots       []slot // of the processors of all hosts
-	slot, bytes int    // of a packet: from one to the next, and used of it
+	window        *transport.Window
+	spots         []spot // of the processors of all hosts
+	stride, bytes int    // of a packet: from one to the next, and used of it
 }
 
-// A slot is a processor's place on the stage: of which rank of the host, and which one there.
-type slot struct{ rank, index int }
+// A spot is a processor's place on the stage: of which rank of the host, and which one there.
+type spot struct{ rank, index int }
 
 // stage returns the stage of a run, or nil where it goes by messages.
 func (e *Encoder) stage(ctx context.Context, c *collective.Comm, t transport.Transport, shared own) (*stage, error) {
@@ -91,13 +91,13 @@ func (e *Encoder) stage(ctx context.Context, c *collective.Comm, t transport.Tra
 		return nil, nil
 	}
 	n, each := e.problem.Processors(), 0
-	s := &stage{hosts: h, slots: make([]slot, n)}
+	s := &stage{hosts: h, spots: make([]spot, n)}
 	for i := range h.on.Size() {
 		index := 0
 		for _, ranks := range h.all {
 			first, end := executor.Hosted(n, ranks[i], t.Size())
 			for proc := first; proc < end; proc++ {
-				s.slots[proc] = slot{i, index}
+				s.spots[proc] = spot{i, index}
 				index++
 			}
 		}
@@ -114,7 +114,7 @@ func (e *Encoder) stage(ctx context.Context, c *collective.Comm, t transport.Tra
 	}
 	_, part := h.part(int(shared.Bytes), 0, int(unit))
 	s.bytes = min(int(most), (part+int(unit)-1)/int(unit)*int(unit))
-	s.slot = s.bytes + apartBytes
+	s.stride = s.bytes + apartBytes
 	var err error
 	// for packets of any length: only what is touched takes memory
 	s.window, err = collective.New(h.on, e.options.timeout).Stage(ctx, 2*each*int(most+apartBytes))
@@ -167,12 +167,12 @@ func sliceUnit(symbol int) int {
 
 // packet returns the place of a processor's packet or result, of so many bytes.
 func (s *stage) packet(proc int, result bool, bytes int) []byte {
-	at := s.slots[proc]
+	at := s.spots[proc]
 	i := 2 * at.index
 	if result {
 		i++
 	}
-	return s.window.Parts[at.rank][i*s.slot:][:bytes:bytes]
+	return s.window.Parts[at.rank][i*s.stride:][:bytes:bytes]
 }
 
 // cost returns what the exchange of slices between hosts costs: each host sends of every packet that it has the slices
@@ -346,8 +346,8 @@ func (w *together) find(windows []*transport.Window) error {
 	}
 	var data, coded [][]byte
 	add := func(list *[][]byte, proc int, of func(places) []place) (found bool) {
-		rank := w.stage.slots[proc].rank
-		at := of(all[rank])[w.stage.slots[proc].index]
+		rank := w.stage.spots[proc].rank
+		at := of(all[rank])[w.stage.spots[proc].index]
 		window := known[at.Window]
 		if window == nil || at.Offset < 0 {
 			return false
