@@ -126,7 +126,7 @@ func TestSaidIsNoPlan(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, said := range []algo.Trial{
-		{Name: "none:1", Ports: 1, Slots: 1}, {Name: "helpers:2", Ports: 1 << 40, Slots: 3}, {Name: "helpers:2", Ports: 3}, {Name: "sinks", Ports: 1, Slots: 9},
+		{Name: "none:1", Ports: 1, Slots: 1}, {Name: "helpers:2", Ports: 1 << 30, Slots: 3}, {Name: "helpers:2", Ports: 3}, {Name: "sinks", Ports: 1, Slots: 9},
 	} {
 		if c, err := e.chooseAs(t.Context(), e.model(1<<10), transport.Limits{}, said); err == nil {
 			t.Errorf("%+v is %s", said, c.Info().Name())
