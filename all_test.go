@@ -3,6 +3,7 @@ package volley_test
 import (
 	"bytes"
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 
@@ -69,7 +70,7 @@ func TestMDS(t *testing.T) {
 	for _, c := range []struct {
 		k, r int
 		want string
-	}{{128, 128, "2^8"}, {128, 129, "2^16"}, {65535, 1, "2^16"}, {0, 1, ""}, {1, 0, ""}, {-1, 2, ""}, {1 << 62, 1 << 62, ""}, {65535, 2, ""}} {
+	}{{128, 128, "2^8"}, {128, 129, "2^16"}, {65535, 1, "2^16"}, {0, 1, ""}, {1, 0, ""}, {-1, 2, ""}, {math.MaxInt/2 + 1, math.MaxInt/2 + 1, ""}, {65535, 2, ""}} {
 		func() {
 			defer func() {
 				if why := recover(); (why == nil) == (c.want == "") {
