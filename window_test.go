@@ -465,6 +465,9 @@ func TestHosts(t *testing.T) {
 			if by == c.plan {
 				return fmt.Errorf("by slices %v: %+v", by, report)
 			}
+			if want := (2*n - 2) * h; by && report.BoundC2 != (want+n*report.Ports-1)/(n*report.Ports) {
+				return fmt.Errorf("C2 of %d, bound %d: in pieces of a packet for each host no plan of as many ports is below %d by %d links", report.C2, report.BoundC2, want, n*report.Ports)
+			}
 			if by && (report.C1 != 2 || report.Pieces != h || report.C2 != 2 || report.Rounds[1].Messages != h-1) {
 				return fmt.Errorf("report %+v", report)
 			}
