@@ -162,7 +162,7 @@ type problemKey struct {
 }
 
 type (
-	choiceKey struct { // of a *choice
+	chosenKey struct { // of a *chosenPlan
 		problemKey
 		algorithm string
 		model     sim.Model

@@ -36,17 +36,17 @@ type Encoder struct {
 	own cache // of plans in the making, where key is nil: it keeps none
 
 	mu       sync.Mutex         // guards what follows
-	choices  []*choice          // the last ones first, which later runs mostly use again
+	plans    []*chosenPlan      // the last ones first, which later runs mostly use again
 	sessions map[int][]*session // by rank, the last ones first
 	drawn    drawing
 	related  *related // nil: to be drawn
 }
 
-// mostChoices bounds the plans that an encoder keeps for packets of other sizes.
-const mostChoices = 4
+// mostPlans bounds the plans that an encoder keeps for packets of other sizes.
+const mostPlans = 4
 
-// A choice is a plan and what is worth making once for all processors and runs.
-type choice struct {
+// A chosenPlan is a plan and what is worth making once for all processors and runs.
+type chosenPlan struct {
 	plan.Plan
 	by    sim.Model              // chosen by it
 	took  tries                  // and by what plans before took
@@ -63,7 +63,7 @@ type choice struct {
 }
 
 // reportOf returns the report of a run, as far as it is known before it.
-func (e *Encoder) reportOf(c *choice, shared own) *Report {
+func (e *Encoder) reportOf(c *chosenPlan, shared own) *Report {
 	shared.Seed, shared.Apart, shared.Plans = 0, 0, 0
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -86,7 +86,7 @@ type executableKey struct{ rank, ranks int }
 const mostReady = 64
 
 // executable returns the plan ready to run at a rank.
-func (c *choice) executable(ctx context.Context, rank, ranks int) (x *executor.Executable, err error) {
+func (c *chosenPlan) executable(ctx context.Context, rank, ranks int) (x *executor.Executable, err error) {
 	key := executableKey{rank, ranks}
 	c.mu.Lock()
 	x = c.executables[key]
@@ -233,20 +233,20 @@ func (e *Encoder) carried(tags transport.Limits) error {
 	return nil
 }
 
-// choose returns the plan by the model that a transport with those tags carries, an earlier choice where there is one; a
+// choose returns the plan by the model that a transport with those tags carries, an earlier one where there is one; a
 // plan that is given is the same by all models.
-func (e *Encoder) choose(ctx context.Context, m sim.Model, tags transport.Limits, took ...time.Duration) (*choice, error) {
+func (e *Encoder) choose(ctx context.Context, m sim.Model, tags transport.Limits, took ...time.Duration) (*chosenPlan, error) {
 	return e.chooseAs(ctx, m, tags, algo.Trial{}, took...)
 }
 
 // chooseAs is choose where another rank has said how it has chosen, unless that is nothing.
-func (e *Encoder) chooseAs(ctx context.Context, m sim.Model, tags transport.Limits, said algo.Trial, took ...time.Duration) (*choice, error) {
+func (e *Encoder) chooseAs(ctx context.Context, m sim.Model, tags transport.Limits, said algo.Trial, took ...time.Duration) (*chosenPlan, error) {
 	var tried tries
 	copy(tried[:], took)
 	if c := e.chosen(m, tags, tried, nil); c != nil {
 		return c, nil
 	}
-	c, err := e.newChoice(ctx, m, tags, said, tried, len(took)) // without the lock: others may have plans, or contexts that end
+	c, err := e.newPlan(ctx, m, tags, said, tried, len(took)) // without the lock: others may have plans, or contexts that end
 	if err != nil {
 		return nil, err
 	}
@@ -258,7 +258,7 @@ func (e *Encoder) chooseAs(ctx context.Context, m sim.Model, tags transport.Limi
 func (e *Encoder) lacksPlan() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return !e.known && len(e.choices) == 0 && e.options.plan == nil && e.options.algorithm == algo.Auto && e.problem.Dear()
+	return !e.known && len(e.plans) == 0 && e.options.plan == nil && e.options.algorithm == algo.Auto && e.problem.Dear()
 }
 
 // said has rank 0 choose the plan, and returns how, at all ranks: nothing where every rank is to choose. Ranks that share
@@ -300,30 +300,32 @@ func (b *Bound) said(model sim.Model, tags transport.Limits) (how algo.Trial, er
 // mostSaid is how long the text is in which rank 0 says how it has chosen. Of a longer one it says nothing.
 const mostSaid = 512
 
-// chosen returns such a choice and moves it to the front, the fresh one where there is none.
-func (e *Encoder) chosen(m sim.Model, tags transport.Limits, took tries, fresh *choice) *choice {
+// chosen returns such a plan and moves it to the front, the fresh one where there is none.
+func (e *Encoder) chosen(m sim.Model, tags transport.Limits, took tries, fresh *chosenPlan) *chosenPlan {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	i := slices.IndexFunc(e.choices, func(c *choice) bool { return c.tags == tags && (c.by == m && c.took == took || e.options.plan != nil) })
+	i := slices.IndexFunc(e.plans, func(c *chosenPlan) bool {
+		return c.tags == tags && (c.by == m && c.took == took || e.options.plan != nil)
+	})
 	if i < 0 {
 		if fresh == nil {
 			return nil
 		}
-		i = len(e.choices)
-		e.choices = append(e.choices, fresh)
+		i = len(e.plans)
+		e.plans = append(e.plans, fresh)
 	}
-	c := e.choices[i]
-	e.choices = slices.Insert(slices.Delete(e.choices, i, i+1), 0, c)
-	e.choices = e.choices[:min(len(e.choices), mostChoices)]
+	c := e.plans[i]
+	e.plans = slices.Insert(slices.Delete(e.plans, i, i+1), 0, c)
+	e.plans = e.plans[:min(len(e.plans), mostPlans)]
 	return c
 }
 
-// newChoice returns a choice, which is that of an earlier encoder where there is one.
-func (e *Encoder) newChoice(ctx context.Context, m sim.Model, tags transport.Limits, said algo.Trial, took tries, n int) (*choice, error) {
+// newPlan returns a plan that is chosen, which is that of an earlier encoder where there is one.
+func (e *Encoder) newPlan(ctx context.Context, m sim.Model, tags transport.Limits, said algo.Trial, took tries, n int) (*chosenPlan, error) {
 	if err := e.carried(tags); err != nil {
 		return nil, err
 	}
-	choose := func() (c *choice, err error) {
+	choose := func() (c *chosenPlan, err error) {
 		defer poll.Catch(&err)
 		own := e.problem.CarriedBy(tags.Carry)
 		lent, takeBack := poll.Lend(ctx) // plans are kept for longer than ctx
@@ -341,13 +343,13 @@ func (e *Encoder) newChoice(ctx context.Context, m sim.Model, tags transport.Lim
 		if err != nil {
 			return nil, err
 		}
-		return &choice{Plan: x.Plan, by: m, took: took, how: x, tags: tags, slots: x.Slots, executables: map[executableKey]*executor.Executable{}}, nil
+		return &chosenPlan{Plan: x.Plan, by: m, took: took, how: x, tags: tags, slots: x.Slots, executables: map[executableKey]*executor.Executable{}}, nil
 	}
 	if e.key == nil || e.options.plan != nil {
-		c, _, err := get(ctx, &e.own, choiceKey{model: m, tags: tags, took: took}, problemBytes, choose)
+		c, _, err := get(ctx, &e.own, chosenKey{model: m, tags: tags, took: took}, problemBytes, choose)
 		return c, err
 	}
-	c, kept, err := get(ctx, planned, choiceKey{*e.key, e.options.algorithm, m, tags, took}, problemBytes, choose)
+	c, kept, err := get(ctx, planned, chosenKey{*e.key, e.options.algorithm, m, tags, took}, problemBytes, choose)
 	if err == nil {
 		c.kept.Store(kept)
 	}

@@ -195,7 +195,7 @@ func TestWithPlanOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if len(e.choices) != 1 || len(e.choices[0].executables) != 1 {
-		t.Errorf("%d choices: want one, with one executable", len(e.choices))
+	if len(e.plans) != 1 || len(e.plans[0].executables) != 1 {
+		t.Errorf("%d choices: want one, with one executable", len(e.plans))
 	}
 }

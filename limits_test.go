@@ -271,7 +271,7 @@ func TestLimitsOfMPI(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, x := range []struct {
-		*choice
+		*chosenPlan
 		ahead bool
 	}{{free, true}, {c, false}} {
 		if x.Info().Algorithm != "helpers" || x.Info().Rounds() != 4191 {

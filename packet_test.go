@@ -28,7 +28,7 @@ func testEncoder(t *testing.T, k int, opts ...Option) *Encoder {
 // compiled once.
 func TestAlternatingSizes(t *testing.T) {
 	e := testEncoder(t, 4)
-	run := func(size int) *choice {
+	run := func(size int) *chosenPlan {
 		packets := make([]Packet, 4)
 		for k := range packets {
 			packets[k] = Packet{Data: bytes.Repeat([]byte{byte(k)}, size), Result: new([]byte)}
@@ -36,11 +36,11 @@ func TestAlternatingSizes(t *testing.T) {
 		if _, err := e.Run(t.Context(), local.New(1)[0], packets...); err != nil {
 			t.Fatal(err)
 		}
-		return e.choices[0]
+		return e.plans[0]
 	}
-	first := map[int]*choice{}
+	first := map[int]*chosenPlan{}
 	for turn := range 3 {
-		for size := range mostChoices {
+		for size := range mostPlans {
 			c := run(100 + size)
 			if turn == 0 {
 				first[size] = c
@@ -50,11 +50,11 @@ func TestAlternatingSizes(t *testing.T) {
 			}
 		}
 	}
-	for size := range 3 * mostChoices {
+	for size := range 3 * mostPlans {
 		run(1000 + size)
 	}
-	if len(e.choices) != mostChoices {
-		t.Errorf("%d choices kept, want %d", len(e.choices), mostChoices)
+	if len(e.plans) != mostPlans {
+		t.Errorf("%d choices kept, want %d", len(e.plans), mostPlans)
 	}
 }
 

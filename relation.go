@@ -126,7 +126,7 @@ type relating struct {
 }
 
 // relate returns the relation of the runs of a Bound. Its first run has taken the time to make it.
-func (b *Bound) relate(chosen *choice) (*relating, error) {
+func (b *Bound) relate(chosen *chosenPlan) (*relating, error) {
 	began, phase := time.Now(), b.phases()
 	r, err := b.e.relate(b.ctx, chosen)
 	if err != nil {

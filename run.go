@@ -259,7 +259,7 @@ func (b *Bound) ready(stage *stage, windows []*transport.Window, resume []transp
 	e, phase := b.e, b.phases()
 	model, tags := b.shared.model(e.matrix.Field().SymbolBytes()), transport.LimitsOf(b.t)
 	rank, ranks := b.t.Rank(), b.t.Size()
-	var chosen *choice
+	var chosen *chosenPlan
 	var err error
 	if stage == nil || len(stage.all) > 1 {
 		var said algo.Trial
@@ -356,7 +356,7 @@ func (b *Bound) disagreement(rank int) error {
 // messages are the way by messages of a plan.
 type messages struct {
 	*Bound
-	*choice
+	*chosenPlan
 	bound  *executor.Bound
 	header [sha256.Size]byte
 	block  int       // symbols, of fingerprints
@@ -365,9 +365,9 @@ type messages struct {
 }
 
 // byMessages makes the way by messages ready.
-func (b *Bound) byMessages(chosen *choice, executable *executor.Executable, resume []transport.Beside) (way, error) {
+func (b *Bound) byMessages(chosen *chosenPlan, executable *executor.Executable, resume []transport.Beside) (way, error) {
 	e, t := b.e, b.t
-	m := &messages{Bound: b, choice: chosen}
+	m := &messages{Bound: b, chosenPlan: chosen}
 	m.block = verify.BlockSymbols(b.report.SymbolsPerPacket, chosen.Info().PieceCount())
 	align := int64(m.block * e.matrix.Field().SymbolBytes())
 	segment, ahead, err := chosen.segment(b.shared.Bytes, e.options.memory, align, t.Size(), transport.Overlaps(t))
@@ -444,7 +444,7 @@ func (m *messages) close() { m.bound.Close() }
 // whether two segments may be under way, all within bytes of memory for each processor; two are of
 // use where messages overlap with computing, and need tags for twice the rounds. Without overlap a segment that stays in
 // a cache until it is coded and checked is better, and without the tags one as long as memory allows. It returns a *[MemoryError] where these are too few.
-func (c *choice) segment(bytes, memory, align int64, ranks int, overlaps bool) (n int64, ahead bool, err error) {
+func (c *chosenPlan) segment(bytes, memory, align int64, ranks int, overlaps bool) (n int64, ahead bool, err error) {
 	pieces, slots := int64(c.Info().PieceCount()), int64(c.slots)
 	if ranks == 1 {
 		most := bytes

@@ -72,12 +72,12 @@ func TestRankZeroChooses(t *testing.T) {
 	if err := errors.Join(errs...); err != nil {
 		t.Fatal(err)
 	}
-	how := encoders[0].choices[0].how
+	how := encoders[0].plans[0].how
 	if how.Name == own.Name {
 		t.Fatalf("rank 1 would choose %s, as rank 0 does: the case has gone", own.Name)
 	}
 	for r, e := range encoders {
-		if got := e.choices[0]; got.how.Name != how.Name || got.how.Ports != how.Ports || got.slots != memorySlots(t.Context(), got.Plan) || !reports[r].Verified {
+		if got := e.plans[0]; got.how.Name != how.Name || got.how.Ports != how.Ports || got.slots != memorySlots(t.Context(), got.Plan) || !reports[r].Verified {
 			t.Errorf("rank %d: %+v with %d slots, and rank 0 has %+v", r, got.how, got.slots, how)
 		}
 	}

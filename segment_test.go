@@ -17,7 +17,7 @@ func TestSegment(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	compiled := func(name string) *choice {
+	compiled := func(name string) *chosenPlan {
 		algorithm, err := algo.Lookup(name)
 		if err != nil {
 			t.Fatal(err)
@@ -26,14 +26,14 @@ func TestSegment(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return &choice{Plan: p, slots: plan.MemorySlots(p)}
+		return &chosenPlan{Plan: p, slots: plan.MemorySlots(p)}
 	}
 	whole, cut := compiled("universal"), compiled("exchange")
 	slots := int64(whole.slots)
 	pieces, cutSlots := int64(cut.Info().PieceCount()), int64(cut.slots)
 	for _, c := range []struct {
 		what          string
-		choice        *choice
+		chosenPlan    *chosenPlan
 		bytes, memory int64
 		ranks         int
 		want          int64
@@ -55,11 +55,11 @@ func TestSegment(t *testing.T) {
 		{"pieces of 4 MiB", cut, pieces * 12 * mib, 1 << 40, 8, pieces * 4 * mib, true},
 		{"pieces that are shorter", cut, pieces * 3 * mib, 1 << 40, 8, pieces * 3 * mib, false},
 	} {
-		n, ahead, err := c.choice.segment(c.bytes, c.memory, 64, c.ranks, true)
+		n, ahead, err := c.chosenPlan.segment(c.bytes, c.memory, 64, c.ranks, true)
 		if err != nil || n != c.want || ahead != c.ahead {
 			t.Errorf("%s: %d bytes, ahead %v, error %v: want %d, %v", c.what, n, ahead, err, c.want, c.ahead)
 		}
-		held := n / int64(c.choice.Info().PieceCount()) * int64(c.choice.slots)
+		held := n / int64(c.chosenPlan.Info().PieceCount()) * int64(c.chosenPlan.slots)
 		if ahead && c.ranks > 1 {
 			held *= 2
 		}
@@ -68,13 +68,13 @@ func TestSegment(t *testing.T) {
 		}
 	}
 	for _, c := range []struct {
-		choice              *choice
+		chosenPlan          *chosenPlan
 		bytes, memory, want int64
 	}{
 		{whole, 2*mib - 64, 1 << 30, 2*mib - 64}, {whole, 2 * mib, 1 << 30, mib}, {whole, 32 * mib, slots * mib / 2, mib / 2},
 		{cut, pieces * 5 * mib / 2, 1 << 40, pieces * 5 * mib / 4},
 	} {
-		if n, ahead, err := c.choice.segment(c.bytes, c.memory, 64, 8, false); err != nil || n != c.want || ahead {
+		if n, ahead, err := c.chosenPlan.segment(c.bytes, c.memory, 64, 8, false); err != nil || n != c.want || ahead {
 			t.Errorf("no overlap, %d bytes, %d bytes of memory: %d bytes, ahead %v, error %v: want %d", c.bytes, c.memory, n, ahead, err, c.want)
 		}
 	}

@@ -255,7 +255,7 @@ type together struct {
 }
 
 // throughWindow makes the way through shared memory ready.
-func (b *Bound) throughWindow(chosen *choice, executable *executor.Executable, stage *stage, windows []*transport.Window) (way, error) {
+func (b *Bound) throughWindow(chosen *chosenPlan, executable *executor.Executable, stage *stage, windows []*transport.Window) (way, error) {
 	e := b.e
 	symbol := e.matrix.Field().SymbolBytes()
 	w := &together{Bound: b, plan: chosen.Plan, stage: stage, alone: alone{stage.on}, unit: sliceUnit(symbol), scratch: make([][]byte, len(b.packets))}
@@ -471,8 +471,8 @@ func (w *together) done(kind trace.Kind, began int64, bytes int) {
 func (w *together) meet(says uint64) error {
 	defer w.done(trace.Turn, w.e.options.trace.Now(), 0)
 	ranks, timeout := w.stage.all[w.stage.here], w.e.options.timeout
-	late := func(rank int) error { return transport.Late(w.t, ranks[rank], timeout) }
-	other, err := w.stage.window.Meet(w.ctx, transport.HostOf(w.stage.on), says, timeout, late)
+	overdue := func(rank int) error { return transport.Late(w.t, ranks[rank], timeout) }
+	other, err := w.stage.window.Meet(w.ctx, transport.HostOf(w.stage.on), says, timeout, overdue)
 	if err == nil && other >= 0 {
 		err = w.disagreement(ranks[other])
 	}
