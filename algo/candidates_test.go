@@ -38,7 +38,7 @@ func TestCandidatesCounted(t *testing.T) {
 		}
 		var all []Candidate
 		for _, algorithm := range registry {
-			for _, ports := range p.portChoices() {
+			for _, ports := range p.portsToTry() {
 				plans, err := algorithm.Plans(p.with(ports))
 				if err != nil {
 					continue // it has none

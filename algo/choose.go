@@ -45,13 +45,13 @@ func CandidatesAmong(algorithms []Algorithm, p *Problem, model sim.Model) (list 
 	var ended error // which the caller can ask the problem for
 	defer poll.Catch(&ended)
 	p = p.under(model)
-	choices, steps := p.portChoices(), poll.New(p.Context)
+	counts, steps := p.portsToTry(), poll.New(p.Context)
 	beaten := func(c sim.Cost) bool { // by a plan before it, whatever is still to be counted
 		steps.Steps(1 + len(list))
 		return p.Ports == 0 && slices.ContainsFunc(list, func(d Candidate) bool { return d.Broken == "" && beats(d.Cost, c) })
 	}
 	for _, a := range algorithms {
-		for i, ports := range choices {
+		for i, ports := range counts {
 			plans, err := a.Plans(p.with(ports))
 			if p.Ended() != nil {
 				return list, rejected
@@ -298,7 +298,7 @@ func byFloor(a, b *option) int { return cmp.Compare(a.floor, b.floor) }
 func (c *chooser) list(algorithms []Algorithm) (none error) {
 	var reasons []error
 	var uncarried error // why the first plan that is not carried is not
-	for _, ports := range c.problem.portChoices() {
+	for _, ports := range c.problem.portsToTry() {
 		p := c.problem.with(ports)
 		reasons = nil // are the same for all
 		for _, a := range algorithms {

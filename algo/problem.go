@@ -124,9 +124,9 @@ func (p *Problem) mostPorts() int {
 	return p.Ports
 }
 
-// portChoices returns the ports to look for plans with, the most first. On a network a stage of radix r has r-1
+// portsToTry returns the ports to look for plans with, the most first. On a network a stage of radix r has r-1
 // messages at once: the radices are the roots of the sizes of groups, and powers of two, as layers have them.
-func (p *Problem) portChoices() []int {
+func (p *Problem) portsToTry() []int {
 	if p.Ports > 0 {
 		return []int{p.carried(p.Ports)}
 	}

@@ -23,9 +23,8 @@ var notProduct = []string{"examples", "bench", "deploy", "field/internal/gen"}
 // toCome are folders in which, or below which, names still have a word that the glossary has retired, or gives to other
 // folders. An entry goes with the last such name.
 var toCome = map[string][]string{
-	"choice":  {"algo", "internal/cli"},
 	"lane":    {"executor", "trace", "transport"},
-	"late":    {"internal/cli", "internal/launch", "transport"},
+	"late":    {"transport"},
 	"member":  {"algo", "lab/families", "matrix", "plan"},
 	"piece":   {"transport"},
 	"segment": {"algo"},

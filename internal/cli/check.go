@@ -17,8 +17,8 @@ import (
 )
 
 type checkOptions struct {
-	choice // of which only the flags of a matrix are used
-	json   bool
+	selectionFlags // of which only the flags of a matrix are used
+	json           bool
 }
 
 func newCheck(s *session) *cobra.Command {

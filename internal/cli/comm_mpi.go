@@ -34,16 +34,16 @@ func joinMPI(ctx context.Context, o *joining) (*party, error) {
 		}
 		joined <- err
 	}()
-	var late <-chan time.Time
+	var expired <-chan time.Time
 	if limit > 0 {
-		late = time.After(limit)
+		expired = time.After(limit)
 	}
 	select {
 	case err := <-joined:
 		if err != nil {
 			return nil, err
 		}
-	case <-late: // MPI cannot say who is missing: all others say that they wait
+	case <-expired: // MPI cannot say who is missing: all others say that they wait
 		host, _ := os.Hostname()
 		s := o.session
 		rank := cmp.Or(s.getenv("OMPI_COMM_WORLD_RANK"), s.getenv("PMI_RANK"), s.getenv("SLURM_PROCID"), "?")

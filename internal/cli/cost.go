@@ -13,7 +13,7 @@ import (
 )
 
 type costOptions struct {
-	choice
+	selectionFlags
 	outputFlags
 	processors string
 	portList   string

@@ -11,7 +11,7 @@ import (
 )
 
 type decodeOptions struct {
-	choice // of which only the flags of a plan are used
+	selectionFlags // of which only the flags of a plan are used
 	runOptions
 }
 
@@ -31,7 +31,7 @@ func newDecode(s *session) *cobra.Command {
 }
 
 func runDecode(cmd *cobra.Command, o *decodeOptions, args []string) error {
-	options, err := o.prepare(cmd, &o.choice)
+	options, err := o.prepare(cmd, &o.selectionFlags)
 	if err != nil {
 		return err
 	}

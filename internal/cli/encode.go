@@ -12,7 +12,7 @@ import (
 )
 
 type encodeOptions struct {
-	choice
+	selectionFlags
 	runOptions
 	symbols bool
 	plan    string // file
@@ -55,7 +55,7 @@ func runEncode(cmd *cobra.Command, o *encodeOptions, args []string) error {
 
 func (o *encodeOptions) encoding(cmd *cobra.Command, args []string) (e coded.Encoding, err error) {
 	o.SetDefaults()
-	options, err := o.prepare(cmd, &o.choice)
+	options, err := o.prepare(cmd, &o.selectionFlags)
 	if err != nil {
 		return e, err
 	}

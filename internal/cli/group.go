@@ -26,7 +26,7 @@ import (
 const metricsFlag = "metrics"
 
 type groupOptions struct {
-	choice // of which only the network is used
+	selectionFlags // of which only the network is used
 	joining
 	json    bool
 	key     string

@@ -16,7 +16,7 @@ import (
 )
 
 type matrixOptions struct {
-	choice
+	selectionFlags
 	outputFlags
 }
 

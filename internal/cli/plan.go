@@ -21,7 +21,7 @@ import (
 )
 
 type planOptions struct {
-	choice
+	selectionFlags
 	outputFlags
 	processor int
 	why       bool

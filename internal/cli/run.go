@@ -56,7 +56,7 @@ func (o *runOptions) addRun(cmd *cobra.Command, output, force string) {
 }
 
 // prepare checks the flags and joins the others. It returns what package coded is to know.
-func (o *runOptions) prepare(cmd *cobra.Command, plan *choice) (c coded.Options, err error) {
+func (o *runOptions) prepare(cmd *cobra.Command, plan *selectionFlags) (c coded.Options, err error) {
 	if err := o.join(cmd.Context()); err != nil {
 		return c, err
 	}

@@ -6,17 +6,17 @@ import (
 	"volley/internal/selection"
 )
 
-// A choice is the flags by which every verb selects a matrix and a plan, in the groups of --help.
-type choice struct{ selection.Selection }
+// selectionFlags are the flags by which every verb selects a matrix and a plan, in the groups of --help.
+type selectionFlags struct{ selection.Selection }
 
-func (c *choice) addMatrix(cmd *cobra.Command, s *session) {
+func (c *selectionFlags) addMatrix(cmd *cobra.Command, s *session) {
 	defer flagGroup(cmd, "Matrix")()
 	c.AddMatrix(cmd.Flags())
 	c.Open = s.openInput
 }
 
 // addPlan adds the flags that select a plan for a matrix, by the model of a network.
-func (c *choice) addPlan(cmd *cobra.Command) {
+func (c *selectionFlags) addPlan(cmd *cobra.Command) {
 	end := flagGroup(cmd, "Plan")
 	c.AddPlan(cmd.Flags())
 	end()
@@ -25,13 +25,13 @@ func (c *choice) addPlan(cmd *cobra.Command) {
 }
 
 // addLimits adds the flags that bound the choice of a plan.
-func (c *choice) addLimits(cmd *cobra.Command) {
+func (c *selectionFlags) addLimits(cmd *cobra.Command) {
 	defer flagGroup(cmd, "Limit")()
 	c.AddLimits(cmd.Flags())
 }
 
 // addModel adds the flags of the cost model.
-func (c *choice) addModel(cmd *cobra.Command, usual string) {
+func (c *selectionFlags) addModel(cmd *cobra.Command, usual string) {
 	defer flagGroup(cmd, "Cost model")()
 	c.AddModel(cmd.Flags(), usual)
 }

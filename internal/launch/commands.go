@@ -85,8 +85,8 @@ func (c *Commander) run(ctx context.Context, which, command string, more ...stri
 	if err != nil {
 		return err
 	}
-	late := fmt.Errorf("it took longer than %v, which command-timeout of the group file sets", c.Limit)
-	ctx, cancel := context.WithTimeoutCause(ctx, c.Limit, late)
+	tooLong := fmt.Errorf("it took longer than %v, which command-timeout of the group file sets", c.Limit)
+	ctx, cancel := context.WithTimeoutCause(ctx, c.Limit, tooLong)
 	defer cancel()
 	var last []string
 	lines := &ssh.LineWriter{Line: func(line string) {
@@ -112,8 +112,8 @@ func (c *Commander) run(ctx context.Context, which, command string, more ...stri
 		kill()
 	}
 	switch cause := context.Cause(ctx); {
-	case cause == late:
-		err = late
+	case cause == tooLong:
+		err = tooLong
 	case cause != nil:
 		return cause
 	}
