@@ -49,17 +49,15 @@ func OnHost(t Transport) Transport {
 	case HostOf(t) != nil:
 		return t
 	}
-	return onHost{Subset(t, h.Hosts[h.Here]), h}
+	return onHost{Around{Subset(t, h.Hosts[h.Here])}, h}
 }
 
 type onHost struct {
-	Transport
+	Around
 	host *Host
 }
 
-func (o onHost) Host() *Host    { return o.host }
-func (o onHost) Cores() int     { return Cores(o.Transport) }
-func (o onHost) Overlaps() bool { return Overlaps(o.Transport) }
+func (o onHost) Host() *Host { return o.host }
 
 // A Host is what one rank knows of the ranks of its host.
 type Host struct {
