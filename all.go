@@ -26,8 +26,8 @@ func EncodeAll(ctx context.Context, a matrix.Matrix, packets [][]byte, opts ...O
 	coded := make([][]byte, a.Cols())
 	processors := make([]Packet, e.problem.Processors())
 	for k := range processors {
-		if k < len(packets) {
-			processors[k].Data = packets[k]
+		if source, ok := e.problem.Source(k); ok {
+			processors[k].Data = packets[source]
 		}
 		if sink, ok := e.problem.Sink(k); ok {
 			processors[k].Result = &coded[sink]
