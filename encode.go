@@ -60,6 +60,8 @@ type chosenPlan struct {
 	last        *executor.Executable // of these
 	agreed      own                  // in the last run, without the seed
 	report      Report               // of that, as far as it is known before a run
+	hosts       [][]int              // the ranks of the hosts for which the answer was asked last:
+	slower      bool                 // than the exchange of slices between these, see stage.pays
 }
 
 // reportOf returns the report of a run, as far as it is known before it.
@@ -286,6 +288,7 @@ func (b *Bound) said(model sim.Model, tags transport.Limits) (how algo.Trial, er
 	if err != nil {
 		return how, err
 	}
+	// A sum, as to gather what each of thousands of ranks says would take gigabytes.
 	name, err = b.c.Sum(b.ctx, name, func(sum, more []byte) { // of one that is not zero
 		for i, x := range more {
 			sum[i] |= x

@@ -269,7 +269,7 @@ func (b *Bound) ready(stage *stage, windows []*transport.Window, resume []transp
 		if err == nil {
 			chosen, err = e.chooseAs(b.ctx, model, tags, said, b.trial.times()...)
 		}
-		if stage != nil && (err != nil || !stage.pays(b, chosen, model)) {
+		if stage != nil && (err != nil || !stage.pays(e, ranks, chosen, model)) {
 			stage = nil
 		}
 	}

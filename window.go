@@ -27,9 +27,9 @@ import (
 // of every coded packet. They meet before it, when all packets are there, and after it. Packets that lie elsewhere are
 // copied to the stage and back, in segments that stay in the cache.
 //
-// So do the ranks of several hosts, as many on each. Each host is given a slice of all packets, and codes that of all coded
-// packets. The i-th ranks of all hosts exchange the slices: of n packets at each of H hosts, (H-1)/H go out of a host and
-// as much comes in, before and again after.
+// Several hosts, with as many ranks on each, divide the work in the same way first: a host is given a slice of every packet,
+// and codes this slice of every coded packet. The i-th ranks of all hosts send each other the slices before, and those of the
+// coded packets after. Of H hosts with n packets each, a host sends n(H-1)/H packets before, and as many after.
 
 // Share makes memory of so many bytes for each rank of t, which all read and write, for the packets and results of
 // [Encoder.Bind]; a rank's own are Parts[t.Rank()]. All ranks call it with the same number. It returns
@@ -183,15 +183,8 @@ func (s *stage) cost(e *Encoder, ranks int) sim.Cost {
 	for _, host := range s.all {
 		sources, sinks := 0, 0
 		for _, rank := range host {
-			first, end := executor.Hosted(n, rank, ranks)
-			for proc := first; proc < end; proc++ {
-				if _, source := e.problem.Source(proc); source {
-					sources++
-				}
-				if _, sink := e.problem.Sink(proc); sink {
-					sinks++
-				}
-			}
+			more, also := e.ends(executor.Hosted(n, rank, ranks))
+			sources, sinks = sources+more, sinks+also
 		}
 		out.Elements = max(out.Elements, sources*others, e.matrix.Rows()-sources)
 		back.Elements = max(back.Elements, sinks*others, e.matrix.Cols()-sinks)
@@ -200,18 +193,37 @@ func (s *stage) cost(e *Encoder, ranks int) sim.Cost {
 	return sim.Cost{C1: 2, Pieces: len(s.all), Nodes: []sim.NodeRound{out, back}}
 }
 
-// pays reports whether the exchange takes no longer than a plan by messages, by the model of the network, in which the
-// ranks of a host have one link.
-func (s *stage) pays(b *Bound, p plan.Plan, model sim.Model) bool {
-	n, ranks, hostOf := b.e.problem.Processors(), b.t.Size(), make([]int, b.t.Size())
+// ends counts the sources and the sinks among the processors [first, end).
+func (e *Encoder) ends(first, end int) (sources, sinks int) {
+	for proc := first; proc < end; proc++ {
+		if _, source := e.problem.Source(proc); source {
+			sources++
+		}
+		if _, sink := e.problem.Sink(proc); sink {
+			sinks++
+		}
+	}
+	return sources, sinks
+}
+
+// pays reports whether the exchange takes no longer than a plan by messages, by the model of the network that has chosen
+// it, in which the ranks of a host have one link. The plan keeps the answer: to count its messages takes up to 0.1 s.
+func (s *stage) pays(e *Encoder, ranks int, by *chosenPlan, model sim.Model) bool {
+	by.mu.Lock()
+	defer by.mu.Unlock()
+	if by.hosts != nil && slices.EqualFunc(by.hosts, s.all, slices.Equal) {
+		return by.slower
+	}
+	hostOf := make([]int, ranks)
 	for host, list := range s.all {
 		for _, rank := range list {
 			hostOf[rank] = host
 		}
 	}
-	rank := func(proc int) int { return executor.RankOf(proc, n, ranks) }
-	between := sim.CountBetween(p, n, rank, func(proc int) int { return hostOf[rank(proc)] })
-	return model.Time(s.cost(b.e, ranks)) <= model.Time(between)
+	rank := func(proc int) int { return executor.RankOf(proc, e.problem.Processors(), ranks) }
+	between := sim.CountBetween(by, rank, func(proc int) int { return hostOf[rank(proc)] })
+	by.hosts, by.slower = s.all, model.Time(s.cost(e, ranks)) <= model.Time(between)
+	return by.slower
 }
 
 // inProcess returns the model of the same packets, all in the memory of one process.
@@ -677,15 +689,7 @@ func (w *together) traffic() []executor.Traffic {
 		}
 	}
 	if hosts > 1 {
-		sources, sinks := 0, 0 // at any rank that this one sends results to, as many as here
-		for i := range list {
-			if _, source := w.e.problem.Source(w.first + i); source {
-				sources++
-			}
-			if _, sink := w.e.problem.Sink(w.first + i); sink {
-				sinks++
-			}
-		}
+		sources, sinks := w.e.ends(w.first, w.first+len(list)) // sinks at ranks that get results: as many as here
 		list[0].Rounds = []plan.RoundTraffic{{Largest: sources, Messages: hosts - 1}, {Largest: sinks, Messages: hosts - 1}}
 	}
 	return list

@@ -84,37 +84,32 @@ func nothing(p plan.Plan) Cost {
 
 // CountBetween counts the messages between hosts, those within one left out, where processors lie at ranks and ranks at
 // hosts: Nodes has the most messages of a rank and the most elements of a host. Two processors of a host have one link.
-func CountBetween(p plan.Plan, processors int, rankOf, hostOf func(proc int) int) Cost {
+func CountBetween(p plan.Plan, rankOf, hostOf func(proc int) int) Cost {
 	c := nothing(p)
-	type exchanged struct{ sent, received int }
-	more := func(of map[int]exchanged, at, sent, received int) exchanged {
+	type place struct{ round, at int } // of a rank, or of a host
+	ranks, hosts := map[place][2]int{}, map[place][2]int{}
+	add := func(of map[place][2]int, at place, way, n int) int {
 		x := of[at]
-		x.sent, x.received = x.sent+sent, x.received+received
+		x[way] += n
 		of[at] = x
-		return x
+		return x[way]
 	}
-	ranks, hosts := make([]map[int]exchanged, c.C1), make([]map[int]exchanged, c.C1)
-	for t := range c.C1 {
-		ranks[t], hosts[t] = map[int]exchanged{}, map[int]exchanged{}
-	}
-	for proc := range processors {
+	for proc := range p.Info().Processors {
 		for t, r := range p.Schedule(proc).Rounds {
-			var messages, elements exchanged
-			for _, x := range r.Sends {
-				if hostOf(x.Dst) != hostOf(proc) {
-					messages.sent, elements.sent = messages.sent+1, elements.sent+len(x.Slots)
+			count := func(way, peer, elements int) {
+				if hostOf(peer) == hostOf(proc) {
+					return
 				}
+				most := &c.Nodes[t]
+				most.Messages = max(most.Messages, add(ranks, place{t, rankOf(proc)}, way, 1))
+				most.Elements = max(most.Elements, add(hosts, place{t, hostOf(proc)}, way, elements))
+			}
+			for _, x := range r.Sends {
+				count(0, x.Dst, len(x.Slots))
 			}
 			for _, x := range r.Recvs {
-				if hostOf(x.Src) != hostOf(proc) {
-					messages.received, elements.received = messages.received+1, elements.received+x.Count
-				}
+				count(1, x.Src, x.Count)
 			}
-			atRank := more(ranks[t], rankOf(proc), messages.sent, messages.received)
-			atHost := more(hosts[t], hostOf(proc), elements.sent, elements.received)
-			most := &c.Nodes[t]
-			most.Messages = max(most.Messages, atRank.sent, atRank.received)
-			most.Elements = max(most.Elements, atHost.sent, atHost.received)
 		}
 	}
 	return c

@@ -242,7 +242,7 @@ func TestCountBetween(t *testing.T) {
 		[][3]int{{0, 2, 9}, {3, 5, 9}, {5, 3, 10}}, // within
 	)
 	host, rank := func(proc int) int { return proc / 3 }, func(proc int) int { return proc / 2 }
-	got := sim.CountBetween(p, 6, rank, host).Nodes
+	got := sim.CountBetween(p, rank, host).Nodes
 	if want := []sim.NodeRound{{1, 7}, {2, 5}, {}}; !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, want %+v", got, want)
 	}
