@@ -12,7 +12,6 @@ import (
 	"context"
 	"encoding/binary"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -295,7 +294,7 @@ func (c *Comm) run(ctx context.Context, b transport.Beside) error {
 	more, err := b(nil, nil)
 	for {
 		if err != nil {
-			return c.fail(err)
+			return transport.Fail(c.t, err)
 		}
 		q.Post(more...)
 		left = append(left, more...)
@@ -318,7 +317,7 @@ func (c *Comm) run(ctx context.Context, b transport.Beside) error {
 		more, err = b(t, err)
 	}
 	if unsent != nil {
-		return c.fail(unsent)
+		return transport.Fail(c.t, unsent)
 	}
 	return nil
 }
@@ -331,15 +330,6 @@ func receives(transfers []*transport.Transfer) (n int) {
 		}
 	}
 	return n
-}
-
-// fail aborts the group, unless another rank has, and returns the error that counts.
-func (c *Comm) fail(err error) error {
-	if aborted := new(transport.AbortError); errors.As(err, &aborted) {
-		return aborted
-	}
-	c.t.Abort(err)
-	return err
 }
 
 // Allgather returns the records of all ranks, which are equally long.

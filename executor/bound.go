@@ -2,7 +2,6 @@ package executor
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -44,7 +43,7 @@ func of(proc int, err error) error { return fmt.Errorf("processor %d: %w", proc,
 func Bind(ctx context.Context, t transport.Transport, job Job) (*Bound, error) {
 	b, err := newBound(t, job)
 	if err != nil {
-		return nil, fail(t, err)
+		return nil, transport.Fail(t, err)
 	}
 	ctx, b.cancel = context.WithCancelCause(ctx)
 	b.newLanes(ctx)
@@ -123,15 +122,6 @@ func (b *Bound) Close() {
 			l.arena.free()
 		}
 	}
-}
-
-// fail aborts the group, unless another rank has, and returns the error that counts.
-func fail(t transport.Transport, err error) error {
-	if aborted := new(transport.AbortError); errors.As(err, &aborted) {
-		return aborted
-	}
-	t.Abort(err)
-	return err
 }
 
 // Traffic returns what each processor sent in the last run.

@@ -5,6 +5,7 @@ import (
 
 	"volley/executor/internal/run"
 	"volley/trace"
+	"volley/transport"
 )
 
 // A lane runs segments one after the other, and has the memory for one. [run.Machine] says what is to be done with a
@@ -81,7 +82,7 @@ func (l *lane) runOne() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.first == nil {
-		b.first = fail(b.t, err) // another lane may be reading for long
+		b.first = transport.Fail(b.t, err) // another lane may be reading for long
 		b.cancel(err)
 	}
 }

@@ -63,3 +63,12 @@ func Late(t Transport, rank int, timeout time.Duration) error {
 	}
 	return err
 }
+
+// Fail aborts the group of t, unless another rank has, and returns the error that counts.
+func Fail(t Transport, err error) error {
+	if aborted := new(AbortError); errors.As(err, &aborted) {
+		return aborted
+	}
+	t.Abort(err)
+	return err
+}
