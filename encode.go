@@ -17,7 +17,9 @@ import (
 	"volley/algo"
 	"volley/collective"
 	"volley/executor"
+	"volley/internal/memo"
 	"volley/internal/poll"
+	"volley/internal/runcheck"
 	"volley/matrix"
 	"volley/plan"
 	"volley/sim"
@@ -29,17 +31,15 @@ type Encoder struct {
 	matrix  matrix.Matrix
 	problem *algo.Problem
 	options options
-	key     *problemKey              // nil: plans are the encoder's own
-	known   bool                     // an earlier encoder of the process has planned for the problem
-	dense   poll.Once[matrix.Matrix] // the matrix, for checks: they take all entries of a small one without structure in each run
+	key     *problemKey // nil: plans are the encoder's own
+	checker *runcheck.Checker
+	known   bool // an earlier encoder of the process has planned for the problem
 
-	own cache // of plans in the making, where key is nil: it keeps none
+	own memo.Cache // of plans in the making, where key is nil: it keeps none
 
 	mu       sync.Mutex         // guards what follows
 	plans    []*chosenPlan      // the last ones first, which later runs mostly use again
 	sessions map[int][]*session // by rank, the last ones first
-	drawn    drawing
-	related  *related // nil: to be drawn
 }
 
 // mostPlans bounds the plans that an encoder keeps for packets of other sizes.
@@ -48,12 +48,12 @@ const mostPlans = 4
 // A chosenPlan is a plan and what is worth making once for all processors and runs.
 type chosenPlan struct {
 	plan.Plan
-	by    sim.Model              // chosen by it
-	took  tries                  // and by what plans before took
-	how   algo.Trial             // with the plan
-	tags  transport.Limits       // and within them
-	slots int                    // plan.MemorySlots
-	kept  atomic.Pointer[cached] // by which later encoders find it; nil: they do not
+	by    sim.Model                 // chosen by it
+	took  tries                     // and by what plans before took
+	how   algo.Trial                // with the plan
+	tags  transport.Limits          // and within them
+	slots int                       // plan.MemorySlots
+	kept  atomic.Pointer[memo.Kept] // by which later encoders find it; nil: they do not
 
 	mu          sync.Mutex // guards what follows
 	executables map[executableKey]*executor.Executable
@@ -113,7 +113,7 @@ func (c *chosenPlan) executable(ctx context.Context, rank, ranks int) (x *execut
 	c.executables[key], c.last = x, x
 	c.mu.Unlock()
 	if kept := c.kept.Load(); kept != nil {
-		planned.grow(kept, x.Bytes())
+		planned.Grow(kept, x.Bytes())
 	}
 	return x, nil
 }
@@ -141,7 +141,7 @@ func NewEncoderContext(ctx context.Context, a matrix.Matrix, opts ...Option) (*E
 	e := &Encoder{matrix: a, sessions: map[int][]*session{}}
 	if key, shared := keyOf(problem); shared {
 		e.key = &key
-		known, _, err := get(ctx, planned, key, problemBytes*int64(a.Rows()+a.Cols()), func() (*algo.Problem, error) { return problem, problem.Prepare() })
+		known, _, err := memo.Get(ctx, planned, key, problemBytes*int64(a.Rows()+a.Cols()), func() (*algo.Problem, error) { return problem, problem.Prepare() })
 		if err != nil {
 			return nil, err
 		}
@@ -160,31 +160,17 @@ func NewEncoderContext(ctx context.Context, a matrix.Matrix, opts ...Option) (*E
 		}
 	}
 	e.problem, e.options = problem, o
+	e.checker = runcheck.New(a, problem, e.keepEntries)
 	return e, nil
 }
 
-// entries returns the matrix, for a check. The error is the cause of the context.
-func (e *Encoder) entries(ctx context.Context) (a matrix.Matrix, err error) {
-	defer poll.Catch(&err)
-	return e.dense.Get(func() matrix.Matrix {
-		a := e.matrix
-		poll.Must(matrix.StructureOf(a).Ready(ctx))
-		if a.Rows()*a.Cols() > mostEntries {
-			return a
-		}
-		fact, err := e.problem.FactorisationContext(ctx)
-		if poll.Must(err); fact != nil {
-			return a
-		}
-		dense := func() (matrix.Matrix, error) { return matrix.DenseFunc(a.Field(), a.Rows(), a.Cols(), a.At), nil }
-		if e.key == nil {
-			d, _ := dense()
-			return d
-		}
-		d, _, err := get(ctx, planned, entriesKey{*e.key}, int64(a.Rows()*a.Cols()*a.Field().SymbolBytes()), dense)
-		poll.Must(err)
-		return d
-	}), nil
+// keepEntries is [runcheck.Keep].
+func (e *Encoder) keepEntries(ctx context.Context, bytes int64, make func() (matrix.Matrix, error)) (matrix.Matrix, error) {
+	if e.key == nil {
+		return make()
+	}
+	a, _, err := memo.Get(ctx, planned, entriesKey{*e.key}, bytes, make)
+	return a, err
 }
 
 // problemBytes is about what a problem takes for each row and column, with the structure found in it; and a plan by
@@ -349,10 +335,10 @@ func (e *Encoder) newPlan(ctx context.Context, m sim.Model, tags transport.Limit
 		return &chosenPlan{Plan: x.Plan, by: m, took: took, how: x, tags: tags, slots: x.Slots, executables: map[executableKey]*executor.Executable{}}, nil
 	}
 	if e.key == nil || e.options.plan != nil {
-		c, _, err := get(ctx, &e.own, chosenKey{model: m, tags: tags, took: took}, problemBytes, choose)
+		c, _, err := memo.Get(ctx, &e.own, chosenKey{model: m, tags: tags, took: took}, problemBytes, choose)
 		return c, err
 	}
-	c, kept, err := get(ctx, planned, chosenKey{*e.key, e.options.algorithm, m, tags, took}, problemBytes, choose)
+	c, kept, err := memo.Get(ctx, planned, chosenKey{*e.key, e.options.algorithm, m, tags, took}, problemBytes, choose)
 	if err == nil {
 		c.kept.Store(kept)
 	}

@@ -11,6 +11,8 @@ import (
 	"volley/algo"
 	"volley/collective"
 	"volley/executor"
+	"volley/internal/runcheck"
+	"volley/plan"
 	"volley/trace"
 	"volley/transport"
 	"volley/verify"
@@ -204,9 +206,7 @@ func (b *Bound) run() error {
 // failed ends the group for an error that is not another rank's.
 func (e *Encoder) failed(t transport.Transport, err error) {
 	e.forget(t)
-	e.mu.Lock()
-	e.related = nil
-	e.mu.Unlock()
+	e.checker.Forget()
 	if !errors.As(err, new(*transport.AbortError)) {
 		t.Abort(err)
 	}
@@ -353,15 +353,25 @@ func (b *Bound) disagreement(rank int) error {
 	return &DisagreementError{Processors: []int{b.e.firstProcessor(rank, b.t.Size())}, With: b.first, In: []string{"plan"}}
 }
 
+// relate returns the check of the runs where this rank has all packets, or its slice of them.
+func (b *Bound) relate(p plan.Plan) (*runcheck.Relation, error) {
+	phase := b.phases()
+	r, err := b.e.checker.Relation(b.ctx, p, transport.Cores(b.t))
+	if err == nil {
+		phase(trace.Check)
+	}
+	return r, err
+}
+
 // messages are the way by messages of a plan.
 type messages struct {
 	*Bound
 	*chosenPlan
 	bound  *executor.Bound
 	header [sha256.Size]byte
-	block  int       // symbols, of fingerprints
-	prints *check    // of one of several ranks
-	all    *relating // of the only rank
+	block  int                    // symbols, of fingerprints
+	prints *runcheck.Fingerprints // of one of several ranks
+	all    *runcheck.Relation     // of the only rank
 }
 
 // byMessages makes the way by messages ready.
@@ -400,9 +410,9 @@ func (b *Bound) byMessages(chosen *chosenPlan, executable *executor.Executable, 
 		if m.all, err = b.relate(chosen); err != nil {
 			return nil, err
 		}
-		job.ObserveAll = m.all.observe
+		job.ObserveAll = m.all.Observe
 	case e.options.check:
-		job.Observe = func(proc int, inputs, outputs [][]byte) error { return m.prints.observe(proc, inputs, outputs) }
+		job.Observe = func(proc int, inputs, outputs [][]byte) error { return m.prints.Observe(proc, inputs, outputs) }
 	}
 	m.bound, err = executor.Bind(b.ctx, t, job)
 	return m, err
@@ -411,27 +421,27 @@ func (b *Bound) byMessages(chosen *chosenPlan, executable *executor.Executable, 
 func (m *messages) run() error {
 	m.header = m.digest()
 	if m.e.options.check && m.all == nil {
-		m.prints = m.e.newCheck(m.t, m.c, m.Plan, m.shared.Seed, m.block)
+		m.prints = m.e.checker.Fingerprints(m.t, m.c, m.Plan, m.shared.Seed, m.block)
 	}
 	began := time.Now()
 	if err := m.bound.Run(); err != nil {
 		return err
 	}
 	took := time.Since(began)
-	observed, check := m.all.observed()
+	observed, check := m.all.Took()
 	m.check = check
 	if m.prints != nil {
-		observed = m.prints.observed()
+		observed = m.prints.Took()
 	}
 	m.trial.note(m.Bound, took-observed)
 	if x := m.prints; x != nil {
 		phase := m.phases()
-		if err := x.finish(m.ctx); err != nil {
+		if err := x.Finish(m.ctx); err != nil {
 			return err
 		}
-		m.check = phase(trace.Check) + x.observed()
-		m.c.Rounds += x.comm.Rounds
-		m.c.Bytes += x.comm.Bytes
+		m.check = phase(trace.Check) + x.Took()
+		m.c.Rounds += x.Comm.Rounds
+		m.c.Bytes += x.Comm.Bytes
 	}
 	return nil
 }

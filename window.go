@@ -16,6 +16,7 @@ import (
 	"volley/algo"
 	"volley/collective"
 	"volley/executor"
+	"volley/internal/runcheck"
 	"volley/plan"
 	"volley/sim"
 	"volley/trace"
@@ -258,7 +259,7 @@ type together struct {
 	data    [][]byte // packets, where all lie in windows, else nil
 	coded   [][]byte // and results
 
-	all *relating // nil: without the check
+	all *runcheck.Relation // nil: without the check
 
 	sent    int64  // bytes to other hosts, in the last run
 	says    uint64 // at meetings, and the number of the run
@@ -307,7 +308,7 @@ func (b *Bound) throughWindow(chosen *chosenPlan, executable *executor.Executabl
 		if w.all, err = b.relate(chosen); err != nil {
 			return nil, err
 		}
-		job.ObserveAll = w.all.observe
+		job.ObserveAll = w.all.Observe
 	}
 	w.bound, err = executor.Bind(context.WithoutCancel(b.ctx), w.alone, job)
 	return w, err
@@ -458,7 +459,7 @@ func (w *together) run() error {
 			return err
 		}
 	}
-	_, w.check = w.all.observed()
+	_, w.check = w.all.Took()
 	switch { // all have their coded packets
 	case w.all == nil || w.data != nil:
 		return nil

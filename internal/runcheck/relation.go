@@ -1,4 +1,4 @@
-package volley
+package runcheck
 
 import (
 	"bytes"
@@ -14,8 +14,6 @@ import (
 	"volley/field"
 	"volley/matrix"
 	"volley/plan"
-	"volley/trace"
-	"volley/transport"
 	"volley/verify"
 )
 
@@ -33,29 +31,29 @@ type related struct {
 }
 
 // relate returns the relation of runs of a plan.
-func (e *Encoder) relate(ctx context.Context, p plan.Plan) (*related, error) {
+func (c *Checker) relate(ctx context.Context, p plan.Plan) (*related, error) {
 	r := &related{}
-	for proc := range e.problem.Processors() {
-		if row, source := e.problem.Source(proc); source {
+	for proc := range c.problem.Processors() {
+		if row, source := c.problem.Source(proc); source {
 			r.rows = append(r.rows, row)
 		}
-		if _, sink := e.problem.Sink(proc); sink {
+		if _, sink := c.problem.Sink(proc); sink {
 			r.columns, r.sinks = append(r.columns, columnOf(p, proc)), append(r.sinks, proc)
 		}
 	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if last := e.related; last != nil && slices.Equal(last.columns, r.columns) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if last := c.related; last != nil && slices.Equal(last.columns, r.columns) {
 		return last, nil
 	}
 	var err error
-	if r.a, err = e.entries(ctx); err != nil {
+	if r.a, err = c.entries(ctx); err != nil {
 		return nil, err
 	}
 	var seed verify.Seed
 	cryptorand.Read(seed[:])
 	weights := slices.Collect(slices.Chunk(verify.RelationWeights(r.a.Field(), seed, r.a.Cols()), verify.RelationBytes(r.a.Field())))
-	products, err := e.productsOf(ctx, r.a, weights)
+	products, err := c.productsOf(ctx, r.a, weights)
 	if err != nil {
 		return nil, err
 	}
@@ -66,14 +64,14 @@ func (e *Encoder) relate(ctx context.Context, p plan.Plan) (*related, error) {
 		return some
 	}
 	r.Relation = verify.NewRelation(r.a.Field(), pick(products, r.rows), pick(weights, r.columns))
-	e.related = r
+	c.related = r
 	return r, nil
 }
 
 // productsOf returns the products of all rows of the matrix with weights, one for each column: by its layers where that
 // takes less. Then it looks at some rows all the same, in the same time: structure that was found might be wrong.
-func (e *Encoder) productsOf(ctx context.Context, a matrix.Matrix, weights [][]byte) (products [][]byte, err error) {
-	fact, err := e.problem.FactorisationContext(ctx)
+func (c *Checker) productsOf(ctx context.Context, a matrix.Matrix, weights [][]byte) (products [][]byte, err error) {
+	fact, err := c.problem.FactorisationContext(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -117,36 +115,35 @@ func (r *related) check(packets, results [][]byte) error {
 	return errors.New("volley: the check fails, but not by the entries of the matrix: test the memory of this machine, and run again")
 }
 
-// A relating is a relation while it checks the runs of a Bound.
-type relating struct {
+// A Relation is the check of runs in which this rank has the packets and results of all processors, or its slice of them.
+type Relation struct {
 	*related
 	cores int
 	took  atomic.Int64  // ns since it was asked last, of all goroutines together
 	made  time.Duration // what it took to make it, until it was asked
 }
 
-// relate returns the relation of the runs of a Bound. Its first run has taken the time to make it.
-func (b *Bound) relate(chosen *chosenPlan) (*relating, error) {
-	began, phase := time.Now(), b.phases()
-	r, err := b.e.relate(b.ctx, chosen)
+// Relation returns the check of runs of p on so many cores. Its first run has taken the time to make it.
+func (c *Checker) Relation(ctx context.Context, p plan.Plan, cores int) (*Relation, error) {
+	began := time.Now()
+	r, err := c.relate(ctx, p)
 	if err != nil {
 		return nil, err
 	}
-	phase(trace.Check)
-	return &relating{related: r, cores: min(transport.Cores(b.t), runtime.GOMAXPROCS(0)), made: time.Since(began)}, nil
+	return &Relation{related: r, cores: min(cores, runtime.GOMAXPROCS(0)), made: time.Since(began)}, nil
 }
 
-// observe is [executor.Job].ObserveAll.
-func (r *relating) observe(packets, results [][]byte) error {
+// Observe is [executor.Job].ObserveAll.
+func (r *Relation) Observe(packets, results [][]byte) error {
 	began := time.Now()
 	err := r.check(packets, results)
 	r.took.Add(int64(time.Since(began)))
 	return err
 }
 
-// observed returns how long the check has taken in a run, on as many cores as there are, and with what it took to make it
+// Took returns how long the check has taken in a run, on as many cores as there are, and with what it took to make it
 // ready for the first one; 0 where r is nil.
-func (r *relating) observed() (took, all time.Duration) {
+func (r *Relation) Took() (took, all time.Duration) {
 	if r == nil {
 		return 0, 0
 	}
