@@ -3,8 +3,10 @@ package volley
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"volley/field"
+	"volley/internal/code"
 	"volley/matrix"
 	"volley/sim"
 	"volley/transport/local"
@@ -47,6 +49,64 @@ func EncodeAll(ctx context.Context, a matrix.Matrix, packets [][]byte, opts ...O
 		inOrder[column] = coded[sink]
 	}
 	return inOrder, nil
+}
+
+// DecodeAll decodes where one process has what is left of packets and of what [EncodeAll] made of them by a, in their order:
+// nil stands for what is lost. It returns all packets, those that were lost in new memory, padded with zeros to the length
+// of a coded packet. Where those left do not tell the lost ones, the error is one of [IsInputError].
+func DecodeAll(ctx context.Context, a matrix.Matrix, packets, coded [][]byte, opts ...Option) ([][]byte, error) {
+	if len(packets) != a.Rows() || len(coded) != a.Cols() {
+		return nil, inputf("volley: %d packets and %d coded ones for a matrix of %d rows and %d columns: want one for each row and column, nil where it is lost",
+			len(packets), len(coded), a.Rows(), a.Cols())
+	}
+	kept, lost := numbers(packets)
+	left, _ := numbers(coded)
+	if len(lost) == 0 {
+		return slices.Clone(packets), nil
+	}
+	chosen := code.Independent(a, lost, left)
+	if len(chosen) < len(lost) {
+		return nil, inputf("volley: %d of %d packets are lost, and the coded ones that are left tell no more than %d of them", len(lost), len(packets), len(chosen))
+	}
+	by, err := code.Solve(a, kept, lost, chosen)
+	if err != nil {
+		return nil, err
+	}
+	longest := len(coded[chosen[0]])
+	var given [][]byte
+	for _, i := range kept {
+		if len(packets[i]) > longest {
+			return nil, inputf("volley: packet %d has %d bytes, and coded packet %d has %d: want none longer than the coded packets", i, len(packets[i]), chosen[0], longest)
+		}
+		given = append(given, packets[i])
+	}
+	for _, j := range chosen {
+		if len(coded[j]) != longest {
+			return nil, inputf("volley: coded packet %d has %d bytes, and coded packet %d has %d: want all as long", chosen[0], longest, j, len(coded[j]))
+		}
+		given = append(given, coded[j])
+	}
+	found, err := EncodeAll(ctx, by, given, opts...)
+	if err != nil {
+		return nil, err
+	}
+	all := slices.Clone(packets)
+	for n, i := range lost {
+		all[i] = found[n]
+	}
+	return all, nil
+}
+
+// numbers returns which packets there are, and which are lost.
+func numbers(packets [][]byte) (there, lost []int) {
+	for i, x := range packets {
+		if x == nil {
+			lost = append(lost, i)
+		} else {
+			there = append(there, i)
+		}
+	}
+	return there, lost
 }
 
 // mostMDS is how many packets a code of MDS has: the elements of its larger field.

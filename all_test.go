@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"math"
+	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -61,6 +63,63 @@ func TestEncodeAllRefuses(t *testing.T) {
 	odd := [][]byte{bytes.Repeat([]byte{1}, 3)}
 	if _, err := volley.EncodeAll(t.Context(), volley.MDS(1, 256), odd); err == nil || !volley.IsInputError(err) {
 		t.Errorf("half a symbol: %v", err)
+	}
+}
+
+// TestDecodeAll loses packets and coded ones at random, as many as each code allows, and gets all packets back.
+func TestDecodeAll(t *testing.T) {
+	t.Parallel()
+	rng := rand.New(rand.NewPCG(1, 2))
+	for _, a := range []matrix.Matrix{volley.MDS(4, 2), volley.MDS(2, 7), volley.MDS(1, 1), volley.MDS(5, 5), volley.MDS(200, 100), mustDFT(t, "257", 8)} {
+		for _, longest := range []int{0, 10} {
+			lengths := make([]int, a.Rows())
+			for k := range lengths {
+				lengths[k] = min(longest, 1+k)
+			}
+			packets := randomPackets(a.Field(), lengths...)
+			coded, err := volley.EncodeAll(t.Context(), a, packets)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := slices.Clone(packets)
+			left := slices.Clone(packets)
+			lost := rng.IntN(min(a.Rows(), a.Cols()) + 1)
+			if a.Cols() == a.Rows() && a.Field().Name() == "257" { // of the square matrix any rows, but not any minor
+				lost = 1
+			}
+			for _, i := range rng.Perm(len(left))[:lost] {
+				left[i] = nil
+				want[i] = append(slices.Clone(want[i]), make([]byte, len(coded[0])-len(want[i]))...)
+			}
+			for _, j := range rng.Perm(len(coded))[:len(coded)-lost] {
+				coded[j] = nil
+			}
+			got, err := volley.DecodeAll(t.Context(), a, left, coded)
+			if err != nil || fmt.Sprint(got) != fmt.Sprint(want) {
+				t.Errorf("%s of %d×%d, packets of up to %d symbols, %d lost: %v", a.ID(), a.Rows(), a.Cols(), longest, lost, err)
+			}
+		}
+	}
+}
+
+// TestDecodeAllRefuses gives what does not suit the matrix, or each other, or tells too little.
+func TestDecodeAllRefuses(t *testing.T) {
+	t.Parallel()
+	x, y := []byte("ab"), []byte("abc")
+	for _, c := range []struct {
+		packets, coded [][]byte
+		want           string
+	}{
+		{[][]byte{x, x}, [][]byte{x, x}, "2 packets and 2 coded ones for a matrix of 3 rows and 2 columns"},
+		{[][]byte{x, x, x}, nil, "3 packets and 0 coded ones"},
+		{[][]byte{nil, nil, x}, [][]byte{x, nil}, "2 of 3 packets are lost, and the coded ones that are left tell no more than 1"},
+		{[][]byte{nil, nil, nil}, [][]byte{x, x}, "3 of 3 packets are lost"},
+		{[][]byte{nil, y, x}, [][]byte{nil, x}, "packet 1 has 3 bytes, and coded packet 1 has 2"},
+		{[][]byte{nil, nil, x}, [][]byte{x, y}, "coded packet 0 has 2 bytes, and coded packet 1 has 3"},
+	} {
+		if _, err := volley.DecodeAll(t.Context(), volley.MDS(3, 2), c.packets, c.coded); err == nil || !volley.IsInputError(err) || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%v, want %q", err, c.want)
+		}
 	}
 }
 

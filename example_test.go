@@ -25,6 +25,18 @@ func ExampleEncodeAll() {
 	// Output: [[214 142 70] [56 73 230]]
 }
 
+// Two of four packets are lost, and come back by the two coded ones.
+func ExampleDecodeAll() {
+	packets := [][]byte{nil, []byte("def"), nil, []byte("jkl")}
+	coded := [][]byte{{214, 142, 70}, {56, 73, 230}}
+	all, err := volley.DecodeAll(context.Background(), volley.MDS(4, 2), packets, coded)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Printf("%s\n", all)
+	// Output: [abc def ghi jkl]
+}
+
 // Four processors of one process encode a packet of three bytes each.
 func ExampleEncode() {
 	f, err := field.Parse("2^8")

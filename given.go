@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	"volley/algo"
@@ -47,7 +46,7 @@ func (o *options) checkGiven(ctx context.Context, p plan.Plan, problem *algo.Pro
 	} else if err != nil {
 		return &PlanError{Reason: err}
 	}
-	if err := o.checkPlaces(p, problem); err != nil {
+	if err := problem.CheckPlaces(p); err != nil {
 		return &PlanError{Reason: err}
 	}
 	h := sha256.New()
@@ -71,37 +70,4 @@ func (w untilEnd) Write(b []byte) (int, error) {
 		return 0, context.Cause(w.ctx)
 	}
 	return w.Writer.Write(b)
-}
-
-// checkPlaces checks that the packets of p are at the processors that the problem says.
-func (o *options) checkPlaces(p plan.Plan, problem *algo.Problem) error {
-	if got, want := p.Info().Processors, problem.Processors(); got != want {
-		return fmt.Errorf("it has %d processors, want %d", got, want)
-	}
-	pieces := p.Info().PieceCount()
-	packets := func(n int, index func(proc, i int) int, proc int) []int {
-		list := []int{}
-		for i := 0; i < n; i += pieces {
-			list = append(list, index(proc, i)/pieces)
-		}
-		return list
-	}
-	only := func(number int, has bool) []int {
-		if !has {
-			return []int{}
-		}
-		return []int{number}
-	}
-	relabelled := o.order == algo.Any && problem.Square()
-	for k := range problem.Processors() {
-		s := p.Schedule(k)
-		if got, want := packets(s.Inputs, p.Row, k), only(problem.Source(k)); !slices.Equal(got, want) {
-			return fmt.Errorf("processor %d has the initial packets %v, want %v", k, got, want)
-		}
-		got, want := packets(len(s.Outputs), p.Column, k), only(problem.Sink(k))
-		if !slices.Equal(got, want) && !(relabelled && len(got) == 1) {
-			return fmt.Errorf("processor %d gets the coded packets %v, want %v", k, got, want)
-		}
-	}
-	return nil
 }

@@ -48,7 +48,7 @@ var allowed = map[string][]string{
 	"executor/internal/run":   {"executor/internal/compile"},
 	"tune":                    {"collective", "field", "internal/atomicfile", "internal/disk", "internal/located", "sim", "transport"},
 	"collective":              {"internal/printable", "internal/sharedmemory", "transport"},
-	"":                        {"algo", "collective", "executor", "field", "internal/located", "internal/memo", "internal/poll", "internal/runcheck", "matrix", "plan", "sim", "trace", "transport", "transport/local", "verify"},
+	"":                        {"algo", "collective", "executor", "field", "internal/code", "internal/located", "internal/memo", "internal/poll", "internal/runcheck", "matrix", "plan", "sim", "trace", "transport", "transport/local", "verify"},
 	"group":                   {"collective", "group/internal/content", "group/internal/decide", "group/internal/erasure", "group/internal/guard", "group/internal/pass", "group/internal/restore", "group/internal/scrub", "group/internal/seal", "group/internal/session", "group/internal/snapshot", "group/internal/store", "group/internal/survey", "group/internal/tree", "internal/disk", "internal/printable", "sim", "transport", "transport/local"},
 	"group/buffers":           {"group", "group/internal/content", "group/internal/decide", "group/internal/erasure", "group/internal/guard", "group/internal/pass", "group/internal/session", "group/internal/store", "group/internal/survey", "group/internal/tree", "internal/disk", "transport"},
 	"group/internal/content":  {"group/internal/store", "group/internal/tree", "internal/disk", "internal/twosums"},
