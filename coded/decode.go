@@ -13,6 +13,7 @@ import (
 
 	"volley"
 	"volley/algo"
+	"volley/coded/manifest"
 	"volley/collective"
 	"volley/internal/disk"
 	"volley/internal/printable"
@@ -108,11 +109,11 @@ func (j *decodeJob) do() (*Decoded, error) {
 
 func (j *decodeJob) compile() error {
 	m := j.stored.Manifest
-	options, err := j.options(j.stored.field, m.SymbolsPerPacket)
+	options, err := j.options(j.stored.matrix.Field(), m.SymbolsPerPacket)
 	if err != nil {
 		return err
 	}
-	a, err := j.stored.code.decoder(j.packets.procs, m.CodedPackets())
+	a, err := decoder(j.stored.matrix, j.stored.inverse, j.packets.procs)
 	if err != nil {
 		return inputf("cannot decode %s: %w", j.stored.path, err)
 	}
@@ -176,15 +177,15 @@ func (j *decodeJob) openManifest() error {
 	if err != nil {
 		return err
 	}
-	return j.together(func() error {
-		if err := j.stored.load(); err != nil {
-			return inputf("%s: %w", filepath.Join(path, ManifestName), err)
+	return j.together(func() (err error) {
+		if j.stored.matrix, err = j.stored.Manifest.Code(); err != nil {
+			return inputf("%s: %w", filepath.Join(path, manifest.FileName), err)
 		}
 		if err := j.checkRanks(j.stored.Manifest.Processors); err != nil {
 			return err
 		}
 		if damage := j.stored.Damage; damage != nil {
-			j.warn("%v: its copy %s is used", damage, CopyName)
+			j.warn("%v: its copy %s is used", damage, manifest.CopyName)
 		}
 		var renamed bool
 		if j.names, renamed = outputNames(j.stored.Manifest.Inputs); renamed && j.t.Rank() == 0 {
@@ -204,14 +205,14 @@ func (j *decodeJob) shareManifest(missing error) error {
 	}
 	type says struct {
 		Digests []string
-		Missing Name
+		Missing manifest.Name
 		Gone    bool
 	}
 	var mine says
 	var texts [][]byte
-	own := []*Manifest{j.stored.Manifest, j.stored.Copy}
+	own := []*manifest.Manifest{j.stored.Manifest, j.stored.Copy}
 	if missing != nil {
-		mine, own = says{Missing: Name(missing.Error()), Gone: errors.Is(missing, fs.ErrNotExist)}, nil
+		mine, own = says{Missing: manifest.Name(missing.Error()), Gone: errors.Is(missing, fs.ErrNotExist)}, nil
 	}
 	for _, m := range own {
 		if m == nil {
@@ -243,7 +244,7 @@ func (j *decodeJob) shareManifest(missing error) error {
 	}
 	if missing == nil && slices.Index(mine.Digests, all[has].Digests[common]) > 0 {
 		j.stored.Manifest = j.stored.Copy
-		j.warn("%s is of a run that was interrupted when other ranks had not come so far: %s is used", j.stored.File(ManifestName), CopyName)
+		j.warn("%s is of a run that was interrupted when other ranks had not come so far: %s is used", j.stored.File(manifest.FileName), manifest.CopyName)
 	}
 	if !slices.ContainsFunc(all, func(s says) bool { return s.Missing != "" }) {
 		return nil
@@ -259,22 +260,13 @@ func (j *decodeJob) shareManifest(missing error) error {
 	if !mine.Gone {
 		j.warn("%v: the manifest of rank %d is used", missing, has)
 	}
-	j.stored.Manifest, err = ParseManifest(given[has])
-	return err
-}
-
-func (c *stored) load() (err error) {
-	m := c.Manifest
-	if c.field, err = m.validate(); err != nil {
-		return err
-	}
-	c.code, err = codeOf(m.Matrix, c.field, m.Processors, m.CodedPackets())
+	j.stored.Manifest, err = manifest.Parse(given[has])
 	return err
 }
 
 // sources returns the paths of the manifest and of all coded files.
 func (c *stored) sources() []string {
-	paths := []string{c.File(ManifestName), c.File(CopyName)}
+	paths := []string{c.File(manifest.FileName), c.File(manifest.CopyName)}
 	for _, f := range c.Manifest.Files {
 		paths = append(paths, c.File(f.Name))
 	}
@@ -282,7 +274,7 @@ func (c *stored) sources() []string {
 }
 
 // outputNames returns the last parts of the inputs' names or, where these will not do, numbers, and which it was.
-func outputNames(inputs []Entry) (names []string, renamed bool) {
+func outputNames(inputs []manifest.Entry) (names []string, renamed bool) {
 	seen := map[string]bool{}
 	for _, in := range inputs {
 		name := filepath.Base(string(in.Name))

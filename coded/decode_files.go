@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"volley"
+	"volley/coded/manifest"
 	"volley/executor"
 	"volley/field"
 	solver "volley/internal/code"
@@ -39,7 +40,7 @@ type filesAtHand struct {
 	here    []processorHere // processors here
 	opened  []packetFile
 	scratch map[int]disk.File // packets of other ranks, by processor
-	unfit   []Name            // survivors that are left out, and why
+	unfit   []manifest.Name   // survivors that are left out, and why
 }
 
 type processorHere struct {
@@ -137,18 +138,18 @@ func (h *filesAtHand) match(names []string) error {
 	}
 	type tally struct {
 		Fit   int
-		Unfit []Name
+		Unfit []manifest.Name
 	}
 	all, err := exchange(h.run, tally{len(h.inputs), h.unfit})
 	if err != nil {
 		return err
 	}
-	fit, unfit := 0, []Name(nil)
+	fit, unfit := 0, []manifest.Name(nil)
 	for _, t := range all {
 		fit, unfit = fit+t.Fit, append(unfit, t.Unfit...)
 	}
 	if len(unfit) > 0 && fit == 0 {
-		return h.run.alike(inputf("cannot use any survivor: none is an input of %s: %s. Leave them out", filepath.Join(h.named, ManifestName), printable.List(unfit)))
+		return h.run.alike(inputf("cannot use any survivor: none is an input of %s: %s. Leave them out", filepath.Join(h.named, manifest.FileName), printable.List(unfit)))
 	}
 	h.unfit = unfit
 	return nil
@@ -156,7 +157,7 @@ func (h *filesAtHand) match(names []string) error {
 
 // leaveOut notes a survivor that is not used, and why.
 func (h *filesAtHand) leaveOut(format string, args ...any) {
-	h.unfit = append(h.unfit, Name(fmt.Sprintf(format, args...)))
+	h.unfit = append(h.unfit, manifest.Name(fmt.Sprintf(format, args...)))
 }
 
 // mine returns the files that this rank is to read, of those that several see. Path, length and times tell a file.
@@ -164,19 +165,19 @@ func (h *filesAtHand) mine(files []packetFile) ([]packetFile, error) {
 	if h.run.t.Size() == 1 {
 		return files, nil
 	}
-	own := make([]Name, len(files))
+	own := make([]manifest.Name, len(files))
 	for i, f := range files {
 		path, err := filepath.Abs(f.Name())
 		if err != nil {
 			path = f.Name()
 		}
-		own[i] = Name(fmt.Sprint(path, " ", f.bytes, " ", f.info.ModTime().UnixNano(), " ", disk.Changed(f.info).UnixNano()))
+		own[i] = manifest.Name(fmt.Sprint(path, " ", f.bytes, " ", f.info.ModTime().UnixNano(), " ", disk.Changed(f.info).UnixNano()))
 	}
 	all, err := exchange(h.run, own)
 	if err != nil {
 		return nil, err
 	}
-	seen := map[Name][]int{} // by whom
+	seen := map[manifest.Name][]int{} // by whom
 	for rank, list := range all {
 		for _, id := range list {
 			if !slices.Contains(seen[id], rank) {
@@ -293,7 +294,7 @@ func (h *filesAtHand) pick() error {
 		return nil
 	}
 	for _, text := range h.unfit {
-		h.run.warn("survivor %s is left out: it is no input of %s", text, h.File(ManifestName))
+		h.run.warn("survivor %s is left out: it is no input of %s", text, h.File(manifest.FileName))
 	}
 	for j, f := range h.Manifest.Files {
 		if why := c.why(j); why != "" {
@@ -324,7 +325,7 @@ func (h *filesAtHand) sufficient(at *inventory, c absent, lost []int) ([]int, er
 			return nil, err
 		} else if !damaged {
 			// The inverse is cheaper than the rank where the matrix has structure.
-			if _, err := h.code.inverted(); err == nil {
+			if h.inverse, err = matrix.Inverse(h.matrix); err == nil {
 				return all, nil
 			} else if !errors.Is(err, matrix.ErrSingular) {
 				return nil, h.run.alike(input(err))
@@ -334,13 +335,9 @@ func (h *filesAtHand) sufficient(at *inventory, c absent, lost []int) ([]int, er
 	if len(lost) == 0 {
 		return nil, nil
 	}
-	a, err := h.code.matrix()
-	if err != nil {
-		return nil, h.run.alike(input(err))
-	}
 	for {
 		usable := place()
-		chosen := solver.Independent(a, lost, usable)
+		chosen := solver.Independent(h.matrix, lost, usable)
 		slices.Sort(chosen)
 		damaged, err := h.check(at, c, chosen)
 		switch {
@@ -414,7 +411,7 @@ func (h *filesAtHand) tooFew(c absent, lost []int, there, rank int) error {
 	if more == 1 {
 		want = "1 more input or coded file is"
 	}
-	var unknown []Name
+	var unknown []manifest.Name
 	var out []string
 	for _, p := range lost {
 		unknown = append(unknown, m.Inputs[p].Name)
@@ -472,7 +469,7 @@ func (h *filesAtHand) source(p int, to *volley.Packet) {
 	n := h.bytes(s.processor)
 	to.Source, to.Size = s.packet, n
 	if s.coded < 0 && h.Manifest.BitsPerSymbol != 0 {
-		to.Source, to.Size = field.NewReaderAt(h.field, s.packet, n), field.PackingOf(h.field).Symbols(n)*int64(h.Manifest.SymbolBytes)
+		to.Source, to.Size = field.NewReaderAt(h.matrix.Field(), s.packet, n), field.PackingOf(h.matrix.Field()).Symbols(n)*int64(h.Manifest.SymbolBytes)
 	}
 }
 
@@ -481,7 +478,7 @@ func (h *filesAtHand) sink(p int, to *volley.Packet) {
 	in := h.Manifest.Inputs[s.result]
 	to.Coded = cutWriter{s.file, in.Bytes}
 	if h.Manifest.BitsPerSymbol != 0 {
-		to.Coded = unpackingWriter{field.NewWriterAt(h.field, s.file, in.Bytes), string(in.Name)}
+		to.Coded = unpackingWriter{field.NewWriterAt(h.matrix.Field(), s.file, in.Bytes), string(in.Name)}
 	}
 }
 

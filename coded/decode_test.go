@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"volley/coded/manifest"
 	"volley/field/fieldtest"
 	"volley/internal/atomicfile"
 	"volley/matrix/matrices"
@@ -77,9 +78,9 @@ func TestDecodeRanks(t *testing.T) {
 					continue
 				}
 				move(filepath.Join(in, e.Name()), (n*n+1)%c.ranks)
-				move(filepath.Join(coded, CodedName(n, k)), n/2%c.ranks)
+				move(filepath.Join(coded, manifest.CodedName(n, k, 0)), n/2%c.ranks)
 			}
-			move(filepath.Join(coded, ManifestName), c.ranks-1)
+			move(filepath.Join(coded, manifest.FileName), c.ranks-1)
 			err = local.Run(t.Context(), c.ranks, func(ctx context.Context, tr transport.Transport) error {
 				back := filepath.Join(dir, "back")
 				if c.own {
@@ -181,7 +182,7 @@ func TestNames(t *testing.T) {
 		survivors := t.TempDir()
 		for n, name := range names {
 			if n%2 == 0 {
-				os.Remove(filepath.Join(coded, CodedName(n, len(names))))
+				os.Remove(filepath.Join(coded, manifest.CodedName(n, len(names), 0)))
 				if err := os.Symlink(filepath.Join(in, name), filepath.Join(survivors, name)); err != nil {
 					t.Fatal(err)
 				}

@@ -24,9 +24,9 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
+	"volley/coded/manifest"
 	"volley/internal/atomicfile"
 	"volley/internal/disk"
 )
@@ -38,19 +38,20 @@ const hidden = atomicfile.Hidden
 const LockName = hidden + "lock"
 
 // ErrExists says that the directory holds the result of an earlier run.
-var ErrExists = errors.New("holds a " + ManifestName + " already")
+var ErrExists = errors.New("holds a " + manifest.FileName + " already")
 
 // ErrFileExists says that a file to be written is there already.
 var ErrFileExists = errors.New("is there already")
 
-var manifests = []string{ManifestName, CopyName}
+var manifests = []string{manifest.FileName, manifest.CopyName}
 
 // An output is the files that a run gives a directory: of these names or, where that is nil, of a result with a manifest.
 type output []string
 
 // gives reports whether a run gives, replaces or removes files of that name.
 func (o output) gives(name string) bool {
-	return isHidden(name) || slices.Contains(o.names(), name) || o == nil && codedName.MatchString(name)
+	_, coded := manifest.RunOf(name)
+	return isHidden(name) || slices.Contains(o.names(), name) || o == nil && coded
 }
 
 // isHidden reports whether a name is one that files have until they get theirs.
@@ -199,7 +200,8 @@ func (d *directory) clean() error {
 	}
 	for _, e := range entries {
 		name := e.Name()
-		unlisted := d.output == nil && all && codedName.MatchString(name) && !listed[name]
+		_, coded := manifest.RunOf(name)
+		unlisted := d.output == nil && all && coded && !listed[name]
 		if !isHidden(name) && !unlisted || !e.Type().IsRegular() {
 			continue
 		}
@@ -235,8 +237,7 @@ func (d *directory) next() (number int64, err error) {
 		names[e.Name()] = true
 	}
 	for name := range names {
-		if parts := codedName.FindStringSubmatch(name); parts != nil {
-			n, _ := strconv.ParseInt(parts[2], 10, 64) // 0 where it has none
+		if n, is := manifest.RunOf(name); is {
 			number = max(number, n+1)
 		}
 	}
@@ -314,11 +315,11 @@ func (f *newFile) Sum() (int64, string) { return f.size, hex.EncodeToString(f.di
 // Commit gives the files their names and the permissions, of which the umask takes some; their owner may read and write
 // them, and nobody execute. With a manifest, the result takes the place of an earlier one: whatever happens, the directory holds the one or
 // the other as a whole. After an error, Discard removes what is not needed.
-func (d *directory) Commit(m *Manifest, perm fs.FileMode) error {
+func (d *directory) Commit(m *manifest.Manifest, perm fs.FileMode) error {
 	perm = perm&0o666 | 0o600
 	steps := []func() error{func() error { return d.sync(perm) }, d.rename}
 	if m != nil {
-		text, err := m.seal()
+		text, err := m.Text()
 		if err != nil {
 			return err
 		}
@@ -328,8 +329,8 @@ func (d *directory) Commit(m *Manifest, perm fs.FileMode) error {
 			}
 			return atomicfile.WriteIn(d.dir, name, text, perm)
 		}
-		steps = append(steps, func() error { return write(ManifestName) }, func() error {
-			if err := write(CopyName); err != nil || d.unlock == nil {
+		steps = append(steps, func() error { return write(manifest.FileName) }, func() error {
+			if err := write(manifest.CopyName); err != nil || d.unlock == nil {
 				return err
 			}
 			return d.clean()

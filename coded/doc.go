@@ -1,8 +1,8 @@
 // Package coded encodes files into a directory of coded files, and decodes them again.
 //
 // [Encode] reads a packet of each processor, and writes a coded file for each processor that obtains a coded packet,
-// and a [Manifest], which says what they are. [Decode] reads such a directory and the inputs that have survived, and
-// writes all. With K inputs and the default Cauchy matrix, any K of the inputs and coded files are enough.
+// and a [manifest.Manifest], which says what they are. [Decode] reads such a directory and the inputs that have
+// survived, and writes all. With K inputs and the default Cauchy matrix, any K of the inputs and coded files are enough.
 //
 // [DecodePackets] does without files: packets in memory come back from coded packets that volley.Encode has made.
 //

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"volley"
+	"volley/coded/manifest"
 	"volley/field"
 	"volley/matrix"
 	"volley/matrix/matrices"
@@ -145,8 +146,8 @@ func (j *encodeJob) create(dir *directory) error {
 }
 
 // gather puts the files of all ranks into a manifest that has those of this one.
-func (j *encodeJob) gather(m *Manifest) error {
-	type files struct{ Inputs, Files []Entry }
+func (j *encodeJob) gather(m *manifest.Manifest) error {
+	type files struct{ Inputs, Files []manifest.Entry }
 	all, err := exchange(&j.run, files{m.Inputs, m.Files})
 	if err != nil {
 		return err
@@ -155,23 +156,22 @@ func (j *encodeJob) gather(m *Manifest) error {
 	for _, f := range all {
 		m.Inputs, m.Files = append(m.Inputs, f.Inputs...), append(m.Files, f.Files...)
 	}
-	_, err = m.validate() // what others have said
+	_, err = m.Validate() // what others have said
 	return err
 }
 
 // manifest returns the manifest but for its files.
-func (j *encodeJob) manifest(r *volley.Report) *Manifest {
-	m := &Manifest{
-		Format: manifestFormat, Version: manifestVersion,
+func (j *encodeJob) manifest(r *volley.Report) *manifest.Manifest {
+	m := &manifest.Manifest{
 		Field: r.Field, Processors: r.K, Sinks: r.Sinks,
 		SymbolBytes: j.e.Field.SymbolBytes(), SymbolsPerPacket: r.SymbolsPerPacket,
-		Matrix: Matrix{Family: Name(j.e.Matrix.Family), Order: j.e.Matrix.OrderOf(r.K), Inverse: j.e.Matrix.Inverse, Columns: r.Columns},
+		Matrix: manifest.Matrix{Family: manifest.Name(j.e.Matrix.Family), Order: j.e.Matrix.OrderOf(r.K), Inverse: j.e.Matrix.Inverse, Columns: r.Columns},
 	}
 	if j.e.Matrix.Argument != "" {
-		m.Matrix.Family += Name(":" + j.e.Matrix.Argument)
+		m.Matrix.Family += manifest.Name(":" + j.e.Matrix.Argument)
 	}
 	for _, set := range matrix.StructureOf(j.plain).Points {
-		m.Matrix.Points = append(m.Matrix.Points, PointSet{Name: set.Name, Values: field.Decimals(set.Points.Len(), set.Points.At)})
+		m.Matrix.Points = append(m.Matrix.Points, manifest.PointSet{Name: set.Name, Values: field.Decimals(set.Points.Len(), set.Points.At)})
 	}
 	if j.e.Matrix.Listed() {
 		for i := range j.plain.Rows() {

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"volley"
+	"volley/coded/manifest"
 	"volley/executor"
 	"volley/field"
 	"volley/internal/disk"
@@ -113,7 +114,7 @@ func (j *encodeJob) here() ([]string, span, error) {
 		}
 	}
 	for _, name := range names {
-		if filepath.Base(name) != ManifestName || slices.Contains(e.Files, name) {
+		if filepath.Base(name) != manifest.FileName || slices.Contains(e.Files, name) {
 			continue
 		}
 		if _, err := ReadManifest(name); err == nil {
@@ -323,7 +324,7 @@ func (p *filePackets) sources() []string {
 
 func (p *filePackets) create(dir *directory, number int64) error {
 	for s := p.to; s < p.toEnd; s++ {
-		f, err := dir.Create(numberedName(s, p.sinks, number))
+		f, err := dir.Create(manifest.CodedName(s, p.sinks, number))
 		if err != nil {
 			return err
 		}
@@ -333,7 +334,7 @@ func (p *filePackets) create(dir *directory, number int64) error {
 }
 
 // finish describes the files here in m.
-func (p *filePackets) finish(m *Manifest) error {
+func (p *filePackets) finish(m *manifest.Manifest) error {
 	if p.packing != nil {
 		m.BitsPerSymbol = p.packing.Bits()
 	}
@@ -344,13 +345,13 @@ func (p *filePackets) finish(m *Manifest) error {
 		if err := in.unchanged(); err != nil {
 			return err
 		}
-		m.Inputs = append(m.Inputs, Entry{
-			Name: Name(in.Name()), Processor: p.first + i, Bytes: in.bytes, SHA256: hex.EncodeToString(in.digest.Sum(nil)),
+		m.Inputs = append(m.Inputs, manifest.Entry{
+			Name: manifest.Name(in.Name()), Processor: p.first + i, Bytes: in.bytes, SHA256: hex.EncodeToString(in.digest.Sum(nil)),
 		})
 	}
 	for i, out := range p.outputs {
 		size, sum := out.Sum()
-		m.Files = append(m.Files, Entry{Name: Name(out.name), Processor: p.to + i, Bytes: size, SHA256: sum})
+		m.Files = append(m.Files, manifest.Entry{Name: manifest.Name(out.name), Processor: p.to + i, Bytes: size, SHA256: sum})
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"volley"
+	"volley/coded/manifest"
 	"volley/field/fieldtest"
 	"volley/internal/disk"
 	"volley/matrix/matrices"
@@ -123,7 +124,7 @@ func TestChangedInput(t *testing.T) {
 			path := filepath.Join(in, "packet.1")
 			change(path)
 			read(20)
-			err := p.finish(new(Manifest))
+			err := p.finish(new(manifest.Manifest))
 			if changed := new(ChangedError); !errors.As(err, &changed) || !strings.HasPrefix(err.Error(), "packet "+path+": ") || !strings.Contains(err.Error(), "changed while it was read") {
 				t.Errorf("%s after %d bytes: %v", name, when, err)
 			}

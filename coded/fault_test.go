@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"volley/coded/manifest"
 	"volley/executor"
 	"volley/field/fieldtest"
 	"volley/internal/atomicfile"
@@ -38,9 +39,9 @@ func replace(on disk.Disk, processors int, text string) error {
 	if err != nil {
 		return err
 	}
-	m := &Manifest{Format: manifestFormat, Version: manifestVersion, Processors: processors}
+	m := &manifest.Manifest{Processors: processors}
 	for k := range processors {
-		file, err := d.Create(numberedName(k, processors, number))
+		file, err := d.Create(manifest.CodedName(k, processors, number))
 		if err != nil {
 			return err
 		}
@@ -48,7 +49,7 @@ func replace(on disk.Disk, processors int, text string) error {
 			return err
 		}
 		size, sum := file.Sum()
-		m.Files = append(m.Files, Entry{Name: Name(file.name), Processor: k, Bytes: size, SHA256: sum})
+		m.Files = append(m.Files, manifest.Entry{Name: manifest.Name(file.name), Processor: k, Bytes: size, SHA256: sum})
 	}
 	return d.Commit(m, 0o666)
 }
@@ -66,7 +67,7 @@ func machine(t *testing.T, processors int, text string) *disktest.Machine {
 }
 
 // result returns the manifest of the result that the directory holds as a whole, nil where it holds none, and its files.
-func result(m *disktest.Machine) (*Manifest, []string, error) {
+func result(m *disktest.Machine) (*manifest.Manifest, []string, error) {
 	r, err := readStored(m.Process(), out)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil, nil
@@ -178,7 +179,7 @@ func TestFaultyReplace(t *testing.T) {
 			was := strings.Repeat("old", min(c.old, 1))
 			m := machine(t, c.old, "old")
 			if !c.copied && c.old > 0 {
-				m.Remove(out + "/" + CopyName)
+				m.Remove(out + "/" + manifest.CopyName)
 			}
 			sweep := disktest.Sweep{
 				Machine: m,
@@ -233,7 +234,7 @@ func TestCopyOfInterrupted(t *testing.T) {
 		Machine: machine(t, 3, "old"),
 		Run:     func(p *disktest.Process) error { return replace(p, 2, "new") },
 		Check: func(x *disktest.Interrupted) error {
-			x.Machine.WriteFile(out+"/"+ManifestName, []byte("{"), 0o644)
+			x.Machine.WriteFile(out+"/"+manifest.FileName, []byte("{"), 0o644)
 			for range 2 {
 				r, err := readStored(x.Machine.Process(), out)
 				if err != nil {
@@ -462,7 +463,7 @@ func TestOwnDirectories(t *testing.T) {
 				seen[packet] = true
 			}
 			manifest := func(rank int) string {
-				text, _ := x.Machine.ReadFile(dir(rank) + "/" + ManifestName)
+				text, _ := x.Machine.ReadFile(dir(rank) + "/" + manifest.FileName)
 				return string(text)
 			}
 			if manifest(0) != manifest(1) {
@@ -572,7 +573,7 @@ func takeLock(t *testing.T, m *disktest.Machine) func(bool) {
 func TestManifestCopy(t *testing.T) {
 	t.Parallel()
 	m := machine(t, 2, "x")
-	const name, other = out + "/" + ManifestName, out + "/" + CopyName
+	const name, other = out + "/" + manifest.FileName, out + "/" + manifest.CopyName
 	good, err := m.ReadFile(name)
 	if err != nil {
 		t.Fatal(err)
@@ -617,7 +618,7 @@ func TestManifestCopy(t *testing.T) {
 	}
 	m.WriteFile(name, []byte("{"), 0o644)
 	m.WriteFile(other, []byte("{"), 0o644)
-	if _, err := readStored(m.Process(), out); err == nil || !strings.Contains(err.Error(), ManifestName) || !strings.Contains(err.Error(), CopyName) {
+	if _, err := readStored(m.Process(), out); err == nil || !strings.Contains(err.Error(), manifest.FileName) || !strings.Contains(err.Error(), manifest.CopyName) {
 		t.Errorf("both damaged: %v", err)
 	}
 }

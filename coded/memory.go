@@ -65,7 +65,6 @@ func (h *packetsAtHand) do() (map[int][]byte, *volley.Report, error) {
 	if len(lost) == 0 {
 		return nil, nil, nil
 	}
-	a := &code{plain: h.d.Matrix}
 	var encoder *volley.Encoder
 	err := h.together(func() error {
 		chosen := solver.Independent(h.d.Matrix, lost, at.preferred())
@@ -73,7 +72,7 @@ func (h *packetsAtHand) do() (map[int][]byte, *volley.Report, error) {
 			return inputf("cannot decode: %s of %d lost, and the coded packets at hand tell no more than %d of them", printable.Count(len(lost), "packet"), k, len(chosen))
 		}
 		h.procs = at.assign(chosen)
-		d, err := a.decoder(h.procs, r)
+		d, err := decoder(h.d.Matrix, nil, h.procs)
 		if err != nil {
 			return input(err)
 		}

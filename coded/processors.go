@@ -129,15 +129,19 @@ func (h *inventory) assign(chosen []int) []processor {
 	return procs
 }
 
-// decoder returns the matrix D with x = y·D for the packets y of processors and their results x.
-func (c *code) decoder(procs []processor, sinks int) (matrix.Matrix, error) {
-	k, f := len(procs), c.plain.Field()
-	inverse := sinks == k
+// decoder returns the matrix D with x = y·D for the packets y of processors and their results x. Inverse is that of A
+// where it is known, else nil.
+func decoder(a, inverse matrix.Matrix, procs []processor) (matrix.Matrix, error) {
+	k, f := len(procs), a.Field()
+	ordered := a.Cols() == k
 	for p, s := range procs {
-		inverse = inverse && s.coded == p && s.result == p
+		ordered = ordered && s.coded == p && s.result == p
 	}
-	if inverse {
-		return c.inverted()
+	switch {
+	case ordered && inverse != nil:
+		return inverse, nil
+	case ordered:
+		return matrix.Inverse(a)
 	}
 	if err := matrix.CheckDense(f, k, k); err != nil {
 		return nil, err
@@ -156,10 +160,6 @@ func (c *code) decoder(procs []processor, sinks int) (matrix.Matrix, error) {
 	}
 	if len(lost) == 0 {
 		return d, nil
-	}
-	a, err := c.matrix()
-	if err != nil {
-		return nil, err
 	}
 	back, err := solver.Solve(a, kept, lost, columns)
 	if err != nil {

@@ -6,23 +6,24 @@ import (
 	"io/fs"
 	"path/filepath"
 
-	"volley/field"
+	"volley/coded/manifest"
 	"volley/internal/disk"
+	"volley/matrix"
 )
 
 // A stored is a directory with a manifest, as a reader finds it.
 type stored struct {
-	Manifest *Manifest
-	Copy     *Manifest // nil where it took the manifest's place, or cannot be read
-	Damage   error     // of the manifest where its copy took its place
+	Manifest *manifest.Manifest
+	Copy     *manifest.Manifest // nil where it took the manifest's place, or cannot be read
+	Damage   error              // of the manifest where its copy took its place
 
 	path  string // of this rank
 	close func()
 
 	// Of one to decode from, when load has found the manifest all right:
-	named string // the path, as the caller has it for all ranks
-	field field.Field
-	code  *code
+	named   string        // the path, as the caller has it for all ranks
+	matrix  matrix.Matrix // A
+	inverse matrix.Matrix // of A, where its coded packets were found to be enough; else nil
 }
 
 // readStored reads the manifest of a directory, or its copy.
@@ -58,7 +59,7 @@ func read(dir disk.Dir, path string) (*stored, error) {
 }
 
 // File returns the path of a file of the directory.
-func (r *stored) File(name Name) string { return filepath.Join(r.path, string(name)) }
+func (r *stored) File(name manifest.Name) string { return filepath.Join(r.path, string(name)) }
 
 // Close lets go of the directory.
 func (r *stored) Close() {
@@ -93,4 +94,37 @@ func openStored(on disk.Disk, path string, holder disk.Holder) (_ *stored, err e
 	}
 	r.close = free
 	return r, nil
+}
+
+// ReadManifest reads the file of a manifest. Its errors are those of [manifest.Parse] and of the file system.
+func ReadManifest(path string) (*manifest.Manifest, error) {
+	dir, err := disk.OS.Open(filepath.Dir(path))
+	if err != nil {
+		return nil, err
+	}
+	defer dir.Close()
+	return readManifest(dir, filepath.Base(path), path)
+}
+
+// mostText is the bytes that a manifest may have.
+const mostText = 1 << 30
+
+// readManifest reads a manifest of which errors say that it is at the path.
+func readManifest(dir disk.Dir, name, path string) (*manifest.Manifest, error) {
+	data, err := disk.ReadText(dir, name, mostText)
+	at := new(fs.PathError)
+	switch {
+	case errors.As(err, &at) && at.Op == "read": // it is there, and no manifest
+		return nil, fmt.Errorf("%s: %w", path, at.Err)
+	case errors.As(err, &at):
+		err = &fs.PathError{Op: "open", Path: path, Err: at.Err}
+	}
+	if err != nil {
+		return nil, err
+	}
+	m, err := manifest.Parse(data)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return m, nil
 }

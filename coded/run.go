@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"volley"
+	"volley/coded/manifest"
 	"volley/collective"
 	"volley/executor"
 	"volley/field"
@@ -205,7 +206,7 @@ func (r *run) encode(e *volley.Encoder, p packets, symbols int64) (*volley.Repor
 
 // commit gives the result its names, after the caller has had the last word. Files may be read by whom all ranks allow
 // it: each tells of what any of them has read.
-func (r *run) commit(d *directory, m *Manifest, perm fs.FileMode) error {
+func (r *run) commit(d *directory, m *manifest.Manifest, perm fs.FileMode) error {
 	perms, err := exchange(r, perm)
 	if err != nil {
 		return err

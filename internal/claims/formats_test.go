@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"volley/coded"
+	"volley/coded/manifest"
 	"volley/sim"
 	"volley/tune"
 )
@@ -25,11 +25,11 @@ func TestFormats(t *testing.T) {
 		}
 	}
 
-	manifest, within := KeyTable(section("The directory of coded packets"))
-	check("manifest", manifest, KeysOf(reflect.TypeFor[coded.Manifest](), map[string]bool{"matrix": true}))
-	check("manifest, files", within["files"], KeysOf(reflect.TypeFor[coded.Entry](), nil))
-	check("manifest, inputs", within["inputs"], KeysOf(reflect.TypeFor[coded.Entry](), nil))
-	for _, key := range KeysOf(reflect.TypeFor[coded.PointSet](), nil) {
+	keysOfManifest, within := KeyTable(section("The directory of coded packets"))
+	check("manifest", keysOfManifest, KeysOf(reflect.TypeFor[manifest.Manifest](), map[string]bool{"matrix": true}))
+	check("manifest, files", within["files"], KeysOf(reflect.TypeFor[manifest.Entry](), nil))
+	check("manifest, inputs", within["inputs"], KeysOf(reflect.TypeFor[manifest.Entry](), nil))
+	for _, key := range KeysOf(reflect.TypeFor[manifest.PointSet](), nil) {
 		if !slices.Contains(within["matrix.points"], key) {
 			t.Errorf("manifest, matrix.points: docs/format.md does not name %s", key)
 		}

@@ -13,7 +13,7 @@ import (
 	"syscall"
 	"testing"
 
-	codedpkg "volley/coded"
+	"volley/coded/manifest"
 	"volley/internal/exit"
 )
 
@@ -203,11 +203,11 @@ func TestModesOfGroups(t *testing.T) {
 // before memory is asked for.
 func TestManifestNumbers(t *testing.T) {
 	t.Parallel()
-	for name, edit := range map[string]func(m *codedpkg.Manifest){
-		"processors":      func(m *codedpkg.Manifest) { m.Processors = 1 << 30 },
-		"sinks":           func(m *codedpkg.Manifest) { m.Sinks = 1 << 30 },
-		"both":            func(m *codedpkg.Manifest) { m.Processors, m.Sinks = 1<<30, 1<<30 },
-		"both, and bytes": func(m *codedpkg.Manifest) { m.Processors, m.Sinks, m.Files[0].Bytes = 1<<30, 1<<30, 1<<50 },
+	for name, edit := range map[string]func(m *manifest.Manifest){
+		"processors":      func(m *manifest.Manifest) { m.Processors = 1 << 30 },
+		"sinks":           func(m *manifest.Manifest) { m.Sinks = 1 << 30 },
+		"both":            func(m *manifest.Manifest) { m.Processors, m.Sinks = 1<<30, 1<<30 },
+		"both, and bytes": func(m *manifest.Manifest) { m.Processors, m.Sinks, m.Files[0].Bytes = 1<<30, 1<<30, 1<<50 },
 	} {
 		for _, family := range []string{"random:1", "cauchy"} {
 			in, _ := writePackets(t, 9, 30)
@@ -220,7 +220,7 @@ func TestManifestNumbers(t *testing.T) {
 		}
 	}
 	coded, in, _ := encoded(t, []int{9, 30})
-	editManifest(t, coded, func(m *codedpkg.Manifest) {
+	editManifest(t, coded, func(m *manifest.Manifest) {
 		m.SymbolsPerPacket = 1 << 40
 		for k := range m.Files {
 			m.Files[k].Bytes = 1 << 40
@@ -235,7 +235,7 @@ func TestManifestNumbers(t *testing.T) {
 func TestTerminal(t *testing.T) {
 	t.Parallel()
 	coded, _, _ := encoded(t, []int{9, 30})
-	editManifest(t, coded, func(m *codedpkg.Manifest) { m.Inputs[0].Name = "a\x1b[2J\rb\xff" })
+	editManifest(t, coded, func(m *manifest.Manifest) { m.Inputs[0].Name = "a\x1b[2J\rb\xff" })
 	remove(t, coded, "coded.0")
 	wants(t, refused(t, exit.Usage, coded), `Unknown inputs: a\x1b[2J\rb\xff`)
 }

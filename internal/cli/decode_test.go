@@ -14,6 +14,7 @@ import (
 
 	"volley"
 	codedpkg "volley/coded"
+	"volley/coded/manifest"
 	"volley/field/fieldtest"
 	"volley/internal/exit"
 	"volley/matrix/matrices"
@@ -43,16 +44,16 @@ func checkDecoded(t *testing.T, dir string, packets [][]byte) {
 }
 
 // editManifest changes the manifest of a directory.
-func editManifest(t *testing.T, dir string, edit func(m *codedpkg.Manifest)) {
+func editManifest(t *testing.T, dir string, edit func(m *manifest.Manifest)) {
 	t.Helper()
-	path := filepath.Join(dir, codedpkg.ManifestName)
+	path := filepath.Join(dir, manifest.FileName)
 	m, err := codedpkg.ReadManifest(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	edit(m)
 	m.SHA256 = "" // as manifests were once
-	os.Remove(filepath.Join(dir, codedpkg.CopyName))
+	os.Remove(filepath.Join(dir, manifest.CopyName))
 	data, err := json.Marshal(m)
 	if err != nil {
 		t.Fatal(err)
@@ -250,11 +251,11 @@ func TestDecodeSubsets(t *testing.T) {
 		if err := os.Mkdir(part, 0o777); err != nil {
 			t.Fatal(err)
 		}
-		write(t, filepath.Join(part, codedpkg.ManifestName), string(readFile(t, coded, codedpkg.ManifestName)))
+		write(t, filepath.Join(part, manifest.FileName), string(readFile(t, coded, manifest.FileName)))
 		args := []string{part}
 		lost, there := []string{}, []int{}
 		for j := range k {
-			if name := codedpkg.CodedName(j, k); set>>j&1 == 1 {
+			if name := manifest.CodedName(j, k, 0); set>>j&1 == 1 {
 				write(t, filepath.Join(part, name), string(readFile(t, coded, name)))
 				there = append(there, j)
 			}
@@ -346,7 +347,7 @@ func TestDecodeDamaged(t *testing.T) {
 		func(path string) { write(t, path, "short") },
 		func(path string) { remove(t, path) },
 	} {
-		damage(filepath.Join(coded, codedpkg.CodedName(j, 3)))
+		damage(filepath.Join(coded, manifest.CodedName(j, 3, 0)))
 		args := []string{"decode", "-o", filepath.Join(t.TempDir(), "back"), coded}
 		for k := range j + 1 {
 			args = append(args, filepath.Join(in, fmt.Sprintf("packet.%02d", k)))
@@ -379,7 +380,7 @@ func TestDecodeSurvivors(t *testing.T) {
 	coded := filepath.Join(t.TempDir(), "coded")
 	mustRun(t, "encode", "-o", coded, "--field", "2^16", in)
 	for j := range 3 {
-		remove(t, coded, codedpkg.CodedName(j, 6))
+		remove(t, coded, manifest.CodedName(j, 6, 0))
 	}
 	odd := t.TempDir()
 	write(t, filepath.Join(odd, "of node five"), string(packets[5]))
@@ -402,7 +403,7 @@ func TestDecodeSurvivors(t *testing.T) {
 	checkDecoded(t, back, packets)
 	wants(t, r.stderr, "survivor "+filepath.Join(odd, "packet.02")+" (7 bytes of SHA-256 13602ce54433…; ", "packet.02 had 12 of ", "is left out: it is no input of "+coded)
 	for j := 3; j < 5; j++ {
-		remove(t, coded, codedpkg.CodedName(j, 6))
+		remove(t, coded, manifest.CodedName(j, 6, 0))
 	}
 	wants(t, refused(t, exit.Usage, coded, odd), "1 more input or coded file is needed", "Survivors left out, as no input: "+filepath.Join(odd, "packet.02")+" (7 bytes")
 	wants(t, refused(t, exit.Usage, coded, filepath.Join(odd, "packet.02"), filepath.Join(odd, ".hidden")), "cannot use any survivor", "7 bytes", "18 bytes")
@@ -440,9 +441,9 @@ func TestDecodeNames(t *testing.T) {
 	t.Parallel()
 	for _, names := range [][]string{{"a/x", "b/x"}, {"..", "x"}, {"x", "/"}, {"", "x"}, {".volley-x", "x"}, {"a\x00b", "x"}, {strings.Repeat("x", 256), "y"}} {
 		coded, _, packets := encoded(t, []int{10, 20})
-		editManifest(t, coded, func(m *codedpkg.Manifest) {
+		editManifest(t, coded, func(m *manifest.Manifest) {
 			for k := range names {
-				m.Inputs[k].Name = codedpkg.Name(names[k])
+				m.Inputs[k].Name = manifest.Name(names[k])
 			}
 		})
 		back := filepath.Join(t.TempDir(), "back")
@@ -456,7 +457,7 @@ func TestDecodeNames(t *testing.T) {
 	}
 	long := strings.Repeat("x", 255)
 	coded, _, packets := encoded(t, []int{10, 20})
-	editManifest(t, coded, func(m *codedpkg.Manifest) { m.Inputs[1].Name = codedpkg.Name("/../../" + long) })
+	editManifest(t, coded, func(m *manifest.Manifest) { m.Inputs[1].Name = manifest.Name("/../../" + long) })
 	back := filepath.Join(t.TempDir(), "back")
 	mustRun(t, "decode", "-o", back, coded)
 	if got := readFile(t, back, long); !bytes.Equal(got, packets[1]) {
@@ -491,7 +492,7 @@ func TestDecodeOutput(t *testing.T) {
 	if r.code != exit.Usage || !strings.Contains(r.stderr, "is an input") {
 		t.Errorf("over the survivors: exit %d: %s", r.code, r.stderr)
 	}
-	editManifest(t, coded, func(m *codedpkg.Manifest) { m.Inputs[1].Name = "coded.2" })
+	editManifest(t, coded, func(m *manifest.Manifest) { m.Inputs[1].Name = "coded.2" })
 	r = volleyRun("decode", "--force", "-o", coded, coded)
 	if r.code != exit.Usage || !strings.Contains(r.stderr, "is an input") {
 		t.Errorf("over the coded files: exit %d: %s", r.code, r.stderr)
@@ -524,15 +525,15 @@ func TestDecodeOutput(t *testing.T) {
 // is not let through, with the exit code for that.
 func TestDecodeWrong(t *testing.T) {
 	t.Parallel()
-	for name, edit := range map[string]func(m *codedpkg.Manifest){
-		"seed":    func(m *codedpkg.Manifest) { m.Matrix.Family = "random:8" },
-		"family":  func(m *codedpkg.Manifest) { m.Matrix.Family = "cauchy"; m.Matrix.Points = cauchyPoints },
-		"inverse": func(m *codedpkg.Manifest) { m.Matrix.Inverse = true },
-		"order": func(m *codedpkg.Manifest) {
+	for name, edit := range map[string]func(m *manifest.Manifest){
+		"seed":    func(m *manifest.Manifest) { m.Matrix.Family = "random:8" },
+		"family":  func(m *manifest.Manifest) { m.Matrix.Family = "cauchy"; m.Matrix.Points = cauchyPoints },
+		"inverse": func(m *manifest.Manifest) { m.Matrix.Inverse = true },
+		"order": func(m *manifest.Manifest) {
 			m.Inputs[0].SHA256, m.Inputs[1].SHA256 = m.Inputs[1].SHA256, m.Inputs[0].SHA256
 		},
-		"length": func(m *codedpkg.Manifest) { m.Inputs[2].Bytes-- },
-		"sum":    func(m *codedpkg.Manifest) { m.Inputs[2].SHA256 = strings.Repeat("0", 64) },
+		"length": func(m *manifest.Manifest) { m.Inputs[2].Bytes-- },
+		"sum":    func(m *manifest.Manifest) { m.Inputs[2].SHA256 = strings.Repeat("0", 64) },
 	} {
 		for _, field := range []string{"2^8", "257"} {
 			coded, _, _ := encoded(t, []int{2000, 2000, 2000}, "--field", field, "--matrix", "random:7")
@@ -546,49 +547,48 @@ func TestDecodeWrong(t *testing.T) {
 	}
 }
 
-var cauchyPoints = []codedpkg.PointSet{{Name: "x", Values: []string{"0", "1", "2"}}, {Name: "y", Values: []string{"3", "4", "5"}}}
+var cauchyPoints = []manifest.PointSet{{Name: "x", Values: []string{"0", "1", "2"}}, {Name: "y", Values: []string{"3", "4", "5"}}}
 
 // TestDecodeManifest decodes with manifests that cannot be right: the message
 // names the key.
 func TestDecodeManifest(t *testing.T) {
 	t.Parallel()
-	type manifest = codedpkg.Manifest
-	for want, edit := range map[string]func(m *manifest){
-		"processors: 0":                       func(m *manifest) { m.Processors = 0 },
-		"files: 3 of them: want 4":            func(m *manifest) { m.Processors = 4 },
-		`"2^99"`:                              func(m *manifest) { m.Field = "2^99" },
-		"symbol_bytes: 2":                     func(m *manifest) { m.Field = "2^8" },
-		"symbol_bytes: 0":                     func(m *manifest) { m.SymbolBytes = 0 },
-		"bits_per_symbol: 7":                  func(m *manifest) { m.BitsPerSymbol = 7 },
-		"symbols_per_packet: -1":              func(m *manifest) { m.SymbolsPerPacket = -1 },
-		"files[0].bytes: 60":                  func(m *manifest) { m.SymbolsPerPacket = 31 },
-		"inputs[2].bytes: 31":                 func(m *manifest) { m.Inputs[2].Bytes = 31 },
-		"inputs[2].bytes: 61":                 func(m *manifest) { m.Inputs[2].Bytes = 61 },
-		"inputs[0].bytes: 15: a symbol":       func(m *manifest) { m.BitsPerSymbol, m.Inputs[0].Bytes = 0, 15 },
-		"inputs[1].sha256":                    func(m *manifest) { m.Inputs[1].SHA256 = "00" },
-		"files[1].processor: 2: want 1":       func(m *manifest) { m.Files[1], m.Files[2] = m.Files[2], m.Files[1] },
-		"files[1].name":                       func(m *manifest) { m.Files[1].Name = "coded.0" },
-		"inputs: 0 of them":                   func(m *manifest) { m.Inputs = nil },
-		`unknown matrix "magic"`:              func(m *manifest) { m.Matrix.Family = "magic" },
-		"without its points alpha":            func(m *manifest) { m.Matrix.Points = nil },
-		"matrix.points[0].values[1]: 257":     func(m *manifest) { m.Matrix.Points[0].Values[1] = "257" },
-		`matrix.points[0].values[2]: "x"`:     func(m *manifest) { m.Matrix.Points[0].Values[2] = "x" },
-		"matrix.points[0].values: the points": func(m *manifest) { m.Matrix.Points[0].Values[2] = m.Matrix.Points[0].Values[0] },
-		"2 points":                            func(m *manifest) { m.Matrix.Points[0].Values = m.Matrix.Points[0].Values[1:] },
-		"without its entries":                 func(m *manifest) { m.Matrix.Family = "file:A.csv" },
-		"matrix.entries[1]: 1 value: want 2":  func(m *manifest) { m.Matrix.Entries = [][]string{{"1", "2"}, {"3"}} },
-		"matrix.entries[1][0]: -1":            func(m *manifest) { m.Matrix.Entries = [][]string{{"1", "2"}, {"-1", "2"}} },
-		"1×2":                                 func(m *manifest) { m.Matrix.Family, m.Matrix.Entries = "file:A.csv", [][]string{{"1", "2"}} },
-		"order":                               func(m *manifest) { m.Matrix.Order = "sideways" },
-		"files[0].processor: -1: want 0":      func(m *manifest) { m.Files[0].Processor = -1 },
+	for want, edit := range map[string]func(m *manifest.Manifest){
+		"processors: 0":                       func(m *manifest.Manifest) { m.Processors = 0 },
+		"files: 3 of them: want 4":            func(m *manifest.Manifest) { m.Processors = 4 },
+		`"2^99"`:                              func(m *manifest.Manifest) { m.Field = "2^99" },
+		"symbol_bytes: 2":                     func(m *manifest.Manifest) { m.Field = "2^8" },
+		"symbol_bytes: 0":                     func(m *manifest.Manifest) { m.SymbolBytes = 0 },
+		"bits_per_symbol: 7":                  func(m *manifest.Manifest) { m.BitsPerSymbol = 7 },
+		"symbols_per_packet: -1":              func(m *manifest.Manifest) { m.SymbolsPerPacket = -1 },
+		"files[0].bytes: 60":                  func(m *manifest.Manifest) { m.SymbolsPerPacket = 31 },
+		"inputs[2].bytes: 31":                 func(m *manifest.Manifest) { m.Inputs[2].Bytes = 31 },
+		"inputs[2].bytes: 61":                 func(m *manifest.Manifest) { m.Inputs[2].Bytes = 61 },
+		"inputs[0].bytes: 15: a symbol":       func(m *manifest.Manifest) { m.BitsPerSymbol, m.Inputs[0].Bytes = 0, 15 },
+		"inputs[1].sha256":                    func(m *manifest.Manifest) { m.Inputs[1].SHA256 = "00" },
+		"files[1].processor: 2: want 1":       func(m *manifest.Manifest) { m.Files[1], m.Files[2] = m.Files[2], m.Files[1] },
+		"files[1].name":                       func(m *manifest.Manifest) { m.Files[1].Name = "coded.0" },
+		"inputs: 0 of them":                   func(m *manifest.Manifest) { m.Inputs = nil },
+		`unknown matrix "magic"`:              func(m *manifest.Manifest) { m.Matrix.Family = "magic" },
+		"without its points alpha":            func(m *manifest.Manifest) { m.Matrix.Points = nil },
+		"matrix.points[0].values[1]: 257":     func(m *manifest.Manifest) { m.Matrix.Points[0].Values[1] = "257" },
+		`matrix.points[0].values[2]: "x"`:     func(m *manifest.Manifest) { m.Matrix.Points[0].Values[2] = "x" },
+		"matrix.points[0].values: the points": func(m *manifest.Manifest) { m.Matrix.Points[0].Values[2] = m.Matrix.Points[0].Values[0] },
+		"2 points":                            func(m *manifest.Manifest) { m.Matrix.Points[0].Values = m.Matrix.Points[0].Values[1:] },
+		"without its entries":                 func(m *manifest.Manifest) { m.Matrix.Family = "file:A.csv" },
+		"matrix.entries[1]: 1 value: want 2":  func(m *manifest.Manifest) { m.Matrix.Entries = [][]string{{"1", "2"}, {"3"}} },
+		"matrix.entries[1][0]: -1":            func(m *manifest.Manifest) { m.Matrix.Entries = [][]string{{"1", "2"}, {"-1", "2"}} },
+		"1×2":                                 func(m *manifest.Manifest) { m.Matrix.Family, m.Matrix.Entries = "file:A.csv", [][]string{{"1", "2"}} },
+		"order":                               func(m *manifest.Manifest) { m.Matrix.Order = "sideways" },
+		"files[0].processor: -1: want 0":      func(m *manifest.Manifest) { m.Files[0].Processor = -1 },
 	} {
 		coded, _, _ := encoded(t, []int{10, 20, 30}, "--field", "257", "--matrix", "vandermonde")
 		editManifest(t, coded, edit)
-		wants(t, refused(t, exit.Usage, coded), want, filepath.Join(coded, codedpkg.ManifestName))
+		wants(t, refused(t, exit.Usage, coded), want, filepath.Join(coded, manifest.FileName))
 	}
 	coded, _, _ := encoded(t, []int{10})
-	remove(t, coded, codedpkg.CopyName)
-	write(t, filepath.Join(coded, codedpkg.ManifestName), "{\n\"format\": \"volley-manifest\",\n\"version\": 1,\n\"processors\": \"four\"}\n")
+	remove(t, coded, manifest.CopyName)
+	write(t, filepath.Join(coded, manifest.FileName), "{\n\"format\": \"volley-manifest\",\n\"version\": 1,\n\"processors\": \"four\"}\n")
 	wants(t, refused(t, exit.Usage, coded), "line 4", "processors")
 }
 

@@ -16,6 +16,7 @@ import (
 
 	"volley"
 	codedpkg "volley/coded"
+	"volley/coded/manifest"
 	"volley/field"
 	"volley/field/fieldtest"
 	"volley/internal/exit"
@@ -89,7 +90,7 @@ func readCoded(t *testing.T, dir string, k int) [][]byte {
 	t.Helper()
 	coded := make([][]byte, k)
 	for i := range coded {
-		coded[i] = readFile(t, dir, codedpkg.CodedName(i, k))
+		coded[i] = readFile(t, dir, manifest.CodedName(i, k, 0))
 	}
 	return coded
 }
@@ -139,7 +140,7 @@ func TestEncodeEqualsReedSolomon(t *testing.T) {
 					t.Errorf("coded packet %d of %d bytes is not the parity shard of %d", j, len(coded), longest)
 				}
 			}
-			if got := listDir(t, out); len(got) != k+2 || got[k] != codedpkg.CopyName || got[k+1] != codedpkg.ManifestName {
+			if got := listDir(t, out); len(got) != k+2 || got[k] != manifest.CopyName || got[k+1] != manifest.FileName {
 				t.Errorf("the directory holds %v, want coded.00 to coded.15, the manifest and its copy", got)
 			}
 		})
@@ -212,8 +213,8 @@ func TestEncodeInverse(t *testing.T) {
 	dir := t.TempDir()
 	coded, back := filepath.Join(dir, "coded"), filepath.Join(dir, "back")
 	mustRun(t, "encode", "--field", "7", "--matrix", "dft", "-o", coded, in)
-	remove(t, coded, codedpkg.ManifestName)
-	remove(t, coded, codedpkg.CopyName)
+	remove(t, coded, manifest.FileName)
+	remove(t, coded, manifest.CopyName)
 	mustRun(t, "encode", "--field", "7", "--matrix", "dft", "--inverse", "--symbols", "-o", back, coded)
 	p := field.PackingOf(fieldtest.Parse(t, "7"))
 	for k, symbols := range readCoded(t, back, 6) {
@@ -366,7 +367,7 @@ func TestEncodeSymbols(t *testing.T) {
 	out := filepath.Join(dir, "out")
 	mustRun(t, "encode", "--field", "257", "--matrix", "file:"+a, "--symbols", "-o", out, in[0], in[1])
 	for k, want := range [][]byte{symbols(1, 7, 99), symbols(1, 12, 199)} {
-		if got := readFile(t, out, codedpkg.CodedName(k, 2)); !bytes.Equal(got, want) {
+		if got := readFile(t, out, manifest.CodedName(k, 2, 0)); !bytes.Equal(got, want) {
 			t.Errorf("coded file %d is %x, want %x", k, got, want)
 		}
 	}
@@ -377,7 +378,7 @@ func TestManifest(t *testing.T) {
 	in, packets := writePackets(t, 300, 5, 0)
 	out := filepath.Join(t.TempDir(), "out")
 	mustRun(t, "encode", "--field", "257", "--matrix", "vandermonde", "--points", "powers", "-o", out, in)
-	m, err := codedpkg.ReadManifest(filepath.Join(out, codedpkg.ManifestName))
+	m, err := codedpkg.ReadManifest(filepath.Join(out, manifest.FileName))
 	if err != nil {
 		t.Fatal(err)
 	}

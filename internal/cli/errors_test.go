@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	codedpkg "volley/coded"
+	"volley/coded/manifest"
 	"volley/internal/exit"
 )
 
@@ -36,7 +36,7 @@ func TestBadInput(t *testing.T) {
 		t.Fatal(err)
 	}
 	for k := range 129 {
-		file(filepath.Join("many", codedpkg.CodedName(k, 129)), "x")
+		file(filepath.Join("many", manifest.CodedName(k, 129, 0)), "x")
 	}
 	empty := filepath.Join(dir, "empty")
 	if err := os.Mkdir(empty, 0o777); err != nil {
@@ -184,12 +184,12 @@ func TestOutputDirectory(t *testing.T) {
 	in, packets := writePackets(t, 10, 20, 30)
 	out := filepath.Join(t.TempDir(), "out")
 	mustRun(t, "encode", "-o", out, in)
-	before := readFile(t, out, codedpkg.ManifestName)
+	before := readFile(t, out, manifest.FileName)
 	r := volleyRun("encode", "-o", out, in)
 	if r.code != exit.Usage || !strings.Contains(r.stderr, "--force") {
 		t.Errorf("a second run: exit %d, %s", r.code, r.stderr)
 	}
-	if !bytes.Equal(before, readFile(t, out, codedpkg.ManifestName)) {
+	if !bytes.Equal(before, readFile(t, out, manifest.FileName)) {
 		t.Error("the refused run changed the manifest")
 	}
 

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"volley/algo"
-	codedpkg "volley/coded"
+	"volley/coded/manifest"
 	"volley/field"
 	"volley/internal/exit"
 	"volley/matrix/matrices"
@@ -136,7 +136,7 @@ func TestMatrixFlags(t *testing.T) {
 	in, _ := writePackets(t, 10, 20)
 	out := filepath.Join(t.TempDir(), "out")
 	mustRun(t, "encode", "-o", out, "--matrix", "fti", in)
-	if manifest := string(readFile(t, out, codedpkg.ManifestName)); !strings.Contains(manifest, `"field": "2^16"`) {
+	if manifest := string(readFile(t, out, manifest.FileName)); !strings.Contains(manifest, `"field": "2^16"`) {
 		t.Errorf("encode --matrix fti: %s", manifest)
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"volley/algo"
 	codedpkg "volley/coded"
+	"volley/coded/manifest"
 	"volley/internal/exit"
 	"volley/internal/fuzzlimit"
 	"volley/internal/selection"
@@ -99,9 +100,9 @@ func FuzzDecodeManifest(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text []byte) {
 		defer fuzzlimit.Hold(t, len(text))()
 		dir := t.TempDir()
-		write(t, filepath.Join(dir, codedpkg.ManifestName), string(text))
+		write(t, filepath.Join(dir, manifest.FileName), string(text))
 		write(t, filepath.Join(dir, "coded.0"), "x")
-		if m, err := codedpkg.ReadManifest(filepath.Join(dir, codedpkg.ManifestName)); err != nil || m.Processors > 4 {
+		if m, err := codedpkg.ReadManifest(filepath.Join(dir, manifest.FileName)); err != nil || m.Processors > 4 {
 			return
 		}
 		out := filepath.Join(dir, "out")

@@ -116,7 +116,7 @@ func (h *hostileNode) attack() {
 	}
 }
 
-const manifest = "manifest.json"
+const manifestName = "manifest.json"
 
 // seal writes a file that ends with a line which tells of damage.
 func (h *hostileNode) seal(name string, document any) {
@@ -155,7 +155,7 @@ func unpacked(stored []byte) []byte {
 // generation another number at times.
 func (h *hostileNode) forge() {
 	const of = ".volley/generation.2/"
-	if !within(filepath.Join(h.dir, of, manifest)) {
+	if !within(filepath.Join(h.dir, of, manifestName)) {
 		return
 	}
 	if h.IntN(6) == 0 {
@@ -164,7 +164,7 @@ func (h *hostileNode) forge() {
 		}
 		return
 	}
-	m := h.read(of + manifest)
+	m := h.read(of + manifestName)
 	if m == nil {
 		return
 	}
@@ -205,7 +205,7 @@ func (h *hostileNode) forge() {
 		g = []int{1, 3, 100, 1 << 30}[h.IntN(4)]
 		m["generation"] = g
 	}
-	h.seal(of+manifest, m)
+	h.seal(of+manifestName, m)
 	name := fmt.Sprintf("%s.%d", []string{"generation", "generation", "pending"}[h.IntN(3)], g)
 	os.Rename(filepath.Join(h.dir, of), filepath.Join(h.dir, ".volley", name))
 }

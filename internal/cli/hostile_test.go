@@ -21,6 +21,7 @@ import (
 	"time"
 
 	codedpkg "volley/coded"
+	"volley/coded/manifest"
 	"volley/internal/exit"
 	"volley/internal/fuzzlimit"
 )
@@ -161,7 +162,7 @@ func (h *hostile) damage() {
 // edit changes one value of the manifest, of which no digest tells then.
 func (h *hostile) edit() {
 	var m map[string]any
-	path := filepath.Join(h.dir, codedpkg.ManifestName)
+	path := filepath.Join(h.dir, manifest.FileName)
 	if json.Unmarshal(contentOf(path), &m) != nil {
 		return
 	}
@@ -176,7 +177,7 @@ func (h *hostile) edit() {
 	os.Remove(path)
 	write(h.t, path, string(text))
 	if h.IntN(2) == 0 {
-		os.RemoveAll(filepath.Join(h.dir, codedpkg.CopyName))
+		os.RemoveAll(filepath.Join(h.dir, manifest.CopyName))
 	}
 }
 

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	codedpkg "volley/coded"
+	"volley/coded/manifest"
 	"volley/internal/disk"
 	"volley/internal/exit"
 )
@@ -246,14 +247,14 @@ func TestManifestDamaged(t *testing.T) {
 		func(path string) { write(t, path, "") },
 		func(path string) { remove(t, path) },
 	} {
-		damage(filepath.Join(coded, codedpkg.ManifestName))
+		damage(filepath.Join(coded, manifest.FileName))
 		back := filepath.Join(t.TempDir(), "back")
 		r := volleyRun("decode", coded, "-o", back)
 		if r.code != exit.OK {
 			t.Fatalf("exit %d: %s", r.code, r.stderr)
 		}
 		checkDecoded(t, back, packets)
-		wants(t, r.stderr, codedpkg.ManifestName, "its copy manifest.copy.json is used")
+		wants(t, r.stderr, manifest.FileName, "its copy manifest.copy.json is used")
 	}
 	in, _ := writePackets(t, 1)
 	wants(t, volleyRun("encode", "-o", coded, in).stderr, "holds a manifest.json already")
@@ -280,7 +281,7 @@ func TestOddInputs(t *testing.T) {
 		t.Error("a pipe was opened as a file")
 	}
 	coded, _, _ := encoded(t, []int{5, 6})
-	for _, name := range []string{"coded.0", codedpkg.ManifestName} {
+	for _, name := range []string{"coded.0", manifest.FileName} {
 		remove(t, coded, name)
 		if err := syscall.Mkfifo(filepath.Join(coded, name), 0o666); err != nil {
 			t.Fatal(err)

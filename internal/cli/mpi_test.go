@@ -22,7 +22,7 @@ import (
 	"time"
 
 	"volley"
-	codedpkg "volley/coded"
+	"volley/coded/manifest"
 	"volley/internal/exit"
 	"volley/transport/transporttest"
 )
@@ -677,7 +677,7 @@ func TestDecodeJobErrors(t *testing.T) {
 		return filepath.Join(to, "x")
 	}
 	wrong := lost()
-	editManifest(t, wrong, func(m *codedpkg.Manifest) { m.Inputs[2].SHA256 = strings.Repeat("0", 64) })
+	editManifest(t, wrong, func(m *manifest.Manifest) { m.Inputs[2].SHA256 = strings.Repeat("0", 64) })
 	two := filepath.Join(dir, "two.{rank}")
 	for rank, name := range []string{coded, other} {
 		if err := os.Symlink(name, strings.ReplaceAll(two, rankWord, fmt.Sprint(rank))); err != nil {

@@ -9,7 +9,7 @@ import (
 
 	"volley"
 	"volley/algo"
-	"volley/coded"
+	"volley/coded/manifest"
 	"volley/field"
 	"volley/internal/selection"
 	"volley/matrix"
@@ -113,7 +113,7 @@ func computedBy(ctx context.Context, m *plan.Materialized) (matrix.Matrix, error
 
 // encodedPlan returns the plan for the matrix of a manifest of volley encode, points and entries included.
 func encodedPlan(ctx context.Context, text string, s *selection.Selection) (*planAnswer, error) {
-	m, err := coded.ParseManifest([]byte(text))
+	m, err := manifest.Parse([]byte(text))
 	if err != nil {
 		return nil, err
 	}

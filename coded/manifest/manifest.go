@@ -1,14 +1,13 @@
-package coded
+package manifest
 
 import (
 	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
-	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"volley/field"
@@ -19,14 +18,14 @@ import (
 
 // The manifest is in its directory twice, under these names.
 const (
-	ManifestName = "manifest.json"
-	CopyName     = "manifest.copy.json"
+	FileName = "manifest.json"
+	CopyName = "manifest.copy.json"
 )
 
-// manifestFormat and manifestVersion name the form of a manifest.
+// format and version name the form of a manifest.
 const (
-	manifestFormat  = "volley-manifest"
-	manifestVersion = 1
+	format  = "volley-manifest"
+	version = 1
 )
 
 // A Manifest says what the files of a directory are: enough to decode them.
@@ -82,28 +81,33 @@ type Entry struct {
 	SHA256    string `json:"sha256"`
 }
 
-// codedName matches the names that a manifest may give to files, none of which leads out of the directory: those of
-// [CodedName], behind which runs that replace a result put a number.
+// codedName matches the names of coded files, none of which leads out of the directory.
 var codedName = regexp.MustCompile(`^(coded\.[0-9]+)(?:\.([1-9][0-9]{0,17}))?$`)
 
-// CodedName returns the name of the coded file of a processor: its number in as many digits as the last one has.
-func CodedName(proc, processors int) string {
-	return fmt.Sprintf("coded.%0*d", len(fmt.Sprint(processors-1)), proc)
-}
-
-// numberedName is [CodedName] with a number behind it, unless that is 0.
-func numberedName(proc, processors int, number int64) string {
-	name := CodedName(proc, processors)
-	if number > 0 {
-		name = fmt.Sprint(name, ".", number)
+// CodedName returns the name of the coded file of a processor: its number in as many digits as the last one has. Behind
+// it is the number of the run, unless that is 0: one that replaces a result has a number of its own.
+func CodedName(proc, processors int, run int64) string {
+	name := fmt.Sprintf("coded.%0*d", len(fmt.Sprint(processors-1)), proc)
+	if run > 0 {
+		name = fmt.Sprint(name, ".", run)
 	}
 	return name
 }
 
-// seal returns the text of a manifest, with its SHA-256.
-func (m *Manifest) seal() ([]byte, error) {
+// RunOf returns the number of the run in the name of a coded file, and whether the name is one.
+func RunOf(name string) (run int64, is bool) {
+	parts := codedName.FindStringSubmatch(name)
+	if parts == nil {
+		return 0, false
+	}
+	run, _ = strconv.ParseInt(parts[2], 10, 64) // 0 where it has none
+	return run, true
+}
+
+// Text returns the text of a manifest, with its format, version and SHA-256.
+func (m *Manifest) Text() ([]byte, error) {
 	sealed := *m
-	sealed.SHA256 = strings.Repeat("0", 64)
+	sealed.Format, sealed.Version, sealed.SHA256 = format, version, strings.Repeat("0", 64)
 	text, err := json.MarshalIndent(sealed, "", "  ")
 	if err != nil {
 		return nil, err
@@ -117,42 +121,9 @@ func (m *Manifest) seal() ([]byte, error) {
 // sealOf finds the digits of the SHA-256 at the end of a manifest.
 var sealOf = regexp.MustCompile(`"sha256"\s*:\s*"([0-9a-f]{64})"\s*}\s*$`)
 
-// ReadManifest reads a manifest. It returns an error for another format or version, for a file name that is not one of
-// a coded file, and where the manifest has another SHA-256 than it says.
-func ReadManifest(path string) (*Manifest, error) {
-	dir, err := disk.OS.Open(filepath.Dir(path))
-	if err != nil {
-		return nil, err
-	}
-	defer dir.Close()
-	return readManifest(dir, filepath.Base(path), path)
-}
-
-// mostText is the bytes that a manifest may have.
-const mostText = 1 << 30
-
-// readManifest reads a manifest of which errors say that it is at the path.
-func readManifest(dir disk.Dir, name, path string) (*Manifest, error) {
-	data, err := disk.ReadText(dir, name, mostText)
-	at := new(fs.PathError)
-	switch {
-	case errors.As(err, &at) && at.Op == "read": // it is there, and no manifest
-		return nil, fmt.Errorf("%s: %w", path, at.Err)
-	case errors.As(err, &at):
-		err = &fs.PathError{Op: "open", Path: path, Err: at.Err}
-	}
-	if err != nil {
-		return nil, err
-	}
-	m, err := ParseManifest(data)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	return m, nil
-}
-
-// ParseManifest reads the text of a manifest. Its errors are those of [ReadManifest].
-func ParseManifest(data []byte) (*Manifest, error) {
+// Parse reads the text of a manifest. It returns an error for another format or version, for a file name that is not one
+// of a coded file, and where the manifest has another SHA-256 than it says.
+func Parse(data []byte) (*Manifest, error) {
 	var head struct { // first, as another version has other keys
 		Format  string
 		Version int
@@ -160,8 +131,8 @@ func ParseManifest(data []byte) (*Manifest, error) {
 	if err := json.Unmarshal(data, &head); err != nil {
 		return nil, atLine(data, err)
 	}
-	if head.Format != manifestFormat || head.Version != manifestVersion {
-		return nil, fmt.Errorf("format %q version %d: want %q version %d", head.Format, head.Version, manifestFormat, manifestVersion)
+	if head.Format != format || head.Version != version {
+		return nil, fmt.Errorf("format %q version %d: want %q version %d", head.Format, head.Version, format, version)
 	}
 	m := new(Manifest)
 	d := json.NewDecoder(bytes.NewReader(data))
@@ -176,7 +147,7 @@ func ParseManifest(data []byte) (*Manifest, error) {
 		}
 	}
 	for _, f := range m.Files {
-		if !codedName.MatchString(string(f.Name)) {
+		if _, is := RunOf(string(f.Name)); !is {
 			return nil, fmt.Errorf("file %q: want a name such as coded.0 or coded.0.1", string(f.Name))
 		}
 	}
@@ -199,8 +170,8 @@ func (m *Manifest) CodedPackets() int {
 	return m.Processors
 }
 
-// validate returns the field, and an error when m is not as a run writes it, which names the key.
-func (m *Manifest) validate() (field.Field, error) {
+// Validate returns the field, and an error when m is not as a run writes it, which names the key.
+func (m *Manifest) Validate() (field.Field, error) {
 	f, err := field.Parse(m.Field)
 	if err != nil {
 		return nil, err
@@ -220,9 +191,9 @@ func (m *Manifest) validate() (field.Field, error) {
 	}
 	packet, coded := m.SymbolsPerPacket*int64(m.SymbolBytes), m.CodedPackets()
 	err = validate("files", m.Files, coded, func(f Entry) error {
-		name, want := codedName.FindStringSubmatch(string(f.Name)), CodedName(f.Processor, coded)
-		switch {
-		case name == nil || name[1] != want:
+		run, _ := RunOf(string(f.Name))
+		switch want := CodedName(f.Processor, coded, 0); {
+		case string(f.Name) != CodedName(f.Processor, coded, run):
 			return fmt.Errorf("name: %q: want %s for processor %d, or that with a number behind it", string(f.Name), want, f.Processor)
 		case f.Bytes != packet:
 			return fmt.Errorf("bytes: %d: want %d, symbols_per_packet times symbol_bytes", f.Bytes, packet)
