@@ -25,7 +25,7 @@ var notProduct = []string{"examples", "bench", "deploy", "field/internal/gen"}
 var toCome = map[string][]string{
 	"lane":    {"executor", "trace", "transport"},
 	"late":    {"transport"},
-	"member":  {"algo", "lab/families", "matrix", "plan"},
+	"member":  {"algo", "matrix", "plan"},
 	"piece":   {"transport"},
 	"segment": {"algo"},
 	"slot":    {"engine", "transport"},

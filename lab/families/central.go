@@ -15,7 +15,7 @@ import (
 //	         p ports Bruck et al. (see bruck-allgather)
 //
 // The tree is that of the window schedule: in the stage from v to w a processor
-// that answers for the members [base, base+w) hands a chunk of [v, w) to each of
+// that answers for the processors [base, base+w) hands a chunk of [v, w) to each of
 // up to p others.
 type central struct {
 	size   int
@@ -31,8 +31,8 @@ func (s central) Phases() []plan.Phase {
 	return []plan.Phase{{Name: "gather", Rounds: len(s.Stages)}, {Name: "scatter", Rounds: len(s.Stages)}}
 }
 
-// Classes returns a class for each stage and number of members that processors
-// begin to answer for there: what they do later depends on nothing else.
+// Classes returns a class for each stage and number of processors that one begins
+// to answer for there: what it does later depends on nothing else.
 func (s central) Classes() []plan.Class {
 	type kind struct{ stage, count int }
 	type class struct {
@@ -67,20 +67,20 @@ func (s central) Classes() []plan.Class {
 	return list
 }
 
-// A branch is what one member does in one stage of the scatter; a gather does
+// A branch is what one processor does in one stage of the scatter; a gather does
 // the same in reverse.
 type branch struct {
-	parent   int              // the member it gets its own range from in this stage, or -1
+	parent   int              // the processor it gets its own range from in this stage, or -1
 	port     int              // on this port
 	children []schedule.Chunk // the ranges it hands on, as offsets from itself; port by port
-	count    int              // members it answers for after the stage, where it does for any
+	count    int              // processors it answers for after the stage, where it does for any
 }
 
-// tree returns the member's branches, one for each stage, largest window first,
+// tree returns the processor's branches, one for each stage, largest window first,
 // as the scatter goes.
 func (s central) tree(g schedule.Group) []branch {
 	list := make([]branch, len(s.Stages))
-	base, count := 0, g.Size // the member lies in [base, base+count), for which base answers
+	base, count := 0, g.Size // the processor lies in [base, base+count), for which base answers
 	for t := range list {
 		st := s.Stages[len(s.Stages)-1-t]
 		br := branch{parent: -1}
@@ -106,8 +106,8 @@ func (s central) tree(g schedule.Group) []branch {
 	return list
 }
 
-// scatter hands out one packet for each member, of which member 0 has those in slots, and
-// returns the slot of the member's own.
+// scatter hands out one packet for each processor, of which processor 0 has those in slots, and
+// returns the slot of the processor's own.
 func (s central) scatter(b *schedule.Builder, g schedule.Group, slots []plan.Slot) plan.Slot {
 	for _, br := range s.tree(g) {
 		for port, c := range br.children {
@@ -121,8 +121,8 @@ func (s central) scatter(b *schedule.Builder, g schedule.Group, slots []plan.Slo
 	return slots[0]
 }
 
-// gather is scatter transposed: it returns the slots of the packets of all members at
-// member 0, and elsewhere nil.
+// gather is scatter transposed: it returns the slots of the packets of all processors at
+// processor 0, and elsewhere nil.
 func (s central) gather(b *schedule.Builder, g schedule.Group, in plan.Slot) []plan.Slot {
 	return b.Transposed(func(forward *schedule.Builder) ([]plan.Slot, [][]schedule.Addend) {
 		var all []plan.Slot
@@ -136,7 +136,7 @@ func (s central) gather(b *schedule.Builder, g schedule.Group, in plan.Slot) []p
 func (s central) Encode(b *schedule.Builder, g schedule.Group, in plan.Slot) plan.Slot {
 	held := s.gather(b, g, in)
 	var results []plan.Slot
-	for j := range held { // at member 0
+	for j := range held { // at processor 0
 		results = append(results, b.Total(schedule.Weighted(held, func(i int) field.Element { return g.At(i, j) })))
 	}
 	return s.scatter(b, g, results)

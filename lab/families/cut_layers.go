@@ -19,7 +19,7 @@ import (
 //	source   ours
 //
 // Packets are cut into r slices. Slice s of the packets of a group of the first layer goes to
-// member s of the group. It multiplies by the layer's block, and hands each product to the
+// processor s of the group. It multiplies by the layer's block, and hands each product to the
 // processor that has this slice of the product's group in the next layer. From the last layer
 // slices go to the processors whose results they are of.
 func cutPlans(p *algo.Problem) ([]plan.Plan, error) {
@@ -47,10 +47,10 @@ type cut struct {
 }
 
 // A duty is a slice of a group of a layer.
-type duty struct{ label, slice int } // of some member of the group
+type duty struct{ label, slice int } // of some processor of the group
 
-// newCut returns nil unless the layers fuse to some of radix members each, of which any two
-// groups of neighbouring layers share one member at most.
+// newCut returns nil unless the layers fuse to some of radix processors each, of which any two
+// groups of neighbouring layers share one processor at most.
 func newCut(fact *matrix.Factorisation, radix int) *cut {
 	c := &cut{Factorisation: fact, radix: radix}
 	k := 1
@@ -68,7 +68,7 @@ func newCut(fact *matrix.Factorisation, radix int) *cut {
 	if len(c.layers) == 0 || k != c.layers[0].K {
 		return nil
 	}
-	apart := func(a, b matrix.Layer) bool { // members of a group of one have the same index in the other
+	apart := func(a, b matrix.Layer) bool { // processors of a group of one have the same index in the other
 		for label := range k {
 			if b.Index(label) != b.Index(a.Member(a.Group(label), 0)) {
 				return false
@@ -99,7 +99,7 @@ func newCut(fact *matrix.Factorisation, radix int) *cut {
 }
 
 // owner returns the processor that has a slice of the group of a label in a layer: in the first
-// layer a member of the group, later the one that has most of what the layer before makes of it.
+// layer a processor of the group, later the one that has most of what the layer before makes of it.
 func (c *cut) owner(layer, label, slice int) int {
 	l := c.layers[layer]
 	group := l.Group(label)
@@ -109,8 +109,8 @@ func (c *cut) owner(layer, label, slice int) int {
 	return c.owner(layer-1, l.Member(group, c.layers[layer-1].Index(label)), slice)
 }
 
-// member returns the label of a member of the group of a duty.
-func (c *cut) member(layer int, d duty, i int) int {
+// labelIn returns the label of a processor of the group of a duty.
+func (c *cut) labelIn(layer int, d duty, i int) int {
 	l := c.layers[layer]
 	return l.Member(l.Group(d.label), i)
 }
@@ -122,7 +122,7 @@ func (c *cut) plan(t schedule.Task, anyOrder bool) plan.Plan {
 	if anyOrder {
 		first = 1 // of its own group each keeps a slice
 		sink = func(label int) int { return c.owner(end, label, c.layers[end].Index(label)) }
-		result = func(proc int) int { d := c.duties[end][proc]; return c.member(end, d, d.slice) }
+		result = func(proc int) int { d := c.duties[end][proc]; return c.labelIn(end, d, d.slice) }
 	}
 	common := t.Info("cut-layers", r, fmt.Sprintf("radix=%d", r), []int{r})
 	common.Phases = []plan.Phase{{Name: "layers", Rounds: len(c.layers) * between}, {Name: "hand back", Rounds: schedule.Ceil(r-first, t.Ports)}}
@@ -142,11 +142,11 @@ func (c *cut) plan(t schedule.Task, anyOrder bool) plan.Plan {
 					column = c.layers[layer-1].Index(d.label)
 				}
 				from := func(i int) int {
-					member := c.member(layer, d, i)
+					sender := c.labelIn(layer, d, i)
 					if layer == 0 {
-						return c.In.Processor(member)
+						return c.In.Processor(sender)
 					}
-					return c.owner(layer-1, member, d.slice)
+					return c.owner(layer-1, sender, d.slice)
 				}
 				in := c.swap(b, t.Ports, proc, held, at, column, 1, to, from)
 				group := l.Group(d.label)
@@ -155,10 +155,10 @@ func (c *cut) plan(t schedule.Task, anyOrder bool) plan.Plan {
 				}
 				if layer < end {
 					at = c.layers[layer+1].Index(d.label)
-					to = func(i int) int { return c.owner(layer+1, c.member(layer, d, i), d.slice) }
+					to = func(i int) int { return c.owner(layer+1, c.labelIn(layer, d, i), d.slice) }
 				} else {
 					at = d.slice
-					to = func(i int) int { return sink(c.member(layer, d, i)) }
+					to = func(i int) int { return sink(c.labelIn(layer, d, i)) }
 				}
 			}
 			own := result(proc)

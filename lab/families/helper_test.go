@@ -8,7 +8,6 @@ import (
 	"volley/matrix"
 	"volley/plan"
 	"volley/sim"
-	"volley/verify"
 )
 
 func cauchy(t testing.TB, f field.Field, k int) matrix.Matrix {
@@ -23,23 +22,7 @@ func cauchy(t testing.TB, f field.Field, k int) matrix.Matrix {
 // A pair is C1 and C2.
 type pair struct{ C1, C2 int }
 
-func costOf(p plan.Plan) pair { return pairOf(sim.Count(p)) }
-
-func pairOf(c sim.Cost) pair { return pair{c.C1, c.C2} }
-
-// An askedMatrix counts how often it is asked for an entry.
-type askedMatrix struct {
-	matrix.Matrix
-	asked *int
-}
-
-func (m askedMatrix) At(i, j int) field.Element {
-	*m.asked++
-	return m.Matrix.At(i, j)
-}
-
-// identity returns the k×k identity matrix.
-func identity(f field.Field, k int) matrix.Matrix {
-	one := matrix.DenseFunc(f, 1, 1, func(_, _ int) field.Element { return field.One })
-	return verify.InPieces(one, k)
+func costOf(p plan.Plan) pair {
+	c := sim.Count(p)
+	return pair{c.C1, c.C2}
 }

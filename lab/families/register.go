@@ -3,6 +3,7 @@ package families
 import (
 	"volley/algo"
 	"volley/algo/schedule"
+	"volley/lab/families/conditional"
 )
 
 // Algorithms are the families of this package, in the order in which people should read them.
@@ -17,7 +18,7 @@ var Algorithms = []algo.Algorithm{
 		Example:     "--matrix cauchy -k 24",
 		Structured:  true,
 		Conditional: true,
-		Make:        windowsPlans,
+		Make:        conditional.Windows,
 	},
 	{
 		Name:        "tree-lift",
@@ -29,7 +30,7 @@ var Algorithms = []algo.Algorithm{
 		Example:     "--matrix random:1 -k 112",
 		Structured:  true,
 		Conditional: true,
-		Make:        treeLiftPlans,
+		Make:        conditional.TreeLift,
 	},
 	{
 		Name:        "lifted",
@@ -41,7 +42,7 @@ var Algorithms = []algo.Algorithm{
 		Example:     "--matrix random:1 -k 96",
 		Structured:  true,
 		Conditional: true,
-		Make:        liftedPlans,
+		Make:        conditional.Lifted,
 	},
 	{
 		Name:       "dft-shifts",

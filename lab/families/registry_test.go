@@ -172,27 +172,3 @@ func TestScheduleTerms(t *testing.T) {
 	check(algotest.Compile(t, "lifted", "2^8", "random:1", 96, 1))
 	check(algotest.Compile(t, "tree-lift", "2^8", "random:1", 112, 1))
 }
-
-// TestUniversalC2 compares the packets to beat with those of the plans there are.
-func TestUniversalC2(t *testing.T) {
-	universal, err := algo.Lookup("universal")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for k := 1; k <= 70; k++ {
-		for ports := 1; ports <= min(3, max(1, k-1)); ports++ {
-			p := problem(t, "257", k, ports)
-			for over := range 3 {
-				p.Limits.Rounds = algo.FewestPlus(over)
-				plans, err := universal.Plans(p)
-				if err != nil {
-					t.Fatal(err)
-				}
-				least := costOf(plans[len(plans)-1]).C2
-				if got := universalC2(k, ports, algo.BoundC1(k, ports)+over); got != least {
-					t.Fatalf("K=%d p=%d, %d rounds more: %d packets, the plan has %d", k, ports, over, got, least)
-				}
-			}
-		}
-	}
-}

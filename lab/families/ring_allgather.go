@@ -21,7 +21,7 @@ func (s ringAllgather) Phases() []plan.Phase { return []plan.Phase{{Name: "ring"
 func (s ringAllgather) Classes() []plan.Class { return schedule.Alike(s.Size) }
 
 func (s ringAllgather) Encode(b *schedule.Builder, g schedule.Group, in plan.Slot) plan.Slot {
-	held := schedule.Window{in} // held[i] is the packet of the member i places back
+	held := schedule.Window{in} // held[i] is the packet of the processor i places back
 	for t := 1; t < s.Size; t++ {
 		if t < g.Size {
 			b.Send(0, g.Member(g.Around(1)), held[t-1:t:t])

@@ -132,7 +132,7 @@ func (s *shifts) c2() int {
 
 func (s *shifts) Encode(b *schedule.Builder, g schedule.Group, in plan.Slot) plan.Slot {
 	var received []shiftedSums
-	// result is the sum, over the inputs seen, for the result of member j.
+	// result is the sum, over the inputs seen, for the result of processor j.
 	result := func(j int) func() plan.Combination {
 		return func() plan.Combination {
 			var c schedule.Sum
@@ -186,17 +186,17 @@ func (s *shifts) Encode(b *schedule.Builder, g schedule.Group, in plan.Slot) pla
 type shiftedSums struct {
 	slots  []plan.Slot
 	basis  *matrix.Dense // entry (e, x): coefficient of slot e in sum x
-	column map[int]int   // x by member
+	column map[int]int   // x by processor
 }
 
-// serves reports whether there is a sum for the member.
-func (s shiftedSums) serves(member int) bool {
-	_, ok := s.column[member]
+// serves reports whether there is a sum for the processor.
+func (s shiftedSums) serves(proc int) bool {
+	_, ok := s.column[proc]
 	return ok
 }
 
-func (s shiftedSums) addTo(c *schedule.Sum, member int) {
-	x, ok := s.column[member]
+func (s shiftedSums) addTo(c *schedule.Sum, proc int) {
+	x, ok := s.column[proc]
 	if !ok {
 		return
 	}

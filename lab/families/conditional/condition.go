@@ -1,4 +1,4 @@
-package families
+package conditional
 
 // What the steps have in common that take A on a condition.
 
@@ -48,7 +48,7 @@ func seededOrder(size, seed int) []int {
 
 // ordered returns the processors in an order, nil being the natural one, and the
 // matrix with its rows and columns in it.
-func ordered(m matrix.Matrix, order []int) (member func(i int) int, entry func(i, j int) field.Element) {
+func ordered(m matrix.Matrix, order []int) (processor func(i int) int, entry func(i, j int) field.Element) {
 	if order == nil {
 		return func(i int) int { return i }, m.At
 	}
@@ -67,9 +67,9 @@ func relabelledPlan(name string, s schedule.Step, t schedule.Task, order []int, 
 		for i, proc := range order {
 			place[proc] = i
 		}
-		member, entry := ordered(t.Matrix, order)
+		processor, entry := ordered(t.Matrix, order)
 		layer.Group = func(proc int) schedule.Group {
-			return schedule.Group{Size: k, Index: place[proc], Member: member, At: entry}
+			return schedule.Group{Size: k, Index: place[proc], Member: processor, At: entry}
 		}
 	}
 	l := schedule.Compile(t.Info(name, 0, parameters, arguments), layer)

@@ -1,4 +1,4 @@
-package families
+package conditional
 
 import (
 	"fmt"
@@ -134,7 +134,7 @@ func (s *lifted) Classes() []plan.Class { return schedule.Alike(s.size()) }
 
 // A swap is a message out and one in, on the same port of a round.
 type swap struct {
-	to    int // a member of the group
+	to    int // an index in the group
 	slots []plan.Slot
 	from  int
 	count int
@@ -274,11 +274,11 @@ const (
 	mostRelabelled = 3  // numberings of the processors tried after the natural one
 )
 
-// liftedPlans returns the one lifted plan for a problem: without the correction where A
+// Lifted returns the one lifted plan for a problem: without the correction where A
 // is seen to need none, in some numbering of the processors. The error is an
 // [schedule.ErrStructure] where K or q is not as it should be, or where the plan would not have
 // fewer packets than the universal one with as many rounds.
-func liftedPlans(p *algo.Problem) ([]plan.Plan, error) {
+func Lifted(p *algo.Problem) ([]plan.Plan, error) {
 	k := p.Matrix.Rows()
 	no := func(format string, args ...any) ([]plan.Plan, error) {
 		return nil, schedule.Misfit(fmt.Sprintf("algo: lifted for K = %d, p = %d: ", k, p.Ports) + fmt.Sprintf(format, args...))

@@ -1,4 +1,4 @@
-package families
+package conditional
 
 import (
 	"cmp"
@@ -91,11 +91,11 @@ func (s *treeSystem) regular() bool {
 	return newTreeCoding(s, m, nil).solve(0) != nil
 }
 
-// treeLiftPlans returns the tree-lift plans for a problem of which none is worse than
+// TreeLift returns the tree-lift plans for a problem of which none is worse than
 // another in C1 and C2, nor than a universal one, fewest rounds first. Where equations of
 // some processor depend on one another they are tried in other orders of the processors,
 // then with other parameters. The error is an [schedule.ErrStructure].
-func treeLiftPlans(p *algo.Problem) ([]plan.Plan, error) {
+func TreeLift(p *algo.Problem) ([]plan.Plan, error) {
 	if err := p.Task().MustBeSquare("tree-lift"); err != nil {
 		return nil, err
 	}

@@ -1,4 +1,4 @@
-package families
+package conditional
 
 import (
 	"fmt"
@@ -442,11 +442,11 @@ const (
 	mostWindowWork   = 1 << 21 // entries of A for all of these, a second or so
 )
 
-// windowsPlans returns the plans that need fewer packets than any other with as few
+// Windows returns the plans that need fewer packets than any other with as few
 // rounds, and than universal. Where pivots of A are zero, the processors are
 // numbered anew, in orders that all know, then other parameters are tried. The error
 // is an [schedule.ErrStructure] where that does not help, or where nothing beats universal.
-func windowsPlans(p *algo.Problem) ([]plan.Plan, error) {
+func Windows(p *algo.Problem) ([]plan.Plan, error) {
 	if err := p.Task().MustBeSquare("windows"); err != nil {
 		return nil, err
 	}

@@ -1,4 +1,4 @@
-package families
+package conditional
 
 import (
 	"errors"
@@ -76,7 +76,7 @@ func TestWindows(t *testing.T) {
 				a := cauchy(t, f, k)
 				checked := map[string]bool{}
 				for _, over := range []int{0, 1, 2, 3, 4, -1} {
-					plans, err := windowsPlans(windowProblem(t, a, ports, over))
+					plans, err := Windows(windowProblem(t, a, ports, over))
 					if got, want := len(plans), len(windowTable(k, ports, over)); got != want || (err == nil) != (want > 0) {
 						t.Fatalf("K=%d p=%d: %d plans and %v, want %d", k, ports, got, err, want)
 					}
@@ -117,7 +117,7 @@ func TestWindowsLarge(t *testing.T) {
 				rng := rand.New(rand.NewPCG(7, uint64(k)))
 				a := cauchy(t, f, k)
 				for ports := 1; ports <= 4; ports++ {
-					plans, err := windowsPlans(windowProblem(t, a, ports, -1))
+					plans, err := Windows(windowProblem(t, a, ports, -1))
 					if err != nil || k > 300 && ports%3 != 1 {
 						continue
 					}
@@ -145,7 +145,7 @@ func TestWindowsRandom(t *testing.T) {
 						continue
 					}
 					a := algotest.Random(t, f, k, uint64(100*k+ports))
-					plans, err := windowsPlans(windowProblem(t, a, ports, 2))
+					plans, err := Windows(windowProblem(t, a, ports, 2))
 					if err != nil {
 						if !errors.Is(err, schedule.ErrStructure) || !strings.Contains(err.Error(), "is zero") {
 							t.Fatalf("K=%d p=%d: %v", k, ports, err)
@@ -187,7 +187,7 @@ func TestWindowsAnyZeros(t *testing.T) {
 			rows, columns := s.minor(1, j)
 			a.Set(rows[0], columns[0], field.Code(uint64(1+j)))
 		}
-		plans, err := windowsPlans(windowProblem(t, a, 1, 1))
+		plans, err := Windows(windowProblem(t, a, 1, 1))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -223,7 +223,7 @@ func TestWindowsRefusals(t *testing.T) {
 		{cauchy(t, f, 1), 1, -1, "universal has as few packets"},
 		{matrix.NewDense(f, 24, 20), 1, -1, "sources and 20 sinks"},
 	} {
-		plans, err := windowsPlans(windowProblem(t, c.a, c.ports, c.over))
+		plans, err := Windows(windowProblem(t, c.a, c.ports, c.over))
 		if !errors.Is(err, schedule.ErrStructure) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("K=%d p=%d: %d plans, %v, want an ErrStructure with %q", c.a.Rows(), c.ports, len(plans), err, c.want)
 		}

@@ -1,4 +1,4 @@
-package families
+package conditional
 
 import (
 	"cmp"

@@ -1,4 +1,4 @@
-package families
+package conditional
 
 import (
 	"errors"
@@ -326,7 +326,7 @@ func TestLiftedPlans(t *testing.T) {
 		{identity(f, 147), 2, 11, "T=2 h=7 corrected"}, // a free port for the correction
 		{identity(f, 48), 4, 3, "T=2 h=4 corrected"},   // in as many rounds as universal with 4
 	} {
-		plans := liftPlans(t, liftedPlans, c.a, c.ports, -1)
+		plans := liftPlans(t, Lifted, c.a, c.ports, -1)
 		info := plans[0].Info()
 		got := sim.Count(plans[0])
 		if len(plans) != 1 || got.C2 != c.C2 || info.Parameters != c.parameters {
@@ -360,7 +360,7 @@ func TestLiftedRefusals(t *testing.T) {
 		if err := p.Prepare(); err != nil {
 			t.Fatal(err)
 		}
-		_, err := liftedPlans(p)
+		_, err := Lifted(p)
 		if !errors.Is(err, schedule.ErrStructure) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("K=%d: %v, want an ErrStructure with %q", c.a.Rows(), err, c.want)
 		}

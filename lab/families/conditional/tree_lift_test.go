@@ -1,4 +1,4 @@
-package families
+package conditional
 
 import (
 	"errors"
@@ -187,7 +187,7 @@ func TestTreeLiftPlans(t *testing.T) {
 		t.Run(fmt.Sprintf("K=%d over %s", c.k, c.field), func(t *testing.T) {
 			t.Parallel()
 			a := cauchy(t, fieldtest.Parse(t, c.field), c.k)
-			plans := liftPlans(t, treeLiftPlans, a, c.ports, c.over)
+			plans := liftPlans(t, TreeLift, a, c.ports, c.over)
 			if got := liftFront(plans); got != c.want {
 				t.Errorf("K=%d: %s, want %s", c.k, got, c.want)
 			}
@@ -215,12 +215,12 @@ func TestTreeLiftRelabelled(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		plans, err := treeLiftPlans(problem)
+		plans, err := TreeLift(problem)
 		if err != nil {
 			continue
 		}
 		for n, p := range plans {
-			again := liftPlans(t, treeLiftPlans, a, 1, -1)[n]
+			again := liftPlans(t, TreeLift, a, 1, -1)[n]
 			if p.Info().Parameters != again.Info().Parameters {
 				t.Errorf("seed %d: %s, then %s", seed, p.Info().Parameters, again.Info().Parameters)
 			}
@@ -260,7 +260,7 @@ func TestTreeLiftRefusals(t *testing.T) {
 		if err := p.Prepare(); err != nil {
 			t.Fatal(err)
 		}
-		_, err := treeLiftPlans(p)
+		_, err := TreeLift(p)
 		if !errors.Is(err, schedule.ErrStructure) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("K=%d: %v, want an ErrStructure with %q", c.a.Rows(), err, c.want)
 		}

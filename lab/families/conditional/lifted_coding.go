@@ -1,4 +1,4 @@
-package families
+package conditional
 
 import (
 	"math/big"
@@ -19,7 +19,7 @@ type liftedCoding struct {
 	liftedShape
 	field     field.Field
 	entry     func(i, j int) field.Element
-	member    func(i int) int // for messages
+	processor func(i int) int // for messages
 	corrected bool
 
 	// By level below the last and group: the h processors k_t = (v, t, i+t), t < h, are
@@ -31,7 +31,7 @@ type liftedCoding struct {
 
 func newLiftedCoding(shape liftedShape, m matrix.Matrix, order []int, corrected bool) *liftedCoding {
 	c := &liftedCoding{liftedShape: shape, field: m.Field(), corrected: corrected}
-	c.member, c.entry = ordered(m, order)
+	c.processor, c.entry = ordered(m, order)
 	for l := range shape.last() {
 		lambdas := make([]func() []field.Element, shape.size()/shape.h)
 		inverses := make([]func() *matrix.Dense, shape.size())
@@ -151,8 +151,8 @@ func (c *liftedCoding) regular(p *algo.Problem) (rows, columns []int, ok bool) {
 						continue
 					}
 					for t := range c.h {
-						rows = append(rows, c.member(c.at(v+c.apart[l], s, t)))
-						columns = append(columns, c.member(c.at(v, t, i+t)))
+						rows = append(rows, c.processor(c.at(v+c.apart[l], s, t)))
+						columns = append(columns, c.processor(c.at(v, t, i+t)))
 					}
 					return rows, columns, false
 				}

@@ -1,13 +1,14 @@
-package families
+package conditional
 
 import (
+	"context"
 	"fmt"
 	"iter"
 	"slices"
-	"sync"
 
 	"volley/algo"
 	"volley/algo/schedule"
+	"volley/internal/memo"
 	"volley/sim"
 )
 
@@ -304,32 +305,15 @@ func (w windowShape) simplest(ports int) windowShape {
 	return w
 }
 
-// windowTables is what findWindows has found, by its arguments.
-var windowTables struct {
-	sync.Mutex
-	of map[[3]int][]windowShape
-}
+// windowTables keeps what findWindows has found, so many tables.
+var windowTables = memo.New(mostWindowTables)
 
 const mostWindowTables = 256
 
 // windowTable is findWindows, but remembers.
 func windowTable(size, ports, over int) []windowShape {
-	key := [3]int{size, ports, max(over, -1)}
-	windowTables.Lock()
-	list, ok := windowTables.of[key]
-	windowTables.Unlock()
-	if ok {
-		return list
-	}
-	list = findWindows(size, ports, over)
-	windowTables.Lock()
-	defer windowTables.Unlock()
-	if len(windowTables.of) >= mostWindowTables {
-		windowTables.of = nil
-	}
-	if windowTables.of == nil {
-		windowTables.of = map[[3]int][]windowShape{}
-	}
-	windowTables.of[key] = list
+	list, _, _ := memo.Get(context.Background(), windowTables, [3]int{size, ports, max(over, -1)}, 1, func() ([]windowShape, error) {
+		return findWindows(size, ports, over), nil
+	})
 	return list
 }
