@@ -622,3 +622,13 @@ func TestManifestCopy(t *testing.T) {
 		t.Errorf("both damaged: %v", err)
 	}
 }
+
+// readStored is [openStored] without a lock.
+func readStored(on disk.Disk, path string) (*stored, error) {
+	dir, err := on.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer dir.Close()
+	return read(dir, path)
+}

@@ -20,22 +20,13 @@ type stored struct {
 	path  string // of this rank
 	close func()
 
-	// Of one to decode from, when load has found the manifest all right:
+	// Of one to decode from, when the manifest has been found right:
 	named   string        // the path, as the caller has it for all ranks
 	matrix  matrix.Matrix // A
 	inverse matrix.Matrix // of A, where its coded packets were found to be enough; else nil
 }
 
-// readStored reads the manifest of a directory, or its copy.
-func readStored(on disk.Disk, path string) (*stored, error) {
-	dir, err := on.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer dir.Close()
-	return read(dir, path)
-}
-
+// read reads the manifest of a directory, or its copy.
 func read(dir disk.Dir, path string) (*stored, error) {
 	r := &stored{path: path, close: func() {}}
 	for _, name := range manifests {
@@ -67,7 +58,7 @@ func (r *stored) Close() {
 	r.close = func() {}
 }
 
-// openStored is [readStored] with a shared lock, or a [*BusyError], unless the disk is for reading only.
+// openStored is [read] with a shared lock, or a [*BusyError], unless the disk is for reading only.
 func openStored(on disk.Disk, path string, holder disk.Holder) (_ *stored, err error) {
 	dir, err := on.Open(path)
 	if err != nil {

@@ -76,15 +76,6 @@ func (s Sample) Quantile(q float64) time.Duration {
 	return s[max(0, int(math.Ceil(q*float64(len(s))))-1)]
 }
 
-// Mean returns the mean time.
-func (s Sample) Mean() time.Duration {
-	total := 0.0
-	for _, d := range s {
-		total += float64(d)
-	}
-	return nanoseconds(total / float64(len(s)))
-}
-
 // mostMessages is how many messages a plan may have for [Run]: 400 MB.
 const mostMessages = 1 << 25
 

@@ -8,7 +8,6 @@ import (
 
 	"volley/internal/cli"
 	"volley/internal/printable"
-	"volley/lab/families"
 )
 
 func newSweep() *cobra.Command {
@@ -21,19 +20,19 @@ func newSweep() *cobra.Command {
 The table is that of docs/research.md. It takes some minutes.`,
 		Example: "  volley-lab sweep -k 16",
 		Args:    cli.NoArguments,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return sweep(cmd, most) },
+		RunE:    func(cmd *cobra.Command, _ []string) error { return runSweep(cmd, most) },
 	}
 	cmd.Flags().IntVarP(&most, "processors", "k", 1024, "`K`, the most processors")
 	return cmd
 }
 
-// sweep prints the table for up to so many processors.
-func sweep(cmd *cobra.Command, most int) error {
-	s := families.UsualSweep()
+// runSweep prints the table for up to so many processors.
+func runSweep(cmd *cobra.Command, most int) error {
+	s := usualSweep()
 	for i, c := range s.Cases {
 		s.Cases[i].Processors = slices.DeleteFunc(slices.Clone(c.Processors), func(k int) bool { return k > most })
 	}
-	list, err := s.Run(cmd.Context())
+	list, err := s.run(cmd.Context())
 	if err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package families
+package verbs
 
 import (
 	"cmp"
@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
-	"strconv"
 	"sync"
 
 	"volley/algo"
@@ -15,34 +14,34 @@ import (
 	"volley/sim"
 )
 
-// A Sweep asks what each family of algorithms is worth on networks with one link per node,
+// A sweep asks what each family of algorithms is worth on networks with one link per node,
 // where a plan may use as many ports as it likes: for every matrix, number of processors,
 // network, packet size and speed of coding, which plan takes the least time, and what the
 // best plan of another family would take.
-type Sweep struct {
-	Cases    []SweepCase
+type sweep struct {
+	Cases    []sweepCase
 	Networks []string      // as [sim.ParseNetwork] reads them
 	Sizes    []int64       // bytes of a packet
 	Gammas   []sim.PerByte // of a multiply-add
 	Slowest  int           // the largest K at which conditional algorithms, whose search is long, take part
 }
 
-// A SweepCase is the matrices of one kind: K sources for each of the numbers, and R sinks.
-type SweepCase struct {
+// A sweepCase is the matrices of one kind: K sources for each of the numbers, and R sinks.
+type sweepCase struct {
 	Matrix, Field string
 	Processors    []int
 	Sinks         func(k int) int // nil: every processor is source and sink
 	Separate      bool
 }
 
-// UsualSweep is the sweep of the table in docs/research.md.
-func UsualSweep() Sweep {
-	s := Sweep{Networks: sim.Presets, Gammas: []sim.PerByte{0, 0.1e-9, 1e-9}, Slowest: 64}
+// usualSweep is the sweep of the table in docs/research.md.
+func usualSweep() sweep {
+	s := sweep{Networks: sim.Presets, Gammas: []sim.PerByte{0, 0.1e-9, 1e-9}, Slowest: 64}
 	for bytes := int64(64); bytes <= 64<<20; bytes *= 4 {
 		s.Sizes = append(s.Sizes, bytes)
 	}
 	powers := []int{2, 4, 8, 16, 32, 64, 128, 256, 512, 1024}
-	s.Cases = []SweepCase{
+	s.Cases = []sweepCase{
 		{Matrix: "random:1", Field: "2^16", Processors: append([]int{3, 6, 12, 24, 48, 100, 384, 1000}, powers...)},
 		{Matrix: "cauchy", Field: "2^16", Processors: powers},
 		{Matrix: "dft", Field: "65537", Processors: powers},
@@ -56,14 +55,14 @@ func UsualSweep() Sweep {
 	}
 	for _, r := range sinks {
 		for _, separate := range []bool{false, true} {
-			s.Cases = append(s.Cases, SweepCase{Matrix: "cauchy", Field: "2^16", Processors: []int{12, 24, 40, 100}, Sinks: r, Separate: separate})
+			s.Cases = append(s.Cases, sweepCase{Matrix: "cauchy", Field: "2^16", Processors: []int{12, 24, 40, 100}, Sinks: r, Separate: separate})
 		}
 	}
 	return s
 }
 
-// A FamilyWorth is what one family is worth in a sweep.
-type FamilyWorth struct {
+// A familyWorth is what one family is worth in a sweep.
+type familyWorth struct {
 	Name   string
 	Chosen float64   // of all cells, those in which one of its plans takes the least time
 	Pays   float64   // of all cells, those in which the best other plan takes 10 % longer, or more
@@ -71,9 +70,9 @@ type FamilyWorth struct {
 	Where  string    // the cell of the largest
 }
 
-// Run returns what each family is worth, the largest loss first; families that have a plan in
+// run returns what each family is worth, the largest loss first; families that have a plan in
 // some cell only. The error is that of ctx, of a matrix or a network.
-func (s Sweep) Run(ctx context.Context) ([]FamilyWorth, error) {
+func (s sweep) run(ctx context.Context) ([]familyWorth, error) {
 	var networks []sim.Network
 	for _, name := range s.Networks {
 		n, err := sim.ParseNetwork(name)
@@ -83,7 +82,7 @@ func (s Sweep) Run(ctx context.Context) ([]FamilyWorth, error) {
 		networks = append(networks, n)
 	}
 	type job struct {
-		SweepCase
+		sweepCase
 		k int
 	}
 	var jobs []job
@@ -96,7 +95,7 @@ func (s Sweep) Run(ctx context.Context) ([]FamilyWorth, error) {
 	var mu sync.Mutex
 	var failed error
 	cells := 0
-	worth := map[string]*FamilyWorth{}
+	worth := map[string]*familyWorth{}
 	next := make(chan job, len(jobs))
 	for _, j := range jobs {
 		next <- j
@@ -106,10 +105,10 @@ func (s Sweep) Run(ctx context.Context) ([]FamilyWorth, error) {
 	for range runtime.GOMAXPROCS(0) {
 		workers.Go(func() {
 			for j := range next {
-				plans, symbol, err := s.plans(ctx, j.SweepCase, j.k)
+				plans, symbol, err := s.plans(ctx, j.sweepCase, j.k)
 				mu.Lock()
 				if failed = cmp.Or(failed, err); failed == nil {
-					cells += s.compare(j.SweepCase, j.k, plans, symbol, networks, worth)
+					cells += s.compare(j.sweepCase, j.k, plans, symbol, networks, worth)
 				}
 				mu.Unlock()
 			}
@@ -119,13 +118,13 @@ func (s Sweep) Run(ctx context.Context) ([]FamilyWorth, error) {
 	if failed != nil {
 		return nil, failed
 	}
-	var list []FamilyWorth
+	var list []familyWorth
 	for _, w := range worth {
 		w.Chosen /= float64(cells)
 		w.Pays /= float64(cells)
 		list = append(list, *w)
 	}
-	slices.SortFunc(list, func(a, b FamilyWorth) int {
+	slices.SortFunc(list, func(a, b familyWorth) int {
 		return cmp.Or(cmp.Compare(slices.Max(b.Loss), slices.Max(a.Loss)), cmp.Compare(a.Name, b.Name))
 	})
 	return list, nil
@@ -139,7 +138,7 @@ type familyCost struct {
 
 // plans returns the costs of all plans for K processors, at every number of ports that a
 // stage of some radix can use, and the bytes of a symbol.
-func (s Sweep) plans(ctx context.Context, c SweepCase, k int) ([]familyCost, int, error) {
+func (s sweep) plans(ctx context.Context, c sweepCase, k int) ([]familyCost, int, error) {
 	f, err := field.Parse(c.Field)
 	if err != nil {
 		return nil, 0, err
@@ -200,10 +199,10 @@ func (s Sweep) plans(ctx context.Context, c SweepCase, k int) ([]familyCost, int
 
 // compare adds what families are worth in the cells of one problem, and returns how many
 // cells it has.
-func (s Sweep) compare(c SweepCase, k int, plans []familyCost, symbol int, networks []sim.Network, worth map[string]*FamilyWorth) int {
+func (s sweep) compare(c sweepCase, k int, plans []familyCost, symbol int, networks []sim.Network, worth map[string]*familyWorth) int {
 	for _, p := range plans {
 		if worth[p.family] == nil {
-			worth[p.family] = &FamilyWorth{Name: p.family, Loss: make([]float64, len(networks))}
+			worth[p.family] = &familyWorth{Name: p.family, Loss: make([]float64, len(networks))}
 		}
 	}
 	cells := 0
@@ -231,7 +230,7 @@ func (s Sweep) compare(c SweepCase, k int, plans []familyCost, symbol int, netwo
 				}
 				loss := float64(model.Time(plans[other].Cost))/float64(model.Time(plans[best].Cost)) - 1
 				if loss > slices.Max(w.Loss) {
-					w.Where = fmt.Sprintf("%s, %s, %s, γ %v", c.name(k), s.Networks[at], size(bytes), gamma)
+					w.Where = fmt.Sprintf("%s, %s, %s, γ %v", c.name(k), s.Networks[at], inBytes(float64(bytes)), gamma)
 				}
 				w.Loss[at] = max(w.Loss[at], loss)
 				if loss >= 0.1 {
@@ -244,7 +243,7 @@ func (s Sweep) compare(c SweepCase, k int, plans []familyCost, symbol int, netwo
 }
 
 // name names the matrix for K processors.
-func (c SweepCase) name(k int) string {
+func (c sweepCase) name(k int) string {
 	text := fmt.Sprintf("%s, K = %d", c.Matrix, k)
 	if c.Sinks != nil {
 		text += fmt.Sprintf(", R = %d", c.Sinks(k))
@@ -253,15 +252,4 @@ func (c SweepCase) name(k int) string {
 		text += " apart"
 	}
 	return text
-}
-
-// size writes a number of bytes, which is a power of 2.
-func size(bytes int64) string {
-	for _, unit := range []string{"B", "KiB", "MiB"} {
-		if bytes < 1024 {
-			return strconv.FormatInt(bytes, 10) + " " + unit
-		}
-		bytes /= 1024
-	}
-	return strconv.FormatInt(bytes, 10) + " GiB"
 }

@@ -1,4 +1,4 @@
-package families
+package verbs
 
 import (
 	"math"
@@ -11,11 +11,11 @@ import (
 // there is split in two groups of 8, and takes 2.75 packets in three rounds instead of 1.875 in
 // two.
 func TestSweep(t *testing.T) {
-	s := Sweep{
-		Cases:    []SweepCase{{Matrix: "random:1", Field: "2^16", Processors: []int{16}}},
+	s := sweep{
+		Cases:    []sweepCase{{Matrix: "random:1", Field: "2^16", Processors: []int{16}}},
 		Networks: []string{"100mbit/1ms"}, Sizes: []int64{1 << 20}, Gammas: []sim.PerByte{0},
 	}
-	list, err := s.Run(t.Context())
+	list, err := s.run(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,21 +40,21 @@ func TestSweep(t *testing.T) {
 
 // TestSweepRefusals checks what a sweep cannot do.
 func TestSweepRefusals(t *testing.T) {
-	good := Sweep{Cases: []SweepCase{{Matrix: "cauchy", Field: "2^8", Processors: []int{4}}}, Networks: []string{"wan"}, Sizes: []int64{64}, Gammas: []sim.PerByte{0}}
-	for what, change := range map[string]func(s *Sweep){
-		"network": func(s *Sweep) { s.Networks = []string{"slow"} },
-		"field":   func(s *Sweep) { s.Cases[0].Field = "6" },
-		"matrix":  func(s *Sweep) { s.Cases[0].Matrix = "none" },
-		"size":    func(s *Sweep) { s.Cases[0].Processors = []int{300} },
+	good := sweep{Cases: []sweepCase{{Matrix: "cauchy", Field: "2^8", Processors: []int{4}}}, Networks: []string{"wan"}, Sizes: []int64{64}, Gammas: []sim.PerByte{0}}
+	for what, change := range map[string]func(s *sweep){
+		"network": func(s *sweep) { s.Networks = []string{"slow"} },
+		"field":   func(s *sweep) { s.Cases[0].Field = "6" },
+		"matrix":  func(s *sweep) { s.Cases[0].Matrix = "none" },
+		"size":    func(s *sweep) { s.Cases[0].Processors = []int{300} },
 	} {
 		s := good
-		s.Cases = []SweepCase{good.Cases[0]}
+		s.Cases = []sweepCase{good.Cases[0]}
 		change(&s)
-		if _, err := s.Run(t.Context()); err == nil {
+		if _, err := s.run(t.Context()); err == nil {
 			t.Errorf("%s: no error", what)
 		}
 	}
-	if _, err := good.Run(t.Context()); err != nil {
+	if _, err := good.run(t.Context()); err != nil {
 		t.Error(err)
 	}
 }
