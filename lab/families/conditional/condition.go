@@ -6,11 +6,19 @@ import (
 	"fmt"
 	"math/rand/v2"
 
+	"volley/algo"
 	"volley/algo/schedule"
 	"volley/field"
 	"volley/matrix"
 	"volley/plan"
 )
+
+// refusal returns what says why an algorithm has no plan for a problem.
+func refusal(name string, p *algo.Problem) func(format string, args ...any) ([]plan.Plan, error) {
+	return func(format string, args ...any) ([]plan.Plan, error) {
+		return nil, schedule.Misfit(fmt.Sprintf("algo: %s for K = %d, p = %d: ", name, p.Matrix.Rows(), p.Ports) + fmt.Sprintf(format, args...))
+	}
+}
 
 // some writes numbers, the first few of many.
 func some(numbers []int) string {

@@ -279,10 +279,7 @@ const (
 // [schedule.ErrStructure] where K or q is not as it should be, or where the plan would not have
 // fewer packets than the universal one with as many rounds.
 func Lifted(p *algo.Problem) ([]plan.Plan, error) {
-	k := p.Matrix.Rows()
-	no := func(format string, args ...any) ([]plan.Plan, error) {
-		return nil, schedule.Misfit(fmt.Sprintf("algo: lifted for K = %d, p = %d: ", k, p.Ports) + fmt.Sprintf(format, args...))
-	}
+	k, no := p.Matrix.Rows(), refusal("lifted", p)
 	if err := p.Task().MustBeSquare("lifted"); err != nil {
 		return nil, err
 	}

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"volley/algo"
-	"volley/algo/schedule"
 	"volley/field"
 	"volley/matrix"
 	"volley/plan"
@@ -99,10 +98,7 @@ func TreeLift(p *algo.Problem) ([]plan.Plan, error) {
 	if err := p.Task().MustBeSquare("tree-lift"); err != nil {
 		return nil, err
 	}
-	k := p.Matrix.Rows()
-	no := func(format string, args ...any) ([]plan.Plan, error) {
-		return nil, schedule.Misfit(fmt.Sprintf("algo: tree-lift for K = %d, p = %d: ", k, p.Ports) + fmt.Sprintf(format, args...))
-	}
+	k, no := p.Matrix.Rows(), refusal("tree-lift", p)
 	if k > mostTreeSize {
 		return no("more than %d processors are too much reckoning", mostTreeSize)
 	}

@@ -450,17 +450,14 @@ func Windows(p *algo.Problem) ([]plan.Plan, error) {
 	if err := p.Task().MustBeSquare("windows"); err != nil {
 		return nil, err
 	}
-	k := p.Matrix.Rows()
+	k, no := p.Matrix.Rows(), refusal("windows", p)
 	if k > mostWindowSize {
-		return nil, schedule.Misfit(fmt.Sprintf("algo: windows for K = %d: parameters are searched up to K = %d only", k, mostWindowSize))
-	}
-	no := func(why string) ([]plan.Plan, error) {
-		return nil, schedule.Misfit(fmt.Sprintf("algo: windows for K = %d, p = %d: %s", k, p.Ports, why))
+		return no("parameters are searched up to K = %d only", mostWindowSize)
 	}
 	table := windowTable(k, p.Ports, p.Limits.Rounds.Over())
 	if len(table) == 0 {
 		if most := p.MostRounds(); most >= 0 {
-			return no(fmt.Sprintf("universal has as few packets in up to %d rounds", most))
+			return no("universal has as few packets in up to %d rounds", most)
 		}
 		return no("universal has as few packets")
 	}
@@ -509,5 +506,5 @@ func Windows(p *algo.Problem) ([]plan.Plan, error) {
 	case why == "":
 		return no("to look at the pivots of A is too much reckoning")
 	}
-	return no(why + "; in other orders of the processors, another one")
+	return no("%s; in other orders of the processors, another one", why)
 }
