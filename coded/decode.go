@@ -52,72 +52,58 @@ type Decoded struct {
 // [*ChangedError], a [*BusyError] or [*SharedError] where a directory has another user, those of volley.Encoder.Run and
 // of the file system.
 func Decode(ctx context.Context, t transport.Transport, d Decoding) (*Decoded, error) {
-	j := &decodeJob{run: newRun(ctx, t, d.Options, "decode"), d: d}
-	defer j.close()
-	result, err := j.do()
-	return result, j.fail(err)
+	h := &filesAtHand{
+		run: newRun(ctx, t, d.Options, "decode"), d: d,
+		inputs: map[int]packetFile{}, coded: map[int]packetFile{}, scratch: map[int]disk.File{},
+	}
+	defer h.close()
+	result, err := h.do()
+	return result, h.fail(err)
 }
 
-type decodeJob struct {
-	run
-	d         Decoding
-	stored    *stored
-	packets   *filesAtHand
-	names     []string // of the files to write
-	survivors []string // the files that this rank names
-	sources   []string // the files that may be read
-	encoder   *volley.Encoder
-}
-
-func (j *decodeJob) close() {
-	if j.packets != nil {
-		j.packets.close()
-	}
-	if j.stored != nil {
-		j.stored.Close()
-	}
-}
-
-func (j *decodeJob) do() (*Decoded, error) {
-	if err := j.openManifest(); err != nil {
+func (h *filesAtHand) do() (*Decoded, error) {
+	if err := h.openManifest(); err != nil {
 		return nil, err
 	}
-	if err := j.together(j.checkOutput); err != nil {
+	if err := h.together(h.checkOutput); err != nil {
 		return nil, err
 	}
-	if err := j.choose(); err != nil {
+	if err := h.match(); err != nil {
 		return nil, err
 	}
-	m := j.stored.Manifest
-	if err := j.together(j.compile); err != nil {
+	if err := h.pick(); err != nil {
+		return nil, err
+	}
+	m := h.Manifest
+	if err := h.together(h.compile); err != nil {
 		return nil, err
 	}
 	result := &Decoded{Inputs: m.Processors}
-	for _, s := range j.packets.procs {
+	for _, s := range h.procs {
 		if s.coded >= 0 {
 			result.From = append(result.From, string(m.Files[s.coded].Name))
 		}
 	}
 	var err error
-	if j.DryRun {
-		result.Report, err = j.encoder.EstimateOn(j.t, m.SymbolsPerPacket)
+	if h.DryRun {
+		result.Report, err = h.encoder.EstimateOn(h.t, m.SymbolsPerPacket)
 	} else {
-		result.Report, err = j.write()
+		result.Report, err = h.write()
 	}
 	return result, err
 }
 
-func (j *decodeJob) compile() error {
-	m := j.stored.Manifest
-	options, err := j.options(j.stored.matrix.Field(), m.SymbolsPerPacket)
+func (h *filesAtHand) compile() error {
+	m := h.Manifest
+	options, err := h.options(h.matrix.Field(), m.SymbolsPerPacket)
 	if err != nil {
 		return err
 	}
-	a, err := decoder(j.stored.matrix, j.stored.inverse, j.packets.procs)
+	a, err := decoder(h.matrix, h.inverse, h.procs)
 	if err != nil {
-		return inputf("cannot decode %s: %w", j.stored.path, err)
+		return inputf("cannot decode %s: %w", h.path, err)
 	}
-	j.encoder, err = j.newEncoder(a, inOrder(options)...)
+	h.encoder, err = h.newEncoder(a, inOrder(options)...)
 	return err
 }
 
@@ -126,81 +112,80 @@ func inOrder(options []volley.Option) []volley.Option {
 	return append(slices.Clip(options), volley.WithOrder(algo.Natural))
 }
 
-func (j *decodeJob) write() (*volley.Report, error) {
-	if there, err := os.Stat(j.Dir); err == nil && disk.Among(there, []string{j.stored.path}) {
-		j.stored.Close() // or it would wait for itself
+func (h *filesAtHand) write() (*volley.Report, error) {
+	if there, err := os.Stat(h.Dir); err == nil && disk.Among(there, []string{h.path}) {
+		h.stored.Close() // or it would wait for itself
 	}
-	dir, err := j.open(j.names, j.checkOutput)
+	dir, err := h.open(h.names, h.checkOutput)
 	if err != nil {
 		return nil, err
 	}
 	defer dir.Discard()
-	if err := j.packets.create(dir); err != nil {
+	if err := h.create(dir); err != nil {
 		return nil, outputError(err)
 	}
-	report, err := j.encode(j.encoder, j.packets, j.stored.Manifest.SymbolsPerPacket)
+	report, err := h.encode(h.encoder, h, h.Manifest.SymbolsPerPacket)
 	if err != nil {
 		return nil, err
 	}
-	if err := j.packets.finish(); err != nil {
+	if err := h.finish(); err != nil {
 		return nil, err
 	}
-	return report, j.commit(dir, nil, j.packets.perm())
+	return report, h.commit(dir, nil, h.perm())
 }
 
 // checkOutput returns an error when files of the output directory may not be replaced, or are among the sources.
-func (j *decodeJob) checkOutput() error { return j.check(j.sources, j.names) }
+func (h *filesAtHand) checkOutput() error { return h.check(h.sources, h.names) }
 
 // openManifest reads the manifest, which all ranks have in common, and finds the survivors that this one names.
-func (j *decodeJob) openManifest() error {
-	if j.d.Coded == "" {
-		return j.together(func() error { return inputf("no directory of coded files: name what volley encode -o has made") })
+func (h *filesAtHand) openManifest() error {
+	if h.d.Coded == "" {
+		return h.together(func() error { return inputf("no directory of coded files: name what volley encode -o has made") })
 	}
-	path := strings.ReplaceAll(j.d.Coded, rankWord, fmt.Sprint(j.t.Rank()))
+	path := strings.ReplaceAll(h.d.Coded, rankWord, fmt.Sprint(h.t.Rank()))
 	var missing error // the manifest of this rank
-	err := j.together(func() (err error) {
-		switch j.stored, err = openStored(j.disk, path, disk.HolderOf(j.verb, "")); {
+	err := h.together(func() (err error) {
+		switch h.stored, err = openStored(h.disk, path, disk.HolderOf(h.verb, "")); {
 		case errors.As(err, new(*disk.BusyError)):
 			return err
-		case err != nil && j.t.Size() == 1:
+		case err != nil && h.t.Size() == 1:
 			return inputf("%w: want a directory that volley encode -o has made", err)
 		case err != nil:
 			missing = err
-			j.stored = &stored{path: path, close: func() {}}
+			h.stored = &stored{path: path, close: func() {}}
 		}
-		j.stored.named = j.d.Coded
 		return nil
 	})
 	if err == nil {
-		err = j.shareManifest(missing)
+		err = h.shareManifest(missing)
 	}
 	if err != nil {
 		return err
 	}
-	return j.together(func() (err error) {
-		if j.stored.matrix, err = j.stored.Manifest.Code(); err != nil {
+	return h.together(func() (err error) {
+		if h.matrix, err = h.Manifest.Code(); err != nil {
 			return inputf("%s: %w", filepath.Join(path, manifest.FileName), err)
 		}
-		if err := j.checkRanks(j.stored.Manifest.Processors); err != nil {
+		if err := h.checkRanks(h.Manifest.Processors); err != nil {
 			return err
 		}
-		if damage := j.stored.Damage; damage != nil {
-			j.warn("%v: its copy %s is used", damage, manifest.CopyName)
+		if damage := h.Damage; damage != nil {
+			h.warn("%v: its copy %s is used", damage, manifest.CopyName)
 		}
 		var renamed bool
-		if j.names, renamed = outputNames(j.stored.Manifest.Inputs); renamed && j.t.Rank() == 0 {
-			j.warn("the inputs become %s: the names they had would not do for the files of one directory", printable.List(j.names))
+		if h.names, renamed = outputNames(h.Manifest.Inputs); renamed && h.t.Rank() == 0 {
+			h.warn("the inputs become %s: the names they had would not do for the files of one directory", printable.List(h.names))
 		}
-		files, err := j.files()
-		j.survivors, j.sources = files, append(j.stored.sources(), files...)
+		files, err := h.files()
+		h.survivors, h.sources = files, append(h.stored.sources(), files...)
 		return err
 	})
 }
 
 // shareManifest gives the manifest to ranks that have none. Those that have one have the same, or the same copy: an
 // encode that was interrupted may have put its manifest in force at some ranks only, and all have the earlier one then.
-func (j *decodeJob) shareManifest(missing error) error {
-	if j.t.Size() == 1 {
+func (h *filesAtHand) shareManifest(missing error) error {
+	if h.t.Size() == 1 {
 		return nil
 	}
 	type says struct {
@@ -210,7 +195,7 @@ func (j *decodeJob) shareManifest(missing error) error {
 	}
 	var mine says
 	var texts [][]byte
-	own := []*manifest.Manifest{j.stored.Manifest, j.stored.Copy}
+	own := []*manifest.Manifest{h.Manifest, h.Copy}
 	if missing != nil {
 		mine, own = says{Missing: manifest.Name(missing.Error()), Gone: errors.Is(missing, fs.ErrNotExist)}, nil
 	}
@@ -226,13 +211,13 @@ func (j *decodeJob) shareManifest(missing error) error {
 		}
 		mine.Digests, texts = append(mine.Digests, disk.Sum(text)), append(texts, text)
 	}
-	all, err := exchange(&j.run, mine)
+	all, err := exchange(&h.run, mine)
 	if err != nil {
 		return err
 	}
 	has := slices.IndexFunc(all, func(s says) bool { return s.Missing == "" })
 	if has < 0 {
-		return j.alike(inputf("no rank has a manifest: %s: want a directory that volley encode -o has made", all[0].Missing))
+		return h.alike(inputf("no rank has a manifest: %s: want a directory that volley encode -o has made", all[0].Missing))
 	}
 	differs := -1
 	common := slices.IndexFunc(all[has].Digests, func(d string) bool {
@@ -240,27 +225,27 @@ func (j *decodeJob) shareManifest(missing error) error {
 		return differs < 0
 	})
 	if common < 0 {
-		return j.alike(inputf("ranks %d and %d have manifests of different runs: name directories of one encode", has, differs))
+		return h.alike(inputf("ranks %d and %d have manifests of different runs: name directories of one encode", has, differs))
 	}
 	if missing == nil && slices.Index(mine.Digests, all[has].Digests[common]) > 0 {
-		j.stored.Manifest = j.stored.Copy
-		j.warn("%s is of a run that was interrupted when other ranks had not come so far: %s is used", j.stored.File(manifest.FileName), manifest.CopyName)
+		h.Manifest = h.Copy
+		h.warn("%s is of a run that was interrupted when other ranks had not come so far: %s is used", h.File(manifest.FileName), manifest.CopyName)
 	}
 	if !slices.ContainsFunc(all, func(s says) bool { return s.Missing != "" }) {
 		return nil
 	}
 	var text []byte
-	if j.t.Rank() == has {
+	if h.t.Rank() == has {
 		text = texts[common]
 	}
-	given, err := collective.Allgatherv(j.ctx, j.t, text, j.Timeout)
+	given, err := collective.Allgatherv(h.ctx, h.t, text, h.Timeout)
 	if err != nil || missing == nil {
 		return err
 	}
 	if !mine.Gone {
-		j.warn("%v: the manifest of rank %d is used", missing, has)
+		h.warn("%v: the manifest of rank %d is used", missing, has)
 	}
-	j.stored.Manifest, err = manifest.Parse(given[has])
+	h.Manifest, err = manifest.Parse(given[has])
 	return err
 }
 

@@ -27,11 +27,17 @@ import (
 	"volley/matrix"
 )
 
-// filesAtHand are the packets of the processors of this rank, and the files of their results.
+// filesAtHand are the packets of the processors of a decoding at this rank, and the files of their results.
 type filesAtHand struct {
+	run
 	*stored
-	run   *run
-	names []string // of the files to write, by input
+	d         Decoding
+	matrix    matrix.Matrix // A, by the manifest
+	inverse   matrix.Matrix // of A, where its coded packets were found to be enough; else nil
+	names     []string      // of the files to write, by input
+	survivors []string      // the files that this rank names
+	sources   []string      // the files that may be read
+	encoder   *volley.Encoder
 
 	inputs  map[int]packetFile // that have survived and are here
 	coded   map[int]packetFile // coded files here that are decoded from
@@ -49,23 +55,13 @@ type processorHere struct {
 	file   *newFile // of the result
 }
 
-// choose opens the packets to decode from.
-func (j *decodeJob) choose() (err error) {
-	h := &filesAtHand{stored: j.stored, run: &j.run, names: j.names, inputs: map[int]packetFile{}, coded: map[int]packetFile{}, scratch: map[int]disk.File{}}
-	j.packets = h
-	if err := h.match(j.survivors); err != nil {
-		return err
-	}
-	return h.pick()
-}
-
 // files returns the survivors that this rank names.
-func (j *decodeJob) files() (names []string, err error) {
-	job := j.t.Size() > 1 || j.Job
-	for _, name := range j.d.Survivors {
+func (h *filesAtHand) files() (names []string, err error) {
+	job := h.t.Size() > 1 || h.Job
+	for _, name := range h.d.Survivors {
 		some := []string{name}
 		if strings.Contains(name, rankWord) && job {
-			first, end := executor.Hosted(j.stored.Manifest.Processors, j.t.Rank(), j.t.Size())
+			first, end := executor.Hosted(h.Manifest.Processors, h.t.Rank(), h.t.Size())
 			some = numbered(name, first, end)
 		}
 		for _, name := range some {
@@ -81,8 +77,8 @@ func (j *decodeJob) files() (names []string, err error) {
 	return names, nil
 }
 
-// open opens a file until h is closed.
-func (h *filesAtHand) open(name string) (packetFile, error) {
+// openFile opens a file until h is closed.
+func (h *filesAtHand) openFile(name string) (packetFile, error) {
 	f, err := openPacket(name)
 	if err == nil {
 		h.opened = append(h.opened, f)
@@ -91,10 +87,10 @@ func (h *filesAtHand) open(name string) (packetFile, error) {
 }
 
 // match finds out which inputs the survivors are, and leaves out others. Of several ranks one reads a file all see.
-func (h *filesAtHand) match(names []string) error {
+func (h *filesAtHand) match() error {
 	var files []packetFile
-	for _, name := range names {
-		f, err := h.open(name)
+	for _, name := range h.survivors {
+		f, err := h.openFile(name)
 		if err != nil {
 			h.leaveOut("%s (%s)", name, reason(err))
 			continue
@@ -105,10 +101,10 @@ func (h *filesAtHand) match(names []string) error {
 	if err != nil {
 		return err
 	}
-	err = h.run.together(func() error {
-		sums, errs := digests(h.run.ctx, files)
-		if h.run.ctx.Err() != nil {
-			return context.Cause(h.run.ctx)
+	err = h.together(func() error {
+		sums, errs := digests(h.ctx, files)
+		if h.ctx.Err() != nil {
+			return context.Cause(h.ctx)
 		}
 		type content struct {
 			bytes int64
@@ -140,7 +136,7 @@ func (h *filesAtHand) match(names []string) error {
 		Fit   int
 		Unfit []manifest.Name
 	}
-	all, err := exchange(h.run, tally{len(h.inputs), h.unfit})
+	all, err := exchange(&h.run, tally{len(h.inputs), h.unfit})
 	if err != nil {
 		return err
 	}
@@ -149,7 +145,7 @@ func (h *filesAtHand) match(names []string) error {
 		fit, unfit = fit+t.Fit, append(unfit, t.Unfit...)
 	}
 	if len(unfit) > 0 && fit == 0 {
-		return h.run.alike(inputf("cannot use any survivor: none is an input of %s: %s. Leave them out", filepath.Join(h.named, manifest.FileName), printable.List(unfit)))
+		return h.alike(inputf("cannot use any survivor: none is an input of %s: %s. Leave them out", filepath.Join(h.d.Coded, manifest.FileName), printable.List(unfit)))
 	}
 	h.unfit = unfit
 	return nil
@@ -162,7 +158,7 @@ func (h *filesAtHand) leaveOut(format string, args ...any) {
 
 // mine returns the files that this rank is to read, of those that several see. Path, length and times tell a file.
 func (h *filesAtHand) mine(files []packetFile) ([]packetFile, error) {
-	if h.run.t.Size() == 1 {
+	if h.t.Size() == 1 {
 		return files, nil
 	}
 	own := make([]manifest.Name, len(files))
@@ -173,7 +169,7 @@ func (h *filesAtHand) mine(files []packetFile) ([]packetFile, error) {
 		}
 		own[i] = manifest.Name(fmt.Sprint(path, " ", f.bytes, " ", f.info.ModTime().UnixNano(), " ", disk.Changed(f.info).UnixNano()))
 	}
-	all, err := exchange(h.run, own)
+	all, err := exchange(&h.run, own)
 	if err != nil {
 		return nil, err
 	}
@@ -186,8 +182,8 @@ func (h *filesAtHand) mine(files []packetFile) ([]packetFile, error) {
 		}
 	}
 	byName := map[string]int{} // the rank of an input of that name
-	for rank := range h.run.t.Size() {
-		first, end := executor.Hosted(h.Manifest.Processors, rank, h.run.t.Size())
+	for rank := range h.t.Size() {
+		first, end := executor.Hosted(h.Manifest.Processors, rank, h.t.Size())
 		for k := first; k < end; k++ {
 			byName[filepath.Base(string(h.Manifest.Inputs[k].Name))] = rank
 		}
@@ -199,7 +195,7 @@ func (h *filesAtHand) mine(files []packetFile) ([]packetFile, error) {
 		if !known || !slices.Contains(ranks, reads) {
 			reads = ranks[slices.Index(all[ranks[0]], own[i])%len(ranks)]
 		}
-		if reads == h.run.t.Rank() {
+		if reads == h.t.Rank() {
 			mine = append(mine, f)
 		}
 	}
@@ -247,7 +243,7 @@ func (h *filesAtHand) stat() (absent, error) {
 			mine[j] = fmt.Sprintf("damaged: %d bytes, not %d", info.Size(), f.Bytes)
 		}
 	}
-	all, err := exchange(h.run, mine)
+	all, err := exchange(&h.run, mine)
 	if err != nil {
 		return nil, err
 	}
@@ -261,9 +257,9 @@ func (h *filesAtHand) stat() (absent, error) {
 
 // pick decides what to decode from: the inputs at hand and, for lost ones, coded files whose SHA-256 is right.
 func (h *filesAtHand) pick() error {
-	k, ranks := h.Manifest.Processors, h.run.t.Size()
+	k, ranks := h.Manifest.Processors, h.t.Size()
 	at := newInventory(ranks, k, h.Manifest.CodedPackets())
-	all, err := exchange(h.run, slices.Sorted(maps.Keys(h.inputs)))
+	all, err := exchange(&h.run, slices.Sorted(maps.Keys(h.inputs)))
 	if err != nil {
 		return err
 	}
@@ -285,20 +281,20 @@ func (h *filesAtHand) pick() error {
 		return err
 	}
 	h.procs = at.assign(chosen)
-	first, end := at.hosted(h.run.t.Rank())
+	first, end := at.hosted(h.t.Rank())
 	h.first = first
 	for _, s := range h.procs[first:end] {
 		h.here = append(h.here, processorHere{processor: s})
 	}
-	if h.run.t.Rank() > 0 {
+	if h.t.Rank() > 0 {
 		return nil
 	}
 	for _, text := range h.unfit {
-		h.run.warn("survivor %s is left out: it is no input of %s", text, h.File(manifest.FileName))
+		h.warn("survivor %s is left out: it is no input of %s", text, h.File(manifest.FileName))
 	}
 	for j, f := range h.Manifest.Files {
 		if why := c.why(j); why != "" {
-			h.run.warn("%s is left out: %s", h.File(f.Name), why)
+			h.warn("%s is left out: %s", h.File(f.Name), why)
 		}
 	}
 	return nil
@@ -321,14 +317,14 @@ func (h *filesAtHand) sufficient(at *inventory, c absent, lost []int) ([]int, er
 	}
 	if all := place(); len(at.coded) == k && len(lost) == k && len(all) == k {
 		slices.Sort(all)
-		if damaged, err := h.check(at, c, all); err != nil {
+		if damaged, err := h.checkCoded(at, c, all); err != nil {
 			return nil, err
 		} else if !damaged {
 			// The inverse is cheaper than the rank where the matrix has structure.
 			if h.inverse, err = matrix.Inverse(h.matrix); err == nil {
 				return all, nil
 			} else if !errors.Is(err, matrix.ErrSingular) {
-				return nil, h.run.alike(input(err))
+				return nil, h.alike(input(err))
 			}
 		}
 	}
@@ -339,39 +335,39 @@ func (h *filesAtHand) sufficient(at *inventory, c absent, lost []int) ([]int, er
 		usable := place()
 		chosen := solver.Independent(h.matrix, lost, usable)
 		slices.Sort(chosen)
-		damaged, err := h.check(at, c, chosen)
+		damaged, err := h.checkCoded(at, c, chosen)
 		switch {
 		case err != nil:
 			return nil, err
 		case damaged: // choose again without
 		case len(chosen) < len(lost):
-			return nil, h.run.alike(h.tooFew(c, lost, len(usable), len(chosen)))
+			return nil, h.alike(h.tooFew(c, lost, len(usable), len(chosen)))
 		default:
 			return chosen, nil
 		}
 	}
 }
 
-// check has every rank open its coded files of these, leaves out damaged ones, and reports whether there are any.
-func (h *filesAtHand) check(at *inventory, c absent, chosen []int) (damaged bool, err error) {
+// checkCoded has every rank open its coded files of these, leaves out damaged ones, and reports whether there are any.
+func (h *filesAtHand) checkCoded(at *inventory, c absent, chosen []int) (damaged bool, err error) {
 	mine := map[int]string{} // why it is left out
-	err = h.run.together(func() error {
+	err = h.together(func() error {
 		var which []int
 		var files []packetFile
 		for _, j := range chosen {
-			if _, checked := h.coded[j]; checked || at.coded[j] != h.run.t.Rank() {
+			if _, checked := h.coded[j]; checked || at.coded[j] != h.t.Rank() {
 				continue
 			}
-			f, err := h.open(h.File(h.Manifest.Files[j].Name))
+			f, err := h.openFile(h.File(h.Manifest.Files[j].Name))
 			if err != nil {
 				mine[j] = reason(err)
 				continue
 			}
 			which, files = append(which, j), append(files, f)
 		}
-		sums, errs := digests(h.run.ctx, files)
-		if h.run.ctx.Err() != nil {
-			return context.Cause(h.run.ctx)
+		sums, errs := digests(h.ctx, files)
+		if h.ctx.Err() != nil {
+			return context.Cause(h.ctx)
 		}
 		for i, j := range which {
 			switch {
@@ -388,7 +384,7 @@ func (h *filesAtHand) check(at *inventory, c absent, chosen []int) (damaged bool
 	if err != nil {
 		return false, err
 	}
-	all, err := exchange(h.run, mine)
+	all, err := exchange(&h.run, mine)
 	if err != nil {
 		return false, err
 	}
@@ -421,7 +417,7 @@ func (h *filesAtHand) tooFew(c absent, lost []int, there, rank int) error {
 			out = append(out, fmt.Sprintf("%s (%s)", f.Name, why))
 		}
 	}
-	text := fmt.Sprintf("cannot decode %s: %s needed. Unknown inputs: %s", h.named, want, printable.List(unknown))
+	text := fmt.Sprintf("cannot decode %s: %s needed. Unknown inputs: %s", h.d.Coded, want, printable.List(unknown))
 	if len(out) > 0 {
 		text += ". Coded files left out: " + printable.List(out)
 	}
@@ -448,7 +444,7 @@ func (h *filesAtHand) perm() fs.FileMode {
 // fileOf returns the file of a processor's packet where this rank has it.
 func (h *filesAtHand) fileOf(s processor) (f packetFile, here bool) {
 	switch {
-	case s.from != h.run.t.Rank():
+	case s.from != h.t.Rank():
 	case s.coded >= 0:
 		f, here = h.coded[s.coded]
 	default:
@@ -491,7 +487,7 @@ func (h *filesAtHand) to(p int) io.WriterAt { return h.scratch[p] }
 
 // create makes the files of the results here. Packets for processors at other ranks go there, into files without names.
 func (h *filesAtHand) create(dir *directory) error {
-	err := h.run.together(func() error {
+	err := h.together(func() error {
 		for i := range h.here {
 			s := &h.here[i]
 			f, err := dir.Create(h.names[s.result])
@@ -514,7 +510,7 @@ func (h *filesAtHand) create(dir *directory) error {
 	if err != nil {
 		return err
 	}
-	return h.run.move(newInventory(h.run.t.Size(), len(h.procs), 0), h.procs, h)
+	return h.move(newInventory(h.t.Size(), len(h.procs), 0), h.procs, h)
 }
 
 // cutWriter takes a packet and writes the first size bytes of it.
@@ -556,11 +552,11 @@ func (h *filesAtHand) finish() error {
 			wrong = append(wrong, string(in.Name))
 		}
 	}
-	all, err := exchange(h.run, len(wrong))
+	all, err := exchange(&h.run, len(wrong))
 	if err != nil || slices.Max(all) == 0 {
 		return err
 	}
-	return h.run.together(func() error {
+	return h.together(func() error {
 		for _, f := range h.opened { // after its digest was right
 			if err := f.unchanged(); err != nil {
 				return err
@@ -579,6 +575,9 @@ func (h *filesAtHand) close() {
 	}
 	for _, f := range h.scratch {
 		f.Close()
+	}
+	if h.stored != nil {
+		h.stored.Close()
 	}
 }
 

@@ -426,7 +426,7 @@ func TestOwnDirectories(t *testing.T) {
 	found := func(m *disktest.Machine) (int64, error) {
 		var packet int64
 		return packet, local.Run(t.Context(), 2, func(ctx context.Context, tr transport.Transport) error {
-			j := &decodeJob{run: newRun(ctx, tr, Options{disk: m.Process()}, "decode"), d: Decoding{Coded: out + rankWord}}
+			j := &filesAtHand{run: newRun(ctx, tr, Options{disk: m.Process()}, "decode"), d: Decoding{Coded: out + rankWord}}
 			defer j.close()
 			if err := j.fail(j.openManifest()); err != nil {
 				return err

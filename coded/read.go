@@ -8,7 +8,6 @@ import (
 
 	"volley/coded/manifest"
 	"volley/internal/disk"
-	"volley/matrix"
 )
 
 // A stored is a directory with a manifest, as a reader finds it.
@@ -19,11 +18,6 @@ type stored struct {
 
 	path  string // of this rank
 	close func()
-
-	// Of one to decode from, when the manifest has been found right:
-	named   string        // the path, as the caller has it for all ranks
-	matrix  matrix.Matrix // A
-	inverse matrix.Matrix // of A, where its coded packets were found to be enough; else nil
 }
 
 // read reads the manifest of a directory, or its copy.
