@@ -20,6 +20,9 @@ func refusal(name string, p *algo.Problem) func(format string, args ...any) ([]p
 	}
 }
 
+// mod is i modulo n, which is not negative.
+func mod(i, n int) int { return (i%n + n) % n }
+
 // some writes numbers, the first few of many.
 func some(numbers []int) string {
 	const most = 6

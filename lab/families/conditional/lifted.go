@@ -74,14 +74,13 @@ func (s liftedShape) last() int { return len(s.apart) - 1 }
 
 // at returns the number of processor (u, t, i), and place the reverse.
 func (s liftedShape) at(u, t, i int) int {
-	g := s.cosets()
-	return (((u%g+g)%g)*s.h+s.within(t))*s.h + s.within(i)
+	return (mod(u, s.cosets())*s.h+s.within(t))*s.h + s.within(i)
 }
 
 func (s liftedShape) coordinates(k int) (u, t, i int) { return k / s.h / s.h, k / s.h % s.h, k % s.h }
 
 // within is an index modulo h.
-func (s liftedShape) within(i int) int { return (i%s.h + s.h) % s.h }
+func (s liftedShape) within(i int) int { return mod(i, s.h) }
 
 // tree returns the rounds of the last level's reductions but for the final one, in which
 // p sums go to their results side by side.

@@ -52,15 +52,13 @@ func (c *liftedCoding) lambda(l, u, r, i int) field.Element {
 	if !c.corrected {
 		return field.Element{}
 	}
-	g := c.cosets()
-	return c.lambdas[l][(u%g+g)%g*c.h+c.within(i-r)]()[r]
+	return c.lambdas[l][mod(u, c.cosets())*c.h+c.within(i-r)]()[r]
 }
 
 // inverse returns the inverse of the matrix of level l for block s and group (v, i),
 // or nil.
 func (c *liftedCoding) inverse(l, v, i, s int) *matrix.Dense {
-	g := c.cosets()
-	return c.inverses[l][((v%g+g)%g*c.h+c.within(i))*c.h+s]()
+	return c.inverses[l][(mod(v, c.cosets())*c.h+c.within(i))*c.h+s]()
 }
 
 // row returns row t of that matrix but for λ, which belongs in column i+t.

@@ -105,7 +105,7 @@ func newTreeSystem(shape treeShape) *treeSystem {
 }
 
 // around is a processor's number modulo K.
-func (s *treeSystem) around(k int) int { return (k%s.size + s.size) % s.size }
+func (s *treeSystem) around(k int) int { return mod(k, s.size) }
 
 // source returns the processor whose packet is at cell z, and result the one whose
 // result a carrier is of.

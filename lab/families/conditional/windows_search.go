@@ -43,7 +43,7 @@ func (w windowShape) capacity() int { return w.m*(1+w.extra+w.c) + w.extra*w.c }
 // offset returns place i of slot s.
 func (w windowShape) offset(s, i int) int { return w.wrap(s%w.size*w.stride + i) }
 
-func (w windowShape) wrap(o int) int { return (o%w.size + w.size) % w.size }
+func (w windowShape) wrap(o int) int { return mod(o, w.size) }
 
 // strides calls yield with the shape for every stride that suits it, until yield returns
 // false, and reports whether it never did. With simple only those count whose slots
