@@ -313,8 +313,8 @@ func (f *newFile) Write(p []byte) (int, error) {
 func (f *newFile) Sum() (int64, string) { return f.size, hex.EncodeToString(f.digest.Sum(nil)) }
 
 // Commit gives the files their names and the permissions, of which the umask takes some; their owner may read and write
-// them, and nobody execute. With a manifest, the result takes the place of an earlier one: whatever happens, the directory holds the one or
-// the other as a whole. After an error, Discard removes what is not needed.
+// them, and nobody execute. With a manifest, the result takes the place of an earlier one: whatever happens, the
+// directory holds the one or the other as a whole. After an error, Discard removes what is not needed.
 func (d *directory) Commit(m *manifest.Manifest, perm fs.FileMode) error {
 	perm = perm&0o666 | 0o600
 	steps := []func() error{func() error { return d.sync(perm) }, d.rename}

@@ -19,5 +19,6 @@
 //	})
 //
 // An Encode that fails or is killed leaves the earlier result of its directory, or the whole new one. A Decode that is
-// killed may leave some of its files, each of them right. Two runs cannot write one directory at once. When a function fails at one rank it fails at all: the others return a *transport.AbortError.
+// killed may leave some of its files, each of them right. Two runs cannot write one directory at once. When a
+// function fails at one rank it fails at all: the others return a *transport.AbortError.
 package coded

@@ -121,8 +121,8 @@ func (m *Manifest) Text() ([]byte, error) {
 // sealOf finds the digits of the SHA-256 at the end of a manifest.
 var sealOf = regexp.MustCompile(`"sha256"\s*:\s*"([0-9a-f]{64})"\s*}\s*$`)
 
-// Parse reads the text of a manifest. It returns an error for another format or version, for a file name that is not one
-// of a coded file, and where the manifest has another SHA-256 than it says.
+// Parse reads the text of a manifest. It returns an error for another format or version, for a file name that is not
+// one of a coded file, and where the manifest has another SHA-256 than it says.
 func Parse(data []byte) (*Manifest, error) {
 	var head struct { // first, as another version has other keys
 		Format  string
