@@ -38,7 +38,7 @@ var bufferVerbs = []string{"protect", "parity-bytes", "sizes", "recover"}
 
 // newBuffers returns the verb by which a program in another language protects what it has in memory.
 func newBuffers(s *session) *cobra.Command {
-	o := &groupOptions{joining: joining{session: s}}
+	o := newOptions(s)
 	p := buffers.Options{}
 	var list int
 	var lost bool

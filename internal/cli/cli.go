@@ -4,28 +4,18 @@ package cli
 import (
 	"cmp"
 	"context"
-	"encoding/json"
-	"errors"
-	"fmt"
 	"io"
-	"log/slog"
 	"os"
 	"os/signal"
 	"runtime"
 	"strings"
 	"syscall"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"volley"
 	"volley/internal/exit"
-	"volley/internal/launch"
-	"volley/internal/printable"
-	"volley/internal/selection"
-	"volley/internal/ssh"
-	"volley/transport"
 )
 
 // Main runs the command line and returns the exit code. An interrupt stops a verb, which leaves nothing half written.
@@ -49,12 +39,13 @@ func Main(args []string, stdout, stderr io.Writer) int {
 	}()
 	s := newSession()
 	s.own = true
-	return s.run(ctx, args, stdout, stderr)
+	return execute(ctx, s, args, stdout, stderr)
 }
 
-// run runs the command line, as others may in the same process, and returns the exit code.
-func (s *session) run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	cmd, out := s.begin(stdout, stderr)
+// execute runs the command line, as others may in the same process, and returns the exit code.
+func execute(ctx context.Context, s *session, args []string, stdout, stderr io.Writer) int {
+	cmd := newCommand(s)
+	s.begin(cmd, stdout, stderr)
 	if len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) { // a shell asks
 		completeValues(cmd)
 	}
@@ -65,14 +56,15 @@ func (s *session) run(ctx context.Context, args []string, stdout, stderr io.Writ
 		s.scan(verb, rest)
 	}
 	if err != nil && unknown == nil {
-		s.joinAnyhow(verb, func(f *pflag.FlagSet) { f.Parse(rest) })
+		joinAnyhow(s, verb, newOptions(s), func(f *pflag.FlagSet) { f.Parse(rest) })
 	}
-	return s.finish(out, err)
+	return s.finish(err)
 }
 
 // runSent runs the verb that a launch has sent to this rank, and returns the exit code.
-func (s *session) runSent(ctx context.Context, stderr io.Writer) int {
-	cmd, out := s.begin(s.at, stderr)
+func runSent(ctx context.Context, s *session, stderr io.Writer) int {
+	cmd := newCommand(s)
+	s.begin(cmd, s.at, stderr)
 	set := func(f *pflag.FlagSet) (err error) {
 		for _, x := range s.at.Flags {
 			err = cmp.Or(err, f.Set(x.Name, x.Value))
@@ -92,132 +84,10 @@ func (s *session) runSent(ctx context.Context, stderr io.Writer) int {
 			err = verb.RunE(verb, s.at.Paths)
 		}
 		if err != nil {
-			s.joinAnyhow(verb, func(f *pflag.FlagSet) { set(f) })
+			joinAnyhow(s, verb, newOptions(s), func(f *pflag.FlagSet) { set(f) })
 		}
 	}
-	return s.finish(out, err)
-}
-
-// begin returns the command line of this session, and what its verbs print to.
-func (s *session) begin(stdout, stderr io.Writer) (*cobra.Command, *clearing) {
-	s.begun, s.stderr = time.Now(), stderr
-	s.logTo(false, false) // until the flags are known
-	cmd, out := newCommand(s), &clearing{Writer: stdout, s: s}
-	cmd.SetOut(out)
-	cmd.SetErr(stderr)
-	return cmd, out
-}
-
-// finish ends the session by the error of its verb, and returns the exit code.
-func (s *session) finish(out *clearing, err error) int {
-	if failed := out.failed.Load(); failed != nil && (err == nil || errors.Is(err, *failed)) { // without what the writer was at
-		err = *failed
-	}
-	code := s.conclude(s.end(err))
-	s.log.Info("ended", "verb", s.verb, "exit_code", code, "seconds", time.Since(s.begun).Seconds())
-	return code
-}
-
-// settle settles by the flags of a verb how it logs and prints.
-func (s *session) settle(cmd *cobra.Command) error {
-	s.verb = cmd.Name()
-	if dry := cmd.Flags().Lookup("dry-run"); dry != nil && dry.Value.String() == "true" {
-		s.verb += " --dry-run"
-	}
-	if err := checkFormat("--log-format", s.format, "text", "json"); err != nil {
-		return err
-	}
-	s.json = s.format == "json"
-	s.logTo(verbose(cmd), s.json)
-	quiet, _ := cmd.Flags().GetBool("quiet")
-	if json, _ := cmd.Flags().GetBool("json"); quiet && !json {
-		cmd.SetOut(io.Discard)
-	}
-	if f := cmd.Flags().Lookup(metricsFlag); f != nil {
-		if f.Changed && s.verb != cmd.Name() {
-			return exit.Usagef("--%s: a dry run has no metrics: leave --dry-run or --%s out", metricsFlag, metricsFlag)
-		}
-		if err := checkOutputFile("--"+metricsFlag, f.Value.String(), ""); err != nil {
-			return err
-		}
-		s.metrics = f.Value.String()
-	}
-	return nil
-}
-
-// scan takes from arguments that are wrong what they say of the log and of metrics, which are to have the error.
-func (s *session) scan(verb *cobra.Command, args []string) {
-	f := looseFlags()
-	format := f.String("log-format", "", "")
-	f.StringVar(&s.metrics, metricsFlag, "", "")
-	f.Parse(args)
-	if verb.Flags().Lookup(metricsFlag) == nil {
-		s.metrics = ""
-	}
-	s.verb, s.json = verb.Name(), *format == "json"
-	s.logTo(false, s.json)
-}
-
-// looseFlags returns flags for arguments some of which may be unknown.
-func looseFlags() *pflag.FlagSet {
-	f := pflag.NewFlagSet("", pflag.ContinueOnError)
-	f.ParseErrorsAllowlist.UnknownFlags = true
-	f.Usage = func() {} // --help is none of ours
-	return f
-}
-
-// conclude writes the metrics, if this process is to, and returns the exit code.
-func (s *session) conclude(code int) int {
-	if s.metrics == "" || s.party != nil && s.party.job() && !s.leads {
-		return code
-	}
-	if err := s.gauges.Write(s.metrics, s.verb, s.begun, code); err != nil {
-		s.say(slog.LevelError, launch.Saying{Text: fmt.Sprintf("--%s %s: not written: %v", metricsFlag, s.metrics, err)})
-		return max(code, exit.Failed)
-	}
-	return code
-}
-
-// end ends a session with an error, which one process of all says, and returns the exit code.
-func (s *session) end(err error) int {
-	host, _ := os.Hostname()
-	mine := launch.Ending{Code: exit.Code(err), Host: host, Result: s.came, Values: s.gauges.Values()}
-	if err != nil {
-		if mine.Text = message(err); s.read.Load() {
-			mine.Text = dash.ReplaceAllString(mine.Text, "${1}standard input$2")
-		}
-	}
-	if s.party != nil {
-		mine.Set = s.party.set
-	}
-	if s.party == nil || !s.party.job() {
-		switch {
-		case s.at != nil:
-			s.at.Report(mine)
-		case err != nil:
-			s.say(slog.LevelError, launch.Saying{Text: mine.Text})
-		}
-		return mine.Code
-	}
-	if aborted := new(transport.AbortError); errors.As(err, &aborted) && aborted.Rank != s.party.Rank() || errors.Is(err, ssh.ErrGone) {
-		mine.Heard = true
-	} else if err != nil && mine.Code != exit.Wrong && !errors.As(err, new(*pairsError)) { // which all find
-		s.party.Abort(err)
-	}
-	return s.party.part(mine, s)
-}
-
-// hear says what went wrong in a run of which this is rank 0, and keeps what others note of their sets.
-func (s *session) hear(all []*launch.Ending) {
-	s.leads = true
-	for _, x := range launch.Sayings(all) {
-		s.say(slog.LevelError, x)
-	}
-	for r, x := range all {
-		if r > 0 && x != nil {
-			s.gauges.Note(x.Values)
-		}
-	}
+	return s.finish(err)
 }
 
 // Command returns the command line, for its man pages.
@@ -277,56 +147,6 @@ func addVerbs(cmd *cobra.Command, heading string, verbs ...*cobra.Command) {
 		verb.GroupID = heading
 		cmd.AddCommand(verb)
 	}
-}
-
-// say prints an error or a warning, or logs it where the log is JSON, with its rank and host: by default this process's.
-func (s *session) say(level slog.Level, x launch.Saying) {
-	if x.Text == "" { // a launch has said it
-		return
-	}
-	s.meter.clear()
-	if !s.json {
-		printable.Fprintf(s.stderr, "%s: %v\n", name(), x)
-		return
-	}
-	if x.Host == "" {
-		x.Host, _ = os.Hostname()
-	}
-	at := slog.Int("rank", s.rank())
-	switch len(x.Ranks) {
-	case 0:
-	case 1:
-		at = slog.Int("rank", x.Ranks[0])
-	default:
-		at = slog.Any("ranks", x.Ranks)
-	}
-	s.log.Log(context.Background(), level, x.Text, "verb", s.verb, "host", x.Host, at)
-}
-
-func (s *session) rank() int {
-	if s.party == nil {
-		return 0
-	}
-	return s.party.Rank()
-}
-
-// pass has the log get a line of a host, as it is where it is a record.
-func (s *session) pass(host, line string) {
-	if text := printable.Text(line); strings.HasPrefix(text, "{") && json.Valid([]byte(text)) {
-		printable.Fprintf(s.stderr, "%s\n", text)
-	} else {
-		s.log.Warn(line, "host", host)
-	}
-}
-
-func flagError(cmd *cobra.Command, err error) error {
-	if invalid := new(pflag.InvalidValueError); errors.As(err, &invalid) {
-		flag := invalid.GetFlag()
-		if err = fmt.Errorf("--%s: %w", flag.Name, invalid.Unwrap()); selection.Wanted(flag) != "" {
-			err = fmt.Errorf("--%s %q: want %s", flag.Name, invalid.GetValue(), selection.Wanted(flag))
-		}
-	}
-	return exit.Usagef("%w: see %s --help", err, cmd.CommandPath())
 }
 
 // newHelp is cobra's help verb, except that it refuses an unknown verb.

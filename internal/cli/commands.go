@@ -5,7 +5,6 @@ import (
 
 	"volley/group"
 	"volley/internal/launch"
-	"volley/internal/printable"
 )
 
 // cameTo notes, and returns, what protect has come to.
@@ -19,18 +18,6 @@ func (s *session) cameTo(protected bool, err error) string {
 		s.came = launch.ResultUnknown
 	}
 	return s.came
-}
-
-// commandSays prints a line of a command on stderr, with the node's directory.
-func (s *session) commandSays(c *launch.Commander, which, line string) {
-	if s.json {
-		s.log.Warn(line, "verb", "protect", "node", c.Name, "command", which)
-		return
-	}
-	s.saying.Lock()
-	defer s.saying.Unlock()
-	s.meter.clear()
-	printable.Fprintf(s.stderr, "%s: %s: %s\n", c.Dir, which, line)
 }
 
 // ordered settles which commands run at nodes: of this verb, those of the group file.

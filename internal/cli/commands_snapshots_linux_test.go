@@ -93,7 +93,7 @@ func (c *snapshotCase) test(t *testing.T) {
 		t.Helper()
 		s := newSession()
 		s.environ = append(s.environ, c.env...)
-		r := s.result(t.Context(), append(verb, "--group", group)...)
+		r := resultIn(t.Context(), s, append(verb, "--group", group)...)
 		if r.code != code {
 			t.Fatalf("%q: %+v: want exit code %d", verb, r, code)
 		}

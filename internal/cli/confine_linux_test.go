@@ -152,7 +152,7 @@ func TestForcedCommand(t *testing.T) {
 	marked := func(s *session) *session { s.program = thisProgram(t); return s }
 	at := func(dir string) string { return "127.0.0.1:" + dir }
 	run := func(args ...string) result {
-		return marked(starting()).result(t.Context(), append(args, "--ssh", h.ssh())...)
+		return resultIn(t.Context(), marked(starting()), append(args, "--ssh", h.ssh())...)
 	}
 	names := []string{at(dirs[0]), at(dirs[1]), at(dirs[2])}
 	h.permit(t, forced("--only "+strings.Join(dirs, ",")))
@@ -198,7 +198,7 @@ func TestForcedCommand(t *testing.T) {
 		{Verb: "plan", Flags: []launch.Flag{{Name: "output", Value: others + "/x"}}},
 		{Verb: "protect", Paths: []string{dirs[0]}, Dir: dirs[0], Commanded: true},
 	} {
-		words := words(h.ssh())
+		words := strings.Fields(h.ssh())
 		c := exec.Command(words[0], append(words[1:], "127.0.0.1", "volley rank")...)
 		in, _ := c.StdinPipe()
 		stdout, _ := c.StdoutPipe()

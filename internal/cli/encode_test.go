@@ -33,7 +33,7 @@ type result struct {
 
 // volleyRun runs the command line in this process.
 func volleyRun(args ...string) result {
-	return newSession().result(context.Background(), args...)
+	return resultIn(context.Background(), newSession(), args...)
 }
 
 // mustRun runs the command line and fails the test unless it exits with 0.

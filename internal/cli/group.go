@@ -22,18 +22,36 @@ import (
 	"volley/transport"
 )
 
-// metricsFlag names the file that gets gauges of the run.
-const metricsFlag = "metrics"
-
 type groupOptions struct {
-	selectionFlags // of which only the network is used
+	selection.Selection // of which only the network is used
 	joining
-	json    bool
-	key     string
-	believe string
-	meta    string
-	step    int64
-	reads   string // bytes a second of each node; "": no limit
+	sets     setOptions
+	json     bool
+	key      string
+	believe  string
+	meta     string
+	step     int64
+	reads    string                   // bytes a second of each node; "": no limit
+	dirs     []string                 // that this process is given: its own, or those of all
+	rank     int                      // of all, where that of the party is one of a set
+	dir      string                   // of the one node that this process has; empty: none, or several
+	roots    bool                     // directories are roots of snapshots
+	orders   map[string]*launch.Order // by directory: commands of nodes
+	resizing *group.ResizeOptions     // nil: a group stays as large as it is
+	removed  []string                 // directories of the nodes that a resize has removed
+}
+
+func newOptions(s *session) *groupOptions {
+	o := &groupOptions{joining: joining{session: s}}
+	o.nodes = o
+	return o
+}
+
+// directories returns those of the group file, if one is named, or else the arguments.
+func (o *groupOptions) directories(cmd *cobra.Command, args []string) ([]string, error) {
+	dirs, err := o.fromFile(cmd, args)
+	o.sets.domains = o.file.Domains
+	return dirs, err
 }
 
 // addSnapshots adds the flags that make roots of snapshots of the directories.
@@ -44,24 +62,13 @@ func (o *groupOptions) addSnapshots(cmd *cobra.Command, name, usage string) {
 	f.Lookup("step").DefValue = "0" // not shown
 }
 
-// ofRoots reports whether the directories that a verb is given are roots of snapshots.
-func ofRoots(cmd *cobra.Command) bool {
-	on := func(name string) bool {
-		f := cmd.Flags().Lookup(name)
-		return f != nil && f.Changed && f.Value.String() != "false"
-	}
-	return on("root") || on("latest") || on("step") || cmd.Name() == snapshotsVerb
-}
-
-const snapshotsVerb = "snapshots"
-
 const latestUsage = "each DIR is a root of snapshots, directories step-N in it: take the newest that is in force or can be recovered"
 
 func (o *groupOptions) add(cmd *cobra.Command) {
 	forOperators(cmd)
 	f := cmd.Flags()
 	f.BoolVar(&o.json, "json", false, "print the report as JSON")
-	f.String(metricsFlag, "", "`FILE` for metrics of the run as OpenMetrics, such as in a node exporter's textfile directory")
+	f.String("metrics", "", "`FILE` for metrics of the run as OpenMetrics, such as in a node exporter's textfile directory")
 	f.StringVar(&o.key, "key", "", "`FILE` with the key of the group; none: do not check keys, and protect without one")
 	f.StringVar(&o.meta, "meta", "", "`DIR` in which everything of Volley's lies, in place of the .volley of each node: that of node 3 in DIR/node.3")
 	end := flagGroup(cmd, "Override")
@@ -70,25 +77,11 @@ func (o *groupOptions) add(cmd *cobra.Command) {
 	end = flagGroup(cmd, "Run")
 	o.sets.add(f)
 	o.joining.add(f, "node")
-	f.StringVar(&o.reads, readsFlag, "", "`BYTES` a second that are read of each node at most, such as 20MB")
+	f.StringVar(&o.reads, "limit-read", "", "`BYTES` a second that are read of each node at most, such as 20MB")
 	o.AddNetwork(f)
 	end()
 	o.addElsewhere(cmd)
 	o.addFile(cmd)
-}
-
-const readsFlag = "limit-read"
-
-// readRate returns how many bytes a second may be read of each node; 0: no limit.
-func (o *groupOptions) readRate() (int64, error) {
-	if o.reads == "" {
-		return 0, nil
-	}
-	rate, err := selection.ParseSize(o.reads)
-	if err != nil || rate < leastRate {
-		return 0, exit.Usagef("--%s %q: want bytes a second such as 20MB, 1MiB or more", readsFlag, o.reads)
-	}
-	return rate, nil
 }
 
 // begin joins the others, and returns the directories of the nodes here and the options of all verbs.
@@ -109,7 +102,7 @@ func (o *groupOptions) begin(cmd *cobra.Command, args []string) (dirs []string, 
 	if options, err = o.common(cmd, len(args)); err != nil {
 		return nil, options, err
 	}
-	if options.ReadRate, err = o.readRate(); err != nil {
+	if options.ReadRate, err = rate("--limit-read", o.reads); err != nil {
 		return nil, options, err
 	}
 	if len(args) == 0 {
@@ -149,12 +142,12 @@ func (o *groupOptions) common(cmd *cobra.Command, nodes int) (options group.Opti
 		return options, err
 	}
 	o.Log = s.log
-	o.Place, o.Process, o.Lenient = o.party.place(max(o.party.Size(), nodes)), !o.party.job(), true
+	o.Place, o.Process, o.Lenient = o.place(max(o.party.Size(), nodes)), !o.party.job(), true
 	m, err := o.Model(bytes, 1)
 	if err != nil {
 		return options, err
 	}
-	options = group.Options{Memory: memory, Timeout: o.timeout, Network: m.Network, Gamma: m.Gamma, Progress: o.progress(s), Log: o.Log}
+	options = group.Options{Memory: memory, Timeout: o.timeout, Network: m.Network, Gamma: m.Gamma, Progress: o.progress(), Log: o.Log}
 	return options, options.UseKey(o.key)
 }
 
@@ -200,7 +193,7 @@ type groupVerb[R any] func(g *group.Group, ctx context.Context) (R, error)
 // onSets runs a verb on each set of the nodes of the group file, or of the arguments: here, or by ranks at their hosts.
 // It prints the reports. verdict, unless nil, says after that what a report comes to.
 func onSets[R any](o *groupOptions, cmd *cobra.Command, args []string, verb groupVerb[R], print func(w io.Writer, r R, all bool) error, verdict func(R) error) error {
-	args, err := o.fromFile(cmd, args)
+	args, err := o.directories(cmd, args)
 	if err != nil {
 		return err
 	}
@@ -240,14 +233,14 @@ func finish[R any](o *groupOptions, cmd *cobra.Command, w io.Writer, report R, e
 const strictHelp = "end with exit code 3 where files in use are protected torn, or not at all, or a host or disk has more than R nodes"
 
 func newProtect(s *session) *cobra.Command {
-	o := &groupOptions{joining: joining{session: s}}
+	o := newOptions(s)
 	p := group.ProtectOptions{}
 	one := false
 	cmd := &cobra.Command{
 		Use:   "protect --tolerate R [flags] DIR...",
 		Short: "Protect the files of a group of nodes by parity at each of them",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			dirs, err := o.fromFile(cmd, args)
+			dirs, err := o.directories(cmd, args)
 			if err != nil {
 				return err
 			}
@@ -338,7 +331,7 @@ func newVerify(s *session) *cobra.Command {
 
 // newExamining makes cmd a verb that examines the nodes.
 func newExamining(s *session, cmd *cobra.Command, verb func(*group.Group, context.Context) (*group.VerifyReport, error), print func(io.Writer, *group.VerifyReport, bool) error, verdict func(*group.VerifyReport) error) *cobra.Command {
-	o := &groupOptions{joining: joining{session: s}}
+	o := newOptions(s)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		return onSets(o, cmd, args, verb, print, verdict)
 	}
@@ -354,10 +347,8 @@ func newStatus(s *session) *cobra.Command {
 	}, (*group.Group).Status, grouptext.Status, grouptext.Broken)
 }
 
-func verbose(cmd *cobra.Command) bool { return cmd.Flag("verbose").Value.String() == "true" }
-
 func newRecover(s *session) *cobra.Command {
-	o := &groupOptions{joining: joining{session: s}}
+	o := newOptions(s)
 	x := group.RecoverOptions{}
 	cmd := &cobra.Command{
 		Use:   "recover [flags] DIR...",

@@ -4,13 +4,10 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -38,12 +35,10 @@ const (
 
 // A groupCheck is volley group check: what it is told, and what it has found.
 type groupCheck struct {
-	joining
+	*groupOptions
 	site.Options
-	meta    string
 	exclude []string
 	one     *bool // see site.Place
-	json    bool
 
 	ssh     []string // what reaches hosts
 	program string   // of volley there
@@ -99,7 +94,7 @@ const (
 )
 
 func newGroupCheck(s *session) *cobra.Command {
-	o := &groupCheck{joining: joining{session: s}}
+	o := &groupCheck{groupOptions: newOptions(s)}
 	var one bool
 	cmd := &cobra.Command{
 		Use:   "check [flags] DIR...",
@@ -111,7 +106,7 @@ func newGroupCheck(s *session) *cobra.Command {
 			if cmd.Flags().Changed("one-file-system") {
 				o.one = &one
 			}
-			dirs, err := o.fromFile(cmd, args)
+			dirs, err := o.directories(cmd, args)
 			if err != nil {
 				return err
 			}
@@ -158,25 +153,6 @@ func newGroupCheck(s *session) *cobra.Command {
 func (o *groupCheck) place(dir string) *site.Place {
 	return &site.Place{Dir: dir, Roots: o.roots, Meta: o.meta, Exclude: o.exclude, OneFileSystem: o.one}
 }
-
-// build returns what tells programs of one version apart, where they are for one system; "": it is not known. All of the
-// program is read, once.
-var build = sync.OnceValue(func() string {
-	name, err := os.Executable()
-	if err != nil {
-		return ""
-	}
-	f, err := os.Open(name)
-	if err != nil {
-		return ""
-	}
-	defer f.Close()
-	sum := sha256.New()
-	if _, err := io.Copy(sum, f); err != nil {
-		return ""
-	}
-	return fmt.Sprintf("%s/%s %x", runtime.GOOS, runtime.GOARCH, sum.Sum(nil))
-})
 
 // check refuses what no group can have.
 func (o *groupCheck) check(dirs int) error {

@@ -145,7 +145,7 @@ func TestGroupFileRanks(t *testing.T) {
 	if err := os.WriteFile(step, []byte(script), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	wants(t, starting().result(t.Context(), "verify", "--group", file, "--launch", step, "--remote-path", thisProgram(t)).stdout, "set 1 of 2: ", "(rack3)")
+	wants(t, resultIn(t.Context(), starting(), "verify", "--group", file, "--launch", step, "--remote-path", thisProgram(t)).stdout, "set 1 of 2: ", "(rack3)")
 }
 
 // TestGroupFileSnapshots protects roots of snapshots by a group file.
@@ -234,7 +234,7 @@ func TestGroupFileErrors(t *testing.T) {
 	}
 	several := newSession()
 	several.environ = append(several.environ, ofSlurm+"=4")
-	if r := several.result(t.Context(), "status", "--group", writeGroup(t, []string{"a:/x", "b:/x"}, nil)); r.code != exit.Usage || !strings.Contains(r.stderr, "run volley once") {
+	if r := resultIn(t.Context(), several, "status", "--group", writeGroup(t, []string{"a:/x", "b:/x"}, nil)); r.code != exit.Usage || !strings.Contains(r.stderr, "run volley once") {
 		t.Errorf("%+v", r)
 	}
 	protect := newProtect(newSession())

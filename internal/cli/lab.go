@@ -15,9 +15,6 @@ import (
 	"volley/internal/exit"
 )
 
-// labName is the command with all verbs here and those of volley/lab.
-const labName = "volley-lab"
-
 // extension is what this command line has beside the verbs here. Of volley it is nil.
 var extension *Lab
 
@@ -28,15 +25,7 @@ type Lab struct {
 }
 
 // Extend makes the command line that of volley-lab. It is called before the command line is used.
-func Extend(l Lab) { extension = &l }
-
-// name is the command's own.
-func name() string {
-	if extension != nil {
-		return labName
-	}
-	return "volley"
-}
+func Extend(l Lab) { extension, extended = &l, true }
 
 // newExplore returns the verb that hands over to that of volley-lab.
 func newExplore(s *session) *cobra.Command {
@@ -72,32 +61,6 @@ func runLab(s *session, cmd *cobra.Command, program string, args []string) error
 		return exit.With(exit.ErrSaid, ended.ExitCode())
 	}
 	return err
-}
-
-// whereLab says where volley-lab comes from.
-const whereLab = "the archives and packages of a release have it, and in a clone go build ./lab/cmd/volley-lab makes it"
-
-// labAt returns what an error that names volley-lab ends with: where to get it, unless it is here.
-func labAt() string {
-	if extension != nil || installedLab() != "" {
-		return ""
-	}
-	return "; " + whereLab
-}
-
-// installedLab returns the program beside this one or on PATH; "" where there is none.
-func installedLab() string {
-	file := labName
-	if runtime.GOOS == "windows" {
-		file += ".exe"
-	}
-	if own, err := os.Executable(); err == nil {
-		if path, err := exec.LookPath(filepath.Join(filepath.Dir(own), file)); err == nil {
-			return path
-		}
-	}
-	path, _ := exec.LookPath(file)
-	return path
 }
 
 // findLab returns volley-lab. Beside a program of go run there is none: it is built there.

@@ -2,8 +2,8 @@ package cli
 
 import (
 	"cmp"
+	"context"
 	"errors"
-	"log/slog"
 	"os"
 	"regexp"
 	"slices"
@@ -15,11 +15,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"volley/engine"
-	"volley/group"
 	"volley/internal/exit"
 	"volley/internal/launch"
-	"volley/internal/printable"
-	"volley/internal/sets"
 	"volley/internal/ssh"
 )
 
@@ -69,7 +66,7 @@ func (o *joining) launch(cmd *cobra.Command, args []string) (*launch.Launch, err
 	if s.at != nil {
 		return nil, nil
 	}
-	at, err := addresses(args, cmd.Name() == tuneVerb)
+	at, err := addresses(args, cmd.Name() == "tune")
 	switch output := cmd.Flags().Lookup("output"); {
 	case err != nil:
 		return nil, err
@@ -94,10 +91,10 @@ func (o *joining) launch(cmd *cobra.Command, args []string) (*launch.Launch, err
 	if err != nil {
 		return nil, err
 	}
+	l := &launch.Launch{Out: cmd.OutOrStdout(), Patience: s.limits.end, Note: s.gauges.Note, Say: s.fails, Records: s.json}
 	if !o.quiet {
-		newMeter(s, o.every)
+		l.Progress = s.progress(o.every)
 	}
-	l := &launch.Launch{Out: cmd.OutOrStdout(), Patience: s.limits.end, Progress: s.meter.add, Note: s.gauges.Note, Say: s.fails, Records: s.json}
 	l.Client = ssh.Client{Command: words(o.elsewhere.ssh), Program: o.program, Copy: o.copied, Here: []string{self}, Verb: launch.Verb, Env: s.environ,
 		Stderr: s.hears, Limit: o.timeout, Greeting: usualGreeting, Asks: s.askable()}
 	if cmd.Flags().Changed("timeout") {
@@ -113,7 +110,13 @@ func (o *joining) launch(cmd *cobra.Command, args []string) (*launch.Launch, err
 	if cmd.Flags().Changed("port") {
 		l.Terms.Ports = o.ranks.Ports
 	}
-	return l, o.deal(l, cmd, at)
+	start := launch.Start{Verb: verbOf(cmd), Watch: l.Progress != nil,
+		Flags: flagsOf(cmd, slices.Concat([]string{"ssh", "remote-path", "copy-binary", "output", "to", "group-size", "domain", groupFlag, "metrics"}, rankFlagNames)...)}
+	start.From, _ = os.Hostname()
+	if o.nodes != nil {
+		return l, o.nodes.deal(l, cmd, start, at)
+	}
+	return l, deal(l, cmd, start, at)
 }
 
 var (
@@ -153,72 +156,6 @@ func addresses(args []string, bare bool) (list []ssh.Address, err error) {
 	return list, nil
 }
 
-// deal deals the arguments out to ranks: a node of a group each, and packets by their hosts.
-func (o *joining) deal(l *launch.Launch, cmd *cobra.Command, at []ssh.Address) error {
-	output, bare := cmd.Flags().Lookup("output"), cmd.Name() == tuneVerb
-	nodes := output == nil
-	var to ssh.Address
-	switch {
-	case bare && output.Changed:
-		to.Path = output.Value.String()
-	case !bare && !nodes:
-		var err error
-		if to, err = ssh.Parse(output.Value.String()); output.Changed && (err != nil || to.Host != hostWord) {
-			return exit.Usagef("-o %s: each host gets its own files: -o %s:DIR", output.Value, hostWord)
-		}
-	}
-	start := launch.Start{Verb: verbOf(cmd), Roots: ofRoots(cmd), Watch: o.session.meter != nil, Variable: o.sets.variable(),
-		Flags: flagsOf(cmd, slices.Concat([]string{"ssh", "remote-path", "copy-binary", "output", "to", "group-size", "domain", groupFlag, metricsFlag}, rankFlagNames)...)}
-	if cmd.Flags().Lookup("group-size") != nil {
-		if err := o.sets.check(cmd); err != nil {
-			return err
-		}
-	}
-	verb := cmd.Name()
-	// One set does not hold up the others. Recover knows a lost node's place only when it has seen all.
-	l.Missing = verb == "status" || verb == "verify" || verb == snapshotsVerb || o.sets.size != 0 && verb != "recover"
-	l.Recovers = verb == "recover"
-	l.Down = l.Missing || (verb == "protect" || verb == resizeVerb) && !start.Roots
-	if f := cmd.Flags().Lookup("to"); f != nil && f.Changed {
-		a, err := ssh.Parse(f.Value.String())
-		if err != nil || a.Host == hostWord {
-			return exit.Usagef("--to %s: want a directory here, or HOST:DIR", f.Value)
-		}
-		l.Missing, l.Down, l.To = true, true, &a
-		start.Flags = append(start.Flags, launch.Flag{Name: "to", Value: a.Path})
-	}
-	if !nodes && output.Changed {
-		start.Flags = append(start.Flags, launch.Flag{Name: "output", Value: to.Path})
-	}
-	start.From, _ = os.Hostname()
-	for _, a := range at {
-		same := func(b ssh.Address) bool { return b.Host == a.Host && b.Port == a.Port }
-		if a.Host == hostWord || !nodes && slices.ContainsFunc(l.Ranks, func(x *launch.Far) bool { return same(x.Address) }) {
-			continue
-		}
-		x := &launch.Far{Address: a, HostName: cmp.Or(a.Host[strings.Index(a.Host, "@")+1:], start.From), Start: start}
-		switch {
-		case nodes:
-			x.Paths, x.Dir, x.Start.Name = []string{a.Path}, a.Path, a.Name
-		case bare:
-			x.Start.Name = a.At()
-		default:
-			for _, b := range at {
-				if b.Host == hostWord || same(b) {
-					x.Paths = append(x.Paths, b.Path)
-				}
-			}
-		}
-		x.Order = o.orders[x.Start.Name]
-		x.Commanded = x.Order != nil
-		l.Ranks = append(l.Ranks, x)
-	}
-	if len(l.Ranks) == 0 || nodes && len(l.Ranks) < len(at) {
-		return exit.Usagef("%s: name the hosts", hostWord)
-	}
-	return nil
-}
-
 // verbOf returns the name of a verb, without that of this program.
 func verbOf(cmd *cobra.Command) string {
 	_, verb, _ := strings.Cut(cmd.CommandPath(), " ")
@@ -241,86 +178,68 @@ func flagsOf(cmd *cobra.Command, without ...string) (list []launch.Flag) {
 	return list
 }
 
-// atHosts starts the ranks, and has them meet, or those of each set.
+// joinLaunch is the join of a comm for the ranks of a launch.
+func joinLaunch(_ context.Context, o *joining) (*party, error) {
+	at := o.session.at
+	t, err := at.Join(o.timeout)
+	if err != nil {
+		return nil, err
+	}
+	return &party{Transport: t, here: at.Place, host: at.Start.Name, gather: at.Gather, part: func(mine launch.Ending, _ *session) int {
+		at.Report(mine)
+		return mine.Code
+	}}, nil
+}
+
+// far returns a rank that is to be at an address.
+func far(a ssh.Address, start launch.Start) *launch.Far {
+	return &launch.Far{Address: a, HostName: cmp.Or(a.Host[strings.Index(a.Host, "@")+1:], start.From), Start: start}
+}
+
+// deal deals the arguments out to ranks: packets by their hosts, or hosts alone.
+func deal(l *launch.Launch, cmd *cobra.Command, start launch.Start, at []ssh.Address) error {
+	bare := cmd.Name() == "tune"
+	if output := cmd.Flags().Lookup("output"); output.Changed {
+		to, err := ssh.Parse(output.Value.String())
+		switch {
+		case bare:
+			to.Path = output.Value.String()
+		case err != nil || to.Host != hostWord:
+			return exit.Usagef("-o %s: each host gets its own files: -o %s:DIR", output.Value, hostWord)
+		}
+		start.Flags = append(start.Flags, launch.Flag{Name: "output", Value: to.Path})
+	}
+	for _, a := range at {
+		same := func(b ssh.Address) bool { return b.Host == a.Host && b.Port == a.Port }
+		if a.Host == hostWord || slices.ContainsFunc(l.Ranks, func(x *launch.Far) bool { return same(x.Address) }) {
+			continue
+		}
+		x := far(a, start)
+		if bare {
+			x.Start.Name = a.At()
+		} else {
+			for _, b := range at {
+				if b.Host == hostWord || same(b) {
+					x.Paths = append(x.Paths, b.Path)
+				}
+			}
+		}
+		l.Ranks = append(l.Ranks, x)
+	}
+	if len(l.Ranks) == 0 {
+		return exit.Usagef("%s: name the hosts", hostWord)
+	}
+	return nil
+}
+
+// atHosts starts the ranks, and has them meet.
 func (o *joining) atHosts(l *launch.Launch, cmd *cobra.Command) error {
 	defer l.End()
 	if err := l.Begin(cmd.Context()); err != nil {
 		return err
 	}
-	if o.sets.size != 0 {
-		return o.setsAtHosts(l, cmd)
-	}
-	if cmd.Flags().Lookup("output") == nil { // each has a node
-		var ids []group.Identity
-		var names []string
-		var added []bool
-		for _, x := range l.Ranks {
-			x.Node.Name = group.Name(x.Start.Name)
-			ids, names = append(ids, x.Node), append(names, x.Start.Name)
-			added = append(added, o.resizing != nil && slices.Contains(o.resizing.Add, x.Start.Name))
-		}
-		order := group.Order(ids)
-		if o.resizing != nil {
-			var err error
-			if order, err = group.Resized(names, ids, added, o.resizing.Remove); err != nil {
-				return err
-			}
-			for _, i := range order[len(order)-len(o.resizing.Remove):] {
-				o.removed = append(o.removed, names[i])
-			}
-		}
-		l.Order(order)
+	if o.nodes != nil {
+		return o.nodes.meet(l, cmd)
 	}
 	return l.Meet(cmd.Context())
-}
-
-// setsAtHosts has the ranks of each set meet, and prints how the sets have ended.
-func (o *joining) setsAtHosts(l *launch.Launch, cmd *cobra.Command) error {
-	var members []sets.Member
-	for _, x := range l.Ranks {
-		x.Node.Name = group.Name(x.Start.Name)
-		m := sets.Member{Name: x.Start.Name, Identity: x.Node}
-		if slices.ContainsFunc(members, func(o sets.Member) bool { return o.Name == m.Name }) {
-			return exit.Usagef("%s is there twice: give every node its own", m.Name)
-		}
-		if x.Absent == "" || x.Variable == "" { // else nobody knows
-			var err error
-			if m.Domain, err = o.sets.domainOf(x.Domain, x.Start.Name, x.HostName); err != nil {
-				return err
-			}
-		}
-		members = append(members, m)
-	}
-	list, reports, err := o.sets.choose(members)
-	if err != nil {
-		return err
-	}
-	asJSON, _ := cmd.Flags().GetBool("json")
-	return o.session.runSets(cmd.Context(), l.Out, asJSON, reports, -1, func(n int, r *setReport) error {
-		var ranks []*launch.Far
-		for _, i := range list[n].Members {
-			ranks = append(ranks, l.Ranks[i])
-		}
-		set := l.Set(ranks, r.part(), &r.body)
-		err := set.Meet(cmd.Context())
-		if errors.Is(err, exit.ErrSaid) {
-			r.Error = set.Said()
-		}
-		return err
-	})
-}
-
-// fails says what failed.
-func (s *session) fails(x launch.Saying) { s.say(slog.LevelError, x) }
-
-// hears prints what a host has on its stderr.
-func (s *session) hears(host, line string) {
-	s.saying.Lock()
-	defer s.saying.Unlock()
-	s.meter.clear()
-	if s.json {
-		s.pass(host, line)
-	} else {
-		printable.Fprintf(s.stderr, "%s: %s\n", host, line)
-	}
 }

@@ -85,7 +85,7 @@ func newFleet(t *testing.T) *fleet {
 func (f *fleet) run(args ...string) result {
 	s := starting(f.env...)
 	s.program = f.program
-	return s.result(context.Background(), args...)
+	return resultIn(context.Background(), s, args...)
 }
 
 // must is run, and fails the test unless the exit code is 0.
@@ -491,7 +491,7 @@ func TestLaunchStopped(t *testing.T) {
 		s.program, s.limits.end = f.program, 3*time.Second
 		done := make(chan result, 1)
 		go func() {
-			done <- s.result(context.Background(), of("protect", "--tolerate", "1", "--timeout", "2s", "--allow-changed", "--full")...)
+			done <- resultIn(context.Background(), s, of("protect", "--tolerate", "1", "--timeout", "2s", "--allow-changed", "--full")...)
 		}()
 		var r result
 		for ended := false; !ended; {
@@ -670,26 +670,6 @@ func TestSecretShown(t *testing.T) {
 				t.Errorf("%s: the secret %s is in\n%q\n%+v", name, secret, lists, r)
 			}
 			list = list[1:]
-		}
-	}
-}
-
-// TestWords splits commands as their users mean it.
-func TestWords(t *testing.T) {
-	t.Parallel()
-	for command, want := range map[string][]string{
-		"":                                nil,
-		" \t":                             nil,
-		"ssh":                             {"ssh"},
-		" ssh -p  22\n":                   {"ssh", "-p", "22"},
-		`ssh -p 22 -i "a b"`:              {"ssh", "-p", "22", "-i", "a b"},
-		`ssh -o 'User=it"s' -o X="a  b"c`: {"ssh", "-o", `User=it"s`, "-o", "X=a  bc"},
-		`ssh "" x`:                        {"ssh", "", "x"},
-		`ssh "a b`:                        nil,
-		`ssh it's`:                        nil,
-	} {
-		if got := words(command); !slices.Equal(got, want) {
-			t.Errorf("%s: %q, want %q", command, got, want)
 		}
 	}
 }

@@ -315,7 +315,7 @@ func TestCopies(t *testing.T) {
 			volley := func(args ...string) result {
 				s := newSession()
 				s.environ = append(s.environ, c.variable)
-				return s.result(t.Context(), args...)
+				return resultIn(t.Context(), s, args...)
 			}
 			for _, args := range [][]string{{"encode", in}, {"decode", coded}} {
 				out := filepath.Join(t.TempDir(), "out")

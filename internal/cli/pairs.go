@@ -4,18 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/dustin/go-humanize"
-
 	"volley/engine"
-	"volley/internal/printable"
-	"volley/internal/report"
-	"volley/tune"
 )
 
 // A pair is how one process reaches another.
@@ -36,11 +30,6 @@ func (p pair) String() string {
 	return fmt.Sprintf("%s cannot reach %s: %s; %s", p.From, p.To, p.Error, p.Open)
 }
 
-type tuned struct {
-	Pairs []pair `json:"pairs,omitempty"`
-	*tune.Result
-}
-
 // A pairsError says which pairs cannot connect. All processes find it.
 type pairsError struct{ text string }
 
@@ -52,13 +41,14 @@ type reaches struct {
 	To   []engine.Reach
 }
 
-// probe measures all pairs of processes, their rates if asked. The error is a *pairsError where some cannot connect.
-func (p *party) probe(ctx context.Context, limit time.Duration, rates bool) ([]pair, error) {
-	record, err := json.Marshal(reaches{p.host, p.here.Probe(ctx, limit, rates)})
+// probe measures all pairs of processes, their rates if wanted. The error is a *pairsError where some cannot connect.
+func (o *joining) probe(ctx context.Context) ([]pair, error) {
+	p := o.session.party
+	record, err := json.Marshal(reaches{p.host, p.here.Probe(ctx, o.timeout, o.rates)})
 	if err != nil {
 		return nil, err
 	}
-	records, err := p.gather(ctx, record, longer(limit, engine.ProbeTime(p.Size())))
+	records, err := p.gather(ctx, record, longer(o.timeout, engine.ProbeTime(p.Size())))
 	if err != nil {
 		return nil, err
 	}
@@ -113,36 +103,4 @@ func toOpen(from, to string, ports engine.Ports) string {
 		return fmt.Sprintf("open TCP ports %v of %s for %s", ports, host, source)
 	}
 	return fmt.Sprintf("open TCP port %s of %s for %s, or with --port %v these", port, host, source, engine.UsualPorts)
-}
-
-func (o *tuneOptions) printPairs(w io.Writer) error {
-	if o.json {
-		return writeJSON(w, tuned{Pairs: o.pairs})
-	}
-	of := func(value func(p pair) any) func(pair) any {
-		return func(p pair) any {
-			if p.Error != "" {
-				return nil
-			}
-			return value(p)
-		}
-	}
-	err := report.Text(w, []report.Column[pair]{
-		{Name: "from", Value: func(p pair) any { return p.From }},
-		{Name: "to", Value: func(p pair) any { return p.To }},
-		{Name: "address", Value: func(p pair) any { return p.Address }},
-		{Name: "handshake", Text: report.Seconds, Value: of(func(p pair) any { return p.Handshake })},
-		{Name: "delay", Text: report.Seconds, Value: of(func(p pair) any { return p.Delay })},
-		{Name: "rate", Unit: "per second", Value: of(func(p pair) any { return humanize.Bytes(uint64(p.Rate)) })},
-		{Name: "state", Value: func(p pair) any {
-			if p.Error != "" {
-				return "fails"
-			}
-			return "good"
-		}},
-	}, o.pairs)
-	if err == nil {
-		err = printable.Fprintf(w, "\n")
-	}
-	return err
 }

@@ -32,21 +32,18 @@ type meter struct {
 	told        time.Time
 }
 
-// newMeter returns the meter of a session, with lines as often as asked for. For 0 it is a bar where stderr is a
-// terminal, and else nil: logs and the mail of cron are for what went wrong.
-func newMeter(s *session, every time.Duration) *meter {
-	s.meter = nil
+// progress returns what hears how far the session is, and tells it by lines as often as asked for. For 0 that is a bar
+// where stderr is a terminal, and else nil: logs and the mail of cron are for what went wrong.
+func (s *session) progress(every time.Duration) func(done, more int64) {
 	if f, ok := s.stderr.(*os.File); every > 0 || ok && !s.json && term.IsTerminal(int(f.Fd())) {
 		s.meter = &meter{s: s, every: every, told: time.Now()}
+		return s.meter.add
 	}
-	return s.meter
+	return nil
 }
 
 // add tells of more bytes that are done, and of more that have to be.
 func (m *meter) add(done, more int64) {
-	if m == nil {
-		return
-	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.done += done
@@ -83,7 +80,7 @@ func (m *meter) tell() {
 }
 
 // timed reports whether the meter counts time.
-func (m *meter) timed() bool { return strings.HasPrefix(m.s.verb, tuneVerb) }
+func (m *meter) timed() bool { return strings.HasPrefix(m.s.verb, "tune") }
 
 // clear takes the bar away until there is more progress.
 func (m *meter) clear() {
@@ -139,15 +136,4 @@ func (s *session) stoppable(ctx context.Context, run func() error) error {
 		s.file.Lock() // for good
 		return context.Cause(ctx)
 	}
-}
-
-// progress returns what hears how far this rank is, or nil: nobody does.
-func (o *joining) progress(s *session) func(done, more int64) {
-	switch leads := o.party.Rank() == 0 && (o.party.here == nil || o.party.here.Rank() == 0); {
-	case s.at != nil && s.at.Watch:
-		return s.at.Progress
-	case s.at != nil, o.quiet, !leads && o.every == 0:
-		return nil
-	}
-	return newMeter(s, o.every).add
 }

@@ -3,8 +3,13 @@ package cli
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"fmt"
+	"io"
 	"os"
 	"os/signal"
+	"runtime"
+	"sync"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -16,7 +21,7 @@ import (
 // Verbs and flags that a rank takes whose key permits few paths: every other one is refused. What --add, --believe and
 // --remove name is compared, and not opened.
 var confined = launch.Confinement{
-	Verbs: []string{"protect", "verify", "status", "recover", resizeVerb, "unprotect", snapshotsVerb, "group check"},
+	Verbs: []string{"protect", "verify", "status", "recover", "resize", "unprotect", "snapshots", "group check"},
 	Flags: []string{"add", "allow-changed", "allow-deleted", "believe", "beyond", "cores", "deleted", "digest", "dry-run", "exclude", "file", "force", "full", "group-size",
 		"json", "latest", "layout", "limit-rate", "log-format", "matrix", "max-changed", "max-deleted", "memory", "network", "nice", "one-file-system", "progress", "quiet",
 		"remove", "retain", "revert", "root", "step", "strict", "timeout", "tolerate", "verbose", "yes"},
@@ -43,7 +48,7 @@ func newRank(s *session) *cobra.Command {
 				LogTo: s.logTo, Say: s.commandSays, Message: message, Build: build,
 				Verb: func(ctx context.Context, r *launch.Rank) string {
 					verb := &session{surroundings: s.surroundings, at: r}
-					verb.runSent(ctx, cmd.ErrOrStderr())
+					runSent(ctx, verb, cmd.ErrOrStderr())
 					return cmp.Or(verb.came, launch.ResultFailed)
 				},
 			}
@@ -59,15 +64,21 @@ func newRank(s *session) *cobra.Command {
 	return cmd
 }
 
-// joinLaunch is the join of a comm for the ranks of a launch.
-func joinLaunch(_ context.Context, o *joining) (*party, error) {
-	at := o.session.at
-	t, err := at.Join(o.timeout)
+// build returns what tells programs of one version apart, where they are for one system; "": it is not known. All of the
+// program is read, once.
+var build = sync.OnceValue(func() string {
+	name, err := os.Executable()
 	if err != nil {
-		return nil, err
+		return ""
 	}
-	return &party{Transport: t, here: at.Place, host: at.Start.Name, gather: at.Gather, part: func(mine launch.Ending, _ *session) int {
-		at.Report(mine)
-		return mine.Code
-	}}, nil
-}
+	f, err := os.Open(name)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	sum := sha256.New()
+	if _, err := io.Copy(sum, f); err != nil {
+		return ""
+	}
+	return fmt.Sprintf("%s/%s %x", runtime.GOOS, runtime.GOARCH, sum.Sum(nil))
+})

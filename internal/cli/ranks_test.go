@@ -75,7 +75,7 @@ func (x *rankRun) start() {
 	for r, c := range x.commands {
 		if !x.processes {
 			s, args := x.session(r)
-			go func() { x.codes[r] <- s.run(x.contexts[r], args, c.Stdout, c.Stderr) }()
+			go func() { x.codes[r] <- execute(x.contexts[r], s, args, c.Stdout, c.Stderr) }()
 			continue
 		}
 		if err := c.Start(); err != nil {

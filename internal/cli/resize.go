@@ -15,10 +15,8 @@ import (
 	"volley/internal/grouptext"
 )
 
-const resizeVerb = "resize"
-
 func newResize(s *session) *cobra.Command {
-	o := &groupOptions{joining: joining{session: s}}
+	o := newOptions(s)
 	x := group.ResizeOptions{}
 	o.resizing = &x
 	cmd := &cobra.Command{
@@ -64,7 +62,7 @@ func newResize(s *session) *cobra.Command {
 // resized returns the directories of a group, with those that are added. Where the group has a file, --add and --remove
 // name them as the file does.
 func (o *groupOptions) resized(cmd *cobra.Command, args []string) ([]string, error) {
-	dirs, err := o.fromFile(cmd, args)
+	dirs, err := o.directories(cmd, args)
 	if err != nil || o.session.at != nil { // the launch has done this
 		return dirs, err
 	}

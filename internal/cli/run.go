@@ -77,9 +77,9 @@ func (o *runOptions) prepare(cmd *cobra.Command, plan *selectionFlags) (c coded.
 	}
 	plan.Log = o.session.log
 	if plan.Lenient = true; o.party.job() {
-		plan.Place = o.party.place(o.party.Size())
+		plan.Place = o.place(o.party.Size())
 	} else {
-		plan.Place, plan.Process = o.party.place(0), true // as many as there will be packets
+		plan.Place, plan.Process = o.place(0), true // as many as there will be packets
 	}
 	return coded.Options{
 		Dir: o.output, Replace: o.force, DryRun: o.dryRun, Job: o.party.job(), PerRank: o.perRank, Timeout: o.timeout, Trace: o.recorder,
@@ -88,7 +88,7 @@ func (o *runOptions) prepare(cmd *cobra.Command, plan *selectionFlags) (c coded.
 			o.assumed = plan.Assumed
 			return append(plan.Options(model), volley.WithMemory(memory), volley.WithCheck(o.check == "full")), err
 		},
-		Guard: o.checkTrace, Finish: o.writeTrace, Log: plan.Log, Progress: o.progress(o.session),
+		Guard: o.checkTrace, Finish: o.writeTrace, Log: plan.Log, Progress: o.progress(),
 		Warn: func(text string) { o.session.say(slog.LevelWarn, launch.Saying{Text: text}) },
 	}, nil
 }

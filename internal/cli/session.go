@@ -8,6 +8,10 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"volley/internal/exit"
 	"volley/internal/gauges"
 	"volley/internal/launch"
 )
@@ -43,6 +47,7 @@ type session struct {
 	read   atomic.Bool // stdin is, or is being
 	file   sync.Mutex  // is held by what writes the file of -o
 	saying sync.Mutex  // is held while a line of a command is printed
+	out    *clearing   // stdout
 	stderr io.Writer
 	log    *slog.Logger
 	meter  *meter // nil: there is none
@@ -100,4 +105,60 @@ func (s *session) logTo(verbose, json bool) *slog.Logger {
 		slog.SetDefault(s.log) // packages of others may use it
 	}
 	return s.log
+}
+
+// begin begins the session with a command line, and has its verbs print there.
+func (s *session) begin(cmd *cobra.Command, stdout, stderr io.Writer) {
+	s.begun, s.stderr, s.out = time.Now(), stderr, &clearing{Writer: stdout, s: s}
+	s.logTo(false, false) // until the flags are known
+	cmd.SetOut(s.out)
+	cmd.SetErr(stderr)
+}
+
+// settle settles by the flags of a verb how it logs and prints.
+func (s *session) settle(cmd *cobra.Command) error {
+	s.verb = cmd.Name()
+	if dry := cmd.Flags().Lookup("dry-run"); dry != nil && dry.Value.String() == "true" {
+		s.verb += " --dry-run"
+	}
+	if err := checkFormat("--log-format", s.format, "text", "json"); err != nil {
+		return err
+	}
+	s.json = s.format == "json"
+	s.logTo(verbose(cmd), s.json)
+	quiet, _ := cmd.Flags().GetBool("quiet")
+	if json, _ := cmd.Flags().GetBool("json"); quiet && !json {
+		cmd.SetOut(io.Discard)
+	}
+	if f := cmd.Flags().Lookup("metrics"); f != nil {
+		if f.Changed && s.verb != cmd.Name() {
+			return exit.Usagef("--metrics: a dry run has no metrics: leave --dry-run or --metrics out")
+		}
+		if err := checkOutputFile("--metrics", f.Value.String(), ""); err != nil {
+			return err
+		}
+		s.metrics = f.Value.String()
+	}
+	return nil
+}
+
+// scan takes from arguments that are wrong what they say of the log and of metrics, which are to have the error.
+func (s *session) scan(verb *cobra.Command, args []string) {
+	f := looseFlags()
+	format := f.String("log-format", "", "")
+	f.StringVar(&s.metrics, "metrics", "", "")
+	f.Parse(args)
+	if verb.Flags().Lookup("metrics") == nil {
+		s.metrics = ""
+	}
+	s.verb, s.json = verb.Name(), *format == "json"
+	s.logTo(false, s.json)
+}
+
+// looseFlags returns flags for arguments some of which may be unknown.
+func looseFlags() *pflag.FlagSet {
+	f := pflag.NewFlagSet("", pflag.ContinueOnError)
+	f.ParseErrorsAllowlist.UnknownFlags = true
+	f.Usage = func() {} // --help is none of ours
+	return f
 }

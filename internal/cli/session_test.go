@@ -12,7 +12,7 @@ import (
 
 // run runs the command line in a session of its own.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	return newSession().run(ctx, args, stdout, stderr)
+	return execute(ctx, newSession(), args, stdout, stderr)
 }
 
 // A shared buffer is what several write to, as to a file.
@@ -74,8 +74,8 @@ func starting(more ...string) *session {
 }
 
 // result runs the command line in the session.
-func (s *session) result(ctx context.Context, args ...string) result {
+func resultIn(ctx context.Context, s *session, args ...string) result {
 	var stdout, stderr shared
-	code := s.run(ctx, args, &stdout, &stderr)
+	code := execute(ctx, s, args, &stdout, &stderr)
 	return result{code, stdout.String(), stderr.String()}
 }

@@ -3,28 +3,19 @@ package cli
 import (
 	"bytes"
 	"cmp"
-	"context"
 	"encoding/json"
-	"errors"
-	"fmt"
 	"io"
-	"os"
-	"runtime"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"golang.org/x/sync/errgroup"
 
 	"volley/group"
 	"volley/internal/exit"
 	"volley/internal/grouptext"
-	"volley/internal/launch"
 	"volley/internal/printable"
 	"volley/internal/sets"
-	"volley/transport"
-	"volley/transport/local"
 )
 
 // setOptions is the flags that cut nodes into sets.
@@ -105,97 +96,6 @@ func (o *setOptions) choose(members []sets.Member) ([]sets.Set, []*setReport, er
 	return list, reports, err
 }
 
-// A rankSays is what a rank says of its node when the ranks meet.
-type rankSays struct {
-	sets.Member
-	Size  int
-	Apart bool
-	Added bool // to a group that is resized
-	Error string
-}
-
-// says returns what this rank says. It settles which directory is its own.
-func (o *joining) says(getenv func(string) string, rank, size int) []byte {
-	host, _ := os.Hostname()
-	o.rank = rank
-	switch len(o.dirs) {
-	case 1:
-		o.dir = o.dirs[0]
-	case size:
-		o.dir = o.dirs[rank]
-	}
-	o.dir = strings.ReplaceAll(o.dir, rankWord, fmt.Sprint(rank))
-	x := rankSays{Size: o.sets.size, Apart: o.sets.apart(), Member: sets.Member{Name: host + ":" + o.dir, Identity: group.Identity{Node: -1}}}
-	if o.dir != "" {
-		x.Identity = launch.Identify(o.dir, o.roots)
-	}
-	if o.resizing != nil {
-		for i, dir := range o.resizing.Add {
-			o.resizing.Add[i] = strings.ReplaceAll(dir, rankWord, fmt.Sprint(rank))
-		}
-		x.Added = slices.Contains(o.resizing.Add, o.dir)
-	}
-	if o.sets.size != 0 {
-		var err error
-		if x.Domain, err = o.sets.domainOf(getenv(o.sets.variable()), o.dir, host); err == nil && o.dir == "" {
-			err = exit.Usagef("--group-size: give each process one directory, its own, or as many as there are processes")
-		}
-		if err != nil {
-			x.Error = err.Error()
-		}
-	}
-	text, _ := json.Marshal(x)
-	return text
-}
-
-// share returns the ranks of each set, or of all as one, by what ranks have said, in the order of their nodes.
-func (o *joining) share(said [][]byte, rank int) (ranks [][]int) {
-	all, members, ids := make([]rankSays, len(said)), make([]sets.Member, len(said)), make([]group.Identity, len(said))
-	for r, text := range said {
-		if json.Unmarshal(text, &all[r]) != nil {
-			all[r].Node = -1
-		}
-		x := all[r]
-		members[r], ids[r] = x.Member, x.Identity
-		switch {
-		case o.sets.err != nil:
-		case x.Error != "":
-			o.sets.err = exit.Usagef("rank %d: %s", r, x.Error)
-		case x.Size != all[0].Size || x.Apart != all[0].Apart:
-			o.sets.err = exit.Usagef("ranks 0 and %d were started with different --group-size or --domain: give all the same", r)
-		}
-	}
-	if o.sets.err == nil && o.sets.size != 0 {
-		var list []sets.Set
-		var reports []*setReport
-		if list, reports, o.sets.err = o.sets.choose(members); o.sets.err == nil {
-			for n, s := range list {
-				if s.Members == nil {
-					o.sets.lost = append(o.sets.lost, reports[n])
-					continue
-				}
-				if ranks = append(ranks, s.Members); slices.Contains(s.Members, rank) {
-					o.sets.mine = reports[n]
-				}
-			}
-			return ranks
-		}
-	}
-	if o.resizing == nil || o.dir == "" { // where a process has several nodes they are in order
-		return [][]int{group.Order(ids)}
-	}
-	names, added := make([]string, len(all)), make([]bool, len(all))
-	for r, x := range all {
-		_, names[r], _ = strings.Cut(x.Name, ":")
-		added[r] = x.Added
-	}
-	order, err := group.Resized(names, ids, added, o.resizing.Remove)
-	if err != nil {
-		o.sets.err, order = cmp.Or(o.sets.err, err), group.Order(ids)
-	}
-	return [][]int{order}
-}
-
 // A setReport says what a verb has done with a set.
 type setReport struct {
 	Set     int             `json:"set"`
@@ -234,96 +134,4 @@ func (r *setReport) print(w io.Writer, asJSON bool) error {
 	}
 	_, err := w.Write(b.Bytes())
 	return err
-}
-
-// runSets runs the sets that are there side by side, so many at a time, and prints their reports.
-func (s *session) runSets(ctx context.Context, stdout io.Writer, asJSON bool, reports []*setReport, limit int, run func(n int, r *setReport) error) error {
-	var all errgroup.Group
-	all.SetLimit(limit)
-	for n, r := range reports {
-		if r.err == nil {
-			all.Go(func() error { r.err = run(n, r); return nil })
-		}
-	}
-	all.Wait()
-	return s.printSets(ctx, stdout, asJSON, reports)
-}
-
-// printSets prints the reports of all sets, and says which have failed. It returns the exit code of the first of these.
-func (s *session) printSets(ctx context.Context, stdout io.Writer, asJSON bool, reports []*setReport) error {
-	code := exit.OK
-	for _, r := range reports {
-		if r.err != nil && r.Error == "" {
-			r.Error = message(r.err)
-		}
-		if err := r.print(stdout, asJSON); err != nil {
-			return err
-		}
-	}
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	for _, r := range reports {
-		if r.err == nil {
-			continue
-		}
-		s.fails(launch.Saying{Text: fmt.Sprintf("set %d: %s", r.Set, r.Error)})
-		if code == exit.OK {
-			code = exit.Code(r.err)
-		}
-	}
-	if code == exit.OK {
-		return nil
-	}
-	return exit.With(exit.ErrSaid, code)
-}
-
-// inSets runs a verb on the nodes here: on each set of them side by side, or with the other ranks of this rank's set.
-func (o *groupOptions) inSets(cmd *cobra.Command, dirs []string, verb func(t transport.Transport, dirs []string, of group.Part, w io.Writer) error) error {
-	out := cmd.OutOrStdout()
-	switch mine := o.sets.mine; {
-	case o.sets.size == 0:
-		part := group.Part{}
-		if at := o.session.at; at != nil {
-			part = at.Part
-		}
-		return verb(o.party.Transport, dirs, part, out)
-	case mine != nil:
-		o.party.apart(func() {
-			if mine.err == nil {
-				mine.err = verb(o.party.Transport, dirs, mine.part(), &mine.body)
-			}
-		})
-		if mine.err != nil {
-			mine.Error = message(mine.err)
-		}
-		if o.party.Rank() == 0 {
-			mine.err = errors.Join(mine.err, mine.print(out, o.json))
-		}
-		if o.rank == 0 {
-			return cmp.Or(mine.err, o.session.printSets(cmd.Context(), out, o.json, o.sets.lost))
-		}
-		return mine.err
-	}
-	if err := group.Apart(dirs); err != nil {
-		return err
-	}
-	var members []sets.Member
-	for _, dir := range dirs {
-		m := sets.Member{Name: dir, Identity: group.Identify(dir)}
-		if o.sets.apart() {
-			var err error
-			if m.Domain, err = o.sets.domainOf("", dir, ""); err != nil {
-				return err
-			}
-		}
-		members = append(members, m)
-	}
-	_, reports, err := o.sets.choose(members)
-	if err != nil {
-		return err
-	}
-	return o.session.runSets(cmd.Context(), out, o.json, reports, runtime.GOMAXPROCS(0), func(_ int, r *setReport) error {
-		return verb(local.New(1)[0], r.Dirs, r.part(), &r.body)
-	})
 }

@@ -8,9 +8,10 @@ import (
 )
 
 func newSnapshots(s *session) *cobra.Command {
-	o := &groupOptions{joining: joining{session: s}, step: group.Latest}
+	o := newOptions(s)
+	o.step = group.Latest
 	cmd := &cobra.Command{
-		Use:   snapshotsVerb + " [flags] DIR...",
+		Use:   "snapshots [flags] DIR...",
 		Short: "List the snapshots of a group of nodes",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return onSets(o, cmd, args, (*group.Group).Snapshots, grouptext.Snapshots, nil)

@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"volley/internal/exit"
-	"volley/internal/launch"
 )
 
 // TestMatrixInverse prints the points of the matrix that is inverted.
@@ -100,7 +99,7 @@ func TestStandard(t *testing.T) {
 	volley := func(stdin, args string) (int, string, string) {
 		s := newSession()
 		s.stdin = strings.NewReader(stdin)
-		r := s.result(t.Context(), strings.Fields(args)...)
+		r := resultIn(t.Context(), s, strings.Fields(args)...)
 		return r.code, r.stdout, r.stderr
 	}
 	_, plan, _ := volley("", "plan -k 4 --json")
@@ -147,9 +146,5 @@ func TestStandard(t *testing.T) {
 		if code != c.code || !strings.Contains(text, c.want) {
 			t.Errorf("%s: exit %d, %s%s: want %d, %q", c.args, code, stdout, stderr, c.code, c.want)
 		}
-	}
-	job := &session{surroundings: surroundings{stdin: strings.NewReader(csv)}, party: &party{part: func(launch.Ending, *session) int { return 0 }}}
-	if _, err := job.openInput("-"); err == nil || !strings.Contains(err.Error(), "name a file") {
-		t.Errorf("one of several processes: %v", err)
 	}
 }

@@ -109,7 +109,7 @@ func TestStepIgnored(t *testing.T) {
 		s.limits.end = 50 * time.Millisecond
 		var stderr bytes.Buffer
 		begun := writerFunc(func([]byte) { cancel(exit.ErrInterrupted) })
-		if got := s.run(ctx, []string{"verify", "--launch", `bash -c "` + script + `"`, "/none"}, begun, &stderr); got != want.code || !strings.Contains(stderr.String(), want.stderr) {
+		if got := execute(ctx, s, []string{"verify", "--launch", `bash -c "` + script + `"`, "/none"}, begun, &stderr); got != want.code || !strings.Contains(stderr.String(), want.stderr) {
 			t.Errorf("%s: exit code %d: %s", script, got, &stderr)
 		}
 		cancel(nil)
@@ -210,24 +210,6 @@ func TestLogJSON(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	f.ended(t)
-}
-
-// TestPass has lines with characters that a terminal is not to get: each is a record all the same.
-func TestPass(t *testing.T) {
-	t.Parallel()
-	for _, text := range []string{"", "7", `"x"`, "{", "\x7f", "\u0085", "\U000e0001", "\xff", "\x1b[2J"} {
-		record, _ := json.Marshal(map[string]string{"msg": text})
-		for _, line := range []string{text, string(record)} {
-			var b bytes.Buffer
-			s := &session{stderr: &b}
-			s.logTo(false, true)
-			s.pass("host", line)
-			var x map[string]any
-			if err := json.Unmarshal(b.Bytes(), &x); err != nil || strings.Count(b.String(), "\n") != 1 {
-				t.Errorf("%q: %q: %v", line, &b, err)
-			}
-		}
-	}
 }
 
 // TestNice reads the priority of all threads of a rank that waits for others.

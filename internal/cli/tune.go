@@ -47,12 +47,10 @@ func tunedFields() string {
 // mostTuneMemory is as much as all processors may take to measure.
 const mostTuneMemory = 4 << 30
 
-const tuneVerb = "tune"
-
 func newTune(s *session) *cobra.Command {
 	o := &tuneOptions{joining: joining{session: s}}
 	cmd := &cobra.Command{
-		Use:     tuneVerb + " [flags] [HOST:...]",
+		Use:     "tune [flags] [HOST:...]",
 		Aliases: []string{"check-network"},
 		Short:   "Check and measure the network, and γ of fields, for later runs",
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -119,7 +117,7 @@ func runTune(cmd *cobra.Command, o *tuneOptions) error {
 		return exit.Usagef("%d processors would take %s each to measure: want %s at most together: fewer of them with -k",
 			o.k, humanize.IBytes(tune.Memory), humanize.IBytes(mostTuneMemory))
 	}
-	path, remark, err := o.place()
+	path, remark, err := o.storage()
 	if err != nil {
 		return err
 	}
@@ -169,8 +167,8 @@ func (o *tuneOptions) parseFields() ([]field.Field, error) {
 	return fields, nil
 }
 
-// place returns the file to store the result in, if any, and what to say of it.
-func (o *tuneOptions) place() (path, remark string, err error) {
+// storage returns the file to store the result in, if any, and what to say of it.
+func (o *tuneOptions) storage() (path, remark string, err error) {
 	if o.dryRun {
 		return "", "nothing stored: a dry run", nil
 	}
@@ -208,10 +206,10 @@ func (o *tuneOptions) place() (path, remark string, err error) {
 
 // measure returns what this process has measured: that of processor 0 counts.
 func (o *tuneOptions) measure(ctx context.Context, fields []field.Field) (first *tune.Result, err error) {
-	at := o.party.place(o.k)
+	at := o.place(o.k)
 	s := o.session
 	var progress func(done, more time.Duration)
-	if add := o.progress(s); add != nil && (s.at == nil || o.party.Rank() == 0) { // a launch hears of one rank: all take as long
+	if add := o.progress(); add != nil && (s.at == nil || o.party.Rank() == 0) { // a launch hears of one rank: all take as long
 		progress = func(done, more time.Duration) { add(int64(done), int64(more)) }
 	}
 	if o.party.job() {
@@ -270,4 +268,41 @@ o          %s for each message
 	}, r.Coding)
 	printable.Fprintf(w, "\n%s\n", printable.Lines(remark))
 	return w.Flush()
+}
+
+type tuned struct {
+	Pairs []pair `json:"pairs,omitempty"`
+	*tune.Result
+}
+
+func (o *tuneOptions) printPairs(w io.Writer) error {
+	if o.json {
+		return writeJSON(w, tuned{Pairs: o.pairs})
+	}
+	of := func(value func(p pair) any) func(pair) any {
+		return func(p pair) any {
+			if p.Error != "" {
+				return nil
+			}
+			return value(p)
+		}
+	}
+	err := report.Text(w, []report.Column[pair]{
+		{Name: "from", Value: func(p pair) any { return p.From }},
+		{Name: "to", Value: func(p pair) any { return p.To }},
+		{Name: "address", Value: func(p pair) any { return p.Address }},
+		{Name: "handshake", Text: report.Seconds, Value: of(func(p pair) any { return p.Handshake })},
+		{Name: "delay", Text: report.Seconds, Value: of(func(p pair) any { return p.Delay })},
+		{Name: "rate", Unit: "per second", Value: of(func(p pair) any { return humanize.Bytes(uint64(p.Rate)) })},
+		{Name: "state", Value: func(p pair) any {
+			if p.Error != "" {
+				return "fails"
+			}
+			return "good"
+		}},
+	}, o.pairs)
+	if err == nil {
+		err = printable.Fprintf(w, "\n")
+	}
+	return err
 }

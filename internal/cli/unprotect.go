@@ -12,7 +12,7 @@ import (
 )
 
 func newUnprotect(s *session) *cobra.Command {
-	o := &groupOptions{joining: joining{session: s}}
+	o := newOptions(s)
 	u := group.UnprotectOptions{}
 	var yes bool
 	cmd := &cobra.Command{

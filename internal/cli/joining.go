@@ -1,24 +1,23 @@
 package cli
 
 import (
+	"cmp"
 	"context"
-	"encoding/json"
-	"fmt"
 	"os"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"volley"
 	"volley/collective"
-	"volley/engine"
-	"volley/group"
 	"volley/internal/exit"
 	"volley/internal/groupfile"
 	"volley/internal/launch"
 	"volley/internal/selection"
+	"volley/internal/ssh"
 	"volley/transport"
 	"volley/transport/local"
 	"volley/tune"
@@ -68,32 +67,8 @@ func commUsage() string {
 	return "how processors talk: " + strings.Join(list, "; ")
 }
 
-// A party is this process among those that run a verb together.
-type party struct {
-	transport.Transport
-	name  string   // of its comm
-	hosts []string // of the processes, each once, sorted
-
-	// Where pairs of processes can be measured, and what each says be told to all:
-	here   *engine.Place
-	host   string // what the user calls that of this process
-	gather func(ctx context.Context, record []byte, limit time.Duration) ([]json.RawMessage, error)
-
-	// part, unless nil, tells the processes how each of them ended, so that one of them says it for all. It returns
-	// what this one is to say, and the exit code. If some do not come, it ends the whole job and does not return.
-	part func(mine launch.Ending, s *session) (code int)
-
-	// Where the processes are in sets, Transport is that of this one's set, the name of which part says with the
-	// ending. apart does the work of it. Over MPI, where processes may not end before others, it waits for all sets.
-	set   string
-	apart func(work func())
-}
-
 // rankWord stands for a number in the names of files: of a processor, or of a process.
 const rankWord = "{rank}"
-
-// job reports whether there may be other processes: then each has its own files.
-func (p *party) job() bool { return p.part != nil }
 
 // join joins the others of --comm, once in a session, who are to do the same.
 func (o *joining) join(ctx context.Context) (err error) {
@@ -101,17 +76,14 @@ func (o *joining) join(ctx context.Context) (err error) {
 	if s.party == nil {
 		err = o.enter(ctx)
 		s.alone = s.party == nil
-		if err == nil {
-			err = o.sets.err
-		}
 		if err == nil && o.probes && s.party.here != nil {
-			o.pairs, err = s.party.probe(ctx, o.timeout, o.rates)
+			o.pairs, err = o.probe(ctx)
 		}
 		if err == nil && s.verb != "" {
 			err = volley.Greet(ctx, s.party.Transport, s.verb, o.timeout)
 		}
 		if err == nil {
-			err = s.party.meet(ctx, o.timeout)
+			s.party.hosts, err = hostsOf(ctx, s.party.Transport, o.timeout)
 			s.log.Info("joined", "comm", s.party.name, "rank", s.party.Rank(), "of", s.party.Size(), "hosts", s.party.hosts)
 		}
 	}
@@ -144,52 +116,50 @@ func (o *joining) enter(ctx context.Context) (err error) {
 	if s.party, err = c.join(ctx, o); err == nil {
 		s.party.name = c.name
 		err = o.limits.slow(ctx, s.party)
-		if o.sets.mine != nil {
-			s.party.set = fmt.Sprint("set ", o.sets.mine.Set)
+		if o.nodes != nil {
+			var none error
+			s.party.set, none = o.nodes.settled()
+			err = cmp.Or(err, none)
 		}
 	}
 	return err
 }
 
-// meet finds the hosts of all processes.
-func (p *party) meet(ctx context.Context, limit time.Duration) (err error) {
-	host, _ := os.Hostname() // or no name, which is one as well
-	p.hosts, err = collective.AllgatherValues(ctx, p.Transport, host, limit)
-	slices.Sort(p.hosts)
-	p.hosts = slices.Compact(p.hosts)
-	return err
-}
-
-func (p *party) place(k int) tune.Place {
-	return tune.Place{Transport: p.name, Hosts: p.hosts, Ranks: k}
-}
-
 // joining is the flags of how this process takes part in a run.
 type joining struct {
-	session  *session
-	comm     string
-	ranks    rankFlags
-	sets     setOptions
-	dirs     []string             // that this process is given: its own, or those of all
-	rank     int                  // of all, where that of the party is one of a set
-	dir      string               // of the one node that this process has; empty: none, or several
-	roots    bool                 // directories are roots of snapshots
-	probes   bool                 // connects all pairs first
-	rates    bool                 // and measures their rates
-	pairs    []pair               // that were measured
-	resizing *group.ResizeOptions // nil: a group stays as large as it is
-	quiet    bool
-	every    time.Duration // between lines of progress; 0: a bar on a terminal
-	limits   limits
-	party    *party // of comm, once join has returned
-	memory   string
-	timeout  time.Duration
+	session *session
+	comm    string
+	ranks   rankFlags
+	nodes   nodes  // nil: ranks have none
+	probes  bool   // connects all pairs first
+	rates   bool   // and measures their rates
+	pairs   []pair // that were measured
+	quiet   bool
+	every   time.Duration // between lines of progress; 0: a bar on a terminal
+	limits  limits
+	party   *party // of comm, once join has returned
+	memory  string
+	timeout time.Duration
 	elsewhere
 
-	fileName string                   // of a group
-	file     groupfile.File           // of that name
-	orders   map[string]*launch.Order // by directory: commands of nodes
-	removed  []string                 // directories of the nodes that a resize has removed
+	fileName string         // of a group
+	file     groupfile.File // of that name
+}
+
+// nodes are what ranks have in a verb on nodes.
+type nodes interface {
+	// says returns what this rank tells all others of its node. By that, share returns the ranks of each set, or of all as
+	// one, in the order of their nodes. Then settled returns the name of this rank's set, "" without sets, or why there are none.
+	says(rank, size int) []byte
+	share(said [][]byte, rank int) [][]int
+	settled() (set string, err error)
+
+	// splits reports whether ranks may come into another order, or into several sets.
+	splits() bool
+
+	// deal gives each address to a rank of the launch, which has started when meet is called, to have the ranks meet.
+	deal(l *launch.Launch, cmd *cobra.Command, start launch.Start, at []ssh.Address) error
+	meet(l *launch.Launch, cmd *cobra.Command) error
 }
 
 // add adds the flags; whose the memory is stands in the help.
@@ -219,4 +189,29 @@ func (o *joining) memoryBytes() (int64, error) {
 		return 0, exit.Usagef("--memory %q: want a size such as 64MiB", o.memory)
 	}
 	return n, nil
+}
+
+// hostsOf finds the hosts of all processes.
+func hostsOf(ctx context.Context, t transport.Transport, limit time.Duration) ([]string, error) {
+	host, _ := os.Hostname() // or no name, which is one as well
+	list, err := collective.AllgatherValues(ctx, t, host, limit)
+	slices.Sort(list)
+	return slices.Compact(list), err
+}
+
+// place returns where k processors are measured, or run by what was measured.
+func (o *joining) place(k int) tune.Place {
+	return tune.Place{Transport: o.party.name, Hosts: o.party.hosts, Ranks: k}
+}
+
+// progress returns what hears how far this rank is, or nil: nobody does.
+func (o *joining) progress() func(done, more int64) {
+	s := o.session
+	switch leads := o.party.Rank() == 0 && (o.party.here == nil || o.party.here.Rank() == 0); {
+	case s.at != nil && s.at.Watch:
+		return s.at.Progress
+	case s.at != nil, o.quiet, !leads && o.every == 0:
+		return nil
+	}
+	return s.progress(o.every)
 }

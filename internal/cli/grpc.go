@@ -134,8 +134,10 @@ func joinGRPC(ctx context.Context, o *joining) (*party, error) {
 	if err != nil {
 		return nil, err
 	}
-	place.Says = o.says(o.session.getenv, run.Rank, run.Size)
-	place.Sets = func(said [][]byte) [][]int { return o.share(said, place.Rank()) }
+	if o.nodes != nil {
+		place.Says = o.nodes.says(run.Rank, run.Size)
+		place.Sets = func(said [][]byte) [][]int { return o.nodes.share(said, place.Rank()) }
+	}
 	e, err := place.Join(ctx, nil, o.timeout)
 	if err != nil {
 		return nil, errors.Join(err, place.Close())
@@ -186,13 +188,13 @@ func partGRPC(place *engine.Place, mine launch.Ending, s *session) int {
 	return launch.Worst(all)
 }
 
-// joinAnyhow joins the others of a verb that has failed before, to tell them so. set sets what it can of the flags, some of
-// which may be wrong.
-func (s *session) joinAnyhow(verb *cobra.Command, set func(*pflag.FlagSet)) {
+// joinAnyhow joins the others of a verb that has failed before, to tell them so. They are told of nodes as any rank tells of them. set sets
+// what it can of the flags, some of which may be wrong.
+func joinAnyhow(s *session, verb *cobra.Command, nodes nodes, set func(*pflag.FlagSet)) {
 	if s.party != nil || s.alone || verb.Flags().Lookup("comm") == nil {
 		return
 	}
-	o := joining{session: s}
+	o := joining{session: s, nodes: nodes}
 	f := looseFlags()
 	o.add(f, "")
 	set(f)

@@ -53,14 +53,14 @@ func joinMPI(ctx context.Context, o *joining) (*party, error) {
 	}
 	ends := []*mpi.Endpoint{e, last}
 	p := &party{Transport: e, part: func(mine launch.Ending, s *session) int { return partMPI(last, ends, mine, s) }}
-	if o.sets.size == 0 && o.resizing == nil {
+	if o.nodes == nil || !o.nodes.splits() {
 		return p, nil
 	}
-	said, err := collective.Allgatherv(ctx, e, o.says(o.session.getenv, e.Rank(), e.Size()), limit)
+	said, err := collective.Allgatherv(ctx, e, o.nodes.says(e.Rank(), e.Size()), limit)
 	if err != nil {
 		return p, err
 	}
-	for n, ranks := range o.share(said, e.Rank()) {
+	for n, ranks := range o.nodes.share(said, e.Rank()) {
 		at := slices.Index(ranks, e.Rank())
 		if at < 0 {
 			continue

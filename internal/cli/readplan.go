@@ -16,7 +16,7 @@ const mostPlan = 1 << 30
 
 // readPlan reads the file of a plan. The error wraps a *[plan.ValidationError] where the plan breaks a rule.
 func readPlan(s *session, name string) (*plan.Materialized, error) {
-	data, err := s.readAtMost(name, mostPlan)
+	data, err := readAtMost(s, name, mostPlan)
 	if err != nil {
 		return nil, exit.Usagef("cannot read the plan: %w", err)
 	}
@@ -46,7 +46,7 @@ func (e *planError) Error() string {
 func (e *planError) Unwrap() error { return e.err }
 
 // readAtMost reads a file, which may be a pipe. It returns an error where that has more bytes.
-func (s *session) readAtMost(name string, most int64) ([]byte, error) {
+func readAtMost(s *session, name string, most int64) ([]byte, error) {
 	f, err := s.openInput(name)
 	if err != nil {
 		return nil, err
