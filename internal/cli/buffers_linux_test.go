@@ -66,8 +66,8 @@ func TestBuffers(t *testing.T) {
 		rng.Read(content)
 		data, parity, was = append(data, newMemoryFile(t, content)), append(parity, newMemoryFile(t, nil)), append(was, content)
 		fd := data[r].fd()
-		spans := []span{{fd, 4097, 30_000}, {fd, 0, 0}, {fd, 40_001, 7 + int64(r)}}
-		lists = append(lists, &buffersList{spans, &span{FD: parity[r].fd()}, true})
+		spans := []memoryPart{{fd, 4097, 30_000}, {fd, 0, 0}, {fd, 40_001, 7 + int64(r)}}
+		lists = append(lists, &memoryList{spans, &memoryPart{FD: parity[r].fd()}, true})
 	}
 	codes, text := onBuffers(t, lists, nil, "protect", "--tolerate", "2")
 	if !allAre(codes, exit.OK) {
@@ -81,7 +81,7 @@ func TestBuffers(t *testing.T) {
 	lost := map[int][]string{1: {"--lost"}, 2: {"--lost"}}
 	var had [][]byte
 	for r := range lists {
-		m := lists[r].(*buffersList)
+		m := lists[r].(*memoryList)
 		m.Room, m.Parity.Bytes = false, n
 		had = append(had, parity[r].content(t))
 	}
@@ -89,7 +89,7 @@ func TestBuffers(t *testing.T) {
 		t.Fatal(codes, text)
 	}
 	without := slices.Clone(lists)
-	without[1] = &buffersList{}
+	without[1] = &memoryList{}
 	codes, text = onBuffers(t, without, nil, "sizes")
 	if !allAre(codes, exit.OK) {
 		t.Fatal(codes, text)
@@ -107,7 +107,7 @@ func TestBuffers(t *testing.T) {
 	}
 	for r, f := range data {
 		is := f.content(t)
-		for _, s := range lists[r].(*buffersList).Buffers {
+		for _, s := range lists[r].(*memoryList).Buffers {
 			if !bytes.Equal(is[s.Offset:s.Offset+s.Bytes], was[r][s.Offset:s.Offset+s.Bytes]) {
 				t.Errorf("rank %d: what lies at %d is another one", r, s.Offset)
 			}
@@ -130,8 +130,8 @@ func TestBuffersMisuse(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer read.Close()
-	room := func() *span { return &span{FD: newMemoryFile(t, nil).fd()} }
-	good := func() any { return &buffersList{[]span{{data.fd(), 0, 1000}}, room(), true} }
+	room := func() *memoryPart { return &memoryPart{FD: newMemoryFile(t, nil).fd()} }
+	good := func() any { return &memoryList{[]memoryPart{{data.fd(), 0, 1000}}, room(), true} }
 	for _, c := range []struct {
 		list any
 		args []string
@@ -141,13 +141,13 @@ func TestBuffersMisuse(t *testing.T) {
 		{good(), []string{"make"}, "takes one of protect, parity-bytes, sizes, recover"},
 		{"text", []string{"protect", "--tolerate", "1"}, "--list"},
 		{map[string]int{"rom": 1}, []string{"protect", "--tolerate", "1"}, `unknown field "rom"`},
-		{&buffersList{}, []string{"protect", "--tolerate", "1"}, "has no parity, which protect needs"},
+		{&memoryList{}, []string{"protect", "--tolerate", "1"}, "has no parity, which protect needs"},
 		{good(), []string{"recover"}, "asks for room, which recover does not make"},
-		{&buffersList{[]span{{data.fd(), 900, 101}}, room(), true}, []string{"protect", "--tolerate", "1"}, "part 0: 101 bytes at 900 of descriptor"},
-		{&buffersList{[]span{{data.fd(), -1, 10}}, room(), true}, []string{"protect", "--tolerate", "1"}, "10 bytes at -1"},
-		{&buffersList{[]span{{data.fd(), 1 << 62, 1 << 62}}, room(), true}, []string{"protect", "--tolerate", "1"}, "rank 1"},
-		{&buffersList{[]span{{60_000, 0, 1}}, room(), true}, []string{"protect", "--tolerate", "1"}, "descriptor 60000"},
-		{&buffersList{nil, &span{FD: int(read.Fd())}, true}, []string{"protect", "--tolerate", "1"}, "no room for parity"},
+		{&memoryList{[]memoryPart{{data.fd(), 900, 101}}, room(), true}, []string{"protect", "--tolerate", "1"}, "part 0: 101 bytes at 900 of descriptor"},
+		{&memoryList{[]memoryPart{{data.fd(), -1, 10}}, room(), true}, []string{"protect", "--tolerate", "1"}, "10 bytes at -1"},
+		{&memoryList{[]memoryPart{{data.fd(), 1 << 62, 1 << 62}}, room(), true}, []string{"protect", "--tolerate", "1"}, "rank 1"},
+		{&memoryList{[]memoryPart{{60_000, 0, 1}}, room(), true}, []string{"protect", "--tolerate", "1"}, "descriptor 60000"},
+		{&memoryList{nil, &memoryPart{FD: int(read.Fd())}, true}, []string{"protect", "--tolerate", "1"}, "no room for parity"},
 	} {
 		codes, text := onBuffers(t, []any{good(), c.list}, nil, c.args...)
 		if codes[0] == exit.OK || codes[0] != codes[1] {

@@ -56,7 +56,7 @@ func execute(ctx context.Context, s *session, args []string, stdout, stderr io.W
 		s.scan(verb, rest)
 	}
 	if err != nil && unknown == nil {
-		joinAnyhow(s, verb, newOptions(s), func(f *pflag.FlagSet) { f.Parse(rest) })
+		joinAnyhow(s, verb, nodesOf(s), func(f *pflag.FlagSet) { f.Parse(rest) })
 	}
 	return s.finish(err)
 }
@@ -84,7 +84,7 @@ func runSent(ctx context.Context, s *session, stderr io.Writer) int {
 			err = verb.RunE(verb, s.at.Paths)
 		}
 		if err != nil {
-			joinAnyhow(s, verb, newOptions(s), func(f *pflag.FlagSet) { set(f) })
+			joinAnyhow(s, verb, nodesOf(s), func(f *pflag.FlagSet) { set(f) })
 		}
 	}
 	return s.finish(err)
@@ -119,10 +119,9 @@ func newCommand(s *session) *cobra.Command {
 	cmd.CompletionOptions.HiddenDefaultCmd = true
 	cmd.SetHelpCommand(newHelp())
 	cmd.SetUsageTemplate(usageTemplate(cmd))
-	addVerbs(cmd, "Directories of nodes", newProtect(s), newRecover(s), newVerify(s), newStatus(s),
-		newResize(s), newUnprotect(s), newSnapshots(s), newGroup(s))
+	addVerbs(cmd, "Directories of nodes", verbsOfGroups(s, build)...)
 	addVerbs(cmd, "Files", newEncode(s), newDecode(s))
-	addVerbs(cmd, "Schedules", newPlan(s), newCheck(s), newCost(s), newMatrix(s), newAlgorithms(s), newFields(s))
+	addVerbs(cmd, "Schedules", verbsOfSchedules(s)...)
 	if extension == nil {
 		addVerbs(cmd, "Schedules", newExplore(s))
 	}

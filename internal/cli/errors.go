@@ -69,3 +69,8 @@ func flagFor(err error) string {
 	}
 	return ""
 }
+
+// A commonError is what all processes of a run find: none has to tell the others.
+type commonError struct{ Text string }
+
+func (e *commonError) Error() string { return e.Text }

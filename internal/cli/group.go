@@ -5,11 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"runtime/debug"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"volley/executor"
 	"volley/field"
@@ -298,7 +301,7 @@ func (o *groupOptions) protect(cmd *cobra.Command, args []string, p group.Protec
 		err := launch.Between(cmd.Context(), o.commanders(dirs), func() (string, error) {
 			var err error
 			r, err = group.Over(t, dirs, options).Protect(cmd.Context(), p)
-			return o.session.cameTo(r != nil, err), err
+			return o.cameTo(r != nil, err), err
 		})
 		var strict error // of a group that is protected, as the report tells, too
 		if r != nil {
@@ -377,3 +380,98 @@ func newRecover(s *session) *cobra.Command {
 	o.add(cmd)
 	return cmd
 }
+
+// verbsOfGroups returns those for directories of nodes. build tells programs of one version apart.
+func verbsOfGroups(s *session, build func() string) []*cobra.Command {
+	return []*cobra.Command{newProtect(s), newRecover(s), newVerify(s), newStatus(s), newResize(s), newUnprotect(s), newSnapshots(s), newGroup(s, build)}
+}
+
+// nodesOf are what a rank of any verb tells others of the nodes that it has none of.
+func nodesOf(s *session) nodes { return newOptions(s) }
+
+// ordered settles which commands run at nodes: of this verb, those of the group file.
+func (o *groupOptions) ordered() {
+	o.orders = map[string]*launch.Order{}
+	for dir, c := range o.file.Commands {
+		o.orders[dir] = &launch.Order{Commands: c, Name: dir, Meta: o.meta, Quiet: o.quiet}
+	}
+}
+
+// commanders returns those of directories here that have commands.
+func (o *groupOptions) commanders(dirs []string) (list []*launch.Commander) {
+	for _, dir := range dirs {
+		if of := o.orders[dir]; of != nil {
+			list = append(list, &launch.Commander{Order: *of, Dir: dir, Environ: o.session.environ, Say: o.session.commandSays})
+		}
+	}
+	return list
+}
+
+// cameTo notes, and returns, what protect has come to.
+func (o *groupOptions) cameTo(protected bool, err error) string {
+	result := launch.ResultFailed
+	switch {
+	case protected:
+		result = launch.ResultOK
+	case errors.As(err, new(*group.UnsettledError)):
+		result = launch.ResultUnknown
+	}
+	o.session.came.Store(result)
+	return result
+}
+
+// addAccidents adds the flags of what may be gone, or have changed, since a group was last protected.
+func addAccidents(f *pflag.FlagSet, o *group.ProtectOptions) {
+	o.MaxDeleted, o.MaxChanged = group.DefaultMaxDeleted, group.DefaultMaxChanged
+	f.Var((*share)(&o.MaxDeleted), "max-deleted", "`SHARE` of a node's files, or of their bytes, that may be gone")
+	f.BoolVar(&o.AllowDeleted, "allow-deleted", false, "protect although more than that is gone")
+	f.Var((*share)(&o.MaxChanged), "max-changed", "`SHARE` of a node's files that may have other content")
+	f.BoolVar(&o.AllowChanged, "allow-changed", false, "protect although more than that has changed")
+}
+
+// A share is a flag from 0 to 1. What it sets is never 0, which the library takes for its default.
+type share float64
+
+// Set takes a number from 0 to 1. NaN is none.
+func (s *share) Set(text string) error {
+	x, err := strconv.ParseFloat(text, 64)
+	if err != nil || !(x >= 0 && x <= 1) {
+		return errors.New("want a share from 0 to 1")
+	}
+	*s = share(max(x, math.SmallestNonzeroFloat64))
+	return nil
+}
+
+// String returns the number.
+func (s *share) String() string {
+	if *s == math.SmallestNonzeroFloat64 {
+		return "0"
+	}
+	return fmt.Sprint(float64(*s))
+}
+
+// Type returns "float".
+func (s *share) Type() string { return "float" }
+
+// A percent is a flag above 0 and up to 1, or from that to 100 with a percent sign.
+type percent float64
+
+// Set takes 10% or 0.1.
+func (p *percent) Set(text string) error {
+	number, of := strings.CutSuffix(text, "%")
+	x, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
+	if of {
+		x /= 100
+	}
+	if err != nil || !(x > 0 && x <= 1) {
+		return errors.New("want a share such as 10%, up to 100%")
+	}
+	*p = percent(x)
+	return nil
+}
+
+// String returns the number.
+func (p *percent) String() string { return fmt.Sprint(float64(*p)) }
+
+// Type returns "percent".
+func (p *percent) Type() string { return "percent" }

@@ -38,7 +38,8 @@ type groupCheck struct {
 	*groupOptions
 	site.Options
 	exclude []string
-	one     *bool // see site.Place
+	one     *bool         // see site.Place
+	build   func() string // of this program
 
 	ssh     []string // what reaches hosts
 	program string   // of volley there
@@ -93,8 +94,8 @@ const (
 	noConnection site.Kind = "no connection"
 )
 
-func newGroupCheck(s *session) *cobra.Command {
-	o := &groupCheck{groupOptions: newOptions(s)}
+func newGroupCheck(s *session, build func() string) *cobra.Command {
+	o := &groupCheck{groupOptions: newOptions(s), build: build}
 	var one bool
 	cmd := &cobra.Command{
 		Use:   "check [flags] DIR...",
@@ -239,7 +240,7 @@ func (o *groupCheck) there(l *launch.Launch, cmd *cobra.Command) error {
 // beRank has a rank connect with all others. The first one prints how.
 func (o *groupCheck) beRank(cmd *cobra.Command) error {
 	o.probes = true
-	if err := o.join(cmd.Context()); err != nil && !errors.As(err, new(*pairsError)) {
+	if err := o.join(cmd.Context()); err != nil && !errors.As(err, new(*commonError)) {
 		return err
 	}
 	if o.party.Rank() > 0 {
@@ -265,7 +266,14 @@ func (o *groupCheck) on(a ssh.Address, words ...string) string {
 	return shellLine(append(reach, a.Host)) + " " + line
 }
 
-func shellLine(words []string) string { return strings.Join(names(words, ssh.Quote), " ") }
+// shellLine returns a command as a shell takes it.
+func shellLine(words []string) string {
+	var quoted []string
+	for _, word := range words {
+		quoted = append(quoted, ssh.Quote(word))
+	}
+	return strings.Join(quoted, " ")
+}
 
 // conclude judges, and prints the report.
 func (o *groupCheck) conclude(cmd *cobra.Command) error {
@@ -329,7 +337,7 @@ func (o *groupCheck) add(x member) {
 		if x.Ahead.Abs() > mostClock {
 			o.report.Notes = append(o.report.Notes, fmt.Sprintf("the clock of %s is %s: times of files and logs do not compare", h.Host, ahead(clock)))
 		}
-		if mine := build(); x.build != "" && mine != "" && x.build != mine && strings.Fields(x.build)[0] == strings.Fields(mine)[0] {
+		if mine := o.build(); x.build != "" && mine != "" && x.build != mine && strings.Fields(x.build)[0] == strings.Fields(mine)[0] {
 			o.report.Notes = append(o.report.Notes, fmt.Sprintf("%s runs another build of volley %s", h.Host, volley.Version))
 		}
 	}

@@ -15,10 +15,10 @@ import (
 )
 
 // checkGroup runs volley group check --json.
-func (f *fleet) checkGroup(t *testing.T, args ...string) (checkReport, result) {
+func (f *fleet) checkGroup(t *testing.T, args ...string) (checkText, result) {
 	t.Helper()
 	r := f.run(slices.Concat([]string{"group", "check", "--json"}, f.flags, args)...)
-	var got checkReport
+	var got checkText
 	if err := json.Unmarshal([]byte(r.stdout), &got); err != nil {
 		t.Fatalf("%v: %+v", err, r)
 	}
@@ -174,13 +174,13 @@ func TestGroupCheckPairs(t *testing.T) {
 		t.Fatalf("%+v", r)
 	}
 	for _, h := range got.Hosts {
-		if bad := h.Host == "deaf"; bad != slices.Contains(h.State, noConnection) {
+		if bad := h.Host == "deaf"; bad != slices.Contains(h.State, "no connection") {
 			t.Errorf("%+v", h)
 		}
 	}
 	for i, from := range []string{"host0:" + dirs[0], "deaf:" + dirs[1], "host1:" + dirs[3]} {
 		x := got.Wrong[i]
-		if x.Kind != noConnection || !strings.HasPrefix(x.At, from+" to deaf:") || !strings.Contains(x.Text, "127.0.0.1:1: ") || !strings.Contains(x.Text, "refused") || x.Next != "open TCP ports 7000-7999 of 127.0.0.1 for 127.0.0.1" {
+		if x.Kind != "no connection" || !strings.HasPrefix(x.At, from+" to deaf:") || !strings.Contains(x.Text, "127.0.0.1:1: ") || !strings.Contains(x.Text, "refused") || x.Next != "open TCP ports 7000-7999 of 127.0.0.1 for 127.0.0.1" {
 			t.Errorf("%+v", x)
 		}
 	}
@@ -210,7 +210,7 @@ func TestGroupCheckPorts(t *testing.T) {
 	f := newFleet(t)
 	dirs := writeNodes(t, 2, 1000)
 	got, r := f.checkGroup(t, "--tolerate", "1", "--bind", "192.0.2.1", "host0:"+dirs[0], "host1:"+dirs[1])
-	if len(got.Wrong) != 1 || got.Wrong[0].Kind != noConnection || !strings.Contains(got.Wrong[0].Text, "192.0.2.1") || got.Hosts[1].State != nil {
+	if len(got.Wrong) != 1 || got.Wrong[0].Kind != "no connection" || !strings.Contains(got.Wrong[0].Text, "192.0.2.1") || got.Hosts[1].State != nil {
 		t.Errorf("%+v", r)
 	}
 	f.ended(t)
@@ -221,7 +221,7 @@ func TestGroupCheckMissing(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t)
 	got, r := f.checkGroup(t, "--remote-path", "/no volley", "host0:/x", "host1:/x")
-	if len(got.Wrong) != 2 || got.Wrong[0].Kind != noVolley || got.Wrong[0].Next != "scp "+f.program+" 'host0:/no volley'" || got.Pairs != nil {
+	if len(got.Wrong) != 2 || got.Wrong[0].Kind != "no volley" || got.Wrong[0].Next != "scp "+f.program+" 'host0:/no volley'" || got.Pairs != nil {
 		t.Errorf("%+v", r)
 	}
 	f.ended(t)

@@ -11,7 +11,7 @@ import (
 	"volley/internal/groupfile"
 )
 
-func newGroup(s *session) *cobra.Command {
+func newGroup(s *session, build func() string) *cobra.Command {
 	var output string
 	init := &cobra.Command{
 		Use:   "init [flags] -o FILE DIR...",
@@ -44,7 +44,7 @@ func newGroup(s *session) *cobra.Command {
 	forOperators(init)
 	init.Flags().StringVarP(&output, "output", "o", "", "`FILE` that is written; - is stdout")
 	cmd := &cobra.Command{Use: "group", Short: "Write the file that names the nodes of a group, and check hosts", Args: NoArguments, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
-	cmd.AddCommand(init, newGroupCheck(s))
+	cmd.AddCommand(init, newGroupCheck(s, build))
 	return cmd
 }
 

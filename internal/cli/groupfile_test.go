@@ -233,11 +233,11 @@ func TestGroupFileErrors(t *testing.T) {
 		}
 	}
 	several := newSession()
-	several.environ = append(several.environ, ofSlurm+"=4")
+	several.environ = append(several.environ, "SLURM_STEP_NUM_TASKS=4")
 	if r := resultIn(t.Context(), several, "status", "--group", writeGroup(t, []string{"a:/x", "b:/x"}, nil)); r.code != exit.Usage || !strings.Contains(r.stderr, "run volley once") {
 		t.Errorf("%+v", r)
 	}
-	protect := newProtect(newSession())
+	protect, _, _ := newCommand(newSession()).Find([]string{"protect"})
 	for _, key := range groupfile.Keys {
 		if protect.Flags().Lookup(key) == nil {
 			t.Errorf("protect has no flag %s", key)

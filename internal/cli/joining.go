@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"os"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -13,6 +14,7 @@ import (
 
 	"volley"
 	"volley/collective"
+	"volley/internal/delay"
 	"volley/internal/exit"
 	"volley/internal/groupfile"
 	"volley/internal/launch"
@@ -57,7 +59,12 @@ func findComm(name string) (comm, error) {
 	return comm{}, exit.Usagef("--comm %q: want %s", name, strings.Join(commNames(), " or "))
 }
 
-func commNames() []string { return names(comms, func(c comm) string { return c.name }) }
+func commNames() (list []string) {
+	for _, c := range comms {
+		list = append(list, c.name)
+	}
+	return list
+}
 
 func commUsage() string {
 	var list []string
@@ -214,4 +221,118 @@ func (o *joining) progress() func(done, more int64) {
 		return nil
 	}
 	return s.progress(o.every)
+}
+
+// groupFlag is the flag that names a group file: what a user would type for a group in every run.
+const groupFlag = "group"
+
+func (o *joining) addFile(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&o.fileName, groupFlag, "", "`FILE` with the directories of the group and its flags: volley group init writes one")
+}
+
+// fromFile returns the directories of the group file, if one is named, or else the arguments. Flags of the file count
+// where the command line has none of them.
+func (o *joining) fromFile(cmd *cobra.Command, args []string) ([]string, error) {
+	if o.session.at != nil { // a launch has done so
+		return args, nil
+	}
+	if err := named(cmd.Flags(), args); err != nil {
+		return nil, err
+	}
+	if !cmd.Flags().Changed(groupFlag) {
+		return args, nil
+	}
+	if len(args) > 0 {
+		return nil, exit.Usagef("--%s %s: it has the directories: leave %s out", groupFlag, o.fileName, args[0])
+	}
+	g, err := groupfile.Read(o.fileName)
+	if err != nil {
+		return nil, err
+	}
+	for _, key := range groupfile.Keys {
+		f := cmd.Flags().Lookup(key)
+		if key == "root" && f == nil {
+			f = cmd.Flags().Lookup("latest")
+		}
+		if f == nil || f.Changed || key == "root" && cmd.Flags().Changed("step") {
+			continue
+		}
+		for _, value := range g.Flags[key] {
+			if err := cmd.Flags().Set(f.Name, value); err != nil {
+				return nil, exit.Usagef("%s:%d: %w", o.fileName, g.Lines[key], flagError(cmd, err))
+			}
+		}
+	}
+	o.file = *g
+	return g.Dirs, nil
+}
+
+// named returns an error where a directory or file has an empty name, as by a variable of a script that is not set.
+func named(f *pflag.FlagSet, dirs []string) (err error) {
+	if slices.Contains(dirs, "") {
+		return exit.Usagef("a directory has an empty name: is a variable not set?")
+	}
+	f.Visit(func(f *pflag.Flag) {
+		values := []string{f.Value.String()}
+		if list, many := f.Value.(pflag.SliceValue); many {
+			values = list.GetSlice()
+		}
+		if what, _ := pflag.UnquoteUsage(f); slices.Contains(values, "") && slices.Contains([]string{"DIR", "FILE", "NODE"}, what) {
+			err = exit.Usagef("--%s: the %s has an empty name: is a variable not set?", f.Name, what)
+		}
+	})
+	return err
+}
+
+// limits are the flags of what a run may take from what else runs beside it.
+type limits struct {
+	rate  string // bytes a second; "": no limit
+	cores int    // 0: all
+	nice  int
+}
+
+// leastRate is the least value of --limit-rate and --limit-read: with less, messages, or what they wait for, would take
+// longer than others wait for them.
+const leastRate = 1 << 20
+
+func (o *limits) add(f *pflag.FlagSet) {
+	f.StringVar(&o.rate, "limit-rate", "", "`BYTES` a second that each process sends at most, such as 100MB")
+	f.Var(selection.AtLeast{Value: &o.cores, Least: 1, Unset: 0}, "cores", "`N`, how many cores each process uses at most")
+	f.Var(selection.AtLeast{Value: &o.nice}, "nice", "`N`, by how much each process lowers its priority, up to 19 in all, as nice does")
+}
+
+// apply lowers what this process may take.
+func (o *limits) apply() error {
+	if o.cores > 0 {
+		runtime.GOMAXPROCS(min(o.cores, runtime.GOMAXPROCS(0)))
+	}
+	if o.nice > 0 {
+		return lowerPriority(o.nice)
+	}
+	return nil
+}
+
+// slow has a party send no faster than it may.
+func (o *limits) slow(ctx context.Context, p *party) error {
+	n, err := rate("--limit-rate", o.rate)
+	switch {
+	case err != nil || n == 0:
+		return err
+	case !p.job():
+		return exit.Usagef("--limit-rate %s: all is in this process, which sends nothing: leave it out", o.rate)
+	}
+	p.Transport = delay.Limit(ctx, p.Transport, n)
+	return nil
+}
+
+// rate returns the bytes a second that a flag says; 0: it says none.
+func rate(flag, value string) (int64, error) {
+	if value == "" {
+		return 0, nil
+	}
+	n, err := selection.ParseSize(value)
+	if err != nil || n < leastRate {
+		return 0, exit.Usagef("%s %q: want bytes a second such as 20MB, 1MiB or more", flag, value)
+	}
+	return n, nil
 }

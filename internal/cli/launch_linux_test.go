@@ -306,7 +306,7 @@ func TestLaunchTune(t *testing.T) {
 	if r := f.run(slices.Concat([]string{"tune"}, f.flags, []string{"--time", "10ms", "--field", "2^8", "--group", file})...); r.code != exit.OK || strings.Count(r.stdout, " good") != 2 || strings.Count(r.stdout, ":7") != 2 {
 		t.Errorf("the hosts of a group file: %+v", r)
 	}
-	var got tuned
+	var got tuneText
 	r = f.run(append(args, "--json")...)
 	if err := json.Unmarshal([]byte(r.stdout), &got); err != nil || len(got.Pairs) != 6 || got.Pairs[0].From != "host0" || got.Pairs[0].To != "host1" || got.Result == nil || got.Ranks != 3 {
 		t.Errorf("%v: %+v", err, r)

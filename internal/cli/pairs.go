@@ -30,18 +30,13 @@ func (p pair) String() string {
 	return fmt.Sprintf("%s cannot reach %s: %s; %s", p.From, p.To, p.Error, p.Open)
 }
 
-// A pairsError says which pairs cannot connect. All processes find it.
-type pairsError struct{ text string }
-
-func (e *pairsError) Error() string { return e.text }
-
 // reaches is what a process says of how it reaches others.
 type reaches struct {
 	Host string
 	To   []engine.Reach
 }
 
-// probe measures all pairs of processes, their rates if wanted. The error is a *pairsError where some cannot connect.
+// probe measures all pairs of processes, their rates if wanted. The error is a *commonError where some cannot connect.
 func (o *joining) probe(ctx context.Context) ([]pair, error) {
 	p := o.session.party
 	record, err := json.Marshal(reaches{p.host, p.here.Probe(ctx, o.timeout, o.rates)})
@@ -84,7 +79,7 @@ func (o *joining) probe(ctx context.Context) ([]pair, error) {
 	if failed == nil {
 		return pairs, nil
 	}
-	return pairs, &pairsError{fmt.Sprintf("%d of %d connections fail: %s", len(failed), len(pairs), strings.Join(failed, ". "))}
+	return pairs, &commonError{fmt.Sprintf("%d of %d connections fail: %s", len(failed), len(pairs), strings.Join(failed, ". "))}
 }
 
 // longer returns a timeout that is longer by a time. One of 0 stays none.

@@ -40,7 +40,7 @@ func TestRanksPairs(t *testing.T) {
 				t.Errorf("exit codes %v: %s: want %d times %q", codes, text, n, part)
 			}
 		}
-		var got tuned
+		var got tuneText
 		switch {
 		case format == "text" && (strings.Count(text, "good") != 4 || strings.Count(text, "fails") != 2):
 			t.Errorf("%s", text)

@@ -65,7 +65,8 @@ func (s *session) conclude(code int) int {
 // end ends a session with an error, which one process of all says, and returns the exit code.
 func (s *session) end(err error) int {
 	host, _ := os.Hostname()
-	mine := launch.Ending{Code: exit.Code(err), Host: host, Result: s.came, Values: s.gauges.Values()}
+	came, _ := s.came.Load().(string)
+	mine := launch.Ending{Code: exit.Code(err), Host: host, Result: came, Values: s.gauges.Values()}
 	if err != nil {
 		if mine.Text = message(err); s.read.Load() {
 			mine.Text = dash.ReplaceAllString(mine.Text, "${1}standard input$2")
@@ -85,7 +86,7 @@ func (s *session) end(err error) int {
 	}
 	if aborted := new(transport.AbortError); errors.As(err, &aborted) && aborted.Rank != s.party.Rank() || errors.Is(err, ssh.ErrGone) {
 		mine.Heard = true
-	} else if err != nil && mine.Code != exit.Wrong && !errors.As(err, new(*pairsError)) { // which all find
+	} else if err != nil && mine.Code != exit.Wrong && !errors.As(err, new(*commonError)) { // which all find
 		s.party.Abort(err)
 	}
 	return s.party.part(mine, s)

@@ -271,3 +271,8 @@ func writeCandidates(w *bufio.Writer, p *algo.Problem, model sim.Model) {
 		printable.Fprintf(w, "%s: %s\n", r.Algorithm, selection.Message(r.Reason))
 	}
 }
+
+// verbsOfSchedules returns those that only read and print.
+func verbsOfSchedules(s *session) []*cobra.Command {
+	return []*cobra.Command{newPlan(s), newCheck(s), newCost(s), newMatrix(s), newAlgorithms(s), newFields(s)}
+}

@@ -47,9 +47,10 @@ func newRank(s *session) *cobra.Command {
 				In: s.stdin, Out: cmd.OutOrStdout(), Environ: s.environ, May: may, Every: s.limits.progress, Limit: s.limits.end,
 				LogTo: s.logTo, Say: s.commandSays, Message: message, Build: build,
 				Verb: func(ctx context.Context, r *launch.Rank) string {
-					verb := &session{surroundings: s.surroundings, at: r}
+					verb := s.rankOf(r)
 					runSent(ctx, verb, cmd.ErrOrStderr())
-					return cmp.Or(verb.came, launch.ResultFailed)
+					came, _ := verb.came.Load().(string)
+					return cmp.Or(came, launch.ResultFailed)
 				},
 			}
 			if s.own {

@@ -16,7 +16,11 @@ func newAlgorithms(s *session) *cobra.Command {
 	columns := []report.Column[algo.Algorithm]{
 		{Name: "name", Value: func(a algo.Algorithm) any { return a.Name }},
 		{Name: "parts", Value: func(a algo.Algorithm) any {
-			return strings.Join(names(a.Parts, func(p algo.Part) string { return p.Name }), ", ")
+			var list []string
+			for _, p := range a.Parts {
+				list = append(list, p.Name)
+			}
+			return strings.Join(list, ", ")
 		}},
 		{Name: "C1", Value: func(a algo.Algorithm) any { return a.C1 }},
 		{Name: "C2", Value: func(a algo.Algorithm) any { return a.C2 }},

@@ -1,9 +1,12 @@
 package cli
 
 import (
+	"context"
+	"encoding/json"
 	"io"
 	"log/slog"
 	"os"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -14,6 +17,7 @@ import (
 	"volley/internal/exit"
 	"volley/internal/gauges"
 	"volley/internal/launch"
+	"volley/internal/printable"
 )
 
 // The surroundings are what a session finds around it.
@@ -57,13 +61,17 @@ type session struct {
 	format  string // of the log
 	metrics string // the file; "": none
 	gauges  gauges.Run
-	coming  sync.Mutex // guards came
-	came    string     // what protect has come to, as post hears it
+	came    atomic.Value // a string: what protect has come to, as post hears it
 }
 
 // newSession returns a session that finds what this process does.
 func newSession() *session {
 	return &session{surroundings: surroundings{stdin: os.Stdin, environ: os.Environ(), limits: usualLimits}}
+}
+
+// rankOf returns the session of a rank of a launch in this one.
+func (s *session) rankOf(r *launch.Rank) *session {
+	return &session{surroundings: s.surroundings, at: r}
 }
 
 // getenv is [os.Getenv].
@@ -161,4 +169,71 @@ func looseFlags() *pflag.FlagSet {
 	f.ParseErrorsAllowlist.UnknownFlags = true
 	f.Usage = func() {} // --help is none of ours
 	return f
+}
+
+// say prints an error or a warning, or logs it where the log is JSON, with its rank and host: by default this process's.
+func (s *session) say(level slog.Level, x launch.Saying) {
+	if x.Text == "" { // a launch has said it
+		return
+	}
+	s.meter.clear()
+	if !s.json {
+		printable.Fprintf(s.stderr, "%s: %v\n", name(), x)
+		return
+	}
+	if x.Host == "" {
+		x.Host, _ = os.Hostname()
+	}
+	at := slog.Int("rank", s.rank())
+	switch len(x.Ranks) {
+	case 0:
+	case 1:
+		at = slog.Int("rank", x.Ranks[0])
+	default:
+		at = slog.Any("ranks", x.Ranks)
+	}
+	s.log.Log(context.Background(), level, x.Text, "verb", s.verb, "host", x.Host, at)
+}
+
+func (s *session) rank() int {
+	if s.party == nil {
+		return 0
+	}
+	return s.party.Rank()
+}
+
+// pass has the log get a line of a host, as it is where it is a record.
+func (s *session) pass(host, line string) {
+	if text := printable.Text(line); strings.HasPrefix(text, "{") && json.Valid([]byte(text)) {
+		printable.Fprintf(s.stderr, "%s\n", text)
+	} else {
+		s.log.Warn(line, "host", host)
+	}
+}
+
+// fails says what failed.
+func (s *session) fails(x launch.Saying) { s.say(slog.LevelError, x) }
+
+// hears prints what a host has on its stderr.
+func (s *session) hears(host, line string) {
+	s.saying.Lock()
+	defer s.saying.Unlock()
+	s.meter.clear()
+	if s.json {
+		s.pass(host, line)
+	} else {
+		printable.Fprintf(s.stderr, "%s: %s\n", host, line)
+	}
+}
+
+// commandSays prints a line of a command on stderr, with the node's directory.
+func (s *session) commandSays(c *launch.Commander, which, line string) {
+	if s.json {
+		s.log.Warn(line, "verb", "protect", "node", c.Name, "command", which)
+		return
+	}
+	s.saying.Lock()
+	defer s.saying.Unlock()
+	s.meter.clear()
+	printable.Fprintf(s.stderr, "%s: %s: %s\n", c.Dir, which, line)
 }

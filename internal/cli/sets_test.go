@@ -16,10 +16,10 @@ import (
 )
 
 // setsOf decodes the reports of sets.
-func setsOf(t *testing.T, text string) (list []setReport) {
+func setsOf(t *testing.T, text string) (list []setText) {
 	t.Helper()
 	for d := json.NewDecoder(strings.NewReader(text)); d.More(); {
-		var r setReport
+		var r setText
 		if err := d.Decode(&r); err != nil {
 			t.Fatalf("%v: %s", err, text)
 		}

@@ -14,7 +14,6 @@ import (
 
 	"volley/engine"
 	"volley/internal/exit"
-	"volley/internal/launch"
 	"volley/internal/printable"
 	"volley/internal/ssh"
 )
@@ -44,7 +43,9 @@ func (o *joining) runStep(cmd *cobra.Command, launcher []string, program string,
 		without, args = without[:2], nil
 	}
 	line := append(append(launcher, program), strings.Fields(verbOf(cmd))...)
-	line = append(line, names(flagsOf(cmd, without...), launch.Flag.String)...)
+	for _, f := range flagsOf(cmd, without...) {
+		line = append(line, f.String())
+	}
 	c := exec.CommandContext(cmd.Context(), line[0], append(append(line[1:], "--"), args...)...)
 	c.Stdout, c.Stderr, c.Env = cmd.OutOrStdout(), cmd.ErrOrStderr(), slices.Clone(s.environ)
 	if !cmd.Flags().Changed("tls-cert") {
