@@ -44,7 +44,7 @@ raced = $(if $(filter $(RACE),$1),go test -race $2 $(filter $(RACE),$1))
 race: ## the race detector, where goroutines meet; make race RACE="./group ./coded" takes only these
 	$(call raced,. ./executor/... ./trace ./transport/... ./tune ./coded ./collective ./internal/disk/... ./internal/faulty ./internal/delay)
 	$(call raced,./engine ./group/... ./internal/sets ./internal/ssh ./internal/launch,-p 3 -skip '$(PROCESSES)')
-	$(call raced,./internal/cli,-run '$(GOROUTINES)')
+	$(call raced,./internal/cli/...,-run '$(GOROUTINES)')
 	$(call raced,./lab/explore)
 	$(call raced,./lab/verbs,-run '^TestExplore')
 	$(call raced,./lab/simulate,-skip '^TestSimulateLarge$$')
@@ -53,7 +53,7 @@ PYTHON = python3
 MPI_RANKS = 1 2 3 5 16
 HANGS = 20m
 # What has files of its own with the tag, and the tests of internal/cli there, which wait more than they compute.
-TAGGED = ./transport/mpi ./internal/cli ./cmd/... ./examples/mpi ./bench/network
+TAGGED = ./transport/mpi ./internal/cli/... ./cmd/... ./examples/mpi ./bench/network
 JOBS = $(shell grep -ho '^func Test[A-Za-z0-9]*' internal/cli/mpi_test.go internal/cli/group_jobs_test.go | cut -c10- | tr '\n' '|')
 mpi: export OMPI_ALLOW_RUN_AS_ROOT = 1
 mpi: export OMPI_ALLOW_RUN_AS_ROOT_CONFIRM = 1

@@ -1,4 +1,4 @@
-// Package cli is the command line: one file for each verb, and what they share.
+// Package cli is the command line: the tree of verbs, and their help.
 package cli
 
 import (
@@ -15,6 +15,10 @@ import (
 	"github.com/spf13/pflag"
 
 	"volley"
+	"volley/internal/cli/groups"
+	"volley/internal/cli/ranks"
+	"volley/internal/cli/schedules"
+	"volley/internal/cli/session"
 	"volley/internal/exit"
 )
 
@@ -37,65 +41,65 @@ func Main(args []string, stdout, stderr io.Writer) int {
 		signal.Stop(signals) // a second one ends the process at once
 		cancel(exit.ErrInterrupted)
 	}()
-	s := newSession()
-	s.own = true
+	s := session.New()
+	s.Own = true
 	return execute(ctx, s, args, stdout, stderr)
 }
 
 // execute runs the command line, as others may in the same process, and returns the exit code.
-func execute(ctx context.Context, s *session, args []string, stdout, stderr io.Writer) int {
+func execute(ctx context.Context, s *session.Session, args []string, stdout, stderr io.Writer) int {
 	cmd := newCommand(s)
-	s.begin(cmd, stdout, stderr)
+	s.Begin(cmd, stdout, stderr)
 	if len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) { // a shell asks
 		completeValues(cmd)
 	}
 	cmd.SetArgs(append([]string{}, args...)) // cobra takes the process's for nil
 	err := cmd.ExecuteContext(ctx)
 	verb, rest, unknown := cmd.Find(args)
-	if err != nil && s.verb == "" {
-		s.scan(verb, rest)
+	if err != nil && s.Verb == "" {
+		s.Scan(verb, rest)
 	}
 	if err != nil && unknown == nil {
-		joinAnyhow(s, verb, nodesOf(s), func(f *pflag.FlagSet) { f.Parse(rest) })
+		ranks.JoinAnyhow(s, verb, groups.Nodes(s), func(f *pflag.FlagSet) { f.Parse(rest) })
 	}
-	return s.finish(err)
+	return s.Finish(err)
 }
 
 // runSent runs the verb that a launch has sent to this rank, and returns the exit code.
-func runSent(ctx context.Context, s *session, stderr io.Writer) int {
+func runSent(ctx context.Context, s *session.Session, stderr io.Writer) int {
 	cmd := newCommand(s)
-	s.begin(cmd, s.at, stderr)
+	s.Begin(cmd, s.At, stderr)
 	set := func(f *pflag.FlagSet) (err error) {
-		for _, x := range s.at.Flags {
+		for _, x := range s.At.Flags {
 			err = cmp.Or(err, f.Set(x.Name, x.Value))
 		}
 		return err
 	}
-	verb, rest, err := cmd.Find(strings.Fields(s.at.Start.Verb))
-	if err = cmp.Or(err, NoArguments(verb, rest)); err == nil {
+	verb, rest, err := cmd.Find(strings.Fields(s.At.Start.Verb))
+	if err = cmp.Or(err, session.NoArguments(verb, rest)); err == nil {
 		verb.SetContext(ctx)
 		verb.InheritedFlags() // are flags of the verb from now on
 		if err = set(verb.Flags()); err != nil {
-			err = flagError(verb, err)
+			err = session.FlagError(verb, err)
 		} else {
-			err = s.settle(verb)
+			err = s.Settle(verb)
 		}
 		if err == nil {
-			err = verb.RunE(verb, s.at.Paths)
+			err = verb.RunE(verb, s.At.Paths)
 		}
 		if err != nil {
-			joinAnyhow(s, verb, nodesOf(s), func(f *pflag.FlagSet) { set(f) })
+			ranks.JoinAnyhow(s, verb, groups.Nodes(s), func(f *pflag.FlagSet) { set(f) })
 		}
 	}
-	return s.finish(err)
+	return s.Finish(err)
 }
 
 // Command returns the command line, for its man pages.
-func Command() *cobra.Command { return newCommand(newSession()) }
+func Command() *cobra.Command { return newCommand(session.New()) }
 
-func newCommand(s *session) *cobra.Command {
+func newCommand(s *session.Session) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:                        name(),
+		Use:                        session.CommandName(),
 		Short:                      "All-to-all encode",
 		Version:                    volley.Version,
 		SuggestionsMinimumDistance: 2,
@@ -104,30 +108,30 @@ func newCommand(s *session) *cobra.Command {
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				if like := cmd.SuggestionsFor(args[0]); len(like) > 0 {
-					return exit.Usagef("unknown verb %q: did you mean %s? See %s --help", args[0], strings.Join(like, " or "), name())
+					return exit.Usagef("unknown verb %q: did you mean %s? See %s --help", args[0], strings.Join(like, " or "), session.CommandName())
 				}
-				return exit.Usagef("unknown verb %q: see %s --help", args[0], name())
+				return exit.Usagef("unknown verb %q: see %s --help", args[0], session.CommandName())
 			}
 			return nil
 		},
 		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return s.settle(cmd) },
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return s.Settle(cmd) },
 	}
 	cmd.PersistentFlags().BoolP("verbose", "v", false, "say on stderr what is done")
-	cmd.PersistentFlags().StringVar(&s.format, "log-format", "text", "`FORMAT` of the log: text or json")
-	cmd.SetFlagErrorFunc(flagError)
+	cmd.PersistentFlags().StringVar(&s.Format, "log-format", "text", "`FORMAT` of the log: text or json")
+	cmd.SetFlagErrorFunc(session.FlagError)
 	cmd.CompletionOptions.HiddenDefaultCmd = true
 	cmd.SetHelpCommand(newHelp())
 	cmd.SetUsageTemplate(usageTemplate(cmd))
-	addVerbs(cmd, "Directories of nodes", verbsOfGroups(s, build)...)
-	addVerbs(cmd, "Files", newEncode(s), newDecode(s))
-	addVerbs(cmd, "Schedules", verbsOfSchedules(s)...)
+	addVerbs(cmd, "Directories of nodes", groups.Verbs(s, build)...)
+	addVerbs(cmd, "Files", schedules.NewEncode(s), schedules.NewDecode(s))
+	addVerbs(cmd, "Schedules", schedules.Verbs(s)...)
 	if extension == nil {
 		addVerbs(cmd, "Schedules", newExplore(s))
 	}
-	addVerbs(cmd, "More", newTune(s), newVersion())
+	addVerbs(cmd, "More", schedules.NewTune(s), newVersion())
 	cmd.SetHelpCommandGroupID("More")
-	cmd.AddCommand(newRank(s), newBuffers(s))
+	cmd.AddCommand(newRank(s), groups.NewBuffers(s))
 	cmd.AddCommand(newTopics()...)
 	document(cmd)
 	if extension != nil {
@@ -156,7 +160,7 @@ func newHelp() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			verb, rest, err := cmd.Root().Find(args)
 			if err != nil || len(rest) > 0 {
-				return exit.Usagef("no help for %q: see %s --help", strings.Join(args, " "), name())
+				return exit.Usagef("no help for %q: see %s --help", strings.Join(args, " "), session.CommandName())
 			}
 			verb.InitDefaultHelpFlag()
 			return verb.Help()

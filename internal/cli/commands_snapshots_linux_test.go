@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"volley/internal/cli/session"
 	"volley/internal/exit"
 )
 
@@ -91,8 +92,8 @@ func (c *snapshotCase) test(t *testing.T) {
 	rewrite(t, group, []byte(text))
 	run := func(code int, verb ...string) result {
 		t.Helper()
-		s := newSession()
-		s.environ = append(s.environ, c.env...)
+		s := session.New()
+		s.Environ = append(s.Environ, c.env...)
 		r := resultIn(t.Context(), s, append(verb, "--group", group)...)
 		if r.code != code {
 			t.Fatalf("%q: %+v: want exit code %d", verb, r, code)

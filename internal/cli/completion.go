@@ -9,6 +9,8 @@ import (
 	"volley/algo"
 	"volley/field"
 	"volley/group"
+	"volley/internal/cli/ranks"
+	"volley/internal/cli/session"
 	"volley/matrix/matrices"
 )
 
@@ -18,7 +20,7 @@ func completeValues(cmd *cobra.Command) {
 	values := map[string][]string{
 		"algorithm":  append(names(algo.Parts(), func(a algo.Algorithm) string { return a.Name }), algo.Auto),
 		"check":      {"full", "off"},
-		"comm":       commNames(),
+		"comm":       ranks.Names(),
 		"digest":     {group.SHA256, group.BLAKE3, group.XXH3},
 		"field":      names(field.Kinds(), func(k field.Kind) string { return k.Example }),
 		"layout":     {group.Striped, group.Full},
@@ -26,7 +28,7 @@ func completeValues(cmd *cobra.Command) {
 		"matrix":     names(matrices.Families(), func(f matrices.Family) string { return f.Name }),
 		"points":     {"coset", "powers", "codes"},
 	}
-	if cmd.Annotations[groupKey] != "" {
+	if cmd.Annotations[session.GroupKey] != "" {
 		values["matrix"] = []string{group.Cauchy, group.FTI}
 		cmd.ValidArgsFunction = cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs)
 	}

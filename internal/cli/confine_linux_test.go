@@ -17,6 +17,7 @@ import (
 
 	"volley/engine"
 	"volley/group/site"
+	"volley/internal/cli/session"
 	"volley/internal/exit"
 	"volley/internal/launch"
 )
@@ -149,7 +150,7 @@ func TestForcedCommand(t *testing.T) {
 	forced := func(flags string) string {
 		return fmt.Sprintf(`restrict,command="%s rank %s"`, thisProgram(t), flags)
 	}
-	marked := func(s *session) *session { s.program = thisProgram(t); return s }
+	marked := func(s *session.Session) *session.Session { s.Program = thisProgram(t); return s }
 	at := func(dir string) string { return "127.0.0.1:" + dir }
 	run := func(args ...string) result {
 		return resultIn(t.Context(), marked(starting()), append(args, "--ssh", h.ssh())...)

@@ -15,6 +15,8 @@ import (
 	"github.com/klauspost/reedsolomon"
 
 	"volley"
+	"volley/internal/cli/session"
+
 	codedpkg "volley/coded"
 	"volley/coded/manifest"
 	"volley/field"
@@ -33,7 +35,7 @@ type result struct {
 
 // volleyRun runs the command line in this process.
 func volleyRun(args ...string) result {
-	return resultIn(context.Background(), newSession(), args...)
+	return resultIn(context.Background(), session.New(), args...)
 }
 
 // mustRun runs the command line and fails the test unless it exits with 0.

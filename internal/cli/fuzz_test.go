@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"volley/algo"
+	"volley/internal/cli/session"
+
 	codedpkg "volley/coded"
 	"volley/coded/manifest"
 	"volley/internal/exit"
@@ -68,7 +70,7 @@ func FuzzArguments(f *testing.F) {
 
 // quick reports whether a command line is wrong, or asks for little.
 func quick(args []string) bool {
-	root := newCommand(newSession())
+	root := newCommand(session.New())
 	cmd, rest, err := root.Find(args)
 	if err != nil || cmd.ParseFlags(rest) != nil {
 		return true

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"volley/internal/cli/session"
 	"volley/internal/exit"
 	"volley/internal/groupfile"
 	"volley/transport/transporttest"
@@ -232,12 +233,12 @@ func TestGroupFileErrors(t *testing.T) {
 			t.Errorf("%s: %+v: want %q", name, r, want)
 		}
 	}
-	several := newSession()
-	several.environ = append(several.environ, "SLURM_STEP_NUM_TASKS=4")
+	several := session.New()
+	several.Environ = append(several.Environ, "SLURM_STEP_NUM_TASKS=4")
 	if r := resultIn(t.Context(), several, "status", "--group", writeGroup(t, []string{"a:/x", "b:/x"}, nil)); r.code != exit.Usage || !strings.Contains(r.stderr, "run volley once") {
 		t.Errorf("%+v", r)
 	}
-	protect, _, _ := newCommand(newSession()).Find([]string{"protect"})
+	protect, _, _ := newCommand(session.New()).Find([]string{"protect"})
 	for _, key := range groupfile.Keys {
 		if protect.Flags().Lookup(key) == nil {
 			t.Errorf("protect has no flag %s", key)

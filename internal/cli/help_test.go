@@ -15,13 +15,14 @@ import (
 
 	"volley"
 	"volley/field"
+	"volley/internal/cli/session"
 	"volley/internal/exit"
 )
 
 // verbs returns the verbs that have help.
 func verbs() []*cobra.Command {
 	var list []*cobra.Command
-	for _, verb := range newCommand(newSession()).Commands() {
+	for _, verb := range newCommand(session.New()).Commands() {
 		if verb.Runnable() && verb.Name() != "completion" && verb.Name() != "help" {
 			list = append(list, verb)
 		}
@@ -42,7 +43,7 @@ func TestHelp(t *testing.T) {
 			t.Errorf("%s: %d paragraphs after the line of purpose, want one", verb.Name(), paragraphs)
 		}
 	}
-	for _, topic := range newCommand(newSession()).Commands() {
+	for _, topic := range newCommand(session.New()).Commands() {
 		if topic.Runnable() {
 			continue
 		}

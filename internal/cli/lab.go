@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"volley/internal/cli/session"
 	"volley/internal/exit"
 )
 
@@ -25,10 +26,10 @@ type Lab struct {
 }
 
 // Extend makes the command line that of volley-lab. It is called before the command line is used.
-func Extend(l Lab) { extension, extended = &l, true }
+func Extend(l Lab) { extension, session.Extended = &l, true }
 
 // newExplore returns the verb that hands over to that of volley-lab.
-func newExplore(s *session) *cobra.Command {
+func newExplore(s *session.Session) *cobra.Command {
 	return &cobra.Command{
 		Use:                "explore [flags]",
 		Short:              "See schedules, costs and runs in a browser, with volley-lab",
@@ -47,9 +48,9 @@ func newExplore(s *session) *cobra.Command {
 }
 
 // runLab runs volley-lab, and ends as that ends.
-func runLab(s *session, cmd *cobra.Command, program string, args []string) error {
+func runLab(s *session.Session, cmd *cobra.Command, program string, args []string) error {
 	c := exec.CommandContext(cmd.Context(), program, args...)
-	c.Env, c.Stdin, c.Stdout, c.Stderr = s.environ, s.stdin, cmd.OutOrStdout(), cmd.ErrOrStderr()
+	c.Env, c.Stdin, c.Stdout, c.Stderr = s.Environ, s.Stdin, cmd.OutOrStdout(), cmd.ErrOrStderr()
 	if runtime.GOOS != "windows" { // which knows no other end than that of Kill
 		c.Cancel = func() error { return c.Process.Signal(syscall.SIGTERM) }
 	}
@@ -65,14 +66,14 @@ func runLab(s *session, cmd *cobra.Command, program string, args []string) error
 
 // findLab returns volley-lab. Beside a program of go run there is none: it is built there.
 func findLab(ctx context.Context) (string, error) {
-	if path := installedLab(); path != "" {
+	if path := session.InstalledLab(); path != "" {
 		return path, nil
 	}
 	own, err := os.Executable()
 	if err != nil || !strings.Contains(own, "go-build") || !isFile("lab/cmd/volley-lab/main.go") {
-		return "", exit.Usagef("%s is not installed: %s", labName, whereLab)
+		return "", exit.Usagef("%s is not installed: %s", session.LabName, session.WhereLab)
 	}
-	path := filepath.Join(filepath.Dir(own), labName)
+	path := filepath.Join(filepath.Dir(own), session.LabName)
 	if out, err := exec.CommandContext(ctx, "go", "build", "-o", path, "./lab/cmd/volley-lab").CombinedOutput(); err != nil {
 		return "", exit.Usagef("go build ./lab/cmd/volley-lab: %w: %s", err, strings.TrimSpace(string(out)))
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"volley/internal/cli/session"
 	"volley/internal/exit"
 )
 
@@ -23,7 +24,7 @@ func TestExploreElsewhere(t *testing.T) {
 	}
 	script := "#!/bin/sh\necho \"$@\"\necho said >&2\nexit %d\n"
 	for _, code := range []int{0, 2, 7} {
-		if err := os.WriteFile(filepath.Join(bin, labName), fmt.Appendf(nil, script, code), 0o777); err != nil {
+		if err := os.WriteFile(filepath.Join(bin, session.LabName), fmt.Appendf(nil, script, code), 0o777); err != nil {
 			t.Fatal(err)
 		}
 		r := volleyRun("explore", "--addr", "127.0.0.1:0", "--open=false", "--new")

@@ -84,7 +84,7 @@ func newFleet(t *testing.T) *fleet {
 // run runs the command line, which reaches the hosts.
 func (f *fleet) run(args ...string) result {
 	s := starting(f.env...)
-	s.program = f.program
+	s.Program = f.program
 	return resultIn(context.Background(), s, args...)
 }
 
@@ -435,7 +435,7 @@ func TestLaunchAsks(t *testing.T) {
 	for i, dir := range writeNodes(t, 4, 1000) {
 		args = append(args, fmt.Sprintf("%s%d:%s", []string{"asks", "host"}[i/3], i, dir))
 	}
-	if s := starting(); !s.askable() {
+	if s := starting(); !s.Askable() {
 		if r := f.run(args...); r.code != exit.Failed || !strings.Contains(r.stderr, "nobody can answer ssh here") {
 			t.Errorf("%+v", r)
 		}
@@ -488,7 +488,7 @@ func TestLaunchStopped(t *testing.T) {
 			t.Fatal(err)
 		}
 		s := starting(f.env...)
-		s.program, s.limits.end = f.program, 3*time.Second
+		s.Program, s.Limits.End = f.program, 3*time.Second
 		done := make(chan result, 1)
 		go func() {
 			done <- resultIn(context.Background(), s, of("protect", "--tolerate", "1", "--timeout", "2s", "--allow-changed", "--full")...)

@@ -19,6 +19,9 @@ import (
 	"testing"
 	"time"
 
+	"volley/internal/cli/ranks"
+	"volley/internal/cli/session"
+
 	codedpkg "volley/coded"
 	"volley/coded/manifest"
 	"volley/internal/disk"
@@ -309,13 +312,13 @@ func TestCopies(t *testing.T) {
 		{"SLURM_STEP_NUM_TASKS=3", true, "--secret FILE, or VOLLEY_SECRET"}, {"JOB_COMPLETION_INDEX=0", true, "--meet HOST:PORT and --size K"},
 		{"OMPI_COMM_WORLD_SIZE=1", false, ""}, {"PMI_SIZE=", false, ""}, {"SLURM_NTASKS=4", false, ""}, {"WORLD_SIZE=8", false, ""},
 	} {
-		if c.way == "--comm mpi" && slices.Contains(commNames(), "mpi") {
+		if c.way == "--comm mpi" && slices.Contains(ranks.Names(), "mpi") {
 			continue // they are one run then
 		}
 		t.Run(c.variable, func(t *testing.T) {
 			volley := func(args ...string) result {
-				s := newSession()
-				s.environ = append(s.environ, c.variable)
+				s := session.New()
+				s.Environ = append(s.Environ, c.variable)
 				return resultIn(t.Context(), s, args...)
 			}
 			for _, args := range [][]string{{"encode", in}, {"decode", coded}} {

@@ -175,7 +175,7 @@ func TestJobModes(t *testing.T) {
 	const ranks = 4
 	pattern := writeNumbered(t, ranks, 1000)
 	for k, mode := range []os.FileMode{0o644, 0o644, 0o640, 0o604} {
-		if err := os.Chmod(strings.ReplaceAll(pattern, rankWord, fmt.Sprint(k)), mode); err != nil {
+		if err := os.Chmod(strings.ReplaceAll(pattern, "{rank}", fmt.Sprint(k)), mode); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -613,7 +613,7 @@ func TestDecodeJobs(t *testing.T) {
 			out, back := filepath.Join(dir, "coded"), filepath.Join(dir, "back")
 			mustRun(t, slices.Concat([]string{"encode", "-o", out, "-k", fmt.Sprint(k)}, c.args, []string{pattern})...)
 			for _, n := range append(slices.Clone(c.lost), c.more...) {
-				remove(t, strings.ReplaceAll(pattern, rankWord, fmt.Sprint(n)))
+				remove(t, strings.ReplaceAll(pattern, "{rank}", fmt.Sprint(n)))
 			}
 			for _, n := range c.lost {
 				remove(t, filepath.Join(out, fmt.Sprint("coded.", n)))
@@ -680,7 +680,7 @@ func TestDecodeJobErrors(t *testing.T) {
 	editManifest(t, wrong, func(m *manifest.Manifest) { m.Inputs[2].SHA256 = strings.Repeat("0", 64) })
 	two := filepath.Join(dir, "two.{rank}")
 	for rank, name := range []string{coded, other} {
-		if err := os.Symlink(name, strings.ReplaceAll(two, rankWord, fmt.Sprint(rank))); err != nil {
+		if err := os.Symlink(name, strings.ReplaceAll(two, "{rank}", fmt.Sprint(rank))); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -740,7 +740,7 @@ func TestDecodeJobKilled(t *testing.T) {
 	coded, back := filepath.Join(dir, "coded"), filepath.Join(dir, "back")
 	mustRun(t, "encode", "-o", coded, "-k", fmt.Sprint(n), pattern)
 	for _, k := range []int{1, 2} {
-		remove(t, strings.ReplaceAll(pattern, rankWord, fmt.Sprint(k)))
+		remove(t, strings.ReplaceAll(pattern, "{rank}", fmt.Sprint(k)))
 	}
 	random := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 0))
 	args := []string{"decode", "--comm", "mpi", "--force", "--timeout", "1m", "--memory", "256KiB", "-o", back, coded, pattern}

@@ -14,6 +14,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"volley/internal/cli/ranks"
+	"volley/internal/cli/session"
 	"volley/internal/exit"
 	"volley/internal/launch"
 )
@@ -29,31 +31,31 @@ var confined = launch.Confinement{
 }
 
 // newRank returns the verb of one rank of a launch, which tells it on standard input what to do.
-func newRank(s *session) *cobra.Command {
+func newRank(s *session.Session) *cobra.Command {
 	may := confined
 	cmd := &cobra.Command{
 		Use:    launch.Verb,
 		Short:  "Be one rank of a run that volley starts elsewhere",
 		Hidden: true,
-		Args:   NoArguments,
+		Args:   session.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if may.Commands && may.Only == nil {
 				return exit.Usagef("--%s: it is beside --%s DIR, without which a key may do all", launch.AllowCommands, launch.Only)
 			}
-			if err := cmp.Or(named(cmd.Flags(), may.Only), may.Asked(s.getenv("SSH_ORIGINAL_COMMAND"))); err != nil {
+			if err := cmp.Or(ranks.Named(cmd.Flags(), may.Only), may.Asked(s.Getenv("SSH_ORIGINAL_COMMAND"))); err != nil {
 				return err
 			}
 			r := &launch.Rank{
-				In: s.stdin, Out: cmd.OutOrStdout(), Environ: s.environ, May: may, Every: s.limits.progress, Limit: s.limits.end,
-				LogTo: s.logTo, Say: s.commandSays, Message: message, Build: build,
+				In: s.Stdin, Out: cmd.OutOrStdout(), Environ: s.Environ, May: may, Every: s.Limits.Progress, Limit: s.Limits.End,
+				LogTo: s.LogTo, Say: s.CommandSays, Message: session.Message, Build: build,
 				Verb: func(ctx context.Context, r *launch.Rank) string {
-					verb := s.rankOf(r)
+					verb := s.RankOf(r)
 					runSent(ctx, verb, cmd.ErrOrStderr())
-					came, _ := verb.came.Load().(string)
+					came, _ := verb.Came.Load().(string)
 					return cmp.Or(came, launch.ResultFailed)
 				},
 			}
-			if s.own {
+			if s.Own {
 				signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // a write then fails, and the run ends in order
 				r.Exit = func() { os.Exit(exit.Failed) }
 			}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"volley/engine"
+	"volley/internal/cli/session"
 	"volley/internal/exit"
 	"volley/transport/transporttest"
 )
@@ -90,12 +91,12 @@ func (x *rankRun) start() {
 
 // session returns the session of a rank, and its arguments: the secret, which a process removes from its environment, is
 // in a file.
-func (x *rankRun) session(rank int) (*session, []string) {
+func (x *rankRun) session(rank int) (*session.Session, []string) {
 	x.t.Helper()
 	c := x.commands[rank]
-	s, file := newSession(), filepath.Join(x.t.TempDir(), "secret")
-	s.environ = c.Env
-	if err := os.WriteFile(file, []byte(s.getenv(engine.SecretVariable)), 0o600); err != nil {
+	s, file := session.New(), filepath.Join(x.t.TempDir(), "secret")
+	s.Environ = c.Env
+	if err := os.WriteFile(file, []byte(s.Getenv(engine.SecretVariable)), 0o600); err != nil {
 		x.t.Fatal(err)
 	}
 	return s, slices.Concat(c.Args[1:2], []string{"--secret", file}, c.Args[2:])

@@ -4,13 +4,14 @@ import (
 	"encoding/json"
 
 	"volley/group/site"
+	"volley/internal/cli/ranks"
 	"volley/tune"
 )
 
 // What verbs print as JSON: others read it by these names.
 
 type tuneText struct {
-	Pairs []pair `json:"pairs"`
+	Pairs []ranks.Pair `json:"pairs"`
 	*tune.Result
 }
 
@@ -25,9 +26,9 @@ type setText struct {
 }
 
 type checkText struct {
-	Well  bool       `json:"well"`
-	Hosts []hostText `json:"hosts"`
-	Pairs []pair     `json:"pairs"`
+	Well  bool         `json:"well"`
+	Hosts []hostText   `json:"hosts"`
+	Pairs []ranks.Pair `json:"pairs"`
 	*site.Judgement
 	Wrong []wrongText `json:"wrong"`
 }

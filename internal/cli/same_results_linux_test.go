@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"volley/internal/cli/ranks"
 	"volley/internal/exit"
 )
 
@@ -27,7 +28,7 @@ var ways = map[string]func(t *testing.T, verb []string, at []string) (int, strin
 	"ssh": func(t *testing.T, verb []string, at []string) (int, string) {
 		verb = slices.Clone(verb)
 		if i := slices.Index(verb, "-o"); i > 0 {
-			verb[i+1] = hostWord + ":" + verb[i+1]
+			verb[i+1] = ranks.HostWord + ":" + verb[i+1]
 		}
 		f := newFleet(t)
 		line := append(f.flags, verb[1:]...)

@@ -8,11 +8,13 @@ import (
 	"os/exec"
 	"sync"
 	"testing"
+
+	"volley/internal/cli/session"
 )
 
 // run runs the command line in a session of its own.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	return execute(ctx, newSession(), args, stdout, stderr)
+	return execute(ctx, session.New(), args, stdout, stderr)
 }
 
 // A shared buffer is what several write to, as to a file.
@@ -67,14 +69,14 @@ func command(ctx context.Context, t *testing.T, args ...string) *exec.Cmd {
 }
 
 // starting returns a session whose processes are the command.
-func starting(more ...string) *session {
-	s := newSession()
-	s.environ = forCommands(more...)
+func starting(more ...string) *session.Session {
+	s := session.New()
+	s.Environ = forCommands(more...)
 	return s
 }
 
 // result runs the command line in the session.
-func resultIn(ctx context.Context, s *session, args ...string) result {
+func resultIn(ctx context.Context, s *session.Session, args ...string) result {
 	var stdout, stderr shared
 	code := execute(ctx, s, args, &stdout, &stderr)
 	return result{code, stdout.String(), stderr.String()}

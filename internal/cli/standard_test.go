@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"testing"
 
+	"volley/internal/cli/session"
 	"volley/internal/exit"
 )
 
@@ -97,8 +98,8 @@ func TestStandard(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	volley := func(stdin, args string) (int, string, string) {
-		s := newSession()
-		s.stdin = strings.NewReader(stdin)
+		s := session.New()
+		s.Stdin = strings.NewReader(stdin)
 		r := resultIn(t.Context(), s, strings.Fields(args)...)
 		return r.code, r.stdout, r.stderr
 	}

@@ -106,7 +106,7 @@ func TestStepIgnored(t *testing.T) {
 	} {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		s := starting(f.env...)
-		s.limits.end = 50 * time.Millisecond
+		s.Limits.End = 50 * time.Millisecond
 		var stderr bytes.Buffer
 		begun := writerFunc(func([]byte) { cancel(exit.ErrInterrupted) })
 		if got := execute(ctx, s, []string{"verify", "--launch", `bash -c "` + script + `"`, "/none"}, begun, &stderr); got != want.code || !strings.Contains(stderr.String(), want.stderr) {

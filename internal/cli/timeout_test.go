@@ -17,6 +17,7 @@ import (
 	"volley/field/fieldtest"
 	"volley/group"
 	"volley/group/buffers"
+	"volley/internal/cli/session"
 	"volley/internal/exit"
 	"volley/matrix"
 	"volley/transport"
@@ -136,7 +137,7 @@ func TestTimeoutFlags(t *testing.T) {
 			walk(x)
 		}
 	}
-	walk(newCommand(newSession()))
+	walk(newCommand(session.New()))
 	if seen < 20 {
 		t.Errorf("%d flags", seen)
 	}

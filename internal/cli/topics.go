@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"volley/internal/cli/ranks"
 	"volley/internal/printable"
 	"volley/internal/selection"
 	"volley/matrix/matrices"
@@ -61,7 +62,7 @@ func tuningFlags() string {
 func rankUsages() string {
 	set := pflag.NewFlagSet("", pflag.ContinueOnError)
 	set.SortFlags = false
-	new(rankFlags).add(set)
+	new(ranks.Flags).Add(set)
 	return "Flags:\n" + flagUsages(set)
 }
 

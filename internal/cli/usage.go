@@ -6,6 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"volley/internal/cli/session"
 )
 
 const helpWidth = 80
@@ -25,7 +27,7 @@ func usageTemplate(of *cobra.Command) string {
 func flagsInGroups(cmd *cobra.Command) string {
 	sets := map[string]*pflag.FlagSet{}
 	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
-		name := strings.Join(f.Annotations[groupKey], "")
+		name := strings.Join(f.Annotations[session.GroupKey], "")
 		if sets[name] == nil {
 			sets[name] = pflag.NewFlagSet(name, pflag.ContinueOnError)
 			sets[name].SortFlags = false
@@ -34,17 +36,17 @@ func flagsInGroups(cmd *cobra.Command) string {
 	})
 	var parts []string
 	for _, name := range slices.Concat([]string{""}, flagGroups) {
-		if sets[name] == nil || cmd.Annotations[groupKey] != "" && slices.Contains(tuningGroups, name) {
+		if sets[name] == nil || cmd.Annotations[session.GroupKey] != "" && slices.Contains(tuningGroups, name) {
 			continue
 		}
 		heading := strings.TrimSpace(name + " flags:")
 		parts = append(parts, strings.ToUpper(heading[:1])+heading[1:]+"\n"+flagUsages(sets[name]))
 	}
 	var topics []string
-	if cmd.Annotations[groupKey] != "" && cmd.Flags().Lookup("network") != nil {
+	if cmd.Annotations[session.GroupKey] != "" && cmd.Flags().Lookup("network") != nil {
 		topics = append(topics, "volley help tuning")
 	}
-	if sets[rankGroup] != nil {
+	if sets[session.RankGroup] != nil {
 		topics = append(topics, "volley help ranks")
 	}
 	if topics != nil {

@@ -9,6 +9,8 @@ import (
 
 	"volley"
 	"volley/field"
+	"volley/internal/cli/ranks"
+	"volley/internal/cli/session"
 	"volley/internal/printable"
 )
 
@@ -17,7 +19,7 @@ func newVersion() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "version",
 		Short: "Say which version this is, and how it was built",
-		Args:  NoArguments,
+		Args:  session.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			v := struct {
 				Version string   `json:"version"`
@@ -26,7 +28,7 @@ func newVersion() *cobra.Command {
 				System  string   `json:"system"`
 				Kernels string   `json:"kernels"`
 				Comm    []string `json:"comm"`
-			}{volley.Version, "unknown", runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH, field.Kernels(), commNames()[1:]}
+			}{volley.Version, "unknown", runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH, field.Kernels(), ranks.Names()[1:]}
 			if info, ok := debug.ReadBuildInfo(); ok {
 				for _, s := range info.Settings {
 					switch {
@@ -38,7 +40,7 @@ func newVersion() *cobra.Command {
 				}
 			}
 			if asJSON {
-				return writeJSON(cmd.OutOrStdout(), v)
+				return session.WriteJSON(cmd.OutOrStdout(), v)
 			}
 			return printable.Fprintf(cmd.OutOrStdout(), "volley %s\ncommit   %s\ngo       %s, %s\nkernels  %s\ncomm     %s\n",
 				v.Version, v.Commit, v.Go, v.System, v.Kernels, strings.Join(v.Comm, ", "))

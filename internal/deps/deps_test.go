@@ -103,8 +103,24 @@ var allowed = map[string][]string{
 	"internal/gauges":         {"group", "internal/atomicfile", "internal/exit", "internal/grouptext", "internal/printable"},
 	"internal/groupfile":      {"internal/atomicfile", "internal/disk", "internal/exit", "internal/launch", "internal/ssh"},
 	"internal/cli": {
-		"", "algo", "coded", "collective", "engine", "executor", "field", "group", "group/buffers", "group/site", "internal/atomicfile", "internal/comparison", "internal/disk", "internal/exit", "internal/gauges", "internal/groupfile", "internal/grouptext", "internal/delay", "internal/launch",
-		"internal/printable", "internal/report", "internal/selection", "internal/sets", "internal/ssh", "matrix", "matrix/matrices", "plan", "sim", "trace", "transport", "transport/grpc", "transport/local", "transport/mpi", "tune", "verify",
+		"", "algo", "field", "group", "internal/cli/groups", "internal/cli/ranks", "internal/cli/schedules", "internal/cli/session", "internal/exit", "internal/launch", "internal/printable", "internal/selection",
+		"matrix/matrices",
+	},
+	"internal/cli/session": {
+		"", "algo", "coded", "engine", "executor", "field", "internal/atomicfile", "internal/disk", "internal/exit", "internal/gauges", "internal/launch", "internal/printable", "internal/selection", "internal/ssh",
+		"transport", "transport/grpc",
+	},
+	"internal/cli/ranks": {
+		"", "collective", "engine", "internal/cli/session", "internal/delay", "internal/exit", "internal/groupfile", "internal/launch", "internal/printable", "internal/selection", "internal/ssh", "transport",
+		"transport/local", "transport/mpi", "tune",
+	},
+	"internal/cli/schedules": {
+		"", "algo", "coded", "field", "internal/cli/ranks", "internal/cli/session", "internal/comparison", "internal/disk", "internal/exit", "internal/launch", "internal/printable", "internal/report", "internal/selection",
+		"matrix", "matrix/matrices", "plan", "sim", "trace", "transport", "transport/local", "tune", "verify",
+	},
+	"internal/cli/groups": {
+		"", "executor", "field", "group", "group/buffers", "group/site", "internal/atomicfile", "internal/cli/ranks", "internal/cli/session", "internal/exit", "internal/gauges", "internal/groupfile", "internal/grouptext",
+		"internal/launch", "internal/printable", "internal/report", "internal/selection", "internal/sets", "internal/ssh", "transport", "transport/local",
 	},
 	"cmd/volley":                {"internal/cli"},
 	"executor/internal/compile": {"executor/internal/cores", "field", "internal/poll", "plan"},
@@ -150,6 +166,9 @@ var levels = []struct {
 	{"encode", ""},
 	{"what is kept: files, nodes, measurements", "coded group tune"},
 	{"what commands share", "internal/exit internal/selection internal/comparison internal/sets internal/ssh internal/launch internal/groupfile internal/grouptext internal/gauges"},
+	{"a session of the command line", "internal/cli/session"},
+	{"ranks that join a run", "internal/cli/ranks"},
+	{"verbs", "internal/cli/schedules internal/cli/groups"},
 	{"the command line", "internal/cli"},
 	{"programs", "cmd/volley cmd/libvolley"},
 }
@@ -270,7 +289,7 @@ var unnamed = map[string]string{
 }
 
 // commandLine are packages whose errors only the command line and its page get.
-var commandLine = []string{"internal/launch", "internal/selection", "internal/ssh"}
+var commandLine = []string{"internal/cli/session", "internal/launch", "internal/selection", "internal/ssh"}
 
 // TestLogs checks that a package logs where its caller says, and never to the default log of the program.
 func TestLogs(t *testing.T) {
@@ -300,7 +319,7 @@ func TestLogs(t *testing.T) {
 var defaultLog = strings.Fields("Debug DebugContext Default Error ErrorContext Info InfoContext Log LogAttrs SetDefault Warn WarnContext With")
 
 // programs may use the default log, as they own it.
-var programs = []string{"internal/cli", "cmd/volley", "cmd/libvolley"}
+var programs = []string{"internal/cli/session", "cmd/volley", "cmd/libvolley"}
 
 // changing are the functions of package os that change what a directory holds.
 var changing = strings.Fields("Chmod Chown Chtimes CopyFS Create CreateTemp Lchown Link Mkdir MkdirAll MkdirTemp OpenFile Remove RemoveAll Rename Symlink Truncate WriteFile")

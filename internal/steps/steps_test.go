@@ -64,13 +64,13 @@ func TestSteps(t *testing.T) {
 // TestArguments checks which packages steps take that are told.
 func TestArguments(t *testing.T) {
 	for _, c := range []struct{ file, step, want string }{
-		{"group/protect.go", "race", "./group/... ./internal/cli ./internal/launch ./internal/sets ./lab/explore ./lab/verbs"},
+		{"group/protect.go", "race", "./group/... ./internal/cli/... ./internal/launch ./internal/sets ./lab/explore ./lab/verbs"},
 		{"group/protect.go", "modules", "./deploy ./deploy/man ./lab/cmd/volley-lab ./lab/explore ./lab/verbs ./lab/web"},
 		{"bench/network/raw.go", "modules", "./bench/network"},
 		{"group/protect.go", "systems", "./group"},
 		{"internal/disk/os_unix.go", "systems", "./..."}, // what it exports may differ
 		{"options.go", "systems", "."},
-		{"engine/engine.go", "race", "./engine ./group/... ./internal/cli ./internal/launch ./lab/verbs"},
+		{"engine/engine.go", "race", "./engine ./group/... ./internal/cli/... ./internal/launch ./lab/verbs"},
 		{"lab/simulate/doc.go", "race", "./lab/simulate ./lab/verbs"},
 		{"Makefile", "systems", "./..."},
 	} {

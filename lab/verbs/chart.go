@@ -13,7 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"volley/internal/cli"
+	"volley/internal/cli/session"
 	"volley/internal/comparison"
 	"volley/internal/selection"
 	"volley/lab/draw"
@@ -65,7 +65,7 @@ func newChart() *cobra.Command {
 		Short:   "Draw the costs of the algorithms, and simulated runs",
 		Long:    chartHelp,
 		Example: chartExamples,
-		Args:    cli.NoArguments,
+		Args:    session.NoArguments,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return j.run(cmd) },
 	}
 	j.add(cmd)

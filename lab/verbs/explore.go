@@ -12,7 +12,7 @@ import (
 	"github.com/cli/browser"
 	"github.com/spf13/cobra"
 
-	"volley/internal/cli"
+	"volley/internal/cli/session"
 	"volley/internal/printable"
 	"volley/lab/web"
 )
@@ -28,7 +28,7 @@ func newExplore() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "explore [flags]",
 		Short: "See schedules, costs and runs in a browser",
-		Args:  cli.NoArguments,
+		Args:  session.NoArguments,
 		Long: `Show schedules, costs and runs in a browser.
 
 The page is in this binary and needs no network. It draws up to 81 processors

@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"volley/internal/cli"
+	"volley/internal/cli/session"
 	"volley/internal/printable"
 )
 
@@ -19,7 +19,7 @@ func newSweep() *cobra.Command {
 
 The table is that of docs/research.md. It takes some minutes.`,
 		Example: "  volley-lab sweep -k 16",
-		Args:    cli.NoArguments,
+		Args:    session.NoArguments,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return runSweep(cmd, most) },
 	}
 	cmd.Flags().IntVarP(&most, "processors", "k", 1024, "`K`, the most processors")

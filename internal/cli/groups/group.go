@@ -1,0 +1,480 @@
+// Package groups has the verbs for groups of nodes, which are directories or the memory of ranks.
+package groups
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"runtime/debug"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"volley/executor"
+	"volley/field"
+	"volley/group"
+	"volley/internal/cli/ranks"
+	"volley/internal/cli/session"
+	"volley/internal/exit"
+	"volley/internal/gauges"
+	"volley/internal/grouptext"
+	"volley/internal/launch"
+	"volley/internal/selection"
+	"volley/transport"
+)
+
+type groupOptions struct {
+	selection.Selection // of which only the network is used
+	ranks.Joining
+	sets     setOptions
+	json     bool
+	key      string
+	believe  string
+	meta     string
+	step     int64
+	reads    string                   // bytes a second of each node; "": no limit
+	dirs     []string                 // that this process is given: its own, or those of all
+	rank     int                      // of all, where that of the party is one of a set
+	dir      string                   // of the one node that this process has; empty: none, or several
+	roots    bool                     // directories are roots of snapshots
+	orders   map[string]*launch.Order // by directory: commands of nodes
+	resizing *group.ResizeOptions     // nil: a group stays as large as it is
+	removed  []string                 // directories of the nodes that a resize has removed
+}
+
+func newOptions(s *session.Session) *groupOptions {
+	o := &groupOptions{Joining: ranks.Joining{Session: s}}
+	o.Nodes = o
+	return o
+}
+
+// directories returns those of the group file, if one is named, or else the arguments.
+func (o *groupOptions) directories(cmd *cobra.Command, args []string) ([]string, error) {
+	dirs, err := o.FromFile(cmd, args)
+	o.sets.domains = o.File.Domains
+	return dirs, err
+}
+
+// addSnapshots adds the flags that make roots of snapshots of the directories.
+func (o *groupOptions) addSnapshots(cmd *cobra.Command, name, usage string) {
+	f := cmd.Flags()
+	f.Bool(name, false, usage)
+	f.Int64Var(&o.step, "step", group.Latest, "each DIR is a root: take its snapshot step-`N`")
+	f.Lookup("step").DefValue = "0" // not shown
+}
+
+const latestUsage = "each DIR is a root of snapshots, directories step-N in it: take the newest that is in force or can be recovered"
+
+func (o *groupOptions) add(cmd *cobra.Command) {
+	session.ForOperators(cmd)
+	f := cmd.Flags()
+	f.BoolVar(&o.json, "json", false, "print the report as JSON")
+	f.String("metrics", "", "`FILE` for metrics of the run as OpenMetrics, such as in a node exporter's textfile directory")
+	f.StringVar(&o.key, "key", "", "`FILE` with the key of the group; none: do not check keys, and protect without one")
+	f.StringVar(&o.meta, "meta", "", "`DIR` in which everything of Volley's lies, in place of the .volley of each node: that of node 3 in DIR/node.3")
+	end := session.FlagGroup(cmd, "Override")
+	f.StringVar(&o.believe, "believe", "", "`NODE`, by DIR or number, whose newest generation counts where that cannot be told")
+	end()
+	end = session.FlagGroup(cmd, "Run")
+	o.sets.add(f)
+	o.Joining.Add(f, "node")
+	f.StringVar(&o.reads, "limit-read", "", "`BYTES` a second that are read of each node at most, such as 20MB")
+	o.AddNetwork(f)
+	end()
+	o.AddElsewhere(cmd)
+	o.AddFile(cmd)
+}
+
+// begin joins the others, and returns the directories of the nodes here and the options of all verbs.
+func (o *groupOptions) begin(cmd *cobra.Command, args []string) (dirs []string, options group.Options, err error) {
+	o.dirs, o.roots = args, ofRoots(cmd)
+	if err := o.Join(cmd.Context()); err != nil {
+		return nil, options, err
+	}
+	if err := o.sets.check(cmd); err != nil {
+		return nil, options, err
+	}
+	if flag := cmd.Flags().Lookup("step"); flag != nil && flag.Changed && o.step < 0 {
+		return nil, options, exit.Usagef("--step %d: want 0 or more", o.step)
+	}
+	if flag := cmd.Flags().Lookup("latest"); flag != nil && flag.Changed && o.step != group.Latest {
+		return nil, options, exit.Usagef("--latest, --step %d: leave one of both out", o.step)
+	}
+	if options, err = o.common(cmd, len(args)); err != nil {
+		return nil, options, err
+	}
+	if options.ReadRate, err = ranks.Rate("--limit-read", o.reads); err != nil {
+		return nil, options, err
+	}
+	if len(args) == 0 {
+		return nil, options, exit.Usagef("no directories: name that of every node, in order; under mpirun each process its own, such as '/local/ckpt.{rank}'")
+	}
+	options.Believe, options.Meta, options.Roots, options.Step = o.believe, o.meta, o.roots, o.step
+	if s := o.Session; s.At != nil {
+		options.Names, options.Absent, options.From = []string{s.At.Start.Name}, []string{s.At.Absent}, s.At.From
+	}
+	if o.dir != "" {
+		return []string{o.dir}, options, nil
+	}
+	dirs = slices.Clone(args)
+	if o.Party.Job() && len(args) > 1 && !strings.Contains(args[0], ranks.RankWord) { // those of all
+		first, end := executor.Hosted(len(args), o.Party.Rank(), o.Party.Size())
+		dirs = dirs[first:end]
+	}
+	for i := range dirs {
+		dirs[i] = strings.ReplaceAll(dirs[i], ranks.RankWord, fmt.Sprint(o.Party.Rank()))
+	}
+	return dirs, options, nil
+}
+
+// common returns what verbs for directories and for memory have in common, once the others have joined. There are so many
+// nodes, or as many as processes.
+func (o *groupOptions) common(cmd *cobra.Command, nodes int) (options group.Options, err error) {
+	s := o.Session
+	if s.Own && o.Party.Job() { // beside what else runs here; garbage would take more than half of the memory
+		debug.SetGCPercent(50)
+	}
+	memory, err := o.MemoryBytes()
+	if err != nil {
+		return options, err
+	}
+	bytes, err := field.Parse(selection.UsualField)
+	if err != nil {
+		return options, err
+	}
+	o.Log = s.Log
+	o.Place, o.Process, o.Lenient = o.Measured(max(o.Party.Size(), nodes)), !o.Party.Job(), true
+	m, err := o.Model(bytes, 1)
+	if err != nil {
+		return options, err
+	}
+	options = group.Options{Memory: memory, Timeout: o.Timeout, Network: m.Network, Gamma: m.Gamma, Progress: o.Progress(), Log: o.Log}
+	return options, options.UseKey(o.key)
+}
+
+// waysOn says with which flag a verb does what it has refused.
+var waysOn = map[group.Way]string{
+	group.WayBelieve:      "name with --believe DIR the node to go by",
+	group.WayForce:        "--force protects the group as it is",
+	group.WayAllowDeleted: "if it was meant, --allow-deleted",
+	group.WayAllowChanged: "recover --revert --deleted brings it back; if it was meant, --allow-changed",
+	group.WayBeyond:       "--beyond does it",
+	group.WayPartly:       "--partly leaves out the largest files",
+	group.WayGiveUp:       "--force gives it up",
+	group.WayKey:          "--key FILE names it, --key none goes without",
+	group.WaySets:         "--group-size N takes all, where protect cut them into sets",
+}
+
+// wayOn adds to an error what the command line can do about it.
+func wayOn(err error) error {
+	var way group.Way
+	few, input := new(group.TooManyError), new(group.InputError)
+	switch {
+	case errors.As(err, &few) && few.Possible:
+		way = group.WayBeyond
+	case errors.As(err, &input):
+		way = input.Way
+	}
+	text := waysOn[way]
+	if down := new(group.UnreachedError); errors.As(err, &down) && !down.Since.IsZero() {
+		text = fmt.Sprintf("or take it out, and give its files up: volley resize --remove %s --force, with the same nodes", strings.Join(down.Nodes, " --remove "))
+	}
+	if text == "" && errors.As(err, new(*group.NotLostError)) {
+		text = "or name another snapshot with --step N"
+	}
+	if text != "" {
+		return fmt.Errorf("%w; %s", err, text)
+	}
+	return err
+}
+
+// A groupVerb is what a verb does on the nodes here of a group.
+type groupVerb[R any] func(g *group.Group, ctx context.Context) (R, error)
+
+// onSets runs a verb on each set of the nodes of the group file, or of the arguments: here, or by ranks at their hosts.
+// It prints the reports. verdict, unless nil, says after that what a report comes to.
+func onSets[R any](o *groupOptions, cmd *cobra.Command, args []string, verb groupVerb[R], print func(w io.Writer, r R, all bool) error, verdict func(R) error) error {
+	args, err := o.directories(cmd, args)
+	if err != nil {
+		return err
+	}
+	return o.Spread(cmd, args, func() error { return onSetsHere(o, cmd, args, verb, print, verdict) })
+}
+
+// onSetsHere is onSets for the nodes here.
+func onSetsHere[R any](o *groupOptions, cmd *cobra.Command, args []string, verb groupVerb[R], print func(w io.Writer, r R, all bool) error, verdict func(R) error) error {
+	dirs, options, err := o.begin(cmd, args)
+	if err != nil {
+		return err
+	}
+	return o.inSets(cmd, dirs, func(t transport.Transport, dirs []string, _ group.Part, w io.Writer) error {
+		r, err := verb(group.Over(t, dirs, options), cmd.Context())
+		if err := finish(o, cmd, w, r, err, print); err != nil || verdict == nil {
+			return err
+		}
+		return verdict(r)
+	})
+}
+
+// finish prints the report of a verb at rank 0, as JSON if asked, or what can be done about the error that ended it.
+func finish[R any](o *groupOptions, cmd *cobra.Command, w io.Writer, report R, err error, print func(w io.Writer, r R, all bool) error) error {
+	switch {
+	case err != nil:
+		return wayOn(err)
+	case o.Party.Rank() > 0:
+		return nil
+	}
+	o.Session.Gauges.Note(gauges.Of(report))
+	if o.json {
+		return session.WriteJSON(w, report)
+	}
+	return print(w, report, session.Verbose(cmd))
+}
+
+const strictHelp = "end with exit code 3 where files in use are protected torn, or not at all, or a host or disk has more than R nodes"
+
+func newProtect(s *session.Session) *cobra.Command {
+	o := newOptions(s)
+	p := group.ProtectOptions{}
+	one := false
+	cmd := &cobra.Command{
+		Use:   "protect --tolerate R [flags] DIR...",
+		Short: "Protect the files of a group of nodes by parity at each of them",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			dirs, err := o.directories(cmd, args)
+			if err != nil {
+				return err
+			}
+			o.sets.forget = p.Force
+			if !p.DryRun { // the other verbs read what was protected
+				o.ordered()
+			}
+			return o.Spread(cmd, dirs, func() error { return o.protect(cmd, dirs, p, one) })
+		},
+	}
+	f := cmd.Flags()
+	f.IntVar(&p.Tolerate, "tolerate", 0, "`R`, the nodes that may be lost at a time")
+	f.StringVar(&p.Layout, "layout", "", "`LAYOUT` full or striped (default: that of the last run, or the better one)")
+	f.StringVar(&p.Matrix, "matrix", "", "`MATRIX` cauchy, or fti for parity as FTI's level 3 writes it, with layout full (default: that of the last run, or cauchy)")
+	f.StringVar(&p.Digest, "digest", "", "`DIGEST` of files and parity: sha256, blake3, or xxh3 against accidents only (default: that of the last run, or sha256)")
+	f.StringArrayVar(&p.Exclude, "exclude", nil, "`PATTERN` of what is not protected, as in .gitignore, once for each; '': nothing (default: those of the last run)")
+	f.BoolVar(&one, "one-file-system", false, "leave out what other file systems have, which are mounted below a node (default: as in the last run)")
+	f.BoolVar(&p.Full, "full", false, "read also what has not changed, and compare it with what was protected")
+	f.BoolVar(&p.Strict, "strict", false, strictHelp)
+	f.BoolVar(&p.DryRun, "dry-run", false, "say what protecting would take, with -v file by file, and write nothing")
+	o.addSnapshots(cmd, "root", "each DIR is a root of snapshots, directories step-N in it: protect the newest that all roots have")
+	f.IntVar(&p.Retain, "retain", 0, "then remove snapshots older than the newest `M` that can be recovered; 0: none")
+	end := session.FlagGroup(cmd, "Override")
+	f.BoolVar(&p.Force, "force", false, "protect although nodes are lost or files damaged")
+	addAccidents(f, &p)
+	end()
+	o.add(cmd)
+	return cmd
+}
+
+// protect protects the nodes here.
+func (o *groupOptions) protect(cmd *cobra.Command, args []string, p group.ProtectOptions, one bool) error {
+	dirs, options, err := o.begin(cmd, args)
+	if err != nil {
+		return err
+	}
+	switch {
+	case !cmd.Flags().Changed("tolerate"):
+		return exit.Usagef("say with --tolerate R how many nodes may be lost")
+	case len(o.commanders(o.File.Dirs)) > 0 && o.Party.Job():
+		return exit.Usagef("--%s: pre and post of a member run over ssh, and where one process has all nodes: start them beside the processes of this run", ranks.GroupFlag)
+	case p.Retain < 0 || p.Retain > 0 && !o.roots:
+		return exit.Usagef("--retain %d: want how many snapshots of roots stay, with --root or --step", p.Retain)
+	}
+	if cmd.Flags().Changed("exclude") { // or else nil
+		p.Exclude = slices.DeleteFunc(append([]string{}, p.Exclude...), func(pattern string) bool { return pattern == "" })
+	}
+	if cmd.Flags().Changed("one-file-system") {
+		p.OneFileSystem = &one
+	}
+	return o.inSets(cmd, dirs, func(t transport.Transport, dirs []string, of group.Part, w io.Writer) error {
+		p := p
+		p.Part = of
+		var r *group.ProtectReport
+		err := launch.Between(cmd.Context(), o.commanders(dirs), func() (string, error) {
+			var err error
+			r, err = group.Over(t, dirs, options).Protect(cmd.Context(), p)
+			return o.cameTo(r != nil, err), err
+		})
+		var strict error // of a group that is protected, as the report tells, too
+		if r != nil {
+			strict, err = err, nil
+		}
+		if err == nil && o.Assumed != "" && (o.json || p.DryRun || session.Verbose(cmd)) {
+			r.Notes = append(r.Notes, o.Assumed)
+		}
+		if err := finish(o, cmd, w, r, err, func(w io.Writer, r *group.ProtectReport, all bool) error {
+			return grouptext.Protect(w, r, p.DryRun, all)
+		}); err != nil {
+			return err
+		}
+		return strict
+	})
+}
+
+func newVerify(s *session.Session) *cobra.Command {
+	part := percent(1)
+	cmd := &cobra.Command{
+		Use:   "verify [flags] DIR...",
+		Short: "Say which nodes and files of a protected group are whole",
+	}
+	cmd.Flags().Var(&part, "share", "`SHARE` of each node to read, such as 10%; the next run goes on where this one ends")
+	cmd.Flags().Lookup("share").DefValue = "" // not shown
+	return newExamining(s, cmd, func(g *group.Group, ctx context.Context) (*group.VerifyReport, error) {
+		return g.VerifyShare(ctx, float64(part))
+	}, grouptext.Verify, grouptext.Broken)
+}
+
+// newExamining makes cmd a verb that examines the nodes.
+func newExamining(s *session.Session, cmd *cobra.Command, verb func(*group.Group, context.Context) (*group.VerifyReport, error), print func(io.Writer, *group.VerifyReport, bool) error, verdict func(*group.VerifyReport) error) *cobra.Command {
+	o := newOptions(s)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		return onSets(o, cmd, args, verb, print, verdict)
+	}
+	o.addSnapshots(cmd, "latest", latestUsage)
+	o.add(cmd)
+	return cmd
+}
+
+func newStatus(s *session.Session) *cobra.Command {
+	return newExamining(s, &cobra.Command{
+		Use:   "status [flags] DIR...",
+		Short: "Say at a glance how the nodes of a group are",
+	}, (*group.Group).Status, grouptext.Status, grouptext.Broken)
+}
+
+func newRecover(s *session.Session) *cobra.Command {
+	o := newOptions(s)
+	x := group.RecoverOptions{}
+	cmd := &cobra.Command{
+		Use:   "recover [flags] DIR...",
+		Short: "Recover lost nodes and damaged files of a protected group",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if cmd.Flags().Changed("file") && slices.Contains(x.Files, "") {
+				return exit.Usagef("--file '': want a file as it lies below a node's directory, or a pattern as in .gitignore")
+			}
+			run := func(g *group.Group, ctx context.Context) (*group.RecoverReport, error) { return g.Recover(ctx, x) }
+			return onSets(o, cmd, args, run, func(w io.Writer, r *group.RecoverReport, all bool) error {
+				return grouptext.Recover(w, r, x.DryRun, x.To != "", all)
+			}, (*group.RecoverReport).Incomplete)
+		},
+	}
+	f := cmd.Flags()
+	o.addSnapshots(cmd, "latest", latestUsage)
+	f.BoolVar(&x.Revert, "revert", false, "bring back changed files, too")
+	f.BoolVar(&x.Deleted, "deleted", false, "bring back, too, what users have deleted")
+	f.StringArrayVar(&x.Files, "file", nil, "`PATTERN` of what alone comes back, as in .gitignore, once for each; deleted files, too")
+	f.StringVar(&x.To, "to", "", "`DIR` that gets the files of lost nodes, with --file those of all, as DIR/node.<k>; nothing else is written")
+	f.BoolVar(&x.DryRun, "dry-run", false, "say what would be done, and write nothing")
+	end := session.FlagGroup(cmd, "Override")
+	f.BoolVar(&x.Beyond, "beyond", false, "recover more nodes than the group tolerates to lose, where the parity allows that")
+	f.BoolVar(&x.Partly, "partly", false, "start where there is no room for all: the largest files are left out, and named")
+	end()
+	o.add(cmd)
+	return cmd
+}
+
+// verbsOfGroups returns those for directories of nodes. build tells programs of one version apart.
+func Verbs(s *session.Session, build func() string) []*cobra.Command {
+	return []*cobra.Command{newProtect(s), newRecover(s), newVerify(s), newStatus(s), newResize(s), newUnprotect(s), newSnapshots(s), newGroup(s, build)}
+}
+
+// nodesOf are what a rank of any verb tells others of the nodes that it has none of.
+func Nodes(s *session.Session) ranks.Nodes { return newOptions(s) }
+
+// ordered settles which commands run at nodes: of this verb, those of the group file.
+func (o *groupOptions) ordered() {
+	o.orders = map[string]*launch.Order{}
+	for dir, c := range o.File.Commands {
+		o.orders[dir] = &launch.Order{Commands: c, Name: dir, Meta: o.meta, Quiet: o.Quiet}
+	}
+}
+
+// commanders returns those of directories here that have commands.
+func (o *groupOptions) commanders(dirs []string) (list []*launch.Commander) {
+	for _, dir := range dirs {
+		if of := o.orders[dir]; of != nil {
+			list = append(list, &launch.Commander{Order: *of, Dir: dir, Environ: o.Session.Environ, Say: o.Session.CommandSays})
+		}
+	}
+	return list
+}
+
+// cameTo notes, and returns, what protect has come to.
+func (o *groupOptions) cameTo(protected bool, err error) string {
+	result := launch.ResultFailed
+	switch {
+	case protected:
+		result = launch.ResultOK
+	case errors.As(err, new(*group.UnsettledError)):
+		result = launch.ResultUnknown
+	}
+	o.Session.Came.Store(result)
+	return result
+}
+
+// addAccidents adds the flags of what may be gone, or have changed, since a group was last protected.
+func addAccidents(f *pflag.FlagSet, o *group.ProtectOptions) {
+	o.MaxDeleted, o.MaxChanged = group.DefaultMaxDeleted, group.DefaultMaxChanged
+	f.Var((*share)(&o.MaxDeleted), "max-deleted", "`SHARE` of a node's files, or of their bytes, that may be gone")
+	f.BoolVar(&o.AllowDeleted, "allow-deleted", false, "protect although more than that is gone")
+	f.Var((*share)(&o.MaxChanged), "max-changed", "`SHARE` of a node's files that may have other content")
+	f.BoolVar(&o.AllowChanged, "allow-changed", false, "protect although more than that has changed")
+}
+
+// A share is a flag from 0 to 1. What it sets is never 0, which the library takes for its default.
+type share float64
+
+// Set takes a number from 0 to 1. NaN is none.
+func (s *share) Set(text string) error {
+	x, err := strconv.ParseFloat(text, 64)
+	if err != nil || !(x >= 0 && x <= 1) {
+		return errors.New("want a share from 0 to 1")
+	}
+	*s = share(max(x, math.SmallestNonzeroFloat64))
+	return nil
+}
+
+// String returns the number.
+func (s *share) String() string {
+	if *s == math.SmallestNonzeroFloat64 {
+		return "0"
+	}
+	return fmt.Sprint(float64(*s))
+}
+
+// Type returns "float".
+func (s *share) Type() string { return "float" }
+
+// A percent is a flag above 0 and up to 1, or from that to 100 with a percent sign.
+type percent float64
+
+// Set takes 10% or 0.1.
+func (p *percent) Set(text string) error {
+	number, of := strings.CutSuffix(text, "%")
+	x, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
+	if of {
+		x /= 100
+	}
+	if err != nil || !(x > 0 && x <= 1) {
+		return errors.New("want a share such as 10%, up to 100%")
+	}
+	*p = percent(x)
+	return nil
+}
+
+// String returns the number.
+func (p *percent) String() string { return fmt.Sprint(float64(*p)) }
+
+// Type returns "percent".
+func (p *percent) Type() string { return "percent" }

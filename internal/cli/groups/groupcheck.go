@@ -1,0 +1,512 @@
+package groups
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/dustin/go-humanize"
+	"github.com/spf13/cobra"
+
+	"volley"
+	"volley/group"
+	"volley/group/site"
+	"volley/internal/cli/ranks"
+	"volley/internal/cli/session"
+	"volley/internal/exit"
+	"volley/internal/grouptext"
+	"volley/internal/launch"
+	"volley/internal/printable"
+	"volley/internal/report"
+	"volley/internal/selection"
+	"volley/internal/ssh"
+)
+
+const (
+	checkTime = 10 * time.Second // after which a host or a connection counts as dead
+	mostClock = 2 * time.Second  // by which clocks may differ
+)
+
+// A groupCheck is volley group check: what it is told, and what it has found.
+type groupCheck struct {
+	*groupOptions
+	site.Options
+	exclude []string
+	one     *bool         // see site.Place
+	build   func() string // of this program
+
+	ssh     []string // what reaches hosts
+	program string   // of volley there
+	self    string   // and here
+	members []member
+	report  checkReport
+}
+
+// A member is a node of the group, and its host.
+type member struct {
+	ssh.Address
+	launch.Greeting
+	build string
+	*site.Node
+}
+
+// A checkReport says whether the hosts of a group can work.
+type checkReport struct {
+	Well  bool         `json:"well"`
+	Hosts []hostReport `json:"hosts"`
+	Pairs []ranks.Pair `json:"pairs,omitempty"`
+	*site.Judgement
+	Wrong []wrong `json:"wrong,omitempty"`
+}
+
+type hostReport struct {
+	Host    string       `json:"host"`
+	Version string       `json:"version,omitempty"` // of volley there
+	SSH     *float64     `json:"ssh_seconds,omitempty"`
+	Clock   *float64     `json:"clock_seconds,omitempty"` // by which it is ahead of this machine's
+	State   []site.Kind  `json:"state,omitempty"`         // what is wrong with it; none: it is good
+	Nodes   []nodeReport `json:"nodes,omitempty"`
+}
+
+type nodeReport struct {
+	Dir string `json:"dir"`
+	*site.Node
+}
+
+// A wrong is why a group cannot work, and what to do next.
+type wrong struct {
+	At string `json:"at"`
+	site.Fault
+	Next string `json:"next"`
+}
+
+// Kinds of faults of hosts, beside those of directories.
+const (
+	noSSH        site.Kind = "no ssh"
+	noVolley     site.Kind = "no volley"
+	otherVersion site.Kind = "other version"
+	noConnection site.Kind = "no connection"
+)
+
+func newGroupCheck(s *session.Session, build func() string) *cobra.Command {
+	o := &groupCheck{groupOptions: newOptions(s), build: build}
+	var one bool
+	cmd := &cobra.Command{
+		Use:   "check [flags] DIR...",
+		Short: "Say whether the hosts of a group can work, and change nothing",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if s.At != nil {
+				return o.beRank(cmd)
+			}
+			if cmd.Flags().Changed("one-file-system") {
+				o.one = &one
+			}
+			dirs, err := o.directories(cmd, args)
+			if err != nil {
+				return err
+			}
+			l, err := o.Launch(cmd, dirs)
+			switch {
+			case err != nil:
+				return err
+			case l != nil:
+				return o.there(l, cmd)
+			}
+			return o.here(cmd, dirs)
+		},
+	}
+	session.ForOperators(cmd)
+	f := cmd.Flags()
+	f.IntVar(&o.Tolerate, "tolerate", 0, "`R`, the nodes that may be lost at a time (default: that of the last run)")
+	f.StringVar(&o.Layout, "layout", "", "`LAYOUT` full or striped (default: that of the last run, or the better one)")
+	f.StringVar(&o.Matrix, "matrix", "", "`MATRIX` cauchy or fti (default: that of the last run, or cauchy)")
+	f.StringArrayVar(&o.exclude, "exclude", nil, "`PATTERN` of what is not protected, once for each (default: those of the last run)")
+	f.BoolVar(&one, "one-file-system", false, "leave out what is mounted below a node (default: as in the last run)")
+	f.StringVar(&o.meta, "meta", "", "`DIR` in which everything of Volley's lies, in place of the .volley of each node")
+	f.BoolVar(&o.roots, "root", false, "each DIR is a root of snapshots: look at the newest")
+	f.IntVar(&o.Size, "group-size", 0, "the nodes are to be cut into sets of at most `N`")
+	f.BoolVar(&o.json, "json", false, "print the report as JSON")
+	end := session.FlagGroup(cmd, "Run")
+	o.Timeout = checkTime
+	f.Var(selection.Interval{Value: &o.Timeout}, "timeout", "a host or a connection that takes longer counts as dead")
+	o.Ranks.Add(f)
+	for _, name := range ranks.RankFlagNames { // those that a launch does not settle
+		if slices.Contains([]string{"bind", "port", "tls-cert", "tls-key", "tls-ca"}, name) {
+			f.Lookup(name).Annotations = nil
+		} else {
+			f.MarkHidden(name)
+		}
+	}
+	end()
+	o.Comm = ranks.AutoComm
+	o.AddElsewhere(cmd)
+	o.AddFile(cmd)
+	return cmd
+}
+
+// place returns how a directory is looked at.
+func (o *groupCheck) place(dir string) *site.Place {
+	return &site.Place{Dir: dir, Roots: o.roots, Meta: o.meta, Exclude: o.exclude, OneFileSystem: o.one}
+}
+
+// check refuses what no group can have.
+func (o *groupCheck) check(dirs int) error {
+	switch {
+	case dirs < 2:
+		return exit.Usagef("need at least 2 directories, got %d", dirs)
+	case o.Tolerate < 0 || o.Size < 0:
+		return exit.Usagef("--tolerate %d, --group-size %d: want 0 or more", o.Tolerate, o.Size)
+	}
+	return exit.AsUsage(o.place("").Validate())
+}
+
+// here checks nodes that all are directories of this machine.
+func (o *groupCheck) here(cmd *cobra.Command, dirs []string) error {
+	for _, name := range []string{"rank", "size", "meet", "secret", "advertise"} {
+		if cmd.Flags().Changed(name) {
+			return exit.Usagef("--%s: check reaches hosts by ssh, which settles that: leave the flag out", name)
+		}
+	}
+	if err := o.check(len(dirs)); err != nil {
+		return err
+	}
+	o.members = make([]member, len(dirs))
+	var looking sync.WaitGroup
+	for i, dir := range dirs {
+		looking.Go(func() {
+			found := site.Look(cmd.Context(), *o.place(dir))
+			a, _ := ssh.Parse(dir)
+			o.members[i] = member{Address: a, Node: &found}
+		})
+	}
+	looking.Wait()
+	return o.conclude(cmd)
+}
+
+// there checks nodes on hosts: each rank looks before it answers, and those that have answered connect.
+func (o *groupCheck) there(l *launch.Launch, cmd *cobra.Command) error {
+	if err := o.check(len(l.Ranks)); err != nil {
+		return err
+	}
+	l.Missing, l.Greeting = true, l.Limit
+	o.ssh, o.program, o.self = l.Command, l.Program, l.Here[0]
+	for _, x := range l.Ranks {
+		x.Watch, x.Look = false, o.place(x.Dir)
+	}
+	defer l.End()
+	l.GreetAll(cmd.Context())
+	var body bytes.Buffer
+	var ranks []*launch.Far
+	for _, x := range l.Ranks {
+		if err := x.Found.Validate(); err != nil && x.Refused == nil {
+			x.Refused = fmt.Errorf("%s does not say what it has: %w", x.At(), err)
+		}
+		if x.Refused != nil {
+			x.Found = nil
+		}
+		o.members = append(o.members, member{x.Address, x.Greeting, x.Build, x.Found})
+		if x.Refused == nil {
+			ranks = append(ranks, x)
+		}
+	}
+	if err := cmd.Context().Err(); err != nil {
+		return context.Cause(cmd.Context())
+	}
+	if len(ranks) > 1 {
+		all := l.Set(ranks, group.Part{}, &body)
+		err := all.Meet(cmd.Context())
+		if errors.Is(err, exit.ErrSaid) {
+			err = errors.New(all.Said())
+		}
+		if err == nil {
+			err = json.Unmarshal(body.Bytes(), &o.report.Pairs)
+		}
+		if cmd.Context().Err() != nil {
+			return context.Cause(cmd.Context())
+		}
+		if err != nil {
+			o.wrong("all", noConnection, "the connections could not be tried: "+session.Message(err), "mend that, and run volley group check again")
+		}
+	}
+	return o.conclude(cmd)
+}
+
+// beRank has a rank connect with all others. The first one prints how.
+func (o *groupCheck) beRank(cmd *cobra.Command) error {
+	o.Probes = true
+	if err := o.Join(cmd.Context()); err != nil && !errors.As(err, new(*session.CommonError)) {
+		return err
+	}
+	if o.Party.Rank() > 0 {
+		return nil
+	}
+	return json.NewEncoder(cmd.OutOrStdout()).Encode(o.Pairs)
+}
+
+func (o *groupCheck) wrong(at string, kind site.Kind, what, next string) {
+	o.report.Wrong = append(o.report.Wrong, wrong{at, site.Fault{Kind: kind, Text: what}, next})
+}
+
+// on returns a command as it is typed here to run at a host.
+func (o *groupCheck) on(a ssh.Address, words ...string) string {
+	line := shellLine(words)
+	if a.Host == "" {
+		return line
+	}
+	reach := slices.Clone(o.ssh)
+	if a.Port != "" {
+		reach = append(reach, "-p", a.Port)
+	}
+	return shellLine(append(reach, a.Host)) + " " + line
+}
+
+// shellLine returns a command as a shell takes it.
+func shellLine(words []string) string {
+	var quoted []string
+	for _, word := range words {
+		quoted = append(quoted, ssh.Quote(word))
+	}
+	return strings.Join(quoted, " ")
+}
+
+// conclude judges, and prints the report.
+func (o *groupCheck) conclude(cmd *cobra.Command) error {
+	var list []site.Member
+	for _, x := range o.members {
+		list = append(list, site.Member{Name: x.Name, Host: x.At(), Node: x.Node})
+	}
+	var err error
+	if o.report.Judgement, err = site.Judge(cmd.Context(), list, o.Options); err != nil {
+		return exit.AsUsage(err)
+	}
+	connections := o.report.Wrong // come last
+	o.report.Wrong = nil
+	for _, x := range o.members {
+		o.add(x)
+	}
+	o.report.Wrong = append(o.report.Wrong, connections...)
+	o.addPairs()
+	if o.report.Well = o.report.Wrong == nil; o.json {
+		err = session.WriteJSON(cmd.OutOrStdout(), o.report)
+	} else {
+		err = printCheck(cmd.OutOrStdout(), &o.report)
+	}
+	if err == nil && !o.report.Well {
+		err = exit.With(exit.ErrSaid, exit.Wrong)
+	}
+	return err
+}
+
+// host returns the report of a host, and whether it is the first time.
+func (o *groupCheck) host(a ssh.Address) (h *hostReport, first bool) {
+	at := a.At()
+	if a.Port != "" {
+		at += ":" + a.Port
+	}
+	i := slices.IndexFunc(o.report.Hosts, func(h hostReport) bool { return h.Host == at })
+	if first = i < 0; first {
+		i, o.report.Hosts = len(o.report.Hosts), append(o.report.Hosts, hostReport{Host: at})
+	}
+	return &o.report.Hosts[i], first
+}
+
+// is notes what is wrong with a host, and reports whether that is new.
+func (h *hostReport) is(kind site.Kind) bool {
+	if slices.Contains(h.State, kind) {
+		return false
+	}
+	h.State = append(h.State, kind)
+	return true
+}
+
+// add adds a node to the report of its host.
+func (o *groupCheck) add(x member) {
+	h, first := o.host(x.Address)
+	if first && x.Refused == nil {
+		h.Version = volley.Version
+	}
+	if first && x.Refused == nil && x.Host != "" {
+		took, clock := x.Took.Seconds()-x.Seconds, x.Ahead.Seconds()
+		h.SSH, h.Clock = &took, &clock
+		if x.Ahead.Abs() > mostClock {
+			o.report.Notes = append(o.report.Notes, fmt.Sprintf("the clock of %s is %s: times of files and logs do not compare", h.Host, ahead(clock)))
+		}
+		if mine := o.build(); x.build != "" && mine != "" && x.build != mine && strings.Fields(x.build)[0] == strings.Fields(mine)[0] {
+			o.report.Notes = append(o.report.Notes, fmt.Sprintf("%s runs another build of volley %s", h.Host, volley.Version))
+		}
+	}
+	if h.Nodes = append(h.Nodes, nodeReport{x.Name, x.Node}); x.Refused != nil {
+		if kind, next := o.refusal(x); h.is(kind) { // not once more for each node
+			o.wrong(h.Host, kind, x.Refused.Error(), next)
+		}
+		return
+	}
+	for _, f := range x.Faults {
+		h.is(f.Kind)
+		o.wrong(x.Name, f.Kind, f.Text, o.remedy(x, f.Kind))
+	}
+}
+
+// refusal returns why a host has not answered, and the next command.
+func (o *groupCheck) refusal(x member) (site.Kind, string) {
+	to := o.program
+	if !strings.Contains(to, "/") {
+		to = "/usr/local/bin/" + to
+	}
+	line := []string{"scp"}
+	if x.Port != "" {
+		line = append(line, "-P", x.Port)
+	}
+	copying := shellLine(append(line, o.self, x.Host+":"+to))
+	switch {
+	case errors.As(x.Refused, new(*launch.VersionError)):
+		return otherVersion, copying
+	case errors.As(x.Refused, new(*ssh.MissingError)):
+		return noVolley, copying
+	}
+	return noSSH, o.on(x.Address, "true")
+}
+
+// remedy returns the next command where a directory has a fault.
+func (o *groupCheck) remedy(x member, kind site.Kind) string {
+	switch kind {
+	case site.NoDirectory:
+		return o.on(x.Address, "mkdir", "-p", x.Path)
+	case site.NoMount:
+		return o.on(x.Address, "mount", x.Path)
+	case site.NoRoom:
+		return o.on(x.Address, "df", "-h", x.Path)
+	}
+	return o.on(x.Address, "ls", "-la", x.Path)
+}
+
+// addPairs adds the pairs of hosts that cannot connect, each once.
+func (o *groupCheck) addPairs() {
+	host := func(name string) *hostReport {
+		i := slices.IndexFunc(o.members, func(x member) bool { return x.Name == name })
+		h, _ := o.host(o.members[i].Address)
+		return h
+	}
+	seen := map[[2]*hostReport]bool{}
+	for _, p := range o.report.Pairs {
+		if p.Error == "" {
+			continue
+		}
+		if way := [2]*hostReport{host(p.From), host(p.To)}; !seen[way] {
+			seen[way] = true
+			way[1].is(noConnection)
+			o.wrong(p.From+" to "+p.To, noConnection, fmt.Sprintf("%s to %s: %s", p.Source, p.Address, p.Error), p.Open)
+		}
+	}
+}
+
+func ahead(seconds float64) string {
+	text := report.Seconds(max(seconds, -seconds))
+	if seconds < 0 {
+		return text + " behind"
+	}
+	return text + " ahead"
+}
+
+// printCheck prints a line for each host, then what is wrong, and at last what that comes to.
+func printCheck(w io.Writer, r *checkReport) error {
+	bytes := func(n int64) string { return humanize.IBytes(uint64(n)) }
+	least := func(h hostReport) (free *int64) {
+		for _, n := range h.Nodes {
+			if n.Node != nil && n.Free != nil && (free == nil || *n.Free < *free) {
+				free = n.Free
+			}
+		}
+		return free
+	}
+	err := report.Text(w, []report.Column[hostReport]{
+		{Name: "host", Value: func(h hostReport) any { return h.Host }},
+		{Name: "volley", Value: func(h hostReport) any { return cmp.Or(h.Version, "-") }},
+		{Name: "ssh", Value: func(h hostReport) any {
+			if h.SSH == nil {
+				return "-"
+			}
+			return report.Seconds(*h.SSH)
+		}},
+		{Name: "clock", Value: func(h hostReport) any {
+			if h.Clock == nil {
+				return "-"
+			}
+			return fmt.Sprintf("%+.1fs", *h.Clock)
+		}},
+		{Name: "nodes", Value: func(h hostReport) any { return len(h.Nodes) }},
+		{Name: "data", Value: func(h hostReport) any {
+			sum, known := int64(0), false
+			for _, n := range h.Nodes {
+				if n.Node != nil {
+					sum, known = sum+n.Bytes, true
+				}
+			}
+			if !known {
+				return "-"
+			}
+			return bytes(sum)
+		}},
+		{Name: "least free", Value: func(h hostReport) any {
+			if free := least(h); free != nil {
+				return bytes(*free)
+			}
+			return "-"
+		}},
+		{Name: "state", Value: func(h hostReport) any {
+			if h.State == nil {
+				return "good"
+			}
+			return printable.List(h.State)
+		}},
+	}, r.Hosts)
+	if err != nil {
+		return err
+	}
+	printable.Fprintf(w, "\n")
+	if r.Parity > 0 {
+		nodes := 0
+		for _, h := range r.Hosts {
+			nodes += len(h.Nodes)
+		}
+		room := "no node has that much free"
+		switch len(r.Roomy) {
+		case 0:
+		case nodes:
+			room = "all nodes have that much free"
+		default:
+			room = "that much is free at " + printable.List(r.Roomy)
+		}
+		printable.Fprintf(w, "room       about %s at each node, for parity\n", bytes(r.Parity))
+		printable.Fprintf(w, "           %s to recover the largest node: %s\n", bytes(r.Recovery), room)
+	}
+	if r.Pairs != nil {
+		good := 0
+		for _, p := range r.Pairs {
+			if p.Error == "" {
+				good++
+			}
+		}
+		printable.Fprintf(w, "pairs      %d of %d connect\n", good, len(r.Pairs))
+	}
+	grouptext.Notes(w, r.Notes)
+	for _, x := range r.Wrong {
+		printable.Fprintf(w, "%-10s %s: %s; next: %s\n", "wrong", x.At, x.Text, x.Next)
+	}
+	if r.Well {
+		return printable.Fprintf(w, "all is well\n")
+	}
+	verb := "are"
+	if len(r.Wrong) == 1 {
+		verb = "is"
+	}
+	return printable.Fprintf(w, "%s %s wrong; next: %s\n", printable.Count(len(r.Wrong), "thing"), verb, r.Wrong[0].Next)
+}

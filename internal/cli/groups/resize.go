@@ -1,0 +1,120 @@
+package groups
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"volley/group"
+	"volley/internal/cli/ranks"
+	"volley/internal/cli/session"
+	"volley/internal/exit"
+	"volley/internal/groupfile"
+	"volley/internal/grouptext"
+)
+
+func newResize(s *session.Session) *cobra.Command {
+	o := newOptions(s)
+	x := group.ResizeOptions{}
+	o.resizing = &x
+	cmd := &cobra.Command{
+		Use:   "resize [--add DIR]... [--remove NODE]... [flags] DIR...",
+		Short: "Add nodes to a protected group, or remove some",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			dirs, err := o.resized(cmd, args)
+			if err != nil {
+				return err
+			}
+			end := o.Spread(cmd, dirs, func() error { return o.resize(cmd, dirs) })
+			if s.At != nil || o.FileName == "" || x.DryRun || end != nil && !s.Gauges.InForce() {
+				return end
+			}
+			tolerate := ""
+			if cmd.Flags().Changed("tolerate") {
+				tolerate = fmt.Sprint(x.Tolerate)
+			}
+			if err := groupfile.Rewrite(o.FileName, x.Add, o.removed, tolerate); err != nil {
+				return fmt.Errorf("the group is resized, and its file is as it was: %w; edit it by hand", err)
+			}
+			return end
+		},
+	}
+	f := cmd.Flags()
+	f.StringArrayVar(&x.Add, "add", nil, "`DIR` of a new node, once for each")
+	f.StringArrayVar(&x.Remove, "remove", nil, "`NODE` that leaves, by DIR or number, once for each")
+	f.IntVar(&x.Tolerate, "tolerate", 0, "`R`, the nodes that may be lost at a time; 0: as many as before")
+	f.StringVar(&x.Layout, "layout", "", "`LAYOUT` full or striped (default: the better one)")
+	f.BoolVar(&x.Strict, "strict", false, strictHelp)
+	f.BoolVar(&x.DryRun, "dry-run", false, "say what it would take, and write nothing")
+	end := session.FlagGroup(cmd, "Override")
+	f.BoolVar(&x.Force, "force", false, "go on although nodes are lost or files damaged, which then never come back")
+	addAccidents(f, &x.ProtectOptions)
+	end()
+	o.add(cmd)
+	for _, name := range []string{"group-size", "domain"} {
+		f.Lookup(name).Hidden = true
+	}
+	return cmd
+}
+
+// resized returns the directories of a group, with those that are added. Where the group has a file, --add and --remove
+// name them as the file does.
+func (o *groupOptions) resized(cmd *cobra.Command, args []string) ([]string, error) {
+	dirs, err := o.directories(cmd, args)
+	if err != nil || o.Session.At != nil { // the launch has done this
+		return dirs, err
+	}
+	if o.sets.size != 0 {
+		return nil, exit.Usagef("--group-size %d: resize is for one group: name the directories of one set", o.sets.size)
+	}
+	x := o.resizing
+	if o.FileName != "" {
+		for i := range x.Add {
+			x.Add[i] = groupfile.Absolute(x.Add[i])
+		}
+		for i, name := range x.Remove {
+			_, err := strconv.Atoi(name)
+			switch whole := groupfile.Absolute(name); {
+			case slices.Contains(dirs, name):
+			case slices.Contains(dirs, whole):
+				x.Remove[i] = whole
+			case err != nil: // it is no number either
+				return nil, exit.Usagef("--remove %s: want a directory as %s names it, or the number of a node", name, o.FileName)
+			}
+		}
+		if o.File.Flags["root"] != nil {
+			return nil, exit.Usagef("--%s %s: it is of roots of snapshots: edit its members, and the next snapshot is protected with these", ranks.GroupFlag, o.FileName)
+		}
+		if o.File.Domains != nil && x.Add != nil {
+			return nil, exit.Usagef("--%s %s: its members have domains, which --add cannot give: name the directories, and then add the member to the file", ranks.GroupFlag, o.FileName)
+		}
+	}
+	for _, dir := range x.Add {
+		if !slices.Contains(dirs, dir) {
+			dirs = append(dirs, dir)
+		} else if o.FileName != "" {
+			return nil, exit.Usagef("--add %s: it is named twice, or %s has it: leave one out", dir, o.FileName)
+		}
+	}
+	return dirs, nil
+}
+
+// resize resizes the group of the nodes here.
+func (o *groupOptions) resize(cmd *cobra.Command, dirs []string) error {
+	var strict error // of a group that is resized, as the report tells, too
+	run := func(g *group.Group, ctx context.Context) (*group.ResizeReport, error) {
+		r, err := g.Resize(ctx, *o.resizing)
+		if r == nil {
+			return nil, err
+		}
+		strict, o.removed = err, r.Removed
+		return r, nil
+	}
+	return onSetsHere(o, cmd, dirs, run, func(w io.Writer, r *group.ResizeReport, all bool) error {
+		return grouptext.Resize(w, r, o.resizing.DryRun, all)
+	}, func(*group.ResizeReport) error { return strict })
+}

@@ -1,0 +1,203 @@
+package ranks
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"volley/engine"
+	"volley/internal/cli/session"
+	"volley/internal/exit"
+	"volley/internal/launch"
+)
+
+// rankFlags is the flags that make this process a rank of --comm grpc.
+type Flags struct {
+	Rank, Size int
+	Meet       string
+	Secret     string // a file
+	Bind       string
+	Advertise  string
+	Ports      engine.Ports
+
+	Certificate, Key, Authority string
+}
+
+var RankFlagNames = []string{"rank", "size", "meet", "secret", "bind", "advertise", "port", "tls-cert", "tls-key", "tls-ca"}
+
+func (o *Flags) Add(f *pflag.FlagSet) {
+	f.IntVar(&o.Rank, "rank", -1, "`R`, the rank of this process, from 0")
+	f.IntVar(&o.Size, "size", 0, "`K`, the number of processes of the run")
+	f.StringVar(&o.Meet, "meet", "", "`HOST:PORT` at which rank 0 listens and all meet")
+	f.StringVar(&o.Secret, "secret", "", "`FILE` with the secret of the run: 64 hexadecimal digits, as openssl rand -hex 32 prints; - is standard input, fd:N a descriptor (default: "+engine.SecretVariable+")")
+	f.StringVar(&o.Bind, "bind", "", "`HOST` to listen at (default: all interfaces, or loopback where --meet is)")
+	f.StringVar(&o.Advertise, "advertise", "", "`HOST` or HOST:PORT at which others reach this process (default: that of the route to --meet)")
+	f.TextVar(&o.Ports, "port", engine.UsualPorts, "`PORTS` to listen at")
+	f.StringVar(&o.Certificate, "tls-cert", "", "`FILE` with this process's certificate, instead of a secret")
+	f.StringVar(&o.Key, "tls-key", "", "`FILE` with its key")
+	f.StringVar(&o.Authority, "tls-ca", "", "`FILE` with the authority of all certificates: who has one of it may take part")
+	for _, name := range RankFlagNames {
+		f.Lookup(name).Annotations = map[string][]string{session.GroupKey: {session.RankGroup}}
+	}
+}
+
+// launchers are the variables that tell each process how many there are in its step, not in a whole allocation.
+const (
+	ofOpenMPI = "OMPI_COMM_WORLD_SIZE"
+	ofPMI     = "PMI_SIZE"
+	ofSlurm   = "SLURM_STEP_NUM_TASKS"
+)
+
+var launchers = []string{ofOpenMPI, ofPMI, ofSlurm}
+
+// engine returns the comm that the flags and the variables of launchers call for.
+func (o *Joining) engine(getenv func(string) string) (string, error) {
+	if o.Ranks.Meet != "" || o.Ranks.Rank >= 0 || o.Ranks.Size > 0 {
+		return "grpc", nil
+	}
+	several := map[string]bool{} // the launchers that have started several processes
+	for _, name := range launchers {
+		n, err := strconv.Atoi(getenv(name))
+		several[name] = err == nil && n > 1
+	}
+	say := func(name, ways string) error {
+		return exit.Usagef("this is one of several processes that would do the same (%s=%s): %s; --comm local lets each run by itself", name, getenv(name), ways)
+	}
+	mpirun := ofOpenMPI
+	if !several[ofOpenMPI] {
+		mpirun = ofPMI
+	}
+	switch why := missing["mpi"]; {
+	case several[mpirun] && (mpirun == ofOpenMPI || !several[ofSlurm]) && why == "":
+		return "mpi", nil
+	case several[mpirun] && (mpirun == ofOpenMPI || !several[ofSlurm]):
+		return "", say(mpirun, "--comm mpi would make them one run, but "+why)
+	case several[mpirun] && why == "":
+		return "", say(ofSlurm, "--comm mpi makes them one run by MPI, and --comm grpc without it")
+	case several[ofSlurm] && o.Ranks.Secret == "" && getenv(engine.SecretVariable) == "" && o.Ranks.Certificate == "":
+		return "", say(ofSlurm, "with a secret they are one run: --secret FILE, or "+engine.SecretVariable)
+	case several[ofSlurm]:
+		return "grpc", nil
+	}
+	if _, pod := engine.Pod(getenv); pod {
+		return "", say("JOB_COMPLETION_INDEX", "--meet HOST:PORT and --size K make the pods of the Job one run")
+	}
+	return "local", nil
+}
+
+// run returns the place of this process: flags count before what launchers say.
+func (o *Flags) run(getenv func(string) string) (run engine.Run, err error) {
+	run, slurm, err := engine.Slurm(getenv, cmp.Or(o.Ports, engine.UsualPorts))
+	if err != nil {
+		return run, err
+	}
+	rank, pod := engine.Pod(getenv)
+	switch {
+	case o.Rank >= 0:
+		run.Rank = o.Rank
+	case slurm:
+	case pod:
+		run.Rank = rank
+	default:
+		return run, exit.Usagef("--comm grpc: no rank: start the processes with srun, or give each --rank, --size and --meet")
+	}
+	run.Size, run.Meet = cmp.Or(o.Size, run.Size), cmp.Or(o.Meet, run.Meet)
+	if run.Meet == "" || run.Size == 0 {
+		return run, exit.Usagef("--comm grpc: rank %d does not know how many ranks there are or where they meet: --size and --meet say it", run.Rank)
+	}
+	run.Ports, run.Bind, run.Advertise = o.Ports, o.Bind, o.Advertise
+	run.Certificate, run.Key, run.Authority = o.Certificate, o.Key, o.Authority
+	if run.Certificate+run.Key+run.Authority == "" {
+		if run.Secret, err = engine.ReadSecret(o.Secret); err != nil {
+			return run, exit.AsUsage(err)
+		}
+	}
+	return run, nil
+}
+
+// joinGRPC makes this process a rank of a run.
+func joinGRPC(ctx context.Context, o *Joining) (*session.Party, error) {
+	run, err := o.Ranks.run(o.Session.Getenv)
+	if err != nil {
+		return nil, err
+	}
+	run.Log = o.Session.Log
+	place, err := engine.Listen(run)
+	if err != nil {
+		return nil, err
+	}
+	if o.Nodes != nil {
+		place.Says = o.Nodes.Says(run.Rank, run.Size)
+		place.Sets = func(said [][]byte) [][]int { return o.Nodes.Share(said, place.Rank()) }
+	}
+	e, err := place.Join(ctx, nil, o.Timeout)
+	if err != nil {
+		return nil, errors.Join(err, place.Close())
+	}
+	gather := func(ctx context.Context, record []byte, limit time.Duration) (list []json.RawMessage, err error) {
+		all, err := place.Gather(ctx, "pairs", record, limit)
+		for _, text := range all {
+			list = append(list, text)
+		}
+		return list, err
+	}
+	host, _ := os.Hostname()
+	return &session.Party{Transport: e, Here: place, Host: host, Gather: gather, Part: func(mine launch.Ending, s *session.Session) int {
+		defer place.Close()
+		defer e.Close()
+		return partGRPC(place, mine, s)
+	}, Apart: func(work func()) { work() }}, nil
+}
+
+// partGRPC gathers the endings. Rank 0 says what went wrong, and all take the exit code from it.
+func partGRPC(place *engine.Place, mine launch.Ending, s *session.Session) int {
+	rank := place.Rank()
+	limit := s.Limits.Ending
+	if mine.Set != "" { // others may take longer
+		limit = 0
+	}
+	text, _ := json.Marshal(mine)
+	records, err := place.Gather(context.Background(), "end", text, limit)
+	all := make([]*launch.Ending, len(records))
+	for r, text := range records {
+		if text != nil && json.Unmarshal(text, &all[r]) != nil {
+			all[r] = nil
+		}
+	}
+	if rank == 0 {
+		s.Hear(all)
+	}
+	switch {
+	case rank == 0 && len(launch.Sayings(all)) > 0:
+	case len(records) == 0 && mine.Text != "": // rank 0 cannot
+		s.Say(slog.LevelError, launch.Saying{Text: mine.Text, Ranks: []int{rank}, Host: mine.Host})
+	case len(records) == 0, rank == 0 && err != nil:
+		s.Say(slog.LevelError, launch.Saying{Text: fmt.Sprintf("does not hear how others ended: %v", err), Ranks: []int{rank}, Host: mine.Host})
+	}
+	if err != nil {
+		return max(mine.Code, launch.Worst(all), exit.Failed)
+	}
+	return launch.Worst(all)
+}
+
+// joinAnyhow joins the others of a verb that has failed before, to tell them so. They are told of nodes as any rank tells of them. set sets
+// what it can of the flags, some of which may be wrong.
+func JoinAnyhow(s *session.Session, verb *cobra.Command, nodes Nodes, set func(*pflag.FlagSet)) {
+	if s.Party != nil || s.Alone || verb.Flags().Lookup("comm") == nil {
+		return
+	}
+	o := Joining{Session: s, Nodes: nodes}
+	f := session.LooseFlags()
+	o.Add(f, "")
+	set(f)
+	o.enter(context.Background())
+}

@@ -1,0 +1,342 @@
+// Package ranks makes a process one of those that run a verb together: by --comm, by a launcher, or at hosts by ssh.
+package ranks
+
+import (
+	"cmp"
+	"context"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"volley"
+	"volley/collective"
+	"volley/internal/cli/session"
+	"volley/internal/delay"
+	"volley/internal/exit"
+	"volley/internal/groupfile"
+	"volley/internal/launch"
+	"volley/internal/selection"
+	"volley/internal/ssh"
+	"volley/transport"
+	"volley/transport/local"
+	"volley/tune"
+)
+
+// A comm is a way for processors to talk.
+type comm struct {
+	name string // as --comm takes it
+	doc  string
+
+	// join returns this process's place, or an error where the others do not come within the time of the flags.
+	join func(ctx context.Context, o *Joining) (*session.Party, error)
+}
+
+// autoComm takes the comm that the environment and the flags call for.
+const AutoComm = "auto"
+
+// comms are the values of --comm, the default first.
+var comms = []comm{
+	{AutoComm, "what started this process decides", nil},
+	{"local", "in this process", func(context.Context, *Joining) (*session.Party, error) {
+		return &session.Party{Transport: local.New(1)[0]}, nil
+	}},
+	{"grpc", "by gRPC, in processes on any machines", joinGRPC},
+}
+
+// missing says of values of --comm why this program has not got them.
+var missing = map[string]string{}
+
+func findComm(name string) (comm, error) {
+	for _, c := range comms {
+		if c.name == name {
+			return c, nil
+		}
+	}
+	if why := missing[name]; why != "" {
+		return comm{}, exit.Usagef("--comm %s: %s", name, why)
+	}
+	return comm{}, exit.Usagef("--comm %q: want %s", name, strings.Join(Names(), " or "))
+}
+
+func Names() (list []string) {
+	for _, c := range comms {
+		list = append(list, c.name)
+	}
+	return list
+}
+
+func commUsage() string {
+	var list []string
+	for _, c := range comms {
+		list = append(list, c.name+", "+c.doc)
+	}
+	return "how processors talk: " + strings.Join(list, "; ")
+}
+
+// rankWord stands for a number in the names of files: of a processor, or of a process.
+const RankWord = "{rank}"
+
+// join joins the others of --comm, once in a session, who are to do the same.
+func (o *Joining) Join(ctx context.Context) (err error) {
+	s := o.Session
+	if s.Party == nil {
+		err = o.enter(ctx)
+		s.Alone = s.Party == nil
+		if err == nil && o.Probes && s.Party.Here != nil {
+			o.Pairs, err = o.probe(ctx)
+		}
+		if err == nil && s.Verb != "" {
+			err = volley.Greet(ctx, s.Party.Transport, s.Verb, o.Timeout)
+		}
+		if err == nil {
+			s.Party.Hosts, err = hostsOf(ctx, s.Party.Transport, o.Timeout)
+			s.Log.Info("joined", "comm", s.Party.Name, "rank", s.Party.Rank(), "of", s.Party.Size(), "hosts", s.Party.Hosts)
+		}
+	}
+	o.Party = s.Party
+	return err
+}
+
+// enter makes this process one of those of --comm, which it settles.
+func (o *Joining) enter(ctx context.Context) (err error) {
+	s := o.Session
+	c := comm{name: "grpc"}
+	if s.At != nil {
+		c.join = joinLaunch
+	} else {
+		if o.Comm == AutoComm {
+			if o.Comm, err = o.engine(s.Getenv); err != nil {
+				return err
+			}
+		}
+		if c, err = findComm(o.Comm); err != nil {
+			return err
+		}
+	}
+	o.Comm = c.name
+	if s.Own {
+		if err := o.limits.apply(); err != nil {
+			return err
+		}
+	}
+	if s.Party, err = c.join(ctx, o); err == nil {
+		s.Party.Name = c.name
+		err = o.limits.slow(ctx, s.Party)
+		if o.Nodes != nil {
+			var none error
+			s.Party.Set, none = o.Nodes.Settled()
+			err = cmp.Or(err, none)
+		}
+	}
+	return err
+}
+
+// joining is the flags of how this process takes part in a run.
+type Joining struct {
+	Session *session.Session
+	Comm    string
+	Ranks   Flags
+	Nodes   Nodes  // nil: ranks have none
+	Probes  bool   // connects all pairs first
+	Rates   bool   // and measures their rates
+	Pairs   []Pair // that were measured
+	Quiet   bool
+	every   time.Duration // between lines of progress; 0: a bar on a terminal
+	limits  limits
+	Party   *session.Party // of comm, once join has returned
+	memory  string
+	Timeout time.Duration
+	elsewhere
+
+	FileName string         // of a group
+	File     groupfile.File // of that name
+}
+
+// nodes are what ranks have in a verb on nodes.
+type Nodes interface {
+	// says returns what this rank tells all others of its node. By that, share returns the ranks of each set, or of all as
+	// one, in the order of their nodes. Then settled returns the name of this rank's set, "" without sets, or why there are none.
+	Says(rank, size int) []byte
+	Share(said [][]byte, rank int) [][]int
+	Settled() (set string, err error)
+
+	// splits reports whether ranks may come into another order, or into several sets.
+	Splits() bool
+
+	// deal gives each address to a rank of the launch, which has started when meet is called, to have the ranks meet.
+	Deal(l *launch.Launch, cmd *cobra.Command, start launch.Start, at []ssh.Address) error
+	Meet(l *launch.Launch, cmd *cobra.Command) error
+}
+
+// add adds the flags; whose the memory is stands in the help.
+func (o *Joining) Add(f *pflag.FlagSet, whose string) {
+	o.AddComm(f)
+	f.StringVar(&o.memory, "memory", "64MiB", "packet memory of each "+whose)
+	o.limits.add(f)
+	o.AddProgress(f)
+}
+
+func (o *Joining) AddProgress(f *pflag.FlagSet) {
+	f.BoolVarP(&o.Quiet, "quiet", "q", false, "print errors and warnings only, and --json")
+	f.Var(selection.Interval{Value: &o.every}, "progress", "`TIME` between lines of progress of each process (default: a bar on a terminal, else none)")
+}
+
+// addComm adds the flags that bring processes together.
+func (o *Joining) AddComm(f *pflag.FlagSet) {
+	f.StringVar(&o.Comm, "comm", AutoComm, commUsage())
+	o.Timeout = volley.DefaultTimeout
+	f.Var(selection.Interval{Value: &o.Timeout}, "timeout", "give up when no message comes for this long; 0: never")
+	o.Ranks.Add(f)
+}
+
+func (o *Joining) MemoryBytes() (int64, error) {
+	n, err := selection.ParseSize(o.memory)
+	if err != nil || n == 0 {
+		return 0, exit.Usagef("--memory %q: want a size such as 64MiB", o.memory)
+	}
+	return n, nil
+}
+
+// hostsOf finds the hosts of all processes.
+func hostsOf(ctx context.Context, t transport.Transport, limit time.Duration) ([]string, error) {
+	host, _ := os.Hostname() // or no name, which is one as well
+	list, err := collective.AllgatherValues(ctx, t, host, limit)
+	slices.Sort(list)
+	return slices.Compact(list), err
+}
+
+// Measured returns where k processors are measured, or run by what was measured.
+func (o *Joining) Measured(k int) tune.Place {
+	return tune.Place{Transport: o.Party.Name, Hosts: o.Party.Hosts, Ranks: k}
+}
+
+// progress returns what hears how far this rank is, or nil: nobody does.
+func (o *Joining) Progress() func(done, more int64) {
+	s := o.Session
+	switch leads := o.Party.Rank() == 0 && (o.Party.Here == nil || o.Party.Here.Rank() == 0); {
+	case s.At != nil && s.At.Watch:
+		return s.At.Progress
+	case s.At != nil, o.Quiet, !leads && o.every == 0:
+		return nil
+	}
+	return s.Progress(o.every)
+}
+
+// groupFlag is the flag that names a group file: what a user would type for a group in every run.
+const GroupFlag = "group"
+
+func (o *Joining) AddFile(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&o.FileName, GroupFlag, "", "`FILE` with the directories of the group and its flags: volley group init writes one")
+}
+
+// fromFile returns the directories of the group file, if one is named, or else the arguments. Flags of the file count
+// where the command line has none of them.
+func (o *Joining) FromFile(cmd *cobra.Command, args []string) ([]string, error) {
+	if o.Session.At != nil { // a launch has done so
+		return args, nil
+	}
+	if err := Named(cmd.Flags(), args); err != nil {
+		return nil, err
+	}
+	if !cmd.Flags().Changed(GroupFlag) {
+		return args, nil
+	}
+	if len(args) > 0 {
+		return nil, exit.Usagef("--%s %s: it has the directories: leave %s out", GroupFlag, o.FileName, args[0])
+	}
+	g, err := groupfile.Read(o.FileName)
+	if err != nil {
+		return nil, err
+	}
+	for _, key := range groupfile.Keys {
+		f := cmd.Flags().Lookup(key)
+		if key == "root" && f == nil {
+			f = cmd.Flags().Lookup("latest")
+		}
+		if f == nil || f.Changed || key == "root" && cmd.Flags().Changed("step") {
+			continue
+		}
+		for _, value := range g.Flags[key] {
+			if err := cmd.Flags().Set(f.Name, value); err != nil {
+				return nil, exit.Usagef("%s:%d: %w", o.FileName, g.Lines[key], session.FlagError(cmd, err))
+			}
+		}
+	}
+	o.File = *g
+	return g.Dirs, nil
+}
+
+// named returns an error where a directory or file has an empty name, as by a variable of a script that is not set.
+func Named(f *pflag.FlagSet, dirs []string) (err error) {
+	if slices.Contains(dirs, "") {
+		return exit.Usagef("a directory has an empty name: is a variable not set?")
+	}
+	f.Visit(func(f *pflag.Flag) {
+		values := []string{f.Value.String()}
+		if list, many := f.Value.(pflag.SliceValue); many {
+			values = list.GetSlice()
+		}
+		if what, _ := pflag.UnquoteUsage(f); slices.Contains(values, "") && slices.Contains([]string{"DIR", "FILE", "NODE"}, what) {
+			err = exit.Usagef("--%s: the %s has an empty name: is a variable not set?", f.Name, what)
+		}
+	})
+	return err
+}
+
+// limits are the flags of what a run may take from what else runs beside it.
+type limits struct {
+	rate  string // bytes a second; "": no limit
+	cores int    // 0: all
+	nice  int
+}
+
+// leastRate is the least value of --limit-rate and --limit-read: with less, messages, or what they wait for, would take
+// longer than others wait for them.
+const leastRate = 1 << 20
+
+func (o *limits) add(f *pflag.FlagSet) {
+	f.StringVar(&o.rate, "limit-rate", "", "`BYTES` a second that each process sends at most, such as 100MB")
+	f.Var(selection.AtLeast{Value: &o.cores, Least: 1, Unset: 0}, "cores", "`N`, how many cores each process uses at most")
+	f.Var(selection.AtLeast{Value: &o.nice}, "nice", "`N`, by how much each process lowers its priority, up to 19 in all, as nice does")
+}
+
+// apply lowers what this process may take.
+func (o *limits) apply() error {
+	if o.cores > 0 {
+		runtime.GOMAXPROCS(min(o.cores, runtime.GOMAXPROCS(0)))
+	}
+	if o.nice > 0 {
+		return lowerPriority(o.nice)
+	}
+	return nil
+}
+
+// slow has a party send no faster than it may.
+func (o *limits) slow(ctx context.Context, p *session.Party) error {
+	n, err := Rate("--limit-rate", o.rate)
+	switch {
+	case err != nil || n == 0:
+		return err
+	case !p.Job():
+		return exit.Usagef("--limit-rate %s: all is in this process, which sends nothing: leave it out", o.rate)
+	}
+	p.Transport = delay.Limit(ctx, p.Transport, n)
+	return nil
+}
+
+// rate returns the bytes a second that a flag says; 0: it says none.
+func Rate(flag, value string) (int64, error) {
+	if value == "" {
+		return 0, nil
+	}
+	n, err := selection.ParseSize(value)
+	if err != nil || n < leastRate {
+		return 0, exit.Usagef("%s %q: want bytes a second such as 20MB, 1MiB or more", flag, value)
+	}
+	return n, nil
+}

@@ -1,0 +1,246 @@
+package ranks
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"os"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"volley/engine"
+	"volley/internal/cli/session"
+	"volley/internal/exit"
+	"volley/internal/launch"
+	"volley/internal/ssh"
+)
+
+// usualGreeting is how long a rank may take to start once ssh is let in, unless --timeout says otherwise.
+const usualGreeting = 30 * time.Second
+
+// hostWord stands for each host in a path that all hosts have.
+const HostWord = "{host}"
+
+// elsewhere is the flags by which a verb has ranks elsewhere.
+type elsewhere struct {
+	ssh, program string
+	copied       bool
+	step         string // --launch
+}
+
+func (o *Joining) AddElsewhere(cmd *cobra.Command) {
+	defer session.FlagGroup(cmd, "Run")()
+	f := cmd.Flags()
+	f.StringVar(&o.elsewhere.ssh, "ssh", "ssh", "`CMD` that reaches hosts named as HOST:PATH, with its arguments")
+	f.StringVar(&o.program, "remote-path", "volley", "`FILE` of volley on these hosts")
+	f.BoolVar(&o.copied, "copy-binary", false, "copy this volley to these hosts for the run")
+	if f.Lookup("comm") != nil {
+		f.StringVar(&o.step, "launch", "", "`CMD` that starts the processes of the run, such as 'srun -N8 --ntasks-per-node=1': it gets this command without --launch, and a secret in the environment")
+	}
+}
+
+// spread runs a verb on what arguments name: here, or by ranks at the hosts of the arguments, or in processes that
+// --launch starts.
+func (o *Joining) Spread(cmd *cobra.Command, args []string, here func() error) error {
+	l, err := o.Launch(cmd, args)
+	switch {
+	case err != nil:
+		return err
+	case l != nil:
+		return o.atHosts(l, cmd)
+	case o.step != "" && o.Session.At == nil:
+		return o.runStep(cmd, words(o.step), o.program, args)
+	}
+	return here()
+}
+
+// launch returns the launch of the ranks at the hosts of the arguments; nil: all are here. A rank starts no others,
+// whatever its paths look like.
+func (o *Joining) Launch(cmd *cobra.Command, args []string) (*launch.Launch, error) {
+	s := o.Session
+	if s.At != nil {
+		return nil, nil
+	}
+	at, err := addresses(args, cmd.Name() == "tune")
+	switch output := cmd.Flags().Lookup("output"); {
+	case err != nil:
+		return nil, err
+	case at == nil && output != nil && strings.HasPrefix(output.Value.String(), HostWord+":"):
+		return nil, exit.Usagef("-o %s: name the packets as HOST:FILE", output.Value)
+	case at == nil:
+		return nil, nil
+	case o.step != "":
+		return nil, exit.Usagef("--launch: %s is reached by ssh, which starts the processes: leave one of both out", at[0])
+	}
+	for _, name := range []string{"comm", "rank", "size", "meet", "secret", "advertise"} {
+		if cmd.Flags().Changed(name) {
+			return nil, exit.Usagef("--%s: %s is reached by ssh, which settles that: leave the flag out", name, at[0])
+		}
+	}
+	for _, name := range launchers {
+		if n, _ := strconv.Atoi(s.Getenv(name)); n > 1 {
+			return nil, exit.Usagef("%s is reached by ssh, and this is one of several processes that would all do so (%s=%d): run volley once, or name directories of the processes' own hosts", at[0], name, n)
+		}
+	}
+	self, err := s.Self()
+	if err != nil {
+		return nil, err
+	}
+	l := &launch.Launch{Out: cmd.OutOrStdout(), Patience: s.Limits.End, Note: s.Gauges.Note, Say: s.Fails, Records: s.JSON}
+	if !o.Quiet {
+		l.Progress = s.Progress(o.every)
+	}
+	l.Client = ssh.Client{Command: words(o.elsewhere.ssh), Program: o.program, Copy: o.copied, Here: []string{self}, Verb: launch.Verb, Env: s.Environ,
+		Stderr: s.Hears, Limit: o.Timeout, Greeting: usualGreeting, Asks: s.Askable()}
+	if cmd.Flags().Changed("timeout") {
+		l.Greeting = o.Timeout
+	}
+	if len(l.Command) == 0 {
+		return nil, exit.Usagef("--ssh %q: want a command, and what has blanks in quotes", o.elsewhere.ssh)
+	}
+	l.Terms = engine.Run{Bind: o.Ranks.Bind, Certificate: o.Ranks.Certificate, Key: o.Ranks.Key, Authority: o.Ranks.Authority}
+	if l.Terms.Certificate+l.Terms.Key+l.Terms.Authority == "" {
+		l.Terms.Secret = engine.NewSecret()
+	}
+	if cmd.Flags().Changed("port") {
+		l.Terms.Ports = o.Ranks.Ports
+	}
+	start := launch.Start{Verb: verbOf(cmd), Watch: l.Progress != nil,
+		Flags: flagsOf(cmd, slices.Concat([]string{"ssh", "remote-path", "copy-binary", "output", "to", "group-size", "domain", GroupFlag, "metrics"}, RankFlagNames)...)}
+	start.From, _ = os.Hostname()
+	if o.Nodes != nil {
+		return l, o.Nodes.Deal(l, cmd, start, at)
+	}
+	return l, deal(l, cmd, start, at)
+}
+
+var (
+	word   = regexp.MustCompile(`(?:[^\s"']|"[^"]*"|'[^']*')+`)
+	quoted = regexp.MustCompile(`"([^"]*)"|'([^']*)'`)
+)
+
+// words splits a command at blanks that are not in quotes, or returns nil where quotes have no end.
+func words(command string) (list []string) {
+	if strings.TrimSpace(word.ReplaceAllString(command, "")) != "" {
+		return nil
+	}
+	for _, text := range word.FindAllString(command, -1) {
+		list = append(list, quoted.ReplaceAllString(text, "$1$2"))
+	}
+	return list
+}
+
+// addresses returns what arguments name on hosts, or nil where they are all here. Bare hosts have no path.
+func addresses(args []string, bare bool) (list []ssh.Address, err error) {
+	remote := false
+	for _, arg := range args {
+		a, err := ssh.Parse(arg)
+		if err != nil && !(bare && errors.Is(err, ssh.ErrNoPath)) {
+			return nil, exit.AsUsage(err)
+		}
+		if a.Host != "" && !strings.HasPrefix(arg, "ssh://") {
+			if _, err := os.Lstat(arg); err == nil {
+				return nil, exit.Usagef("%s is a file here, and may be %s at host %s: write ./%s or ssh://%s/…", arg, a.Path, a.Host, arg, a.Host)
+			}
+		}
+		list, remote = append(list, a), remote || a.Host != ""
+	}
+	if !remote {
+		return nil, nil
+	}
+	return list, nil
+}
+
+// verbOf returns the name of a verb, without that of this program.
+func verbOf(cmd *cobra.Command) string {
+	_, verb, _ := strings.Cut(cmd.CommandPath(), " ")
+	return verb
+}
+
+// flagsOf returns the flags that a verb was given, without some, as others get them.
+func flagsOf(cmd *cobra.Command, without ...string) (list []launch.Flag) {
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		switch values, many := f.Value.(pflag.SliceValue); {
+		case slices.Contains(without, f.Name):
+		case many:
+			for _, value := range values.GetSlice() {
+				list = append(list, launch.Flag{Name: f.Name, Value: value})
+			}
+		default:
+			list = append(list, launch.Flag{Name: f.Name, Value: f.Value.String()})
+		}
+	})
+	return list
+}
+
+// joinLaunch is the join of a comm for the ranks of a launch.
+func joinLaunch(_ context.Context, o *Joining) (*session.Party, error) {
+	at := o.Session.At
+	t, err := at.Join(o.Timeout)
+	if err != nil {
+		return nil, err
+	}
+	return &session.Party{Transport: t, Here: at.Place, Host: at.Start.Name, Gather: at.Gather, Part: func(mine launch.Ending, _ *session.Session) int {
+		at.Report(mine)
+		return mine.Code
+	}}, nil
+}
+
+// far returns a rank that is to be at an address.
+func Far(a ssh.Address, start launch.Start) *launch.Far {
+	return &launch.Far{Address: a, HostName: cmp.Or(a.Host[strings.Index(a.Host, "@")+1:], start.From), Start: start}
+}
+
+// deal deals the arguments out to ranks: packets by their hosts, or hosts alone.
+func deal(l *launch.Launch, cmd *cobra.Command, start launch.Start, at []ssh.Address) error {
+	bare := cmd.Name() == "tune"
+	if output := cmd.Flags().Lookup("output"); output.Changed {
+		to, err := ssh.Parse(output.Value.String())
+		switch {
+		case bare:
+			to.Path = output.Value.String()
+		case err != nil || to.Host != HostWord:
+			return exit.Usagef("-o %s: each host gets its own files: -o %s:DIR", output.Value, HostWord)
+		}
+		start.Flags = append(start.Flags, launch.Flag{Name: "output", Value: to.Path})
+	}
+	for _, a := range at {
+		same := func(b ssh.Address) bool { return b.Host == a.Host && b.Port == a.Port }
+		if a.Host == HostWord || slices.ContainsFunc(l.Ranks, func(x *launch.Far) bool { return same(x.Address) }) {
+			continue
+		}
+		x := Far(a, start)
+		if bare {
+			x.Start.Name = a.At()
+		} else {
+			for _, b := range at {
+				if b.Host == HostWord || same(b) {
+					x.Paths = append(x.Paths, b.Path)
+				}
+			}
+		}
+		l.Ranks = append(l.Ranks, x)
+	}
+	if len(l.Ranks) == 0 {
+		return exit.Usagef("%s: name the hosts", HostWord)
+	}
+	return nil
+}
+
+// atHosts starts the ranks, and has them meet.
+func (o *Joining) atHosts(l *launch.Launch, cmd *cobra.Command) error {
+	defer l.End()
+	if err := l.Begin(cmd.Context()); err != nil {
+		return err
+	}
+	if o.Nodes != nil {
+		return o.Nodes.Meet(l, cmd)
+	}
+	return l.Meet(cmd.Context())
+}

@@ -1,0 +1,192 @@
+package schedules
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"volley/algo"
+	"volley/internal/cli/session"
+	"volley/internal/exit"
+	"volley/internal/printable"
+	"volley/internal/report"
+	"volley/plan"
+	"volley/sim"
+	"volley/verify"
+)
+
+type checkOptions struct {
+	selectionFlags // of which only the flags of a matrix are used
+	json           bool
+}
+
+func newCheck(s *session.Session) *cobra.Command {
+	o := &checkOptions{}
+	cmd := &cobra.Command{
+		Use:   "check [flags] PLAN",
+		Short: "Check a plan of your own: rules, matrix and costs",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return exit.Usagef("want one PLAN, got %d: see volley check --help", len(args))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return s.Stoppable(cmd.Context(), func() error { return runCheck(s, cmd, o, args[0]) })
+		},
+	}
+	o.addMatrix(cmd, s)
+	f := cmd.Flags()
+	f.Lookup("matrix").DefValue = "" // none: the rules only
+	f.Lookup("field").Usage = "finite field (default: that of the plan)"
+	for _, name := range []string{"sinks", "separate"} { // which the plan says
+		f.MarkHidden(name)
+	}
+	f.BoolVar(&o.json, "json", false, "print the report as JSON")
+	return cmd
+}
+
+// A planReport says what a plan is, does and costs.
+type planReport struct {
+	Algorithm  string `json:"algorithm"`
+	Parameters string `json:"parameters"`
+	Field      string `json:"field"`
+	Processors int    `json:"processors"`
+	Ports      int    `json:"ports"`
+	Sources    int    `json:"sources"`
+	Sinks      int    `json:"sinks"`
+	Pieces     int    `json:"pieces"`
+
+	Violations []plan.Violation `json:"violations"` // of the rules, the first 100
+	Matrix     string           `json:"matrix"`     // that the plan was compared with; empty: none
+	Computed   bool             `json:"computed"`   // the plan computes the matrix
+	Differs    int              `json:"differs"`    // entries of the matrix that the plan gets wrong
+	Mismatches []mismatch       `json:"mismatches"` // the first 100 of them
+
+	C1      int     `json:"c1"`       // rounds
+	C2      float64 `json:"c2"`       // packets
+	C3      int     `json:"c3"`       // multiply-adds per symbol, at the busiest processor
+	Memory  float64 `json:"memory"`   // packets that a processor holds, when it forgets none
+	BoundC1 int     `json:"bound_c1"` // no plan for every matrix of this shape has fewer
+	BoundC2 float64 `json:"bound_c2"`
+	MinCut  int     `json:"min_cut,omitempty"` // the same in as few rounds as possible, where that is known
+}
+
+// A mismatch is an entry of the matrix that a plan gets wrong.
+type mismatch struct {
+	Processor int    `json:"processor"` // whose result it is
+	Initial   string `json:"initial"`   // packet, such as x3
+	Coded     string `json:"coded"`
+	Got       string `json:"got"`
+	Want      string `json:"want"`
+}
+
+func runCheck(s *session.Session, cmd *cobra.Command, o *checkOptions, name string) error {
+	o.SetDefaults()
+	r := &planReport{Violations: []plan.Violation{}, Mismatches: []mismatch{}}
+	p, err := readPlan(s, name)
+	if invalid := new(plan.ValidationError); errors.As(err, &invalid) && o.json {
+		r.Violations = invalid.Violations
+		return errors.Join(session.WriteJSON(cmd.OutOrStdout(), r), err)
+	}
+	if err != nil {
+		return err
+	}
+	r.cost(p)
+	if cmd.Flags().Changed("matrix") {
+		if err = o.compare(cmd, p, r); err != nil && len(r.Mismatches) == 0 {
+			return err
+		}
+	}
+	if o.json {
+		return errors.Join(session.WriteJSON(cmd.OutOrStdout(), r), err)
+	}
+	return errors.Join(r.print(cmd.OutOrStdout()), err)
+}
+
+// cost fills in what the plan is and costs.
+func (r *planReport) cost(p *plan.Materialized) {
+	info, cost := p.Info(), sim.Count(p)
+	pieces := info.PieceCount()
+	r.Algorithm, r.Parameters, r.Field = info.Algorithm, info.Parameters, info.Field.Name()
+	r.Processors, r.Ports, r.Pieces = info.Processors, info.Ports, pieces
+	r.Sources, r.Sinks = info.Rows/pieces, info.Columns/pieces
+	r.C1, r.C2, r.C3 = cost.C1, cost.PacketC2(), cost.PacketC3()
+	r.Memory = float64(plan.MemorySlots(p)) / float64(pieces)
+	c1, c2 := algo.Bounds(info)
+	r.BoundC1, r.BoundC2 = c1, float64(c2)/float64(pieces)
+	square := r.Sources == r.Processors && r.Sinks == r.Processors
+	if least, ok := algo.BoundMinCut(r.Processors, r.Ports); ok && square && pieces == 1 && r.C1 == r.BoundC1 {
+		r.MinCut = least
+	}
+}
+
+// compare compares the plan with the selected matrix. The error names the first wrong entry, with exit code exit.Wrong.
+func (o *checkOptions) compare(cmd *cobra.Command, p *plan.Materialized, r *planReport) error {
+	if !cmd.Flags().Changed("field") {
+		o.Field = r.Field
+	} else if o.Field != r.Field {
+		return exit.Usagef("--field %s: the plan is over %s: leave --field out", o.Field, r.Field)
+	}
+	o.Processors, o.Sinks = r.Sources, r.Sinks
+	a, err := o.Build()
+	if err != nil {
+		return err
+	}
+	r.Matrix = o.Matrix
+	err = verify.Check(p, a)
+	wrong := new(verify.MismatchError)
+	if !errors.As(err, &wrong) {
+		r.Computed = err == nil
+		return exit.AsUsage(err)
+	}
+	r.Differs = wrong.Count
+	info := p.Info()
+	for _, m := range wrong.Mismatches {
+		r.Mismatches = append(r.Mismatches, mismatch{m.Proc, info.InitialName(m.Row), info.CodedName(m.Column), m.Got.String(), m.Want.String()})
+	}
+	m := r.Mismatches[0]
+	return exit.Wrongf("the plan computes another matrix than %s: %s: processor %d has %s·%s in %s, want %s·%s",
+		r.Matrix, printable.Count(r.Differs, "wrong coefficient"), m.Processor, m.Got, m.Initial, m.Coded, m.Want, m.Initial)
+}
+
+func (r *planReport) print(w io.Writer) error {
+	result := "keeps the rules; not compared with a matrix: name one with --matrix"
+	if r.Matrix != "" {
+		result = fmt.Sprintf("keeps the rules and computes %s, exactly", r.Matrix)
+		if !r.Computed {
+			result = fmt.Sprintf("keeps the rules, and computes another matrix than %s", r.Matrix)
+		}
+	}
+	shape := printable.Count(r.Processors, "processor")
+	if r.Sources != r.Processors || r.Sinks != r.Processors {
+		shape += fmt.Sprintf(" (%s, %s)", printable.Count(r.Sources, "source"), printable.Count(r.Sinks, "sink"))
+	}
+	name := r.Algorithm
+	if r.Parameters != "" {
+		name += " (" + r.Parameters + ")"
+	}
+	minCut := ""
+	if r.MinCut > 0 {
+		minCut = fmt.Sprintf("; in %s %d", printable.Count(r.C1, "round"), r.MinCut)
+	}
+	return printable.Fprintf(w, `plan       %s, %s, p = %d, field %s
+C1         %s, lower bound for all matrices %d
+C2         %s, lower bound for all matrices %s%s
+C3         %s per symbol
+memory     %s at most
+result     %s
+`, name, shape, r.Ports, r.Field,
+		printable.Count(r.C1, "round"), r.BoundC1, packetCount(r.C2), report.Number(r.BoundC2), minCut,
+		printable.Count(r.C3, "multiply-add"), packetCount(r.Memory), result)
+}
+
+// packetCount returns "1 packet", "2.5 packets".
+func packetCount(n float64) string {
+	if n == 1 {
+		return "1 packet"
+	}
+	return report.Number(n) + " packets"
+}

@@ -1,0 +1,106 @@
+package schedules
+
+import (
+	"bufio"
+	"encoding/json"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"volley/field"
+	"volley/internal/cli/session"
+	"volley/internal/exit"
+	"volley/internal/printable"
+	"volley/matrix"
+	"volley/matrix/matrices"
+)
+
+type matrixOptions struct {
+	selectionFlags
+	session.Output
+}
+
+func newMatrix(s *session.Session) *cobra.Command {
+	o := &matrixOptions{Output: session.Output{Session: s}}
+	cmd := &cobra.Command{
+		Use:   "matrix [flags] -k K",
+		Short: "Print the matrix that encode uses",
+		Args:  session.NoArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return s.Stoppable(cmd.Context(), func() error { return runMatrix(cmd, o) })
+		},
+	}
+	o.addMatrix(cmd, s)
+	o.AddProcessors(cmd.Flags())
+	o.Output.Add(cmd.Flags(), "csv", "json")
+	o.Pictures = "volley matrix … --json | volley-lab draw - -o FILE"
+	return cmd
+}
+
+func runMatrix(cmd *cobra.Command, o *matrixOptions) error {
+	o.SetDefaults()
+	if err := o.Settle(cmd.Flags()); err != nil {
+		return err
+	}
+	inverse := o.Inverse // which is printed with the points of the matrix itself
+	o.Inverse = false
+	plain, err := o.Build()
+	if err != nil {
+		return err
+	}
+	o.Inverse = inverse
+	a := plain
+	if inverse {
+		if a, err = matrix.Inverse(plain); err != nil {
+			return exit.AsUsage(err)
+		}
+	}
+	return o.Write(cmd, func(w io.Writer) error { return o.print(w, a, matrix.StructureOf(plain).Points) })
+}
+
+// print prints the matrix in the format of the flags.
+func (o *matrixOptions) print(to io.Writer, a matrix.Matrix, points []matrix.PointSet) error {
+	w := bufio.NewWriter(to)
+	if o.Format == "json" {
+		writeMatrixJSON(w, o, a, points)
+	} else {
+		if o.Inverse {
+			printable.Fprintf(w, "# inverse of %s\n", o.Matrix)
+		}
+		for _, set := range points {
+			printable.Fprintf(w, "# %s %s\n", set.Name, strings.Join(field.Decimals(set.Points.Len(), set.Points.At), " "))
+		}
+		if o.Order != "natural" {
+			printable.Fprintf(w, "# order %s\n", o.Order)
+		}
+		if err := matrices.WriteCSV(w, a); err != nil {
+			return err
+		}
+	}
+	return w.Flush()
+}
+
+// writeMatrixJSON writes the matrix row by row.
+func writeMatrixJSON(w io.Writer, o *matrixOptions, a matrix.Matrix, points []matrix.PointSet) {
+	quoted := func(list []string) string {
+		return `["` + strings.Join(list, `","`) + `"]` // digits only: nothing to escape
+	}
+	name, _ := json.Marshal(o.Matrix)
+	printable.Fprintf(w, "{\"field\":%q,\"matrix\":%s,\"inverse\":%v,\"order\":%q,", a.Field().Name(), string(name), o.Inverse, o.Order)
+	printable.Fprintf(w, "\"rows\":%d,\"columns\":%d,\n\"points\":{", a.Rows(), a.Cols())
+	for i, set := range points {
+		if i > 0 {
+			printable.Fprintf(w, ",")
+		}
+		printable.Fprintf(w, "%q:%s", set.Name, quoted(field.Decimals(set.Points.Len(), set.Points.At)))
+	}
+	printable.Fprintf(w, "},\n\"entries\":[")
+	for i := range a.Rows() {
+		if i > 0 {
+			printable.Fprintf(w, ",")
+		}
+		printable.Fprintf(w, "\n%s", quoted(field.Decimals(a.Cols(), func(j int) field.Element { return a.At(i, j) })))
+	}
+	printable.Fprintf(w, "\n]}\n")
+}

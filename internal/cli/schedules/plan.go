@@ -1,0 +1,280 @@
+// Package schedules has the verbs that show, check, compare and run schedules, and that measure what they are chosen by.
+package schedules
+
+import (
+	"bufio"
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"volley"
+	"volley/algo"
+	"volley/internal/cli/session"
+	"volley/internal/exit"
+	"volley/internal/printable"
+	"volley/internal/report"
+	"volley/internal/selection"
+	"volley/plan"
+	"volley/sim"
+)
+
+type planOptions struct {
+	selectionFlags
+	session.Output
+	processor int
+	why       bool
+}
+
+// Above this many processors the text says what the plan costs, not what every
+// processor does.
+const mostShown = 64
+
+func newPlan(s *session.Session) *cobra.Command {
+	o := &planOptions{Output: session.Output{Session: s}}
+	cmd := &cobra.Command{
+		Use:   "plan [flags] -k K",
+		Short: "Show a schedule: per round who sends what to whom",
+		Args:  session.NoArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return s.Stoppable(cmd.Context(), func() error { return runPlan(cmd, o) })
+		},
+	}
+	o.addMatrix(cmd, s)
+	o.AddProcessors(cmd.Flags())
+	o.addPlan(cmd)
+	f := cmd.Flags()
+	o.Output.Add(f, "text", "csv", "json")
+	o.Pictures = "volley plan … --json | volley-lab draw - -o FILE"
+	f.IntVar(&o.processor, "processor", -1, "show only the program of this `PROCESSOR`")
+	o.AddSize(f)
+	f.BoolVar(&o.why, "why", false, "show the table that auto chooses from")
+	return cmd
+}
+
+func runPlan(cmd *cobra.Command, o *planOptions) error {
+	o.SetDefaults()
+	if err := o.Settle(cmd.Flags()); err != nil {
+		return err
+	}
+	one := cmd.Flags().Changed("processor")
+	if o.why && (one || o.Format != "text") {
+		return exit.Usagef("--why prints a table as text: leave --processor and other formats out")
+	}
+	a, err := o.Build()
+	if err != nil {
+		return err
+	}
+	if one && (o.processor < 0 || o.processor >= o.Processors) {
+		return exit.Usagef("--processor %d: want 0 to %d", o.processor, o.Processors-1)
+	}
+	symbols, err := o.Symbols(a.Field())
+	if err != nil {
+		return err
+	}
+	model, err := o.Model(a.Field(), symbols)
+	if err != nil {
+		return err
+	}
+	encoder, err := volley.NewEncoder(a, o.Options(model)...)
+	if err != nil {
+		return exit.AsUsage(err)
+	}
+	if !o.why {
+		if _, err := encoder.Plan(symbols); err != nil { // before there is a file
+			return err
+		}
+	}
+	return o.Write(cmd, func(w io.Writer) error {
+		if o.why {
+			return o.writeFronts(w, encoder, model)
+		}
+		return o.print(w, encoder, symbols, model)
+	})
+}
+
+// print prints the plan for packets of so many symbols, and as text what it costs.
+func (o *planOptions) print(w io.Writer, encoder *volley.Encoder, symbols int64, model sim.Model) error {
+	one := o.processor >= 0
+	p, err := encoder.Plan(symbols)
+	if err != nil {
+		return err
+	}
+	if len(p.Info().Notes) == 0 && o.Format == "text" {
+		text, found := encoder.Problem().Structure()
+		if found {
+			text += "; not used"
+		}
+		if err := printable.Fprintf(w, "structure: %s\n", text); err != nil {
+			return err
+		}
+	}
+	switch {
+	case o.Format == "csv":
+		return o.writeMessages(w, p)
+	case o.Format == "json" && one:
+		return plan.EncodeProgram(w, p, o.processor)
+	case o.Format == "json":
+		return plan.Encode(w, p)
+	case one:
+		return plan.DescribeProgram(w, p, o.processor)
+	case o.Processors <= mostShown:
+		if err := plan.Describe(w, p); err != nil {
+			return err
+		}
+	default:
+		info := p.Info()
+		printable.Fprintf(w, "%s (%s): K = %d processors, p = %d, field %s; --processor N shows one of them\n%s",
+			info.Algorithm, info.Parameters, info.Processors, info.Ports, info.Field.Name(), printable.Lines(strings.Join(append(slices.Concat(info.Notes, info.Layers), ""), "\n")))
+	}
+	r, err := encoder.Estimate(symbols)
+	if err != nil {
+		return err
+	}
+	return writeCost(w, r, model)
+}
+
+// writeMessages writes a line for each message, of --processor those that it sends.
+func (o *planOptions) writeMessages(w io.Writer, p plan.Plan) error {
+	type message struct {
+		round, from int
+		plan.Send
+	}
+	var rows []message
+	info := p.Info()
+	for k := range info.Processors {
+		if o.processor >= 0 && k != o.processor {
+			continue
+		}
+		program, err := p.Program(k)
+		if err != nil {
+			return err
+		}
+		for t, r := range program.Rounds {
+			for _, s := range r.Sends {
+				rows = append(rows, message{t, k, s})
+			}
+		}
+	}
+	slices.SortStableFunc(rows, func(a, b message) int { return a.round - b.round })
+	phases := info.PhaseOf()
+	return report.Write(w, "csv", []report.Column[message]{
+		{Name: "round", Value: func(m message) any { return m.round }},
+		{Name: "phase", Value: func(m message) any { return phases[m.round] }},
+		{Name: "from", Value: func(m message) any { return m.from }},
+		{Name: "to", Value: func(m message) any { return m.Dst }},
+		{Name: "port", Value: func(m message) any { return m.Port }},
+		{Name: "packets", Value: func(m message) any { return float64(len(m.Slots)) / float64(info.PieceCount()) }},
+	}, rows)
+}
+
+// writeCost prints the costs of the plan and the bounds.
+func writeCost(w io.Writer, r *volley.Report, model sim.Model) error {
+	formula := "C1·β + C2·W·τ + C3·W·γ"
+	if !model.Paper() {
+		formula = fmt.Sprintf("sum of L + o·m + G·b, and C3·W·γ (%v)", model.Network)
+	}
+	minCut := ""
+	if b, ok := r.BoundMinCut(); ok {
+		minCut = fmt.Sprintf("; at this C1 %d", b)
+	}
+	var largest []string
+	for _, x := range r.Rounds {
+		largest = append(largest, fmt.Sprint(x.Largest))
+	}
+	sum := ""
+	if len(largest) > 1 && len(largest) <= mostShown {
+		sum = " = " + strings.Join(largest, " + ")
+	}
+	amount, bound := packetsOf(r)
+	return printable.Fprintf(w, `C1 = %s (lower bound for every matrix: %d)
+C2 = %s%s (lower bound for every matrix: %s%s)
+C3 = %s per symbol
+time = %s = %s for packets of %s
+`, printable.Count(r.C1, "round"), r.BoundC1,
+		amount, sum, bound, minCut,
+		printable.Count(r.C3, "multiply-add"),
+		formula, report.Seconds(r.Seconds), printable.Count(int(r.SymbolsPerPacket), "symbol"))
+}
+
+// writeFronts prints what auto chooses from by the model; after that of a network also by that
+// of the paper.
+func (o *planOptions) writeFronts(to io.Writer, encoder *volley.Encoder, model sim.Model) error {
+	w := bufio.NewWriter(to) // keeps its first error
+	structure, _ := encoder.Problem().Structure()
+	printable.Fprintf(w, "structure: %s\n", structure)
+	if model.Paper() {
+		writeCandidates(w, encoder.Problem(), model)
+		return w.Flush()
+	}
+	printable.Fprintf(w, "\nnetwork: %v\n", model.Network)
+	writeCandidates(w, encoder.Problem(), model)
+	other := o.Paper()
+	a := encoder.Problem().Matrix
+	model, err := other.Model(a.Field(), model.Symbols())
+	if err != nil {
+		return err
+	}
+	if encoder, err = volley.NewEncoder(a, other.Options(model)...); err != nil {
+		return exit.AsUsage(err)
+	}
+	printable.Fprintf(w, "\npaper: p = %d, β = %v, τ = %v\n", other.Ports, model.Beta, model.Tau)
+	writeCandidates(w, encoder.Problem(), model)
+	return w.Flush()
+}
+
+// writeCandidates prints what auto chooses from by a model, cheapest first.
+func writeCandidates(w *bufio.Writer, p *algo.Problem, model sim.Model) {
+	list, rejected := algo.Candidates(p, model)
+	slices.SortStableFunc(list, func(a, b algo.Candidate) int {
+		if (a.Broken == "") != (b.Broken == "") { // what may not be chosen comes last
+			return cmp.Compare(a.Broken, b.Broken)
+		}
+		return cmp.Compare(a.Time, b.Time)
+	})
+	type column = report.Column[algo.Candidate]
+	cut := "unknown, as the matrix may have zeros"
+	if least, ok := p.BoundCut(); ok {
+		cut = report.Number(least)
+	}
+	bounds, formula := cut+" packets", ""
+	traffic := []column{
+		{Name: "p", Value: func(c algo.Candidate) any { return c.Plan.Info().Ports }},
+		{Name: "rounds", Value: func(c algo.Candidate) any { return c.Cost.C1 }},
+		{Name: "messages", Unit: "of a processor", Value: func(c algo.Candidate) any { return c.Cost.Messages() }},
+		{Name: "packets", Unit: "of a processor", Value: func(c algo.Candidate) any { return report.Number(c.Cost.NodePackets()) }},
+	}
+	if p.Ports > 0 {
+		c1, c2 := p.Bounds()
+		formula = "C1·β + C2·W·τ + C3·W·γ"
+		bounds = fmt.Sprintf("C1 %d, C2 %d for every matrix; C2 of packets in pieces %s", c1, c2, cut)
+		traffic = []column{
+			{Name: "C1", Unit: "rounds", Value: func(c algo.Candidate) any { return c.Cost.C1 }},
+			{Name: "C2", Unit: "packets", Value: func(c algo.Candidate) any { return report.Number(c.Cost.PacketC2()) }},
+		}
+	}
+	printable.Fprintf(w, "lower bounds: %s\n", bounds)
+	report.Text(w, slices.Concat([]column{
+		{Name: "algorithm", Value: func(c algo.Candidate) any { return c.Plan.Info().Name() }},
+		{Name: "parameters", Value: func(c algo.Candidate) any { return c.Plan.Info().Parameters }},
+	}, traffic, []column{
+		{Name: "C3", Unit: "multiply-adds", Value: func(c algo.Candidate) any { return c.Cost.PacketC3() }},
+		{Name: "memory", Unit: "packets", Value: func(c algo.Candidate) any { return c.Memory }},
+		{Name: "time", Unit: formula, Value: func(c algo.Candidate) any { return report.Seconds(c.Time.Seconds()) }},
+		{Name: "limit", Value: func(c algo.Candidate) any { return c.Broken }},
+	}), list)
+	for i, r := range rejected {
+		if i == 0 {
+			printable.Fprintf(w, "\nnot possible:\n")
+		}
+		printable.Fprintf(w, "%s: %s\n", r.Algorithm, selection.Message(r.Reason))
+	}
+}
+
+// verbsOfSchedules returns those that only read and print.
+func Verbs(s *session.Session) []*cobra.Command {
+	return []*cobra.Command{newPlan(s), newCheck(s), newCost(s), newMatrix(s), newAlgorithms(s), newFields(s)}
+}

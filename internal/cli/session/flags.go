@@ -1,0 +1,57 @@
+package session
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"volley/internal/exit"
+	"volley/internal/selection"
+)
+
+// rankGroup is the group of flags that the topic ranks lists, and no verb.
+const RankGroup = "Rank"
+
+// groupKey is the annotation that names the group of a flag.
+const GroupKey = "group"
+
+// flagGroup puts the flags that are added until the function it returns is called into a group.
+func FlagGroup(cmd *cobra.Command, name string) (end func()) {
+	cmd.Flags().SortFlags = false // the usual ones first
+	before := map[string]bool{}
+	cmd.Flags().VisitAll(func(f *pflag.Flag) { before[f.Name] = true })
+	return func() {
+		cmd.Flags().VisitAll(func(f *pflag.Flag) {
+			if !before[f.Name] && f.Annotations[GroupKey] == nil {
+				f.Annotations = map[string][]string{GroupKey: {name}}
+			}
+		})
+	}
+}
+
+// forOperators leaves the flags of tuning out of the verb's help.
+func ForOperators(cmd *cobra.Command) {
+	cmd.Annotations = map[string]string{GroupKey: "operators"}
+}
+
+// NoArguments refuses arguments behind the flags.
+func NoArguments(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return exit.Usagef("%s takes no argument, got %q: see %s --help", cmd.CommandPath(), args[0], cmd.CommandPath())
+	}
+	return nil
+}
+
+func FlagError(cmd *cobra.Command, err error) error {
+	if invalid := new(pflag.InvalidValueError); errors.As(err, &invalid) {
+		flag := invalid.GetFlag()
+		if err = fmt.Errorf("--%s: %w", flag.Name, invalid.Unwrap()); selection.Wanted(flag) != "" {
+			err = fmt.Errorf("--%s %q: want %s", flag.Name, invalid.GetValue(), selection.Wanted(flag))
+		}
+	}
+	return exit.Usagef("%w: see %s --help", err, cmd.CommandPath())
+}
+
+func Verbose(cmd *cobra.Command) bool { return cmd.Flag("verbose").Value.String() == "true" }

@@ -1,0 +1,163 @@
+package session
+
+import (
+	"bufio"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"volley/internal/atomicfile"
+	"volley/internal/exit"
+)
+
+const Standard = "-"
+
+// dash is the name of standard input, once it is read, in what libraries say of a file.
+var dash = regexp.MustCompile(`(^| )-( has | is |,? line |: EOF)`)
+
+// openInput opens a file that the command line names; standard input is for one of them.
+func (s *Session) OpenInput(name string) (io.ReadCloser, error) {
+	switch {
+	case name != Standard:
+		return os.Open(name)
+	case s.At != nil || s.Party != nil && s.Party.Job():
+		return nil, exit.Usagef("-: each process of several has a standard input of its own: name a file")
+	case s.read.Swap(true):
+		return nil, exit.Usagef("-: standard input can be read once: name a file for the other")
+	}
+	return io.NopCloser(s.Stdin), nil
+}
+
+// outputFlags are the flags of a verb that prints one stream: its format, and the file for it.
+type Output struct {
+	Session      *Session
+	Format, file string
+	formats      []string
+	Pictures     string // command that makes pictures of what is printed; "": there is none
+}
+
+// pictures are formats that volley-lab makes.
+var pictures = []string{"svg", "png", "pdf", "tex"}
+
+// add adds the flags, with --json as another name of --format json. The first format is the usual one.
+func (o *Output) Add(f *pflag.FlagSet, formats ...string) {
+	o.formats = formats
+	f.StringVar(&o.Format, "format", formats[0], "`FORMAT`: "+strings.Join(formats, ", "))
+	f.BoolFunc("json", "the same as --format json", func(string) error { o.Format = "json"; return nil })
+	f.StringVarP(&o.file, "output", "o", "", "`FILE` to write instead of stdout; its suffix is the format: "+strings.Join(o.suffixes(), ", "))
+}
+
+// suffixes returns what the name of a file in each format ends in.
+func (o *Output) suffixes() (list []string) {
+	for _, format := range o.formats {
+		list = append(list, strings.Replace("."+format, ".text", ".txt", 1))
+	}
+	return list
+}
+
+// settle settles the format and checks the file. A format that a flag names counts more than the suffix.
+func (o *Output) Settle(f *pflag.FlagSet) error {
+	if o.file == Standard {
+		o.file = ""
+	}
+	suffix := filepath.Ext(o.file)
+	if len(suffix) > 1 && !f.Changed("format") && !f.Changed("json") {
+		i := slices.Index(o.suffixes(), strings.ToLower(suffix))
+		if err := o.refusePicture("-o "+o.file, strings.ToLower(suffix[1:])); err != nil {
+			return err
+		}
+		if i < 0 {
+			return exit.Usagef("-o %s: unknown suffix %s: want %s, or name the format with --format", o.file, suffix, strings.Join(o.suffixes(), ", "))
+		}
+		o.Format = o.formats[i]
+	}
+	if err := o.refusePicture("--format "+o.Format, o.Format); err != nil {
+		return err
+	}
+	if err := checkFormat("--format", o.Format, o.formats...); err != nil {
+		return err
+	}
+	return CheckOutputFile("-o", o.file, ", or leave -o out to print")
+}
+
+// refusePicture says which command draws, where the format that an argument asks for is that of a picture.
+func (o *Output) refusePicture(argument, format string) error {
+	if o.Pictures == "" || slices.Contains(o.formats, format) || !slices.Contains(pictures, format) {
+		return nil
+	}
+	return exit.Usagef("%s: pictures are made by %s%s", argument, o.Pictures, labAt())
+}
+
+// write writes what a verb prints: to the file, whole or not at all, or to stdout.
+func (o *Output) Write(cmd *cobra.Command, print func(io.Writer) error) error {
+	ctx := cmd.Context()
+	if o.file == "" {
+		return print(stopping{cmd.OutOrStdout(), ctx})
+	}
+	file := &o.Session.file
+	file.Lock()
+	defer file.Unlock()
+	return WriteFile("-o", o.file, func(w io.Writer) error { return print(stopping{w, ctx}) })
+}
+
+// checkFormat refuses the value of a flag that is none of those.
+func checkFormat(flag, format string, formats ...string) error {
+	if !slices.Contains(formats, format) {
+		return exit.Usagef("%s %q: want one of %s", flag, format, strings.Join(formats, ", "))
+	}
+	return nil
+}
+
+func WriteJSON(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	return e.Encode(v)
+}
+
+// writeFile writes a file, which a flag has named, whole or not at all.
+func WriteFile(flag, name string, write func(io.Writer) error) error {
+	return Placed(flag, atomicfile.Stream(name, func(f io.Writer) error {
+		w := bufio.NewWriter(f)
+		return cmp.Or(write(w), w.Flush())
+	}))
+}
+
+// placed returns the error of writing the file of a flag, which is the caller's to mend where there can be no file.
+func Placed(flag string, err error) error {
+	if at := new(fs.PathError); errors.As(err, &at) && at.Op == "open" {
+		return exit.Usagef("%s: %w", flag, err)
+	}
+	return err
+}
+
+// checkOutputFile refuses a name, unless empty, that is no place for a file. Instead says what else may be done.
+func CheckOutputFile(flag, name, instead string) error {
+	if name == "" {
+		return nil
+	}
+	if name == Standard {
+		return exit.Usagef("%s -: stdout has the report: name a file", flag)
+	}
+	switch info, err := os.Stat(name); {
+	case err == nil && !info.Mode().IsRegular():
+		return exit.Usagef("%s %s: it is there and no regular file: choose another name%s", flag, name, instead)
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return exit.Usagef("%s: %w", flag, err)
+	}
+	if info, err := os.Stat(filepath.Dir(name)); err != nil {
+		return exit.Usagef("%s %s: its directory: %w", flag, name, err)
+	} else if !info.IsDir() {
+		return exit.Usagef("%s %s: %s is no directory", flag, name, filepath.Dir(name))
+	}
+	return nil
+}

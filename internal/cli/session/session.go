@@ -1,0 +1,241 @@
+// Package session is a run of the command line: what it finds around it, what its verbs print, log and write, and how it
+// ends.
+package session
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"volley/internal/exit"
+	"volley/internal/gauges"
+	"volley/internal/launch"
+	"volley/internal/printable"
+)
+
+// The surroundings are what a session finds around it.
+type surroundings struct {
+	Own     bool // the process has no other session, so that this one may change it: its cores, priority and signals
+	Stdin   io.Reader
+	Environ []string // as os.Environ has it, also for what the session starts
+	Program string   // of volley, for processes and for hosts that have none; "": that of this process
+	Limits  timeLimits
+}
+
+// A timeLimits says how long things may take.
+type timeLimits struct {
+	End      time.Duration // of a rank, from the end of its run to that of its process
+	Ending   time.Duration // until a process has heard how others have ended
+	Progress time.Duration // between what a rank tells its launch
+	bar      time.Duration // between two pictures of a bar
+}
+
+var usualLimits = timeLimits{End: 15 * time.Second, Ending: 3 * time.Second, Progress: 200 * time.Millisecond, bar: 100 * time.Millisecond}
+
+// A session is a run of the command line. The verb that joins others leaves the party there, and errors come out by it.
+type Session struct {
+	surroundings
+	Verb  string // what this process does
+	Party *Party
+	Alone bool         // the others did not come
+	At    *launch.Rank // of a launch; nil: there is none
+	leads bool         // it has heard how all processes ended
+
+	read   atomic.Bool // stdin is, or is being
+	file   sync.Mutex  // is held by what writes the file of -o
+	saying sync.Mutex  // is held while a line of a command is printed
+	out    *clearing   // stdout
+	stderr io.Writer
+	Log    *slog.Logger
+	meter  *meter // nil: there is none
+
+	begun   time.Time
+	JSON    bool   // the log is, and so are errors
+	Format  string // of the log
+	Metrics string // the file; "": none
+	Gauges  gauges.Run
+	Came    atomic.Value // a string: what protect has come to, as post hears it
+}
+
+// newSession returns a session that finds what this process does.
+func New() *Session {
+	return &Session{surroundings: surroundings{Stdin: os.Stdin, Environ: os.Environ(), Limits: usualLimits}}
+}
+
+// rankOf returns the session of a rank of a launch in this one.
+func (s *Session) RankOf(r *launch.Rank) *Session {
+	return &Session{surroundings: s.surroundings, At: r}
+}
+
+// getenv is [os.Getenv].
+func (s *Session) Getenv(name string) string {
+	return launch.Getenv(s.Environ, name)
+}
+
+// askable reports whether ssh can ask a user, at the terminal of this process or by a program for that.
+func (s *Session) Askable() bool {
+	if s.Getenv("SSH_ASKPASS") != "" {
+		return true
+	}
+	f, err := os.Open("/dev/tty")
+	if err == nil {
+		f.Close()
+	}
+	return err == nil
+}
+
+// self returns the file of this program.
+func (s *Session) Self() (string, error) {
+	if s.Program != "" {
+		return s.Program, nil
+	}
+	return os.Executable()
+}
+
+// logTo has the log written, with what is done if verbose.
+func (s *Session) LogTo(verbose, json bool) *slog.Logger {
+	options := &slog.HandlerOptions{Level: slog.LevelWarn}
+	if verbose {
+		options.Level = slog.LevelDebug
+	}
+	var h slog.Handler = slog.NewTextHandler(s.stderr, options)
+	if json {
+		h = slog.NewJSONHandler(s.stderr, options)
+	}
+	if s.Log = slog.New(h); s.Own {
+		slog.SetDefault(s.Log) // packages of others may use it
+	}
+	return s.Log
+}
+
+// begin begins the session with a command line, and has its verbs print there.
+func (s *Session) Begin(cmd *cobra.Command, stdout, stderr io.Writer) {
+	s.begun, s.stderr, s.out = time.Now(), stderr, &clearing{Writer: stdout, s: s}
+	s.LogTo(false, false) // until the flags are known
+	cmd.SetOut(s.out)
+	cmd.SetErr(stderr)
+}
+
+// settle settles by the flags of a verb how it logs and prints.
+func (s *Session) Settle(cmd *cobra.Command) error {
+	s.Verb = cmd.Name()
+	if dry := cmd.Flags().Lookup("dry-run"); dry != nil && dry.Value.String() == "true" {
+		s.Verb += " --dry-run"
+	}
+	if err := checkFormat("--log-format", s.Format, "text", "json"); err != nil {
+		return err
+	}
+	s.JSON = s.Format == "json"
+	s.LogTo(Verbose(cmd), s.JSON)
+	quiet, _ := cmd.Flags().GetBool("quiet")
+	if json, _ := cmd.Flags().GetBool("json"); quiet && !json {
+		cmd.SetOut(io.Discard)
+	}
+	if f := cmd.Flags().Lookup("metrics"); f != nil {
+		if f.Changed && s.Verb != cmd.Name() {
+			return exit.Usagef("--metrics: a dry run has no metrics: leave --dry-run or --metrics out")
+		}
+		if err := CheckOutputFile("--metrics", f.Value.String(), ""); err != nil {
+			return err
+		}
+		s.Metrics = f.Value.String()
+	}
+	return nil
+}
+
+// scan takes from arguments that are wrong what they say of the log and of metrics, which are to have the error.
+func (s *Session) Scan(verb *cobra.Command, args []string) {
+	f := LooseFlags()
+	format := f.String("log-format", "", "")
+	f.StringVar(&s.Metrics, "metrics", "", "")
+	f.Parse(args)
+	if verb.Flags().Lookup("metrics") == nil {
+		s.Metrics = ""
+	}
+	s.Verb, s.JSON = verb.Name(), *format == "json"
+	s.LogTo(false, s.JSON)
+}
+
+// looseFlags returns flags for arguments some of which may be unknown.
+func LooseFlags() *pflag.FlagSet {
+	f := pflag.NewFlagSet("", pflag.ContinueOnError)
+	f.ParseErrorsAllowlist.UnknownFlags = true
+	f.Usage = func() {} // --help is none of ours
+	return f
+}
+
+// say prints an error or a warning, or logs it where the log is JSON, with its rank and host: by default this process's.
+func (s *Session) Say(level slog.Level, x launch.Saying) {
+	if x.Text == "" { // a launch has said it
+		return
+	}
+	s.meter.clear()
+	if !s.JSON {
+		printable.Fprintf(s.stderr, "%s: %v\n", CommandName(), x)
+		return
+	}
+	if x.Host == "" {
+		x.Host, _ = os.Hostname()
+	}
+	at := slog.Int("rank", s.rank())
+	switch len(x.Ranks) {
+	case 0:
+	case 1:
+		at = slog.Int("rank", x.Ranks[0])
+	default:
+		at = slog.Any("ranks", x.Ranks)
+	}
+	s.Log.Log(context.Background(), level, x.Text, "verb", s.Verb, "host", x.Host, at)
+}
+
+func (s *Session) rank() int {
+	if s.Party == nil {
+		return 0
+	}
+	return s.Party.Rank()
+}
+
+// pass has the log get a line of a host, as it is where it is a record.
+func (s *Session) Pass(host, line string) {
+	if text := printable.Text(line); strings.HasPrefix(text, "{") && json.Valid([]byte(text)) {
+		printable.Fprintf(s.stderr, "%s\n", text)
+	} else {
+		s.Log.Warn(line, "host", host)
+	}
+}
+
+// fails says what failed.
+func (s *Session) Fails(x launch.Saying) { s.Say(slog.LevelError, x) }
+
+// hears prints what a host has on its stderr.
+func (s *Session) Hears(host, line string) {
+	s.saying.Lock()
+	defer s.saying.Unlock()
+	s.meter.clear()
+	if s.JSON {
+		s.Pass(host, line)
+	} else {
+		printable.Fprintf(s.stderr, "%s: %s\n", host, line)
+	}
+}
+
+// commandSays prints a line of a command on stderr, with the node's directory.
+func (s *Session) CommandSays(c *launch.Commander, which, line string) {
+	if s.JSON {
+		s.Log.Warn(line, "verb", "protect", "node", c.Name, "command", which)
+		return
+	}
+	s.saying.Lock()
+	defer s.saying.Unlock()
+	s.meter.clear()
+	printable.Fprintf(s.stderr, "%s: %s: %s\n", c.Dir, which, line)
+}
