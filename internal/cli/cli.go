@@ -123,8 +123,8 @@ func newCommand(s *session.Session) *cobra.Command {
 	cmd.CompletionOptions.HiddenDefaultCmd = true
 	cmd.SetHelpCommand(newHelp())
 	cmd.SetUsageTemplate(usageTemplate(cmd))
-	addVerbs(cmd, "Directories of nodes", groups.Verbs(s, build)...)
-	addVerbs(cmd, "Files", schedules.NewEncode(s), schedules.NewDecode(s))
+	addVerbs(cmd, "Directories of nodes", groups.Verbs(s)...)
+	addVerbs(cmd, "Files", schedules.Files(s)...)
 	addVerbs(cmd, "Schedules", schedules.Verbs(s)...)
 	if extension == nil {
 		addVerbs(cmd, "Schedules", newExplore(s))

@@ -63,11 +63,11 @@ func TestShare(t *testing.T) {
 				if r.code != exit.Usage {
 					t.Errorf("%v --%s %s: %+v", verb, flag, share, r)
 				}
-				wants(t, r.stderr, flag, "want a share from 0 to 1")
+				wants(t, r.stderr, flag, "want a share such as 10%")
 			}
 		}
 	}
-	for _, share := range []string{"0", "-0", "1", "5e-324"} {
+	for _, share := range []string{"0", "-0", "1", "5e-324", "0%", "60 %"} {
 		mustRun(t, append([]string{"protect", "--tolerate", "1", "--max-deleted", share, "--max-changed", share}, dirs...)...)
 	}
 }

@@ -70,7 +70,8 @@ func findLab(ctx context.Context) (string, error) {
 		return path, nil
 	}
 	own, err := os.Executable()
-	if err != nil || !strings.Contains(own, "go-build") || !isFile("lab/cmd/volley-lab/main.go") {
+	_, there := os.Stat("lab/cmd/volley-lab/main.go")
+	if err != nil || !strings.Contains(own, "go-build") || there != nil {
 		return "", exit.Usagef("%s is not installed: %s", session.LabName, session.WhereLab)
 	}
 	path := filepath.Join(filepath.Dir(own), session.LabName)
@@ -78,9 +79,4 @@ func findLab(ctx context.Context) (string, error) {
 		return "", exit.Usagef("go build ./lab/cmd/volley-lab: %w: %s", err, strings.TrimSpace(string(out)))
 	}
 	return path, nil
-}
-
-func isFile(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && info.Mode().IsRegular()
 }

@@ -3,13 +3,8 @@ package cli
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"fmt"
-	"io"
 	"os"
 	"os/signal"
-	"runtime"
-	"sync"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -47,7 +42,7 @@ func newRank(s *session.Session) *cobra.Command {
 			}
 			r := &launch.Rank{
 				In: s.Stdin, Out: cmd.OutOrStdout(), Environ: s.Environ, May: may, Every: s.Limits.Progress, Limit: s.Limits.End,
-				LogTo: s.LogTo, Say: s.CommandSays, Message: session.Message, Build: build,
+				LogTo: s.LogTo, Say: s.CommandSays, Message: session.Message, Build: session.Build,
 				Verb: func(ctx context.Context, r *launch.Rank) string {
 					verb := s.RankOf(r)
 					runSent(ctx, verb, cmd.ErrOrStderr())
@@ -66,22 +61,3 @@ func newRank(s *session.Session) *cobra.Command {
 	cmd.Flags().BoolVar(&may.Commands, launch.AllowCommands, false, "beside --only, run pre and post of a group file")
 	return cmd
 }
-
-// build returns what tells programs of one version apart, where they are for one system; "": it is not known. All of the
-// program is read, once.
-var build = sync.OnceValue(func() string {
-	name, err := os.Executable()
-	if err != nil {
-		return ""
-	}
-	f, err := os.Open(name)
-	if err != nil {
-		return ""
-	}
-	defer f.Close()
-	sum := sha256.New()
-	if _, err := io.Copy(sum, f); err != nil {
-		return ""
-	}
-	return fmt.Sprintf("%s/%s %x", runtime.GOOS, runtime.GOARCH, sum.Sum(nil))
-})

@@ -111,8 +111,8 @@ var allowed = map[string][]string{
 		"transport", "transport/grpc",
 	},
 	"internal/cli/ranks": {
-		"", "collective", "engine", "internal/cli/session", "internal/delay", "internal/exit", "internal/groupfile", "internal/launch", "internal/printable", "internal/selection", "internal/ssh", "transport",
-		"transport/local", "transport/mpi", "tune",
+		"", "collective", "engine", "internal/cli/session", "internal/delay", "internal/exit", "internal/groupfile", "internal/launch", "internal/printable", "internal/selection", "internal/ssh", "transport/local",
+		"transport/mpi", "tune",
 	},
 	"internal/cli/schedules": {
 		"", "algo", "coded", "field", "internal/cli/ranks", "internal/cli/session", "internal/comparison", "internal/disk", "internal/exit", "internal/launch", "internal/printable", "internal/report", "internal/selection",

@@ -37,7 +37,7 @@ type buffersReport struct {
 // bufferVerbs are what may be done with memory.
 var bufferVerbs = []string{"protect", "parity-bytes", "sizes", "recover"}
 
-// newBuffers returns the verb by which a program in another language protects what it has in memory.
+// NewBuffers returns the verb by which a program in another language protects what it has in memory.
 func NewBuffers(s *session.Session) *cobra.Command {
 	o := newOptions(s)
 	p := buffers.Options{}

@@ -323,15 +323,15 @@ func (o *groupOptions) protect(cmd *cobra.Command, args []string, p group.Protec
 }
 
 func newVerify(s *session.Session) *cobra.Command {
-	part := percent(1)
+	part := 1.0
 	cmd := &cobra.Command{
 		Use:   "verify [flags] DIR...",
 		Short: "Say which nodes and files of a protected group are whole",
 	}
-	cmd.Flags().Var(&part, "share", "`SHARE` of each node to read, such as 10%; the next run goes on where this one ends")
+	cmd.Flags().Var(share{&part, true}, "share", "`SHARE` of each node to read, such as 10%; the next run goes on where this one ends")
 	cmd.Flags().Lookup("share").DefValue = "" // not shown
 	return newExamining(s, cmd, func(g *group.Group, ctx context.Context) (*group.VerifyReport, error) {
-		return g.VerifyShare(ctx, float64(part))
+		return g.VerifyShare(ctx, part)
 	}, grouptext.Verify, grouptext.Broken)
 }
 
@@ -384,12 +384,12 @@ func newRecover(s *session.Session) *cobra.Command {
 	return cmd
 }
 
-// verbsOfGroups returns those for directories of nodes. build tells programs of one version apart.
-func Verbs(s *session.Session, build func() string) []*cobra.Command {
-	return []*cobra.Command{newProtect(s), newRecover(s), newVerify(s), newStatus(s), newResize(s), newUnprotect(s), newSnapshots(s), newGroup(s, build)}
+// Verbs returns those for directories of nodes.
+func Verbs(s *session.Session) []*cobra.Command {
+	return []*cobra.Command{newProtect(s), newRecover(s), newVerify(s), newStatus(s), newResize(s), newUnprotect(s), newSnapshots(s), newGroup(s)}
 }
 
-// nodesOf are what a rank of any verb tells others of the nodes that it has none of.
+// Nodes are what a rank of any verb tells others of the nodes that it has none of.
 func Nodes(s *session.Session) ranks.Nodes { return newOptions(s) }
 
 // ordered settles which commands run at nodes: of this verb, those of the group file.
@@ -426,55 +426,84 @@ func (o *groupOptions) cameTo(protected bool, err error) string {
 // addAccidents adds the flags of what may be gone, or have changed, since a group was last protected.
 func addAccidents(f *pflag.FlagSet, o *group.ProtectOptions) {
 	o.MaxDeleted, o.MaxChanged = group.DefaultMaxDeleted, group.DefaultMaxChanged
-	f.Var((*share)(&o.MaxDeleted), "max-deleted", "`SHARE` of a node's files, or of their bytes, that may be gone")
+	f.Var(share{value: &o.MaxDeleted}, "max-deleted", "`SHARE` of a node's files, or of their bytes, that may be gone")
 	f.BoolVar(&o.AllowDeleted, "allow-deleted", false, "protect although more than that is gone")
-	f.Var((*share)(&o.MaxChanged), "max-changed", "`SHARE` of a node's files that may have other content")
+	f.Var(share{value: &o.MaxChanged}, "max-changed", "`SHARE` of a node's files that may have other content")
 	f.BoolVar(&o.AllowChanged, "allow-changed", false, "protect although more than that has changed")
 }
 
-// A share is a flag from 0 to 1. What it sets is never 0, which the library takes for its default.
-type share float64
-
-// Set takes a number from 0 to 1. NaN is none.
-func (s *share) Set(text string) error {
-	x, err := strconv.ParseFloat(text, 64)
-	if err != nil || !(x >= 0 && x <= 1) {
-		return errors.New("want a share from 0 to 1")
-	}
-	*s = share(max(x, math.SmallestNonzeroFloat64))
-	return nil
+// A share is a flag up to 1, or up to 100%. What it sets is never 0, which the library takes for its default.
+type share struct {
+	value *float64
+	some  bool // 0 is refused
 }
 
-// String returns the number.
-func (s *share) String() string {
-	if *s == math.SmallestNonzeroFloat64 {
-		return "0"
-	}
-	return fmt.Sprint(float64(*s))
-}
-
-// Type returns "float".
-func (s *share) Type() string { return "float" }
-
-// A percent is a flag above 0 and up to 1, or from that to 100 with a percent sign.
-type percent float64
-
-// Set takes 10% or 0.1.
-func (p *percent) Set(text string) error {
-	number, of := strings.CutSuffix(text, "%")
+// Set takes 10% or 0.1. NaN is none.
+func (s share) Set(text string) error {
+	number, percent := strings.CutSuffix(text, "%")
 	x, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
-	if of {
+	if percent {
 		x /= 100
 	}
-	if err != nil || !(x > 0 && x <= 1) {
-		return errors.New("want a share such as 10%, up to 100%")
+	if err != nil || !(x >= 0 && x <= 1) || s.some && x == 0 {
+		return errors.New("want a share such as 10% or 0.1, up to 100%")
 	}
-	*p = percent(x)
+	*s.value = max(x, math.SmallestNonzeroFloat64)
 	return nil
 }
 
 // String returns the number.
-func (p *percent) String() string { return fmt.Sprint(float64(*p)) }
+func (s share) String() string {
+	if *s.value == math.SmallestNonzeroFloat64 {
+		return "0"
+	}
+	return fmt.Sprint(*s.value)
+}
 
-// Type returns "percent".
-func (p *percent) Type() string { return "percent" }
+// Type returns "share".
+func (s share) Type() string { return "share" }
+
+func newSnapshots(s *session.Session) *cobra.Command {
+	o := newOptions(s)
+	o.step = group.Latest
+	cmd := &cobra.Command{
+		Use:   "snapshots [flags] DIR...",
+		Short: "List the snapshots of a group of nodes",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return onSets(o, cmd, args, (*group.Group).Snapshots, grouptext.Snapshots, nil)
+		},
+	}
+	o.add(cmd)
+	for _, name := range []string{"group-size", "domain", "believe"} { // which are for one snapshot, or none
+		cmd.Flags().MarkHidden(name)
+	}
+	return cmd
+}
+
+func newUnprotect(s *session.Session) *cobra.Command {
+	o := newOptions(s)
+	u := group.UnprotectOptions{}
+	var yes bool
+	cmd := &cobra.Command{
+		Use:   "unprotect [flags] DIR...",
+		Short: "End the protection of a group of nodes",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			u.DryRun = !yes
+			run := func(g *group.Group, ctx context.Context) (*group.UnprotectReport, error) { return g.Unprotect(ctx, u) }
+			return onSets(o, cmd, args, run, func(w io.Writer, r *group.UnprotectReport, all bool) error {
+				return grouptext.Unprotect(w, r, yes, all)
+			}, func(r *group.UnprotectReport) error {
+				if !yes && r.Protected {
+					return exit.Usagef("nothing is removed: --yes removes the protection")
+				}
+				return nil
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&yes, "yes", false, "remove it")
+	end := session.FlagGroup(cmd, "Override")
+	cmd.Flags().BoolVar(&u.Force, "force", false, "also where something is lost or damaged, which then never comes back")
+	end()
+	o.add(cmd)
+	return cmd
+}

@@ -40,8 +40,7 @@ type groupCheck struct {
 	*groupOptions
 	site.Options
 	exclude []string
-	one     *bool         // see site.Place
-	build   func() string // of this program
+	one     *bool // see site.Place
 
 	ssh     []string // what reaches hosts
 	program string   // of volley there
@@ -96,8 +95,8 @@ const (
 	noConnection site.Kind = "no connection"
 )
 
-func newGroupCheck(s *session.Session, build func() string) *cobra.Command {
-	o := &groupCheck{groupOptions: newOptions(s), build: build}
+func newGroupCheck(s *session.Session) *cobra.Command {
+	o := &groupCheck{groupOptions: newOptions(s)}
 	var one bool
 	cmd := &cobra.Command{
 		Use:   "check [flags] DIR...",
@@ -339,7 +338,7 @@ func (o *groupCheck) add(x member) {
 		if x.Ahead.Abs() > mostClock {
 			o.report.Notes = append(o.report.Notes, fmt.Sprintf("the clock of %s is %s: times of files and logs do not compare", h.Host, ahead(clock)))
 		}
-		if mine := o.build(); x.build != "" && mine != "" && x.build != mine && strings.Fields(x.build)[0] == strings.Fields(mine)[0] {
+		if mine := session.Build(); x.build != "" && mine != "" && x.build != mine && strings.Fields(x.build)[0] == strings.Fields(mine)[0] {
 			o.report.Notes = append(o.report.Notes, fmt.Sprintf("%s runs another build of volley %s", h.Host, volley.Version))
 		}
 	}
@@ -427,39 +426,34 @@ func printCheck(w io.Writer, r *checkReport) error {
 		}
 		return free
 	}
+	known := func(is bool, text func() string) any {
+		if is {
+			return text()
+		}
+		return "-"
+	}
 	err := report.Text(w, []report.Column[hostReport]{
 		{Name: "host", Value: func(h hostReport) any { return h.Host }},
 		{Name: "volley", Value: func(h hostReport) any { return cmp.Or(h.Version, "-") }},
 		{Name: "ssh", Value: func(h hostReport) any {
-			if h.SSH == nil {
-				return "-"
-			}
-			return report.Seconds(*h.SSH)
+			return known(h.SSH != nil, func() string { return report.Seconds(*h.SSH) })
 		}},
 		{Name: "clock", Value: func(h hostReport) any {
-			if h.Clock == nil {
-				return "-"
-			}
-			return fmt.Sprintf("%+.1fs", *h.Clock)
+			return known(h.Clock != nil, func() string { return fmt.Sprintf("%+.1fs", *h.Clock) })
 		}},
 		{Name: "nodes", Value: func(h hostReport) any { return len(h.Nodes) }},
 		{Name: "data", Value: func(h hostReport) any {
-			sum, known := int64(0), false
+			sum, some := int64(0), false
 			for _, n := range h.Nodes {
 				if n.Node != nil {
-					sum, known = sum+n.Bytes, true
+					sum, some = sum+n.Bytes, true
 				}
 			}
-			if !known {
-				return "-"
-			}
-			return bytes(sum)
+			return known(some, func() string { return bytes(sum) })
 		}},
 		{Name: "least free", Value: func(h hostReport) any {
-			if free := least(h); free != nil {
-				return bytes(*free)
-			}
-			return "-"
+			free := least(h)
+			return known(free != nil, func() string { return bytes(*free) })
 		}},
 		{Name: "state", Value: func(h hostReport) any {
 			if h.State == nil {

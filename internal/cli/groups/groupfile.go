@@ -13,7 +13,7 @@ import (
 	"volley/internal/groupfile"
 )
 
-func newGroup(s *session.Session, build func() string) *cobra.Command {
+func newGroup(s *session.Session) *cobra.Command {
 	var output string
 	init := &cobra.Command{
 		Use:   "init [flags] -o FILE DIR...",
@@ -46,7 +46,7 @@ func newGroup(s *session.Session, build func() string) *cobra.Command {
 	session.ForOperators(init)
 	init.Flags().StringVarP(&output, "output", "o", "", "`FILE` that is written; - is stdout")
 	cmd := &cobra.Command{Use: "group", Short: "Write the file that names the nodes of a group, and check hosts", Args: session.NoArguments, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
-	cmd.AddCommand(init, newGroupCheck(s, build))
+	cmd.AddCommand(init, newGroupCheck(s))
 	return cmd
 }
 

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"slices"
 	"strconv"
 	"time"
 
@@ -34,6 +35,7 @@ type Flags struct {
 
 var RankFlagNames = []string{"rank", "size", "meet", "secret", "bind", "advertise", "port", "tls-cert", "tls-key", "tls-ca"}
 
+// Add adds the flags, which topic ranks lists.
 func (o *Flags) Add(f *pflag.FlagSet) {
 	f.IntVar(&o.Rank, "rank", -1, "`R`, the rank of this process, from 0")
 	f.IntVar(&o.Size, "size", 0, "`K`, the number of processes of the run")
@@ -76,12 +78,12 @@ func (o *Joining) engine(getenv func(string) string) (string, error) {
 	if !several[ofOpenMPI] {
 		mpirun = ofPMI
 	}
-	switch why := missing["mpi"]; {
-	case several[mpirun] && (mpirun == ofOpenMPI || !several[ofSlurm]) && why == "":
+	switch built := slices.Contains(Names(), "mpi"); {
+	case several[mpirun] && (mpirun == ofOpenMPI || !several[ofSlurm]) && built:
 		return "mpi", nil
 	case several[mpirun] && (mpirun == ofOpenMPI || !several[ofSlurm]):
-		return "", say(mpirun, "--comm mpi would make them one run, but "+why)
-	case several[mpirun] && why == "":
+		return "", say(mpirun, "--comm mpi would make them one run, but "+noMPI)
+	case several[mpirun] && built:
 		return "", say(ofSlurm, "--comm mpi makes them one run by MPI, and --comm grpc without it")
 	case several[ofSlurm] && o.Ranks.Secret == "" && getenv(engine.SecretVariable) == "" && o.Ranks.Certificate == "":
 		return "", say(ofSlurm, "with a secret they are one run: --secret FILE, or "+engine.SecretVariable)
@@ -189,8 +191,8 @@ func partGRPC(place *engine.Place, mine launch.Ending, s *session.Session) int {
 	return launch.Worst(all)
 }
 
-// joinAnyhow joins the others of a verb that has failed before, to tell them so. They are told of nodes as any rank tells of them. set sets
-// what it can of the flags, some of which may be wrong.
+// JoinAnyhow joins the others of a verb that has failed before, to tell them so. They hear of nodes as any rank tells
+// of them. set sets what it can of the flags, some of which may be wrong.
 func JoinAnyhow(s *session.Session, verb *cobra.Command, nodes Nodes, set func(*pflag.FlagSet)) {
 	if s.Party != nil || s.Alone || verb.Flags().Lookup("comm") == nil {
 		return

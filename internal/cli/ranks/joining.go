@@ -22,7 +22,6 @@ import (
 	"volley/internal/launch"
 	"volley/internal/selection"
 	"volley/internal/ssh"
-	"volley/transport"
 	"volley/transport/local"
 	"volley/tune"
 )
@@ -36,7 +35,7 @@ type comm struct {
 	join func(ctx context.Context, o *Joining) (*session.Party, error)
 }
 
-// autoComm takes the comm that the environment and the flags call for.
+// AutoComm takes the comm that the environment and the flags call for.
 const AutoComm = "auto"
 
 // comms are the values of --comm, the default first.
@@ -48,8 +47,8 @@ var comms = []comm{
 	{"grpc", "by gRPC, in processes on any machines", joinGRPC},
 }
 
-// missing says of values of --comm why this program has not got them.
-var missing = map[string]string{}
+// noMPI says why a program has not got --comm mpi.
+const noMPI = "this volley was built without MPI: build it with go build -tags mpi ./cmd/volley"
 
 func findComm(name string) (comm, error) {
 	for _, c := range comms {
@@ -57,12 +56,13 @@ func findComm(name string) (comm, error) {
 			return c, nil
 		}
 	}
-	if why := missing[name]; why != "" {
-		return comm{}, exit.Usagef("--comm %s: %s", name, why)
+	if name == "mpi" {
+		return comm{}, exit.Usagef("--comm mpi: %s", noMPI)
 	}
 	return comm{}, exit.Usagef("--comm %q: want %s", name, strings.Join(Names(), " or "))
 }
 
+// Names are the values of --comm, the default first.
 func Names() (list []string) {
 	for _, c := range comms {
 		list = append(list, c.name)
@@ -78,10 +78,10 @@ func commUsage() string {
 	return "how processors talk: " + strings.Join(list, "; ")
 }
 
-// rankWord stands for a number in the names of files: of a processor, or of a process.
+// RankWord stands for a number in the names of files: of a processor, or of a process.
 const RankWord = "{rank}"
 
-// join joins the others of --comm, once in a session, who are to do the same.
+// Join joins the others of --comm, once in a session, who are to do the same.
 func (o *Joining) Join(ctx context.Context) (err error) {
 	s := o.Session
 	if s.Party == nil {
@@ -94,7 +94,10 @@ func (o *Joining) Join(ctx context.Context) (err error) {
 			err = volley.Greet(ctx, s.Party.Transport, s.Verb, o.Timeout)
 		}
 		if err == nil {
-			s.Party.Hosts, err = hostsOf(ctx, s.Party.Transport, o.Timeout)
+			host, _ := os.Hostname() // or no name, which is one as well
+			s.Party.Hosts, err = collective.AllgatherValues(ctx, s.Party.Transport, host, o.Timeout)
+			slices.Sort(s.Party.Hosts)
+			s.Party.Hosts = slices.Compact(s.Party.Hosts)
 			s.Log.Info("joined", "comm", s.Party.Name, "rank", s.Party.Rank(), "of", s.Party.Size(), "hosts", s.Party.Hosts)
 		}
 	}
@@ -136,7 +139,7 @@ func (o *Joining) enter(ctx context.Context) (err error) {
 	return err
 }
 
-// joining is the flags of how this process takes part in a run.
+// Joining is the flags of how this process takes part in a run.
 type Joining struct {
 	Session *session.Session
 	Comm    string
@@ -151,29 +154,32 @@ type Joining struct {
 	Party   *session.Party // of comm, once join has returned
 	memory  string
 	Timeout time.Duration
-	elsewhere
+	ssh     string // --ssh
+	program string // --remote-path
+	copied  bool   // --copy-binary
+	step    string // --launch
 
 	FileName string         // of a group
 	File     groupfile.File // of that name
 }
 
-// nodes are what ranks have in a verb on nodes.
+// Nodes are what ranks have in a verb on nodes.
 type Nodes interface {
-	// says returns what this rank tells all others of its node. By that, share returns the ranks of each set, or of all as
-	// one, in the order of their nodes. Then settled returns the name of this rank's set, "" without sets, or why there are none.
+	// Says returns what this rank tells all others of its node. By that, Share returns the ranks of each set, or of all as
+	// one, in the order of their nodes. Then Settled returns the name of this rank's set, "" without sets, or why there are none.
 	Says(rank, size int) []byte
 	Share(said [][]byte, rank int) [][]int
 	Settled() (set string, err error)
 
-	// splits reports whether ranks may come into another order, or into several sets.
+	// Splits reports whether ranks may come into another order, or into several sets.
 	Splits() bool
 
-	// deal gives each address to a rank of the launch, which has started when meet is called, to have the ranks meet.
+	// Deal gives each address to a rank of the launch, which has started when Meet is called, to have the ranks meet.
 	Deal(l *launch.Launch, cmd *cobra.Command, start launch.Start, at []ssh.Address) error
 	Meet(l *launch.Launch, cmd *cobra.Command) error
 }
 
-// add adds the flags; whose the memory is stands in the help.
+// Add adds the flags; whose the memory is stands in the help.
 func (o *Joining) Add(f *pflag.FlagSet, whose string) {
 	o.AddComm(f)
 	f.StringVar(&o.memory, "memory", "64MiB", "packet memory of each "+whose)
@@ -181,12 +187,13 @@ func (o *Joining) Add(f *pflag.FlagSet, whose string) {
 	o.AddProgress(f)
 }
 
+// AddProgress adds the flags of how progress is told.
 func (o *Joining) AddProgress(f *pflag.FlagSet) {
 	f.BoolVarP(&o.Quiet, "quiet", "q", false, "print errors and warnings only, and --json")
 	f.Var(selection.Interval{Value: &o.every}, "progress", "`TIME` between lines of progress of each process (default: a bar on a terminal, else none)")
 }
 
-// addComm adds the flags that bring processes together.
+// AddComm adds the flags that bring processes together.
 func (o *Joining) AddComm(f *pflag.FlagSet) {
 	f.StringVar(&o.Comm, "comm", AutoComm, commUsage())
 	o.Timeout = volley.DefaultTimeout
@@ -194,6 +201,7 @@ func (o *Joining) AddComm(f *pflag.FlagSet) {
 	o.Ranks.Add(f)
 }
 
+// MemoryBytes returns what --memory says.
 func (o *Joining) MemoryBytes() (int64, error) {
 	n, err := selection.ParseSize(o.memory)
 	if err != nil || n == 0 {
@@ -202,20 +210,12 @@ func (o *Joining) MemoryBytes() (int64, error) {
 	return n, nil
 }
 
-// hostsOf finds the hosts of all processes.
-func hostsOf(ctx context.Context, t transport.Transport, limit time.Duration) ([]string, error) {
-	host, _ := os.Hostname() // or no name, which is one as well
-	list, err := collective.AllgatherValues(ctx, t, host, limit)
-	slices.Sort(list)
-	return slices.Compact(list), err
-}
-
 // Measured returns where k processors are measured, or run by what was measured.
 func (o *Joining) Measured(k int) tune.Place {
 	return tune.Place{Transport: o.Party.Name, Hosts: o.Party.Hosts, Ranks: k}
 }
 
-// progress returns what hears how far this rank is, or nil: nobody does.
+// Progress returns what hears how far this rank is, or nil: nobody does.
 func (o *Joining) Progress() func(done, more int64) {
 	s := o.Session
 	switch leads := o.Party.Rank() == 0 && (o.Party.Here == nil || o.Party.Here.Rank() == 0); {
@@ -227,14 +227,15 @@ func (o *Joining) Progress() func(done, more int64) {
 	return s.Progress(o.every)
 }
 
-// groupFlag is the flag that names a group file: what a user would type for a group in every run.
+// GroupFlag is the flag that names a group file: what a user would type for a group in every run.
 const GroupFlag = "group"
 
+// AddFile adds the flag of a group file.
 func (o *Joining) AddFile(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&o.FileName, GroupFlag, "", "`FILE` with the directories of the group and its flags: volley group init writes one")
 }
 
-// fromFile returns the directories of the group file, if one is named, or else the arguments. Flags of the file count
+// FromFile returns the directories of the group file, if one is named, or else the arguments. Flags of the file count
 // where the command line has none of them.
 func (o *Joining) FromFile(cmd *cobra.Command, args []string) ([]string, error) {
 	if o.Session.At != nil { // a launch has done so
@@ -271,7 +272,7 @@ func (o *Joining) FromFile(cmd *cobra.Command, args []string) ([]string, error) 
 	return g.Dirs, nil
 }
 
-// named returns an error where a directory or file has an empty name, as by a variable of a script that is not set.
+// Named returns an error where a directory or file has an empty name, as by a variable of a script that is not set.
 func Named(f *pflag.FlagSet, dirs []string) (err error) {
 	if slices.Contains(dirs, "") {
 		return exit.Usagef("a directory has an empty name: is a variable not set?")
@@ -294,10 +295,6 @@ type limits struct {
 	cores int    // 0: all
 	nice  int
 }
-
-// leastRate is the least value of --limit-rate and --limit-read: with less, messages, or what they wait for, would take
-// longer than others wait for them.
-const leastRate = 1 << 20
 
 func (o *limits) add(f *pflag.FlagSet) {
 	f.StringVar(&o.rate, "limit-rate", "", "`BYTES` a second that each process sends at most, such as 100MB")
@@ -329,13 +326,13 @@ func (o *limits) slow(ctx context.Context, p *session.Party) error {
 	return nil
 }
 
-// rate returns the bytes a second that a flag says; 0: it says none.
+// Rate returns the bytes a second that a flag says; 0: it says none.
 func Rate(flag, value string) (int64, error) {
 	if value == "" {
 		return 0, nil
 	}
 	n, err := selection.ParseSize(value)
-	if err != nil || n < leastRate {
+	if err != nil || n < 1<<20 { // with less, messages, or what they wait for, would take longer than others wait for them
 		return 0, exit.Usagef("%s %q: want bytes a second such as 20MB, 1MiB or more", flag, value)
 	}
 	return n, nil

@@ -21,23 +21,14 @@ import (
 	"volley/internal/ssh"
 )
 
-// usualGreeting is how long a rank may take to start once ssh is let in, unless --timeout says otherwise.
-const usualGreeting = 30 * time.Second
-
-// hostWord stands for each host in a path that all hosts have.
+// HostWord stands for each host in a path that all hosts have.
 const HostWord = "{host}"
 
-// elsewhere is the flags by which a verb has ranks elsewhere.
-type elsewhere struct {
-	ssh, program string
-	copied       bool
-	step         string // --launch
-}
-
+// AddElsewhere adds the flags by which ranks start elsewhere.
 func (o *Joining) AddElsewhere(cmd *cobra.Command) {
 	defer session.FlagGroup(cmd, "Run")()
 	f := cmd.Flags()
-	f.StringVar(&o.elsewhere.ssh, "ssh", "ssh", "`CMD` that reaches hosts named as HOST:PATH, with its arguments")
+	f.StringVar(&o.ssh, "ssh", "ssh", "`CMD` that reaches hosts named as HOST:PATH, with its arguments")
 	f.StringVar(&o.program, "remote-path", "volley", "`FILE` of volley on these hosts")
 	f.BoolVar(&o.copied, "copy-binary", false, "copy this volley to these hosts for the run")
 	if f.Lookup("comm") != nil {
@@ -45,7 +36,7 @@ func (o *Joining) AddElsewhere(cmd *cobra.Command) {
 	}
 }
 
-// spread runs a verb on what arguments name: here, or by ranks at the hosts of the arguments, or in processes that
+// Spread runs a verb on what arguments name: here, or by ranks at the hosts of the arguments, or in processes that
 // --launch starts.
 func (o *Joining) Spread(cmd *cobra.Command, args []string, here func() error) error {
 	l, err := o.Launch(cmd, args)
@@ -60,7 +51,7 @@ func (o *Joining) Spread(cmd *cobra.Command, args []string, here func() error) e
 	return here()
 }
 
-// launch returns the launch of the ranks at the hosts of the arguments; nil: all are here. A rank starts no others,
+// Launch returns the launch of the ranks at the hosts of the arguments; nil: all are here. A rank starts no others,
 // whatever its paths look like.
 func (o *Joining) Launch(cmd *cobra.Command, args []string) (*launch.Launch, error) {
 	s := o.Session
@@ -96,13 +87,13 @@ func (o *Joining) Launch(cmd *cobra.Command, args []string) (*launch.Launch, err
 	if !o.Quiet {
 		l.Progress = s.Progress(o.every)
 	}
-	l.Client = ssh.Client{Command: words(o.elsewhere.ssh), Program: o.program, Copy: o.copied, Here: []string{self}, Verb: launch.Verb, Env: s.Environ,
-		Stderr: s.Hears, Limit: o.Timeout, Greeting: usualGreeting, Asks: s.Askable()}
+	l.Client = ssh.Client{Command: words(o.ssh), Program: o.program, Copy: o.copied, Here: []string{self}, Verb: launch.Verb, Env: s.Environ,
+		Stderr: s.Hears, Limit: o.Timeout, Greeting: 30 * time.Second, Asks: s.Askable()}
 	if cmd.Flags().Changed("timeout") {
 		l.Greeting = o.Timeout
 	}
 	if len(l.Command) == 0 {
-		return nil, exit.Usagef("--ssh %q: want a command, and what has blanks in quotes", o.elsewhere.ssh)
+		return nil, exit.Usagef("--ssh %q: want a command, and what has blanks in quotes", o.ssh)
 	}
 	l.Terms = engine.Run{Bind: o.Ranks.Bind, Certificate: o.Ranks.Certificate, Key: o.Ranks.Key, Authority: o.Ranks.Authority}
 	if l.Terms.Certificate+l.Terms.Key+l.Terms.Authority == "" {
@@ -192,7 +183,7 @@ func joinLaunch(_ context.Context, o *Joining) (*session.Party, error) {
 	}}, nil
 }
 
-// far returns a rank that is to be at an address.
+// Far returns a rank that is to be at an address.
 func Far(a ssh.Address, start launch.Start) *launch.Far {
 	return &launch.Far{Address: a, HostName: cmp.Or(a.Host[strings.Index(a.Host, "@")+1:], start.From), Start: start}
 }

@@ -13,7 +13,7 @@ import (
 	"volley/internal/cli/session"
 )
 
-// A pair is how one process reaches another.
+// A Pair is how one process reaches another.
 type Pair struct {
 	From      string  `json:"from"` // hosts
 	To        string  `json:"to"`
@@ -26,18 +26,14 @@ type Pair struct {
 	Open      string  `json:"open,omitempty"`  // what to open then
 }
 
-// String says why the pair cannot connect.
-func (p Pair) String() string {
-	return fmt.Sprintf("%s cannot reach %s: %s; %s", p.From, p.To, p.Error, p.Open)
-}
-
 // reaches is what a process says of how it reaches others.
 type reaches struct {
 	Host string
 	To   []engine.Reach
 }
 
-// probe measures all pairs of processes, their rates if wanted. The error is a *commonError where some cannot connect.
+// probe measures all pairs of processes, their rates if wanted. The error is a *session.CommonError where some cannot
+// connect.
 func (o *Joining) probe(ctx context.Context) ([]Pair, error) {
 	p := o.Session.Party
 	record, err := json.Marshal(reaches{p.Host, p.Here.Probe(ctx, o.Timeout, o.Rates)})
@@ -72,7 +68,7 @@ func (o *Joining) probe(ctx context.Context) ([]Pair, error) {
 			x := Pair{name(from), name(to), at[from], at[to], y.Handshake.Seconds(), y.Delay.Seconds(), y.Rate, y.Error, ""}
 			if x.Error != "" {
 				x.Open = toOpen(at[from], at[to], p.Here.Ports())
-				failed = append(failed, x.String())
+				failed = append(failed, fmt.Sprintf("%s cannot reach %s: %s; %s", x.From, x.To, x.Error, x.Open))
 			}
 			pairs = append(pairs, x)
 		}

@@ -2,7 +2,9 @@ package schedules
 
 import (
 	"io"
+	"math"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -16,6 +18,7 @@ import (
 type costOptions struct {
 	selectionFlags
 	session.Output
+	comparison comparison.Comparison
 	processors string
 	portList   string
 	overList   string
@@ -27,9 +30,7 @@ func newCost(s *session.Session) *cobra.Command {
 		Use:   "cost [flags] [-k K]",
 		Short: "Compare the costs of the algorithms, for many K",
 		Args:  session.NoArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return s.Stoppable(cmd.Context(), func() error { return runCost(cmd, o) })
-		},
+		RunE:  s.Stoppable(o.run),
 	}
 	o.addMatrix(cmd, s)
 	f := cmd.Flags()
@@ -47,49 +48,112 @@ func newCost(s *session.Session) *cobra.Command {
 	return cmd
 }
 
-// A costJob is a comparison whose arguments are all right.
-type costJob struct {
-	*costOptions
-	comparison.Comparison
-}
-
-func runCost(cmd *cobra.Command, o *costOptions) error {
+func (o *costOptions) run(cmd *cobra.Command, _ []string) error {
 	o.SetDefaults()
-	job, err := o.prepare(cmd)
+	if err := o.prepare(cmd); err != nil {
+		return err
+	}
+	rows, err := o.comparison.Rows(cmd.Context())
 	if err != nil {
 		return err
 	}
-	rows, err := job.Rows(cmd.Context())
-	if err != nil {
-		return err
-	}
-	return o.Write(cmd, func(w io.Writer) error { return report.Write(w, o.Format, job.columns(), rows) })
+	return o.Write(cmd, func(w io.Writer) error { return report.Write(w, o.Format, o.columns(), rows) })
 }
 
 // prepare checks all arguments.
-func (o *costOptions) prepare(cmd *cobra.Command) (*costJob, error) {
-	job := &costJob{costOptions: o, Comparison: comparison.Comparison{
-		Selection: &o.Selection, Given: cmd.Flags().Changed("matrix"),
-	}}
+func (o *costOptions) prepare(cmd *cobra.Command) error {
+	c := &o.comparison
+	c.Selection, c.Given = &o.Selection, cmd.Flags().Changed("matrix")
 	err := o.Settle(cmd.Flags())
 	if err != nil {
-		return nil, err
+		return err
 	}
-	if job.Processors, err = selection.ParseProcessors(o.processors); err != nil {
-		return nil, exit.Usagef("-k %q: %w", o.processors, err)
+	if c.Processors, err = selection.ParseProcessors(o.processors); err != nil {
+		return exit.Usagef("-k %q: %w", o.processors, err)
 	}
-	if spec, err := o.Spec(); err == nil && len(job.Processors) > 1 && slices.Contains(spec.Files(), session.Standard) {
-		return nil, exit.Usagef("-: standard input can be read once, and -k has %d numbers: name a file, or one number", len(job.Processors))
+	if spec, err := o.Spec(); err == nil && len(c.Processors) > 1 && slices.Contains(spec.Files(), session.Standard) {
+		return exit.Usagef("-: standard input can be read once, and -k has %d numbers: name a file, or one number", len(c.Processors))
 	}
-	if job.Settings, err = comparison.Settings(o.portList, o.overList); err != nil {
-		return nil, err
+	if c.Settings, err = comparison.Settings(o.portList, o.overList); err != nil {
+		return err
 	}
-	if len(job.Settings)*len(job.Processors) > selection.MostNumbers {
-		return nil, exit.Usagef("%d values of -k, for %d of -p and --rounds-over: want %d rows at most", len(job.Processors), len(job.Settings), selection.MostNumbers)
+	if len(c.Settings)*len(c.Processors) > selection.MostNumbers {
+		return exit.Usagef("%d values of -k, for %d of -p and --rounds-over: want %d rows at most", len(c.Processors), len(c.Settings), selection.MostNumbers)
 	}
 	bytes, err := o.Bytes()
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return job, job.Prepare(o.Algorithm, bytes)
+	return c.Prepare(o.Algorithm, bytes)
+}
+
+// columns returns those of the table of costs.
+func (o *costOptions) columns() []report.Column[comparison.Row] {
+	type column = report.Column[comparison.Row]
+	columns := []column{
+		{Name: "K", Value: func(r comparison.Row) any { return r.K }},
+		{Name: "p", Value: func(r comparison.Row) any {
+			if r.Used == 0 {
+				return nil // the planner chooses
+			}
+			return r.Used
+		}},
+	}
+	if o.overList != "" {
+		columns = append(columns, column{Name: "rounds_over", Head: "over", Value: func(r comparison.Row) any { return r.Over }})
+	}
+	columns = append(columns,
+		column{Name: "bound_C1", Head: "bound", Unit: "C1", Value: func(r comparison.Row) any { return r.C1 }},
+		column{Name: "bound_C2", Join: "/", Unit: "C2", Value: func(r comparison.Row) any { return r.C2 }},
+		column{Name: "min_cut", Unit: "C2", Value: func(r comparison.Row) any {
+			if b, ok := r.MinCut(); ok {
+				return b
+			}
+			return nil
+		}},
+		column{Name: "bound_cut", Head: "cut", Unit: "C2", Text: report.Number, Value: func(r comparison.Row) any { return r.Cut }},
+	)
+	cells := []struct {
+		name, join, unit string
+		text             func(any) string
+		value            func(comparison.Plan) any
+	}{
+		{"C1", "", "C1", nil, func(c comparison.Plan) any { return c.Cost.C1 }},
+		{"C2", "/", "C2", nil, func(c comparison.Plan) any { return inPackets(c, float64(c.Cost.C2)) }},
+		{"seconds", " ", "time", report.Seconds, func(c comparison.Plan) any { return o.comparison.Model.Time(c.Cost).Seconds() }},
+	}
+	for _, a := range o.comparison.Algorithms {
+		for i, x := range cells {
+			c := column{Name: a.Name + "_" + x.name, Join: x.join, Unit: x.unit, Text: x.text, Value: func(r comparison.Row) any {
+				if c, ok := r.Costs[a.Name]; ok {
+					return x.value(c)
+				}
+				return nil // the algorithm is not possible
+			}}
+			if i == 0 {
+				c.Head = a.Name
+			}
+			columns = append(columns, c)
+		}
+	}
+	if o.comparison.Given {
+		columns = append(columns, column{Name: "front", Unit: "C1/C2", Value: func(r comparison.Row) any {
+			var list []string // of plans that no other one beats
+			for _, p := range r.Front {
+				list = append(list, p.String())
+			}
+			return strings.Join(list, " ")
+		}})
+	}
+	return columns
+}
+
+// inPackets returns a number of elements of a plan in packets: a whole number where
+// packets are not cut.
+func inPackets(c comparison.Plan, elements float64) any {
+	if p := elements / float64(max(1, c.Cost.Pieces)); p != math.Trunc(p) || p > 1<<53 {
+		return p
+	} else {
+		return int64(p)
+	}
 }

@@ -27,9 +27,7 @@ func newMatrix(s *session.Session) *cobra.Command {
 		Use:   "matrix [flags] -k K",
 		Short: "Print the matrix that encode uses",
 		Args:  session.NoArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return s.Stoppable(cmd.Context(), func() error { return runMatrix(cmd, o) })
-		},
+		RunE:  s.Stoppable(o.run),
 	}
 	o.addMatrix(cmd, s)
 	o.AddProcessors(cmd.Flags())
@@ -38,7 +36,7 @@ func newMatrix(s *session.Session) *cobra.Command {
 	return cmd
 }
 
-func runMatrix(cmd *cobra.Command, o *matrixOptions) error {
+func (o *matrixOptions) run(cmd *cobra.Command, _ []string) error {
 	o.SetDefaults()
 	if err := o.Settle(cmd.Flags()); err != nil {
 		return err

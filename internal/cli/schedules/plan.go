@@ -1,4 +1,4 @@
-// Package schedules has the verbs that show, check, compare and run schedules, and that measure what they are chosen by.
+// Package schedules has the verbs that show, check, compare and run schedules, and that measure what chooses them.
 package schedules
 
 import (
@@ -39,9 +39,7 @@ func newPlan(s *session.Session) *cobra.Command {
 		Use:   "plan [flags] -k K",
 		Short: "Show a schedule: per round who sends what to whom",
 		Args:  session.NoArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return s.Stoppable(cmd.Context(), func() error { return runPlan(cmd, o) })
-		},
+		RunE:  s.Stoppable(o.run),
 	}
 	o.addMatrix(cmd, s)
 	o.AddProcessors(cmd.Flags())
@@ -55,7 +53,7 @@ func newPlan(s *session.Session) *cobra.Command {
 	return cmd
 }
 
-func runPlan(cmd *cobra.Command, o *planOptions) error {
+func (o *planOptions) run(cmd *cobra.Command, _ []string) error {
 	o.SetDefaults()
 	if err := o.Settle(cmd.Flags()); err != nil {
 		return err
@@ -274,7 +272,7 @@ func writeCandidates(w *bufio.Writer, p *algo.Problem, model sim.Model) {
 	}
 }
 
-// verbsOfSchedules returns those that only read and print.
+// Verbs returns those that only read and print.
 func Verbs(s *session.Session) []*cobra.Command {
 	return []*cobra.Command{newPlan(s), newCheck(s), newCost(s), newMatrix(s), newAlgorithms(s), newFields(s)}
 }

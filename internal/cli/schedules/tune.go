@@ -49,6 +49,7 @@ func tunedFields() string {
 // mostTuneMemory is as much as all processors may take to measure.
 const mostTuneMemory = 4 << 30
 
+// NewTune returns the verb tune.
 func NewTune(s *session.Session) *cobra.Command {
 	o := &tuneOptions{Joining: ranks.Joining{Session: s}}
 	cmd := &cobra.Command{

@@ -17,7 +17,7 @@ import (
 	"volley/transport/grpc"
 )
 
-// message returns what to print of an error, in one line: of several processors' errors the failure itself.
+// Message returns what to print of an error, in one line: of several processors' errors the failure itself.
 func Message(err error) string {
 	symbol, changed, aborted := new(volley.SymbolError), new(coded.ChangedError), new(transport.AbortError)
 	switch {
@@ -70,7 +70,7 @@ func flagFor(err error) string {
 	return ""
 }
 
-// A commonError is what all processes of a run find: none has to tell the others.
+// A CommonError is what all processes of a run find: none has to tell the others.
 type CommonError struct{ Text string }
 
 func (e *CommonError) Error() string { return e.Text }

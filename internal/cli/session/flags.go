@@ -11,13 +11,13 @@ import (
 	"volley/internal/selection"
 )
 
-// rankGroup is the group of flags that the topic ranks lists, and no verb.
+// RankGroup is the group of flags that the topic ranks lists, and no verb.
 const RankGroup = "Rank"
 
-// groupKey is the annotation that names the group of a flag.
+// GroupKey is the annotation that names the group of a flag.
 const GroupKey = "group"
 
-// flagGroup puts the flags that are added until the function it returns is called into a group.
+// FlagGroup puts the flags that are added until the function it returns is called into a group.
 func FlagGroup(cmd *cobra.Command, name string) (end func()) {
 	cmd.Flags().SortFlags = false // the usual ones first
 	before := map[string]bool{}
@@ -31,7 +31,7 @@ func FlagGroup(cmd *cobra.Command, name string) (end func()) {
 	}
 }
 
-// forOperators leaves the flags of tuning out of the verb's help.
+// ForOperators leaves the flags of tuning out of the verb's help.
 func ForOperators(cmd *cobra.Command) {
 	cmd.Annotations = map[string]string{GroupKey: "operators"}
 }
@@ -44,6 +44,7 @@ func NoArguments(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
+// FlagError says what is wrong with a flag of a verb, and what is wanted.
 func FlagError(cmd *cobra.Command, err error) error {
 	if invalid := new(pflag.InvalidValueError); errors.As(err, &invalid) {
 		flag := invalid.GetFlag()
@@ -54,4 +55,5 @@ func FlagError(cmd *cobra.Command, err error) error {
 	return exit.Usagef("%w: see %s --help", err, cmd.CommandPath())
 }
 
+// Verbose reports whether all that is done is to be said.
 func Verbose(cmd *cobra.Command) bool { return cmd.Flag("verbose").Value.String() == "true" }

@@ -20,12 +20,13 @@ import (
 	"volley/internal/exit"
 )
 
+// Standard names standard input, or output.
 const Standard = "-"
 
 // dash is the name of standard input, once it is read, in what libraries say of a file.
 var dash = regexp.MustCompile(`(^| )-( has | is |,? line |: EOF)`)
 
-// openInput opens a file that the command line names; standard input is for one of them.
+// OpenInput opens a file that the command line names; standard input is for one of them.
 func (s *Session) OpenInput(name string) (io.ReadCloser, error) {
 	switch {
 	case name != Standard:
@@ -38,7 +39,7 @@ func (s *Session) OpenInput(name string) (io.ReadCloser, error) {
 	return io.NopCloser(s.Stdin), nil
 }
 
-// outputFlags are the flags of a verb that prints one stream: its format, and the file for it.
+// Output are the flags of a verb that prints one stream: its format, and the file for it.
 type Output struct {
 	Session      *Session
 	Format, file string
@@ -46,10 +47,7 @@ type Output struct {
 	Pictures     string // command that makes pictures of what is printed; "": there is none
 }
 
-// pictures are formats that volley-lab makes.
-var pictures = []string{"svg", "png", "pdf", "tex"}
-
-// add adds the flags, with --json as another name of --format json. The first format is the usual one.
+// Add adds the flags, with --json as another name of --format json. The first format is the usual one.
 func (o *Output) Add(f *pflag.FlagSet, formats ...string) {
 	o.formats = formats
 	f.StringVar(&o.Format, "format", formats[0], "`FORMAT`: "+strings.Join(formats, ", "))
@@ -65,7 +63,7 @@ func (o *Output) suffixes() (list []string) {
 	return list
 }
 
-// settle settles the format and checks the file. A format that a flag names counts more than the suffix.
+// Settle settles the format and checks the file. A format that a flag names counts more than the suffix.
 func (o *Output) Settle(f *pflag.FlagSet) error {
 	if o.file == Standard {
 		o.file = ""
@@ -92,13 +90,13 @@ func (o *Output) Settle(f *pflag.FlagSet) error {
 
 // refusePicture says which command draws, where the format that an argument asks for is that of a picture.
 func (o *Output) refusePicture(argument, format string) error {
-	if o.Pictures == "" || slices.Contains(o.formats, format) || !slices.Contains(pictures, format) {
+	if o.Pictures == "" || slices.Contains(o.formats, format) || !slices.Contains([]string{"svg", "png", "pdf", "tex"}, format) {
 		return nil
 	}
 	return exit.Usagef("%s: pictures are made by %s%s", argument, o.Pictures, labAt())
 }
 
-// write writes what a verb prints: to the file, whole or not at all, or to stdout.
+// Write writes what a verb prints: to the file, whole or not at all, or to stdout.
 func (o *Output) Write(cmd *cobra.Command, print func(io.Writer) error) error {
 	ctx := cmd.Context()
 	if o.file == "" {
@@ -118,13 +116,14 @@ func checkFormat(flag, format string, formats ...string) error {
 	return nil
 }
 
+// WriteJSON writes a value over lines.
 func WriteJSON(w io.Writer, v any) error {
 	e := json.NewEncoder(w)
 	e.SetIndent("", "  ")
 	return e.Encode(v)
 }
 
-// writeFile writes a file, which a flag has named, whole or not at all.
+// WriteFile writes a file, which a flag has named, whole or not at all.
 func WriteFile(flag, name string, write func(io.Writer) error) error {
 	return Placed(flag, atomicfile.Stream(name, func(f io.Writer) error {
 		w := bufio.NewWriter(f)
@@ -132,7 +131,7 @@ func WriteFile(flag, name string, write func(io.Writer) error) error {
 	}))
 }
 
-// placed returns the error of writing the file of a flag, which is the caller's to mend where there can be no file.
+// Placed returns the error of writing the file of a flag, which is the caller's to mend where there can be no file.
 func Placed(flag string, err error) error {
 	if at := new(fs.PathError); errors.As(err, &at) && at.Op == "open" {
 		return exit.Usagef("%s: %w", flag, err)
@@ -140,7 +139,7 @@ func Placed(flag string, err error) error {
 	return err
 }
 
-// checkOutputFile refuses a name, unless empty, that is no place for a file. Instead says what else may be done.
+// CheckOutputFile refuses a name, unless empty, that is no place for a file. Instead says what else may be done.
 func CheckOutputFile(flag, name, instead string) error {
 	if name == "" {
 		return nil

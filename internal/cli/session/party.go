@@ -16,7 +16,7 @@ import (
 	"volley/transport"
 )
 
-// A party is this process among those that run a verb together.
+// A Party is this process among those that run a verb together.
 type Party struct {
 	transport.Transport
 	Name  string   // of its comm
@@ -27,20 +27,20 @@ type Party struct {
 	Host   string // what the user calls that of this process
 	Gather func(ctx context.Context, record []byte, limit time.Duration) ([]json.RawMessage, error)
 
-	// part, unless nil, tells the processes how each of them ended, so that one of them says it for all. It returns
+	// Part, unless nil, tells the processes how each of them ended, so that one of them says it for all. It returns
 	// what this one is to say, and the exit code. If some do not come, it ends the whole job and does not return.
 	Part func(mine launch.Ending, s *Session) (code int)
 
-	// Where the processes are in sets, Transport is that of this one's set, the name of which part says with the
-	// ending. apart does the work of it. Over MPI, where processes may not end before others, it waits for all sets.
+	// Where the processes are in sets, Transport is that of this one's set, the name of which Part says with the
+	// ending. Apart does the work of it. Over MPI, where processes may not end before others, it waits for all sets.
 	Set   string
 	Apart func(work func())
 }
 
-// job reports whether there may be other processes: then each has its own files.
+// Job reports whether there may be other processes: then each has its own files.
 func (p *Party) Job() bool { return p.Part != nil }
 
-// finish ends the session by the error of its verb, and returns the exit code.
+// Finish ends the session by the error of its verb, and returns the exit code.
 func (s *Session) Finish(err error) int {
 	if failed := s.out.failed.Load(); failed != nil && (err == nil || errors.Is(err, *failed)) { // without what the writer was at
 		err = *failed
@@ -50,7 +50,7 @@ func (s *Session) Finish(err error) int {
 	return code
 }
 
-// conclude writes the metrics, if this process is to, and returns the exit code.
+// Conclude writes the metrics, if this process is to, and returns the exit code.
 func (s *Session) Conclude(code int) int {
 	if s.Metrics == "" || s.Party != nil && s.Party.Job() && !s.leads {
 		return code
@@ -92,7 +92,7 @@ func (s *Session) end(err error) int {
 	return s.Party.Part(mine, s)
 }
 
-// hear says what went wrong in a run of which this is rank 0, and keeps what others note of their sets.
+// Hear says what went wrong in a run of which this is rank 0, and keeps what others note of their sets.
 func (s *Session) Hear(all []*launch.Ending) {
 	s.leads = true
 	for _, x := range launch.Sayings(all) {

@@ -1,16 +1,20 @@
 package session
 
 import (
+	"crypto/sha256"
+	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"sync"
 )
 
-// labName is the command with all verbs here and those of volley/lab.
+// LabName is the command with all verbs here and those of volley/lab.
 const LabName = "volley-lab"
 
-// name is the command's own.
+// CommandName is the command's own.
 func CommandName() string {
 	if Extended {
 		return LabName
@@ -18,7 +22,7 @@ func CommandName() string {
 	return "volley"
 }
 
-// whereLab says where volley-lab comes from.
+// WhereLab says where volley-lab comes from.
 const WhereLab = "the archives and packages of a release have it, and in a clone go build ./lab/cmd/volley-lab makes it"
 
 // labAt returns what an error that names volley-lab ends with: where to get it, unless it is here.
@@ -29,7 +33,7 @@ func labAt() string {
 	return "; " + WhereLab
 }
 
-// installedLab returns the program beside this one or on PATH; "" where there is none.
+// InstalledLab returns the program beside this one or on PATH; "" where there is none.
 func InstalledLab() string {
 	file := LabName
 	if runtime.GOOS == "windows" {
@@ -44,5 +48,24 @@ func InstalledLab() string {
 	return path
 }
 
-// extended says that this is volley-lab.
+// Extended says that this is volley-lab.
 var Extended bool
+
+// Build returns what tells programs of one version apart, where they are for one system; "": it is not known. All of the
+// program is read, once.
+var Build = sync.OnceValue(func() string {
+	name, err := os.Executable()
+	if err != nil {
+		return ""
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	sum := sha256.New()
+	if _, err := io.Copy(sum, f); err != nil {
+		return ""
+	}
+	return fmt.Sprintf("%s/%s %x", runtime.GOOS, runtime.GOARCH, sum.Sum(nil))
+})

@@ -15,6 +15,7 @@ import (
 
 	"github.com/dustin/go-humanize"
 	"github.com/schollz/progressbar/v3"
+	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
 	"volley/internal/disk"
@@ -32,7 +33,7 @@ type meter struct {
 	told        time.Time
 }
 
-// progress returns what hears how far the session is, and tells it by lines as often as asked for. For 0 that is a bar
+// Progress returns what hears how far the session is, and tells it by lines as often as asked for. For 0 that is a bar
 // where stderr is a terminal, and else nil: logs and the mail of cron are for what went wrong.
 func (s *Session) Progress(every time.Duration) func(done, more int64) {
 	if f, ok := s.stderr.(*os.File); every > 0 || ok && !s.JSON && term.IsTerminal(int(f.Fd())) {
@@ -124,16 +125,18 @@ func (w stopping) Write(p []byte) (int, error) {
 	return w.Writer.Write(p)
 }
 
-// stoppable has an interrupt end what computes and prints. Where that writes a file, its next write fails, and nothing is
+// Stoppable has an interrupt end what computes and prints. Where that writes a file, its next write fails, and nothing is
 // left of that.
-func (s *Session) Stoppable(ctx context.Context, run func() error) error {
-	done := make(chan error, 1)
-	go func() { done <- run() }()
-	select {
-	case err := <-done:
-		return err
-	case <-ctx.Done():
-		s.file.Lock() // for good
-		return context.Cause(ctx)
+func (s *Session) Stoppable(run func(cmd *cobra.Command, args []string) error) func(cmd *cobra.Command, args []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		done := make(chan error, 1)
+		go func() { done <- run(cmd, args) }()
+		select {
+		case err := <-done:
+			return err
+		case <-cmd.Context().Done():
+			s.file.Lock() // for good
+			return context.Cause(cmd.Context())
+		}
 	}
 }

@@ -1,5 +1,5 @@
-// Package session is a run of the command line: what it finds around it, what its verbs print, log and write, and how it
-// ends.
+// Package session is a run of the command line: what it finds around it, what its verbs print, log and write, and how
+// it ends.
 package session
 
 import (
@@ -39,9 +39,7 @@ type timeLimits struct {
 	bar      time.Duration // between two pictures of a bar
 }
 
-var usualLimits = timeLimits{End: 15 * time.Second, Ending: 3 * time.Second, Progress: 200 * time.Millisecond, bar: 100 * time.Millisecond}
-
-// A session is a run of the command line. The verb that joins others leaves the party there, and errors come out by it.
+// A Session is a run of the command line. The verb that joins others leaves the party there, and errors come out by it.
 type Session struct {
 	surroundings
 	Verb  string // what this process does
@@ -66,22 +64,23 @@ type Session struct {
 	Came    atomic.Value // a string: what protect has come to, as post hears it
 }
 
-// newSession returns a session that finds what this process does.
+// New returns a session that finds what this process does.
 func New() *Session {
-	return &Session{surroundings: surroundings{Stdin: os.Stdin, Environ: os.Environ(), Limits: usualLimits}}
+	limits := timeLimits{End: 15 * time.Second, Ending: 3 * time.Second, Progress: 200 * time.Millisecond, bar: 100 * time.Millisecond}
+	return &Session{surroundings: surroundings{Stdin: os.Stdin, Environ: os.Environ(), Limits: limits}}
 }
 
-// rankOf returns the session of a rank of a launch in this one.
+// RankOf returns the session of a rank of a launch in this one.
 func (s *Session) RankOf(r *launch.Rank) *Session {
 	return &Session{surroundings: s.surroundings, At: r}
 }
 
-// getenv is [os.Getenv].
+// Getenv is [os.Getenv].
 func (s *Session) Getenv(name string) string {
 	return launch.Getenv(s.Environ, name)
 }
 
-// askable reports whether ssh can ask a user, at the terminal of this process or by a program for that.
+// Askable reports whether ssh can ask a user, at the terminal of this process or by a program for that.
 func (s *Session) Askable() bool {
 	if s.Getenv("SSH_ASKPASS") != "" {
 		return true
@@ -93,7 +92,7 @@ func (s *Session) Askable() bool {
 	return err == nil
 }
 
-// self returns the file of this program.
+// Self returns the file of this program.
 func (s *Session) Self() (string, error) {
 	if s.Program != "" {
 		return s.Program, nil
@@ -101,7 +100,7 @@ func (s *Session) Self() (string, error) {
 	return os.Executable()
 }
 
-// logTo has the log written, with what is done if verbose.
+// LogTo has the log written, with what is done if verbose.
 func (s *Session) LogTo(verbose, json bool) *slog.Logger {
 	options := &slog.HandlerOptions{Level: slog.LevelWarn}
 	if verbose {
@@ -117,7 +116,7 @@ func (s *Session) LogTo(verbose, json bool) *slog.Logger {
 	return s.Log
 }
 
-// begin begins the session with a command line, and has its verbs print there.
+// Begin begins the session with a command line, and has its verbs print there.
 func (s *Session) Begin(cmd *cobra.Command, stdout, stderr io.Writer) {
 	s.begun, s.stderr, s.out = time.Now(), stderr, &clearing{Writer: stdout, s: s}
 	s.LogTo(false, false) // until the flags are known
@@ -125,7 +124,7 @@ func (s *Session) Begin(cmd *cobra.Command, stdout, stderr io.Writer) {
 	cmd.SetErr(stderr)
 }
 
-// settle settles by the flags of a verb how it logs and prints.
+// Settle settles by the flags of a verb how it logs and prints.
 func (s *Session) Settle(cmd *cobra.Command) error {
 	s.Verb = cmd.Name()
 	if dry := cmd.Flags().Lookup("dry-run"); dry != nil && dry.Value.String() == "true" {
@@ -152,7 +151,7 @@ func (s *Session) Settle(cmd *cobra.Command) error {
 	return nil
 }
 
-// scan takes from arguments that are wrong what they say of the log and of metrics, which are to have the error.
+// Scan takes from arguments that are wrong what they say of the log and of metrics, which are to have the error.
 func (s *Session) Scan(verb *cobra.Command, args []string) {
 	f := LooseFlags()
 	format := f.String("log-format", "", "")
@@ -165,7 +164,7 @@ func (s *Session) Scan(verb *cobra.Command, args []string) {
 	s.LogTo(false, s.JSON)
 }
 
-// looseFlags returns flags for arguments some of which may be unknown.
+// LooseFlags returns flags for arguments some of which may be unknown.
 func LooseFlags() *pflag.FlagSet {
 	f := pflag.NewFlagSet("", pflag.ContinueOnError)
 	f.ParseErrorsAllowlist.UnknownFlags = true
@@ -173,7 +172,7 @@ func LooseFlags() *pflag.FlagSet {
 	return f
 }
 
-// say prints an error or a warning, or logs it where the log is JSON, with its rank and host: by default this process's.
+// Say prints an error or a warning, or logs it where the log is JSON, with its rank and host: by default this process's.
 func (s *Session) Say(level slog.Level, x launch.Saying) {
 	if x.Text == "" { // a launch has said it
 		return
@@ -204,7 +203,7 @@ func (s *Session) rank() int {
 	return s.Party.Rank()
 }
 
-// pass has the log get a line of a host, as it is where it is a record.
+// Pass has the log get a line of a host, as it is where it is a record.
 func (s *Session) Pass(host, line string) {
 	if text := printable.Text(line); strings.HasPrefix(text, "{") && json.Valid([]byte(text)) {
 		printable.Fprintf(s.stderr, "%s\n", text)
@@ -213,10 +212,10 @@ func (s *Session) Pass(host, line string) {
 	}
 }
 
-// fails says what failed.
+// Fails says what failed.
 func (s *Session) Fails(x launch.Saying) { s.Say(slog.LevelError, x) }
 
-// hears prints what a host has on its stderr.
+// Hears prints what a host has on its stderr.
 func (s *Session) Hears(host, line string) {
 	s.saying.Lock()
 	defer s.saying.Unlock()
@@ -228,14 +227,11 @@ func (s *Session) Hears(host, line string) {
 	}
 }
 
-// commandSays prints a line of a command on stderr, with the node's directory.
+// CommandSays prints a line of a command on stderr, with the node's directory.
 func (s *Session) CommandSays(c *launch.Commander, which, line string) {
 	if s.JSON {
 		s.Log.Warn(line, "verb", "protect", "node", c.Name, "command", which)
 		return
 	}
-	s.saying.Lock()
-	defer s.saying.Unlock()
-	s.meter.clear()
-	printable.Fprintf(s.stderr, "%s: %s: %s\n", c.Dir, which, line)
+	s.Hears(c.Dir+": "+which, line)
 }

@@ -209,3 +209,142 @@ func (o *runOptions) writeTrace() error {
 		return err
 	})
 }
+
+type encodeOptions struct {
+	selectionFlags
+	runOptions
+	symbols bool
+	plan    string // file
+}
+
+// Files returns the verbs that run a schedule on files.
+func Files(s *session.Session) []*cobra.Command {
+	return []*cobra.Command{newEncode(s), newDecode(s)}
+}
+
+func newEncode(s *session.Session) *cobra.Command {
+	o := &encodeOptions{runOptions: runOptions{Joining: ranks.Joining{Session: s}}}
+	cmd := &cobra.Command{
+		Use:   "encode [flags] -o DIR PACKET...",
+		Short: "Encode files: one in and one out for each processor",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return o.Spread(cmd, args, func() error { return runEncode(cmd, o, args) })
+		},
+	}
+	session.ForOperators(cmd)
+	o.addMatrix(cmd, s)
+	o.AddProcessors(cmd.Flags())
+	o.addPlan(cmd)
+	o.addRun(cmd, "`DIR` for the coded files; made if need be", "replace the result that DIR holds")
+	f := cmd.Flags()
+	end := session.FlagGroup(cmd, "Plan")
+	f.StringVar(&o.plan, "plan", "", "`FILE`, or - for stdin, with a plan of your own, which volley check checks, to run instead of one that Volley chooses")
+	end()
+	f.Lookup("processors").Usage = "`K`, the number of processors (default: of packets)"
+	f.BoolVar(&o.symbols, "symbols", false, "the bytes of the files are symbols already; do not pack them")
+	return cmd
+}
+
+func runEncode(cmd *cobra.Command, o *encodeOptions, args []string) error {
+	e, err := o.encoding(cmd, args)
+	if err != nil {
+		return err
+	}
+	report, err := coded.Encode(cmd.Context(), o.Party.Transport, e)
+	if err != nil {
+		return o.advise(err)
+	}
+	return o.print(cmd.OutOrStdout(), report, fmt.Sprintf("coded packets in %s", o.output))
+}
+
+func (o *encodeOptions) encoding(cmd *cobra.Command, args []string) (e coded.Encoding, err error) {
+	o.SetDefaults()
+	options, err := o.prepare(cmd, &o.selectionFlags)
+	if err != nil {
+		return e, err
+	}
+	e = coded.Encoding{
+		Options: options, Files: args,
+		Processors: o.Processors, Sinks: o.Sinks, Separate: o.Separate, Symbols: o.symbols,
+	}
+	if o.plan != "" {
+		if err := o.usePlan(cmd, &e.Options); err != nil {
+			return e, err
+		}
+	}
+	if e.Field, err = field.Parse(o.Field); err != nil {
+		return e, exit.AsUsage(err)
+	}
+	e.Matrix, err = o.Spec()
+	return e, err
+}
+
+// usePlan makes a run use the plan of --plan, and its field unless there is a --field.
+func (o *encodeOptions) usePlan(cmd *cobra.Command, options *coded.Options) error {
+	for _, name := range []string{"algorithm", "model", "network", "gamma", "ports", "beta", "tau", "rounds-over", "max-memory", "max-compute", "whole"} {
+		if cmd.Flags().Changed(name) {
+			return exit.Usagef("--plan and --%s: the plan is chosen already; leave one of them out", name)
+		}
+	}
+	p, err := readPlan(o.Session, o.plan)
+	if err != nil {
+		return err
+	}
+	if !cmd.Flags().Changed("field") {
+		o.Field = p.Common.Field.Name()
+	}
+	others := options.Encoder
+	options.Encoder = func(f field.Field, symbols int64) ([]volley.Option, error) {
+		list, err := others(f, symbols)
+		o.assumed = "" // nothing was chosen
+		return append(list, volley.WithPlan(p)), err
+	}
+	return nil
+}
+
+type decodeOptions struct {
+	selectionFlags // of which only the flags of a plan are used
+	runOptions
+}
+
+func newDecode(s *session.Session) *cobra.Command {
+	o := &decodeOptions{runOptions: runOptions{Joining: ranks.Joining{Session: s}}}
+	cmd := &cobra.Command{
+		Use:   "decode [flags] DIR [SURVIVOR...] -o DIR2",
+		Short: "Decode the inputs from coded files and surviving inputs",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return o.Spread(cmd, args, func() error { return runDecode(cmd, o, args) })
+		},
+	}
+	session.ForOperators(cmd)
+	o.addPlan(cmd)
+	o.addRun(cmd, "`DIR` for the inputs; made if need be", "replace files in DIR2 that have the names of inputs")
+	return cmd
+}
+
+func runDecode(cmd *cobra.Command, o *decodeOptions, args []string) error {
+	options, err := o.prepare(cmd, &o.selectionFlags)
+	if err != nil {
+		return err
+	}
+	if len(args) == 0 {
+		return exit.Usagef("no directory of coded files: name what volley encode -o has made")
+	}
+	d, err := coded.Decode(cmd.Context(), o.Party.Transport, coded.Decoding{Options: options, Coded: args[0], Survivors: args[1:]})
+	if err != nil {
+		return o.advise(err)
+	}
+	return o.print(cmd.OutOrStdout(), d.Report, fmt.Sprintf("%s in %s", decodedFrom(d), o.output))
+}
+
+// decodedFrom says which inputs there are, and what those that were lost come from.
+func decodedFrom(d *coded.Decoded) string {
+	switch lost := len(d.From); {
+	case lost == 0:
+		return fmt.Sprintf("%s, which all survive,", printable.Count(d.Inputs, "input"))
+	case lost == d.Inputs:
+		return printable.Count(lost, "input")
+	default:
+		return fmt.Sprintf("%s, of which %d lost and decoded from %s,", printable.Count(d.Inputs, "input"), lost, printable.List(d.From))
+	}
+}

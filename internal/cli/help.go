@@ -1,0 +1,143 @@
+package cli
+
+import (
+	"embed"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"volley/internal/cli/ranks"
+	"volley/internal/cli/session"
+	"volley/internal/printable"
+	"volley/internal/selection"
+	"volley/matrix/matrices"
+)
+
+// newTopics returns what "volley help TOPIC" explains: commands that do nothing.
+func newTopics() []*cobra.Command {
+	return []*cobra.Command{
+		{Use: "files", Short: "What encode and decode read and write"},
+		{Use: "groups", Short: "How directories of nodes are protected"},
+		{Use: "tuning", Short: "Flags that decide which schedule is chosen", Long: tuningFlags()},
+		{Use: "ranks", Short: "How processes on several machines make one run", Long: listed("Flags", new(ranks.Flags).Add)},
+		{Use: "costs", Short: "The tables of volley cost"},
+		{Use: "matrices", Short: "The matrices there are", Long: families()},
+		{Use: "measuring", Short: "How volley tune measures"},
+	}
+}
+
+//go:embed help
+var helpFiles embed.FS
+
+// document gives a command and those below it the text and the examples that their files have. What a command says
+// already comes after the text.
+func document(cmd *cobra.Command) {
+	_, below, _ := strings.Cut(cmd.CommandPath(), " ")
+	text, err := helpFiles.ReadFile("help/" + strings.TrimSuffix("volley-"+strings.ReplaceAll(below, " ", "-"), "-") + ".txt")
+	if err == nil { // the others have no more to say than their flags
+		long, examples, _ := strings.Cut(string(text), "\nExamples:\n")
+		cmd.Long, cmd.Example = strings.TrimSpace(long+cmd.Long), strings.TrimRight(examples, "\n")
+	}
+	for _, verb := range cmd.Commands() {
+		document(verb)
+	}
+}
+
+// tuningFlags lists the flags of tuning.
+func tuningFlags() string {
+	var s selection.Selection
+	model := func(set *pflag.FlagSet) { s.AddModel(set, selection.NetworkModel) }
+	return listed(tuningGroups[0]+" flags", s.AddLimits) + "\n\n" + listed(tuningGroups[1]+" flags", model)
+}
+
+// listed lists flags below a heading.
+func listed(heading string, add func(*pflag.FlagSet)) string {
+	set := pflag.NewFlagSet("", pflag.ContinueOnError)
+	set.SortFlags = false
+	add(set)
+	return heading + ":\n" + flagUsages(set)
+}
+
+// families explains the matrices there are.
+func families() string {
+	var text strings.Builder
+	for _, f := range matrices.Families() {
+		printable.Fprintf(&text, "%s\n  %s\n  %s\n", f, printable.Lines(wrapped(f.Formula, "  ")), printable.Lines(wrapped(f.Doc, "  ")))
+	}
+	return strings.TrimSpace(text.String())
+}
+
+// wrapped breaks text into lines that all are indented as the first one is.
+func wrapped(text, indent string) string {
+	var lines []string
+	line := ""
+	for _, word := range strings.Fields(text) {
+		switch {
+		case line == "":
+			line = word
+		case utf8.RuneCountInString(indent+line+" "+word) > helpWidth:
+			lines, line = append(lines, line), word
+		default:
+			line += " " + word
+		}
+	}
+	return strings.Join(append(lines, line), "\n"+indent)
+}
+
+const helpWidth = 80
+
+func init() {
+	cobra.AddTemplateFunc("flagsInGroups", flagsInGroups)
+	cobra.EnableCommandSorting = false // the usual ones first
+}
+
+// usageTemplate is cobra's with flags in groups.
+func usageTemplate(of *cobra.Command) string {
+	t := strings.Replace(of.UsageTemplate(), "Flags:\n{{.LocalFlags.FlagUsages | trimTrailingWhitespaces}}", "{{flagsInGroups .}}", 1)
+	return strings.Replace(t, "Additional help topics:", "Topics:", 1)
+}
+
+// flagsInGroups lists the flags of a verb as --help does, in the order in which they were added.
+func flagsInGroups(cmd *cobra.Command) string {
+	sets := map[string]*pflag.FlagSet{}
+	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
+		name := strings.Join(f.Annotations[session.GroupKey], "")
+		if sets[name] == nil {
+			sets[name] = pflag.NewFlagSet(name, pflag.ContinueOnError)
+			sets[name].SortFlags = false
+		}
+		sets[name].AddFlag(f)
+	})
+	var parts []string
+	for _, name := range slices.Concat([]string{""}, flagGroups) {
+		if sets[name] == nil || cmd.Annotations[session.GroupKey] != "" && slices.Contains(tuningGroups, name) {
+			continue
+		}
+		heading := strings.TrimSpace(name + " flags:")
+		parts = append(parts, strings.ToUpper(heading[:1])+heading[1:]+"\n"+flagUsages(sets[name]))
+	}
+	var topics []string
+	if cmd.Annotations[session.GroupKey] != "" && cmd.Flags().Lookup("network") != nil {
+		topics = append(topics, "volley help tuning")
+	}
+	if sets[session.RankGroup] != nil {
+		topics = append(topics, "volley help ranks")
+	}
+	if topics != nil {
+		parts = append(parts, "More flags: "+strings.Join(topics, ", "))
+	}
+	return strings.Join(parts, "\n\n")
+}
+
+func flagUsages(set *pflag.FlagSet) string {
+	return strings.TrimRight(set.FlagUsagesWrapped(helpWidth), " \n")
+}
+
+// flagGroups are the headings of flags that verbs have in common, in the order of --help, after the verb's own.
+var flagGroups = []string{"Override", "Matrix", "Plan", "Limit", "Cost model", "Run"}
+
+// tuningGroups are the groups of flags that few runs need: the verbs for operators leave them to the topic tuning.
+var tuningGroups = []string{"Limit", "Cost model"}
