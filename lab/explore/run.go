@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"strings"
 	"time"
 
 	"volley"
@@ -58,6 +59,7 @@ type runAnswer struct {
 	Command string         `json:"command"`
 	Report  *volley.Report `json:"report"`
 	Run     *timeline      `json:"run"`
+	Trace   string         `json:"trace"` // the file that --trace writes
 }
 
 // A sampleRun is a run on random packets that is ready to go.
@@ -89,9 +91,14 @@ func run(ctx context.Context, request runRequest, event func(any) error) (*runAn
 	if err != nil {
 		return nil, err
 	}
+	var file strings.Builder
+	if _, err := r.recorder.WriteTo(&file); err != nil {
+		return nil, err
+	}
 	like := maps.Clone(request.Flags)
 	delete(like, "size") // of the files, for the command line
-	return &runAnswer{like.command("encode", "-o", "coded", "--trace", "trace.json", "packet.{rank}"), report, timelineOf(spans)}, nil
+	command := like.command("encode", "-o", "coded", "--trace", "trace.json", "packet.{rank}")
+	return &runAnswer{command, report, timelineOf(spans), file.String()}, nil
 }
 
 // prepare returns what is asked for. The error is a *selection.Error.

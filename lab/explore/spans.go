@@ -8,7 +8,7 @@ import (
 	"volley/trace"
 )
 
-// A span is an event of a trace as the page draws it, in seconds from the begin of the run or the first span.
+// A span is an event of a trace as the page has it, in seconds from the begin of the run or the first span.
 type span struct {
 	trace.Event
 	Start  float64 `json:"start"`

@@ -11,15 +11,22 @@ const explorer = new Explorer(async ({ directory: there, volley }) => {
   writeFileSync(report, await run(volley, ["encode", "--model", "paper", "-o", join(directory, "coded"), "--json", "--trace", trace, join(repository, "examples/packets")]));
 });
 
-test("the view begins with an example; a span that is found stays in view", async () => {
+test("the view begins with an example; what a chosen processor did is listed, and the trace is a file that loads", async () => {
   const opened = await explorer.show("#/run?k=4");
   const { page } = opened;
   await page.locator('.state[data-state="whole"]').waitFor();
-  assert.equal(await page.locator(".timeline").getAttribute("data-ranks"), "4");
-  await page.getByRole("searchbox").fill("send p2 r0");
-  await page.getByRole("searchbox").press("Enter");
-  await page.getByText(/^1 of \d+$/).waitFor();
-  assert.match(await page.getByRole("region", { name: "Selected span" }).textContent(), /send, round 0\s+P2 → P\d/);
+  const processors = page.locator("tr[data-processor]");
+  assert.equal(await processors.count(), 4);
+  await page.getByRole("button", { name: "P2" }).click();
+  assert.match(await page.locator('tr[data-kind="send"][data-round="0"]').first().textContent(), /send, round 0\s*P2 → P\d/);
+  const rounds = await page.locator("tr[data-round][data-measured]").allTextContents();
+  const [saved] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: "Save trace" }).click()]);
+  const file = join(directory, "saved.json");
+  await saved.saveAs(file);
+  await page.locator("input[type=file]").setInputFiles(file);
+  await page.locator('section[data-from="files"]').waitFor();
+  assert.equal(await processors.count(), 4);
+  assert.equal(await page.locator("tr[data-round][data-measured]").count(), rounds.length);
   await done(opened);
 });
 
@@ -30,8 +37,8 @@ test("a report and a trace are loaded", async () => {
   await page.locator(".result[data-verified=true]").waitFor();
   await page.locator("main").getByText(/universal/).first().waitFor();
   await page.locator("input[type=file]").setInputFiles([report, trace]);
-  await page.locator(".timeline").waitFor();
-  assert.equal(await page.locator(".timeline").getAttribute("data-ranks"), "1");
+  await page.locator("tr[data-processor]").first().waitFor();
+  assert.equal(await page.locator('tr[data-processor]:not([data-rank="0"])').count(), 0);
   await done(opened);
 });
 
@@ -82,12 +89,9 @@ test("a run on sample data is watched, and verified", async () => {
   await page.locator('.state[data-state="whole"]').waitFor();
   assert.match(await page.locator(".state").textContent(), /Verified/);
   const plan = await explorer.json("plan", "--model", "paper", "-k", "8", "-p", "2", "--size", "4KiB", "--format", "json");
-  const timeline = page.locator(".timeline");
-  assert.equal(await timeline.getAttribute("data-ranks"), "8");
-  assert.equal(Number(await timeline.getAttribute("data-rounds")), plan.programs[0].rounds.length);
+  assert.equal(await page.locator("tr[data-processor]").count(), 8);
+  assert.equal(await page.locator("tr[data-round][data-measured]").count(), plan.programs[0].rounds.length);
   const sends = plan.programs.flatMap((p) => p.rounds.flatMap((r) => r.sends ?? [])).length;
-  await page.getByText("Processors as a table").click();
-  await page.locator("tr[data-sends]").first().waitFor();
   const shown = await page.locator("tr[data-sends]").evaluateAll((rows) => rows.reduce((n, row) => n + Number(row.dataset.sends), 0));
   assert.equal(shown, sends);
   await done(opened);

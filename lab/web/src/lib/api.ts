@@ -284,6 +284,8 @@ export interface RunResult {
   command: string;
   report: Report;
   run: Run;
+  /** As --trace writes it. */
+  trace: string;
 }
 
 /** What `volley encode --json` prints. */

@@ -22,7 +22,6 @@ export async function takeFiles(list: FileList | null): Promise<void> {
   if (ofRuns.length === 0) return;
   const loaded = runStore.load(ofRuns, { ...explorer.request });
   explorer.show("run");
-  explorer.setParams({ from: "", to: "" }); // the part of another run
   await loaded;
 }
 

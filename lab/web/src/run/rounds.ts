@@ -3,7 +3,7 @@ import type { Run, Span } from "../lib/api";
 
 /** A span, and when what it is about went on. */
 export interface Shown extends Span {
-  /** Up to when it is drawn. */
+  /** Up to when it counts: of a send, until it was there. */
   end: number;
   /** From when it counts: of a message, from when it was sent. */
   begin: number;
@@ -15,7 +15,7 @@ export interface Shown extends Span {
  * has found it there. Receivers may ask for a message long before it is sent.
  */
 export function matched(spans: Span[]): Shown[] {
-  const shown = spans.slice() as Shown[]; // of the same objects, so that what is in focus stays so
+  const shown = spans.slice() as Shown[]; // of the same objects: they are many
   const sends = new Map<string, Shown>();
   for (const s of shown) {
     s.begin = s.start;
@@ -33,12 +33,9 @@ export function matched(spans: Span[]): Shown[] {
 
 export interface Measured {
   rounds: MeasuredRound[];
-  /** When the first message of each round and segment began, and its last ended; in the order in which they began. */
-  bars: { round: number; segment: number; start: number; end: number }[];
   segments: number;
-  /** From the first message to the last, s from the beginning of the run; 0 if there are none. */
-  start: number;
-  end: number;
+  /** From the first message to the last. */
+  seconds: number;
 }
 
 export interface MeasuredRound {
@@ -70,29 +67,24 @@ export function isMessage(s: Span): boolean {
 }
 
 export function measure(spans: Shown[]): Measured {
-  const bars = new Map<number, Map<number, Interval>>(); // by round and segment
   const own = new Map<number, Map<string, Interval>>(); // by round, and by processor and segment
   const sent = new Map<number, Amount>();
   const received = new Map<number, Amount>(); // of runs that go on, sends become known later
-  let segments = 0;
+  let [segments, start, end] = [0, Infinity, 0];
   for (const s of spans) {
     segments = Math.max(segments, s.segment + 1);
     if (!isMessage(s)) continue;
-    const went = { start: s.begin, end: s.end };
-    widen(inner(bars, s.round), s.segment, went);
-    widen(inner(own, s.round), `${s.first}/${s.segment}`, went);
+    start = Math.min(start, s.begin);
+    end = Math.max(end, s.end);
+    widen(inner(own, s.round), `${s.first}/${s.segment}`, { start: s.begin, end: s.end });
     const sums = s.kind === "send" ? sent : received;
     const { bytes, messages } = sums.get(s.round) ?? { bytes: 0, messages: 0 };
     sums.set(s.round, { bytes: bytes + s.bytes, messages: messages + 1 });
   }
-  const list = [...bars].flatMap(([round, of]) => [...of].map(([segment, x]) => ({ round, segment, ...x })));
-  list.sort((a, b) => a.start - b.start || a.round - b.round);
   return {
     rounds: [...own].sort(([a], [b]) => a - b).map(([round, of]) => ({ round, ...spread(of), ...more(sent.get(round), received.get(round)) })),
-    bars: list,
     segments,
-    start: list[0]?.start ?? 0,
-    end: list.reduce((t, b) => Math.max(t, b.end), 0),
+    seconds: Math.max(0, end - start),
   };
 }
 
@@ -124,28 +116,12 @@ function widen<K>(of: Map<K, Interval>, key: K, s: Interval): void {
   x.end = Math.max(x.end, s.end);
 }
 
-/** How far a processor is. */
-export interface Progress {
-  /** The round it is in; -1 before the first, the number of rounds after the last. */
-  round: number;
-  text: string;
-}
-
-/** How far each processor of a run is that goes on, by what has ended there. */
-export function progressOf(run: Run): Progress[] {
-  const found: Progress[] = run.processors.map(() => ({ round: -1, text: "" }));
+/** The round that each rank of a run that goes on has reached, by what has ended there: -1 before the first, their number after the last. */
+export function reached(run: Run): number[] {
+  const found = run.processors.map(() => -1);
   for (const s of run.spans) {
-    const p = found[s.rank];
-    if (!p) continue;
-    if (s.kind === "check") {
-      found[s.rank] = { round: run.rounds, text: "checked" };
-    } else if (s.kind === "code" && s.round < 0) {
-      found[s.rank] = { round: run.rounds, text: "coded" };
-    } else if ((s.kind === "code" || isMessage(s)) && s.round > p.round) {
-      found[s.rank] = { round: s.round, text: `round ${s.round}` };
-    } else if (p.round < 0 && s.row === 0) {
-      p.text = { agree: "agreed", plan: "planned", compile: "compiled" }[s.kind as string] ?? p.text;
-    }
+    const over = s.kind === "check" || (s.kind === "code" && s.round < 0);
+    if (over || s.kind === "code" || isMessage(s)) found[s.rank] = Math.max(found[s.rank] ?? -1, over ? run.rounds : s.round);
   }
   return found;
 }

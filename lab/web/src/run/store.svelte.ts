@@ -13,6 +13,8 @@ export interface Picture {
   run?: Run;
   model?: ModelRound[];
   command?: string;
+  /** Of a run on sample data, as a file. */
+  trace?: string;
   /** How a run on sample data stands. */
   state?: "goes on" | "whole" | "cancelled" | "failed";
 }
@@ -167,7 +169,7 @@ class Live {
 
   end(state: Picture["state"], result?: RunResult): void {
     cancelAnimationFrame(this.frame);
-    if (result) this.show({ ...this.picture, state, report: result.report, run: result.run, command: result.command });
+    if (result) this.show({ ...this.picture, state, report: result.report, run: result.run, command: result.command, trace: result.trace });
     else this.flush(state);
   }
 

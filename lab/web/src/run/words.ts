@@ -29,7 +29,7 @@ export function roundOf(s: Span): number | null {
   return ofRounds.includes(s.kind) && s.round >= 0 ? s.round : null;
 }
 
-export function processors(first: number, last: number): string {
+function processors(first: number, last: number): string {
   return first === last ? `P${first}` : `P${first}–${last}`;
 }
 
@@ -54,10 +54,6 @@ export function parties(s: Span): string {
     default:
       return own;
   }
-}
-
-export function when(s: Shown): string {
-  return `${seconds(s.end - s.start)}, from ${seconds(s.start)} to ${seconds(s.end)}`;
 }
 
 /** How long a send was in the trace, where that was longer. */
