@@ -27,6 +27,7 @@ var methods = map[string]method{
 	"protect": answer(estimateGroup),
 	"run":     answer(run),
 	"sizes":   answer(compareSizes),
+	"sums":    answer(sums),
 }
 
 // answer makes a method of a function with a typed request.

@@ -1,7 +1,6 @@
 package explore
 
 import (
-	"bytes"
 	"context"
 	"encoding/hex"
 	"errors"
@@ -79,8 +78,8 @@ func mix(ctx context.Context, request mixRequest, _ func(any) error) (*mixAnswer
 	}
 	var kept, lost []int
 	for k, word := range data {
-		m, err := mixtureOf(q.matrix, k, named("x", data, all), packet{"y" + strconv.Itoa(k), coded[k]})
-		if err != nil {
+		m := mixtureOf(q.matrix.Field(), "y"+strconv.Itoa(k), column(q.matrix, len(data), k), named("x", data, all))
+		if err := m.is(coded[k]); err != nil {
 			return nil, err
 		}
 		a.Words, a.Mixtures = append(a.Words, hex.EncodeToString(word)), append(a.Mixtures, m)
@@ -101,8 +100,8 @@ func mix(ctx context.Context, request mixRequest, _ func(any) error) (*mixAnswer
 	}
 	left := append(named("x", data, kept), named("y", coded, parity)...)
 	for i, k := range lost {
-		m, err := mixtureOf(by, i, left, packet{"x" + strconv.Itoa(k), data[k]})
-		if err != nil {
+		m := mixtureOf(by.Field(), "x"+strconv.Itoa(k), column(by, len(left), i), left)
+		if err := m.is(data[k]); err != nil {
 			return nil, err
 		}
 		a.Back = append(a.Back, m)
@@ -162,37 +161,121 @@ func named(name string, data [][]byte, which []int) []packet {
 	return list
 }
 
-// mixtureOf returns the sum of packets with the coefficients of a column of a, which is to be what is wanted.
-func mixtureOf(a matrix.Matrix, column int, of []packet, want packet) (mixture, error) {
-	f := a.Field()
-	m := mixture{Name: want.name, Bytes: hex.EncodeToString(want.data), Text: readable(want.data)}
-	sum := make([]byte, len(want.data))
-	for row, x := range of {
-		coef := a.At(row, column)
-		all := times(f, x.data, coef)
-		p := product{Coef: coef.String(), Name: x.name, From: hex.EncodeToString(x.data), Bytes: hex.EncodeToString(all), Shifts: []shift{}}
+// mixtureOf returns the sum of packets times coefficients. Over 2^8 packets are bytes, over other fields a number each.
+func mixtureOf(f field.Field, name string, coefs []field.Element, of []packet) mixture {
+	shown := func(data []byte) string { return field.Symbol(f, data).String() }
+	if f.Name() == "2^8" {
+		shown = hex.EncodeToString
+	}
+	sum := make([]byte, len(of[0].data))
+	m := mixture{Name: name}
+	for i, x := range of {
+		all := times(f, x.data, coefs[i])
+		p := product{Coef: coefs[i].String(), Name: x.name, From: shown(x.data), Bytes: shown(all), Shifts: []shift{}}
 		for by := range 8 {
-			if coef.Int().Bit(by) == 1 {
-				p.Shifts = append(p.Shifts, shift{by, hex.EncodeToString(times(f, x.data, field.Code(1<<by)))})
+			if f.Name() == "2^8" && coefs[i].Int().Bit(by) == 1 {
+				p.Shifts = append(p.Shifts, shift{by, shown(times(f, x.data, field.Code(1<<by)))})
 			}
 		}
 		m.Terms = append(m.Terms, p)
-		for i := range sum {
-			sum[i] ^= all[i]
+		for i := 0; i < len(sum); i += f.SymbolBytes() {
+			field.PutSymbol(f, sum[i:], f.Add(field.Symbol(f, sum[i:]), field.Symbol(f, all[i:])))
 		}
 	}
-	if !bytes.Equal(sum, want.data) {
-		return m, fmt.Errorf("%s is %x by its sum, and %x by the plan: this is a fault of the program", m.Name, sum, want.data)
+	m.Bytes, m.Text = shown(sum), readable(sum)
+	return m
+}
+
+// is compares the sum with what the plan has computed.
+func (m mixture) is(want []byte) error {
+	if text := hex.EncodeToString(want); m.Bytes != text {
+		return fmt.Errorf("%s is %s by its sum, and %s by the plan: this is a fault of the program", m.Name, m.Bytes, text)
 	}
-	return m, nil
+	return nil
+}
+
+// column returns the coefficients of the first n rows of a column.
+func column(a matrix.Matrix, n, of int) []field.Element {
+	coefs := make([]field.Element, n)
+	for row := range coefs {
+		coefs[row] = a.At(row, of)
+	}
+	return coefs
 }
 
 func times(f field.Field, data []byte, by field.Element) []byte {
 	product := make([]byte, len(data))
-	for i := range data {
+	for i := 0; i < len(data); i += f.SymbolBytes() {
 		field.PutSymbol(f, product[i:], f.Mul(field.Symbol(f, data[i:]), by))
 	}
 	return product
+}
+
+type sumsRequest struct {
+	Flags flags `json:"flags"`
+	Sums  []sum `json:"sums"`
+}
+
+// A sum is what a processor has computed of packets.
+type sum struct {
+	Name  string `json:"name"`
+	Terms []term `json:"terms"`
+}
+
+type term struct {
+	Coef string `json:"coef"`
+	Name string `json:"name"` // of the packet
+	Word string `json:"word"` // that is the packet: a text over 2^8, a number over other fields
+}
+
+// sums works sums out, product by product.
+func sums(_ context.Context, request sumsRequest, _ func(any) error) ([]mixture, error) {
+	s, err := request.Flags.parse()
+	if err != nil {
+		return nil, err
+	}
+	f, err := s.ParseField()
+	if err != nil {
+		return nil, err
+	}
+	answer := []mixture{}
+	for _, x := range request.Sums {
+		if len(x.Terms) == 0 {
+			return nil, at("sums", fmt.Errorf("%q has no terms: want one or more", x.Name))
+		}
+		var coefs []field.Element
+		var of []packet
+		for _, t := range x.Terms {
+			coef, err := field.ParseElement(f, t.Coef)
+			if err != nil {
+				return nil, at("sums", err)
+			}
+			data, err := packetOf(f, t.Word)
+			if err != nil {
+				return nil, at("sums", err)
+			}
+			if len(of) > 0 && len(data) != len(of[0].data) {
+				return nil, at("sums", fmt.Errorf("%q: want %d letters, as the first word has", t.Word, len(of[0].data)))
+			}
+			coefs, of = append(coefs, coef), append(of, packet{t.Name, data})
+		}
+		answer = append(answer, mixtureOf(f, x.Name, coefs, of))
+	}
+	return answer, nil
+}
+
+// packetOf returns a word as a packet: its letters over 2^8, one symbol over other fields.
+func packetOf(f field.Field, word string) ([]byte, error) {
+	if f.Name() == "2^8" {
+		if len(word) < 1 || len(word) > longestWord {
+			return nil, fmt.Errorf("%q: want 1 to %d letters", word, longestWord)
+		}
+		return []byte(word), nil
+	}
+	number, err := field.ParseElement(f, word)
+	data := make([]byte, f.SymbolBytes())
+	field.PutSymbol(f, data, number)
+	return data, err
 }
 
 // readable returns bytes as text, with a dot for what is no letter.

@@ -3,6 +3,7 @@ package explore
 import (
 	"bytes"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"io/fs"
 	"os"
@@ -114,6 +115,51 @@ func TestMixErrors(t *testing.T) {
 		_, err := mix(t.Context(), x.mixRequest, nil)
 		if fault := new(selection.Error); !errors.As(err, &fault) || fault.Flag != x.field {
 			t.Errorf("%v: %v, want one of %s", x.mixRequest, err, x.field)
+		}
+	}
+}
+
+// TestSums works sums out in fields of several kinds, and compares them with products and sums that are known.
+func TestSums(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ field, request, want string }{
+		{"2^8", `[["1","AB"],["2","\u0001\u0002"]]`, "4142 0204 4346"},
+		{"2^8", `[["129","\u0002"]]`, "1f 1f"}, // 2·128 folds to 0x1d, and 2·1 is 2
+		{"7", `[["3","5"],["6","4"]]`, "1 3 4"},
+		{"257", `[["256","2"],["1","3"]]`, "255 3 1"},
+		{"2^16", `[["3","5"],["1","65535"]]`, "15 65535 65520"},
+	} {
+		var terms [][2]string
+		if err := json.Unmarshal([]byte(c.request), &terms); err != nil {
+			t.Fatal(err)
+		}
+		request := sumsRequest{Flags: flags{"field": c.field}, Sums: []sum{{Name: "s"}}}
+		for _, x := range terms {
+			request.Sums[0].Terms = append(request.Sums[0].Terms, term{x[0], "x", x[1]})
+		}
+		a, err := sums(t.Context(), request, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := ""
+		for _, p := range a[0].Terms {
+			got += p.Bytes + " "
+		}
+		if got += a[0].Bytes; got != c.want {
+			t.Errorf("%s over %s: %s, want %s", c.request, c.field, got, c.want)
+		}
+	}
+	for _, text := range []string{
+		`{"flags":{"field":"6"},"sums":[]}`, `{"sums":[{"name":"s","terms":[]}]}`, `{"sums":[{"name":"s","terms":[{"coef":"256","word":"A"}]}]}`,
+		`{"sums":[{"name":"s","terms":[{"coef":"1","word":""}]}]}`, `{"flags":{"field":"7"},"sums":[{"name":"s","terms":[{"coef":"1","word":"7"}]}]}`,
+		`{"sums":[{"name":"s","terms":[{"coef":"1","word":"A"},{"coef":"1","word":"AB"}]}]}`,
+	} {
+		var r sumsRequest
+		if err := json.Unmarshal([]byte(text), &r); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := sums(t.Context(), r, nil); !errors.As(err, new(*selection.Error)) {
+			t.Errorf("%s: %v, want an error at a field", text, err)
 		}
 	}
 }

@@ -51,6 +51,9 @@ test("a schedule is computed in the browser", async () => {
   assert.equal(await page.locator("path.arrow").count(), 64);
   await page.locator("input[name=processors]").fill("none");
   await page.locator("#flag-processors-error").waitFor();
+  await page.goto("about:blank");
+  await page.goto(`${address}#/schedule?k=8&message=0.0.0&bytes=1`);
+  await page.getByText("57 41 56 45 WAVE").waitFor();
   await done(opened);
 });
 

@@ -9,3 +9,8 @@ export function textWidth(text: string, size: number, bold = false): number {
   context.font = `${bold ? 600 : 400} ${size}px ${font}`;
   return 1.03 * context.measureText(text).width;
 }
+
+/** Bytes in hexadecimal, as people read them. */
+export function pairs(hex: string): string {
+  return hex.replace(/..(?=.)/g, "$& ");
+}

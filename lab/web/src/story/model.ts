@@ -55,8 +55,3 @@ export function meeting(detail: Detail, row: number, column: number): { row: num
     column: those((s) => s.kind === "computed" && s.columns.length === 1 && s.columns[0] === column),
   };
 }
-
-/** Bytes in hexadecimal, as people read them. */
-export function pairs(hex: string): string {
-  return hex.replace(/..(?=.)/g, "$& ");
-}
