@@ -116,6 +116,30 @@ test("a sum is a bar with a stripe for each packet, told apart by colours and, b
   await done(opened);
 });
 
+test("a label in the drawing has a stripe for each packet in its message", async () => {
+  const opened = await explorer.show("#/schedule?k=8");
+  const { page } = opened;
+  const labels = await page.locator("text.label").evaluateAll((list) => list.map((text) => {
+    const colours = [];
+    for (let next = text.nextElementSibling; next?.matches(".stripe"); next = next.nextElementSibling) colours.push(next.getAttribute("fill"));
+    return [text.textContent, colours];
+  }));
+  assert.ok(labels.some(([text]) => text.startsWith("y")));
+  for (const [text, colours] of labels) {
+    const packets = [...text.matchAll(/x(\d+)(?:\.\.x(\d+))?/g)].flatMap(([, from, to = from]) => Array.from({ length: to - from + 1 }, (_, i) => Number(from) + i));
+    assert.deepEqual(colours, packets.map((p) => `var(--port-${p})`), text);
+  }
+  await done(opened);
+});
+
+test("a name that has no room is left out, not cut to another name", async () => {
+  const opened = await explorer.show("#/schedule?k=16&model=network&algorithm=exchange:16", { viewport: { width: 1024, height: 900 } });
+  const texts = await opened.page.locator("text.end").allTextContents();
+  assert.ok(texts.includes("x8.7"));
+  assert.deepEqual(texts.filter((t) => t.includes("…")), []);
+  await done(opened);
+});
+
 test("algorithm and p change the schedule; the address has all of it", async () => {
   const opened = await explorer.show("#/schedule?k=16");
   const { page } = opened;
@@ -224,8 +248,16 @@ test("one processor, sources and sinks: the sentence above the picture says who 
 });
 
 test("nothing is wider than the window at 390 px", async () => {
-  const opened = await explorer.show("#/schedule?k=8&model=network&axis=time", { viewport: { width: 390, height: 900 } });
-  assert.ok((await opened.page.evaluate(() => document.documentElement.scrollWidth)) <= 390);
+  const opened = await explorer.show("", { viewport: { width: 390, height: 900 } });
+  const { page } = opened;
+  for (const hash of ["#/story/1", "#/schedule?k=8&model=network&axis=time", "#/schedule?k=8&message=2.0.0&bytes=1", "#/protect?nodes=8", "#/proof?k=64", "#/cost?k=16", "#/run?k=8&sample=1KiB", "#/figures?figure=dft"]) {
+    await explorer.load(opened, hash);
+    if (hash.startsWith("#/run")) await page.locator('.state[data-state="whole"]').waitFor();
+    assert.ok((await page.evaluate(() => document.documentElement.scrollWidth)) <= 390, hash);
+    // What does not scroll is seen whole: all tabs, and what stands above tables.
+    const cut = await page.locator('[role="tab"], caption, dd').evaluateAll((list) => list.filter((e) => e.getBoundingClientRect().right > document.documentElement.clientWidth).map((e) => e.textContent));
+    assert.deepEqual(cut, [], hash);
+  }
   await done(opened);
 });
 

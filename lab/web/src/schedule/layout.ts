@@ -3,7 +3,7 @@
 import { textWidth } from "../lib/text";
 import { seconds } from "../lib/format";
 import { dashes, portColour } from "../lib/ports";
-import { busy, labelsIn, subjectOf, type Arrow, type Schedule } from "./model";
+import { busy, labelsIn, packetsIn, subjectOf, type Arrow, type Schedule } from "./model";
 import type { Pace } from "./pace";
 import { aboutPieces, pieceColour, piecesOf } from "./pieces";
 import { fit, shorten } from "./words";
@@ -34,6 +34,8 @@ export interface Text {
   anchor: "start" | "end";
   colour: string;
   text: string;
+  /** What it is made of, each a stripe below it. */
+  packets?: number[];
 }
 
 export interface Band {
@@ -119,6 +121,8 @@ export function layout(s: Schedule, available: number, pace: Pace | null = null,
 }
 
 export const barHeight = 7;
+/** The height of stripes. */
+export const stripe = 4;
 
 /** The most that a processor sends or gets in a round fills a bundle; the longest message fits a column. */
 function ribbonUnit(s: Schedule, column: number): number {
@@ -145,11 +149,12 @@ function pixelsPerSecond({ starts }: Pace): number {
 
 function placeByTime(l: Layout, s: Schedule, round: number, list: Arrow[], y: number, pace: Pace, perSecond: number, above: boolean): Band {
   const start = pace.starts[round]!;
-  const height = (pace.starts[round + 1]! - start) * perSecond;
+  const head = above ? 24 : 0; // for the title
+  const height = head + (pace.starts[round + 1]! - start) * perSecond;
   const all = title(s, round, pace);
   const lines = (above ? [all.join(" · ")] : all).slice(0, Math.max(0, Math.floor((height - 8) / 15)));
-  const band: Band = { y, height, departs: y, arrives: y + height, title: lines, arrows: [], labels: [], sides: [] };
-  const at = (time: number) => y + (time - start) * perSecond;
+  const band: Band = { y, height, departs: y + head, arrives: y + height, title: lines, arrows: [], labels: [], sides: [] };
+  const at = (time: number) => y + head + (time - start) * perSecond;
   band.arrows = list.map((a) => {
     const [leaves, arrives] = pace.messages.get(a.id)!;
     return draw(l, { ...band, departs: at(leaves), arrives: at(arrives) }, a, s);
@@ -165,7 +170,7 @@ function place(l: Layout, s: Schedule, round: number, list: Arrow[], y: number, 
   const drop = s.rounds.length > manyRounds ? 34 : Math.min(most, Math.max(46, 30 + steep * far));
   const under = s.dense ? 18 : 6; // where ribbons have labels at their ends, too
   const lines = title(s, round, null);
-  const departs = y + (withLabels || s.dense ? 8 + sizes.line : 17) + (above ? 15 : 0);
+  const departs = y + (withLabels || s.dense ? 8 + sizes.line : 17) + (withLabels && s.detail ? stripe + 3 : 0) + (above ? (l.bar > 0 ? 22 : 15) : 0);
   const least = above || s.rounds.length > manyRounds ? 0 : 8 + 15 * lines.length + 10;
   const height = Math.ceil(Math.max(least, departs - y + drop + under));
   const band: Band = { y, height, departs, arrives: y + height + 1 - under, title: above ? [lines.join(" · ")] : lines, arrows: [], labels: [], sides: [] };
@@ -255,9 +260,10 @@ export function labelsOf(l: Layout, s: Schedule, arrows: Drawn[], wide: number):
     const most = labels.length > 1 && arrows.length > 1 ? Math.min(wide, Math.max(l.column - 8, 84)) : wide;
     const [line = ""] = s.plan.info.pieces > 1 ? [aboutPieces(labels)] : [shorten(labels, d.arrow.message.slots.length, sizes.label, most)];
     const { x, y } = d.pieces[0]![0];
+    const packets = s.detail && s.plan.info.pieces === 1 ? packetsIn(s.detail, d.arrow.message) : [];
     const sides = d.arrow.span < 0 ? (["end", "start"] as const) : (["start", "end"] as const);
     for (const anchor of sides) {
-      const label: Text = { id: d.arrow.id, x: x + (anchor === "end" ? -4 : 4), y: y - 4, anchor, colour: d.colour, text: line };
+      const label: Text = { id: d.arrow.id, x: x + (anchor === "end" ? -4 : 4), y: y - 4 - (packets.length > 0 ? stripe + 3 : 0), anchor, colour: d.colour, text: line, packets };
       const [left, right] = ends(label);
       if (left < l.titles || right > l.width || placed.some((o) => touch(label, o))) continue;
       placed.push(label);

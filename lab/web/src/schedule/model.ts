@@ -80,6 +80,11 @@ export function carried(detail: Detail, message: Message): Slot[] {
   return message.slots.map((s) => detail.memory[message.src]![s]!);
 }
 
+/** The packets that a message is made of, in a plan that leaves them whole. */
+export function packetsIn(detail: Detail, message: Message): number[] {
+  return [...new Set(carried(detail, message).flatMap((s) => s.rows))].sort((a, b) => a - b);
+}
+
 /** What the elements of a message are called, as far as the engine says. */
 export function labelsIn({ detail }: Schedule, message: Message): string[] {
   return detail ? carried(detail, message).map((s) => s.label) : message.labels;

@@ -42,8 +42,8 @@ export function fit(text: string, size: number, wide: number): string {
   if (width(text, size) <= wide) return text;
   const end = text.endsWith(")") ? "…)" : "…";
   for (let cut = text.length - 1; cut > 3; cut--) {
-    // Not in the middle of a name: x1… would mean another packet than x14.
-    const whole = /[x\d]/.test(text[cut]!) ? text.slice(0, cut).replace(/x?\d*$/, "") : text.slice(0, cut);
+    // Not in the middle of a name: x1… would mean another packet than x14, and x8… another piece than x8.14.
+    const whole = /[x\d.]/.test(text[cut]!) ? text.slice(0, cut).replace(/[xy]?[\d.]*$/, "") : text.slice(0, cut);
     const kept = whole.replace(/[,+.(]+$/, "");
     const s = kept + (kept.includes("(") ? end : "…");
     if (width(s, size) <= wide) return s;
