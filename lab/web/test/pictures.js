@@ -6,7 +6,7 @@ import { done, Explorer, repository } from "./explorer.js";
 const explorer = new Explorer();
 
 for (const [name, hash, height] of [
-  ["schedule", "#/schedule?k=16&round=3&follow=5&tree=gather&message=2.13.0", 1000],
+  ["schedule", "#/schedule?k=16&round=3&follow=5&tree=gather&message=2.13.0", 1050],
   ["pieces", "#/schedule?k=8&model=network&axis=time", 900],
   ["protect", "#/protect?nodes=8&tolerate=2&lost=1,4", 860],
   ["proof", "#/proof?k=9&p=2&field=19&matrix=dft&round=1&proc=3", 870],

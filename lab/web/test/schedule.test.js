@@ -60,7 +60,7 @@ test("a message shows its sums in bytes: coefficients, products, and their xor; 
   };
   const opened = await explorer.show("#/schedule?k=8");
   const { page } = opened;
-  const read = () => page.locator(".products").first().locator("tr").evaluateAll((rows) => rows.map((r) => [r.cells[1].innerText.split("·")[0], ...[...r.querySelectorAll("code")].map((c) => c.innerText)]));
+  const read = () => page.locator(".products").first().locator("tr").evaluateAll((rows) => rows.map((r) => [r.cells[2].innerText.split("·")[0], ...[...r.querySelectorAll("code")].map((c) => c.innerText)]));
   const bytes = (text) => text.split(" ").map((x) => parseInt(x, 16));
   await page.locator("path.arrow").last().focus();
   await page.keyboard.press("Enter");

@@ -3,6 +3,8 @@ export const views = [
   ["first", ""],
   ...[1, 2, 3, 4, 5, 6, 7].map((n) => [`story${n}`, `#/story/${n}?lost=1&step=5&window=4&of=256&gone=0,2,3`]),
   ["schedule", "#/schedule?k=8"],
+  ["bytes", "#/schedule?k=8&message=2.0.0&bytes=1"],
+  ["numbers", "#/schedule?k=8&field=257&message=2.0.0&bytes=1"],
   ["followed", "#/schedule?k=16&p=2&round=2&follow=5&tree=gather"],
   ["drawn64", "#/schedule?k=64&p=2"],
   ["pieces", "#/schedule?k=8&algorithm=exchange:8"],
@@ -20,5 +22,7 @@ export const views = [
   ["cost", "#/cost?k=16"],
   ["run", "#/run?k=8&sample=1KiB"],
   ["universal", "#/figures?figure=universal"],
+  ["prepare", "#/figures?figure=prepare"],
+  ["shoot", "#/figures?figure=shoot"],
   ["dft", "#/figures?figure=dft"],
 ];
