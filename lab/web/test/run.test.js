@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { done, Explorer, holdRun, repository, run } from "./explorer.js";
+import { done, Explorer, holdRun, inFirefox, repository, run } from "./explorer.js";
 
 let directory, report, trace;
 const explorer = new Explorer(async ({ directory: there, volley }) => {
@@ -11,7 +11,7 @@ const explorer = new Explorer(async ({ directory: there, volley }) => {
   writeFileSync(report, await run(volley, ["encode", "--model", "paper", "-o", join(directory, "coded"), "--json", "--trace", trace, join(repository, "examples/packets")]));
 });
 
-test("the view begins with an example; what a chosen processor did is listed, and the trace is a file that loads", async () => {
+test("the view begins with an example; what a chosen processor did is listed", async () => {
   const opened = await explorer.show("#/run?k=4");
   const { page } = opened;
   await page.locator('.state[data-state="whole"]').waitFor();
@@ -19,14 +19,21 @@ test("the view begins with an example; what a chosen processor did is listed, an
   assert.equal(await processors.count(), 4);
   await page.getByRole("button", { name: "P2" }).click();
   assert.match(await page.locator('tr[data-kind="send"][data-round="0"]').first().textContent(), /send, round 0\s*P2 → P\d/);
-  const rounds = await page.locator("tr[data-round][data-measured]").allTextContents();
+  await done(opened);
+});
+
+test("the trace of a run is a file that loads", { skip: inFirefox && "it does not tell of downloads" }, async () => {
+  const opened = await explorer.show("#/run?k=4");
+  const { page } = opened;
+  await page.locator('.state[data-state="whole"]').waitFor();
+  const rounds = await page.locator("tr[data-round][data-measured]").count();
   const [saved] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: "Save trace" }).click()]);
   const file = join(directory, "saved.json");
   await saved.saveAs(file);
   await page.locator("input[type=file]").setInputFiles(file);
   await page.locator('section[data-from="files"]').waitFor();
-  assert.equal(await processors.count(), 4);
-  assert.equal(await page.locator("tr[data-round][data-measured]").count(), rounds.length);
+  assert.equal(await page.locator("tr[data-processor]").count(), 4);
+  assert.equal(await page.locator("tr[data-round][data-measured]").count(), rounds);
   await done(opened);
 });
 
