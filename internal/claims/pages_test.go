@@ -177,22 +177,16 @@ func TestCitation(t *testing.T) {
 }
 
 // TestModule makes programs in a module of their own, as docs/library.md says, and runs them without a network: the
-// one of that page, and the example of package group.
+// one of docs/first-minutes.md, and the example of package group.
 func TestModule(t *testing.T) {
 	t.Parallel() // with what other processes run
 	root := repository(t)
-	text := read(t, filepath.Join(root, "docs", "library.md"))
-	block := func(begin string) (is string) { // and text goes on after it
-		_, rest, ok := strings.Cut(text, "\n```"+begin)
-		var ok2 bool
-		is, text, ok2 = strings.Cut(rest, "```\n")
-		if !ok || !ok2 {
-			t.Fatalf("docs/library.md has no more blocks that begin with %q", begin)
-		}
-		return is
+	_, lines, ok := strings.Cut(read(t, filepath.Join(root, "docs", "library.md")), "\n```text\nrequire volley")
+	lines, _, ok2 := strings.Cut(lines, "```\n")
+	_, developer, ok3 := strings.Cut(read(t, filepath.Join(root, "docs", "first-minutes.md")), "\n## The developer\n")
+	if !ok || !ok2 || !ok3 {
+		t.Fatal("docs/library.md or docs/first-minutes.md lacks its block")
 	}
-	lines := block("text\nrequire volley")
-	program, prints := "package main"+block("go\npackage main"), "rounds"+block("text\nrounds")
 	example := read(t, filepath.Join(root, "group", "example_test.go"))
 	_, output, _ := strings.Cut(example, "\t// Output:\n")
 	output, _, _ = strings.Cut(output, "}\n")
@@ -206,17 +200,18 @@ func TestModule(t *testing.T) {
 	version, _, _ := strings.Cut(strings.SplitAfterN(read(t, filepath.Join(root, "go.mod")), "\ngo ", 2)[1], "\n")
 	write("go.mod", "module example.org/program\n\ngo "+version+"\n\nrequire volley"+strings.Replace(lines, "../volley", root, 1))
 	write("go.sum", read(t, filepath.Join(root, "go.sum"))) // what go mod tidy would fetch is in the cache
-	for _, p := range []struct{ program, prints string }{
-		{program, prints}, {example, strings.ReplaceAll(output, "\t// ", "")},
-	} {
-		write("main.go", p.program)
+	runs := func(want *regexp.Regexp) {
 		command := exec.Command("go", "run", "-mod=mod", ".")
 		command.Dir = dir
 		command.Env = append(os.Environ(), "GOPROXY=off", "GOWORK=off")
-		if out, err := command.CombinedOutput(); err != nil || string(out) != p.prints {
-			t.Errorf("%v, it prints\n%s, want\n%s", err, out, p.prints)
+		if out, err := command.CombinedOutput(); err != nil || !want.Match(out) {
+			t.Errorf("%v, it prints\n%s, want\n%s", err, out, want)
 		}
 	}
+	_, said := minutes(t, dir, developer) // and main.go
+	runs(said[len(said)-1].prints)
+	write("main.go", example)
+	runs(regexp.MustCompile("^" + regexp.QuoteMeta(strings.ReplaceAll(output, "\t// ", "")) + "$"))
 }
 
 // TestMap checks that the map in CONTRIBUTING.md names every folder that has Go code, or a folder
