@@ -32,26 +32,6 @@ func tableRows(t *testing.T, document string) [][]string {
 	return rows
 }
 
-// TestHPC compares the first table of docs/hpc.md with that of docs/protect.md, from which it
-// is taken. bench/network writes its second.
-func TestHPC(t *testing.T) {
-	protected := tableRows(t, "protect.md")
-	stored := 0
-	for _, row := range tableRows(t, "hpc.md") {
-		if len(row) == 6 && row[0] != "nodes" && row[0] != "---" { // nodes, R, stored, sent, redset, FTI
-			stored++
-			if !slices.ContainsFunc(protected, func(p []string) bool {
-				return len(p) == 12 && slices.Equal(row, []string{p[0], p[1], p[5], p[7], p[9], p[11]})
-			}) {
-				t.Errorf("docs/protect.md has no row for %v", row)
-			}
-		}
-	}
-	if stored < 4 {
-		t.Errorf("%d rows: were they found?", stored)
-	}
-}
-
 // TestCheckpoints computes the table of docs/checkpoints.md from that of docs/protect.md.
 func TestCheckpoints(t *testing.T) {
 	protected := tableRows(t, "protect.md")
