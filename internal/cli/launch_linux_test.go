@@ -538,6 +538,23 @@ func TestLaunchStopped(t *testing.T) {
 	f.must(t, of("verify")...)
 }
 
+// TestLaunchUnasked has a host tell how far it is, and nobody has asked.
+func TestLaunchUnasked(t *testing.T) {
+	t.Parallel()
+	f, dirs := newFleet(t), writeNodes(t, 3, 1000)
+	f.must(t, f.of(append([]string{"protect", "--tolerate", "1", "--allow-changed"}, dirs...)...)...)
+	eager := filepath.Join(t.TempDir(), "volley")
+	script := "#!/bin/sh\n'" + thisProgram(t) + `' "$@" | sed -u '/"Hello"/a {"Done":1,"More":1}'` + "\n"
+	if err := os.WriteFile(eager, []byte(script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	f.flags[3] = eager
+	if text := f.must(t, f.of(append([]string{"verify"}, dirs...)...)...); !strings.Contains(text, "whole") {
+		t.Error(text)
+	}
+	f.ended(t)
+}
+
 // TestLaunchKilled kills at random moments a rank of a launch, its ssh or the launch itself, or interrupts
 // it: nothing is left running, and the group is as testKilled wants it.
 func TestLaunchKilled(t *testing.T) {

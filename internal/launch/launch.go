@@ -49,7 +49,7 @@ type Launch struct {
 	Patience time.Duration // with a rank, from the end of its run to that of its process
 
 	Out      io.Writer                       // gets what ranks print
-	Progress func(done, more int64)          // hears how far they are
+	Progress func(done, more int64)          // hears how far those are whose Watch is set
 	Note     func(values map[string]float64) // gets the values of their reports
 	Say      func(Saying)                    // says what failed
 	Silent   bool                            // ends of ranks are not said: of a set, the report does
@@ -323,7 +323,9 @@ func (l *Launch) next(x *Far) (m said, err error) {
 			x.ending = m.End
 			return m, errEnd
 		case m.Done != 0 || m.More != 0:
-			l.Progress(m.Done, m.More)
+			if x.Watch { // else nobody has asked
+				l.Progress(m.Done, m.More)
+			}
 			continue
 		case m.Record != nil:
 			if err := l.gather(x, m.Record); err != nil {
