@@ -475,7 +475,7 @@ func (w *together) done(kind trace.Kind, began int64, bytes int) {
 		return
 	}
 	w.e.options.trace.End(trace.Event{
-		Kind: kind, Rank: w.t.Rank(), Row: trace.FirstLane, Start: began, First: w.first, Last: w.first + len(w.packets) - 1,
+		Kind: kind, Rank: w.t.Rank(), Row: trace.Pipeline0, Start: began, First: w.first, Last: w.first + len(w.packets) - 1,
 		Segment: w.segment, Bytes: int64(bytes) * int64(len(w.packets)),
 	})
 }
@@ -484,7 +484,7 @@ func (w *together) done(kind trace.Kind, began int64, bytes int) {
 func (w *together) meet(says uint64) error {
 	defer w.done(trace.Turn, w.e.options.trace.Now(), 0)
 	ranks, timeout := w.stage.all[w.stage.here], w.e.options.timeout
-	overdue := func(rank int) error { return transport.Late(w.t, ranks[rank], timeout) }
+	overdue := func(rank int) error { return transport.TimedOut(w.t, ranks[rank], timeout) }
 	other, err := w.stage.window.Meet(w.ctx, transport.HostOf(w.stage.on), says, timeout, overdue)
 	if err == nil && other >= 0 {
 		err = w.disagreement(ranks[other])

@@ -87,7 +87,7 @@ type Place struct {
 	address  string        // "" until it is known
 	table    []string      // of all ranks, after Join
 	met      []int         // after Join: which rank each was when they met
-	slot     time.Duration // see probeSlot
+	interval time.Duration // see probeInterval
 
 	// Says is what this rank tells the others when they meet. Sets, unless nil, cuts the ranks by that into sets that
 	// do not hear of each other: it returns, for each set, the ranks that become its rank 0, 1, …. All ranks have the
@@ -152,7 +152,9 @@ func Listen(run Run) (*Place, error) {
 	if host, zero, _ := net.SplitHostPort(run.Meet); run.Rank == 0 && zero == "0" {
 		run.Meet = net.JoinHostPort(host, port)
 	}
-	p := &Place{run: run, port: port, slot: probeSlot, listener: grpc.Serve(at, run.Size, security, run.Limits, run.Log)}
+	p := &Place{
+		run: run, port: port, interval: probeInterval, listener: grpc.Serve(at, run.Size, security, run.Limits, run.Log),
+	}
 	switch host, port, err := net.SplitHostPort(run.Advertise); {
 	case err == nil:
 		p.address = net.JoinHostPort(host, port)

@@ -347,7 +347,7 @@ func TestProbe(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer p.Close()
-		p.slot = time.Millisecond
+		p.interval = time.Millisecond
 		places, table = append(places, p), append(table, p.Address())
 	}
 	for _, p := range places {

@@ -118,14 +118,14 @@ func (l *Listener) lead(ctx context.Context, mine Record, limit time.Duration) (
 	l.begun = make(chan struct{})
 	l.add(g, context.Background(), mine)
 	l.mu.Unlock()
-	var late <-chan time.Time
+	var timeout <-chan time.Time
 	if limit > 0 {
-		late = time.After(limit)
+		timeout = time.After(limit)
 	}
 	select {
 	case <-g.over:
 		return g.records, g.err
-	case <-late:
+	case <-timeout:
 	case <-ctx.Done():
 	}
 	l.mu.Lock()

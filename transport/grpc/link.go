@@ -58,7 +58,7 @@ func (p *peer) dial() error {
 	}
 	defer conn.Close()
 	limit := e.listener.limits.Connect
-	late := time.AfterFunc(limit, func() { cancel(fmt.Errorf("no connection within %v", limit)) })
+	timer := time.AfterFunc(limit, func() { cancel(fmt.Errorf("no connection within %v", limit)) })
 	s, err := conn.NewStream(ctx, &exchange, "/"+service+"/"+exchange.StreamName, rpc.WaitForReady(true))
 	if err != nil {
 		err = reason(ctx, err)
@@ -67,7 +67,7 @@ func (p *peer) dial() error {
 		}
 		return err
 	}
-	late.Stop()
+	timer.Stop()
 	err = p.serve(s)
 	taken, _ := s.Header()
 	e.mu.Lock()

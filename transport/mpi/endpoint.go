@@ -28,7 +28,7 @@ type Endpoint struct {
 	checked   time.Time           // when messages of other lengths were looked for
 
 	idleTransfers []*transfer // for the next ones
-	buffers       [][]byte    // for packed pieces
+	buffers       [][]byte    // for packed fragments
 
 	controlSends int // under way
 	control      *controlReceive
@@ -164,7 +164,7 @@ func (e *Endpoint) close() (err error) {
 	e.closed = true
 	e.host.Close()
 	left := len(e.held) + e.active - 1 // but the control receive
-	for i, s := range e.slots {
+	for i, s := range e.all {
 		if t, ok := s.owner.(*transfer); s.owner == e.control || ok && t.Receive {
 			err = errors.Join(err, e.cancel(i))
 		}
