@@ -24,14 +24,14 @@ type Bound struct {
 	blockLength int
 	stride      int // of blocks in scratch memory
 
-	lanes            []*lane
+	pipelines        []*pipeline
 	reading, writing turns
-	running          sync.WaitGroup // lanes beside the first
+	running          sync.WaitGroup // pipelines beside the first
 	cancel           context.CancelCauseFunc
 	closed           bool
 
 	mu    sync.Mutex // guards what follows
-	first error      // of any lane
+	first error      // of any pipeline
 }
 
 // of puts a processor's name before an error.
@@ -46,7 +46,7 @@ func Bind(ctx context.Context, t transport.Transport, job Job) (*Bound, error) {
 		return nil, transport.Fail(t, err)
 	}
 	ctx, b.cancel = context.WithCancelCause(ctx)
-	b.newLanes(ctx)
+	b.newPipelines(ctx)
 	return b, nil
 }
 
@@ -87,7 +87,7 @@ func newBound(t transport.Transport, job Job) (*Bound, error) {
 	if b.inPlace() {
 		b.job.Segment = max(b.job.Segment, b.job.Bytes)
 	}
-	if err := transport.LimitsOf(t).Carry(b.laneCount()*x.Rounds, info.Ports); err != nil {
+	if err := transport.LimitsOf(t).Carry(b.pipelineCount()*x.Rounds, info.Ports); err != nil {
 		return fail("the transport cannot carry the plan: %w", err)
 	}
 	b.stream = b.inPlace() && job.ObserveAll == nil && int64(len(job.Outputs))*job.Bytes >= streamBytes && x.Direct()
@@ -116,10 +116,10 @@ func (b *Bound) Close() {
 	}
 	b.closed = true
 	b.cancel(nil)
-	for _, l := range b.lanes {
-		l.pool.Stop()
+	for _, p := range b.pipelines {
+		p.pool.Stop()
 		if b.first == nil {
-			l.arena.free()
+			p.arena.free()
 		}
 	}
 }
@@ -132,11 +132,11 @@ func (b *Bound) Traffic() []Traffic {
 		begin := len(rounds)
 		rounds = append(rounds, proc.Rounds...)
 		t := Traffic{Rounds: rounds[begin:len(rounds):len(rounds)], MultiplyAdds: proc.MultiplyAdds}
-		for _, l := range b.lanes {
-			t.Bytes += proc.Elements * l.elementSum
-			t.Segments += l.segments
+		for _, p := range b.pipelines {
+			t.Bytes += proc.Elements * p.elementSum
+			t.Segments += p.segments
 			if i == 0 {
-				t.HeaderBytes += l.headerBytes
+				t.HeaderBytes += p.headerBytes
 			}
 		}
 		all = append(all, t)

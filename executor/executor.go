@@ -6,10 +6,9 @@
 // are cut into segments, and the programs run once for each, so that the memory of a
 // processor stays within a bound.
 //
-// A lane runs segments one after the other: it reads a segment, computes and exchanges its
-// messages, and writes it. Two lanes take turns, so that one computes
-// while the other reads, writes or waits for messages. [Traffic] counts what processors send
-// each other, also within a rank.
+// A pipeline runs segments one after the other: it reads a segment, computes and exchanges its messages, and writes it.
+// Two pipelines take turns, so that one computes while the other reads, writes or waits for messages. [Traffic] counts
+// what processors send each other, also within a rank.
 //
 // A plan's rounds are an order, not barriers. Package compile makes them steps: a step computes and sends the messages
 // that need the same. It runs as soon as nothing that it needs is missing, a few rounds ahead at most.
@@ -19,8 +18,9 @@
 //   - cores shares work among the cores of a process.
 //   - compile makes an executable: the steps of a rank, its messages, and where every element lies. Plan in, steps out.
 //   - run says what is next in a segment. It is told what has come and gone, and has no memory, transport or goroutine.
-//   - executor, this one, has the packets, the messages, the goroutines, the timers and the trace. Its lane asks run what
-//     is next; its segment has the memory, its coder computes, its mail posts and waits.
+//   - executor, this one, has the packets, the messages, the goroutines, the timers and the trace. Its pipeline asks
+//   run
+//     what is next; its segment has the memory, its coder computes, its mail posts and waits.
 //
 // A packet so passes [Input], the segment's memory, the coder, the mail at one rank and at another one, the coder and
 // the segment there, and [Output].

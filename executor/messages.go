@@ -165,7 +165,7 @@ func (l *mail) sent(k int, began int64, err error) error {
 func (l *mail) received(i int, began int64, err error) error {
 	m, t := &l.x.Receives[i], &l.receives[i]
 	l.recordMessage(trace.Wait, trace.Receive, &m.Message, int(m.Count), began, t.began)
-	if wrong, ok := err.(*transport.LengthError); ok { // its round is that of the plan, not of the lane
+	if wrong, ok := err.(*transport.LengthError); ok { // its round is that of the plan, not of the pipeline
 		named := *wrong
 		named.Tag.Round = int(m.Round)
 		err = &named

@@ -57,7 +57,7 @@ func (b *Bound) at(offset int64) part {
 	return part{offset, int(n), int(each)}
 }
 
-// A segment is the part of the packets that a lane is at, and the memory of all its elements.
+// A segment is the part of the packets that a pipeline is at, and the memory of all its elements.
 //
 // Invariant: memory[i] of what is computed is written only before anything of the
 // segment is sent from it; that of an input is only read; and what is to be received belongs to
@@ -65,7 +65,7 @@ func (b *Bound) at(offset int64) part {
 type segment struct {
 	*Bound
 	part
-	number int // of the lane: its segments are every len(lanes)-th, from this one on
+	number int // of the pipeline: its segments are every len(pipelines)-th, from this one on
 
 	memory  [][]byte // elements: inputs, received, computed
 	buffers [][]byte // for inputs and outputs, nil for what lies elsewhere

@@ -5,8 +5,8 @@ import (
 	"volley/trace"
 )
 
-// row returns the row of the trace that what the lane does itself is in.
-func (l *segment) row() trace.Row { return trace.FirstLane + trace.Row(l.number) }
+// row returns the row of the trace that what the pipeline does itself is in.
+func (l *segment) row() trace.Row { return trace.Pipeline0 + trace.Row(l.number) }
 
 // record records a span that began at a time and ends now.
 func (l *segment) record(e trace.Event, row trace.Row, began int64) {

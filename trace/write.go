@@ -43,7 +43,7 @@ type id struct {
 }
 
 var rowNames = map[Row]string{
-	RunRow: "run", FirstLane: "lane 0", SecondLane: "lane 1",
+	RunRow: "run", Pipeline0: "pipeline 0", Pipeline1: "pipeline 1",
 }
 
 // WriteTo writes all events as trace-event JSON: a process for each rank, a thread for each row, times from the first.
