@@ -39,11 +39,11 @@ func WindowRoundsFrom(from, m, ports int) []WindowRound {
 // Cut returns the part of the chunk below limit; its count is 0 or less when there is none.
 func (c Chunk) Cut(limit int) Chunk { return Chunk{c.At, min(c.Count, limit-c.At)} }
 
-// A Window is the slots of what the members 0, 1, … places back have: a packet each, or a unit of several.
+// A Window is the slots of what the processors 0, 1, … places back have: a packet each, or a unit of several.
 type Window []plan.Slot
 
-// Sums returns what the window adds to each part of the result of the member offset places on. With a unit of more than
-// one packet entry i·unit + x of the group's matrix is that of part x of member i.
+// Sums returns what the window adds to each part of the result of the processor offset places on. With a unit of more
+// than one packet entry i·unit + x of the group's matrix is that of part x of the packet at index i.
 func (w Window) Sums(g Group, offset, unit int) [][]Addend {
 	w = w[:max(0, min(len(w), (g.Size-offset)*unit))]
 	sums := make([][]Addend, unit)
@@ -57,20 +57,20 @@ func (w Window) Sums(g Group, offset, unit int) [][]Addend {
 	return sums
 }
 
-// Gather runs the rounds as an allgather of windows: it returns the slots of what the members 0 … most-1 strides back
-// have, in as many slots as the unit in. Rounds that would take the window beyond most are empty.
+// Gather runs the rounds as an allgather of windows: it returns the slots of what the processors 0 … most-1 strides
+// back have, in as many slots as the unit in. Rounds that would take the window beyond most are empty.
 func Gather(b *Builder, g Group, stages []WindowRound, stride, most int, in []plan.Slot) Window {
 	unit := len(in)
 	held := append(make(Window, 0, most*unit), in...)
 	for _, st := range stages {
 		for port, c := range st.Chunks {
 			if c = c.Cut(most); c.Count > 0 {
-				b.Send(port, g.Member(g.Around(c.At*stride)), held[:c.Count*unit:c.Count*unit])
+				b.Send(port, g.Processor(g.Around(c.At*stride)), held[:c.Count*unit:c.Count*unit])
 			}
 		}
 		for port, c := range st.Chunks {
 			if c = c.Cut(most); c.Count > 0 {
-				held = append(held, b.Receive(port, g.Member(g.Around(-c.At*stride)), c.Count*unit)...)
+				held = append(held, b.Receive(port, g.Processor(g.Around(-c.At*stride)), c.Count*unit)...)
 			}
 		}
 		b.EndRound()

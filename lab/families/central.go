@@ -111,10 +111,10 @@ func (s central) tree(g schedule.Group) []branch {
 func (s central) scatter(b *schedule.Builder, g schedule.Group, slots []plan.Slot) plan.Slot {
 	for _, br := range s.tree(g) {
 		for port, c := range br.children {
-			b.Send(port, g.Member(g.Index+c.At), slots[c.At:c.At+c.Count])
+			b.Send(port, g.Processor(g.Index+c.At), slots[c.At:c.At+c.Count])
 		}
 		if br.parent >= 0 {
-			slots = b.Receive(br.port, g.Member(br.parent), br.count)
+			slots = b.Receive(br.port, g.Processor(br.parent), br.count)
 		}
 		b.EndRound()
 	}

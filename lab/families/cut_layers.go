@@ -70,7 +70,7 @@ func newCut(fact *matrix.Factorisation, radix int) *cut {
 	}
 	apart := func(a, b matrix.Layer) bool { // processors of a group of one have the same index in the other
 		for label := range k {
-			if b.Index(label) != b.Index(a.Member(a.Group(label), 0)) {
+			if b.Index(label) != b.Index(a.Label(a.Group(label), 0)) {
 				return false
 			}
 		}
@@ -104,15 +104,15 @@ func (c *cut) owner(layer, label, slice int) int {
 	l := c.layers[layer]
 	group := l.Group(label)
 	if layer == 0 {
-		return c.In.Processor(l.Member(group, slice))
+		return c.In.Processor(l.Label(group, slice))
 	}
-	return c.owner(layer-1, l.Member(group, c.layers[layer-1].Index(label)), slice)
+	return c.owner(layer-1, l.Label(group, c.layers[layer-1].Index(label)), slice)
 }
 
 // labelIn returns the label of a processor of the group of a duty.
 func (c *cut) labelIn(layer int, d duty, i int) int {
 	l := c.layers[layer]
-	return l.Member(l.Group(d.label), i)
+	return l.Label(l.Group(d.label), i)
 }
 
 func (c *cut) plan(t schedule.Task, anyOrder bool) plan.Plan {

@@ -24,8 +24,8 @@ func (s ringAllgather) Encode(b *schedule.Builder, g schedule.Group, in plan.Slo
 	held := schedule.Window{in} // held[i] is the packet of the processor i places back
 	for t := 1; t < s.Size; t++ {
 		if t < g.Size {
-			b.Send(0, g.Member(g.Around(1)), held[t-1:t:t])
-			held = append(held, b.Receive(0, g.Member(g.Around(-1)), 1)...)
+			b.Send(0, g.Processor(g.Around(1)), held[t-1:t:t])
+			held = append(held, b.Receive(0, g.Processor(g.Around(-1)), 1)...)
 		}
 		b.EndRound()
 	}

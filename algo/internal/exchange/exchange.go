@@ -370,7 +370,7 @@ func (u *bundle) throughLayers(b *schedule.Builder, fact *matrix.Factorisation, 
 			b.Ready(l, group)
 			slots := all[label*l.Size():][:l.Size():l.Size()]
 			for i := range slots {
-				slots[i] = at[l.Member(group, i)]
+				slots[i] = at[l.Label(group, i)]
 			}
 			next[label] = b.Total(schedule.Weighted(slots, func(i int) field.Element { return l.At(group, i, index) }))
 		}

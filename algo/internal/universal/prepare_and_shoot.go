@@ -68,7 +68,7 @@ func (s *prepareAndShoot) gather(b *schedule.Builder, g schedule.Group, window, 
 		}
 		for port := range s.ports {
 			if d := (port + 1) * step * stride; d%g.Size != 0 {
-				b.Send(port, g.Member(g.Around(d)), slots)
+				b.Send(port, g.Processor(g.Around(d)), slots)
 			}
 		}
 		before := known
@@ -76,7 +76,7 @@ func (s *prepareAndShoot) gather(b *schedule.Builder, g schedule.Group, window, 
 			d := (port + 1) * step
 			arrived := slots
 			if d*stride%g.Size != 0 {
-				arrived = b.Receive(port, g.Member(g.Around(-d*stride)), len(slots))
+				arrived = b.Receive(port, g.Processor(g.Around(-d*stride)), len(slots))
 			}
 			for i, offset := range before {
 				held[offset+d] = arrived[i]

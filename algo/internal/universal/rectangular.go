@@ -6,22 +6,22 @@ import (
 	"volley/plan"
 )
 
-// Rectangular is the universal step for groups of which some members have no packet, or want no result: packets that do
-// not exist, sums of none and sums that nobody wants are left out.
+// Rectangular is the universal step for groups of which some processors have no packet, or want no result: packets that
+// do not exist, sums of none and sums that nobody wants are left out.
 //
-//	problem  every matrix with a row or column for some of the members of a group
+//	problem  every matrix with a row or column for some of the processors of a group
 //	cost     at most that of [Step] on groups of the largest size
 //	source   [Step]
 type Rectangular struct{ *Step }
 
-// A SparseGroup is a group in which some members are sources and some are sinks. At is asked for their entries only.
+// A SparseGroup is a group in which some processors are sources and some are sinks. At is asked for their entries only.
 type SparseGroup struct {
 	schedule.Group
-	Has   func(i int) bool // whether member i has a packet; some member has
+	Has   func(i int) bool // whether the processor at i has a packet; one has
 	Wants func(i int) bool // whether it wants a result
 }
 
-// Encode writes the rounds of a member, with its packet in slot in if any, and returns its result's slot or -1.
+// Encode writes the rounds of a processor, with its packet in slot in if any, and returns its result's slot or -1.
 func (s Rectangular) Encode(b *schedule.Builder, g SparseGroup, in plan.Slot) plan.Slot {
 	var own []plan.Slot
 	if g.Has(g.Index) {
@@ -63,10 +63,11 @@ func (s Rectangular) sum(b *schedule.Builder, g SparseGroup, held []heldPacket, 
 	return schedule.Weighted(slots, func(i int) field.Element { return g.At(g.Around(-offsets[i]), g.Around(offset)) })
 }
 
-// A heldPacket is the packet of the member so many strides back.
+// A heldPacket is the packet of the processor so many strides back.
 type heldPacket struct{ offset, slot int }
 
-// gather is [schedule.Gather] of packets that exist: in stage t member i gets that of an offset if comes says so.
+// gather is [schedule.Gather] of packets that exist: in stage t the processor at i gets that of an offset if comes says
+// so.
 func gather(b *schedule.Builder, g schedule.Group, stages []schedule.WindowRound, stride, most int, own []plan.Slot,
 	comes func(i, t, offset int) bool) []heldPacket {
 	var held []heldPacket
@@ -84,7 +85,7 @@ func gather(b *schedule.Builder, g schedule.Group, stages []schedule.WindowRound
 				}
 			}
 			if len(slots) > 0 {
-				b.Send(port, g.Member(to), slots)
+				b.Send(port, g.Processor(to), slots)
 			}
 		}
 		for port, c := range st.Chunks {
@@ -97,7 +98,7 @@ func gather(b *schedule.Builder, g schedule.Group, stages []schedule.WindowRound
 				}
 			}
 			if len(offsets) > 0 {
-				for i, slot := range b.Receive(port, g.Member(g.Around(-c.At*stride)), len(offsets)) {
+				for i, slot := range b.Receive(port, g.Processor(g.Around(-c.At*stride)), len(offsets)) {
 					held = append(held, heldPacket{offsets[i], slot})
 				}
 			}
@@ -107,7 +108,7 @@ func gather(b *schedule.Builder, g schedule.Group, stages []schedule.WindowRound
 	return held
 }
 
-// some reports whether member i has anything to add up for the member l strides on after the rounds from t on.
+// some reports whether the processor at i has anything to add up for the one l strides on after the rounds from t on.
 func (s Rectangular) some(b *schedule.Builder, g SparseGroup, i, t, l int) bool {
 	for back := range min(s.m, g.Size-l*s.m) {
 		b.Steps(1)

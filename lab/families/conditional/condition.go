@@ -80,7 +80,7 @@ func relabelledPlan(name string, s schedule.Step, t schedule.Task, order []int, 
 		}
 		processor, entry := ordered(t.Matrix, order)
 		layer.Group = func(proc int) schedule.Group {
-			return schedule.Group{Size: k, Index: place[proc], Member: processor, At: entry}
+			return schedule.Group{Size: k, Index: place[proc], Processor: processor, At: entry}
 		}
 	}
 	l := schedule.Compile(t.Info(name, 0, parameters, arguments), layer)

@@ -143,10 +143,10 @@ type swap struct {
 // swaps writes a round: the first swap on port 0, the next on port 1, and so on.
 func swaps(b *schedule.Builder, g schedule.Group, list []swap) {
 	for port, x := range list {
-		b.Send(port, g.Member(x.to), x.slots)
+		b.Send(port, g.Processor(x.to), x.slots)
 	}
 	for port, x := range list {
-		x.put(b.Receive(port, g.Member(x.from), x.count))
+		x.put(b.Receive(port, g.Processor(x.from), x.count))
 	}
 	b.EndRound()
 }

@@ -112,10 +112,10 @@ func (s *windows) Encode(b *schedule.Builder, g schedule.Group, in plan.Slot) pl
 				}
 				return plan.Combination(c)
 			})
-			b.Send(t-first, g.Member(to), []plan.Slot{element})
+			b.Send(t-first, g.Processor(to), []plan.Slot{element})
 		}
 		for t := first; t <= last; t++ {
-			extra[t] = b.Receive(t-first, g.Member(g.Around(-s.offset(-t, t))), 1)[0]
+			extra[t] = b.Receive(t-first, g.Processor(g.Around(-s.offset(-t, t))), 1)[0]
 		}
 		b.EndRound()
 	}
