@@ -90,7 +90,7 @@ func (b *Bound) replaced() error {
 		}
 	}
 	if w, ok := b.way.(*together); ok {
-		w.placed = [4]int{-1}
+		w.located = [4]int{-1}
 	}
 	return nil
 }

@@ -264,7 +264,7 @@ type together struct {
 	sent    int64  // bytes to other hosts, in the last run
 	says    uint64 // at meetings, and the number of the run
 	segment int    // that is under way
-	placed  [4]int // what place was called with last
+	located [4]int // what locate was called with last
 }
 
 // throughWindow makes the way through shared memory ready.
@@ -295,7 +295,7 @@ func (b *Bound) throughWindow(chosen *chosenPlan, executable *executor.Executabl
 	w.says = binary.LittleEndian.Uint64(digest[:])
 	_, n := stage.part(min(w.step(), int(b.shared.Bytes)), 0, w.unit)
 	_, longest := slice(n, stage.on.Size(), 0, w.unit) // of any rank, so that any slice has room: a shorter segment may give this rank more
-	w.place(0, n, 0, longest)
+	w.locate(0, n, 0, longest)
 	segment, _, err := chosen.segment(int64(longest), e.options.memory, int64(w.unit), 1, false)
 	if err != nil {
 		return nil, b.c.Alike(b.ctx, err)
@@ -319,15 +319,15 @@ func (w *together) find(windows []*transport.Window) error {
 	if windows == nil {
 		return nil // a run by itself has none
 	}
-	type place struct {
+	type location struct {
 		Window uint64 // its ID
 		Offset int    // -1: elsewhere
 	}
-	type places struct {
+	type locations struct {
 		Windows          []uint64
-		Packets, Results []place
+		Packets, Results []location
 	}
-	var mine places
+	var mine locations
 	known := map[uint64]*transport.Window{}
 	for _, window := range windows {
 		if window.Of(w.t) {
@@ -335,15 +335,15 @@ func (w *together) find(windows []*transport.Window) error {
 			mine.Windows = append(mine.Windows, window.ID)
 		}
 	}
-	in := func(memory []byte, wanted bool) place {
+	in := func(memory []byte, wanted bool) location {
 		for id, window := range known {
 			part := window.Parts[w.t.Rank()]
 			offset := int(uintptr(unsafe.Pointer(unsafe.SliceData(memory))) - uintptr(unsafe.Pointer(unsafe.SliceData(part))))
 			if wanted && offset >= 0 && offset <= len(part)-len(memory) && int64(len(memory)) == w.shared.Bytes {
-				return place{id, offset}
+				return location{id, offset}
 			}
 		}
-		return place{Offset: -1}
+		return location{Offset: -1}
 	}
 	for i := range w.packets {
 		p := &w.packets[i]
@@ -361,7 +361,7 @@ func (w *together) find(windows []*transport.Window) error {
 		maps.DeleteFunc(known, func(id uint64, _ *transport.Window) bool { return !slices.Contains(other.Windows, id) })
 	}
 	var data, coded [][]byte
-	add := func(list *[][]byte, proc int, of func(places) []place) (found bool) {
+	add := func(list *[][]byte, proc int, of func(locations) []location) (found bool) {
 		rank := w.stage.spots[proc].rank
 		at := of(all[rank])[w.stage.spots[proc].index]
 		window := known[at.Window]
@@ -372,12 +372,12 @@ func (w *together) find(windows []*transport.Window) error {
 		return true
 	}
 	for _, proc := range w.sources {
-		if !add(&data, proc, func(p places) []place { return p.Packets }) {
+		if !add(&data, proc, func(p locations) []location { return p.Packets }) {
 			return nil
 		}
 	}
 	for _, proc := range w.sinks {
-		if !add(&coded, proc, func(p places) []place { return p.Results }) {
+		if !add(&coded, proc, func(p locations) []location { return p.Results }) {
 			return nil
 		}
 	}
@@ -404,12 +404,12 @@ func (w *together) own(proc int) *Packet {
 // whole reports whether n bytes of a packet from at on are used where they lie, by the rank that has it.
 func (p *Packet) whole(at, n int) bool { return p.Source == nil && at+n <= len(p.Data) }
 
-// place has the executor code bytes from to to of the n that are on the stage, which begin at the byte at of packets.
-func (w *together) place(at, n, from, to int) {
-	if last := w.placed; last == [...]int{at, n, from, to} && w.bound != nil {
+// locate has the executor code bytes from to to of the n that are on the stage, which begin at the byte at of packets.
+func (w *together) locate(at, n, from, to int) {
+	if last := w.located; last == [...]int{at, n, from, to} && w.bound != nil {
 		return
 	}
-	w.placed = [...]int{at, n, from, to}
+	w.located = [...]int{at, n, from, to}
 	for i, proc := range w.sources {
 		switch p := w.own(proc); {
 		case w.data != nil:
@@ -504,7 +504,7 @@ func (w *together) code(at, n int) error {
 		return nil
 	}
 	began := w.e.options.trace.Now()
-	w.place(at, n, from, to)
+	w.locate(at, n, from, to)
 	w.bound.SetBytes(int64(to - from))
 	if err := w.bound.Run(); err != nil {
 		return err
@@ -581,13 +581,13 @@ func (w *together) buffer(proc, n int) []byte {
 	return (*b)[:n]
 }
 
-// exchange has the ranks of equal place on all hosts send each other their parts of packets, or of results, of n bytes: of
-// the processors here there are chunks, in order.
+// exchange has the ranks of equal index on all hosts send each other their parts of packets, or of results, of n bytes:
+// of the processors here there are chunks, in order.
 func (w *together) exchange(says uint64, results bool, chunks [][]byte, n int) error {
 	if len(w.stage.all) == 1 {
 		return nil
 	}
-	place, procs := w.stage.on.Rank(), w.sources
+	index, procs := w.stage.on.Rank(), w.sources
 	if results {
 		procs = w.sinks
 	}
@@ -605,7 +605,7 @@ func (w *together) exchange(says uint64, results bool, chunks [][]byte, n int) e
 		for _, c := range chunks {
 			chunk = append(chunk, c[of:to])
 		}
-		firstThere, endThere := executor.Hosted(w.e.problem.Processors(), ranks[place], w.t.Size())
+		firstThere, endThere := executor.Hosted(w.e.problem.Processors(), ranks[index], w.t.Size())
 		for _, proc := range procs {
 			if firstThere <= proc && proc < endThere {
 				part = append(part, w.stage.packet(proc, results, end-first))
@@ -617,8 +617,8 @@ func (w *together) exchange(says uint64, results bool, chunks [][]byte, n int) e
 		}
 		theirs = append(theirs, said)
 		transfers = append(transfers,
-			&transport.Transfer{Rank: ranks[place], Receive: true, Parts: append(receive, said)},
-			&transport.Transfer{Rank: ranks[place], Parts: append(send, mine)})
+			&transport.Transfer{Rank: ranks[index], Receive: true, Parts: append(receive, said)},
+			&transport.Transfer{Rank: ranks[index], Parts: append(send, mine)})
 		for _, p := range send {
 			w.sent += int64(len(p))
 		}

@@ -28,7 +28,7 @@ func ProbeTime(size int) time.Duration { return time.Duration(size)*probeInterva
 // Probe measures how this rank reaches the others, after Join, which does not connect them all. All ranks call it
 // at about the same time, and ask for rates alike. Another one that takes longer than the limit (0: 15 s, which is the
 // most) is not reached. The result is by rank; that of this one is zero.
-func (p *Place) Probe(ctx context.Context, limit time.Duration, rates bool) []Reach {
+func (p *Listener) Probe(ctx context.Context, limit time.Duration, rates bool) []Reach {
 	k, interval := len(p.table), p.interval
 	if !rates {
 		interval = min(interval, shortInterval)
@@ -56,7 +56,7 @@ func (p *Place) Probe(ctx context.Context, limit time.Duration, rates bool) []Re
 }
 
 // Addresses returns those of all ranks, after Join.
-func (p *Place) Addresses() []string { return slices.Clone(p.table) }
+func (p *Listener) Addresses() []string { return slices.Clone(p.table) }
 
 // Ports returns those at which this rank may listen; zero: any.
-func (p *Place) Ports() Ports { return p.run.Ports }
+func (p *Listener) Ports() Ports { return p.run.Ports }

@@ -84,20 +84,20 @@ func newBound(t transport.Transport, job Job) (*Bound, error) {
 		}
 	}
 	b := &Bound{job: job, x: x, t: t, pieces: pieces, align: max(job.Align, symbol), cores: transport.Cores(t)}
-	if b.inPlace() {
+	if b.uncut() {
 		b.job.Segment = max(b.job.Segment, b.job.Bytes)
 	}
 	if err := transport.LimitsOf(t).Carry(b.pipelineCount()*x.Rounds, info.Ports); err != nil {
 		return fail("the transport cannot carry the plan: %w", err)
 	}
-	b.stream = b.inPlace() && job.ObserveAll == nil && int64(len(job.Outputs))*job.Bytes >= streamBytes && x.Direct()
+	b.stream = b.uncut() && job.ObserveAll == nil && int64(len(job.Outputs))*job.Bytes >= streamBytes && x.Direct()
 	b.chooseBlocks(b.at(0).element)
 	return b, nil
 }
 
-// inPlace reports whether nothing but scratch memory is needed and nobody is to see or be
+// uncut reports whether nothing but scratch memory is needed and nobody is to see or be
 // sent a segment, so that cutting packets would only cost time.
-func (b *Bound) inPlace() bool {
+func (b *Bound) uncut() bool {
 	if b.x.Ranks > 1 || b.job.Observe != nil || b.pieces > 1 || b.x.Between > 0 {
 		return false
 	}

@@ -19,8 +19,7 @@
 //   - compile makes an executable: the steps of a rank, its messages, and where every element lies. Plan in, steps out.
 //   - run says what is next in a segment. It is told what has come and gone, and has no memory, transport or goroutine.
 //   - executor, this one, has the packets, the messages, the goroutines, the timers and the trace. Its pipeline asks
-//   run
-//     what is next; its segment has the memory, its coder computes, its mail posts and waits.
+//     run what is next; its segment has the memory, its coder computes, its mail posts and waits.
 //
 // A packet so passes [Input], the segment's memory, the coder, the mail at one rank and at another one, the coder and
 // the segment there, and [Output].

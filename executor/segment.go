@@ -209,7 +209,7 @@ func (l *segment) writeOutputs() error {
 		}
 	}
 	for o, data := range l.outputs {
-		if to, offset := l.placeOf(o); to.Writer == nil {
+		if to, offset := l.target(o); to.Writer == nil {
 			continue
 		} else if _, err := to.Writer.WriteAt(data, offset); err != nil {
 			return l.writeError(o, err)
@@ -223,13 +223,13 @@ const minCopied = 1 << 20
 
 // copyOutput writes output o, if it is to be in memory and is not there yet.
 func (l *segment) copyOutput(_, o int) {
-	if to, offset := l.placeOf(o); to.Writer == nil && !l.written[o] {
+	if to, offset := l.target(o); to.Writer == nil && !l.written[o] {
 		copy(to.Memory[offset:], l.outputs[o])
 	}
 }
 
-// placeOf returns where output o, an element, goes to.
-func (l *segment) placeOf(o int) (to Output, offset int64) {
+// target returns where output o, an element, goes to.
+func (l *segment) target(o int) (to Output, offset int64) {
 	begin, _ := l.piece(o)
 	return l.job.Outputs[o/l.pieces], l.offset + int64(begin)
 }

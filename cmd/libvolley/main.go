@@ -279,7 +279,7 @@ func networkOf(size int, name *C.char) (sim.Network, error) {
 		}
 		return n, err
 	}
-	measured, err := tune.Find(tune.Place{Transport: "mpi", Ranks: size})
+	measured, err := tune.Find(tune.Platform{Transport: "mpi", Ranks: size})
 	switch {
 	case err != nil:
 		return sim.Network{}, errUsage{err}

@@ -283,17 +283,17 @@ func permutations(n int, visit func([]int)) {
 	for i := range list {
 		list[i] = i
 	}
-	var place func(int)
-	place = func(at int) {
+	var assign func(int)
+	assign = func(at int) {
 		if at == n {
 			visit(list)
 			return
 		}
 		for i := at; i < n; i++ {
 			list[at], list[i] = list[i], list[at]
-			place(at + 1)
+			assign(at + 1)
 			list[at], list[i] = list[i], list[at]
 		}
 	}
-	place(0)
+	assign(0)
 }

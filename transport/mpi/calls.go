@@ -184,11 +184,11 @@ type communicator struct {
 	crowded    bool // there are more ranks on this machine than cores
 }
 
-// split makes a communicator of the ranks of another one that name the same set, in the order of their places. All ranks
+// split makes a communicator of the ranks of another one that name the same set, in the order of their keys. All ranks
 // of that call it.
-func split(of C.MPI_Comm, set, place int) (*communicator, error) {
+func split(of C.MPI_Comm, set, key int) (*communicator, error) {
 	g := new(communicator)
-	if err := failed("MPI_Comm_split", C.MPI_Comm_split(of, C.int(set), C.int(place), &g.comm)); err != nil {
+	if err := failed("MPI_Comm_split", C.MPI_Comm_split(of, C.int(set), C.int(key), &g.comm)); err != nil {
 		return nil, err
 	}
 	if err := g.identify(); err != nil {

@@ -52,9 +52,9 @@ var (
 )
 
 // newEndpoint returns this process's rank of those of a communicator that name the same set.
-func newEndpoint(of C.MPI_Comm, set, place int) (e *Endpoint, err error) {
+func newEndpoint(of C.MPI_Comm, set, key int) (e *Endpoint, err error) {
 	var g *communicator
-	if splits := func() { g, err = split(of, set, place) }; engine.multiple {
+	if splits := func() { g, err = split(of, set, key) }; engine.multiple {
 		splits() // other endpoints go on until all processes have come
 	} else {
 		call(splits)
@@ -114,9 +114,9 @@ func (e *Endpoint) aborted() (err error) {
 	return err
 }
 
-// Split returns this process's rank of the ranks that name the same set, from 0, in the order of their places. All ranks
+// Split returns this process's rank of the ranks that name the same set, from 0, in the order of their keys. All ranks
 // call it, when they are there: it waits for them without a bound.
-func (e *Endpoint) Split(set, place int) (*Endpoint, error) { return newEndpoint(e.comm, set, place) }
+func (e *Endpoint) Split(set, key int) (*Endpoint, error) { return newEndpoint(e.comm, set, key) }
 
 // Exclusive calls f while nothing else calls MPI, on a thread that may.
 func (e *Endpoint) Exclusive(f func()) { call(f) }

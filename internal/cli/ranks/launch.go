@@ -177,7 +177,7 @@ func joinLaunch(_ context.Context, o *Joining) (*session.Party, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &session.Party{Transport: t, Here: at.Place, Host: at.Start.Name, Gather: at.Gather, Part: func(mine launch.Ending, _ *session.Session) int {
+	return &session.Party{Transport: t, Here: at.Listener, Host: at.Start.Name, Gather: at.Gather, Part: func(mine launch.Ending, _ *session.Session) int {
 		at.Report(mine)
 		return mine.Code
 	}}, nil

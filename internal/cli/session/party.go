@@ -23,7 +23,7 @@ type Party struct {
 	Hosts []string // of the processes, each once, sorted
 
 	// Where pairs of processes can be measured, and what each says be told to all:
-	Here   *engine.Place
+	Here   *engine.Listener
 	Host   string // what the user calls that of this process
 	Gather func(ctx context.Context, record []byte, limit time.Duration) ([]json.RawMessage, error)
 

@@ -146,10 +146,10 @@ func (s *treeLift) Encode(b *schedule.Builder, g schedule.Group, in plan.Slot) p
 	}
 
 	// Shoot.
-	type place struct{ r, i int }
-	received := map[place][]plan.Slot{}
+	type position struct{ r, i int }
+	received := map[position][]plan.Slot{}
 	var factors *treeFactors
-	row := func(at place) plan.Slot {
+	row := func(at position) plan.Slot {
 		more := received[at]
 		if at.r == s.cosets-1 {
 			return b.Compute(branch(0))
@@ -169,7 +169,7 @@ func (s *treeLift) Encode(b *schedule.Builder, g schedule.Group, in plan.Slot) p
 			return plan.Combination(list)
 		})
 	}
-	pass := func(d int, from, to []place) swap {
+	pass := func(d int, from, to []position) swap {
 		slots := make([]plan.Slot, len(from))
 		for x, at := range from {
 			slots[x] = row(at)
@@ -184,10 +184,10 @@ func (s *treeLift) Encode(b *schedule.Builder, g schedule.Group, in plan.Slot) p
 		for _, st := range slices.Backward(schedule.WindowRounds(s.n, s.ports)) {
 			var list []swap
 			for _, c := range st.Chunks {
-				var from, to []place
+				var from, to []position
 				for x := range c.Count {
 					for r := range cosets {
-						from, to = append(from, place{r, c.At + x}), append(to, place{r, x})
+						from, to = append(from, position{r, c.At + x}), append(to, position{r, x})
 					}
 				}
 				list = append(list, pass(s.offset(0, c.At), from, to))
@@ -199,12 +199,12 @@ func (s *treeLift) Encode(b *schedule.Builder, g schedule.Group, in plan.Slot) p
 		for _, st := range slices.Backward(schedule.WindowRounds(s.cosets, s.ports)) {
 			var list []swap
 			for _, c := range st.Chunks {
-				var from, to []place
+				var from, to []position
 				for x := range c.Count {
 					r := c.At + x
 					for i := range rows {
 						if i == 0 || r < s.cosets-1 {
-							from, to = append(from, place{r, i}), append(to, place{x, i})
+							from, to = append(from, position{r, i}), append(to, position{x, i})
 						}
 					}
 				}
@@ -220,5 +220,5 @@ func (s *treeLift) Encode(b *schedule.Builder, g schedule.Group, in plan.Slot) p
 		overCosets(s.n)
 		overRows(1)
 	}
-	return row(place{0, 0})
+	return row(position{0, 0})
 }

@@ -59,7 +59,7 @@ func newWindows(w windowShape, ports int) *windows {
 // neighbours returns for each slot those whose m+B places overlap with its own, itself
 // among them.
 func (w windowShape) neighbours() [][]nearby {
-	places := w.m + w.extra
+	width := w.m + w.extra
 	slots := make([]int, 1+w.extra+w.c) // in the order of their first offsets
 	for i := range slots {
 		slots[i] = i - w.extra
@@ -71,7 +71,7 @@ func (w windowShape) neighbours() [][]nearby {
 		for d := 1; d < len(slots); d++ {
 			n := slots[(i+d)%len(slots)]
 			after := w.wrap(w.offset(n, 0) - w.offset(s, 0))
-			if after >= places || after == 0 && i+d >= len(slots) { // the latter have met already
+			if after >= width || after == 0 && i+d >= len(slots) { // the latter have met already
 				break
 			}
 			near[s+w.extra] = append(near[s+w.extra], nearby{n, after})
