@@ -175,8 +175,8 @@ func (e *Encoder) first(size int64) own {
 	return own{Bytes: size, Seed: rand.Uint64(), Network: e.options.network, Beta: int64(e.options.beta), Tau: e.options.tau, Gamma: e.options.gamma}
 }
 
-// A session is what all ranks have agreed on over one transport.
-type session struct {
+// An agreement is what all ranks have agreed on over one transport.
+type agreement struct {
 	t      transport.Transport
 	shared own
 	runs   uint64 // after the first
@@ -184,19 +184,19 @@ type session struct {
 	bound  *Bound // unless nil, what runs go on with
 }
 
-// mostSessions bounds the transports that an encoder keeps for each rank.
-const mostSessions = 4
+// mostAgreements bounds the transports that an encoder keeps for each rank.
+const mostAgreements = 4
 
 // agreed is what all ranks agree on for a run.
 type agreed struct {
 	own
 	resume []transport.Beside // of an earlier agreement, what is to find out that others go by it
-	trial  *trial             // of the plans of the session, if there is one
+	trial  *trial             // of the plans of the agreement, if there is one
 }
 
 // agree agrees with all ranks on a run, or goes by an earlier agreement.
 func (e *Encoder) agree(ctx context.Context, c *collective.Comm, t transport.Transport, size int64) (a agreed, err error) {
-	if s := e.session(t); s != nil {
+	if s := e.agreement(t); s != nil {
 		s.runs++
 		a = agreed{own: s.shared, trial: &s.trial}
 		a.Seed += s.runs // no two runs have the same
@@ -210,13 +210,13 @@ func (e *Encoder) agree(ctx context.Context, c *collective.Comm, t transport.Tra
 	if err == nil && e.keeps(t) {
 		e.mu.Lock()
 		defer e.mu.Unlock()
-		s := &session{t: t, shared: a.own}
+		s := &agreement{t: t, shared: a.own}
 		a.trial = &s.trial
-		list := slices.Insert(e.sessions[t.Rank()], 0, s)
-		for _, oldest := range list[min(len(list), mostSessions):] {
+		list := slices.Insert(e.agreements[t.Rank()], 0, s)
+		for _, oldest := range list[min(len(list), mostAgreements):] {
 			oldest.close()
 		}
-		e.sessions[t.Rank()] = list[:min(len(list), mostSessions)]
+		e.agreements[t.Rank()] = list[:min(len(list), mostAgreements)]
 	}
 	return a, err
 }
@@ -230,19 +230,19 @@ func (e *Encoder) agreeAnew(ctx context.Context, c *collective.Comm, t transport
 	return e.greet(ctx, c, t, size)
 }
 
-// keeps reports whether the encoder has sessions of a transport.
+// keeps reports whether the encoder has agreements over a transport.
 func (e *Encoder) keeps(t transport.Transport) bool {
 	return e.options.packetBytes > 0 && t.Size() > 1 && reflect.ValueOf(t).Comparable()
 }
 
-func (e *Encoder) session(t transport.Transport) *session {
+func (e *Encoder) agreement(t transport.Transport) *agreement {
 	if !e.keeps(t) {
 		return nil
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	list := e.sessions[t.Rank()]
-	i := slices.IndexFunc(list, func(s *session) bool { return s.t == t })
+	list := e.agreements[t.Rank()]
+	i := slices.IndexFunc(list, func(s *agreement) bool { return s.t == t })
 	if i < 0 {
 		return nil
 	}
@@ -252,9 +252,10 @@ func (e *Encoder) session(t transport.Transport) *session {
 	return s
 }
 
-// kept returns the Bound that goes on with the session of a transport, if there is one, and the seed of the next run.
+// kept returns the Bound that goes on with the agreement over a transport, if there is one, and the seed of the next
+// run.
 func (e *Encoder) kept(t transport.Transport) (*Bound, uint64) {
-	s := e.session(t)
+	s := e.agreement(t)
 	if s == nil || s.bound == nil {
 		return nil, 0
 	}
@@ -262,29 +263,29 @@ func (e *Encoder) kept(t transport.Transport) (*Bound, uint64) {
 	return s.bound, s.shared.Seed + s.runs
 }
 
-// keep has later runs of a session go on with a Bound, where packets need not lie where they lay.
+// keep has later runs of an agreement go on with a Bound, where packets need not lie where they lay.
 func (e *Encoder) keep(b *Bound) bool {
 	if _, ok := b.way.(*together); !ok || !e.keeps(b.t) {
 		return false
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	i := slices.IndexFunc(e.sessions[b.t.Rank()], func(s *session) bool { return s.t == b.t })
+	i := slices.IndexFunc(e.agreements[b.t.Rank()], func(s *agreement) bool { return s.t == b.t })
 	if i < 0 {
 		return false
 	}
-	e.sessions[b.t.Rank()][i].bound = b
+	e.agreements[b.t.Rank()][i].bound = b
 	return true
 }
 
-// forget ends the session of a transport, which has failed.
+// forget ends the agreement over a transport, which has failed.
 func (e *Encoder) forget(t transport.Transport) {
 	if !e.keeps(t) {
 		return
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.sessions[t.Rank()] = slices.DeleteFunc(e.sessions[t.Rank()], func(s *session) bool {
+	e.agreements[t.Rank()] = slices.DeleteFunc(e.agreements[t.Rank()], func(s *agreement) bool {
 		if s.t == t {
 			s.close()
 		}
@@ -292,8 +293,8 @@ func (e *Encoder) forget(t transport.Transport) {
 	})
 }
 
-// close gives back what the session holds.
-func (s *session) close() {
+// close gives back what the agreement holds.
+func (s *agreement) close() {
 	if s.bound != nil {
 		s.bound.Close()
 	}

@@ -37,9 +37,9 @@ type Encoder struct {
 
 	own memo.Cache // of plans in the making, where key is nil: it keeps none
 
-	mu       sync.Mutex         // guards what follows
-	plans    []*chosenPlan      // the last ones first, which later runs mostly use again
-	sessions map[int][]*session // by rank, the last ones first
+	mu         sync.Mutex           // guards what follows
+	plans      []*chosenPlan        // the last ones first, which later runs mostly use again
+	agreements map[int][]*agreement // by rank, the last ones first
 }
 
 // mostPlans bounds the plans that an encoder keeps for packets of other sizes.
@@ -138,7 +138,7 @@ func NewEncoderContext(ctx context.Context, a matrix.Matrix, opts ...Option) (*E
 	if o.plan != nil {
 		problem.Ports = o.plan.Info().Ports
 	}
-	e := &Encoder{matrix: a, sessions: map[int][]*session{}}
+	e := &Encoder{matrix: a, agreements: map[int][]*agreement{}}
 	if key, shared := keyOf(problem); shared {
 		e.key = &key
 		known, _, err := memo.Get(ctx, planned, key, problemBytes*int64(a.Rows()+a.Cols()), func() (*algo.Problem, error) { return problem, problem.Prepare() })

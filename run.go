@@ -212,11 +212,11 @@ func (e *Encoder) failed(t transport.Transport, err error) {
 	}
 }
 
-// agreement is how ranks agree on a run, see [Encoder.agree].
-type agreement func(ctx context.Context, c *collective.Comm, t transport.Transport, size int64) (agreed, error)
+// agreeing is how ranks agree on a run, see [Encoder.agree].
+type agreeing func(ctx context.Context, c *collective.Comm, t transport.Transport, size int64) (agreed, error)
 
 // bind makes a run ready.
-func (e *Encoder) bind(ctx context.Context, t transport.Transport, packets []Packet, windows []*transport.Window, agree agreement) (b *Bound, err error) {
+func (e *Encoder) bind(ctx context.Context, t transport.Transport, packets []Packet, windows []*transport.Window, agree agreeing) (b *Bound, err error) {
 	b = &Bound{e: e, ctx: ctx, t: t, packets: packets, began: time.Now()}
 	defer func() {
 		if err != nil {

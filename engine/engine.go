@@ -254,7 +254,7 @@ func (p *Listener) Join(ctx context.Context, table []string, limit time.Duration
 			p.met = append(p.met, r)
 		}
 	}
-	session := sha256.New()
+	digest := sha256.New()
 	for r, text := range said {
 		address, _, _ := strings.Cut(string(text), " ")
 		if _, _, err := net.SplitHostPort(address); err != nil {
@@ -262,10 +262,10 @@ func (p *Listener) Join(ctx context.Context, table []string, limit time.Duration
 		}
 		p.table = append(p.table, address)
 		if first <= r && r < end {
-			fmt.Fprintf(session, "%q", text)
+			fmt.Fprintf(digest, "%q", text)
 		}
 	}
-	return p.listener.Join(p.run.Rank-first, p.table[first:end], fmt.Sprintf("%x", session.Sum(nil))), nil
+	return p.listener.Join(p.run.Rank-first, p.table[first:end], fmt.Sprintf("%x", digest.Sum(nil))), nil
 }
 
 // cut gives all ranks, this one too, those of Sets. It returns what they have said, and the ranks of this one's set.

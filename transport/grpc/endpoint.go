@@ -23,7 +23,7 @@ type Endpoint struct {
 	listener  *Listener
 	rank      int
 	addresses []string // of all ranks
-	session   string   // the same at all ranks, and of no other run
+	run       string   // the same at all ranks, and of no other run
 	streams   context.Context
 	endAll    context.CancelFunc
 	running   sync.WaitGroup
