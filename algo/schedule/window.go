@@ -61,19 +61,19 @@ func (w Window) Sums(g Group, offset, unit int) [][]Addend {
 // back have, in as many slots as the unit in. Rounds that would take the window beyond most are empty.
 func Gather(b *Builder, g Group, stages []WindowRound, stride, most int, in []plan.Slot) Window {
 	unit := len(in)
-	held := append(make(Window, 0, most*unit), in...)
+	have := append(make(Window, 0, most*unit), in...)
 	for _, st := range stages {
 		for port, c := range st.Chunks {
 			if c = c.Cut(most); c.Count > 0 {
-				b.Send(port, g.Processor(g.Around(c.At*stride)), held[:c.Count*unit:c.Count*unit])
+				b.Send(port, g.Processor(g.Around(c.At*stride)), have[:c.Count*unit:c.Count*unit])
 			}
 		}
 		for port, c := range st.Chunks {
 			if c = c.Cut(most); c.Count > 0 {
-				held = append(held, b.Receive(port, g.Processor(g.Around(-c.At*stride)), c.Count*unit)...)
+				have = append(have, b.Receive(port, g.Processor(g.Around(-c.At*stride)), c.Count*unit)...)
 			}
 		}
 		b.EndRound()
 	}
-	return held
+	return have
 }

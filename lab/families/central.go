@@ -134,10 +134,10 @@ func (s central) gather(b *schedule.Builder, g schedule.Group, in plan.Slot) []p
 }
 
 func (s central) Encode(b *schedule.Builder, g schedule.Group, in plan.Slot) plan.Slot {
-	held := s.gather(b, g, in)
+	have := s.gather(b, g, in)
 	var results []plan.Slot
-	for j := range held { // at processor 0
-		results = append(results, b.Total(schedule.Weighted(held, func(i int) field.Element { return g.At(i, j) })))
+	for j := range have { // at processor 0
+		results = append(results, b.Total(schedule.Weighted(have, func(i int) field.Element { return g.At(i, j) })))
 	}
 	return s.scatter(b, g, results)
 }

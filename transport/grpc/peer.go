@@ -44,7 +44,7 @@ type peer struct {
 // A line has the messages of a tag: the i-th that is sent meets the i-th receive. It is kept, as tags are few.
 type line struct {
 	sends, receives uint32      // so far
-	held            []*transfer // sends whose rest waits for a clear-to-send
+	waiting         []*transfer // sends whose rest waits for a clear-to-send
 	clears          []*frame    // clear-to-sends that came before their messages were sent
 	posted          []*transfer // receives whose head has not come
 	early           []early
@@ -157,7 +157,7 @@ func (p *peer) send(t *transfer) {
 	case ok:
 		p.cleared(t, clear.n)
 	default:
-		l.held = append(l.held, t)
+		l.waiting = append(l.waiting, t)
 	}
 }
 
@@ -268,7 +268,7 @@ func (p *peer) take(f *frame, from *mem.Reader) error {
 		}
 	case clearFrame:
 		l := p.line(tag)
-		if t, ok := pull(&l.held, func(t *transfer) bool { return t.number == f.c }); ok {
+		if t, ok := pull(&l.waiting, func(t *transfer) bool { return t.number == f.c }); ok {
 			p.cleared(t, f.n)
 		} else if f.c-l.sends < 1<<31 { // not sent yet; the number wraps
 			if p.clears++; p.clears > earlyHeads {
@@ -334,8 +334,8 @@ func (p *peer) takeHead(tag transport.Tag, size uint64, from *mem.Reader) error 
 func (p *peer) leave() {
 	p.left = true
 	for _, l := range p.lines {
-		p.rests = append(p.rests, l.held...)
-		l.held = nil
+		p.rests = append(p.rests, l.waiting...)
+		l.waiting = nil
 	}
 	for _, t := range p.rests {
 		t.queue.Finish(t.Transfer, errLeft(p.rank))

@@ -20,7 +20,7 @@ type Endpoint struct {
 
 	// What follows is guarded by the engine's lock.
 	serial    int
-	held      []*transfer         // sends that wait for a clear-to-send, or for others of their stream
+	waiting   []*transfer         // sends that wait for a clear-to-send, or for others of their stream
 	clears    map[destination]int // clear-to-sends that came before the sends
 	connected []bool              // ranks that were sent or have sent something
 	uncleared []*transfer         // long receives whose senders were not told clear-to-send, oldest first
@@ -163,7 +163,7 @@ func (e *Endpoint) close() (err error) {
 	}
 	e.closed = true
 	e.host.Close()
-	left := len(e.held) + e.active - 1 // but the control receive
+	left := len(e.waiting) + e.active - 1 // but the control receive
 	for i, s := range e.all {
 		if t, ok := s.owner.(*transfer); s.owner == e.control || ok && t.Receive {
 			err = errors.Join(err, e.cancel(i))

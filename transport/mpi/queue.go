@@ -104,7 +104,7 @@ func (q *queue) tryWait() {
 	}
 	e.poller = q
 	gather := q.gather
-	if len(e.waits) > 1 || len(e.held)+len(e.uncleared) > 0 { // others wait, or messages for what comes
+	if len(e.waits) > 1 || len(e.waiting)+len(e.uncleared) > 0 { // others wait, or messages for what comes
 		gather = 0
 	}
 	e.wait(time.Since(q.since), gather)
@@ -311,8 +311,8 @@ func (e *Endpoint) start(q *queue, what *transport.Transfer) {
 		}
 		return
 	}
-	if e.held = append(e.held, t); len(e.held) == 1 && !t.long {
-		e.held = e.held[:0]
+	if e.waiting = append(e.waiting, t); len(e.waiting) == 1 && !t.long {
+		e.waiting = e.waiting[:0]
 		t.post(len(t.fragments))
 		return
 	}
@@ -325,7 +325,7 @@ type destination struct{ rank, mpiTag int }
 // release posts what may go of the sends that are held, in the order of each stream.
 func (e *Endpoint) release() {
 	blocked := map[stream]bool{}
-	e.held = slices.DeleteFunc(e.held, func(t *transfer) bool {
+	e.waiting = slices.DeleteFunc(e.waiting, func(t *transfer) bool {
 		key := stream{t.Rank, t.Tag}
 		if blocked[key] {
 			return false

@@ -288,8 +288,8 @@ func together(blocks []block, first, last matrix.Labels) *plan.Together {
 // stepOf returns the step on groups of a size.
 func stepOf(size int, t schedule.Task) *universal.Step {
 	// In one process every processor obtains all, for the fewest multiply-adds, unless that is much memory for each.
-	const mostHeld = 256
-	if t.InMemory && isBinary(t.Matrix.Field()) && size <= mostHeld {
+	const mostGathered = 256
+	if t.InMemory && isBinary(t.Matrix.Field()) && size <= mostGathered {
 		return universal.New(size, t.Ports, size, 1)
 	}
 	return universal.Tuned(size, t.Ports)

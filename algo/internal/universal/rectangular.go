@@ -27,7 +27,7 @@ func (s Rectangular) Encode(b *schedule.Builder, g SparseGroup, in plan.Slot) pl
 	if g.Has(g.Index) {
 		own = []plan.Slot{in}
 	}
-	held := gather(b, g.Group, s.prepare, 1, min(s.m, g.Size), own, func(i, _, back int) bool {
+	have := gather(b, g.Group, s.prepare, 1, min(s.m, g.Size), own, func(i, _, back int) bool {
 		return g.Has((i - back + g.Size) % g.Size)
 	})
 	strides := schedule.Ceil(g.Size, s.m)
@@ -39,7 +39,7 @@ func (s Rectangular) Encode(b *schedule.Builder, g SparseGroup, in plan.Slot) pl
 		for _, h := range gather(forward, g.Group, s.shoot, -s.m, strides, wanted, func(i, t, l int) bool {
 			return g.Wants((i+l*s.m)%g.Size) && s.some(b, g, i, t+1, l)
 		}) {
-			outputs, sums = append(outputs, h.slot), append(sums, s.sum(b, g, held, h.offset*s.m))
+			outputs, sums = append(outputs, h.slot), append(sums, s.sum(b, g, have, h.offset*s.m))
 		}
 		return outputs, sums
 	})
@@ -50,9 +50,9 @@ func (s Rectangular) Encode(b *schedule.Builder, g SparseGroup, in plan.Slot) pl
 }
 
 // sum is [schedule.Window.Sums] of the packets that exist.
-func (s Rectangular) sum(b *schedule.Builder, g SparseGroup, held []heldPacket, offset int) []schedule.Addend {
+func (s Rectangular) sum(b *schedule.Builder, g SparseGroup, have []windowPacket, offset int) []schedule.Addend {
 	var slots, offsets []int
-	for _, h := range held {
+	for _, h := range have {
 		if b.Steps(1); offset+h.offset < g.Size {
 			slots, offsets = append(slots, h.slot), append(offsets, h.offset)
 		}
@@ -63,23 +63,23 @@ func (s Rectangular) sum(b *schedule.Builder, g SparseGroup, held []heldPacket, 
 	return schedule.Weighted(slots, func(i int) field.Element { return g.At(g.Around(-offsets[i]), g.Around(offset)) })
 }
 
-// A heldPacket is the packet of the processor so many strides back.
-type heldPacket struct{ offset, slot int }
+// A windowPacket is the packet of the processor so many strides back.
+type windowPacket struct{ offset, slot int }
 
 // gather is [schedule.Gather] of packets that exist: in stage t the processor at i gets that of an offset if comes says
 // so.
 func gather(b *schedule.Builder, g schedule.Group, stages []schedule.WindowRound, stride, most int, own []plan.Slot,
-	comes func(i, t, offset int) bool) []heldPacket {
-	var held []heldPacket
+	comes func(i, t, offset int) bool) []windowPacket {
+	var have []windowPacket
 	if own != nil {
-		held = append(held, heldPacket{0, own[0]})
+		have = append(have, windowPacket{0, own[0]})
 	}
 	for t, st := range stages {
 		for port, c := range st.Chunks {
 			c = c.Cut(most)
 			to := g.Around(c.At * stride)
 			var slots []plan.Slot
-			for _, h := range held {
+			for _, h := range have {
 				if b.Steps(1); h.offset < c.Count && comes(to, t, c.At+h.offset) {
 					slots = append(slots, h.slot)
 				}
@@ -99,13 +99,13 @@ func gather(b *schedule.Builder, g schedule.Group, stages []schedule.WindowRound
 			}
 			if len(offsets) > 0 {
 				for i, slot := range b.Receive(port, g.Processor(g.Around(-c.At*stride)), len(offsets)) {
-					held = append(held, heldPacket{offsets[i], slot})
+					have = append(have, windowPacket{offsets[i], slot})
 				}
 			}
 		}
 		b.EndRound()
 	}
-	return held
+	return have
 }
 
 // some reports whether the processor at i has anything to add up for the one l strides on after the rounds from t on.

@@ -173,11 +173,11 @@ func (s *lifted) Encode(b *schedule.Builder, g schedule.Group, in plan.Slot) pla
 	}
 
 	// Prepare.
-	held := append(make([]plan.Slot, 0, s.h), in) // held[d] is the packet of (v, t, c-d)
+	have := append(make([]plan.Slot, 0, s.h), in) // have[d] is the packet of (v, t, c-d)
 	for _, st := range schedule.WindowRounds(s.h, s.ports) {
 		var list []swap
 		for _, ch := range st.Chunks {
-			list = append(list, swap{s.at(v, t, c+ch.At), held[:ch.Count:ch.Count], s.at(v, t, c-ch.At), ch.Count, func(got []plan.Slot) { held = append(held, got...) }})
+			list = append(list, swap{s.at(v, t, c+ch.At), have[:ch.Count:ch.Count], s.at(v, t, c-ch.At), ch.Count, func(got []plan.Slot) { have = append(have, got...) }})
 		}
 		round(list)
 	}
@@ -197,7 +197,7 @@ func (s *lifted) Encode(b *schedule.Builder, g schedule.Group, in plan.Slot) pla
 			}
 			of, list := sums[s.within(r)], schedule.Sum(nil)
 			for x, coef := range of.raw {
-				list.Add(held[s.within(c-x)], coef)
+				list.Add(have[s.within(c-x)], coef)
 			}
 			for below, coefs := range of.lifted {
 				for from, coef := range coefs {

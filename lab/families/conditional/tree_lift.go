@@ -107,7 +107,7 @@ func (s *treeLift) Classes() []plan.Class { return schedule.Alike(s.size) }
 
 func (s *treeLift) Encode(b *schedule.Builder, g schedule.Group, in plan.Slot) plan.Slot {
 	// Prepare.
-	held := schedule.Gather(b, g, schedule.WindowRounds(s.m, s.ports), s.cosets, s.m, []plan.Slot{in})
+	have := schedule.Gather(b, g, schedule.WindowRounds(s.m, s.ports), s.cosets, s.m, []plan.Slot{in})
 
 	// move is the swap of slots with the processors d further on and d back.
 	move := func(d int, slots []plan.Slot, put func(got []plan.Slot)) swap {
@@ -121,7 +121,7 @@ func (s *treeLift) Encode(b *schedule.Builder, g schedule.Group, in plan.Slot) p
 		return cells + len(more), func() plan.Combination {
 			var list schedule.Sum
 			for z := range cells {
-				list.Add(held[z], g.At(g.Around(-z*s.cosets), g.Around(row*s.m*s.cosets+s.cosets-1)))
+				list.Add(have[z], g.At(g.Around(-z*s.cosets), g.Around(row*s.m*s.cosets+s.cosets-1)))
 			}
 			addAll(&list, more)
 			return plan.Combination(list)
@@ -160,7 +160,7 @@ func (s *treeLift) Encode(b *schedule.Builder, g schedule.Group, in plan.Slot) p
 			}
 			var list schedule.Sum
 			for z, coef := range factors.raw[at.r][at.i] {
-				list.Add(held[z], coef)
+				list.Add(have[z], coef)
 			}
 			for y, coef := range factors.carried[at.r][at.i] {
 				list.Add(carriers[y], coef)
