@@ -81,11 +81,11 @@ func (c *Comm) Greet(ctx context.Context, g Greeting, agree func(own []uint64) b
 	if len(said) == 0 {
 		said = []byte(g.Host)
 	}
-	records, err := c.Allgather(ctx, sealed(g.Verb, g.Version, said))
+	greetings, err := c.Allgather(ctx, sealed(g.Verb, g.Version, said))
 	if err != nil {
 		return nil, misheard(err)
 	}
-	all, err := unseal(records)
+	all, err := unseal(greetings)
 	if err == nil {
 		err = differ(all)
 	}
@@ -213,25 +213,25 @@ func sealed(verb, version string, said []byte) []byte {
 	copy(h.Verb[:], verb)
 	copy(h.Version[:], version)
 	copy(h.Terms[:], said)
-	record, _ := binary.Append(nil, binary.LittleEndian, h) // of fixed size
-	sum := digest(record[:helloBytes-len(h.Sum)])
-	copy(record[helloBytes-len(sum):], sum[:])
-	return record
+	greeting, _ := binary.Append(nil, binary.LittleEndian, h) // of fixed size
+	sum := digest(greeting[:helloBytes-len(h.Sum)])
+	copy(greeting[helloBytes-len(sum):], sum[:])
+	return greeting
 }
 
 var hostName = regexp.MustCompile(`^[0-9A-Za-z._-]+$`)
 
 // unseal returns the terms of the greetings of all ranks, or a [*PeerError].
-func unseal(records [][]byte) ([][]byte, error) {
-	all := make([]hello, len(records))
-	terms := make([][]byte, len(records))
-	for r, record := range records {
+func unseal(greetings [][]byte) ([][]byte, error) {
+	all := make([]hello, len(greetings))
+	terms := make([][]byte, len(greetings))
+	for r, greeting := range greetings {
 		h := &all[r]
-		_, err := binary.Decode(record, binary.LittleEndian, h)
+		_, err := binary.Decode(greeting, binary.LittleEndian, h)
 		switch {
 		case err == nil && h.Magic != helloMagic:
 			return nil, &PeerError{Reason: fmt.Sprintf("rank %d does not greet as volley does, but with %q: start the same program at all ranks", r, h.Magic[:])}
-		case err != nil || len(record) != helloBytes || h.Sum != digest(record[:helloBytes-len(h.Sum)]):
+		case err != nil || len(greeting) != helloBytes || h.Sum != digest(greeting[:helloBytes-len(h.Sum)]):
 			return nil, fmt.Errorf("volley: the greeting of rank %d arrived damaged", r)
 		}
 		terms[r] = h.Terms[:]
@@ -303,7 +303,7 @@ func Numbers(list []int) string {
 }
 
 // digest tells whether a greeting has arrived whole.
-func digest(record []byte) [8]byte {
-	sum := sha256.Sum256(record)
+func digest(greeting []byte) [8]byte {
+	sum := sha256.Sum256(greeting)
 	return [8]byte(sum[:8])
 }

@@ -323,7 +323,7 @@ func TestImpossible(t *testing.T) {
 		_, err := New(tr, time.Minute).Allgather(ctx, append(binary.LittleEndian.AppendUint64(nil, 1<<62), make([]byte, mostShort)...))
 		return err
 	}) {
-		if r < 2 && (err == nil || !strings.Contains(err.Error(), "rank 2 announces a record of 4611686018427387904 bytes")) {
+		if r < 2 && (err == nil || !strings.Contains(err.Error(), "rank 2 announces a text of 4611686018427387904 bytes")) {
 			t.Errorf("rank %d: %v", r, err)
 		}
 	}

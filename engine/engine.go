@@ -239,7 +239,8 @@ func (p *Listener) Join(ctx context.Context, table []string, limit time.Duration
 		}
 		mine := fmt.Appendf(nil, "%s %s %s", p.address, rand.Text(), p.Says) // a table like no other run's
 		var err error
-		if said, err = p.listener.Gather(ctx, p.run.Meet, grpc.Record{Name: "join", Rank: p.run.Rank, Size: p.run.Size, Data: mine}, limit); err != nil {
+		this := grpc.Contribution{Name: "join", Rank: p.run.Rank, Size: p.run.Size, Data: mine}
+		if said, err = p.listener.Gather(ctx, p.run.Meet, this, limit); err != nil {
 			return nil, err
 		}
 	}
@@ -317,11 +318,12 @@ func (p *Listener) route(ctx context.Context, limit time.Duration) error {
 
 const routeAgain = 200 * time.Millisecond
 
-// Gather returns the record of every rank that has met, once for a name, also after an abort. Records of ranks that
+// Gather returns the text of every rank that has met, once for a name, also after an abort. Texts of ranks that
 // have ended, or do not come within the time (0: any), are nil, and the error names them. There are none where the rank
 // is gone that was rank 0 when they met.
 func (p *Listener) Gather(ctx context.Context, name string, mine []byte, limit time.Duration) ([][]byte, error) {
-	said, err := p.listener.Gather(ctx, p.run.Meet, grpc.Record{Name: "later " + name, Rank: p.met[p.run.Rank], Size: len(p.met), Data: mine}, limit)
+	this := grpc.Contribution{Name: "later " + name, Rank: p.met[p.run.Rank], Size: len(p.met), Data: mine}
+	said, err := p.listener.Gather(ctx, p.run.Meet, this, limit)
 	if said == nil {
 		return nil, err
 	}

@@ -154,7 +154,7 @@ func (l *mail) wait(ctx context.Context, m *run.Machine) (run.Do, error) {
 // sent records that a send is over, and returns what has failed.
 func (l *mail) sent(k int, began int64, err error) error {
 	m := &l.x.Sends[k]
-	l.recordMessage(trace.Settle, trace.Send, &m.Message, len(m.Slots), began, l.sends[k].began)
+	l.noteMessage(trace.Settle, trace.Send, &m.Message, len(m.Slots), began, l.sends[k].began)
 	if err != nil {
 		return of(int(m.Src), fmt.Errorf("round %d: send to processor %d: %w", m.Round, m.Dst, err))
 	}
@@ -164,7 +164,7 @@ func (l *mail) sent(k int, began int64, err error) error {
 // received records that a message is there, and returns what is wrong with it.
 func (l *mail) received(i int, began int64, err error) error {
 	m, t := &l.x.Receives[i], &l.receives[i]
-	l.recordMessage(trace.Wait, trace.Receive, &m.Message, int(m.Count), began, t.began)
+	l.noteMessage(trace.Wait, trace.Receive, &m.Message, int(m.Count), began, t.began)
 	if wrong, ok := err.(*transport.LengthError); ok { // its round is that of the plan, not of the pipeline
 		named := *wrong
 		named.Tag.Round = int(m.Round)

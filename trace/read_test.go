@@ -129,7 +129,7 @@ func TestReadEventsErrors(t *testing.T) {
 		{changed(begin, `"7"`, `"8"`), `line 4: traceEvents[2]: id2: "7": no message of that id has begun at rank 1`},
 		{changed(begin, `"ts":1`, `"ts":4`), `line 4: traceEvents[2]: ts: the message ends -1µs after it has begun: want 0 to 277h46m40s`},
 		{file(begin, begin), `line 3: traceEvents[1]: id2: "7": the message of that id before it has no end`},
-		{file(span, begin), `the message of id2 "7" at rank 1 has no end, a record of ph e`},
+		{file(span, begin), `the message of id2 "7" at rank 1 has no end, an event of ph e`},
 	} {
 		_, err := trace.ReadEvents(strings.NewReader(c.text))
 		if wrong := new(trace.FormatError); !errors.As(err, &wrong) || err.Error() != c.want {

@@ -73,11 +73,11 @@ func (m *meter) reach(elapsed float64) {
 
 // agree sets every value to the greatest of all ranks. No rank returns before the last has called it.
 func (m *meter) agree(ctx context.Context, values []float64) error {
-	var record []byte
+	var mine []byte
 	for _, v := range values {
-		record = binary.LittleEndian.AppendUint64(record, math.Float64bits(v))
+		mine = binary.LittleEndian.AppendUint64(mine, math.Float64bits(v))
 	}
-	all, err := collective.New(m.t, 0).Allgather(ctx, record)
+	all, err := collective.New(m.t, 0).Allgather(ctx, mine)
 	for _, theirs := range all {
 		for i := range values {
 			values[i] = max(values[i], math.Float64frombits(binary.LittleEndian.Uint64(theirs[8*i:])))

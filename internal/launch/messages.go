@@ -75,7 +75,7 @@ type table struct {
 type said struct {
 	Hello  *Hello
 	Listen string
-	Record json.RawMessage `json:",omitempty"` // for all ranks, which get the list of all records once all have come
+	Text   json.RawMessage `json:"Record,omitempty"` // for all ranks, which get the list of all texts once all have come
 	Out    []byte
 	End    *Ending
 	Done   int64 // bytes more

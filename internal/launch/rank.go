@@ -181,9 +181,9 @@ func (r *Rank) Progress(done, more int64) {
 	}
 }
 
-// Gather returns the records of all ranks, by the launch.
-func (r *Rank) Gather(_ context.Context, record []byte, _ time.Duration) (all []json.RawMessage, err error) {
-	if err = r.parent.Send(said{Record: record}); err == nil {
+// Gather returns the texts of all ranks, by the launch.
+func (r *Rank) Gather(_ context.Context, text []byte, _ time.Duration) (all []json.RawMessage, err error) {
+	if err = r.parent.Send(said{Text: text}); err == nil {
 		err = r.parent.Receive(&all)
 	}
 	return all, err

@@ -145,19 +145,22 @@ func joinGRPC(ctx context.Context, o *Joining) (*session.Party, error) {
 	if err != nil {
 		return nil, errors.Join(err, listener.Close())
 	}
-	gather := func(ctx context.Context, record []byte, limit time.Duration) (list []json.RawMessage, err error) {
-		all, err := listener.Gather(ctx, "pairs", record, limit)
-		for _, text := range all {
-			list = append(list, text)
+	gather := func(ctx context.Context, text []byte, limit time.Duration) (list []json.RawMessage, err error) {
+		all, err := listener.Gather(ctx, "pairs", text, limit)
+		for _, said := range all {
+			list = append(list, said)
 		}
 		return list, err
 	}
 	host, _ := os.Hostname()
-	return &session.Party{Transport: e, Here: listener, Host: host, Gather: gather, Part: func(mine launch.Ending, s *session.Session) int {
+	part := func(mine launch.Ending, s *session.Session) int {
 		defer listener.Close()
 		defer e.Close()
 		return partGRPC(listener, mine, s)
-	}, Apart: func(work func()) { work() }}, nil
+	}
+	return &session.Party{
+		Transport: e, Here: listener, Host: host, Gather: gather, Part: part, Apart: func(work func()) { work() },
+	}, nil
 }
 
 // partGRPC gathers the endings. Rank 0 says what went wrong, and all take the exit code from it.
@@ -168,9 +171,9 @@ func partGRPC(listener *engine.Listener, mine launch.Ending, s *session.Session)
 		limit = 0
 	}
 	text, _ := json.Marshal(mine)
-	records, err := listener.Gather(context.Background(), "end", text, limit)
-	all := make([]*launch.Ending, len(records))
-	for r, text := range records {
+	said, err := listener.Gather(context.Background(), "end", text, limit)
+	all := make([]*launch.Ending, len(said))
+	for r, text := range said {
 		if text != nil && json.Unmarshal(text, &all[r]) != nil {
 			all[r] = nil
 		}
@@ -180,9 +183,9 @@ func partGRPC(listener *engine.Listener, mine launch.Ending, s *session.Session)
 	}
 	switch {
 	case rank == 0 && len(launch.Sayings(all)) > 0:
-	case len(records) == 0 && mine.Text != "": // rank 0 cannot
+	case len(said) == 0 && mine.Text != "": // rank 0 cannot
 		s.Say(slog.LevelError, launch.Saying{Text: mine.Text, Ranks: []int{rank}, Host: mine.Host})
-	case len(records) == 0, rank == 0 && err != nil:
+	case len(said) == 0, rank == 0 && err != nil:
 		s.Say(slog.LevelError, launch.Saying{Text: fmt.Sprintf("does not hear how others ended: %v", err), Ranks: []int{rank}, Host: mine.Host})
 	}
 	if err != nil {
