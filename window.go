@@ -520,22 +520,22 @@ func (w *together) copyIn(at, n int, says uint64) error {
 	first, end := w.stage.part(n, w.stage.here, w.unit)
 	from, to := w.slice(end - first)
 	defer w.done(trace.Read, w.e.options.trace.Now(), n)
-	chunks := make([][]byte, 0, mostFew)
+	segments := make([][]byte, 0, mostFew)
 	for _, proc := range w.sources {
 		p := w.own(proc)
 		if p == nil {
 			continue
 		}
 		on := w.stage.packet(proc, false, min(end-first, w.stage.bytes))
-		chunk, read, err := w.chunk(proc, at, n, on)
+		segment, read, err := w.segmentOf(proc, at, n, on)
 		if err != nil {
 			return fmt.Errorf("processor %d: read its packet: %w", proc, err)
 		}
-		if err := p.check(f, chunk[:read], int64(at)); err != nil {
+		if err := p.check(f, segment[:read], int64(at)); err != nil {
 			return fmt.Errorf("processor %d: %w", proc, err)
 		}
-		chunks = append(chunks, chunk)
-		switch part := chunk[first:end]; {
+		segments = append(segments, segment)
+		switch part := segment[first:end]; {
 		case w.data != nil || len(part) == 0 || &part[0] == &on[0]:
 		case p.whole(at+first, end-first):
 			copy(on[:from], part)
@@ -544,32 +544,32 @@ func (w *together) copyIn(at, n int, says uint64) error {
 			copy(on, part)
 		}
 	}
-	return w.exchange(says, false, chunks, n)
+	return w.exchange(says, false, segments, n)
 }
 
 // mostFew is how many packets at a rank make no garbage.
 const mostFew = 8
 
-// chunk returns n bytes of a packet here, from at on, and how many of them it has, which zeros follow: where they lie, or on
-// the stage if that has room for all of them.
-func (w *together) chunk(proc, at, n int, on []byte) (chunk []byte, read int, err error) {
+// segmentOf returns n bytes of a packet here, from at on, and how many of them it has, which zeros follow: where they
+// lie, or on the stage if that has room for all of them.
+func (w *together) segmentOf(proc, at, n int, on []byte) (segment []byte, read int, err error) {
 	p := w.own(proc)
 	if p.whole(at, n) {
 		return p.Data[at:][:n], n, nil
 	}
-	if chunk = on; len(w.stage.all) > 1 {
-		chunk = w.buffer(proc, n)
+	if segment = on; len(w.stage.all) > 1 {
+		segment = w.buffer(proc, n)
 	}
 	if p.Source == nil {
-		read = copy(chunk, p.Data[min(at, len(p.Data)):])
+		read = copy(segment, p.Data[min(at, len(p.Data)):])
 	} else {
 		reader := packetReader{p.Source, p.Size}
-		if read, err = reader.ReadAt(chunk, int64(at)); errors.Is(err, io.EOF) {
+		if read, err = reader.ReadAt(segment, int64(at)); errors.Is(err, io.EOF) {
 			err = nil
 		}
 	}
-	clear(chunk[read:])
-	return chunk, read, err
+	clear(segment[read:])
+	return segment, read, err
 }
 
 // buffer returns memory for n bytes of a packet here.
@@ -582,8 +582,8 @@ func (w *together) buffer(proc, n int) []byte {
 }
 
 // exchange has the ranks of equal index on all hosts send each other their parts of packets, or of results, of n bytes:
-// of the processors here there are chunks, in order.
-func (w *together) exchange(says uint64, results bool, chunks [][]byte, n int) error {
+// of the processors here there are segments, in order.
+func (w *together) exchange(says uint64, results bool, segments [][]byte, n int) error {
 	if len(w.stage.all) == 1 {
 		return nil
 	}
@@ -601,9 +601,9 @@ func (w *together) exchange(says uint64, results bool, chunks [][]byte, n int) e
 		}
 		of, to := w.stage.part(n, host, w.unit)
 		said := make([]byte, len(mine))
-		chunk, part := [][]byte{}, [][]byte{} // for that host of what is here, and for this one of what is there
-		for _, c := range chunks {
-			chunk = append(chunk, c[of:to])
+		away, part := [][]byte{}, [][]byte{} // for that host of what is here, and for this one of what is there
+		for _, s := range segments {
+			away = append(away, s[of:to])
 		}
 		firstThere, endThere := executor.Hosted(w.e.problem.Processors(), ranks[index], w.t.Size())
 		for _, proc := range procs {
@@ -611,9 +611,9 @@ func (w *together) exchange(says uint64, results bool, chunks [][]byte, n int) e
 				part = append(part, w.stage.packet(proc, results, end-first))
 			}
 		}
-		send, receive := chunk, part
+		send, receive := away, part
 		if results {
-			send, receive = part, chunk
+			send, receive = part, away
 		}
 		theirs = append(theirs, said)
 		transfers = append(transfers,
@@ -642,36 +642,36 @@ func (w *together) copyOut(at, n int, says uint64) error {
 	first, end := w.stage.part(n, w.stage.here, w.unit)
 	from, to := w.slice(end - first)
 	defer w.done(trace.Write, w.e.options.trace.Now(), n)
-	chunks := make([][]byte, 0, mostFew)
+	segments := make([][]byte, 0, mostFew)
 	for _, proc := range w.sinks {
 		p := w.own(proc)
 		if p == nil {
 			continue
 		}
 		on := w.stage.packet(proc, true, end-first)
-		chunk := on
+		segment := on
 		switch {
 		case p.Coded == nil:
-			chunk = (*p.Result)[at:][:n]
-			copy(chunk[first:][:from], on)
-			copy(chunk[first+to:end], on[to:])
+			segment = (*p.Result)[at:][:n]
+			copy(segment[first:][:from], on)
+			copy(segment[first+to:end], on[to:])
 		case len(w.stage.all) > 1:
-			chunk = w.buffer(proc, n)
-			copy(chunk[first:end], on)
+			segment = w.buffer(proc, n)
+			copy(segment[first:end], on)
 		}
-		chunks = append(chunks, chunk)
+		segments = append(segments, segment)
 	}
-	if err := w.exchange(says, true, chunks, n); err != nil {
+	if err := w.exchange(says, true, segments, n); err != nil {
 		return err
 	}
 	for _, proc := range w.sinks {
 		if p := w.own(proc); p != nil {
 			if p.Coded != nil {
-				if _, err := p.Coded.WriteAt(chunks[0], int64(at)); err != nil {
+				if _, err := p.Coded.WriteAt(segments[0], int64(at)); err != nil {
 					return fmt.Errorf("processor %d: write its coded packet: %w", proc, err)
 				}
 			}
-			chunks = chunks[1:]
+			segments = segments[1:]
 		}
 	}
 	return nil

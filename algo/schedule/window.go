@@ -6,17 +6,17 @@ import (
 )
 
 // A WindowRound is one round of a window schedule: the window of offsets grows from [0, from) to [0, to), or shrinks
-// the other way, and chunks hold the offsets in between, one for each port.
+// the other way, and ranges hold the offsets in between, one for each port.
 type WindowRound struct {
 	From, To int
-	Chunks   []Chunk
+	Ranges   []Range
 }
 
-// A Chunk is the run of offsets [at, at+count).
-type Chunk struct{ At, Count int }
+// A Range is the offsets [at, at+count).
+type Range struct{ At, Count int }
 
 // WindowRounds grows a window from 1 to m in clog(m) rounds: each round takes it (p+1)-fold, only the last one stops
-// short. The new offsets are dealt to the ports in chunks of equal size, so that the round's largest message has
+// short. The new offsets are dealt to the ports in ranges of equal size, so that the round's largest message has
 // ⌈(to-from)/p⌉ elements and all of them together ⌈(m-1)/p⌉.
 func WindowRounds(m, ports int) []WindowRound { return WindowRoundsFrom(1, m, ports) }
 
@@ -28,7 +28,7 @@ func WindowRoundsFrom(from, m, ports int) []WindowRound {
 		s := WindowRound{From: from, To: to}
 		size := Ceil(to-from, ports)
 		for at := from; at < to; at += size {
-			s.Chunks = append(s.Chunks, Chunk{at, min(size, to-at)})
+			s.Ranges = append(s.Ranges, Range{at, min(size, to-at)})
 		}
 		list = append(list, s)
 		from = to
@@ -36,8 +36,8 @@ func WindowRoundsFrom(from, m, ports int) []WindowRound {
 	return list
 }
 
-// Cut returns the part of the chunk below limit; its count is 0 or less when there is none.
-func (c Chunk) Cut(limit int) Chunk { return Chunk{c.At, min(c.Count, limit-c.At)} }
+// Cut returns the part of the range below limit; its count is 0 or less when there is none.
+func (r Range) Cut(limit int) Range { return Range{r.At, min(r.Count, limit-r.At)} }
 
 // A Window is the slots of what the processors 0, 1, … places back have: a packet each, or a unit of several.
 type Window []plan.Slot
@@ -63,12 +63,12 @@ func Gather(b *Builder, g Group, stages []WindowRound, stride, most int, in []pl
 	unit := len(in)
 	have := append(make(Window, 0, most*unit), in...)
 	for _, st := range stages {
-		for port, c := range st.Chunks {
+		for port, c := range st.Ranges {
 			if c = c.Cut(most); c.Count > 0 {
 				b.Send(port, g.Processor(g.Around(c.At*stride)), have[:c.Count*unit:c.Count*unit])
 			}
 		}
-		for port, c := range st.Chunks {
+		for port, c := range st.Ranges {
 			if c = c.Cut(most); c.Count > 0 {
 				have = append(have, b.Receive(port, g.Processor(g.Around(-c.At*stride)), c.Count*unit)...)
 			}

@@ -24,14 +24,14 @@ func broadcast(b *schedule.Builder, rounds []schedule.WindowRound, comms []commu
 		have[i] = c.Have
 	}
 	for _, st := range rounds { // positions below st.From have it
-		for port, ch := range st.Chunks {
+		for port, ch := range st.Ranges {
 			for i, c := range comms {
 				if c.At < ch.Count && c.At+ch.At < c.Size {
 					b.Send(port, c.Processor(c.At+ch.At), []plan.Slot{have[i]})
 				}
 			}
 		}
-		for port, ch := range st.Chunks {
+		for port, ch := range st.Ranges {
 			for i, c := range comms {
 				if ch.At <= c.At && c.At < ch.At+ch.Count {
 					have[i] = b.Receive(port, c.Processor(c.At-ch.At), 1)[0]

@@ -444,7 +444,7 @@ func (q *groupPlan) kinds(ctx context.Context) []plan.Class {
 func (q *groupPlan) duties(c communicator) string {
 	var s strings.Builder
 	for _, st := range q.stages {
-		for _, ch := range st.Chunks {
+		for _, ch := range st.Ranges {
 			switch {
 			case c.At < ch.Count && c.At+ch.At < c.Size:
 				s.WriteByte('>')

@@ -75,7 +75,7 @@ func gather(b *schedule.Builder, g schedule.Group, stages []schedule.WindowRound
 		have = append(have, windowPacket{0, own[0]})
 	}
 	for t, st := range stages {
-		for port, c := range st.Chunks {
+		for port, c := range st.Ranges {
 			c = c.Cut(most)
 			to := g.Around(c.At * stride)
 			var slots []plan.Slot
@@ -88,7 +88,7 @@ func gather(b *schedule.Builder, g schedule.Group, stages []schedule.WindowRound
 				b.Send(port, g.Processor(to), slots)
 			}
 		}
-		for port, c := range st.Chunks {
+		for port, c := range st.Ranges {
 			c = c.Cut(most)
 			var offsets []int
 			for offset := c.At; offset < c.At+c.Count; offset++ {
@@ -118,7 +118,7 @@ func (s Rectangular) some(b *schedule.Builder, g SparseGroup, i, t, l int) bool 
 	}
 	strides := schedule.Ceil(g.Size, s.m)
 	for u := t; u < len(s.shoot); u++ {
-		for _, c := range s.shoot[u].Chunks {
+		for _, c := range s.shoot[u].Ranges {
 			b.Steps(1)
 			if c = c.Cut(strides); l < c.Count {
 				from := ((i-c.At*s.m)%g.Size + g.Size) % g.Size

@@ -181,8 +181,8 @@ func (s *Step) Least() (c sim.Cost) {
 		for _, st := range stages {
 			var round sim.NodeRound
 			largest := 0
-			for _, chunk := range st.Chunks {
-				if n := chunk.Cut(most).Count; n > 0 {
+			for _, part := range st.Ranges {
+				if n := part.Cut(most).Count; n > 0 {
 					round.Messages, round.Elements, largest = round.Messages+1, round.Elements+n, max(largest, n)
 				}
 			}

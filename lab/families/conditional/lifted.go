@@ -96,7 +96,7 @@ func (s *lifted) corrections() int {
 	}
 	free := 0
 	for _, st := range schedule.WindowRounds(s.h, s.ports) {
-		free += s.ports - len(st.Chunks)
+		free += s.ports - len(st.Ranges)
 	}
 	for q := 0; q < s.h; q += s.ports {
 		free += s.last() * (s.ports - min(s.ports, s.h-q))
@@ -176,7 +176,7 @@ func (s *lifted) Encode(b *schedule.Builder, g schedule.Group, in plan.Slot) pla
 	have := append(make([]plan.Slot, 0, s.h), in) // have[d] is the packet of (v, t, c-d)
 	for _, st := range schedule.WindowRounds(s.h, s.ports) {
 		var list []swap
-		for _, ch := range st.Chunks {
+		for _, ch := range st.Ranges {
 			list = append(list, swap{s.at(v, t, c+ch.At), have[:ch.Count:ch.Count], s.at(v, t, c-ch.At), ch.Count, func(got []plan.Slot) { have = append(have, got...) }})
 		}
 		round(list)
@@ -235,7 +235,7 @@ func (s *lifted) Encode(b *schedule.Builder, g schedule.Group, in plan.Slot) pla
 	received := make([][]plan.Slot, s.h)
 	for _, st := range slices.Backward(s.tree()) {
 		var list []swap
-		for _, ch := range st.Chunks {
+		for _, ch := range st.Ranges {
 			slots := make([]plan.Slot, ch.Count)
 			for x := range slots {
 				slots[x] = element(last, t+ch.At+x, received[ch.At+x])

@@ -68,7 +68,7 @@ func (s treeShape) cosetsFirstC2() int {
 	c2 := schedule.Ceil(s.n-1, s.ports)
 	for _, st := range schedule.WindowRounds(s.cosets, s.ports) {
 		largest := 0
-		for _, c := range st.Chunks {
+		for _, c := range st.Ranges {
 			elements := c.Count * s.n
 			if c.At+c.Count == s.cosets {
 				elements -= s.n - 1 // of the last coset there is one row
@@ -130,7 +130,7 @@ func (s *treeLift) Encode(b *schedule.Builder, g schedule.Group, in plan.Slot) p
 	var carriers []plan.Slot
 	for _, st := range slices.Backward(schedule.WindowRounds(s.h, s.ports)) {
 		var list []swap
-		for _, c := range st.Chunks {
+		for _, c := range st.Ranges {
 			slots := make([]plan.Slot, c.Count)
 			for x := range slots {
 				slots[x] = b.Compute(branch(c.At + x))
@@ -183,7 +183,7 @@ func (s *treeLift) Encode(b *schedule.Builder, g schedule.Group, in plan.Slot) p
 	overRows := func(cosets int) {
 		for _, st := range slices.Backward(schedule.WindowRounds(s.n, s.ports)) {
 			var list []swap
-			for _, c := range st.Chunks {
+			for _, c := range st.Ranges {
 				var from, to []position
 				for x := range c.Count {
 					for r := range cosets {
@@ -198,7 +198,7 @@ func (s *treeLift) Encode(b *schedule.Builder, g schedule.Group, in plan.Slot) p
 	overCosets := func(rows int) {
 		for _, st := range slices.Backward(schedule.WindowRounds(s.cosets, s.ports)) {
 			var list []swap
-			for _, c := range st.Chunks {
+			for _, c := range st.Ranges {
 				var from, to []position
 				for x := range c.Count {
 					r := c.At + x
