@@ -86,7 +86,9 @@ type stage struct {
 type spot struct{ rank, index int }
 
 // stage returns the stage of a run, or nil where it goes by messages.
-func (e *Encoder) stage(ctx context.Context, c *collective.Comm, t transport.Transport, shared own) (*stage, error) {
+func (e *Encoder) stage(
+	ctx context.Context, c *collective.Comm, t transport.Transport, shared settings,
+) (*stage, error) {
 	h := e.hosts(t) // none also where memory was refused since
 	if shared.Apart != 0 || h == nil {
 		return nil, nil
