@@ -387,7 +387,7 @@ func (b *Bound) byMessages(chosen *chosenPlan, executable *executor.Executable, 
 	job := executor.Job{
 		Executable: executable, Bytes: b.shared.Bytes, Segment: segment, Align: align, Ahead: ahead,
 		Header: m.header[:],
-		Check: func(rank int, theirs []byte) error {
+		Accept: func(rank int, theirs []byte) error {
 			if !bytes.Equal(theirs, m.header[:]) {
 				return b.disagreement(rank)
 			}

@@ -533,7 +533,7 @@ func (w *together) copyIn(at, n int, says uint64) error {
 		if err != nil {
 			return fmt.Errorf("processor %d: read its packet: %w", proc, err)
 		}
-		if err := p.check(f, segment[:read], int64(at)); err != nil {
+		if err := p.validateSymbols(f, segment[:read], int64(at)); err != nil {
 			return fmt.Errorf("processor %d: %w", proc, err)
 		}
 		segments = append(segments, segment)

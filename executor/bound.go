@@ -60,8 +60,8 @@ func newBound(t transport.Transport, job Job) (*Bound, error) {
 	if t.Rank() != x.Rank || t.Size() != x.Ranks {
 		return fail("the executable of rank %d of %d at rank %d of %d", x.Rank, x.Ranks, t.Rank(), t.Size())
 	}
-	if len(job.Header) > 0 && job.Check == nil {
-		return fail("a header and no Check for those that arrive")
+	if len(job.Header) > 0 && job.Accept == nil {
+		return fail("a header and no Accept for those that arrive")
 	}
 	pieces := info.PieceCount()
 	if len(job.Inputs)*pieces != x.Inputs || len(job.Outputs)*pieces != len(x.Outputs) {

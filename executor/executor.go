@@ -66,11 +66,11 @@ type Job struct {
 	// order, while inputs are read.
 	Outputs []Output
 
-	// Header goes in front of the first message to each rank, and Check looks
-	// at the ones that arrive. No header is sent when it is empty, and Check may
+	// Header goes in front of the first message to each rank, and Accept looks
+	// at the ones that arrive. No header is sent when it is empty, and Accept may
 	// then be nil.
 	Header []byte
-	Check  func(rank int, header []byte) error
+	Accept func(rank int, header []byte) error
 
 	// Beside exchange messages of their own along with those of the packets.
 	Beside []transport.Beside
@@ -98,9 +98,9 @@ type Input struct {
 	Memory []byte      // the packet, which is used where it lies
 	Reader io.ReaderAt // unless nil, reads the packet in place of Memory
 
-	// Check, unless nil, sees every part of the packet before it is used. An error ends
+	// Validate, unless nil, sees every part of the packet before it is used. An error ends
 	// the run.
-	Check func(part []byte, offset int64) error
+	Validate func(part []byte, offset int64) error
 }
 
 // inMemory returns the packet where it is used where it lies, else nil.

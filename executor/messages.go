@@ -174,7 +174,7 @@ func (l *mail) received(i int, began int64, err error) error {
 		return of(int(m.Dst), fmt.Errorf("round %d: receive from processor %d: %w", m.Round, m.Src, err))
 	}
 	if l.hasHeader(&m.Message) {
-		if err := l.job.Check(int(m.Rank), t.Parts[0]); err != nil {
+		if err := l.job.Accept(int(m.Rank), t.Parts[0]); err != nil {
 			return of(int(m.Dst), fmt.Errorf("round %d: %w", m.Round, err))
 		}
 	}

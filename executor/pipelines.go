@@ -58,8 +58,8 @@ func (b *Bound) newPipelines(ctx context.Context) {
 }
 
 // Run runs the programs. When it fails it aborts the group, so that no other rank waits for it, and there is no further
-// run; when another rank failed, the error is that one's *transport.AbortError. An error that a reader, a writer, Check
-// or Observe returned is wrapped; where the context of [Bind] ends, its cause is.
+// run; when another rank failed, the error is that one's *transport.AbortError. An error that a reader, a writer,
+// Validate or Observe returned is wrapped; where the context of [Bind] ends, its cause is.
 func (b *Bound) Run() error {
 	b.reading.begin()
 	b.writing.begin()

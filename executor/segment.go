@@ -152,10 +152,10 @@ func (l *segment) readInput(i int, packet Input) error {
 		}
 		clear(element[n:])
 	}
-	if packet.Check == nil {
+	if packet.Validate == nil {
 		return nil
 	}
-	return packet.Check(l.inputs[i], offset)
+	return packet.Validate(l.inputs[i], offset)
 }
 
 // readAt reads the packet as io.ReaderAt says.
