@@ -36,12 +36,12 @@ func Greet(ctx context.Context, t transport.Transport, verb string, timeout time
 
 // A greeting is what a processor tells all others before a run, in [collective.Comm.Greet].
 type greeting struct {
-	Terms terms
-	Own   own
+	Terms    terms
+	Settings settings
 }
 
-// own is what may differ, in words of [collective.Greeting].
-type own struct {
+// settings are what may differ, in words of [collective.Greeting].
+type settings struct {
 	Bytes int64 // length of its packet; in what greet returns, of the longest
 	Apart int64 // 1: it does not go through memory of the host; in what greet returns, 1 where one does not
 	Plans int64 // 1: it has no plan yet, and takes long to choose one; in what greet returns, 1 where one has none
@@ -54,11 +54,11 @@ type own struct {
 	Gamma   sim.PerByte
 }
 
-const ownWords = 16
+const settingWords = 16
 
 // words returns what is said as words, the largest of which count.
-func (o own) words() []uint64 {
-	words := make([]uint64, ownWords)
+func (o settings) words() []uint64 {
+	words := make([]uint64, settingWords)
 	data, err := binary.Append(nil, binary.LittleEndian, o)
 	if err == nil {
 		_, err = binary.Decode(data, binary.LittleEndian, words)
@@ -69,8 +69,8 @@ func (o own) words() []uint64 {
 	return words
 }
 
-// ownOf is the inverse of words.
-func ownOf(words []uint64) (o own) {
+// settingsOf is the inverse of words.
+func settingsOf(words []uint64) (o settings) {
 	data, err := binary.Append(nil, binary.LittleEndian, words)
 	if err == nil {
 		_, err = binary.Decode(data, binary.LittleEndian, &o)
@@ -96,7 +96,7 @@ type terms struct {
 	Limits    [8]byte
 }
 
-func (o own) model(symbolBytes int) sim.Model {
+func (o settings) model(symbolBytes int) sim.Model {
 	return sim.Model{Network: o.Network, Beta: time.Duration(o.Beta), Tau: o.Tau, Gamma: o.Gamma, Bytes: o.Bytes, SymbolBytes: symbolBytes}
 }
 
@@ -104,7 +104,7 @@ func (o own) model(symbolBytes int) sim.Model {
 const mostPacket = 1 << 46
 
 // impossible says what cannot be of what is said, or nothing.
-func (o own) impossible() string {
+func (o settings) impossible() string {
 	if o.Apart < 0 || o.Apart > 1 {
 		return fmt.Sprintf("it goes through memory of the host in way %d: want 0 or 1", o.Apart)
 	}
@@ -156,49 +156,52 @@ func (e *Encoder) greeting(t transport.Transport, size int64) greeting {
 			Whole:     e.options.whole,
 			Limits:    digest(fmt.Sprint(e.options.limits)),
 		},
-		Own: own{Bytes: size},
+		Settings: settings{Bytes: size},
 	}
 	if t.Rank() == 0 {
-		g.Own = e.first(size)
+		g.Settings = e.first(size)
 	}
 	if e.hosts(t) == nil {
-		g.Own.Apart = 1
+		g.Settings.Apart = 1
 	}
 	if e.lacksPlan() {
-		g.Own.Plans = 1
+		g.Settings.Plans = 1
 	}
 	return g
 }
 
-// first returns what rank 0 says of its own.
-func (e *Encoder) first(size int64) own {
-	return own{Bytes: size, Seed: rand.Uint64(), Network: e.options.network, Beta: int64(e.options.beta), Tau: e.options.tau, Gamma: e.options.gamma}
+// first returns the settings that rank 0 says.
+func (e *Encoder) first(size int64) settings {
+	o := &e.options
+	return settings{
+		Bytes: size, Seed: rand.Uint64(), Network: o.network, Beta: int64(o.beta), Tau: o.tau, Gamma: o.gamma,
+	}
 }
 
-// A session is what all ranks have agreed on over one transport.
-type session struct {
+// An agreement is what all ranks have agreed on over one transport.
+type agreement struct {
 	t      transport.Transport
-	shared own
+	shared settings
 	runs   uint64 // after the first
 	trial  trial
 	bound  *Bound // unless nil, what runs go on with
 }
 
-// mostSessions bounds the transports that an encoder keeps for each rank.
-const mostSessions = 4
+// mostAgreements bounds the transports that an encoder keeps for each rank.
+const mostAgreements = 4
 
 // agreed is what all ranks agree on for a run.
 type agreed struct {
-	own
+	settings
 	resume []transport.Beside // of an earlier agreement, what is to find out that others go by it
-	trial  *trial             // of the plans of the session, if there is one
+	trial  *trial             // of the plans of the agreement, if there is one
 }
 
 // agree agrees with all ranks on a run, or goes by an earlier agreement.
 func (e *Encoder) agree(ctx context.Context, c *collective.Comm, t transport.Transport, size int64) (a agreed, err error) {
-	if s := e.session(t); s != nil {
+	if s := e.agreement(t); s != nil {
 		s.runs++
-		a = agreed{own: s.shared, trial: &s.trial}
+		a = agreed{settings: s.shared, trial: &s.trial}
 		a.Seed += s.runs // no two runs have the same
 		if s.trial.due() {
 			return a, s.trial.tell(ctx, c, a.Seed)
@@ -206,23 +209,25 @@ func (e *Encoder) agree(ctx context.Context, c *collective.Comm, t transport.Tra
 		a.resume = []transport.Beside{c.Resume(a.Seed)}
 		return a, nil
 	}
-	a.own, err = e.agreeAnew(ctx, c, t, size)
+	a.settings, err = e.agreeAnew(ctx, c, t, size)
 	if err == nil && e.keeps(t) {
 		e.mu.Lock()
 		defer e.mu.Unlock()
-		s := &session{t: t, shared: a.own}
+		s := &agreement{t: t, shared: a.settings}
 		a.trial = &s.trial
-		list := slices.Insert(e.sessions[t.Rank()], 0, s)
-		for _, oldest := range list[min(len(list), mostSessions):] {
+		list := slices.Insert(e.agreements[t.Rank()], 0, s)
+		for _, oldest := range list[min(len(list), mostAgreements):] {
 			oldest.close()
 		}
-		e.sessions[t.Rank()] = list[:min(len(list), mostSessions)]
+		e.agreements[t.Rank()] = list[:min(len(list), mostAgreements)]
 	}
 	return a, err
 }
 
 // agreeAnew returns what all ranks agree on, whatever they had agreed on before.
-func (e *Encoder) agreeAnew(ctx context.Context, c *collective.Comm, t transport.Transport, size int64) (own, error) {
+func (e *Encoder) agreeAnew(
+	ctx context.Context, c *collective.Comm, t transport.Transport, size int64,
+) (settings, error) {
 	size = max(size, e.options.packetBytes)
 	if shared := e.first(size); t.Size() == 1 && shared.impossible() == "" {
 		return shared, nil // nobody says otherwise
@@ -230,19 +235,19 @@ func (e *Encoder) agreeAnew(ctx context.Context, c *collective.Comm, t transport
 	return e.greet(ctx, c, t, size)
 }
 
-// keeps reports whether the encoder has sessions of a transport.
+// keeps reports whether the encoder has agreements over a transport.
 func (e *Encoder) keeps(t transport.Transport) bool {
 	return e.options.packetBytes > 0 && t.Size() > 1 && reflect.ValueOf(t).Comparable()
 }
 
-func (e *Encoder) session(t transport.Transport) *session {
+func (e *Encoder) agreement(t transport.Transport) *agreement {
 	if !e.keeps(t) {
 		return nil
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	list := e.sessions[t.Rank()]
-	i := slices.IndexFunc(list, func(s *session) bool { return s.t == t })
+	list := e.agreements[t.Rank()]
+	i := slices.IndexFunc(list, func(s *agreement) bool { return s.t == t })
 	if i < 0 {
 		return nil
 	}
@@ -252,9 +257,10 @@ func (e *Encoder) session(t transport.Transport) *session {
 	return s
 }
 
-// kept returns the Bound that goes on with the session of a transport, if there is one, and the seed of the next run.
+// kept returns the Bound that goes on with the agreement over a transport, if there is one, and the seed of the next
+// run.
 func (e *Encoder) kept(t transport.Transport) (*Bound, uint64) {
-	s := e.session(t)
+	s := e.agreement(t)
 	if s == nil || s.bound == nil {
 		return nil, 0
 	}
@@ -262,29 +268,29 @@ func (e *Encoder) kept(t transport.Transport) (*Bound, uint64) {
 	return s.bound, s.shared.Seed + s.runs
 }
 
-// keep has later runs of a session go on with a Bound, where packets need not lie where they lay.
+// keep has later runs of an agreement go on with a Bound, where packets need not lie where they lay.
 func (e *Encoder) keep(b *Bound) bool {
 	if _, ok := b.way.(*together); !ok || !e.keeps(b.t) {
 		return false
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	i := slices.IndexFunc(e.sessions[b.t.Rank()], func(s *session) bool { return s.t == b.t })
+	i := slices.IndexFunc(e.agreements[b.t.Rank()], func(s *agreement) bool { return s.t == b.t })
 	if i < 0 {
 		return false
 	}
-	e.sessions[b.t.Rank()][i].bound = b
+	e.agreements[b.t.Rank()][i].bound = b
 	return true
 }
 
-// forget ends the session of a transport, which has failed.
+// forget ends the agreement over a transport, which has failed.
 func (e *Encoder) forget(t transport.Transport) {
 	if !e.keeps(t) {
 		return
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.sessions[t.Rank()] = slices.DeleteFunc(e.sessions[t.Rank()], func(s *session) bool {
+	e.agreements[t.Rank()] = slices.DeleteFunc(e.agreements[t.Rank()], func(s *agreement) bool {
 		if s.t == t {
 			s.close()
 		}
@@ -292,22 +298,23 @@ func (e *Encoder) forget(t transport.Transport) {
 	})
 }
 
-// close gives back what the session holds.
-func (s *session) close() {
+// close gives back what the agreement holds.
+func (s *agreement) close() {
 	if s.bound != nil {
 		s.bound.Close()
 	}
 }
 
 // greet exchanges greetings, and returns the longest packet's length and what processor 0 says, or a *DisagreementError.
-func (e *Encoder) greet(ctx context.Context, c *collective.Comm, t transport.Transport, size int64) (own, error) {
+func (e *Encoder) greet(ctx context.Context, c *collective.Comm, t transport.Transport, size int64) (settings, error) {
 	g := e.greeting(t, size)
 	said, err := binary.Append(nil, binary.LittleEndian, g.Terms)
 	if err != nil {
-		return own{}, err
+		return settings{}, err
 	}
-	words, err := c.Greet(ctx, collective.Greeting{Verb: "encode", Version: Version, Terms: said, Own: g.Own.words()},
-		func(words []uint64) bool { return ownOf(words).impossible() == "" },
+	greeting := collective.Greeting{Verb: "encode", Version: Version, Terms: said, Words: g.Settings.words()}
+	words, err := c.Greet(ctx, greeting,
+		func(words []uint64) bool { return settingsOf(words).impossible() == "" },
 		func(said [][]byte) error {
 			err := compare(said)
 			if apart := new(*DisagreementError); errors.As(err, apart) {
@@ -319,9 +326,9 @@ func (e *Encoder) greet(ctx context.Context, c *collective.Comm, t transport.Tra
 			return err
 		})
 	if err != nil {
-		return own{}, err
+		return settings{}, err
 	}
-	return ownOf(words), nil
+	return settingsOf(words), nil
 }
 
 // firstProcessor returns the first processor that lives at a rank.
@@ -365,7 +372,7 @@ func compare(said [][]byte) error {
 	}
 	if most == len(all) {
 		for r, g := range all {
-			if wrong := g.Own.impossible(); wrong != "" {
+			if wrong := g.Settings.impossible(); wrong != "" {
 				return &collective.PeerError{Reason: fmt.Sprintf("rank %d says that %s", r, wrong)}
 			}
 		}

@@ -28,7 +28,7 @@ func TestCompare(t *testing.T) {
 		want *DisagreementError
 	}{
 		{[]greeting{ports(1)}, nil},
-		{[]greeting{ports(1), {Terms: terms{Ports: 1}, Own: own{Bytes: 5, Beta: 6, Tau: 7}}, ports(1)}, nil},
+		{[]greeting{ports(1), {Terms: terms{Ports: 1}, Settings: settings{Bytes: 5, Beta: 6, Tau: 7}}, ports(1)}, nil},
 		{[]greeting{ports(1), ports(2)}, &DisagreementError{[]int{1}, 0, []string{"ports"}}},
 		{[]greeting{ports(1), ports(2), ports(2)}, &DisagreementError{[]int{0}, 1, []string{"ports"}}},
 		{[]greeting{ports(1), ports(2), ports(3)}, &DisagreementError{[]int{1, 2}, 0, []string{"ports"}}},
@@ -85,7 +85,7 @@ func TestControl(t *testing.T) {
 
 // FuzzCompare lets greetings arrive damaged.
 func FuzzCompare(f *testing.F) {
-	for _, g := range []greeting{{}, {Own: own{Bytes: 5}, Terms: terms{Ports: 2, Check: true}}} {
+	for _, g := range []greeting{{}, {Settings: settings{Bytes: 5}, Terms: terms{Ports: 2, Check: true}}} {
 		f.Add(record(f, g), record(f, greeting{}))
 	}
 	f.Add([]byte{}, []byte{1})
@@ -111,7 +111,7 @@ func FuzzOwn(f *testing.F) {
 		for i := range 9 {
 			words[4+i] = binary.LittleEndian.Uint64(text[8*i:])
 		}
-		o := ownOf(words)
+		o := settingsOf(words)
 		if !slices.Equal(o.words(), words) {
 			t.Errorf("%d: %+v: %d", words, o, o.words())
 		}
@@ -124,7 +124,7 @@ func FuzzOwn(f *testing.F) {
 // record returns the terms of a greeting as they go over the wire.
 func record(t testing.TB, g greeting) []byte {
 	data, err := binary.Append(nil, binary.LittleEndian, g)
-	if err != nil || binary.Size(terms{})+8*collective.MostOwn < len(data) || len(data) > 184 { // which a greeting has room for
+	if err != nil || binary.Size(terms{})+8*collective.MostWords < len(data) || len(data) > 184 { // which a greeting has room for
 		t.Fatal(len(data), err)
 	}
 	return data
@@ -189,13 +189,13 @@ func TestImpossible(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name string
-		say  func(*own)
+		say  func(*settings)
 	}{
-		{"a negative length", func(g *own) { g.Bytes = -1 }},
-		{"a length", func(g *own) { g.Bytes = math.MaxInt64 }},
-		{"β", func(g *own) { g.Beta = -1 }},
-		{"τ", func(g *own) { g.Tau = sim.PerByte(math.NaN()) }},
-		{"γ", func(g *own) { g.Gamma = sim.PerByte(math.Inf(1)) }},
+		{"a negative length", func(g *settings) { g.Bytes = -1 }},
+		{"a length", func(g *settings) { g.Bytes = math.MaxInt64 }},
+		{"β", func(g *settings) { g.Beta = -1 }},
+		{"τ", func(g *settings) { g.Tau = sim.PerByte(math.NaN()) }},
+		{"γ", func(g *settings) { g.Gamma = sim.PerByte(math.Inf(1)) }},
 	} {
 		for r, err := range ranks(t, 3, func(ctx context.Context, tr transport.Transport) error {
 			if tr.Rank() < 2 {
@@ -203,13 +203,13 @@ func TestImpossible(t *testing.T) {
 				return err
 			}
 			g := encoder.greeting(tr, 0)
-			c.say(&g.Own)
+			c.say(&g.Settings)
 			said, err := binary.Append(nil, binary.LittleEndian, g.Terms)
 			if err != nil {
 				return err
 			}
-			_, err = collective.New(tr, time.Minute).Greet(ctx, collective.Greeting{Verb: "encode", Version: Version, Terms: said, Own: g.Own.words()},
-				func(words []uint64) bool { return ownOf(words).impossible() == "" }, func([][]byte) error { return errors.New("impossible") })
+			_, err = collective.New(tr, time.Minute).Greet(ctx, collective.Greeting{Verb: "encode", Version: Version, Terms: said, Words: g.Settings.words()},
+				func(words []uint64) bool { return settingsOf(words).impossible() == "" }, func([][]byte) error { return errors.New("impossible") })
 			return err
 		}) {
 			if r < 2 && (err == nil || !strings.Contains(err.Error(), "rank 2 says that ")) {

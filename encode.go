@@ -37,9 +37,9 @@ type Encoder struct {
 
 	own memo.Cache // of plans in the making, where key is nil: it keeps none
 
-	mu       sync.Mutex         // guards what follows
-	plans    []*chosenPlan      // the last ones first, which later runs mostly use again
-	sessions map[int][]*session // by rank, the last ones first
+	mu         sync.Mutex           // guards what follows
+	plans      []*chosenPlan        // the last ones first, which later runs mostly use again
+	agreements map[int][]*agreement // by rank, the last ones first
 }
 
 // mostPlans bounds the plans that an encoder keeps for packets of other sizes.
@@ -58,14 +58,14 @@ type chosenPlan struct {
 	mu          sync.Mutex // guards what follows
 	executables map[executableKey]*executor.Executable
 	last        *executor.Executable // of these
-	agreed      own                  // in the last run, without the seed
+	agreed      settings             // in the last run, without the seed
 	report      Report               // of that, as far as it is known before a run
 	hosts       [][]int              // the ranks of the hosts for which the answer was asked last:
 	slower      bool                 // than the exchange of slices between these, see stage.pays
 }
 
 // reportOf returns the report of a run, as far as it is known before it.
-func (e *Encoder) reportOf(c *chosenPlan, shared own) *Report {
+func (e *Encoder) reportOf(c *chosenPlan, shared settings) *Report {
 	shared.Seed, shared.Apart, shared.Plans = 0, 0, 0
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -138,7 +138,7 @@ func NewEncoderContext(ctx context.Context, a matrix.Matrix, opts ...Option) (*E
 	if o.plan != nil {
 		problem.Ports = o.plan.Info().Ports
 	}
-	e := &Encoder{matrix: a, sessions: map[int][]*session{}}
+	e := &Encoder{matrix: a, agreements: map[int][]*agreement{}}
 	if key, shared := keyOf(problem); shared {
 		e.key = &key
 		known, _, err := memo.Get(ctx, planned, key, problemBytes*int64(a.Rows()+a.Cols()), func() (*algo.Problem, error) { return problem, problem.Prepare() })
@@ -402,7 +402,7 @@ func IsInputError(err error) bool {
 type MemoryError = executor.MemoryError
 
 // planHash identifies a run: two processors with equal hashes send each other what the other expects.
-func planHash(p plan.Plan, a matrix.Matrix, g own) []byte {
+func planHash(p plan.Plan, a matrix.Matrix, g settings) []byte {
 	info := p.Info()
 	h := sha256.New()
 	fmt.Fprintf(h, "volley %d\nplan %d\nfield %s\nmatrix %s\nprocessors %d\nports %d\nalgorithm %s %s\nagreed %x\n",

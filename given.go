@@ -46,7 +46,7 @@ func (o *options) checkGiven(ctx context.Context, p plan.Plan, problem *algo.Pro
 	} else if err != nil {
 		return &PlanError{Reason: err}
 	}
-	if err := problem.CheckPlaces(p); err != nil {
+	if err := problem.CheckProcessors(p); err != nil {
 		return &PlanError{Reason: err}
 	}
 	h := sha256.New()

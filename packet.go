@@ -58,12 +58,13 @@ func (p *Packet) input(f field.Field) executor.Input {
 		in.Reader = &packetReader{p.Source, p.Size}
 	}
 	own := *p
-	in.Check = func(part []byte, offset int64) error { return own.check(f, part, offset) }
+	in.Validate = func(part []byte, offset int64) error { return own.validateSymbols(f, part, offset) }
 	return in
 }
 
-// check returns a *[SymbolError] where a part of the packet, which begins at an offset, holds a symbol outside the field.
-func (p *Packet) check(f field.Field, part []byte, offset int64) error {
+// validateSymbols returns a *[SymbolError] where a part of the packet, which begins at an offset, holds a symbol
+// outside the field.
+func (p *Packet) validateSymbols(f field.Field, part []byte, offset int64) error {
 	i := f.FirstInvalid(part)
 	if i < 0 {
 		return nil

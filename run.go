@@ -90,7 +90,7 @@ func (b *Bound) replaced() error {
 		}
 	}
 	if w, ok := b.way.(*together); ok {
-		w.placed = [4]int{-1}
+		w.located = [4]int{-1}
 	}
 	return nil
 }
@@ -104,8 +104,8 @@ type Bound struct {
 	t       transport.Transport
 	c       *collective.Comm
 	packets []Packet
-	first   int // processor here
-	shared  own // what all have agreed on; Seed is that of the run
+	first   int      // processor here
+	shared  settings // what all have agreed on; Seed is that of the run
 	report  *Report
 	way     way
 	trial   *trial // nil: the plan stays
@@ -134,7 +134,7 @@ type way interface {
 func (e *Encoder) Bind(ctx context.Context, t transport.Transport, packets []Packet, windows ...*transport.Window) (*Bound, error) {
 	return e.bind(ctx, t, packets, append([]*transport.Window{}, windows...), func(ctx context.Context, c *collective.Comm, t transport.Transport, size int64) (agreed, error) {
 		shared, err := e.agreeAnew(ctx, c, t, size)
-		return agreed{own: shared, trial: new(trial)}, err
+		return agreed{settings: shared, trial: new(trial)}, err
 	})
 }
 
@@ -212,11 +212,11 @@ func (e *Encoder) failed(t transport.Transport, err error) {
 	}
 }
 
-// agreement is how ranks agree on a run, see [Encoder.agree].
-type agreement func(ctx context.Context, c *collective.Comm, t transport.Transport, size int64) (agreed, error)
+// agreeing is how ranks agree on a run, see [Encoder.agree].
+type agreeing func(ctx context.Context, c *collective.Comm, t transport.Transport, size int64) (agreed, error)
 
 // bind makes a run ready.
-func (e *Encoder) bind(ctx context.Context, t transport.Transport, packets []Packet, windows []*transport.Window, agree agreement) (b *Bound, err error) {
+func (e *Encoder) bind(ctx context.Context, t transport.Transport, packets []Packet, windows []*transport.Window, agree agreeing) (b *Bound, err error) {
 	b = &Bound{e: e, ctx: ctx, t: t, packets: packets, began: time.Now()}
 	defer func() {
 		if err != nil {
@@ -236,13 +236,13 @@ func (e *Encoder) bind(ctx context.Context, t transport.Transport, packets []Pac
 	a, err := agree(ctx, b.c, t, size)
 	var stage *stage
 	if err == nil {
-		stage, err = e.stage(ctx, b.c, t, a.own)
+		stage, err = e.stage(ctx, b.c, t, a.settings)
 	}
 	took := phase(trace.Agree)
 	if err != nil {
 		return nil, err
 	}
-	b.shared, b.trial = a.own, a.trial
+	b.shared, b.trial = a.settings, a.trial
 	if err := b.replaced(); err != nil {
 		return nil, err
 	}
@@ -387,7 +387,7 @@ func (b *Bound) byMessages(chosen *chosenPlan, executable *executor.Executable, 
 	job := executor.Job{
 		Executable: executable, Bytes: b.shared.Bytes, Segment: segment, Align: align, Ahead: ahead,
 		Header: m.header[:],
-		Check: func(rank int, theirs []byte) error {
+		Accept: func(rank int, theirs []byte) error {
 			if !bytes.Equal(theirs, m.header[:]) {
 				return b.disagreement(rank)
 			}

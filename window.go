@@ -86,7 +86,9 @@ type stage struct {
 type spot struct{ rank, index int }
 
 // stage returns the stage of a run, or nil where it goes by messages.
-func (e *Encoder) stage(ctx context.Context, c *collective.Comm, t transport.Transport, shared own) (*stage, error) {
+func (e *Encoder) stage(
+	ctx context.Context, c *collective.Comm, t transport.Transport, shared settings,
+) (*stage, error) {
 	h := e.hosts(t) // none also where memory was refused since
 	if shared.Apart != 0 || h == nil {
 		return nil, nil
@@ -264,7 +266,7 @@ type together struct {
 	sent    int64  // bytes to other hosts, in the last run
 	says    uint64 // at meetings, and the number of the run
 	segment int    // that is under way
-	placed  [4]int // what place was called with last
+	located [4]int // what locate was called with last
 }
 
 // throughWindow makes the way through shared memory ready.
@@ -295,7 +297,7 @@ func (b *Bound) throughWindow(chosen *chosenPlan, executable *executor.Executabl
 	w.says = binary.LittleEndian.Uint64(digest[:])
 	_, n := stage.part(min(w.step(), int(b.shared.Bytes)), 0, w.unit)
 	_, longest := slice(n, stage.on.Size(), 0, w.unit) // of any rank, so that any slice has room: a shorter segment may give this rank more
-	w.place(0, n, 0, longest)
+	w.locate(0, n, 0, longest)
 	segment, _, err := chosen.segment(int64(longest), e.options.memory, int64(w.unit), 1, false)
 	if err != nil {
 		return nil, b.c.Alike(b.ctx, err)
@@ -319,15 +321,15 @@ func (w *together) find(windows []*transport.Window) error {
 	if windows == nil {
 		return nil // a run by itself has none
 	}
-	type place struct {
+	type location struct {
 		Window uint64 // its ID
 		Offset int    // -1: elsewhere
 	}
-	type places struct {
+	type locations struct {
 		Windows          []uint64
-		Packets, Results []place
+		Packets, Results []location
 	}
-	var mine places
+	var mine locations
 	known := map[uint64]*transport.Window{}
 	for _, window := range windows {
 		if window.Of(w.t) {
@@ -335,15 +337,15 @@ func (w *together) find(windows []*transport.Window) error {
 			mine.Windows = append(mine.Windows, window.ID)
 		}
 	}
-	in := func(memory []byte, wanted bool) place {
+	in := func(memory []byte, wanted bool) location {
 		for id, window := range known {
 			part := window.Parts[w.t.Rank()]
 			offset := int(uintptr(unsafe.Pointer(unsafe.SliceData(memory))) - uintptr(unsafe.Pointer(unsafe.SliceData(part))))
 			if wanted && offset >= 0 && offset <= len(part)-len(memory) && int64(len(memory)) == w.shared.Bytes {
-				return place{id, offset}
+				return location{id, offset}
 			}
 		}
-		return place{Offset: -1}
+		return location{Offset: -1}
 	}
 	for i := range w.packets {
 		p := &w.packets[i]
@@ -361,7 +363,7 @@ func (w *together) find(windows []*transport.Window) error {
 		maps.DeleteFunc(known, func(id uint64, _ *transport.Window) bool { return !slices.Contains(other.Windows, id) })
 	}
 	var data, coded [][]byte
-	add := func(list *[][]byte, proc int, of func(places) []place) (found bool) {
+	add := func(list *[][]byte, proc int, of func(locations) []location) (found bool) {
 		rank := w.stage.spots[proc].rank
 		at := of(all[rank])[w.stage.spots[proc].index]
 		window := known[at.Window]
@@ -372,12 +374,12 @@ func (w *together) find(windows []*transport.Window) error {
 		return true
 	}
 	for _, proc := range w.sources {
-		if !add(&data, proc, func(p places) []place { return p.Packets }) {
+		if !add(&data, proc, func(p locations) []location { return p.Packets }) {
 			return nil
 		}
 	}
 	for _, proc := range w.sinks {
-		if !add(&coded, proc, func(p places) []place { return p.Results }) {
+		if !add(&coded, proc, func(p locations) []location { return p.Results }) {
 			return nil
 		}
 	}
@@ -404,12 +406,12 @@ func (w *together) own(proc int) *Packet {
 // whole reports whether n bytes of a packet from at on are used where they lie, by the rank that has it.
 func (p *Packet) whole(at, n int) bool { return p.Source == nil && at+n <= len(p.Data) }
 
-// place has the executor code bytes from to to of the n that are on the stage, which begin at the byte at of packets.
-func (w *together) place(at, n, from, to int) {
-	if last := w.placed; last == [...]int{at, n, from, to} && w.bound != nil {
+// locate has the executor code bytes from to to of the n that are on the stage, which begin at the byte at of packets.
+func (w *together) locate(at, n, from, to int) {
+	if last := w.located; last == [...]int{at, n, from, to} && w.bound != nil {
 		return
 	}
-	w.placed = [...]int{at, n, from, to}
+	w.located = [...]int{at, n, from, to}
 	for i, proc := range w.sources {
 		switch p := w.own(proc); {
 		case w.data != nil:
@@ -475,7 +477,7 @@ func (w *together) done(kind trace.Kind, began int64, bytes int) {
 		return
 	}
 	w.e.options.trace.End(trace.Event{
-		Kind: kind, Rank: w.t.Rank(), Row: trace.FirstLane, Start: began, First: w.first, Last: w.first + len(w.packets) - 1,
+		Kind: kind, Rank: w.t.Rank(), Row: trace.Pipeline0, Start: began, First: w.first, Last: w.first + len(w.packets) - 1,
 		Segment: w.segment, Bytes: int64(bytes) * int64(len(w.packets)),
 	})
 }
@@ -484,7 +486,7 @@ func (w *together) done(kind trace.Kind, began int64, bytes int) {
 func (w *together) meet(says uint64) error {
 	defer w.done(trace.Turn, w.e.options.trace.Now(), 0)
 	ranks, timeout := w.stage.all[w.stage.here], w.e.options.timeout
-	overdue := func(rank int) error { return transport.Late(w.t, ranks[rank], timeout) }
+	overdue := func(rank int) error { return transport.TimedOut(w.t, ranks[rank], timeout) }
 	other, err := w.stage.window.Meet(w.ctx, transport.HostOf(w.stage.on), says, timeout, overdue)
 	if err == nil && other >= 0 {
 		err = w.disagreement(ranks[other])
@@ -504,7 +506,7 @@ func (w *together) code(at, n int) error {
 		return nil
 	}
 	began := w.e.options.trace.Now()
-	w.place(at, n, from, to)
+	w.locate(at, n, from, to)
 	w.bound.SetBytes(int64(to - from))
 	if err := w.bound.Run(); err != nil {
 		return err
@@ -520,22 +522,22 @@ func (w *together) copyIn(at, n int, says uint64) error {
 	first, end := w.stage.part(n, w.stage.here, w.unit)
 	from, to := w.slice(end - first)
 	defer w.done(trace.Read, w.e.options.trace.Now(), n)
-	chunks := make([][]byte, 0, mostFew)
+	segments := make([][]byte, 0, mostFew)
 	for _, proc := range w.sources {
 		p := w.own(proc)
 		if p == nil {
 			continue
 		}
 		on := w.stage.packet(proc, false, min(end-first, w.stage.bytes))
-		chunk, read, err := w.chunk(proc, at, n, on)
+		segment, read, err := w.segmentOf(proc, at, n, on)
 		if err != nil {
 			return fmt.Errorf("processor %d: read its packet: %w", proc, err)
 		}
-		if err := p.check(f, chunk[:read], int64(at)); err != nil {
+		if err := p.validateSymbols(f, segment[:read], int64(at)); err != nil {
 			return fmt.Errorf("processor %d: %w", proc, err)
 		}
-		chunks = append(chunks, chunk)
-		switch part := chunk[first:end]; {
+		segments = append(segments, segment)
+		switch part := segment[first:end]; {
 		case w.data != nil || len(part) == 0 || &part[0] == &on[0]:
 		case p.whole(at+first, end-first):
 			copy(on[:from], part)
@@ -544,32 +546,32 @@ func (w *together) copyIn(at, n int, says uint64) error {
 			copy(on, part)
 		}
 	}
-	return w.exchange(says, false, chunks, n)
+	return w.exchange(says, false, segments, n)
 }
 
 // mostFew is how many packets at a rank make no garbage.
 const mostFew = 8
 
-// chunk returns n bytes of a packet here, from at on, and how many of them it has, which zeros follow: where they lie, or on
-// the stage if that has room for all of them.
-func (w *together) chunk(proc, at, n int, on []byte) (chunk []byte, read int, err error) {
+// segmentOf returns n bytes of a packet here, from at on, and how many of them it has, which zeros follow: where they
+// lie, or on the stage if that has room for all of them.
+func (w *together) segmentOf(proc, at, n int, on []byte) (segment []byte, read int, err error) {
 	p := w.own(proc)
 	if p.whole(at, n) {
 		return p.Data[at:][:n], n, nil
 	}
-	if chunk = on; len(w.stage.all) > 1 {
-		chunk = w.buffer(proc, n)
+	if segment = on; len(w.stage.all) > 1 {
+		segment = w.buffer(proc, n)
 	}
 	if p.Source == nil {
-		read = copy(chunk, p.Data[min(at, len(p.Data)):])
+		read = copy(segment, p.Data[min(at, len(p.Data)):])
 	} else {
 		reader := packetReader{p.Source, p.Size}
-		if read, err = reader.ReadAt(chunk, int64(at)); errors.Is(err, io.EOF) {
+		if read, err = reader.ReadAt(segment, int64(at)); errors.Is(err, io.EOF) {
 			err = nil
 		}
 	}
-	clear(chunk[read:])
-	return chunk, read, err
+	clear(segment[read:])
+	return segment, read, err
 }
 
 // buffer returns memory for n bytes of a packet here.
@@ -581,13 +583,13 @@ func (w *together) buffer(proc, n int) []byte {
 	return (*b)[:n]
 }
 
-// exchange has the ranks of equal place on all hosts send each other their parts of packets, or of results, of n bytes: of
-// the processors here there are chunks, in order.
-func (w *together) exchange(says uint64, results bool, chunks [][]byte, n int) error {
+// exchange has the ranks of equal index on all hosts send each other their parts of packets, or of results, of n bytes:
+// of the processors here there are segments, in order.
+func (w *together) exchange(says uint64, results bool, segments [][]byte, n int) error {
 	if len(w.stage.all) == 1 {
 		return nil
 	}
-	place, procs := w.stage.on.Rank(), w.sources
+	index, procs := w.stage.on.Rank(), w.sources
 	if results {
 		procs = w.sinks
 	}
@@ -601,24 +603,24 @@ func (w *together) exchange(says uint64, results bool, chunks [][]byte, n int) e
 		}
 		of, to := w.stage.part(n, host, w.unit)
 		said := make([]byte, len(mine))
-		chunk, part := [][]byte{}, [][]byte{} // for that host of what is here, and for this one of what is there
-		for _, c := range chunks {
-			chunk = append(chunk, c[of:to])
+		away, part := [][]byte{}, [][]byte{} // for that host of what is here, and for this one of what is there
+		for _, s := range segments {
+			away = append(away, s[of:to])
 		}
-		firstThere, endThere := executor.Hosted(w.e.problem.Processors(), ranks[place], w.t.Size())
+		firstThere, endThere := executor.Hosted(w.e.problem.Processors(), ranks[index], w.t.Size())
 		for _, proc := range procs {
 			if firstThere <= proc && proc < endThere {
 				part = append(part, w.stage.packet(proc, results, end-first))
 			}
 		}
-		send, receive := chunk, part
+		send, receive := away, part
 		if results {
-			send, receive = part, chunk
+			send, receive = part, away
 		}
 		theirs = append(theirs, said)
 		transfers = append(transfers,
-			&transport.Transfer{Rank: ranks[place], Receive: true, Parts: append(receive, said)},
-			&transport.Transfer{Rank: ranks[place], Parts: append(send, mine)})
+			&transport.Transfer{Rank: ranks[index], Receive: true, Parts: append(receive, said)},
+			&transport.Transfer{Rank: ranks[index], Parts: append(send, mine)})
 		for _, p := range send {
 			w.sent += int64(len(p))
 		}
@@ -642,36 +644,36 @@ func (w *together) copyOut(at, n int, says uint64) error {
 	first, end := w.stage.part(n, w.stage.here, w.unit)
 	from, to := w.slice(end - first)
 	defer w.done(trace.Write, w.e.options.trace.Now(), n)
-	chunks := make([][]byte, 0, mostFew)
+	segments := make([][]byte, 0, mostFew)
 	for _, proc := range w.sinks {
 		p := w.own(proc)
 		if p == nil {
 			continue
 		}
 		on := w.stage.packet(proc, true, end-first)
-		chunk := on
+		segment := on
 		switch {
 		case p.Coded == nil:
-			chunk = (*p.Result)[at:][:n]
-			copy(chunk[first:][:from], on)
-			copy(chunk[first+to:end], on[to:])
+			segment = (*p.Result)[at:][:n]
+			copy(segment[first:][:from], on)
+			copy(segment[first+to:end], on[to:])
 		case len(w.stage.all) > 1:
-			chunk = w.buffer(proc, n)
-			copy(chunk[first:end], on)
+			segment = w.buffer(proc, n)
+			copy(segment[first:end], on)
 		}
-		chunks = append(chunks, chunk)
+		segments = append(segments, segment)
 	}
-	if err := w.exchange(says, true, chunks, n); err != nil {
+	if err := w.exchange(says, true, segments, n); err != nil {
 		return err
 	}
 	for _, proc := range w.sinks {
 		if p := w.own(proc); p != nil {
 			if p.Coded != nil {
-				if _, err := p.Coded.WriteAt(chunks[0], int64(at)); err != nil {
+				if _, err := p.Coded.WriteAt(segments[0], int64(at)); err != nil {
 					return fmt.Errorf("processor %d: write its coded packet: %w", proc, err)
 				}
 			}
-			chunks = chunks[1:]
+			segments = segments[1:]
 		}
 	}
 	return nil

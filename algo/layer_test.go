@@ -101,8 +101,8 @@ func randomLayer(t testing.TB, f field.Field, step schedule.Step, sizes []int, s
 		g := groupOf[proc]
 		return schedule.Group{
 			Size: sizes[g], Index: indexOf[proc],
-			Member: func(i int) int { return members[g][i] },
-			At:     parts[g].At,
+			Processor: func(i int) int { return members[g][i] },
+			At:        parts[g].At,
 		}
 	}}, whole
 }

@@ -24,7 +24,7 @@ var ErrStructure = schedule.ErrStructure
 type (
 	Traffic  = schedule.Traffic
 	Codeword = schedule.Codeword
-	Place    = schedule.Place
+	Packet   = schedule.Packet
 )
 
 // A Problem is a matrix to compute: K sources hold a packet each, row by row, and R sinks obtain the columns.
@@ -105,8 +105,9 @@ func (p *Problem) Source(proc int) (row int, ok bool) { return p.Task().Source(p
 // Sink returns which sink a processor is; ok is false where it is none.
 func (p *Problem) Sink(proc int) (sink int, ok bool) { return p.Task().Sink(proc) }
 
-// CheckPlaces returns an error unless the packets of q, initial and coded, are at the processors that the problem says.
-func (p *Problem) CheckPlaces(q plan.Plan) error {
+// CheckProcessors returns an error unless the packets of q, initial and coded, are at the processors that the problem
+// says.
+func (p *Problem) CheckProcessors(q plan.Plan) error {
 	if got, want := q.Info().Processors, p.Processors(); got != want {
 		return fmt.Errorf("it has %d processors, want %d", got, want)
 	}

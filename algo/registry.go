@@ -162,7 +162,7 @@ var registry = []Algorithm{
 	},
 	{
 		Name:       "helpers",
-		Title:      "slices to the processors that are no sinks, which compute them; both ways at once, S segments",
+		Title:      "slices to the processors that are no sinks, which compute them; both ways at once, S batches",
 		Problem:    "any A and p; R sinks among K > 2R sources, or apart, K > R; large packets; N <= 256 processors",
 		C1:         "(S+1)*ceil((N-1)/p)",
 		C2:         "(K-1)/(K-R)*(1+1/S) packets at p = 1, sinks among the sources",

@@ -61,7 +61,7 @@ func TestRelay(t *testing.T) {
 				for k := range n {
 					for i := range p.Inputs[k] {
 						if rng.IntN(2) == 0 {
-							w.Sources = append(w.Sources, algo.Place{Proc: k, Index: i})
+							w.Sources = append(w.Sources, algo.Packet{Proc: k, Index: i})
 						}
 					}
 				}
@@ -70,7 +70,7 @@ func TestRelay(t *testing.T) {
 				}
 				for range 1 + rng.IntN(5) {
 					k := rng.IntN(n)
-					w.Sinks = append(w.Sinks, algo.Place{Proc: k, Index: p.Outputs[k]})
+					w.Sinks = append(w.Sinks, algo.Packet{Proc: k, Index: p.Outputs[k]})
 					p.Outputs[k]++
 					var c []field.Element
 					for range w.Sources {
@@ -135,11 +135,11 @@ func TestRelayStripes(t *testing.T) {
 				for i := range k {
 					node := (stripe + i) % k
 					if i < r {
-						w.Sinks = append(w.Sinks, algo.Place{Proc: node, Index: p.Outputs[node]})
+						w.Sinks = append(w.Sinks, algo.Packet{Proc: node, Index: p.Outputs[node]})
 						p.Outputs[node]++
 						w.Coefficients = append(w.Coefficients, nil)
 					} else {
-						w.Sources = append(w.Sources, algo.Place{Proc: node, Index: p.Inputs[node]})
+						w.Sources = append(w.Sources, algo.Packet{Proc: node, Index: p.Inputs[node]})
 						p.Inputs[node]++
 					}
 				}
@@ -175,11 +175,11 @@ func relayOf(t *testing.T, processors, ports, pieces int) relayProblem {
 func addWord(p *relayProblem, sources, sinks []int) {
 	var w algo.Codeword
 	for _, k := range sources {
-		w.Sources = append(w.Sources, algo.Place{Proc: k, Index: p.Inputs[k]})
+		w.Sources = append(w.Sources, algo.Packet{Proc: k, Index: p.Inputs[k]})
 		p.Inputs[k]++
 	}
 	for j, k := range sinks {
-		w.Sinks = append(w.Sinks, algo.Place{Proc: k, Index: p.Outputs[k]})
+		w.Sinks = append(w.Sinks, algo.Packet{Proc: k, Index: p.Outputs[k]})
 		p.Outputs[k]++
 		var c []field.Element
 		for i := range sources {

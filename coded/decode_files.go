@@ -304,7 +304,7 @@ func (h *filesAtHand) pick() error {
 // these can be told. It notes in at which rank has each coded packet.
 func (h *filesAtHand) sufficient(at *inventory, c absent, lost []int) ([]int, error) {
 	k := len(at.inputs)
-	place := func() []int {
+	locate := func() []int {
 		for j := range at.coded {
 			at.coded[j] = -1
 			for rank, list := range c {
@@ -315,7 +315,7 @@ func (h *filesAtHand) sufficient(at *inventory, c absent, lost []int) ([]int, er
 		}
 		return at.preferred()
 	}
-	if all := place(); len(at.coded) == k && len(lost) == k && len(all) == k {
+	if all := locate(); len(at.coded) == k && len(lost) == k && len(all) == k {
 		slices.Sort(all)
 		if damaged, err := h.checkCoded(at, c, all); err != nil {
 			return nil, err
@@ -332,7 +332,7 @@ func (h *filesAtHand) sufficient(at *inventory, c absent, lost []int) ([]int, er
 		return nil, nil
 	}
 	for {
-		usable := place()
+		usable := locate()
 		chosen := solver.Independent(h.matrix, lost, usable)
 		slices.Sort(chosen)
 		damaged, err := h.checkCoded(at, c, chosen)

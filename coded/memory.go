@@ -82,7 +82,7 @@ func (h *packetsAtHand) do() (map[int][]byte, *volley.Report, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := h.place(at); err != nil {
+	if err := h.distribute(at); err != nil {
 		return nil, nil, err
 	}
 	report, err := h.encode(encoder, h, h.length/int64(h.d.Matrix.Field().SymbolBytes()))
@@ -187,8 +187,8 @@ func (h *packetsAtHand) to(p int) io.WriterAt {
 	return memory(h.moved[p])
 }
 
-// place sends packets to the ranks of their processors, and makes room for the results.
-func (h *packetsAtHand) place(at *inventory) error {
+// distribute sends packets to the ranks of their processors, and makes room for the results.
+func (h *packetsAtHand) distribute(at *inventory) error {
 	h.moved, h.results = map[int][]byte{}, map[int][]byte{}
 	for p, end := at.hosted(h.t.Rank()); p < end; p++ {
 		if s := h.procs[p]; s.coded >= 0 {

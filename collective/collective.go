@@ -35,71 +35,71 @@ func New(t transport.Transport, timeout time.Duration) *Comm { return &Comm{t: t
 // Beside returns a Comm of the same transport with tags of its own, which counts by itself.
 func (c *Comm) Beside() *Comm { return &Comm{t: c.t, timeout: c.timeout, first: mostRounds} }
 
-// mostRecord bounds what a rank may tell all others at once: the longest are lists of files and traces.
-const mostRecord = 1 << 28
+// mostText bounds what a rank may tell all others at once: the longest are lists of files and traces.
+const mostText = 1 << 28
 
-// mostShort is how long records may be that travel along with their lengths, in bytes.
+// mostShort is how long texts may be that travel along with their lengths, in bytes.
 const mostShort = 504
 
-// Allgatherv gives the record of every rank, of any length up to 256 MiB, to all of them. A wait for one message is
-// bounded by the timeout, unless that is 0. It returns an error where a rank announces a longer record.
-func Allgatherv(ctx context.Context, t transport.Transport, record []byte, timeout time.Duration) ([][]byte, error) {
+// Allgatherv gives the text of every rank, of any length up to 256 MiB, to all of them. A wait for one message is
+// bounded by the timeout, unless that is 0. It returns an error where a rank announces a longer text.
+func Allgatherv(ctx context.Context, t transport.Transport, text []byte, timeout time.Duration) ([][]byte, error) {
 	c := New(t, timeout)
-	heads, err := c.Allgather(ctx, headOf(record))
+	heads, err := c.Allgather(ctx, headOf(text))
 	if err != nil {
 		return nil, err
 	}
-	return c.rest(ctx, heads, record)
+	return c.rest(ctx, heads, text)
 }
 
-// headOf returns the length of a record and its first bytes, padded with zeros.
-func headOf(record []byte) []byte {
-	head := append(binary.LittleEndian.AppendUint64(make([]byte, 0, 8+mostShort), uint64(len(record))), record[:min(len(record), mostShort)]...)
+// headOf returns the length of a text and its first bytes, padded with zeros.
+func headOf(text []byte) []byte {
+	head := append(binary.LittleEndian.AppendUint64(make([]byte, 0, 8+mostShort), uint64(len(text))), text[:min(len(text), mostShort)]...)
 	return head[:8+mostShort]
 }
 
-// rest returns the records of all ranks, whose heads have come.
-func (c *Comm) rest(ctx context.Context, heads [][]byte, record []byte) (_ [][]byte, err error) {
+// rest returns the texts of all ranks, whose heads have come.
+func (c *Comm) rest(ctx context.Context, heads [][]byte, text []byte) (_ [][]byte, err error) {
 	most := uint64(0)
-	records := make([][]byte, len(heads))
+	texts := make([][]byte, len(heads))
 	for r, head := range heads {
 		n := binary.LittleEndian.Uint64(head)
-		if n > mostRecord {
-			return nil, fmt.Errorf("collective: rank %d announces a record of %d bytes: at most %d are possible", r, n, mostRecord)
+		if n > mostText {
+			return nil, fmt.Errorf("collective: rank %d announces a text of %d bytes: at most %d are possible", r, n, mostText)
 		}
 		most = max(most, n)
-		records[r] = head[8:]
+		texts[r] = head[8:]
 	}
 	if most > mostShort {
 		padded := make([]byte, most)
-		copy(padded, record)
-		if records, err = c.Allgather(ctx, padded); err != nil {
+		copy(padded, text)
+		if texts, err = c.Allgather(ctx, padded); err != nil {
 			return nil, err
 		}
 	}
 	for r, head := range heads {
-		records[r] = records[r][:binary.LittleEndian.Uint64(head)]
+		texts[r] = texts[r][:binary.LittleEndian.Uint64(head)]
 	}
-	return records, nil
+	return texts, nil
 }
 
 // AllgatherValues is [Allgatherv] of values, by their JSON. It also returns an error where that of a rank is no T.
 func AllgatherValues[T any](ctx context.Context, t transport.Transport, mine T, timeout time.Duration) ([]T, error) {
-	record, err := json.Marshal(mine)
+	text, err := json.Marshal(mine)
 	if err != nil {
 		return nil, err
 	}
-	records, err := Allgatherv(ctx, t, record, timeout)
+	texts, err := Allgatherv(ctx, t, text, timeout)
 	if err != nil {
 		return nil, err
 	}
-	return values[T](records)
+	return values[T](texts)
 }
 
-func values[T any](records [][]byte) ([]T, error) {
-	all := make([]T, len(records))
-	for r, record := range records {
-		if err := json.Unmarshal(record, &all[r]); err != nil {
+func values[T any](texts [][]byte) ([]T, error) {
+	all := make([]T, len(texts))
+	for r, text := range texts {
+		if err := json.Unmarshal(text, &all[r]); err != nil {
 			return nil, fmt.Errorf("collective: rank %d says what does not fit here: %w", r, err)
 		}
 	}
@@ -126,7 +126,7 @@ func (c *Comm) Steady(ctx context.Context, work func(context.Context) error) err
 
 // SteadyValues is [Steady] of works that each return a value, and [AllgatherValues] of the values, in one exchange.
 func SteadyValues[T any](ctx context.Context, t transport.Transport, timeout time.Duration, work func(context.Context) (T, error)) ([]T, error) {
-	records, err := New(t, timeout).steady(ctx, true, func(ctx context.Context) ([]byte, error) {
+	texts, err := New(t, timeout).steady(ctx, true, func(ctx context.Context) ([]byte, error) {
 		mine, err := work(ctx)
 		if err != nil {
 			return nil, err
@@ -136,25 +136,25 @@ func SteadyValues[T any](ctx context.Context, t transport.Transport, timeout tim
 	if err != nil {
 		return nil, err
 	}
-	return values[T](records)
+	return values[T](texts)
 }
 
-// steady does what Steady does. It returns the records that all works have returned, if these are wanted.
-func (c *Comm) steady(ctx context.Context, wanted bool, work func(context.Context) ([]byte, error)) (records [][]byte, err error) {
+// steady does what Steady does. It returns the texts that all works have returned, if these are wanted.
+func (c *Comm) steady(ctx context.Context, wanted bool, work func(context.Context) ([]byte, error)) (texts [][]byte, err error) {
 	if c.t.Size() == 1 {
-		record, err := work(ctx)
-		return [][]byte{record}, err
+		text, err := work(ctx)
+		return [][]byte{text}, err
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	type result struct {
-		record []byte
-		err    error
+		text []byte
+		err  error
 	}
 	results := make(chan result, 1)
 	go func() {
-		record, err := work(ctx)
-		results <- result{record, err}
+		text, err := work(ctx)
+		results <- result{text, err}
 	}()
 	period := beat
 	if c.timeout > 0 {
@@ -194,7 +194,7 @@ func (c *Comm) steady(ctx context.Context, wanted bool, work func(context.Contex
 		}
 		say := []byte{state}
 		if wanted {
-			say = append(say, headOf(is.record)...)
+			say = append(say, headOf(is.text)...)
 		}
 		all, err := c.Allgather(ctx, say)
 		switch {
@@ -214,7 +214,7 @@ func (c *Comm) steady(ctx context.Context, wanted bool, work func(context.Contex
 			for r, said := range all {
 				all[r] = said[1:]
 			}
-			return c.rest(ctx, all, is.record)
+			return c.rest(ctx, all, is.text)
 		}
 		aborting = slices.ContainsFunc(all, func(said []byte) bool { return said[0] == failed })
 	}
@@ -332,10 +332,10 @@ func receives(transfers []*transport.Transfer) (n int) {
 	return n
 }
 
-// Allgather returns the records of all ranks, which are equally long.
-func (c *Comm) Allgather(ctx context.Context, record []byte) ([][]byte, error) {
-	k, n := c.t.Size(), len(record)
-	heard := append(make([]byte, 0, k*n), record...)[:k*n] // from this rank on
+// Allgather returns the texts of all ranks, which are equally long.
+func (c *Comm) Allgather(ctx context.Context, text []byte) ([][]byte, error) {
+	k, n := c.t.Size(), len(text)
+	heard := append(make([]byte, 0, k*n), text...)[:k*n] // from this rank on
 	err := c.run(ctx, c.rounds(func(span, distance int) ([]byte, int) {
 		data := heard[:min(span, k-distance)*n]
 		return data, len(data)
@@ -346,11 +346,11 @@ func (c *Comm) Allgather(ctx context.Context, record []byte) ([][]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	records := make([][]byte, k)
-	for i := range records {
-		records[(c.t.Rank()+i)%k] = heard[i*n:][:n:n]
+	texts := make([][]byte, k)
+	for i := range texts {
+		texts[(c.t.Rank()+i)%k] = heard[i*n:][:n:n]
 	}
-	return records, nil
+	return texts, nil
 }
 
 // Sum returns the sum of the vectors of all ranks, which are equally long. add adds a vector to a sum; in which order

@@ -45,14 +45,14 @@ func (e *PeerError) Error() string { return "volley: " + e.Reason }
 // AtAllRanks reports whether all ranks find the error.
 func (e *PeerError) AtAllRanks() bool { return e.differ }
 
-// MostOwn is how many words of its own a rank has room for in a greeting.
-const MostOwn = 16
+// MostWords is how many words a rank has room for in a greeting.
+const MostWords = 16
 
 // A Greeting is what a rank is to do, by which version of Volley, and on which terms.
 type Greeting struct {
 	Verb, Version string
 	Terms         []byte   // are to be the same at all ranks
-	Own           []uint64 // may differ, at most MostOwn; with Terms at most 184 bytes
+	Words         []uint64 // may differ, at most MostWords; with Terms at most 184 bytes
 	Host          string   // for errors, in a greeting without terms and words
 }
 
@@ -62,30 +62,32 @@ type Greeting struct {
 // Where greetings differ, or agree refuses the words, all ranks exchange whole greetings. Greet then returns a
 // [*PeerError] where verb or version differ, and else the error of differ, which is given the terms and words of all,
 // and room after them. All ranks return an error that has a method AtAllRanks which says so.
-func (c *Comm) Greet(ctx context.Context, g Greeting, agree func(own []uint64) bool, differ func(said [][]byte) error) ([]uint64, error) {
-	said, err := binary.Append(slices.Clone(g.Terms), binary.LittleEndian, g.Own)
+func (c *Comm) Greet(
+	ctx context.Context, g Greeting, agree func(words []uint64) bool, differ func(said [][]byte) error,
+) ([]uint64, error) {
+	said, err := binary.Append(slices.Clone(g.Terms), binary.LittleEndian, g.Words)
 	if err != nil {
 		return nil, err
 	}
 	id := binary.LittleEndian.Uint64(sealed(g.Verb, g.Version, g.Terms)[helloBytes-8:])
 	words := make([]uint64, greetingWords)
 	words[0], words[1] = id, ^id
-	copy(words[2:], g.Own)
+	copy(words[2:], g.Words)
 	if err := c.largest(ctx, greets, words); err != nil {
 		return nil, misheard(err)
 	}
-	own := words[2:][:len(g.Own)]
-	if words[0] == ^words[1] && agree(own) {
-		return own, nil
+	largest := words[2:][:len(g.Words)]
+	if words[0] == ^words[1] && agree(largest) {
+		return largest, nil
 	}
 	if len(said) == 0 {
 		said = []byte(g.Host)
 	}
-	records, err := c.Allgather(ctx, sealed(g.Verb, g.Version, said))
+	greetings, err := c.Allgather(ctx, sealed(g.Verb, g.Version, said))
 	if err != nil {
 		return nil, misheard(err)
 	}
-	all, err := unseal(records)
+	all, err := unseal(greetings)
 	if err == nil {
 		err = differ(all)
 	}
@@ -100,7 +102,7 @@ func (c *Comm) Greet(ctx context.Context, g Greeting, agree func(own []uint64) b
 }
 
 // greetingWords are a digest, its complement, and a rank's own words. Where all digests are equal, so are the largest.
-const greetingWords = 2 + MostOwn
+const greetingWords = 2 + MostWords
 
 // What words in a message are.
 const (
@@ -156,17 +158,17 @@ func (c *Comm) Resume(id uint64) transport.Beside {
 
 // ResumeSaying is [Comm.Resume] by itself, which takes as long as Greet. It returns the largest that a rank has of each
 // word of its own, of which there are as many as a greeting may have.
-func (c *Comm) ResumeSaying(ctx context.Context, id uint64, own []uint64) ([]uint64, error) {
+func (c *Comm) ResumeSaying(ctx context.Context, id uint64, said []uint64) ([]uint64, error) {
 	words := make([]uint64, greetingWords)
 	words[0], words[1] = id, ^id
-	copy(words[2:], own)
+	copy(words[2:], said)
 	if err := c.largest(ctx, resumes, words); err != nil {
 		return nil, misheard(err)
 	}
 	if words[0] != ^words[1] {
 		return nil, c.Alike(ctx, &PeerError{Reason: "ranks go on by different agreements: use the same encoders in the same order at all ranks", differ: true})
 	}
-	return words[2:][:len(own)], nil
+	return words[2:][:len(said)], nil
 }
 
 // pack returns words as they go over the wire, and a digest after them.
@@ -213,25 +215,25 @@ func sealed(verb, version string, said []byte) []byte {
 	copy(h.Verb[:], verb)
 	copy(h.Version[:], version)
 	copy(h.Terms[:], said)
-	record, _ := binary.Append(nil, binary.LittleEndian, h) // of fixed size
-	sum := digest(record[:helloBytes-len(h.Sum)])
-	copy(record[helloBytes-len(sum):], sum[:])
-	return record
+	greeting, _ := binary.Append(nil, binary.LittleEndian, h) // of fixed size
+	sum := digest(greeting[:helloBytes-len(h.Sum)])
+	copy(greeting[helloBytes-len(sum):], sum[:])
+	return greeting
 }
 
 var hostName = regexp.MustCompile(`^[0-9A-Za-z._-]+$`)
 
 // unseal returns the terms of the greetings of all ranks, or a [*PeerError].
-func unseal(records [][]byte) ([][]byte, error) {
-	all := make([]hello, len(records))
-	terms := make([][]byte, len(records))
-	for r, record := range records {
+func unseal(greetings [][]byte) ([][]byte, error) {
+	all := make([]hello, len(greetings))
+	terms := make([][]byte, len(greetings))
+	for r, greeting := range greetings {
 		h := &all[r]
-		_, err := binary.Decode(record, binary.LittleEndian, h)
+		_, err := binary.Decode(greeting, binary.LittleEndian, h)
 		switch {
 		case err == nil && h.Magic != helloMagic:
 			return nil, &PeerError{Reason: fmt.Sprintf("rank %d does not greet as volley does, but with %q: start the same program at all ranks", r, h.Magic[:])}
-		case err != nil || len(record) != helloBytes || h.Sum != digest(record[:helloBytes-len(h.Sum)]):
+		case err != nil || len(greeting) != helloBytes || h.Sum != digest(greeting[:helloBytes-len(h.Sum)]):
 			return nil, fmt.Errorf("volley: the greeting of rank %d arrived damaged", r)
 		}
 		terms[r] = h.Terms[:]
@@ -303,7 +305,7 @@ func Numbers(list []int) string {
 }
 
 // digest tells whether a greeting has arrived whole.
-func digest(record []byte) [8]byte {
-	sum := sha256.Sum256(record)
+func digest(greeting []byte) [8]byte {
+	sum := sha256.Sum256(greeting)
 	return [8]byte(sum[:8])
 }

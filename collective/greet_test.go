@@ -176,7 +176,7 @@ func TestWords(t *testing.T) {
 		for r, err := range ranks(t, n, func(ctx context.Context, tr transport.Transport) error {
 			c := New(tr, time.Minute)
 			r := uint64(tr.Rank())
-			own, err := c.Greet(ctx, Greeting{Verb: "encode", Version: Version, Terms: []byte{1}, Own: []uint64{r, uint64(n) - r, 7 * r % uint64(n), 0}},
+			own, err := c.Greet(ctx, Greeting{Verb: "encode", Version: Version, Terms: []byte{1}, Words: []uint64{r, uint64(n) - r, 7 * r % uint64(n), 0}},
 				func([]uint64) bool { return true }, func([][]byte) error { return errors.New("asked") })
 			most := uint64(0)
 			for r := range uint64(n) {
@@ -323,7 +323,7 @@ func TestImpossible(t *testing.T) {
 		_, err := New(tr, time.Minute).Allgather(ctx, append(binary.LittleEndian.AppendUint64(nil, 1<<62), make([]byte, mostShort)...))
 		return err
 	}) {
-		if r < 2 && (err == nil || !strings.Contains(err.Error(), "rank 2 announces a record of 4611686018427387904 bytes")) {
+		if r < 2 && (err == nil || !strings.Contains(err.Error(), "rank 2 announces a text of 4611686018427387904 bytes")) {
 			t.Errorf("rank %d: %v", r, err)
 		}
 	}

@@ -20,7 +20,8 @@ import (
 	"volley/transport/grpc"
 )
 
-// A Run is the place of a process in a run. A parent gives it over standard input: arguments show secrets to all users.
+// A Run says which rank of a run a process is. A parent gives it over standard input: arguments show secrets to all
+// users.
 type Run struct {
 	Rank, Size int
 	Meet       string // host:port at which rank 0 listens, at any port for 0; empty where Join is given the addresses
@@ -79,25 +80,25 @@ func parsePorts(text string) (p Ports, err error) {
 // ErrOpen is wrapped by the error of a run that would let everybody connect.
 var ErrOpen = errors.New("neither a secret nor certificates")
 
-// A Place is a process that listens for its peers.
-type Place struct {
+// A Listener is a process that listens for its peers.
+type Listener struct {
 	run      Run
 	listener *grpc.Listener
 	port     string
 	address  string        // "" until it is known
 	table    []string      // of all ranks, after Join
 	met      []int         // after Join: which rank each was when they met
-	slot     time.Duration // see probeSlot
+	interval time.Duration // see probeInterval
 
 	// Says is what this rank tells the others when they meet. Sets, unless nil, cuts the ranks by that into sets that
 	// do not hear of each other: it returns, for each set, the ranks that become its rank 0, 1, …. All ranks have the
-	// same Sets. For the place, the ranks of set 0 are the first, then come those of set 1, and so on.
+	// same Sets. For the listener, the ranks of set 0 are the first, then come those of set 1, and so on.
 	Says []byte
 	Sets func(said [][]byte) [][]int
 }
 
 // Join makes this process a rank of a run: it listens, and meets the other ranks at run.Meet. All ranks call it. Whoever
-// needs more than a transport calls [Listen] and [Place.Join].
+// needs more than a transport calls [Listen] and [Listener.Join].
 func Join(ctx context.Context, run Run) (transport.Transport, error) {
 	if run.Meet == "" {
 		return nil, grpc.Inputf("no meeting point: all ranks need the host:port of rank 0")
@@ -113,16 +114,16 @@ func Join(ctx context.Context, run Run) (transport.Transport, error) {
 	return joined{e, p}, nil
 }
 
-// A joined rank closes its place as well.
+// A joined rank closes its listener as well.
 type joined struct {
 	*grpc.Endpoint
-	place *Place
+	listener *Listener
 }
 
-func (j joined) Close() error { return errors.Join(j.Endpoint.Close(), j.place.Close()) }
+func (j joined) Close() error { return errors.Join(j.Endpoint.Close(), j.listener.Close()) }
 
 // Listen binds this rank's port. It refuses to listen on anything but loopback without a secret or certificates.
-func Listen(run Run) (*Place, error) {
+func Listen(run Run) (*Listener, error) {
 	if run.Size < 1 || run.Rank < 0 || run.Rank >= run.Size {
 		return nil, grpc.Inputf("rank %d of %d: want ranks from 0 to below their number", run.Rank, run.Size)
 	}
@@ -152,7 +153,9 @@ func Listen(run Run) (*Place, error) {
 	if host, zero, _ := net.SplitHostPort(run.Meet); run.Rank == 0 && zero == "0" {
 		run.Meet = net.JoinHostPort(host, port)
 	}
-	p := &Place{run: run, port: port, slot: probeSlot, listener: grpc.Serve(at, run.Size, security, run.Limits, run.Log)}
+	p := &Listener{
+		run: run, port: port, interval: probeInterval, listener: grpc.Serve(at, run.Size, security, run.Limits, run.Log),
+	}
 	switch host, port, err := net.SplitHostPort(run.Advertise); {
 	case err == nil:
 		p.address = net.JoinHostPort(host, port)
@@ -219,10 +222,10 @@ func (r *Run) listen(meetPort string) (net.Listener, error) {
 }
 
 // Address returns the host:port at which others reach this rank, to be told to who makes the table for Join.
-func (p *Place) Address() string { return p.address }
+func (p *Listener) Address() string { return p.address }
 
 // Join brings the ranks together, at the addresses of a table or, for nil, at rank 0 within the time (0: any).
-func (p *Place) Join(ctx context.Context, table []string, limit time.Duration) (*grpc.Endpoint, error) {
+func (p *Listener) Join(ctx context.Context, table []string, limit time.Duration) (*grpc.Endpoint, error) {
 	if err := transport.CheckTimeout(limit); err != nil {
 		return nil, grpc.Inputf("%w", err)
 	}
@@ -236,7 +239,8 @@ func (p *Place) Join(ctx context.Context, table []string, limit time.Duration) (
 		}
 		mine := fmt.Appendf(nil, "%s %s %s", p.address, rand.Text(), p.Says) // a table like no other run's
 		var err error
-		if said, err = p.listener.Gather(ctx, p.run.Meet, grpc.Record{Name: "join", Rank: p.run.Rank, Size: p.run.Size, Data: mine}, limit); err != nil {
+		this := grpc.Contribution{Name: "join", Rank: p.run.Rank, Size: p.run.Size, Data: mine}
+		if said, err = p.listener.Gather(ctx, p.run.Meet, this, limit); err != nil {
 			return nil, err
 		}
 	}
@@ -251,7 +255,7 @@ func (p *Place) Join(ctx context.Context, table []string, limit time.Duration) (
 			p.met = append(p.met, r)
 		}
 	}
-	session := sha256.New()
+	digest := sha256.New()
 	for r, text := range said {
 		address, _, _ := strings.Cut(string(text), " ")
 		if _, _, err := net.SplitHostPort(address); err != nil {
@@ -259,14 +263,14 @@ func (p *Place) Join(ctx context.Context, table []string, limit time.Duration) (
 		}
 		p.table = append(p.table, address)
 		if first <= r && r < end {
-			fmt.Fprintf(session, "%q", text)
+			fmt.Fprintf(digest, "%q", text)
 		}
 	}
-	return p.listener.Join(p.run.Rank-first, p.table[first:end], fmt.Sprintf("%x", session.Sum(nil))), nil
+	return p.listener.Join(p.run.Rank-first, p.table[first:end], fmt.Sprintf("%x", digest.Sum(nil))), nil
 }
 
 // cut gives all ranks, this one too, those of Sets. It returns what they have said, and the ranks of this one's set.
-func (p *Place) cut(said [][]byte) (ordered [][]byte, first, end int) {
+func (p *Listener) cut(said [][]byte) (ordered [][]byte, first, end int) {
 	says := make([][]byte, len(said))
 	for r, text := range said {
 		if parts := bytes.SplitN(text, []byte(" "), 3); len(parts) == 3 {
@@ -288,10 +292,10 @@ func (p *Place) cut(said [][]byte) (ordered [][]byte, first, end int) {
 }
 
 // Rank returns the rank of this process in the run, once it has joined.
-func (p *Place) Rank() int { return p.run.Rank }
+func (p *Listener) Rank() int { return p.run.Rank }
 
 // route finds the address of this rank on the way to rank 0, whose name may not be known at once.
-func (p *Place) route(ctx context.Context, limit time.Duration) error {
+func (p *Listener) route(ctx context.Context, limit time.Duration) error {
 	for begun := time.Now(); p.address == ""; {
 		c, err := net.Dial("udp", p.run.Meet) // sends nothing
 		if err == nil {
@@ -314,11 +318,12 @@ func (p *Place) route(ctx context.Context, limit time.Duration) error {
 
 const routeAgain = 200 * time.Millisecond
 
-// Gather returns the record of every rank that has met, once for a name, also after an abort. Records of ranks that
+// Gather returns the text of every rank that has met, once for a name, also after an abort. Texts of ranks that
 // have ended, or do not come within the time (0: any), are nil, and the error names them. There are none where the rank
 // is gone that was rank 0 when they met.
-func (p *Place) Gather(ctx context.Context, name string, mine []byte, limit time.Duration) ([][]byte, error) {
-	said, err := p.listener.Gather(ctx, p.run.Meet, grpc.Record{Name: "later " + name, Rank: p.met[p.run.Rank], Size: len(p.met), Data: mine}, limit)
+func (p *Listener) Gather(ctx context.Context, name string, mine []byte, limit time.Duration) ([][]byte, error) {
+	this := grpc.Contribution{Name: "later " + name, Rank: p.met[p.run.Rank], Size: len(p.met), Data: mine}
+	said, err := p.listener.Gather(ctx, p.run.Meet, this, limit)
 	if said == nil {
 		return nil, err
 	}
@@ -336,4 +341,4 @@ func (p *Place) Gather(ctx context.Context, name string, mine []byte, limit time
 }
 
 // Close ends all connections. Close the endpoint first.
-func (p *Place) Close() error { return p.listener.Close() }
+func (p *Listener) Close() error { return p.listener.Close() }

@@ -46,17 +46,17 @@ func runsOf(n int, meet string, secret Secret) (runs []Run) {
 func TestTransportWithSecret(t *testing.T) {
 	transporttest.Run(t, func(t *testing.T, n int) []transport.Transport {
 		secret := NewSecret()
-		places, table := make([]*Place, n), make([]string, n)
+		listeners, table := make([]*Listener, n), make([]string, n)
 		for r := range n {
 			var err error
 			limits := grpc.Limits{Close: transporttest.Limit} // many ranks of one process are late to read
-			if places[r], err = Listen(Run{Rank: r, Size: n, Secret: secret, Limits: limits}); err != nil {
+			if listeners[r], err = Listen(Run{Rank: r, Size: n, Secret: secret, Limits: limits}); err != nil {
 				t.Fatal(err)
 			}
-			table[r] = places[r].Address()
+			table[r] = listeners[r].Address()
 		}
 		all := make([]transport.Transport, n)
-		for r, p := range places {
+		for r, p := range listeners {
 			e, err := p.Join(t.Context(), table, 0)
 			if err != nil {
 				t.Fatal(err)
@@ -317,7 +317,7 @@ func TestAnyPort(t *testing.T) {
 	}
 	defer second.Close()
 	joined := make(chan error, 2)
-	for _, p := range []*Place{first, second} {
+	for _, p := range []*Listener{first, second} {
 		go func() {
 			e, err := p.Join(t.Context(), nil, transporttest.Limit)
 			if err == nil {
@@ -335,7 +335,7 @@ func TestAnyPort(t *testing.T) {
 func TestProbe(t *testing.T) {
 	t.Parallel()
 	secret := NewSecret()
-	var places []*Place
+	var listeners []*Listener
 	var table []string
 	for r := range 3 {
 		run := Run{Rank: r, Size: 3, Bind: "127.0.0.1", Secret: secret}
@@ -347,10 +347,10 @@ func TestProbe(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer p.Close()
-		p.slot = time.Millisecond
-		places, table = append(places, p), append(table, p.Address())
+		p.interval = time.Millisecond
+		listeners, table = append(listeners, p), append(table, p.Address())
 	}
-	for _, p := range places {
+	for _, p := range listeners {
 		e, err := p.Join(t.Context(), table, 0)
 		if err != nil {
 			t.Fatal(err)
@@ -359,7 +359,7 @@ func TestProbe(t *testing.T) {
 	}
 	for _, rates := range []bool{true, false} {
 		var running sync.WaitGroup
-		for r, p := range places {
+		for r, p := range listeners {
 			running.Go(func() {
 				for to, x := range p.Probe(t.Context(), 0, rates) {
 					switch good := x.Error == "" && x.Handshake > 0 && x.Delay > 0 && x.Rate > 0 == rates; {

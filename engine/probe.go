@@ -17,21 +17,21 @@ type Reach struct {
 }
 
 const (
-	probeSlot = 500 * time.Millisecond // in which each rank measures one other, and is measured by one
-	shortSlot = 20 * time.Millisecond  // the same without the rate
-	mostProbe = 15 * time.Second       // for one other
+	probeInterval = 500 * time.Millisecond // in which each rank measures one other, and is measured by one
+	shortInterval = 20 * time.Millisecond  // the same without the rate
+	mostProbe     = 15 * time.Second       // for one other
 )
 
 // ProbeTime bounds Probe for so many ranks.
-func ProbeTime(size int) time.Duration { return time.Duration(size)*probeSlot + mostProbe }
+func ProbeTime(size int) time.Duration { return time.Duration(size)*probeInterval + mostProbe }
 
 // Probe measures how this rank reaches the others, after Join, which does not connect them all. All ranks call it
 // at about the same time, and ask for rates alike. Another one that takes longer than the limit (0: 15 s, which is the
 // most) is not reached. The result is by rank; that of this one is zero.
-func (p *Place) Probe(ctx context.Context, limit time.Duration, rates bool) []Reach {
-	k, slot := len(p.table), p.slot
+func (p *Listener) Probe(ctx context.Context, limit time.Duration, rates bool) []Reach {
+	k, interval := len(p.table), p.interval
 	if !rates {
-		slot = min(slot, shortSlot)
+		interval = min(interval, shortInterval)
 	}
 	limit = min(cmp.Or(limit, mostProbe), mostProbe)
 	all := make([]Reach, k)
@@ -39,7 +39,7 @@ func (p *Place) Probe(ctx context.Context, limit time.Duration, rates bool) []Re
 	for step := 1; step < k; step++ {
 		running.Go(func() {
 			select {
-			case <-time.After(time.Duration(step-1) * slot):
+			case <-time.After(time.Duration(step-1) * interval):
 			case <-ctx.Done():
 			}
 			ctx, cancel := context.WithTimeout(ctx, limit)
@@ -56,7 +56,7 @@ func (p *Place) Probe(ctx context.Context, limit time.Duration, rates bool) []Re
 }
 
 // Addresses returns those of all ranks, after Join.
-func (p *Place) Addresses() []string { return slices.Clone(p.table) }
+func (p *Listener) Addresses() []string { return slices.Clone(p.table) }
 
 // Ports returns those at which this rank may listen; zero: any.
-func (p *Place) Ports() Ports { return p.run.Ports }
+func (p *Listener) Ports() Ports { return p.run.Ports }

@@ -24,14 +24,14 @@ type Bound struct {
 	blockLength int
 	stride      int // of blocks in scratch memory
 
-	lanes            []*lane
+	pipelines        []*pipeline
 	reading, writing turns
-	running          sync.WaitGroup // lanes beside the first
+	running          sync.WaitGroup // pipelines beside the first
 	cancel           context.CancelCauseFunc
 	closed           bool
 
 	mu    sync.Mutex // guards what follows
-	first error      // of any lane
+	first error      // of any pipeline
 }
 
 // of puts a processor's name before an error.
@@ -46,7 +46,7 @@ func Bind(ctx context.Context, t transport.Transport, job Job) (*Bound, error) {
 		return nil, transport.Fail(t, err)
 	}
 	ctx, b.cancel = context.WithCancelCause(ctx)
-	b.newLanes(ctx)
+	b.newPipelines(ctx)
 	return b, nil
 }
 
@@ -60,8 +60,8 @@ func newBound(t transport.Transport, job Job) (*Bound, error) {
 	if t.Rank() != x.Rank || t.Size() != x.Ranks {
 		return fail("the executable of rank %d of %d at rank %d of %d", x.Rank, x.Ranks, t.Rank(), t.Size())
 	}
-	if len(job.Header) > 0 && job.Check == nil {
-		return fail("a header and no Check for those that arrive")
+	if len(job.Header) > 0 && job.Accept == nil {
+		return fail("a header and no Accept for those that arrive")
 	}
 	pieces := info.PieceCount()
 	if len(job.Inputs)*pieces != x.Inputs || len(job.Outputs)*pieces != len(x.Outputs) {
@@ -84,20 +84,20 @@ func newBound(t transport.Transport, job Job) (*Bound, error) {
 		}
 	}
 	b := &Bound{job: job, x: x, t: t, pieces: pieces, align: max(job.Align, symbol), cores: transport.Cores(t)}
-	if b.inPlace() {
+	if b.uncut() {
 		b.job.Segment = max(b.job.Segment, b.job.Bytes)
 	}
-	if err := transport.LimitsOf(t).Carry(b.laneCount()*x.Rounds, info.Ports); err != nil {
+	if err := transport.LimitsOf(t).Carry(b.pipelineCount()*x.Rounds, info.Ports); err != nil {
 		return fail("the transport cannot carry the plan: %w", err)
 	}
-	b.stream = b.inPlace() && job.ObserveAll == nil && int64(len(job.Outputs))*job.Bytes >= streamBytes && x.Direct()
+	b.stream = b.uncut() && job.ObserveAll == nil && int64(len(job.Outputs))*job.Bytes >= streamBytes && x.Direct()
 	b.chooseBlocks(b.at(0).element)
 	return b, nil
 }
 
-// inPlace reports whether nothing but scratch memory is needed and nobody is to see or be
+// uncut reports whether nothing but scratch memory is needed and nobody is to see or be
 // sent a segment, so that cutting packets would only cost time.
-func (b *Bound) inPlace() bool {
+func (b *Bound) uncut() bool {
 	if b.x.Ranks > 1 || b.job.Observe != nil || b.pieces > 1 || b.x.Between > 0 {
 		return false
 	}
@@ -116,10 +116,10 @@ func (b *Bound) Close() {
 	}
 	b.closed = true
 	b.cancel(nil)
-	for _, l := range b.lanes {
-		l.pool.Stop()
+	for _, p := range b.pipelines {
+		p.pool.Stop()
 		if b.first == nil {
-			l.arena.free()
+			p.arena.free()
 		}
 	}
 }
@@ -132,11 +132,11 @@ func (b *Bound) Traffic() []Traffic {
 		begin := len(rounds)
 		rounds = append(rounds, proc.Rounds...)
 		t := Traffic{Rounds: rounds[begin:len(rounds):len(rounds)], MultiplyAdds: proc.MultiplyAdds}
-		for _, l := range b.lanes {
-			t.Bytes += proc.Elements * l.elementSum
-			t.Segments += l.segments
+		for _, p := range b.pipelines {
+			t.Bytes += proc.Elements * p.elementSum
+			t.Segments += p.segments
 			if i == 0 {
-				t.HeaderBytes += l.headerBytes
+				t.HeaderBytes += p.headerBytes
 			}
 		}
 		all = append(all, t)

@@ -129,8 +129,8 @@ func TestCheckErrors(t *testing.T) {
 		change func(*executor.Job)
 		want   string
 	}{
-		{func(j *executor.Job) { j.Inputs[2] = executor.Input{Memory: make([]byte, 9), Check: check} }, "processor 2: read input 0: gone"},
-		{func(j *executor.Job) { j.Inputs[2].Check = check }, "processor 2: read input 0: gone"},
+		{func(j *executor.Job) { j.Inputs[2] = executor.Input{Memory: make([]byte, 9), Validate: check} }, "processor 2: read input 0: gone"},
+		{func(j *executor.Job) { j.Inputs[2].Validate = check }, "processor 2: read input 0: gone"},
 		{func(j *executor.Job) { j.Outputs[2] = executor.Output{Memory: make([]byte, 8)} }, "processor 0: output 2: memory of 8 bytes for a packet of 9"},
 	} {
 		r := &run{

@@ -6,10 +6,9 @@
 // are cut into segments, and the programs run once for each, so that the memory of a
 // processor stays within a bound.
 //
-// A lane runs segments one after the other: it reads a segment, computes and exchanges its
-// messages, and writes it. Two lanes take turns, so that one computes
-// while the other reads, writes or waits for messages. [Traffic] counts what processors send
-// each other, also within a rank.
+// A pipeline runs segments one after the other: it reads a segment, computes and exchanges its messages, and writes it.
+// Two pipelines take turns, so that one computes while the other reads, writes or waits for messages. [Traffic] counts
+// what processors send each other, also within a rank.
 //
 // A plan's rounds are an order, not barriers. Package compile makes them steps: a step computes and sends the messages
 // that need the same. It runs as soon as nothing that it needs is missing, a few rounds ahead at most.
@@ -19,8 +18,8 @@
 //   - cores shares work among the cores of a process.
 //   - compile makes an executable: the steps of a rank, its messages, and where every element lies. Plan in, steps out.
 //   - run says what is next in a segment. It is told what has come and gone, and has no memory, transport or goroutine.
-//   - executor, this one, has the packets, the messages, the goroutines, the timers and the trace. Its lane asks run what
-//     is next; its segment has the memory, its coder computes, its mail posts and waits.
+//   - executor, this one, has the packets, the messages, the goroutines, the timers and the trace. Its pipeline asks
+//     run what is next; its segment has the memory, its coder computes, its mail posts and waits.
 //
 // A packet so passes [Input], the segment's memory, the coder, the mail at one rank and at another one, the coder and
 // the segment there, and [Output].
@@ -67,11 +66,11 @@ type Job struct {
 	// order, while inputs are read.
 	Outputs []Output
 
-	// Header goes in front of the first message to each rank, and Check looks
-	// at the ones that arrive. No header is sent when it is empty, and Check may
+	// Header goes in front of the first message to each rank, and Accept looks
+	// at the ones that arrive. No header is sent when it is empty, and Accept may
 	// then be nil.
 	Header []byte
-	Check  func(rank int, header []byte) error
+	Accept func(rank int, header []byte) error
 
 	// Beside exchange messages of their own along with those of the packets.
 	Beside []transport.Beside
@@ -99,9 +98,9 @@ type Input struct {
 	Memory []byte      // the packet, which is used where it lies
 	Reader io.ReaderAt // unless nil, reads the packet in place of Memory
 
-	// Check, unless nil, sees every part of the packet before it is used. An error ends
+	// Validate, unless nil, sees every part of the packet before it is used. An error ends
 	// the run.
-	Check func(part []byte, offset int64) error
+	Validate func(part []byte, offset int64) error
 }
 
 // inMemory returns the packet where it is used where it lies, else nil.

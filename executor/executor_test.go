@@ -180,7 +180,7 @@ func TestHeader(t *testing.T) {
 				job: func(proc int, job *executor.Job) {
 					heard[proc] = map[int]int{}
 					job.Header = header
-					job.Check = func(src int, got []byte) error {
+					job.Accept = func(src int, got []byte) error {
 						heard[proc][src]++
 						if !bytes.Equal(got, header) {
 							return fmt.Errorf("header %q", got)
@@ -219,7 +219,7 @@ func TestHeaderRefused(t *testing.T) {
 		bytes: 5, segment: 5,
 		job: func(proc int, job *executor.Job) {
 			job.Header = []byte{byte(proc / 3)} // that of processor 3 differs
-			job.Check = func(src int, got []byte) error {
+			job.Accept = func(src int, got []byte) error {
 				if got[0] != 0 && proc != 3 {
 					return fmt.Errorf("processor %d is %w", src, stranger)
 				}
@@ -489,8 +489,8 @@ func TestWrongJobs(t *testing.T) {
 		{"segments of 3", func(j *executor.Job) { j.Segment = 3 }},
 		{"segments of 0", func(j *executor.Job) { j.Segment = 0 }},
 		{"segments of -2", func(j *executor.Job) { j.Segment = -2 }},
-		{"a header and no Check", func(j *executor.Job) { j.Header = []byte("hello") }},
-		{"a header and no Check", func(j *executor.Job) { j.Header = []byte{0} }},
+		{"a header and no Accept", func(j *executor.Job) { j.Header = []byte("hello") }},
+		{"a header and no Accept", func(j *executor.Job) { j.Header = []byte{0} }},
 		{"timeout -1ns", func(j *executor.Job) { j.Timeout = -1 }},
 	} {
 		t.Run(c.text, func(t *testing.T) {

@@ -126,7 +126,7 @@ func TestReadAndWriteErrors(t *testing.T) {
 func TestTimeout(t *testing.T) {
 	whom := regexp.MustCompile(`round \d: (receive from|send to) processor \d: timed out: nothing for 1m0s; rank 2 waits for nobody: it computes, reads or writes, or it hangs( \(rank \d waits for rank \d.*\))?$`)
 	for name, fault := range map[string]func(round int) faulty.Fault{"hang": faulty.Hang, "die": faulty.Die} {
-		for round := range 7 { // from 3 on those of the second lane
+		for round := range 7 { // from 3 on those of the second pipeline
 			synctest.Test(t, func(t *testing.T) {
 				r := newRun(t)
 				r.job = func(_ int, job *executor.Job) { job.Timeout = time.Minute }

@@ -282,9 +282,9 @@ func allgather(t testing.TB, f field.Field, processors, ports int) plan.Plan {
 	p := &algo.Problem{Traffic: &algo.Traffic{Field: f}, Ports: ports}
 	for i := range processors {
 		p.Traffic.Inputs, p.Traffic.Outputs = append(p.Traffic.Inputs, 1), append(p.Traffic.Outputs, processors)
-		w := algo.Codeword{Sources: []algo.Place{{Proc: i}}}
+		w := algo.Codeword{Sources: []algo.Packet{{Proc: i}}}
 		for k := range processors {
-			w.Sinks = append(w.Sinks, algo.Place{Proc: k, Index: i})
+			w.Sinks = append(w.Sinks, algo.Packet{Proc: k, Index: i})
 			w.Coefficients = append(w.Coefficients, []field.Element{field.One})
 		}
 		p.Traffic.Codewords = append(p.Traffic.Codewords, w)

@@ -32,7 +32,8 @@ func (q narrowQueue) Post(list ...*transport.Transfer) {
 	q.Queue.Post(list...)
 }
 
-// TestLimits refuses a plan of three rounds where the transport has tags of fewer, or in two lanes of fewer than six.
+// TestLimits refuses a plan of three rounds where the transport has tags of fewer, or in two pipelines of fewer than
+// six.
 func TestLimits(t *testing.T) {
 	for _, x := range []struct {
 		ahead  bool
@@ -46,11 +47,11 @@ func TestLimits(t *testing.T) {
 		r.do(t.Context())
 		for proc, err := range r.errs {
 			if refused := errors.As(err, new(*transport.LimitsError)); refused == x.fits || x.fits && err != nil {
-				t.Errorf("two lanes %v, %d rounds: processor %d: %v", x.ahead, x.rounds, proc, err)
+				t.Errorf("two pipelines %v, %d rounds: processor %d: %v", x.ahead, x.rounds, proc, err)
 			}
 		}
 		if posted := posts.Load() > 0; posted != x.fits {
-			t.Errorf("two lanes %v, %d rounds: %d messages were posted", x.ahead, x.rounds, posts.Load())
+			t.Errorf("two pipelines %v, %d rounds: %d messages were posted", x.ahead, x.rounds, posts.Load())
 		}
 	}
 }

@@ -154,7 +154,7 @@ func (l *mail) wait(ctx context.Context, m *run.Machine) (run.Do, error) {
 // sent records that a send is over, and returns what has failed.
 func (l *mail) sent(k int, began int64, err error) error {
 	m := &l.x.Sends[k]
-	l.recordMessage(trace.Settle, trace.Send, &m.Message, len(m.Slots), began, l.sends[k].began)
+	l.noteMessage(trace.Settle, trace.Send, &m.Message, len(m.Slots), began, l.sends[k].began)
 	if err != nil {
 		return of(int(m.Src), fmt.Errorf("round %d: send to processor %d: %w", m.Round, m.Dst, err))
 	}
@@ -164,8 +164,8 @@ func (l *mail) sent(k int, began int64, err error) error {
 // received records that a message is there, and returns what is wrong with it.
 func (l *mail) received(i int, began int64, err error) error {
 	m, t := &l.x.Receives[i], &l.receives[i]
-	l.recordMessage(trace.Wait, trace.Receive, &m.Message, int(m.Count), began, t.began)
-	if wrong, ok := err.(*transport.LengthError); ok { // its round is that of the plan, not of the lane
+	l.noteMessage(trace.Wait, trace.Receive, &m.Message, int(m.Count), began, t.began)
+	if wrong, ok := err.(*transport.LengthError); ok { // its round is that of the plan, not of the pipeline
 		named := *wrong
 		named.Tag.Round = int(m.Round)
 		err = &named
@@ -174,7 +174,7 @@ func (l *mail) received(i int, began int64, err error) error {
 		return of(int(m.Dst), fmt.Errorf("round %d: receive from processor %d: %w", m.Round, m.Src, err))
 	}
 	if l.hasHeader(&m.Message) {
-		if err := l.job.Check(int(m.Rank), t.Parts[0]); err != nil {
+		if err := l.job.Accept(int(m.Rank), t.Parts[0]); err != nil {
 			return of(int(m.Dst), fmt.Errorf("round %d: %w", m.Round, err))
 		}
 	}

@@ -57,7 +57,7 @@ func (b *Bound) at(offset int64) part {
 	return part{offset, int(n), int(each)}
 }
 
-// A segment is the part of the packets that a lane is at, and the memory of all its elements.
+// A segment is the part of the packets that a pipeline is at, and the memory of all its elements.
 //
 // Invariant: memory[i] of what is computed is written only before anything of the
 // segment is sent from it; that of an input is only read; and what is to be received belongs to
@@ -65,7 +65,7 @@ func (b *Bound) at(offset int64) part {
 type segment struct {
 	*Bound
 	part
-	number int // of the lane: its segments are every len(lanes)-th, from this one on
+	number int // of the pipeline: its segments are every len(pipelines)-th, from this one on
 
 	memory  [][]byte // elements: inputs, received, computed
 	buffers [][]byte // for inputs and outputs, nil for what lies elsewhere
@@ -152,10 +152,10 @@ func (l *segment) readInput(i int, packet Input) error {
 		}
 		clear(element[n:])
 	}
-	if packet.Check == nil {
+	if packet.Validate == nil {
 		return nil
 	}
-	return packet.Check(l.inputs[i], offset)
+	return packet.Validate(l.inputs[i], offset)
 }
 
 // readAt reads the packet as io.ReaderAt says.
@@ -209,7 +209,7 @@ func (l *segment) writeOutputs() error {
 		}
 	}
 	for o, data := range l.outputs {
-		if to, offset := l.placeOf(o); to.Writer == nil {
+		if to, offset := l.target(o); to.Writer == nil {
 			continue
 		} else if _, err := to.Writer.WriteAt(data, offset); err != nil {
 			return l.writeError(o, err)
@@ -223,13 +223,13 @@ const minCopied = 1 << 20
 
 // copyOutput writes output o, if it is to be in memory and is not there yet.
 func (l *segment) copyOutput(_, o int) {
-	if to, offset := l.placeOf(o); to.Writer == nil && !l.written[o] {
+	if to, offset := l.target(o); to.Writer == nil && !l.written[o] {
 		copy(to.Memory[offset:], l.outputs[o])
 	}
 }
 
-// placeOf returns where output o, an element, goes to.
-func (l *segment) placeOf(o int) (to Output, offset int64) {
+// target returns where output o, an element, goes to.
+func (l *segment) target(o int) (to Output, offset int64) {
 	begin, _ := l.piece(o)
 	return l.job.Outputs[o/l.pieces], l.offset + int64(begin)
 }

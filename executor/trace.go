@@ -5,11 +5,11 @@ import (
 	"volley/trace"
 )
 
-// row returns the row of the trace that what the lane does itself is in.
-func (l *segment) row() trace.Row { return trace.FirstLane + trace.Row(l.number) }
+// row returns the row of the trace that what the pipeline does itself is in.
+func (l *segment) row() trace.Row { return trace.Pipeline0 + trace.Row(l.number) }
 
-// record records a span that began at a time and ends now.
-func (l *segment) record(e trace.Event, row trace.Row, began int64) {
+// note records a span that began at a time and ends now.
+func (l *segment) note(e trace.Event, row trace.Row, began int64) {
 	if l.job.Trace == nil {
 		return
 	}
@@ -26,7 +26,7 @@ func (l *segment) all(kind trace.Kind) trace.Event {
 func (l *segment) done(kind trace.Kind, began int64, packets int) {
 	e := l.all(kind)
 	e.Bytes = int64(packets) * int64(l.bytes)
-	l.record(e, l.row(), began)
+	l.note(e, l.row(), began)
 }
 
 // timed does something with so many packets and records it.
@@ -43,11 +43,11 @@ func (l *segment) computed(s int, began int64) {
 	if e.Round = int(l.x.Steps[s].Round); s == len(l.x.Steps)-1 {
 		e.Round = trace.AfterRounds
 	}
-	l.record(e, l.row(), began)
+	l.note(e, l.row(), began)
 }
 
-// recordMessage records a wait for a message, and the message, which began earlier.
-func (l *segment) recordMessage(wait, way trace.Kind, m *compile.Message, elements int, waiting, began int64) {
+// noteMessage records a wait for a message, and the message, which began earlier.
+func (l *segment) noteMessage(wait, way trace.Kind, m *compile.Message, elements int, waiting, began int64) {
 	here, partner := m.Src, m.Dst
 	if way == trace.Receive {
 		here, partner = m.Dst, m.Src
@@ -56,7 +56,7 @@ func (l *segment) recordMessage(wait, way trace.Kind, m *compile.Message, elemen
 		Kind: wait, First: int(here), Last: int(here), Round: int(m.Round), Port: int(m.Port), Peer: int(m.Rank), Partner: int(partner),
 		Bytes: int64(elements) * int64(l.element),
 	}
-	l.record(e, l.row(), waiting)
+	l.note(e, l.row(), waiting)
 	e.Kind = way
-	l.record(e, trace.Messages, began)
+	l.note(e, trace.Messages, began)
 }

@@ -11,7 +11,7 @@ import (
 	"volley/trace"
 )
 
-// TestTrace checks what a trace says of runs at one rank, in one lane and in two: spans of a
+// TestTrace checks what a trace says of runs at one rank, in one pipeline and in two: spans of a
 // row follow one another, every round of every segment is there, and the bytes sent are those
 // counted.
 func TestTrace(t *testing.T) {
@@ -22,10 +22,10 @@ func TestTrace(t *testing.T) {
 		ranks, segment int
 		rows           []trace.Row
 	}{
-		{1, 10, []trace.Row{trace.FirstLane, trace.SecondLane}},
-		{1, 11, []trace.Row{trace.FirstLane}},
-		{k, 11, []trace.Row{trace.FirstLane, trace.Messages}},
-		{k, 10, []trace.Row{trace.FirstLane, trace.SecondLane, trace.Messages}},
+		{1, 10, []trace.Row{trace.Pipeline0, trace.Pipeline1}},
+		{1, 11, []trace.Row{trace.Pipeline0}},
+		{k, 11, []trace.Row{trace.Pipeline0, trace.Messages}},
+		{k, 10, []trace.Row{trace.Pipeline0, trace.Pipeline1, trace.Messages}},
 	} {
 		t.Run(fmt.Sprintf("%d ranks/segments of %d", c.ranks, c.segment), func(t *testing.T) {
 			recorder := trace.New()

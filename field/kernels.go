@@ -188,10 +188,10 @@ func (f *binaryField) coefTable(path *kernels) *coefTable {
 // sliceBytes is the distance of slices in an array.
 const sliceBytes = uint32(unsafe.Sizeof([]byte(nil)))
 
-// chunkColumns is how many columns a kernel goes through for all of a part of the
+// columnsAtOnce is how many columns a kernel goes through for all of a part of the
 // packets before the next ones: their coefficients, and the lines that are fetched
 // ahead of so many packets, stay in the first cache. By measurement.
-const chunkColumns = 32
+const columnsAtOnce = 32
 
 // cacheBytes is a part of the second cache, for inputs.
 const cacheBytes = 256 << 10
@@ -356,13 +356,13 @@ func (m *kernelMap) runPart(layout int, out, in [][]byte, from, to int, how uint
 			combineKernel(m.path.path, 0, layout, &out[g.first], &in[0], unsafe.SliceData(g.columns), len(g.columns), nil, from, to, how)
 			continue
 		}
-		size, chunk := len(g.coefs)/len(g.columns), chunkColumns
+		size, most := len(g.coefs)/len(g.columns), columnsAtOnce
 		how := how
-		if len(g.columns) > chunk && how == howStream { // sums are read again
+		if len(g.columns) > most && how == howStream { // sums are read again
 			how = howSet
 		}
-		for at := 0; at < len(g.columns); at += chunk {
-			combineKernel(m.path.path, g.rows, layout, &out[g.first], &in[0], &g.columns[at], min(chunk, len(g.columns)-at), &g.coefs[at*size], from, to, how)
+		for at := 0; at < len(g.columns); at += most {
+			combineKernel(m.path.path, g.rows, layout, &out[g.first], &in[0], &g.columns[at], min(most, len(g.columns)-at), &g.coefs[at*size], from, to, how)
 			how = howAdd
 		}
 	}

@@ -62,11 +62,11 @@ func newPrimeLanes(f *prime) *laneKernels {
 		}
 		return dst
 	}
-	chunk := min(f.q<<shift/((f.q-1)*(f.q-1)), 1<<30)
+	products := min(f.q<<shift/((f.q-1)*(f.q-1)), 1<<30)
 	if narrow {
-		chunk /= 2
+		products /= 2
 	}
-	l.constants = [6]uint64{chunk, f.q, -inverseOf(f.q) & (1<<shift - 1)}
+	l.constants = [6]uint64{products, f.q, -inverseOf(f.q) & (1<<shift - 1)}
 	return l
 }
 

@@ -58,9 +58,9 @@ func (r *ReaderAt) ReadAt(b []byte, off int64) (n int, err error) {
 
 	scratch := readerPool.Get().(*[readerScratch]byte)
 	defer readerPool.Put(scratch)
-	chunk := (8*readerScratch - 7) / p.bits * p.symbolBytes
+	step := (8*readerScratch - 7) / p.bits * p.symbolBytes
 	for n < len(b) {
-		dst := b[n:min(n+chunk, len(b))]
+		dst := b[n:min(n+step, len(b))]
 		bit := (off + int64(n)) / width * int64(p.bits)
 		skip := int(bit % 8)
 		want := (skip + len(dst)/p.symbolBytes*p.bits + 7) / 8

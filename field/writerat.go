@@ -37,9 +37,9 @@ func (w *WriterAt) WriteAt(b []byte, off int64) (int, error) {
 		return 0, fmt.Errorf("field: %d bytes are no whole symbols; want a multiple of %d", len(b), p.symbolBytes)
 	}
 	group := 8 * int(p.Align()) / p.bits * p.symbolBytes // symbols that fill whole bytes
-	chunk := max(1, readerScratch/group) * group
+	most := max(1, readerScratch/group) * group
 	for done := 0; done < len(b); {
-		n := min(len(b)-done, chunk-len(w.rest))
+		n := min(len(b)-done, most-len(w.rest))
 		if err := w.take(b[done:done+n], group); err != nil {
 			return done, err
 		}

@@ -426,7 +426,7 @@ func (m *model) run(verb string, p *disktest.Process) (g int64, done bool, err e
 		if err != nil {
 			return 0, false, err
 		}
-		m.resizing.is, m.report = r.Places, r.ProtectReport
+		m.resizing.is, m.report = r.Dirs, r.ProtectReport
 		return r.Generation, true, nil
 	case "recover to":
 		r, err := m.recoverBy(p, RecoverOptions{To: out})

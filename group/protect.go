@@ -74,7 +74,7 @@ type ProtectReport struct {
 	Step        *int64   `json:"step,omitempty"`    // of the snapshot
 	Removed     []int64  `json:"removed,omitempty"` // older snapshots
 	Nodes       int      `json:"nodes"`
-	Places      []string `json:"places"`  // directories, by node
+	Dirs        []string `json:"places"`  // directories, by node
 	Hosts       []string `json:"hosts"`   // that have them, by node
 	Devices     []string `json:"devices"` // that they lie on, by node, as their hosts name them; "": not known
 	Tolerate    int      `json:"tolerate"`
@@ -217,7 +217,7 @@ func protect(ctx context.Context, s *session.Session, o ProtectOptions) (*Protec
 	}()
 	r := &ProtectReport{Step: s.Taken, Nodes: s.K, Tolerate: o.Tolerate, Matrix: m.Matrix, Digest: m.Digest, Generation: m.Generation, Notes: s.Notes()}
 	for _, x := range s.States {
-		r.Places, m.Names = append(r.Places, x.Dir), append(m.Names, x.Name)
+		r.Dirs, m.Names = append(r.Dirs, x.Dir), append(m.Names, x.Name)
 	}
 	var at []guard.Location
 	var balances []guard.Balance

@@ -133,7 +133,7 @@ func TestResize(t *testing.T) {
 				if err != nil {
 					t.Fatalf("%s, %s, %v: %v", x.name, layout, each, err)
 				}
-				if r.Nodes != len(x.is) || r.Before != 4 || r.Tolerate != 1 || r.Generation != 2 || !slices.Equal(r.Places, x.is) || len(r.Removed) != len(x.remove) || len(r.Added) != len(x.add) {
+				if r.Nodes != len(x.is) || r.Before != 4 || r.Tolerate != 1 || r.Generation != 2 || !slices.Equal(r.Dirs, x.is) || len(r.Removed) != len(x.remove) || len(r.Added) != len(x.add) {
 					t.Errorf("%s: %+v, %+v", x.name, r, r.ProtectReport)
 				}
 				must(t, x.done(w, before, 2))

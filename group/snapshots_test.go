@@ -426,7 +426,7 @@ func TestSnapshotsPlaces(t *testing.T) {
 		c.save(3)
 		p, err := c.protectStep(c.Process(), Latest, 2)
 		must(t, err)
-		for n, dir := range p.Places {
+		for n, dir := range p.Dirs {
 			if root := path.Dir(r.Nodes[n].Dir); dir != root+"/step-3" {
 				t.Fatalf("node %d was at %s, and is at %s", n, root, dir)
 			}

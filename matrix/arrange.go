@@ -119,7 +119,7 @@ func foldAll(steps *poll.Poller, sets []*climbed, p fold) bool {
 }
 
 // fibres groups the points by their image, in order of first appearance. It returns false unless every fibre is full.
-func (p fold) fibres(steps *poll.Poller, points []field.Element) (images []field.Element, members [][]int, ok bool) {
+func (p fold) fibres(steps *poll.Poller, points []field.Element) (images []field.Element, fibres [][]int, ok bool) {
 	node := make(map[field.Element]int, len(points)/p.radix)
 	for k, z := range points {
 		steps.Steps(1)
@@ -132,11 +132,11 @@ func (p fold) fibres(steps *poll.Poller, points []field.Element) (images []field
 			at = len(images)
 			node[v] = at
 			images = append(images, v)
-			members = append(members, make([]int, 0, p.radix))
+			fibres = append(fibres, make([]int, 0, p.radix))
 		}
-		members[at] = append(members[at], k)
+		fibres[at] = append(fibres[at], k)
 	}
-	return images, members, true
+	return images, fibres, true
 }
 
 // foldsOf yields the folds of prime degree r that may have full fibres in all sets: of one, Σ z^j = 0 for 0 < j < r.

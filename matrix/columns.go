@@ -13,25 +13,25 @@ import (
 // Columns returns a view of the square matrix m whose column k is column columns[k], a permutation; else an error.
 func Columns(m Matrix, columns []int) (Matrix, error) {
 	k := m.Cols()
-	place := make([]int, k)
-	for i := range place {
-		place[i] = -1
+	position := make([]int, k)
+	for i := range position {
+		position[i] = -1
 	}
 	if len(columns) != k || m.Rows() != k {
 		return nil, fmt.Errorf("matrix: %d columns of a %d×%d matrix: want an order of all columns of a square one", len(columns), m.Rows(), k)
 	}
 	for i, c := range columns {
-		if c < 0 || c >= k || place[c] >= 0 {
+		if c < 0 || c >= k || position[c] >= 0 {
 			return nil, fmt.Errorf("matrix: column %d as number %d: want every one of 0 to %d once", c, i, k-1)
 		}
-		place[c] = i
+		position[c] = i
 	}
-	return &permuted{m, slices.Clone(columns), place}, nil
+	return &permuted{m, slices.Clone(columns), position}, nil
 }
 
 type permuted struct {
 	Matrix
-	columns, place []int
+	columns, position []int
 }
 
 func (m *permuted) At(i, j int) field.Element { return m.Matrix.At(i, m.columns[j]) }
@@ -54,7 +54,7 @@ func (m *permuted) factor(p *poll.Poller, r pointset.Radices) *Factorisation {
 	out := fact.Out
 	fact.Out = Labels{
 		func(k int) int { return out.Label(m.columns[k]) },
-		func(label int) int { return m.place[out.Processor(label)] },
+		func(label int) int { return m.position[out.Processor(label)] },
 	}
 	return fact
 }

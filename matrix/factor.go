@@ -159,14 +159,14 @@ func (f *Factorisation) times(p *poll.Poller, x [][]byte) [][]byte {
 			}
 			l.ready(p, group)
 			for i := range n {
-				sources[i] = packets[l.Member(group, i)]
+				sources[i] = packets[l.Label(group, i)]
 			}
 			for j := range n {
 				p.Steps(n)
 				for i := range n {
 					coefs[i] = l.At(group, i, j)
 				}
-				l.f.Combine(next[l.Member(group, j)], coefs, sources)
+				l.f.Combine(next[l.Label(group, j)], coefs, sources)
 			}
 		}
 		packets, next, spare = next, spare, next

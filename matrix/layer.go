@@ -33,7 +33,7 @@ type Layer struct {
 // Field returns the field of the entries.
 func (l Layer) Field() field.Field { return l.f }
 
-// At returns entry (i, j) of the matrix of a group, named as [Partition.Group] does, between its members i and j.
+// At returns entry (i, j) of the matrix of a group, named as [Partition.Group] does, between its labels at i and j.
 func (l Layer) At(group, i, j int) field.Element { return l.at(group, i, j) }
 
 // Ready makes what [Layer.At] would make when it is first asked for an entry of a group, such as an inverse or a product.
@@ -56,16 +56,16 @@ func (l Layer) ready(p *poll.Poller, group int) {
 // First returns the first group that has the matrix of a group, as far as it is known: all in between have it, too.
 func (l Layer) First(group int) int { return group - group%l.alike }
 
-// A Partition splits 0 … K-1 into groups of equal size of those that differ only in the partition's digits.
+// A Partition splits the labels 0 … K-1 into groups of equal size of those that differ only in the partition's digits.
 type Partition struct {
 	K      int
-	digits []digit // ascending weights; member 0 has zeros there
+	digits []digit // ascending weights; the first label of a group has zeros there
 }
 
 // A digit of k is k / weight mod radix.
 type digit struct{ weight, radix int }
 
-// Size returns the number of members of a group.
+// Size returns the number of labels of a group.
 func (p Partition) Size() int {
 	n := 1
 	for _, d := range p.digits {
@@ -74,7 +74,7 @@ func (p Partition) Size() int {
 	return n
 }
 
-// Group returns the name of the group of k: its member 0.
+// Group returns the name of the group of label k: its first label.
 func (p Partition) Group(k int) int {
 	for _, d := range p.digits {
 		k -= k / d.weight % d.radix * d.weight
@@ -82,7 +82,7 @@ func (p Partition) Group(k int) int {
 	return k
 }
 
-// Index returns which member of its group k is.
+// Index returns at which index of its group label k is.
 func (p Partition) Index(k int) int {
 	i, n := 0, 1
 	for _, d := range p.digits {
@@ -92,8 +92,8 @@ func (p Partition) Index(k int) int {
 	return i
 }
 
-// Member returns member i of a group.
-func (p Partition) Member(group, i int) int {
+// Label returns the label at index i of a group.
+func (p Partition) Label(group, i int) int {
 	for _, d := range p.digits {
 		group += i % d.radix * d.weight
 		i /= d.radix
@@ -192,7 +192,7 @@ func scaleRows(layers []Layer, alike int, d func(k int) field.Element) {
 	l := &layers[0]
 	f, at, part, of := l.f, l.at, l.Partition, perLabel(l.K/alike, func(_ *poll.Poller, i int) field.Element { return d(i * alike) })
 	l.at = func(group, i, j int) field.Element {
-		return f.Mul(of(nil, part.Member(group, i)/alike), at(group, i, j))
+		return f.Mul(of(nil, part.Label(group, i)/alike), at(group, i, j))
 	}
 	l.alike = min(l.alike, alike)
 }
@@ -201,7 +201,7 @@ func scaleColumns(layers []Layer, alike int, d func(k int) field.Element) {
 	l := &layers[len(layers)-1]
 	f, at, part, of := l.f, l.at, l.Partition, perLabel(l.K/alike, func(_ *poll.Poller, i int) field.Element { return d(i * alike) })
 	l.at = func(group, i, j int) field.Element {
-		return f.Mul(at(group, i, j), of(nil, part.Member(group, j)/alike))
+		return f.Mul(at(group, i, j), of(nil, part.Label(group, j)/alike))
 	}
 	l.alike = min(l.alike, alike)
 }
@@ -226,11 +226,11 @@ func Fuse(layers []Layer) Layer {
 	f, n := layers[0].f, part.Size()
 	// row calls each with the entries that a layer has in row i of a group, and with their columns j.
 	row := func(p *poll.Poller, l Layer, group, i int, each func(j int, e field.Element)) {
-		of, a := l.Group(part.Member(group, i)), l.Index(part.Member(group, i))
+		of, a := l.Group(part.Label(group, i)), l.Index(part.Label(group, i))
 		l.ready(p, of)
 		for b := range l.Size() {
 			p.Steps(1)
-			each(part.Index(l.Member(of, b)), l.at(of, a, b))
+			each(part.Index(l.Label(of, b)), l.at(of, a, b))
 		}
 	}
 	products := perLabel(part.K, func(p *poll.Poller, group int) *Dense {
@@ -265,7 +265,7 @@ func Fuse(layers []Layer) Layer {
 
 // String describes the partition, such as "4 groups of 2: {0 4} {1 5} …".
 func (p Partition) String() string {
-	const most = 4 // groups shown, and members
+	const most = 4 // groups shown, and labels
 	n := p.Size()
 	s := fmt.Sprintf("%d groups of %d:", p.K/n, n)
 	if p.K == n {
@@ -281,7 +281,7 @@ func (p Partition) String() string {
 			if i > 0 {
 				s += " "
 			}
-			s += fmt.Sprint(p.Member(k, i))
+			s += fmt.Sprint(p.Label(k, i))
 		}
 		if n > most {
 			s += " …"

@@ -119,7 +119,7 @@ func (w *tower) layers() []Layer {
 			if i == 0 {
 				return field.One
 			}
-			return value(nil, part.Member(group, j)/weight)
+			return value(nil, part.Label(group, j)/weight)
 		}
 		if radix > 2 {
 			powers := perLabel(w.n/weight, func(_ *poll.Poller, i int) []field.Element {
@@ -129,7 +129,7 @@ func (w *tower) layers() []Layer {
 				}
 				return list
 			})
-			at = func(group, i, j int) field.Element { return powers(nil, part.Member(group, j)/weight)[i] }
+			at = func(group, i, j int) field.Element { return powers(nil, part.Label(group, j)/weight)[i] }
 		}
 		list = append(list, Layer{Name: name, Partition: part, f: w.f, at: at, alike: weight})
 	}

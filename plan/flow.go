@@ -114,7 +114,7 @@ func Follow(p Plan) (*Flow, error) {
 // Content returns what lies in a slot of a processor at the end of the plan.
 func (f *Flow) Content(proc int, slot Slot) Content {
 	s := f.slots[proc][slot]
-	c := Content{Rows: members(s.rows), Columns: members(s.columns), Raw: s.raw, Pieces: f.pieces}
+	c := Content{Rows: numbers(s.rows), Columns: numbers(s.columns), Raw: s.raw, Pieces: f.pieces}
 	if len(c.Columns) == 1 {
 		c.Whole = s.rows.Cmp(f.results[c.Columns[0]]) == 0
 	}
@@ -202,8 +202,8 @@ func (f *Flow) backward(m *Materialized, rounds [][]Message) {
 	}
 }
 
-// members returns the numbers of a set, which is the bits of an integer.
-func members(s *big.Int) (list []int) {
+// numbers returns the numbers of a set, which is the bits of an integer.
+func numbers(s *big.Int) (list []int) {
 	for i := range s.BitLen() {
 		if s.Bit(i) == 1 {
 			list = append(list, i)

@@ -86,9 +86,9 @@ func nothing(p plan.Plan) Cost {
 // hosts: Nodes has the most messages of a rank and the most elements of a host. Two processors of a host have one link.
 func CountBetween(p plan.Plan, rankOf, hostOf func(proc int) int) Cost {
 	c := nothing(p)
-	type place struct{ round, at int } // of a rank, or of a host
-	ranks, hosts := map[place][2]int{}, map[place][2]int{}
-	add := func(of map[place][2]int, at place, way, n int) int {
+	type position struct{ round, at int } // of a rank, or of a host
+	ranks, hosts := map[position][2]int{}, map[position][2]int{}
+	add := func(of map[position][2]int, at position, way, n int) int {
 		x := of[at]
 		x[way] += n
 		of[at] = x
@@ -101,8 +101,8 @@ func CountBetween(p plan.Plan, rankOf, hostOf func(proc int) int) Cost {
 					return
 				}
 				most := &c.Nodes[t]
-				most.Messages = max(most.Messages, add(ranks, place{t, rankOf(proc)}, way, 1))
-				most.Elements = max(most.Elements, add(hosts, place{t, hostOf(proc)}, way, elements))
+				most.Messages = max(most.Messages, add(ranks, position{t, rankOf(proc)}, way, 1))
+				most.Elements = max(most.Elements, add(hosts, position{t, hostOf(proc)}, way, elements))
 			}
 			for _, x := range r.Sends {
 				count(0, x.Dst, len(x.Slots))

@@ -38,11 +38,11 @@ func ReadEvents(r io.Reader) ([]Event, error) {
 		return nil, err
 	}
 	x := reading{open: map[way]int{}}
-	if err := located.List(text, "traceEvents", x.record); err != nil {
+	if err := located.List(text, "traceEvents", x.event); err != nil {
 		return nil, err
 	}
 	for key := range x.open {
-		return nil, &FormatError{Reason: fmt.Sprintf("the message of id2 %q at rank %d has no end, a record of ph e", key.id, key.rank)}
+		return nil, &FormatError{Reason: fmt.Sprintf("the message of id2 %q at rank %d has no end, an event of ph e", key.id, key.rank)}
 	}
 	if len(x.events) == 0 {
 		return nil, nil
@@ -66,9 +66,9 @@ type way struct {
 	id   string
 }
 
-// record reads one of traceEvents.
-func (x *reading) record(d *json.Decoder) error {
-	var r record
+// event reads one of traceEvents.
+func (x *reading) event(d *json.Decoder) error {
+	var r event
 	if err := d.Decode(&r); err != nil {
 		return err
 	}
@@ -136,8 +136,8 @@ func nanoseconds(name string, micros *float64, least, most float64) (int64, erro
 // kinds are all there are.
 var kinds = []Kind{Agree, Plan, Compile, Check, Turn, Read, Code, Wait, Settle, Observe, Write, Send, Receive}
 
-// describe sets what [Event.records] writes as the name and the arguments.
-func (e *Event) describe(r record) (err error) {
+// describe sets what [Event.json] writes as the name and the arguments.
+func (e *Event) describe(r event) (err error) {
 	coding := strings.HasPrefix(r.Name, codeRound)
 	if e.Kind = Kind(r.Name); coding {
 		e.Kind = Code

@@ -21,17 +21,17 @@ func all(start int64) []trace.Event {
 		{Kind: trace.Agree, First: 0, Last: 3, Length: 12_345},
 		{Kind: trace.Plan, Last: 3, Length: 1},
 		{Kind: trace.Compile, Last: 3},
-		{Kind: trace.Turn, Row: trace.SecondLane, Last: 3, Segment: 1, Length: 2},
-		{Kind: trace.Read, Row: trace.FirstLane, Last: 3, Segment: 2, Length: 3, Bytes: 1 << 40},
-		{Kind: trace.Code, Row: trace.FirstLane, Last: 3, Round: 0, Length: 4},
-		{Kind: trace.Code, Rank: 1, Row: trace.FirstLane, First: 4, Last: 7, Round: 12, Length: 4},
+		{Kind: trace.Turn, Row: trace.Pipeline1, Last: 3, Segment: 1, Length: 2},
+		{Kind: trace.Read, Row: trace.Pipeline0, Last: 3, Segment: 2, Length: 3, Bytes: 1 << 40},
+		{Kind: trace.Code, Row: trace.Pipeline0, Last: 3, Round: 0, Length: 4},
+		{Kind: trace.Code, Rank: 1, Row: trace.Pipeline0, First: 4, Last: 7, Round: 12, Length: 4},
 		{Kind: trace.Send, Rank: 1, Row: trace.Messages, First: 5, Last: 5, Segment: 3, Round: 2, Port: 1, Peer: 7, Partner: 30, Bytes: 99, Length: 1_000_000_007},
 		{Kind: trace.Receive, Rank: 1, Row: trace.Messages, First: 5, Last: 5, Segment: 3, Round: 2, Port: 1, Peer: 7, Partner: 30, Bytes: 99},
-		{Kind: trace.Wait, Rank: 1, Row: trace.SecondLane, First: 4, Last: 4, Round: 2, Peer: 2, Partner: 9, Bytes: 1, Length: 5},
-		{Kind: trace.Settle, Rank: 1, Row: trace.SecondLane, First: 4, Last: 4, Round: 2, Peer: 2, Partner: 9, Bytes: 1, Length: 6},
-		{Kind: trace.Code, Row: trace.FirstLane, Last: 3, Round: trace.AfterRounds, Length: 7},
-		{Kind: trace.Observe, Row: trace.FirstLane, Last: 3, Length: 8},
-		{Kind: trace.Write, Row: trace.SecondLane, Last: 3, Length: 9},
+		{Kind: trace.Wait, Rank: 1, Row: trace.Pipeline1, First: 4, Last: 4, Round: 2, Peer: 2, Partner: 9, Bytes: 1, Length: 5},
+		{Kind: trace.Settle, Rank: 1, Row: trace.Pipeline1, First: 4, Last: 4, Round: 2, Peer: 2, Partner: 9, Bytes: 1, Length: 6},
+		{Kind: trace.Code, Row: trace.Pipeline0, Last: 3, Round: trace.AfterRounds, Length: 7},
+		{Kind: trace.Observe, Row: trace.Pipeline0, Last: 3, Length: 8},
+		{Kind: trace.Write, Row: trace.Pipeline1, Last: 3, Length: 9},
 		{Kind: trace.Check, Last: 3, Length: 10},
 	}
 	for i := range events {
@@ -129,7 +129,7 @@ func TestReadEventsErrors(t *testing.T) {
 		{changed(begin, `"7"`, `"8"`), `line 4: traceEvents[2]: id2: "7": no message of that id has begun at rank 1`},
 		{changed(begin, `"ts":1`, `"ts":4`), `line 4: traceEvents[2]: ts: the message ends -1µs after it has begun: want 0 to 277h46m40s`},
 		{file(begin, begin), `line 3: traceEvents[1]: id2: "7": the message of that id before it has no end`},
-		{file(span, begin), `the message of id2 "7" at rank 1 has no end, a record of ph e`},
+		{file(span, begin), `the message of id2 "7" at rank 1 has no end, an event of ph e`},
 	} {
 		_, err := trace.ReadEvents(strings.NewReader(c.text))
 		if wrong := new(trace.FormatError); !errors.As(err, &wrong) || err.Error() != c.want {

@@ -43,9 +43,9 @@ type Row int
 
 // The rows of a rank. Messages are in none.
 const (
-	RunRow     Row = iota // from greeting to check
-	FirstLane             // every segment, or every other
-	SecondLane            // the other ones
+	RunRow    Row = iota // from greeting to check
+	Pipeline0            // every segment, or every other
+	Pipeline1            // the other ones
 	Messages
 )
 

@@ -45,9 +45,9 @@ func write(t *testing.T, r *trace.Recorder) (x file) {
 func TestWrite(t *testing.T) {
 	t.Parallel()
 	there := []trace.Event{
-		{Kind: trace.Code, Rank: 3, Row: trace.SecondLane, Start: 1_000_002_500, Length: 1500, First: 6, Last: 7, Segment: 1, Round: 2},
+		{Kind: trace.Code, Rank: 3, Row: trace.Pipeline1, Start: 1_000_002_500, Length: 1500, First: 6, Last: 7, Segment: 1, Round: 2},
 		{Kind: trace.Send, Rank: 3, Row: trace.Messages, Start: 1_000_001_000, Length: 9000, First: 7, Last: 7, Round: 2, Port: 1, Peer: 0, Partner: 1, Bytes: 1},
-		{Kind: trace.Code, Rank: 0, Row: trace.FirstLane, Start: 1_000_000_000, Length: 10, First: 0, Last: 0, Round: trace.AfterRounds},
+		{Kind: trace.Code, Rank: 0, Row: trace.Pipeline0, Start: 1_000_000_000, Length: 10, First: 0, Last: 0, Round: trace.AfterRounds},
 	}
 	data, err := json.Marshal(there)
 	if err != nil {
@@ -76,7 +76,10 @@ func TestWrite(t *testing.T) {
 		}
 		spans = append(spans, text)
 	}
-	wantNames := map[string]string{"rank 0 (processor 0)": "process_name", "rank 3 (processors 6–7)": "process_name", "lane 0": "thread_name", "lane 1": "thread_name"}
+	wantNames := map[string]string{
+		"rank 0 (processor 0)": "process_name", "rank 3 (processors 6–7)": "process_name",
+		"pipeline 0": "thread_name", "pipeline 1": "thread_name",
+	}
 	if !reflect.DeepEqual(names, wantNames) {
 		t.Errorf("names %v, want %v", names, wantNames)
 	}
@@ -90,7 +93,7 @@ func TestWrite(t *testing.T) {
 		t.Errorf("spans %q, want %q", spans, want)
 	}
 	n := len(x.TraceEvents)
-	if code := x.TraceEvents[n-1]; code.Ts != 2.5 || code.Dur != 1.5 || code.Pid != 3 || code.Tid != int(trace.SecondLane) {
+	if code := x.TraceEvents[n-1]; code.Ts != 2.5 || code.Dur != 1.5 || code.Pid != 3 || code.Tid != int(trace.Pipeline1) {
 		t.Errorf("%+v", code)
 	}
 	if b, e := x.TraceEvents[n-3], x.TraceEvents[n-2]; b.Ts != 1 || e.Ts != 10 || b.ID2 != e.ID2 || b.ID2.Local == "" || b.Cat == "" || b.Cat != e.Cat || b.Pid != e.Pid {

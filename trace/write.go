@@ -11,8 +11,8 @@ import (
 	"strconv"
 )
 
-// A record is one of traceEvents. Times are in µs.
-type record struct {
+// An event is one of traceEvents. Times are in µs.
+type event struct {
 	Name string     `json:"name"`
 	Cat  string     `json:"cat,omitempty"`
 	Ph   string     `json:"ph"`
@@ -24,7 +24,7 @@ type record struct {
 	Args *arguments `json:"args,omitempty"`
 }
 
-// arguments are what a record says besides. What is not said is nil or empty.
+// arguments are what an event says besides. What is not said is nil or empty.
 type arguments struct {
 	Bytes      int64  `json:"bytes,omitempty"`
 	Name       string `json:"name,omitempty"`    // of a row
@@ -43,7 +43,7 @@ type id struct {
 }
 
 var rowNames = map[Row]string{
-	RunRow: "run", FirstLane: "lane 0", SecondLane: "lane 1",
+	RunRow: "run", Pipeline0: "pipeline 0", Pipeline1: "pipeline 1",
 }
 
 // WriteTo writes all events as trace-event JSON: a process for each rank, a thread for each row, times from the first.
@@ -56,7 +56,7 @@ func (r *Recorder) WriteTo(w io.Writer) (int64, error) {
 	b := bufio.NewWriter(out)
 	b.WriteString(`{"traceEvents":[`)
 	separator := "\n"
-	put := func(x record) error {
+	put := func(x event) error {
 		data, err := json.Marshal(x)
 		b.WriteString(separator)
 		b.Write(data)
@@ -69,7 +69,7 @@ func (r *Recorder) WriteTo(w io.Writer) (int64, error) {
 		}
 	}
 	for i, e := range events {
-		for _, x := range e.records(i, events[0].Start) {
+		for _, x := range e.json(i, events[0].Start) {
 			if err := put(x); err != nil {
 				return out.n, err
 			}
@@ -80,8 +80,8 @@ func (r *Recorder) WriteTo(w io.Writer) (int64, error) {
 	return out.n, err
 }
 
-// names returns the records that name the ranks and rows that there are.
-func names(events []Event) []record {
+// names returns the events that name the ranks and rows that there are.
+func names(events []Event) []event {
 	type processors struct{ first, last int }
 	ranks := map[int]processors{}
 	rows := map[int]map[Row]bool{}
@@ -93,19 +93,19 @@ func names(events []Event) []record {
 		ranks[e.Rank] = processors{min(p.first, e.First), max(p.last, e.Last)}
 		rows[e.Rank][e.Row] = true
 	}
-	var list []record
+	var list []event
 	for _, rank := range slices.Sorted(maps.Keys(ranks)) {
 		p := ranks[rank]
 		list = append(list,
-			record{Name: "process_name", Ph: "M", Pid: rank, Args: &arguments{Name: fmt.Sprintf("rank %d (%s)", rank, span(p.first, p.last))}},
-			record{Name: "process_sort_index", Ph: "M", Pid: rank, Args: &arguments{SortIndex: &rank}})
+			event{Name: "process_name", Ph: "M", Pid: rank, Args: &arguments{Name: fmt.Sprintf("rank %d (%s)", rank, span(p.first, p.last))}},
+			event{Name: "process_sort_index", Ph: "M", Pid: rank, Args: &arguments{SortIndex: &rank}})
 		for _, row := range slices.Sorted(maps.Keys(rows[rank])) {
 			if row == Messages {
 				continue // viewers make rows of their own for what may overlap
 			}
 			list = append(list,
-				record{Name: "thread_name", Ph: "M", Pid: rank, Tid: int(row), Args: &arguments{Name: rowNames[row]}},
-				record{Name: "thread_sort_index", Ph: "M", Pid: rank, Tid: int(row), Args: &arguments{SortIndex: new(int(row))}})
+				event{Name: "thread_name", Ph: "M", Pid: rank, Tid: int(row), Args: &arguments{Name: rowNames[row]}},
+				event{Name: "thread_sort_index", Ph: "M", Pid: rank, Tid: int(row), Args: &arguments{SortIndex: new(int(row))}})
 		}
 	}
 	return list
@@ -122,24 +122,24 @@ func span(first, last int) string {
 	return fmt.Sprintf("processors %d–%d", first, last)
 }
 
-// records returns event i as one complete span or, of a message, its begin and end.
-func (e *Event) records(i int, zero int64) []record {
+// json returns event i as one complete span or, of a message, its begin and end.
+func (e *Event) json(i int, zero int64) []event {
 	micros := func(ns int64) *float64 {
 		t := float64(ns) / 1000
 		return &t
 	}
-	x := record{Name: string(e.Kind), Ph: "X", Ts: micros(e.Start - zero), Pid: e.Rank, Tid: int(e.Row), Args: e.args()}
+	x := event{Name: string(e.Kind), Ph: "X", Ts: micros(e.Start - zero), Pid: e.Rank, Tid: int(e.Row), Args: e.args()}
 	if e.Row != Messages {
 		x.Dur = micros(e.Length)
 		if e.Kind == Code && e.Round != AfterRounds {
 			x.Name = fmt.Sprint(codeRound, e.Round)
 		}
-		return []record{x}
+		return []event{x}
 	}
 	x.Ph, x.Cat, x.Tid, x.ID = "b", "message", int(RunRow), &id{strconv.Itoa(i)}
 	end := x
 	end.Ph, end.Ts, end.Args = "e", micros(e.Start+e.Length-zero), nil
-	return []record{x, end}
+	return []event{x, end}
 }
 
 // args returns what is known of an event of its kind.

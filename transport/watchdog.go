@@ -22,9 +22,9 @@ type Watchdog struct {
 	Timeout   time.Duration           // 0: no bound
 	Cancel    context.CancelCauseFunc // of the context of the waits
 
-	timer *time.Timer
-	rank  int // that is waited for
-	late  chan error
+	timer    *time.Timer
+	rank     int // that is waited for
+	timedOut chan error
 }
 
 // Start is called before a wait for a rank.
@@ -33,11 +33,11 @@ func (w *Watchdog) Start(rank int) {
 	switch {
 	case w.Timeout == 0:
 	case w.timer == nil:
-		w.late = make(chan error, 1)
+		w.timedOut = make(chan error, 1)
 		w.timer = time.AfterFunc(w.Timeout, func() { // others may ask while it waits
-			err := Late(w.Transport, w.rank, w.Timeout)
+			err := TimedOut(w.Transport, w.rank, w.Timeout)
 			w.Cancel(err)
-			w.late <- err
+			w.timedOut <- err
 		})
 	default:
 		w.timer.Reset(w.Timeout)
@@ -51,12 +51,12 @@ func (w *Watchdog) Stop(err error) error {
 	if w.timer == nil || w.timer.Stop() {
 		return err
 	}
-	return cmp.Or(err, <-w.late)
+	return cmp.Or(err, <-w.timedOut)
 }
 
-// Late returns the error of a wait for a rank, which has taken longer than the timeout. It wraps [ErrTimeout], and says for
-// whom the rank waits.
-func Late(t Transport, rank int, timeout time.Duration) error {
+// TimedOut returns the error of a wait for a rank that has taken longer than the timeout. It wraps [ErrTimeout], and
+// says for whom the rank waits.
+func TimedOut(t Transport, rank int, timeout time.Duration) error {
 	err := fmt.Errorf("%w: nothing for %v", ErrTimeout, timeout)
 	if who := Blame(t, rank); who != "" {
 		err = fmt.Errorf("%w; %s", err, who)

@@ -128,19 +128,21 @@ const (
 
 // Meet waits until all ranks have come: what each has written before, the others see. Every rank says something. Where
 // they say different things, it returns which rank does, and else -1. The error is that of an abort, the cause of ctx, or
-// that of late, unless nil, when the wait for a rank has taken longer than the timeout; 0 is no bound.
-func (w *Window) Meet(ctx context.Context, h *Host, says uint64, timeout time.Duration, late func(rank int) error) (other int, err error) {
+// that of overdue, unless nil, when the wait for a rank has taken longer than the timeout; 0 is no bound.
+func (w *Window) Meet(
+	ctx context.Context, h *Host, says uint64, timeout time.Duration, overdue func(rank int) error,
+) (other int, err error) {
 	w.epoch++
-	slot := 1 + int(w.epoch%2)
-	w.word(w.rank, slot).Store(says)
+	said := 1 + int(w.epoch%2)
+	w.word(w.rank, said).Store(says)
 	w.word(w.rank, 0).Store(w.epoch)
 	other = -1
 	for i := 1; i < len(w.Parts); i++ {
 		r := (w.rank + i) % len(w.Parts)
 		if came := w.word(r, 0); came.Load() < w.epoch {
 			err := w.await(ctx, h, came, timeout)
-			if err == errLate {
-				err = late(r)
+			if err == errTimedOut {
+				err = overdue(r)
 				if told := h.Aborted(); err != nil && told != nil { // another rank knows why, and has ended the inquiry
 					err = told
 				}
@@ -149,14 +151,14 @@ func (w *Window) Meet(ctx context.Context, h *Host, says uint64, timeout time.Du
 				return -1, err
 			}
 		}
-		if w.word(r, slot).Load() != says {
+		if w.word(r, said).Load() != says {
 			other = r
 		}
 	}
 	return other, nil
 }
 
-var errLate = fmt.Errorf("transport: a meeting has taken too long")
+var errTimedOut = fmt.Errorf("transport: a meeting has taken too long")
 
 // await waits until a rank has come.
 func (w *Window) await(ctx context.Context, h *Host, came *atomic.Uint64, timeout time.Duration) error {
@@ -176,7 +178,7 @@ func (w *Window) await(ctx context.Context, h *Host, came *atomic.Uint64, timeou
 			case ctx.Err() != nil:
 				return context.Cause(ctx)
 			case timeout > 0 && waited > timeout:
-				return errLate
+				return errTimedOut
 			}
 		}
 		switch {

@@ -12,8 +12,8 @@ import (
 // FuzzDecode checks that what is read can be written and read again.
 func FuzzDecode(f *testing.F) {
 	good, err := json.Marshal(file{Format, Version, []*Result{{
-		Place:   Place{Transport: "local", Hosts: []string{"node"}, Ranks: 2},
-		Network: networks[1], Points: []Point{{Messages: 3, Bytes: 63, Seconds: 1e-6}},
+		Platform: Platform{Transport: "local", Hosts: []string{"node"}, Ranks: 2},
+		Network:  networks[1], Points: []Point{{Messages: 3, Bytes: 63, Seconds: 1e-6}},
 		Coding: []Coding{{Field: "2^8", SymbolBytes: 1, Cached: 2e-11}},
 	}}})
 	if err != nil {

@@ -26,8 +26,8 @@ func ExampleFind() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	at := tune.Place{Transport: "grpc", Hosts: []string{"a", "b"}, Ranks: 2}
-	measured := &tune.Result{Place: at, Date: time.Now(), Network: network, Points: []tune.Point{{Bytes: 1 << 20, Messages: 1, Seconds: 0.001}}}
+	at := tune.Platform{Transport: "grpc", Hosts: []string{"a", "b"}, Ranks: 2}
+	measured := &tune.Result{Platform: at, Date: time.Now(), Network: network, Points: []tune.Point{{Bytes: 1 << 20, Messages: 1, Seconds: 0.001}}}
 	if err := measured.Save(file); err != nil {
 		log.Fatal(err)
 	}
@@ -35,6 +35,6 @@ func ExampleFind() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println(found.Place, found.Network)
+	fmt.Println(found.Platform, found.Network)
 	// Output: grpc, 2 ranks on 2 hosts L 20µs, o 2µs, G 0.8466 ns/B
 }

@@ -50,11 +50,11 @@ func Path() (string, error) {
 	return filepath.Join(dir, "volley", "tune.json"), nil
 }
 
-// Find returns the result in the file of [Path] that fits a place best, or nil where none does: of the same transport,
-// on one host or on several as there. Of these it is one on the same hosts, else one of about as many ranks, else the
-// newest. What the place does not say may be anything. There is none, either, where nothing was measured yet or
-// [Variable] is "off"; a file that the variable names has to be there.
-func Find(at Place) (*Result, error) {
+// Find returns the result in the file of [Path] that fits a platform best, or nil where none does: of the same
+// transport, on one host or on several as there. Of these it is one on the same hosts, else one of about as many ranks,
+// else the newest. What the platform does not say may be anything. There is none, either, where nothing was measured
+// yet or [Variable] is "off"; a file that the variable names has to be there.
+func Find(at Platform) (*Result, error) {
 	path, err := Path()
 	if err != nil || path == "" {
 		return nil, nil
@@ -185,7 +185,7 @@ func Check(path string) ([]*Result, error) {
 	return Load(path)
 }
 
-// Save adds the result to the file at path, in place of an earlier one of the same place, and makes the directory if
+// Save adds the result to the file at path, in place of an earlier one of the same platform, and makes the directory if
 // need be. The file is there whole, or as it was before. One of an older version is replaced. What [Check] refuses Save
 // does, too. Several may save at a time: the file PATH.lock keeps them apart.
 func (r *Result) Save(path string) error {

@@ -16,8 +16,8 @@ import (
 
 func example() *tune.Result {
 	return &tune.Result{
-		Place: tune.Place{Transport: "local", Hosts: []string{"node"}, Ranks: 2},
-		Date:  time.Date(2026, 11, 21, 7, 30, 0, 0, time.UTC), CPU: "EPYC", CPUs: 2,
+		Platform: tune.Platform{Transport: "local", Hosts: []string{"node"}, Ranks: 2},
+		Date:     time.Date(2026, 11, 21, 7, 30, 0, 0, time.UTC), CPU: "EPYC", CPUs: 2,
 		Network: sim.Network{Latency: 895, Overhead: 40, Gaps: sim.Gaps{{Messages: 1, PerByte: 1.14e-10}}},
 		Points:  []tune.Point{{Messages: 1, Bytes: 1, Seconds: 9e-7, Least: 8e-7, Most: 1e-6, Samples: 26}},
 		Coding:  []tune.Coding{{Field: "2^8", SymbolBytes: 1, Sources: 8, Cached: 2e-11, Uncached: 4e-11, Spread: 0.01}},
@@ -198,7 +198,7 @@ func TestFind(t *testing.T) {
 	save := func(transport string, ranks int, hosts ...string) {
 		r := example()
 		day++
-		r.Place, r.Date = tune.Place{Transport: transport, Hosts: hosts, Ranks: ranks}, r.Date.AddDate(0, 0, day)
+		r.Platform, r.Date = tune.Platform{Transport: transport, Hosts: hosts, Ranks: ranks}, r.Date.AddDate(0, 0, day)
 		if err := r.Save(path); err != nil {
 			t.Fatal(err)
 		}
@@ -209,27 +209,27 @@ func TestFind(t *testing.T) {
 	save("mpi", 2, "a")
 	save("local", 2, "a")
 	for _, c := range []struct {
-		at   tune.Place
+		at   tune.Platform
 		want string
 	}{
-		{tune.Place{Transport: "mpi", Hosts: []string{"a", "b", "c", "d"}, Ranks: 4}, "mpi, 4 ranks on 4 hosts"},
-		{tune.Place{Transport: "mpi", Hosts: []string{"a", "b", "c", "d"}, Ranks: 17}, "mpi, 64 ranks on 4 hosts"},
-		{tune.Place{Transport: "mpi", Hosts: []string{"a", "b", "c", "d"}, Ranks: 15}, "mpi, 4 ranks on 4 hosts"},
-		{tune.Place{Transport: "mpi", Hosts: []string{"a", "b", "c", "d"}, Ranks: 16}, "mpi, 64 ranks on 4 hosts"}, // the newer of two as far
-		{tune.Place{Transport: "mpi", Hosts: []string{"x", "y"}, Ranks: 17}, "mpi, 16 ranks on 2 hosts"},
-		{tune.Place{Transport: "mpi", Hosts: []string{"x"}, Ranks: 64}, "mpi, 2 ranks on 1 host"},
-		{tune.Place{Transport: "mpi", Ranks: 60}, "mpi, 64 ranks on 4 hosts"},
-		{tune.Place{Transport: "local", Hosts: []string{"b"}, Ranks: 64}, "local, 2 ranks on 1 host"},
-		{tune.Place{Transport: "local", Hosts: []string{"b", "c"}}, ""},
-		{tune.Place{Transport: "tcp"}, ""},
-		{tune.Place{}, "local, 2 ranks on 1 host"}, // the newest
+		{tune.Platform{Transport: "mpi", Hosts: []string{"a", "b", "c", "d"}, Ranks: 4}, "mpi, 4 ranks on 4 hosts"},
+		{tune.Platform{Transport: "mpi", Hosts: []string{"a", "b", "c", "d"}, Ranks: 17}, "mpi, 64 ranks on 4 hosts"},
+		{tune.Platform{Transport: "mpi", Hosts: []string{"a", "b", "c", "d"}, Ranks: 15}, "mpi, 4 ranks on 4 hosts"},
+		{tune.Platform{Transport: "mpi", Hosts: []string{"a", "b", "c", "d"}, Ranks: 16}, "mpi, 64 ranks on 4 hosts"}, // the newer of two as far
+		{tune.Platform{Transport: "mpi", Hosts: []string{"x", "y"}, Ranks: 17}, "mpi, 16 ranks on 2 hosts"},
+		{tune.Platform{Transport: "mpi", Hosts: []string{"x"}, Ranks: 64}, "mpi, 2 ranks on 1 host"},
+		{tune.Platform{Transport: "mpi", Ranks: 60}, "mpi, 64 ranks on 4 hosts"},
+		{tune.Platform{Transport: "local", Hosts: []string{"b"}, Ranks: 64}, "local, 2 ranks on 1 host"},
+		{tune.Platform{Transport: "local", Hosts: []string{"b", "c"}}, ""},
+		{tune.Platform{Transport: "tcp"}, ""},
+		{tune.Platform{}, "local, 2 ranks on 1 host"}, // the newest
 	} {
 		got, err := tune.Find(c.at)
 		switch {
 		case err != nil || (got == nil) != (c.want == ""):
 			t.Errorf("%+v: %+v, %v", c.at, got, err)
-		case got != nil && got.Place.String() != c.want:
-			t.Errorf("%+v: %v, want %s", c.at, got.Place, c.want)
+		case got != nil && got.Platform.String() != c.want:
+			t.Errorf("%+v: %v, want %s", c.at, got.Platform, c.want)
 		}
 	}
 }
@@ -247,7 +247,7 @@ func TestDefault(t *testing.T) {
 	}
 	is := func(what string, latency time.Duration, wantErr ...string) {
 		t.Helper()
-		r, err := tune.Find(tune.Place{Transport: "local"})
+		r, err := tune.Find(tune.Platform{Transport: "local"})
 		switch {
 		case len(wantErr) > 0:
 			if err == nil {

@@ -77,7 +77,7 @@ func measureLinks(t *testing.T, k int, n sim.Network, fields []field.Field, d ti
 	results := make([]*tune.Result, k)
 	err := errors.Join(onLinks(k, n, false, func(rank int, l transport.Transport) (err error) {
 		time.Sleep(time.Duration(rank) * time.Millisecond)
-		results[rank], err = tune.Measure(t.Context(), l, tune.Place{Transport: "virtual", Hosts: []string{"here"}}, fields, d, nil)
+		results[rank], err = tune.Measure(t.Context(), l, tune.Platform{Transport: "virtual", Hosts: []string{"here"}}, fields, d, nil)
 		return err
 	})...)
 	if err != nil {
@@ -152,7 +152,7 @@ func TestVirtual(t *testing.T) {
 				if _, ok := r.Gamma("2^9", 0); ok {
 					t.Error("γ of 2^9 was not measured")
 				}
-				if want := fmt.Sprintf("virtual, %d ranks on 1 host", c.ranks); r.Place.String() != want || r.CPU == "" || r.CPUs < 1 {
+				if want := fmt.Sprintf("virtual, %d ranks on 1 host", c.ranks); r.Platform.String() != want || r.CPU == "" || r.CPUs < 1 {
 					t.Errorf("%+v, want %s", r, want)
 				}
 				if took > 2*limit {
@@ -207,7 +207,7 @@ func TestVirtualUneven(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fields := []field.Field{slow{fieldtest.Parse(t, "2^8"), gamma}}
 		for _, err := range onLinks(8, network("60ms", "1ms", 1e-8), true, func(rank int, l transport.Transport) error {
-			r, err := tune.Measure(t.Context(), l, tune.Place{Transport: "virtual"}, fields, time.Second, nil)
+			r, err := tune.Measure(t.Context(), l, tune.Platform{Transport: "virtual"}, fields, time.Second, nil)
 			if err == nil && math.Abs(r.Coding[0].Cached/gamma-1) > 0.5 {
 				t.Errorf("γ is %v, want %v", r.Coding[0].Cached, gamma)
 			}
@@ -224,7 +224,7 @@ func TestVirtualUneven(t *testing.T) {
 func measureLocal(ctx context.Context, n int, fields func(rank int) []field.Field, d time.Duration) ([]*tune.Result, error) {
 	results := make([]*tune.Result, n)
 	err := local.Run(ctx, n, func(ctx context.Context, t transport.Transport) (err error) {
-		results[t.Rank()], err = tune.Measure(ctx, t, tune.Place{Transport: "local"}, fields(t.Rank()), d, nil)
+		results[t.Rank()], err = tune.Measure(ctx, t, tune.Platform{Transport: "local"}, fields(t.Rank()), d, nil)
 		return err
 	})
 	return results, err
@@ -239,7 +239,7 @@ func TestLocal(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, r := range results {
-			if len(r.Points) < 6 || len(r.Coding) != len(f) || r.Place.String() != fmt.Sprintf("local, %d ranks", n) || r.Network.Validate() != nil || r.Beta() <= 0 {
+			if len(r.Points) < 6 || len(r.Coding) != len(f) || r.Platform.String() != fmt.Sprintf("local, %d ranks", n) || r.Network.Validate() != nil || r.Beta() <= 0 {
 				t.Errorf("%+v", r)
 			}
 			for i, c := range r.Coding {
@@ -282,7 +282,7 @@ func TestDeath(t *testing.T) {
 		if tr.Rank() == 1 {
 			tr = faulty.New(tr, faulty.Die(1))
 		}
-		_, err := tune.Measure(ctx, tr, tune.Place{}, nil, time.Second, nil)
+		_, err := tune.Measure(ctx, tr, tune.Platform{}, nil, time.Second, nil)
 		if !errors.Is(err, faulty.ErrDead) && !errors.As(err, new(*transport.AbortError)) {
 			t.Errorf("rank %d: %v", tr.Rank(), err)
 		}

@@ -53,8 +53,8 @@ type meter struct {
 // mostCached is how many bytes a round takes from the cache, where what was just computed is; more is in memory.
 const mostCached = 64 << 10
 
-// place returns where in outgoing and incoming so many bytes of a round are.
-func (m *meter) place(n int) int {
+// offset returns where in outgoing and incoming so many bytes of a round are.
+func (m *meter) offset(n int) int {
 	if n <= mostCached {
 		return 0
 	}
@@ -73,11 +73,11 @@ func (m *meter) reach(elapsed float64) {
 
 // agree sets every value to the greatest of all ranks. No rank returns before the last has called it.
 func (m *meter) agree(ctx context.Context, values []float64) error {
-	var record []byte
+	var mine []byte
 	for _, v := range values {
-		record = binary.LittleEndian.AppendUint64(record, math.Float64bits(v))
+		mine = binary.LittleEndian.AppendUint64(mine, math.Float64bits(v))
 	}
-	all, err := collective.New(m.t, 0).Allgather(ctx, record)
+	all, err := collective.New(m.t, 0).Allgather(ctx, mine)
 	for _, theirs := range all {
 		for i := range values {
 			values[i] = max(values[i], math.Float64frombits(binary.LittleEndian.Uint64(theirs[8*i:])))
@@ -88,7 +88,7 @@ func (m *meter) agree(ctx context.Context, values []float64) error {
 
 // round sends so many messages of size bytes to the ranks that follow, and receives as many from those before.
 func (m *meter) round(ctx context.Context, messages, size int) error {
-	rank, k, at := m.t.Rank(), m.t.Size(), m.place(messages*size)
+	rank, k, at := m.t.Rank(), m.t.Size(), m.offset(messages*size)
 	tag := transport.Tag{Round: transport.ControlRounds} // after those of agree
 	var transfers []*transport.Transfer
 	for i := range messages {

@@ -21,15 +21,15 @@ import (
 	"volley/transport"
 )
 
-// A Place is what was measured, or is to be used: a transport between ranks on hosts.
-type Place struct {
+// A Platform is what was measured, or is to be used: a transport between ranks on hosts.
+type Platform struct {
 	Transport string   `json:"transport"` // its name
 	Hosts     []string `json:"hosts"`     // each once, sorted; none: not known
 	Ranks     int      `json:"ranks"`
 }
 
 // String returns, for example, "mpi, 8 ranks on 2 hosts".
-func (p Place) String() string {
+func (p Platform) String() string {
 	text := fmt.Sprintf("%s, %d ranks", p.Transport, p.Ranks)
 	switch len(p.Hosts) {
 	case 0:
@@ -40,9 +40,9 @@ func (p Place) String() string {
 	return fmt.Sprintf("%s on %d hosts", text, len(p.Hosts))
 }
 
-// A Result is what was measured at a place.
+// A Result is what was measured on a platform.
 type Result struct {
-	Place
+	Platform
 	Date time.Time `json:"date"`
 	CPU  string    `json:"cpu"`
 	CPUs int       `json:"cpus"` // that the process may use
@@ -99,7 +99,7 @@ const DefaultTime = 5 * time.Second
 
 // Measure measures the transport and the arithmetic of the fields, in about that time; a slow network takes longer.
 // Every rank of the transport calls it, with equal fields and times; there have to be two or more. All obtain the same
-// figures, each with the date, machine and place of its own; the ranks of the place are those of the transport.
+// figures, each with the date, machine and platform of its own; the ranks of the platform are those of the transport.
 //
 // Rounds are timed in which every rank sends 1, 3, √K or K−1 messages of 1 B to 1 MiB together to the ranks that
 // follow, in turns, two of a kind after a barrier. Then all ranks combine packets at once. It is always the slowest
@@ -111,7 +111,10 @@ const DefaultTime = 5 * time.Second
 // measured once more, how much more is to come.
 //
 // A failure ends the group, as in a run; the error is then that of a transfer, or the cause of ctx.
-func Measure(ctx context.Context, t transport.Transport, at Place, fields []field.Field, d time.Duration, progress func(done, more time.Duration)) (*Result, error) {
+func Measure(
+	ctx context.Context, t transport.Transport, at Platform, fields []field.Field, d time.Duration,
+	progress func(done, more time.Duration),
+) (*Result, error) {
 	if progress == nil {
 		progress = func(_, _ time.Duration) {}
 	}
@@ -125,7 +128,10 @@ func Measure(ctx context.Context, t transport.Transport, at Place, fields []fiel
 	return r, nil
 }
 
-func measure(ctx context.Context, t transport.Transport, at Place, fields []field.Field, d time.Duration, progress func(done, more time.Duration)) (*Result, error) {
+func measure(
+	ctx context.Context, t transport.Transport, at Platform, fields []field.Field, d time.Duration,
+	progress func(done, more time.Duration),
+) (*Result, error) {
 	switch {
 	case t.Size() < 2:
 		return nil, fmt.Errorf("%d ranks: want 2 or more, to send messages", t.Size())
@@ -142,7 +148,7 @@ func measure(ctx context.Context, t transport.Transport, at Place, fields []fiel
 	}
 	at.Ranks = t.Size()
 	r := &Result{
-		Place: at, Date: time.Now().UTC().Truncate(time.Second),
+		Platform: at, Date: time.Now().UTC().Truncate(time.Second),
 		CPU: cmp.Or(strings.TrimSpace(cpuid.CPU.BrandName), runtime.GOOS+"/"+runtime.GOARCH), CPUs: runtime.GOMAXPROCS(0),
 	}
 	progress(0, d)

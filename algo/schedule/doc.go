@@ -3,6 +3,6 @@
 // and a [Partition] runs a step in many groups side by side. [Compile] makes the plan of a
 // product of partitions; a [Plan] of another shape is written processor by processor.
 //
-// A step writes its schedule and its coding once, for one member of the group, on a [Builder]; mere schedules come from
-// the same code. What hands packets on is written once: adding up is the same backwards, see [Builder.Transposed].
+// A step writes its schedule and its coding once, for one processor of a group, on a [Builder]; mere schedules come
+// from the same code. What hands packets on is written once: adding up is the same backwards, see [Builder.Transposed].
 package schedule

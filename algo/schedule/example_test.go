@@ -30,8 +30,8 @@ func (s pairwise) Encode(b *schedule.Builder, g schedule.Group, in plan.Slot) pl
 	result := scaled(g.Index)
 	for t := 1; t < s.size; t++ {
 		partner := g.Index ^ t
-		b.Send(0, g.Member(partner), []plan.Slot{b.Total(scaled(partner))})
-		result = append(result, schedule.InSlot(b.Receive(0, g.Member(partner), 1)[0])...)
+		b.Send(0, g.Processor(partner), []plan.Slot{b.Total(scaled(partner))})
+		result = append(result, schedule.InSlot(b.Receive(0, g.Processor(partner), 1)[0])...)
 		b.EndRound()
 	}
 	return b.Total(result)

@@ -8,22 +8,22 @@ import (
 	"volley/sim"
 )
 
-// A Group is a set of processors that together compute one matrix, as one of its members sees it.
+// A Group is a set of processors that together compute one matrix, as one of them sees it.
 type Group struct {
-	Size   int                          // members
-	Index  int                          // of this member, in [0, Size)
-	Member func(i int) int              // the processor that is member i, 0 <= i < Size
-	At     func(i, j int) field.Element // the group's matrix: row i is member i's packet
+	Size      int                          // processors
+	Index     int                          // of this processor, in [0, Size)
+	Processor func(i int) int              // the processor at index i, 0 <= i < Size
+	At        func(i, j int) field.Element // the group's matrix: row i is the packet at index i
 }
 
-// Around returns the index of the member d places further on, cyclically; d may be negative.
+// Around returns the index d places further on, cyclically; d may be negative.
 func (g Group) Around(d int) int {
 	return ((g.Index+d)%g.Size + g.Size) % g.Size
 }
 
 // Everyone is the group of all processors, as one of them sees it.
 func Everyone(size, proc int) Group {
-	return Group{Size: size, Index: proc, Member: func(i int) int { return i }}
+	return Group{Size: size, Index: proc, Processor: func(i int) int { return i }}
 }
 
 // A Step is a schedule for one group, made for a number of ports and a largest size: smaller groups keep its rounds.
@@ -34,10 +34,10 @@ type Step interface {
 	// Phases names the rounds, in order.
 	Phases() []plan.Phase
 
-	// Classes partitions the members of a largest group by their schedules, as plan.Plan's does the processors.
+	// Classes partitions the processors of a largest group by their schedules, as plan.Plan's does the processors.
 	Classes() []plan.Class
 
-	// Encode writes the rounds of a member, with its packet in slot in, and returns the slot of Σ_i At(i, Index)·x_i.
+	// Encode writes the rounds of a processor, with its packet in slot in, and returns the slot of Σ_i At(i, Index)·x_i.
 	Encode(b *Builder, g Group, in plan.Slot) plan.Slot
 }
 
@@ -60,7 +60,7 @@ func Whole(s Step, size int, at func(i, j int) field.Element) Partition {
 	}}
 }
 
-// Alike is the classes of a group whose members all have the same schedule.
+// Alike is the classes of a group whose processors all have the same schedule.
 func Alike(size int) []plan.Class { return []plan.Class{{Representative: 0, Count: size}} }
 
 // Compile returns the plan that runs the layers in order: A is the product of their block matrices, first leftmost.
@@ -88,7 +88,7 @@ func Compile(common plan.Info, layers ...Partition) *Plan {
 	}
 }
 
-// A Bounded step knows what a member of a largest group sends in each round, and C1 and C2.
+// A Bounded step knows what a processor of a largest group sends in each round, and C1 and C2.
 type Bounded interface{ Least() sim.Cost }
 
 // least returns the sum of what the steps of layers know, or nothing where one does not.
@@ -114,7 +114,7 @@ func kinds(ctx context.Context, processors int, layers []Partition) []plan.Class
 		if step, ok := l.Step.(interface {
 			ClassesUnder(context.Context) []plan.Class
 		}); ok {
-			of = step.ClassesUnder(ctx) // there are many members to look at
+			of = step.ClassesUnder(ctx) // there are many processors to look at
 		} else {
 			of = l.Step.Classes()
 		}

@@ -12,9 +12,9 @@ type Traffic struct {
 
 // A Codeword says what packets are to be: output Sinks[j] is the sum over i of Coefficients[j][i] times input Sources[i].
 type Codeword struct {
-	Sources, Sinks []Place
+	Sources, Sinks []Packet
 	Coefficients   [][]field.Element
 }
 
-// A Place is a packet of a processor: one of its inputs or outputs.
-type Place struct{ Proc, Index int }
+// A Packet is a packet of a processor: one of its inputs or outputs.
+type Packet struct{ Proc, Index int }

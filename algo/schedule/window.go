@@ -6,17 +6,17 @@ import (
 )
 
 // A WindowRound is one round of a window schedule: the window of offsets grows from [0, from) to [0, to), or shrinks
-// the other way, and chunks hold the offsets in between, one for each port.
+// the other way, and ranges hold the offsets in between, one for each port.
 type WindowRound struct {
 	From, To int
-	Chunks   []Chunk
+	Ranges   []Range
 }
 
-// A Chunk is the run of offsets [at, at+count).
-type Chunk struct{ At, Count int }
+// A Range is the offsets [at, at+count).
+type Range struct{ At, Count int }
 
 // WindowRounds grows a window from 1 to m in clog(m) rounds: each round takes it (p+1)-fold, only the last one stops
-// short. The new offsets are dealt to the ports in chunks of equal size, so that the round's largest message has
+// short. The new offsets are dealt to the ports in ranges of equal size, so that the round's largest message has
 // ⌈(to-from)/p⌉ elements and all of them together ⌈(m-1)/p⌉.
 func WindowRounds(m, ports int) []WindowRound { return WindowRoundsFrom(1, m, ports) }
 
@@ -28,7 +28,7 @@ func WindowRoundsFrom(from, m, ports int) []WindowRound {
 		s := WindowRound{From: from, To: to}
 		size := Ceil(to-from, ports)
 		for at := from; at < to; at += size {
-			s.Chunks = append(s.Chunks, Chunk{at, min(size, to-at)})
+			s.Ranges = append(s.Ranges, Range{at, min(size, to-at)})
 		}
 		list = append(list, s)
 		from = to
@@ -36,14 +36,14 @@ func WindowRoundsFrom(from, m, ports int) []WindowRound {
 	return list
 }
 
-// Cut returns the part of the chunk below limit; its count is 0 or less when there is none.
-func (c Chunk) Cut(limit int) Chunk { return Chunk{c.At, min(c.Count, limit-c.At)} }
+// Cut returns the part of the range below limit; its count is 0 or less when there is none.
+func (r Range) Cut(limit int) Range { return Range{r.At, min(r.Count, limit-r.At)} }
 
-// A Window is the slots of what the members 0, 1, … places back have: a packet each, or a unit of several.
+// A Window is the slots of what the processors 0, 1, … places back have: a packet each, or a unit of several.
 type Window []plan.Slot
 
-// Sums returns what the window adds to each part of the result of the member offset places on. With a unit of more than
-// one packet entry i·unit + x of the group's matrix is that of part x of member i.
+// Sums returns what the window adds to each part of the result of the processor offset places on. With a unit of more
+// than one packet entry i·unit + x of the group's matrix is that of part x of the packet at index i.
 func (w Window) Sums(g Group, offset, unit int) [][]Addend {
 	w = w[:max(0, min(len(w), (g.Size-offset)*unit))]
 	sums := make([][]Addend, unit)
@@ -57,23 +57,23 @@ func (w Window) Sums(g Group, offset, unit int) [][]Addend {
 	return sums
 }
 
-// Gather runs the rounds as an allgather of windows: it returns the slots of what the members 0 … most-1 strides back
-// have, in as many slots as the unit in. Rounds that would take the window beyond most are empty.
+// Gather runs the rounds as an allgather of windows: it returns the slots of what the processors 0 … most-1 strides
+// back have, in as many slots as the unit in. Rounds that would take the window beyond most are empty.
 func Gather(b *Builder, g Group, stages []WindowRound, stride, most int, in []plan.Slot) Window {
 	unit := len(in)
-	held := append(make(Window, 0, most*unit), in...)
+	have := append(make(Window, 0, most*unit), in...)
 	for _, st := range stages {
-		for port, c := range st.Chunks {
+		for port, c := range st.Ranges {
 			if c = c.Cut(most); c.Count > 0 {
-				b.Send(port, g.Member(g.Around(c.At*stride)), held[:c.Count*unit:c.Count*unit])
+				b.Send(port, g.Processor(g.Around(c.At*stride)), have[:c.Count*unit:c.Count*unit])
 			}
 		}
-		for port, c := range st.Chunks {
+		for port, c := range st.Ranges {
 			if c = c.Cut(most); c.Count > 0 {
-				held = append(held, b.Receive(port, g.Member(g.Around(-c.At*stride)), c.Count*unit)...)
+				have = append(have, b.Receive(port, g.Processor(g.Around(-c.At*stride)), c.Count*unit)...)
 			}
 		}
 		b.EndRound()
 	}
-	return held
+	return have
 }

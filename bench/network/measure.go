@@ -113,7 +113,7 @@ func (j *job) tune(ctx context.Context) error {
 			fields = append(fields, p.field)
 		}
 	}
-	r, err := tune.Measure(ctx, j.ranks, tune.Place{Transport: "mpi"}, fields, j.tuning, nil)
+	r, err := tune.Measure(ctx, j.ranks, tune.Platform{Transport: "mpi"}, fields, j.tuning, nil)
 	if err != nil {
 		return err
 	}

@@ -144,11 +144,11 @@ func (r *mpiRanks) joinGRPC(network netip.Prefix) (transport.Transport, error) {
 	if err := run.Secret.UnmarshalText([]byte(r.tell(string(secret))[0])); err != nil {
 		return nil, err
 	}
-	place, err := engine.Listen(run)
+	listener, err := engine.Listen(run)
 	if err != nil {
 		return nil, err
 	}
-	return place.Join(context.Background(), r.tell(place.Address()), time.Minute)
+	return listener.Join(context.Background(), r.tell(listener.Address()), time.Minute)
 }
 
 // tell returns what all ranks tell, in at most 64 bytes.

@@ -251,7 +251,7 @@ func (n *node) filesOf(o *C.volley_group_options) (list []string, err error) {
 		if n.options.Step == group.Latest {
 			return nil, errUsage{errors.New("files: they are of one snapshot: give its step")}
 		}
-		dir = snapshots.Place(dir, n.options.Step)
+		dir = snapshots.Dir(dir, n.options.Step)
 	}
 	list = []string{}
 	for i, file := range unsafe.Slice(o.files, int(o.file_count)) {

@@ -279,7 +279,7 @@ func networkOf(size int, name *C.char) (sim.Network, error) {
 		}
 		return n, err
 	}
-	measured, err := tune.Find(tune.Place{Transport: "mpi", Ranks: size})
+	measured, err := tune.Find(tune.Platform{Transport: "mpi", Ranks: size})
 	switch {
 	case err != nil:
 		return sim.Network{}, errUsage{err}
@@ -301,8 +301,8 @@ func modelOf(e *mpi.Endpoint, o *C.volley_options) (volley.Option, error) {
 	return volley.WithPaperModel(int(o.ports), volley.DefaultBeta, volley.DefaultTau), nil
 }
 
-// codeOf returns the matrix of the processes of e, the encoder's options but the model, and its timeout.
-func codeOf(e *mpi.Endpoint, o *C.volley_options) (matrix.Matrix, []volley.Option, time.Duration, error) {
+// matrixOf returns the matrix of the processes of e, the encoder's options but the model, and its timeout.
+func matrixOf(e *mpi.Endpoint, o *C.volley_options) (matrix.Matrix, []volley.Option, time.Duration, error) {
 	timeout := timeoutOf(o.timeout)
 	if err := cmp.Or(length("packet_bytes", o.packet_bytes), length("memory", o.memory)); err != nil {
 		return nil, nil, 0, err
@@ -344,7 +344,7 @@ type keptEncoder struct {
 
 // encoderOf returns the encoder for the arguments of a call.
 func encoderOf(e *mpi.Endpoint, o *C.volley_options) (*volley.Encoder, error) {
-	a, options, timeout, err := codeOf(e, o)
+	a, options, timeout, err := matrixOf(e, o)
 	if err != nil {
 		return nil, err
 	}
@@ -383,7 +383,7 @@ func encode(e *mpi.Endpoint, p volley.Packet, o *C.volley_options) error {
 
 // decode decodes with the others of e. Parity is nil where this process has lost its coded packet.
 func decode(e *mpi.Endpoint, packet []byte, lost bool, parity []byte, o *C.volley_options) error {
-	a, options, timeout, err := codeOf(e, o)
+	a, options, timeout, err := matrixOf(e, o)
 	if err != nil {
 		return err
 	}

@@ -125,13 +125,13 @@ func (op *operation) hold() (release func()) {
 	if op.cores <= 0 {
 		return func() {}
 	}
-	set := func(held bool) {
+	set := func(holds bool) {
 		holding.Lock()
 		defer holding.Unlock()
 		if len(holding.by) == 0 {
 			holding.all = runtime.GOMAXPROCS(0)
 		}
-		if delete(holding.by, op); held {
+		if delete(holding.by, op); holds {
 			holding.by[op] = true
 		}
 		least := holding.all

@@ -85,13 +85,13 @@ func (n *node) inSet(ctx context.Context, e *mpi.Endpoint, work func(context.Con
 	if err != nil {
 		return err
 	}
-	number, place := 0, 0
+	number, key := 0, 0
 	for i, s := range list {
 		if s.Lost && !n.set.force {
 			return errUsage{fmt.Errorf("set %d of %d: none of its directories is named, or all are empty: name them; force in the options gives up what they had", i, len(list))}
 		}
 		if at := slices.Index(s.Members, e.Rank()); at >= 0 {
-			number, place = i, at
+			number, key = i, at
 		}
 	}
 	var here []*saying
@@ -99,7 +99,7 @@ func (n *node) inSet(ctx context.Context, e *mpi.Endpoint, work func(context.Con
 		here = append(here, all[r])
 	}
 	n.set.only(here)
-	t, err := e.Split(number, place)
+	t, err := e.Split(number, key)
 	if err != nil {
 		return err
 	}

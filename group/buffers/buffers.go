@@ -97,13 +97,13 @@ func mostParityBytes(m *store.Manifest, manifest int) (most int64) {
 type parityParts struct{ header, parity, manifest, records []byte }
 
 // files returns where the record files of a rank lie, in their order.
-func (p parityParts) files(m *store.Manifest, rank int) (files []*store.RecordFile, places [][]byte) {
+func (p parityParts) files(m *store.Manifest, rank int) (files []*store.RecordFile, memory [][]byte) {
 	files = m.RecordFilesAt(rank)
 	rest := p.records
 	for _, f := range files {
-		places, rest = append(places, rest[:f.Stored()]), rest[f.Stored():]
+		memory, rest = append(memory, rest[:f.Stored()]), rest[f.Stored():]
 	}
-	return files, places
+	return files, memory
 }
 
 func (h *parityHeader) parts(memory []byte) (p parityParts) {
@@ -300,9 +300,9 @@ func Protect(ctx context.Context, t transport.Transport, buffers [][]byte, parit
 		}
 		parts := h.parts(parity)
 		copy(parts.manifest, text)
-		_, places := parts.files(p.M, t.Rank())
+		_, memory := parts.files(p.M, t.Rank())
 		for i, f := range files[0] {
-			copy(places[i], f.Content)
+			copy(memory[i], f.Content)
 		}
 		if err := h.seal(parts); err != nil {
 			return none, err
@@ -411,10 +411,10 @@ func look(n *store.Node, parity, key []byte, x *store.State) {
 	is := l.Held(key)
 	is.Committed = true
 	n.Held, n.Stored = map[int64]*store.Loaded{m.Generation: l}, map[string][]byte{}
-	files, places := parts.files(m, h.Rank)
+	files, memory := parts.files(m, h.Rank)
 	for i, f := range files {
-		if disk.Sum(places[i]) == f.SHA256 {
-			n.Stored[f.Name], is.Records = places[i], append(is.Records, i)
+		if disk.Sum(memory[i]) == f.SHA256 {
+			n.Stored[f.Name], is.Records = memory[i], append(is.Records, i)
 		}
 	}
 	x.Held = append(x.Held, is)
@@ -566,9 +566,9 @@ func recoverBuffers(ctx context.Context, s *session.Session, buffers [][]byte, p
 	}
 	if !conditions[here].Manifest {
 		copy(parts.manifest, s.Text)
-		files, places := parts.files(m, here)
+		files, memory := parts.files(m, here)
 		for i, f := range files {
-			copy(places[i], s.Records[here][f.Name]) // nothing where it was right
+			copy(memory[i], s.Records[here][f.Name]) // nothing where it was right
 		}
 		if err := h.seal(parts); err != nil {
 			return err

@@ -18,7 +18,7 @@ func ExampleLook() {
 	}
 	defer os.RemoveAll(at)
 	for _, name := range []string{".", "missing"} {
-		node := site.Look(context.Background(), site.Place{Dir: filepath.Join(at, name)})
+		node := site.Look(context.Background(), site.Directory{Dir: filepath.Join(at, name)})
 		fmt.Println(name, len(node.Faults))
 		for _, fault := range node.Faults {
 			fmt.Println(fault.Kind)

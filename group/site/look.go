@@ -20,8 +20,8 @@ import (
 	"volley/internal/disk"
 )
 
-// A Place is a directory that is to be looked at.
-type Place struct {
+// A Directory is a directory that is to be looked at.
+type Directory struct {
 	Dir     string
 	Roots   bool     // it is a root of snapshots, of which the newest is looked at
 	Meta    string   // where its parity comes; "": beside its files
@@ -31,7 +31,7 @@ type Place struct {
 }
 
 // Validate says what is wrong with the patterns.
-func (p Place) Validate() error { return tree.Excludes(p.Exclude).Validate() }
+func (p Directory) Validate() error { return tree.Excludes(p.Exclude).Validate() }
 
 // A Node is what a host finds at a directory.
 type Node struct {
@@ -102,7 +102,7 @@ type machine struct {
 }
 
 // Look looks at a directory of this machine, for a few seconds at most.
-func Look(ctx context.Context, p Place) Node {
+func Look(ctx context.Context, p Directory) Node {
 	return look(ctx, &machine{disk.OS, disk.ThisHost().Boot, disk.Access, disk.Room, disk.Device, onRoot}, p)
 }
 
@@ -113,7 +113,7 @@ func onRoot(info fs.FileInfo) bool {
 	return err == nil && at != "" && at == disk.Identity(root).FileSystem()
 }
 
-func look(ctx context.Context, m *machine, p Place) (n Node) {
+func look(ctx context.Context, m *machine, p Directory) (n Node) {
 	begun := time.Now()
 	ctx, cancel := context.WithTimeout(ctx, mostLook)
 	defer cancel()
@@ -148,7 +148,7 @@ func (n *Node) said(kind Kind, err error) string {
 }
 
 // at looks at the directory, as far as it can be opened.
-func (n *Node) at(ctx context.Context, m *machine, p Place) error {
+func (n *Node) at(ctx context.Context, m *machine, p Directory) error {
 	dir := p.Dir
 	d, err := m.Open(dir)
 	if err != nil {

@@ -46,7 +46,7 @@ func (f *fake) mount() {
 	f.add("/n/m/x", 50)
 }
 
-func (f *fake) look(ctx context.Context, p Place) Node {
+func (f *fake) look(ctx context.Context, p Directory) Node {
 	return look(ctx, &machine{
 		f.Process(), "m1",
 		func(path string, write bool) error {
@@ -69,28 +69,28 @@ func TestLook(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		set   func(f *fake)
-		place Place
+		dir   Directory
 		ctx   context.Context
 		bytes int64
 		kind  Kind
 		text  string
 	}{
 		{name: "well", bytes: 300},
-		{name: "no directory", place: Place{Dir: "/none"}, kind: NoDirectory, text: "no such directory"},
-		{name: "a file", place: Place{Dir: "/n/a"}, kind: Unreadable, text: "not a directory"},
+		{name: "no directory", dir: Directory{Dir: "/none"}, kind: NoDirectory, text: "no such directory"},
+		{name: "a file", dir: Directory{Dir: "/n/a"}, kind: Unreadable, text: "not a directory"},
 		{name: "read-only", set: func(f *fake) { f.denied["/n"] = syscall.EROFS }, kind: NoPermission, text: "may not read and write /n: read-only"},
-		{name: "read-only, with its parity elsewhere", set: func(f *fake) { f.denied["/n"] = syscall.EROFS }, place: Place{Dir: "/n", Meta: "/meta/new"}, bytes: 300},
-		{name: "parity where nobody may write", set: func(f *fake) { f.denied["/"] = syscall.EACCES }, place: Place{Dir: "/n", Meta: "/meta"}, kind: NoPermission, text: "write /: permission"},
+		{name: "read-only, with its parity elsewhere", set: func(f *fake) { f.denied["/n"] = syscall.EROFS }, dir: Directory{Dir: "/n", Meta: "/meta/new"}, bytes: 300},
+		{name: "parity where nobody may write", set: func(f *fake) { f.denied["/"] = syscall.EACCES }, dir: Directory{Dir: "/n", Meta: "/meta"}, kind: NoPermission, text: "write /: permission"},
 		{name: "nobody may enter", set: func(f *fake) { f.denied["/n"] = syscall.EACCES }, kind: NoPermission, text: "permission denied"},
 		{name: "a file that nobody may read", set: func(f *fake) { f.denied["/n/d/b"] = syscall.EACCES; f.denied["/n/a"] = syscall.EACCES }, kind: Closed, text: "/n/a: permission denied, and 1 more such"},
-		{name: "what is excluded", place: Place{Dir: "/n", Exclude: []string{"d/"}}, bytes: 100},
-		{name: "what nobody may read and is excluded", set: func(f *fake) { f.denied["/n/d/b"] = syscall.EACCES }, place: Place{Dir: "/n", Exclude: []string{"b"}}, bytes: 100},
+		{name: "what is excluded", dir: Directory{Dir: "/n", Exclude: []string{"d/"}}, bytes: 100},
+		{name: "what nobody may read and is excluded", set: func(f *fake) { f.denied["/n/d/b"] = syscall.EACCES }, dir: Directory{Dir: "/n", Exclude: []string{"b"}}, bytes: 100},
 		{name: "what is mounted below", set: func(f *fake) { f.mount() }, bytes: 350},
-		{name: "one file system", set: func(f *fake) { f.mount() }, place: Place{Dir: "/n", OneFileSystem: new(bool)}, bytes: 350},
-		{name: "one file system, which is asked for", set: func(f *fake) { f.mount() }, place: Place{Dir: "/n", OneFileSystem: &yes}, bytes: 300},
+		{name: "one file system", set: func(f *fake) { f.mount() }, dir: Directory{Dir: "/n", OneFileSystem: new(bool)}, bytes: 350},
+		{name: "one file system, which is asked for", set: func(f *fake) { f.mount() }, dir: Directory{Dir: "/n", OneFileSystem: &yes}, bytes: 300},
 		{name: "no time", ctx: over, bytes: 5000},
-		{name: "a root of snapshots", set: func(f *fake) { f.add("/s/step-1/x", 7); f.add("/s/step-10/x", 9) }, place: Place{Dir: "/s", Roots: true}, bytes: 9},
-		{name: "a root without any", place: Place{Dir: "/n", Roots: true}},
+		{name: "a root of snapshots", set: func(f *fake) { f.add("/s/step-1/x", 7); f.add("/s/step-10/x", 9) }, dir: Directory{Dir: "/s", Roots: true}, bytes: 9},
+		{name: "a root without any", dir: Directory{Dir: "/n", Roots: true}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			f := newFake(t)
@@ -103,10 +103,10 @@ func TestLook(t *testing.T) {
 			if c.ctx == nil {
 				c.ctx = t.Context()
 			}
-			if c.place.Dir == "" {
-				c.place.Dir = "/n"
+			if c.dir.Dir == "" {
+				c.dir.Dir = "/n"
 			}
-			n := f.look(c.ctx, c.place)
+			n := f.look(c.ctx, c.dir)
 			if c.kind == "" && n.Faults != nil || c.kind != "" && (len(n.Faults) != 1 || n.Faults[0].Kind != c.kind || !strings.Contains(n.Faults[0].Text, c.text)) {
 				t.Errorf("%+v: want %s: %s", n.Faults, c.kind, c.text)
 			}
@@ -128,7 +128,7 @@ func TestLookProtected(t *testing.T) {
 	if _, err := group.Over(tr, dirs, group.Options{}).Protect(t.Context(), group.ProtectOptions{Tolerate: 1, Exclude: []string{"*.tmp"}}); err != nil {
 		t.Fatal(err)
 	}
-	if n := Look(t.Context(), Place{Dir: dirs[0]}); !n.Protected || n.Tolerate != 1 || n.Layout == "" || n.Faults != nil || n.Bytes != 0 {
+	if n := Look(t.Context(), Directory{Dir: dirs[0]}); !n.Protected || n.Tolerate != 1 || n.Layout == "" || n.Faults != nil || n.Bytes != 0 {
 		t.Errorf("%+v", n)
 	}
 }

@@ -60,8 +60,8 @@ func Complete(root string, step int64) error {
 	return dir.SyncDir(".")
 }
 
-// Place returns where a snapshot lies in a root, or its draft, if there is one.
-func Place(root string, step int64) string {
+// Dir returns where a snapshot lies in a root, or its draft, if there is one.
+func Dir(root string, step int64) string {
 	if dir, err := disk.OS.Open(filepath.Join(root, draftName(step))); err == nil {
 		dir.Close()
 		return filepath.Join(root, draftName(step))

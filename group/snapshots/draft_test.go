@@ -17,7 +17,7 @@ func TestDraft(t *testing.T) {
 	}
 	for _, left := range []string{"left over", ""} {
 		dir, err := snapshots.Draft(root, 7)
-		if err != nil || dir != snapshots.Place(root, 7) {
+		if err != nil || dir != snapshots.Dir(root, 7) {
 			t.Fatal(dir, err)
 		}
 		if list, err := os.ReadDir(dir); err != nil || len(list) > 0 {
@@ -32,7 +32,7 @@ func TestDraft(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if list, err := filepath.Glob(root + "/*/*"); err != nil || len(list) != 1 || list[0] != filepath.Join(snapshots.Place(root, 7), "state") || filepath.Base(snapshots.Place(root, 7)) != "step-7" {
+	if list, err := filepath.Glob(root + "/*/*"); err != nil || len(list) != 1 || list[0] != filepath.Join(snapshots.Dir(root, 7), "state") || filepath.Base(snapshots.Dir(root, 7)) != "step-7" {
 		t.Errorf("%v, %v", list, err)
 	}
 	if _, err := snapshots.Draft(root, 7); err != nil {

@@ -5,7 +5,6 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"maps"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -20,44 +19,23 @@ const mostWords = 40
 // notProduct are folders of modules for which the glossary does not hold.
 var notProduct = []string{"examples", "bench", "deploy", "field/internal/gen"}
 
-// toCome are folders in which, or below which, names still have a word that the glossary has retired, or gives to other
-// folders. An entry goes with the last such name.
-var toCome = map[string][]string{
-	"lane":    {"executor", "trace", "transport"},
-	"late":    {"transport"},
-	"member":  {"algo", "matrix", "plan"},
-	"piece":   {"transport"},
-	"segment": {"algo"},
-	"slot":    {"engine", "transport"},
-}
-
 // TestWords compares the names that the product declares, the documents and the help with the glossary of
 // CONTRIBUTING.md. A word that belongs to some folders stands in no name of others, and a retired one in none, nor in a
 // document or help text.
 func TestWords(t *testing.T) {
 	root := repository(t)
 	at, retired := glossary(t, root)
-	found := map[string][]string{} // by word: folders where it does not belong
 	names := 0
 	declared(t, root, func(dir, name, where string) {
 		names++
 		for _, word := range wordsIn(name) {
 			folders, owned := at[word]
-			if say, is := retired[word]; is || owned && !slices.ContainsFunc(folders, func(f string) bool { return within(dir, f) }) {
-				if !slices.ContainsFunc(toCome[word], func(f string) bool { return within(dir, f) }) {
-					t.Errorf("%s: %s: the glossary of CONTRIBUTING.md has %q for %s", where, name, word, cmp.Or(say, strings.Join(folders, ", ")+" alone"))
-				}
-				found[word] = append(found[word], dir)
+			say, is := retired[word]
+			if is || owned && !slices.ContainsFunc(folders, func(f string) bool { return within(dir, f) }) {
+				t.Errorf("%s: %s: the glossary of CONTRIBUTING.md has %q for %s", where, name, word, cmp.Or(say, strings.Join(folders, ", ")+" alone"))
 			}
 		}
 	})
-	for _, word := range slices.Sorted(maps.Keys(toCome)) {
-		for _, dir := range toCome[word] {
-			if !slices.ContainsFunc(found[word], func(f string) bool { return within(f, dir) }) {
-				t.Errorf("toCome: no name of %s has the word %q: remove the entry", dir, word)
-			}
-		}
-	}
 	if names < 10_000 {
 		t.Errorf("%d names: were they found?", names)
 	}

@@ -41,7 +41,7 @@ func TestConfined(t *testing.T) {
 	for name, sent := range map[string]launch.Start{
 		"lies elsewhere":                   {Verb: "protect", Paths: []string{out}, Dir: in},
 		"lies elsewhere ":                  {Verb: "status", Paths: []string{in}, Dir: out},
-		"lies elsewhere  ":                 {Verb: "group check", Paths: []string{in}, Dir: in, Look: &site.Place{Dir: out}},
+		"lies elsewhere  ":                 {Verb: "group check", Paths: []string{in}, Dir: in, Look: &site.Directory{Dir: out}},
 		"lies elsewhere   ":                verb("recover", "--to="+out+"/x"),
 		"leads to " + out:                  verb("protect", "--meta="+in+"/../"+filepath.Base(out)),
 		"lies elsewhere     ":              verb("protect", "--key="+out+"/ckpt"),

@@ -117,7 +117,7 @@ func TestTuneJSON(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), printed); err != nil || !reflect.DeepEqual(printed, r) {
 		t.Errorf("printed %s, %v\nstored %s", out, err, readFile(t, path))
 	}
-	if r.Place.String() != "local, 4 ranks on 1 host" || len(r.Coding) != 2 || r.Coding[0].Field != "2^16" || r.Coding[1].Field != "257" {
+	if r.Platform.String() != "local, 4 ranks on 1 host" || len(r.Coding) != 2 || r.Coding[0].Field != "2^16" || r.Coding[1].Field != "257" {
 		t.Errorf("%+v", r)
 	}
 }

@@ -53,7 +53,7 @@ func Protect(w io.Writer, r *group.ProtectReport, dry, all bool) error {
 			if what != "" {
 				what = ": " + what
 			}
-			printable.Fprintf(w, "node %d  %s in %s, %s to code%s  %s\n", n, size(x.Bytes), printable.Count(x.Files, "file"), size(x.Coded), what, r.Places[n])
+			printable.Fprintf(w, "node %d  %s in %s, %s to code%s  %s\n", n, size(x.Bytes), printable.Count(x.Files, "file"), size(x.Coded), what, r.Dirs[n])
 			if all {
 				printFindings(w, x.Changes, all)
 			}

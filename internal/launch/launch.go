@@ -53,7 +53,7 @@ type Launch struct {
 	Note     func(values map[string]float64) // gets the values of their reports
 	Say      func(Saying)                    // says what failed
 	Silent   bool                            // ends of ranks are not said: of a set, the report does
-	Records  bool                            // what is said are records
+	JSON     bool                            // what is said goes to a log of JSON
 
 	asking  sync.Mutex  // is held while ssh may ask the user: for one host at a time
 	release func() bool // of the context
@@ -75,7 +75,7 @@ type Far struct {
 
 	address  string
 	patience time.Duration   // beyond that of every rank, until its process is ended
-	record   json.RawMessage // for all
+	text     json.RawMessage // for all
 	ending   *Ending
 }
 
@@ -117,7 +117,7 @@ func (l *Launch) Order(order []int) {
 // Set returns a launch whose ranks are some of these, which have begun, and those alone meet.
 func (l *Launch) Set(ranks []*Far, part group.Part, out io.Writer) *Launch {
 	return &Launch{Client: l.Client, Ranks: ranks, Terms: l.Terms, Part: part, Patience: l.Patience,
-		Out: out, Progress: l.Progress, Note: l.Note, Say: l.Say, Silent: true, Records: l.Records}
+		Out: out, Progress: l.Progress, Note: l.Note, Say: l.Say, Silent: true, JSON: l.JSON}
 }
 
 // End ends all ranks, and waits for that.
@@ -327,8 +327,8 @@ func (l *Launch) next(x *Far) (m said, err error) {
 				l.Progress(m.Done, m.More)
 			}
 			continue
-		case m.Record != nil:
-			if err := l.gather(x, m.Record); err != nil {
+		case m.Text != nil:
+			if err := l.gather(x, m.Text); err != nil {
 				return m, err
 			}
 			continue
@@ -344,14 +344,14 @@ func (l *Launch) next(x *Far) (m said, err error) {
 	}
 }
 
-// gather notes the record of a rank. All ranks get those of all when the last one has come.
-func (l *Launch) gather(x *Far, record json.RawMessage) error {
+// gather notes the text of a rank. All ranks get those of all when the last one has come.
+func (l *Launch) gather(x *Far, text json.RawMessage) error {
 	l.mu.Lock()
-	x.record = record
+	x.text = text
 	var all []json.RawMessage
 	for _, y := range l.Ranks {
-		if y.record != nil {
-			all = append(all, y.record)
+		if y.text != nil {
+			all = append(all, y.text)
 		}
 	}
 	l.mu.Unlock()
@@ -449,7 +449,7 @@ func (l *Launch) ended() (list []Saying, code int) {
 		if x.Ranks != nil {
 			x.Host = l.Ranks[x.Ranks[0]].At()
 		}
-		if l.Silent || !l.Records {
+		if l.Silent || !l.JSON {
 			x = Saying{Text: l.named(x.String())}
 		}
 		list = append(list, x)

@@ -14,13 +14,13 @@ type Start struct {
 	Flags []Flag
 	Paths []string // that the verb is given
 
-	Dir    string      // of the node, "" where there is none
-	Roots  bool        // it is a root of snapshots
-	Name   string      // what the user calls it
-	Absent string      // why the node cannot be reached
-	From   string      // the host of the launch
-	Watch  bool        // somebody looks at the progress
-	Look   *site.Place `json:",omitempty"` // it looks at that before it answers
+	Dir    string          // of the node, "" where there is none
+	Roots  bool            // it is a root of snapshots
+	Name   string          // what the user calls it
+	Absent string          // why the node cannot be reached
+	From   string          // the host of the launch
+	Watch  bool            // somebody looks at the progress
+	Look   *site.Directory `json:",omitempty"` // it looks at that before it answers
 
 	Commanded bool `json:",omitempty"` // an Order comes once it has answered
 
@@ -75,7 +75,7 @@ type table struct {
 type said struct {
 	Hello  *Hello
 	Listen string
-	Record json.RawMessage `json:",omitempty"` // for all ranks, which get the list of all records once all have come
+	Text   json.RawMessage `json:"Record,omitempty"` // for all ranks, which get the list of all texts once all have come
 	Out    []byte
 	End    *Ending
 	Done   int64 // bytes more

@@ -46,7 +46,7 @@ type Rank struct {
 	Verb func(ctx context.Context, r *Rank) (result string)
 
 	Start
-	*engine.Place // once the verb runs
+	*engine.Listener // once the verb runs
 	table
 	parent *ssh.Parent
 	due    atomic.Pointer[Commander] // it may have to run post
@@ -151,7 +151,7 @@ func (r *Rank) takePart(ctx context.Context, log *slog.Logger) (result string, e
 	}
 	terms.Log = log
 	if err = r.May.Terms(terms); err == nil {
-		r.Place, err = engine.Listen(terms)
+		r.Listener, err = engine.Listen(terms)
 	}
 	if err != nil {
 		return ResultFailed, r.refuse(err)
@@ -167,7 +167,7 @@ func (r *Rank) takePart(ctx context.Context, log *slog.Logger) (result string, e
 
 // Join brings this rank together with the others.
 func (r *Rank) Join(limit time.Duration) (*grpc.Endpoint, error) {
-	return r.Place.Join(context.Background(), r.table.Addresses, limit)
+	return r.Listener.Join(context.Background(), r.table.Addresses, limit)
 }
 
 // Progress tells the launch of more bytes that are done, and of more that have to be, from time to time.
@@ -181,9 +181,9 @@ func (r *Rank) Progress(done, more int64) {
 	}
 }
 
-// Gather returns the records of all ranks, by the launch.
-func (r *Rank) Gather(_ context.Context, record []byte, _ time.Duration) (all []json.RawMessage, err error) {
-	if err = r.parent.Send(said{Record: record}); err == nil {
+// Gather returns the texts of all ranks, by the launch.
+func (r *Rank) Gather(_ context.Context, text []byte, _ time.Duration) (all []json.RawMessage, err error) {
+	if err = r.parent.Send(said{Text: text}); err == nil {
 		err = r.parent.Receive(&all)
 	}
 	return all, err

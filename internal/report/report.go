@@ -130,9 +130,9 @@ func align(w io.Writer, lines [][]string) error {
 	return err
 }
 
-// Records writes each row as a paragraph: the first cell, and under it a line for each other that is not empty, without
-// units. It is for cells too long for a table.
-func Records[R any](w io.Writer, columns []Column[R], rows []R) error {
+// Paragraphs writes each row as a paragraph: the first cell, and under it a line for each other that is not empty,
+// without units. It is for cells too long for a table.
+func Paragraphs[R any](w io.Writer, columns []Column[R], rows []R) error {
 	var lines [][]string
 	for i, r := range rows {
 		if i > 0 {
@@ -151,21 +151,21 @@ func Records[R any](w io.Writer, columns []Column[R], rows []R) error {
 // writeCSV writes a line of names and a line for each row.
 func writeCSV[R any](w io.Writer, columns []Column[R], rows []R) error {
 	cw := csv.NewWriter(w)
-	record := make([]string, len(columns))
+	cells := make([]string, len(columns))
 	for i, c := range columns {
-		record[i] = c.Name
+		cells[i] = c.Name
 	}
-	if err := cw.Write(record); err != nil {
+	if err := cw.Write(cells); err != nil {
 		return err
 	}
 	for _, r := range rows {
 		for i, c := range columns {
-			record[i] = ""
+			cells[i] = ""
 			if v := c.Value(r); v != nil {
-				record[i] = fmt.Sprint(v)
+				cells[i] = fmt.Sprint(v)
 			}
 		}
-		if err := cw.Write(record); err != nil {
+		if err := cw.Write(cells); err != nil {
 			return err
 		}
 	}

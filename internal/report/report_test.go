@@ -89,10 +89,10 @@ Mars,2,687,1.8809034907597535
 	}
 }
 
-func TestRecords(t *testing.T) {
+func TestParagraphs(t *testing.T) {
 	t.Parallel()
 	var b strings.Builder
-	if err := Records(&b, columns, planets[:2]); err != nil {
+	if err := Paragraphs(&b, columns, planets[:2]); err != nil {
 		t.Fatal(err)
 	}
 	const want = `
@@ -171,7 +171,7 @@ func TestWriteErrors(t *testing.T) {
 			t.Errorf("%s on a full disk: %v", format, err)
 		}
 	}
-	if err := Records(fullDisk{}, columns, planets); !errors.Is(err, errFull) {
+	if err := Paragraphs(fullDisk{}, columns, planets); !errors.Is(err, errFull) {
 		t.Errorf("records on a full disk: %v", err)
 	}
 }

@@ -158,12 +158,12 @@ func (x *Fingerprints) difference(ctx context.Context) ([]byte, error) {
 // with what the initial packets make them. It returns nil where they are right.
 func (x *Fingerprints) compare(ctx context.Context, all bool) error {
 	n, k := len(x.ends[0][0]), x.problem.Processors()
-	record := make([]byte, (k+x.t.Size()-1)/x.t.Size()*2*n) // as long at all ranks
-	for i, ends := range x.ends {                           // of a source or a sink alone, one, which is both
-		copy(record[2*i*n:], ends[0])
-		copy(record[(2*i+1)*n:], ends[len(ends)-1])
+	mine := make([]byte, (k+x.t.Size()-1)/x.t.Size()*2*n) // as long at all ranks
+	for i, ends := range x.ends {                         // of a source or a sink alone, one, which is both
+		copy(mine[2*i*n:], ends[0])
+		copy(mine[(2*i+1)*n:], ends[len(ends)-1])
 	}
-	records, err := x.Comm.Allgather(ctx, record)
+	said, err := x.Comm.Allgather(ctx, mine)
 	if err != nil {
 		return err
 	}
@@ -172,10 +172,10 @@ func (x *Fingerprints) compare(ctx context.Context, all bool) error {
 		return err
 	}
 	initial, coded := make([]byte, a.Rows()*n), make([][]byte, k)
-	for rank, record := range records {
+	for rank, theirs := range said {
 		first, end := executor.Hosted(k, rank, x.t.Size())
 		for proc := first; proc < end; proc++ {
-			both := record[2*(proc-first)*n:]
+			both := theirs[2*(proc-first)*n:]
 			coded[proc] = both[n:][:n]
 			if row, source := x.problem.Source(proc); source {
 				copy(initial[row*n:][:n], both)

@@ -26,7 +26,7 @@ func TestModel(t *testing.T) {
 		return n
 	}
 	measured := &tune.Result{
-		Place: tune.Place{Transport: "mpi", Hosts: []string{"a", "b"}, Ranks: 4}, Date: time.Unix(1e9, 0), Network: network("1gbit/50us"),
+		Platform: tune.Platform{Transport: "mpi", Hosts: []string{"a", "b"}, Ranks: 4}, Date: time.Unix(1e9, 0), Network: network("1gbit/50us"),
 		Coding: []tune.Coding{{Field: "2^8", SymbolBytes: 1, Cached: 3e-10}},
 	}
 	path := filepath.Join(t.TempDir(), "tune.json")

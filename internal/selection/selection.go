@@ -46,9 +46,9 @@ type Selection struct {
 	Gamma      string
 	Size       string // of a packet
 	Limits     algo.Limits
-	Place      tune.Place // of the run that the model is for
-	Process    bool       // the run is in one process
-	Lenient    bool       // a model does without a file of volley tune that cannot be read
+	Platform   tune.Platform // of the run that the model is for
+	Process    bool          // the run is in one process
+	Lenient    bool          // a model does without a file of volley tune that cannot be read
 
 	// Open opens the files of a matrix and of its points; nil is [os.Open].
 	Open func(name string) (io.ReadCloser, error)
@@ -301,7 +301,7 @@ func (s *Selection) Model(f field.Field, symbols int64) (sim.Model, error) {
 	if err := s.checkModel(); err != nil {
 		return m, err
 	}
-	measured, err := tune.Find(s.Place)
+	measured, err := tune.Find(s.Platform)
 	if err != nil && s.Lenient {
 		cmp.Or(s.Log, slog.New(slog.DiscardHandler)).Warn("plans are chosen without what volley tune has measured: " + err.Error())
 	} else if err != nil {
@@ -316,7 +316,7 @@ func (s *Selection) Model(f field.Field, symbols int64) (sim.Model, error) {
 		m.Gamma = sim.ProcessGamma
 	}
 	if measured != nil {
-		by = fmt.Sprintf("that volley tune measured on %s: %v", measured.Date.Format(time.DateOnly), measured.Place)
+		by = fmt.Sprintf("that volley tune measured on %s: %v", measured.Date.Format(time.DateOnly), measured.Platform)
 		bytes := m.Bytes
 		if s.inProcess() {
 			bytes = 0 // coded a segment at a time, which is in the cache

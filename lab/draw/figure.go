@@ -330,12 +330,12 @@ func drawShoot(p *Picture) error {
 	}
 	list := t.partsOf()
 	rounds := t.Common.Phases[1].Rounds
-	place := map[int]int{} // by processor
+	position := map[int]int{} // by processor
 	for i, q := range list {
-		place[q.processor] = i
+		position[q.processor] = i
 	}
 	y := func(round int) float64 { return 34 + rung*float64(round) }
-	x := func(processor int) float64 { return boxAt(place[processor]) }
+	x := func(processor int) float64 { return boxAt(position[processor]) }
 	dashes := func(q part) []float64 {
 		if len(q.rows) > 0 {
 			return nil

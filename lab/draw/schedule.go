@@ -93,7 +93,7 @@ func Schedule(p plan.Plan) (*Picture, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.place()
+	s.layOut()
 	return s.draw(), nil
 }
 
@@ -180,8 +180,8 @@ func (s *schedule) heading(round int) []string {
 	return lines
 }
 
-// place chooses the columns by the widths of the labels, and then the rounds by the rows that the labels take.
-func (s *schedule) place() {
+// layOut chooses the columns by the widths of the labels, and then the rounds by the rows that the labels take.
+func (s *schedule) layOut() {
 	k := s.info.Processors
 	many := k > manyProcessors
 	crowded := many || slices.ContainsFunc(s.rounds, func(list []*message) bool { return len(list) > manyMessages })
@@ -213,7 +213,7 @@ func (s *schedule) place() {
 	y := s.top + circle + 10
 	for t, list := range s.rounds {
 		s.bands = append(s.bands, y)
-		s.placeLabels(list, crowded)
+		s.layOutLabels(list, crowded)
 		span := 0
 		for _, m := range list {
 			span = max(span, m.span, -m.span)
@@ -224,9 +224,9 @@ func (s *schedule) place() {
 	s.bottom = y + circle + 10
 }
 
-// placeLabels places each label of a round next to the tail of its arrow, on the side to which that goes, in the
+// layOutLabels places each label of a round next to the tail of its arrow, on the side to which that goes, in the
 // lowest row where it does not touch another. Where it is crowded some may find no place.
-func (s *schedule) placeLabels(list []*message, crowded bool) {
+func (s *schedule) layOutLabels(list []*message, crowded bool) {
 	var taken []box
 	for _, m := range list {
 		if len(m.lines) == 0 {

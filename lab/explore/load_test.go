@@ -166,7 +166,7 @@ func TestTauOfTrace(t *testing.T) {
 func TestLoadPart(t *testing.T) {
 	t.Parallel()
 	r := trace.New()
-	r.Merge([]trace.Event{{Kind: trace.Settle, Rank: 2, Row: trace.FirstLane, First: 5, Last: 6, Round: 3, Peer: 4, Partner: 9}})
+	r.Merge([]trace.Event{{Kind: trace.Settle, Rank: 2, Row: trace.Pipeline0, First: 5, Last: 6, Round: 3, Peer: 4, Partner: 9}})
 	var b bytes.Buffer
 	if _, err := r.WriteTo(&b); err != nil {
 		t.Fatal(err)

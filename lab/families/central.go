@@ -15,7 +15,7 @@ import (
 //	         p ports Bruck et al. (see bruck-allgather)
 //
 // The tree is that of the window schedule: in the stage from v to w a processor
-// that answers for the processors [base, base+w) hands a chunk of [v, w) to each of
+// that answers for the processors [base, base+w) hands a range of [v, w) to each of
 // up to p others.
 type central struct {
 	size   int
@@ -47,7 +47,7 @@ func (s central) Classes() []plan.Class {
 			if parent.stage == t {
 				break // begins in this stage itself
 			}
-			for _, c := range st.Chunks {
+			for _, c := range st.Ranges {
 				if c = c.Cut(parent.count); c.Count <= 0 {
 					break
 				}
@@ -72,7 +72,7 @@ func (s central) Classes() []plan.Class {
 type branch struct {
 	parent   int              // the processor it gets its own range from in this stage, or -1
 	port     int              // on this port
-	children []schedule.Chunk // the ranges it hands on, as offsets from itself; port by port
+	children []schedule.Range // the ranges it hands on, as offsets from itself; port by port
 	count    int              // processors it answers for after the stage, where it does for any
 }
 
@@ -85,8 +85,8 @@ func (s central) tree(g schedule.Group) []branch {
 		st := s.Stages[len(s.Stages)-1-t]
 		br := branch{parent: -1}
 		offset := g.Index - base
-		stays := schedule.Chunk{At: 0, Count: min(count, st.From)}
-		for port, c := range st.Chunks {
+		stays := schedule.Range{At: 0, Count: min(count, st.From)}
+		for port, c := range st.Ranges {
 			if c = c.Cut(count); c.Count <= 0 {
 				break
 			}
@@ -111,10 +111,10 @@ func (s central) tree(g schedule.Group) []branch {
 func (s central) scatter(b *schedule.Builder, g schedule.Group, slots []plan.Slot) plan.Slot {
 	for _, br := range s.tree(g) {
 		for port, c := range br.children {
-			b.Send(port, g.Member(g.Index+c.At), slots[c.At:c.At+c.Count])
+			b.Send(port, g.Processor(g.Index+c.At), slots[c.At:c.At+c.Count])
 		}
 		if br.parent >= 0 {
-			slots = b.Receive(br.port, g.Member(br.parent), br.count)
+			slots = b.Receive(br.port, g.Processor(br.parent), br.count)
 		}
 		b.EndRound()
 	}
@@ -134,10 +134,10 @@ func (s central) gather(b *schedule.Builder, g schedule.Group, in plan.Slot) []p
 }
 
 func (s central) Encode(b *schedule.Builder, g schedule.Group, in plan.Slot) plan.Slot {
-	held := s.gather(b, g, in)
+	have := s.gather(b, g, in)
 	var results []plan.Slot
-	for j := range held { // at processor 0
-		results = append(results, b.Total(schedule.Weighted(held, func(i int) field.Element { return g.At(i, j) })))
+	for j := range have { // at processor 0
+		results = append(results, b.Total(schedule.Weighted(have, func(i int) field.Element { return g.At(i, j) })))
 	}
 	return s.scatter(b, g, results)
 }

@@ -70,7 +70,7 @@ func newCut(fact *matrix.Factorisation, radix int) *cut {
 	}
 	apart := func(a, b matrix.Layer) bool { // processors of a group of one have the same index in the other
 		for label := range k {
-			if b.Index(label) != b.Index(a.Member(a.Group(label), 0)) {
+			if b.Index(label) != b.Index(a.Label(a.Group(label), 0)) {
 				return false
 			}
 		}
@@ -104,15 +104,15 @@ func (c *cut) owner(layer, label, slice int) int {
 	l := c.layers[layer]
 	group := l.Group(label)
 	if layer == 0 {
-		return c.In.Processor(l.Member(group, slice))
+		return c.In.Processor(l.Label(group, slice))
 	}
-	return c.owner(layer-1, l.Member(group, c.layers[layer-1].Index(label)), slice)
+	return c.owner(layer-1, l.Label(group, c.layers[layer-1].Index(label)), slice)
 }
 
 // labelIn returns the label of a processor of the group of a duty.
 func (c *cut) labelIn(layer int, d duty, i int) int {
 	l := c.layers[layer]
-	return l.Member(l.Group(d.label), i)
+	return l.Label(l.Group(d.label), i)
 }
 
 func (c *cut) plan(t schedule.Task, anyOrder bool) plan.Plan {
@@ -132,7 +132,7 @@ func (c *cut) plan(t schedule.Task, anyOrder bool) plan.Plan {
 		ColumnOf: func(proc, output int) int { return c.Out.Processor(result(proc))*r + output },
 		Write: func(b *schedule.Builder, proc int) []plan.Slot {
 			label := c.In.Label(proc)
-			held := b.Inputs(r) // slices of the packet, later one slice of the products of a group
+			have := b.Inputs(r) // slices of the packet, later one slice of the products of a group
 			at := c.layers[0].Index(label)
 			to := func(i int) int { return c.owner(0, label, i) }
 			for layer, l := range c.layers {
@@ -148,10 +148,10 @@ func (c *cut) plan(t schedule.Task, anyOrder bool) plan.Plan {
 					}
 					return c.owner(layer-1, sender, d.slice)
 				}
-				in := c.swap(b, t.Ports, proc, held, at, column, 1, to, from)
+				in := c.swap(b, t.Ports, proc, have, at, column, 1, to, from)
 				group := l.Group(d.label)
-				for j := range held {
-					held[j] = b.Total(schedule.Weighted(in, func(i int) field.Element { return l.At(group, i, j) }))
+				for j := range have {
+					have[j] = b.Total(schedule.Weighted(in, func(i int) field.Element { return l.At(group, i, j) }))
 				}
 				if layer < end {
 					at = c.layers[layer+1].Index(d.label)
@@ -162,7 +162,7 @@ func (c *cut) plan(t schedule.Task, anyOrder bool) plan.Plan {
 				}
 			}
 			own := result(proc)
-			return c.swap(b, t.Ports, proc, held, at, c.layers[end].Index(own), first, to, func(i int) int { return c.owner(end, own, i) })
+			return c.swap(b, t.Ports, proc, have, at, c.layers[end].Index(own), first, to, func(i int) int { return c.owner(end, own, i) })
 		},
 	}
 }
@@ -171,18 +171,18 @@ func (c *cut) plan(t schedule.Task, anyOrder bool) plan.Plan {
 // which have a processor's at index column of theirs, and are at index i of its own; at is where
 // a processor is at those that it sends to. Slots for itself stay. In order of their difference
 // no processor has two of the ports; those of differences below first are all for itself.
-func (c *cut) swap(b *schedule.Builder, ports, proc int, held []plan.Slot, at, column, first int, to, from func(i int) int) []plan.Slot {
+func (c *cut) swap(b *schedule.Builder, ports, proc int, have []plan.Slot, at, column, first int, to, from func(i int) int) []plan.Slot {
 	r := c.radix
 	in := make([]plan.Slot, r)
 	for i := range in {
 		if to(i) == proc {
-			in[at] = held[i]
+			in[at] = have[i]
 		}
 	}
 	for ; first < r; first += ports {
 		for d := first; d < min(first+ports, r); d++ {
 			if i := (at + d) % r; to(i) != proc {
-				b.Send(d-first, to(i), []plan.Slot{held[i]})
+				b.Send(d-first, to(i), []plan.Slot{have[i]})
 			}
 		}
 		for d := first; d < min(first+ports, r); d++ {

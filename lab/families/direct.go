@@ -31,10 +31,10 @@ func (s direct) Encode(b *schedule.Builder, g schedule.Group, in plan.Slot) plan
 		last := min(first+s.Ports, g.Size)
 		for d := first; d < last; d++ {
 			j := g.Around(d)
-			b.Send(d-first, g.Member(j), []plan.Slot{b.Total(scaled(j))})
+			b.Send(d-first, g.Processor(j), []plan.Slot{b.Total(scaled(j))})
 		}
 		for d := first; d < last; d++ {
-			received = append(received, b.Receive(d-first, g.Member(g.Around(-d)), 1)...)
+			received = append(received, b.Receive(d-first, g.Processor(g.Around(-d)), 1)...)
 		}
 		b.EndRound()
 	}

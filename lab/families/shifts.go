@@ -160,12 +160,12 @@ func (s *shifts) Encode(b *schedule.Builder, g schedule.Group, in plan.Slot) pla
 				j := (to + r.ahead[x]) % g.Size
 				slots[e] = b.Compute(terms(j), result(j))
 			}
-			b.Send(d-1, g.Member(to), slots)
+			b.Send(d-1, g.Processor(to), slots)
 		}
 		var arrived []shiftedSums
 		for d := 1; d < r.radix; d++ {
 			from := g.Around(-d * r.by)
-			sums := shiftedSums{slots: b.Receive(d-1, g.Member(from), len(r.basis)), column: make(map[int]int, len(r.ahead))}
+			sums := shiftedSums{slots: b.Receive(d-1, g.Processor(from), len(r.basis)), column: make(map[int]int, len(r.ahead))}
 			for x, o := range r.ahead {
 				sums.column[g.Around(o)] = x
 			}
@@ -283,17 +283,17 @@ func permutations(n int, visit func([]int)) {
 	for i := range list {
 		list[i] = i
 	}
-	var place func(int)
-	place = func(at int) {
+	var assign func(int)
+	assign = func(at int) {
 		if at == n {
 			visit(list)
 			return
 		}
 		for i := at; i < n; i++ {
 			list[at], list[i] = list[i], list[at]
-			place(at + 1)
+			assign(at + 1)
 			list[at], list[i] = list[i], list[at]
 		}
 	}
-	place(0)
+	assign(0)
 }

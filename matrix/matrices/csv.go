@@ -23,8 +23,8 @@ func FromCSV(f field.Field, r io.Reader, name string) (*matrix.Dense, error) {
 	return d, err
 }
 
-// maxRecord bounds the text of one row and its comments; one of the largest square matrix takes about 1 MiB.
-const maxRecord = 4 << 20
+// maxRow bounds the text of one row and its comments; one of the largest square matrix takes about 1 MiB.
+const maxRow = 4 << 20
 
 // readCSV is FromCSV, except that it stores the first keep rows only. It returns how many rows there are.
 func readCSV(f field.Field, r io.Reader, name string, keep int) (*matrix.Dense, int, error) {
@@ -41,8 +41,8 @@ func readCSV(f field.Field, r io.Reader, name string, keep int) (*matrix.Dense, 
 	var kept [][]byte // rows
 	rows, cols, line, firstLine := 0, 0, 0, 0
 	for {
-		limit.left = maxRecord
-		record, err := in.Read()
+		limit.left = maxRow
+		cells, err := in.Read()
 		if err == io.EOF {
 			break
 		}
@@ -53,18 +53,18 @@ func readCSV(f field.Field, r io.Reader, name string, keep int) (*matrix.Dense, 
 			return nil, 0, fmt.Errorf("matrix: %s after line %d: %w", name, line, err)
 		}
 		line, _ = in.FieldPos(0)
-		if len(record) == 1 && strings.TrimSpace(record[0]) == "" {
+		if len(cells) == 1 && strings.TrimSpace(cells[0]) == "" {
 			continue
 		}
 		if rows == 0 {
-			cols, firstLine = len(record), line
+			cols, firstLine = len(cells), line
 		}
-		if len(record) != cols {
-			return fail(line, "a row of %s, and line %d has %d: want rows of equal length", pointset.Count(len(record), "value"), firstLine, cols)
+		if len(cells) != cols {
+			return fail(line, "a row of %s, and line %d has %d: want rows of equal length", pointset.Count(len(cells), "value"), firstLine, cols)
 		}
 		rows++
 		var row []byte
-		for j, text := range record {
+		for j, text := range cells {
 			e, err := field.ParseElement(f, text)
 			if err != nil {
 				return fail(line, "column %d: %w", j+1, err)
@@ -100,7 +100,7 @@ type limitedReader struct {
 
 func (l *limitedReader) Read(p []byte) (int, error) {
 	if l.left <= 0 {
-		return 0, fmt.Errorf("a row of more than %d MiB", maxRecord>>20)
+		return 0, fmt.Errorf("a row of more than %d MiB", maxRow>>20)
 	}
 	n, err := l.r.Read(p[:min(len(p), l.left)])
 	l.left -= n

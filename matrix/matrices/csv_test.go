@@ -171,10 +171,10 @@ func TestFromCSVLongest(t *testing.T) {
 		_, err := FromCSV(f, io.MultiReader(strings.NewReader(text[:n-9]), iotest.OneByteReader(end)), "A.csv")
 		return err
 	}
-	if err := read(maxRecord); err != nil {
+	if err := read(maxRow); err != nil {
 		t.Error(err)
 	}
-	wantError(t, read(maxRecord+1), "matrix: A.csv after line 0: a row of more than 4 MiB")
+	wantError(t, read(maxRow+1), "matrix: A.csv after line 0: a row of more than 4 MiB")
 	if n, err := new(limitedReader).Read(make([]byte, 1)); n != 0 || err == nil {
 		t.Errorf("past the limit %d bytes, error %v", n, err)
 	}

@@ -27,8 +27,8 @@ func alone(n int) *Endpoint {
 func sent(p *peer) (frames []string) {
 	for f := p.next(); f != nil; f = p.next() {
 		bytes := 0
-		for _, piece := range f.data {
-			bytes += len(piece)
+		for _, part := range f.data {
+			bytes += len(part)
 		}
 		frames = append(frames, fmt.Sprintf("%d:%d", f.kind, bytes))
 	}

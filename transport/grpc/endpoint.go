@@ -23,7 +23,7 @@ type Endpoint struct {
 	listener  *Listener
 	rank      int
 	addresses []string // of all ranks
-	session   string   // the same at all ranks, and of no other run
+	run       string   // the same at all ranks, and of no other run
 	streams   context.Context
 	endAll    context.CancelFunc
 	running   sync.WaitGroup
@@ -83,27 +83,27 @@ type transfer struct {
 	cleared bool         // of a receive: its sender was told clear-to-send
 }
 
-// pieces returns the next n bytes of the transfer, where they lie.
-func (t *transfer) pieces(n int) (pieces [][]byte) {
+// fragment returns the next n bytes of the transfer, where they lie.
+func (t *transfer) fragment(n int) (parts [][]byte) {
 	at := t.moved
 	t.moved += n
 	for _, part := range t.Parts {
 		if at < len(part) && n > 0 {
-			piece := part[at:min(len(part), at+n)]
-			pieces = append(pieces, piece)
-			n -= len(piece)
+			part = part[at:min(len(part), at+n)]
+			parts = append(parts, part)
+			n -= len(part)
 			at = 0
 		} else {
 			at -= min(at, len(part))
 		}
 	}
-	return pieces
+	return parts
 }
 
 // fill puts what has come where it belongs.
-func fill(pieces [][]byte, from *mem.Reader) {
-	for _, piece := range pieces {
-		io.ReadFull(from, piece) // it lies in memory
+func fill(fragment [][]byte, from *mem.Reader) {
+	for _, part := range fragment {
+		io.ReadFull(from, part) // it lies in memory
 	}
 }
 

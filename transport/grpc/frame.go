@@ -55,7 +55,7 @@ type frame struct {
 	left    atomic.Int32 // what of the frame is not yet written
 }
 
-// buffers returns the frame for gRPC. Long pieces of data are not copied.
+// buffers returns the frame for gRPC. Long parts of data are not copied.
 func (f *frame) buffers() mem.BufferSlice {
 	small := append(make([]byte, 0, headerBytes), byte(f.kind))
 	small = binary.LittleEndian.AppendUint32(small, f.a)
@@ -64,14 +64,14 @@ func (f *frame) buffers() mem.BufferSlice {
 	small = binary.LittleEndian.AppendUint64(small, f.n)
 	f.left.Store(1)
 	var all mem.BufferSlice
-	for _, piece := range f.data {
-		if mem.IsBelowBufferPoolingThreshold(len(piece)) {
-			small = append(small, piece...)
+	for _, part := range f.data {
+		if mem.IsBelowBufferPoolingThreshold(len(part)) {
+			small = append(small, part...)
 			continue
 		}
 		f.left.Add(1)
-		piece = slices.Clip(piece)
-		all = append(all, mem.SliceBuffer(small), mem.NewBuffer(&piece, f))
+		part = slices.Clip(part)
+		all = append(all, mem.SliceBuffer(small), mem.NewBuffer(&part, f))
 		small = nil
 	}
 	return append(all, mem.SliceBuffer(small))
@@ -80,7 +80,7 @@ func (f *frame) buffers() mem.BufferSlice {
 // Get is for [mem.BufferPool]: nobody calls it.
 func (f *frame) Get(n int) *[]byte { b := make([]byte, n); return &b }
 
-// Put notes that a piece has been written, or that gRPC has taken the frame.
+// Put notes that a part has been written, or that gRPC has taken the frame.
 func (f *frame) Put(*[]byte) {
 	if f.left.Add(-1) == 0 && f.written != nil {
 		f.written()

@@ -19,8 +19,8 @@ const mostAnswer = 64 << 20
 
 var meeting = rpc.StreamDesc{StreamName: "Meet", ServerStreams: true, ClientStreams: true}
 
-// A Record is what a rank tells all others through rank 0.
-type Record struct {
+// A Contribution is what a rank tells all others through rank 0.
+type Contribution struct {
 	Protocol int
 	Name     string // of the gathering
 	Rank     int
@@ -30,17 +30,17 @@ type Record struct {
 
 // A gathering is one at rank 0. Its listener's lock guards it until it is over.
 type gathering struct {
-	calls   []context.Context // of the ranks that have come: each ends with its rank
-	records [][]byte
-	over    chan struct{} // closed when all have come, or err says why not
-	err     error
+	calls []context.Context // of the ranks that have come: each ends with its rank
+	texts [][]byte
+	over  chan struct{} // closed when all have come, or err says why not
+	err   error
 }
 
-// answered is what rank 0 answers. Records of ranks that have not come are null.
+// answered is what rank 0 answers. Texts of ranks that have not come are null.
 type answered struct {
-	Records [][]byte
-	Error   string
-	Input   bool // the error is an InputError
+	Texts [][]byte `json:"Records"`
+	Error string
+	Input bool // the error is an InputError
 }
 
 // An InputError says what is wrong with a run, such as ranks that contradict each other; it is the caller's to mend.
@@ -57,9 +57,11 @@ func Inputf(format string, args ...any) error { return &InputError{fmt.Errorf(fo
 // Gather returns the data of all ranks, which call it with the same name and size, once in a run, for one gathering
 // after the other. They meet at the listener of rank 0, which is at the address, and stay connected with it. Where some
 // do not come within the time (0: any), or ranks contradict each other, all return an error that says which, with what
-// the others have said. After the first gathering nobody waits for a rank that has ended. There are no records where
+// the others have said. After the first gathering nobody waits for a rank that has ended. There are no texts where
 // that is rank 0.
-func (l *Listener) Gather(ctx context.Context, address string, mine Record, limit time.Duration) ([][]byte, error) {
+func (l *Listener) Gather(
+	ctx context.Context, address string, mine Contribution, limit time.Duration,
+) ([][]byte, error) {
 	mine.Protocol = Protocol
 	if mine.Rank == 0 {
 		return l.lead(ctx, mine, limit)
@@ -79,19 +81,20 @@ func (l *Listener) Gather(ctx context.Context, address string, mine Record, limi
 		return nil, fmt.Errorf("cannot meet rank 0 at %s: %w", address, reason(l.meets, err))
 	}
 	var said answered
-	if err := json.Unmarshal(answer, &said); err != nil || len(said.Records) != mine.Size && said.Error == "" {
+	if err := json.Unmarshal(answer, &said); err != nil || len(said.Texts) != mine.Size && said.Error == "" {
 		return nil, fmt.Errorf("rank 0 at %s answers what is no table of %d ranks", address, mine.Size)
 	}
 	switch {
 	case said.Input:
-		return said.Records, Inputf("%s", said.Error)
+		return said.Texts, Inputf("%s", said.Error)
 	case said.Error != "":
-		return said.Records, errors.New(said.Error)
+		return said.Texts, errors.New(said.Error)
 	}
-	return said.Records, nil
+	return said.Texts, nil
 }
 
-// ask returns what rank 0 answers to a record. It connects the first time; a context that ends breaks the connection.
+// ask returns what rank 0 answers to a contribution. It connects the first time; a context that ends breaks the
+// connection.
 func (l *Listener) ask(ctx context.Context, address string, text []byte) (answer []byte, err error) {
 	defer context.AfterFunc(ctx, func() { l.leave(context.Cause(ctx)) })()
 	if l.stream == nil {
@@ -110,22 +113,22 @@ func (l *Listener) ask(ctx context.Context, address string, text []byte) (answer
 }
 
 // lead is Gather at rank 0.
-func (l *Listener) lead(ctx context.Context, mine Record, limit time.Duration) ([][]byte, error) {
-	g := &gathering{calls: make([]context.Context, mine.Size), records: make([][]byte, mine.Size), over: make(chan struct{})}
+func (l *Listener) lead(ctx context.Context, mine Contribution, limit time.Duration) ([][]byte, error) {
+	g := &gathering{calls: make([]context.Context, mine.Size), texts: make([][]byte, mine.Size), over: make(chan struct{})}
 	l.mu.Lock()
 	l.gathered[mine.Name] = g
 	close(l.begun)
 	l.begun = make(chan struct{})
 	l.add(g, context.Background(), mine)
 	l.mu.Unlock()
-	var late <-chan time.Time
+	var timeout <-chan time.Time
 	if limit > 0 {
-		late = time.After(limit)
+		timeout = time.After(limit)
 	}
 	select {
 	case <-g.over:
-		return g.records, g.err
-	case <-late:
+		return g.texts, g.err
+	case <-timeout:
 	case <-ctx.Done():
 	}
 	l.mu.Lock()
@@ -141,10 +144,10 @@ func (l *Listener) lead(ctx context.Context, mine Record, limit time.Duration) (
 	} else {
 		g.end(fmt.Errorf("of %d ranks these have not come to rank 0 within %v: %s", mine.Size, limit, strings.Join(absent, ", ")))
 	}
-	return g.records, g.err
+	return g.texts, g.err
 }
 
-// meet answers the records of a rank, one after the other, until the rank ends or this listener closes.
+// meet answers the contributions of a rank, one after the other, until the rank ends or this listener closes.
 func (l *Listener) meet(_ any, s rpc.ServerStream) error {
 	for {
 		var text []byte
@@ -170,10 +173,10 @@ func (l *Listener) meet(_ any, s rpc.ServerStream) error {
 
 // answer is Gather for a rank that calls.
 func (l *Listener) answer(ctx context.Context, text []byte) ([]byte, error) {
-	var r Record
+	var r Contribution
 	if err := json.Unmarshal(text, &r); err != nil || r.Rank <= 0 {
-		l.refused(caller(ctx), errors.New("it sends no record of a rank"))
-		return nil, status.Error(codes.InvalidArgument, "no record of a rank")
+		l.refused(caller(ctx), errors.New("it sends no contribution of a rank"))
+		return nil, status.Error(codes.InvalidArgument, "no contribution of a rank")
 	}
 	var g *gathering
 	for g == nil {
@@ -193,7 +196,7 @@ func (l *Listener) answer(ctx context.Context, text []byte) ([]byte, error) {
 			return nil, context.Cause(ctx)
 		}
 	}
-	said := answered{Records: g.records}
+	said := answered{Texts: g.texts}
 	if g.err != nil {
 		said.Error, said.Input = g.err.Error(), errors.As(g.err, new(*InputError))
 	}
@@ -201,7 +204,7 @@ func (l *Listener) answer(ctx context.Context, text []byte) ([]byte, error) {
 }
 
 // A contradiction ends the gathering for all.
-func (l *Listener) add(g *gathering, call context.Context, r Record) {
+func (l *Listener) add(g *gathering, call context.Context, r Contribution) {
 	size := len(g.calls)
 	switch {
 	case g.ended():
@@ -212,7 +215,7 @@ func (l *Listener) add(g *gathering, call context.Context, r Record) {
 	case g.calls[r.Rank] != nil && g.calls[r.Rank].Err() == nil:
 		g.end(Inputf("two processes are rank %d: at %s and at %s", r.Rank, caller(g.calls[r.Rank]), caller(call)))
 	default:
-		g.calls[r.Rank], g.records[r.Rank] = call, r.Data
+		g.calls[r.Rank], g.texts[r.Rank] = call, r.Data
 		l.complete(g)
 	}
 }

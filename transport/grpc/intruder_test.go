@@ -263,9 +263,9 @@ func FuzzGather(f *testing.F) {
 			l := &Listener{log: slog.New(slog.DiscardHandler), gathered: map[string]*gathering{}, begun: make(chan struct{})}
 			said := make(chan error, 1)
 			go func() {
-				records, err := l.Gather(t.Context(), "", Record{Name: "join", Rank: 0, Size: 2}, 20*time.Millisecond)
-				if len(records) != 2 {
-					err = fmt.Errorf("%d records: %w", len(records), err)
+				texts, err := l.Gather(t.Context(), "", Contribution{Name: "join", Rank: 0, Size: 2}, 20*time.Millisecond)
+				if len(texts) != 2 {
+					err = fmt.Errorf("%d texts: %w", len(texts), err)
 				}
 				said <- err
 			}()

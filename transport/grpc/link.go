@@ -23,7 +23,7 @@ type stream interface {
 	Context() context.Context
 }
 
-// helloKey is the metadata by which a rank opens a stream: protocol, session, its own rank, and the one it means.
+// helloKey is the metadata by which a rank opens a stream: protocol, run, its own rank, and the one it means.
 const (
 	helloKey  = "volley-hello"
 	helloForm = "%d %s %d %d"
@@ -50,7 +50,7 @@ func (p *peer) connect() {
 func (p *peer) dial() error {
 	e := p.e
 	ctx, cancel := context.WithCancelCause(metadata.AppendToOutgoingContext(e.streams,
-		helloKey, fmt.Sprintf(helloForm, Protocol, e.session, e.rank, p.rank)))
+		helloKey, fmt.Sprintf(helloForm, Protocol, e.run, e.rank, p.rank)))
 	defer cancel(nil)
 	conn, err := e.listener.client(e.addresses[p.rank], cancel, true)
 	if err != nil {
@@ -58,7 +58,7 @@ func (p *peer) dial() error {
 	}
 	defer conn.Close()
 	limit := e.listener.limits.Connect
-	late := time.AfterFunc(limit, func() { cancel(fmt.Errorf("no connection within %v", limit)) })
+	timer := time.AfterFunc(limit, func() { cancel(fmt.Errorf("no connection within %v", limit)) })
 	s, err := conn.NewStream(ctx, &exchange, "/"+service+"/"+exchange.StreamName, rpc.WaitForReady(true))
 	if err != nil {
 		err = reason(ctx, err)
@@ -67,7 +67,7 @@ func (p *peer) dial() error {
 		}
 		return err
 	}
-	late.Stop()
+	timer.Stop()
 	err = p.serve(s)
 	taken, _ := s.Header()
 	e.mu.Lock()
@@ -198,18 +198,18 @@ func (l *Listener) admit(ctx context.Context) (*peer, error) {
 	e := l.endpoint
 	md, _ := metadata.FromIncomingContext(ctx)
 	var protocol, from, to int
-	var session string
+	var run string
 	hello := md.Get(helloKey)
 	if len(hello) != 1 {
 		return nil, errors.New("it does not say who it is")
 	}
-	if n, err := fmt.Sscanf(hello[0], helloForm, &protocol, &session, &from, &to); n < 4 || err != nil {
+	if n, err := fmt.Sscanf(hello[0], helloForm, &protocol, &run, &from, &to); n < 4 || err != nil {
 		return nil, errors.New("it does not say who it is")
 	}
 	switch p, err := e.peer(from); {
 	case protocol != Protocol:
 		return nil, fmt.Errorf("it speaks protocol %d, and rank %d protocol %d: run the same version everywhere", protocol, e.rank, Protocol)
-	case session != e.session:
+	case run != e.run:
 		return nil, errors.New("it is of another run")
 	case err != nil:
 		return nil, err

@@ -183,9 +183,9 @@ func (l *Listener) dialer(never func(error)) func(ctx context.Context, network, 
 	}
 }
 
-// Join makes this process a rank of the run that session names. It is called once; close the endpoint before the listener.
-func (l *Listener) Join(rank int, addresses []string, session string) *Endpoint {
-	e := &Endpoint{listener: l, rank: rank, addresses: slices.Clone(addresses), session: session, aborted: make(chan struct{}), answers: map[uint64]chan answer{}}
+// Join makes this process a rank of a run, by its name. It is called once; close the endpoint before the listener.
+func (l *Listener) Join(rank int, addresses []string, run string) *Endpoint {
+	e := &Endpoint{listener: l, rank: rank, addresses: slices.Clone(addresses), run: run, aborted: make(chan struct{}), answers: map[uint64]chan answer{}}
 	e.waits = waits.New(e.aborted, func() error { return e.abort }, e.start)
 	e.streams, e.endAll = context.WithCancel(context.Background())
 	e.peers = make([]*peer, len(addresses))

@@ -44,7 +44,7 @@ type peer struct {
 // A line has the messages of a tag: the i-th that is sent meets the i-th receive. It is kept, as tags are few.
 type line struct {
 	sends, receives uint32      // so far
-	held            []*transfer // sends whose rest waits for a clear-to-send
+	waiting         []*transfer // sends whose rest waits for a clear-to-send
 	clears          []*frame    // clear-to-sends that came before their messages were sent
 	posted          []*transfer // receives whose head has not come
 	early           []early
@@ -146,7 +146,7 @@ func (p *peer) send(t *transfer) {
 	p.credit -= n
 	p.push(&frame{
 		kind: headFrame, a: uint32(t.Tag.Round), b: uint32(t.Tag.Port), n: uint64(t.size),
-		data: t.pieces(n), written: func() { t.wrote(n + 1) },
+		data: t.fragment(n), written: func() { t.wrote(n + 1) },
 	})
 	clear, ok := pull(&l.clears, func(f *frame) bool { return f.c == t.number })
 	if ok {
@@ -157,7 +157,7 @@ func (p *peer) send(t *transfer) {
 	case ok:
 		p.cleared(t, clear.n)
 	default:
-		l.held = append(l.held, t)
+		l.waiting = append(l.waiting, t)
 	}
 }
 
@@ -182,7 +182,10 @@ func (p *peer) next() *frame {
 	}
 	t := p.rests[0]
 	n := min(frameBytes, t.size-t.moved)
-	f := &frame{kind: restFrame, a: uint32(t.Tag.Round), b: uint32(t.Tag.Port), c: t.number, data: t.pieces(n), written: func() { t.wrote(n) }}
+	f := &frame{
+		kind: restFrame, a: uint32(t.Tag.Round), b: uint32(t.Tag.Port), c: t.number,
+		data: t.fragment(n), written: func() { t.wrote(n) },
+	}
 	if t.moved == t.size {
 		p.rests = p.rests[1:]
 	}
@@ -205,7 +208,7 @@ func (p *peer) receive(t *transfer) {
 	}
 	p.heads--
 	if m.size == t.size {
-		fill(t.pieces(len(m.data)), mem.BufferSlice{mem.SliceBuffer(m.data)}.Reader())
+		fill(t.fragment(len(m.data)), mem.BufferSlice{mem.SliceBuffer(m.data)}.Reader())
 	}
 	p.began(l, t, m.size, len(m.data))
 }
@@ -255,9 +258,9 @@ func (p *peer) take(f *frame, from *mem.Reader) error {
 		if n == 0 || n > t.size-t.moved {
 			return errProtocol("%d bytes of %v, of which %d are to come", n, tag, t.size-t.moved)
 		}
-		pieces := t.pieces(n)
+		fragment := t.fragment(n)
 		e.mu.Unlock()
-		fill(pieces, from)
+		fill(fragment, from)
 		e.mu.Lock()
 		if t.moved == t.size {
 			l.coming = slices.DeleteFunc(l.coming, func(x *transfer) bool { return x == t })
@@ -265,7 +268,7 @@ func (p *peer) take(f *frame, from *mem.Reader) error {
 		}
 	case clearFrame:
 		l := p.line(tag)
-		if t, ok := pull(&l.held, func(t *transfer) bool { return t.number == f.c }); ok {
+		if t, ok := pull(&l.waiting, func(t *transfer) bool { return t.number == f.c }); ok {
 			p.cleared(t, f.n)
 		} else if f.c-l.sends < 1<<31 { // not sent yet; the number wraps
 			if p.clears++; p.clears > earlyHeads {
@@ -316,7 +319,7 @@ func (p *peer) takeHead(tag transport.Tag, size uint64, from *mem.Reader) error 
 	l := p.line(tag)
 	if t, ok := pop(&l.posted); ok {
 		if int(size) == t.size {
-			fill(t.pieces(n), from)
+			fill(t.fragment(n), from)
 		}
 		p.began(l, t, int(size), n)
 		return nil
@@ -331,8 +334,8 @@ func (p *peer) takeHead(tag transport.Tag, size uint64, from *mem.Reader) error 
 func (p *peer) leave() {
 	p.left = true
 	for _, l := range p.lines {
-		p.rests = append(p.rests, l.held...)
-		l.held = nil
+		p.rests = append(p.rests, l.waiting...)
+		l.waiting = nil
 	}
 	for _, t := range p.rests {
 		t.queue.Finish(t.Transfer, errLeft(p.rank))

@@ -141,7 +141,7 @@ func TestFirewallMeeting(t *testing.T) {
 	l := Serve(at, 2, nil, Limits{Answer: time.Millisecond, Handshake: 50 * time.Millisecond}, nil)
 	defer l.Close()
 	address := unanswered(t)
-	_, err = l.Gather(context.Background(), address, Record{Rank: 1, Size: 2}, 300*time.Millisecond)
+	_, err = l.Gather(context.Background(), address, Contribution{Rank: 1, Size: 2}, 300*time.Millisecond)
 	if err == nil || !strings.HasPrefix(err.Error(), "cannot meet rank 0 at "+address+": ") {
 		t.Error(err)
 	}

@@ -42,21 +42,21 @@ func failed(doing string, code C.int) error {
 
 // An owner hears which of its requests is over, how many bytes came (-1: it was cancelled), and from whom.
 type owner interface {
-	ended(piece, bytes, from int, err error)
+	ended(fragment, bytes, from int, err error)
 }
 
-// A slot is that of a request, or idle. The owner keeps the memory pinned.
-type slot struct {
+// A request is one of MPI, or idle. The owner keeps the memory pinned.
+type request struct {
 	owner
-	piece int // of the owner's
+	fragment int // of the owner's
 }
 
 // requests are those of a communicator. What MPI takes lists of is in C memory, as it is written between calls.
 type requests struct {
-	slots  []slot // the request of each is in lists
+	all    []request // what MPI has of each is in lists
 	idle   []int
 	active int
-	adding []C.volley_piece // to be posted
+	adding []C.volley_fragment // to be posted
 	lists  C.volley_requests
 	posted C.int
 	over   []C.volley_end // copies: who hears of one may post more
@@ -64,18 +64,21 @@ type requests struct {
 	pace   time.Duration  // between one that was over and the next
 }
 
-// add has a piece posted with the next ones.
-func (s *requests) add(o owner, piece int, send bool, rank, tag int, memory []byte) (index int) {
+// add has a fragment posted with the next ones.
+func (s *requests) add(o owner, fragment int, send bool, rank, tag int, memory []byte) (index int) {
 	if n := len(s.idle); n > 0 {
 		index, s.idle = s.idle[n-1], s.idle[:n-1]
 	} else {
-		index = len(s.slots)
-		s.slots = append(s.slots, slot{})
+		index = len(s.all)
+		s.all = append(s.all, request{})
 		C.volley_add(&s.lists)
 	}
-	s.slots[index] = slot{o, piece}
+	s.all[index] = request{o, fragment}
 	s.active++
-	p := C.volley_piece{at: C.ulong(uintptr(unsafe.Pointer(unsafe.SliceData(memory)))), bytes: C.int(len(memory)), rank: C.int(rank), tag: C.int(tag), slot: C.int(index)}
+	p := C.volley_fragment{
+		at: C.ulong(uintptr(unsafe.Pointer(unsafe.SliceData(memory)))), bytes: C.int(len(memory)),
+		rank: C.int(rank), tag: C.int(tag), index: C.int(index),
+	}
 	switch {
 	case send:
 		p.send = 1
@@ -95,17 +98,17 @@ func (g *communicator) post() {
 		failures := slices.Clone(g.adding[g.posted:])
 		g.adding = g.adding[:0]
 		for _, p := range failures {
-			g.end(int(p.slot), -1, int(p.rank), failed("MPI_Isend or MPI_Irecv", code))
+			g.end(int(p.index), -1, int(p.rank), failed("MPI_Isend or MPI_Irecv", code))
 		}
 	}
 }
 
 func (s *requests) end(index, bytes, from int, err error) {
-	r := s.slots[index]
-	s.slots[index] = slot{}
+	r := s.all[index]
+	s.all[index] = request{}
 	s.idle = append(s.idle, index)
 	s.active--
-	r.ended(r.piece, bytes, from, err)
+	r.ended(r.fragment, bytes, from, err)
 }
 
 // poll finds out which requests are over. It is the one call by which MPI goes on.
@@ -181,11 +184,11 @@ type communicator struct {
 	crowded    bool // there are more ranks on this machine than cores
 }
 
-// split makes a communicator of the ranks of another one that name the same set, in the order of their places. All ranks
+// split makes a communicator of the ranks of another one that name the same set, in the order of their keys. All ranks
 // of that call it.
-func split(of C.MPI_Comm, set, place int) (*communicator, error) {
+func split(of C.MPI_Comm, set, key int) (*communicator, error) {
 	g := new(communicator)
-	if err := failed("MPI_Comm_split", C.MPI_Comm_split(of, C.int(set), C.int(place), &g.comm)); err != nil {
+	if err := failed("MPI_Comm_split", C.MPI_Comm_split(of, C.int(set), C.int(key), &g.comm)); err != nil {
 		return nil, err
 	}
 	if err := g.identify(); err != nil {

@@ -32,19 +32,19 @@ static int volley_identify(MPI_Comm comm, int *rank, int *size, int *most) {
 	return MPI_SUCCESS;
 }
 
-// A volley_piece is memory to be sent or received as one message. Its address is a number: a
+// A volley_fragment is memory to be sent or received as one message. Its address is a number: a
 // pointer into Go's memory is not kept in C's.
 typedef struct {
 	unsigned long at;
-	int bytes, rank, tag, send, slot, weight;
-} volley_piece;
+	int bytes, rank, tag, send, index, weight;
+} volley_fragment;
 
 // A volley_end is what a request that is over came to: bytes are -1 where it was cancelled.
 typedef struct {
 	int index, bytes, from, code;
 } volley_end;
 
-// volley_requests are requests in lists of slots, and how many are over of late.
+// volley_requests are lists of requests, and which of them were over in the last call.
 typedef struct {
 	int count, room, over;
 	MPI_Request *requests;
@@ -54,7 +54,7 @@ typedef struct {
 	long quiet;  // for how long nothing had come before what came last, in ns
 } volley_requests;
 
-// volley_add adds a slot.
+// volley_add makes room for a request.
 static void volley_add(volley_requests *r) {
 	if (r->count == r->room) {
 		int n = r->room = r->room ? 2 * r->room : 64;
@@ -73,16 +73,16 @@ static void volley_drop(volley_requests *r) {
 	*r = (volley_requests){0};
 }
 
-// volley_post posts pieces until one fails, and tells how many it has.
-static int volley_post(int count, const volley_piece *pieces, MPI_Comm comm, volley_requests *r, int *posted) {
+// volley_post posts fragments until one fails, and tells how many it has.
+static int volley_post(int count, const volley_fragment *fragments, MPI_Comm comm, volley_requests *r, int *posted) {
 	for (*posted = 0; *posted < count; ++*posted) {
-		const volley_piece *p = &pieces[*posted];
-		MPI_Request *request = &r->requests[p->slot];
-		r->weights[p->slot] = p->weight;
+		const volley_fragment *p = &fragments[*posted];
+		MPI_Request *request = &r->requests[p->index];
+		r->weights[p->index] = p->weight;
 		int rc = p->send ? MPI_Isend((void *)p->at, p->bytes, MPI_BYTE, p->rank, p->tag, comm, request) :
 			MPI_Irecv((void *)p->at, p->bytes, MPI_BYTE, p->rank < 0 ? MPI_ANY_SOURCE : p->rank, p->tag, comm, request);
 		if (rc != MPI_SUCCESS) {
-			for (int i = *posted; i < count; i++) r->requests[pieces[i].slot] = MPI_REQUEST_NULL;
+			for (int i = *posted; i < count; i++) r->requests[fragments[i].index] = MPI_REQUEST_NULL;
 			return rc;
 		}
 	}

@@ -158,7 +158,7 @@ func (e *Endpoint) Inquire(ctx context.Context, rank int) (int, time.Duration, e
 // oldestWait returns whom this rank has waited for the longest, or -1. A wait given up counts: others ask why.
 func (e *Endpoint) oldestWait() (rank int, waited time.Duration) {
 	var oldest *transfer
-	for _, t := range append(e.underWay(), e.held...) {
+	for _, t := range append(e.underWay(), e.waiting...) {
 		if _, waits := e.waits[t.queue]; waits && (oldest == nil || t.queue.since.Before(oldest.queue.since)) {
 			oldest = t
 		}

@@ -20,7 +20,7 @@ type Endpoint struct {
 
 	// What follows is guarded by the engine's lock.
 	serial    int
-	held      []*transfer         // sends that wait for a clear-to-send, or for others of their stream
+	waiting   []*transfer         // sends that wait for a clear-to-send, or for others of their stream
 	clears    map[destination]int // clear-to-sends that came before the sends
 	connected []bool              // ranks that were sent or have sent something
 	uncleared []*transfer         // long receives whose senders were not told clear-to-send, oldest first
@@ -28,7 +28,7 @@ type Endpoint struct {
 	checked   time.Time           // when messages of other lengths were looked for
 
 	idleTransfers []*transfer // for the next ones
-	buffers       [][]byte    // for packed pieces
+	buffers       [][]byte    // for packed fragments
 
 	controlSends int // under way
 	control      *controlReceive
@@ -52,9 +52,9 @@ var (
 )
 
 // newEndpoint returns this process's rank of those of a communicator that name the same set.
-func newEndpoint(of C.MPI_Comm, set, place int) (e *Endpoint, err error) {
+func newEndpoint(of C.MPI_Comm, set, key int) (e *Endpoint, err error) {
 	var g *communicator
-	if splits := func() { g, err = split(of, set, place) }; engine.multiple {
+	if splits := func() { g, err = split(of, set, key) }; engine.multiple {
 		splits() // other endpoints go on until all processes have come
 	} else {
 		call(splits)
@@ -114,9 +114,9 @@ func (e *Endpoint) aborted() (err error) {
 	return err
 }
 
-// Split returns this process's rank of the ranks that name the same set, from 0, in the order of their places. All ranks
+// Split returns this process's rank of the ranks that name the same set, from 0, in the order of their keys. All ranks
 // call it, when they are there: it waits for them without a bound.
-func (e *Endpoint) Split(set, place int) (*Endpoint, error) { return newEndpoint(e.comm, set, place) }
+func (e *Endpoint) Split(set, key int) (*Endpoint, error) { return newEndpoint(e.comm, set, key) }
 
 // Exclusive calls f while nothing else calls MPI, on a thread that may.
 func (e *Endpoint) Exclusive(f func()) { call(f) }
@@ -163,8 +163,8 @@ func (e *Endpoint) close() (err error) {
 	}
 	e.closed = true
 	e.host.Close()
-	left := len(e.held) + e.active - 1 // but the control receive
-	for i, s := range e.slots {
+	left := len(e.waiting) + e.active - 1 // but the control receive
+	for i, s := range e.all {
 		if t, ok := s.owner.(*transfer); s.owner == e.control || ok && t.Receive {
 			err = errors.Join(err, e.cancel(i))
 		}

@@ -19,13 +19,13 @@ type stream struct {
 // underWay returns the transfers that have requests, oldest first.
 func (e *Endpoint) underWay() []*transfer {
 	var list []*transfer
-	for _, s := range e.slots {
+	for _, s := range e.all {
 		if t, ok := s.owner.(*transfer); ok {
 			list = append(list, t)
 		}
 	}
 	slices.SortFunc(list, func(a, b *transfer) int { return a.serial - b.serial })
-	return slices.Compact(list) // of several pieces
+	return slices.Compact(list) // of several fragments
 }
 
 // clear sends the clear-to-send of long messages whose receives are posted. All of them travel at a time, and share
@@ -64,8 +64,8 @@ func (e *Endpoint) checkLengths() {
 			continue
 		}
 		t.other = tag
-		for i, index := range t.slots {
-			if e.slots[index] != (slot{t, i}) {
+		for i, index := range t.requests {
+			if e.all[index] != (request{t, i}) {
 				continue // it is over
 			}
 			if err := e.cancel(index); err != nil { // without effect where the right one has come

@@ -104,7 +104,7 @@ func (q *queue) tryWait() {
 	}
 	e.poller = q
 	gather := q.gather
-	if len(e.waits) > 1 || len(e.held)+len(e.uncleared) > 0 { // others wait, or messages for what comes
+	if len(e.waits) > 1 || len(e.waiting)+len(e.uncleared) > 0 { // others wait, or messages for what comes
 		gather = 0
 	}
 	e.wait(time.Since(q.since), gather)
@@ -190,25 +190,25 @@ func (e *Endpoint) went(err error) {
 	e.post()
 }
 
-// A transfer is one under way: its pieces are MPI messages. Parts of more than packBytes are pieces, and shorter ones
-// packed together. To another machine no piece has more than fragmentBytes. One that is over serves again.
+// A transfer is one under way: its fragments are MPI messages. Parts of more than packBytes are fragments, and shorter
+// ones packed together. To another machine no fragment has more than fragmentBytes. One that is over serves again.
 type transfer struct {
 	*transport.Transfer
-	queue  *queue
-	serial int // in the order of posting
-	mpiTag int
-	pieces []piece
-	posted int   // of the pieces
-	over   int   // of those posted
-	slots  []int // of a receive
-	long   bool  // it needs a clear-to-send
-	other  int   // MPI's tag of a message of other lengths that came instead
-	refuse bool  // that one is to be taken
-	err    error
+	queue     *queue
+	serial    int // in the order of posting
+	mpiTag    int
+	fragments []fragment
+	posted    int   // of the fragments
+	over      int   // of those posted
+	requests  []int // of a receive
+	long      bool  // it needs a clear-to-send
+	other     int   // MPI's tag of a message of other lengths that came instead
+	refuse    bool  // that one is to be taken
+	err       error
 }
 
-// A piece is memory, or parts that are packed into it.
-type piece struct {
+// A fragment is memory, or parts that are packed into it.
+type fragment struct {
 	memory []byte
 	parts  [][]byte
 }
@@ -233,7 +233,7 @@ var fragmentBytes = 60 << 10
 // links of 100 Mbit/s exchange packets of 1 MiB in 165 to 170 ms so, and with whole messages in 173 to 177.
 const eagerFragments = 2
 
-// cut cuts a message into pieces, none of them empty unless it is the only one. Pieces have no more
+// cut cuts a message into fragments, none of them empty unless it is the only one. Fragments have no more
 // than so many bytes, and those that are packed are made of parts of up to pack bytes.
 func (t *transfer) cut(most, pack int) {
 	for i := 0; i < len(t.Parts); {
@@ -242,7 +242,7 @@ func (t *transfer) cut(most, pack int) {
 			n += len(t.Parts[i])
 		}
 		if i > first+1 {
-			p := piece{t.queue.e.buffer(n), t.Parts[first:i]}
+			p := fragment{t.queue.e.buffer(n), t.Parts[first:i]}
 			rest := p.memory
 			for _, part := range p.parts {
 				if !t.Receive {
@@ -250,21 +250,21 @@ func (t *transfer) cut(most, pack int) {
 				}
 				rest = rest[len(part):]
 			}
-			t.pieces = append(t.pieces, p)
+			t.fragments = append(t.fragments, p)
 			continue
 		}
 		i = first + 1
 		for part := t.Parts[first]; len(part) > 0; part = part[min(len(part), most):] {
-			t.pieces = append(t.pieces, piece{memory: part[:min(len(part), most)]})
+			t.fragments = append(t.fragments, fragment{memory: part[:min(len(part), most)]})
 		}
 	}
-	t.pieces = slices.DeleteFunc(t.pieces, func(p piece) bool { return len(p.memory) == 0 })
-	if len(t.pieces) == 0 {
-		t.pieces = append(t.pieces, piece{})
+	t.fragments = slices.DeleteFunc(t.fragments, func(p fragment) bool { return len(p.memory) == 0 })
+	if len(t.fragments) == 0 {
+		t.fragments = append(t.fragments, fragment{})
 	}
 }
 
-// buffer returns memory for a packed piece, with whatever was in it.
+// buffer returns memory for a packed fragment, with whatever was in it.
 func (e *Endpoint) buffer(n int) []byte {
 	for last := len(e.buffers) - 1; last >= 0; last-- {
 		b := e.buffers[last]
@@ -304,16 +304,16 @@ func (e *Endpoint) start(q *queue, what *transport.Transfer) {
 		t.long = t.Bytes() > eagerFragments*fragmentBytes
 	}
 	if t.Receive {
-		t.post(len(t.pieces))
+		t.post(len(t.fragments))
 		if t.long {
 			e.uncleared = append(e.uncleared, t)
 			e.clear()
 		}
 		return
 	}
-	if e.held = append(e.held, t); len(e.held) == 1 && !t.long {
-		e.held = e.held[:0]
-		t.post(len(t.pieces))
+	if e.waiting = append(e.waiting, t); len(e.waiting) == 1 && !t.long {
+		e.waiting = e.waiting[:0]
+		t.post(len(t.fragments))
 		return
 	}
 	e.release()
@@ -325,7 +325,7 @@ type destination struct{ rank, mpiTag int }
 // release posts what may go of the sends that are held, in the order of each stream.
 func (e *Endpoint) release() {
 	blocked := map[stream]bool{}
-	e.held = slices.DeleteFunc(e.held, func(t *transfer) bool {
+	e.waiting = slices.DeleteFunc(e.waiting, func(t *transfer) bool {
 		key := stream{t.Rank, t.Tag}
 		if blocked[key] {
 			return false
@@ -339,20 +339,20 @@ func (e *Endpoint) release() {
 				delete(e.clears, to)
 			}
 		}
-		t.post(len(t.pieces))
+		t.post(len(t.fragments))
 		return true
 	})
 }
 
-// post has pieces posted, up to that one.
+// post has fragments posted, up to that one.
 func (t *transfer) post(end int) {
 	e := t.queue.e
 	if !t.Receive {
 		e.connected[t.Rank] = true
 	}
 	for ; t.posted < end; t.posted++ {
-		p, tag := t.pieces[t.posted], t.mpiTag
-		if t.posted < len(t.pieces)-1 {
+		p, tag := t.fragments[t.posted], t.mpiTag
+		if t.posted < len(t.fragments)-1 {
 			tag |= moreBit
 		}
 		if len(p.memory) > 0 {
@@ -360,16 +360,16 @@ func (t *transfer) post(end int) {
 		}
 		index := e.add(t, t.posted, !t.Receive, t.Rank, tag, p.memory)
 		if t.Receive {
-			t.slots = append(t.slots, index)
+			t.requests = append(t.requests, index)
 		}
 	}
 }
 
-// ended notes that a piece is over.
+// ended notes that a fragment is over.
 func (t *transfer) ended(i, bytes, from int, err error) {
 	e := t.queue.e
 	t.over++
-	p := t.pieces[i]
+	p := t.fragments[i]
 	switch {
 	case err != nil:
 		t.fail(err)
@@ -385,7 +385,7 @@ func (t *transfer) ended(i, bytes, from int, err error) {
 			rest = rest[copy(part, rest):]
 		}
 	}
-	if t.over < len(t.pieces) {
+	if t.over < len(t.fragments) {
 		return
 	}
 	if t.refuse && t.err == nil {
@@ -406,13 +406,13 @@ func (t *transfer) end() {
 	if t.long || t.refuse { // lists may have it
 		return
 	}
-	for _, p := range t.pieces {
+	for _, p := range t.fragments {
 		if p.parts != nil {
 			e.buffers = append(e.buffers, p.memory)
 		}
 	}
-	clear(t.pieces)
-	*t = transfer{pieces: t.pieces[:0], slots: t.slots[:0]}
+	clear(t.fragments)
+	*t = transfer{fragments: t.fragments[:0], requests: t.requests[:0]}
 	e.idleTransfers = append(e.idleTransfers, t)
 }
 

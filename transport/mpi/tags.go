@@ -8,8 +8,8 @@ import (
 )
 
 // Messages have tags of MPI: controlTag is that of control messages. That of another message has one more than the number
-// of its stream, bits that depend on the lengths of its parts, and a bit that says whether more pieces follow. A message
-// of other lengths than were asked for is so never put into memory that is too short.
+// of its stream, bits that depend on the lengths of its parts, and a bit that says whether more fragments follow. So a
+// message of other lengths than were asked for is never put into memory that is too short.
 const (
 	controlTag = 0
 	moreBit    = 1

@@ -269,33 +269,33 @@ func oneByOne(d endpoint) {
 		must(d.finish(going...))
 		must(d.meet(transport.Tag{Round: count + 1 + i}))
 	}
-	late := d.toNext(transport.Tag{Round: 3 * count}, 0, 100)
-	coming := d.post(d.fromPrev(late.tag, 0, 100))
-	defer time.AfterFunc(pause, func() { q.Post(d.transfer(late)) }).Stop()
-	wait(false, late.tag.Round)
+	delayed := d.toNext(transport.Tag{Round: 3 * count}, 0, 100)
+	coming := d.post(d.fromPrev(delayed.tag, 0, 100))
+	defer time.AfterFunc(pause, func() { q.Post(d.transfer(delayed)) }).Stop()
+	wait(false, delayed.tag.Round)
 	must(d.finish(coming))
 }
 
 // sideBySide has goroutines of one rank trade by tags of their own, and one wait for what another sends only later.
 func sideBySide(d endpoint) {
-	const lanes, rounds = 4, 25
-	errs := make([]error, lanes+2)
+	const goroutines, rounds = 4, 25
+	errs := make([]error, goroutines+2)
 	var all sync.WaitGroup
-	for lane := range lanes {
+	for g := range goroutines {
 		all.Go(func() {
 			for round := range rounds {
-				tag := transport.Tag{Round: lane*rounds + round, Port: round % 2}
-				if errs[lane] = d.pass(tag, round, 3000*lane); errs[lane] != nil {
+				tag := transport.Tag{Round: g*rounds + round, Port: round % 2}
+				if errs[g] = d.pass(tag, round, 3000*g); errs[g] != nil {
 					return
 				}
 			}
 		})
 	}
-	tag := transport.Tag{Round: lanes * rounds}
-	all.Go(func() { errs[lanes] = d.finish(d.post(d.fromPrev(tag, 0, 10))) })
+	tag := transport.Tag{Round: goroutines * rounds}
+	all.Go(func() { errs[goroutines] = d.finish(d.post(d.fromPrev(tag, 0, 10))) })
 	all.Go(func() {
 		time.Sleep(pause)
-		errs[lanes+1] = d.finish(d.post(d.toNext(tag, 0, 10)))
+		errs[goroutines+1] = d.finish(d.post(d.toNext(tag, 0, 10)))
 	})
 	all.Wait()
 	must(errors.Join(errs...))
@@ -365,7 +365,7 @@ func ctxEnds(d endpoint) {
 	cancelled, cancel := context.WithCancelCause(d.ctx)
 	defer cancel(nil)
 	time.AfterFunc(pause, func() { cancel(cause) })
-	late, stop := context.WithTimeoutCause(d.ctx, pause, cause)
+	expiring, stop := context.WithTimeoutCause(d.ctx, pause, cause)
 	defer stop()
 	ended, end := context.WithCancelCause(d.ctx)
 	end(cause)
@@ -375,7 +375,7 @@ func ctxEnds(d endpoint) {
 		ctx context.Context
 	}{
 		{"cancelled during Wait", cancelled},
-		{"with a deadline during Wait", late},
+		{"with a deadline during Wait", expiring},
 		{"ended before Wait", ended},
 	} {
 		tag := transport.Tag{Round: never.Round + i}

@@ -9,10 +9,10 @@ import (
 
 // A communicator is the processors that add up parts of one packet, or all obtain one; at position 0 it begins or ends.
 type communicator struct {
-	Size   int
-	At     int               // this one's position
-	Member func(pos int) int // the processor at a position
-	Have   plan.Slot         // that of its own part; -1: none
+	Size      int
+	At        int               // this one's position
+	Processor func(pos int) int // the processor at a position
+	Have      plan.Slot         // that of its own part; -1: none
 }
 
 // broadcast writes broadcasts in communicators on (p+1)-ary trees, all at once, in as many rounds as the largest takes:
@@ -24,17 +24,17 @@ func broadcast(b *schedule.Builder, rounds []schedule.WindowRound, comms []commu
 		have[i] = c.Have
 	}
 	for _, st := range rounds { // positions below st.From have it
-		for port, ch := range st.Chunks {
+		for port, ch := range st.Ranges {
 			for i, c := range comms {
 				if c.At < ch.Count && c.At+ch.At < c.Size {
-					b.Send(port, c.Member(c.At+ch.At), []plan.Slot{have[i]})
+					b.Send(port, c.Processor(c.At+ch.At), []plan.Slot{have[i]})
 				}
 			}
 		}
-		for port, ch := range st.Chunks {
+		for port, ch := range st.Ranges {
 			for i, c := range comms {
 				if ch.At <= c.At && c.At < ch.At+ch.Count {
-					have[i] = b.Receive(port, c.Member(c.At-ch.At), 1)[0]
+					have[i] = b.Receive(port, c.Processor(c.At-ch.At), 1)[0]
 				}
 			}
 		}

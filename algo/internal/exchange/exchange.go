@@ -370,7 +370,7 @@ func (u *bundle) throughLayers(b *schedule.Builder, fact *matrix.Factorisation, 
 			b.Ready(l, group)
 			slots := all[label*l.Size():][:l.Size():l.Size()]
 			for i := range slots {
-				slots[i] = at[l.Member(group, i)]
+				slots[i] = at[l.Label(group, i)]
 			}
 			next[label] = b.Total(schedule.Weighted(slots, func(i int) field.Element { return l.At(group, i, index) }))
 		}
@@ -410,15 +410,15 @@ func (e exchange) collect(b *schedule.Builder, proc int, own []plan.Slot) *bundl
 	if helper < 0 || helper >= m {
 		helper = -1
 	}
-	held := make([]*bundle, m) // by the offset to go
-	sender := -1               // position
+	carried := make([]*bundle, m) // by the offset to go
+	sender := -1                  // position
 	if own != nil {
 		sender = proc - e.firstEnd
 		bundles, alone := make([]bundle, m), []int{sender}
-		for offset := range held {
+		for offset := range carried {
 			i := e.around(sender, offset)
 			bundles[offset] = bundle{ends: alone, raw: own[i : i+1 : i+1]}
-			held[offset] = &bundles[offset]
+			carried[offset] = &bundles[offset]
 		}
 	}
 	for t, st := range e.stages {
@@ -427,8 +427,8 @@ func (e exchange) collect(b *schedule.Builder, proc int, own []plan.Slot) *bundl
 			bundles := make([]bundle, (m+st.next-1)/st.next)
 			for offset := 0; offset < m; offset += st.next {
 				next[offset] = &bundles[offset/st.next]
-				if held[offset] != nil && (t > 0 || !e.away) {
-					next[offset] = held[offset]
+				if carried[offset] != nil && (t > 0 || !e.away) {
+					next[offset] = carried[offset]
 				}
 			}
 		}
@@ -437,7 +437,7 @@ func (e exchange) collect(b *schedule.Builder, proc int, own []plan.Slot) *bundl
 				for port, digit := range round {
 					var slots []plan.Slot
 					for _, offset := range e.offsets(st, digit) {
-						slots = append(slots, e.handOn(b, held[offset], e.behind(sender, e.window(st, offset)))...)
+						slots = append(slots, e.handOn(b, carried[offset], e.behind(sender, e.window(st, offset)))...)
 					}
 					if len(slots) > 0 {
 						b.Send(port, e.firstHelper+e.around(sender, digit*st.weight), slots)
@@ -451,9 +451,9 @@ func (e exchange) collect(b *schedule.Builder, proc int, own []plan.Slot) *bundl
 			}
 			b.EndRound()
 		}
-		held, sender = next, helper
+		carried, sender = next, helper
 	}
-	return held[0]
+	return carried[0]
 }
 
 // handOn returns the slots of a bundle that n ends share: of their slices, or of what others want of them if less.

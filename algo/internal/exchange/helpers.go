@@ -9,7 +9,7 @@ import (
 )
 
 // HelpersPlans returns the plans in which the processors that are not sinks compute the results: with H of them,
-// packets are cut into S segments of H slices, and helper h computes slice h of every segment of all results.
+// packets are cut into S batches of H slices, and helper h computes slice h of every batch of all results.
 //
 //	problem  R sinks among K > 2R sources, or K > R sources and R sinks apart; every A, every p
 //	cost     with N processors, C1 = (S+1)·⌈(N-1)/p⌉, C2 = C1/(S·H) packets; for sinks among
@@ -17,12 +17,12 @@ import (
 //	source   ours
 //
 // In each of S+1 passes every processor sends to all others, from the next one on: to a helper
-// the slice of its own packet, and, as a helper, to a sink the slice of its result, one segment
+// the slice of its own packet, and, as a helper, to a sink the slice of its result, one batch
 // later. So the link of a sink carries its own packet out while its result comes in.
 func HelpersPlans(t schedule.Task) ([]plan.Plan, error) {
 	var plans []plan.Plan
-	for _, segments := range []int{2, 8, 32} {
-		if p, err := HelpersWith(t, [][]int{{segments}}); err == nil {
+	for _, batches := range []int{2, 8, 32} {
+		if p, err := HelpersWith(t, [][]int{{batches}}); err == nil {
 			plans = append(plans, p)
 		} else if plans == nil {
 			return nil, err
@@ -31,7 +31,7 @@ func HelpersPlans(t schedule.Task) ([]plan.Plan, error) {
 	return plans, nil
 }
 
-// HelpersWith returns the plan with the segments of parameters, one number.
+// HelpersWith returns the plan with the batches of parameters, one number.
 func HelpersWith(t schedule.Task, parameters [][]int) (plan.Plan, error) {
 	// These bound the processors, whose schedules are counted one by one, and the pieces.
 	const mostProcessors, mostPieces = 256, 1 << 12
@@ -42,18 +42,18 @@ func HelpersWith(t schedule.Task, parameters [][]int) (plan.Plan, error) {
 			k, r, helpers, n, mostProcessors))
 	}
 	if len(parameters) != 1 || len(parameters[0]) != 1 || parameters[0][0] > mostPieces/helpers {
-		return nil, schedule.Misfit(fmt.Sprintf("algo: helpers with parameters %v: want one number, the segments of a packet, 1 to %d for %d helpers", parameters, mostPieces/helpers, helpers))
+		return nil, schedule.Misfit(fmt.Sprintf("algo: helpers with parameters %v: want one number, the batches of a packet, 1 to %d for %d helpers", parameters, mostPieces/helpers, helpers))
 	}
-	segments := parameters[0][0]
-	pieces := segments * helpers
+	batches := parameters[0][0]
+	pieces := batches * helpers
 	helper := func(proc int) (h int, ok bool) { // sinks are the first processors, or the last
 		if !t.Separate {
 			proc -= r
 		}
 		return proc, proc >= 0 && proc < helpers
 	}
-	common := t.Info("helpers", pieces, fmt.Sprintf("segments=%d", segments), []int{segments})
-	common.Phases = []plan.Phase{{Name: "there and back", Rounds: (segments + 1) * schedule.Ceil(n-1, t.Ports)}}
+	common := t.Info("helpers", pieces, fmt.Sprintf("batches=%d", batches), []int{batches})
+	common.Phases = []plan.Phase{{Name: "there and back", Rounds: (batches + 1) * schedule.Ceil(n-1, t.Ports)}}
 	return &schedule.Plan{
 		Matrix: t.Matrix,
 		Common: common,
@@ -67,10 +67,10 @@ func HelpersWith(t schedule.Task, parameters [][]int) (plan.Plan, error) {
 				result = make([]plan.Slot, pieces)
 			}
 			h, helps := helper(proc)
-			var before []plan.Slot // of the segment before, the slices of all sources
-			for pass := range segments + 1 {
+			var before []plan.Slot // of the batch before, the slices of all sources
+			for pass := range batches + 1 {
 				var slices []plan.Slot
-				if helps && pass < segments {
+				if helps && pass < batches {
 					slices = make([]plan.Slot, k)
 					slices[proc] = own[pass*helpers+h]
 				}
@@ -78,7 +78,7 @@ func HelpersWith(t schedule.Task, parameters [][]int) (plan.Plan, error) {
 					last := min(first+t.Ports, n)
 					for d := first; d < last; d++ {
 						to := (proc + d) % n
-						if h, ok := helper(to); ok && own != nil && pass < segments {
+						if h, ok := helper(to); ok && own != nil && pass < batches {
 							b.Send(d-first, to, own[pass*helpers+h:][:1])
 						} else if s, ok := t.Sink(to); ok && before != nil {
 							b.Send(d-first, to, []plan.Slot{b.Total(schedule.Weighted(before, func(i int) field.Element { return t.Matrix.At(i, s) }))})

@@ -26,7 +26,7 @@ import (
 //
 // It is [Plans] with the layers of the blocks, fused, instead of a universal step. The layers have the digits of the
 // matrix itself, or in base p+1 as far as what is left allows, whichever is cheaper. Where they leave the results in
-// another order, nothing is permuted: what a member ends with joins the communicator of that result.
+// another order, nothing is permuted: what a processor ends with joins the communicator of that result.
 func StructuredPlans(t schedule.Task) ([]plan.Plan, error) {
 	const name = "sinks-structured"
 	if err := mustHaveSinks(t, name); err != nil {

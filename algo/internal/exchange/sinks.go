@@ -91,7 +91,7 @@ func (g grouping) first(group int) int {
 // real returns how many of the larger side are in a group.
 func (g grouping) real(group int) int { return g.first(group+1) - g.first(group) }
 
-// size returns how many members a group has, and largest how many the largest has.
+// size returns how many processors a group has, and largest how many the largest has.
 func (g grouping) size(group int) int {
 	if g.padded {
 		return g.few()
@@ -106,15 +106,15 @@ func (g grouping) largest() int {
 	return (g.many() + g.n - 1) / g.n
 }
 
-func (g grouping) member(group, i int) int {
+func (g grouping) processor(group, i int) int {
 	if i < g.real(group) {
 		return g.manyAt(g.first(group) + i)
 	}
 	return g.fewAt(i)
 }
 
-// memberOf returns which member of which group a processor is, and false for none.
-func (g grouping) memberOf(proc int) (group, i int, ok bool) {
+// groupOf returns at which index of which group a processor is, and false for none.
+func (g grouping) groupOf(proc int) (group, i int, ok bool) {
 	at := proc - g.manyAt(0)
 	switch {
 	case at >= 0 && at < g.many() && g.padded:
@@ -128,12 +128,12 @@ func (g grouping) memberOf(proc int) (group, i int, ok bool) {
 	return group, at - g.first(group), true
 }
 
-// group returns a group as member i sees it, for the groups' parts of a.
+// group returns a group as the processor at index i sees it, for the groups' parts of a.
 func (g grouping) group(a matrix.Matrix, group, i int) universal.SparseGroup {
 	first, inside := g.first(group), g.real(group)
 	isMany := func(i int) bool { return i < inside }
 	isFew := func(i int) bool { return i < g.few() }
-	whole := schedule.Group{Size: g.size(group), Index: i, Member: func(i int) int { return g.member(group, i) }}
+	whole := schedule.Group{Size: g.size(group), Index: i, Processor: func(i int) int { return g.processor(group, i) }}
 	if g.gather() {
 		whole.At = func(i, j int) field.Element { return a.At(first+i, j) }
 		return universal.SparseGroup{Group: whole, Has: isMany, Wants: isFew}
@@ -167,7 +167,8 @@ func (w *way) phases() []plan.Phase {
 	return list
 }
 
-// encode writes the rounds of a group's member, with its packet in slot in if any, and returns its result's slot or -1.
+// encode writes the rounds of a processor in a group, with its packet in slot in if any, and returns its result's slot
+// or -1.
 func (w *way) encode(b *schedule.Builder, a matrix.Matrix, group, i int, in plan.Slot) plan.Slot {
 	if w.layers == nil {
 		return w.step.Encode(b, w.group(a, group, i), in)
@@ -175,14 +176,14 @@ func (w *way) encode(b *schedule.Builder, a matrix.Matrix, group, i int, in plan
 	for _, l := range w.layers[group] {
 		l.Ready(b, i)
 		g := l.Group(i)
-		index := g.Member
-		g.Member = func(i int) int { return w.member(group, index(i)) }
+		index := g.Processor
+		g.Processor = func(i int) int { return w.processor(group, index(i)) }
 		in = l.Step.Encode(b, g, in)
 	}
 	return in
 }
 
-// carrier returns the member of a group that ends with the part of result s, or begins with packet s.
+// carrier returns the index in a group of who ends with the part of result s, or begins with packet s.
 func (w *way) carrier(group, s int) int {
 	switch {
 	case w.layers == nil:
@@ -203,7 +204,7 @@ func (w *way) carries(group, i int) int {
 	return w.in[group].Processor(w.out[group].Label(i))
 }
 
-// merged reports whether the one that communicator s is for is a member of a group that carries the same.
+// merged reports whether the one that communicator s is for is a processor of a group that carries the same.
 func (w *way) merged(s int) bool {
 	if w.separate {
 		return w.padded && s >= w.real(w.n-1)
@@ -211,14 +212,14 @@ func (w *way) merged(s int) bool {
 	return w.carrier(0, s) == s
 }
 
-// communicator returns communicator s: at position 0 the one of the smaller side, then one member of each group, where
-// they are others than that one. Group 0 is last if its member leads a communicator as well.
+// communicator returns communicator s: at position 0 the one of the smaller side, then one processor of each group,
+// where they are others than that one. Group 0 is last if its processor leads a communicator as well.
 func (w *way) communicator(s int) communicator {
 	c := communicator{Size: w.n + 1}
 	if w.merged(s) {
 		c.Size = w.n
 	}
-	c.Member = func(pos int) int {
+	c.Processor = func(pos int) int {
 		switch {
 		case pos == 0:
 			return w.fewAt(s)
@@ -227,7 +228,7 @@ func (w *way) communicator(s int) communicator {
 		case pos == w.n:
 			pos = 0
 		}
-		return w.member(pos, w.carrier(pos, s))
+		return w.processor(pos, w.carrier(pos, s))
 	}
 	return c
 }
@@ -238,7 +239,7 @@ func (w *way) communicators(proc int) (list []communicator, carried int) {
 	if lead >= 0 && lead < w.few() {
 		list = append(list, w.communicator(lead))
 	}
-	group, i, ok := w.memberOf(proc)
+	group, i, ok := w.groupOf(proc)
 	if !ok {
 		return list, -1
 	}
@@ -354,13 +355,13 @@ func (q *groupPlan) write(b *schedule.Builder, proc int) []plan.Slot {
 	if _, ok := q.task.Source(proc); ok {
 		own = b.Inputs(1)[0]
 	}
-	group, i, member := q.memberOf(proc)
+	group, i, grouped := q.groupOf(proc)
 	comms, carried := q.communicators(proc)
 	for at := range comms {
 		comms[at].Have = -1
 	}
 	step := func(in plan.Slot) plan.Slot {
-		if member {
+		if grouped {
 			return q.encode(b, q.task.Matrix, group, i, in)
 		}
 		for range q.rounds {
@@ -397,7 +398,7 @@ func (q *groupPlan) kinds(ctx context.Context) []plan.Class {
 	type kind struct {
 		source, sink  bool
 		size, real    int // of the group
-		member        int // in it; -1: of no group
+		index         int // in it; -1: of no group
 		communicators string
 	}
 	names := map[position]string{}
@@ -413,13 +414,13 @@ func (q *groupPlan) kinds(ctx context.Context) []plan.Class {
 	var classes []plan.Class
 	for proc := range q.Common.Processors {
 		steps.Steps(1)
-		k := kind{member: -1}
+		k := kind{index: -1}
 		_, k.source = q.task.Source(proc)
 		_, k.sink = q.task.Sink(proc)
-		if group, i, ok := q.memberOf(proc); ok {
-			k.size, k.real, k.member = q.size(group), q.real(group), i
+		if group, i, ok := q.groupOf(proc); ok {
+			k.size, k.real, k.index = q.size(group), q.real(group), i
 			if q.layers != nil || k.real == k.size && k.size == q.few() {
-				k.member = 0 // all do the same, in a group of layers or of a square matrix
+				k.index = 0 // all do the same, in a group of layers or of a square matrix
 			}
 		}
 		var comms []string
@@ -443,7 +444,7 @@ func (q *groupPlan) kinds(ctx context.Context) []plan.Class {
 func (q *groupPlan) duties(c communicator) string {
 	var s strings.Builder
 	for _, st := range q.stages {
-		for _, ch := range st.Chunks {
+		for _, ch := range st.Ranges {
 			switch {
 			case c.At < ch.Count && c.At+ch.At < c.Size:
 				s.WriteByte('>')

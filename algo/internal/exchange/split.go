@@ -101,7 +101,7 @@ func splitPlan(t schedule.Task, size int, first, last []int, step *universal.Ste
 			}
 			results := step.EncodeUnit(b, schedule.Group{
 				Size: k / size, Index: proc / size, At: t.Matrix.At,
-				Member: func(i int) int { return i*size + slice },
+				Processor: func(i int) int { return i*size + slice },
 			}, in)
 			return b.Transposed(func(forward *schedule.Builder) (slots []plan.Slot, own [][]schedule.Addend) {
 				all := back.collect(forward, proc, forward.Inputs(size))

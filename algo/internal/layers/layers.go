@@ -245,7 +245,7 @@ func together(blocks []block, first, last matrix.Labels) *plan.Together {
 		}
 		for _, l := range blocks {
 			n, same := l.Size(), -1
-			terms, members := make([]plan.Term, n*n), make([]int, n) // column by column
+			terms, labels := make([]plan.Term, n*n), make([]int, n) // column by column
 			for group := range k {
 				steps.Steps(1)
 				if l.Group(group) != group {
@@ -262,18 +262,18 @@ func together(blocks []block, first, last matrix.Labels) *plan.Together {
 					}
 				}
 				for i := range n {
-					members[i] = l.Member(group, i)
+					labels[i] = l.Label(group, i)
 				}
 				for e := range terms {
 					steps.Steps(1)
 					t := &terms[e]
-					if t.Slot = at[members[e%n]]; t.Coef.IsZero() {
-						zeros[first.Processor(members[l.step.Home(n, e%n, e/n)])]++
+					if t.Slot = at[labels[e%n]]; t.Coef.IsZero() {
+						zeros[first.Processor(labels[l.step.Home(n, e%n, e/n)])]++
 					}
 				}
-				for i, member := range members {
+				for i, label := range labels {
 					compute(terms[i*n:][:n])
-					at[member], next = next, next+1
+					at[label], next = next, next+1
 				}
 			}
 		}
@@ -287,9 +287,9 @@ func together(blocks []block, first, last matrix.Labels) *plan.Together {
 
 // stepOf returns the step on groups of a size.
 func stepOf(size int, t schedule.Task) *universal.Step {
-	// In one process every member obtains all, for the fewest multiply-adds, unless that is much memory for each.
-	const mostHeld = 256
-	if t.InMemory && isBinary(t.Matrix.Field()) && size <= mostHeld {
+	// In one process every processor obtains all, for the fewest multiply-adds, unless that is much memory for each.
+	const mostGathered = 256
+	if t.InMemory && isBinary(t.Matrix.Field()) && size <= mostGathered {
 		return universal.New(size, t.Ports, size, 1)
 	}
 	return universal.Tuned(size, t.Ports)
@@ -344,8 +344,8 @@ func OnGroups(l matrix.Layer, step *universal.Step, labels matrix.Labels) schedu
 		group := l.Group(label)
 		return schedule.Group{
 			Size: size, Index: l.Index(label),
-			Member: func(i int) int { return labels.Processor(l.Member(group, i)) },
-			At:     func(i, j int) field.Element { return l.At(group, i, j) },
+			Processor: func(i int) int { return labels.Processor(l.Label(group, i)) },
+			At:        func(i, j int) field.Element { return l.At(group, i, j) },
 		}
 	}}
 }

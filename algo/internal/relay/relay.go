@@ -17,8 +17,8 @@ import (
 // messages for sources and sinks on n+s processors, the fewest that connect them. Leads take turns to spread the work.
 //
 // Messages are dealt out to rounds in order, each to the first in which both ports are
-// free. It returns an error for places that do not exist or are obtained twice or never, and no plan where hopeless says
-// so of twice what the busiest processor sends or receives.
+// free. It returns an error for packets that do not exist or are obtained twice or never, and no plan where hopeless
+// says so of twice what the busiest processor sends or receives.
 func Plan(t schedule.Traffic, ports int, hopeless func(sim.Cost) bool) (*plan.Materialized, error) {
 	r, err := newRelay(t, ports)
 	if err != nil {
@@ -122,10 +122,10 @@ func newRelay(p schedule.Traffic, ports int) (*relay, error) {
 }
 
 // sharesOf returns the shares of all processors that have any, in order.
-func sharesOf(places []schedule.Place) []share {
+func sharesOf(packets []schedule.Packet) []share {
 	var list []share
 	index := map[int]int{}
-	for i, p := range places {
+	for i, p := range packets {
 		at, ok := index[p.Proc]
 		if !ok {
 			at = len(list)

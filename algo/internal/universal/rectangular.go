@@ -6,28 +6,28 @@ import (
 	"volley/plan"
 )
 
-// Rectangular is the universal step for groups of which some members have no packet, or want no result: packets that do
-// not exist, sums of none and sums that nobody wants are left out.
+// Rectangular is the universal step for groups of which some processors have no packet, or want no result: packets that
+// do not exist, sums of none and sums that nobody wants are left out.
 //
-//	problem  every matrix with a row or column for some of the members of a group
+//	problem  every matrix with a row or column for some of the processors of a group
 //	cost     at most that of [Step] on groups of the largest size
 //	source   [Step]
 type Rectangular struct{ *Step }
 
-// A SparseGroup is a group in which some members are sources and some are sinks. At is asked for their entries only.
+// A SparseGroup is a group in which some processors are sources and some are sinks. At is asked for their entries only.
 type SparseGroup struct {
 	schedule.Group
-	Has   func(i int) bool // whether member i has a packet; some member has
+	Has   func(i int) bool // whether the processor at i has a packet; one has
 	Wants func(i int) bool // whether it wants a result
 }
 
-// Encode writes the rounds of a member, with its packet in slot in if any, and returns its result's slot or -1.
+// Encode writes the rounds of a processor, with its packet in slot in if any, and returns its result's slot or -1.
 func (s Rectangular) Encode(b *schedule.Builder, g SparseGroup, in plan.Slot) plan.Slot {
 	var own []plan.Slot
 	if g.Has(g.Index) {
 		own = []plan.Slot{in}
 	}
-	held := gather(b, g.Group, s.prepare, 1, min(s.m, g.Size), own, func(i, _, back int) bool {
+	have := gather(b, g.Group, s.prepare, 1, min(s.m, g.Size), own, func(i, _, back int) bool {
 		return g.Has((i - back + g.Size) % g.Size)
 	})
 	strides := schedule.Ceil(g.Size, s.m)
@@ -39,7 +39,7 @@ func (s Rectangular) Encode(b *schedule.Builder, g SparseGroup, in plan.Slot) pl
 		for _, h := range gather(forward, g.Group, s.shoot, -s.m, strides, wanted, func(i, t, l int) bool {
 			return g.Wants((i+l*s.m)%g.Size) && s.some(b, g, i, t+1, l)
 		}) {
-			outputs, sums = append(outputs, h.slot), append(sums, s.sum(b, g, held, h.offset*s.m))
+			outputs, sums = append(outputs, h.slot), append(sums, s.sum(b, g, have, h.offset*s.m))
 		}
 		return outputs, sums
 	})
@@ -50,9 +50,9 @@ func (s Rectangular) Encode(b *schedule.Builder, g SparseGroup, in plan.Slot) pl
 }
 
 // sum is [schedule.Window.Sums] of the packets that exist.
-func (s Rectangular) sum(b *schedule.Builder, g SparseGroup, held []heldPacket, offset int) []schedule.Addend {
+func (s Rectangular) sum(b *schedule.Builder, g SparseGroup, have []windowPacket, offset int) []schedule.Addend {
 	var slots, offsets []int
-	for _, h := range held {
+	for _, h := range have {
 		if b.Steps(1); offset+h.offset < g.Size {
 			slots, offsets = append(slots, h.slot), append(offsets, h.offset)
 		}
@@ -63,31 +63,32 @@ func (s Rectangular) sum(b *schedule.Builder, g SparseGroup, held []heldPacket, 
 	return schedule.Weighted(slots, func(i int) field.Element { return g.At(g.Around(-offsets[i]), g.Around(offset)) })
 }
 
-// A heldPacket is the packet of the member so many strides back.
-type heldPacket struct{ offset, slot int }
+// A windowPacket is the packet of the processor so many strides back.
+type windowPacket struct{ offset, slot int }
 
-// gather is [schedule.Gather] of packets that exist: in stage t member i gets that of an offset if comes says so.
+// gather is [schedule.Gather] of packets that exist: in stage t the processor at i gets that of an offset if comes says
+// so.
 func gather(b *schedule.Builder, g schedule.Group, stages []schedule.WindowRound, stride, most int, own []plan.Slot,
-	comes func(i, t, offset int) bool) []heldPacket {
-	var held []heldPacket
+	comes func(i, t, offset int) bool) []windowPacket {
+	var have []windowPacket
 	if own != nil {
-		held = append(held, heldPacket{0, own[0]})
+		have = append(have, windowPacket{0, own[0]})
 	}
 	for t, st := range stages {
-		for port, c := range st.Chunks {
+		for port, c := range st.Ranges {
 			c = c.Cut(most)
 			to := g.Around(c.At * stride)
 			var slots []plan.Slot
-			for _, h := range held {
+			for _, h := range have {
 				if b.Steps(1); h.offset < c.Count && comes(to, t, c.At+h.offset) {
 					slots = append(slots, h.slot)
 				}
 			}
 			if len(slots) > 0 {
-				b.Send(port, g.Member(to), slots)
+				b.Send(port, g.Processor(to), slots)
 			}
 		}
-		for port, c := range st.Chunks {
+		for port, c := range st.Ranges {
 			c = c.Cut(most)
 			var offsets []int
 			for offset := c.At; offset < c.At+c.Count; offset++ {
@@ -97,17 +98,17 @@ func gather(b *schedule.Builder, g schedule.Group, stages []schedule.WindowRound
 				}
 			}
 			if len(offsets) > 0 {
-				for i, slot := range b.Receive(port, g.Member(g.Around(-c.At*stride)), len(offsets)) {
-					held = append(held, heldPacket{offsets[i], slot})
+				for i, slot := range b.Receive(port, g.Processor(g.Around(-c.At*stride)), len(offsets)) {
+					have = append(have, windowPacket{offsets[i], slot})
 				}
 			}
 		}
 		b.EndRound()
 	}
-	return held
+	return have
 }
 
-// some reports whether member i has anything to add up for the member l strides on after the rounds from t on.
+// some reports whether the processor at i has anything to add up for the one l strides on after the rounds from t on.
 func (s Rectangular) some(b *schedule.Builder, g SparseGroup, i, t, l int) bool {
 	for back := range min(s.m, g.Size-l*s.m) {
 		b.Steps(1)
@@ -117,7 +118,7 @@ func (s Rectangular) some(b *schedule.Builder, g SparseGroup, i, t, l int) bool 
 	}
 	strides := schedule.Ceil(g.Size, s.m)
 	for u := t; u < len(s.shoot); u++ {
-		for _, c := range s.shoot[u].Chunks {
+		for _, c := range s.shoot[u].Ranges {
 			b.Steps(1)
 			if c = c.Cut(strides); l < c.Count {
 				from := ((i-c.At*s.m)%g.Size + g.Size) % g.Size

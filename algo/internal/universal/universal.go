@@ -48,8 +48,8 @@ func Tune(size, ports, over int) (m, n int) {
 	return tune(size, ports, over, func(n, best int) bool { return n < best })
 }
 
-// TuneRectangular is [Tune] for [Rectangular]: ties go to the smaller window, as packets are sent to members that want
-// no result, and sums are not.
+// TuneRectangular is [Tune] for [Rectangular]: ties go to the smaller window, as packets are sent to processors that
+// want no result, and sums are not.
 func TuneRectangular(size, ports, over int) (m, n int) {
 	return tune(size, ports, over, func(_, _ int) bool { return false })
 }
@@ -155,7 +155,7 @@ func frugal(t schedule.Task) []plan.Plan {
 	return plans
 }
 
-// Home returns the member of a group that multiplies the packet of member i for the result of member j.
+// Home returns the index in a group of who multiplies the packet at i for the result at j.
 func (s *Step) Home(size, i, j int) int { return (i + (j-i+size)%size%s.m) % size }
 
 func (s *Step) Parameters() (string, []int) { return windowed(s.m, s.n) }
@@ -181,8 +181,8 @@ func (s *Step) Least() (c sim.Cost) {
 		for _, st := range stages {
 			var round sim.NodeRound
 			largest := 0
-			for _, chunk := range st.Chunks {
-				if n := chunk.Cut(most).Count; n > 0 {
+			for _, part := range st.Ranges {
+				if n := part.Cut(most).Count; n > 0 {
 					round.Messages, round.Elements, largest = round.Messages+1, round.Elements+n, max(largest, n)
 				}
 			}
@@ -196,13 +196,13 @@ func (s *Step) Encode(b *schedule.Builder, g schedule.Group, in plan.Slot) plan.
 	return s.EncodeUnit(b, g, []plan.Slot{in})[0]
 }
 
-// EncodeUnit is Encode where each member has, and obtains, a unit of several packets, see [schedule.Window.Sums].
+// EncodeUnit is Encode where each processor has, and obtains, a unit of several packets, see [schedule.Window.Sums].
 func (s *Step) EncodeUnit(b *schedule.Builder, g schedule.Group, in []plan.Slot) []plan.Slot {
-	held := schedule.Gather(b, g, s.prepare, 1, min(s.m, g.Size), in)
+	have := schedule.Gather(b, g, s.prepare, 1, min(s.m, g.Size), in)
 	strides := schedule.Ceil(g.Size, s.m) // beyond these there is no offset below g.Size
 	var sums [][]schedule.Addend
 	for l := range strides {
-		sums = append(sums, held.Sums(g, l*s.m, len(in))...)
+		sums = append(sums, have.Sums(g, l*s.m, len(in))...)
 	}
 	return b.Transposed(func(forward *schedule.Builder) ([]plan.Slot, [][]schedule.Addend) {
 		return schedule.Gather(forward, g, s.shoot, -s.m, strides, forward.Inputs(len(in))), sums

@@ -18,7 +18,7 @@ func (c *compiler) assignMemory() {
 			}
 		}
 	}
-	place := func(kind valueKind, first int) (count int) {
+	assign := func(kind valueKind, first int) (count int) {
 		for id := range c.values {
 			c.poller.Steps(1)
 			if v := &c.values[id]; v.kind == kind && v.kept && (kind != sumValue || v.step >= 0) {
@@ -32,9 +32,9 @@ func (c *compiler) assignMemory() {
 		}
 		return count
 	}
-	place(inputValue, 0)
-	x.Received = place(receivedValue, x.Inputs) - x.Headers
-	x.Computed = place(sumValue, x.Inputs+x.Headers+x.Received)
+	assign(inputValue, 0)
+	x.Received = assign(receivedValue, x.Inputs) - x.Headers
+	x.Computed = assign(sumValue, x.Inputs+x.Headers+x.Received)
 }
 
 // locate turns values into locations.

@@ -156,12 +156,12 @@ const leastPiece = 64 << 10
 func (c *Code) Repairing(bad, wanted map[content.Symbol]bool) (_ *Repair, lost []content.Symbol, err error) {
 	r := &Repair{Inputs: make([][]content.Symbol, c.K), Outputs: make([][]content.Symbol, c.K)}
 	r.Traffic = algo.Traffic{Field: c.Field}
-	places := map[content.Symbol]algo.Place{}
-	place := func(s content.Symbol, of [][]content.Symbol) algo.Place {
-		at, ok := places[s]
+	packets := map[content.Symbol]algo.Packet{}
+	packet := func(s content.Symbol, of [][]content.Symbol) algo.Packet {
+		at, ok := packets[s]
 		if !ok {
-			at = algo.Place{Proc: s.Node, Index: len(of[s.Node])}
-			of[s.Node], places[s] = append(of[s.Node], s), at
+			at = algo.Packet{Proc: s.Node, Index: len(of[s.Node])}
+			of[s.Node], packets[s] = append(of[s.Node], s), at
 		}
 		return at
 	}
@@ -178,10 +178,10 @@ func (c *Code) Repairing(bad, wanted map[content.Symbol]bool) (_ *Repair, lost [
 		}
 		sum := algo.Codeword{Coefficients: rows}
 		for _, s := range from {
-			sum.Sources = append(sum.Sources, place(s, r.Inputs))
+			sum.Sources = append(sum.Sources, packet(s, r.Inputs))
 		}
 		for _, s := range want {
-			sum.Sinks = append(sum.Sinks, place(s, r.Outputs))
+			sum.Sinks = append(sum.Sinks, packet(s, r.Outputs))
 		}
 		r.Traffic.Codewords = append(r.Traffic.Codewords, sum)
 		messages += len(from)

@@ -82,7 +82,7 @@ func (r *Repair) Run(ctx context.Context, set *Setting, b content.Blocks, input 
 	info := p.Info()
 	job.Segment = min(job.Segment, max(mostSegment, job.Align)*int64(info.PieceCount()))
 	job.Header = []byte(disk.Sum(fmt.Appendf(nil, "%d %d %d %d", job.Bytes, job.Segment, info.Rounds(), info.Rows)))
-	job.Check = func(rank int, theirs []byte) error {
+	job.Accept = func(rank int, theirs []byte) error {
 		if !bytes.Equal(theirs, job.Header) {
 			return fmt.Errorf("rank %d does something else than rank %d: give all the same arguments", rank, t.Rank())
 		}

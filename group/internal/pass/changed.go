@@ -129,7 +129,7 @@ func (n *Work) changed(m *store.Manifest) []int {
 
 // keepParity copies the earlier parity of rows, and returns those of which the disk does not give it: they are coded.
 func (n *Work) keepParity(ctx context.Context, m *store.Manifest, rows []int) (failed []int, err error) {
-	place := func(row int) int64 { return min(int64(row)*m.BlockBytes, m.ChunkBytes) * int64(m.ParityChunks) }
+	offset := func(row int) int64 { return min(int64(row)*m.BlockBytes, m.ChunkBytes) * int64(m.ParityChunks) }
 	var keep func(x stretch) error
 	keep = func(x stretch) error {
 		if ctx.Err() != nil {
@@ -137,7 +137,7 @@ func (n *Work) keepParity(ctx context.Context, m *store.Manifest, rows []int) (f
 		}
 		err := errLong
 		if x.End-x.First <= mostCopied {
-			err = n.File.CopyRange(n.kept, place(x.First), place(x.End)-place(x.First))
+			err = n.File.CopyRange(n.kept, offset(x.First), offset(x.End)-offset(x.First))
 		}
 		switch middle := x.First + (x.End-x.First)/2; {
 		case err != errLong && !errors.Is(err, syscall.EIO) && !errors.Is(err, io.ErrUnexpectedEOF):

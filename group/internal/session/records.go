@@ -16,14 +16,14 @@ import (
 	"volley/matrix"
 )
 
-// bring runs a repair of symbols which, at the nodes here, have their places in memory.
-func (s *Session) bring(ctx context.Context, r *erasure.Repair, bytes int64, places map[content.Symbol][]byte) error {
+// bring runs a repair of symbols, each of which has its memory at the nodes here.
+func (s *Session) bring(ctx context.Context, r *erasure.Repair, bytes int64, memory map[content.Symbol][]byte) error {
 	if r.Plan == nil && len(r.Traffic.Codewords) == 0 {
 		return nil
 	}
 	oneBlock := content.Blocks{M: &store.Manifest{ChunkBytes: bytes, BlockBytes: bytes}, Rows: []int{0}}
-	_, err := r.Run(ctx, s.Setting(), oneBlock, func(x content.Symbol) executor.Input { return executor.Input{Memory: places[x]} },
-		func(x content.Symbol) executor.Output { return executor.Output{Memory: places[x]} })
+	_, err := r.Run(ctx, s.Setting(), oneBlock, func(x content.Symbol) executor.Input { return executor.Input{Memory: memory[x]} },
+		func(x content.Symbol) executor.Output { return executor.Output{Memory: memory[x]} })
 	return err
 }
 
@@ -33,8 +33,8 @@ type delivery struct {
 	to   []int
 }
 
-// deliver runs deliveries of texts of at most so many bytes, in places at the nodes here.
-func (s *Session) deliver(ctx context.Context, list []delivery, bytes int64, places map[content.Symbol][]byte) error {
+// deliver runs deliveries of texts of at most so many bytes, in the memory of the nodes here.
+func (s *Session) deliver(ctx context.Context, list []delivery, bytes int64, memory map[content.Symbol][]byte) error {
 	f, err := field.Parse("2^8")
 	if err != nil {
 		return err
@@ -54,7 +54,7 @@ func (s *Session) deliver(ctx context.Context, list []delivery, bytes int64, pla
 	if err != nil {
 		return err
 	}
-	return s.bring(ctx, r, bytes, places)
+	return s.bring(ctx, r, bytes, memory)
 }
 
 // Fetch gets the manifest in force, and the records of the nodes here.
@@ -127,13 +127,13 @@ func (s *Session) fetchRecords(ctx context.Context) error {
 		bytes = max(bytes, store.Aligned(m.Records[of].Bytes))
 	}
 	s.RecordOf, s.Records = map[int]*store.Record{}, map[int]map[string][]byte{}
-	places := map[content.Symbol][]byte{}
-	place := func(n, of int, sink bool) []byte {
+	memory := map[content.Symbol][]byte{}
+	buffer := func(n, of int, sink bool) []byte {
 		at := content.Symbol{Node: n, Parity: sink, Index: index[of]}
-		if places[at] == nil {
-			places[at] = make([]byte, bytes)
+		if memory[at] == nil {
+			memory[at] = make([]byte, bytes)
 		}
-		return places[at]
+		return memory[at]
 	}
 	read := func(n *store.Node) error {
 		for _, f := range files[n.Index] {
@@ -141,7 +141,7 @@ func (s *Session) fetchRecords(ctx context.Context) error {
 			switch {
 			case !slices.Contains(has[f.Of], n.Index):
 				if moves {
-					place(n.Index, f.Of, true)
+					buffer(n.Index, f.Of, true)
 				}
 				continue
 			case f.Of != n.Index && !(moves && list[i].from == n.Index):
@@ -152,7 +152,7 @@ func (s *Session) fetchRecords(ctx context.Context) error {
 				return err
 			}
 			if moves && list[i].from == n.Index {
-				copy(place(n.Index, f.Of, false), record)
+				copy(buffer(n.Index, f.Of, false), record)
 			}
 			if f.Of == n.Index {
 				if s.RecordOf[n.Index], err = m.DecodeRecord(record); err != nil {
@@ -182,7 +182,7 @@ func (s *Session) fetchRecords(ctx context.Context) error {
 	if len(list) == 0 {
 		return nil
 	}
-	if err := s.deliver(ctx, list, bytes, places); err != nil {
+	if err := s.deliver(ctx, list, bytes, memory); err != nil {
 		return err
 	}
 	for _, n := range s.Nodes {
@@ -191,7 +191,7 @@ func (s *Session) fetchRecords(ctx context.Context) error {
 			if !moves || slices.Contains(has[f.Of], n.Index) {
 				continue
 			}
-			record := place(n.Index, f.Of, true)[:f.Bytes]
+			record := buffer(n.Index, f.Of, true)[:f.Bytes]
 			text := base64.StdEncoding.AppendEncode(nil, record)
 			if disk.Sum(text) != f.SHA256 {
 				return fmt.Errorf("the record of %s is not what was protected: a node has changed meanwhile, or sends something else; run again", s.Name(f.Of))
@@ -234,18 +234,18 @@ func (s *Session) CopyRecords(ctx context.Context, m *store.Manifest, records []
 			list[f.Of].to = append(list[f.Of].to, n)
 		}
 	}
-	places := map[content.Symbol][]byte{}
+	memory := map[content.Symbol][]byte{}
 	var files [][]*store.RecordFile
 	for i, n := range s.Nodes {
 		files = append(files, table[n.Index])
 		for _, f := range files[i] {
-			place := make([]byte, bytes)
-			if places[content.Symbol{Node: n.Index, Parity: f.Of != n.Index, Index: f.Of}] = place; f.Of == n.Index {
-				copy(place, records[i])
+			buffer := make([]byte, bytes)
+			if memory[content.Symbol{Node: n.Index, Parity: f.Of != n.Index, Index: f.Of}] = buffer; f.Of == n.Index {
+				copy(buffer, records[i])
 			}
 		}
 	}
-	if err := s.deliver(ctx, list, bytes, places); err != nil {
+	if err := s.deliver(ctx, list, bytes, memory); err != nil {
 		return nil, err
 	}
 	for i, n := range s.Nodes {
@@ -254,7 +254,7 @@ func (s *Session) CopyRecords(ctx context.Context, m *store.Manifest, records []
 				f.Content = texts[i]
 				continue
 			}
-			f.Content = base64.StdEncoding.AppendEncode(nil, places[content.Symbol{Node: n.Index, Parity: true, Index: f.Of}][:f.Bytes])
+			f.Content = base64.StdEncoding.AppendEncode(nil, memory[content.Symbol{Node: n.Index, Parity: true, Index: f.Of}][:f.Bytes])
 			if disk.Sum(f.Content) != f.SHA256 {
 				return nil, &store.WrongError{What: fmt.Sprintf("the copy of the record of node %d that arrived at %s is wrong: a machine or the network corrupts data; the earlier protection stays in force", f.Of, n.Given)}
 			}

@@ -236,11 +236,11 @@ func (s *Session) find(ctx context.Context, v Verb) (err error) {
 	if err := s.Fetch(ctx); err != nil || s.Meta == "" {
 		return err
 	}
-	return s.inPlace(ctx)
+	return s.unmoved(ctx)
 }
 
-// inPlace returns an error where a directory has another name than its node had: nothing in it says which it is.
-func (s *Session) inPlace(ctx context.Context) error {
+// unmoved returns an error where a directory has another name than its node had: nothing in it says which it is.
+func (s *Session) unmoved(ctx context.Context) error {
 	for n, x := range s.States {
 		if s.Manifest.Names == nil || s.Manifest.Names[n] == x.Name {
 			continue

@@ -49,7 +49,7 @@ type Snapshot struct {
 // A Report lists the snapshots of roots.
 type Report struct {
 	Nodes     int        `json:"nodes"`
-	Places    []string   `json:"places"`           // roots, by node
+	Roots     []string   `json:"places"`           // roots, by node
 	Latest    *int64     `json:"latest,omitempty"` // that Recover takes
 	Snapshots []Snapshot `json:"snapshots"`        // the newest first
 	Notes     []string   `json:"notes,omitempty"`
@@ -75,7 +75,7 @@ func List(ctx context.Context, t transport.Transport, roots []string, o session.
 		defer found.Close()
 		r := &Report{Nodes: s.K, Snapshots: []Snapshot{}}
 		for _, x := range found.Roots {
-			if r.Places = append(r.Places, x.Dir); x.Failing != "" {
+			if r.Roots = append(r.Roots, x.Dir); x.Failing != "" {
 				r.Notes = append(r.Notes, fmt.Sprintf("%s cannot be read: %s", x.Dir, x.Failing))
 			}
 		}

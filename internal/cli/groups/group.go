@@ -148,7 +148,7 @@ func (o *groupOptions) common(cmd *cobra.Command, nodes int) (options group.Opti
 		return options, err
 	}
 	o.Log = s.Log
-	o.Place, o.Process, o.Lenient = o.Measured(max(o.Party.Size(), nodes)), !o.Party.Job(), true
+	o.Platform, o.Process, o.Lenient = o.Measured(max(o.Party.Size(), nodes)), !o.Party.Job(), true
 	m, err := o.Model(bytes, 1)
 	if err != nil {
 		return options, err

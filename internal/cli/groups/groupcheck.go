@@ -40,7 +40,7 @@ type groupCheck struct {
 	*groupOptions
 	site.Options
 	exclude []string
-	one     *bool // see site.Place
+	one     *bool // see site.Directory
 
 	ssh     []string // what reaches hosts
 	program string   // of volley there
@@ -151,9 +151,9 @@ func newGroupCheck(s *session.Session) *cobra.Command {
 	return cmd
 }
 
-// place returns how a directory is looked at.
-func (o *groupCheck) place(dir string) *site.Place {
-	return &site.Place{Dir: dir, Roots: o.roots, Meta: o.meta, Exclude: o.exclude, OneFileSystem: o.one}
+// directory returns how a directory is looked at.
+func (o *groupCheck) directory(dir string) *site.Directory {
+	return &site.Directory{Dir: dir, Roots: o.roots, Meta: o.meta, Exclude: o.exclude, OneFileSystem: o.one}
 }
 
 // check refuses what no group can have.
@@ -164,7 +164,7 @@ func (o *groupCheck) check(dirs int) error {
 	case o.Tolerate < 0 || o.Size < 0:
 		return exit.Usagef("--tolerate %d, --group-size %d: want 0 or more", o.Tolerate, o.Size)
 	}
-	return exit.AsUsage(o.place("").Validate())
+	return exit.AsUsage(o.directory("").Validate())
 }
 
 // here checks nodes that all are directories of this machine.
@@ -181,7 +181,7 @@ func (o *groupCheck) here(cmd *cobra.Command, dirs []string) error {
 	var looking sync.WaitGroup
 	for i, dir := range dirs {
 		looking.Go(func() {
-			found := site.Look(cmd.Context(), *o.place(dir))
+			found := site.Look(cmd.Context(), *o.directory(dir))
 			a, _ := ssh.Parse(dir)
 			o.members[i] = member{Address: a, Node: &found}
 		})
@@ -198,7 +198,7 @@ func (o *groupCheck) there(l *launch.Launch, cmd *cobra.Command) error {
 	l.Missing, l.Greeting = true, l.Limit
 	o.ssh, o.program, o.self = l.Command, l.Program, l.Here[0]
 	for _, x := range l.Ranks {
-		x.Watch, x.Look = false, o.place(x.Dir)
+		x.Watch, x.Look = false, o.directory(x.Dir)
 	}
 	defer l.End()
 	l.GreetAll(cmd.Context())

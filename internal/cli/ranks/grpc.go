@@ -133,44 +133,47 @@ func joinGRPC(ctx context.Context, o *Joining) (*session.Party, error) {
 		return nil, err
 	}
 	run.Log = o.Session.Log
-	place, err := engine.Listen(run)
+	listener, err := engine.Listen(run)
 	if err != nil {
 		return nil, err
 	}
 	if o.Nodes != nil {
-		place.Says = o.Nodes.Says(run.Rank, run.Size)
-		place.Sets = func(said [][]byte) [][]int { return o.Nodes.Share(said, place.Rank()) }
+		listener.Says = o.Nodes.Says(run.Rank, run.Size)
+		listener.Sets = func(said [][]byte) [][]int { return o.Nodes.Share(said, listener.Rank()) }
 	}
-	e, err := place.Join(ctx, nil, o.Timeout)
+	e, err := listener.Join(ctx, nil, o.Timeout)
 	if err != nil {
-		return nil, errors.Join(err, place.Close())
+		return nil, errors.Join(err, listener.Close())
 	}
-	gather := func(ctx context.Context, record []byte, limit time.Duration) (list []json.RawMessage, err error) {
-		all, err := place.Gather(ctx, "pairs", record, limit)
-		for _, text := range all {
-			list = append(list, text)
+	gather := func(ctx context.Context, text []byte, limit time.Duration) (list []json.RawMessage, err error) {
+		all, err := listener.Gather(ctx, "pairs", text, limit)
+		for _, said := range all {
+			list = append(list, said)
 		}
 		return list, err
 	}
 	host, _ := os.Hostname()
-	return &session.Party{Transport: e, Here: place, Host: host, Gather: gather, Part: func(mine launch.Ending, s *session.Session) int {
-		defer place.Close()
+	part := func(mine launch.Ending, s *session.Session) int {
+		defer listener.Close()
 		defer e.Close()
-		return partGRPC(place, mine, s)
-	}, Apart: func(work func()) { work() }}, nil
+		return partGRPC(listener, mine, s)
+	}
+	return &session.Party{
+		Transport: e, Here: listener, Host: host, Gather: gather, Part: part, Apart: func(work func()) { work() },
+	}, nil
 }
 
 // partGRPC gathers the endings. Rank 0 says what went wrong, and all take the exit code from it.
-func partGRPC(place *engine.Place, mine launch.Ending, s *session.Session) int {
-	rank := place.Rank()
+func partGRPC(listener *engine.Listener, mine launch.Ending, s *session.Session) int {
+	rank := listener.Rank()
 	limit := s.Limits.Ending
 	if mine.Set != "" { // others may take longer
 		limit = 0
 	}
 	text, _ := json.Marshal(mine)
-	records, err := place.Gather(context.Background(), "end", text, limit)
-	all := make([]*launch.Ending, len(records))
-	for r, text := range records {
+	said, err := listener.Gather(context.Background(), "end", text, limit)
+	all := make([]*launch.Ending, len(said))
+	for r, text := range said {
 		if text != nil && json.Unmarshal(text, &all[r]) != nil {
 			all[r] = nil
 		}
@@ -180,9 +183,9 @@ func partGRPC(place *engine.Place, mine launch.Ending, s *session.Session) int {
 	}
 	switch {
 	case rank == 0 && len(launch.Sayings(all)) > 0:
-	case len(records) == 0 && mine.Text != "": // rank 0 cannot
+	case len(said) == 0 && mine.Text != "": // rank 0 cannot
 		s.Say(slog.LevelError, launch.Saying{Text: mine.Text, Ranks: []int{rank}, Host: mine.Host})
-	case len(records) == 0, rank == 0 && err != nil:
+	case len(said) == 0, rank == 0 && err != nil:
 		s.Say(slog.LevelError, launch.Saying{Text: fmt.Sprintf("does not hear how others ended: %v", err), Ranks: []int{rank}, Host: mine.Host})
 	}
 	if err != nil {

@@ -211,8 +211,8 @@ func (o *Joining) MemoryBytes() (int64, error) {
 }
 
 // Measured returns where k processors are measured, or run by what was measured.
-func (o *Joining) Measured(k int) tune.Place {
-	return tune.Place{Transport: o.Party.Name, Hosts: o.Party.Hosts, Ranks: k}
+func (o *Joining) Measured(k int) tune.Platform {
+	return tune.Platform{Transport: o.Party.Name, Hosts: o.Party.Hosts, Ranks: k}
 }
 
 // Progress returns what hears how far this rank is, or nil: nobody does.

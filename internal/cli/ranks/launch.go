@@ -83,7 +83,7 @@ func (o *Joining) Launch(cmd *cobra.Command, args []string) (*launch.Launch, err
 	if err != nil {
 		return nil, err
 	}
-	l := &launch.Launch{Out: cmd.OutOrStdout(), Patience: s.Limits.End, Note: s.Gauges.Note, Say: s.Fails, Records: s.JSON}
+	l := &launch.Launch{Out: cmd.OutOrStdout(), Patience: s.Limits.End, Note: s.Gauges.Note, Say: s.Fails, JSON: s.JSON}
 	if !o.Quiet {
 		l.Progress = s.Progress(o.every)
 	}
@@ -177,10 +177,11 @@ func joinLaunch(_ context.Context, o *Joining) (*session.Party, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &session.Party{Transport: t, Here: at.Place, Host: at.Start.Name, Gather: at.Gather, Part: func(mine launch.Ending, _ *session.Session) int {
+	part := func(mine launch.Ending, _ *session.Session) int {
 		at.Report(mine)
 		return mine.Code
-	}}, nil
+	}
+	return &session.Party{Transport: t, Here: at.Listener, Host: at.Start.Name, Gather: at.Gather, Part: part}, nil
 }
 
 // Far returns a rank that is to be at an address.

@@ -36,17 +36,17 @@ type reaches struct {
 // connect.
 func (o *Joining) probe(ctx context.Context) ([]Pair, error) {
 	p := o.Session.Party
-	record, err := json.Marshal(reaches{p.Host, p.Here.Probe(ctx, o.Timeout, o.Rates)})
+	text, err := json.Marshal(reaches{p.Host, p.Here.Probe(ctx, o.Timeout, o.Rates)})
 	if err != nil {
 		return nil, err
 	}
-	records, err := p.Gather(ctx, record, longer(o.Timeout, engine.ProbeTime(p.Size())))
+	texts, err := p.Gather(ctx, text, longer(o.Timeout, engine.ProbeTime(p.Size())))
 	if err != nil {
 		return nil, err
 	}
 	said := make([]reaches, p.Size())
-	for r, record := range records {
-		if err := json.Unmarshal(record, &said[r]); err != nil || len(said[r].To) != p.Size() {
+	for r, text := range texts {
+		if err := json.Unmarshal(text, &said[r]); err != nil || len(said[r].To) != p.Size() {
 			return nil, fmt.Errorf("rank %d does not say how it reaches others", r)
 		}
 	}

@@ -79,9 +79,9 @@ func (o *runOptions) prepare(cmd *cobra.Command, plan *selectionFlags) (c coded.
 	}
 	plan.Log = o.Session.Log
 	if plan.Lenient = true; o.Party.Job() {
-		plan.Place = o.Measured(o.Party.Size())
+		plan.Platform = o.Measured(o.Party.Size())
 	} else {
-		plan.Place, plan.Process = o.Measured(0), true // as many as there will be packets
+		plan.Platform, plan.Process = o.Measured(0), true // as many as there will be packets
 	}
 	return coded.Options{
 		Dir: o.output, Replace: o.force, DryRun: o.dryRun, Job: o.Party.Job(), PerRank: o.perRank, Timeout: o.Timeout, Trace: o.recorder,

@@ -40,7 +40,7 @@ C1 counts rounds, C2 packets, for K processors with p ports; clog(n) is the leas
 t with (p+1)^t >= n, and Psi(n) is C2 of universal. --algorithm auto takes the plan
 of least C1·β + C2·W·τ + C3·W·γ.
 `
-	return registry(s, "algorithms", "List the algorithms and what they cost", report.Records, columns, algo.Algorithms, note)
+	return registry(s, "algorithms", "List the algorithms and what they cost", report.Paragraphs, columns, algo.Algorithms, note)
 }
 
 func newFields(s *session.Session) *cobra.Command {

@@ -237,7 +237,7 @@ func printTune(to io.Writer, r *tune.Result, remark string) error {
 	printable.Fprintf(w, `measured   %v, %s, %s
 L          %s for each round
 o          %s for each message
-`, r.Place, r.CPU, printable.Count(r.CPUs, "CPU"), report.Seconds(n.Latency.Seconds()), report.Seconds(n.Overhead.Seconds()))
+`, r.Platform, r.CPU, printable.Count(r.CPUs, "CPU"), report.Seconds(n.Latency.Seconds()), report.Seconds(n.Overhead.Seconds()))
 	for i, g := range n.Gaps.Entries() {
 		name, under := "G", ""
 		if i > 0 {

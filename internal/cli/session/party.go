@@ -23,9 +23,9 @@ type Party struct {
 	Hosts []string // of the processes, each once, sorted
 
 	// Where pairs of processes can be measured, and what each says be told to all:
-	Here   *engine.Place
+	Here   *engine.Listener
 	Host   string // what the user calls that of this process
-	Gather func(ctx context.Context, record []byte, limit time.Duration) ([]json.RawMessage, error)
+	Gather func(ctx context.Context, text []byte, limit time.Duration) ([]json.RawMessage, error)
 
 	// Part, unless nil, tells the processes how each of them ended, so that one of them says it for all. It returns
 	// what this one is to say, and the exit code. If some do not come, it ends the whole job and does not return.

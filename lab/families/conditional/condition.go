@@ -74,13 +74,13 @@ func relabelledPlan(name string, s schedule.Step, t schedule.Task, order []int, 
 	if order != nil {
 		parameters += " relabelled"
 		notes = append(notes, "relabelled: processors take their parts in an order drawn from a seed, as the matrix is singular in theirs")
-		place := make([]int, k)
+		position := make([]int, k)
 		for i, proc := range order {
-			place[proc] = i
+			position[proc] = i
 		}
 		processor, entry := ordered(t.Matrix, order)
 		layer.Group = func(proc int) schedule.Group {
-			return schedule.Group{Size: k, Index: place[proc], Member: processor, At: entry}
+			return schedule.Group{Size: k, Index: position[proc], Processor: processor, At: entry}
 		}
 	}
 	l := schedule.Compile(t.Info(name, 0, parameters, arguments), layer)

@@ -96,7 +96,7 @@ func (s *lifted) corrections() int {
 	}
 	free := 0
 	for _, st := range schedule.WindowRounds(s.h, s.ports) {
-		free += s.ports - len(st.Chunks)
+		free += s.ports - len(st.Ranges)
 	}
 	for q := 0; q < s.h; q += s.ports {
 		free += s.last() * (s.ports - min(s.ports, s.h-q))
@@ -143,10 +143,10 @@ type swap struct {
 // swaps writes a round: the first swap on port 0, the next on port 1, and so on.
 func swaps(b *schedule.Builder, g schedule.Group, list []swap) {
 	for port, x := range list {
-		b.Send(port, g.Member(x.to), x.slots)
+		b.Send(port, g.Processor(x.to), x.slots)
 	}
 	for port, x := range list {
-		x.put(b.Receive(port, g.Member(x.from), x.count))
+		x.put(b.Receive(port, g.Processor(x.from), x.count))
 	}
 	b.EndRound()
 }
@@ -173,11 +173,11 @@ func (s *lifted) Encode(b *schedule.Builder, g schedule.Group, in plan.Slot) pla
 	}
 
 	// Prepare.
-	held := append(make([]plan.Slot, 0, s.h), in) // held[d] is the packet of (v, t, c-d)
+	have := append(make([]plan.Slot, 0, s.h), in) // have[d] is the packet of (v, t, c-d)
 	for _, st := range schedule.WindowRounds(s.h, s.ports) {
 		var list []swap
-		for _, ch := range st.Chunks {
-			list = append(list, swap{s.at(v, t, c+ch.At), held[:ch.Count:ch.Count], s.at(v, t, c-ch.At), ch.Count, func(got []plan.Slot) { held = append(held, got...) }})
+		for _, ch := range st.Ranges {
+			list = append(list, swap{s.at(v, t, c+ch.At), have[:ch.Count:ch.Count], s.at(v, t, c-ch.At), ch.Count, func(got []plan.Slot) { have = append(have, got...) }})
 		}
 		round(list)
 	}
@@ -197,7 +197,7 @@ func (s *lifted) Encode(b *schedule.Builder, g schedule.Group, in plan.Slot) pla
 			}
 			of, list := sums[s.within(r)], schedule.Sum(nil)
 			for x, coef := range of.raw {
-				list.Add(held[s.within(c-x)], coef)
+				list.Add(have[s.within(c-x)], coef)
 			}
 			for below, coefs := range of.lifted {
 				for from, coef := range coefs {
@@ -235,7 +235,7 @@ func (s *lifted) Encode(b *schedule.Builder, g schedule.Group, in plan.Slot) pla
 	received := make([][]plan.Slot, s.h)
 	for _, st := range slices.Backward(s.tree()) {
 		var list []swap
-		for _, ch := range st.Chunks {
+		for _, ch := range st.Ranges {
 			slots := make([]plan.Slot, ch.Count)
 			for x := range slots {
 				slots[x] = element(last, t+ch.At+x, received[ch.At+x])

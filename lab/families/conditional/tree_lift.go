@@ -68,7 +68,7 @@ func (s treeShape) cosetsFirstC2() int {
 	c2 := schedule.Ceil(s.n-1, s.ports)
 	for _, st := range schedule.WindowRounds(s.cosets, s.ports) {
 		largest := 0
-		for _, c := range st.Chunks {
+		for _, c := range st.Ranges {
 			elements := c.Count * s.n
 			if c.At+c.Count == s.cosets {
 				elements -= s.n - 1 // of the last coset there is one row
@@ -107,7 +107,7 @@ func (s *treeLift) Classes() []plan.Class { return schedule.Alike(s.size) }
 
 func (s *treeLift) Encode(b *schedule.Builder, g schedule.Group, in plan.Slot) plan.Slot {
 	// Prepare.
-	held := schedule.Gather(b, g, schedule.WindowRounds(s.m, s.ports), s.cosets, s.m, []plan.Slot{in})
+	have := schedule.Gather(b, g, schedule.WindowRounds(s.m, s.ports), s.cosets, s.m, []plan.Slot{in})
 
 	// move is the swap of slots with the processors d further on and d back.
 	move := func(d int, slots []plan.Slot, put func(got []plan.Slot)) swap {
@@ -121,7 +121,7 @@ func (s *treeLift) Encode(b *schedule.Builder, g schedule.Group, in plan.Slot) p
 		return cells + len(more), func() plan.Combination {
 			var list schedule.Sum
 			for z := range cells {
-				list.Add(held[z], g.At(g.Around(-z*s.cosets), g.Around(row*s.m*s.cosets+s.cosets-1)))
+				list.Add(have[z], g.At(g.Around(-z*s.cosets), g.Around(row*s.m*s.cosets+s.cosets-1)))
 			}
 			addAll(&list, more)
 			return plan.Combination(list)
@@ -130,7 +130,7 @@ func (s *treeLift) Encode(b *schedule.Builder, g schedule.Group, in plan.Slot) p
 	var carriers []plan.Slot
 	for _, st := range slices.Backward(schedule.WindowRounds(s.h, s.ports)) {
 		var list []swap
-		for _, c := range st.Chunks {
+		for _, c := range st.Ranges {
 			slots := make([]plan.Slot, c.Count)
 			for x := range slots {
 				slots[x] = b.Compute(branch(c.At + x))
@@ -146,10 +146,10 @@ func (s *treeLift) Encode(b *schedule.Builder, g schedule.Group, in plan.Slot) p
 	}
 
 	// Shoot.
-	type place struct{ r, i int }
-	received := map[place][]plan.Slot{}
+	type position struct{ r, i int }
+	received := map[position][]plan.Slot{}
 	var factors *treeFactors
-	row := func(at place) plan.Slot {
+	row := func(at position) plan.Slot {
 		more := received[at]
 		if at.r == s.cosets-1 {
 			return b.Compute(branch(0))
@@ -160,7 +160,7 @@ func (s *treeLift) Encode(b *schedule.Builder, g schedule.Group, in plan.Slot) p
 			}
 			var list schedule.Sum
 			for z, coef := range factors.raw[at.r][at.i] {
-				list.Add(held[z], coef)
+				list.Add(have[z], coef)
 			}
 			for y, coef := range factors.carried[at.r][at.i] {
 				list.Add(carriers[y], coef)
@@ -169,7 +169,7 @@ func (s *treeLift) Encode(b *schedule.Builder, g schedule.Group, in plan.Slot) p
 			return plan.Combination(list)
 		})
 	}
-	pass := func(d int, from, to []place) swap {
+	pass := func(d int, from, to []position) swap {
 		slots := make([]plan.Slot, len(from))
 		for x, at := range from {
 			slots[x] = row(at)
@@ -183,11 +183,11 @@ func (s *treeLift) Encode(b *schedule.Builder, g schedule.Group, in plan.Slot) p
 	overRows := func(cosets int) {
 		for _, st := range slices.Backward(schedule.WindowRounds(s.n, s.ports)) {
 			var list []swap
-			for _, c := range st.Chunks {
-				var from, to []place
+			for _, c := range st.Ranges {
+				var from, to []position
 				for x := range c.Count {
 					for r := range cosets {
-						from, to = append(from, place{r, c.At + x}), append(to, place{r, x})
+						from, to = append(from, position{r, c.At + x}), append(to, position{r, x})
 					}
 				}
 				list = append(list, pass(s.offset(0, c.At), from, to))
@@ -198,13 +198,13 @@ func (s *treeLift) Encode(b *schedule.Builder, g schedule.Group, in plan.Slot) p
 	overCosets := func(rows int) {
 		for _, st := range slices.Backward(schedule.WindowRounds(s.cosets, s.ports)) {
 			var list []swap
-			for _, c := range st.Chunks {
-				var from, to []place
+			for _, c := range st.Ranges {
+				var from, to []position
 				for x := range c.Count {
 					r := c.At + x
 					for i := range rows {
 						if i == 0 || r < s.cosets-1 {
-							from, to = append(from, place{r, i}), append(to, place{x, i})
+							from, to = append(from, position{r, i}), append(to, position{x, i})
 						}
 					}
 				}
@@ -220,5 +220,5 @@ func (s *treeLift) Encode(b *schedule.Builder, g schedule.Group, in plan.Slot) p
 		overCosets(s.n)
 		overRows(1)
 	}
-	return row(place{0, 0})
+	return row(position{0, 0})
 }

@@ -69,7 +69,7 @@ func newTreeSystem(shape treeShape) *treeSystem {
 	}
 	var elements []element
 	for _, st := range slices.Backward(schedule.WindowRounds(s.h, s.ports)) {
-		for _, c := range st.Chunks {
+		for _, c := range st.Ranges {
 			for x := range c.Count {
 				e := element{row: x}
 				for _, cell := range rows[c.At+x] {

@@ -59,7 +59,7 @@ func newWindows(w windowShape, ports int) *windows {
 // neighbours returns for each slot those whose m+B places overlap with its own, itself
 // among them.
 func (w windowShape) neighbours() [][]nearby {
-	places := w.m + w.extra
+	width := w.m + w.extra
 	slots := make([]int, 1+w.extra+w.c) // in the order of their first offsets
 	for i := range slots {
 		slots[i] = i - w.extra
@@ -71,7 +71,7 @@ func (w windowShape) neighbours() [][]nearby {
 		for d := 1; d < len(slots); d++ {
 			n := slots[(i+d)%len(slots)]
 			after := w.wrap(w.offset(n, 0) - w.offset(s, 0))
-			if after >= places || after == 0 && i+d >= len(slots) { // the latter have met already
+			if after >= width || after == 0 && i+d >= len(slots) { // the latter have met already
 				break
 			}
 			near[s+w.extra] = append(near[s+w.extra], nearby{n, after})
@@ -98,7 +98,7 @@ func (s *windows) Encode(b *schedule.Builder, g schedule.Group, in plan.Slot) pl
 		panic(fmt.Sprintf("algo: windows for groups of %d in a group of %d", s.size, g.Size))
 	}
 	code := newWindowCoding(s, b.Field, g.At)
-	held := schedule.Gather(b, g, s.prepare, 1, s.m, []plan.Slot{in})
+	have := schedule.Gather(b, g, s.prepare, 1, s.m, []plan.Slot{in})
 
 	extra := make([]plan.Slot, 1+s.extra) // by t
 	for first := 1; first <= s.extra; first += s.ports {
@@ -108,14 +108,14 @@ func (s *windows) Encode(b *schedule.Builder, g schedule.Group, in plan.Slot) pl
 			element := b.Compute(s.windowTerms(t), func() plan.Combination {
 				c := make(schedule.Sum, 0, s.windowTerms(t))
 				for i, e := range code.window(t, to) {
-					c.Add(held[i], e)
+					c.Add(have[i], e)
 				}
 				return plan.Combination(c)
 			})
-			b.Send(t-first, g.Member(to), []plan.Slot{element})
+			b.Send(t-first, g.Processor(to), []plan.Slot{element})
 		}
 		for t := first; t <= last; t++ {
-			extra[t] = b.Receive(t-first, g.Member(g.Around(-s.offset(-t, t))), 1)[0]
+			extra[t] = b.Receive(t-first, g.Processor(g.Around(-s.offset(-t, t))), 1)[0]
 		}
 		b.EndRound()
 	}
@@ -123,7 +123,7 @@ func (s *windows) Encode(b *schedule.Builder, g schedule.Group, in plan.Slot) pl
 	sums := make([][]schedule.Addend, s.c+1)
 	for l := range sums {
 		sums[l] = schedule.Combined(s.sumTerms(l), func() plan.Combination {
-			return code.sum(l, g.Around(s.offset(l, 0)), held, extra)
+			return code.sum(l, g.Around(s.offset(l, 0)), have, extra)
 		})
 	}
 	return b.Transposed(func(forward *schedule.Builder) ([]plan.Slot, [][]schedule.Addend) {
@@ -300,11 +300,11 @@ func (c *windowCoding) left(s, from, to, j, t int) []field.Element {
 
 // sum returns partial sum l, for j, of the packets held, by offset, and of the extra
 // elements, by t.
-func (c *windowCoding) sum(l, j int, held, extra []plan.Slot) plan.Combination {
+func (c *windowCoding) sum(l, j int, have, extra []plan.Slot) plan.Combination {
 	s := make(schedule.Sum, 0, c.sumTerms(l))
 	for i, e := range c.left(l, 0, c.m, j, 0) {
 		if c.own[c.offset(l, i)] == c.rowCell(l) {
-			s.Add(held[i], e)
+			s.Add(have[i], e)
 		}
 	}
 	for t := 1; t <= c.extra; t++ {

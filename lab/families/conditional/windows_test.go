@@ -249,7 +249,7 @@ func TestWindowsOnGroups(t *testing.T) {
 		})
 		l := schedule.Partition{Step: step, Group: func(proc int) schedule.Group {
 			member := func(i int) int { return groups*i + proc%groups }
-			return schedule.Group{Size: c.size, Index: proc / groups, Member: member, At: parts[proc%groups].At}
+			return schedule.Group{Size: c.size, Index: proc / groups, Processor: member, At: parts[proc%groups].At}
 		}}
 		for _, seed := range []int{0, 1} {
 			in := l
@@ -264,8 +264,8 @@ func TestWindowsOnGroups(t *testing.T) {
 					}
 					return schedule.Group{
 						Size: g.Size, Index: index,
-						Member: func(i int) int { return g.Member(order[i]) },
-						At:     func(i, j int) field.Element { return g.At(order[i], order[j]) },
+						Processor: func(i int) int { return g.Processor(order[i]) },
+						At:        func(i, j int) field.Element { return g.At(order[i], order[j]) },
 					}
 				}
 			}

@@ -47,9 +47,9 @@ func (n noted) WriteAt(p []byte, offset int64) (int, error) {
 	return n.WriterAt.WriteAt(p, offset)
 }
 
-// TestLanes runs many segments at several ranks, with short packets among them: the
+// TestPipelines runs many segments at several ranks, with short packets among them: the
 // result is right, and every processor reads, observes and writes in ascending order.
-func TestLanes(t *testing.T) {
+func TestPipelines(t *testing.T) {
 	f := fieldtest.Parse(t, "2^8")
 	for _, k := range []int{2, 5, 8, 13} {
 		a := randomMatrix(t, f, k)
@@ -101,9 +101,9 @@ func TestLanes(t *testing.T) {
 	}
 }
 
-// TestLanesOfPieces runs plans that cut packets, over a transport that spoils what is yet to be
+// TestPipelinesOfPieces runs plans that cut packets, over a transport that spoils what is yet to be
 // received.
-func TestLanesOfPieces(t *testing.T) {
+func TestPipelinesOfPieces(t *testing.T) {
 	f := fieldtest.Parse(t, "2^8")
 	for _, k := range []int{5, 6, 9} {
 		a := randomMatrix(t, f, k)
@@ -123,11 +123,11 @@ func TestLanesOfPieces(t *testing.T) {
 	}
 }
 
-// TestLaneErrors lets segments of both lanes fail, in each of the ways there are: the
-// other lane and all other ranks end, and the error names the processor and the true round.
-func TestLaneErrors(t *testing.T) {
+// TestPipelineErrors lets segments of both pipelines fail, in each of the ways there are: the
+// other pipeline and all other ranks end, and the error names the processor and the true round.
+func TestPipelineErrors(t *testing.T) {
 	broken := errors.New("broken")
-	for _, from := range []int64{10, 20, 70} { // of the second lane, of the first, and late
+	for _, from := range []int64{10, 20, 70} { // of the second pipeline, of the first, and late
 		for text, wear := range map[string]func(*executor.Job){
 			"processor 5: read input 0: broken":   func(j *executor.Job) { j.Inputs[0].Reader = failing{endless{}, from, broken} },
 			"processor 5: write output 0: broken": func(j *executor.Job) { j.Outputs[0].Writer = failing{endless{}, from, broken} },
@@ -153,7 +153,7 @@ func TestLaneErrors(t *testing.T) {
 			})
 		}
 	}
-	for n := range 12 { // some of the first lane, some of the second
+	for n := range 12 { // some of the first pipeline, some of the second
 		synctest.Test(t, func(t *testing.T) {
 			r := newRun(t)
 			r.wrap = func(below transport.Transport) transport.Transport {
@@ -173,8 +173,8 @@ func TestLaneErrors(t *testing.T) {
 	}
 }
 
-// TestLanesCancelled ends a run whose lanes wait for messages and for turns.
-func TestLanesCancelled(t *testing.T) {
+// TestPipelinesCancelled ends a run whose pipelines wait for messages and for turns.
+func TestPipelinesCancelled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		enough := errors.New("enough")
 		ctx, cancel := context.WithCancelCause(t.Context())
@@ -210,9 +210,9 @@ func (s slowPacket) ReadAt(p []byte, offset int64) (int, error) {
 	return s.ReaderAt.ReadAt(p, offset)
 }
 
-// TestLanesOverlap checks, in virtual time, that reading and messages go on side by side: a
+// TestPipelinesOverlap checks, in virtual time, that reading and messages go on side by side: a
 // run takes about as long as the longer of the two.
-func TestLanesOverlap(t *testing.T) {
+func TestPipelinesOverlap(t *testing.T) {
 	const segments, wire = 10, 3 * time.Second // of a segment: one for each round
 	for _, read := range []time.Duration{time.Second, 3 * time.Second, 6 * time.Second} {
 		for _, ahead := range []bool{false, true} {

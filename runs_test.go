@@ -440,7 +440,8 @@ func link(ctx context.Context, t transport.Transport, n sim.Network) transport.T
 }
 
 // TestTrial has a network on which bytes take far longer than the encoder believes. All ranks try the same plans, by
-// the sessions of an encoder and by a Bound, and keep the one that took least; where the network is as believed, none.
+// the agreements of an encoder and by a Bound, and keep the one that took least; where the network is as believed,
+// none.
 func TestTrial(t *testing.T) {
 	const k, runs = 8, 10
 	a := randomMatrix(t, fieldtest.Parse(t, "2^8"), k, 1)
