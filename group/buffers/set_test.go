@@ -34,7 +34,7 @@ func TestSet(t *testing.T) {
 	}
 	protect := func(ctx context.Context, s *Set) error { return s.Protect(ctx) }
 	each(Options{Tolerate: 2}, protect)
-	sets[1], sets[4] = &Set{}, &Set{Parity: sets[2].Parity} // which is another rank's
+	sets[1], sets[4] = &Set{}, &Set{Parity: bytes.Clone(sets[2].Parity)} // which is that of another rank
 	lost := map[int]bool{}
 	each(Options{}, func(ctx context.Context, s *Set) error {
 		r, err := s.Recover(ctx)
