@@ -89,18 +89,6 @@ func (c Cell) ratio(name string, others ...string) float64 {
 	return w.Seconds / other.Seconds
 }
 
-// overCoding returns the time of a bare encode over that of the messages of the best peer
-// and of the coding, each alone.
-func (c Cell) overCoding() float64 {
-	w, ok := c.way(bare)
-	other, found := c.best(uncoded...)
-	alone, coded := c.way(codingAlone)
-	if !ok || !found || !coded {
-		return 0
-	}
-	return w.Seconds / (other.Seconds + alone.Seconds)
-}
-
 // writeCells writes a JSON object on a line for each cell.
 func writeCells(w io.Writer, cells []Cell) error {
 	e := json.NewEncoder(w)

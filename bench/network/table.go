@@ -70,9 +70,6 @@ func fill(document []byte, text string) ([]byte, error) {
 	return slices.Concat(before, []byte(beginMark), []byte(text), []byte(endMark), after), nil
 }
 
-// loopback is the network whose rows are in the chart alone.
-const loopback = "loopback"
-
 // A part is what was measured where one thing is scarce.
 type part struct {
 	title, chart string
@@ -86,7 +83,7 @@ type heading struct {
 	cell func(p part, c Cell) string
 }
 
-// parts returns the measurements on links and those on fast fabrics, in order. It leaves out
+// parts returns the measurements on links and those in memory, in order. It leaves out
 // a part without cells.
 func parts(cells []Cell) []part {
 	text := func(name string, of func(Cell) string) heading {
@@ -107,40 +104,38 @@ func parts(cells []Cell) []part {
 			return span(w.Seconds) + " " + strings.TrimSuffix(w.Name, "-uncoded")
 		})
 	}
-	first := []heading{
+	time := func(head, name string) heading {
+		return text(head, func(c Cell) string { w, _ := c.way(name); return span(w.Seconds) })
+	}
+	where := []heading{
 		text("K", func(c Cell) string { return fmt.Sprint(c.K) }),
 		text("network", func(c Cell) string { return c.Network }),
 		text("cores", temperature),
 		text("packet", func(c Cell) string { return bench.Size(int64(c.Size)) }),
+	}
+	peer := []heading{time("Volley", bare), fastest("best peer", peers...), ratio("**ratio**", over(peers...))}
+	links := part{title: "Links", chart: ".svg", columns: slices.Concat(where, []heading{
 		text("plan", func(c Cell) string {
 			w, _ := c.way(bare)
 			return w.Plan
 		}),
-		text("Volley", func(c Cell) string { w, _ := c.way(bare); return span(w.Seconds) }),
-		fastest("best peer", peers...),
-		ratio("**ratio**", over(peers...)),
+	}, peer, []heading{
 		fastest("uncoded", uncoded...),
 		ratio("ratio", over(uncoded...)),
-	}
-	coding := text("coding", func(c Cell) string { w, _ := c.way(codingAlone); return span(w.Seconds) })
-	links := part{title: "Links", chart: ".svg", columns: append(slices.Clone(first), coding,
+		time("coding", codingAlone),
 		ratio("to raw", over(raw)),
 		text("bound", func(c Cell) string { return span(c.Bound) }),
 		ratio("ratio", func(c Cell) float64 { w, _ := c.way(bare); return w.Seconds / c.Bound }),
-	)}
-	fabric := part{title: "Shared memory and loopback", chart: "-memory.svg", columns: append(slices.Clone(first), coding,
-		text("over isend2", func(c Cell) string {
-			w, _ := c.way(bare)
-			other, _ := c.way(isend2)
-			return span(max(0, w.Seconds-other.Seconds))
-		}),
-		ratio("to uncoded + coding", Cell.overCoding),
-	)}
-	if slices.ContainsFunc(cells, func(c Cell) bool { _, ok := c.best(windows...); return ok }) {
-		fabric.columns = append(fabric.columns, fastest("one window", windows...), ratio("ratio", over(windows...)))
-	}
+	})}
+	memory := part{title: "Shared memory", chart: "-memory.svg", columns: slices.Concat(where, peer, []heading{
+		fastest("best copies", copiesOwn, copiesSlice),
+		ratio("ratio", over(copiesOwn, copiesSlice)),
+		time("Volley in a window", boundWindow),
+		fastest("best window", windowOwn, windowSlice),
+		ratio("ratio", func(c Cell) float64 { return c.ratio(boundWindow, windowOwn, windowSlice) }),
+	})}
 	var list []part
-	for _, p := range []part{links, fabric} {
+	for _, p := range []part{links, memory} {
 		for _, c := range cells {
 			if (c.Bound > 0) == (p.title == links.title) {
 				p.cells = append(p.cells, c)
@@ -196,7 +191,7 @@ func tables(cells []Cell, chart string) string {
 		p.ranges(&b)
 		one := p.cells[0]
 		fmt.Fprintf(&b, "\n%s, %s:\n\n", title(one), temperature(one))
-		p.cells = slices.DeleteFunc(p.cells, func(c Cell) bool { return title(c) != title(one) || c.Pause != one.Pause || c.Network == loopback })
+		p.cells = slices.DeleteFunc(p.cells, func(c Cell) bool { return title(c) != title(one) || c.Pause != one.Pause })
 		p.heads(&b, p.columns)
 		for _, c := range p.cells {
 			p.row(&b, c, p.columns)
