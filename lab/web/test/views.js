@@ -14,7 +14,7 @@ for (const [name, hash] of views.filter(([name]) => name.includes(only))) {
     for (const width of (process.env.WIDTHS ?? "390,1024,1440").split(",").map(Number)) {
       for (const colorScheme of (process.env.SCHEMES ?? "light,dark").split(",")) {
         const { page, close } = await explorer.open(hash, { viewport: { width, height: 900 }, colorScheme });
-        await page.locator("main :is(svg, table, form, .banner)").first().waitFor();
+        await page.locator("main :is(svg, img, table, form, .banner)").first().waitFor();
         await page.waitForTimeout(700); // the last of several answers
         await page.screenshot({ path: join(directory, `${name}-${width}-${colorScheme}.png`), fullPage: true });
         await close();
