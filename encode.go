@@ -60,8 +60,8 @@ type chosenPlan struct {
 	last        *executor.Executable // of these
 	agreed      settings             // in the last run, without the seed
 	report      Report               // of that, as far as it is known before a run
-	hosts       [][]int              // the ranks of the hosts for which the answer was asked last:
-	slower      bool                 // than the exchange of slices between these, see stage.pays
+	hosts       [][]int              // of which stage.pays was asked last: their ranks
+	slower      bool                 // what stage.pays has answered: this plan takes no less time than their exchange
 }
 
 // reportOf returns the report of a run, as far as it is known before it.

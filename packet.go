@@ -82,7 +82,7 @@ func (p *Packet) output(n int64) executor.Output {
 	if p.Coded != nil {
 		return executor.Output{Writer: p.Coded}
 	}
-	if *p.Result == nil || int64(cap(*p.Result)) < n { // nil has no packet, and one of no bytes is one
+	if *p.Result == nil || int64(cap(*p.Result)) < n { // a coded packet of no bytes is not nil
 		*p.Result = make([]byte, n)
 	}
 	*p.Result = (*p.Result)[:n]

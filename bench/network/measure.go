@@ -209,7 +209,10 @@ func (j *job) measure(ctx context.Context, size int) ([]Cell, error) {
 // tryPlans has encoders run until their plans stay, see [algo.ChooseAfter]: these runs do not count.
 func (j *job) tryPlans(list []*contestant) error {
 	for _, c := range list {
-		for try := 0; c.LeftOut == "" && try < c.tries; try++ {
+		if c.LeftOut != "" {
+			continue
+		}
+		for range c.tries {
 			s, _, err := j.run(c)
 			if err != nil {
 				return err
@@ -338,6 +341,9 @@ func triesOf(algorithm string) int {
 	return 0
 }
 
+// planOf names the plan of a run, or of an estimate.
+func planOf(r *volley.Report) string { return strings.TrimSpace(r.Algorithm + " " + r.Parameters) }
+
 // ours returns Volley, by each algorithm without agreement and check, and by the first with
 // both.
 func (j *job) ours(ctx context.Context, a matrix.Matrix, w *peerWork) ([]*contestant, error) {
@@ -359,7 +365,7 @@ func (j *job) ours(ctx context.Context, a matrix.Matrix, w *peerWork) ([]*contes
 			return nil, err
 		}
 		way := Way{
-			Name: bare + "-" + name, Plan: strings.TrimSpace(r.Algorithm + " " + r.Parameters),
+			Name: bare + "-" + name, Plan: planOf(r),
 			C1: r.C1, C2: r.C2Packets, Model: r.Seconds,
 		}
 		if i == 0 {
@@ -372,7 +378,7 @@ func (j *job) ours(ctx context.Context, a matrix.Matrix, w *peerWork) ([]*contes
 				if err != nil {
 					return s, err
 				}
-				c.Plan = strings.TrimSpace(r.Algorithm + " " + r.Parameters)
+				c.Plan = planOf(r)
 				s.seconds, s.later = s.seconds-r.AgreeSeconds, r.AgreeSeconds
 				return s, nil
 			}

@@ -104,7 +104,7 @@ func parts(cells []Cell) []part {
 			return span(w.Seconds) + " " + strings.TrimSuffix(w.Name, "-uncoded")
 		})
 	}
-	time := func(head, name string) heading {
+	taken := func(head, name string) heading {
 		return text(head, func(c Cell) string { w, _ := c.way(name); return span(w.Seconds) })
 	}
 	where := []heading{
@@ -113,7 +113,7 @@ func parts(cells []Cell) []part {
 		text("cores", temperature),
 		text("packet", func(c Cell) string { return bench.Size(int64(c.Size)) }),
 	}
-	peer := []heading{time("Volley", bare), fastest("best peer", peers...), ratio("**ratio**", over(peers...))}
+	peer := []heading{taken("Volley", bare), fastest("best peer", peers...), ratio("**ratio**", over(peers...))}
 	links := part{title: "Links", chart: ".svg", columns: slices.Concat(where, []heading{
 		text("plan", func(c Cell) string {
 			w, _ := c.way(bare)
@@ -122,7 +122,7 @@ func parts(cells []Cell) []part {
 	}, peer, []heading{
 		fastest("uncoded", uncoded...),
 		ratio("ratio", over(uncoded...)),
-		time("coding", codingAlone),
+		taken("coding", codingAlone),
 		ratio("to raw", over(raw)),
 		text("bound", func(c Cell) string { return span(c.Bound) }),
 		ratio("ratio", func(c Cell) float64 { w, _ := c.way(bare); return w.Seconds / c.Bound }),
@@ -130,7 +130,7 @@ func parts(cells []Cell) []part {
 	memory := part{title: "Shared memory", chart: "-memory.svg", columns: slices.Concat(where, peer, []heading{
 		fastest("best copies", copiesOwn, copiesSlice),
 		ratio("ratio", over(copiesOwn, copiesSlice)),
-		time("Volley in a window", boundWindow),
+		taken("Volley in a window", boundWindow),
 		fastest("best window", windowOwn, windowSlice),
 		ratio("ratio", func(c Cell) float64 { return c.ratio(boundWindow, windowOwn, windowSlice) }),
 	})}

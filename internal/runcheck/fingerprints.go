@@ -34,8 +34,8 @@ type Fingerprints struct {
 	took   atomic.Int64           // ns that fingerprints took during the run, of all processors together
 }
 
-// Fingerprints returns the check of a run of p, which tells all ranks of t what is wrong by a communicator beside c. The seed
-// is the same at all ranks; fingerprints are of blocks of so many symbols.
+// Fingerprints returns the check of a run of p, which tells all ranks of t what is wrong by a communicator beside comm. The
+// seed is the same at all ranks; fingerprints are of blocks of so many symbols.
 func (c *Checker) Fingerprints(t transport.Transport, comm *collective.Comm, p plan.Plan, seed uint64, block int) *Fingerprints {
 	x := &Fingerprints{Checker: c, plan: p, t: t, Comm: comm.Beside()}
 	x.first, x.end = executor.Hosted(c.problem.Processors(), t.Rank(), t.Size())

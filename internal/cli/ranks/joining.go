@@ -31,7 +31,7 @@ type comm struct {
 	name string // as --comm takes it
 	doc  string
 
-	// join returns this process's place, or an error where the others do not come within the time of the flags.
+	// join returns this process's party, or an error where the others do not come within the time of the flags.
 	join func(ctx context.Context, o *Joining) (*session.Party, error)
 }
 
