@@ -9,6 +9,7 @@ import (
 
 	"volley/algo"
 	"volley/field"
+	"volley/field/fieldtest"
 	"volley/matrix"
 	"volley/matrix/matrices"
 	"volley/plan"
@@ -16,22 +17,13 @@ import (
 	"volley/transport/local"
 )
 
-func mustField(t *testing.T, name string) field.Field {
-	t.Helper()
-	f, err := field.Parse(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return f
-}
-
 func mustBuild(t *testing.T, f, name string, k, r int) matrix.Matrix {
 	t.Helper()
 	spec, err := matrices.ParseSpec(name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, err := spec.Build(mustField(t, f), k, r)
+	a, err := spec.Build(fieldtest.Parse(t, f), k, r)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -47,3 +47,13 @@ func Random(t testing.TB, f field.Field, k int, seed uint64) matrix.Matrix {
 	}
 	return a
 }
+
+// Cauchy returns the k×k Cauchy matrix on the usual points.
+func Cauchy(t testing.TB, f field.Field, k int) matrix.Matrix {
+	t.Helper()
+	a, err := matrix.Cauchy(f, k, k)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}

@@ -114,20 +114,17 @@ func (request mixRequest) prepare(ctx context.Context) (*question, [][]byte, err
 	if n := len(request.Words); n < 1 || n > mostWords {
 		return nil, nil, at("words", fmt.Errorf("%d words: want 1 to %d", n, mostWords))
 	}
-	length := len(request.Words[0])
-	if length < 1 || length > longestWord {
-		return nil, nil, at("words", fmt.Errorf("%q: want 1 to %d letters", request.Words[0], longestWord))
-	}
 	var data [][]byte
 	for _, word := range request.Words {
-		if len(word) != length {
-			return nil, nil, at("words", fmt.Errorf("%q: want %d letters, as the first word has", word, length))
+		letters, err := lettersOf(word, request.Words[0])
+		if err != nil {
+			return nil, nil, at("words", err)
 		}
-		data = append(data, []byte(word))
+		data = append(data, letters)
 	}
 	selected := flags{}
 	maps.Copy(selected, request.Flags)
-	selected["processors"], selected["size"] = strconv.Itoa(len(data)), strconv.Itoa(length)
+	selected["processors"], selected["size"] = strconv.Itoa(len(data)), strconv.Itoa(len(data[0]))
 	q, err := selected.ask(ctx)
 	if err != nil {
 		return nil, nil, err
@@ -250,12 +247,9 @@ func sums(_ context.Context, request sumsRequest, _ func(any) error) ([]mixture,
 			if err != nil {
 				return nil, at("sums", err)
 			}
-			data, err := packetOf(f, t.Word)
+			data, err := packetOf(f, t.Word, x.Terms[0].Word)
 			if err != nil {
 				return nil, at("sums", err)
-			}
-			if len(of) > 0 && len(data) != len(of[0].data) {
-				return nil, at("sums", fmt.Errorf("%q: want %d letters, as the first word has", t.Word, len(of[0].data)))
 			}
 			coefs, of = append(coefs, coef), append(of, packet{t.Name, data})
 		}
@@ -264,13 +258,21 @@ func sums(_ context.Context, request sumsRequest, _ func(any) error) ([]mixture,
 	return answer, nil
 }
 
+// lettersOf returns a word's letters, which are as many as the first word has.
+func lettersOf(word, first string) ([]byte, error) {
+	switch {
+	case len(first) < 1 || len(first) > longestWord:
+		return nil, fmt.Errorf("%q: want 1 to %d letters", first, longestWord)
+	case len(word) != len(first):
+		return nil, fmt.Errorf("%q: want %d letters, as the first word has", word, len(first))
+	}
+	return []byte(word), nil
+}
+
 // packetOf returns a word as a packet: its letters over 2^8, one symbol over other fields.
-func packetOf(f field.Field, word string) ([]byte, error) {
+func packetOf(f field.Field, word, first string) ([]byte, error) {
 	if f.Name() == "2^8" {
-		if len(word) < 1 || len(word) > longestWord {
-			return nil, fmt.Errorf("%q: want 1 to %d letters", word, longestWord)
-		}
-		return []byte(word), nil
+		return lettersOf(word, first)
 	}
 	number, err := field.ParseElement(f, word)
 	data := make([]byte, f.SymbolBytes())

@@ -19,7 +19,7 @@ func problem(t testing.TB, name string, k, ports int) *algo.Problem {
 	f := fieldtest.Parse(t, name)
 	a := algotest.Random(t, f, k, 1)
 	if name == "2^16" || name == "2^8" {
-		a = cauchy(t, f, k)
+		a = algotest.Cauchy(t, f, k)
 	}
 	p, err := algo.NewProblem(a, ports, algo.Natural)
 	if err != nil {
@@ -73,7 +73,7 @@ func TestBoundCut(t *testing.T) {
 	}
 	for _, k := range []int{7, 16, 24, 60, 75} {
 		for _, ports := range []int{1, 2} {
-			check(cauchy(t, fieldtest.Parse(t, "2^8"), k), ports)
+			check(algotest.Cauchy(t, fieldtest.Parse(t, "2^8"), k), ports)
 			check(algotest.Random(t, fieldtest.Parse(t, "bls12-381"), k, 1), ports)
 		}
 	}

@@ -1,23 +1,12 @@
 package conditional
 
 import (
-	"testing"
-
 	"volley/field"
 	_ "volley/field/curves"
 	"volley/matrix"
 	"volley/sim"
 	"volley/verify"
 )
-
-func cauchy(t testing.TB, f field.Field, k int) matrix.Matrix {
-	t.Helper()
-	a, err := matrix.Cauchy(f, k, k)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return a
-}
 
 // A pair is C1 and C2.
 type pair struct{ C1, C2 int }

@@ -208,7 +208,7 @@ func TestLiftedSuperregular(t *testing.T) {
 	} {
 		t.Run(fmt.Sprintf("K=%d p=%d over %s", c.k, c.ports, c.field), func(t *testing.T) {
 			t.Parallel()
-			a := cauchy(t, fieldtest.Parse(t, c.field), c.k)
+			a := algotest.Cauchy(t, fieldtest.Parse(t, c.field), c.k)
 			p, s := liftedPlan(t, a, c.ports, false)
 			if _, _, ok := s.coding.regular(new(algo.Problem)); !ok {
 				t.Error("a minor is zero")
@@ -315,9 +315,9 @@ func TestLiftedPlans(t *testing.T) {
 		C2         int
 		parameters string
 	}{
-		{cauchy(t, f, 24), 1, 7, "T=3 h=2"},
-		{cauchy(t, f, 96), 1, 15, "T=3 h=4"},
-		{matrix.Transpose(cauchy(t, f, 96)), 1, 15, "T=3 h=4"}, // by looking at its minors
+		{algotest.Cauchy(t, f, 24), 1, 7, "T=3 h=2"},
+		{algotest.Cauchy(t, f, 96), 1, 15, "T=3 h=4"},
+		{matrix.Transpose(algotest.Cauchy(t, f, 96)), 1, 15, "T=3 h=4"}, // by looking at its minors
 		{algotest.Random(t, f, 24, 1), 1, 7, "T=3 h=2"},
 		{algotest.Random(t, f, 75, 1), 1, 14, "T=2 h=5"},
 		{algotest.Random(t, f, 75, 8), 1, 14, "T=2 h=5 relabelled"},
@@ -348,11 +348,11 @@ func TestLiftedRefusals(t *testing.T) {
 		over  int
 		want  string
 	}{
-		{cauchy(t, f, 25), 1, -1, "K is neither 3·h² nor 6·h²"},
+		{algotest.Cauchy(t, f, 25), 1, -1, "K is neither 3·h² nor 6·h²"},
 		{identity(fieldtest.Parse(t, "5"), 75), 1, -1, "the minor of rows 25 to 29 and columns 0 6 12 18 24 is zero, and to correct it takes a field of more than h = 5 elements"},
 		{identity(f, 24), 1, -1, "corrected it has 9 packets, universal has 8"},
-		{cauchy(t, f, 12), 1, -1, "5 packets, universal has 5"},
-		{cauchy(t, f, 96), 1, 2, "13 rounds, more than the 9 allowed"},
+		{algotest.Cauchy(t, f, 12), 1, -1, "5 packets, universal has 5"},
+		{algotest.Cauchy(t, f, 96), 1, 2, "13 rounds, more than the 9 allowed"},
 		{identity(f, 3*33*33), 1, -1, "h = 33"},
 		{matrix.NewDense(f, 24, 20), 1, -1, "sources and 20 sinks"},
 	} {
@@ -383,7 +383,7 @@ func TestLiftedOnDemand(t *testing.T) {
 		f := fieldtest.Parse(t, "2^16")
 		shape, _ := newLiftedShape(c.k, 1)
 		asked := 0
-		a := askedMatrix{cauchy(t, f, c.k), &asked}
+		a := askedMatrix{algotest.Cauchy(t, f, c.k), &asked}
 		s := &lifted{shape, c.corrected, newLiftedCoding(shape, a, nil, c.corrected)}
 		p := schedule.Compile(plan.Info{Algorithm: "lifted", Field: f, Processors: c.k, Ports: 1}, schedule.Whole(s, c.k, a.At))
 		if _, err := p.Program(c.k / 2); err != nil {

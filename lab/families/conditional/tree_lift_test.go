@@ -62,7 +62,7 @@ func TestTreeLift(t *testing.T) {
 					for _, n := range rng.Perm(len(shapes)) {
 						a := algotest.Random(t, f, k, uint64(n))
 						if name == "2^8" {
-							a = cauchy(t, f, k)
+							a = algotest.Cauchy(t, f, k)
 						}
 						p := treeLiftPlan(shapes[n], a)
 						if random++; random == 40 {
@@ -186,7 +186,7 @@ func TestTreeLiftPlans(t *testing.T) {
 	} {
 		t.Run(fmt.Sprintf("K=%d over %s", c.k, c.field), func(t *testing.T) {
 			t.Parallel()
-			a := cauchy(t, fieldtest.Parse(t, c.field), c.k)
+			a := algotest.Cauchy(t, fieldtest.Parse(t, c.field), c.k)
 			plans := liftPlans(t, TreeLift, a, c.ports, c.over)
 			if got := liftFront(plans); got != c.want {
 				t.Errorf("K=%d: %s, want %s", c.k, got, c.want)
@@ -248,8 +248,8 @@ func TestTreeLiftRefusals(t *testing.T) {
 		over int
 		want string
 	}{
-		{cauchy(t, f, 113), -1, "for no K = R·Z"},
-		{cauchy(t, f, 112), 1, "for no K = R·Z are there parameters within the limits"},
+		{algotest.Cauchy(t, f, 113), -1, "for no K = R·Z"},
+		{algotest.Cauchy(t, f, 112), 1, "for no K = R·Z are there parameters within the limits"},
 		{matrix.NewDense(f, 112, 112), -1, "the equations of processor 0 depend on one another for R=2 m=8 h=7 n=4 stride=14"},
 		{identity(f, 112), -1, "the equations of processor 0 depend on one another"},
 		{algotest.Random(t, fieldtest.Parse(t, "2"), 112, 1), -1, "depend on one another"},
@@ -272,7 +272,7 @@ func TestTreeLiftOnDemand(t *testing.T) {
 	f := fieldtest.Parse(t, "2^16")
 	const k = 600
 	asked := 0
-	a := askedMatrix{cauchy(t, f, k), &asked}
+	a := askedMatrix{algotest.Cauchy(t, f, k), &asked}
 	for system := range (treeShape{size: k, ports: 1, cosets: 4, m: 17, h: 9, n: 6}).systems {
 		s := &treeLift{system.treeShape, newTreeCoding(system, a, nil)}
 		p := schedule.Compile(plan.Info{Algorithm: "tree-lift", Field: f, Processors: k, Ports: 1}, schedule.Whole(s, k, a.At))

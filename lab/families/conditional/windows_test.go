@@ -73,7 +73,7 @@ func TestWindows(t *testing.T) {
 		t.Run(fmt.Sprint("p=", ports), func(t *testing.T) {
 			t.Parallel()
 			for k := ports + 1; k <= 60; k++ {
-				a := cauchy(t, f, k)
+				a := algotest.Cauchy(t, f, k)
 				checked := map[string]bool{}
 				for _, over := range []int{0, 1, 2, 3, 4, -1} {
 					plans, err := Windows(windowProblem(t, a, ports, over))
@@ -115,7 +115,7 @@ func TestWindowsLarge(t *testing.T) {
 			t.Run(fmt.Sprintf("%s K=%d", c.field, k), func(t *testing.T) {
 				t.Parallel()
 				rng := rand.New(rand.NewPCG(7, uint64(k)))
-				a := cauchy(t, f, k)
+				a := algotest.Cauchy(t, f, k)
 				for ports := 1; ports <= 4; ports++ {
 					plans, err := Windows(windowProblem(t, a, ports, -1))
 					if err != nil || k > 300 && ports%3 != 1 {
@@ -218,9 +218,9 @@ func TestWindowsRefusals(t *testing.T) {
 		{ones, 1, 2, "is zero, the minor of rows"},
 		{sparse, 4, 0, "is zero"},
 		{identity(f, 600), 2, -1, "is zero"},
-		{cauchy(t, f, 24), 1, 0, "universal has as few packets in up to 5 rounds"},
-		{cauchy(t, f, 5), 1, -1, "universal has as few packets"},
-		{cauchy(t, f, 1), 1, -1, "universal has as few packets"},
+		{algotest.Cauchy(t, f, 24), 1, 0, "universal has as few packets in up to 5 rounds"},
+		{algotest.Cauchy(t, f, 5), 1, -1, "universal has as few packets"},
+		{algotest.Cauchy(t, f, 1), 1, -1, "universal has as few packets"},
 		{matrix.NewDense(f, 24, 20), 1, -1, "sources and 20 sinks"},
 	} {
 		plans, err := Windows(windowProblem(t, c.a, c.ports, c.over))
@@ -349,7 +349,7 @@ func TestWindowsOnDemand(t *testing.T) {
 	for _, c := range []struct{ k, ports int }{{600, 1}, {2500, 1}, {10000, 1}, {10000, 4}} {
 		for _, w := range windowTable(c.k, c.ports, 4) {
 			asked := 0
-			a := askedMatrix{cauchy(t, f, c.k), &asked}
+			a := askedMatrix{algotest.Cauchy(t, f, c.k), &asked}
 			s := newWindows(w, c.ports)
 			p := schedule.Compile(plan.Info{Algorithm: "windows", Field: f, Processors: c.k, Ports: c.ports}, schedule.Whole(s, c.k, a.At))
 			sim.Count(p)
@@ -373,7 +373,7 @@ func TestWindowsOnDemand(t *testing.T) {
 // BenchmarkWindowsProgram makes the program of one of 10,000 processors.
 func BenchmarkWindowsProgram(b *testing.B) {
 	f := fieldtest.Parse(b, "2^16")
-	a := cauchy(b, f, 10000)
+	a := algotest.Cauchy(b, f, 10000)
 	for _, w := range windowTable(10000, 1, -1) {
 		if w.extra != 2 && w.extra != 4 && w.extra != 12 {
 			continue
@@ -393,7 +393,7 @@ func BenchmarkWindowsProgram(b *testing.B) {
 // BenchmarkWindowsPivots looks at the pivots of a matrix of 10,000 rows.
 func BenchmarkWindowsPivots(b *testing.B) {
 	f := fieldtest.Parse(b, "2^16")
-	a := cauchy(b, f, 10000)
+	a := algotest.Cauchy(b, f, 10000)
 	for _, w := range windowTable(10000, 1, 4) {
 		s := newWindows(w, 1)
 		b.Run(s.String(), func(b *testing.B) {
