@@ -1,4 +1,4 @@
-// Package algotest makes plans for tests.
+// Package algotest makes plans and matrices for tests.
 package algotest
 
 import (
