@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"volley/group"
@@ -442,8 +443,7 @@ func TestBuffersDie(t *testing.T) {
 	t.Parallel()
 	const k = 4
 	rng := rand.New(rand.NewPCG(6, 33))
-	timeout := 300 * time.Millisecond
-	o := buffers.Options{Tolerate: 1, Options: group.Options{Timeout: timeout}}
+	o := buffers.Options{Tolerate: 1, Options: group.Options{Timeout: time.Minute}}
 	first := protected(t, k, o, 200_000, rng)
 	second := newJob(k, o, 200_000, rng)
 	must(t, errors.Join(second.size()...))
@@ -454,7 +454,8 @@ func TestBuffersDie(t *testing.T) {
 		dies := rng.IntN(k)
 		faults := make([][]faulty.Fault, k)
 		faults[dies] = []faulty.Fault{faulty.Die(round)}
-		errs := is.protect(faults...)
+		var errs []error
+		synctest.Test(t, func(*testing.T) { errs = is.protect(faults...) }) // time passes where all ranks wait
 		anyOK := slices.ContainsFunc(errs, func(err error) bool { return err == nil })
 		if errs[dies] == nil { // it has outlived the run
 			must(t, errors.Join(errs...))

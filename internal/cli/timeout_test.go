@@ -6,6 +6,7 @@ import (
 	"net"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -55,19 +56,22 @@ func TestTimeouts(t *testing.T) {
 			return err
 		},
 	} {
-		run := func(timeout time.Duration) error {
-			return local.Run(t.Context(), 2, func(ctx context.Context, tr transport.Transport) error {
-				if tr.Rank() == 1 && timeout >= 0 {
-					time.Sleep(300 * time.Millisecond)
-				}
-				return wait(ctx, tr, timeout)
+		run := func(timeout time.Duration) (err error) {
+			synctest.Test(t, func(t *testing.T) {
+				err = local.Run(t.Context(), 2, func(ctx context.Context, tr transport.Transport) error {
+					if tr.Rank() == 1 && timeout >= 0 {
+						time.Sleep(time.Hour)
+					}
+					return wait(ctx, tr, timeout)
+				})
 			})
+			return err
 		}
 		if err := run(0); err != nil {
 			t.Errorf("%s, 0: %v", name, err)
 		}
-		if err := run(20 * time.Millisecond); !errors.Is(err, executor.ErrTimeout) {
-			t.Errorf("%s, 20 ms: %v", name, err)
+		if err := run(time.Minute); !errors.Is(err, executor.ErrTimeout) {
+			t.Errorf("%s, a minute: %v", name, err)
 		}
 		if err := run(-1); err == nil || exit.Code(err) != exit.Usage || !strings.Contains(err.Error(), "timeout -1ns: want 0 or more") {
 			t.Errorf("%s, -1: %v", name, err)
