@@ -432,6 +432,9 @@ func (w *together) locate(at, n, from, to int) {
 			w.outputs[i].Memory = w.stage.packet(proc, true, n)[from:to:to]
 		}
 	}
+	if w.bound != nil {
+		w.bound.SetBytes(int64(to - from))
+	}
 }
 
 func (w *together) run() error {
@@ -507,7 +510,6 @@ func (w *together) code(at, n int) error {
 	}
 	began := w.e.options.trace.Now()
 	w.locate(at, n, from, to)
-	w.bound.SetBytes(int64(to - from))
 	if err := w.bound.Run(); err != nil {
 		return err
 	}
@@ -519,6 +521,14 @@ func (w *together) code(at, n int) error {
 // are symbols. Of several hosts each gets its part.
 func (w *together) copyIn(at, n int, says uint64) error {
 	f := w.e.matrix.Field()
+	if w.data != nil { // all lie where others read them, whole
+		for i := range w.packets {
+			if err := w.packets[i].validateSymbols(f, w.packets[i].Data, 0); err != nil {
+				return fmt.Errorf("processor %d: %w", w.first+i, err)
+			}
+		}
+		return nil
+	}
 	first, end := w.stage.part(n, w.stage.here, w.unit)
 	from, to := w.slice(end - first)
 	defer w.done(trace.Read, w.e.options.trace.Now(), n)
@@ -538,7 +548,7 @@ func (w *together) copyIn(at, n int, says uint64) error {
 		}
 		segments = append(segments, segment)
 		switch part := segment[first:end]; {
-		case w.data != nil || len(part) == 0 || &part[0] == &on[0]:
+		case len(part) == 0 || &part[0] == &on[0]:
 		case p.whole(at+first, end-first):
 			copy(on[:from], part)
 			copy(on[to:], part[to:])

@@ -19,6 +19,7 @@ import (
 	"volley/collective"
 	"volley/executor"
 	"volley/field/fieldtest"
+	"volley/internal/race"
 	"volley/matrix"
 	"volley/matrix/matrices"
 	"volley/transport"
@@ -498,6 +499,9 @@ func TestHosts(t *testing.T) {
 
 // TestBoundAllocates runs a Bound by messages, over the stage and in windows, and counts what is allocated: nothing.
 func TestBoundAllocates(t *testing.T) {
+	if race.Enabled {
+		t.Skip("the race detector has pools forget")
+	}
 	f := fieldtest.Parse(t, "2^8")
 	a := randomMatrix(t, f, 2, 1)
 	e := mustEncoder(t, a, volley.WithCheck(false))

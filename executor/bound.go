@@ -20,6 +20,7 @@ type Bound struct {
 	align  int64 // where it is cut
 	cores  int   // that the rank may use
 	stream bool  // what is computed passes by the caches
+	still  bool  // everything lies where the last run found it, and only steps are left
 
 	blockLength int
 	stride      int // of blocks in scratch memory
@@ -106,8 +107,14 @@ func (b *Bound) uncut() bool {
 }
 
 // SetBytes makes packets shorter or longer for the next runs, up to the bytes of the job. Inputs and outputs of the
-// job, in memory, may be others by then.
-func (b *Bound) SetBytes(n int64) { b.job.Bytes = n }
+// job, in memory, may be others from then on.
+func (b *Bound) SetBytes(n int64) { b.job.Bytes, b.still = n, false }
+
+// stays reports whether the next run finds everything where this one did, and has only steps to do.
+func (b *Bound) stays() bool {
+	return b.first == nil && b.uncut() && len(b.job.Beside) == 0 && b.job.Trace == nil && !slices.Contains(b.pipelines[0].written, false) &&
+		!slices.ContainsFunc(b.job.Inputs, func(in Input) bool { return in.Validate != nil })
+}
 
 // Close gives the memory back. It does not after an error: others may be reading it. Closing again does nothing.
 func (b *Bound) Close() {

@@ -2,6 +2,7 @@ package executor_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"reflect"
@@ -427,6 +428,85 @@ func TestObserveAll(t *testing.T) {
 	r.job = func(_ int, job *executor.Job) { job.ObserveAll = func([][]byte, [][]byte) error { return nil } }
 	if r.do(t.Context()); r.errs[0] == nil || !strings.Contains(r.errs[0].Error(), "ObserveAll at one of 5 ranks") {
 		t.Errorf("several ranks: %v", r.errs[0])
+	}
+}
+
+// memory is an output that may be written any number of times.
+type memory []byte
+
+func (m memory) WriteAt(p []byte, offset int64) (int, error) { return copy(m[offset:], p), nil }
+
+// TestRunsAgain runs a job of the only rank again and again. Between runs packets change where they lie, or others lie
+// elsewhere and are of another length; an observer refuses a run, and a context ends.
+func TestRunsAgain(t *testing.T) {
+	const k, most = 4, 1000
+	f := fieldtest.Parse(t, "257")
+	a := randomMatrix(t, f, k)
+	enough := errors.New("enough")
+	for _, algorithm := range []string{"universal", "exchange", "bruck-allgather"} {
+		x, err := executor.Prepare(compile(t, algorithm, a, 1), 0, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, lies := range []string{"in memory", "observed", "behind a reader", "for a writer"} {
+			observed, refuses := lies == "observed", false
+			job := executor.Job{
+				Executable: x, Bytes: 2 * most, Segment: 2 * most, Inputs: make([]executor.Input, k), Outputs: make([]executor.Output, k),
+			}
+			if observed {
+				job.ObserveAll = func([][]byte, [][]byte) error {
+					if refuses {
+						return enough
+					}
+					return nil
+				}
+			}
+			packets := make([][]byte, k)
+			results := make([][]byte, k)
+			move := func(symbols int) {
+				for i := range k {
+					packets[i], results[i] = make([]byte, 2*symbols), make([]byte, 2*symbols)
+					job.Inputs[i].Memory, job.Outputs[i].Memory = packets[i], results[i]
+				}
+				switch lies {
+				case "behind a reader":
+					job.Inputs[1] = executor.Input{Reader: bytes.NewReader(packets[1])}
+				case "for a writer":
+					job.Outputs[2] = executor.Output{Writer: memory(results[2])}
+				}
+			}
+			move(most)
+			ctx, cancel := context.WithCancelCause(t.Context())
+			b, err := executor.Bind(ctx, local.New(1)[0], job)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for turn, symbols := range []int{most, most, most, 3, 3, most - 1, most} {
+				if symbols != len(packets[0])/2 {
+					move(symbols)
+					b.SetBytes(int64(2 * symbols))
+				}
+				for i, p := range randomPackets(f, uint64(turn), equal(k, symbols)...) {
+					copy(packets[i], p)
+				}
+				if err := b.Run(); err != nil {
+					t.Fatal(err)
+				}
+				for i, want := range product(a, packets, symbols) {
+					if !bytes.Equal(results[i], want) {
+						t.Fatalf("%s, %s, run %d: output %d is wrong", algorithm, lies, turn, i)
+					}
+				}
+			}
+			if refuses = observed; !observed {
+				cancel(enough)
+			}
+			if err := b.Run(); !errors.Is(err, enough) {
+				t.Errorf("%s, %s: got %v, want %v", algorithm, lies, err, enough)
+			}
+			cancel(nil)
+			b.Close()
+		}
 	}
 }
 

@@ -69,6 +69,7 @@ func (b *Bound) Run() error {
 	}
 	b.pipelines[0].runOne()
 	b.running.Wait() // the first error counts, and the group is aborted by then
+	b.still = b.still || b.stays()
 	return b.first
 }
 
@@ -89,6 +90,9 @@ func (p *pipeline) runOne() {
 
 // runSegments runs the segments of a pipeline.
 func (p *pipeline) runSegments() error {
+	if p.still {
+		return p.recompute()
+	}
 	p.segments, p.elementSum, p.headerBytes = 0, 0, 0
 	stride := int64(len(p.pipelines)) * p.job.Segment
 	for offset := int64(p.number) * p.job.Segment; offset < p.job.Bytes || offset == 0; offset += stride {
@@ -100,6 +104,17 @@ func (p *pipeline) runSegments() error {
 		}
 	}
 	return nil
+}
+
+// recompute runs the steps of the only segment where it lies.
+func (p *pipeline) recompute() error {
+	if p.ctx.Err() != nil {
+		return context.Cause(p.ctx)
+	}
+	for s := range p.x.Steps {
+		p.compute(s)
+	}
+	return p.observe()
 }
 
 // runSegment runs the programs on the segment.

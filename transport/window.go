@@ -3,7 +3,6 @@ package transport
 import (
 	"context"
 	"fmt"
-	"runtime"
 	"sync/atomic"
 	"time"
 	"unsafe"
@@ -66,6 +65,9 @@ type Host struct {
 
 	// Crowded says, alike at all ranks of the host, that there are more ranks than cores: who waits lets others go on at once.
 	Crowded bool
+
+	// Yield lets ranks of the host go on that share this rank's core. Who waits for them calls it again and again.
+	Yield func()
 
 	// Aborted returns an *[AbortError] after an abort, and lets messages go on meanwhile. Who waits for something else
 	// than messages calls it now and then.
@@ -186,8 +188,7 @@ func (w *Window) await(ctx context.Context, h *Host, came *atomic.Uint64, timeou
 			time.Sleep(min(napMeeting, waited/6))
 			n = looksEvery - 1 // to look again
 		case h.Crowded || waited > spinMeeting:
-			runtime.Gosched()
-			yield()
+			h.Yield()
 		}
 	}
 	return nil

@@ -76,7 +76,7 @@ func NewHosts(ranks ...int) []*Endpoint {
 	for h, list := range hosts {
 		for _, r := range list {
 			e := ends[r]
-			e.host = &transport.Host{Hosts: hosts, Here: h, Crowded: n > runtime.GOMAXPROCS(0), Aborted: e.hasAborted}
+			e.host = &transport.Host{Hosts: hosts, Here: h, Crowded: n > runtime.GOMAXPROCS(0), Yield: runtime.Gosched, Aborted: e.hasAborted}
 		}
 	}
 	return ends
