@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 import volley
@@ -261,7 +262,8 @@ def test_which_binary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         volley.verify(["a", "b"])
 
 
-def test_interrupt_ends_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("starts", [True, False], ids=["as it starts", "while it runs"])
+def test_interrupt_ends_the_run(starts: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ready, ended = tmp_path / "ready", tmp_path / "ended"
     os.mkfifo(ready)
     monkeypatch.setenv("VOLLEY", program(tmp_path / "volley", f"trap 'touch {ended}; exit 1' TERM; echo > {ready}; while :; do sleep 0.01; done"))
@@ -270,7 +272,15 @@ def test_interrupt_ends_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         ready.read_text()
         signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
 
-    threading.Thread(target=interrupt).start()
+    class Interrupted(subprocess.Popen):  # type: ignore[type-arg]
+        def __init__(self, *args: Any, **options: Any) -> None:
+            super().__init__(*args, **options)
+            interrupt()
+
+    if starts:
+        monkeypatch.setattr(subprocess, "Popen", Interrupted)
+    else:
+        threading.Thread(target=interrupt).start()
     with pytest.raises(KeyboardInterrupt):
         volley.protect(["a", "b"], 1)
     assert ended.exists()

@@ -6,9 +6,12 @@ import json
 import logging
 import os
 import shutil
+import signal
 import subprocess
 import tempfile
+import threading
 from pathlib import Path
+from types import FrameType, TracebackType
 from typing import Any, Callable, Iterable, Iterator, NamedTuple, Optional, Sequence, Union
 
 log = logging.getLogger("volley")
@@ -119,6 +122,33 @@ def documents(text: str) -> list[Any]:
     return found
 
 
+class Deferred:
+    """Defers interrupts (Ctrl-C): one that comes while a process is started would lose it, and it would go on."""
+
+    def __enter__(self) -> Deferred:
+        self._came = False
+        handler = signal.getsignal(signal.SIGINT)
+        # Only the main thread is interrupted, and has a handler to defer.
+        self._handler = handler if callable(handler) and threading.current_thread() is threading.main_thread() else None
+        if self._handler:
+            signal.signal(signal.SIGINT, self._note)
+        return self
+
+    def _note(self, number: int, frame: Optional[FrameType]) -> None:
+        self._came = True
+
+    def over(self) -> None:
+        """Lets interrupts through from now on, also one that has come."""
+        if self._handler:
+            signal.signal(signal.SIGINT, self._handler)
+            self._handler = None
+            if self._came:
+                signal.raise_signal(signal.SIGINT)
+
+    def __exit__(self, kind: Optional[type[BaseException]], error: Optional[BaseException], trace: Optional[TracebackType]) -> None:
+        self.over()
+
+
 def run(verb: str, flags: Sequence[str], dirs: Iterable[Dir], progress: Heard = None) -> tuple[list[Any], int, str]:
     """Runs a verb to its end, and returns what it printed, its exit code and its errors.
 
@@ -126,11 +156,12 @@ def run(verb: str, flags: Sequence[str], dirs: Iterable[Dir], progress: Heard = 
     protected as it was.
     """
     command = [binary(), verb, "--json", "--log-format", "json", *(OFTEN if progress else []), *flags, "--", *places(dirs)]
-    with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as out, subprocess.Popen(
+    with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as out, Deferred() as interrupts, subprocess.Popen(
         command, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.PIPE, encoding="utf-8", errors="replace"
     ) as child:
         assert child.stderr
         try:
+            interrupts.over()
             errors = "\n".join(said(child.stderr, progress))
             child.wait()
         except BaseException:
