@@ -285,7 +285,7 @@ func TestInstall(t *testing.T) {
 }
 
 // TestMPICH installs the library for Open MPI and then for MPICH, each of which is linked with its own only, and runs
-// programs with MPICH.
+// programs with MPICH. None has a request open in MPI_Finalize, where MPICH lets threads in at once.
 func TestMPICH(t *testing.T) {
 	for _, line := range []string{"pkg-config --exists mpich", "mpicc.mpich -v", "mpirun.mpich --version", "readelf --version"} {
 		if args := strings.Fields(line); exec.Command(args[0], args[1:]...).Run() != nil {
@@ -307,7 +307,7 @@ func TestMPICH(t *testing.T) {
 	for _, c := range []struct {
 		program, mode string
 		n             int
-	}{{"calls", "single", 3}, {"buffers", "multiple", 3}, {"buffers", "finalize", 2}, {"misuse", "multiple", 3}, {"persistent", "multiple", 3}, {"persistent", "open", 2}} {
+	}{{"calls", "single", 3}, {"buffers", "multiple", 3}, {"misuse", "multiple", 3}, {"persistent", "multiple", 3}, {"persistent", "open", 2}} {
 		program := filepath.Join(t.TempDir(), c.program)
 		command(t, env, "sh", "-c", "mpicc.mpich -Wall -pthread -o "+program+" testdata/"+c.program+".c $(pkg-config --cflags --libs volley)")
 		if out := command(t, env, "mpirun.mpich", "-n", fmt.Sprint(c.n), program, c.mode); !strings.Contains(out, "done") {

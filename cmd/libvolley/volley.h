@@ -244,8 +244,8 @@ enum { VOLLEY_REQUEST_NULL = 0 };
  * untouched until volley_wait returns or volley_test says done. Several requests may be open, on one communicator, too: all
  * processes start them in the same order.
  *
- * MPI was started for MPI_THREAD_MULTIPLE, by MPI_Init_thread: else they return VOLLEY_USAGE. MPI_Finalize waits for
- * requests that are open. */
+ * MPI was started for MPI_THREAD_MULTIPLE, by MPI_Init_thread: else they return VOLLEY_USAGE. No request is open in
+ * MPI_Finalize, as with MPI's own: Open MPI waits for one; MPICH takes no locks then, and may end the job. */
 int volley_protect_start(MPI_Comm comm, const char *path, int tolerate, const volley_group_options *options, volley_request *request);
 int volley_recover_start(MPI_Comm comm, const char *path, const volley_group_options *options, volley_request *request);
 int volley_protect_buffers_start(MPI_Comm comm, const volley_buffer *buffers, int count, int tolerate,
