@@ -302,6 +302,22 @@ test("nothing is wider than the window at 390 px", async () => {
   await done(opened);
 });
 
+test("the table of what the planner chose from shows the time, and tables that go on are shaded there", async () => {
+  const hidden = (table) => table.evaluate((e) => e.scrollWidth - e.clientWidth);
+  const opened = await explorer.show("#/schedule?k=8&algorithm=exchange:8", { viewport: { width: 390, height: 900 } });
+  const { page } = opened;
+  for (const width of [390, 1024]) {
+    await page.setViewportSize({ width, height: 900 });
+    assert.equal(await hidden(page.locator(".scroll", { hasText: "parameters" }).first()), 0, `${width}`);
+  }
+  await page.setViewportSize({ width: 390, height: 900 });
+  await explorer.load(opened, "#/schedule?k=500");
+  const rounds = page.getByRole("region", { name: "Rounds" });
+  assert.ok((await hidden(rounds)) > 0);
+  assert.equal(await rounds.evaluate((e) => getComputedStyle(e).backgroundAttachment), "local, local, scroll, scroll");
+  await done(opened);
+});
+
 test("nothing is wider than the window at 1,024 px, in light and dark", async () => {
   for (const colorScheme of ["light", "dark"]) {
     const opened = await explorer.open("#/schedule?round=0", { viewport: { width: 1024, height: 768 }, colorScheme });
