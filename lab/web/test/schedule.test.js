@@ -108,7 +108,7 @@ test("a processor is followed: where its packet goes, where its result comes fro
 const looks = (stripes) => stripes.map((g) => {
   const [base, full] = g.children;
   const part = base.getAttribute("height") / 4;
-  return { colour: g.getAttribute("fill"), parts: [...full.getAttribute("d").matchAll(/M\S+ ([^h]+)/g)].map(([, y]) => Math.round((y - base.getAttribute("y")) / part)).join(), wide: base.getBBox().width };
+  return { colour: full.getAttribute("fill"), parts: [...full.getAttribute("d").matchAll(/M\S+ ([^h]+)/g)].map(([, y]) => Math.round((y - base.getAttribute("y")) / part)).join(), wide: base.getBBox().width };
 });
 
 test("a sum is a bar with a stripe for each packet, and no two stripes look alike, however narrow they are", async () => {
