@@ -81,6 +81,16 @@ test("at 390 px every node of a group is in sight", async () => {
   await done(opened);
 });
 
+test("at 390 px 8 nodes fill the width, and chunks have their names", async () => {
+  const opened = await explorer.open("#/protect?nodes=8", { viewport: { width: 390, height: 900 } });
+  const { page } = opened;
+  await page.getByText("All 8 nodes are there").waitFor();
+  assert.match(await page.locator("tbody tr").first().innerText(), /p0\s+p1\s+d0\s+d1/);
+  const room = await page.locator("main .scroll").evaluate((e) => [e.clientWidth - e.querySelector("table").offsetWidth, e.scrollWidth - e.clientWidth]);
+  assert.deepEqual(room, [0, 0]);
+  await done(opened);
+});
+
 test("a group of many nodes is drawn without a cell for each", async () => {
   const opened = await explorer.open("#/protect?nodes=1000&tolerate=100");
   const { page } = opened;

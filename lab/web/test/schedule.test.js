@@ -104,31 +104,72 @@ test("a processor is followed: where its packet goes, where its result comes fro
   await done(opened);
 });
 
-test("a sum is a bar with a stripe for each packet, told apart by colours and, beyond eight, by patterns", async () => {
+/** Of stripes: their colour, which parts of four are in full colour, and their width. */
+const looks = (stripes) => stripes.map((g) => {
+  const [base, full] = g.children;
+  const part = base.getAttribute("height") / 4;
+  return { colour: full.getAttribute("fill"), parts: [...full.getAttribute("d").matchAll(/M\S+ ([^h]+)/g)].map(([, y]) => Math.round((y - base.getAttribute("y")) / part)).join(), wide: base.getBBox().width };
+});
+
+test("a sum is a bar with a stripe for each packet, and no two stripes look alike, however narrow they are", async () => {
   const opened = await explorer.show("#/schedule?k=16&message=3.0.0");
   const { page } = opened;
   const bar = page.getByRole("region", { name: "Message" }).getByRole("img").first();
-  const packets = (await bar.getAttribute("aria-label")).match(/x\d+/g);
-  assert.ok(packets.length > 2 && packets.length < 16);
-  const looks = await bar.locator("g").evaluateAll((list) => list.map((g) => [g.querySelector("title").textContent, [...g.querySelectorAll("rect")].map((r) => r.getAttribute("fill").replace(/#.*-/, "#")).join(" ")]));
-  assert.deepEqual(looks.map(([name]) => name), packets);
-  assert.equal(new Set(looks.map(([, look]) => look)).size, packets.length, `${looks}`);
+  for (const [hash, most] of [["", 18], ["#/schedule?k=81&p=2&algorithm=ring-allgather&message=79.0.0", 18], ["#/schedule?k=81&message=6.0.0", 9]]) {
+    if (hash) await explorer.load(opened, hash);
+    const packets = (await bar.getAttribute("aria-label")).match(/x\d+/g);
+    assert.deepEqual(await bar.locator("title").allTextContents(), packets);
+    const seen = await bar.locator(".stripe").evaluateAll(looks);
+    assert.equal(new Set(seen.map(({ colour, parts }) => `${colour} ${parts}`)).size, packets.length, JSON.stringify(seen));
+    assert.ok(seen.every(({ wide }) => wide <= most), hash);
+  }
   await done(opened);
 });
 
-test("a label in the drawing has a stripe for each packet in its message", async () => {
-  const opened = await explorer.show("#/schedule?k=8");
+test("a label in the drawing has a stripe for each packet in its message, and each packet looks the same everywhere and like no other", async () => {
+  const opened = await explorer.show("#/schedule?k=16", { viewport: { width: 1024, height: 900 } });
   const { page } = opened;
-  const labels = await page.locator("text.label").evaluateAll((list) => list.map((text) => {
-    const colours = [];
-    for (let next = text.nextElementSibling; next?.matches(".stripe"); next = next.nextElementSibling) colours.push(next.getAttribute("fill"));
-    return [text.textContent, colours];
-  }));
+  const packets = new Map();
+  const labels = await page.locator("text.label").evaluateAll((list, source) => list.map((text) => [text.textContent, eval(source)([...text.nextElementSibling.querySelectorAll(".stripe")])]), looks.toString());
   assert.ok(labels.some(([text]) => text.startsWith("y")));
-  for (const [text, colours] of labels) {
-    const packets = [...text.matchAll(/x(\d+)(?:\.\.x(\d+))?/g)].flatMap(([, from, to = from]) => Array.from({ length: to - from + 1 }, (_, i) => Number(from) + i));
-    assert.deepEqual(colours, packets.map((p) => `var(--port-${p})`), text);
+  for (const [text, seen] of labels.filter(([text]) => !text.includes("…"))) {
+    const names = [...text.matchAll(/x(\d+)(?:\.\.x(\d+))?/g)].flatMap(([, from, to = from]) => Array.from({ length: to - from + 1 }, (_, i) => Number(from) + i));
+    assert.equal(seen.length, names.length, text);
+    seen.forEach(({ colour, parts }, i) => packets.set(names[i], (packets.get(names[i]) ?? new Set()).add(`${colour} ${parts}`)));
   }
+  assert.equal(packets.size, 16);
+  assert.ok([...packets.values()].every((set) => set.size === 1));
+  assert.equal(new Set([...packets.values()].map((set) => [...set][0])).size, 16);
+  // Who sees orange as brown tells packet 1 from packet 4 by the parts; of packets with the same parts the colours differ for all.
+  const parts = (packet) => [...packets.get(packet)][0].split(" ")[1];
+  for (let packet = 0; packet < 12; packet++) assert.notEqual(parts(packet), parts(packet + 4));
+  await done(opened);
+});
+
+test("in a low window the details of a message cover nothing, and come into sight when the message is kept", async () => {
+  for (const [width, height] of [[1024, 600], [390, 560], [844, 390]]) {
+    const opened = await explorer.show("#/schedule?k=16&message=3.0.0&bytes=1", { viewport: { width, height } });
+    const { page } = opened;
+    const panel = page.getByRole("region", { name: "Message" });
+    await panel.locator(".products").waitFor();
+    for (const part of await page.locator(".band, circle.node").all()) {
+      await part.evaluate((e) => e.scrollIntoView({ block: "end" }));
+      const [below, above] = [await panel.boundingBox(), await part.boundingBox()];
+      assert.ok(above.y + above.height <= below.y + 1, `${width} x ${height}: ${JSON.stringify([above, below])}`);
+    }
+    await explorer.load(opened, "#/schedule?k=16");
+    await page.locator("path.arrow").nth(20).focus();
+    await page.keyboard.press("Enter");
+    await page.waitForFunction(() => document.querySelector("section.message").getBoundingClientRect().top < innerHeight - 50);
+    await done(opened);
+  }
+});
+
+test("ports of one colour have one entry in the legend, which looks as the ribbons do", async () => {
+  const opened = await explorer.show("#/schedule?k=40&p=10&tree=spread&follow=3");
+  const items = opened.page.locator(".legend .item").filter({ hasText: "port" });
+  assert.deepEqual((await items.allInnerTexts()).map((text) => text.trim()), ["ports 0, 8", ...[1, 2, 3, 4, 5, 6, 7].map((port) => `port ${port}`)]);
+  assert.equal(await opened.page.locator(".legend line[stroke-dasharray]").count(), 0);
   await done(opened);
 });
 
@@ -258,6 +299,22 @@ test("nothing is wider than the window at 390 px", async () => {
     const cut = await page.locator('[role="tab"], caption, dd').evaluateAll((list) => list.filter((e) => e.getBoundingClientRect().right > document.documentElement.clientWidth).map((e) => e.textContent));
     assert.deepEqual(cut, [], hash);
   }
+  await done(opened);
+});
+
+test("the table of what the planner chose from shows the time, and tables that go on are shaded there", async () => {
+  const hidden = (table) => table.evaluate((e) => e.scrollWidth - e.clientWidth);
+  const opened = await explorer.show("#/schedule?k=8&algorithm=exchange:8", { viewport: { width: 390, height: 900 } });
+  const { page } = opened;
+  for (const width of [390, 1024]) {
+    await page.setViewportSize({ width, height: 900 });
+    assert.equal(await hidden(page.locator(".scroll", { hasText: "parameters" }).first()), 0, `${width}`);
+  }
+  await page.setViewportSize({ width: 390, height: 900 });
+  await explorer.load(opened, "#/schedule?k=500");
+  const rounds = page.getByRole("region", { name: "Rounds" });
+  assert.ok((await hidden(rounds)) > 0);
+  assert.equal(await rounds.evaluate((e) => getComputedStyle(e).backgroundAttachment), "local, local, scroll, scroll");
   await done(opened);
 });
 

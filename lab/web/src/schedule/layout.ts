@@ -122,7 +122,7 @@ export function layout(s: Schedule, available: number, pace: Pace | null = null,
 
 export const barHeight = 7;
 /** The height of stripes. */
-export const stripe = 4;
+export const stripe = 6;
 
 /** The most that a processor sends or gets in a round fills a bundle; the longest message fits a column. */
 function ribbonUnit(s: Schedule, column: number): number {
