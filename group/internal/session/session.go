@@ -248,7 +248,7 @@ func (s *Session) unmoved(ctx context.Context) error {
 		if at := slices.Index(s.Manifest.Names, x.Name); at >= 0 {
 			return s.Alike(ctx, store.Inputf("%s was node %d of the group and was given as node %d: give the directories in the order in which they were protected", x.Dir, at, n))
 		}
-		return s.Alike(ctx, store.Inputf("%s has what belongs to %s, and %s was given: give the directory that was protected, mount a snapshot where the last one was, or name another directory with Meta", filepath.Join(s.Meta, fmt.Sprint("node.", n)), printable.Text(string(s.Manifest.Names[n])), x.Dir))
+		return s.Alike(ctx, store.Inputf("%s has what belongs to %s, and %s was given: give the directory that was protected, mount a snapshot where the last one was, or, for another group, name another directory than %s", filepath.Join(s.Meta, fmt.Sprint("node.", n)), printable.Text(string(s.Manifest.Names[n])), x.Dir, s.Meta))
 	}
 	return nil
 }
@@ -265,7 +265,7 @@ func (s *Session) Meet(ctx context.Context, nodes int, v Verb) error {
 	case err != nil:
 		return store.Inputf("the options of %s: %w", v.Name, err)
 	case s.Meta != "" && s.Roots:
-		return store.Inputf("the protection of a snapshot lies beside it: leave out Meta")
+		return store.Inputf("the protection of a snapshot lies in the snapshot, and cannot lie in %s: name no directory for it", s.Meta)
 	case len(s.Key) > 0 && s.NoKey:
 		return store.Inputf("there are both a key and NoKey: give one of them")
 	case len(s.Key) > 0:
@@ -668,7 +668,7 @@ func (s *Session) UnreadRecords() (list []string) {
 // Elsewhere is what to do where a node cannot be read, and may never be again.
 const Elsewhere = "To recover its data elsewhere, give another, empty directory in its place"
 
-// Notes tells what is the matter with files of Volley's, and what runs have left behind.
+// Notes tells what is the matter with files of Volley's.
 func (s *Session) Notes() []string {
 	var list []string
 	for _, x := range s.States {
@@ -686,12 +686,27 @@ func (s *Session) Notes() []string {
 			list = append(list, fmt.Sprintf("%s can be read by others, who learn from parity what is in the files of other nodes: protect and recover make it private where they are run by its owner", tree.JoinPath(x.Dir, tree.MetaName)))
 		}
 		list = append(list, x.Bad...)
+		for _, h := range x.Held {
+			if s.behind(x, h) {
+				list = append(list, fmt.Sprintf("%s has generation %d, and the group is at generation %d", x.Dir, h.Generation, s.Generation))
+			}
+		}
+	}
+	return list
+}
+
+// behind reports whether a node holds h in place of the generation in force.
+func (s *Session) behind(x *store.State, h store.Held) bool {
+	return h.Generation < s.Generation && x.Of(s.Current) == nil
+}
+
+// Leftovers tells what interrupted runs have left behind. Verbs that only look tell it: the others remove it.
+func (s *Session) Leftovers() []string {
+	var list []string
+	for _, x := range s.States {
 		left := slices.Clone(x.Left)
 		for _, h := range x.Held {
-			switch {
-			case h.Generation < s.Generation && x.Of(s.Current) == nil:
-				list = append(list, fmt.Sprintf("%s has generation %d, and the group is at generation %d", x.Dir, h.Generation, s.Generation))
-			case !h.Committed && (h.Generation != s.Generation || h.Root != s.Root):
+			if !h.Committed && (h.Generation != s.Generation || h.Root != s.Root) && !s.behind(x, h) {
 				left = append(left, store.PendingDir(h.Generation))
 			}
 		}
