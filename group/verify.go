@@ -144,7 +144,7 @@ func (g *Group) examine(ctx context.Context, name string, share float64) (*Verif
 // examineGroup reads a share of the nodes: all, or nothing.
 func examineGroup(ctx context.Context, s *session.Session, share float64) (*VerifyReport, error) {
 	start := time.Now()
-	r := &VerifyReport{Step: s.Taken, Generation: s.Generation, Notes: slices.Concat(s.Notes(), s.Leftovers())}
+	r := &VerifyReport{Step: s.Taken, Generation: s.Generation, Notes: s.Notes()}
 	if r.Protected = s.Manifest != nil; !r.Protected {
 		if !slices.ContainsFunc(s.States, func(x *store.State) bool { return x.Failing == "" && !x.Lost }) && slices.ContainsFunc(s.States, func(x *store.State) bool { return x.Failing != "" }) {
 			return nil, s.Alike(ctx, s.Unprotected()) // nobody knows

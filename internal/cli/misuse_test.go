@@ -664,6 +664,7 @@ func TestMisuse(t *testing.T) {
 			m.protect()
 			m.shell("echo > n1/.volley/tmp-3; echo > n2/.volley/.volley-ABC; mkdir n0/.volley/pending.5; echo > n0/.volley/pending.5/parity; mkdir n3/.volley/tmp-generation.1")
 			m.volley(exit.OK, []string{"verify"}, "tmp-3", ".volley-ABC", "pending.5", "tmp-generation.1", "removes")
+			m.volley(exit.OK, []string{"recover", "--deleted", "--dry-run"}, "tmp-3", "removes")
 			if said := m.volley(exit.OK, []string{"recover", "--deleted"}); strings.Contains(said, "interrupted") {
 				t.Errorf("recover names what it has removed: %s", said)
 			}

@@ -236,8 +236,8 @@ func drive(f func() error) error {
 }
 
 // Begin is [Drive] beside the caller, and needs MPI_THREAD_MULTIPLE. It returns when all processes of the communicator
-// have called it. Then f runs, and after it done. Open MPI's MPI_Finalize waits for that; MPICH's takes no locks, so it
-// comes after.
+// have called it. Then f runs, and after it done. Open MPI's MPI_Finalize waits for that. MPICH's takes no locks: call it
+// afterwards.
 func Begin(handle int, timeout time.Duration, f func(*Endpoint) error, done func(error)) error {
 	if err := check(handle); err != nil {
 		return err

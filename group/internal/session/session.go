@@ -70,6 +70,7 @@ type Session struct {
 	Records  map[int]map[string][]byte // record files that nodes here lack, by name
 	Out      map[int]bool              // nodes that are recovered elsewhere; nil: each where it is
 	adopt    bool                      // what was made without a key gets one
+	tidies   bool                      // it removes what interrupted runs have left
 	Taken    *int64                    // the snapshot that the nodes are; nil: none
 	Agreed   bool                      // all ranks find the error
 	Passed   map[int64]*LostError      // snapshots that turned out to be lost; nil: there is no other to take
@@ -108,6 +109,7 @@ func Meeting[T any](ctx context.Context, t transport.Transport, o Options, f fun
 
 // Look takes the directories of the nodes at this rank, locks them, and looks what all nodes hold.
 func (s *Session) Look(ctx context.Context, dirs []string, v Verb) error {
+	s.tidies = v.Writes
 	if err := s.Meet(ctx, len(dirs), v); err != nil {
 		return err
 	}
@@ -668,7 +670,7 @@ func (s *Session) UnreadRecords() (list []string) {
 // Elsewhere is what to do where a node cannot be read, and may never be again.
 const Elsewhere = "To recover its data elsewhere, give another, empty directory in its place"
 
-// Notes tells what is the matter with files of Volley's.
+// Notes tells what is the matter with files of Volley's, and, where this run does not remove it, what runs have left behind.
 func (s *Session) Notes() []string {
 	var list []string
 	for _, x := range s.States {
@@ -686,31 +688,16 @@ func (s *Session) Notes() []string {
 			list = append(list, fmt.Sprintf("%s can be read by others, who learn from parity what is in the files of other nodes: protect and recover make it private where they are run by its owner", tree.JoinPath(x.Dir, tree.MetaName)))
 		}
 		list = append(list, x.Bad...)
-		for _, h := range x.Held {
-			if s.behind(x, h) {
-				list = append(list, fmt.Sprintf("%s has generation %d, and the group is at generation %d", x.Dir, h.Generation, s.Generation))
-			}
-		}
-	}
-	return list
-}
-
-// behind reports whether a node holds h in place of the generation in force.
-func (s *Session) behind(x *store.State, h store.Held) bool {
-	return h.Generation < s.Generation && x.Of(s.Current) == nil
-}
-
-// Leftovers tells what interrupted runs have left behind. Verbs that only look tell it: the others remove it.
-func (s *Session) Leftovers() []string {
-	var list []string
-	for _, x := range s.States {
 		left := slices.Clone(x.Left)
 		for _, h := range x.Held {
-			if !h.Committed && (h.Generation != s.Generation || h.Root != s.Root) && !s.behind(x, h) {
+			switch {
+			case h.Generation < s.Generation && x.Of(s.Current) == nil:
+				list = append(list, fmt.Sprintf("%s has generation %d, and the group is at generation %d", x.Dir, h.Generation, s.Generation))
+			case !h.Committed && (h.Generation != s.Generation || h.Root != s.Root):
 				left = append(left, store.PendingDir(h.Generation))
 			}
 		}
-		if left != nil && x.Beside == nil { // else it is of the other run
+		if left != nil && !s.tidies && x.Beside == nil { // else it is of the other run
 			list = append(list, fmt.Sprintf("%s: an interrupted run has left %s in its %s, which the next protect or recover removes", x.Dir, strings.Join(left, ", "), tree.MetaName))
 		}
 	}
