@@ -75,17 +75,20 @@ type Host struct {
 
 	// Stages are what runs, one after the other, exchange packets by that lie elsewhere: none until the first run shares
 	// one, see package collective, and a longer one where a later run needs it. What was made ready with an earlier one
-	// goes on with that. Who closes the transport closes them.
+	// goes on with that. Who closes the transport calls Close.
 	Stages []*Window
 
 	// Unshared says why the ranks have no memory together, although they run on one host.
 	Unshared error
 }
 
-// Close gives the stages back.
-func (h *Host) Close() {
+// Close gives the stages back, unless the group was aborted, or a wait given up: what is on a stage may then be read and
+// written at any later time, see [Queue.Wait], and it stays mapped.
+func (h *Host) Close(aborted bool) {
 	for _, w := range h.Stages {
-		w.Close()
+		if !aborted {
+			w.Close()
+		}
 	}
 	h.Stages = nil
 }
@@ -112,7 +115,8 @@ func NewWindow(id uint64, rank int, parts, flags [][]byte, unmap func()) *Window
 // Of reports whether the window may be of the ranks of t: there are as many, and this one is the same.
 func (w *Window) Of(t Transport) bool { return w.rank == t.Rank() && len(w.Parts) == t.Size() }
 
-// Close gives the memory back, of this rank. Nobody uses its parts afterwards.
+// Close gives the memory back, of this rank. Nobody uses its parts afterwards: where they were parts of transfers, it is
+// called after the end of each, and not after an abort, see [Queue.Wait].
 func (w *Window) Close() { w.unmap() }
 
 // word returns a word of a rank's flags: 0 is how often it has come, and what it says lies in the other two by turns, as

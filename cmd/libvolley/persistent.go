@@ -104,9 +104,11 @@ func volleyFree(data unsafe.Pointer) C.int {
 		return result(errUsage{fmt.Errorf("data: %d requests of volley_encode_init use it: call volley_request_free before", r.users)})
 	}
 	regions.list = slices.Delete(regions.list, i, i+1)
-	if r.window != nil {
+	switch {
+	case mpi.Left(): // perhaps to this memory
+	case r.window != nil:
 		r.window.Close()
-	} else {
+	default:
 		C.free(r.data)
 	}
 	return result(nil)

@@ -23,7 +23,10 @@ extern "C" {
  * each of the others calls a function with comm again, when it likes, and goes on waiting there; who comes late gets
  * VOLLEY_FAILED in its first call if the others have not called again within its timeout. Until all have come together,
  * they make no collective call on comm that the missing process does not make after its call of the library. Messages
- * between two processes and other communicators work meanwhile. A process that never comes: end the job. */
+ * between two processes and other communicators work meanwhile. A process that never comes: end the job.
+ *
+ * When a run has failed at one process, MPI may have messages under way from and to the memory that any process has given it.
+ * Keep that memory until MPI_Finalize. volley_free does so by itself. */
 
 /* What the functions return: VOLLEY_OK, or what kind of error volley_error tells. */
 enum {
@@ -275,9 +278,9 @@ int volley_cancel(const volley_request *request);
  * program need not care. All processes of comm call it with the same bytes. Where it fails, data becomes NULL. */
 int volley_alloc(MPI_Comm comm, size_t bytes, void **data);
 
-/* Gives memory of volley_alloc back, also after MPI_Finalize; NULL is VOLLEY_OK. No other process takes part. It returns
- * VOLLEY_USAGE, and has freed nothing, where volley_alloc has not set data, data was freed before, or a request of
- * volley_encode_init uses it. */
+/* Gives memory of volley_alloc back, also after MPI_Finalize; NULL is VOLLEY_OK. No other process takes part. Where messages
+ * of a run that has failed are still under way, the memory stays until the process ends. volley_free returns VOLLEY_USAGE, and
+ * has freed nothing, where volley_alloc has not set data, data was freed before, or a request of volley_encode_init uses it. */
 int volley_free(void *data);
 
 /* Makes volley_encode ready to be run any number of times, by volley_run, on what lies at packet then: the persistent

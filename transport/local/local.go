@@ -122,7 +122,7 @@ func (e *Endpoint) Close() error {
 	}
 	e.oldest, e.halves, e.free = nil, nil, none
 	if e.host != nil {
-		e.host.Close()
+		e.host.Close(e.group.abort.Load() != nil)
 	}
 	return nil
 }

@@ -162,7 +162,7 @@ func (e *Endpoint) close() (err error) {
 		return nil
 	}
 	e.closed = true
-	e.host.Close()
+	e.host.Close(e.abort != nil || e.broken)
 	left := len(e.waiting) + e.active - 1 // but the control receive
 	for i, s := range e.all {
 		if t, ok := s.owner.(*transfer); s.owner == e.control || ok && t.Receive {

@@ -105,6 +105,24 @@ func (e *Endpoint) leave() {
 	call(func() { e.isOpen(false) })
 }
 
+// Left reports whether MPI may use memory of packets at any later time: transfers were under way when a group was aborted or
+// given up.
+func Left() bool {
+	engine.Lock()
+	defer engine.Unlock()
+	for _, e := range engine.lost {
+		if e.active > 0 {
+			return true
+		}
+	}
+	for _, k := range kept {
+		if e := k.endpoint; e != nil && e.abort != nil && e.active > 1 { // one is the control receive
+			return true
+		}
+	}
+	return false
+}
+
 // beforeFinalize has MPI_Finalize wait for what [Begin] has begun.
 func beforeFinalize() (err error) {
 	call(func() { err = failed("MPI_Comm_set_attr", C.volley_before_finalize()) })

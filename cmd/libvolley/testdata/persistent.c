@@ -160,6 +160,22 @@ static void late(void) {
 	expect("request_free", volley_request_free(&second), VOLLEY_OK, "");
 }
 
+/* left has a process not come to a run by messages. MPI still has those to it, and volley_free leaves the memory mapped. */
+static void left(void) {
+	enum { LONG = 1 << 20 };
+	volley_request request;
+	volley_options o = {.timeout = 0.3, .ports = 2};
+	unsigned char *x = memory(MPI_COMM_WORLD, LONG), *y = memory(MPI_COMM_WORLD, LONG);
+	expect("init", volley_encode_init(MPI_COMM_WORLD, x, LONG, y, LONG, &o, &request), VOLLEY_OK, "");
+	if (rank != size - 1) expect("without one", volley_run(&request), VOLLEY_FAILED, "");
+	MPI_Barrier(MPI_COMM_WORLD);
+	if (rank == size - 1) expect("afterwards", volley_run(&request), VOLLEY_FAILED, "");
+	expect("request_free", volley_request_free(&request), VOLLEY_OK, "");
+	expect("free", volley_free(x), VOLLEY_OK, "");
+	expect("free", volley_free(y), VOLLEY_OK, "");
+	if (rank != size - 1 && *(volatile unsigned char *)x != 0) expect("what MPI reads", -1, 0, "");
+}
+
 static volley_request shared[4];
 
 static void *many(void *which) {
@@ -199,6 +215,7 @@ int main(int argc, char **argv) {
 		misuse();
 		if (size > 1) late();
 		if (multiple) threads();
+		if (size > 1) left();
 	}
 	MPI_Finalize();
 	if (request != VOLLEY_REQUEST_NULL) {
