@@ -44,6 +44,7 @@ const (
 	WayAllowChanged = store.WayAllowChanged
 	WayBeyond       = store.WayBeyond
 	WayPartly       = store.WayPartly
+	WayTolerate     = store.WayTolerate
 	WayGiveUp       = store.WayGiveUp // Force of Unprotect
 	WayKey          = store.WayKey    // or NoKey
 	WaySets         = store.WaySets   // none of this package: the command line has one group for each set

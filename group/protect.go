@@ -23,7 +23,7 @@ import (
 
 // ProtectOptions say how to protect.
 type ProtectOptions struct {
-	Tolerate int    // nodes that may be lost
+	Tolerate int    // nodes that may be lost; 0: as many as in the last run
 	Layout   string // Full, Striped, or "" for that of an earlier run, else the better one
 	Matrix   string // Cauchy, FTI, or "" for that of an earlier run, else Cauchy
 	Digest   string // SHA256, BLAKE3, XXH3, or "" for that of an earlier run, else SHA256; XXH3 not with a key
@@ -172,6 +172,9 @@ func (o ProtectOptions) said() ProtectOptions {
 func protect(ctx context.Context, s *session.Session, o ProtectOptions) (*ProtectReport, error) {
 	start := time.Now()
 	earlier := s.Manifest
+	if earlier != nil {
+		o.Tolerate = cmp.Or(o.Tolerate, earlier.Tolerate)
+	}
 	m := &store.Manifest{
 		Format: store.Format, Version: store.Version, Generation: s.Newest + 1, Nodes: s.K, Tolerate: o.Tolerate,
 		Matrix: o.Matrix, Group: s.Run, Digest: o.Digest, Exclude: o.Exclude, Part: o.Part,
@@ -193,6 +196,8 @@ func protect(ctx context.Context, s *session.Session, o ProtectOptions) (*Protec
 	m.Matrix, m.Digest = cmp.Or(m.Matrix, Cauchy), cmp.Or(m.Digest, SHA256)
 	layouts, err := erasure.Candidates(s.K, o.Tolerate, o.Layout, m.Matrix)
 	switch wrong := m.Exclude.Validate(); {
+	case o.Tolerate == 0:
+		err = &store.InputError{Way: store.WayTolerate, Err: errors.New("no run has said yet how many nodes may be lost")}
 	case err != nil:
 	case o.Retain < 0:
 		err = store.Inputf("%d snapshots to retain: want 0 or more", o.Retain)

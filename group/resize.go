@@ -1,7 +1,6 @@
 package group
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -16,7 +15,7 @@ import (
 
 // ResizeOptions say how the nodes of a group change.
 type ResizeOptions struct {
-	ProtectOptions          // Tolerate 0: as before. Retain is not for it
+	ProtectOptions          // Retain is not for it
 	Add            []string // of the directories at this rank, those that are new
 	Remove         []string // nodes that leave, by directory or number; alike at all ranks
 }
@@ -114,9 +113,6 @@ func resize(ctx context.Context, s *session.Session, v session.Verb, o *ResizeOp
 			if err := to.Find(ctx, v); err != nil {
 				return nil, err
 			}
-		}
-		if to.Manifest != nil {
-			o.Tolerate = cmp.Or(o.Tolerate, to.Manifest.Tolerate)
 		}
 		var err error
 		if r.ProtectReport, err = protect(ctx, &to, o.ProtectOptions); err != nil {

@@ -249,6 +249,7 @@ var waysOn = map[group.Way]string{
 	group.WayBelieve:      "believe in the options names the node to go by",
 	group.WayAllowDeleted: "if it was meant, set allow_deleted in the options",
 	group.WayAllowChanged: "recover with revert in the options brings it back; if it was meant, set allow_changed",
+	group.WayTolerate:     "say it with tolerate",
 	group.WayForce:        "force in the options protects the group as it is",
 	group.WayGiveUp:       "force in the options gives it up",
 	group.WayKey:          `key in the options names its file, "none" goes without`,

@@ -125,15 +125,16 @@ enum { VOLLEY_LATEST = -1 };
  * process has. It gets parity and records in path/.volley.
  *
  * All processes of comm, 2 or more, call it when their files are written and closed, with the
- * same tolerate, and leave the files alone until it returns. Called
- * again, it codes again what has changed; until that is complete at all nodes the earlier
- * protection is in force. options may be NULL.
+ * same tolerate, and leave the files alone until it returns. Called again, it codes again what
+ * has changed, and a tolerate of 0 is that of the last call; until that is complete at all nodes
+ * the earlier protection is in force. options may be NULL.
  *
  * It returns VOLLEY_USAGE where path is NULL, empty or no directory, tolerate is not from 1
- * to the number of processes less 1, the key is not that of the group, or more is deleted or has
- * changed at a node than max_deleted and max_changed say, and less at most other nodes. It
- * returns VOLLEY_FAILED where another run uses the directory. Where only some processes have
- * such an error, the others return the same. With sets, the error of one is that of all. */
+ * to the number of processes less 1, nor 0 after an earlier call, the key is not that of the
+ * group, or more is deleted or has changed at a node than max_deleted and max_changed say, and
+ * less at most other nodes. It returns VOLLEY_FAILED where another run uses the directory. Where
+ * only some processes have such an error, the others return the same. With sets, the error of one
+ * is that of all. */
 int volley_protect(MPI_Comm comm, const char *path, int tolerate, const volley_group_options *options);
 
 /* The same by the communicator's Fortran handle; path ends with a null character. */

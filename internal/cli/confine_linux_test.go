@@ -12,6 +12,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -81,7 +82,7 @@ type keyedHost struct {
 	port int
 }
 
-// newKeyedHost starts an sshd for each line of options.
+// newKeyedHost starts an sshd for each connection.
 func newKeyedHost(t *testing.T) *keyedHost {
 	t.Helper()
 	for _, name := range []string{"/usr/sbin/sshd", "ssh", "ssh-keygen"} {
@@ -108,21 +109,33 @@ func newKeyedHost(t *testing.T) *keyedHost {
 		t.Fatal(err)
 	}
 	h.port = l.Addr().(*net.TCPAddr).Port
-	l.Close()
-	c := exec.Command("/usr/sbin/sshd", "-D", "-e", "-f", "/dev/null", "-h", filepath.Join(base, "host"), "-p", fmt.Sprint(h.port), "-o", "ListenAddress=127.0.0.1",
-		"-o", "AuthorizedKeysFile="+filepath.Join(base, "authorized_keys"), "-o", "StrictModes=no", "-o", "UsePAM=no", "-o", "PidFile=none", "-o", "SetEnv=SHLVL=2 "+asCommand+"=1")
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { c.Process.Kill(); c.Wait() })
-	for begun := time.Now(); ; time.Sleep(10 * time.Millisecond) {
-		if x, err := net.Dial("tcp", fmt.Sprint("127.0.0.1:", h.port)); err == nil {
+	var connections sync.WaitGroup
+	t.Cleanup(connections.Wait)
+	t.Cleanup(func() { l.Close() })
+	connections.Go(func() { // sshd would bind a port that is another one's by then
+		for {
+			x, err := l.Accept()
+			if err != nil {
+				return
+			}
+			socket, err := x.(*net.TCPConn).File()
 			x.Close()
-			break
-		} else if time.Since(begun) > time.Minute {
-			t.Fatal(err)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			c := exec.Command("/usr/sbin/sshd", "-i", "-e", "-f", "/dev/null", "-h", filepath.Join(base, "host"),
+				"-o", "AuthorizedKeysFile="+filepath.Join(base, "authorized_keys"), "-o", "StrictModes=no", "-o", "UsePAM=no", "-o", "LogLevel=ERROR", "-o", "SetEnv=SHLVL=2 "+asCommand+"=1")
+			c.Stdin, c.Stdout, c.Stderr = socket, socket, os.Stderr
+			err = c.Start()
+			socket.Close()
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			connections.Go(func() { c.Wait() })
 		}
-	}
+	})
 	return h
 }
 

@@ -206,9 +206,10 @@ func TestGroupErrors(t *testing.T) {
 		code int
 		want string
 	}{
-		{append([]string{"protect"}, dirs...), 2, "--tolerate R"},
+		{append([]string{"protect"}, dirs...), 0, "any 1 may be lost"}, // as in the last run
+		{append([]string{"protect"}, writeNodes(t, 2, 1000)...), 2, "no run has said yet how many nodes may be lost; say it with --tolerate R"},
 		{append([]string{"protect", "--tolerate", "4"}, dirs...), 2, "loss of 4 of 4 nodes: want 1 to 3"},
-		{append([]string{"protect", "--tolerate", "0"}, dirs...), 2, "loss of 0 of 4 nodes"},
+		{append([]string{"protect", "--tolerate", "0"}, dirs...), 2, "--tolerate 0: want 1 or more"},
 		{append([]string{"protect", "--tolerate", "3", "--layout", "full"}, dirs...), 2, "want 2 or fewer, or layout striped"},
 		{append([]string{"protect", "--tolerate", "1", "--layout", "round"}, dirs...), 2, `layout "round"`},
 		{append([]string{"protect", "--tolerate", "1", "--matrix", "dft"}, dirs...), 2, "dft"},

@@ -74,7 +74,8 @@ def protect(
     progress: Heard = None,
     flags: Sequence[str] = (),
 ) -> ProtectReport:
-    """Protects directories, one for each node: any `tolerate` of the nodes may then be lost.
+    """Protects directories, one for each node: any `tolerate` of the nodes may then be lost,
+    None as many as in the last run.
 
     `group` is a group file, in place of directories and what else it says (`volley group init` writes one).
     `layout` is full or striped, `digest` sha256, blake3 or xxh3; without them Volley chooses. `dry_run` says what

@@ -13,7 +13,8 @@ const (
 	WayAllowChanged Way = "AllowChanged"
 	WayBeyond       Way = "Beyond"
 	WayGiveUp       Way = "GiveUp" // Force of Unprotect
-	WayKey          Way = "Key"    // or NoKey
+	WayTolerate     Way = "Tolerate"
+	WayKey          Way = "Key" // or NoKey
 	WayPartly       Way = "Partly"
 	WaySets         Way = "Sets" // none of this package: package sets has one for each group
 )

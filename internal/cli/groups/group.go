@@ -102,6 +102,9 @@ func (o *groupOptions) begin(cmd *cobra.Command, args []string) (dirs []string, 
 	if flag := cmd.Flags().Lookup("step"); flag != nil && flag.Changed && o.step < 0 {
 		return nil, options, exit.Usagef("--step %d: want 0 or more", o.step)
 	}
+	if r, err := cmd.Flags().GetInt("tolerate"); err == nil && r < 1 && cmd.Flags().Changed("tolerate") {
+		return nil, options, exit.Usagef("--tolerate %d: want 1 or more", r)
+	}
 	if flag := cmd.Flags().Lookup("latest"); flag != nil && flag.Changed && o.step != group.Latest {
 		return nil, options, exit.Usagef("--latest, --step %d: leave one of both out", o.step)
 	}
@@ -164,6 +167,7 @@ var waysOn = map[group.Way]string{
 	group.WayAllowDeleted: "if it was meant, --allow-deleted",
 	group.WayAllowChanged: "recover --revert --deleted brings it back; if it was meant, --allow-changed",
 	group.WayBeyond:       "--beyond does it",
+	group.WayTolerate:     "say it with --tolerate R",
 	group.WayPartly:       "--partly leaves out the largest files",
 	group.WayGiveUp:       "--force gives it up",
 	group.WayKey:          "--key FILE names it, --key none goes without",
@@ -243,7 +247,7 @@ func newProtect(s *session.Session) *cobra.Command {
 	p := group.ProtectOptions{}
 	one := false
 	cmd := &cobra.Command{
-		Use:   "protect --tolerate R [flags] DIR...",
+		Use:   "protect [--tolerate R] [flags] DIR...",
 		Short: "Protect the files of a group of nodes by parity at each of them",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			dirs, err := o.directories(cmd, args)
@@ -258,7 +262,7 @@ func newProtect(s *session.Session) *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.IntVar(&p.Tolerate, "tolerate", 0, "`R`, the nodes that may be lost at a time")
+	f.IntVar(&p.Tolerate, "tolerate", 0, "`R`, the nodes that may be lost at a time (default: that of the last run)")
 	f.StringVar(&p.Layout, "layout", "", "`LAYOUT` full or striped (default: that of the last run, or the better one)")
 	f.StringVar(&p.Matrix, "matrix", "", "`MATRIX` cauchy, or fti for parity as FTI's level 3 writes it, with layout full (default: that of the last run, or cauchy)")
 	f.StringVar(&p.Digest, "digest", "", "`DIGEST` of files and parity: sha256, blake3, or xxh3 against accidents only (default: that of the last run, or sha256)")
@@ -284,8 +288,6 @@ func (o *groupOptions) protect(cmd *cobra.Command, args []string, p group.Protec
 		return err
 	}
 	switch {
-	case !cmd.Flags().Changed("tolerate"):
-		return exit.Usagef("say with --tolerate R how many nodes may be lost")
 	case len(o.commanders(o.File.Dirs)) > 0 && o.Party.Job():
 		return exit.Usagef("--%s: pre and post of a member run over ssh, and where one process has all nodes: start them beside the processes of this run", ranks.GroupFlag)
 	case p.Retain < 0 || p.Retain > 0 && !o.roots:
