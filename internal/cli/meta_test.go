@@ -1,8 +1,10 @@
 package cli
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"volley/internal/exit"
@@ -29,6 +31,12 @@ func TestMeta(t *testing.T) {
 		if r := volleyRun(append(verb, args...)...); r.code != code {
 			t.Errorf("%q: %+v: want exit code %d", verb, r, code)
 		}
+	}
+	if r := volleyRun(append([]string{"recover"}, args...)...); r.code != exit.Usage || !strings.Contains(r.stderr, "no node has a valid manifest in "+meta) {
+		t.Errorf("%+v", r)
+	}
+	if list, err := os.ReadDir(meta); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a run that was refused leaves %v, %v", list, err)
 	}
 	run(exit.OK, "protect", "--tolerate", "1")
 	for _, name := range []string{"a", "b", "c"} {

@@ -93,7 +93,7 @@ type Terms struct {
 func Meeting[T any](ctx context.Context, t transport.Transport, o Options, f func(*Session) (T, error)) (result T, err error) {
 	s := &Session{Options: o, T: t}
 	defer func() {
-		for _, n := range s.Nodes {
+		for _, n := range slices.Backward(s.Nodes) { // the first may have made what is above those of the others
 			n.Close()
 		}
 	}()
@@ -630,13 +630,15 @@ func (s *Session) unreached() error {
 // Unprotected returns the error of a group that has no generation in force.
 func (s *Session) Unprotected() error {
 	why := s.WhyUnprotected()
-	if why == noManifest {
+	if why == s.noManifest() {
 		why = "the group is not protected: " + why
 	}
 	return store.Inputf("%s", why)
 }
 
-const noManifest = "no node has a valid manifest in its " + string(tree.MetaName)
+func (s *Session) noManifest() string {
+	return "no node has a valid manifest in " + cmp.Or(s.Meta, "its "+string(tree.MetaName))
+}
 
 // WhyUnprotected says why no generation is in force.
 func (s *Session) WhyUnprotected() string {
@@ -646,7 +648,7 @@ func (s *Session) WhyUnprotected() string {
 	if i := slices.IndexFunc(s.States, func(x *store.State) bool { return x.Failing != "" }); i >= 0 {
 		return fmt.Sprintf("nothing says that the group is protected, and %s cannot be read: %s", s.Name(i), s.States[i].Failing)
 	}
-	return noManifest
+	return s.noManifest()
 }
 
 // UnreadRecords returns which records, and manifests that say where they are, the disks do not give, and why.

@@ -37,7 +37,8 @@ type Node struct {
 	Beside   *disk.BusyError   // who writes to it meanwhile; nil: nobody
 	marks    string            // of what it held when it was opened beside another run
 	Bare     bool              // it had no .volley when it was opened, and so no lock to share
-	undo     func()            // removes the directories that were made for it
+	undo     func()            // removes the directories that were made for it, while empty
+	unmount  func()            // and those for its .volley, where that lies elsewhere
 	Stored   map[string][]byte // its record files, where they are in memory, by name
 	Held     map[int64]*Loaded // by generation
 	Unread   map[int64]error   // generations whose manifest, or own record, the disk does not give
@@ -150,7 +151,7 @@ func (n *Node) mount(d disk.Disk, v Access) error {
 	}
 	at, err := d.Open(n.Meta)
 	if errors.Is(err, fs.ErrNotExist) && v.Writes {
-		if _, err = disk.Make(d, n.Meta, 0o700); err == nil {
+		if n.unmount, err = disk.Make(d, n.Meta, 0o700); err == nil {
 			at, err = d.Open(n.Meta)
 		}
 	}
@@ -174,10 +175,12 @@ func (n *Node) Close() {
 		}
 		n.Dir.Close()
 	}
-	if n.undo != nil {
-		n.undo()
+	for _, undo := range []func(){n.undo, n.unmount} {
+		if undo != nil {
+			undo()
+		}
 	}
-	n.Dir, n.Unlock, n.undo = nil, nil, nil
+	n.Dir, n.Unlock, n.undo, n.unmount = nil, nil, nil, nil
 }
 
 // Keep has the directories that were made for the node stay, though nothing may lie in them: it is as it was protected.

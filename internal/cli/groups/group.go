@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"math"
 	"runtime/debug"
 	"slices"
@@ -190,6 +191,9 @@ func wayOn(err error) error {
 	}
 	if text == "" && errors.As(err, new(*group.NotLostError)) {
 		text = "or name another snapshot with --step N"
+	}
+	if text == "" && errors.Is(err, fs.ErrPermission) {
+		text = "run the verb as the owner of the files"
 	}
 	if text != "" {
 		return fmt.Errorf("%w; %s", err, text)

@@ -1,0 +1,34 @@
+package groups
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+	"syscall"
+	"testing"
+
+	"volley/group"
+)
+
+// TestWayOn looks for what errors advise, at most once.
+func TestWayOn(t *testing.T) {
+	denied := &fs.PathError{Op: "openat", Path: "/n1/b", Err: syscall.EACCES}
+	for _, c := range []struct {
+		err  error
+		want string
+	}{
+		{denied, "run the verb as the owner of the files"},
+		{fmt.Errorf("n1: %w", denied), "run the verb as the owner of the files"},
+		{&group.InputError{Err: denied, Way: group.WayForce}, "--force protects the group as it is"},
+		{&group.InputError{Err: errors.New("none"), Way: group.WayTolerate}, "say it with --tolerate R"},
+		{&group.TooManyError{Nodes: []string{"a"}, Tolerate: 0, Possible: true}, "--beyond does it"},
+		{&fs.PathError{Op: "read", Path: "/n1/b", Err: syscall.EIO}, ""},
+	} {
+		got := wayOn(c.err)
+		text, advice, _ := strings.Cut(got.Error(), "; ")
+		if text != c.err.Error() || advice != c.want || !errors.Is(got, c.err) {
+			t.Errorf("%v: %v, want %q", c.err, got, c.want)
+		}
+	}
+}
