@@ -30,11 +30,12 @@ static void checkpoint(const char *what, const char *dir, int size) {
 		int rc = volley_protect(MPI_COMM_WORLD, some, 1, NULL);
 		if (some == NULL) expect("protect without a path", rc, VOLLEY_USAGE, "path: none");
 		else expect("protect, another without a path", rc, VOLLEY_USAGE, "path: none");
-		expect("protect, a number for none", volley_protect(MPI_COMM_WORLD, path, 0, NULL), VOLLEY_USAGE, "want 1 to");
+		expect("protect, a number for none", volley_protect(MPI_COMM_WORLD, path, 0, NULL), VOLLEY_USAGE, "no run has said yet");
 		expect("protect, a number for all", volley_protect(MPI_COMM_WORLD, path, size, NULL), VOLLEY_USAGE, "want 1 to");
 		expect("protect, other numbers", volley_protect(MPI_COMM_WORLD, path, 1 + rank % 2, NULL), VOLLEY_USAGE, "process 1 has other arguments than process 0: tolerate is 2, and 1");
 		expect("recover what is not protected", volley_recover(MPI_COMM_WORLD, path, NULL), VOLLEY_USAGE, "not protected");
 		expect("protect", volley_protect(MPI_COMM_WORLD, path, 1, NULL), VOLLEY_OK, "");
+		expect("protect, as in the last call", volley_protect(MPI_COMM_WORLD, path, 0, NULL), VOLLEY_OK, "");
 		expect("protect by the Fortran handle", volley_protect_f(world, path, 1, NULL), VOLLEY_OK, "");
 	} else if (strcmp(what, "recover") == 0) {
 		int rc = volley_recover(MPI_COMM_WORLD, some, NULL);
