@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log"
+	"math/rand/v2"
 	"net"
 	"sync"
 	"time"
@@ -55,10 +56,13 @@ func meet(run engine.Run) error {
 
 // freeAddress returns an address of this machine at which nobody listens. Between machines it is one that you choose.
 func freeAddress() string {
-	at, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		log.Fatal(err)
+	for range 100 {
+		at, err := net.Listen("tcp", fmt.Sprint("127.0.0.1:", 10_000+rand.IntN(20_000)))
+		if err == nil {
+			defer at.Close()
+			return at.Addr().String()
+		}
 	}
-	defer at.Close()
-	return at.Addr().String()
+	log.Fatal("no port of 127.0.0.1 is free")
+	return ""
 }

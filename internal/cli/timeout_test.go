@@ -3,6 +3,8 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
+	"math/rand/v2"
 	"net"
 	"strings"
 	"testing"
@@ -83,7 +85,7 @@ func TestTimeouts(t *testing.T) {
 func TestTimeoutOfJoin(t *testing.T) {
 	t.Parallel()
 	run := func(timeout time.Duration) error {
-		at, err := net.Listen("tcp", "127.0.0.1:0")
+		at, err := net.Listen("tcp", fmt.Sprint("127.0.0.1:", 10_000+rand.IntN(20_000))) // a port that the kernel gives to no connection
 		if err != nil {
 			t.Fatal(err)
 		}
