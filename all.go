@@ -64,25 +64,24 @@ func DecodeAll(ctx context.Context, a matrix.Matrix, packets, coded [][]byte, op
 	if len(lost) == 0 {
 		return slices.Clone(packets), nil
 	}
-	chosen := code.Independent(a, lost, left)
-	if len(chosen) < len(lost) {
-		return nil, inputf("volley: %d of %d packets are lost, and the coded ones that are left tell no more than %d of them", len(lost), len(packets), len(chosen))
-	}
-	by, err := code.Solve(a, kept, lost, chosen)
+	used, by, err := code.Solve(ctx, a, kept, lost, left)
 	if err != nil {
 		return nil, err
 	}
-	longest := len(coded[chosen[0]])
+	if len(used) < len(lost) {
+		return nil, inputf("volley: %d of %d packets are lost, and the coded ones that are left tell no more than %d of them", len(lost), len(packets), len(used))
+	}
+	longest := len(coded[used[0]])
 	var given [][]byte
 	for _, i := range kept {
 		if len(packets[i]) > longest {
-			return nil, inputf("volley: packet %d has %d bytes, and coded packet %d has %d: want none longer than the coded packets", i, len(packets[i]), chosen[0], longest)
+			return nil, inputf("volley: packet %d has %d bytes, and coded packet %d has %d: want none longer than the coded packets", i, len(packets[i]), used[0], longest)
 		}
 		given = append(given, packets[i])
 	}
-	for _, j := range chosen {
+	for _, j := range used {
 		if len(coded[j]) != longest {
-			return nil, inputf("volley: coded packet %d has %d bytes, and coded packet %d has %d: want all as long", chosen[0], longest, j, len(coded[j]))
+			return nil, inputf("volley: coded packet %d has %d bytes, and coded packet %d has %d: want all as long", used[0], longest, j, len(coded[j]))
 		}
 		given = append(given, coded[j])
 	}

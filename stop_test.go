@@ -364,3 +364,21 @@ func mustProblem(t testing.TB, a matrix.Matrix) *algo.Problem {
 	}
 	return p
 }
+
+// TestDecodeAllStopped ends a decoding before it begins, and while it works out how lost packets come back: before it looks
+// at the lengths, which are wrong.
+func TestDecodeAllStopped(t *testing.T) {
+	a := MDS(60, 40)
+	packets, coded := make([][]byte, 60), make([][]byte, 40)
+	for i := 40; i < len(packets); i++ {
+		packets[i] = make([]byte, 20)
+	}
+	for j := range coded {
+		coded[j] = make([]byte, 10)
+	}
+	for _, end := range []int64{1, 30} {
+		if _, err := DecodeAll(newPolled(t, end), a, packets, coded); !errors.Is(err, errStopped) {
+			t.Errorf("a decoding that ends at poll %d: %v, want %v", end, err, errStopped)
+		}
+	}
+}

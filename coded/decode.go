@@ -12,7 +12,6 @@ import (
 	"strings"
 
 	"volley"
-	"volley/algo"
 	"volley/coded/manifest"
 	"volley/collective"
 	"volley/internal/disk"
@@ -99,17 +98,8 @@ func (h *filesAtHand) compile() error {
 	if err != nil {
 		return err
 	}
-	a, err := decoder(h.matrix, h.inverse, h.procs)
-	if err != nil {
-		return inputf("cannot decode %s: %w", h.path, err)
-	}
-	h.encoder, err = h.newEncoder(a, inOrder(options)...)
+	h.encoder, err = h.newDecoder(h.matrix.Field(), h.procs, h.by, options)
 	return err
-}
-
-// inOrder returns the options for a decoding: each processor is to obtain its own result.
-func inOrder(options []volley.Option) []volley.Option {
-	return append(slices.Clip(options), volley.WithOrder(algo.Natural))
 }
 
 func (h *filesAtHand) write() (*volley.Report, error) {

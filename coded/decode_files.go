@@ -33,7 +33,7 @@ type filesAtHand struct {
 	*stored
 	d         Decoding
 	matrix    matrix.Matrix // A, by the manifest
-	inverse   matrix.Matrix // of A, where its coded packets were found to be enough; else nil
+	by        matrix.Matrix // how lost inputs come of what is decoded from, as [solver.Solve] says
 	names     []string      // of the files to write, by input
 	survivors []string      // the files that this rank names
 	sources   []string      // the files that may be read
@@ -275,8 +275,7 @@ func (h *filesAtHand) pick() error {
 	if err != nil {
 		return err
 	}
-	lost := at.lost()
-	chosen, err := h.sufficient(at, c, lost)
+	chosen, err := h.sufficient(at, c)
 	if err != nil {
 		return err
 	}
@@ -302,9 +301,12 @@ func (h *filesAtHand) pick() error {
 
 // sufficient returns as many coded packets as inputs are lost, from which with the other inputs
 // these can be told. It notes in at which rank has each coded packet.
-func (h *filesAtHand) sufficient(at *inventory, c absent, lost []int) ([]int, error) {
-	k := len(at.inputs)
-	locate := func() []int {
+func (h *filesAtHand) sufficient(at *inventory, c absent) (chosen []int, _ error) {
+	kept, lost := at.split()
+	if len(lost) == 0 {
+		return nil, nil
+	}
+	for {
 		for j := range at.coded {
 			at.coded[j] = -1
 			for rank, list := range c {
@@ -313,28 +315,14 @@ func (h *filesAtHand) sufficient(at *inventory, c absent, lost []int) ([]int, er
 				}
 			}
 		}
-		return at.preferred()
-	}
-	if all := locate(); len(at.coded) == k && len(lost) == k && len(all) == k {
-		slices.Sort(all)
-		if damaged, err := h.checkCoded(at, c, all); err != nil {
+		usable := at.preferred()
+		err := h.together(func() (err error) {
+			chosen, h.by, err = solver.Solve(h.ctx, h.matrix, kept, lost, usable)
+			return h.input(err)
+		})
+		if err != nil {
 			return nil, err
-		} else if !damaged {
-			// The inverse is cheaper than the rank where the matrix has structure.
-			if h.inverse, err = matrix.Inverse(h.matrix); err == nil {
-				return all, nil
-			} else if !errors.Is(err, matrix.ErrSingular) {
-				return nil, h.alike(input(err))
-			}
 		}
-	}
-	if len(lost) == 0 {
-		return nil, nil
-	}
-	for {
-		usable := locate()
-		chosen := solver.Independent(h.matrix, lost, usable)
-		slices.Sort(chosen)
 		damaged, err := h.checkCoded(at, c, chosen)
 		switch {
 		case err != nil:

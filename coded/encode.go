@@ -111,8 +111,8 @@ func (j *encodeJob) prepare() (err error) {
 	}
 	a := j.plain
 	if j.e.Matrix.Inverse {
-		if a, err = matrix.Inverse(j.plain); err != nil {
-			return input(err)
+		if a, err = matrix.InverseContext(j.ctx, j.plain); err != nil {
+			return j.input(err)
 		}
 	}
 	options, err := j.options(j.e.Field, j.packets.symbols())

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"slices"
 	"time"
 
 	"volley"
@@ -61,22 +62,21 @@ func (h *packetsAtHand) do() (map[int][]byte, *volley.Report, error) {
 	if err := h.gather(at); err != nil {
 		return nil, nil, err
 	}
-	lost := at.lost()
+	kept, lost := at.split()
 	if len(lost) == 0 {
 		return nil, nil, nil
 	}
 	var encoder *volley.Encoder
 	err := h.together(func() error {
-		chosen := solver.Independent(h.d.Matrix, lost, at.preferred())
-		if len(chosen) < len(lost) {
-			return inputf("cannot decode: %s of %d lost, and the coded packets at hand tell no more than %d of them", printable.Count(len(lost), "packet"), k, len(chosen))
-		}
-		h.procs = at.assign(chosen)
-		d, err := decoder(h.d.Matrix, nil, h.procs)
+		used, by, err := solver.Solve(h.ctx, h.d.Matrix, kept, lost, at.preferred())
 		if err != nil {
-			return input(err)
+			return h.input(err)
 		}
-		encoder, err = h.newEncoder(d, append(inOrder(h.d.Options), volley.WithTimeout(h.Timeout))...)
+		if len(used) < len(lost) {
+			return inputf("cannot decode: %s of %d lost, and the coded packets at hand tell no more than %d of them", printable.Count(len(lost), "packet"), k, len(used))
+		}
+		h.procs = at.assign(used)
+		encoder, err = h.newDecoder(h.d.Matrix.Field(), h.procs, by, append(slices.Clip(h.d.Options), volley.WithTimeout(h.Timeout)))
 		return err
 	})
 	if err != nil {

@@ -1,11 +1,13 @@
 package coded
 
 import (
+	"fmt"
 	"slices"
 
+	"volley"
+	"volley/algo"
 	"volley/executor"
 	"volley/field"
-	solver "volley/internal/code"
 	"volley/matrix"
 )
 
@@ -22,6 +24,7 @@ type processor struct {
 	coded  int // that it has; -1: it has an input
 	from   int // rank that has the packet and, unless it is the processor's, sends it there
 	result int // input that it obtains; its own, where it has one
+	row    int // of its packet among those kept and then those chosen
 }
 
 // newInventory says that the ranks have nothing of k inputs and r coded packets.
@@ -36,13 +39,15 @@ func (h *inventory) has(list []int, n, rank int) {
 	}
 }
 
-func (h *inventory) lost() (lost []int) {
+func (h *inventory) split() (kept, lost []int) {
 	for k, rank := range h.inputs {
 		if rank < 0 {
 			lost = append(lost, k)
+		} else {
+			kept = append(kept, k)
 		}
 	}
-	return lost
+	return kept, lost
 }
 
 func (h *inventory) hosted(rank int) (first, end int) {
@@ -77,10 +82,7 @@ func (h *inventory) preferred() []int {
 
 // assign deals inputs at hand and chosen coded packets out to processors, if possible at their ranks and results.
 func (h *inventory) assign(chosen []int) []processor {
-	procs := make([]processor, len(h.inputs))
-	for p := range procs {
-		procs[p] = processor{-1, -1, -1, -1}
-	}
+	procs := slices.Repeat([]processor{{-1, -1, -1, -1, -1}}, len(h.inputs))
 	put := func(p int, s processor) bool {
 		if procs[p].from >= 0 {
 			return false
@@ -89,17 +91,15 @@ func (h *inventory) assign(chosen []int) []processor {
 		return true
 	}
 	var packets []processor
-	for k, rank := range h.inputs {
-		if rank < 0 {
-			continue
-		}
-		s := processor{k, -1, rank, k}
-		if first, end := h.hosted(rank); k < first || k >= end || !put(k, s) {
+	kept, lost := h.split()
+	for i, k := range kept {
+		s := processor{k, -1, h.inputs[k], k, i}
+		if first, end := h.hosted(s.from); k < first || k >= end || !put(k, s) {
 			packets = append(packets, s)
 		}
 	}
-	for _, c := range chosen {
-		packets = append(packets, processor{-1, c, h.coded[c], -1})
+	for i, c := range chosen {
+		packets = append(packets, processor{-1, c, h.coded[c], -1, len(kept) + i})
 	}
 	packets = slices.DeleteFunc(packets, func(s processor) bool {
 		for p, end := h.hosted(s.from); p < end; p++ {
@@ -114,7 +114,7 @@ func (h *inventory) assign(chosen []int) []processor {
 			packets = packets[1:]
 		}
 	}
-	lost := slices.DeleteFunc(h.lost(), func(k int) bool {
+	lost = slices.DeleteFunc(lost, func(k int) bool {
 		if procs[k].coded < 0 {
 			return false
 		}
@@ -129,46 +129,39 @@ func (h *inventory) assign(chosen []int) []processor {
 	return procs
 }
 
-// decoder returns the matrix D with x = y·D for the packets y of processors and their results x. Inverse is that of A
-// where it is known, else nil.
-func decoder(a, inverse matrix.Matrix, procs []processor) (matrix.Matrix, error) {
-	k, f := len(procs), a.Field()
-	ordered := a.Cols() == k
+// newDecoder returns what encodes the packets of processors to their results, at each its own. By says how lost inputs
+// come of those kept and of coded packets chosen, as solver.Solve does.
+func (r *run) newDecoder(f field.Field, procs []processor, by matrix.Matrix, options []volley.Option) (*volley.Encoder, error) {
+	options = append(slices.Clip(options), volley.WithOrder(algo.Natural))
+	var lost []int
+	ordered := true // all are lost
 	for p, s := range procs {
-		ordered = ordered && s.coded == p && s.result == p
+		if s.coded >= 0 {
+			lost = append(lost, s.result)
+		}
+		ordered = ordered && s.coded >= 0 && s.row == p && s.result == p
 	}
-	switch {
-	case ordered && inverse != nil:
-		return inverse, nil
-	case ordered:
-		return matrix.Inverse(a)
+	if ordered {
+		return r.newEncoder(by, options...)
 	}
-	if err := matrix.CheckDense(f, k, k); err != nil {
-		return nil, err
+	err := matrix.CheckDense(f, len(procs), len(procs))
+	if err == nil {
+		err = matrix.StructureOf(by).Ready(r.ctx)
 	}
-	d := matrix.NewDense(f, k, k)
-	var kept, lost, columns []int // inputs, inputs, coded packets
-	var keptAt, lostAt []int      // their processors; those of columns are those of lost
+	if err != nil {
+		return nil, r.input(fmt.Errorf("cannot decode: %w", err))
+	}
+	slices.Sort(lost)
+	d := matrix.NewDense(f, len(procs), len(procs))
 	for p, s := range procs {
 		if s.coded < 0 {
-			kept, keptAt = append(kept, s.input), append(keptAt, p)
 			d.Set(p, p, field.One)
-		} else {
-			lost, lostAt = append(lost, s.result), append(lostAt, p)
-			columns = append(columns, s.coded)
+			continue
+		}
+		column, _ := slices.BinarySearch(lost, s.result)
+		for q, s := range procs {
+			d.Set(q, p, by.At(s.row, column))
 		}
 	}
-	if len(lost) == 0 {
-		return d, nil
-	}
-	back, err := solver.Solve(a, kept, lost, columns)
-	if err != nil {
-		return nil, err
-	}
-	for i, l := range lostAt {
-		for j, p := range slices.Concat(keptAt, lostAt) {
-			d.Set(p, l, back.At(j, i))
-		}
-	}
-	return d, nil
+	return r.newEncoder(d, options...)
 }

@@ -117,10 +117,15 @@ func (r *run) together(work func() error) error {
 // newEncoder is [volley.NewEncoder] until the context ends. It says that other errors are the caller's to mend.
 func (r *run) newEncoder(a matrix.Matrix, options ...volley.Option) (*volley.Encoder, error) {
 	e, err := volley.NewEncoderContext(r.ctx, a, options...)
+	return e, r.input(err)
+}
+
+// input returns the cause of the context where that has ended, and else marks err as [input] does.
+func (r *run) input(err error) error {
 	if err != nil && r.ctx.Err() != nil {
-		return nil, context.Cause(r.ctx)
+		return context.Cause(r.ctx)
 	}
-	return e, input(err)
+	return input(err)
 }
 
 // alike returns an error that all ranks find in what they know of each other.

@@ -1,6 +1,7 @@
 package matrix
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -106,11 +107,11 @@ func TestInversePermuted(t *testing.T) {
 	}
 }
 
-// TestRank has products L·R of an n×r and an r×m matrix, of rank r at most.
-func TestRank(t *testing.T) {
+// TestBasis has products L·R of an n×r and an r×m matrix, of rank r at most, and compares with the echelon form.
+func TestBasis(t *testing.T) {
 	for _, f := range testFields(t) {
 		for _, c := range []struct{ rows, rank, cols int }{
-			{1, 1, 1}, {5, 2, 5}, {3, 3, 9}, {9, 3, 3}, {40, 1, 40}, {40, 35, 50}, {66, 33, 40}, {64, 64, 64},
+			{1, 1, 1}, {5, 2, 5}, {3, 3, 9}, {9, 3, 3}, {40, 1, 40}, {40, 35, 50}, {66, 33, 40}, {64, 64, 64}, {40, 40, 70},
 		} {
 			if c.rows > 9 && f == field.Field(frBLS12381) {
 				continue
@@ -118,27 +119,50 @@ func TestRank(t *testing.T) {
 			l := must(Random(f, c.rows, c.rank, 3))(t)
 			r := must(Random(f, c.rank, c.cols, 4))(t)
 			m := must(Mul(l, r))(t)
-			got, want := m.Rank(), slowRank(m)
-			if got != want || got > c.rank {
-				t.Errorf("%s: rank %d of a %d×%d by %d×%d product, want %d", f.Name(), got, c.rows, c.rank, c.rank, c.cols, want)
+			for i := range c.rows { // zeros, so that the basis is not the first columns
+				m.Set(i, 0, field.Element{})
 			}
-			if got := DenseOf(Transpose(m)).Rank(); got != want {
-				t.Errorf("%s: rank %d of the transpose, want %d", f.Name(), got, want)
+			before := DenseOf(m)
+			columns, inverse, err := m.Basis(t.Context())
+			if err != nil || !Equal(m, before) {
+				t.Fatalf("%s, %v: %v, or Basis changed its receiver", f.Name(), c, err)
+			}
+			if _, want := m.Echelon(); !slices.Equal(columns, want) || len(columns) != slowRank(m) {
+				t.Errorf("%s, %v: the basis %v, want %v", f.Name(), c, columns, want)
+			}
+			if (inverse != nil) != (len(columns) == c.rows) {
+				t.Fatalf("%s, %v: rank %d, an inverse: %v", f.Name(), c, len(columns), inverse != nil)
+			}
+			if inverse == nil {
+				continue
+			}
+			basis := DenseFunc(f, c.rows, c.rows, func(i, e int) field.Element { return m.At(i, columns[e]) })
+			if !Equal(must(Mul(basis, inverse))(t), Identity(f, c.rows)) {
+				t.Errorf("%s, %v: not the inverse of columns %v", f.Name(), c, columns)
 			}
 		}
-		// Over the larger fields a random product has the full rank r.
-		if f.Order().BitLen() > 8 {
-			m := must(Mul(must(Random(f, 8, 3, 5))(t), must(Random(f, 3, 8, 6))(t)))(t)
-			if m.Rank() != 3 {
-				t.Errorf("%s: rank %d, want 3", f.Name(), m.Rank())
-			}
-		}
-		if rank := NewDense(f, 4, 6).Rank(); rank != 0 {
-			t.Errorf("%s: rank %d of zeros", f.Name(), rank)
+		if columns, inverse, err := NewDense(f, 4, 6).Basis(t.Context()); len(columns) > 0 || inverse != nil || err != nil {
+			t.Errorf("%s: basis %v of zeros, %v", f.Name(), columns, err)
 		}
 	}
-	if rank := NewDense(fieldtest.Parse(t, "2^8"), 0, 0).Rank(); rank != 0 {
-		t.Errorf("rank %d of the empty matrix", rank)
+	columns, inverse, err := NewDense(fieldtest.Parse(t, "2^8"), 0, 3).Basis(t.Context())
+	if err != nil || len(columns) > 0 || inverse == nil || inverse.Rows() != 0 {
+		t.Errorf("basis %v without rows, %v", columns, err)
+	}
+}
+
+// TestStopped ends the context before an elimination: nothing is kept.
+func TestStopped(t *testing.T) {
+	stop := errors.New("stop")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(stop)
+	f := fieldtest.Parse(t, "257")
+	m := must(Random(f, 5, 5, 1))(t)
+	if columns, inverse, err := DenseOf(m).Basis(ctx); err != stop || columns != nil || inverse != nil {
+		t.Errorf("basis: %v, %v", columns, err)
+	}
+	if inverse, err := InverseContext(ctx, m); err != stop || inverse != nil {
+		t.Errorf("inverse: %v", err)
 	}
 }
 

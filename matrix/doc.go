@@ -24,5 +24,5 @@
 // A matrix with structure is a product of layers of small matrices. [Factor] finds the
 // layers. Where a matrix is not square, Factor finds those of each [Block].
 //
-// [Dense] does Gaussian elimination: [Dense.Rank], [Dense.Inverse] and [Dense.Echelon].
+// [Dense] does Gaussian elimination: [Dense.Basis], [Dense.Inverse] and [Dense.Echelon].
 package matrix

@@ -1,6 +1,7 @@
 package matrix
 
 import (
+	"context"
 	"fmt"
 	"slices"
 
@@ -8,9 +9,27 @@ import (
 	"volley/internal/poll"
 )
 
-// Rank returns the rank of the matrix, in O(rows·cols·rank) field operations.
-func (d *Dense) Rank() int {
-	return len(d.eliminate(nil).rows)
+// Basis returns the leftmost basis of all columns of the matrix, and the inverse of what these make: nil where the rows
+// are not independent. It takes O(rows·cols·rank) field operations. Where the context ends the error is its cause.
+func (d *Dense) Basis(ctx context.Context) (columns []int, inverse *Dense, err error) {
+	defer poll.Catch(&err)
+	p := poll.New(ctx)
+	e := d.eliminate(p)
+	columns = slices.Sorted(slices.Values(e.pivots))
+	if len(columns) < d.rows {
+		return columns, nil, nil
+	}
+	// Row b has its left unit in column pivots[b], and the right half's column r where the left's pivots[r] was.
+	out := NewDense(d.f, d.rows, d.rows)
+	for b, row := range e.rows {
+		p.Steps(len(e.pivots))
+		at, _ := slices.BinarySearch(columns, e.pivots[b])
+		dst := out.Row(at)
+		for r, p := range e.pivots {
+			copy(dst[r*d.size:(r+1)*d.size], row[p*d.size:])
+		}
+	}
+	return columns, out, nil
 }
 
 // Echelon returns the reduced row echelon form of the matrix, without rows of zeros, in O(rows·cols·rank) field
@@ -40,20 +59,11 @@ func (d *Dense) inverse(p *poll.Poller) (*Dense, error) {
 	if err := checkSquare(d); err != nil {
 		return nil, err
 	}
-	e := d.eliminate(p)
-	if len(e.rows) < d.rows {
-		return nil, fmt.Errorf("%w: rank %d of %d", ErrSingular, len(e.rows), d.rows)
+	columns, inverse, err := d.Basis(p.Context())
+	if poll.Must(err); inverse == nil {
+		return nil, fmt.Errorf("%w: rank %d of %d", ErrSingular, len(columns), d.rows)
 	}
-	// Row b has its left unit in column pivots[b], and the right half's column r where the left's pivots[r] was.
-	out := NewDense(d.f, d.rows, d.cols)
-	for b, row := range e.rows {
-		p.Steps(len(e.pivots))
-		dst := out.Row(e.pivots[b])
-		for r, p := range e.pivots {
-			copy(dst[r*d.size:(r+1)*d.size], row[p*d.size:])
-		}
-	}
-	return out, nil
+	return inverse, nil
 }
 
 // panel is the number of rows eliminated together: enough for Combine to run over many sources at once, few against K.

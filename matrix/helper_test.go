@@ -173,7 +173,7 @@ func singularPart(m Matrix) string {
 					sub.Set(a, b, m.At(i, j))
 				}
 			}
-			if sub.Rank() < len(is) {
+			if _, err := sub.Inverse(); err != nil {
 				return fmt.Sprintf("rows %v, columns %v", is, js)
 			}
 		}

@@ -1,6 +1,7 @@
 package matrix
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
@@ -21,7 +22,11 @@ const maxDenseBytes = 4 << 30
 // other is stored: K×K symbols, in O(K³) field operations, of [LCH] and [ReedSolomonJerasure] when an entry is first
 // asked for. Inverse returns an error where that takes over 4 GiB. The error wraps [ErrSingular] where there is no
 // inverse.
-func Inverse(m Matrix) (Matrix, error) {
+func Inverse(m Matrix) (Matrix, error) { return InverseContext(context.Background(), m) }
+
+// InverseContext is [Inverse] until the context ends: the error is then its cause.
+func InverseContext(ctx context.Context, m Matrix) (_ Matrix, err error) {
+	defer poll.Catch(&err)
 	if err := checkSquare(m); err != nil {
 		return nil, err
 	}
@@ -51,7 +56,7 @@ func Inverse(m Matrix) (Matrix, error) {
 		return r.dense, r.err
 	}
 	if !structure.invertible {
-		if _, err := inverse(nil); err != nil {
+		if _, err := inverse(poll.New(ctx)); err != nil {
 			return nil, fmt.Errorf("matrix: %s: %w", id, err)
 		}
 	}

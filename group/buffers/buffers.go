@@ -515,7 +515,7 @@ func recoverBuffers(ctx context.Context, s *session.Session, buffers [][]byte, p
 	if err != nil {
 		return err
 	}
-	repairs, beyond, err := survey.PlanRepairs(s, conditions, true)
+	repairs, beyond, err := survey.PlanRepairs(ctx, s, conditions, true)
 	if err == nil && len(beyond) > 0 {
 		var what []string
 		for rank, c := range conditions {

@@ -130,8 +130,10 @@ func TestDecode(t *testing.T) {
 					if r.code != exit.OK {
 						t.Skip(r.stderr)
 					}
-					if a, err := matrices.FromCSV(f, strings.NewReader(r.stdout), "A"); err != nil || a.Rank() < len(sizes) {
-						t.Skipf("no invertible matrix: %v", err)
+					if a, err := matrices.FromCSV(f, strings.NewReader(r.stdout), "A"); err != nil {
+						t.Skip(err)
+					} else if _, err := a.Inverse(); err != nil {
+						t.Skip(err)
 					}
 					coded, in, packets := encoded(t, sizes, flags...)
 					back := filepath.Join(t.TempDir(), "back")

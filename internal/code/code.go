@@ -3,35 +3,38 @@
 package code
 
 import (
+	"context"
+	"errors"
+	"slices"
+
 	"volley/field"
+	"volley/internal/poll"
 	"volley/matrix"
 )
 
-// Independent returns the first of the parity packets whose columns of A are a basis in the rows of lost packets.
-func Independent(a matrix.Matrix, lost, parity []int) []int {
-	_, pivots := part(a, lost, parity).Echelon()
-	chosen := make([]int, len(pivots))
-	for i, p := range pivots {
-		chosen[i] = parity[p]
+// Solve returns which parity packets it uses, the first that tell the lost packets, and the matrix D by which these are
+// sums: it has a row for each of kept and then of used, and a column for each of lost. Where all the parity does not tell
+// them, used are fewer than lost, and there is no D. Where the context ends the error is its cause.
+func Solve(ctx context.Context, a matrix.Matrix, kept, lost, parity []int) (used []int, d matrix.Matrix, err error) {
+	defer poll.Catch(&err)
+	if n := len(lost); n == a.Rows() && n == a.Cols() && n == len(parity) && slices.IsSorted(lost) {
+		if inverse, err := matrix.InverseContext(ctx, a); !errors.Is(err, matrix.ErrSingular) { // it keeps its structure
+			return slices.Sorted(slices.Values(parity)), inverse, err
+		}
 	}
-	return chosen
-}
-
-// Solve returns the matrix D by which lost packets are sums of those kept and of as many parity packets as are lost: it
-// has a row for each of kept and then of parity, and a column for each of lost. The error wraps matrix.ErrSingular where
-// these do not tell the lost ones.
-func Solve(a matrix.Matrix, kept, lost, parity []int) (*matrix.Dense, error) {
-	// With S the packets kept, L those lost, P the parity: y_P = x_S·A_SP + x_L·A_LP, x_L = (y_P - x_S·A_SP)·A_LP^-1.
-	back, err := part(a, lost, parity).Inverse()
-	if err != nil {
-		return nil, err
+	// With S the packets kept, L those lost, P the parity used: y_P = x_S·A_SP + x_L·A_LP, x_L = (y_P - x_S·A_SP)·A_LP^-1.
+	f, steps := a.Field(), poll.New(ctx)
+	chosen, back, err := matrix.DenseOf(part{a, lost, parity, steps}).Basis(ctx)
+	poll.Must(err)
+	for i, c := range chosen {
+		chosen[i] = parity[c]
 	}
-	known, err := matrix.Mul(part(a, kept, parity), back)
-	if err != nil {
-		return nil, err
+	if back == nil {
+		return chosen, nil, nil
 	}
-	f := a.Field()
-	return matrix.DenseFunc(f, len(kept)+len(parity), len(lost), func(i, j int) field.Element {
+	known, err := matrix.Mul(part{a, kept, chosen, steps}, back)
+	poll.Must(err)
+	return chosen, matrix.DenseFunc(f, len(kept)+len(chosen), len(lost), func(i, j int) field.Element {
 		if i < len(kept) {
 			return f.Sub(field.Element{}, known.At(i, j))
 		}
@@ -39,7 +42,17 @@ func Solve(a matrix.Matrix, kept, lost, parity []int) (*matrix.Dense, error) {
 	}), nil
 }
 
-// part returns the entries of a in the given rows and columns.
-func part(a matrix.Matrix, rows, columns []int) *matrix.Dense {
-	return matrix.DenseFunc(a.Field(), len(rows), len(columns), func(i, j int) field.Element { return a.At(rows[i], columns[j]) })
+// A part is some rows and columns of a matrix. Every entry that is asked for is a step.
+type part struct {
+	matrix.Matrix
+	rows, columns []int
+	steps         *poll.Poller
+}
+
+func (p part) Rows() int { return len(p.rows) }
+func (p part) Cols() int { return len(p.columns) }
+
+func (p part) At(i, j int) field.Element {
+	p.steps.Steps(1)
+	return p.Matrix.At(p.rows[i], p.columns[j])
 }

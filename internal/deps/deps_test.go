@@ -74,7 +74,7 @@ var allowed = map[string][]string{
 	"internal/disk/disktest":  {"internal/disk"},
 	"internal/atomicfile":     {"internal/disk"},
 	"internal/claims":         {},
-	"internal/code":           {"field", "matrix"},
+	"internal/code":           {"field", "internal/poll", "matrix"},
 	"internal/deps":           {},
 	"internal/faulty":         {"transport"},
 	"internal/fuzzlimit":      {},

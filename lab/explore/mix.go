@@ -90,13 +90,12 @@ func mix(ctx context.Context, request mixRequest, _ func(any) error) (*mixAnswer
 		}
 	}
 	a.Left = 2 * len(kept)
-	parity := code.Independent(q.matrix, lost, kept)
-	if len(parity) < len(lost) {
-		return a, nil
-	}
-	by, err := code.Solve(q.matrix, kept, lost, parity)
+	parity, by, err := code.Solve(ctx, q.matrix, kept, lost, kept)
 	if err != nil {
 		return nil, err
+	}
+	if len(parity) < len(lost) {
+		return a, nil
 	}
 	left := append(named("x", data, kept), named("y", coded, parity)...)
 	for i, k := range lost {

@@ -47,7 +47,7 @@ func (c *Code) Making(ctx context.Context, set *Setting, bytes int64) (_ *Repair
 		for _, w := range c.Words {
 			parity = append(parity, w.Parity...)
 		}
-		r, _, err := c.Repairing(SetOf(parity), SetOf(parity))
+		r, _, err := c.Repairing(ctx, SetOf(parity), SetOf(parity))
 		if err == nil {
 			r.Traffic.Pieces = 1 // stripes keep all nodes busy as they are
 			c.made = r
@@ -153,7 +153,7 @@ func (r *Repair) compile(set *Setting, bytes int64) (plan.Plan, error) {
 const leastPiece = 64 << 10
 
 // Repairing returns the relay that brings wanted symbols back from those not bad, and those that cannot come back.
-func (c *Code) Repairing(bad, wanted map[content.Symbol]bool) (_ *Repair, lost []content.Symbol, err error) {
+func (c *Code) Repairing(ctx context.Context, bad, wanted map[content.Symbol]bool) (_ *Repair, lost []content.Symbol, err error) {
 	r := &Repair{Inputs: make([][]content.Symbol, c.K), Outputs: make([][]content.Symbol, c.K)}
 	r.Traffic = algo.Traffic{Field: c.Field}
 	packets := map[content.Symbol]algo.Packet{}
@@ -168,7 +168,7 @@ func (c *Code) Repairing(bad, wanted map[content.Symbol]bool) (_ *Repair, lost [
 	messages := 0              // of a piece
 	helped := make([]int, c.K) // how often the parity of each node helps
 	for i := range c.Words {
-		from, want, rows, err := c.solve(&c.Words[i], bad, wanted, helped)
+		from, want, rows, err := c.solve(ctx, &c.Words[i], bad, wanted, helped)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -202,7 +202,7 @@ const (
 
 // solve returns the symbols from which wanted ones of a codeword come, these, and the coefficients: of each wanted one,
 // by source; none where too many are bad. Of the parity it takes that of nodes that have helped least, and counts it.
-func (c *Code) solve(w *Codeword, bad, wanted map[content.Symbol]bool, helped []int) (from, want []content.Symbol, rows [][]field.Element, err error) {
+func (c *Code) solve(ctx context.Context, w *Codeword, bad, wanted map[content.Symbol]bool, helped []int) (from, want []content.Symbol, rows [][]field.Element, err error) {
 	var kept, missing []int        // data
 	at := map[content.Symbol]int{} // data that is kept: where in from
 	for i, s := range w.Data {
@@ -227,20 +227,16 @@ func (c *Code) solve(w *Codeword, bad, wanted map[content.Symbol]bool, helped []
 	if len(want) == 0 {
 		return nil, nil, nil, nil
 	}
-	if len(helping) < len(missing) {
-		return nil, want, nil, nil
-	}
 	slices.SortStableFunc(helping, func(a, b int) int { return helped[w.Parity[a].Node] - helped[w.Parity[b].Node] })
-	helping = helping[:len(missing)]
-	for _, j := range helping {
+	used, solved, err := solver.Solve(ctx, c.Matrix, kept, missing, helping)
+	if err != nil || len(used) < len(missing) {
+		return nil, want, nil, err
+	}
+	for _, j := range used {
 		from = append(from, w.Parity[j])
 		helped[w.Parity[j].Node]++
 	}
 	f := c.Field
-	solved, err := solver.Solve(c.Matrix, kept, missing, helping)
-	if err != nil {
-		return nil, nil, nil, err
-	}
 	// add adds x times data[i] to a sum of from.
 	add := func(to []field.Element, x field.Element, i int) {
 		if n, ok := at[w.Data[i]]; ok {

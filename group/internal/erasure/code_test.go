@@ -102,7 +102,7 @@ func TestRepairing(t *testing.T) {
 		c, err := NewCode(x.k, x.r, x.layout, store.Cauchy)
 		must(t, err)
 		lost := map[content.Symbol]bool{{Node: 1, Parity: false, Index: 0}: true}
-		r, beyond, err := c.Repairing(lost, lost)
+		r, beyond, err := c.Repairing(t.Context(), lost, lost)
 		if err != nil || beyond != nil || r.Traffic.Pieces != x.pieces || len(r.Outputs[1]) != 1 {
 			t.Errorf("%+v: %+v, %v, %v", x, r, beyond, err)
 		}
@@ -110,7 +110,7 @@ func TestRepairing(t *testing.T) {
 	c, err := NewCode(4, 1, store.Striped, store.Cauchy)
 	must(t, err)
 	lost := map[content.Symbol]bool{{Node: 0, Parity: false, Index: 0}: true, {Node: 0, Parity: true, Index: 0}: true, {Node: 1, Parity: false, Index: 0}: true, {Node: 1, Parity: false, Index: 1}: true, {Node: 1, Parity: false, Index: 2}: true, {Node: 1, Parity: true, Index: 0}: true}
-	r, beyond, err := c.Repairing(lost, map[content.Symbol]bool{{Node: 0, Parity: false, Index: 0}: true, {Node: 1, Parity: true, Index: 0}: true})
+	r, beyond, err := c.Repairing(t.Context(), lost, map[content.Symbol]bool{{Node: 0, Parity: false, Index: 0}: true, {Node: 1, Parity: true, Index: 0}: true})
 	if err != nil || len(beyond)+len(r.Outputs[0])+len(r.Outputs[1]) != 2 || len(beyond) == 0 {
 		t.Errorf("%v beyond, %+v, %v", beyond, r, err)
 	}
@@ -134,7 +134,7 @@ func TestRepairLoad(t *testing.T) {
 				}
 			}
 		}
-		r, _, err := c.Repairing(lost, lost)
+		r, _, err := c.Repairing(t.Context(), lost, lost)
 		must(t, err)
 		p, err := r.compile(&Setting{Network: volley.DefaultNetwork()}, 16*leastPiece)
 		must(t, err)

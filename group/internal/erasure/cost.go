@@ -112,7 +112,7 @@ func Estimate(nodes, tolerate int, layout string, bytes int64, set *Setting, los
 			}
 		}
 	}
-	r, gone, err := c.Repairing(bad, bad)
+	r, gone, err := c.Repairing(context.Background(), bad, bad)
 	if err != nil || len(gone) > 0 {
 		return protect, recovery, err
 	}

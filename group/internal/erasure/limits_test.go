@@ -68,7 +68,7 @@ func TestLimits(t *testing.T) {
 				}
 			}
 		}
-		back, _, err := c.Repairing(lost, lost)
+		back, _, err := c.Repairing(t.Context(), lost, lost)
 		must(t, err)
 		if pieces := carries(back); x.fits && x.layout == store.Full && (pieces == back.Traffic.Pieces) != x.pieces {
 			t.Errorf("%s, %v: %d pieces of %d", x.layout, x.blocks, pieces, back.Traffic.Pieces)

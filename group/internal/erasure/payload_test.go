@@ -70,7 +70,7 @@ func TestPayload(t *testing.T) {
 						bad[content.Symbol{Node: n * k / f, Parity: true, Index: i}] = true
 					}
 				}
-				relay, lost, err := c.Repairing(bad, bad)
+				relay, lost, err := c.Repairing(t.Context(), bad, bad)
 				must(t, err)
 				p, err := relay.compile(set, 16<<20)
 				must(t, err)

@@ -50,7 +50,7 @@ func (s *Session) deliver(ctx context.Context, list []delivery, bytes int64, mem
 		copies.Words, most = append(copies.Words, w), max(most, len(d.to))
 	}
 	copies.Matrix = matrix.DenseFunc(f, 1, most, func(_, _ int) field.Element { return field.One })
-	r, _, err := copies.Repairing(lacking, lacking)
+	r, _, err := copies.Repairing(ctx, lacking, lacking)
 	if err != nil {
 		return err
 	}

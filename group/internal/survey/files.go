@@ -123,7 +123,7 @@ func TakeFiles(ctx context.Context, s *session.Session, files *Files, back Back,
 		sources[i] = newSource(s, n)
 	}
 	for more := true; more; {
-		if found.Repairs, found.Beyond, err = PlanRepairs(s, found.Conditions, false); err != nil {
+		if found.Repairs, found.Beyond, err = PlanRepairs(ctx, s, found.Conditions, false); err != nil {
 			return nil, s.Alike(ctx, err)
 		}
 		if more, err = checkSources(ctx, s, found, sources); err != nil {

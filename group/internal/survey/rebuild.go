@@ -52,7 +52,7 @@ func rebuild(ctx context.Context, s *session.Session, back Back, targets map[int
 	if err != nil {
 		return nil, err
 	}
-	repairs, _, err := PlanRepairs(s, conditions, true)
+	repairs, _, err := PlanRepairs(ctx, s, conditions, true)
 	if err != nil {
 		return nil, s.Alike(ctx, err)
 	}

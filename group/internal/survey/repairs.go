@@ -26,7 +26,7 @@ type lostBlock struct {
 
 // PlanRepairs returns the repairs, of rows in which the same is bad together, and the blocks that do not come back. Parity
 // comes back, too, or only serves.
-func PlanRepairs(s *session.Session, conditions []*content.Condition, remake bool) ([]blockRepair, map[lostBlock]bool, error) {
+func PlanRepairs(ctx context.Context, s *session.Session, conditions []*content.Condition, remake bool) ([]blockRepair, map[lostBlock]bool, error) {
 	m := s.Manifest
 	c, err := erasure.CodeOf(m)
 	if err != nil {
@@ -75,7 +75,7 @@ func PlanRepairs(s *session.Session, conditions []*content.Condition, remake boo
 	for _, key := range order {
 		rows := rowsOf[key]
 		p := patterns[rows[0]]
-		r, lost, err := c.Repairing(erasure.SetOf(p.bad), erasure.SetOf(p.wanted))
+		r, lost, err := c.Repairing(ctx, erasure.SetOf(p.bad), erasure.SetOf(p.wanted))
 		if err != nil {
 			return nil, nil, err
 		}

@@ -47,7 +47,7 @@ func Take(ctx context.Context, s *session.Session, back Back, beyond, rebuilds b
 	if err := Recoverable(s, found.Conditions, beyond); err != nil {
 		return nil, s.Alike(ctx, lossOf(s, found.Conditions, err))
 	}
-	if found.Repairs, found.Beyond, err = PlanRepairs(s, found.Conditions, true); err != nil {
+	if found.Repairs, found.Beyond, err = PlanRepairs(ctx, s, found.Conditions, true); err != nil {
 		return nil, s.Alike(ctx, err)
 	}
 	if rebuilds && len(found.Beyond) > 0 {
