@@ -89,3 +89,35 @@ test("a server that is gone: what is shown is said to be from before, and one bu
   assert.equal(await page.locator(".banner").count(), 0);
   await close();
 });
+
+test("without the engine every view says what is missing, or from before, and one button brings it", async () => {
+  const { page, close } = await explorer.open("#/schedule"); // of requests that fail the browser complains
+  const banner = page.locator(".banner");
+  for (const [from, name, brought] of [
+    ["schedule", "Story", "button.machine"], ["schedule", "Protect", "dt:text('protect, all nodes')"], ["schedule", "Cost", "[aria-labelledby=cost-sizes] svg"],
+    ["schedule", "Run", '.state[data-state="whole"]'], ["schedule", "Figures", "article svg"], ["story", "Schedule", "svg.drawing"], ["story", "Proof", "#transfer td"],
+  ]) {
+    await explorer.load({ page }, `#/${from}`);
+    await page.route("**/api/*", (route) => route.abort());
+    await page.getByRole("tab", { name }).click();
+    await banner.getByText("The engine does not answer.").waitFor();
+    await settled(page);
+    assert.equal((await banner.last().innerText()).trim().replace(/\s+/g, " "), "What the engine computes is missing here. Try again", name);
+    assert.equal(await banner.count(), 2, name);
+    assert.equal(await page.getByText("beside the field").count(), 0, name);
+    await page.getByRole("tab", { name: from, exact: false }).click();
+    await banner.first().waitFor({ state: "detached" }); // here all has been answered
+    await page.getByRole("tab", { name }).click();
+    await page.unroute("**/api/*");
+    await page.getByRole("button", { name: "Try again" }).click();
+    await page.locator(brought).first().waitFor();
+    await banner.first().waitFor({ state: "detached" });
+  }
+  await explorer.load({ page }, "#/schedule?k=8&message=2.0.0&bytes=1");
+  await page.locator(".products").first().waitFor();
+  await page.route("**/api/*", (route) => route.abort());
+  await page.evaluate(() => (location.hash = "#/schedule?k=8&message=1.0.0&bytes=1"));
+  await banner.getByText("What the engine computes is missing here.").waitFor();
+  assert.equal(await page.locator(".products").count(), 0, "the bytes of another message");
+  await close();
+});
