@@ -1,6 +1,7 @@
 // Errors that the page shows: beside the input whose flag is at fault, or in the banner.
 import { untrack } from "svelte";
 import type { EngineError } from "./engine";
+import { labelOf } from "./labels";
 
 /** What can be asked once more. */
 interface Question {
@@ -45,7 +46,7 @@ class Problems {
   /** Messages of no field that can be seen. */
   get banner(): string[] {
     const left = this.errors.filter((e) => !this.shown.includes(e.field));
-    return [...new Set(left.map((e) => (e.field === "" || e.field === "file" ? e.message : `${e.field}: ${e.message}`)))];
+    return [...new Set(left.map((e) => (e.field === "" || e.field === "file" ? e.message : `${labelOf(e.field)}: ${e.message}`)))];
   }
 }
 
