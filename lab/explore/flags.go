@@ -2,6 +2,7 @@ package explore
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -55,12 +56,20 @@ func (f flags) parse() (*selection.Selection, error) {
 		}
 	}
 	if strings.HasPrefix(s.Matrix, "file:") {
-		return nil, at("matrix", fmt.Errorf("the page reads no files: volley plan --matrix %s does", s.Matrix))
+		return nil, at("matrix", errors.New("the page reads no files; volley plan does"))
 	}
 	for name, points := range map[string]string{"points": s.Points, "omega": s.Omega, "alpha": s.Alpha} {
 		if !slices.Contains([]string{"", "coset", "powers", "codes"}, points) {
 			return nil, at(name, fmt.Errorf("%q: want coset, powers or codes; files of points are for the command line", points))
 		}
+	}
+	for _, name := range []string{"ports", "beta", "tau"} {
+		if s.ByModel == selection.NetworkModel && set.Changed(name) {
+			return nil, at(name, errors.New("a network has a rate and a latency, and the planner chooses p: leave it empty, or take no network"))
+		}
+	}
+	if s.ByModel == selection.PaperModel && set.Changed("network") {
+		return nil, at("network", errors.New("it is of a network, and none is taken: take one, or leave it empty"))
 	}
 	s.SetDefaults()
 	return s, nil

@@ -143,7 +143,7 @@ func load(ctx context.Context, request loadRequest, _ func(any) error) (*loaded,
 		name = "the file"
 	}
 	wrong := func(err error) error {
-		return at("file", fmt.Errorf("%s: %w: want what volley encode prints with --json, or writes with --trace", name, err))
+		return at("file", fmt.Errorf("%s: %w: want a report or a trace of volley encode", name, err))
 	}
 	answer, what := &loaded{Kind: "plan"}, ""
 	switch head := request.Text[:min(len(request.Text), 200)]; {
@@ -166,7 +166,7 @@ func load(ctx context.Context, request loadRequest, _ func(any) error) (*loaded,
 			err = fmt.Errorf("%d processors, and the page shows %d at most", p.Common.Processors, mostProcessors)
 		}
 		if err != nil {
-			return nil, at("file", fmt.Errorf("%s: %w: want what volley plan prints with --format json", name, err))
+			return nil, at("file", fmt.Errorf("%s: %w: want a plan of volley plan, as JSON", name, err))
 		}
 		bytes, err := s.Bytes()
 		if err != nil {

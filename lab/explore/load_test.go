@@ -180,7 +180,7 @@ func TestLoadPart(t *testing.T) {
 func TestLoadErrors(t *testing.T) {
 	t.Parallel()
 	report, traced := encoded(t, 4)
-	const neither = "want what volley encode prints with --json, or writes with --trace"
+	const neither = "want a report or a trace of volley encode"
 	for _, c := range []struct{ text, want string }{
 		{"", "out.json: line 1: unexpected end of JSON input"},
 		{"coded packets\n", "out.json: line 1: invalid character 'c' looking for beginning of value"},
@@ -188,7 +188,7 @@ func TestLoadErrors(t *testing.T) {
 		{"{\n\"Algorithm\": 1}\n", "out.json: line 2: algorithm: number does not fit there: " + neither},
 		{report[:len(report)/2], "unexpected end of JSON input"},
 		{report + report, "invalid character '{' after top-level value"},
-		{strings.Replace(report, `"k": 4`, `"k": -4`, 1), "out.json: k: -4: want 1 to 2147483647: want what"},
+		{strings.Replace(report, `"k": 4`, `"k": -4`, 1), "out.json: k: -4: want 1 to 2147483647: want a report"},
 		{strings.Replace(report, `"rounds": [`, `"rounds": 2, "list": [`, 1), "rounds: number does not fit there"},
 		{strings.Replace(report, `"c2": `, `"c2": 1`, 1), "c2: 12, and"},
 		{strings.Replace(report, `"2^8"`, `"2^99"`, 1), `out.json: field "2^99": `},

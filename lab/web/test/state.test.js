@@ -13,7 +13,7 @@ test("an error stands beside its field or, if that is nowhere, above the view", 
     assert.ok(await page.locator(`#flag-${flag}-error`).isVisible(), hash);
   }
   await explorer.load(opened, "#/schedule?model=network&beta=x"); // a network has no β
-  await page.locator(".banner").getByText(/^beta: /).waitFor();
+  await page.locator(".banner").getByText(/^β: /).waitFor();
   await explorer.load(opened, "#/schedule?k=x");
   await page.getByRole("tab", { name: "Story" }).click();
   await page.locator("button.machine").first().waitFor();
@@ -22,6 +22,32 @@ test("an error stands beside its field or, if that is nowhere, above the view", 
   await page.goBack();
   await page.locator("#flag-processors-error").waitFor();
   assert.ok(await page.locator("#flag-processors-error").isVisible(), "behind a button");
+  await done(opened);
+});
+
+test("an error has the words of the fields, and names no flag", async () => {
+  const opened = await explorer.show("#/schedule");
+  const { page } = opened;
+  const said = page.locator("#form .error, main .error, .banner:not(:has(button))").filter({ visible: true }).first();
+  for (const [hash, text] of [
+    ["#/schedule?size=--size", /^"--size": want a size such as 64MiB$/], ["#/schedule?beta=x", /^"x": want a number and its unit/], ["#/schedule?order=up", /^"up": want one of natural/],
+    ["#/schedule?model=x", /^"x": want network or paper$/], ["#/schedule?k=0", /^0 processors: say how many with “Processors K”/], ["#/schedule?matrix=file:x", /^the page reads no files; volley plan does$/],
+    ["#/schedule?model=network&p=2", /^a network has a rate and a latency, and the planner chooses p/], ["#/schedule?model=network&tau=1ns", /^τ: a network has a rate/], ["#/schedule?network=wan", /^Rate and latency: it is of a network/],
+  ]) {
+    await explorer.load(opened, hash);
+    assert.match((await said.innerText()).trim(), text, hash);
+  }
+  const message = "no plan keeps the limits at any K: allow more with --rounds-over, --max-memory or --max-compute, or leave --whole out"; // of package comparison
+  await page.route("**/api/plan", (route) => route.fulfill({ contentType: "application/x-ndjson", body: JSON.stringify({ error: { field: "max-memory", message } }) }));
+  await explorer.load(opened, "#/schedule?max-memory=1");
+  assert.equal(await said.innerText(), "no plan keeps the limits at any K: allow more with “Rounds over the fewest”, “Memory at most” or “C3 at most”, or leave “Packets stay whole” out");
+  await page.unroute("**/api/plan");
+  await explorer.load(opened, "#/run?k=4&sample=much");
+  await page.locator('.state[data-state="whole"]').or(page.locator("#run-sample-error")).first().waitFor();
+  await page.getByRole("button", { name: "Run on sample data" }).click();
+  assert.equal(await page.locator("#run-sample-error").innerText(), '"much": want a size such as 64MiB');
+  await page.locator("input[type=file]").setInputFiles({ name: "list.json", mimeType: "application/json", buffer: Buffer.from("[]") });
+  await page.locator("#files-error").getByText("want a report or a trace of volley encode").waitFor();
   await done(opened);
 });
 
@@ -87,5 +113,37 @@ test("a server that is gone: what is shown is said to be from before, and one bu
   await again.click();
   await page.locator(".heading").getByText("K = 9").waitFor();
   assert.equal(await page.locator(".banner").count(), 0);
+  await close();
+});
+
+test("without the engine every view says what is missing, or from before, and one button brings it", async () => {
+  const { page, close } = await explorer.open("#/schedule"); // of requests that fail the browser complains
+  const banner = page.locator(".banner");
+  for (const [from, name, brought] of [
+    ["schedule", "Story", "button.machine"], ["schedule", "Protect", "dt:text('protect, all nodes')"], ["schedule", "Cost", "[aria-labelledby=cost-sizes] svg"],
+    ["schedule", "Run", '.state[data-state="whole"]'], ["schedule", "Figures", "article svg"], ["story", "Schedule", "svg.drawing"], ["story", "Proof", "#transfer td"],
+  ]) {
+    await explorer.load({ page }, `#/${from}`);
+    await page.route("**/api/*", (route) => route.abort());
+    await page.getByRole("tab", { name }).click();
+    await banner.getByText("The engine does not answer.").waitFor();
+    await settled(page);
+    assert.equal((await banner.last().innerText()).trim().replace(/\s+/g, " "), "What the engine computes is missing here. Try again", name);
+    assert.equal(await banner.count(), 2, name);
+    assert.equal(await page.getByText("beside the field").count(), 0, name);
+    await page.getByRole("tab", { name: from, exact: false }).click();
+    await banner.first().waitFor({ state: "detached" }); // here all has been answered
+    await page.getByRole("tab", { name }).click();
+    await page.unroute("**/api/*");
+    await page.getByRole("button", { name: "Try again" }).click();
+    await page.locator(brought).first().waitFor();
+    await banner.first().waitFor({ state: "detached" });
+  }
+  await explorer.load({ page }, "#/schedule?k=8&message=2.0.0&bytes=1");
+  await page.locator(".products").first().waitFor();
+  await page.route("**/api/*", (route) => route.abort());
+  await page.evaluate(() => (location.hash = "#/schedule?k=8&message=1.0.0&bytes=1"));
+  await banner.getByText("What the engine computes is missing here.").waitFor();
+  assert.equal(await page.locator(".products").count(), 0, "the bytes of another message");
   await close();
 });

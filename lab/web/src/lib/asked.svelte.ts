@@ -4,21 +4,11 @@ import { asEngineError, call, isAbort, type EngineError } from "./engine";
 import { problems } from "./problems.svelte";
 
 const delay = 150; // ms, while somebody types
-const all: { busy: boolean; gone: boolean; retry(): void }[] = [];
+const all: { busy: boolean }[] = [];
 
 /** Whether a question is open: what the page shows is about to change. */
 export function questionsOpen(): boolean {
   return all.some((asked) => asked.busy);
-}
-
-/** Whether an answer has not come for no fault of the question: the engine is gone, or busy. */
-export function unanswered(): boolean {
-  return all.some((asked) => asked.gone);
-}
-
-/** Asks once more what has not been answered. */
-export function askAgain(): void {
-  for (const asked of all) if (asked.gone) asked.retry();
 }
 
 export class Asked<Q, R> {
@@ -29,13 +19,15 @@ export class Asked<Q, R> {
   private key = "";
   private timer: ReturnType<typeof setTimeout> | undefined;
   private control: AbortController | undefined;
+  private readonly source: string;
 
-  /** Errors at fields of `own` are shown by the view that asks, the others by the page. */
+  /** Errors at fields of `own` are shown by the view that asks, the others by the page. Answers that fit no other question do not stay. */
   constructor(
     private readonly method: string,
     private readonly own: string[] = [],
+    private readonly stays = true,
   ) {
-    all.push(this);
+    this.source = `${method} ${all.push(this)}`;
   }
 
   ask(question: Q): void {
@@ -65,16 +57,12 @@ export class Asked<Q, R> {
 
   /** Takes its message from the page: nobody looks at it. */
   leave(): void {
-    problems.report(this.method, null);
+    problems.report(this.source, null);
   }
 
   /** The result is not that of the last question. */
   get stale(): boolean {
     return this.error !== null;
-  }
-
-  get gone(): boolean {
-    return this.error?.field === "";
   }
 
   retry(): void {
@@ -96,6 +84,7 @@ export class Asked<Q, R> {
     } catch (error) {
       if (isAbort(error)) return;
       this.error = asEngineError(error);
+      if (!this.stays) this.result = null;
     }
     this.busy = false;
     this.report();
@@ -103,6 +92,6 @@ export class Asked<Q, R> {
 
   private report(): void {
     const elsewhere = this.error && !this.own.includes(this.error.field);
-    problems.report(this.method, elsewhere ? this.error : null);
+    problems.report(this.source, elsewhere ? this.error : null, this);
   }
 }

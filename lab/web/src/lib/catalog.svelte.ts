@@ -9,8 +9,9 @@ class CatalogStore {
   async load(): Promise<void> {
     try {
       this.value = await call<Catalog>("catalog", {});
+      problems.report("catalog", null);
     } catch (error) {
-      problems.report("catalog", asEngineError(error));
+      problems.report("catalog", asEngineError(error), { result: null, retry: () => this.load() });
     }
     this.busy = false;
   }

@@ -1,5 +1,6 @@
 // Calls of the engine: over HTTP where `volley explore` serves the page, or in a worker
 // that runs the same Go code as WebAssembly where the page is static files.
+import { inWords } from "./labels";
 
 /** An error of the engine. `field` names the flag at fault; it is "" when none is. */
 export class EngineError extends Error {
@@ -63,7 +64,7 @@ class Answer {
       return;
     }
     this.ended = true;
-    if (line.error) this.error = new EngineError(line.error.field, line.error.message);
+    if (line.error) this.error = new EngineError(line.error.field, inWords(line.error.message));
     else this.found = line.result;
   }
 

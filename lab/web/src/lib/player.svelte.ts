@@ -11,6 +11,7 @@ class Player {
 
   /** The rounds of what is stepped through, where that is not the plan of the page. */
   private others: Rounds | null = $state.raw(null);
+  private lent: Rounds | null = null; // the same: who ends reads of a state what it was before
 
   // What plays and what moves belong to a plan. When another one is shown, they are over.
   private played: Rounds | null = $state.raw(null);
@@ -28,9 +29,9 @@ class Player {
 
   /** Steps through other rounds than the page's, until the function that it returns is called, or another takes over. */
   lend(rounds: Rounds): () => void {
-    this.others = rounds;
+    this.lent = this.others = rounds;
     return () => {
-      if (this.others === rounds) this.others = null;
+      if (this.lent === rounds) this.others = null;
     };
   }
 

@@ -33,8 +33,19 @@ class RunStore {
   private control: AbortController | undefined;
   private files: Partial<Record<Loaded["kind"], File>> = {};
   private modelOf = ""; // the flags of the model that is shown
+  private asked: [flags: Flags, size: string, pace: string] | null = null;
+
+  /** What is shown from before the run that failed. */
+  get result(): Picture | null {
+    return this.picture?.state === "failed" ? null : this.picture;
+  }
+
+  retry(): void {
+    if (this.asked) void this.runSample(...this.asked);
+  }
 
   async runSample(flags: Flags, size: string, pace: string): Promise<void> {
+    this.asked = [flags, size, pace];
     this.control?.abort();
     const control = (this.control = new AbortController());
     this.error = null;

@@ -8,7 +8,7 @@ interface Sums {
   sums: { name: string; terms: { coef: string; name: string; word: string }[] }[];
 }
 
-export const sums = new Asked<Sums, Mixture[]>("sums");
+export const sums = new Asked<Sums, Mixture[]>("sums", [], false);
 /** The elements that the last question was about. */
 let asked: Slot[] = $state.raw([]);
 
