@@ -165,7 +165,11 @@ func (x *Target) Prepare(ctx context.Context) (err error) {
 	}
 	x.Extents = tree.ExtentsOf(x.written())
 	if c.Remake {
-		if x.parity, err = x.create("parity", m.ParityBytes()); err != nil {
+		length := m.ParityBytes()
+		if c.Part {
+			length = m.PartParityBytes()
+		}
+		if x.parity, err = x.create("parity", length); err != nil {
 			return err
 		}
 	}
