@@ -129,3 +129,59 @@ func TestRebuildTooMuch(t *testing.T) {
 		}
 	}
 }
+
+// TestPartParity has a node lost while users have taken away what another one had, and then put it back. What recover could
+// not make of the lost node's parity it names, and no glance calls the node whole. Protect makes it, or recover does. Then
+// another node may be lost.
+func TestPartParity(t *testing.T) {
+	t.Parallel()
+	for _, verb := range []string{"protect", "recover"} {
+		w := newWorld(4, 1, Striped)
+		rng := rand.New(rand.NewPCG(4, 1))
+		for _, n := range []int{0, 2} {
+			w.WriteFile(fmt.Sprintf("/n%d/long", n), random(rng, 400_000), 0o600)
+		}
+		for _, name := range []string{"plain", "big", "sub", "twin", "closed", "odd \xff"} { // node 1 has no data, and all of its entries come back
+			w.RemoveAll("/n1/" + name)
+		}
+		w.deletes = true
+		must(t, w.protect())
+		was := w.trees()
+		w.MkdirAll("/away", 0o755)
+		w.Rename("/n2/long", "/away/long")
+		w.lose(0, 1)
+		r, err := w.recoverBy(w.Process(), RecoverOptions{})
+		must(t, err)
+		if left := fmt.Sprint(r.Left); r.Incomplete() == nil || !strings.Contains(left, "/n1/.volley/generation.1/parity") || !strings.Contains(left, "protect") {
+			t.Errorf("%s: %q", verb, r.Left)
+		}
+		must(t, diff("node 1", was[1], w.tree(1)))
+		again, err := w.recoverBy(w.Process(), RecoverOptions{})
+		must(t, err)
+		if again.Incomplete() == nil {
+			t.Errorf("%s: another recover says that all is back", verb)
+		}
+		w.Rename("/away/long", "/n2/long")
+		for _, glance := range []bool{true, false} {
+			v, err := w.examineBy(w.Process(), glance)
+			must(t, err)
+			if v.Nodes[1].Status != Damaged || v.Whole || v.MayLose > 0 {
+				t.Errorf("%s: glance %v: %+v", verb, glance, v)
+			}
+		}
+		if verb == "protect" {
+			must(t, w.protect())
+		} else {
+			must(t, w.recover())
+		}
+		must(t, w.whole())
+		v, err := w.statusBy(w.Process())
+		must(t, err)
+		if !v.Whole || v.MayLose != 1 {
+			t.Errorf("after %s: %+v", verb, v)
+		}
+		w.lose(0, 0)
+		must(t, w.recover())
+		must(t, diff("node 0 after "+verb, was[0], w.tree(0)))
+	}
+}

@@ -221,7 +221,7 @@ func TestSetsDomains(t *testing.T) {
 		{[]string{"--group-size", "3", "--group", file}, "failure domain rackA has 3 directories without a set, and there are 2 new sets: two of them would be in one set, and be lost together; sets of at most 2 keep them apart"},
 		{[]string{"--group-size", "3", "--group", "none"}, "none: no such file"},
 		{[]string{"--group-size", "3", "--domain", "none"}, "want env:NAME, or a group file"},
-		{[]string{"--group-size", "3", "--domain", "env:RACK"}, "--domain env:RACK: the variable is not set"},
+		{[]string{"--group-size", "3", "--domain", "env:RACK"}, "--domain env:RACK: it is for ranks, each of which has a variable, and these directories are all of this process"},
 		{[]string{"--domain", "env:RACK"}, "--group-size N says how large"},
 		{[]string{"--group-size", "-3"}, "want 2 or more"},
 		{[]string{"--group-size", "3", "--believe", "0"}, "--believe is for one group"},

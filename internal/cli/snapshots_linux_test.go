@@ -125,7 +125,7 @@ func TestSnapshotsMisuse(t *testing.T) {
 		"protect --tolerate 1 --root --group-size 3":        "--group-size: snapshots are of one group",
 		"snapshots --group-size 3":                          "--group-size: snapshots are of one group",
 		"recover --step 7":                                  "all nodes are lost",
-		"protect --tolerate 1 --root " + roots[0] + "/none": "no step-N (N a number without leading zeros) is not at every node",
+		"protect --tolerate 1 --root " + roots[0] + "/none": "no step-N (N a number without leading zeros) is at every node",
 	} {
 		r := volleyRun(append(strings.Fields(args), roots...)...)
 		if r.code != exit.Usage || !strings.Contains(r.stderr, want) {

@@ -387,7 +387,11 @@ func Make(d Disk, dir string, perm fs.FileMode) (undo func(), err error) {
 		} else if info, there := at.Lstat(name); there == nil && info.IsDir() {
 			err = nil // another process has made it meanwhile
 		} else if there == nil {
-			err = &fs.PathError{Op: "mkdir", Path: filepath.Join(above, filepath.FromSlash(name)), Err: syscall.ENOTDIR}
+			why := error(syscall.ENOTDIR)
+			if info.Mode()&fs.ModeSymlink != 0 {
+				why = nowhere{}
+			}
+			err = &fs.PathError{Op: "mkdir", Path: filepath.Join(above, filepath.FromSlash(name)), Err: why}
 		}
 		if err != nil {
 			undo()
@@ -396,6 +400,15 @@ func Make(d Disk, dir string, perm fs.FileMode) (undo func(), err error) {
 	}
 	return undo, nil
 }
+
+// Nowhere is why there is no directory where a symbolic link leads to none.
+type nowhere struct{}
+
+func (nowhere) Error() string {
+	return "it is a symbolic link that leads nowhere: mount what it leads to, or remove the link"
+}
+
+func (nowhere) Unwrap() error { return syscall.ENOTDIR }
 
 // lasts makes the name of a directory last: a run may have made it, and been killed before it could. A directory whose
 // parent it cannot read or sync it has not made.

@@ -94,6 +94,7 @@ type Condition struct {
 	Like    map[tree.Name]*tree.Entry `json:"-"` // by file of several names: one that is there as it was, which others can be names of again
 	Remake  bool                      `json:"-"` // is to be written anew
 	Earlier bool                      `json:"-"` // there is some, which may be right in part
+	Part    bool                      `json:"-"` // not all of what is written anew comes back
 	Hidden  []tree.Name               `json:"-"` // that cannot be read, and may be as it was: nothing takes its place
 }
 

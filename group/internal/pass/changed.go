@@ -89,10 +89,11 @@ func without(rows, others []int) []int {
 	return slices.DeleteFunc(slices.Clone(rows), func(row int) bool { _, is := slices.BinarySearch(others, row); return is })
 }
 
-// changed returns the rows in which a file is not as it was, or has gone, and those that are cut in another way.
+// changed returns the rows in which a file is not as it was, or has gone, and those that are cut in another way: all where
+// not all of the earlier parity is right.
 func (n *Work) changed(m *store.Manifest) []int {
 	e := n.earlier
-	if n.kept == nil {
+	if n.kept == nil || n.part {
 		return content.AllRows(m)
 	}
 	first := m.Rows() // from which on blocks have other lengths

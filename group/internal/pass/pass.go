@@ -89,7 +89,10 @@ func (p *Pass) Open(full, force bool) error {
 		if p.follows {
 			if n.kept, err = n.OpenParity(p.s.Generation); err != nil {
 				n.kept = nil // all of it is made anew
+				continue
 			}
+			info, err := n.kept.Stat()
+			n.part = err != nil || info.Size() != p.s.Manifest.ParityBytes()
 		}
 	}
 	return nil
@@ -488,6 +491,7 @@ type Work struct {
 	begun   time.Time    // when it was made, by its file system's clock
 	earlier *earlierData // nil: the node had no record
 	kept    disk.File    // earlier parity
+	part    bool         // not all of it is right: which rows are not, reading tells
 }
 
 // Make codes everything and returns the manifest as stored, and the record files here. Record makes a node's record.

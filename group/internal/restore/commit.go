@@ -50,26 +50,9 @@ func (x *Target) name(e *tree.Entry, p tree.Name, made string, again func(at dis
 	if x.lost(p) {
 		return false
 	}
-	n := x.node
-	there, err := n.Dir.Lstat(string(p))
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		err = nil
-	case err != nil:
-	case there.IsDir() && e.Type == tree.TypeDir:
-		if err = x.taken(p, there); err == nil {
-			return true // somebody has made it meanwhile
-		}
-	default:
-		if err = x.taken(p, there); err == nil && !there.IsDir() {
-			err = x.keepReplaced(e, p, there)
-		}
-	}
-	if err == nil {
-		err = n.Dir.Rename(staged(made), string(p))
-	}
+	kept, err := x.put(e, p, staged(made), nil)
 	if errors.Is(err, syscall.EXDEV) {
-		err = x.nameBeside(p, again)
+		err = x.nameBeside(e, p, kept, again)
 	}
 	if err != nil {
 		x.leave(e, p, err)
@@ -79,9 +62,68 @@ func (x *Target) name(e *tree.Entry, p tree.Name, made string, again func(at dis
 	return true
 }
 
+// put gives what lies somewhere the name of an entry, and returns what had the name and is kept. Somebody may give the name
+// to something else at any time, and that is kept, too.
+func (x *Target) put(e *tree.Entry, p tree.Name, at string, kept fs.FileInfo) (fs.FileInfo, error) {
+	err := error(nil)
+	for range mostPuts {
+		var there fs.FileInfo
+		there, err = x.node.Dir.Lstat(string(p))
+		if errors.Is(err, fs.ErrNotExist) {
+			if err = x.take(e, p, at); errors.Is(err, fs.ErrExist) {
+				continue
+			}
+			return kept, err
+		}
+		if err == nil && kept != nil && disk.Inode(there) == disk.Inode(kept) { // it has another name by now
+			return kept, x.node.Dir.Rename(at, string(p))
+		}
+		if err == nil {
+			err = x.taken(p, there)
+		}
+		switch {
+		case err != nil:
+			return kept, err
+		case there.IsDir() && e.Type == tree.TypeDir: // somebody has made it meanwhile
+			return kept, nil
+		case there.IsDir():
+			return kept, x.node.Dir.Rename(at, string(p)) // which replaces none
+		}
+		if err = x.keepReplaced(e, p, there); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return kept, err
+		}
+		if err == nil {
+			kept = there
+		}
+	}
+	return kept, cmp.Or(err, errors.New("another program writes it all the time"))
+}
+
+// mostPuts is how often a name may be given to something else meanwhile.
+const mostPuts = 10
+
+// take gives what lies somewhere a name that nothing has. Where the file system has links it takes it from nobody who has
+// come by it meanwhile.
+func (x *Target) take(e *tree.Entry, p tree.Name, at string) error {
+	if e.Type == tree.TypeDir { // which replaces nothing
+		return x.node.Dir.Rename(at, string(p))
+	}
+	err := x.node.Dir.Link(at, string(p))
+	switch {
+	case err == nil:
+		if x.node.Dir.Remove(at) != nil {
+			x.named[at] = true
+		}
+		return nil
+	case errors.Is(err, fs.ErrExist), errors.Is(err, syscall.EXDEV):
+		return err
+	}
+	return x.node.Dir.Rename(at, string(p))
+}
+
 // nameBeside makes something on the file system that its name is on, and gives it that. It has no part of its name
 // before it is whole.
-func (x *Target) nameBeside(p tree.Name, again func(at disk.Dir, name, path string) error) error {
+func (x *Target) nameBeside(e *tree.Entry, p tree.Name, kept fs.FileInfo, again func(at disk.Dir, name, path string) error) error {
 	const name = "new"
 	beside, err := x.stageBeside(path.Dir(string(p)))
 	if err != nil {
@@ -89,7 +131,7 @@ func (x *Target) nameBeside(p tree.Name, again func(at disk.Dir, name, path stri
 	}
 	at := path.Join(beside.path, name)
 	if err = again(beside, name, at); err == nil {
-		err = x.node.Dir.Rename(at, string(p))
+		_, err = x.put(e, p, at, kept)
 	}
 	if err != nil {
 		beside.Remove(name) // or the next run does, with all of it

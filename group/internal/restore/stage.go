@@ -138,7 +138,8 @@ func createIn(dir disk.Dir, name string, size int64) (disk.File, error) {
 	return f, nil
 }
 
-// unstage removes the stage. It stays, empty, where directories of the node are open yet, for the next recovery.
+// unstage removes the stage. It stays, empty, where directories of the node are open yet, for the next recovery, and with
+// what has its name and cannot be removed.
 func (x *Target) unstage() error {
 	if x.stage == nil {
 		return nil
@@ -148,14 +149,21 @@ func (x *Target) unstage() error {
 		x.stage = nil
 	}()
 	x.removeBeside()
+	stays := false
 	entries, err := x.stage.ReadDir(".")
 	for _, e := range entries {
 		if len(x.beside) > 0 && strings.HasPrefix(e.Name(), besideName) {
 			continue
 		}
-		err = errors.Join(err, x.stage.Remove(e.Name()))
+		failed := x.stage.Remove(e.Name())
+		if at := staged(e.Name()); failed != nil && x.named[at] {
+			stays = true
+			x.Left = append(x.Left, fmt.Sprintf("%s cannot be removed: %s", x.node.Path(tree.Name(at)), disk.Reason(failed)))
+			continue
+		}
+		err = errors.Join(err, failed)
 	}
-	if len(x.opened) > 0 || len(x.beside) > 0 {
+	if len(x.opened) > 0 || len(x.beside) > 0 || stays {
 		return err
 	}
 	return errors.Join(err, x.node.Dir.Remove(store.MetaPath(store.StageName)))

@@ -42,6 +42,7 @@ type Target struct {
 	tree.Extents                            // of files that are made of their bytes
 	others       []*tree.Entry              // directories and symbolic links that come back
 	made         map[tree.Name]string       // where directories lie in the stage until then
+	named        map[string]bool            // what has its name, and lies in the stage yet, as it cannot be removed there
 	gone         map[tree.Name]bool         // directories that cannot be made
 	parity       disk.File                  // nil: it is right as it is
 	disturbed    map[tree.Name]bool         // directories: see disturb
@@ -92,7 +93,7 @@ type Origin struct {
 func NewTarget(from *Origin, st *store.State, record *store.Record, records map[string][]byte, n *store.Node, c *content.Condition) *Target {
 	return &Target{
 		origin: from, state: st, records: records, node: n, source: n.Dir, record: record, condition: c,
-		beside: map[string]*private{}, of: map[tree.Name]*regained{}, made: map[tree.Name]string{}, gone: map[tree.Name]bool{}, synced: map[string]bool{},
+		beside: map[string]*private{}, of: map[tree.Name]*regained{}, made: map[tree.Name]string{}, named: map[string]bool{}, gone: map[tree.Name]bool{}, synced: map[string]bool{},
 	}
 }
 
@@ -165,7 +166,11 @@ func (x *Target) Prepare(ctx context.Context) (err error) {
 	}
 	x.Extents = tree.ExtentsOf(x.written())
 	if c.Remake {
-		if x.parity, err = x.create("parity", m.ParityBytes()); err != nil {
+		length := m.ParityBytes()
+		if c.Part {
+			length = m.PartParityBytes()
+		}
+		if x.parity, err = x.create("parity", length); err != nil {
 			return err
 		}
 	}

@@ -450,11 +450,11 @@ func common(ctx context.Context, s *session.Session) (int64, error) {
 	if newest >= 0 {
 		return newest, nil
 	}
-	what := "no step-N (N a number without leading zeros)"
+	what := "no step-N (N a number without leading zeros) is"
 	if s.Step != session.Latest {
-		what = session.StepName(s.Step)
+		what = session.StepName(s.Step) + " is not"
 	}
-	return 0, s.Alike(ctx, store.Inputf("%s is not at every node: %s. A node that has lost its snapshots gets the latest back by recover", what, strings.Join(list, "; ")))
+	return 0, s.Alike(ctx, store.Inputf("%s at every node: %s. A node that has lost its snapshots gets the latest back by recover", what, strings.Join(list, "; ")))
 }
 
 // RenameNewer renames snapshots newer than the recovered one, so that no mixture of old and new files is protected. The

@@ -123,6 +123,10 @@ func (m *Manifest) Number(row, chunk, chunks int) int {
 
 func (m *Manifest) ParityBytes() int64 { return int64(m.ParityChunks) * m.ChunkBytes }
 
+// PartParityBytes is the length of a parity of which recover could not make all: who does not read it sees that it is not
+// whole.
+func (m *Manifest) PartParityBytes() int64 { return m.ParityBytes() + 1 }
+
 // A FilePart is the part of a file in a block.
 type FilePart struct {
 	File       int // of the extents

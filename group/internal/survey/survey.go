@@ -156,10 +156,14 @@ func GiveUp(s *session.Session, n *store.Node, c *content.Condition, beyond map[
 	}
 	var left []string
 	for x := range beyond {
-		if x.Node == n.Index && x.Parity && c.Remake && c.Earlier { // it may be right, and the disk have failed to give it
-			c.Remake = false
-			left = append(left, fmt.Sprintf("%s: too many nodes are lost, damaged or changed to make all of it again: it stays as it is", n.Path(tree.Name(n.Generation(s.Generation).Path(store.ParityFile)))))
+		if x.Node != n.Index || !x.Parity || !c.Remake || c.Part {
+			continue
 		}
+		stays := ""
+		if c.Part = !c.Earlier; c.Earlier { // it may be right, and the disk have failed to give it
+			c.Remake, stays = false, ", so it stays as it is"
+		}
+		left = append(left, fmt.Sprintf("%s: too many nodes are lost, damaged or changed to make all of it again%s: protect what has changed, or bring it back, and recover again", n.Path(tree.Name(n.Generation(s.Generation).Path(store.ParityFile))), stays))
 	}
 	c.Restore = slices.DeleteFunc(c.Restore, func(e *tree.Entry) bool {
 		if gone[e.Path] {

@@ -178,6 +178,9 @@ func (o *groupOptions) inSets(cmd *cobra.Command, dirs []string, verb func(t tra
 	if err := group.Apart(dirs); err != nil {
 		return err
 	}
+	if o.sets.domain != "" {
+		return exit.Usagef("--domain %s: it is for ranks, each of which has a variable, and these directories are all of this process: name the domain of each in a group file: volley group init --help", o.sets.domain)
+	}
 	var members []sets.Member
 	for _, dir := range dirs {
 		m := sets.Member{Name: dir, Identity: group.Identify(dir)}
