@@ -3,6 +3,7 @@ package group
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"math"
 	"slices"
@@ -228,5 +229,28 @@ func TestHiding(t *testing.T) {
 		if want != IsInputError(err) || want && !strings.Contains(err.Error(), "/n0/empty has data, and says that its length is 0") || !want && err != nil {
 			t.Errorf("%s: %v", hiding, err)
 		}
+	}
+}
+
+// TestUnrecorded removes the record of a node wherever it lies: recover refuses, and neither status nor verify advises it.
+func TestUnrecorded(t *testing.T) {
+	t.Parallel()
+	w := newWorld(4, 1, Striped)
+	must(t, w.protect())
+	w.Remove("/n2/.volley/generation.1/record")
+	for _, dir := range w.dirs {
+		w.RemoveAll(dir + "/.volley/generation.1/record.2")
+	}
+	const want = "too much is lost: no node has the record of /n2 any more"
+	for _, glance := range []bool{true, false} {
+		r, err := w.examineBy(w.Process(), glance)
+		must(t, err)
+		broken := new(BrokenError)
+		if !errors.As(r.Broken(), &broken) || broken.Comes || !strings.Contains(fmt.Sprint(r.Notes), want) {
+			t.Errorf("glance %v: %v, %q", glance, r.Broken(), r.Notes)
+		}
+	}
+	if _, err := w.recoverBy(w.Process(), RecoverOptions{}); !IsInputError(err) || !strings.Contains(err.Error(), want) {
+		t.Errorf("recover: %v", err)
 	}
 }

@@ -48,6 +48,8 @@ type VerifyReport struct {
 	ReadBytes  int64        `json:"read_bytes,omitempty"` // of all nodes
 	Notes      []string     `json:"notes,omitempty"`
 	Seconds    float64      `json:"seconds"`
+
+	unrecorded bool // no node has the record of some: nothing comes back
 }
 
 // A BrokenError says what is lost or damaged at the nodes of a group.
@@ -69,7 +71,7 @@ func (e *BrokenError) Error() string {
 
 // Broken returns a [*BrokenError] where something is lost or damaged. What users have changed is not.
 func (r *VerifyReport) Broken() error {
-	e := &BrokenError{Unprotected: !r.Protected, Comes: !r.TooMany()}
+	e := &BrokenError{Unprotected: !r.Protected, Comes: !r.TooMany() && !r.unrecorded}
 	for _, n := range r.Nodes {
 		switch n.Status {
 		case Whole, Changed:
@@ -201,6 +203,10 @@ func examineGroup(ctx context.Context, s *session.Session, share float64) (*Veri
 	r.Whole = true
 	if r.MayLose, r.Risks, r.RiskSince, err = survey.Expose(ctx, s, conditions); err != nil {
 		return nil, err
+	}
+	if err := survey.Unrecorded(s); err != nil {
+		r.unrecorded = true
+		r.Notes = append(r.Notes, err.Error())
 	}
 	for n, c := range conditions {
 		r.Nodes = append(r.Nodes, NodeReport{Node: n, Dir: s.States[n].Dir, Status: c.Status(), Findings: c.Findings, Read: readings[n].Whole, Busy: busy(s.States[n])})

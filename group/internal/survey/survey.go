@@ -76,20 +76,25 @@ func Recoverable(s *session.Session, conditions []*content.Condition, beyond boo
 			few.Nodes = append(few.Nodes, s.Name(n))
 		}
 	}
-	switch {
-	case len(few.Nodes) > few.Tolerate && !beyond:
+	if len(few.Nodes) > few.Tolerate && !beyond {
 		return few
-	case s.Gone != nil:
-		var names []string
-		for _, n := range s.Gone {
-			names = append(names, s.Name(n))
-		}
-		if unread := s.UnreadRecords(); unread != nil {
-			return store.Inputf("no node that can be read has the record of %s, and some cannot be: %s. Make them readable, and recover again", strings.Join(names, ", "), strings.Join(unread, "; "))
-		}
-		return store.Inputf("too much is lost: no node has the record of %s any more", strings.Join(names, ", "))
 	}
-	return nil
+	return Unrecorded(s)
+}
+
+// Unrecorded returns an error where no node has the record of some: then recover brings nothing back.
+func Unrecorded(s *session.Session) error {
+	if s.Gone == nil {
+		return nil
+	}
+	var names []string
+	for _, n := range s.Gone {
+		names = append(names, s.Name(n))
+	}
+	if unread := s.UnreadRecords(); unread != nil {
+		return store.Inputf("no node that can be read has the record of %s, and some cannot be: %s. Make them readable, and recover again", strings.Join(names, ", "), strings.Join(unread, "; "))
+	}
+	return store.Inputf("too much is lost: no node has the record of %s any more", strings.Join(names, ", "))
 }
 
 // beyondError returns an error where data of a snapshot do not come back, and another snapshot may: nothing of it is written.
