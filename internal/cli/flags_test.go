@@ -64,7 +64,7 @@ func TestShare(t *testing.T) {
 				if r.code != exit.Usage {
 					t.Errorf("%v --%s %s: %+v", verb, flag, share, r)
 				}
-				wants(t, r.stderr, fmt.Sprintf("--%s %q: want", flag, share), "want a share such as 10%")
+				wants(t, r.stderr, fmt.Sprintf("--%s: share %q: want one such as 10%%", flag, share))
 			}
 		}
 	}

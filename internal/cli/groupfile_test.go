@@ -143,7 +143,7 @@ func TestGroupFileRanks(t *testing.T) {
 
 	step := filepath.Join(t.TempDir(), "srun") // in place of Slurm's
 	script := "#!/bin/sh\nprogram=$1 verb=$2; shift 2\nfor r in 0 1 2 3 4 5; do \"$program\" $verb --rank $r --size 6 --meet " + transporttest.Free(t) + " --port '' \"$@\" & pids=\"$pids $!\"; done\nfor p in $pids; do wait $p || exit; done\n"
-	if err := os.WriteFile(step, []byte(script), 0o700); err != nil {
+	if err := writeProgram(step, []byte(script)); err != nil {
 		t.Fatal(err)
 	}
 	wants(t, resultIn(t.Context(), starting(), "verify", "--group", file, "--launch", step, "--remote-path", thisProgram(t)).stdout, "set 1 of 2: ", "(rack3)")

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -24,7 +23,7 @@ func TestExploreElsewhere(t *testing.T) {
 	}
 	script := "#!/bin/sh\necho \"$@\"\necho said >&2\nexit %d\n"
 	for _, code := range []int{0, 2, 7} {
-		if err := os.WriteFile(filepath.Join(bin, session.LabName), fmt.Appendf(nil, script, code), 0o777); err != nil {
+		if err := writeProgram(filepath.Join(bin, session.LabName), fmt.Appendf(nil, script, code)); err != nil {
 			t.Fatal(err)
 		}
 		r := volleyRun("explore", "--addr", "127.0.0.1:0", "--open=false", "--new")

@@ -75,7 +75,7 @@ func TestVerifyShare(t *testing.T) {
 	mustRun(t, verb("recover")...)
 	mustRun(t, verb("verify", "--share", "100%")...)
 	for _, bad := range []string{"0", "0%", "101%", "x", "-1%", "NaN"} {
-		if r := volleyRun(verb("verify", "--share", bad)...); r.code != exit.Usage || !strings.Contains(r.stderr, "want a share such as 10%") {
+		if r := volleyRun(verb("verify", "--share", bad)...); r.code != exit.Usage || !strings.Contains(r.stderr, "want one such as 10%") {
 			t.Errorf("%s: %+v", bad, r)
 		}
 	}

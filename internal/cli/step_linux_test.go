@@ -38,7 +38,7 @@ exit $most
 func newSrun(t *testing.T) string {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "srun")
-	if err := os.WriteFile(name, fmt.Appendf(nil, fakeSrun, os.Getpid()), 0o700); err != nil {
+	if err := writeProgram(name, fmt.Appendf(nil, fakeSrun, os.Getpid())); err != nil {
 		t.Fatal(err)
 	}
 	return name
@@ -137,7 +137,7 @@ func TestStepEnded(t *testing.T) {
 	for _, s := range []os.Signal{os.Interrupt, syscall.SIGTERM, os.Kill} {
 		// A step of three, of which one waits for nobody: the others wait for it.
 		waits := filepath.Join(t.TempDir(), "volley")
-		if err := os.WriteFile(waits, []byte("#!/bin/sh\n[ $SLURM_PROCID = 2 ] && exec sleep 300\nexec "+self+" \"$@\"\n"), 0o700); err != nil {
+		if err := writeProgram(waits, []byte("#!/bin/sh\n[ $SLURM_PROCID = 2 ] && exec sleep 300\nexec "+self+" \"$@\"\n")); err != nil {
 			t.Fatal(err)
 		}
 		p := f.command(t, "protect", "--tolerate", "1", "--launch", srun+" -n3", "--remote-path", waits, "--port", "7300-7363", "--timeout", "2m", strings.TrimSuffix(dirs[0], "0")+"RANK")

@@ -452,7 +452,7 @@ func (s share) Set(text string) error {
 		x /= 100
 	}
 	if err != nil || !(x >= 0 && x <= 1) || s.some && x == 0 {
-		return errors.New("want a share such as 10% or 0.1, up to 100%")
+		return fmt.Errorf("share %q: want one such as 10%% or 0.1, up to 100%%", text)
 	}
 	*s.value = max(x, math.SmallestNonzeroFloat64)
 	return nil

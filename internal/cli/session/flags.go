@@ -48,7 +48,7 @@ func NoArguments(cmd *cobra.Command, args []string) error {
 func FlagError(cmd *cobra.Command, err error) error {
 	if invalid := new(pflag.InvalidValueError); errors.As(err, &invalid) {
 		flag := invalid.GetFlag()
-		if err = fmt.Errorf("--%s %q: %w", flag.Name, invalid.GetValue(), invalid.Unwrap()); selection.Wanted(flag) != "" {
+		if err = fmt.Errorf("--%s: %w", flag.Name, invalid.Unwrap()); selection.Wanted(flag) != "" {
 			err = fmt.Errorf("--%s %q: want %s", flag.Name, invalid.GetValue(), selection.Wanted(flag))
 		}
 	}
