@@ -5,8 +5,6 @@ package deploy
 import (
 	"cmp"
 	"fmt"
-	"math/rand/v2"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -20,6 +18,8 @@ import (
 	"sigs.k8s.io/kustomize/api/krusty"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 	"sigs.k8s.io/yaml"
+
+	"volley/transport/transporttest"
 )
 
 // cluster is what kubectl apply -k makes of the folder kubernetes.
@@ -116,13 +116,7 @@ func TestKubernetes(t *testing.T) {
 // directory i.
 func (c *cluster) pods(t *testing.T, bin, name string, dirs []string) []*exec.Cmd {
 	t.Helper()
-	// A port that the kernel gives to no connection.
-	at, err := net.Listen("tcp", fmt.Sprint("127.0.0.1:", 10_000+rand.IntN(20_000)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	meet := at.Addr().String()
-	at.Close()
+	meet := transporttest.Free(t)
 	container := c.jobs[name].Template.Spec.Containers[0]
 	var commands []*exec.Cmd
 	for i, dir := range dirs {

@@ -5,19 +5,22 @@ import (
 	"errors"
 	"fmt"
 	"log"
-	"math/rand/v2"
-	"net"
 	"sync"
 	"time"
 
 	"volley/engine"
 	"volley/transport"
+	"volley/transport/transporttest"
 )
 
 // Three ranks meet, and two of them send a byte. Here they are goroutines; elsewhere each is a process of its own, at any
 // machine, which has been given its rank, where to meet, and the secret.
 func ExampleJoin() {
-	secret, at := engine.NewSecret(), freeAddress()
+	secret := engine.NewSecret()
+	at, err := transporttest.FreeAddress() // between machines it is one that you choose
+	if err != nil {
+		log.Fatal(err)
+	}
 	var ranks sync.WaitGroup
 	errs := make([]error, 3)
 	for rank := range errs {
@@ -52,17 +55,4 @@ func meet(run engine.Run) error {
 		fmt.Println("rank", own[0], "is there")
 	}
 	return nil
-}
-
-// freeAddress returns an address of this machine at which nobody listens. Between machines it is one that you choose.
-func freeAddress() string {
-	for range 100 {
-		at, err := net.Listen("tcp", fmt.Sprint("127.0.0.1:", 10_000+rand.IntN(20_000)))
-		if err == nil {
-			defer at.Close()
-			return at.Addr().String()
-		}
-	}
-	log.Fatal("no port of 127.0.0.1 is free")
-	return ""
 }

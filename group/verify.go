@@ -49,7 +49,7 @@ type VerifyReport struct {
 	Notes      []string     `json:"notes,omitempty"`
 	Seconds    float64      `json:"seconds"`
 
-	unrecorded bool // no node has the record of some: nothing comes back
+	unrecorded bool // no node has the record of some node: recover brings nothing back
 }
 
 // A BrokenError says what is lost or damaged at the nodes of a group.

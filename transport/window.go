@@ -115,8 +115,8 @@ func NewWindow(id uint64, rank int, parts, flags [][]byte, unmap func()) *Window
 // Of reports whether the window may be of the ranks of t: there are as many, and this one is the same.
 func (w *Window) Of(t Transport) bool { return w.rank == t.Rank() && len(w.Parts) == t.Size() }
 
-// Close gives the memory back, of this rank. Nobody uses its parts afterwards: where they were parts of transfers, it is
-// called after the end of each, and not after an abort, see [Queue.Wait].
+// Close gives the memory back, of this rank. Nobody uses its parts afterwards. Close is not called while a transfer has some
+// of it, nor after an abort in which one had: see [Queue.Wait].
 func (w *Window) Close() { w.unmap() }
 
 // word returns a word of a rank's flags: 0 is how often it has come, and what it says lies in the other two by turns, as

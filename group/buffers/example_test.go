@@ -5,13 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"log"
-	"math/rand/v2"
-	"net"
 	"sync"
 	"time"
 
 	"volley/engine"
 	"volley/group/buffers"
+	"volley/transport/transporttest"
 )
 
 // A process is what one of them keeps in memory.
@@ -77,7 +76,11 @@ func (p *process) recover(ctx context.Context, run engine.Run) error {
 func together(processes []*process, do func(*process, context.Context, engine.Run) error) {
 	var all sync.WaitGroup
 	errs := make([]error, len(processes))
-	secret, meet := engine.NewSecret(), freeAddress()
+	secret := engine.NewSecret()
+	meet, err := transporttest.FreeAddress() // between machines it is one that you choose
+	if err != nil {
+		log.Fatal(err)
+	}
 	for r, p := range processes {
 		all.Go(func() {
 			errs[r] = do(p, context.Background(), engine.Run{Rank: r, Size: len(processes), Meet: meet, Secret: secret, Timeout: time.Minute})
@@ -87,17 +90,4 @@ func together(processes []*process, do func(*process, context.Context, engine.Ru
 	if err := errors.Join(errs...); err != nil {
 		log.Fatal(err)
 	}
-}
-
-// freeAddress returns an address of this machine at which nobody listens. Between machines it is one that you choose.
-func freeAddress() string {
-	for range 100 {
-		at, err := net.Listen("tcp", fmt.Sprint("127.0.0.1:", 10_000+rand.IntN(20_000)))
-		if err == nil {
-			defer at.Close()
-			return at.Addr().String()
-		}
-	}
-	log.Fatal("no port of 127.0.0.1 is free")
-	return ""
 }

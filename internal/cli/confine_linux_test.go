@@ -21,6 +21,7 @@ import (
 	"volley/internal/cli/session"
 	"volley/internal/exit"
 	"volley/internal/launch"
+	"volley/internal/testprogram"
 )
 
 // TestConfined has a launch ask a rank for what its key does not permit: nothing is done.
@@ -256,7 +257,7 @@ func TestConfinedStandIn(t *testing.T) {
 	base, out := t.TempDir(), t.TempDir()
 	f.env = append(f.env, "ONLY="+dirs[0]+","+dirs[1]+","+out)
 	few := filepath.Join(base, "volley")
-	if err := writeProgram(few, []byte("#!/bin/sh\nexec "+thisProgram(t)+" rank --only \"$ONLY\"\n")); err != nil {
+	if err := testprogram.Write(few, []byte("#!/bin/sh\nexec "+thisProgram(t)+" rank --only \"$ONLY\"\n")); err != nil {
 		t.Fatal(err)
 	}
 	names := []string{"host0:" + dirs[0], "host1:" + dirs[1], "dead:" + dirs[2]}
@@ -282,7 +283,7 @@ func TestColonInPath(t *testing.T) {
 	base := t.TempDir()
 	name := filepath.Join(base, "ssh")
 	script := "#!/bin/sh\nwhile [ \"$1\" != -- ]; do shift; done\ncd '" + base + "' && exec sh -c \"$3\"\n"
-	if err := writeProgram(name, []byte(script)); err != nil {
+	if err := testprogram.Write(name, []byte(script)); err != nil {
 		t.Fatal(err)
 	}
 	shell(t, `cd "$1"; for d in a:1 a:2 a:3; do mkdir "$d"; echo "$d" >"$d/file"; done`, base)

@@ -11,7 +11,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 
 	"volley/group"
@@ -282,12 +281,4 @@ func damage(t *testing.T, path string) {
 	if err := errors.Join(err, f.Close(), os.Chtimes(path, info.ModTime(), info.ModTime())); err != nil {
 		t.Fatal(err)
 	}
-}
-
-// writeProgram writes a file that is to be run. Meanwhile no test starts a process: it would have the file open for writing
-// until it is another program, and nobody could run that ("text file busy").
-func writeProgram(name string, text []byte) error {
-	syscall.ForkLock.RLock()
-	defer syscall.ForkLock.RUnlock()
-	return os.WriteFile(name, text, 0o755)
 }

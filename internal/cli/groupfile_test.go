@@ -12,6 +12,7 @@ import (
 	"volley/internal/cli/session"
 	"volley/internal/exit"
 	"volley/internal/groupfile"
+	"volley/internal/testprogram"
 	"volley/transport/transporttest"
 )
 
@@ -143,7 +144,7 @@ func TestGroupFileRanks(t *testing.T) {
 
 	step := filepath.Join(t.TempDir(), "srun") // in place of Slurm's
 	script := "#!/bin/sh\nprogram=$1 verb=$2; shift 2\nfor r in 0 1 2 3 4 5; do \"$program\" $verb --rank $r --size 6 --meet " + transporttest.Free(t) + " --port '' \"$@\" & pids=\"$pids $!\"; done\nfor p in $pids; do wait $p || exit; done\n"
-	if err := writeProgram(step, []byte(script)); err != nil {
+	if err := testprogram.Write(step, []byte(script)); err != nil {
 		t.Fatal(err)
 	}
 	wants(t, resultIn(t.Context(), starting(), "verify", "--group", file, "--launch", step, "--remote-path", thisProgram(t)).stdout, "set 1 of 2: ", "(rack3)")

@@ -9,6 +9,7 @@ import (
 
 	"volley/internal/cli/session"
 	"volley/internal/exit"
+	"volley/internal/testprogram"
 )
 
 // TestExploreElsewhere starts volley-lab where it is on PATH, and says where to get it where it is not.
@@ -23,7 +24,7 @@ func TestExploreElsewhere(t *testing.T) {
 	}
 	script := "#!/bin/sh\necho \"$@\"\necho said >&2\nexit %d\n"
 	for _, code := range []int{0, 2, 7} {
-		if err := writeProgram(filepath.Join(bin, session.LabName), fmt.Appendf(nil, script, code)); err != nil {
+		if err := testprogram.Write(filepath.Join(bin, session.LabName), fmt.Appendf(nil, script, code)); err != nil {
 			t.Fatal(err)
 		}
 		r := volleyRun("explore", "--addr", "127.0.0.1:0", "--open=false", "--new")

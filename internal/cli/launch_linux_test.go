@@ -21,6 +21,7 @@ import (
 	"volley/internal/disk"
 	"volley/internal/exit"
 	"volley/internal/launch"
+	"volley/internal/testprogram"
 	"volley/transport/transporttest"
 	"volley/tune"
 )
@@ -69,13 +70,13 @@ type fleet struct {
 func newFleet(t *testing.T) *fleet {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "ssh")
-	if err := writeProgram(name, []byte(fakeSSH)); err != nil {
+	if err := testprogram.Write(name, []byte(fakeSSH)); err != nil {
 		t.Fatal(err)
 	}
 	f := &fleet{mark: fmt.Sprint("VOLLEY_TEST_FLEET=", os.Getpid(), "-", rand.Uint64())}
 	f.flags = []string{"--ssh", name + " -F /dev/null", "--remote-path", thisProgram(t)}
 	f.env, f.program = []string{f.mark}, filepath.Join(filepath.Dir(name), "volley")
-	if err := writeProgram(f.program, []byte("#!/bin/sh\nexec '"+thisProgram(t)+"' \"$@\"\n")); err != nil {
+	if err := testprogram.Write(f.program, []byte("#!/bin/sh\nexec '"+thisProgram(t)+"' \"$@\"\n")); err != nil {
 		t.Fatal(err)
 	}
 	return f
@@ -545,7 +546,7 @@ func TestLaunchUnasked(t *testing.T) {
 	f.must(t, f.of(append([]string{"protect", "--tolerate", "1", "--allow-changed"}, dirs...)...)...)
 	eager := filepath.Join(t.TempDir(), "volley")
 	script := "#!/bin/sh\n'" + thisProgram(t) + `' "$@" | sed -u '/"Hello"/a {"Done":1,"More":1}'` + "\n"
-	if err := writeProgram(eager, []byte(script)); err != nil {
+	if err := testprogram.Write(eager, []byte(script)); err != nil {
 		t.Fatal(err)
 	}
 	f.flags[3] = eager
@@ -627,7 +628,7 @@ func TestSecretShown(t *testing.T) {
 	f.env = append(f.env, "VOLLEY_TEST_TEE="+told)
 	srun, self := newSrun(t), thisProgram(t)
 	saves := filepath.Join(t.TempDir(), "saves")
-	if err := writeProgram(saves, []byte("#!/bin/sh\nprintf '\"Secret\":\"%s\"' $VOLLEY_SECRET >"+told+"\nexec \"$@\"\n")); err != nil {
+	if err := testprogram.Write(saves, []byte("#!/bin/sh\nprintf '\"Secret\":\"%s\"' $VOLLEY_SECRET >"+told+"\nexec \"$@\"\n")); err != nil {
 		t.Fatal(err)
 	}
 	for name, run := range map[string]func(flags ...string) result{

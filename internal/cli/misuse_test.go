@@ -21,6 +21,7 @@ import (
 
 	"volley/group"
 	"volley/internal/exit"
+	"volley/internal/testprogram"
 	"volley/transport/transporttest"
 )
 
@@ -153,7 +154,7 @@ func (m *misused) asNobody() {
 	to := filepath.Join(filepath.Dir(m.base), "volley")
 	text, err := os.ReadFile(path)
 	m.must(err)
-	m.must(writeProgram(to, text))
+	m.must(testprogram.Write(to, text))
 	m.must(os.Chmod(filepath.Dir(m.base), 0o755))
 	m.must(filepath.WalkDir(m.base, func(path string, _ fs.DirEntry, err error) error {
 		return errors.Join(err, os.Lchown(path, nobody, nobody))

@@ -15,6 +15,7 @@ import (
 
 	"volley/engine"
 	"volley/internal/exit"
+	"volley/internal/testprogram"
 	"volley/transport/transporttest"
 )
 
@@ -38,7 +39,7 @@ exit $most
 func newSrun(t *testing.T) string {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "srun")
-	if err := writeProgram(name, fmt.Appendf(nil, fakeSrun, os.Getpid())); err != nil {
+	if err := testprogram.Write(name, fmt.Appendf(nil, fakeSrun, os.Getpid())); err != nil {
 		t.Fatal(err)
 	}
 	return name
@@ -137,7 +138,7 @@ func TestStepEnded(t *testing.T) {
 	for _, s := range []os.Signal{os.Interrupt, syscall.SIGTERM, os.Kill} {
 		// A step of three, of which one waits for nobody: the others wait for it.
 		waits := filepath.Join(t.TempDir(), "volley")
-		if err := writeProgram(waits, []byte("#!/bin/sh\n[ $SLURM_PROCID = 2 ] && exec sleep 300\nexec "+self+" \"$@\"\n")); err != nil {
+		if err := testprogram.Write(waits, []byte("#!/bin/sh\n[ $SLURM_PROCID = 2 ] && exec sleep 300\nexec "+self+" \"$@\"\n")); err != nil {
 			t.Fatal(err)
 		}
 		p := f.command(t, "protect", "--tolerate", "1", "--launch", srun+" -n3", "--remote-path", waits, "--port", "7300-7363", "--timeout", "2m", strings.TrimSuffix(dirs[0], "0")+"RANK")

@@ -3,9 +3,6 @@ package cli
 import (
 	"context"
 	"errors"
-	"fmt"
-	"math/rand/v2"
-	"net"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -25,6 +22,7 @@ import (
 	"volley/matrix"
 	"volley/transport"
 	"volley/transport/local"
+	"volley/transport/transporttest"
 )
 
 // TestTimeouts has one of two ranks come late, for everything that takes a timeout: one of 0 is none, a short one ends the
@@ -85,12 +83,7 @@ func TestTimeouts(t *testing.T) {
 func TestTimeoutOfJoin(t *testing.T) {
 	t.Parallel()
 	run := func(timeout time.Duration) error {
-		at, err := net.Listen("tcp", fmt.Sprint("127.0.0.1:", 10_000+rand.IntN(20_000))) // a port that the kernel gives to no connection
-		if err != nil {
-			t.Fatal(err)
-		}
-		meet := at.Addr().String()
-		at.Close()
+		meet := transporttest.Free(t)
 		done := make(chan error, 2)
 		for rank := range 2 {
 			go func() {

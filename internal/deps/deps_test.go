@@ -94,6 +94,7 @@ var allowed = map[string][]string{
 	"internal/twosums":        {},
 	"internal/hugepage":       {},
 	"internal/race":           {},
+	"internal/testprogram":    {"internal/atomicfile"},
 	"internal/steps":          {},
 	"internal/comparison":     {"algo", "field", "internal/selection", "matrix", "matrix/matrices", "plan", "sim"},
 	"internal/selection":      {"", "algo", "field", "internal/printable", "matrix", "matrix/matrices", "sim", "tune"},
@@ -155,7 +156,7 @@ var levels = []struct {
 	packages string
 }{
 	{"know nothing of packets", "internal/claims internal/deps internal/fuzzlimit internal/hugepage internal/located internal/memo internal/names internal/pace internal/poll internal/powercut internal/printable internal/race internal/report internal/sharedmemory internal/steps internal/twosums internal/verifyall"},
-	{"disks", "internal/disk internal/atomicfile"},
+	{"disks", "internal/disk internal/atomicfile internal/testprogram"},
 	{"arithmetic", "field"},
 	{"what is to be done with symbols", "plan internal/pointset"},
 	{"which matrix, and what a plan costs", "matrix sim"},

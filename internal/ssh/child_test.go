@@ -12,10 +12,11 @@ import (
 	"path/filepath"
 	"strings"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"volley/internal/testprogram"
 )
 
 // A message as a test sends it.
@@ -57,7 +58,7 @@ func FuzzMessages(f *testing.F) {
 func TestChild(t *testing.T) {
 	ssh := filepath.Join(t.TempDir(), "ssh")
 	script := "#!/bin/sh\nwhile [ \"$1\" != -- ]; do shift; done\nexec sh -c \"$3\"\n"
-	if err := writeProgram(ssh, []byte(script)); err != nil {
+	if err := testprogram.Write(ssh, []byte(script)); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct{ program, want string }{
@@ -112,7 +113,7 @@ late*) echo "$in" >&2; echo 'Transferred: sent 1, received 2 bytes, in 0.1 secon
 esac
 exec sh -c "$3"
 `
-	if err := writeProgram(ssh, []byte(script)); err != nil {
+	if err := testprogram.Write(ssh, []byte(script)); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {
@@ -257,7 +258,7 @@ func TestLoginShells(t *testing.T) {
 	there := filepath.Join(home, "it's here!")
 	script := "#!/bin/sh\necho " + greeting + "; read x; echo \"$x\"; exit 7\n"
 	for _, name := range []string{there, filepath.Join(home, "here")} {
-		if err := writeProgram(name, []byte(script)); err != nil {
+		if err := testprogram.Write(name, []byte(script)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -276,7 +277,7 @@ func TestLoginShells(t *testing.T) {
 				login = "PATH=" + home + " exec " + program + " -r"
 			}
 			text := "#!/bin/sh\nwhile [ \"$1\" != -- ]; do shift; done\n" + login + " -c \"$3\"\n"
-			if err := writeProgram(ssh, []byte(text)); err != nil {
+			if err := testprogram.Write(ssh, []byte(text)); err != nil {
 				t.Fatal(err)
 			}
 			for _, c := range []struct {
@@ -327,12 +328,4 @@ func TestOptions(t *testing.T) {
 			t.Errorf("%v: %s: %v", limit, text, err)
 		}
 	}
-}
-
-// writeProgram writes a file that is to be run. Meanwhile no test starts a process: it would have the file open for writing
-// until it is another program, and nobody could run that ("text file busy").
-func writeProgram(name string, text []byte) error {
-	syscall.ForkLock.RLock()
-	defer syscall.ForkLock.RUnlock()
-	return os.WriteFile(name, text, 0o755)
 }

@@ -37,16 +37,25 @@ import (
 	"volley/transport"
 )
 
-// Free returns an address of loopback at which nobody listens, with a port that the kernel gives to no connection.
+// Free is [FreeAddress] for a test.
 func Free(t testing.TB) string {
+	address, err := FreeAddress()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return address
+}
+
+// FreeAddress returns an address of loopback at which nobody listens, with a port that the kernel gives to no connection.
+func FreeAddress() (string, error) {
 	for {
 		at, err := net.Listen("tcp", fmt.Sprint("127.0.0.1:", 10_000+rand.IntN(20_000)))
 		if err == nil {
 			defer at.Close()
-			return at.Addr().String()
+			return at.Addr().String(), nil
 		}
 		if !errors.Is(err, syscall.EADDRINUSE) {
-			t.Fatal(err)
+			return "", err
 		}
 	}
 }

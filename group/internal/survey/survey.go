@@ -82,7 +82,7 @@ func Recoverable(s *session.Session, conditions []*content.Condition, beyond boo
 	return Unrecorded(s)
 }
 
-// Unrecorded returns an error where no node has the record of some: then recover brings nothing back.
+// Unrecorded returns an error where no node has the record of some node: then recover brings nothing back.
 func Unrecorded(s *session.Session) error {
 	if s.Gone == nil {
 		return nil
