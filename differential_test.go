@@ -8,6 +8,7 @@ import (
 	"flag"
 	"fmt"
 	"maps"
+	"math"
 	"math/big"
 	"math/rand/v2"
 	"os"
@@ -1481,9 +1482,8 @@ func total(parts []int) (n int64) {
 	return n
 }
 
-// compareLetters counts rounds, elements and bytes from the letters alone. It knows that a
-// greeting is an exchange of up to 4 times more ranks a round, the check another, and that a last
-// one is the barrier of many.
+// compareLetters counts rounds, elements and bytes from the letters alone. It knows how many collectives a run has: of up
+// to 8 times more ranks a round, the greeting is one and the check another.
 func (c *trial) compareLetters(t *rapid.T, run int, r *volley.Report, all [][]outcome) {
 	n := c.processors()
 	if n == 1 {
@@ -1492,37 +1492,37 @@ func (c *trial) compareLetters(t *rapid.T, run int, r *volley.Report, all [][]ou
 	rounds := make([]plan.RoundTraffic, len(r.Rounds))
 	var bytesMax, controlMax int64
 	elements := map[int]int64{} // bytes of an element, by segment
-	controlRounds := 0
+	once := 0                   // rounds of a collective
 	for reach := 1; reach < n; reach *= 8 {
-		controlRounds++
+		once++
 	}
-	once := controlRounds
-	if rows, columns := c.a.Rows(), c.a.Cols(); (rows != columns || c.separate) && n >= 16 && c.algorithm == algo.Auto {
-		more := once // of the check
-		if !c.check {
-			more = 0
-		}
-		first := run == 0 || c.call == "Encode"            // which makes an encoder for each run
-		if first && r.ControlRounds > controlRounds+more { // an encoder that has no plan waits for that of rank 0, and hears it
-			controlRounds += 2 * once
-		}
-	}
+	least, most := once, once // rounds of control
 	if c.check {
-		controlRounds += once
-		if n > 64 && r.ControlRounds > controlRounds { // where nobody looks at all of a large matrix
-			controlRounds += once
+		least, most = 2*once, 2*once
+		if n > 64 { // where nobody looks at all of a large matrix
+			most += once
 		}
 	}
+	if rows, columns := c.a.Rows(), c.a.Cols(); (rows != columns || c.separate) && n >= 16 && c.algorithm == algo.Auto &&
+		(run == 0 || c.call == "Encode") { // which makes an encoder for each run
+		most = math.MaxInt // one that has no plan waits for that of rank 0, a collective each second, and hears it
+	}
+	controlRounds := 0
 	for proc := range all {
 		var control, rest []letter
+		begun := 0
 		for _, l := range all[proc][run].letters {
 			if l.tag.Round < transport.ControlRounds {
 				control = append(control, l)
+				if l.sent && l.tag.Port == 0 { // one in each round
+					begun++
+				}
 			} else {
 				l.tag.Round -= transport.ControlRounds
 				rest = append(rest, l)
 			}
 		}
+		controlRounds = max(controlRounds, begun)
 		data := lanes(rest, len(rounds))
 		if len(data) > 0 && len(data) != r.Segments {
 			t.Fatalf("%v\nrun %d, by %s %s, processor %d: letters of %d segments, or two on one port; reported are %d: %+v", c, run, r.Algorithm, r.Parameters, proc, len(data), r.Segments, data)
@@ -1587,6 +1587,9 @@ func (c *trial) compareLetters(t *rapid.T, run int, r *volley.Report, all [][]ou
 	}
 	if !slices.Equal(rounds, r.Rounds) || c1 != r.C1 || c2 != r.C2 || bytesMax != r.BytesSentMax || controlMax != r.ControlBytes || controlRounds != r.ControlRounds {
 		t.Fatalf("%v\nrun %d: counted %d/%d, %v, %d bytes, %d bytes in %d rounds of control; reported %+v", c, run, c1, c2, rounds, bytesMax, controlMax, controlRounds, r)
+	}
+	if controlRounds < least || controlRounds > most || controlRounds%once != 0 {
+		t.Fatalf("%v\nrun %d: %d rounds of control, want from %d to %d, in collectives of %d each", c, run, controlRounds, least, most, once)
 	}
 	var whole int64
 	for _, size := range elements {

@@ -86,7 +86,7 @@ func TestRankZeroChooses(t *testing.T) {
 		t.Fatal(err)
 	}
 	for r := range again {
-		if again[r].PlanHash != reports[r].PlanHash || again[r].ControlRounds != reports[r].ControlRounds-2 {
+		if again[r].PlanHash != reports[r].PlanHash || again[r].ControlRounds != 2 || reports[r].ControlRounds < 4 { // another for each second
 			t.Errorf("rank %d: the second run has plan %s and %d rounds of control, the first one %s and %d", r,
 				again[r].PlanHash, again[r].ControlRounds, reports[r].PlanHash, reports[r].ControlRounds)
 		}
