@@ -137,13 +137,15 @@ func (h *Holder) alive() bool {
 }
 
 func (d *osDir) Lock(name string, shared bool, holder Holder) (func(remove bool), error) {
-	start := time.Now()
-	for pause := d.holderTime / 1000; ; pause = min(2*pause, d.holderTime/50) {
+	pause, waited := d.holderTime/1000, time.Duration(0) // by its own waits: the machine may have stood still
+	for {
 		unlock, patience, err := d.tryLock(name, shared, holder)
-		if err == nil || time.Since(start) >= patience {
+		if err == nil || waited >= patience {
 			return unlock, err
 		}
 		time.Sleep(pause)
+		waited += pause
+		pause = min(2*pause, d.holderTime/50)
 	}
 }
 
