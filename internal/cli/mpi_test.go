@@ -452,7 +452,7 @@ func strike(t *testing.T, n, victim int, there string, after time.Duration, sig 
 	if ids[victim] != 0 {
 		syscall.Kill(ids[victim], sig)
 		if sig == syscall.SIGSTOP { // where it had done its part, the others end and mpirun waits for it for ever
-			awake := time.AfterFunc(transporttest.Limit/2, func() { syscall.Kill(ids[victim], syscall.SIGCONT) })
+			awake := time.AfterFunc(time.Minute/2, func() { syscall.Kill(ids[victim], syscall.SIGCONT) })
 			defer awake.Stop()
 		}
 	}

@@ -173,7 +173,7 @@ func TestManyOfOneTag(t *testing.T) {
 // TestReceiverCloses closes a rank to which a long message is under way: the send ends.
 func TestReceiverCloses(t *testing.T) {
 	t.Parallel()
-	run, proxies := newProxied(t, 2, time.Millisecond)
+	run, proxies := newProxied(t, 2, time.Millisecond, Limits{})
 	defer proxies[0].close()
 	defer proxies[1].close()
 	defer run[0].(proxied).member.Close()

@@ -52,9 +52,10 @@ func newRun(t testing.TB, n int, limits Limits) []transport.Transport {
 	return run
 }
 
-// TestTransport runs the suite with limits that are too long to be waited for.
+// never are limits that are too long to be waited for.
+var never = Limits{Abort: 2 * transporttest.Limit, Close: 2 * transporttest.Limit}
+
 func TestTransport(t *testing.T) {
-	never := Limits{Abort: 2 * transporttest.Limit, Close: 2 * transporttest.Limit}
 	transporttest.Run(t, func(t *testing.T, n int) []transport.Transport { return newRun(t, n, never) })
 }
 

@@ -84,7 +84,7 @@ func (p *proxy) close() {
 }
 
 // newProxied returns a run in which all connections pass proxies.
-func newProxied(t testing.TB, n int, delay time.Duration) ([]transport.Transport, []*proxy) {
+func newProxied(t testing.TB, n int, delay time.Duration, limits Limits) ([]transport.Transport, []*proxy) {
 	var listeners []*Listener
 	var proxies []*proxy
 	var addresses []string
@@ -94,7 +94,7 @@ func newProxied(t testing.TB, n int, delay time.Duration) ([]transport.Transport
 			t.Fatal(err)
 		}
 		p := newProxy(t, at.Addr().String(), delay)
-		listeners, proxies, addresses = append(listeners, Serve(at, n, nil, Limits{}, nil)), append(proxies, p), append(addresses, p.Addr().String())
+		listeners, proxies, addresses = append(listeners, Serve(at, n, nil, limits, nil)), append(proxies, p), append(addresses, p.Addr().String())
 	}
 	var run []transport.Transport
 	for r, l := range listeners {
@@ -117,7 +117,7 @@ func (m proxied) Close() error {
 
 func TestDelayed(t *testing.T) {
 	transporttest.Run(t, func(t *testing.T, n int) []transport.Transport {
-		run, _ := newProxied(t, n, 50*time.Microsecond)
+		run, _ := newProxied(t, n, 50*time.Microsecond, never)
 		return run
 	})
 }
@@ -130,7 +130,7 @@ func TestCut(t *testing.T) {
 		"half-closed": func(c *net.TCPConn) { c.CloseWrite() },
 	} {
 		t.Run(name, func(t *testing.T) {
-			run, proxies := newProxied(t, 2, 20*time.Millisecond)
+			run, proxies := newProxied(t, 2, 20*time.Millisecond, Limits{})
 			var both sync.WaitGroup
 			both.Go(func() { transport.Send(t.Context(), run[0], 1, transport.Tag{}) })
 			if err := transport.Receive(t.Context(), run[1], 0, transport.Tag{}); err != nil {

@@ -61,7 +61,7 @@ func FreeAddress() (string, error) {
 }
 
 // Limit is how long a case may take before its waits are given up.
-const Limit = time.Minute
+const Limit = 5 * time.Minute
 
 // grace is how long after that a rank may take to return.
 const grace = 10 * time.Second
