@@ -110,7 +110,7 @@ func TestGroupCheckWrong(t *testing.T) {
 		skip       bool
 	}{
 		{name: "no ssh", node: "dead:/x", kind: "no ssh", wants: []string{"No route to host", "/ssh -F /dev/null dead true"}, pairs: 6},
-		{name: "a host that hangs", node: "hangs:/x", flags: []string{"--timeout", "1s"}, kind: "no ssh", wants: []string{"has let ssh in", "/ssh -F /dev/null hangs true"}, pairs: 6},
+		{name: "a host that hangs", node: "hangs:/x", flags: []string{"--timeout", "10s"}, kind: "no ssh", wants: []string{"has let ssh in", "/ssh -F /dev/null hangs true"}, pairs: 6},
 		{name: "a host that does not say what it has", node: "blank:/x", kind: "no ssh", wants: []string{"blank does not say what it has"}, pairs: 6},
 		{name: "another version", node: "old:/x", kind: "other version", wants: []string{"old runs volley 9.9.9", "--copy-binary", ": scp " + f.program + " old:" + thisProgram(t)}, pairs: 6},
 		{name: "no directory", node: "host3:/none/of it", kind: "no directory", wants: []string{"host3:/none/of it", "/ssh -F /dev/null host3 mkdir -p '/none/of it'"}, pairs: 12},

@@ -229,8 +229,8 @@ func TestLaunchHosts(t *testing.T) {
 		}
 	}
 	drop("-A")
-	r := l.run(t, []string{"tune", "--port", "7000-7063", "--timeout", "3s"}, bare...)
-	checked := l.run(t, []string{"group", "check", "--port", "7000-7063", "--timeout", "3s"}, names...)
+	r := l.run(t, []string{"tune", "--port", "7000-7063", "--timeout", "10s"}, bare...)
+	checked := l.run(t, []string{"group", "check", "--port", "7000-7063", "--timeout", "10s"}, names...)
 	drop("-D")
 	for _, part := range []string{
 		"volley: 1 of 12 connections fail: 10.78.0.1 cannot reach 10.78.0.3: ", "; open TCP ports 7000-7063 of 10.78.0.3 for 10.78.0.1",

@@ -397,7 +397,7 @@ func TestLaunchErrors(t *testing.T) {
 		{with("--tolerate", "1", "dead:/x"), exit.Failed, "no connection to dead: ssh: connect to host dead port 22: No route to host"},
 		{with("--tolerate", "1", "dead:/x", other), exit.Failed, "no connection to dead"},
 		{with("--tolerate", "1", "mute:/x"), exit.Failed, "the connection to mute has ended"},
-		{with("--tolerate", "1", "--timeout", "1s", "hangs:/x"), exit.Failed, "hangs has let ssh in, and has not started volley within 1s: a profile or a file system there may hang; try: "},
+		{with("--tolerate", "1", "--timeout", "10s", "hangs:/x"), exit.Failed, "hangs has let ssh in, and has not started volley within 10s: a profile or a file system there may hang; try: "},
 		{with("--tolerate", "1", "old:/x"), exit.Failed, "old runs volley 9.9.9, and this machine, " + own + ", runs volley " + volley.Version + ": install the same version at both"},
 		{with("--tolerate", "1", "-x:/x"), exit.Usage, "unknown shorthand flag"},
 		{with("--tolerate", "1", "--", "-x:/x"), exit.Usage, `"-x" is no host`},
@@ -455,7 +455,7 @@ func TestLaunchHangs(t *testing.T) {
 	t.Parallel()
 	f, tried := newFleet(t), t.TempDir()
 	f.env = append(f.env, "VOLLEY_TEST_ASKS="+tried)
-	args := slices.Concat([]string{"status", "--timeout", "1s"}, f.flags)
+	args := slices.Concat([]string{"status", "--timeout", "10s"}, f.flags)
 	for i, dir := range writeNodes(t, 5, 1000) {
 		args = append(args, fmt.Sprintf("%s:%s", []string{"hangs", "host"}[i/4], dir))
 	}
@@ -492,7 +492,7 @@ func TestLaunchStopped(t *testing.T) {
 		s.Program, s.Limits.End = f.program, 3*time.Second
 		done := make(chan result, 1)
 		go func() {
-			done <- resultIn(context.Background(), s, of("protect", "--tolerate", "1", "--timeout", "2s", "--allow-changed", "--full")...)
+			done <- resultIn(context.Background(), s, of("protect", "--tolerate", "1", "--timeout", "10s", "--allow-changed", "--full")...)
 		}()
 		var r result
 		for ended := false; !ended; {
