@@ -270,17 +270,14 @@ func (e *Encoder) kept(t transport.Transport) (*Bound, uint64) {
 
 // keep has later runs of an agreement go on with a Bound, where packets need not lie where they lay.
 func (e *Encoder) keep(b *Bound) bool {
-	if _, ok := b.way.(*together); !ok || !e.keeps(b.t) {
+	if _, ok := b.way.(*together); !ok {
 		return false
 	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	i := slices.IndexFunc(e.agreements[b.t.Rank()], func(s *agreement) bool { return s.t == b.t })
-	if i < 0 {
-		return false
+	s := e.agreement(b.t)
+	if s != nil {
+		s.bound = b
 	}
-	e.agreements[b.t.Rank()][i].bound = b
-	return true
+	return s != nil
 }
 
 // forget ends the agreement over a transport, which has failed.
