@@ -59,26 +59,25 @@ const settingWords = 16
 // words returns what is said as words, the largest of which count.
 func (o settings) words() []uint64 {
 	words := make([]uint64, settingWords)
-	data, err := binary.Append(nil, binary.LittleEndian, o)
-	if err == nil {
-		_, err = binary.Decode(data, binary.LittleEndian, words)
-	}
-	if err != nil {
-		panic(err) // of fixed size
-	}
+	recode(o, words)
 	return words
 }
 
 // settingsOf is the inverse of words.
 func settingsOf(words []uint64) (o settings) {
-	data, err := binary.Append(nil, binary.LittleEndian, words)
+	recode(words, &o)
+	return o
+}
+
+// recode fills a value with the bytes of another one of its size.
+func recode(from, to any) {
+	data, err := binary.Append(nil, binary.LittleEndian, from)
 	if err == nil {
-		_, err = binary.Decode(data, binary.LittleEndian, &o)
+		_, err = binary.Decode(data, binary.LittleEndian, to)
 	}
 	if err != nil {
 		panic(err) // of fixed size
 	}
-	return o
 }
 
 // terms are what all processors have to agree on; long ones as digests.

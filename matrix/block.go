@@ -30,7 +30,7 @@ func Block(m Matrix, first, rows int) Matrix {
 	if s.rows != nil {
 		return s.rows(first, rows)
 	}
-	block := &rowBlock{of: m, first: first, rows: rows}
+	block := &rowBlock{shape: shape{m.Field(), rows, m.Cols()}, of: m, first: first}
 	if s.split != nil {
 		s.split(block)
 	}
@@ -39,16 +39,13 @@ func Block(m Matrix, first, rows int) Matrix {
 
 // A rowBlock is rows of a matrix and, unless inner is nil, the product of the diagonals left and right around inner.
 type rowBlock struct {
-	of          Matrix
-	first, rows int
+	shape
+	of    Matrix
+	first int
 
 	inner       Matrix
 	left, right func(k int) field.Element // nil: ones
 }
-
-func (m *rowBlock) Field() field.Field { return m.of.Field() }
-func (m *rowBlock) Rows() int          { return m.rows }
-func (m *rowBlock) Cols() int          { return m.of.Cols() }
 
 func (m *rowBlock) Structure() Structure {
 	s := StructureOf(m.of).view()
@@ -62,7 +59,7 @@ func (m *rowBlock) ID() string {
 }
 
 func (m *rowBlock) At(i, j int) field.Element {
-	checkEntry(i, j, m.rows, m.of.Cols())
+	m.check(i, j)
 	return m.of.At(m.first+i, j)
 }
 

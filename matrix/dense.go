@@ -12,11 +12,10 @@ import (
 // Dense is a matrix whose entries are stored, row by row, as symbols of [field.Field.SymbolBytes] bytes each. Its
 // methods may be called concurrently, except [Dense.Set], which must not overlap any other.
 type Dense struct {
-	f          field.Field
-	rows, cols int
-	size       int    // bytes of a symbol
-	data       []byte // rows·cols symbols
-	id         atomic.Pointer[string]
+	shape
+	size int    // bytes of a symbol
+	data []byte // rows·cols symbols
+	id   atomic.Pointer[string]
 }
 
 var _ Matrix = (*Dense)(nil)
@@ -27,7 +26,7 @@ func NewDense(f field.Field, rows, cols int) *Dense {
 		panic(fmt.Sprintf("matrix: NewDense: shape %d×%d", rows, cols))
 	}
 	size := f.SymbolBytes()
-	return &Dense{f: f, rows: rows, cols: cols, size: size, data: make([]byte, rows*cols*size)}
+	return &Dense{shape: shape{f, rows, cols}, size: size, data: make([]byte, rows*cols*size)}
 }
 
 // DenseFunc returns the rows×cols matrix of the entries at(i, j) in the field. It panics for negative rows or cols.
@@ -66,24 +65,15 @@ func stored(m Matrix) *Dense {
 	return nil
 }
 
-// Field returns the field of the entries.
-func (d *Dense) Field() field.Field { return d.f }
-
-// Rows returns the number of rows.
-func (d *Dense) Rows() int { return d.rows }
-
-// Cols returns the number of columns.
-func (d *Dense) Cols() int { return d.cols }
-
 // At returns the entry in row i and column j.
 func (d *Dense) At(i, j int) field.Element {
-	checkEntry(i, j, d.rows, d.cols)
+	d.check(i, j)
 	return field.Symbol(d.f, d.data[(i*d.cols+j)*d.size:])
 }
 
 // Set sets the entry in row i and column j to e, which must be an element of the field.
 func (d *Dense) Set(i, j int, e field.Element) {
-	checkEntry(i, j, d.rows, d.cols)
+	d.check(i, j)
 	if d.id.Load() != nil { // Load is cheaper than Store, and filling a matrix sets much
 		d.id.Store(nil)
 	}

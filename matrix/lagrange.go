@@ -2,7 +2,6 @@ package matrix
 
 import (
 	"fmt"
-	"sync"
 
 	"volley/field"
 	"volley/internal/pointset"
@@ -29,36 +28,23 @@ func Lagrange(omega, alpha Points) (Matrix, error) {
 
 // newLagrange is Lagrange for points over one field.
 func newLagrange(omega, alpha Points) *lagrange {
-	return &lagrange{omega: omega, alpha: alpha,
-		rows: make([]lazyElement, omega.Len()), columns: make([]lazyElement, alpha.Len())}
+	return &lagrange{shape: shape{omega.Field(), omega.Len(), alpha.Len()}, omega: omega, alpha: alpha,
+		weights: make([]poll.Once[field.Element], omega.Len()), values: make([]poll.Once[field.Element], alpha.Len())}
 }
 
 type lagrange struct {
+	shape
 	omega, alpha Points
-	tower        poll.Once[*arranged] // of ω, the largest
-	rows         []lazyElement        // 1/P'(ω_i), P(z) = Π_l (z - ω_l)
-	columns      []lazyElement        // P(α_j)
+	tower        poll.Once[*arranged]       // of ω, the largest
+	weights      []poll.Once[field.Element] // 1/P'(ω_i), P(z) = Π_l (z - ω_l)
+	values       []poll.Once[field.Element] // P(α_j)
 }
 
-// lazyElement is computed when first asked for.
-type lazyElement struct {
-	once sync.Once
-	v    field.Element
-}
-
-func (e *lazyElement) get(compute func() field.Element) field.Element {
-	e.once.Do(func() { e.v = compute() })
-	return e.v
-}
-
-func (m *lagrange) Field() field.Field { return m.omega.Field() }
-func (m *lagrange) Rows() int          { return m.omega.Len() }
-func (m *lagrange) Cols() int          { return m.alpha.Len() }
-func (m *lagrange) ID() string         { return "lagrange(" + m.omega.ID() + ", " + m.alpha.ID() + ")" }
+func (m *lagrange) ID() string { return "lagrange(" + m.omega.ID() + ", " + m.alpha.ID() + ")" }
 
 func (m *lagrange) At(i, j int) field.Element {
-	checkEntry(i, j, len(m.rows), len(m.columns))
-	f := m.Field()
+	m.check(i, j)
+	f := m.f
 	w, a := m.omega.At(i), m.alpha.At(j)
 	if w == a {
 		return field.One
@@ -81,12 +67,12 @@ func (m *lagrange) Structure() Structure {
 
 // vanishing returns P(α_j).
 func (m *lagrange) vanishing(j int) field.Element {
-	return m.columns[j].get(func() field.Element { return m.arranged(nil).vanishing(m.alpha.At(j)) })
+	return m.values[j].Get(func() field.Element { return m.arranged(nil).vanishing(m.alpha.At(j)) })
 }
 
 // weight returns 1/P'(ω_i).
 func (m *lagrange) weight(i int) field.Element {
-	return m.rows[i].get(func() field.Element {
+	return m.weights[i].Get(func() field.Element {
 		t := m.arranged(nil)
 		return m.Field().Inv(t.derivative(t.label[i]))
 	})

@@ -70,14 +70,14 @@ func Transpose(m Matrix) Matrix {
 	if t, ok := m.(transpose); ok {
 		return t.m
 	}
-	return transpose{m}
+	return transpose{shape{m.Field(), m.Cols(), m.Rows()}, m}
 }
 
-type transpose struct{ m Matrix }
+type transpose struct {
+	shape
+	m Matrix
+}
 
-func (t transpose) Field() field.Field        { return t.m.Field() }
-func (t transpose) Rows() int                 { return t.m.Cols() }
-func (t transpose) Cols() int                 { return t.m.Rows() }
 func (t transpose) At(i, j int) field.Element { return t.m.At(j, i) }
 func (t transpose) ID() string                { return "transpose(" + t.m.ID() + ")" }
 

@@ -2,7 +2,6 @@ package matrix
 
 import (
 	"slices"
-	"sync"
 
 	"volley/field"
 	"volley/internal/pointset"
@@ -57,14 +56,10 @@ func (m vandermonde) inverse() Matrix {
 			return p
 		})
 	}
-	rows := make([]struct {
-		once    sync.Once
-		symbols []byte
-	}, n)
+	rows := make([]poll.Once[[]byte], n) // of symbols
 	prepare := func(p *poll.Poller) { vanishing(p) }
 	return inverted{m, prepare, func(j, i int) field.Element {
-		row := &rows[j]
-		row.once.Do(func() {
+		row := rows[j].Get(func() []byte {
 			p, a := vanishing(nil), m.points.At(j)
 			quotient, value := make([]field.Element, n), field.Element{} // by z - α_j, and what it is at α_j
 			for i := range slices.Backward(quotient) {
@@ -75,12 +70,13 @@ func (m vandermonde) inverse() Matrix {
 				value = f.Add(f.Mul(value, a), quotient[i])
 			}
 			weight := f.Inv(value)
-			row.symbols = make([]byte, n*size)
+			symbols := make([]byte, n*size)
 			for i, c := range quotient {
-				field.PutSymbol(f, row.symbols[i*size:], f.Mul(c, weight))
+				field.PutSymbol(f, symbols[i*size:], f.Mul(c, weight))
 			}
+			return symbols
 		})
-		return field.Symbol(f, row.symbols[i*size:])
+		return field.Symbol(f, row[i*size:])
 	}}
 }
 

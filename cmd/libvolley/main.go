@@ -16,7 +16,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 	"unsafe"
 
@@ -24,6 +23,7 @@ import (
 	"volley/coded"
 	"volley/field"
 	"volley/group"
+	"volley/internal/memo"
 	"volley/internal/printable"
 	"volley/matrix"
 	"volley/matrix/matrices"
@@ -330,18 +330,8 @@ func matrixOf(e *mpi.Endpoint, o *C.volley_options) (matrix.Matrix, []volley.Opt
 	return a, options, timeout, nil
 }
 
-// encoders are those of the last calls. A call with the same arguments uses one again, with its plans and programs.
-var encoders struct {
-	sync.Mutex
-	list []keptEncoder // the last ones first
-}
-
-const mostEncoders = 4
-
-type keptEncoder struct {
-	of      string // arguments
-	encoder *volley.Encoder
-}
+// encoders are those of the last four calls that differ. A call with the same arguments uses one again, with its plans and programs.
+var encoders = memo.New(4)
 
 // encoderOf returns the encoder for the arguments of a call.
 func encoderOf(e *mpi.Endpoint, o *C.volley_options) (*volley.Encoder, error) {
@@ -351,11 +341,7 @@ func encoderOf(e *mpi.Endpoint, o *C.volley_options) (*volley.Encoder, error) {
 	}
 	// The matrix by what it is: a file that it is read from may have changed.
 	of := fmt.Sprintln(a.Field().Name(), a.Rows(), a.ID(), C.GoString(o.algorithm), o.ports, C.GoString(o.network), timeout, o.memory, o.unchecked, o.packet_bytes)
-	encoders.Lock()
-	defer encoders.Unlock()
-	list := encoders.list
-	i := slices.IndexFunc(list, func(k keptEncoder) bool { return k.of == of })
-	if i < 0 {
+	encoder, _, err := memo.Get(context.Background(), encoders, of, 1, func() (*volley.Encoder, error) {
 		model, err := modelOf(e, o)
 		if err != nil {
 			return nil, err
@@ -364,13 +350,9 @@ func encoderOf(e *mpi.Endpoint, o *C.volley_options) (*volley.Encoder, error) {
 		if err != nil {
 			return nil, errUsage{err}
 		}
-		i = len(list)
-		list = append(list, keptEncoder{of, encoder})
-	}
-	last := list[i]
-	list = slices.Insert(slices.Delete(list, i, i+1), 0, last)
-	encoders.list = list[:min(len(list), mostEncoders)]
-	return last.encoder, nil
+		return encoder, nil
+	})
+	return encoder, err
 }
 
 func encode(e *mpi.Endpoint, p volley.Packet, o *C.volley_options) error {

@@ -125,7 +125,7 @@ var allowed = map[string][]string{
 	},
 	"cmd/volley":                {"internal/cli"},
 	"executor/internal/compile": {"executor/internal/cores", "field", "internal/poll", "plan"},
-	"cmd/libvolley":             {"", "coded", "collective", "field", "field/curves", "group", "group/buffers", "group/snapshots", "internal/delay", "internal/printable", "internal/sets", "matrix", "matrix/matrices", "sim", "transport", "transport/mpi", "tune"},
+	"cmd/libvolley":             {"", "coded", "collective", "field", "field/curves", "group", "group/buffers", "group/snapshots", "internal/delay", "internal/memo", "internal/printable", "internal/sets", "matrix", "matrix/matrices", "sim", "transport", "transport/mpi", "tune"},
 }
 
 // TestImports compares the table with the imports there are, without those of

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"sync"
 
+	"golang.org/x/sync/errgroup"
+
 	"volley/algo"
 	"volley/field"
 	"volley/matrix/matrices"
@@ -93,30 +95,24 @@ func (s sweep) run(ctx context.Context) ([]familyWorth, error) {
 	}
 	slices.SortStableFunc(jobs, func(a, b job) int { return cmp.Compare(b.k, a.k) }) // the longest first
 	var mu sync.Mutex
-	var failed error
 	cells := 0
 	worth := map[string]*familyWorth{}
-	next := make(chan job, len(jobs))
+	var workers errgroup.Group
+	workers.SetLimit(runtime.GOMAXPROCS(0))
 	for _, j := range jobs {
-		next <- j
-	}
-	close(next)
-	var workers sync.WaitGroup
-	for range runtime.GOMAXPROCS(0) {
-		workers.Go(func() {
-			for j := range next {
-				plans, symbol, err := s.plans(ctx, j.sweepCase, j.k)
-				mu.Lock()
-				if failed = cmp.Or(failed, err); failed == nil {
-					cells += s.compare(j.sweepCase, j.k, plans, symbol, networks, worth)
-				}
-				mu.Unlock()
+		workers.Go(func() error {
+			plans, symbol, err := s.plans(ctx, j.sweepCase, j.k)
+			if err != nil {
+				return err
 			}
+			mu.Lock()
+			defer mu.Unlock()
+			cells += s.compare(j.sweepCase, j.k, plans, symbol, networks, worth)
+			return nil
 		})
 	}
-	workers.Wait()
-	if failed != nil {
-		return nil, failed
+	if err := workers.Wait(); err != nil {
+		return nil, err
 	}
 	var list []familyWorth
 	for _, w := range worth {

@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"log"
+	"sync"
 
 	. "github.com/mmcloughlin/avo/build"
 	"github.com/mmcloughlin/avo/ir"
@@ -198,57 +199,26 @@ func (i isa) mask(mask, v vector) {
 	}
 }
 
-// zero sets v to zero.
-func (i isa) zero(v vector) {
-	if i.bytes == 64 {
-		VPXORQ(v, v, v)
-	} else {
-		VPXOR(v, v, v)
-	}
-}
+// Shuffles and permutations of vectors.
+var (
+	// halves moves the low bytes of the symbols in 16 bytes before the high ones.
+	halves = vectorData("halves", func(k int) uint64 { return []uint64{0x0e0c0a0806040200, 0x0f0d0b0907050301}[k%2] })
 
-// halves is the shuffle that moves the low bytes of the symbols in 16 bytes before the
-// high ones.
-func halves() Mem {
-	if halvesData == nil {
-		m := GLOBL("halves", RODATA|NOPTR)
-		for lane := range 4 {
-			DATA(16*lane, U64(0x0e0c0a0806040200))
-			DATA(16*lane+8, U64(0x0f0d0b0907050301))
-		}
-		halvesData = &m
-	}
-	return *halvesData
-}
+	// order puts the even quarters of 16 bytes before the odd ones, and disorder is its inverse.
+	order    = vectorData("order", func(k int) uint64 { return uint64(2*(k%4) + k/4) })
+	disorder = vectorData("disorder", func(k int) uint64 { return uint64(k/2 + 4*(k%2)) })
+)
 
-var halvesData *Mem
-
-// order is the permutation of the quarters of 16 bytes that puts the even before the
-// odd ones.
-func order() Mem {
-	if orderData == nil {
-		m := GLOBL("order", RODATA|NOPTR)
+// vectorData returns what returns the memory of a vector of these words, and has it written where it is first used.
+func vectorData(name string, word func(k int) uint64) func() Mem {
+	return sync.OnceValue(func() Mem {
+		m := GLOBL(name, RODATA|NOPTR)
 		for k := range 8 {
-			DATA(8*k, U64(2*(k%4)+k/4))
+			DATA(8*k, U64(word(k)))
 		}
-		orderData = &m
-	}
-	return *orderData
+		return m
+	})
 }
-
-// disorder is the inverse of order.
-func disorder() Mem {
-	if disorderData == nil {
-		m := GLOBL("disorder", RODATA|NOPTR)
-		for k := range 8 {
-			DATA(8*k, U64(k/2+4*(k%2)))
-		}
-		disorderData = &m
-	}
-	return *disorderData
-}
-
-var orderData, disorderData *Mem
 
 // split parts the symbols in a and b into low bytes, left in a, and high ones, left
 // in b, each in an order that join undoes.
@@ -494,7 +464,7 @@ func (k *kernel) block(parts []part, interleaved bool) {
 	for r := range sums {
 		sums[r] = k.vectors(len(parts))
 		for _, v := range sums[r] {
-			k.zero(v)
+			k.xor(v, v) // to zero
 		}
 	}
 	column, coef, left := GP64(), GP64(), GP64()
@@ -769,14 +739,24 @@ func (i isa) product(l layout, rows int) {
 	k.end()
 }
 
-// units calls do for what of a group a butterfly works on at a time: with the offsets of a vector, or
-// of one with low bytes and one with high ones.
-func (i isa) units(symbol int, do func(disps []int)) {
+// groups calls do for what of each of the groups in n bytes is worked on at a time: with the place of the group, and the
+// offsets of a vector, or of one with low bytes and one with high ones. It ends the function.
+func (i isa) groups(n reg.Register, symbol int, do func(pos reg.Register, disps []int)) {
+	pos := GP64()
+	XORQ(pos, pos)
+	CMPQ(pos, n)
+	JGE(LabelRef("end"))
+	Label("loop")
 	before := used
 	for d := 0; d < groupBytes/symbol; d += i.bytes {
 		release(before)
-		do([]int{d, d + 64}[:symbol])
+		do(pos, []int{d, d + 64}[:symbol])
 	}
+	ADDQ(U32(groupBytes), pos)
+	CMPQ(pos, n)
+	JLT(LabelRef("loop"))
+	Label("end")
+	i.end()
 }
 
 // addTo adds the product of x with the coefficient to sum. The matrices are in registers, or nil.
@@ -864,12 +844,7 @@ func (i isa) network(symbol int, inverse bool, out, in []reg.Register, coefs reg
 	n := Load(Param("n"), GP64())
 	p := i.newProducts()
 	matrices := p.loadMatrices(coefs, symbol, len(pairs))
-	pos := GP64()
-	XORQ(pos, pos)
-	CMPQ(pos, n)
-	JGE(LabelRef("end"))
-	Label("loop")
-	i.units(symbol, func(disps []int) {
+	i.groups(n, symbol, func(pos reg.Register, disps []int) {
 		x := make([][]vector, len(in))
 		for k := range x {
 			x[k] = i.vectors(symbol)
@@ -900,11 +875,6 @@ func (i isa) network(symbol int, inverse bool, out, in []reg.Register, coefs reg
 			}
 		}
 	})
-	ADDQ(U32(groupBytes), pos)
-	CMPQ(pos, n)
-	JLT(LabelRef("loop"))
-	Label("end")
-	i.end()
 }
 
 // planes writes the change of layout of whole groups.
@@ -932,15 +902,8 @@ func (i isa) planes(name string, to bool) {
 			VPERMQ(U8(0b11011000), v, v)
 		}
 	}
-	pos := GP64()
-	XORQ(pos, pos)
-	CMPQ(pos, n)
-	JGE(LabelRef("end"))
-	Label("loop")
-	for d := 0; d < 64; d += i.bytes {
-		pairs := []int{2 * d, 2*d + i.bytes}
-		halves := []int{d, d + 64}
-		before := used
+	i.groups(n, 2, func(pos reg.Register, halves []int) {
+		pairs := []int{2 * halves[0], 2*halves[0] + i.bytes}
 		v := i.vectors(2)
 		from, into := pairs, halves
 		if !to {
@@ -961,11 +924,5 @@ func (i isa) planes(name string, to bool) {
 		for k := range v {
 			i.move(v[k], Mem{Base: dst, Index: pos, Scale: 1, Disp: into[k]})
 		}
-		release(before)
-	}
-	ADDQ(U32(groupBytes), pos)
-	CMPQ(pos, n)
-	JLT(LabelRef("loop"))
-	Label("end")
-	i.end()
+	})
 }

@@ -228,15 +228,14 @@ func (n *neon) combination(name string, l layout, rows int) {
 	n.argument("MOVBU", "how", "R7")
 	n.op("VMOVI $15, V13.B16")
 	n.loop("R5", "R6", func() {
-		if l != inPlanes {
-			n.combineBlock(l, rows)
-			n.op("ADD $64, R5")
-			return
+		steps := []int{64} // bytes to the next block
+		if l == inPlanes {
+			steps = []int{32, 96}
 		}
-		n.combineBlock(l, rows)
-		n.op("ADD $32, R5")
-		n.combineBlock(l, rows)
-		n.op("ADD $96, R5")
+		for _, step := range steps {
+			n.combineBlock(l, rows)
+			n.op("ADD $%d, R5", step)
+		}
 	})
 }
 
