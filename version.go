@@ -29,20 +29,12 @@ func built(info *debug.BuildInfo) string {
 		}
 	}
 	for _, m := range info.Deps {
-		if _, hash, pseudo := cutLast(m.Version, "-"); m.Path == path && pseudo && strings.Count(m.Version, "-") > 1 {
-			commit = hash
+		if m.Path == path && strings.Count(m.Version, "-") > 1 { // a pseudo-version
+			commit = m.Version[strings.LastIndexByte(m.Version, '-')+1:]
 		}
 	}
 	if commit == "" {
 		return ""
 	}
 	return "+g" + commit[:min(12, len(commit))] + changed
-}
-
-// cutLast is [strings.Cut] at the last separator.
-func cutLast(text, sep string) (before, after string, found bool) {
-	if i := strings.LastIndex(text, sep); i >= 0 {
-		return text[:i], text[i+len(sep):], true
-	}
-	return text, "", false
 }
