@@ -46,7 +46,7 @@ func recoverFiles(ctx context.Context, s *session.Session, o RecoverOptions) (_ 
 	for n, c := range found.Conditions {
 		r.Matched += matched[n]
 		of := &content.Condition{Lost: c.Lost, Failing: c.Failing, Unreachable: c.Unreachable, Manifest: true, Findings: findings[n]}
-		r.Nodes = append(r.Nodes, NodeReport{Node: n, Dir: s.States[n].Dir, Status: of.Status(), Findings: findings[n]})
+		r.Nodes = append(r.Nodes, reportOf(s, n, of))
 		if c.Failing != "" && matched[n] > 0 {
 			r.Nodes[n].why = c.Failing
 		}

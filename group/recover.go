@@ -187,7 +187,9 @@ func recoverGroup(ctx context.Context, s *session.Session, o RecoverOptions) (_ 
 	s.Log.DebugContext(ctx, "found what is missing", "blocks", r.Blocks, "repairs", len(found.Repairs))
 	r.Notes = slices.Concat(s.Notes(), elsewhere, pass.NoteTorn(s, found.Conditions))
 	for n, c := range found.Conditions {
-		r.Nodes = append(r.Nodes, NodeReport{Node: n, Dir: s.States[n].Dir, Status: c.Status(), Findings: c.Findings, why: c.Failing})
+		is := reportOf(s, n, c)
+		is.why = c.Failing
+		r.Nodes = append(r.Nodes, is)
 		r.tell(s.States[n].Dir, c.Findings, o)
 	}
 	left := make([][]string, len(s.Nodes))

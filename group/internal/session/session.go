@@ -128,7 +128,7 @@ func (s *Session) Look(ctx context.Context, dirs []string, v Verb) error {
 		return err
 	}
 	if s.States, err = Collect(ctx, s, func(ctx context.Context, i int, n *store.Node) (*store.State, error) {
-		x := &store.State{Dir: n.Given, Node: -1, Failing: failing[i], Unreachable: n.Absent != "", Name: n.Name, Added: n.Added, ReadOnly: n.ReadOnly}
+		x := &store.State{Dir: n.Given, Meta: n.Meta, Node: -1, Failing: failing[i], Unreachable: n.Absent != "", Name: n.Name, Added: n.Added, ReadOnly: n.ReadOnly}
 		if failing[i] == "" {
 			x = s.load(n)
 		}
@@ -142,7 +142,7 @@ func (s *Session) Look(ctx context.Context, dirs []string, v Verb) error {
 		}
 		x.Node = x.In(s.K)
 		if x.Other > 0 {
-			return s.Alike(ctx, store.Inputf("%s has a manifest of version %d, and this program knows version %d: recover the group with the release that protected it. To protect it anew with this one, move the %s of every node away; if the directory is not to be trusted, give an empty one in its place", x.Dir, x.Other, store.Version, tree.MetaName))
+			return s.Alike(ctx, store.Inputf("%s has a manifest of version %d, and this program knows version %d: recover the group with the release that protected it. To protect it anew with this one, move %s away; if the directory is not to be trusted, give an empty one in its place", x.Dir, x.Other, store.Version, s.Own("the %s of every node")))
 		}
 	}
 	for _, n := range s.Nodes { // all have their locks, and nothing is written yet
@@ -250,7 +250,7 @@ func (s *Session) unmoved(ctx context.Context) error {
 		if at := slices.Index(s.Manifest.Names, x.Name); at >= 0 {
 			return s.Alike(ctx, store.Inputf("%s was node %d of the group and was given as node %d: give the directories in the order in which they were protected", x.Dir, at, n))
 		}
-		return s.Alike(ctx, store.Inputf("%s has what belongs to %s, and %s was given: give the directory that was protected, mount a snapshot where the last one was, or, for another group, name another directory than %s", filepath.Join(s.Meta, fmt.Sprint("node.", n)), printable.Text(string(s.Manifest.Names[n])), x.Dir, s.Meta))
+		return s.Alike(ctx, store.Inputf("%s has what belongs to %s, and %s was given: give the directory that was protected, mount a snapshot where the last one was, or, for another group, name another directory than %s", x.Path(tree.MetaName), printable.Text(string(s.Manifest.Names[n])), x.Dir, s.Meta))
 	}
 	return nil
 }
@@ -637,8 +637,11 @@ func (s *Session) Unprotected() error {
 }
 
 func (s *Session) noManifest() string {
-	return "no node has a valid manifest in " + cmp.Or(s.Meta, "its "+string(tree.MetaName))
+	return "no node has a valid manifest in " + s.Own("its %s")
 }
+
+// Own says where everything of Volley's lies at nodes: in one directory, or in what each has.
+func (s *Session) Own(each string) string { return cmp.Or(s.Meta, fmt.Sprintf(each, tree.MetaName)) }
 
 // WhyUnprotected says why no generation is in force.
 func (s *Session) WhyUnprotected() string {
@@ -687,7 +690,7 @@ func (s *Session) Notes() []string {
 			list = append(list, fmt.Sprintf("%s was read beside another run: %v. What is said of it may be otherwise when that has ended", x.Dir, x.Beside.Holder))
 		}
 		if x.Open {
-			list = append(list, fmt.Sprintf("%s can be read by others, who learn from parity what is in the files of other nodes: protect and recover make it private where they are run by its owner", tree.JoinPath(x.Dir, tree.MetaName)))
+			list = append(list, fmt.Sprintf("%s can be read by others, who learn from parity what is in the files of other nodes: protect and recover make it private where they are run by its owner", x.Path(tree.MetaName)))
 		}
 		list = append(list, x.Bad...)
 		left := slices.Clone(x.Left)
@@ -700,7 +703,7 @@ func (s *Session) Notes() []string {
 			}
 		}
 		if left != nil && !s.tidies && x.Beside == nil { // else it is of the other run
-			list = append(list, fmt.Sprintf("%s: an interrupted run has left %s in its %s, which the next protect or recover removes", x.Dir, strings.Join(left, ", "), tree.MetaName))
+			list = append(list, fmt.Sprintf("%s: an interrupted run has left %s in %s, which the next protect or recover removes", x.Dir, strings.Join(left, ", "), x.Path(tree.MetaName)))
 		}
 	}
 	return list
