@@ -79,7 +79,7 @@ func recoverFiles(ctx context.Context, s *session.Session, o RecoverOptions) (_ 
 			}
 		}
 		if err = checkRoom(ctx, s, o, targets); err == nil {
-			_, err = restoreAll(ctx, s, r, found, targets, left)
+			_, err = restoreAll(ctx, s, o, r, found, targets, left)
 		}
 	}
 	if err != nil {
@@ -152,6 +152,6 @@ func copyOut(ctx context.Context, s *session.Session, o RecoverOptions, r *Recov
 	if err = checkRoom(ctx, s, o, targets); err != nil {
 		return err
 	}
-	_, err = restoreAll(ctx, s, r, found, targets, left)
+	_, err = restoreAll(ctx, s, o, r, found, targets, left)
 	return err
 }

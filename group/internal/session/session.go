@@ -70,7 +70,7 @@ type Session struct {
 	Records  map[int]map[string][]byte // record files that nodes here lack, by name
 	Out      map[int]bool              // nodes that are recovered elsewhere; nil: each where it is
 	adopt    bool                      // what was made without a key gets one
-	tidies   bool                      // it removes what interrupted runs have left
+	Tidies   bool                      // it removes what interrupted runs have left, where it writes
 	Taken    *int64                    // the snapshot that the nodes are; nil: none
 	Agreed   bool                      // all ranks find the error
 	Passed   map[int64]*LostError      // snapshots that turned out to be lost; nil: there is no other to take
@@ -109,7 +109,7 @@ func Meeting[T any](ctx context.Context, t transport.Transport, o Options, f fun
 
 // Look takes the directories of the nodes at this rank, locks them, and looks what all nodes hold.
 func (s *Session) Look(ctx context.Context, dirs []string, v Verb) error {
-	s.tidies = v.Writes
+	s.Tidies = v.Writes
 	if err := s.Meet(ctx, len(dirs), v); err != nil {
 		return err
 	}
@@ -675,7 +675,7 @@ func (s *Session) UnreadRecords() (list []string) {
 // Elsewhere is what to do where a node cannot be read, and may never be again.
 const Elsewhere = "To recover its data elsewhere, give another, empty directory in its place"
 
-// Notes tells what is the matter with files of Volley's, and, where this run does not remove it, what runs have left behind.
+// Notes tells what is the matter with files of Volley's, and, where this run only looks, what runs have left behind.
 func (s *Session) Notes() []string {
 	var list []string
 	for _, x := range s.States {
@@ -693,16 +693,34 @@ func (s *Session) Notes() []string {
 			list = append(list, fmt.Sprintf("%s can be read by others, who learn from parity what is in the files of other nodes: protect and recover make it private where they are run by its owner", x.Path(tree.MetaName)))
 		}
 		list = append(list, x.Bad...)
+		for _, h := range x.Held {
+			if s.behind(x, h) {
+				list = append(list, fmt.Sprintf("%s has generation %d, and the group is at generation %d", x.Dir, h.Generation, s.Generation))
+			}
+		}
+	}
+	if s.Tidies {
+		return list
+	}
+	return append(list, s.Leftovers(func(int, string) bool { return false })...)
+}
+
+// behind reports whether a node holds a generation in place of the one in force.
+func (s *Session) behind(x *store.State, h store.Held) bool {
+	return h.Generation < s.Generation && x.Of(s.Current) == nil
+}
+
+// Leftovers tells what interrupted runs have left behind at nodes, but for what this run removes.
+func (s *Session) Leftovers(removes func(n int, name string) bool) (list []string) {
+	for n, x := range s.States {
 		left := slices.Clone(x.Left)
 		for _, h := range x.Held {
-			switch {
-			case h.Generation < s.Generation && x.Of(s.Current) == nil:
-				list = append(list, fmt.Sprintf("%s has generation %d, and the group is at generation %d", x.Dir, h.Generation, s.Generation))
-			case !h.Committed && (h.Generation != s.Generation || h.Root != s.Root):
+			if !h.Committed && (h.Generation != s.Generation || h.Root != s.Root) && !s.behind(x, h) {
 				left = append(left, store.PendingDir(h.Generation))
 			}
 		}
-		if left != nil && !s.tidies && x.Beside == nil { // else it is of the other run
+		left = slices.DeleteFunc(left, func(name string) bool { return removes(n, name) })
+		if len(left) > 0 && x.Beside == nil { // else it is of the other run
 			list = append(list, fmt.Sprintf("%s: an interrupted run has left %s in %s, which the next protect or recover removes", x.Dir, strings.Join(left, ", "), x.Path(tree.MetaName)))
 		}
 	}
