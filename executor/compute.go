@@ -89,41 +89,41 @@ type coder struct {
 	refusal    atomic.Pointer[error] // what ObserveAll said first
 }
 
-func (l *coder) init(s *segment) {
-	l.segment = s
-	l.workers = make([]worker, l.workersFor(l.blocks(l.at(0).element)))
-	l.refused = make([]error, len(l.x.Processors))
-	l.block, l.observer = l.computeBlock, l.observeOne
+func (c *coder) init(s *segment) {
+	c.segment = s
+	c.workers = make([]worker, c.workersFor(c.blocks(c.at(0).element)))
+	c.refused = make([]error, len(c.x.Processors))
+	c.block, c.observer = c.computeBlock, c.observeOne
 }
 
 // compute computes what goes before the messages of step s, on all elements block by block.
-func (l *coder) compute(s int) {
-	began := l.job.Trace.Now()
-	l.operations = l.x.Steps[s].Operations
+func (c *coder) compute(s int) {
+	began := c.job.Trace.Now()
+	c.operations = c.x.Steps[s].Operations
 	switch {
-	case len(l.operations) == 0 && l.job.ObserveAll == nil:
-	case l.x.Compact:
-		cores.On(l.computeBlocks)
+	case len(c.operations) == 0 && c.job.ObserveAll == nil:
+	case c.x.Compact:
+		cores.On(c.computeBlocks)
 	default:
-		l.computeBlocks()
+		c.computeBlocks()
 	}
-	l.computed(s, began)
+	c.computed(s, began)
 }
 
 // computeBlocks applies the operations to all blocks.
-func (l *coder) computeBlocks() {
-	blocks, workers := l.blocks(l.element), l.workers
-	if !l.shared(l.element) {
+func (c *coder) computeBlocks() {
+	blocks, workers := c.blocks(c.element), c.workers
+	if !c.shared(c.element) {
 		workers = workers[:1]
 	}
-	l.equip(workers)
-	defer l.release(workers)
+	c.equip(workers)
+	defer c.release(workers)
 	if len(workers) > 1 {
-		l.pool.Share(blocks, l.block)
+		c.pool.Share(blocks, c.block)
 		return
 	}
 	for b := range blocks {
-		l.computeBlock(0, b)
+		c.computeBlock(0, b)
 	}
 }
 
@@ -131,9 +131,9 @@ func (l *coder) computeBlocks() {
 const fewPackets = 64
 
 // equip gives workers their memory.
-func (l *coder) equip(workers []worker) {
-	x, widest := l.x, l.x.Widest
-	if l.job.ObserveAll != nil {
+func (c *coder) equip(workers []worker) {
+	x, widest := c.x, c.x.Widest
+	if c.job.ObserveAll != nil {
 		widest = max(widest, x.Elements())
 	}
 	for i := range workers {
@@ -142,13 +142,13 @@ func (l *coder) equip(workers []worker) {
 			w.packets = slices.Grow(w.packets, widest)[:widest]
 			continue
 		}
-		w.memory = scratches.take(max(x.Scratch*l.stride, min(x.Scratch, len(workers)-1, 1)*leastScratch))
-		w.scratch, w.packets = w.memory.take(x.Scratch*l.stride), slices.Grow(w.memory.packets[:0], widest)[:widest]
+		w.memory = scratches.take(max(x.Scratch*c.stride, min(x.Scratch, len(workers)-1, 1)*leastScratch))
+		w.scratch, w.packets = w.memory.take(x.Scratch*c.stride), slices.Grow(w.memory.packets[:0], widest)[:widest]
 	}
 }
 
 // release takes the memory back.
-func (l *coder) release(workers []worker) {
+func (c *coder) release(workers []worker) {
 	for i := range workers {
 		w := &workers[i]
 		if w.memory == nil {
@@ -162,21 +162,21 @@ func (l *coder) release(workers []worker) {
 }
 
 // computeBlock applies the operations to block b, and shows it to ObserveAll.
-func (l *coder) computeBlock(w, b int) {
-	from := b * l.blockLength
-	n := min(l.blockLength, l.element-from)
-	mine := &l.workers[w]
-	if l.job.ObserveAll != nil {
-		defer l.observeBlock(mine, from, n)
+func (c *coder) computeBlock(w, b int) {
+	from := b * c.blockLength
+	n := min(c.blockLength, c.element-from)
+	mine := &c.workers[w]
+	if c.job.ObserveAll != nil {
+		defer c.observeBlock(mine, from, n)
 	}
 	at := func(p compile.Location) []byte {
 		if p < 0 {
-			return mine.scratch[int(^p)*l.stride:][:n]
+			return mine.scratch[int(^p)*c.stride:][:n]
 		}
-		return l.memory[p][from:][:n]
+		return c.memory[p][from:][:n]
 	}
-	for i := range l.operations {
-		op := &l.operations[i]
+	for i := range c.operations {
+		op := &c.operations[i]
 		packets := mine.packets
 		for k, p := range op.Out {
 			packets[k] = at(p)
@@ -185,49 +185,49 @@ func (l *coder) computeBlock(w, b int) {
 		for k, p := range op.In {
 			in[k] = at(p)
 		}
-		l.x.Apply(op, packets[:len(op.Out)], in[:len(op.In)], l.stream)
+		c.x.Apply(op, packets[:len(op.Out)], in[:len(op.In)], c.stream)
 	}
 }
 
 // observeBlock shows n bytes of all elements to ObserveAll, unless it has refused others. A single rank has a single
 // step.
-func (l *coder) observeBlock(mine *worker, from, n int) {
-	in, out := l.x.Inputs/l.pieces, len(l.x.Outputs)/l.pieces
+func (c *coder) observeBlock(mine *worker, from, n int) {
+	in, out := c.x.Inputs/c.pieces, len(c.x.Outputs)/c.pieces
 	packets := mine.packets[:in+out]
-	for piece := range l.pieces {
+	for piece := range c.pieces {
 		for i := range in {
-			packets[i] = l.memory[i*l.pieces+piece][from:][:n]
+			packets[i] = c.memory[i*c.pieces+piece][from:][:n]
 		}
 		for o := range out {
-			packets[in+o] = l.memory[l.x.Outputs[o*l.pieces+piece].At][from:][:n]
+			packets[in+o] = c.memory[c.x.Outputs[o*c.pieces+piece].At][from:][:n]
 		}
-		if l.refusal.Load() != nil {
+		if c.refusal.Load() != nil {
 			return
 		}
-		if err := l.job.ObserveAll(packets[:in:in], packets[in:]); err != nil {
-			l.refusal.CompareAndSwap(nil, &err)
+		if err := c.job.ObserveAll(packets[:in:in], packets[in:]); err != nil {
+			c.refusal.CompareAndSwap(nil, &err)
 		}
 	}
 }
 
 // observe shows the segment to the observer.
-func (l *coder) observe() error {
-	if refusal := l.refusal.Swap(nil); refusal != nil {
+func (c *coder) observe() error {
+	if refusal := c.refusal.Swap(nil); refusal != nil {
 		return *refusal
 	}
-	if l.job.Observe == nil {
+	if c.job.Observe == nil {
 		return nil
 	}
-	l.pool.Share(len(l.refused), l.observer)
-	for q, err := range l.refused {
+	c.pool.Share(len(c.refused), c.observer)
+	for q, err := range c.refused {
 		if err != nil {
-			return of(l.x.First+q, err)
+			return of(c.x.First+q, err)
 		}
 	}
 	return nil
 }
 
-func (l *coder) observeOne(_, q int) {
-	in, out := l.x.Processors[q].Inputs, l.x.Processors[q].Outputs
-	l.refused[q] = l.job.Observe(l.x.First+q, l.inputs[in.First:in.End], l.outputs[out.First:out.End])
+func (c *coder) observeOne(_, q int) {
+	in, out := c.x.Processors[q].Inputs, c.x.Processors[q].Outputs
+	c.refused[q] = c.job.Observe(c.x.First+q, c.inputs[in.First:in.End], c.outputs[out.First:out.End])
 }

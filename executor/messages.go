@@ -35,75 +35,75 @@ type beside struct {
 	of transport.Beside
 }
 
-func (l *mail) init(s *segment) {
-	*l = mail{segment: s, queue: s.t.NewQueue(), sends: make([]transfer, len(s.x.Sends)), receives: make([]transfer, len(s.x.Receives))}
-	l.watchdog.Transport, l.watchdog.Timeout = s.t, s.job.Timeout
-	for k := range l.sends {
-		l.sends[k].ID = k
+func (box *mail) init(s *segment) {
+	*box = mail{segment: s, queue: s.t.NewQueue(), sends: make([]transfer, len(s.x.Sends)), receives: make([]transfer, len(s.x.Receives))}
+	box.watchdog.Transport, box.watchdog.Timeout = s.t, s.job.Timeout
+	for k := range box.sends {
+		box.sends[k].ID = k
 	}
-	for i := range l.receives {
-		l.receives[i].ID, l.receives[i].Receive = i, true
+	for i := range box.receives {
+		box.receives[i].ID, box.receives[i].Receive = i, true
 	}
 }
 
 // hasHeader reports whether a message has a header: the first one of two ranks.
-func (l *mail) hasHeader(m *compile.Message) bool {
-	return m.First && l.offset == 0 && len(l.job.Header) > 0
+func (box *mail) hasHeader(m *compile.Message) bool {
+	return m.First && box.offset == 0 && len(box.job.Header) > 0
 }
 
 // receive has a message asked for with the next post.
-func (l *mail) receive(i int) {
-	m, t := &l.x.Receives[i], &l.receives[i]
+func (box *mail) receive(i int) {
+	m, t := &box.x.Receives[i], &box.receives[i]
 	at, end := m.At, m.At+m.Count
 	for i := at; i < end; i++ {
-		l.memory[i] = l.memory[i][:l.element]
+		box.memory[i] = box.memory[i][:box.element]
 	}
-	if l.hasHeader(&m.Message) {
+	if box.hasHeader(&m.Message) {
 		at--
 	}
-	t.Parts = l.memory[at:end:end]
-	l.add(t, &m.Message)
+	t.Parts = box.memory[at:end:end]
+	box.add(t, &m.Message)
 }
 
 // send has a message sent with the next post.
-func (l *mail) send(k int) {
-	m, t := &l.x.Sends[k], &l.sends[k]
-	if l.hasHeader(&m.Message) {
-		l.headerBytes += int64(len(l.job.Header))
+func (box *mail) send(k int) {
+	m, t := &box.x.Sends[k], &box.sends[k]
+	if box.hasHeader(&m.Message) {
+		box.headerBytes += int64(len(box.job.Header))
 	}
 	if m.Again {
-		t.Parts = l.sends[k-1].Parts
+		t.Parts = box.sends[k-1].Parts
 	} else {
 		t.Parts = slices.Grow(t.Parts[:0], 1+len(m.Slots))
-		if l.hasHeader(&m.Message) {
-			t.Parts = append(t.Parts, l.job.Header)
+		if box.hasHeader(&m.Message) {
+			t.Parts = append(t.Parts, box.job.Header)
 		}
 		for _, slot := range m.Slots {
-			t.Parts = append(t.Parts, l.memory[slot][:l.element])
+			t.Parts = append(t.Parts, box.memory[slot][:box.element])
 		}
 	}
-	l.add(t, &m.Message)
+	box.add(t, &m.Message)
 }
 
 // add has a transfer posted with the next ones.
-func (l *mail) add(t *transfer, m *compile.Message) {
-	t.Rank, t.Tag = int(m.Rank), transport.Tag{Round: transport.ControlRounds + l.number*l.x.Rounds + int(m.Round), Port: int(m.Port)}
-	t.began = l.job.Trace.Now()
-	l.batch = append(l.batch, &t.Transfer)
+func (box *mail) add(t *transfer, m *compile.Message) {
+	t.Rank, t.Tag = int(m.Rank), transport.Tag{Round: transport.ControlRounds + box.number*box.x.Rounds + int(m.Round), Port: int(m.Port)}
+	t.began = box.job.Trace.Now()
+	box.batch = append(box.batch, &t.Transfer)
 }
 
 // post posts what was added.
-func (l *mail) post() {
-	if len(l.batch) > 0 {
-		l.queue.Post(l.batch...)
-		l.batch = l.batch[:0]
+func (box *mail) post() {
+	if len(box.batch) > 0 {
+		box.queue.Post(box.batch...)
+		box.batch = box.batch[:0]
 	}
 }
 
 // beginBesides begins what runs beside.
-func (l *mail) beginBesides() error {
-	for _, b := range l.job.Beside {
-		if err := l.goOn(beside{of: b}, nil); err != nil {
+func (box *mail) beginBesides() error {
+	for _, b := range box.job.Beside {
+		if err := box.goOn(beside{of: b}, nil); err != nil {
 			return err
 		}
 	}
@@ -111,50 +111,50 @@ func (l *mail) beginBesides() error {
 }
 
 // goOn tells a [Job].Beside what is over, and has what it returns posted with the next ones.
-func (l *mail) goOn(b beside, err error) error {
+func (box *mail) goOn(b beside, err error) error {
 	if err != nil {
-		err = fmt.Errorf("rank %d: %v: %w", l.x.Rank, b.Transfer, err)
+		err = fmt.Errorf("rank %d: %v: %w", box.x.Rank, b.Transfer, err)
 	}
 	more, err := b.of(b.Transfer, err)
 	if err != nil {
 		return err
 	}
 	for _, t := range more {
-		l.besides = append(l.besides, beside{t, b.of})
+		box.besides = append(box.besides, beside{t, b.of})
 	}
-	l.batch = append(l.batch, more...)
+	box.batch = append(box.batch, more...)
 	return nil
 }
 
 // wait posts, and waits until a message is received or sent, which it returns, or something beside is over.
-func (l *mail) wait(ctx context.Context, m *run.Machine) (run.Do, error) {
-	l.post()
-	began := l.job.Trace.Now()
-	missing := l.missing(m)
-	l.watchdog.Start(missing.Rank)
-	if l.job.Trace == nil { // which tells when each message came
-		transport.Gather(l.queue, l.enough(m))
+func (box *mail) wait(ctx context.Context, m *run.Machine) (run.Do, error) {
+	box.post()
+	began := box.job.Trace.Now()
+	missing := box.missing(m)
+	box.watchdog.Start(missing.Rank)
+	if box.job.Trace == nil { // which tells when each message came
+		transport.Gather(box.queue, box.enough(m))
 	}
-	t, err := l.queue.Wait(ctx)
-	err = l.watchdog.Stop(err)
+	t, err := box.queue.Wait(ctx)
+	err = box.watchdog.Stop(err)
 	if t == nil {
 		t = missing
 	}
-	if i := slices.IndexFunc(l.besides, func(b beside) bool { return b.Transfer == t }); i >= 0 {
-		b := l.besides[i]
-		l.besides = slices.Delete(l.besides, i, i+1)
-		return run.Do{}, l.goOn(b, err)
+	if i := slices.IndexFunc(box.besides, func(b beside) bool { return b.Transfer == t }); i >= 0 {
+		b := box.besides[i]
+		box.besides = slices.Delete(box.besides, i, i+1)
+		return run.Do{}, box.goOn(b, err)
 	}
 	if t.Receive {
-		return run.Do{What: run.Receive, Number: t.ID}, l.received(t.ID, began, err)
+		return run.Do{What: run.Receive, Number: t.ID}, box.received(t.ID, began, err)
 	}
-	return run.Do{What: run.Send, Number: t.ID}, l.sent(t.ID, began, err)
+	return run.Do{What: run.Send, Number: t.ID}, box.sent(t.ID, began, err)
 }
 
 // sent records that a send is over, and returns what has failed.
-func (l *mail) sent(k int, began int64, err error) error {
-	m := &l.x.Sends[k]
-	l.noteMessage(trace.Settle, trace.Send, &m.Message, len(m.Slots), began, l.sends[k].began)
+func (box *mail) sent(k int, began int64, err error) error {
+	m := &box.x.Sends[k]
+	box.noteMessage(trace.Settle, trace.Send, &m.Message, len(m.Slots), began, box.sends[k].began)
 	if err != nil {
 		return of(int(m.Src), fmt.Errorf("round %d: send to processor %d: %w", m.Round, m.Dst, err))
 	}
@@ -162,9 +162,9 @@ func (l *mail) sent(k int, began int64, err error) error {
 }
 
 // received records that a message is there, and returns what is wrong with it.
-func (l *mail) received(i int, began int64, err error) error {
-	m, t := &l.x.Receives[i], &l.receives[i]
-	l.noteMessage(trace.Wait, trace.Receive, &m.Message, int(m.Count), began, t.began)
+func (box *mail) received(i int, began int64, err error) error {
+	m, t := &box.x.Receives[i], &box.receives[i]
+	box.noteMessage(trace.Wait, trace.Receive, &m.Message, int(m.Count), began, t.began)
 	if wrong, ok := err.(*transport.LengthError); ok { // its round is that of the plan, not of the pipeline
 		named := *wrong
 		named.Tag.Round = int(m.Round)
@@ -173,8 +173,8 @@ func (l *mail) received(i int, began int64, err error) error {
 	if err != nil {
 		return of(int(m.Dst), fmt.Errorf("round %d: receive from processor %d: %w", m.Round, m.Src, err))
 	}
-	if l.hasHeader(&m.Message) {
-		if err := l.job.Accept(int(m.Rank), t.Parts[0]); err != nil {
+	if box.hasHeader(&m.Message) {
+		if err := box.job.Accept(int(m.Rank), t.Parts[0]); err != nil {
 			return of(int(m.Dst), fmt.Errorf("round %d: %w", m.Round, err))
 		}
 	}
@@ -183,10 +183,10 @@ func (l *mail) received(i int, began int64, err error) error {
 
 // enough returns how many receives have to be over before anything follows for the packets, or less. What runs
 // beside them can wait: in its first messages a return from each would cost more than it.
-func (l *mail) enough(m *run.Machine) int {
+func (box *mail) enough(m *run.Machine) int {
 	n := m.Enough()
-	for i := 0; i < len(l.besides) && m.Receiving() == 0; i++ {
-		if l.besides[i].Receive {
+	for i := 0; i < len(box.besides) && m.Receiving() == 0; i++ {
+		if box.besides[i].Receive {
 			n++
 		}
 	}
@@ -194,12 +194,12 @@ func (l *mail) enough(m *run.Machine) int {
 }
 
 // missing returns the transfer that has been waited for the longest.
-func (l *mail) missing(m *run.Machine) *transport.Transfer {
+func (box *mail) missing(m *run.Machine) *transport.Transfer {
 	switch do := m.Missing(); do.What {
 	case run.Receive:
-		return &l.receives[do.Number].Transfer
+		return &box.receives[do.Number].Transfer
 	case run.Send:
-		return &l.sends[do.Number].Transfer
+		return &box.sends[do.Number].Transfer
 	}
-	return l.besides[0].Transfer
+	return box.besides[0].Transfer
 }

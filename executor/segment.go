@@ -79,59 +79,59 @@ type segment struct {
 }
 
 // init finds memory for what does not lie in memory already.
-func (l *segment) init(b *Bound, number int) {
+func (g *segment) init(b *Bound, number int) {
 	x := b.x
-	*l = segment{
+	*g = segment{
 		Bound: b, number: number, memory: make([][]byte, x.Inputs+x.Headers+x.Received+x.Computed),
 		buffers: make([][]byte, x.Elements()), inputs: make([][]byte, x.Inputs), outputs: make([][]byte, len(x.Outputs)),
 		written: make([]bool, len(x.Outputs)), pool: cores.Pool{Cores: b.cores},
 	}
-	l.copier = l.copyOutput
+	g.copier = g.copyOutput
 	var lack []int // buffers
-	for i := range l.inputs {
-		if l.job.Inputs[i/l.pieces].Reader != nil {
+	for i := range g.inputs {
+		if g.job.Inputs[i/g.pieces].Reader != nil {
 			lack = append(lack, i)
 		}
 	}
 	for o, output := range x.Outputs {
-		if output.First && l.job.Outputs[o/l.pieces].Writer != nil {
+		if output.First && g.job.Outputs[o/g.pieces].Writer != nil {
 			lack = append(lack, x.Inputs+o)
 		}
 		if output.First {
-			l.memory[output.At] = []byte{} // until it is known where
+			g.memory[output.At] = []byte{} // until it is known where
 		}
 	}
-	headers := make([]byte, x.Headers*len(l.job.Header))
+	headers := make([]byte, x.Headers*len(g.job.Header))
 	for _, m := range x.Receives {
-		if n := len(l.job.Header); m.First {
-			l.memory[m.At-1], headers = headers[:n:n], headers[n:]
+		if n := len(g.job.Header); m.First {
+			g.memory[m.At-1], headers = headers[:n:n], headers[n:]
 		}
 	}
-	size := l.at(0).element
-	l.arena = segments.take((len(lack) + x.Between) * (size + spacing(size)))
+	size := g.at(0).element
+	g.arena = segments.take((len(lack) + x.Between) * (size + spacing(size)))
 	for _, i := range lack {
-		l.buffers[i] = l.arena.take(size)
+		g.buffers[i] = g.arena.take(size)
 	}
-	for i := x.Inputs; i < len(l.memory); i++ {
-		if l.memory[i] == nil {
-			l.memory[i] = l.arena.take(size) // for good
+	for i := x.Inputs; i < len(g.memory); i++ {
+		if g.memory[i] == nil {
+			g.memory[i] = g.arena.take(size) // for good
 		}
 	}
 }
 
 // piece returns where element i, a piece of a packet, begins in the segment, and how many
 // bytes of it are no padding, which the last pieces may be.
-func (l *segment) piece(i int) (begin, length int) {
-	begin = min(l.bytes, i%l.pieces*l.element)
-	return begin, min(l.element, l.bytes-begin)
+func (g *segment) piece(i int) (begin, length int) {
+	begin = min(g.bytes, i%g.pieces*g.element)
+	return begin, min(g.element, g.bytes-begin)
 }
 
 // readInputs reads the inputs of the segment into memory, unless they lie there.
-func (l *segment) readInputs() error {
-	for q, proc := range l.x.Processors {
+func (g *segment) readInputs() error {
+	for q, proc := range g.x.Processors {
 		for i := proc.Inputs.First; i < proc.Inputs.End; i++ {
-			if err := l.readInput(i, l.job.Inputs[i/l.pieces]); err != nil {
-				return of(l.x.First+q, fmt.Errorf("read input %d: %w", (i-proc.Inputs.First)/l.pieces, err))
+			if err := g.readInput(i, g.job.Inputs[i/g.pieces]); err != nil {
+				return of(g.x.First+q, fmt.Errorf("read input %d: %w", (i-proc.Inputs.First)/g.pieces, err))
 			}
 		}
 	}
@@ -139,12 +139,12 @@ func (l *segment) readInputs() error {
 }
 
 // readInput reads element i, of a packet, and pads it with zeros.
-func (l *segment) readInput(i int, packet Input) error {
-	begin, length := l.piece(i)
-	offset := l.offset + int64(begin)
-	lies := l.put(i, &l.buffers[i], packet.inMemory(), offset, length)
-	element := l.memory[i]
-	l.inputs[i] = element[:length]
+func (g *segment) readInput(i int, packet Input) error {
+	begin, length := g.piece(i)
+	offset := g.offset + int64(begin)
+	lies := g.put(i, &g.buffers[i], packet.inMemory(), offset, length)
+	element := g.memory[i]
+	g.inputs[i] = element[:length]
 	if !lies {
 		n, err := packet.readAt(element[:length], offset)
 		if err != nil && !errors.Is(err, io.EOF) {
@@ -155,7 +155,7 @@ func (l *segment) readInput(i int, packet Input) error {
 	if packet.Validate == nil {
 		return nil
 	}
-	return packet.Validate(l.inputs[i], offset)
+	return packet.Validate(g.inputs[i], offset)
 }
 
 // readAt reads the packet as io.ReaderAt says.
@@ -167,11 +167,11 @@ func (p Input) readAt(to []byte, offset int64) (int, error) {
 }
 
 // locateOutputs finds out where the outputs of the segment are to lie in memory.
-func (l *segment) locateOutputs() {
-	for o, output := range l.x.Outputs {
+func (g *segment) locateOutputs() {
+	for o, output := range g.x.Outputs {
 		if output.First {
-			begin, length := l.piece(o)
-			l.written[o] = l.put(output.At, &l.buffers[l.x.Inputs+o], l.job.Outputs[o/l.pieces].inMemory(), l.offset+int64(begin), length)
+			begin, length := g.piece(o)
+			g.written[o] = g.put(output.At, &g.buffers[g.x.Inputs+o], g.job.Outputs[o/g.pieces].inMemory(), g.offset+int64(begin), length)
 		}
 	}
 }
@@ -179,40 +179,40 @@ func (l *segment) locateOutputs() {
 // put sets element i to where it lies in its packet, which is nil unless it is in memory, or
 // else to its buffer, and reports which. An element whose last bytes are padding, after
 // length, is nowhere whole.
-func (l *segment) put(i int, buffer *[]byte, packet []byte, offset int64, length int) (lies bool) {
-	if lies = packet != nil && length == l.element && offset+int64(length) <= int64(len(packet)); lies {
-		l.memory[i] = packet[offset:][:length:length]
+func (g *segment) put(i int, buffer *[]byte, packet []byte, offset int64, length int) (lies bool) {
+	if lies = packet != nil && length == g.element && offset+int64(length) <= int64(len(packet)); lies {
+		g.memory[i] = packet[offset:][:length:length]
 		return true
 	}
-	if len(*buffer) < l.element { // the end of a packet in memory has none yet
-		*buffer = make([]byte, l.element)
+	if len(*buffer) < g.element { // the end of a packet in memory has none yet
+		*buffer = make([]byte, g.element)
 	}
-	l.memory[i] = (*buffer)[:l.element]
+	g.memory[i] = (*buffer)[:g.element]
 	return false
 }
 
 // cutOutputs has the outputs without padding.
-func (l *segment) cutOutputs() {
-	for o, output := range l.x.Outputs {
-		_, length := l.piece(o)
-		l.outputs[o] = l.memory[output.At][:length]
+func (g *segment) cutOutputs() {
+	for o, output := range g.x.Outputs {
+		_, length := g.piece(o)
+		g.outputs[o] = g.memory[output.At][:length]
 	}
 }
 
 // writeOutputs writes the outputs of the segment that were not computed where they belong.
-func (l *segment) writeOutputs() error {
-	if len(l.outputs)*l.element >= minCopied {
-		l.pool.Share(len(l.outputs), l.copier)
+func (g *segment) writeOutputs() error {
+	if len(g.outputs)*g.element >= minCopied {
+		g.pool.Share(len(g.outputs), g.copier)
 	} else {
-		for o := range l.outputs {
-			l.copyOutput(0, o)
+		for o := range g.outputs {
+			g.copyOutput(0, o)
 		}
 	}
-	for o, data := range l.outputs {
-		if to, offset := l.target(o); to.Writer == nil {
+	for o, data := range g.outputs {
+		if to, offset := g.target(o); to.Writer == nil {
 			continue
 		} else if _, err := to.Writer.WriteAt(data, offset); err != nil {
-			return l.writeError(o, err)
+			return g.writeError(o, err)
 		}
 	}
 	return nil
@@ -222,20 +222,20 @@ func (l *segment) writeOutputs() error {
 const minCopied = 1 << 20
 
 // copyOutput writes output o, if it is to be in memory and is not there yet.
-func (l *segment) copyOutput(_, o int) {
-	if to, offset := l.target(o); to.Writer == nil && !l.written[o] {
-		copy(to.Memory[offset:], l.outputs[o])
+func (g *segment) copyOutput(_, o int) {
+	if to, offset := g.target(o); to.Writer == nil && !g.written[o] {
+		copy(to.Memory[offset:], g.outputs[o])
 	}
 }
 
 // target returns where output o, an element, goes to.
-func (l *segment) target(o int) (to Output, offset int64) {
-	begin, _ := l.piece(o)
-	return l.job.Outputs[o/l.pieces], l.offset + int64(begin)
+func (g *segment) target(o int) (to Output, offset int64) {
+	begin, _ := g.piece(o)
+	return g.job.Outputs[o/g.pieces], g.offset + int64(begin)
 }
 
 // writeError says that output o, an element, could not be written.
-func (l *segment) writeError(o int, err error) error {
-	q := l.x.Outputs[o].Proc
-	return of(l.x.First+q, fmt.Errorf("write output %d: %w", (o-l.x.Processors[q].Outputs.First)/l.pieces, err))
+func (g *segment) writeError(o int, err error) error {
+	q := g.x.Outputs[o].Proc
+	return of(g.x.First+q, fmt.Errorf("write output %d: %w", (o-g.x.Processors[q].Outputs.First)/g.pieces, err))
 }

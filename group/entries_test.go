@@ -281,6 +281,8 @@ func TestPoorDisk(t *testing.T) {
 	}{
 		{"all", disktest.Mount{}, nil, nil, nil},
 		{"no hard links", disktest.Mount{Links: 1}, nil, nil, nil},
+		{"no exchange", disktest.Mount{NoExchange: true}, nil, nil, nil},
+		{"no hard links and no exchange", disktest.Mount{Links: 1, NoExchange: true}, nil, nil, nil},
 		{"two names of a file", disktest.Mount{Links: 2}, func(w *world) { w.Link("/n1/twin", "/n1/third") }, nil, nil},
 		{"no symbolic links", disktest.Mount{NoSymlinks: true}, nil, []string{
 			"/n1/closed/broken cannot be made: operation not permitted", "/n1/link cannot be made: operation not permitted",

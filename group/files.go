@@ -46,7 +46,7 @@ func recoverFiles(ctx context.Context, s *session.Session, o RecoverOptions) (_ 
 	for n, c := range found.Conditions {
 		r.Matched += matched[n]
 		of := &content.Condition{Lost: c.Lost, Failing: c.Failing, Unreachable: c.Unreachable, Manifest: true, Findings: findings[n]}
-		r.Nodes = append(r.Nodes, NodeReport{Node: n, Dir: s.States[n].Dir, Status: of.Status(), Findings: findings[n]})
+		r.Nodes = append(r.Nodes, reportOf(s, n, of))
 		if c.Failing != "" && matched[n] > 0 {
 			r.Nodes[n].why = c.Failing
 		}
@@ -79,7 +79,7 @@ func recoverFiles(ctx context.Context, s *session.Session, o RecoverOptions) (_ 
 			}
 		}
 		if err = checkRoom(ctx, s, o, targets); err == nil {
-			_, err = restoreAll(ctx, s, r, found, targets, left)
+			_, err = restoreAll(ctx, s, o, r, found, targets, left)
 		}
 	}
 	if err != nil {
@@ -152,6 +152,6 @@ func copyOut(ctx context.Context, s *session.Session, o RecoverOptions, r *Recov
 	if err = checkRoom(ctx, s, o, targets); err != nil {
 		return err
 	}
-	_, err = restoreAll(ctx, s, r, found, targets, left)
+	_, err = restoreAll(ctx, s, o, r, found, targets, left)
 	return err
 }

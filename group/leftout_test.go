@@ -134,3 +134,86 @@ func TestReportBytes(t *testing.T) {
 	must(t, err)
 	same(t, "left", r.Left, []string{`/n1/odd \xff is a directory, and was a file when it was protected: move it away`})
 }
+
+// TestLeftoversNamed has runs of all kinds where others were interrupted: a report names what is left after it, and nothing
+// else.
+func TestLeftoversNamed(t *testing.T) {
+	t.Parallel()
+	start := newWorld(4, 2, Striped).ordered()
+	must(t, start.protect())
+	start.WriteFile("/n1/plain", []byte("changed"), 0o600)
+	calls := start.Calls(func(p *disktest.Process) {
+		_, err := start.protectBy(p, ProtectOptions{Tolerate: 2})
+		must(t, err)
+	})
+	p := start.Process()
+	p.KillAt(calls[slices.IndexFunc(calls, func(c disktest.Call) bool { return c.Op == "rename" && c.New == "/n3/.volley/pending.2/manifest.json" })].N)
+	if _, err := start.protectBy(p, ProtectOptions{Tolerate: 2}); err == nil {
+		t.Fatal("it was not killed")
+	}
+	for n := range start.dirs {
+		start.WriteFile(start.own(n)+"/tmp-x", []byte("left"), 0o600)
+	}
+	start.Remove("/n2/plain")
+	lost := start.clone()
+	lost.RemoveAll("/n0")
+	recovers := func(o RecoverOptions) func(w *world) []string {
+		return func(w *world) []string {
+			r, err := w.recoverBy(w.Process(), o)
+			must(t, err)
+			return r.Notes
+		}
+	}
+	ends := func(o UnprotectOptions) func(w *world) []string {
+		return func(w *world) []string {
+			r, err := w.unprotectBy(w.Process(), o)
+			must(t, err)
+			return r.Notes
+		}
+	}
+	left := 0
+	for name, run := range map[string]func(w *world) []string{
+		"status": func(w *world) []string { r, err := w.statusBy(w.Process()); must(t, err); return r.Notes },
+		"verify": func(w *world) []string { r, err := w.verifyBy(w.Process()); must(t, err); return r.Notes },
+		"protect": func(w *world) []string {
+			r, err := w.protectBy(w.Process(), ProtectOptions{Tolerate: 2, Force: true})
+			must(t, err)
+			return r.Notes
+		},
+		"unprotect":                ends(UnprotectOptions{Force: true}),
+		"unprotect, dry":           ends(UnprotectOptions{Force: true, DryRun: true}),
+		"recover":                  recovers(RecoverOptions{}),
+		"recover, dry":             recovers(RecoverOptions{DryRun: true}),
+		"recover elsewhere":        recovers(RecoverOptions{To: "/to"}),
+		"recover files":            recovers(RecoverOptions{Files: []string{"plain"}}),
+		"recover files, dry":       recovers(RecoverOptions{Files: []string{"plain"}, DryRun: true}),
+		"recover files elsewhere":  recovers(RecoverOptions{Files: []string{"plain"}, To: "/to"}),
+		"recover what nobody lost": recovers(RecoverOptions{Files: []string{"big"}}),
+	} {
+		for _, from := range []*world{start, lost} {
+			if name == "protect" && from == lost {
+				continue // it is refused
+			}
+			for _, ranks := range []int{1, 4} {
+				w := from.clone()
+				w.ranks = ranks
+				notes := run(w)
+				for n, dir := range w.dirs {
+					i := slices.IndexFunc(notes, func(note string) bool { return strings.HasPrefix(note, dir+": an interrupted run has left ") })
+					for _, what := range []string{"tmp-x", "pending.2"} {
+						is := w.Exists(w.own(n) + "/" + what)
+						if is {
+							left++
+						}
+						if named := i >= 0 && strings.Contains(notes[i], what); named != is {
+							t.Errorf("%s, %d ranks: %s of %s is there %v, and named %v: %q", name, ranks, what, dir, is, named, notes)
+						}
+					}
+				}
+			}
+		}
+	}
+	if left == 0 {
+		t.Error("nothing is left anywhere")
+	}
+}

@@ -204,7 +204,7 @@ func protect(ctx context.Context, s *session.Session, o ProtectOptions) (*Protec
 	case wrong != nil:
 		err = store.Inputf("%w", wrong)
 	case m.Generation > store.MostGeneration:
-		err = store.Inputf("the group is at generation %d, after which there is no other: recover what is missing, remove the %s of all nodes, and protect it as a new group", s.Newest, tree.MetaName)
+		err = store.Inputf("the group is at generation %d, after which there is no other: recover what is missing, remove %s, and protect it as a new group", s.Newest, s.Own("the %s of every node"))
 	default:
 		err = cmp.Or(guard.CheckShare(o.MaxDeleted), guard.CheckShare(o.MaxChanged), guard.CheckDigest(m.Digest, s.Key), s.Complete(o.Force))
 	}

@@ -187,7 +187,9 @@ func recoverGroup(ctx context.Context, s *session.Session, o RecoverOptions) (_ 
 	s.Log.DebugContext(ctx, "found what is missing", "blocks", r.Blocks, "repairs", len(found.Repairs))
 	r.Notes = slices.Concat(s.Notes(), elsewhere, pass.NoteTorn(s, found.Conditions))
 	for n, c := range found.Conditions {
-		r.Nodes = append(r.Nodes, NodeReport{Node: n, Dir: s.States[n].Dir, Status: c.Status(), Findings: c.Findings, why: c.Failing})
+		is := reportOf(s, n, c)
+		is.why = c.Failing
+		r.Nodes = append(r.Nodes, is)
 		r.tell(s.States[n].Dir, c.Findings, o)
 	}
 	left := make([][]string, len(s.Nodes))
@@ -208,7 +210,7 @@ func recoverGroup(ctx context.Context, s *session.Session, o RecoverOptions) (_ 
 			return nil, err
 		}
 		complete := false
-		if complete, err = restoreAll(ctx, s, r, found, targets, left); err == nil && complete { // else an earlier generation may be of use yet
+		if complete, err = restoreAll(ctx, s, o, r, found, targets, left); err == nil && complete { // else an earlier generation may be of use yet
 			var kept []string
 			kept, err = s.Clean(ctx, s.Generation)
 			r.Notes = append(r.Notes, kept...)
@@ -256,7 +258,7 @@ func (r *RecoverReport) leave(ctx context.Context, s *session.Session, left [][]
 }
 
 // restoreAll brings back what targets are to have, but for what is left of the nodes here. It reports whether all is back.
-func restoreAll(ctx context.Context, s *session.Session, r *RecoverReport, found *survey.Survey, targets map[int]*restore.Target, left [][]string) (complete bool, err error) {
+func restoreAll(ctx context.Context, s *session.Session, o RecoverOptions, r *RecoverReport, found *survey.Survey, targets map[int]*restore.Target, left [][]string) (complete bool, err error) {
 	each := func(f func(ctx context.Context, x *restore.Target) error) error {
 		return s.Each(ctx, func(ctx context.Context, _ int, n *store.Node) error {
 			x := targets[n.Index]
@@ -284,6 +286,7 @@ func restoreAll(ctx context.Context, s *session.Session, r *RecoverReport, found
 		Replaced    []tree.Name
 		Left, Notes []string
 		Complete    bool
+		Tidied      bool // nothing is left there of interrupted runs but generations that are pending
 	}
 	// Everything that is to be written is there, at all nodes that are not left out.
 	all, err := session.Collect(ctx, s, func(ctx context.Context, i int, n *store.Node) (done, error) {
@@ -298,7 +301,7 @@ func restoreAll(ctx context.Context, s *session.Session, r *RecoverReport, found
 		if x.Failed != nil {
 			x.Left = []string{fmt.Sprintf("%s: nothing more is recovered here: %v", n.Given, x.Failed)}
 		}
-		d.Back, d.Replaced, d.Complete = x.Back, append(x.Replaced, n.Replaced...), x.Left == nil
+		d.Back, d.Replaced, d.Complete, d.Tidied = x.Back, append(x.Replaced, n.Replaced...), x.Left == nil, x.Failed == nil
 		d.Left = printable.Texts(slices.Concat(left[i], x.Blocked, x.Left))
 		d.Notes = printable.Texts(append(x.Notes, x.NotSet()...))
 		return d, nil
@@ -317,6 +320,12 @@ func restoreAll(ctx context.Context, s *session.Session, r *RecoverReport, found
 		r.Replaced = append(r.Replaced, d.Replaced...)
 		r.Notes = append(r.Notes, d.Notes...)
 		complete = complete && d.Complete
+	}
+	if s.Tidies { // else the notes have what is left
+		cleaned := complete && len(o.Files) == 0
+		r.Notes = append(r.Notes, s.Leftovers(func(n int, name string) bool {
+			return all[n].Tidied && (cleaned || slices.Contains(s.States[n].Left, name))
+		})...)
 	}
 	return complete, nil
 }

@@ -336,9 +336,9 @@ func TestErrors(t *testing.T) {
 	same(t, "notes", s.Notes(), []string{
 		"/a cannot be read: EIO. To recover its data elsewhere, give another, empty directory in its place",
 		"damaged",
-		"/b: an interrupted run has left tmp-x, pending.4, pending.2 in its .volley, which the next protect or recover removes",
 		"/c has generation 2, and the group is at generation 3",
-		"/d: an interrupted run has left pending.3 in its .volley, which the next protect or recover removes",
+		"/b: an interrupted run has left tmp-x, pending.4, pending.2 in /b/.volley, which the next protect or recover removes",
+		"/d: an interrupted run has left pending.3 in /d/.volley, which the next protect or recover removes",
 	})
 }
 

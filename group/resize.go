@@ -89,6 +89,13 @@ func resize(ctx context.Context, s *session.Session, v session.Verb, o *ResizeOp
 	if err := resizable(s, o, k, r.Before); err != nil {
 		return nil, s.Alike(ctx, err)
 	}
+	var notes []string
+	if resized(s.States[:k], newest) {
+		for _, dir := range r.Added {
+			notes = append(notes, fmt.Sprintf("%s is a node of the group already, and is not added", dir))
+		}
+		r.Before, r.Added = k, nil
+	}
 	for n, x := range s.States {
 		if x.Added = x.Added && newest.Nodes != k; n < k && newest.Nodes == k {
 			x.Node = x.In(k)
@@ -119,6 +126,9 @@ func resize(ctx context.Context, s *session.Session, v session.Verb, o *ResizeOp
 			return nil, err
 		}
 	}
+	if r.ProtectReport != nil {
+		r.Notes = append(notes, r.Notes...)
+	}
 	if err := collective.Barrier(ctx, s.T, 0); err != nil || o.DryRun { // ranks of removed nodes wait as long as the others take
 		return r, err
 	}
@@ -127,6 +137,13 @@ func resize(ctx context.Context, s *session.Session, v session.Verb, o *ResizeOp
 			return nil
 		}
 		return n.Forget(false)
+	})
+}
+
+// resized reports whether an earlier run has made a generation of all these nodes, as far as they can be read.
+func resized(states []*store.State, newest store.Held) bool {
+	return newest.Nodes == len(states) && !slices.ContainsFunc(states, func(x *store.State) bool {
+		return !x.Lost && x.Failing == "" && !slices.ContainsFunc(x.Held, func(h store.Held) bool { return h.Committed && h.Root == newest.Root })
 	})
 }
 

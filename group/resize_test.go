@@ -138,8 +138,17 @@ func TestResize(t *testing.T) {
 				}
 				must(t, x.done(w, before, 2))
 				must(t, x.inForce(w, x.is, before, rand.New(rand.NewPCG(1, 2))))
-				if _, err = x.run(w, w.Process(), each, ResizeOptions{}); err != nil { // once more changes nothing
+				r, err = x.run(w, w.Process(), each, ResizeOptions{})
+				if err != nil { // once more changes nothing
 					t.Fatalf("%s, %s, %v, once more: %v", x.name, layout, each, err)
+				}
+				if r.Before != len(x.is) || r.Added != nil {
+					t.Errorf("%s, once more: %+v", x.name, r)
+				}
+				for _, dir := range x.add {
+					if !slices.Contains(r.Notes, dir+" is a node of the group already, and is not added") {
+						t.Errorf("%s, once more: %q", x.name, r.Notes)
+					}
 				}
 				must(t, x.done(w, before, 3))
 			}

@@ -33,20 +33,21 @@ type UnprotectReport struct {
 	ParityBytes int64        `json:"parity_bytes"`      // at each node
 	Remains     []string     `json:"remains,omitempty"` // directories that could not be read, and may still have a .volley
 	Notes       []string     `json:"notes,omitempty"`
+
+	metas []string // of what remains: see RemainsError
 }
 
 // A RemainsError names the nodes that could not be read, so that their .volley stays. The protection has ended.
-type RemainsError struct{ Dirs []string }
+type RemainsError struct {
+	Dirs  []string
+	Metas []string // where the .volley of each lies
+}
 
 // ExitCode returns 3, that of a result that is not as it should be.
 func (e *RemainsError) ExitCode() int { return 3 }
 
 func (e *RemainsError) Error() string {
-	var metas []string
-	for _, dir := range e.Dirs {
-		metas = append(metas, tree.JoinPath(dir, tree.MetaName))
-	}
-	return fmt.Sprintf("the protection is removed, but for nodes that cannot be read, which may still have it: %s. Once they can be read, end it again, or remove %s", strings.Join(e.Dirs, ", "), strings.Join(metas, ", "))
+	return fmt.Sprintf("the protection is removed, but for nodes that cannot be read, which may still have it: %s. Once they can be read, end it again, or remove %s", strings.Join(e.Dirs, ", "), strings.Join(e.Metas, ", "))
 }
 
 // Unprotect removes the .volley of all nodes: the group is not protected any more. Files of the nodes stay as they
@@ -64,7 +65,7 @@ func (g *Group) Unprotect(ctx context.Context, o UnprotectOptions) (*UnprotectRe
 		return unprotect(ctx, s, &o)
 	})
 	if err == nil && !o.DryRun && r.Remains != nil {
-		err = &RemainsError{r.Remains}
+		err = &RemainsError{r.Remains, r.metas}
 	}
 	return r, err
 }
@@ -85,7 +86,7 @@ func unprotect(ctx context.Context, s *session.Session, o *UnprotectOptions) (r 
 	r.Notes = s.Notes()
 	for _, x := range s.States {
 		if x.Failing != "" {
-			r.Remains = append(r.Remains, x.Dir)
+			r.Remains, r.metas = append(r.Remains, x.Dir), append(r.metas, x.Path(tree.MetaName))
 		}
 	}
 	if o.DryRun {
@@ -171,7 +172,7 @@ func losesNothing(ctx context.Context, s *session.Session, from int, force bool)
 		if n < from {
 			continue
 		}
-		list = append(list, NodeReport{Node: n, Dir: s.States[n].Dir, Status: c.Status(), Findings: c.Findings})
+		list = append(list, reportOf(s, n, c))
 		lost := c.Status()
 		if slices.Contains([]string{Whole, Changed, Damaged, Stale}, lost) {
 			lost = "" // unless a finding is of a file
@@ -181,7 +182,7 @@ func losesNothing(ctx context.Context, s *session.Session, from int, force bool)
 		}
 		for _, f := range c.Findings {
 			if own := strings.HasPrefix(string(f.Path), tree.MetaName+"/"); !own && (f.What == Missing || f.What == Damaged || f.What == Stale) {
-				lost = fmt.Sprintf("%s: %s", f.What, tree.JoinPath(s.States[n].Dir, f.Path))
+				lost = fmt.Sprintf("%s: %s", f.What, s.States[n].Path(f.Path))
 			}
 		}
 		if lost != "" && !force {

@@ -20,6 +20,7 @@ import (
 type NodeReport struct {
 	Node     int       `json:"node"`
 	Dir      string    `json:"dir"`
+	Meta     string    `json:"meta,omitempty"` // where its .volley lies, unless in Dir
 	Status   string    `json:"status"`
 	Findings []Finding `json:"findings,omitempty"`
 
@@ -29,6 +30,14 @@ type NodeReport struct {
 
 	why string // it cannot be read
 }
+
+func reportOf(s *session.Session, n int, c *content.Condition) NodeReport {
+	x := s.States[n]
+	return NodeReport{Node: n, Dir: x.Dir, Meta: x.Meta, Status: c.Status(), Findings: c.Findings}
+}
+
+// Path returns a path of a finding as people are to read it: below Dir, or a whole one where it lies in Meta.
+func (r *NodeReport) Path(p Name) string { return store.PathOf("", r.Meta, p) }
 
 // A VerifyReport says how the nodes of a group are.
 type VerifyReport struct {
@@ -209,7 +218,9 @@ func examineGroup(ctx context.Context, s *session.Session, share float64) (*Veri
 		r.Notes = append(r.Notes, err.Error())
 	}
 	for n, c := range conditions {
-		r.Nodes = append(r.Nodes, NodeReport{Node: n, Dir: s.States[n].Dir, Status: c.Status(), Findings: c.Findings, Read: readings[n].Whole, Busy: busy(s.States[n])})
+		is := reportOf(s, n, c)
+		is.Read, is.Busy = readings[n].Whole, busy(s.States[n])
+		r.Nodes = append(r.Nodes, is)
 		if h := s.States[n].Of(s.Current); h != nil && r.Since.IsZero() {
 			r.Since = h.Since
 		}

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -45,6 +46,12 @@ func TestMeta(t *testing.T) {
 		}
 	}
 	run(exit.OK, "verify")
+	parity := filepath.Join(meta, "node.2", "generation.1", "parity")
+	removeAll(t, parity)
+	if r := volleyRun(append([]string{"verify"}, args...)...); r.code != exit.Wrong || !strings.Contains(r.stdout, fmt.Sprintf("missing: %q", parity)) {
+		t.Errorf("%+v", r)
+	}
+	run(exit.OK, "recover")
 	removeAll(t, filepath.Join(base, "b"))
 	run(exit.Wrong, "verify")
 	run(exit.OK, "recover")

@@ -46,6 +46,11 @@ type Dir interface {
 	Symlink(target, name string) error
 	Link(old, name string) error
 	Rename(old, name string) error
+
+	// Exchange gives each of two the other's name, in one step. The error is errors.ErrUnsupported where the system or
+	// the file system cannot.
+	Exchange(one, other string) error
+
 	Remove(name string) error
 	Chmod(name string, mode fs.FileMode) error
 

@@ -98,6 +98,14 @@ func (m *mounted) Rename(old, name string) error {
 	return d.Rename(old, name)
 }
 
+func (m *mounted) Exchange(one, other string) error {
+	d, one, other, err := m.both("exchange", one, other)
+	if err != nil {
+		return err
+	}
+	return d.Exchange(one, other)
+}
+
 func (m *mounted) Remove(name string) error {
 	if name == m.name {
 		return &fs.PathError{Op: "remove", Path: m.other.Path(), Err: syscall.EBUSY}

@@ -344,6 +344,12 @@ func (d *osDir) Rename(old, name string) error {
 	})
 }
 
+func (d *osDir) Exchange(one, other string) error {
+	return d.between(one, other, func(a *os.Root, first string, b *os.Root, second string) error {
+		return exchange(a, first, b, second)
+	})
+}
+
 func (d *osDir) Remove(name string) error {
 	return d.in(name, func(parent *os.Root, last string) error { return parent.Remove(last) })
 }

@@ -55,7 +55,7 @@ func Protect(w io.Writer, r *group.ProtectReport, dry, all bool) error {
 			}
 			printable.Fprintf(w, "node %d  %s in %s, %s to code%s  %s\n", n, size(x.Bytes), printable.Count(x.Files, "file"), size(x.Coded), what, r.Dirs[n])
 			if all {
-				printFindings(w, x.Changes, all)
+				printFindings(w, group.NodeReport{Findings: x.Changes}, all)
 			}
 		}
 		return printable.Fprintf(w, "parity     %s at each node\nnothing written: a dry run\n", size(r.ParityBytes))
@@ -259,16 +259,16 @@ func printNodes(w io.Writer, nodes []group.NodeReport, came string, all bool) {
 		} else {
 			printable.Fprintf(w, "%s node %d: %s  %s\n", came, n.Node, recovered(n.Recovered), n.Dir)
 		}
-		printFindings(w, n.Findings, all)
+		printFindings(w, n, all)
 	}
 	if denied {
 		printable.Fprintf(w, "note: run it as who may read what permission denies: the owner of the files, or root\n")
 	}
 }
 
-func printFindings(w io.Writer, findings []group.Finding, all bool) {
-	printLines(w, findings, all, func(f group.Finding) string {
-		text := fmt.Sprintf("        %s: %q", cmp.Or(shown[f.What], f.What), string(f.Path))
+func printFindings(w io.Writer, n group.NodeReport, all bool) {
+	printLines(w, n.Findings, all, func(f group.Finding) string {
+		text := fmt.Sprintf("        %s: %q", cmp.Or(shown[f.What], f.What), n.Path(f.Path))
 		if f.To != "" {
 			text += fmt.Sprintf(" is %q now", string(f.To))
 		}

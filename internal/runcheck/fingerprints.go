@@ -21,7 +21,7 @@ import (
 
 // Fingerprints are the check of a run by several ranks, each of which has packets and results of some processors.
 type Fingerprints struct {
-	*Checker
+	checker    *Checker
 	plan       plan.Plan
 	t          transport.Transport
 	Comm       *collective.Comm // whose rounds and bytes count
@@ -37,7 +37,7 @@ type Fingerprints struct {
 // Fingerprints returns the check of a run of p, which tells all ranks of t what is wrong by a communicator beside comm. The
 // seed is the same at all ranks; fingerprints are of blocks of so many symbols.
 func (c *Checker) Fingerprints(t transport.Transport, comm *collective.Comm, p plan.Plan, seed uint64, block int) *Fingerprints {
-	x := &Fingerprints{Checker: c, plan: p, t: t, Comm: comm.Beside()}
+	x := &Fingerprints{checker: c, plan: p, t: t, Comm: comm.Beside()}
 	x.first, x.end = executor.Hosted(c.problem.Processors(), t.Rank(), t.Size())
 	binary.LittleEndian.PutUint64(x.seed[:], seed)
 	x.block, x.prints = block, make([]*verify.Fingerprints, x.end-x.first)
@@ -48,7 +48,7 @@ func (c *Checker) Fingerprints(t transport.Transport, comm *collective.Comm, p p
 func (x *Fingerprints) Observe(proc int, inputs, outputs [][]byte) error {
 	began := time.Now()
 	for _, part := range outputs {
-		if x.matrix.Field().FirstInvalid(part) >= 0 { // came so over the wire; the arithmetic might not notice
+		if x.checker.matrix.Field().FirstInvalid(part) >= 0 { // came so over the wire; the arithmetic might not notice
 			return &verify.CheckError{Proc: proc}
 		}
 	}
@@ -62,7 +62,7 @@ func (x *Fingerprints) Observe(proc int, inputs, outputs [][]byte) error {
 		}
 		print := &x.prints[proc-x.first]
 		if *print == nil { // not before: thousands of ranks may wait for messages
-			*print = verify.NewFingerprints(x.matrix.Field(), x.seed, x.block, len(parts))
+			*print = verify.NewFingerprints(x.checker.matrix.Field(), x.seed, x.block, len(parts))
 		}
 		(*print).Add(parts...)
 	}
@@ -81,11 +81,11 @@ func (x *Fingerprints) Finish(ctx context.Context) error {
 		x.ends = append(x.ends, p.Bytes())
 	}
 	clear(x.prints)
-	fact, err := x.problem.FactorisationContext(ctx)
+	fact, err := x.checker.problem.FactorisationContext(ctx)
 	if err != nil {
 		return err
 	}
-	all := fact == nil && x.matrix.Rows()*x.matrix.Cols() <= mostEntries
+	all := fact == nil && x.checker.matrix.Rows()*x.checker.matrix.Cols() <= mostEntries
 	if !all {
 		var own []byte
 		var err error
@@ -93,7 +93,7 @@ func (x *Fingerprints) Finish(ctx context.Context) error {
 			return cmp.Or(ended, err)
 		}
 		sum, err := x.Comm.Sum(ctx, own, func(sum, more []byte) {
-			x.matrix.Field().Combine(sum, []field.Element{field.One, field.One}, [][]byte{bytes.Clone(sum), more})
+			x.checker.matrix.Field().Combine(sum, []field.Element{field.One, field.One}, [][]byte{bytes.Clone(sum), more})
 		})
 		if err != nil || bytes.Count(sum, []byte{0}) == len(sum) {
 			return err
@@ -105,8 +105,8 @@ func (x *Fingerprints) Finish(ctx context.Context) error {
 // difference returns what the packets here add to the sum: the weighted fingerprints that all coded packets are to have
 // by the initial packets here, less those that the coded packets here have.
 func (x *Fingerprints) difference(ctx context.Context) ([]byte, error) {
-	f := x.matrix.Field()
-	a, err := x.entries(ctx)
+	f := x.checker.matrix.Field()
+	a, err := x.checker.entries(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -116,11 +116,11 @@ func (x *Fingerprints) difference(ctx context.Context) ([]byte, error) {
 	}
 	var sources []source
 	for i, ends := range x.ends {
-		if row, ok := x.problem.Source(x.first + i); ok {
+		if row, ok := x.checker.problem.Source(x.first + i); ok {
 			sources = append(sources, source{row, ends[0]})
 		}
 	}
-	weights, products, look, err := x.draw(ctx, x.seed, len(sources))
+	weights, products, look, err := x.checker.draw(ctx, x.seed, len(sources))
 	if err != nil {
 		return nil, err
 	}
@@ -133,7 +133,7 @@ func (x *Fingerprints) difference(ctx context.Context) ([]byte, error) {
 		}
 	}
 	for i, ends := range x.ends {
-		if _, ok := x.problem.Sink(x.first + i); ok {
+		if _, ok := x.checker.problem.Sink(x.first + i); ok {
 			weigh(ends[len(ends)-1], weights[columnOf(x.plan, x.first+i)*n:], f.Sub(field.Element{}, field.One))
 		}
 	}
@@ -142,7 +142,7 @@ func (x *Fingerprints) difference(ctx context.Context) ([]byte, error) {
 		weigh(s.print, products[s.row], field.One)
 	}
 	looked := make([][]byte, look)
-	err = share(ctx, look, x.problem.Processors(), func(i int) {
+	err = share(ctx, look, x.checker.problem.Processors(), func(i int) {
 		looked[i] = combine(f, func(column int) field.Element { return a.At(sources[i].row, column) }, weights, n)
 	})
 	if err != nil {
@@ -157,7 +157,7 @@ func (x *Fingerprints) difference(ctx context.Context) ([]byte, error) {
 // compare tells all ranks the fingerprints of the packets of all, and compares those of the coded packets here, or of all,
 // with what the initial packets make them. It returns nil where they are right.
 func (x *Fingerprints) compare(ctx context.Context, all bool) error {
-	n, k := len(x.ends[0][0]), x.problem.Processors()
+	n, k := len(x.ends[0][0]), x.checker.problem.Processors()
 	mine := make([]byte, (k+x.t.Size()-1)/x.t.Size()*2*n) // as long at all ranks
 	for i, ends := range x.ends {                         // of a source or a sink alone, one, which is both
 		copy(mine[2*i*n:], ends[0])
@@ -167,7 +167,7 @@ func (x *Fingerprints) compare(ctx context.Context, all bool) error {
 	if err != nil {
 		return err
 	}
-	a, err := x.entries(ctx)
+	a, err := x.checker.entries(ctx)
 	if err != nil {
 		return err
 	}
@@ -177,7 +177,7 @@ func (x *Fingerprints) compare(ctx context.Context, all bool) error {
 		for proc := first; proc < end; proc++ {
 			both := theirs[2*(proc-first)*n:]
 			coded[proc] = both[n:][:n]
-			if row, source := x.problem.Source(proc); source {
+			if row, source := x.checker.problem.Source(proc); source {
 				copy(initial[row*n:][:n], both)
 			}
 		}
@@ -188,7 +188,7 @@ func (x *Fingerprints) compare(ctx context.Context, all bool) error {
 	}
 	wrong := make([]bool, end-first)
 	err = share(ctx, len(wrong), k, func(i int) {
-		if _, sink := x.problem.Sink(first + i); sink {
+		if _, sink := x.checker.problem.Sink(first + i); sink {
 			column := columnOf(x.plan, first+i)
 			want := combine(a.Field(), func(row int) field.Element { return a.At(row, column) }, initial, n)
 			wrong[i] = !bytes.Equal(want, coded[first+i])

@@ -89,6 +89,7 @@ class NodeReport:
     node: int
     dir: str
     status: str  # whole, lost, failing, unreachable, foreign, or the worst of its findings
+    meta: str | None = None  # where its .volley lies, unless in `dir`
     findings: list[Finding] = field(default_factory=list)
     recovered: Recovered | None = None
     busy: dict[str, object] | None = None  # by status: who writes to it, with pid, user, host, verb, since

@@ -221,9 +221,10 @@ func having(c store.Current, states []*store.State, h store.Held, committed bool
 }
 
 func abstention(states []*store.State, g int64) error {
-	var list []string
+	var list, metas []string
 	for _, n := range abstaining(states, g) {
 		s := states[n]
+		metas = append(metas, s.Path(tree.MetaName))
 		why := s.Failing
 		for _, u := range s.Unknown {
 			if u.Generation == g {
@@ -232,7 +233,7 @@ func abstention(states []*store.State, g int64) error {
 		}
 		list = append(list, fmt.Sprintf("%s (%s)", s.Dir, why))
 	}
-	return store.Inputf("cannot tell whether generation %d is in force without what cannot be read: %s. Make it readable, as by running as the user who has protected it; where a disk is dead, give an empty directory in its place, and where a manifest is damaged at all nodes that are left, move their %s away", g, strings.Join(list, ", "), tree.MetaName)
+	return store.Inputf("cannot tell whether generation %d is in force without what cannot be read: %s. Make it readable, as by running as the user who has protected it; where a disk is dead, give an empty directory in its place, and where a manifest is damaged at all nodes that are left, move away %s", g, strings.Join(list, ", "), strings.Join(metas, ", "))
 }
 
 // An UnclearError says that nodes contradict each other: nobody can tell which generation is in force.
@@ -408,7 +409,7 @@ func AlikeGroup(states []*store.State) error {
 			switch {
 			case name == most:
 			case slices.Contains(of[most], n):
-				return store.Inputf("%s has files of two groups in its %s: move those of the other group away%s", states[n].Dir, tree.MetaName, orEmpty)
+				return store.Inputf("%s has files of two groups: move those of the other group away%s", states[n].Path(tree.MetaName), orEmpty)
 			default:
 				return store.Inputf("%s belongs to another group than %s: give the directories of one group%s", states[n].Dir, dirs(of[most]), orEmpty)
 			}

@@ -350,10 +350,10 @@ func TestDecideGroups(t *testing.T) {
 		change func(list []*store.State)
 		want   string
 	}{
-		{func(l []*store.State) { l[1].Group = "H" }, "/n1 has files of two groups"},
+		{func(l []*store.State) { l[1].Group = "H" }, "/n1/.volley has files of two groups"},
 		{func(l []*store.State) { l[1].Group, l[1].Held[0].Group = "H", "H" }, "/n1 belongs to another group than /n0, /n2"},
 		{func(l []*store.State) { l[0].Group, l[0].Held[0].Group = "H", "H" }, "/n0 belongs to another group than /n1, /n2"},
-		{func(l []*store.State) { l[0].Held[0].Group = "H" }, "/n0 has files of two groups"},
+		{func(l []*store.State) { l[0].Held[0].Group = "H" }, "/n0/.volley has files of two groups"},
 		{func(l []*store.State) { l[1].Node, l[2].Node = 2, 1 }, "/n1 is node 2 of its group and was given as node 1"},
 		{func(l []*store.State) {
 			for _, s := range l {

@@ -2,7 +2,6 @@ package decide
 
 import (
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -72,7 +71,7 @@ func withdraw(states []*store.State, which func(store.Held) bool, left bool) {
 			if left {
 				s.Left = append(s.Left, name)
 			} else {
-				s.Bad = append(s.Bad, fmt.Sprintf("%s: was not made with the key, and does not count", filepath.Join(s.Dir, tree.MetaName, name)))
+				s.Bad = append(s.Bad, fmt.Sprintf("%s: was not made with the key, and does not count", s.Path(tree.Name(store.MetaPath(name)))))
 			}
 			return true
 		})

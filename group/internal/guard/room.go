@@ -126,10 +126,7 @@ func fileSystem(s *session.Session, n *store.Node, dir string, list *[]room) int
 	if err != nil {
 		return -1
 	}
-	at := filepath.Join(n.Dir.Path(), filepath.FromSlash(dir))
-	if dir == tree.MetaName && n.Meta != "" {
-		at = n.Meta
-	}
+	at := store.PathOf(n.Dir.Path(), n.Meta, tree.Name(dir))
 	*list = append(*list, room{Machine: machine(s.Host()), FileSystem: is, At: mountOf(s.Disk, at, is), Node: n.Given, Free: free, block: block})
 	return len(*list) - 1
 }

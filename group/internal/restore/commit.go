@@ -89,7 +89,8 @@ func (x *Target) put(e *tree.Entry, p tree.Name, at string, kept fs.FileInfo) (f
 		case there.IsDir():
 			return kept, x.node.Dir.Rename(at, string(p)) // which replaces none
 		}
-		if err = x.keepReplaced(e, p, there); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		named := false
+		if named, err = x.keepReplaced(e, p, at, there); named || err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return kept, err
 		}
 		if err == nil {

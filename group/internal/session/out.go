@@ -52,7 +52,7 @@ func OpenOut(ctx context.Context, s *Session, to string) (notes []string, err er
 		return is, err
 	})
 	if err == nil {
-		s.States = states
+		s.States, s.Tidies = states, true
 	}
 	return notes, err
 }

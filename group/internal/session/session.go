@@ -70,7 +70,7 @@ type Session struct {
 	Records  map[int]map[string][]byte // record files that nodes here lack, by name
 	Out      map[int]bool              // nodes that are recovered elsewhere; nil: each where it is
 	adopt    bool                      // what was made without a key gets one
-	tidies   bool                      // it removes what interrupted runs have left
+	Tidies   bool                      // it removes what interrupted runs have left, where it writes
 	Taken    *int64                    // the snapshot that the nodes are; nil: none
 	Agreed   bool                      // all ranks find the error
 	Passed   map[int64]*LostError      // snapshots that turned out to be lost; nil: there is no other to take
@@ -109,7 +109,7 @@ func Meeting[T any](ctx context.Context, t transport.Transport, o Options, f fun
 
 // Look takes the directories of the nodes at this rank, locks them, and looks what all nodes hold.
 func (s *Session) Look(ctx context.Context, dirs []string, v Verb) error {
-	s.tidies = v.Writes
+	s.Tidies = v.Writes
 	if err := s.Meet(ctx, len(dirs), v); err != nil {
 		return err
 	}
@@ -128,7 +128,7 @@ func (s *Session) Look(ctx context.Context, dirs []string, v Verb) error {
 		return err
 	}
 	if s.States, err = Collect(ctx, s, func(ctx context.Context, i int, n *store.Node) (*store.State, error) {
-		x := &store.State{Dir: n.Given, Node: -1, Failing: failing[i], Unreachable: n.Absent != "", Name: n.Name, Added: n.Added, ReadOnly: n.ReadOnly}
+		x := &store.State{Dir: n.Given, Meta: n.Meta, Node: -1, Failing: failing[i], Unreachable: n.Absent != "", Name: n.Name, Added: n.Added, ReadOnly: n.ReadOnly}
 		if failing[i] == "" {
 			x = s.load(n)
 		}
@@ -142,7 +142,7 @@ func (s *Session) Look(ctx context.Context, dirs []string, v Verb) error {
 		}
 		x.Node = x.In(s.K)
 		if x.Other > 0 {
-			return s.Alike(ctx, store.Inputf("%s has a manifest of version %d, and this program knows version %d: recover the group with the release that protected it. To protect it anew with this one, move the %s of every node away; if the directory is not to be trusted, give an empty one in its place", x.Dir, x.Other, store.Version, tree.MetaName))
+			return s.Alike(ctx, store.Inputf("%s has a manifest of version %d, and this program knows version %d: recover the group with the release that protected it. To protect it anew with this one, move %s away; if the directory is not to be trusted, give an empty one in its place", x.Dir, x.Other, store.Version, s.Own("the %s of every node")))
 		}
 	}
 	for _, n := range s.Nodes { // all have their locks, and nothing is written yet
@@ -250,7 +250,7 @@ func (s *Session) unmoved(ctx context.Context) error {
 		if at := slices.Index(s.Manifest.Names, x.Name); at >= 0 {
 			return s.Alike(ctx, store.Inputf("%s was node %d of the group and was given as node %d: give the directories in the order in which they were protected", x.Dir, at, n))
 		}
-		return s.Alike(ctx, store.Inputf("%s has what belongs to %s, and %s was given: give the directory that was protected, mount a snapshot where the last one was, or, for another group, name another directory than %s", filepath.Join(s.Meta, fmt.Sprint("node.", n)), printable.Text(string(s.Manifest.Names[n])), x.Dir, s.Meta))
+		return s.Alike(ctx, store.Inputf("%s has what belongs to %s, and %s was given: give the directory that was protected, mount a snapshot where the last one was, or, for another group, name another directory than %s", x.Path(tree.MetaName), printable.Text(string(s.Manifest.Names[n])), x.Dir, s.Meta))
 	}
 	return nil
 }
@@ -637,8 +637,11 @@ func (s *Session) Unprotected() error {
 }
 
 func (s *Session) noManifest() string {
-	return "no node has a valid manifest in " + cmp.Or(s.Meta, "its "+string(tree.MetaName))
+	return "no node has a valid manifest in " + s.Own("its %s")
 }
+
+// Own says where everything of Volley's lies at nodes: in one directory, or in what each has.
+func (s *Session) Own(each string) string { return cmp.Or(s.Meta, fmt.Sprintf(each, tree.MetaName)) }
 
 // WhyUnprotected says why no generation is in force.
 func (s *Session) WhyUnprotected() string {
@@ -672,7 +675,7 @@ func (s *Session) UnreadRecords() (list []string) {
 // Elsewhere is what to do where a node cannot be read, and may never be again.
 const Elsewhere = "To recover its data elsewhere, give another, empty directory in its place"
 
-// Notes tells what is the matter with files of Volley's, and, where this run does not remove it, what runs have left behind.
+// Notes tells what is the matter with files of Volley's, and, where this run only looks, what runs have left behind.
 func (s *Session) Notes() []string {
 	var list []string
 	for _, x := range s.States {
@@ -687,20 +690,38 @@ func (s *Session) Notes() []string {
 			list = append(list, fmt.Sprintf("%s was read beside another run: %v. What is said of it may be otherwise when that has ended", x.Dir, x.Beside.Holder))
 		}
 		if x.Open {
-			list = append(list, fmt.Sprintf("%s can be read by others, who learn from parity what is in the files of other nodes: protect and recover make it private where they are run by its owner", tree.JoinPath(x.Dir, tree.MetaName)))
+			list = append(list, fmt.Sprintf("%s can be read by others, who learn from parity what is in the files of other nodes: protect and recover make it private where they are run by its owner", x.Path(tree.MetaName)))
 		}
 		list = append(list, x.Bad...)
+		for _, h := range x.Held {
+			if s.behind(x, h) {
+				list = append(list, fmt.Sprintf("%s has generation %d, and the group is at generation %d", x.Dir, h.Generation, s.Generation))
+			}
+		}
+	}
+	if s.Tidies {
+		return list
+	}
+	return append(list, s.Leftovers(func(int, string) bool { return false })...)
+}
+
+// behind reports whether a node holds a generation in place of the one in force.
+func (s *Session) behind(x *store.State, h store.Held) bool {
+	return h.Generation < s.Generation && x.Of(s.Current) == nil
+}
+
+// Leftovers tells what interrupted runs have left behind at nodes, but for what this run removes.
+func (s *Session) Leftovers(removes func(n int, name string) bool) (list []string) {
+	for n, x := range s.States {
 		left := slices.Clone(x.Left)
 		for _, h := range x.Held {
-			switch {
-			case h.Generation < s.Generation && x.Of(s.Current) == nil:
-				list = append(list, fmt.Sprintf("%s has generation %d, and the group is at generation %d", x.Dir, h.Generation, s.Generation))
-			case !h.Committed && (h.Generation != s.Generation || h.Root != s.Root):
+			if !h.Committed && (h.Generation != s.Generation || h.Root != s.Root) && !s.behind(x, h) {
 				left = append(left, store.PendingDir(h.Generation))
 			}
 		}
-		if left != nil && !s.tidies && x.Beside == nil { // else it is of the other run
-			list = append(list, fmt.Sprintf("%s: an interrupted run has left %s in its %s, which the next protect or recover removes", x.Dir, strings.Join(left, ", "), tree.MetaName))
+		left = slices.DeleteFunc(left, func(name string) bool { return removes(n, name) })
+		if len(left) > 0 && x.Beside == nil { // else it is of the other run
+			list = append(list, fmt.Sprintf("%s: an interrupted run has left %s in %s, which the next protect or recover removes", x.Dir, strings.Join(left, ", "), x.Path(tree.MetaName)))
 		}
 	}
 	return list

@@ -11,7 +11,6 @@ import (
 	"io/fs"
 	"os"
 	"path"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -175,12 +174,24 @@ func (m *Manifest) whose(d disk.Dir, dir string) int {
 	return n
 }
 
+// PathOf returns what people call a path below a node: what is in .volley lies in meta, unless that is "".
+func PathOf(dir, meta string, p tree.Name) string {
+	if own, ok := strings.CutPrefix(string(p)+"/", tree.MetaName+"/"); ok && meta != "" {
+		return tree.JoinPath(meta, tree.Name(own))
+	}
+	return tree.JoinPath(dir, p)
+}
+
 // Path returns what the caller calls a path below the node.
-func (n *Node) Path(p tree.Name) string { return tree.JoinPath(n.Given, p) }
+func (n *Node) Path(p tree.Name) string { return PathOf(n.Given, n.Meta, p) }
+
+// Path returns what the caller calls a path below the node.
+func (s *State) Path(p tree.Name) string { return PathOf(s.Dir, s.Meta, p) }
 
 // A State is what is found of a node before anything else is looked at.
 type State struct {
 	Dir         string    `json:",omitempty"`
+	Meta        string    `json:",omitempty"` // where its .volley lies, unless in the directory itself
 	Name        tree.Name `json:",omitempty"` // see Manifest.Names
 	Lost        bool      `json:",omitempty"` // no directory, or nothing in it but what a recovery began with
 	Failing     string    `json:",omitempty"` // why it cannot be read
@@ -270,7 +281,7 @@ func (s *State) Interrupted() bool { return slices.Contains(s.Left, StageName) }
 // Load looks at a node. The key, if there is one, tells manifests that were made with it. Nodes is how many directories
 // the run has.
 func (n *Node) Load(key []byte, nodes int) *State {
-	s := &State{Dir: n.Given, Node: -1}
+	s := &State{Dir: n.Given, Meta: n.Meta, Node: -1}
 	if n.Dir == nil {
 		s.Lost = true
 		return s
@@ -278,7 +289,7 @@ func (n *Node) Load(key []byte, nodes int) *State {
 	n.Held, n.Unread = map[int64]*Loaded{}, map[int64]error{}
 	files, entries, err := contents(n.Dir)
 	if err != nil {
-		return &State{Dir: n.Given, Node: -1, Failing: err.Error()}
+		return &State{Dir: n.Given, Meta: n.Meta, Node: -1, Failing: err.Error()}
 	}
 	s.Files = files
 	s.Open = len(n.exposed(entries)) > 0
@@ -425,7 +436,7 @@ func (n *Node) makePrivate() {
 }
 
 func (s *State) bad(n *Node, name string, err error) {
-	s.Bad = append(s.Bad, fmt.Sprintf("%s: %v", filepath.Join(n.Given, tree.MetaName, name), err))
+	s.Bad = append(s.Bad, fmt.Sprintf("%s: %v", n.Path(tree.Name(MetaPath(name))), err))
 }
 
 // Held returns what a manifest says, which the key may vouch for.

@@ -90,7 +90,7 @@ func conform(t *rapid.T, m *Machine, path string, kinds, paths []string, remount
 
 }
 
-var kinds = []string{"open", "open", "open", "read", "readat", "write", "write", "writeat", "truncate", "stat", "close", "mkdir", "mkdir", "lstat", "readdir", "readlink", "symlink", "link", "rename", "rename", "rename", "remove", "chmod", "settime", "chown", "attribute"}
+var kinds = []string{"open", "open", "open", "read", "readat", "write", "write", "writeat", "truncate", "stat", "close", "mkdir", "mkdir", "lstat", "readdir", "readlink", "symlink", "link", "rename", "rename", "rename", "exchange", "exchange", "remove", "chmod", "settime", "chown", "attribute"}
 
 type op struct {
 	kind     string
@@ -235,7 +235,7 @@ var stamp = time.Unix(1_000_000_000, 7)
 // do does an operation and says what it returned.
 func (s *side) do(o op) string {
 	s.stamp(".")
-	if len(o.name) > 255 && (o.kind == "link" || o.kind == "rename") {
+	if len(o.name) > 255 && slices.Contains([]string{"link", "rename", "exchange"}, o.kind) {
 		o.name = "a" // of two errors each disk gives another
 	}
 	data := []byte(strings.Repeat("x", o.n))
@@ -270,6 +270,11 @@ func (s *side) do(o op) string {
 			return "" // kernels differ
 		}
 		return s.text(s.dir.Rename(o.name, o.to))
+	case "exchange":
+		if o.name == "." || o.to == "." {
+			return ""
+		}
+		return s.text(s.dir.Exchange(o.name, o.to))
 	case "remove":
 		if o.name == "." {
 			return ""
@@ -467,7 +472,7 @@ func TestDiskPowerCutAny(t *testing.T) {
 		names := rapid.SampledFrom([]string{"a", "b", "a/a", "a/b", "b/a", "b/b", "a/a/a"})
 		for range rapid.IntRange(1, 40).Draw(t, "length") {
 			name, to := names.Draw(t, "name"), names.Draw(t, "to")
-			switch kind := rapid.SampledFrom([]string{"file", "file", "mkdir", "rename", "rename", "rename", "remove", "link", "symlink", "syncdir", "sync", "user"}).Draw(t, "kind"); kind {
+			switch kind := rapid.SampledFrom([]string{"file", "file", "mkdir", "rename", "rename", "exchange", "exchange", "remove", "link", "symlink", "syncdir", "sync", "user"}).Draw(t, "kind"); kind {
 			case "file", "sync":
 				f, err := dir.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
 				if err == nil {

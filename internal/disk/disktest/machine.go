@@ -449,6 +449,29 @@ func (m *Machine) rename(from *inode, old string, to *inode, name string) error 
 	return nil
 }
 
+// exchange swaps two names. A power cut keeps or loses both.
+func (m *Machine) exchange(in *inode, one string, at *inode, other string) error {
+	x, y := m.entry(in, one), m.entry(at, other)
+	switch {
+	case x == nil || y == nil:
+		return syscall.ENOENT
+	case x == y:
+		return nil
+	case m.covered(x) || m.covered(y):
+		return syscall.EBUSY
+	case m.volumes[in.volume].NoExchange, m.within(at, x), m.within(in, y):
+		return syscall.ENOTSUP
+	}
+	a, b := end{in.number, m.key(in, one)}, end{at.number, m.key(at, other)}
+	one, other = in.names[a.key].name, at.names[b.key].name
+	m.drop(in, one)
+	m.drop(at, other)
+	m.put(in, one, y)
+	m.put(at, other, x)
+	m.moves = append(m.moves, move{a, b, x.number}, move{b, a, y.number})
+	return nil
+}
+
 // within says whether a directory is another one or lies in it.
 func (m *Machine) within(d, in *inode) bool {
 	for ; d != in; d = m.nodes[d.up] {

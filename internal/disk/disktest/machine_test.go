@@ -137,6 +137,15 @@ func TestDiskPowerCut(t *testing.T) {
 			must(t, d.Rename("a/x", "a/old"))
 			write(t, d, "a/x", "NEW", true)
 		}, all, "a a/x=X b b/y=Y"},
+		{"exchange", func(t *testing.T, d disk.Dir) { must(t, d.Exchange("a/x", "b/y")) }, all, "a a/x=X b b/y=Y"},
+		{"exchange, kept", func(t *testing.T, d disk.Dir) { must(t, d.Exchange("a/x", "b/y")) }, only("/d/a/y"), "a a/x=Y b b/y=X"},
+		{"exchange, syncdir", func(t *testing.T, d disk.Dir) { must(t, d.Exchange("a/x", "b/y"), d.SyncDir("a")) }, all, "a a/x=Y b b/y=X"},
+		{"exchange of what was moved", func(t *testing.T, d disk.Dir) {
+			must(t, d.Rename("a/x", "tmp"), d.Exchange("tmp", "b/y"))
+		}, all, "a a/x=X b b/y=Y"},
+		{"exchange of what was moved, syncdir", func(t *testing.T, d disk.Dir) {
+			must(t, d.Rename("a/x", "tmp"), d.Exchange("tmp", "b/y"), d.SyncDir("."))
+		}, all, "a b b/y=X tmp=Y"},
 		{"directory", func(t *testing.T, d disk.Dir) { must(t, d.Rename("a", "b/a")) }, all, "a a/x=X b b/y=Y"},
 		{"directory, syncdir", func(t *testing.T, d disk.Dir) { must(t, d.Rename("a", "b/a"), d.SyncDir("b")) }, all, "b b/a b/a/x=X b/y=Y"},
 		{"open and removed", func(t *testing.T, d disk.Dir) {

@@ -48,9 +48,9 @@ type Process struct {
 
 // A Call is an operation of a process.
 type Call struct {
-	Op     string // open, create, read, write, copy, sync, truncate, stat, close, mkdir, lstat, readdir, readlink, symlink, link, rename, remove, chmod, chown, listxattr, setxattr, removexattr, settime, syncdir, syncall, lock, unlock, opendir
+	Op     string // open, create, read, write, copy, sync, truncate, stat, close, mkdir, lstat, readdir, readlink, symlink, link, rename, exchange, remove, chmod, chown, listxattr, setxattr, removexattr, settime, syncdir, syncall, lock, unlock, opendir
 	Path   string // whole
-	New    string // of link and rename; of copy what it is of
+	New    string // of link, rename and exchange; of copy what it is of
 	N      int    // counts the calls of the process from 0
 	Bytes  int    // of a read, write or copy
 	Writes bool   // it changes the file system, or makes it last
@@ -473,6 +473,32 @@ func (d *dir) Rename(old, name string) error {
 			return err
 		}
 		return d.p.m.rename(a, first, b, last)
+	}))
+}
+
+func (d *dir) Exchange(one, other string) error {
+	from, to := d.whole(one), d.whole(other)
+	return linkError("exchange", from, to, d.p.do(Call{Op: "exchange", Path: from, New: to, Writes: true}, func(int) error {
+		a, first, _, err := d.find(one)
+		if err != nil && a == nil {
+			return err
+		}
+		b, last, _, err2 := d.find(other)
+		switch {
+		case err2 != nil && b == nil:
+			return err2
+		case a == nil || b == nil:
+			return syscall.EBUSY
+		case a.volume != b.volume:
+			return syscall.EXDEV
+		}
+		if err := cmp.Or(d.p.m.writable(a), err); err != nil {
+			return err
+		}
+		if d.p.m.entry(a, first) != nil && err2 != nil {
+			return err2
+		}
+		return d.p.m.exchange(a, first, b, last)
 	}))
 }
 

@@ -18,8 +18,8 @@ type Errno struct {
 
 // Ops of calls that have something in common.
 var (
-	Growing = strings.Fields("create write copy truncate mkdir symlink link") // what needs room
-	Renamed = strings.Fields("create mkdir symlink link rename remove")       // what changes the names in a directory
+	Growing = strings.Fields("create write copy truncate mkdir symlink link")    // what needs room
+	Renamed = strings.Fields("create mkdir symlink link rename exchange remove") // what changes the names in a directory
 	Setting = strings.Fields("chmod chown setxattr removexattr settime")
 	Looking = strings.Fields("opendir open lstat readdir readlink listxattr syncdir")
 	InFiles = strings.Fields("read write copy sync truncate stat close")
@@ -33,17 +33,17 @@ var Errnos = []Errno{
 	{"EIO", syscall.EIO, slices.Concat(ByName, InFiles, []string{"syncall"})},
 	{"ESTALE", syscall.ESTALE, slices.Concat(ByName, InFiles)},
 	{"EROFS", syscall.EROFS, slices.Concat(Renamed, Setting, []string{"open", "write", "copy", "truncate", "lock"})},
-	{"ENOSPC", syscall.ENOSPC, slices.Concat(Growing, strings.Fields("rename setxattr sync syncdir syncall close lock"))}, // late where writing is put off
-	{"EDQUOT", syscall.EDQUOT, slices.Concat(Growing, strings.Fields("rename setxattr sync syncdir syncall close lock"))},
+	{"ENOSPC", syscall.ENOSPC, slices.Concat(Growing, strings.Fields("rename exchange setxattr sync syncdir syncall close lock"))}, // late where writing is put off
+	{"EDQUOT", syscall.EDQUOT, slices.Concat(Growing, strings.Fields("rename exchange setxattr sync syncdir syncall close lock"))},
 	{"EMFILE", syscall.EMFILE, ByName}, // of each but the last part of a name a directory is opened
-	{"ENAMETOOLONG", syscall.ENAMETOOLONG, strings.Fields("create mkdir symlink link rename lstat open")},
-	{"EXDEV", syscall.EXDEV, strings.Fields("link rename")},
+	{"ENAMETOOLONG", syscall.ENAMETOOLONG, strings.Fields("create mkdir symlink link rename exchange lstat open")},
+	{"EXDEV", syscall.EXDEV, strings.Fields("link rename exchange")},
 	{"EMLINK", syscall.EMLINK, strings.Fields("link mkdir rename")},
-	{"EBUSY", syscall.EBUSY, strings.Fields("rename remove")},
+	{"EBUSY", syscall.EBUSY, strings.Fields("rename exchange remove")},
 	{"EFBIG", syscall.EFBIG, strings.Fields("write truncate")},
 	{"EINVAL", syscall.EINVAL, strings.Fields("syncdir settime setxattr")},
 	{"ENOLCK", syscall.ENOLCK, strings.Fields("lock")},
-	{"ENOTSUP", syscall.ENOTSUP, strings.Fields("link symlink chmod chown listxattr setxattr removexattr lock")},
+	{"ENOTSUP", syscall.ENOTSUP, strings.Fields("link symlink exchange chmod chown listxattr setxattr removexattr lock")},
 }
 
 // An Interruption is what happens to a run at one of its calls.

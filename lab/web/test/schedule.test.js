@@ -288,17 +288,17 @@ test("one processor, sources and sinks: the sentence above the picture says who 
   await done(opened);
 });
 
-test("nothing is wider than the window at 390 px", async () => {
-  const opened = await explorer.show("", { viewport: { width: 390, height: 900 } });
+for (const width of [360, 390]) test(`nothing is wider than the window at ${width} px`, async () => {
+  const opened = await explorer.show("", { viewport: { width, height: 900 } });
   const { page } = opened;
-  for (const hash of ["#/story/1", "#/schedule?k=8&model=network&axis=time", "#/schedule?k=8&message=2.0.0&bytes=1", "#/schedule?k=500", "#/protect?nodes=8", "#/proof?k=64", "#/cost?k=16", "#/run?k=8&sample=1KiB", "#/run?k=16&p=2&sample=64KiB&proc=3", "#/figures?figure=dft"]) {
+  for (const hash of ["#/story/1", "#/schedule?k=8&model=network&axis=time", "#/schedule?k=8&message=2.0.0&bytes=1", "#/schedule?k=500", "#/protect?nodes=8", "#/proof?k=64", "#/cost?k=16&table=c1,sizes", "#/cost?k=64&model=network&table=sizes", "#/run?k=8&sample=1KiB", "#/run?k=16&p=2&sample=64KiB&proc=3", "#/figures?figure=dft"]) {
     await explorer.load(opened, hash);
     if (hash.startsWith("#/run")) await page.locator('.state[data-state="whole"]').waitFor();
-    assert.ok((await page.evaluate(() => document.documentElement.scrollWidth)) <= 390, hash);
+    assert.ok((await page.evaluate(() => document.documentElement.scrollWidth)) <= width, hash);
     // What does not scroll is seen whole: all tabs, and what stands above tables.
     const cut = await page.locator('[role="tab"], caption, dd').evaluateAll((list) => list.filter((e) => e.getBoundingClientRect().right > document.documentElement.clientWidth).map((e) => e.textContent));
     assert.deepEqual(cut, [], hash);
-    const sideways = await page.locator(".scroll:has(table)").evaluateAll((list) => list.filter((e) => e.scrollWidth > e.clientWidth).map((e) => `${e.innerText.slice(0, 40)}: ${e.scrollWidth} > ${e.clientWidth}`));
+    const sideways = await page.locator(".scroll:has(table), .reading, .tabs").evaluateAll((list) => list.filter((e) => e.scrollWidth > e.clientWidth).map((e) => `${e.innerText.slice(0, 40)}: ${e.scrollWidth} > ${e.clientWidth}`));
     assert.deepEqual(sideways, [], hash);
   }
   await done(opened);
@@ -312,8 +312,8 @@ test("the table of what the planner chose from shows the time, and tables that g
     await page.setViewportSize({ width, height: 900 });
     assert.equal(await hidden(page.locator(".scroll", { hasText: "parameters" }).first()), 0, `${width}`);
   }
-  await page.setViewportSize({ width: 390, height: 900 });
-  await explorer.load(opened, "#/cost?k=16&table=sizes");
+  await page.setViewportSize({ width: 1024, height: 900 });
+  await explorer.load(opened, "#/cost?k=64&model=network&table=sizes");
   const times = page.getByRole("region", { name: "Table of times" });
   assert.ok((await hidden(times)) > 0);
   assert.equal(await times.evaluate((e) => getComputedStyle(e).backgroundAttachment), "local, local, scroll, scroll");

@@ -139,6 +139,13 @@ test("without the engine every view says what is missing, or from before, and on
     await page.locator(brought).first().waitFor();
     await banner.first().waitFor({ state: "detached" });
   }
+  await explorer.load({ page }, "#/story/1");
+  await page.route("**/api/*", (route) => route.abort());
+  await page.evaluate(() => (location.hash = "#/story/5?window=7"));
+  const again = page.getByRole("button", { name: "Try again" });
+  await again.waitFor();
+  assert.ok(await again.evaluate((e) => e.getBoundingClientRect().bottom <= innerHeight), "the banner is in sight at every screen");
+  await page.unroute("**/api/*");
   await explorer.load({ page }, "#/schedule?k=8&message=2.0.0&bytes=1");
   await page.locator(".products").first().waitFor();
   await page.route("**/api/*", (route) => route.abort());

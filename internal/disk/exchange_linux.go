@@ -1,0 +1,19 @@
+package disk
+
+import (
+	"errors"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// exchange swaps two names. A file system that cannot says that the flag is invalid.
+func exchange(a *os.Root, one string, b *os.Root, other string) error {
+	return two("exchange", a, b, func(a, b int) error {
+		err := unix.Renameat2(a, one, b, other, unix.RENAME_EXCHANGE)
+		if errors.Is(err, unix.EINVAL) {
+			return unix.ENOTSUP
+		}
+		return err
+	})
+}
