@@ -272,6 +272,75 @@ func TestRecoverMeanwhile(t *testing.T) {
 	}
 }
 
+// TestExamineMeanwhile has a program write to a file, replace it or remove it before each call to the disk by which a verb
+// compares a node: that is no damage, and no verb brings back what was there.
+func TestExamineMeanwhile(t *testing.T) {
+	t.Parallel()
+	before := newWorld(3, 1, Striped).ordered()
+	before.deletes = true
+	must(t, before.protect())
+	before.WriteFile("/n1/theirs", []byte("another file"), 0o600)
+	before.Overwrite("/n0/plain", 5, []byte("rot"), true) // or recover would write nothing
+	examine := func(do func(context.Context, *Group) (*VerifyReport, error)) func(w *world, p *disktest.Process) []NodeReport {
+		return func(w *world, p *disktest.Process) []NodeReport {
+			r, err := overRanks(w, p, do)
+			must(t, err)
+			return r.Nodes
+		}
+	}
+	recovers := func(o RecoverOptions) func(w *world, p *disktest.Process) []NodeReport {
+		return func(w *world, p *disktest.Process) []NodeReport {
+			r, err := w.recoverBy(p, o)
+			must(t, err)
+			return r.Nodes
+		}
+	}
+	for verb, run := range map[string]func(w *world, p *disktest.Process) []NodeReport{
+		"verify":         examine(func(ctx context.Context, g *Group) (*VerifyReport, error) { return g.Verify(ctx) }),
+		"verify --share": examine(func(ctx context.Context, g *Group) (*VerifyReport, error) { return g.VerifyShare(ctx, 0.99) }),
+		"recover":        recovers(RecoverOptions{}),
+		"recover --file": recovers(RecoverOptions{Files: []string{"*"}}),
+	} {
+		calls := before.Calls(func(p *disktest.Process) {
+			run(before.clone(), p)
+		})
+		for what, do := range map[string]func(w *world){
+			"overwritten": func(w *world) { w.Overwrite("/n1/big", 7, []byte("new"), false) },
+			"replaced":    func(w *world) { w.Rename("/n1/theirs", "/n1/big") },
+			"shorter":     func(w *world) { w.WriteFile("/n1/big", []byte("short"), 0o600) },
+			"removed":     func(w *world) { w.Remove("/n1/big") },
+		} {
+			if what == "removed" && verb == "recover --file" {
+				continue // which brings it back
+			}
+			tried := 0
+			for _, c := range calls {
+				if c.Path != "/n1" && c.Path != "/n1/big" {
+					continue
+				}
+				w, want := before.clone(), []byte(nil)
+				p := w.Process()
+				p.At(c.N, func() {
+					do(w)
+					want, _ = w.ReadFile("/n1/big")
+					tried++
+				})
+				for _, f := range run(w, p)[1].Findings {
+					if f.Path == "big" && f.What != Changed && f.What != Deleted {
+						t.Errorf("%s, %s before %v: %+v", verb, what, c, f)
+					}
+				}
+				if is, _ := w.ReadFile("/n1/big"); !bytes.Equal(is, want) {
+					t.Errorf("%s, %s before %v: it is brought back", verb, what, c)
+				}
+			}
+			if tried == 0 {
+				t.Errorf("%s, %s: nothing was tried", verb, what)
+			}
+		}
+	}
+}
+
 // TestUndisturbed runs recover on a group that is whole: it writes nothing but its locks.
 func TestUndisturbed(t *testing.T) {
 	t.Parallel()
