@@ -422,6 +422,32 @@ func TestExamineMeanwhile(t *testing.T) {
 	}
 }
 
+// TestReplacedAtOpen has a program replace a file just as recover opens it: the disk does not fail, and its new file stays.
+func TestReplacedAtOpen(t *testing.T) {
+	t.Parallel()
+	for _, files := range [][]string{nil, {"*"}} {
+		w := newWorld(3, 1, Striped).ordered()
+		must(t, w.protect())
+		w.Overwrite("/n0/plain", 5, []byte("rot"), true)
+		w.WriteFile("/n1/theirs", []byte("theirs"), 0o600)
+		p, replaced := w.Process(), false
+		p.Before = func(c disktest.Call) error {
+			if replaced || c.Op != "open" || c.Path != "/n1/big" {
+				return nil
+			}
+			replaced = true
+			w.Rename("/n1/theirs", "/n1/big")
+			return &fs.PathError{Op: "open", Path: c.Path, Err: errors.New("has been replaced meanwhile")} // as package disk says it
+		}
+		r, err := w.recoverBy(p, RecoverOptions{Files: files})
+		must(t, err)
+		must(t, r.Incomplete())
+		if is := contentOf(w, "/n1/big"); is != "theirs" || !replaced || !slices.Contains(r.Kept, "/n1/big") {
+			t.Errorf("%v: %q, %+v", files, is, r)
+		}
+	}
+}
+
 // TestUndisturbed runs recover on a group that is whole: it writes nothing but its locks.
 func TestUndisturbed(t *testing.T) {
 	t.Parallel()
