@@ -363,6 +363,9 @@ func (h *filesAtHand) checkCoded(at *inventory, c absent, chosen []int) (damaged
 				mine[j] = reason(errs[i])
 			case sums[i] != h.Manifest.Files[j].SHA256:
 				mine[j] = reason(errDamaged)
+				if k := slices.IndexFunc(h.Manifest.Files, func(f manifest.Entry) bool { return f.SHA256 == sums[i] }); k >= 0 {
+					mine[j] = fmt.Sprintf("it is %s: give it that name", h.Manifest.Files[k].Name)
+				}
 			default:
 				h.coded[j] = files[i]
 			}

@@ -10,7 +10,8 @@ package coded
 // manifest that can be read, the copy of an earlier result too, lists files that are there.
 //
 // A lock keeps two runs from writing one directory. Before the next run that has the lock writes, it removes what
-// interrupted ones have left.
+// interrupted ones have left: coded files only where the caller lets it replace a result, as they may be those of a
+// manifest that lies elsewhere.
 
 import (
 	"cmp"
@@ -101,6 +102,9 @@ func (r *run) check(reads []string, o output) error {
 		}
 		if there, err := os.Stat(path); err == nil && disk.Among(there, reads) {
 			return inputf("%s is an input, and %s would lose it: choose another directory", path, r.Dir)
+		}
+		if o == nil && !r.Replace && !isHidden(e.Name()) { // its manifest may be elsewhere
+			return inputf("%s %w", path, ErrFileExists)
 		}
 	}
 	return nil

@@ -218,6 +218,29 @@ func TestReplaceBroken(t *testing.T) {
 	}
 }
 
+// TestForeign encodes beside coded files that no manifest lists: their manifest may be elsewhere, so they stay unless the
+// caller lets the run replace a result.
+func TestForeign(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "out")
+	fill(t, path, 3, "old")
+	for _, name := range manifests {
+		if err := os.Remove(filepath.Join(path, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := open(disk.OS, path, nil, false); !errors.Is(err, ErrFileExists) || !strings.HasPrefix(err.Error(), filepath.Join(path, "coded.0")) {
+		t.Errorf("%v: want an ErrFileExists that names coded.0", err)
+	}
+	if got := listing(t, path); got != "coded.0 coded.1 coded.2" {
+		t.Errorf("a refused run leaves %s", got)
+	}
+	fill(t, path, 1, "new")
+	if got := listing(t, path); got != "coded.0 manifest.copy.json manifest.json" {
+		t.Errorf("with replace: %s", got)
+	}
+}
+
 // TestTakes checks that a run refuses inputs that it would take away, and none but these.
 func TestTakes(t *testing.T) {
 	t.Parallel()

@@ -262,13 +262,14 @@ func TestSourcesChange(t *testing.T) {
 	must(t, w.protect())
 	w.Overwrite("/n1/big", 5, []byte("rot"), true)
 	damaged := w.tree(1)
-	_, err := w.recoverBy(once(w.Process(), "create", "/n1/.volley/tmp-stage/0", func() {
+	r, err := w.recoverBy(once(w.Process(), "create", "/n1/.volley/tmp-stage/0", func() {
 		for _, dir := range []string{"/n0", "/n2", "/n3"} {
 			w.Overwrite(dir+"/big", 5, []byte("rot"), true)
 			w.Overwrite(dir+"/.volley/generation.1/parity", 5, []byte("rot"), true)
 		}
 	}), RecoverOptions{})
-	if err == nil || !strings.Contains(err.Error(), "/n1/big: what was recovered is not what was protected") {
+	must(t, err)
+	if err := r.Incomplete(); err == nil || !strings.Contains(err.Error(), "/n1/big cannot be made: data that it comes of has changed meanwhile") {
 		t.Errorf("%v", err)
 	}
 	must(t, diff("it is as it was", damaged, w.tree(1)))

@@ -32,9 +32,10 @@ func (s *Set) Protect(ctx context.Context) error {
 	return Protect(ctx, s.t, s.Buffers, s.Parity, s.options)
 }
 
-// Recover is [Recover]. Of a rank that has no buffers it makes them, and the parity.
+// Recover is [Recover]. Of a rank that has no buffers it makes them, and the parity. After an error such a rank has none
+// yet, and calling it again says so again.
 func (s *Set) Recover(ctx context.Context) (*Report, error) {
-	lost, parity := s.Buffers == nil, s.Parity
+	lost, buffers, parity := s.Buffers == nil, s.Buffers, s.Parity
 	if lost {
 		parity = nil // it is not that of these buffers
 	}
@@ -43,13 +44,17 @@ func (s *Set) Recover(ctx context.Context) (*Report, error) {
 		return nil, err
 	}
 	if lost {
-		s.Buffers = make([][]byte, len(sizes))
+		buffers = make([][]byte, len(sizes))
 		for i, size := range sizes {
-			s.Buffers[i] = make([]byte, size)
+			buffers[i] = make([]byte, size)
 		}
 	}
 	if int64(len(s.Parity)) < n {
 		s.Parity = make([]byte, n)
 	}
-	return Recover(ctx, s.t, s.Buffers, lost, s.Parity, s.options)
+	r, err := Recover(ctx, s.t, buffers, lost, s.Parity, s.options)
+	if err == nil {
+		s.Buffers = buffers
+	}
+	return r, err
 }

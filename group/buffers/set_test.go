@@ -35,6 +35,16 @@ func TestSet(t *testing.T) {
 	protect := func(ctx context.Context, s *Set) error { return s.Protect(ctx) }
 	each(Options{Tolerate: 2}, protect)
 	sets[1], sets[4] = &Set{}, &Set{Parity: bytes.Clone(sets[2].Parity)} // which is that of another rank
+	sets[0].Buffers = sets[0].Buffers[:1]                                // so that recover fails: who is lost says so again
+	if err := local.Run(t.Context(), ranks, func(ctx context.Context, t transport.Transport) error {
+		s := sets[t.Rank()]
+		s.t = t
+		_, err := s.Recover(ctx)
+		return err
+	}); err == nil {
+		t.Error("recover with other buffers than were protected")
+	}
+	sets[0].Buffers = sets[0].Buffers[:2]
 	lost := map[int]bool{}
 	each(Options{}, func(ctx context.Context, s *Set) error {
 		r, err := s.Recover(ctx)

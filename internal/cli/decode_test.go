@@ -340,6 +340,25 @@ func TestDecodeByRank(t *testing.T) {
 	checkDecoded(t, back, packets)
 }
 
+// TestDecodeSwapped swaps the names of two coded files: decode says which they are, and calls none damaged.
+func TestDecodeSwapped(t *testing.T) {
+	t.Parallel()
+	coded, _, packets := encoded(t, []int{50, 60, 70})
+	swap := func() {
+		for _, names := range [][2]string{{"coded.0", "x"}, {"coded.1", "coded.0"}, {"x", "coded.1"}} {
+			if err := os.Rename(filepath.Join(coded, names[0]), filepath.Join(coded, names[1])); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	swap()
+	wants(t, refused(t, exit.Usage, coded), "2 more", "coded.0 (it is coded.1: give it that name), coded.1 (it is coded.0: give it that name)")
+	swap()
+	back := filepath.Join(t.TempDir(), "back")
+	mustRun(t, "decode", coded, "-o", back)
+	checkDecoded(t, back, packets)
+}
+
 // TestDecodeDamaged damages coded files one after the other.
 func TestDecodeDamaged(t *testing.T) {
 	t.Parallel()

@@ -393,6 +393,13 @@ def test_errors_of_arrays() -> None:
         volley.mpi.protect_buffers_start(world, arrays, 1, np.empty(3, np.uint8)).wait()
     with pytest.raises(TypeError, match="want a list of arrays"):
         volley.mpi.protect_buffers(world, np.ones(3), 1, parity)
+    # Of a generator the second look would find nothing, and protect nothing.
+    for call in (volley.mpi.protect_buffers, volley.mpi.protect_buffers_start, volley.mpi.parity_bytes):
+        with pytest.raises(TypeError, match="arrays: generator: want a list of arrays"):
+            call(world, (a for a in arrays), 1)
+    for again in (volley.mpi.recover_buffers, volley.mpi.recover_buffers_start):
+        with pytest.raises(TypeError, match="arrays: generator: want a list of arrays"):
+            again(world, (a for a in arrays), parity)
     fixed = np.ones(3)
     fixed.flags.writeable = False
     with pytest.raises(ValueError, match=r"arrays\[0\]: read-only"):

@@ -21,7 +21,7 @@ import sys
 import threading
 import weakref
 from pathlib import Path
-from typing import Any, Callable, Dict, Generic, List, Optional, Sequence, Set, Tuple, TypeVar, Union
+from typing import Any, Callable, Dict, Generic, Iterator, List, Optional, Sequence, Set, Tuple, TypeVar, Union
 
 import numpy as np
 import numpy.typing as npt
@@ -221,6 +221,8 @@ def _list(arrays: Sequence[Array], write: bool) -> Tuple[Any, int]:
     """Returns the list of buffers that arrays are, and how many there are."""
     if isinstance(arrays, np.ndarray) or hasattr(arrays, "__dlpack__"):
         raise TypeError("arrays: one array: want a list of arrays")
+    if isinstance(arrays, Iterator):  # the next look at it would find nothing
+        raise TypeError(f"arrays: {type(arrays).__name__}: want a list of arrays")
     memory = [_Buffer(*_memory(f"arrays[{i}]", a, write)) for i, a in enumerate(arrays)]
     return (_Buffer * len(memory))(*memory), len(memory)
 

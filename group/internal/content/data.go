@@ -148,7 +148,7 @@ func (d *Data) ReadAt(p []byte, offset int64) (int, error) {
 			return nil
 		case d.lenient:
 			clear(part[n:])
-			if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, fs.ErrNotExist) {
+			if disk.Failed(err) { // else it was another file, or none, by then
 				if d.Failing == nil {
 					d.Failing = map[tree.Name]error{}
 				}

@@ -337,11 +337,8 @@ func (x *Target) copyGood(ctx context.Context) error {
 			return err
 		}
 		if !m.SameDigest(part, x.record.FileDigests, i) {
-			if failing := d.Failing[f.Path]; failing != nil {
-				x.drop(f, failing)
-				continue
-			}
-			return content.WrongFile(x.node.Path(f.Path))
+			x.drop(f, cmp.Or(d.Failing[f.Path], errMeanwhile))
+			continue
 		}
 		if err := x.write(part, g.At); err != nil {
 			return err
@@ -369,8 +366,43 @@ func (x *Target) copyGood(ctx context.Context) error {
 		if _, err := old.ReadAt(block, at); err != nil {
 			return err
 		}
-		return x.Put(content.Symbol{Node: x.node.Index, Parity: true, Index: chunk}, row, block)
+		return x.Take(content.Symbol{Node: x.node.Index, Parity: true, Index: chunk}, row, block)
 	})
+}
+
+// Take is [Target.Put], but leaves what is wrong, and what lies in one block with that: a program has written meanwhile to
+// what it comes of. Else one write in the time that a run takes would hold up all that is lost.
+func (x *Target) Take(of content.Symbol, row int, block []byte) error {
+	err := x.Put(of, row, block)
+	if !errors.As(err, new(*store.WrongError)) {
+		return err
+	}
+	if of.Parity {
+		return x.leaveParity()
+	}
+	return x.Overlapping(x.origin.Manifest.OffsetOf(row, of.Index, x.origin.Manifest.DataChunks), int64(len(block)), func(_ int, e *tree.Entry, _, _ int64) error {
+		if f := x.of[e.Path]; f.staged != "" {
+			x.drop(f, errMeanwhile)
+		}
+		return nil
+	})
+}
+
+var errMeanwhile = errors.New("data that it comes of has changed meanwhile; run again")
+
+// leaveParity leaves parity of which not all can be made: one that is there stays as it is.
+func (x *Target) leaveParity() (err error) {
+	c, m := x.condition, x.origin.Manifest
+	if x.parity == nil || c.Part {
+		return nil
+	}
+	x.Left = append(x.Left, fmt.Sprintf("%s cannot be made: %v", x.node.Path(tree.Name(x.node.Generation(x.origin.Generation).Path(store.ParityFile))), errMeanwhile))
+	if c.Part = !c.Earlier; c.Part {
+		return x.parity.Truncate(m.PartParityBytes())
+	}
+	err = x.parity.Close()
+	x.parity = nil
+	return err
 }
 
 // Put compares a block, recovered or right, with its digests, and writes it where it is of what comes back.

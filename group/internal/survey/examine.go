@@ -116,10 +116,16 @@ func begin(s *session.Session, n *store.Node) (c *content.Condition, more bool) 
 	return c, false
 }
 
-// compareNode finds what is the matter with a node by how its data compares with the record.
+// compareNode finds what is the matter with a node by how its data compares with the record. What is not as it was is
+// judged by a list made after it was read: a program may have written to it since the one before, and that is no damage.
 func compareNode(s *session.Session, n *store.Node, c *content.Condition, is, old *content.Compared, before *store.Record, back Back, read content.Chosen) {
 	x := s.RecordOf[n.Index]
 	c.Data = is.Blocks
+	if len(is.Files) > 0 && !s.States[n.Index].Unlocked { // else it has to stay as it was listed
+		if l, err := tree.Scan(n.Dir, false, s.Manifest.Rules()); err == nil {
+			c.Listing = l
+		}
+	}
 	moved, gone := map[tree.Name]tree.Name{}, map[tree.Name]bool{}
 	if s.States[n.Index].Of(s.Current) != nil { // else its files are to have the names of the generation in force
 		if moved = content.Moves(x, c.Listing, is.Files); !s.Roots { // nobody changes a snapshot

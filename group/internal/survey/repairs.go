@@ -112,7 +112,7 @@ func RunRepairs(ctx context.Context, s *session.Session, list []blockRepair, tar
 		return sources[x.Node]
 	}, func(x content.Symbol, row int, block []byte) error {
 		to := targets[x.Node]
-		return to.Try(ctx, func() error { return to.Put(x, row, block) })
+		return to.Try(ctx, func() error { return to.Take(x, row, block) })
 	}, traffic)
 }
 
