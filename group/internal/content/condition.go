@@ -31,19 +31,14 @@ const UsuallyDeleted = 0.5
 // TakenFrom returns a function that tells whether what was protected, and is gone, was taken by somebody: the directory that
 // it lay in, or the nearest that is left, has another time now. Else it is lost. Of what is no directory now nobody knows.
 func TakenFrom(entries []*tree.Entry, l *tree.Listing) func(tree.Name) (taken, known bool) {
-	dirs := map[tree.Name]*tree.Entry{}
-	for _, e := range entries {
-		if e.Type == tree.TypeDir {
-			dirs[e.Path] = e
-		}
-	}
+	were := tree.ByPath(entries)
 	return func(p tree.Name) (taken, known bool) {
 		dir := Above(p)
 		for dir != "." && l.Find(dir) == nil {
 			dir = Above(dir)
 		}
-		was, is := dirs[dir], l.Find(dir)
-		if was == nil || is == nil || is.Type != tree.TypeDir {
+		was, is := were[dir], l.Find(dir)
+		if was == nil || was.Type != tree.TypeDir || is == nil || is.Type != tree.TypeDir {
 			return false, false
 		}
 		return !is.SameTime(was), true
@@ -53,14 +48,13 @@ func TakenFrom(entries []*tree.Entry, l *tree.Listing) func(tree.Name) (taken, k
 // Came returns a function that reports whether a file has come that has the length and time of one that was protected. What
 // is known has not come.
 func Came(l *tree.Listing, known func(tree.Name) bool) func(*tree.Entry) bool {
-	type look struct{ size, seconds, nanoseconds int64 }
-	came := map[look]bool{}
+	came := map[tree.Stamp]bool{}
 	for _, e := range l.Entries {
 		if e.Type == tree.TypeFile && e.Size > 0 && !known(e.Path) {
-			came[look{e.Size, e.Seconds, e.Nanoseconds}] = true
+			came[e.Stamp()] = true
 		}
 	}
-	return func(e *tree.Entry) bool { return came[look{e.Size, e.Seconds, e.Nanoseconds}] }
+	return func(e *tree.Entry) bool { return came[e.Stamp()] }
 }
 
 // A Finding is what is the matter with a file, or with something of Volley's.
@@ -69,6 +63,15 @@ type Finding struct {
 	What string    `json:"what"`
 	To   tree.Name `json:"to,omitempty"` // where what has moved lies now; "": in several directories
 	Why  string    `json:"why,omitempty"`
+}
+
+// WhatOf returns what is the matter with files, by their paths.
+func WhatOf(findings []Finding) map[tree.Name]string {
+	what := map[tree.Name]string{}
+	for _, f := range findings {
+		what[f.Path] = f.What
+	}
+	return what
 }
 
 // Harmless reports whether a finding takes nothing from the protection.

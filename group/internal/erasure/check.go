@@ -17,7 +17,6 @@ type Check struct {
 	code         *Code
 	seed         verify.Seed
 	first        int                    // node here
-	block        int64                  // bytes
 	Data, Parity []*verify.Fingerprints // of the chunks of each node here
 }
 
@@ -33,7 +32,7 @@ func (c *Code) chunk(s content.Symbol) int {
 func NewCheck(c *Code, seed verify.Seed, first, nodes int, n int64) *Check {
 	symbol := int64(c.Field.SymbolBytes())
 	block := max(1, verify.BlockSymbols(n/symbol, 1)/int(symbol)) // 64 KiB have whole batches
-	x := &Check{code: c, seed: seed, first: first, block: int64(block) * symbol}
+	x := &Check{code: c, seed: seed, first: first}
 	for range nodes {
 		x.Data = append(x.Data, verify.NewFingerprints(c.Field, seed, block, c.Data))
 		x.Parity = append(x.Parity, verify.NewFingerprints(c.Field, seed, block, c.Parity))

@@ -25,7 +25,7 @@ type Codeword struct{ Data, Parity []content.Symbol }
 
 // A Code says what the parity of K nodes is, that may lose R.
 type Code struct {
-	K, r         int
+	K            int
 	layout       string
 	Field        field.Field
 	Matrix       matrix.Matrix // of every codeword
@@ -76,7 +76,7 @@ func CodeOf(m *store.Manifest) (*Code, error) {
 
 // NewCode returns the code of a layout. It returns an error that says why a layout does not do for K and R.
 func NewCode(k, r int, layout, name string) (*Code, error) {
-	c := &Code{K: k, r: r, layout: layout}
+	c := &Code{K: k, layout: layout}
 	x, err := store.ShapeOf(k, r, layout, name)
 	if err != nil {
 		return nil, err

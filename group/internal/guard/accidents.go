@@ -31,11 +31,6 @@ type Balance struct {
 	FirstChanged []string `json:",omitempty"`
 }
 
-// A stamp tells contents of files from each other without reading them.
-type stamp struct{ size, seconds, nanoseconds int64 }
-
-func stampOf(e *tree.Entry) stamp { return stamp{e.Size, e.Seconds, e.Nanoseconds} }
-
 // BalanceOf compares the files of a node with those that were protected. A file that was emptied counts as deleted, and one
 // that has moved does not.
 func BalanceOf(was, now []*tree.Entry) Balance {
@@ -49,7 +44,7 @@ func BalanceOf(was, now []*tree.Entry) Balance {
 		}
 	}
 	other := map[tree.Name]*tree.Entry{} // what was protected under names that have something else
-	spare := map[stamp]int{}             // files that are not what was protected under their names
+	spare := map[tree.Stamp]int{}        // files that are not what was protected under their names
 	emptied, shorter := map[tree.Name]bool{}, map[tree.Name]bool{}
 	fresh := 0
 	for _, e := range now {
@@ -76,12 +71,12 @@ func BalanceOf(was, now []*tree.Entry) Balance {
 			other[e.Path] = o
 		}
 		if e.Type == tree.TypeFile {
-			spare[stampOf(e)]++
+			spare[e.Stamp()]++
 		}
 	}
 	moved := func(o *tree.Entry) bool {
-		spare[stampOf(o)]--
-		return spare[stampOf(o)] >= 0
+		spare[o.Stamp()]--
+		return spare[o.Stamp()] >= 0
 	}
 	var changed, gone []tree.Name
 	for _, name := range slices.Sorted(maps.Keys(before)) {

@@ -14,11 +14,8 @@ import (
 // bring it back.
 func Lost(n *store.Node, l *tree.Listing, were []*tree.Entry) error {
 	taken := content.TakenFrom(were, l)
-	known := map[tree.Name]bool{}
-	for _, e := range were {
-		known[e.Path] = true
-	}
-	came := content.Came(l, func(p tree.Name) bool { return known[p] })
+	known := tree.ByPath(were)
+	came := content.Came(l, func(p tree.Name) bool { return known[p] != nil })
 	var names []string
 	for _, e := range were {
 		if by, sure := taken(e.Path); l.Find(e.Path) == nil && sure && !by && !came(e) {
@@ -53,15 +50,11 @@ func HidingData(n *store.Node, l *tree.Listing) error {
 
 // Changes returns bytes of files that have changed or moved, how many of these come to new places, and what differs.
 func Changes(now, was []*tree.Entry) (n, anew int64, list []content.Finding) {
-	then, at := map[tree.Name]*tree.Entry{}, map[int64]*tree.Entry{}
+	then, names, at := tree.ByPath(was), tree.ByPath(now), map[int64]*tree.Entry{}
 	for _, e := range was {
-		if then[e.Path] = e; e.Type == tree.TypeFile && e.Size > 0 {
+		if e.Type == tree.TypeFile && e.Size > 0 {
 			at[e.Offset] = e
 		}
-	}
-	names := map[tree.Name]bool{}
-	for _, e := range now {
-		names[e.Path] = true
 	}
 	for _, e := range now {
 		o := then[e.Path]
@@ -69,7 +62,7 @@ func Changes(now, was []*tree.Entry) (n, anew int64, list []content.Finding) {
 		same := o != nil && o.Type == e.Type && o.Size == e.Size && o.Target == e.Target && (e.Type != tree.TypeFile || o.SameTime(e))
 		switch {
 		case e.Path == ".":
-		case o == nil && e.Type == tree.TypeFile && e.Size > 0 && keeps(at[e.Offset], e) && !names[at[e.Offset].Path]:
+		case o == nil && e.Type == tree.TypeFile && e.Size > 0 && keeps(at[e.Offset], e) && names[at[e.Offset].Path] == nil:
 			from := at[e.Offset].Path
 			delete(then, from)
 			list = append(list, content.Finding{Path: from, To: e.Path, What: content.Moved})

@@ -47,8 +47,8 @@ type earlierData struct {
 	next    int // of the list
 	files   tree.Extents
 	entries map[tree.Name]*tree.Entry
-	times   map[[3]int64][]*tree.Entry // files by length and time
-	found   map[tree.Name]bool         // files now that were seen to hold what they may have been
+	times   map[tree.Stamp][]*tree.Entry // files by length and time
+	found   map[tree.Name]bool           // files now that were seen to hold what they may have been
 }
 
 func NewPass(s *session.Session, m *store.Manifest, works []*Work) (*Pass, error) {
@@ -106,12 +106,11 @@ func readsAll(s *session.Session) bool {
 // earlierOf returns what a node had in the generation in force.
 func earlierOf(s *session.Session, n *store.Node) *earlierData {
 	x := s.RecordOf[n.Index]
-	e := &earlierData{m: s.Manifest, record: x, files: tree.ExtentsOf(x.Entries), entries: map[tree.Name]*tree.Entry{}, times: map[[3]int64][]*tree.Entry{}, found: map[tree.Name]bool{}}
+	e := &earlierData{m: s.Manifest, record: x, files: tree.ExtentsOf(x.Entries), entries: tree.ByPath(x.Entries), times: map[tree.Stamp][]*tree.Entry{}, found: map[tree.Name]bool{}}
 	e.list = s.Manifest.FilePartsOf(e.files)
 	for _, was := range x.Entries {
-		e.entries[was.Path] = was
-		if key := [3]int64{was.Size, was.Seconds, was.Nanoseconds}; was.Type == tree.TypeFile && was.Size > 0 && !was.Torn {
-			e.times[key] = append(e.times[key], was)
+		if was.Type == tree.TypeFile && was.Size > 0 && !was.Torn {
+			e.times[was.Stamp()] = append(e.times[was.Stamp()], was)
 		}
 	}
 	return e
@@ -133,7 +132,7 @@ func (n *Work) were(now *tree.Entry) (list []*tree.Entry) {
 	if was := n.earlier.untouched(now); was != nil {
 		return []*tree.Entry{was}
 	}
-	alike := n.earlier.times[[3]int64{now.Size, now.Seconds, now.Nanoseconds}]
+	alike := n.earlier.times[now.Stamp()]
 	if now.Nanoseconds == 0 || len(alike) > content.MostAlike {
 		return nil
 	}

@@ -108,12 +108,9 @@ func (x *Target) begin() error {
 // by the old one, what users have taken away from it would look as if the disk had lost it.
 func (x *Target) disturb() {
 	x.disturbed = map[tree.Name]bool{}
-	back := map[tree.Name]bool{}
-	for _, e := range x.condition.Restore {
-		back[e.Path] = true
-	}
+	back := tree.ByPath(x.condition.Restore)
 	for _, f := range x.condition.Findings {
-		if slices.Contains([]string{content.New, content.Changed, content.Moved}, f.What) || f.What == content.Deleted && !back[f.Path] {
+		if slices.Contains([]string{content.New, content.Changed, content.Moved}, f.What) || f.What == content.Deleted && back[f.Path] == nil {
 			x.disturbed[content.Above(f.Path)] = true
 		}
 		if f.To != "" {

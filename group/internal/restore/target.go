@@ -216,13 +216,7 @@ func (x *Target) choose() {
 		return
 	}
 	x.chosen = true
-	coming, files := map[tree.Name]bool{}, map[tree.Name]*tree.Entry{}
-	for _, e := range x.condition.Restore {
-		coming[e.Path] = true
-	}
-	for _, f := range content.FilesOf(x.record, x.condition.Restore) {
-		files[f.Path] = f
-	}
+	coming, files := tree.ByPath(x.condition.Restore), tree.ByPath(content.FilesOf(x.record, x.condition.Restore))
 	for _, e := range x.condition.Restore {
 		if x.lost(e.Path) {
 			continue // its directory is named
@@ -289,10 +283,10 @@ func (x *Target) lost(p tree.Name) bool {
 }
 
 // inTheWay returns an error where above an entry is no directory, or in its place a directory.
-func (x *Target) inTheWay(e *tree.Entry, coming map[tree.Name]bool) error {
+func (x *Target) inTheWay(e *tree.Entry, coming map[tree.Name]*tree.Entry) error {
 	for up := path.Dir(string(e.Path)); up != "."; up = path.Dir(up) {
 		info, err := x.node.Dir.Lstat(up)
-		if err == nil && !info.IsDir() && !coming[tree.Name(up)] {
+		if err == nil && !info.IsDir() && coming[tree.Name(up)] == nil {
 			return fmt.Errorf("%s: %s is no directory any more: move it away", x.node.Path(e.Path), x.node.Path(tree.Name(up)))
 		}
 	}

@@ -255,14 +255,10 @@ func stamp(t time.Time) time.Time { return t.UTC().Truncate(time.Second) }
 // wrong returns what is not as it was protected, and only reading tells. What was found wrong before, and was not read
 // again, stays.
 func wrong(m *store.Manifest, of *store.Record, was *Note, c *content.Condition, share *Share, now time.Time) (list []Spot) {
-	damaged := map[tree.Name]bool{}
-	for _, f := range c.Findings {
-		damaged[f.Path] = f.What == content.Damaged
-	}
 	if len(was.Wrong) == 0 && c.Whole() {
 		return nil
 	}
-	before := map[tree.Name][]Spot{} // by file; "": of the parity
+	what, before := content.WhatOf(c.Findings), map[tree.Name][]Spot{} // by file; "": of the parity
 	for _, w := range was.Wrong {
 		before[w.Path] = append(before[w.Path], w)
 	}
@@ -272,7 +268,7 @@ func wrong(m *store.Manifest, of *store.Record, was *Note, c *content.Condition,
 			rows = c.Parity
 		}
 		bad := false
-		if (p.Parity || damaged[p.Path]) && p.chunk < len(rows) {
+		if (p.Parity || what[p.Path] == content.Damaged) && p.chunk < len(rows) {
 			_, bad = slices.BinarySearch(rows[p.chunk], p.row)
 		}
 		since, known := now, false

@@ -59,10 +59,7 @@ func OpenOut(ctx context.Context, s *Session, to string) (notes []string, err er
 
 // has reports whether nothing lies in a directory but what a record has there.
 func has(x *store.Record, l *tree.Listing) bool {
-	was := map[tree.Name]*tree.Entry{}
-	for _, e := range x.Entries {
-		was[e.Path] = e
-	}
+	was := tree.ByPath(x.Entries)
 	return len(l.Bad) == 0 && !slices.ContainsFunc(l.Entries, func(e *tree.Entry) bool {
 		o := was[e.Path]
 		file := func(e *tree.Entry) bool { return e.Type == tree.TypeFile || e.Type == tree.TypeLink }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path"
 	"slices"
 	"strings"
 	"syscall"
@@ -232,11 +231,9 @@ func CompareStale(ctx context.Context, s *session.Session, n *store.Node, of tre
 // compareEntries adds what is the matter with files, and which of them are to come back. A file that is not one of those
 // read, and has another time, has changed for all that anybody knows.
 func compareEntries(x *store.Record, c *content.Condition, is, old *content.Compared, before *store.Record, moved map[tree.Name]tree.Name, gone map[tree.Name]bool, back Back, read content.Chosen) {
-	then := map[tree.Name]*tree.Entry{}
+	then := map[tree.Name]*tree.Entry(nil)
 	if before != nil {
-		for _, e := range before.Entries {
-			then[e.Path] = e
-		}
+		then = tree.ByPath(before.Entries)
 	}
 	files := content.FilesByPath(x)
 	known, right := map[*tree.Entry]bool{}, map[tree.Name]bool{}
@@ -332,14 +329,10 @@ func compareEntries(x *store.Record, c *content.Condition, is, old *content.Comp
 
 // addAbove has directories come back in which something is to come back, and that users have moved or deleted.
 func addAbove(x *store.Record, c *content.Condition) {
-	need := map[tree.Name]bool{}
+	comes, above := tree.ByPath(c.Restore), map[tree.Name]bool{}
 	for _, e := range c.Restore {
-		need[e.Path] = true
-	}
-	above := map[tree.Name]bool{}
-	for _, e := range c.Restore {
-		for up := tree.Name(path.Dir(string(e.Path))); up != "." && !need[up] && c.Listing.Find(up) == nil; up = tree.Name(path.Dir(string(up))) {
-			need[up], above[up] = true, true
+		for up := content.Above(e.Path); up != "." && comes[up] == nil && !above[up] && c.Listing.Find(up) == nil; up = content.Above(up) {
+			above[up] = true
 		}
 	}
 	var list []*tree.Entry
@@ -386,24 +379,17 @@ func deleted(x *store.Record, l *tree.Listing, moved map[tree.Name]tree.Name, th
 
 // compareLinks has names of files come back that are to come back themselves, and finds what they can be names of again.
 func compareLinks(x *store.Record, c *content.Condition, right map[tree.Name]bool) {
-	what := map[tree.Name]string{}
-	for _, f := range c.Findings {
-		what[f.Path] = f.What
-	}
-	coming := map[tree.Name]bool{}
-	for _, e := range c.Restore {
-		coming[e.Path] = true
-	}
+	what, coming := content.WhatOf(c.Findings), tree.ByPath(c.Restore)
 	for _, e := range x.Entries {
-		if e.Type == tree.TypeLink && coming[e.Target] && !coming[e.Path] && c.Listing.Linked(e.Path, e.Target) {
-			coming[e.Path] = true
+		if e.Type == tree.TypeLink && coming[e.Target] != nil && coming[e.Path] == nil && c.Listing.Linked(e.Path, e.Target) {
+			coming[e.Path] = e
 			c.Note(e.Path, what[e.Target], nil)
 			c.Restore = append(c.Restore, e)
 		}
 	}
 	c.Like = map[tree.Name]*tree.Entry{}
 	for _, e := range x.Entries {
-		if file := e.FileOf(); file != "" && right[e.Path] && !coming[e.Path] && c.Like[file] == nil {
+		if file := e.FileOf(); file != "" && right[e.Path] && coming[e.Path] == nil && c.Like[file] == nil {
 			c.Like[file] = c.Listing.Find(e.Path)
 		}
 	}

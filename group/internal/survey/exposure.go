@@ -166,10 +166,7 @@ func causeAt(s *session.Session, n *store.Node, x *store.Record, is *content.Con
 			first = &Cause{at, n.Index, n.Given, what}
 		}
 	}
-	what := map[tree.Name]string{}
-	for _, f := range is.Findings {
-		what[f.Path] = f.What
-	}
+	what := content.WhatOf(is.Findings)
 	for _, e := range x.Entries {
 		if !touches[e.FileOf()] {
 			continue

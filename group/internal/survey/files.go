@@ -186,11 +186,8 @@ func examineFiles(ctx context.Context, s *session.Session, n *store.Node, back B
 	if files.Out {
 		c.Restore = chosen.with(x, all, func(tree.Name) bool { return false })
 	} else {
-		coming := map[*tree.Entry]bool{}
-		for _, e := range c.Restore {
-			coming[e] = true
-		}
-		c.Restore = chosen.with(x, func(e *tree.Entry) bool { return coming[e] }, func(p tree.Name) bool { return c.Listing.Find(p) != nil })
+		coming := tree.ByPath(c.Restore)
+		c.Restore = chosen.with(x, func(e *tree.Entry) bool { return coming[e.Path] != nil }, func(p tree.Name) bool { return c.Listing.Find(p) != nil })
 	}
 	touch(m, x, c)
 	return c, nil

@@ -95,19 +95,18 @@ const mostGaps = 100
 // another of its length. A wrong guess costs no more than a new place.
 func placed(list, earlier []*Entry) []*Entry {
 	type key struct {
-		path  Name
-		size  int64
-		s, ns int64
+		path Name
+		Stamp
 	}
 	base := func(e *Entry) Name { return Name(path.Base(string(e.Path))) }
 	was, taken, next := make([]*Entry, len(list)), make([]bool, len(earlier)), make([]int, len(earlier))
 	for _, of := range []func(*Entry) key{ // the surest first
-		func(e *Entry) key { return key{e.Path, e.Size, e.Seconds, e.Nanoseconds} },
-		func(e *Entry) key { return key{base(e), e.Size, e.Seconds, e.Nanoseconds} },
-		func(e *Entry) key { return key{"", e.Size, e.Seconds, e.Nanoseconds} },
+		func(e *Entry) key { return key{e.Path, e.Stamp()} },
+		func(e *Entry) key { return key{base(e), e.Stamp()} },
+		func(e *Entry) key { return key{"", e.Stamp()} },
 		func(e *Entry) key { return key{path: e.Path} },
-		func(e *Entry) key { return key{path: base(e), size: e.Size} },
-		func(e *Entry) key { return key{size: e.Size} },
+		func(e *Entry) key { return key{base(e), Stamp{size: e.Size}} },
+		func(e *Entry) key { return key{"", Stamp{size: e.Size}} },
 	} {
 		left := map[key]int{} // the number behind that of the first with a key, and next that of the one after it
 		for i := range slices.Backward(earlier) {

@@ -99,6 +99,20 @@ func (e *Entry) TakeMeta(is *Entry) {
 	}
 }
 
+// ByPath returns entries by their paths.
+func ByPath(list []*Entry) map[Name]*Entry {
+	by := map[Name]*Entry{}
+	for _, e := range list {
+		by[e.Path] = e
+	}
+	return by
+}
+
+// A Stamp tells contents of files from each other without reading them.
+type Stamp struct{ size, seconds, nanoseconds int64 }
+
+func (e *Entry) Stamp() Stamp { return Stamp{e.Size, e.Seconds, e.Nanoseconds} }
+
 type Attributes map[Name][]byte
 
 // MarshalJSON writes names that are not UTF-8 as [Name] does, which encoding/json does not do for strings.
