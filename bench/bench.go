@@ -208,20 +208,8 @@ func (c Case) Measure(ctx context.Context, k int, size int64, o Options) ([]Resu
 		}
 		peers = append(peers, theirs)
 		if !c.plain {
-			seconds, err := timed(ctx, func() error { copyAll(w.out, w.in); return nil })
-			if err != nil {
-				return nil, err
-			}
-			copies = append(copies, seconds)
-			seconds, err = timed(ctx, func() error { floor(); return nil })
-			if err != nil {
-				return nil, err
-			}
-			read, err := timed(ctx, func() error { readAll(w.in, w.out); return nil })
-			if err != nil {
-				return nil, err
-			}
-			floors = append(floors, max(seconds, read))
+			copies = append(copies, secondsOf(func() { copyAll(w.out, w.in) }))
+			floors = append(floors, max(secondsOf(floor), secondsOf(func() { readAll(w.in, w.out) })))
 		}
 		if o.Progress != nil {
 			o.Progress(i)
@@ -292,13 +280,18 @@ func (c Case) result(k int, size int64, r *volley.Report) Result {
 }
 
 // timed returns how many seconds f takes.
-func timed(ctx context.Context, f func() error) (float64, error) {
+func timed(ctx context.Context, f func() error) (seconds float64, err error) {
 	if ctx.Err() != nil {
 		return 0, context.Cause(ctx)
 	}
+	seconds = secondsOf(func() { err = f() })
+	return seconds, err
+}
+
+func secondsOf(f func()) float64 {
 	start := time.Now()
-	err := f()
-	return max(time.Since(start), 1).Seconds(), err
+	f()
+	return max(time.Since(start), 1).Seconds()
 }
 
 // Median returns the middle one, or the mean of the two in the middle.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"math/bits"
 	"runtime"
-	"sync"
 
 	"github.com/consensys/gnark-crypto/ecc/bls12-381/fr"
 	"github.com/consensys/gnark-crypto/ecc/bls12-381/fr/fft"
@@ -76,35 +75,31 @@ func transforms(domain *fft.Domain, out, in [][]byte) {
 	k, symbols := len(in), len(in[0])/fr.Bytes
 	rows := (symbols + row - 1) / row
 	workers := min(rows, runtime.GOMAXPROCS(0))
-	var all sync.WaitGroup
-	for worker := range workers {
-		all.Go(func() {
-			var vectors [row][]fr.Element
-			for i := range vectors {
-				vectors[i] = make([]fr.Element, k)
-			}
-			for r := worker; r < rows; r += workers {
-				begin, end := r*row, min((r+1)*row, symbols)
-				for i, packet := range in {
-					for s := begin; s < end; s++ {
-						x := &vectors[s-begin][i]
-						for l := range x {
-							x[l] = binary.LittleEndian.Uint64(packet[s*fr.Bytes+8*l:])
-						}
-					}
-				}
+	spread(workers, func(worker int) {
+		var vectors [row][]fr.Element
+		for i := range vectors {
+			vectors[i] = make([]fr.Element, k)
+		}
+		for r := worker; r < rows; r += workers {
+			begin, end := r*row, min((r+1)*row, symbols)
+			for i, packet := range in {
 				for s := begin; s < end; s++ {
-					domain.FFT(vectors[s-begin], fft.DIF, fft.WithNbTasks(1))
-				}
-				for i, packet := range out {
-					for s := begin; s < end; s++ {
-						for l, limb := range vectors[s-begin][i] {
-							binary.LittleEndian.PutUint64(packet[s*fr.Bytes+8*l:], limb)
-						}
+					x := &vectors[s-begin][i]
+					for l := range x {
+						x[l] = binary.LittleEndian.Uint64(packet[s*fr.Bytes+8*l:])
 					}
 				}
 			}
-		})
-	}
-	all.Wait()
+			for s := begin; s < end; s++ {
+				domain.FFT(vectors[s-begin], fft.DIF, fft.WithNbTasks(1))
+			}
+			for i, packet := range out {
+				for s := begin; s < end; s++ {
+					for l, limb := range vectors[s-begin][i] {
+						binary.LittleEndian.PutUint64(packet[s*fr.Bytes+8*l:], limb)
+					}
+				}
+			}
+		}
+	})
 }

@@ -47,13 +47,11 @@ func writeSets(w io.Writer, results []Result) error {
 			rows[i] = append(rows[i], r)
 		}
 	}
-	list := []column{
-		{Name: "case", Value: func(row []Result) any { return row[0].Case }},
-		{Name: "field", Value: func(row []Result) any { return row[0].Field }},
-		{Name: "size", Value: func(row []Result) any { return row[0].Size }, Text: func(v any) string { return Size(v.(int64)) }},
-		{Name: "K", Value: func(row []Result) any { return row[0].K }},
-		{Name: "algorithm", Value: func(row []Result) any { return row[0].Algorithm }},
-		{Name: "peer", Value: func(row []Result) any { return row[0].Peer }},
+	var list []column
+	for _, c := range columns() {
+		if slices.Contains([]string{"case", "field", "size", "K", "algorithm", "peer"}, c.Name) {
+			list = append(list, column{Name: c.Name, Text: c.Text, Value: func(row []Result) any { return c.Value(row[0]) }})
+		}
 	}
 	for _, set := range sets {
 		list = append(list, column{Name: set, Unit: "ratio", Text: ratio, Value: func(row []Result) any {
