@@ -14,6 +14,7 @@ import (
 	"github.com/consensys/gnark-crypto/utils"
 
 	"volley"
+	"volley/examples/internal/elements"
 	"volley/field"
 	_ "volley/field/curves"
 	"volley/matrix"
@@ -168,7 +169,7 @@ func (t *Transform) step(ctx context.Context, tr transport.Transport, packet []b
 	result := make([]byte, 0, len(packet))
 	domain := fft.NewDomain(uint64(n), fft.WithCache())
 	for ; len(packet) > 0 && !s.over(); packet = packet[n*symbolBytes:] {
-		v := elements(packet[:n*symbolBytes])
+		v := elementsOf(packet[:n*symbolBytes])
 		domain.FFT(v, fft.DIF, fft.WithNbTasks(1))
 		utils.BitReverse(v)
 		result = appendElements(result, v)
@@ -182,7 +183,12 @@ func (t *Transform) step(ctx context.Context, tr transport.Transport, packet []b
 		return nil, context.Cause(ctx)
 	}
 
-	late := slices.DeleteFunc(sequence(t.Workers), func(w int) bool { return slices.Contains(s.present, w) })
+	var late []int
+	for w := range t.Workers {
+		if !slices.Contains(s.present, w) {
+			late = append(late, w)
+		}
+	}
 	if at := slices.Index(append(slices.Clone(s.present), late...), rank); len(late) > 0 && at >= 0 {
 		decoded, report, err := t.decode(ctx, tr, result, s.present, late)
 		if err != nil {
@@ -214,18 +220,13 @@ func (t *Transform) decode(ctx context.Context, tr transport.Transport, result [
 }
 
 func (t *Transform) decoding(present, late []int) (matrix.Matrix, error) {
-	var sets [2]matrix.Points
-	for i, workers := range [][]int{present, late} {
-		var points []field.Element
+	points := func(workers []int) (list []field.Element) {
 		for _, w := range workers {
-			points = append(points, t.points[w])
+			list = append(list, t.points[w])
 		}
-		var err error
-		if sets[i], err = matrix.NewPoints(t.encoder.Problem().Matrix.Field(), points); err != nil {
-			return nil, err
-		}
+		return list
 	}
-	return matrix.Lagrange(sets[0], sets[1])
+	return elements.Lagrange(t.encoder.Problem().Matrix.Field(), points(present), points(late))
 }
 
 // twiddle multiplies the element k1 of column j by w^(j·k1). The worker has the columns
@@ -233,7 +234,7 @@ func (t *Transform) decoding(present, late []int) (matrix.Matrix, error) {
 func (t *Transform) twiddle(rank int, packet []byte) []byte {
 	columns := t.N2 / t.Workers
 	w := fft.NewDomain(uint64(t.N1*t.N2), fft.WithoutPrecompute()).Generator
-	v := elements(packet)
+	v := elementsOf(packet)
 	for c := range columns {
 		var root, power goldilocks.Element
 		root.Exp(w, big.NewInt(int64(rank*columns+c)))
@@ -286,15 +287,7 @@ func (t *Transform) transpose(ctx context.Context, tr transport.Transport, packe
 	return result, nil
 }
 
-func sequence(n int) []int {
-	list := make([]int, n)
-	for i := range list {
-		list[i] = i
-	}
-	return list
-}
-
-func elements(packet []byte) []goldilocks.Element {
+func elementsOf(packet []byte) []goldilocks.Element {
 	v := make([]goldilocks.Element, len(packet)/symbolBytes)
 	for i := range v {
 		v[i].SetUint64(binary.LittleEndian.Uint64(packet[i*symbolBytes:]))

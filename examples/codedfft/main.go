@@ -142,7 +142,7 @@ func simulate(ctx context.Context, t *Transform, x []goldilocks.Element, steps [
 	}
 	result := make([]goldilocks.Element, len(x))
 	for rank, run := range runs[:t.Workers] {
-		for i, e := range elements(run.Result) {
+		for i, e := range elementsOf(run.Result) {
 			k1, k2 := rank*rows+i/t.N2, i%t.N2
 			result[k1+t.N1*k2] = e
 		}

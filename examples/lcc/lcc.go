@@ -185,7 +185,7 @@ func (s *Scheme) Decode(ctx context.Context, t transport.Transport, result []byt
 			to[j] = s.omega.At(shards[j])
 		}
 	}
-	a, err := s.lagrange(from, to)
+	a, err := elements.Lagrange(s.Field, from, to)
 	if err != nil {
 		t.Abort(err)
 		return nil, nil, err
@@ -234,18 +234,6 @@ func (s *Scheme) assign(decoders []int) []int {
 	return shards
 }
 
-func (s *Scheme) lagrange(from, to []field.Element) (matrix.Matrix, error) {
-	omega, err := matrix.NewPoints(s.Field, from)
-	if err != nil {
-		return nil, err
-	}
-	alpha, err := matrix.NewPoints(s.Field, to)
-	if err != nil {
-		return nil, err
-	}
-	return matrix.Lagrange(omega, alpha)
-}
-
 // findLiar returns which of the present has a wrong result, -1 if none has.
 //
 // Symbol i of all M right results is a word of a Reed–Solomon code: M values of a
@@ -259,12 +247,7 @@ func (s *Scheme) lagrange(from, to []field.Element) (matrix.Matrix, error) {
 // so it is a sum of what all processors draw now.
 func (s *Scheme) findLiar(ctx context.Context, t transport.Transport, result []byte, present []int, phases *[]Phase) (int, error) {
 	f := s.Field
-	ones := matrix.NewDense(f, len(present), len(present))
-	for i := range len(present) {
-		for j := range len(present) {
-			ones.Set(i, j, field.One)
-		}
-	}
+	ones := matrix.DenseFunc(f, len(present), len(present), func(_, _ int) field.Element { return field.One })
 	sum := func(name string, mine []field.Element) ([]field.Element, error) {
 		total, err := s.encode(ctx, t, name, present, ones, elements.Pack(f, mine), phases)
 		return elements.Unpack(f, total), err

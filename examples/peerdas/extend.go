@@ -10,6 +10,7 @@ import (
 	"github.com/consensys/gnark-crypto/ecc/bls12-381/fr/fft"
 
 	"volley"
+	"volley/examples/internal/elements"
 	"volley/field"
 	_ "volley/field/curves"
 	"volley/matrix"
@@ -116,15 +117,7 @@ func ExtensionMatrix() (matrix.Matrix, error) {
 		h.Exp(h, big.NewInt(cellElements))
 		points[k] = h.Bits()
 	}
-	omega, err := matrix.NewPoints(f, points[:processors])
-	if err != nil {
-		return nil, err
-	}
-	alpha, err := matrix.NewPoints(f, points[processors:])
-	if err != nil {
-		return nil, err
-	}
-	return matrix.Lagrange(omega, alpha)
+	return elements.Lagrange(f, points[:processors], points[processors:])
 }
 
 // representative returns h_k, the first point of cell k.

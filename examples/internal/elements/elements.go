@@ -1,7 +1,23 @@
-// Package elements turns field elements into packets, and back.
+// Package elements turns field elements into packets, and back, and values of polynomials at some of them into those at others.
 package elements
 
-import "volley/field"
+import (
+	"volley/field"
+	"volley/matrix"
+)
+
+// Lagrange returns the matrix that turns the values of a polynomial at some elements into those at others.
+func Lagrange(f field.Field, from, to []field.Element) (matrix.Matrix, error) {
+	omega, err := matrix.NewPoints(f, from)
+	if err != nil {
+		return nil, err
+	}
+	alpha, err := matrix.NewPoints(f, to)
+	if err != nil {
+		return nil, err
+	}
+	return matrix.Lagrange(omega, alpha)
+}
 
 // Pack returns the packet of symbols.
 func Pack(f field.Field, symbols []field.Element) []byte {
