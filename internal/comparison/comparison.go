@@ -78,18 +78,18 @@ type Setting struct {
 func Settings(ports, over string) ([]Setting, error) {
 	p, err := selection.ParseNumbers(ports, 0, selection.LargestK)
 	if err != nil {
-		return nil, faultf("ports", "-p %q: %w", ports, err)
+		return nil, selection.Markf("ports", "-p %q: %w", ports, err)
 	}
 	overs := []int{-1}
 	if over != "" {
 		if overs, err = selection.ParseNumbers(over, 0, selection.LargestK); err != nil {
-			return nil, faultf("rounds-over", "--rounds-over %q: %w", over, err)
+			return nil, selection.Markf("rounds-over", "--rounds-over %q: %w", over, err)
 		}
 	}
 	var list []Setting
 	for _, p := range p {
 		if _, err := algo.Ports(1, p); err != nil {
-			return nil, &selection.Error{Flag: "ports", Err: err}
+			return nil, selection.Mark("ports", err)
 		}
 		for _, over := range overs {
 			list = append(list, Setting{p, over})
@@ -106,22 +106,18 @@ func Algorithms(names string, given bool) ([]algo.Algorithm, error) {
 	var list []algo.Algorithm
 	for _, name := range selection.AlgorithmNames(names) {
 		if name == algo.Auto {
-			return nil, faultf("algorithm", "--algorithm auto: the table shows what auto chooses from: leave it out, or name one")
+			return nil, selection.Markf("algorithm", "--algorithm auto: the table shows what auto chooses from: leave it out, or name one")
 		}
 		one, err := algo.Lookup(name)
 		if err != nil {
-			return nil, &selection.Error{Flag: "algorithm", Err: err}
+			return nil, selection.Mark("algorithm", err)
 		}
 		if !given && one.Structured {
-			return nil, faultf("algorithm", "--algorithm %s, which is for %s: without --matrix there are universal algorithms only: say which matrix", name, one.Problem)
+			return nil, selection.Markf("algorithm", "--algorithm %s, which is for %s: without --matrix there are universal algorithms only: say which matrix", name, one.Problem)
 		}
 		list = append(list, one)
 	}
 	return list, nil
-}
-
-func faultf(flag, format string, args ...any) error {
-	return &selection.Error{Flag: flag, Err: fmt.Errorf(format, args...)}
 }
 
 // A Row is the costs for one K in one setting.
@@ -212,15 +208,15 @@ func (c *Comparison) nothing(missing error) error {
 	case missing != nil:
 		return missing
 	case len(c.Algorithms) == 1 && c.unsuited != nil:
-		return faultf("algorithm", "--algorithm %s, which is for %s: %s", c.Algorithms[0].Name, c.Algorithms[0].Problem, selection.Message(c.unsuited))
+		return selection.Markf("algorithm", "--algorithm %s, which is for %s: %s", c.Algorithms[0].Name, c.Algorithms[0].Problem, selection.Message(c.unsuited))
 	case c.unsuited != nil:
 		flag := "matrix"
 		if c.Selection.Algorithm != "" {
 			flag = "algorithm"
 		}
-		return faultf(flag, "no algorithm for this: %s", selection.Message(c.unsuited))
+		return selection.Markf(flag, "no algorithm for this: %s", selection.Message(c.unsuited))
 	}
-	return faultf(c.Selection.LimitFlag(), "no plan keeps the limits at any K: allow more with --rounds-over, --max-memory or --max-compute, or leave --whole out")
+	return selection.Markf(c.Selection.LimitFlag(), "no plan keeps the limits at any K: allow more with --rounds-over, --max-memory or --max-compute, or leave --whole out")
 }
 
 func (c *Comparison) matrix(k, ports int) (matrix.Matrix, error) {
@@ -252,11 +248,11 @@ func (c *Comparison) problem(ctx context.Context, s Setting, a matrix.Matrix) (*
 	p.Limits.Rounds = algo.FewestPlus(s.Over)
 	if c.Model.Paper() { // which has ports
 		if _, err := algo.Ports(1, s.Ports); err != nil {
-			return nil, &selection.Error{Flag: "ports", Err: err}
+			return nil, selection.Mark("ports", err)
 		}
 	}
 	if err := p.Prepare(); err != nil {
-		return nil, &selection.Error{Flag: "ports", Err: err}
+		return nil, selection.Mark("ports", err)
 	}
 	p.Whole = p.WholeFor(cmp.Or(o.Algorithm, algo.Auto))
 	return p, nil
@@ -302,7 +298,7 @@ func (c *Comparison) count(ctx context.Context, r *Row, a matrix.Matrix) error {
 		}
 		for _, r := range rejected {
 			if !errors.Is(r.Reason, algo.ErrStructure) {
-				return &selection.Error{Flag: "algorithm", Err: r.Reason}
+				return selection.Mark("algorithm", r.Reason)
 			}
 			c.unsuited = r.Reason
 		}

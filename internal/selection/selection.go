@@ -75,14 +75,16 @@ func (e *Error) Error() string { return e.Err.Error() }
 func (e *Error) ExitCode() int { return 2 }
 func (e *Error) Unwrap() error { return e.Err }
 
-func mark(flag string, err error) error {
+// Mark returns an *[Error] of a flag, or nil for nil.
+func Mark(flag string, err error) error {
 	if err == nil {
 		return nil
 	}
 	return &Error{flag, err}
 }
 
-func markf(flag, format string, args ...any) error {
+// Markf is [Mark] of an error of a format.
+func Markf(flag, format string, args ...any) error {
 	return &Error{flag, fmt.Errorf(format, args...)}
 }
 
@@ -217,11 +219,11 @@ func (s *Selection) checkModel() error {
 	case PaperModel:
 		others, other = []string{"network"}, NetworkModel
 	default:
-		return markf("model", "--model %q: want %s or %s", s.ByModel, NetworkModel, PaperModel)
+		return Markf("model", "--model %q: want %s or %s", s.ByModel, NetworkModel, PaperModel)
 	}
 	for _, name := range others {
 		if s.modelFlags.Changed(name) {
-			return markf(name, "--%s belongs to --model %s, and this is --model %s: add --model %[2]s, or leave --%[1]s out", name, other, s.ByModel)
+			return Markf(name, "--%s belongs to --model %s, and this is --model %s: add --model %[2]s, or leave --%[1]s out", name, other, s.ByModel)
 		}
 	}
 	return nil
@@ -235,14 +237,14 @@ func (s *Selection) AddSize(f *pflag.FlagSet) {
 // ParseField returns the field asked for. The error is an *Error.
 func (s *Selection) ParseField() (field.Field, error) {
 	f, err := field.Parse(s.Field)
-	return f, mark("field", err)
+	return f, Mark("field", err)
 }
 
 // Spec returns the matrix asked for, independently of K. The error is an *Error.
 func (s *Selection) Spec() (matrices.Spec, error) {
 	spec, err := matrices.ParseSpec(s.Matrix)
 	if err != nil {
-		return spec, mark("matrix", err)
+		return spec, Mark("matrix", err)
 	}
 	if s.flags.Changed("points") {
 		spec.Points = s.Points
@@ -252,7 +254,7 @@ func (s *Selection) Spec() (matrices.Spec, error) {
 		spec = spec.For(s.Ports)
 	}
 	if word, _, _ := strings.Cut(s.Order, ":"); !slices.Contains(orders, word) {
-		return spec, markf("order", "--order %q: want one of %s", s.Order, strings.Join(orders, ", "))
+		return spec, Markf("order", "--order %q: want one of %s", s.Order, strings.Join(orders, ", "))
 	}
 	return spec, nil
 }
@@ -270,21 +272,21 @@ func (s *Selection) Build() (matrix.Matrix, error) {
 	if spec.Listed() && s.Processors == 0 {
 		file, err := spec.OpenFile(spec.Argument)
 		if err != nil {
-			return nil, markf("matrix", "matrix: %w", err)
+			return nil, Markf("matrix", "matrix: %w", err)
 		}
 		defer file.Close()
 		a, err := matrices.FromCSV(f, file, spec.Argument)
 		if err != nil {
-			return nil, mark("matrix", err)
+			return nil, Mark("matrix", err)
 		}
 		s.Processors, s.Sinks = a.Rows(), cmp.Or(s.Sinks, a.Cols())
 		if s.Sinks == a.Cols() { // the file may be a pipe
 			m, err := spec.BuildFrom(f, s.Processors, s.Sinks, nil, a)
-			return m, mark("matrix", err)
+			return m, Mark("matrix", err)
 		}
 	}
 	if s.Processors < 1 {
-		return nil, markf("processors", "%d processors: say how many with -k, 1 or more", s.Processors)
+		return nil, Markf("processors", "%d processors: say how many with -k, 1 or more", s.Processors)
 	}
 	return s.BuildFor(spec, f, s.Processors)
 }
@@ -292,7 +294,7 @@ func (s *Selection) Build() (matrix.Matrix, error) {
 // BuildFor returns the matrix of a spec for k sources. The error is an *Error.
 func (s *Selection) BuildFor(spec matrices.Spec, f field.Field, k int) (matrix.Matrix, error) {
 	a, err := spec.Build(f, k, cmp.Or(s.Sinks, k))
-	return a, mark("matrix", err)
+	return a, Mark("matrix", err)
 }
 
 // Model returns the cost model for packets of so many symbols over f: by the flags, volley tune's file, or default.
@@ -305,7 +307,7 @@ func (s *Selection) Model(f field.Field, symbols int64) (sim.Model, error) {
 	if err != nil && s.Lenient {
 		cmp.Or(s.Log, slog.New(slog.DiscardHandler)).Warn("plans are chosen without what volley tune has measured: " + err.Error())
 	} else if err != nil {
-		return m, mark("model", err)
+		return m, Mark("model", err)
 	}
 	s.Assumed = ""
 	name, by := s.Network, ""
@@ -337,7 +339,7 @@ func (s *Selection) Model(f field.Field, symbols int64) (sim.Model, error) {
 		}
 	case name != "":
 		if m.Network, err = sim.ParseNetwork(name); err != nil {
-			return m, mark("network", err)
+			return m, Mark("network", err)
 		}
 	case measured != nil:
 		m.Network, s.Assumed = measured.Planned(), "chosen for the network "+by
@@ -380,7 +382,7 @@ func (s *Selection) Paper() *Selection {
 func (s *Selection) Bytes() (int64, error) {
 	n, err := ParseSize(s.Size)
 	if err != nil {
-		return 0, markf("size", "--size %q: %w", s.Size, err)
+		return 0, Markf("size", "--size %q: %w", s.Size, err)
 	}
 	return n, nil
 }

@@ -33,7 +33,7 @@ func ParseDuration(flag, s string) (float64, error) {
 	d, unitErr := time.ParseDuration("1" + unit)
 	seconds := number * d.Seconds()
 	if err != nil || unitErr != nil || strings.ContainsAny(unit, digits) || seconds > longest.Seconds() {
-		return 0, markf(flag, "--%s %q: want a number and its unit, such as 20us or 0.8ns, from 0 to %v", flag, s, longest)
+		return 0, Markf(flag, "--%s %q: want a number and its unit, such as 20us or 0.8ns, from 0 to %v", flag, s, longest)
 	}
 	return seconds, nil
 }

@@ -3,7 +3,6 @@ package explore
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math"
 	"slices"
 	"time"
@@ -54,7 +53,7 @@ func (f flags) bounded(mostK int, ks []int) (*selection.Selection, error) {
 	}
 	if s.Algorithm != algo.Auto {
 		if _, err := algo.Lookup(s.Algorithm); err != nil {
-			return nil, at("algorithm", err)
+			return nil, selection.Mark("algorithm", err)
 		}
 	}
 	if err := bounded(s, mostK); err != nil {
@@ -70,7 +69,7 @@ func (f flags) bounded(mostK int, ks []int) (*selection.Selection, error) {
 // bounded returns an error where s is larger than the page takes: K, the sinks, or both together where they are apart.
 func bounded(s *selection.Selection, mostK int) error {
 	over := func(flag string, n int, what string, most int) error {
-		return at(flag, fmt.Errorf("%d %s: the page takes %d at most; the command line, without the page, takes more", n, what, most))
+		return selection.Markf(flag, "%d %s: the page takes %d at most; the command line, without the page, takes more", n, what, most)
 	}
 	for _, limit := range []struct {
 		flag string
@@ -97,7 +96,7 @@ func bounded(s *selection.Selection, mostK int) error {
 		return err
 	}
 	if bytes > largestPacket {
-		return at("size", fmt.Errorf("%q: the page takes 1PiB at most; the command line takes more", s.Size))
+		return selection.Markf("size", "%q: the page takes 1PiB at most; the command line takes more", s.Size)
 	}
 	return nil
 }
@@ -108,5 +107,5 @@ func invertible(s *selection.Selection, k int) error {
 	if err != nil || !s.Inverse || k <= mostInverted || spec.Family == "dft" || spec.Family == "lagrange" {
 		return err
 	}
-	return at("inverse", fmt.Errorf("the inverse of a matrix of %d rows: the page takes %d rows at most, but of dft and lagrange; the command line takes more", k, mostInverted))
+	return selection.Markf("inverse", "the inverse of a matrix of %d rows: the page takes %d rows at most, but of dft and lagrange; the command line takes more", k, mostInverted)
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"math"
 	"slices"
@@ -58,10 +57,10 @@ func compareCosts(ctx context.Context, request costRequest, _ func(any) error) (
 	text := cmp.Or(strings.TrimSpace(request.Processors), usualProcessors)
 	ks, err := selection.ParseNumbers(text, 1, largestCompared)
 	if err != nil {
-		return nil, at("processors", err)
+		return nil, selection.Mark("processors", err)
 	}
 	if len(ks) > mostCompared {
-		return nil, at("processors", fmt.Errorf("%d values: the page compares %d at most; volley cost takes more", len(ks), mostCompared))
+		return nil, selection.Markf("processors", "%d values: the page compares %d at most; volley cost takes more", len(ks), mostCompared)
 	}
 	own := flags{}
 	maps.Copy(own, request.Flags)
@@ -99,7 +98,7 @@ func compareCosts(ctx context.Context, request costRequest, _ func(any) error) (
 // onlyOf marks an error of the algorithms to compare as one of the list that names them.
 func onlyOf(only string, err error) error {
 	if fault := new(selection.Error); only != "" && errors.As(err, &fault) && fault.Flag == "algorithm" {
-		return at("only", err)
+		return selection.Mark("only", err)
 	}
 	return err
 }
@@ -139,7 +138,7 @@ func compareSizes(ctx context.Context, request sizesRequest, _ func(any) error) 
 	}
 	k := c.Selection.Processors
 	if k < 1 {
-		return nil, at("processors", fmt.Errorf("%d processors: want 1 to %d", k, largestCompared))
+		return nil, selection.Markf("processors", "%d processors: want 1 to %d", k, largestCompared)
 	}
 	bytes, err := c.Selection.Bytes()
 	if err != nil {
@@ -180,18 +179,18 @@ func compareSizes(ctx context.Context, request sizesRequest, _ func(any) error) 
 func (r *sizesRequest) bounds() (from, to int64, err error) {
 	r.From, r.To = cmp.Or(strings.TrimSpace(r.From), usualFrom), cmp.Or(strings.TrimSpace(r.To), usualTo)
 	if from, err = selection.ParseSize(r.From); err != nil {
-		return 0, 0, at("from", fmt.Errorf("%q: %w", r.From, err))
+		return 0, 0, selection.Markf("from", "%q: %w", r.From, err)
 	}
 	if to, err = selection.ParseSize(r.To); err != nil {
-		return 0, 0, at("to", fmt.Errorf("%q: %w", r.To, err))
+		return 0, 0, selection.Markf("to", "%q: %w", r.To, err)
 	}
 	switch {
 	case from < 1:
-		return 0, 0, at("from", fmt.Errorf("%q: want 1B or more", r.From))
+		return 0, 0, selection.Markf("from", "%q: want 1B or more", r.From)
 	case to <= from:
-		return 0, 0, at("to", fmt.Errorf("%q: want more than %s", r.To, r.From))
+		return 0, 0, selection.Markf("to", "%q: want more than %s", r.To, r.From)
 	case to > largestPacket:
-		return 0, 0, at("to", fmt.Errorf("%q: want 1PiB at most", r.To))
+		return 0, 0, selection.Markf("to", "%q: want 1PiB at most", r.To)
 	}
 	return from, to, nil
 }

@@ -43,14 +43,6 @@ func answer[Q, R any](f func(ctx context.Context, request Q, event func(any) err
 	}
 }
 
-// at marks err, unless nil, as one that belongs beside a field of the page.
-func at(field string, err error) error {
-	if err == nil {
-		return nil
-	}
-	return &selection.Error{Flag: field, Err: err}
-}
-
 // line is one line of an answer.
 type line struct {
 	Event  any      `json:"event,omitempty"`

@@ -3,7 +3,6 @@ package explore
 import (
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -45,31 +44,31 @@ func (f flags) parse() (*selection.Selection, error) {
 			continue
 		}
 		if len(text) > mostText {
-			return nil, at(name[:min(len(name), mostText)], fmt.Errorf("%d characters: the page takes %d at most", len(text), mostText))
+			return nil, selection.Markf(name[:min(len(name), mostText)], "%d characters: the page takes %d at most", len(text), mostText)
 		}
 		flag := set.Lookup(name)
 		if flag == nil {
-			return nil, at(name, fmt.Errorf("there is no flag --%s here", name))
+			return nil, selection.Markf(name, "there is no flag --%s here", name)
 		}
 		if err := set.Set(name, text); err != nil {
-			return nil, at(name, fmt.Errorf("%q: want %s", text, selection.Wanted(flag)))
+			return nil, selection.Markf(name, "%q: want %s", text, selection.Wanted(flag))
 		}
 	}
 	if strings.HasPrefix(s.Matrix, "file:") {
-		return nil, at("matrix", errors.New("the page reads no files; volley plan does"))
+		return nil, selection.Mark("matrix", errors.New("the page reads no files; volley plan does"))
 	}
 	for name, points := range map[string]string{"points": s.Points, "omega": s.Omega, "alpha": s.Alpha} {
 		if !slices.Contains([]string{"", "coset", "powers", "codes"}, points) {
-			return nil, at(name, fmt.Errorf("%q: want coset, powers or codes; files of points are for the command line", points))
+			return nil, selection.Markf(name, "%q: want coset, powers or codes; files of points are for the command line", points)
 		}
 	}
 	for _, name := range []string{"ports", "beta", "tau"} {
 		if s.ByModel == selection.NetworkModel && set.Changed(name) {
-			return nil, at(name, errors.New("a network has a rate and a latency, and the planner chooses p: leave it empty, or take no network"))
+			return nil, selection.Mark(name, errors.New("a network has a rate and a latency, and the planner chooses p: leave it empty, or take no network"))
 		}
 	}
 	if s.ByModel == selection.PaperModel && set.Changed("network") {
-		return nil, at("network", errors.New("it is of a network, and none is taken: take one, or leave it empty"))
+		return nil, selection.Mark("network", errors.New("it is of a network, and none is taken: take one, or leave it empty"))
 	}
 	s.SetDefaults()
 	return s, nil

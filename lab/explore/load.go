@@ -143,7 +143,7 @@ func load(ctx context.Context, request loadRequest, _ func(any) error) (*loaded,
 		name = "the file"
 	}
 	wrong := func(err error) error {
-		return at("file", fmt.Errorf("%s: %w: want a report or a trace of volley encode", name, err))
+		return selection.Markf("file", "%s: %w: want a report or a trace of volley encode", name, err)
 	}
 	answer, what := &loaded{Kind: "plan"}, ""
 	switch head := request.Text[:min(len(request.Text), 200)]; {
@@ -154,10 +154,10 @@ func load(ctx context.Context, request loadRequest, _ func(any) error) (*loaded,
 	}
 	switch {
 	case what != "" && len(request.Text) > mostPlan:
-		return nil, at("file", fmt.Errorf("%s: %d bytes: the page reads %s of %d at most", name, len(request.Text), what, mostPlan))
+		return nil, selection.Markf("file", "%s: %d bytes: the page reads %s of %d at most", name, len(request.Text), what, mostPlan)
 	case what == "manifests":
 		if answer.Plan, err = encodedPlan(ctx, request.Text, s); err != nil && ctx.Err() == nil {
-			err = at("file", fmt.Errorf("%s: %s", name, selection.Message(err)))
+			err = selection.Markf("file", "%s: %s", name, selection.Message(err))
 		}
 		return answer, err
 	case what == "plans":
@@ -166,7 +166,7 @@ func load(ctx context.Context, request loadRequest, _ func(any) error) (*loaded,
 			err = fmt.Errorf("%d processors, and the page shows %d at most", p.Common.Processors, mostProcessors)
 		}
 		if err != nil {
-			return nil, at("file", fmt.Errorf("%s: %w: want a plan of volley plan, as JSON", name, err))
+			return nil, selection.Markf("file", "%s: %w: want a plan of volley plan, as JSON", name, err)
 		}
 		bytes, err := s.Bytes()
 		if err != nil {

@@ -12,6 +12,7 @@ import (
 	"volley"
 	"volley/field"
 	"volley/internal/code"
+	"volley/internal/selection"
 	"volley/matrix"
 	"volley/transport"
 	"volley/transport/local"
@@ -111,13 +112,13 @@ func mix(ctx context.Context, request mixRequest, _ func(any) error) (*mixAnswer
 // prepare returns what is selected, and the words as packets. The error is a *selection.Error.
 func (request mixRequest) prepare(ctx context.Context) (*question, [][]byte, error) {
 	if n := len(request.Words); n < 1 || n > mostWords {
-		return nil, nil, at("words", fmt.Errorf("%d words: want 1 to %d", n, mostWords))
+		return nil, nil, selection.Markf("words", "%d words: want 1 to %d", n, mostWords)
 	}
 	var data [][]byte
 	for _, word := range request.Words {
 		letters, err := lettersOf(word, request.Words[0])
 		if err != nil {
-			return nil, nil, at("words", err)
+			return nil, nil, selection.Mark("words", err)
 		}
 		data = append(data, letters)
 	}
@@ -129,7 +130,7 @@ func (request mixRequest) prepare(ctx context.Context) (*question, [][]byte, err
 		return nil, nil, err
 	}
 	if q.matrix.Field().Name() != "2^8" || q.matrix.Cols() != len(data) || q.encoder.Problem().Processors() != len(data) {
-		return nil, nil, at("field", errors.New("words are mixed over the field 2^8, with a coded packet at each processor"))
+		return nil, nil, selection.Mark("field", errors.New("words are mixed over the field 2^8, with a coded packet at each processor"))
 	}
 	return q, data, nil
 }
@@ -237,18 +238,18 @@ func sums(_ context.Context, request sumsRequest, _ func(any) error) ([]mixture,
 	answer := []mixture{}
 	for _, x := range request.Sums {
 		if len(x.Terms) == 0 {
-			return nil, at("sums", fmt.Errorf("%q has no terms: want one or more", x.Name))
+			return nil, selection.Markf("sums", "%q has no terms: want one or more", x.Name)
 		}
 		var coefs []field.Element
 		var of []packet
 		for _, t := range x.Terms {
 			coef, err := field.ParseElement(f, t.Coef)
 			if err != nil {
-				return nil, at("sums", err)
+				return nil, selection.Mark("sums", err)
 			}
 			data, err := packetOf(f, t.Word, x.Terms[0].Word)
 			if err != nil {
-				return nil, at("sums", err)
+				return nil, selection.Mark("sums", err)
 			}
 			coefs, of = append(coefs, coef), append(of, packet{t.Name, data})
 		}

@@ -44,7 +44,7 @@ func (q *question) prepare(ctx context.Context) (err error) {
 		return err
 	}
 	if q.encoder, err = volley.NewEncoder(q.matrix, q.Options(q.model)...); err != nil {
-		return at("ports", err)
+		return selection.Mark("ports", err)
 	}
 	q.encoder.Problem().Context = ctx
 	return nil
@@ -57,7 +57,7 @@ func (q *question) plan() (plan.Plan, error) {
 	if errors.As(err, new(*algo.LimitError)) {
 		field = q.LimitFlag()
 	}
-	return p, at(field, err)
+	return p, selection.Mark(field, err)
 }
 
 type planRequest struct {
@@ -221,7 +221,7 @@ func costOf(c sim.Cost, m sim.Model) planCost {
 func (q *question) cost(p plan.Plan) (planCost, error) {
 	r, err := q.encoder.Estimate(q.model.Symbols())
 	if err != nil {
-		return planCost{}, at("algorithm", err)
+		return planCost{}, selection.Mark("algorithm", err)
 	}
 	counted := sim.Count(p)
 	c := costOf(counted, q.model)

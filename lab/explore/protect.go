@@ -3,7 +3,6 @@ package explore
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 
 	"volley"
@@ -34,22 +33,22 @@ type protectAnswer struct {
 // estimateGroup answers with the times of a group.
 func estimateGroup(_ context.Context, r protectRequest, _ func(any) error) (*protectAnswer, error) {
 	if r.Nodes > mostEstimated {
-		return nil, at("nodes", fmt.Errorf("%d nodes: the page estimates times of %d at most", r.Nodes, mostEstimated))
+		return nil, selection.Markf("nodes", "%d nodes: the page estimates times of %d at most", r.Nodes, mostEstimated)
 	}
 	bytes, err := selection.ParseSize(r.Size)
 	if err == nil && (bytes < 1 || bytes > largestPacket) {
 		err = errors.New("want 1B to 1PiB")
 	}
 	if err != nil {
-		return nil, at("size", fmt.Errorf("%q: %w", r.Size, err))
+		return nil, selection.Markf("size", "%q: %w", r.Size, err)
 	}
 	network := volley.DefaultNetwork()
 	if name := strings.TrimSpace(r.Network); name != "" {
 		if network, err = sim.ParseNetwork(name); err != nil {
-			return nil, at("network", err)
+			return nil, selection.Mark("network", err)
 		}
 	}
 	a := &protectAnswer{Network: network.String()}
 	a.Protect, a.Recovery, err = group.Estimate(r.Nodes, r.Tolerate, r.Layout, bytes, network, r.Lost)
-	return a, at("tolerate", err)
+	return a, selection.Mark("tolerate", err)
 }

@@ -114,24 +114,24 @@ func (request runRequest) prepare(ctx context.Context) (*sampleRun, error) {
 	}
 	n := int64(q.encoder.Problem().Processors())
 	if n > mostRunning {
-		return nil, at("processors", fmt.Errorf("%d processors: runs here have %d at most; volley encode takes more", n, mostRunning))
+		return nil, selection.Markf("processors", "%d processors: runs here have %d at most; volley encode takes more", n, mostRunning)
 	}
 	r := &sampleRun{question: q, model: q.model, recorder: trace.New()}
 	symbols, symbol := q.model.Symbols(), int64(q.matrix.Field().SymbolBytes())
 	switch {
 	case symbols < 1:
-		return nil, at("size", errors.New("packets of no bytes: want 1B or more"))
+		return nil, selection.Mark("size", errors.New("packets of no bytes: want 1B or more"))
 	case symbols > mostPacket/symbol:
-		return nil, at("size", fmt.Errorf("packets have %d MiB at most here, as symbols; volley encode takes longer ones", mostPacket>>20))
+		return nil, selection.Markf("size", "packets have %d MiB at most here, as symbols; volley encode takes longer ones", mostPacket>>20)
 	case n*symbols*symbol > mostPackets:
-		return nil, at("size", fmt.Errorf("%d packets of that size have more than %d MiB together, as symbols", n, mostPackets>>20))
+		return nil, selection.Markf("size", "%d packets of that size have more than %d MiB together, as symbols", n, mostPackets>>20)
 	}
 	r.bytes = symbols * symbol
 	if r.plan, err = q.plan(); err != nil {
 		return nil, err
 	}
 	if err := r.slow(request.Pace); err != nil {
-		return nil, at("pace", err)
+		return nil, selection.Mark("pace", err)
 	}
 	return r, nil
 }
@@ -183,7 +183,7 @@ func (r *sampleRun) watch(ctx context.Context, event func(any) error) (report *v
 		}
 		spans = append(spans, more...)
 		if len(spans) > mostSpans {
-			failed := at("size", fmt.Errorf("it has more than %d messages and what goes with them, which the page does not keep: want shorter packets or fewer processors; volley encode takes more", mostSpans/4))
+			failed := selection.Markf("size", "it has more than %d messages and what goes with them, which the page does not keep: want shorter packets or fewer processors; volley encode takes more", mostSpans/4)
 			cancel(failed)
 			<-ended
 			return nil, nil, failed

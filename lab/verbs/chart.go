@@ -88,7 +88,7 @@ func (j *costJob) run(cmd *cobra.Command) error {
 	}
 	picture, err := c.Picture()
 	if err != nil {
-		return faultf("plot", "--plot %s: every value there is is 0, which has no place on its axis: want a larger K, or β or τ", j.plot)
+		return selection.Markf("plot", "--plot %s: every value there is is 0, which has no place on its axis: want a larger K, or β or τ", j.plot)
 	}
 	return write(cmd, picture, cmp.Or(strings.TrimPrefix(end, "."), "svg"), j.output)
 }
@@ -117,18 +117,18 @@ func (j *costJob) settle(cmd *cobra.Command) (err error) {
 	s.SetDefaults()
 	switch end := filepath.Ext(j.output); {
 	case !slices.Contains(plots, j.plot):
-		return faultf("plot", "--plot %q: want one of %s", j.plot, strings.Join(plots, ", "))
+		return selection.Markf("plot", "--plot %q: want one of %s", j.plot, strings.Join(plots, ", "))
 	case j.output != "" && !slices.Contains(append([]string{"csv"}, draw.Formats...), strings.TrimPrefix(end, ".")):
-		return faultf("output", "-o %s: want a name that ends with .svg, .png, .pdf, .tex or .csv", j.output)
+		return selection.Markf("output", "-o %s: want a name that ends with .svg, .png, .pdf, .tex or .csv", j.output)
 	case j.noise.given() && (j.plot != "time" || s.ByModel == selection.NetworkModel):
-		return faultf("jitter", "--jitter and --stragglers simulate the links of --model paper and change times only: leave them out, or draw --plot time by that model")
+		return selection.Markf("jitter", "--jitter and --stragglers simulate the links of --model paper and change times only: leave them out, or draw --plot time by that model")
 	}
 	j.Comparison = comparison.Comparison{Selection: s, Given: f.Changed("matrix"), AllPlans: j.sweeps() || j.trades()}
 	if l := &s.Limits; j.trades() && l.Memory == 0 && l.Compute == 0 { // plans, too, that only limits make worth it
 		l.Memory, l.Compute = math.MaxInt32, math.MaxInt32
 	}
 	if j.Processors, err = selection.ParseProcessors(j.processors); err != nil {
-		return faultf("processors", "-k %q: %w", j.processors, err)
+		return selection.Markf("processors", "-k %q: %w", j.processors, err)
 	}
 	if j.Settings, err = comparison.Settings(j.ports, j.over); err != nil {
 		return err
@@ -136,9 +136,9 @@ func (j *costJob) settle(cmd *cobra.Command) (err error) {
 	n := len(j.Processors) * len(j.Settings)
 	switch {
 	case n > selection.MostNumbers:
-		return faultf("processors", "%d values of -k, for %d of -p and --rounds-over: want %d points at most", len(j.Processors), len(j.Settings), selection.MostNumbers)
+		return selection.Markf("processors", "%d values of -k, for %d of -p and --rounds-over: want %d points at most", len(j.Processors), len(j.Settings), selection.MostNumbers)
 	case j.AllPlans && n != 1:
-		return faultf("plot", "--plot %s: it is for one K, one -p and one --rounds-over: say which", j.plot)
+		return selection.Markf("plot", "--plot %s: it is for one K, one -p and one --rounds-over: say which", j.plot)
 	}
 	noise, err := j.noise.noise()
 	if err != nil {
@@ -191,7 +191,7 @@ func (j *costJob) parseSizes(given bool) error {
 	j.firstSize, errA = selection.ParseSize(first)
 	j.last, errB = selection.ParseSize(last)
 	if errA != nil || errB != nil || j.firstSize < 1 || j.last <= j.firstSize || j.last > 1<<50 {
-		return faultf("size", "--size %q: with --plot size want a range such as %s, up to 1PiB", text, usualSizes)
+		return selection.Markf("size", "--size %q: with --plot size want a range such as %s, up to 1PiB", text, usualSizes)
 	}
 	j.bytes = j.firstSize
 	return nil

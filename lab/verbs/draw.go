@@ -35,7 +35,7 @@ matrices of up to 256 × 256 entries as numbers or shades. LaTeX takes .tex by
   volley matrix --matrix lch -k 60 --json | volley-lab draw - -o zeros.svg`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return faultf("", "want one file with JSON, got %d: see volley-lab draw --help", len(args))
+				return selection.Markf("", "want one file with JSON, got %d: see volley-lab draw --help", len(args))
 			}
 			return nil
 		},
@@ -65,7 +65,7 @@ A figure is 3.5 inches wide, as a column is. LaTeX takes .pdf by
 		Example: `  volley-lab figure 3 -o figure3.tex`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 || !slices.ContainsFunc(draw.Figures, func(f draw.Figure) bool { return fmt.Sprint(f.Number) == args[0] }) {
-				return faultf("", "want the number of one figure, 1 to %d, got %q", len(draw.Figures), strings.Join(args, " "))
+				return selection.Markf("", "want the number of one figure, 1 to %d, got %q", len(draw.Figures), strings.Join(args, " "))
 			}
 			return nil
 		},
@@ -97,7 +97,7 @@ func formatOf(output string) (string, error) {
 		return "svg", nil
 	}
 	if !slices.Contains(draw.Formats, format) {
-		return "", faultf("output", "-o %s: want a name that ends with .svg, .png, .pdf or .tex", output)
+		return "", selection.Markf("output", "-o %s: want a name that ends with .svg, .png, .pdf or .tex", output)
 	}
 	return format, nil
 }
@@ -110,14 +110,14 @@ func drawFile(cmd *cobra.Command, name, format, output string) error {
 	} else {
 		f, err := os.Open(name)
 		if err != nil {
-			return faultf("", "%w", err)
+			return selection.Markf("", "%w", err)
 		}
 		defer f.Close()
 		in = f
 	}
 	picture, err := picture(in)
 	if err != nil {
-		return faultf("", "%s: %s", name, selection.Message(err))
+		return selection.Markf("", "%s: %s", name, selection.Message(err))
 	}
 	return write(cmd, picture, format, output)
 }

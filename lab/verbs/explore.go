@@ -14,6 +14,7 @@ import (
 
 	"volley/internal/cli/session"
 	"volley/internal/printable"
+	"volley/internal/selection"
 	"volley/lab/web"
 )
 
@@ -52,12 +53,12 @@ func runExplore(cmd *cobra.Command, o *exploreOptions) error {
 		if op := new(net.OpError); errors.As(err, &op) {
 			err = op.Err // without the address
 		}
-		return faultf("addr", "--addr %s: %w: choose another, such as 127.0.0.1:0 for any free port", o.addr, err)
+		return selection.Markf("addr", "--addr %s: %w: choose another, such as 127.0.0.1:0 for any free port", o.addr, err)
 	}
 	if tcp, ok := listener.Addr().(*net.TCPAddr); !ok || !tcp.IP.IsLoopback() {
 		if !o.public {
 			listener.Close()
-			return faultf("addr", "--addr %s: other machines would reach it, and whoever has the token can compute here: take 127.0.0.1 or [::1], or add --public", o.addr)
+			return selection.Markf("addr", "--addr %s: other machines would reach it, and whoever has the token can compute here: take 127.0.0.1 or [::1], or add --public", o.addr)
 		}
 		printable.Fprintf(cmd.ErrOrStderr(), "warning: other machines reach %s: whoever has the token, which goes over the network unencrypted, can compute on this machine's cores and with %d MiB of its memory; files of this machine are not read\n",
 			listener.Addr(), web.Budget>>20)

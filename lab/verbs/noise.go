@@ -44,7 +44,7 @@ const mostRuns = 1_000_000
 func (o *noiseFlags) noise() (*simulate.Noise, error) {
 	if !o.given() {
 		if o.flags.Changed("seed") || o.flags.Changed("repeat") {
-			return nil, faultf("seed", "--seed and --repeat are for simulated runs: say what differs in them with --jitter or --stragglers")
+			return nil, selection.Markf("seed", "--seed and --repeat are for simulated runs: say what differs in them with --jitter or --stragglers")
 		}
 		return nil, nil
 	}
@@ -57,7 +57,7 @@ func (o *noiseFlags) noise() (*simulate.Noise, error) {
 		}
 		var err error
 		if n.Size, err = strconv.ParseFloat(size, 64); err != nil || !(n.Size >= 0 && n.Size <= simulate.MostJitter) || !slices.Contains(simulate.Jitters, n.Jitter) {
-			return nil, faultf("jitter", "--jitter %q: want a share from 0 to %d such as 0.2, which may have one of %v before it, such as exponential:0.2",
+			return nil, selection.Markf("jitter", "--jitter %q: want a share from 0 to %d such as 0.2, which may have one of %v before it, such as exponential:0.2",
 				o.jitter, simulate.MostJitter, simulate.Jitters)
 		}
 	}
@@ -67,11 +67,11 @@ func (o *noiseFlags) noise() (*simulate.Noise, error) {
 		n.Stragglers, errA = strconv.ParseFloat(share, 64)
 		n.Slowdown, errB = strconv.ParseFloat(slowdown, 64)
 		if errA != nil || errB != nil || !(n.Stragglers >= 0 && n.Stragglers <= 1) || !(n.Slowdown >= 1 && n.Slowdown <= simulate.MostSlowdown) {
-			return nil, faultf("stragglers", "--stragglers %q: want a share from 0 to 1 and a factor from 1 to %d, such as 0.05x4", o.stragglers, simulate.MostSlowdown)
+			return nil, selection.Markf("stragglers", "--stragglers %q: want a share from 0 to 1 and a factor from 1 to %d, such as 0.05x4", o.stragglers, simulate.MostSlowdown)
 		}
 	}
 	if o.repeat < 1 || o.repeat > mostRuns {
-		return nil, faultf("repeat", "--repeat %d: want 1 to %d", o.repeat, mostRuns)
+		return nil, selection.Markf("repeat", "--repeat %d: want 1 to %d", o.repeat, mostRuns)
 	}
 	return n, nil
 }
@@ -89,7 +89,7 @@ func (j *costJob) simulate(n *simulate.Noise) {
 	j.Look = func(ctx context.Context, k int, s comparison.Setting, p *comparison.Plan, q plan.Plan) error {
 		times, err := simulate.Run(ctx, q, j.Model, *n, j.noise.seed, j.noise.repeat)
 		if errors.Is(err, simulate.ErrTooLarge) {
-			return faultf("algorithm", "%s at K = %d: %s: leave it out, with the others in --algorithm", p.Algorithm, k, selection.Message(err))
+			return selection.Markf("algorithm", "%s at K = %d: %s: leave it out, with the others in --algorithm", p.Algorithm, k, selection.Message(err))
 		}
 		j.times[simulated{s, k, p.Algorithm}] = times
 		return err

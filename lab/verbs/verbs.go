@@ -2,13 +2,10 @@
 package verbs
 
 import (
-	"fmt"
-
 	"github.com/spf13/cobra"
 
 	_ "volley/field/curves"
 	"volley/internal/cli"
-	"volley/internal/selection"
 	_ "volley/lab/families"
 )
 
@@ -27,9 +24,4 @@ func init() {
 	cli.Extend(cli.Lab{Help: help, Verbs: func() []*cobra.Command {
 		return []*cobra.Command{newExplore(), newDraw(), newFigure(), newChart(), newSweep()}
 	}})
-}
-
-// faultf says what is wrong with a flag, or with arguments.
-func faultf(flag, format string, args ...any) error {
-	return &selection.Error{Flag: flag, Err: fmt.Errorf(format, args...)}
 }
