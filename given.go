@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 
 	"volley/algo"
@@ -50,24 +49,11 @@ func (o *options) checkGiven(ctx context.Context, p plan.Plan, problem *algo.Pro
 		return &PlanError{Reason: err}
 	}
 	h := sha256.New()
-	if err := plan.Encode(untilEnd{ctx, h}, poll.Under(ctx, p)); ctx.Err() != nil {
+	if err := plan.Encode(poll.Writer{Context: ctx, Writer: h}, poll.Under(ctx, p)); ctx.Err() != nil {
 		return context.Cause(ctx)
 	} else if err != nil {
 		return &PlanError{Reason: err}
 	}
 	o.algorithm = fmt.Sprintf("plan %x", h.Sum(nil))
 	return nil
-}
-
-// untilEnd is a writer until a context ends.
-type untilEnd struct {
-	ctx context.Context
-	io.Writer
-}
-
-func (w untilEnd) Write(b []byte) (int, error) {
-	if w.ctx.Err() != nil {
-		return 0, context.Cause(w.ctx)
-	}
-	return w.Writer.Write(b)
 }

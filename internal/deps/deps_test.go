@@ -108,7 +108,7 @@ var allowed = map[string][]string{
 		"matrix/matrices",
 	},
 	"internal/cli/session": {
-		"", "algo", "coded", "engine", "executor", "field", "internal/atomicfile", "internal/disk", "internal/exit", "internal/gauges", "internal/launch", "internal/printable", "internal/selection", "internal/ssh",
+		"", "algo", "coded", "engine", "executor", "field", "internal/atomicfile", "internal/disk", "internal/exit", "internal/gauges", "internal/launch", "internal/poll", "internal/printable", "internal/selection", "internal/ssh",
 		"transport", "transport/grpc",
 	},
 	"internal/cli/ranks": {

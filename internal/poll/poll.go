@@ -8,6 +8,7 @@ package poll
 
 import (
 	"context"
+	"io"
 	"sync"
 	"sync/atomic"
 )
@@ -124,3 +125,16 @@ type loan struct {
 func (l *loan) Err() error            { return (*l.of.Load()).Err() }
 func (l *loan) Done() <-chan struct{} { return (*l.of.Load()).Done() }
 func (l *loan) Value(key any) any     { return (*l.of.Load()).Value(key) }
+
+// A Writer writes until its context ends: the error is then the cause.
+type Writer struct {
+	Context context.Context
+	io.Writer
+}
+
+func (w Writer) Write(p []byte) (int, error) {
+	if w.Context.Err() != nil {
+		return 0, context.Cause(w.Context)
+	}
+	return w.Writer.Write(p)
+}

@@ -18,6 +18,7 @@ import (
 
 	"volley/internal/atomicfile"
 	"volley/internal/exit"
+	"volley/internal/poll"
 )
 
 // Standard names standard input, or output.
@@ -100,12 +101,12 @@ func (o *Output) refusePicture(argument, format string) error {
 func (o *Output) Write(cmd *cobra.Command, print func(io.Writer) error) error {
 	ctx := cmd.Context()
 	if o.file == "" {
-		return print(stopping{cmd.OutOrStdout(), ctx})
+		return print(poll.Writer{Context: ctx, Writer: cmd.OutOrStdout()})
 	}
 	file := &o.Session.file
 	file.Lock()
 	defer file.Unlock()
-	return WriteFile("-o", o.file, func(w io.Writer) error { return print(stopping{w, ctx}) })
+	return WriteFile("-o", o.file, func(w io.Writer) error { return print(poll.Writer{Context: ctx, Writer: w}) })
 }
 
 // checkFormat refuses the value of a flag that is none of those.

@@ -112,19 +112,6 @@ func (w *clearing) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// stopping has what a verb writes end by an interrupt.
-type stopping struct {
-	io.Writer
-	ctx context.Context
-}
-
-func (w stopping) Write(p []byte) (int, error) {
-	if w.ctx.Err() != nil {
-		return 0, context.Cause(w.ctx)
-	}
-	return w.Writer.Write(p)
-}
-
 // Stoppable has an interrupt end what computes and prints. Where that writes a file, its next write fails, and nothing is
 // left of that.
 func (s *Session) Stoppable(run func(cmd *cobra.Command, args []string) error) func(cmd *cobra.Command, args []string) error {
