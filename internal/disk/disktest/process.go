@@ -99,28 +99,24 @@ func (m *Machine) Calls(run func(*Process)) []Call {
 // Machine returns the machine that the process runs on.
 func (p *Process) Machine() *Machine { return p.m }
 
-// At calls f before a call.
-func (p *Process) At(n int, f func()) {
+// on has Before be a function for one call.
+func (p *Process) on(n int, before func(Call) error) {
 	p.Before = func(c Call) error {
-		if c.N == n {
-			f()
+		if c.N != n {
+			return nil
 		}
-		return nil
+		return before(c)
 	}
 }
+
+// At calls f before a call.
+func (p *Process) At(n int, f func()) { p.on(n, func(Call) error { f(); return nil }) }
 
 // KillAt has the process killed at a call, which then has no effect.
 func (p *Process) KillAt(n int) { p.At(n, p.Kill) }
 
 // FailAt makes a call fail.
-func (p *Process) FailAt(n int, err error) {
-	p.Before = func(c Call) error {
-		if c.N == n {
-			return err
-		}
-		return nil
-	}
-}
+func (p *Process) FailAt(n int, err error) { p.on(n, func(Call) error { return err }) }
 
 // Killed reports whether the process was killed: nobody has heard what it has returned since.
 func (p *Process) Killed() bool {
@@ -381,11 +377,10 @@ func (d *dir) Readlink(name string) (target string, err error) {
 	return target, err
 }
 
-func (m *Machine) symlink(target string, in *inode, last string) *inode {
+func (m *Machine) symlink(target string, in *inode, last string) {
 	x := m.node(in.volume, fs.ModeSymlink|0o777)
 	x.target = target
 	m.put(in, last, x)
-	return x
 }
 
 func (d *dir) Symlink(target, name string) error {

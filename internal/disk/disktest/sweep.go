@@ -103,12 +103,7 @@ func Interruptions() []Interruption {
 
 // Set has the interruption happen at call n.
 func (x Interruption) Set(p *Process, n int, rng *rand.Rand) {
-	p.Before = func(c Call) error {
-		if c.N == n {
-			return x.Do(p, c, rng)
-		}
-		return nil
-	}
+	p.on(n, func(c Call) error { return x.Do(p, c, rng) })
 }
 
 // writes reports whether an interruption at a call leaves something else than one before.
