@@ -84,7 +84,7 @@ func ReadKey(path string) ([]byte, error) { return session.ReadKey(path) }
 func Apart(dirs []string) error { return session.Apart(Options{}, dirs) }
 
 // Identify returns what a directory says. A verb reads it anew, once it has the lock.
-func Identify(dir string) Identity { return session.Identify(dir) }
+func Identify(dir string) Identity { return store.Identify(disk.OS, dir) }
 
 // Layouts of parity, and matrices of Full.
 const (

@@ -83,6 +83,3 @@ func (s *Session) Nested(n *store.Node, l *tree.Listing) error {
 	}
 	return nil
 }
-
-// Identify returns what a directory says. A verb reads it anew, once it has the lock.
-func Identify(dir string) store.Identity { return store.Identify(disk.OS, dir) }

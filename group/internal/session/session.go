@@ -150,7 +150,7 @@ func (s *Session) Look(ctx context.Context, dirs []string, v Verb) error {
 			continue
 		}
 		err := disk.Confirm(n.Dir, store.MetaPath(store.LockFile), holder)
-		if shared := new(disk.SharedError); errors.As(err, &shared) {
+		if errors.As(err, new(*disk.SharedError)) {
 			err = &store.InputError{Err: err}
 		}
 		if err != nil {
@@ -437,14 +437,8 @@ func (s *Session) open(ctx context.Context, v Verb, holder disk.Holder) ([]strin
 			return nil
 		}
 		err := n.Open(s.Disk, v.Access, holder)
-		busy := new(disk.BusyError)
-		if errors.As(err, &busy) {
-			err = busy.Of(holder)
-		}
 		switch {
-		case errors.As(err, new(*disk.SharedError)):
-			return &store.InputError{Err: err}
-		case errors.As(err, &busy), IsInputError(err):
+		case errors.As(err, new(*disk.BusyError)), IsInputError(err):
 			return err
 		case err != nil:
 			failing[i] = err.Error()

@@ -191,15 +191,11 @@ func lockAll(s *session.Session, n *store.Node, v session.Verb) (x RootState, op
 		}
 		at := n.Sub(session.StepName(step))
 		err := at.Hold(s.Disk, store.Access{Writes: v.Writes, Beside: v.Beside}, holder)
-		busy := new(disk.BusyError)
-		if errors.As(err, &busy) {
-			err = busy.Of(holder)
-		}
-		switch {
+		switch busy, is := errors.AsType[*disk.BusyError](err); {
 		case errors.As(err, new(*disk.SharedError)):
 			at.Close()
-			return x, open, &store.InputError{Err: err}
-		case errors.As(err, &busy):
+			return x, open, err
+		case is:
 			x.Steps[step] = &store.State{Node: -1, Busy: busy}
 		case err != nil:
 			x.Steps[step] = &store.State{Node: -1, Failing: err.Error()}

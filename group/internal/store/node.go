@@ -45,7 +45,8 @@ type Node struct {
 	Replaced []tree.Name       // where directories lie by now that had names of files of Volley's
 }
 
-// Open opens and locks a node. A missing one stays closed unless the verb makes it; one removed meanwhile is retried.
+// Open opens and locks a node. A missing one stays closed unless the verb makes it; one removed meanwhile is retried. Where
+// another rank of the run has the directory, the error is an [*InputError].
 func (n *Node) Open(d disk.Disk, v Access, holder disk.Holder) (err error) {
 	for range openTimes {
 		if err = n.tryOpen(d, v, holder); !errors.Is(err, fs.ErrNotExist) {
@@ -53,6 +54,12 @@ func (n *Node) Open(d disk.Disk, v Access, holder disk.Holder) (err error) {
 		}
 		n.Close()
 		time.Sleep(time.Millisecond)
+	}
+	if busy, ok := errors.AsType[*disk.BusyError](err); ok {
+		err = busy.Of(holder)
+	}
+	if errors.As(err, new(*disk.SharedError)) {
+		err = &InputError{Err: err}
 	}
 	return err
 }
