@@ -112,7 +112,7 @@ func TestGroupJobKilled(t *testing.T) {
 				}
 			}
 		}
-		err := j.Wait()
+		err := j.wait(n)
 		if ended := new(exec.ExitError); err != nil && !errors.As(err, &ended) {
 			t.Fatalf("%v: %s", err, &j.out)
 		}
