@@ -161,6 +161,7 @@ func compareSizes(ctx context.Context, request sizesRequest, _ func(any) error) 
 	for i, size := range a.Sizes {
 		a.Sizes[i] = math.Round(size)
 	}
+	a.Sizes = slices.Compact(a.Sizes) // few bytes have few sizes
 	for _, p := range plans {
 		sized := sizedPlan{p.Algorithm, p.Parameters, p.Cost.C1, p.Cost.PacketC2(), p.Cost.PacketC3(), p.Memory, nil}
 		for _, size := range a.Sizes {

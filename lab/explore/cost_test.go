@@ -110,6 +110,10 @@ func TestSizes(t *testing.T) {
 	if a.Sizes[0] != 2<<10 || a.Sizes[len(a.Sizes)-1] != 64<<20 {
 		t.Errorf("%v", a.Sizes)
 	}
+	few, fault := ask[sizesAnswer](t, "sizes", `{"flags": {"processors": "4"}, "from": "1B", "to": "3B"}`)
+	if fault != nil || !slices.Equal(few.Sizes, []float64{1, 2, 3}) || len(few.Plans[0].Seconds) != 3 {
+		t.Errorf("from 1 to 3 bytes: %+v, %v", few, fault)
+	}
 	best := func(i int) int {
 		least := 0
 		for p := range a.Plans {

@@ -76,6 +76,12 @@ test("of the many plans on a network those are drawn that are the best of their 
   await done(opened);
 });
 
+test("a range of few bytes is drawn too", async () => {
+  const opened = await explorer.show("#/cost?k=8&ks=2..4&from=1B&to=2B&against=cheapest");
+  await opened.page.locator("figure[data-chart=sizes] g.mark text").first().waitFor();
+  await done(opened); // without errors
+});
+
 test("fields of the cost view that are wrong say so, and the charts stay", async () => {
   const opened = await explorer.show("#/cost?ks=2..8"); // few, as each is counted anew after a mistake
   const { page } = opened;
