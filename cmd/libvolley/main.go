@@ -330,7 +330,8 @@ func matrixOf(e *mpi.Endpoint, o *C.volley_options) (matrix.Matrix, []volley.Opt
 	return a, options, timeout, nil
 }
 
-// encoders are those of the last four calls that differ. A call with the same arguments uses one again, with its plans and programs.
+// encoders are those of the last four calls that differ. A call with the same arguments uses one again, with its plans and
+// programs.
 var encoders = memo.New(4)
 
 // encoderOf returns the encoder for the arguments of a call.

@@ -137,7 +137,7 @@ func (h *Holder) alive() bool {
 }
 
 func (d *osDir) Lock(name string, shared bool, holder Holder) (func(remove bool), error) {
-	pause, waited := d.holderTime/1000, time.Duration(0) // by its own waits: the machine may have stood still
+	pause, waited := d.holderTime/1000, time.Duration(0) // what it has slept: a machine that stood still meanwhile has not tried
 	for {
 		unlock, patience, err := d.tryLock(name, shared, holder)
 		if err == nil || waited >= patience {

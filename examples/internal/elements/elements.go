@@ -1,4 +1,5 @@
-// Package elements turns field elements into packets, and back, and values of polynomials at some of them into those at others.
+// Package elements turns field elements into packets, and back. It has the matrix that turns the values of a polynomial at
+// some elements into those at others.
 package elements
 
 import (

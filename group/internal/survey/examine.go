@@ -237,7 +237,7 @@ func CompareStale(ctx context.Context, s *session.Session, n *store.Node, of tre
 // compareEntries adds what is the matter with files, and which of them are to come back. A file that is not one of those
 // read, and has another time, has changed for all that anybody knows.
 func compareEntries(x *store.Record, c *content.Condition, is, old *content.Compared, before *store.Record, moved map[tree.Name]tree.Name, gone map[tree.Name]bool, back Back, read content.Chosen) {
-	then := map[tree.Name]*tree.Entry(nil)
+	var then map[tree.Name]*tree.Entry
 	if before != nil {
 		then = tree.ByPath(before.Entries)
 	}
