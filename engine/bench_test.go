@@ -23,7 +23,7 @@ type exchanger func(round int, out, in []byte) error
 func BenchmarkExchange(b *testing.B) {
 	for _, size := range []int{4 << 10, 64 << 10, 1 << 20, 16 << 20} {
 		for _, secret := range []Secret{{}, NewSecret()} {
-			for name, connect := range map[string]func(*testing.B, Secret) [2]exchanger{"grpc": connectRanks, "bare": connectBare} {
+			for name, connect := range map[string]func(*testing.B, Secret) [2]exchanger{"ranks": connectRanks, "bare": connectBare} {
 				b.Run(fmt.Sprintf("%dKiB/tls=%v/%s", size>>10, !secret.IsZero(), name), func(b *testing.B) {
 					ends, done := connect(b, secret), make(chan error, 2)
 					run := func(rounds int) {

@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"volley/transport"
-	"volley/transport/grpc"
+	"volley/transport/tcp"
 )
 
 // A Run says which rank of a run a process is. A parent gives it over standard input: arguments show secrets to all
@@ -31,7 +31,7 @@ type Run struct {
 	Secret     Secret
 	Timeout    time.Duration // until all ranks have to have met; 0: any time
 
-	Limits grpc.Limits  `json:"-"` // of this process
+	Limits tcp.Limits  `json:"-"` // of this process
 	Log    *slog.Logger `json:"-"` // gets where this process listens, and who is refused; nil: nothing is logged
 
 	// Files with a cluster's certificate of this process, its key, and the authority of all ranks: instead of a secret.
@@ -83,7 +83,7 @@ var ErrOpen = errors.New("neither a secret nor certificates")
 // A Listener is a process that listens for its peers.
 type Listener struct {
 	run      Run
-	listener *grpc.Listener
+	listener *tcp.Listener
 	port     string
 	address  string        // "" until it is known
 	table    []string      // of all ranks, after Join
@@ -101,7 +101,7 @@ type Listener struct {
 // needs more than a transport calls [Listen] and [Listener.Join].
 func Join(ctx context.Context, run Run) (transport.Transport, error) {
 	if run.Meet == "" {
-		return nil, grpc.Inputf("no meeting point: all ranks need the host:port of rank 0")
+		return nil, tcp.Inputf("no meeting point: all ranks need the host:port of rank 0")
 	}
 	p, err := Listen(run)
 	if err != nil {
@@ -116,7 +116,7 @@ func Join(ctx context.Context, run Run) (transport.Transport, error) {
 
 // A joined rank closes its listener as well.
 type joined struct {
-	*grpc.Endpoint
+	*tcp.Endpoint
 	listener *Listener
 }
 
@@ -125,14 +125,14 @@ func (j joined) Close() error { return errors.Join(j.Endpoint.Close(), j.listene
 // Listen binds this rank's port. It refuses to listen on anything but loopback without a secret or certificates.
 func Listen(run Run) (*Listener, error) {
 	if run.Size < 1 || run.Rank < 0 || run.Rank >= run.Size {
-		return nil, grpc.Inputf("rank %d of %d: want ranks from 0 to below their number", run.Rank, run.Size)
+		return nil, tcp.Inputf("rank %d of %d: want ranks from 0 to below their number", run.Rank, run.Size)
 	}
 	run.Log = cmp.Or(run.Log, slog.New(slog.DiscardHandler))
 	meetPort := ""
 	if run.Meet != "" {
 		var err error
 		if _, meetPort, err = net.SplitHostPort(run.Meet); err != nil {
-			return nil, grpc.Inputf("meeting point %q: want host:port", run.Meet)
+			return nil, tcp.Inputf("meeting point %q: want host:port", run.Meet)
 		}
 	}
 	if run.Bind == "" && loopback(run.Meet) && loopback(run.Advertise) {
@@ -140,10 +140,10 @@ func Listen(run Run) (*Listener, error) {
 	}
 	security, err := run.security()
 	if err != nil {
-		return nil, grpc.Inputf("%w", err)
+		return nil, tcp.Inputf("%w", err)
 	}
 	if security == nil && (run.Bind == "" || !loopback(run.Bind)) {
-		return nil, grpc.Inputf("rank %d would listen for everybody who can reach it: %w", run.Rank, ErrOpen)
+		return nil, tcp.Inputf("rank %d would listen for everybody who can reach it: %w", run.Rank, ErrOpen)
 	}
 	at, err := run.listen(meetPort)
 	if err != nil {
@@ -154,7 +154,7 @@ func Listen(run Run) (*Listener, error) {
 		run.Meet = net.JoinHostPort(host, port)
 	}
 	p := &Listener{
-		run: run, port: port, interval: probeInterval, listener: grpc.Serve(at, run.Size, security, run.Limits, run.Log),
+		run: run, port: port, interval: probeInterval, listener: tcp.Serve(at, run.Size, security, run.Limits, run.Log),
 	}
 	switch host, port, err := net.SplitHostPort(run.Advertise); {
 	case err == nil:
@@ -198,7 +198,7 @@ func (r *Run) listen(meetPort string) (net.Listener, error) {
 	if r.Rank == 0 && meetPort != "" {
 		at, err := net.Listen("tcp", net.JoinHostPort(r.Bind, meetPort))
 		if err != nil {
-			err = grpc.Inputf("rank 0 cannot listen at the meeting point %s: %w: give a free port of its host", r.Meet, err)
+			err = tcp.Inputf("rank 0 cannot listen at the meeting point %s: %w: give a free port of its host", r.Meet, err)
 		}
 		return at, err
 	}
@@ -218,16 +218,16 @@ func (r *Run) listen(meetPort string) (net.Listener, error) {
 		}
 		last = err
 	}
-	return nil, grpc.Inputf("no port of %v is free: %w", r.Ports, last)
+	return nil, tcp.Inputf("no port of %v is free: %w", r.Ports, last)
 }
 
 // Address returns the host:port at which others reach this rank, to be told to who makes the table for Join.
 func (p *Listener) Address() string { return p.address }
 
 // Join brings the ranks together, at the addresses of a table or, for nil, at rank 0 within the time (0: any).
-func (p *Listener) Join(ctx context.Context, table []string, limit time.Duration) (*grpc.Endpoint, error) {
+func (p *Listener) Join(ctx context.Context, table []string, limit time.Duration) (*tcp.Endpoint, error) {
 	if err := transport.CheckTimeout(limit); err != nil {
-		return nil, grpc.Inputf("%w", err)
+		return nil, tcp.Inputf("%w", err)
 	}
 	said := make([][]byte, len(table))
 	for r, address := range table {
@@ -239,13 +239,13 @@ func (p *Listener) Join(ctx context.Context, table []string, limit time.Duration
 		}
 		mine := fmt.Appendf(nil, "%s %s %s", p.address, rand.Text(), p.Says) // a table like no other run's
 		var err error
-		this := grpc.Contribution{Name: "join", Rank: p.run.Rank, Size: p.run.Size, Data: mine}
+		this := tcp.Contribution{Name: "join", Rank: p.run.Rank, Size: p.run.Size, Data: mine}
 		if said, err = p.listener.Gather(ctx, p.run.Meet, this, limit); err != nil {
 			return nil, err
 		}
 	}
 	if len(said) != p.run.Size {
-		return nil, grpc.Inputf("%d addresses for %d ranks", len(said), p.run.Size)
+		return nil, tcp.Inputf("%d addresses for %d ranks", len(said), p.run.Size)
 	}
 	first, end := 0, len(said) // of the set of this rank
 	if p.Sets != nil {
@@ -259,7 +259,7 @@ func (p *Listener) Join(ctx context.Context, table []string, limit time.Duration
 	for r, text := range said {
 		address, _, _ := strings.Cut(string(text), " ")
 		if _, _, err := net.SplitHostPort(address); err != nil {
-			return nil, grpc.Inputf("rank %d says that its address is %q: want host:port", r, address)
+			return nil, tcp.Inputf("rank %d says that its address is %q: want host:port", r, address)
 		}
 		p.table = append(p.table, address)
 		if first <= r && r < end {
@@ -322,7 +322,7 @@ const routeAgain = 200 * time.Millisecond
 // have ended, or do not come within the time (0: any), are nil, and the error names them. There are none where the rank
 // is gone that was rank 0 when they met.
 func (p *Listener) Gather(ctx context.Context, name string, mine []byte, limit time.Duration) ([][]byte, error) {
-	this := grpc.Contribution{Name: "later " + name, Rank: p.met[p.run.Rank], Size: len(p.met), Data: mine}
+	this := tcp.Contribution{Name: "later " + name, Rank: p.met[p.run.Rank], Size: len(p.met), Data: mine}
 	said, err := p.listener.Gather(ctx, p.run.Meet, this, limit)
 	if said == nil {
 		return nil, err

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"volley/transport"
-	"volley/transport/grpc"
+	"volley/transport/tcp"
 	"volley/transport/transporttest"
 )
 
@@ -19,8 +19,8 @@ import (
 const short = 30 * time.Millisecond
 
 // joinAll starts ranks, which meet at rank 0, and returns their endpoints and errors.
-func joinAll(t testing.TB, limit time.Duration, runs ...Run) ([]*grpc.Endpoint, []error) {
-	ends, errs := make([]*grpc.Endpoint, len(runs)), make([]error, len(runs))
+func joinAll(t testing.TB, limit time.Duration, runs ...Run) ([]*tcp.Endpoint, []error) {
+	ends, errs := make([]*tcp.Endpoint, len(runs)), make([]error, len(runs))
 	var all sync.WaitGroup
 	for i, run := range runs {
 		all.Go(func() {
@@ -49,7 +49,7 @@ func TestTransportWithSecret(t *testing.T) {
 		listeners, table := make([]*Listener, n), make([]string, n)
 		for r := range n {
 			var err error
-			limits := grpc.Limits{Close: transporttest.Limit} // many ranks of one process are late to read
+			limits := tcp.Limits{Close: transporttest.Limit} // many ranks of one process are late to read
 			if listeners[r], err = Listen(Run{Rank: r, Size: n, Secret: secret, Limits: limits}); err != nil {
 				t.Fatal(err)
 			}
@@ -96,7 +96,7 @@ func TestJoin(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if _, err := Join(t.Context(), Run{Size: 2, Secret: NewSecret()}); !errors.As(err, new(*grpc.InputError)) || !strings.Contains(err.Error(), "no meeting point") {
+	if _, err := Join(t.Context(), Run{Size: 2, Secret: NewSecret()}); !errors.As(err, new(*tcp.InputError)) || !strings.Contains(err.Error(), "no meeting point") {
 		t.Error(err)
 	}
 }
@@ -151,7 +151,7 @@ func TestContradictions(t *testing.T) {
 				if err == nil || !strings.Contains(err.Error(), c.want) {
 					t.Errorf("process %d: %v; want %q", i, err, c.want)
 				}
-				if input := errors.As(err, new(*grpc.InputError)); input != (name != "a rank missing") {
+				if input := errors.As(err, new(*tcp.InputError)); input != (name != "a rank missing") {
 					t.Errorf("process %d: %v: bad input: %v", i, err, input)
 				}
 			}
@@ -167,7 +167,7 @@ func TestStranger(t *testing.T) {
 	if errs[0] == nil || !strings.Contains(errs[0].Error(), "have not come to rank 0 within 30ms: 1") {
 		t.Errorf("rank 0: %v", errs[0])
 	}
-	if !errors.Is(errs[1], grpc.ErrStranger) {
+	if !errors.Is(errs[1], tcp.ErrStranger) {
 		t.Errorf("rank 1: %v", errs[1])
 	}
 }
@@ -178,7 +178,7 @@ func TestPlain(t *testing.T) {
 	runs := runsOf(2, transporttest.Free(t), Secret{})
 	runs[1].Secret, runs[1].Limits.Answer = NewSecret(), transporttest.Limit
 	_, errs := joinAll(t, short, runs...)
-	if errs[0] == nil || !errors.Is(errs[1], grpc.ErrStranger) || !strings.Contains(errs[1].Error(), "it does not encrypt") {
+	if errs[0] == nil || !errors.Is(errs[1], tcp.ErrStranger) || !strings.Contains(errs[1].Error(), "it does not encrypt") {
 		t.Errorf("rank 0: %v; rank 1: %v", errs[0], errs[1])
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"volley/transport/grpc"
+	"volley/transport/tcp"
 )
 
 // Slurm returns the place of a task in a Slurm step, from the variables that srun sets, or false where there is none or
@@ -19,7 +19,7 @@ func Slurm(getenv func(string) string, ports Ports) (run Run, ok bool, err error
 		return run, false, nil
 	}
 	if run.Rank, err = strconv.Atoi(getenv("SLURM_PROCID")); err != nil || run.Rank < 0 || run.Rank >= run.Size {
-		return run, false, grpc.Inputf("SLURM_PROCID=%q: want a task of the %d of the step", getenv("SLURM_PROCID"), run.Size)
+		return run, false, tcp.Inputf("SLURM_PROCID=%q: want a task of the %d of the step", getenv("SLURM_PROCID"), run.Size)
 	}
 	run.Ports = ports
 	if getenv("SLURM_DISTRIBUTION") == "arbitrary" {
@@ -27,7 +27,7 @@ func Slurm(getenv func(string) string, ports Ports) (run Run, ok bool, err error
 	}
 	host, err := firstHost(getenv("SLURM_STEP_NODELIST"))
 	if err != nil {
-		return run, false, grpc.Inputf("SLURM_STEP_NODELIST: %w", err)
+		return run, false, tcp.Inputf("SLURM_STEP_NODELIST: %w", err)
 	}
 	job, _ := strconv.Atoi(getenv("SLURM_JOB_ID")) // 0 does as well
 	step, _ := strconv.Atoi(getenv("SLURM_STEP_ID"))

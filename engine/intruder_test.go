@@ -22,7 +22,7 @@ import (
 	"testing"
 	"time"
 
-	"volley/transport/grpc"
+	"volley/transport/tcp"
 	"volley/transport/transporttest"
 )
 
@@ -86,7 +86,7 @@ func TestJunk(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
 	to := slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	p, err := Listen(Run{Size: 2, Meet: "127.0.0.1:0", Secret: NewSecret(), Limits: grpc.Limits{Refused: time.Hour}, Log: to})
+	p, err := Listen(Run{Size: 2, Meet: "127.0.0.1:0", Secret: NewSecret(), Limits: tcp.Limits{Refused: time.Hour}, Log: to})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -221,7 +221,7 @@ func TestManyConnections(t *testing.T) {
 	}
 	defer second.Close()
 	joined := make(chan error, 1)
-	var e *grpc.Endpoint
+	var e *tcp.Endpoint
 	go func() {
 		var err error
 		e, err = first.Join(t.Context(), nil, transporttest.Limit)

@@ -7,12 +7,12 @@ import (
 	"sync"
 	"time"
 
-	"volley/transport/grpc"
+	"volley/transport/tcp"
 )
 
 // A Reach is how this rank reaches another one.
 type Reach struct {
-	grpc.Probe
+	tcp.Probe
 	Error string `json:",omitempty"` // why it does not
 }
 

@@ -20,7 +20,7 @@ import (
 	"time"
 
 	"volley/internal/disk"
-	"volley/transport/grpc"
+	"volley/transport/tcp"
 )
 
 // A Secret is 32 random bytes that ranks share: 64 hexadecimal digits as text, and never printed. Zero is none.
@@ -118,7 +118,7 @@ func (s Secret) tls() (*tls.Config, error) {
 	}
 	return mutual(tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, func(chain []*x509.Certificate) error {
 		if theirs, ok := chain[0].PublicKey.(ed25519.PublicKey); !ok || !theirs.Equal(own) {
-			return fmt.Errorf("%w: it does not have the secret of this run", grpc.ErrStranger)
+			return fmt.Errorf("%w: it does not have the secret of this run", tcp.ErrStranger)
 		}
 		return nil
 	}), nil
@@ -146,7 +146,7 @@ func clusterTLS(cert, key, authority string) (*tls.Config, error) {
 		}
 		_, err := chain[0].Verify(x509.VerifyOptions{Roots: roots, Intermediates: between, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageAny}})
 		if err != nil {
-			return fmt.Errorf("%w: %w", grpc.ErrStranger, err)
+			return fmt.Errorf("%w: %w", tcp.ErrStranger, err)
 		}
 		return nil
 	}), nil
@@ -163,7 +163,7 @@ func mutual(own tls.Certificate, check func(chain []*x509.Certificate) error) *t
 		SessionTicketsDisabled: true,
 		VerifyConnection: func(c tls.ConnectionState) error {
 			if len(c.PeerCertificates) == 0 {
-				return fmt.Errorf("%w: it shows no certificate", grpc.ErrStranger)
+				return fmt.Errorf("%w: it shows no certificate", tcp.ErrStranger)
 			}
 			return check(c.PeerCertificates)
 		},

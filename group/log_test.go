@@ -11,7 +11,7 @@ import (
 	"time"
 	"volley/engine"
 	"volley/group"
-	"volley/transport/grpc"
+	"volley/transport/tcp"
 	"volley/transport/transporttest"
 )
 
@@ -48,7 +48,7 @@ func TestDefaultLog(t *testing.T) {
 		return nil
 	}
 	keep := func(r int) error {
-		run := engine.Run{Rank: r, Size: len(dirs), Meet: meet, Secret: secret, Limits: grpc.Limits{Refused: time.Millisecond}}
+		run := engine.Run{Rank: r, Size: len(dirs), Meet: meet, Secret: secret, Limits: tcp.Limits{Refused: time.Millisecond}}
 		run.Timeout = transporttest.Limit
 		end, err := engine.Join(t.Context(), run)
 		if err != nil {

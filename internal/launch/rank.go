@@ -22,7 +22,7 @@ import (
 	"volley/group/snapshots"
 	"volley/internal/exit"
 	"volley/internal/ssh"
-	"volley/transport/grpc"
+	"volley/transport/tcp"
 )
 
 // A Rank is one rank of a launch, in the process that the launch has started for it.
@@ -166,7 +166,7 @@ func (r *Rank) takePart(ctx context.Context, log *slog.Logger) (result string, e
 }
 
 // Join brings this rank together with the others.
-func (r *Rank) Join(limit time.Duration) (*grpc.Endpoint, error) {
+func (r *Rank) Join(limit time.Duration) (*tcp.Endpoint, error) {
 	return r.Listener.Join(context.Background(), r.table.Addresses, limit)
 }
 

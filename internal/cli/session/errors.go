@@ -14,7 +14,7 @@ import (
 	"volley/internal/exit"
 	"volley/internal/selection"
 	"volley/transport"
-	"volley/transport/grpc"
+	"volley/transport/tcp"
 )
 
 // Message returns what to print of an error, in one line: of several processors' errors the failure itself.
@@ -38,7 +38,7 @@ func Message(err error) string {
 
 // flagFor says by which flag an error of the library can be mended, which knows none; "" where there is none.
 func flagFor(err error) string {
-	limit, given, unreached := new(algo.LimitError), new(volley.PlanError), new(grpc.UnreachedError)
+	limit, given, unreached := new(algo.LimitError), new(volley.PlanError), new(tcp.UnreachedError)
 	switch {
 	case errors.As(err, &given) && given.Matrix != "":
 		return "--matrix names the one that the plan computes"

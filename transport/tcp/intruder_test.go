@@ -1,21 +1,18 @@
-package grpc
+package tcp
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
-
-	rpc "google.golang.org/grpc"
-	"google.golang.org/grpc/credentials/insecure"
-	"google.golang.org/grpc/mem"
-	"google.golang.org/grpc/metadata"
 
 	"volley/transport"
 	"volley/transport/transporttest"
@@ -27,62 +24,94 @@ func forged(k kind, a, b uint32, n uint64, data string) []byte {
 	f = binary.LittleEndian.AppendUint32(f, a)
 	f = binary.LittleEndian.AppendUint32(f, b)
 	f = binary.LittleEndian.AppendUint32(f, 0)
-	return append(binary.LittleEndian.AppendUint64(f, n), data...)
+	f = binary.LittleEndian.AppendUint64(f, n)
+	return append(binary.LittleEndian.AppendUint32(f, uint32(len(data))), data...)
 }
 
-// call opens a stream to rank 0 as a peer that says what it likes.
-func call(t *testing.T, address, hello string) rpc.ClientStream {
+// An intruder is a peer that says what it likes.
+type intruder struct{ *conn }
+
+// intrude connects to a rank, which says that it is ready.
+func intrude(t *testing.T, tr transport.Transport) intruder {
 	t.Helper()
-	conn, err := rpc.NewClient("passthrough:///"+address, rpc.WithTransportCredentials(insecure.NewCredentials()), rpc.WithDefaultCallOptions(rpc.ForceCodecV2(codec{})))
+	raw, err := net.Dial("tcp", tr.(member).addresses[tr.Rank()])
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), transporttest.Limit)
-	t.Cleanup(func() { cancel(); conn.Close() })
-	s, err := conn.NewStream(metadata.AppendToOutgoingContext(ctx, helloKey, hello), &exchange, "/volley/Exchange")
-	if err != nil {
-		t.Fatal(err)
+	t.Cleanup(func() { raw.Close() })
+	raw.SetDeadline(time.Now().Add(transporttest.Limit))
+	c := intruder{newConn(newWire(raw), nil, recordBytes)}
+	if f, _, err := c.hear(); err != nil || f.kind != readyFrame {
+		t.Fatalf("a frame of kind %d, %v", f.kind, err)
 	}
-	return s
+	return c
 }
 
-// end returns the error with which a stream ends.
-func end(s rpc.ClientStream) error {
-	for {
-		if err := s.RecvMsg(reader(func(*frame, *mem.Reader) error { return nil })); err != nil {
-			return err
-		}
+// call makes an intruder a rank of the run.
+func call(t *testing.T, tr transport.Transport, rank int) intruder {
+	t.Helper()
+	c := intrude(t, tr)
+	c.say(t, hello(Protocol, "test", rank, tr.Rank()))
+	if f, text, err := c.hear(); err != nil || f.kind != takenFrame {
+		t.Fatalf("a frame of kind %d, %q, %v", f.kind, text, err)
 	}
+	return c
+}
+
+func hello(protocol int, run string, rank, to int) []byte {
+	f := forged(exchangeFrame, uint32(protocol), uint32(rank), 0, run)
+	binary.LittleEndian.PutUint32(f[9:], uint32(to))
+	return f
+}
+
+// say sends frames; a rank that refuses one hears no more.
+func (c intruder) say(t *testing.T, frames ...[]byte) {
+	for _, f := range frames {
+		c.Conn.Write(f)
+	}
+}
+
+func (c intruder) hear() (f frame, text string, err error) {
+	if f, err = c.next(); err != nil {
+		return f, "", err
+	}
+	data, err := c.rest(f)
+	return f, string(data), err
 }
 
 // TestHello refuses who is not a peer, and goes on.
 func TestHello(t *testing.T) {
 	t.Parallel()
 	run := newRun(t, 3, Limits{Close: time.Millisecond})
-	address := run[0].(member).addresses[0]
-	for hello, want := range map[string]string{
-		"":                        "who it is",
-		"nonsense":                "who it is",
-		"4 test 1":                "who it is",
-		"5 test 1 0":              "protocol 5",
-		"4 other 1 0":             "another run",
-		"4 test 0 0":              "not another rank",
-		"4 test 3 0":              "not another rank",
-		"4 test -1 0":             "not another rank",
-		"4 test 1 2":              "looks for rank 2",
-		strings.Repeat("1", 2000): "who it is",
+	for _, c := range []struct {
+		hello []byte
+		want  string // "": the connection ends without a word
+	}{
+		{nil, ""},
+		{[]byte("GET / HTTP/1.0\r\n\r\n and more"), ""},
+		{forged(headFrame, 0, 0, 1, "x"), ""},
+		{forged(99, 0, 0, 0, ""), ""},
+		{hello(Protocol, strings.Repeat("x", nameBytes+1), 1, 0), ""},
+		{hello(Protocol+1, "test", 1, 0), "protocol 6"},
+		{hello(Protocol, "other", 1, 0), "another run"},
+		{hello(Protocol, "test", 0, 0), "not another rank"},
+		{hello(Protocol, "test", 3, 0), "not another rank"},
+		{hello(Protocol, "test", -1, 0), "not another rank"},
+		{hello(Protocol, "test", 1, 2), "looks for rank 2"},
 	} {
-		if err := end(call(t, address, hello)); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%.40q: %v", hello, err)
+		intruder := intrude(t, run[0])
+		intruder.say(t, c.hello)
+		intruder.Conn.(*net.TCPConn).CloseWrite()
+		f, text, err := intruder.hear()
+		if c.want == "" && err == nil || c.want != "" && (f.kind != refusedFrame || !strings.Contains(text, c.want)) {
+			t.Errorf("%.40q: a frame of kind %d, %q, %v", c.hello, f.kind, text, err)
 		}
 	}
 	if err := transport.Send(t.Context(), run[0], 2, transport.Tag{}, []byte{1}); err != nil {
 		t.Errorf("the run does not go on: %v", err)
 	}
-	s, got := call(t, address, "4 test 2 0"), make([]byte, 1)
-	if err := s.SendMsg(&frame{kind: headFrame, n: 1, data: [][]byte{{7}}}); err != nil {
-		t.Fatal(err)
-	}
+	got := make([]byte, 1)
+	call(t, run[0], 2).say(t, forged(headFrame, 0, 0, 1, "\x07"))
 	if err := transport.Receive(t.Context(), run[0], 2, transport.Tag{}, got); err != nil || got[0] != 7 {
 		t.Errorf("rank 2, which has not called: %v, %v", got, err)
 	}
@@ -103,7 +132,7 @@ func TestClosedBefore(t *testing.T) {
 	}
 }
 
-// TestUnreachable calls where nobody listens: the error says so, without gRPC's inner parts.
+// TestUnreachable calls where nobody listens: the error says so.
 func TestUnreachable(t *testing.T) {
 	t.Parallel()
 	at, err := net.Listen("tcp", "127.0.0.1:0")
@@ -122,19 +151,15 @@ func TestUnreachable(t *testing.T) {
 func TestRankTwice(t *testing.T) {
 	t.Parallel()
 	run := newRun(t, 2, Limits{Close: time.Millisecond})
-	address := run[0].(member).addresses[0]
-	first := call(t, address, "4 test 1 0")
-	if err := first.SendMsg(&frame{kind: headFrame, n: 1, data: [][]byte{{7}}}); err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), transporttest.Limit)
-	defer cancel()
+	call(t, run[0], 1).say(t, forged(headFrame, 0, 0, 1, "\x07"))
 	got := make([]byte, 1)
-	if err := transport.Receive(ctx, run[0], 1, transport.Tag{}, got); err != nil || got[0] != 7 {
+	if err := transport.Receive(t.Context(), run[0], 1, transport.Tag{}, got); err != nil || got[0] != 7 {
 		t.Fatal(got, err)
 	}
-	if err := end(call(t, address, "4 test 1 0")); err == nil || !strings.Contains(err.Error(), "connected already") {
-		t.Errorf("the second: %v", err)
+	second := intrude(t, run[0])
+	second.say(t, hello(Protocol, "test", 1, 0))
+	if f, text, err := second.hear(); f.kind != refusedFrame || !strings.Contains(text, "connected already") {
+		t.Errorf("the second: %v, %v, %v", f.kind, text, err)
 	}
 }
 
@@ -156,7 +181,9 @@ func TestForgedFrames(t *testing.T) {
 	}
 	for name, frames := range map[string][][]byte{
 		"short":                 {{byte(headFrame)}},
-		"empty":                 {{}},
+		"a second hello":        {hello(Protocol, "test", 1, 0)},
+		"a contribution":        {forged(textFrame, 0, 0, 0, "1")},
+		"a table":               {append(forged(tableFrame, 0, 0, 0, "")[:headerBytes-4], 0, 0, 0, 4)},
 		"unknown":               {forged(99, 0, 0, 0, "")},
 		"too long a head":       {forged(headFrame, 1, 0, 1<<20, long+"x")},
 		"more than its message": {forged(headFrame, 1, 0, 3, "1234")},
@@ -170,16 +197,13 @@ func TestForgedFrames(t *testing.T) {
 		"an abort of nobody":    {forged(abortFrame, 2, 0, 0, "")},
 		"too long a text":       {forged(abortFrame, 0, 0, 0, long)},
 		"data in a question":    {forged(askFrame, 0, 0, 0, "1")},
-		"longer than a frame":   {[]byte(strings.Repeat("x", frameBytes+headerBytes+1))},
+		"longer than a frame":   {forged(headFrame, 1, 0, 1<<30, long), forged(restFrame, 1, 0, 0, strings.Repeat("x", frameBytes+1))},
 	} {
 		t.Run(name, func(t *testing.T) {
 			run := newRun(t, 2, Limits{Close: time.Millisecond})
-			s := call(t, run[0].(member).addresses[0], "4 test 1 0")
-			for _, f := range frames {
-				if s.SendMsg(&f) != nil {
-					break // it has been refused
-				}
-			}
+			c := call(t, run[0], 1)
+			c.say(t, frames...)
+			c.Conn.(*net.TCPConn).CloseWrite()
 			err := transport.Receive(t.Context(), run[0], 1, transport.Tag{Round: 999}, make([]byte, 4))
 			aborted, ok := err.(*transport.AbortError)
 			if !ok || !strings.Contains(aborted.Cause.Error(), "rank 1, at") {
@@ -193,12 +217,8 @@ func TestForgedFrames(t *testing.T) {
 func TestOversized(t *testing.T) {
 	t.Parallel()
 	run := newRun(t, 2, Limits{Close: time.Millisecond})
-	s := call(t, run[0].(member).addresses[0], "4 test 1 0")
 	size := uint64(1) << 40
-	f := forged(headFrame, 0, 0, size, "1")
-	if err := s.SendMsg(&f); err != nil {
-		t.Fatal(err)
-	}
+	call(t, run[0], 1).say(t, forged(headFrame, 0, 0, size, "1"))
 	err := transport.Receive(t.Context(), run[0], 1, transport.Tag{}, make([]byte, 4))
 	wrong, ok := err.(*transport.LengthError)
 	if !ok || wrong.Got[0] != int(size) {
@@ -209,29 +229,27 @@ func TestOversized(t *testing.T) {
 // FuzzFrames gives a rank what a peer may send after its handshake: it never panics, and takes no more memory than
 // its bounds.
 func FuzzFrames(f *testing.F) {
-	for k := range goneFrame + 2 {
-		f.Add(append(frameText(forged(headFrame, 0, 0, 3, "abc")), frameText(forged(k, 0, 0, 1, "x"))...))
+	for k := range tableFrame + 2 {
+		f.Add(append(forged(headFrame, 0, 0, 3, "abc"), forged(k, 0, 0, 1, "x")...))
 	}
-	f.Add(append(frameText(forged(headFrame, 1, 0, 1<<40, "abc")), frameText(forged(restFrame, 1, 0, 0, "x"))...))
+	f.Add(append(forged(headFrame, 1, 0, 1<<40, "abc"), forged(restFrame, 1, 0, 0, "x")...))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		e := (&Listener{joined: make(chan struct{})}).Join(0, []string{"a:1", "b:2"}, "fuzz")
+		e := alone(2)
 		p := e.peers[1]
-		p.link = silent{} // nothing is dialled
 		q := e.NewQueue()
 		q.Post(
 			&transport.Transfer{Rank: 1, Receive: true, Parts: [][]byte{make([]byte, 3)}},
 			&transport.Transfer{Rank: 1, Receive: true, Tag: transport.Tag{Round: 1}, Parts: [][]byte{make([]byte, 2*headBytes)}},
 			&transport.Transfer{Rank: 1, Parts: [][]byte{make([]byte, 2*headBytes)}},
 		)
-		for len(text) > 2 {
-			n := min(int(binary.LittleEndian.Uint16(text)), len(text)-2)
-			data := mem.BufferSlice{mem.SliceBuffer(text[2:][:n])}
-			text = text[2+n:]
-			if (codec{}).Unmarshal(data, reader(p.take)) != nil {
+		c := &conn{reader: bytes.NewReader(text), writer: io.Discard}
+		for {
+			f, err := c.next()
+			if err != nil || p.take(c, f) != nil {
 				break
 			}
-			for f := p.next(); f != nil && f.kind != restFrame; f = p.next() {
-			}
+			p.collect(&c.batch)
+			c.write(&c.batch)
 		}
 		held := 0
 		for _, l := range p.lines {
@@ -245,22 +263,15 @@ func FuzzFrames(f *testing.F) {
 	})
 }
 
-// frameText puts the length of a frame before it.
-func frameText(f []byte) []byte {
-	return append(binary.LittleEndian.AppendUint16(nil, uint16(len(f))), f...)
-}
-
-type silent struct{ stream }
-
 // FuzzGather gives rank 0 what a peer may say when the ranks meet.
 func FuzzGather(f *testing.F) {
-	f.Add([]byte(`{"Protocol":4,"Name":"join","Rank":1,"Size":2,"Data":"AA=="}`))
-	f.Add([]byte(`{"Protocol":4,"Name":"join","Rank":1000000000,"Size":1000000000}`))
-	f.Add([]byte(`{"Protocol":4,"Name":"other","Rank":1,"Size":2}`))
+	f.Add([]byte(`{"Protocol":5,"Name":"join","Rank":1,"Size":2,"Data":"AA=="}`))
+	f.Add([]byte(`{"Protocol":5,"Name":"join","Rank":1000000000,"Size":1000000000}`))
+	f.Add([]byte(`{"Protocol":5,"Name":"other","Rank":1,"Size":2}`))
 	f.Add([]byte(`{"Rank":-1}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		synctest.Test(t, func(t *testing.T) { // in which waits take no time
-			l := &Listener{log: slog.New(slog.DiscardHandler), gathered: map[string]*gathering{}, begun: make(chan struct{})}
+			l := &Listener{meets: t.Context(), log: slog.New(slog.DiscardHandler), gathered: map[string]*gathering{}, begun: make(chan struct{})}
 			said := make(chan error, 1)
 			go func() {
 				texts, err := l.Gather(t.Context(), "", Contribution{Name: "join", Rank: 0, Size: 2}, 20*time.Millisecond)
@@ -271,7 +282,7 @@ func FuzzGather(f *testing.F) {
 			}()
 			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 			defer cancel()
-			_, err := l.answer(ctx, text)
+			_, err := l.answer(&caller{ctx, "a:1"}, text)
 			if first := <-said; first == nil && err != nil {
 				t.Errorf("rank 0 has all, and answers %v", err)
 			}

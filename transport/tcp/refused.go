@@ -1,10 +1,8 @@
-package grpc
+package tcp
 
 import (
-	"errors"
 	"fmt"
 	"maps"
-	"net"
 	"slices"
 	"strings"
 	"time"
@@ -21,10 +19,7 @@ const mostReasons = 8
 
 // refused has the log tell of a connection, in a line with those that follow soon.
 func (l *Listener) refused(who string, err error) {
-	why := err.Error()
-	if op := new(net.OpError); errors.As(err, &op) { // which has addresses, too
-		why = fmt.Sprintf("%s: %v", op.Op, op.Err)
-	}
+	why := plain(err).Error()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	r := &l.refusals

@@ -1,15 +1,14 @@
-package grpc
+package tcp
 
 import (
 	"errors"
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
-
-	"google.golang.org/grpc/mem"
 
 	"volley/transport"
 )
@@ -18,21 +17,29 @@ import (
 func alone(n int) *Endpoint {
 	e := (&Listener{joined: make(chan struct{})}).Join(0, slices.Repeat([]string{"a:1"}, n), "test")
 	for _, p := range e.peers[1:] {
-		p.link = silent{}
+		p.link = new(conn) // nothing is dialled
 	}
 	return e
 }
 
 // sent takes what a rank would send to a peer, as kinds and bytes.
 func sent(p *peer) (frames []string) {
-	for f := p.next(); f != nil; f = p.next() {
-		bytes := 0
-		for _, part := range f.data {
-			bytes += len(part)
+	for {
+		var b batch
+		p.collect(&b)
+		if len(b.frames) == 0 {
+			return frames
 		}
-		frames = append(frames, fmt.Sprintf("%d:%d", f.kind, bytes))
+		for _, f := range b.frames {
+			frames = append(frames, fmt.Sprintf("%d:%d", f.kind, f.size))
+		}
 	}
-	return frames
+}
+
+// take has a rank take a frame of a peer.
+func take(p *peer, f frame, data string) error {
+	f.size = len(data)
+	return p.take(&conn{reader: strings.NewReader(data)}, f)
 }
 
 // TestClearBefore posts a long receive before anything has come, and a long send after its clear-to-send: neither
@@ -55,7 +62,7 @@ func TestClearBefore(t *testing.T) {
 		{1, all - 1, []string{head}}, // the receiver wants another length
 		{3, all, []string{head}},     // this is of the next message
 	} {
-		if err := p.take(&frame{kind: clearFrame, c: c.number, n: c.size}, mem.BufferSlice{}.Reader()); err != nil {
+		if err := take(p, frame{kind: clearFrame, c: c.number, n: c.size}, ""); err != nil {
 			t.Fatal(err)
 		}
 		q.Post(&transport.Transfer{Rank: 1, Parts: message})
@@ -72,7 +79,7 @@ func TestClearWraps(t *testing.T) {
 	p, q := e.peers[1], e.NewQueue()
 	p.line(transport.Tag{}).sends = math.MaxUint32
 	size := headBytes + 1
-	if err := p.take(&frame{kind: clearFrame, c: 0, n: uint64(size)}, mem.BufferSlice{}.Reader()); err != nil {
+	if err := take(p, frame{kind: clearFrame, c: 0, n: uint64(size)}, ""); err != nil {
 		t.Fatal(err)
 	}
 	q.Post(&transport.Transfer{Rank: 1, Parts: [][]byte{nil}}, &transport.Transfer{Rank: 1, Parts: [][]byte{make([]byte, size)}})
@@ -99,7 +106,7 @@ func TestClear(t *testing.T) {
 			if k == 0 || k == restFrame && n == 0 {
 				continue
 			}
-			if err := p.take(&frame{kind: k, a: uint32(i), n: uint64(size)}, mem.BufferSlice{mem.SliceBuffer(make([]byte, n))}.Reader()); err != nil {
+			if err := take(p, frame{kind: k, a: uint32(i), n: uint64(size)}, strings.Repeat("x", n)); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -1,4 +1,4 @@
-package grpc
+package tcp
 
 import (
 	"context"
@@ -12,8 +12,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"google.golang.org/grpc/mem"
-
 	"volley/transport"
 	"volley/transport/waits"
 )
@@ -22,10 +20,10 @@ import (
 type Endpoint struct {
 	listener  *Listener
 	rank      int
-	addresses []string // of all ranks
-	run       string   // the same at all ranks, and of no other run
-	streams   context.Context
-	endAll    context.CancelFunc
+	addresses []string        // of all ranks
+	run       string          // the same at all ranks, and of no other run
+	open      context.Context // ends with all connections
+	end       context.CancelFunc
 	running   sync.WaitGroup
 	aborted   chan struct{}
 	waits     *waits.All
@@ -57,60 +55,67 @@ func (e *Endpoint) Rank() int { return e.rank }
 func (e *Endpoint) Size() int { return len(e.addresses) }
 
 // Cores returns this rank's share of the cores of its machine.
-func (e *Endpoint) Cores() int { return max(1, runtime.GOMAXPROCS(0)/e.here()) }
+func (e *Endpoint) Cores() int { return max(1, runtime.GOMAXPROCS(0)/e.neighbours()) }
 
 // Overlaps reports whether there are several machines, or two cores for each rank.
-func (e *Endpoint) Overlaps() bool { return e.here() < e.Size() || 2*e.Size() <= runtime.NumCPU() }
+func (e *Endpoint) Overlaps() bool {
+	return e.neighbours() < e.Size() || 2*e.Size() <= runtime.NumCPU()
+}
 
-// here returns how many ranks have the host of this one.
-func (e *Endpoint) here() (n int) {
+// neighbours returns how many ranks have the host of this one.
+func (e *Endpoint) neighbours() (count int) {
 	own, _, _ := net.SplitHostPort(e.addresses[e.rank])
 	for _, address := range e.addresses {
 		if host, _, _ := net.SplitHostPort(address); host == own {
-			n++
+			count++
 		}
 	}
-	return n
+	return count
 }
 
 type transfer struct {
 	*transport.Transfer
 	queue   *waits.Queue
 	size    int
-	moved   int          // bytes that were put into frames, or received
-	left    atomic.Int64 // of a send: bytes that are not written, and one for the head
+	moved   int          // bytes that were put into frames, or whose frames have come
+	left    atomic.Int64 // bytes that are not written, or not read, and one for the head
 	number  uint32       // how many of its tag were before it
 	cleared bool         // of a receive: its sender was told clear-to-send
 }
 
-// fragment returns the next n bytes of the transfer, where they lie.
-func (t *transfer) fragment(n int) (parts [][]byte) {
-	at := t.moved
-	t.moved += n
+var transfers = sync.Pool{New: func() any { return new(transfer) }}
+
+// cut appends size bytes of the transfer, where they lie.
+func (t *transfer) cut(list [][]byte, offset, size int) [][]byte {
 	for _, part := range t.Parts {
-		if at < len(part) && n > 0 {
-			part = part[at:min(len(part), at+n)]
-			parts = append(parts, part)
-			n -= len(part)
-			at = 0
-		} else {
-			at -= min(at, len(part))
+		skipped := min(offset, len(part))
+		if part = part[skipped:min(len(part), skipped+size)]; len(part) > 0 {
+			list = append(list, part)
+		}
+		offset -= skipped
+		size -= len(part)
+	}
+	return list
+}
+
+// fill reads what has come to where it belongs.
+func (t *transfer) fill(c *conn, offset, size int) error {
+	c.parts = t.cut(c.parts[:0], offset, size)
+	defer clear(c.parts)
+	for _, part := range c.parts {
+		if _, err := io.ReadFull(c.reader, part); err != nil {
+			return err
 		}
 	}
-	return parts
+	return nil
 }
 
-// fill puts what has come where it belongs.
-func fill(fragment [][]byte, from *mem.Reader) {
-	for _, part := range fragment {
-		io.ReadFull(from, part) // it lies in memory
-	}
-}
-
-// wrote notes that so many bytes of a send have been written.
-func (t *transfer) wrote(n int) {
-	if t.left.Add(-int64(n)) == 0 {
+// passed notes that so many bytes have been written, or read to where they belong.
+func (t *transfer) passed(size int) {
+	if t.left.Add(-int64(size)) == 0 {
 		t.queue.Finish(t.Transfer, nil)
+		t.Transfer, t.queue = nil, nil
+		transfers.Put(t)
 	}
 }
 
@@ -118,23 +123,33 @@ func (t *transfer) wrote(n int) {
 func (e *Endpoint) NewQueue() transport.Queue { return e.waits.NewQueue() }
 
 // start starts a transfer.
-func (e *Endpoint) start(q *waits.Queue, what *transport.Transfer) {
+func (e *Endpoint) start(q *waits.Queue, wanted *transport.Transfer) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	t := &transfer{Transfer: what, queue: q, size: what.Bytes()}
-	p, err := e.peer(what.Rank)
+	p, err := e.peer(wanted.Rank)
+	tag := wanted.Tag
 	switch {
 	case err != nil:
-		q.Finish(what, fmt.Errorf("rank %d cannot %v: %w", e.rank, what, err))
+		err = fmt.Errorf("rank %d cannot %v: %w", e.rank, wanted, err)
 	case e.abort != nil: // nothing goes to those who have not heard of it
-		q.Finish(what, e.abort)
+		err = e.abort
 	case e.closed:
-		q.Finish(what, fmt.Errorf("rank %d: %w", e.rank, transport.ErrClosed))
-	case min(what.Tag.Round, what.Tag.Port) < 0 || uint64(max(what.Tag.Round, what.Tag.Port)) > math.MaxUint32:
-		q.Finish(what, fmt.Errorf("rank %d cannot %v: %v is not a tag", e.rank, what, what.Tag))
-	case what.Receive:
+		err = fmt.Errorf("rank %d: %w", e.rank, transport.ErrClosed)
+	case min(tag.Round, tag.Port) < 0 || uint64(max(tag.Round, tag.Port)) > math.MaxUint32:
+		err = fmt.Errorf("rank %d cannot %v: %v is not a tag", e.rank, wanted, tag)
+	case p.left && !wanted.Receive:
+		err = errLeft(p.rank)
+	}
+	if err != nil {
+		q.Finish(wanted, err)
+		return
+	}
+	t := transfers.Get().(*transfer)
+	t.Transfer, t.queue, t.size, t.moved, t.cleared = wanted, q, wanted.Bytes(), 0, false
+	t.left.Store(int64(t.size) + 1)
+	if wanted.Receive {
 		p.receive(t)
-	default:
+	} else {
 		p.send(t)
 	}
 }
@@ -148,28 +163,13 @@ func (e *Endpoint) peer(r int) (*peer, error) {
 
 // Inquire asks a rank for whom it has waited longest, and for how long; -1 is nobody. It fails when ctx or the run ends.
 func (e *Endpoint) Inquire(ctx context.Context, rank int) (int, time.Duration, error) {
-	to := make(chan answer, 1)
-	e.mu.Lock()
-	p, err := e.peer(rank)
-	switch {
-	case err != nil:
-	case e.abort != nil:
-		err = e.abort
-	case p.left || e.closed:
-		err = errLeft(rank)
-	}
+	reply := make(chan answer, 1)
+	number, err := e.ask(rank, reply)
 	if err != nil {
-		e.mu.Unlock()
 		return -1, 0, fmt.Errorf("rank %d cannot ask rank %d: %w", e.rank, rank, err)
 	}
-	e.questions++
-	number := e.questions
-	e.answers[number] = to
-	p.connect()
-	p.push(&frame{kind: askFrame, n: number})
-	e.mu.Unlock()
 	select {
-	case a := <-to:
+	case a := <-reply:
 		return a.rank, a.time, nil
 	case <-ctx.Done():
 		err = context.Cause(ctx)
@@ -180,6 +180,25 @@ func (e *Endpoint) Inquire(ctx context.Context, rank int) (int, time.Duration, e
 	defer e.mu.Unlock()
 	delete(e.answers, number)
 	return -1, 0, fmt.Errorf("rank %d does not answer: %w", rank, err)
+}
+
+func (e *Endpoint) ask(rank int, reply chan answer) (number uint64, err error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	p, err := e.peer(rank)
+	switch {
+	case err != nil:
+		return 0, err
+	case e.abort != nil:
+		return 0, e.abort
+	case p.left || e.closed:
+		return 0, errLeft(rank)
+	}
+	e.questions++
+	e.answers[e.questions] = reply
+	p.connect()
+	p.push(frame{kind: askFrame, n: e.questions})
+	return e.questions, nil
 }
 
 // Abort ends the run; the first one that this rank hears of counts for it. After Close it does nothing.
@@ -194,7 +213,7 @@ func (e *Endpoint) stop(cause error) {
 	if e.abort != nil || e.closed {
 		return
 	}
-	e.end(&transport.AbortError{Rank: e.rank, Cause: cause})
+	e.heard(&transport.AbortError{Rank: e.rank, Cause: cause})
 	for _, p := range e.peers {
 		if p != nil && !p.left {
 			p.connect()
@@ -203,8 +222,8 @@ func (e *Endpoint) stop(cause error) {
 	}
 }
 
-// end notes the first abort.
-func (e *Endpoint) end(err *transport.AbortError) {
+// heard notes the first abort.
+func (e *Endpoint) heard(err *transport.AbortError) {
 	if e.abort == nil {
 		e.abort = err
 		close(e.aborted)
@@ -215,7 +234,7 @@ func (e *Endpoint) end(err *transport.AbortError) {
 func (e *Endpoint) hearAbort() {
 	select {
 	case <-e.aborted:
-	case <-e.streams.Done():
+	case <-e.open.Done():
 	case <-time.After(e.listener.limits.Abort):
 	}
 }
@@ -235,7 +254,7 @@ func (e *Endpoint) Close() error {
 			if e.abort != nil { // the peer may hear of the bye first, and take it for the cause
 				p.tellAbort()
 			}
-			p.push(&frame{kind: byeFrame})
+			p.push(frame{kind: byeFrame})
 			read = append(read, p.read)
 		}
 	}
@@ -248,7 +267,7 @@ func (e *Endpoint) Close() error {
 		case <-limit.Done():
 		}
 	}
-	e.endAll()
+	e.end()
 	e.running.Wait()
 	return nil
 }
@@ -265,18 +284,18 @@ func (e *Endpoint) lost(p *peer, err error) {
 		return
 	}
 	peer, own := e.addresses[p.rank], e.addresses[e.rank]
-	unreached, open := new(UnreachedError), ""
+	unreached, advice := new(UnreachedError), ""
 	if errors.As(err, &unreached) {
 		unreached.From = own
-		open = unreached.toOpen()
+		advice = unreached.advice()
 	}
 	switch {
-	case open == "":
+	case advice == "":
 		err = fmt.Errorf("rank %d, at %s, is gone or cannot be reached from rank %d, at %s: %w", p.rank, peer, e.rank, own, err)
 	case unreached.Refused():
-		err = fmt.Errorf("rank %d, at %s, is gone or cannot be reached from rank %d, at %s: %w; if it runs, %s", p.rank, peer, e.rank, own, err, open)
+		err = fmt.Errorf("rank %d, at %s, is gone or cannot be reached from rank %d, at %s: %w; if it runs, %s", p.rank, peer, e.rank, own, err, advice)
 	default:
-		err = fmt.Errorf("rank %d cannot connect to rank %d at %s: %w; %s", e.rank, p.rank, peer, err, open)
+		err = fmt.Errorf("rank %d cannot connect to rank %d at %s: %w; %s", e.rank, p.rank, peer, err, advice)
 	}
 	e.stop(err)
 }

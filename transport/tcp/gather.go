@@ -1,23 +1,14 @@
-package grpc
+package tcp
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
 	"time"
-
-	rpc "google.golang.org/grpc"
-	"google.golang.org/grpc/codes"
-	grpcpeer "google.golang.org/grpc/peer"
-	"google.golang.org/grpc/status"
 )
-
-// mostAnswer bounds what rank 0 answers, in bytes.
-const mostAnswer = 64 << 20
-
-var meeting = rpc.StreamDesc{StreamName: "Meet", ServerStreams: true, ClientStreams: true}
 
 // A Contribution is what a rank tells all others through rank 0.
 type Contribution struct {
@@ -28,9 +19,15 @@ type Contribution struct {
 	Data     []byte
 }
 
+// A caller is a rank that has come to rank 0. Its context ends with it.
+type caller struct {
+	context.Context
+	address string
+}
+
 // A gathering is one at rank 0. Its listener's lock guards it until it is over.
 type gathering struct {
-	calls []context.Context // of the ranks that have come: each ends with its rank
+	calls []*caller // of the ranks that have come
 	texts [][]byte
 	over  chan struct{} // closed when all have come, or err says why not
 	err   error
@@ -78,7 +75,7 @@ func (l *Listener) Gather(
 	}
 	answer, err := l.ask(ctx, address, text)
 	if err != nil {
-		return nil, fmt.Errorf("cannot meet rank 0 at %s: %w", address, reason(l.meets, err))
+		return nil, fmt.Errorf("cannot meet rank 0 at %s: %w", address, err)
 	}
 	var said answered
 	if err := json.Unmarshal(answer, &said); err != nil || len(said.Texts) != mine.Size && said.Error == "" {
@@ -97,29 +94,29 @@ func (l *Listener) Gather(
 // connection.
 func (l *Listener) ask(ctx context.Context, address string, text []byte) (answer []byte, err error) {
 	defer context.AfterFunc(ctx, func() { l.leave(context.Cause(ctx)) })()
-	if l.stream == nil {
-		conn, err := l.client(address, l.leave, false)
-		if err != nil {
+	if l.first == nil {
+		if l.first, err = l.dial(l.meets, address, frame{kind: meetFrame}, false); err != nil {
 			return nil, err
 		}
-		context.AfterFunc(l.meets, func() { conn.Close() })
-		if l.stream, err = conn.NewStream(l.meets, &meeting, "/"+service+"/"+meeting.StreamName, rpc.WaitForReady(true), rpc.MaxCallRecvMsgSize(mostAnswer)); err != nil {
-			return nil, err
-		}
+		context.AfterFunc(l.meets, func() { l.first.Close() })
 	}
-	l.stream.SendMsg(&text) // who receives hears what is wrong
-	err = l.stream.RecvMsg(&answer)
-	return answer, err
+	if err = l.first.send(frame{kind: textFrame, text: text}); err == nil {
+		answer, err = l.first.text(tableFrame)
+	}
+	if err != nil {
+		return nil, cmp.Or(context.Cause(l.meets), plain(err))
+	}
+	return answer, nil
 }
 
 // lead is Gather at rank 0.
 func (l *Listener) lead(ctx context.Context, mine Contribution, limit time.Duration) ([][]byte, error) {
-	g := &gathering{calls: make([]context.Context, mine.Size), texts: make([][]byte, mine.Size), over: make(chan struct{})}
+	g := &gathering{calls: make([]*caller, mine.Size), texts: make([][]byte, mine.Size), over: make(chan struct{})}
 	l.mu.Lock()
 	l.gathered[mine.Name] = g
 	close(l.begun)
 	l.begun = make(chan struct{})
-	l.add(g, context.Background(), mine)
+	l.add(g, &caller{context.Background(), "rank 0"}, mine)
 	l.mu.Unlock()
 	var timeout <-chan time.Time
 	if limit > 0 {
@@ -148,52 +145,63 @@ func (l *Listener) lead(ctx context.Context, mine Contribution, limit time.Durat
 }
 
 // meet answers the contributions of a rank, one after the other, until the rank ends or this listener closes.
-func (l *Listener) meet(_ any, s rpc.ServerStream) error {
-	for {
-		var text []byte
-		heard := make(chan error, 1)
-		go func() { heard <- s.RecvMsg(&text) }()
-		select {
-		case err := <-heard:
+func (l *Listener) meet(c *conn) error {
+	ctx, cancel := context.WithCancel(context.Background())
+	texts := make(chan []byte)
+	l.serving.Go(func() {
+		defer cancel() // the rank has ended
+		for {
+			text, err := c.text(textFrame)
 			if err != nil {
-				return nil // the rank has ended
+				return
 			}
+			select {
+			case texts <- text:
+			case <-l.meets.Done():
+				return
+			}
+		}
+	})
+	rank := &caller{ctx, c.RemoteAddr().String()}
+	for {
+		select {
+		case text := <-texts:
+			answer, err := l.answer(rank, text)
+			if err == nil {
+				err = c.send(frame{kind: tableFrame, text: answer})
+			}
+			if err != nil {
+				return err
+			}
+		case <-ctx.Done():
+			return nil
 		case <-l.meets.Done():
 			return nil
-		}
-		answer, err := l.answer(s.Context(), text)
-		if err != nil {
-			return err
-		}
-		if err := s.SendMsg(&answer); err != nil {
-			return err
 		}
 	}
 }
 
 // answer is Gather for a rank that calls.
-func (l *Listener) answer(ctx context.Context, text []byte) ([]byte, error) {
+func (l *Listener) answer(rank *caller, text []byte) ([]byte, error) {
 	var r Contribution
 	if err := json.Unmarshal(text, &r); err != nil || r.Rank <= 0 {
-		l.refused(caller(ctx), errors.New("it sends no contribution of a rank"))
-		return nil, status.Error(codes.InvalidArgument, "no contribution of a rank")
+		return nil, errors.New("it sends no contribution of a rank")
 	}
 	var g *gathering
 	for g == nil {
 		l.mu.Lock()
-		begun := l.begun
+		over := l.begun
 		if g = l.gathered[r.Name]; g != nil {
-			l.add(g, ctx, r)
-		}
-		l.mu.Unlock()
-		over := begun
-		if g != nil {
+			l.add(g, rank, r)
 			over = g.over
 		}
+		l.mu.Unlock()
 		select {
 		case <-over:
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
+		case <-rank.Done():
+			return nil, context.Cause(rank)
+		case <-l.meets.Done():
+			return nil, context.Cause(l.meets)
 		}
 	}
 	said := answered{Texts: g.texts}
@@ -204,16 +212,16 @@ func (l *Listener) answer(ctx context.Context, text []byte) ([]byte, error) {
 }
 
 // A contradiction ends the gathering for all.
-func (l *Listener) add(g *gathering, call context.Context, r Contribution) {
+func (l *Listener) add(g *gathering, call *caller, r Contribution) {
 	size := len(g.calls)
 	switch {
 	case g.ended():
 	case r.Protocol != Protocol:
-		g.end(Inputf("rank %d, at %s, speaks protocol %d and rank 0 protocol %d: run the same version of Volley everywhere", r.Rank, caller(call), r.Protocol, Protocol))
+		g.end(Inputf("rank %d, at %s, speaks protocol %d and rank 0 protocol %d: run the same version of Volley everywhere", r.Rank, call.address, r.Protocol, Protocol))
 	case r.Size != size || r.Rank >= size:
-		g.end(Inputf("%s says that it is rank %d of %d, and rank 0 that there are %d", caller(call), r.Rank, r.Size, size))
+		g.end(Inputf("%s says that it is rank %d of %d, and rank 0 that there are %d", call.address, r.Rank, r.Size, size))
 	case g.calls[r.Rank] != nil && g.calls[r.Rank].Err() == nil:
-		g.end(Inputf("two processes are rank %d: at %s and at %s", r.Rank, caller(g.calls[r.Rank]), caller(call)))
+		g.end(Inputf("two processes are rank %d: at %s and at %s", r.Rank, g.calls[r.Rank].address, call.address))
 	default:
 		g.calls[r.Rank], g.texts[r.Rank] = call, r.Data
 		l.complete(g)
@@ -262,12 +270,4 @@ func (g *gathering) end(err error) {
 		g.calls = nil // who comes late needs nothing of them
 		close(g.over)
 	}
-}
-
-// caller returns the address of who calls.
-func caller(ctx context.Context) string {
-	if p, ok := grpcpeer.FromContext(ctx); ok {
-		return p.Addr.String()
-	}
-	return "rank 0"
 }

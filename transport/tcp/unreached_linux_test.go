@@ -1,4 +1,4 @@
-package grpc
+package tcp
 
 import (
 	"context"

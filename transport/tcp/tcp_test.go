@@ -1,4 +1,4 @@
-package grpc
+package tcp
 
 import (
 	"bytes"
@@ -12,9 +12,6 @@ import (
 	"sync"
 	"testing"
 	"time"
-
-	rpc "google.golang.org/grpc"
-	"google.golang.org/grpc/mem"
 
 	"volley/internal/race"
 	"volley/transport"
@@ -129,39 +126,33 @@ func TestCauseOfEnd(t *testing.T) {
 	})
 	t.Run("and passes the abort on", func(t *testing.T) {
 		run := newRun(t, 3, Limits{})
-		as := func(rank int) rpc.ClientStream {
-			return call(t, run[2].(member).addresses[2], fmt.Sprintf(helloForm, Protocol, "test", rank, 2))
-		}
-		first, second := as(0), as(1)
-		say := func(s rpc.ClientStream, f []byte) {
-			if err := s.SendMsg(&f); err != nil {
-				t.Error(err)
-			}
-		}
-		say(first, forged(headFrame, 0, 0, 0, ""))
+		first, second := call(t, run[2], 0), call(t, run[2], 1)
+		first.say(t, forged(headFrame, 0, 0, 0, ""))
 		if err := transport.Receive(t.Context(), run[2], 0, transport.Tag{}); err != nil {
 			t.Fatal(err) // rank 0 is connected now
 		}
-		say(second, forged(abortFrame, 1, 0, 0, "the cause"))
+		second.say(t, forged(abortFrame, 1, 0, 0, "the cause"))
 		transport.Receive(t.Context(), run[2], 1, transport.Tag{})
 		var closed sync.WaitGroup
 		for _, e := range run {
 			closed.Go(func() { e.Close() })
 		}
 		var kinds []kind
-		for first.RecvMsg(reader(func(f *frame, from *mem.Reader) error {
+		for !slices.Contains(kinds, byeFrame) {
+			f, text, err := first.hear()
+			if err != nil {
+				t.Fatal(err)
+			}
 			kinds = append(kinds, f.kind)
-			if text := rest(from); f.kind == abortFrame && (f.a != 1 || string(text) != "the cause") {
+			if f.kind == abortFrame && (f.a != 1 || text != "the cause") {
 				t.Errorf("rank %d stopped: %s", f.a, text)
 			}
-			return nil
-		})) == nil && !slices.Contains(kinds, byeFrame) {
 		}
 		if !slices.Equal(kinds, []kind{abortFrame, byeFrame}) {
 			t.Errorf("frames of kinds %v", kinds)
 		}
-		say(first, forged(goneFrame, 0, 0, 0, ""))
-		say(second, forged(goneFrame, 0, 0, 0, ""))
+		first.say(t, forged(goneFrame, 0, 0, 0, ""))
+		second.say(t, forged(goneFrame, 0, 0, 0, ""))
 		closed.Wait()
 	})
 }

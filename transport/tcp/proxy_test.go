@@ -1,4 +1,4 @@
-package grpc
+package tcp
 
 import (
 	"context"
@@ -180,10 +180,8 @@ func TestCutEarly(t *testing.T) {
 	defer first.Close()
 	heard := make(chan error)
 	go func() { heard <- transport.Receive(t.Context(), first, 1, transport.Tag{}, []byte{0}) }()
-	for opened := false; !opened; time.Sleep(time.Millisecond) {
-		first.mu.Lock()
-		opened = first.peers[1].link != nil
-		first.mu.Unlock()
+	for !runs("(*Listener).admit") {
+		time.Sleep(time.Millisecond)
 	}
 	p.each(func(c *net.TCPConn) { c.Close() })
 	err := <-heard

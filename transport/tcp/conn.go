@@ -1,0 +1,101 @@
+package tcp
+
+import (
+	"bufio"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"sync"
+	"time"
+)
+
+// A conn is a connection between two ranks.
+type conn struct {
+	*wire
+	reader io.Reader
+	writer io.Writer
+	sealed *bufio.Writer // what TLS makes a record of; nil without TLS
+	header [headerBytes]byte
+	parts  [][]byte // of the message that is read
+	batch  batch
+	ended  chan struct{} // closed when nothing is read any more
+}
+
+// A wire is a TCP connection that reads much at a time and, for TLS, writes much at a time: TLS has a call for each
+// record. Before its handshake is over it holds nothing back, and little memory.
+type wire struct {
+	net.Conn
+	reader *bufio.Reader
+
+	mu     sync.Mutex // TLS may answer what it reads while frames are written
+	writer *bufio.Writer
+}
+
+const (
+	recordBytes   = 16 << 10        // the most of TLS
+	allBuffers    = 16 << 20        // of all connections of a rank together, unless that is less than a record each
+	silence       = 5 * time.Second // between questions to a silent kernel
+	mostSilences  = 4
+	aliveAfter    = 2 * silence
+	acceptedAfter = aliveAfter + mostSilences*silence
+)
+
+func newWire(c net.Conn) *wire {
+	if c, ok := c.(*net.TCPConn); ok {
+		c.SetKeepAliveConfig(net.KeepAliveConfig{Enable: true, Idle: aliveAfter, Interval: silence, Count: mostSilences})
+		endUnaccepted(c, acceptedAfter)
+	}
+	return &wire{Conn: c, reader: bufio.NewReaderSize(c, 4<<10)}
+}
+
+func (w *wire) Read(data []byte) (int, error) { return w.reader.Read(data) }
+
+func (w *wire) Write(data []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.writer == nil {
+		return w.Conn.Write(data)
+	}
+	return w.writer.Write(data)
+}
+
+// newConn is a connection whose handshake is over.
+func newConn(w *wire, secured *tls.Conn, buffer int) *conn {
+	w.reader = bufio.NewReaderSize(w.reader, buffer)
+	c := &conn{wire: w, reader: w, writer: w.Conn, ended: make(chan struct{})}
+	if secured != nil {
+		w.mu.Lock()
+		w.writer = bufio.NewWriterSize(w.Conn, buffer)
+		w.mu.Unlock()
+		c.sealed = bufio.NewWriterSize(secured, recordBytes)
+		c.reader, c.writer = secured, c.sealed
+	}
+	return c
+}
+
+// flush sends what TLS was given.
+func (c *conn) flush() error {
+	if c.sealed == nil {
+		return nil
+	}
+	if err := c.sealed.Flush(); err != nil {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.wire.writer.Flush()
+}
+
+// plain returns the error of a connection without the addresses of its sockets.
+func plain(err error) error {
+	op := new(net.OpError)
+	switch {
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, net.ErrClosed):
+		return errors.New("the connection has ended")
+	case errors.As(err, &op) && op.Op != "dial":
+		return fmt.Errorf("%s: %w", op.Op, op.Err)
+	}
+	return err
+}

@@ -1,0 +1,192 @@
+package tcp
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"errors"
+	"log/slog"
+	"net"
+	"slices"
+	"sync"
+	"time"
+
+	"volley/transport/waits"
+)
+
+// Protocol is the version of the frames and of what ranks say when they meet.
+const Protocol = 5
+
+const (
+	mostHandshakes = 128 // under way
+	acceptAgain    = 10 * time.Millisecond
+)
+
+// Limits are how long a rank waits for others. Zero is what is usual.
+type Limits struct {
+	Handshake time.Duration // 20 s: on a busy machine a handshake takes seconds
+	Turn      time.Duration // 2 s, for the lower of two ranks to connect them, before the higher one does
+	Dial      time.Duration // 6 s, until a rank is given up whose name is not found, or to which there is no route
+	Asks      int           // 3 packets ask the kernel of a rank to connect: it answers, however busy the machine is
+	Connect   time.Duration // a minute, to reach another rank: many ranks of a busy machine take long
+	Answer    time.Duration // 5 s, for rank 0 to say who is missing when the time of a gathering is over
+	Abort     time.Duration // 1 s, where a peer is found closed, for the abort that it may have heard first
+	Refused   time.Duration // 5 s, from a connection that is refused until the log tells of it and of those that follow
+	Close     time.Duration // 3 s, at Close, for peers to say that they have read everything
+}
+
+// filled returns the limits with what is usual where they are zero.
+func (l Limits) filled() Limits {
+	return Limits{
+		Handshake: cmp.Or(l.Handshake, 20*time.Second),
+		Turn:      cmp.Or(l.Turn, 2*time.Second),
+		Dial:      cmp.Or(l.Dial, 6*time.Second),
+		Asks:      cmp.Or(l.Asks, 3),
+		Connect:   cmp.Or(l.Connect, time.Minute),
+		Answer:    cmp.Or(l.Answer, 5*time.Second),
+		Abort:     cmp.Or(l.Abort, time.Second),
+		Refused:   cmp.Or(l.Refused, 5*time.Second),
+		Close:     cmp.Or(l.Close, 3*time.Second),
+	}
+}
+
+// A Listener is where the peers of a rank connect.
+type Listener struct {
+	log      *slog.Logger
+	limits   Limits
+	socket   net.Listener
+	security *tls.Config // nil: none
+	buffer   int         // bytes, each way of a connection
+	serving  sync.WaitGroup
+	stopped  context.Context // ends with all connections
+	stop     context.CancelFunc
+	joined   chan struct{} // closed when the endpoint is there
+	endpoint *Endpoint
+
+	meets context.Context // ends with first, which is nil before the first gathering
+	leave func(error)
+	first *conn // to rank 0
+
+	mu         sync.Mutex // guards what follows
+	handshakes []net.Conn // under way, oldest first
+	refusals   refusals
+	gathered   map[string]*gathering
+	begun      chan struct{} // closed when there is one more
+	met        []*caller     // of the first one
+}
+
+// Serve accepts connections of a run of so many ranks until Close. Security says whom, for both sides of a connection; nil
+// is anybody, unencrypted. The log gets who is refused; for nil nothing is logged.
+func Serve(socket net.Listener, size int, security *tls.Config, limits Limits, log *slog.Logger) *Listener {
+	l := &Listener{
+		log: cmp.Or(log, slog.New(slog.DiscardHandler)), limits: limits.filled(), socket: socket,
+		buffer: max(recordBytes, min(frameBytes, allBuffers/size)), joined: make(chan struct{}), gathered: map[string]*gathering{}, begun: make(chan struct{}),
+	}
+	if security != nil {
+		l.security = security.Clone()
+		l.security.DynamicRecordSizingDisabled = true // all that is sent is long, or ends a call of the system
+	}
+	l.meets, l.leave = context.WithCancelCause(context.Background())
+	l.stopped, l.stop = context.WithCancel(context.Background())
+	l.serving.Go(l.accept)
+	return l
+}
+
+// accept serves each connection.
+func (l *Listener) accept() {
+	for {
+		raw, err := l.socket.Accept()
+		switch {
+		case err == nil:
+			l.serving.Go(func() { l.serve(raw) })
+		case errors.Is(err, net.ErrClosed):
+			return
+		default: // too many files are open
+			time.Sleep(acceptAgain)
+		}
+	}
+}
+
+// serve does what a connection is made for. Of too many handshakes under way the oldest ends.
+func (l *Listener) serve(raw net.Conn) {
+	defer raw.Close()
+	defer context.AfterFunc(l.stopped, func() { raw.Close() })()
+	l.mu.Lock()
+	if l.handshakes = append(l.handshakes, raw); len(l.handshakes) > mostHandshakes {
+		l.handshakes[0].Close()
+		l.handshakes = slices.Delete(l.handshakes, 0, 1)
+	}
+	l.mu.Unlock()
+	c, call, err := l.welcome(raw)
+	l.mu.Lock()
+	l.handshakes = slices.DeleteFunc(l.handshakes, func(other net.Conn) bool { return other == raw })
+	l.mu.Unlock()
+	if err == nil {
+		switch call.kind {
+		case exchangeFrame:
+			err = l.admit(c, call)
+		case meetFrame:
+			err = l.meet(c)
+		case probeFrame:
+			err = l.probed(c)
+		default:
+			err = errors.New("it does not say who it is")
+		}
+	}
+	if err != nil && l.meets.Err() == nil {
+		l.refused(raw.RemoteAddr().String(), err)
+	}
+}
+
+// welcome shakes hands, and reads what a connection is for.
+func (l *Listener) welcome(raw net.Conn) (c *conn, call frame, err error) {
+	raw.SetDeadline(time.Now().Add(l.limits.Handshake))
+	w := newWire(raw)
+	var secured *tls.Conn
+	if l.security != nil {
+		secured = tls.Server(w, l.security)
+		if err := secured.Handshake(); err != nil {
+			return nil, call, err
+		}
+	}
+	c = newConn(w, secured, l.buffer)
+	if err := c.send(frame{kind: readyFrame}); err != nil {
+		return nil, call, err
+	}
+	if call, err = c.next(); err == nil {
+		err = raw.SetDeadline(time.Time{})
+	}
+	return c, call, err
+}
+
+// Join makes this process a rank of a run, by its name. It is called once; close the endpoint before the listener.
+func (l *Listener) Join(rank int, addresses []string, run string) *Endpoint {
+	e := &Endpoint{listener: l, rank: rank, addresses: slices.Clone(addresses), run: run, aborted: make(chan struct{}), answers: map[uint64]chan answer{}}
+	e.waits = waits.New(e.aborted, func() error { return e.abort }, e.start)
+	e.open, e.end = context.WithCancel(context.Background())
+	e.peers = make([]*peer, len(addresses))
+	for r := range e.peers {
+		if r != rank {
+			e.peers[r] = newPeer(e, r)
+		}
+	}
+	l.endpoint = e
+	close(l.joined)
+	return e
+}
+
+// Close ends all connections, once those who call have their answers.
+func (l *Listener) Close() error {
+	l.leave(nil)
+	err := l.socket.Close()
+	l.mu.Lock()
+	for _, raw := range l.handshakes {
+		raw.Close()
+	}
+	l.mu.Unlock()
+	defer time.AfterFunc(l.limits.Close, l.stop).Stop()
+	l.serving.Wait()
+	l.stop()
+	l.tellRefused()
+	return err
+}
