@@ -265,7 +265,7 @@ func TestLaunchHosts(t *testing.T) {
 	took := time.Since(begun)
 	deaf("-D", 2, "10.78.0.1")
 	deaf("-D", 0, "10.78.0.3")
-	unreached := regexp.MustCompile(`rank \d \(10\.78\.0\.1\) cannot connect to rank \d \(10\.78\.0\.3\) at (10\.78\.0\.3):(\d+): .*; open TCP port \d+ of 10\.78\.0\.3 for 10\.78\.0\.1; with --port 7000-7063 `)
+	unreached := regexp.MustCompile(`rank \d \(10\.78\.0\.3\), at 10\.78\.0\.3:\d+, is gone or cannot be reached from rank \d \(10\.78\.0\.1\), .*; if it runs, open TCP port \d+ of 10\.78\.0\.3 for 10\.78\.0\.1; with --port 7000-7063 `)
 	if r.code != exit.Failed || !unreached.MatchString(r.stderr) {
 		t.Errorf("after %v: %+v", took, r)
 	}

@@ -61,18 +61,23 @@ func (w *wire) Write(data []byte) (int, error) {
 	return w.writer.Write(data)
 }
 
-// newConn is a connection whose handshake is over.
-func newConn(w *wire, secured *tls.Conn, buffer int) *conn {
-	w.reader = bufio.NewReaderSize(w.reader, buffer)
-	c := &conn{wire: w, reader: w, writer: w.Conn, ended: make(chan struct{})}
-	if secured != nil {
+// secure shakes hands as the given side.
+func (l *Listener) secure(raw net.Conn, side func(net.Conn, *tls.Config) *tls.Conn) (*conn, error) {
+	w := newWire(raw)
+	c := &conn{wire: w, reader: w, writer: raw, ended: make(chan struct{})}
+	if l.security != nil {
+		secured := side(w, l.security)
+		if err := secured.Handshake(); err != nil {
+			return nil, err
+		}
 		w.mu.Lock()
-		w.writer = bufio.NewWriterSize(w.Conn, buffer)
+		w.writer = bufio.NewWriterSize(raw, l.buffer)
 		w.mu.Unlock()
 		c.sealed = bufio.NewWriterSize(secured, recordBytes)
 		c.reader, c.writer = secured, c.sealed
 	}
-	return c
+	w.reader = bufio.NewReaderSize(w.reader, l.buffer)
+	return c, nil
 }
 
 // flush sends what TLS was given.

@@ -37,7 +37,7 @@ func (e *UnreachedError) advice() string {
 	if err != nil || errors.As(e.Err, new(*net.DNSError)) {
 		return ""
 	}
-	return fmt.Sprintf("open TCP port %s of %s for %s", port, host, source)
+	return fmt.Sprintf("; if it runs, open TCP port %s of %s for %s", port, host, source)
 }
 
 // ErrStranger is wrapped by the error of a connection on which one side may not take part: by that of a tls.Config's
@@ -90,33 +90,24 @@ func (l *Listener) dial(ctx context.Context, address string, call frame, listene
 	}
 }
 
-// call makes a connection of one that TCP has made, by a handshake.
-func (l *Listener) call(ctx context.Context, raw net.Conn, call frame) (c *conn, err error) {
+// call says what a connection is made for, once both sides have shaken hands.
+func (l *Listener) call(ctx context.Context, raw net.Conn, call frame) (*conn, error) {
 	stop := context.AfterFunc(ctx, func() { raw.Close() })
-	defer func() {
-		if !stop() && err == nil {
-			err = context.Cause(ctx)
-		}
-		if err != nil {
-			raw.Close()
-			c, err = nil, asStranger(err)
-		}
-	}()
-	w := newWire(raw)
-	var secured *tls.Conn
-	if l.security != nil {
-		secured = tls.Client(w, l.security)
-		if err := secured.HandshakeContext(ctx); err != nil {
-			return nil, err
-		}
+	c, err := l.secure(raw, tls.Client)
+	if err == nil {
+		err = c.send(call)
 	}
-	c = newConn(w, secured, l.buffer)
-	if err := c.send(call); err != nil {
-		return nil, err
+	if err == nil { // in TLS 1.3 the caller is through first, and hears here whether the other side is
+		_, err = c.text(readyFrame)
 	}
-	// In TLS 1.3 the caller is through first, and hears here whether the other side is.
-	_, err = c.text(readyFrame)
-	return c, err
+	if !stop() && err == nil {
+		err = context.Cause(ctx)
+	}
+	if err != nil {
+		raw.Close()
+		return nil, asStranger(err)
+	}
+	return c, nil
 }
 
 // connect calls the peer where there is no connection with it.

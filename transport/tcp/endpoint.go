@@ -283,19 +283,10 @@ func (e *Endpoint) lost(p *peer, err error) {
 	if p.left || e.closed {
 		return
 	}
-	peer, own := e.addresses[p.rank], e.addresses[e.rank]
-	unreached, advice := new(UnreachedError), ""
-	if errors.As(err, &unreached) {
+	own, advice := e.addresses[e.rank], ""
+	if unreached := new(UnreachedError); errors.As(err, &unreached) {
 		unreached.From = own
 		advice = unreached.advice()
 	}
-	switch {
-	case advice == "":
-		err = fmt.Errorf("rank %d, at %s, is gone or cannot be reached from rank %d, at %s: %w", p.rank, peer, e.rank, own, err)
-	case unreached.Refused():
-		err = fmt.Errorf("rank %d, at %s, is gone or cannot be reached from rank %d, at %s: %w; if it runs, %s", p.rank, peer, e.rank, own, err, advice)
-	default:
-		err = fmt.Errorf("rank %d cannot connect to rank %d at %s: %w; %s", e.rank, p.rank, peer, err, advice)
-	}
-	e.stop(err)
+	e.stop(fmt.Errorf("rank %d, at %s, is gone or cannot be reached from rank %d, at %s: %w%s", p.rank, e.addresses[p.rank], e.rank, own, err, advice))
 }

@@ -25,12 +25,12 @@ type caller struct {
 	address string
 }
 
-// A gathering is one at rank 0. Its listener's lock guards it until it is over.
+// A gathering is one at rank 0.
 type gathering struct {
-	calls []*caller // of the ranks that have come
-	texts [][]byte
-	over  chan struct{} // closed when all have come, or err says why not
-	err   error
+	callers []*caller // nil: it has not come
+	texts   [][]byte
+	over    bool
+	err     error
 }
 
 // answered is what rank 0 answers. Texts of ranks that have not come are null.
@@ -56,9 +56,7 @@ func Inputf(format string, args ...any) error { return &InputError{fmt.Errorf(fo
 // do not come within the time (0: any), or ranks contradict each other, all return an error that says which, with what
 // the others have said. After the first gathering nobody waits for a rank that has ended. There are no texts where
 // that is rank 0.
-func (l *Listener) Gather(
-	ctx context.Context, address string, mine Contribution, limit time.Duration,
-) ([][]byte, error) {
+func (l *Listener) Gather(ctx context.Context, address string, mine Contribution, limit time.Duration) ([][]byte, error) {
 	mine.Protocol = Protocol
 	if mine.Rank == 0 {
 		return l.lead(ctx, mine, limit)
@@ -70,15 +68,14 @@ func (l *Listener) Gather(
 		defer cancel()
 	}
 	text, err := json.Marshal(mine)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		text, err = l.ask(ctx, address, text)
 	}
-	answer, err := l.ask(ctx, address, text)
 	if err != nil {
 		return nil, fmt.Errorf("cannot meet rank 0 at %s: %w", address, err)
 	}
 	var said answered
-	if err := json.Unmarshal(answer, &said); err != nil || len(said.Texts) != mine.Size && said.Error == "" {
+	if err := json.Unmarshal(text, &said); err != nil || len(said.Texts) != mine.Size && said.Error == "" {
 		return nil, fmt.Errorf("rank 0 at %s answers what is no table of %d ranks", address, mine.Size)
 	}
 	switch {
@@ -109,56 +106,87 @@ func (l *Listener) ask(ctx context.Context, address string, text []byte) (answer
 	return answer, nil
 }
 
-// lead is Gather at rank 0.
-func (l *Listener) lead(ctx context.Context, mine Contribution, limit time.Duration) ([][]byte, error) {
-	g := &gathering{calls: make([]*caller, mine.Size), texts: make([][]byte, mine.Size), over: make(chan struct{})}
-	l.mu.Lock()
-	l.gathered[mine.Name] = g
-	close(l.begun)
-	l.begun = make(chan struct{})
-	l.add(g, &caller{context.Background(), "rank 0"}, mine)
-	l.mu.Unlock()
-	var timeout <-chan time.Time
-	if limit > 0 {
-		timeout = time.After(limit)
-	}
-	select {
-	case <-g.over:
-		return g.texts, g.err
-	case <-timeout:
-	case <-ctx.Done():
-	}
+// update changes what ranks have said, and wakes those who wait for that.
+func (l *Listener) update(change func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	var absent []string
-	for r, call := range g.calls {
-		if call == nil {
-			absent = append(absent, fmt.Sprint(r))
+	change()
+	close(l.changed)
+	l.changed = make(chan struct{})
+}
+
+// await waits until a condition holds of what ranks have said.
+func (l *Listener) await(ctx context.Context, holds func() bool) error {
+	for {
+		l.mu.Lock()
+		done, changed := holds(), l.changed
+		l.mu.Unlock()
+		if done {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return context.Cause(ctx)
 		}
 	}
-	if ctx.Err() != nil {
-		g.end(context.Cause(ctx))
-	} else {
-		g.end(fmt.Errorf("of %d ranks these have not come to rank 0 within %v: %s", mine.Size, limit, strings.Join(absent, ", ")))
+}
+
+// lead is Gather at rank 0.
+func (l *Listener) lead(ctx context.Context, mine Contribution, limit time.Duration) ([][]byte, error) {
+	g := &gathering{callers: make([]*caller, mine.Size), texts: make([][]byte, mine.Size)}
+	if limit > 0 {
+		var cancel func()
+		ctx, cancel = context.WithTimeout(ctx, limit)
+		defer cancel()
 	}
+	l.update(func() {
+		l.gathered[mine.Name] = g
+		l.add(g, &caller{context.Background(), "rank 0"}, mine)
+	})
+	err := l.await(ctx, func() bool { return g.over || l.absent(g) == nil })
+	l.update(func() {
+		absent := l.absent(g)
+		switch {
+		case g.over:
+		case absent == nil && l.met == nil:
+			l.met = g.callers
+		case absent == nil:
+		case errors.Is(err, context.DeadlineExceeded):
+			g.err = fmt.Errorf("of %d ranks these have not come to rank 0 within %v: %s", mine.Size, limit, strings.Join(absent, ", "))
+		default:
+			g.err = err
+		}
+		g.over = true
+	})
 	return g.texts, g.err
+}
+
+// absent returns the ranks that have not come, and have not ended since the ranks met.
+func (l *Listener) absent(g *gathering) (ranks []string) {
+	for r, c := range g.callers {
+		if c == nil && (l.met == nil || l.met[r].Err() == nil) {
+			ranks = append(ranks, fmt.Sprint(r))
+		}
+	}
+	return ranks
 }
 
 // meet answers the contributions of a rank, one after the other, until the rank ends or this listener closes.
 func (l *Listener) meet(c *conn) error {
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(l.meets)
+	defer l.update(cancel)
 	texts := make(chan []byte)
 	l.serving.Go(func() {
-		defer cancel() // the rank has ended
-		for {
+		defer cancel()
+		for ctx.Err() == nil {
 			text, err := c.text(textFrame)
 			if err != nil {
-				return
+				return // the rank has ended
 			}
 			select {
 			case texts <- text:
-			case <-l.meets.Done():
-				return
+			case <-ctx.Done():
 			}
 		}
 	})
@@ -171,11 +199,11 @@ func (l *Listener) meet(c *conn) error {
 				err = c.send(frame{kind: tableFrame, text: answer})
 			}
 			if err != nil {
+				c.Close()
 				return err
 			}
 		case <-ctx.Done():
-			return nil
-		case <-l.meets.Done():
+			c.Close()
 			return nil
 		}
 	}
@@ -188,21 +216,13 @@ func (l *Listener) answer(rank *caller, text []byte) ([]byte, error) {
 		return nil, errors.New("it sends no contribution of a rank")
 	}
 	var g *gathering
-	for g == nil {
-		l.mu.Lock()
-		over := l.begun
-		if g = l.gathered[r.Name]; g != nil {
-			l.add(g, rank, r)
-			over = g.over
-		}
-		l.mu.Unlock()
-		select {
-		case <-over:
-		case <-rank.Done():
-			return nil, context.Cause(rank)
-		case <-l.meets.Done():
-			return nil, context.Cause(l.meets)
-		}
+	err := l.await(rank, func() bool { g = l.gathered[r.Name]; return g != nil })
+	if err != nil {
+		return nil, err
+	}
+	l.update(func() { l.add(g, rank, r) })
+	if err := l.await(rank, func() bool { return g.over }); err != nil {
+		return nil, err
 	}
 	said := answered{Texts: g.texts}
 	if g.err != nil {
@@ -211,63 +231,19 @@ func (l *Listener) answer(rank *caller, text []byte) ([]byte, error) {
 	return json.Marshal(said)
 }
 
-// A contradiction ends the gathering for all.
-func (l *Listener) add(g *gathering, call *caller, r Contribution) {
-	size := len(g.calls)
+// add takes a contribution. A contradiction ends the gathering for all.
+func (l *Listener) add(g *gathering, rank *caller, r Contribution) {
+	size := len(g.callers)
 	switch {
-	case g.ended():
+	case g.over:
 	case r.Protocol != Protocol:
-		g.end(Inputf("rank %d, at %s, speaks protocol %d and rank 0 protocol %d: run the same version of Volley everywhere", r.Rank, call.address, r.Protocol, Protocol))
+		g.err = Inputf("rank %d, at %s, speaks protocol %d and rank 0 protocol %d: run the same version of Volley everywhere", r.Rank, rank.address, r.Protocol, Protocol)
 	case r.Size != size || r.Rank >= size:
-		g.end(Inputf("%s says that it is rank %d of %d, and rank 0 that there are %d", call.address, r.Rank, r.Size, size))
-	case g.calls[r.Rank] != nil && g.calls[r.Rank].Err() == nil:
-		g.end(Inputf("two processes are rank %d: at %s and at %s", r.Rank, g.calls[r.Rank].address, call.address))
+		g.err = Inputf("%s says that it is rank %d of %d, and rank 0 that there are %d", rank.address, r.Rank, r.Size, size)
+	case g.callers[r.Rank] != nil && g.callers[r.Rank].Err() == nil:
+		g.err = Inputf("two processes are rank %d: at %s and at %s", r.Rank, g.callers[r.Rank].address, rank.address)
 	default:
-		g.calls[r.Rank], g.texts[r.Rank] = call, r.Data
-		l.complete(g)
+		g.callers[r.Rank], g.texts[r.Rank] = rank, r.Data
 	}
-}
-
-// complete ends a gathering if all ranks have come, or have ended since they met.
-func (l *Listener) complete(g *gathering) {
-	for r, call := range g.calls {
-		if call == nil && (l.met == nil || l.met[r].Err() == nil) {
-			return
-		}
-	}
-	if l.met == nil {
-		l.met = g.calls
-		for _, call := range l.met {
-			context.AfterFunc(call, l.ended)
-		}
-	}
-	g.end(nil)
-}
-
-// ended looks what is complete now that a rank has ended.
-func (l *Listener) ended() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, g := range l.gathered {
-		if !g.ended() {
-			l.complete(g)
-		}
-	}
-}
-
-func (g *gathering) ended() bool {
-	select {
-	case <-g.over:
-		return true
-	default:
-		return false
-	}
-}
-
-func (g *gathering) end(err error) {
-	if !g.ended() {
-		g.err = err
-		g.calls = nil // who comes late needs nothing of them
-		close(g.over)
-	}
+	g.over = g.over || g.err != nil
 }

@@ -40,7 +40,8 @@ func intrude(t *testing.T, tr transport.Transport) intruder {
 	}
 	t.Cleanup(func() { raw.Close() })
 	raw.SetDeadline(time.Now().Add(transporttest.Limit))
-	c := intruder{newConn(newWire(raw), nil, recordBytes)}
+	open, _ := (&Listener{buffer: recordBytes}).secure(raw, nil)
+	c := intruder{open}
 	if f, _, err := c.hear(); err != nil || f.kind != readyFrame {
 		t.Fatalf("a frame of kind %d, %v", f.kind, err)
 	}
@@ -271,7 +272,7 @@ func FuzzGather(f *testing.F) {
 	f.Add([]byte(`{"Rank":-1}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		synctest.Test(t, func(t *testing.T) { // in which waits take no time
-			l := &Listener{meets: t.Context(), log: slog.New(slog.DiscardHandler), gathered: map[string]*gathering{}, begun: make(chan struct{})}
+			l := &Listener{meets: t.Context(), log: slog.New(slog.DiscardHandler), gathered: map[string]*gathering{}, changed: make(chan struct{})}
 			said := make(chan error, 1)
 			go func() {
 				texts, err := l.Gather(t.Context(), "", Contribution{Name: "join", Rank: 0, Size: 2}, 20*time.Millisecond)

@@ -69,10 +69,10 @@ type Listener struct {
 
 	mu         sync.Mutex // guards what follows
 	handshakes []net.Conn // under way, oldest first
-	refusals   refusals
+	refused    refusals
 	gathered   map[string]*gathering
-	begun      chan struct{} // closed when there is one more
 	met        []*caller     // of the first one
+	changed    chan struct{} // closed when they change
 }
 
 // Serve accepts connections of a run of so many ranks until Close. Security says whom, for both sides of a connection; nil
@@ -80,7 +80,7 @@ type Listener struct {
 func Serve(socket net.Listener, size int, security *tls.Config, limits Limits, log *slog.Logger) *Listener {
 	l := &Listener{
 		log: cmp.Or(log, slog.New(slog.DiscardHandler)), limits: limits.filled(), socket: socket,
-		buffer: max(recordBytes, min(frameBytes, allBuffers/size)), joined: make(chan struct{}), gathered: map[string]*gathering{}, begun: make(chan struct{}),
+		buffer: max(recordBytes, min(frameBytes, allBuffers/size)), joined: make(chan struct{}), gathered: map[string]*gathering{}, changed: make(chan struct{}),
 	}
 	if security != nil {
 		l.security = security.Clone()
@@ -134,26 +134,20 @@ func (l *Listener) serve(raw net.Conn) {
 		}
 	}
 	if err != nil && l.meets.Err() == nil {
-		l.refused(raw.RemoteAddr().String(), err)
+		l.refuse(raw.RemoteAddr().String(), plain(err).Error())
 	}
 }
 
 // welcome shakes hands, and reads what a connection is for.
 func (l *Listener) welcome(raw net.Conn) (c *conn, call frame, err error) {
 	raw.SetDeadline(time.Now().Add(l.limits.Handshake))
-	w := newWire(raw)
-	var secured *tls.Conn
-	if l.security != nil {
-		secured = tls.Server(w, l.security)
-		if err := secured.Handshake(); err != nil {
-			return nil, call, err
-		}
+	if c, err = l.secure(raw, tls.Server); err == nil {
+		err = c.send(frame{kind: readyFrame})
 	}
-	c = newConn(w, secured, l.buffer)
-	if err := c.send(frame{kind: readyFrame}); err != nil {
-		return nil, call, err
+	if err == nil {
+		call, err = c.next()
 	}
-	if call, err = c.next(); err == nil {
+	if err == nil {
 		err = raw.SetDeadline(time.Time{})
 	}
 	return c, call, err
@@ -189,4 +183,31 @@ func (l *Listener) Close() error {
 	l.stop()
 	l.tellRefused()
 	return err
+}
+
+// refusals are connections that were refused, of which the log has not told. Who scans ports makes hundreds.
+type refusals struct {
+	count     int
+	from, why string // of the first
+}
+
+// refuse has the log tell of a connection, in a line with those that follow soon.
+func (l *Listener) refuse(from, why string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.refused.count == 0 {
+		l.refused = refusals{from: from, why: why}
+		time.AfterFunc(l.limits.Refused, l.tellRefused)
+	}
+	l.refused.count++
+}
+
+func (l *Listener) tellRefused() {
+	l.mu.Lock()
+	r := l.refused
+	l.refused = refusals{}
+	l.mu.Unlock()
+	if r.count > 0 {
+		l.log.Warn("refused connections", "count", r.count, "first", r.from, "because", r.why)
+	}
 }

@@ -68,8 +68,8 @@ func TestFirewall(t *testing.T) {
 		rank       int
 		peer, want string
 	}{
-		{1, dropped, "rank 1 cannot connect to rank 0 at " + dropped + ": "},
-		{0, dropped, "rank 0 cannot connect to rank 1 at " + dropped + ": dial tcp " + dropped + ": connect: connection timed out; open TCP port " + port(dropped) + " of 127.0.0.1 for 127.0.0.1"},
+		{1, dropped, "rank 0, at " + dropped + ", is gone or cannot be reached from rank 1, at OWN: "},
+		{0, dropped, "rank 1, at " + dropped + ", is gone or cannot be reached from rank 0, at OWN: dial tcp " + dropped + ": connect: connection timed out; if it runs, open TCP port " + port(dropped) + " of 127.0.0.1 for 127.0.0.1"},
 		{0, "127.0.0.1:1", "rank 1, at 127.0.0.1:1, is gone or cannot be reached from rank 0, at OWN: dial tcp 127.0.0.1:1: connect: connection refused; if it runs, open TCP port 1 of 127.0.0.1 for 127.0.0.1"},
 		{0, "host.invalid:1", "rank 1, at host.invalid:1, is gone or cannot be reached from rank 0, at OWN: dial tcp: lookup host.invalid"},
 	} {
