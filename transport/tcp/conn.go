@@ -35,7 +35,7 @@ type wire struct {
 
 const (
 	recordBytes   = 16 << 10        // the most of TLS
-	allBuffers    = 16 << 20        // of all connections of a rank together, unless that is less than a record each
+	bufferBytes   = 64 << 10        // of a connection, each way
 	silence       = 5 * time.Second // between questions to a silent kernel
 	mostSilences  = 4
 	aliveAfter    = 2 * silence
@@ -71,12 +71,12 @@ func (l *Listener) secure(raw net.Conn, side func(net.Conn, *tls.Config) *tls.Co
 			return nil, err
 		}
 		w.mu.Lock()
-		w.writer = bufio.NewWriterSize(raw, l.buffer)
+		w.writer = bufio.NewWriterSize(raw, bufferBytes)
 		w.mu.Unlock()
 		c.sealed = bufio.NewWriterSize(secured, recordBytes)
 		c.reader, c.writer = secured, c.sealed
 	}
-	w.reader = bufio.NewReaderSize(w.reader, l.buffer)
+	w.reader = bufio.NewReaderSize(w.reader, bufferBytes)
 	return c, nil
 }
 

@@ -150,8 +150,8 @@ func (p *peer) dial() {
 
 // call returns a connection that the peer has taken.
 func (p *peer) call() (*conn, error) {
-	e, limit := p.e, p.e.listener.limits.Connect
-	ctx, cancel := context.WithTimeoutCause(e.open, limit, fmt.Errorf("no connection within %v", limit))
+	e := p.e
+	ctx, cancel := context.WithTimeoutCause(e.open, connectLimit, fmt.Errorf("no connection within %v", connectLimit))
 	defer cancel()
 	hello := frame{kind: exchangeFrame, a: Protocol, b: uint32(e.rank), c: uint32(p.rank), text: []byte(e.run)}
 	c, err := e.listener.dial(ctx, e.addresses[p.rank], hello, true)
@@ -233,7 +233,7 @@ func (l *Listener) admit(c *conn, call frame) error {
 	case <-l.joined:
 	case <-l.meets.Done():
 		return nil
-	case <-time.After(l.limits.Connect):
+	case <-time.After(connectLimit):
 		err = errors.New("this rank has not heard of the others")
 	}
 	var p *peer

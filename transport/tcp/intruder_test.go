@@ -40,7 +40,7 @@ func intrude(t *testing.T, tr transport.Transport) intruder {
 	}
 	t.Cleanup(func() { raw.Close() })
 	raw.SetDeadline(time.Now().Add(transporttest.Limit))
-	open, _ := (&Listener{buffer: recordBytes}).secure(raw, nil)
+	open, _ := (&Listener{}).secure(raw, nil)
 	c := intruder{open}
 	if f, _, err := c.hear(); err != nil || f.kind != readyFrame {
 		t.Fatalf("a frame of kind %d, %v", f.kind, err)
@@ -140,7 +140,7 @@ func TestUnreachable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := Serve(at, 2, nil, Limits{}, nil)
+	l := Serve(at, nil, Limits{}, nil)
 	defer l.Close()
 	_, err = l.Probe(t.Context(), "127.0.0.1:1", true)
 	if err == nil || err.Error() != "dial tcp 127.0.0.1:1: connect: connection refused" {

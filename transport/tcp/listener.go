@@ -20,6 +20,7 @@ const Protocol = 5
 const (
 	mostHandshakes = 128 // under way
 	acceptAgain    = 10 * time.Millisecond
+	connectLimit   = time.Minute // to reach another rank: many ranks of a busy machine take long
 )
 
 // Limits are how long a rank waits for others. Zero is what is usual.
@@ -28,7 +29,6 @@ type Limits struct {
 	Turn      time.Duration // 2 s, for the lower of two ranks to connect them, before the higher one does
 	Dial      time.Duration // 6 s, until a rank is given up whose name is not found, or to which there is no route
 	Asks      int           // 3 packets ask the kernel of a rank to connect: it answers, however busy the machine is
-	Connect   time.Duration // a minute, to reach another rank: many ranks of a busy machine take long
 	Answer    time.Duration // 5 s, for rank 0 to say who is missing when the time of a gathering is over
 	Abort     time.Duration // 1 s, where a peer is found closed, for the abort that it may have heard first
 	Refused   time.Duration // 5 s, from a connection that is refused until the log tells of it and of those that follow
@@ -42,7 +42,6 @@ func (l Limits) filled() Limits {
 		Turn:      cmp.Or(l.Turn, 2*time.Second),
 		Dial:      cmp.Or(l.Dial, 6*time.Second),
 		Asks:      cmp.Or(l.Asks, 3),
-		Connect:   cmp.Or(l.Connect, time.Minute),
 		Answer:    cmp.Or(l.Answer, 5*time.Second),
 		Abort:     cmp.Or(l.Abort, time.Second),
 		Refused:   cmp.Or(l.Refused, 5*time.Second),
@@ -56,7 +55,6 @@ type Listener struct {
 	limits   Limits
 	socket   net.Listener
 	security *tls.Config // nil: none
-	buffer   int         // bytes, each way of a connection
 	serving  sync.WaitGroup
 	stopped  context.Context // ends with all connections
 	stop     context.CancelFunc
@@ -75,12 +73,12 @@ type Listener struct {
 	changed    chan struct{} // closed when they change
 }
 
-// Serve accepts connections of a run of so many ranks until Close. Security says whom, for both sides of a connection; nil
-// is anybody, unencrypted. The log gets who is refused; for nil nothing is logged.
-func Serve(socket net.Listener, size int, security *tls.Config, limits Limits, log *slog.Logger) *Listener {
+// Serve accepts connections of a run until Close. Security says whom, for both sides of a connection; nil is anybody,
+// unencrypted. The log gets who is refused; for nil nothing is logged.
+func Serve(socket net.Listener, security *tls.Config, limits Limits, log *slog.Logger) *Listener {
 	l := &Listener{
 		log: cmp.Or(log, slog.New(slog.DiscardHandler)), limits: limits.filled(), socket: socket,
-		buffer: max(recordBytes, min(frameBytes, allBuffers/size)), joined: make(chan struct{}), gathered: map[string]*gathering{}, changed: make(chan struct{}),
+		joined: make(chan struct{}), gathered: map[string]*gathering{}, changed: make(chan struct{}),
 	}
 	if security != nil {
 		l.security = security.Clone()

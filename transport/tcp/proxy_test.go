@@ -94,7 +94,7 @@ func newProxied(t testing.TB, n int, delay time.Duration, limits Limits) ([]tran
 			t.Fatal(err)
 		}
 		p := newProxy(t, at.Addr().String(), delay)
-		listeners, proxies, addresses = append(listeners, Serve(at, n, nil, limits, nil)), append(proxies, p), append(addresses, p.Addr().String())
+		listeners, proxies, addresses = append(listeners, Serve(at, nil, limits, nil)), append(proxies, p), append(addresses, p.Addr().String())
 	}
 	var run []transport.Transport
 	for r, l := range listeners {
@@ -174,7 +174,7 @@ func TestCutEarly(t *testing.T) {
 		}
 		p = newProxy(t, at.Addr().String(), 0)
 		defer p.close()
-		listeners, addresses = append(listeners, Serve(at, 2, nil, Limits{}, nil)), append(addresses, p.Addr().String())
+		listeners, addresses = append(listeners, Serve(at, nil, Limits{}, nil)), append(addresses, p.Addr().String())
 	}
 	first := member{listeners[0].Join(0, addresses, "test")}
 	defer first.Close()

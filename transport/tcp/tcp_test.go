@@ -38,7 +38,7 @@ func newRun(t testing.TB, n int, limits Limits) []transport.Transport {
 		if err != nil {
 			t.Fatal(err)
 		}
-		listeners[r], addresses[r] = Serve(at, n, nil, limits, nil), at.Addr().String()
+		listeners[r], addresses[r] = Serve(at, nil, limits, nil), at.Addr().String()
 	}
 	run := make([]transport.Transport, n)
 	for r, l := range listeners {

@@ -52,7 +52,7 @@ func against(t *testing.T, rank int, peer string, limits Limits) *Endpoint {
 	}
 	addresses := []string{peer, peer}
 	addresses[rank] = at.Addr().String()
-	e := Serve(at, 2, nil, limits, nil).Join(rank, addresses, "test")
+	e := Serve(at, nil, limits, nil).Join(rank, addresses, "test")
 	t.Cleanup(func() { member{e}.Close() })
 	return e
 }
@@ -100,7 +100,7 @@ func oneWay(t *testing.T, blind int) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		listeners[r], addresses[r] = Serve(at, 2, nil, limits, nil), at.Addr().String()
+		listeners[r], addresses[r] = Serve(at, nil, limits, nil), at.Addr().String()
 	}
 	run := make([]*Endpoint, 2)
 	for r, l := range listeners {
@@ -138,7 +138,7 @@ func TestFirewallMeeting(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := Serve(at, 2, nil, Limits{Answer: time.Millisecond, Handshake: 50 * time.Millisecond}, nil)
+	l := Serve(at, nil, Limits{Answer: time.Millisecond, Handshake: 50 * time.Millisecond}, nil)
 	defer l.Close()
 	address := unanswered(t)
 	_, err = l.Gather(context.Background(), address, Contribution{Rank: 1, Size: 2}, 300*time.Millisecond)
