@@ -35,19 +35,17 @@ module: ## gives the module another path, in every import: make module NAME=host
 	gofmt -w $$(git ls-files '*.go')
 
 # Of engine and group the race detector leaves out what runs processes, or repeats for long what other tests do. Of
-# internal/cli it takes what has goroutines of its own: signals, servers, hosts, sets, bars. And one goroutine computes
-# TestSimulateLarge, for long.
+# internal/cli it takes what has goroutines of its own: signals, servers, hosts, sets, bars. TestSimulateLarge is one
+# goroutine that computes for long, and TestDifferential runs for long what other tests of the root run, too.
 PROCESSES = ^Test(.*Crash|DecideHostile|Flips|Losses16|Model|PowerCutAfter|SnapshotsLosses|Overhead|PlacesKept|Python.*)$$
 GOROUTINES = ^Test(.*Interrupt.*|Busy|HangUp|Launch(Missing|Progress)|Sets(Lost|Domains|Many)?|Progress(Ranks)?|TuneProgress|Meter|Limits|Terminal|Metrics|Trace|Group(Errors)?)$$
-RACE = %
-raced = $(if $(filter $(RACE),$1),go test -race $2 $(filter $(RACE),$1))
-race: ## the race detector, where goroutines meet; make race RACE="./group ./coded" takes only these
-	$(call raced,. ./executor/... ./trace ./transport/... ./tune ./coded ./collective ./internal/disk/... ./internal/faulty ./internal/delay)
-	$(call raced,./engine ./group/... ./internal/sets ./internal/ssh ./internal/launch,-p 3 -skip '$(PROCESSES)')
-	$(call raced,./internal/cli/...,-run '$(GOROUTINES)')
-	$(call raced,./lab/explore)
-	$(call raced,./lab/verbs,-run '^TestExplore')
-	$(call raced,./lab/simulate,-skip '^TestSimulateLarge$$')
+race: ## the race detector, where goroutines meet
+	go test -race -skip '^TestDifferential$$' . ./executor/... ./trace ./transport/... ./tune ./coded ./collective ./internal/disk/... ./internal/faulty ./internal/delay
+	go test -race -p 3 -skip '$(PROCESSES)' ./engine ./group/... ./internal/sets ./internal/ssh ./internal/launch
+	go test -race -run '$(GOROUTINES)' ./internal/cli/...
+	go test -race ./lab/explore
+	go test -race -run '^TestExplore' ./lab/verbs
+	go test -race -skip '^TestSimulateLarge$$' ./lab/simulate
 
 PYTHON = python3
 MPI_RANKS = 1 2 3 5 16

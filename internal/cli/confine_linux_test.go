@@ -86,15 +86,11 @@ type keyedHost struct {
 // newKeyedHost starts an sshd for each connection.
 func newKeyedHost(t *testing.T) *keyedHost {
 	t.Helper()
-	for _, name := range []string{"/usr/sbin/sshd", "ssh", "ssh-keygen"} {
-		if _, err := exec.LookPath(name); err != nil {
-			t.Skip("there is no " + name + " here")
-		}
+	if !*hosts {
+		t.Skip("without -hosts")
 	}
-	if os.Geteuid() == 0 {
-		if err := os.MkdirAll("/run/sshd", 0o755); err != nil {
-			t.Skip(err)
-		}
+	if err := os.MkdirAll("/run/sshd", 0o755); err != nil {
+		t.Fatal(err)
 	}
 	base, err := os.MkdirTemp("/tmp", "keyed")
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 	"volley/internal/launch"
 )
 
-var hosts = flag.Bool("hosts", false, "run TestLaunchHosts, TestHostFaults and TestOperations: they need root, openssh-server, and bench/network/lab to itself")
+var hosts = flag.Bool("hosts", false, "run TestForcedCommand, TestLaunchHosts, TestHostFaults and TestOperations: they need root, openssh-server, and bench/network/lab to itself")
 
 // A lab is hosts in network namespaces, of which the last one runs the launches.
 type lab struct {

@@ -95,7 +95,6 @@ var allowed = map[string][]string{
 	"internal/hugepage":       {},
 	"internal/race":           {},
 	"internal/testprogram":    {"internal/atomicfile"},
-	"internal/steps":          {},
 	"internal/comparison":     {"algo", "field", "internal/selection", "matrix", "matrix/matrices", "plan", "sim"},
 	"internal/selection":      {"", "algo", "field", "internal/printable", "matrix", "matrix/matrices", "sim", "tune"},
 	"internal/exit":           {""},
@@ -155,7 +154,7 @@ var levels = []struct {
 	what     string
 	packages string
 }{
-	{"know nothing of packets", "internal/claims internal/deps internal/fuzzlimit internal/hugepage internal/located internal/memo internal/names internal/pace internal/poll internal/powercut internal/printable internal/race internal/report internal/sharedmemory internal/steps internal/twosums internal/verifyall"},
+	{"know nothing of packets", "internal/claims internal/deps internal/fuzzlimit internal/hugepage internal/located internal/memo internal/names internal/pace internal/poll internal/powercut internal/printable internal/race internal/report internal/sharedmemory internal/twosums internal/verifyall"},
 	{"disks", "internal/disk internal/atomicfile internal/testprogram"},
 	{"arithmetic", "field"},
 	{"what is to be done with symbols", "plan internal/pointset"},
