@@ -64,7 +64,7 @@ func (h *filesAtHand) do() (*Decoded, error) {
 	if err := h.openManifest(); err != nil {
 		return nil, err
 	}
-	if err := h.together(h.checkOutput); err != nil {
+	if err := h.together(func() error { return h.look(h.checkOutput) }); err != nil {
 		return nil, err
 	}
 	if err := h.match(); err != nil {

@@ -110,6 +110,22 @@ func (r *run) check(reads []string, o output) error {
 	return nil
 }
 
+// look is a check of Dir before the run has its lock. What is in the way may be half of what another run commits: the
+// verdict is that of a second check, under a lock, or a [*BusyError].
+func (r *run) look(check func() error) error {
+	if err := check(); err == nil || r.Dir == "" {
+		return err
+	}
+	_, free, err := share(r.disk, r.Dir, disk.HolderOf(r.verb, ""))
+	switch {
+	case err == nil:
+		defer free()
+	case errors.As(err, new(*disk.BusyError)):
+		return err
+	}
+	return check()
+}
+
 func directoryError(path string) error {
 	return fmt.Errorf("%s is a directory: no file can take its place", path)
 }

@@ -268,33 +268,6 @@ func TestTakes(t *testing.T) {
 	}
 }
 
-// TestTwoRuns lets two runs write into one directory at a time: the second is told who
-// writes there, and changes nothing.
-func TestTwoRuns(t *testing.T) {
-	t.Parallel()
-	path := filepath.Join(t.TempDir(), "out")
-	first := mustCreate(t, path, false)
-	m := write(t, first, 2, "first")
-	before := listing(t, path)
-	busy := new(disk.BusyError)
-	if _, err := open(disk.OS, path, nil, true); !errors.As(err, &busy) || busy.Holder.Run != first.holder.Run {
-		t.Errorf("%v, want that %s has it", err, first.holder.Run)
-	}
-	if got := listing(t, path); got != before {
-		t.Errorf("the second run leaves %s, want %s", got, before)
-	}
-	if err := first.Commit(m, 0o666); err != nil {
-		t.Fatal(err)
-	}
-	fill(t, path, 1, "second")
-	if data, err := os.ReadFile(filepath.Join(path, "coded.0.1")); string(data) != "second" {
-		t.Errorf("coded.0 is %q, %v", data, err)
-	}
-	if _, err := os.Lstat(filepath.Join(path, LockName)); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("the file of the lock: %v", err)
-	}
-}
-
 // TestSharedDirectory lets two ranks write one directory. Where its locks reach both, they do;
 // else nothing is written, and both ranks are named.
 func TestSharedDirectory(t *testing.T) {

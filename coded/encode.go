@@ -100,7 +100,7 @@ func (j *encodeJob) prepare() (err error) {
 	if j.e.Processors != 0 && j.e.Processors != k {
 		return option("Processors", "%d packets for %d processors", k, j.e.Processors)
 	}
-	if err := j.checkOutput(); err != nil {
+	if err := j.look(j.checkOutput); err != nil {
 		return err
 	}
 	// The file of a matrix is read only once: it may be a pipe, and may change.

@@ -326,36 +326,54 @@ func TestFaultyFiles(t *testing.T) {
 	t.Logf("%d runs were interrupted", sweep.Test(t))
 }
 
-// coding returns what encodes k files into a directory of a machine at that many ranks, and what decodes them from it.
-func coding(t *testing.T, k int) (encode, decode func(on disk.Disk, ranks int) error) {
+// A coding is packets in a directory, and what encode has made of them in another.
+type coding struct {
+	t         *testing.T
+	k         int
+	in, coded string
+}
+
+// newCoding writes k packets, and encodes them.
+func newCoding(t *testing.T, k int) *coding {
 	t.Helper()
-	in, field := t.TempDir(), fieldtest.Parse(t, "2^8")
+	c := &coding{t, k, t.TempDir(), filepath.Join(t.TempDir(), "coded")}
 	for n := range k {
-		writeText(t, filepath.Join(in, fmt.Sprint("packet.", n)), "0123456789")
+		writeText(t, filepath.Join(c.in, fmt.Sprint("packet.", n)), packetText)
 	}
-	coded := filepath.Join(t.TempDir(), "coded")
-	run := func(ranks int, do func(ctx context.Context, tr transport.Transport) error) error {
-		return local.Run(t.Context(), ranks, do)
-	}
-	into := func(on disk.Disk, dir string, ranks int) error {
-		return run(ranks, func(ctx context.Context, tr transport.Transport) error {
-			_, err := Encode(ctx, tr, Encoding{
-				Options: Options{Dir: dir, Replace: true, disk: on}, Field: field, Matrix: matrices.Spec{Family: "cauchy"}, Files: []string{in}, Processors: k,
-			})
-			return err
-		})
-	}
-	if err := into(disk.OS, coded, 1); err != nil {
+	if err := c.encode(disk.OS, 1, Options{Dir: c.coded}); err != nil {
 		t.Fatal(err)
 	}
-	encode = func(on disk.Disk, ranks int) error { return into(on, out, ranks) }
-	decode = func(on disk.Disk, ranks int) error {
-		return run(ranks, func(ctx context.Context, tr transport.Transport) error {
-			_, err := Decode(ctx, tr, Decoding{Options: Options{Dir: out, Replace: true, disk: twoDisks{on}}, Coded: coded})
-			return err
-		})
+	return c
+}
+
+const packetText = "0123456789"
+
+// encode encodes the packets at that many ranks.
+func (c *coding) encode(on disk.Disk, ranks int, o Options) error {
+	o.disk = on
+	return local.Run(c.t.Context(), ranks, func(ctx context.Context, tr transport.Transport) error {
+		_, err := Encode(ctx, tr, Encoding{Options: o, Field: fieldtest.Parse(c.t, "2^8"), Matrix: matrices.Spec{Family: "cauchy"}, Files: []string{c.in}, Processors: c.k})
+		return err
+	})
+}
+
+// decode decodes the packets from coded ones, or from the survivors.
+func (c *coding) decode(on disk.Disk, ranks int, o Options, coded string, survivors ...string) error {
+	o.disk = twoDisks{on}
+	return local.Run(c.t.Context(), ranks, func(ctx context.Context, tr transport.Transport) error {
+		_, err := Decode(ctx, tr, Decoding{Options: o, Coded: coded, Survivors: survivors})
+		return err
+	})
+}
+
+// decoded returns an error unless the packets are in a directory of a machine, each as decoded or of another text.
+func (c *coding) decoded(m *disktest.Machine, dir, other string) error {
+	for n := range c.k {
+		if data, err := m.ReadFile(fmt.Sprint(dir, "/packet.", n)); string(data) != packetText && string(data) != other {
+			return fmt.Errorf("packet.%d is %q, %v", n, data, err)
+		}
 	}
-	return encode, decode
+	return nil
 }
 
 // twoDisks has the directory of results in memory, and others on the disk of this machine.
@@ -372,11 +390,12 @@ func (d twoDisks) Open(path string) (disk.Dir, error) {
 func TestEncodeInterrupted(t *testing.T) {
 	t.Parallel()
 	const k = 3
-	encode, _ := coding(t, k)
+	c := newCoding(t, k)
 	for _, ranks := range []int{1, 2} {
+		encode := func(p *disktest.Process) error { return c.encode(p, ranks, Options{Dir: out, Replace: true}) }
 		sweep := disktest.Sweep{
 			Machine: machine(t, 5, "old"),
-			Run:     func(p *disktest.Process) error { return encode(p, ranks) },
+			Run:     encode,
 			Some:    *mostCalls, Concurrent: ranks > 1,
 			Check: func(x *disktest.Interrupted) error {
 				was, _, err := result(x.Machine)
@@ -393,7 +412,7 @@ func TestEncodeInterrupted(t *testing.T) {
 				if err := tidy(x.Machine); err != nil {
 					return fmt.Errorf("the next run: %w", err)
 				}
-				if err := encode(x.Machine.Process(), ranks); err != nil {
+				if err := encode(x.Machine.Process()); err != nil {
 					return fmt.Errorf("again: %w", err)
 				}
 				return tidy(x.Machine)
@@ -482,18 +501,10 @@ func TestOwnDirectories(t *testing.T) {
 func TestDecodeInterrupted(t *testing.T) {
 	t.Parallel()
 	const k = 3
-	_, decode := coding(t, k)
-	check := func(m *disktest.Machine, allowed ...string) error {
-		for n := range k {
-			data, err := m.ReadFile(fmt.Sprint(out, "/packet.", n))
-			if !slices.Contains(allowed, string(data)) {
-				return fmt.Errorf("packet.%d is %q, %v", n, data, err)
-			}
-		}
-		return nil
-	}
+	c := newCoding(t, k)
 	for _, old := range []bool{false, true} {
 		for _, ranks := range []int{1, 2} {
+			decode := func(p *disktest.Process) error { return c.decode(p, ranks, Options{Dir: out, Replace: true}, c.coded) }
 			m := disktest.NewMachine()
 			if old {
 				m.MkdirAll(out, 0o755)
@@ -503,69 +514,28 @@ func TestDecodeInterrupted(t *testing.T) {
 			}
 			sweep := disktest.Sweep{
 				Machine: m,
-				Run:     func(p *disktest.Process) error { return decode(p, ranks) },
+				Run:     decode,
 				Some:    *mostCalls, Concurrent: ranks > 1,
 				Check: func(x *disktest.Interrupted) error {
 					earlier := map[bool]string{true: "old"}[old]
 					if x.Err == nil {
-						earlier = "0123456789"
+						earlier = packetText
 					}
-					if err := errors.Join(check(x.Machine, earlier, "0123456789"), check(cut(x.Machine), earlier, "0123456789")); err != nil {
+					if err := errors.Join(c.decoded(x.Machine, out, earlier), c.decoded(cut(x.Machine), out, earlier)); err != nil {
 						return err
 					}
-					if err := decode(x.Machine.Process(), ranks); err != nil {
+					if err := decode(x.Machine.Process()); err != nil {
 						return fmt.Errorf("again: %w", err)
 					}
 					if got, err := listingOn(x.Machine.Process(), out); err != nil || got != "packet.0 packet.1 packet.2" {
 						return fmt.Errorf("again: %s, %v", got, err)
 					}
-					return check(cut(x.Machine), "0123456789")
+					return c.decoded(cut(x.Machine), out, packetText)
 				},
 			}
 			t.Logf("old %v, %d ranks: %d runs were interrupted", old, ranks, sweep.Test(t))
 		}
 	}
-}
-
-// TestReadersAndWriters has a reader meet a run that writes, and a run that writes meet a reader.
-func TestReadersAndWriters(t *testing.T) {
-	t.Parallel()
-	m := machine(t, 3, "old")
-	reader := m.Process()
-	busy := takeLock(t, m)
-	if _, err := openStored(reader, out, disk.HolderOf("decode", "")); !errors.As(err, new(*disk.BusyError)) {
-		t.Errorf("read while another run writes: %v", err)
-	}
-	busy(true)
-	r, err := openStored(reader, out, disk.HolderOf("decode", ""))
-	if err != nil || len(r.Manifest.Files) != 3 {
-		t.Fatalf("%+v, %v", r, err)
-	}
-	if err := nextRun(m, nil); !errors.As(err, new(*disk.BusyError)) {
-		t.Errorf("written while it is read: %v", err)
-	}
-	r.Close()
-	r.Close()
-	if err := replace(m.Process(), 1, "new"); err != nil {
-		t.Fatal(err)
-	}
-	if m.Exists(out + "/" + LockName) {
-		t.Error("the lock is left")
-	}
-}
-
-// takeLock takes the lock as another run does.
-func takeLock(t *testing.T, m *disktest.Machine) func(bool) {
-	t.Helper()
-	dir, err := m.Process().Open(out)
-	if err != nil {
-		t.Fatal(err)
-	}
-	unlock, err := dir.Lock(LockName, false, disk.HolderOf("encode", "other"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return unlock
 }
 
 // TestManifestCopy damages every byte of the manifest, and cuts it everywhere: the copy takes

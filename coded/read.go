@@ -52,29 +52,34 @@ func (r *stored) Close() {
 	r.close = func() {}
 }
 
-// openStored is [read] with a shared lock, or a [*BusyError], unless the disk is for reading only.
-func openStored(on disk.Disk, path string, holder disk.Holder) (_ *stored, err error) {
-	dir, err := on.Open(path)
+// share opens a directory with a shared lock, or returns a [*BusyError], unless the disk is for reading only.
+func share(on disk.Disk, path string, holder disk.Holder) (dir disk.Dir, free func(), err error) {
+	dir, err = on.Open(path)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	unlock := func(bool) {}
-	free := func() {
-		unlock(true)
+	unlock, err := dir.Lock(LockName, true, holder)
+	if errors.As(err, new(*disk.BusyError)) {
 		dir.Close()
+		return nil, nil, err
 	}
-	defer func() {
-		if err != nil {
-			free()
+	return dir, func() {
+		if unlock != nil {
+			unlock(true)
 		}
-	}()
-	if shared, err := dir.Lock(LockName, true, holder); err == nil {
-		unlock = shared
-	} else if errors.As(err, new(*disk.BusyError)) {
+		dir.Close()
+	}, nil
+}
+
+// openStored is [read] of a directory that is shared until the caller closes it.
+func openStored(on disk.Disk, path string, holder disk.Holder) (*stored, error) {
+	dir, free, err := share(on, path, holder)
+	if err != nil {
 		return nil, err
 	}
 	r, err := read(dir, path)
 	if err != nil {
+		free()
 		return nil, err
 	}
 	r.close = free

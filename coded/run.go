@@ -50,7 +50,7 @@ type Options struct {
 
 	// Guard, unless nil, gets the files that this rank may read and what tells the names of files that the run may write
 	// or remove in Dir, before anything is written, and again at one of the ranks that share Dir when nobody else can
-	// change it. Its error ends the run.
+	// change it. Its error ends the run, or is asked for once more while no other run writes to Dir.
 	Guard func(reads []string, gives func(name string) bool) error
 
 	// Finish, unless nil, is called when the result is right and has no names yet. After its error nothing has a new name.

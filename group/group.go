@@ -77,6 +77,7 @@ func run[T any](ctx context.Context, g *Group, v session.Verb, f func(context.Co
 		var found *snapshot.Surroundings
 		defer func() { found.Close() }()
 		v.Pick = func(ctx context.Context, s *session.Session) (err error) {
+			found.Close() // of nodes that were placed by what they said before they were locked
 			found, err = snapshot.Pick(ctx, s, v)
 			return err
 		}

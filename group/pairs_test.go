@@ -140,6 +140,26 @@ func TestPairs(t *testing.T) {
 	}
 }
 
+// TestPlacedMeanwhile protects nodes in another order at each call of protect before it has its locks: the order in which
+// it was given them counts no more, and it ends well.
+func TestPlacedMeanwhile(t *testing.T) {
+	t.Parallel()
+	first := newWorld(4, 2, Striped).ordered()
+	_, end := lockedAt(t, first, &pairVerbs[0])
+	reversed := first.clone()
+	slices.Reverse(reversed.dirs)
+	for n, busy := 0, false; !busy; n++ {
+		w, other := first.clone(), *reversed
+		other.Machine = w.Machine
+		p := w.Process()
+		p.At(n, func() { busy = isBusy(other.protect()) })
+		if err := pairVerbs[0].run(w, p); err != nil || n > end {
+			t.Fatalf("call %d: %v", n, err)
+		}
+		must(t, w.whole(), other.whole())
+	}
+}
+
 // lockedAt returns the first and the last call of a verb at which it has all of its locks.
 func lockedAt(t *testing.T, w *world, v *pairVerb) (begin, end int) {
 	t.Helper()

@@ -14,7 +14,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -66,61 +65,6 @@ func same(t *testing.T, a, b string) bool {
 		}
 	}
 	return true
-}
-
-// TestTwoEncodes starts two encodes of different inputs into one directory at once, over and
-// over. One of them succeeds and has its result there; the other says who writes there, or
-// finds the result of the first.
-func TestTwoEncodes(t *testing.T) {
-	t.Parallel()
-	in := []string{filled(t, 6, 40_000, 1), filled(t, 6, 40_000, 101)}
-	for i := range 12 {
-		force := i%2 == 1
-		out := filepath.Join(t.TempDir(), "out")
-		var codes [2]int
-		var says [2]string
-		var both sync.WaitGroup
-		for n := range in {
-			both.Go(func() {
-				args := []string{"encode", "-o", out, in[n]}
-				if force {
-					args = append(args, "--force")
-				}
-				cmd := command(t.Context(), t, args...)
-				text, _ := cmd.CombinedOutput()
-				codes[n], says[n] = cmd.ProcessState.ExitCode(), string(text)
-			})
-		}
-		both.Wait()
-		busy, succeeded := 0, []int{}
-		for n, code := range codes {
-			switch {
-			case code == exit.OK:
-				succeeded = append(succeeded, n)
-			case code == exit.Failed && strings.Contains(says[n], "is busy: "):
-				busy++
-			case code == exit.Usage && !force && strings.Contains(says[n], "holds a manifest.json already"):
-			default:
-				t.Errorf("force %v: exit %d: %s", force, code, says[n])
-			}
-		}
-		if len(succeeded) == 0 || len(succeeded) == 2 && !force {
-			t.Errorf("force %v: %v have succeeded", force, succeeded)
-			continue
-		}
-		back := filepath.Join(t.TempDir(), "back")
-		mustRun(t, "decode", out, "-o", back)
-		whole := false
-		for _, n := range succeeded {
-			whole = whole || same(t, back, in[n])
-		}
-		if !whole {
-			t.Errorf("force %v: %v have succeeded (busy %d), and none of their inputs comes back", force, succeeded, busy)
-		}
-		if hidden, _ := filepath.Glob(filepath.Join(out, ".volley-*")); len(hidden) > 0 {
-			t.Errorf("left: %v", hidden)
-		}
-	}
 }
 
 // TestBusy finds a directory in which another run has the lock: to write there is refused, and

@@ -59,6 +59,7 @@ type Session struct {
 	T      transport.Transport
 	K      int // nodes of the group
 	Nodes  []*store.Node
+	given  []*store.Node  // the same in the order of their directories
 	States []*store.State // of all nodes
 	store.Current
 	Seed     verify.Seed               // of the checks of this run
@@ -92,11 +93,7 @@ type Terms struct {
 // Meeting calls f with a session, and tells the other ranks of an error.
 func Meeting[T any](ctx context.Context, t transport.Transport, o Options, f func(*Session) (T, error)) (result T, err error) {
 	s := &Session{Options: o, T: t}
-	defer func() {
-		for _, n := range slices.Backward(s.Nodes) { // the first may have made what is above those of the others
-			n.Close()
-		}
-	}()
+	defer s.close()
 	result, err = f(s)
 	if err == nil && ctx.Err() != nil {
 		err = context.Cause(ctx)
@@ -113,17 +110,9 @@ func (s *Session) Look(ctx context.Context, dirs []string, v Verb) error {
 	if err := s.Meet(ctx, len(dirs), v); err != nil {
 		return err
 	}
-	if err := s.Place(dirs, v); err != nil {
-		return err
-	}
 	s.Passed = v.Passed
-	if s.Roots {
-		if err := v.Pick(ctx, s); err != nil {
-			return err
-		}
-	}
 	holder := s.Holder(v)
-	failing, err := s.open(ctx, v, holder)
+	failing, err := s.take(ctx, dirs, v, holder)
 	if err != nil {
 		return err
 	}
@@ -158,6 +147,36 @@ func (s *Session) Look(ctx context.Context, dirs []string, v Verb) error {
 		}
 	}
 	return nil
+}
+
+// take places the nodes here, and locks them. Another run may have said meanwhile which node each is: then it does so again.
+func (s *Session) take(ctx context.Context, dirs []string, v Verb, holder disk.Holder) ([]string, error) {
+	for try := 1; ; try++ {
+		placed, err := s.Place(dirs, v)
+		if err == nil && s.Roots {
+			err = v.Pick(ctx, s)
+		}
+		if err != nil {
+			return nil, err
+		}
+		failing, err := s.open(ctx, v, holder)
+		if err != nil {
+			return nil, err
+		}
+		order, err := s.order(v)
+		if err != nil || slices.Equal(order, placed) || try == mostTries {
+			return failing, err
+		}
+		s.close()
+		s.Taken = nil
+	}
+}
+
+// close gives back the nodes here. The first may have made what is above those of the others.
+func (s *Session) close() {
+	for _, n := range slices.Backward(s.Nodes) {
+		n.Close()
+	}
 }
 
 // load looks what a node holds.
@@ -383,46 +402,55 @@ func nodesAt(o *Options, dirs []string, first int) ([]*store.Node, error) {
 	return nodes, nil
 }
 
-// Place makes the nodes of the directories here, in the order that they say; those of other ranks are in order.
-func (s *Session) Place(dirs []string, v Verb) error {
+// Place makes the nodes of the directories here, and returns their order.
+func (s *Session) Place(dirs []string, v Verb) (order []int, err error) {
 	first, _ := executor.Hosted(s.K, s.T.Rank(), s.T.Size())
-	names, ids, added := make([]string, len(dirs)), make([]store.Identity, len(dirs)), make([]bool, len(dirs))
-	nodes, err := nodesAt(&s.Options, dirs, first)
-	if err != nil {
-		return err
+	if s.given, err = nodesAt(&s.Options, dirs, first); err != nil {
+		return nil, err
 	}
-	for i, n := range nodes {
-		dir := n.At
+	for _, n := range s.given {
 		n.Added = slices.Contains(v.Added, n.Given)
-		s.Nodes = append(s.Nodes, n)
-		id := store.Identity{Node: n.Index}
 		switch {
 		case s.Meta != "":
 			n.Meta = filepath.Join(s.Meta, fmt.Sprint("node.", n.Index))
 		case s.Roots:
 			n.Root, n.RootName = n.At, n.Given
-			id = IdentifyRoot(s.Disk, dir)
-		default:
-			id = store.Identify(s.Disk, dir)
-		}
-		id.Name = n.Name
-		names[i], ids[i], added[i] = n.Given, id, n.Added
-	}
-	if s.T.Size() > 1 {
-		return nil
-	}
-	order := Order(ids)
-	if v.Order != nil {
-		if order, err = v.Order(names, ids, added); err != nil {
-			return err
 		}
 	}
-	given := slices.Clone(s.Nodes)
+	s.Nodes = slices.Clone(s.given)
+	if order, err = s.order(v); err != nil {
+		return nil, err
+	}
 	for n, i := range order {
-		s.Nodes[n] = given[i]
+		s.Nodes[n] = s.given[i]
 		s.Nodes[n].Index = n
 	}
-	return nil
+	return order, nil
+}
+
+// order returns which of the directories here is the first node, the next and so on, by what they say now. Those of
+// several ranks are in order: it is nil.
+func (s *Session) order(v Verb) ([]int, error) {
+	if s.T.Size() > 1 {
+		return nil, nil
+	}
+	names, ids, added := make([]string, s.K), make([]store.Identity, s.K), make([]bool, s.K)
+	for i, n := range s.given {
+		switch {
+		case s.Meta != "":
+			ids[i] = store.Identity{Node: i}
+		case s.Roots:
+			ids[i] = IdentifyRoot(s.Disk, n.Root)
+		default:
+			ids[i] = store.Identify(s.Disk, n.At)
+		}
+		ids[i].Name = n.Name
+		names[i], added[i] = n.Given, n.Added
+	}
+	if v.Order != nil {
+		return v.Order(names, ids, added)
+	}
+	return Order(ids), nil
 }
 
 // open opens and locks the nodes here, node 0 first: it decides between two runs. It returns why nodes cannot be read.
