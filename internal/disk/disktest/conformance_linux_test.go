@@ -30,6 +30,7 @@ func TestDiskConformance(t *testing.T) {
 		n++
 		path := filepath.Join(top, fmt.Sprint(n))
 		m := NewMachine()
+		m.uid, m.gid = os.Geteuid(), os.Getegid()
 		m.MkdirAll(path, 0o755)
 		if err := os.Mkdir(path, 0o755); err != nil {
 			t.Fatal(err)
@@ -251,7 +252,7 @@ func (s *side) do(o op) string {
 		s.file = f
 		return f.Name()
 	case "mkdir":
-		return s.text(s.dir.Mkdir(o.name, o.mode&0o777))
+		return s.text(s.dir.Mkdir(o.name, o.mode&0o777|0o700))
 	case "lstat":
 		i, err := s.dir.Lstat(o.name)
 		return fmt.Sprint(s.info(i, err))
