@@ -18,6 +18,7 @@ import (
 	"pgregory.net/rapid"
 
 	"volley/internal/disk"
+	_ "volley/internal/rapidseed"
 )
 
 // TestDiskConformance does the same on the memory disk and on that of the machine, and compares
