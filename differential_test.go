@@ -25,6 +25,7 @@ import (
 	"volley"
 	"volley/algo"
 	"volley/field"
+	_ "volley/internal/rapidseed"
 	"volley/matrix"
 	"volley/matrix/matrices"
 	"volley/plan"
@@ -54,7 +55,6 @@ func TestDifferential(t *testing.T) {
 		}
 		t.Cleanup(func() { flag.Set(name, old) })
 	}
-	set("rapid.nofailfile", "true")
 	set("rapid.checks", "250")
 	first := uint64(time.Now().UnixNano())
 	batches := uint64(0)

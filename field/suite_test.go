@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"volley/field"
+	_ "volley/internal/rapidseed"
 )
 
 // checkField checks that f is a finite field as [field.Field] describes it: the axioms,

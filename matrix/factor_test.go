@@ -12,6 +12,7 @@ import (
 	"volley/field"
 	"volley/field/fieldtest"
 	"volley/internal/pointset"
+	_ "volley/internal/rapidseed"
 )
 
 // multiplied returns the product of one or more layers, entry by entry.

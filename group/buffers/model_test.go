@@ -15,6 +15,7 @@ import (
 	"volley/group"
 	"volley/group/buffers"
 	"volley/internal/faulty"
+	_ "volley/internal/rapidseed"
 	"volley/transport"
 )
 

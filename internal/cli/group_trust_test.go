@@ -4,6 +4,7 @@ package cli
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"fmt"
 	"math"
@@ -38,8 +39,8 @@ func (m *misused) outside() (dir string, same func()) {
 	}
 }
 
-// limited runs a process, and fails where that hangs, or reads without an end.
-func limited(t *testing.T, c *exec.Cmd) result {
+// limited runs a process until the context ends, and fails where that hangs, or reads without an end.
+func limited(ctx context.Context, t *testing.T, c *exec.Cmd) result {
 	t.Helper()
 	p, status := &program{Cmd: c}, filepath.Join(t.TempDir(), "status")
 	p.Stdout, p.Stderr = &p.stdout, &p.stderr
@@ -47,8 +48,7 @@ func limited(t *testing.T, c *exec.Cmd) result {
 	if err := p.Start(); err != nil {
 		t.Fatal(err)
 	}
-	late := time.AfterFunc(2*time.Minute, func() { p.Process.Kill() })
-	defer late.Stop()
+	defer context.AfterFunc(ctx, func() { p.Process.Kill() })()
 	r := p.end(t)
 	if most := statusBytes(t, status, "VmHWM"); most > 1<<30 { // Maxrss begins with that of this process
 		t.Fatalf("%v took %d MiB", c.Args, most>>20)
@@ -56,13 +56,15 @@ func limited(t *testing.T, c *exec.Cmd) result {
 	return r
 }
 
-// limited runs volley on the nodes, which is limited, or this process is.
+// limited runs volley on the nodes. It bounds the time of each run; the memory is that of the run or of this process.
 func (m *misused) limited(args ...string) result {
 	m.Helper()
 	if os.Getenv(statusFile) != "" {
-		return m.run(args...)
+		return mustEnd(m.T, append(args, m.dirs...)...)
 	}
-	return limited(m.T, m.command(args...).Cmd)
+	ctx, cancel := context.WithTimeout(m.Context(), 2*time.Minute)
+	defer cancel()
+	return limited(ctx, m.T, m.command(args...).Cmd)
 }
 
 // bounded is volley, limited.
@@ -143,8 +145,8 @@ func TestGroupSymlinks(t *testing.T) {
 // verb waits for them, or reads them.
 func TestGroupSpecialFiles(t *testing.T) {
 	t.Parallel()
-	if *misuseProgram == "" && os.Getenv(statusFile) == "" { // in one process of its own, which is limited
-		if r := limited(t, exec.CommandContext(t.Context(), thisProgram(t), "-test.run", "^TestGroupSpecialFiles$")); r.code != exit.OK {
+	if *misuseProgram == "" && os.Getenv(statusFile) == "" { // in one process of its own, whose memory is limited
+		if r := limited(t.Context(), t, exec.Command(thisProgram(t), "-test.run", "^TestGroupSpecialFiles$")); r.code != exit.OK {
 			t.Errorf("%+v", r)
 		}
 		return

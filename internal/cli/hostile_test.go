@@ -40,7 +40,13 @@ func soon(t *testing.T, args ...string) result {
 // soonOf is soon for what reads that many bytes.
 func soonOf(t *testing.T, n int, args ...string) result {
 	t.Helper()
-	end := fuzzlimit.Hold(t, n)
+	defer fuzzlimit.Hold(t, n)()
+	return mustEnd(t, args...)
+}
+
+// mustEnd runs volley in this process, and fails the test where that does not end.
+func mustEnd(t *testing.T, args ...string) result {
+	t.Helper()
 	done := make(chan result, 1)
 	go func() {
 		defer func() {
@@ -55,7 +61,6 @@ func soonOf(t *testing.T, n int, args ...string) result {
 		if r.code < 0 {
 			t.Errorf("volley %s: %s", strings.Join(args, " "), r.stderr)
 		}
-		end()
 		return r
 	case <-time.After(2 * time.Minute):
 		t.Fatalf("volley %s does not end", strings.Join(args, " "))

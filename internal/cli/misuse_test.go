@@ -410,12 +410,13 @@ func TestMisuse(t *testing.T) {
 			m := misuse(t, 4, 10_000)
 			m.asNobody()
 			m.shell("chmod 0500 n0/sub; chmod 0400 n0/sub/b")
+			t.Cleanup(func() { m.shell("chmod -R u+w n0") })
 			m.protect()
 			want := m.data()
 			m.shell("chmod 0700 n0/sub; rm n0/sub/b; chmod 0500 n0/sub")
 			m.volley(exit.OK, []string{"recover", "--deleted"})
 			m.same(want, 0, 1, 2, 3)
-			m.shell("rm -rf n0; mkdir n0; chown --reference n1 n0")
+			m.shell("chmod -R u+w n0; rm -rf n0; mkdir n0; chown --reference n1 n0")
 			m.volley(exit.OK, []string{"recover", "--deleted"})
 			for n := range m.dirs {
 				if now := filesOf(t, m.dirs[n]); len(now) != 4 {
@@ -429,7 +430,11 @@ func TestMisuse(t *testing.T) {
 			m.protect()
 			want := m.data()
 			m.shell("rm -rf n0; mkdir n0; chmod 0777 n0") // as where a disk is mounted
-			m.volley(exit.OK, []string{"recover", "--deleted"}, "mode not restored: operation not permitted")
+			var wants []string
+			if m.user != nil {
+				wants = []string{"mode not restored: operation not permitted"}
+			}
+			m.volley(exit.OK, []string{"recover", "--deleted"}, wants...)
 			for n := range m.dirs {
 				if now := filesOf(t, m.dirs[n]); len(now) != 4 {
 					t.Errorf("node %d: %v", n, now)

@@ -94,6 +94,7 @@ var allowed = map[string][]string{
 	"internal/twosums":        {},
 	"internal/hugepage":       {},
 	"internal/race":           {},
+	"internal/rapidseed":      {},
 	"internal/testprogram":    {"internal/atomicfile"},
 	"internal/comparison":     {"algo", "field", "internal/selection", "matrix", "matrix/matrices", "plan", "sim"},
 	"internal/selection":      {"", "algo", "field", "internal/printable", "matrix", "matrix/matrices", "sim", "tune"},
@@ -141,6 +142,9 @@ func TestImports(t *testing.T) {
 	packages(t, func(name string, pkg *build.Package) {
 		seen[name] = true
 		check(t, module, name, pkg.Imports)
+		if tests := slices.Concat(pkg.TestImports, pkg.XTestImports); slices.Contains(tests, "pgregory.net/rapid") && !slices.Contains(tests, module+"/internal/rapidseed") {
+			t.Errorf("the tests of %s import rapid: import internal/rapidseed, too, or a failure writes into the source tree", name)
+		}
 	})
 	for name := range allowed {
 		if !seen[name] {
@@ -154,7 +158,7 @@ var levels = []struct {
 	what     string
 	packages string
 }{
-	{"know nothing of packets", "internal/claims internal/deps internal/fuzzlimit internal/hugepage internal/located internal/memo internal/names internal/pace internal/poll internal/powercut internal/printable internal/race internal/report internal/sharedmemory internal/twosums internal/verifyall"},
+	{"know nothing of packets", "internal/claims internal/deps internal/fuzzlimit internal/hugepage internal/located internal/memo internal/names internal/pace internal/poll internal/powercut internal/printable internal/race internal/rapidseed internal/report internal/sharedmemory internal/twosums internal/verifyall"},
 	{"disks", "internal/disk internal/atomicfile internal/testprogram"},
 	{"arithmetic", "field"},
 	{"what is to be done with symbols", "plan internal/pointset"},

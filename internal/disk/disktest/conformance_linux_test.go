@@ -18,6 +18,7 @@ import (
 	"pgregory.net/rapid"
 
 	"volley/internal/disk"
+	_ "volley/internal/rapidseed"
 )
 
 // TestDiskConformance does the same on the memory disk and on that of the machine, and compares
@@ -30,6 +31,7 @@ func TestDiskConformance(t *testing.T) {
 		n++
 		path := filepath.Join(top, fmt.Sprint(n))
 		m := NewMachine()
+		m.uid, m.gid = os.Geteuid(), os.Getegid()
 		m.MkdirAll(path, 0o755)
 		if err := os.Mkdir(path, 0o755); err != nil {
 			t.Fatal(err)
@@ -251,7 +253,7 @@ func (s *side) do(o op) string {
 		s.file = f
 		return f.Name()
 	case "mkdir":
-		return s.text(s.dir.Mkdir(o.name, o.mode&0o777))
+		return s.text(s.dir.Mkdir(o.name, o.mode&0o777|0o700))
 	case "lstat":
 		i, err := s.dir.Lstat(o.name)
 		return fmt.Sprint(s.info(i, err))

@@ -31,6 +31,9 @@ type Machine struct {
 	moves   []move
 	running []*Process
 	cuts    int // of power
+
+	// The user and group of all processes. The user of a new machine is root, whoever runs the test.
+	uid, gid int
 }
 
 const rootNumber = 2
@@ -113,6 +116,8 @@ func (m *Machine) Clone() *Machine {
 		denials: slices.Clone(m.denials),
 		clock:   m.clock,
 		moves:   slices.Clone(m.moves),
+		uid:     m.uid,
+		gid:     m.gid,
 	}
 	all := make([]inode, len(m.nodes))
 	for i, x := range m.nodes {
@@ -327,7 +332,7 @@ func (m *Machine) node(v int, mode fs.FileMode) *inode {
 		number: len(m.nodes),
 		volume: v,
 		serial: m.volumes[v].serial,
-		now:    stored{mode: mode, mtime: at, ctime: at},
+		now:    stored{mode: mode, uid: m.uid, gid: m.gid, mtime: at, ctime: at},
 		last:   stored{mode: lostFile, mtime: at, ctime: at},
 		dirty:  true,
 	}
@@ -496,7 +501,7 @@ func (m *Machine) write(x *inode, off int64, data []byte) {
 	n := copy(x.now.data[off:], data)
 	x.now.data = append(x.now.data, data[n:]...)
 	x.take(off, off+int64(len(data)))
-	m.touched(x)
+	m.rewritten(x)
 }
 
 func (m *Machine) truncate(x *inode, size int64) {
@@ -507,6 +512,14 @@ func (m *Machine) truncate(x *inode, size int64) {
 		x.frozen = min(x.frozen, int(size))
 	}
 	x.take(0, 0)
+	m.rewritten(x)
+}
+
+// rewritten notes a change of data, which takes setuid off unless root has made it.
+func (m *Machine) rewritten(x *inode) {
+	if m.uid != 0 {
+		x.now.mode &^= fs.ModeSetuid
+	}
 	m.touched(x)
 }
 

@@ -532,9 +532,12 @@ func (m *Machine) change(x *inode, do func()) error {
 	return err
 }
 
-// Chown takes setuid and setgid off a file, as kernels do.
+// Chown takes setuid and setgid off a file, as kernels do. Only root gives files to others.
 func (d *dir) Chown(name string, uid, gid int) error {
 	return d.on("lchown", "chown", name, func(x *inode) error {
+		if m := d.p.m; m.uid != 0 && (uid != x.now.uid || gid != m.gid) {
+			return syscall.EPERM
+		}
 		return d.p.m.change(x, func() {
 			x.now.uid, x.now.gid = uid, gid
 			if x.now.mode.IsRegular() {
