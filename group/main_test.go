@@ -11,9 +11,11 @@ import (
 
 func TestMain(m *testing.M) {
 	disktest.InMemory()
-	debug.SetGCPercent(400)                                      // worlds are cloned for each call, and none is kept long
-	if err := flag.Set("rapid.nofailfile", "true"); err != nil { // the seed will do
-		panic(err)
+	debug.SetGCPercent(400)                                                                        // worlds are cloned for each call, and none is kept long
+	for name, value := range map[string]string{"rapid.nofailfile": "true", "rapid.checks": "40"} { // the seed will do
+		if err := flag.Set(name, value); err != nil {
+			panic(err)
+		}
 	}
 	os.Exit(m.Run())
 }
