@@ -46,7 +46,7 @@ func (m slippingMap) Apply(out, in [][]byte, add bool) {
 // TestSlip has a kernel make a mistake in one byte of one result, at the only rank and at ranks that share memory.
 // Without the check nobody notices; with it the error names the processor. The next run, which is right, passes.
 func TestSlip(t *testing.T) {
-	const k, size = 6, 300_000
+	const k, size = 6, 100_000
 	for number, name := range []string{"2^8", "2^16", "257"} {
 		s := slipping{Field: fieldtest.Parse(t, name), slip: new(atomic.Bool)}
 		for output, fraction := range []float64{0, 0.3, 1} {

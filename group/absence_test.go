@@ -72,8 +72,11 @@ func TestUnreadable(t *testing.T) {
 				list = append(list, r)
 			}
 		}
-		for _, r := range list {
-			for _, errno := range []syscall.Errno{syscall.EACCES, syscall.EIO, syscall.ESTALE}[:verifyall.Most(2, 3)] {
+		for i, r := range list {
+			for j, errno := range []syscall.Errno{syscall.EACCES, syscall.EIO, syscall.ESTALE} {
+				if (i+j)%verifyall.Most(3, 1) > 0 {
+					continue
+				}
 				tried[name]++
 				what := fmt.Sprintf("%s, %s %s: %v", name, r.op, r.path, errno)
 				w := of.clone()

@@ -9,6 +9,7 @@ import (
 
 	"volley/internal/disk"
 	"volley/internal/disk/disktest"
+	"volley/internal/verifyall"
 )
 
 // TestStatusBeside runs status while protect goes on by some calls between any two of its own, at all moments of the
@@ -22,7 +23,7 @@ func TestStatusBeside(t *testing.T) {
 	begin, end := lockedAt(t, first, &protect)
 	begin, seen := max(begin, end-250), map[int64]int{}
 	for _, pace := range []struct{ steps, of int }{{1, 16}, {1, 4}, {1, 1}, {5, 1}, {20, 1}} { // steps for so many calls
-		for from := begin; from < end; from += 7 {
+		for from := begin; from < end; from += verifyall.Most(21, 7) {
 			w := first.clone()
 			w.ranks = 1 + 3*(from%2)
 			p, q := w.Process(), w.Process()

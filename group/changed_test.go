@@ -268,7 +268,7 @@ func TestCrashUnread(t *testing.T) {
 				}
 				return w.whole()
 			},
-			Some: 2,
+			Some: *mostCalls,
 		}).Test(t)
 	}
 }

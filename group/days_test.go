@@ -461,7 +461,7 @@ func (d *diary) examine(glance bool) {
 // every day and verifies every week. Each alarm has a reason, and each reason raises an alarm.
 func TestDays(t *testing.T) {
 	t.Parallel()
-	runs := 20 * *mostCalls
+	runs := 8 * *mostCalls
 	if runs == 0 {
 		runs = 2000
 	}

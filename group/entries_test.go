@@ -49,7 +49,7 @@ func entryErrors(t *testing.T, w *world, want []string) {
 			if !ofEntry(c) || !slices.Contains(e.Ops, c.Op) {
 				continue
 			}
-			if *mostCalls > 0 && rng.IntN(12) > 0 {
+			if *mostCalls > 0 && rng.IntN(24) > 0 {
 				continue
 			}
 			for _, always := range []bool{false, true} {

@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -166,7 +165,12 @@ func whole(t testing.TB, ranks int, dirs []string) {
 func lose(t testing.TB, dirs []string, nodes []int) {
 	t.Helper()
 	for i, n := range nodes {
-		must(t, exec.Command("chmod", "-R", "u+w", dirs[n]).Run())
+		must(t, filepath.WalkDir(dirs[n], func(path string, d fs.DirEntry, err error) error {
+			if err == nil && d.IsDir() {
+				err = os.Chmod(path, 0o700)
+			}
+			return err
+		}))
 		must(t, os.RemoveAll(dirs[n]))
 		if i%2 == 1 {
 			must(t, os.Mkdir(dirs[n], 0o755))

@@ -1,6 +1,7 @@
 package group
 
 import (
+	"flag"
 	"os"
 	"runtime/debug"
 	"testing"
@@ -11,6 +12,7 @@ import (
 
 func TestMain(m *testing.M) {
 	disktest.InMemory()
-	debug.SetGCPercent(400) // worlds are cloned for each call, and none is kept long
+	debug.SetGCPercent(400)        // worlds are cloned for each call, and none is kept long
+	flag.Set("rapid.checks", "40") // a flag of the command line is read after this
 	os.Exit(m.Run())
 }

@@ -11,6 +11,7 @@ import (
 
 	"volley/internal/disk"
 	"volley/internal/disk/disktest"
+	"volley/internal/verifyall"
 )
 
 // namesWorld is a protected group in which node 1 has a file of three names, x/a, x/b and y/c.
@@ -75,7 +76,7 @@ func TestFileNames(t *testing.T) {
 	}
 	n := len(states)
 	rng := rand.New(rand.NewPCG(*callSeed, 9))
-	for _, i := range rng.Perm(n * n * n)[:250] {
+	for _, i := range rng.Perm(n * n * n)[:verifyall.Most(90, n*n*n)] {
 		for _, revert := range []bool{false, true} {
 			what := fmt.Sprint("revert ", revert)
 			w := start.clone()

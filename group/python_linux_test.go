@@ -19,6 +19,7 @@ import (
 
 	"volley/group"
 	"volley/internal/disk"
+	"volley/internal/testprogram"
 )
 
 const aclAccess, aclDefault = "system.posix_acl_access", "system.posix_acl_default"
@@ -67,7 +68,7 @@ func metadata(t *testing.T, dir string) string {
 // everybody act as their owners.
 func TestPythonMetadata(t *testing.T) {
 	t.Parallel()
-	needPython(t)
+	recovery(t)
 	root := os.Getuid() == 0
 	dirs := trees(t, 3, 5, 10_000, 8)
 	set := filepath.Join(dirs[0], "set")
@@ -114,16 +115,12 @@ func TestPythonMetadata(t *testing.T) {
 	}
 	must(t, exec.Command("chown", "-R", "65534:65534", nobody).Run())
 	must(t, os.Chmod(filepath.Dir(filepath.Dir(nobody)), 0o755))
-	script, err := filepath.Abs(filepath.Join("..", "docs", "recover.py"))
-	must(t, err)
-	// Nobody may not be able to read Python itself.
-	cmd := exec.Command("python3", "-c", "import base64, functools, glob, hashlib, hmac, json, os, re, sys; text = open(sys.argv.pop(1)).read(); os.setgroups([]); os.setgid(65534); os.setuid(65534); exec(text)",
-		script, "out", "lost", "node.1", "node.2")
-	cmd.Dir = nobody
-	text, err := cmd.CombinedOutput()
-	if err != nil || !strings.Contains(string(text), "owner not restored") || !strings.Contains(string(text), "setuid and setgid not restored") ||
-		capability != strings.Contains(string(text), "attribute 'security.capability' not restored") || strings.Count(string(text), "owner") != 1 {
-		t.Errorf("as nobody: %v: %s", err, text)
+	// Nobody may not be able to read Python itself, which has its modules by then.
+	_, text, failed := testprogram.Python(t, fmt.Sprintf("import os\nos.chdir(%q)\nos.setgroups([])\nos.setgid(65534)\nos.setuid(65534)\n%s", nobody, recovery(t)), "",
+		"out", "lost", "node.1", "node.2")
+	if failed || !strings.Contains(text, "owner not restored") || !strings.Contains(text, "setuid and setgid not restored") ||
+		capability != strings.Contains(text, "attribute 'security.capability' not restored") || strings.Count(text, "owner") != 1 {
+		t.Errorf("as nobody: %s", text)
 	}
 	info, err := os.Stat(filepath.Join(nobody, "out", "0", "set"))
 	must(t, err)
@@ -172,7 +169,7 @@ func digest(text []byte) string {
 // manifest of its own: docs/recover.py writes nothing, and says why.
 func TestPythonForged(t *testing.T) {
 	t.Parallel()
-	needPython(t)
+	recovery(t)
 	protected := func() []string {
 		dirs := trees(t, 3, 7, 1000, 9)
 		must(t, os.Link(filepath.Join(dirs[0], "plain0"), filepath.Join(dirs[0], "ylink")))

@@ -1,53 +1,38 @@
 package group_test
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"volley/group"
+	"volley/internal/testprogram"
 	"volley/transport"
 )
 
-// python runs docs/recover.py, which is written after docs/format.md and shares nothing with
-// this package. It returns what it prints on standard error, and whether it has failed.
-func python(t *testing.T, out string, dirs []string, flags ...string) (string, bool) {
+// recovery is docs/recover.py, which is written after docs/format.md and shares nothing with this package. The test is
+// skipped where there is no Python.
+func recovery(t *testing.T) string {
 	t.Helper()
-	cmd := exec.Command("python3", slices.Concat([]string{filepath.Join("..", "docs", "recover.py")}, flags, []string{out}, dirs)...)
-	var errs bytes.Buffer
-	cmd.Stderr = &errs
-	err := cmd.Run()
-	if strings.Contains(errs.String(), "Traceback") {
-		t.Fatalf("recover.py: %v: %s", err, &errs)
-	}
-	return errs.String(), err != nil
+	return testprogram.NeedPython(t, filepath.Join("..", "docs", "recover.py"))
 }
 
-// needPython skips the test where there is no Python, but not in CI.
-func needPython(t *testing.T) {
+// python runs [recovery]. It returns what it prints on standard error, and whether it has failed.
+func python(t *testing.T, out string, dirs []string, flags ...string) (string, bool) {
 	t.Helper()
-	// The go command then knows when a result that it has kept is out of date.
-	_, err := os.ReadFile(filepath.Join("..", "docs", "recover.py"))
-	must(t, err)
-	if _, err := exec.LookPath("python3"); err != nil {
-		if os.Getenv("CI") != "" {
-			t.Fatalf("%v: CI has to have it", err)
-		}
-		t.Skipf("docs/recover.py needs Python 3: %v", err)
-	}
+	_, errs, failed := testprogram.Python(t, recovery(t), "", slices.Concat(flags, []string{out}, dirs)...)
+	return errs, failed
 }
 
 // TestPython recovers nodes by docs/recover.py, so that the description of the format is
 // enough for another program.
 func TestPython(t *testing.T) {
 	t.Parallel()
-	needPython(t)
+	recovery(t)
 	for _, c := range []struct {
 		k, r, files, most int
 		layout, matrix    string
@@ -102,7 +87,7 @@ func TestPython(t *testing.T) {
 // with Python. It needs a module for each, and says which.
 func TestPythonDigests(t *testing.T) {
 	t.Parallel()
-	needPython(t)
+	recovery(t)
 	for digest, module := range map[string]string{group.BLAKE3: "blake3", group.XXH3: "xxhash"} {
 		dirs := trees(t, 3, 4, 100_000, 1)
 		_, err := protect(1, dirs, group.ProtectOptions{Tolerate: 1, Digest: digest})
@@ -111,7 +96,7 @@ func TestPythonDigests(t *testing.T) {
 		must(t, os.RemoveAll(dirs[1]))
 		out := filepath.Join(t.TempDir(), "out")
 		text, failed := python(t, out, dirs)
-		if exec.Command("python3", "-c", "import "+module).Run() != nil {
+		if _, _, lacks := testprogram.Python(t, "try: import "+module+"\nexcept ImportError: raise SystemExit(1)", ""); lacks {
 			if !failed || !strings.Contains(text, "install the Python module "+module) {
 				t.Errorf("%s: %s", digest, text)
 			}
@@ -138,7 +123,7 @@ func files(t *testing.T, dir string) string {
 // TestPythonErrors has docs/recover.py refuse what is damaged, and say what.
 func TestPythonErrors(t *testing.T) {
 	t.Parallel()
-	needPython(t)
+	recovery(t)
 	dirs := trees(t, 4, 7, 10_000, 5)
 	_, err := protect(1, dirs, group.ProtectOptions{Tolerate: 1, Layout: group.Striped})
 	must(t, err)
@@ -194,7 +179,7 @@ func TestPythonErrors(t *testing.T) {
 // TestPythonKey has docs/recover.py read manifests with a key, and go by it.
 func TestPythonKey(t *testing.T) {
 	t.Parallel()
-	needPython(t)
+	recovery(t)
 	dirs := trees(t, 3, 7, 10_000, 6)
 	key := []byte("a key of thirty-two bytes or so")
 	file, other := filepath.Join(t.TempDir(), "key"), filepath.Join(t.TempDir(), "other")

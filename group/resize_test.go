@@ -197,7 +197,7 @@ func (x *resizingCase) crash(t *testing.T, at int, each bool, tell func(old, is 
 	failed := 0
 	for i, y := range interruptions {
 		for n := range calls {
-			if !y.At(calls[n]) || *mostCalls > 0 && (n+i+7*at+int(*callSeed))%193 > 0 {
+			if !y.At(calls[n]) || *mostCalls > 0 && (n+i+7*at+int(*callSeed))%577 > 0 {
 				continue
 			}
 			c, rng := w.clone(), rand.New(rand.NewPCG(uint64(n), 7))

@@ -11,6 +11,7 @@ import (
 
 	"volley/group/internal/store"
 	"volley/internal/disk/disktest"
+	"volley/internal/verifyall"
 )
 
 // TestRecoverRoom recovers on disks that are larger by a block each time. Where one is too small, nothing is written, and
@@ -64,7 +65,7 @@ func TestRecoverRoom(t *testing.T) {
 				first.Overwrite("/n0/big", 10, []byte("rotten"), true)
 			}
 			refused := 0
-			for size := int64(4 * block); ; size += block {
+			for size := int64(4 * block); ; size += int64(verifyall.Most(4, 1)) * block {
 				w := first.clone()
 				w.ranks = ranks
 				if x.lose == nil {

@@ -287,7 +287,7 @@ func TestScrubInterrupted(t *testing.T) {
 			}
 			return nil
 		},
-		Some: 20 * *mostCalls,
+		Some: 6 * *mostCalls,
 	}).Test(t)
 	t.Logf("%d runs were interrupted", tried)
 }

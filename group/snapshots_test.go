@@ -154,7 +154,7 @@ func TestSnapshotsCrash(t *testing.T) {
 			t.Parallel()
 			tried := 0
 			for _, call := range calls {
-				if !x.At(call) || *mostCalls > 0 && (call.N+i)%11 > 0 {
+				if !x.At(call) || *mostCalls > 0 && (call.N+i)%31 > 0 {
 					continue
 				}
 				tried++
@@ -207,7 +207,7 @@ func TestSnapshotsRecoverCrash(t *testing.T) {
 		t.Run(x.Name, func(t *testing.T) {
 			t.Parallel()
 			for _, call := range calls {
-				if !x.At(call) || *mostCalls > 0 && (call.N+i)%11 > 0 {
+				if !x.At(call) || *mostCalls > 0 && (call.N+i)%31 > 0 {
 					continue
 				}
 				rng := rand.New(rand.NewPCG(uint64(call.N), 5))

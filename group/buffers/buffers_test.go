@@ -148,7 +148,7 @@ func TestBuffers(t *testing.T) {
 	}
 	for k := 2; k <= largest; k++ {
 		for r := 1; r < k; r++ {
-			if k > 6 && !verifyall.Enabled && r != 1 && r != 2 && r != k/2 && r != k-1 {
+			if k > 6 && !verifyall.Enabled && (k%5 > 1 || r != 1 && r != 2 && r != k/2 && r != k-1) {
 				continue
 			}
 			digest := []string{"", group.SHA256, group.BLAKE3}[rng.IntN(3)]

@@ -1,13 +1,11 @@
 package claims
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -17,37 +15,16 @@ import (
 
 	"volley/algo"
 	"volley/field"
+	"volley/internal/testprogram"
 	"volley/plan"
 	"volley/verify"
 )
 
-// needPython skips the test where there is no Python, but not in CI. It returns the path of docs/execute.py, which is
-// written after docs/format.md and shares nothing with the program.
-func needPython(t *testing.T) string {
+// executor is docs/execute.py, which is written after docs/format.md and shares nothing with the program. The test is skipped
+// where there is no Python.
+func executor(t *testing.T) string {
 	t.Helper()
-	script := filepath.Join(repository(t), "docs", "execute.py")
-	read(t, script) // the go command then knows when a result that it has kept is out of date
-	if _, err := exec.LookPath("python3"); err != nil {
-		if os.Getenv("CI") != "" {
-			t.Fatalf("%v: CI has to have it", err)
-		}
-		t.Skipf("docs/execute.py needs Python 3: %v", err)
-	}
-	return script
-}
-
-// python runs Python. It returns what is printed, and on standard error, and whether it has failed.
-func python(t *testing.T, stdin string, args ...string) (stdout, stderr string, failed bool) {
-	t.Helper()
-	cmd := exec.Command("python3", args...)
-	var out, errs bytes.Buffer
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(stdin), &out, &errs
-	cmd.Env = append(os.Environ(), "PYTHONDONTWRITEBYTECODE=1")
-	err := cmd.Run()
-	if strings.Contains(errs.String(), "Traceback") {
-		t.Fatalf("python3 %.200q: %v: %s", args, err, &errs)
-	}
-	return out.String(), errs.String(), err != nil
+	return testprogram.NeedPython(t, filepath.Join(repository(t), "docs", "execute.py"))
 }
 
 // An answer is what a function of Python returns, or the text of its ValueError, by which docs/execute.py refuses.
@@ -56,19 +33,17 @@ type answer struct {
 	Refused string
 }
 
-// each calls a function f(x) of Python, which may use docs/execute.py, with each value, all in one process.
+// each calls a function f(x) of Python, which may use the functions of a script, with each value, all in one process.
 func each[T any](t *testing.T, script, function string, values []T) []answer {
 	t.Helper()
-	var stdin, stdout bytes.Buffer
+	var stdin strings.Builder
 	for _, v := range values {
 		if err := json.NewEncoder(&stdin).Encode(v); err != nil {
 			t.Fatal(err)
 		}
 	}
-	out, errs, failed := python(t, stdin.String(), "-c", `
-import contextlib, io, json, sys
-sys.path.insert(0, sys.argv[1])
-import execute
+	out, errs, failed := testprogram.Python(t, "__name__ = None\n"+script+`
+import contextlib, io
 `+function+`
 for line in sys.stdin:
     try:
@@ -77,10 +52,9 @@ for line in sys.stdin:
     except ValueError as e:
         answer = {"Refused": str(e)}
     print(json.dumps(answer))
-`, filepath.Dir(script))
-	stdout.WriteString(out)
+`, stdin.String())
 	list := make([]answer, len(values))
-	for i, d := 0, json.NewDecoder(&stdout); i < len(list); i++ {
+	for i, d := 0, json.NewDecoder(strings.NewReader(out)); i < len(list); i++ {
 		if err := d.Decode(&list[i]); err != nil || failed {
 			t.Fatalf("answer %d: %v, %s", i, err, errs)
 		}
@@ -102,7 +76,7 @@ var otherField = map[string]string{
 // TestExecute runs plans of every algorithm by docs/execute.py, and compares the bytes with those of volley encode: so
 // docs/format.md is enough to run a plan.
 func TestExecute(t *testing.T) {
-	script := needPython(t)
+	script := executor(t)
 	cases := []string{
 		"--algorithm exchange:2,3 -k 6 --matrix random:1",                 // pieces
 		"--algorithm split -k 8 --matrix random:2 -p 2 --model paper",     // pieces
@@ -174,7 +148,7 @@ func TestExecute(t *testing.T) {
 		}
 		calls = append(calls, slices.Concat([]string{name, out}, packets[:k]))
 	}
-	for i, answer := range each(t, script, "f = lambda x: execute.main(*x)", calls) {
+	for i, answer := range each(t, script, "f = lambda x: main(*x)", calls) {
 		if answer.Refused != "" {
 			t.Fatalf("%s: %s", cases[i], answer.Refused)
 		}
@@ -213,7 +187,7 @@ func encodeFlags(args []string, name string) []string {
 
 // TestExecuteRefuses breaks a plan. Neither plan.Decode nor docs/execute.py takes it, and both name processor and round.
 func TestExecuteRefuses(t *testing.T) {
-	script := needPython(t)
+	script := executor(t)
 	t.Chdir(t.TempDir())
 	good := volley(t, "plan", "--json", "-k", "5", "-p", "2", "--model", "paper", "--algorithm", "prepare-and-shoot", "--field", "257", "--matrix", "random:1")
 	var texts, wheres []string
@@ -255,7 +229,7 @@ func TestExecuteRefuses(t *testing.T) {
 			t.Errorf("%s → %s: plan.Decode: %v, want %s", x.old, x.new, err, x.where)
 		}
 	}
-	for i, answer := range each(t, script, "f = execute.read", texts) {
+	for i, answer := range each(t, script, "f = read", texts) {
 		if answer.Refused == "" || !strings.Contains(answer.Refused, wheres[i]) {
 			t.Errorf("%s: docs/execute.py: %+v, want %s", texts[i], answer, wheres[i])
 		}
@@ -282,14 +256,14 @@ func TestExecuteRefuses(t *testing.T) {
 		{slices.Concat([]string{"good.json", "packet"}, packets), "exists"},
 		{slices.Concat([]string{"packet", "out"}, packets), "packet: "},
 	} {
-		if out, errs, failed := python(t, "", append([]string{script}, x.args...)...); !failed || out != "" || !strings.Contains(errs, x.want) {
+		if out, errs, failed := testprogram.Python(t, script, "", x.args...); !failed || out != "" || !strings.Contains(errs, x.want) {
 			t.Errorf("%v: %s%s, want %s", x.args, out, errs, x.want)
 		}
 	}
 	if _, err := os.Stat("out"); err == nil {
 		t.Error("a plan that is refused has left coded packets")
 	}
-	if out, errs, failed := python(t, "", slices.Concat([]string{script, "--symbols", "good.json", "out"}, packets)...); failed || !strings.HasSuffix(out, "coded.4: column 4, at processor 4\n") {
+	if out, errs, failed := testprogram.Python(t, script, "", append([]string{"--symbols", "good.json", "out"}, packets...)...); failed || !strings.HasSuffix(out, "coded.4: column 4, at processor 4\n") {
 		t.Errorf("%s%s", out, errs)
 	}
 	if _, errs, code := run(slices.Concat([]string{"encode", "--symbols", "--field", "257", "--matrix", "random:1", "-o", "encoded"}, packets)...); code != 0 {
@@ -305,7 +279,7 @@ func TestExecuteRefuses(t *testing.T) {
 // TestExecuteMutants changes plans at random. plan.Decode and docs/execute.py take the same ones, and of those that
 // they take execute.py computes what package verify says.
 func TestExecuteMutants(t *testing.T) {
-	script := needPython(t)
+	script := executor(t)
 	random := rand.New(rand.NewPCG(3, 4))
 	var plans []string
 	for _, flags := range []string{
@@ -333,10 +307,10 @@ func TestExecuteMutants(t *testing.T) {
 	}
 	answers := each(t, script, `
 def f(text):
-    plan, field = execute.read(text)
+    plan, field = read(text)
     n = 2 * plan["pieces"]
     packets = [[(7 * i + 3 * j + 1) % field.q for j in range(n)] for i in range(plan["rows"] // plan["pieces"])]
-    return [packet for packet, _, _ in execute.run(plan, field, packets)]
+    return [packet for packet, _, _ in run(plan, field, packets)]
 `, texts)
 	taken := 0
 	for i, text := range texts {

@@ -10,6 +10,7 @@ import (
 
 	"volley/group/internal/decide"
 	"volley/group/internal/store"
+	"volley/internal/verifyall"
 )
 
 // stateOf returns a state that a letter stands for.
@@ -90,10 +91,10 @@ func support(states []*store.State, g int64) supportOf {
 }
 
 // TestDecide checks the rule for the generation in force in all groups of up to 3 nodes, and
-// of 4 in some orders.
+// of 4 in some orders. With the tag verifyall it takes up to 5, in all orders.
 func TestDecide(t *testing.T) {
 	t.Parallel()
-	decideAll(t, 4, 3)
+	decideAll(t, verifyall.Most(4, 5), verifyall.Most(3, 5))
 }
 
 // decideAll checks all groups of up to most nodes, those of more than ordered only with their
