@@ -44,7 +44,7 @@ var comms = []comm{
 	{"local", "in this process", func(context.Context, *Joining) (*session.Party, error) {
 		return &session.Party{Transport: local.New(1)[0]}, nil
 	}},
-	{"grpc", "by gRPC, in processes on any machines", joinGRPC},
+	{"tcp", "by TCP, in processes on any machines", joinTCP},
 }
 
 // noMPI says why a program has not got --comm mpi.
@@ -108,7 +108,7 @@ func (o *Joining) Join(ctx context.Context) (err error) {
 // enter makes this process one of those of --comm, which it settles.
 func (o *Joining) enter(ctx context.Context) (err error) {
 	s := o.Session
-	c := comm{name: "grpc"}
+	c := comm{name: "tcp"}
 	if s.At != nil {
 		c.join = joinLaunch
 	} else {
