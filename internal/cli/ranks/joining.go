@@ -149,7 +149,7 @@ type Joining struct {
 	Rates   bool   // and measures their rates
 	Pairs   []Pair // that were measured
 	Quiet   bool
-	every   time.Duration // between lines of progress; 0: a bar on a terminal
+	every   time.Duration // between lines of progress; 0: one line, on a terminal
 	limits  limits
 	Party   *session.Party // of comm, once join has returned
 	memory  string
@@ -190,7 +190,7 @@ func (o *Joining) Add(f *pflag.FlagSet, whose string) {
 // AddProgress adds the flags of how progress is told.
 func (o *Joining) AddProgress(f *pflag.FlagSet) {
 	f.BoolVarP(&o.Quiet, "quiet", "q", false, "print errors and warnings only, and --json")
-	f.Var(selection.Interval{Value: &o.every}, "progress", "`TIME` between lines of progress of each process (default: a bar on a terminal, else none)")
+	f.Var(selection.Interval{Value: &o.every}, "progress", "`TIME` between lines of progress of each process (default: one line, rewritten, on a terminal, else none)")
 }
 
 // AddComm adds the flags that bring processes together.
