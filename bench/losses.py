@@ -41,7 +41,7 @@ def start(verb, *flags, roots):
     with socket.socket() as s:
         s.bind(("127.0.0.1", 0))
         meet = f"127.0.0.1:{s.getsockname()[1]}"
-    place = ["--comm", "grpc", "--size", str(len(roots)), "--meet", meet, "--port", "", "--timeout", "5s"]
+    place = ["--comm", "tcp", "--size", str(len(roots)), "--meet", meet, "--port", "", "--timeout", "5s"]
     running[:] = [
         subprocess.Popen([a.volley, verb, *place, "--rank", str(rank), *flags, root], env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         for rank, root in enumerate(roots)

@@ -26,7 +26,7 @@ func ExampleFind() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	at := tune.Platform{Transport: "grpc", Hosts: []string{"a", "b"}, Ranks: 2}
+	at := tune.Platform{Transport: "tcp", Hosts: []string{"a", "b"}, Ranks: 2}
 	measured := &tune.Result{Platform: at, Date: time.Now(), Network: network, Points: []tune.Point{{Bytes: 1 << 20, Messages: 1, Seconds: 0.001}}}
 	if err := measured.Save(file); err != nil {
 		log.Fatal(err)
@@ -36,5 +36,5 @@ func ExampleFind() {
 		log.Fatal(err)
 	}
 	fmt.Println(found.Platform, found.Network)
-	// Output: grpc, 2 ranks on 2 hosts L 20µs, o 2µs, G 0.8466 ns/B
+	// Output: tcp, 2 ranks on 2 hosts L 20µs, o 2µs, G 0.8466 ns/B
 }

@@ -18,7 +18,7 @@ SHA-256 redset's and h, for verify h alone, and for layout full the time with xx
 data and parity together.
 
 --lab RATE runs every rank at a host of its own, whose link has that rate, as root: bench/network/lab. Volley runs over
-MPI and over gRPC. Behind each time
+MPI and over TCP. Behind each time
 stands how many times as long it is as the bytes of the busiest link take at that rate.
 
 --traffic, with --lab, prints bytes in place of seconds, as the links count them, in units of a host's data. protect: what
@@ -214,9 +214,9 @@ class Volley(Tool):
             command += ["--tolerate", str(self.r), "--layout", words[1], "--digest", words[2]]
         if words[-1] == "process":
             return json.loads(run(command + self.nodes))["seconds"]
-        if words[-1] == "gRPC":
+        if words[-1] == "TCP":
             env["VOLLEY_SECRET"] = secrets.token_hex(32)
-            place = ["--comm", "grpc", "--size", str(self.k), "--meet", "10.78.0.1:7700", "--port", ""]
+            place = ["--comm", "tcp", "--size", str(self.k), "--meet", "10.78.0.1:7700", "--port", ""]
             said = together([[lab, "exec", str(i), *command, *place, "--rank", str(i), n] for i, n in enumerate(self.nodes)])
             return json.loads("".join(said))["seconds"]
         return json.loads(self.mpi(*command, "--comm", "mpi", self.pattern))["seconds"]
@@ -353,7 +353,7 @@ def tools(k, files):
     for r in range(1, min(3, k)):
         if a.traffic:
             list.append(Copies(k, "copies, plain TCP", r))
-        for where in ["over MPI", "over gRPC"] if a.lab else ["over MPI", "in one process"]:
+        for where in ["over MPI", "over TCP"] if a.lab else ["over MPI", "in one process"]:
             list += [Volley(k, f"Volley striped {digest} {where}", r) for digest in ("xxh3", "sha256")]
         if 2 * r <= k:
             list += [Volley(k, f"Volley full {digest} over MPI", r) for digest in ("xxh3", "sha256")]

@@ -385,9 +385,9 @@ func (j *job) ours(ctx context.Context, a matrix.Matrix, w *peerWork) ([]*contes
 			all = append(all, c)
 		}
 		add(way, j.ranks)
-		if j.grpc != nil {
-			way.Name += "-grpc"
-			add(way, j.grpc)
+		if j.tcp != nil {
+			way.Name += "-tcp"
+			add(way, j.tcp)
 		}
 		if i == 0 {
 			ready, err := j.ready(ctx, e, way.Plan, w)

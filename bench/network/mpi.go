@@ -93,11 +93,11 @@ func measure(args []string) error {
 			return err
 		}
 	}
-	if s.withGRPC {
-		if s.grpc, err = r.joinGRPC(s.subnet); err != nil {
+	if s.withTCP {
+		if s.tcp, err = r.joinTCP(s.subnet); err != nil {
 			return err
 		}
-		defer s.grpc.Close()
+		defer s.tcp.Close()
 	}
 	var label Cell
 	r.Exclusive(func() { label.MPI = library() })
@@ -125,8 +125,8 @@ func (r *mpiRanks) join(network netip.Prefix) error {
 	return err
 }
 
-// joinGRPC connects the ranks by gRPC, in this network or on loopback.
-func (r *mpiRanks) joinGRPC(network netip.Prefix) (transport.Transport, error) {
+// joinTCP connects the ranks by TCP, in this network or on loopback.
+func (r *mpiRanks) joinTCP(network netip.Prefix) (transport.Transport, error) {
 	host := "127.0.0.1"
 	if network.IsValid() {
 		l, err := listen(network)

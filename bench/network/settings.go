@@ -33,8 +33,8 @@ type settings struct {
 	subnet        netip.Prefix // of the raw exchange, where it is measured
 	output        string       // of JSON lines, at rank 0
 	drops         []string
-	withGRPC      bool                // Volley over gRPC is measured, too
-	grpc          transport.Transport // for that
+	withTCP       bool                // Volley over TCP is measured, too
+	tcp           transport.Transport // for that
 }
 
 // A problem is a matrix before K is known.
@@ -73,7 +73,7 @@ func parse(args []string) (*settings, error) {
 	rate := f.Float64("rate", 0, "`Mbit/s` of each rank's link, for the bound and the name of the network")
 	f.DurationVar(&s.delay, "delay", 0, "one-way delay of the links, with --rate")
 	subnet := f.String("raw", "", "measure the raw exchange over TCP, too, between the ranks' addresses in this `network`, such as 10.78.0.0/24")
-	engine := f.String("engine", "mpi", "mpi, or grpc: measure Volley over gRPC as well, with TLS, in the network of --raw or on loopback")
+	engine := f.String("engine", "mpi", "mpi, or tcp: measure Volley over TCP as well, with TLS, in the network of --raw or on loopback")
 	drops := f.String("drops", "", "`command` that prints how many packets the network has dropped so far")
 	if err := f.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
@@ -122,8 +122,8 @@ func parse(args []string) (*settings, error) {
 		}
 		s.names = append(s.names, raw)
 	}
-	if s.withGRPC = *engine == "grpc"; !s.withGRPC && *engine != "mpi" {
-		refuse("--engine %q: want mpi or grpc", *engine)
+	if s.withTCP = *engine == "tcp"; !s.withTCP && *engine != "mpi" {
+		refuse("--engine %q: want mpi or tcp", *engine)
 	}
 	s.bitsPerSecond = 1e6 * *rate
 	if s.network == "" && *rate > 0 {

@@ -160,7 +160,7 @@ func TestExamples(t *testing.T) {
 func TestVersion(t *testing.T) {
 	t.Parallel()
 	text := mustRun(t, "version")
-	for _, want := range []string{"volley " + volley.Version, "commit ", runtime.Version(), "kernels  " + field.Kernels(), "local, grpc"} {
+	for _, want := range []string{"volley " + volley.Version, "commit ", runtime.Version(), "kernels  " + field.Kernels(), "local, tcp"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in %s", want, text)
 		}

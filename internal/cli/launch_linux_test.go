@@ -300,7 +300,7 @@ func TestLaunchTune(t *testing.T) {
 	f.env = append(f.env, tune.Variable+"="+filepath.Join(t.TempDir(), "tune.json"))
 	args := slices.Concat([]string{"check-network"}, f.flags, []string{"--time", "10ms", "--field", "2^8", "host0:", "host1:/data", "ssh://me@host2"})
 	r := f.run(args...)
-	if r.code != exit.OK || strings.Count(r.stdout, " good") != 6 || strings.Count(r.stdout, "\nhost1 ") != 2 || !strings.Contains(r.stdout, "grpc, 3 ranks") {
+	if r.code != exit.OK || strings.Count(r.stdout, " good") != 6 || strings.Count(r.stdout, "\nhost1 ") != 2 || !strings.Contains(r.stdout, "tcp, 3 ranks") {
 		t.Fatalf("%+v", r)
 	}
 	file := writeGroup(t, []string{"host0:/a", "host1:/a", "host1:/b"}, nil, "tolerate: 1", "port: 7000-7999")

@@ -33,7 +33,7 @@ func statusBytes(t *testing.T, file, name string) int64 {
 	return x << 10
 }
 
-// TestMemory measures the peak of four processes that protect directories in memory over gRPC, and recover one. Pages of
+// TestMemory measures the peak of four processes that protect directories in memory over TCP, and recover one. Pages of
 // the program do not count: they are the same for all.
 func TestMemory(t *testing.T) {
 	t.Parallel()

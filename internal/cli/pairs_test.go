@@ -22,7 +22,7 @@ func TestRanksPairs(t *testing.T) {
 	}
 	for _, rank := range []string{"0", "1", "2"} {
 		list, err := tune.Load(strings.ReplaceAll(at, "{RANK}", rank))
-		if err != nil || len(list) != 1 || list[0].Transport != "grpc" || list[0].Ranks != 3 {
+		if err != nil || len(list) != 1 || list[0].Transport != "tcp" || list[0].Ranks != 3 {
 			t.Errorf("rank %s: %v, %v", rank, list, err)
 		}
 	}

@@ -257,7 +257,7 @@ func TestRanksKilled(t *testing.T) {
 		flags  []string
 	}{{1, nil}, {0, nil}, {2, []string{"--group-size", "3"}}, {0, []string{"--group-size", "3"}}} {
 		dirs := writeNodes(t, 6, 600_000)
-		run := newRankProcesses(t, 6, nil, slices.Concat([]string{"protect", "--tolerate", "1", "--comm", "grpc", "--timeout", "0", "--limit-rate", "1MiB"}, c.flags, []string{strings.TrimSuffix(dirs[0], "0") + "{RANK}"})...)
+		run := newRankProcesses(t, 6, nil, slices.Concat([]string{"protect", "--tolerate", "1", "--comm", "tcp", "--timeout", "0", "--limit-rate", "1MiB"}, c.flags, []string{strings.TrimSuffix(dirs[0], "0") + "{RANK}"})...)
 		run.start()
 		for begun := time.Now(); time.Since(begun) < transporttest.Limit; {
 			if list, _ := filepath.Glob(filepath.Join(dirs[c.victim], ".volley/*")); list != nil {

@@ -21,7 +21,7 @@ var ways = map[string]func(t *testing.T, verb []string, at []string) (int, strin
 		r := volleyRun(append(verb, at...)...)
 		return r.code, r.stdout + r.stderr
 	},
-	"grpc": func(t *testing.T, verb []string, at []string) (int, string) {
+	"tcp": func(t *testing.T, verb []string, at []string) (int, string) {
 		codes, text := newRanks(t, len(at), func(r int, c *exec.Cmd) { c.Args = append(c.Args, at[r]) }, verb...).do()
 		return slices.Max(codes), text
 	},

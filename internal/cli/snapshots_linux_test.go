@@ -37,7 +37,7 @@ func TestSnapshots(t *testing.T) {
 	engines := map[string]func(args ...string) result{
 		"one process": func(args ...string) result { return volleyRun(args...) },
 		"ssh":         func(args ...string) result { return f.run(f.of(args...)...) },
-		"grpc": func(args ...string) result {
+		"tcp": func(args ...string) result {
 			first := slices.IndexFunc(args, filepath.IsAbs)
 			roots := args[first:]
 			run := newRanks(t, len(roots), nil, append(slices.Clone(args[:first]), "{ROOT}")...)

@@ -47,7 +47,7 @@ func onTerminal(t *testing.T, env string, args ...string) string {
 	return text.String()
 }
 
-// TestNoColour checks that nothing on a terminal has an escape sequence, bars neither, so NO_COLOR
+// TestNoColour checks that nothing on a terminal has an escape sequence, progress neither, so NO_COLOR
 // has nothing to take away.
 func TestNoColour(t *testing.T) {
 	t.Parallel()
@@ -62,7 +62,7 @@ func TestNoColour(t *testing.T) {
 				t.Errorf("%v: %q", args, text)
 			}
 			if args[0] == "tune" && !strings.Contains(text, "%") {
-				t.Errorf("%v: no bar in %q", args, text)
+				t.Errorf("%v: no progress in %q", args, text)
 			}
 		}
 	}

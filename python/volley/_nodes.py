@@ -341,7 +341,7 @@ class Ranks(Group):
             if i == 0:
                 host = self._own() if first else self._address
                 meet, secret = f"[{host}]:{self._port}" if ":" in host else f"{host}:{self._port}", secrets.token_hex(32)
-            place = ["--comm", "grpc", "--rank", str(i), "--size", str(len(members)), "--meet", meet]
+            place = ["--comm", "tcp", "--rank", str(i), "--size", str(len(members)), "--meet", meet]
             common = ["--json", "--log-format", "json", *OFTEN, "--secret", "-", *([] if self._port else ["--port", ""]), *([] if i else ["--verbose"])]
             wrapper = [sys.executable or "python3", "-I", "-S", str(_child.__file__), str(os.getpid()), self._binary]
             child = _Child([*wrapper, run._verb, *flags, *place, *common, *self._flags, "--", *arguments], secret, files)

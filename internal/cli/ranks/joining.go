@@ -44,7 +44,7 @@ var comms = []comm{
 	{"local", "in this process", func(context.Context, *Joining) (*session.Party, error) {
 		return &session.Party{Transport: local.New(1)[0]}, nil
 	}},
-	{"grpc", "by gRPC, in processes on any machines", joinGRPC},
+	{"tcp", "by TCP, in processes on any machines", joinTCP},
 }
 
 // noMPI says why a program has not got --comm mpi.
@@ -108,7 +108,7 @@ func (o *Joining) Join(ctx context.Context) (err error) {
 // enter makes this process one of those of --comm, which it settles.
 func (o *Joining) enter(ctx context.Context) (err error) {
 	s := o.Session
-	c := comm{name: "grpc"}
+	c := comm{name: "tcp"}
 	if s.At != nil {
 		c.join = joinLaunch
 	} else {
@@ -149,7 +149,7 @@ type Joining struct {
 	Rates   bool   // and measures their rates
 	Pairs   []Pair // that were measured
 	Quiet   bool
-	every   time.Duration // between lines of progress; 0: a bar on a terminal
+	every   time.Duration // between lines of progress; 0: one line, on a terminal
 	limits  limits
 	Party   *session.Party // of comm, once join has returned
 	memory  string
@@ -190,7 +190,7 @@ func (o *Joining) Add(f *pflag.FlagSet, whose string) {
 // AddProgress adds the flags of how progress is told.
 func (o *Joining) AddProgress(f *pflag.FlagSet) {
 	f.BoolVarP(&o.Quiet, "quiet", "q", false, "print errors and warnings only, and --json")
-	f.Var(selection.Interval{Value: &o.every}, "progress", "`TIME` between lines of progress of each process (default: a bar on a terminal, else none)")
+	f.Var(selection.Interval{Value: &o.every}, "progress", "`TIME` between lines of progress of each process (default: one line, rewritten, on a terminal, else none)")
 }
 
 // AddComm adds the flags that bring processes together.

@@ -8,17 +8,17 @@ import (
 	"time"
 )
 
-// TestMeter draws a bar, which goes when something else is written, and adds up what several tell of.
+// TestMeter rewrites a line, which goes when something else is written, and adds up what several tell of.
 func TestMeter(t *testing.T) {
 	t.Parallel()
 	var stderr, stdout bytes.Buffer
-	s := &Session{stderr: &stderr, Verb: "protect"} // the bar is drawn whenever there is something new
-	s.meter = &meter{s: s}
+	s := &Session{stderr: &stderr, Verb: "protect"} // the line is written whenever there is something new
+	s.meter = &meter{s: s, rewrites: true, begun: time.Now()}
 	s.meter.add(0, 1<<20)
 	time.Sleep(2 * time.Millisecond) // or a true rate could be that of no time
 	s.meter.add(1<<19, 0)
 	s.meter.add(1<<18, 0)
-	if text := stderr.String(); strings.Contains(text, "GiB/s") || !strings.Contains(text, "50%") || !strings.Contains(text, "75%") || strings.Contains(text, "\n") {
+	if text := stderr.String(); strings.Contains(text, "GiB/s") || !strings.Contains(text, "\rprotect: 512 KiB of 1.0 MiB, 50 %, ") || !strings.Contains(text, "\rprotect: 768 KiB of 1.0 MiB, 75 %, ") || !strings.HasSuffix(strings.TrimSpace(text), "iB/s") || strings.Contains(text, "\n") {
 		t.Errorf("%q", text)
 	}
 	fmt.Fprint(&clearing{Writer: &stdout, s: s}, "a report")
@@ -27,7 +27,7 @@ func TestMeter(t *testing.T) {
 	}
 	s.meter.add(1<<18, 1<<20) // there is more to do than was known
 	s.meter.add(1<<20, 0)
-	if text := stderr.String(); !strings.Contains(text[strings.LastIndex(text, "\r"):], "99%") {
+	if text := stderr.String(); !strings.Contains(text[strings.LastIndex(text, "\r"):], "2.0 MiB of 2.0 MiB, 100 %, ") {
 		t.Errorf("%q", text)
 	}
 	stderr.Reset()

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,7 +15,6 @@ import (
 	"time"
 
 	"github.com/dustin/go-humanize"
-	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
@@ -22,25 +22,30 @@ import (
 	"volley/internal/printable"
 )
 
-// A meter tells how far a run is, by a bar on a terminal or by a line from time to time. Nil tells nobody.
+// A meter tells how far a run is, by a line from time to time, which on a terminal takes the place of the one before. Nil
+// tells nobody.
 type meter struct {
-	s     *Session
-	every time.Duration // between lines; 0: a bar
+	s        *Session
+	every    time.Duration // between lines
+	rewrites bool
+	begun    time.Time
 
 	mu          sync.Mutex // guards what follows
 	done, total int64      // bytes, or nanoseconds of tune
-	bar         *progressbar.ProgressBar
 	told        time.Time
+	width       int // of the line that stands on the terminal
 }
 
-// Progress returns what hears how far the session is, and tells it by lines as often as asked for. For 0 that is a bar
+// Progress returns what hears how far the session is, and tells it by lines as often as asked for. For 0 that is one line
 // where stderr is a terminal, and else nil: logs and the mail of cron are for what went wrong.
 func (s *Session) Progress(every time.Duration) func(done, more int64) {
-	if f, ok := s.stderr.(*os.File); every > 0 || ok && !s.JSON && term.IsTerminal(int(f.Fd())) {
-		s.meter = &meter{s: s, every: every, told: time.Now()}
-		return s.meter.add
+	f, ok := s.stderr.(*os.File)
+	if every == 0 && (!ok || s.JSON || !term.IsTerminal(int(f.Fd()))) {
+		return nil
 	}
-	return nil
+	now := time.Now()
+	s.meter = &meter{s: s, every: cmp.Or(every, s.Limits.redraw), rewrites: every == 0, begun: now, told: now}
+	return s.meter.add
 }
 
 // add tells of more bytes that are done, and of more that have to be.
@@ -49,19 +54,8 @@ func (m *meter) add(done, more int64) {
 	defer m.mu.Unlock()
 	m.done += done
 	m.total = max(m.done, m.total+more) // a rank may find less to do than it said
-	switch {
-	case m.total == 0:
-	case m.every > 0 && m.done > 0 && time.Since(m.told) >= m.every:
+	if m.done > 0 && time.Since(m.told) >= m.every {
 		m.tell()
-	case m.every > 0:
-	case m.bar == nil:
-		m.bar = progressbar.NewOptions64(m.total,
-			progressbar.OptionSetWriter(m.s.stderr), progressbar.OptionShowBytes(!m.timed()), progressbar.OptionUseIECUnits(true),
-			progressbar.OptionThrottle(m.s.Limits.bar), progressbar.OptionFullWidth())
-		m.bar.StartWithoutRender() // or the first rate is that of no time
-	default:
-		m.bar.ChangeMax64(m.total)
-		m.bar.Set64(min(m.done, m.total-1)) // one that is full does not move any more, and there may be more to do
 	}
 }
 
@@ -74,28 +68,34 @@ func (m *meter) tell() {
 		return
 	}
 	amount := func(n int64) string { return humanize.IBytes(uint64(n)) }
-	if m.timed() {
-		amount = func(n int64) string { return time.Duration(n).Round(100 * time.Millisecond).String() }
+	rate := ", " + amount(int64(float64(m.done)/m.told.Sub(m.begun).Seconds())) + "/s"
+	if strings.HasPrefix(m.s.Verb, "tune") { // what it counts is time
+		amount, rate = func(n int64) string { return time.Duration(n).Round(100 * time.Millisecond).String() }, ""
 	}
-	printable.Fprintf(m.s.stderr, "volley: %s: %s of %s, %d %%\n", m.s.Verb, amount(m.done), amount(m.total), int(100*float64(m.done)/float64(m.total)))
+	line := fmt.Sprintf("%s: %s of %s, %d %%", m.s.Verb, amount(m.done), amount(m.total), int(100*float64(m.done)/float64(m.total)))
+	if !m.rewrites {
+		printable.Fprintf(m.s.stderr, "volley: %s\n", line)
+		return
+	}
+	line += rate
+	fmt.Fprintf(m.s.stderr, "\r%-*s", m.width, line) // over all of the line before
+	m.width = len(line)
 }
 
-// timed reports whether the meter counts time.
-func (m *meter) timed() bool { return strings.HasPrefix(m.s.Verb, "tune") }
-
-// clear takes the bar away until there is more progress.
+// clear takes the line off the terminal until there is more progress.
 func (m *meter) clear() {
 	if m == nil {
 		return
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.bar != nil {
-		m.bar.Clear()
+	if m.width > 0 {
+		fmt.Fprintf(m.s.stderr, "\r%*s\r", m.width, "")
+		m.width = 0
 	}
 }
 
-// A clearing writer of stdout takes the bar away before anything is written, and keeps its last error.
+// A clearing writer of stdout takes the line of progress away before anything is written, and keeps its last error.
 type clearing struct {
 	io.Writer
 	s      *Session

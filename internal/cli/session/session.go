@@ -36,7 +36,7 @@ type timeLimits struct {
 	End      time.Duration // of a rank, from the end of its run to that of its process
 	Ending   time.Duration // until a process has heard how others have ended
 	Progress time.Duration // between what a rank tells its launch
-	bar      time.Duration // between two pictures of a bar
+	redraw   time.Duration // of the line of progress on a terminal
 }
 
 // A Session is a run of the command line. The verb that joins others leaves the party there, and errors come out by it.
@@ -66,7 +66,7 @@ type Session struct {
 
 // New returns a session that finds what this process does.
 func New() *Session {
-	limits := timeLimits{End: 15 * time.Second, Ending: 3 * time.Second, Progress: 200 * time.Millisecond, bar: 100 * time.Millisecond}
+	limits := timeLimits{End: 15 * time.Second, Ending: 3 * time.Second, Progress: 200 * time.Millisecond, redraw: 100 * time.Millisecond}
 	return &Session{surroundings: surroundings{Stdin: os.Stdin, Environ: os.Environ(), Limits: limits}}
 }
 

@@ -21,7 +21,7 @@ import (
 	"volley/internal/launch"
 )
 
-// rankFlags is the flags that make this process a rank of --comm grpc.
+// rankFlags is the flags that make this process a rank of --comm tcp.
 type Flags struct {
 	Rank, Size int
 	Meet       string
@@ -64,7 +64,7 @@ var launchers = []string{ofOpenMPI, ofPMI, ofSlurm}
 // engine returns the comm that the flags and the variables of launchers call for.
 func (o *Joining) engine(getenv func(string) string) (string, error) {
 	if o.Ranks.Meet != "" || o.Ranks.Rank >= 0 || o.Ranks.Size > 0 {
-		return "grpc", nil
+		return "tcp", nil
 	}
 	several := map[string]bool{} // the launchers that have started several processes
 	for _, name := range launchers {
@@ -84,11 +84,11 @@ func (o *Joining) engine(getenv func(string) string) (string, error) {
 	case several[mpirun] && (mpirun == ofOpenMPI || !several[ofSlurm]):
 		return "", say(mpirun, "--comm mpi would make them one run, but "+noMPI)
 	case several[mpirun] && built:
-		return "", say(ofSlurm, "--comm mpi makes them one run by MPI, and --comm grpc without it")
+		return "", say(ofSlurm, "--comm mpi makes them one run by MPI, and --comm tcp without it")
 	case several[ofSlurm] && o.Ranks.Secret == "" && getenv(engine.SecretVariable) == "" && o.Ranks.Certificate == "":
 		return "", say(ofSlurm, "with a secret they are one run: --secret FILE, or "+engine.SecretVariable)
 	case several[ofSlurm]:
-		return "grpc", nil
+		return "tcp", nil
 	}
 	if _, pod := engine.Pod(getenv); pod {
 		return "", say("JOB_COMPLETION_INDEX", "--meet HOST:PORT and --size K make the pods of the Job one run")
@@ -110,11 +110,11 @@ func (o *Flags) run(getenv func(string) string) (run engine.Run, err error) {
 	case pod:
 		run.Rank = rank
 	default:
-		return run, exit.Usagef("--comm grpc: no rank: start the processes with srun, or give each --rank, --size and --meet")
+		return run, exit.Usagef("--comm tcp: no rank: start the processes with srun, or give each --rank, --size and --meet")
 	}
 	run.Size, run.Meet = cmp.Or(o.Size, run.Size), cmp.Or(o.Meet, run.Meet)
 	if run.Meet == "" || run.Size == 0 {
-		return run, exit.Usagef("--comm grpc: rank %d does not know how many ranks there are or where they meet: --size and --meet say it", run.Rank)
+		return run, exit.Usagef("--comm tcp: rank %d does not know how many ranks there are or where they meet: --size and --meet say it", run.Rank)
 	}
 	run.Ports, run.Bind, run.Advertise = o.Ports, o.Bind, o.Advertise
 	run.Certificate, run.Key, run.Authority = o.Certificate, o.Key, o.Authority
@@ -126,8 +126,8 @@ func (o *Flags) run(getenv func(string) string) (run engine.Run, err error) {
 	return run, nil
 }
 
-// joinGRPC makes this process a rank of a run.
-func joinGRPC(ctx context.Context, o *Joining) (*session.Party, error) {
+// joinTCP makes this process a rank of a run.
+func joinTCP(ctx context.Context, o *Joining) (*session.Party, error) {
 	run, err := o.Ranks.run(o.Session.Getenv)
 	if err != nil {
 		return nil, err
@@ -156,15 +156,15 @@ func joinGRPC(ctx context.Context, o *Joining) (*session.Party, error) {
 	part := func(mine launch.Ending, s *session.Session) int {
 		defer listener.Close()
 		defer e.Close()
-		return partGRPC(listener, mine, s)
+		return partTCP(listener, mine, s)
 	}
 	return &session.Party{
 		Transport: e, Here: listener, Host: host, Gather: gather, Part: part, Apart: func(work func()) { work() },
 	}, nil
 }
 
-// partGRPC gathers the endings. Rank 0 says what went wrong, and all take the exit code from it.
-func partGRPC(listener *engine.Listener, mine launch.Ending, s *session.Session) int {
+// partTCP gathers the endings. Rank 0 says what went wrong, and all take the exit code from it.
+func partTCP(listener *engine.Listener, mine launch.Ending, s *session.Session) int {
 	rank := listener.Rank()
 	limit := s.Limits.Ending
 	if mine.Set != "" { // others may take longer
