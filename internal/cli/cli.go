@@ -122,7 +122,7 @@ func newCommand(s *session.Session) *cobra.Command {
 	cmd.SetFlagErrorFunc(session.FlagError)
 	cmd.CompletionOptions.HiddenDefaultCmd = true
 	cmd.SetHelpCommand(newHelp())
-	cmd.SetUsageTemplate(usageTemplate(cmd))
+	cmd.SetHelpFunc(showHelp)
 	addVerbs(cmd, "Directories of nodes", groups.Verbs(s)...)
 	addVerbs(cmd, "Files", schedules.Files(s)...)
 	addVerbs(cmd, "Schedules", schedules.Verbs(s)...)

@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"cmp"
 	"embed"
+	"fmt"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -90,14 +92,17 @@ func wrapped(text, indent string) string {
 const helpWidth = 80
 
 func init() {
-	cobra.AddTemplateFunc("flagsInGroups", flagsInGroups)
 	cobra.EnableCommandSorting = false // the usual ones first
 }
 
-// usageTemplate is cobra's with flags in groups.
-func usageTemplate(of *cobra.Command) string {
-	t := strings.Replace(of.UsageTemplate(), "Flags:\n{{.LocalFlags.FlagUsages | trimTrailingWhitespaces}}", "{{flagsInGroups .}}", 1)
-	return strings.Replace(t, "Additional help topics:", "Topics:", 1)
+// showHelp prints what cobra does, with flags in groups. A template of ours would have the linker keep every method.
+func showHelp(cmd *cobra.Command, _ []string) {
+	text := cmp.Or(cmd.Long, cmd.Short) + "\n\n"
+	if cmd.Runnable() || cmd.HasSubCommands() {
+		flags := "Flags:\n" + strings.TrimRight(cmd.LocalFlags().FlagUsages(), " \n")
+		text += strings.NewReplacer(flags, flagsInGroups(cmd), "Additional help topics:", "Topics:").Replace(cmd.UsageString())
+	}
+	fmt.Fprint(cmd.OutOrStdout(), text)
 }
 
 // flagsInGroups lists the flags of a verb as --help does, in the order in which they were added.
