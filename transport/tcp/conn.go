@@ -34,7 +34,7 @@ type wire struct {
 }
 
 const (
-	recordBytes   = 16 << 10        // the most of TLS
+	sealedBytes   = 16 << 10        // the most of TLS
 	bufferBytes   = 64 << 10        // of a connection, each way
 	silence       = 5 * time.Second // between questions to a silent kernel
 	mostSilences  = 4
@@ -73,7 +73,7 @@ func (l *Listener) secure(raw net.Conn, side func(net.Conn, *tls.Config) *tls.Co
 		w.mu.Lock()
 		w.writer = bufio.NewWriterSize(raw, bufferBytes)
 		w.mu.Unlock()
-		c.sealed = bufio.NewWriterSize(secured, recordBytes)
+		c.sealed = bufio.NewWriterSize(secured, sealedBytes)
 		c.reader, c.writer = secured, c.sealed
 	}
 	w.reader = bufio.NewReaderSize(w.reader, bufferBytes)
