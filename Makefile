@@ -35,8 +35,7 @@ module: ## gives the module another path, in every import: make module NAME=host
 	gofmt -w $$(git ls-files '*.go')
 
 # Of engine and group the race detector leaves out what runs processes, or repeats for long what other tests do. Of
-# internal/cli it takes what has goroutines of its own: signals, servers, hosts, sets, bars. And one goroutine computes
-# TestSimulateLarge, for long.
+# internal/cli it takes what has goroutines of its own: signals, servers, hosts, sets, bars.
 PROCESSES = ^Test(.*Crash|DecideHostile|Flips|Losses16|Model|PowerCutAfter|SnapshotsLosses|Overhead|PlacesKept|Python.*)$$
 GOROUTINES = ^Test(.*Interrupt.*|Busy|HangUp|Launch(Missing|Progress)|Sets(Lost|Domains|Many)?|Progress(Ranks)?|TuneProgress|Meter|Limits|Terminal|Metrics|Trace|Group(Errors)?)$$
 RACE = %
@@ -47,7 +46,6 @@ race: ## the race detector, where goroutines meet; make race RACE="./group ./cod
 	$(call raced,./internal/cli/...,-run '$(GOROUTINES)')
 	$(call raced,./lab/explore)
 	$(call raced,./lab/verbs,-run '^TestExplore')
-	$(call raced,./lab/simulate,-skip '^TestSimulateLarge$$')
 
 PYTHON = python3
 MPI_RANKS = 1 2 3 5 16

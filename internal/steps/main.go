@@ -51,7 +51,7 @@ var steps = []step{
 	{name: "modules", takes: "reached", packages: []string{"./bench/...", "./bench/network/...", "./deploy/...", "./examples/...", "./lab/..."}},
 	{name: "race", takes: "patterns", packages: []string{
 		".", "./executor/...", "./trace", "./transport/...", "./tune", "./coded", "./collective", "./internal/disk/...", "./internal/faulty", "./internal/delay",
-		"./engine", "./group/...", "./internal/sets", "./internal/ssh", "./internal/launch", "./internal/cli/...", "./lab/explore", "./lab/verbs", "./lab/simulate",
+		"./engine", "./group/...", "./internal/sets", "./internal/ssh", "./internal/launch", "./internal/cli/...", "./lab/explore", "./lab/verbs",
 	}},
 	{name: "kernels", packages: []string{"./field", "./executor/..."}, paths: []string{"field"}},
 	{name: "systems", takes: "touched", packages: []string{"./..."}},

@@ -71,7 +71,7 @@ func TestArguments(t *testing.T) {
 		{"internal/disk/os_unix.go", "systems", "./..."}, // what it exports may differ
 		{"options.go", "systems", "."},
 		{"engine/engine.go", "race", "./engine ./group/... ./internal/cli/... ./internal/launch ./lab/verbs"},
-		{"lab/simulate/doc.go", "race", "./lab/simulate ./lab/verbs"},
+		{"lab/explore/doc.go", "race", "./lab/explore ./lab/verbs"},
 		{"Makefile", "systems", "./..."},
 	} {
 		for _, s := range decided(t, c.file) {
