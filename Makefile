@@ -35,8 +35,8 @@ module: ## gives the module another path, in every import: make module NAME=host
 	gofmt -w $$(git ls-files '*.go')
 
 # Of engine and group the race detector leaves out what runs processes, or repeats for long what other tests do. Of
-# internal/cli it takes what has goroutines of its own: signals, servers, hosts, sets, bars. TestSimulateLarge is one
-# goroutine that computes for long, and TestDifferential runs for long what other tests of the root run, too.
+# internal/cli it takes what has goroutines of its own: signals, servers, hosts, sets, bars. TestDifferential runs for long
+# what other tests of the root run, too.
 PROCESSES = ^Test(.*Crash|DecideHostile|Flips|Losses16|Model|PowerCutAfter|SnapshotsLosses|Overhead|PlacesKept|Python.*)$$
 GOROUTINES = ^Test(.*Interrupt.*|Busy|HangUp|Launch(Missing|Progress)|Sets(Lost|Domains|Many)?|Progress(Ranks)?|TuneProgress|Meter|Limits|Terminal|Metrics|Trace|Group(Errors)?)$$
 race: ## the race detector, where goroutines meet
@@ -45,7 +45,6 @@ race: ## the race detector, where goroutines meet
 	go test -race -run '$(GOROUTINES)' ./internal/cli/...
 	go test -race ./lab/explore
 	go test -race -run '^TestExplore' ./lab/verbs
-	go test -race -skip '^TestSimulateLarge$$' ./lab/simulate
 
 PYTHON = python3
 MPI_RANKS = 1 2 3 5 16

@@ -18,12 +18,9 @@ type Range struct{ At, Count int }
 // WindowRounds grows a window from 1 to m in clog(m) rounds: each round takes it (p+1)-fold, only the last one stops
 // short. The new offsets are dealt to the ports in ranges of equal size, so that the round's largest message has
 // ⌈(to-from)/p⌉ elements and all of them together ⌈(m-1)/p⌉.
-func WindowRounds(m, ports int) []WindowRound { return WindowRoundsFrom(1, m, ports) }
-
-// WindowRoundsFrom grows a window from that size on.
-func WindowRoundsFrom(from, m, ports int) []WindowRound {
+func WindowRounds(m, ports int) []WindowRound {
 	var list []WindowRound
-	for from < m {
+	for from := 1; from < m; {
 		to := min(m, from*(ports+1))
 		s := WindowRound{From: from, To: to}
 		size := Ceil(to-from, ports)

@@ -16,7 +16,6 @@ import (
 	"volley/internal/selection"
 	"volley/matrix"
 	"volley/matrix/matrices"
-	"volley/plan"
 	"volley/sim"
 )
 
@@ -35,9 +34,6 @@ type Comparison struct {
 
 	Planner  string // unless empty: find out what the planner takes, with this for algorithm
 	AllPlans bool   // keep all plans of a row, not only the cheapest ones
-
-	// Look, unless nil, is called with each algorithm's cheapest plan for K processors. Its error ends the comparison.
-	Look func(ctx context.Context, k int, s Setting, p *Plan, q plan.Plan) error
 
 	unsuited error // why the last algorithm that does not exist at some K does not
 }
@@ -163,7 +159,7 @@ func (c *Comparison) planOf(name string, x algo.Candidate) Plan {
 }
 
 // Rows counts all rows, one setting after the other. It leaves only algorithms in c that exist at some K. The error is
-// a *selection.Error where there is nothing to compare, or a plan is too large to simulate; or that of ctx.
+// a *selection.Error where there is nothing to compare, or that of ctx.
 func (c *Comparison) Rows(ctx context.Context) ([]Row, error) {
 	rows := make([]Row, len(c.Settings)*len(c.Processors))
 	var missing error // why the matrix does not exist, at the last K where it does not
@@ -315,13 +311,7 @@ func (c *Comparison) count(ctx context.Context, r *Row, a matrix.Matrix) error {
 		if best.Plan == nil {
 			continue
 		}
-		cheapest := c.planOf(x.Name, best)
-		if c.Look != nil {
-			if err := c.Look(ctx, r.K, r.Setting, &cheapest, best.Plan); err != nil {
-				return err
-			}
-		}
-		r.Costs[x.Name] = cheapest
+		r.Costs[x.Name] = c.planOf(x.Name, best)
 	}
 	r.Front = sim.Front(r.Plans, func(p Plan) sim.Cost { return p.Cost })
 	if !c.AllPlans {

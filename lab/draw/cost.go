@@ -13,19 +13,18 @@ import (
 // Costs are what [Cost] draws.
 var Costs = []string{"c2", "c1", "ratio", "time"}
 
-// A Curve is a series of a chart: what it draws of each row, 0 where there is nothing.
-type Curve struct {
+// A curve is a series of a chart: what it draws of each row, 0 where there is nothing.
+type curve struct {
 	Series
-	Value func(comparison.Row) float64
+	value func(comparison.Row) float64
 }
 
-// Cost draws one of [Costs] of the rows of a comparison against K, with lower bounds. Unless others are given, there is
-// a curve for each algorithm.
-func Cost(c *comparison.Comparison, rows []comparison.Row, what string, curves [][]Curve) Chart {
+// Cost draws one of [Costs] of the rows of a comparison against K: a curve for each algorithm, and lower bounds.
+func Cost(c *comparison.Comparison, rows []comparison.Row, what string) Chart {
 	x := Axis{Label: "processors, K", Log: true, Binary: true}
 	chart := Chart{Title: "Packets against processors", X: x, Y: Axis{Label: "C2, packets", Log: true}, Subtitle: Subtitle(c, true)}
 	value := func(p comparison.Plan, r comparison.Row) float64 { return p.Cost.PacketC2() }
-	bounds := []Curve{{Series: Series{Name: "lower bound", Reference: true}, Value: func(r comparison.Row) float64 { return float64(r.C2) }}}
+	bounds := []curve{{Series: Series{Name: "lower bound", Reference: true}, value: func(r comparison.Row) float64 { return float64(r.C2) }}}
 	if c.Given {
 		bounds[0].Name += ", every matrix"
 	}
@@ -33,48 +32,44 @@ func Cost(c *comparison.Comparison, rows []comparison.Row, what string, curves [
 	case "c1":
 		chart.Title, chart.Y.Label = "Rounds against processors", "C1, rounds"
 		value = func(p comparison.Plan, _ comparison.Row) float64 { return float64(p.Cost.C1) }
-		bounds[0].Value = func(r comparison.Row) float64 { return float64(r.C1) }
+		bounds[0].value = func(r comparison.Row) float64 { return float64(r.C1) }
 	case "c2":
 		fewest := Series{Name: "lower bound in the fewest rounds", Reference: true, Scattered: true}
-		bounds = append(bounds, Curve{Series: fewest, Value: func(r comparison.Row) float64 {
+		bounds = append(bounds, curve{Series: fewest, value: func(r comparison.Row) float64 {
 			b, _ := r.MinCut() // or 0, which no log axis shows
 			return float64(b)
 		}})
 	case "ratio":
 		chart.Title, chart.Y = "Packets over their lower bound", Axis{Label: "C2 / lower bound of C2", Log: true}
 		value = func(p comparison.Plan, r comparison.Row) float64 { return p.Cost.PacketC2() / float64(r.C2) }
-		bounds[0].Value = func(r comparison.Row) float64 { return float64(r.C2) / float64(r.C2) }
+		bounds[0].value = func(r comparison.Row) float64 { return float64(r.C2) / float64(r.C2) }
 	case "time":
 		chart.Title, chart.Y = "Time against processors", Axis{Label: "time", Log: true, Format: func(v float64) string { return report.Seconds(v) }}
 		value = func(p comparison.Plan, _ comparison.Row) float64 { return c.Model.Time(p.Cost).Seconds() }
-		bounds[0].Value = func(r comparison.Row) float64 { return c.Model.Time(sim.Cost{C1: r.C1, C2: r.C2}).Seconds() }
+		bounds[0].value = func(r comparison.Row) float64 { return c.Model.Time(sim.Cost{C1: r.C1, C2: r.C2}).Seconds() }
 	}
-	usual := curves == nil
+	var curves []curve
 	for i, a := range c.Algorithms {
-		if usual {
-			curves = append(curves, []Curve{{Series: Series{Name: a.Name, Colour: i, Dashes: i}, Value: func(r comparison.Row) float64 {
-				if p, ok := r.Costs[a.Name]; ok {
-					return value(p, r)
-				}
-				return math.NaN()
-			}}})
-		}
-	}
-	for _, group := range append(curves, bounds) {
-		for i, at := range c.Settings {
-			for _, x := range group {
-				line := x.Series
-				if len(c.Settings) > 1 && (x.Reference || usual) {
-					line.Dashes = i
-				}
-				line.Name += settingName(at, c.Settings)
-				for _, r := range rows {
-					if r.Setting == at {
-						line.Points = append(line.Points, Point{float64(r.K), x.Value(r)})
-					}
-				}
-				chart.Series = append(chart.Series, line)
+		curves = append(curves, curve{Series: Series{Name: a.Name, Colour: i, Dashes: i}, value: func(r comparison.Row) float64 {
+			if p, ok := r.Costs[a.Name]; ok {
+				return value(p, r)
 			}
+			return math.NaN()
+		}})
+	}
+	for _, x := range append(curves, bounds...) {
+		for i, at := range c.Settings {
+			line := x.Series
+			if len(c.Settings) > 1 {
+				line.Dashes = i
+			}
+			line.Name += settingName(at, c.Settings)
+			for _, r := range rows {
+				if r.Setting == at {
+					line.Points = append(line.Points, Point{float64(r.K), x.value(r)})
+				}
+			}
+			chart.Series = append(chart.Series, line)
 		}
 	}
 	return chart

@@ -17,7 +17,6 @@ import (
 	"volley/internal/comparison"
 	"volley/internal/selection"
 	"volley/lab/draw"
-	"volley/lab/simulate"
 )
 
 const chartHelp = `Draw what the algorithms cost, for many K.
@@ -26,19 +25,11 @@ const chartHelp = `Draw what the algorithms cost, for many K.
 K, --plot size draws the time of every plan against the size of a packet and
 marks where which plan is the cheapest; --plot memory and compute draw the
 least time against the packets, or multiply-adds, allowed. The algorithms and
-their costs are those of volley cost: volley help costs.
-
---jitter and --stragglers draw the median and the 95 % quantile of the times of
-simulated runs, in which a processor goes on to the next round when its own
-messages of the last one have arrived. Each message takes β·X + d·W·τ·Y for d
-packets. X and Y are lognormal of mean 1, and --jitter 0.2 is their standard
-deviation; of exponential:0.2 they are 1 and a delay of that mean. With
---stragglers 0.05x4 each processor is with probability 0.05 one whose messages
-take 4 times as long.`
+their costs are those of volley cost: volley help costs.`
 
 const chartExamples = `  volley-lab chart -k 2..256 --plot ratio -o ratio.svg
   volley-lab chart --matrix cauchy -k 64 --plot size -o crossings.png
-  volley-lab chart -k 16,64 --plot time --jitter 0.2 -o times.csv`
+  volley-lab chart -k 16,64 --plot time -o times.csv`
 
 // plots are the values of --plot.
 var plots = append(slices.Clone(draw.Costs), "size", "memory", "compute")
@@ -46,23 +37,19 @@ var plots = append(slices.Clone(draw.Costs), "size", "memory", "compute")
 // A costJob is a comparison to draw.
 type costJob struct {
 	comparison.Comparison
-	noise           noiseFlags
 	ports, over     string
 	processors      string
 	algorithms      string
 	plot, output    string
 	bytes           int64 // of a packet
 	firstSize, last int64 // of --plot size
-
-	times map[simulated]simulate.Sample // of simulated runs; nil: there are none
-	runs  string                        // what they are
 }
 
 func newChart() *cobra.Command {
 	j := &costJob{}
 	cmd := &cobra.Command{
 		Use:     "chart [flags] [-k K]",
-		Short:   "Draw the costs of the algorithms, and simulated runs",
+		Short:   "Draw the costs of the algorithms",
 		Long:    chartHelp,
 		Example: chartExamples,
 		Args:    session.NoArguments,
@@ -108,7 +95,6 @@ func (j *costJob) add(cmd *cobra.Command) {
 	j.ports = "1"
 	selection.MakeList(f, "ports", &j.ports)
 	selection.MakeList(f, "rounds-over", &j.over)
-	j.noise.add(f)
 }
 
 // settle checks the flags.
@@ -120,8 +106,6 @@ func (j *costJob) settle(cmd *cobra.Command) (err error) {
 		return selection.Markf("plot", "--plot %q: want one of %s", j.plot, strings.Join(plots, ", "))
 	case j.output != "" && !slices.Contains(append([]string{"csv"}, draw.Formats...), strings.TrimPrefix(end, ".")):
 		return selection.Markf("output", "-o %s: want a name that ends with .svg, .png, .pdf, .tex or .csv", j.output)
-	case j.noise.given() && (j.plot != "time" || s.ByModel == selection.NetworkModel):
-		return selection.Markf("jitter", "--jitter and --stragglers simulate the links of --model paper and change times only: leave them out, or draw --plot time by that model")
 	}
 	j.Comparison = comparison.Comparison{Selection: s, Given: f.Changed("matrix"), AllPlans: j.sweeps() || j.trades()}
 	if l := &s.Limits; j.trades() && l.Memory == 0 && l.Compute == 0 { // plans, too, that only limits make worth it
@@ -139,14 +123,6 @@ func (j *costJob) settle(cmd *cobra.Command) (err error) {
 		return selection.Markf("processors", "%d values of -k, for %d of -p and --rounds-over: want %d points at most", len(j.Processors), len(j.Settings), selection.MostNumbers)
 	case j.AllPlans && n != 1:
 		return selection.Markf("plot", "--plot %s: it is for one K, one -p and one --rounds-over: say which", j.plot)
-	}
-	noise, err := j.noise.noise()
-	if err != nil {
-		return err
-	}
-	if noise != nil {
-		j.runs = j.noise.describe(noise)
-		j.simulate(noise)
 	}
 	if j.sweeps() {
 		err = j.parseSizes(f.Changed("size"))

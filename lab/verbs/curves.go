@@ -23,34 +23,13 @@ func (j *costJob) chart(rows []comparison.Row) draw.Chart {
 	case j.trades():
 		c = j.tradeChart(rows[0])
 	default:
-		c = draw.Cost(&j.Comparison, rows, j.plot, j.curves())
+		c = draw.Cost(&j.Comparison, rows, j.plot)
 	}
 	c.Subtitle = draw.Subtitle(&j.Comparison, !j.sweeps())
 	if j.AllPlans {
 		c.Subtitle += fmt.Sprintf(", K = %d", j.Processors[0])
 	}
-	if j.times != nil {
-		c.Subtitle += "\n" + j.runs
-	}
 	return c
-}
-
-// curves are those of quantiles of simulated runs, and nil where there are none.
-func (j *costJob) curves() (list [][]draw.Curve) {
-	for i, a := range j.Algorithms {
-		quantile := func(name string, dashes int, share float64) draw.Curve {
-			return draw.Curve{Series: draw.Series{Name: a.Name + name, Colour: i, Dashes: dashes}, Value: func(r comparison.Row) float64 {
-				if _, ok := r.Costs[a.Name]; ok {
-					return j.times[simulated{r.Setting, r.K, a.Name}].Quantile(share).Seconds()
-				}
-				return math.NaN()
-			}}
-		}
-		if j.times != nil {
-			list = append(list, []draw.Curve{quantile(", median", 0, 0.5), quantile(", 95 %", 2, 0.95)})
-		}
-	}
-	return list
 }
 
 // sizeChart draws the times of all plans against the size of a packet, and marks

@@ -12,8 +12,7 @@ import (
 const help = `Volley-lab is volley for those who study schedules.
 
 It has all verbs of volley, more families of algorithms and more fields. Verbs
-of its own draw plans, matrices and costs, simulate runs, compare families, and
-serve a page for a browser.
+of its own draw plans, matrices and costs, and serve a page for a browser.
 
 Begin with
   volley-lab explore                             schedules in a browser
@@ -22,6 +21,6 @@ Begin with
 
 func init() {
 	cli.Extend(cli.Lab{Help: help, Verbs: func() []*cobra.Command {
-		return []*cobra.Command{newExplore(), newDraw(), newFigure(), newChart(), newSweep()}
+		return []*cobra.Command{newExplore(), newDraw(), newFigure(), newChart()}
 	}})
 }

@@ -47,12 +47,12 @@ func TestHelp(t *testing.T) {
 	for _, verb := range cli.Command().Commands() {
 		names = append(names, verb.Name())
 	}
-	for _, want := range []string{"protect", "encode", "plan", "explore", "draw", "chart", "sweep"} {
+	for _, want := range []string{"protect", "encode", "plan", "explore", "draw", "chart"} {
 		if n := strings.Count(" "+strings.Join(names, " ")+" ", " "+want+" "); n != 1 {
 			t.Errorf("%d verbs %s in %v", n, want, names)
 		}
 	}
-	for _, args := range [][]string{{"--help"}, {"explore", "--help"}, {"draw", "--help"}, {"chart", "--help"}, {"sweep", "--help"}, {"plan", "--help"}} {
+	for _, args := range [][]string{{"--help"}, {"explore", "--help"}, {"draw", "--help"}, {"chart", "--help"}, {"plan", "--help"}} {
 		var stdout, stderr strings.Builder
 		code := cli.Main(args, &stdout, &stderr)
 		if code != 0 || stderr.Len() > 0 || !strings.Contains(stdout.String(), "volley-lab") {
@@ -64,7 +64,7 @@ func TestHelp(t *testing.T) {
 			}
 		}
 	}
-	for _, verb := range []*cobra.Command{newExplore(), newDraw(), newFigure(), newChart(), newSweep()} {
+	for _, verb := range []*cobra.Command{newExplore(), newDraw(), newFigure(), newChart()} {
 		for line := range strings.Lines(verb.Example) {
 			_, line, _ = strings.Cut(line, "volley-lab "+verb.Name())
 			if err := verb.ParseFlags(strings.Fields(line)); err != nil {

@@ -1,4 +1,4 @@
-// Volley-lab is volley with all families of algorithms and all fields, pictures, simulated runs and the page.
+// Volley-lab is volley with all families of algorithms and all fields, pictures and the page.
 package main
 
 import (

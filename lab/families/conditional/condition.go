@@ -1,6 +1,6 @@
 package conditional
 
-// What the steps have in common that take A on a condition.
+// What there is of the condition on A, and of other orders of the processors.
 
 import (
 	"fmt"
@@ -68,12 +68,13 @@ func ordered(m matrix.Matrix, order []int) (processor func(i int) int, entry fun
 
 // relabelledPlan returns the plan of a step on all processors in an order, nil being the
 // natural one.
-func relabelledPlan(name string, s schedule.Step, t schedule.Task, order []int, notes ...string) plan.Plan {
+func relabelledPlan(name string, s schedule.Step, t schedule.Task, order []int) plan.Plan {
 	k, layer := t.Matrix.Rows(), schedule.Whole(s, t.Matrix.Rows(), t.Matrix.At)
 	parameters, arguments := s.Parameters()
+	var notes []string
 	if order != nil {
 		parameters += " relabelled"
-		notes = append(notes, "relabelled: processors take their parts in an order drawn from a seed, as the matrix is singular in theirs")
+		notes = []string{"relabelled: processors take their parts in an order drawn from a seed, as the matrix is singular in theirs"}
 		position := make([]int, k)
 		for i, proc := range order {
 			position[proc] = i
@@ -86,13 +87,6 @@ func relabelledPlan(name string, s schedule.Step, t schedule.Task, order []int, 
 	l := schedule.Compile(t.Info(name, 0, parameters, arguments), layer)
 	l.Common.Notes = notes
 	return l
-}
-
-// addAll adds slots to a sum as they are, with coefficient one.
-func addAll(sum *schedule.Sum, slots []plan.Slot) {
-	for _, slot := range slots {
-		sum.Add(slot, field.One)
-	}
 }
 
 // universalC2 is the C2 of the universal algorithm in at most so many rounds, which an algorithm
