@@ -44,7 +44,6 @@ type greeting struct {
 type settings struct {
 	Bytes int64 // length of its packet; in what greet returns, of the longest
 	Apart int64 // 1: it does not go through memory of the host; in what greet returns, 1 where one does not
-	Plans int64 // 1: it has no plan yet, and takes long to choose one; in what greet returns, 1 where one has none
 
 	// Those of processor 0 are used by all. The others say 0.
 	Seed    uint64 // of the fingerprints
@@ -54,7 +53,7 @@ type settings struct {
 	Gamma   sim.PerByte
 }
 
-const settingWords = 16
+const settingWords = 14
 
 // words returns what is said as words, the largest of which count.
 func (o settings) words() []uint64 {
@@ -106,9 +105,6 @@ const mostPacket = 1 << 46
 func (o settings) impossible() string {
 	if o.Apart < 0 || o.Apart > 1 {
 		return fmt.Sprintf("it goes through memory of the host in way %d: want 0 or 1", o.Apart)
-	}
-	if o.Plans < 0 || o.Plans > 1 {
-		return fmt.Sprintf("it lacks a plan in way %d: want 0 or 1", o.Plans)
 	}
 	if o.Bytes < 0 || o.Bytes > mostPacket {
 		return fmt.Sprintf("its packet has %d bytes: want 0 to %d", o.Bytes, int64(mostPacket))
@@ -163,9 +159,6 @@ func (e *Encoder) greeting(t transport.Transport, size int64) greeting {
 	if e.hosts(t) == nil {
 		g.Settings.Apart = 1
 	}
-	if e.lacksPlan() {
-		g.Settings.Plans = 1
-	}
 	return g
 }
 
@@ -182,45 +175,32 @@ type agreement struct {
 	t      transport.Transport
 	shared settings
 	runs   uint64 // after the first
-	trial  trial
 	bound  *Bound // unless nil, what runs go on with
 }
 
 // mostAgreements bounds the transports that an encoder keeps for each rank.
 const mostAgreements = 4
 
-// agreed is what all ranks agree on for a run.
-type agreed struct {
-	settings
-	resume []transport.Beside // of an earlier agreement, what is to find out that others go by it
-	trial  *trial             // of the plans of the agreement, if there is one
-}
-
-// agree agrees with all ranks on a run, or goes by an earlier agreement.
-func (e *Encoder) agree(ctx context.Context, c *collective.Comm, t transport.Transport, size int64) (a agreed, err error) {
+// agree returns what all ranks agree on for a run. By an earlier agreement it also returns what is to find out, beside the
+// run, that the others go by it.
+func (e *Encoder) agree(ctx context.Context, c *collective.Comm, t transport.Transport, size int64) (shared settings, resume []transport.Beside, err error) {
 	if s := e.agreement(t); s != nil {
 		s.runs++
-		a = agreed{settings: s.shared, trial: &s.trial}
-		a.Seed += s.runs // no two runs have the same
-		if s.trial.due() {
-			return a, s.trial.tell(ctx, c, a.Seed)
-		}
-		a.resume = []transport.Beside{c.Resume(a.Seed)}
-		return a, nil
+		shared = s.shared
+		shared.Seed += s.runs // no two runs have the same
+		return shared, []transport.Beside{c.Resume(shared.Seed)}, nil
 	}
-	a.settings, err = e.agreeAnew(ctx, c, t, size)
+	shared, err = e.agreeAnew(ctx, c, t, size)
 	if err == nil && e.keeps(t) {
 		e.mu.Lock()
 		defer e.mu.Unlock()
-		s := &agreement{t: t, shared: a.settings}
-		a.trial = &s.trial
-		list := slices.Insert(e.agreements[t.Rank()], 0, s)
+		list := slices.Insert(e.agreements[t.Rank()], 0, &agreement{t: t, shared: shared})
 		for _, oldest := range list[min(len(list), mostAgreements):] {
 			oldest.close()
 		}
 		e.agreements[t.Rank()] = list[:min(len(list), mostAgreements)]
 	}
-	return a, err
+	return shared, nil, err
 }
 
 // agreeAnew returns what all ranks agree on, whatever they had agreed on before.

@@ -37,7 +37,6 @@ type (
 		algorithm string
 		model     sim.Model
 		tags      transport.Limits
-		took      tries
 	}
 	entriesKey struct{ problemKey } // of a matrix
 )

@@ -8,7 +8,6 @@ import (
 	"flag"
 	"fmt"
 	"maps"
-	"math"
 	"math/big"
 	"math/rand/v2"
 	"os"
@@ -1502,10 +1501,6 @@ func (c *trial) compareLetters(t *rapid.T, run int, r *volley.Report, all [][]ou
 		if n > 64 { // where nobody looks at all of a large matrix
 			most += once
 		}
-	}
-	if rows, columns := c.a.Rows(), c.a.Cols(); (rows != columns || c.separate) && n >= 16 && c.algorithm == algo.Auto &&
-		(run == 0 || c.call == "Encode") { // which makes an encoder for each run
-		most = math.MaxInt // one that has no plan waits for that of rank 0, a collective each second, and hears it
 	}
 	controlRounds := 0
 	for proc := range all {

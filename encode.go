@@ -1,18 +1,15 @@
 package volley
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"volley/algo"
 	"volley/collective"
@@ -33,7 +30,6 @@ type Encoder struct {
 	options options
 	key     *problemKey // nil: plans are the encoder's own
 	checker *runcheck.Checker
-	known   bool // an earlier encoder of the process has planned for the problem
 
 	own memo.Cache // of plans in the making, where key is nil: it keeps none
 
@@ -49,8 +45,6 @@ const mostPlans = 4
 type chosenPlan struct {
 	plan.Plan
 	by    sim.Model                 // chosen by it
-	took  tries                     // and by what plans before took
-	how   algo.Trial                // with the plan
 	tags  transport.Limits          // and within them
 	slots int                       // plan.MemorySlots
 	kept  atomic.Pointer[memo.Kept] // by which later encoders find it; nil: they do not
@@ -66,16 +60,13 @@ type chosenPlan struct {
 
 // reportOf returns the report of a run, as far as it is known before it.
 func (e *Encoder) reportOf(c *chosenPlan, shared settings) *Report {
-	shared.Seed, shared.Apart, shared.Plans = 0, 0, 0
+	shared.Seed, shared.Apart = 0, 0
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.report.PlanHash == "" || c.agreed != shared {
 		c.agreed, c.report = shared, *newReport(c.Plan, e.problem)
 		c.report.PacketBytes = shared.Bytes
 		c.report.SymbolsPerPacket = shared.Bytes / int64(e.matrix.Field().SymbolBytes())
-		if why := c.how.Why; why != "" {
-			c.report.Notes = append(slices.Clip(c.report.Notes), why)
-		}
 		c.report.PlanHash = hex.EncodeToString(planHash(c.Plan, e.matrix, shared))
 	}
 	r := c.report
@@ -145,7 +136,6 @@ func NewEncoderContext(ctx context.Context, a matrix.Matrix, opts ...Option) (*E
 		if err != nil {
 			return nil, err
 		}
-		e.known = known != problem
 		own := *known // which callers may change
 		problem = &own
 	} else if err := problem.Prepare(); err != nil {
@@ -223,78 +213,23 @@ func (e *Encoder) carried(tags transport.Limits) error {
 
 // choose returns the plan by the model that a transport with those tags carries, an earlier one where there is one; a
 // plan that is given is the same by all models.
-func (e *Encoder) choose(ctx context.Context, m sim.Model, tags transport.Limits, took ...time.Duration) (*chosenPlan, error) {
-	return e.chooseAs(ctx, m, tags, algo.Trial{}, took...)
-}
-
-// chooseAs is choose where another rank has said how it has chosen, unless that is nothing.
-func (e *Encoder) chooseAs(ctx context.Context, m sim.Model, tags transport.Limits, said algo.Trial, took ...time.Duration) (*chosenPlan, error) {
-	var tried tries
-	copy(tried[:], took)
-	if c := e.chosen(m, tags, tried, nil); c != nil {
+func (e *Encoder) choose(ctx context.Context, m sim.Model, tags transport.Limits) (*chosenPlan, error) {
+	if c := e.chosen(m, tags, nil); c != nil {
 		return c, nil
 	}
-	c, err := e.newPlan(ctx, m, tags, said, tried, len(took)) // without the lock: others may have plans, or contexts that end
+	c, err := e.newPlan(ctx, m, tags) // without the lock: others may have plans, or contexts that end
 	if err != nil {
 		return nil, err
 	}
-	return e.chosen(m, tags, tried, c), nil
+	return e.chosen(m, tags, c), nil
 }
-
-// lacksPlan reports whether the encoder is to choose for the first time, and that takes long. Where it has chosen before,
-// for packets of other lengths, it chooses by itself.
-func (e *Encoder) lacksPlan() bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return !e.known && len(e.plans) == 0 && e.options.plan == nil && e.options.algorithm == algo.Auto && e.problem.Dear()
-}
-
-// said has rank 0 choose the plan, and returns how, at all ranks: nothing where every rank is to choose. Ranks that share
-// cores would choose one after the other: by measurement 16 ranks on two cores take 0.09 s for a first run of 128 sources
-// and 16 sinks so, and else 0.46.
-func (b *Bound) said(model sim.Model, tags transport.Limits) (how algo.Trial, err error) {
-	name := make([]byte, mostSaid)
-	err = b.c.Steady(b.ctx, func(ctx context.Context) error {
-		if b.t.Rank() > 0 {
-			return nil
-		}
-		c, err := b.e.choose(ctx, model, tags, b.trial.times()...)
-		if err == nil {
-			_, err = c.how.Find(b.e.problem)
-		}
-		if err != nil { // as all ranks find
-			return context.Cause(ctx)
-		}
-		text, err := json.Marshal(c.how)
-		if len(text) <= mostSaid {
-			copy(name, text)
-		}
-		return err
-	})
-	if err != nil {
-		return how, err
-	}
-	// A sum, as to gather what each of thousands of ranks says would take gigabytes.
-	name, err = b.c.Sum(b.ctx, name, func(sum, more []byte) { // of one that is not zero
-		for i, x := range more {
-			sum[i] |= x
-		}
-	})
-	if name = bytes.TrimRight(name, "\x00"); err == nil && len(name) > 0 {
-		err = json.Unmarshal(name, &how)
-	}
-	return how, err
-}
-
-// mostSaid is how long the text is in which rank 0 says how it has chosen. Of a longer one it says nothing.
-const mostSaid = 512
 
 // chosen returns such a plan and moves it to the front, the fresh one where there is none.
-func (e *Encoder) chosen(m sim.Model, tags transport.Limits, took tries, fresh *chosenPlan) *chosenPlan {
+func (e *Encoder) chosen(m sim.Model, tags transport.Limits, fresh *chosenPlan) *chosenPlan {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	i := slices.IndexFunc(e.plans, func(c *chosenPlan) bool {
-		return c.tags == tags && (c.by == m && c.took == took || e.options.plan != nil)
+		return c.tags == tags && (c.by == m || e.options.plan != nil)
 	})
 	if i < 0 {
 		if fresh == nil {
@@ -310,35 +245,29 @@ func (e *Encoder) chosen(m sim.Model, tags transport.Limits, took tries, fresh *
 }
 
 // newPlan returns a plan that is chosen, which is that of an earlier encoder where there is one.
-func (e *Encoder) newPlan(ctx context.Context, m sim.Model, tags transport.Limits, said algo.Trial, took tries, n int) (*chosenPlan, error) {
+func (e *Encoder) newPlan(ctx context.Context, m sim.Model, tags transport.Limits) (*chosenPlan, error) {
 	if err := e.carried(tags); err != nil {
 		return nil, err
 	}
 	choose := func() (c *chosenPlan, err error) {
 		defer poll.Catch(&err)
-		own := e.problem.CarriedBy(tags.Carry)
-		lent, takeBack := poll.Lend(ctx) // plans are kept for longer than ctx
-		defer takeBack()
-		own.Context = lent
-		x := algo.Trial{Plan: e.options.plan, Over: true}
-		switch {
-		case x.Plan != nil:
-			x.Slots = memorySlots(ctx, x.Plan)
-		case said.Name != "":
-			x, err = said.Find(own)
-		default:
-			x, err = algo.ChooseAfter(e.options.algorithm, own, m, took[:n]...)
+		p := e.options.plan
+		if p == nil {
+			own := e.problem.CarriedBy(tags.Carry)
+			lent, takeBack := poll.Lend(ctx) // plans are kept for longer than ctx
+			defer takeBack()
+			own.Context = lent
+			if p, err = algo.Choose(e.options.algorithm, own, m); err != nil {
+				return nil, err
+			}
 		}
-		if err != nil {
-			return nil, err
-		}
-		return &chosenPlan{Plan: x.Plan, by: m, took: took, how: x, tags: tags, slots: x.Slots, executables: map[executableKey]*executor.Executable{}}, nil
+		return &chosenPlan{Plan: p, by: m, tags: tags, slots: memorySlots(ctx, p), executables: map[executableKey]*executor.Executable{}}, nil
 	}
 	if e.key == nil || e.options.plan != nil {
-		c, _, err := memo.Get(ctx, &e.own, chosenKey{model: m, tags: tags, took: took}, problemBytes, choose)
+		c, _, err := memo.Get(ctx, &e.own, chosenKey{model: m, tags: tags}, problemBytes, choose)
 		return c, err
 	}
-	c, kept, err := memo.Get(ctx, planned, chosenKey{*e.key, e.options.algorithm, m, tags, took}, problemBytes, choose)
+	c, kept, err := memo.Get(ctx, planned, chosenKey{*e.key, e.options.algorithm, m, tags}, problemBytes, choose)
 	if err == nil {
 		c.kept.Store(kept)
 	}

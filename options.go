@@ -84,8 +84,8 @@ func WithMemory(bytes int64) Option { return func(o *options) { o.memory = bytes
 
 // WithPacketBytes declares that no packet of any run is longer, and lets each coded packet have this length: shorter
 // packets are padded with zeros to it. Then an [Encoder] agrees with the others in the first run on a transport, and
-// each later run on it starts with data, but for runs that find out which plan is fast: see [algo.ChooseAfter]. It keeps the last four transports of a rank for this. All ranks use the same
-// encoder for a run. The default, 0, finds out the longest packet in every run.
+// each later run on it starts with data. It keeps the last four transports of a rank for this. All ranks use the same encoder for a
+// run. The default, 0, finds out the longest packet in every run.
 func WithPacketBytes(n int64) Option { return func(o *options) { o.packetBytes = n } }
 
 // WithTimeout bounds the wait for one message to come, or to be taken. The default is 30 s; 0 means no bound.

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"time"
 
-	"volley/algo"
 	"volley/collective"
 	"volley/executor"
 	"volley/internal/runcheck"
@@ -97,7 +96,7 @@ func (b *Bound) replaced() error {
 
 // A Bound is a run of an encoder that is ready to be run any number of times, one after the other, on packets that lie
 // where they lay. Everything that does not depend on their bytes is done: without the check, a run in memory allocates
-// nothing, but for the first ones by messages, see [algo.ChooseAfter]. It is what MPI-4 calls a persistent collective.
+// nothing. It is what MPI-4 calls a persistent collective.
 type Bound struct {
 	e       *Encoder
 	ctx     context.Context
@@ -108,7 +107,6 @@ type Bound struct {
 	shared  settings // what all have agreed on; Seed is that of the run
 	report  *Report
 	way     way
-	trial   *trial // nil: the plan stays
 
 	began       time.Time     // the run, or the making of the Bound
 	check, took time.Duration // of the last run
@@ -132,9 +130,9 @@ type way interface {
 // same memory. Where the ranks run on one host, and all packets and results lie in windows of [Share] that every rank gives,
 // they are used where they lie. All runs end when ctx does. The errors are those of Run.
 func (e *Encoder) Bind(ctx context.Context, t transport.Transport, packets []Packet, windows ...*transport.Window) (*Bound, error) {
-	return e.bind(ctx, t, packets, append([]*transport.Window{}, windows...), func(ctx context.Context, c *collective.Comm, t transport.Transport, size int64) (agreed, error) {
+	return e.bind(ctx, t, packets, append([]*transport.Window{}, windows...), func(ctx context.Context, c *collective.Comm, t transport.Transport, size int64) (settings, []transport.Beside, error) {
 		shared, err := e.agreeAnew(ctx, c, t, size)
-		return agreed{settings: shared, trial: new(trial)}, err
+		return shared, nil, err
 	})
 }
 
@@ -142,17 +140,6 @@ func (e *Encoder) Bind(ctx context.Context, t transport.Transport, packets []Pac
 func (b *Bound) Run() error {
 	b.began = time.Now()
 	b.shared.Seed++ // no two runs have the same
-	if b.trial.due() {
-		err, last := b.trial.tell(b.ctx, b.c, b.shared.Seed), b.way
-		if err == nil {
-			err = b.ready(nil, nil, nil)
-		}
-		if err != nil {
-			b.e.failed(b.t, err)
-			return err
-		}
-		last.close()
-	}
 	return b.run()
 }
 
@@ -213,7 +200,7 @@ func (e *Encoder) failed(t transport.Transport, err error) {
 }
 
 // agreeing is how ranks agree on a run, see [Encoder.agree].
-type agreeing func(ctx context.Context, c *collective.Comm, t transport.Transport, size int64) (agreed, error)
+type agreeing func(ctx context.Context, c *collective.Comm, t transport.Transport, size int64) (settings, []transport.Beside, error)
 
 // bind makes a run ready.
 func (e *Encoder) bind(ctx context.Context, t transport.Transport, packets []Packet, windows []*transport.Window, agree agreeing) (b *Bound, err error) {
@@ -233,28 +220,27 @@ func (e *Encoder) bind(ctx context.Context, t transport.Transport, packets []Pac
 	}
 	b.c = collective.New(t, e.options.timeout)
 	phase := b.phases()
-	a, err := agree(ctx, b.c, t, size)
+	shared, resume, err := agree(ctx, b.c, t, size)
 	var stage *stage
 	if err == nil {
-		stage, err = e.stage(ctx, b.c, t, a.settings)
+		stage, err = e.stage(ctx, b.c, t, shared)
 	}
 	took := phase(trace.Agree)
 	if err != nil {
 		return nil, err
 	}
-	b.shared, b.trial = a.settings, a.trial
+	b.shared = shared
 	if err := b.replaced(); err != nil {
 		return nil, err
 	}
-	if err := b.ready(stage, windows, a.resume); err != nil {
+	if err := b.ready(stage, windows, resume); err != nil {
 		return nil, err
 	}
 	b.report.AgreeSeconds = took.Seconds()
 	return b, nil
 }
 
-// ready chooses and compiles the plan, and makes the way ready: over the stage, or by messages where there is none. The way
-// stays what it was where that fails.
+// ready chooses and compiles the plan, and makes the way ready: over the stage, or by messages where there is none.
 func (b *Bound) ready(stage *stage, windows []*transport.Window, resume []transport.Beside) error {
 	e, phase := b.e, b.phases()
 	model, tags := b.shared.model(e.matrix.Field().SymbolBytes()), transport.LimitsOf(b.t)
@@ -262,19 +248,13 @@ func (b *Bound) ready(stage *stage, windows []*transport.Window, resume []transp
 	var chosen *chosenPlan
 	var err error
 	if stage == nil || len(stage.all) > 1 {
-		var said algo.Trial
-		if b.shared.Plans != 0 && resume == nil {
-			said, err = b.said(model, tags)
-		}
-		if err == nil {
-			chosen, err = e.chooseAs(b.ctx, model, tags, said, b.trial.times()...)
-		}
+		chosen, err = e.choose(b.ctx, model, tags)
 		if stage != nil && (err != nil || !stage.pays(e, ranks, chosen, model)) {
 			stage = nil
 		}
 	}
 	if stage != nil {
-		model, tags, rank, ranks, b.trial = inProcess(model), transport.Limits{}, 0, 1, nil
+		model, tags, rank, ranks = inProcess(model), transport.Limits{}, 0, 1
 		chosen, err = e.choose(b.ctx, model, tags)
 	}
 	phase(trace.Plan)
@@ -287,17 +267,10 @@ func (b *Bound) ready(stage *stage, windows []*transport.Window, resume []transp
 	if err != nil {
 		return err
 	}
-	var made way
 	if stage != nil {
-		made, err = b.throughWindow(chosen, executable, stage, windows)
+		b.way, err = b.throughWindow(chosen, executable, stage, windows)
 	} else {
-		if chosen.how.Over {
-			b.trial.end()
-		}
-		made, err = b.byMessages(chosen, executable, resume)
-	}
-	if err == nil {
-		b.way = made
+		b.way, err = b.byMessages(chosen, executable, resume)
 	}
 	return err
 }
@@ -423,17 +396,10 @@ func (m *messages) run() error {
 	if m.e.options.check && m.all == nil {
 		m.prints = m.e.checker.Fingerprints(m.t, m.c, m.Plan, m.shared.Seed, m.block)
 	}
-	began := time.Now()
 	if err := m.bound.Run(); err != nil {
 		return err
 	}
-	took := time.Since(began)
-	observed, check := m.all.Took()
-	m.check = check
-	if m.prints != nil {
-		observed = m.prints.Took()
-	}
-	m.trial.note(m.Bound, took-observed)
+	m.check = m.all.Took()
 	if x := m.prints; x != nil {
 		phase := m.phases()
 		if err := x.Finish(m.ctx); err != nil {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -19,7 +18,6 @@ import (
 	"volley/internal/delay"
 	"volley/internal/faulty"
 	"volley/matrix"
-	"volley/sim"
 	"volley/transport"
 	"volley/transport/local"
 )
@@ -419,92 +417,6 @@ func TestEntriesAreKept(t *testing.T) {
 		}
 		if asked := a.asked.Load() - before; (asked == 0) != (run > 0) {
 			t.Errorf("run %d asks for %d entries", run, asked)
-		}
-	}
-}
-
-// link returns a transport by which a rank's messages take what a network says, by the clock of the bubble.
-func link(ctx context.Context, t transport.Transport, n sim.Network) transport.Transport {
-	var free time.Time // when the link is
-	return delay.New(ctx, t, func(t *transport.Transfer) time.Duration {
-		if t.Tag.Round < transport.ControlRounds {
-			return 0
-		}
-		now := time.Now()
-		if free.Before(now) {
-			free = now
-		}
-		free = free.Add(n.Overhead + time.Duration(float64(n.Gap(1))*float64(t.Bytes())*1e9))
-		return free.Add(n.Latency).Sub(now)
-	})
-}
-
-// TestTrial has a network on which bytes take far longer than the encoder believes. All ranks try the same plans, by
-// the agreements of an encoder and by a Bound, and keep the one that took least; where the network is as believed,
-// none.
-func TestTrial(t *testing.T) {
-	const k, runs = 8, 10
-	a := randomMatrix(t, fieldtest.Parse(t, "2^8"), k, 1)
-	believed := volley.DefaultNetwork()
-	slow := believed.Scaled(1, 1, 50)
-	for _, bound := range []bool{false, true} {
-		for _, network := range []sim.Network{believed, slow} {
-			synctest.Test(t, func(t *testing.T) {
-				var group []transport.Transport
-				for _, end := range localGroup(k) {
-					group = append(group, link(t.Context(), end, network))
-				}
-				e := mustEncoder(t, a, volley.WithPacketBytes(4<<10), volley.WithNetwork(believed))
-				bounds := make([]*volley.Bound, k)
-				var names [runs]string
-				var seconds [runs]float64
-				for run := range runs {
-					reports := make([]*volley.Report, k)
-					for r, err := range together(group, func(tr transport.Transport) (err error) {
-						r, packet := tr.Rank(), volley.Packet{Data: make([]byte, 4<<10), Result: new([]byte)}
-						switch {
-						case !bound:
-							reports[r], err = e.Run(t.Context(), tr, packet)
-							return err
-						case bounds[r] == nil:
-							if bounds[r], err = e.Bind(t.Context(), tr, []volley.Packet{packet}); err != nil {
-								return err
-							}
-						}
-						err = bounds[r].Run()
-						reports[r] = bounds[r].Report()
-						return err
-					}) {
-						if err != nil {
-							t.Fatalf("run %d, rank %d: %v", run, r, err)
-						}
-						name := fmt.Sprint(reports[r].Algorithm, reports[r].Parameters, reports[r].Ports, reports[r].Notes)
-						if r > 0 && name != names[run] {
-							t.Fatalf("run %d: rank %d has %s, others %s", run, r, name, names[run])
-						}
-						names[run], seconds[run] = name, max(seconds[run], reports[r].BareSeconds())
-					}
-				}
-				tried := map[string]bool{}
-				for _, name := range names {
-					tried[name] = true
-				}
-				last := seconds[runs-1]
-				switch least := slices.Min(seconds[:]); {
-				case network == believed && len(tried) > 1:
-					t.Errorf("the network is as believed, and plans are %v", names)
-				case network == slow && (len(tried) < 3 || !strings.Contains(names[runs-1], "is kept") || last > 1.01*least || last > 0.7*seconds[0]):
-					t.Errorf("plans %v take %v: want the fastest to stay", names, seconds)
-				}
-				for _, b := range bounds {
-					if b != nil {
-						b.Close()
-					}
-				}
-				for _, end := range group {
-					end.Close()
-				}
-			})
 		}
 	}
 }

@@ -464,7 +464,7 @@ func (w *together) run() error {
 			return err
 		}
 	}
-	_, w.check = w.all.Took()
+	w.check = w.all.Took()
 	switch { // all have their coded packets
 	case w.all == nil || w.data != nil:
 		return nil

@@ -108,12 +108,7 @@ const cutsPackets = "cuts packets"
 func (p *Problem) Evaluate(q plan.Plan, model sim.Model) Candidate {
 	own := *p
 	own.Context = nil
-	return own.evaluate(q, model)
-}
-
-// evaluate is Evaluate as a part of planning.
-func (p *Problem) evaluate(q plan.Plan, model sim.Model) Candidate {
-	return p.candidate(q, sim.Count(poll.Under(p.Context, q)), model)
+	return own.candidate(q, sim.Count(q), model)
 }
 
 func (p *Problem) candidate(q plan.Plan, cost sim.Cost, model sim.Model) Candidate {
@@ -215,34 +210,21 @@ func least(a, b int) int {
 
 // Choose returns, of the plans of the named algorithm, or for [Auto] of all, the one of least model time that keeps the
 // limits; ties go to fewer multiply-adds, then to less memory, then to more ports and the one named first in the
-// registry. Where the network of the model has an error, it is the plan of least regret within it: the most that it
-// takes, relative to the best plan, where L, o and G are as far off. All processors choose alike. It returns an error
-// for an unknown name, that of [Algorithm.Plans], a *[LimitError] where no plan keeps the limits, and one that wraps
-// that of [Problem].Carry where no plan is carried.
+// registry. All processors choose alike. It returns an error for an unknown name, that of [Algorithm.Plans], a
+// *[LimitError] where no plan keeps the limits, and one that wraps that of [Problem].Carry where no plan is carried.
 func Choose(name string, p *Problem, model sim.Model) (plan.Plan, error) {
-	algorithms, err := named(name)
+	if name == Auto {
+		return ChooseAmong(registry, p, model)
+	}
+	a, err := Lookup(name)
 	if err != nil {
 		return nil, err
 	}
-	return ChooseAmong(algorithms, p, model)
-}
-
-// named returns the algorithms of a name.
-func named(name string) ([]Algorithm, error) {
-	if name == Auto {
-		return registry, nil
-	}
-	a, err := Lookup(name)
-	return []Algorithm{a}, err
+	return ChooseAmong([]Algorithm{a}, p, model)
 }
 
 // ChooseAmong is [Choose] for a part of the registry, in its order: one algorithm, or the universal one and others.
-func ChooseAmong(algorithms []Algorithm, p *Problem, model sim.Model) (plan.Plan, error) {
-	c, err := chooseAmong(algorithms, p, model)
-	return c.Plan, err
-}
-
-func chooseAmong(algorithms []Algorithm, p *Problem, model sim.Model) (chosen Candidate, err error) {
+func ChooseAmong(algorithms []Algorithm, p *Problem, model sim.Model) (chosen plan.Plan, err error) {
 	defer poll.Catch(&err)
 	p = p.under(model)
 	if p.inMemory && len(algorithms) > 1 && p.Limits == (Limits{}) {
@@ -256,12 +238,12 @@ func chooseAmong(algorithms []Algorithm, p *Problem, model sim.Model) (chosen Ca
 	none := c.list(algorithms)
 	c.count()
 	switch {
-	case len(c.counted) > 0:
-		return c.leastRegret().Candidate, nil
+	case c.least.Plan != nil:
+		return c.least.Plan, nil
 	case len(c.broken) > 0:
-		return chosen, p.limitError(c.broken)
+		return nil, p.limitError(c.broken)
 	}
-	return chosen, none
+	return nil, none
 }
 
 // A chooser chooses a plan for a problem: it lists plans, counts what they cost, those first that promise most, and
@@ -272,8 +254,7 @@ type chooser struct {
 	options      []*option
 	looked       int           // options when one was counted last, while they are listed
 	known        time.Duration // that a plan is known to take then
-	counted      []counted
-	least        counted // of these the one of least time
+	least        counted       // of the counted ones the one of least time
 	broken       []Candidate
 }
 
@@ -334,7 +315,7 @@ func (c *chooser) hopeless(cost sim.Cost) bool {
 			c.known = min(c.known, d.Time)
 		}
 	}
-	return c.floor.Time(cost) >= c.reach(c.known)
+	return c.floor.Time(cost) >= c.known
 }
 
 // option returns what is known of a plan before it is counted.
@@ -355,24 +336,15 @@ func (c *chooser) option(q plan.Plan) *option {
 	return o
 }
 
-// reach returns the longest time in the model of a plan that may be no worse than one of the given time, within the
-// error of the network: the one as far above its time as the other one below.
-func (c *chooser) reach(d time.Duration) time.Duration {
-	if e := c.model.Network.Error; e > 0 {
-		return time.Duration(min(float64(d)*(1+e)*(1+e), math.MaxInt64/2))
-	}
-	return d
-}
-
-// count counts plans to the end, those that promise most first, but those that turn out to be out of reach of the best.
+// count counts plans to the end, those that promise most first, but those that turn out to be no better than the best.
 func (c *chooser) count() {
 	slices.SortStableFunc(c.options, byFloor)
 	for _, o := range c.options {
-		if c.outOfReach(o.least) {
+		if c.noBetter(o.least) {
 			continue
 		}
 		if o.whole == nil {
-			cost, all := sim.CountUntil(poll.Under(c.problem.Context, o.Plan), c.outOfReach)
+			cost, all := sim.CountUntil(poll.Under(c.problem.Context, o.Plan), c.noBetter)
 			if !all {
 				continue
 			}
@@ -383,37 +355,18 @@ func (c *chooser) count() {
 			c.broken = append(c.broken, d.Candidate)
 			continue
 		}
-		c.counted = append(c.counted, d)
 		if c.least.Plan == nil || byTime(d, c.least) < 0 {
 			c.least = d
 		}
 	}
 }
 
-// outOfReach reports whether a plan of such a cost, or more, is no better than the best that is counted.
-func (c *chooser) outOfReach(cost sim.Cost) bool {
-	return c.least.Plan != nil && cmp.Or(cmp.Compare(c.floor.Time(cost), c.reach(c.least.Time)),
+// noBetter reports whether a plan of such a cost, or more, is no better than the best that is counted.
+func (c *chooser) noBetter(cost sim.Cost) bool {
+	return c.least.Plan != nil && cmp.Or(cmp.Compare(c.floor.Time(cost), c.least.Time),
 		cmp.Compare(cost.PacketC3(), c.least.Cost.PacketC3())) > 0
 }
 
 func byTime(a, b counted) int {
 	return cmp.Or(cmp.Compare(a.Time, b.Time), cmp.Compare(a.Cost.PacketC3(), b.Cost.PacketC3()), cmp.Compare(a.Memory, b.Memory), a.order-b.order)
-}
-
-// leastRegret returns the counted plan of least regret, and of those as good the one of least time.
-func (c *chooser) leastRegret() counted {
-	if c.model.Network.Error == 0 {
-		return c.least
-	}
-	var costs []sim.Cost
-	for _, d := range c.counted {
-		costs = append(costs, d.Cost)
-	}
-	worst, best := regrets(modelsWithin(c.model, 1+c.model.Network.Error, 1), costs), 0
-	for i := range c.counted {
-		if cmp.Or(cmp.Compare(worst[i], worst[best]), byTime(c.counted[i], c.counted[best])) < 0 {
-			best = i
-		}
-	}
-	return c.counted[best]
 }

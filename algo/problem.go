@@ -139,10 +139,6 @@ func (p *Problem) CheckProcessors(q plan.Plan) error {
 	return nil
 }
 
-// Dear reports whether to choose among all plans takes long, tens of milliseconds and more: where sources and sinks differ
-// there are many, and the programs of a plan differ.
-func (p *Problem) Dear() bool { return !p.Square() && p.Processors() >= 16 }
-
 // Bounds returns C1 and C2 that no schedule of whole packets for every matrix of the shape goes below; see [Bounds].
 func (p *Problem) Bounds() (c1, c2 int) {
 	return bounds(p.Matrix.Rows(), p.Matrix.Cols(), p.Separate, p.mostPorts(), 1)

@@ -16,7 +16,7 @@ import (
 )
 
 // Protocol is the version of what ranks say to each other after they have greeted.
-const Protocol = 16
+const Protocol = 17
 
 // A hello is what every rank tells all others where they differ, whatever it is to do. No later version changes its
 // form, nor how it travels, nor what goes before it (see Comm.Greet): so any two versions can say which they are.
@@ -73,7 +73,7 @@ func (c *Comm) Greet(
 	words := make([]uint64, greetingWords)
 	words[0], words[1] = id, ^id
 	copy(words[2:], g.Words)
-	if err := c.largest(ctx, greets, words); err != nil {
+	if err := c.largest(ctx, words); err != nil {
 		return nil, misheard(err)
 	}
 	largest := words[2:][:len(g.Words)]
@@ -110,16 +110,16 @@ const (
 	resumes = 'r' // of one that goes on by an earlier agreement
 )
 
-// largest makes each word the largest that a rank has, in messages of a kind.
-func (c *Comm) largest(ctx context.Context, kind byte, words []uint64) error {
+// largest makes each word of a greeting the largest that a rank has.
+func (c *Comm) largest(ctx context.Context, words []uint64) error {
 	var data []byte
 	return c.run(ctx, c.rounds(func(span, distance int) ([]byte, int) {
 		if distance == span { // of this round's messages, which are alike, the first
-			data = pack(kind, words)
+			data = pack(greets, words)
 		}
 		return data, len(data)
 	}, func(distance int, data []byte) error {
-		theirs, err := c.unpack(kind, distance, data)
+		theirs, err := c.unpack(greets, distance, data)
 		for i := range theirs {
 			words[i] = max(words[i], theirs[i])
 		}
@@ -154,21 +154,6 @@ func (c *Comm) Resume(id uint64) transport.Beside {
 		}
 		return nil, err
 	}
-}
-
-// ResumeSaying is [Comm.Resume] by itself, which takes as long as Greet. It returns the largest that a rank has of each
-// word of its own, of which there are as many as a greeting may have.
-func (c *Comm) ResumeSaying(ctx context.Context, id uint64, said []uint64) ([]uint64, error) {
-	words := make([]uint64, greetingWords)
-	words[0], words[1] = id, ^id
-	copy(words[2:], said)
-	if err := c.largest(ctx, resumes, words); err != nil {
-		return nil, misheard(err)
-	}
-	if words[0] != ^words[1] {
-		return nil, c.Alike(ctx, &PeerError{Reason: "ranks go on by different agreements: use the same encoders in the same order at all ranks", differ: true})
-	}
-	return words[2:][:len(said)], nil
 }
 
 // pack returns words as they go over the wire, and a digest after them.

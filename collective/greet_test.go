@@ -50,7 +50,7 @@ func altered(ctx context.Context, tr transport.Transport, record []byte, volley 
 	if len(record) == helloBytes {
 		words := make([]uint64, greetingWords)
 		words[0], words[1] = 1, ^uint64(1)
-		if err := c.largest(ctx, greets, words); err != nil {
+		if err := c.largest(ctx, words); err != nil {
 			return err
 		}
 	}
@@ -158,7 +158,7 @@ func TestGreetHosts(t *testing.T) {
 func TestGreetForm(t *testing.T) {
 	t.Parallel()
 	record := sealed("encode", Version, []byte{1, 2})
-	want := "volley\r\n" + "\x10\x00\x00\x00" + "encode" + strings.Repeat("\x00", 14) + Version + strings.Repeat("\x00", 32-len(Version)) + "\x01\x02" + strings.Repeat("\x00", 182)
+	want := "volley\r\n" + "\x11\x00\x00\x00" + "encode" + strings.Repeat("\x00", 14) + Version + strings.Repeat("\x00", 32-len(Version)) + "\x01\x02" + strings.Repeat("\x00", 182)
 	sum := sha256.Sum256([]byte(want))
 	if want += string(sum[:8]); string(record) != want {
 		t.Errorf("got %q, want %q", record, want)

@@ -17,22 +17,6 @@ type Network struct {
 	Latency  time.Duration `json:"latency_ns"`  // L, per round
 	Overhead time.Duration `json:"overhead_ns"` // o, per message of a node
 	Gaps     Gaps          `json:"gaps"`        // G
-
-	// Error is what times by it are off, as a part of them; 0: nothing, or it is not known. It changes no time.
-	Error float64 `json:"error,omitempty"`
-}
-
-// MostError is the largest Error of a network.
-const MostError = 9
-
-// Scaled returns the network with so many times its L, o and G.
-func (n Network) Scaled(latency, overhead, gap float64) Network {
-	n.Latency = time.Duration(latency * float64(n.Latency))
-	n.Overhead = time.Duration(overhead * float64(n.Overhead))
-	for i := range n.Gaps {
-		n.Gaps[i].PerByte *= PerByte(gap)
-	}
-	return n
 }
 
 // Gaps are G by the messages that a node has under way, rising, and then entries of 0 messages, which are none.
@@ -111,12 +95,8 @@ func (n Network) Round(messages int, bytes float64) float64 {
 	return float64(n.Latency) + float64(messages)*float64(n.Overhead) + float64(n.Gap(messages))*bytes*float64(time.Second)
 }
 
-// Validate returns an error unless times are 0 to an hour, gaps, one or more, are by rising numbers of messages, and
-// Error is 0 to MostError.
+// Validate returns an error unless times are 0 to an hour, and gaps, one or more, are by rising numbers of messages.
 func (n Network) Validate() error {
-	if !(n.Error >= 0 && n.Error <= MostError) {
-		return fmt.Errorf("sim: network whose times are off by %v: want 0 to %d", n.Error, MostError)
-	}
 	for _, d := range []time.Duration{n.Latency, n.Overhead} {
 		if d < 0 || d > time.Hour {
 			return fmt.Errorf("sim: network with a latency or overhead of %v: want 0 to %v", d, time.Hour)
@@ -139,15 +119,12 @@ func (n Network) Validate() error {
 	return nil
 }
 
-// String returns the values with their names, such as "L 20µs, o 2µs, G 0.8466 ns/B, times off by 27.3 %".
+// String returns the values with their names, such as "L 20µs, o 2µs, G 0.8466 ns/B".
 func (n Network) String() string {
 	text := fmt.Sprintf("L %v, o %v, G %v", n.Latency, n.Overhead, n.Gap(1))
 	if list := n.Gaps.Entries(); len(list) > 1 {
 		last := list[len(list)-1]
 		text += fmt.Sprintf(", %v with %d messages", last.PerByte, last.Messages)
-	}
-	if n.Error > 0 {
-		text += fmt.Sprintf(", times off by %.1f %%", 100*n.Error)
 	}
 	return text
 }

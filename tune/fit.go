@@ -110,10 +110,3 @@ func (r *Result) Residual() float64 {
 	}
 	return math.Sqrt(sum / float64(max(1, len(r.Points))))
 }
-
-// Planned returns the network with the error of the fit, for those who choose plans by it.
-func (r *Result) Planned() sim.Network {
-	n := r.Network
-	n.Error = min(r.Residual(), sim.MostError)
-	return n
-}

@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"volley"
-	"volley/algo"
 	"volley/bench"
 	"volley/field"
 	"volley/internal/report"
@@ -133,7 +132,6 @@ type contestant struct {
 	want   []byte // the result; nil: there is none
 	encode func() (sample, error)
 	close  func() // unless nil, gives back what it holds
-	tries  int    // runs until its plan stays
 
 	samples []sample
 	dropped float64
@@ -155,9 +153,6 @@ func (j *job) measure(ctx context.Context, size int) ([]Cell, error) {
 		if known && expected > 3*j.most.Seconds() {
 			c.LeftOut = "would take about " + span(expected)
 		}
-	}
-	if err := j.tryPlans(list); err != nil {
-		return nil, err
 	}
 	start := time.Now()
 	// What runs before leaves its data in the caches. The order is the same at all ranks, and another one in every cell:
@@ -204,25 +199,6 @@ func (j *job) measure(ctx context.Context, size int) ([]Cell, error) {
 		}
 	}
 	return cells, nil
-}
-
-// tryPlans has encoders run until their plans stay, see [algo.ChooseAfter]: these runs do not count.
-func (j *job) tryPlans(list []*contestant) error {
-	for _, c := range list {
-		if c.LeftOut != "" {
-			continue
-		}
-		for range c.tries {
-			s, _, err := j.run(c)
-			if err != nil {
-				return err
-			}
-			if s.seconds > j.most.Seconds() {
-				break
-			}
-		}
-	}
-	return nil
 }
 
 // closeWindows closes those of the ways. All ranks call it.
@@ -330,15 +306,7 @@ func (c *contestant) settle() {
 func (j *job) encoder(a matrix.Matrix, algorithm string, check bool, bytes int) (*volley.Encoder, error) {
 	gamma, _ := j.measured.Gamma(a.Field().Name(), int64(bytes))
 	return volley.NewEncoder(a, volley.WithAlgorithm(algorithm), volley.WithCheck(check), volley.WithPacketBytes(int64(bytes)),
-		volley.WithTimeout(5*time.Minute), volley.WithNetwork(j.measured.Planned()), volley.WithGamma(gamma))
-}
-
-// triesOf returns how many runs an encoder has until the plan of the algorithm stays: each that is tried runs twice.
-func triesOf(algorithm string) int {
-	if algorithm == algo.Auto {
-		return 2 * algo.MostTried
-	}
-	return 0
+		volley.WithTimeout(5*time.Minute), volley.WithNetwork(j.measured.Network), volley.WithGamma(gamma))
 }
 
 // planOf names the plan of a run, or of an estimate.
@@ -372,7 +340,7 @@ func (j *job) ours(ctx context.Context, a matrix.Matrix, w *peerWork) ([]*contes
 			way.Name = bare
 		}
 		add := func(way Way, over transport.Transport) {
-			c := &contestant{Way: way, work: w, tries: triesOf(name)}
+			c := &contestant{Way: way, work: w}
 			c.encode = func() (sample, error) {
 				r, s, err := timed(over, e, w.x, w.y)
 				if err != nil {
@@ -406,7 +374,7 @@ func (j *job) ours(ctx context.Context, a matrix.Matrix, w *peerWork) ([]*contes
 	short := make([]byte, unit*j.Size())
 	copy(short, w.x)
 	scratch := make([]byte, len(short))
-	return append(all, &contestant{Way: Way{Name: asDefault, Plan: all[0].Plan}, work: w, tries: triesOf(j.plans[0]), encode: func() (sample, error) {
+	return append(all, &contestant{Way: Way{Name: asDefault, Plan: all[0].Plan}, work: w, encode: func() (sample, error) {
 		r, s, err := timed(j.ranks, e, w.x, w.y)
 		if err != nil {
 			return s, err

@@ -285,7 +285,7 @@ func networkOf(size int, name *C.char) (sim.Network, error) {
 	case err != nil:
 		return sim.Network{}, errUsage{err}
 	case measured != nil:
-		return measured.Planned(), nil
+		return measured.Network, nil
 	}
 	return volley.DefaultNetwork(), nil
 }

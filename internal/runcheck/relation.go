@@ -143,11 +143,11 @@ func (r *Relation) Observe(packets, results [][]byte) error {
 
 // Took returns how long the check has taken in a run, on as many cores as there are, and with what it took to make it
 // ready for the first one; 0 where r is nil.
-func (r *Relation) Took() (took, all time.Duration) {
+func (r *Relation) Took() time.Duration {
 	if r == nil {
-		return 0, 0
+		return 0
 	}
-	took = time.Duration(r.took.Swap(0)) / time.Duration(r.cores)
-	all, r.made = took+r.made, 0
-	return took, all
+	took := time.Duration(r.took.Swap(0))/time.Duration(r.cores) + r.made
+	r.made = 0
+	return took
 }

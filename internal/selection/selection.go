@@ -342,7 +342,7 @@ func (s *Selection) Model(f field.Field, symbols int64) (sim.Model, error) {
 			return m, Mark("network", err)
 		}
 	case measured != nil:
-		m.Network, s.Assumed = measured.Planned(), "chosen for the network "+by
+		m.Network, s.Assumed = measured.Network, "chosen for the network "+by
 	default:
 		m.Network, s.Assumed = volley.DefaultNetwork(), "chosen for the network "+usualNetwork+", a preset: volley tune measures yours"
 	}
