@@ -59,7 +59,7 @@ func NewScheme(f field.Field, shards, nodes, accounts int, options ...volley.Opt
 		s.alpha = append(s.alpha, sets[1].Points.At(w))
 	}
 	s.code, s.decoder = matrix.DenseFunc(f, shards, nodes, a.At), NewDecoder(f, s.alpha)
-	s.encoder, err = volley.NewEncoder(a, options...)
+	s.encoder, err = volley.NewEncoder(context.Background(), a, options...)
 	return s, err
 }
 

@@ -217,7 +217,7 @@ func TestStructured(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r, err := s.encoder.Estimate(1); err != nil || r.C1 != 8 || r.C2 != 10 {
+	if r, err := s.encoder.Estimate(t.Context(), nil, 1); err != nil || r.C1 != 8 || r.C2 != 10 {
 		t.Errorf("%+v, %v: want 8 rounds, 10 packets", r, err)
 	}
 }

@@ -24,7 +24,11 @@ import (
 // slices go to the processors whose results they are of.
 func cutPlans(p *algo.Problem) ([]plan.Plan, error) {
 	const most = 1024 // schedules are counted one by one
-	t, fact := p.Task(), p.Factorisation()
+	t := p.Task()
+	fact, err := p.Factorisation(t.Context)
+	if err != nil {
+		return nil, err
+	}
 	k := t.Matrix.Rows()
 	var plans []plan.Plan
 	for radix := 2; radix*radix <= k && k <= most && fact != nil && fact.Half == 0; radix++ {

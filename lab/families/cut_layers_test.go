@@ -58,7 +58,7 @@ func TestCutLayersTransfer(t *testing.T) {
 		}
 		for _, q := range list {
 			plans[m.ID()]++
-			if err := verify.Check(q, m); err != nil {
+			if err := verify.Check(t.Context(), q, m); err != nil {
 				t.Errorf("%s over %s, K=%d p=%d, %v, %s: %v", m.ID(), m.Field().Name(), m.Rows(), ports, order, q.Info().Parameters, err)
 			}
 		}

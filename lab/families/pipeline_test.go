@@ -57,7 +57,7 @@ func TestPipelineCost(t *testing.T) {
 						if got, want := costOf(q), (pair{rounds, rounds}); got != want {
 							t.Errorf("%s, %d pieces: %v, want %v", where, pieces, got, want)
 						}
-						if err := verify.Check(q, p.Matrix); err != nil {
+						if err := verify.Check(t.Context(), q, p.Matrix); err != nil {
 							t.Errorf("%s, %d pieces: %v", where, pieces, err)
 						}
 					}

@@ -75,7 +75,7 @@ func liftKinds(t testing.TB, f field.Field, k int) map[string]matrix.Matrix {
 // with probability at most q^-vectors. Packets are as short as verify.Check's are long.
 func checkLiftedRandom(t *testing.T, p plan.Plan, a matrix.Matrix, vectors int) {
 	t.Helper()
-	if err := plan.Validate(p); err != nil {
+	if err := plan.Validate(t.Context(), p); err != nil {
 		t.Fatal(err)
 	}
 	f, k := a.Field(), a.Rows()
@@ -185,7 +185,7 @@ func TestLifted(t *testing.T) {
 			t.Parallel()
 			for name, a := range liftKinds(t, fieldtest.Parse(t, c.field), c.k) {
 				p, _ := liftedPlan(t, a, c.ports, true)
-				if err := verify.Check(p, a); err != nil {
+				if err := verify.Check(t.Context(), p, a); err != nil {
 					t.Errorf("%s: %v", name, err)
 				}
 				if got := sim.Count(p).C2; got != c.C2 {
@@ -213,7 +213,7 @@ func TestLiftedSuperregular(t *testing.T) {
 			if _, _, ok := s.coding.regular(new(algo.Problem)); !ok {
 				t.Error("a minor is zero")
 			}
-			if err := verify.Check(p, a); err != nil {
+			if err := verify.Check(t.Context(), p, a); err != nil {
 				t.Error(err)
 			}
 			if got := sim.Count(p).C2; got != c.C2 {
@@ -332,7 +332,7 @@ func TestLiftedPlans(t *testing.T) {
 		if len(plans) != 1 || got.C2 != c.C2 || info.Parameters != c.parameters {
 			t.Errorf("%s, K=%d: %d plans, the first of %d packets, %s; want one of %d, %s", c.a.ID(), c.a.Rows(), len(plans), got.C2, info.Parameters, c.C2, c.parameters)
 		}
-		if err := verify.Check(plans[0], c.a); err != nil {
+		if err := verify.Check(t.Context(), plans[0], c.a); err != nil {
 			t.Errorf("%s, K=%d, %s: %v", c.a.ID(), c.a.Rows(), info.Parameters, err)
 		}
 		checkLiftedClasses(t, plans[0])

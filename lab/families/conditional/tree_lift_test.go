@@ -71,7 +71,7 @@ func TestTreeLift(t *testing.T) {
 						if p == nil {
 							continue
 						}
-						if err := verify.Check(p, a); err != nil {
+						if err := verify.Check(t.Context(), p, a); err != nil {
 							t.Fatalf("p=%d, %v: %v", ports, shapes[n], err)
 						}
 						checkLiftedClasses(t, p)
@@ -193,7 +193,7 @@ func TestTreeLiftPlans(t *testing.T) {
 			}
 			for _, p := range plans {
 				if c.k <= 200 {
-					if err := verify.Check(p, a); err != nil {
+					if err := verify.Check(t.Context(), p, a); err != nil {
 						t.Error(err)
 					}
 				} else {
@@ -230,7 +230,7 @@ func TestTreeLiftRelabelled(t *testing.T) {
 			if relabelled++; relabelled > 3 {
 				return
 			}
-			if err := verify.Check(p, a); err != nil {
+			if err := verify.Check(t.Context(), p, a); err != nil {
 				t.Errorf("seed %d, %s: %v", seed, p.Info().Parameters, err)
 			}
 		}
