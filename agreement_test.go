@@ -58,7 +58,7 @@ func TestControl(t *testing.T) {
 	}
 	var encoders [k]*Encoder
 	for i := range encoders {
-		if encoders[i], err = NewEncoder(a, WithPaperModel(1, time.Duration(i+1), sim.PerByte(i+2)), WithGamma(sim.PerByte(i+3)), WithCheck(false)); err != nil {
+		if encoders[i], err = NewEncoder(t.Context(), a, WithPaperModel(1, time.Duration(i+1), sim.PerByte(i+2)), WithGamma(sim.PerByte(i+3)), WithCheck(false)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -183,7 +183,7 @@ func TestImpossible(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	encoder, err := NewEncoder(a)
+	encoder, err := NewEncoder(t.Context(), a)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,7 +18,7 @@ import (
 // unless an option says otherwise.
 func EncodeAll(ctx context.Context, a matrix.Matrix, packets [][]byte, opts ...Option) ([][]byte, error) {
 	here := inProcess(sim.Model{})
-	e, err := NewEncoderContext(ctx, a, append([]Option{WithNetwork(here.Network), WithGamma(here.Gamma)}, opts...)...)
+	e, err := NewEncoder(ctx, a, append([]Option{WithNetwork(here.Network), WithGamma(here.Gamma)}, opts...)...)
 	if err != nil {
 		return nil, err
 	}

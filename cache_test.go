@@ -39,11 +39,11 @@ func TestCacheShares(t *testing.T) {
 	const symbols = 1 << 10
 	planOf := func(a matrix.Matrix, options ...Option) plan.Plan {
 		t.Helper()
-		e, err := NewEncoder(a, options...)
+		e, err := NewEncoder(t.Context(), a, options...)
 		if err != nil {
 			t.Fatal(err)
 		}
-		p, err := e.Plan(symbols)
+		p, err := e.Plan(t.Context(), nil, symbols)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -114,7 +114,7 @@ func TestCacheKeepsNothingUncertain(t *testing.T) {
 			src[i] = in[i*size:][:size]
 			packets[i] = Packet{Data: src[i], Result: &out[i]}
 		}
-		e, err := NewEncoder(a)
+		e, err := NewEncoder(t.Context(), a)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -168,15 +168,15 @@ func TestSetCacheBytes(t *testing.T) {
 	defer SetCacheBytes(DefaultCacheBytes)
 	var first plan.Plan
 	for n := range 2 {
-		e, err := NewEncoder(mustBuild(t, "2^8", "cauchy", 12, 12))
+		e, err := NewEncoder(t.Context(), mustBuild(t, "2^8", "cauchy", 12, 12))
 		if err != nil {
 			t.Fatal(err)
 		}
-		p, err := e.Plan(100)
+		p, err := e.Plan(t.Context(), nil, 100)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if again, err := e.Plan(100); again != p || err != nil {
+		if again, err := e.Plan(t.Context(), nil, 100); again != p || err != nil {
 			t.Errorf("the encoder forgets its plan (%v)", err)
 		}
 		if n == 0 {
@@ -196,7 +196,7 @@ func TestCacheTogether(t *testing.T) {
 		a := mustBuild(t, "2^8", "cauchy", k, k)
 		all.Go(func() {
 			for range 5 {
-				e, err := NewEncoder(a)
+				e, err := NewEncoder(t.Context(), a)
 				if err != nil {
 					t.Error(err)
 					return

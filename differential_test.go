@@ -923,11 +923,11 @@ func (d *differential) check(t *rapid.T) {
 // plan returns the plan of the first run, and nil where there is none; then the limit
 // or the structure is to blame, and processors say so.
 func (c *trial) plan(t *rapid.T, d *differential) plan.Plan {
-	encoder, err := volley.NewEncoder(c.a, c.options()...)
+	encoder, err := volley.NewEncoder(t.Context(), c.a, c.options()...)
 	if err != nil {
 		t.Fatalf("%v\n%v", c, err)
 	}
-	p, err := encoder.Plan(int64(c.longest[0]))
+	p, err := encoder.Plan(t.Context(), nil, int64(c.longest[0]))
 	there, none := c.mayHave()
 	limit := (*algo.LimitError)(nil)
 	switch {
@@ -979,7 +979,7 @@ func (c *trial) keeps(t *rapid.T, p plan.Plan) {
 		t.Fatalf("%v\n%d pieces", c, cost.Pieces)
 	}
 	if c.processors() <= 24 {
-		if err := plan.Validate(p); err != nil {
+		if err := plan.Validate(t.Context(), p); err != nil {
 			t.Fatalf("%v\n%v", c, err)
 		}
 	}
@@ -1096,7 +1096,7 @@ func (c *trial) encode(t *rapid.T, packets [][][]byte) [][]outcome {
 	if packets == nil {
 		packets = append(packets, c.packets(0))
 	}
-	shared, err := volley.NewEncoder(c.a, c.options()...)
+	shared, err := volley.NewEncoder(t.Context(), c.a, c.options()...)
 	if err != nil {
 		t.Fatalf("%v\n%v", c, err)
 	}
@@ -1313,11 +1313,11 @@ func (c *trial) compareReports(t *rapid.T, run int, packets [][]byte, reports []
 	}
 	n := c.processors()
 	r := volley.Merge(reports)
-	encoder, err := volley.NewEncoder(c.a, c.options()...)
+	encoder, err := volley.NewEncoder(t.Context(), c.a, c.options()...)
 	if err != nil {
 		t.Fatalf("%v\n%v", c, err)
 	}
-	p, err := encoder.Plan(int64(longest / c.o.symbolBytes))
+	p, err := encoder.Plan(t.Context(), nil, int64(longest/c.o.symbolBytes))
 	if err != nil {
 		t.Fatalf("%v\n%v", c, err)
 	}
@@ -1340,7 +1340,7 @@ func (c *trial) compareReports(t *rapid.T, run int, packets [][]byte, reports []
 	if len(r.Columns) > 0 && (len(seen) != n || c.order != algo.Any || r.Order != "relabelled") {
 		t.Fatalf("%v\nrun %d: order %s, columns %v", c, run, r.Order, r.Columns)
 	}
-	estimate, err := encoder.Estimate(int64(longest / c.o.symbolBytes))
+	estimate, err := encoder.Estimate(t.Context(), nil, int64(longest/c.o.symbolBytes))
 	if err != nil {
 		t.Fatalf("%v\n%v", c, err)
 	}

@@ -87,12 +87,12 @@ func (c *chosenPlan) executable(ctx context.Context, rank, ranks int) (x *execut
 	if x != nil {
 		return x, nil
 	}
-	ended := executor.OnCoreContext(ctx, func() {
+	ended := executor.OnCore(ctx, func() {
 		c.mu.Lock()
 		ready, like := len(c.executables) < mostReady, c.last
 		c.mu.Unlock()
 		if ready {
-			x, err = executor.PrepareContext(ctx, c.Plan, rank, ranks)
+			x, err = executor.Prepare(ctx, c.Plan, rank, ranks)
 		} else {
 			x, err = executor.PrepareCompact(ctx, c.Plan, rank, ranks, like)
 		}
@@ -110,13 +110,8 @@ func (c *chosenPlan) executable(ctx context.Context, rank, ranks int) (x *execut
 }
 
 // NewEncoder returns an encoder for the matrix a, or an error when a has no rows or columns or an option is out of range.
-func NewEncoder(a matrix.Matrix, opts ...Option) (*Encoder, error) {
-	return NewEncoderContext(context.Background(), a, opts...)
-}
-
-// NewEncoderContext is [NewEncoder] until the context ends, such as where it checks the plan of [WithPlan] for long: the
-// error is then its cause.
-func NewEncoderContext(ctx context.Context, a matrix.Matrix, opts ...Option) (*Encoder, error) {
+// Where the context ends, such as while the plan of [WithPlan] is checked for long, the error is its cause.
+func NewEncoder(ctx context.Context, a matrix.Matrix, opts ...Option) (*Encoder, error) {
 	o := defaults()
 	for _, option := range opts {
 		option(&o)
@@ -167,18 +162,11 @@ func (e *Encoder) keepEntries(ctx context.Context, bytes int64, make func() (mat
 // itself.
 const problemBytes = 200
 
-// Plan is [Encoder.PlanOn] for a transport that carries any plan.
-func (e *Encoder) Plan(symbols int64) (plan.Plan, error) { return e.PlanOn(nil, symbols) }
-
-// PlanOn returns the plan that the encoder runs over t on packets of the given number of symbols, the longest of all, when
+// Plan returns the plan that the encoder runs over t on packets of the given number of symbols, the longest of all, when
 // the model of processor 0 is its own. Where t is nil, that is any transport without [transport.Limits]. It returns an
-// error when the algorithm cannot compute the matrix, or t carries no plan of it.
-func (e *Encoder) PlanOn(t transport.Transport, symbols int64) (plan.Plan, error) {
-	return e.PlanContext(cmp.Or(e.problem.Context, context.Background()), t, symbols)
-}
-
-// PlanContext is [Encoder.PlanOn] until the context ends: the error is then its cause.
-func (e *Encoder) PlanContext(ctx context.Context, t transport.Transport, symbols int64) (plan.Plan, error) {
+// error when the algorithm cannot compute the matrix, or t carries no plan of it, and the cause of the context where that
+// ends.
+func (e *Encoder) Plan(ctx context.Context, t transport.Transport, symbols int64) (plan.Plan, error) {
 	c, err := e.choose(ctx, e.model(symbols), transport.LimitsOf(t))
 	if err != nil {
 		return nil, err
@@ -293,7 +281,7 @@ func memorySlots(ctx context.Context, p plan.Plan) int {
 // A packet is a vector of symbols as package field describes, so its length is a multiple of the symbol size. Encode
 // only reads it, and the coded packet is new memory. The errors are those of [NewEncoder] and [Encoder.Run].
 func Encode(ctx context.Context, t transport.Transport, a matrix.Matrix, packet []byte, opts ...Option) ([]byte, *Report, error) {
-	e, err := NewEncoderContext(ctx, a, opts...)
+	e, err := NewEncoder(ctx, a, opts...)
 	if err != nil {
 		t.Abort(err)
 		return nil, nil, err

@@ -60,7 +60,7 @@ func TestRunFiles(t *testing.T) {
 	f := fieldtest.Parse(t, "2^16")
 	a := randomMatrix(t, f, 5, 1)
 	const memory = 5000
-	encoder, err := volley.NewEncoder(a, volley.WithMemory(memory))
+	encoder, err := volley.NewEncoder(t.Context(), a, volley.WithMemory(memory))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,7 +147,7 @@ func TestSymbolError(t *testing.T) {
 		{"65537", []byte{1, 0, 1, 0}, 65537, 500}, {"257", []byte{255, 255}, 65535, 1},
 	} {
 		f := fieldtest.Parse(t, c.field)
-		encoder, err := volley.NewEncoder(randomMatrix(t, f, 3, 1), volley.WithMemory(4096))
+		encoder, err := volley.NewEncoder(t.Context(), randomMatrix(t, f, 3, 1), volley.WithMemory(4096))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -182,7 +182,7 @@ func TestSymbolError(t *testing.T) {
 // TestShortPacket checks that a packet that ends before its size is an error, not
 // padded.
 func TestShortPacket(t *testing.T) {
-	encoder, err := volley.NewEncoder(randomMatrix(t, fieldtest.Parse(t, "2^16"), 2, 1))
+	encoder, err := volley.NewEncoder(t.Context(), randomMatrix(t, fieldtest.Parse(t, "2^16"), 2, 1))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -197,7 +197,7 @@ func TestShortPacket(t *testing.T) {
 // TestBadPackets checks lengths that make no sense.
 func TestBadPackets(t *testing.T) {
 	f := fieldtest.Parse(t, "2^16")
-	encoder, err := volley.NewEncoder(randomMatrix(t, f, 2, 1))
+	encoder, err := volley.NewEncoder(t.Context(), randomMatrix(t, f, 2, 1))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -242,7 +242,7 @@ func TestWrongGroup(t *testing.T) {
 
 func TestCompileErrors(t *testing.T) {
 	f := fieldtest.Parse(t, "2^8")
-	if _, err := volley.NewEncoder(matrix.NewDense(f, 2, 0)); err == nil || !strings.Contains(err.Error(), "2 rows and 0 columns") {
+	if _, err := volley.NewEncoder(t.Context(), matrix.NewDense(f, 2, 0)); err == nil || !strings.Contains(err.Error(), "2 rows and 0 columns") {
 		t.Errorf("got error %v", err)
 	}
 	// Encode makes them known to the others.
@@ -261,11 +261,11 @@ func TestCompileErrors(t *testing.T) {
 func TestEstimate(t *testing.T) {
 	f := fieldtest.Parse(t, "257")
 	a := randomMatrix(t, f, 7, 1)
-	encoder, err := volley.NewEncoder(a, volley.WithPaperModel(2, volley.DefaultBeta, volley.DefaultTau))
+	encoder, err := volley.NewEncoder(t.Context(), a, volley.WithPaperModel(2, volley.DefaultBeta, volley.DefaultTau))
 	if err != nil {
 		t.Fatal(err)
 	}
-	estimate, err := encoder.Estimate(100)
+	estimate, err := encoder.Estimate(t.Context(), nil, 100)
 	if err != nil {
 		t.Fatal(err)
 	}

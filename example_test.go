@@ -90,7 +90,7 @@ func ExampleEncoder_Run() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	encoder, err := volley.NewEncoder(a, volley.WithMemory(1<<20))
+	encoder, err := volley.NewEncoder(context.Background(), a, volley.WithMemory(1<<20))
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -123,11 +123,11 @@ func TestNoDisagreement(t *testing.T) {
 // sends returns the picks of the messages of the run itself that the processor sends.
 func sends(t *testing.T, members []member, proc int) (data []faulty.Pick) {
 	t.Helper()
-	encoder, err := volley.NewEncoder(members[0].matrix, members[0].opts...)
+	encoder, err := volley.NewEncoder(t.Context(), members[0].matrix, members[0].opts...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	run, err := encoder.Plan(int64(len(members[0].packet) / members[0].matrix.Field().SymbolBytes()))
+	run, err := encoder.Plan(t.Context(), nil, int64(len(members[0].packet)/members[0].matrix.Field().SymbolBytes()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -238,7 +238,7 @@ func TestFlippedSinks(t *testing.T) {
 		}
 		t.Run(fmt.Sprintf("%s/K=%d/R=%d", c.algorithm, c.k, c.r), func(t *testing.T) {
 			opts := append([]volley.Option{volley.WithAlgorithm(c.algorithm)}, c.opts...)
-			encoder, err := volley.NewEncoder(a, opts...)
+			encoder, err := volley.NewEncoder(t.Context(), a, opts...)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -375,7 +375,7 @@ func TestFlippedDataOfMany(t *testing.T) {
 // hosted runs the members at fewer ranks, and compares.
 func hosted(t *testing.T, members []member, ranks int, want [][]byte) {
 	t.Helper()
-	e, err := volley.NewEncoder(members[0].matrix, members[0].opts...)
+	e, err := volley.NewEncoder(t.Context(), members[0].matrix, members[0].opts...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -38,7 +38,7 @@ func (e *PlanError) Unwrap() error { return e.Reason }
 
 // checkGiven returns a *[PlanError] unless p computes the problem's matrix, and names p in the options.
 func (o *options) checkGiven(ctx context.Context, p plan.Plan, problem *algo.Problem) error {
-	if err := verify.CheckContext(ctx, p, problem.Matrix); errors.As(err, new(*verify.MismatchError)) {
+	if err := verify.Check(ctx, p, problem.Matrix); errors.As(err, new(*verify.MismatchError)) {
 		return &PlanError{err, problem.Matrix.ID()}
 	} else if ctx.Err() != nil {
 		return context.Cause(ctx)

@@ -20,11 +20,11 @@ import (
 // given returns a plan of an algorithm as a file of it would hold it.
 func given(t *testing.T, a matrix.Matrix, opts ...Option) *plan.Materialized {
 	t.Helper()
-	e, err := NewEncoder(a, opts...)
+	e, err := NewEncoder(t.Context(), a, opts...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := e.Plan(1000)
+	p, err := e.Plan(t.Context(), nil, 1000)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,11 +56,11 @@ func TestWithPlan(t *testing.T) {
 		{wide, []Option{WithSeparateSinks()}},
 	} {
 		p := given(t, x.a, x.opts...)
-		own, err := NewEncoder(x.a, x.opts...)
+		own, err := NewEncoder(t.Context(), x.a, x.opts...)
 		if err != nil {
 			t.Fatal(err)
 		}
-		theirs, err := NewEncoder(x.a, append(x.opts, WithPlan(p))...)
+		theirs, err := NewEncoder(t.Context(), x.a, append(x.opts, WithPlan(p))...)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -131,25 +131,25 @@ func TestWithPlanRefused(t *testing.T) {
 		"a rule is broken":  {broken, a, "processor 1 round 0 port 1"},
 		"another processor": {swapped, columns, "processor 0 gets the coded packets [1], want [0]"},
 	} {
-		_, err := NewEncoder(x.a, WithPlan(x.p))
+		_, err := NewEncoder(t.Context(), x.a, WithPlan(x.p))
 		if !errors.As(err, new(*PlanError)) || !IsInputError(err) || !strings.Contains(err.Error(), x.want) {
 			t.Errorf("%s: %v, want %q", name, err, x.want)
 		}
 	}
-	if !errors.As(checkedBy(given(t, other), a), new(*verify.MismatchError)) || !errors.As(checkedBy(broken, a), new(*plan.ValidationError)) {
+	if !errors.As(checkedBy(t.Context(), given(t, other), a), new(*verify.MismatchError)) || !errors.As(checkedBy(t.Context(), broken, a), new(*plan.ValidationError)) {
 		t.Error("the error does not wrap its reason")
 	}
-	e, err := NewEncoder(columns, WithPlan(swapped), WithOrder(algo.Any))
+	e, err := NewEncoder(t.Context(), columns, WithPlan(swapped), WithOrder(algo.Any))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r, err := e.Estimate(1); err != nil || r.Order != "relabelled" || !slices.Equal(r.Columns, []int{1, 0, 2}) {
+	if r, err := e.Estimate(t.Context(), nil, 1); err != nil || r.Order != "relabelled" || !slices.Equal(r.Columns, []int{1, 0, 2}) {
 		t.Errorf("in any order: %+v, %v", r, err)
 	}
 }
 
-func checkedBy(p plan.Plan, a matrix.Matrix) error {
-	_, err := NewEncoder(a, WithPlan(p))
+func checkedBy(ctx context.Context, p plan.Plan, a matrix.Matrix) error {
+	_, err := NewEncoder(ctx, a, WithPlan(p))
 	return err
 }
 
@@ -182,7 +182,7 @@ func TestWithPlanOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := NewEncoder(a, WithPlan(notes{given(t, a), []string{"mine"}}))
+	e, err := NewEncoder(t.Context(), a, WithPlan(notes{given(t, a), []string{"mine"}}))
 	if err != nil {
 		t.Fatal(err)
 	}

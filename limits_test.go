@@ -94,11 +94,11 @@ func TestLimits(t *testing.T) {
 		for name, model := range models {
 			for _, limits := range []transport.Limits{within(100, 2), within(5, 30), within(6, 1), {{Rounds: 16 + 6, Ports: 2}, {Rounds: 16 + 2, Ports: 30}}} {
 				what := fmt.Sprintf("K = %d, R = %d, %s, %v", shape[0], shape[1], name, limits)
-				e, err := NewEncoder(a, append(slices.Clone(model), WithPacketBytes(64))...)
+				e, err := NewEncoder(t.Context(), a, append(slices.Clone(model), WithPacketBytes(64))...)
 				if err != nil {
 					t.Fatal(err)
 				}
-				free, err := e.Plan(64)
+				free, err := e.Plan(t.Context(), nil, 64)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -145,7 +145,7 @@ func TestLimitsOfLanes(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, x := range []struct{ rounds, last int }{{2, 1}, {3, 1}, {4, 3}} {
-		e, err := NewEncoder(a, WithPaperModel(1, DefaultBeta, DefaultTau), WithAlgorithm("universal:2,2"), WithCheck(false), WithMemory(2<<20))
+		e, err := NewEncoder(t.Context(), a, WithPaperModel(1, DefaultBeta, DefaultTau), WithAlgorithm("universal:2,2"), WithCheck(false), WithMemory(2<<20))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -183,7 +183,7 @@ func TestLimitsOfGiven(t *testing.T) {
 		p := given(t, a, WithAlgorithm("universal"), WithPaperModel(x.ports, DefaultBeta, DefaultTau))
 		for _, ranks := range []int{6, 2} {
 			errs, posts, _ := runNarrow(t, ranks, x.limits, func(ctx context.Context, tr transport.Transport) error {
-				e, err := NewEncoder(a, WithPlan(p))
+				e, err := NewEncoder(t.Context(), a, WithPlan(p))
 				if err != nil {
 					t.Error(err)
 					return nil
@@ -209,7 +209,7 @@ func TestLimitsOfGiven(t *testing.T) {
 				t.Errorf("%d ports, %v: %d messages were posted", x.ports, x.limits, posts)
 			}
 		}
-		e, err := NewEncoder(a, WithPlan(p))
+		e, err := NewEncoder(t.Context(), a, WithPlan(p))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -230,7 +230,7 @@ func TestLimitsOfNamed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := NewEncoder(a, WithAlgorithm("universal"), WithPaperModel(1, DefaultBeta, DefaultTau))
+	e, err := NewEncoder(t.Context(), a, WithAlgorithm("universal"), WithPaperModel(1, DefaultBeta, DefaultTau))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -257,7 +257,7 @@ func TestLimitsOfMPI(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := NewEncoder(a, WithPaperModel(1, DefaultBeta, DefaultTau))
+	e, err := NewEncoder(t.Context(), a, WithPaperModel(1, DefaultBeta, DefaultTau))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -294,18 +294,18 @@ func TestLimitsOfMPI(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		e, err := NewEncoder(a, WithNetwork(n))
+		e, err := NewEncoder(t.Context(), a, WithNetwork(n))
 		if err != nil {
 			t.Fatal(err)
 		}
-		free, err := e.Plan(64)
+		free, err := e.Plan(t.Context(), nil, 64)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if free.Info().Ports <= 1024 {
 			t.Errorf("K = %d: %d ports: the case has gone", k, free.Info().Ports)
 		}
-		p, err := e.PlanOn(over, 64)
+		p, err := e.Plan(t.Context(), over, 64)
 		if err != nil {
 			t.Fatal(err)
 		}

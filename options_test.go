@@ -36,14 +36,14 @@ func TestOptionsOutOfRange(t *testing.T) {
 		{volley.WithMemory(0), "0 bytes of memory: want 1 or more"},
 		{volley.WithTimeout(-time.Second), "timeout -1s: want 0 or more"},
 	} {
-		if _, err := volley.NewEncoder(a, c.bad); err == nil || !strings.Contains(err.Error(), c.text) {
+		if _, err := volley.NewEncoder(t.Context(), a, c.bad); err == nil || !strings.Contains(err.Error(), c.text) {
 			t.Errorf("got error %v, want one that says %q", err, c.text)
 		}
 	}
 	for _, fine := range []volley.Option{
 		volley.WithPaperModel(math.MaxInt, 0, 0), volley.WithNetwork(sim.Network{Gaps: sim.Gaps{{Messages: 1}}}), volley.WithWholePackets(), volley.WithMemory(1), volley.WithTimeout(0),
 	} {
-		if _, err := volley.NewEncoder(a, fine); err != nil {
+		if _, err := volley.NewEncoder(t.Context(), a, fine); err != nil {
 			t.Error(err)
 		}
 	}

@@ -17,7 +17,7 @@ func testEncoder(t *testing.T, k int, opts ...Option) *Encoder {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := NewEncoder(a, opts...)
+	e, err := NewEncoder(t.Context(), a, opts...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,8 @@
 package volley
 
 import (
+	"context"
+
 	"volley/algo"
 	"volley/executor"
 	"volley/matrix"
@@ -163,14 +165,11 @@ func newReport(p plan.Plan, problem *algo.Problem) *Report {
 	return r
 }
 
-// Estimate is [Encoder.EstimateOn] for a transport that carries any plan.
-func (e *Encoder) Estimate(symbols int64) (*Report, error) { return e.EstimateOn(nil, symbols) }
-
-// EstimateOn returns the report that a run over t on packets of that many symbols would give, as
+// Estimate returns the report that a run over t on packets of that many symbols would give, as
 // far as the plan tells: costs, bounds, and the time in the model. The errors are those of
-// [Encoder.PlanOn], and that of a program of the plan that cannot be made.
-func (e *Encoder) EstimateOn(t transport.Transport, symbols int64) (*Report, error) {
-	p, err := e.PlanOn(t, symbols)
+// [Encoder.Plan], and that of a program of the plan that cannot be made.
+func (e *Encoder) Estimate(ctx context.Context, t transport.Transport, symbols int64) (*Report, error) {
+	p, err := e.Plan(ctx, t, symbols)
 	if err != nil {
 		return nil, err
 	}

@@ -21,11 +21,11 @@ func reports(t testing.TB) (list []*volley.Report) {
 	f := fieldtest.Parse(t, "257")
 	a := randomMatrix(t, f, 4, 1)
 	for _, options := range [][]volley.Option{{}, {volley.WithAlgorithm("exchange")}, {volley.WithAlgorithm("bruck-allgather")}} {
-		e, err := volley.NewEncoder(a, options...)
+		e, err := volley.NewEncoder(t.Context(), a, options...)
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := e.Estimate(1 << 20)
+		r, err := e.Estimate(t.Context(), nil, 1<<20)
 		if err != nil {
 			t.Fatal(err)
 		}

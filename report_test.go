@@ -32,11 +32,11 @@ func TestReport(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				encoder, err := volley.NewEncoder(a, volley.WithAlgorithm(algorithm.Name), volley.WithPaperModel(2, volley.DefaultBeta, volley.DefaultTau))
+				encoder, err := volley.NewEncoder(t.Context(), a, volley.WithAlgorithm(algorithm.Name), volley.WithPaperModel(2, volley.DefaultBeta, volley.DefaultTau))
 				if err != nil {
 					t.Fatal(err)
 				}
-				want, err := encoder.Estimate(1000)
+				want, err := encoder.Estimate(t.Context(), nil, 1000)
 				if err != nil {
 					t.Fatal(err)
 				}

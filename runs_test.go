@@ -42,7 +42,7 @@ func localGroup(n int) (group []transport.Transport) {
 
 func mustEncoder(t testing.TB, a matrix.Matrix, opts ...volley.Option) *volley.Encoder {
 	t.Helper()
-	e, err := volley.NewEncoder(a, opts...)
+	e, err := volley.NewEncoder(t.Context(), a, opts...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -186,7 +186,7 @@ func TestPacketBytesExceeded(t *testing.T) {
 		n    int64
 		text string
 	}{{-1, "packets of -1 bytes"}, {1 << 47, "want 0 to"}, {3, "symbols of 2^16 have 2 bytes"}} {
-		if _, err := volley.NewEncoder(randomMatrix(t, fieldtest.Parse(t, "2^16"), 2, 1), volley.WithPacketBytes(c.n)); err == nil || !strings.Contains(err.Error(), c.text) {
+		if _, err := volley.NewEncoder(t.Context(), randomMatrix(t, fieldtest.Parse(t, "2^16"), 2, 1), volley.WithPacketBytes(c.n)); err == nil || !strings.Contains(err.Error(), c.text) {
 			t.Errorf("%d bytes: %v", c.n, err)
 		}
 	}

@@ -156,7 +156,7 @@ func TestPolls(t *testing.T) {
 						if compact {
 							_, err = executor.PrepareCompact(ctx, q, ranks/2, ranks, nil)
 						} else {
-							_, err = executor.PrepareContext(ctx, q, ranks/2, ranks)
+							_, err = executor.Prepare(ctx, q, ranks/2, ranks)
 						}
 						if err != nil {
 							t.Fatal(err)
@@ -199,7 +199,7 @@ func TestStops(t *testing.T) {
 			fresh := func() *Encoder { // that knows of no other one
 				SetCacheBytes(0)
 				SetCacheBytes(DefaultCacheBytes)
-				e, err := NewEncoder(a, options...)
+				e, err := NewEncoder(t.Context(), a, options...)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -208,17 +208,17 @@ func TestStops(t *testing.T) {
 			symbols := int64(1 << 10)
 			e := fresh()
 			counting := newPolled(t, 0)
-			want, err := e.PlanContext(counting, nil, symbols)
+			want, err := e.Plan(counting, nil, symbols)
 			if err != nil {
 				t.Logf("%s: %v", what, err)
 				continue
 			}
 			for _, end := range sampled(counting.polls.Load()) {
 				e := fresh()
-				if _, err := e.PlanContext(newPolled(t, end), nil, symbols); err != errStopped {
+				if _, err := e.Plan(newPolled(t, end), nil, symbols); err != errStopped {
 					t.Fatalf("%s: planning that ends at poll %d of %d: %v, want %v", what, end, counting.polls.Load(), err, errStopped)
 				}
-				got, err := e.PlanContext(t.Context(), nil, symbols)
+				got, err := e.Plan(t.Context(), nil, symbols)
 				if err != nil || got.Info().Name() != want.Info().Name() {
 					t.Fatalf("%s: after planning that has ended: %v, %v, want %v", what, got, err, want.Info())
 				}
@@ -296,7 +296,7 @@ func TestStopOthers(t *testing.T) {
 		}
 		SetCacheBytes(0)
 		SetCacheBytes(DefaultCacheBytes)
-		e, err := NewEncoder(a)
+		e, err := NewEncoder(t.Context(), a)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -305,19 +305,19 @@ func TestStopOthers(t *testing.T) {
 		first.asked = func() { // in the middle of planning
 			ended, cancel := context.WithCancelCause(t.Context())
 			cancel(errStopped)
-			if _, err := e.PlanContext(ended, nil, 7); err != errStopped {
+			if _, err := e.Plan(ended, nil, 7); err != errStopped {
 				t.Errorf("shared %v: who waits with a context that has ended: %v, want %v", shared, err, errStopped)
 			}
 			second := &polled{Context: t.Context(), cancel: func(error) {}}
 			began := make(chan struct{})
 			go func() {
 				close(began)
-				_, err := e.PlanContext(second, nil, 7)
+				_, err := e.Plan(second, nil, 7)
 				waiting <- err
 			}()
 			<-began
 		}
-		if _, err := e.PlanContext(first, nil, 7); err != errStopped {
+		if _, err := e.Plan(first, nil, 7); err != errStopped {
 			t.Errorf("shared %v: %v, want %v", shared, err, errStopped)
 		}
 		if err := <-waiting; err != nil {
@@ -342,7 +342,7 @@ func TestStopGiven(t *testing.T) {
 	}
 	for _, given := range []plan.Plan{p, m} {
 		counting := newPolled(t, 0)
-		if _, err := NewEncoderContext(counting, a, WithPlan(given)); err != nil {
+		if _, err := NewEncoder(counting, a, WithPlan(given)); err != nil {
 			t.Fatal(err)
 		}
 		polls, steps := counting.polls.Load(), int64(40*40*40)
@@ -350,7 +350,7 @@ func TestStopGiven(t *testing.T) {
 			t.Errorf("%T: %d polls", given, polls)
 		}
 		for _, end := range sampled(polls) {
-			if _, err := NewEncoderContext(newPolled(t, end), a, WithPlan(given)); err != errStopped {
+			if _, err := NewEncoder(newPolled(t, end), a, WithPlan(given)); err != errStopped {
 				t.Errorf("%T, that ends at poll %d of %d: %v, want %v", given, end, polls, err, errStopped)
 			}
 		}

@@ -126,7 +126,7 @@ func transform(t *testing.T, a matrix.Matrix, algorithm string, x []field.Elemen
 		t.Fatal(err)
 	}
 	size := f.SymbolBytes()
-	part, err := executor.Prepare(p, 0, 1)
+	part, err := executor.Prepare(t.Context(), p, 0, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -391,11 +391,11 @@ func TestMemoryOfRanks(t *testing.T) {
 		{"layers", 190 << 10, []volley.Option{volley.WithNetwork(network), volley.WithGamma(sim.ProcessGamma), volley.WithTimeout(0)}},
 		{"universal", 620 << 10, []volley.Option{volley.WithAlgorithm("universal"), volley.WithTimeout(0)}},
 	} {
-		e, err := volley.NewEncoder(a, c.opts...)
+		e, err := volley.NewEncoder(t.Context(), a, c.opts...)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := e.Plan(32); err != nil {
+		if _, err := e.Plan(t.Context(), nil, 32); err != nil {
 			t.Fatal(err)
 		}
 		packet := make([]byte, 64)

@@ -20,7 +20,7 @@ func TestWithTrace(t *testing.T) {
 	packets := randomPackets(f, 5000, 5000, 5000, 5000, 5000, 400)
 	for _, ranks := range []int{k, 2, 1} {
 		recorder := trace.New()
-		encoder, err := volley.NewEncoder(a, volley.WithMemory(32<<10), volley.WithTrace(recorder))
+		encoder, err := volley.NewEncoder(t.Context(), a, volley.WithMemory(32<<10), volley.WithTrace(recorder))
 		if err != nil {
 			t.Fatal(err)
 		}

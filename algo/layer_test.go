@@ -43,7 +43,7 @@ func TestLayers(t *testing.T) {
 				step := algorithm.step(largest, ports)
 				first, a := randomLayer(t, f, step, sizes, 1)
 				p := schedule.Compile(plan.Info{Algorithm: "layer", Field: f, Processors: k, Ports: ports}, first)
-				if err := verify.Check(p, a); err != nil {
+				if err := verify.Check(t.Context(), p, a); err != nil {
 					t.Errorf("%s: %v", name, err)
 					continue
 				}
@@ -60,7 +60,7 @@ func TestLayers(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if err := verify.Check(schedule.Compile(plan.Info{Algorithm: "layers", Field: f, Processors: k, Ports: ports}, first, second), product); err != nil {
+				if err := verify.Check(t.Context(), schedule.Compile(plan.Info{Algorithm: "layers", Field: f, Processors: k, Ports: ports}, first, second), product); err != nil {
 					t.Errorf("%s, two layers: %v", name, err)
 				}
 			}

@@ -85,7 +85,7 @@ func TestLookupOwnParameters(t *testing.T) {
 				if len(plans) != 1 || plans[0].Info().Name() != c.name {
 					t.Errorf("%s: %d plans, the first %s", c.name, len(plans), plans[0].Info().Name())
 				}
-				if err := verify.Check(plans[0], a); err != nil {
+				if err := verify.Check(t.Context(), plans[0], a); err != nil {
 					t.Errorf("%s: %v", c.name, err)
 				}
 			} else if !errors.Is(err, ErrStructure) {

@@ -277,7 +277,7 @@ func (p *Problem) factor(most int) *matrix.Factorisation {
 			radices = pointset.UpTo(most)
 		}
 		var err error
-		fact, err = matrix.FactorContext(p.Context, p.Matrix, radices)
+		fact, err = matrix.Factor(p.Context, p.Matrix, radices)
 		poll.Must(err)
 		p.known.of[most] = fact
 	}
@@ -350,18 +350,9 @@ func (p *Problem) WholeFor(name string) bool {
 // cuts reports whether a plan cuts packets that are to stay whole.
 func (p *Problem) cuts(q plan.Plan) bool { return p.Whole && q.Info().PieceCount() > 1 }
 
-// Factorisation returns [matrix.Factor] of the matrix of a square problem, and nil for others, or where the problem's
-// context has ended.
-func (p *Problem) Factorisation() *matrix.Factorisation {
-	fact, err := p.FactorisationContext(p.Context)
-	if err != nil {
-		return nil
-	}
-	return fact
-}
-
-// FactorisationContext is [Problem.Factorisation] until another context ends, unless nil: the error is then its cause.
-func (p *Problem) FactorisationContext(ctx context.Context) (fact *matrix.Factorisation, err error) {
+// Factorisation returns [matrix.Factor] of the matrix of a square problem, and nil for others. The error is the cause of
+// the context, where that ends; nil is none.
+func (p *Problem) Factorisation(ctx context.Context) (fact *matrix.Factorisation, err error) {
 	defer poll.Catch(&err)
 	own := *p
 	own.Context = ctx
@@ -388,7 +379,7 @@ func (p *Problem) orders() []*matrix.Factorisation {
 // Structure says for people what structure the matrix, or its blocks, was found to have; found is false without any.
 func (p *Problem) Structure() (text string, found bool) {
 	if p.Square() {
-		if fact := p.Factorisation(); fact != nil {
+		if fact, err := p.Factorisation(p.Context); err == nil && fact != nil {
 			return fact.Structure, true
 		}
 	} else if facts, why, err := exchange.BlockFactors(p.Task()); why == "" && err == nil {

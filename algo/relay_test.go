@@ -113,7 +113,7 @@ func checkRelay(t *testing.T, name string, p relayProblem) *plan.Materialized {
 			}
 		}
 	}
-	if err := verify.Check(m, want); err != nil {
+	if err := verify.Check(t.Context(), m, want); err != nil {
 		t.Fatalf("%s: %v", name, err)
 	}
 	return m

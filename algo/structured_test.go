@@ -32,7 +32,7 @@ func structuredMatrices(t testing.TB, f field.Field, k int) map[string]matrix.Ma
 			return
 		}
 		list[name] = m
-		inv, err := matrix.Inverse(m)
+		inv, err := matrix.Inverse(t.Context(), m)
 		if err != nil {
 			t.Fatalf("%s over %s, K=%d: %v", name, f.Name(), k, err)
 		}
@@ -81,7 +81,7 @@ func checkStructured(t *testing.T, f field.Field, k, ports int, plans map[string
 	t.Helper()
 	for what, m := range structuredMatrices(t, f, k) {
 		for _, order := range []algo.Order{algo.Natural, algo.Any} {
-			if fact := matrix.Factor(m, nil); order == algo.Any && (fact == nil || fact.Natural(k)) {
+			if fact := must(matrix.Factor(t.Context(), m, nil))(t); order == algo.Any && (fact == nil || fact.Natural(k)) {
 				continue // the same plans again
 			}
 			p := problem(t, m, ports, order)
@@ -103,7 +103,7 @@ func checkStructured(t *testing.T, f field.Field, k, ports int, plans map[string
 							}
 						}
 					}
-					if err := verify.Check(q, m); err != nil {
+					if err := verify.Check(t.Context(), q, m); err != nil {
 						t.Fatalf("%s: %v", what, err)
 					}
 					if k <= 40 {
@@ -275,10 +275,10 @@ func TestStructuredCosts(t *testing.T) {
 		}
 		m := must(matrix.DFTReversed(q257, c.k, nil))(t)
 		has(m, "dft", c.ports, c.h, c.h)
-		has(must(matrix.Inverse(m))(t), "dft", c.ports, c.h, c.h)
+		has(must(matrix.Inverse(t.Context(), m))(t), "dft", c.ports, c.h, c.h)
 		natural := must(matrix.DFT(q257, c.k))(t)
 		has(natural, "dft", c.ports, c.h+1, c.h+1)
-		has(must(matrix.Inverse(natural))(t), "dft", c.ports, c.h+1, c.h+1)
+		has(must(matrix.Inverse(t.Context(), natural))(t), "dft", c.ports, c.h+1, c.h+1)
 	}
 	has(must(matrix.DFTReversed(q163, 81, nil))(t), "dft", 2, 4, 4)
 	// Mixed radices.
@@ -309,7 +309,7 @@ func TestStructuredCosts(t *testing.T) {
 			}
 			c1, c2 := psi(k>>bitsOf(k), 1)
 			has(matrix.Vandermonde(points, 0), "draw-and-loose", 1, c1+bitsOf(k), c2+bitsOf(k))
-			has(must(matrix.Inverse(matrix.Vandermonde(points, 0)))(t), "draw-and-loose", 1, c1+bitsOf(k), c2+bitsOf(k))
+			has(must(matrix.Inverse(t.Context(), matrix.Vandermonde(points, 0)))(t), "draw-and-loose", 1, c1+bitsOf(k), c2+bitsOf(k))
 		}
 	}
 	// Plain Lagrange: twice that.
@@ -324,7 +324,7 @@ func TestStructuredCosts(t *testing.T) {
 		c1, c2 := psi(k>>h, 1)
 		m := must(matrix.LCH(b8, k, k))(t)
 		has(m, "additive-fft", 1, h+c1, h+c2)
-		has(must(matrix.Inverse(m))(t), "additive-fft", 1, h+c1, h+c2)
+		has(must(matrix.Inverse(t.Context(), m))(t), "additive-fft", 1, h+c1, h+c2)
 	}
 	has(must(matrix.LCH(b8, 64, 64))(t), "additive-fft", 3, 3, 3)
 	cauchy := must(matrix.Cauchy(b8, 64, 64))(t)
@@ -350,7 +350,7 @@ func TestPermutedDFT(t *testing.T) {
 	for _, k := range []int{4, 6, 8, 12, 16} {
 		for range 5 {
 			m := must(matrix.Columns(must(matrix.DFT(f, k))(t), rng.Perm(k)))(t)
-			for _, m := range []matrix.Matrix{m, matrix.Transpose(m), must(matrix.Inverse(m))(t), must(matrix.Columns(m, rng.Perm(k)))(t)} {
+			for _, m := range []matrix.Matrix{m, matrix.Transpose(m), must(matrix.Inverse(t.Context(), m))(t), must(matrix.Columns(m, rng.Perm(k)))(t)} {
 				for _, ports := range []int{1, 2} {
 					p := must(algo.NewProblem(m, ports, algo.Natural))(t)
 					list, _ := algo.Candidates(p, sim.Model{})
@@ -358,7 +358,7 @@ func TestPermutedDFT(t *testing.T) {
 						if c.Cost.Pieces > 1 {
 							continue // whose matrix is one of pieces
 						}
-						if err := verify.Check(c.Plan, m); err != nil {
+						if err := verify.Check(t.Context(), c.Plan, m); err != nil {
 							t.Errorf("K=%d p=%d, %s: %s %s: %v", k, ports, m.ID(), c.Plan.Info().Algorithm, c.Plan.Info().Parameters, err)
 						}
 					}

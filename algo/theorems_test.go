@@ -56,7 +56,7 @@ func only(t *testing.T, name string, m matrix.Matrix, ports int) plan.Plan {
 	}
 	for _, q := range plans {
 		if m.Rows() <= verifyall.Most(256, 1024) {
-			if err := verify.Check(q, m); err != nil {
+			if err := verify.Check(t.Context(), q, m); err != nil {
 				t.Errorf("%s for %s, K = %d, p = %d: %v", name, m.ID(), m.Rows(), ports, err)
 			}
 		}
@@ -179,7 +179,7 @@ func TestNamedRadices(t *testing.T) {
 					t.Errorf("%s: %v", name, err)
 					continue
 				}
-				if err := verify.Check(q, m); err != nil {
+				if err := verify.Check(t.Context(), q, m); err != nil {
 					t.Errorf("%s, p = %d: %v", name, ports, err)
 				}
 				if got := q.Info().Name(); got != name {

@@ -25,7 +25,7 @@ func checkTransfer(t *testing.T, algorithm algo.Algorithm, a matrix.Matrix, port
 	t.Helper()
 	p, err := algorithm.Compile(a, ports)
 	if err == nil {
-		err = verify.Check(p, a)
+		err = verify.Check(t.Context(), p, a)
 	}
 	if err != nil {
 		t.Errorf("%s, K=%d p=%d over %s: %v", algorithm.Name, a.Rows(), ports, a.Field().Name(), err)

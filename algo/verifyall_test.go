@@ -101,7 +101,7 @@ func TestVerifyAllSteps(t *testing.T) {
 					t.Errorf("over %s, K=%d p=%d: %v", name, k, ports, err)
 				}
 				for _, q := range plans {
-					if err := verify.Check(q, a); err != nil {
+					if err := verify.Check(t.Context(), q, a); err != nil {
 						t.Errorf("%s over %s, K=%d p=%d: %v", q.Info().Parameters, name, k, ports, err)
 					}
 				}

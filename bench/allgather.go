@@ -32,7 +32,9 @@ var allgatherCase = Case{
 		w.out = alike(all)
 		w.peer = func() error { copyAll(w.out, all); return nil }
 		w.wrong = func() int { return wrongByBytes(w.out, all) }
-		w.start = func(string) (run, error) { return gather(allgather(f, k, volley.DefaultPorts), w, size) }
+		w.start = func(ctx context.Context, _ string) (run, error) {
+			return gather(ctx, allgather(f, k, volley.DefaultPorts), w, size)
+		}
 		return w, nil
 	},
 }
@@ -42,9 +44,9 @@ var allgatherCase = Case{
 const segment = 256 << 10
 
 // gather returns runs of the plan on the packets of w.
-func gather(p plan.Plan, w *workload, size int64) (run, error) {
+func gather(ctx context.Context, p plan.Plan, w *workload, size int64) (run, error) {
 	compiling := time.Now()
-	executable, err := executor.Prepare(p, 0, 1)
+	executable, err := executor.Prepare(ctx, p, 0, 1)
 	if err != nil {
 		return nil, err
 	}

@@ -130,7 +130,7 @@ type workload struct {
 
 	// start returns a run by the algorithm that writes all of out, which checks its
 	// result at the end if it is to. The report of the first one has CompileSeconds.
-	start func(algorithm string) (run, error)
+	start func(ctx context.Context, algorithm string) (run, error)
 	peer  func() error
 	wrong func() int // how many of out are not right, after peer has run
 }
@@ -162,7 +162,7 @@ func (c Case) Measure(ctx context.Context, k int, size int64, o Options) ([]Resu
 	}
 	var runs []run
 	for _, name := range o.Algorithms {
-		one, unsuited := w.start(name)
+		one, unsuited := w.start(ctx, name)
 		switch {
 		case errors.Is(unsuited, algo.ErrStructure):
 			err = unsuited

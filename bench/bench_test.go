@@ -87,7 +87,7 @@ func TestWrong(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		one, err := w.start(algo.Auto)
+		one, err := w.start(t.Context(), algo.Auto)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -133,8 +133,8 @@ func TestBroken(t *testing.T) {
 		c.build = func(k int, size int64) (*workload, error) {
 			w, err := denseCase.build(k, size)
 			start := w.start
-			w.start = func(algorithm string) (run, error) {
-				one, err := start(algorithm)
+			w.start = func(ctx context.Context, algorithm string) (run, error) {
+				one, err := start(ctx, algorithm)
 				return func(ctx context.Context, check bool) (*volley.Report, error) {
 					r, err := one(ctx, check)
 					if check && failure == nil {
@@ -304,7 +304,7 @@ func benchmark(b *testing.B, c Case) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			ours, err := w.start(algo.Auto)
+			ours, err := w.start(b.Context(), algo.Auto)
 			if err != nil {
 				b.Fatal(err)
 			}

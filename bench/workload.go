@@ -36,14 +36,14 @@ func encode(a matrix.Matrix, in [][]byte) *workload {
 	for i := range in {
 		packets[i] = volley.Packet{Data: in[i], Result: &w.out[i]}
 	}
-	w.start = func(algorithm string) (run, error) {
+	w.start = func(ctx context.Context, algorithm string) (run, error) {
 		encoders := map[bool]*volley.Encoder{}
 		for _, check := range []bool{false, true} {
-			e, err := volley.NewEncoder(a, append(here(algorithm), volley.WithCheck(check))...)
+			e, err := volley.NewEncoder(ctx, a, append(here(algorithm), volley.WithCheck(check))...)
 			if err != nil {
 				return nil, err
 			}
-			if _, err := e.Plan(int64(len(in[0]) / a.Field().SymbolBytes())); err != nil {
+			if _, err := e.Plan(ctx, nil, int64(len(in[0])/a.Field().SymbolBytes())); err != nil {
 				return nil, err
 			}
 			encoders[check] = e

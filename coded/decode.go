@@ -85,7 +85,7 @@ func (h *filesAtHand) do() (*Decoded, error) {
 	}
 	var err error
 	if h.DryRun {
-		result.Report, err = h.encoder.EstimateOn(h.t, m.SymbolsPerPacket)
+		result.Report, err = h.encoder.Estimate(h.ctx, h.t, m.SymbolsPerPacket)
 	} else {
 		result.Report, err = h.write()
 	}

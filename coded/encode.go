@@ -61,7 +61,7 @@ func (j *encodeJob) do() (*volley.Report, error) {
 		if err != nil {
 			return nil, err
 		}
-		return j.encoder.EstimateOn(j.t, slices.Max(symbols))
+		return j.encoder.Estimate(j.ctx, j.t, slices.Max(symbols))
 	}
 	dir, err := j.run.open(nil, j.checkOutput)
 	if err != nil {
@@ -111,7 +111,7 @@ func (j *encodeJob) prepare() (err error) {
 	}
 	a := j.plain
 	if j.e.Matrix.Inverse {
-		if a, err = matrix.InverseContext(j.ctx, j.plain); err != nil {
+		if a, err = matrix.Inverse(j.ctx, j.plain); err != nil {
 			return j.input(err)
 		}
 	}

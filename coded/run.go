@@ -116,7 +116,7 @@ func (r *run) together(work func() error) error {
 
 // newEncoder is [volley.NewEncoder] until the context ends. It says that other errors are the caller's to mend.
 func (r *run) newEncoder(a matrix.Matrix, options ...volley.Option) (*volley.Encoder, error) {
-	e, err := volley.NewEncoderContext(r.ctx, a, options...)
+	e, err := volley.NewEncoder(r.ctx, a, options...)
 	return e, r.input(err)
 }
 

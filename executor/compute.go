@@ -1,6 +1,7 @@
 package executor
 
 import (
+	"context"
 	"slices"
 	"sync/atomic"
 
@@ -103,7 +104,7 @@ func (c *coder) compute(s int) {
 	switch {
 	case len(c.operations) == 0 && c.job.ObserveAll == nil:
 	case c.x.Compact:
-		cores.On(c.computeBlocks)
+		_ = cores.On(context.Background(), c.computeBlocks)
 	default:
 		c.computeBlocks()
 	}

@@ -13,17 +13,12 @@ import (
 type Executable = compile.Executable
 
 // Prepare makes the executable of a rank. It returns an error when a program cannot be made, or sends and receives of
-// processors here do not agree.
-func Prepare(p plan.Plan, rank, ranks int) (*Executable, error) {
-	return PrepareContext(context.Background(), p, rank, ranks)
-}
-
-// PrepareContext is [Prepare] until the context ends: the error is then its cause.
-func PrepareContext(ctx context.Context, p plan.Plan, rank, ranks int) (*Executable, error) {
+// processors here do not agree, and the cause of the context where that ends.
+func Prepare(ctx context.Context, p plan.Plan, rank, ranks int) (*Executable, error) {
 	return compile.Prepare(ctx, p, rank, ranks, false)
 }
 
-// PrepareCompact is [PrepareContext] for one of many ranks of a process. The executable holds the coefficients of its
+// PrepareCompact is [Prepare] for one of many ranks of a process. The executable holds the coefficients of its
 // maps as they are in packets, a quarter or less of what kernels want, and makes a map ready whenever it computes with
 // it, of as many ranks at a time as there are cores. It shares what is the same in the executable of another rank, unless
 // that is nil.
@@ -45,7 +40,7 @@ func Hosted(processors, rank, ranks int) (first, end int) {
 // [Hosted] returns for that rank.
 func RankOf(proc, processors, ranks int) int { return compile.RankOf(proc, processors, ranks) }
 
-// OnCoreContext does something when there is a place, one for each core of the process. The stack that it takes is not
+// OnCore does something when there is a place, one for each core of the process. The stack that it takes is not
 // the caller's, which waits with it. Where the context ends before there is a place, it does nothing: the error is its
 // cause.
-func OnCoreContext(ctx context.Context, do func()) error { return cores.OnContext(ctx, do) }
+func OnCore(ctx context.Context, do func()) error { return cores.On(ctx, do) }

@@ -258,7 +258,7 @@ func TestElementTwice(t *testing.T) {
 // returns what it always does. Of a plan that cuts packets, an error counts whole packets.
 func TestTrafficIsTheCallers(t *testing.T) {
 	f := fieldtest.Parse(t, "257")
-	x, err := executor.Prepare(compile(t, "exchange", randomMatrix(t, f, 3), 1), 0, 1)
+	x, err := executor.Prepare(t.Context(), compile(t, "exchange", randomMatrix(t, f, 3), 1), 0, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -309,7 +309,7 @@ func TestAllocations(t *testing.T) {
 	for _, ranks := range []int{1, 2, k} {
 		var parts []*executor.Executable
 		for rank := range ranks {
-			part, err := executor.Prepare(p, rank, ranks)
+			part, err := executor.Prepare(t.Context(), p, rank, ranks)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -395,7 +395,7 @@ func TestAllgatherTogether(t *testing.T) {
 			}
 		}
 	}
-	if _, err := executor.Prepare(p, 0, 8); err == nil || !strings.Contains(err.Error(), "rank 0 of 8") {
+	if _, err := executor.Prepare(t.Context(), p, 0, 8); err == nil || !strings.Contains(err.Error(), "rank 0 of 8") {
 		t.Errorf("got error %v", err)
 	}
 }

@@ -444,7 +444,7 @@ func TestRunsAgain(t *testing.T) {
 	a := randomMatrix(t, f, k)
 	enough := errors.New("enough")
 	for _, algorithm := range []string{"universal", "exchange", "bruck-allgather"} {
-		x, err := executor.Prepare(compile(t, algorithm, a, 1), 0, 1)
+		x, err := executor.Prepare(t.Context(), compile(t, algorithm, a, 1), 0, 1)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -553,7 +553,7 @@ func TestSegmentBytes(t *testing.T) {
 // concerns and, by an abort, elsewhere.
 func TestWrongJobs(t *testing.T) {
 	f := fieldtest.Parse(t, "2^16")
-	three, err := executor.Prepare(compile(t, "universal", randomMatrix(t, f, 3), 1), 1, 3)
+	three, err := executor.Prepare(t.Context(), compile(t, "universal", randomMatrix(t, f, 3), 1), 1, 3)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -617,7 +617,7 @@ func TestCompileErrors(t *testing.T) {
 		{deaf, 0, 1, "round 0: 1 messages that nobody receives: the plan is wrong"},
 		{short, 0, 1, "processor 1: round 0: 1 elements from processor 0 on port 0, which sends 2: the plan is wrong"},
 	} {
-		if _, err := executor.Prepare(c.p, c.rank, c.ranks); err == nil || err.Error() != c.want {
+		if _, err := executor.Prepare(t.Context(), c.p, c.rank, c.ranks); err == nil || err.Error() != c.want {
 			t.Errorf("rank %d of %d: got error %v, want %s", c.rank, c.ranks, err, c.want)
 		}
 	}
@@ -643,7 +643,7 @@ func BenchmarkSegment(b *testing.B) {
 			b.ResetTimer()
 			var wg sync.WaitGroup
 			for rank, end := range ends {
-				part, err := executor.Prepare(p, rank, k)
+				part, err := executor.Prepare(b.Context(), p, rank, k)
 				if err != nil {
 					b.Fatal(err)
 				}

@@ -152,7 +152,7 @@ func (r *run) do(ctx context.Context) {
 			}
 		}
 		var err error
-		if job.Executable, err = executor.Prepare(r.plan, rank, ranks); err != nil {
+		if job.Executable, err = executor.Prepare(context.Background(), r.plan, rank, ranks); err != nil {
 			panic(err) // tests of wrong plans compile them themselves
 		}
 		if r.job != nil {

@@ -21,7 +21,7 @@ func TestColumns(t *testing.T) {
 				}
 			}
 		}
-		if (checkFactor(t, got) == nil) != (Factor(m, nil) == nil) {
+		if (checkFactor(t, got) == nil) != (must(Factor(t.Context(), m, nil))(t) == nil) {
 			t.Errorf("%s: structure is lost, or found", m.ID())
 		}
 		if other := must(Columns(m, []int{1, 0, 2, 3, 4, 5, 6, 7}))(t); got.ID() == other.ID() || got.ID() == m.ID() {

@@ -161,7 +161,7 @@ func TestStopped(t *testing.T) {
 	if columns, inverse, err := DenseOf(m).Basis(ctx); err != stop || columns != nil || inverse != nil {
 		t.Errorf("basis: %v, %v", columns, err)
 	}
-	if inverse, err := InverseContext(ctx, m); err != stop || inverse != nil {
+	if inverse, err := Inverse(ctx, m); err != stop || inverse != nil {
 		t.Errorf("inverse: %v", err)
 	}
 }
@@ -241,7 +241,7 @@ func TestInverseErrors(t *testing.T) {
 	_, err := NewDense(f, 2, 3).Inverse()
 	wantError(t, err, "matrix: a 2×3 matrix has no inverse: want a square one")
 
-	_, err = Inverse(must(Random(f, 3, 2, 1))(t))
+	_, err = Inverse(t.Context(), must(Random(f, 3, 2, 1))(t))
 	wantError(t, err, "matrix: a 3×2 matrix has no inverse: want a square one")
 
 	d := DenseOf(Identity(f, 4))
@@ -249,11 +249,11 @@ func TestInverseErrors(t *testing.T) {
 	_, err = d.Inverse()
 	wantError(t, err, "matrix is singular: rank 3 of 4")
 
-	_, err = Inverse(must(Random(fieldtest.Parse(t, "2"), 2, 2, singularSeed(t)))(t))
+	_, err = Inverse(t.Context(), must(Random(fieldtest.Parse(t, "2"), 2, 2, singularSeed(t)))(t))
 	if !errors.Is(err, ErrSingular) {
 		t.Errorf("error %v is not ErrSingular", err)
 	}
-	_, err = Inverse(must(Random(fieldtest.Parse(t, "2147483647"), 1_000_000, 1_000_000, 1))(t))
+	_, err = Inverse(t.Context(), must(Random(fieldtest.Parse(t, "2147483647"), 1_000_000, 1_000_000, 1))(t))
 	wantError(t, err, "matrix: inverse(random:1): storing 1000000×1000000 entries of 4 bytes takes more than 4 GiB")
 }
 
@@ -307,7 +307,7 @@ func TestInverseOnDemand(t *testing.T) {
 				list = append(list, lch, Transpose(named{lch, "as another"}))
 			}
 			for _, m := range list {
-				inv := must(Inverse(m))(t)
+				inv := must(Inverse(t.Context(), m))(t)
 				if s := StructureOf(m); s.inverse == nil && !s.invertible {
 					t.Errorf("%s over %s, K = %d: stored", inv.ID(), f.Name(), k)
 				}
@@ -326,14 +326,14 @@ func TestInverseOnDemand(t *testing.T) {
 func TestNamedInverse(t *testing.T) {
 	f := fieldtest.Parse(t, "257")
 	m := must(Cauchy(f, 20, 20))(t)
-	inv := must(Inverse(m))(t)
+	inv := must(Inverse(t.Context(), m))(t)
 	if inv.ID() != "inverse(cauchy)" {
 		t.Errorf("ID %q", inv.ID())
 	}
 	if !Equal(must(Mul(m, inv))(t), Identity(f, 20)) {
 		t.Error("m·m⁻¹ is not the identity")
 	}
-	if twice := must(Inverse(inv))(t); !Equal(twice, m) {
+	if twice := must(Inverse(t.Context(), inv))(t); !Equal(twice, m) {
 		t.Error("the inverse's inverse is another matrix")
 	}
 }

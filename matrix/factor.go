@@ -74,10 +74,9 @@ func (l Labels) Processor(label int) int {
 // The sources are the paper, sections "Computing a DFT Matrix", "Generalization"
 // and "Computing Lagrange Matrices"; Lin, Chung and Han for [LCH]; Cauchy and points
 // on other fibres than cosets go beyond the paper.
-func Factor(m Matrix, r pointset.Radices) *Factorisation { return factor(nil, m, r) }
-
-// FactorContext is [Factor] until the context ends: the error is then its cause.
-func FactorContext(ctx context.Context, m Matrix, r pointset.Radices) (fact *Factorisation, err error) {
+//
+// The error is the cause of the context, where that ends; nil is none.
+func Factor(ctx context.Context, m Matrix, r pointset.Radices) (fact *Factorisation, err error) {
 	defer poll.Catch(&err)
 	return factor(poll.New(ctx), m, r), nil
 }

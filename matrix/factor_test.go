@@ -37,7 +37,7 @@ func multiplied(layers []Layer) *Dense {
 // matrix. It returns the factorisation.
 func checkFactor(t *testing.T, m Matrix) *Factorisation {
 	t.Helper()
-	fact := Factor(m, nil)
+	fact := must(Factor(t.Context(), m, nil))(t)
 	if fact == nil || len(fact.Layers) == 0 {
 		return nil
 	}
@@ -65,7 +65,7 @@ func structured(t *testing.T, f field.Field, k int) map[string]Matrix {
 		if err == nil {
 			list[name] = m
 			list["transpose of "+name] = Transpose(m)
-			inv, err := Inverse(m)
+			inv, err := Inverse(t.Context(), m)
 			if err != nil {
 				t.Fatalf("%s over %s, K=%d: %v", name, f.Name(), k, err)
 			}
@@ -233,7 +233,7 @@ func TestFactorNatural(t *testing.T) {
 		{"one out of order", must(Lagrange(list(0), list(1)))(t), false, false},
 		{"the other out of order", must(Lagrange(list(1), list(0)))(t), false, false},
 		{"dft", must(DFT(f, 4))(t), false, false},
-		{"inverse dft", must(Inverse(must(DFT(f, 4))(t)))(t), false, false},
+		{"inverse dft", must(Inverse(t.Context(), must(DFT(f, 4))(t)))(t), false, false},
 		{"reversed dft", must(DFTReversed(f, 4, nil))(t), true, true},
 		{"dft of two", must(DFT(f, 2))(t), true, false},
 	} {
@@ -257,11 +257,11 @@ func TestFactorOne(t *testing.T) {
 	f := fieldtest.Parse(t, "2^8")
 	five := pointset.Codes(f, 5, 1)
 	for _, m := range []Matrix{
-		must(DFT(f, 1))(t), must(Inverse(must(DFT(f, 1))(t)))(t), must(LCH(f, 1, 1))(t), Vandermonde(five, 0), Vandermonde(must(CosetPoints(f, 1))(t), 0),
+		must(DFT(f, 1))(t), must(Inverse(t.Context(), must(DFT(f, 1))(t)))(t), must(LCH(f, 1, 1))(t), Vandermonde(five, 0), Vandermonde(must(CosetPoints(f, 1))(t), 0),
 		must(Lagrange(five, pointset.Codes(f, 7, 1)))(t),
 		must(CauchyOn(five, pointset.Codes(f, 7, 1)))(t),
 	} {
-		fact := Factor(m, nil)
+		fact := must(Factor(t.Context(), m, nil))(t)
 		if want := m.At(0, 0) == field.One; (fact != nil) != want || fact != nil && len(fact.Layers) > 0 {
 			t.Errorf("%s = %v: %+v", m.ID(), m.At(0, 0), fact)
 		}
@@ -281,12 +281,12 @@ func TestFactorLayers(t *testing.T) {
 		{must(DFT(f, 4))(t), 0, "[stage stage]"},
 		{vandermonde, 0, "[draw loose]"},
 		{Transpose(vandermonde), 0, "[transposed loose transposed draw]"},
-		{must(Inverse(vandermonde))(t), 0, "[inverse loose inverse draw]"},
-		{must(Inverse(must(Inverse(vandermonde))(t)))(t), 0, "[draw loose]"},
+		{must(Inverse(t.Context(), vandermonde))(t), 0, "[inverse loose inverse draw]"},
+		{must(Inverse(t.Context(), must(Inverse(t.Context(), vandermonde))(t)))(t), 0, "[draw loose]"},
 		{lagrange, 3, "[inverse loose inverse loose inverse draw draw loose loose]"},
 		{Transpose(lagrange), 3, "[transposed loose transposed loose transposed draw transposed inverse draw transposed inverse loose transposed inverse loose]"},
 	} {
-		fact := Factor(c.m, nil)
+		fact := must(Factor(t.Context(), c.m, nil))(t)
 		if fact == nil {
 			if c.want != "no structure" {
 				t.Errorf("%s, K = %d: no structure, want %s", c.m.ID(), c.m.Rows(), c.want)
@@ -304,15 +304,15 @@ func TestFactorLayers(t *testing.T) {
 		{must(DFT(fieldtest.Parse(t, "97"), 12))(t), "radices 2·2·3"},
 		{must(LCH(fieldtest.Parse(t, "2^8"), 12, 12))(t), "3 cosets of an additive subgroup of order 4"},
 	} {
-		if got := Factor(c.m, nil).Structure; got != c.want {
+		if got := must(Factor(t.Context(), c.m, nil))(t).Structure; got != c.want {
 			t.Errorf("%s, K = %d: %s, want %s", c.m.ID(), c.m.Rows(), got, c.want)
 		}
 	}
-	layers := Factor(vandermonde, nil).Layers
+	layers := must(Factor(t.Context(), vandermonde, nil))(t).Layers
 	if got := layerNames(transposedLayers(transposedLayers(layers))); !slices.Equal(got, layerNames(layers)) {
 		t.Errorf("transposed twice they are called %v", got)
 	}
-	layers = Factor(lagrange, nil).Layers
+	layers = must(Factor(t.Context(), lagrange, nil))(t).Layers
 	for _, c := range []struct {
 		from, to int
 		want     string
@@ -363,7 +363,7 @@ func TestFactorMany(t *testing.T) {
 		}
 		p := pointset.Listed(f, list) // pairs z, -z; that they are cosets does not show
 		for _, m := range []Matrix{Vandermonde(p, 0), must(Lagrange(p, p))(t)} {
-			if got := Factor(m, nil) != nil; got != want {
+			if got := must(Factor(t.Context(), m, nil))(t) != nil; got != want {
 				t.Errorf("%s of %d points: structure %v, want %v", m.ID(), n, got, want)
 			}
 		}
@@ -379,7 +379,7 @@ func TestFuse(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	layers := Factor(m, nil).Layers
+	layers := must(Factor(t.Context(), m, nil))(t).Layers
 	want := multiplied(layers)
 	for i := range layers {
 		for j := i + 1; j <= len(layers); j++ {
@@ -412,7 +412,7 @@ func TestFuseAlike(t *testing.T) {
 	}{ // 4 rows of an LCH matrix, with 6 terms each; 3 of 3 and 3
 		{lch, 0, 24}, {lch, 2, 4 * 24}, {lch, 4, 16 * 24}, {lch, 6, 64 * 24}, {cauchy, 4, 18},
 	} {
-		layers, entries := slices.Clone(Factor(c.m, nil).Layers[c.first:c.first+2]), 0
+		layers, entries := slices.Clone(must(Factor(t.Context(), c.m, nil))(t).Layers[c.first:c.first+2]), 0
 		for i := range layers {
 			at := layers[i].at
 			layers[i].at = func(group, i, j int) field.Element { entries++; return at(group, i, j) }

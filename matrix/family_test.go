@@ -164,7 +164,7 @@ func TestDFTInverse(t *testing.T) {
 		f := fieldtest.Parse(t, name)
 		for _, k := range sizes {
 			m := must(DFT(f, k))(t)
-			inv := must(Inverse(m))(t)
+			inv := must(Inverse(t.Context(), m))(t)
 			if stored(inv) != nil || inv.ID() != "inverse(dft)" {
 				t.Errorf("%s, K = %d: inverse %T with ID %q", name, k, inv, inv.ID())
 			}
@@ -175,11 +175,11 @@ func TestDFTInverse(t *testing.T) {
 				t.Errorf("%s, K = %d: the inverse differs from the one by elimination", name, k)
 			}
 			reversed := must(DFTReversed(f, k, nil))(t)
-			back := must(Inverse(reversed))(t)
+			back := must(Inverse(t.Context(), reversed))(t)
 			if !Equal(must(Mul(reversed, back))(t), Identity(f, k)) {
 				t.Errorf("%s, K = %d: reversed, DFT·DFT⁻¹ is not the identity", name, k)
 			}
-			if !Equal(must(Inverse(back))(t), reversed) {
+			if !Equal(must(Inverse(t.Context(), back))(t), reversed) {
 				t.Errorf("%s, K = %d: reversed, the inverse's inverse is another matrix", name, k)
 			}
 			if !StructureOf(reversed).Reversed || !StructureOf(back).Reversed || StructureOf(m).Reversed || StructureOf(inv).Reversed {
@@ -189,7 +189,7 @@ func TestDFTInverse(t *testing.T) {
 	}
 	k := 8 // divides p-1 = 2^32·…
 	m := must(DFT(frBLS12381, k))(t)
-	if !Equal(must(Mul(m, must(Inverse(m))(t)))(t), Identity(frBLS12381, k)) {
+	if !Equal(must(Mul(m, must(Inverse(t.Context(), m))(t)))(t), Identity(frBLS12381, k)) {
 		t.Error("BLS12-381: DFT·DFT⁻¹ is not the identity")
 	}
 }
@@ -472,7 +472,7 @@ func TestIDs(t *testing.T) {
 	}
 	for _, m := range ms {
 		ms = append(ms, Transpose(m), Transpose(DenseOf(m)))
-		if inv, err := Inverse(m); err == nil {
+		if inv, err := Inverse(t.Context(), m); err == nil {
 			ms = append(ms, inv, Transpose(inv))
 		}
 	}
@@ -505,8 +505,8 @@ func TestOutOfRange(t *testing.T) {
 	f, f8 := fieldtest.Parse(t, "257"), fieldtest.Parse(t, "2^8")
 	for _, m := range []Matrix{
 		must(Cauchy(f, 4, 4))(t), must(DFT(f, 4))(t), must(Random(f, 4, 4, 1))(t), Identity(f, 4), DenseOf(Identity(f, 4)),
-		Vandermonde(must(CosetPoints(f, 4))(t), 0), Transpose(must(Cauchy(f, 4, 4))(t)), must(Inverse(must(Cauchy(f, 4, 4))(t)))(t),
-		must(DFTReversed(f, 4, nil))(t), must(Inverse(must(DFTReversed(f, 4, nil))(t)))(t), must(ReedSolomonVandermonde(f, 4, 4))(t),
+		Vandermonde(must(CosetPoints(f, 4))(t), 0), Transpose(must(Cauchy(f, 4, 4))(t)), must(Inverse(t.Context(), must(Cauchy(f, 4, 4))(t)))(t),
+		must(DFTReversed(f, 4, nil))(t), must(Inverse(t.Context(), must(DFTReversed(f, 4, nil))(t)))(t), must(ReedSolomonVandermonde(f, 4, 4))(t),
 		must(ReedSolomonJerasure(f, 4, 4))(t), must(LCH(f8, 4, 4))(t),
 	} {
 		for _, at := range [][2]int{{4, 0}, {0, 4}, {-1, 0}, {0, -1}} {
@@ -546,7 +546,7 @@ func TestOnDemand(t *testing.T) {
 		}
 		ms = append(ms, m, Transpose(m))
 	}
-	ms = append(ms, must(Inverse(ms[2]))(t))
+	ms = append(ms, must(Inverse(t.Context(), ms[2]))(t))
 	runtime.ReadMemStats(&after)
 	if n := after.TotalAlloc - before.TotalAlloc; n > 2<<20 {
 		t.Errorf("%d bytes to make them: want tables of O(√K)", n)

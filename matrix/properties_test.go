@@ -40,7 +40,7 @@ func TestPointsOf(t *testing.T) {
 		t.Errorf("points of a Vandermonde matrix: %v", sets)
 	}
 
-	inverse, err := Inverse(v)
+	inverse, err := Inverse(t.Context(), v)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -42,7 +43,7 @@ func Decode(r io.Reader) (*Materialized, error) {
 	if d.err != nil {
 		return nil, d.err
 	}
-	if err := Validate(m); err != nil {
+	if err := Validate(context.Background(), m); err != nil {
 		return nil, &DecodeError{d.lineOf(err.(*ValidationError).Violations[0]), err}
 	}
 	return m, nil

@@ -84,13 +84,10 @@ func (e *ValidationError) Error() string {
 // Validate checks the plan against the model: at most p messages out and p in per processor and round, none to oneself,
 // every receive matched by one send, only slots that exist, coefficients in the field, and what the plan says of itself
 // (rounds, classes, schedules). It makes every program once, so it takes time in proportion to the whole plan. The
-// error is a *[ValidationError].
+// error is a *[ValidationError], or the cause of the context where that ends.
 //
 // Whether the plan computes the right matrix is another question: see package verify.
-func Validate(p Plan) error { return ValidateContext(context.Background(), p) }
-
-// ValidateContext is [Validate] until the context ends: the error is then its cause.
-func ValidateContext(ctx context.Context, p Plan) (err error) {
+func Validate(ctx context.Context, p Plan) (err error) {
 	defer poll.Catch(&err)
 	p = poll.Under(ctx, p)
 	info := p.Info()

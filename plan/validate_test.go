@@ -29,7 +29,7 @@ func TestValidate(t *testing.T) {
 		}
 		for k := 1; k <= 20; k++ {
 			for ports := 1; ports <= 4; ports++ {
-				if err := plan.Validate(algotest.Compile(t, a.Name, "2^8", "random:1", k, ports)); err != nil {
+				if err := plan.Validate(t.Context(), algotest.Compile(t, a.Name, "2^8", "random:1", k, ports)); err != nil {
 					t.Errorf("%s, K=%d p=%d: %v", a.Name, k, ports, err)
 				}
 			}
@@ -147,7 +147,7 @@ func broken(t testing.TB, byHand bool, do func(*plan.Materialized)) *plan.Materi
 func TestValidateFinds(t *testing.T) {
 	for _, b := range breakages {
 		t.Run(b.name, func(t *testing.T) {
-			err := plan.Validate(broken(t, b.handmade, b.do))
+			err := plan.Validate(t.Context(), broken(t, b.handmade, b.do))
 			var invalid *plan.ValidationError
 			if !errors.As(err, &invalid) || err.Error() != "plan: "+b.want {
 				t.Errorf("error %v, want plan: %s", err, b.want)
@@ -237,7 +237,7 @@ func TestValidateFindsLies(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			c.liar.Materialized = broken(t, c.handmade, func(*plan.Materialized) {})
-			err := plan.Validate(c.liar)
+			err := plan.Validate(t.Context(), c.liar)
 			if c.want == "" {
 				if err != nil {
 					t.Error(err)
@@ -268,7 +268,7 @@ func TestValidationErrorIsBounded(t *testing.T) {
 		}
 	}
 	var invalid *plan.ValidationError
-	if err := plan.Validate(m); !errors.As(err, &invalid) || len(invalid.Violations) != 100 {
+	if err := plan.Validate(t.Context(), m); !errors.As(err, &invalid) || len(invalid.Violations) != 100 {
 		t.Fatalf("error %v, want 100 violations", err)
 	}
 	if n := len(invalid.Error()); n > 300 {

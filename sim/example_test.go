@@ -1,6 +1,7 @@
 package sim_test
 
 import (
+	"context"
 	"fmt"
 	"log"
 
@@ -14,11 +15,11 @@ func ExampleCount() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	encoder, err := volley.NewEncoder(volley.MDS(8, 8), volley.WithNetwork(network), volley.WithAlgorithm("prepare-and-shoot"))
+	encoder, err := volley.NewEncoder(context.Background(), volley.MDS(8, 8), volley.WithNetwork(network), volley.WithAlgorithm("prepare-and-shoot"))
 	if err != nil {
 		log.Fatal(err)
 	}
-	p, err := encoder.Plan(1 << 20)
+	p, err := encoder.Plan(context.Background(), nil, 1<<20)
 	if err != nil {
 		log.Fatal(err)
 	}

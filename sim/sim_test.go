@@ -40,7 +40,7 @@ func uneven(t *testing.T) *plan.Materialized {
 		},
 		Rows: [][]int{{0}, {1}}, Columns: [][]int{{0}, {1}},
 	}
-	if err := plan.Validate(m); err != nil {
+	if err := plan.Validate(t.Context(), m); err != nil {
 		t.Fatal(err)
 	}
 	return m
@@ -66,7 +66,7 @@ func messages(t *testing.T, k int, rounds ...[][3]int) *plan.Materialized {
 			dst.Recvs = append(dst.Recvs, plan.Recv{Src: x[0], Count: x[2]})
 		}
 	}
-	if err := plan.Validate(m); err != nil {
+	if err := plan.Validate(t.Context(), m); err != nil {
 		t.Fatal(err)
 	}
 	return m

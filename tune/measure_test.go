@@ -342,7 +342,7 @@ func TestModel(t *testing.T) {
 
 // runLinks returns what an encode by a plan takes the slowest rank, without the agreement.
 func runLinks(t *testing.T, k int, n sim.Network, p plan.Plan, a matrix.Matrix, bytes int) time.Duration {
-	e, err := volley.NewEncoder(a, volley.WithPlan(p), volley.WithCheck(false), volley.WithTimeout(0))
+	e, err := volley.NewEncoder(t.Context(), a, volley.WithPlan(p), volley.WithCheck(false), volley.WithTimeout(0))
 	if err != nil {
 		t.Fatal(err)
 	}

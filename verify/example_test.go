@@ -1,6 +1,7 @@
 package verify_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log"
@@ -12,21 +13,21 @@ import (
 
 // A plan is read off on unit vectors: it computes the matrix that was asked for, and no other.
 func ExampleCheck() {
-	encoder, err := volley.NewEncoder(volley.MDS(4, 4))
+	encoder, err := volley.NewEncoder(context.Background(), volley.MDS(4, 4))
 	if err != nil {
 		log.Fatal(err)
 	}
-	p, err := encoder.Plan(1000)
+	p, err := encoder.Plan(context.Background(), nil, 1000)
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println(verify.Check(p, volley.MDS(4, 4)))
+	fmt.Println(verify.Check(context.Background(), p, volley.MDS(4, 4)))
 	other, err := matrix.Random(volley.MDS(4, 4).Field(), 4, 4, 1)
 	if err != nil {
 		log.Fatal(err)
 	}
 	wrong := new(verify.MismatchError)
-	if errors.As(verify.Check(p, other), &wrong) {
+	if errors.As(verify.Check(context.Background(), p, other), &wrong) {
 		fmt.Println("entries of another matrix that it gets wrong:", wrong.Count)
 	}
 	// Output:

@@ -50,11 +50,8 @@ func (e *MismatchError) Error() string {
 
 // Check checks that p obeys the rules of the model and computes a, exactly, over the field of both. It returns nil, a
 // *plan.ValidationError, a *MismatchError, or an error when the shapes or fields of p and a differ or a program cannot
-// be made. Where p cuts packets into pieces, a may be of whole packets, all pieces of which are coded alike.
-func Check(p plan.Plan, a matrix.Matrix) error { return CheckContext(context.Background(), p, a) }
-
-// CheckContext is [Check] until the context ends: the error is then its cause.
-func CheckContext(ctx context.Context, p plan.Plan, a matrix.Matrix) (err error) {
+// be made, and the cause of ctx where that ends. Where p cuts packets into pieces, a may be of whole packets, all pieces of which are coded alike.
+func Check(ctx context.Context, p plan.Plan, a matrix.Matrix) (err error) {
 	defer poll.Catch(&err)
 	info := p.Info()
 	if info.Field.Name() != a.Field().Name() {
@@ -69,7 +66,7 @@ func CheckContext(ctx context.Context, p plan.Plan, a matrix.Matrix) (err error)
 	}
 	poll.Must(matrix.StructureOf(a).Ready(ctx))
 	p = &remembered{poll.Under(ctx, p), map[int]*plan.Program{}}
-	if err := plan.ValidateContext(ctx, p); err != nil {
+	if err := plan.Validate(ctx, p); err != nil {
 		return err
 	}
 	m, err := plan.Materialize(p)

@@ -46,7 +46,7 @@ func materialize(t *testing.T, algorithm string) (*plan.Materialized, matrix.Mat
 func TestCheckFindsWrongCoefficient(t *testing.T) {
 	for _, algorithm := range []string{"universal", "prepare-and-shoot", "bruck-allgather"} {
 		m, a := materialize(t, algorithm)
-		if err := verify.Check(m, a); err != nil {
+		if err := verify.Check(t.Context(), m, a); err != nil {
 			t.Fatal(err)
 		}
 		for _, prog := range m.Programs {
@@ -60,7 +60,7 @@ func TestCheckFindsWrongCoefficient(t *testing.T) {
 						right := c[i].Coef
 						c[i].Coef = m.Common.Field.Add(right, field.One)
 						var wrong *verify.MismatchError
-						if err := verify.Check(m, a); !errors.As(err, &wrong) {
+						if err := verify.Check(t.Context(), m, a); !errors.As(err, &wrong) {
 							t.Fatalf("%s, processor %d, term of slot %d changed: error %v", algorithm, prog.Proc, c[i].Slot, err)
 						}
 						for _, x := range wrong.Mismatches {
@@ -82,7 +82,7 @@ func TestCheckFindsWrongWiring(t *testing.T) {
 	last := m.Programs[3].Rounds[len(m.Programs[3].Rounds)-1].Sends
 	last[0].Slots, last[1].Slots = last[1].Slots, last[0].Slots
 	var wrong *verify.MismatchError
-	if err := verify.Check(m, a); !errors.As(err, &wrong) {
+	if err := verify.Check(t.Context(), m, a); !errors.As(err, &wrong) {
 		t.Fatalf("error %v, want mismatches", err)
 	}
 }
@@ -98,22 +98,22 @@ func TestCheckRejects(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := verify.Check(m, elsewhere); err == nil {
+	if err := verify.Check(t.Context(), m, elsewhere); err == nil {
 		t.Error("a matrix over another field was accepted")
 	}
 	for _, size := range [][2]int{{6, 7}, {7, 6}, {8, 8}} {
 		want := fmt.Sprintf("verify: a plan of 7 rows and 7 columns and a matrix of %d and %d", size[0], size[1])
-		if err := verify.Check(m, matrix.NewDense(m.Common.Field, size[0], size[1])); err == nil || err.Error() != want {
+		if err := verify.Check(t.Context(), m, matrix.NewDense(m.Common.Field, size[0], size[1])); err == nil || err.Error() != want {
 			t.Errorf("error %v, want %s", err, want)
 		}
 	}
 	want := fmt.Sprintf("verify: entry (0, 0) of the matrix is %v, outside the field 257", outside{a}.At(0, 0))
-	if err := verify.Check(m, outside{a}); err == nil || err.Error() != want {
+	if err := verify.Check(t.Context(), m, outside{a}); err == nil || err.Error() != want {
 		t.Errorf("error %v of a matrix with an entry outside the field", err)
 	}
 	m.Programs[2].Rounds[0].Sends[0].Dst = 2
 	var invalid *plan.ValidationError
-	if err := verify.Check(m, a); !errors.As(err, &invalid) {
+	if err := verify.Check(t.Context(), m, a); !errors.As(err, &invalid) {
 		t.Errorf("error %v, want a plan.ValidationError", err)
 	}
 }
@@ -206,10 +206,10 @@ func TestMismatchErrorIsBounded(t *testing.T) {
 	}
 	zero := matrix.NewDense(m.Common.Field, k, k)
 	var wrong *verify.MismatchError
-	if err := verify.Check(p, zero); !errors.As(err, &wrong) || wrong.Count != k*k || len(wrong.Mismatches) != 100 {
+	if err := verify.Check(t.Context(), p, zero); !errors.As(err, &wrong) || wrong.Count != k*k || len(wrong.Mismatches) != 100 {
 		t.Errorf("error %v with %d mismatches listed, want %d and 100 listed", err, len(wrong.Mismatches), k*k)
 	}
-	if err := verify.Check(m, other); err == nil {
+	if err := verify.Check(t.Context(), m, other); err == nil {
 		t.Error("a plan for another matrix was accepted")
 	}
 }
@@ -239,12 +239,12 @@ func TestPlanInPieces(t *testing.T) {
 	for i, c := range coefs {
 		a.Set(i/2, i%2, c)
 	}
-	if err := verify.Check(m, a); err != nil {
+	if err := verify.Check(t.Context(), m, a); err != nil {
 		t.Error(err)
 	}
 	for _, size := range [][2]int{{2, 3}, {3, 2}} {
 		want := fmt.Sprintf("verify: a plan of 6 rows and 6 columns and a matrix of %d and %d", size[0], size[1])
-		if err := verify.Check(m, matrix.NewDense(f, size[0], size[1])); err == nil || err.Error() != want {
+		if err := verify.Check(t.Context(), m, matrix.NewDense(f, size[0], size[1])); err == nil || err.Error() != want {
 			t.Errorf("error %v, want %s", err, want)
 		}
 	}
@@ -256,7 +256,7 @@ func TestPlanInPieces(t *testing.T) {
 	}
 	a.Set(1, 0, one)
 	var wrong *verify.MismatchError
-	if err := verify.Check(m, a); !errors.As(err, &wrong) || wrong.Count != 3 || wrong.Mismatches[0].Row != 3 || wrong.Mismatches[0].Column != 0 {
+	if err := verify.Check(t.Context(), m, a); !errors.As(err, &wrong) || wrong.Count != 3 || wrong.Mismatches[0].Row != 3 || wrong.Mismatches[0].Column != 0 {
 		t.Errorf("%v", err)
 	}
 }

@@ -1,6 +1,7 @@
 package schedule_test
 
 import (
+	"context"
 	"fmt"
 	"time"
 
@@ -80,7 +81,7 @@ func Example() {
 		panic(err)
 	}
 	cost := sim.Count(own)
-	fmt.Println("pairwise:", cost.C1, "rounds,", cost.C2, "packets, wrong:", verify.Check(own, a))
+	fmt.Println("pairwise:", cost.C1, "rounds,", cost.C2, "packets, wrong:", verify.Check(context.Background(), own, a))
 	best, err := algo.Choose(algo.Auto, problem, model)
 	if err != nil {
 		panic(err)

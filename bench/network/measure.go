@@ -303,9 +303,9 @@ func (c *contestant) settle() {
 
 // encoder returns an encoder of packets of so many bytes that chooses by what was measured, or has the
 // algorithm. Its second and later runs agree on nothing anew.
-func (j *job) encoder(a matrix.Matrix, algorithm string, check bool, bytes int) (*volley.Encoder, error) {
+func (j *job) encoder(ctx context.Context, a matrix.Matrix, algorithm string, check bool, bytes int) (*volley.Encoder, error) {
 	gamma, _ := j.measured.Gamma(a.Field().Name(), int64(bytes))
-	return volley.NewEncoder(a, volley.WithAlgorithm(algorithm), volley.WithCheck(check), volley.WithPacketBytes(int64(bytes)),
+	return volley.NewEncoder(ctx, a, volley.WithAlgorithm(algorithm), volley.WithCheck(check), volley.WithPacketBytes(int64(bytes)),
 		volley.WithTimeout(5*time.Minute), volley.WithNetwork(j.measured.Network), volley.WithGamma(gamma))
 }
 
@@ -324,11 +324,11 @@ func (j *job) ours(ctx context.Context, a matrix.Matrix, w *peerWork) ([]*contes
 		return r, sample{seconds: time.Since(start).Seconds(), cpu: j.used() - used}, err
 	}
 	for i, name := range j.plans {
-		e, err := j.encoder(a, name, false, len(w.x))
+		e, err := j.encoder(ctx, a, name, false, len(w.x))
 		if err != nil {
 			return nil, err
 		}
-		r, err := e.Estimate(int64(len(w.x) / unit))
+		r, err := e.Estimate(ctx, nil, int64(len(w.x)/unit))
 		if err != nil {
 			return nil, err
 		}
@@ -365,7 +365,7 @@ func (j *job) ours(ctx context.Context, a matrix.Matrix, w *peerWork) ([]*contes
 			all = append(all, ready...)
 		}
 	}
-	e, err := j.encoder(a, j.plans[0], true, len(w.x))
+	e, err := j.encoder(ctx, a, j.plans[0], true, len(w.x))
 	if err != nil {
 		return nil, err
 	}
@@ -380,7 +380,7 @@ func (j *job) ours(ctx context.Context, a matrix.Matrix, w *peerWork) ([]*contes
 			return s, err
 		}
 		s.check = r.CheckSeconds
-		fresh, err := j.encoder(a, j.plans[0], false, len(short))
+		fresh, err := j.encoder(ctx, a, j.plans[0], false, len(short))
 		if err != nil {
 			return s, err
 		}

@@ -347,7 +347,7 @@ func encoderOf(e *mpi.Endpoint, o *C.volley_options) (*volley.Encoder, error) {
 		if err != nil {
 			return nil, err
 		}
-		encoder, err := volley.NewEncoder(a, append(options, model, volley.WithPacketBytes(int64(o.packet_bytes)))...)
+		encoder, err := volley.NewEncoder(context.Background(), a, append(options, model, volley.WithPacketBytes(int64(o.packet_bytes)))...)
 		if err != nil {
 			return nil, errUsage{err}
 		}

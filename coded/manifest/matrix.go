@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"context"
 	"fmt"
 	"strings"
 
@@ -18,7 +19,7 @@ func (m *Manifest) Code() (matrix.Matrix, error) {
 	}
 	a, err := m.Matrix.build(f, m.Processors, m.CodedPackets())
 	if err == nil && m.Matrix.Inverse {
-		a, err = matrix.Inverse(a)
+		a, err = matrix.Inverse(context.Background(), a)
 	}
 	if err != nil || m.Matrix.Columns == nil {
 		return a, err

@@ -41,7 +41,7 @@ func TestCode(t *testing.T) {
 		}
 		order := []int{2, 0, 3, 1}
 		plain, inverse, permuted, both := code(false), code(true), code(false, order...), code(true, order...)
-		back, err := matrix.Inverse(inverse)
+		back, err := matrix.Inverse(t.Context(), inverse)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -75,7 +75,7 @@ func NewTransform(workers, parity, n1, n2 int, options ...volley.Option) (*Trans
 			t.points = append(t.points, set.Points.At(i))
 		}
 	}
-	t.encoder, err = volley.NewEncoder(a, append(slices.Clone(options), volley.WithSeparateSinks())...)
+	t.encoder, err = volley.NewEncoder(context.Background(), a, append(slices.Clone(options), volley.WithSeparateSinks())...)
 	return t, err
 }
 

@@ -88,7 +88,7 @@ func demonstrate(ctx context.Context, w io.Writer, seed uint64) error {
 	}
 	table.Flush()
 
-	dense, err := denseEncode(s, symbols)
+	dense, err := denseEncode(ctx, s, symbols)
 	if err != nil {
 		return err
 	}
@@ -97,7 +97,7 @@ func demonstrate(ctx context.Context, w io.Writer, seed uint64) error {
 }
 
 // denseEncode returns what encoding would cost as one encode of all processors.
-func denseEncode(s *Scheme, symbols int64) (*volley.Report, error) {
+func denseEncode(ctx context.Context, s *Scheme, symbols int64) (*volley.Report, error) {
 	n := s.Processors()
 	a := matrix.NewDense(s.Field, n, n)
 	for w := range n {
@@ -109,11 +109,11 @@ func denseEncode(s *Scheme, symbols int64) (*volley.Report, error) {
 			a.Set(i, w, part.At(i, w%s.Shards))
 		}
 	}
-	encoder, err := volley.NewEncoder(a, s.options...)
+	encoder, err := volley.NewEncoder(ctx, a, s.options...)
 	if err != nil {
 		return nil, err
 	}
-	return encoder.Estimate(symbols)
+	return encoder.Estimate(ctx, nil, symbols)
 }
 
 // An Outcome is what a computation gave.

@@ -25,7 +25,7 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	if err := encode(rank); err != nil {
+	if err := encode(context.Background(), rank); err != nil {
 		log.Printf("rank %d: %v", rank.Rank(), err)
 		mpi.AbortJob(1)
 	}
@@ -36,7 +36,7 @@ func main() {
 }
 
 // encode is what each process does.
-func encode(rank *mpi.Endpoint) error {
+func encode(ctx context.Context, rank *mpi.Endpoint) error {
 	f, err := field.Parse("goldilocks")
 	if err != nil {
 		return err
@@ -52,14 +52,14 @@ func encode(rank *mpi.Endpoint) error {
 		field.PutSymbol(f, packet[i*f.SymbolBytes():], field.Code(uint64(rank.Rank()+i)))
 	}
 	// One encoder for many runs: the processes agree in the first one, and later ones start with data.
-	encoder, err := volley.NewEncoder(a, volley.WithPacketBytes(int64(len(packet))), volley.WithTimeout(volley.DefaultTimeout))
+	encoder, err := volley.NewEncoder(ctx, a, volley.WithPacketBytes(int64(len(packet))), volley.WithTimeout(volley.DefaultTimeout))
 	if err != nil {
 		return err
 	}
 	var coded []byte
 	var reports []*volley.Report
 	for range 3 {
-		report, err := encoder.Run(context.Background(), rank, volley.Packet{Data: packet, Result: &coded})
+		report, err := encoder.Run(ctx, rank, volley.Packet{Data: packet, Result: &coded})
 		if err != nil {
 			return err
 		}

@@ -157,7 +157,7 @@ func TestFront(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, p := range plans {
-			if err := verify.Check(p, a); err != nil {
+			if err := verify.Check(t.Context(), p, a); err != nil {
 				t.Errorf("p = %d: %s: %v", ports, p.Info().Parameters, err)
 			}
 		}

@@ -152,7 +152,7 @@ func TestEncodeEqualsReedSolomon(t *testing.T) {
 // decodePackets undoes an encode by the inverse matrix, symbol by symbol.
 func decodePackets(t *testing.T, a matrix.Matrix, coded [][]byte) [][]byte {
 	t.Helper()
-	inverse, err := matrix.Inverse(a)
+	inverse, err := matrix.Inverse(t.Context(), a)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -185,7 +185,7 @@ func TestEncodeBytesOverFields(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := matrix.Inverse(a); err != nil {
+			if _, err := matrix.Inverse(t.Context(), a); err != nil {
 				t.Fatalf("%s over %s: %v: choose another seed", spec, name, err)
 			}
 			in, packets := writePackets(t, 1000, 0, 1, 777)

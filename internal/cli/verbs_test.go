@@ -43,7 +43,7 @@ func TestPlanJSON(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := verify.Check(p, a); err != nil {
+		if err := verify.Check(t.Context(), p, a); err != nil {
 			t.Errorf("%v: %v", flags, err)
 		}
 	}

@@ -18,7 +18,7 @@ import (
 func Solve(ctx context.Context, a matrix.Matrix, kept, lost, parity []int) (used []int, d matrix.Matrix, err error) {
 	defer poll.Catch(&err)
 	if n := len(lost); n == a.Rows() && n == a.Cols() && n == len(parity) && slices.IsSorted(lost) {
-		if inverse, err := matrix.InverseContext(ctx, a); !errors.Is(err, matrix.ErrSingular) { // it keeps its structure
+		if inverse, err := matrix.Inverse(ctx, a); !errors.Is(err, matrix.ErrSingular) { // it keeps its structure
 			return slices.Sorted(slices.Values(parity)), inverse, err
 		}
 	}

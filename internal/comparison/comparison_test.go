@@ -131,12 +131,12 @@ func TestChosen(t *testing.T) {
 				continue // no dft for this K
 			}
 			c.Selection.Algorithm = planner
-			encoder, err := volley.NewEncoder(a, c.Selection.Options(c.Model)...)
+			encoder, err := volley.NewEncoder(t.Context(), a, c.Selection.Options(c.Model)...)
 			if err != nil {
 				t.Fatal(err)
 			}
 			c.Selection.Algorithm = "universal" // that the plans compared may cut is no matter
-			p, err := encoder.Plan(c.Model.Symbols())
+			p, err := encoder.Plan(t.Context(), nil, c.Model.Symbols())
 			rows, rowsErr := c.Rows(t.Context())
 			switch {
 			case err != nil && rowsErr == nil && rows[0].Chosen != nil:

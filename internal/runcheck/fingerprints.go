@@ -81,7 +81,7 @@ func (x *Fingerprints) Finish(ctx context.Context) error {
 		x.ends = append(x.ends, p.Bytes())
 	}
 	clear(x.prints)
-	fact, err := x.checker.problem.FactorisationContext(ctx)
+	fact, err := x.checker.problem.Factorisation(ctx)
 	if err != nil {
 		return err
 	}
@@ -89,7 +89,7 @@ func (x *Fingerprints) Finish(ctx context.Context) error {
 	if !all {
 		var own []byte
 		var err error
-		if ended := executor.OnCoreContext(ctx, func() { own, err = x.difference(ctx) }); ended != nil || err != nil {
+		if ended := executor.OnCore(ctx, func() { own, err = x.difference(ctx) }); ended != nil || err != nil {
 			return cmp.Or(ended, err)
 		}
 		sum, err := x.Comm.Sum(ctx, own, func(sum, more []byte) {

@@ -71,7 +71,7 @@ func (c *Checker) relate(ctx context.Context, p plan.Plan) (*related, error) {
 // productsOf returns the products of all rows of the matrix with weights, one for each column: by its layers where that
 // takes less. Then it looks at some rows all the same, in the same time: structure that was found might be wrong.
 func (c *Checker) productsOf(ctx context.Context, a matrix.Matrix, weights [][]byte) (products [][]byte, err error) {
-	fact, err := c.problem.FactorisationContext(ctx)
+	fact, err := c.problem.Factorisation(ctx)
 	if err != nil {
 		return nil, err
 	}

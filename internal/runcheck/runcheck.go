@@ -53,7 +53,7 @@ func (c *Checker) entries(ctx context.Context) (a matrix.Matrix, err error) {
 		if a.Rows()*a.Cols() > mostEntries {
 			return a
 		}
-		fact, err := c.problem.FactorisationContext(ctx)
+		fact, err := c.problem.Factorisation(ctx)
 		if poll.Must(err); fact != nil {
 			return a
 		}
@@ -87,7 +87,7 @@ func (c *Checker) draw(ctx context.Context, seed verify.Seed, rows int) (weights
 		look = min(1, rows)
 	}
 	d.asked += rows
-	fact, err := c.problem.FactorisationContext(ctx)
+	fact, err := c.problem.Factorisation(ctx)
 	if err != nil {
 		return nil, nil, 0, err
 	}

@@ -190,7 +190,7 @@ func TestPartial(t *testing.T) {
 		Rows:    [][]int{{1}, {}, {0}},
 		Columns: [][]int{{}, {0}, {1}},
 	}
-	if err := plan.Validate(p); err != nil {
+	if err := plan.Validate(t.Context(), p); err != nil {
 		t.Fatal(err)
 	}
 	texts, triangles := read(t, schedulePicture(t, p))

@@ -37,7 +37,7 @@ func encoded(t testing.TB, ranks int, options ...volley.Option) (report, traced 
 		t.Fatal(err)
 	}
 	recorder := trace.New()
-	e, err := volley.NewEncoder(a, append(options, volley.WithPaperModel(1, volley.DefaultBeta, volley.DefaultTau), volley.WithTrace(recorder))...)
+	e, err := volley.NewEncoder(t.Context(), a, append(options, volley.WithPaperModel(1, volley.DefaultBeta, volley.DefaultTau), volley.WithTrace(recorder))...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -266,7 +266,7 @@ func TestLoadPlan(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p, err := q.plan()
+		p, err := q.plan(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}

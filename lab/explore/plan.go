@@ -43,7 +43,7 @@ func (q *question) prepare(ctx context.Context) (err error) {
 	if q.model, err = q.Model(q.matrix.Field(), field.PackingOf(q.matrix.Field()).Symbols(q.bytes)); err != nil {
 		return err
 	}
-	if q.encoder, err = volley.NewEncoder(q.matrix, q.Options(q.model)...); err != nil {
+	if q.encoder, err = volley.NewEncoder(ctx, q.matrix, q.Options(q.model)...); err != nil {
 		return selection.Mark("ports", err)
 	}
 	q.encoder.Problem().Context = ctx
@@ -51,8 +51,8 @@ func (q *question) prepare(ctx context.Context) (err error) {
 }
 
 // plan returns the plan that is chosen. The error is a *selection.Error.
-func (q *question) plan() (plan.Plan, error) {
-	p, err := q.encoder.Plan(q.model.Symbols())
+func (q *question) plan(ctx context.Context) (plan.Plan, error) {
+	p, err := q.encoder.Plan(ctx, nil, q.model.Symbols())
 	field := "algorithm"
 	if errors.As(err, new(*algo.LimitError)) {
 		field = q.LimitFlag()
@@ -156,13 +156,13 @@ func showPlan(ctx context.Context, request planRequest, _ func(any) error) (*pla
 
 // answer returns the plan that is chosen, without a command. The error is a *selection.Error, or that of ctx.
 func (q *question) answer(ctx context.Context) (*planAnswer, error) {
-	p, err := q.plan()
+	p, err := q.plan(ctx)
 	if err != nil {
 		return nil, err
 	}
 	a := &planAnswer{Info: describe(p.Info())}
 	a.Info.Structure, _ = q.encoder.Problem().Structure()
-	if a.Cost, err = q.cost(p); err != nil {
+	if a.Cost, err = q.cost(ctx, p); err != nil {
 		return nil, err
 	}
 	a.Candidates, a.Rejected = q.candidates(p.Info())
@@ -218,8 +218,8 @@ func costOf(c sim.Cost, m sim.Model) planCost {
 	return cost
 }
 
-func (q *question) cost(p plan.Plan) (planCost, error) {
-	r, err := q.encoder.Estimate(q.model.Symbols())
+func (q *question) cost(ctx context.Context, p plan.Plan) (planCost, error) {
+	r, err := q.encoder.Estimate(ctx, nil, q.model.Symbols())
 	if err != nil {
 		return planCost{}, selection.Mark("algorithm", err)
 	}

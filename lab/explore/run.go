@@ -127,7 +127,7 @@ func (request runRequest) prepare(ctx context.Context) (*sampleRun, error) {
 		return nil, selection.Markf("size", "%d packets of that size have more than %d MiB together, as symbols", n, mostPackets>>20)
 	}
 	r.bytes = symbols * symbol
-	if r.plan, err = q.plan(); err != nil {
+	if r.plan, err = q.plan(ctx); err != nil {
 		return nil, err
 	}
 	if err := r.slow(request.Pace); err != nil {
@@ -210,7 +210,7 @@ func (r *sampleRun) encode(ctx context.Context, cancel context.CancelCauseFunc) 
 	q := r.question
 	problem := q.encoder.Problem()
 	n := problem.Processors()
-	encoder, err := volley.NewEncoder(q.matrix, append(q.Options(q.model),
+	encoder, err := volley.NewEncoder(ctx, q.matrix, append(q.Options(q.model),
 		volley.WithTrace(r.recorder), volley.WithCheck(true), volley.WithTimeout(longestStall),
 		volley.WithMemory(min(volley.DefaultMemory, mostMemory/int64(n))))...)
 	if err != nil {

@@ -58,7 +58,7 @@ func TestBaselines(t *testing.T) {
 			for k := 1; k <= 40; k++ {
 				for ports := 1; ports <= 4; ports++ {
 					a := algotest.Random(t, fieldtest.Parse(t, f), k, uint64(k))
-					if err := verify.Check(algotest.Compile(t, name, f, fmt.Sprint("random:", k), k, ports), a); err != nil {
+					if err := verify.Check(t.Context(), algotest.Compile(t, name, f, fmt.Sprint("random:", k), k, ports), a); err != nil {
 						t.Fatalf("%s over %s, K=%d p=%d: %v", name, f, k, ports, err)
 					}
 				}

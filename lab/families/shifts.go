@@ -19,8 +19,12 @@ func shiftPlans(p *algo.Problem) ([]plan.Plan, error) {
 	if err := t.MustBeSquare(name); err != nil {
 		return nil, err
 	}
+	fact, err := p.Factorisation(t.Context)
+	if err != nil {
+		return nil, err
+	}
 	var plans []plan.Plan
-	if isFourier(t.Matrix, p.Factorisation()) {
+	if isFourier(t.Matrix, fact) {
 		for _, s := range findShifts(t) {
 			plans = append(plans, schedule.OnAll(name, s, t))
 		}

@@ -49,7 +49,7 @@ func TestShiftCosts(t *testing.T) {
 			t.Errorf("K=%d p=%d: %d/%d, want %d/%d", c.k, c.ports, cost.C1, cost.C2, c.c1, c.c2)
 		}
 		for _, q := range plans {
-			if err := verify.Check(q, m); err != nil && c.k <= 81 {
+			if err := verify.Check(t.Context(), q, m); err != nil && c.k <= 81 {
 				t.Errorf("K=%d p=%d, %s: %v", c.k, c.ports, q.Info().Parameters, err)
 			}
 		}
@@ -63,7 +63,7 @@ func TestShiftsPermuted(t *testing.T) {
 	for _, k := range []int{4, 6, 8, 12, 16} {
 		for _, ports := range []int{1, 2} {
 			_, m := dftProblem(t, "goldilocks", k, ports)
-			inverse, err := matrix.Inverse(m)
+			inverse, err := matrix.Inverse(t.Context(), m)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -84,7 +84,7 @@ func TestShiftsPermuted(t *testing.T) {
 					t.Error(err)
 				}
 				for _, q := range plans {
-					if err := verify.Check(q, m); err != nil {
+					if err := verify.Check(t.Context(), q, m); err != nil {
 						t.Errorf("K=%d p=%d, %s: %s: %v", k, ports, m.ID(), q.Info().Parameters, err)
 					}
 				}

@@ -30,7 +30,7 @@ func TestVerifyAll(t *testing.T) {
 						t.Errorf("%s over %s, K=%d p=%d: %v", a.Name, name, k, ports, err)
 					}
 					for _, q := range plans {
-						if err := verify.Check(q, p.Matrix); err != nil {
+						if err := verify.Check(t.Context(), q, p.Matrix); err != nil {
 							t.Errorf("%s %s over %s, K=%d p=%d: %v", a.Name, q.Info().Parameters, name, k, ports, err)
 						}
 					}

@@ -76,7 +76,7 @@ func TestBlockFactor(t *testing.T) {
 		{"257", Spec{Family: "vandermonde"}, 5, 1, "", 0},
 	} {
 		m := must(c.spec.Build(fieldtest.Parse(t, c.field), c.k, c.r))(t)
-		if matrix.Factor(m, nil) != nil {
+		if must(matrix.Factor(t.Context(), m, nil))(t) != nil {
 			t.Errorf("%+v, %d×%d: a factorisation", c.spec, c.k, c.r)
 		}
 		for first := 0; first < c.k; first += c.r {
@@ -150,7 +150,7 @@ func blocks(t *testing.T, f field.Field) []matrix.Matrix {
 	k := 6
 	perm := rand.New(rand.NewPCG(1, 1)).Perm(k)
 	if m, err := matrix.Cauchy(f, k, k); err == nil {
-		list = append(list, must(matrix.Columns(m, perm))(t), must(matrix.Inverse(m))(t), matrix.DenseOf(m))
+		list = append(list, must(matrix.Columns(m, perm))(t), must(matrix.Inverse(t.Context(), m))(t), matrix.DenseOf(m))
 	}
 	return list
 }

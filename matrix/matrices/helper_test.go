@@ -68,7 +68,7 @@ func testFields(t testing.TB) (all []field.Field) {
 // checkFactor compares a matrix with its factorisation, which it returns; nil: none is known.
 func checkFactor(t *testing.T, m matrix.Matrix) *matrix.Factorisation {
 	t.Helper()
-	fact := matrix.Factor(m, nil)
+	fact := must(matrix.Factor(t.Context(), m, nil))(t)
 	if fact == nil || len(fact.Layers) == 0 {
 		return nil
 	}

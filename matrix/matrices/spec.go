@@ -3,6 +3,7 @@
 package matrices
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -176,7 +177,7 @@ func (s Spec) build(b *builder) (matrix.Matrix, error) {
 		return nil, err
 	}
 	if s.Inverse {
-		return matrix.Inverse(m)
+		return matrix.Inverse(context.Background(), m)
 	}
 	return m, nil
 }

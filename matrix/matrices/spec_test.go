@@ -108,7 +108,7 @@ func TestBuild(t *testing.T) {
 		{"powers", Spec{Family: "vandermonde", Points: "powers"}, matrix.Vandermonde(pointset.PowersFrom(f, 0, k), 0), "vandermonde(powers)"},
 		{"points file", Spec{Family: "vandermonde", Points: points}, matrix.Vandermonde(codes(5), 0), "vandermonde(" + read.ID() + ")"},
 		{"file", Spec{Family: "file", Argument: csv}, diagonal, diagonal.ID()},
-		{"inverse", Spec{Family: "cauchy", Inverse: true}, must(matrix.Inverse(must(matrix.Cauchy(f, k, k))(t)))(t), "inverse(cauchy)"},
+		{"inverse", Spec{Family: "cauchy", Inverse: true}, must(matrix.Inverse(t.Context(), must(matrix.Cauchy(f, k, k))(t)))(t), "inverse(cauchy)"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got := must(c.spec.Build(f, k, k))(t)

@@ -333,7 +333,7 @@ func BenchmarkExchange(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	x, err := executor.Prepare(p, e.Rank(), k)
+	x, err := executor.Prepare(b.Context(), p, e.Rank(), k)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -86,7 +86,10 @@ func TestExchangeLayers(t *testing.T) {
 			if err != nil {
 				continue // no such matrix
 			}
-			fact := matrix.Factor(a, nil)
+			fact, err := matrix.Factor(t.Context(), a, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
 			if local(fact) == nil {
 				continue
 			}

@@ -105,7 +105,7 @@ func blockFactors(t schedule.Task, r pointset.Radices) (facts []*matrix.Factoris
 		if !g.gather() {
 			block = matrix.Transpose(block)
 		}
-		fact, err := matrix.FactorContext(t.Context, block, r)
+		fact, err := matrix.Factor(t.Context, block, r)
 		poll.Must(err)
 		if fact == nil || len(fact.Layers) < 2 {
 			return nil, fmt.Sprintf("block %d has no layers", group)

@@ -85,7 +85,11 @@ func TestSameShape(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return matrix.Factor(m, nil).Layers
+		fact, err := matrix.Factor(t.Context(), m, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return fact.Layers
 	}
 	for _, c := range []struct {
 		a, b int

@@ -75,7 +75,7 @@ func runOnRandom(t *testing.T, task schedule.Task, q plan.Plan) {
 	if err != nil {
 		t.Fatalf("%s: %v", what, err)
 	}
-	if err := plan.Validate(m); err != nil {
+	if err := plan.Validate(t.Context(), m); err != nil {
 		t.Fatalf("%s: %v", what, err)
 	}
 	rng := rand.New(rand.NewPCG(1, uint64(info.Rows)))

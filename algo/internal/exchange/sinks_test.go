@@ -56,7 +56,7 @@ func checkSinks(t *testing.T, family sinksFamily, p schedule.Task) int {
 		t.Fatal(err)
 	}
 	for _, q := range plans {
-		if err := verify.Check(q, p.Matrix); err != nil {
+		if err := verify.Check(t.Context(), q, p.Matrix); err != nil {
 			t.Errorf("%s: %v", describe(p, q), err)
 			continue
 		}
@@ -239,7 +239,7 @@ func TestSinksLarge(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, q := range plans {
-				if err := plan.Validate(q); err != nil {
+				if err := plan.Validate(t.Context(), q); err != nil {
 					t.Errorf("%s: %v", describe(p, q), err)
 				}
 				checkSinkClasses(t, p, q)

@@ -101,7 +101,7 @@ func PlanWith(name string, t schedule.Task, own *matrix.Factorisation, anyOrder 
 			fact := own
 			if i > 0 {
 				var err error
-				if fact, err = matrix.FactorContext(t.Context, t.Matrix, r); err != nil {
+				if fact, err = matrix.Factor(t.Context, t.Matrix, r); err != nil {
 					return nil, err
 				}
 			}

@@ -83,7 +83,7 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 		return err
 	}
 	// A rank is not dead in a process that lives: with thousands of them it may wait long for its turn.
-	e, err := volley.NewEncoder(a, append(s.Options(model), volley.WithTimeout(0))...)
+	e, err := volley.NewEncoder(ctx, a, append(s.Options(model), volley.WithTimeout(0))...)
 	if err != nil {
 		return err
 	}

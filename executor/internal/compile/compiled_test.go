@@ -129,7 +129,7 @@ func TestAhead(t *testing.T) {
 		Common:   plan.Info{Algorithm: "many rounds", Field: f, Processors: 2, Rows: 2, Ports: 1, Phases: []plan.Phase{{Name: "all", Rounds: 30}}},
 		Programs: programs, Rows: [][]int{{0}, {1}}, Columns: [][]int{{}, {}},
 	}
-	if err := plan.Validate(p); err != nil {
+	if err := plan.Validate(t.Context(), p); err != nil {
 		t.Fatal(err)
 	}
 	x, err := Prepare(t.Context(), p, 0, 2, false)

@@ -17,11 +17,8 @@ var computing atomic.Int32
 var cores = make(chan struct{}, runtime.GOMAXPROCS(0))
 
 // On does something when there is a place, one for each core of the process. The stack that it takes is not the
-// caller's, which waits with it.
-func On(do func()) { _ = OnContext(context.Background(), do) }
-
-// OnContext is [On] that does nothing where the context ends before there is a place: the error is its cause.
-func OnContext(ctx context.Context, do func()) error {
+// caller's, which waits with it. Where the context ends before there is a place, it does nothing: the error is its cause.
+func On(ctx context.Context, do func()) error {
 	select {
 	case cores <- struct{}{}:
 	case <-ctx.Done():

@@ -55,7 +55,7 @@ func (c *Code) Making(ctx context.Context, set *Setting, bytes int64) (_ *Repair
 		return r, err
 	}
 	if c.encoder == nil {
-		if c.encoder, err = volley.NewEncoder(c.Matrix, volley.WithMemory(set.Memory), volley.WithTimeout(set.Timeout),
+		if c.encoder, err = volley.NewEncoder(ctx, c.Matrix, volley.WithMemory(set.Memory), volley.WithTimeout(set.Timeout),
 			volley.WithNetwork(set.Network), volley.WithGamma(set.Gamma)); err != nil {
 			return nil, err
 		}
@@ -64,7 +64,7 @@ func (c *Code) Making(ctx context.Context, set *Setting, bytes int64) (_ *Repair
 	for n := range c.K {
 		r.Inputs, r.Outputs = append(r.Inputs, []content.Symbol{{Node: n, Parity: false, Index: 0}}), append(r.Outputs, []content.Symbol{{Node: n, Parity: true, Index: 0}})
 	}
-	if r.Plan, err = c.encoder.PlanContext(ctx, set.T, max(1, bytes/int64(c.Field.SymbolBytes()))); err == nil {
+	if r.Plan, err = c.encoder.Plan(ctx, set.T, max(1, bytes/int64(c.Field.SymbolBytes()))); err == nil {
 		c.made, c.of = r, bytes
 	}
 	return r, err

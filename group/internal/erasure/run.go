@@ -62,7 +62,7 @@ func (r *Repair) Run(ctx context.Context, set *Setting, b content.Blocks, input 
 	p, err := r.compile(set, b.Bytes())
 	if err == nil && r.executable == nil {
 		r.slots, r.cost = plan.MemorySlots(p), sim.Count(p)
-		r.executable, err = executor.PrepareContext(ctx, p, t.Rank(), t.Size())
+		r.executable, err = executor.Prepare(ctx, p, t.Rank(), t.Size())
 	}
 	if err != nil {
 		return nil, err

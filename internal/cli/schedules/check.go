@@ -136,7 +136,7 @@ func (o *checkOptions) compare(cmd *cobra.Command, p *plan.Materialized, r *plan
 		return err
 	}
 	r.Matrix = o.Matrix
-	err = verify.Check(p, a)
+	err = verify.Check(cmd.Context(), p, a)
 	wrong := new(verify.MismatchError)
 	if !errors.As(err, &wrong) {
 		r.Computed = err == nil

@@ -50,7 +50,7 @@ func (o *matrixOptions) run(cmd *cobra.Command, _ []string) error {
 	o.Inverse = inverse
 	a := plain
 	if inverse {
-		if a, err = matrix.InverseContext(cmd.Context(), plain); err != nil {
+		if a, err = matrix.Inverse(cmd.Context(), plain); err != nil {
 			return exit.AsUsage(err)
 		}
 	}

@@ -4,6 +4,7 @@ package schedules
 import (
 	"bufio"
 	"cmp"
+	"context"
 	"fmt"
 	"io"
 	"slices"
@@ -77,27 +78,27 @@ func (o *planOptions) run(cmd *cobra.Command, _ []string) error {
 	if err != nil {
 		return err
 	}
-	encoder, err := volley.NewEncoder(a, o.Options(model)...)
+	encoder, err := volley.NewEncoder(cmd.Context(), a, o.Options(model)...)
 	if err != nil {
 		return exit.AsUsage(err)
 	}
 	if !o.why {
-		if _, err := encoder.Plan(symbols); err != nil { // before there is a file
+		if _, err := encoder.Plan(cmd.Context(), nil, symbols); err != nil { // before there is a file
 			return err
 		}
 	}
 	return o.Write(cmd, func(w io.Writer) error {
 		if o.why {
-			return o.writeFronts(w, encoder, model)
+			return o.writeFronts(cmd.Context(), w, encoder, model)
 		}
-		return o.print(w, encoder, symbols, model)
+		return o.print(cmd.Context(), w, encoder, symbols, model)
 	})
 }
 
 // print prints the plan for packets of so many symbols, and as text what it costs.
-func (o *planOptions) print(w io.Writer, encoder *volley.Encoder, symbols int64, model sim.Model) error {
+func (o *planOptions) print(ctx context.Context, w io.Writer, encoder *volley.Encoder, symbols int64, model sim.Model) error {
 	one := o.processor >= 0
-	p, err := encoder.Plan(symbols)
+	p, err := encoder.Plan(ctx, nil, symbols)
 	if err != nil {
 		return err
 	}
@@ -128,7 +129,7 @@ func (o *planOptions) print(w io.Writer, encoder *volley.Encoder, symbols int64,
 		printable.Fprintf(w, "%s (%s): K = %d processors, p = %d, field %s; --processor N shows one of them\n%s",
 			info.Algorithm, info.Parameters, info.Processors, info.Ports, info.Field.Name(), printable.Lines(strings.Join(append(slices.Concat(info.Notes, info.Layers), ""), "\n")))
 	}
-	r, err := encoder.Estimate(symbols)
+	r, err := encoder.Estimate(ctx, nil, symbols)
 	if err != nil {
 		return err
 	}
@@ -200,7 +201,7 @@ time = %s = %s for packets of %s
 
 // writeFronts prints what auto chooses from by the model; after that of a network also by that
 // of the paper.
-func (o *planOptions) writeFronts(to io.Writer, encoder *volley.Encoder, model sim.Model) error {
+func (o *planOptions) writeFronts(ctx context.Context, to io.Writer, encoder *volley.Encoder, model sim.Model) error {
 	w := bufio.NewWriter(to) // keeps its first error
 	structure, _ := encoder.Problem().Structure()
 	printable.Fprintf(w, "structure: %s\n", structure)
@@ -216,7 +217,7 @@ func (o *planOptions) writeFronts(to io.Writer, encoder *volley.Encoder, model s
 	if err != nil {
 		return err
 	}
-	if encoder, err = volley.NewEncoder(a, other.Options(model)...); err != nil {
+	if encoder, err = volley.NewEncoder(ctx, a, other.Options(model)...); err != nil {
 		return exit.AsUsage(err)
 	}
 	printable.Fprintf(w, "\npaper: p = %d, β = %v, τ = %v\n", other.Ports, model.Beta, model.Tau)

@@ -33,7 +33,7 @@ func checkWindows(t *testing.T, q plan.Plan, a matrix.Matrix) {
 	t.Helper()
 	info := q.Info()
 	what := fmt.Sprintf("K=%d p=%d over %s, %s", info.Processors, info.Ports, info.Field.Name(), info.Parameters)
-	if err := verify.Check(q, a); err != nil {
+	if err := verify.Check(t.Context(), q, a); err != nil {
 		t.Fatalf("%s: %v", what, err)
 	}
 	for proc := range info.Processors {
@@ -270,7 +270,7 @@ func TestWindowsOnGroups(t *testing.T) {
 				}
 			}
 			p := schedule.Compile(plan.Info{Algorithm: "layer", Field: f, Processors: 3 * c.size, Ports: c.ports}, in)
-			if err := verify.Check(p, a); err != nil {
+			if err := verify.Check(t.Context(), p, a); err != nil {
 				t.Errorf("groups of %d, p=%d, seed %d: %v", c.size, c.ports, seed, err)
 			}
 			if got, want := sim.Count(p), step.cost(c.ports); got.C1 != want.C1 || got.C2 != want.C2 {
