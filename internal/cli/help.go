@@ -3,7 +3,6 @@ package cli
 import (
 	"cmp"
 	"embed"
-	"fmt"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -102,7 +101,7 @@ func showHelp(cmd *cobra.Command, _ []string) {
 		flags := "Flags:\n" + strings.TrimRight(cmd.LocalFlags().FlagUsages(), " \n")
 		text += strings.NewReplacer(flags, flagsInGroups(cmd), "Additional help topics:", "Topics:").Replace(cmd.UsageString())
 	}
-	fmt.Fprint(cmd.OutOrStdout(), text)
+	printable.Fprintf(cmd.OutOrStdout(), "%s", printable.Lines(text))
 }
 
 // flagsInGroups lists the flags of a verb as --help does, in the order in which they were added.

@@ -78,7 +78,7 @@ func (m *meter) tell() {
 		return
 	}
 	line += rate
-	fmt.Fprintf(m.s.stderr, "\r%-*s", m.width, line) // over all of the line before
+	printable.Fprintf(m.s.stderr, "\r%-*s", m.width, line) // over all of the line before
 	m.width = len(line)
 }
 
@@ -90,7 +90,7 @@ func (m *meter) clear() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.width > 0 {
-		fmt.Fprintf(m.s.stderr, "\r%*s\r", m.width, "")
+		printable.Fprintf(m.s.stderr, "\r%*s\r", m.width, "")
 		m.width = 0
 	}
 }
