@@ -1,8 +1,10 @@
 package tcp
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"slices"
 	"strings"
@@ -193,6 +195,31 @@ func TestReceiverCloses(t *testing.T) {
 		e.mu.Unlock()
 	}
 	run[1].(proxied).member.Close()
+	if _, err := q.Wait(t.Context()); !errors.Is(err, transport.ErrClosed) {
+		t.Errorf("the send ended with %v", err)
+	}
+}
+
+// TestLeftInFlight has a peer close while the head of a message to it is being written: the send ends after that.
+func TestLeftInFlight(t *testing.T) {
+	t.Parallel()
+	e := alone(2)
+	p, q := e.peers[1], e.NewQueue()
+	in, out := io.Pipe()
+	c := &conn{writer: out, ended: make(chan struct{})}
+	p.link = nil
+	p.attach(c)
+	q.Post(&transport.Transfer{Rank: 1, Parts: [][]byte{make([]byte, 2*headBytes)}})
+	in.Read(make([]byte, 1))
+	if err := take(p, frame{kind: byeFrame}, ""); err != nil {
+		t.Fatal(err)
+	}
+	now, cancel := context.WithCancel(t.Context())
+	cancel()
+	if over, err := q.Wait(now); over != nil {
+		t.Fatalf("a send is over while its parts are read: %v", err)
+	}
+	in.Close()
 	if _, err := q.Wait(t.Context()); !errors.Is(err, transport.ErrClosed) {
 		t.Errorf("the send ended with %v", err)
 	}

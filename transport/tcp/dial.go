@@ -185,6 +185,7 @@ func (p *peer) attach(c *conn, first ...frame) bool {
 	}
 	p.link = c
 	p.urgent = append(first, p.urgent...)
+	p.writing = true
 	p.e.running.Go(func() { p.write(c) })
 	return true
 }
@@ -205,8 +206,20 @@ func (p *peer) serve(c *conn) error {
 
 // write sends frames until the connection ends: who reads hears why.
 func (p *peer) write(c *conn) {
+	defer func() {
+		p.e.mu.Lock()
+		defer p.e.mu.Unlock()
+		p.writing = false
+		p.urgent = append(c.batch.frames, p.urgent...)
+		if p.left {
+			p.fail()
+		}
+	}()
 	for {
 		p.e.mu.Lock()
+		if p.left {
+			p.fail()
+		}
 		p.collect(&c.batch)
 		p.e.mu.Unlock()
 		if len(c.batch.frames) > 0 {

@@ -124,9 +124,13 @@ func TestClosedBefore(t *testing.T) {
 	run := newRun(t, 3, Limits{Abort: time.Millisecond})
 	run[1].(member).Endpoint.Close()
 	q := run[0].NewQueue()
-	q.Post(&transport.Transfer{Rank: 1, Parts: [][]byte{make([]byte, 2*headBytes)}})
-	if _, err := q.Wait(t.Context()); !errors.Is(err, transport.ErrClosed) {
-		t.Errorf("a send to it: %v", err)
+	for _, size := range []int{1, 2 * headBytes} { // posted before the rank hears of it
+		q.Post(&transport.Transfer{Rank: 1, Parts: [][]byte{make([]byte, size)}})
+	}
+	for range 2 {
+		if _, err := q.Wait(t.Context()); !errors.Is(err, transport.ErrClosed) {
+			t.Errorf("a send to it: %v", err)
+		}
 	}
 	if err := transport.Send(t.Context(), run[0], 2, transport.Tag{}, []byte{1}); err != nil {
 		t.Errorf("the run does not go on: %v", err)

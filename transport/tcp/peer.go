@@ -3,6 +3,7 @@ package tcp
 import (
 	"errors"
 	"io"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -19,6 +20,7 @@ type peer struct {
 	connecting bool
 	accepted   bool // it has called, and was admitted
 	turns      bool // this rank connects them soon, if the lower one does not
+	writing    bool // parts of sends may be read now
 	left       bool // it has closed
 	read       chan struct{}
 	readAll    func() // closes read: Close need not wait for the peer
@@ -265,7 +267,7 @@ func (p *peer) takeHead(c *conn, f frame) error {
 	length := int(f.n)
 	p.e.mu.Lock()
 	l := p.line(f.tag())
-	if f.n > 1<<62 || f.size > earlyBytes-p.taken {
+	if f.n > math.MaxInt || f.size > earlyBytes-p.taken {
 		p.e.mu.Unlock()
 		return errProtocol("%d bytes of a message of %d before they are asked for", f.size, f.n)
 	}
@@ -335,7 +337,7 @@ func (p *peer) takeControl(f frame, text []byte) error {
 		l := p.line(f.tag())
 		if t, ok := pull(&l.waiting, func(t *transfer) bool { return t.number == f.c }); ok {
 			p.cleared(t, f.n)
-		} else if f.c-l.sends < 1<<31 { // not sent yet; the number wraps
+		} else if l.sends == 0 || f.c-l.sends < 1<<31 { // not sent yet; the number wraps
 			if p.clears++; p.clears > earlyHeads {
 				return errProtocol("%d clear-to-sends of messages that are not sent", p.clears)
 			}
@@ -374,16 +376,33 @@ func (p *peer) takeControl(f frame, text []byte) error {
 	return nil
 }
 
+// leave notes that the peer has closed.
 func (p *peer) leave() {
+	if p.left {
+		return
+	}
 	p.left = true
+	p.readAll()
+	p.push(frame{kind: goneFrame})
+	if !p.writing {
+		p.fail()
+	}
+}
+
+// fail ends the sends to a peer that has closed. No frame is being written: their parts may be changed again.
+func (p *peer) fail() {
 	for _, l := range p.lines {
 		p.rests = append(p.rests, l.waiting...)
 		l.waiting = nil
 	}
+	p.urgent = slices.DeleteFunc(p.urgent, func(f frame) bool {
+		if f.kind == headFrame {
+			p.rests = append(p.rests, f.transfer)
+		}
+		return f.kind == headFrame
+	})
 	for _, t := range p.rests {
 		t.queue.Finish(t.Transfer, errLeft(p.rank))
 	}
 	p.rests = nil
-	p.readAll()
-	p.push(frame{kind: goneFrame})
 }
