@@ -224,13 +224,8 @@ func TestChooseErrors(t *testing.T) {
 	if _, err := algo.Choose("none", p, sim.Model{}); err == nil || !strings.Contains(err.Error(), `no algorithm "none"`) {
 		t.Errorf("none: %v", err)
 	}
-	list, rejected := algo.Candidates(p, sim.Model{})
-	if len(list) == 0 || len(rejected) != 1 || rejected[0].Algorithm != "windows" || rejected[0].Reason.Error() != "algo: windows for K = 6, p = 1: universal has as few packets" {
-		t.Errorf("%d candidates; rejected: %v, want windows, which takes matrices on a condition", len(list), rejected)
-	}
-	p.Ports = 0
 	if list, rejected := algo.Candidates(p, sim.Model{}); len(list) == 0 || len(rejected) > 0 {
-		t.Errorf("where the planner chooses the ports: %d candidates; rejected: %v, want none", len(list), rejected)
+		t.Errorf("%d candidates; rejected: %v, want none", len(list), rejected)
 	}
 }
 
