@@ -224,3 +224,24 @@ func TestLeftInFlight(t *testing.T) {
 		t.Errorf("the send ended with %v", err)
 	}
 }
+
+// TestAnswerBeforeEnd has a rank end in the moment in which a gathering is over: what is over counts.
+func TestAnswerBeforeEnd(t *testing.T) {
+	t.Parallel()
+	for range 20 {
+		l, asked := &Listener{changed: make(chan struct{})}, false
+		ctx, cancel := context.WithCancel(t.Context())
+		err := l.await(ctx, func() bool {
+			if asked {
+				return true
+			}
+			asked = true
+			close(l.changed)
+			cancel()
+			return false
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -238,10 +238,7 @@ func (p *peer) write(c *conn) {
 
 // admit serves a peer that has called, once this rank has joined.
 func (l *Listener) admit(c *conn, call frame) error {
-	run, err := c.rest(call)
-	if err != nil {
-		return err
-	}
+	var err error
 	select {
 	case <-l.joined:
 	case <-l.meets.Done():
@@ -251,7 +248,7 @@ func (l *Listener) admit(c *conn, call frame) error {
 	}
 	var p *peer
 	if err == nil {
-		p, err = l.endpoint.accept(c, call, string(run))
+		p, err = l.endpoint.accept(c, call)
 	}
 	switch {
 	case errors.Is(err, transport.ErrClosed): // to the peer this rank is closed, not lost
@@ -268,12 +265,12 @@ func (l *Listener) admit(c *conn, call frame) error {
 }
 
 // accept returns the peer that a call says it is from, which counts as running.
-func (e *Endpoint) accept(c *conn, call frame, run string) (*peer, error) {
+func (e *Endpoint) accept(c *conn, call frame) (*peer, error) {
 	p, err := e.peer(int(call.b))
 	switch {
 	case call.a != Protocol:
 		return nil, fmt.Errorf("it speaks protocol %d, and rank %d protocol %d: run the same version everywhere", call.a, e.rank, Protocol)
-	case run != e.run:
+	case string(call.text) != e.run:
 		return nil, errors.New("it is of another run")
 	case err != nil:
 		return nil, err

@@ -1,7 +1,6 @@
 package tcp
 
 import (
-	"bytes"
 	"encoding/binary"
 	"fmt"
 	"io"
@@ -15,7 +14,7 @@ const (
 	exchangeFrame kind = iota + 1 // a call: rank b, of protocol a, is a peer of rank c in the run that data names
 	meetFrame                     // a call: contributions to gatherings follow
 	probeFrame                    // a call: what follows is measured
-	readyFrame                    // the handshake is over at the rank that is called
+	readyFrame                    // the rank that is called has read the call
 	takenFrame                    // the peer is admitted
 	refusedFrame                  // it is not; data is why
 	headFrame                     // the next message of round a and port b, of n bytes; data is its beginning
@@ -43,7 +42,7 @@ const (
 )
 
 // mostData is how many bytes of data a frame may have. A longer one is refused before memory is taken for it.
-var mostData = [tableFrame + 1]int{
+var mostData = [tableFrame + 1]uint32{
 	exchangeFrame: nameBytes,
 	refusedFrame:  nameBytes,
 	headFrame:     headBytes,
@@ -63,7 +62,7 @@ type frame struct {
 	n       uint64
 	size    int
 
-	text     []byte // of a frame that is sent
+	text     []byte // of a frame that is sent, and of a call
 	transfer *transfer
 	offset   int
 }
@@ -80,9 +79,10 @@ func (c *conn) next() (f frame, err error) {
 		return f, err
 	}
 	word := binary.LittleEndian.Uint32
-	f = frame{kind: kind(h[0]), a: word(h[1:]), b: word(h[5:]), c: word(h[9:]), n: binary.LittleEndian.Uint64(h[13:]), size: int(word(h[21:]))}
-	if f.kind > tableFrame || f.size > mostData[f.kind] || f.kind == headFrame && uint64(f.size) > f.n {
-		return f, errProtocol("a frame of kind %d with %d bytes", f.kind, f.size)
+	size := word(h[21:])
+	f = frame{kind: kind(h[0]), a: word(h[1:]), b: word(h[5:]), c: word(h[9:]), n: binary.LittleEndian.Uint64(h[13:]), size: int(size)}
+	if f.kind > tableFrame || size > mostData[f.kind] || f.kind == headFrame && uint64(size) > f.n {
+		return f, errProtocol("a frame of kind %d with %d bytes", f.kind, size)
 	}
 	return f, nil
 }
@@ -166,12 +166,10 @@ func (c *conn) text(want kind) ([]byte, error) {
 }
 
 // rest reads the data of a frame. Memory is taken for what has come.
-func (c *conn) rest(f frame) ([]byte, error) {
-	if f.size == 0 {
-		return nil, nil
+func (c *conn) rest(f frame) (data []byte, err error) {
+	for read := 0; read < f.size && err == nil; read = len(data) {
+		data = append(data, make([]byte, min(f.size-read, frameBytes))...)
+		_, err = io.ReadFull(c.reader, data[read:])
 	}
-	var data bytes.Buffer
-	data.Grow(min(f.size, frameBytes) + bytes.MinRead)
-	_, err := io.CopyN(&data, c.reader, int64(f.size))
-	return data.Bytes(), err
+	return data, err
 }

@@ -118,16 +118,19 @@ func (l *Listener) update(change func()) {
 // await waits until a condition holds of what ranks have said.
 func (l *Listener) await(ctx context.Context, holds func() bool) error {
 	for {
+		err := context.Cause(ctx) // what holds by then counts
 		l.mu.Lock()
 		done, changed := holds(), l.changed
 		l.mu.Unlock()
-		if done {
+		switch {
+		case done:
 			return nil
+		case err != nil:
+			return err
 		}
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			return context.Cause(ctx)
 		}
 	}
 }

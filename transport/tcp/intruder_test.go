@@ -2,6 +2,7 @@ package tcp
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -9,6 +10,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"os"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -31,7 +33,7 @@ func forged(k kind, a, b uint32, n uint64, data string) []byte {
 // An intruder is a peer that says what it likes.
 type intruder struct{ *conn }
 
-// intrude connects to a rank, which says that it is ready.
+// intrude connects to a rank.
 func intrude(t *testing.T, tr transport.Transport) intruder {
 	t.Helper()
 	raw, err := net.Dial("tcp", tr.(member).addresses[tr.Rank()])
@@ -41,11 +43,15 @@ func intrude(t *testing.T, tr transport.Transport) intruder {
 	t.Cleanup(func() { raw.Close() })
 	raw.SetDeadline(time.Now().Add(transporttest.Limit))
 	open, _ := (&Listener{}).secure(raw, nil)
-	c := intruder{open}
-	if f, _, err := c.hear(); err != nil || f.kind != readyFrame {
-		t.Fatalf("a frame of kind %d, %v", f.kind, err)
+	return intruder{open}
+}
+
+// answer returns what a rank answers to a call, once it is ready.
+func (c intruder) answer() (f frame, text string, err error) {
+	if f, _, err = c.hear(); err != nil || f.kind != readyFrame {
+		return f, "", cmp.Or(err, fmt.Errorf("a frame of kind %d", f.kind))
 	}
-	return c
+	return c.hear()
 }
 
 // call makes an intruder a rank of the run.
@@ -53,7 +59,7 @@ func call(t *testing.T, tr transport.Transport, rank int) intruder {
 	t.Helper()
 	c := intrude(t, tr)
 	c.say(t, hello(Protocol, "test", rank, tr.Rank()))
-	if f, text, err := c.hear(); err != nil || f.kind != takenFrame {
+	if f, text, err := c.answer(); err != nil || f.kind != takenFrame {
 		t.Fatalf("a frame of kind %d, %q, %v", f.kind, text, err)
 	}
 	return c
@@ -103,7 +109,7 @@ func TestHello(t *testing.T) {
 		intruder := intrude(t, run[0])
 		intruder.say(t, c.hello)
 		intruder.Conn.(*net.TCPConn).CloseWrite()
-		f, text, err := intruder.hear()
+		f, text, err := intruder.answer()
 		if c.want == "" && err == nil || c.want != "" && (f.kind != refusedFrame || !strings.Contains(text, c.want)) {
 			t.Errorf("%.40q: a frame of kind %d, %q, %v", c.hello, f.kind, text, err)
 		}
@@ -152,6 +158,49 @@ func TestUnreachable(t *testing.T) {
 	}
 }
 
+// TestReadyOnce has a handshake end, as it is too late or as there are too many, before the rank has read the call: it has
+// not said that it is ready, so that a rank would call again.
+func TestReadyOnce(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		handshake time.Duration
+		others    int
+	}{"late": {100 * time.Millisecond, 0}, "many": {transporttest.Limit, mostHandshakes}} {
+		run := newRun(t, 2, Limits{Handshake: c.handshake, Close: time.Millisecond})
+		first := intrude(t, run[0])
+		first.say(t, hello(Protocol, "test", 1, 0)[:headerBytes])
+		for range c.others {
+			intrude(t, run[0])
+		}
+		if f, _, err := first.hear(); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Errorf("%s: a frame of kind %d, %v", name, f.kind, err)
+		}
+	}
+}
+
+// TestHeldOfPeer has a peer send what is small or needs no answer: it takes little memory.
+func TestHeldOfPeer(t *testing.T) {
+	t.Parallel()
+	p := alone(2).peers[1]
+	for i := range uint32(100) {
+		for _, err := range []error{
+			take(p, frame{kind: headFrame, n: 1}, "x"),
+			take(p, frame{kind: byeFrame}, ""),
+			take(p, frame{kind: clearFrame, a: 1 + i, c: 1 << 31}, ""),
+		} {
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if held := cap(p.lines[transport.Tag{}].early[0].data); held > 64 {
+		t.Errorf("a byte takes %d", held)
+	}
+	if len(p.urgent) != 1 || p.clears != len(p.lines)-1 {
+		t.Errorf("%d frames to send; %d clear-to-sends of %d tags", len(p.urgent), p.clears, len(p.lines)-1)
+	}
+}
+
 // TestRankTwice refuses a second process of a rank.
 func TestRankTwice(t *testing.T) {
 	t.Parallel()
@@ -163,7 +212,7 @@ func TestRankTwice(t *testing.T) {
 	}
 	second := intrude(t, run[0])
 	second.say(t, hello(Protocol, "test", 1, 0))
-	if f, text, err := second.hear(); f.kind != refusedFrame || !strings.Contains(text, "connected already") {
+	if f, text, err := second.answer(); f.kind != refusedFrame || !strings.Contains(text, "connected already") {
 		t.Errorf("the second: %v, %v, %v", f.kind, text, err)
 	}
 }
@@ -202,6 +251,7 @@ func TestForgedFrames(t *testing.T) {
 		"an abort of nobody":    {forged(abortFrame, 2, 0, 0, "")},
 		"too long a text":       {forged(abortFrame, 0, 0, 0, long)},
 		"data in a question":    {forged(askFrame, 0, 0, 0, "1")},
+		"longer than an int":    {append(forged(abortFrame, 0, 0, 0, "")[:headerBytes-4], 0, 0, 0, 0x80)},
 		"longer than a frame":   {forged(headFrame, 1, 0, 1<<30, long), forged(restFrame, 1, 0, 0, strings.Repeat("x", frameBytes+1))},
 	} {
 		t.Run(name, func(t *testing.T) {

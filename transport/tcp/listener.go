@@ -119,6 +119,9 @@ func (l *Listener) serve(raw net.Conn) {
 	l.mu.Lock()
 	l.handshakes = slices.DeleteFunc(l.handshakes, func(other net.Conn) bool { return other == raw })
 	l.mu.Unlock()
+	if err == nil { // from here on the connection does not end for others: the caller would take it for the end of this rank
+		err = errors.Join(c.send(frame{kind: readyFrame}), raw.SetDeadline(time.Time{}))
+	}
 	if err == nil {
 		switch call.kind {
 		case exchangeFrame:
@@ -140,13 +143,10 @@ func (l *Listener) serve(raw net.Conn) {
 func (l *Listener) welcome(raw net.Conn) (c *conn, call frame, err error) {
 	raw.SetDeadline(time.Now().Add(l.limits.Handshake))
 	if c, err = l.secure(raw, tls.Server); err == nil {
-		err = c.send(frame{kind: readyFrame})
-	}
-	if err == nil {
 		call, err = c.next()
 	}
 	if err == nil {
-		err = raw.SetDeadline(time.Time{})
+		call.text, err = c.rest(call)
 	}
 	return c, call, err
 }

@@ -180,7 +180,7 @@ func TestCutEarly(t *testing.T) {
 	defer first.Close()
 	heard := make(chan error)
 	go func() { heard <- transport.Receive(t.Context(), first, 1, transport.Tag{}, []byte{0}) }()
-	for !runs("(*Listener).admit") {
+	for !runs("(*Listener).admit") || runs("(*Listener).dial") { // until the caller has heard that the other rank is ready
 		time.Sleep(time.Millisecond)
 	}
 	p.each(func(c *net.TCPConn) { c.Close() })
