@@ -238,17 +238,17 @@ func (p *peer) write(c *conn) {
 
 // admit serves a peer that has called, once this rank has joined.
 func (l *Listener) admit(c *conn, call frame) error {
-	var err error
 	select {
 	case <-l.joined:
 	case <-l.meets.Done():
-		return nil
 	case <-time.After(connectLimit):
-		err = errors.New("this rank has not heard of the others")
 	}
 	var p *peer
-	if err == nil {
+	err := errors.New("this rank has not heard of the others")
+	select {
+	case <-l.joined:
 		p, err = l.endpoint.accept(c, call)
+	default:
 	}
 	switch {
 	case errors.Is(err, transport.ErrClosed): // to the peer this rank is closed, not lost

@@ -148,6 +148,9 @@ func (l *Listener) welcome(raw net.Conn) (c *conn, call frame, err error) {
 	if err == nil {
 		call.text, err = c.rest(call)
 	}
+	if err != nil && l.security == nil { // who encrypts hears that this rank does not
+		c.send(frame{kind: refusedFrame})
+	}
 	return c, call, err
 }
 
