@@ -1,14 +1,10 @@
 package disktest
 
 import (
-	"io"
 	"os"
 	"os/exec"
 	"syscall"
 )
-
-// alive is a pipe that closes when this process ends.
-var alive io.Closer
 
 // InMemory lets tests' temporary directories lie in memory, if there is room and the environment names no place. However this
 // process ends, a shell of another session outlives it and removes them; what this process has started may still write.
@@ -24,11 +20,11 @@ func InMemory() {
 	}
 	remove := exec.Command("sh", "-c", `read x; for i in 1 2 3 4 5; do chmod -R u+rwx "$0"; rm -rf "$0" && exit; sleep 1; done`, dir)
 	remove.Dir, remove.SysProcAttr = "/", &syscall.SysProcAttr{Setsid: true}
-	alive, err = remove.StdinPipe()
-	if err == nil {
+	if _, err = remove.StdinPipe(); err == nil {
 		err = remove.Start()
 	}
 	if err != nil || os.Chmod(dir, 0o755) != nil || os.Setenv("TMPDIR", dir) != nil {
 		os.Remove(dir)
 	}
+	go remove.Wait() // it holds the pipe, which closes when this process ends
 }
