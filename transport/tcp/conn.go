@@ -23,8 +23,8 @@ type conn struct {
 	ended  chan struct{} // closed when nothing is read any more
 }
 
-// A wire is a TCP connection that reads much at a time and, for TLS, writes much at a time: TLS has a call for each
-// record. Before its handshake is over it holds nothing back, and little memory.
+// A wire is the TCP connection below TLS, which calls it for each record. It reads and writes several records in one call
+// of the system. Until the handshake is over it writes at once and takes little memory.
 type wire struct {
 	net.Conn
 	reader *bufio.Reader

@@ -44,7 +44,8 @@ func (e *UnreachedError) advice() string {
 // VerifyConnection, and where the other side has refused this one.
 var ErrStranger = errors.New("refused")
 
-// asStranger returns the error of a handshake, which wraps ErrStranger where a side is a stranger to the other: it stays one.
+// asStranger returns the error of a handshake. It wraps ErrStranger where a side is a stranger to the other, and a second
+// try would be in vain.
 func asStranger(err error) error {
 	alert := new(net.OpError)
 	switch {
@@ -56,10 +57,10 @@ func asStranger(err error) error {
 	return err
 }
 
-// dial calls a rank, again and again until ctx ends. It gives up where one side is a stranger to the other, and a rank
-// that has listened where that is refused, where the other kernel does not answer, or where no try has connected by the
-// limit. How long a kernel is asked is this kernel's to count: a process that is late itself would find a time over in
-// which it was connected.
+// dial calls a rank, again and again until ctx ends. It gives up where one side is a stranger to the other. A rank that
+// has listened is given up, too, once its kernel refuses the connection or does not answer, or once no try has connected
+// by the limit. The kernel counts how often it asks the other one: a process that runs late would count the time in which
+// it did not run.
 func (l *Listener) dial(ctx context.Context, address string, call frame, listened bool) (*conn, error) {
 	dialer := net.Dialer{}
 	if listened {
