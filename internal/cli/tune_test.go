@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"flag"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -33,6 +34,8 @@ func TestMain(m *testing.M) {
 		os.Unsetenv(variable)
 	}
 	disktest.InMemory()
+	flag.Parse()
+	flag.Set("test.testlogfile", "") // 200 MB of names of files, which go test would look at to keep the result
 	end(m.Run())
 }
 
