@@ -96,7 +96,7 @@ var allowed = map[string][]string{
 	"internal/race":           {},
 	"internal/rapidseed":      {},
 	"internal/testprogram":    {"internal/atomicfile"},
-	"internal/comparison":     {"algo", "field", "internal/selection", "matrix", "matrix/matrices", "plan", "sim"},
+	"internal/comparison":     {"algo", "field", "internal/selection", "matrix", "matrix/matrices", "sim"},
 	"internal/selection":      {"", "algo", "field", "internal/printable", "matrix", "matrix/matrices", "sim", "tune"},
 	"internal/exit":           {""},
 	"internal/launch":         {"", "engine", "group", "group/site", "group/snapshots", "internal/exit", "internal/printable", "internal/ssh", "transport/tcp"},
