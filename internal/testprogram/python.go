@@ -2,7 +2,6 @@ package testprogram
 
 import (
 	"encoding/json"
-
 	"os"
 	"os/exec"
 	"strings"
