@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"strings"
 	"testing"
@@ -107,8 +108,12 @@ func TestTuneProgress(t *testing.T) {
 			lines = append(lines, strings.TrimSpace(line))
 		}
 	}
-	if r.code != exit.OK || len(lines) < 10 || !strings.HasPrefix(lines[0], "volley: tune --dry-run: ") || !strings.Contains(lines[0], "s of 300ms, ") {
+	if r.code != exit.OK || len(lines) < 10 {
 		t.Fatalf("%+v", r)
+	}
+	// A machine that is busy has used up the time before the first line.
+	if !regexp.MustCompile(`^volley: tune --dry-run: \d+\S*s of \d+\S*s, \d+ %$`).MatchString(lines[0]) {
+		t.Errorf("%q", lines[0])
 	}
 	if last := lines[len(lines)-1]; !strings.Contains(last, "ms of ") && !strings.Contains(last, "s of ") || strings.Contains(last, "B") {
 		t.Errorf("%q", last)
