@@ -8,7 +8,6 @@ import (
 	"volley/group/internal/pass"
 	"volley/group/internal/scrub"
 	"volley/group/internal/session"
-	"volley/group/internal/snapshot"
 	"volley/group/internal/store"
 	"volley/group/internal/survey"
 	"volley/group/internal/tree"
@@ -63,7 +62,6 @@ type (
 	UnreachedError  = session.UnreachedError
 	TornError       = pass.TornError
 	CrowdedError    = guard.CrowdedError
-	NotLostError    = snapshot.NotLostError
 	IncompleteError = survey.IncompleteError
 )
 
@@ -85,6 +83,9 @@ func Apart(dirs []string) error { return session.Apart(Options{}, dirs) }
 
 // Identify returns what a directory says. A verb reads it anew, once it has the lock.
 func Identify(dir string) Identity { return store.Identify(disk.OS, dir) }
+
+// IdentifyRoot returns which node a root is by its newest snapshot that says so.
+func IdentifyRoot(root string) Identity { return session.IdentifyRoot(disk.OS, root) }
 
 // Layouts of parity, and matrices of Full.
 const (

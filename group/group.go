@@ -7,7 +7,6 @@ import (
 	"sync/atomic"
 
 	"volley/group/internal/session"
-	"volley/group/internal/snapshot"
 	"volley/transport"
 	"volley/transport/local"
 )
@@ -46,12 +45,6 @@ func (g *Group) Close() error {
 	return nil
 }
 
-// Snapshots lists the snapshots of roots, which the directories are: see package snapshots. It reads no file but manifests
-// and records.
-func (g *Group) Snapshots(ctx context.Context) (*snapshot.Report, error) {
-	return over(g, func(t transport.Transport) (*snapshot.Report, error) { return snapshot.List(ctx, t, g.dirs, g.options) })
-}
-
 // meet calls f with the session of a verb.
 func meet[T any](ctx context.Context, g *Group, f func(*session.Session) (T, error)) (T, error) {
 	return over(g, func(t transport.Transport) (T, error) { return session.Meeting(ctx, t, g.options, f) })
@@ -72,13 +65,13 @@ func over[T any](g *Group, f func(transport.Transport) (T, error)) (none T, err 
 }
 
 // run does a verb's work on a session. Of roots it gives the other snapshots, where the one taken was to be found.
-func run[T any](ctx context.Context, g *Group, v session.Verb, f func(context.Context, *session.Session, *snapshot.Surroundings) (T, error)) (T, error) {
+func run[T any](ctx context.Context, g *Group, v session.Verb, f func(context.Context, *session.Session, *surroundings) (T, error)) (T, error) {
 	return meet(ctx, g, func(s *session.Session) (result T, err error) {
-		var found *snapshot.Surroundings
+		var found *surroundings
 		defer func() { found.Close() }()
 		v.Pick = func(ctx context.Context, s *session.Session) (err error) {
 			found.Close() // of nodes that were placed by what they said before they were locked
-			found, err = snapshot.Pick(ctx, s, v)
+			found, err = pickSnapshot(ctx, s, v)
 			return err
 		}
 		if err = s.Look(ctx, g.dirs, v); err == nil {

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"volley/group/internal/session"
-	"volley/group/internal/snapshot"
 	"volley/group/internal/store"
 	"volley/internal/disk"
 	"volley/internal/disk/disktest"
@@ -18,10 +17,10 @@ import (
 func TestLatest(t *testing.T) {
 	t.Parallel()
 	busy, broken := &disk.BusyError{Path: "/r1"}, errors.New("input/output error")
-	list := func(states ...string) (all []snapshot.Snapshot) {
+	list := func(states ...string) (all []Snapshot) {
 		for i, state := range states {
-			x := snapshot.Snapshot{Step: int64(len(states) - i), State: state, Why: "it is " + state}
-			if x.Err = broken; state == snapshot.Busy {
+			x := Snapshot{Step: int64(len(states) - i), State: state, Why: "it is " + state}
+			if x.Err = broken; state == Busy {
 				x.Err = busy
 			}
 			all = append(all, x)
@@ -37,20 +36,20 @@ func TestLatest(t *testing.T) {
 		stay   int
 	}{
 		{states: nil, wrong: new(*InputError)},
-		{states: []string{snapshot.InForce, snapshot.InForce, snapshot.Recoverable, snapshot.Incomplete, snapshot.Unclear, snapshot.Busy, snapshot.Unprotected}, takes: snapshot.InForce, looks: snapshot.InForce, gone: []int64{6, 5, 4, 1}, stay: 2},
-		{states: []string{snapshot.Recoverable, snapshot.InForce}, takes: snapshot.Recoverable, looks: snapshot.Recoverable, gone: []int64{1}},
-		{states: []string{snapshot.Unprotected, snapshot.InForce}, takes: snapshot.Unprotected, looks: snapshot.InForce},
-		{states: []string{snapshot.Incomplete, snapshot.Incomplete, snapshot.InForce}, takes: snapshot.InForce, looks: snapshot.InForce},
-		{states: []string{snapshot.Incomplete, snapshot.Unclear, snapshot.InForce}, wrong: new(*NotLostError)},
-		{states: []string{snapshot.Unclear, snapshot.InForce, snapshot.InForce}, wrong: new(*NotLostError), gone: []int64{1}},
-		{states: []string{snapshot.InForce, snapshot.Unclear, snapshot.InForce, snapshot.Busy}, takes: snapshot.InForce, looks: snapshot.InForce, gone: []int64{2}, stay: 2},
-		{states: []string{snapshot.Incomplete, snapshot.Busy, snapshot.InForce}, looks: snapshot.InForce, wrong: new(*disk.BusyError)},
-		{states: []string{snapshot.Incomplete, snapshot.Incomplete}, wrong: new(*InputError)},
-		{states: []string{snapshot.Unprotected}, takes: snapshot.Unprotected, wrong: new(*InputError)},
+		{states: []string{InForce, InForce, Recoverable, Incomplete, Unclear, Busy, Unprotected}, takes: InForce, looks: InForce, gone: []int64{6, 5, 4, 1}, stay: 2},
+		{states: []string{Recoverable, InForce}, takes: Recoverable, looks: Recoverable, gone: []int64{1}},
+		{states: []string{Unprotected, InForce}, takes: Unprotected, looks: InForce},
+		{states: []string{Incomplete, Incomplete, InForce}, takes: InForce, looks: InForce},
+		{states: []string{Incomplete, Unclear, InForce}, wrong: new(*NotLostError)},
+		{states: []string{Unclear, InForce, InForce}, wrong: new(*NotLostError), gone: []int64{1}},
+		{states: []string{InForce, Unclear, InForce, Busy}, takes: InForce, looks: InForce, gone: []int64{2}, stay: 2},
+		{states: []string{Incomplete, Busy, InForce}, looks: InForce, wrong: new(*disk.BusyError)},
+		{states: []string{Incomplete, Incomplete}, wrong: new(*InputError)},
+		{states: []string{Unprotected}, takes: Unprotected, wrong: new(*InputError)},
 	} {
 		all := list(x.states...)
 		for want, looks := range map[*string]bool{&x.takes: false, &x.looks: true} {
-			i, err := snapshot.Choose(all, looks)
+			i, err := choose(all, looks)
 			switch {
 			case *want == "" && (err == nil || !errors.As(err, x.wrong)):
 				t.Errorf("%q, looks %v: %d, %v: want %T", x.states, looks, i, err, x.wrong)
@@ -58,7 +57,7 @@ func TestLatest(t *testing.T) {
 				t.Errorf("%q, looks %v: %d, %v: want the first that is %s", x.states, looks, i, err, *want)
 			}
 		}
-		gone, kept, stay := snapshot.Surplus(all, int64(len(all))+1, 2)
+		gone, kept, stay := surplus(all, int64(len(all))+1, 2)
 		if !slices.Equal(gone, x.gone) || len(stay) != x.stay || kept[0] != int64(len(all))+1 {
 			t.Errorf("%q: %d go, %d are kept, %q stay: want %d, and %d", x.states, gone, kept, stay, x.gone, x.stay)
 		}
@@ -78,8 +77,8 @@ func TestLatestAll(t *testing.T) {
 	may := [kinds][]int{{gone}, {bare}, {holds}, {gone, bare, holds}, {bare, holds}, {bare, holds}}
 	for k := 2; k <= 4; k++ {
 		for r := 1; r < k; r++ {
-			judged := func(has []int) snapshot.Snapshot {
-				f := &snapshot.Surroundings{}
+			judged := func(has []int) Snapshot {
+				f := &surroundings{}
 				for n, kind := range has {
 					dir := fmt.Sprint("/r", n)
 					x := &store.State{Node: -1, Files: true}
@@ -97,13 +96,13 @@ func TestLatestAll(t *testing.T) {
 					case busy:
 						x = &store.State{Node: -1, Busy: &disk.BusyError{Path: dir}}
 					}
-					f.Roots = append(f.Roots, snapshot.RootState{Dir: dir, Steps: map[int64]*store.State{1: x}})
+					f.Roots = append(f.Roots, rootState{Dir: dir, Steps: map[int64]*store.State{1: x}})
 					if x == nil {
 						delete(f.Roots[n].Steps, 1)
 					}
 				}
-				if f.Judge(&session.Session{}); f.List == nil { // no node has it
-					return snapshot.Snapshot{State: snapshot.Incomplete}
+				if f.judge(&session.Session{}); f.List == nil { // no node has it
+					return Snapshot{State: Incomplete}
 				}
 				return f.List[0]
 			}
@@ -125,8 +124,8 @@ func TestLatestAll(t *testing.T) {
 				has := digits(i, 3)
 				truth[fmt.Sprint(has)] = judged(has).State
 			}
-			comes := func(state string) bool { return state == snapshot.InForce || state == snapshot.Recoverable }
-			var all []snapshot.Snapshot
+			comes := func(state string) bool { return state == InForce || state == Recoverable }
+			var all []Snapshot
 			var lost []bool // for certain
 			for i := range count(kinds) {
 				said := digits(i, kinds)
@@ -147,20 +146,20 @@ func TestLatestAll(t *testing.T) {
 							left--
 						}
 					}
-					certain = certain && (is == snapshot.Incomplete || is == snapshot.Unclear && left < k-r) // which nobody can tell, nor bring back
-					if comes(x.State) && (is == snapshot.Incomplete || is == snapshot.Unprotected) || x.State == snapshot.Unprotected && is != snapshot.Unprotected {
+					certain = certain && (is == Incomplete || is == Unclear && left < k-r) // which nobody can tell, nor bring back
+					if comes(x.State) && (is == Incomplete || is == Unprotected) || x.State == Unprotected && is != Unprotected {
 						t.Fatalf("K = %d, R = %d: %v is %s, and may be %v, which is %s", k, r, said, x.State, has, is)
 					}
 				}
 				complete(nil)
-				if x.State == snapshot.Incomplete && !certain {
+				if x.State == Incomplete && !certain {
 					t.Fatalf("K = %d, R = %d: %v is given up, and may come back", k, r, said)
 				}
 				all, lost = append(all, x), append(lost, certain)
 			}
 			for i, newer := range all {
-				for _, older := range []string{snapshot.InForce, snapshot.Recoverable, snapshot.Unprotected, snapshot.Incomplete, snapshot.Unclear, snapshot.Busy} {
-					at, err := snapshot.Choose([]snapshot.Snapshot{newer, {State: older, Err: errors.New("why")}}, false)
+				for _, older := range []string{InForce, Recoverable, Unprotected, Incomplete, Unclear, Busy} {
+					at, err := choose([]Snapshot{newer, {State: older, Err: errors.New("why")}}, false)
 					if err == nil && at == 1 && !lost[i] {
 						t.Fatalf("K = %d, R = %d: %v is passed over", k, r, digits(i, kinds))
 					}
@@ -245,7 +244,7 @@ func TestSnapshotsMeanwhile(t *testing.T) {
 			"recover": func(c *roots, p *disktest.Process) error { _, err := c.latest(p); return err },
 			"snapshots": func(c *roots, p *disktest.Process) error {
 				r, err := c.snapshotsBy(p)
-				if err == nil && r.Snapshots[0].State != snapshot.InForce && r.Snapshots[0].State != snapshot.Unprotected && r.Snapshots[0].State != snapshot.Busy {
+				if err == nil && r.Snapshots[0].State != InForce && r.Snapshots[0].State != Unprotected && r.Snapshots[0].State != Busy {
 					err = fmt.Errorf("step-2 is %s: %s", r.Snapshots[0].State, r.Snapshots[0].Why)
 				}
 				return err

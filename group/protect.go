@@ -14,7 +14,6 @@ import (
 	"volley/group/internal/pass"
 	"volley/group/internal/seal"
 	"volley/group/internal/session"
-	"volley/group/internal/snapshot"
 	"volley/group/internal/store"
 	"volley/group/internal/tree"
 	"volley/internal/disk"
@@ -128,7 +127,7 @@ type NodePlan struct {
 // at any moment, a new call completes it. It returns an [*InputError] for directories that cannot be protected so, and a
 // [*BusyError] where another run uses a node.
 func (g *Group) Protect(ctx context.Context, o ProtectOptions) (*ProtectReport, error) {
-	r, err := run(ctx, g, session.Verb{Name: "protect", Args: o.said(), Access: store.Access{Writes: !o.DryRun, Needs: true}}, func(ctx context.Context, s *session.Session, _ *snapshot.Surroundings) (*ProtectReport, error) {
+	r, err := run(ctx, g, session.Verb{Name: "protect", Args: o.said(), Access: store.Access{Writes: !o.DryRun, Needs: true}}, func(ctx context.Context, s *session.Session, _ *surroundings) (*ProtectReport, error) {
 		return protect(ctx, s, o)
 	})
 	if err != nil {
@@ -291,7 +290,7 @@ func protect(ctx context.Context, s *session.Session, o ProtectOptions) (*Protec
 	r.Notes = append(r.Notes, kept...)
 	if s.Taken != nil && o.Retain > 0 {
 		var notes []string
-		if r.Removed, notes, err = snapshot.Retire(ctx, s, o.Retain); err != nil {
+		if r.Removed, notes, err = retire(ctx, s, o.Retain); err != nil {
 			return nil, &UnsettledError{err}
 		}
 		r.Notes = append(r.Notes, notes...)

@@ -12,7 +12,6 @@ import (
 	"volley/group/internal/pass"
 	"volley/group/internal/restore"
 	"volley/group/internal/session"
-	"volley/group/internal/snapshot"
 	"volley/group/internal/store"
 	"volley/group/internal/survey"
 	"volley/group/internal/tree"
@@ -105,7 +104,7 @@ func (g *Group) Recover(ctx context.Context, o RecoverOptions) (*RecoverReport, 
 		v.Passed = map[int64]*session.LostError{}
 	}
 	for {
-		r, err := run(ctx, g, v, func(ctx context.Context, s *session.Session, around *snapshot.Surroundings) (*RecoverReport, error) {
+		r, err := run(ctx, g, v, func(ctx context.Context, s *session.Session, around *surroundings) (*RecoverReport, error) {
 			switch {
 			case len(o.Files) > 0:
 				return recoverFiles(ctx, s, o)
@@ -123,10 +122,10 @@ func (g *Group) Recover(ctx context.Context, o RecoverOptions) (*RecoverReport, 
 }
 
 // recoverLatest recovers the snapshot that was chosen, and renames newer ones when it is back.
-func recoverLatest(ctx context.Context, s *session.Session, around *snapshot.Surroundings, o RecoverOptions, writes bool) (r *RecoverReport, err error) {
+func recoverLatest(ctx context.Context, s *session.Session, around *surroundings, o RecoverOptions, writes bool) (r *RecoverReport, err error) {
 	if s.Manifest == nil && len(s.Key) == 0 && s.Complete(false) == nil && !slices.ContainsFunc(s.States, func(x *store.State) bool { return x.Lost }) {
 		r = &RecoverReport{Step: s.Taken, Notes: []string{session.StepName(*s.Taken) + " is at every node, and not protected: nothing was compared"}}
-		return r, around.RenameNewer(ctx, s, writes, &r.Notes)
+		return r, around.renameNewer(ctx, s, writes, &r.Notes)
 	}
 	if r, err = recoverGroup(ctx, s, o); err == nil {
 		if err = r.Incomplete(); err != nil {
@@ -135,7 +134,7 @@ func recoverLatest(ctx context.Context, s *session.Session, around *snapshot.Sur
 	}
 	switch {
 	case err == nil:
-		return r, around.RenameNewer(ctx, s, writes, &r.Notes)
+		return r, around.renameNewer(ctx, s, writes, &r.Notes)
 	case s.Agreed && !errors.As(err, new(*session.LostError)):
 		err = &NotLostError{Step: *s.Taken, Err: err}
 	}

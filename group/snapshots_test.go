@@ -14,7 +14,6 @@ import (
 	"testing"
 
 	"volley/group/internal/session"
-	"volley/group/internal/snapshot"
 	"volley/group/internal/store"
 	"volley/group/internal/tree"
 	"volley/internal/disk"
@@ -70,16 +69,16 @@ func (w *roots) latest(p *disktest.Process) (*RecoverReport, error) {
 	return w.with(Options{Roots: true, Step: Latest}).recoverBy(p, RecoverOptions{})
 }
 
-func (w *roots) snapshots(t testing.TB) *snapshot.Report {
+func (w *roots) snapshots(t testing.TB) *SnapshotsReport {
 	t.Helper()
 	r, err := w.snapshotsBy(w.Process())
 	must(t, err)
 	return r
 }
 
-func (w *roots) snapshotsBy(p *disktest.Process) (*snapshot.Report, error) {
-	return onRanks(w.world, func(ctx context.Context, t transport.Transport, dirs []string) (*snapshot.Report, error) {
-		return snapshot.List(ctx, t, dirs, w.options(p, Options{}))
+func (w *roots) snapshotsBy(p *disktest.Process) (*SnapshotsReport, error) {
+	return onRanks(w.world, func(ctx context.Context, t transport.Transport, dirs []string) (*SnapshotsReport, error) {
+		return Over(t, dirs, w.options(p, Options{})).Snapshots(ctx)
 	})
 }
 

@@ -10,7 +10,6 @@ import (
 	"volley/group/internal/pass"
 	"volley/group/internal/scrub"
 	"volley/group/internal/session"
-	"volley/group/internal/snapshot"
 	"volley/group/internal/store"
 	"volley/group/internal/survey"
 	"volley/internal/printable"
@@ -135,7 +134,7 @@ func (g *Group) Status(ctx context.Context) (*VerifyReport, error) {
 
 func (g *Group) examine(ctx context.Context, name string, share float64) (*VerifyReport, error) {
 	v := session.Verb{Name: name, Args: struct{ Share float64 }{share}, Access: store.Access{Beside: share == 0}}
-	return run(ctx, g, v, func(ctx context.Context, s *session.Session, _ *snapshot.Surroundings) (*VerifyReport, error) {
+	return run(ctx, g, v, func(ctx context.Context, s *session.Session, _ *surroundings) (*VerifyReport, error) {
 		for try := 1; ; try++ {
 			r, err := examineGroup(ctx, s, share)
 			if err != nil {

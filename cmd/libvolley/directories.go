@@ -17,7 +17,6 @@ import (
 	"unsafe"
 
 	"volley/group"
-	"volley/group/snapshots"
 	"volley/transport/mpi"
 )
 
@@ -110,7 +109,7 @@ func volleyProtect(comm C.MPI_Fint, path *C.char, tolerate C.int, o *C.volley_gr
 	}
 	return n.does(o.step, func(ctx context.Context, g *group.Group, part group.Part) (found, error) {
 		if n.options.Roots && n.options.Step != group.Latest { // all have come: their files are written
-			if err := snapshots.Complete(n.dir, n.options.Step); err != nil {
+			if err := group.CompleteSnapshot(n.dir, n.options.Step); err != nil {
 				return found{}, err
 			}
 		}
@@ -226,7 +225,7 @@ func volleyStepPath(root *C.char, step C.longlong, path *C.char, bytes C.size_t)
 	if path == nil {
 		return result(isNull("path"))
 	}
-	dir, err := snapshots.Draft(C.GoString(root), int64(step))
+	dir, err := group.DraftSnapshot(C.GoString(root), int64(step))
 	if err != nil {
 		return result(err)
 	}
@@ -251,7 +250,7 @@ func (n *node) filesOf(o *C.volley_group_options) (list []string, err error) {
 		if n.options.Step == group.Latest {
 			return nil, errUsage{errors.New("files: they are of one snapshot: give its step")}
 		}
-		dir = snapshots.Dir(dir, n.options.Step)
+		dir = group.SnapshotDir(dir, n.options.Step)
 	}
 	list = []string{}
 	for i, file := range unsafe.Slice(o.files, int(o.file_count)) {

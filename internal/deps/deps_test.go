@@ -49,7 +49,7 @@ var allowed = map[string][]string{
 	"tune":                    {"collective", "field", "internal/atomicfile", "internal/disk", "internal/located", "sim", "transport"},
 	"collective":              {"internal/printable", "internal/sharedmemory", "transport"},
 	"":                        {"algo", "collective", "executor", "field", "internal/code", "internal/located", "internal/memo", "internal/poll", "internal/runcheck", "matrix", "plan", "sim", "trace", "transport", "transport/local", "verify"},
-	"group":                   {"collective", "group/internal/content", "group/internal/decide", "group/internal/erasure", "group/internal/guard", "group/internal/pass", "group/internal/restore", "group/internal/scrub", "group/internal/seal", "group/internal/session", "group/internal/snapshot", "group/internal/store", "group/internal/survey", "group/internal/tree", "internal/disk", "internal/printable", "sim", "transport", "transport/local"},
+	"group":                   {"collective", "group/internal/content", "group/internal/decide", "group/internal/erasure", "group/internal/guard", "group/internal/pass", "group/internal/restore", "group/internal/scrub", "group/internal/seal", "group/internal/session", "group/internal/store", "group/internal/survey", "group/internal/tree", "internal/disk", "internal/printable", "sim", "transport", "transport/local"},
 	"group/buffers":           {"group", "group/internal/content", "group/internal/decide", "group/internal/erasure", "group/internal/guard", "group/internal/pass", "group/internal/session", "group/internal/store", "group/internal/survey", "group/internal/tree", "internal/disk", "transport"},
 	"group/internal/content":  {"group/internal/store", "group/internal/tree", "internal/disk", "internal/twosums"},
 	"group/internal/decide":   {"group/internal/store", "group/internal/tree", "internal/printable"},
@@ -58,14 +58,12 @@ var allowed = map[string][]string{
 	"group/internal/pass":     {"collective", "executor", "group/internal/content", "group/internal/erasure", "group/internal/session", "group/internal/store", "group/internal/tree", "internal/disk", "internal/hugepage", "transport", "verify"},
 	"group/internal/restore":  {"group/internal/content", "group/internal/store", "group/internal/tree", "internal/atomicfile", "internal/disk"},
 	"group/internal/session":  {"", "collective", "executor", "field", "group/internal/content", "group/internal/decide", "group/internal/erasure", "group/internal/seal", "group/internal/store", "group/internal/tree", "internal/disk", "internal/printable", "matrix", "sim", "transport", "verify"},
-	"group/internal/snapshot": {"group/internal/content", "group/internal/decide", "group/internal/session", "group/internal/store", "group/internal/tree", "internal/disk", "internal/printable", "transport"},
 	"group/internal/seal":     {"internal/disk"},
 	"group/internal/store":    {"group/internal/seal", "group/internal/tree", "internal/atomicfile", "internal/disk"},
 	"group/internal/scrub":    {"group/internal/content", "group/internal/session", "group/internal/store", "group/internal/tree", "internal/disk", "internal/printable"},
 	"group/internal/survey":   {"executor", "group/internal/content", "group/internal/erasure", "group/internal/pass", "group/internal/restore", "group/internal/scrub", "group/internal/session", "group/internal/store", "group/internal/tree", "internal/disk", "internal/printable"},
 	"group/internal/tree":     {"internal/disk", "internal/names"},
 	"group/site":              {"group/internal/erasure", "group/internal/guard", "group/internal/session", "group/internal/store", "group/internal/tree", "internal/disk", "internal/printable"},
-	"group/snapshots":         {"group", "group/internal/session", "group/internal/snapshot", "internal/disk"},
 	"coded":                   {"", "algo", "coded/manifest", "collective", "executor", "field", "internal/atomicfile", "internal/code", "internal/disk", "internal/printable", "matrix", "matrix/matrices", "trace", "transport"},
 	"coded/manifest":          {"field", "internal/disk", "internal/located", "internal/names", "internal/printable", "matrix", "matrix/matrices"},
 	"internal/disk":           {"internal/pace", "internal/printable"},
@@ -99,8 +97,8 @@ var allowed = map[string][]string{
 	"internal/comparison":     {"algo", "field", "internal/selection", "matrix", "matrix/matrices", "sim"},
 	"internal/selection":      {"", "algo", "field", "internal/printable", "matrix", "matrix/matrices", "sim", "tune"},
 	"internal/exit":           {""},
-	"internal/launch":         {"", "engine", "group", "group/site", "group/snapshots", "internal/exit", "internal/printable", "internal/ssh", "transport/tcp"},
-	"internal/grouptext":      {"group", "group/snapshots", "internal/exit", "internal/printable", "internal/report"},
+	"internal/launch":         {"", "engine", "group", "group/site", "internal/exit", "internal/printable", "internal/ssh", "transport/tcp"},
+	"internal/grouptext":      {"group", "internal/exit", "internal/printable", "internal/report"},
 	"internal/gauges":         {"group", "internal/atomicfile", "internal/exit", "internal/grouptext", "internal/printable"},
 	"internal/groupfile":      {"internal/atomicfile", "internal/disk", "internal/exit", "internal/launch", "internal/ssh"},
 	"internal/cli": {
@@ -125,7 +123,7 @@ var allowed = map[string][]string{
 	},
 	"cmd/volley":                {"internal/cli"},
 	"executor/internal/compile": {"executor/internal/cores", "field", "internal/poll", "plan"},
-	"cmd/libvolley":             {"", "coded", "collective", "field", "field/curves", "group", "group/buffers", "group/snapshots", "internal/delay", "internal/memo", "internal/printable", "internal/sets", "matrix", "matrix/matrices", "sim", "transport", "transport/mpi", "tune"},
+	"cmd/libvolley":             {"", "coded", "collective", "field", "field/curves", "group", "group/buffers", "internal/delay", "internal/memo", "internal/printable", "internal/sets", "matrix", "matrix/matrices", "sim", "transport", "transport/mpi", "tune"},
 }
 
 // TestImports compares the table with the imports there are, without those of

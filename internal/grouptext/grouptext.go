@@ -14,7 +14,6 @@ import (
 	"github.com/dustin/go-humanize"
 
 	"volley/group"
-	"volley/group/snapshots"
 	"volley/internal/exit"
 	"volley/internal/printable"
 	"volley/internal/report"
@@ -423,21 +422,21 @@ func Unprotect(w io.Writer, r *group.UnprotectReport, yes, all bool) error {
 }
 
 // Snapshots writes a table of snapshots.
-func Snapshots(w io.Writer, r *snapshots.Report, _ bool) error {
+func Snapshots(w io.Writer, r *group.SnapshotsReport, _ bool) error {
 	Notes(w, r.Notes)
 	if len(r.Snapshots) == 0 {
 		return printable.Fprintf(w, "no root has a directory step-N (N a number without leading zeros)\n")
 	}
-	return report.Text(w, []report.Column[snapshots.Snapshot]{
-		{Name: "step", Value: func(x snapshots.Snapshot) any { return x.Step }},
-		{Name: "protected", Value: func(x snapshots.Snapshot) any {
+	return report.Text(w, []report.Column[group.Snapshot]{
+		{Name: "step", Value: func(x group.Snapshot) any { return x.Step }},
+		{Name: "protected", Value: func(x group.Snapshot) any {
 			if x.Since.IsZero() {
 				return "no"
 			}
 			return printable.Time(x.Since)
 		}},
-		{Name: "nodes", Value: func(x snapshots.Snapshot) any { return fmt.Sprintf("%d of %d", len(x.Present), r.Nodes) }},
-		{Name: "state", Value: func(x snapshots.Snapshot) any {
+		{Name: "nodes", Value: func(x group.Snapshot) any { return fmt.Sprintf("%d of %d", len(x.Present), r.Nodes) }},
+		{Name: "state", Value: func(x group.Snapshot) any {
 			if x.Why == "" {
 				return x.State
 			}

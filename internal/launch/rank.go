@@ -19,7 +19,6 @@ import (
 	"volley/engine"
 	"volley/group"
 	"volley/group/site"
-	"volley/group/snapshots"
 	"volley/internal/exit"
 	"volley/internal/ssh"
 	"volley/transport/tcp"
@@ -132,7 +131,7 @@ func (r *Rank) serve(ctx context.Context) error {
 // Identify returns which node a directory is, or a root of snapshots.
 func Identify(dir string, root bool) group.Identity {
 	if root {
-		return snapshots.Identify(dir)
+		return group.IdentifyRoot(dir)
 	}
 	return group.Identify(dir)
 }

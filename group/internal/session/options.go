@@ -38,7 +38,7 @@ type Options struct {
 	Key   []byte
 	NoKey bool
 
-	// Roots says that the directories are roots of snapshots, of which the verb takes one: see package snapshots.
+	// Roots says that the directories are roots of snapshots, directories step-N of which the verb takes one.
 	// Step is its number, or Latest. Verify and Recover take the newest one that is in force, or that can be
 	// recovered; Protect takes the newest one that is at every root.
 	Roots bool  `json:"-"` // ranks compare them as part of what they are to do

@@ -1,4 +1,4 @@
-package snapshots_test
+package group_test
 
 import (
 	"os"
@@ -6,18 +6,17 @@ import (
 	"testing"
 
 	"volley/group"
-	"volley/group/snapshots"
 )
 
 // TestDraft gives a draft its name once it is complete, and refuses one of a snapshot that is there.
 func TestDraft(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "deep", "root")
-	if err := snapshots.Complete(root, 7); err != nil {
+	if err := group.CompleteSnapshot(root, 7); err != nil {
 		t.Errorf("without a root: %v", err)
 	}
 	for _, left := range []string{"left over", ""} {
-		dir, err := snapshots.Draft(root, 7)
-		if err != nil || dir != snapshots.Dir(root, 7) {
+		dir, err := group.DraftSnapshot(root, 7)
+		if err != nil || dir != group.SnapshotDir(root, 7) {
 			t.Fatal(dir, err)
 		}
 		if list, err := os.ReadDir(dir); err != nil || len(list) > 0 {
@@ -28,24 +27,24 @@ func TestDraft(t *testing.T) {
 		}
 	}
 	for range 2 { // then there is no draft
-		if err := snapshots.Complete(root, 7); err != nil {
+		if err := group.CompleteSnapshot(root, 7); err != nil {
 			t.Error(err)
 		}
 	}
-	if list, err := filepath.Glob(root + "/*/*"); err != nil || len(list) != 1 || list[0] != filepath.Join(snapshots.Dir(root, 7), "state") || filepath.Base(snapshots.Dir(root, 7)) != "step-7" {
+	if list, err := filepath.Glob(root + "/*/*"); err != nil || len(list) != 1 || list[0] != filepath.Join(group.SnapshotDir(root, 7), "state") || filepath.Base(group.SnapshotDir(root, 7)) != "step-7" {
 		t.Errorf("%v, %v", list, err)
 	}
-	if _, err := snapshots.Draft(root, 7); err != nil {
+	if _, err := group.DraftSnapshot(root, 7); err != nil {
 		t.Fatal(err)
 	}
-	if err := snapshots.Complete(root, 7); !group.IsInputError(err) {
+	if err := group.CompleteSnapshot(root, 7); !group.IsInputError(err) {
 		t.Errorf("a snapshot that is there: %v", err)
 	}
 	for _, bad := range []struct {
 		root string
 		step int64
 	}{{"", 1}, {root, -1}} {
-		if _, err := snapshots.Draft(bad.root, bad.step); !group.IsInputError(err) {
+		if _, err := group.DraftSnapshot(bad.root, bad.step); !group.IsInputError(err) {
 			t.Errorf("%v: %v", bad, err)
 		}
 	}

@@ -1,4 +1,4 @@
-package snapshots
+package group
 
 import (
 	"errors"
@@ -6,18 +6,17 @@ import (
 	"io/fs"
 	"path/filepath"
 
-	"volley/group"
 	"volley/group/internal/session"
 	"volley/internal/disk"
 )
 
 func draftName(step int64) string { return session.StepName(step) + ".draft" }
 
-// Draft makes a directory for the files of a snapshot in a root, empty, and returns its path. It does not count as a
-// snapshot until [Complete] gives it its name.
-func Draft(root string, step int64) (string, error) {
+// DraftSnapshot makes a directory for the files of a snapshot in a root, empty, and returns its path. It does not count as a
+// snapshot until [CompleteSnapshot] gives it its name.
+func DraftSnapshot(root string, step int64) (string, error) {
 	if root == "" || step < 0 {
-		return "", group.Inputf("a draft of step %d in %q: want a root, and a step of 0 or more", step, root)
+		return "", Inputf("a draft of step %d in %q: want a root, and a step of 0 or more", step, root)
 	}
 	if _, err := disk.Make(disk.OS, root, 0o777); err != nil {
 		return "", err
@@ -34,8 +33,8 @@ func Draft(root string, step int64) (string, error) {
 	return filepath.Join(root, name), dir.Mkdir(name, 0o777)
 }
 
-// Complete gives the draft of a snapshot its name, lastingly. It does nothing where there is no draft.
-func Complete(root string, step int64) error {
+// CompleteSnapshot gives the draft of a snapshot its name, lastingly. It does nothing where there is no draft.
+func CompleteSnapshot(root string, step int64) error {
 	dir, err := disk.OS.Open(root)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -50,7 +49,7 @@ func Complete(root string, step int64) error {
 		return err
 	}
 	if _, err := dir.Lstat(name); err == nil {
-		return group.Inputf("%s is there already, and %s was written for it: move one of them away", filepath.Join(root, name), filepath.Join(root, draft))
+		return Inputf("%s is there already, and %s was written for it: move one of them away", filepath.Join(root, name), filepath.Join(root, draft))
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
@@ -60,8 +59,8 @@ func Complete(root string, step int64) error {
 	return dir.SyncDir(".")
 }
 
-// Dir returns where a snapshot lies in a root, or its draft, if there is one.
-func Dir(root string, step int64) string {
+// SnapshotDir returns where a snapshot lies in a root, or its draft, if there is one.
+func SnapshotDir(root string, step int64) string {
 	if dir, err := disk.OS.Open(filepath.Join(root, draftName(step))); err == nil {
 		dir.Close()
 		return filepath.Join(root, draftName(step))

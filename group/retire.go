@@ -1,0 +1,176 @@
+package group
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"volley/group/internal/content"
+	"volley/group/internal/session"
+	"volley/group/internal/store"
+	"volley/group/internal/tree"
+	"volley/internal/disk"
+	"volley/internal/printable"
+)
+
+// surplus decides which snapshots a run removes that has put one in force at all nodes: those that are older than so many
+// of the newest ones that can be recovered. It says why others stay that are as old. Kept are those that count.
+func surplus(list []Snapshot, step int64, retain int) (gone, kept []int64, stay []string) {
+	kept = []int64{step}
+	for _, x := range list {
+		if x.State == InForce || x.State == Recoverable {
+			kept = append(kept, x.Step)
+		}
+	}
+	slices.SortFunc(kept, session.NewestFirst)
+	if len(kept) < retain {
+		return nil, kept, nil
+	}
+	kept = kept[:retain]
+	for _, x := range list {
+		switch {
+		case x.Step >= kept[retain-1]:
+		case x.State == Unclear || x.State == Busy:
+			stay = append(stay, fmt.Sprintf("%s stays: %s", session.StepName(x.Step), x.Why))
+		default:
+			gone = append(gone, x.Step)
+		}
+	}
+	return gone, kept, stay
+}
+
+// retire removes snapshots older than the newest protected ones that are retained. This one is in force everywhere.
+// It returns which have gone, and notes.
+func retire(ctx context.Context, s *session.Session, retain int) (removed []int64, notes []string, err error) {
+	found, err := lookAround(ctx, s, session.Verb{Name: "protect", Access: store.Access{Writes: true}})
+	if err != nil {
+		return nil, nil, err
+	}
+	defer found.Close()
+	lacking, err := found.glance(ctx, s)
+	if err != nil {
+		return nil, nil, err
+	}
+	gone, kept, notes := surplus(found.List, *s.Taken, retain)
+	notes = append(lacking, notes...)
+	removed, err = found.clear(ctx, s, gone, func(step int64) bool {
+		return slices.Contains(kept, step) || len(kept) == retain && step < kept[retain-1]
+	}, &notes)
+	return removed, notes, err
+}
+
+// clear renames snapshots, whose locks this run has, and returns which are gone everywhere. It removes those renamed
+// before, by this run or an earlier one, of which remove says that nobody needs them any more.
+func (f *surroundings) clear(ctx context.Context, s *session.Session, gone []int64, remove func(step int64) bool, notes *[]string) ([]int64, error) {
+	type left struct {
+		Steps []int64
+		Notes []string
+	}
+	all, err := session.Collect(ctx, s, func(_ context.Context, i int, n *store.Node) (x left, _ error) {
+		root, err := s.Disk.Open(n.Root)
+		if n.Absent != "" || err != nil {
+			return x, nil // nothing is there that could go
+		}
+		defer root.Close()
+		for _, step := range gone {
+			at := f.here[i][step]
+			if at == nil {
+				continue
+			}
+			if err := root.Rename(session.StepName(step), session.StepName(step)+".aside-"+s.Run); err != nil {
+				x.Steps, x.Notes = append(x.Steps, step), append(x.Notes, fmt.Sprintf("%s stays: %v", at.Given, err))
+			}
+		}
+		root.SyncDir(".") // a rename that a power cut undoes is made again by the next run
+		entries, _ := root.ReadDir(".")
+		for _, e := range entries {
+			if step, ok := session.StepOf(e.Name()); ok && remove != nil && remove(step) && e.Name() != session.StepName(step) {
+				if err := disk.RemoveAll(root, e.Name()); err != nil {
+					x.Notes = append(x.Notes, fmt.Sprintf("%s is not removed: %v", tree.JoinPath(n.RootName, tree.Name(e.Name())), err))
+				}
+			}
+		}
+		x.Notes = printable.Texts(x.Notes)
+		return x, nil
+	})
+	for _, x := range all {
+		*notes = append(*notes, x.Notes...)
+		gone = slices.DeleteFunc(gone, func(step int64) bool { return slices.Contains(x.Steps, step) })
+	}
+	return gone, err
+}
+
+// glance looks for the files of the snapshots that count by their records: by name, length and time. Where more nodes lack
+// files than may be lost, a snapshot is incomplete, which the notes say.
+func (f *surroundings) glance(ctx context.Context, s *session.Session) (notes []string, err error) {
+	counts := func(x *Snapshot) bool { return x.State == InForce || x.State == Recoverable }
+	has, err := session.Collect(ctx, s, func(ctx context.Context, i int, n *store.Node) (has []int64, _ error) {
+		for _, x := range f.List {
+			at := f.here[i][x.Step]
+			if at == nil || !counts(&x) {
+				continue
+			}
+			at.Load(s.Key, s.K)
+			whole, err := hasFiles(ctx, at, x.root)
+			at.Held, at.Unread = nil, nil
+			if err != nil {
+				return nil, err
+			}
+			if whole {
+				has = append(has, x.Step)
+			}
+		}
+		return has, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	for i := range f.List {
+		x := &f.List[i]
+		if !counts(x) {
+			continue
+		}
+		var lacking []string
+		for n, root := range f.Roots {
+			if !slices.Contains(has[n], x.Step) {
+				lacking = append(lacking, root.Dir)
+			}
+		}
+		if len(lacking) > x.tolerate {
+			x.State, x.Why = Incomplete, fmt.Sprintf("files that were protected are missing or others at %d nodes, and %d may be lost: %s", len(lacking), x.tolerate, strings.Join(lacking, ", "))
+			notes = append(notes, fmt.Sprintf("%s does not count: %s", session.StepName(x.Step), x.Why))
+		}
+	}
+	return notes, nil
+}
+
+// hasFiles reports whether a node has the files of the generation whose manifest has the root, whatever their names are by
+// now. The error is that of a context that has ended.
+func hasFiles(ctx context.Context, n *store.Node, root string) (bool, error) {
+	for _, l := range n.Held {
+		if l.Node < 0 || l.Held(nil).Root != root {
+			continue
+		}
+		_, record, err := n.Read(l, l.Manifest.RecordFilesAt(l.Node)[0])
+		if err != nil {
+			return false, nil
+		}
+		x, err := l.Manifest.DecodeRecord(record)
+		if err != nil {
+			return false, nil
+		}
+		list, err := tree.Scan(n.Dir, false, l.Manifest.Rules())
+		if err != nil {
+			return false, nil
+		}
+		if err := content.FindSources(ctx, l.Manifest, n.Dir, list, x, content.NoFiles); err != nil {
+			return false, err
+		}
+		return !slices.ContainsFunc(x.Entries, func(e *tree.Entry) bool {
+			is := list.Find(e.ReadAs())
+			return e.Type == tree.TypeFile && (is == nil || is.FileOf() == "" || is.Size != e.Size || !e.Torn && !is.SameTime(e))
+		}), nil
+	}
+	return false, nil
+}
