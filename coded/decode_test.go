@@ -14,7 +14,7 @@ import (
 
 	"volley/coded/manifest"
 	"volley/field/fieldtest"
-	"volley/internal/atomicfile"
+	"volley/internal/disk"
 	"volley/matrix/matrices"
 	"volley/transport"
 	"volley/transport/local"
@@ -28,7 +28,7 @@ func encodedFiles(t *testing.T, k int) (in, coded string) {
 	for n := range k {
 		name := fmt.Sprint("input.", n)
 		if n == 1 {
-			name += strings.Repeat("x", atomicfile.LongestName-len(name))
+			name += strings.Repeat("x", disk.LongestName-len(name))
 		}
 		writeText(t, filepath.Join(in, name), strings.Repeat(fmt.Sprint(n), 70_000+n))
 	}

@@ -28,12 +28,11 @@ import (
 	"strings"
 
 	"volley/coded/manifest"
-	"volley/internal/atomicfile"
 	"volley/internal/disk"
 )
 
 // hidden begins the names of files that have not got theirs yet.
-const hidden = atomicfile.Hidden
+const hidden = disk.Hidden
 
 // LockName is the name of the file whose lock a run that writes a directory has, and one that reads it has shared.
 const LockName = hidden + "lock"
@@ -266,7 +265,7 @@ func (d *directory) next() (number int64, err error) {
 
 // A newFile is a file of the directory that is being written, front to back.
 type newFile struct {
-	*atomicfile.Draft
+	*disk.Draft
 	name   string // that Commit gives it
 	digest hash.Hash
 	size   int64
@@ -274,7 +273,7 @@ type newFile struct {
 
 // validName reports whether a file of a directory may have that name, which neither leads elsewhere nor is hidden.
 func validName(name string) bool {
-	return filepath.IsLocal(name) && filepath.Base(name) == name && name != "." && len(name) <= atomicfile.LongestName &&
+	return filepath.IsLocal(name) && filepath.Base(name) == name && name != "." && len(name) <= disk.LongestName &&
 		!strings.Contains(name, "\x00") && !strings.HasPrefix(name, hidden)
 }
 
@@ -283,7 +282,7 @@ func (d *directory) Create(name string) (*newFile, error) {
 	if err := d.free(name); err != nil {
 		return nil, err
 	}
-	draft, err := atomicfile.Create(d.dir, name, 0o600)
+	draft, err := disk.CreateDraft(d.dir, name, 0o600)
 	if err != nil {
 		return nil, err
 	}
@@ -347,7 +346,7 @@ func (d *directory) Commit(m *manifest.Manifest, perm fs.FileMode) error {
 			if d.unlock == nil {
 				return nil
 			}
-			return atomicfile.WriteIn(d.dir, name, text, perm)
+			return disk.WriteIn(d.dir, name, text, perm)
 		}
 		steps = append(steps, func() error { return write(manifest.FileName) }, func() error {
 			if err := write(manifest.CopyName); err != nil || d.unlock == nil {
@@ -392,7 +391,7 @@ func (d *directory) rename() error {
 
 // permissions returns what a new file of the directory may have: by an empty file, as asking the umask sets it.
 func (d *directory) permissions() (fs.FileMode, error) {
-	f, err := atomicfile.Create(d.dir, "umask", 0o666)
+	f, err := disk.CreateDraft(d.dir, "umask", 0o666)
 	if err != nil {
 		return 0, err
 	}

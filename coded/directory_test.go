@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"volley/coded/manifest"
-	"volley/internal/atomicfile"
 	"volley/internal/disk"
 	"volley/internal/disk/disktest"
 	"volley/transport"
@@ -318,7 +317,7 @@ func TestFailedCommit(t *testing.T) {
 func TestCommitFiles(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "out")
-	names := []string{"a", strings.Repeat("b", atomicfile.LongestName)}
+	names := []string{"a", strings.Repeat("b", disk.LongestName)}
 	run := func(replace bool, text string) error {
 		d, err := open(disk.OS, path, names, replace)
 		if err != nil {

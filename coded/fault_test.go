@@ -15,7 +15,6 @@ import (
 	"volley/coded/manifest"
 	"volley/executor"
 	"volley/field/fieldtest"
-	"volley/internal/atomicfile"
 	"volley/internal/disk"
 	"volley/internal/disk/disktest"
 	"volley/matrix/matrices"
@@ -262,7 +261,7 @@ func TestCopyOfInterrupted(t *testing.T) {
 // TestFaultyFiles is [TestFaultyReplace] for files without a manifest: each is the old or the new one.
 func TestFaultyFiles(t *testing.T) {
 	t.Parallel()
-	names := []string{"a", strings.Repeat("b", atomicfile.LongestName), "c\xe9\n"}
+	names := []string{"a", strings.Repeat("b", disk.LongestName), "c\xe9\n"}
 	write := func(on disk.Disk, text string) error {
 		d, err := open(on, out, names, true)
 		if err != nil {

@@ -17,7 +17,6 @@ import (
 
 	"github.com/gofrs/flock"
 
-	"volley/internal/atomicfile"
 	"volley/internal/disk"
 	"volley/internal/located"
 )
@@ -213,7 +212,7 @@ func (r *Result) Save(path string) error {
 	if len(data) >= longest {
 		return fmt.Errorf("%s would have more than %d bytes: move it away and measure again", path, longest)
 	}
-	return atomicfile.Write(path, append(data, '\n'))
+	return disk.WriteFile(path, append(data, '\n'), 0o666)
 }
 
 // file is the form of a file.

@@ -46,7 +46,7 @@ var allowed = map[string][]string{
 	"executor":                {"executor/internal/compile", "executor/internal/cores", "executor/internal/run", "internal/hugepage", "plan", "trace", "transport"},
 	"executor/internal/cores": {},
 	"executor/internal/run":   {"executor/internal/compile"},
-	"tune":                    {"collective", "field", "internal/atomicfile", "internal/disk", "internal/located", "sim", "transport"},
+	"tune":                    {"collective", "field", "internal/disk", "internal/located", "sim", "transport"},
 	"collective":              {"internal/printable", "internal/sharedmemory", "transport"},
 	"":                        {"algo", "collective", "executor", "field", "internal/code", "internal/located", "internal/memo", "internal/poll", "internal/runcheck", "matrix", "plan", "sim", "trace", "transport", "transport/local", "verify"},
 	"group":                   {"collective", "group/internal/content", "group/internal/decide", "group/internal/erasure", "group/internal/guard", "group/internal/pass", "group/internal/restore", "group/internal/scrub", "group/internal/seal", "group/internal/session", "group/internal/store", "group/internal/survey", "group/internal/tree", "internal/disk", "internal/printable", "sim", "transport", "transport/local"},
@@ -56,21 +56,20 @@ var allowed = map[string][]string{
 	"group/internal/erasure":  {"", "algo", "executor", "field", "group/internal/content", "group/internal/store", "internal/code", "internal/disk", "matrix", "plan", "sim", "transport", "verify"},
 	"group/internal/guard":    {"group/internal/content", "group/internal/pass", "group/internal/session", "group/internal/store", "group/internal/tree", "internal/disk"},
 	"group/internal/pass":     {"collective", "executor", "group/internal/content", "group/internal/erasure", "group/internal/session", "group/internal/store", "group/internal/tree", "internal/disk", "internal/hugepage", "transport", "verify"},
-	"group/internal/restore":  {"group/internal/content", "group/internal/store", "group/internal/tree", "internal/atomicfile", "internal/disk"},
+	"group/internal/restore":  {"group/internal/content", "group/internal/store", "group/internal/tree", "internal/disk"},
 	"group/internal/session":  {"", "collective", "executor", "field", "group/internal/content", "group/internal/decide", "group/internal/erasure", "group/internal/seal", "group/internal/store", "group/internal/tree", "internal/disk", "internal/printable", "matrix", "sim", "transport", "verify"},
 	"group/internal/seal":     {"internal/disk"},
-	"group/internal/store":    {"group/internal/seal", "group/internal/tree", "internal/atomicfile", "internal/disk"},
+	"group/internal/store":    {"group/internal/seal", "group/internal/tree", "internal/disk"},
 	"group/internal/scrub":    {"group/internal/content", "group/internal/session", "group/internal/store", "group/internal/tree", "internal/disk", "internal/printable"},
 	"group/internal/survey":   {"executor", "group/internal/content", "group/internal/erasure", "group/internal/pass", "group/internal/restore", "group/internal/scrub", "group/internal/session", "group/internal/store", "group/internal/tree", "internal/disk", "internal/printable"},
 	"group/internal/tree":     {"internal/disk", "internal/names"},
 	"group/site":              {"group/internal/erasure", "group/internal/guard", "group/internal/session", "group/internal/store", "group/internal/tree", "internal/disk", "internal/printable"},
-	"coded":                   {"", "algo", "coded/manifest", "collective", "executor", "field", "internal/atomicfile", "internal/code", "internal/disk", "internal/printable", "matrix", "matrix/matrices", "trace", "transport"},
+	"coded":                   {"", "algo", "coded/manifest", "collective", "executor", "field", "internal/code", "internal/disk", "internal/printable", "matrix", "matrix/matrices", "trace", "transport"},
 	"coded/manifest":          {"field", "internal/disk", "internal/located", "internal/names", "internal/printable", "matrix", "matrix/matrices"},
 	"internal/disk":           {"internal/pace", "internal/printable"},
 	"internal/powercut":       {},
 	"internal/sharedmemory":   {},
 	"internal/disk/disktest":  {"internal/disk"},
-	"internal/atomicfile":     {"internal/disk"},
 	"internal/claims":         {},
 	"internal/code":           {"field", "internal/poll", "matrix"},
 	"internal/deps":           {},
@@ -93,20 +92,20 @@ var allowed = map[string][]string{
 	"internal/hugepage":       {},
 	"internal/race":           {},
 	"internal/rapidseed":      {},
-	"internal/testprogram":    {"internal/atomicfile"},
+	"internal/testprogram":    {"internal/disk"},
 	"internal/comparison":     {"algo", "field", "internal/selection", "matrix", "matrix/matrices", "sim"},
 	"internal/selection":      {"", "algo", "field", "internal/printable", "matrix", "matrix/matrices", "sim", "tune"},
 	"internal/exit":           {""},
 	"internal/launch":         {"", "engine", "group", "group/site", "internal/exit", "internal/printable", "internal/ssh", "transport/tcp"},
 	"internal/grouptext":      {"group", "internal/exit", "internal/printable", "internal/report"},
-	"internal/gauges":         {"group", "internal/atomicfile", "internal/exit", "internal/grouptext", "internal/printable"},
-	"internal/groupfile":      {"internal/atomicfile", "internal/disk", "internal/exit", "internal/launch", "internal/ssh"},
+	"internal/gauges":         {"group", "internal/disk", "internal/exit", "internal/grouptext", "internal/printable"},
+	"internal/groupfile":      {"internal/disk", "internal/exit", "internal/launch", "internal/ssh"},
 	"internal/cli": {
 		"", "algo", "field", "group", "internal/cli/groups", "internal/cli/ranks", "internal/cli/schedules", "internal/cli/session", "internal/exit", "internal/launch", "internal/printable", "internal/selection",
 		"matrix/matrices",
 	},
 	"internal/cli/session": {
-		"", "algo", "coded", "engine", "executor", "field", "internal/atomicfile", "internal/disk", "internal/exit", "internal/gauges", "internal/launch", "internal/poll", "internal/printable", "internal/selection", "internal/ssh",
+		"", "algo", "coded", "engine", "executor", "field", "internal/disk", "internal/exit", "internal/gauges", "internal/launch", "internal/poll", "internal/printable", "internal/selection", "internal/ssh",
 		"transport", "transport/tcp",
 	},
 	"internal/cli/ranks": {
@@ -118,7 +117,7 @@ var allowed = map[string][]string{
 		"matrix", "matrix/matrices", "plan", "sim", "trace", "transport", "transport/local", "tune", "verify",
 	},
 	"internal/cli/groups": {
-		"", "executor", "field", "group", "group/buffers", "group/site", "internal/atomicfile", "internal/cli/ranks", "internal/cli/session", "internal/exit", "internal/gauges", "internal/groupfile", "internal/grouptext",
+		"", "executor", "field", "group", "group/buffers", "group/site", "internal/cli/ranks", "internal/cli/session", "internal/disk", "internal/exit", "internal/gauges", "internal/groupfile", "internal/grouptext",
 		"internal/launch", "internal/printable", "internal/report", "internal/selection", "internal/sets", "internal/ssh", "transport", "transport/local",
 	},
 	"cmd/volley":                {"internal/cli"},
@@ -157,7 +156,7 @@ var levels = []struct {
 	packages string
 }{
 	{"know nothing of packets", "internal/claims internal/deps internal/fuzzlimit internal/hugepage internal/located internal/memo internal/names internal/pace internal/poll internal/powercut internal/printable internal/race internal/rapidseed internal/report internal/sharedmemory internal/twosums internal/verifyall"},
-	{"disks", "internal/disk internal/atomicfile internal/testprogram"},
+	{"disks", "internal/disk internal/testprogram"},
 	{"arithmetic", "field"},
 	{"what is to be done with symbols", "plan internal/pointset"},
 	{"which matrix, and what a plan costs", "matrix sim"},
@@ -327,7 +326,7 @@ var programs = []string{"internal/cli/session", "cmd/volley", "cmd/libvolley"}
 var changing = strings.Fields("Chmod Chown Chtimes CopyFS Create CreateTemp Lchown Link Mkdir MkdirAll MkdirTemp OpenFile Remove RemoveAll Rename Symlink Truncate WriteFile")
 
 // TestWrites checks that what the product writes it writes by package disk, so that the tests of commits interrupt
-// each of its calls. Whole files go through package atomicfile, which has such a test of its own.
+// each of its calls. Package disk has such a test for whole files.
 func TestWrites(t *testing.T) {
 	found := map[string]bool{}
 	packages(t, func(name string, pkg *build.Package) {
@@ -341,7 +340,7 @@ func TestWrites(t *testing.T) {
 					if of, ok := call.X.(*ast.Ident); ok && of.Name == "os" {
 						found[name] = true
 						if !slices.Contains(writers, name) {
-							t.Errorf("%s/%s calls os.%s: write by package atomicfile or disk", name, file, call.Sel.Name)
+							t.Errorf("%s/%s calls os.%s: write by package disk", name, file, call.Sel.Name)
 						}
 					}
 				}

@@ -13,7 +13,6 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"volley/internal/atomicfile"
 	"volley/internal/disk"
 	"volley/internal/exit"
 	"volley/internal/launch"
@@ -257,7 +256,7 @@ func Rewrite(name string, add, remove []string, tolerate string) error {
 	if err != nil {
 		return err
 	}
-	return atomicfile.WriteMode(name, text, info.Mode())
+	return disk.WriteMode(name, text, info.Mode())
 }
 
 // An Entry is a key of a group file with its values: a list where it can have several.

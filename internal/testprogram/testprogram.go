@@ -4,7 +4,7 @@ package testprogram
 import (
 	"syscall"
 
-	"volley/internal/atomicfile"
+	"volley/internal/disk"
 )
 
 // Write writes a program or a script. Meanwhile this process starts no other: that one would have the file open for writing
@@ -12,5 +12,5 @@ import (
 func Write(name string, text []byte) error {
 	syscall.ForkLock.RLock()
 	defer syscall.ForkLock.RUnlock()
-	return atomicfile.WriteMode(name, text, 0o755)
+	return disk.WriteMode(name, text, 0o755)
 }

@@ -12,7 +12,6 @@ import (
 
 	"volley/group/internal/store"
 	"volley/group/internal/tree"
-	"volley/internal/atomicfile"
 	"volley/internal/disk"
 )
 
@@ -70,9 +69,9 @@ func (x *Target) stageBeside(dir string) (*private, error) {
 	if p := x.beside[dir]; p != nil {
 		return p, nil
 	}
-	n, name := x.node, path.Join(dir, atomicfile.Hidden+x.origin.Run)
+	n, name := x.node, path.Join(dir, disk.Hidden+x.origin.Run)
 	note := fmt.Sprint(besideName, len(x.beside))
-	if err := atomicfile.WriteIn(n.Dir, staged(note), []byte(name), 0o600); err != nil {
+	if err := disk.WriteIn(n.Dir, staged(note), []byte(name), 0o600); err != nil {
 		return nil, err
 	}
 	p, err := privateDir(n, name)
@@ -108,7 +107,7 @@ func Sweep(n *store.Node) {
 			continue
 		}
 		name, err := disk.ReadText(n.Dir, staged(e.Name()), store.MostNode)
-		if err == nil && strings.HasPrefix(path.Base(string(name)), atomicfile.Hidden) {
+		if err == nil && strings.HasPrefix(path.Base(string(name)), disk.Hidden) {
 			disk.Discard(n.Dir, string(name)) // what is left of it is new, and nobody's
 		}
 	}

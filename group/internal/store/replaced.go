@@ -9,7 +9,6 @@ import (
 	"syscall"
 
 	"volley/group/internal/tree"
-	"volley/internal/atomicfile"
 	"volley/internal/disk"
 )
 
@@ -73,5 +72,5 @@ func (n *Node) WriteFile(dir, name string, text []byte) error {
 	if err := n.MakeWay(dir, name); err != nil {
 		return err
 	}
-	return atomicfile.WriteIn(n.Dir, MetaPath(dir, name), text, 0o600)
+	return disk.WriteIn(n.Dir, MetaPath(dir, name), text, 0o600)
 }

@@ -19,7 +19,6 @@ import (
 
 	"volley/group/internal/seal"
 	"volley/group/internal/tree"
-	"volley/internal/atomicfile"
 	"volley/internal/disk"
 )
 
@@ -485,7 +484,7 @@ func (n *Node) complete(s *State, l *Loaded, key []byte) Held {
 
 // Leftover reports whether a name of .volley is of a run that was interrupted.
 func Leftover(name string) bool {
-	return strings.HasPrefix(name, temporary) || strings.HasPrefix(name, atomicfile.Hidden)
+	return strings.HasPrefix(name, temporary) || strings.HasPrefix(name, disk.Hidden)
 }
 
 // contents reports whether a directory, if it is there, has files that are not Volley's, and what is in .volley.

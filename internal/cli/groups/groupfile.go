@@ -6,9 +6,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"volley/internal/atomicfile"
 	"volley/internal/cli/ranks"
 	"volley/internal/cli/session"
+	"volley/internal/disk"
 	"volley/internal/exit"
 	"volley/internal/groupfile"
 )
@@ -33,7 +33,7 @@ func newGroup(s *session.Session) *cobra.Command {
 				_, err := cmd.OutOrStdout().Write(text)
 				return err
 			}
-			return session.Placed("-o", atomicfile.WritePerm(output, text, 0o644)) // others may not write it: see readGroup
+			return session.Placed("-o", disk.WriteFile(output, text, 0o644)) // others may not write it: see readGroup
 		},
 	}
 	verb := newProtect(s)

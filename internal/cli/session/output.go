@@ -16,7 +16,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"volley/internal/atomicfile"
+	"volley/internal/disk"
 	"volley/internal/exit"
 	"volley/internal/poll"
 )
@@ -126,7 +126,7 @@ func WriteJSON(w io.Writer, v any) error {
 
 // WriteFile writes a file, which a flag has named, whole or not at all.
 func WriteFile(flag, name string, write func(io.Writer) error) error {
-	return Placed(flag, atomicfile.Stream(name, func(f io.Writer) error {
+	return Placed(flag, disk.WriteStream(disk.OS, name, 0o666, false, func(f io.Writer) error {
 		w := bufio.NewWriter(f)
 		return cmp.Or(write(w), w.Flush())
 	}))

@@ -1,4 +1,4 @@
-package atomicfile
+package disk_test
 
 import (
 	"errors"
@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"volley/internal/disk"
 	"volley/internal/disk/disktest"
 )
 
@@ -20,7 +21,7 @@ func TestWrite(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "file")
 	for _, want := range []string{"first, the longer one", "second"} {
-		if err := Write(path, []byte(want)); err != nil {
+		if err := disk.WriteFile(path, []byte(want), 0o666); err != nil {
 			t.Fatal(err)
 		}
 		got, err := os.ReadFile(path)
@@ -36,15 +37,15 @@ func TestWrite(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(folder, "full"), 0o777); err != nil {
 		t.Fatal(err)
 	}
-	if err := Write(folder, []byte("x")); err == nil {
+	if err := disk.WriteFile(folder, []byte("x"), 0o666); err == nil {
 		t.Error("a directory was replaced")
 	}
 	var open *fs.PathError
-	if err := Write(filepath.Join(dir, "none", "file"), nil); !errors.As(err, &open) || open.Op != "open" {
+	if err := disk.WriteFile(filepath.Join(dir, "none", "file"), nil, 0o666); !errors.As(err, &open) || open.Op != "open" {
 		t.Errorf("no directory: %v: want a PathError of Op open", err)
 	}
 	failed := errors.New("failed")
-	if err := Stream(path, func(w io.Writer) error {
+	if err := disk.WriteStream(disk.OS, path, 0o666, false, func(w io.Writer) error {
 		io.WriteString(w, "half")
 		return failed
 	}); err != failed {
@@ -97,14 +98,14 @@ func TestInterrupted(t *testing.T) {
 				sweep := disktest.Sweep{
 					Machine: m,
 					Run: func(p *disktest.Process) error {
-						return stream(p, path, func(w io.Writer) error {
+						return disk.WriteStream(p, path, 0o666, exactly, func(w io.Writer) error {
 							for part := range strings.SplitAfterSeq(text, " ") {
 								if _, err := io.WriteString(w, part); err != nil {
 									return err
 								}
 							}
 							return nil
-						}, 0o666, exactly)
+						})
 					},
 					Check: func(x *disktest.Interrupted) error {
 						got, err := is(x.Machine)
@@ -114,7 +115,7 @@ func TestInterrupted(t *testing.T) {
 						if x.Err != nil && got == text && x.Call.Op != "syncdir" && !x.Ends {
 							return errors.New("it holds the new text after an error")
 						}
-						if !x.Ends && x.Name != disktest.TurnReadOnly.Name && strings.Contains(x.Machine.Tree("/d"), Hidden) {
+						if !x.Ends && x.Name != disktest.TurnReadOnly.Name && strings.Contains(x.Machine.Tree("/d"), disk.Hidden) {
 							return fmt.Errorf("left: %s", x.Machine.Tree("/d"))
 						}
 						x.Machine.PowerCut(nil)

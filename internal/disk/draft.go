@@ -1,5 +1,4 @@
-// Package atomicfile writes a file whole or not at all.
-package atomicfile
+package disk
 
 import (
 	"crypto/rand"
@@ -9,8 +8,6 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-
-	"volley/internal/disk"
 )
 
 // Hidden begins the names of files that are not there yet.
@@ -21,18 +18,18 @@ const LongestName = 255
 
 // A Draft is a new file that has a hidden name, in the directory where it is to have its own.
 type Draft struct {
-	disk.File
-	dir         disk.Dir
+	File
+	dir         Dir
 	hidden, own string
 }
 
-// Create makes a draft of a file of a directory. Its hidden name is no other run's and, unless that is too long, ends
+// CreateDraft makes a draft of a file of a directory. Its hidden name is no other run's and, unless that is too long, ends
 // in its own, so that errors tell which file it is. It follows no link.
-func Create(dir disk.Dir, name string, mode fs.FileMode) (*Draft, error) {
+func CreateDraft(dir Dir, name string, mode fs.FileMode) (*Draft, error) {
 	return create(dir, name, "-"+path.Base(name), mode)
 }
 
-func create(dir disk.Dir, name, tells string, mode fs.FileMode) (*Draft, error) {
+func create(dir Dir, name, tells string, mode fs.FileMode) (*Draft, error) {
 	hidden := Hidden + rand.Text()[:8]
 	if len(hidden+tells) <= LongestName {
 		hidden += tells
@@ -64,19 +61,16 @@ func (d *Draft) Discard() {
 	d.dir.Remove(d.hidden)
 }
 
-// Write writes data to path, in place of an earlier file, under another name in the same directory at first: the file
-// is there whole, or as it was before, and its name lasts. The error is an *fs.PathError of Op "open" where there can
-// be no file at all, and nothing was written.
-func Write(path string, data []byte) error { return Stream(path, writing(data)) }
-
-// WriteMode is [Write] for a file that gets that mode whatever the umask takes.
-func WriteMode(path string, data []byte, mode fs.FileMode) error {
-	return stream(disk.OS, path, writing(data), mode.Perm(), true)
+// WriteFile writes data to path, in place of an earlier file, under another name in the same directory at first: the file
+// is there whole, or as it was before, and its name lasts. Its mode is perm, less the umask. The error is an *fs.PathError
+// of Op "open" where there can be no file at all, and nothing was written.
+func WriteFile(path string, data []byte, perm fs.FileMode) error {
+	return WriteStream(OS, path, perm, false, writing(data))
 }
 
-// WritePerm is [Write] for a file whose mode is perm, less the umask.
-func WritePerm(path string, data []byte, perm fs.FileMode) error {
-	return stream(disk.OS, path, writing(data), perm, false)
+// WriteMode is [WriteFile] for a file that gets that mode whatever the umask takes.
+func WriteMode(path string, data []byte, mode fs.FileMode) error {
+	return WriteStream(OS, path, mode.Perm(), true, writing(data))
 }
 
 func writing(data []byte) func(io.Writer) error {
@@ -86,12 +80,9 @@ func writing(data []byte) func(io.Writer) error {
 	}
 }
 
-// Stream is [Write] of what write writes. Where write fails, the error is its own.
-func Stream(path string, write func(io.Writer) error) error {
-	return stream(disk.OS, path, write, 0o666, false)
-}
-
-func stream(on disk.Disk, path string, write func(io.Writer) error, mode fs.FileMode, exactly bool) error {
+// WriteStream is [WriteFile], or [WriteMode] where the mode is to be exactly that, of what write writes. Where write fails,
+// the error is its own.
+func WriteStream(on Disk, path string, mode fs.FileMode, exactly bool, write func(io.Writer) error) error {
 	dir, err := on.Open(filepath.Dir(path))
 	if err != nil {
 		if at := new(fs.PathError); errors.As(err, &at) {
@@ -100,15 +91,15 @@ func stream(on disk.Disk, path string, write func(io.Writer) error, mode fs.File
 		return &fs.PathError{Op: "open", Path: path, Err: err}
 	}
 	defer dir.Close()
-	return streamIn(dir, filepath.Base(path), write, mode, exactly)
+	return writeIn(dir, filepath.Base(path), mode, exactly, write)
 }
 
-// WriteIn is [Write] for a file of a directory. Its mode is perm, less the umask.
-func WriteIn(dir disk.Dir, name string, data []byte, perm fs.FileMode) error {
-	return streamIn(dir, name, writing(data), perm, false)
+// WriteIn is [WriteFile] for a file of a directory.
+func WriteIn(dir Dir, name string, data []byte, perm fs.FileMode) error {
+	return writeIn(dir, name, perm, false, writing(data))
 }
 
-func streamIn(dir disk.Dir, name string, write func(io.Writer) error, mode fs.FileMode, exactly bool) error {
+func writeIn(dir Dir, name string, mode fs.FileMode, exactly bool, write func(io.Writer) error) error {
 	d, err := create(dir, name, "", mode)
 	if err != nil {
 		return err
