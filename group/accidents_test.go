@@ -18,34 +18,31 @@ func TestBalance(t *testing.T) {
 	for _, x := range []struct {
 		what        string
 		was, now    []*tree.Entry
-		most        float64
 		want        guard.Balance
 		empty, less bool
 	}{
-		{"nothing was there", nil, nil, 0.5, guard.Balance{}, false, false},
-		{"directories only", []*tree.Entry{dir}, nil, 0.5, guard.Balance{}, false, false},
-		{"all is there", []*tree.Entry{file("a", 5), dir}, []*tree.Entry{file("a", 5)}, 0.5, guard.Balance{Files: 1, Were: 1, Bytes: 5, WereBytes: 5}, false, false},
-		{"all is gone", []*tree.Entry{file("a", 5), file("b", 5)}, []*tree.Entry{dir}, 0.5, guard.Balance{Were: 2, WereBytes: 10, Deleted: 2, First: []string{"a", "b"}}, true, true},
-		{"all is gone, and all may", []*tree.Entry{file("a", 5)}, nil, 1, guard.Balance{Were: 1, WereBytes: 5, Deleted: 1, First: []string{"a"}}, true, false},
-		{"half is gone", []*tree.Entry{file("a", 5), file("b", 5)}, []*tree.Entry{file("b", 5)}, 0.5, guard.Balance{Files: 1, Were: 2, Bytes: 5, WereBytes: 10, Deleted: 1, First: []string{"a"}}, false, false},
-		{"half may not be gone", []*tree.Entry{file("a", 5), file("b", 5)}, []*tree.Entry{file("b", 5)}, 0.4, guard.Balance{Files: 1, Were: 2, Bytes: 5, WereBytes: 10, Deleted: 1, First: []string{"a"}}, false, true},
-		{"half the files, and fewer bytes", []*tree.Entry{file("a", 6), file("b", 5)}, []*tree.Entry{file("b", 5)}, 0.5, guard.Balance{Files: 1, Were: 2, Bytes: 5, WereBytes: 11, Deleted: 1, First: []string{"a"}}, false, true},
-		{"most bytes, and few files", []*tree.Entry{file("a", 1), file("b", 1), file("c", 9)}, []*tree.Entry{file("c", 9)}, 0.5, guard.Balance{Files: 1, Were: 3, Bytes: 9, WereBytes: 11, Deleted: 2, First: []string{"a", "b"}}, false, true},
-		{"moved", []*tree.Entry{file("a", 5), file("b", 5)}, []*tree.Entry{file("c", 5), file("d", 5)}, 0.5, guard.Balance{Files: 2, Were: 2, Bytes: 10, WereBytes: 10}, false, false},
-		{"new ones make up for it", []*tree.Entry{file("a", 5), file("b", 5)}, []*tree.Entry{file("c", 4), file("d", 6)}, 0.5,
+		{"nothing was there", nil, nil, guard.Balance{}, false, false},
+		{"directories only", []*tree.Entry{dir}, nil, guard.Balance{}, false, false},
+		{"all is there", []*tree.Entry{file("a", 5), dir}, []*tree.Entry{file("a", 5)}, guard.Balance{Files: 1, Were: 1, Bytes: 5, WereBytes: 5}, false, false},
+		{"all is gone", []*tree.Entry{file("a", 5), file("b", 5)}, []*tree.Entry{dir}, guard.Balance{Were: 2, WereBytes: 10, Deleted: 2, First: []string{"a", "b"}}, true, true},
+		{"half is gone", []*tree.Entry{file("a", 5), file("b", 5)}, []*tree.Entry{file("b", 5)}, guard.Balance{Files: 1, Were: 2, Bytes: 5, WereBytes: 10, Deleted: 1, First: []string{"a"}}, false, false},
+		{"half the files, and fewer bytes", []*tree.Entry{file("a", 6), file("b", 5)}, []*tree.Entry{file("b", 5)}, guard.Balance{Files: 1, Were: 2, Bytes: 5, WereBytes: 11, Deleted: 1, First: []string{"a"}}, false, true},
+		{"most bytes, and few files", []*tree.Entry{file("a", 1), file("b", 1), file("c", 9)}, []*tree.Entry{file("c", 9)}, guard.Balance{Files: 1, Were: 3, Bytes: 9, WereBytes: 11, Deleted: 2, First: []string{"a", "b"}}, false, true},
+		{"moved", []*tree.Entry{file("a", 5), file("b", 5)}, []*tree.Entry{file("c", 5), file("d", 5)}, guard.Balance{Files: 2, Were: 2, Bytes: 10, WereBytes: 10}, false, false},
+		{"new ones make up for it", []*tree.Entry{file("a", 5), file("b", 5)}, []*tree.Entry{file("c", 4), file("d", 6)},
 			guard.Balance{Files: 2, Were: 2, Bytes: 10, WereBytes: 10, Deleted: 2, First: []string{"a", "b"}, Replaced: 2, ChangedBytes: 10, FirstChanged: []string{"a", "b"}}, false, false},
-		{"emptied", []*tree.Entry{file("a", 5)}, []*tree.Entry{file("a", 0)}, 0.5, guard.Balance{Were: 1, WereBytes: 5, Deleted: 1, First: []string{"a"}}, true, true},
-		{"empty before", []*tree.Entry{file("a", 0), file("b", 1)}, []*tree.Entry{file("a", 0), file("b", 1)}, 0.5, guard.Balance{Files: 2, Were: 2, Bytes: 1, WereBytes: 1}, false, false},
-		{"shorter", []*tree.Entry{file("a", 5), file("b", 5), file("c", 0)}, []*tree.Entry{file("a", 4), file("b", 6), file("c", 0)}, 0.5, guard.Balance{Files: 3, Were: 3, Bytes: 10, WereBytes: 10, Shorter: 1, First: []string{"a"}, Changed: 2, ChangedBytes: 10, FirstChanged: []string{"a", "b"}}, false, false},
-		{"one emptied, one shorter, one gone", []*tree.Entry{file("a", 5), file("b", 5), file("c", 5), file("d", 5)}, []*tree.Entry{file("a", 0), dir, file("b", 1), file("d", 5)}, 0.5,
+		{"emptied", []*tree.Entry{file("a", 5)}, []*tree.Entry{file("a", 0)}, guard.Balance{Were: 1, WereBytes: 5, Deleted: 1, First: []string{"a"}}, true, true},
+		{"empty before", []*tree.Entry{file("a", 0), file("b", 1)}, []*tree.Entry{file("a", 0), file("b", 1)}, guard.Balance{Files: 2, Were: 2, Bytes: 1, WereBytes: 1}, false, false},
+		{"shorter", []*tree.Entry{file("a", 5), file("b", 5), file("c", 0)}, []*tree.Entry{file("a", 4), file("b", 6), file("c", 0)}, guard.Balance{Files: 3, Were: 3, Bytes: 10, WereBytes: 10, Shorter: 1, First: []string{"a"}, Changed: 2, ChangedBytes: 10, FirstChanged: []string{"a", "b"}}, false, false},
+		{"one emptied, one shorter, one gone", []*tree.Entry{file("a", 5), file("b", 5), file("c", 5), file("d", 5)}, []*tree.Entry{file("a", 0), dir, file("b", 1), file("d", 5)},
 			guard.Balance{Files: 2, Were: 4, Bytes: 6, WereBytes: 20, Deleted: 2, Shorter: 1, First: []string{"c", "a", "b"}, Changed: 1, ChangedBytes: 5, FirstChanged: []string{"b"}}, false, true},
-		{"became a directory", []*tree.Entry{file("d", 1)}, []*tree.Entry{dir}, 0.5, guard.Balance{Were: 1, WereBytes: 1, Deleted: 1, First: []string{"d"}}, true, true},
-		{"many", []*tree.Entry{file("a", 1), file("b", 1), file("c", 1), file("d", 1), file("e", 1), file("f", 1), file("g", 1)}, []*tree.Entry{file("g", 0)}, 0.5,
+		{"became a directory", []*tree.Entry{file("d", 1)}, []*tree.Entry{dir}, guard.Balance{Were: 1, WereBytes: 1, Deleted: 1, First: []string{"d"}}, true, true},
+		{"many", []*tree.Entry{file("a", 1), file("b", 1), file("c", 1), file("d", 1), file("e", 1), file("f", 1), file("g", 1)}, []*tree.Entry{file("g", 0)},
 			guard.Balance{Were: 7, WereBytes: 7, Deleted: 7, First: []string{"a", "b", "c", "d", "e", "g"}}, true, true},
 	} {
 		is := guard.BalanceOf(x.was, x.now)
-		if fmt.Sprintf("%+v", is) != fmt.Sprintf("%+v", x.want) || is.Empty() != x.empty || is.Less(x.most) != x.less {
-			t.Errorf("%s: %+v, %v, %v: want %+v, %v, %v", x.what, is, is.Empty(), is.Less(x.most), x.want, x.empty, x.less)
+		if fmt.Sprintf("%+v", is) != fmt.Sprintf("%+v", x.want) || is.Empty() != x.empty || is.ManyDeleted() != x.less {
+			t.Errorf("%s: %+v, %v, %v: want %+v, %v, %v", x.what, is, is.Empty(), is.ManyDeleted(), x.want, x.empty, x.less)
 		}
 	}
 }
@@ -62,14 +59,13 @@ func TestAccident(t *testing.T) {
 		refused bool
 	}{
 		{"most of one", 1, most, ProtectOptions{}, true},
-		{"most of one, and that may be", 1, most, ProtectOptions{AllowDeleted: true}, false},
-		{"most of one, and a larger share may be gone", 1, most, ProtectOptions{MaxDeleted: 0.999}, false},
+		{"most of one, and that was meant", 1, most, ProtectOptions{Accept: Edits{Deleted: true}}, false},
+		{"most of one, and changes were meant", 1, most, ProtectOptions{Accept: Edits{Changed: true}}, true},
 		{"most of two", 2, most, ProtectOptions{}, false},
 		{"few of one", 1, few, ProtectOptions{}, false},
-		{"few of one, and none may be gone", 1, few, ProtectOptions{MaxDeleted: 0.01}, true},
 		{"all of one", 1, all0, ProtectOptions{}, true},
 		{"all of all", 4, all0, ProtectOptions{}, true},
-		{"all of all, and that may be", 4, all0, ProtectOptions{AllowDeleted: true}, false},
+		{"all of all, and that was meant", 4, all0, ProtectOptions{Accept: Edits{Deleted: true}}, false},
 		{"emptied", 1, emptied, ProtectOptions{}, true},
 	} {
 		w := newWorld(4, 2, Striped)
@@ -80,7 +76,7 @@ func TestAccident(t *testing.T) {
 		before := everything(w)
 		r, err := w.protectBy(w.Process(), x.o)
 		input := new(InputError)
-		if (err != nil) != x.refused || err != nil && (!errors.As(err, &input) || input.Way != WayAllowDeleted) {
+		if (err != nil) != x.refused || err != nil && (!errors.As(err, &input) || input.Way != WayAcceptDeleted) {
 			t.Errorf("%s: %v: refused should be %v", x.what, err, x.refused)
 		}
 		if x.refused && !slices.Equal(before, everything(w)) {
@@ -97,9 +93,6 @@ func TestAccident(t *testing.T) {
 	_, err := w.protectBy(w.Process(), ProtectOptions{})
 	if err == nil || !strings.Contains(err.Error(), "has 3 of 7 files") || !strings.Contains(err.Error(), "). If it is one, recover") {
 		t.Errorf("one of three: %v", err)
-	}
-	if _, err := newWorld(2, 1, Full).protectBy(newWorld(2, 1, Full).Process(), ProtectOptions{MaxDeleted: 1.5}); !IsInputError(err) {
-		t.Errorf("a share of 1.5: %v", err)
 	}
 }
 
@@ -171,11 +164,11 @@ func TestBalanceChanged(t *testing.T) {
 		{"new ones beside them", append(copied(was), stamped("g", 5, 99)), 0, 0, 0, false},
 	} {
 		b := guard.BalanceOf(was, x.now)
-		if b.Changed != x.changed || b.Replaced != x.replaced || b.ChangedBytes != x.bytes || b.ManyChanged(0.5) != x.is {
-			t.Errorf("%s: %+v, %v", x.what, b, b.ManyChanged(0.5))
+		if b.Changed != x.changed || b.Replaced != x.replaced || b.ChangedBytes != x.bytes || b.ManyChanged() != x.is {
+			t.Errorf("%s: %+v, %v", x.what, b, b.ManyChanged())
 		}
 	}
-	if b := guard.BalanceOf(was[:7], each(func(_ int64, e *tree.Entry) { e.Seconds += 100 })[:7]); b.Changed != 7 || b.ManyChanged(0) || b.ManyBytes(0) {
+	if b := guard.BalanceOf(was[:7], each(func(_ int64, e *tree.Entry) { e.Seconds += 100 })[:7]); b.Changed != 7 || b.ManyChanged() || b.ManyBytes() {
 		t.Errorf("7 files: %+v", b)
 	}
 }
@@ -217,15 +210,13 @@ func TestAccidentChanged(t *testing.T) {
 	}{
 		{"one of four", 4, 1, locked, ProtectOptions{}, true, 0, ""},
 		{"one of four, under other names", 4, 1, renamed, ProtectOptions{}, true, 0, ""},
-		{"one of four, and that may be", 4, 1, locked, ProtectOptions{AllowChanged: true}, false, 20, ""},
-		{"one of four, and what may be is what is gone", 4, 1, locked, ProtectOptions{AllowDeleted: true}, true, 0, ""},
-		{"one of four, and a larger share may", 4, 1, locked, ProtectOptions{MaxChanged: 0.9}, false, 20, ""},
+		{"one of four, and that was meant", 4, 1, locked, ProtectOptions{Accept: Edits{Changed: true}}, false, 20, ""},
+		{"one of four, and deletions were meant", 4, 1, locked, ProtectOptions{Accept: Edits{Deleted: true}}, true, 0, ""},
 		{"two of four", 4, 2, locked, ProtectOptions{}, false, 40, ""},
 		{"one of three", 3, 1, locked, ProtectOptions{}, true, 0, ""},
 		{"one of two", 2, 1, locked, ProtectOptions{}, true, 0, ""},
 		{"both of two", 2, 2, locked, ProtectOptions{}, false, 40, ""},
 		{"some", 2, 1, some, ProtectOptions{}, false, 5, ""},
-		{"some, and few may", 2, 1, some, ProtectOptions{MaxChanged: 0.1}, true, 0, ""},
 		{"an image", 3, 1, image, ProtectOptions{}, false, 1, `n0 has other content in files of 200000 of 272290 bytes ("image"): look whether that was meant`},
 		{"an image at each", 3, 3, image, ProtectOptions{}, false, 3, ""},
 		{"most are gone at one of two", 2, 1, most, ProtectOptions{}, true, 0, ""},
@@ -262,7 +253,7 @@ func TestAccidentChanged(t *testing.T) {
 			continue
 		}
 		input := new(InputError)
-		if !errors.As(err, &input) || (input.Way == WayAllowChanged) == strings.Contains(x.what, "gone at") || !slices.Equal(before, everything(w)) {
+		if !errors.As(err, &input) || (input.Way == WayAcceptChanged) == strings.Contains(x.what, "gone at") || !slices.Equal(before, everything(w)) {
 			t.Errorf("%s: %v, or something has changed", x.what, err)
 		}
 		if want := `n0 has other content in 20 of 27 files ("doc0", "doc1", "doc10", "doc11", "doc12" and 15 more)`; x.what == "one of two" && !strings.Contains(err.Error(), want) {

@@ -37,16 +37,16 @@ type (
 
 // The ways on.
 const (
-	WayBelieve      = store.WayBelieve
-	WayForce        = store.WayForce
-	WayAllowDeleted = store.WayAllowDeleted
-	WayAllowChanged = store.WayAllowChanged
-	WayBeyond       = store.WayBeyond
-	WayPartly       = store.WayPartly
-	WayTolerate     = store.WayTolerate
-	WayGiveUp       = store.WayGiveUp // Force of Unprotect
-	WayKey          = store.WayKey    // or NoKey
-	WaySets         = store.WaySets   // none of this package: the command line has one group for each set
+	WayBelieve       = store.WayBelieve
+	WayForce         = store.WayForce
+	WayAcceptDeleted = store.WayAcceptDeleted // Accept.Deleted
+	WayAcceptChanged = store.WayAcceptChanged // Accept.Changed
+	WayBeyond        = store.WayBeyond
+	WayFiles         = store.WayFiles
+	WayTolerate      = store.WayTolerate
+	WayGiveUp        = store.WayGiveUp // Force of Unprotect
+	WayKey           = store.WayKey    // or NoKey
+	WaySets          = store.WaySets   // none of this package: the command line has one group for each set
 )
 
 // Options holds what all verbs take.
@@ -150,6 +150,7 @@ func Estimate(nodes, tolerate int, layout string, bytes int64, network sim.Netwo
 // What verbs find and do at a node.
 type (
 	Holder    = disk.Holder
+	Edits     = content.Edits
 	Finding   = content.Finding
 	Recovered = content.Recovered
 	Risk      = survey.Risk

@@ -363,7 +363,7 @@ func (d *diary) protectNightly() {
 	for try := 0; ; try++ {
 		o := ProtectOptions{}
 		if errors.As(err, &input) {
-			o.AllowDeleted, o.AllowChanged = true, true // somebody has looked
+			o.Accept = Edits{Changed: true, Deleted: true} // somebody has looked
 		}
 		if _, err = d.protectBy(d.Process(), o); err == nil {
 			break
@@ -403,7 +403,7 @@ func (d *diary) mend() {
 		if changes <= d.r {
 			d.fail("recover: %d nodes have changed or are lost, %d may, and not all is back: %q", changes, d.r, r.Left)
 		}
-		_, err := d.protectBy(d.Process(), ProtectOptions{Force: true, AllowDeleted: true, AllowChanged: true})
+		_, err := d.protectBy(d.Process(), ProtectOptions{Force: true, Accept: Edits{Changed: true, Deleted: true}})
 		d.note("protect --force: %v", err)
 		must(d.t, err)
 		d.rotten, d.parity, d.lost = map[string]string{}, map[int]bool{}, map[int]bool{}

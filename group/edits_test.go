@@ -139,7 +139,7 @@ func TestEdits(t *testing.T) {
 				for range rng.IntN(8) {
 					edit(t, rng, dirs[rng.IntN(c.k)])
 				}
-				r, err := protect(c.ranks, dirs, group.ProtectOptions{Tolerate: c.r, Layout: c.layout, AllowDeleted: true})
+				r, err := protect(c.ranks, dirs, group.ProtectOptions{Tolerate: c.r, Layout: c.layout, Accept: group.Edits{Deleted: true}})
 				must(t, err)
 				whole(t, c.ranks, dirs)
 				var most int64

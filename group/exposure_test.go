@@ -178,7 +178,7 @@ func TestRiskSince(t *testing.T) {
 
 	w.SetTime("/n2/plain", made.Add(-time.Hour))
 	both(w, &Cause{Time: made, Node: 2, What: Changed}, "a file has an earlier time")
-	_, err = w.protectBy(w.Process(), ProtectOptions{AllowDeleted: true})
+	_, err = w.protectBy(w.Process(), ProtectOptions{Accept: Edits{Deleted: true}})
 	must(t, err)
 	both(w, nil, "protected again")
 

@@ -959,7 +959,7 @@ func (m *model) end() {
 			m.MkdirAll(dir, 0o755)
 		}
 	}
-	o := ProtectOptions{Force: true, AllowDeleted: true}
+	o := ProtectOptions{Force: true, Accept: Edits{Deleted: true}}
 	r, err := m.protectBy(m.Process(), o)
 	if err != nil && m.resizing != nil && strings.Contains(err.Error(), "is of a group of") { // what was to be is not complete any more
 		m.dirs = m.resizing.was

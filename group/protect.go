@@ -35,14 +35,10 @@ type ProtectOptions struct {
 	// OneFileSystem leaves out what other file systems have that are mounted below a node; nil: as in an earlier run.
 	OneFileSystem *bool
 
-	// MaxDeleted is the share of a node's files, or of their bytes, that may be gone since the last run; 0:
-	// DefaultMaxDeleted. More looks like an accident, unless as much is gone at half of the nodes or more, and at two of them.
-	MaxDeleted float64
-
-	// MaxChanged is the share of a node's files that may have other content since the last run, by size and time; 0:
-	// DefaultMaxChanged. More looks like an accident, too, unless it is so at as many nodes, or the node had fewer
-	// than 8 files.
-	MaxChanged float64
+	// Accept says which edits were meant that look like an accident: more than half of a node's files, or of their bytes,
+	// are gone since the last run, or more than half of 8 files or more have other content, by size and time. They do not look
+	// so where as much has happened at half of the nodes or more, and at two of them, unless no file is left at a node.
+	Accept Edits
 
 	// Part of many nodes that the group is, to be noted at its nodes; the zero one keeps what is noted.
 	Part Part
@@ -56,17 +52,7 @@ type ProtectOptions struct {
 
 	// Full reads also what has not changed, by size, time and inode, and compares it with what was protected.
 	Full bool
-
-	// AllowDeleted is for more that is gone, and for a node at which nothing is left. AllowChanged is for more that has
-	// changed.
-	AllowDeleted, AllowChanged bool
 }
-
-// DefaultMaxDeleted is the share of a node's files that may be gone, DefaultMaxChanged the share that may have changed.
-const (
-	DefaultMaxDeleted = content.UsuallyDeleted
-	DefaultMaxChanged = 0.5
-)
 
 // A ProtectReport says what Protect has done.
 type ProtectReport struct {
@@ -116,8 +102,8 @@ type NodePlan struct {
 
 // Protect makes the parity of all nodes: with it and the records, both in .volley, [Group.Recover] brings back any
 // o.Tolerate of them. Blocks in which no node has changed since it was last called keep their parity, and are not read.
-// What is lost or damaged has to be recovered before, unless o.Force is set. Where more is gone or has
-// changed than is usual, it refuses to make that final, unless o.AllowDeleted or o.AllowChanged is set.
+// What is lost or damaged has to be recovered before, unless o.Force is set. Where most is gone or has
+// changed at a node, it refuses to make that final, unless o.Accept has it.
 //
 // A file has changed where its size, time or inode has. What it shares blocks with is read, too, and every byte once: what
 // is coded is what its digest is of. Rot elsewhere is found by [Group.Verify], or with o.Full or o.Force. A file that changes
@@ -127,7 +113,7 @@ type NodePlan struct {
 // at any moment, a new call completes it. It returns an [*InputError] for directories that cannot be protected so, and a
 // [*BusyError] where another run uses a node.
 func (g *Group) Protect(ctx context.Context, o ProtectOptions) (*ProtectReport, error) {
-	r, err := run(ctx, g, session.Verb{Name: "protect", Args: o.said(), Access: store.Access{Writes: !o.DryRun, Needs: true}}, func(ctx context.Context, s *session.Session, _ *surroundings) (*ProtectReport, error) {
+	r, err := run(ctx, g, session.Verb{Name: "protect", Args: o, Access: store.Access{Writes: !o.DryRun, Needs: true}}, func(ctx context.Context, s *session.Session, _ *surroundings) (*ProtectReport, error) {
 		return protect(ctx, s, o)
 	})
 	if err != nil {
@@ -157,16 +143,6 @@ type UnsettledError struct{ Err error }
 func (e *UnsettledError) Error() string { return e.Err.Error() }
 
 func (e *UnsettledError) Unwrap() error { return e.Err }
-
-// said returns the options as ranks can tell them each other: NaN has no JSON.
-func (o ProtectOptions) said() ProtectOptions {
-	for _, share := range []*float64{&o.MaxDeleted, &o.MaxChanged} {
-		if guard.CheckShare(*share) != nil {
-			*share = -1
-		}
-	}
-	return o
-}
 
 func protect(ctx context.Context, s *session.Session, o ProtectOptions) (*ProtectReport, error) {
 	start := time.Now()
@@ -205,7 +181,7 @@ func protect(ctx context.Context, s *session.Session, o ProtectOptions) (*Protec
 	case m.Generation > store.MostGeneration:
 		err = store.Inputf("the group is at generation %d, after which there is no other: recover what is missing, remove %s, and protect it as a new group", s.Newest, s.Own("the %s of every node"))
 	default:
-		err = cmp.Or(guard.CheckShare(o.MaxDeleted), guard.CheckShare(o.MaxChanged), guard.CheckDigest(m.Digest, s.Key), s.Complete(o.Force))
+		err = cmp.Or(guard.CheckDigest(m.Digest, s.Key), s.Complete(o.Force))
 	}
 	if err != nil {
 		return nil, s.Alike(ctx, err)
@@ -232,10 +208,7 @@ func protect(ctx context.Context, s *session.Session, o ProtectOptions) (*Protec
 	}
 	domains := guard.CheckDomains(at, o.Tolerate)
 	r.Hosts, r.Devices, r.crowded = domains.Hosts, domains.Devices, domains.Crowded
-	unusual, err := guard.CheckAccidents(ctx, s, balances, &guard.Limits{
-		Deleted: cmp.Or(o.MaxDeleted, DefaultMaxDeleted), Changed: cmp.Or(o.MaxChanged, DefaultMaxChanged),
-		AllowDeleted: o.AllowDeleted, AllowChanged: o.AllowChanged, Force: o.Force,
-	})
+	unusual, err := guard.CheckAccidents(ctx, s, balances, o.Accept, o.Force)
 	if err != nil {
 		return nil, err
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"volley/group/internal/content"
 	"volley/group/internal/erasure"
 	"volley/group/internal/guard"
 	"volley/group/internal/pass"
@@ -25,7 +26,6 @@ type RecoverOptions struct {
 	Deleted bool // bring back, too, what was deleted since
 	Beyond  bool // try although more nodes are lost than the group tolerates
 	DryRun  bool // write nothing
-	Partly  bool // start also where a file system has no room for all: the largest files are left out
 
 	// Files, unless empty, are patterns, as those of ProtectOptions.Exclude, of what alone comes back: also what users have
 	// deleted, and changed files where Revert is set. Recover reads these files, and the blocks from which what they lack
@@ -178,7 +178,7 @@ func recoverGroup(ctx context.Context, s *session.Session, o RecoverOptions) (_ 
 	r := &RecoverReport{Step: s.Taken, Generation: s.Generation, Traffic: erasure.NewTraffic(len(s.Nodes))}
 	targets := map[int]*restore.Target{} // of nodes here that can be read
 	defer restore.Discard(targets)
-	found, err := survey.Take(ctx, s, survey.Back{Changed: o.Revert, Deleted: o.Deleted}, o.Beyond, survey.Rebuildable(s) && !o.DryRun && o.To == "", targets, func(ctx context.Context) error { return checkRoom(ctx, s, o, targets) }, &r.Traffic)
+	found, err := survey.Take(ctx, s, content.Edits{Changed: o.Revert, Deleted: o.Deleted}, o.Beyond, survey.Rebuildable(s) && !o.DryRun && o.To == "", targets, func(ctx context.Context) error { return checkRoom(ctx, s, o, targets) }, &r.Traffic)
 	if err != nil {
 		return nil, err
 	}
@@ -224,10 +224,10 @@ func recoverGroup(ctx context.Context, s *session.Session, o RecoverOptions) (_ 
 
 // checkRoom returns an error where there is no room for what is to come back at targets, before it is sent or written.
 func checkRoom(ctx context.Context, s *session.Session, o RecoverOptions, targets map[int]*restore.Target) error {
-	if o.Partly {
-		return nil
+	lack := guard.Lack{What: "what comes back", Do: "make room, or give an empty directory where there is more"}
+	if o.Files == nil {
+		lack.Way = store.WayFiles
 	}
-	lack := guard.Lack{What: "what comes back", Do: "make room, or give an empty directory where there is more", Way: store.WayPartly}
 	return guard.CheckRoom(ctx, s, lack, func(n *store.Node) store.Writes { return targets[n.Index].Writes() })
 }
 

@@ -41,9 +41,7 @@ type ResizeReport struct {
 //
 // With several ranks the directories are in the order of [Resized]. Where nodes are removed, each has one node.
 func (g *Group) Resize(ctx context.Context, o ResizeOptions) (*ResizeReport, error) {
-	said := o
-	said.ProtectOptions = o.said()
-	v := session.Verb{Name: "resize", Args: said, Access: store.Access{Writes: !o.DryRun}, Added: o.Add}
+	v := session.Verb{Name: "resize", Args: o, Access: store.Access{Writes: !o.DryRun}, Added: o.Add}
 	v.Order = func(names []string, ids []Identity, added []bool) ([]int, error) {
 		return session.Resized(names, ids, added, o.Remove)
 	}

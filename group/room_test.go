@@ -15,7 +15,8 @@ import (
 )
 
 // TestRecoverRoom recovers on disks that are larger by a block each time. Where one is too small, nothing is written, and
-// the error says what is needed. The first one that is not refused has room for all.
+// the error says what is needed. The first one that is not refused has room for all, and the last one that is refused has
+// room for a small file.
 func TestRecoverRoom(t *testing.T) {
 	t.Parallel()
 	const block = 4096
@@ -64,7 +65,7 @@ func TestRecoverRoom(t *testing.T) {
 			if x.lose == nil {
 				first.Overwrite("/n0/big", 10, []byte("rotten"), true)
 			}
-			refused := 0
+			refused, last := 0, (*world)(nil)
 			for size := int64(4 * block); ; size += int64(verifyall.Most(4, 1)) * block {
 				w := first.clone()
 				w.ranks = ranks
@@ -81,8 +82,11 @@ func TestRecoverRoom(t *testing.T) {
 				before, others := below(w.Tree(x.small)), below(w.Tree("/n2"))
 				r, err := w.recoverBy(w.Process(), x.o)
 				input := new(InputError)
-				if errors.As(err, &input) && input.Way == store.WayPartly {
+				if errors.As(err, &input) {
 					refused++
+					if last = w; (input.Way == WayFiles) != (x.o.Files == nil) {
+						t.Fatalf("%s: the way on is %q", x.what, input.Way)
+					}
 					for _, name := range x.nodes {
 						if !strings.Contains(err.Error(), name) {
 							t.Fatalf("%s: %v: no %s", x.what, err, name)
@@ -103,7 +107,14 @@ func TestRecoverRoom(t *testing.T) {
 				break
 			}
 			if refused == 0 {
-				t.Errorf("%s: nothing was refused", x.what)
+				t.Fatalf("%s: nothing was refused", x.what)
+			}
+			r, err := last.recoverBy(last.Process(), RecoverOptions{Files: []string{"/plain"}, To: x.o.To})
+			must(t, err, r.Incomplete())
+			for was, is := range x.back {
+				if !strings.HasSuffix(was, "/big") {
+					must(t, diff(x.what, textOf(first, was+"/plain"), textOf(last, is+"/plain")))
+				}
 			}
 		}
 	}

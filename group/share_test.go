@@ -44,7 +44,7 @@ func TestDeletedSome(t *testing.T) {
 	for n, x := range s.States {
 		found := make([]guard.Balance, 3)
 		found[n] = guard.Balance{Were: 10, Files: 1, Deleted: 9, First: []string{"f"}}
-		_, err := guard.CheckAccidents(t.Context(), s, found, &guard.Limits{Deleted: DefaultMaxDeleted, Changed: DefaultMaxChanged})
+		_, err := guard.CheckAccidents(t.Context(), s, found, Edits{}, false)
 		if err == nil || !strings.Contains(err.Error(), x.Dir+" has 1 of 10 files") || !strings.Contains(err.Error(), `"f" and 8 more)`) {
 			t.Errorf("%s: %v", x.Dir, err)
 		}

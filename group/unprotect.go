@@ -162,7 +162,7 @@ func losesNothing(ctx context.Context, s *session.Session, from int, force bool)
 	if force {
 		conditions, err = survey.GlanceAll(ctx, s, from, nil)
 	} else {
-		conditions, err = survey.ExamineAll(ctx, s, from, survey.Back{})
+		conditions, err = survey.ExamineAll(ctx, s, from, content.Edits{})
 	}
 	if err != nil {
 		return nil, err

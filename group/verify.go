@@ -177,7 +177,7 @@ func examineGroup(ctx context.Context, s *session.Session, share float64) (*Veri
 	var conditions []*content.Condition
 	var err error
 	if share == 1 {
-		conditions, err = survey.ExamineAll(ctx, s, 0, survey.Back{})
+		conditions, err = survey.ExamineAll(ctx, s, 0, content.Edits{})
 	} else {
 		if r.Share = share; share > 0 {
 			notes, err := scrubbing.Choose(ctx, s, share)

@@ -141,9 +141,9 @@ func buffersOf(given *C.volley_buffer, count C.int, parity unsafe.Pointer, bytes
 
 // bufferOptions returns the options for buffers, but the network.
 func bufferOptions(tolerate C.int, o *C.volley_group_options) (p buffers.Options, err error) {
-	if o.max_deleted != 0 || o.allow_deleted != 0 || o.max_changed != 0 || o.allow_changed != 0 || o.revert != 0 || o.believe != nil ||
+	if o.accept_deleted != 0 || o.accept_changed != 0 || o.revert != 0 || o.believe != nil ||
 		o.step != nil || o.retain != 0 || o.exclude != nil || o.files != nil || o.file_count != 0 || o.force != 0 || o.set_size != 0 || o.domain != nil {
-		return p, errUsage{errors.New("max_deleted, allow_deleted, max_changed, allow_changed, revert, believe, step, retain, exclude, files, file_count, force, set_size, domain: they are for directories: leave them 0")}
+		return p, errUsage{errors.New("accept_deleted, accept_changed, revert, believe, step, retain, exclude, files, file_count, force, set_size, domain: they are for directories: leave them 0")}
 	}
 	g, err := groupOptions(o)
 	return buffers.Options{Options: g, Tolerate: int(tolerate), Digest: C.GoString(o.digest)}, err

@@ -97,8 +97,8 @@ func (n *node) does(to *C.longlong, run verb) *operation {
 func volleyProtect(comm C.MPI_Fint, path *C.char, tolerate C.int, o *C.volley_group_options, begin C.int, request *C.volley_request) C.int {
 	n := nodeOf("protect", path, o)
 	p := group.ProtectOptions{
-		Tolerate: int(tolerate), Digest: C.GoString(o.digest), MaxDeleted: float64(o.max_deleted), AllowDeleted: o.allow_deleted != 0,
-		MaxChanged: float64(o.max_changed), AllowChanged: o.allow_changed != 0, Force: o.force != 0, Retain: int(o.retain),
+		Tolerate: int(tolerate), Digest: C.GoString(o.digest), Force: o.force != 0, Retain: int(o.retain),
+		Accept: group.Edits{Changed: o.accept_changed != 0, Deleted: o.accept_deleted != 0},
 	}
 	if o.exclude != nil {
 		p.Exclude = slices.DeleteFunc(strings.Split(C.GoString(o.exclude), "\n"), func(line string) bool { return line == "" || line[0] == '#' })

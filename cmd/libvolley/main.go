@@ -246,13 +246,13 @@ func result(err error) C.int {
 
 // waysOn says with which member of the options a function does what it has refused.
 var waysOn = map[group.Way]string{
-	group.WayBelieve:      "believe in the options names the node to go by",
-	group.WayAllowDeleted: "if it was meant, set allow_deleted in the options",
-	group.WayAllowChanged: "recover with revert in the options brings it back; if it was meant, set allow_changed",
-	group.WayTolerate:     "say it with tolerate",
-	group.WayForce:        "force in the options protects the group as it is",
-	group.WayGiveUp:       "force in the options gives it up",
-	group.WayKey:          `key in the options names its file, "none" goes without`,
+	group.WayBelieve:       "believe in the options names the node to go by",
+	group.WayAcceptDeleted: "if it was meant, set accept_deleted in the options",
+	group.WayAcceptChanged: "recover with revert in the options brings it back; if it was meant, set accept_changed",
+	group.WayTolerate:      "say it with tolerate",
+	group.WayForce:         "force in the options protects the group as it is",
+	group.WayGiveUp:        "force in the options gives it up",
+	group.WayKey:           `key in the options names its file, "none" goes without`,
 }
 
 // tell returns the text of an error, and what the caller can do about it.

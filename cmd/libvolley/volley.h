@@ -85,16 +85,14 @@ int volley_decode_f(MPI_Fint comm, void *packet, size_t bytes, int lost, const v
 typedef struct volley_group_options {
 	double timeout;      /* seconds without a message, or until all have called, until the run fails: 30; below 0: never */
 	size_t memory;       /* bytes of packets that a process holds at a time: 64 MiB */
-	double max_deleted;  /* share of a node's files, or of their bytes, that may be gone: 0.5 */
-	int allow_deleted;   /* protect what is left, although more is gone */
+	int accept_deleted;  /* protect what is left, although more than half of a node's files, or of their bytes, are gone */
+	int accept_changed;  /* protect what is there, although more than half of a node's files have other content */
 	int revert;          /* recover files, too, that were changed or deleted since */
 	const char *believe; /* number of the node whose newest generation counts, where that cannot be told */
 	const char *key;     /* path of a file with the key of the group, the same key at all processes, as volley protect --key:
 	                        none. "none": do not check, and protect without a key */
 	const char *digest;  /* sha256, blake3, or xxh3, which finds accidents only and goes with no key: that of the last
 	                        run, or sha256 */
-	double max_changed;  /* share of a node's files that may have other content: 0.5 */
-	int allow_changed;   /* protect what is there, although more has changed */
 
 	long long *step;     /* not NULL: path is a root of snapshots, directories step-N in it. The call takes that of *step or, for
 	                        VOLLEY_LATEST, the newest, and sets *step to the one that it has taken */
@@ -131,8 +129,8 @@ enum { VOLLEY_LATEST = -1 };
  *
  * It returns VOLLEY_USAGE where path is NULL, empty or no directory, tolerate is not from 1
  * to the number of processes less 1, nor 0 after an earlier call, the key is not that of the
- * group, or more is deleted or has changed at a node than max_deleted and max_changed say, and
- * less at most other nodes. It returns VOLLEY_FAILED where another run uses the directory. Where
+ * group, or most files of a node are deleted or have changed, accept_deleted or accept_changed is not set, and
+ * less has happened at most other nodes. It returns VOLLEY_FAILED where another run uses the directory. Where
  * only some processes have such an error, the others return the same. With sets, the error of one
  * is that of all. */
 int volley_protect(MPI_Comm comm, const char *path, int tolerate, const volley_group_options *options);

@@ -53,23 +53,21 @@ func TestEveryNameWorks(t *testing.T) {
 	}
 }
 
-// TestShare gives --max-deleted and --max-changed what is no share. NaN would turn the guard off: nothing compares with it.
-func TestShare(t *testing.T) {
+// TestAccept gives --accept what is no edit.
+func TestAccept(t *testing.T) {
 	t.Parallel()
 	dirs := writeNodes(t, 2, 100)
 	for _, verb := range [][]string{{"protect", "--tolerate", "1"}, {"resize", "--add", t.TempDir()}} {
-		for _, share := range []string{"NaN", "nan", "Inf", "-Inf", "-0.1", "1.1", "1e999", "half"} {
-			for _, flag := range []string{"max-deleted", "max-changed"} {
-				r := volleyRun(slices.Concat(verb, []string{"--" + flag, share}, dirs)...)
-				if r.code != exit.Usage {
-					t.Errorf("%v --%s %s: %+v", verb, flag, share, r)
-				}
-				wants(t, r.stderr, fmt.Sprintf("--%s: share %q: want one such as 10%%", flag, share))
+		for _, text := range []string{"", "all", "deleted,", "deleted changed", "Deleted"} {
+			r := volleyRun(slices.Concat(verb, []string{"--accept", text}, dirs)...)
+			if r.code != exit.Usage {
+				t.Errorf("%v --accept %s: %+v", verb, text, r)
 			}
+			wants(t, r.stderr, fmt.Sprintf("--accept: %q: want changed, deleted", text))
 		}
 	}
-	for _, share := range []string{"0", "-0", "1", "5e-324", "0%", "60 %"} {
-		mustRun(t, append([]string{"protect", "--tolerate", "1", "--max-deleted", share, "--max-changed", share}, dirs...)...)
+	for _, flags := range [][]string{{"--accept", "changed,deleted"}, {"--accept", "deleted", "--accept=changed"}} {
+		mustRun(t, slices.Concat([]string{"protect", "--tolerate", "1"}, flags, dirs)...)
 	}
 }
 

@@ -102,9 +102,9 @@ func TestForged(t *testing.T) {
 					shell(t, `rm -r "$1"/node.*/.volley`, evil)
 				}
 				if keyed { // which the node does not have
-					done(evil, "protect", "--tolerate", tolerate, "--allow-deleted", "--key", "none")
+					done(evil, "protect", "--tolerate", tolerate, "--accept", "deleted", "--key", "none")
 				} else {
-					done(evil, "protect", "--tolerate", tolerate, "--allow-deleted")
+					done(evil, "protect", "--tolerate", tolerate, "--accept", "deleted")
 				}
 				c.change(t, filepath.Join(evil, fmt.Sprintf("node.%d/.volley", at)))
 				shell(t, `rm -r "$1/node.$3"; cp -a "$2/node.$3" "$1"; mkdir "$1/start"; cp -a "$1"/node.* "$1/start"`, base, evil, fmt.Sprint(at))

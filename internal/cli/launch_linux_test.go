@@ -492,7 +492,7 @@ func TestLaunchStopped(t *testing.T) {
 		s.Program, s.Limits.End = f.program, 3*time.Second
 		done := make(chan result, 1)
 		go func() {
-			done <- resultIn(context.Background(), s, of("protect", "--tolerate", "1", "--timeout", "10s", "--allow-changed", "--full")...)
+			done <- resultIn(context.Background(), s, of("protect", "--tolerate", "1", "--timeout", "10s", "--accept", "changed", "--full")...)
 		}()
 		var r result
 		for ended := false; !ended; {
@@ -535,7 +535,7 @@ func TestLaunchStopped(t *testing.T) {
 		}
 	}
 	f.ended(t)
-	f.must(t, of("protect", "--tolerate", "1", "--allow-changed")...)
+	f.must(t, of("protect", "--tolerate", "1", "--accept", "changed")...)
 	f.must(t, of("verify")...)
 }
 
@@ -543,7 +543,7 @@ func TestLaunchStopped(t *testing.T) {
 func TestLaunchUnasked(t *testing.T) {
 	t.Parallel()
 	f, dirs := newFleet(t), writeNodes(t, 3, 1000)
-	f.must(t, f.of(append([]string{"protect", "--tolerate", "1", "--allow-changed"}, dirs...)...)...)
+	f.must(t, f.of(append([]string{"protect", "--tolerate", "1", "--accept", "changed"}, dirs...)...)...)
 	eager := filepath.Join(t.TempDir(), "volley")
 	script := "#!/bin/sh\n'" + thisProgram(t) + `' "$@" | sed -u '/"Hello"/a {"Done":1,"More":1}'` + "\n"
 	if err := testprogram.Write(eager, []byte(script)); err != nil {

@@ -182,18 +182,18 @@ func TestMisuse(t *testing.T) {
 			m.protect()
 			want := m.data()
 			m.shell("rm -rf n1/*")
-			m.volley(exit.Usage, []string{"protect", "--tolerate", "2"}, "node.1 has 0 of 4 files", "recover the files first", "--allow-deleted")
+			m.volley(exit.Usage, []string{"protect", "--tolerate", "2"}, "node.1 has 0 of 4 files", "recover the files first", "--accept deleted")
 			m.volley(exit.OK, []string{"recover", "--deleted"})
 			m.same(want, 0, 1, 2, 3)
 			m.shell("rm -rf n1/*")
-			m.volley(exit.OK, []string{"protect", "--tolerate", "2", "--allow-deleted"}, "4 files deleted")
+			m.volley(exit.OK, []string{"protect", "--tolerate", "2", "--accept", "deleted"}, "4 files deleted")
 		}},
 		{"everything emptied", func(t *testing.T) {
 			m := misuse(t, 4, 100_000)
 			m.protect()
 			want := m.data()
 			m.shell("for f in n1/ckpt n1/sub/b n1/sub/c; do : > $f; done")
-			m.volley(exit.Usage, []string{"protect", "--tolerate", "2"}, "node.1 has", `"ckpt"`, "--allow-deleted")
+			m.volley(exit.Usage, []string{"protect", "--tolerate", "2"}, "node.1 has", `"ckpt"`, "--accept deleted")
 			m.volley(exit.OK, []string{"recover", "--revert"})
 			m.same(want, 0, 1, 2, 3)
 		}},
@@ -207,16 +207,16 @@ func TestMisuse(t *testing.T) {
 				"for f in n1/doc? n1/ckpt; do rm $f; echo locked >$f.locked; done",
 			} {
 				m.shell(text)
-				m.volley(exit.Usage, []string{"protect", "--tolerate", "1"}, "node.1 has other content in 10 of 13 files", `"doc3"`, "--allow-changed")
+				m.volley(exit.Usage, []string{"protect", "--tolerate", "1"}, "node.1 has other content in 10 of 13 files", `"doc3"`, "--accept changed")
 				m.volley(exit.OK, []string{"recover", "--revert", "--deleted"})
 				m.shell("rm -f n1/*.locked")
 				m.same(want, 0, 1)
 				m.volley(exit.OK, []string{"protect", "--tolerate", "1"})
 			}
 			m.shell("for f in n1/doc? n1/ckpt; do echo edited >$f; done")
-			m.volley(exit.OK, []string{"protect", "--tolerate", "1", "--max-changed", "0.8"}, "10 files changed since the last run")
+			m.volley(exit.OK, []string{"protect", "--tolerate", "1", "--accept", "deleted,changed"}, "10 files changed since the last run")
 			m.shell("for f in n1/doc? n1/ckpt; do echo edited again >$f; done")
-			m.volley(exit.OK, []string{"protect", "--tolerate", "1", "--allow-changed"}, "10 files changed since the last run")
+			m.volley(exit.OK, []string{"protect", "--tolerate", "1", "--accept", "changed"}, "10 files changed since the last run")
 		}},
 		{"all on one disk", func(t *testing.T) {
 			m := misuse(t, 3, 1000)
@@ -233,8 +233,8 @@ func TestMisuse(t *testing.T) {
 			m.shell("for i in 1 2 3 4 5 6; do for n in n0 n1 n2 n3; do cp n0/ckpt $n/ckpt.$i; done; done")
 			m.protect()
 			m.shell("rm n1/ckpt.[123456]")
-			m.volley(exit.Usage, []string{"protect", "--tolerate", "2"}, "node.1 has 4 of 10 files", "--allow-deleted")
-			m.volley(exit.OK, []string{"protect", "--tolerate", "2", "--max-deleted", "0.9"}, "6 files deleted")
+			m.volley(exit.Usage, []string{"protect", "--tolerate", "2"}, "node.1 has 4 of 10 files", "--accept deleted")
+			m.volley(exit.OK, []string{"protect", "--tolerate", "2", "--accept", "deleted"}, "6 files deleted")
 			m.volley(exit.OK, []string{"verify"})
 		}},
 		{"checkpoints rotated", func(t *testing.T) {
@@ -447,7 +447,7 @@ func TestMisuse(t *testing.T) {
 			m := misuse(t, 4, 100_000)
 			m.protect()
 			m.shell("echo short > n1/ckpt; echo short > n1/sub/b")
-			m.volley(exit.Usage, []string{"protect", "--tolerate", "2"}, "node.1 has 4 of 4 files", "shorter", `"ckpt"`, `"sub/b"`, "--allow-deleted")
+			m.volley(exit.Usage, []string{"protect", "--tolerate", "2"}, "node.1 has 4 of 4 files", "shorter", `"ckpt"`, `"sub/b"`, "--accept deleted")
 		}},
 		{"busy with one of two that read", func(t *testing.T) {
 			g := newPairGroup(t, 300_000, true)
@@ -714,7 +714,7 @@ func TestMisuse(t *testing.T) {
 			m.protect()
 			m.shell("rm n1/ckpt; : > n1/sub/b")
 			m.volley(exit.Usage, []string{"protect", "--tolerate", "2"}, "node.1 has 2 of 4 files")
-			out := m.volley(exit.OK, []string{"protect", "--tolerate", "2", "--allow-deleted", "--json"})
+			out := m.volley(exit.OK, []string{"protect", "--tolerate", "2", "--accept", "deleted", "--json"})
 			var r group.ProtectReport
 			if err := json.Unmarshal([]byte(out), &r); err != nil || r.Deleted != 2 {
 				t.Errorf("%v: %s", err, out)

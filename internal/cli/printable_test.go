@@ -100,7 +100,7 @@ func TestEvilNames(t *testing.T) {
 	do(0, group("verify")...)
 	file(filepath.Join(nodes[1], "file"+evil), "changed")
 	do(0, group("verify")...)
-	do(2, group("protect", "--tolerate", "1", "--max-deleted", "0")...)
+	do(2, group("protect", "--tolerate", "1")...)
 	do(0, group("recover", "-v")...)
 	do(0, group("recover", "--revert")...)
 	if err := os.Remove(filepath.Join(nodes[0], "file"+evil)); err != nil {

@@ -75,14 +75,12 @@ class _GroupOptions(ctypes.Structure):
     _fields_ = [
         ("timeout", ctypes.c_double),
         ("memory", ctypes.c_size_t),
-        ("max_deleted", ctypes.c_double),
-        ("allow_deleted", ctypes.c_int),
+        ("accept_deleted", ctypes.c_int),
+        ("accept_changed", ctypes.c_int),
         ("revert", ctypes.c_int),
         ("believe", ctypes.c_char_p),
         ("key", ctypes.c_char_p),
         ("digest", ctypes.c_char_p),
-        ("max_changed", ctypes.c_double),
-        ("allow_changed", ctypes.c_int),
         ("step", ctypes.POINTER(ctypes.c_longlong)),
         ("retain", ctypes.c_int),
         ("exclude", ctypes.c_char_p),
@@ -436,10 +434,8 @@ def protect(
     *,
     timeout: float = 0,
     memory: int = 0,
-    max_deleted: float = 0,
-    allow_deleted: bool = False,
-    max_changed: float = 0,
-    allow_changed: bool = False,
+    accept_deleted: bool = False,
+    accept_changed: bool = False,
     believe: Optional[str] = None,
     key: Optional[Dir] = None,
     digest: Optional[str] = None,
@@ -454,7 +450,7 @@ def protect(
     """
 
     def arguments() -> Sequence[Any]:
-        o = _GroupOptions(timeout, memory, max_deleted, allow_deleted, 0, _text(believe), _text(key), _text(digest), max_changed, allow_changed)
+        o = _GroupOptions(timeout, memory, accept_deleted, accept_changed, 0, _text(believe), _text(key), _text(digest))
         return _text(path), tolerate, o
 
     _call("protect", comm, timeout, arguments)
@@ -467,10 +463,8 @@ def protect_start(
     *,
     timeout: float = 0,
     memory: int = 0,
-    max_deleted: float = 0,
-    allow_deleted: bool = False,
-    max_changed: float = 0,
-    allow_changed: bool = False,
+    accept_deleted: bool = False,
+    accept_changed: bool = False,
     believe: Optional[str] = None,
     key: Optional[Dir] = None,
     digest: Optional[str] = None,
@@ -478,7 +472,7 @@ def protect_start(
     """Starts `protect`, which goes on beside the caller: leave the files alone until the request is done."""
 
     def arguments() -> Sequence[Any]:
-        o = _GroupOptions(timeout, memory, max_deleted, allow_deleted, 0, _text(believe), _text(key), _text(digest), max_changed, allow_changed)
+        o = _GroupOptions(timeout, memory, accept_deleted, accept_changed, 0, _text(believe), _text(key), _text(digest))
         return _text(path), tolerate, o
 
     return _start("protect_start", comm, timeout, None, (), arguments)

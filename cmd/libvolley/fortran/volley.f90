@@ -49,11 +49,8 @@ module volley
   type, bind(c) :: group_options ! volley_group_options
     real(c_double) :: timeout = 0
     integer(c_size_t) :: memory = 0
-    real(c_double) :: max_deleted = 0
-    integer(c_int) :: allow_deleted = 0, revert = 0
+    integer(c_int) :: accept_deleted = 0, accept_changed = 0, revert = 0
     type(c_ptr) :: believe = c_null_ptr, key = c_null_ptr, digest = c_null_ptr
-    real(c_double) :: max_changed = 0
-    integer(c_int) :: allow_changed = 0
     type(c_ptr) :: step = c_null_ptr
     integer(c_int) :: retain = 0
     type(c_ptr) :: exclude = c_null_ptr, files = c_null_ptr
@@ -389,13 +386,13 @@ contains
 
   ! Protects path, the directory of this process's node or, with step, its root of snapshots.
   integer function volley_protect(comm, path, tolerate, &
-      timeout, memory, max_deleted, allow_deleted, believe, key, digest, max_changed, allow_changed, &
+      timeout, memory, accept_deleted, accept_changed, believe, key, digest, &
       step, retain, exclude, files, force, set_size, domain, cores, rate) result(code)
     integer, intent(in) :: comm, tolerate
     character(*), intent(in) :: path
-    real(c_double), intent(in), optional :: timeout, max_deleted, max_changed, rate
+    real(c_double), intent(in), optional :: timeout, rate
     integer(c_size_t), intent(in), optional :: memory
-    logical, intent(in), optional :: allow_deleted, allow_changed, force
+    logical, intent(in), optional :: accept_deleted, accept_changed, force
     character(*), intent(in), optional :: believe, key, digest, exclude, domain, files(:)
     integer(c_long_long), intent(inout), optional, target :: step
     integer, intent(in), optional :: retain, set_size, cores
@@ -407,10 +404,8 @@ contains
     o = group_options(believe=c_loc(b), key=c_loc(k), digest=c_loc(d))
     if (present(timeout)) o%timeout = timeout
     if (present(memory)) o%memory = memory
-    if (present(max_deleted)) o%max_deleted = max_deleted
-    if (present(allow_deleted)) o%allow_deleted = flag(allow_deleted)
-    if (present(max_changed)) o%max_changed = max_changed
-    if (present(allow_changed)) o%allow_changed = flag(allow_changed)
+    if (present(accept_deleted)) o%accept_deleted = flag(accept_deleted)
+    if (present(accept_changed)) o%accept_changed = flag(accept_changed)
     if (present(step)) o%step = c_loc(step)
     if (present(retain)) o%retain = retain
     if (present(exclude)) o%exclude = c_loc(x)
@@ -452,14 +447,14 @@ contains
 
   ! Starts volley_protect, which goes on beside the caller: step has the attribute target or asynchronous.
   integer function volley_protect_start(comm, path, tolerate, request, &
-      timeout, memory, max_deleted, allow_deleted, believe, key, digest, max_changed, allow_changed, &
+      timeout, memory, accept_deleted, accept_changed, believe, key, digest, &
       step, retain, exclude, files, force, set_size, domain, cores, rate) result(code)
     integer, intent(in) :: comm, tolerate
     character(*), intent(in) :: path
     integer, intent(out) :: request
-    real(c_double), intent(in), optional :: timeout, max_deleted, max_changed, rate
+    real(c_double), intent(in), optional :: timeout, rate
     integer(c_size_t), intent(in), optional :: memory
-    logical, intent(in), optional :: allow_deleted, allow_changed, force
+    logical, intent(in), optional :: accept_deleted, accept_changed, force
     character(*), intent(in), optional :: believe, key, digest, exclude, domain, files(:)
     integer(c_long_long), intent(inout), optional, target :: step
     integer, intent(in), optional :: retain, set_size, cores
@@ -471,10 +466,8 @@ contains
     o = group_options(believe=c_loc(b), key=c_loc(k), digest=c_loc(d))
     if (present(timeout)) o%timeout = timeout
     if (present(memory)) o%memory = memory
-    if (present(max_deleted)) o%max_deleted = max_deleted
-    if (present(allow_deleted)) o%allow_deleted = flag(allow_deleted)
-    if (present(max_changed)) o%max_changed = max_changed
-    if (present(allow_changed)) o%allow_changed = flag(allow_changed)
+    if (present(accept_deleted)) o%accept_deleted = flag(accept_deleted)
+    if (present(accept_changed)) o%accept_changed = flag(accept_changed)
     if (present(step)) o%step = c_loc(step)
     if (present(retain)) o%retain = retain
     if (present(exclude)) o%exclude = c_loc(x)

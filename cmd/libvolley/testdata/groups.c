@@ -326,7 +326,7 @@ static void requests(void) {
 	expect("cancel none", volley_cancel(&request), VOLLEY_OK, "");
 	fill(join(path, "state"), bytes, 2);
 	MPI_Barrier(MPI_COMM_WORLD);
-	o = (volley_group_options){.rate = 1 << 20, .allow_changed = 1};
+	o = (volley_group_options){.rate = 1 << 20, .accept_changed = 1};
 	expect("start", volley_protect_start(MPI_COMM_WORLD, path, R, &o, &request), VOLLEY_OK, "");
 	copy = request;
 	for (now = 0; now == 0;) expect("progress", volley_progress(&request, &now, &all), VOLLEY_OK, "");

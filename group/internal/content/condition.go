@@ -25,8 +25,14 @@ const (
 	Metadata    = "metadata"    // mode, owner, attributes or, of a file, time
 )
 
-// UsuallyDeleted is the share of a node's files that users may delete. More is an accident.
-const UsuallyDeleted = 0.5
+// AccidentShare is the share of a node's files above which what happened to them looks like an accident.
+const AccidentShare = 0.5
+
+// Edits are what users do to files on purpose.
+type Edits struct {
+	Changed bool // files have other content
+	Deleted bool // files are gone
+}
 
 // TakenFrom returns a function that tells whether what was protected, and is gone, was taken by somebody: the directory that
 // it lay in, or the nearest that is left, has another time now. Else it is lost. Of what is no directory now nobody knows.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/dustin/go-humanize"
 
+	"volley/group/internal/content"
 	"volley/group/internal/pass"
 	"volley/group/internal/session"
 	"volley/group/internal/store"
@@ -115,22 +116,23 @@ func firstOf(lists ...[]tree.Name) (first []string) {
 // Empty reports whether nothing is left of what was protected.
 func (x *Balance) Empty() bool { return x.Were > 0 && x.Files == 0 }
 
-// Less reports whether a larger share is gone of the files, or of their bytes.
-func (x *Balance) Less(share float64) bool {
-	return float64(x.Files) < (1-share)*float64(x.Were) || float64(x.Bytes) < (1-share)*float64(x.WereBytes)
+// ManyDeleted reports whether most of the files are gone, or of their bytes.
+func (x *Balance) ManyDeleted() bool {
+	const left = 1 - content.AccidentShare
+	return float64(x.Files) < left*float64(x.Were) || float64(x.Bytes) < left*float64(x.WereBytes)
 }
 
 // fewFiles are so few that a user changes most of them in a day.
 const fewFiles = 8
 
-// ManyChanged reports whether a larger share of the files has other content.
-func (x *Balance) ManyChanged(share float64) bool {
-	return x.Were >= fewFiles && float64(x.Changed+x.Replaced) > share*float64(x.Were)
+// ManyChanged reports whether most of the files have other content.
+func (x *Balance) ManyChanged() bool {
+	return x.Were >= fewFiles && float64(x.Changed+x.Replaced) > content.AccidentShare*float64(x.Were)
 }
 
-// ManyBytes reports whether a larger share of the bytes has: one large file may.
-func (x *Balance) ManyBytes(share float64) bool {
-	return x.Were >= fewFiles && float64(x.ChangedBytes) > share*float64(x.WereBytes)
+// ManyBytes reports whether files with most of the bytes have, and they are few: one large file may.
+func (x *Balance) ManyBytes() bool {
+	return x.Were >= fewFiles && float64(x.ChangedBytes) > content.AccidentShare*float64(x.WereBytes) && !x.ManyChanged()
 }
 
 func (x *Balance) leftText() string {
@@ -154,15 +156,6 @@ func namesAnd(first []string, all int) string {
 	return pass.AndMore(list, ", ", all)
 }
 
-// CheckShare returns an error unless a share of files may be gone, or changed. NaN is no share: it compares as less with
-// none.
-func CheckShare(share float64) error {
-	if share >= 0 && share <= 1 {
-		return nil
-	}
-	return store.Inputf("a share of %v of the files: want 0 to 1", share)
-}
-
 // A guard finds at nodes what looks like an accident.
 type guard struct {
 	at     func(*Balance) bool // unless it is so at many nodes
@@ -172,7 +165,7 @@ type guard struct {
 
 // find says what looks like an accident, node by node. What has happened at half of the nodes or more was meant. One
 // node is no half: it is one accident, also where there are only two.
-func (g guard) find(s *session.Session, found []Balance, o *Limits) (list []string) {
+func (g guard) find(s *session.Session, found []Balance, force bool) (list []string) {
 	many := 0
 	for n := range found {
 		if g.at(&found[n]) {
@@ -183,37 +176,29 @@ func (g guard) find(s *session.Session, found []Balance, o *Limits) (list []stri
 	for n := range found {
 		x := &found[n]
 		unusual := !meant && g.at(x) || g.always != nil && g.always(x)
-		if given := o.Force && s.States[n].Of(s.Current) == nil; unusual && !given {
+		if given := force && s.States[n].Of(s.Current) == nil; unusual && !given {
 			list = append(list, fmt.Sprintf("%s has %s", s.Name(n), g.text(x)))
 		}
 	}
 	return list
 }
 
-// Limits are how much may be gone or have changed. Force gives up nodes that are lost.
-type Limits struct {
-	Deleted, Changed           float64 // shares of a node's files
-	AllowDeleted, AllowChanged bool
-	Force                      bool
-}
-
-// CheckAccidents returns an error where more is gone or has changed than is usual at nodes: to protect the rest would make
-// an accident final. It returns notes of what is only unusual.
-func CheckAccidents(ctx context.Context, s *session.Session, found []Balance, o *Limits) (notes []string, err error) {
-	deleted, changed := o.Deleted, o.Changed
-	gone := guard{func(x *Balance) bool { return x.Less(deleted) }, (*Balance).Empty, (*Balance).leftText}
-	other := guard{func(x *Balance) bool { return x.ManyChanged(changed) }, nil, (*Balance).changedText}
-	large := guard{func(x *Balance) bool { return x.ManyBytes(changed) && !x.ManyChanged(changed) }, nil, (*Balance).changedBytesText}
+// CheckAccidents returns an error where most is gone or has changed at nodes, and nobody accepts that: to protect the rest
+// would make an accident final. Force gives up nodes that are lost. It returns notes of what is only unusual.
+func CheckAccidents(ctx context.Context, s *session.Session, found []Balance, accept content.Edits, force bool) (notes []string, err error) {
+	gone := guard{(*Balance).ManyDeleted, (*Balance).Empty, (*Balance).leftText}
+	other := guard{(*Balance).ManyChanged, nil, (*Balance).changedText}
+	large := guard{(*Balance).ManyBytes, nil, (*Balance).changedBytesText}
 	refuse := func(way store.Way, list []string, advice string) ([]string, error) {
 		return nil, s.Alike(ctx, &store.InputError{Way: way, Err: fmt.Errorf("this looks like an accident, which protect would make permanent: %s. %s", strings.Join(list, "; "), advice)})
 	}
-	if list := gone.find(s, found, o); list != nil && !o.AllowDeleted {
-		return refuse(store.WayAllowDeleted, list, "If it is one, recover the files first")
+	if list := gone.find(s, found, force); list != nil && !accept.Deleted {
+		return refuse(store.WayAcceptDeleted, list, "If it is one, recover the files first")
 	}
-	if list := other.find(s, found, o); list != nil && !o.AllowChanged {
-		return refuse(store.WayAllowChanged, list, "Look at the files. If nobody meant to change them, recover their old content first")
+	if list := other.find(s, found, force); list != nil && !accept.Changed {
+		return refuse(store.WayAcceptChanged, list, "Look at the files. If nobody meant to change them, recover their old content first")
 	}
-	return large.find(s, found, o), nil
+	return large.find(s, found, force), nil
 }
 
 // CheckDigest returns an error where there is no such digest, or it is of no use with a key.

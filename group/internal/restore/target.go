@@ -12,7 +12,6 @@ import (
 	"os"
 	"path"
 	"slices"
-	"syscall"
 
 	"volley/group/internal/content"
 	"volley/group/internal/store"
@@ -120,27 +119,6 @@ func (x *Target) drop(f *regained, err error) {
 	}
 	for _, p := range f.names {
 		x.leave(f.Entry, p, err)
-	}
-}
-
-// room calls f, and again where there was no room, as long as there is a file that can be left: the largest first, so
-// that most come back, and parity does.
-func (x *Target) room(f func() error) error {
-	for {
-		err := f()
-		if !errors.Is(err, syscall.ENOSPC) && !errors.Is(err, syscall.EDQUOT) {
-			return err
-		}
-		var largest *regained
-		for _, f := range x.files {
-			if f.staged != "" && !f.linked && f.Size > 0 && (largest == nil || f.Size > largest.Size) {
-				largest = f
-			}
-		}
-		if largest == nil {
-			return err
-		}
-		x.drop(largest, err)
 	}
 }
 
@@ -415,10 +393,8 @@ func (x *Target) Put(of content.Symbol, row int, block []byte) error {
 		if x.parity == nil {
 			return nil // it stays as it is
 		}
-		return x.room(func() error {
-			_, err := x.parity.WriteAt(block, m.OffsetOf(row, of.Index, m.ParityChunks))
-			return err
-		})
+		_, err := x.parity.WriteAt(block, m.OffsetOf(row, of.Index, m.ParityChunks))
+		return err
 	}
 	at := m.OffsetOf(row, of.Index, m.DataChunks)
 	if wrong := x.sums.Wrong(x.record, at, block); wrong != nil {
@@ -435,16 +411,13 @@ func (x *Target) write(p []byte, at int64) error {
 		if e.Sparse && !slices.ContainsFunc(part, func(b byte) bool { return b != 0 }) {
 			return nil // as the file was made
 		}
-		err := x.room(func() error {
-			if f.staged == "" {
-				return nil
-			}
-			file, err := x.handles.Get(e.Path, func() (disk.File, error) { return x.stage.OpenFile(f.staged, os.O_RDWR, 0) })
-			if err == nil {
-				_, err = file.WriteAt(part, from-e.Offset)
-			}
-			return err
-		})
+		if f.staged == "" {
+			return nil
+		}
+		file, err := x.handles.Get(e.Path, func() (disk.File, error) { return x.stage.OpenFile(f.staged, os.O_RDWR, 0) })
+		if err == nil {
+			_, err = file.WriteAt(part, from-e.Offset)
+		}
 		if err != nil {
 			x.drop(f, err)
 		}

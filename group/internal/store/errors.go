@@ -7,16 +7,16 @@ type Way string
 
 // The ways on.
 const (
-	WayBelieve      Way = "Believe"
-	WayForce        Way = "Force"
-	WayAllowDeleted Way = "AllowDeleted"
-	WayAllowChanged Way = "AllowChanged"
-	WayBeyond       Way = "Beyond"
-	WayGiveUp       Way = "GiveUp" // Force of Unprotect
-	WayTolerate     Way = "Tolerate"
-	WayKey          Way = "Key" // or NoKey
-	WayPartly       Way = "Partly"
-	WaySets         Way = "Sets" // none of this package: package sets has one for each group
+	WayBelieve       Way = "Believe"
+	WayForce         Way = "Force"
+	WayAcceptDeleted Way = "AcceptDeleted"
+	WayAcceptChanged Way = "AcceptChanged"
+	WayBeyond        Way = "Beyond"
+	WayGiveUp        Way = "GiveUp" // Force of Unprotect
+	WayTolerate      Way = "Tolerate"
+	WayKey           Way = "Key" // or NoKey
+	WayFiles         Way = "Files"
+	WaySets          Way = "Sets" // none of this package: package sets has one for each group
 )
 
 // An InputError says what the caller has to change: directories, options, or too much that is lost.

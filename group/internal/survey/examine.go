@@ -20,7 +20,7 @@ import (
 )
 
 // examine compares a node with the manifest. Files are not read where something has read them.
-func examine(ctx context.Context, s *session.Session, n *store.Node, back Back, read *reading) (*content.Condition, error) {
+func examine(ctx context.Context, s *session.Session, n *store.Node, back content.Edits, read *reading) (*content.Condition, error) {
 	m, x, st := s.Manifest, s.RecordOf[n.Index], s.States[n.Index]
 	c, more := begin(s, n)
 	if !more {
@@ -68,7 +68,7 @@ func glance(ctx context.Context, s *session.Session, n *store.Node, share *scrub
 	if err != nil {
 		return nil, err
 	}
-	compareNode(s, n, c, is, nil, nil, Back{}, content.NoFiles)
+	compareNode(s, n, c, is, nil, nil, content.Edits{}, content.NoFiles)
 	parity := tree.Name(n.Generation(s.Generation).Path(store.ParityFile))
 	if info, err := n.Dir.Lstat(string(parity)); err != nil || info.Size() != m.ParityBytes() {
 		c.Note(parity, content.Damaged, err)
@@ -118,7 +118,7 @@ func begin(s *session.Session, n *store.Node) (c *content.Condition, more bool) 
 
 // compareNode finds what is the matter with a node by how its data compares with the record. What is not as it was is
 // judged by a list made after it was read: a program may have written to it since the one before, and that is no damage.
-func compareNode(s *session.Session, n *store.Node, c *content.Condition, is, old *content.Compared, before *store.Record, back Back, read content.Chosen) {
+func compareNode(s *session.Session, n *store.Node, c *content.Condition, is, old *content.Compared, before *store.Record, back content.Edits, read content.Chosen) {
 	x := s.RecordOf[n.Index]
 	c.Data = is.Blocks
 	if len(is.Files) > 0 && !s.States[n.Index].Unlocked { // else it has to stay as it was listed
@@ -236,7 +236,7 @@ func CompareStale(ctx context.Context, s *session.Session, n *store.Node, of tre
 
 // compareEntries adds what is the matter with files, and which of them are to come back. A file that is not one of those
 // read, and has another time, has changed for all that anybody knows.
-func compareEntries(x *store.Record, c *content.Condition, is, old *content.Compared, before *store.Record, moved map[tree.Name]tree.Name, gone map[tree.Name]bool, back Back, read content.Chosen) {
+func compareEntries(x *store.Record, c *content.Condition, is, old *content.Compared, before *store.Record, moved map[tree.Name]tree.Name, gone map[tree.Name]bool, back content.Edits, read content.Chosen) {
 	var then map[tree.Name]*tree.Entry
 	if before != nil {
 		then = tree.ByPath(before.Entries)
@@ -352,7 +352,7 @@ func addAbove(x *store.Record, c *content.Condition) {
 
 // deleted returns what users have deleted: the directory that it lay in, or the nearest that is left, has another time now.
 // A file that has moved, and has rotted there, was not deleted, and neither was one in whose place something lies that is
-// not listed. Where more of the files than [content.UsuallyDeleted] is
+// not listed. Where more of the files than [content.AccidentShare] is
 // gone, it looks like an accident, and is lost.
 func deleted(x *store.Record, l *tree.Listing, moved map[tree.Name]tree.Name, there func(tree.Name) bool) map[tree.Name]bool {
 	taken := content.TakenFrom(x.Entries, l)
@@ -377,7 +377,7 @@ func deleted(x *store.Record, l *tree.Listing, moved map[tree.Name]tree.Name, th
 			files++
 		}
 	}
-	if float64(files) > content.UsuallyDeleted*float64(were) {
+	if float64(files) > content.AccidentShare*float64(were) {
 		return nil
 	}
 	return gone
@@ -454,7 +454,7 @@ func examineParity(ctx context.Context, s *session.Session, n *store.Node, x *st
 
 // ExamineAll returns what is found of the nodes from number from on, and nothing bad of those before. The fields that
 // are not exported are those of nodes here.
-func ExamineAll(ctx context.Context, s *session.Session, from int, back Back) ([]*content.Condition, error) {
+func ExamineAll(ctx context.Context, s *session.Session, from int, back content.Edits) ([]*content.Condition, error) {
 	for _, n := range s.Nodes {
 		if x, st := s.RecordOf[n.Index], s.States[n.Index]; n.Index >= from && x != nil && !st.Lost && st.Failing == "" {
 			s.Tell(0, x.Bytes+s.Manifest.ParityBytes())

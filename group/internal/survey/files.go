@@ -102,7 +102,7 @@ func FilesOfAll(ctx context.Context, s *session.Session, files *Files) ([]int, e
 
 // TakeFiles finds out what nodes lack of the files that FilesOfAll has found. It reads these, and of all else the blocks from which what they lack
 // comes back. Of a block that turns out to be wrong nothing is used, and others serve in its place.
-func TakeFiles(ctx context.Context, s *session.Session, files *Files, back Back, beyond bool) (*Survey, error) {
+func TakeFiles(ctx context.Context, s *session.Session, files *Files, back content.Edits, beyond bool) (*Survey, error) {
 	var err error
 	found := &Survey{Rows: map[int]bool{}}
 	if found.Conditions, err = ConditionsOf(ctx, s, func(ctx context.Context, here int, n *store.Node) (*content.Condition, error) {
@@ -139,7 +139,7 @@ func TakeFiles(ctx context.Context, s *session.Session, files *Files, back Back,
 }
 
 // examineFiles is examine for some files.
-func examineFiles(ctx context.Context, s *session.Session, n *store.Node, back Back, files *Files, chosen *wanted) (*content.Condition, error) {
+func examineFiles(ctx context.Context, s *session.Session, n *store.Node, back content.Edits, files *Files, chosen *wanted) (*content.Condition, error) {
 	m, x, st := s.Manifest, s.RecordOf[n.Index], s.States[n.Index]
 	c, more := begin(s, n)
 	c.Remake = false

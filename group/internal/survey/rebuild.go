@@ -41,7 +41,7 @@ func Rebuildable(s *session.Session) bool {
 // rebuild brings back what lost nodes had while it examines the others: it reads these once, and codes what it takes
 // the digests of. It adds the lost nodes here to the targets, and the rows that it has coded to rows. The conditions
 // are as if nothing came back in rows in which all was right; in the others all that is lost has to come back yet.
-func rebuild(ctx context.Context, s *session.Session, back Back, targets map[int]*restore.Target, room func(context.Context) error, rows map[int]bool, traffic *erasure.Traffic) ([]*content.Condition, error) {
+func rebuild(ctx context.Context, s *session.Session, back content.Edits, targets map[int]*restore.Target, room func(context.Context) error, rows map[int]bool, traffic *erasure.Traffic) ([]*content.Condition, error) {
 	m := s.Manifest
 	conditions, err := ConditionsOf(ctx, s, func(ctx context.Context, _ int, n *store.Node) (*content.Condition, error) {
 		if s.States[n.Index].Lost {

@@ -17,12 +17,6 @@ import (
 	"volley/internal/printable"
 )
 
-// Back is what comes back beside what is lost or has rotted.
-type Back struct {
-	Changed bool // files that were changed since
-	Deleted bool // and what was deleted
-}
-
 // A Survey is what nodes lack, and how it comes back.
 type Survey struct {
 	Conditions []*content.Condition
@@ -31,9 +25,9 @@ type Survey struct {
 	Rows       map[int]bool       // of which something comes back, or has while the nodes were read
 }
 
-// Take finds out what nodes lack. If it rebuilds and not all can come back, it starts over without rebuilding. Room is
+// Take finds out what nodes lack. What users have edited comes back where back has it. If it rebuilds and not all can come back, it starts over without rebuilding. Room is
 // called before it writes to targets.
-func Take(ctx context.Context, s *session.Session, back Back, beyond, rebuilds bool, targets map[int]*restore.Target, room func(context.Context) error, traffic *erasure.Traffic) (*Survey, error) {
+func Take(ctx context.Context, s *session.Session, back content.Edits, beyond, rebuilds bool, targets map[int]*restore.Target, room func(context.Context) error, traffic *erasure.Traffic) (*Survey, error) {
 	var err error
 	found := &Survey{Rows: map[int]bool{}}
 	if rebuilds {

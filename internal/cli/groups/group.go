@@ -163,16 +163,16 @@ func (o *groupOptions) common(cmd *cobra.Command, nodes int) (options group.Opti
 
 // waysOn says with which flag a verb does what it has refused.
 var waysOn = map[group.Way]string{
-	group.WayBelieve:      "name with --believe DIR the node to go by",
-	group.WayForce:        "--force protects the group as it is",
-	group.WayAllowDeleted: "if it was meant, --allow-deleted",
-	group.WayAllowChanged: "recover --revert --deleted brings it back; if it was meant, --allow-changed",
-	group.WayBeyond:       "--beyond does it",
-	group.WayTolerate:     "say it with --tolerate R",
-	group.WayPartly:       "--partly leaves out the largest files",
-	group.WayGiveUp:       "--force gives it up",
-	group.WayKey:          "--key FILE names it, --key none goes without",
-	group.WaySets:         "--group-size N takes all, where protect cut them into sets",
+	group.WayBelieve:       "name with --believe DIR the node to go by",
+	group.WayForce:         "--force protects the group as it is",
+	group.WayAcceptDeleted: "if it was meant, --accept deleted",
+	group.WayAcceptChanged: "recover --revert --deleted brings it back; if it was meant, --accept changed",
+	group.WayBeyond:        "--beyond does it",
+	group.WayTolerate:      "say it with --tolerate R",
+	group.WayFiles:         "recover --file PATTERN brings back what matters",
+	group.WayGiveUp:        "--force gives it up",
+	group.WayKey:           "--key FILE names it, --key none goes without",
+	group.WaySets:          "--group-size N takes all, where protect cut them into sets",
 }
 
 // wayOn adds to an error what the command line can do about it.
@@ -279,7 +279,7 @@ func newProtect(s *session.Session) *cobra.Command {
 	f.IntVar(&p.Retain, "retain", 0, "then remove snapshots older than the newest `M` that can be recovered; 0: none")
 	end := session.FlagGroup(cmd, "Override")
 	f.BoolVar(&p.Force, "force", false, "protect although nodes are lost or files damaged")
-	addAccidents(f, &p)
+	addAccept(f, &p)
 	end()
 	o.add(cmd)
 	return cmd
@@ -384,7 +384,6 @@ func newRecover(s *session.Session) *cobra.Command {
 	f.BoolVar(&x.DryRun, "dry-run", false, "say what would be done, and write nothing")
 	end := session.FlagGroup(cmd, "Override")
 	f.BoolVar(&x.Beyond, "beyond", false, "recover more nodes than the group tolerates to lose, where the parity allows that")
-	f.BoolVar(&x.Partly, "partly", false, "start where there is no room for all: the largest files are left out, and named")
 	end()
 	o.add(cmd)
 	return cmd
@@ -429,14 +428,43 @@ func (o *groupOptions) cameTo(protected bool, err error) string {
 	return result
 }
 
-// addAccidents adds the flags of what may be gone, or have changed, since a group was last protected.
-func addAccidents(f *pflag.FlagSet, o *group.ProtectOptions) {
-	o.MaxDeleted, o.MaxChanged = group.DefaultMaxDeleted, group.DefaultMaxChanged
-	f.Var(share{value: &o.MaxDeleted}, "max-deleted", "`SHARE` of a node's files, or of their bytes, that may be gone")
-	f.BoolVar(&o.AllowDeleted, "allow-deleted", false, "protect although more than that is gone")
-	f.Var(share{value: &o.MaxChanged}, "max-changed", "`SHARE` of a node's files that may have other content")
-	f.BoolVar(&o.AllowChanged, "allow-changed", false, "protect although more than that has changed")
+// addAccept adds the flag of what was meant, although it looks like an accident.
+func addAccept(f *pflag.FlagSet, o *group.ProtectOptions) {
+	f.Var(edits{&o.Accept}, "accept", "`EDITS` that were meant, although most files of a node are deleted or changed: deleted, changed or both, with a comma")
 }
+
+// edits is a flag of edits, with commas between them, or once for each.
+type edits struct{ *group.Edits }
+
+// Set adds edits.
+func (e edits) Set(text string) error {
+	for _, name := range strings.Split(text, ",") {
+		switch name {
+		case group.Changed:
+			e.Changed = true
+		case group.Deleted:
+			e.Deleted = true
+		default:
+			return fmt.Errorf("%q: want changed, deleted, or changed,deleted", text)
+		}
+	}
+	return nil
+}
+
+// String returns the edits, as Set takes them.
+func (e edits) String() string {
+	var list []string
+	if e.Edits != nil && e.Changed {
+		list = append(list, group.Changed)
+	}
+	if e.Edits != nil && e.Deleted {
+		list = append(list, group.Deleted)
+	}
+	return strings.Join(list, ",")
+}
+
+// Type returns "edits".
+func (e edits) Type() string { return "edits" }
 
 // A share is a flag up to 1, or up to 100%. What it sets is never 0, which the library takes for its default.
 type share struct {

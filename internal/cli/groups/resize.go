@@ -52,7 +52,7 @@ func newResize(s *session.Session) *cobra.Command {
 	f.BoolVar(&x.DryRun, "dry-run", false, "say what it would take, and write nothing")
 	end := session.FlagGroup(cmd, "Override")
 	f.BoolVar(&x.Force, "force", false, "go on although nodes are lost or files damaged, which then never come back")
-	addAccidents(f, &x.ProtectOptions)
+	addAccept(f, &x.ProtectOptions)
 	end()
 	o.add(cmd)
 	for _, name := range []string{"group-size", "domain"} {
